@@ -1,0 +1,78 @@
+# dibs: everything that is done to the tree, one target each.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# The tools' versions are pinned in a module file of their own, so that users
+# of the package never meet them.
+TOOL := go tool -modfile=tools.mod
+
+# The longest that one package's tests may take.
+TIMEOUT ?= 10m
+FUZZTIME ?= 1m
+# How many rounds each soak campaign runs; the campaigns read it from SOAK.
+SOAK ?= 1000
+# Arguments passed on by run, bench, race, soak and integration.
+ARGS ?=
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## Run the embedded server with demo campaigns (ARGS="--listen …")
+	go run ./cmd/dibs dev $(ARGS)
+
+.PHONY: build
+build: ## Build the static binary bin/dibs
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/dibs ./cmd/dibs
+
+.PHONY: test
+test: need ## Vet, and run every test under the race detector
+	go vet ./...
+	go vet -tags soak ./...
+	CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) ./...
+
+.PHONY: race
+race: need ## Hunt for races: every test on 1, 2 and 4 processors, uncached
+	CGO_ENABLED=1 go test -race -count=1 -cpu 1,2,4 -timeout 60m $(ARGS) ./...
+
+.PHONY: integration
+integration: need ## Run the tests that start other programs, uncached
+	CGO_ENABLED=1 internal/ci/integration.sh $(ARGS)
+
+.PHONY: bench
+bench: ## Measure (ARGS are those of bench)
+	go run ./bench $(ARGS)
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME=1m
+	FUZZTIME=$(FUZZTIME) internal/ci/fuzz.sh
+
+.PHONY: soak
+soak: need ## Run the long campaigns, some hours (SOAK=1000 rounds each)
+	SOAK=$(SOAK) go test -tags soak -count=1 -timeout 6h $(ARGS) ./...
+
+.PHONY: lint
+lint: ## Lint, check the formatting, and look for known vulnerabilities
+	$(TOOL) golangci-lint run ./...
+	@$(MAKE) --no-print-directory vuln
+
+# The database of vulnerabilities is on the network, which may be out of reach,
+# and a finding may have no fix yet: this informs and never fails.
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities; informs, never fails
+	@timeout 300 $(TOOL) govulncheck ./... || echo "govulncheck: findings above, or the database is out of reach; not a failure"
+
+.PHONY: fmt
+fmt: ## Format the Go files
+	$(TOOL) gofumpt -l -w .
+
+.PHONY: need
+need: ## Install what the tests run, when it is missing (Debian, as root)
+	@internal/ci/need.sh
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin dist

@@ -1,0 +1,154 @@
+package dibs
+
+import "time"
+
+// Kind is what a campaign gives.
+type Kind string
+
+// The kinds.
+const (
+	// Sale sells units, codes or seats; a claim may have to be paid in time.
+	Sale Kind = "sale"
+	// Coupon gives coupons: issued at once, redeemed later.
+	Coupon Kind = "coupon"
+)
+
+// State is where a campaign stands. Only actions change it; the window
+// (StartsAt, EndsAt) is beside it.
+type State string
+
+// The states.
+const (
+	// Draft can be edited and is invisible to users.
+	Draft State = "draft"
+	// Published grants inside its window.
+	Published State = "published"
+	// PausedState refuses with Paused until it is resumed.
+	PausedState State = "paused"
+	// EndedState refuses with Ended for good.
+	EndedState State = "ended"
+)
+
+// StockKind is the shape of what a campaign can grant.
+type StockKind string
+
+// The stock kinds.
+const (
+	// Units are equal and counted.
+	Units StockKind = "units"
+	// Items are distinct values given by the merchant: codes or seats.
+	Items StockKind = "items"
+	// Codes are items that dibs generated.
+	Codes StockKind = "codes"
+)
+
+// Stock is what a campaign was given to grant.
+type Stock struct {
+	Kind StockKind
+	// Total counts units or items, restocks and withdrawals included.
+	Total int64
+	// Pattern is the form of generated codes, `XXXX-XXXX`; else empty.
+	Pattern string
+}
+
+// LatePayment is what happens to a payment that arrives after its claim
+// expired.
+type LatePayment string
+
+// The rules for late payments.
+const (
+	// Reclaim takes stock again for the late payer when there is some.
+	Reclaim LatePayment = "reclaim"
+	// RefundDue leaves the claim released and flags it for a refund.
+	RefundDue LatePayment = "refund_due"
+)
+
+// Limits of a campaign's fields.
+const (
+	MaxIDLen        = 64
+	MaxTitleLen     = 200
+	MaxCommentLen   = 255
+	MaxLimitPerUser = 10_000
+	MaxStock        = 1_000_000_000
+	MaxItems        = 1_000_000
+	MaxItemLen      = 128
+	MaxPayWithin    = 30 * 24 * time.Hour
+)
+
+// Campaign is one limited offer. Values handed out by the service and the
+// contracts are shared: treat them as read-only and copy before a change.
+type Campaign struct {
+	// Number is the ledger's own short id, from 1; the first part of every
+	// position.
+	Number uint32
+	ID     string
+	Kind   Kind
+	Title  string
+	// ProductID is empty for a campaign without a product.
+	ProductID string
+	Comment   string
+	// The window: StartsAt ≤ now < EndsAt, UTC, in whole milliseconds.
+	StartsAt time.Time
+	EndsAt   time.Time
+	State    State
+	Stock    Stock
+	// LimitPerUser is the most units one user may hold, from 1.
+	LimitPerUser int64
+	// Price is per unit; nil when nothing is to be paid.
+	Price *Money
+	// PayWithin is the time to pay; zero means claims are confirmed at once.
+	PayWithin   time.Duration
+	LatePayment LatePayment
+	// Shards is how many independent parts the stock is divided into.
+	Shards int
+	// Version rises with each change; changes compare and set it.
+	Version   int64
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Live reports whether the engine has to hold the campaign: it was published
+// and has not been ended.
+func (c *Campaign) Live() bool { return c.State == Published || c.State == PausedState }
+
+// AmountFor returns what quantity units cost; nil when there is no price.
+// Publishing checks that no claim within the limit can overflow.
+func (c *Campaign) AmountFor(quantity int64) *Money {
+	if c.Price == nil {
+		return nil
+	}
+	return &Money{Amount: c.Price.Amount * quantity, Currency: c.Price.Currency}
+}
+
+// InitialStatus is the status of a claim just granted.
+func (c *Campaign) InitialStatus() Status {
+	if c.PayWithin > 0 {
+		return Pending
+	}
+	return Confirmed
+}
+
+// HasItems reports whether the stock is a list of distinct items.
+func (c *Campaign) HasItems() bool { return c.Stock.Kind != Units }
+
+// ShardOf returns the shard that decides for a user: always the same one.
+func (c *Campaign) ShardOf(user string) ShardID {
+	id := ShardID{Campaign: c.Number}
+	if c.Shards > 1 {
+		id.Shard = uint8(hash64(user) % uint64(c.Shards))
+	}
+	return id
+}
+
+// hash64 is FNV-1a with a final mix: stable across processes and releases,
+// since shards and request keys are stored by it. It resists no attacker and
+// need not: a user can only collide with their own keys.
+func hash64(s string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(s) {
+		h = (h ^ uint64(s[i])) * 1099511628211
+	}
+	h ^= h >> 32
+	h *= 0xd6e8feb86659fd93
+	return h ^ h>>32
+}

@@ -1,0 +1,278 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// CreateCampaign stores a new draft. *Error of InvalidRequest with every
+// fault, or of AlreadyExists.
+func (s *Service) CreateCampaign(ctx context.Context, spec CampaignSpec) (*Campaign, error) {
+	c, err := spec.Campaign(s.cfg.Now())
+	if err != nil {
+		return nil, err
+	}
+	if most := s.engine.MaxShards(); c.Shards > most {
+		return nil, Invalid(Fault{"/shards", Textf("must be at most %d with this engine", "此引擎最多为 %d", most)})
+	}
+	if err := s.productExists(ctx, c); err != nil {
+		return nil, err
+	}
+	items := spec.Stock.Items
+	if spec.Stock.Codes != nil {
+		items = generateCodes(c.Stock.Pattern, c.Stock.Total, nil)
+	}
+	if err := s.ledger.InsertCampaign(ctx, c, items); err != nil {
+		return nil, asUnavailable(err, EffectUnknown)
+	}
+	return c, nil
+}
+
+// productExists checks the campaign's product.
+func (s *Service) productExists(ctx context.Context, c *Campaign) error {
+	if c.ProductID == "" {
+		return nil
+	}
+	_, err := s.ledger.Product(ctx, c.ProductID)
+	if errors.Is(err, ErrNotFound) {
+		return Invalid(Fault{"/product_id", Text{"names no product", "没有这个产品"}})
+	}
+	return err
+}
+
+// Campaign returns a campaign, drafts included. ErrNotFound.
+func (s *Service) Campaign(ctx context.Context, id string) (*Campaign, error) {
+	if v, ok := s.lives.Load(id); ok {
+		return v.(*live).campaign.Load(), nil
+	}
+	c, err := s.ledger.Campaign(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil, noSuchCampaign
+	}
+	return c, err
+}
+
+// Campaigns lists campaigns, newest first; public leaves drafts out.
+func (s *Service) Campaigns(ctx context.Context, public bool, page Page) (List[Campaign], error) {
+	var states []State
+	if public {
+		states = []State{Published, PausedState, EndedState}
+	}
+	return s.ledger.Campaigns(ctx, states, page)
+}
+
+// PatchCampaign changes a campaign within what its state allows.
+func (s *Service) PatchCampaign(ctx context.Context, id string, p CampaignPatch) (*Campaign, error) {
+	return s.changeCampaign(ctx, id, func(c *Campaign) error {
+		if fs := p.faults(c); len(fs) > 0 {
+			return Invalid(fs...)
+		}
+		p.apply(c)
+		if fs := c.faults(); len(fs) > 0 {
+			return Invalid(fs...)
+		}
+		return s.productExists(ctx, c)
+	})
+}
+
+// faults lists the fields that c's state does not allow to change.
+func (p *CampaignPatch) faults(c *Campaign) []Fault {
+	if c.State == Draft {
+		return nil
+	}
+	var fs []Fault
+	for _, fixed := range []struct {
+		field string
+		given bool
+	}{
+		{"/product_id", p.ProductID != nil}, {"/starts_at", p.StartsAt != nil}, {"/price", p.Price != nil},
+		{"/pay_within", p.PayWithin != nil}, {"/late_payment", p.LatePayment != nil},
+	} {
+		if fixed.given {
+			fs = append(fs, Fault{fixed.field, Text{"cannot change after publishing", "发布后不能修改"}})
+		}
+	}
+	if p.Limit != nil && *p.Limit < c.LimitPerUser {
+		fs = append(fs, Fault{"/limit_per_user", Textf("may only rise after publishing, it is %d", "发布后只能提高,当前为 %d", c.LimitPerUser)})
+	}
+	if c.State == EndedState && p.EndsAt != nil {
+		fs = append(fs, Fault{"/ends_at", Text{"cannot change once the campaign has been ended", "活动结束后不能修改"}})
+	}
+	return fs
+}
+
+func (p *CampaignPatch) apply(c *Campaign) {
+	set(&c.Title, p.Title)
+	set(&c.Comment, p.Comment)
+	set(&c.ProductID, p.ProductID)
+	set(&c.LimitPerUser, p.Limit)
+	set(&c.LatePayment, p.LatePayment)
+	if p.StartsAt != nil {
+		c.StartsAt = ms(*p.StartsAt)
+	}
+	if p.EndsAt != nil {
+		c.EndsAt = ms(*p.EndsAt)
+	}
+	if p.Price != nil {
+		c.Price = p.Price
+	}
+	if p.PayWithin != nil {
+		c.PayWithin = p.PayWithin.std()
+	}
+}
+
+// set copies a value that is given.
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// Publish opens a draft for claims and warms the engine. Publishing again
+// changes nothing.
+func (s *Service) Publish(ctx context.Context, id string) (*Campaign, error) {
+	return s.changeCampaign(ctx, id, func(c *Campaign) error {
+		if c.State == Published {
+			return nil
+		}
+		if c.State != Draft {
+			return wrongState(c, "publish", "发布")
+		}
+		if !s.cfg.Now().Before(c.EndsAt) {
+			return Fail(InvalidState, Text{"ends_at has passed", "ends_at 已过"})
+		}
+		if err := s.takeProductPrice(ctx, c); err != nil {
+			return err
+		}
+		c.State = Published
+		return nil
+	})
+}
+
+// takeProductPrice fixes the price at publishing.
+func (s *Service) takeProductPrice(ctx context.Context, c *Campaign) error {
+	if c.Price != nil || c.ProductID == "" {
+		return nil
+	}
+	p, err := s.ledger.Product(ctx, c.ProductID)
+	if err != nil {
+		return fmt.Errorf("dibs: reading the product of campaign %s: %w", c.ID, err)
+	}
+	c.Price = p.Price
+	if fs := c.faults(); len(fs) > 0 {
+		return Invalid(fs...)
+	}
+	return nil
+}
+
+// Pause makes claims be refused with Paused until Resume. When it returns, no
+// later claim is granted.
+func (s *Service) Pause(ctx context.Context, id string) (*Campaign, error) {
+	return s.moveState(ctx, id, PausedState, "pause", "暂停", Published)
+}
+
+// Resume opens a paused campaign again.
+func (s *Service) Resume(ctx context.Context, id string) (*Campaign, error) {
+	return s.moveState(ctx, id, Published, "resume", "恢复", PausedState)
+}
+
+// End ends a campaign for good. When it returns, no later claim is granted.
+func (s *Service) End(ctx context.Context, id string) (*Campaign, error) {
+	return s.moveState(ctx, id, EndedState, "end", "结束", Published, PausedState)
+}
+
+func (s *Service) moveState(ctx context.Context, id string, to State, doing, doingZH string, from ...State) (*Campaign, error) {
+	return s.changeCampaign(ctx, id, func(c *Campaign) error {
+		if c.State == to {
+			return nil
+		}
+		for _, f := range from {
+			if c.State == f {
+				c.State = to
+				return nil
+			}
+		}
+		return wrongState(c, doing, doingZH)
+	})
+}
+
+func wrongState(c *Campaign, doing, doingZH string) error {
+	return Fail(InvalidState, Textf("cannot %[1]s a campaign that is %[3]s", "状态为 %[3]s 的活动不能%[2]s", doing, doingZH, c.State))
+}
+
+// maxConflicts is how often a change is tried again on a row that moved.
+const maxConflicts = 5
+
+// changeCampaign applies a change to a copy of the campaign, stores it by
+// compare-and-set, and then makes the engine follow.
+func (s *Service) changeCampaign(ctx context.Context, id string, change func(*Campaign) error) (*Campaign, error) {
+	s.admin.Lock()
+	defer s.admin.Unlock()
+	for range maxConflicts {
+		c, err := s.ledger.Campaign(ctx, id)
+		if errors.Is(err, ErrNotFound) {
+			return nil, noSuchCampaign
+		}
+		if err != nil {
+			return nil, err
+		}
+		before := *c
+		if err := change(c); err != nil {
+			return nil, err
+		}
+		if *c != before {
+			c.UpdatedAt = ms(s.cfg.Now())
+			err = s.ledger.UpdateCampaign(ctx, c)
+		}
+		if errors.Is(err, ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return nil, asUnavailable(err, EffectUnknown)
+		}
+		return c, s.follow(ctx, c)
+	}
+	return nil, Unavail(EffectNone, ErrConflict)
+}
+
+// follow makes the engine hold and obey a campaign as the ledger has it.
+func (s *Service) follow(ctx context.Context, c *Campaign) error {
+	if v, ok := s.lives.Load(c.ID); ok {
+		if err := s.engine.Configure(ctx, c); err != nil {
+			return asUnavailable(err, EffectUnknown)
+		}
+		v.(*live).campaign.Store(c)
+		return nil
+	}
+	if !c.Live() || !s.cfg.Now().Before(c.EndsAt) {
+		return nil
+	}
+	return s.goLive(ctx, c)
+}
+
+// goLive loads a campaign from the ledger into the engine.
+func (s *Service) goLive(ctx context.Context, c *Campaign) error {
+	// No position may move between the load and the engine's reading of its
+	// journal's tail.
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	l := &live{}
+	l.campaign.Store(c)
+	for i := range c.Shards {
+		id := ShardID{Campaign: c.Number, Shard: uint8(i)}
+		load, err := s.ledger.LoadShard(ctx, c, id)
+		if err == nil {
+			err = s.engine.Open(ctx, c, id, load)
+		}
+		if err != nil {
+			s.stranded.Store(true)
+			return asUnavailable(err, EffectUnknown)
+		}
+		l.shards = append(l.shards, newSettling(id, l, load.Position, s.cfg.Now()))
+	}
+	s.lives.Store(c.ID, l)
+	s.byNumber.Store(c.Number, l)
+	kick(s.settleKick)
+	return nil
+}

@@ -1,0 +1,94 @@
+package dibs
+
+import (
+	"fmt"
+	"time"
+)
+
+// Status is where a claim stands in its life.
+type Status int8
+
+// The statuses, with the numbers of the articles' orders.
+const (
+	Released  Status = -1
+	Pending   Status = 0
+	Confirmed Status = 1
+	Refunded  Status = 2
+)
+
+var statusWords = [...]string{"released", "pending", "confirmed", "refunded"}
+
+// String returns the word, `pending`.
+func (s Status) String() string {
+	if s < Released || s > Refunded {
+		return fmt.Sprintf("status(%d)", int8(s))
+	}
+	return statusWords[s+1]
+}
+
+// ParseStatus reads a status word.
+func ParseStatus(word string) (Status, bool) {
+	for i, w := range statusWords {
+		if w == word {
+			return Status(i - 1), true
+		}
+	}
+	return 0, false
+}
+
+// OrderType tells flash-sale orders from regular ones, as the articles number
+// them.
+type OrderType int8
+
+// The order types.
+const (
+	RegularOrder OrderType = 1
+	FlashOrder   OrderType = 2
+)
+
+// Claim is one user's granted request and its lasting record.
+type Claim struct {
+	Position   Position
+	ID         string
+	CampaignID string
+	Kind       Kind
+	UserID     string
+	Quantity   int64
+	Status     Status
+	OrderType  OrderType
+	// Items lists the codes or seats; empty for units.
+	Items []string
+	// Amount is what the whole claim costs; nil when nothing is to be paid.
+	Amount *Money
+	// PayBy is the deadline of a pending claim; zero when there is none.
+	PayBy     time.Time
+	CreatedAt time.Time
+}
+
+// ClaimRequest asks for units of a campaign.
+type ClaimRequest struct {
+	CampaignID string
+	UserID     string
+	// Quantity is how many units; 0 means 1.
+	Quantity int64
+	// Key identifies the request, so that a repeat returns the first result;
+	// empty for a request that cannot be repeated. Scoped to user and campaign.
+	Key string
+}
+
+// Result is the answer to a claim request.
+type Result struct {
+	// Outcome is Granted, or the refusal.
+	Outcome Reason
+	// Replayed is set when this request had been granted before and this is
+	// the first result again.
+	Replayed bool
+	// Claim is set when Outcome is Granted.
+	Claim *Claim
+	// Remaining is how many units are left, with SoldOut.
+	Remaining int64
+	// ClaimIDs are the user's claims that fill the limit, with LimitReached.
+	ClaimIDs []string
+	// Campaign is the campaign asked for; nil with NotFound.
+	Campaign *Campaign
+}

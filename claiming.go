@@ -1,0 +1,164 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+)
+
+// live is a campaign that the engine holds.
+type live struct {
+	campaign atomic.Pointer[Campaign]
+	shards   []*settling
+	// full is set while too much waits to be settled.
+	full atomic.Bool
+	// refused counts this node's answers by reason.
+	refused [ReasonCount]atomic.Int64
+}
+
+var (
+	noSuchCampaign = Fail(NotFound, Text{"there is no such campaign", "该活动不存在"})
+	noSuchClaim    = Fail(NotFound, Text{"there is no such claim", "该领取记录不存在"})
+	backlogFull    = &Error{Reason: Overloaded, Effect: EffectNone, RetryAfter: 1e9,
+		Detail: Text{"too many claims wait to be settled", "待结算的记录过多"}}
+	lookupsFull = &Error{Reason: Overloaded, Effect: EffectNone, RetryAfter: 1e9,
+		Detail: Text{"too many look-ups at once", "查询过于频繁"}}
+)
+
+// Claim decides a claim request. A refusal is a Result, not an error; errors
+// are *Error of InvalidRequest, Unavailable or Overloaded, the latter two with
+// their Effect. When the answer is Granted, the claim is durable at the
+// engine's level.
+func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
+	if req.Quantity == 0 {
+		req.Quantity = 1
+	}
+	if fs := req.faults(); fs != nil {
+		return Result{}, Invalid(fs...)
+	}
+	v, ok := s.lives.Load(req.CampaignID)
+	if !ok {
+		return s.claimNotLive(ctx, &req)
+	}
+	l := v.(*live)
+	if l.full.Load() {
+		l.refused[Overloaded].Add(1)
+		return Result{}, backlogFull
+	}
+	c := l.campaign.Load()
+	d, err := s.engine.Claim(ctx, EngineClaim{
+		Shard: c.ShardOf(req.UserID), UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key),
+	})
+	if err != nil {
+		if errors.Is(err, ErrNotOpen) {
+			return s.claimNotLive(ctx, &req)
+		}
+		return Result{}, s.claimFailed(l, err)
+	}
+	return s.resultOf(l, c, &d), nil
+}
+
+// keyHash is what engines and ledgers keep of a request's key; 0 for none.
+func keyHash(key string) uint64 {
+	if key == "" {
+		return 0
+	}
+	return max(hash64(key), 1)
+}
+
+// resultOf dresses an engine's decision.
+func (s *Service) resultOf(l *live, c *Campaign, d *Decision) Result {
+	r := Result{Outcome: d.Outcome, Replayed: d.Replayed, Remaining: d.Remaining, Campaign: c}
+	switch d.Outcome {
+	case Granted:
+		r.Claim = s.claimOf(c, &d.Grant)
+		if !d.Replayed {
+			s.counters.granted.Add(1)
+		}
+	case LimitReached:
+		r.ClaimIDs = make([]string, len(d.Held))
+		for i, p := range d.Held {
+			r.ClaimIDs[i] = s.ids.Encode(p)
+		}
+		fallthrough
+	default:
+		l.refused[d.Outcome].Add(1)
+	}
+	return r
+}
+
+// claimOf is a grant as a claim that has not changed since.
+func (s *Service) claimOf(c *Campaign, g *Grant) *Claim {
+	status := c.InitialStatus()
+	if g.Released {
+		status = Released
+	}
+	return &Claim{
+		Position: g.Position, ID: s.ids.Encode(g.Position), CampaignID: c.ID, Kind: c.Kind, UserID: g.UserID,
+		Quantity: g.Quantity, Status: status, OrderType: FlashOrder, Items: g.Items,
+		Amount: c.AmountFor(g.Quantity), PayBy: fromMS(g.PayBy), CreatedAt: fromMS(g.At),
+	}
+}
+
+// claimFailed counts and shapes an engine's error.
+func (s *Service) claimFailed(l *live, err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		e = Unavail(EffectUnknown, err)
+	}
+	l.refused[e.Reason].Add(1)
+	return e
+}
+
+// claimNotLive answers for campaigns that the engine does not hold: unknown
+// ones, drafts, and those that have ended and left the engine, whose repeats
+// the ledger answers.
+func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, error) {
+	select {
+	case s.lookups <- struct{}{}:
+		defer func() { <-s.lookups }()
+	default:
+		return Result{}, lookupsFull
+	}
+	c, err := s.ledger.Campaign(ctx, req.CampaignID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return Result{Outcome: NotFound}, nil
+	case err != nil:
+		return Result{}, asUnavailable(err, EffectNone)
+	case c.State == Draft:
+		return Result{Outcome: NotFound}, nil
+	case c.Live() && s.cfg.Now().Before(c.EndsAt):
+		// Published, but not in the engine: it is being loaded, or could not be.
+		return Result{}, Unavail(EffectNone, ErrNotOpen)
+	}
+	if req.Key != "" {
+		claim, err := s.ledger.ClaimByKey(ctx, c.Number, req.UserID, keyHash(req.Key))
+		if err == nil && claim.Quantity != req.Quantity {
+			return Result{Outcome: KeyReused, Campaign: c}, nil
+		}
+		if err == nil {
+			return Result{Outcome: Granted, Replayed: true, Claim: s.dress(c, claim), Campaign: c}, nil
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return Result{}, asUnavailable(err, EffectUnknown)
+		}
+	}
+	return Result{Outcome: Ended, Campaign: c}, nil
+}
+
+// dress fills the fields of a settled claim that its row does not have.
+func (s *Service) dress(c *Campaign, claim *Claim) *Claim {
+	claim.ID = s.ids.Encode(claim.Position)
+	claim.CampaignID, claim.Kind = c.ID, c.Kind
+	return claim
+}
+
+// asUnavailable makes an *Error of any error; one that is already stays.
+func asUnavailable(err error, effect Effect) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return Unavail(effect, err)
+}

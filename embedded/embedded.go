@@ -1,0 +1,120 @@
+// Package embedded wires dibs for one process with nothing installed: the
+// in-process engine with its journal, and a SQLite ledger, in one folder.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/idgen"
+	"github.com/dibs-dev/dibs/memengine"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+// The files in a data folder.
+const (
+	LedgerFile  = "ledger.db"
+	JournalFile = "journal.db"
+)
+
+// Config configures a node.
+type Config struct {
+	// Dir is the data folder; it is created when missing. Required.
+	Dir string
+	// Service tunes the service; its Engine, Ledger and IDs are set by Open.
+	Service dibs.Config
+	// Now is the engine's and the service's clock; nil means time.Now.
+	Now func() time.Time
+	// Migrate brings the ledger's schema up to date; without it, Open refuses a
+	// schema of another version.
+	Migrate bool
+}
+
+// Node is a running embedded dibs.
+type Node struct {
+	Service *dibs.Service
+	Engine  *memengine.Engine
+	Ledger  *sqlledger.Ledger
+}
+
+// Open starts a node on a data folder. dibs.ErrOwned when another process runs
+// on it. Close it to settle what was granted; after a crash, the next Open
+// does.
+func Open(ctx context.Context, cfg Config) (n *Node, err error) {
+	if cfg.Dir == "" {
+		return nil, errors.New("embedded: Config.Dir is required")
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	n = &Node{}
+	defer func() {
+		if err != nil {
+			// The first error says more than what closing may add to it.
+			_ = n.release(ctx)
+			n = nil
+		}
+	}()
+	opts := sqlledger.Options{Migrate: cfg.Migrate}
+	// The journal is taken first: its lock tells who owns the folder.
+	store, err := sqlledger.OpenSQLiteJournal(ctx, filepath.Join(cfg.Dir, JournalFile), opts)
+	if err != nil {
+		return n, err
+	}
+	n.Engine, err = memengine.Open(ctx, memengine.Config{Store: store, Owner: owner(), Now: cfg.Now, Logger: cfg.Service.Logger})
+	if err != nil {
+		return n, errors.Join(err, store.Close())
+	}
+	if n.Ledger, err = sqlledger.OpenSQLite(ctx, filepath.Join(cfg.Dir, LedgerFile), opts); err != nil {
+		return n, err
+	}
+	ids, err := idgen.ForClaims(ctx, n.Ledger)
+	if err != nil {
+		return n, err
+	}
+	sc := cfg.Service
+	sc.Engine, sc.Ledger, sc.IDs = n.Engine, n.Ledger, ids
+	if cfg.Now != nil {
+		sc.Now = cfg.Now
+	}
+	if n.Service, err = dibs.New(sc); err != nil {
+		return n, err
+	}
+	return n, n.Service.Start(ctx)
+}
+
+// owner names this process to the next one that wants its folder.
+func owner() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this host"
+	}
+	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
+}
+
+// Close settles what was granted until ctx ends, then closes everything.
+func (n *Node) Close(ctx context.Context) error {
+	err := n.Service.Close(ctx)
+	return errors.Join(err, n.release(ctx))
+}
+
+// release closes the engine, which commits what was decided, and the ledger.
+func (n *Node) release(ctx context.Context) error {
+	var errs []error
+	if n.Engine != nil {
+		// Its last commits are short; they are not cut off by a settling that
+		// used its time up.
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		errs = append(errs, n.Engine.Close(closing))
+	}
+	if n.Ledger != nil {
+		errs = append(errs, n.Ledger.Close())
+	}
+	return errors.Join(errs...)
+}

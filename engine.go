@@ -1,0 +1,172 @@
+package dibs
+
+import "context"
+
+// EngineClaim is a claim request as an engine takes it: validated, and bound
+// to its shard.
+type EngineClaim struct {
+	Shard  ShardID
+	UserID string
+	// Quantity is at least 1.
+	Quantity int64
+	// Key is the hash of the request's key, 0 for none.
+	Key uint64
+}
+
+// Grant is what an engine keeps of a granted claim.
+type Grant struct {
+	Position
+	UserID   string
+	Quantity int64
+	// Items are the values of the items granted; nil for units.
+	Items []string
+	// At and PayBy are milliseconds since 1970; PayBy is 0 when there is none.
+	At    int64
+	PayBy int64
+	// Released is set once the stock of the claim came back.
+	Released bool
+}
+
+// Decision is an engine's answer to a claim.
+type Decision struct {
+	// Outcome is Granted, Paused, NotStarted, Ended, SoldOut, LimitReached, or
+	// KeyReused.
+	Outcome  Reason
+	Replayed bool
+	// Grant is set when Outcome is Granted.
+	Grant Grant
+	// Remaining is what is left, with SoldOut.
+	Remaining int64
+	// Held are the claims that fill the limit, with LimitReached, newest first,
+	// at most MaxHeldListed of them.
+	Held []Position
+}
+
+// MaxHeldListed bounds the claims that a LimitReached decision lists.
+const MaxHeldListed = 100
+
+// Holding is one claim of a shard, loaded into an engine.
+type Holding struct {
+	Cursor
+	UserID   string
+	Key      uint64
+	Quantity int64
+	At       int64
+	PayBy    int64
+	Items    []uint32
+	Released bool
+}
+
+// ShardLoad is a shard as the ledger knows it, for an engine to open. The
+// holdings are streamed first, then the rest is final.
+type ShardLoad struct {
+	// Epoch is the new epoch, raised by the load itself.
+	Epoch uint16
+	// Position is the committed position: the holdings include every entry up
+	// to it. The engine adds its journal's tail after it.
+	Position Cursor
+	// StockLeft is the ledger's count of what is left, before the tail.
+	StockLeft int64
+	// Items are the values of all items by number; nil for units.
+	Items []string
+	// FreeItems are the numbers of items that nobody holds, in granting order,
+	// before the tail.
+	FreeItems []uint32
+	// Holdings are the claims.
+	Holdings []Holding
+	// Refs are the withdrawals that the ledger has settled.
+	Refs []string
+}
+
+// Adjustment changes a shard's stock: a restock that the ledger has counted,
+// or a withdrawal that it has not.
+type Adjustment struct {
+	Shard ShardID
+	// Epoch is the shard's epoch when the command was written. A restock of an
+	// older epoch is refused with ErrStale; withdrawals carry 0.
+	Epoch uint16
+	// Ref identifies the command; a repeat changes nothing.
+	Ref string
+	// Delta is signed: units or items.
+	Delta int64
+	// FirstItem and Items are the new items' number and values (restock only).
+	FirstItem uint32
+	Items     []string
+}
+
+// Release gives the stock of a claim, and the user's allowance, back.
+type Release struct {
+	// Claim is where the claim stands.
+	Claim Position
+	// Epoch is the shard's epoch when the command was written; one of an older
+	// epoch is refused with ErrStale, since the rebuild has counted it.
+	Epoch uint16
+}
+
+// ShardStats is what an engine counts of a shard.
+type ShardStats struct {
+	// Remaining is what can still be granted.
+	Remaining int64
+	// Granted is the units granted and not released.
+	Granted int64
+	// Head is the last durable journal entry.
+	Head Cursor
+	// HeadAt is when it was decided, in milliseconds since 1970.
+	HeadAt int64
+	// Queued is the entries that wait for their commit.
+	Queued int64
+}
+
+// Engine decides claims. Its guarantees, whatever the concurrency:
+//
+//   - Within one epoch, decisions on a shard are linearizable. The units
+//     granted and not released never exceed the stock, nor the limit for any
+//     user.
+//   - A decision and its journal entry are one atomic step. An answer that
+//     depends on an entry (a grant, its repeat, a limit refusal, a read) is
+//     given only when the entry is as durable as the engine's level says.
+//   - A repeat (same user, same key) returns the first result, whatever state,
+//     window or stock are by then. The same key with another quantity is
+//     KeyReused.
+//   - The order of checks: repeat, paused or ended, window, then stock before
+//     limit for sales and coupons.
+//   - Errors are *Error of Unavailable or Overloaded with their effect, the
+//     context's, ErrNotOpen or ErrStale. After EffectUnknown the caller
+//     repeats with the same key.
+//
+// All methods are safe for concurrent use.
+type Engine interface {
+	Journal
+
+	// Claim decides one claim.
+	Claim(ctx context.Context, req EngineClaim) (Decision, error)
+	// Open makes a shard claimable from the ledger's load and the journal's
+	// tail, in the load's epoch. It replaces what the engine held of the shard.
+	Open(ctx context.Context, c *Campaign, shard ShardID, load *ShardLoad) error
+	// Configure makes a campaign's state, window and limit those of c, on all
+	// its shards. An older Version than the engine has changes nothing. When it
+	// returns, no later claim is decided by the old definition.
+	Configure(ctx context.Context, c *Campaign) error
+	// Adjust changes the stock. A withdrawal beyond what remains is an *Error
+	// of InvalidState; a repeat of a Ref returns nil.
+	Adjust(ctx context.Context, a Adjustment) error
+	// Release gives a claim's stock back, once; a repeat returns nil.
+	// ErrNotFound when there is no such claim.
+	Release(ctx context.Context, r Release) error
+	// Find returns a grant by its position; false when the engine has none.
+	Find(ctx context.Context, p Position) (Grant, bool, error)
+	// HoldingsOf returns a user's grants on the shards the engine holds.
+	HoldingsOf(ctx context.Context, user string) ([]Grant, error)
+	// Stats counts a shard. ErrNotOpen when the engine does not hold it.
+	Stats(ctx context.Context, shard ShardID) (ShardStats, error)
+	// Retire forgets a shard that has ended and is settled.
+	Retire(ctx context.Context, shard ShardID) error
+	// MaxShards is the most shards a campaign may have on this engine.
+	MaxShards() int
+	// Durability names the level at which answers are given.
+	Durability() string
+	// Ping returns nil when the engine can decide claims now.
+	Ping(ctx context.Context) error
+	// Close stops deciding, completes what was decided, and releases resources.
+	Close(ctx context.Context) error
+}

@@ -1,0 +1,145 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/dibs-dev/dibs"
+)
+
+var closingChecks = []Check{
+	{"closing/a retired shard is not open, and opens again from the ledger", checkRetire},
+	{"closing/opening again replaces what the engine held", checkOpenAgain},
+	{"closing/a closed engine is unavailable", checkClosed},
+	{"closing/close completes what was decided", checkCloseUnderLoad},
+	{"closing/a cancelled request has no lost effect", checkCancelled},
+	{"closing/requests cancelled while they wait have no lost effect", checkCancelledWaiting},
+}
+
+func checkRetire(r *rig) {
+	o, other := r.offer(3, nil), r.offer(3, nil)
+	g := o.grant("ann", 1, 1)
+	h := other.grant("ann", 1, 1)
+	o.configure(func(c *dibs.Campaign) { c.State = dibs.EndedState })
+	o.settle(math.MaxInt)
+	o.no(o.eng.Retire(o.ctx, o.shard), "retire shard %v", o.shard)
+	_, err := o.eng.Claim(o.ctx, o.request("ann", 1, 1))
+	o.is(err, "a claim on a retired shard", dibs.ErrNotOpen)
+	_, err = o.eng.Stats(o.ctx, o.shard)
+	o.is(err, "the count of a retired shard", dibs.ErrNotOpen)
+	_, ok, err := o.eng.Find(o.ctx, g.Position)
+	o.is(err, "find on a retired shard", nil, dibs.ErrNotOpen)
+	o.that(!ok, "a grant of a retired shard is found")
+	r.holds("ann", h)
+	other.grant("bob", 1, 1)
+
+	o.open()
+	o.replay(1, g)
+	o.counts(2, 1)
+	o.refuse("bob", 1, 1, dibs.Ended)
+	r.holds("ann", g, h)
+	o.settle(math.MaxInt)
+}
+
+func checkOpenAgain(r *rig) {
+	o := r.offer(5, limit(5))
+	g := o.grant("ann", 1, 2)
+	o.settle(math.MaxInt)
+	h := o.grant("bob", 1, 1)
+	// A rebuild in a running engine: the tail after the settled position counts.
+	o.open()
+	o.replay(1, g)
+	o.replay(1, h)
+	o.counts(2, 3)
+	i := o.grant("cid", 1, 1)
+	equal(r, "epoch", i.Epoch, 2)
+	r.holds("ann", g)
+	o.settle(math.MaxInt)
+	o.counts(1, 4)
+}
+
+func checkClosed(r *rig) {
+	o := r.offer(3, nil)
+	o.grant("ann", 1, 1)
+	eng := r.eng
+	r.stop(false)
+	d, err := eng.Claim(r.ctx, o.request("bob", 1, 1))
+	r.is(err, "a claim on a closed engine", dibs.ErrUnavailable)
+	r.that(d.Outcome != dibs.Granted || d.Grant.Seq == 0, "a closed engine answers %+v beside its error", d)
+	var e *dibs.Error
+	r.that(errors.As(err, &e) && e.Effect == dibs.EffectNone, "a claim on a closed engine fails with %+v, want the effect none", err)
+	r.that(eng.Ping(r.ctx) != nil, "a closed engine answers a ping")
+}
+
+// checkCloseUnderLoad closes while claims run: those that were granted, and
+// only those, are there afterwards.
+func checkCloseUnderLoad(r *rig) {
+	o := r.offer(100_000, nil)
+	const n = 64
+	answers := make([]map[uint64]answer, n)
+	eng := r.eng
+	r.together(n+1, func(i int) {
+		if i == n {
+			r.stop(false)
+			return
+		}
+		answers[i] = claimUntilError(r.ctx, o, eng, i)
+	})
+	r.start()
+	o.open()
+	o.settle(math.MaxInt)
+	o.found(answers)
+}
+
+func checkCancelled(r *rig) {
+	o := r.offer(3, nil)
+	ctx, cancel := context.WithCancel(r.ctx)
+	cancel()
+	d, err := o.eng.Claim(ctx, o.request("ann", 1, 1))
+	if err != nil {
+		o.cancelledError(err)
+	} else {
+		equal(r, "the outcome of a cancelled claim", d.Outcome, dibs.Granted)
+	}
+	again := o.claim("ann", 1, 1)
+	equal(r, "the outcome of its repeat", again.Outcome, dibs.Granted)
+	o.that(err != nil || again.Replayed, "a grant is not found by its repeat")
+	o.counts(2, 1)
+	o.replay(1, again.Grant)
+}
+
+// cancelledError expects an error that a cancelled request may return.
+func (o *offer) cancelledError(err error) {
+	o.is(err, "a cancelled request", context.Canceled, context.DeadlineExceeded, dibs.ErrUnavailable, dibs.ErrOverloaded)
+}
+
+func checkCancelledWaiting(r *rig) {
+	o := r.offer(1_000, nil)
+	const n = 200
+	grants := make([]dibs.Grant, n)
+	r.together(n, func(i int) {
+		ctx, cancel := context.WithCancel(r.ctx)
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			cancel()
+		}()
+		req := o.request(userName(i), 1, 1)
+		d, err := o.eng.Claim(ctx, req)
+		<-gone
+		if err != nil {
+			o.cancelledError(err)
+		}
+		again := o.claim(req.UserID, 1, 1)
+		o.that(again.Outcome == dibs.Granted, "the repeat of a cancelled claim is %v", again.Outcome)
+		o.that(err != nil || again.Replayed && again.Grant.Position == d.Grant.Position, "granted at %v, the repeat found %v", d.Grant.Position, again.Grant.Position)
+		grants[i] = again.Grant
+	})
+	o.counts(1_000-n, n)
+	for _, g := range grants {
+		o.replay(1, g)
+	}
+	o.settle(math.MaxInt)
+	equal(r, "claims in the ledger", len(o.ledger.claims), n)
+}

@@ -1,0 +1,180 @@
+package enginetest
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+var journalChecks = []Check{
+	{"journal/pages by max and place", checkPaging},
+	{"journal/pages across epochs", checkPagingEpochs},
+	{"journal/trimming drops what is settled and keeps what is above", checkTrim},
+	{"journal/trimming keeps what is younger", checkTrimAge},
+	{"journal/a trimmed journal goes on where it was", checkTrimReopen},
+	{"journal/shards with entries are listed", checkJournalShards},
+	{"journal/appended is signalled", checkAppended},
+}
+
+func checkPaging(r *rig) {
+	o := r.offer(100, limit(100))
+	for i := range 20 {
+		o.grant("ann", uint64(i), 1)
+	}
+	all := o.journal(dibs.Cursor{})
+	equal(r, "entries", len(all), 21)
+	for _, size := range []int{1, 2, 7, 21, 1000} {
+		var got []dibs.Entry
+		for after := (dibs.Cursor{}); ; after = got[len(got)-1].Cursor {
+			page, err := o.eng.ReadJournal(o.ctx, o.shard, after, size)
+			o.no(err, "read %d entries after %v", size, after)
+			o.that(len(page) <= size, "a page of at most %d has %d entries", size, len(page))
+			if len(page) == 0 {
+				break
+			}
+			got = append(got, page...)
+		}
+		o.that(reflect.DeepEqual(got, all), "in pages of %d the journal is %+v, want %+v", size, got, all)
+	}
+	for i, e := range all {
+		got := o.journal(e.Cursor)
+		o.that(len(got) == len(all)-i-1, "after %v stand %d entries, want %d", e.Cursor, len(got), len(all)-i-1)
+	}
+	o.that(len(o.journal(dibs.Cursor{Epoch: 1, Seq: 500})) == 0, "entries after the head")
+	o.that(len(o.journal(dibs.Cursor{Epoch: 9})) == 0, "entries of an epoch to come")
+}
+
+func checkPagingEpochs(r *rig) {
+	o := r.offer(100, limit(100))
+	var want []dibs.Cursor
+	for epoch := uint16(1); epoch <= 4; epoch++ {
+		want = append(want, dibs.Cursor{Epoch: epoch, Seq: 1})
+		for i := range uint32(epoch) % 3 {
+			o.grant("ann", 0, 1)
+			want = append(want, dibs.Cursor{Epoch: epoch, Seq: i + 2})
+		}
+		if epoch < 4 {
+			r.restart(epoch%2 == 0)
+		}
+	}
+	got := o.journal(dibs.Cursor{})
+	var places []dibs.Cursor
+	for _, e := range got {
+		places = append(places, e.Cursor)
+	}
+	o.that(slices.Equal(places, want), "the journal of four epochs is %v, want %v", places, want)
+	for i, at := range want {
+		page, err := o.eng.ReadJournal(o.ctx, o.shard, at, 2)
+		o.no(err, "read after %v", at)
+		end := min(i+3, len(got))
+		o.that(len(page) == end-i-1 && (len(page) == 0 || reflect.DeepEqual(page, got[i+1:end])), "2 entries after %v are %+v", at, page)
+	}
+	// The ledger checks each epoch's first entry against the one before.
+	o.settle(100)
+	equal(r, "settled position", o.ledger.position, want[len(want)-1])
+}
+
+// later is a time after every decision of a check.
+func (r *rig) later() time.Time { return r.time().Add(240 * time.Hour) }
+
+func checkTrim(r *rig) {
+	o := r.offer(100, limit(100))
+	for i := range 20 {
+		o.grant("ann", uint64(i)+1, 1)
+	}
+	all := o.journal(dibs.Cursor{})
+	for _, n := range []int{0, 8, 15} {
+		o.no(o.eng.TrimJournal(o.ctx, o.shard, all[n].Cursor, r.later()), "trim up to %v", all[n].Cursor)
+		kept := o.journal(all[n].Cursor)
+		o.that(reflect.DeepEqual(kept, all[n+1:]), "trimmed up to %v, the journal goes on with %+v", all[n].Cursor, kept)
+	}
+	g, ok, err := o.eng.Find(o.ctx, dibs.Position{ShardID: o.shard, Cursor: all[3].Cursor})
+	o.no(err, "find a grant whose entry is trimmed")
+	o.that(ok && g.UserID == "ann", "a grant whose entry is trimmed is %+v, %v", g, ok)
+	o.counts(80, 20)
+	head := o.stats().Head
+	o.no(o.eng.TrimJournal(o.ctx, o.shard, head, r.later()), "trim up to the head")
+	o.that(len(o.journal(dibs.Cursor{})) == 0, "%d entries are left after trimming all", len(o.journal(dibs.Cursor{})))
+	g = o.grant("bob", 1, 1)
+	equal(r, "the next place", g.Cursor, dibs.Cursor{Epoch: head.Epoch, Seq: head.Seq + 1})
+	equal(r, "entries", len(o.journal(dibs.Cursor{})), 1)
+}
+
+func checkTrimAge(r *rig) {
+	o := r.offer(100, limit(100))
+	o.grant("ann", 1, 1)
+	past := r.time().Add(-time.Hour)
+	o.no(o.eng.TrimJournal(o.ctx, o.shard, o.stats().Head, past), "trim what is older than an hour")
+	equal(r, "entries", len(o.journal(dibs.Cursor{})), 2)
+	if r.factory.OwnClock {
+		return
+	}
+	r.setTime(r.time().Add(30 * time.Minute))
+	between := r.time()
+	r.setTime(r.time().Add(10 * time.Minute))
+	o.grant("bob", 1, 1)
+	o.no(o.eng.TrimJournal(o.ctx, o.shard, o.stats().Head, between), "trim what is older than ten minutes")
+	kept := o.journal(dibs.Cursor{})
+	o.that(len(kept) == 1 && kept[0].UserID == "bob", "trimmed by age, the journal keeps %+v", kept)
+}
+
+func checkTrimReopen(r *rig) {
+	o := r.offer(10, limit(10))
+	g := o.grant("ann", 1, 2)
+	o.settle(100)
+	o.no(o.eng.TrimJournal(o.ctx, o.shard, o.ledger.position, r.later()), "trim all")
+	r.restart(false)
+	got := o.journal(o.ledger.position)
+	o.that(len(got) == 1 && got[0].Kind == dibs.EntryOpen && got[0].Prev == g.Cursor,
+		"reopened after trimming all, the journal is %+v, want an opening after %v", got, g.Cursor)
+	o.replay(1, g)
+	o.counts(8, 2)
+	o.settle(100)
+}
+
+func checkJournalShards(r *rig) {
+	a, b := r.offer(1, nil), r.offer(1, nil)
+	for range 2 {
+		got, err := r.eng.JournalShards(r.ctx)
+		r.no(err, "list the shards that have entries")
+		for _, o := range []*offer{a, b} {
+			n := 0
+			for _, s := range got {
+				if s == o.shard {
+					n++
+				}
+			}
+			equal(r, fmt.Sprintf("listings of shard %v", o.shard), n, 1)
+		}
+		equal(r, "shards with entries", len(got), 2)
+		r.restart(true)
+	}
+}
+
+func checkAppended(r *rig) {
+	o := r.offer(100, limit(100))
+	for i := range 20 {
+		drain(r.eng.Appended())
+		// A signal of an earlier entry may still be on its way; what counts is
+		// that one comes after this entry.
+		o.grant("ann", uint64(i)+1, 1)
+		select {
+		case <-r.eng.Appended():
+		case <-r.ctx.Done():
+			r.fatalf("no signal after grant %d", i)
+		}
+	}
+}
+
+func drain(ch <-chan struct{}) {
+	for {
+		select {
+		case <-ch:
+		default:
+			return
+		}
+	}
+}

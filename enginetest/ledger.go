@@ -1,0 +1,201 @@
+package enginetest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// ledger keeps one shard as the SQL ledger does, in memory. Settling checks
+// every promise that a journal can break.
+type ledger struct {
+	campaign *dibs.Campaign
+	shard    dibs.ShardID
+	epoch    uint16
+	position dibs.Cursor
+	left     int64
+	// items are the values by number, free those that nobody holds.
+	items  []string
+	free   []uint32
+	claims []*dibs.Holding
+	// refs are the settled withdrawals, restocks the recorded restocks.
+	refs     []string
+	restocks map[string]bool
+}
+
+func newLedger(c *dibs.Campaign, shard dibs.ShardID, stock int64, items []string) *ledger {
+	l := &ledger{campaign: c, shard: shard, left: stock, items: slices.Clone(items), restocks: map[string]bool{}}
+	for i := range items {
+		l.free = append(l.free, uint32(i))
+	}
+	return l
+}
+
+// load raises the epoch and returns the shard as it stands.
+func (l *ledger) load() *dibs.ShardLoad {
+	l.epoch++
+	load := &dibs.ShardLoad{
+		Epoch: l.epoch, Position: l.position, StockLeft: l.left,
+		Items: slices.Clone(l.items), FreeItems: slices.Clone(l.free), Refs: slices.Clone(l.refs),
+	}
+	for _, h := range l.claims {
+		c := *h
+		c.Items = slices.Clone(h.Items)
+		load.Holdings = append(load.Holdings, c)
+	}
+	return load
+}
+
+// claim returns a settled claim, nil when there is none.
+func (l *ledger) claim(at dibs.Cursor) *dibs.Holding {
+	// Claims are settled in order.
+	i, ok := slices.BinarySearchFunc(l.claims, at, func(h *dibs.Holding, c dibs.Cursor) int {
+		switch {
+		case h.Before(c):
+			return -1
+		case c.Before(h.Cursor):
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		return nil
+	}
+	return l.claims[i]
+}
+
+// release marks a settled claim released and, with restock, takes its stock
+// back. It reports whether that changed anything.
+func (l *ledger) release(at dibs.Cursor, restock bool) (bool, error) {
+	h := l.claim(at)
+	if h == nil {
+		return false, fmt.Errorf("the ledger has no claim at %v to release", at)
+	}
+	if h.Released {
+		return false, nil
+	}
+	h.Released = true
+	if restock {
+		l.left += h.Quantity
+		l.free = append(l.free, h.Items...)
+	}
+	return true, nil
+}
+
+// restock adds stock and returns the engine's command.
+func (l *ledger) restock(ref string, n int64, items []string) dibs.Adjustment {
+	a := dibs.Adjustment{Shard: l.shard, Epoch: l.epoch, Ref: ref, Delta: n}
+	if l.campaign.HasItems() {
+		a.FirstItem, a.Items = uint32(len(l.items)), slices.Clone(items)
+		for i := range items {
+			l.free = append(l.free, a.FirstItem+uint32(i))
+		}
+		l.items = append(l.items, items...)
+	}
+	l.left += n
+	l.restocks[ref] = true
+	return a
+}
+
+// settle moves one entry into the ledger; an error says which promise the
+// journal breaks.
+func (l *ledger) settle(e *dibs.Entry) error {
+	if err := l.continues(e); err != nil {
+		return err
+	}
+	l.position = e.Cursor
+	switch e.Kind {
+	case dibs.EntryOpen:
+		return nil
+	case dibs.EntryGrant:
+		return l.settleGrant(e)
+	case dibs.EntryRelease:
+		return l.settleRelease(e)
+	case dibs.EntryAdjust:
+		return l.settleAdjust(e)
+	}
+	return fmt.Errorf("entry %v has the unknown kind %d", e.Cursor, e.Kind)
+}
+
+func (l *ledger) continues(e *dibs.Entry) error {
+	if e.Kind == dibs.EntryOpen {
+		if e.Seq != 1 || e.Epoch <= l.position.Epoch || e.Prev != l.position {
+			return fmt.Errorf("entry %v opens an epoch after %v, but the entry before it is %v", e.Cursor, e.Prev, l.position)
+		}
+		return nil
+	}
+	if want := (dibs.Cursor{Epoch: l.position.Epoch, Seq: l.position.Seq + 1}); e.Cursor != want {
+		return fmt.Errorf("gap: entry %v follows %v", e.Cursor, l.position)
+	}
+	return nil
+}
+
+func (l *ledger) settleGrant(e *dibs.Entry) error {
+	held := e.Quantity
+	for _, h := range l.claims {
+		if h.UserID != e.UserID {
+			continue
+		}
+		if !h.Released {
+			held += h.Quantity
+		}
+		if e.Key != 0 && h.Key == e.Key {
+			return fmt.Errorf("key %d of user %s was granted twice: at %v and %v", e.Key, e.UserID, h.Cursor, e.Cursor)
+		}
+	}
+	if held > l.campaign.LimitPerUser {
+		return fmt.Errorf("user %s holds %d at %v, above the limit of %d", e.UserID, held, e.Cursor, l.campaign.LimitPerUser)
+	}
+	if l.left -= e.Quantity; l.left < 0 || e.Quantity < 1 {
+		return fmt.Errorf("oversold: the grant of %d at %v leaves %d", e.Quantity, e.Cursor, l.left)
+	}
+	l.claims = append(l.claims, &dibs.Holding{
+		Cursor: e.Cursor, UserID: e.UserID, Key: e.Key, Quantity: e.Quantity,
+		At: e.At, PayBy: e.PayBy, Items: slices.Clone(e.Items),
+	})
+	return l.takeItems(e, e.Quantity)
+}
+
+// takeItems removes an entry's items from the free ones.
+func (l *ledger) takeItems(e *dibs.Entry, n int64) error {
+	if !l.campaign.HasItems() {
+		n = 0
+	}
+	if int64(len(e.Items)) != n {
+		return fmt.Errorf("entry %v of %d units has %d items", e.Cursor, e.Quantity, len(e.Items))
+	}
+	for _, item := range e.Items {
+		i := slices.Index(l.free, item)
+		if i < 0 {
+			return fmt.Errorf("entry %v takes item %d, which is not free", e.Cursor, item)
+		}
+		l.free = slices.Delete(l.free, i, i+1)
+	}
+	return nil
+}
+
+func (l *ledger) settleRelease(e *dibs.Entry) error {
+	h := l.claim(e.Target)
+	if h == nil || !h.Released {
+		return fmt.Errorf("entry %v releases %v, which the ledger has not released", e.Cursor, e.Target)
+	}
+	return nil
+}
+
+func (l *ledger) settleAdjust(e *dibs.Entry) error {
+	if e.Quantity >= 0 {
+		if !l.restocks[e.Ref] {
+			return fmt.Errorf("entry %v restocks by %q, which the ledger has not recorded", e.Cursor, e.Ref)
+		}
+		return nil
+	}
+	if slices.Contains(l.refs, e.Ref) {
+		return fmt.Errorf("entry %v withdraws by %q a second time", e.Cursor, e.Ref)
+	}
+	l.refs = append(l.refs, e.Ref)
+	if l.left += e.Quantity; l.left < 0 {
+		return fmt.Errorf("the withdrawal of %d at %v leaves %d", -e.Quantity, e.Cursor, l.left)
+	}
+	return l.takeItems(e, -e.Quantity)
+}

@@ -1,0 +1,131 @@
+package enginetest
+
+import (
+	"math"
+	"slices"
+
+	"github.com/dibs-dev/dibs"
+)
+
+var readChecks = []Check{
+	{"reads/a grant is found by its position", checkFind},
+	{"reads/other positions are not found", checkFindUnknown},
+	{"reads/a user's grants over several campaigns", checkHoldingsOf},
+	{"reads/stats name the head of the journal", checkStatsHead},
+	{"reads/a healthy engine answers ping and names itself", checkPing},
+}
+
+func checkFind(r *rig) {
+	o := r.offerItems(seats(5), limit(3))
+	var all []dibs.Grant
+	for i := range 3 {
+		all = append(all, o.grant("ann", uint64(i), 1))
+	}
+	for _, g := range all {
+		found, ok, err := o.eng.Find(o.ctx, g.Position)
+		o.no(err, "find %v", g.Position)
+		o.that(ok && sameGrant(found, g) && !found.Released, "Find(%v) is %+v, %v, want %+v", g.Position, found, ok, g)
+	}
+	o.release(all[1], true)
+	for i, g := range all {
+		found, ok, err := o.eng.Find(o.ctx, g.Position)
+		o.no(err, "find %v", g.Position)
+		o.that(ok && sameGrant(found, g) && found.Released == (i == 1), "after a release of the second, Find(%v) is %+v, %v", g.Position, found, ok)
+	}
+}
+
+func checkFindUnknown(r *rig) {
+	o := r.offer(5, nil)
+	g := o.grant("ann", 1, 1)
+	o.release(g, true)
+	o.withdraw("less", 1)
+	places := []dibs.Cursor{
+		{}, {Epoch: 1}, {Epoch: 1, Seq: 1}, {Epoch: 1, Seq: 3}, {Epoch: 1, Seq: 4}, {Epoch: 1, Seq: 5},
+		{Epoch: 1, Seq: math.MaxUint32}, {Epoch: 2, Seq: 2}, {Epoch: dibs.MaxEpoch, Seq: 2},
+	}
+	for _, at := range places {
+		p := dibs.Position{ShardID: o.shard, Cursor: at}
+		found, ok, err := o.eng.Find(o.ctx, p)
+		o.no(err, "find %v", p)
+		o.that(!ok, "Find(%v) is %+v, where no grant stands", p, found)
+	}
+	elsewhere := dibs.Position{ShardID: dibs.ShardID{Campaign: o.shard.Campaign + 7}, Cursor: g.Cursor}
+	found, ok, err := o.eng.Find(o.ctx, elsewhere)
+	o.is(err, "find on a shard that is not open", nil, dibs.ErrNotOpen)
+	o.that(!ok, "Find(%v) is %+v, on a shard that is not open", elsewhere, found)
+}
+
+// holdings returns a user's grants that are not released, by position.
+func (r *rig) holdings(user string) map[dibs.Position]dibs.Grant {
+	got, err := r.eng.HoldingsOf(r.ctx, user)
+	r.no(err, "list the grants of %s", user)
+	all := map[dibs.Position]dibs.Grant{}
+	for _, g := range got {
+		_, twice := all[g.Position]
+		r.that(!twice, "the grants of %s list %v twice", user, g.Position)
+		r.that(g.UserID == user, "the grants of %s list %+v", user, g)
+		all[g.Position] = g
+	}
+	for p, g := range all {
+		if g.Released {
+			delete(all, p)
+		}
+	}
+	return all
+}
+
+func (r *rig) holds(user string, want ...dibs.Grant) {
+	got := r.holdings(user)
+	r.that(len(got) == len(want), "%s holds %d grants, want %d", user, len(got), len(want))
+	for _, w := range want {
+		g, ok := got[w.Position]
+		r.that(ok && sameGrant(g, w), "%s holds %+v at %v, want %+v", user, g, w.Position, w)
+	}
+}
+
+func checkHoldingsOf(r *rig) {
+	a, b := r.offer(5, limit(2)), r.offerItems(seats(3), nil)
+	r.holds("ann")
+	g, h, i := a.grant("ann", 1, 1), b.grant("ann", 1, 1), a.grant("ann", 0, 1)
+	j := a.grant("bob", 1, 2)
+	r.holds("ann", g, h, i)
+	r.holds("bob", j)
+	r.holds("cid")
+	a.release(g, true)
+	r.holds("ann", h, i)
+	b.configure(func(c *dibs.Campaign) { c.State = dibs.EndedState })
+	r.holds("ann", h, i)
+}
+
+func checkStatsHead(r *rig) {
+	o := r.offer(5, nil)
+	step := func(doing string, seq uint32) {
+		s := o.stats()
+		o.that(s.Head == dibs.Cursor{Epoch: 1, Seq: seq}, "after %s the head is %v, want seq %d", doing, s.Head, seq)
+		o.decidedNow("head", s.HeadAt)
+		equal(r, "Queued after "+doing, s.Queued, 0)
+		entries := o.journal(dibs.Cursor{})
+		last := entries[len(entries)-1]
+		o.that(last.Cursor == s.Head && last.At == s.HeadAt, "after %s the last entry is %+v, the head %v", doing, last, s.Head)
+	}
+	step("opening", 1)
+	g := o.grant("ann", 1, 1)
+	step("a grant", 2)
+	o.release(g, true)
+	step("a release", 3)
+	o.restock("up", 1)
+	step("a restock", 4)
+	o.withdraw("down", 1)
+	step("a withdrawal", 5)
+	o.refuse("ann", 2, 6, dibs.SoldOut)
+	o.replay(1, g)
+	step("a refusal and a repeat", 5)
+}
+
+func checkPing(r *rig) {
+	r.no(r.eng.Ping(r.ctx), "ping")
+	levels := []string{"none", "relaxed", "durable", "replicated", "ledgered"}
+	r.that(slices.Contains(levels, r.eng.Durability()), "the durability is %q, not one of %q", r.eng.Durability(), levels)
+	n := r.eng.MaxShards()
+	r.that(n >= 1 && n <= dibs.MaxShards, "MaxShards is %d", n)
+}

@@ -1,0 +1,107 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+var windowChecks = []Check{
+	{"windows/before, within and after", checkWindowPhases},
+	{"windows/starts_at is inclusive, ends_at exclusive", checkWindowEdges},
+	{"windows/grants lie inside by the deciding clock", checkWindowPasses},
+	{"windows/paused and ended refuse, published grants", checkStates},
+	{"windows/state comes before window", checkStateBeforeWindow},
+}
+
+// window makes a sale's window from and to relative offsets from now.
+func window(r *rig, from, to time.Duration) func(c *dibs.Campaign) {
+	return func(c *dibs.Campaign) {
+		now := r.time().UTC().Truncate(time.Millisecond)
+		c.StartsAt, c.EndsAt = now.Add(from), now.Add(to)
+	}
+}
+
+func checkWindowPhases(r *rig) {
+	r.offer(1, window(r, time.Hour, 2*time.Hour)).refuse("ann", 1, 1, dibs.NotStarted)
+	r.offer(1, window(r, -2*time.Hour, -time.Hour)).refuse("ann", 1, 1, dibs.Ended)
+	r.offer(1, window(r, -time.Hour, time.Hour)).grant("ann", 1, 1)
+}
+
+func checkWindowEdges(r *rig) {
+	if r.factory.OwnClock {
+		checkWindowPasses(r)
+		return
+	}
+	o := r.offer(10, window(r, time.Second, 2*time.Second))
+	r.setTime(o.c.StartsAt.Add(-time.Millisecond))
+	o.refuse("ann", 1, 1, dibs.NotStarted)
+	r.setTime(o.c.StartsAt)
+	o.grant("ann", 1, 1)
+	r.setTime(o.c.EndsAt.Add(-time.Millisecond))
+	o.grant("bob", 1, 1)
+	r.setTime(o.c.EndsAt)
+	o.refuse("cid", 1, 1, dibs.Ended)
+	r.setTime(o.c.EndsAt.Add(24 * time.Hour))
+	o.refuse("dan", 1, 1, dibs.Ended)
+}
+
+// checkWindowPasses claims without a pause while a window opens and closes,
+// and holds each answer against the time at which it was decided.
+func checkWindowPasses(r *rig) {
+	o := r.offer(1_000_000, func(c *dibs.Campaign) {
+		window(r, 60*time.Millisecond, 120*time.Millisecond)(c)
+		c.LimitPerUser = 1_000_000
+	})
+	order := map[dibs.Reason]int{dibs.NotStarted: 1, dibs.Granted: 2, dibs.Ended: 3}
+	phase, seen := 0, map[dibs.Reason]int{}
+	for phase < 3 {
+		d := o.claim("ann", 0, 1)
+		o.that(order[d.Outcome] >= phase, "%v after phase %d of the window", d.Outcome, phase)
+		phase = order[d.Outcome]
+		seen[d.Outcome]++
+		if d.Outcome == dibs.Granted {
+			at := time.UnixMilli(d.Grant.At)
+			o.that(!at.Before(o.c.StartsAt) && at.Before(o.c.EndsAt), "granted at %v, outside of [%v, %v)", at.UTC(), o.c.StartsAt, o.c.EndsAt)
+		}
+		if !r.factory.OwnClock {
+			r.setTime(r.time().Add(7 * time.Millisecond))
+		}
+	}
+	o.that(seen[dibs.NotStarted] > 0 && seen[dibs.Granted] > 0, "a passing window answered %v", seen)
+}
+
+func checkStates(r *rig) {
+	o := r.offer(3, nil)
+	set := func(s dibs.State) { o.configure(func(c *dibs.Campaign) { c.State = s }) }
+	set(dibs.PausedState)
+	o.refuse("ann", 1, 1, dibs.Paused)
+	set(dibs.Published)
+	o.grant("ann", 1, 1)
+	set(dibs.EndedState)
+	o.refuse("bob", 1, 1, dibs.Ended)
+	o.counts(2, 1)
+	r.offer(1, func(c *dibs.Campaign) { c.State = dibs.PausedState }).refuse("ann", 1, 1, dibs.Paused)
+	r.offer(1, func(c *dibs.Campaign) { c.State = dibs.EndedState }).refuse("ann", 1, 1, dibs.Ended)
+}
+
+func checkStateBeforeWindow(r *rig) {
+	cases := []struct {
+		state    dibs.State
+		from, to time.Duration
+		want     dibs.Reason
+	}{
+		{dibs.PausedState, time.Hour, 2 * time.Hour, dibs.Paused},
+		{dibs.PausedState, -2 * time.Hour, -time.Hour, dibs.Paused},
+		{dibs.EndedState, time.Hour, 2 * time.Hour, dibs.Ended},
+		{dibs.Published, time.Hour, 2 * time.Hour, dibs.NotStarted},
+	}
+	for _, x := range cases {
+		o := r.offer(0, func(c *dibs.Campaign) {
+			window(r, x.from, x.to)(c)
+			c.State = x.state
+		})
+		// The empty stock must not show either: it comes last.
+		o.refuse("ann", 1, 1, x.want)
+	}
+}

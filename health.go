@@ -1,0 +1,125 @@
+package dibs
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// HealthView is whether the service can do its work, dependency by dependency.
+type HealthView struct {
+	Ready bool `json:"ready"`
+	// Durability is the level at which claims are answered.
+	Durability   string                    `json:"durability"`
+	Dependencies map[string]DependencyView `json:"dependencies"`
+	// SettleLagMS and JournalBacklog are the worst of all campaigns.
+	SettleLagMS    int64 `json:"settle_lag_ms"`
+	JournalBacklog int64 `json:"journal_backlog"`
+}
+
+// DependencyView is one dependency's part of the health.
+type DependencyView struct {
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+}
+
+// pingTimeout bounds the question to each dependency.
+const pingTimeout = 2 * time.Second
+
+// Health asks each dependency. A ledger that does not answer makes the service
+// unready, although claims go on while the journal has room.
+func (s *Service) Health(ctx context.Context) HealthView {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	h := HealthView{Ready: true, Durability: s.engine.Durability(), Dependencies: map[string]DependencyView{}}
+	for name, ping := range map[string]func(context.Context) error{
+		"engine": s.engine.Ping, "ledger": s.ledger.Ping, "settling": s.settlingHealth,
+	} {
+		d := DependencyView{OK: true}
+		if err := ping(ctx); err != nil {
+			d = DependencyView{Error: err.Error()}
+			h.Ready = false
+		}
+		h.Dependencies[name] = d
+	}
+	s.eachShard(func(t *settling) bool {
+		if st, err := s.engine.Stats(ctx, t.id); err == nil {
+			h.JournalBacklog = max(h.JournalBacklog, backlogOf(t.at(), st.Head))
+			h.SettleLagMS = max(h.SettleLagMS, s.lagMS(t, st.Head))
+		}
+		return true
+	})
+	return h
+}
+
+// settlingHealth returns why a shard could not be settled the last time.
+func (s *Service) settlingHealth(context.Context) error {
+	var first error
+	s.eachShard(func(t *settling) bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		first = t.lastErr
+		return first == nil
+	})
+	return first
+}
+
+// counters count what this node did since it started.
+type counters struct {
+	granted       atomic.Int64
+	settled       atomic.Int64
+	settleBatches atomic.Int64
+	settleErrors  atomic.Int64
+	settleNanos   atomic.Int64
+}
+
+// Metrics is a snapshot of what this node did since it started and how its
+// campaigns stand.
+type Metrics struct {
+	// Granted counts claims granted by this node, repeats not counted.
+	Granted int64
+	// Settled, SettleBatches, SettleErrors and SettleTime are the settling's.
+	Settled       int64
+	SettleBatches int64
+	SettleErrors  int64
+	SettleTime    time.Duration
+	Campaigns     []CampaignMetrics
+}
+
+// CampaignMetrics is one live campaign's part of Metrics.
+type CampaignMetrics struct {
+	CampaignID string
+	Remaining  int64
+	Granted    int64
+	Backlog    int64
+	LagMS      int64
+	// Refused counts refusals by reason.
+	Refused [ReasonCount]int64
+}
+
+// Observe returns a snapshot of the service's numbers.
+func (s *Service) Observe() Metrics {
+	m := Metrics{
+		Granted: s.counters.granted.Load(), Settled: s.counters.settled.Load(),
+		SettleBatches: s.counters.settleBatches.Load(), SettleErrors: s.counters.settleErrors.Load(),
+		SettleTime: time.Duration(s.counters.settleNanos.Load()),
+	}
+	s.lives.Range(func(_, v any) bool {
+		l := v.(*live)
+		cm := CampaignMetrics{CampaignID: l.campaign.Load().ID}
+		for _, t := range l.shards {
+			if st, err := s.engine.Stats(context.Background(), t.id); err == nil {
+				cm.Remaining += st.Remaining
+				cm.Granted += st.Granted
+				cm.Backlog += backlogOf(t.at(), st.Head)
+				cm.LagMS = max(cm.LagMS, s.lagMS(t, st.Head))
+			}
+		}
+		for r := range l.refused {
+			cm.Refused[r] = l.refused[r].Load()
+		}
+		m.Campaigns = append(m.Campaigns, cm)
+		return true
+	})
+	return m
+}

@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// access says who may call a route.
+type access uint8
+
+const (
+	// open routes read no credentials.
+	open access = iota
+	// public routes show more to admins; credentials are optional but not false.
+	public
+	// userOnly routes act for the user of the token.
+	userOnly
+	// adminOnly routes need an API key.
+	adminOnly
+	// either routes serve users what is theirs and admins everything.
+	either
+)
+
+var accessNames = [...]string{"everyone", "everyone; an API key shows more", "user token", "API key", "user token or API key"}
+
+func (a access) String() string { return accessNames[a] }
+
+// caller is who sent a request: a user, an admin's key, or neither.
+type caller struct {
+	user string
+	key  string
+}
+
+func (c caller) isAdmin() bool { return c.key != "" }
+
+var (
+	errNoToken   = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "send Authorization: Bearer with a token", ZH: "请在 Authorization: Bearer 中携带令牌"})
+	errBadToken  = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token is not valid, or no longer", ZH: "令牌无效或已过期"})
+	errUsersOnly = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "this call is for users: send a user token, not an API key", ZH: "该接口仅供用户调用:请使用用户令牌而非 API 密钥"})
+	errAdminOnly = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "this call needs an API key", ZH: "该接口需要 API 密钥"})
+)
+
+// bearer returns the token of a request; "" when there is none.
+func bearer(h http.Header) (string, error) {
+	v := h["Authorization"]
+	if len(v) == 0 {
+		return "", nil
+	}
+	const scheme = "Bearer "
+	if len(v) > 1 || len(v[0]) <= len(scheme) || !strings.EqualFold(v[0][:len(scheme)], scheme) {
+		return "", errBadToken
+	}
+	return v[0][len(scheme):], nil
+}
+
+// identify returns who sent a request. No credentials are no error here.
+func (a *api) identify(ctx context.Context, h http.Header) (caller, error) {
+	token, err := bearer(h)
+	if err != nil || token == "" {
+		return caller{}, err
+	}
+	if looksLikeUserToken(token) {
+		user, ok := a.users.user(token)
+		if !ok {
+			return caller{}, errBadToken
+		}
+		return caller{user: user}, nil
+	}
+	key, err := a.svc.CheckKey(ctx, token)
+	if err != nil {
+		var e *dibs.Error
+		if errors.As(err, &e) && (e.Reason == dibs.Unauthenticated || e.Reason == dibs.NotFound) {
+			return caller{}, errBadToken
+		}
+		return caller{}, err
+	}
+	return caller{key: key.ID}, nil
+}
+
+// admit returns who sent a request, when they may call a route of this access.
+func (a *api) admit(ctx context.Context, h http.Header, need access) (caller, error) {
+	if need == open {
+		return caller{}, nil
+	}
+	who, err := a.identify(ctx, h)
+	if err != nil {
+		return caller{}, err
+	}
+	switch {
+	case need == public:
+		return who, nil
+	case who == caller{}:
+		return caller{}, errNoToken
+	case need == userOnly && who.isAdmin():
+		return caller{}, errUsersOnly
+	case need == adminOnly && !who.isAdmin():
+		return caller{}, errAdminOnly
+	}
+	return who, nil
+}

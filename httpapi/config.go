@@ -1,0 +1,132 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// Service is what the handlers need of dibs. *dibs.Service is the one that
+// exists; tests put one that fails in its place.
+type Service interface {
+	Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result, error)
+	FindClaim(ctx context.Context, id string) (*dibs.Claim, error)
+	UserClaims(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.Claim], error)
+	CampaignClaims(ctx context.Context, campaignID string, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
+
+	CreateProduct(ctx context.Context, spec dibs.ProductSpec) (*dibs.Product, error)
+	PatchProduct(ctx context.Context, id string, patch dibs.ProductPatch) (*dibs.Product, error)
+	Product(ctx context.Context, id string) (*dibs.Product, error)
+	Products(ctx context.Context, page dibs.Page) (dibs.List[dibs.Product], error)
+
+	CreateCampaign(ctx context.Context, spec dibs.CampaignSpec) (*dibs.Campaign, error)
+	PatchCampaign(ctx context.Context, id string, patch dibs.CampaignPatch) (*dibs.Campaign, error)
+	Publish(ctx context.Context, id string) (*dibs.Campaign, error)
+	Pause(ctx context.Context, id string) (*dibs.Campaign, error)
+	Resume(ctx context.Context, id string) (*dibs.Campaign, error)
+	End(ctx context.Context, id string) (*dibs.Campaign, error)
+	ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error)
+	Campaign(ctx context.Context, id string) (*dibs.Campaign, error)
+	Campaigns(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)
+	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
+	Stats(ctx context.Context, id string) (dibs.StatsView, error)
+	Verify(ctx context.Context, campaignIDs ...string) (*dibs.Report, error)
+
+	CheckKey(ctx context.Context, secret string) (*dibs.APIKey, error)
+	Remember(ctx context.Context, caller, key string, hash []byte, do func() (int, []byte, error)) (dibs.StoredRequest, bool, error)
+
+	Health(ctx context.Context) dibs.HealthView
+	Observe() dibs.Metrics
+}
+
+var _ Service = (*dibs.Service)(nil)
+
+// Config configures the handler. Service is required, and at least one of
+// Users, JWTSecret and AllowDevTokens; the zero value of any other field means
+// the default named beside it.
+type Config struct {
+	Service Service
+	// Users verifies user tokens; default: HS256 tokens under JWTSecret.
+	Users Authenticator
+	// JWTSecret is the HS256 secret of user tokens; at least 32 random bytes
+	// are advised. Not used when Users is set.
+	JWTSecret []byte
+	// AllowDevTokens accepts `dev_<user>` as a user token: for development only.
+	AllowDevTokens bool
+	// Logger receives failures inside; default: nothing is logged.
+	Logger *slog.Logger
+	// MaxBody is the most bytes of a body, default 64 KiB; MaxAdminBody the most
+	// of one that carries items, default 32 MiB.
+	MaxBody      int64
+	MaxAdminBody int64
+	// Version is the version that the API document names; default "dev".
+	Version string
+	// Registry receives the metrics; default: one of its own, with those of the
+	// Go runtime and the process.
+	Registry *prometheus.Registry
+	// Now is the clock for tokens and GET /v1/time; default time.Now.
+	Now func() time.Time
+}
+
+// WithDefaults returns the config with every zero field set.
+func (c Config) WithDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = 64 << 10
+	}
+	if c.MaxAdminBody == 0 {
+		c.MaxAdminBody = 32 << 20
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	if c.Registry == nil {
+		c.Registry = newRegistry()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Users == nil && len(c.JWTSecret) > 0 {
+		c.Users = newHS256(c.JWTSecret, c.Now)
+	}
+	return c
+}
+
+// Validate lists every fault of a config with defaults, naming the fields.
+func (c Config) Validate() error {
+	var fs []dibs.Fault
+	must := func(ok bool, field, problem string) {
+		if !ok {
+			fs = append(fs, dibs.Fault{Field: field, Problem: dibs.Text{EN: problem}})
+		}
+	}
+	must(c.Service != nil, "/Service", "is required")
+	must(c.Users != nil || c.AllowDevTokens, "/JWTSecret", "is required, unless Users or AllowDevTokens is set")
+	must(c.MaxBody >= 1<<10, "/MaxBody", "must be at least 1024")
+	must(c.MaxAdminBody >= c.MaxBody, "/MaxAdminBody", "must be at least MaxBody")
+	if len(fs) > 0 {
+		return dibs.Invalid(fs...)
+	}
+	return nil
+}
+
+// api is the handler's state, shared by all routes.
+type api struct {
+	cfg     Config
+	svc     Service
+	metrics *metrics
+	lang    *languages
+	users   *userTokens
+	ids     requestIDs
+	routes  *routes
+	huma    huma.API
+	schemas huma.Registry
+	log     *slog.Logger
+}

@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/maypok86/otter/v2"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// Authenticator verifies the tokens of users. Implementations are safe for
+// concurrent use.
+type Authenticator interface {
+	// Verify returns the user that a token names and when it stops to be valid.
+	// Any error means that the token is not valid; callers never see it.
+	Verify(token string) (user string, until time.Time, err error)
+}
+
+// tokenLeeway is how far the clocks of the issuer and of dibs may differ.
+const tokenLeeway = 30 * time.Second
+
+var errNoUser = errors.New("httpapi: the token's subject is not a user id")
+
+// hs256 verifies JWTs that are signed with a shared secret.
+type hs256 struct {
+	secret []byte
+	parser *jwt.Parser
+}
+
+func newHS256(secret []byte, now func() time.Time) *hs256 {
+	return &hs256{secret: secret, parser: jwt.NewParser(
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
+		jwt.WithExpirationRequired(), jwt.WithLeeway(tokenLeeway), jwt.WithTimeFunc(now),
+	)}
+}
+
+// Verify accepts HS256 and nothing else, requires exp, and a subject that may
+// be a user id.
+func (a *hs256) Verify(token string) (string, time.Time, error) {
+	var claims jwt.RegisteredClaims
+	_, err := a.parser.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return a.secret, nil })
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	if !dibs.ValidID(claims.Subject) {
+		return "", time.Time{}, errNoUser
+	}
+	return claims.Subject, claims.ExpiresAt.Add(tokenLeeway), nil
+}
+
+// IssueToken makes an HS256 token for a user, valid from now for ttl.
+func IssueToken(secret []byte, user string, ttl time.Duration) (string, error) {
+	if !dibs.ValidID(user) {
+		return "", fmt.Errorf("issue a token for %q: a user id is 1-64 characters of A-Z a-z 0-9 . _ -", user)
+	}
+	if len(secret) == 0 {
+		return "", errors.New("issue a token: the secret is empty")
+	}
+	now := time.Now()
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
+		Subject: user, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(ttl)),
+	}).SignedString(secret)
+	if err != nil {
+		return "", fmt.Errorf("issue a token: %w", err)
+	}
+	return token, nil
+}
+
+// The bounds of what is remembered of verified tokens: longer tokens are
+// verified each time.
+const (
+	cachedTokens   = 1 << 16
+	maxCachedToken = 1024
+	// devPrefix marks the user tokens of development.
+	devPrefix = "dev_"
+)
+
+// verified is what a token that was verified says.
+type verified struct {
+	user  string
+	until time.Time
+}
+
+// userTokens verifies user tokens and remembers those that were valid, since
+// people press the button more than once. Tokens that were not are not
+// remembered: they could push out the good ones.
+type userTokens struct {
+	users    Authenticator
+	allowDev bool
+	now      func() time.Time
+	known    *otter.Cache[string, verified]
+}
+
+func newUserTokens(cfg *Config) (*userTokens, error) {
+	known, err := otter.New(&otter.Options[string, verified]{MaximumSize: cachedTokens})
+	if err != nil {
+		return nil, err
+	}
+	return &userTokens{users: cfg.Users, allowDev: cfg.AllowDevTokens, now: cfg.Now, known: known}, nil
+}
+
+// looksLikeUserToken tells the shapes of user tokens from API keys.
+func looksLikeUserToken(token string) bool {
+	return strings.HasPrefix(token, devPrefix) || strings.HasPrefix(token, "eyJ") && strings.Count(token, ".") == 2
+}
+
+// user returns the user of a valid token.
+func (t *userTokens) user(token string) (string, bool) {
+	if name, ok := strings.CutPrefix(token, devPrefix); ok {
+		return name, t.allowDev && dibs.ValidID(name)
+	}
+	if t.users == nil {
+		return "", false
+	}
+	if v, ok := t.known.GetIfPresent(token); ok && t.now().Before(v.until) {
+		return v.user, true
+	}
+	user, until, err := t.users.Verify(token)
+	if err != nil {
+		return "", false
+	}
+	if len(token) <= maxCachedToken {
+		t.known.Set(token, verified{user, until})
+	}
+	return user, true
+}

@@ -1,0 +1,141 @@
+// Package ci_test checks the scripts that prepare a machine for the tests.
+package ci_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// machine is a folder that is all of PATH: what need.sh finds there is what the
+// machine has.
+type machine struct {
+	t   *testing.T
+	dir string
+}
+
+// newMachine has a shell's usual tools, every command that need.sh looks for,
+// an apt-get that notes its arguments and succeeds, and root as its user.
+func newMachine(t *testing.T) *machine {
+	m := &machine{t: t, dir: t.TempDir()}
+	for _, name := range []string{"bash", "cat", "mktemp", "rm", "touch", "chmod"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(m.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, command := range neededCommands(t) {
+		m.has(command, "exit 0")
+	}
+	m.has("id", "echo 0")
+	m.has("apt-get", `echo "$*" >>"$DIR/asked"`)
+	return m
+}
+
+// neededCommands reads the list in need.sh, without the needs that are paths.
+func neededCommands(t *testing.T) []string {
+	body, err := os.ReadFile("need.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(body), "\nneeds='\n")
+	list, _, ok := strings.Cut(list, "\n'\n")
+	if !ok {
+		t.Fatal("need.sh has no list of needs")
+	}
+	var out []string
+	for line := range strings.Lines(list) {
+		if f := strings.Fields(line); len(f) == 2 && !strings.HasPrefix(f[1], "/") {
+			out = append(out, f[1])
+		}
+	}
+	return out
+}
+
+func (m *machine) has(command, script string) {
+	m.t.Helper()
+	if err := os.WriteFile(filepath.Join(m.dir, command), []byte("#!/usr/bin/env bash\n"+script+"\n"), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *machine) lacks(command string) {
+	m.t.Helper()
+	if err := os.Remove(filepath.Join(m.dir, command)); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// need runs need.sh and returns what it said and what apt-get was asked for.
+func (m *machine) need() (said, asked string, err error) {
+	m.t.Helper()
+	cmd := exec.CommandContext(m.t.Context(), "./need.sh")
+	cmd.Env = []string{"PATH=" + m.dir, "DIR=" + m.dir, "TMPDIR=" + m.dir}
+	out, err := cmd.CombinedOutput()
+	calls, readErr := os.ReadFile(filepath.Join(m.dir, "asked"))
+	if readErr != nil && !os.IsNotExist(readErr) {
+		m.t.Fatal(readErr)
+	}
+	return string(out), string(calls), err
+}
+
+// installs is an apt-get that brings jmeter when told to install.
+const installs = `echo "$*" >>"$DIR/asked"
+case "$*" in *install*) touch "$DIR/jmeter"; chmod +x "$DIR/jmeter" ;; esac`
+
+func TestNeedAsksForNothingWhenAllIsThere(t *testing.T) {
+	m := newMachine(t)
+	if said, asked, err := m.need(); err != nil || asked != "" || said != "" {
+		t.Errorf("err %v, said %q, asked apt-get %q", err, said, asked)
+	}
+	m.lacks("apt-get")
+	if said, _, err := m.need(); err != nil {
+		t.Errorf("without apt-get, which it does not need: %v\n%s", err, said)
+	}
+}
+
+func TestNeedInstallsWhatIsMissing(t *testing.T) {
+	m := newMachine(t)
+	m.lacks("jmeter")
+	m.has("apt-get", installs)
+	said, asked, err := m.need()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	if !strings.Contains(asked, " update\n") || !strings.HasSuffix(asked, " install --no-install-recommends jmeter\n") {
+		t.Errorf("asked apt-get %q", asked)
+	}
+}
+
+func TestNeedSurvivesAFailedUpdate(t *testing.T) {
+	m := newMachine(t)
+	m.lacks("jmeter")
+	m.has("apt-get", `case "$*" in *update*) exit 100 ;; esac`+"\n"+installs)
+	if said, _, err := m.need(); err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+func TestNeedFailsWhenItCannotInstall(t *testing.T) {
+	for name, breakIt := range map[string]func(m *machine){
+		"no apt-get":                   func(m *machine) { m.lacks("apt-get") },
+		"not root":                     func(m *machine) { m.has("id", "echo 1000"); m.has("apt-get", installs) },
+		"apt-get fails":                func(m *machine) { m.has("apt-get", "exit 100") },
+		"apt-get succeeds for nothing": func(m *machine) { m.has("apt-get", "exit 0") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.lacks("jmeter")
+			breakIt(m)
+			said, _, err := m.need()
+			if err == nil || !strings.Contains(said, "Please install: jmeter") {
+				t.Errorf("err %v, said %q", err, said)
+			}
+		})
+	}
+}

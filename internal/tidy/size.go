@@ -1,0 +1,70 @@
+package tidy
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"slices"
+	"strings"
+)
+
+// The ceilings. Most files and functions stay far below them.
+const (
+	maxFileLines     = 600
+	maxFunctionLines = 70
+)
+
+// sizedExts are the kinds of code that the ceiling of files is for.
+var sizedExts = []string{".go", ".lua", ".sh", ".js", ".mjs", ".ts", ".css"}
+
+// checkFileSize reports code files above the ceiling, bar generated ones.
+func checkFileSize(t *tree, out *findings) {
+	for _, x := range t.texts {
+		if !slices.Contains(sizedExts, path.Ext(x.path)) || strings.Contains(path.Base(x.path), ".min.") {
+			continue
+		}
+		if n := x.lineCount(); n > maxFileLines && !t.generated(x.path) {
+			out.add("file-size", x.path, n, "%d lines, the ceiling is %d: split it by subject", n, maxFileLines)
+		}
+	}
+}
+
+func (t *tree) generated(p string) bool {
+	for _, s := range t.sources {
+		if s.path == p {
+			return ast.IsGenerated(s.file)
+		}
+	}
+	return false
+}
+
+// checkFunctionSize reports functions above the ceiling, from the line of
+// `func` to that of the closing brace. A literal that is declared at the top
+// level counts as a function; one inside a function counts towards it.
+func checkFunctionSize(t *tree, out *findings) {
+	for _, s := range t.sources {
+		if ast.IsGenerated(s.file) {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				t.measure(s, f.Name.Name, f.Pos(), f.End(), out)
+				continue
+			}
+			ast.Inspect(d, func(n ast.Node) bool {
+				lit, ok := n.(*ast.FuncLit)
+				if ok {
+					t.measure(s, "function literal", lit.Pos(), lit.End(), out)
+				}
+				return !ok
+			})
+		}
+	}
+}
+
+func (t *tree) measure(s *source, name string, from, to token.Pos, out *findings) {
+	first := t.line(from)
+	if n := t.line(to) - first + 1; n > maxFunctionLines {
+		out.add("function-size", s.path, first, "%s has %d lines, the ceiling is %d", name, n, maxFunctionLines)
+	}
+}

@@ -1,0 +1,62 @@
+package tidy
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// The words below are put together from halves, or this file would break its
+// own rules.
+var (
+	// machinePaths are folders of the machine that somebody worked on.
+	machinePaths = []string{"/wo" + "rk/", "/ro" + "ot/"}
+	// hosts are package registries: which one serves a module is the business of
+	// whoever builds.
+	hosts = []string{"proxy.go" + "lang.org", "sum.go" + "lang.org", "registry.npm" + "js.org", "deb.deb" + "ian.org"}
+	// unfinished marks work that was left for later, anywhere in a Go file.
+	unfinished = regexp.MustCompile(`(?i)\b(to` + `do|fix` + `me)\b`)
+	// excuses mark it in comments; in code and strings they may be honest words.
+	excuses = regexp.MustCompile(`(?i)\b(ha` + `ck|st` + `ub|for n` + `ow|not implem` + `ented)\b`)
+)
+
+// checkPaths reports traces of one machine in any file that people write.
+func checkPaths(t *tree, out *findings) {
+	for _, x := range t.texts {
+		for i, l := range x.lines() {
+			for _, p := range machinePaths {
+				if strings.Contains(l, p) {
+					out.add("machine-path", x.path, i+1, "names %s, a folder of one machine", p)
+				}
+			}
+			for _, h := range hosts {
+				if strings.Contains(l, h) {
+					out.add("machine-path", x.path, i+1, "names %s, a package registry", h)
+				}
+			}
+		}
+	}
+}
+
+// checkWords reports words for unfinished work in Go files.
+func checkWords(t *tree, out *findings) {
+	for _, x := range t.texts {
+		if path.Ext(x.path) != ".go" {
+			continue
+		}
+		for i, l := range x.lines() {
+			if w := unfinished.FindString(l); w != "" {
+				out.add("unfinished", x.path, i+1, "says %q: finish it, or open an issue", w)
+			}
+		}
+	}
+	for _, s := range t.sources {
+		for _, group := range s.file.Comments {
+			for _, c := range group.List {
+				if w := excuses.FindString(c.Text); w != "" {
+					out.add("unfinished", s.path, t.line(c.Pos()), "says %q: finish it, or open an issue", w)
+				}
+			}
+		}
+	}
+}

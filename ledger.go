@@ -1,0 +1,231 @@
+package dibs
+
+import (
+	"context"
+	"time"
+)
+
+// Page asks for a part of a list.
+type Page struct {
+	// Limit is 1 to MaxPage; 0 means DefaultPage.
+	Limit int
+	// Cursor is opaque: empty for the first page, then List.NextCursor.
+	Cursor string
+}
+
+// The sizes of pages.
+const (
+	DefaultPage = 20
+	MaxPage     = 100
+)
+
+// List is a page of a list.
+type List[T any] struct {
+	Items []T
+	// NextCursor is empty at the end.
+	NextCursor string
+}
+
+// Catalog keeps products and campaigns.
+type Catalog interface {
+	// InsertProduct stores a new product. ErrAlreadyExists.
+	InsertProduct(ctx context.Context, p *Product) error
+	// UpdateProduct stores p where the stored Version is p.Version, and raises
+	// it in p. ErrConflict, ErrNotFound.
+	UpdateProduct(ctx context.Context, p *Product) error
+	// Product returns one. ErrNotFound.
+	Product(ctx context.Context, id string) (*Product, error)
+	// Products lists by id.
+	Products(ctx context.Context, page Page) (List[Product], error)
+
+	// InsertCampaign stores a new campaign with its items (nil for units) and
+	// sets its Number. ErrAlreadyExists.
+	InsertCampaign(ctx context.Context, c *Campaign, items []string) error
+	// UpdateCampaign stores c where the stored Version is c.Version, and raises
+	// it in c. Stock is not changed by it. ErrConflict, ErrNotFound.
+	UpdateCampaign(ctx context.Context, c *Campaign) error
+	// Campaign returns one by id, CampaignByNumber by number. ErrNotFound.
+	Campaign(ctx context.Context, id string) (*Campaign, error)
+	CampaignByNumber(ctx context.Context, number uint32) (*Campaign, error)
+	// Campaigns lists newest first; states filters when it is not empty.
+	Campaigns(ctx context.Context, states []State, page Page) (List[Campaign], error)
+	// LiveCampaigns returns every campaign that is published or paused.
+	LiveCampaigns(ctx context.Context) ([]*Campaign, error)
+}
+
+// Batch is a run of one shard's journal entries to settle.
+type Batch struct {
+	Campaign *Campaign
+	Shard    ShardID
+	// From is the committed position that the run continues; To is the place of
+	// its last entry.
+	From, To Cursor
+	Entries  []Entry
+}
+
+// ShardTotals are the ledger's sums of one shard, in units.
+type ShardTotals struct {
+	// Position is the committed position.
+	Position Cursor
+	// Epoch is the highest epoch opened.
+	Epoch     uint16
+	Stock     int64
+	StockLeft int64
+	Pending   int64
+	Confirmed int64
+	Released  int64
+	Refunded  int64
+}
+
+// Command is an instruction to the engine that waits in the outbox.
+type Command struct {
+	// ID orders commands.
+	ID     int64
+	Adjust Adjustment
+}
+
+// Restock is a change of a campaign's stock.
+type Restock struct {
+	Shard ShardID
+	// Ref makes the change happen once.
+	Ref string
+	// Delta is positive; with items, their count.
+	Delta int64
+	Items []string
+	Why   string
+}
+
+// Settlement keeps claims and moves journal entries into them.
+type Settlement interface {
+	// LoadShard raises the shard's epoch and reads it, in one transaction.
+	// Outbox commands of the shard written before are dropped by it: the load
+	// counts what they carry.
+	LoadShard(ctx context.Context, c *Campaign, shard ShardID) (*ShardLoad, error)
+	// Settle writes batches of different shards in one transaction: claims,
+	// items, stock_left and totals once per batch, and the position by
+	// compare-and-set. ErrPositionMoved when a batch does not continue its
+	// shard's committed position; nothing is written then.
+	Settle(ctx context.Context, batches []Batch) error
+	// Totals returns a shard's sums. ErrNotFound.
+	Totals(ctx context.Context, shard ShardID) (ShardTotals, error)
+
+	// Restock adds stock to the ledger and writes the engine's command to the
+	// outbox, in one transaction; a repeat of the Ref changes nothing.
+	Restock(ctx context.Context, r Restock) error
+	// RefUsed reports whether a stock change of this Ref has been recorded.
+	RefUsed(ctx context.Context, campaign uint32, ref string) (bool, error)
+	// Commands returns the oldest waiting commands.
+	Commands(ctx context.Context, max int) ([]Command, error)
+	// DropCommand removes a command that the engine has carried out.
+	DropCommand(ctx context.Context, id int64) error
+}
+
+// ClaimFilter narrows a list of claims. Zero fields do not filter.
+type ClaimFilter struct {
+	Campaign uint32
+	UserID   string
+	Status   *Status
+}
+
+// Claims reads settled claims. ID, CampaignID and Kind of a Claim are filled
+// by the service; the ledger fills the rest.
+type Claims interface {
+	// Claim returns one by position. ErrNotFound.
+	Claim(ctx context.Context, p Position) (*Claim, error)
+	// ClaimByKey returns a user's claim by the hash of its request key.
+	// ErrNotFound.
+	ClaimByKey(ctx context.Context, campaign uint32, user string, key uint64) (*Claim, error)
+	// ClaimList lists newest first when UserID is set, else in the order of
+	// positions.
+	ClaimList(ctx context.Context, f ClaimFilter, page Page) (List[Claim], error)
+}
+
+// Role is what an API key may do.
+type Role string
+
+// RoleAdmin may do everything.
+const RoleAdmin Role = "admin"
+
+// APIKey is a key of the admin API. The key itself is shown once, at
+// creation; the ledger keeps its SHA-256.
+type APIKey struct {
+	ID        string
+	Name      string
+	Role      Role
+	Hash      []byte
+	CreatedAt time.Time
+	// RevokedAt is zero while the key is valid.
+	RevokedAt time.Time
+}
+
+// Access keeps API keys, remembered admin requests and secrets.
+type Access interface {
+	// InsertKey stores a key. ErrAlreadyExists.
+	InsertKey(ctx context.Context, k *APIKey) error
+	// KeyByHash returns a key that is not revoked. ErrNotFound.
+	KeyByHash(ctx context.Context, hash []byte) (*APIKey, error)
+	// Keys lists all keys, newest first.
+	Keys(ctx context.Context) ([]APIKey, error)
+	// RevokeKey ends a key. ErrNotFound.
+	RevokeKey(ctx context.Context, id string, at time.Time) error
+
+	// Request returns the remembered answer of (caller, key). ErrNotFound.
+	Request(ctx context.Context, caller, key string) (*StoredRequest, error)
+	// SaveRequest remembers an answer. ErrAlreadyExists.
+	SaveRequest(ctx context.Context, r *StoredRequest) error
+	// DropRequests forgets answers saved before a time.
+	DropRequests(ctx context.Context, before time.Time) error
+
+	// Secret returns the named secret, made from size random bytes the first
+	// time; every node gets the same one.
+	Secret(ctx context.Context, name string, size int) ([]byte, error)
+}
+
+// StoredRequest is a remembered answer of an admin request.
+type StoredRequest struct {
+	Caller string
+	Key    string
+	// Hash covers method, path and body.
+	Hash   []byte
+	Status int
+	Body   []byte
+	At     time.Time
+}
+
+// CampaignAudit is what the ledger's rows of a campaign add up to, counted
+// afresh from the rows and not from the sums beside them.
+type CampaignAudit struct {
+	Stock     int64
+	StockLeft int64
+	// Held is the units of claims that are neither released nor restocked.
+	Held int64
+	// ByStatus is units by status word.
+	ByStatus map[string]int64
+	Claims   int64
+	// OverLimit are users who hold more than the limit, at most 10.
+	OverLimit []string
+	// BeyondPosition counts claims that lie past the committed position.
+	BeyondPosition int64
+	// BadItems are items whose claim does not exist, or claims whose quantity
+	// differs from their items, at most 10, in words.
+	BadItems []string
+	// BadTotals names sums beside the rows that differ from the rows.
+	BadTotals []string
+}
+
+// Ledger is the SQL database: the lasting truth. Every method is one
+// transaction, safe for concurrent use, and honours its context. Transient
+// faults of the database are *Error of Unavailable.
+type Ledger interface {
+	Catalog
+	Settlement
+	Claims
+	Access
+
+	// Audit counts a campaign's rows.
+	Audit(ctx context.Context, c *Campaign) (*CampaignAudit, error)
+	// Ping returns nil when the database answers.
+	Ping(ctx context.Context) error
+	// Close ends all connections.
+	Close() error
+}

@@ -1,0 +1,290 @@
+package memengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+const (
+	// maxBatch bounds the entries that wait for one commit of a shard.
+	maxBatch = 1 << 16
+	// retryAfter is what refused callers are told.
+	retryAfter = time.Second
+	// readBackMin and readBackMax bound the pause between attempts to read back
+	// what a failed commit did.
+	readBackMin = 10 * time.Millisecond
+	readBackMax = time.Second
+)
+
+// batch is the entries of one shard that are committed together. Everyone
+// whose answer depends on them waits on done; err is set before it closes.
+type batch struct {
+	done    chan struct{}
+	err     error
+	buf     []byte
+	baseMS  int64
+	lastMS  int64
+	first   uint32
+	entries int
+	records uint32 // the shard's record count before the batch
+	ops     []op   // what undo has to reverse besides grants
+}
+
+// orNil returns the newest of two batches that exists.
+func (b *batch) orNil(older *batch) *batch {
+	if b != nil {
+		return b
+	}
+	return older
+}
+
+// op is a step that undo reverses. records tells where among the grants it
+// stood.
+type op struct {
+	kind    dibs.EntryKind
+	records uint32
+	record  uint32   // release: which
+	delta   int64    // adjust
+	ref     string   // adjust
+	values  int      // adjust: item values added
+	items   []uint32 // adjust: items withdrawn
+}
+
+// commitLoop is the one goroutine that writes to the store.
+func (e *Engine) commitLoop() {
+	defer close(e.stopped)
+	for {
+		select {
+		case <-e.kick:
+		case <-e.stop:
+			e.commitAll()
+			return
+		}
+		e.commitAll()
+	}
+}
+
+// commitAll commits until nothing waits.
+func (e *Engine) commitAll() {
+	for {
+		// Let the callers that are ready now join the batch: no timer, and
+		// nothing to wait for when there are none.
+		runtime.Gosched()
+		shards := e.takeDirty()
+		if len(shards) > 0 {
+			e.commit(shards)
+			continue
+		}
+		return
+	}
+}
+
+// takeDirty swaps the batches of all shards that have one into flight.
+func (e *Engine) takeDirty() []*shard {
+	e.dirtyMu.Lock()
+	shards := e.dirtyShards
+	e.dirtyShards = e.dirtySpare[:0]
+	e.dirtySpare = shards
+	e.dirtyMu.Unlock()
+	rows, flying := e.rows[:0], shards[:0]
+	for _, s := range shards {
+		s.mu.Lock()
+		s.flying, s.cur, s.dirty = s.cur, nil, false
+		b := s.flying
+		if b == nil {
+			// An undo took the batch back after the shard was listed.
+			s.mu.Unlock()
+			continue
+		}
+		flying = append(flying, s)
+		b.buf = sealPayload(b.buf)
+		rows = append(rows, dibs.JournalRow{
+			Shard: s.id, Epoch: s.epoch, First: b.first, Last: b.first + uint32(b.entries) - 1,
+			At: b.lastMS, Payload: b.buf,
+		})
+		s.mu.Unlock()
+	}
+	e.rows = rows
+	return flying
+}
+
+// commit writes the flying batches of shards and answers their waiters.
+func (e *Engine) commit(shards []*shard) {
+	err := e.store.Append(context.Background(), e.generation, e.rows)
+	if err != nil {
+		e.log.Error("journal commit failed", "err", err, "shards", len(shards))
+		e.fault.Store(&err)
+		e.settleFailure(shards, err)
+		return
+	}
+	e.fault.Store(nil)
+	for _, s := range shards {
+		s.complete()
+	}
+	select {
+	case e.appended <- struct{}{}:
+	default:
+	}
+}
+
+// complete marks the flying batch durable and lets its waiters go.
+func (s *shard) complete() {
+	s.mu.Lock()
+	b := s.flying
+	s.durable = dibs.Cursor{Epoch: s.epoch, Seq: b.first + uint32(b.entries) - 1}
+	s.durableAt = b.lastMS
+	s.flying = nil
+	if s.spare == nil {
+		s.spare = b.buf
+	}
+	s.mu.Unlock()
+	close(b.done)
+}
+
+// settleFailure finds out what a failed commit did before anyone is answered:
+// it freezes the shards, reads the last stored place back, then keeps or
+// undoes.
+func (e *Engine) settleFailure(shards []*shard, cause error) {
+	frozen := dibs.Unavail(dibs.EffectNone, cause)
+	for _, s := range shards {
+		s.mu.Lock()
+		s.frozen = frozen
+		s.mu.Unlock()
+	}
+	if errors.Is(cause, dibs.ErrFenced) {
+		// Another process owns the journal: nothing was stored and nothing may
+		// be. The shards stay frozen for good.
+		for _, s := range shards {
+			e.undo(s, frozen)
+		}
+		e.fence(frozen)
+		return
+	}
+	pause := readBackMin
+	for _, s := range shards {
+		for {
+			last, err := e.readBack(s.id)
+			if err == nil {
+				e.resolve(s, last, frozen)
+				break
+			}
+			e.log.Error("reading the journal back failed", "shard", s.id.String(), "err", err)
+			select {
+			case <-e.stop:
+				e.abandon(s, dibs.Unavail(dibs.EffectUnknown, err))
+			case <-time.After(pause):
+				pause = min(2*pause, readBackMax)
+				continue
+			}
+			break
+		}
+	}
+}
+
+func (e *Engine) readBack(id dibs.ShardID) (dibs.Cursor, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := e.store.Reopen(ctx); err != nil {
+		return dibs.Cursor{}, err
+	}
+	return e.store.Last(ctx, id)
+}
+
+// resolve keeps or undoes the flying batch by what the store has.
+func (e *Engine) resolve(s *shard, last dibs.Cursor, refused error) {
+	s.mu.Lock()
+	b := s.flying
+	end := dibs.Cursor{Epoch: s.epoch, Seq: b.first + uint32(b.entries) - 1}
+	kept := !last.Before(end)
+	if kept {
+		s.frozen = nil
+	}
+	s.mu.Unlock()
+	if kept {
+		s.complete()
+		return
+	}
+	e.undo(s, refused)
+	s.mu.Lock()
+	s.frozen = nil
+	s.mu.Unlock()
+}
+
+// undo takes everything that is not durable back, newest first, and tells its
+// waiters that nothing happened.
+func (e *Engine) undo(s *shard, refused error) {
+	s.mu.Lock()
+	cur, flying := s.cur, s.flying
+	s.cur, s.flying = nil, nil
+	for _, b := range []*batch{cur, flying} {
+		if b == nil {
+			continue
+		}
+		for i := len(b.ops) - 1; i >= 0; i-- {
+			s.popTo(b.ops[i].records, e.hashBytes)
+			s.reverse(&b.ops[i], e.hashBytes)
+		}
+		s.popTo(b.records, e.hashBytes)
+		b.err = refused
+	}
+	s.seq = flying.first - 1
+	s.mu.Unlock()
+	for _, b := range []*batch{cur, flying} {
+		if b != nil {
+			close(b.done)
+		}
+	}
+}
+
+// abandon tells the waiters of a shard that the effect is not known.
+func (e *Engine) abandon(s *shard, unknown error) {
+	s.mu.Lock()
+	cur, flying := s.cur, s.flying
+	s.cur, s.flying, s.frozen = nil, nil, unknown
+	s.mu.Unlock()
+	for _, b := range []*batch{cur, flying} {
+		if b != nil {
+			b.err = unknown
+			close(b.done)
+		}
+	}
+}
+
+// popTo takes grants back until n records are left.
+func (s *shard) popTo(n uint32, hashOf func([]byte) uint64) {
+	for s.h.n > n {
+		last := s.h.at(s.h.n - 1)
+		if numbers := s.h.items(s.h.n - 1); len(numbers) > 0 {
+			// The cells before head still hold what was granted from them.
+			s.head -= len(numbers)
+			s.h.itemNumbers = s.h.itemNumbers[:len(s.h.itemNumbers)-len(numbers)]
+		}
+		r := s.h.pop(hashOf(s.h.userBytes(last.user)))
+		s.granted -= int64(r.quantity)
+		s.remaining.Add(int64(r.quantity))
+	}
+}
+
+// reverse takes one step back that was not a grant.
+func (s *shard) reverse(o *op, hashOf func([]byte) uint64) {
+	switch o.kind {
+	case dibs.EntryRelease:
+		s.free = s.free[:len(s.free)-len(s.h.items(o.record))]
+		s.setReleased(o.record, false, hashOf)
+	case dibs.EntryAdjust:
+		delete(s.refs, o.ref)
+		s.remaining.Add(-o.delta)
+		s.values = s.values[:len(s.values)-o.values]
+		if o.delta > 0 {
+			s.free = s.free[:len(s.free)-o.values]
+		}
+		s.free = append(s.free, o.items...)
+	default:
+		panic(fmt.Sprintf("memengine: no way back from entry kind %d", o.kind))
+	}
+}

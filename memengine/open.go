@@ -1,0 +1,128 @@
+package memengine
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// tailPage is how many journal entries are read at a time while opening.
+const tailPage = 1 << 16
+
+// Open makes a shard claimable; see dibs.Engine. It adds the journal's tail
+// to the load, then begins the load's epoch with an entry of its own: when
+// that is durable, the shard is open.
+func (e *Engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, load *dibs.ShardLoad) error {
+	if err := e.closed.Load(); err != nil {
+		return *err
+	}
+	s := &shard{id: id, epoch: load.Epoch, h: newHolders(len(load.Holdings)), values: load.Items, refs: make(map[string]struct{})}
+	s.def.Store(define(c))
+	s.remaining.Store(load.StockLeft)
+	for _, ref := range load.Refs {
+		s.refs[ref] = struct{}{}
+	}
+	for i := range load.Holdings {
+		h := &load.Holdings[i]
+		s.hold(maphash.String(e.seed, h.UserID), h)
+	}
+	free := make(map[uint32]bool)
+	last, err := e.replay(ctx, s, load, free)
+	if err != nil {
+		return fmt.Errorf("memengine: opening shard %s: %w", id, err)
+	}
+	for _, n := range load.FreeItems {
+		if !free[n] {
+			s.free = append(s.free, n)
+		}
+	}
+	if left := s.remaining.Load(); left < 0 || c.HasItems() && left != int64(len(s.free)) {
+		return fmt.Errorf("memengine: opening shard %s: %d left, %d free items: %w", id, left, len(s.free), dibs.ErrCorrupt)
+	}
+	if last.Epoch >= load.Epoch {
+		return fmt.Errorf("memengine: opening shard %s in epoch %d after %s: %w", id, load.Epoch, last, dibs.ErrGap)
+	}
+	return e.begin(ctx, s, last)
+}
+
+// begin writes the epoch's first entry and publishes the shard.
+func (e *Engine) begin(ctx context.Context, s *shard, last dibs.Cursor) error {
+	s.durable = last
+	s.mu.Lock()
+	if err := s.canAppend(); err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.append(&dibs.Entry{Kind: dibs.EntryOpen, At: e.now().UnixMilli(), Prev: last})
+	wait := s.cur
+	e.unlock(s)
+	if err := e.wait(ctx, wait); err != nil {
+		return err
+	}
+	e.shards.Store(s.id, s)
+	return nil
+}
+
+// replay adds the journal's entries after the load's position and returns the
+// place of the last one. taken collects the items that they granted or
+// withdrew.
+func (e *Engine) replay(ctx context.Context, s *shard, load *dibs.ShardLoad, taken map[uint32]bool) (dibs.Cursor, error) {
+	last := load.Position
+	for {
+		entries, err := e.readEntries(ctx, s.id, last, tailPage)
+		if err != nil {
+			return last, err
+		}
+		if len(entries) == 0 {
+			return last, nil
+		}
+		for i := range entries {
+			en := &entries[i]
+			if !dibs.Continues(last, en) {
+				return last, fmt.Errorf("entry %s after %s: %w", en.Cursor, last, dibs.ErrGap)
+			}
+			s.redo(en, maphash.String(e.seed, en.UserID), taken)
+			last = en.Cursor
+		}
+	}
+}
+
+// redo applies one entry of the tail. What the ledger moves before the engine
+// (releases, restocks) is in the load already.
+func (s *shard) redo(en *dibs.Entry, hash uint64, taken map[uint32]bool) {
+	switch en.Kind {
+	case dibs.EntryGrant:
+		s.hold(hash, &dibs.Holding{
+			Cursor: en.Cursor, UserID: en.UserID, Key: en.Key, Quantity: en.Quantity, At: en.At, Items: en.Items,
+		})
+		s.remaining.Add(-en.Quantity)
+	case dibs.EntryAdjust:
+		s.refs[en.Ref] = struct{}{}
+		if en.Quantity > 0 {
+			return
+		}
+		s.remaining.Add(en.Quantity)
+	default:
+		return
+	}
+	for _, n := range en.Items {
+		taken[n] = true
+	}
+}
+
+// hold adds a claim that was granted before.
+func (s *shard) hold(hash uint64, h *dibs.Holding) {
+	q := uint32(h.Quantity)
+	r := record{key: h.Key, at: h.At, seq: h.Seq, epoch: h.Epoch, quantity: q, held: q, released: h.Released}
+	if h.Released {
+		r.held = 0
+	} else {
+		s.granted += h.Quantity
+	}
+	if s.def.Load().hasItems {
+		s.h.keepItems(h.Items)
+	}
+	s.h.add(hash, h.UserID, s.h.find(hash, h.UserID), r)
+}

@@ -1,0 +1,174 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// FindClaim returns a claim by its id, settled or not. ErrNotFound. Whose
+// claim it is, the caller checks.
+func (s *Service) FindClaim(ctx context.Context, id string) (*Claim, error) {
+	p, err := s.ids.Decode(id)
+	if err != nil {
+		return nil, noSuchClaim
+	}
+	claim, err := s.ledger.Claim(ctx, p)
+	if errors.Is(err, ErrNotFound) {
+		return s.findUnsettled(ctx, p)
+	}
+	if err != nil {
+		return nil, asUnavailable(err, EffectNone)
+	}
+	c, err := s.campaignOf(ctx, p.Campaign)
+	if err != nil {
+		return nil, err
+	}
+	return s.dress(c, claim), nil
+}
+
+// findUnsettled asks the engine for a claim that the ledger does not have.
+func (s *Service) findUnsettled(ctx context.Context, p Position) (*Claim, error) {
+	g, ok, err := s.engine.Find(ctx, p)
+	if err != nil {
+		return nil, asUnavailable(err, EffectNone)
+	}
+	if !ok {
+		return nil, noSuchClaim
+	}
+	c, err := s.campaignOf(ctx, p.Campaign)
+	if err != nil {
+		return nil, err
+	}
+	return s.claimOf(c, &g), nil
+}
+
+// campaignOf returns a campaign by its number.
+func (s *Service) campaignOf(ctx context.Context, number uint32) (*Campaign, error) {
+	if v, ok := s.byNumber.Load(number); ok {
+		return v.(*live).campaign.Load(), nil
+	}
+	c, err := s.ledger.CampaignByNumber(ctx, number)
+	if err != nil {
+		return nil, asUnavailable(err, EffectNone)
+	}
+	return c, nil
+}
+
+// unsettledWait is how many unsettled claims of a user a list shows by itself;
+// beyond them it waits for the settling.
+const unsettledWait = DefaultPage / 2
+
+// UserClaims lists a user's claims, newest first. A claim just granted is
+// there, settled or not.
+func (s *Service) UserClaims(ctx context.Context, user string, page Page) (List[Claim], error) {
+	var fresh []Grant
+	if page.Cursor == "" {
+		var err error
+		if fresh, err = s.unsettledOf(ctx, user); err != nil {
+			return List[Claim]{}, err
+		}
+	}
+	if page.Limit == 0 {
+		page.Limit = DefaultPage
+	}
+	if len(fresh) > min(unsettledWait, page.Limit/2) {
+		if err := s.settleGrants(ctx, fresh); err != nil {
+			return List[Claim]{}, err
+		}
+		fresh = nil
+	}
+	page.Limit -= len(fresh)
+	list, err := s.listClaims(ctx, ClaimFilter{UserID: user}, page)
+	if err != nil {
+		return list, err
+	}
+	return s.withUnsettled(ctx, list, fresh)
+}
+
+// withUnsettled puts grants in front of a list, but those that were settled
+// meanwhile and are in it.
+func (s *Service) withUnsettled(ctx context.Context, list List[Claim], fresh []Grant) (List[Claim], error) {
+	var first []Claim
+	for i := range fresh {
+		g := &fresh[i]
+		if slices.ContainsFunc(list.Items, func(c Claim) bool { return c.Position == g.Position }) {
+			continue
+		}
+		c, err := s.campaignOf(ctx, g.Campaign)
+		if err != nil {
+			return list, err
+		}
+		first = append(first, *s.claimOf(c, g))
+	}
+	list.Items = append(first, list.Items...)
+	return list, nil
+}
+
+// unsettledOf returns a user's grants that the ledger does not have yet,
+// newest first.
+func (s *Service) unsettledOf(ctx context.Context, user string) ([]Grant, error) {
+	grants, err := s.engine.HoldingsOf(ctx, user)
+	if err != nil {
+		return nil, asUnavailable(err, EffectNone)
+	}
+	grants = slices.DeleteFunc(grants, func(g Grant) bool {
+		t := s.settlingOf(g.ShardID)
+		return t == nil || !t.at().Before(g.Cursor)
+	})
+	slices.SortStableFunc(grants, func(a, b Grant) int { return int(b.At - a.At) })
+	return grants, nil
+}
+
+func (s *Service) settlingOf(id ShardID) *settling {
+	v, ok := s.byNumber.Load(id.Campaign)
+	if !ok || int(id.Shard) >= len(v.(*live).shards) {
+		return nil
+	}
+	return v.(*live).shards[id.Shard]
+}
+
+// settleGrants waits until grants are settled.
+func (s *Service) settleGrants(ctx context.Context, grants []Grant) error {
+	for i := range grants {
+		if t := s.settlingOf(grants[i].ShardID); t != nil {
+			if err := s.settleTo(ctx, t, grants[i].Cursor); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// CampaignClaims lists a campaign's claims in the order they were granted;
+// what was granted before the call is settled first.
+func (s *Service) CampaignClaims(ctx context.Context, campaignID string, f ClaimFilter, page Page) (List[Claim], error) {
+	c, err := s.Campaign(ctx, campaignID)
+	if err != nil {
+		return List[Claim]{}, err
+	}
+	if v, ok := s.lives.Load(campaignID); ok && page.Cursor == "" {
+		if err := s.settleAll(ctx, v.(*live)); err != nil {
+			return List[Claim]{}, err
+		}
+	}
+	f.Campaign = c.Number
+	return s.listClaims(ctx, f, page)
+}
+
+// listClaims reads a page and dresses its claims.
+func (s *Service) listClaims(ctx context.Context, f ClaimFilter, page Page) (List[Claim], error) {
+	list, err := s.ledger.ClaimList(ctx, f, page)
+	if err != nil {
+		return list, asUnavailable(err, EffectNone)
+	}
+	for i := range list.Items {
+		claim := &list.Items[i]
+		c, err := s.campaignOf(ctx, claim.Position.Campaign)
+		if err != nil {
+			return list, err
+		}
+		s.dress(c, claim)
+	}
+	return list, nil
+}

@@ -1,0 +1,131 @@
+package dibs
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config configures a Service. Engine, Ledger and IDs are required; the zero
+// value of any other field means the default named beside it.
+type Config struct {
+	Engine Engine
+	Ledger Ledger
+	// IDs are the claim ids of this ledger; idgen.ForClaims makes them.
+	IDs ClaimIDs
+	// Logger receives what operators should know; default: nothing is logged.
+	Logger *slog.Logger
+	// Now is the clock of the service; default time.Now. Windows are judged by
+	// the engine's clock, not by this one.
+	Now func() time.Time
+	// SettleBatch is how many journal entries are settled in one transaction at
+	// most; 1 to 65,536, default 4,096.
+	SettleBatch int
+	// SettleEvery is how long entries wait for company while fewer than a batch
+	// are there; up to 10s, default 10ms.
+	SettleEvery time.Duration
+	// JournalKeep is how long settled entries stay in the journal; default 1h.
+	JournalKeep time.Duration
+	// MaxBacklog is how many entries of a campaign may wait to be settled before
+	// its claims are refused as overloaded; default 5,000,000.
+	MaxBacklog int64
+}
+
+// WithDefaults returns the config with every zero field set.
+func (c Config) WithDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.SettleBatch == 0 {
+		c.SettleBatch = 4096
+	}
+	if c.SettleEvery == 0 {
+		c.SettleEvery = 10 * time.Millisecond
+	}
+	if c.JournalKeep == 0 {
+		c.JournalKeep = time.Hour
+	}
+	if c.MaxBacklog == 0 {
+		c.MaxBacklog = 5_000_000
+	}
+	return c
+}
+
+// Validate lists every fault of a config with defaults, naming the fields.
+func (c Config) Validate() error {
+	var fs []Fault
+	must := func(ok bool, field, problem string) {
+		if !ok {
+			fs = append(fs, Fault{field, Text{EN: problem}})
+		}
+	}
+	must(c.Engine != nil, "/Engine", "is required")
+	must(c.Ledger != nil, "/Ledger", "is required")
+	must(c.IDs.perm != nil, "/IDs", "is required")
+	must(c.SettleBatch >= 1 && c.SettleBatch <= 1<<16, "/SettleBatch", "must be from 1 to 65536")
+	must(c.SettleEvery > 0 && c.SettleEvery <= 10*time.Second, "/SettleEvery", "must be above 0 and at most 10s")
+	must(c.JournalKeep > 0, "/JournalKeep", "must be positive")
+	must(c.MaxBacklog >= 1, "/MaxBacklog", "must be at least 1")
+	if len(fs) > 0 {
+		return Invalid(fs...)
+	}
+	return nil
+}
+
+// Service is dibs itself: it takes claims to the engine, settles the journal
+// into the ledger, and manages campaigns. Use New, then Start. All methods are
+// safe for concurrent use.
+type Service struct {
+	cfg    Config
+	engine Engine
+	ledger Ledger
+	log    *slog.Logger
+	ids    ClaimIDs
+
+	// lives are the campaigns that the engine holds, by id and by number.
+	lives    sync.Map // string -> *live
+	byNumber sync.Map // uint32 -> *live
+
+	// admin makes changes of campaigns happen one at a time on this node.
+	admin sync.Mutex
+	// lookups bounds what claims on campaigns that are not live may ask of the
+	// ledger at once.
+	lookups chan struct{}
+
+	settleKick chan struct{}
+	outboxKick chan struct{}
+	// settling is held while a batch is settled or a shard loaded.
+	settling sync.Mutex
+
+	// stranded is set while a published campaign could not be loaded.
+	stranded atomic.Bool
+
+	requests requestGate
+	keys     keyCache
+	counters counters
+	started  atomic.Bool
+	cancel   context.CancelFunc
+	loops    sync.WaitGroup
+}
+
+// maxLookups bounds concurrent ledger look-ups caused by claims.
+const maxLookups = 64
+
+// New returns a service that is not started yet, or lists every fault of the
+// config.
+func New(cfg Config) (*Service, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &Service{
+		cfg: cfg, engine: cfg.Engine, ledger: cfg.Ledger, log: cfg.Logger, ids: cfg.IDs,
+		lookups:    make(chan struct{}, maxLookups),
+		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
+	}, nil
+}

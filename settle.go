@@ -1,0 +1,329 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// settling is how far one shard has been settled.
+type settling struct {
+	id ShardID
+	l  *live
+
+	mu       sync.Mutex
+	position Cursor        // committed in the ledger
+	moved    chan struct{} // closed and replaced when position moves
+	lastErr  error         // why the last attempt failed
+	idleAt   time.Time     // when nothing was waiting, the last time
+	backlog  atomic.Int64
+}
+
+func newSettling(id ShardID, l *live, position Cursor, now time.Time) *settling {
+	return &settling{id: id, l: l, position: position, moved: make(chan struct{}), idleAt: now}
+}
+
+func (t *settling) at() Cursor {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.position
+}
+
+func (t *settling) moveTo(p Cursor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.position, t.lastErr = p, nil
+	close(t.moved)
+	t.moved = make(chan struct{})
+}
+
+func (t *settling) failed(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lastErr = err
+}
+
+// settlePause bounds the wait after a failed attempt to settle.
+const (
+	settlePauseMin = 20 * time.Millisecond
+	settlePauseMax = 2 * time.Second
+	settleTick     = time.Second
+)
+
+// settleLoop moves journal entries into the ledger until ctx ends.
+func (s *Service) settleLoop(ctx context.Context) {
+	tick := time.NewTicker(settleTick)
+	defer tick.Stop()
+	pause := settlePauseMin
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.engine.Appended():
+			// Entries wait a moment for company: by count or by time.
+			if !s.batchWaits(ctx) && !sleep(ctx, s.cfg.SettleEvery) {
+				return
+			}
+		case <-s.settleKick:
+		case <-tick.C:
+		}
+		for {
+			n, err := s.settleOnce(ctx)
+			if err != nil && ctx.Err() == nil {
+				s.counters.settleErrors.Add(1)
+				s.log.Error("settling failed", "err", err)
+				if !sleep(ctx, pause) {
+					return
+				}
+				pause = min(2*pause, settlePauseMax)
+				continue
+			}
+			pause = settlePauseMin
+			if n == 0 || ctx.Err() != nil {
+				break
+			}
+		}
+	}
+}
+
+// sleep waits; false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool { return sleepOr(ctx, d, nil) }
+
+// eachShard calls f for every shard that may have something to settle.
+func (s *Service) eachShard(f func(*settling) bool) {
+	s.lives.Range(func(_, v any) bool {
+		for _, t := range v.(*live).shards {
+			if !f(t) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// batchWaits reports whether a full batch is there already.
+func (s *Service) batchWaits(ctx context.Context) bool {
+	n := int64(0)
+	s.eachShard(func(t *settling) bool {
+		if st, err := s.engine.Stats(ctx, t.id); err == nil {
+			n += backlogOf(t.at(), st.Head)
+		}
+		return n < int64(s.cfg.SettleBatch)
+	})
+	return n >= int64(s.cfg.SettleBatch)
+}
+
+// backlogOf counts entries between two places. Across epochs it counts the
+// newest epoch's only, which is a lower bound.
+func backlogOf(position, head Cursor) int64 {
+	switch {
+	case !position.Before(head):
+		return 0
+	case position.Epoch == head.Epoch:
+		return int64(head.Seq) - int64(position.Seq)
+	}
+	return int64(head.Seq)
+}
+
+// settleOnce settles up to one batch from all shards in one transaction and
+// returns how many entries it settled.
+func (s *Service) settleOnce(ctx context.Context) (int, error) {
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	var batches []Batch
+	var shards []*settling
+	total := 0
+	var readErr error
+	s.eachShard(func(t *settling) bool {
+		b, err := s.readBatch(ctx, t, s.cfg.SettleBatch-total)
+		if err != nil {
+			t.failed(err)
+			readErr = errors.Join(readErr, err)
+			return ctx.Err() == nil
+		}
+		if len(b.Entries) > 0 {
+			batches, shards = append(batches, b), append(shards, t)
+			total += len(b.Entries)
+		}
+		return total < s.cfg.SettleBatch
+	})
+	if total == 0 {
+		return 0, readErr
+	}
+	if err := s.settleBatches(ctx, batches, shards); err == nil {
+		return total, readErr
+	} else if len(batches) == 1 {
+		return 0, errors.Join(readErr, err)
+	}
+	// One shard's trouble must not hold the others up: each on its own.
+	settled := 0
+	for i := range batches {
+		if err := s.settleBatches(ctx, batches[i:i+1], shards[i:i+1]); err != nil {
+			readErr = errors.Join(readErr, err)
+			continue
+		}
+		settled += len(batches[i].Entries)
+	}
+	return settled, readErr
+}
+
+// settleBatches writes batches in one transaction and moves their positions.
+func (s *Service) settleBatches(ctx context.Context, batches []Batch, shards []*settling) error {
+	started := s.cfg.Now()
+	if err := s.ledger.Settle(ctx, batches); err != nil {
+		return s.settleFailed(ctx, shards, err)
+	}
+	n := 0
+	for i, t := range shards {
+		n += len(batches[i].Entries)
+		t.moveTo(batches[i].To)
+	}
+	s.counters.settled.Add(int64(n))
+	s.counters.settleBatches.Add(1)
+	s.counters.settleNanos.Add(int64(s.cfg.Now().Sub(started)))
+	return nil
+}
+
+// readBatch reads what a shard's journal has after its position.
+func (s *Service) readBatch(ctx context.Context, t *settling, limit int) (Batch, error) {
+	from := t.at()
+	st, err := s.engine.Stats(ctx, t.id)
+	if err == nil && !from.Before(st.Head) || limit <= 0 {
+		return Batch{}, nil
+	}
+	if err != nil && !errors.Is(err, ErrNotOpen) {
+		return Batch{}, err
+	}
+	entries, err := s.engine.ReadJournal(ctx, t.id, from, limit)
+	if err != nil {
+		return Batch{}, fmt.Errorf("dibs: reading the journal of shard %s: %w", t.id, err)
+	}
+	if len(entries) == 0 {
+		return Batch{}, nil
+	}
+	return Batch{
+		Campaign: t.l.campaign.Load(), Shard: t.id, From: from,
+		To: entries[len(entries)-1].Cursor, Entries: entries,
+	}, nil
+}
+
+// settleFailed notes the error; when another settler has moved a position,
+// this node goes on from there.
+func (s *Service) settleFailed(ctx context.Context, shards []*settling, cause error) error {
+	for _, t := range shards {
+		t.failed(cause)
+		if !errors.Is(cause, ErrPositionMoved) {
+			continue
+		}
+		totals, err := s.ledger.Totals(ctx, t.id)
+		if err != nil {
+			return errors.Join(cause, err)
+		}
+		if totals.Position != t.at() {
+			t.moveTo(totals.Position)
+		}
+	}
+	return cause
+}
+
+// settleTo returns when a shard is settled up to a place, or ctx ends.
+func (s *Service) settleTo(ctx context.Context, t *settling, place Cursor) error {
+	for {
+		t.mu.Lock()
+		position, moved, lastErr := t.position, t.moved, t.lastErr
+		t.mu.Unlock()
+		if !position.Before(place) {
+			return nil
+		}
+		kick(s.settleKick)
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return Unavail(EffectNone, errors.Join(ctx.Err(), lastErr))
+		}
+	}
+}
+
+// settleAll settles what the live shards of a campaign have granted so far.
+func (s *Service) settleAll(ctx context.Context, l *live) error {
+	for _, t := range l.shards {
+		st, err := s.engine.Stats(ctx, t.id)
+		if errors.Is(err, ErrNotOpen) {
+			continue
+		}
+		if err != nil {
+			return asUnavailable(err, EffectNone)
+		}
+		if err := s.settleTo(ctx, t, st.Head); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kick signals a loop without waiting.
+func kick(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// watchLoop keeps the numbers that follow from settling: backlog, lag,
+// back-pressure; and trims the journal.
+func (s *Service) watchLoop(ctx context.Context) {
+	for n := 0; sleep(ctx, watchEvery); n++ {
+		s.lives.Range(func(_, v any) bool {
+			s.watch(ctx, v.(*live))
+			return true
+		})
+		if n%reloadEach == 0 {
+			s.reload(ctx)
+		}
+		if n%trimEach == 0 {
+			s.trim(ctx)
+			s.retireEnded(ctx)
+			s.forgetRequests(ctx)
+		}
+	}
+}
+
+const (
+	watchEvery = 50 * time.Millisecond
+	// reloadEach and trimEach are periods in watches.
+	reloadEach = 20
+	trimEach   = 600
+)
+
+func (s *Service) watch(ctx context.Context, l *live) {
+	sum := int64(0)
+	for _, t := range l.shards {
+		st, err := s.engine.Stats(ctx, t.id)
+		if err != nil {
+			continue
+		}
+		n := backlogOf(t.at(), st.Head)
+		t.backlog.Store(n)
+		sum += n
+		if n == 0 {
+			t.mu.Lock()
+			t.idleAt = s.cfg.Now()
+			t.mu.Unlock()
+		}
+	}
+	l.full.Store(sum >= s.cfg.MaxBacklog)
+}
+
+// trim drops journal entries that were settled long ago.
+func (s *Service) trim(ctx context.Context) {
+	before := s.cfg.Now().Add(-s.cfg.JournalKeep)
+	s.eachShard(func(t *settling) bool {
+		if err := s.engine.TrimJournal(ctx, t.id, t.at(), before); err != nil {
+			s.log.Warn("trimming the journal failed", "shard", t.id.String(), "err", err)
+		}
+		return ctx.Err() == nil
+	})
+}

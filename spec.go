@@ -1,0 +1,120 @@
+package dibs
+
+import (
+	"crypto/rand"
+	"time"
+	"unicode/utf8"
+)
+
+// CampaignSpec is a campaign as a merchant writes it. Kind, Title, StartsAt,
+// EndsAt and Stock are required; nil and empty fields take the defaults that
+// Campaign documents.
+type CampaignSpec struct {
+	ID          string      `json:"id,omitempty" doc:"1-64 characters of A-Z a-z 0-9 . _ -; made up when absent"`
+	Kind        Kind        `json:"kind" doc:"sale or coupon" enum:"sale,coupon"`
+	Title       string      `json:"title" doc:"1-200 characters"`
+	ProductID   *string     `json:"product_id,omitempty" doc:"the product that is sold or given"`
+	Comment     string      `json:"comment,omitempty"`
+	StartsAt    time.Time   `json:"starts_at" doc:"the first moment of the window"`
+	EndsAt      time.Time   `json:"ends_at" doc:"the first moment after the window"`
+	Stock       StockSpec   `json:"stock" doc:"exactly one of units, items, codes"`
+	Limit       *int64      `json:"limit_per_user,omitempty" doc:"units one user may hold, default 1"`
+	Price       *Money      `json:"price,omitempty" doc:"per unit; default the product's price"`
+	PayWithin   *Duration   `json:"pay_within,omitempty" doc:"time to pay, such as 15m; absent: nothing to wait for"`
+	LatePayment LatePayment `json:"late_payment,omitempty" doc:"what a payment after the deadline does, default reclaim" enum:"reclaim,refund_due"`
+	Shards      *int        `json:"shards,omitempty" doc:"independent parts of the stock, default 1"`
+}
+
+// StockSpec is what a campaign can grant: exactly one field is set.
+type StockSpec struct {
+	Units *int64     `json:"units,omitempty" doc:"a count of equal units"`
+	Items []string   `json:"items,omitempty" doc:"distinct codes or seats, 1-128 characters each"`
+	Codes *CodesSpec `json:"codes,omitempty" doc:"codes that dibs generates"`
+}
+
+// CodesSpec asks for generated codes.
+type CodesSpec struct {
+	Count int64 `json:"count" doc:"how many, at most 1000000"`
+	// Pattern shows the form: each X becomes a random character, anything else
+	// stays.
+	Pattern string `json:"pattern,omitempty" doc:"each X becomes a random character; default XXXX-XXXX-XXXX"`
+}
+
+// CampaignPatch changes a campaign. Nil fields stay. After publishing, only
+// Title, Comment, EndsAt and an upward Limit may change.
+type CampaignPatch struct {
+	Title       *string      `json:"title,omitempty"`
+	Comment     *string      `json:"comment,omitempty"`
+	ProductID   *string      `json:"product_id,omitempty"`
+	StartsAt    *time.Time   `json:"starts_at,omitempty"`
+	EndsAt      *time.Time   `json:"ends_at,omitempty"`
+	Limit       *int64       `json:"limit_per_user,omitempty"`
+	Price       *Money       `json:"price,omitempty"`
+	PayWithin   *Duration    `json:"pay_within,omitempty"`
+	LatePayment *LatePayment `json:"late_payment,omitempty" enum:"reclaim,refund_due"`
+}
+
+// ProductSpec is a product as a merchant writes it. Name is required.
+type ProductSpec struct {
+	ID          string `json:"id,omitempty" doc:"1-64 characters of A-Z a-z 0-9 . _ -; made up when absent"`
+	Name        string `json:"name" doc:"1-200 characters"`
+	Thumbnail   string `json:"thumbnail,omitempty" doc:"address of a picture"`
+	Price       *Money `json:"price,omitempty"`
+	Description string `json:"description,omitempty"`
+	Comment     string `json:"comment,omitempty"`
+	Stock       int64  `json:"stock,omitempty" doc:"regular stock, for regular orders"`
+}
+
+// ProductPatch changes a product. Nil fields stay.
+type ProductPatch struct {
+	Name        *string `json:"name,omitempty"`
+	Thumbnail   *string `json:"thumbnail,omitempty"`
+	Price       *Money  `json:"price,omitempty"`
+	Description *string `json:"description,omitempty"`
+	Comment     *string `json:"comment,omitempty"`
+	Stock       *int64  `json:"stock,omitempty"`
+}
+
+// StockChange restocks a campaign, or withdraws from it.
+type StockChange struct {
+	Delta int64    `json:"delta,omitempty" doc:"units or codes to add; negative to withdraw"`
+	Items []string `json:"items,omitempty" doc:"items to add, for a campaign of items; delta is then their count"`
+	Why   string   `json:"why,omitempty" doc:"for the record"`
+}
+
+// ValidID reports whether s may be the id of a campaign, a product or a user:
+// 1-64 characters of A-Z a-z 0-9 . _ -.
+func ValidID(s string) bool { return isID(s) }
+
+// isID reports whether s may be an id given by a caller.
+func isID(s string) bool {
+	if len(s) == 0 || len(s) > MaxIDLen {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+// newID makes up an id with a prefix that says what it names.
+func newID(prefix string) string { return prefix + rand.Text()[:12] }
+
+var badID = Text{"must be 1-64 characters of A-Z a-z 0-9 . _ -", "必须是 1-64 个字符,限 A-Z a-z 0-9 . _ -"}
+
+// textFault reports a text that is empty (when required) or too long.
+func textFault(field, s string, required bool, most int) []Fault {
+	n := utf8.RuneCountInString(s)
+	switch {
+	case required && n == 0:
+		return []Fault{{field, Text{"is required", "必填"}}}
+	case n > most:
+		return []Fault{{field, Textf("must be at most %d characters", "最多 %d 个字符", most)}}
+	case !utf8.ValidString(s):
+		return []Fault{{field, Text{"must be valid UTF-8", "必须是有效的 UTF-8"}}}
+	}
+	return nil
+}

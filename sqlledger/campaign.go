@@ -1,0 +1,176 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+const campaignColumns = `number, id, kind, title, product_id, comment, starts_at, ends_at, state, stock_kind,
+	stock_total, code_pattern, limit_per_user, price_amount, price_currency, pay_within_ms, late_payment,
+	shards, version, created_at, updated_at`
+
+// InsertCampaign implements dibs.Catalog. It also makes the rows of the
+// shards, each with its part of the stock.
+func (l *Ledger) InsertCampaign(ctx context.Context, c *dibs.Campaign, items []string) error {
+	if c.HasItems() != (items != nil) || items != nil && int64(len(items)) != c.Stock.Total {
+		return fmt.Errorf("sqlledger: insert campaign %s: %d items for a stock of %d %s", c.ID, len(items), c.Stock.Total, c.Stock.Kind)
+	}
+	var number uint32
+	err := l.write(ctx, "insert campaign", func(s *session) error {
+		if err := l.insertCampaignRow(ctx, s, c); err != nil {
+			return err
+		}
+		if err := s.row(ctx, `SELECT number FROM campaigns WHERE id = ?`, []any{c.ID}, &number); err != nil {
+			return err
+		}
+		for shard := range c.Shards {
+			stock := partOf(c.Stock.Total, shard, c.Shards)
+			if _, err := s.exec(ctx, `INSERT INTO positions (campaign, shard, epoch, pos_epoch, pos_seq, stock,
+				stock_left, pending, confirmed, released, refunded) VALUES (?,?,0,0,0,?,?,0,0,0,0)`,
+				number, shard, stock, stock); err != nil {
+				return err
+			}
+		}
+		return l.insertItems(ctx, s, newItems{
+			campaign: number, values: items, field: "/stock/items",
+			shardOf: func(n int) int { return n % c.Shards },
+		})
+	})
+	if err == nil {
+		c.Number = number
+	}
+	return err
+}
+
+// partOf is the part of a stock that a shard begins with: the first shards
+// have the remainder, as if units were dealt out one by one.
+func partOf(total int64, shard, shards int) int64 {
+	part := total / int64(shards)
+	if int64(shard) < total%int64(shards) {
+		part++
+	}
+	return part
+}
+
+func (l *Ledger) insertCampaignRow(ctx context.Context, s *session, c *dibs.Campaign) error {
+	price, currency := splitMoney(c.Price)
+	_, err := s.exec(ctx, `INSERT INTO campaigns (id, kind, title, product_id, comment, starts_at, ends_at, state,
+		stock_kind, stock_initial, stock_total, stock_left, code_pattern, limit_per_user, price_amount,
+		price_currency, pay_within_ms, late_payment, shards, version, created_at, updated_at)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+		c.ID, string(c.Kind), c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(),
+		string(c.State), string(c.Stock.Kind), c.Stock.Total, c.Stock.Total, c.Stock.Total, c.Stock.Pattern,
+		c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment), c.Shards,
+		c.Version, c.CreatedAt.UnixMilli(), c.UpdatedAt.UnixMilli())
+	if err != nil && l.d.classify(err) == faultUnique {
+		return exists(aCampaign, c.ID)
+	}
+	return err
+}
+
+// UpdateCampaign implements dibs.Catalog. Stock and shards stay as they are.
+func (l *Ledger) UpdateCampaign(ctx context.Context, c *dibs.Campaign) error {
+	err := l.write(ctx, "update campaign", func(s *session) error {
+		price, currency := splitMoney(c.Price)
+		n, err := s.exec(ctx, `UPDATE campaigns SET title = ?, product_id = ?, comment = ?, starts_at = ?,
+			ends_at = ?, state = ?, limit_per_user = ?, price_amount = ?, price_currency = ?, pay_within_ms = ?,
+			late_payment = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
+			c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(), string(c.State),
+			c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment),
+			c.UpdatedAt.UnixMilli(), c.ID, c.Version)
+		if err != nil || n == 1 {
+			return err
+		}
+		return changedOrGone(ctx, s, `SELECT 1 FROM campaigns WHERE id = ?`, c.ID, notFound(aCampaign, c.ID))
+	})
+	if err == nil {
+		c.Version++
+	}
+	return err
+}
+
+// Campaign implements dibs.Catalog.
+func (l *Ledger) Campaign(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return l.campaign(ctx, `id = ?`, id)
+}
+
+// CampaignByNumber implements dibs.Catalog.
+func (l *Ledger) CampaignByNumber(ctx context.Context, number uint32) (*dibs.Campaign, error) {
+	return l.campaign(ctx, `number = ?`, number)
+}
+
+func (l *Ledger) campaign(ctx context.Context, where string, key any) (*dibs.Campaign, error) {
+	var c dibs.Campaign
+	err := l.read(ctx, "read campaign", func(s *session) error {
+		rows, err := s.query(ctx, `SELECT `+campaignColumns+` FROM campaigns WHERE `+where, key)
+		if err != nil {
+			return err
+		}
+		return one(rows, notFound(aCampaign, key), func() error { return scanCampaign(rows, &c) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// Campaigns implements dibs.Catalog.
+func (l *Ledger) Campaigns(ctx context.Context, states []dibs.State, page dibs.Page) (dibs.List[dibs.Campaign], error) {
+	var none dibs.List[dibs.Campaign]
+	before := uint32(dibs.MaxCampaignNumber) + 1
+	if _, err := readCursor(page, &before); err != nil {
+		return none, err
+	}
+	limit := limitOf(page)
+	where, args := `number < ?`, []any{before}
+	if len(states) > 0 {
+		where += ` AND state IN (` + repeat("?", len(states)) + `)`
+		for _, st := range states {
+			args = append(args, string(st))
+		}
+	}
+	var found []dibs.Campaign
+	err := l.read(ctx, "list campaigns", func(s *session) error {
+		return s.each(ctx, `SELECT `+campaignColumns+` FROM campaigns WHERE `+where+` ORDER BY number DESC LIMIT ?`,
+			append(args, limit+1), func(rows *sql.Rows) error {
+				found = append(found, dibs.Campaign{})
+				return scanCampaign(rows, &found[len(found)-1])
+			})
+	})
+	if err != nil {
+		return none, err
+	}
+	return cut(found, limit, func(c *dibs.Campaign) any { return c.Number })
+}
+
+// LiveCampaigns implements dibs.Catalog. They are ordered by number.
+func (l *Ledger) LiveCampaigns(ctx context.Context) ([]*dibs.Campaign, error) {
+	var found []*dibs.Campaign
+	err := l.read(ctx, "list live campaigns", func(s *session) error {
+		return s.each(ctx, `SELECT `+campaignColumns+` FROM campaigns WHERE state IN (?,?) ORDER BY number`,
+			[]any{string(dibs.Published), string(dibs.PausedState)}, func(rows *sql.Rows) error {
+				c := new(dibs.Campaign)
+				found = append(found, c)
+				return scanCampaign(rows, c)
+			})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+func scanCampaign(rows *sql.Rows, c *dibs.Campaign) error {
+	var starts, ends, price, payWithin, created, updated int64
+	var currency string
+	err := rows.Scan(&c.Number, &c.ID, &c.Kind, &c.Title, &c.ProductID, &c.Comment, &starts, &ends, &c.State,
+		&c.Stock.Kind, &c.Stock.Total, &c.Stock.Pattern, &c.LimitPerUser, &price, &currency, &payWithin,
+		&c.LatePayment, &c.Shards, &c.Version, &created, &updated)
+	c.StartsAt, c.EndsAt, c.CreatedAt, c.UpdatedAt = fromMS(starts), fromMS(ends), fromMS(created), fromMS(updated)
+	c.Price, c.PayWithin = joinMoney(price, currency), time.Duration(payWithin)*time.Millisecond
+	return err
+}

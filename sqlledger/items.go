@@ -1,0 +1,118 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"strconv"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// newItems are values that join a campaign's items.
+type newItems struct {
+	campaign uint32
+	// first is the number of the first value.
+	first  int
+	values []string
+	// shardOf says to which shard the i-th value belongs.
+	shardOf func(i int) int
+	// field is the JSON pointer of the list, for faults.
+	field string
+}
+
+// insertItems adds items. A value that is there already is an *Error of
+// InvalidRequest that names it.
+func (l *Ledger) insertItems(ctx context.Context, s *session, in newItems) error {
+	args := make([]any, 0, 4*l.d.itemRows)
+	for done := 0; done < len(in.values); {
+		n := chunk(len(in.values)-done, l.d.itemRows)
+		args = args[:0]
+		for i := done; i < done+n; i++ {
+			args = append(args, in.campaign, in.first+i, in.values[i], in.shardOf(i))
+		}
+		_, err := s.exec(ctx, `INSERT INTO items (campaign, n, value, shard) VALUES `+repeat("(?,?,?,?)", n), args...)
+		if err != nil && l.d.classify(err) == faultUnique {
+			return l.duplicates(ctx, in, err)
+		}
+		if err != nil {
+			return err
+		}
+		done += n
+	}
+	return nil
+}
+
+// chunk is how many of left rows the next statement writes: full statements
+// first, then powers of two, so that few texts are prepared.
+func chunk(left, most int) int {
+	if left >= most {
+		return most
+	}
+	n := 1
+	for n*2 <= left {
+		n *= 2
+	}
+	return n
+}
+
+// maxListedFaults bounds the faults reported of one list.
+const maxListedFaults = 20
+
+// duplicates finds which values the unique constraint refused. It reads on
+// another connection: a database may refuse reads in a transaction that failed.
+func (l *Ledger) duplicates(ctx context.Context, in newItems, cause error) error {
+	var faults []dibs.Fault
+	first := make(map[string]int, len(in.values))
+	for i, v := range in.values {
+		if len(faults) == maxListedFaults {
+			break
+		}
+		field := in.field + "/" + strconv.Itoa(i)
+		if j, twice := first[v]; twice {
+			faults = append(faults, dibs.Fault{Field: field, Problem: dibs.Textf(
+				"is the same as item %d", "与第 %d 项重复", j)})
+			continue
+		}
+		first[v] = i
+		var n int
+		if err := l.read(ctx, "find duplicate items", func(s *session) error {
+			return s.row(ctx, `SELECT COUNT(*) FROM items WHERE campaign = ? AND value = ?`, []any{in.campaign, v}, &n)
+		}); err != nil {
+			return err
+		}
+		if n > 0 {
+			faults = append(faults, dibs.Fault{Field: field, Problem: dibs.Text{
+				EN: "is in the campaign already", ZH: "活动中已存在"}})
+		}
+	}
+	if len(faults) == 0 {
+		return cause
+	}
+	return dibs.Invalid(faults...)
+}
+
+// itemsOf fills in the items of claims that may have some.
+func (l *Ledger) itemsOf(ctx context.Context, s *session, claims []dibs.Claim) error {
+	if len(claims) == 0 {
+		return nil
+	}
+	at := make(map[dibs.Position]*dibs.Claim, len(claims))
+	args := make([]any, 0, 4*len(claims))
+	for i := range claims {
+		p := claims[i].Position
+		at[p] = &claims[i]
+		args = append(args, p.Campaign, p.Shard, p.Epoch, p.Seq)
+	}
+	return s.each(ctx, `SELECT campaign, shard, claim_epoch, claim_seq, value FROM items
+		WHERE (campaign, shard, claim_epoch, claim_seq) IN `+l.d.tuples(len(claims), 4)+` ORDER BY campaign, n`,
+		args, func(rows *sql.Rows) error {
+			var p dibs.Position
+			var value string
+			if err := rows.Scan(&p.Campaign, &p.Shard, &p.Epoch, &p.Seq, &value); err != nil {
+				return err
+			}
+			c := at[p]
+			c.Items = append(c.Items, value)
+			return nil
+		})
+}

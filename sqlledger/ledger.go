@@ -1,0 +1,148 @@
+package sqlledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// Options are how a ledger or a journal is opened. The zero value is usable.
+type Options struct {
+	// Migrate brings an older schema, or an empty file, up to date.
+	Migrate bool
+	// AnySchema opens whatever schema there is, so that SchemaVersion and
+	// Migrate can be called. Nothing else may be called before the schema fits.
+	AnySchema bool
+	// Readers is how many connections read at the same time; 0 means 4.
+	Readers int
+	// Now is the clock for what the ledger dates itself; nil means time.Now.
+	Now func() time.Time
+}
+
+// WithDefaults returns the options with defaults in place of zero values.
+func (o Options) WithDefaults() Options {
+	if o.Readers <= 0 {
+		o.Readers = 4
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Ledger is the ledger in an SQL database. It is safe for concurrent use.
+type Ledger struct {
+	d       *dialect
+	place   string
+	opts    Options
+	writers *pool
+	readers *pool
+}
+
+var _ dibs.Ledger = (*Ledger)(nil)
+
+// OpenSQLite opens the ledger in a file, and makes the file and its folder,
+// readable by their owner alone, when they are missing. A schema that does not
+// fit is ErrSchema unless the options say otherwise.
+func OpenSQLite(ctx context.Context, path string, opts Options) (*Ledger, error) {
+	path, err := prepareFile(path)
+	if err != nil {
+		return nil, err
+	}
+	// A file has one writer at a time: queueing here is fair, and the file's
+	// own lock is not.
+	return open(ctx, sqliteDialect("sqlite", ledgerTuning), path, 1, opts.WithDefaults())
+}
+
+// open makes a ledger of any dialect with a number of writing connections.
+func open(ctx context.Context, d *dialect, place string, writers int, opts Options) (*Ledger, error) {
+	if err := d.ready(ctx, place, opts); err != nil {
+		return nil, err
+	}
+	w, err := newPool(d, place, forWriting, writers)
+	if err != nil {
+		return nil, err
+	}
+	r, err := newPool(d, place, forReading, opts.Readers)
+	if err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return &Ledger{d: d, place: place, opts: opts, writers: w, readers: r}, nil
+}
+
+// Migrate applies the migrations that are missing and returns how many those
+// were. It may run while others use the ledger only if they know both schemas.
+func (l *Ledger) Migrate(ctx context.Context) (applied int, err error) {
+	return l.d.migrate(ctx, l.place)
+}
+
+// SchemaVersion returns the version of the schema and the one that this
+// program wants.
+func (l *Ledger) SchemaVersion(ctx context.Context) (current, want int64, err error) {
+	return l.d.versions(ctx, l.place)
+}
+
+// Ping implements dibs.Ledger.
+func (l *Ledger) Ping(ctx context.Context) error {
+	return l.read(ctx, "ping", func(s *session) error {
+		var one int
+		return s.row(ctx, "SELECT 1", nil, &one)
+	})
+}
+
+// Close implements dibs.Ledger. It waits for what is under way; calling it
+// twice is harmless.
+func (l *Ledger) Close() error {
+	// The readers go first: the last connection to close tidies the log away,
+	// and only one that may write can do it.
+	return errors.Join(l.readers.close(), l.writers.close())
+}
+
+// write runs f in one transaction.
+func (l *Ledger) write(ctx context.Context, op string, f func(*session) error) error {
+	return l.d.explain(op, l.writers.transact(ctx, l.d.begin, f))
+}
+
+// read runs f, which reads by one statement.
+func (l *Ledger) read(ctx context.Context, op string, f func(*session) error) error {
+	s, err := l.readers.take(ctx)
+	if err != nil {
+		return l.d.explain(op, err)
+	}
+	return l.d.explain(op, errors.Join(f(s), l.readers.give(s)))
+}
+
+// snapshot runs f, which reads by several statements, on one state of the
+// ledger.
+func (l *Ledger) snapshot(ctx context.Context, op string, f func(*session) error) error {
+	return l.d.explain(op, l.readers.transact(ctx, l.d.beginRead, f))
+}
+
+// fromMS is the time of milliseconds since 1970.
+func fromMS(v int64) time.Time { return time.UnixMilli(v).UTC() }
+
+// fromOptionalMS is fromMS where 0 means no time.
+func fromOptionalMS(v int64) time.Time {
+	if v == 0 {
+		return time.Time{}
+	}
+	return fromMS(v)
+}
+
+// splitMoney returns the columns of an amount: an empty currency for none.
+func splitMoney(m *dibs.Money) (amount int64, currency string) {
+	if m == nil {
+		return 0, ""
+	}
+	return m.Amount, m.Currency
+}
+
+// joinMoney is the amount of two columns.
+func joinMoney(amount int64, currency string) *dibs.Money {
+	if currency == "" {
+		return nil
+	}
+	return &dibs.Money{Amount: amount, Currency: currency}
+}

@@ -1,0 +1,159 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// LoadShard implements dibs.Settlement.
+func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID) (*dibs.ShardLoad, error) {
+	load := &dibs.ShardLoad{}
+	err := l.write(ctx, "load shard "+shard.String(), func(s *session) error {
+		granted, err := raiseEpoch(ctx, s, shard, load)
+		if err != nil {
+			return err
+		}
+		// What the waiting commands carry is in the sums and rows read below.
+		if _, err := s.exec(ctx, `DELETE FROM outbox WHERE campaign = ? AND shard = ?`, shard.Campaign, shard.Shard); err != nil {
+			return err
+		}
+		if err := loadHoldings(ctx, s, shard, load, granted); err != nil {
+			return err
+		}
+		if c.HasItems() {
+			if err := loadItems(ctx, s, shard, load); err != nil {
+				return err
+			}
+		}
+		return loadRefs(ctx, s, shard, load)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return load, nil
+}
+
+// raiseEpoch opens the shard's next epoch and reads the shard's row. It
+// returns how many units its claims were ever granted.
+func raiseEpoch(ctx context.Context, s *session, shard dibs.ShardID, load *dibs.ShardLoad) (granted int64, err error) {
+	raised, err := s.exec(ctx, `UPDATE positions SET epoch = epoch + 1 WHERE campaign = ? AND shard = ? AND epoch < ?`,
+		shard.Campaign, shard.Shard, dibs.MaxEpoch)
+	if err != nil {
+		return 0, err
+	}
+	err = s.row(ctx, `SELECT epoch, pos_epoch, pos_seq, stock_left, pending + confirmed + released + refunded
+		FROM positions WHERE campaign = ? AND shard = ?`, []any{shard.Campaign, shard.Shard},
+		&load.Epoch, &load.Position.Epoch, &load.Position.Seq, &load.StockLeft, &granted)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, notFound(aShard, shard)
+	}
+	if err == nil && raised == 0 {
+		err = dibs.Unavail(dibs.EffectNone, fmt.Errorf("sqlledger: shard %s has used up its %d epochs", shard, dibs.MaxEpoch))
+	}
+	return granted, err
+}
+
+// loadHoldings reads the claims in the order of their places.
+func loadHoldings(ctx context.Context, s *session, shard dibs.ShardID, load *dibs.ShardLoad, granted int64) error {
+	if granted == 0 {
+		return nil
+	}
+	var n int
+	if err := s.row(ctx, `SELECT COUNT(*) FROM claims WHERE campaign = ? AND shard = ?`,
+		[]any{shard.Campaign, shard.Shard}, &n); err != nil {
+		return err
+	}
+	// The exact size: growing a slice of millions would need twice the memory.
+	load.Holdings = make([]dibs.Holding, 0, n)
+	return s.each(ctx, `SELECT epoch, seq, user_id, request_key, quantity, created_at, pay_by, status FROM claims
+		WHERE campaign = ? AND shard = ? ORDER BY epoch, seq`, []any{shard.Campaign, shard.Shard},
+		func(rows *sql.Rows) error {
+			var h dibs.Holding
+			var key, status int64
+			if err := rows.Scan(&h.Epoch, &h.Seq, &h.UserID, &key, &h.Quantity, &h.At, &h.PayBy, &status); err != nil {
+				return err
+			}
+			h.Key, h.Released = uint64(key), dibs.Status(status) == dibs.Released
+			load.Holdings = append(load.Holdings, h)
+			return nil
+		})
+}
+
+// loadItems reads all items of the campaign, and says which of the shard's are
+// free and which belong to a holding.
+func loadItems(ctx context.Context, s *session, shard dibs.ShardID, load *dibs.ShardLoad) error {
+	load.Items = []string{}
+	return s.each(ctx, `SELECT n, value, shard, claim_epoch, claim_seq, withdrawn FROM items WHERE campaign = ? ORDER BY n`,
+		[]any{shard.Campaign}, func(rows *sql.Rows) error {
+			var n uint32
+			var value string
+			var owner uint8
+			var epoch, seq sql.NullInt64
+			var withdrawn bool
+			if err := rows.Scan(&n, &value, &owner, &epoch, &seq, &withdrawn); err != nil {
+				return err
+			}
+			if int(n) != len(load.Items) {
+				return fmt.Errorf("%w: campaign %d has no item %d", dibs.ErrCorrupt, shard.Campaign, len(load.Items))
+			}
+			load.Items = append(load.Items, value)
+			switch {
+			case owner != shard.Shard || withdrawn:
+				return nil
+			case !epoch.Valid:
+				load.FreeItems = append(load.FreeItems, n)
+				return nil
+			}
+			return giveItem(load, dibs.Cursor{Epoch: uint16(epoch.Int64), Seq: uint32(seq.Int64)}, n)
+		})
+}
+
+// giveItem adds an item to the holding at a place.
+func giveItem(load *dibs.ShardLoad, at dibs.Cursor, n uint32) error {
+	i, found := slices.BinarySearchFunc(load.Holdings, at, func(h dibs.Holding, at dibs.Cursor) int {
+		switch {
+		case h.Cursor == at:
+			return 0
+		case h.Before(at):
+			return -1
+		}
+		return 1
+	})
+	if !found {
+		return fmt.Errorf("%w: item %d belongs to the claim at %s, which does not exist", dibs.ErrCorrupt, n, at)
+	}
+	load.Holdings[i].Items = append(load.Holdings[i].Items, n)
+	return nil
+}
+
+// loadRefs reads the refs of the shard's withdrawals.
+func loadRefs(ctx context.Context, s *session, shard dibs.ShardID, load *dibs.ShardLoad) error {
+	return s.each(ctx, `SELECT ref FROM adjustments WHERE campaign = ? AND shard = ? AND delta < 0 ORDER BY ref`,
+		[]any{shard.Campaign, shard.Shard}, func(rows *sql.Rows) error {
+			var ref string
+			load.Refs = append(load.Refs, ref)
+			return rows.Scan(&load.Refs[len(load.Refs)-1])
+		})
+}
+
+// Totals implements dibs.Settlement. Every shard of a campaign has totals from
+// the start; Epoch is 0 until it is loaded for the first time.
+func (l *Ledger) Totals(ctx context.Context, shard dibs.ShardID) (dibs.ShardTotals, error) {
+	var t dibs.ShardTotals
+	err := l.read(ctx, "read totals", func(s *session) error {
+		err := s.row(ctx, `SELECT epoch, pos_epoch, pos_seq, stock, stock_left, pending, confirmed, released, refunded
+			FROM positions WHERE campaign = ? AND shard = ?`, []any{shard.Campaign, shard.Shard},
+			&t.Epoch, &t.Position.Epoch, &t.Position.Seq, &t.Stock, &t.StockLeft,
+			&t.Pending, &t.Confirmed, &t.Released, &t.Refunded)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notFound(aShard, shard)
+		}
+		return err
+	})
+	return t, err
+}

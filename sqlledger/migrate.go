@@ -1,0 +1,85 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/pressly/goose/v3"
+)
+
+// ErrSchema: the database holds an older or a newer schema than this program
+// wants.
+var ErrSchema = errors.New("sqlledger: the schema does not fit this program")
+
+// withProvider lends f the migrations on a connection of their own.
+func (d *dialect) withProvider(place string, f func(*goose.Provider) error) error {
+	db, err := d.open(place, forWriting)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.provide(db, f), db.Close())
+}
+
+func (d *dialect) provide(db *sql.DB, f func(*goose.Provider) error) error {
+	files, err := d.sources()
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(d.goose, db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return err
+	}
+	return f(p)
+}
+
+// versions reads the schema's version and the one that this program wants.
+func (d *dialect) versions(ctx context.Context, place string) (current, want int64, err error) {
+	err = d.withProvider(place, func(p *goose.Provider) (err error) {
+		current, want, err = p.GetVersions(ctx)
+		return err
+	})
+	return current, want, d.explain("read the schema's version", err)
+}
+
+// migrate applies what is missing and returns how many migrations that were.
+func (d *dialect) migrate(ctx context.Context, place string) (applied int, err error) {
+	err = d.withProvider(place, func(p *goose.Provider) error {
+		current, want, err := p.GetVersions(ctx)
+		if err != nil {
+			return err
+		}
+		if current > want {
+			return tooNew(place, current, want)
+		}
+		done, err := p.Up(ctx)
+		applied = len(done)
+		return err
+	})
+	return applied, d.explain("migrate", err)
+}
+
+// ready makes sure that the schema is the wanted one.
+func (d *dialect) ready(ctx context.Context, place string, opts Options) error {
+	if opts.AnySchema {
+		return nil
+	}
+	current, want, err := d.versions(ctx, place)
+	switch {
+	case err != nil:
+		return err
+	case current > want:
+		return tooNew(place, current, want)
+	case current == want:
+		return nil
+	case !opts.Migrate:
+		return fmt.Errorf("%w: %s has version %d, this program wants %d: migrate it first", ErrSchema, place, current, want)
+	}
+	_, err = d.migrate(ctx, place)
+	return err
+}
+
+func tooNew(place string, current, want int64) error {
+	return fmt.Errorf("%w: %s has version %d, this program knows %d: use a newer program", ErrSchema, place, current, want)
+}

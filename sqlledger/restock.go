@@ -1,0 +1,149 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// command is how the outbox keeps an adjustment.
+type command struct {
+	Campaign  uint32   `json:"campaign"`
+	Shard     uint8    `json:"shard"`
+	Epoch     uint16   `json:"epoch"`
+	Ref       string   `json:"ref"`
+	Delta     int64    `json:"delta"`
+	FirstItem uint32   `json:"first_item,omitempty"`
+	Items     []string `json:"items,omitempty"`
+}
+
+// Restock implements dibs.Settlement. An item that the campaign has already is
+// an *Error of InvalidRequest that names its place in the list.
+func (l *Ledger) Restock(ctx context.Context, r dibs.Restock) error {
+	return l.write(ctx, "restock "+r.Shard.String(), func(s *session) error {
+		fresh, err := s.exec(ctx, `INSERT INTO adjustments (campaign, shard, ref, delta, why, at)
+			SELECT campaign, shard, ?, ?, ?, ? FROM positions WHERE campaign = ? AND shard = ?`+s.d.keepExisting,
+			r.Ref, r.Delta, r.Why, l.opts.Now().UnixMilli(), r.Shard.Campaign, r.Shard.Shard)
+		if err != nil {
+			return err
+		}
+		var epoch uint16
+		var kind dibs.StockKind
+		err = s.row(ctx, `SELECT p.epoch, c.stock_kind FROM positions p JOIN campaigns c ON c.number = p.campaign
+			WHERE p.campaign = ? AND p.shard = ?`, []any{r.Shard.Campaign, r.Shard.Shard}, &epoch, &kind)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notFound(aShard, r.Shard)
+		}
+		if err != nil || fresh == 0 {
+			return err
+		}
+		if err := checkRestock(r, kind); err != nil {
+			return err
+		}
+		return l.addStock(ctx, s, r, epoch)
+	})
+}
+
+// checkRestock makes sure that the change suits the kind of the stock.
+func checkRestock(r dibs.Restock, kind dibs.StockKind) error {
+	if r.Ref == "" {
+		return errors.New("a restock needs a ref")
+	}
+	if r.Delta <= 0 {
+		return dibs.Invalid(dibs.Fault{Field: "/delta", Problem: dibs.Text{EN: "must be positive", ZH: "必须大于零"}})
+	}
+	items := int64(len(r.Items))
+	switch {
+	case kind == dibs.Units && items > 0:
+		return dibs.Invalid(dibs.Fault{Field: "/items", Problem: dibs.Text{
+			EN: "must be empty: the campaign's stock is units", ZH: "必须为空:该活动的库存为数量"}})
+	case kind != dibs.Units && items != r.Delta:
+		return dibs.Invalid(dibs.Fault{Field: "/items", Problem: dibs.Textf(
+			"must list %d items, as many as delta", "必须列出 %d 项,与 delta 相等", r.Delta)})
+	}
+	return nil
+}
+
+// addStock raises the stock, adds the items and writes the engine's command.
+func (l *Ledger) addStock(ctx context.Context, s *session, r dibs.Restock, epoch uint16) error {
+	for _, raise := range []struct {
+		statement string
+		key       []any
+	}{
+		{`UPDATE campaigns SET stock_total = stock_total + ?, stock_left = stock_left + ? WHERE number = ?`, []any{r.Shard.Campaign}},
+		{`UPDATE positions SET stock = stock + ?, stock_left = stock_left + ? WHERE campaign = ? AND shard = ?`, []any{r.Shard.Campaign, r.Shard.Shard}},
+	} {
+		if _, err := s.exec(ctx, raise.statement, append([]any{r.Delta, r.Delta}, raise.key...)...); err != nil {
+			return err
+		}
+	}
+	cmd := command{Campaign: r.Shard.Campaign, Shard: r.Shard.Shard, Epoch: epoch, Ref: r.Ref, Delta: r.Delta, Items: r.Items}
+	if len(r.Items) > 0 {
+		if err := s.row(ctx, `SELECT COALESCE(MAX(n) + 1, 0) FROM items WHERE campaign = ?`,
+			[]any{r.Shard.Campaign}, &cmd.FirstItem); err != nil {
+			return err
+		}
+		if err := l.insertItems(ctx, s, newItems{
+			campaign: r.Shard.Campaign, first: int(cmd.FirstItem), values: r.Items, field: "/items",
+			shardOf: func(int) int { return int(r.Shard.Shard) },
+		}); err != nil {
+			return err
+		}
+	}
+	payload, err := json.Marshal(cmd)
+	if err != nil {
+		return fmt.Errorf("write the command: %w", err)
+	}
+	_, err = s.exec(ctx, `INSERT INTO outbox (campaign, shard, epoch, payload) VALUES (?,?,?,?)`,
+		r.Shard.Campaign, r.Shard.Shard, epoch, payload)
+	return err
+}
+
+// RefUsed implements dibs.Settlement.
+func (l *Ledger) RefUsed(ctx context.Context, campaign uint32, ref string) (bool, error) {
+	var n int
+	err := l.read(ctx, "look up a ref", func(s *session) error {
+		return s.row(ctx, `SELECT COUNT(*) FROM adjustments WHERE campaign = ? AND ref = ?`, []any{campaign, ref}, &n)
+	})
+	return n > 0, err
+}
+
+// Commands implements dibs.Settlement.
+func (l *Ledger) Commands(ctx context.Context, max int) ([]dibs.Command, error) {
+	var found []dibs.Command
+	err := l.read(ctx, "list commands", func(s *session) error {
+		return s.each(ctx, `SELECT id, payload FROM outbox ORDER BY id LIMIT ?`, []any{max}, func(rows *sql.Rows) error {
+			var id int64
+			var payload []byte
+			if err := rows.Scan(&id, &payload); err != nil {
+				return err
+			}
+			var c command
+			if err := json.Unmarshal(payload, &c); err != nil {
+				return fmt.Errorf("%w: command %d: %w", dibs.ErrCorrupt, id, err)
+			}
+			found = append(found, dibs.Command{ID: id, Adjust: dibs.Adjustment{
+				Shard: dibs.ShardID{Campaign: c.Campaign, Shard: c.Shard}, Epoch: c.Epoch,
+				Ref: c.Ref, Delta: c.Delta, FirstItem: c.FirstItem, Items: c.Items,
+			}})
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// DropCommand implements dibs.Settlement. A command that is gone already is
+// no error.
+func (l *Ledger) DropCommand(ctx context.Context, id int64) error {
+	return l.write(ctx, "drop command", func(s *session) error {
+		_, err := s.exec(ctx, `DELETE FROM outbox WHERE id = ?`, id)
+		return err
+	})
+}

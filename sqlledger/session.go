@@ -1,0 +1,216 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// errClosed: the ledger or the journal was closed.
+var errClosed = errors.New("sqlledger: closed")
+
+// session is one connection with the statements prepared on it. One goroutine
+// at a time uses it.
+type session struct {
+	d     *dialect
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+	// broken is set when the state of the connection is unknown: it is replaced
+	// before the next use.
+	broken bool
+}
+
+// stmt returns the prepared statement of a text.
+func (s *session) stmt(ctx context.Context, statement string) (*sql.Stmt, error) {
+	if st, ok := s.stmts[statement]; ok {
+		return st, nil
+	}
+	st, err := s.conn.PrepareContext(ctx, s.d.bound(statement))
+	if err != nil {
+		return nil, err
+	}
+	s.stmts[statement] = st
+	return st, nil
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (s *session) exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	st, err := s.stmt(ctx, statement)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// query runs a statement that returns rows. The caller closes them.
+func (s *session) query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
+	st, err := s.stmt(ctx, statement)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+// row runs a statement that returns one row and scans it; sql.ErrNoRows when
+// there is none.
+func (s *session) row(ctx context.Context, statement string, args []any, dest ...any) error {
+	st, err := s.stmt(ctx, statement)
+	if err != nil {
+		return err
+	}
+	return st.QueryRowContext(ctx, args...).Scan(dest...)
+}
+
+// each runs a statement and calls scan for each row.
+func (s *session) each(ctx context.Context, statement string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := s.query(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// drop closes the connection and forgets its statements.
+func (s *session) drop() error {
+	conn := s.conn
+	stmts := s.stmts
+	s.conn, s.stmts, s.broken = nil, nil, false
+	if conn == nil {
+		return nil
+	}
+	var errs []error
+	for _, st := range stmts {
+		errs = append(errs, st.Close())
+	}
+	return errors.Join(append(errs, closeForGood(conn))...)
+}
+
+// closeForGood closes the database's connection itself, and does not give it
+// back to the pool: its state may be unknown.
+func closeForGood(conn *sql.Conn) error {
+	err := conn.Raw(func(any) error { return errBadState })
+	if errors.Is(err, errBadState) || errors.Is(err, sql.ErrConnDone) {
+		return nil
+	}
+	return err
+}
+
+// pool hands out sessions, at most its size at a time.
+type pool struct {
+	d      *dialect
+	db     *sql.DB
+	free   chan *session
+	closed chan struct{}
+}
+
+// newPool makes a pool of size sessions, which connect at their first use.
+func newPool(d *dialect, place string, use usage, size int) (*pool, error) {
+	db, err := d.open(place, use)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	p := &pool{d: d, db: db, free: make(chan *session, size), closed: make(chan struct{})}
+	for range size {
+		p.free <- &session{d: d}
+	}
+	return p, nil
+}
+
+// take waits for a session and connects it.
+func (p *pool) take(ctx context.Context) (*session, error) {
+	select {
+	case <-p.closed:
+		return nil, errClosed
+	default:
+	}
+	var s *session
+	select {
+	case s = <-p.free:
+	case <-p.closed:
+		return nil, errClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if s.conn == nil {
+		conn, err := p.db.Conn(ctx)
+		if err != nil {
+			p.free <- s
+			return nil, err
+		}
+		s.conn, s.stmts = conn, make(map[string]*sql.Stmt)
+	}
+	return s, nil
+}
+
+// give returns a session; a broken one reconnects at its next use.
+func (p *pool) give(s *session) error {
+	var err error
+	if s.broken {
+		err = s.drop()
+	}
+	p.free <- s
+	return err
+}
+
+// close waits for the sessions in use and closes all.
+func (p *pool) close() error {
+	close(p.closed)
+	var errs []error
+	for range cap(p.free) {
+		errs = append(errs, (<-p.free).drop())
+	}
+	return errors.Join(append(errs, p.db.Close())...)
+}
+
+// transact runs f in a transaction that begins with the given statement. The
+// error of a failed commit is an *unknownEffect: it may or may not have
+// happened. After any other error, nothing was changed.
+func (p *pool) transact(ctx context.Context, begin string, f func(*session) error) error {
+	s, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.transact(ctx, begin, f)
+	return errors.Join(err, p.give(s))
+}
+
+// transact is pool.transact on this session.
+func (s *session) transact(ctx context.Context, begin string, f func(*session) error) error {
+	if _, err := s.exec(ctx, begin); err != nil {
+		s.broken = true
+		return err
+	}
+	// Ending the transaction must not be cut short.
+	whole := context.WithoutCancel(ctx)
+	if err := f(s); err != nil {
+		if _, undo := s.exec(whole, "ROLLBACK"); undo != nil {
+			// The database may have rolled back by itself; closing the
+			// connection does it in any case.
+			s.broken = true
+		}
+		return err
+	}
+	if _, err := s.exec(whole, "COMMIT"); err != nil {
+		s.broken = true
+		return &unknownEffect{err}
+	}
+	return nil
+}
+
+// unknownEffect is the error of a commit whose outcome is not known.
+type unknownEffect struct{ cause error }
+
+func (e *unknownEffect) Error() string { return fmt.Sprintf("commit: %v", e.cause) }
+func (e *unknownEffect) Unwrap() error { return e.cause }

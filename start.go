@@ -1,0 +1,173 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Start settles what an earlier run left behind, loads the live campaigns into
+// the engine, and starts the background work. The service answers claims when
+// it returns.
+func (s *Service) Start(ctx context.Context) error {
+	if s.started.Swap(true) {
+		return errors.New("dibs: the service was started before")
+	}
+	campaigns, err := s.ledger.LiveCampaigns(ctx)
+	if err != nil {
+		return fmt.Errorf("dibs: reading the live campaigns: %w", err)
+	}
+	for _, c := range campaigns {
+		if !s.cfg.Now().Before(c.EndsAt) {
+			continue
+		}
+		if err := s.goLive(ctx, c); err != nil {
+			return fmt.Errorf("dibs: loading campaign %s: %w", c.ID, err)
+		}
+	}
+	if err := s.adoptTails(ctx); err != nil {
+		return err
+	}
+	loops, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	for _, loop := range []func(context.Context){s.settleLoop, s.watchLoop, s.outboxLoop} {
+		s.loops.Go(func() { loop(loops) })
+	}
+	kick(s.settleKick)
+	return nil
+}
+
+// reload tries again to load published campaigns that could not be loaded.
+func (s *Service) reload(ctx context.Context) {
+	if !s.stranded.Load() {
+		return
+	}
+	s.admin.Lock()
+	defer s.admin.Unlock()
+	campaigns, err := s.ledger.LiveCampaigns(ctx)
+	s.stranded.Store(err != nil)
+	for _, c := range campaigns {
+		// follow marks the service again when a campaign still cannot be loaded.
+		if followErr := s.follow(ctx, c); followErr != nil {
+			err = errors.Join(err, fmt.Errorf("dibs: loading campaign %s: %w", c.ID, followErr))
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Error("a published campaign is not in the engine", "err", err)
+	}
+}
+
+// adoptTails settles journal entries of campaigns that are over: nothing
+// loads them any more, but their last grants may not be in the ledger yet.
+func (s *Service) adoptTails(ctx context.Context) error {
+	shards, err := s.engine.JournalShards(ctx)
+	if err != nil {
+		return fmt.Errorf("dibs: listing the journal: %w", err)
+	}
+	for _, id := range shards {
+		if _, ok := s.byNumber.Load(id.Campaign); ok {
+			continue
+		}
+		c, err := s.ledger.CampaignByNumber(ctx, id.Campaign)
+		if err != nil {
+			return fmt.Errorf("dibs: the journal has shard %s: %w", id, err)
+		}
+		totals, err := s.ledger.Totals(ctx, id)
+		if err != nil {
+			return fmt.Errorf("dibs: reading the position of shard %s: %w", id, err)
+		}
+		l := &live{}
+		l.campaign.Store(c)
+		t := newSettling(id, l, totals.Position, s.cfg.Now())
+		if err := s.settleTail(ctx, t); err != nil {
+			return fmt.Errorf("dibs: settling the rest of campaign %s: %w", c.ID, err)
+		}
+	}
+	return nil
+}
+
+// settleTail settles all that a shard's journal has.
+func (s *Service) settleTail(ctx context.Context, t *settling) error {
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	for {
+		b, err := s.readBatch(ctx, t, s.cfg.SettleBatch)
+		if err != nil || len(b.Entries) == 0 {
+			return err
+		}
+		if err := s.settleBatches(ctx, []Batch{b}, []*settling{t}); err != nil {
+			return err
+		}
+	}
+}
+
+// retireAfter is how long an ended campaign stays in the engine, where repeats
+// of its claims are cheap.
+const retireAfter = 5 * time.Minute
+
+// retireEnded lets campaigns leave the engine that have ended and are settled.
+// The ledger answers for them from then on.
+func (s *Service) retireEnded(ctx context.Context) {
+	s.lives.Range(func(_, v any) bool {
+		l := v.(*live)
+		c := l.campaign.Load()
+		over := s.cfg.Now().Add(-retireAfter)
+		if c.State == EndedState && c.UpdatedAt.Before(over) || c.EndsAt.Before(over) {
+			if err := s.retire(ctx, l); err != nil {
+				s.log.Warn("a campaign stays in the engine", "campaign", c.ID, "err", err)
+			}
+		}
+		return ctx.Err() == nil
+	})
+}
+
+func (s *Service) retire(ctx context.Context, l *live) error {
+	s.admin.Lock()
+	defer s.admin.Unlock()
+	if err := s.settleAll(ctx, l); err != nil {
+		return err
+	}
+	c := l.campaign.Load()
+	s.lives.Delete(c.ID)
+	s.byNumber.Delete(c.Number)
+	for _, t := range l.shards {
+		if err := s.engine.Retire(ctx, t.id); err != nil && !errors.Is(err, ErrNotOpen) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close stops the background work and settles what is left until ctx ends;
+// the next start settles the rest. The engine and the ledger stay open.
+func (s *Service) Close(ctx context.Context) error {
+	if s.cancel == nil {
+		return nil
+	}
+	s.cancel()
+	s.loops.Wait()
+	for {
+		n, err := s.settleOnce(ctx)
+		if err != nil {
+			return fmt.Errorf("dibs: settling at the end: %w", err)
+		}
+		if n == 0 {
+			return nil
+		}
+	}
+}
+
+// sleepOr waits for a time or a signal; false when ctx ended first.
+func sleepOr(ctx context.Context, d time.Duration, signal <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-signal:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

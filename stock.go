@@ -1,0 +1,169 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+)
+
+// ChangeStock restocks a campaign or withdraws from it. ref makes the change
+// happen once, however often it is sent; empty means this call is no repeat.
+// A restock enters the ledger first and the engine by command; a withdrawal
+// leaves the engine first and the ledger by settling.
+func (s *Service) ChangeStock(ctx context.Context, id string, ch StockChange, ref string) (*Campaign, error) {
+	if ref == "" {
+		ref = newID("s-")
+	}
+	c, err := s.Campaign(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if fs := ch.faults(c); len(fs) > 0 {
+		return nil, Invalid(fs...)
+	}
+	if used, err := s.ledger.RefUsed(ctx, c.Number, ref); err != nil {
+		return nil, asUnavailable(err, EffectNone)
+	} else if used {
+		return s.ledger.Campaign(ctx, id)
+	}
+	if c.State == EndedState || c.State != Draft && !s.cfg.Now().Before(c.EndsAt) {
+		return nil, Fail(InvalidState, Text{"the campaign has ended", "活动已经结束"})
+	}
+	if ch.Delta < 0 && c.State != Draft {
+		err = s.withdraw(ctx, c, ch, ref)
+	} else {
+		err = s.restock(ctx, c, ch, ref)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.freshCampaign(ctx, id)
+}
+
+// freshCampaign reads a campaign whose stock changed and shows it to this
+// node's readers.
+func (s *Service) freshCampaign(ctx context.Context, id string) (*Campaign, error) {
+	c, err := s.ledger.Campaign(ctx, id)
+	if err != nil {
+		return nil, asUnavailable(err, EffectUnknown)
+	}
+	if v, ok := s.lives.Load(id); ok {
+		l := v.(*live)
+		if old := l.campaign.Load(); old.Version <= c.Version {
+			l.campaign.CompareAndSwap(old, c)
+		}
+	}
+	return c, nil
+}
+
+// faults checks a stock change against the campaign's kind of stock.
+func (ch *StockChange) faults(c *Campaign) []Fault {
+	fs := textFault("/why", ch.Why, false, MaxCommentLen)
+	if len(ch.Items) > 0 {
+		if c.Stock.Kind != Items {
+			fs = append(fs, Fault{"/items", Text{"belongs to a campaign of items", "仅用于 items 类库存"}})
+		} else if ch.Delta != 0 && ch.Delta != int64(len(ch.Items)) {
+			fs = append(fs, Fault{"/delta", Text{"must be the number of items, or absent", "必须等于 items 的数量,或省略"}})
+		}
+		ch.Delta = int64(len(ch.Items))
+		return append(fs, itemFaults("/items", ch.Items)...)
+	}
+	most := int64(MaxStock)
+	if c.HasItems() {
+		most = MaxItems
+	}
+	switch {
+	case ch.Delta == 0:
+		fs = append(fs, Fault{"/delta", Text{"is required and not 0", "必填且不能为 0"}})
+	case ch.Delta > 0 && c.Stock.Kind == Items:
+		fs = append(fs, Fault{"/items", Text{"is required to add to a campaign of items", "增加 items 类库存时必填"}})
+	case ch.Delta < -most || c.Stock.Total+ch.Delta > most:
+		fs = append(fs, Fault{"/delta", Textf("would leave the range of 0 to %d", "将超出 0 到 %d 的范围", most)})
+	}
+	return fs
+}
+
+// restock adds stock, or changes a draft's either way.
+func (s *Service) restock(ctx context.Context, c *Campaign, ch StockChange, ref string) error {
+	r := Restock{Shard: ShardID{Campaign: c.Number}, Ref: ref, Delta: ch.Delta, Items: ch.Items, Why: ch.Why}
+	if ch.Delta > 0 && c.Stock.Kind == Codes {
+		r.Items = generateCodes(c.Stock.Pattern, ch.Delta, nil)
+	}
+	if err := s.ledger.Restock(ctx, r); err != nil {
+		return asUnavailable(err, EffectUnknown)
+	}
+	// The command is in the outbox: it reaches the engine whatever happens. It
+	// is sent at once, so that the answer finds the stock there.
+	if err := s.sendCommands(ctx); err != nil {
+		s.log.Warn("a restock waits in the outbox", "campaign", c.ID, "err", err)
+		kick(s.outboxKick)
+	}
+	return nil
+}
+
+// withdraw takes stock from the engine and waits until the ledger followed.
+func (s *Service) withdraw(ctx context.Context, c *Campaign, ch StockChange, ref string) error {
+	v, ok := s.lives.Load(c.ID)
+	if !ok {
+		return Unavail(EffectNone, ErrNotOpen)
+	}
+	l := v.(*live)
+	err := s.engine.Adjust(ctx, Adjustment{Shard: ShardID{Campaign: c.Number}, Ref: ref, Delta: ch.Delta})
+	if err != nil {
+		return asUnavailable(err, EffectUnknown)
+	}
+	return s.settleAll(ctx, l)
+}
+
+// outboxPage is how many commands are read at a time.
+const outboxPage = 100
+
+// outboxLoop carries the ledger's commands to the engine.
+func (s *Service) outboxLoop(ctx context.Context) {
+	for {
+		if err := s.sendCommands(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("sending commands to the engine failed", "err", err)
+		}
+		if !sleepOr(ctx, settleTick, s.outboxKick) {
+			return
+		}
+	}
+}
+
+// sendCommands sends what waits in the outbox. Engines recognise repeats, so
+// that two senders do no harm.
+func (s *Service) sendCommands(ctx context.Context) error {
+	for {
+		commands, err := s.ledger.Commands(ctx, outboxPage)
+		if err != nil {
+			return err
+		}
+		for i := range commands {
+			if err := s.sendCommand(ctx, &commands[i]); err != nil {
+				return err
+			}
+		}
+		if len(commands) < outboxPage {
+			return nil
+		}
+	}
+}
+
+func (s *Service) sendCommand(ctx context.Context, cmd *Command) error {
+	err := s.engine.Adjust(ctx, cmd.Adjust)
+	if errors.Is(err, ErrNotOpen) {
+		c, readErr := s.ledger.CampaignByNumber(ctx, cmd.Adjust.Shard.Campaign)
+		if readErr != nil {
+			return errors.Join(err, readErr)
+		}
+		if c.Live() && s.cfg.Now().Before(c.EndsAt) {
+			// It is being loaded; the load's epoch decides whether it counts.
+			return err
+		}
+		err = nil
+	}
+	// A stale command was counted by the rebuild that raised the epoch.
+	if err != nil && !errors.Is(err, ErrStale) {
+		return err
+	}
+	return s.ledger.DropCommand(ctx, cmd.ID)
+}

@@ -1,0 +1,207 @@
+package dibs
+
+import (
+	"math"
+	"time"
+)
+
+// Campaign turns the spec into a draft, or lists every fault at once as an
+// *Error of InvalidRequest.
+func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
+	c := &Campaign{
+		ID: s.ID, Kind: s.Kind, Title: s.Title, Comment: s.Comment,
+		StartsAt: ms(s.StartsAt), EndsAt: ms(s.EndsAt), State: Draft,
+		LimitPerUser: 1, Price: s.Price, LatePayment: Reclaim, Shards: 1,
+		Version: 1, CreatedAt: ms(now), UpdatedAt: ms(now),
+	}
+	if c.ID == "" {
+		c.ID = newID("c-")
+	}
+	if s.ProductID != nil {
+		c.ProductID = *s.ProductID
+	}
+	if s.Limit != nil {
+		c.LimitPerUser = *s.Limit
+	}
+	if s.PayWithin != nil {
+		c.PayWithin = time.Duration(*s.PayWithin)
+	}
+	if s.LatePayment != "" {
+		c.LatePayment = s.LatePayment
+	}
+	if s.Shards != nil {
+		c.Shards = *s.Shards
+	}
+	fs := s.Stock.apply(c)
+	fs = append(c.faults(), fs...)
+	if s.PayWithin != nil && *s.PayWithin == 0 {
+		fs = append(fs, Fault{"/pay_within", Text{"must be positive, or absent when nothing is to be paid", "必须大于零;无需支付时请省略"}})
+	}
+	if len(fs) > 0 {
+		return nil, Invalid(fs...)
+	}
+	return c, nil
+}
+
+// apply sets c.Stock and reports faults of the stock.
+func (s *StockSpec) apply(c *Campaign) []Fault {
+	set := 0
+	for _, given := range []bool{s.Units != nil, s.Items != nil, s.Codes != nil} {
+		if given {
+			set++
+		}
+	}
+	if set != 1 {
+		return []Fault{{"/stock", Text{"must have exactly one of units, items, codes", "必须且只能有 units、items、codes 之一"}}}
+	}
+	switch {
+	case s.Units != nil:
+		c.Stock = Stock{Kind: Units, Total: *s.Units}
+		if *s.Units < 1 || *s.Units > MaxStock {
+			return []Fault{{"/stock/units", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxStock)}}
+		}
+		return nil
+	case s.Items != nil:
+		c.Stock = Stock{Kind: Items, Total: int64(len(s.Items))}
+		return itemFaults("/stock/items", s.Items)
+	default:
+		if s.Codes.Pattern == "" {
+			s.Codes.Pattern = DefaultPattern
+		}
+		c.Stock = Stock{Kind: Codes, Total: s.Codes.Count, Pattern: s.Codes.Pattern}
+		return codesFaults(s.Codes)
+	}
+}
+
+// faults lists what is wrong with the fields that a spec and a patch share.
+func (c *Campaign) faults() []Fault {
+	var fs []Fault
+	bad := func(field string, t Text) { fs = append(fs, Fault{field, t}) }
+	if !isID(c.ID) {
+		bad("/id", badID)
+	}
+	if c.Kind != Sale && c.Kind != Coupon {
+		bad("/kind", Text{"must be sale or coupon", "必须是 sale 或 coupon"})
+	}
+	fs = append(fs, textFault("/title", c.Title, true, MaxTitleLen)...)
+	fs = append(fs, textFault("/comment", c.Comment, false, MaxCommentLen)...)
+	if c.ProductID != "" && !isID(c.ProductID) {
+		bad("/product_id", badID)
+	}
+	fs = append(fs, c.windowFaults()...)
+	if c.LimitPerUser < 1 || c.LimitPerUser > MaxLimitPerUser {
+		bad("/limit_per_user", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxLimitPerUser))
+	}
+	if c.Price != nil {
+		fs = append(fs, c.Price.faults("/price")...)
+		if c.Price.Amount > 0 && c.LimitPerUser > 0 && c.Price.Amount > (MaxMinor-1)/c.LimitPerUser {
+			bad("/price/amount", Textf("times limit_per_user must stay below %d", "与 limit_per_user 的乘积必须小于 %d", MaxMinor))
+		}
+	}
+	if c.PayWithin != 0 && (c.PayWithin < time.Second || c.PayWithin > MaxPayWithin) {
+		bad("/pay_within", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxPayWithin))
+	}
+	if c.PayWithin != 0 && c.Kind == Coupon {
+		bad("/pay_within", Text{"belongs to a sale; a coupon is issued at once", "仅用于 sale;优惠券立即发放"})
+	}
+	if c.LatePayment != Reclaim && c.LatePayment != RefundDue {
+		bad("/late_payment", Text{"must be reclaim or refund_due", "必须是 reclaim 或 refund_due"})
+	}
+	if c.Shards < 1 || c.Shards > MaxShards {
+		bad("/shards", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxShards))
+	}
+	return fs
+}
+
+func (c *Campaign) windowFaults() []Fault {
+	var fs []Fault
+	latest := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, at := range []struct {
+		field string
+		t     time.Time
+	}{{"/starts_at", c.StartsAt}, {"/ends_at", c.EndsAt}} {
+		if at.t.Year() < 1970 || at.t.After(latest) {
+			fs = append(fs, Fault{at.field, Text{"is required: a time from 1970 to 9998, such as 2026-12-01T04:00:00Z", "必填:1970 到 9998 年之间的时间,例如 2026-12-01T04:00:00Z"}})
+		}
+	}
+	if len(fs) == 0 && !c.StartsAt.Before(c.EndsAt) {
+		fs = append(fs, Fault{"/ends_at", Text{"must be after starts_at", "必须晚于 starts_at"}})
+	}
+	return fs
+}
+
+// ms cuts a time to whole milliseconds UTC, the precision of the engines'
+// clocks and of the ledger.
+func ms(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+
+// fromMS is the time of milliseconds since 1970; the zero time for 0.
+func fromMS(v int64) time.Time {
+	if v == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(v).UTC()
+}
+
+// Product turns the spec into a product, or lists every fault.
+func (s *ProductSpec) Product(now time.Time) (*Product, error) {
+	p := &Product{
+		ID: s.ID, Name: s.Name, Thumbnail: s.Thumbnail, Price: s.Price, Description: s.Description,
+		Comment: s.Comment, Stock: s.Stock, Version: 1, CreatedAt: ms(now), UpdatedAt: ms(now),
+	}
+	if p.ID == "" {
+		p.ID = newID("p-")
+	}
+	if fs := p.faults(); len(fs) > 0 {
+		return nil, Invalid(fs...)
+	}
+	return p, nil
+}
+
+func (p *Product) faults() []Fault {
+	var fs []Fault
+	if !isID(p.ID) {
+		fs = append(fs, Fault{"/id", badID})
+	}
+	fs = append(fs, textFault("/name", p.Name, true, MaxTitleLen)...)
+	fs = append(fs, textFault("/thumbnail", p.Thumbnail, false, 2048)...)
+	fs = append(fs, textFault("/description", p.Description, false, 10_000)...)
+	fs = append(fs, textFault("/comment", p.Comment, false, MaxCommentLen)...)
+	if p.Price != nil {
+		fs = append(fs, p.Price.faults("/price")...)
+	}
+	if p.Stock < 0 || p.Stock > MaxStock {
+		fs = append(fs, Fault{"/stock", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxStock)})
+	}
+	return fs
+}
+
+// faults lists what is wrong with a claim request.
+func (r *ClaimRequest) faults() []Fault {
+	var fs []Fault
+	if !isID(r.UserID) {
+		fs = append(fs, Fault{"/user_id", badID})
+	}
+	if r.Quantity < 1 || r.Quantity > math.MaxInt32 {
+		fs = append(fs, Fault{"/quantity", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", math.MaxInt32)})
+	}
+	if !validKey(r.Key) {
+		fs = append(fs, Fault{"/Idempotency-Key", Text{"must be 1-255 visible ASCII characters", "必须是 1-255 个可见 ASCII 字符"}})
+	}
+	return fs
+}
+
+// MaxKeyLen bounds an idempotency key.
+const MaxKeyLen = 255
+
+// validKey reports whether a key is empty or 1-255 visible characters.
+func validKey(k string) bool {
+	if len(k) > MaxKeyLen {
+		return false
+	}
+	for i := range len(k) {
+		if k[i] < '!' || k[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
