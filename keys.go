@@ -36,12 +36,23 @@ type cachedKey struct {
 
 var badKey = Fail(Unauthenticated, Text{"the API key is unknown or revoked", "API 密钥无效或已吊销"})
 
+// NewKey makes an API key of a fresh secret, to be stored with
+// Access.InsertKey. It is for programs that have a ledger and no service;
+// *Error of InvalidRequest.
+func NewKey(name string, role Role, now time.Time) (*APIKey, string, error) {
+	secret := keyPrefix + strings.ToLower(rand.Text()) + strings.ToLower(rand.Text())[:8]
+	k, err := keyOf(name, role, secret, now)
+	return k, secret, err
+}
+
 // CreateKey makes an API key. The secret is shown this once: the ledger keeps
 // its hash.
 func (s *Service) CreateKey(ctx context.Context, name string, role Role) (*APIKey, string, error) {
-	secret := keyPrefix + strings.ToLower(rand.Text()) + strings.ToLower(rand.Text())[:8]
-	k, err := s.storeKey(ctx, name, role, secret)
-	return k, secret, err
+	k, secret, err := NewKey(name, role, s.cfg.Now())
+	if err != nil {
+		return nil, "", err
+	}
+	return k, secret, s.ledger.InsertKey(ctx, k)
 }
 
 // EnsureKey makes sure that a given secret is an admin key. A key with this
@@ -50,8 +61,11 @@ func (s *Service) EnsureKey(ctx context.Context, name, secret string) (*APIKey, 
 	if len(secret) < MinKeyLen || !validKey(secret) {
 		return nil, Invalid(Fault{"/admin_key", Textf("must be %d-255 visible characters", "必须是 %d-255 个可见字符", MinKeyLen)})
 	}
-	k, err := s.storeKey(ctx, name, RoleAdmin, secret)
-	if !errors.Is(err, ErrAlreadyExists) {
+	k, err := keyOf(name, RoleAdmin, secret, s.cfg.Now())
+	if err != nil {
+		return nil, err
+	}
+	if err = s.ledger.InsertKey(ctx, k); !errors.Is(err, ErrAlreadyExists) {
 		return k, err
 	}
 	k, err = s.CheckKey(ctx, secret)
@@ -61,7 +75,8 @@ func (s *Service) EnsureKey(ctx context.Context, name, secret string) (*APIKey, 
 	return k, err
 }
 
-func (s *Service) storeKey(ctx context.Context, name string, role Role, secret string) (*APIKey, error) {
+// keyOf is the key of a secret.
+func keyOf(name string, role Role, secret string, now time.Time) (*APIKey, error) {
 	if fs := textFault("/name", name, true, MaxIDLen); fs != nil {
 		return nil, Invalid(fs...)
 	}
@@ -69,8 +84,7 @@ func (s *Service) storeKey(ctx context.Context, name string, role Role, secret s
 		return nil, Invalid(Fault{"/role", Text{"must be admin", "必须是 admin"}})
 	}
 	hash := sha256.Sum256([]byte(secret))
-	k := &APIKey{ID: newID("k-"), Name: name, Role: role, Hash: hash[:], CreatedAt: ms(s.cfg.Now())}
-	return k, s.ledger.InsertKey(ctx, k)
+	return &APIKey{ID: newID("k-"), Name: name, Role: role, Hash: hash[:], CreatedAt: ms(now)}, nil
 }
 
 // CheckKey returns the key of a secret; an *Error of Unauthenticated when

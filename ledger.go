@@ -89,7 +89,8 @@ type Restock struct {
 	Shard ShardID
 	// Ref makes the change happen once.
 	Ref string
-	// Delta is positive; with items, their count.
+	// Delta is positive; with items, their count. It may be negative while the
+	// engine has never opened the shard.
 	Delta int64
 	Items []string
 	Why   string
@@ -110,7 +111,8 @@ type Settlement interface {
 	Totals(ctx context.Context, shard ShardID) (ShardTotals, error)
 
 	// Restock adds stock to the ledger and writes the engine's command to the
-	// outbox, in one transaction; a repeat of the Ref changes nothing.
+	// outbox, in one transaction; a repeat of the Ref changes nothing. A negative
+	// Delta beyond what is left is an *Error of InvalidState.
 	Restock(ctx context.Context, r Restock) error
 	// RefUsed reports whether a stock change of this Ref has been recorded.
 	RefUsed(ctx context.Context, campaign uint32, ref string) (bool, error)

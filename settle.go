@@ -64,7 +64,7 @@ func (s *Service) settleLoop(ctx context.Context) {
 			return
 		case <-s.engine.Appended():
 			// Entries wait a moment for company: by count or by time.
-			if !s.batchWaits(ctx) && !sleep(ctx, s.cfg.SettleEvery) {
+			if !s.batchWaits(ctx) && !sleepOr(ctx, s.cfg.SettleEvery, s.settleKick) {
 				return
 			}
 		case <-s.settleKick:

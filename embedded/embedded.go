@@ -26,6 +26,8 @@ const (
 type Config struct {
 	// Dir is the data folder; it is created when missing. Required.
 	Dir string
+	// LedgerPath is the ledger's file; empty means LedgerFile in Dir.
+	LedgerPath string
 	// Service tunes the service; its Engine, Ledger and IDs are set by Open.
 	Service dibs.Config
 	// Now is the engine's and the service's clock; nil means time.Now.
@@ -70,7 +72,11 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if err != nil {
 		return n, errors.Join(err, store.Close())
 	}
-	if n.Ledger, err = sqlledger.OpenSQLite(ctx, filepath.Join(cfg.Dir, LedgerFile), opts); err != nil {
+	ledgerPath := cfg.LedgerPath
+	if ledgerPath == "" {
+		ledgerPath = filepath.Join(cfg.Dir, LedgerFile)
+	}
+	if n.Ledger, err = sqlledger.OpenSQLite(ctx, ledgerPath, opts); err != nil {
 		return n, err
 	}
 	ids, err := idgen.ForClaims(ctx, n.Ledger)

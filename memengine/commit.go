@@ -19,6 +19,9 @@ const (
 	// what a failed commit did.
 	readBackMin = 10 * time.Millisecond
 	readBackMax = time.Second
+	// readBackPatience is how long callers wait for it before they are told
+	// that the effect is unknown.
+	readBackPatience = 3 * time.Second
 )
 
 // batch is the entries of one shard that are committed together. Everyone
@@ -26,6 +29,7 @@ const (
 type batch struct {
 	done    chan struct{}
 	err     error
+	told    bool // done is closed; the committer's
 	buf     []byte
 	baseMS  int64
 	lastMS  int64
@@ -33,6 +37,15 @@ type batch struct {
 	entries int
 	records uint32 // the shard's record count before the batch
 	ops     []op   // what undo has to reverse besides grants
+}
+
+// tell answers everyone who waits, the first time it is called.
+func (b *batch) tell(err error) {
+	if b == nil || b.told {
+		return
+	}
+	b.told, b.err = true, err
+	close(b.done)
 }
 
 // orNil returns the newest of two batches that exists.
@@ -143,12 +156,12 @@ func (s *shard) complete() {
 		s.spare = b.buf
 	}
 	s.mu.Unlock()
-	close(b.done)
+	b.tell(nil)
 }
 
 // settleFailure finds out what a failed commit did before anyone is answered:
 // it freezes the shards, reads the last stored place back, then keeps or
-// undoes.
+// undoes. A store that is sure that nothing was stored is believed.
 func (e *Engine) settleFailure(shards []*shard, cause error) {
 	frozen := dibs.Unavail(dibs.EffectNone, cause)
 	for _, s := range shards {
@@ -156,34 +169,66 @@ func (e *Engine) settleFailure(shards []*shard, cause error) {
 		s.frozen = frozen
 		s.mu.Unlock()
 	}
-	if errors.Is(cause, dibs.ErrFenced) {
-		// Another process owns the journal: nothing was stored and nothing may
-		// be. The shards stay frozen for good.
+	fenced := errors.Is(cause, dibs.ErrFenced)
+	var sure *dibs.Error
+	if fenced || errors.As(cause, &sure) && sure.Effect == dibs.EffectNone {
 		for _, s := range shards {
 			e.undo(s, frozen)
+			if !fenced {
+				s.thaw()
+			}
 		}
-		e.fence(frozen)
+		if fenced {
+			// Another process owns the journal: the shards stay frozen for good.
+			e.fence(frozen)
+		}
 		return
 	}
-	pause := readBackMin
 	for _, s := range shards {
-		for {
-			last, err := e.readBack(s.id)
-			if err == nil {
-				e.resolve(s, last, frozen)
-				break
-			}
-			e.log.Error("reading the journal back failed", "shard", s.id.String(), "err", err)
-			select {
-			case <-e.stop:
-				e.abandon(s, dibs.Unavail(dibs.EffectUnknown, err))
-			case <-time.After(pause):
-				pause = min(2*pause, readBackMax)
-				continue
-			}
-			break
+		e.findOut(s, frozen)
+	}
+}
+
+// findOut reads the journal back until it knows what became of the flying
+// batch. Callers do not wait for it longer than readBackPatience.
+func (e *Engine) findOut(s *shard, refused error) {
+	pause, since := readBackMin, time.Now()
+	for {
+		last, err := e.readBack(s.id)
+		if err == nil {
+			e.resolve(s, last, refused)
+			return
+		}
+		e.log.Error("reading the journal back failed", "shard", s.id.String(), "err", err)
+		unknown := dibs.Unavail(dibs.EffectUnknown, err)
+		if time.Since(since) > readBackPatience {
+			s.tellWaiters(unknown)
+		}
+		select {
+		case <-e.stop:
+			s.tellWaiters(unknown)
+			return
+		case <-time.After(pause):
+			pause = min(2*pause, readBackMax)
 		}
 	}
+}
+
+// tellWaiters answers everyone who waits for a batch of the shard; what became
+// of the batches is found out later, or by the next process.
+func (s *shard) tellWaiters(unknown error) {
+	s.mu.Lock()
+	cur, flying := s.cur, s.flying
+	s.mu.Unlock()
+	cur.tell(unknown)
+	flying.tell(unknown)
+}
+
+// thaw lets the shard decide again.
+func (s *shard) thaw() {
+	s.mu.Lock()
+	s.frozen = nil
+	s.mu.Unlock()
 }
 
 func (e *Engine) readBack(id dibs.ShardID) (dibs.Cursor, error) {
@@ -200,19 +245,13 @@ func (e *Engine) resolve(s *shard, last dibs.Cursor, refused error) {
 	s.mu.Lock()
 	b := s.flying
 	end := dibs.Cursor{Epoch: s.epoch, Seq: b.first + uint32(b.entries) - 1}
-	kept := !last.Before(end)
-	if kept {
-		s.frozen = nil
-	}
 	s.mu.Unlock()
-	if kept {
+	if last.Before(end) {
+		e.undo(s, refused)
+	} else {
 		s.complete()
-		return
 	}
-	e.undo(s, refused)
-	s.mu.Lock()
-	s.frozen = nil
-	s.mu.Unlock()
+	s.thaw()
 }
 
 // undo takes everything that is not durable back, newest first, and tells its
@@ -230,29 +269,11 @@ func (e *Engine) undo(s *shard, refused error) {
 			s.reverse(&b.ops[i], e.hashBytes)
 		}
 		s.popTo(b.records, e.hashBytes)
-		b.err = refused
 	}
 	s.seq = flying.first - 1
 	s.mu.Unlock()
-	for _, b := range []*batch{cur, flying} {
-		if b != nil {
-			close(b.done)
-		}
-	}
-}
-
-// abandon tells the waiters of a shard that the effect is not known.
-func (e *Engine) abandon(s *shard, unknown error) {
-	s.mu.Lock()
-	cur, flying := s.cur, s.flying
-	s.cur, s.flying, s.frozen = nil, nil, unknown
-	s.mu.Unlock()
-	for _, b := range []*batch{cur, flying} {
-		if b != nil {
-			b.err = unknown
-			close(b.done)
-		}
-	}
+	cur.tell(refused)
+	flying.tell(refused)
 }
 
 // popTo takes grants back until n records are left.

@@ -16,7 +16,7 @@ var errBadState = fmt.Errorf("sqlledger: the connection's state is unknown: %w",
 // verdicts are the contract's own errors, which pass through unchanged.
 var verdicts = []error{
 	dibs.ErrConflict, dibs.ErrPositionMoved, dibs.ErrGap, dibs.ErrOwned,
-	dibs.ErrFenced, dibs.ErrCorrupt, context.Canceled, context.DeadlineExceeded,
+	dibs.ErrFenced, dibs.ErrCorrupt, ErrSchema, context.Canceled, context.DeadlineExceeded,
 }
 
 // explain turns an error of the database into one of the contract. op says

@@ -13,6 +13,9 @@ import (
 // wants.
 var ErrSchema = errors.New("sqlledger: the schema does not fit this program")
 
+// errOld is the ErrSchema that migrating mends.
+var errOld = fmt.Errorf("%w: it is older", ErrSchema)
+
 // withProvider lends f the migrations on a connection of their own.
 func (d *dialect) withProvider(place string, f func(*goose.Provider) error) error {
 	db, err := d.open(place, forWriting)
@@ -74,7 +77,7 @@ func (d *dialect) ready(ctx context.Context, place string, opts Options) error {
 	case current == want:
 		return nil
 	case !opts.Migrate:
-		return fmt.Errorf("%w: %s has version %d, this program wants %d: migrate it first", ErrSchema, place, current, want)
+		return fmt.Errorf("%w: %s has version %d, this program wants %d: migrate it first", errOld, place, current, want)
 	}
 	_, err = d.migrate(ctx, place)
 	return err

@@ -41,6 +41,9 @@ func (l *Ledger) Restock(ctx context.Context, r dibs.Restock) error {
 		if err != nil || fresh == 0 {
 			return err
 		}
+		if r.Delta < 0 && epoch == 0 {
+			return takeFromDraft(ctx, s, r, kind)
+		}
 		if err := checkRestock(r, kind); err != nil {
 			return err
 		}
@@ -70,16 +73,8 @@ func checkRestock(r dibs.Restock, kind dibs.StockKind) error {
 
 // addStock raises the stock, adds the items and writes the engine's command.
 func (l *Ledger) addStock(ctx context.Context, s *session, r dibs.Restock, epoch uint16) error {
-	for _, raise := range []struct {
-		statement string
-		key       []any
-	}{
-		{`UPDATE campaigns SET stock_total = stock_total + ?, stock_left = stock_left + ? WHERE number = ?`, []any{r.Shard.Campaign}},
-		{`UPDATE positions SET stock = stock + ?, stock_left = stock_left + ? WHERE campaign = ? AND shard = ?`, []any{r.Shard.Campaign, r.Shard.Shard}},
-	} {
-		if _, err := s.exec(ctx, raise.statement, append([]any{r.Delta, r.Delta}, raise.key...)...); err != nil {
-			return err
-		}
+	if err := moveStock(ctx, s, r); err != nil {
+		return err
 	}
 	cmd := command{Campaign: r.Shard.Campaign, Shard: r.Shard.Shard, Epoch: epoch, Ref: r.Ref, Delta: r.Delta, Items: r.Items}
 	if len(r.Items) > 0 {
@@ -101,6 +96,43 @@ func (l *Ledger) addStock(ctx context.Context, s *session, r dibs.Restock, epoch
 	_, err = s.exec(ctx, `INSERT INTO outbox (campaign, shard, epoch, payload) VALUES (?,?,?,?)`,
 		r.Shard.Campaign, r.Shard.Shard, epoch, payload)
 	return err
+}
+
+// moveStock changes the stock of the shard and of its campaign.
+func moveStock(ctx context.Context, s *session, r dibs.Restock) error {
+	_, err := s.exec(ctx, `UPDATE campaigns SET stock_total = stock_total + ?, stock_left = stock_left + ? WHERE number = ?`,
+		r.Delta, r.Delta, r.Shard.Campaign)
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, `UPDATE positions SET stock = stock + ?, stock_left = stock_left + ? WHERE campaign = ? AND shard = ?`,
+		r.Delta, r.Delta, r.Shard.Campaign, r.Shard.Shard)
+	return err
+}
+
+// takeFromDraft lowers the stock of a shard that no engine has opened: there
+// is nobody to ask what is left. Items go from the end.
+func takeFromDraft(ctx context.Context, s *session, r dibs.Restock, kind dibs.StockKind) error {
+	var left int64
+	if err := s.row(ctx, `SELECT stock_left FROM positions WHERE campaign = ? AND shard = ?`,
+		[]any{r.Shard.Campaign, r.Shard.Shard}, &left); err != nil {
+		return err
+	}
+	if left+r.Delta < 0 {
+		return dibs.Fail(dibs.InvalidState, dibs.Textf("only %d are left to withdraw", "只剩 %d 可撤回", left))
+	}
+	if kind != dibs.Units {
+		n, err := s.exec(ctx, `UPDATE items SET withdrawn = 1 WHERE campaign = ? AND n IN (SELECT n FROM items
+			WHERE campaign = ? AND shard = ? AND claim_epoch IS NULL AND withdrawn = 0 ORDER BY n DESC LIMIT ?)`,
+			r.Shard.Campaign, r.Shard.Campaign, r.Shard.Shard, -r.Delta)
+		if err == nil && n != -r.Delta {
+			err = fmt.Errorf("%w: of %d items to withdraw, %d were free", dibs.ErrCorrupt, -r.Delta, n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return moveStock(ctx, s, r)
 }
 
 // RefUsed implements dibs.Settlement.

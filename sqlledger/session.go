@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // errClosed: the ledger or the journal was closed.
@@ -107,10 +108,13 @@ func closeForGood(conn *sql.Conn) error {
 
 // pool hands out sessions, at most its size at a time.
 type pool struct {
-	d      *dialect
-	db     *sql.DB
-	free   chan *session
+	d    *dialect
+	db   *sql.DB
+	free chan *session
+	// closed is closed by the first close, whose result is kept for the others.
 	closed chan struct{}
+	once   sync.Once
+	result error
 }
 
 // newPool makes a pool of size sessions, which connect at their first use.
@@ -130,6 +134,10 @@ func newPool(d *dialect, place string, use usage, size int) (*pool, error) {
 
 // take waits for a session and connects it.
 func (p *pool) take(ctx context.Context) (*session, error) {
+	// With several ways open, select takes any: these two come first.
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	select {
 	case <-p.closed:
 		return nil, errClosed
@@ -164,19 +172,22 @@ func (p *pool) give(s *session) error {
 	return err
 }
 
-// close waits for the sessions in use and closes all.
+// close waits for the sessions in use and closes all. It may be called again.
 func (p *pool) close() error {
-	close(p.closed)
-	var errs []error
-	for range cap(p.free) {
-		errs = append(errs, (<-p.free).drop())
-	}
-	return errors.Join(append(errs, p.db.Close())...)
+	p.once.Do(func() {
+		close(p.closed)
+		var errs []error
+		for range cap(p.free) {
+			errs = append(errs, (<-p.free).drop())
+		}
+		p.result = errors.Join(append(errs, p.db.Close())...)
+	})
+	return p.result
 }
 
 // transact runs f in a transaction that begins with the given statement. The
-// error of a failed commit is an *unknownEffect: it may or may not have
-// happened. After any other error, nothing was changed.
+// error of a failed commit is an *unknownEffect, unless the disk was full: it
+// may or may not have happened. After any other error, nothing was changed.
 func (p *pool) transact(ctx context.Context, begin string, f func(*session) error) error {
 	s, err := p.take(ctx)
 	if err != nil {
@@ -204,6 +215,11 @@ func (s *session) transact(ctx context.Context, begin string, f func(*session) e
 	}
 	if _, err := s.exec(whole, "COMMIT"); err != nil {
 		s.broken = true
+		if s.d.classify(err) == faultFull {
+			// There was no room for the transaction's last page, without which
+			// it does not exist, now or after a crash.
+			return err
+		}
 		return &unknownEffect{err}
 	}
 	return nil

@@ -61,15 +61,17 @@ func repeat(s string, n int) string {
 }
 
 // sqliteInsertClaims binds the columns that all claims of a run share once: a
-// question mark after numbered parameters takes the next number.
+// question mark after numbered parameters takes the next number. OR FAIL spares
+// SQLite the undoing of a half-done statement: a failure undoes the whole
+// transaction in any case.
 func sqliteInsertClaims(n int) string {
-	return `INSERT INTO claims (campaign, shard, epoch, status, order_type, currency, restocked,
+	return `INSERT OR FAIL INTO claims (campaign, shard, epoch, status, order_type, currency, restocked,
 		seq, user_id, quantity, amount, request_key, pay_by, created_at) VALUES ` +
 		repeat("(?1,?2,?3,?4,?5,?6,0,?,?,?,?,?,?,?)", n)
 }
 
 func sqliteAssignItems(n int) string {
-	return `UPDATE items SET claim_epoch = ?3, claim_seq = given.column2 FROM (VALUES ` + repeat("(?,?)", n) + `) AS given
+	return `UPDATE OR FAIL items SET claim_epoch = ?3, claim_seq = given.column2 FROM (VALUES ` + repeat("(?,?)", n) + `) AS given
 		WHERE campaign = ?1 AND shard = ?2 AND n = given.column1 AND claim_epoch IS NULL AND withdrawn = 0`
 }
 
@@ -89,7 +91,9 @@ func sqliteOpen(path string, use usage, t tuning) (*sql.DB, error) {
 	if use == forReading {
 		pragmas = append(pragmas, "cache_size(-"+strconv.Itoa(t.cacheKiB/4)+")", "query_only(1)")
 	} else {
-		pragmas = append(pragmas, "cache_size(-"+strconv.Itoa(t.cacheKiB)+")")
+		// The undo of a statement belongs in memory: the file for it costs more
+		// than the statement.
+		pragmas = append(pragmas, "cache_size(-"+strconv.Itoa(t.cacheKiB)+")", "temp_store(MEMORY)")
 	}
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + url.Values{"_pragma": pragmas, "_dqs": {"0"}}.Encode()
 	db, err := sql.Open("sqlite", dsn)

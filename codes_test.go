@@ -1,0 +1,87 @@
+package dibs
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestGeneratedCodesFollowThePattern(t *testing.T) {
+	codes := generateCodes("AB-XXXX-XXXX_9", 5000, map[string]bool{})
+	seen := make(map[string]bool)
+	used := make(map[byte]int)
+	for _, c := range codes {
+		if len(c) != 14 || c[:3] != "AB-" || c[7] != '-' || c[12:] != "_9" || seen[c] {
+			t.Fatalf("code %q, seen before: %v", c, seen[c])
+		}
+		seen[c] = true
+		for _, i := range []int{3, 4, 5, 6, 8, 9, 10, 11} {
+			used[c[i]]++
+		}
+	}
+	if len(codes) != 5000 || len(used) != len(codeAlphabet) {
+		t.Fatalf("%d codes of %d characters", len(codes), len(used))
+	}
+	// Each of 28 characters is expected 40000/28 = 1429 times, give or take 37.
+	for c, n := range used {
+		if !strings.ContainsRune(codeAlphabet, rune(c)) || n < 1429-250 || n > 1429+250 {
+			t.Errorf("character %c stands %d times", c, n)
+		}
+	}
+}
+
+func TestTakenCodesAreNotGeneratedAgain(t *testing.T) {
+	taken := map[string]bool{}
+	for _, c := range codeAlphabet[1:] {
+		taken[string(c)] = true
+	}
+	if got := generateCodes("X", 1, taken); got[0] != codeAlphabet[:1] {
+		t.Fatalf("generated %q", got)
+	}
+}
+
+func TestPatternsThatCanBeGuessedAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		pattern string
+		count   int64
+		ok      bool
+	}{
+		{"XXXX-XXXX", 5000, true},
+		{"XXXXX", 17, true},
+		{"XXXXX", 18, false}, // 28^5 = 17,210,368
+		{"XXXX", 1, false},
+		{"", 1, false},
+		{"xxxxxxxxxx", 1, false},
+		{"XXXXXXXXXX!", 1, false},
+		{"XXXXXXXXXX 1", 1, false},
+		{strings.Repeat("X", MaxItemLen+1), 1, false},
+		{DefaultPattern, MaxItems, true},
+	} {
+		if fs := patternFaults(c.pattern, c.count); (len(fs) == 0) != c.ok {
+			t.Errorf("%q for %d codes: %v, want ok %v", c.pattern, c.count, fs, c.ok)
+		}
+	}
+}
+
+// Any pattern is either refused, or yields as many different codes as asked
+// for.
+func FuzzPattern(f *testing.F) {
+	f.Add("XXXX-XXXX", uint8(3))
+	f.Add("X", uint8(1))
+	f.Add("", uint8(0))
+	f.Fuzz(func(t *testing.T, pattern string, n uint8) {
+		spec := &CodesSpec{Count: int64(n), Pattern: pattern}
+		if len(codesFaults(spec)) > 0 {
+			return
+		}
+		seen := make(map[string]bool)
+		for _, c := range generateCodes(pattern, spec.Count, nil) {
+			if len(c) != len(pattern) || seen[c] {
+				t.Fatalf("code %q of pattern %q, seen before: %v", c, pattern, seen[c])
+			}
+			seen[c] = true
+		}
+		if len(seen) != int(n) {
+			t.Fatalf("%d codes, want %d", len(seen), n)
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package ledgertest
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+func testKeys(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	first := &dibs.APIKey{ID: "k1", Name: "till", Role: dibs.RoleAdmin, Hash: []byte("hash one"), CreatedAt: start}
+	second := &dibs.APIKey{ID: "k2", Name: "web", Role: dibs.RoleAdmin, Hash: []byte("hash two"), CreatedAt: start.Add(time.Second)}
+	f.must(l.InsertKey(ctx, first))
+	f.must(l.InsertKey(ctx, second))
+	wants(t, "an id that is taken", l.InsertKey(ctx, &dibs.APIKey{ID: "k1", Hash: []byte("x")}), dibs.ErrAlreadyExists)
+	wants(t, "a hash that is taken", l.InsertKey(ctx, &dibs.APIKey{ID: "k3", Hash: []byte("hash one")}), dibs.ErrAlreadyExists)
+	got, err := l.KeyByHash(ctx, []byte("hash one"))
+	f.must(err)
+	same(t, "the key", *got, *first)
+	_, err = l.KeyByHash(ctx, []byte("hash"))
+	wants(t, "an unknown hash", err, dibs.ErrNotFound)
+
+	at := start.Add(time.Minute)
+	f.must(l.RevokeKey(ctx, "k1", at))
+	f.must(l.RevokeKey(ctx, "k1", at.Add(time.Hour)))
+	wants(t, "revoke an unknown key", l.RevokeKey(ctx, "none", at), dibs.ErrNotFound)
+	_, err = l.KeyByHash(ctx, []byte("hash one"))
+	wants(t, "a revoked key", err, dibs.ErrNotFound)
+	keys, err := l.Keys(ctx)
+	f.must(err)
+	first.RevokedAt = at
+	same(t, "all keys", keys, []dibs.APIKey{*second, *first})
+}
+
+func testRequests(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	r := &dibs.StoredRequest{Caller: "k1", Key: "a", Hash: []byte("h"), Status: 201, Body: []byte(`{"id":"x"}`), At: start}
+	f.must(l.SaveRequest(ctx, r))
+	wants(t, "a request saved twice", l.SaveRequest(ctx, r), dibs.ErrAlreadyExists)
+	other := &dibs.StoredRequest{Caller: "k2", Key: "a", Hash: []byte("h"), Status: 204, At: start.Add(time.Hour)}
+	f.must(l.SaveRequest(ctx, other))
+	got, err := l.Request(ctx, "k1", "a")
+	f.must(err)
+	same(t, "the answer", *got, *r)
+	got, err = l.Request(ctx, "k2", "a")
+	f.must(err)
+	same(t, "the other caller's answer", got.Status, 204)
+	_, err = l.Request(ctx, "k1", "b")
+	wants(t, "another key", err, dibs.ErrNotFound)
+	f.must(l.DropRequests(ctx, start.Add(time.Hour)))
+	_, err = l.Request(ctx, "k1", "a")
+	wants(t, "a request that was dropped", err, dibs.ErrNotFound)
+	_, err = l.Request(ctx, "k2", "a")
+	f.must(err)
+}
+
+// testSecrets asks on two connections at once: everybody gets the same.
+func testSecrets(t *testing.T, f *fixture) {
+	ledgers := []dibs.Ledger{f.ledger(), f.open()}
+	type answer struct {
+		secret []byte
+		err    error
+	}
+	answers := make(chan answer)
+	for i := range 8 {
+		go func() {
+			b, err := ledgers[i%2].Secret(t.Context(), "claim-ids", 32)
+			answers <- answer{b, err}
+		}()
+	}
+	first := <-answers
+	f.must(first.err)
+	same(t, "the secret's size", len(first.secret), 32)
+	for range 7 {
+		a := <-answers
+		f.must(a.err)
+		if !bytes.Equal(a.secret, first.secret) {
+			t.Error("two callers got different secrets")
+		}
+	}
+	again, err := f.ledger().Secret(t.Context(), "claim-ids", 32)
+	f.must(err)
+	other, err := f.ledger().Secret(t.Context(), "tokens", 32)
+	f.must(err)
+	if !bytes.Equal(again, first.secret) || bytes.Equal(other, first.secret) || bytes.Equal(other, make([]byte, 32)) {
+		t.Error("a secret changed, or two names share one")
+	}
+}
+
+// testLifetime closes the ledger and opens it again; and calls it with a
+// context that has ended, and after the end.
+func testLifetime(t *testing.T, f *fixture) {
+	c := f.insert(campaign("c", 10))
+	_, s := f.load(c, 0)
+	s.grant("u1", 1)
+	f.settle(s)
+	f.must(f.ledger().Ping(t.Context()))
+
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.grant("u2", 1)
+	wants(t, "settle with a context that has ended", f.ledger().Settle(over, []dibs.Batch{s.peek()}), context.Canceled)
+	_, err := f.ledger().Campaign(over, "c")
+	wants(t, "read with a context that has ended", err, context.Canceled)
+	f.settle(s)
+
+	f.must(f.ledger().Close())
+	wants(t, "ping after the end", f.ledger().Ping(t.Context()), dibs.ErrUnavailable)
+	wants(t, "settle after the end", f.ledger().Settle(t.Context(), []dibs.Batch{s.peek()}), dibs.ErrUnavailable)
+	f.l = f.open()
+	got, err := f.ledger().Campaign(t.Context(), "c")
+	f.must(err)
+	same(t, "the campaign's number", got.Number, c.Number)
+	same(t, "claims", f.clean(c).Claims, int64(2))
+}

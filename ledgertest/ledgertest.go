@@ -1,0 +1,205 @@
+// Package ledgertest is the contract of a ledger and of a journal store, as
+// tests: every implementation runs [Run] or [RunJournal] and adds only what is
+// its own.
+package ledgertest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// Factory makes a new, empty ledger, ready for use, and returns a function that
+// opens it. Each call of that function opens the same ledger once more, as
+// another node would. The suite closes what it opens.
+type Factory func(t *testing.T) (open func() dibs.Ledger)
+
+// Run checks the contract of dibs.Ledger on ledgers of the factory. It takes
+// some seconds.
+func Run(t *testing.T, factory Factory) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *fixture)
+	}{
+		{"Products", testProducts},
+		{"Campaigns", testCampaigns},
+		{"CampaignLists", testCampaignLists},
+		{"CampaignChanges", testCampaignChanges},
+		{"Items", testItems},
+		{"Shards", testShards},
+		{"LoadShard", testLoadShard},
+		{"LoadItems", testLoadItems},
+		{"LoadUnknown", testLoadUnknown},
+		{"Epochs", testEpochs},
+		{"Settle", testSettle},
+		{"SettleKinds", testSettleKinds},
+		{"SettleItems", testSettleItems},
+		{"SettleMany", testSettleMany},
+		{"SettleTwice", testSettleTwice},
+		{"SettleGaps", testSettleGaps},
+		{"SettleAllOrNothing", testSettleAllOrNothing},
+		{"SettleRefusesOversell", testSettleRefusesOversell},
+		{"SettleRefusesTakenItem", testSettleRefusesTakenItem},
+		{"SettleRace", testSettleRace},
+		{"Withdraw", testWithdraw},
+		{"Restock", testRestock},
+		{"RestockItems", testRestockItems},
+		{"RestockRefused", testRestockRefused},
+		{"RestockRace", testRestockRace},
+		{"Commands", testCommands},
+		{"Claims", testClaims},
+		{"ClaimLists", testClaimLists},
+		{"Keys", testKeys},
+		{"Requests", testRequests},
+		{"Secrets", testSecrets},
+		{"Audit", testAudit},
+		{"Lifetime", testLifetime},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(t, &fixture{t: t, open: opener(t, factory(t))})
+		})
+	}
+}
+
+// opener closes at the test's end what open returns.
+func opener(t *testing.T, open func() dibs.Ledger) func() dibs.Ledger {
+	return func() dibs.Ledger {
+		l := open()
+		t.Cleanup(func() {
+			if err := l.Close(); err != nil {
+				t.Errorf("close the ledger: %v", err)
+			}
+		})
+		return l
+	}
+}
+
+// fixture is one test's ledger.
+type fixture struct {
+	t    *testing.T
+	open func() dibs.Ledger
+	l    dibs.Ledger
+}
+
+// ledger opens the ledger once and returns it.
+func (f *fixture) ledger() dibs.Ledger {
+	if f.l == nil {
+		f.l = f.open()
+	}
+	return f.l
+}
+
+// start is when the tests' clocks begin.
+var start = time.Date(2026, 12, 1, 4, 0, 0, 0, time.UTC)
+
+// campaign returns a published sale of units that is not stored yet.
+func campaign(id string, stock int64) *dibs.Campaign {
+	return &dibs.Campaign{
+		ID: id, Kind: dibs.Sale, Title: "Phone at noon 手机", StartsAt: start, EndsAt: start.Add(2 * time.Hour),
+		State: dibs.Published, Stock: dibs.Stock{Kind: dibs.Units, Total: stock}, LimitPerUser: 5,
+		LatePayment: dibs.Reclaim, Shards: 1, Version: 1, CreatedAt: start, UpdatedAt: start,
+	}
+}
+
+// values returns n different items.
+func values(prefix string, n int) []string {
+	vs := make([]string, n)
+	for i := range vs {
+		vs[i] = fmt.Sprintf("%s-%d", prefix, i)
+	}
+	return vs
+}
+
+// insert stores a campaign with a stock of units.
+func (f *fixture) insert(c *dibs.Campaign) *dibs.Campaign {
+	f.t.Helper()
+	f.must(f.ledger().InsertCampaign(f.t.Context(), c, nil))
+	return c
+}
+
+// insertItems stores a campaign whose stock is items.
+func (f *fixture) insertItems(c *dibs.Campaign, items []string) *dibs.Campaign {
+	f.t.Helper()
+	c.Stock = dibs.Stock{Kind: dibs.Items, Total: int64(len(items))}
+	f.must(f.ledger().InsertCampaign(f.t.Context(), c, items))
+	return c
+}
+
+// load loads a shard and returns the load with a script that continues it.
+func (f *fixture) load(c *dibs.Campaign, shard uint8) (*dibs.ShardLoad, *script) {
+	f.t.Helper()
+	id := dibs.ShardID{Campaign: c.Number, Shard: shard}
+	load, err := f.ledger().LoadShard(f.t.Context(), c, id)
+	f.must(err)
+	s := &script{c: c, shard: id, from: load.Position, last: load.Position}
+	s.reopen(load.Epoch)
+	return load, s
+}
+
+// settle settles what the scripts hold.
+func (f *fixture) settle(scripts ...*script) {
+	f.t.Helper()
+	var batches []dibs.Batch
+	for _, s := range scripts {
+		batches = append(batches, s.batch())
+	}
+	f.must(f.ledger().Settle(f.t.Context(), batches))
+}
+
+// totals reads a shard's sums.
+func (f *fixture) totals(c *dibs.Campaign, shard uint8) dibs.ShardTotals {
+	f.t.Helper()
+	got, err := f.ledger().Totals(f.t.Context(), dibs.ShardID{Campaign: c.Number, Shard: shard})
+	f.must(err)
+	return got
+}
+
+// clean audits the campaign and fails on anything amiss.
+func (f *fixture) clean(c *dibs.Campaign) *dibs.CampaignAudit {
+	f.t.Helper()
+	a, err := f.ledger().Audit(f.t.Context(), c)
+	f.must(err)
+	if len(a.OverLimit)+len(a.BadItems)+len(a.BadTotals) > 0 || a.BeyondPosition != 0 {
+		f.t.Errorf("the audit of %s: over limit %v, items %v, totals %v, beyond the position %d",
+			c.ID, a.OverLimit, a.BadItems, a.BadTotals, a.BeyondPosition)
+	}
+	if a.Stock != a.StockLeft+a.Held {
+		f.t.Errorf("the audit of %s: stock %d is not left %d and held %d", c.ID, a.Stock, a.StockLeft, a.Held)
+	}
+	return a
+}
+
+// must fails the test at once on an error.
+func (f *fixture) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// wants checks that an error is the wanted one.
+func wants(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got error %v, want %v", what, got, want)
+	}
+}
+
+// refuses checks that there is an error.
+func refuses(t *testing.T, what string, err error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: no error", what)
+	}
+}
+
+// same checks that two values are alike, by their printed form.
+func same[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
+		t.Errorf("%s:\n got %s\nwant %s", what, g, w)
+	}
+}

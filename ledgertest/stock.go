@@ -1,0 +1,187 @@
+package ledgertest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+)
+
+func testWithdraw(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := f.insert(campaign("c", 10))
+	_, s := f.load(c, 0)
+	s.grant("u1", 2)
+	s.adjust("w1", -3)
+	f.settle(s)
+	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
+		Position: s.last, Epoch: s.last.Epoch, Stock: 7, StockLeft: 5, Confirmed: 2})
+	got, err := l.Campaign(ctx, "c")
+	f.must(err)
+	same(t, "the campaign's stock", got.Stock.Total, int64(7))
+	used, err := l.RefUsed(ctx, c.Number, "w1")
+	f.must(err)
+	same(t, "the ref is used", used, true)
+
+	s.adjust("w1", -3)
+	f.settle(s)
+	same(t, "stock left after a repeat", f.totals(c, 0).StockLeft, int64(5))
+	s.adjust("w2", -6)
+	refuses(t, "withdraw more than is left", l.Settle(ctx, []dibs.Batch{s.peek()}))
+	same(t, "the audit's stock", f.clean(c).Stock, int64(7))
+
+	d := f.insertItems(campaign("d", 0), values("v", 5))
+	_, s = f.load(d, 0)
+	s.adjust("w", -2, 1, 4)
+	s.grant("u1", 1, 0)
+	f.settle(s)
+	load, _ := f.load(d, 0)
+	same(t, "free items", load.FreeItems, []uint32{2, 3})
+	bad := *s
+	bad.entries = nil
+	bad.adjust("w3", -1, 0)
+	wants(t, "withdraw an item that is held", l.Settle(ctx, []dibs.Batch{bad.peek()}), dibs.ErrCorrupt)
+	same(t, "the audit's stock", f.clean(d).Stock, int64(3))
+}
+
+func testRestock(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := f.insert(campaign("c", 10))
+	load, s := f.load(c, 0)
+	id := dibs.ShardID{Campaign: c.Number}
+	r := dibs.Restock{Shard: id, Ref: "r1", Delta: 5, Why: "more"}
+	used, err := l.RefUsed(ctx, c.Number, "r1")
+	f.must(err)
+	same(t, "the ref before", used, false)
+	for range 3 {
+		f.must(l.Restock(ctx, r))
+	}
+	used, err = l.RefUsed(ctx, c.Number, "r1")
+	f.must(err)
+	same(t, "the ref after", used, true)
+	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{Epoch: load.Epoch, Stock: 15, StockLeft: 15})
+	got, err := l.Campaign(ctx, "c")
+	f.must(err)
+	same(t, "the campaign's stock", got.Stock.Total, int64(15))
+	cmds, err := l.Commands(ctx, 10)
+	f.must(err)
+	same(t, "commands", len(cmds), 1)
+	same(t, "the command", cmds[0].Adjust, dibs.Adjustment{Shard: id, Epoch: load.Epoch, Ref: "r1", Delta: 5})
+
+	// The engine's entry of it moves nothing.
+	s.adjust("r1", 5)
+	s.grant("u1", 4)
+	f.settle(s)
+	same(t, "stock left", f.totals(c, 0).StockLeft, int64(11))
+
+	// A load counts what waits, and drops it.
+	load, _ = f.load(c, 0)
+	same(t, "stock left in the load", load.StockLeft, int64(11))
+	cmds, err = l.Commands(ctx, 10)
+	f.must(err)
+	same(t, "commands after the load", len(cmds), 0)
+	same(t, "the audit's stock", f.clean(c).Stock, int64(15))
+}
+
+func testRestockItems(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := campaign("c", 0)
+	c.Shards = 2
+	f.insertItems(c, values("v", 5))
+	_, s := f.load(c, 1)
+	f.load(c, 0)
+	id := dibs.ShardID{Campaign: c.Number, Shard: 1}
+	f.must(l.Restock(ctx, dibs.Restock{Shard: id, Ref: "r", Delta: 3, Items: values("w", 3)}))
+	cmds, err := l.Commands(ctx, 10)
+	f.must(err)
+	same(t, "commands", len(cmds), 1)
+	same(t, "the command", cmds[0].Adjust, dibs.Adjustment{
+		Shard: id, Epoch: s.last.Epoch, Ref: "r", Delta: 3, FirstItem: 5, Items: values("w", 3)})
+	s.grant("u1", 2, 6, 3)
+	f.settle(s)
+
+	load, _ := f.load(c, 1)
+	same(t, "all items", load.Items, append(values("v", 5), values("w", 3)...))
+	same(t, "free items of the shard", load.FreeItems, []uint32{1, 5, 7})
+	load, _ = f.load(c, 0)
+	same(t, "free items of the other shard", load.FreeItems, []uint32{0, 2, 4})
+	same(t, "the audit's stock", f.clean(c).Stock, int64(8))
+}
+
+func testRestockRefused(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	units := f.insert(campaign("units", 10))
+	items := f.insertItems(campaign("items", 0), values("v", 5))
+	of := func(c *dibs.Campaign, r dibs.Restock) error {
+		r.Shard.Campaign = c.Number
+		return l.Restock(ctx, r)
+	}
+	err := of(items, dibs.Restock{Ref: "r", Delta: 4, Items: []string{"a", "v-3", "b", "a"}})
+	wants(t, "items that are there", err, dibs.ErrInvalid)
+	var said *dibs.Error
+	var fields []string
+	if errors.As(err, &said) {
+		for _, fault := range said.Faults {
+			fields = append(fields, fault.Field)
+		}
+	}
+	same(t, "the fields at fault", fields, []string{"/items/1", "/items/3"})
+	wants(t, "items for a stock of units", of(units, dibs.Restock{Ref: "r", Delta: 1, Items: []string{"a"}}), dibs.ErrInvalid)
+	wants(t, "units for a stock of items", of(items, dibs.Restock{Ref: "r", Delta: 1}), dibs.ErrInvalid)
+	wants(t, "nothing", of(units, dibs.Restock{Ref: "r"}), dibs.ErrInvalid)
+	wants(t, "an unknown shard", of(units, dibs.Restock{Ref: "r", Delta: 1, Shard: dibs.ShardID{Shard: 9}}), dibs.ErrNotFound)
+	used, err := l.RefUsed(ctx, items.Number, "r")
+	f.must(err)
+	same(t, "the ref of a refused restock", used, false)
+	same(t, "stock", f.clean(items).Stock, int64(5))
+	f.clean(units)
+}
+
+func testRestockRace(t *testing.T, f *fixture) {
+	c := f.insert(campaign("c", 10))
+	ledgers := []dibs.Ledger{f.ledger(), f.open()}
+	r := dibs.Restock{Shard: dibs.ShardID{Campaign: c.Number}, Ref: "r", Delta: 5}
+	errs := make(chan error)
+	for i := range 16 {
+		go func() { errs <- ledgers[i%2].Restock(t.Context(), r) }()
+	}
+	for range 16 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	same(t, "the stock", f.clean(c).Stock, int64(15))
+	cmds, err := f.ledger().Commands(t.Context(), 100)
+	f.must(err)
+	same(t, "commands", len(cmds), 1)
+}
+
+func testCommands(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := campaign("c", 10)
+	c.Shards = 2
+	f.insert(c)
+	for i := range 5 {
+		f.must(l.Restock(ctx, dibs.Restock{
+			Shard: dibs.ShardID{Campaign: c.Number, Shard: uint8(i % 2)}, Ref: fmt.Sprintf("r%d", i), Delta: 1}))
+	}
+	refs := func(max int) (refs []string, ids []int64) {
+		cmds, err := l.Commands(ctx, max)
+		f.must(err)
+		for _, cmd := range cmds {
+			refs = append(refs, cmd.Adjust.Ref)
+			ids = append(ids, cmd.ID)
+		}
+		return refs, ids
+	}
+	got, ids := refs(3)
+	same(t, "the oldest commands", got, []string{"r0", "r1", "r2"})
+	f.must(l.DropCommand(ctx, ids[1]))
+	f.must(l.DropCommand(ctx, ids[1]))
+	got, _ = refs(10)
+	same(t, "commands after one was dropped", got, []string{"r0", "r2", "r3", "r4"})
+	f.load(c, 0)
+	got, _ = refs(10)
+	same(t, "commands after a load of the other shard", got, []string{"r3"})
+}

@@ -1,0 +1,231 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// maxBad bounds each list of an audit.
+const maxBad = 10
+
+// auditor counts the rows of one campaign within a snapshot.
+type auditor struct {
+	s *session
+	c *dibs.Campaign
+	a *dibs.CampaignAudit
+	// initial, total and left are the sums in the campaign's row.
+	initial, total, left int64
+	shards               []shardCount
+}
+
+// shardCount is what the rows of one shard add up to, in units.
+type shardCount struct {
+	stock, held int64
+	// byStatus begins with Released.
+	byStatus [4]int64
+	// items counts items that are not withdrawn, free those of them that nobody
+	// holds.
+	items, free int64
+}
+
+// Audit implements dibs.Ledger. StockLeft is what the rows leave over: the
+// items that nobody holds, or the stock less what is held.
+func (l *Ledger) Audit(ctx context.Context, c *dibs.Campaign) (*dibs.CampaignAudit, error) {
+	a := &dibs.CampaignAudit{ByStatus: make(map[string]int64)}
+	err := l.snapshot(ctx, "audit campaign "+c.ID, func(s *session) error {
+		au := &auditor{s: s, c: c, a: a}
+		for _, step := range []func(context.Context) error{
+			au.countStock, au.countClaims, au.countItems, au.findOverLimit, au.findBadItems, au.compareTotals,
+		} {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// countStock adds the adjustments to what the campaign began with.
+func (au *auditor) countStock(ctx context.Context) error {
+	var shards int
+	err := au.s.row(ctx, `SELECT stock_initial, stock_total, stock_left, shards FROM campaigns WHERE number = ?`,
+		[]any{au.c.Number}, &au.initial, &au.total, &au.left, &shards)
+	if errors.Is(err, sql.ErrNoRows) {
+		return notFound(aCampaign, au.c.ID)
+	}
+	if err != nil {
+		return err
+	}
+	au.shards = make([]shardCount, shards)
+	for i := range au.shards {
+		au.shards[i].stock = partOf(au.initial, i, shards)
+	}
+	err = au.s.each(ctx, `SELECT shard, SUM(delta) FROM adjustments WHERE campaign = ? GROUP BY shard`,
+		[]any{au.c.Number}, func(rows *sql.Rows) error {
+			var shard int
+			var delta int64
+			if err := rows.Scan(&shard, &delta); err != nil {
+				return err
+			}
+			return au.shard(shard, func(n *shardCount) { n.stock += delta })
+		})
+	for i := range au.shards {
+		au.a.Stock += au.shards[i].stock
+	}
+	return err
+}
+
+// shard calls f with a shard's counts, or notes that there is no such shard.
+func (au *auditor) shard(i int, f func(*shardCount)) error {
+	if i < 0 || i >= len(au.shards) {
+		return fmt.Errorf("%w: campaign %s has rows of shard %d", dibs.ErrCorrupt, au.c.ID, i)
+	}
+	f(&au.shards[i])
+	return nil
+}
+
+func (au *auditor) countClaims(ctx context.Context) error {
+	err := au.s.each(ctx, `SELECT shard, status, restocked, COUNT(*), SUM(quantity) FROM claims WHERE campaign = ?
+		GROUP BY shard, status, restocked`, []any{au.c.Number}, func(rows *sql.Rows) error {
+		var shard int
+		var status dibs.Status
+		var restocked bool
+		var claims, units int64
+		if err := rows.Scan(&shard, &status, &restocked, &claims, &units); err != nil {
+			return err
+		}
+		au.a.Claims += claims
+		au.a.ByStatus[status.String()] += units
+		return au.shard(shard, func(n *shardCount) {
+			n.byStatus[status-dibs.Released] += units
+			if status != dibs.Released && !restocked {
+				n.held += units
+				au.a.Held += units
+			}
+		})
+	})
+	if err != nil {
+		return err
+	}
+	au.a.StockLeft = au.a.Stock - au.a.Held
+	return au.s.row(ctx, `SELECT COUNT(*) FROM positions p JOIN claims c ON c.campaign = p.campaign AND c.shard = p.shard
+		AND (c.epoch, c.seq) > (p.pos_epoch, p.pos_seq) WHERE p.campaign = ?`, []any{au.c.Number}, &au.a.BeyondPosition)
+}
+
+func (au *auditor) countItems(ctx context.Context) error {
+	if !au.c.HasItems() {
+		return nil
+	}
+	au.a.StockLeft = 0
+	return au.s.each(ctx, `SELECT shard, COUNT(*), SUM(CASE WHEN claim_epoch IS NULL THEN 1 ELSE 0 END) FROM items
+		WHERE campaign = ? AND withdrawn = 0 GROUP BY shard`, []any{au.c.Number}, func(rows *sql.Rows) error {
+		var shard int
+		var items, free int64
+		if err := rows.Scan(&shard, &items, &free); err != nil {
+			return err
+		}
+		au.a.StockLeft += free
+		return au.shard(shard, func(n *shardCount) { n.items, n.free = items, free })
+	})
+}
+
+// findOverLimit finds users who hold more than the limit: a released or
+// refunded claim gave the allowance back.
+func (au *auditor) findOverLimit(ctx context.Context) error {
+	return au.s.each(ctx, `SELECT user_id FROM claims WHERE campaign = ? AND status IN (?,?)
+		GROUP BY user_id HAVING SUM(quantity) > ? ORDER BY user_id LIMIT ?`,
+		[]any{au.c.Number, int64(dibs.Pending), int64(dibs.Confirmed), au.c.LimitPerUser, maxBad},
+		func(rows *sql.Rows) error {
+			var user string
+			err := rows.Scan(&user)
+			au.a.OverLimit = append(au.a.OverLimit, user)
+			return err
+		})
+}
+
+func (au *auditor) findBadItems(ctx context.Context) error {
+	if !au.c.HasItems() {
+		return nil
+	}
+	err := au.s.each(ctx, `SELECT i.n, i.shard, i.claim_epoch, i.claim_seq FROM items i
+		LEFT JOIN claims c ON c.campaign = i.campaign AND c.shard = i.shard AND c.epoch = i.claim_epoch AND c.seq = i.claim_seq
+		WHERE i.campaign = ? AND i.claim_epoch IS NOT NULL AND c.campaign IS NULL ORDER BY i.n LIMIT ?`,
+		[]any{au.c.Number, maxBad}, func(rows *sql.Rows) error {
+			var n uint32
+			at := dibs.Position{ShardID: dibs.ShardID{Campaign: au.c.Number}}
+			if err := rows.Scan(&n, &at.Shard, &at.Epoch, &at.Seq); err != nil {
+				return err
+			}
+			au.badItem("item %d belongs to the claim %s, which does not exist", n, at)
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	return au.s.each(ctx, `SELECT c.shard, c.epoch, c.seq, CASE WHEN c.status = ? OR c.restocked = 1 THEN 0 ELSE c.quantity END AS due, COUNT(i.n)
+		FROM claims c LEFT JOIN items i ON i.campaign = c.campaign AND i.shard = c.shard
+			AND i.claim_epoch = c.epoch AND i.claim_seq = c.seq
+		WHERE c.campaign = ? GROUP BY c.shard, c.epoch, c.seq, c.status, c.restocked, c.quantity
+		HAVING COUNT(i.n) <> CASE WHEN c.status = ? OR c.restocked = 1 THEN 0 ELSE c.quantity END LIMIT ?`,
+		[]any{int64(dibs.Released), au.c.Number, int64(dibs.Released), maxBad}, func(rows *sql.Rows) error {
+			var due, has int64
+			at := dibs.Position{ShardID: dibs.ShardID{Campaign: au.c.Number}}
+			if err := rows.Scan(&at.Shard, &at.Epoch, &at.Seq, &due, &has); err != nil {
+				return err
+			}
+			au.badItem("the claim %s should have %d items and has %d", at, due, has)
+			return nil
+		})
+}
+
+func (au *auditor) badItem(format string, args ...any) {
+	if len(au.a.BadItems) < maxBad {
+		au.a.BadItems = append(au.a.BadItems, fmt.Sprintf(format, args...))
+	}
+}
+
+// compareTotals compares the sums beside the rows with the rows.
+func (au *auditor) compareTotals(ctx context.Context) error {
+	au.compare("campaign stock_total", au.total, au.a.Stock)
+	au.compare("campaign stock_left", au.left, au.a.Stock-au.a.Held)
+	seen := 0
+	err := au.s.each(ctx, `SELECT shard, stock, stock_left, released, pending, confirmed, refunded FROM positions
+		WHERE campaign = ? ORDER BY shard`, []any{au.c.Number}, func(rows *sql.Rows) error {
+		var shard int
+		var stock, left int64
+		var byStatus [4]int64
+		if err := rows.Scan(&shard, &stock, &left, &byStatus[0], &byStatus[1], &byStatus[2], &byStatus[3]); err != nil {
+			return err
+		}
+		seen++
+		return au.shard(shard, func(n *shardCount) {
+			name := fmt.Sprintf("shard %d ", shard)
+			au.compare(name+"stock", stock, n.stock)
+			au.compare(name+"stock_left", left, n.stock-n.held)
+			for i := range byStatus {
+				au.compare(name+(dibs.Released+dibs.Status(i)).String(), byStatus[i], n.byStatus[i])
+			}
+			if au.c.HasItems() {
+				au.compare(name+"stock of items", stock, n.items)
+				au.compare(name+"stock_left of items", left, n.free)
+			}
+		})
+	})
+	au.compare("campaign shards", int64(len(au.shards)), int64(seen))
+	return err
+}
+
+// compare notes a sum that differs from its rows.
+func (au *auditor) compare(name string, sum, rows int64) {
+	if sum != rows && len(au.a.BadTotals) < maxBad {
+		au.a.BadTotals = append(au.a.BadTotals, fmt.Sprintf("%s is %d, its rows add up to %d", name, sum, rows))
+	}
+}

@@ -1,0 +1,3 @@
+package sqlledger_test
+
+func helper() bool { return false }

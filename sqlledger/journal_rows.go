@@ -1,0 +1,129 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// trimChunk is how many rows one transaction deletes, so that an append never
+// waits long for a trim.
+const trimChunk = 32
+
+// read runs f on a connection that only reads.
+func (t *JournalTable) read(ctx context.Context, op string, f func(*session) error) error {
+	s, err := t.readers.take(ctx)
+	if err != nil {
+		return t.d.explain(op, err)
+	}
+	return t.d.explain(op, errors.Join(f(s), t.readers.give(s)))
+}
+
+// Last implements dibs.JournalStore.
+func (t *JournalTable) Last(ctx context.Context, shard dibs.ShardID) (dibs.Cursor, error) {
+	var at dibs.Cursor
+	err := t.read(ctx, "read the journal's end", func(s *session) error {
+		err := s.row(ctx, `SELECT epoch, last_seq FROM journal WHERE campaign = ? AND shard = ?
+			ORDER BY epoch DESC, first_seq DESC LIMIT 1`, []any{shard.Campaign, shard.Shard}, &at.Epoch, &at.Seq)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return at, err
+}
+
+// ReadRows implements dibs.JournalStore.
+func (t *JournalTable) ReadRows(ctx context.Context, shard dibs.ShardID, after dibs.Cursor, maxEntries int) ([]dibs.JournalRow, error) {
+	var found []dibs.JournalRow
+	held := 0
+	err := t.read(ctx, "read the journal", func(s *session) error {
+		// The row that holds the place, or ends before it, is where the index
+		// is entered.
+		var first uint32
+		err := s.row(ctx, `SELECT first_seq FROM journal WHERE campaign = ? AND shard = ? AND epoch = ? AND first_seq <= ?
+			ORDER BY first_seq DESC LIMIT 1`, []any{shard.Campaign, shard.Shard, after.Epoch, after.Seq}, &first)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		err = s.each(ctx, `SELECT epoch, first_seq, last_seq, at, payload FROM journal
+			WHERE campaign = ? AND shard = ? AND (epoch, first_seq) >= (?,?) AND (epoch, last_seq) > (?,?)
+			ORDER BY epoch, first_seq LIMIT ?`,
+			[]any{shard.Campaign, shard.Shard, after.Epoch, first, after.Epoch, after.Seq, maxEntries}, func(rows *sql.Rows) error {
+				r := dibs.JournalRow{Shard: shard}
+				if err := rows.Scan(&r.Epoch, &r.First, &r.Last, &r.At, &r.Payload); err != nil {
+					return err
+				}
+				found = append(found, r)
+				if held += entriesAfter(&r, after); held >= maxEntries {
+					return errEnough
+				}
+				return nil
+			})
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// errEnough ends a reading before its rows end.
+var errEnough = errors.New("enough rows")
+
+// entriesAfter counts a row's entries after a place.
+func entriesAfter(r *dibs.JournalRow, after dibs.Cursor) int {
+	if r.Epoch == after.Epoch && after.Seq >= r.First {
+		return int(r.Last) - int(after.Seq)
+	}
+	return int(r.Last) - int(r.First) + 1
+}
+
+// TrimRows implements dibs.JournalStore. It deletes some rows at a time and
+// lets appends pass between.
+func (t *JournalTable) TrimRows(ctx context.Context, shard dibs.ShardID, upTo dibs.Cursor, beforeMS int64) error {
+	for {
+		var n int64
+		err := t.writers.transact(ctx, t.d.begin, func(s *session) (err error) {
+			n, err = s.exec(ctx, `DELETE FROM journal WHERE id IN (SELECT id FROM journal WHERE campaign = ? AND shard = ?
+				AND (epoch, first_seq) <= (?,?) AND (epoch, last_seq) <= (?,?) AND at < ? ORDER BY epoch, first_seq LIMIT ?)`,
+				shard.Campaign, shard.Shard, upTo.Epoch, upTo.Seq, upTo.Epoch, upTo.Seq, beforeMS, trimChunk)
+			return err
+		})
+		if err != nil || n < trimChunk {
+			return t.d.explain("trim the journal", err)
+		}
+	}
+}
+
+// Shards implements dibs.JournalStore.
+func (t *JournalTable) Shards(ctx context.Context) ([]dibs.ShardID, error) {
+	var found []dibs.ShardID
+	err := t.read(ctx, "list the journal's shards", func(s *session) error {
+		at := dibs.ShardID{}
+		// From each shard the index leads to the next: this does not read the
+		// rows between.
+		next, args := `>=`, []any{0, 0}
+		for {
+			err := s.row(ctx, `SELECT campaign, shard FROM journal WHERE (campaign, shard) `+next+` (?,?)
+				ORDER BY campaign, shard LIMIT 1`, args, &at.Campaign, &at.Shard)
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			found = append(found, at)
+			next, args = `>`, []any{at.Campaign, at.Shard}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
