@@ -57,8 +57,7 @@ type Holding struct {
 	Released bool
 }
 
-// ShardLoad is a shard as the ledger knows it, for an engine to open. The
-// holdings are streamed first, then the rest is final.
+// ShardLoad is a shard as the ledger knows it, for an engine to open.
 type ShardLoad struct {
 	// Epoch is the new epoch, raised by the load itself.
 	Epoch uint16
@@ -72,7 +71,7 @@ type ShardLoad struct {
 	// FreeItems are the numbers of items that nobody holds, in granting order,
 	// before the tail.
 	FreeItems []uint32
-	// Holdings are the claims.
+	// Holdings are the claims, released ones too, in the order of their places.
 	Holdings []Holding
 	// Refs are the withdrawals that the ledger has settled.
 	Refs []string
@@ -83,7 +82,8 @@ type ShardLoad struct {
 type Adjustment struct {
 	Shard ShardID
 	// Epoch is the shard's epoch when the command was written. A restock of an
-	// older epoch is refused with ErrStale; withdrawals carry 0.
+	// older epoch is refused with ErrStale, one of an epoch that is not open yet
+	// as Unavailable; withdrawals carry 0.
 	Epoch uint16
 	// Ref identifies the command; a repeat changes nothing.
 	Ref string
@@ -99,7 +99,8 @@ type Release struct {
 	// Claim is where the claim stands.
 	Claim Position
 	// Epoch is the shard's epoch when the command was written; one of an older
-	// epoch is refused with ErrStale, since the rebuild has counted it.
+	// epoch is refused with ErrStale, since the rebuild has counted it, and one
+	// of an epoch that is not open yet as Unavailable.
 	Epoch uint16
 }
 
@@ -141,11 +142,13 @@ type Engine interface {
 	// Claim decides one claim.
 	Claim(ctx context.Context, req EngineClaim) (Decision, error)
 	// Open makes a shard claimable from the ledger's load and the journal's
-	// tail, in the load's epoch. It replaces what the engine held of the shard.
+	// tail, in the load's epoch. It replaces what the engine held of the shard:
+	// meanwhile the shard is not open.
 	Open(ctx context.Context, c *Campaign, shard ShardID, load *ShardLoad) error
 	// Configure makes a campaign's state, window and limit those of c, on all
-	// its shards. An older Version than the engine has changes nothing. When it
-	// returns, no later claim is decided by the old definition.
+	// its shards; the time to pay and the stock never change by it. An older
+	// Version than the engine has changes nothing. When it returns, no later
+	// claim is decided by the old definition.
 	Configure(ctx context.Context, c *Campaign) error
 	// Adjust changes the stock. A withdrawal beyond what remains is an *Error
 	// of InvalidState; a repeat of a Ref returns nil.

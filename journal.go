@@ -53,8 +53,8 @@ type Entry struct {
 // All methods are safe for concurrent use.
 type Journal interface {
 	// ReadJournal returns up to max entries after a place, in order; none when
-	// there are no more. Only durable entries are returned.
-	// Errors: ErrCorrupt, ErrNotOpen, or an *Error of Unavailable.
+	// there are no more. Only durable entries are returned, of shards that are
+	// not open too. Errors: ErrCorrupt, or an *Error of Unavailable.
 	ReadJournal(ctx context.Context, shard ShardID, after Cursor, max int) ([]Entry, error)
 	// TrimJournal drops entries up to and including a place that were decided
 	// before a time. The caller has settled them.

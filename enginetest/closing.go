@@ -11,6 +11,7 @@ import (
 var closingChecks = []Check{
 	{"closing/a retired shard is not open, and opens again from the ledger", checkRetire},
 	{"closing/opening again replaces what the engine held", checkOpenAgain},
+	{"closing/opening again under load keeps every yes", checkOpenUnderLoad},
 	{"closing/a closed engine is unavailable", checkClosed},
 	{"closing/close completes what was decided", checkCloseUnderLoad},
 	{"closing/a cancelled request has no lost effect", checkCancelled},
@@ -59,6 +60,28 @@ func checkOpenAgain(r *rig) {
 	o.counts(1, 4)
 }
 
+// checkOpenUnderLoad rebuilds a shard while it grants: what it granted until
+// then belongs to the tail, and nothing is granted past the tail's end.
+func checkOpenUnderLoad(r *rig) {
+	o := r.offer(1_000_000, nil)
+	const clients, rebuilds = 32, 5
+	l, eng := newLoad(o, clients), r.eng
+	r.together(clients+1, func(i int) {
+		if i < clients {
+			l.client(r.ctx, eng, i)
+			return
+		}
+		defer close(l.stop)
+		<-l.enough
+		for range rebuilds {
+			o.settle(100)
+			o.open()
+		}
+	})
+	l.kept()
+	o.settle(math.MaxInt)
+}
+
 func checkClosed(r *rig) {
 	o := r.offer(3, nil)
 	o.grant("ann", 1, 1)
@@ -72,24 +95,24 @@ func checkClosed(r *rig) {
 	r.that(eng.Ping(r.ctx) != nil, "a closed engine answers a ping")
 }
 
-// checkCloseUnderLoad closes while claims run: those that were granted, and
-// only those, are there afterwards.
+// checkCloseUnderLoad closes while claims run: those that were granted are
+// there afterwards.
 func checkCloseUnderLoad(r *rig) {
-	o := r.offer(100_000, nil)
-	const n = 64
-	answers := make([]map[uint64]answer, n)
-	eng := r.eng
-	r.together(n+1, func(i int) {
-		if i == n {
-			r.stop(false)
+	o := r.offer(1_000_000, nil)
+	const clients = 32
+	l, eng := newLoad(o, clients), r.eng
+	r.together(clients+1, func(i int) {
+		if i < clients {
+			l.client(r.ctx, eng, i)
 			return
 		}
-		answers[i] = claimUntilError(r.ctx, o, eng, i)
+		<-l.enough
+		r.stop(false)
 	})
 	r.start()
 	o.open()
+	l.kept()
 	o.settle(math.MaxInt)
-	o.found(answers)
 }
 
 func checkCancelled(r *rig) {

@@ -12,7 +12,6 @@ var itemChecks = []Check{
 	{"items/a claim of several gets as many", checkItemsSeveral},
 	{"items/the load gives the order and what is free", checkItemsFree},
 	{"items/released ones are granted again", checkItemsReleased},
-	{"items/without restock they stay taken", checkItemsNoRestock},
 	{"items/restocked ones are granted after the others", checkItemsRestocked},
 	{"items/withdrawn ones are not granted", checkItemsWithdrawn},
 }
@@ -79,7 +78,7 @@ func checkItemsReleased(r *rig) {
 	o := r.offerItems(seats(3), nil)
 	o.grant("ann", 1, 1)
 	b := o.grant("bob", 1, 1)
-	o.release(b, true)
+	o.release(b)
 	o.counts(2, 1)
 	got := []string{o.only(o.grant("cid", 1, 1)), o.only(o.grant("dan", 1, 1))}
 	slices.Sort(got)
@@ -88,16 +87,6 @@ func checkItemsReleased(r *rig) {
 	// The first result names the item that has found another holder since.
 	o.replay(1, b)
 	o.settle(100)
-}
-
-func checkItemsNoRestock(r *rig) {
-	o := r.offerItems(seats(2), nil)
-	a := o.grant("ann", 1, 1)
-	o.release(a, false)
-	equal(r, "Remaining", o.stats().Remaining, 1)
-	b := o.grant("ann", 2, 1)
-	o.that(o.only(b) != o.only(a), "item %q was granted again, though it did not come back", o.only(a))
-	o.refuse("bob", 1, 1, dibs.SoldOut)
 }
 
 func checkItemsRestocked(r *rig) {

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -161,11 +162,21 @@ func checkAppended(r *rig) {
 		// A signal of an earlier entry may still be on its way; what counts is
 		// that one comes after this entry.
 		o.grant("ann", uint64(i)+1, 1)
-		select {
-		case <-r.eng.Appended():
-		case <-r.ctx.Done():
-			r.fatalf("no signal after grant %d", i)
-		}
+		r.signalled(i)
+	}
+}
+
+// signalTimeout is how long a signal may take, which is due when its entry is
+// durable.
+const signalTimeout = 3 * time.Second
+
+func (r *rig) signalled(i int) {
+	ctx, cancel := context.WithTimeout(r.ctx, signalTimeout)
+	defer cancel()
+	select {
+	case <-r.eng.Appended():
+	case <-ctx.Done():
+		r.fatalf("no signal within %v after grant %d", signalTimeout, i)
 	}
 }
 

@@ -19,13 +19,17 @@ type ledger struct {
 	items  []string
 	free   []uint32
 	claims []*dibs.Holding
+	byUser map[string][]*dibs.Holding
 	// refs are the settled withdrawals, restocks the recorded restocks.
 	refs     []string
 	restocks map[string]bool
 }
 
 func newLedger(c *dibs.Campaign, shard dibs.ShardID, stock int64, items []string) *ledger {
-	l := &ledger{campaign: c, shard: shard, left: stock, items: slices.Clone(items), restocks: map[string]bool{}}
+	l := &ledger{
+		campaign: c, shard: shard, left: stock, items: slices.Clone(items),
+		byUser: map[string][]*dibs.Holding{}, restocks: map[string]bool{},
+	}
 	for i := range items {
 		l.free = append(l.free, uint32(i))
 	}
@@ -65,22 +69,19 @@ func (l *ledger) claim(at dibs.Cursor) *dibs.Holding {
 	return l.claims[i]
 }
 
-// release marks a settled claim released and, with restock, takes its stock
-// back. It reports whether that changed anything.
-func (l *ledger) release(at dibs.Cursor, restock bool) (bool, error) {
+// release marks a settled claim released and takes its stock back, once.
+func (l *ledger) release(at dibs.Cursor) error {
 	h := l.claim(at)
 	if h == nil {
-		return false, fmt.Errorf("the ledger has no claim at %v to release", at)
+		return fmt.Errorf("the ledger has no claim at %v to release", at)
 	}
 	if h.Released {
-		return false, nil
+		return nil
 	}
 	h.Released = true
-	if restock {
-		l.left += h.Quantity
-		l.free = append(l.free, h.Items...)
-	}
-	return true, nil
+	l.left += h.Quantity
+	l.free = append(l.free, h.Items...)
+	return nil
 }
 
 // restock adds stock and returns the engine's command.
@@ -133,10 +134,7 @@ func (l *ledger) continues(e *dibs.Entry) error {
 
 func (l *ledger) settleGrant(e *dibs.Entry) error {
 	held := e.Quantity
-	for _, h := range l.claims {
-		if h.UserID != e.UserID {
-			continue
-		}
+	for _, h := range l.byUser[e.UserID] {
 		if !h.Released {
 			held += h.Quantity
 		}
@@ -150,10 +148,12 @@ func (l *ledger) settleGrant(e *dibs.Entry) error {
 	if l.left -= e.Quantity; l.left < 0 || e.Quantity < 1 {
 		return fmt.Errorf("oversold: the grant of %d at %v leaves %d", e.Quantity, e.Cursor, l.left)
 	}
-	l.claims = append(l.claims, &dibs.Holding{
+	h := &dibs.Holding{
 		Cursor: e.Cursor, UserID: e.UserID, Key: e.Key, Quantity: e.Quantity,
 		At: e.At, PayBy: e.PayBy, Items: slices.Clone(e.Items),
-	})
+	}
+	l.claims = append(l.claims, h)
+	l.byUser[e.UserID] = append(l.byUser[e.UserID], h)
 	return l.takeItems(e, e.Quantity)
 }
 

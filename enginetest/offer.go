@@ -109,11 +109,10 @@ func sameGrant(a, b dibs.Grant) bool {
 }
 
 // release settles everything, releases a claim in the ledger, then commands it.
-func (o *offer) release(g dibs.Grant, restock bool) dibs.Release {
+func (o *offer) release(g dibs.Grant) dibs.Release {
 	o.settle(math.MaxInt)
-	_, err := o.ledger.release(g.Cursor, restock)
-	o.no(err, "release %v", g.Position)
-	cmd := dibs.Release{Position: g.Position, CommandEpoch: o.ledger.epoch, Restock: restock}
+	o.no(o.ledger.release(g.Cursor), "release %v", g.Position)
+	cmd := dibs.Release{Claim: g.Position, Epoch: o.ledger.epoch}
 	o.no(o.eng.Release(o.ctx, cmd), "release %v", g.Position)
 	return cmd
 }

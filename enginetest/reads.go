@@ -26,7 +26,7 @@ func checkFind(r *rig) {
 		o.no(err, "find %v", g.Position)
 		o.that(ok && sameGrant(found, g) && !found.Released, "Find(%v) is %+v, %v, want %+v", g.Position, found, ok, g)
 	}
-	o.release(all[1], true)
+	o.release(all[1])
 	for i, g := range all {
 		found, ok, err := o.eng.Find(o.ctx, g.Position)
 		o.no(err, "find %v", g.Position)
@@ -37,7 +37,7 @@ func checkFind(r *rig) {
 func checkFindUnknown(r *rig) {
 	o := r.offer(5, nil)
 	g := o.grant("ann", 1, 1)
-	o.release(g, true)
+	o.release(g)
 	o.withdraw("less", 1)
 	places := []dibs.Cursor{
 		{}, {Epoch: 1}, {Epoch: 1, Seq: 1}, {Epoch: 1, Seq: 3}, {Epoch: 1, Seq: 4}, {Epoch: 1, Seq: 5},
@@ -91,7 +91,7 @@ func checkHoldingsOf(r *rig) {
 	r.holds("ann", g, h, i)
 	r.holds("bob", j)
 	r.holds("cid")
-	a.release(g, true)
+	a.release(g)
 	r.holds("ann", h, i)
 	b.configure(func(c *dibs.Campaign) { c.State = dibs.EndedState })
 	r.holds("ann", h, i)
@@ -111,7 +111,7 @@ func checkStatsHead(r *rig) {
 	step("opening", 1)
 	g := o.grant("ann", 1, 1)
 	step("a grant", 2)
-	o.release(g, true)
+	o.release(g)
 	step("a release", 3)
 	o.restock("up", 1)
 	step("a restock", 4)

@@ -71,7 +71,7 @@ func checkHeld(r *rig) {
 	d := o.refuse("ann", 3, 1, dibs.LimitReached)
 	want := []dibs.Position{c.Position, b.Position, a.Position}
 	o.that(slices.Equal(d.Held, want), "Held is %v, want %v", d.Held, want)
-	o.release(b, true)
+	o.release(b)
 	e := o.grant("ann", 4, 1)
 	d = o.refuse("ann", 5, 1, dibs.LimitReached)
 	want = []dibs.Position{e.Position, c.Position, a.Position}
@@ -81,7 +81,10 @@ func checkHeld(r *rig) {
 func checkHeldBound(r *rig) {
 	const n = dibs.MaxHeldListed + 5
 	o := r.offer(n+1, limit(n))
-	r.together(n, func(i int) { o.grant("ann", uint64(i)+1, 1) })
+	r.together(n, func(i int) {
+		d := o.persist("ann", uint64(i)+1, 1)
+		o.that(d.Outcome == dibs.Granted, "a claim within the limit is %v", d.Outcome)
+	})
 	d := o.refuse("ann", n+1, 1, dibs.LimitReached)
 	o.that(len(d.Held) == dibs.MaxHeldListed, "%d claims are listed, want %d", len(d.Held), dibs.MaxHeldListed)
 	for i, p := range d.Held {

@@ -11,7 +11,6 @@ var releaseChecks = []Check{
 	{"releases/reopen a sold-out shard at once", checkReleaseReopens},
 	{"releases/happen once", checkReleaseOnce},
 	{"releases/of an unknown claim are not found", checkReleaseUnknown},
-	{"releases/without restock give only the allowance back", checkReleaseNoRestock},
 	{"releases/of an older epoch are stale", checkReleaseStale},
 	{"releases/are journalled with their target", checkReleaseJournal},
 	{"releases/work outside of state and window", checkReleaseAnyTime},
@@ -23,13 +22,13 @@ func checkRelease(r *rig) {
 	b := o.grant("ann", 2, 1)
 	o.counts(6, 4)
 	o.refuse("ann", 3, 1, dibs.LimitReached)
-	o.release(a, true)
+	o.release(a)
 	o.counts(9, 1)
 	o.refuse("ann", 3, 4, dibs.LimitReached)
 	o.grant("ann", 3, 3)
 	o.counts(6, 4)
 	o.refuse("ann", 4, 1, dibs.LimitReached)
-	o.release(b, true)
+	o.release(b)
 	o.grant("ann", 4, 1)
 }
 
@@ -38,7 +37,7 @@ func checkReleaseReopens(r *rig) {
 	for i := range 5 {
 		g := o.grant("ann", uint64(i)+1, 1)
 		o.refuse("bob", 1, 1, dibs.SoldOut)
-		o.release(g, true)
+		o.release(g)
 		o.counts(1, 0)
 	}
 	o.grant("bob", 1, 1)
@@ -48,7 +47,7 @@ func checkReleaseReopens(r *rig) {
 func checkReleaseOnce(r *rig) {
 	o := r.offer(5, limit(2))
 	g := o.grant("ann", 1, 2)
-	cmd := o.release(g, true)
+	cmd := o.release(g)
 	entries := len(o.journal(dibs.Cursor{}))
 	for range 3 {
 		o.no(o.eng.Release(o.ctx, cmd), "repeat a release")
@@ -62,9 +61,8 @@ func checkReleaseOnce(r *rig) {
 
 	h := o.grant("bob", 1, 2)
 	o.settle(math.MaxInt)
-	_, err := o.ledger.release(h.Cursor, true)
-	o.no(err, "release %v", h.Position)
-	cmd = dibs.Release{Position: h.Position, CommandEpoch: o.ledger.epoch, Restock: true}
+	o.no(o.ledger.release(h.Cursor), "release %v", h.Position)
+	cmd = dibs.Release{Claim: h.Position, Epoch: o.ledger.epoch}
 	r.together(16, func(int) { o.no(o.eng.Release(o.ctx, cmd), "release %v from many sides", h.Position) })
 	o.counts(3, 2)
 }
@@ -74,29 +72,14 @@ func checkReleaseUnknown(r *rig) {
 	g := o.grant("ann", 1, 1)
 	for _, at := range []dibs.Cursor{{Epoch: 1, Seq: 1}, {Epoch: 1, Seq: 3}, {Epoch: 1, Seq: math.MaxUint32}, {Epoch: 2, Seq: 2}, {}} {
 		p := dibs.Position{ShardID: o.shard, Cursor: at}
-		err := o.eng.Release(o.ctx, dibs.Release{Position: p, CommandEpoch: o.ledger.epoch, Restock: true})
+		err := o.eng.Release(o.ctx, dibs.Release{Claim: p, Epoch: o.ledger.epoch})
 		o.is(err, "the release of "+p.String(), dibs.ErrNotFound)
 	}
 	o.counts(4, 1)
 	other := dibs.Position{ShardID: dibs.ShardID{Campaign: 999}, Cursor: g.Cursor}
-	err := o.eng.Release(o.ctx, dibs.Release{Position: other, CommandEpoch: 1, Restock: true})
+	err := o.eng.Release(o.ctx, dibs.Release{Claim: other, Epoch: 1})
 	o.is(err, "a release on a shard that is not open", dibs.ErrNotFound, dibs.ErrNotOpen)
 	equal(r, "entries", len(o.journal(dibs.Cursor{})), 2)
-}
-
-func checkReleaseNoRestock(r *rig) {
-	o := r.offer(3, limit(2))
-	g := o.grant("ann", 1, 2)
-	o.refuse("ann", 2, 1, dibs.LimitReached)
-	cmd := o.release(g, false)
-	equal(r, "Remaining", o.stats().Remaining, 1)
-	o.no(o.eng.Release(o.ctx, cmd), "repeat a release")
-	equal(r, "Remaining after a repeat", o.stats().Remaining, 1)
-	o.replay(1, g)
-	d := o.refuse("ann", 2, 2, dibs.SoldOut)
-	equal(r, "Remaining of the refusal", d.Remaining, 1)
-	o.grant("ann", 2, 1)
-	o.refuse("bob", 1, 1, dibs.SoldOut)
 }
 
 func checkReleaseStale(r *rig) {
@@ -104,9 +87,8 @@ func checkReleaseStale(r *rig) {
 	g := o.grant("ann", 1, 1)
 	o.settle(100)
 	// The ledger releases, the command waits, and a rebuild overtakes it.
-	_, err := o.ledger.release(g.Cursor, true)
-	o.no(err, "release %v", g.Position)
-	late := dibs.Release{Position: g.Position, CommandEpoch: o.ledger.epoch, Restock: true}
+	o.no(o.ledger.release(g.Cursor), "release %v", g.Position)
+	late := dibs.Release{Claim: g.Position, Epoch: o.ledger.epoch}
 	o.restart(false)
 	o.counts(3, 0)
 	o.grant("bob", 1, 1)
@@ -115,17 +97,17 @@ func checkReleaseStale(r *rig) {
 	o.counts(2, 1)
 
 	h := o.grant("cid", 1, 1)
-	stale := dibs.Release{Position: h.Position, CommandEpoch: o.ledger.epoch - 1, Restock: true}
+	stale := dibs.Release{Claim: h.Position, Epoch: o.ledger.epoch - 1}
 	o.is(o.eng.Release(o.ctx, stale), "a release of an older epoch", dibs.ErrStale)
 	o.counts(1, 2)
-	o.release(h, true)
+	o.release(h)
 	o.counts(2, 1)
 }
 
 func checkReleaseJournal(r *rig) {
 	o := r.offerItems(seats(3), limit(2))
 	g := o.grant("ann", 1, 2)
-	o.release(g, true)
+	o.release(g)
 	got := o.journal(g.Cursor)
 	o.that(len(got) == 1, "a release has %d entries", len(got))
 	e := got[0]
@@ -140,9 +122,9 @@ func checkReleaseAnyTime(r *rig) {
 	o := r.offer(2, nil)
 	a, b := o.grant("ann", 1, 1), o.grant("bob", 1, 1)
 	o.configure(func(c *dibs.Campaign) { c.State = dibs.PausedState })
-	o.release(a, true)
+	o.release(a)
 	o.counts(1, 1)
 	o.configure(func(c *dibs.Campaign) { c.State = dibs.EndedState })
-	o.release(b, true)
+	o.release(b)
 	o.counts(2, 0)
 }

@@ -60,7 +60,7 @@ func checkRepeatAnyTime(r *rig) {
 func checkRepeatAfterRelease(r *rig) {
 	o := r.offer(1, nil)
 	g := o.grant("ann", 1, 1)
-	o.release(g, true)
+	o.release(g)
 	o.replay(1, g)
 	o.counts(1, 0)
 	h := o.grant("ann", 2, 1)
@@ -77,7 +77,7 @@ func checkKeyReused(r *rig) {
 	o.refuse("ann", 1, 100, dibs.KeyReused)
 	o.counts(8, 2)
 	o.replay(1, g)
-	o.release(g, true)
+	o.release(g)
 	o.refuse("ann", 1, 1, dibs.KeyReused)
 }
 

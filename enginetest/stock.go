@@ -142,7 +142,7 @@ func checkAddUp(r *rig) {
 			}
 		case 6, 7:
 			if len(held) > 0 {
-				o.release(held[0], true)
+				o.release(held[0])
 				held = held[1:]
 			}
 		default:

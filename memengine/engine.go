@@ -199,8 +199,8 @@ func (e *Engine) Adjust(ctx context.Context, a dibs.Adjustment) error {
 // Release gives a claim's stock back; see dibs.Engine.
 func (e *Engine) Release(ctx context.Context, r dibs.Release) error {
 	return e.change(ctx, r.Claim.ShardID, func(s *shard, nowMS int64) (*batch, error) {
-		if r.Epoch < s.epoch {
-			return nil, dibs.ErrStale
+		if r.Epoch != s.epoch {
+			return nil, wrongEpoch(r.Epoch, s.epoch)
 		}
 		return s.release(r.Claim.Cursor, nowMS, e.hashBytes)
 	})

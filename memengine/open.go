@@ -18,6 +18,9 @@ func (e *Engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 	if err := e.closed.Load(); err != nil {
 		return *err
 	}
+	if err := e.shut(ctx, id); err != nil {
+		return err
+	}
 	s := &shard{id: id, epoch: load.Epoch, h: newHolders(len(load.Holdings)), values: load.Items, refs: make(map[string]struct{})}
 	s.def.Store(define(c))
 	s.remaining.Store(load.StockLeft)
@@ -45,6 +48,27 @@ func (e *Engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 		return fmt.Errorf("memengine: opening shard %s in epoch %d after %s: %w", id, load.Epoch, last, dibs.ErrGap)
 	}
 	return e.begin(ctx, s, last)
+}
+
+// shut takes a shard that is open out, after what it decided is durable: the
+// one that replaces it has to find all of it in the journal.
+func (e *Engine) shut(ctx context.Context, id dibs.ShardID) error {
+	v, ok := e.shards.LoadAndDelete(id)
+	if !ok {
+		return nil
+	}
+	s := v.(*shard)
+	s.mu.Lock()
+	s.replaced = true
+	waiting := []*batch{s.flying, s.cur}
+	s.mu.Unlock()
+	for _, b := range waiting {
+		// Whether they were stored or undone, they are over.
+		if err := e.wait(ctx, b); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin writes the epoch's first entry and publishes the shard.

@@ -1,6 +1,7 @@
 package memengine
 
 import (
+	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -73,12 +74,15 @@ type shard struct {
 	spare     []byte
 	dirty     bool  // waits in the engine's list for the committer
 	frozen    error // set while the effect of a failed commit is unknown
+	replaced  bool  // another shard object takes this one's place
 }
 
 // What a shard answers when it cannot take an entry.
 var (
 	errQueueFull = &dibs.Error{Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: retryAfter}
-	errSeqSpent  = dibs.Unavail(dibs.EffectNone, dibs.ErrGap)
+	errSeqSpent  = dibs.Unavail(dibs.EffectNone, errors.New("memengine: the epoch has no places left"))
+	errReplaced  = dibs.Unavail(dibs.EffectNone, dibs.ErrNotOpen)
+	errTooNew    = dibs.Unavail(dibs.EffectNone, errors.New("memengine: the command's epoch is not open yet"))
 )
 
 // claim decides one claim. When the answer depends on entries that are not
@@ -237,8 +241,8 @@ func (s *shard) adjust(a *dibs.Adjustment, nowMS int64) (wait *batch, err error)
 		return s.cur.orNil(s.flying), nil
 	}
 	remaining := s.remaining.Load()
-	if a.Delta > 0 && a.Epoch < s.epoch {
-		return nil, dibs.ErrStale
+	if a.Delta > 0 && a.Epoch != s.epoch {
+		return nil, wrongEpoch(a.Epoch, s.epoch)
 	}
 	if remaining+a.Delta < 0 {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Textf(
@@ -272,9 +276,20 @@ func (s *shard) adjust(a *dibs.Adjustment, nowMS int64) (wait *batch, err error)
 	return s.cur, nil
 }
 
+// wrongEpoch refuses a command that is not of the shard's epoch: the rebuild
+// has counted an older one, and will count a newer one.
+func wrongEpoch(command, open uint16) error {
+	if command < open {
+		return dibs.ErrStale
+	}
+	return errTooNew
+}
+
 // canAppend makes sure that there is a batch to write to, or says why not.
 func (s *shard) canAppend() error {
 	switch {
+	case s.replaced:
+		return errReplaced
 	case s.frozen != nil:
 		return s.frozen
 	case s.seq == math.MaxUint32:

@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+// serverEnv names the handler that a process of this program serves, instead
+// of measuring.
+const serverEnv = "DIBS_BENCH_SERVER"
+
+const (
+	secret      = "a secret of the benchmark, 32 bytes"
+	connections = 64
+	// pressers are the users of the refused claims: a crowd presses again and
+	// again, so that their tokens come back.
+	pressers = 2000
+)
+
+// serve is the other process: it prints its address, and answers /cpu with the
+// CPU time it has used once everything is settled.
+func serve(kind string) error {
+	ctx := context.Background()
+	inner := http.Handler(bareHandler(kind))
+	server := &http.Server{}
+	settled := func() error { return nil }
+	if kind == "dibs" {
+		n, err := openNode(ctx, dibs.Config{})
+		if err != nil {
+			return err
+		}
+		defer n.discard()
+		if err := n.campaign(ctx, "granted", 1_000_000_000, 1); err != nil {
+			return err
+		}
+		if err := n.campaign(ctx, "refused", 1, 1); err != nil {
+			return err
+		}
+		if _, err := n.rush(ctx, "refused", 1, 0, 1, dibs.Granted); err != nil {
+			return err
+		}
+		if inner, err = httpapi.New(httpapi.Config{Service: n.Service, JWTSecret: []byte(secret)}); err != nil {
+			return err
+		}
+		server = httpapi.NewServer("", inner)
+		settled = func() error { _, err := n.settleRate(ctx); return err }
+	}
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/cpu" {
+			inner.ServeHTTP(w, r)
+			return
+		}
+		if err := settled(); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_, _ = fmt.Fprint(w, int64(cpuTime()))
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	go func() {
+		// The parent's end of the pipe closes when it is done or dead.
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = server.Close()
+	}()
+	if err := server.Serve(l); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
+
+// bareHandler decodes a claim's body and answers the JSON that dibs answers.
+func bareHandler(kind string) http.HandlerFunc {
+	price := dibs.ClaimView{
+		ID: "7K3M9QX2B4TD6RWA", CampaignID: "granted", Kind: dibs.Sale, UserID: "u1234567", Quantity: 1,
+		Status: "confirmed", StatusCode: 1, OrderType: dibs.FlashOrder, Items: []string{}, CreatedAt: time.Now().UTC(),
+	}
+	refusal := dibs.Problem{
+		Type: "urn:dibs:problem:sold_out", Title: "Sold out", Status: 409, Detail: "Nothing is left.", Reason: "sold_out",
+		Code: 30006, Retryable: true, RequestID: "ABCDEFGHIJKLM-1", Remaining: new(int64),
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		var body struct {
+			Quantity int64 `json:"quantity"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if kind == "bare-granted" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusCreated)
+			_ = json.NewEncoder(w).Encode(&price)
+			return
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusConflict)
+		_ = json.NewEncoder(w).Encode(&refusal)
+	}
+}
+
+// remote is a server in a process of its own.
+type remote struct {
+	cmd  *exec.Cmd
+	in   io.Closer
+	addr string
+}
+
+func start(ctx context.Context, kind string) (*remote, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = append(os.Environ(), serverEnv+"="+kind)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the %s server did not start: %w", kind, err)
+	}
+	return &remote{cmd, in, strings.TrimSpace(line)}, nil
+}
+
+func (r *remote) stop() {
+	_ = r.in.Close()
+	_ = r.cmd.Wait()
+}
+
+// cpu asks for the server's CPU time.
+func (r *remote) cpu() (time.Duration, error) {
+	res, err := http.Get("http://" + r.addr + "/cpu")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	return time.Duration(n), err
+}
+
+// press sends one claim per token over a few connections and checks that each
+// is answered with a status.
+func (r *remote) press(campaign string, tokens []string, status int) error {
+	var wg sync.WaitGroup
+	errs := make(chan error, connections)
+	want := []byte("HTTP/1.1 " + strconv.Itoa(status))
+	for w := range connections {
+		wg.Go(func() {
+			conn, err := net.Dial("tcp", r.addr)
+			if err != nil {
+				errs <- err
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			in := bufio.NewReader(conn)
+			for i := w; i < len(tokens); i += connections {
+				_, err := fmt.Fprintf(conn, "POST /v1/campaigns/%s/claims HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n"+
+					"Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"quantity\":1}", campaign, tokens[i])
+				if err == nil {
+					err = readAnswer(in, want)
+				}
+				if err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return err
+	default:
+		return nil
+	}
+}
+
+// readAnswer reads one answer with a Content-Length off the connection.
+func readAnswer(in *bufio.Reader, want []byte) error {
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	if got := res.Proto + " " + strconv.Itoa(res.StatusCode); got != string(want) {
+		return fmt.Errorf("answered %s: %s", got, body)
+	}
+	return res.Body.Close()
+}
+
+// overHTTP compares the CPU of a claim with that of a bare handler.
+func overHTTP(ctx context.Context, o *options) error {
+	const claims = 60_000
+	fmt.Printf("| server CPU per request, %d connections | bare net/http | dibs | ratio |\n|---|---|---|---|\n", connections)
+	for _, c := range []struct {
+		name, campaign string
+		status         int
+		users          int
+	}{
+		{fmt.Sprintf("refused: sold out, %d users press again", pressers), "refused", 409, pressers},
+		{"refused: sold out, every user new", "refused", 409, 0},
+		{"granted: durable, settling included", "granted", 201, 0},
+	} {
+		var bare, full []float64
+		for round := range o.rounds {
+			tokens, err := tokensFor(round, claims, c.users)
+			if err != nil {
+				return err
+			}
+			for kind, cost := range map[string]*[]float64{"bare-" + c.campaign: &bare, "dibs": &full} {
+				per, err := cpuPerClaim(ctx, kind, c.campaign, tokens, c.status)
+				if err != nil {
+					return err
+				}
+				*cost = append(*cost, per)
+			}
+		}
+		a, b := median(bare), median(full)
+		fmt.Printf("| %s | %.1f µs | %.1f µs | %.2f |\n", c.name, a, b, b/a)
+	}
+	return nil
+}
+
+func tokensFor(round, claims, users int) ([]string, error) {
+	tokens := make([]string, claims)
+	for i := range tokens {
+		if users > 0 && i >= users {
+			tokens[i] = tokens[i%users]
+			continue
+		}
+		t, err := httpapi.IssueToken([]byte(secret), fmt.Sprintf("r%d-%d", round, scatter(i)), time.Hour)
+		if err != nil {
+			return nil, err
+		}
+		tokens[i] = t
+	}
+	return tokens, nil
+}
+
+// cpuPerClaim starts a server, warms it up and measures, in microseconds.
+func cpuPerClaim(ctx context.Context, kind, campaign string, tokens []string, status int) (float64, error) {
+	r, err := start(ctx, kind)
+	if err != nil {
+		return 0, err
+	}
+	defer r.stop()
+	warm := len(tokens) / 10
+	if err := r.press(campaign, tokens[:warm], status); err != nil {
+		return 0, fmt.Errorf("%s: %w", kind, err)
+	}
+	before, err := r.cpu()
+	if err != nil {
+		return 0, err
+	}
+	if err := r.press(campaign, tokens[warm:], status); err != nil {
+		return 0, fmt.Errorf("%s: %w", kind, err)
+	}
+	after, err := r.cpu()
+	return float64(after-before) / 1e3 / float64(len(tokens)-warm), err
+}

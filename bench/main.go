@@ -1,0 +1,82 @@
+// Command bench measures what dibs costs, as ratios within one run, and prints
+// the tables of docs/PERFORMANCE.md:
+//
+//	go run ./bench
+//	go run ./bench -only http -rounds 5
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+)
+
+// options are the flags.
+type options struct {
+	only    string
+	rounds  int
+	callers int
+	claims  int
+	holders int
+	profile string
+}
+
+func main() {
+	if kind := os.Getenv(serverEnv); kind != "" {
+		exit(serve(kind))
+	}
+	var o options
+	flag.StringVar(&o.only, "only", "", "comma-separated parts: grants, refusals, flat, memory, http; all when empty")
+	flag.IntVar(&o.rounds, "rounds", 3, "rounds of each measurement; the median is printed")
+	flag.IntVar(&o.callers, "callers", 4096, "concurrent callers in process")
+	flag.IntVar(&o.claims, "claims", 1_000_000, "claims in a round of grants")
+	flag.IntVar(&o.holders, "holders", 5_000_000, "the most holders")
+	flag.StringVar(&o.profile, "cpuprofile", "", "write a CPU profile of the run to this file")
+	flag.Parse()
+	exit(run(&o))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func run(o *options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if o.profile != "" {
+		f, err := os.Create(o.profile)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	fmt.Printf("%s, %d CPUs, %s/%s\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	for _, part := range []struct {
+		name string
+		run  func(context.Context, *options) error
+	}{
+		{"grants", grants}, {"refusals", refusals}, {"flat", flat}, {"memory", memory}, {"http", overHTTP},
+	} {
+		if o.only != "" && !strings.Contains(","+o.only+",", ","+part.name+",") {
+			continue
+		}
+		fmt.Printf("\n## %s\n\n", part.name)
+		if err := part.run(ctx, o); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/memengine"
+)
+
+// cpuTime is what this process has used of the CPUs.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// nowhere is a journal that keeps nothing, so that the engine's memory is
+// measured alone.
+type nowhere struct{ dibs.JournalStore }
+
+func (nowhere) Acquire(context.Context, string) (int64, error)         { return 1, nil }
+func (nowhere) Append(context.Context, int64, []dibs.JournalRow) error { return nil }
+func (nowhere) Close() error                                           { return nil }
+func (nowhere) ReadRows(context.Context, dibs.ShardID, dibs.Cursor, int) ([]dibs.JournalRow, error) {
+	return nil, nil
+}
+
+// memory measures the engine's bytes per holder.
+func memory(ctx context.Context, o *options) error {
+	fmt.Printf("| holders | bytes per holder in the engine, ids of 8 characters |\n|---|---|\n")
+	for _, holders := range []int{10_000, 100_000, 1_000_000, o.holders} {
+		per, err := bytesPerHolder(ctx, o.callers, holders)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("| %d | %.0f |\n", holders, per)
+	}
+	return nil
+}
+
+func bytesPerHolder(ctx context.Context, callers, holders int) (float64, error) {
+	before := heap()
+	e, err := memengine.Open(ctx, memengine.Config{Store: nowhere{}})
+	if err != nil {
+		return 0, err
+	}
+	shard := dibs.ShardID{Campaign: 1}
+	c := &dibs.Campaign{
+		Number: 1, ID: "c", Kind: dibs.Sale, State: dibs.Published, LimitPerUser: 1, Shards: 1,
+		StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour), Stock: dibs.Stock{Kind: dibs.Units},
+	}
+	if err := e.Open(ctx, c, shard, &dibs.ShardLoad{Epoch: 1, StockLeft: math.MaxInt32}); err != nil {
+		return 0, err
+	}
+	var wg sync.WaitGroup
+	errs := make(chan error, callers)
+	for w := range callers {
+		wg.Go(func() {
+			for i := w; i < holders; i += callers {
+				user := "u" + strconv.Itoa(1_000_000+scatter(i)%9_000_000)
+				if _, err := e.Claim(ctx, dibs.EngineClaim{Shard: shard, UserID: user, Quantity: 1, Key: uint64(i) + 1}); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return 0, err
+	default:
+	}
+	st, err := e.Stats(ctx, shard)
+	if err != nil {
+		return 0, err
+	}
+	per := float64(heap()-before) / float64(st.Granted)
+	return per, e.Close(ctx)
+}
+
+// heap is the bytes of live objects.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
