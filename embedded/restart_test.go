@@ -1,0 +1,111 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
+)
+
+// crash takes the node's folder as a crash would leave it, files copied while
+// nothing is written, and goes on with the copy.
+func (r *rig) crash() {
+	r.Helper()
+	image := r.TempDir()
+	files, err := filepath.Glob(filepath.Join(r.dir, "*"))
+	if err != nil {
+		r.Fatal(err)
+	}
+	for _, name := range files {
+		bytes, err := os.ReadFile(name)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if filepath.Ext(name) == ".db-shm" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(image, filepath.Base(name)), bytes, 0o600); err != nil {
+			r.Fatal(err)
+		}
+	}
+	r.close()
+	r.dir = image
+	r.open()
+}
+
+// What was granted and not settled is settled after a crash, of live campaigns
+// and of those that ended meanwhile.
+func TestACrashLosesNoYes(t *testing.T) {
+	r := newRig(t, dibs.Config{SettleEvery: 10 * time.Second})
+	long := r.sale("long", 100)
+	long.EndsAt = r.now().Add(48 * time.Hour)
+	r.publish(long)
+	r.publish(r.sale("short", 100))
+	ids := map[string]string{}
+	for i := range 20 {
+		for _, c := range []string{"long", "short"} {
+			user := fmt.Sprint(c, "-", i)
+			ids[user] = r.wants(dibs.Granted, c, user, "k").Claim.ID
+		}
+	}
+	if st := r.stats("short"); st.JournalBacklog == 0 {
+		t.Fatal("all is settled: the test proves nothing")
+	}
+	r.pass(24 * time.Hour)
+	r.crash()
+	for user, id := range ids {
+		c, err := r.node.Service.FindClaim(t.Context(), id)
+		if err != nil || c.UserID != user {
+			t.Fatalf("claim %s of %s: %+v, %v", id, user, c, err)
+		}
+	}
+	r.wants(dibs.Ended, "short", "late", "k")
+	if again := r.wants(dibs.Granted, "short", "short-3", "k"); !again.Replayed || again.Claim.ID != ids["short-3"] {
+		t.Fatalf("%+v", again)
+	}
+	if again := r.wants(dibs.Granted, "long", "long-3", "k"); !again.Replayed || again.Claim.ID != ids["long-3"] {
+		t.Fatalf("%+v", again)
+	}
+	r.wants(dibs.Granted, "long", "late", "k")
+	for _, c := range []string{"long", "short"} {
+		list, err := r.node.Service.CampaignClaims(t.Context(), c, dibs.ClaimFilter{}, dibs.Page{Limit: dibs.MaxPage})
+		if err != nil || len(list.Items) < 20 {
+			t.Fatalf("%s has %d claims in the ledger, %v", c, len(list.Items), err)
+		}
+	}
+	r.verify()
+}
+
+// A second process on the folder is told who has it.
+func TestAFolderHasOneOwner(t *testing.T) {
+	r := newRig(t, dibs.Config{})
+	_, err := embedded.Open(t.Context(), embedded.Config{Dir: r.dir})
+	if !errors.Is(err, dibs.ErrOwned) {
+		t.Fatalf("a second node: %v", err)
+	}
+	r.publish(r.sale("phone", 1))
+	r.wants(dibs.Granted, "phone", "42", "")
+}
+
+// What Close had no time to settle, the next start settles.
+func TestCloseInAHurry(t *testing.T) {
+	r := newRig(t, dibs.Config{SettleEvery: 10 * time.Second})
+	r.publish(r.sale("phone", 100))
+	r.sell("phone", 50)
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := r.node.Close(now); !errors.Is(err, context.Canceled) {
+		t.Fatalf("close without time: %v", err)
+	}
+	r.open()
+	if st := r.stats("phone"); st.Granted != 50 || st.Remaining != 50 {
+		t.Fatalf("%+v", st)
+	}
+	r.verify()
+}
