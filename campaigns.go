@@ -62,11 +62,14 @@ func (s *Service) Campaigns(ctx context.Context, public bool, page Page) (List[C
 	return s.ledger.Campaigns(ctx, states, page)
 }
 
-// PatchCampaign changes a campaign within what its state allows.
+// PatchCampaign changes a campaign. *Error of InvalidState, naming the fields,
+// for what its state does not allow; of InvalidRequest for values that are bad
+// in any state.
 func (s *Service) PatchCampaign(ctx context.Context, id string, p CampaignPatch) (*Campaign, error) {
 	return s.changeCampaign(ctx, id, func(c *Campaign) error {
 		if fs := p.faults(c); len(fs) > 0 {
-			return Invalid(fs...)
+			return &Error{Reason: InvalidState, Faults: fs, Detail: Textf(
+				"these fields cannot change so while the campaign is %s", "活动状态为 %s 时,这些字段不能这样修改", c.State)}
 		}
 		p.apply(c)
 		if fs := c.faults(); len(fs) > 0 {

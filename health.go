@@ -23,6 +23,13 @@ type DependencyView struct {
 	Error string `json:"error,omitempty"`
 }
 
+// notReady is what is shown of a dependency that cannot do its work.
+var notReady = map[string]string{
+	"engine":   "the engine cannot make claims durable; the log says why",
+	"ledger":   "the ledger does not answer; the log says why",
+	"settling": "the journal cannot be settled into the ledger; the log says why",
+}
+
 // pingTimeout bounds the question to each dependency.
 const pingTimeout = 2 * time.Second
 
@@ -37,7 +44,9 @@ func (s *Service) Health(ctx context.Context) HealthView {
 	} {
 		d := DependencyView{OK: true}
 		if err := ping(ctx); err != nil {
-			d = DependencyView{Error: err.Error()}
+			// The cause may name hosts and paths: it goes to the log.
+			s.log.Warn("a dependency is not ready", "dependency", name, "err", err)
+			d = DependencyView{Error: notReady[name]}
 			h.Ready = false
 		}
 		h.Dependencies[name] = d

@@ -24,7 +24,8 @@ type Config struct {
 	// most; 1 to 65,536, default 4,096.
 	SettleBatch int
 	// SettleEvery is how long entries wait for company while fewer than a batch
-	// are there; up to 10s, default 10ms.
+	// are there; up to 10s, default 100ms. Rows settled together share the pages
+	// that they touch, and reads do not wait for it.
 	SettleEvery time.Duration
 	// JournalKeep is how long settled entries stay in the journal; default 1h.
 	JournalKeep time.Duration
@@ -45,7 +46,7 @@ func (c Config) WithDefaults() Config {
 		c.SettleBatch = 4096
 	}
 	if c.SettleEvery == 0 {
-		c.SettleEvery = 10 * time.Millisecond
+		c.SettleEvery = 100 * time.Millisecond
 	}
 	if c.JournalKeep == 0 {
 		c.JournalKeep = time.Hour

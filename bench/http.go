@@ -23,6 +23,9 @@ import (
 // of measuring.
 const serverEnv = "DIBS_BENCH_SERVER"
 
+// serverProfileEnv names a file for the CPU profile of that process.
+const serverProfileEnv = "DIBS_BENCH_SERVER_PROFILE"
+
 const (
 	secret      = "a secret of the benchmark, 32 bytes"
 	connections = 64
@@ -35,6 +38,11 @@ const (
 // CPU time it has used once everything is settled.
 func serve(kind string) error {
 	ctx := context.Background()
+	finish, err := profile(os.Getenv(serverProfileEnv))
+	if err != nil {
+		return err
+	}
+	defer finish()
 	inner := http.Handler(bareHandler(kind))
 	server := &http.Server{}
 	settled := func() error { return nil }

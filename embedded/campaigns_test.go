@@ -67,19 +67,20 @@ func TestWhatMayChangeAfterPublishing(t *testing.T) {
 	for _, c := range []struct {
 		p      dibs.CampaignPatch
 		faults int
+		reason dibs.Reason
 	}{
-		{dibs.CampaignPatch{Title: &title, Comment: &title, Limit: &two}, 0},
-		{dibs.CampaignPatch{Limit: &one}, 1},
-		{dibs.CampaignPatch{StartsAt: &early, Price: &price, PayWithin: &pay, LatePayment: &late, ProductID: &product}, 5},
-		{dibs.CampaignPatch{EndsAt: &early}, 1},
-		{dibs.CampaignPatch{Title: new(string)}, 1},
+		{dibs.CampaignPatch{Title: &title, Comment: &title, Limit: &two}, 0, dibs.Granted},
+		{dibs.CampaignPatch{Limit: &one}, 1, dibs.InvalidState},
+		{dibs.CampaignPatch{StartsAt: &early, Price: &price, PayWithin: &pay, LatePayment: &late, ProductID: &product}, 5, dibs.InvalidState},
+		{dibs.CampaignPatch{EndsAt: &early}, 1, dibs.InvalidRequest},
+		{dibs.CampaignPatch{Title: new(string)}, 1, dibs.InvalidRequest},
 	} {
 		err := patch(c.p)
 		if c.faults == 0 && err != nil {
 			t.Fatal(err)
 		}
 		if c.faults > 0 {
-			if e := r.fails(err, dibs.InvalidRequest); len(e.Faults) != c.faults {
+			if e := r.fails(err, c.reason); len(e.Faults) != c.faults {
 				t.Errorf("%v, want %d faults", err, c.faults)
 			}
 		}

@@ -129,4 +129,6 @@ type api struct {
 	huma    huma.API
 	schemas huma.Registry
 	log     *slog.Logger
+	// examples are bodies by operation, as they are written.
+	examples map[string]string
 }

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	cachedLanguages     = 1024
-	maxCachedLanguage   = 256
+	cachedLanguages      = 1024
+	maxCachedLanguage    = 256
 	headerAcceptLanguage = "Accept-Language"
 )
 

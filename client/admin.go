@@ -1,0 +1,161 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// admin sends an admin call.
+func (c *Client) admin(ctx context.Context, method, path, key string, body, out any) error {
+	_, err := c.do(ctx, request{method: method, path: path, token: c.opts.AdminKey, key: key, body: body}, out)
+	return err
+}
+
+// CreateProduct creates a product. With a key, the call can be repeated.
+func (c *Client) CreateProduct(ctx context.Context, spec dibs.ProductSpec, key string) (v dibs.ProductView, err error) {
+	return v, c.admin(ctx, http.MethodPost, "/v1/products", key, spec, &v)
+}
+
+// PatchProduct changes a product; nil fields stay.
+func (c *Client) PatchProduct(ctx context.Context, id string, patch dibs.ProductPatch) (v dibs.ProductView, err error) {
+	return v, c.admin(ctx, http.MethodPatch, "/v1/products/"+url.PathEscape(id), "", patch, &v)
+}
+
+// Product returns a product.
+func (c *Client) Product(ctx context.Context, id string) (v dibs.ProductView, err error) {
+	return v, c.admin(ctx, http.MethodGet, "/v1/products/"+url.PathEscape(id), "", nil, &v)
+}
+
+// Products lists products by id.
+func (c *Client) Products(ctx context.Context, page dibs.Page) (l dibs.ListView[dibs.ProductView], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/products", query: pageQuery(page), token: c.opts.AdminKey}, &l)
+	return l, err
+}
+
+// CreateCampaign drafts a campaign. With a key, the call can be repeated.
+func (c *Client) CreateCampaign(ctx context.Context, spec dibs.CampaignSpec, key string) (v dibs.CampaignView, err error) {
+	return v, c.admin(ctx, http.MethodPost, "/v1/campaigns", key, spec, &v)
+}
+
+// PatchCampaign changes a campaign; nil fields stay.
+func (c *Client) PatchCampaign(ctx context.Context, id string, patch dibs.CampaignPatch) (v dibs.CampaignView, err error) {
+	return v, c.admin(ctx, http.MethodPatch, campaignPath(id), "", patch, &v)
+}
+
+// Publish opens a draft to users. Repeating it changes nothing, as with Pause,
+// Resume and End.
+func (c *Client) Publish(ctx context.Context, id string) (dibs.CampaignView, error) {
+	return c.act(ctx, id, "publish")
+}
+
+// Pause makes claims be refused until Resume.
+func (c *Client) Pause(ctx context.Context, id string) (dibs.CampaignView, error) {
+	return c.act(ctx, id, "pause")
+}
+
+// Resume lets a paused campaign grant again.
+func (c *Client) Resume(ctx context.Context, id string) (dibs.CampaignView, error) {
+	return c.act(ctx, id, "resume")
+}
+
+// End ends a campaign for good.
+func (c *Client) End(ctx context.Context, id string) (dibs.CampaignView, error) {
+	return c.act(ctx, id, "end")
+}
+
+func (c *Client) act(ctx context.Context, id, verb string) (v dibs.CampaignView, err error) {
+	return v, c.admin(ctx, http.MethodPost, campaignPath(id)+"/"+verb, "", nil, &v)
+}
+
+// ChangeStock restocks a campaign or withdraws from it. With a key, repeating
+// the call changes the stock once.
+func (c *Client) ChangeStock(ctx context.Context, id string, change dibs.StockChange, key string) (v dibs.CampaignView, err error) {
+	return v, c.admin(ctx, http.MethodPost, campaignPath(id)+"/stock", key, change, &v)
+}
+
+// Stats returns a campaign's numbers.
+func (c *Client) Stats(ctx context.Context, id string) (v dibs.StatsView, err error) {
+	return v, c.admin(ctx, http.MethodGet, campaignPath(id)+"/stats", "", nil, &v)
+}
+
+// ClaimFilter narrows a campaign's claims; empty fields do not filter.
+type ClaimFilter struct {
+	UserID string
+	// Status is a status word, `pending`.
+	Status string
+}
+
+func (f ClaimFilter) query(page dibs.Page) url.Values {
+	q := pageQuery(page)
+	if f.UserID != "" {
+		q.Set("user_id", f.UserID)
+	}
+	if f.Status != "" {
+		q.Set("status", f.Status)
+	}
+	return q
+}
+
+// CampaignClaims lists a campaign's claims.
+func (c *Client) CampaignClaims(ctx context.Context, id string, f ClaimFilter, page dibs.Page) (l dibs.ListView[dibs.ClaimView], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(id) + "/claims", query: f.query(page), token: c.opts.AdminKey}, &l)
+	return l, err
+}
+
+// CampaignClaimsCSV writes all of a campaign's claims to w. When it returns an
+// error, what was written may be a part.
+func (c *Client) CampaignClaimsCSV(ctx context.Context, id string, f ClaimFilter, w io.Writer) error {
+	q := f.query(dibs.Page{})
+	q.Set("format", "csv")
+	r := request{method: http.MethodGet, path: campaignPath(id) + "/claims", query: q, token: c.opts.AdminKey}
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= 300 {
+		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		if err = errors.Join(err, resp.Body.Close()); err != nil {
+			return fmt.Errorf("client: %s %s: %w", r.method, r.path, err)
+		}
+		return problemOf(resp, raw)
+	}
+	_, err = io.Copy(w, resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return fmt.Errorf("client: %s %s: the stream broke: %w", r.method, r.path, err)
+	}
+	return nil
+}
+
+// Verify compares engine and ledger; no ids mean all campaigns.
+func (c *Client) Verify(ctx context.Context, campaignIDs ...string) (v dibs.Report, err error) {
+	q := url.Values{"campaign": campaignIDs}
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/verify", query: q, token: c.opts.AdminKey}, &v)
+	return v, err
+}
+
+// Health returns the server's readiness. A server that is not ready is no
+// error: the view says so.
+func (c *Client) Health(ctx context.Context) (v dibs.HealthView, err error) {
+	resp, err := c.send(ctx, request{method: http.MethodGet, path: "/readyz"})
+	if err != nil {
+		return v, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return v, fmt.Errorf("client: GET /readyz: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
+		return v, problemOf(resp, raw)
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, fmt.Errorf("client: GET /readyz: %w", err)
+	}
+	return v, nil
+}

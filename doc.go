@@ -1,0 +1,67 @@
+// Package dibs decides who gets things that run out: flash sales and coupons.
+// A million people ask at once; each is answered at once and for good, granted
+// or why not. The engine decides, the journal remembers, the ledger keeps.
+//
+// # Basics
+//
+// A [Campaign] is one limited offer: a kind, a window, a [Stock], a limit per
+// user, and a [State] that only actions change. A [ClaimRequest] asks for units
+// of it. The answer is a [Result] whose Outcome is [Granted] or the [Reason] of
+// the refusal; a granted [Claim] is the lasting record.
+//
+// [Service] is what programs use. It needs an [Engine], which decides claims in
+// one atomic step each, and a [Ledger], the SQL database that keeps them.
+// Package embedded wires both for one process, with nothing installed:
+//
+//	node, err := embedded.Open(ctx, embedded.Config{Dir: "dibs-data", Migrate: true})
+//	...
+//	defer node.Close(ctx)
+//	res, err := node.Service.Claim(ctx, dibs.ClaimRequest{
+//		CampaignID: "phone-noon", UserID: "42", Key: "press-1",
+//	})
+//	switch {
+//	case err != nil:                      // not decided: see the caveats
+//	case res.Outcome == dibs.Granted:     // res.Claim is theirs, and durable
+//	case res.Outcome == dibs.SoldOut:     // res.Remaining are left
+//	}
+//
+// A campaign begins as a draft by [Service.CreateCampaign] and grants after
+// [Service.Publish], inside its window. [Service.Pause], [Service.Resume] and
+// [Service.End] stop it and let it go on; [Service.ChangeStock] restocks it or
+// withdraws from it. [Service.Verify] compares the engine with the ledger,
+// promise by promise.
+//
+// A grant is durable in the engine's [Journal] before it is answered. Settling
+// moves the journal into the ledger behind the answer, in order, in batches,
+// and exactly once. Reads by users find a claim at once, settled or not.
+//
+// The HTTP API is package httpapi, its Go client package client, and the
+// program with both is cmd/dibs. Package enginetest and package ledgertest are
+// the contracts of engines and ledgers as tests, for those who write another.
+//
+// # Caveats
+//
+// A refusal is a [Result] and no error. An error of [Service.Claim] is an
+// [*Error] that says what is wrong with the request, or that it could not be
+// decided: [Unavailable] or [Overloaded], with an [Effect]. EffectNone means
+// that this call granted nothing. EffectUnknown means that it may have: repeat
+// it with the same Key, and the first result is returned. Without a Key a lost
+// answer cannot be asked for again, and a repeat is a new request.
+//
+// A Key belongs to a user and a campaign. A repeat is recognised before state,
+// window and stock are looked at, and as long as the claim exists. Refusals are
+// not remembered: a repeated key may be granted later.
+//
+// Windows are judged by the engine's clock, which for the embedded engine is
+// that of its process. Times are cut to milliseconds.
+//
+// The embedded engine keeps the claims of its live campaigns in memory, and
+// one process at a time may own a data folder: the second is told [ErrOwned].
+//
+// A campaign with a time to pay (PayWithin) grants claims that are [Pending],
+// with a deadline. The steps after the grant (confirm, cancel, expire, refund,
+// redeem) are not part of this version, and neither are red packets.
+//
+// Values that the service hands out are shared with it: treat a *[Campaign] as
+// read-only, and copy it before a change.
+package dibs

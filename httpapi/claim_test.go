@@ -1,0 +1,268 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// scenario is one request and what its answer must, and must not, contain.
+type scenario struct {
+	name         string
+	method, path string
+	body         string
+	headers      []string
+	status       int
+	contains     []string
+	lacks        []string
+	// has are headers of the answer, `Name: value`; an empty value only asks
+	// for presence.
+	has []string
+}
+
+// never may not appear in any answer: Go's words, SQL's, and secrets.
+var never = []string{"dibs.", "json:", "Go ", "struct", "sql", "SQL", "panic", "goroutine", ".go:", adminKey, jwtSecret, "/tmp/"}
+
+func (s *stack) run(t *testing.T, scenarios []scenario) {
+	t.Helper()
+	for _, sc := range scenarios {
+		t.Run(sc.name, func(t *testing.T) {
+			a := s.ask(sc.method, sc.path, sc.body, sc.headers...)
+			if a.status != sc.status {
+				t.Errorf("status %d, want %d: %s", a.status, sc.status, a.body)
+			}
+			for _, want := range sc.contains {
+				if !strings.Contains(a.body, want) {
+					t.Errorf("the answer lacks %s: %s", want, a.body)
+				}
+			}
+			for _, no := range append(sc.lacks, never...) {
+				if strings.Contains(a.body, no) {
+					t.Errorf("the answer shows %q: %s", no, a.body)
+				}
+			}
+			for _, h := range sc.has {
+				name, value, _ := strings.Cut(h, ": ")
+				if got := a.header.Get(name); got == "" || value != "" && got != value {
+					t.Errorf("header %s is %q, want %q", name, got, value)
+				}
+			}
+			checkCommon(t, a)
+		})
+	}
+}
+
+// checkCommon checks what every answer has, and every problem.
+func checkCommon(t *testing.T, a answer) {
+	t.Helper()
+	if a.header.Get("X-Request-Id") == "" || a.header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("common headers are missing: %v", a.header)
+	}
+	if a.status < 400 {
+		return
+	}
+	if ct := a.header.Get("Content-Type"); ct != "application/problem+json" {
+		t.Fatalf("an error of type %q: %s", ct, a.body)
+	}
+	for _, m := range []string{"type", "title", "status", "detail", "reason", "code", "retryable", "request_id"} {
+		if _, ok := a.json[m]; !ok {
+			t.Errorf("the problem lacks %s: %s", m, a.body)
+		}
+	}
+	if a.json["status"] != float64(a.status) || a.json["request_id"] != a.header.Get("X-Request-Id") {
+		t.Errorf("the problem differs from its headers: %s", a.body)
+	}
+	if a.json["type"] != "urn:dibs:problem:"+fmt.Sprint(a.json["reason"]) {
+		t.Errorf("type and reason differ: %s", a.body)
+	}
+}
+
+func TestClaimScenarios(t *testing.T) {
+	s := newStack(t, nil)
+	now := time.Now()
+	s.sale("one", 1, 1)
+	s.sale("many", 5, 3)
+	s.campaign("later", now.Add(time.Hour), now.Add(2*time.Hour), 5, 1)
+	s.sale("over", 5, 1)
+	s.sale("rest", 5, 1)
+	_, err := s.admin.End(context.Background(), "over")
+	must(t, err)
+	_, err = s.admin.Pause(context.Background(), "rest")
+	must(t, err)
+	units := int64(1)
+	_, err = s.admin.CreateCampaign(context.Background(), dibs.CampaignSpec{ID: "draft", Kind: dibs.Sale, Title: "Secret plan",
+		StartsAt: now, EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Units: &units}}, "")
+	must(t, err)
+
+	const path = "/v1/campaigns/one/claims"
+	const many = "/v1/campaigns/many/claims"
+	other := "Authorization: Bearer dev_7"
+	zh := "Accept-Language: zh-CN,zh;q=0.9,en;q=0.5"
+	s.run(t, []scenario{
+		{name: "granted", method: "POST", path: path, body: `{"quantity":1}`, headers: []string{asUser, "Idempotency-Key: first"}, status: 201,
+			contains: []string{`"campaign_id":"one"`, `"user_id":"42"`, `"items":[]`, `"status":"confirmed"`, `"status_code":1`, `"amount":null`},
+			lacks:    []string{"pay_by"}, has: []string{"Location: ", "Content-Type: application/json", "Cache-Control: no-store"}},
+		{name: "repeated", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Idempotency-Key: first"}, status: 200,
+			contains: []string{`"campaign_id":"one"`}, has: []string{"Idempotent-Replayed: true"}},
+		{name: "the key with another quantity", method: "POST", path: path, body: `{"quantity":2}`, headers: []string{asUser, "Idempotency-Key: first"}, status: 422,
+			contains: []string{`"reason":"idempotency_key_reused"`, `"code":20001`}},
+		{name: "sold out before limit", method: "POST", path: path, headers: []string{asUser}, status: 409,
+			contains: []string{`"reason":"sold_out"`, `"code":30006`, `"remaining":0`, `"retryable":true`}, lacks: []string{"claim_ids"}},
+		{name: "sold out in Chinese", method: "POST", path: path, headers: []string{other, zh}, status: 409, contains: []string{"已经抢完了"}},
+		{name: "another user's key is another", method: "POST", path: path, body: `{}`, headers: []string{other, "Idempotency-Key: first"}, status: 409,
+			contains: []string{"sold_out"}},
+		{name: "fewer left", method: "POST", path: many, body: `{"quantity":6}`, headers: []string{asUser}, status: 409,
+			contains: []string{`"remaining":5`, "only 5 left"}},
+		{name: "quantity beyond the limit", method: "POST", path: many, body: `{"quantity":4}`, headers: []string{asUser}, status: 409,
+			contains: []string{`"reason":"limit_reached"`, `"code":30007`, `"claim_ids":[]`}},
+		{name: "no body", method: "POST", path: many, headers: []string{asUser}, status: 201, contains: []string{`"quantity":1`}},
+		{name: "spaces and two", method: "POST", path: many, body: " {\n \"quantity\" : 2 } \n", headers: []string{asUser}, status: 201, contains: []string{`"quantity":2`}},
+		{name: "limit reached", method: "POST", path: many, body: `{}`, headers: []string{asUser}, status: 409,
+			contains: []string{`"reason":"limit_reached"`, `"claim_ids":["`}},
+		{name: "not started", method: "POST", path: "/v1/campaigns/later/claims", headers: []string{asUser}, status: 409,
+			contains: []string{`"reason":"not_started"`, `"code":30004`, `"starts_at":"`}},
+		{name: "ended", method: "POST", path: "/v1/campaigns/over/claims", headers: []string{asUser}, status: 409,
+			contains: []string{`"reason":"ended"`, `"code":30005`, `"ends_at":"`, `"retryable":false`}},
+		{name: "paused", method: "POST", path: "/v1/campaigns/rest/claims", headers: []string{asUser}, status: 409,
+			contains: []string{`"reason":"paused"`, `"code":30003`}},
+		{name: "unknown campaign", method: "POST", path: "/v1/campaigns/nothing/claims", headers: []string{asUser}, status: 404,
+			contains: []string{`"reason":"not_found"`, `"code":30002`}},
+		{name: "draft", method: "POST", path: "/v1/campaigns/draft/claims", headers: []string{asUser}, status: 404, lacks: []string{"Secret"}},
+		{name: "no campaign id at all", method: "POST", path: "/v1/campaigns/a%2Fb%00/claims", headers: []string{asUser}, status: 404},
+		{name: "method", method: "PUT", path: path, headers: []string{asUser}, status: 405, has: []string{"Allow: GET, HEAD, POST"}},
+		{name: "wrong type", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Content-Type: text/plain"}, status: 415},
+		{name: "charset", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Content-Type: application/json; charset=utf-8"}, status: 409},
+		{name: "empty key", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Idempotency-Key: "}, status: 400, contains: []string{"Idempotency-Key"}},
+		{name: "long key", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Idempotency-Key: " + strings.Repeat("k", 256)}, status: 400, contains: []string{`"/Idempotency-Key"`}},
+		{name: "key with a space", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Idempotency-Key: a b"}, status: 400},
+		{name: "key in full length", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Idempotency-Key: " + strings.Repeat("k", 255)}, status: 409},
+		{name: "too large", method: "POST", path: path, body: `{"quantity":1` + strings.Repeat(" ", 64<<10) + `}`, headers: []string{asUser}, status: 413,
+			contains: []string{`"reason":"invalid_request"`, "65536"}},
+		{name: "large but allowed", method: "POST", path: path, body: `{"quantity":1` + strings.Repeat(" ", 60<<10) + `}`, headers: []string{asUser}, status: 409},
+	})
+}
+
+func TestClaimBodies(t *testing.T) {
+	s := newStack(t, nil)
+	s.sale("noon", 1, 1)
+	for body, pointer := range map[string]string{
+		`{"quantity":0}`:                    "/quantity",
+		`{"quantity":-1}`:                   "/quantity",
+		`{"quantity":1.5}`:                  "/quantity",
+		`{"quantity":1.0}`:                  "/quantity",
+		`{"quantity":1e0}`:                  "/quantity",
+		`{"quantity":"1"}`:                  "/quantity",
+		`{"quantity":null}`:                 "/quantity",
+		`{"quantity":[]}`:                   "/quantity",
+		`{"quantity":2147483648}`:           "/quantity",
+		`{"quantity":99999999999999999999}`: "/quantity",
+		`{"quantity":1,"quantity":1}`:       "/quantity",
+		`{"Quantity":1}`:                    "/Quantity",
+		`{"quantity":1,"price":0}`:          "/price",
+		`{"user_id":"7"}`:                   "/user_id",
+		`{"a/b~c":1}`:                       "/a~1b~0c",
+		`{"quantity":01}`:                   "",
+		`{"quantity":1}{}`:                  "",
+		`{"quantity":1`:                     "",
+		`[]`:                                "",
+		`null`:                              "",
+		`1`:                                 "",
+		`{,}`:                               "",
+		"{\"quantity\":1}\x00":              "",
+		"{\"\xff\":1}":                      "none",
+	} {
+		a := s.ask("POST", "/v1/campaigns/noon/claims", body, asUser)
+		checkCommon(t, a)
+		if a.status != 400 || a.json["reason"] != "invalid_request" || a.json["code"] != float64(20001) {
+			t.Errorf("%s: %d %s", body, a.status, a.body)
+			continue
+		}
+		if pointer == "none" {
+			continue
+		}
+		var p dibs.Problem
+		must(t, json.Unmarshal([]byte(a.body), &p))
+		if len(p.Errors) != 1 || p.Errors[0].Pointer != pointer || p.Errors[0].Detail == "" {
+			t.Errorf("%s: errors %v, want one at %q", body, p.Errors, pointer)
+		}
+	}
+	if a := s.ask("POST", "/v1/campaigns/noon/claims", `{"quant\u0069ty":1}`, asUser); a.status != 201 {
+		t.Errorf("an escaped name: %d %s", a.status, a.body)
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	s := newStack(t, nil)
+	seen := map[string]bool{}
+	for given, kept := range map[string]bool{"abc-123": true, strings.Repeat("x", 128): true, strings.Repeat("x", 129): false, "a b": false, "": false} {
+		for _, path := range []string{"/v1/campaigns/x/claims", "/v1/time"} {
+			a := s.ask("POST", path, "", asUser, "X-Request-Id: "+given)
+			checkCommon(t, a)
+			got := a.header.Get("X-Request-Id")
+			if (got == given) != kept {
+				t.Errorf("%q came back as %q", given, got)
+			}
+			if !kept && seen[got] {
+				t.Errorf("%q was given twice", got)
+			}
+			seen[got] = true
+		}
+	}
+}
+
+// Many users and many repeats over HTTP: exactly the stock is granted, and
+// each user once.
+func TestClaimsAtOnce(t *testing.T) {
+	s := newStack(t, nil)
+	const stock, users = 20, 100
+	s.sale("rush", stock, 1)
+	var granted, replayed, refused sync.Map
+	var wg sync.WaitGroup
+	for u := range users {
+		for range 3 {
+			wg.Go(func() {
+				user := fmt.Sprintf("u%d", u)
+				a := s.ask("POST", "/v1/campaigns/rush/claims", "{}", "Authorization: Bearer dev_"+user, "Idempotency-Key: press")
+				switch a.status {
+				case http.StatusCreated:
+					if _, twice := granted.LoadOrStore(user, a.json["id"]); twice {
+						t.Errorf("%s was granted twice", user)
+					}
+				case http.StatusOK:
+					replayed.Store(user, a.json["id"])
+				case http.StatusConflict:
+					refused.Store(user, true)
+				default:
+					t.Errorf("%d %s", a.status, a.body)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	n := 0
+	granted.Range(func(user, id any) bool {
+		n++
+		if again, ok := replayed.Load(user); ok && again != id {
+			t.Errorf("%s got %v, then %v", user, id, again)
+		}
+		if _, also := refused.Load(user); also {
+			t.Errorf("%s was granted and refused", user)
+		}
+		return true
+	})
+	if n != stock {
+		t.Errorf("%d granted of %d", n, stock)
+	}
+	report, err := s.admin.Verify(context.Background(), "rush")
+	must(t, err)
+	if !report.OK {
+		t.Errorf("a promise is broken: %+v", report)
+	}
+}

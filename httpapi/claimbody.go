@@ -1,0 +1,79 @@
+package httpapi
+
+import (
+	"math"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// claimBody is what a claim asks for, as documented.
+type claimBody struct {
+	Quantity *int64 `json:"quantity,omitempty" minimum:"1" maximum:"2147483647" doc:"units, default 1"`
+}
+
+// quickQuantity reads the bodies that everybody sends, `{}`, nothing at all and
+// `{"quantity":1}`, without reflection. It reports false for any other body,
+// right or wrong: the strict decoder reads those.
+func quickQuantity(b []byte) (int64, bool) {
+	i := skipSpace(b, 0)
+	if i == len(b) {
+		return 1, true
+	}
+	if b[i] != '{' {
+		return 0, false
+	}
+	i = skipSpace(b, i+1)
+	quantity := int64(1)
+	if i < len(b) && b[i] != '}' {
+		const name = `"quantity"`
+		if len(b)-i < len(name) || string(b[i:i+len(name)]) != name {
+			return 0, false
+		}
+		i = skipSpace(b, i+len(name))
+		if i == len(b) || b[i] != ':' {
+			return 0, false
+		}
+		i = skipSpace(b, i+1)
+		from := i
+		quantity = 0
+		for ; i < len(b) && b[i] >= '0' && b[i] <= '9' && quantity <= math.MaxInt32; i++ {
+			quantity = quantity*10 + int64(b[i]-'0')
+		}
+		// No digits, a leading zero and 0 itself all start with something else.
+		if i == from || b[from] == '0' || quantity > math.MaxInt32 {
+			return 0, false
+		}
+		i = skipSpace(b, i)
+	}
+	if i == len(b) || b[i] != '}' || skipSpace(b, i+1) != len(b) {
+		return 0, false
+	}
+	return quantity, true
+}
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// decodeClaim returns the quantity that a claim's body asks for.
+func decodeClaim(s shape, raw []byte) (int64, error) {
+	if q, ok := quickQuantity(raw); ok {
+		return q, nil
+	}
+	var body claimBody
+	value, err := s.decode(raw, &body)
+	if err != nil {
+		return 0, err
+	}
+	if body.Quantity != nil {
+		return *body.Quantity, nil
+	}
+	// Absent means 1, but null is somebody's missing value.
+	if members, _ := value.(map[string]any); len(members) > 0 {
+		return 0, dibs.Invalid(dibs.Fault{Field: "/quantity", Problem: dibs.Text{EN: "must be a whole number", ZH: "必须是整数"}})
+	}
+	return 1, nil
+}

@@ -1,0 +1,146 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/csv"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/dibs-dev/dibs"
+)
+
+var errNoClaim = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such claim", ZH: "该领取记录不存在"})
+
+// claimsInput filters a campaign's claims.
+type claimsInput struct {
+	PathID
+	PageQuery
+	UserID string `query:"user_id" maxLength:"64" doc:"only this user's"`
+	Status string `query:"status" enum:"pending,confirmed,released,refunded" doc:"only of this status"`
+	Format string `query:"format" enum:"json,csv" doc:"csv streams all of them, without pages"`
+}
+
+func claimView(c *dibs.Claim) dibs.ClaimView { return c.View() }
+
+func (a *api) registerClaims() {
+	a.documentClaim(operation{
+		method: http.MethodPost, path: "/v1/campaigns/{id}/claims", id: "claim", tag: tagUser, access: userOnly,
+		summary: "Claim", example: `{"quantity":1}`,
+		description: "Granted or why not, at once and for good. The body may be absent, `{}`, or name a quantity.",
+	})
+	a.routes.Handle(claimPattern, &claimHandler{api: a, shape: shapeOf[claimBody](a.schemas)})
+	register(a, operation{
+		method: http.MethodGet, path: "/v1/claims/{id}", id: "get-claim", tag: tagUser, access: either,
+		summary: "Show a claim", description: "Users see their own claims only; anything else is not found. A claim just granted is found at once.",
+	}, func(ctx context.Context, c *call, in *PathID) (dibs.ClaimView, error) {
+		claim, err := a.svc.FindClaim(ctx, in.ID)
+		if err != nil {
+			return dibs.ClaimView{}, err
+		}
+		if !c.who.isAdmin() && claim.UserID != c.who.user {
+			return dibs.ClaimView{}, errNoClaim
+		}
+		return claim.View(), nil
+	})
+	register(a, operation{
+		method: http.MethodGet, path: "/v1/me/claims", id: "my-claims", tag: tagUser, access: userOnly,
+		summary: "List my claims, newest first",
+	}, func(ctx context.Context, c *call, in *struct{ PageQuery }) (dibs.ListView[dibs.ClaimView], error) {
+		l, err := a.svc.UserClaims(ctx, c.who.user, in.page())
+		return listOf(l, claimView), err
+	})
+	register(a, operation{
+		method: http.MethodGet, path: "/v1/campaigns/{id}/claims", id: "campaign-claims", tag: tagAdmin, access: adminOnly,
+		summary: "List a campaign's claims", strictQuery: true,
+		description: "In the order in which they were granted, or one user's, newest first. `format=csv` streams all of them.",
+	}, a.campaignClaims)
+	ok := a.huma.OpenAPI().Paths["/v1/campaigns/{id}/claims"].Get.Responses["200"]
+	ok.Content[typeCSV] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+func (a *api) campaignClaims(ctx context.Context, c *call, in *claimsInput) (v dibs.ListView[dibs.ClaimView], err error) {
+	f := dibs.ClaimFilter{UserID: in.UserID}
+	if status, ok := dibs.ParseStatus(in.Status); ok {
+		f.Status = &status
+	}
+	page := in.page()
+	if in.Format == "csv" {
+		page = dibs.Page{Limit: dibs.MaxPage}
+	}
+	l, err := a.svc.CampaignClaims(ctx, in.ID, f, page)
+	if err != nil {
+		return v, err
+	}
+	if in.Format != "csv" {
+		return listOf(l, claimView), nil
+	}
+	name := "claims.csv"
+	if dibs.ValidID(in.ID) {
+		name = in.ID + ".csv"
+	}
+	c.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	c.stream = func(w io.Writer) error {
+		return a.streamCSV(ctx, c, w, l, func(cursor string) (dibs.List[dibs.Claim], error) {
+			return a.svc.CampaignClaims(ctx, in.ID, f, dibs.Page{Limit: dibs.MaxPage, Cursor: cursor})
+		})
+	}
+	return v, nil
+}
+
+const typeCSV = "text/csv; charset=utf-8"
+
+var csvColumns = []string{"id", "campaign_id", "kind", "user_id", "quantity", "status", "status_code", "order_type",
+	"items", "amount", "currency", "pay_by", "created_at"}
+
+// pageWrite is how long one page may take to reach the reader.
+const pageWrite = 30 * time.Second
+
+// streamCSV writes all pages. When it fails in the middle, the connection is
+// cut, so that nobody takes a part for the whole.
+func (a *api) streamCSV(ctx context.Context, c *call, w io.Writer, l dibs.List[dibs.Claim], next func(string) (dibs.List[dibs.Claim], error)) error {
+	out := csv.NewWriter(w)
+	rc := http.NewResponseController(c)
+	err := out.Write(csvColumns)
+	for err == nil {
+		// The server's deadline is for one answer of the usual size.
+		if err = rc.SetWriteDeadline(time.Now().Add(pageWrite)); err != nil {
+			break
+		}
+		for i := range l.Items {
+			if err = out.Write(csvRow(&l.Items[i])); err != nil {
+				break
+			}
+		}
+		out.Flush()
+		if err == nil {
+			err = out.Error()
+		}
+		if err != nil || l.NextCursor == "" {
+			break
+		}
+		l, err = next(l.NextCursor)
+	}
+	if err != nil {
+		a.log.WarnContext(ctx, "a CSV was cut off", "request_id", c.id, "err", err)
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+func csvRow(c *dibs.Claim) []string {
+	amount, currency, payBy := "", "", ""
+	if c.Amount != nil {
+		amount, currency = strconv.FormatInt(c.Amount.Amount, 10), c.Amount.Currency
+	}
+	if !c.PayBy.IsZero() {
+		payBy = c.PayBy.UTC().Format(time.RFC3339Nano)
+	}
+	return []string{c.ID, c.CampaignID, string(c.Kind), c.UserID, strconv.FormatInt(c.Quantity, 10), c.Status.String(),
+		strconv.Itoa(int(c.Status)), strconv.Itoa(int(c.OrderType)), strings.Join(c.Items, " "), amount, currency, payBy,
+		c.CreatedAt.UTC().Format(time.RFC3339Nano)}
+}

@@ -1,0 +1,260 @@
+package httpapi
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html"
+	"html/template"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+)
+
+//go:embed docs.html
+var docsHTML string
+
+// docsTemplate shows an OpenAPI document to people, with nothing from
+// elsewhere: no scripts, no fonts, no pictures.
+var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(docsHTML))
+
+// docsPage is what the template shows.
+type docsPage struct {
+	Title, Version, About string
+	Groups                []docsGroup
+	Reasons               []docsReason
+	Schemas               []docsSchema
+}
+
+type docsGroup struct {
+	Name, Description string
+	Operations        []docsOperation
+}
+
+type docsOperation struct {
+	ID, Method, Path, Summary, Description, Who, Curl string
+	Params                                            []docsField
+	Body                                              string
+	Answers                                           []docsAnswer
+}
+
+type docsField struct {
+	Name, Place, Type, Description string
+	Required                       bool
+}
+
+type docsAnswer struct{ Status, Description, Type string }
+
+type docsSchema struct {
+	Name   string
+	Fields []docsField
+}
+
+type docsReason struct {
+	dibs.ReasonInfo
+	First bool
+}
+
+// prose escapes a text and shows `words` as code.
+func prose(s string) template.HTML {
+	parts := strings.Split(html.EscapeString(s), "`")
+	var b strings.Builder
+	for i, p := range parts {
+		if i%2 == 1 {
+			p = "<code>" + p + "</code>"
+		}
+		b.WriteString(p)
+	}
+	return template.HTML(b.String()) //nolint:gosec // Escaped above.
+}
+
+// object reads a member of a JSON object as an object.
+func object(v any, name string) map[string]any {
+	m, _ := v.(map[string]any)
+	o, _ := m[name].(map[string]any)
+	return o
+}
+
+func text(v any, name string) string {
+	m, _ := v.(map[string]any)
+	s, _ := m[name].(string)
+	return s
+}
+
+func list(v any, name string) []any {
+	m, _ := v.(map[string]any)
+	l, _ := m[name].([]any)
+	return l
+}
+
+// renderDocs makes the page of a document, with examples of bodies by
+// operation.
+func renderDocs(doc map[string]any, examples map[string]string) ([]byte, error) {
+	info := object(doc, "info")
+	page := docsPage{Title: text(info, "title"), Version: text(info, "version"), About: text(info, "description")}
+	byTag := map[string][]docsOperation{}
+	for _, path := range slices.Sorted(maps.Keys(object(doc, "paths"))) {
+		item := object(object(doc, "paths"), path)
+		for _, method := range []string{"get", "post", "patch"} {
+			if op := object(item, method); op != nil {
+				tag, _ := list(op, "tags")[0].(string)
+				byTag[tag] = append(byTag[tag], describe(method, path, op, examples))
+			}
+		}
+	}
+	for _, t := range list(doc, "tags") {
+		page.Groups = append(page.Groups, docsGroup{Name: text(t, "name"), Description: text(t, "description"), Operations: byTag[text(t, "name")]})
+	}
+	page.Schemas, page.Reasons = describeSchemas(doc), describeReasons()
+	var b bytes.Buffer
+	if err := docsTemplate.Execute(&b, page); err != nil {
+		return nil, fmt.Errorf("render the docs: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func describe(method, path string, op map[string]any, examples map[string]string) docsOperation {
+	d := docsOperation{
+		ID: text(op, "operationId"), Method: strings.ToUpper(method), Path: path,
+		Summary: text(op, "summary"), Description: text(op, "description"), Who: whoMay(op),
+	}
+	for _, p := range list(op, "parameters") {
+		required, _ := p.(map[string]any)["required"].(bool)
+		d.Params = append(d.Params, docsField{Name: text(p, "name"), Place: text(p, "in"), Required: required,
+			Type: typeName(object(p, "schema")), Description: text(p, "description")})
+	}
+	example := examples[d.ID]
+	var indented bytes.Buffer
+	if json.Indent(&indented, []byte(example), "", "  ") == nil {
+		d.Body = indented.String()
+	}
+	d.Curl = curlLine(d.Method, path, d.Who, example)
+	responses := object(op, "responses")
+	for _, status := range slices.Sorted(maps.Keys(responses)) {
+		r := object(responses, status)
+		a := docsAnswer{Status: status, Description: text(r, "description")}
+		for _, kind := range slices.Sorted(maps.Keys(object(r, "content"))) {
+			a.Type = strings.Trim(a.Type+", "+typeName(object(object(object(r, "content"), kind), "schema")), ", ")
+		}
+		d.Answers = append(d.Answers, a)
+	}
+	return d
+}
+
+// whoMay reads the security of an operation.
+func whoMay(op map[string]any) string {
+	var user, admin, nobody bool
+	for _, s := range list(op, "security") {
+		m, _ := s.(map[string]any)
+		_, u := m[schemeUser]
+		_, a := m[schemeAdmin]
+		user, admin, nobody = user || u, admin || a, nobody || !u && !a
+	}
+	switch {
+	case nobody:
+		return public.String()
+	case user && admin:
+		return either.String()
+	case user:
+		return userOnly.String()
+	case admin:
+		return adminOnly.String()
+	}
+	return open.String()
+}
+
+// curlLine is a call to try.
+func curlLine(method, path, who, body string) string {
+	path = strings.ReplaceAll(path, "/claims/{id}", "/claims/$CLAIM")
+	path = strings.ReplaceAll(path, "/products/{id}", "/products/$PRODUCT")
+	path = strings.ReplaceAll(path, "{id}", "$CAMPAIGN")
+	line := "curl"
+	if method != "GET" {
+		line += " -X " + method
+	}
+	line += ` "$DIBS` + path + `"`
+	switch who {
+	case userOnly.String(), either.String():
+		line += ` -H "Authorization: Bearer $TOKEN"`
+	case adminOnly.String():
+		line += ` -H "Authorization: Bearer $ADMIN_KEY"`
+	}
+	if body != "" {
+		line += ` -H 'Content-Type: application/json' -d '` + body + `'`
+	}
+	return line
+}
+
+// typeName is a schema in a word or two.
+func typeName(s map[string]any) string {
+	switch {
+	case s == nil:
+		return ""
+	case text(s, "$ref") != "":
+		ref := text(s, "$ref")
+		return ref[strings.LastIndexByte(ref, '/')+1:]
+	case s["anyOf"] != nil:
+		var names []string
+		for _, one := range list(s, "anyOf") {
+			names = append(names, typeName(one.(map[string]any)))
+		}
+		return strings.Join(names, " or ")
+	}
+	name := text(s, "type")
+	if several := list(s, "type"); several != nil {
+		words := make([]string, len(several))
+		for i, w := range several {
+			words[i], _ = w.(string)
+		}
+		name = strings.Join(words, " or ")
+	}
+	if items := object(s, "items"); items != nil {
+		name = "list of " + typeName(items)
+	}
+	if f := text(s, "format"); f == "date-time" {
+		name = strings.Replace(name, "string", "time", 1)
+	}
+	if values := list(s, "enum"); values != nil {
+		words := make([]string, 0, len(values))
+		for _, v := range values {
+			if v != nil {
+				words = append(words, fmt.Sprint(v))
+			}
+		}
+		name = strings.Join(words, " | ")
+	}
+	return name
+}
+
+func describeSchemas(doc map[string]any) []docsSchema {
+	all := object(object(doc, "components"), "schemas")
+	var out []docsSchema
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		s := docsSchema{Name: name}
+		required := list(all[name], "required")
+		properties := object(all[name], "properties")
+		for _, field := range slices.Sorted(maps.Keys(properties)) {
+			p := object(properties, field)
+			s.Fields = append(s.Fields, docsField{Name: field, Type: typeName(p), Description: text(p, "description"),
+				Required: slices.Contains(required, any(field))})
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// describeReasons lists the registry; a word that two entries share has one
+// anchor.
+func describeReasons() []docsReason {
+	var out []docsReason
+	seen := map[string]bool{}
+	for i := 1; i < dibs.ReasonCount; i++ {
+		info := dibs.Reason(i).Info()
+		out = append(out, docsReason{ReasonInfo: info, First: !seen[info.Word]})
+		seen[info.Word] = true
+	}
+	return out
+}

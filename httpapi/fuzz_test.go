@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// FuzzClaimBody compares the claim's decoder with a strict reading by
+// encoding/json: what the quick one accepts must mean the same there, and the
+// whole must accept exactly what the strict reading accepts.
+func FuzzClaimBody(f *testing.F) {
+	for _, seed := range []string{``, ` `, `{}`, `{"quantity":1}`, ` { "quantity" : 2147483647 } `, `{"quantity":2147483648}`, `{"quantity":0}`,
+		`{"quantity":01}`, `{"quantity":1.0}`, `{"quantity":1e2}`, `{"quantity":-1}`, `{"quantity":null}`, `{"quantity":"1"}`, `{"Quantity":1}`,
+		`{"quantity":1,"quantity":2}`, `{"quant\u0069ty":3}`, `{"quantity":1}x`, `{"quantity":1,}`, `{"x":{"quantity":1}}`, "{\"\xff\":1}", `[]`, `null`} {
+		f.Add([]byte(seed))
+	}
+	s := shapeOf[claimBody](apiConfig("test").Components.Schemas)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		want, ok := strictQuantity(raw)
+		if q, quick := quickQuantity(raw); quick && (!ok || q != want) {
+			t.Fatalf("%q: quickly %d; strictly %d, %v", raw, q, want, ok)
+		}
+		got, err := decodeClaim(s, raw)
+		if (err == nil) != ok || ok && got != want {
+			t.Fatalf("%q: %d, %v; strictly %d, %v", raw, got, err, want, ok)
+		}
+		if err != nil {
+			var e *dibs.Error
+			if !errors.As(err, &e) || e.Reason != dibs.InvalidRequest {
+				t.Fatalf("%q: %v", raw, err)
+			}
+		}
+	})
+}
+
+// strictQuantity reads a claim's body with encoding/json alone: one object,
+// its only possible member once, by its exact name, a whole number in range.
+func strictQuantity(raw []byte) (int64, bool) {
+	if len(bytes.Trim(raw, " \n\r\t")) == 0 {
+		return 1, true
+	}
+	if !utf8.Valid(raw) || !json.Valid(raw) {
+		return 0, false
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return 0, false
+	}
+	quantity, given := int64(1), 0
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil || name != "quantity" {
+			return 0, false
+		}
+		var n *int64
+		if err := dec.Decode(&n); err != nil || n == nil || *n < 1 || *n > math.MaxInt32 {
+			return 0, false
+		}
+		quantity = *n
+		given++
+	}
+	if _, err := dec.Token(); err != nil || given > 1 {
+		return 0, false
+	}
+	_, err := dec.Token()
+	return quantity, errors.Is(err, io.EOF)
+}
+
+// FuzzString checks that a string written by hand reads back as encoding/json
+// would have it.
+func FuzzString(f *testing.F) {
+	for _, seed := range []string{"", "plain", "quote \" and \\", "\x00\x1f\n\t", "中文", "\xff\xfe", "\u2028", "</script>", "🎟"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var got, want string
+		if err := json.Unmarshal(appendString(nil, s), &got); err != nil {
+			t.Fatalf("%q: %v", s, err)
+		}
+		b, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b, &want); err != nil || got != want {
+			t.Fatalf("%q: %q, want %q", s, got, want)
+		}
+	})
+}

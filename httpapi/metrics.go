@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// seconds are the histograms' buckets: from what memory answers to what a
+// stuck database does.
+var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+func newRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// metrics are what the handlers count.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+	claims   claimMetrics
+}
+
+func newMetrics(r *prometheus.Registry, svc Service) (*metrics, error) {
+	m := &metrics{
+		registry: r,
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "dibs_http_requests_total", Help: "Requests by route and status, claims excepted.",
+		}, []string{"route", "status"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "dibs_http_request_seconds", Help: "Time to answer by route, claims excepted.", Buckets: seconds,
+		}, []string{"route"}),
+	}
+	claims := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "dibs_claim_seconds", Help: "Time to answer a claim, by outcome; every answer counts, slow or fast.", Buckets: seconds,
+	}, []string{"outcome"})
+	for _, c := range []prometheus.Collector{m.requests, m.latency, claims, newNumbers(svc)} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	m.claims.resolve(claims)
+	return m, nil
+}
+
+// handler serves the registry.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// claimMetrics are the claim route's histograms, found once and not per claim.
+type claimMetrics struct {
+	outcomes [dibs.ReasonCount]prometheus.Observer
+	replayed prometheus.Observer
+}
+
+func (c *claimMetrics) resolve(v *prometheus.HistogramVec) {
+	for i := range c.outcomes {
+		c.outcomes[i] = v.WithLabelValues(dibs.Reason(i).String())
+	}
+	c.replayed = v.WithLabelValues("replayed")
+}
+
+func (c *claimMetrics) count(r dibs.Reason, start time.Time) {
+	if int(r) >= len(c.outcomes) {
+		r = dibs.Internal
+	}
+	c.outcomes[r].Observe(time.Since(start).Seconds())
+}
+
+func (c *claimMetrics) countReplay(start time.Time) {
+	c.replayed.Observe(time.Since(start).Seconds())
+}
+
+// routeMetrics are one route's, with a counter per status as it occurs.
+type routeMetrics struct {
+	name     string
+	requests *prometheus.CounterVec
+	latency  prometheus.Observer
+	byStatus sync.Map // int -> prometheus.Counter
+}
+
+// route returns the metrics of a pattern. What matches no route is "other".
+func (m *metrics) route(pattern string) *routeMetrics {
+	if !strings.Contains(pattern, " ") {
+		pattern = "other"
+	}
+	return &routeMetrics{name: pattern, requests: m.requests, latency: m.latency.WithLabelValues(pattern)}
+}
+
+func (m *routeMetrics) observe(status int, start time.Time) {
+	if status == 0 {
+		status = http.StatusOK
+	}
+	counter, ok := m.byStatus.Load(status)
+	if !ok {
+		counter, _ = m.byStatus.LoadOrStore(status, m.requests.WithLabelValues(m.name, strconv.Itoa(status)))
+	}
+	counter.(prometheus.Counter).Inc()
+	m.latency.Observe(time.Since(start).Seconds())
+}

@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// numbers shows the service's own numbers as metrics, read when asked for.
+type numbers struct {
+	svc Service
+
+	granted, settled, batches, failures, settleTime *prometheus.Desc
+	remaining, held, backlog, lag, refused          *prometheus.Desc
+}
+
+func newNumbers(svc Service) *numbers {
+	node := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
+	campaign := func(name, help string, more ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, append([]string{"campaign"}, more...), nil)
+	}
+	return &numbers{
+		svc:        svc,
+		granted:    node("dibs_granted_total", "Claims granted by this node, repeats not counted."),
+		settled:    node("dibs_settled_total", "Journal entries that this node settled."),
+		batches:    node("dibs_settle_batches_total", "Transactions that settled entries."),
+		failures:   node("dibs_settle_errors_total", "Settlements that failed and are tried again."),
+		settleTime: node("dibs_settle_seconds_total", "Time spent settling."),
+		remaining:  campaign("dibs_campaign_remaining", "Units that can still be granted."),
+		held:       campaign("dibs_campaign_granted", "Units granted and not released."),
+		backlog:    campaign("dibs_campaign_journal_backlog", "Journal entries that wait to be settled."),
+		lag:        campaign("dibs_campaign_settle_lag_seconds", "How long the oldest of them has waited."),
+		refused:    campaign("dibs_campaign_refused_total", "Claims that this node refused, by reason.", "reason"),
+	}
+}
+
+// Describe lists the metrics.
+func (n *numbers) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{n.granted, n.settled, n.batches, n.failures, n.settleTime,
+		n.remaining, n.held, n.backlog, n.lag, n.refused} {
+		ch <- d
+	}
+}
+
+// Collect reads the service once.
+func (n *numbers) Collect(ch chan<- prometheus.Metric) {
+	m := n.svc.Observe()
+	count := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	count(n.granted, float64(m.Granted))
+	count(n.settled, float64(m.Settled))
+	count(n.batches, float64(m.SettleBatches))
+	count(n.failures, float64(m.SettleErrors))
+	count(n.settleTime, m.SettleTime.Seconds())
+	for i := range m.Campaigns {
+		c := &m.Campaigns[i]
+		gauge(n.remaining, float64(c.Remaining), c.CampaignID)
+		gauge(n.held, float64(c.Granted), c.CampaignID)
+		gauge(n.backlog, float64(c.Backlog), c.CampaignID)
+		gauge(n.lag, float64(c.LagMS)/1000, c.CampaignID)
+		// Two reasons may share a word, and a metric may appear but once.
+		words := map[string]int64{}
+		for r, v := range c.Refused {
+			if v > 0 {
+				words[dibs.Reason(r).String()] += v
+			}
+		}
+		for word, v := range words {
+			count(n.refused, float64(v), c.CampaignID, word)
+		}
+	}
+}

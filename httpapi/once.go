@@ -1,0 +1,71 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"net/http"
+)
+
+// once runs a change. With an Idempotency-Key on a POST, the service remembers
+// the answer, and a repeat of the same request gets it with status 200.
+// Refusals and errors are not remembered: nothing was changed.
+func (a *api) once(ctx context.Context, c *call, body any, set func([]byte), status *int, do func() (any, error)) error {
+	run := func() (int, []byte, error) {
+		v, err := do()
+		if err != nil {
+			return 0, nil, err
+		}
+		raw, err := encodeJSON(v)
+		return *status, raw, err
+	}
+	key, err := idempotencyKey(c.request.Header)
+	if err != nil {
+		return err
+	}
+	if key == "" || c.request.Method != http.MethodPost {
+		_, raw, err := run()
+		set(raw)
+		return err
+	}
+	hash, err := requestHash(c.request, body)
+	if err != nil {
+		return err
+	}
+	stored, replayed, err := a.svc.Remember(ctx, c.who.key, key, hash, run)
+	if err != nil {
+		return err
+	}
+	set(stored.Body)
+	*status = stored.Status
+	if replayed {
+		*status = http.StatusOK
+		c.Header()[headerReplayed] = isTrue
+	}
+	return nil
+}
+
+// requestHash covers method, path and body; the order and the spacing of a
+// body's members do not matter.
+func requestHash(r *http.Request, body any) ([]byte, error) {
+	canonical, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	h.Write([]byte(r.Method + "\n" + r.URL.Path + "\n"))
+	h.Write(canonical)
+	return h.Sum(nil), nil
+}
+
+// onceRef names a change after its caller and key, so that it happens once
+// even when the memory of its answer was lost; "" without a key.
+func onceRef(c *call) (string, error) {
+	key, err := idempotencyKey(c.request.Header)
+	if err != nil || key == "" {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(c.who.key + "\n" + key))
+	return base32.StdEncoding.EncodeToString(sum[:15]), nil
+}

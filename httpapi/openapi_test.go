@@ -1,0 +1,227 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sample is a good request for a documented operation, and the status of its
+// success. A step may come more than once.
+type sample struct {
+	op, path, body string
+	as             string
+	status         int
+}
+
+var samples = []sample{
+	{"GET /healthz", "/healthz", "", "", 200},
+	{"GET /readyz", "/readyz", "", "", 200},
+	{"GET /metrics", "/metrics", "", "", 200},
+	{"GET /openapi.json", "/openapi.json", "", "", 200},
+	{"GET /docs", "/docs", "", "", 200},
+	{"GET /v1/time", "/v1/time", "", "", 200},
+	{"POST /v1/products", "/v1/products", `{"id":"px","name":"P","price":{"amount":5,"currency":"CNY"}}`, asAdmin, 201},
+	{"GET /v1/products", "/v1/products", "", asAdmin, 200},
+	{"GET /v1/products/{id}", "/v1/products/px", "", asAdmin, 200},
+	{"PATCH /v1/products/{id}", "/v1/products/px", `{"name":"Q"}`, asAdmin, 200},
+	{"POST /v1/campaigns", "/v1/campaigns", `{"id":"c","kind":"sale","title":"C","product_id":"px","starts_at":"2020-12-01T04:00:00Z","ends_at":"2036-12-01T06:00:00Z","stock":{"units":9},"pay_within":"15m"}`, asAdmin, 201},
+	{"PATCH /v1/campaigns/{id}", "/v1/campaigns/c", `{"title":"D"}`, asAdmin, 200},
+	{"POST /v1/campaigns/{id}/publish", "/v1/campaigns/c/publish", "", asAdmin, 200},
+	{"POST /v1/campaigns/{id}/pause", "/v1/campaigns/c/pause", "", asAdmin, 200},
+	{"POST /v1/campaigns/{id}/resume", "/v1/campaigns/c/resume", "", asAdmin, 200},
+	{"GET /v1/campaigns", "/v1/campaigns", "", "", 200},
+	{"GET /v1/campaigns", "/v1/campaigns", "", asAdmin, 200},
+	{"GET /v1/campaigns/{id}", "/v1/campaigns/c", "", "", 200},
+	{"GET /v1/campaigns/{id}", "/v1/campaigns/c", "", asAdmin, 200},
+	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/c/claims", "{}", asUser, 201},
+	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/c/claims", "{}", asUser, 409},
+	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/c/claims", `{"x":1}`, asUser, 400},
+	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/none/claims", "", asUser, 404},
+	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/none/claims", "", asAdmin, 403},
+	{"GET /v1/claims/{id}", "/v1/claims/$CLAIM", "", asUser, 200},
+	{"GET /v1/me/claims", "/v1/me/claims", "", asUser, 200},
+	{"GET /v1/campaigns/{id}/claims", "/v1/campaigns/c/claims", "", asAdmin, 200},
+	{"GET /v1/campaigns/{id}/stats", "/v1/campaigns/c/stats", "", asAdmin, 200},
+	{"POST /v1/campaigns/{id}/stock", "/v1/campaigns/c/stock", `{"delta":1}`, asAdmin, 200},
+	{"GET /v1/verify", "/v1/verify?campaign=c", "", asAdmin, 200},
+	{"POST /v1/campaigns/{id}/end", "/v1/campaigns/c/end", "", asAdmin, 200},
+}
+
+// Every documented operation answers as documented, member by member.
+func TestAnswersMatchTheDocument(t *testing.T) {
+	s := newStack(t, nil)
+	doc := s.ask("GET", "/openapi.json", "").json
+	if doc["openapi"] != "3.1.0" {
+		t.Errorf("openapi %v", doc["openapi"])
+	}
+	claim := ""
+	tried := map[string]bool{}
+	for _, q := range samples {
+		tried[q.op] = true
+		method, path, _ := strings.Cut(q.op, " ")
+		var headers []string
+		if q.as != "" {
+			headers = append(headers, q.as)
+		}
+		a := s.ask(method, strings.ReplaceAll(q.path, "$CLAIM", claim), q.body, headers...)
+		if a.status != q.status {
+			t.Errorf("%s: %d %s", q.op, a.status, a.body)
+			continue
+		}
+		if q.op == "POST /v1/campaigns/{id}/claims" && a.status == 201 {
+			claim = fmt.Sprint(a.json["id"])
+		}
+		responses := at(doc, "paths", path, strings.ToLower(method), "responses")
+		r := at(responses, fmt.Sprint(a.status))
+		if r == nil {
+			if r = at(responses, "default"); a.status < 400 {
+				t.Errorf("%s: %d is not documented", q.op, a.status)
+			}
+		}
+		kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
+		var schema map[string]any
+		for documented, media := range at(r, "content") {
+			if base, _, _ := strings.Cut(documented, ";"); base == kind {
+				schema = at(media, "schema")
+			}
+		}
+		if schema == nil {
+			t.Errorf("%s: %s is not documented for %d", q.op, kind, a.status)
+			continue
+		}
+		if strings.HasSuffix(kind, "json") && path != "/openapi.json" {
+			conform(t, doc, schema, a.json, q.op)
+		}
+	}
+	for _, op := range s.operations() {
+		if !tried[op] {
+			t.Errorf("%s has no sample here", op)
+		}
+	}
+}
+
+// at walks into JSON objects; nil where there is nothing.
+func at(v any, names ...string) map[string]any {
+	m, _ := v.(map[string]any)
+	for _, n := range names {
+		m, _ = m[n].(map[string]any)
+	}
+	return m
+}
+
+// conform checks a value against a schema: the members there are, those that
+// must be, and the kinds of value.
+func conform(t *testing.T, doc, schema map[string]any, v any, where string) {
+	t.Helper()
+	if ref, ok := schema["$ref"].(string); ok {
+		name := ref[strings.LastIndexByte(ref, '/')+1:]
+		if schema = at(doc, "components", "schemas", name); schema == nil {
+			t.Errorf("%s: %s is not in the document", where, ref)
+			return
+		}
+	}
+	if choices, ok := schema["anyOf"].([]any); ok {
+		if v != nil {
+			conform(t, doc, choices[0].(map[string]any), v, where)
+		}
+		return
+	}
+	kinds := fmt.Sprint(schema["type"])
+	has := func(kind string) bool { return regexp.MustCompile(`\b` + kind + `\b`).MatchString(kinds) }
+	good := false
+	switch x := v.(type) {
+	case nil:
+		good = has("null")
+	case string:
+		good = has("string")
+		if enum, ok := schema["enum"].([]any); ok && !slices.Contains(enum, v) {
+			t.Errorf("%s: %v is none of %v", where, v, enum)
+		}
+	case bool:
+		good = has("boolean")
+	case float64:
+		good = has("integer") && x == float64(int64(x)) || has("number")
+	case []any:
+		if good = has("array"); good {
+			for _, item := range x {
+				conform(t, doc, at(schema, "items"), item, where+"[]")
+			}
+		}
+	case map[string]any:
+		if good = has("object"); good {
+			conformObject(t, doc, schema, x, where)
+		}
+	}
+	if !good {
+		t.Errorf("%s: %v is no %s", where, v, kinds)
+	}
+}
+
+func conformObject(t *testing.T, doc, schema map[string]any, v map[string]any, where string) {
+	t.Helper()
+	properties := at(schema, "properties")
+	for name, member := range v {
+		if p := at(properties, name); p != nil {
+			conform(t, doc, p, member, where+"."+name)
+		} else if more := at(schema, "additionalProperties"); more != nil {
+			conform(t, doc, more, member, where+"."+name)
+		} else {
+			t.Errorf("%s: %s is not documented", where, name)
+		}
+	}
+	required, _ := schema["required"].([]any)
+	for _, name := range required {
+		if _, ok := v[fmt.Sprint(name)]; !ok {
+			t.Errorf("%s: %s is documented as always there", where, name)
+		}
+	}
+}
+
+// What the contract says may be null, the document says too.
+func TestDocumentAllowsNull(t *testing.T) {
+	s := newStack(t, nil)
+	doc := s.ask("GET", "/openapi.json", "").json
+	spec := at(doc, "components", "schemas", "CampaignSpec", "properties")
+	for _, name := range []string{"product_id", "price", "pay_within", "limit_per_user"} {
+		raw, err := json.Marshal(spec[name])
+		must(t, err)
+		if !strings.Contains(string(raw), `"null"`) {
+			t.Errorf("%s: %s", name, raw)
+		}
+	}
+	for _, name := range []string{"title", "stock"} {
+		raw, err := json.Marshal(spec[name])
+		must(t, err)
+		if strings.Contains(string(raw), `"null"`) {
+			t.Errorf("%s: %s", name, raw)
+		}
+	}
+}
+
+// The page for people needs nothing from elsewhere and shows every operation
+// and reason.
+func TestDocsPage(t *testing.T) {
+	s := newStack(t, nil)
+	a := s.ask("GET", "/docs", "")
+	if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") || a.header.Get("Content-Security-Policy") == "" {
+		t.Fatalf("%d %v", a.status, a.header)
+	}
+	if m := regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"|@import|<script`).FindString(a.body); m != "" {
+		t.Errorf("the page asks for %s", m)
+	}
+	for _, op := range s.operations() {
+		method, path, _ := strings.Cut(op, " ")
+		if !strings.Contains(a.body, `<span class="m `+method+`">`+method+`</span> <span class="path">`+path+`</span>`) {
+			t.Errorf("the page lacks %s", op)
+		}
+	}
+	for _, want := range []string{`id="sold_out"`, "已经抢完了", "Idempotency-Key", "curl -X POST", "required"} {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+}

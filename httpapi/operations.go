@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// timeView is the server's time, for countdowns.
+type timeView struct {
+	Now time.Time `json:"now"`
+}
+
+// aliveView is the answer of /healthz.
+type aliveView struct {
+	Status  string `json:"status"`
+	Version string `json:"version"`
+}
+
+// verifyInput names the campaigns to verify.
+type verifyInput struct {
+	Campaigns []string `query:"campaign,explode" maxItems:"100" doc:"only these; default all"`
+}
+
+func (a *api) registerOperations() {
+	register(a, operation{
+		method: http.MethodGet, path: "/v1/time", id: "time", tag: tagCatalog, access: open, summary: "Tell the time, for countdowns",
+	}, func(_ context.Context, c *call, _ *struct{}) (timeView, error) {
+		c.Header()["Cache-Control"] = noStore
+		return timeView{Now: a.cfg.Now().UTC()}, nil
+	})
+	register(a, operation{
+		method: http.MethodGet, path: "/v1/verify", id: "verify", tag: tagAdmin, access: adminOnly, strictQuery: true,
+		summary: "Compare engine and ledger, promise by promise",
+	}, func(ctx context.Context, _ *call, in *verifyInput) (dibs.Report, error) {
+		r, err := a.svc.Verify(ctx, in.Campaigns...)
+		if err != nil {
+			return dibs.Report{}, err
+		}
+		return *r, nil
+	})
+	register(a, operation{
+		method: http.MethodGet, path: "/healthz", id: "healthz", tag: tagOps, access: open, summary: "Is the process alive",
+	}, func(_ context.Context, c *call, _ *struct{}) (aliveView, error) {
+		c.Header()["Cache-Control"] = noStore
+		return aliveView{Status: "ok", Version: a.cfg.Version}, nil
+	})
+	register(a, operation{
+		method: http.MethodGet, path: "/readyz", id: "readyz", tag: tagOps, access: open, summary: "Can it do its work",
+		description: "Each dependency by name, and the durability of a yes. 503 with the same body while it cannot.",
+	}, func(ctx context.Context, c *call, _ *struct{}) (dibs.HealthView, error) {
+		c.Header()["Cache-Control"] = noStore
+		h := a.svc.Health(ctx)
+		if !h.Ready {
+			c.code = http.StatusServiceUnavailable
+		}
+		return h, nil
+	})
+	a.plain(operation{method: http.MethodGet, path: "/metrics", id: "metrics", tag: tagOps, access: open,
+		summary: "Numbers for Prometheus"}, "text/plain; version=0.0.4", nil)
+	a.routes.HandleFunc("GET /metrics", a.metrics.handler().ServeHTTP)
+}
+
+// registerDocuments serves the document and its page. It comes last, when the
+// document is complete.
+func (a *api) registerDocuments() error {
+	a.plain(operation{method: http.MethodGet, path: "/openapi.json", id: "openapi", tag: tagOps, access: open,
+		summary: "This document"}, "application/json", nil)
+	a.plain(operation{method: http.MethodGet, path: "/docs", id: "docs", tag: tagOps, access: open,
+		summary: "This document for people"}, "text/html; charset=utf-8", nil)
+	doc, raw, err := a.documentJSON()
+	if err != nil {
+		return err
+	}
+	page, err := renderDocs(doc, a.examples)
+	if err != nil {
+		return err
+	}
+	a.routes.HandleFunc("GET /openapi.json", a.static("application/json", raw))
+	a.routes.HandleFunc("GET /docs", a.static("text/html; charset=utf-8", page))
+	return nil
+}
+
+// docsPolicy lets the page use its own style sheet and nothing else.
+const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+func (a *api) static(contentType string, body []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", contentType)
+		h.Set("Content-Security-Policy", docsPolicy)
+		h.Set("Cache-Control", "public, max-age=60")
+		a.write(w, body)
+	}
+}

@@ -1,0 +1,248 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+// The routes that are not for admins alone, written down once more: whatever
+// is not here must ask for an API key.
+var forOthers = map[string]string{
+	"GET /healthz": "open", "GET /readyz": "open", "GET /metrics": "open", "GET /openapi.json": "open", "GET /docs": "open", "GET /v1/time": "open",
+	"GET /v1/campaigns": "public", "GET /v1/campaigns/{id}": "public",
+	"POST /v1/campaigns/{id}/claims": "user", "GET /v1/me/claims": "user",
+	"GET /v1/claims/{id}": "either",
+}
+
+// operations lists what the served document describes, as "GET /path".
+func (s *stack) operations() []string {
+	s.t.Helper()
+	paths := s.ask("GET", "/openapi.json", "").json["paths"].(map[string]any)
+	var ops []string
+	for path, item := range paths {
+		for method := range item.(map[string]any) {
+			ops = append(ops, strings.ToUpper(method)+" "+path)
+		}
+	}
+	slices.Sort(ops)
+	return ops
+}
+
+// falseTokens are those that must be worth nothing anywhere.
+func falseTokens(t *testing.T, revoked string) map[string]string {
+	t.Helper()
+	now := time.Now()
+	sign := func(m jwt.SigningMethod, key any, c jwt.MapClaims) string {
+		token, err := jwt.NewWithClaims(m, c).SignedString(key)
+		must(t, err)
+		return "Bearer " + token
+	}
+	good := func(change func(jwt.MapClaims)) jwt.MapClaims {
+		c := jwt.MapClaims{"sub": "42", "exp": now.Add(time.Hour).Unix()}
+		if change != nil {
+			change(c)
+		}
+		return c
+	}
+	secret := []byte(jwtSecret)
+	valid := sign(jwt.SigningMethodHS256, secret, good(nil))
+	return map[string]string{
+		"garbage":        "Bearer garbage",
+		"empty":          "Bearer ",
+		"basic":          "Basic NDI6NDI=",
+		"no scheme":      strings.TrimPrefix(valid, "Bearer "),
+		"expired":        sign(jwt.SigningMethodHS256, secret, good(func(c jwt.MapClaims) { c["exp"] = now.Add(-time.Hour).Unix() })),
+		"not yet":        sign(jwt.SigningMethodHS256, secret, good(func(c jwt.MapClaims) { c["nbf"] = now.Add(time.Hour).Unix() })),
+		"without exp":    sign(jwt.SigningMethodHS256, secret, good(func(c jwt.MapClaims) { delete(c, "exp") })),
+		"alg none":       sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good(nil)),
+		"alg HS512":      sign(jwt.SigningMethodHS512, secret, good(nil)),
+		"another secret": sign(jwt.SigningMethodHS256, []byte("another secret of 32 bytes, or so"), good(nil)),
+		"no subject":     sign(jwt.SigningMethodHS256, secret, good(func(c jwt.MapClaims) { delete(c, "sub") })),
+		"bad subject":    sign(jwt.SigningMethodHS256, secret, good(func(c jwt.MapClaims) { c["sub"] = "a b" })),
+		"cut signature":  valid[:len(valid)-3],
+		"changed":        strings.Replace(valid, ".", ".e", 1),
+		"dev of nobody":  "Bearer dev_",
+		"dev of a path":  "Bearer dev_../x",
+		"revoked key":    "Bearer " + revoked,
+		"key in part":    "Bearer " + adminKey[:20],
+	}
+}
+
+// matrix asks one operation with every kind of token.
+type matrix struct {
+	*stack
+	t     *testing.T
+	claim string
+	bad   map[string]string
+}
+
+func TestSecurityMatrix(t *testing.T) {
+	s := newStack(t, nil)
+	ctx := context.Background()
+	_, err := s.admin.CreateProduct(ctx, dibs.ProductSpec{ID: "matrix", Name: "Secret product"}, "")
+	must(t, err)
+	s.sale("matrix", 1000, 1000)
+	claim, err := s.service.Claim(ctx, dibs.ClaimRequest{CampaignID: "matrix", UserID: "42"})
+	must(t, err)
+	key, revoked, err := s.service.CreateKey(ctx, "old", dibs.RoleAdmin)
+	must(t, err)
+	must(t, s.service.RevokeKey(ctx, key.ID))
+	m := &matrix{stack: s, t: t, claim: claim.Claim.ID, bad: falseTokens(t, revoked)}
+	ops := s.operations()
+	for _, op := range ops {
+		m.try(op)
+	}
+	for op := range forOthers {
+		if !slices.Contains(ops, op) {
+			t.Errorf("%s is not documented", op)
+		}
+	}
+	for name, token := range m.bad {
+		if _, secret, _ := strings.Cut(token, " "); len(secret) > 12 && strings.Contains(s.logs.String(), secret) {
+			t.Errorf("the log shows the token %s", name)
+		}
+	}
+}
+
+// denied checks a refusal, and that it shows nothing.
+func (m *matrix) denied(op, name string, a answer, status int) {
+	m.t.Helper()
+	checkCommon(m.t, a)
+	if a.status != status {
+		m.t.Errorf("%s with %s: %d %s", op, name, a.status, a.body)
+	}
+	if a.status == 401 && a.header.Get("WWW-Authenticate") != "Bearer" {
+		m.t.Errorf("%s with %s: no WWW-Authenticate", op, name)
+	}
+	for _, no := range append([]string{"Secret", m.claim}, never...) {
+		if strings.Contains(a.body, no) {
+			m.t.Errorf("%s with %s shows %q", op, name, no)
+		}
+	}
+}
+
+// allowed checks that a token was good for the operation.
+func (m *matrix) allowed(op, name string, a answer) {
+	m.t.Helper()
+	if a.status == 401 || a.status == 403 || a.status == 404 || a.status >= 500 {
+		m.t.Errorf("%s with %s: %d %s", op, name, a.status, a.body)
+	}
+}
+
+// try asks one operation with every token.
+func (m *matrix) try(op string) {
+	need := forOthers[op]
+	if need == "" {
+		need = "admin"
+	}
+	method, path, _ := strings.Cut(op, " ")
+	id := "matrix"
+	if strings.Contains(path, "/claims/{id}") {
+		id = m.claim
+	}
+	path = strings.ReplaceAll(path, "{id}", id)
+	body := ""
+	if method != "GET" {
+		body = `{}`
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.bad)) {
+		a := m.ask(method, path, body, "Authorization: "+m.bad[name])
+		if need == "open" {
+			m.allowed(op, name, a)
+		} else {
+			m.denied(op, name, a, 401)
+		}
+	}
+	for name, headers := range map[string][]string{"none": nil, "user": {jwtFor(m.t, "42", time.Hour)},
+		"other": {jwtFor(m.t, "7", time.Hour)}, "admin": {asAdmin}} {
+		a := m.ask(method, path, body, headers...)
+		if want := verdicts[need][name]; want == 0 {
+			m.allowed(op, name, a)
+		} else {
+			m.denied(op, name, a, want)
+		}
+		if need != "open" && need != "public" && a.header.Get("Cache-Control") != "no-store" {
+			m.t.Errorf("%s with %s may be kept by others", op, name)
+		}
+		if name == "other" && need != "admin" && strings.Contains(a.body, m.claim) {
+			m.t.Errorf("%s shows another user's claim", op)
+		}
+	}
+}
+
+// verdicts are the refusals of each kind of route; 0 where there is none.
+var verdicts = map[string]map[string]int{
+	"open":   {},
+	"public": {},
+	"user":   {"none": 401, "admin": 403},
+	"either": {"none": 401, "other": 404},
+	"admin":  {"none": 401, "user": 403, "other": 403},
+}
+
+func TestTokensInURLsAreNothing(t *testing.T) {
+	s := newStack(t, nil)
+	for _, q := range []string{"access_token", "token", "authorization"} {
+		if a := s.ask("GET", "/v1/me/claims?"+q+"=dev_42", ""); a.status != 401 {
+			t.Errorf("%s: %d", q, a.status)
+		}
+	}
+}
+
+func TestDevTokensOnlyInDevelopment(t *testing.T) {
+	svc := newService(t)
+	h, err := httpapi.New(httpapi.Config{Service: svc, JWTSecret: []byte(jwtSecret)})
+	must(t, err)
+	s := serve(t, svc, h)
+	if a := s.ask("GET", "/v1/me/claims", "", asUser); a.status != 401 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := s.ask("GET", "/v1/me/claims", "", jwtFor(t, "42", time.Hour)); a.status != 200 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// A token that was remembered stops to be valid all the same.
+func TestRememberedTokensExpire(t *testing.T) {
+	svc := newService(t)
+	clock := time.Now()
+	h, err := httpapi.New(httpapi.Config{Service: svc, JWTSecret: []byte(jwtSecret), Now: func() time.Time { return clock }})
+	must(t, err)
+	s := serve(t, svc, h)
+	token := jwtFor(t, "42", time.Minute)
+	for _, step := range []struct {
+		pass   time.Duration
+		status int
+	}{{0, 200}, {0, 200}, {time.Minute + 20*time.Second, 200}, {15 * time.Second, 401}, {0, 401}} {
+		clock = clock.Add(step.pass)
+		if a := s.ask("GET", "/v1/me/claims", "", token); a.status != step.status {
+			t.Errorf("after %s: %d, want %d", step.pass, a.status, step.status)
+		}
+	}
+}
+
+func TestConfigListsEveryFault(t *testing.T) {
+	_, err := httpapi.New(httpapi.Config{MaxBody: 1, MaxAdminBody: -1})
+	for _, field := range []string{"Service", "JWTSecret", "MaxBody", "MaxAdminBody"} {
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%v does not name %s", err, field)
+		}
+	}
+	for _, bad := range []func() (string, error){
+		func() (string, error) { return httpapi.IssueToken(nil, "42", time.Hour) },
+		func() (string, error) { return httpapi.IssueToken([]byte("x"), "4 2", time.Hour) },
+	} {
+		if token, err := bad(); err == nil {
+			t.Error(fmt.Sprint("a token was issued: ", token))
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/idgen"
+	"github.com/dibs-dev/dibs/memengine"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+func TestMain(m *testing.M) {
+	if kind := os.Getenv(benchServer); kind != "" {
+		serveBench(kind)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const (
+	adminKey  = "dibs_test_admin_key_0123456789"
+	jwtSecret = "a secret of the tests, 32 bytes+"
+)
+
+// stack is a whole dibs behind HTTP, in temporary files.
+type stack struct {
+	t       testing.TB
+	service *dibs.Service
+	url     string
+	admin   *client.Client
+	logs    *lockedBuffer
+}
+
+// newStack starts a stack; wrap may put a failing service around the real one.
+func newStack(t testing.TB, wrap func(httpapi.Service) httpapi.Service) *stack {
+	t.Helper()
+	svc := newService(t)
+	logs := &lockedBuffer{}
+	var s httpapi.Service = svc
+	if wrap != nil {
+		s = wrap(svc)
+	}
+	h, err := httpapi.New(httpapi.Config{
+		Service: s, JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Version: "test",
+		Logger: slog.New(slog.NewTextHandler(logs, nil)),
+	})
+	must(t, err)
+	st := serve(t, svc, h)
+	st.logs = logs
+	return st
+}
+
+// serve puts a handler behind a server of the tests.
+func serve(t testing.TB, svc *dibs.Service, h http.Handler) *stack {
+	t.Helper()
+	server := httptest.NewUnstartedServer(h)
+	server.Config = httpapi.NewServer("", h)
+	server.Start()
+	t.Cleanup(server.Close)
+	admin, err := client.New(server.URL, client.Options{AdminKey: adminKey})
+	must(t, err)
+	t.Cleanup(admin.CloseIdle)
+	return &stack{t: t, service: svc, url: server.URL, admin: admin, logs: &lockedBuffer{}}
+}
+
+func newService(t testing.TB) *dibs.Service {
+	t.Helper()
+	ctx := context.Background()
+	dir := t.TempDir()
+	ledger, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
+	must(t, err)
+	t.Cleanup(func() { must(t, ledger.Close()) })
+	journal, err := sqlledger.OpenSQLiteJournal(ctx, filepath.Join(dir, "journal.db"), sqlledger.Options{Migrate: true})
+	must(t, err)
+	engine, err := memengine.Open(ctx, memengine.Config{Store: journal, Owner: "test"})
+	must(t, err)
+	t.Cleanup(func() { must(t, engine.Close(context.Background())) })
+	ids, err := idgen.ForClaims(ctx, ledger)
+	must(t, err)
+	svc, err := dibs.New(dibs.Config{Engine: engine, Ledger: ledger, IDs: ids})
+	must(t, err)
+	must(t, svc.Start(ctx))
+	t.Cleanup(func() { must(t, svc.Close(context.Background())) })
+	_, err = svc.EnsureKey(ctx, "tests", adminKey)
+	must(t, err)
+	return svc
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sale drafts and publishes a campaign that runs now.
+func (s *stack) sale(id string, units, limit int64) {
+	s.t.Helper()
+	s.campaign(id, time.Now().Add(-time.Hour), time.Now().Add(time.Hour), units, limit)
+}
+
+func (s *stack) campaign(id string, from, to time.Time, units, limit int64) {
+	s.t.Helper()
+	_, err := s.admin.CreateCampaign(context.Background(), dibs.CampaignSpec{
+		ID: id, Kind: dibs.Sale, Title: "Test " + id, StartsAt: from, EndsAt: to,
+		Stock: dibs.StockSpec{Units: &units}, Limit: &limit,
+	}, "")
+	must(s.t, err)
+	_, err = s.admin.Publish(context.Background(), id)
+	must(s.t, err)
+}
+
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	json   map[string]any
+}
+
+// ask sends one raw request. Headers are "Name: value" lines.
+func (s *stack) ask(method, path, body string, headers ...string) answer {
+	s.t.Helper()
+	var r io.Reader
+	if body != "" {
+		r = strings.NewReader(body)
+	}
+	req, err := http.NewRequest(method, s.url+path, r)
+	must(s.t, err)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		req.Header.Set(name, value)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		s.t.Log(s.logs.String())
+	}
+	must(s.t, err)
+	raw, err := io.ReadAll(resp.Body)
+	must(s.t, err)
+	must(s.t, resp.Body.Close())
+	a := answer{status: resp.StatusCode, header: resp.Header, body: string(raw)}
+	if strings.Contains(resp.Header.Get("Content-Type"), "json") && method != http.MethodHead && len(raw) > 0 {
+		must(s.t, json.Unmarshal(raw, &a.json))
+	}
+	return a
+}
+
+const (
+	asAdmin = "Authorization: Bearer " + adminKey
+	asUser  = "Authorization: Bearer dev_42"
+)
+
+// jwtFor is a user's token as an Authorization line.
+func jwtFor(t testing.TB, user string, ttl time.Duration) string {
+	t.Helper()
+	token, err := httpapi.IssueToken([]byte(jwtSecret), user, ttl)
+	must(t, err)
+	return "Authorization: Bearer " + token
+}

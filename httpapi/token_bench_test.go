@@ -1,0 +1,39 @@
+package httpapi
+
+import (
+	"strconv"
+	"testing"
+	"time"
+)
+
+// The two benchmarks show what remembering verified tokens saves, and what it
+// costs where nobody comes twice.
+func benchTokens(b *testing.B, distinct int, remember bool) {
+	secret := []byte("a secret of the tests, 32 bytes+")
+	cfg := Config{JWTSecret: secret}.WithDefaults()
+	u, err := newUserTokens(&cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tokens := make([]string, distinct)
+	for i := range tokens {
+		if tokens[i], err = IssueToken(secret, "user-"+strconv.Itoa(i), time.Hour); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		token := tokens[i%distinct]
+		if remember {
+			if _, ok := u.user(token); !ok {
+				b.Fatal("refused")
+			}
+		} else if _, _, err := u.users.Verify(token); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkTokenVerified(b *testing.B)   { benchTokens(b, 1000, false) }
+func BenchmarkTokenRemembered(b *testing.B) { benchTokens(b, 1000, true) }
+func BenchmarkTokenNew(b *testing.B)        { benchTokens(b, 300_000, true) }
