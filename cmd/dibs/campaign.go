@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+)
+
+func newCampaignCommand() *cobra.Command {
+	cmd := family(&cobra.Command{
+		Use:   "campaign",
+		Short: "Create, change and watch the campaigns of a server",
+		Long: `Create, change and watch the campaigns of a server: the one at --url, with the
+API key --admin-key or $DIBS_ADMIN_KEY.`,
+	})
+	cmd.AddCommand(newCreateCommand(), newApplyCommand(), newListCommand(), newShowCommand(), newStockCommand(), newWatchCommand())
+	for _, a := range actions {
+		cmd.AddCommand(newActionCommand(a))
+	}
+	return cmd
+}
+
+// connect makes a client of the server that the settings name.
+func connect(cmd *cobra.Command) (*config, *client.Client, error) {
+	c, err := loadConfig(cmd, clientRules)
+	if err != nil {
+		return nil, nil, err
+	}
+	api, err := client.New(c.URL, client.Options{AdminKey: c.AdminKey})
+	if err != nil {
+		return nil, nil, &usageError{err}
+	}
+	return c, api, nil
+}
+
+// explainCall says what to do about a call that did not work.
+func explainCall(c *config, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no server answers at %s: start one with dibs dev or dibs serve, or name another --url", c.URL)
+	case errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}), errors.Is(err, dibs.ErrForbidden):
+		return fmt.Errorf("the server at %s does not take this admin key: %w", c.URL, err)
+	}
+	var refusal *client.Error
+	if errors.As(err, &refusal) && len(refusal.Errors) > 0 {
+		// The detail sums the faults up; told one by one, they need no summary.
+		faults := make([]string, len(refusal.Errors))
+		for i, f := range refusal.Errors {
+			faults[i] = strings.TrimPrefix(f.Pointer, "/") + " " + f.Detail
+		}
+		return fmt.Errorf("%s: %s", refusal.Reason, strings.Join(faults, "; "))
+	}
+	return err
+}
+
+// call runs one call of a verb and shows its campaign.
+func call(cmd *cobra.Command, output string, do func(context.Context, *client.Client) (dibs.CampaignView, error)) error {
+	c, api, err := connect(cmd)
+	if err != nil {
+		return err
+	}
+	v, err := do(cmd.Context(), api)
+	if err != nil {
+		return explainCall(c, err)
+	}
+	t := campaignTable(v)
+	return show(cmd, output, v, &t)
+}
+
+// addCall gives a verb what every call needs.
+func addCall(cmd *cobra.Command, output *string) *cobra.Command {
+	addSettings(cmd, clientKeys)
+	addOutput(cmd, output)
+	return cmd
+}
+
+// action is a verb that moves a campaign from state to state.
+type action struct {
+	verb, short string
+	do          func(*client.Client, context.Context, string) (dibs.CampaignView, error)
+}
+
+var actions = []action{
+	{"publish", "Open a draft to users", (*client.Client).Publish},
+	{"pause", "Refuse claims until the campaign is resumed", (*client.Client).Pause},
+	{"resume", "Let a paused campaign grant again", (*client.Client).Resume},
+	{"end", "End a campaign for good", (*client.Client).End},
+}
+
+func newActionCommand(a action) *cobra.Command {
+	var output string
+	return addCall(&cobra.Command{
+		Use:   a.verb + " ID",
+		Short: a.short,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return call(cmd, output, func(ctx context.Context, api *client.Client) (dibs.CampaignView, error) {
+				return a.do(api, ctx, args[0])
+			})
+		},
+	}, &output)
+}
+
+func newListCommand() *cobra.Command {
+	var output string
+	return addCall(&cobra.Command{
+		Use:   "list",
+		Short: "List all campaigns, newest first, drafts too",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, api, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			views, err := allCampaigns(cmd.Context(), api)
+			if err != nil {
+				return explainCall(c, err)
+			}
+			t := campaignTable(views...)
+			return show(cmd, output, views, &t)
+		},
+	}, &output)
+}
+
+// allCampaigns reads every page.
+func allCampaigns(ctx context.Context, api *client.Client) ([]dibs.CampaignView, error) {
+	views := []dibs.CampaignView{}
+	page := dibs.Page{Limit: dibs.MaxPage}
+	for {
+		l, err := api.Campaigns(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		views = append(views, l.Items...)
+		if page.Cursor = l.NextCursor; page.Cursor == "" {
+			return views, nil
+		}
+	}
+}
+
+// campaignTable lists campaigns.
+func campaignTable(views ...dibs.CampaignView) table {
+	t := table{head: []string{"ID", "KIND", "STATE", "STOCK", "LEFT", "LIMIT", "STARTS", "ENDS", "TITLE"}}
+	for _, v := range views {
+		t.add(v.ID, string(v.Kind), string(v.State), stockText(v.Stock), strconv.FormatInt(v.Remaining, 10),
+			strconv.FormatInt(v.LimitPerUser, 10), moment(v.StartsAt), moment(v.EndsAt), v.Title)
+	}
+	return t
+}
+
+// stockText is a stock in words.
+func stockText(s *dibs.StockView) string {
+	switch {
+	case s == nil:
+		return "-"
+	case s.Units != nil:
+		return fmt.Sprintf("%d units", *s.Units)
+	case s.Items != nil:
+		return fmt.Sprintf("%d items", *s.Items)
+	case s.Codes != nil:
+		return fmt.Sprintf("%d codes", s.Codes.Count)
+	}
+	return "-"
+}
+
+func newShowCommand() *cobra.Command {
+	var output string
+	return addCall(&cobra.Command{
+		Use:   "show ID",
+		Short: "Show a campaign and its numbers",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, api, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			v, err := api.Campaign(cmd.Context(), args[0])
+			if err != nil {
+				return explainCall(c, err)
+			}
+			stats, err := api.Stats(cmd.Context(), args[0])
+			if err != nil {
+				return explainCall(c, err)
+			}
+			t := detailTable(&v, &stats)
+			return show(cmd, output, struct {
+				Campaign dibs.CampaignView `json:"campaign"`
+				Stats    dibs.StatsView    `json:"stats"`
+			}{v, stats}, &t)
+		},
+	}, &output)
+}
+
+// detailTable is a campaign, a line for each of its sides.
+func detailTable(v *dibs.CampaignView, s *dibs.StatsView) table {
+	t := table{}
+	line := func(name, text string) {
+		if text != "" {
+			t.add(name, text)
+		}
+	}
+	line("id", v.ID)
+	line("title", v.Title)
+	line("kind", string(v.Kind))
+	line("state", string(v.State))
+	line("window", moment(v.StartsAt)+" to "+moment(v.EndsAt))
+	if v.ProductID != nil {
+		line("product", *v.ProductID)
+	}
+	if v.Price != nil {
+		line("price", fmt.Sprintf("%d %s (minor units)", v.Price.Amount, v.Price.Currency))
+	}
+	if v.PayWithin != nil {
+		line("pay within", time.Duration(*v.PayWithin).String())
+	}
+	line("limit per user", strconv.FormatInt(v.LimitPerUser, 10))
+	line("stock", stockText(v.Stock))
+	line("left", strconv.FormatInt(s.Remaining, 10))
+	line("granted", fmt.Sprintf("%d (pending %d, confirmed %d, refunded %d)", s.Granted, s.Pending, s.Confirmed, s.Refunded))
+	line("released", strconv.FormatInt(s.Released, 10))
+	line("refused", refusedText(s.Refused))
+	line("unsettled", fmt.Sprintf("%d entries, %d ms", s.JournalBacklog, s.SettleLagMS))
+	if v.Comment != nil {
+		line("comment", *v.Comment)
+	}
+	return t
+}
+
+// refusedText lists the refusals by reason.
+func refusedText(refused map[string]int64) string {
+	if len(refused) == 0 {
+		return "none since the server started"
+	}
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(refused)) {
+		parts = append(parts, fmt.Sprintf("%s %d", reason, refused[reason]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+)
+
+// createOrder is a campaign as flags describe it.
+type createOrder struct {
+	spec         dibs.CampaignSpec
+	kind         string
+	starts, ends string
+	product      string
+	units        int64
+	items        []string
+	itemsFile    string
+	codes        int64
+	pattern      string
+	limit        int64
+	price        int64
+	currency     string
+	payWithin    time.Duration
+	latePayment  string
+	shards       int
+	publish      bool
+}
+
+func newCreateCommand() *cobra.Command {
+	o := &createOrder{}
+	var output string
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Draft a campaign from flags, and publish it with --publish",
+		Example: `  dibs campaign create --id phone-noon --kind sale --title "Phone at noon" --units 200 \
+    --starts 2026-12-01T04:00:00Z --ends 2026-12-01T06:00:00Z --price 99900 --currency CNY
+  dibs campaign create --kind coupon --title "Coupon rain" --codes 5000 --ends +2h --publish`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			spec, err := o.campaign(cmd, time.Now())
+			if err != nil {
+				return err
+			}
+			return call(cmd, output, func(ctx context.Context, api *client.Client) (dibs.CampaignView, error) {
+				v, err := api.CreateCampaign(ctx, spec, "")
+				if err == nil && o.publish {
+					v, err = api.Publish(ctx, v.ID)
+				}
+				return v, err
+			})
+		},
+	}
+	o.addFlags(cmd)
+	return addCall(cmd, &output)
+}
+
+func (o *createOrder) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.spec.ID, "id", "", "The campaign's `ID` (default made up)")
+	f.StringVar(&o.kind, "kind", string(dibs.Sale), "What it gives: sale or coupon, `KIND`")
+	f.StringVar(&o.spec.Title, "title", "", "Its `TITLE`")
+	f.StringVar(&o.spec.Comment, "comment", "", "A `TEXT` for admins")
+	f.StringVar(&o.product, "product", "", "The `ID` of the product that is sold or given")
+	f.StringVar(&o.starts, "starts", "now", "The first moment: a `TIME` such as 2026-12-01T04:00:00Z, now, or +1h from now")
+	f.StringVar(&o.ends, "ends", "", "The first moment after it: a `TIME` like that of --starts")
+	f.Int64Var(&o.units, "units", 0, "A stock of `N` equal units")
+	f.StringSliceVar(&o.items, "items", nil, "A stock of distinct items, codes or seats: `A1,A2`")
+	f.StringVar(&o.itemsFile, "items-file", "", "A stock of distinct items, a line of `FILE` each")
+	f.Int64Var(&o.codes, "codes", 0, "A stock of `N` codes that dibs generates")
+	f.StringVar(&o.pattern, "pattern", "", "The form of generated codes, X for a random character (default XXXX-XXXX-XXXX)")
+	f.Int64Var(&o.limit, "limit", 1, "The most units one user may hold, `N`")
+	f.Int64Var(&o.price, "price", 0, "The price per unit in minor units, `AMOUNT` (default the product's)")
+	f.StringVar(&o.currency, "currency", "", "The price's currency, `CODE` such as CNY")
+	f.DurationVar(&o.payWithin, "pay-within", 0, "The time to pay (default nothing to wait for)")
+	f.StringVar(&o.latePayment, "late-payment", "", "What a payment after the deadline does: reclaim or refund_due")
+	f.IntVar(&o.shards, "shards", 1, "Into how many parts the stock is divided, `N`")
+	f.BoolVar(&o.publish, "publish", false, "Open it to users at once")
+}
+
+// campaign is the spec that the flags describe. The server judges it; here only
+// what the flags cannot say is refused.
+func (o *createOrder) campaign(cmd *cobra.Command, now time.Time) (dibs.CampaignSpec, error) {
+	given := cmd.Flags().Changed
+	spec := o.spec
+	spec.Kind, spec.LatePayment = dibs.Kind(o.kind), dibs.LatePayment(o.latePayment)
+	var err error
+	if spec.StartsAt, err = parseMoment("--starts", o.starts, now); err != nil {
+		return spec, err
+	}
+	if spec.EndsAt, err = parseMoment("--ends", o.ends, now); err != nil {
+		return spec, err
+	}
+	if spec.Stock, err = o.stock(given); err != nil {
+		return spec, err
+	}
+	if given("price") != given("currency") {
+		return spec, usagef("--price and --currency belong together")
+	}
+	if given("price") {
+		spec.Price = &dibs.Money{Amount: o.price, Currency: o.currency}
+	}
+	if given("product") {
+		spec.ProductID = &o.product
+	}
+	if given("limit") {
+		spec.Limit = &o.limit
+	}
+	if given("pay-within") {
+		d := dibs.Duration(o.payWithin)
+		spec.PayWithin = &d
+	}
+	if given("shards") {
+		spec.Shards = &o.shards
+	}
+	return spec, nil
+}
+
+// stock is the one stock that was given.
+func (o *createOrder) stock(given func(string) bool) (dibs.StockSpec, error) {
+	var s dibs.StockSpec
+	n := 0
+	for _, name := range []string{"units", "items", "items-file", "codes"} {
+		if given(name) {
+			n++
+		}
+	}
+	if n != 1 {
+		return s, usagef("give one stock: --units, --items, --items-file or --codes")
+	}
+	switch {
+	case given("units"):
+		s.Units = &o.units
+	case given("items"):
+		s.Items = o.items
+	case given("codes"):
+		s.Codes = &dibs.CodesSpec{Count: o.codes, Pattern: o.pattern}
+	default:
+		lines, err := readLines(o.itemsFile)
+		if err != nil {
+			return s, fmt.Errorf("--items-file: %w", err)
+		}
+		s.Items = lines
+	}
+	if given("pattern") && !given("codes") {
+		return s, usagef("--pattern belongs to --codes")
+	}
+	return s, nil
+}
+
+// readLines returns the lines of a file that are not blank.
+func readLines(path string) ([]string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for line := range strings.Lines(string(content)) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// parseMoment reads a time: RFC 3339, `now`, or `+` and a duration from now.
+func parseMoment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "now" {
+		return now.UTC().Truncate(time.Millisecond), nil
+	}
+	if after, ok := strings.CutPrefix(text, "+"); ok {
+		if d, err := time.ParseDuration(after); err == nil {
+			return now.Add(d).UTC().Truncate(time.Millisecond), nil
+		}
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, usagef("%s must be a time such as 2026-12-01T04:00:00Z, now, or +1h, not %q", flag, text)
+	}
+	return t, nil
+}
+
+func newStockCommand() *cobra.Command {
+	var output, key string
+	var change dibs.StockChange
+	cmd := &cobra.Command{
+		Use:   "stock ID",
+		Short: "Restock a campaign, or withdraw from it; never below what is granted",
+		Example: `  dibs campaign stock phone-noon --delta 50 --why "one more pallet"
+  dibs campaign stock front-row --items A7,A8`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (change.Delta == 0) == (len(change.Items) == 0) {
+				return usagef("give --delta or --items")
+			}
+			return call(cmd, output, func(ctx context.Context, api *client.Client) (dibs.CampaignView, error) {
+				return api.ChangeStock(ctx, args[0], change, key)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.Int64Var(&change.Delta, "delta", 0, "`N` units or codes to add; negative to withdraw")
+	f.StringSliceVar(&change.Items, "items", nil, "Items to add: `A1,A2`")
+	f.StringVar(&change.Why, "why", "", "A `TEXT` for the record")
+	f.StringVar(&key, "key", "", "An idempotency `KEY`: the same change under the same key happens once")
+	return addCall(cmd, &output)
+}

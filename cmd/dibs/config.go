@@ -1,0 +1,160 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/internal/settings"
+)
+
+// config is all that can be set, by flag, environment or file.
+//
+//nolint:lll // a tag cannot be broken
+type config struct {
+	Listen     string `key:"listen" default:"127.0.0.1:8080" arg:"HOST:PORT" doc:"The address to serve on. Port 0 takes a free one and says which."`
+	Data       string `key:"data" default:"dibs-data" arg:"DIR" doc:"The folder of the embedded engine's journal and of the SQLite ledger. It is created when missing; one process at a time may use it. Without it, dev uses a temporary folder."`
+	Engine     string `key:"engine" default:"memory" arg:"ENGINE" doc:"The engine that decides claims. This build has memory, the embedded one."`
+	Ledger     string `key:"ledger" shown:"sqlite:<data>/ledger.db" arg:"LEDGER" doc:"The database that keeps what was decided. This build has sqlite:PATH."`
+	Durability string `key:"durability" default:"durable" oneof:"relaxed,durable,replicated,ledgered" arg:"LEVEL" doc:"What a yes survives. The memory engine is always durable: a claim is on the disk before it is answered."`
+
+	AdminKey  string `key:"admin_key" secret:"true" shown:"none" arg:"KEY" doc:"An API key for admin calls, 16 to 255 visible characters. The server accepts it beside those of dibs key; verbs that speak to a server send it. Prefer the environment: command lines can be read by others on the machine."`
+	JWTSecret string `key:"jwt_secret" secret:"true" shown:"none" arg:"SECRET" doc:"The secret of the users' tokens, JWTs signed by HS256. At least 32 bytes; prefer the environment."`
+
+	TLSCert     string `key:"tls_cert" shown:"plain HTTP" arg:"FILE" doc:"The certificate chain to serve HTTPS with, as PEM. Needs tls_key."`
+	TLSKey      string `key:"tls_key" shown:"plain HTTP" arg:"FILE" doc:"The private key of tls_cert, as PEM."`
+	BehindProxy bool   `key:"behind_proxy" default:"false" doc:"Serve plain HTTP on an address that is not loopback. Say so only when a proxy in front ends TLS and nobody else can reach the address."`
+
+	LogFormat string        `key:"log_format" default:"text" oneof:"text,json" arg:"FORMAT" doc:"How log lines look."`
+	LogLevel  string        `key:"log_level" default:"info" oneof:"debug,info,warn,error" arg:"LEVEL" doc:"The least important log lines that are written."`
+	Drain     time.Duration `key:"drain" default:"10s" min:"0s" max:"10m" arg:"TIME" doc:"How long a stop may take to finish requests and to settle. What is not settled then is settled at the next start."`
+	Migrate   bool          `key:"migrate" default:"true" doc:"Bring the files of an older version up to date at start. Without it the server refuses them, and dibs migrate does it."`
+
+	SettleBatch int           `key:"settle_batch" default:"4096" min:"1" max:"65536" arg:"N" doc:"How many journal entries are settled in one transaction at most."`
+	SettleEvery time.Duration `key:"settle_every" default:"10ms" min:"1ms" max:"10s" arg:"TIME" doc:"How long entries wait for company while fewer than a batch are there."`
+	JournalKeep time.Duration `key:"journal_keep" default:"1h" min:"1s" max:"720h" arg:"TIME" doc:"How long settled entries stay in the journal."`
+	MaxBacklog  int64         `key:"max_backlog" default:"5000000" min:"1" max:"1000000000" arg:"N" doc:"How many entries of a campaign may wait to be settled before its claims are refused as overloaded."`
+
+	URL string `key:"url" default:"http://127.0.0.1:8080" arg:"URL" doc:"The server that campaign and verify speak to."`
+
+	// values are the settings with their sources.
+	values settings.Values
+}
+
+// configFileEnv names the settings file when --config does not.
+const configFileEnv = settings.Prefix + "CONFIG"
+
+// The settings that verbs take as flags.
+var (
+	storeKeys  = []string{"data", "engine", "ledger"}
+	logKeys    = []string{"log_format", "log_level"}
+	serverKeys = []string{
+		"listen", "data", "engine", "ledger", "durability", "admin_key", "jwt_secret", "tls_cert", "tls_key", "behind_proxy",
+		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "max_backlog",
+	}
+	clientKeys = []string{"url", "admin_key"}
+)
+
+// addSettings gives a verb the flags of some settings, and --config.
+func addSettings(cmd *cobra.Command, keys ...[]string) {
+	for _, list := range keys {
+		settings.AddFlags(cmd.Flags(), &config{}, list...)
+	}
+	cmd.Flags().String("config", "", "A YAML `FILE` of settings; flags and environment win over it (default $"+configFileEnv+")")
+}
+
+// rule finds faults that a verb objects to beyond those of single values.
+type rule func(*config) []settings.Fault
+
+// readConfig loads a verb's settings. Every fault is returned, with those that
+// the rules find, and the error is for a source that cannot be read.
+func readConfig(cmd *cobra.Command, rules ...rule) (*config, []settings.Fault, error) {
+	file, err := cmd.Flags().GetString("config")
+	if err != nil {
+		return nil, nil, err
+	}
+	if file == "" {
+		file = os.Getenv(configFileEnv)
+	}
+	c := &config{}
+	values, faults, err := settings.Load(c, settings.Sources{Flags: cmd.Flags(), Environ: os.Environ(), File: file})
+	if err != nil {
+		return nil, nil, &usageError{err}
+	}
+	c.values = values
+	broken := make(map[string]bool)
+	for _, f := range faults {
+		broken[f.Key] = true
+	}
+	for _, r := range rules {
+		for _, f := range r(c) {
+			// A value that could not be read is told once.
+			if !broken[f.Key] {
+				faults = append(faults, f)
+			}
+		}
+	}
+	return c, faults, nil
+}
+
+// loadConfig is readConfig for verbs that go on only without faults.
+func loadConfig(cmd *cobra.Command, rules ...rule) (*config, error) {
+	c, faults, err := readConfig(cmd, rules...)
+	if err == nil {
+		err = asError(cmd.Name()+" cannot run with these settings:", faults)
+	}
+	return c, err
+}
+
+// asError makes one error of faults, nil of none.
+func asError(what string, faults []settings.Fault) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return &settingsError{what, faults}
+}
+
+// settingsAre counts faults in words.
+func settingsAre(faults []settings.Fault) string {
+	if len(faults) == 1 {
+		return "1 setting is"
+	}
+	return fmt.Sprintf("%d settings are", len(faults))
+}
+
+// given reports whether a setting was given by any source.
+func (c *config) given(key string) bool { return c.values.Of(key).IsSet() }
+
+// fault makes a fault of a setting, naming where its value came from.
+func (c *config) fault(key, problem string) settings.Fault {
+	v := c.values.Of(key)
+	from := v.From
+	if !v.IsSet() {
+		from = "not set: --" + v.Flag() + " or " + v.Env()
+	}
+	return settings.Fault{Key: key, From: from, Problem: problem}
+}
+
+// ledgerPath is the file of the SQLite ledger.
+func (c *config) ledgerPath() string {
+	if c.Ledger == "" {
+		return filepath.Join(c.Data, embedded.LedgerFile)
+	}
+	return strings.TrimPrefix(c.Ledger, "sqlite:")
+}
+
+// journalPath is the file of the embedded engine's journal.
+func (c *config) journalPath() string { return filepath.Join(c.Data, embedded.JournalFile) }
+
+// service is the part of the settings that tunes the service.
+func (c *config) service() dibs.Config {
+	return dibs.Config{
+		SettleBatch: c.SettleBatch, SettleEvery: c.SettleEvery, JournalKeep: c.JournalKeep, MaxBacklog: c.MaxBacklog,
+	}
+}

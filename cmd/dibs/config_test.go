@@ -1,0 +1,125 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dibs-dev/dibs/internal/settings"
+)
+
+// writeFile puts a file into a folder of the test.
+func writeFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestConfigFaults checks that every fault is told, with its key and where the
+// value came from.
+func TestConfigFaults(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		env  []string
+		file string
+		args []string
+		want []string
+	}{
+		{"nothing is set", nil, "", nil, []string{"2 settings are wrong", "jwt_secret (not set", "admin_key (not set"}},
+		{"a short secret", []string{"DIBS_JWT_SECRET=short"}, "", nil, []string{"jwt_secret (env DIBS_JWT_SECRET): must be at least 32 bytes, this one has 5"}},
+		{"a short key", secrets, "", []string{"--admin-key", "short"}, []string{"1 setting is wrong", "admin_key (flag --admin-key): must be 16 to 255"}},
+		{"a key like a token", secrets, "", []string{"--admin-key", "dev_0123456789abcdef"}, []string{"admin_key", "must not look like a user's token"}},
+		{"an unknown key", secrets, "log-format: json\nlisten_: x\nzebra: 1\n", nil, []string{
+			"3 settings are wrong", "log-format (file ", "did you mean log_format?", "did you mean listen?", "zebra (file ", "there is no such setting",
+		}},
+		{"a bad file", secrets, "listen: [", nil, []string{"config file", "yaml"}},
+		{"a list", secrets, "drain: [1s]\n", nil, []string{"drain (file ", "must be a single value"}},
+		{"a number for a text", secrets[:1], "admin_key: 0123456701234567012345\n", nil, []string{"admin_key (file ", "must be text: put it in quotes"}},
+		{"a number that is not used", secrets, "admin_key: 0123456789012345678\n", []string{"--jwt-secret", testSecret}, []string{}},
+		{"kinds and limits", secrets, "behind_proxy: maybe\nsettle_batch: 0\nmax_backlog: many\n", []string{"--drain", "20m", "--log-level", "loud"}, []string{
+			"5 settings are wrong", `behind_proxy (file `, `must be true or false, not "maybe"`, "settle_batch", `must be from 1 to 65536, not "0"`,
+			"max_backlog", "must be a whole number", `drain (flag --drain): must be from 0s to 10m, not "20m"`,
+			`log_level (flag --log-level): must be debug, info, warn or error, not "loud"`,
+		}},
+		{"what this build has not", secrets, "", []string{"--engine", "rediss://u:secret-pw@h:1/0", "--ledger", "mysql://u:secret-pw@h/d", "--durability", "relaxed"}, []string{
+			"3 settings are wrong", "engine (flag --engine): this build supports memory", "ledger (flag --ledger): this build supports sqlite:PATH",
+			"durability (flag --durability): the memory engine is always durable",
+		}},
+		{"a bad ledger", secrets, "", []string{"--ledger", "sqlite:"}, []string{"ledger (flag --ledger): must be sqlite: and the path"}},
+		{"listening in the open", secrets, "", []string{"--listen", ":8080"}, []string{"listen (flag --listen)", "--tls-cert", "--behind-proxy"}},
+		{"no port", secrets, "", []string{"--listen", "localhost"}, []string{"listen (flag --listen): must be a host and a port"}},
+		{"half of TLS", secrets, "", []string{"--tls-key", "x"}, []string{"tls_cert (not set", "tls_key needs it"}},
+		{"TLS without files", secrets, "", []string{"--tls-key", "x", "--tls-cert", "y"}, []string{"tls_cert (flag --tls-cert): cannot be used with tls_key"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := append([]string{"config", "check"}, c.args...)
+			if c.file != "" {
+				args = append(args, "--config", writeFile(t, "dibs.yaml", c.file))
+			}
+			if len(c.want) == 0 {
+				// The environment wins over a file's value of the wrong kind.
+				cli(t, c.env, args...).want(t, 0, "the settings are good")
+				return
+			}
+			r := cli(t, c.env, args...)
+			r.want(t, 2, c.want...)
+			if strings.Contains(r.err, "secret-pw") || strings.Contains(r.err, "short\n") {
+				t.Errorf("a secret is told:\n%s", r.err)
+			}
+		})
+	}
+}
+
+// TestConfigPrecedence checks who wins: flag, environment, file, default.
+func TestConfigPrecedence(t *testing.T) {
+	file := writeFile(t, "dibs.yaml", "listen: 127.0.0.1:1\ndrain: 1s\nlog_level: warn\nadmin_key: "+testKey+"\nurl:\n")
+	env := []string{"DIBS_CONFIG=" + file, "DIBS_LISTEN=127.0.0.1:2", "DIBS_DRAIN=2s", "DIBS_LOG_FORMAT=", "DIBS_JWT_SECRET=" + testSecret}
+	r := cli(t, env, "config", "show", "--listen", "127.0.0.1:3", "--ledger", "sqlite:a.db")
+	r.want(t, 0)
+	for _, line := range []string{
+		"listen 127.0.0.1:3 flag --listen", "drain 2s env DIBS_DRAIN", "log_level warn file " + file, "log_format text default",
+		"url http://127.0.0.1:8080 default", "ledger sqlite:a.db flag --ledger",
+		"admin_key ******** (25 bytes) file " + file, "jwt_secret ******** (32 bytes) env DIBS_JWT_SECRET",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(r.out), " ")+" ", line+" ") {
+			t.Errorf("does not say %q:\n%s", line, r.out)
+		}
+	}
+	if strings.Contains(r.out, testKey) || strings.Contains(r.out, testSecret) {
+		t.Error("a secret is shown")
+	}
+	r = cli(t, env, "config", "show", "--output", "json")
+	r.want(t, 0, `"from": "env DIBS_LISTEN"`)
+}
+
+// TestConfigNotes checks the doubts that do not stop anything.
+func TestConfigNotes(t *testing.T) {
+	file := writeFile(t, "dibs.yaml", "admin_key: "+testKey+"\n")
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"DIBS_JWT_SECRET=" + testSecret, "DIBS_LISTNE=x", "DIBS_SERVICE_HOST=10.0.0.1"}
+	r := cli(t, env, "config", "check", "--config", file)
+	r.want(t, 0, "DIBS_LISTNE is no setting; did you mean DIBS_LISTEN?", "can be read by others: chmod 600", "the settings are good")
+	if strings.Contains(r.err, "DIBS_SERVICE_HOST") {
+		t.Errorf("a variable of somebody else is told:\n%s", r.err)
+	}
+}
+
+// TestConfigDocs checks that the reference has every setting in full.
+func TestConfigDocs(t *testing.T) {
+	r := cli(t, nil, "config", "docs")
+	r.want(t, 0, "# Settings")
+	for _, s := range settings.Describe(&config{}) {
+		if s.Doc == "" || !strings.HasSuffix(s.Doc, ".") {
+			t.Errorf("%s has no full sentence as its doc", s.Key)
+		}
+		if !strings.Contains(r.out, "| `"+s.Key+"` | `--"+s.Flag()+"` | `"+s.Env()+"` | `") {
+			t.Errorf("%s is not in the reference with its flag, variable and default", s.Key)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/settings"
+)
+
+// storeRules are for verbs that open the data folder: they say what this build
+// has, rather than take an engine or a ledger for another.
+func storeRules(c *config) []settings.Fault {
+	var fs []settings.Fault
+	if c.Data == "" {
+		fs = append(fs, c.fault("data", "must name a folder"))
+	}
+	if c.Engine != "memory" {
+		fs = append(fs, c.fault("engine", fmt.Sprintf("this build supports memory, not %q", scheme(c.Engine))))
+	}
+	if problem := ledgerProblem(c.Ledger); problem != "" {
+		fs = append(fs, c.fault("ledger", problem))
+	}
+	if c.Durability != "durable" && c.Durability != "" {
+		fs = append(fs, c.fault("durability", fmt.Sprintf(
+			"the memory engine is always durable, and this build has no other engine; %q is not supported", c.Durability)))
+	}
+	return fs
+}
+
+func ledgerProblem(ledger string) string {
+	path, sqlite := strings.CutPrefix(ledger, "sqlite:")
+	switch {
+	case ledger == "":
+		return ""
+	case !sqlite:
+		return fmt.Sprintf("this build supports sqlite:PATH, not %q", scheme(ledger))
+	case path == "" || strings.HasPrefix(path, "//"):
+		return "must be sqlite: and the path of a file, such as sqlite:/var/lib/dibs/ledger.db"
+	}
+	return ""
+}
+
+// scheme is the part of an address that can be repeated without its password.
+func scheme(address string) string {
+	before, _, ok := strings.Cut(address, "://")
+	if ok {
+		return before + "://…"
+	}
+	return address
+}
+
+// serverRules are for verbs that listen.
+func serverRules(c *config) []settings.Fault {
+	fs := storeRules(c)
+	if problem := listenProblem(c.Listen); problem != "" {
+		fs = append(fs, c.fault("listen", problem))
+	}
+	if problem := adminKeyProblem(c.AdminKey); problem != "" {
+		fs = append(fs, c.fault("admin_key", problem))
+	}
+	return append(fs, tlsRules(c)...)
+}
+
+func tlsRules(c *config) []settings.Fault {
+	switch {
+	case c.TLSCert == "" && c.TLSKey == "":
+		return nil
+	case c.TLSKey == "":
+		return []settings.Fault{c.fault("tls_key", "tls_cert needs it")}
+	case c.TLSCert == "":
+		return []settings.Fault{c.fault("tls_cert", "tls_key needs it")}
+	}
+	if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
+		return []settings.Fault{c.fault("tls_cert", "cannot be used with tls_key: "+err.Error())}
+	}
+	return nil
+}
+
+func listenProblem(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "must be a host and a port, such as 127.0.0.1:8080"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n > 65535 {
+		return "must have a port from 0 to 65535"
+	}
+	return ""
+}
+
+// isLoopback reports whether only this machine can reach an address.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// maxKeyLen is the longest API key.
+const maxKeyLen = 255
+
+// adminKeyProblem says why a key cannot be an API key; empty means no key, or
+// a good one.
+func adminKeyProblem(key string) string {
+	switch {
+	case key == "":
+		return ""
+	case len(key) < dibs.MinKeyLen || len(key) > maxKeyLen || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fmt.Sprintf("must be %d to %d visible characters", dibs.MinKeyLen, maxKeyLen)
+	case strings.HasPrefix(key, "dev_") || strings.HasPrefix(key, "eyJ"):
+		return "must not look like a user's token: begin it with anything but dev_ and eyJ"
+	}
+	return ""
+}
+
+// clientRules are for verbs that speak to a server.
+func clientRules(c *config) []settings.Fault {
+	var fs []settings.Fault
+	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		fs = append(fs, c.fault("url", "must be an address such as http://127.0.0.1:8080"))
+	}
+	if c.AdminKey == "" {
+		fs = append(fs, c.fault("admin_key", "is required to speak to a server as an admin"))
+	}
+	return fs
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// banner is what dev tells at its start.
+type banner struct {
+	url        string
+	data       string
+	temporary  bool
+	key        string
+	durability string
+	campaigns  []dibs.CampaignView
+}
+
+// print writes the banner. The curl lines stand at the margin, so that they can
+// be pasted.
+func (b *banner) print(out io.Writer) {
+	p := paintFor(out)
+	fmt.Fprintf(out, "\n%s %s · memory engine, SQLite ledger · %s: a yes is on the disk before it is said\n\n",
+		p.bold("dibs"), thisBuild().Version, b.durability)
+	kept := "kept"
+	if b.temporary {
+		kept = "removed at the end; --data DIR keeps it"
+	}
+	for _, l := range [][2]string{
+		{"API", b.url},
+		{"Docs", b.url + "/docs"},
+		{"Health", b.url + "/healthz"},
+		{"Metrics", b.url + "/metrics"},
+		{"Admin key", b.key},
+		{"Users", "the token dev_42 is user 42; here only, dibs serve refuses it"},
+		{"Data", b.data + " (" + kept + ")"},
+	} {
+		fmt.Fprintf(out, "  %s %s\n", p.dim(fmt.Sprintf("%-10s", l[0])), l[1])
+	}
+	fmt.Fprintf(out, "\n%s\n\n", p.bold("Campaigns"))
+	b.printCampaigns(out)
+	fmt.Fprintf(out, "\n%s\n", p.bold("Try"))
+	for _, l := range b.lines() {
+		fmt.Fprintf(out, "\n%s\n%s\n", p.dim("# "+l.what), l.curl)
+	}
+	fmt.Fprintf(out, "\nCtrl-C stops.\n\n")
+}
+
+func (b *banner) printCampaigns(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, c := range b.campaigns {
+		price := ""
+		if c.Price != nil {
+			price = money(c.Price)
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%d left\t%s\t%s\n", c.ID, c.Kind, c.Remaining, standing(&c, time.Now()), price)
+	}
+	// The writer beneath has reported what it could; there is nobody else to tell.
+	_ = w.Flush()
+}
+
+// standing says in words where a campaign stands.
+func standing(c *dibs.CampaignView, now time.Time) string {
+	switch {
+	case c.State == dibs.EndedState || !now.Before(c.EndsAt):
+		return "ended"
+	case c.State != dibs.Published:
+		return string(c.State)
+	case now.Before(c.StartsAt):
+		return "starts " + c.StartsAt.Local().Format("Mon 15:04")
+	}
+	return "open until " + c.EndsAt.Local().Format("Mon 15:04")
+}
+
+// money shows an amount of a currency with two decimals, as the demo's has.
+func money(m *dibs.Money) string {
+	return fmt.Sprintf("%d.%02d %s", m.Amount/100, m.Amount%100, m.Currency)
+}
+
+// curlLine is a command to paste, and what it shows.
+type curlLine struct{ what, curl string }
+
+// lines are the commands to paste.
+func (b *banner) lines() []curlLine {
+	get := func(path, token string) string {
+		return fmt.Sprintf(`curl -sS -w '\n' -H 'Authorization: Bearer %s' %s%s`, token, b.url, path)
+	}
+	claim := func(campaign, token string) string {
+		return strings.Replace(get("/v1/campaigns/"+campaign+"/claims", token), "curl -sS", "curl -sS -X POST", 1)
+	}
+	return []curlLine{
+		{"user 42 gets a phone; once more, and the limit of one holds", claim(demoSale, "dev_42")},
+		{"user 42 gets a coupon, with its code", claim(demoCoupon, "dev_42")},
+		{"tomorrow's tickets are refused today", claim(demoLater, "dev_42")},
+		{"what user 42 has", get("/v1/me/claims", "dev_42")},
+		{"the sale's numbers, for admins", get("/v1/campaigns/"+demoSale+"/stats", b.key)},
+	}
+}

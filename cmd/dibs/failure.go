@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+// The exit codes.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	// exitUsage is for a bad command line or bad settings.
+	exitUsage = 2
+)
+
+// usageError is a fault of the command line.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// usagef makes a usageError.
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// settingsError lists what is wrong with the settings, a line each.
+type settingsError struct {
+	what   string
+	faults []settings.Fault
+}
+
+func (e *settingsError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.what)
+	for _, f := range e.faults {
+		b.WriteString("\n  " + f.String())
+	}
+	return b.String()
+}
+
+// exitCode is what the process ends with after err.
+func exitCode(err error) int {
+	var usage *usageError
+	var wrong *settingsError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage), errors.As(err, &wrong):
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// message is an error as people read it: without the names of packages, and
+// one line long unless it is a list of settings.
+func message(err error) string {
+	text := err.Error()
+	var wrong *settingsError
+	if !errors.As(err, &wrong) {
+		text = strings.Join(strings.Fields(text), " ")
+	}
+	return packagePrefix.ReplaceAllString(text, "$1")
+}
+
+// packagePrefix is how errors inside name where they come from; people know
+// one program.
+var packagePrefix = regexp.MustCompile(`(^|: |\()(?:(?:dibs|embedded|sqlledger|memengine|httpapi|client|settings): )+`)
+
+// ownerName is how a node names itself in the journal that it owns.
+var ownerName = regexp.MustCompile(`process \d+ on [^\s)]+`)
+
+// explainOpen says what to do about a data folder that cannot be opened;
+// otherwise names what may be done instead, such as another flag.
+func explainOpen(c *config, err error, otherwise string) error {
+	switch {
+	case errors.Is(err, dibs.ErrOwned):
+		owner := ownerName.FindString(err.Error())
+		if owner == "" {
+			owner = "another process"
+		}
+		return fmt.Errorf("the data folder %s is in use by %s: %s", c.Data, owner, otherwise)
+	case errors.Is(err, sqlledger.ErrSchema):
+		return fmt.Errorf("%w (dibs migrate --data %s brings older files up to date)", err, c.Data)
+	}
+	return fmt.Errorf("opening the data folder %s: %w", c.Data, err)
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+// press is one claim that was sent, and what came back.
+type press struct {
+	campaign, user, key string
+	// id is set when the claim was granted, refused when it was refused; neither
+	// when no answer came.
+	id, refused string
+}
+
+// loader presses for ever new users until it is stopped.
+type loader struct {
+	url       string
+	campaigns []string
+	// users counts the users of all rounds.
+	users *atomic.Int64
+	// enough is closed when this many claims were granted.
+	granted  atomic.Int64
+	enough   chan struct{}
+	quota    int64
+	mu       sync.Mutex
+	presses  []press
+	failures []error
+}
+
+// loaders is how many press at the same time.
+const loaders = 16
+
+func newLoader(url string, users *atomic.Int64, quota int64, campaigns ...string) *loader {
+	return &loader{url: url, campaigns: campaigns, users: users, quota: quota, enough: make(chan struct{})}
+}
+
+// run presses until ctx ends or the server stops to answer.
+func (l *loader) run(ctx context.Context) {
+	var all sync.WaitGroup
+	transport := client.NewTransport()
+	defer transport.CloseIdleConnections()
+	for range loaders {
+		all.Go(func() {
+			for ctx.Err() == nil && l.press(ctx, transport) {
+			}
+		})
+	}
+	all.Wait()
+}
+
+// press sends one claim and reports whether an answer came.
+func (l *loader) press(ctx context.Context, transport http.RoundTripper) bool {
+	n := l.users.Add(1)
+	p := press{campaign: l.campaigns[n%int64(len(l.campaigns))], user: "u" + strconv.FormatInt(n, 10), key: "k" + strconv.FormatInt(n, 10)}
+	// What is under way is waited for, so that the context is not handed on.
+	err := p.send(context.WithoutCancel(ctx), l.url, transport)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.presses = append(l.presses, p)
+	if err != nil {
+		l.failures = append(l.failures, err)
+		return false
+	}
+	if p.id != "" && l.granted.Add(1) == l.quota {
+		close(l.enough)
+	}
+	return true
+}
+
+// send claims; an error means that no answer came, or one that says nothing.
+func (p *press) send(ctx context.Context, url string, transport http.RoundTripper) error {
+	token, err := httpapi.IssueToken([]byte(testSecret), p.user, time.Hour)
+	if err != nil {
+		return err
+	}
+	c, err := client.New(url, client.Options{Token: token, HTTPClient: &http.Client{Transport: transport, Timeout: patience}})
+	if err != nil {
+		return err
+	}
+	claim, _, err := c.Claim(ctx, p.campaign, 1, p.key)
+	var refusal *client.Error
+	switch {
+	case err == nil:
+		if claim.UserID != p.user || claim.CampaignID != p.campaign {
+			return fmt.Errorf("asked for %s by %s, got %+v", p.campaign, p.user, claim)
+		}
+		p.id = claim.ID
+	case errors.As(err, &refusal) && refusal.Reason == dibs.SoldOut.String():
+		p.refused = refusal.Reason
+	default:
+		return err
+	}
+	return nil
+}
+
+// admin is a client with the tests' key.
+func admin(t *testing.T, url string) *client.Client {
+	t.Helper()
+	c, err := client.New(url, client.Options{AdminKey: testKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// publish makes a campaign of units and opens it.
+func publish(t *testing.T, api *client.Client, id string, units int64) {
+	t.Helper()
+	_, err := api.CreateCampaign(t.Context(), dibs.CampaignSpec{
+		ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour), Stock: dibs.StockSpec{Units: &units},
+	}, "")
+	if err == nil {
+		_, err = api.Publish(t.Context(), id)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// claimsOf reads all claims of a campaign: users by claim id.
+func claimsOf(t *testing.T, api *client.Client, campaign string) map[string]string {
+	t.Helper()
+	var raw bytes.Buffer
+	if err := api.CampaignClaimsCSV(t.Context(), campaign, client.ClaimFilter{}, &raw); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&raw).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := make(map[string]string, len(rows))
+	users := make(map[string]bool, len(rows))
+	for _, r := range rows[1:] {
+		id, user := r[0], r[3]
+		if claims[id] != "" || users[user] {
+			t.Errorf("claim %s of user %s in %s is there twice", id, user, campaign)
+		}
+		claims[id], users[user] = user, true
+	}
+	return claims
+}

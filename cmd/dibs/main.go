@@ -1,0 +1,48 @@
+// Command dibs decides who gets things that run out: it serves campaigns and
+// claims over HTTP, and manages, rehearses and verifies them.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run executes a command line and returns the exit code. The first signal ends
+// the command's context, so that it can finish what it began; the second ends
+// the process.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		// The terminal is gone; under nohup that is no reason to stop.
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	defer signal.Stop(signals)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		fmt.Fprintln(errOut, "dibs: stopped at once by a second signal")
+		os.Exit(exitFailure)
+	}()
+	root := newRootCommand()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(errOut, "dibs: "+message(err))
+	}
+	return exitCode(err)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+func newMigrateCommand() *cobra.Command {
+	var check bool
+	var output string
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring the ledger and the journal of an older version up to date",
+		Long: `Bring the ledger and the journal of an older version up to date, while no server
+uses them. serve does it by itself at start, unless it is told --migrate=false.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := loadConfig(cmd, storeRules)
+			if err != nil {
+				return err
+			}
+			return migrate(cmd, c, check, output)
+		},
+	}
+	addSettings(cmd, storeKeys)
+	cmd.Flags().BoolVar(&check, "check", false, "Change nothing; exit 1 when something is out of date")
+	addOutput(cmd, &output)
+	return cmd
+}
+
+// schema is a file with a schema that can be migrated.
+type schema interface {
+	SchemaVersion(ctx context.Context) (current, want int64, err error)
+	Migrate(ctx context.Context) (applied int, err error)
+	Close() error
+}
+
+// migrated is what was done with one file.
+type migrated struct {
+	File    string `json:"file"`
+	Was     int64  `json:"was"`
+	Is      int64  `json:"is"`
+	Wanted  int64  `json:"wanted"`
+	Applied int    `json:"applied"`
+}
+
+func migrate(cmd *cobra.Command, c *config, check bool, output string) error {
+	ctx, opts := cmd.Context(), sqlledger.Options{AnySchema: true}
+	// The journal goes first: it knows whether a server is running.
+	files := []struct {
+		path string
+		open func() (schema, error)
+	}{
+		{c.journalPath(), func() (schema, error) { return sqlledger.OpenSQLiteJournal(ctx, c.journalPath(), opts) }},
+		{c.ledgerPath(), func() (schema, error) { return sqlledger.OpenSQLite(ctx, c.ledgerPath(), opts) }},
+	}
+	t := table{head: []string{"FILE", "WAS", "IS", "WANTED"}}
+	var done []migrated
+	behind := false
+	for _, f := range files {
+		found, err := exists(f.path)
+		if err != nil {
+			return err
+		}
+		if check && !found {
+			return fmt.Errorf("there is no file %s", f.path)
+		}
+		m, err := migrateOne(ctx, f.path, f.open, check)
+		if err != nil {
+			return explainOpen(c, err, "stop it before its files are changed")
+		}
+		behind = behind || m.Is != m.Wanted
+		done = append(done, m)
+		t.add(m.File, strconv.FormatInt(m.Was, 10), strconv.FormatInt(m.Is, 10), strconv.FormatInt(m.Wanted, 10))
+	}
+	if err := show(cmd, output, done, &t); err != nil {
+		return err
+	}
+	if behind {
+		return errors.New("some files are not what this version wants; dibs migrate brings older ones up to date")
+	}
+	return nil
+}
+
+func migrateOne(ctx context.Context, path string, open func() (schema, error), check bool) (m migrated, err error) {
+	m.File = path
+	s, err := open()
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if m.Was, m.Wanted, err = s.SchemaVersion(ctx); err != nil {
+		return m, err
+	}
+	if m.Is = m.Was; check {
+		return m, nil
+	}
+	if m.Applied, err = s.Migrate(ctx); err == nil {
+		m.Is, _, err = s.SchemaVersion(ctx)
+	}
+	return m, err
+}

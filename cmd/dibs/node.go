@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+// newLogger writes to the command's error output, as the settings say.
+func newLogger(cmd *cobra.Command, c *config) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return nil, fmt.Errorf("log_level: %w", err)
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), opts)), nil
+	}
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), opts)), nil
+}
+
+// openNode starts the embedded node that the settings describe. otherwise says
+// what to do when another process has the folder.
+func openNode(ctx context.Context, c *config, log *slog.Logger, otherwise string) (*embedded.Node, error) {
+	service := c.service()
+	service.Logger = log
+	node, err := embedded.Open(ctx, embedded.Config{Dir: c.Data, LedgerPath: c.ledgerPath(), Service: service, Migrate: c.Migrate})
+	if err != nil {
+		return nil, explainOpen(c, err, otherwise)
+	}
+	return node, nil
+}
+
+// exists reports whether there is a file.
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// openLedger opens the ledger's file by itself, beside a server or without
+// one. A file that is not there is made when create says so, else it is
+// fs.ErrNotExist.
+func openLedger(ctx context.Context, c *config, create bool) (*sqlledger.Ledger, error) {
+	found, err := exists(c.ledgerPath())
+	if err != nil {
+		return nil, fmt.Errorf("the ledger: %w", err)
+	}
+	if !found && !create {
+		return nil, fmt.Errorf("there is no ledger %s yet: dibs serve makes it: %w", c.ledgerPath(), fs.ErrNotExist)
+	}
+	// An older file is left alone: a server that knows only its schema may be
+	// running.
+	l, err := sqlledger.OpenSQLite(ctx, c.ledgerPath(), sqlledger.Options{Migrate: !found})
+	if err != nil {
+		return nil, explainOpen(c, err, "")
+	}
+	return l, nil
+}
+
+// hasAdminKey reports whether the ledger, if there is one, has a key that was
+// not revoked.
+func hasAdminKey(ctx context.Context, c *config) (has bool, err error) {
+	found, err := exists(c.ledgerPath())
+	if err != nil || !found {
+		return false, err
+	}
+	// The keys of an older file can be read before it is brought up to date.
+	l, err := sqlledger.OpenSQLite(ctx, c.ledgerPath(), sqlledger.Options{AnySchema: true})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	keys, err := l.Keys(ctx)
+	for _, k := range keys {
+		has = has || k.Role == dibs.RoleAdmin && k.RevokedAt.IsZero()
+	}
+	return has, err
+}

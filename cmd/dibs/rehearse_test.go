@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/dibs-dev/dibs/lab/rehearsal"
+)
+
+// small is a rehearsal that is over in a moment.
+var small = []string{"rehearse", "--users", "40", "--requests", "120", "--stock", "20"}
+
+// TestRehearse shows people a table on one stream and progress on the other.
+func TestRehearse(t *testing.T) {
+	r := cli(t, nil, small...)
+	r.want(t, exitOK, "granted", "sold_out", "p99.9", "no oversell", "every promise held")
+	if !strings.Contains(r.err, "pressing") || strings.Contains(r.out, "pressing") {
+		t.Errorf("the progress is not on stderr alone:\n%s", r.err)
+	}
+	// Settings made for other verbs do not point a rush at a server in use.
+	cli(t, []string{"DIBS_URL=http://127.0.0.1:1", "DIBS_ADMIN_KEY=" + testKey, "DIBS_DATA=/nowhere"}, small...).want(t, exitOK, "(embedded)")
+}
+
+// TestRehearseJSON shows machines one document.
+func TestRehearseJSON(t *testing.T) {
+	r := cli(t, nil, append(small, "--output", "json", "--keys=false", "--quantity", "2", "--limit", "2", "--seed", "7")...)
+	var report rehearsal.Report
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil {
+		t.Fatalf("%v: %s", err, r.out)
+	}
+	if !report.OK || report.Seed != 7 || report.Stats.Granted != 20 || report.Outcomes[0].Count != 10 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// TestRehearseServer loads a server that is there, with its own tokens.
+func TestRehearseServer(t *testing.T) {
+	_, address := startServe(t, t.TempDir())
+	cli(t, secrets, append(small, "--url", address)...).want(t, exitOK, "every promise held")
+	cli(t, []string{"DIBS_ADMIN_KEY=" + testKey}, append(small, "--url", address)...).want(t, exitFailure, "--jwt-secret")
+}
+
+// TestRehearseBroken ends with 1 when a promise is broken: here by a server
+// that admits it.
+func TestRehearseBroken(t *testing.T) {
+	_, address := startServe(t, t.TempDir())
+	to, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		ModifyResponse: func(res *http.Response) error {
+			if res.Request.URL.Path != "/v1/verify" {
+				return nil
+			}
+			body, err := io.ReadAll(res.Body)
+			body = bytes.ReplaceAll(body, []byte(`"held":true`), []byte(`"held":false`))
+			res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			res.Header.Del("Content-Length")
+			return err
+		},
+	}
+	front := httptest.NewServer(proxy)
+	defer front.Close()
+	cli(t, secrets, append(small, "--url", front.URL)...).want(t, exitFailure, "BROKEN: 6 of", "did not pass")
+}
+
+// TestRehearseFaults lists every fault of the flags at once.
+func TestRehearseFaults(t *testing.T) {
+	cli(t, nil, "rehearse", "--users", "0", "--stock", "0", "--timeout", "0", "--duration", "5s", "--keys=false", "--repeats", "0.5", "--admin-key", testKey).
+		want(t, exitUsage, "--users: must", "--stock: must", "--timeout: must", "--duration: needs --rate", "--repeats: cannot", "--admin-key: needs --url")
+	cli(t, nil, "rehearse", "--scenario", "none").want(t, exitUsage, "--scenario: must be many-users or one-user")
+}
+
+// TestRehearseStopped prints what is known so far on ctrl-C.
+func TestRehearseStopped(t *testing.T) {
+	p := start(t, nil, "rehearse", "--rate", "200", "--duration", "1h", "--users", "100")
+	p.await(t, p.err, `pressing .*granted \d*[1-9]`)
+	p.signal(t, syscall.SIGINT)
+	if code := p.code(t); code != exitFailure {
+		t.Errorf("it ended with %d", code)
+	}
+	for _, want := range []string{"STOPPED", "granted", "p99.9", "not sent"} {
+		if !strings.Contains(p.out.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, p.out)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package settings
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Values are the effective values of all settings, in the struct's order.
+type Values []Value
+
+// Of returns the value of a key, nil when there is no such setting.
+func (vs Values) Of(key string) *Value {
+	for i := range vs {
+		if vs[i].Key == key {
+			return &vs[i]
+		}
+	}
+	return nil
+}
+
+// ShownText is the value as it may be shown: secrets are masked, with their
+// length, and an empty value says what it means.
+func (v *Value) ShownText() string {
+	switch {
+	case v.Text == "" && v.Shown != "":
+		return v.Shown
+	case v.Secret && v.Text != "":
+		return fmt.Sprintf("******** (%d bytes)", len(v.Text))
+	case strings.Contains(v.Text, "://"):
+		return withoutPassword(v.Text)
+	}
+	return v.Text
+}
+
+// Markdown is the reference of a struct's settings as a table.
+func Markdown(of any) string {
+	var b strings.Builder
+	b.WriteString("| key | flag | environment | default | limits | what it does |\n|---|---|---|---|---|---|\n")
+	for _, s := range Describe(of) {
+		def := s.Default
+		if def == "" {
+			def = s.Shown
+		}
+		cells := []string{code(s.Key), code("--" + s.Flag()), code(s.Env()), code(def), s.Limits(), s.Doc}
+		for i := range cells {
+			cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
+		}
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	return b.String()
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+// withoutPassword masks the password of an address. One that cannot be read is
+// masked altogether.
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "********"
+	}
+	return u.Redacted()
+}
