@@ -12,25 +12,25 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// admin sends an admin call.
-func (c *Client) admin(ctx context.Context, method, path, key string, body, out any) error {
-	_, err := c.do(ctx, request{method: method, path: path, token: c.opts.AdminKey, key: key, body: body}, out)
-	return err
+// admin sends an admin call and returns what was answered.
+func admin[T any](ctx context.Context, c *Client, method, path, key string, body any) (v T, err error) {
+	_, err = c.do(ctx, request{method: method, path: path, token: c.opts.AdminKey, key: key, body: body}, &v)
+	return v, err
 }
 
 // CreateProduct creates a product. With a key, the call can be repeated.
-func (c *Client) CreateProduct(ctx context.Context, spec dibs.ProductSpec, key string) (v dibs.ProductView, err error) {
-	return v, c.admin(ctx, http.MethodPost, "/v1/products", key, spec, &v)
+func (c *Client) CreateProduct(ctx context.Context, spec dibs.ProductSpec, key string) (dibs.ProductView, error) {
+	return admin[dibs.ProductView](ctx, c, http.MethodPost, "/v1/products", key, spec)
 }
 
 // PatchProduct changes a product; nil fields stay.
-func (c *Client) PatchProduct(ctx context.Context, id string, patch dibs.ProductPatch) (v dibs.ProductView, err error) {
-	return v, c.admin(ctx, http.MethodPatch, "/v1/products/"+url.PathEscape(id), "", patch, &v)
+func (c *Client) PatchProduct(ctx context.Context, id string, patch dibs.ProductPatch) (dibs.ProductView, error) {
+	return admin[dibs.ProductView](ctx, c, http.MethodPatch, "/v1/products/"+url.PathEscape(id), "", patch)
 }
 
 // Product returns a product.
-func (c *Client) Product(ctx context.Context, id string) (v dibs.ProductView, err error) {
-	return v, c.admin(ctx, http.MethodGet, "/v1/products/"+url.PathEscape(id), "", nil, &v)
+func (c *Client) Product(ctx context.Context, id string) (dibs.ProductView, error) {
+	return admin[dibs.ProductView](ctx, c, http.MethodGet, "/v1/products/"+url.PathEscape(id), "", nil)
 }
 
 // Products lists products by id.
@@ -40,13 +40,13 @@ func (c *Client) Products(ctx context.Context, page dibs.Page) (l dibs.ListView[
 }
 
 // CreateCampaign drafts a campaign. With a key, the call can be repeated.
-func (c *Client) CreateCampaign(ctx context.Context, spec dibs.CampaignSpec, key string) (v dibs.CampaignView, err error) {
-	return v, c.admin(ctx, http.MethodPost, "/v1/campaigns", key, spec, &v)
+func (c *Client) CreateCampaign(ctx context.Context, spec dibs.CampaignSpec, key string) (dibs.CampaignView, error) {
+	return admin[dibs.CampaignView](ctx, c, http.MethodPost, "/v1/campaigns", key, spec)
 }
 
 // PatchCampaign changes a campaign; nil fields stay.
-func (c *Client) PatchCampaign(ctx context.Context, id string, patch dibs.CampaignPatch) (v dibs.CampaignView, err error) {
-	return v, c.admin(ctx, http.MethodPatch, campaignPath(id), "", patch, &v)
+func (c *Client) PatchCampaign(ctx context.Context, id string, patch dibs.CampaignPatch) (dibs.CampaignView, error) {
+	return admin[dibs.CampaignView](ctx, c, http.MethodPatch, campaignPath(id), "", patch)
 }
 
 // Publish opens a draft to users. Repeating it changes nothing, as with Pause,
@@ -70,19 +70,19 @@ func (c *Client) End(ctx context.Context, id string) (dibs.CampaignView, error) 
 	return c.act(ctx, id, "end")
 }
 
-func (c *Client) act(ctx context.Context, id, verb string) (v dibs.CampaignView, err error) {
-	return v, c.admin(ctx, http.MethodPost, campaignPath(id)+"/"+verb, "", nil, &v)
+func (c *Client) act(ctx context.Context, id, verb string) (dibs.CampaignView, error) {
+	return admin[dibs.CampaignView](ctx, c, http.MethodPost, campaignPath(id)+"/"+verb, "", nil)
 }
 
 // ChangeStock restocks a campaign or withdraws from it. With a key, repeating
 // the call changes the stock once.
-func (c *Client) ChangeStock(ctx context.Context, id string, change dibs.StockChange, key string) (v dibs.CampaignView, err error) {
-	return v, c.admin(ctx, http.MethodPost, campaignPath(id)+"/stock", key, change, &v)
+func (c *Client) ChangeStock(ctx context.Context, id string, change dibs.StockChange, key string) (dibs.CampaignView, error) {
+	return admin[dibs.CampaignView](ctx, c, http.MethodPost, campaignPath(id)+"/stock", key, change)
 }
 
 // Stats returns a campaign's numbers.
-func (c *Client) Stats(ctx context.Context, id string) (v dibs.StatsView, err error) {
-	return v, c.admin(ctx, http.MethodGet, campaignPath(id)+"/stats", "", nil, &v)
+func (c *Client) Stats(ctx context.Context, id string) (dibs.StatsView, error) {
+	return admin[dibs.StatsView](ctx, c, http.MethodGet, campaignPath(id)+"/stats", "", nil)
 }
 
 // ClaimFilter narrows a campaign's claims; empty fields do not filter.

@@ -67,6 +67,9 @@ var campaignScenarios = []scenario{
 var badBodyScenarios = []scenario{
 	{name: "everything missing", method: "POST", path: "/v1/campaigns", body: `{}`, headers: []string{asAdmin}, status: 400,
 		contains: []string{`"/kind"`, `"/title"`, `"/starts_at"`, `"/ends_at"`, `"/stock"`}},
+	{name: "form and values at once", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 400,
+		body: `{"kind":"gift","title":"","starts_at":"2036-12-01T04:00:00Z","ends_at":"2036-12-01T06:00:00Z","stock":{"units":0},"limit_per_user":"x","foo":1}`,
+		contains: []string{`"/foo"`, `"/kind"`, `"/limit_per_user"`, `"/stock/units"`, `"/title"`}},
 	{name: "no body", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 400, contains: []string{"a JSON body is required"}},
 	{name: "not JSON", method: "POST", path: "/v1/campaigns", body: `{"id":`, headers: []string{asAdmin}, status: 400},
 	{name: "two bodies", method: "POST", path: "/v1/products", body: `{"name":"P"} {}`, headers: []string{asAdmin}, status: 400, contains: []string{"something follows"}},

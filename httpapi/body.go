@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -96,6 +97,7 @@ func (s shape) decode(raw []byte, into any) (any, error) {
 		}
 	}
 	if len(faults) > 0 {
+		faults = append(faults, faultsWithin(raw, into, faults)...)
 		slices.SortStableFunc(faults, func(x, y dibs.Fault) int { return strings.Compare(x.Field, y.Field) })
 		return nil, dibs.Invalid(faults...)
 	}
@@ -103,6 +105,33 @@ func (s shape) decode(raw []byte, into any) (any, error) {
 		return nil, dibs.Invalid(typeFault(err))
 	}
 	return value, nil
+}
+
+// faultsWithin reports what is wrong with the values of a body whose form is
+// wrong already, so that its author hears of everything at once. Values that
+// the form's faults touch are left out, and a value that stops the decoding
+// leaves nothing to be said of the rest.
+func faultsWithin(raw []byte, into any, form []dibs.Fault) []dibs.Fault {
+	var wrongType *json.UnmarshalTypeError
+	if err := json.Unmarshal(raw, into); err != nil && !errors.As(err, &wrongType) {
+		return nil
+	}
+	var err error
+	switch spec := into.(type) {
+	case *dibs.CampaignSpec:
+		_, err = spec.Campaign(time.Now())
+	case *dibs.ProductSpec:
+		_, err = spec.Product(time.Now())
+	}
+	var e *dibs.Error
+	if !errors.As(err, &e) {
+		return nil
+	}
+	return slices.DeleteFunc(e.Faults, func(f dibs.Fault) bool {
+		return slices.ContainsFunc(form, func(g dibs.Fault) bool {
+			return f.Field == g.Field || strings.HasPrefix(f.Field, g.Field+"/") || strings.HasPrefix(g.Field, f.Field+"/")
+		})
+	})
 }
 
 // unknown reports the members that a schema does not have, letter by letter.
