@@ -118,10 +118,4 @@ func testEpochs(t *testing.T, f *fixture) {
 		last = load.Epoch
 		same(t, "the epoch in the totals", f.totals(c, 0).Epoch, last)
 	}
-	for last < dibs.MaxEpoch {
-		load, _ := f.load(c, 0)
-		last = load.Epoch
-	}
-	_, err := f.ledger().LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number})
-	wants(t, "an epoch past the last one", err, dibs.ErrUnavailable)
 }

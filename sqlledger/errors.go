@@ -35,24 +35,20 @@ func (d *dialect) explain(op string, err error) error {
 			return wrapped
 		}
 	}
-	effect := dibs.EffectNone
 	var unknown *unknownEffect
 	if errors.As(err, &unknown) {
-		effect = dibs.EffectUnknown
+		return dibs.Unavail(dibs.EffectUnknown, wrapped)
 	}
 	if errors.Is(err, errClosed) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
-		return dibs.Unavail(effect, wrapped)
+		return dibs.Unavail(dibs.EffectNone, wrapped)
 	}
 	switch d.classify(err) {
 	case faultBusy, faultFull, faultIO:
-		return dibs.Unavail(effect, wrapped)
+		return dibs.Unavail(dibs.EffectNone, wrapped)
 	case faultCorrupt:
 		return fmt.Errorf("sqlledger: %s: %w: %w", op, dibs.ErrCorrupt, err)
 	case faultUnique, faultConstraint:
 		return fmt.Errorf("sqlledger: %s: a constraint of the database refused it: %w", op, err)
-	}
-	if effect == dibs.EffectUnknown {
-		return dibs.Unavail(effect, wrapped)
 	}
 	return wrapped
 }

@@ -33,7 +33,7 @@ var errSuspect = errors.New("sqlledger: an earlier append failed: reopen the jou
 // folder, readable by their owner alone, when they are missing. Beside it lies
 // a file named like it with `.lock` at the end, which Acquire locks.
 func OpenSQLiteJournal(ctx context.Context, path string, opts Options) (*JournalTable, error) {
-	path, err := prepareFile(path)
+	path, err := prepareFile(ctx, path, journalTuning)
 	if err != nil {
 		return nil, err
 	}
@@ -145,9 +145,8 @@ func (t *JournalTable) Reopen(ctx context.Context) error {
 		})
 	}
 	// After a failed write or sync the log's pages may be in memory only: they
-	// are copied into the file and the log begins anew. A full disk wrote
-	// nothing that would need it.
-	if err == nil && cause != nil && t.d.classify(cause) != faultFull {
+	// are copied into the file and the log begins anew.
+	if err == nil && cause != nil {
 		err = t.checkpoint(ctx)
 	}
 	if err == nil {

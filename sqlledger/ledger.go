@@ -47,7 +47,7 @@ var _ dibs.Ledger = (*Ledger)(nil)
 // readable by their owner alone, when they are missing. A schema that does not
 // fit is ErrSchema unless the options say otherwise.
 func OpenSQLite(ctx context.Context, path string, opts Options) (*Ledger, error) {
-	path, err := prepareFile(path)
+	path, err := prepareFile(ctx, path, ledgerTuning)
 	if err != nil {
 		return nil, err
 	}

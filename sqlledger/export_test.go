@@ -1,0 +1,4 @@
+package sqlledger
+
+// PathOf returns the file of a journal.
+func PathOf(t *JournalTable) string { return t.place }

@@ -1,0 +1,138 @@
+package sqlledger_test
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+func escaped(path string) string { return (&url.URL{Path: path}).EscapedPath() }
+
+// planted is a ledger with a campaign of ten items, of which three are
+// granted, and one of ten units, of which two are.
+func planted(t *testing.T) (path string, l *sqlledger.Ledger, items, units *dibs.Campaign) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "ledger.db")
+	l = openLedger(t, path)
+	t.Cleanup(func() { closeAll(t, l) })
+	items = &dibs.Campaign{ID: "items", LimitPerUser: 5, Shards: 1, Version: 1, Stock: dibs.Stock{Kind: dibs.Items, Total: 10}}
+	units = &dibs.Campaign{ID: "units", LimitPerUser: 5, Shards: 1, Version: 1, Stock: dibs.Stock{Kind: dibs.Units, Total: 10}}
+	var values []string
+	for i := range 10 {
+		values = append(values, fmt.Sprintf("v%d", i))
+	}
+	for _, c := range []*dibs.Campaign{items, units} {
+		list := values
+		if c == units {
+			list = nil
+		}
+		if err := l.InsertCampaign(t.Context(), c, list); err != nil {
+			t.Fatal(err)
+		}
+		load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bigBatch(c, load.Epoch, 2)
+		if c == items {
+			b.Entries[1].Items = []uint32{0}
+			b.Entries[2].Items = []uint32{1, 2}
+			b.Entries[2].Quantity = 2
+		}
+		if err := l.Settle(t.Context(), []dibs.Batch{b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path, l, items, units
+}
+
+// TestConstraints plants rows that break a promise: the database refuses each
+// by itself.
+func TestConstraints(t *testing.T) {
+	path, _, _, _ := planted(t)
+	for what, statement := range map[string]string{
+		"stock below zero":            `UPDATE campaigns SET stock_left = stock_left - 9 WHERE id = 'units'`,
+		"a shard's stock below zero":  `UPDATE positions SET stock_left = stock_left - 9 WHERE campaign = 2`,
+		"more left than there is":     `UPDATE campaigns SET stock_left = 11 WHERE id = 'units'`,
+		"a shard with more than all":  `UPDATE positions SET stock_left = 11 WHERE campaign = 2`,
+		"a claim's place twice":       `INSERT INTO claims SELECT campaign, shard, epoch, seq, 'x', 1, 0, 2, 0, '', 0, 0, 0, 0 FROM claims`,
+		"a claim of nothing":          `UPDATE claims SET quantity = 0`,
+		"a status that is none":       `UPDATE claims SET status = 7`,
+		"an item of two claims":       `UPDATE items SET claim_seq = 3 WHERE n = 0`,
+		"an item of no claim":         `UPDATE items SET claim_epoch = 1, claim_seq = 99 WHERE n = 5`,
+		"half a place":                `UPDATE items SET claim_epoch = 1 WHERE n = 5`,
+		"an item withdrawn and held":  `UPDATE items SET withdrawn = 1 WHERE n = 0`,
+		"a value twice":               `UPDATE items SET value = 'v1' WHERE n = 5`,
+		"a number twice":              `INSERT INTO items (campaign, n, value, shard) VALUES (1, 5, 'new', 0)`,
+		"a claim gone from its item":  `DELETE FROM claims WHERE campaign = 1 AND seq = 2`,
+		"a campaign's id twice":       `UPDATE campaigns SET id = 'items' WHERE id = 'units'`,
+		"a position past the epochs":  `UPDATE positions SET pos_epoch = epoch + 1`,
+		"an epoch past the last":      `UPDATE positions SET epoch = 4096`,
+		"a text where a number is":    `UPDATE claims SET quantity = 'many'`,
+		"an adjustment of no shard":   `INSERT INTO adjustments VALUES (1, 9, 'r', 1, '', 0)`,
+		"a shard of no campaign":      `INSERT INTO positions VALUES (9, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0)`,
+		"a negative sum of the shard": `UPDATE positions SET confirmed = -1`,
+	} {
+		if err := tryRaw(t, path, statement); err == nil || !strings.Contains(err.Error(), "constraint") && !strings.Contains(err.Error(), "another claim") && !strings.Contains(err.Error(), "cannot store") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestAuditFinds plants what the constraints cannot see, and checks that the
+// audit names it.
+func TestAuditFinds(t *testing.T) {
+	for _, c := range []struct {
+		name, plant, finds string
+		units              bool
+	}{
+		{name: "an item whose claim is gone", plant: `PRAGMA foreign_keys = 0; DELETE FROM claims WHERE campaign = 1 AND seq = 2`,
+			finds: "item 0 belongs to the claim 1/0@1.2, which does not exist"},
+		{name: "a claim short of an item", plant: `UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE n = 2`,
+			finds: "the claim 1/0@1.3 should have 2 items and has 1"},
+		{name: "a released claim with items", plant: `UPDATE claims SET status = -1 WHERE campaign = 1 AND seq = 3`,
+			finds: "the claim 1/0@1.3 should have 0 items and has 2"},
+		{name: "a lost item", plant: `DELETE FROM items WHERE n = 9`, finds: "shard 0 stock of items is 10, its rows add up to 9"},
+		{name: "the campaign's stock left", plant: `UPDATE campaigns SET stock_left = 3 WHERE number = 2`, units: true,
+			finds: "campaign stock_left is 3, its rows add up to 8"},
+		{name: "the shard's stock left", plant: `UPDATE positions SET stock_left = 3 WHERE campaign = 2`, units: true,
+			finds: "shard 0 stock_left is 3, its rows add up to 8"},
+		{name: "the campaign's total", plant: `UPDATE campaigns SET stock_total = 12 WHERE number = 2`, units: true,
+			finds: "campaign stock_total is 12, its rows add up to 10"},
+		{name: "the shard's stock", plant: `UPDATE positions SET stock = 12 WHERE campaign = 2`, units: true,
+			finds: "shard 0 stock is 12, its rows add up to 10"},
+		{name: "a sum by status", plant: `UPDATE positions SET confirmed = 7 WHERE campaign = 2`, units: true,
+			finds: "shard 0 confirmed is 7, its rows add up to 2"},
+		{name: "an adjustment that changed nothing", plant: `INSERT INTO adjustments VALUES (2, 0, 'r', 5, '', 0)`, units: true,
+			finds: "campaign stock_total is 10, its rows add up to 15"},
+		{name: "a lost shard", plant: `PRAGMA foreign_keys = 0; DELETE FROM positions WHERE campaign = 2`, units: true,
+			finds: "campaign shards is 1, its rows add up to 0"},
+		{name: "a claim past the position", plant: `UPDATE positions SET pos_seq = 2 WHERE campaign = 2`, units: true,
+			finds: "1 past the position"},
+		{name: "a user over the limit", plant: `UPDATE claims SET quantity = 6 WHERE campaign = 2 AND seq = 2`, units: true,
+			finds: "over the limit: u0"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path, l, items, units := planted(t)
+			raw(t, path, c.plant)
+			of := items
+			if c.units {
+				of = units
+			}
+			a, err := l.Audit(t.Context(), of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := append(append([]string{}, a.BadItems...), a.BadTotals...)
+			said = append(said, fmt.Sprintf("%d past the position", a.BeyondPosition), "over the limit: "+strings.Join(a.OverLimit, " "))
+			if all := strings.Join(said, "\n"); !strings.Contains(all, c.finds) {
+				t.Errorf("the audit does not say %q, it says:\n%s", c.finds, all)
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package sqlledger_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+// TestTwoProcesses lets another process own the journal: it cannot be acquired
+// while that one lives, and can as soon as it is killed.
+func TestTwoProcesses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	first, line := startHelper(t, "own the journal", path)
+	generation, err := strconv.ParseInt(line, 10, 64)
+	if err != nil {
+		t.Fatalf("the helper said %q", line)
+	}
+	j := openJournal(t, path)
+	_, err = j.Acquire(t.Context(), "the second process")
+	if !errors.Is(err, dibs.ErrOwned) || !strings.Contains(fmt.Sprint(err), "the first process") {
+		t.Errorf("acquire a journal that is owned: %v", err)
+	}
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Wait(); err == nil {
+		t.Error("the helper ended before it was killed")
+	}
+	next, err := j.Acquire(t.Context(), "the second process")
+	if err != nil {
+		t.Fatalf("acquire the journal of a process that was killed: %v", err)
+	}
+	if next <= generation {
+		t.Errorf("generation %d after %d", next, generation)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKilledWhileAppending kills a process that appends: every row that it
+// said was durable is there, without a gap.
+func TestKilledWhileAppending(t *testing.T) {
+	for round := range 5 {
+		path := filepath.Join(t.TempDir(), "journal.db")
+		p, line := startHelper(t, "own, append, break", path)
+		said := uint32(0)
+		for n := 0; ; n++ {
+			seq, err := strconv.ParseUint(line, 10, 32)
+			if err != nil {
+				t.Fatalf("the helper said %q", line)
+			}
+			said = uint32(seq)
+			if n == 20+37*round {
+				break
+			}
+			if line, err = p.out.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+			line = strings.TrimSpace(line)
+		}
+		if err := p.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Wait(); err == nil {
+			t.Error("the helper ended before it was killed")
+		}
+		j := openJournal(t, path)
+		shard := dibs.ShardID{Campaign: 1}
+		last, err := j.Last(t.Context(), shard)
+		if err != nil || last.Seq < said {
+			t.Errorf("the journal ends at %s, %d was durable: %v", last, said, err)
+		}
+		rows, err := j.ReadRows(t.Context(), shard, dibs.Cursor{}, 1_000_000)
+		if err != nil || len(rows) != int(last.Seq) {
+			t.Errorf("%d rows up to %s: %v", len(rows), last, err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func journalPath(j *sqlledger.JournalTable) string { return sqlledger.PathOf(j) }
