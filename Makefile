@@ -4,6 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 # The tools' versions are pinned in a module file of their own, so that users
 # of the package never meet them.
 TOOL := go tool -modfile=tools.mod
@@ -26,7 +27,7 @@ run: ## Run the embedded server with demo campaigns (ARGS="--listen …")
 
 .PHONY: build
 build: ## Build the static binary bin/dibs
-	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/dibs ./cmd/dibs
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/dibs ./cmd/dibs
 
 .PHONY: test
 test: need ## Vet, and run every test under the race detector

@@ -264,18 +264,33 @@ func (s *Service) goLive(ctx context.Context, c *Campaign) error {
 	l.campaign.Store(c)
 	for i := range c.Shards {
 		id := ShardID{Campaign: c.Number, Shard: uint8(i)}
-		load, err := s.ledger.LoadShard(ctx, c, id)
-		if err == nil {
-			err = s.engine.Open(ctx, c, id, load)
-		}
+		t, err := s.openShard(ctx, l, id)
 		if err != nil {
 			s.stranded.Store(true)
 			return asUnavailable(err, EffectUnknown)
 		}
-		l.shards = append(l.shards, newSettling(id, l, load.Position, s.cfg.Now()))
+		l.shards = append(l.shards, t)
 	}
 	s.lives.Store(c.ID, l)
 	s.byNumber.Store(c.Number, l)
 	kick(s.settleKick)
 	return nil
+}
+
+// openShard loads a shard from the ledger into the engine. A ledger that was
+// restored from a backup knows fewer epochs than the journal has seen.
+func (s *Service) openShard(ctx context.Context, l *live, id ShardID) (*settling, error) {
+	c := l.campaign.Load()
+	end, err := s.engine.JournalEnd(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	load, err := s.ledger.LoadShard(ctx, c, id, end.Epoch)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.engine.Open(ctx, c, id, load); err != nil {
+		return nil, err
+	}
+	return newSettling(id, l, load.Position, s.cfg.Now()), nil
 }

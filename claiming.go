@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 )
 
 // live is a campaign that the engine holds.
@@ -21,8 +22,7 @@ var (
 	noSuchClaim    = Fail(NotFound, Text{"there is no such claim", "该领取记录不存在"})
 	backlogFull    = &Error{Reason: Overloaded, Effect: EffectNone, RetryAfter: 1e9,
 		Detail: Text{"too many claims wait to be settled", "待结算的记录过多"}}
-	lookupsFull = &Error{Reason: Overloaded, Effect: EffectNone, RetryAfter: 1e9,
-		Detail: Text{"too many look-ups at once", "查询过于频繁"}}
+	tooManyLookups = Text{"too many look-ups at once", "查询过于频繁"}
 )
 
 // Claim decides a claim request. A refusal is a Result, not an error; errors
@@ -41,19 +41,24 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 		return s.claimNotLive(ctx, &req)
 	}
 	l := v.(*live)
-	if l.full.Load() {
+	full := l.full.Load()
+	if full && req.Key == "" {
 		l.refused[Overloaded].Add(1)
 		return Result{}, backlogFull
 	}
 	c := l.campaign.Load()
 	d, err := s.engine.Claim(ctx, EngineClaim{
-		Shard: c.ShardOf(req.UserID), UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key),
+		Shard: c.ShardOf(req.UserID), UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key), OnlyRepeat: full,
 	})
 	if err != nil {
 		if errors.Is(err, ErrNotOpen) {
 			return s.claimNotLive(ctx, &req)
 		}
 		return Result{}, s.claimFailed(l, err)
+	}
+	if d.Outcome == Overloaded {
+		l.refused[Overloaded].Add(1)
+		return Result{}, backlogFull
 	}
 	return s.resultOf(l, c, &d), nil
 }
@@ -118,7 +123,12 @@ func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, 
 	case s.lookups <- struct{}{}:
 		defer func() { <-s.lookups }()
 	default:
-		return Result{}, lookupsFull
+		effect := EffectNone
+		if req.Key != "" {
+			// It may be the repeat of a yes.
+			effect = EffectUnknown
+		}
+		return Result{}, &Error{Reason: Overloaded, Effect: effect, RetryAfter: time.Second, Detail: tooManyLookups}
 	}
 	c, err := s.ledger.Campaign(ctx, req.CampaignID)
 	switch {

@@ -11,6 +11,9 @@ type EngineClaim struct {
 	Quantity int64
 	// Key is the hash of the request's key, 0 for none.
 	Key uint64
+	// OnlyRepeat asks for nothing new, while too much waits to be settled: the
+	// outcome is that of a repeat, or Overloaded.
+	OnlyRepeat bool
 }
 
 // Grant is what an engine keeps of a granted claim.
@@ -29,8 +32,8 @@ type Grant struct {
 
 // Decision is an engine's answer to a claim.
 type Decision struct {
-	// Outcome is Granted, Paused, NotStarted, Ended, SoldOut, LimitReached, or
-	// KeyReused.
+	// Outcome is Granted, Paused, NotStarted, Ended, SoldOut, LimitReached,
+	// KeyReused, or Overloaded when only a repeat was asked for and it is none.
 	Outcome  Reason
 	Replayed bool
 	// Grant is set when Outcome is Granted.

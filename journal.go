@@ -59,6 +59,9 @@ type Journal interface {
 	// TrimJournal drops entries up to and including a place that were decided
 	// before a time. The caller has settled them.
 	TrimJournal(ctx context.Context, shard ShardID, upTo Cursor, before time.Time) error
+	// JournalEnd returns the place of a shard's last durable entry; zero for
+	// none.
+	JournalEnd(ctx context.Context, shard ShardID) (Cursor, error)
 	// JournalShards lists the shards that have entries.
 	JournalShards(ctx context.Context) ([]ShardID, error)
 	// Appended is signalled, at least once, after entries became durable.

@@ -98,10 +98,11 @@ type Restock struct {
 
 // Settlement keeps claims and moves journal entries into them.
 type Settlement interface {
-	// LoadShard raises the shard's epoch and reads it, in one transaction.
+	// LoadShard raises the shard's epoch, beyond the given one too, and reads
+	// the shard, in one transaction.
 	// Outbox commands of the shard written before are dropped by it: the load
 	// counts what they carry.
-	LoadShard(ctx context.Context, c *Campaign, shard ShardID) (*ShardLoad, error)
+	LoadShard(ctx context.Context, c *Campaign, shard ShardID, beyond uint16) (*ShardLoad, error)
 	// Settle writes batches of different shards in one transaction: claims,
 	// items, stock_left and totals once per batch, and the position by
 	// compare-and-set. ErrPositionMoved when a batch does not continue its

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -116,7 +117,11 @@ func (s *Service) unsettledOf(ctx context.Context, user string) ([]Grant, error)
 		t := s.settlingOf(g.ShardID)
 		return t == nil || !t.at().Before(g.Cursor)
 	})
-	slices.SortStableFunc(grants, func(a, b Grant) int { return int(b.At - a.At) })
+	// In the ledger's order, which the next page goes on in.
+	slices.SortFunc(grants, func(a, b Grant) int {
+		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Campaign, a.Campaign), cmp.Compare(b.Shard, a.Shard),
+			cmp.Compare(b.Epoch, a.Epoch), cmp.Compare(b.Seq, a.Seq))
+	})
 	return grants, nil
 }
 

@@ -138,8 +138,9 @@ func TestWhatUsersAreTold(t *testing.T) {
 func TestTheBacklogIsBounded(t *testing.T) {
 	r := newRig(t, dibs.Config{MaxBacklog: 100, SettleEvery: 5 * time.Second})
 	r.publish(r.sale("phone", 100_000))
+	r.wants(dibs.Granted, "phone", "first", "press")
 	deadline := time.Now().Add(20 * time.Second)
-	granted := int64(0)
+	granted := int64(1)
 	for refused := false; !refused; granted++ {
 		res, err := r.node.Service.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: fmt.Sprint("u", granted)})
 		switch {
@@ -153,6 +154,9 @@ func TestTheBacklogIsBounded(t *testing.T) {
 		case time.Now().After(deadline):
 			t.Fatalf("%d claims were granted with a backlog of at most 100", granted)
 		}
+	}
+	if again := r.wants(dibs.Granted, "phone", "first", "press"); !again.Replayed {
+		t.Fatalf("the repeat of a yes: %+v", again)
 	}
 	r.tune.MaxBacklog = 0
 	r.reopen()

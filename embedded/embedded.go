@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -32,8 +33,8 @@ type Config struct {
 	Service dibs.Config
 	// Now is the engine's and the service's clock; nil means time.Now.
 	Now func() time.Time
-	// Migrate brings the ledger's schema up to date; without it, Open refuses a
-	// schema of another version.
+	// Migrate brings the schema of files of an older version up to date; without
+	// it, Open refuses them. New files are made in any case.
 	Migrate bool
 }
 
@@ -62,9 +63,9 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 			n = nil
 		}
 	}()
-	opts := sqlledger.Options{Migrate: cfg.Migrate}
 	// The journal is taken first: its lock tells who owns the folder.
-	store, err := sqlledger.OpenSQLiteJournal(ctx, filepath.Join(cfg.Dir, JournalFile), opts)
+	journalPath := filepath.Join(cfg.Dir, JournalFile)
+	store, err := sqlledger.OpenSQLiteJournal(ctx, journalPath, cfg.optionsFor(journalPath))
 	if err != nil {
 		return n, err
 	}
@@ -76,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if ledgerPath == "" {
 		ledgerPath = filepath.Join(cfg.Dir, LedgerFile)
 	}
-	if n.Ledger, err = sqlledger.OpenSQLite(ctx, ledgerPath, opts); err != nil {
+	if n.Ledger, err = sqlledger.OpenSQLite(ctx, ledgerPath, cfg.optionsFor(ledgerPath)); err != nil {
 		return n, err
 	}
 	ids, err := idgen.ForClaims(ctx, n.Ledger)
@@ -92,6 +93,12 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 		return n, err
 	}
 	return n, n.Service.Start(ctx)
+}
+
+// optionsFor migrates a file when that is asked for, or when it is new.
+func (cfg *Config) optionsFor(path string) sqlledger.Options {
+	_, err := os.Stat(path)
+	return sqlledger.Options{Migrate: cfg.Migrate || errors.Is(err, fs.ErrNotExist)}
 }
 
 // owner names this process to the next one that wants its folder.

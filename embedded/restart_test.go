@@ -109,3 +109,36 @@ func TestCloseInAHurry(t *testing.T) {
 	}
 	r.verify()
 }
+
+// A ledger restored from an older backup is brought up to date from the
+// journal, whose epochs it has not seen.
+func TestAnOlderLedgerIsSettledAgain(t *testing.T) {
+	r := newRig(t, dibs.Config{})
+	r.publish(r.sale("phone", 100))
+	r.sell("phone", 10)
+	r.close()
+	ledger := filepath.Join(r.dir, embedded.LedgerFile)
+	backup, err := os.ReadFile(ledger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		r.open()
+		r.wants(dibs.Granted, "phone", fmt.Sprint("late-", i), "k")
+		r.close()
+	}
+	if err := os.WriteFile(ledger, backup, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.open()
+	if st := r.stats("phone"); st.Granted != 13 || st.Remaining != 87 {
+		t.Fatalf("%+v", st)
+	}
+	for i := range 3 {
+		if again := r.wants(dibs.Granted, "phone", fmt.Sprint("late-", i), "k"); !again.Replayed {
+			t.Fatalf("%+v", again)
+		}
+	}
+	r.wants(dibs.Granted, "phone", "new", "k")
+	r.verify()
+}

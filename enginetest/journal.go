@@ -27,6 +27,12 @@ func checkPaging(r *rig) {
 	}
 	all := o.journal(dibs.Cursor{})
 	equal(r, "entries", len(all), 21)
+	end, err := o.eng.JournalEnd(o.ctx, o.shard)
+	o.no(err, "read the journal's end")
+	equal(r, "the journal's end", end, all[20].Cursor)
+	end, err = o.eng.JournalEnd(o.ctx, dibs.ShardID{Campaign: o.shard.Campaign + 1000})
+	o.no(err, "read the end of a journal that is not")
+	equal(r, "the end of a journal that is not", end, dibs.Cursor{})
 	for _, size := range []int{1, 2, 7, 21, 1000} {
 		var got []dibs.Entry
 		for after := (dibs.Cursor{}); ; after = got[len(got)-1].Cursor {

@@ -42,6 +42,9 @@ func (n *naive) decide(s *naiveShard, now int64, req dibs.EngineClaim) dibs.Deci
 	if d, found := n.repeat(s, req); found {
 		return d
 	}
+	if req.OnlyRepeat {
+		return dibs.Decision{Outcome: dibs.Overloaded}
+	}
 	if r := n.gate(s, now); r != dibs.Granted {
 		return dibs.Decision{Outcome: r}
 	}

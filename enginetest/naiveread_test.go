@@ -111,6 +111,16 @@ func (n *naive) TrimJournal(_ context.Context, id dibs.ShardID, upTo dibs.Cursor
 	return nil
 }
 
+func (n *naive) JournalEnd(_ context.Context, id dibs.ShardID) (dibs.Cursor, error) {
+	n.disk.mu.Lock()
+	defer n.disk.mu.Unlock()
+	entries := n.disk.journals[id]
+	if len(entries) == 0 {
+		return dibs.Cursor{}, nil
+	}
+	return entries[len(entries)-1].Cursor, nil
+}
+
 func (n *naive) JournalShards(context.Context) ([]dibs.ShardID, error) {
 	n.disk.mu.Lock()
 	defer n.disk.mu.Unlock()

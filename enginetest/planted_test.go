@@ -127,7 +127,7 @@ func checkNamed(t *testing.T, name string) enginetest.Check {
 
 // attempts is how often a check may look for a fault that shows only when
 // goroutines happen to meet.
-const attempts = 3
+const attempts = 10
 
 // TestPlanted expects that each planted fault is caught, by each check that is
 // meant for it.

@@ -13,6 +13,25 @@ var repeatChecks = []Check{
 	{"repeats/the same key with another quantity is refused", checkKeyReused},
 	{"repeats/keys belong to a user and a campaign", checkKeyScope},
 	{"repeats/claims without a key are never repeats", checkNoKey},
+	{"repeats/nothing new when only a repeat is asked for", checkOnlyRepeat},
+}
+
+func checkOnlyRepeat(r *rig) {
+	o := r.offer(10, limit(5))
+	g := o.grant("ann", 1, 2)
+	for _, c := range []struct {
+		user string
+		key  uint64
+		want dibs.Reason
+	}{{"ann", 1, dibs.Granted}, {"ann", 2, dibs.Overloaded}, {"bob", 1, dibs.Overloaded}} {
+		d, err := o.eng.Claim(o.ctx, dibs.EngineClaim{Shard: o.shard, UserID: c.user, Key: c.key, Quantity: 2, OnlyRepeat: true})
+		o.no(err, "asking for a repeat of %s's key %d", c.user, c.key)
+		equal(r, "outcome", d.Outcome, c.want)
+		if c.want == dibs.Granted {
+			equal(r, "place", d.Grant.Position, g.Position)
+		}
+	}
+	o.counts(8, 2)
 }
 
 func checkRepeat(r *rig) {

@@ -132,7 +132,7 @@ func (f *fixture) insertItems(c *dibs.Campaign, items []string) *dibs.Campaign {
 func (f *fixture) load(c *dibs.Campaign, shard uint8) (*dibs.ShardLoad, *script) {
 	f.t.Helper()
 	id := dibs.ShardID{Campaign: c.Number, Shard: shard}
-	load, err := f.ledger().LoadShard(f.t.Context(), c, id)
+	load, err := f.ledger().LoadShard(f.t.Context(), c, id, 0)
 	f.must(err)
 	s := &script{c: c, shard: id, from: load.Position, last: load.Position}
 	s.reopen(load.Epoch)

@@ -115,6 +115,15 @@ func (e *Engine) TrimJournal(ctx context.Context, id dibs.ShardID, upTo dibs.Cur
 	return nil
 }
 
+// JournalEnd returns the place of a shard's last entry; see dibs.Journal.
+func (e *Engine) JournalEnd(ctx context.Context, id dibs.ShardID) (dibs.Cursor, error) {
+	end, err := e.store.Last(ctx, id)
+	if err != nil {
+		return dibs.Cursor{}, fmt.Errorf("memengine: reading the journal's end: %w", err)
+	}
+	return end, nil
+}
+
 // JournalShards lists the shards that have entries; see dibs.Journal.
 func (e *Engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 	shards, err := e.store.Shards(ctx)

@@ -99,6 +99,10 @@ func (s *shard) claim(req *dibs.EngineClaim, hash uint64, nowMS int64) (d dibs.D
 			}
 		}
 	}
+	if req.OnlyRepeat {
+		d.Outcome = dibs.Overloaded
+		return d, nil, nil
+	}
 	if d.Outcome = def.gate(nowMS); d.Outcome != dibs.Granted {
 		return d, nil, nil
 	}

@@ -45,7 +45,7 @@ func BenchmarkSettle(b *testing.B) {
 			l := openLedger(b, filepath.Join(b.TempDir(), "ledger.db"))
 			c := benchCampaign(b, l)
 			shard := dibs.ShardID{Campaign: c.Number}
-			load, err := l.LoadShard(b.Context(), c, shard)
+			load, err := l.LoadShard(b.Context(), c, shard, 0)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func BenchmarkLoadShard(b *testing.B) {
 	l := openLedger(b, filepath.Join(b.TempDir(), "ledger.db"))
 	c := benchCampaign(b, l)
 	shard := dibs.ShardID{Campaign: c.Number}
-	load, err := l.LoadShard(b.Context(), c, shard)
+	load, err := l.LoadShard(b.Context(), c, shard, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func BenchmarkLoadShard(b *testing.B) {
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	load, err = l.LoadShard(b.Context(), c, shard)
+	load, err = l.LoadShard(b.Context(), c, shard, 0)
 	b.StopTimer()
 	if err != nil || len(load.Holdings) != b.N {
 		b.Fatalf("%d of %d claims loaded: %v", len(load.Holdings), b.N, err)

@@ -108,7 +108,7 @@ func claimListQuery(f dibs.ClaimFilter, page dibs.Page) (statement string, args 
 		args = place
 	}
 	if f.Campaign != 0 {
-		where = where + ` AND campaign = ?`
+		where += ` AND campaign = ?`
 		args = append(args, f.Campaign)
 	}
 	if f.Status != nil {

@@ -86,7 +86,7 @@ func fillUpLedger(dir string) error {
 		return err
 	}
 	shard := dibs.ShardID{Campaign: c.Number}
-	load, err := l.LoadShard(ctx, c, shard)
+	load, err := l.LoadShard(ctx, c, shard, 0)
 	if err != nil {
 		return err
 	}

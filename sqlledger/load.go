@@ -11,10 +11,10 @@ import (
 )
 
 // LoadShard implements dibs.Settlement.
-func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID) (*dibs.ShardLoad, error) {
+func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, beyond uint16) (*dibs.ShardLoad, error) {
 	load := &dibs.ShardLoad{}
 	err := l.write(ctx, "load shard "+shard.String(), func(s *session) error {
-		granted, err := raiseEpoch(ctx, s, shard, load)
+		granted, err := raiseEpoch(ctx, s, shard, beyond, load)
 		if err != nil {
 			return err
 		}
@@ -38,11 +38,12 @@ func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.Sha
 	return load, nil
 }
 
-// raiseEpoch opens the shard's next epoch and reads the shard's row. It
-// returns how many units its claims were ever granted.
-func raiseEpoch(ctx context.Context, s *session, shard dibs.ShardID, load *dibs.ShardLoad) (granted int64, err error) {
-	raised, err := s.exec(ctx, `UPDATE positions SET epoch = epoch + 1 WHERE campaign = ? AND shard = ? AND epoch < ?`,
-		shard.Campaign, shard.Shard, dibs.MaxEpoch)
+// raiseEpoch opens the next epoch, of the shard and beyond the given one, and
+// reads the shard's row. It returns how many units its claims were ever granted.
+func raiseEpoch(ctx context.Context, s *session, shard dibs.ShardID, beyond uint16, load *dibs.ShardLoad) (granted int64, err error) {
+	raised, err := s.exec(ctx, `UPDATE positions SET epoch = CASE WHEN epoch < ? THEN ? ELSE epoch END + 1
+		WHERE campaign = ? AND shard = ? AND epoch < ? AND ? < ?`,
+		beyond, beyond, shard.Campaign, shard.Shard, dibs.MaxEpoch, beyond, dibs.MaxEpoch)
 	if err != nil {
 		return 0, err
 	}

@@ -34,7 +34,7 @@ func planted(t *testing.T) (path string, l *sqlledger.Ledger, items, units *dibs
 		if err := l.InsertCampaign(t.Context(), c, list); err != nil {
 			t.Fatal(err)
 		}
-		load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number})
+		load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

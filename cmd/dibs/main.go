@@ -9,7 +9,11 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
+
+// sameSignal is how long signals after the first one are taken for the same.
+const sameSignal = 100 * time.Millisecond
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -31,7 +35,13 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	go func() {
 		<-signals
 		cancel()
-		<-signals
+		// One Ctrl-C can arrive twice, to the process and to its group.
+		first := time.Now()
+		for range signals {
+			if time.Since(first) > sameSignal {
+				break
+			}
+		}
 		fmt.Fprintln(errOut, "dibs: stopped at once by a second signal")
 		os.Exit(exitFailure)
 	}()

@@ -17,6 +17,7 @@ func newRootCommand() *cobra.Command {
 		Long: `dibs decides who gets things that run out: flash sales and coupons.
 
 Start with "dibs dev": a server on this machine with demo campaigns.`,
+		Version:       thisBuild().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		// Completion is a verb of ours, documented like the others.

@@ -134,11 +134,10 @@ func TestKeys(t *testing.T) {
 func TestMigrate(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	cli(t, nil, "migrate", "--check", "--data", data).want(t, 1, "there is no file")
-	cli(t, secrets, "serve", "--data", data, "--migrate=false").want(t, 1, "dibs migrate")
-	cli(t, nil, "migrate", "--check", "--data", data).want(t, 1, "there is no file", "ledger.db")
 	empty := writeFile(t, "empty.db", "")
-	cli(t, nil, "migrate", "--check", "--data", data, "--ledger", "sqlite:"+empty).want(t, 1, "empty.db", "not what this version wants")
+	cli(t, secrets, "serve", "--data", t.TempDir(), "--ledger", "sqlite:"+empty, "--migrate=false").want(t, 1, "dibs migrate")
 	cli(t, nil, "migrate", "--data", data).want(t, 0, "ledger.db", "journal.db")
+	cli(t, nil, "migrate", "--check", "--data", data, "--ledger", "sqlite:"+empty).want(t, 1, "empty.db", "not what this version wants")
 	cli(t, nil, "migrate", "--check", "--data", data).want(t, 0)
 	startServe(t, data, "--migrate=false")
 	cli(t, nil, "migrate", "--data", data).want(t, 1, "is in use by")

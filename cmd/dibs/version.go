@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker: -ldflags "-X main.version=v1.2.3".
-var version string
+// version and commit are set by the linker: -ldflags "-X main.version=v1.2.3".
+var version, commit string
 
 // build is what the binary knows about itself.
 type build struct {
@@ -21,7 +21,7 @@ type build struct {
 
 // thisBuild reads what the linker and the go command wrote into the binary.
 func thisBuild() build {
-	b := build{Version: version, Commit: "unknown", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	b := build{Version: version, Commit: commit, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
@@ -33,12 +33,12 @@ func thisBuild() build {
 		b.Version = "dev"
 	}
 	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			b.Commit = s.Value + b.Commit[len("unknown"):]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			b.Commit += " with changes"
+		if s.Key == "vcs.revision" && b.Commit == "" {
+			b.Commit = s.Value
 		}
+	}
+	if b.Commit == "" {
+		b.Commit = "unknown"
 	}
 	return b
 }

@@ -1,0 +1,175 @@
+package rehearsal
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// Scenario names one of the articles' two loads.
+type Scenario string
+
+// The scenarios, with the figures that an empty Config takes from them.
+const (
+	// ManyUsers is 2,000 users with 5,000 requests at once on 200 units.
+	ManyUsers Scenario = "many-users"
+	// OneUser is one user with 10,000 requests at once; one may succeed.
+	OneUser Scenario = "one-user"
+)
+
+// Config configures a rehearsal. The zero value is the first scenario on an
+// embedded server of its own; every zero field takes the default named beside
+// it. Fields that exclude each other are told by Validate.
+type Config struct {
+	// Scenario gives the other fields their defaults; default ManyUsers.
+	Scenario Scenario
+	// Users press; default 2,000, or 1.
+	Users int
+	// Requests is how many presses there are, repeats included; default 5,000,
+	// or 10,000. With Duration it follows from the rate.
+	Requests int
+	// Concurrency is how many requests are under way at once, each on a
+	// connection of its own; default: all of them, and 1,000 with Rate.
+	Concurrency int
+	// Rate is arrivals per second; 0 means waves of Concurrency requests, each
+	// wave all at once.
+	Rate float64
+	// Duration is how long arrivals go on; only with Rate, instead of Requests.
+	Duration time.Duration
+	// Stock is the campaign's units, default 200; Limit is the units per user,
+	// default 1; Quantity is the units of each request, default 1.
+	Stock, Limit, Quantity int64
+	// NoKeys leaves the idempotency keys out, and with them the repeats.
+	NoKeys bool
+	// Repeats is the share of the requests that repeat another one with its key,
+	// below 1; default 0.1, negative means none.
+	Repeats float64
+
+	// URL is the server; empty means an embedded one, made for the rehearsal.
+	URL string
+	// AdminKey is an API key of the server; required with URL.
+	AdminKey string
+	// JWTSecret signs the users' tokens; empty means the tokens of `dibs dev`.
+	JWTSecret string
+	// Campaign is a published campaign to load; empty means one that is made for
+	// the rehearsal and ended afterwards.
+	Campaign string
+	// Data keeps the embedded server's files in this folder; empty means a
+	// temporary one.
+	Data string
+
+	// Seed orders the presses; 0 means a random one, which the report names.
+	Seed uint64
+	// Timeout is the longest that a request may take, default 30s. MaxTime is
+	// the longest that the rehearsal may take, default 5m beside Duration.
+	Timeout, MaxTime time.Duration
+	// Progress receives what is going on; nil means nobody. Terminal says that
+	// it is one, where lines may be drawn again.
+	Progress io.Writer
+	Terminal bool
+}
+
+// The most that a rehearsal takes on.
+const (
+	maxRequests    = 10_000_000
+	maxConcurrency = 60_000
+)
+
+// WithDefaults returns the config with every zero field set.
+func (c Config) WithDefaults() Config {
+	set(&c.Scenario, ManyUsers)
+	users, requests := 2_000, 5_000
+	if c.Scenario == OneUser {
+		users, requests = 1, 10_000
+	}
+	set(&c.Users, users)
+	if c.Requests == 0 {
+		c.Requests = requests
+		if n := c.Rate * c.Duration.Seconds(); c.Duration > 0 && n > 0 {
+			c.Requests = int(min(math.Ceil(n), maxRequests+1))
+		}
+	}
+	concurrency := c.Requests
+	if c.Rate > 0 {
+		concurrency = min(concurrency, 1_000)
+	}
+	set(&c.Concurrency, min(concurrency, maxConcurrency))
+	if c.Campaign == "" {
+		set(&c.Stock, 200)
+		set(&c.Limit, 1)
+	}
+	set(&c.Quantity, 1)
+	switch {
+	case c.Repeats < 0 || c.NoKeys && c.Repeats == 0:
+		c.Repeats = 0
+	case c.Repeats == 0:
+		c.Repeats = 0.1
+	}
+	set(&c.Timeout, 30*time.Second)
+	set(&c.MaxTime, 5*time.Minute+c.Duration)
+	return c
+}
+
+func set[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate lists every fault of a config, as given or with defaults. Its fields
+// are named as the flags of `dibs rehearse` are.
+func (c Config) Validate() error {
+	var fs []dibs.Fault
+	must := func(ok bool, flag, format string, args ...any) {
+		if !ok {
+			fs = append(fs, dibs.Fault{Field: "/" + flag, Problem: dibs.Text{EN: fmt.Sprintf(format, args...)}})
+		}
+	}
+	c.exclusions(must)
+	c = c.WithDefaults()
+	must(c.Scenario == ManyUsers || c.Scenario == OneUser, "scenario", "must be %s or %s", ManyUsers, OneUser)
+	must(c.Users >= 1 && c.Users <= maxRequests, "users", "must be from 1 to %d", maxRequests)
+	must(c.Scenario != OneUser || c.Users == 1, "users", "must be 1 in the scenario %s", OneUser)
+	must(c.Requests >= 1 && c.Requests <= maxRequests, "requests", "must be from 1 to %d, also when it follows from rate and duration", maxRequests)
+	must(c.Concurrency >= 1 && c.Concurrency <= maxConcurrency, "concurrency", "must be from 1 to %d", maxConcurrency)
+	must(c.Rate >= 0 && c.Rate <= 1e6, "rate", "must be from 0 to 1000000 a second")
+	if c.Campaign == "" {
+		must(c.Stock >= 1 && c.Stock <= dibs.MaxStock, "stock", "must be from 1 to %d", dibs.MaxStock)
+		must(c.Limit >= 1 && c.Limit <= dibs.MaxLimitPerUser, "limit", "must be from 1 to %d", dibs.MaxLimitPerUser)
+	}
+	must(c.Quantity >= 1 && c.Quantity <= dibs.MaxLimitPerUser, "quantity", "must be from 1 to %d", dibs.MaxLimitPerUser)
+	must(c.Repeats < 1, "repeats", "must be below 1: a repeat needs something to repeat")
+	must(c.Timeout > 0, "timeout", "must be positive")
+	must(c.MaxTime > 0, "max-time", "must be positive")
+	if len(fs) > 0 {
+		return dibs.Invalid(fs...)
+	}
+	return nil
+}
+
+// exclusions judges the fields that depend on each other, before defaults hide
+// which were given.
+func (c *Config) exclusions(must func(ok bool, flag, format string, args ...any)) {
+	must(c.Duration >= 0, "duration", "must not be negative")
+	must(c.Duration <= 0 || c.Rate > 0, "duration", "needs --rate")
+	must(c.Duration == 0 || c.Requests == 0, "requests", "cannot be combined with --duration, from which it follows")
+	must(!c.NoKeys || c.Repeats <= 0, "repeats", "cannot be combined with --keys=false: a repeat is known by its key")
+	must(c.Campaign == "" || c.Stock == 0, "stock", "cannot be combined with --campaign, which has its own")
+	must(c.Campaign == "" || c.Limit == 0, "limit", "cannot be combined with --campaign, which has its own")
+	must(c.Campaign == "" || dibs.ValidID(c.Campaign), "campaign", "must be 1-64 characters of A-Z a-z 0-9 . _ -")
+	if c.URL == "" {
+		must(c.AdminKey == "", "admin-key", "needs --url")
+		must(c.JWTSecret == "", "jwt-secret", "needs --url")
+		must(c.Campaign == "" || c.Data != "", "campaign", "needs --url, or --data with a folder that holds it")
+		return
+	}
+	u, err := url.Parse(c.URL)
+	must(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "url", "must look like http://127.0.0.1:8080")
+	must(c.AdminKey != "", "admin-key", "is required with --url")
+	must(c.Data == "", "data", "cannot be combined with --url")
+}

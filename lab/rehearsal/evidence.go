@@ -1,0 +1,155 @@
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// readersAtOnce is how many claims are repeated or read back at a time, after
+// the load.
+const readersAtOnce = 64
+
+// evidence is what promises are judged by. What could not be gathered is left
+// at its zero value, with the reason in the error beside it.
+type evidence struct {
+	plan *plan
+	// ours says that the campaign was made for the rehearsal: nobody else
+	// claims from it.
+	ours     bool
+	limit    int64
+	quantity int64
+	// before is what the campaign's numbers were at the start.
+	before dibs.StatsView
+	tally  *tally
+
+	// repeatsErr, and so on, say why a part is missing; nil when it is there.
+	repeatsErr, readErr, ledgerErr, statsErr, verifyErr error
+
+	// repeats are the granted presses that were repeated after the load;
+	// badRepeats those that did not return the first result.
+	repeats    int64
+	badRepeats []string
+	// read are the claims that were read back; lost those that the server did
+	// not know, and changed those that it knew otherwise.
+	read          int64
+	lost, changed []string
+	// ledger are the campaign's claims as the server lists them.
+	ledger []dibs.ClaimView
+	after  dibs.StatsView
+	report dibs.Report
+}
+
+// collector gathers faults from many callers.
+type collector struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (c *collector) add(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, fmt.Sprintf(format, args...))
+}
+
+// each calls do for every grant, a bounded number at a time.
+func each(ctx context.Context, p progress, phase string, grants []grant, do func(context.Context, *grant) error) (int64, error) {
+	var done atomic.Int64
+	if len(grants) == 0 {
+		return 0, ctx.Err()
+	}
+	defer p.watch(phase, len(grants), done.Load, none)()
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readersAtOnce)
+	for i := range grants {
+		if ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			defer done.Add(1)
+			return do(ctx, &grants[i])
+		})
+	}
+	err := group.Wait()
+	return done.Load(), err
+}
+
+// repeatAll sends every granted request once more: now that all is decided, the
+// first result must come back, whatever stock is left.
+func (e *evidence) repeatAll(ctx context.Context, l *load, p progress) {
+	var bad collector
+	e.repeats, e.repeatsErr = each(ctx, p, "repeating", e.firstGrants(), func(ctx context.Context, g *grant) error {
+		a, _ := l.ask(ctx, e.plan.claim(l.campaign, l.quantity, g.press))
+		switch {
+		case a.reason == "":
+			return fmt.Errorf("repeating the request that was granted %s: no answer", g.claim.ID)
+		case a.reason != granted:
+			bad.add("the request that was granted %s was then refused: %s", g.claim.ID, a.reason)
+		case a.claim.ID != g.claim.ID:
+			bad.add("the request that was granted %s was then granted %s", g.claim.ID, a.claim.ID)
+		case !a.replayed:
+			bad.add("the request that was granted %s was granted again as if it were new", g.claim.ID)
+		}
+		return nil
+	})
+	e.badRepeats = bad.list
+}
+
+// firstGrants are the grants with different claims.
+func (e *evidence) firstGrants() []grant {
+	seen := make(map[string]bool, len(e.tally.grants))
+	var firsts []grant
+	for _, g := range e.tally.grants {
+		if !seen[g.claim.ID] {
+			seen[g.claim.ID] = true
+			firsts = append(firsts, g)
+		}
+	}
+	return firsts
+}
+
+// readBack looks every granted claim up, as the user who was told of it.
+func (e *evidence) readBack(ctx context.Context, s server, p progress) {
+	var lost, changed collector
+	e.read, e.readErr = each(ctx, p, "reading", e.firstGrants(), func(ctx context.Context, g *grant) error {
+		user := e.plan.userID(g.press.user)
+		c, err := s.find(ctx, user, g.claim.ID)
+		switch {
+		case err != nil:
+			return fmt.Errorf("reading claim %s: %w", g.claim.ID, err)
+		case c == nil:
+			lost.add("claim %s of %s", g.claim.ID, user)
+		case c.ID != g.claim.ID || c.UserID != user || c.CampaignID != g.claim.CampaignID || c.Quantity != g.claim.Quantity:
+			changed.add("claim %s of %s for %d is now %s of %s for %d", g.claim.ID, user, g.claim.Quantity, c.ID, c.UserID, c.Quantity)
+		}
+		return nil
+	})
+	e.lost, e.changed = lost.list, changed.list
+}
+
+// ask gathers what the server itself says: the list of claims, the numbers, and
+// its comparison of engine and ledger.
+func (e *evidence) ask(ctx context.Context, s server, campaign string) {
+	e.ledger, e.ledgerErr = listAll(ctx, s, campaign)
+	e.after, e.statsErr = s.stats(ctx, campaign)
+	e.report, e.verifyErr = s.verify(ctx, campaign)
+}
+
+func listAll(ctx context.Context, s server, campaign string) ([]dibs.ClaimView, error) {
+	var all []dibs.ClaimView
+	for cursor := ""; ; {
+		page, err := s.claims(ctx, campaign, cursor)
+		if err != nil {
+			return nil, fmt.Errorf("listing the claims: %w", err)
+		}
+		all = append(all, page.Items...)
+		if cursor = page.NextCursor; cursor == "" {
+			return all, nil
+		}
+	}
+}

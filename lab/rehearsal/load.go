@@ -1,0 +1,181 @@
+package rehearsal
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sethvargo/go-retry"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// How a press without an answer is sent again: with the same key, after a
+// pause that grows and varies.
+const (
+	firstPause  = 50 * time.Millisecond
+	longestWait = time.Second
+	pauseVaries = 20 // percent
+	moreTries   = 4
+)
+
+var errUnknownEffect = errors.New("the server answered that the effect is unknown")
+
+// load sends a plan's presses to a server.
+type load struct {
+	server   server
+	plan     *plan
+	campaign string
+	quantity int64
+	// atOnce is how many requests are under way at most; paced says that presses
+	// have a time each, instead of a common start for each wave.
+	atOnce int
+	paced  bool
+	tally  *tally
+}
+
+// run sends all presses and returns when each has its answer, or when ctx ends.
+func (l *load) run(ctx context.Context) error {
+	all := len(l.plan.presses)
+	if l.paced {
+		return l.wave(ctx, 0, all, min(l.atOnce, all))
+	}
+	for from := 0; from < all; from += l.atOnce {
+		to := min(from+l.atOnce, all)
+		if err := l.wave(ctx, from, to, to-from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wave sends the presses from..to by a number of callers that start at once.
+// With a caller per press, all of them are under way together.
+func (l *load) wave(ctx context.Context, from, to, callers int) error {
+	var (
+		next  atomic.Int64
+		start time.Time
+		gate  = make(chan struct{})
+		group sync.WaitGroup
+		fail  failure
+	)
+	next.Store(int64(from))
+	for range callers {
+		group.Go(func() {
+			<-gate
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= to || fail.err() != nil {
+					return
+				}
+				intended := start.Add(l.plan.presses[i].at)
+				if !waitUntil(ctx, intended) {
+					return
+				}
+				fail.note(l.press(ctx, i, intended))
+			}
+		})
+	}
+	start = time.Now()
+	close(gate)
+	group.Wait()
+	return errors.Join(fail.err(), ctx.Err())
+}
+
+// waitUntil reports false when ctx ended first.
+func waitUntil(ctx context.Context, at time.Time) bool {
+	wait := time.Until(at)
+	if wait <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// press sends press i until it is answered, and counts it.
+func (l *load) press(ctx context.Context, i int, intended time.Time) error {
+	p := l.plan.presses[i]
+	req := l.plan.claim(l.campaign, l.quantity, p)
+	a, lost := l.ask(ctx, req)
+	if ctx.Err() != nil && a.reason == "" {
+		// It was cut off by the end of the rehearsal, not by the server.
+		return nil
+	}
+	f := fateOf(&a)
+	if a.reason == "" {
+		f = unanswered
+	}
+	if lost > 0 && f != unanswered {
+		l.tally.saved.Add(1)
+	}
+	if f == yes {
+		l.fits(&req, &a.claim)
+	}
+	l.tally.count(f)
+	return l.tally.record(i, p, &a, f, time.Since(intended))
+}
+
+// ask sends a request until it is answered and its effect known, a few times at
+// most. A request without a key is sent once: twice would be two requests. The
+// second result counts the attempts whose effect stayed unknown.
+func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
+	pauses := retry.WithMaxRetries(moreTries, retry.WithCappedDuration(longestWait,
+		retry.WithJitterPercent(pauseVaries, retry.NewExponential(firstPause))))
+	var last answer
+	lost := 0
+	err := retry.Do(ctx, pauses, func(ctx context.Context) error {
+		a, err := l.server.claim(ctx, req)
+		if err == nil {
+			last = a
+			if a.effect != dibs.EffectUnknown {
+				return nil
+			}
+			err = errUnknownEffect
+		}
+		if ctx.Err() != nil {
+			return err
+		}
+		lost++
+		l.tally.loseOne(err)
+		if req.Key == "" {
+			return err
+		}
+		return retry.RetryableError(err)
+	})
+	if err != nil && !errors.Is(err, errUnknownEffect) {
+		return answer{}, lost
+	}
+	return last, lost
+}
+
+// fits notes a granted claim that is not what was asked for.
+func (l *load) fits(req *dibs.ClaimRequest, c *dibs.ClaimView) {
+	if c.UserID != req.UserID || c.CampaignID != req.CampaignID || c.Quantity != req.Quantity {
+		l.tally.misfit("%s asked for %d of %s and was answered with claim %s of %s for %d of %s",
+			req.UserID, req.Quantity, req.CampaignID, c.ID, c.UserID, c.Quantity, c.CampaignID)
+	}
+}
+
+// failure keeps the first error of many callers.
+type failure struct{ first atomic.Pointer[error] }
+
+func (f *failure) note(err error) {
+	if err != nil {
+		f.first.CompareAndSwap(nil, &err)
+	}
+}
+
+func (f *failure) err() error {
+	if p := f.first.Load(); p != nil {
+		return *p
+	}
+	return nil
+}

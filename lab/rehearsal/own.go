@@ -1,0 +1,90 @@
+package rehearsal
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+// closing is how long an embedded server may take to finish what it was asked
+// and to settle what it granted.
+const closing = 30 * time.Second
+
+// patience is how long a connection of the load may wait for its first request.
+const patience = 2 * time.Minute
+
+// own is an embedded server on loopback, made for one rehearsal.
+type own struct {
+	url, adminKey string
+	node          *embedded.Node
+	http          *http.Server
+	served        chan error
+	// temporary is the folder to remove in the end; empty when it is kept.
+	temporary string
+}
+
+// startOwn starts a server on a folder, or on a temporary one. It accepts the
+// development tokens: nobody but this process knows its address.
+func startOwn(ctx context.Context, folder string) (o *own, err error) {
+	o = &own{adminKey: "dibs_" + rand.Text() + rand.Text(), served: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("starting an embedded server: %w", err), o.stop(ctx))
+		}
+	}()
+	if folder == "" {
+		if folder, err = os.MkdirTemp("", "dibs-rehearsal-"); err != nil {
+			return o, err
+		}
+		o.temporary = folder
+	}
+	if o.node, err = embedded.Open(ctx, embedded.Config{Dir: folder, Migrate: true}); err != nil {
+		return o, err
+	}
+	if _, err = o.node.Service.EnsureKey(ctx, "rehearsal", o.adminKey); err != nil {
+		return o, err
+	}
+	handler, err := httpapi.New(httpapi.Config{Service: o.node.Service, AllowDevTokens: true})
+	if err != nil {
+		return o, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return o, err
+	}
+	o.url = "http://" + listener.Addr().String()
+	o.http = httpapi.NewServer("", handler)
+	// The load opens its connections long before it uses them.
+	o.http.ReadHeaderTimeout = patience
+	go func() { o.served <- o.http.Serve(listener) }()
+	return o, nil
+}
+
+// stop finishes what was asked, settles, and removes what is temporary. It does
+// so even when ctx has ended.
+func (o *own) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	var errs []error
+	if o.http != nil {
+		errs = append(errs, o.http.Shutdown(ctx))
+		if err := <-o.served; !errors.Is(err, http.ErrServerClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if o.node != nil {
+		errs = append(errs, o.node.Close(ctx))
+	}
+	if o.temporary != "" {
+		errs = append(errs, os.RemoveAll(o.temporary))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,242 @@
+package rehearsal
+
+import (
+	"fmt"
+	"slices"
+)
+
+// units adds up the different claims that were granted.
+func (e *evidence) units() int64 {
+	n := int64(0)
+	for _, g := range e.firstGrants() {
+		n += g.claim.Quantity
+	}
+	return n
+}
+
+// available is the most that could be granted: what was there at the start, and
+// what others put in or gave back since.
+func (e *evidence) available() int64 {
+	n := e.before.Remaining
+	if !e.ours && e.statsErr == nil {
+		n += max(e.after.Stock-e.before.Stock, 0) + max(e.after.Released-e.before.Released, 0)
+	}
+	return n
+}
+
+// oversell: the units answered as granted are at most the stock.
+func (e *evidence) oversell() Verdict {
+	got, stock := e.units(), e.available()
+	var faults []string
+	if got > stock {
+		faults = []string{fmt.Sprintf("%d too many", got-stock)}
+	}
+	return judge(noOversell, faults, "%d units were granted of %d", got, stock)
+}
+
+// limits: no user was answered more than the limit.
+func (e *evidence) limits() Verdict {
+	held := map[int32]int64{}
+	for _, g := range e.firstGrants() {
+		held[g.press.user] += g.claim.Quantity
+	}
+	most := int64(0)
+	var faults []string
+	for user, n := range held {
+		most = max(most, n)
+		if n > e.limit {
+			faults = append(faults, fmt.Sprintf("%s holds %d", e.plan.userID(user), n))
+		}
+	}
+	slices.Sort(faults)
+	return judge(limitHolds, faults, "%d users were granted at most %d each, the limit is %d", len(held), most, e.limit)
+}
+
+// kept: each claim answered as granted is found afterwards, by its user and in
+// the list of the campaign's claims, and is what was answered.
+func (e *evidence) kept() Verdict {
+	if e.readErr != nil {
+		return unchecked(yesIsKept, byAnswers, "%s", e.readErr)
+	}
+	if e.ledgerErr != nil {
+		return unchecked(yesIsKept, byAnswers, "%s", e.ledgerErr)
+	}
+	var faults []string
+	for _, c := range e.lost {
+		faults = append(faults, "there is no "+c)
+	}
+	faults = append(faults, e.changed...)
+	listed := make(map[string]bool, len(e.ledger))
+	for i := range e.ledger {
+		listed[e.ledger[i].ID] = true
+	}
+	for _, g := range e.firstGrants() {
+		if !listed[g.claim.ID] {
+			faults = append(faults, fmt.Sprintf("the list lacks claim %s of %s", g.claim.ID, g.claim.UserID))
+		}
+	}
+	return judge(yesIsKept, faults, "%d granted claims were read back, one by one and in the list", e.read)
+}
+
+// phantoms: each claim belongs to one user, each item to one claim, and there
+// is no claim that nobody was told of.
+func (e *evidence) phantoms() Verdict {
+	if e.ledgerErr != nil {
+		return unchecked(noPhantom, byAnswers, "%s", e.ledgerErr)
+	}
+	owner := map[string]string{}
+	var faults []string
+	for _, g := range e.tally.grants {
+		user := e.plan.userID(g.press.user)
+		if was, ok := owner[g.claim.ID]; ok && was != user {
+			faults = append(faults, fmt.Sprintf("claim %s was answered to %s and to %s", g.claim.ID, was, user))
+		}
+		owner[g.claim.ID] = user
+	}
+	unheard := e.unheard()
+	item, listed := map[string]string{}, map[string]bool{}
+	for i := range e.ledger {
+		c := &e.ledger[i]
+		if listed[c.ID] {
+			faults = append(faults, fmt.Sprintf("claim %s is listed twice", c.ID))
+		}
+		listed[c.ID] = true
+		for _, it := range c.Items {
+			if was, ok := item[it]; ok && c.Status != "released" {
+				faults = append(faults, fmt.Sprintf("claims %s and %s hold the same item", was, c.ID))
+			}
+			if c.Status != "released" {
+				item[it] = c.ID
+			}
+		}
+		if _, told := owner[c.ID]; !told && (e.ours || e.plan.isUser(c.UserID)) && !unheard[c.UserID] {
+			faults = append(faults, fmt.Sprintf("claim %s of %s is listed, and nobody was told", c.ID, c.UserID))
+		}
+	}
+	return judge(noPhantom, faults, "%d claims are listed, %d were answered", len(e.ledger), len(owner))
+}
+
+// unheard are the users with a press that got no answer, who may hold a claim
+// without having been told.
+func (e *evidence) unheard() map[string]bool {
+	users := map[string]bool{}
+	for i, f := range e.tally.fates {
+		if f == unanswered {
+			users[e.plan.userID(e.plan.presses[i].user)] = true
+		}
+	}
+	return users
+}
+
+// demand is the units that could have been granted to the users whose presses
+// were decided: for each the decided requests, as far as the limit allows.
+func (e *evidence) demand() (units int64, decided int) {
+	byKey := make([]bool, e.plan.keyCount)
+	byUser := map[int32]int64{}
+	for i, f := range e.tally.fates {
+		p := e.plan.presses[i]
+		if (f == yes || f == no) && !byKey[p.key] {
+			byKey[p.key] = true
+			byUser[p.user]++
+			decided++
+		}
+	}
+	for _, requests := range byUser {
+		units += min(requests, e.limit/e.quantity) * e.quantity
+	}
+	return units, decided
+}
+
+// undersell: as much was granted as stock and demand allow. When others claim
+// from the campaign too, an empty stock is enough.
+func (e *evidence) undersell() Verdict {
+	demand, decided := e.demand()
+	if decided == 0 {
+		return unchecked(noUndersell, byAnswers, "no press was decided, so there was nothing to sell")
+	}
+	stock := e.available()
+	due := min(demand, stock/e.quantity*e.quantity)
+	got := e.units()
+	var faults []string
+	if got < due {
+		faults = []string{fmt.Sprintf("%d too few", due-got)}
+	}
+	if !e.ours && got < due {
+		if e.statsErr != nil {
+			return unchecked(noUndersell, byAnswers, "%s", e.statsErr)
+		}
+		if e.after.Remaining < e.quantity {
+			faults = nil
+		}
+	}
+	return judge(noUndersell, faults, "%d units were granted; %d were there, and the users could have taken %d", got, stock, demand)
+}
+
+// repeated: requests sent more than once, during the load and after it, were
+// granted once, and every later yes was the first one again.
+func (e *evidence) repeated() Verdict {
+	if e.repeatsErr != nil {
+		return unchecked(repeatsAgree, byAnswers, "%s", e.repeatsErr)
+	}
+	type first struct {
+		id    string
+		fresh int
+	}
+	byKey := map[int32]first{}
+	faults := slices.Clone(e.badRepeats)
+	again := int64(0)
+	for _, g := range e.tally.grants {
+		f, ok := byKey[g.press.key]
+		if ok {
+			again++
+		}
+		if ok && f.id != g.claim.ID {
+			faults = append(faults, fmt.Sprintf("one request of %s was granted %s and %s", e.plan.userID(g.press.user), f.id, g.claim.ID))
+		}
+		if f.id = g.claim.ID; !g.replayed {
+			f.fresh++
+		}
+		if f.fresh == 2 {
+			faults = append(faults, fmt.Sprintf("one request of %s was granted twice as if it were new", e.plan.userID(g.press.user)))
+		}
+		byKey[g.press.key] = f
+	}
+	return judge(repeatsAgree, faults, "%d repeats during the load and %d after it had been granted before", again, e.repeats)
+}
+
+// answered: every press got an answer that a rush explains, and every yes was
+// what had been asked for.
+func (e *evidence) answered() Verdict {
+	faults := slices.Clone(e.tally.misfits)
+	counts := map[fate]int{}
+	for _, f := range e.tally.fates {
+		counts[f]++
+	}
+	if n := counts[unexplained]; n > 0 {
+		faults = append(faults, fmt.Sprintf("%d answers that nothing explains (see the outcomes)", n))
+	}
+	if n := counts[unanswered]; n > 0 {
+		faults = append(faults, fmt.Sprintf("%d presses whose effect is unknown to the end", n))
+	}
+	sent := len(e.tally.fates) - counts[unsent]
+	if n := counts[unsent]; n > 0 && len(faults) == 0 {
+		return unchecked(allAnswered, byAnswers, "%d presses were not sent, or were cut off", n)
+	}
+	return judge(allAnswered, faults, "%d presses were sent, %d answered", sent, sent-counts[unanswered])
+}
+
+// numbers: the campaign's numbers are what the answers add up to.
+func (e *evidence) numbers() Verdict {
+	switch {
+	case e.statsErr != nil:
+		return unchecked(numbersAgree, byAnswers, "%s", e.statsErr)
+	case len(e.unheard()) > 0:
+		return unchecked(numbersAgree, byAnswers, "presses without an answer may count, or not")
+	}
+	got, shown := e.units(), e.after.Granted-e.before.Granted
+	var faults []string
+	if e.ours && (shown != got || e.after.Remaining != e.before.Remaining-got) || shown < got && e.after.Released == e.before.Released {
+		faults = append(faults, "they differ")
+	}
+	return judge(numbersAgree, faults, "answers: %d units; the campaign: %d granted more, %d of %d left", got, shown, e.after.Remaining, e.after.Stock)
+}

@@ -1,0 +1,60 @@
+package rehearsal_test
+
+import (
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/dibs-dev/dibs/lab/rehearsal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// table returns a report as people see it, for failures.
+func table(t *testing.T, r *rehearsal.Report) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.Table(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// rehearse runs one and returns its report.
+func rehearse(t *testing.T, cfg rehearsal.Config) *rehearsal.Report {
+	t.Helper()
+	r, err := rehearsal.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// count returns how many presses had an outcome.
+func count(r *rehearsal.Report, outcome string) int64 {
+	for _, o := range r.Outcomes {
+		if o.Outcome == outcome {
+			return o.Count
+		}
+	}
+	return 0
+}
+
+// TestManyUsers is the articles' first load at full size: 200 units go to
+// exactly 200 of 2,000 users under 5,000 concurrent requests.
+func TestManyUsers(t *testing.T) {
+	r := rehearse(t, rehearsal.Config{})
+	if !r.OK || count(r, "granted") != 200 || r.Stats.Granted != 200 || r.Stats.Remaining != 0 || r.Concurrency != 5000 {
+		t.Errorf("200 units to 2,000 users:\n%s", table(t, r))
+	}
+}
+
+// TestOneUser is the second: of one user's 10,000 concurrent requests exactly
+// one is granted.
+func TestOneUser(t *testing.T) {
+	r := rehearse(t, rehearsal.Config{Scenario: rehearsal.OneUser})
+	if !r.OK || count(r, "granted") != 1 || r.Stats.Granted != 1 || r.Concurrency != 10_000 {
+		t.Errorf("one unit to one user:\n%s", table(t, r))
+	}
+}

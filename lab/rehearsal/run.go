@@ -1,0 +1,244 @@
+package rehearsal
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+)
+
+// spareFiles are for what is not a connection of the load: databases, listeners,
+// the standard streams.
+const spareFiles = 128
+
+// mostPorts is how many connections one address can have to another with the
+// ports that Linux gives out by default.
+const mostPorts = 28_000
+
+// goodbye is how long it may take, after the load was stopped, to ask for the
+// last numbers and to end the campaign.
+const goodbye = 15 * time.Second
+
+// Run rehearses. It returns an error when it could not begin; once requests
+// were sent there is a report, also when ctx ended meanwhile. Only one
+// rehearsal should run in a process: they share its open files.
+func Run(ctx context.Context, cfg Config) (r *Report, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.WithDefaults()
+	if cfg.Seed == 0 {
+		var b [4]byte
+		// crypto/rand.Read never fails: it stops the program instead.
+		_, _ = rand.Read(b[:])
+		cfg.Seed = uint64(binary.LittleEndian.Uint32(b[:])) + 1
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, cfg.MaxTime, fmt.Errorf("it took longer than %s", cfg.MaxTime))
+	defer cancel()
+	h := &rehearsal{cfg: cfg, run: strings.ToLower(rand.Text()[:6]), progress: progress{cfg.Progress, cfg.Terminal}}
+	defer func() { err = errors.Join(err, h.close(ctx)) }()
+	if err := h.begin(ctx); err != nil {
+		return nil, err
+	}
+	return h.rehearse(ctx)
+}
+
+// rehearsal is one run.
+type rehearsal struct {
+	cfg      Config
+	run      string
+	progress progress
+	notes    []string
+
+	own         *own
+	url         string
+	connections int
+	conns       *connections
+	client      *client.Client
+	server      server
+	campaign    string
+	ours        bool
+	limit       int64
+	before      dibs.StatsView
+}
+
+// begin brings server, connections and campaign to where the load can start.
+func (h *rehearsal) begin(ctx context.Context) error {
+	if err := h.limitFiles(); err != nil {
+		return err
+	}
+	h.url = h.cfg.URL
+	key, token := h.cfg.AdminKey, devToken
+	if h.url == "" {
+		var err error
+		if h.own, err = startOwn(ctx, h.cfg.Data); err != nil {
+			return err
+		}
+		h.url, key = h.own.url, h.own.adminKey
+		h.progress.say("an embedded server listens on %s", h.url)
+	}
+	if h.cfg.JWTSecret != "" {
+		token = signedToken(h.cfg.JWTSecret, h.cfg.MaxTime+time.Minute)
+	}
+	h.conns = newConnections(h.connections, h.cfg.Timeout)
+	var err error
+	h.client, err = client.New(h.url, client.Options{AdminKey: key, HTTPClient: h.conns.client(h.connections, h.cfg.Timeout)})
+	if err != nil {
+		return err
+	}
+	h.server = &wire{admin: h.client, token: token}
+	if err := h.server.greet(ctx, h.run+"-0"); err != nil {
+		if h.cfg.URL != "" && h.cfg.JWTSecret == "" {
+			return fmt.Errorf("the server does not take the tokens of `dibs dev`; give --jwt-secret: %w", err)
+		}
+		return fmt.Errorf("a user's first call: %w", err)
+	}
+	return h.prepareCampaign(ctx)
+}
+
+// limitFiles sees to it that the connections can be opened. Each is a file of
+// this process, and two when the server is its own.
+func (h *rehearsal) limitFiles() error {
+	h.connections = min(h.cfg.Concurrency, mostPorts)
+	each := uint64(1)
+	if h.cfg.URL == "" {
+		each = 2
+	}
+	files, err := openFiles(uint64(h.connections)*each + spareFiles)
+	if err != nil {
+		return fmt.Errorf("asking how many files may be open: %w", err)
+	}
+	if files < 2*spareFiles {
+		return fmt.Errorf("this process may open %d files, too few for any load", files)
+	}
+	h.connections = min(h.connections, int((files-spareFiles)/each))
+	if h.connections < h.cfg.Concurrency {
+		h.notes = append(h.notes, fmt.Sprintf(
+			"%s requests at once shared %s connections: this process may open %s files. The wait for a connection is part of the latency.",
+			thousands(int64(h.cfg.Concurrency)), thousands(int64(h.connections)), thousands(int64(files))))
+	}
+	return nil
+}
+
+// prepareCampaign makes the campaign of this rehearsal, or reads the given one.
+func (h *rehearsal) prepareCampaign(ctx context.Context) error {
+	h.campaign, h.limit = h.cfg.Campaign, h.cfg.Limit
+	if h.campaign == "" {
+		h.campaign = "rehearsal-" + h.run
+		now := time.Now().UTC()
+		err := h.server.createCampaign(ctx, dibs.CampaignSpec{
+			ID: h.campaign, Kind: dibs.Sale, Title: "Rehearsal " + h.run,
+			StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour + h.cfg.MaxTime),
+			Stock: dibs.StockSpec{Units: &h.cfg.Stock}, Limit: &h.cfg.Limit,
+		})
+		if err != nil {
+			return fmt.Errorf("making a campaign: %w", err)
+		}
+		h.ours = true
+		if err := h.server.publish(ctx, h.campaign); err != nil {
+			return fmt.Errorf("publishing the campaign: %w", err)
+		}
+	} else {
+		c, err := h.server.campaign(ctx, h.campaign)
+		if err != nil {
+			return fmt.Errorf("reading the campaign %s: %w", h.campaign, err)
+		}
+		h.limit = c.LimitPerUser
+	}
+	var err error
+	if h.before, err = h.server.stats(ctx, h.campaign); err != nil {
+		return fmt.Errorf("reading the campaign's numbers: %w", err)
+	}
+	return nil
+}
+
+// connect opens the connections before the load begins.
+func (h *rehearsal) connect(ctx context.Context) error {
+	u, err := url.Parse(h.url)
+	if err != nil {
+		return err
+	}
+	addr := u.Host
+	if u.Port() == "" {
+		addr += ":" + u.Scheme
+	}
+	opened := newTally(0)
+	defer h.progress.watch("connecting", h.connections, opened.done.Load, none)()
+	return h.conns.prepare(ctx, addr, h.connections, func() { opened.done.Add(1) })
+}
+
+// rehearse loads the server and judges it.
+func (h *rehearsal) rehearse(ctx context.Context) (*Report, error) {
+	p := newPlan(&h.cfg, h.run)
+	l := &load{
+		server: h.server, plan: p, campaign: h.campaign, quantity: h.cfg.Quantity,
+		atOnce: h.cfg.Concurrency, paced: h.cfg.Rate > 0, tally: newTally(len(p.presses)),
+	}
+	if err := h.connect(ctx); err != nil {
+		return nil, err
+	}
+	stop := h.progress.watch("pressing", len(p.presses), l.tally.done.Load, l.tally.live)
+	start := time.Now()
+	err := l.run(ctx)
+	took := time.Since(start)
+	stop()
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	r := h.report()
+	r.fill(l.tally, took)
+	e := &evidence{plan: p, ours: h.ours, limit: h.limit, quantity: h.cfg.Quantity, before: h.before, tally: l.tally}
+	if p.keys {
+		e.repeatAll(ctx, l, h.progress)
+	}
+	e.readBack(ctx, h.server, h.progress)
+	e.ask(ctx, h.server, h.campaign)
+	if ctx.Err() != nil {
+		r.Interrupted, r.Why = true, context.Cause(ctx).Error()
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+		defer cancel()
+		e.after, e.statsErr = h.server.stats(last, h.campaign)
+	}
+	r.conclude(e)
+	return r, nil
+}
+
+// report is what is known before the load.
+func (h *rehearsal) report() *Report {
+	r := &Report{
+		Scenario: h.cfg.Scenario, Seed: h.cfg.Seed, Run: h.run, Server: h.url, CampaignID: h.campaign,
+		Users: h.cfg.Users, Requests: h.cfg.Requests, Concurrency: h.cfg.Concurrency, Connections: h.connections,
+		Rate: h.cfg.Rate, Stock: h.before.Remaining, Limit: h.limit, Quantity: h.cfg.Quantity, Notes: h.notes,
+	}
+	if h.own != nil {
+		r.Server += " (embedded)"
+	}
+	return r
+}
+
+// close ends what the rehearsal began, also when ctx has ended.
+func (h *rehearsal) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	var errs []error
+	if h.ours {
+		if err := h.server.end(ctx, h.campaign); err != nil {
+			errs = append(errs, fmt.Errorf("ending the campaign %s: %w", h.campaign, err))
+		}
+	}
+	if h.client != nil {
+		h.client.CloseIdle()
+		errs = append(errs, h.conns.close())
+	}
+	if h.own != nil {
+		errs = append(errs, h.own.stop(ctx))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,101 @@
+package rehearsal
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Finding is how a promise came out.
+type Finding string
+
+// The findings.
+const (
+	Held   Finding = "held"
+	Broken Finding = "broken"
+	// Unchecked: there was nothing to judge by, or it could not be gathered. A
+	// rehearsal with an unchecked promise has not passed.
+	Unchecked Finding = "not checked"
+)
+
+// Verdict is one promise's finding.
+type Verdict struct {
+	Promise string  `json:"promise"`
+	Finding Finding `json:"finding"`
+	// Witness is `answers` when the finding rests on what clients were told, and
+	// `server` when it is the server's own comparison of engine and ledger.
+	Witness string `json:"witness"`
+	// Detail says what was compared, or what is broken.
+	Detail string `json:"detail"`
+}
+
+// The witnesses.
+const (
+	byAnswers = "answers"
+	byServer  = "server"
+)
+
+// The promises that are judged by answers, in the words of those that a
+// server's own report has.
+const (
+	noOversell    = "no oversell"
+	limitHolds    = "the limit holds"
+	yesIsKept     = "a yes is kept"
+	noPhantom     = "no phantom"
+	noUndersell   = "no undersell"
+	repeatsAgree  = "a repeat returns the first result"
+	allAnswered   = "every press is answered"
+	numbersAgree  = "the numbers agree"
+	serverVerdict = "engine and ledger agree"
+)
+
+// judge returns the finding of a promise that faults break.
+func judge(promise string, faults []string, format string, args ...any) Verdict {
+	v := Verdict{Promise: promise, Finding: Held, Witness: byAnswers, Detail: fmt.Sprintf(format, args...)}
+	if len(faults) > 0 {
+		v.Finding = Broken
+		v.Detail += ": " + some(faults)
+	}
+	return v
+}
+
+// unchecked is a promise that could not be judged.
+func unchecked(promise, witness, format string, args ...any) Verdict {
+	return Verdict{Promise: promise, Finding: Unchecked, Witness: witness, Detail: fmt.Sprintf(format, args...)}
+}
+
+// mostNamed bounds the faults that a verdict spells out.
+const mostNamed = 3
+
+func some(faults []string) string {
+	if more := len(faults) - mostNamed; more > 0 {
+		return fmt.Sprintf("%s; and %d more", strings.Join(faults[:mostNamed], "; "), more)
+	}
+	return strings.Join(faults, "; ")
+}
+
+// verdicts judges every promise.
+func (e *evidence) verdicts() []Verdict {
+	vs := []Verdict{e.oversell(), e.limits(), e.kept(), e.phantoms(), e.undersell()}
+	if e.plan.keys {
+		vs = append(vs, e.repeated())
+	}
+	vs = append(vs, e.answered(), e.numbers())
+	if e.verifyErr != nil {
+		return append(vs, unchecked(serverVerdict, byServer, "%s", e.verifyErr))
+	}
+	promises := 0
+	for _, c := range e.report.Campaigns {
+		for _, p := range c.Promises {
+			v := Verdict{Promise: p.Promise, Finding: Held, Witness: byServer, Detail: p.Detail}
+			if !p.Held {
+				v.Finding = Broken
+			}
+			vs = append(vs, v)
+			promises++
+		}
+	}
+	if promises == 0 {
+		vs = append(vs, unchecked(serverVerdict, byServer, "the server's report has no promise in it"))
+	}
+	return vs
+}

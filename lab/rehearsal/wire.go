@@ -1,0 +1,113 @@
+package rehearsal
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+// wire is a server spoken to over HTTP.
+type wire struct {
+	admin *client.Client
+	// token makes a user's token.
+	token func(user string) (string, error)
+}
+
+var _ server = (*wire)(nil)
+
+// devToken is a user's token at `dibs dev`.
+func devToken(user string) (string, error) { return "dev_" + user, nil }
+
+// signedToken makes tokens under a server's secret, valid for ttl.
+func signedToken(secret string, ttl time.Duration) func(user string) (string, error) {
+	return func(user string) (string, error) { return httpapi.IssueToken([]byte(secret), user, ttl) }
+}
+
+func (w *wire) as(user string) (*client.Client, error) {
+	token, err := w.token(user)
+	if err != nil {
+		return nil, err
+	}
+	return w.admin.WithToken(token), nil
+}
+
+func (w *wire) claim(ctx context.Context, req dibs.ClaimRequest) (answer, error) {
+	c, err := w.as(req.UserID)
+	if err != nil {
+		return answer{}, err
+	}
+	claim, replayed, err := c.Claim(ctx, req.CampaignID, req.Quantity, req.Key)
+	var refusal *client.Error
+	switch {
+	case errors.As(err, &refusal) && refusal.Reason == "":
+		return answer{reason: "status " + strconv.Itoa(refusal.Status)}, nil
+	case errors.As(err, &refusal):
+		return answer{reason: refusal.Reason, effect: refusal.Effect}, nil
+	case err != nil:
+		return answer{}, err
+	case claim.ID == "":
+		return answer{reason: "a yes without a claim"}, nil
+	}
+	return answer{reason: granted, replayed: replayed, claim: claim}, nil
+}
+
+func (w *wire) find(ctx context.Context, user, id string) (*dibs.ClaimView, error) {
+	c, err := w.as(user)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.FindClaim(ctx, id)
+	if refusal := (*client.Error)(nil); errors.As(err, &refusal) && refusal.Status == http.StatusNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &v, nil
+}
+
+func (w *wire) greet(ctx context.Context, user string) error {
+	c, err := w.as(user)
+	if err != nil {
+		return err
+	}
+	_, err = c.MyClaims(ctx, dibs.Page{Limit: 1})
+	return err
+}
+
+func (w *wire) createCampaign(ctx context.Context, spec dibs.CampaignSpec) error {
+	_, err := w.admin.CreateCampaign(ctx, spec, "")
+	return err
+}
+
+func (w *wire) publish(ctx context.Context, id string) error {
+	_, err := w.admin.Publish(ctx, id)
+	return err
+}
+
+func (w *wire) end(ctx context.Context, id string) error {
+	_, err := w.admin.End(ctx, id)
+	return err
+}
+
+func (w *wire) campaign(ctx context.Context, id string) (dibs.CampaignView, error) {
+	return w.admin.Campaign(ctx, id)
+}
+
+func (w *wire) claims(ctx context.Context, campaign, cursor string) (dibs.ListView[dibs.ClaimView], error) {
+	return w.admin.CampaignClaims(ctx, campaign, client.ClaimFilter{}, dibs.Page{Limit: dibs.MaxPage, Cursor: cursor})
+}
+
+func (w *wire) stats(ctx context.Context, campaign string) (dibs.StatsView, error) {
+	return w.admin.Stats(ctx, campaign)
+}
+
+func (w *wire) verify(ctx context.Context, campaign string) (dibs.Report, error) {
+	return w.admin.Verify(ctx, campaign)
+}
