@@ -21,7 +21,7 @@ type Config struct {
 	// the engine's clock, not by this one.
 	Now func() time.Time
 	// SettleBatch is how many journal entries are settled in one transaction at
-	// most; 1 to 65,536, default 4,096.
+	// most; 1 to 65,536, default 16,384.
 	SettleBatch int
 	// SettleEvery is how long entries wait for company while fewer than a batch
 	// are there; up to 10s, default 100ms. Rows settled together share the pages
@@ -43,7 +43,7 @@ func (c Config) WithDefaults() Config {
 		c.Now = time.Now
 	}
 	if c.SettleBatch == 0 {
-		c.SettleBatch = 4096
+		c.SettleBatch = 1 << 14
 	}
 	if c.SettleEvery == 0 {
 		c.SettleEvery = 100 * time.Millisecond

@@ -57,7 +57,6 @@ const (
 func (s *Service) settleLoop(ctx context.Context) {
 	tick := time.NewTicker(settleTick)
 	defer tick.Stop()
-	pause := settlePauseMin
 	for {
 		select {
 		case <-ctx.Done():
@@ -70,23 +69,62 @@ func (s *Service) settleLoop(ctx context.Context) {
 		case <-s.settleKick:
 		case <-tick.C:
 		}
-		for {
-			n, err := s.settleOnce(ctx)
-			if err != nil && ctx.Err() == nil {
-				s.counters.settleErrors.Add(1)
-				s.log.Error("settling failed", "err", err)
-				if !sleep(ctx, pause) {
-					return
-				}
-				pause = min(2*pause, settlePauseMax)
-				continue
+		if !s.settleWaiting(ctx) {
+			return
+		}
+	}
+}
+
+// settleWaiting settles until nothing waits; false when ctx ended first.
+func (s *Service) settleWaiting(ctx context.Context) bool {
+	pause := settlePauseMin
+	for {
+		started := time.Now()
+		n, err := s.settleOnce(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err != nil:
+			s.counters.settleErrors.Add(1)
+			s.log.Error("settling failed", "err", err)
+			if !sleep(ctx, pause) {
+				return false
 			}
+			pause = min(2*pause, settlePauseMax)
+		case n == 0:
+			return true
+		default:
 			pause = settlePauseMin
-			if n == 0 || ctx.Err() != nil {
-				break
+			// The rush comes first: the processors that settling leaves alone
+			// answer claims. Someone who waits for a claim to be settled wakes it.
+			if s.claimsRush(ctx) && !sleepOr(ctx, time.Since(started)*settleRest, s.settleKick) {
+				return false
 			}
 		}
 	}
+}
+
+// settleRest is how long settling rests during a rush, in times of what its
+// last batch took.
+const settleRest = 1
+
+// claimsRush reports whether claims queue for their commit while the backlog
+// has room.
+func (s *Service) claimsRush(ctx context.Context) bool {
+	rush := false
+	s.eachShard(func(t *settling) bool {
+		st, err := s.engine.Stats(ctx, t.id)
+		if err != nil {
+			return true
+		}
+		if t.backlog.Load() > s.cfg.MaxBacklog/2 {
+			rush = false
+			return false
+		}
+		rush = rush || st.Queued > 0
+		return true
+	})
+	return rush
 }
 
 // sleep waits; false when ctx ended first.

@@ -36,7 +36,7 @@ type config struct {
 	Drain     time.Duration `key:"drain" default:"10s" min:"0s" max:"10m" arg:"TIME" doc:"How long a stop may take to finish requests and to settle. What is not settled then is settled at the next start."`
 	Migrate   bool          `key:"migrate" default:"true" doc:"Bring the files of an older version up to date at start. Without it the server refuses them, and dibs migrate does it. New files are made in any case."`
 
-	SettleBatch int           `key:"settle_batch" default:"4096" min:"1" max:"65536" arg:"N" doc:"How many journal entries are settled in one transaction at most."`
+	SettleBatch int           `key:"settle_batch" default:"16384" min:"1" max:"65536" arg:"N" doc:"How many journal entries are settled in one transaction at most."`
 	SettleEvery time.Duration `key:"settle_every" default:"100ms" min:"1ms" max:"10s" arg:"TIME" doc:"How long entries wait for company while fewer than a batch are there."`
 	JournalKeep time.Duration `key:"journal_keep" default:"1h" min:"1s" max:"720h" arg:"TIME" doc:"How long settled entries stay in the journal."`
 	MaxBacklog  int64         `key:"max_backlog" default:"5000000" min:"1" max:"1000000000" arg:"N" doc:"How many entries of a campaign may wait to be settled before its claims are refused as overloaded."`
