@@ -89,8 +89,11 @@ func (p *CampaignPatch) faults(c *Campaign) []Fault {
 		field string
 		given bool
 	}{
-		{"/product_id", p.ProductID != nil}, {"/starts_at", p.StartsAt != nil}, {"/price", p.Price != nil},
-		{"/pay_within", p.PayWithin != nil}, {"/late_payment", p.LatePayment != nil},
+		{"/product_id", p.ProductID != nil},
+		{"/starts_at", p.StartsAt != nil},
+		{"/price", p.Price != nil},
+		{"/pay_within", p.PayWithin != nil},
+		{"/late_payment", p.LatePayment != nil},
 	} {
 		if fixed.given {
 			fs = append(fs, Fault{fixed.field, Text{"cannot change after publishing", "发布后不能修改"}})

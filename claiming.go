@@ -20,8 +20,10 @@ type live struct {
 var (
 	noSuchCampaign = Fail(NotFound, Text{"there is no such campaign", "该活动不存在"})
 	noSuchClaim    = Fail(NotFound, Text{"there is no such claim", "该领取记录不存在"})
-	backlogFull    = &Error{Reason: Overloaded, Effect: EffectNone, RetryAfter: 1e9,
-		Detail: Text{"too many claims wait to be settled", "待结算的记录过多"}}
+	backlogFull    = &Error{
+		Reason: Overloaded, Effect: EffectNone, RetryAfter: 1e9,
+		Detail: Text{"too many claims wait to be settled", "待结算的记录过多"},
+	}
 	tooManyLookups = Text{"too many look-ups at once", "查询过于频繁"}
 )
 

@@ -50,7 +50,8 @@ func (g *requestGate) enter(ctx context.Context, caller, key string) (exit func(
 // with the same hash returns the first answer and true, one with another hash
 // is ErrKeyReused. Answers with a status of 500 or above are not remembered.
 func (s *Service) Remember(ctx context.Context, caller, key string, hash []byte,
-	do func() (status int, body []byte, err error)) (StoredRequest, bool, error) {
+	do func() (status int, body []byte, err error),
+) (StoredRequest, bool, error) {
 	exit, err := s.requests.enter(ctx, caller, key)
 	if err != nil {
 		return StoredRequest{}, false, err

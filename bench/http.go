@@ -78,7 +78,7 @@ func serve(kind string) error {
 		}
 		_, _ = fmt.Fprint(w, int64(cpuTime()))
 	})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,8 @@ func (r *remote) stop() {
 
 // cpu asks for the server's CPU time.
 func (r *remote) cpu() (time.Duration, error) {
-	res, err := http.Get("http://" + r.addr + "/cpu")
+	client := &http.Client{Timeout: time.Minute}
+	res, err := client.Get("http://" + r.addr + "/cpu")
 	if err != nil {
 		return 0, err
 	}
@@ -179,13 +180,13 @@ func (r *remote) cpu() (time.Duration, error) {
 
 // press sends one claim per token over a few connections and checks that each
 // is answered with a status.
-func (r *remote) press(campaign string, tokens []string, status int) error {
+func (r *remote) press(ctx context.Context, campaign string, tokens []string, status int) error {
 	var wg sync.WaitGroup
 	errs := make(chan error, connections)
 	want := []byte("HTTP/1.1 " + strconv.Itoa(status))
 	for w := range connections {
 		wg.Go(func() {
-			conn, err := net.Dial("tcp", r.addr)
+			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.addr)
 			if err != nil {
 				errs <- err
 				return
@@ -287,14 +288,14 @@ func cpuPerClaim(ctx context.Context, kind, campaign string, tokens []string, st
 	}
 	defer r.stop()
 	warm := len(tokens) / 10
-	if err := r.press(campaign, tokens[:warm], status); err != nil {
+	if err := r.press(ctx, campaign, tokens[:warm], status); err != nil {
 		return 0, fmt.Errorf("%s: %w", kind, err)
 	}
 	before, err := r.cpu()
 	if err != nil {
 		return 0, err
 	}
-	if err := r.press(campaign, tokens[warm:], status); err != nil {
+	if err := r.press(ctx, campaign, tokens[warm:], status); err != nil {
 		return 0, fmt.Errorf("%s: %w", kind, err)
 	}
 	after, err := r.cpu()

@@ -17,8 +17,10 @@ func (c *Client) Claim(ctx context.Context, campaign string, quantity int64, key
 	body := struct {
 		Quantity int64 `json:"quantity,omitempty"`
 	}{quantity}
-	replayed, err = c.do(ctx, request{method: http.MethodPost, path: campaignPath(campaign) + "/claims",
-		token: c.opts.Token, key: key, body: body}, &claim)
+	replayed, err = c.do(ctx, request{
+		method: http.MethodPost, path: campaignPath(campaign) + "/claims",
+		token: c.opts.Token, key: key, body: body,
+	}, &claim)
 	return claim, replayed, err
 }
 

@@ -129,12 +129,12 @@ func (r *rig) sell(campaign string, n int) {
 	}
 }
 
-// fails checks an error's reason.
-func (r *rig) fails(err error, want dibs.Reason) *dibs.Error {
+// fails checks an error's reason and returns what else it says.
+func (r *rig) fails(err error, want dibs.Reason) dibs.Error {
 	r.Helper()
 	var e *dibs.Error
 	if !errors.As(err, &e) || e.Reason != want {
 		r.Fatalf("error %v, want %s", err, want)
 	}
-	return e
+	return *e
 }

@@ -46,8 +46,10 @@ func TestVerifyNamesTheBrokenPromise(t *testing.T) {
 			SELECT campaign, shard, epoch, seq + 100, 'ghost', quantity, status, order_type, amount, currency, 0, restocked, pay_by, created_at FROM claims WHERE user_id = 'u0'`}},
 		{"an item of two", "no phantom", []string{`UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE n = 0`}},
 		{"stock that vanished", "stock comes back once", []string{`UPDATE positions SET stock_left = stock_left - 1`, `UPDATE campaigns SET stock_left = stock_left - 1`}},
-		{"stock that is stranded", "no undersell", []string{`UPDATE claims SET status = -1 WHERE user_id = 'u0'`,
-			`UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE n = 0`}},
+		{"stock that is stranded", "no undersell", []string{
+			`UPDATE claims SET status = -1 WHERE user_id = 'u0'`,
+			`UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE n = 0`,
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, dibs.Config{})

@@ -29,10 +29,27 @@ var opWeights = []struct {
 	name   string
 	weight int
 }{
-	{"claim", 50}, {"release", 12}, {"repeatRelease", 3}, {"unknownRelease", 1}, {"staleRelease", 1},
-	{"restock", 5}, {"repeatRestock", 2}, {"staleRestock", 1}, {"withdraw", 5}, {"repeatWithdraw", 4},
-	{"pause", 2}, {"resume", 5}, {"window", 2}, {"limit", 1}, {"older", 1}, {"clock", 5},
-	{"find", 5}, {"holdings", 3}, {"settle", 4}, {"trim", 1}, {"restart", 3},
+	{"claim", 50},
+	{"release", 12},
+	{"repeatRelease", 3},
+	{"unknownRelease", 1},
+	{"staleRelease", 1},
+	{"restock", 5},
+	{"repeatRestock", 2},
+	{"staleRestock", 1},
+	{"withdraw", 5},
+	{"repeatWithdraw", 4},
+	{"pause", 2},
+	{"resume", 5},
+	{"window", 2},
+	{"limit", 1},
+	{"older", 1},
+	{"clock", 5},
+	{"find", 5},
+	{"holdings", 3},
+	{"settle", 4},
+	{"trim", 1},
+	{"restart", 3},
 }
 
 // drawOps makes a run of operations from a seed.

@@ -40,8 +40,15 @@ func checkFindUnknown(r *rig) {
 	o.release(g)
 	o.withdraw("less", 1)
 	places := []dibs.Cursor{
-		{}, {Epoch: 1}, {Epoch: 1, Seq: 1}, {Epoch: 1, Seq: 3}, {Epoch: 1, Seq: 4}, {Epoch: 1, Seq: 5},
-		{Epoch: 1, Seq: math.MaxUint32}, {Epoch: 2, Seq: 2}, {Epoch: dibs.MaxEpoch, Seq: 2},
+		{},
+		{Epoch: 1},
+		{Epoch: 1, Seq: 1},
+		{Epoch: 1, Seq: 3},
+		{Epoch: 1, Seq: 4},
+		{Epoch: 1, Seq: 5},
+		{Epoch: 1, Seq: math.MaxUint32},
+		{Epoch: 2, Seq: 2},
+		{Epoch: dibs.MaxEpoch, Seq: 2},
 	}
 	for _, at := range places {
 		p := dibs.Position{ShardID: o.shard, Cursor: at}

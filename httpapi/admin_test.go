@@ -24,10 +24,14 @@ const (
 
 // The life of a campaign as an admin drives it, in order.
 var campaignScenarios = []scenario{
-	{name: "create", method: "POST", path: "/v1/campaigns", body: draftBody, headers: []string{asAdmin}, status: 201,
-		contains: []string{`"state":"draft"`, `"stock":{"units":200}`, `"comment":"inner words"`, `"shards":1`}, has: []string{"Location: /v1/campaigns/phone-noon"}},
-	{name: "an id taken", method: "POST", path: "/v1/campaigns", body: draftBody, headers: []string{asAdmin}, status: 409,
-		contains: []string{`"reason":"already_exists"`, `"code":20002`}},
+	{
+		name: "create", method: "POST", path: "/v1/campaigns", body: draftBody, headers: []string{asAdmin}, status: 201,
+		contains: []string{`"state":"draft"`, `"stock":{"units":200}`, `"comment":"inner words"`, `"shards":1`}, has: []string{"Location: /v1/campaigns/phone-noon"},
+	},
+	{
+		name: "an id taken", method: "POST", path: "/v1/campaigns", body: draftBody, headers: []string{asAdmin}, status: 409,
+		contains: []string{`"reason":"already_exists"`, `"code":20002`},
+	},
 	{name: "a draft is invisible", method: "GET", path: "/v1/campaigns/phone-noon", status: 404, lacks: []string{"Phone at noon"}},
 	{name: "to users too", method: "GET", path: "/v1/campaigns/phone-noon", headers: []string{asUser}, status: 404, lacks: []string{"Phone at noon"}},
 	{name: "and in the list", method: "GET", path: "/v1/campaigns", status: 200, contains: []string{`"items":[]`, `"next_cursor":""`}},
@@ -38,16 +42,20 @@ var campaignScenarios = []scenario{
 	{name: "publish", method: "POST", path: "/v1/campaigns/phone-noon/publish", headers: []string{asAdmin}, status: 200, contains: []string{`"state":"published"`}},
 	{name: "publish again", method: "POST", path: "/v1/campaigns/phone-noon/publish", body: `{}`, headers: []string{asAdmin}, status: 200},
 	{name: "publish with words", method: "POST", path: "/v1/campaigns/phone-noon/publish", body: `{"now":true}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/now"`}},
-	{name: "the public view", method: "GET", path: "/v1/campaigns/phone-noon", status: 200, contains: []string{`"remaining":200`, `"product_id":null`},
-		lacks: []string{"inner words", "shards", "late_payment", `"stock"`, "created_at"}, has: []string{"Cache-Control: public, max-age=10", "Etag: ", "Vary: Authorization"}},
+	{
+		name: "the public view", method: "GET", path: "/v1/campaigns/phone-noon", status: 200, contains: []string{`"remaining":200`, `"product_id":null`},
+		lacks: []string{"inner words", "shards", "late_payment", `"stock"`, "created_at"}, has: []string{"Cache-Control: public, max-age=10", "Etag: ", "Vary: Authorization"},
+	},
 	{name: "start after publishing", method: "PATCH", path: "/v1/campaigns/phone-noon", body: `{"starts_at":"2035-01-01T00:00:00Z"}`, headers: []string{asAdmin}, status: 409, contains: []string{`"invalid_state"`, `"/starts_at"`}},
 	{name: "pause", method: "POST", path: "/v1/campaigns/phone-noon/pause", headers: []string{asAdmin}, status: 200, contains: []string{`"state":"paused"`}},
 	{name: "resume", method: "POST", path: "/v1/campaigns/phone-noon/resume", headers: []string{asAdmin}, status: 200, contains: []string{`"state":"published"`}},
 	{name: "restock", method: "POST", path: "/v1/campaigns/phone-noon/stock", body: `{"delta":50,"why":"a box"}`, headers: []string{asAdmin}, status: 200, contains: []string{`"units":250`, `"remaining":250`}},
 	{name: "withdraw too much", method: "POST", path: "/v1/campaigns/phone-noon/stock", body: `{"delta":-251}`, headers: []string{asAdmin}, status: 409, contains: []string{`"reason":"invalid_state"`}},
 	{name: "restock by nothing", method: "POST", path: "/v1/campaigns/phone-noon/stock", body: `{}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/delta"`}},
-	{name: "stats", method: "GET", path: "/v1/campaigns/phone-noon/stats", headers: []string{asAdmin}, status: 200,
-		contains: []string{`"stock":250`, `"remaining":250`, `"granted":0`, `"pending":0`, `"refused":{}`, `"settle_lag_ms"`, `"journal_backlog":`}},
+	{
+		name: "stats", method: "GET", path: "/v1/campaigns/phone-noon/stats", headers: []string{asAdmin}, status: 200,
+		contains: []string{`"stock":250`, `"remaining":250`, `"granted":0`, `"pending":0`, `"refused":{}`, `"settle_lag_ms"`, `"journal_backlog":`},
+	},
 	{name: "stats of nothing", method: "GET", path: "/v1/campaigns/nothing/stats", headers: []string{asAdmin}, status: 404},
 	{name: "claims of nothing", method: "GET", path: "/v1/campaigns/nothing/claims?format=csv", headers: []string{asAdmin}, status: 404},
 	{name: "no claims", method: "GET", path: "/v1/campaigns/phone-noon/claims", headers: []string{asAdmin}, status: 200, contains: []string{`"items":[]`}},
@@ -65,11 +73,15 @@ var campaignScenarios = []scenario{
 
 // Bodies that are refused, naming what is wrong.
 var badBodyScenarios = []scenario{
-	{name: "everything missing", method: "POST", path: "/v1/campaigns", body: `{}`, headers: []string{asAdmin}, status: 400,
-		contains: []string{`"/kind"`, `"/title"`, `"/starts_at"`, `"/ends_at"`, `"/stock"`}},
-	{name: "form and values at once", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 400,
-		body: `{"kind":"gift","title":"","starts_at":"2036-12-01T04:00:00Z","ends_at":"2036-12-01T06:00:00Z","stock":{"units":0},"limit_per_user":"x","foo":1}`,
-		contains: []string{`"/foo"`, `"/kind"`, `"/limit_per_user"`, `"/stock/units"`, `"/title"`}},
+	{
+		name: "everything missing", method: "POST", path: "/v1/campaigns", body: `{}`, headers: []string{asAdmin}, status: 400,
+		contains: []string{`"/kind"`, `"/title"`, `"/starts_at"`, `"/ends_at"`, `"/stock"`},
+	},
+	{
+		name: "form and values at once", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 400,
+		body:     `{"kind":"gift","title":"","starts_at":"2036-12-01T04:00:00Z","ends_at":"2036-12-01T06:00:00Z","stock":{"units":0},"limit_per_user":"x","foo":1}`,
+		contains: []string{`"/foo"`, `"/kind"`, `"/limit_per_user"`, `"/stock/units"`, `"/title"`},
+	},
 	{name: "no body", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 400, contains: []string{"a JSON body is required"}},
 	{name: "not JSON", method: "POST", path: "/v1/campaigns", body: `{"id":`, headers: []string{asAdmin}, status: 400},
 	{name: "two bodies", method: "POST", path: "/v1/products", body: `{"name":"P"} {}`, headers: []string{asAdmin}, status: 400, contains: []string{"something follows"}},
@@ -81,22 +93,28 @@ var badBodyScenarios = []scenario{
 	{name: "too many for a number", method: "POST", path: "/v1/campaigns", body: strings.Replace(draftBody, `200}`, `20000000000000000000}`, 1), headers: []string{asAdmin}, status: 400, contains: []string{`"/stock/units"`}},
 	{name: "a duration in numbers", method: "POST", path: "/v1/campaigns", body: strings.Replace(draftBody, `"pay_within":null`, `"pay_within":900`, 1), headers: []string{asAdmin}, status: 400, contains: []string{`"/pay_within"`}},
 	{name: "a duration beyond", method: "POST", path: "/v1/campaigns", body: strings.Replace(draftBody, `"pay_within":null`, `"pay_within":"99999999999999h"`, 1), headers: []string{asAdmin}, status: 400},
-	{name: "faults in Chinese", method: "POST", path: "/v1/campaigns", body: `{"kind":"raffle"}`, headers: []string{asAdmin, inChinese}, status: 400,
-		contains: []string{"参数错误", "必须是以下之一", "必填"}},
+	{
+		name: "faults in Chinese", method: "POST", path: "/v1/campaigns", body: `{"kind":"raffle"}`, headers: []string{asAdmin, inChinese}, status: 400,
+		contains: []string{"参数错误", "必须是以下之一", "必填"},
+	},
 	{name: "a hash in the item", method: "POST", path: "/v1/campaigns", body: strings.Replace(draftBody, `{"units":200}`, `{"items":["a","a",3]}`, 1), headers: []string{asAdmin}, status: 400, contains: []string{`"/stock/items/2"`}},
 }
 
 // Products, and what of them the public sees.
 var productScenarios = []scenario{
-	{name: "create product", method: "POST", path: "/v1/products", body: `{"id":"px","name":"P <b>","price":` + priceBody + `,"comment":"inner","stock":3}`, headers: []string{asAdmin}, status: 201,
-		contains: []string{`"name":"P <b>"`, `"comment":"inner"`, `"stock":3`, priceBody}, has: []string{"Location: /v1/products/px"}},
+	{
+		name: "create product", method: "POST", path: "/v1/products", body: `{"id":"px","name":"P <b>","price":` + priceBody + `,"comment":"inner","stock":3}`, headers: []string{asAdmin}, status: 201,
+		contains: []string{`"name":"P <b>"`, `"comment":"inner"`, `"stock":3`, priceBody}, has: []string{"Location: /v1/products/px"},
+	},
 	{name: "get product", method: "GET", path: "/v1/products/px", headers: []string{asAdmin}, status: 200, contains: []string{`"stock":3`}},
 	{name: "patch product", method: "PATCH", path: "/v1/products/px", body: `{"stock":4}`, headers: []string{asAdmin}, status: 200, contains: []string{`"stock":4`}},
 	{name: "patch product below", method: "PATCH", path: "/v1/products/px", body: `{"stock":-4}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/stock"`}},
 	{name: "list products", method: "GET", path: "/v1/products", headers: []string{asAdmin}, status: 200, contains: []string{`"px"`}},
 	{name: "no product", method: "GET", path: "/v1/products/none", headers: []string{asAdmin}, status: 404},
-	{name: "a product's inner fields stay inside", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 201,
-		body: `{"id":"with-product","kind":"sale","title":"W","product_id":"px","starts_at":"2036-12-01T04:00:00Z","ends_at":"2036-12-01T06:00:00Z","stock":{"codes":{"count":5}},"pay_within":"15m"}`},
+	{
+		name: "a product's inner fields stay inside", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 201,
+		body: `{"id":"with-product","kind":"sale","title":"W","product_id":"px","starts_at":"2036-12-01T04:00:00Z","ends_at":"2036-12-01T06:00:00Z","stock":{"codes":{"count":5}},"pay_within":"15m"}`,
+	},
 	{name: "published", method: "POST", path: "/v1/campaigns/with-product/publish", headers: []string{asAdmin}, status: 200, contains: []string{priceBody, `"codes":{"count":5`}},
 	{name: "public product", method: "GET", path: "/v1/campaigns/with-product", status: 200, contains: []string{`"product":{"id":"px"`, priceBody, `"pay_within":"15m0s"`}, lacks: []string{"inner", "comment", `"stock"`}},
 }

@@ -57,8 +57,10 @@ func serveBench(kind string) {
 		svc := newService(t)
 		one := int64(1)
 		now := time.Now()
-		_, err := svc.CreateCampaign(context.Background(), dibs.CampaignSpec{ID: "noon", Kind: dibs.Sale, Title: "Bench",
-			StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Units: &one}})
+		_, err := svc.CreateCampaign(context.Background(), dibs.CampaignSpec{
+			ID: "noon", Kind: dibs.Sale, Title: "Bench",
+			StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Units: &one},
+		})
 		must(t, err)
 		_, err = svc.Publish(context.Background(), "noon")
 		must(t, err)

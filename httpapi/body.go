@@ -24,8 +24,10 @@ import (
 const maxDepth = 16
 
 var (
-	errWrongType = problem{reason: dibs.InvalidRequest, status: http.StatusUnsupportedMediaType,
-		detail: dibs.Text{EN: "send the body as Content-Type: application/json", ZH: "请以 Content-Type: application/json 发送请求体"}}
+	errWrongType = problem{
+		reason: dibs.InvalidRequest, status: http.StatusUnsupportedMediaType,
+		detail: dibs.Text{EN: "send the body as Content-Type: application/json", ZH: "请以 Content-Type: application/json 发送请求体"},
+	}
 	errCutOff = dibs.Fail(dibs.InvalidRequest, dibs.Text{EN: "the body did not arrive in full", ZH: "请求体未完整到达"})
 	errUTF8   = dibs.Fail(dibs.InvalidRequest, dibs.Text{EN: "the body is not valid UTF-8", ZH: "请求体不是有效的 UTF-8"})
 )

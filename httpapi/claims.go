@@ -94,8 +94,10 @@ func (a *api) campaignClaims(ctx context.Context, c *call, in *claimsInput) (v d
 
 const typeCSV = "text/csv; charset=utf-8"
 
-var csvColumns = []string{"id", "campaign_id", "kind", "user_id", "quantity", "status", "status_code", "order_type",
-	"items", "amount", "currency", "pay_by", "created_at"}
+var csvColumns = []string{
+	"id", "campaign_id", "kind", "user_id", "quantity", "status", "status_code", "order_type",
+	"items", "amount", "currency", "pay_by", "created_at",
+}
 
 // pageWrite is how long one page may take to reach the reader.
 const pageWrite = 30 * time.Second
@@ -140,7 +142,9 @@ func csvRow(c *dibs.Claim) []string {
 	if !c.PayBy.IsZero() {
 		payBy = c.PayBy.UTC().Format(time.RFC3339Nano)
 	}
-	return []string{c.ID, c.CampaignID, string(c.Kind), c.UserID, strconv.FormatInt(c.Quantity, 10), c.Status.String(),
+	return []string{
+		c.ID, c.CampaignID, string(c.Kind), c.UserID, strconv.FormatInt(c.Quantity, 10), c.Status.String(),
 		strconv.Itoa(int(c.Status)), strconv.Itoa(int(c.OrderType)), strings.Join(c.Items, " "), amount, currency, payBy,
-		c.CreatedAt.UTC().Format(time.RFC3339Nano)}
+		c.CreatedAt.UTC().Format(time.RFC3339Nano),
+	}
 }

@@ -123,8 +123,10 @@ func describe(method, path string, op map[string]any, examples map[string]string
 	}
 	for _, p := range list(op, "parameters") {
 		required, _ := p.(map[string]any)["required"].(bool)
-		d.Params = append(d.Params, docsField{Name: text(p, "name"), Place: text(p, "in"), Required: required,
-			Type: typeName(object(p, "schema")), Description: text(p, "description")})
+		d.Params = append(d.Params, docsField{
+			Name: text(p, "name"), Place: text(p, "in"), Required: required,
+			Type: typeName(object(p, "schema")), Description: text(p, "description"),
+		})
 	}
 	example := examples[d.ID]
 	var indented bytes.Buffer
@@ -238,8 +240,10 @@ func describeSchemas(doc map[string]any) []docsSchema {
 		properties := object(all[name], "properties")
 		for _, field := range slices.Sorted(maps.Keys(properties)) {
 			p := object(properties, field)
-			s.Fields = append(s.Fields, docsField{Name: field, Type: typeName(p), Description: text(p, "description"),
-				Required: slices.Contains(required, any(field))})
+			s.Fields = append(s.Fields, docsField{
+				Name: field, Type: typeName(p), Description: text(p, "description"),
+				Required: slices.Contains(required, any(field)),
+			})
 		}
 		out = append(out, s)
 	}

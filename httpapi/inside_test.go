@@ -90,8 +90,10 @@ func TestClaimEncoder(t *testing.T) {
 	at := time.Date(2026, 12, 1, 4, 0, 0, 123e6, time.FixedZone("", 3600))
 	for _, c := range []dibs.Claim{
 		{},
-		{ID: "7K3M9QX2B4TD6RWA", CampaignID: "noon", Kind: dibs.Sale, UserID: "42", Quantity: 3, Status: dibs.Pending,
-			OrderType: dibs.FlashOrder, Amount: &dibs.Money{Amount: 99900, Currency: "CNY"}, PayBy: at, CreatedAt: at},
+		{
+			ID: "7K3M9QX2B4TD6RWA", CampaignID: "noon", Kind: dibs.Sale, UserID: "42", Quantity: 3, Status: dibs.Pending,
+			OrderType: dibs.FlashOrder, Amount: &dibs.Money{Amount: 99900, Currency: "CNY"}, PayBy: at, CreatedAt: at,
+		},
 		{Kind: dibs.Coupon, Status: dibs.Released, Items: []string{`A"1`, "中\n文", "<&>"}, Quantity: 1 << 40, CreatedAt: at},
 	} {
 		var got, want dibs.ClaimView
@@ -125,8 +127,10 @@ func TestProblemEncoder(t *testing.T) {
 	for i := range dibs.ReasonCount + 1 {
 		r := dibs.Reason(i)
 		for _, zh := range []bool{false, true} {
-			p := problem{reason: r, startsAt: at, endsAt: at, remaining: 7, claimIDs: []string{"A"}, effect: dibs.EffectNone,
-				faults: []dibs.Fault{{Field: "/a~1b", Problem: dibs.Text{EN: "is bad", ZH: "不对"}}}}
+			p := problem{
+				reason: r, startsAt: at, endsAt: at, remaining: 7, claimIDs: []string{"A"}, effect: dibs.EffectNone,
+				faults: []dibs.Fault{{Field: "/a~1b", Problem: dibs.Text{EN: "is bad", ZH: "不对"}}},
+			}
 			var got dibs.Problem
 			if err := json.Unmarshal(appendProblem(nil, &p, zh, "id-1"), &got); err != nil {
 				t.Fatalf("%s: %v", r, err)

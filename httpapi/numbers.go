@@ -36,8 +36,10 @@ func newNumbers(svc Service) *numbers {
 
 // Describe lists the metrics.
 func (n *numbers) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{n.granted, n.settled, n.batches, n.failures, n.settleTime,
-		n.remaining, n.held, n.backlog, n.lag, n.refused} {
+	for _, d := range []*prometheus.Desc{
+		n.granted, n.settled, n.batches, n.failures, n.settleTime,
+		n.remaining, n.held, n.backlog, n.lag, n.refused,
+	} {
 		ch <- d
 	}
 }

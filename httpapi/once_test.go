@@ -127,8 +127,10 @@ func TestClaimsCSVAndPages(t *testing.T) {
 		items[i] = fmt.Sprintf(`seat "%d", row`, i)
 	}
 	limit := int64(2)
-	_, err := s.admin.CreateCampaign(ctx, dibs.CampaignSpec{ID: "seats", Kind: dibs.Coupon, Title: "Seats", Limit: &limit,
-		StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour), Stock: dibs.StockSpec{Items: items}}, "")
+	_, err := s.admin.CreateCampaign(ctx, dibs.CampaignSpec{
+		ID: "seats", Kind: dibs.Coupon, Title: "Seats", Limit: &limit,
+		StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour), Stock: dibs.StockSpec{Items: items},
+	}, "")
 	must(t, err)
 	_, err = s.admin.Publish(ctx, "seats")
 	must(t, err)

@@ -113,8 +113,10 @@ func (op *operation) document(a *api) huma.Operation {
 // keyParam documents Idempotency-Key.
 func keyParam() *huma.Param {
 	least, most := 1, dibs.MaxKeyLen
-	return &huma.Param{Name: headerKey, In: "header", Description: "1-255 visible characters; the same key again returns the first result",
-		Schema: &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}}
+	return &huma.Param{
+		Name: headerKey, In: "header", Description: "1-255 visible characters; the same key again returns the first result",
+		Schema: &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most},
+	}
 }
 
 // finish documents what huma does not see: the body, which dibs reads by
@@ -125,8 +127,10 @@ func (op *operation) finish(a *api) {
 	usual := target.Responses[strconv.Itoa(op.successStatus())]
 	switch {
 	case op.status == http.StatusCreated:
-		target.Responses["200"] = &huma.Response{Description: "Made before: the first result again", Content: usual.Content,
-			Headers: map[string]*huma.Param{headerReplayed: {Schema: &huma.Schema{Type: huma.TypeString}}}}
+		target.Responses["200"] = &huma.Response{
+			Description: "Made before: the first result again", Content: usual.Content,
+			Headers: map[string]*huma.Param{headerReplayed: {Schema: &huma.Schema{Type: huma.TypeString}}},
+		}
 	case op.access == public:
 		target.Responses["304"] = &huma.Response{Description: "`If-None-Match` names what is current"}
 	case op.id == "readyz":
@@ -197,7 +201,8 @@ func (a *api) plain(op operation, contentType string, more map[string]*huma.Resp
 func (a *api) documentClaim(op operation) {
 	claim := func(description string, headers map[string]*huma.Param) *huma.Response {
 		return &huma.Response{Description: description, Headers: headers, Content: map[string]*huma.MediaType{
-			"application/json": {Schema: a.schemas.Schema(reflect.TypeFor[dibs.ClaimView](), true, "")}}}
+			"application/json": {Schema: a.schemas.Schema(reflect.TypeFor[dibs.ClaimView](), true, "")},
+		}}
 	}
 	text := &huma.Schema{Type: huma.TypeString}
 	a.examples[op.id] = op.example
@@ -217,7 +222,8 @@ func (a *api) documentClaim(op operation) {
 			{Name: "id", In: "path", Required: true, Description: idDoc, Schema: text}, keyParam(),
 		},
 		RequestBody: &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {
-			Schema: a.schemas.Schema(reflect.TypeFor[claimBody](), true, ""), Example: json.RawMessage(op.example)}}},
+			Schema: a.schemas.Schema(reflect.TypeFor[claimBody](), true, ""), Example: json.RawMessage(op.example),
+		}}},
 	})
 }
 

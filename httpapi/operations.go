@@ -58,18 +58,24 @@ func (a *api) registerOperations() {
 		}
 		return h, nil
 	})
-	a.plain(operation{method: http.MethodGet, path: "/metrics", id: "metrics", tag: tagOps, access: open,
-		summary: "Numbers for Prometheus"}, "text/plain; version=0.0.4", nil)
+	a.plain(operation{
+		method: http.MethodGet, path: "/metrics", id: "metrics", tag: tagOps, access: open,
+		summary: "Numbers for Prometheus",
+	}, "text/plain; version=0.0.4", nil)
 	a.routes.HandleFunc("GET /metrics", a.metrics.handler().ServeHTTP)
 }
 
 // registerDocuments serves the document and its page. It comes last, when the
 // document is complete.
 func (a *api) registerDocuments() error {
-	a.plain(operation{method: http.MethodGet, path: "/openapi.json", id: "openapi", tag: tagOps, access: open,
-		summary: "This document"}, "application/json", nil)
-	a.plain(operation{method: http.MethodGet, path: "/docs", id: "docs", tag: tagOps, access: open,
-		summary: "This document for people"}, "text/html; charset=utf-8", nil)
+	a.plain(operation{
+		method: http.MethodGet, path: "/openapi.json", id: "openapi", tag: tagOps, access: open,
+		summary: "This document",
+	}, "application/json", nil)
+	a.plain(operation{
+		method: http.MethodGet, path: "/docs", id: "docs", tag: tagOps, access: open,
+		summary: "This document for people",
+	}, "text/html; charset=utf-8", nil)
 	doc, raw, err := a.documentJSON()
 	if err != nil {
 		return err

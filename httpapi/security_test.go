@@ -163,8 +163,10 @@ func (m *matrix) try(op string) {
 			m.denied(op, name, a, 401)
 		}
 	}
-	for name, headers := range map[string][]string{"none": nil, "user": {jwtFor(m.t, "42", time.Hour)},
-		"other": {jwtFor(m.t, "7", time.Hour)}, "admin": {asAdmin}} {
+	for name, headers := range map[string][]string{
+		"none": nil, "user": {jwtFor(m.t, "42", time.Hour)},
+		"other": {jwtFor(m.t, "7", time.Hour)}, "admin": {asAdmin},
+	} {
 		a := m.ask(method, path, body, headers...)
 		if want := verdicts[need][name]; want == 0 {
 			m.allowed(op, name, a)

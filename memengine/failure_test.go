@@ -293,7 +293,10 @@ func TestRandomFaultsKeepEveryYes(t *testing.T) {
 		}
 		seats[e.Items[0]] = e.UserID
 	}
-	yes.Range(func(user, at any) bool { t.Errorf("%v was granted at %v and is not in the journal", user, at); return true })
+	yes.Range(func(user, at any) bool {
+		t.Errorf("%v was granted at %v and is not in the journal", user, at)
+		return true
+	})
 	refused := 0
 	none.Range(func(any, any) bool { refused++; return true })
 	if granted == 0 || refused == 0 {
