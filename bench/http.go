@@ -163,9 +163,12 @@ func (r *remote) stop() {
 }
 
 // cpu asks for the server's CPU time.
-func (r *remote) cpu() (time.Duration, error) {
-	client := &http.Client{Timeout: time.Minute}
-	res, err := client.Get("http://" + r.addr + "/cpu")
+func (r *remote) cpu(ctx context.Context) (time.Duration, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+"/cpu", nil)
+	if err != nil {
+		return 0, err
+	}
+	res, err := (&http.Client{}).Do(req)
 	if err != nil {
 		return 0, err
 	}
@@ -291,13 +294,13 @@ func cpuPerClaim(ctx context.Context, kind, campaign string, tokens []string, st
 	if err := r.press(ctx, campaign, tokens[:warm], status); err != nil {
 		return 0, fmt.Errorf("%s: %w", kind, err)
 	}
-	before, err := r.cpu()
+	before, err := r.cpu(ctx)
 	if err != nil {
 		return 0, err
 	}
 	if err := r.press(ctx, campaign, tokens[warm:], status); err != nil {
 		return 0, fmt.Errorf("%s: %w", kind, err)
 	}
-	after, err := r.cpu()
+	after, err := r.cpu(ctx)
 	return float64(after-before) / 1e3 / float64(len(tokens)-warm), err
 }

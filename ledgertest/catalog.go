@@ -116,7 +116,8 @@ func testCampaigns(t *testing.T, f *fixture) {
 		t.Errorf("a campaign without a price has %v", *got.Price)
 	}
 	refuses(t, "a campaign of items without items", l.InsertCampaign(ctx, &dibs.Campaign{
-		ID: "x", Stock: dibs.Stock{Kind: dibs.Items, Total: 2}, LimitPerUser: 1, Shards: 1, Version: 1}, nil))
+		ID: "x", Stock: dibs.Stock{Kind: dibs.Items, Total: 2}, LimitPerUser: 1, Shards: 1, Version: 1,
+	}, nil))
 }
 
 func testCampaignLists(t *testing.T, f *fixture) {

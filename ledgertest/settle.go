@@ -24,7 +24,8 @@ func testSettle(t *testing.T, f *fixture) {
 		CreatedAt: start.Add(time.Duration(p.Seq) * time.Millisecond),
 	})
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
-		Position: p.Cursor, Epoch: p.Epoch, Stock: 100, StockLeft: 97, Confirmed: 3})
+		Position: p.Cursor, Epoch: p.Epoch, Stock: 100, StockLeft: 97, Confirmed: 3,
+	})
 
 	// Nothing new is settled without harm, and the position continues.
 	f.settle(s)
@@ -33,7 +34,8 @@ func testSettle(t *testing.T, f *fixture) {
 	same(t, "stock left", f.totals(c, 0).StockLeft, int64(96))
 	a := f.clean(c)
 	same(t, "the audit", *a, dibs.CampaignAudit{
-		Stock: 100, StockLeft: 96, Held: 4, Claims: 2, ByStatus: map[string]int64{"confirmed": 4}})
+		Stock: 100, StockLeft: 96, Held: 4, Claims: 2, ByStatus: map[string]int64{"confirmed": 4},
+	})
 }
 
 func testSettleKinds(t *testing.T, f *fixture) {
@@ -46,7 +48,8 @@ func testSettleKinds(t *testing.T, f *fixture) {
 	s.adjust("restock", 4)
 	f.settle(s)
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
-		Position: s.last, Epoch: p.Epoch, Stock: 10, StockLeft: 8, Pending: 2})
+		Position: s.last, Epoch: p.Epoch, Stock: 10, StockLeft: 8, Pending: 2,
+	})
 	got, err := f.ledger().Claim(t.Context(), p)
 	f.must(err)
 	same(t, "the status", got.Status, dibs.Pending)

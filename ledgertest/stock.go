@@ -16,7 +16,8 @@ func testWithdraw(t *testing.T, f *fixture) {
 	s.adjust("w1", -3)
 	f.settle(s)
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
-		Position: s.last, Epoch: s.last.Epoch, Stock: 7, StockLeft: 5, Confirmed: 2})
+		Position: s.last, Epoch: s.last.Epoch, Stock: 7, StockLeft: 5, Confirmed: 2,
+	})
 	got, err := l.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the campaign's stock", got.Stock.Total, int64(7))
@@ -97,7 +98,8 @@ func testRestockItems(t *testing.T, f *fixture) {
 	f.must(err)
 	same(t, "commands", len(cmds), 1)
 	same(t, "the command", cmds[0].Adjust, dibs.Adjustment{
-		Shard: id, Epoch: s.last.Epoch, Ref: "r", Delta: 3, FirstItem: 5, Items: values("w", 3)})
+		Shard: id, Epoch: s.last.Epoch, Ref: "r", Delta: 3, FirstItem: 5, Items: values("w", 3),
+	})
 	s.grant("u1", 2, 6, 3)
 	f.settle(s)
 
@@ -164,7 +166,8 @@ func testCommands(t *testing.T, f *fixture) {
 	f.insert(c)
 	for i := range 5 {
 		f.must(l.Restock(ctx, dibs.Restock{
-			Shard: dibs.ShardID{Campaign: c.Number, Shard: uint8(i % 2)}, Ref: fmt.Sprintf("r%d", i), Delta: 1}))
+			Shard: dibs.ShardID{Campaign: c.Number, Shard: uint8(i % 2)}, Ref: fmt.Sprintf("r%d", i), Delta: 1,
+		}))
 	}
 	refs := func(max int) (refs []string, ids []int64) {
 		cmds, err := l.Commands(ctx, max)
