@@ -84,6 +84,84 @@ func checkCommon(t *testing.T, a answer) {
 	}
 }
 
+// Where and as whom the scenarios claim.
+const (
+	onePath  = "/v1/campaigns/one/claims"
+	manyPath = "/v1/campaigns/many/claims"
+	other    = "Authorization: Bearer dev_7"
+	chinese  = "Accept-Language: zh-CN,zh;q=0.9,en;q=0.5"
+)
+
+// claimScenarios follow one another on the campaigns of TestClaimScenarios.
+var claimScenarios = []scenario{
+	{
+		name: "granted", method: "POST", path: onePath, body: `{"quantity":1}`, headers: []string{asUser, "Idempotency-Key: first"}, status: 201,
+		contains: []string{`"campaign_id":"one"`, `"user_id":"42"`, `"items":[]`, `"status":"confirmed"`, `"status_code":1`, `"amount":null`},
+		lacks:    []string{"pay_by"}, has: []string{"Location: ", "Content-Type: application/json", "Cache-Control: no-store"},
+	},
+	{
+		name: "repeated", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: first"}, status: 200,
+		contains: []string{`"campaign_id":"one"`}, has: []string{"Idempotent-Replayed: true"},
+	},
+	{
+		name: "the key with another quantity", method: "POST", path: onePath, body: `{"quantity":2}`, headers: []string{asUser, "Idempotency-Key: first"}, status: 422,
+		contains: []string{`"reason":"idempotency_key_reused"`, `"code":20001`},
+	},
+	{
+		name: "sold out before limit", method: "POST", path: onePath, headers: []string{asUser}, status: 409,
+		contains: []string{`"reason":"sold_out"`, `"code":30006`, `"remaining":0`, `"retryable":true`}, lacks: []string{"claim_ids"},
+	},
+	{name: "sold out in Chinese", method: "POST", path: onePath, headers: []string{other, chinese}, status: 409, contains: []string{"已经抢完了"}},
+	{
+		name: "another user's key is another", method: "POST", path: onePath, body: `{}`, headers: []string{other, "Idempotency-Key: first"}, status: 409,
+		contains: []string{"sold_out"},
+	},
+	{
+		name: "fewer left", method: "POST", path: manyPath, body: `{"quantity":6}`, headers: []string{asUser}, status: 409,
+		contains: []string{`"remaining":5`, "only 5 left"},
+	},
+	{
+		name: "quantity beyond the limit", method: "POST", path: manyPath, body: `{"quantity":4}`, headers: []string{asUser}, status: 409,
+		contains: []string{`"reason":"limit_reached"`, `"code":30007`, `"claim_ids":[]`},
+	},
+	{name: "no body", method: "POST", path: manyPath, headers: []string{asUser}, status: 201, contains: []string{`"quantity":1`}},
+	{name: "spaces and two", method: "POST", path: manyPath, body: " {\n \"quantity\" : 2 } \n", headers: []string{asUser}, status: 201, contains: []string{`"quantity":2`}},
+	{
+		name: "limit reached", method: "POST", path: manyPath, body: `{}`, headers: []string{asUser}, status: 409,
+		contains: []string{`"reason":"limit_reached"`, `"claim_ids":["`},
+	},
+	{
+		name: "not started", method: "POST", path: "/v1/campaigns/later/claims", headers: []string{asUser}, status: 409,
+		contains: []string{`"reason":"not_started"`, `"code":30004`, `"starts_at":"`},
+	},
+	{
+		name: "ended", method: "POST", path: "/v1/campaigns/over/claims", headers: []string{asUser}, status: 409,
+		contains: []string{`"reason":"ended"`, `"code":30005`, `"ends_at":"`, `"retryable":false`},
+	},
+	{
+		name: "paused", method: "POST", path: "/v1/campaigns/rest/claims", headers: []string{asUser}, status: 409,
+		contains: []string{`"reason":"paused"`, `"code":30003`},
+	},
+	{
+		name: "unknown campaign", method: "POST", path: "/v1/campaigns/nothing/claims", headers: []string{asUser}, status: 404,
+		contains: []string{`"reason":"not_found"`, `"code":30002`},
+	},
+	{name: "draft", method: "POST", path: "/v1/campaigns/draft/claims", headers: []string{asUser}, status: 404, lacks: []string{"Secret"}},
+	{name: "no campaign id at all", method: "POST", path: "/v1/campaigns/a%2Fb%00/claims", headers: []string{asUser}, status: 404},
+	{name: "method", method: "PUT", path: onePath, headers: []string{asUser}, status: 405, has: []string{"Allow: GET, HEAD, POST"}},
+	{name: "wrong type", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Content-Type: text/plain"}, status: 415},
+	{name: "charset", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Content-Type: application/json; charset=utf-8"}, status: 409},
+	{name: "empty key", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: "}, status: 400, contains: []string{"Idempotency-Key"}},
+	{name: "long key", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: " + strings.Repeat("k", 256)}, status: 400, contains: []string{`"/Idempotency-Key"`}},
+	{name: "key with a space", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: a b"}, status: 400},
+	{name: "key in full length", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: " + strings.Repeat("k", 255)}, status: 409},
+	{
+		name: "too large", method: "POST", path: onePath, body: `{"quantity":1` + strings.Repeat(" ", 64<<10) + `}`, headers: []string{asUser}, status: 413,
+		contains: []string{`"reason":"invalid_request"`, "65536"},
+	},
+	{name: "large but allowed", method: "POST", path: onePath, body: `{"quantity":1` + strings.Repeat(" ", 60<<10) + `}`, headers: []string{asUser}, status: 409},
+}
+
 func TestClaimScenarios(t *testing.T) {
 	s := newStack(t, nil)
 	now := time.Now()
@@ -103,78 +181,7 @@ func TestClaimScenarios(t *testing.T) {
 	}, "")
 	must(t, err)
 
-	const path = "/v1/campaigns/one/claims"
-	const many = "/v1/campaigns/many/claims"
-	other := "Authorization: Bearer dev_7"
-	zh := "Accept-Language: zh-CN,zh;q=0.9,en;q=0.5"
-	s.run(t, []scenario{
-		{
-			name: "granted", method: "POST", path: path, body: `{"quantity":1}`, headers: []string{asUser, "Idempotency-Key: first"}, status: 201,
-			contains: []string{`"campaign_id":"one"`, `"user_id":"42"`, `"items":[]`, `"status":"confirmed"`, `"status_code":1`, `"amount":null`},
-			lacks:    []string{"pay_by"}, has: []string{"Location: ", "Content-Type: application/json", "Cache-Control: no-store"},
-		},
-		{
-			name: "repeated", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Idempotency-Key: first"}, status: 200,
-			contains: []string{`"campaign_id":"one"`}, has: []string{"Idempotent-Replayed: true"},
-		},
-		{
-			name: "the key with another quantity", method: "POST", path: path, body: `{"quantity":2}`, headers: []string{asUser, "Idempotency-Key: first"}, status: 422,
-			contains: []string{`"reason":"idempotency_key_reused"`, `"code":20001`},
-		},
-		{
-			name: "sold out before limit", method: "POST", path: path, headers: []string{asUser}, status: 409,
-			contains: []string{`"reason":"sold_out"`, `"code":30006`, `"remaining":0`, `"retryable":true`}, lacks: []string{"claim_ids"},
-		},
-		{name: "sold out in Chinese", method: "POST", path: path, headers: []string{other, zh}, status: 409, contains: []string{"已经抢完了"}},
-		{
-			name: "another user's key is another", method: "POST", path: path, body: `{}`, headers: []string{other, "Idempotency-Key: first"}, status: 409,
-			contains: []string{"sold_out"},
-		},
-		{
-			name: "fewer left", method: "POST", path: many, body: `{"quantity":6}`, headers: []string{asUser}, status: 409,
-			contains: []string{`"remaining":5`, "only 5 left"},
-		},
-		{
-			name: "quantity beyond the limit", method: "POST", path: many, body: `{"quantity":4}`, headers: []string{asUser}, status: 409,
-			contains: []string{`"reason":"limit_reached"`, `"code":30007`, `"claim_ids":[]`},
-		},
-		{name: "no body", method: "POST", path: many, headers: []string{asUser}, status: 201, contains: []string{`"quantity":1`}},
-		{name: "spaces and two", method: "POST", path: many, body: " {\n \"quantity\" : 2 } \n", headers: []string{asUser}, status: 201, contains: []string{`"quantity":2`}},
-		{
-			name: "limit reached", method: "POST", path: many, body: `{}`, headers: []string{asUser}, status: 409,
-			contains: []string{`"reason":"limit_reached"`, `"claim_ids":["`},
-		},
-		{
-			name: "not started", method: "POST", path: "/v1/campaigns/later/claims", headers: []string{asUser}, status: 409,
-			contains: []string{`"reason":"not_started"`, `"code":30004`, `"starts_at":"`},
-		},
-		{
-			name: "ended", method: "POST", path: "/v1/campaigns/over/claims", headers: []string{asUser}, status: 409,
-			contains: []string{`"reason":"ended"`, `"code":30005`, `"ends_at":"`, `"retryable":false`},
-		},
-		{
-			name: "paused", method: "POST", path: "/v1/campaigns/rest/claims", headers: []string{asUser}, status: 409,
-			contains: []string{`"reason":"paused"`, `"code":30003`},
-		},
-		{
-			name: "unknown campaign", method: "POST", path: "/v1/campaigns/nothing/claims", headers: []string{asUser}, status: 404,
-			contains: []string{`"reason":"not_found"`, `"code":30002`},
-		},
-		{name: "draft", method: "POST", path: "/v1/campaigns/draft/claims", headers: []string{asUser}, status: 404, lacks: []string{"Secret"}},
-		{name: "no campaign id at all", method: "POST", path: "/v1/campaigns/a%2Fb%00/claims", headers: []string{asUser}, status: 404},
-		{name: "method", method: "PUT", path: path, headers: []string{asUser}, status: 405, has: []string{"Allow: GET, HEAD, POST"}},
-		{name: "wrong type", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Content-Type: text/plain"}, status: 415},
-		{name: "charset", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Content-Type: application/json; charset=utf-8"}, status: 409},
-		{name: "empty key", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Idempotency-Key: "}, status: 400, contains: []string{"Idempotency-Key"}},
-		{name: "long key", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Idempotency-Key: " + strings.Repeat("k", 256)}, status: 400, contains: []string{`"/Idempotency-Key"`}},
-		{name: "key with a space", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Idempotency-Key: a b"}, status: 400},
-		{name: "key in full length", method: "POST", path: path, body: `{}`, headers: []string{asUser, "Idempotency-Key: " + strings.Repeat("k", 255)}, status: 409},
-		{
-			name: "too large", method: "POST", path: path, body: `{"quantity":1` + strings.Repeat(" ", 64<<10) + `}`, headers: []string{asUser}, status: 413,
-			contains: []string{`"reason":"invalid_request"`, "65536"},
-		},
-		{name: "large but allowed", method: "POST", path: path, body: `{"quantity":1` + strings.Repeat(" ", 60<<10) + `}`, headers: []string{asUser}, status: 409},
-	})
+	s.run(t, claimScenarios)
 }
 
 func TestClaimBodies(t *testing.T) {
