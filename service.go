@@ -29,6 +29,9 @@ type Config struct {
 	SettleEvery time.Duration
 	// JournalKeep is how long settled entries stay in the journal; default 1h.
 	JournalKeep time.Duration
+	// TidyEvery is how often the journal is trimmed and campaigns that are over
+	// leave the engine; default 30s.
+	TidyEvery time.Duration
 	// MaxBacklog is how many entries of a campaign may wait to be settled before
 	// its claims are refused as overloaded; default 5,000,000.
 	MaxBacklog int64
@@ -51,6 +54,9 @@ func (c Config) WithDefaults() Config {
 	if c.JournalKeep == 0 {
 		c.JournalKeep = time.Hour
 	}
+	if c.TidyEvery == 0 {
+		c.TidyEvery = 30 * time.Second
+	}
 	if c.MaxBacklog == 0 {
 		c.MaxBacklog = 5_000_000
 	}
@@ -71,6 +77,7 @@ func (c Config) Validate() error {
 	must(c.SettleBatch >= 1 && c.SettleBatch <= 1<<16, "/SettleBatch", "must be from 1 to 65536")
 	must(c.SettleEvery > 0 && c.SettleEvery <= 10*time.Second, "/SettleEvery", "must be above 0 and at most 10s")
 	must(c.JournalKeep > 0, "/JournalKeep", "must be positive")
+	must(c.TidyEvery > 0, "/TidyEvery", "must be positive")
 	must(c.MaxBacklog >= 1, "/MaxBacklog", "must be at least 1")
 	if len(fs) > 0 {
 		return Invalid(fs...)

@@ -267,7 +267,12 @@ func (s *Service) settleFailed(ctx context.Context, shards []*settling, cause er
 	return cause
 }
 
-// settleTo returns when a shard is settled up to a place, or ctx ends.
+// settlePatience is how long someone waits for a claim to be settled while
+// nothing is being settled at all.
+const settlePatience = 10 * time.Second
+
+// settleTo returns when a shard is settled up to a place. It gives up when ctx
+// ends, or when settling stands still.
 func (s *Service) settleTo(ctx context.Context, t *settling, place Cursor) error {
 	for {
 		t.mu.Lock()
@@ -277,13 +282,20 @@ func (s *Service) settleTo(ctx context.Context, t *settling, place Cursor) error
 			return nil
 		}
 		kick(s.settleKick)
+		still := time.NewTimer(settlePatience)
 		select {
 		case <-moved:
+			still.Stop()
+		case <-still.C:
+			return Unavail(EffectNone, errors.Join(errStill, lastErr))
 		case <-ctx.Done():
+			still.Stop()
 			return Unavail(EffectNone, errors.Join(ctx.Err(), lastErr))
 		}
 	}
 }
+
+var errStill = errors.New("dibs: settling stands still")
 
 // settleAll settles what the live shards of a campaign have granted so far.
 func (s *Service) settleAll(ctx context.Context, l *live) error {
@@ -313,6 +325,7 @@ func kick(c chan struct{}) {
 // watchLoop keeps the numbers that follow from settling: backlog, lag,
 // back-pressure; and trims the journal.
 func (s *Service) watchLoop(ctx context.Context) {
+	tidied := time.Now()
 	for n := 0; sleep(ctx, watchEvery); n++ {
 		s.lives.Range(func(_, v any) bool {
 			s.watch(ctx, v.(*live))
@@ -321,7 +334,8 @@ func (s *Service) watchLoop(ctx context.Context) {
 		if n%reloadEach == 0 {
 			s.reload(ctx)
 		}
-		if n%trimEach == 0 {
+		if time.Since(tidied) >= s.cfg.TidyEvery {
+			tidied = time.Now()
 			s.trim(ctx)
 			s.retireEnded(ctx)
 			s.forgetRequests(ctx)
@@ -331,9 +345,8 @@ func (s *Service) watchLoop(ctx context.Context) {
 
 const (
 	watchEvery = 50 * time.Millisecond
-	// reloadEach and trimEach are periods in watches.
+	// reloadEach is the period of reloading, in watches.
 	reloadEach = 20
-	trimEach   = 600
 )
 
 func (s *Service) watch(ctx context.Context, l *live) {

@@ -111,9 +111,7 @@ const retireAfter = 5 * time.Minute
 func (s *Service) retireEnded(ctx context.Context) {
 	s.lives.Range(func(_, v any) bool {
 		l := v.(*live)
-		c := l.campaign.Load()
-		over := s.cfg.Now().Add(-retireAfter)
-		if c.State == EndedState && c.UpdatedAt.Before(over) || c.EndsAt.Before(over) {
+		if c := l.campaign.Load(); s.over(c) {
 			if err := s.retire(ctx, l); err != nil {
 				s.log.Warn("a campaign stays in the engine", "campaign", c.ID, "err", err)
 			}
@@ -122,13 +120,23 @@ func (s *Service) retireEnded(ctx context.Context) {
 	})
 }
 
+// over reports whether a campaign ended long enough ago to leave the engine.
+func (s *Service) over(c *Campaign) bool {
+	since := s.cfg.Now().Add(-retireAfter)
+	return c.State == EndedState && c.UpdatedAt.Before(since) || c.EndsAt.Before(since)
+}
+
 func (s *Service) retire(ctx context.Context, l *live) error {
-	s.admin.Lock()
-	defer s.admin.Unlock()
+	// The wait comes first: nobody who changes a campaign has to wait with it.
 	if err := s.settleAll(ctx, l); err != nil {
 		return err
 	}
+	s.admin.Lock()
+	defer s.admin.Unlock()
 	c := l.campaign.Load()
+	if !s.over(c) {
+		return nil
+	}
 	s.lives.Delete(c.ID)
 	s.byNumber.Delete(c.Number)
 	for _, t := range l.shards {

@@ -142,3 +142,32 @@ func TestAnOlderLedgerIsSettledAgain(t *testing.T) {
 	r.wants(dibs.Granted, "phone", "new", "k")
 	r.verify()
 }
+
+// A campaign that is over leaves the engine; its repeats, reads and numbers
+// are the ledger's from then on, and an extended one comes back.
+func TestWhatIsOverLeavesTheEngine(t *testing.T) {
+	r := newRig(t, dibs.Config{TidyEvery: time.Millisecond})
+	r.publish(r.sale("phone", 5))
+	r.sell("phone", 3)
+	id := r.wants(dibs.Granted, "phone", "u1", "k1").Claim.ID
+	r.pass(2 * time.Hour)
+	for deadline := time.Now().Add(20 * time.Second); r.node.Service.Observe().Campaigns != nil; {
+		if time.Now().After(deadline) {
+			t.Fatal("it stays in the engine")
+		}
+	}
+	r.wants(dibs.Ended, "phone", "new", "k")
+	if again := r.wants(dibs.Granted, "phone", "u1", "k1"); !again.Replayed || again.Claim.ID != id {
+		t.Fatalf("%+v", again)
+	}
+	if st := r.stats("phone"); st.Granted != 3 || st.Remaining != 2 || st.Confirmed != 3 {
+		t.Fatalf("%+v", st)
+	}
+	later := r.now().Add(time.Hour)
+	if _, err := r.node.Service.PatchCampaign(t.Context(), "phone", dibs.CampaignPatch{EndsAt: &later}); err != nil {
+		t.Fatal(err)
+	}
+	r.wants(dibs.Granted, "phone", "new", "k")
+	r.wants(dibs.LimitReached, "phone", "u2", "other")
+	r.verify()
+}
