@@ -84,10 +84,10 @@ func ExampleService_Verify() {
 	// Output:
 	// true  no oversell            1 of 200 units are held, 199 left
 	// true  the limit holds        users over the limit: none
-	// true  a yes is kept          the engine granted 1 units, the ledger holds 1
+	// true  a yes is kept          the engine has 1 units granted, the ledger 1
 	// true  no phantom             items at odds with claims: none; claims past the settled position: 0
 	// true  stock comes back once  200 in stock = 199 left + 1 held; sums at odds with rows: none
-	// true  no undersell           the engine can grant 199 more, the ledger has 199 left
+	// true  no undersell           the engine has 199 units left, the ledger 199
 }
 
 // An error lists every fault of an input at once, by JSON pointers.

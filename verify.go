@@ -148,35 +148,26 @@ func checkPromises(a *CampaignAudit, e *engineCount, exact bool) []PromiseCheck 
 			"%d of %d units are held, %d left", a.Held, a.Stock, a.StockLeft),
 		check("the limit holds", len(a.OverLimit) == 0, "users over the limit: %s", orNone(a.OverLimit)),
 		check("a yes is kept", !e.live || !exact || e.granted == a.Held,
-			"%s", yesDetail(a, e, exact)),
+			"%s", e.beside("units granted", e.granted, a.Held, exact)),
 		check("no phantom", len(a.BadItems) == 0 && a.BeyondPosition == 0,
 			"items at odds with claims: %s; claims past the settled position: %d", orNone(a.BadItems), a.BeyondPosition),
 		check("stock comes back once", a.Stock == a.StockLeft+a.Held && len(a.BadTotals) == 0,
 			"%d in stock = %d left + %d held; sums at odds with rows: %s", a.Stock, a.StockLeft, a.Held, orNone(a.BadTotals)),
 		check("no undersell", !e.live || !exact || e.remaining == a.StockLeft,
-			"%s", leftDetail(a, e, exact)),
+			"%s", e.beside("units left", e.remaining, a.StockLeft, exact)),
 	}
 	return checks
 }
 
-func yesDetail(a *CampaignAudit, e *engineCount, exact bool) string {
+// beside says what engine and ledger have of something; what names it.
+func (e *engineCount) beside(what string, engine, ledger int64, exact bool) string {
 	switch {
 	case !e.live:
-		return fmt.Sprintf("the ledger holds %d units; the campaign has left the engine", a.Held)
+		return fmt.Sprintf("the ledger has %d %s; the campaign has left the engine", ledger, what)
 	case !exact:
-		return fmt.Sprintf("claims went on while counting: engine %d units, ledger %d", e.granted, a.Held)
+		return fmt.Sprintf("claims went on while counting: engine %d %s, ledger %d", engine, what, ledger)
 	}
-	return fmt.Sprintf("the engine granted %d units, the ledger holds %d", e.granted, a.Held)
-}
-
-func leftDetail(a *CampaignAudit, e *engineCount, exact bool) string {
-	switch {
-	case !e.live:
-		return fmt.Sprintf("the ledger has %d left; the campaign has left the engine", a.StockLeft)
-	case !exact:
-		return fmt.Sprintf("claims went on while counting: engine %d left, ledger %d", e.remaining, a.StockLeft)
-	}
-	return fmt.Sprintf("the engine can grant %d more, the ledger has %d left", e.remaining, a.StockLeft)
+	return fmt.Sprintf("the engine has %d %s, the ledger %d", engine, what, ledger)
 }
 
 func orNone(list []string) string {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,13 +22,7 @@ import (
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
-func TestMain(m *testing.M) {
-	if kind := os.Getenv(benchServer); kind != "" {
-		serveBench(kind)
-		return
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	adminKey  = "dibs_test_admin_key_0123456789"
