@@ -25,9 +25,10 @@ type DependencyView struct {
 
 // notReady is what is shown of a dependency that cannot do its work.
 var notReady = map[string]string{
-	"engine":   "the engine cannot make claims durable; the log says why",
-	"ledger":   "the ledger does not answer; the log says why",
-	"settling": "the journal cannot be settled into the ledger; the log says why",
+	"engine":    "the engine cannot make claims durable; the log says why",
+	"ledger":    "the ledger does not answer; the log says why",
+	"campaigns": "a campaign could not be loaded into the engine, or not be settled; the log says which and why",
+	"settling":  "the journal cannot be settled into the ledger; the log says why",
 }
 
 // pingTimeout bounds the question to each dependency.
@@ -40,7 +41,7 @@ func (s *Service) Health(ctx context.Context) HealthView {
 	defer cancel()
 	h := HealthView{Ready: true, Durability: s.engine.Durability(), Dependencies: map[string]DependencyView{}}
 	for name, ping := range map[string]func(context.Context) error{
-		"engine": s.engine.Ping, "ledger": s.ledger.Ping, "settling": s.settlingHealth,
+		"engine": s.engine.Ping, "ledger": s.ledger.Ping, "settling": s.settlingHealth, "campaigns": s.campaignsHealth,
 	} {
 		d := DependencyView{OK: true}
 		if err := ping(ctx); err != nil {
@@ -59,6 +60,17 @@ func (s *Service) Health(ctx context.Context) HealthView {
 		return true
 	})
 	return h
+}
+
+// campaignsHealth returns whether every published campaign is in the engine.
+func (s *Service) campaignsHealth(context.Context) error {
+	if s.stranded.Load() {
+		return ErrNotOpen
+	}
+	if s.stuckTails.Load() {
+		return ErrGap
+	}
+	return nil
 }
 
 // settlingHealth returns why a shard could not be settled the last time.

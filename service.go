@@ -112,6 +112,12 @@ type Service struct {
 
 	// stranded is set while a published campaign could not be loaded.
 	stranded atomic.Bool
+	// stuckTails is set when grants of a campaign that is over could not be
+	// settled at start.
+	stuckTails atomic.Bool
+	// reloadAt and reloadPause are the watch loop's: when it tries again.
+	reloadAt    time.Time
+	reloadPause time.Duration
 
 	requests requestGate
 	keys     keyCache

@@ -87,7 +87,8 @@ func (s *Service) settleWaiting(ctx context.Context) bool {
 		case err != nil:
 			s.counters.settleErrors.Add(1)
 			s.log.Error("settling failed", "err", err)
-			if !sleep(ctx, pause) {
+			// One shard's trouble does not slow the others down.
+			if n == 0 && !sleepOr(ctx, pause, s.settleKick) {
 				return false
 			}
 			pause = min(2*pause, settlePauseMax)
@@ -368,13 +369,28 @@ func (s *Service) watch(ctx context.Context, l *live) {
 	l.full.Store(sum >= s.cfg.MaxBacklog)
 }
 
-// trim drops journal entries that were settled long ago.
+// trim drops journal entries that were settled long ago, also those of
+// campaigns that have left the engine.
 func (s *Service) trim(ctx context.Context) {
 	before := s.cfg.Now().Add(-s.cfg.JournalKeep)
-	s.eachShard(func(t *settling) bool {
-		if err := s.engine.TrimJournal(ctx, t.id, t.at(), before); err != nil {
-			s.log.Warn("trimming the journal failed", "shard", t.id.String(), "err", err)
+	shards, err := s.engine.JournalShards(ctx)
+	for _, id := range shards {
+		if err := s.trimShard(ctx, id, before); err != nil && ctx.Err() == nil {
+			s.log.Warn("trimming the journal failed", "shard", id.String(), "err", err)
 		}
-		return ctx.Err() == nil
-	})
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("trimming the journal failed", "err", err)
+	}
+}
+
+func (s *Service) trimShard(ctx context.Context, id ShardID, before time.Time) error {
+	if t := s.settlingOf(id); t != nil {
+		return s.engine.TrimJournal(ctx, id, t.at(), before)
+	}
+	totals, err := s.ledger.Totals(ctx, id)
+	if err != nil {
+		return err
+	}
+	return s.engine.TrimJournal(ctx, id, totals.Position, before)
 }

@@ -23,7 +23,12 @@ func (s *Service) Start(ctx context.Context) error {
 			continue
 		}
 		if err := s.goLive(ctx, c); err != nil {
-			return fmt.Errorf("dibs: loading campaign %s: %w", c.ID, err)
+			if ctx.Err() != nil {
+				return fmt.Errorf("dibs: loading campaign %s: %w", c.ID, err)
+			}
+			// The others are served; this one's claims are refused as unavailable
+			// and the service is not ready.
+			s.log.Error("a campaign could not be loaded", "campaign", c.ID, "err", err)
 		}
 	}
 	if err := s.adoptTails(ctx); err != nil {
@@ -38,11 +43,20 @@ func (s *Service) Start(ctx context.Context) error {
 	return nil
 }
 
+// The pauses between attempts to load a campaign.
+const (
+	reloadMin = time.Second
+	reloadMax = 10 * time.Minute
+)
+
 // reload tries again to load published campaigns that could not be loaded.
 func (s *Service) reload(ctx context.Context) {
-	if !s.stranded.Load() {
+	if !s.stranded.Load() || time.Now().Before(s.reloadAt) {
 		return
 	}
+	// Each attempt costs an epoch: they become rare.
+	s.reloadPause = min(max(2*s.reloadPause, reloadMin), reloadMax)
+	s.reloadAt = time.Now().Add(s.reloadPause)
 	s.admin.Lock()
 	defer s.admin.Unlock()
 	campaigns, err := s.ledger.LiveCampaigns(ctx)
@@ -54,7 +68,10 @@ func (s *Service) reload(ctx context.Context) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		s.log.Error("a published campaign is not in the engine", "err", err)
+		s.log.Error("a published campaign is not in the engine", "err", err, "again_in", s.reloadPause)
+	}
+	if err == nil {
+		s.reloadPause = 0
 	}
 }
 
@@ -79,9 +96,17 @@ func (s *Service) adoptTails(ctx context.Context) error {
 		}
 		l := &live{}
 		l.campaign.Store(c)
+		if c.Live() && s.cfg.Now().Before(c.EndsAt) {
+			// It could not be loaded; its tail waits until it can.
+			continue
+		}
 		t := newSettling(id, l, totals.Position, s.cfg.Now())
 		if err := s.settleTail(ctx, t); err != nil {
-			return fmt.Errorf("dibs: settling the rest of campaign %s: %w", c.ID, err)
+			if ctx.Err() != nil {
+				return fmt.Errorf("dibs: settling the rest of campaign %s: %w", c.ID, err)
+			}
+			s.stuckTails.Store(true)
+			s.log.Error("the rest of a campaign that is over could not be settled", "campaign", c.ID, "err", err)
 		}
 	}
 	return nil
@@ -120,6 +145,17 @@ func (s *Service) retireEnded(ctx context.Context) {
 	})
 }
 
+// settled reports whether nothing of a campaign waits to be settled.
+func (s *Service) settled(ctx context.Context, l *live) bool {
+	for _, t := range l.shards {
+		st, err := s.engine.Stats(ctx, t.id)
+		if err != nil || t.at().Before(st.Head) || st.Queued > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // over reports whether a campaign ended long enough ago to leave the engine.
 func (s *Service) over(c *Campaign) bool {
 	since := s.cfg.Now().Add(-retireAfter)
@@ -134,7 +170,7 @@ func (s *Service) retire(ctx context.Context, l *live) error {
 	s.admin.Lock()
 	defer s.admin.Unlock()
 	c := l.campaign.Load()
-	if !s.over(c) {
+	if !s.over(c) || !s.settled(ctx, l) {
 		return nil
 	}
 	s.lives.Delete(c.ID)

@@ -3,6 +3,7 @@ package dibs
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // ChangeStock restocks a campaign or withdraws from it. ref makes the change
@@ -29,11 +30,27 @@ func (s *Service) ChangeStock(ctx context.Context, id string, ch StockChange, re
 		return nil, Fail(InvalidState, Text{"the campaign has ended", "活动已经结束"})
 	}
 	if ch.Delta < 0 && c.State != Draft {
-		err = s.withdraw(ctx, c, ch, ref)
-	} else {
-		err = s.restock(ctx, c, ch, ref)
+		if err := s.withdraw(ctx, c, ch, ref); err != nil {
+			return nil, err
+		}
+		return s.freshCampaign(ctx, id)
 	}
+	return s.restockNow(ctx, id, ch, ref)
+}
+
+// restockNow changes the ledger's stock while nobody else changes the
+// campaign: a draft must not be published in between.
+func (s *Service) restockNow(ctx context.Context, id string, ch StockChange, ref string) (*Campaign, error) {
+	s.admin.Lock()
+	defer s.admin.Unlock()
+	c, err := s.ledger.Campaign(ctx, id)
 	if err != nil {
+		return nil, asUnavailable(err, EffectNone)
+	}
+	if ch.Delta < 0 && c.State != Draft {
+		return nil, Fail(InvalidState, Text{"the campaign was published meanwhile: send it again", "活动刚刚发布,请重新提交"})
+	}
+	if err := s.restock(ctx, c, ch, ref); err != nil {
 		return nil, err
 	}
 	return s.freshCampaign(ctx, id)
@@ -76,7 +93,7 @@ func (ch *StockChange) faults(c *Campaign) []Fault {
 		fs = append(fs, Fault{"/delta", Text{"is required and not 0", "必填且不能为 0"}})
 	case ch.Delta > 0 && c.Stock.Kind == Items:
 		fs = append(fs, Fault{"/items", Text{"is required to add to a campaign of items", "增加 items 类库存时必填"}})
-	case ch.Delta < -most || c.Stock.Total+ch.Delta > most:
+	case ch.Delta < -most || ch.Delta > most-c.Stock.Total:
 		fs = append(fs, Fault{"/delta", Textf("would leave the range of 0 to %d", "将超出 0 到 %d 的范围", most)})
 	}
 	return fs
@@ -111,7 +128,12 @@ func (s *Service) withdraw(ctx context.Context, c *Campaign, ch StockChange, ref
 	if err != nil {
 		return asUnavailable(err, EffectUnknown)
 	}
-	return s.settleAll(ctx, l)
+	if err := s.settleAll(ctx, l); err != nil {
+		// The engine has withdrawn it, and the journal has it: a repeat with the
+		// same key finds that out.
+		return &Error{Reason: Unavailable, Effect: EffectUnknown, RetryAfter: time.Second, Cause: err}
+	}
+	return nil
 }
 
 // outboxPage is how many commands are read at a time.

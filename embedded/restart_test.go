@@ -171,3 +171,46 @@ func TestWhatIsOverLeavesTheEngine(t *testing.T) {
 	r.wants(dibs.LimitReached, "phone", "u2", "other")
 	r.verify()
 }
+
+// One campaign's damaged journal stops that campaign and no other.
+func TestDamageStopsOneCampaign(t *testing.T) {
+	r := newRig(t, dibs.Config{SettleEvery: 10 * time.Second})
+	r.publish(r.sale("whole", 10))
+	r.publish(r.sale("damaged", 10))
+	r.wants(dibs.Granted, "whole", "u1", "k")
+	r.wants(dibs.Granted, "damaged", "u1", "k")
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := r.node.Close(now); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	r.tamperFile(embedded.JournalFile, `UPDATE journal SET payload = zeroblob(40) WHERE campaign = 2 AND last_seq > 1`)
+	r.open()
+	if again := r.wants(dibs.Granted, "whole", "u1", "k"); !again.Replayed {
+		t.Fatalf("%+v", again)
+	}
+	r.wants(dibs.Granted, "whole", "u2", "k")
+	_, err := r.node.Service.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "damaged", UserID: "u2"})
+	r.fails(err, dibs.Unavailable)
+	if h := r.node.Service.Health(t.Context()); h.Ready || h.Dependencies["campaigns"].OK {
+		t.Fatalf("health: %+v", h)
+	}
+}
+
+// The journal of a campaign that has left the engine is trimmed too.
+func TestTheJournalOfWhatIsOverIsTrimmed(t *testing.T) {
+	r := newRig(t, dibs.Config{TidyEvery: time.Millisecond})
+	r.publish(r.sale("phone", 10))
+	r.sell("phone", 10)
+	r.pass(48 * time.Hour)
+	r.reopen()
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		shards, err := r.node.Engine.JournalShards(t.Context())
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the journal still has %v, %v", shards, err)
+		}
+		if len(shards) == 0 {
+			return
+		}
+	}
+}

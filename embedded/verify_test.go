@@ -12,7 +12,13 @@ import (
 // tamper changes the ledger behind dibs' back, constraints switched off.
 func (r *rig) tamper(statements ...string) {
 	r.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.dir, embedded.LedgerFile)+"?_pragma=busy_timeout(5000)&_pragma=ignore_check_constraints(1)")
+	r.tamperFile(embedded.LedgerFile, statements...)
+}
+
+// tamperFile changes one of the files behind dibs' back.
+func (r *rig) tamperFile(name string, statements ...string) {
+	r.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(r.dir, name)+"?_pragma=busy_timeout(5000)&_pragma=ignore_check_constraints(1)")
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -75,6 +75,15 @@ func (e *Engine) commitLoop() {
 		select {
 		case <-e.kick:
 		case <-e.stop:
+			// Who decides now decides before this, or is refused: nothing is left
+			// behind the last commit.
+			e.shards.Range(func(_, v any) bool {
+				s := v.(*shard)
+				s.mu.Lock()
+				s.replaced = true
+				s.mu.Unlock()
+				return true
+			})
 			e.commitAll()
 			return
 		}

@@ -223,12 +223,11 @@ func (e *Engine) change(ctx context.Context, id dibs.ShardID, step func(*shard, 
 }
 
 // Retire forgets a shard; see dibs.Engine.
-func (e *Engine) Retire(_ context.Context, id dibs.ShardID) error {
+func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 	if _, err := e.shard(id); err != nil {
 		return err
 	}
-	e.shards.Delete(id)
-	return nil
+	return e.shut(ctx, id)
 }
 
 // MaxShards is 1: one process gains nothing from dividing a stock.

@@ -52,10 +52,6 @@ type dialect struct {
 	// shard, epoch, status, order type and currency, then for each claim seq,
 	// user, quantity, amount, request key, pay_by and created_at.
 	insertClaims func(n int) string
-	// assignItems returns an update that gives n free items to claims. Its
-	// arguments are campaign, shard and epoch, then for each item its number and
-	// the claim's seq.
-	assignItems func(n int) string
 	// tuples returns the right side of an IN for n tuples of width values.
 	tuples func(n, width int) string
 	// classify tells what kind of fault a driver's error is.

@@ -30,32 +30,32 @@ func (l *Ledger) insertClaims(ctx context.Context, s *session, b *dibs.Batch) er
 	return err
 }
 
+// assignItem gives a free item to a claim.
+const assignItem = `UPDATE items SET claim_epoch = ?, claim_seq = ?
+	WHERE campaign = ? AND shard = ? AND n = ? AND claim_epoch IS NULL AND withdrawn = 0`
+
 // assignItems gives the items of the batch's grants to their claims. Each has
-// to be free: one that is not makes the whole batch fail.
+// to be free: one that is not makes the whole batch fail. Each is a statement
+// of its own, found by its key: given a list of items, SQLite reads all items
+// of the campaign once for each of them.
 func (l *Ledger) assignItems(ctx context.Context, s *session, b *dibs.Batch) error {
-	w := rowWriter{
-		most: l.d.itemRows, fixed: 3, width: 2, text: l.d.assignItems,
-		head: []any{int64(b.Shard.Campaign), int64(b.Shard.Shard), nil},
-	}
-	given := 0
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		if e.Kind != dibs.EntryGrant {
 			continue
 		}
 		for _, item := range e.Items {
-			if err := w.begin(ctx, s, e.Epoch); err != nil {
+			n, err := s.exec(ctx, assignItem,
+				int64(e.Epoch), int64(e.Seq), int64(b.Shard.Campaign), int64(b.Shard.Shard), int64(item))
+			if err != nil {
 				return err
 			}
-			w.args = append(w.args, int64(item), int64(e.Seq))
-			given++
+			if n != 1 {
+				return fmt.Errorf("%w: item %d, granted at %s, was not free", dibs.ErrCorrupt, item, e.Cursor)
+			}
 		}
 	}
-	changed, err := w.flush(ctx, s)
-	if err == nil && changed != int64(given) {
-		err = fmt.Errorf("%w: of %d items granted up to %s, %d were free", dibs.ErrCorrupt, given, b.To, changed)
-	}
-	return err
+	return nil
 }
 
 // rowWriter gathers rows of one epoch and writes them in multi-row statements.

@@ -50,7 +50,6 @@ func sqliteDialect(folder string, t tuning) *dialect {
 		keepExisting: " ON CONFLICT DO NOTHING",
 		claimRows:    128, itemRows: 128,
 		insertClaims: sqliteInsertClaims,
-		assignItems:  sqliteAssignItems,
 		tuples: func(n, width int) string {
 			return "(VALUES " + repeat("("+repeat("?", width)+")", n) + ")"
 		},
@@ -72,11 +71,6 @@ func sqliteInsertClaims(n int) string {
 	return `INSERT OR FAIL INTO claims (campaign, shard, epoch, status, order_type, currency, restocked,
 		seq, user_id, quantity, amount, request_key, pay_by, created_at) VALUES ` +
 		repeat("(?1,?2,?3,?4,?5,?6,0,?,?,?,?,?,?,?)", n)
-}
-
-func sqliteAssignItems(n int) string {
-	return `UPDATE OR FAIL items SET claim_epoch = ?3, claim_seq = given.column2 FROM (VALUES ` + repeat("(?,?)", n) + `) AS given
-		WHERE campaign = ?1 AND shard = ?2 AND n = given.column1 AND claim_epoch IS NULL AND withdrawn = 0`
 }
 
 // sqliteOpen prepares a pool for the file. Nothing is opened before its first
