@@ -95,6 +95,24 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	return n, n.Service.Start(ctx)
 }
 
+// Owned returns the error with which Open would refuse a folder that another
+// process has, dibs.ErrOwned, and nil when none has it or nothing is there.
+func Owned(ctx context.Context, dir string) error {
+	path := filepath.Join(dir, JournalFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil //nolint:nilerr // nobody has what is not there
+	}
+	store, err := sqlledger.OpenSQLiteJournal(ctx, path, sqlledger.Options{})
+	if err != nil {
+		return nil //nolint:nilerr // it is not owned but broken, which Open says better
+	}
+	_, err = store.Acquire(ctx, owner())
+	if err = errors.Join(err, store.Close()); errors.Is(err, dibs.ErrOwned) {
+		return err
+	}
+	return nil
+}
+
 // optionsFor migrates a file when that is asked for, or when it is new.
 func (cfg *Config) optionsFor(path string) sqlledger.Options {
 	_, err := os.Stat(path)

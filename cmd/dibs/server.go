@@ -28,22 +28,28 @@ const inUse = "one process at a time may use it; stop that one, or name another 
 
 // startServer opens the node and the address. devTokens accepts `dev_<user>`.
 func startServer(ctx context.Context, c *config, log *slog.Logger, devTokens bool) (s *server, err error) {
+	// The address comes first: a start that cannot serve must not load every
+	// campaign, which costs each an epoch.
+	ln, err := listen(ctx, c.Listen)
+	if err != nil {
+		// Who has the folder says more than who has the address.
+		if owned := embedded.Owned(ctx, c.Data); owned != nil {
+			return nil, explainOpen(c, owned, inUse)
+		}
+		return nil, err
+	}
 	node, err := openNode(ctx, c, log, inUse)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, ln.Close())
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, node.Close(context.WithoutCancel(ctx)))
+			err = errors.Join(err, node.Close(context.WithoutCancel(ctx)), ln.Close())
 		}
 	}()
 	handler, err := httpapi.New(httpapi.Config{
 		Service: node.Service, JWTSecret: []byte(c.JWTSecret), AllowDevTokens: devTokens, Logger: log, Version: thisBuild().Version,
 	})
-	if err != nil {
-		return nil, err
-	}
-	ln, err := listen(ctx, c.Listen)
 	if err != nil {
 		return nil, err
 	}
