@@ -56,13 +56,15 @@ func (d *dialect) explain(op string, err error) error {
 // notFound says that there is no row: what names the thing in both languages.
 func notFound(what dibs.Text, id any) *dibs.Error {
 	return dibs.Fail(dibs.NotFound, dibs.Text{
-		EN: fmt.Sprintf("There is no %s %v", what.EN, id), ZH: fmt.Sprintf("%s %v 不存在", what.ZH, id)})
+		EN: fmt.Sprintf("There is no %s %v", what.EN, id), ZH: fmt.Sprintf("%s %v 不存在", what.ZH, id),
+	})
 }
 
 // exists says that a key is taken.
 func exists(what dibs.Text, id any) *dibs.Error {
 	return dibs.Fail(dibs.AlreadyExists, dibs.Text{
-		EN: fmt.Sprintf("The %s %v is taken", what.EN, id), ZH: fmt.Sprintf("%s %v 已存在", what.ZH, id)})
+		EN: fmt.Sprintf("The %s %v is taken", what.EN, id), ZH: fmt.Sprintf("%s %v 已存在", what.ZH, id),
+	})
 }
 
 // The things that the ledger keeps, in both languages.

@@ -67,7 +67,7 @@ func fill(path string) error {
 // unavailable checks that an error is one of a full disk.
 func unavailable(what string, err error) error {
 	if !errors.Is(err, dibs.ErrUnavailable) {
-		return fmt.Errorf("%s: got error %v, want unavailable", what, err)
+		return fmt.Errorf("%s: got error %v, want unavailable", what, err) //nolint:errorlint // err may be nil
 	}
 	return nil
 }

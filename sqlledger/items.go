@@ -82,7 +82,8 @@ func (l *Ledger) duplicates(ctx context.Context, in newItems, cause error) error
 		}
 		if n > 0 {
 			faults = append(faults, dibs.Fault{Field: field, Problem: dibs.Text{
-				EN: "is in the campaign already", ZH: "活动中已存在"}})
+				EN: "is in the campaign already", ZH: "活动中已存在",
+			}})
 		}
 	}
 	if len(faults) == 0 {

@@ -35,7 +35,8 @@ func readCursor(p dibs.Page, key any) (bool, error) {
 	}
 	if err != nil {
 		return false, dibs.Invalid(dibs.Fault{Field: "/cursor", Problem: dibs.Text{
-			EN: "is not a cursor that this list gave out", ZH: "不是本列表返回的游标"}})
+			EN: "is not a cursor that this list gave out", ZH: "不是本列表返回的游标",
+		}})
 	}
 	return true, nil
 }

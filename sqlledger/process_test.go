@@ -50,7 +50,7 @@ func TestKilledWhileAppending(t *testing.T) {
 	for round := range 5 {
 		path := filepath.Join(t.TempDir(), "journal.db")
 		p, line := startHelper(t, "own, append, break", path)
-		said := uint32(0)
+		var said uint32
 		for n := 0; ; n++ {
 			seq, err := strconv.ParseUint(line, 10, 32)
 			if err != nil {
