@@ -84,63 +84,66 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// TestAuditFinds plants what the constraints cannot see, and checks that the
-// audit names it.
+// auditFindings are what the constraints cannot see, with what the audit says
+// of it.
+var auditFindings = []struct {
+	name, plant, finds string
+	units              bool
+}{
+	{
+		name: "an item whose claim is gone", plant: `PRAGMA foreign_keys = 0; DELETE FROM claims WHERE campaign = 1 AND seq = 2`,
+		finds: "item 0 belongs to the claim 1/0@1.2, which does not exist",
+	},
+	{
+		name: "a claim short of an item", plant: `UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE n = 2`,
+		finds: "the claim 1/0@1.3 should have 2 items and has 1",
+	},
+	{
+		name: "a released claim with items", plant: `UPDATE claims SET status = -1 WHERE campaign = 1 AND seq = 3`,
+		finds: "the claim 1/0@1.3 should have 0 items and has 2",
+	},
+	{name: "a lost item", plant: `DELETE FROM items WHERE n = 9`, finds: "shard 0 stock of items is 10, its rows add up to 9"},
+	{
+		name: "the campaign's stock left", plant: `UPDATE campaigns SET stock_left = 3 WHERE number = 2`, units: true,
+		finds: "campaign stock_left is 3, its rows add up to 8",
+	},
+	{
+		name: "the shard's stock left", plant: `UPDATE positions SET stock_left = 3 WHERE campaign = 2`, units: true,
+		finds: "shard 0 stock_left is 3, its rows add up to 8",
+	},
+	{
+		name: "the campaign's total", plant: `UPDATE campaigns SET stock_total = 12 WHERE number = 2`, units: true,
+		finds: "campaign stock_total is 12, its rows add up to 10",
+	},
+	{
+		name: "the shard's stock", plant: `UPDATE positions SET stock = 12 WHERE campaign = 2`, units: true,
+		finds: "shard 0 stock is 12, its rows add up to 10",
+	},
+	{
+		name: "a sum by status", plant: `UPDATE positions SET confirmed = 7 WHERE campaign = 2`, units: true,
+		finds: "shard 0 confirmed is 7, its rows add up to 2",
+	},
+	{
+		name: "an adjustment that changed nothing", plant: `INSERT INTO adjustments VALUES (2, 0, 'r', 5, '', 0)`, units: true,
+		finds: "campaign stock_total is 10, its rows add up to 15",
+	},
+	{
+		name: "a lost shard", plant: `PRAGMA foreign_keys = 0; DELETE FROM positions WHERE campaign = 2`, units: true,
+		finds: "campaign shards is 1, its rows add up to 0",
+	},
+	{
+		name: "a claim past the position", plant: `UPDATE positions SET pos_seq = 2 WHERE campaign = 2`, units: true,
+		finds: "1 past the position",
+	},
+	{
+		name: "a user over the limit", plant: `UPDATE claims SET quantity = 6 WHERE campaign = 2 AND seq = 2`, units: true,
+		finds: "over the limit: u0",
+	},
+}
+
+// TestAuditFinds plants each finding and checks that the audit names it.
 func TestAuditFinds(t *testing.T) {
-	for _, c := range []struct {
-		name, plant, finds string
-		units              bool
-	}{
-		{
-			name: "an item whose claim is gone", plant: `PRAGMA foreign_keys = 0; DELETE FROM claims WHERE campaign = 1 AND seq = 2`,
-			finds: "item 0 belongs to the claim 1/0@1.2, which does not exist",
-		},
-		{
-			name: "a claim short of an item", plant: `UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE n = 2`,
-			finds: "the claim 1/0@1.3 should have 2 items and has 1",
-		},
-		{
-			name: "a released claim with items", plant: `UPDATE claims SET status = -1 WHERE campaign = 1 AND seq = 3`,
-			finds: "the claim 1/0@1.3 should have 0 items and has 2",
-		},
-		{name: "a lost item", plant: `DELETE FROM items WHERE n = 9`, finds: "shard 0 stock of items is 10, its rows add up to 9"},
-		{
-			name: "the campaign's stock left", plant: `UPDATE campaigns SET stock_left = 3 WHERE number = 2`, units: true,
-			finds: "campaign stock_left is 3, its rows add up to 8",
-		},
-		{
-			name: "the shard's stock left", plant: `UPDATE positions SET stock_left = 3 WHERE campaign = 2`, units: true,
-			finds: "shard 0 stock_left is 3, its rows add up to 8",
-		},
-		{
-			name: "the campaign's total", plant: `UPDATE campaigns SET stock_total = 12 WHERE number = 2`, units: true,
-			finds: "campaign stock_total is 12, its rows add up to 10",
-		},
-		{
-			name: "the shard's stock", plant: `UPDATE positions SET stock = 12 WHERE campaign = 2`, units: true,
-			finds: "shard 0 stock is 12, its rows add up to 10",
-		},
-		{
-			name: "a sum by status", plant: `UPDATE positions SET confirmed = 7 WHERE campaign = 2`, units: true,
-			finds: "shard 0 confirmed is 7, its rows add up to 2",
-		},
-		{
-			name: "an adjustment that changed nothing", plant: `INSERT INTO adjustments VALUES (2, 0, 'r', 5, '', 0)`, units: true,
-			finds: "campaign stock_total is 10, its rows add up to 15",
-		},
-		{
-			name: "a lost shard", plant: `PRAGMA foreign_keys = 0; DELETE FROM positions WHERE campaign = 2`, units: true,
-			finds: "campaign shards is 1, its rows add up to 0",
-		},
-		{
-			name: "a claim past the position", plant: `UPDATE positions SET pos_seq = 2 WHERE campaign = 2`, units: true,
-			finds: "1 past the position",
-		},
-		{
-			name: "a user over the limit", plant: `UPDATE claims SET quantity = 6 WHERE campaign = 2 AND seq = 2`, units: true,
-			finds: "over the limit: u0",
-		},
-	} {
+	for _, c := range auditFindings {
 		t.Run(c.name, func(t *testing.T) {
 			path, l, items, units := planted(t)
 			raw(t, path, c.plant)
