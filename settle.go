@@ -92,7 +92,9 @@ func (s *Service) settleWaiting(ctx context.Context) bool {
 				return false
 			}
 			pause = min(2*pause, settlePauseMax)
-		case n == 0:
+		case n < s.cfg.SettleBatch:
+			// What came meanwhile waits for company again: a steady stream of claims
+			// would else be settled in transactions of a few rows, without an end.
 			return true
 		default:
 			pause = settlePauseMin

@@ -106,7 +106,7 @@ func (l *load) press(ctx context.Context, i int, intended time.Time) error {
 	req := l.plan.claim(l.campaign, l.quantity, p)
 	a, lost := l.ask(ctx, req)
 	if ctx.Err() != nil && a.reason == "" {
-		// It was cut off by the end of the rehearsal, not by the server.
+		l.tally.cut(i)
 		return nil
 	}
 	f := fateOf(&a)

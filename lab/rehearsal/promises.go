@@ -121,7 +121,7 @@ func (e *evidence) phantoms() Verdict {
 func (e *evidence) unheard() map[string]bool {
 	users := map[string]bool{}
 	for i, f := range e.tally.fates {
-		if f == unanswered {
+		if f == unanswered || f == cutOff {
 			users[e.plan.userID(e.plan.presses[i].user)] = true
 		}
 	}
@@ -158,7 +158,7 @@ func (e *evidence) undersell() Verdict {
 	due := min(demand, stock/e.quantity*e.quantity)
 	got := e.units()
 	var faults []string
-	if got < due {
+	if got+e.untold() < due {
 		faults = []string{fmt.Sprintf("%d too few", due-got)}
 	}
 	if !e.ours && got < due {
@@ -170,6 +170,17 @@ func (e *evidence) undersell() Verdict {
 		}
 	}
 	return judge(noUndersell, faults, "%d units were granted; %d were there, and the users could have taken %d", got, stock, demand)
+}
+
+// untold is the most units that presses without an answer may have been
+// granted.
+func (e *evidence) untold() (units int64) {
+	for _, f := range e.tally.fates {
+		if f == unanswered || f == cutOff {
+			units += e.quantity
+		}
+	}
+	return units
 }
 
 // repeated: requests sent more than once, during the load and after it, were
@@ -218,9 +229,10 @@ func (e *evidence) answered() Verdict {
 	if n := counts[unanswered]; n > 0 {
 		faults = append(faults, fmt.Sprintf("%d presses whose effect is unknown to the end", n))
 	}
-	sent := len(e.tally.fates) - counts[unsent]
-	if n := counts[unsent]; n > 0 && len(faults) == 0 {
-		return unchecked(allAnswered, byAnswers, "%d presses were not sent, or were cut off", n)
+	missing := counts[unsent] + counts[cutOff]
+	sent := len(e.tally.fates) - missing
+	if missing > 0 && len(faults) == 0 {
+		return unchecked(allAnswered, byAnswers, "%d presses were not sent, or were cut off", missing)
 	}
 	return judge(allAnswered, faults, "%d presses were sent, %d answered", sent, sent-counts[unanswered])
 }

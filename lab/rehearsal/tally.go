@@ -27,6 +27,9 @@ const (
 	unexplained
 	// unanswered: nobody knows, after all attempts.
 	unanswered
+	// cutOff: the rehearsal was stopped while the press was under way, and nobody
+	// knows either, but not by the server's doing.
+	cutOff
 )
 
 // grant is a press that was granted, as it was answered.
@@ -126,6 +129,13 @@ func (t *tally) count(f fate) {
 	default:
 		t.failed.Add(1)
 	}
+}
+
+// cut notes that press i was cut off by the end of the rehearsal.
+func (t *tally) cut(i int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fates[i] = cutOff
 }
 
 // loseOne notes an attempt without an answer.
