@@ -119,6 +119,10 @@ type ShardStats struct {
 	HeadAt int64
 	// Queued is the entries that wait for their commit.
 	Queued int64
+	// Version is the campaign's Version that the engine obeys.
+	Version int64
+	// Settled is the committed position that Lease told the engine last.
+	Settled Cursor
 }
 
 // Engine decides claims. Its guarantees, whatever the concurrency:
@@ -137,6 +141,13 @@ type ShardStats struct {
 //   - Errors are *Error of Unavailable or Overloaded with their effect, the
 //     context's, ErrNotOpen or ErrStale. After EffectUnknown the caller
 //     repeats with the same key.
+//   - ErrNotOpen says that the shard has to be loaded: it never was, or what the
+//     engine holds of it may have lost history and is not answered from.
+//
+// When Shared, several processes decide on the same shards, each with an
+// Engine of its own, and the guarantees hold across them. Refusals of the kind
+// that the stock, the state or the window decide may then be by what was true
+// some milliseconds ago.
 //
 // All methods are safe for concurrent use.
 type Engine interface {
@@ -146,7 +157,8 @@ type Engine interface {
 	Claim(ctx context.Context, req EngineClaim) (Decision, error)
 	// Open makes a shard claimable from the ledger's load and the journal's
 	// tail, in the load's epoch. It replaces what the engine held of the shard:
-	// meanwhile the shard is not open.
+	// meanwhile the shard is not open. ErrStale when the shard is open, or being
+	// opened, in a later epoch: another process was first.
 	Open(ctx context.Context, c *Campaign, shard ShardID, load *ShardLoad) error
 	// Configure makes a campaign's state, window and limit those of c, on all
 	// its shards; the time to pay and the stock never change by it. An older
@@ -167,6 +179,8 @@ type Engine interface {
 	Stats(ctx context.Context, shard ShardID) (ShardStats, error)
 	// Retire forgets a shard that has ended and is settled.
 	Retire(ctx context.Context, shard ShardID) error
+	// Shared reports whether other processes decide on the same shards.
+	Shared() bool
 	// MaxShards is the most shards a campaign may have on this engine.
 	MaxShards() int
 	// Durability names the level at which answers are given.

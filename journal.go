@@ -46,6 +46,9 @@ type Entry struct {
 	Prev Cursor
 }
 
+// LeaseTime is how long a Lease lasts that is not renewed.
+const LeaseTime = 3 * time.Second
+
 // Journal is the engine's ordered, durable log of what it granted and
 // released. Within a shard, entries are gap-free: seq counts from 1 in every
 // epoch, and every epoch begins with EntryOpen.
@@ -64,7 +67,13 @@ type Journal interface {
 	JournalEnd(ctx context.Context, shard ShardID) (Cursor, error)
 	// JournalShards lists the shards that have entries.
 	JournalShards(ctx context.Context) ([]ShardID, error)
-	// Appended is signalled, at least once, after entries became durable.
+	// Lease makes this process the one that settles a shard, and that loads it
+	// when it is not open, for LeaseTime from now; false while another one is.
+	// The holder calls again to stay it, and tells how far the ledger is. It
+	// saves double work: what is correct never depends on it.
+	Lease(ctx context.Context, shard ShardID, settled Cursor) (bool, error)
+	// Appended is signalled, at least once, after entries became durable; those
+	// of other processes are found by looking.
 	Appended() <-chan struct{}
 }
 

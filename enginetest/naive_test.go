@@ -80,6 +80,7 @@ type naiveShard struct {
 	users   map[string][]*dibs.Holding
 	refs    map[string]bool
 	granted int64
+	settled dibs.Cursor
 	// soldOut, inFlight and counted belong to planted faults.
 	soldOut  bool
 	inFlight int

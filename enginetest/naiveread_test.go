@@ -50,7 +50,7 @@ func (n *naive) HoldingsOf(_ context.Context, user string) ([]dibs.Grant, error)
 
 func (n *naive) Stats(ctx context.Context, id dibs.ShardID) (st dibs.ShardStats, err error) {
 	err = n.with(ctx, id, func(s *naiveShard, _ int64) error {
-		st = dibs.ShardStats{Remaining: s.left, Head: s.head, HeadAt: s.headAt}
+		st = dibs.ShardStats{Remaining: s.left, Head: s.head, HeadAt: s.headAt, Version: s.c.Version, Settled: s.settled}
 		if n.faults.tornStats {
 			n.yield()
 		}
@@ -67,6 +67,7 @@ func (n *naive) Retire(_ context.Context, id dibs.ShardID) error {
 	return nil
 }
 
+func (n *naive) Shared() bool       { return false }
 func (n *naive) MaxShards() int     { return dibs.MaxShards }
 func (n *naive) Durability() string { return "durable" }
 
@@ -131,6 +132,17 @@ func (n *naive) JournalShards(context.Context) ([]dibs.ShardID, error) {
 		}
 	}
 	return all, nil
+}
+
+func (n *naive) Lease(ctx context.Context, id dibs.ShardID, settled dibs.Cursor) (bool, error) {
+	err := n.with(ctx, id, func(s *naiveShard, _ int64) error {
+		s.settled = settled
+		return nil
+	})
+	if errors.Is(err, dibs.ErrNotOpen) {
+		err = nil
+	}
+	return true, err
 }
 
 func (n *naive) Appended() <-chan struct{} { return n.appended }

@@ -12,6 +12,7 @@ var readChecks = []Check{
 	{"reads/other positions are not found", checkFindUnknown},
 	{"reads/a user's grants over several campaigns", checkHoldingsOf},
 	{"reads/stats name the head of the journal", checkStatsHead},
+	{"reads/stats name the version obeyed and the place settled", checkStatsTold},
 	{"reads/a healthy engine answers ping and names itself", checkPing},
 }
 
@@ -127,6 +128,26 @@ func checkStatsHead(r *rig) {
 	o.refuse("ann", 2, 6, dibs.SoldOut)
 	o.replay(1, g)
 	step("a refusal and a repeat", 5)
+}
+
+func checkStatsTold(r *rig) {
+	o := r.offer(5, nil)
+	equal(r, "Version after opening", o.stats().Version, o.c.Version)
+	equal(r, "Settled before it was told", o.stats().Settled, dibs.Cursor{})
+	g := o.grant("ann", 1, 1)
+	held, err := o.eng.Lease(o.ctx, o.shard, g.Cursor)
+	o.no(err, "take the lease")
+	o.that(held, "nobody else settles, and the lease was refused")
+	held, err = o.eng.Lease(o.ctx, o.shard, g.Cursor)
+	o.no(err, "take the lease again")
+	o.that(held, "the lease was refused to its holder")
+	equal(r, "Settled", o.stats().Settled, g.Cursor)
+	o.configure(func(c *dibs.Campaign) { c.LimitPerUser = 2 })
+	equal(r, "Version after a change", o.stats().Version, o.c.Version)
+	none := dibs.ShardID{Campaign: o.shard.Campaign + 7}
+	held, err = o.eng.Lease(o.ctx, none, dibs.Cursor{})
+	o.no(err, "take the lease of a shard that is not open")
+	o.that(held, "nobody else loads the shard, and the lease was refused")
 }
 
 func checkPing(r *rig) {

@@ -230,6 +230,9 @@ func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 	return e.shut(ctx, id)
 }
 
+// Shared is false: the journal's lease keeps other processes out.
+func (e *Engine) Shared() bool { return false }
+
 // MaxShards is 1: one process gains nothing from dividing a stock.
 func (e *Engine) MaxShards() int { return 1 }
 

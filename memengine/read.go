@@ -66,6 +66,7 @@ func (e *Engine) Stats(_ context.Context, id dibs.ShardID) (dibs.ShardStats, err
 	defer s.mu.Unlock()
 	st := dibs.ShardStats{
 		Remaining: s.remaining.Load(), Granted: s.granted, Head: s.durable, HeadAt: s.durableAt,
+		Version: s.def.Load().atVersion, Settled: s.settled,
 	}
 	for _, b := range []*batch{s.cur, s.flying} {
 		if b != nil {
@@ -122,6 +123,22 @@ func (e *Engine) JournalEnd(ctx context.Context, id dibs.ShardID) (dibs.Cursor, 
 		return dibs.Cursor{}, fmt.Errorf("memengine: reading the journal's end: %w", err)
 	}
 	return end, nil
+}
+
+// Lease notes how far the ledger is; see dibs.Journal. Nobody else has this
+// journal.
+func (e *Engine) Lease(_ context.Context, id dibs.ShardID, settled dibs.Cursor) (bool, error) {
+	s, err := e.shard(id)
+	if errors.Is(err, dibs.ErrNotOpen) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settled = settled
+	return true, nil
 }
 
 // JournalShards lists the shards that have entries; see dibs.Journal.

@@ -69,8 +69,9 @@ type shard struct {
 	seq       uint32 // of the newest entry, durable or not
 	durable   dibs.Cursor
 	durableAt int64
-	cur       *batch // collects entries
-	flying    *batch // is being committed
+	settled   dibs.Cursor // what the settler told last
+	cur       *batch      // collects entries
+	flying    *batch      // is being committed
 	spare     []byte
 	dirty     bool  // waits in the engine's list for the committer
 	frozen    error // set while the effect of a failed commit is unknown
