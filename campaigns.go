@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // CreateCampaign stores a new draft. *Error of InvalidRequest with every
@@ -47,6 +48,16 @@ func (s *Service) Campaign(ctx context.Context, id string) (*Campaign, error) {
 		return v.(*live).campaign.Load(), nil
 	}
 	c, err := s.ledger.Campaign(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil, noSuchCampaign
+	}
+	return c, err
+}
+
+// CampaignNow is Campaign with the changes that were made through other nodes
+// until now.
+func (s *Service) CampaignNow(ctx context.Context, id string) (*Campaign, error) {
+	c, err := s.freshCampaign(ctx, id)
 	if errors.Is(err, ErrNotFound) {
 		return nil, noSuchCampaign
 	}
@@ -244,56 +255,28 @@ func (s *Service) changeCampaign(ctx context.Context, id string, change func(*Ca
 
 // follow makes the engine hold and obey a campaign as the ledger has it.
 func (s *Service) follow(ctx context.Context, c *Campaign) error {
+	if s.sells(c) {
+		if err := s.admit(ctx, c); err != nil {
+			return err
+		}
+	}
 	if v, ok := s.lives.Load(c.ID); ok {
-		if err := s.engine.Configure(ctx, c); err != nil {
-			return asUnavailable(err, EffectUnknown)
+		v.(*live).renew(c)
+	} else if c.State == Draft || !s.engine.Shared() || s.over(c) {
+		return nil
+	}
+	// Somebody may be loading it by the definition before.
+	for until := time.Now().Add(joinPatience); ; {
+		err := s.engine.Configure(ctx, c)
+		if errors.Is(err, ErrNotOpen) && s.engine.Shared() && time.Now().Before(until) && sleep(ctx, joinEvery) {
+			continue
 		}
-		v.(*live).campaign.Store(c)
-		return nil
-	}
-	if !c.Live() || !s.cfg.Now().Before(c.EndsAt) {
-		return nil
-	}
-	return s.goLive(ctx, c)
-}
-
-// goLive loads a campaign from the ledger into the engine.
-func (s *Service) goLive(ctx context.Context, c *Campaign) error {
-	// No position may move between the load and the engine's reading of its
-	// journal's tail.
-	s.settling.Lock()
-	defer s.settling.Unlock()
-	l := &live{}
-	l.campaign.Store(c)
-	for i := range c.Shards {
-		id := ShardID{Campaign: c.Number, Shard: uint8(i)}
-		t, err := s.openShard(ctx, l, id)
+		if errors.Is(err, ErrNotOpen) && !s.sells(c) {
+			return nil
+		}
 		if err != nil {
-			s.stranded.Store(true)
 			return asUnavailable(err, EffectUnknown)
 		}
-		l.shards = append(l.shards, t)
+		return nil
 	}
-	s.lives.Store(c.ID, l)
-	s.byNumber.Store(c.Number, l)
-	kick(s.settleKick)
-	return nil
-}
-
-// openShard loads a shard from the ledger into the engine. A ledger that was
-// restored from a backup knows fewer epochs than the journal has seen.
-func (s *Service) openShard(ctx context.Context, l *live, id ShardID) (*settling, error) {
-	c := l.campaign.Load()
-	end, err := s.engine.JournalEnd(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	load, err := s.ledger.LoadShard(ctx, c, id, end.Epoch)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.engine.Open(ctx, c, id, load); err != nil {
-		return nil, err
-	}
-	return newSettling(id, l, load.Position, s.cfg.Now()), nil
 }

@@ -17,6 +17,13 @@ type live struct {
 	refused [ReasonCount]atomic.Int64
 }
 
+// renew takes a definition over that is not older than the one known.
+func (l *live) renew(c *Campaign) {
+	if old := l.campaign.Load(); old.Version <= c.Version {
+		l.campaign.CompareAndSwap(old, c)
+	}
+}
+
 var (
 	noSuchCampaign = Fail(NotFound, Text{"there is no such campaign", "该活动不存在"})
 	noSuchClaim    = Fail(NotFound, Text{"there is no such claim", "该领取记录不存在"})
@@ -54,7 +61,7 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 	})
 	if err != nil {
 		if errors.Is(err, ErrNotOpen) {
-			return s.claimNotLive(ctx, &req)
+			return s.claimNotOpen(ctx, l, &req)
 		}
 		return Result{}, s.claimFailed(l, err)
 	}
@@ -62,7 +69,31 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 		l.refused[Overloaded].Add(1)
 		return Result{}, backlogFull
 	}
+	if s.cfg.Ledgered && d.Outcome == Granted {
+		if err := s.settleTo(ctx, l.shards[d.Grant.Shard], d.Grant.Cursor); err != nil {
+			return Result{}, s.claimFailed(l, Unavail(EffectUnknown, err))
+		}
+	}
 	return s.resultOf(l, c, &d), nil
+}
+
+// claimNotOpen answers for a campaign that the engine should hold and does not.
+func (s *Service) claimNotOpen(ctx context.Context, l *live, req *ClaimRequest) (Result, error) {
+	c := l.campaign.Load()
+	if !s.sells(c) {
+		return s.claimNotLive(ctx, req)
+	}
+	l.shards[c.ShardOf(req.UserID).Shard].rouse()
+	return Result{}, s.claimFailed(l, Unavail(req.effect(), ErrNotOpen))
+}
+
+// effect is what may have happened to a request before, while nobody can look:
+// with a key it may be the repeat of a yes.
+func (r *ClaimRequest) effect() Effect {
+	if r.Key != "" {
+		return EffectUnknown
+	}
+	return EffectNone
 }
 
 // keyHash is what engines and ledgers keep of a request's key; 0 for none.
@@ -81,6 +112,7 @@ func (s *Service) resultOf(l *live, c *Campaign, d *Decision) Result {
 		r.Claim = s.claimOf(c, &d.Grant)
 		if !d.Replayed {
 			s.counters.granted.Add(1)
+			l.shards[d.Grant.Shard].rouse()
 		}
 	case LimitReached:
 		r.ClaimIDs = make([]string, len(d.Held))
@@ -125,12 +157,7 @@ func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, 
 	case s.lookups <- struct{}{}:
 		defer func() { <-s.lookups }()
 	default:
-		effect := EffectNone
-		if req.Key != "" {
-			// It may be the repeat of a yes.
-			effect = EffectUnknown
-		}
-		return Result{}, &Error{Reason: Overloaded, Effect: effect, RetryAfter: time.Second, Detail: tooManyLookups}
+		return Result{}, &Error{Reason: Overloaded, Effect: req.effect(), RetryAfter: time.Second, Detail: tooManyLookups}
 	}
 	c, err := s.ledger.Campaign(ctx, req.CampaignID)
 	switch {
@@ -140,9 +167,13 @@ func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, 
 		return Result{}, asUnavailable(err, EffectNone)
 	case c.State == Draft:
 		return Result{Outcome: NotFound}, nil
-	case c.Live() && s.cfg.Now().Before(c.EndsAt):
-		// Published, but not in the engine: it is being loaded, or could not be.
-		return Result{}, Unavail(EffectNone, ErrNotOpen)
+	case s.sells(c):
+		// Published, but not live here: another node has published it, or it could
+		// not be loaded.
+		if err := s.admit(ctx, c); err != nil {
+			return Result{}, Unavail(req.effect(), err)
+		}
+		return s.Claim(ctx, *req)
 	}
 	if req.Key != "" {
 		claim, err := s.ledger.ClaimByKey(ctx, c.Number, req.UserID, keyHash(req.Key))

@@ -39,7 +39,7 @@ const pingTimeout = 2 * time.Second
 func (s *Service) Health(ctx context.Context) HealthView {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	h := HealthView{Ready: true, Durability: s.engine.Durability(), Dependencies: map[string]DependencyView{}}
+	h := HealthView{Ready: true, Durability: s.Durability(), Dependencies: map[string]DependencyView{}}
 	for name, ping := range map[string]func(context.Context) error{
 		"engine": s.engine.Ping, "ledger": s.ledger.Ping, "settling": s.settlingHealth, "campaigns": s.campaignsHealth,
 	} {
@@ -53,7 +53,7 @@ func (s *Service) Health(ctx context.Context) HealthView {
 		h.Dependencies[name] = d
 	}
 	s.eachShard(func(t *settling) bool {
-		if st, err := s.engine.Stats(ctx, t.id); err == nil {
+		if st, err := s.glance(ctx, t); err == nil {
 			h.JournalBacklog = max(h.JournalBacklog, backlogOf(t.at(), st.Head))
 			h.SettleLagMS = max(h.SettleLagMS, s.lagMS(t, st.Head))
 		}
@@ -62,9 +62,25 @@ func (s *Service) Health(ctx context.Context) HealthView {
 	return h
 }
 
+// Durability names the level at which claims are answered.
+func (s *Service) Durability() string {
+	if s.cfg.Ledgered {
+		return "ledgered"
+	}
+	return s.engine.Durability()
+}
+
 // campaignsHealth returns whether every published campaign is in the engine.
 func (s *Service) campaignsHealth(context.Context) error {
-	if s.stranded.Load() {
+	if s.strandedAny() {
+		return ErrNotOpen
+	}
+	waits := false
+	s.eachShard(func(t *settling) bool {
+		waits = t.rest.failing()
+		return !waits
+	})
+	if waits {
 		return ErrNotOpen
 	}
 	if s.stuckTails.Load() {
@@ -129,7 +145,7 @@ func (s *Service) Observe() Metrics {
 		l := v.(*live)
 		cm := CampaignMetrics{CampaignID: l.campaign.Load().ID}
 		for _, t := range l.shards {
-			if st, err := s.engine.Stats(context.Background(), t.id); err == nil {
+			if st, err := s.glance(context.Background(), t); err == nil {
 				cm.Remaining += st.Remaining
 				cm.Granted += st.Granted
 				cm.Backlog += backlogOf(t.at(), st.Head)

@@ -152,8 +152,8 @@ func (s *Service) CampaignClaims(ctx context.Context, campaignID string, f Claim
 	if err != nil {
 		return List[Claim]{}, err
 	}
-	if v, ok := s.lives.Load(campaignID); ok && page.Cursor == "" {
-		if err := s.settleAll(ctx, v.(*live)); err != nil {
+	if page.Cursor == "" {
+		if err := s.settleAll(ctx, c); err != nil {
 			return List[Claim]{}, err
 		}
 	}

@@ -35,6 +35,9 @@ type Config struct {
 	// MaxBacklog is how many entries of a campaign may wait to be settled before
 	// its claims are refused as overloaded; default 5,000,000.
 	MaxBacklog int64
+	// Ledgered makes a yes wait until the ledger has it: the level above what the
+	// engine gives.
+	Ledgered bool
 }
 
 // WithDefaults returns the config with every zero field set.
@@ -110,21 +113,20 @@ type Service struct {
 	// settling is held while a batch is settled or a shard loaded.
 	settling sync.Mutex
 
-	// stranded is set while a published campaign could not be loaded.
-	stranded atomic.Bool
+	// admissions are campaigns on their way into this node, or that failed.
+	admissions sync.Map // string -> *admission
 	// stuckTails is set when grants of a campaign that is over could not be
 	// settled at start.
 	stuckTails atomic.Bool
-	// reloadAt and reloadPause are the watch loop's: when it tries again.
-	reloadAt    time.Time
-	reloadPause time.Duration
 
 	requests requestGate
 	keys     keyCache
 	counters counters
 	started  atomic.Bool
-	cancel   context.CancelFunc
-	loops    sync.WaitGroup
+	// life ends with Close.
+	life   context.Context
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
 }
 
 // maxLookups bounds concurrent ledger look-ups caused by claims.
@@ -137,7 +139,9 @@ func New(cfg Config) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	life, cancel := context.WithCancel(context.Background())
 	return &Service{
+		life: life, cancel: cancel,
 		cfg: cfg, engine: cfg.Engine, ledger: cfg.Ledger, log: cfg.Logger, ids: cfg.IDs,
 		lookups:    make(chan struct{}, maxLookups),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),

@@ -14,16 +14,35 @@ type settling struct {
 	id ShardID
 	l  *live
 
+	// held says that this node settles the shard.
+	held atomic.Bool
+	// seen is what the engine counted when it was watched last; nil while the
+	// shard is not open.
+	seen atomic.Pointer[ShardStats]
+	// idle is set while the shard is watched rarely.
+	idle    atomic.Bool
+	backlog atomic.Int64
+
 	mu       sync.Mutex
 	position Cursor        // committed in the ledger
+	wanted   Cursor        // someone waits until this is
 	moved    chan struct{} // closed and replaced when position moves
 	lastErr  error         // why the last attempt failed
 	idleAt   time.Time     // when nothing was waiting, the last time
-	backlog  atomic.Int64
+	follower bool          // somebody asks the ledger where the position is
+
+	// What follows is the watch loop's.
+	lookAt  time.Time
+	pace    time.Duration
+	leaseAt time.Time
+
+	// joining is set while the shard is being joined, rest after it failed.
+	joining atomic.Bool
+	rest    rest
 }
 
-func newSettling(id ShardID, l *live, position Cursor, now time.Time) *settling {
-	return &settling{id: id, l: l, position: position, moved: make(chan struct{}), idleAt: now}
+func newSettling(id ShardID, l *live, now time.Time) *settling {
+	return &settling{id: id, l: l, moved: make(chan struct{}), idleAt: now}
 }
 
 func (t *settling) at() Cursor {
@@ -35,9 +54,20 @@ func (t *settling) at() Cursor {
 func (t *settling) moveTo(p Cursor) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.moveToLocked(p)
+}
+
+func (t *settling) moveToLocked(p Cursor) {
 	t.position, t.lastErr = p, nil
 	close(t.moved)
 	t.moved = make(chan struct{})
+}
+
+// want is the furthest place that someone has waited for.
+func (t *settling) want() Cursor {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.wanted
 }
 
 func (t *settling) failed(err error) {
@@ -115,8 +145,8 @@ const settleRest = 1
 // has room.
 func (s *Service) claimsRush(ctx context.Context) bool {
 	rush := false
-	s.eachShard(func(t *settling) bool {
-		st, err := s.engine.Stats(ctx, t.id)
+	s.eachHeld(func(t *settling) bool {
+		st, err := s.glance(ctx, t)
 		if err != nil {
 			return true
 		}
@@ -133,7 +163,12 @@ func (s *Service) claimsRush(ctx context.Context) bool {
 // sleep waits; false when ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool { return sleepOr(ctx, d, nil) }
 
-// eachShard calls f for every shard that may have something to settle.
+// eachHeld calls f for every shard that this node settles.
+func (s *Service) eachHeld(f func(*settling) bool) {
+	s.eachShard(func(t *settling) bool { return !t.held.Load() || f(t) })
+}
+
+// eachShard calls f for every shard of the campaigns that are live here.
 func (s *Service) eachShard(f func(*settling) bool) {
 	s.lives.Range(func(_, v any) bool {
 		for _, t := range v.(*live).shards {
@@ -148,8 +183,8 @@ func (s *Service) eachShard(f func(*settling) bool) {
 // batchWaits reports whether a full batch is there already.
 func (s *Service) batchWaits(ctx context.Context) bool {
 	n := int64(0)
-	s.eachShard(func(t *settling) bool {
-		if st, err := s.engine.Stats(ctx, t.id); err == nil {
+	s.eachHeld(func(t *settling) bool {
+		if st, err := s.glance(ctx, t); err == nil {
 			n += backlogOf(t.at(), st.Head)
 		}
 		return n < int64(s.cfg.SettleBatch)
@@ -178,7 +213,7 @@ func (s *Service) settleOnce(ctx context.Context) (int, error) {
 	var shards []*settling
 	total := 0
 	var readErr error
-	s.eachShard(func(t *settling) bool {
+	s.eachHeld(func(t *settling) bool {
 		b, err := s.readBatch(ctx, t, s.cfg.SettleBatch-total)
 		if err != nil {
 			t.failed(err)
@@ -221,6 +256,7 @@ func (s *Service) settleBatches(ctx context.Context, batches []Batch, shards []*
 	for i, t := range shards {
 		n += len(batches[i].Entries)
 		t.moveTo(batches[i].To)
+		s.tellSettled(ctx, t)
 	}
 	s.counters.settled.Add(int64(n))
 	s.counters.settleBatches.Add(1)
@@ -231,8 +267,8 @@ func (s *Service) settleBatches(ctx context.Context, batches []Batch, shards []*
 // readBatch reads what a shard's journal has after its position.
 func (s *Service) readBatch(ctx context.Context, t *settling, limit int) (Batch, error) {
 	from := t.at()
-	st, err := s.engine.Stats(ctx, t.id)
-	if err == nil && !from.Before(st.Head) || limit <= 0 {
+	st, err := s.glance(ctx, t)
+	if err == nil && !from.Before(st.Head) && !from.Before(t.want()) || limit <= 0 {
 		return Batch{}, nil
 	}
 	if err != nil && !errors.Is(err, ErrNotOpen) {
@@ -280,9 +316,19 @@ func (s *Service) settleTo(ctx context.Context, t *settling, place Cursor) error
 	for {
 		t.mu.Lock()
 		position, moved, lastErr := t.position, t.moved, t.lastErr
-		t.mu.Unlock()
 		if !position.Before(place) {
+			t.mu.Unlock()
 			return nil
+		}
+		if t.wanted.Before(place) {
+			t.wanted = place
+		}
+		follow := !t.held.Load() && !t.follower
+		t.follower = t.follower || follow
+		t.mu.Unlock()
+		if follow {
+			// Another node settles the shard: the ledger tells how far it is.
+			go s.followPosition(t)
 		}
 		kick(s.settleKick)
 		still := time.NewTimer(settlePatience)
@@ -300,8 +346,42 @@ func (s *Service) settleTo(ctx context.Context, t *settling, place Cursor) error
 
 var errStill = errors.New("dibs: settling stands still")
 
+// followEvery is how often the ledger is asked how far another node's settling
+// is, while somebody waits for it.
+const followEvery = 20 * time.Millisecond
+
+// followPosition asks the ledger for a shard's position until it is where it
+// was wanted, or for as long as anyone would wait.
+func (s *Service) followPosition(t *settling) {
+	ctx, cancel := context.WithTimeout(s.life, settlePatience)
+	defer cancel()
+	for again := true; again; {
+		s.readPosition(ctx, t)
+		over := !sleep(ctx, followEvery)
+		t.mu.Lock()
+		again = !over && t.position.Before(t.wanted) && !t.held.Load()
+		t.follower = again
+		t.mu.Unlock()
+	}
+}
+
+// readPosition takes a shard's position from the ledger.
+func (s *Service) readPosition(ctx context.Context, t *settling) {
+	totals, err := s.ledger.Totals(ctx, t.id)
+	switch {
+	case err != nil:
+		t.failed(err)
+	case totals.Position != t.at():
+		t.moveTo(totals.Position)
+	}
+}
+
 // settleAll settles what the live shards of a campaign have granted so far.
-func (s *Service) settleAll(ctx context.Context, l *live) error {
+func (s *Service) settleAll(ctx context.Context, c *Campaign) error {
+	l, err := s.liveOf(ctx, c)
+	if err != nil || l == nil {
+		return err
+	}
 	for _, t := range l.shards {
 		st, err := s.engine.Stats(ctx, t.id)
 		if errors.Is(err, ErrNotOpen) {
@@ -323,76 +403,4 @@ func kick(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// watchLoop keeps the numbers that follow from settling: backlog, lag,
-// back-pressure; and trims the journal.
-func (s *Service) watchLoop(ctx context.Context) {
-	tidied := time.Now()
-	for n := 0; sleep(ctx, watchEvery); n++ {
-		s.lives.Range(func(_, v any) bool {
-			s.watch(ctx, v.(*live))
-			return true
-		})
-		if n%reloadEach == 0 {
-			s.reload(ctx)
-		}
-		if time.Since(tidied) >= s.cfg.TidyEvery {
-			tidied = time.Now()
-			s.trim(ctx)
-			s.retireEnded(ctx)
-			s.forgetRequests(ctx)
-		}
-	}
-}
-
-const (
-	watchEvery = 50 * time.Millisecond
-	// reloadEach is the period of reloading, in watches.
-	reloadEach = 20
-)
-
-func (s *Service) watch(ctx context.Context, l *live) {
-	sum := int64(0)
-	for _, t := range l.shards {
-		st, err := s.engine.Stats(ctx, t.id)
-		if err != nil {
-			continue
-		}
-		n := backlogOf(t.at(), st.Head)
-		t.backlog.Store(n)
-		sum += n
-		if n == 0 {
-			t.mu.Lock()
-			t.idleAt = s.cfg.Now()
-			t.mu.Unlock()
-		}
-	}
-	l.full.Store(sum >= s.cfg.MaxBacklog)
-}
-
-// trim drops journal entries that were settled long ago, also those of
-// campaigns that have left the engine.
-func (s *Service) trim(ctx context.Context) {
-	before := s.cfg.Now().Add(-s.cfg.JournalKeep)
-	shards, err := s.engine.JournalShards(ctx)
-	for _, id := range shards {
-		if err := s.trimShard(ctx, id, before); err != nil && ctx.Err() == nil {
-			s.log.Warn("trimming the journal failed", "shard", id.String(), "err", err)
-		}
-	}
-	if err != nil && ctx.Err() == nil {
-		s.log.Warn("trimming the journal failed", "err", err)
-	}
-}
-
-func (s *Service) trimShard(ctx context.Context, id ShardID, before time.Time) error {
-	if t := s.settlingOf(id); t != nil {
-		return s.engine.TrimJournal(ctx, id, t.at(), before)
-	}
-	totals, err := s.ledger.Totals(ctx, id)
-	if err != nil {
-		return err
-	}
-	return s.engine.TrimJournal(ctx, id, totals.Position, before)
 }

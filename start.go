@@ -19,60 +19,23 @@ func (s *Service) Start(ctx context.Context) error {
 		return fmt.Errorf("dibs: reading the live campaigns: %w", err)
 	}
 	for _, c := range campaigns {
-		if !s.cfg.Now().Before(c.EndsAt) {
+		if !s.sells(c) {
 			continue
 		}
-		if err := s.goLive(ctx, c); err != nil {
-			if ctx.Err() != nil {
-				return fmt.Errorf("dibs: loading campaign %s: %w", c.ID, err)
-			}
-			// The others are served; this one's claims are refused as unavailable
-			// and the service is not ready.
-			s.log.Error("a campaign could not be loaded", "campaign", c.ID, "err", err)
+		// The others are served when one cannot be loaded: its claims are refused
+		// as unavailable, and the service is not ready.
+		if err := s.admit(ctx, c); err != nil && ctx.Err() != nil {
+			return fmt.Errorf("dibs: loading campaign %s: %w", c.ID, err)
 		}
 	}
 	if err := s.adoptTails(ctx); err != nil {
 		return err
 	}
-	loops, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
 	for _, loop := range []func(context.Context){s.settleLoop, s.watchLoop, s.outboxLoop} {
-		s.loops.Go(func() { loop(loops) })
+		s.loops.Go(func() { loop(s.life) })
 	}
 	kick(s.settleKick)
 	return nil
-}
-
-// The pauses between attempts to load a campaign.
-const (
-	reloadMin = time.Second
-	reloadMax = 10 * time.Minute
-)
-
-// reload tries again to load published campaigns that could not be loaded.
-func (s *Service) reload(ctx context.Context) {
-	if !s.stranded.Load() || time.Now().Before(s.reloadAt) {
-		return
-	}
-	// Each attempt costs an epoch: they become rare.
-	s.reloadPause = min(max(2*s.reloadPause, reloadMin), reloadMax)
-	s.reloadAt = time.Now().Add(s.reloadPause)
-	s.admin.Lock()
-	defer s.admin.Unlock()
-	campaigns, err := s.ledger.LiveCampaigns(ctx)
-	s.stranded.Store(err != nil)
-	for _, c := range campaigns {
-		// follow marks the service again when a campaign still cannot be loaded.
-		if followErr := s.follow(ctx, c); followErr != nil {
-			err = errors.Join(err, fmt.Errorf("dibs: loading campaign %s: %w", c.ID, followErr))
-		}
-	}
-	if err != nil && ctx.Err() == nil {
-		s.log.Error("a published campaign is not in the engine", "err", err, "again_in", s.reloadPause)
-	}
-	if err == nil {
-		s.reloadPause = 0
-	}
 }
 
 // adoptTails settles journal entries of campaigns that are over: nothing
@@ -96,11 +59,12 @@ func (s *Service) adoptTails(ctx context.Context) error {
 		}
 		l := &live{}
 		l.campaign.Store(c)
-		if c.Live() && s.cfg.Now().Before(c.EndsAt) {
+		if s.sells(c) {
 			// It could not be loaded; its tail waits until it can.
 			continue
 		}
-		t := newSettling(id, l, totals.Position, s.cfg.Now())
+		t := newSettling(id, l, s.cfg.Now())
+		t.moveTo(totals.Position)
 		if err := s.settleTail(ctx, t); err != nil {
 			if ctx.Err() != nil {
 				return fmt.Errorf("dibs: settling the rest of campaign %s: %w", c.ID, err)
@@ -121,7 +85,9 @@ func (s *Service) settleTail(ctx context.Context, t *settling) error {
 		if err != nil || len(b.Entries) == 0 {
 			return err
 		}
-		if err := s.settleBatches(ctx, []Batch{b}, []*settling{t}); err != nil {
+		err = s.settleBatches(ctx, []Batch{b}, []*settling{t})
+		// Another node settles it too: it goes on from where that one is.
+		if err != nil && !(errors.Is(err, ErrPositionMoved) && s.engine.Shared()) {
 			return err
 		}
 	}
@@ -136,7 +102,7 @@ const retireAfter = 5 * time.Minute
 func (s *Service) retireEnded(ctx context.Context) {
 	s.lives.Range(func(_, v any) bool {
 		l := v.(*live)
-		if c := l.campaign.Load(); s.over(c) {
+		if c := l.campaign.Load(); s.over(c) && l.shards[0].held.Load() {
 			if err := s.retire(ctx, l); err != nil {
 				s.log.Warn("a campaign stays in the engine", "campaign", c.ID, "err", err)
 			}
@@ -164,7 +130,7 @@ func (s *Service) over(c *Campaign) bool {
 
 func (s *Service) retire(ctx context.Context, l *live) error {
 	// The wait comes first: nobody who changes a campaign has to wait with it.
-	if err := s.settleAll(ctx, l); err != nil {
+	if err := s.settleAll(ctx, l.campaign.Load()); err != nil {
 		return err
 	}
 	s.admin.Lock()
@@ -186,11 +152,12 @@ func (s *Service) retire(ctx context.Context, l *live) error {
 // Close stops the background work and settles what is left until ctx ends;
 // the next start settles the rest. The engine and the ledger stay open.
 func (s *Service) Close(ctx context.Context) error {
-	if s.cancel == nil {
+	s.cancel()
+	if !s.started.Load() {
 		return nil
 	}
-	s.cancel()
 	s.loops.Wait()
+	s.watchHeld(ctx)
 	for {
 		n, err := s.settleOnce(ctx)
 		if err != nil {
@@ -200,6 +167,16 @@ func (s *Service) Close(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// watchHeld counts the shards that this node settles once more.
+func (s *Service) watchHeld(ctx context.Context) {
+	s.eachHeld(func(t *settling) bool {
+		if st, err := s.engine.Stats(ctx, t.id); err == nil {
+			t.seen.Store(&st)
+		}
+		return ctx.Err() == nil
+	})
 }
 
 // sleepOr waits for a time or a signal; false when ctx ended first.

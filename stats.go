@@ -22,11 +22,11 @@ func (s *Service) Stats(ctx context.Context, id string) (StatsView, error) {
 	if sum.Epoch > 0 {
 		v.Stock, v.Remaining = sum.Stock, sum.StockLeft
 	}
-	l, ok := s.lives.Load(id)
-	if !ok {
-		return v, nil
+	l, err := s.liveOf(ctx, c)
+	if err != nil || l == nil {
+		return v, err
 	}
-	return v, s.liveStats(ctx, l.(*live), c, &v)
+	return v, s.liveStats(ctx, l, c, &v)
 }
 
 // totals adds the ledger's sums of a campaign's shards up.
@@ -109,9 +109,13 @@ func (s *Service) CampaignView(ctx context.Context, c *Campaign, admin bool) (Ca
 
 // remaining is what a campaign can still grant.
 func (s *Service) remaining(ctx context.Context, c *Campaign) (int64, error) {
-	if v, ok := s.lives.Load(c.ID); ok {
+	l, err := s.liveOf(ctx, c)
+	if err != nil {
+		return 0, err
+	}
+	if l != nil {
 		n := int64(0)
-		for _, t := range v.(*live).shards {
+		for _, t := range l.shards {
 			st, err := s.engine.Stats(ctx, t.id)
 			if err != nil {
 				return 0, asUnavailable(err, EffectNone)

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -64,10 +65,7 @@ func (s *Service) freshCampaign(ctx context.Context, id string) (*Campaign, erro
 		return nil, asUnavailable(err, EffectUnknown)
 	}
 	if v, ok := s.lives.Load(id); ok {
-		l := v.(*live)
-		if old := l.campaign.Load(); old.Version <= c.Version {
-			l.campaign.CompareAndSwap(old, c)
-		}
+		v.(*live).renew(c)
 	}
 	return c, nil
 }
@@ -119,16 +117,14 @@ func (s *Service) restock(ctx context.Context, c *Campaign, ch StockChange, ref 
 
 // withdraw takes stock from the engine and waits until the ledger followed.
 func (s *Service) withdraw(ctx context.Context, c *Campaign, ch StockChange, ref string) error {
-	v, ok := s.lives.Load(c.ID)
-	if !ok {
-		return Unavail(EffectNone, ErrNotOpen)
+	if l, err := s.liveOf(ctx, c); err != nil || l == nil {
+		return Unavail(EffectNone, cmp.Or(err, ErrNotOpen))
 	}
-	l := v.(*live)
 	err := s.engine.Adjust(ctx, Adjustment{Shard: ShardID{Campaign: c.Number}, Ref: ref, Delta: ch.Delta})
 	if err != nil {
 		return asUnavailable(err, EffectUnknown)
 	}
-	if err := s.settleAll(ctx, l); err != nil {
+	if err := s.settleAll(ctx, c); err != nil {
 		// The engine has withdrawn it, and the journal has it: a repeat with the
 		// same key finds that out.
 		return &Error{Reason: Unavailable, Effect: EffectUnknown, RetryAfter: time.Second, Cause: err}

@@ -115,12 +115,12 @@ func sameCursors(a, b []Cursor) bool {
 // that count.
 func (s *Service) countEngine(ctx context.Context, c *Campaign, settle bool) (engineCount, error) {
 	var n engineCount
-	v, ok := s.lives.Load(c.ID)
-	if !ok {
-		return n, nil
+	l, err := s.liveOf(ctx, c)
+	if err != nil || l == nil {
+		return n, err
 	}
 	n.live = true
-	for _, t := range v.(*live).shards {
+	for _, t := range l.shards {
 		st, err := s.engine.Stats(ctx, t.id)
 		if err != nil {
 			return n, err

@@ -47,7 +47,12 @@ func (a *api) registerCatalog() {
 		summary:     "Show a campaign",
 		description: "Product, window, state and what remains. With an `ETag`; `If-None-Match` is answered by 304.",
 	}, func(ctx context.Context, c *call, in *PathID) (dibs.CampaignView, error) {
-		campaign, err := a.svc.Campaign(ctx, in.ID)
+		read := a.svc.Campaign
+		if c.who.isAdmin() {
+			// Admins change campaigns through any node and want to see it.
+			read = a.svc.CampaignNow
+		}
+		campaign, err := read(ctx, in.ID)
 		if err != nil {
 			return dibs.CampaignView{}, err
 		}

@@ -32,6 +32,7 @@ type Service interface {
 	End(ctx context.Context, id string) (*dibs.Campaign, error)
 	ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error)
 	Campaign(ctx context.Context, id string) (*dibs.Campaign, error)
+	CampaignNow(ctx context.Context, id string) (*dibs.Campaign, error)
 	Campaigns(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)
 	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
 	Stats(ctx context.Context, id string) (dibs.StatsView, error)

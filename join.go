@@ -1,0 +1,297 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	// joinPatience is how long someone waits for another node that loads a shard.
+	joinPatience = 3 * time.Second
+	joinEvery    = 30 * time.Millisecond
+	// The pauses between attempts to join a shard. Each may cost an epoch: they
+	// become rare.
+	rejoinMin = time.Second
+	rejoinMax = 10 * time.Minute
+)
+
+// goLive makes a campaign's shards claimable through this node.
+func (s *Service) goLive(ctx context.Context, c *Campaign) error {
+	l := &live{}
+	l.campaign.Store(c)
+	for i := range c.Shards {
+		t := newSettling(ShardID{Campaign: c.Number, Shard: uint8(i)}, l, s.cfg.Now())
+		if err := s.join(ctx, t); err != nil {
+			return err
+		}
+		l.shards = append(l.shards, t)
+	}
+	s.byNumber.Store(c.Number, l)
+	s.lives.Store(c.ID, l)
+	kick(s.settleKick)
+	return nil
+}
+
+// join returns when a shard is open and agrees with the ledger: another node
+// has opened it, or this one does.
+func (s *Service) join(ctx context.Context, t *settling) error {
+	for until := time.Now().Add(joinPatience); ; {
+		joined, err := s.attach(ctx, t)
+		if err != nil || joined {
+			return err
+		}
+		held, err := s.engine.Lease(ctx, t.id, Cursor{})
+		if err != nil {
+			return err
+		}
+		t.held.Store(held)
+		if held {
+			err = s.load(ctx, t)
+			if err == nil || !errors.Is(err, ErrStale) {
+				return err
+			}
+		}
+		if time.Now().After(until) || !sleep(ctx, joinEvery) {
+			return Unavail(EffectNone, errors.Join(ErrNotOpen, ctx.Err()))
+		}
+	}
+}
+
+// attach takes over a shard that the engine holds, if what it holds continues
+// what the ledger has. Where the ledger is ahead, or of another epoch, history
+// was lost on one of the two sides, or somebody is loading the shard.
+func (s *Service) attach(ctx context.Context, t *settling) (bool, error) {
+	totals, err := s.ledger.Totals(ctx, t.id)
+	if err != nil {
+		return false, err
+	}
+	st, err := s.engine.Stats(ctx, t.id)
+	if errors.Is(err, ErrNotOpen) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if st.Head.Epoch != totals.Epoch || st.Head.Before(totals.Position) {
+		return false, nil
+	}
+	held, err := s.engine.Lease(ctx, t.id, totals.Position)
+	if err != nil {
+		return false, err
+	}
+	t.moveTo(totals.Position)
+	t.held.Store(held)
+	t.seen.Store(&st)
+	return true, nil
+}
+
+// load brings a shard from the ledger into the engine. A ledger that was
+// restored from a backup knows fewer epochs than the journal has seen.
+func (s *Service) load(ctx context.Context, t *settling) error {
+	// A load costs an epoch; an engine that does not answer gets none.
+	if err := s.engine.Ping(ctx); err != nil {
+		return asUnavailable(err, EffectNone)
+	}
+	defer s.leaseWhile(ctx, t)()
+	// No position may move between the load and the engine's reading of its
+	// journal's tail. Other nodes may settle meanwhile: what they do stands in
+	// the tail, which is kept longer than a load takes.
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	c, err := s.ledger.CampaignByNumber(ctx, t.id.Campaign)
+	if err != nil {
+		return err
+	}
+	end, err := s.engine.JournalEnd(ctx, t.id)
+	if err != nil {
+		return err
+	}
+	load, err := s.ledger.LoadShard(ctx, c, t.id, end.Epoch)
+	if err != nil {
+		return err
+	}
+	if err := s.engine.Open(ctx, c, t.id, load); err != nil {
+		return err
+	}
+	t.l.renew(c)
+	t.moveTo(load.Position)
+	return nil
+}
+
+// leaseWhile keeps the lease of a shard until the returned function is called:
+// a large shard takes longer to load than a lease lasts.
+func (s *Service) leaseWhile(ctx context.Context, t *settling) (end func()) {
+	if !s.engine.Shared() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		for sleep(ctx, LeaseTime/3) {
+			if _, err := s.engine.Lease(ctx, t.id, Cursor{}); err != nil && ctx.Err() == nil {
+				s.log.Warn("the lease of a shard that is being loaded could not be renewed", "shard", t.id.String(), "err", err)
+			}
+		}
+	}()
+	return cancel
+}
+
+// notOpen acts on a shard that the engine does not hold, or does not trust.
+func (s *Service) notOpen(ctx context.Context, t *settling) {
+	c := t.l.campaign.Load()
+	if s.over(c) {
+		// Another node has let it leave the engine.
+		s.lives.Delete(c.ID)
+		s.byNumber.Delete(c.Number)
+		return
+	}
+	if !s.sells(c) || !t.rest.over() || !t.joining.CompareAndSwap(false, true) {
+		return
+	}
+	s.log.Warn("a shard is not open: it is loaded from the ledger", "campaign", c.ID, "shard", t.id.String())
+	go func() {
+		defer t.joining.Store(false)
+		err := s.join(ctx, t)
+		again := t.rest.after(err)
+		if err != nil && ctx.Err() == nil {
+			t.failed(err)
+			s.log.Error("a shard could not be loaded", "campaign", c.ID, "shard", t.id.String(), "err", err, "again_in", again)
+		}
+	}()
+}
+
+// sells reports whether a campaign is one that the engine has to hold.
+func (s *Service) sells(c *Campaign) bool { return c.Live() && s.cfg.Now().Before(c.EndsAt) }
+
+// rest is the pause after failed attempts, which grows.
+type rest struct {
+	mu    sync.Mutex
+	until time.Time
+	pause time.Duration
+}
+
+// over reports whether it is time for another attempt.
+func (r *rest) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !time.Now().Before(r.until)
+}
+
+// after notes how an attempt ended and returns the pause that follows.
+func (r *rest) after(err error) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.until, r.pause = time.Time{}, 0
+		return 0
+	}
+	r.pause = min(max(2*r.pause, rejoinMin), rejoinMax)
+	r.until = time.Now().Add(r.pause)
+	return r.pause
+}
+
+// failing reports whether the last attempt failed.
+func (r *rest) failing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pause > 0
+}
+
+// admission is one campaign's way into this node.
+type admission struct {
+	mu   sync.Mutex
+	rest rest
+}
+
+// admit makes a campaign live on this node, once for all who ask at the same
+// time. After a failure others are refused for a while without another attempt.
+func (s *Service) admit(ctx context.Context, c *Campaign) error {
+	v, _ := s.admissions.LoadOrStore(c.ID, &admission{})
+	a := v.(*admission)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := s.lives.Load(c.ID); ok {
+		return nil
+	}
+	if !a.rest.over() {
+		return Unavail(EffectNone, ErrNotOpen)
+	}
+	err := s.goLive(ctx, c)
+	if again := a.rest.after(err); err != nil {
+		if ctx.Err() == nil {
+			s.log.Error("a published campaign could not be loaded into the engine", "campaign", c.ID, "err", err, "again_in", again)
+		}
+		return asUnavailable(err, EffectUnknown)
+	}
+	s.admissions.Delete(c.ID)
+	return nil
+}
+
+// liveOf returns a campaign as it is live on this node; nil when the engine
+// has no business with it.
+func (s *Service) liveOf(ctx context.Context, c *Campaign) (*live, error) {
+	v, ok := s.lives.Load(c.ID)
+	if !ok && s.engine.Shared() && s.sells(c) {
+		if err := s.admit(ctx, c); err != nil {
+			return nil, err
+		}
+		v, ok = s.lives.Load(c.ID)
+	}
+	if !ok {
+		return nil, nil
+	}
+	return v.(*live), nil
+}
+
+// discover takes up campaigns that other nodes have published or changed, and
+// tries those again that could not be loaded.
+func (s *Service) discover(ctx context.Context) {
+	if !s.engine.Shared() && !s.strandedAny() {
+		return
+	}
+	campaigns, err := s.ledger.LiveCampaigns(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.Warn("the live campaigns could not be read", "err", err)
+		}
+		return
+	}
+	for _, c := range campaigns {
+		v, ok := s.lives.Load(c.ID)
+		if !ok {
+			if s.sells(c) {
+				// admit logs its errors, and shows them as the service's health.
+				_ = s.admit(ctx, c)
+			}
+			continue
+		}
+		v.(*live).renew(c)
+	}
+	s.forgetAdmissions(campaigns)
+}
+
+// forgetAdmissions drops failed admissions of campaigns that are not published
+// any more.
+func (s *Service) forgetAdmissions(campaigns []*Campaign) {
+	wanted := make(map[string]bool, len(campaigns))
+	for _, c := range campaigns {
+		wanted[c.ID] = s.sells(c)
+	}
+	s.admissions.Range(func(id, _ any) bool {
+		if !wanted[id.(string)] {
+			s.admissions.Delete(id)
+		}
+		return true
+	})
+}
+
+// strandedAny reports whether a published campaign could not be loaded.
+func (s *Service) strandedAny() bool {
+	stranded := false
+	s.admissions.Range(func(_, v any) bool {
+		stranded = v.(*admission).rest.failing()
+		return !stranded
+	})
+	return stranded
+}

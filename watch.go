@@ -1,0 +1,214 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	// watchEvery is how often shards are looked at. One that other processes
+	// decide on too, and that stands still, is looked at ever more rarely, down to
+	// watchIdle: each look is a question to another machine.
+	watchEvery = 50 * time.Millisecond
+	watchIdle  = time.Second
+	// watchers is how many shards are looked at at the same time.
+	watchers = 16
+	// discoverEvery is how often the ledger is asked for campaigns that other
+	// nodes have published or changed.
+	discoverEvery = time.Second
+)
+
+// watchLoop keeps what is known of the live shards: backlog, lag,
+// back-pressure, who settles; joins those that are not open; and tidies up.
+func (s *Service) watchLoop(ctx context.Context) {
+	tidied, discovered := time.Now(), time.Now()
+	for sleep(ctx, watchEvery) {
+		s.watchAll(ctx)
+		if time.Since(discovered) >= discoverEvery {
+			discovered = time.Now()
+			s.discover(ctx)
+		}
+		if time.Since(tidied) >= s.cfg.TidyEvery {
+			tidied = time.Now()
+			s.trim(ctx)
+			s.retireEnded(ctx)
+			s.forgetRequests(ctx)
+		}
+	}
+}
+
+// watchAll looks at every shard whose time has come.
+func (s *Service) watchAll(ctx context.Context) {
+	now := time.Now()
+	var looks sync.WaitGroup
+	free := make(chan struct{}, watchers)
+	s.eachShard(func(t *settling) bool {
+		if now.Before(t.lookAt) && !t.roused() {
+			return true
+		}
+		if !s.engine.Shared() {
+			// No other machine is asked: it takes less than to start a goroutine.
+			s.watch(ctx, t)
+			return true
+		}
+		free <- struct{}{}
+		looks.Go(func() {
+			s.watch(ctx, t)
+			<-free
+		})
+		return true
+	})
+	looks.Wait()
+	s.lives.Range(func(_, v any) bool {
+		l, sum := v.(*live), int64(0)
+		for _, t := range l.shards {
+			sum += t.backlog.Load()
+		}
+		l.full.Store(sum >= s.cfg.MaxBacklog)
+		return true
+	})
+}
+
+// watch looks at one shard.
+func (s *Service) watch(ctx context.Context, t *settling) {
+	st, err := s.engine.Stats(ctx, t.id)
+	if errors.Is(err, ErrNotOpen) {
+		t.seen.Store(nil)
+		t.pace, t.lookAt = watchEvery, time.Now().Add(watchEvery)
+		s.notOpen(ctx, t)
+		return
+	}
+	if err != nil {
+		return
+	}
+	before := t.seen.Swap(&st)
+	s.paceOf(t, before, &st)
+	s.measure(t, &st)
+	s.keepLease(ctx, t)
+	s.keepVersion(ctx, t, &st)
+}
+
+// paceOf decides when a shard is looked at again.
+func (s *Service) paceOf(t *settling, before, now *ShardStats) {
+	moves := before == nil || before.Head != now.Head || before.Version != now.Version || t.backlog.Load() > 0
+	if !s.engine.Shared() || moves {
+		t.pace = watchEvery
+	} else {
+		t.pace = min(2*t.pace, watchIdle)
+	}
+	t.idle.Store(t.pace > watchEvery)
+	t.lookAt = time.Now().Add(t.pace)
+}
+
+// rouse makes the shard be looked at soon: something happens on it.
+func (t *settling) rouse() {
+	if t.idle.Load() {
+		t.idle.Store(false)
+	}
+}
+
+// roused reports whether a shard that was idle is not any more.
+func (t *settling) roused() bool { return t.pace > watchEvery && !t.idle.Load() }
+
+// measure notes how much of a shard waits to be settled.
+func (s *Service) measure(t *settling, st *ShardStats) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.held.Load() && t.position.Before(st.Settled) && st.Settled.Epoch == st.Head.Epoch {
+		t.moveToLocked(st.Settled)
+	}
+	n := backlogOf(t.position, st.Head)
+	t.backlog.Store(n)
+	if n == 0 {
+		t.idleAt = s.cfg.Now()
+	}
+}
+
+// keepLease renews the shard's lease in time, or tries to get it.
+func (s *Service) keepLease(ctx context.Context, t *settling) {
+	if now := time.Now(); now.Before(t.leaseAt) {
+		return
+	}
+	t.leaseAt = time.Now().Add(LeaseTime / 3)
+	held, err := s.engine.Lease(ctx, t.id, t.at())
+	if err != nil {
+		// Whoever settles: the ledger's compare-and-set keeps it right.
+		s.log.Warn("the lease of a shard could not be renewed", "shard", t.id.String(), "err", err)
+		return
+	}
+	if held && !t.held.Load() {
+		s.readPosition(ctx, t)
+	}
+	t.held.Store(held)
+}
+
+// tellSettled tells the engine, and by it the other nodes, how far a shard is
+// settled.
+func (s *Service) tellSettled(ctx context.Context, t *settling) {
+	if !s.engine.Shared() {
+		return
+	}
+	held, err := s.engine.Lease(ctx, t.id, t.at())
+	if err != nil {
+		s.log.Warn("the engine could not be told how far a shard is settled", "shard", t.id.String(), "err", err)
+		return
+	}
+	t.held.Store(held)
+}
+
+// keepVersion makes this node and the engine have the campaign's newest
+// definition that either knows.
+func (s *Service) keepVersion(ctx context.Context, t *settling, st *ShardStats) {
+	c := t.l.campaign.Load()
+	switch {
+	case st.Version > c.Version:
+		if _, err := s.freshCampaign(ctx, c.ID); err != nil && ctx.Err() == nil {
+			s.log.Warn("a campaign's change could not be read", "campaign", c.ID, "err", err)
+		}
+	case st.Version < c.Version:
+		if err := s.engine.Configure(ctx, c); err != nil && ctx.Err() == nil {
+			s.log.Warn("a campaign's change has not reached the engine", "campaign", c.ID, "err", err)
+		}
+	}
+}
+
+// glance returns a shard's numbers without asking another machine: as they are,
+// or as they were seen last.
+func (s *Service) glance(ctx context.Context, t *settling) (ShardStats, error) {
+	if !s.engine.Shared() {
+		return s.engine.Stats(ctx, t.id)
+	}
+	if st := t.seen.Load(); st != nil {
+		return *st, nil
+	}
+	return ShardStats{}, ErrNotOpen
+}
+
+// trim drops journal entries that were settled long ago, also those of
+// campaigns that have left the engine.
+func (s *Service) trim(ctx context.Context) {
+	before := s.cfg.Now().Add(-s.cfg.JournalKeep)
+	shards, err := s.engine.JournalShards(ctx)
+	for _, id := range shards {
+		if err := s.trimShard(ctx, id, before); err != nil && ctx.Err() == nil {
+			s.log.Warn("trimming the journal failed", "shard", id.String(), "err", err)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("trimming the journal failed", "err", err)
+	}
+}
+
+func (s *Service) trimShard(ctx context.Context, id ShardID, before time.Time) error {
+	if t := s.settlingOf(id); t != nil && !t.held.Load() {
+		return nil
+	}
+	// The ledger says how far it is: it may have been restored from a backup.
+	totals, err := s.ledger.Totals(ctx, id)
+	if err != nil {
+		return err
+	}
+	return s.engine.TrimJournal(ctx, id, totals.Position, before)
+}
