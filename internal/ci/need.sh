@@ -8,15 +8,16 @@ set -euo pipefail
 
 # One line per need: the Debian package, then what shows that it is there: the
 # name of a command, or a path (which may be a pattern) of a program that
-# Debian keeps out of PATH. To add a server, add its line, such as
-#   redis-server        redis-server
-#   mariadb-server-core mariadbd
-#   postgresql          /usr/lib/postgresql/*/bin/postgres
+# Debian keeps out of PATH. To add a server, add its line.
 needs='
-make       make
-gcc        gcc
-libc6-dev  /usr/include/stdlib.h
-jmeter     jmeter
+make                make
+gcc                 gcc
+libc6-dev           /usr/include/stdlib.h
+jmeter              jmeter
+redis-server        redis-server
+mariadb-server-core /usr/sbin/mariadbd
+mariadb-client-core /usr/bin/my_print_defaults
+postgresql          /usr/lib/postgresql/*/bin/postgres
 '
 
 present() {
