@@ -141,7 +141,7 @@ func (l *Ledger) Secret(ctx context.Context, name string, size int) ([]byte, err
 	}
 	err = l.write(ctx, "make secret", func(s *session) error {
 		// Another node may have been faster: what is stored counts.
-		_, err := s.exec(ctx, `INSERT INTO secrets (name, value) VALUES (?,?)`+s.d.keepExisting, name, fresh)
+		_, err := s.insertNew(ctx, `INSERT INTO secrets (name, value) VALUES (?,?)`, name, fresh)
 		if err != nil {
 			return err
 		}

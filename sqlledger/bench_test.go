@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
@@ -40,9 +41,28 @@ func grants(random *rand.Rand, last dibs.Cursor, n int) []dibs.Entry {
 // BenchmarkSettle settles grants of one unit in batches. An operation is one
 // claim; run it with -benchtime 1000000x for a ledger that grows to a million.
 func BenchmarkSettle(b *testing.B) {
+	benchSettle(b, func(b *testing.B) *sqlledger.Ledger { return openLedger(b, filepath.Join(b.TempDir(), "ledger.db")) })
+}
+
+func BenchmarkSettleMySQL(b *testing.B)    { benchSettle(b, benchLedger(servers.MariaDB)) }
+func BenchmarkSettlePostgres(b *testing.B) { benchSettle(b, benchLedger(servers.Postgres)) }
+
+// benchLedger opens an empty ledger in a server.
+func benchLedger(get func() (*servers.Server, error)) func(b *testing.B) *sqlledger.Ledger {
+	return func(b *testing.B) *sqlledger.Ledger {
+		s, err := get()
+		if err != nil {
+			b.Fatal(err)
+		}
+		url, _ := database(b, s)
+		return openAt(b, url)
+	}
+}
+
+func benchSettle(b *testing.B, open func(b *testing.B) *sqlledger.Ledger) {
 	for _, size := range []int{512, 4096, 16384} {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
-			l := openLedger(b, filepath.Join(b.TempDir(), "ledger.db"))
+			l := open(b)
 			c := benchCampaign(b, l)
 			shard := dibs.ShardID{Campaign: c.Number}
 			load, err := l.LoadShard(b.Context(), c, shard, 0)

@@ -125,6 +125,8 @@ func (l *Ledger) Campaigns(ctx context.Context, states []dibs.State, page dibs.P
 	if _, err := readCursor(page, &before); err != nil {
 		return none, err
 	}
+	// A cursor that somebody made up may lie beyond what the column holds.
+	before = min(before, dibs.MaxCampaignNumber+1)
 	limit := limitOf(page)
 	where, args := `number < ?`, []any{before}
 	if len(states) > 0 {

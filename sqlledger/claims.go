@@ -57,7 +57,7 @@ type claimCursor struct {
 // ClaimList implements dibs.Claims.
 func (l *Ledger) ClaimList(ctx context.Context, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error) {
 	var none dibs.List[dibs.Claim]
-	statement, args, err := claimListQuery(f, page)
+	statement, args, err := l.d.claimListQuery(f, page)
 	if err != nil {
 		return none, err
 	}
@@ -85,27 +85,30 @@ func (l *Ledger) ClaimList(ctx context.Context, f dibs.ClaimFilter, page dibs.Pa
 }
 
 // claimListQuery writes the statement of a page, but for its limit.
-func claimListQuery(f dibs.ClaimFilter, page dibs.Page) (statement string, args []any, err error) {
+func (d *dialect) claimListQuery(f dibs.ClaimFilter, page dibs.Page) (statement string, args []any, err error) {
 	after := claimCursor{}
 	if f.UserID != "" {
-		after = claimCursor{At: math.MaxInt64, Campaign: math.MaxUint32}
+		after = claimCursor{At: math.MaxInt64, Campaign: dibs.MaxCampaignNumber + 1}
 	}
 	if _, err := readCursor(page, &after); err != nil {
 		return "", nil, err
 	}
+	// A cursor that somebody made up may lie beyond what a column holds.
+	after.Campaign, after.Epoch = min(after.Campaign, dibs.MaxCampaignNumber+1), min(after.Epoch, dibs.MaxEpoch+1)
+	columns := []string{"campaign", "shard", "epoch", "seq"}
 	place := []any{after.Campaign, after.Shard, after.Epoch, after.Seq}
-	where := `(campaign, shard, epoch, seq) > (?,?,?,?)`
 	order := ` ORDER BY campaign, shard, epoch, seq LIMIT ?`
+	var where string
 	switch {
 	case f.UserID != "":
-		where = `user_id = ? AND (created_at, campaign, shard, epoch, seq) < (?,?,?,?,?)`
+		where, args = d.compare(append([]string{"created_at"}, columns...), "<", append([]any{after.At}, place...)...)
+		where += ` AND user_id = ?`
+		args = append(args, f.UserID)
 		order = ` ORDER BY created_at DESC, campaign DESC, shard DESC, epoch DESC, seq DESC LIMIT ?`
-		args = append(append(args, f.UserID, after.At), place...)
 	case f.Campaign != 0:
-		where = `(shard, epoch, seq) > (?,?,?)`
-		args = place[1:]
+		where, args = d.compare(columns[1:], ">", place[1:]...)
 	default:
-		args = place
+		where, args = d.compare(columns, ">", place...)
 	}
 	if f.Campaign != 0 {
 		where += ` AND campaign = ?`

@@ -1,12 +1,16 @@
 package sqlledger_test
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/ledgertest"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
@@ -15,7 +19,96 @@ func TestMain(m *testing.M) {
 	if helper() {
 		return
 	}
-	goleak.VerifyTestMain(m)
+	code := m.Run()
+	if err := errors.Join(servers.StopAll(), goleak.Find()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// inServers starts the servers that the tests of this file need, by the name
+// of their database.
+var inServers = map[string]func() (*servers.Server, error){"mysql": servers.MariaDB, "postgres": servers.Postgres}
+
+// eachServer runs a test on each kind of server.
+func eachServer(t *testing.T, f func(t *testing.T, s *servers.Server)) {
+	for name, get := range inServers {
+		t.Run(name, func(t *testing.T) {
+			s, err := get()
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, s)
+		})
+	}
+}
+
+// database makes an empty database for a test and returns its address and
+// name.
+func database(t testing.TB, s *servers.Server) (url, name string) {
+	t.Helper()
+	url, name, drop, err := s.Database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := drop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return url, name
+}
+
+func TestMySQLLedger(t *testing.T)     { runLedger(t, servers.MariaDB) }
+func TestPostgresLedger(t *testing.T)  { runLedger(t, servers.Postgres) }
+func TestMySQLJournal(t *testing.T)    { runJournal(t, servers.MariaDB) }
+func TestPostgresJournal(t *testing.T) { runJournal(t, servers.Postgres) }
+
+// The suites wait for the servers' disks most of the time: they run beside one
+// another, after the tests that kill the servers.
+func runLedger(t *testing.T, get func() (*servers.Server, error)) {
+	t.Parallel()
+	s, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledgertest.Run(t, func(t *testing.T) func() dibs.Ledger {
+		url, _ := database(t, s)
+		return func() dibs.Ledger { return openAt(t, url) }
+	})
+}
+
+func runJournal(t *testing.T, get func() (*servers.Server, error)) {
+	t.Parallel()
+	s, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledgertest.RunJournal(t, func(t *testing.T) func() dibs.JournalStore {
+		url, _ := database(t, s)
+		return func() dibs.JournalStore { return openJournalAt(t, url) }
+	})
+}
+
+// openAt opens the ledger at an address; the caller closes it.
+func openAt(t testing.TB, address string) *sqlledger.Ledger {
+	t.Helper()
+	l, err := sqlledger.Open(t.Context(), address, sqlledger.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// openJournalAt opens the journal at an address; the caller closes it.
+func openJournalAt(t testing.TB, address string) *sqlledger.JournalTable {
+	t.Helper()
+	j, err := sqlledger.OpenJournal(t.Context(), address, sqlledger.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
 }
 
 func TestSQLiteLedger(t *testing.T) {

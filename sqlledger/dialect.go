@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"embed"
 	"io/fs"
+	"strings"
 
 	"github.com/pressly/goose/v3"
 )
@@ -23,8 +24,13 @@ const (
 	faultUnique
 	// faultConstraint: another constraint refused the row.
 	faultConstraint
+	// faultText: a text has characters that the database cannot keep.
+	faultText
 	// faultBusy: someone else holds a lock; it passes.
 	faultBusy
+	// faultConflict: the database ended the transaction in favour of another
+	// one. Nothing was written, and the same again is likely to work.
+	faultConflict
 	// faultFull: no space is left, and nothing was written.
 	faultFull
 	// faultIO: the disk or the connection failed.
@@ -36,28 +42,69 @@ const (
 // dialect is what differs from one database to another.
 type dialect struct {
 	// goose names the dialect to the migrations, whose files are in folder.
-	goose  goose.Dialect
-	folder string
+	// applied is the table that lists those applied; empty for goose's own.
+	goose           goose.Dialect
+	folder, applied string
 	// begin starts a writing transaction, beginRead a snapshot for reading.
 	begin, beginRead string
 	// rebind turns the question marks of a statement into the database's
 	// placeholders; nil keeps them.
 	rebind func(statement string) string
 	// keepExisting is what an insert ends with so that an existing row stays.
+	// Without it, the insert fails and the transaction goes on.
 	keepExisting string
-	// claimRows is the most claims written by one statement, itemRows the most
-	// items.
-	claimRows, itemRows int
-	// insertClaims returns an insert of n claims. Its arguments are campaign,
-	// shard, epoch, status, order type and currency, then for each claim seq,
-	// user, quantity, amount, request key, pay_by and created_at.
-	insertClaims func(n int) string
-	// tuples returns the right side of an IN for n tuples of width values.
-	tuples func(n, width int) string
+	// forUpdate is what a SELECT ends with whose rows nobody else may change
+	// before the transaction ends; forShare, nobody may, with others who only
+	// keep them as they are. Both are empty where one transaction writes at a
+	// time.
+	forUpdate, forShare string
+	// claims inserts claims. Its fixed arguments are campaign, shard, epoch,
+	// status, order type and currency, those of a row seq, user, quantity,
+	// amount, request key, pay_by and created_at.
+	claims manyRows
+	// items gives free items to claims. Its fixed arguments are campaign, shard
+	// and epoch, those of a row the item's number and the claim's seq.
+	items manyRows
+	// itemRows is the most items inserted by one statement.
+	itemRows int
+	// plainTuples says that the index is not used for comparisons of tuples,
+	// but is for the same said column by column.
+	plainTuples bool
+	// among is the condition that a tuple of columns is one of n tuples.
+	among func(columns []string, n int) string
 	// classify tells what kind of fault a driver's error is.
 	classify func(error) fault
 	// open returns a pool of connections. Those for reading cannot write.
 	open func(place string, use usage) (*sql.DB, error)
+	// server is what only a database in another process has; nil without.
+	server *server
+}
+
+// manyRows is a statement that writes many rows.
+type manyRows struct {
+	// most rows go into one statement.
+	most int
+	// anyCount says that one text does for any number of rows; without it, few
+	// numbers are used, so that few texts are prepared.
+	anyCount bool
+	// text is the statement for n rows.
+	text func(n int) string
+	// arguments appends the statement's arguments to dst: the fixed ones in
+	// head, and width for each row.
+	arguments func(dst, head, rows []any, width int) []any
+}
+
+// take is how many of left rows the next statement writes.
+func (m *manyRows) take(left int) int {
+	if m.anyCount {
+		return min(left, m.most)
+	}
+	return chunk(left, m.most)
+}
+
+// headThenRows are arguments in the order in which they are given.
+func headThenRows(dst, head, rows []any, _ int) []any {
+	return append(append(dst, head...), rows...)
 }
 
 // usage is what connections are opened for.
@@ -77,4 +124,43 @@ func (d *dialect) bound(statement string) string {
 		return statement
 	}
 	return d.rebind(statement)
+}
+
+// compare returns the condition that columns, taken in order, stand in a
+// relation (one of < <= > >=) to values, and its arguments.
+func (d *dialect) compare(columns []string, relation string, values ...any) (condition string, args []any) {
+	if !d.plainTuples {
+		return "(" + strings.Join(columns, ", ") + ") " + relation + " (" + repeat("?", len(columns)) + ")", values
+	}
+	// The first column decides, or is equal and the second decides, and so on.
+	var ways []string
+	equal := ""
+	for i, c := range columns {
+		last := i == len(columns)-1
+		strict := relation[:1]
+		if last {
+			strict = relation
+		}
+		ways = append(ways, equal+c+" "+strict+" ?")
+		args = append(append(args, values[:i]...), values[i])
+		equal += c + " = ? AND "
+	}
+	return "(" + strings.Join(ways, " OR ") + ")", args
+}
+
+// anyOf is the condition that columns equal one of n tuples, said column by
+// column.
+func anyOf(columns []string, n int) string {
+	one := "(" + strings.Join(columns, " = ? AND ") + " = ?)"
+	return "(" + strings.TrimSuffix(strings.Repeat(one+" OR ", n), " OR ") + ")"
+}
+
+// inValues is the condition that columns equal one of n tuples.
+func inValues(columns []string, n int) string {
+	return "(" + strings.Join(columns, ", ") + ") IN (VALUES " + repeat("("+repeat("?", len(columns))+")", n) + ")"
+}
+
+// repeat joins n copies of s by commas.
+func repeat(s string, n int) string {
+	return strings.TrimSuffix(strings.Repeat(s+",", n), ",")
 }

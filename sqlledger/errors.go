@@ -29,22 +29,26 @@ func (d *dialect) explain(op string, err error) error {
 	if errors.As(err, &said) {
 		return err
 	}
-	wrapped := fmt.Errorf("sqlledger: %s: %w", op, err)
+	wrapped := fmt.Errorf("sqlledger: %s: %w", op, d.advised(err))
+	var unknown *unknownEffect
+	if errors.As(err, &unknown) {
+		return dibs.Unavail(dibs.EffectUnknown, wrapped)
+	}
 	for _, v := range verdicts {
 		if errors.Is(err, v) {
 			return wrapped
 		}
 	}
-	var unknown *unknownEffect
-	if errors.As(err, &unknown) {
-		return dibs.Unavail(dibs.EffectUnknown, wrapped)
-	}
 	if errors.Is(err, errClosed) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
 		return dibs.Unavail(dibs.EffectNone, wrapped)
 	}
 	switch d.classify(err) {
-	case faultBusy, faultFull, faultIO:
+	case faultBusy, faultConflict, faultFull, faultIO:
 		return dibs.Unavail(dibs.EffectNone, wrapped)
+	case faultText:
+		return dibs.Invalid(dibs.Fault{Problem: dibs.Text{
+			EN: "has characters that the database cannot keep, such as NUL", ZH: "含有数据库无法保存的字符,例如 NUL",
+		}})
 	case faultCorrupt:
 		return fmt.Errorf("sqlledger: %s: %w: %w", op, dibs.ErrCorrupt, err)
 	case faultUnique, faultConstraint:

@@ -75,9 +75,17 @@ func startHelper(t *testing.T, part, path string) (*process, string) {
 	return p, strings.TrimSpace(line)
 }
 
+// addressOf is the address of a file, or the address itself.
+func addressOf(path string) string {
+	if strings.Contains(path, "://") {
+		return path
+	}
+	return "sqlite:" + path
+}
+
 // ownJournal holds the journal until the process is killed.
 func ownJournal(path string) error {
-	j, err := sqlledger.OpenSQLiteJournal(context.Background(), path, sqlledger.Options{Migrate: true})
+	j, err := sqlledger.OpenJournal(context.Background(), addressOf(path), sqlledger.Options{Migrate: true})
 	if err != nil {
 		return err
 	}
@@ -94,7 +102,7 @@ func ownJournal(path string) error {
 // process is killed.
 func ownAndAppend(path string) error {
 	ctx := context.Background()
-	j, err := sqlledger.OpenSQLiteJournal(ctx, path, sqlledger.Options{Migrate: true})
+	j, err := sqlledger.OpenJournal(ctx, addressOf(path), sqlledger.Options{Migrate: true})
 	if err != nil {
 		return err
 	}

@@ -4,17 +4,19 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dibs-dev/dibs"
 )
 
-// JournalTable is the embedded engine's journal in a table of a file of its
-// own. It is safe for concurrent use; appends wait for one another.
+// JournalTable is the embedded engine's journal in a table: of a file of its
+// own, or of the ledger's database in a server. It is safe for concurrent use;
+// appends wait for one another.
 type JournalTable struct {
 	d     *dialect
 	place string
 	opts  Options
-	lock  *fileLock
+	lock  owning
 	// writers has one session. Who appends or trims holds it, so that neither
 	// ever waits for the file's own lock.
 	writers *pool
@@ -22,6 +24,18 @@ type JournalTable struct {
 	// suspect is the last failed append's error, until Reopen.
 	mu      sync.Mutex
 	suspect error
+	// generation is that of the last Acquire.
+	generation atomic.Int64
+}
+
+// owning is what keeps a second process from a journal. It ends with the
+// process that took it.
+type owning interface {
+	// take takes it; taken says that it was not held by this value before.
+	// ErrOwned when another process has it.
+	take(ctx context.Context) (taken bool, err error)
+	// release gives it back; without it, it does nothing.
+	release() error
 }
 
 var _ dibs.JournalStore = (*JournalTable)(nil)
@@ -37,19 +51,26 @@ func OpenSQLiteJournal(ctx context.Context, path string, opts Options) (*Journal
 	if err != nil {
 		return nil, err
 	}
-	opts = opts.WithDefaults()
-	t := &JournalTable{
-		d: sqliteDialect("journal_sqlite", journalTuning), place: path, opts: opts,
-		lock: &fileLock{path: path + ".lock"},
+	return openJournal(ctx, sqliteDialect("journal_sqlite", journalTuning), path, &fileLock{path: path + ".lock"}, opts.WithDefaults())
+}
+
+// openJournal makes a journal of any dialect; without a lock, it is one of the
+// server's.
+func openJournal(ctx context.Context, d *dialect, place string, lock owning, opts Options) (*JournalTable, error) {
+	t := &JournalTable{d: d, place: place, opts: opts, lock: lock}
+	var err error
+	if t.writers, err = newPool(t.d, place, forWriting, 1); err != nil {
+		return nil, err
+	}
+	if t.readers, err = newPool(t.d, place, forReading, opts.Readers); err != nil {
+		return nil, errors.Join(err, t.writers.close())
+	}
+	if lock == nil {
+		own := &ownerLock{writers: t.writers, fenced: t.fenced, every: beatEvery}
+		t.lock, t.writers.greet = own, own.greet
 	}
 	if err := t.prepare(ctx); err != nil {
-		return nil, err
-	}
-	if t.writers, err = newPool(t.d, path, forWriting, 1); err != nil {
-		return nil, err
-	}
-	if t.readers, err = newPool(t.d, path, forReading, opts.Readers); err != nil {
-		return nil, errors.Join(err, t.writers.close())
+		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
 }
@@ -70,7 +91,7 @@ func (t *JournalTable) prepare(ctx context.Context) error {
 // Migrate applies the migrations that are missing and returns how many those
 // were. ErrOwned when another process owns the journal.
 func (t *JournalTable) Migrate(ctx context.Context) (applied int, err error) {
-	mine, err := t.lock.take()
+	mine, err := t.own(ctx)
 	if err != nil {
 		return 0, t.d.explain("migrate the journal", err)
 	}
@@ -99,7 +120,7 @@ func (t *JournalTable) Append(ctx context.Context, generation int64, rows []dibs
 			r := &rows[i]
 			// The row is written only if the lease is still of this generation.
 			n, err := s.exec(ctx, `INSERT INTO journal (campaign, shard, epoch, first_seq, last_seq, at, payload)
-				SELECT ?,?,?,?,?,?,? FROM lease WHERE id = 1 AND generation = ?`,
+				SELECT ?,?,?,?,?,?,? FROM lease WHERE id = 1 AND generation = ?`+s.d.forShare,
 				int64(r.Shard.Campaign), int64(r.Shard.Shard), int64(r.Epoch), int64(r.First), int64(r.Last), r.At, r.Payload, generation)
 			if err != nil {
 				return err
@@ -146,7 +167,7 @@ func (t *JournalTable) Reopen(ctx context.Context) error {
 	}
 	// After a failed write or sync the log's pages may be in memory only: they
 	// are copied into the file and the log begins anew.
-	if err == nil && cause != nil {
+	if err == nil && cause != nil && t.d.server == nil {
 		err = t.checkpoint(ctx)
 	}
 	if err == nil {
@@ -171,5 +192,10 @@ func (t *JournalTable) checkpoint(ctx context.Context) error {
 
 // Close implements dibs.JournalStore.
 func (t *JournalTable) Close() error {
+	if t.d.server != nil {
+		// Asking for it is surer than the server's noticing that a connection is
+		// gone; when it cannot be asked any more, it will notice.
+		_ = t.lock.release()
+	}
 	return errors.Join(t.readers.close(), t.writers.close(), t.lock.release())
 }

@@ -11,15 +11,13 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// Acquire implements dibs.JournalStore. The file lock says who is alive: the
-// system ends it with its process. The generation in the lease says who was
-// last: it fences a process that lost the lock without noticing. Calling it
-// again takes a new generation and fences the one before.
+// Acquire implements dibs.JournalStore. The lock says who is alive: the system
+// ends a file's with its process, a server its own with the connection. The
+// generation in the lease says who was last: it fences a process that lost the
+// lock without noticing. Calling it again takes a new generation and fences the
+// one before.
 func (t *JournalTable) Acquire(ctx context.Context, owner string) (generation int64, err error) {
-	if _, err := t.lock.take(); err != nil {
-		if errors.Is(err, dibs.ErrOwned) {
-			err = fmt.Errorf("%w (%s)", err, t.owner(ctx))
-		}
+	if _, err := t.own(ctx); err != nil {
 		return 0, t.d.explain("acquire the journal", err)
 	}
 	err = t.writers.transact(ctx, t.d.begin, func(s *session) error {
@@ -29,7 +27,26 @@ func (t *JournalTable) Acquire(ctx context.Context, owner string) (generation in
 		}
 		return s.row(ctx, `SELECT generation FROM lease WHERE id = 1`, nil, &generation)
 	})
+	if err == nil {
+		t.generation.Store(generation)
+	}
 	return generation, t.d.explain("acquire the journal", err)
+}
+
+// own takes the lock. mine says that it was not held by this value before.
+// ErrOwned says who has it.
+func (t *JournalTable) own(ctx context.Context) (mine bool, err error) {
+	mine, err = t.lock.take(ctx)
+	if errors.Is(err, dibs.ErrOwned) {
+		err = fmt.Errorf("%w (%s)", err, t.owner(ctx))
+	}
+	return mine, err
+}
+
+// fenced reports whether another process has taken the lease since Acquire.
+func (t *JournalTable) fenced(ctx context.Context, s *session) (bool, error) {
+	generation, err := number(ctx, s.conn, `SELECT generation FROM lease WHERE id = 1`)
+	return generation != t.generation.Load(), err
 }
 
 // owner says, for people, who took the lease last.
@@ -52,9 +69,8 @@ type fileLock struct {
 	file *os.File
 }
 
-// take takes the lock; taken says that it was not held by this value before.
-// ErrOwned when someone else has it.
-func (l *fileLock) take() (taken bool, err error) {
+// take implements owning.
+func (l *fileLock) take(context.Context) (taken bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file != nil {
@@ -75,7 +91,7 @@ func (l *fileLock) take() (taken bool, err error) {
 	return true, nil
 }
 
-// release gives the lock back; without it, it does nothing.
+// release implements owning.
 func (l *fileLock) release() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

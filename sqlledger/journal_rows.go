@@ -48,10 +48,12 @@ func (t *JournalTable) ReadRows(ctx context.Context, shard dibs.ShardID, after d
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
+		from, args := t.d.compare([]string{"epoch", "first_seq"}, ">=", after.Epoch, first)
+		past, more := t.d.compare([]string{"epoch", "last_seq"}, ">", after.Epoch, after.Seq)
+		args = append(append(append([]any{shard.Campaign, shard.Shard}, args...), more...), maxEntries)
 		err = s.each(ctx, `SELECT epoch, first_seq, last_seq, at, payload FROM journal
-			WHERE campaign = ? AND shard = ? AND (epoch, first_seq) >= (?,?) AND (epoch, last_seq) > (?,?)
-			ORDER BY epoch, first_seq LIMIT ?`,
-			[]any{shard.Campaign, shard.Shard, after.Epoch, first, after.Epoch, after.Seq, maxEntries}, func(rows *sql.Rows) error {
+			WHERE campaign = ? AND shard = ? AND `+from+` AND `+past+` ORDER BY epoch, first_seq LIMIT ?`,
+			args, func(rows *sql.Rows) error {
 				r := dibs.JournalRow{Shard: shard}
 				if err := rows.Scan(&r.Epoch, &r.First, &r.Last, &r.At, &r.Payload); err != nil {
 					return err
@@ -87,12 +89,14 @@ func entriesAfter(r *dibs.JournalRow, after dibs.Cursor) int {
 // TrimRows implements dibs.JournalStore. It deletes some rows at a time and
 // lets appends pass between.
 func (t *JournalTable) TrimRows(ctx context.Context, shard dibs.ShardID, upTo dibs.Cursor, beforeMS int64) error {
+	begins, args := t.d.compare([]string{"epoch", "first_seq"}, "<=", upTo.Epoch, upTo.Seq)
+	ends, more := t.d.compare([]string{"epoch", "last_seq"}, "<=", upTo.Epoch, upTo.Seq)
+	args = append(append(append([]any{shard.Campaign, shard.Shard}, args...), more...), beforeMS, trimChunk)
 	for {
 		var n int64
 		err := t.writers.transact(ctx, t.d.begin, func(s *session) (err error) {
-			n, err = s.exec(ctx, `DELETE FROM journal WHERE id IN (SELECT id FROM journal WHERE campaign = ? AND shard = ?
-				AND (epoch, first_seq) <= (?,?) AND (epoch, last_seq) <= (?,?) AND at < ? ORDER BY epoch, first_seq LIMIT ?)`,
-				shard.Campaign, shard.Shard, upTo.Epoch, upTo.Seq, upTo.Epoch, upTo.Seq, beforeMS, trimChunk)
+			n, err = s.exec(ctx, `DELETE FROM journal WHERE id IN (SELECT id FROM (SELECT id FROM journal WHERE campaign = ?
+				AND shard = ? AND `+begins+` AND `+ends+` AND at < ? ORDER BY epoch, first_seq LIMIT ?) AS oldest)`, args...)
 			return err
 		})
 		if err != nil || n < trimChunk {
@@ -108,10 +112,11 @@ func (t *JournalTable) Shards(ctx context.Context) ([]dibs.ShardID, error) {
 		at := dibs.ShardID{}
 		// From each shard the index leads to the next: this does not read the
 		// rows between.
-		next, args := `>=`, []any{0, 0}
+		relation := ">="
 		for {
-			err := s.row(ctx, `SELECT campaign, shard FROM journal WHERE (campaign, shard) `+next+` (?,?)
-				ORDER BY campaign, shard LIMIT 1`, args, &at.Campaign, &at.Shard)
+			next, args := t.d.compare([]string{"campaign", "shard"}, relation, at.Campaign, at.Shard)
+			err := s.row(ctx, `SELECT campaign, shard FROM journal WHERE `+next+` ORDER BY campaign, shard LIMIT 1`,
+				args, &at.Campaign, &at.Shard)
 			if errors.Is(err, sql.ErrNoRows) {
 				return nil
 			}
@@ -119,7 +124,7 @@ func (t *JournalTable) Shards(ctx context.Context) ([]dibs.ShardID, error) {
 				return err
 			}
 			found = append(found, at)
-			next, args = `>`, []any{at.Campaign, at.Shard}
+			relation = ">"
 		}
 	})
 	if err != nil {

@@ -100,9 +100,9 @@ func (l *Ledger) Close() error {
 	return errors.Join(l.readers.close(), l.writers.close())
 }
 
-// write runs f in one transaction.
+// write runs f in one transaction, or in several of which only the last counts.
 func (l *Ledger) write(ctx context.Context, op string, f func(*session) error) error {
-	return l.d.explain(op, l.writers.transact(ctx, l.d.begin, f))
+	return l.d.explain(op, l.writers.transactAgain(ctx, l.d.begin, f))
 }
 
 // read runs f, which reads by one statement.

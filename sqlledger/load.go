@@ -14,6 +14,7 @@ import (
 func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, beyond uint16) (*dibs.ShardLoad, error) {
 	load := &dibs.ShardLoad{}
 	err := l.write(ctx, "load shard "+shard.String(), func(s *session) error {
+		*load = dibs.ShardLoad{}
 		granted, err := raiseEpoch(ctx, s, shard, beyond, load)
 		if err != nil {
 			return err
@@ -41,9 +42,14 @@ func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.Sha
 // raiseEpoch opens the next epoch, of the shard and beyond the given one, and
 // reads the shard's row. It returns how many units its claims were ever granted.
 func raiseEpoch(ctx context.Context, s *session, shard dibs.ShardID, beyond uint16, load *dibs.ShardLoad) (granted int64, err error) {
+	limit := dibs.MaxEpoch
+	if beyond >= dibs.MaxEpoch {
+		// There is none beyond.
+		limit = 0
+	}
 	raised, err := s.exec(ctx, `UPDATE positions SET epoch = CASE WHEN epoch < ? THEN ? ELSE epoch END + 1
-		WHERE campaign = ? AND shard = ? AND epoch < ? AND ? < ?`,
-		beyond, beyond, shard.Campaign, shard.Shard, dibs.MaxEpoch, beyond, dibs.MaxEpoch)
+		WHERE campaign = ? AND shard = ? AND epoch < ?`,
+		beyond, beyond, shard.Campaign, shard.Shard, limit)
 	if err != nil {
 		return 0, err
 	}

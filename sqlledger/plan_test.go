@@ -3,9 +3,13 @@ package sqlledger_test
 import (
 	"database/sql"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
@@ -27,10 +31,47 @@ func TestItemsAreFoundByTheirNumber(t *testing.T) {
 	defer db.Close()
 	var id, parent, unused int
 	var detail string
-	if err := db.QueryRowContext(t.Context(), `EXPLAIN QUERY PLAN `+sqlledger.AssignItem, 1, 1, 1, 0, 5).Scan(&id, &parent, &unused, &detail); err != nil {
+	if err := db.QueryRowContext(t.Context(), `EXPLAIN QUERY PLAN `+sqlledger.AssignItem, 1, 0, 1, 5, 2).Scan(&id, &parent, &unused, &detail); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(detail, "n=?") {
 		t.Fatalf("the plan is %q", detail)
 	}
+}
+
+// TestServerItemsAreFoundByTheirNumber settles items of a campaign with very
+// many, on servers that know nothing of the tables' sizes yet: a plan that
+// reads the campaign's items for each would take minutes.
+func TestServerItemsAreFoundByTheirNumber(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *servers.Server) {
+		url, _ := database(t, s)
+		l := openAt(t, url)
+		defer closeAll(t, l)
+		const all, given = 60_000, 4_000
+		values := make([]string, all)
+		for i := range values {
+			values[i] = strconv.Itoa(i)
+		}
+		c := &dibs.Campaign{ID: "c", LimitPerUser: 1, Shards: 1, Version: 1, Stock: dibs.Stock{Kind: dibs.Items, Total: all}}
+		if err := l.InsertCampaign(t.Context(), c, values); err != nil {
+			t.Fatal(err)
+		}
+		load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := bigBatch(c, load.Epoch, given)
+		for i := range given {
+			b.Entries[i+1].Items = []uint32{uint32(i * 7)}
+		}
+		began := time.Now()
+		if err := l.Settle(t.Context(), []dibs.Batch{b}); err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(began)
+		t.Logf("%d of %d items in %s", given, all, took)
+		if took > 5*time.Second {
+			t.Errorf("%d of %d items took %s", given, all, took)
+		}
+	})
 }

@@ -20,6 +20,13 @@ func planted(t *testing.T) (path string, l *sqlledger.Ledger, items, units *dibs
 	path = filepath.Join(t.TempDir(), "ledger.db")
 	l = openLedger(t, path)
 	t.Cleanup(func() { closeAll(t, l) })
+	items, units = plant(t, l)
+	return path, l, items, units
+}
+
+// plant fills an empty ledger for planted.
+func plant(t *testing.T, l *sqlledger.Ledger) (items, units *dibs.Campaign) {
+	t.Helper()
 	items = &dibs.Campaign{ID: "items", LimitPerUser: 5, Shards: 1, Version: 1, Stock: dibs.Stock{Kind: dibs.Items, Total: 10}}
 	units = &dibs.Campaign{ID: "units", LimitPerUser: 5, Shards: 1, Version: 1, Stock: dibs.Stock{Kind: dibs.Units, Total: 10}}
 	var values []string
@@ -48,36 +55,39 @@ func planted(t *testing.T) (path string, l *sqlledger.Ledger, items, units *dibs
 			t.Fatal(err)
 		}
 	}
-	return path, l, items, units
+	return items, units
+}
+
+// forbidden are statements that each break a promise.
+var forbidden = map[string]string{
+	"stock below zero":            `UPDATE campaigns SET stock_left = stock_left - 9 WHERE id = 'units'`,
+	"a shard's stock below zero":  `UPDATE positions SET stock_left = stock_left - 9 WHERE campaign = 2`,
+	"more left than there is":     `UPDATE campaigns SET stock_left = 11 WHERE id = 'units'`,
+	"a shard with more than all":  `UPDATE positions SET stock_left = 11 WHERE campaign = 2`,
+	"a claim's place twice":       `INSERT INTO claims SELECT campaign, shard, epoch, seq, 'x', 1, 0, 2, 0, '', 0, 0, 0, 0 FROM claims`,
+	"a claim of nothing":          `UPDATE claims SET quantity = 0`,
+	"a status that is none":       `UPDATE claims SET status = 7`,
+	"an item of two claims":       `UPDATE items SET claim_seq = 3 WHERE n = 0`,
+	"an item of no claim":         `UPDATE items SET claim_epoch = 1, claim_seq = 99 WHERE n = 5`,
+	"half a place":                `UPDATE items SET claim_epoch = 1 WHERE n = 5`,
+	"an item withdrawn and held":  `UPDATE items SET withdrawn = 1 WHERE n = 0`,
+	"a value twice":               `UPDATE items SET value = 'v1' WHERE n = 5`,
+	"a number twice":              `INSERT INTO items (campaign, n, value, shard) VALUES (1, 5, 'new', 0)`,
+	"a claim gone from its item":  `DELETE FROM claims WHERE campaign = 1 AND seq = 2`,
+	"a campaign's id twice":       `UPDATE campaigns SET id = 'items' WHERE id = 'units'`,
+	"a position past the epochs":  `UPDATE positions SET pos_epoch = epoch + 1`,
+	"an epoch past the last":      `UPDATE positions SET epoch = 4096`,
+	"a text where a number is":    `UPDATE claims SET quantity = 'many'`,
+	"an adjustment of no shard":   `INSERT INTO adjustments VALUES (1, 9, 'r', 1, '', 0)`,
+	"a shard of no campaign":      `INSERT INTO positions VALUES (9, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0)`,
+	"a negative sum of the shard": `UPDATE positions SET confirmed = -1`,
 }
 
 // TestConstraints plants rows that break a promise: the database refuses each
 // by itself.
 func TestConstraints(t *testing.T) {
 	path, _, _, _ := planted(t)
-	for what, statement := range map[string]string{
-		"stock below zero":            `UPDATE campaigns SET stock_left = stock_left - 9 WHERE id = 'units'`,
-		"a shard's stock below zero":  `UPDATE positions SET stock_left = stock_left - 9 WHERE campaign = 2`,
-		"more left than there is":     `UPDATE campaigns SET stock_left = 11 WHERE id = 'units'`,
-		"a shard with more than all":  `UPDATE positions SET stock_left = 11 WHERE campaign = 2`,
-		"a claim's place twice":       `INSERT INTO claims SELECT campaign, shard, epoch, seq, 'x', 1, 0, 2, 0, '', 0, 0, 0, 0 FROM claims`,
-		"a claim of nothing":          `UPDATE claims SET quantity = 0`,
-		"a status that is none":       `UPDATE claims SET status = 7`,
-		"an item of two claims":       `UPDATE items SET claim_seq = 3 WHERE n = 0`,
-		"an item of no claim":         `UPDATE items SET claim_epoch = 1, claim_seq = 99 WHERE n = 5`,
-		"half a place":                `UPDATE items SET claim_epoch = 1 WHERE n = 5`,
-		"an item withdrawn and held":  `UPDATE items SET withdrawn = 1 WHERE n = 0`,
-		"a value twice":               `UPDATE items SET value = 'v1' WHERE n = 5`,
-		"a number twice":              `INSERT INTO items (campaign, n, value, shard) VALUES (1, 5, 'new', 0)`,
-		"a claim gone from its item":  `DELETE FROM claims WHERE campaign = 1 AND seq = 2`,
-		"a campaign's id twice":       `UPDATE campaigns SET id = 'items' WHERE id = 'units'`,
-		"a position past the epochs":  `UPDATE positions SET pos_epoch = epoch + 1`,
-		"an epoch past the last":      `UPDATE positions SET epoch = 4096`,
-		"a text where a number is":    `UPDATE claims SET quantity = 'many'`,
-		"an adjustment of no shard":   `INSERT INTO adjustments VALUES (1, 9, 'r', 1, '', 0)`,
-		"a shard of no campaign":      `INSERT INTO positions VALUES (9, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0)`,
-		"a negative sum of the shard": `UPDATE positions SET confirmed = -1`,
-	} {
+	for what, statement := range forbidden {
 		if err := tryRaw(t, path, statement); err == nil || !strings.Contains(err.Error(), "constraint") && !strings.Contains(err.Error(), "another claim") && !strings.Contains(err.Error(), "cannot store") {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -9,19 +9,30 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // TestTwoProcesses lets another process own the journal: it cannot be acquired
 // while that one lives, and can as soon as it is killed.
 func TestTwoProcesses(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "journal.db")
+	twoProcesses(t, filepath.Join(t.TempDir(), "journal.db"))
+}
+
+func TestServerTwoProcesses(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *servers.Server) {
+		url, _ := database(t, s)
+		twoProcesses(t, url)
+	})
+}
+
+func twoProcesses(t *testing.T, path string) {
 	first, line := startHelper(t, "own the journal", path)
 	generation, err := strconv.ParseInt(line, 10, 64)
 	if err != nil {
 		t.Fatalf("the helper said %q", line)
 	}
-	j := openJournal(t, path)
+	j := openJournalAt(t, addressOf(path))
 	_, err = j.Acquire(t.Context(), "the second process")
 	if !errors.Is(err, dibs.ErrOwned) || !strings.Contains(fmt.Sprint(err), "the first process") {
 		t.Errorf("acquire a journal that is owned: %v", err)
@@ -48,42 +59,56 @@ func TestTwoProcesses(t *testing.T) {
 // said was durable is there, without a gap.
 func TestKilledWhileAppending(t *testing.T) {
 	for round := range 5 {
-		path := filepath.Join(t.TempDir(), "journal.db")
-		p, line := startHelper(t, "own, append, break", path)
-		var said uint32
-		for n := 0; ; n++ {
-			seq, err := strconv.ParseUint(line, 10, 32)
-			if err != nil {
-				t.Fatalf("the helper said %q", line)
-			}
-			said = uint32(seq)
-			if n == 20+37*round {
-				break
-			}
-			if line, err = p.out.ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
-			line = strings.TrimSpace(line)
+		killedWhileAppending(t, filepath.Join(t.TempDir(), "journal.db"), 20+37*round)
+	}
+}
+
+func TestServerKilledWhileAppending(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *servers.Server) {
+		for round := range 2 {
+			url, _ := database(t, s)
+			killedWhileAppending(t, url, 20+37*round)
 		}
-		if err := p.Process.Kill(); err != nil {
+	})
+}
+
+// killedWhileAppending kills the process after a number of appends.
+func killedWhileAppending(t *testing.T, path string, appends int) {
+	t.Helper()
+	p, line := startHelper(t, "own, append, break", path)
+	var said uint32
+	for n := 0; ; n++ {
+		seq, err := strconv.ParseUint(line, 10, 32)
+		if err != nil {
+			t.Fatalf("the helper said %q", line)
+		}
+		said = uint32(seq)
+		if n == appends {
+			break
+		}
+		if line, err = p.out.ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Wait(); err == nil {
-			t.Error("the helper ended before it was killed")
-		}
-		j := openJournal(t, path)
-		shard := dibs.ShardID{Campaign: 1}
-		last, err := j.Last(t.Context(), shard)
-		if err != nil || last.Seq < said {
-			t.Errorf("the journal ends at %s, %d was durable: %v", last, said, err)
-		}
-		rows, err := j.ReadRows(t.Context(), shard, dibs.Cursor{}, 1_000_000)
-		if err != nil || len(rows) != int(last.Seq) {
-			t.Errorf("%d rows up to %s: %v", len(rows), last, err)
-		}
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		line = strings.TrimSpace(line)
+	}
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err == nil {
+		t.Error("the helper ended before it was killed")
+	}
+	j := openJournalAt(t, addressOf(path))
+	shard := dibs.ShardID{Campaign: 1}
+	last, err := j.Last(t.Context(), shard)
+	if err != nil || last.Seq < said {
+		t.Errorf("the journal ends at %s, %d was durable: %v", last, said, err)
+	}
+	rows, err := j.ReadRows(t.Context(), shard, dibs.Cursor{}, 1_000_000)
+	if err != nil || len(rows) != int(last.Seq) {
+		t.Errorf("%d rows up to %s: %v", len(rows), last, err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

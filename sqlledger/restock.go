@@ -25,19 +25,20 @@ type command struct {
 // an *Error of InvalidRequest that names its place in the list.
 func (l *Ledger) Restock(ctx context.Context, r dibs.Restock) error {
 	return l.write(ctx, "restock "+r.Shard.String(), func(s *session) error {
-		fresh, err := s.exec(ctx, `INSERT INTO adjustments (campaign, shard, ref, delta, why, at)
-			SELECT campaign, shard, ?, ?, ?, ? FROM positions WHERE campaign = ? AND shard = ?`+s.d.keepExisting,
-			r.Ref, r.Delta, r.Why, l.opts.Now().UnixMilli(), r.Shard.Campaign, r.Shard.Shard)
-		if err != nil {
-			return err
-		}
 		var epoch uint16
 		var kind dibs.StockKind
-		err = s.row(ctx, `SELECT p.epoch, c.stock_kind FROM positions p JOIN campaigns c ON c.number = p.campaign
-			WHERE p.campaign = ? AND p.shard = ?`, []any{r.Shard.Campaign, r.Shard.Shard}, &epoch, &kind)
+		// The epoch stays until the transaction ends: a load comes before the
+		// change and its command, or after both.
+		err := s.row(ctx, `SELECT p.epoch, c.stock_kind FROM positions p JOIN campaigns c ON c.number = p.campaign
+			WHERE p.campaign = ? AND p.shard = ?`+s.d.forUpdate, []any{r.Shard.Campaign, r.Shard.Shard}, &epoch, &kind)
 		if errors.Is(err, sql.ErrNoRows) {
 			return notFound(aShard, r.Shard)
 		}
+		if err != nil {
+			return err
+		}
+		fresh, err := s.insertNew(ctx, `INSERT INTO adjustments (campaign, shard, ref, delta, why, at) VALUES (?,?,?,?,?,?)`,
+			r.Shard.Campaign, r.Shard.Shard, r.Ref, r.Delta, r.Why, l.opts.Now().UnixMilli())
 		if err != nil || fresh == 0 {
 			return err
 		}
@@ -123,8 +124,8 @@ func takeFromDraft(ctx context.Context, s *session, r dibs.Restock, kind dibs.St
 		return dibs.Fail(dibs.InvalidState, dibs.Textf("only %d are left to withdraw", "只剩 %d 可撤回", left))
 	}
 	if kind != dibs.Units {
-		n, err := s.exec(ctx, `UPDATE items SET withdrawn = 1 WHERE campaign = ? AND n IN (SELECT n FROM items
-			WHERE campaign = ? AND shard = ? AND claim_epoch IS NULL AND withdrawn = 0 ORDER BY n DESC LIMIT ?)`,
+		n, err := s.exec(ctx, `UPDATE items SET withdrawn = 1 WHERE campaign = ? AND n IN (SELECT n FROM (SELECT n FROM items
+			WHERE campaign = ? AND shard = ? AND claim_epoch IS NULL AND withdrawn = 0 ORDER BY n DESC LIMIT ?) AS last)`,
 			r.Shard.Campaign, r.Shard.Campaign, r.Shard.Shard, -r.Delta)
 		if err == nil && n != -r.Delta {
 			err = fmt.Errorf("%w: of %d items to withdraw, %d were free", dibs.ErrCorrupt, -r.Delta, n)

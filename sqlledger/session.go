@@ -22,6 +22,27 @@ type session struct {
 	broken bool
 }
 
+// control runs a statement that begins or ends a transaction. Some databases
+// do not prepare these.
+func (s *session) control(ctx context.Context, statement string) error {
+	if s.d.server == nil {
+		_, err := s.exec(ctx, statement)
+		return err
+	}
+	_, err := s.conn.ExecContext(ctx, statement)
+	return err
+}
+
+// insertNew runs an insert of one row and returns 0 when a row with its key is
+// there already, which stays.
+func (s *session) insertNew(ctx context.Context, statement string, args ...any) (int64, error) {
+	n, err := s.exec(ctx, statement+s.d.keepExisting, args...)
+	if s.d.keepExisting == "" && err != nil && s.d.classify(err) == faultUnique {
+		return 0, nil
+	}
+	return n, err
+}
+
 // stmt returns the prepared statement of a text.
 func (s *session) stmt(ctx context.Context, statement string) (*sql.Stmt, error) {
 	if st, ok := s.stmts[statement]; ok {
@@ -43,9 +64,21 @@ func (s *session) exec(ctx context.Context, statement string, args ...any) (int6
 	}
 	res, err := st.ExecContext(ctx, args...)
 	if err != nil {
+		s.forget(statement, err)
 		return 0, err
 	}
 	return res.RowsAffected()
+}
+
+// forget drops a prepared statement that a server refused to run: MariaDB
+// remembers that an argument was too large, and refuses what comes next too.
+func (s *session) forget(statement string, err error) {
+	if s.d.server == nil || lost(err) {
+		return
+	}
+	// What became of the statement says less than its own error.
+	_ = s.stmts[statement].Close()
+	delete(s.stmts, statement)
 }
 
 // query runs a statement that returns rows. The caller closes them.
@@ -90,8 +123,11 @@ func (s *session) drop() error {
 		return nil
 	}
 	var errs []error
-	for _, st := range stmts {
-		errs = append(errs, st.Close())
+	if s.d.server == nil {
+		// A server forgets them with the connection, which may be gone.
+		for _, st := range stmts {
+			errs = append(errs, st.Close())
+		}
 	}
 	return errors.Join(append(errs, closeForGood(conn))...)
 }
@@ -110,7 +146,10 @@ func closeForGood(conn *sql.Conn) error {
 type pool struct {
 	d    *dialect
 	db   *sql.DB
+	use  usage
 	free chan *session
+	// greet, when it is not nil, is called with each new connection to a server.
+	greet func(ctx context.Context, s *session) error
 	// closed is closed by the first close, whose result is kept for the others.
 	closed chan struct{}
 	once   sync.Once
@@ -125,7 +164,7 @@ func newPool(d *dialect, place string, use usage, size int) (*pool, error) {
 	}
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
-	p := &pool{d: d, db: db, free: make(chan *session, size), closed: make(chan struct{})}
+	p := &pool{d: d, db: db, use: use, free: make(chan *session, size), closed: make(chan struct{})}
 	for range size {
 		p.free <- &session{d: d}
 	}
@@ -151,15 +190,28 @@ func (p *pool) take(ctx context.Context) (*session, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if s.conn != nil && p.d.server != nil && !alive(ctx, s.conn) {
+		// A connection that is gone is closed already: nothing can fail.
+		_ = s.drop()
+	}
 	if s.conn == nil {
-		conn, err := p.db.Conn(ctx)
-		if err != nil {
+		if err := p.connect(ctx, s); err != nil {
 			p.free <- s
 			return nil, err
 		}
-		s.conn, s.stmts = conn, make(map[string]*sql.Stmt)
 	}
 	return s, nil
+}
+
+// connect opens the session's connection.
+func (p *pool) connect(ctx context.Context, s *session) error {
+	s.stmts = make(map[string]*sql.Stmt)
+	if p.d.server != nil {
+		return p.d.server.connect(ctx, p, s)
+	}
+	var err error
+	s.conn, err = p.db.Conn(ctx)
+	return err
 }
 
 // give returns a session; a broken one reconnects at its next use.
@@ -193,27 +245,43 @@ func (p *pool) transact(ctx context.Context, begin string, f func(*session) erro
 	if err != nil {
 		return err
 	}
-	err = s.transact(ctx, begin, f)
+	if err = p.begin(ctx, s, begin); err == nil {
+		err = s.transact(ctx, f)
+	}
 	return errors.Join(err, p.give(s))
 }
 
-// transact is pool.transact on this session.
-func (s *session) transact(ctx context.Context, begin string, f func(*session) error) error {
-	if _, err := s.exec(ctx, begin); err != nil {
-		s.broken = true
-		return err
+// begin begins a transaction. A connection to a server may have ended while it
+// lay idle: nothing has happened then, and another one will do.
+func (p *pool) begin(ctx context.Context, s *session, begin string) error {
+	err := s.control(ctx, begin)
+	if err != nil && p.d.server != nil && lost(err) && ctx.Err() == nil {
+		// A connection that is gone is closed already: nothing can fail.
+		_ = s.drop()
+		if err = p.connect(ctx, s); err == nil {
+			err = s.control(ctx, begin)
+		}
 	}
-	// Ending the transaction must not be cut short.
-	whole := context.WithoutCancel(ctx)
-	if err := f(s); err != nil {
-		if _, undo := s.exec(whole, "ROLLBACK"); undo != nil {
+	s.broken = err != nil
+	return err
+}
+
+// transact runs f in the transaction that has begun, and ends it.
+func (s *session) transact(ctx context.Context, f func(*session) error) error {
+	err := f(s)
+	// Ending the transaction must not be cut short; it has its own time, however
+	// long the work took.
+	whole, cancel := s.d.ending(ctx)
+	defer cancel()
+	if err != nil {
+		if undo := s.control(whole, "ROLLBACK"); undo != nil {
 			// The database may have rolled back by itself; closing the
 			// connection does it in any case.
 			s.broken = true
 		}
 		return err
 	}
-	if _, err := s.exec(whole, "COMMIT"); err != nil {
+	if err := s.control(whole, "COMMIT"); err != nil {
 		s.broken = true
 		if s.d.classify(err) == faultFull {
 			// There was no room for the transaction's last page, without which

@@ -22,7 +22,9 @@ func (l *Ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
 	}
 	return l.write(ctx, "settle", func(s *session) error {
 		for i := range batches {
-			if err := l.settleBatch(ctx, s, &batches[i], &sums[i]); err != nil {
+			// The sums change on the way, and the transaction may run again.
+			sum := sums[i]
+			if err := l.settleBatch(ctx, s, &batches[i], &sum); err != nil {
 				return fmt.Errorf("shard %s: %w", batches[i].Shard, err)
 			}
 		}
@@ -151,12 +153,22 @@ func movePosition(ctx context.Context, s *session, b *dibs.Batch, sum *batchSums
 // withdraw records the withdrawals of the batch. One that was settled before,
 // by its ref, counts no more.
 func withdraw(ctx context.Context, s *session, b *dibs.Batch, sum *batchSums) error {
+	locked := s.d.forUpdate == ""
 	for i := range b.Entries {
 		e := &b.Entries[i]
 		if e.Kind != dibs.EntryAdjust || e.Quantity >= 0 {
 			continue
 		}
-		n, err := s.exec(ctx, `INSERT INTO adjustments (campaign, shard, ref, delta, why, at) VALUES (?,?,?,?,?,?)`+s.d.keepExisting,
+		if !locked {
+			// The shard's row before all others: who settles the same waits here.
+			var stock int64
+			if err := s.row(ctx, `SELECT stock FROM positions WHERE campaign = ? AND shard = ?`+s.d.forUpdate,
+				[]any{b.Shard.Campaign, b.Shard.Shard}, &stock); err != nil {
+				return err
+			}
+			locked = true
+		}
+		n, err := s.insertNew(ctx, `INSERT INTO adjustments (campaign, shard, ref, delta, why, at) VALUES (?,?,?,?,?,?)`,
 			b.Shard.Campaign, b.Shard.Shard, e.Ref, e.Quantity, "", e.At)
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
@@ -48,19 +47,13 @@ func sqliteDialect(folder string, t tuning) *dialect {
 		// and locks later can be refused halfway.
 		begin: "BEGIN IMMEDIATE", beginRead: "BEGIN",
 		keepExisting: " ON CONFLICT DO NOTHING",
-		claimRows:    128, itemRows: 128,
-		insertClaims: sqliteInsertClaims,
-		tuples: func(n, width int) string {
-			return "(VALUES " + repeat("("+repeat("?", width)+")", n) + ")"
-		},
-		classify: sqliteClassify,
-		open:     func(place string, use usage) (*sql.DB, error) { return sqliteOpen(place, use, t) },
+		claims:       manyRows{most: 128, text: sqliteInsertClaims, arguments: headThenRows},
+		items:        manyRows{most: 1, text: func(int) string { return sqliteAssignItem }, arguments: headThenRows},
+		itemRows:     128,
+		among:        inValues,
+		classify:     sqliteClassify,
+		open:         func(place string, use usage) (*sql.DB, error) { return sqliteOpen(place, use, t) },
 	}
-}
-
-// repeat joins n copies of s by commas.
-func repeat(s string, n int) string {
-	return strings.TrimSuffix(strings.Repeat(s+",", n), ",")
 }
 
 // sqliteInsertClaims binds the columns that all claims of a run share once: a
@@ -72,6 +65,11 @@ func sqliteInsertClaims(n int) string {
 		seq, user_id, quantity, amount, request_key, pay_by, created_at) VALUES ` +
 		repeat("(?1,?2,?3,?4,?5,?6,0,?,?,?,?,?,?,?)", n)
 }
+
+// sqliteAssignItem gives one item to a claim, found by its key: given a list of
+// items, SQLite reads all items of the campaign once for each of them.
+const sqliteAssignItem = `UPDATE OR FAIL items SET claim_epoch = ?3, claim_seq = ?5
+	WHERE campaign = ?1 AND shard = ?2 AND n = ?4 AND claim_epoch IS NULL AND withdrawn = 0`
 
 // sqliteOpen prepares a pool for the file. Nothing is opened before its first
 // use.

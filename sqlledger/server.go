@@ -1,0 +1,177 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+const (
+	// connectPatience bounds the wait for a connection, so that a server that
+	// is not there is known soon.
+	connectPatience = 4 * time.Second
+	// defaultEndPatience bounds the wait for the answer to a COMMIT: after it,
+	// the effect is unknown.
+	defaultEndPatience = 30 * time.Second
+	// lockPatience is how long a statement waits for rows of another
+	// transaction.
+	lockPatience = 10 * time.Second
+	// serverWriters is how many connections write: settling, and besides it the
+	// few calls of people.
+	serverWriters = 4
+)
+
+// errNoAnswer: the server took a connection, or may have, and said nothing.
+var errNoAnswer = fmt.Errorf("the server did not answer within %s", connectPatience)
+
+// errUnfit: the server is not one that a ledger can be entrusted to.
+var errUnfit = errors.New("this server cannot keep a ledger as it is")
+
+// server is what a database in another process has besides its dialect: it may
+// be absent, and connections to it are lost.
+type server struct {
+	// settings are statements that each new connection begins with.
+	settings func(use usage) []string
+	// check returns an errUnfit that says why the server is none for a ledger.
+	check func(ctx context.Context, conn *sql.Conn) error
+	// advise says what people can do about an error; empty when that is not
+	// known.
+	advise func(err error) string
+	// secret is the password, which no error shows.
+	secret string
+	// locks are the names of locks that end with the connection.
+	locks sessionLocks
+	// endPatience bounds the end of a transaction.
+	endPatience time.Duration
+}
+
+// connect opens a connection and prepares it.
+func (r *server) connect(ctx context.Context, p *pool, s *session) error {
+	within, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	err := r.prepare(within, p, s)
+	if err == nil {
+		return nil
+	}
+	// The first error says more than what closing may add to it.
+	_ = s.drop()
+	if ctx.Err() == nil && within.Err() != nil {
+		return fmt.Errorf("%w: %s", errNoAnswer, err.Error())
+	}
+	return err
+}
+
+func (r *server) prepare(ctx context.Context, p *pool, s *session) (err error) {
+	if s.conn, err = p.db.Conn(ctx); err != nil {
+		return err
+	}
+	for _, statement := range r.settings(p.use) {
+		if _, err := s.conn.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	if p.greet == nil {
+		return nil
+	}
+	return p.greet(ctx, s)
+}
+
+// alive reports whether a connection that lay idle still stands, as far as
+// this side can tell.
+func alive(ctx context.Context, conn *sql.Conn) bool {
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	return conn.Raw(func(c any) error {
+		if r, ok := c.(driver.SessionResetter); ok {
+			if err := r.ResetSession(ctx); err != nil {
+				return driver.ErrBadConn
+			}
+		}
+		return nil
+	}) == nil
+}
+
+// ending is the context in which a transaction ends.
+func (d *dialect) ending(ctx context.Context) (context.Context, context.CancelFunc) {
+	whole := context.WithoutCancel(ctx)
+	if d.server == nil {
+		return whole, func() {}
+	}
+	return context.WithTimeout(whole, d.server.endPatience)
+}
+
+// reach makes sure that the server is there, lets dibs in, and can be trusted
+// with a ledger.
+func (d *dialect) reach(ctx context.Context, place string) error {
+	p, err := newPool(d, place, forReading, 1)
+	if err != nil {
+		return err
+	}
+	s, err := p.take(ctx)
+	if err == nil {
+		err = errors.Join(d.server.check(ctx, s.conn), p.give(s))
+	}
+	return d.explain("connect to "+place, errors.Join(err, p.close()))
+}
+
+// advised adds to an error of a server what people can do about it.
+func (d *dialect) advised(err error) error {
+	if d.server == nil {
+		return err
+	}
+	if d.server.secret != "" && strings.Contains(err.Error(), d.server.secret) {
+		// No driver should do this; what it said is not worth the risk.
+		err = &hidden{err, d.server.secret}
+	}
+	advice := d.server.advise(err)
+	if advice == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", advice, err)
+}
+
+// hidden is an error without a secret in its text.
+type hidden struct {
+	cause  error
+	secret string
+}
+
+func (h *hidden) Error() string { return strings.ReplaceAll(h.cause.Error(), h.secret, "…") }
+func (h *hidden) Unwrap() error { return h.cause }
+
+// lost reports whether an error is about the way to the server.
+func lost(err error) bool {
+	var netErr net.Error
+	return errors.Is(err, errNoAnswer) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, net.ErrClosed) ||
+		errors.As(err, &netErr) || isEOF(err)
+}
+
+// silent says what to do about a way to the server that failed; empty when the
+// error is another.
+func silent(err error, address, kind string) string {
+	var dialed *net.OpError
+	switch {
+	case !lost(err):
+		return ""
+	case errors.Is(err, errNoAnswer), errors.As(err, &dialed) && dialed.Op == "dial":
+		return "nothing answers at " + address + " as " + kind + " does: start the server, or correct host and port"
+	}
+	return "the connection to " + address + " was lost"
+}
+
+// readOnly is the advice when the server does not write.
+const readOnly = "the server is read-only, as replicas are: use the address of the one that is written to"
+
+// dial connects with probes that notice a dead peer within half a minute.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{
+		Timeout:         connectPatience,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4},
+	}
+	return d.DialContext(ctx, network, address)
+}
