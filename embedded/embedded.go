@@ -1,5 +1,6 @@
 // Package embedded wires dibs for one process with nothing installed: the
-// in-process engine with its journal, and a SQLite ledger, in one folder.
+// in-process engine with its journal, and a SQLite ledger, in one folder. The
+// ledger, and the journal with it, may be in MySQL or PostgreSQL instead.
 package embedded
 
 import (
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -25,10 +27,13 @@ const (
 
 // Config configures a node.
 type Config struct {
-	// Dir is the data folder; it is created when missing. Required.
+	// Dir is the data folder; it is created when missing. Required unless
+	// Ledger is in a server.
 	Dir string
-	// LedgerPath is the ledger's file; empty means LedgerFile in Dir.
-	LedgerPath string
+	// Ledger is the ledger's address as sqlledger.Open takes it; empty means
+	// LedgerFile in Dir. With a ledger in a server the journal is beside it,
+	// and nothing is kept in Dir.
+	Ledger string
 	// Service tunes the service; its Engine, Ledger and IDs are set by Open.
 	Service dibs.Config
 	// Now is the engine's and the service's clock; nil means time.Now.
@@ -45,15 +50,13 @@ type Node struct {
 	Ledger  *sqlledger.Ledger
 }
 
-// Open starts a node on a data folder. dibs.ErrOwned when another process runs
-// on it. Close it to settle what was granted; after a crash, the next Open
+// Open starts a node on a data folder, or on a ledger in a server.
+// dibs.ErrOwned when another process runs on it. Close it to settle what was granted; after a crash, the next Open
 // does.
 func Open(ctx context.Context, cfg Config) (n *Node, err error) {
-	if cfg.Dir == "" {
-		return nil, errors.New("embedded: Config.Dir is required")
-	}
-	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("embedded: %w", err)
+	journal, ledger, err := cfg.addresses()
+	if err != nil {
+		return nil, err
 	}
 	n = &Node{}
 	defer func() {
@@ -63,9 +66,8 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 			n = nil
 		}
 	}()
-	// The journal is taken first: its lock tells who owns the folder.
-	journalPath := filepath.Join(cfg.Dir, JournalFile)
-	store, err := sqlledger.OpenSQLiteJournal(ctx, journalPath, cfg.optionsFor(journalPath))
+	// The journal is taken first: its lock tells who owns both.
+	store, err := sqlledger.OpenJournal(ctx, journal, cfg.optionsFor(journal))
 	if err != nil {
 		return n, err
 	}
@@ -73,11 +75,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if err != nil {
 		return n, errors.Join(err, store.Close())
 	}
-	ledgerPath := cfg.LedgerPath
-	if ledgerPath == "" {
-		ledgerPath = filepath.Join(cfg.Dir, LedgerFile)
-	}
-	if n.Ledger, err = sqlledger.OpenSQLite(ctx, ledgerPath, cfg.optionsFor(ledgerPath)); err != nil {
+	if n.Ledger, err = sqlledger.Open(ctx, ledger, cfg.optionsFor(ledger)); err != nil {
 		return n, err
 	}
 	ids, err := idgen.ForClaims(ctx, n.Ledger)
@@ -95,14 +93,18 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	return n, n.Service.Start(ctx)
 }
 
-// Owned returns the error with which Open would refuse a folder that another
-// process has, dibs.ErrOwned, and nil when none has it or nothing is there.
-func Owned(ctx context.Context, dir string) error {
-	path := filepath.Join(dir, JournalFile)
-	if _, err := os.Stat(path); err != nil {
-		return nil //nolint:nilerr // nobody has what is not there
+// Owned returns the error with which Open would refuse what another process
+// has, dibs.ErrOwned, and nil when none has it or nothing is there.
+func Owned(ctx context.Context, cfg Config) error {
+	journal := cfg.Ledger
+	if !sqlledger.InServer(journal) {
+		path := filepath.Join(cfg.Dir, JournalFile)
+		if _, err := os.Stat(path); err != nil {
+			return nil //nolint:nilerr // nobody has what is not there
+		}
+		journal = sqliteAt + path
 	}
-	store, err := sqlledger.OpenSQLiteJournal(ctx, path, sqlledger.Options{})
+	store, err := sqlledger.OpenJournal(ctx, journal, sqlledger.Options{})
 	if err != nil {
 		return nil //nolint:nilerr // it is not owned but broken, which Open says better
 	}
@@ -113,10 +115,32 @@ func Owned(ctx context.Context, dir string) error {
 	return nil
 }
 
-// optionsFor migrates a file when that is asked for, or when it is new.
-func (cfg *Config) optionsFor(path string) sqlledger.Options {
+// addresses are where the journal and the ledger are.
+func (cfg *Config) addresses() (journal, ledger string, err error) {
+	if sqlledger.InServer(cfg.Ledger) {
+		return cfg.Ledger, cfg.Ledger, nil
+	}
+	if cfg.Dir == "" {
+		return "", "", errors.New("embedded: Config.Dir is required")
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+		return "", "", fmt.Errorf("embedded: %w", err)
+	}
+	journal, ledger = sqliteAt+filepath.Join(cfg.Dir, JournalFile), cfg.Ledger
+	if ledger == "" {
+		ledger = sqliteAt + filepath.Join(cfg.Dir, LedgerFile)
+	}
+	return journal, ledger, nil
+}
+
+// sqliteAt is how the address of a file begins.
+const sqliteAt = "sqlite:"
+
+// optionsFor migrates when that is asked for, and a file when it is new.
+func (cfg *Config) optionsFor(address string) sqlledger.Options {
+	path, file := strings.CutPrefix(address, sqliteAt)
 	_, err := os.Stat(path)
-	return sqlledger.Options{Migrate: cfg.Migrate || errors.Is(err, fs.ErrNotExist)}
+	return sqlledger.Options{Migrate: cfg.Migrate || file && errors.Is(err, fs.ErrNotExist)}
 }
 
 // owner names this process to the next one that wants its folder.

@@ -89,10 +89,10 @@ func TestAFolderHasOneOwner(t *testing.T) {
 	if !errors.Is(err, dibs.ErrOwned) {
 		t.Fatalf("a second node: %v", err)
 	}
-	if err := embedded.Owned(t.Context(), r.dir); !errors.Is(err, dibs.ErrOwned) {
+	if err := embedded.Owned(t.Context(), embedded.Config{Dir: r.dir}); !errors.Is(err, dibs.ErrOwned) {
 		t.Fatalf("a folder that is in use: %v", err)
 	}
-	if err := embedded.Owned(t.Context(), t.TempDir()); err != nil {
+	if err := embedded.Owned(t.Context(), embedded.Config{Dir: t.TempDir()}); err != nil {
 		t.Fatalf("an empty folder: %v", err)
 	}
 	r.publish(r.sale("phone", 1))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // config is all that can be set, by flag, environment or file.
@@ -19,9 +19,9 @@ import (
 //nolint:lll // a tag cannot be broken
 type config struct {
 	Listen     string `key:"listen" default:"127.0.0.1:8080" arg:"HOST:PORT" doc:"The address to serve on. Port 0 takes a free one and says which."`
-	Data       string `key:"data" default:"dibs-data" arg:"DIR" doc:"The folder of the embedded engine's journal and of the SQLite ledger. It is created when missing; one process at a time may use it. Without it, dev uses a temporary folder."`
+	Data       string `key:"data" default:"dibs-data" arg:"DIR" doc:"The folder of the embedded engine's journal and of the SQLite ledger. It is created when missing; one process at a time may use it. Without it, dev uses a temporary folder. A ledger in a server has the journal beside it and needs no folder."`
 	Engine     string `key:"engine" default:"memory" arg:"ENGINE" doc:"The engine that decides claims. This build has memory, the embedded one."`
-	Ledger     string `key:"ledger" shown:"sqlite:<data>/ledger.db" arg:"LEDGER" doc:"The database that keeps what was decided. This build has sqlite:PATH."`
+	Ledger     string `key:"ledger" shown:"sqlite:<data>/ledger.db" arg:"LEDGER" doc:"The database that keeps what was decided: sqlite:PATH, mysql://USER:PASSWORD@HOST:3306/DATABASE (MariaDB too; ?tls=true checks the server) or postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=verify-full. Prefer the environment for passwords: command lines can be read by others on the machine."`
 	Durability string `key:"durability" default:"durable" oneof:"relaxed,durable,replicated,ledgered" arg:"LEVEL" doc:"What a yes survives. The memory engine is always durable: a claim is on the disk before it is answered."`
 
 	AdminKey  string `key:"admin_key" secret:"true" shown:"none" arg:"KEY" doc:"An API key for admin calls, 16 to 255 visible characters. The server accepts it beside those of dibs key; verbs that speak to a server send it. Prefer the environment: command lines can be read by others on the machine."`
@@ -141,16 +141,33 @@ func (c *config) fault(key, problem string) settings.Fault {
 	return settings.Fault{Key: key, From: from, Problem: problem}
 }
 
-// ledgerPath is the file of the SQLite ledger.
-func (c *config) ledgerPath() string {
+// sqliteAt is how the address of a file begins.
+const sqliteAt = "sqlite:"
+
+// ledger is the address of the ledger.
+func (c *config) ledger() string {
 	if c.Ledger == "" {
-		return filepath.Join(c.Data, embedded.LedgerFile)
+		return sqliteAt + filepath.Join(c.Data, embedded.LedgerFile)
 	}
-	return strings.TrimPrefix(c.Ledger, "sqlite:")
+	return c.Ledger
 }
 
-// journalPath is the file of the embedded engine's journal.
-func (c *config) journalPath() string { return filepath.Join(c.Data, embedded.JournalFile) }
+// journal is the address of the embedded engine's journal.
+func (c *config) journal() string {
+	if sqlledger.InServer(c.Ledger) {
+		return c.Ledger
+	}
+	return sqliteAt + filepath.Join(c.Data, embedded.JournalFile)
+}
+
+// store names what one process at a time may have open: the data folder, or a
+// server's database.
+func (c *config) store() string {
+	if sqlledger.InServer(c.Ledger) {
+		return "the database " + sqlledger.Place(c.Ledger)
+	}
+	return "the data folder " + c.Data
+}
 
 // service is the part of the settings that tunes the service.
 func (c *config) service() dibs.Config {

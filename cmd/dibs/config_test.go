@@ -45,11 +45,13 @@ func TestConfigFaults(t *testing.T) {
 			"max_backlog", "must be a whole number", `drain (flag --drain): must be from 0s to 10m, not "20m"`,
 			`log_level (flag --log-level): must be debug, info, warn or error, not "loud"`,
 		}},
-		{"what this build has not", secrets, "", []string{"--engine", "rediss://u:secret-pw@h:1/0", "--ledger", "mysql://u:secret-pw@h/d", "--durability", "relaxed"}, []string{
-			"3 settings are wrong", "engine (flag --engine): this build supports memory", "ledger (flag --ledger): this build supports sqlite:PATH",
+		{"what this build has not", secrets, "", []string{"--engine", "rediss://u:secret-pw@h:1/0", "--ledger", "oracle://u:secret-pw@h/d", "--durability", "relaxed"}, []string{
+			"3 settings are wrong", "engine (flag --engine): this build supports memory", "ledger (flag --ledger): the address must begin with sqlite:, mysql:// or postgres://",
 			"durability (flag --durability): the memory engine is always durable",
 		}},
-		{"a bad ledger", secrets, "", []string{"--ledger", "sqlite:"}, []string{"ledger (flag --ledger): must be sqlite: and the path"}},
+		{"a bad ledger", secrets, "", []string{"--ledger", "sqlite:"}, []string{"ledger (flag --ledger): it must be sqlite: and the path"}},
+		{"a ledger without a database", secrets, "", []string{"--ledger", "mysql://u:secret-pw@h"}, []string{"ledger (flag --ledger): the address mysql://h: it must be like mysql://USER:PASSWORD@HOST"}},
+		{"a ledger that cannot be read", secrets, "", []string{"--ledger", "postgres://u:secret-pw%zz@h/d"}, []string{"ledger (flag --ledger): the address cannot be read: "}},
 		{"listening in the open", secrets, "", []string{"--listen", ":8080"}, []string{"listen (flag --listen)", "--tls-cert", "--behind-proxy"}},
 		{"no port", secrets, "", []string{"--listen", "localhost"}, []string{"listen (flag --listen): must be a host and a port"}},
 		{"half of TLS", secrets, "", []string{"--tls-key", "x"}, []string{"tls_cert (not set", "tls_key needs it"}},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // storeRules are for verbs that open the data folder: they say what this build
@@ -33,14 +34,11 @@ func storeRules(c *config) []settings.Fault {
 }
 
 func ledgerProblem(ledger string) string {
-	path, sqlite := strings.CutPrefix(ledger, "sqlite:")
-	switch {
-	case ledger == "":
+	if ledger == "" {
 		return ""
-	case !sqlite:
-		return fmt.Sprintf("this build supports sqlite:PATH, not %q", scheme(ledger))
-	case path == "" || strings.HasPrefix(path, "//"):
-		return "must be sqlite: and the path of a file, such as sqlite:/var/lib/dibs/ledger.db"
+	}
+	if err := sqlledger.Check(ledger); err != nil {
+		return message(err)
 	}
 	return ""
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 // TestDrain stops a server under load: every press that reached it is answered,
@@ -108,12 +109,13 @@ const (
 
 // crashes is a server that is killed again and again.
 type crashes struct {
-	t      *testing.T
-	r      *rand.Rand
-	data   string
-	server *process
-	url    string
-	users  atomic.Int64
+	t *testing.T
+	r *rand.Rand
+	// ledger is a server's database; empty for files in data.
+	data, ledger string
+	server       *process
+	url          string
+	users        atomic.Int64
 	// granted are all claims that were answered with a yes: users by claim id,
 	// by campaign.
 	granted map[string]map[string]string
@@ -125,11 +127,35 @@ type crashes struct {
 // TestKill kills the server under load. Every yes must be found afterwards, a
 // repeat of what was not answered must be answered, nothing is sold twice, and
 // at the end verify finds nothing.
-func TestKill(t *testing.T) {
-	seed, n := killSeed(t), rounds(t)
+func TestKill(t *testing.T) { kill(t, "", rounds(t)) }
+
+// TestKillMySQL and TestKillPostgres are TestKill with ledger and journal in a
+// server, which lives on.
+func TestKillMySQL(t *testing.T)    { killOnServer(t, servers.MariaDB) }
+func TestKillPostgres(t *testing.T) { killOnServer(t, servers.Postgres) }
+
+func killOnServer(t *testing.T, get func() (*servers.Server, error)) {
+	db, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, _, drop, err := db.Database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill(t, ledger, (rounds(t)+2)/3)
+	if err := drop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// kill kills the server n times under load. Its ledger is in a server, or in
+// files when the address is empty.
+func kill(t *testing.T, ledger string, n int) {
+	seed := killSeed(t)
 	t.Logf("seed %d, %d rounds", seed, n)
 	c := &crashes{
-		t: t, r: rand.New(rand.NewPCG(seed, 0)), data: t.TempDir(),
+		t: t, r: rand.New(rand.NewPCG(seed, 0)), data: t.TempDir(), ledger: ledger,
 		granted: map[string]map[string]string{"big": {}, "small": {}},
 	}
 	c.restart()
@@ -155,13 +181,21 @@ func TestKill(t *testing.T) {
 	if code := c.server.code(t); code != 0 {
 		t.Errorf("exit code %d at the end", code)
 	}
-	cli(t, nil, "verify", "--data", c.data).want(t, 0, "every promise holds, campaigns verified: 2")
+	cli(t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(t, 0, "every promise holds, campaigns verified: 2")
+}
+
+// where are the flags that name the ledger.
+func (c *crashes) where() []string {
+	if c.ledger == "" {
+		return nil
+	}
+	return []string{"--ledger", c.ledger}
 }
 
 // restart starts the server, and now and then kills it once more on its way.
 func (c *crashes) restart() {
 	for c.r.IntN(4) == 0 {
-		p := start(c.t, secrets, "serve", "--data", c.data, "--listen", "127.0.0.1:0")
+		p := start(c.t, secrets, append([]string{"serve", "--data", c.data, "--listen", "127.0.0.1:0"}, c.where()...)...)
 		after := time.NewTimer(time.Duration(c.r.IntN(400)) * time.Millisecond)
 		select {
 		case <-after.C:
@@ -170,7 +204,7 @@ func (c *crashes) restart() {
 		}
 		p.kill()
 	}
-	c.server, c.url = startServe(c.t, c.data)
+	c.server, c.url = startServe(c.t, c.data, c.where()...)
 }
 
 // round loads the server, kills it at a random moment and starts it again.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 func newDevCommand() *cobra.Command {
@@ -41,7 +42,7 @@ func devRules(c *config) []settings.Fault {
 	if listenProblem(c.Listen) == "" && !isLoopback(c.Listen) {
 		fs = append(fs, c.fault("listen", "dev takes anybody's word for who they are, so it serves on loopback only, such as 127.0.0.1:8080; see dibs serve"))
 	}
-	if c.given("ledger") && !c.given("data") {
+	if c.given("ledger") && !c.given("data") && !sqlledger.InServer(c.Ledger) {
 		fs = append(fs, c.fault("ledger", "without --data the journal is removed at the end, and a ledger that stays would not fit the next one: give --data too"))
 	}
 	return fs
@@ -65,7 +66,7 @@ func dev(cmd *cobra.Command, c *config) (err error) {
 	if err != nil {
 		return err
 	}
-	b := banner{url: s.url(), data: c.Data, temporary: temporary, durability: s.node.Engine.Durability()}
+	b := banner{url: s.url(), data: c.Data, ledger: c.ledger(), temporary: temporary, durability: s.node.Engine.Durability()}
 	if b.key, err = devKey(ctx, s.node.Service, c); err == nil {
 		b.campaigns, err = demo(ctx, s.node.Service)
 	}

@@ -8,26 +8,42 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // banner is what dev tells at its start.
 type banner struct {
 	url        string
 	data       string
+	ledger     string
 	temporary  bool
 	key        string
 	durability string
 	campaigns  []dibs.CampaignView
 }
 
+// database names the kind of database at an address.
+func database(address string) string {
+	switch kind, _, _ := strings.Cut(address, ":"); kind {
+	case "mysql", "mariadb":
+		return "MySQL"
+	case "postgres", "postgresql":
+		return "PostgreSQL"
+	}
+	return "SQLite"
+}
+
 // print writes the banner. The curl lines stand at the margin, so that they can
 // be pasted.
 func (b *banner) print(out io.Writer) {
 	p := paintFor(out)
-	fmt.Fprintf(out, "\n%s %s · memory engine, SQLite ledger · %s: a yes is on the disk before it is said\n\n",
-		p.bold("dibs"), thisBuild().Version, b.durability)
-	kept := "kept"
-	if b.temporary {
+	fmt.Fprintf(out, "\n%s %s · memory engine, %s ledger · %s: a yes is on the disk before it is said\n\n",
+		p.bold("dibs"), thisBuild().Version, database(b.ledger), b.durability)
+	data, kept := b.data, "kept"
+	switch {
+	case sqlledger.InServer(b.ledger):
+		data = sqlledger.Place(b.ledger)
+	case b.temporary:
 		kept = "removed at the end; --data DIR keeps it"
 	}
 	for _, l := range [][2]string{
@@ -37,7 +53,7 @@ func (b *banner) print(out io.Writer) {
 		{"Metrics", b.url + "/metrics"},
 		{"Admin key", b.key},
 		{"Users", "the token dev_42 is user 42; here only, dibs serve refuses it"},
-		{"Data", b.data + " (" + kept + ")"},
+		{"Data", data + " (" + kept + ")"},
 	} {
 		fmt.Fprintf(out, "  %s %s\n", p.dim(fmt.Sprintf("%-10s", l[0])), l[1])
 	}

@@ -85,9 +85,12 @@ func explainOpen(c *config, err error, otherwise string) error {
 		if owner == "" {
 			owner = "another process"
 		}
-		return fmt.Errorf("the data folder %s is in use by %s: %s", c.Data, owner, otherwise)
+		return fmt.Errorf("%s is in use by %s: %s", c.store(), owner, otherwise)
 	case errors.Is(err, sqlledger.ErrSchema):
+		if sqlledger.InServer(c.Ledger) {
+			return fmt.Errorf("%w (dibs migrate brings an older schema up to date)", err)
+		}
 		return fmt.Errorf("%w (dibs migrate --data %s brings older files up to date)", err, c.Data)
 	}
-	return fmt.Errorf("opening the data folder %s: %w", c.Data, err)
+	return fmt.Errorf("opening %s: %w", c.store(), err)
 }

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 // binary is the program under test, built once.
@@ -37,7 +39,12 @@ func buildAndRun(m *testing.M) (code int) {
 		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
 		return 1
 	}
-	return m.Run()
+	code = m.Run()
+	if err := servers.StopAll(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	return code
 }
 
 // patience bounds every wait; only a broken program uses it up.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +42,7 @@ type schema interface {
 	Close() error
 }
 
-// migrated is what was done with one file.
+// migrated is what was done with one file, or with its tables in a server.
 type migrated struct {
 	File    string `json:"file"`
 	Was     int64  `json:"was"`
@@ -54,26 +55,27 @@ func migrate(cmd *cobra.Command, c *config, check bool, output string) error {
 	ctx, opts := cmd.Context(), sqlledger.Options{AnySchema: true}
 	// The journal goes first: it knows whether a server is running.
 	files := []struct {
-		path string
-		open func() (schema, error)
+		address, what string
+		open          func() (schema, error)
 	}{
-		{c.journalPath(), func() (schema, error) { return sqlledger.OpenSQLiteJournal(ctx, c.journalPath(), opts) }},
-		{c.ledgerPath(), func() (schema, error) { return sqlledger.OpenSQLite(ctx, c.ledgerPath(), opts) }},
+		{c.journal(), "journal", func() (schema, error) { return sqlledger.OpenJournal(ctx, c.journal(), opts) }},
+		{c.ledger(), "ledger", func() (schema, error) { return sqlledger.Open(ctx, c.ledger(), opts) }},
 	}
 	t := table{head: []string{"FILE", "WAS", "IS", "WANTED"}}
 	var done []migrated
 	behind := false
 	for _, f := range files {
-		found, err := exists(f.path)
+		name := schemaName(f.address, f.what)
+		found, err := exists(f.address)
 		if err != nil {
 			return err
 		}
 		if check && !found {
-			return fmt.Errorf("there is no file %s", f.path)
+			return fmt.Errorf("there is no file %s", name)
 		}
-		m, err := migrateOne(ctx, f.path, f.open, check)
+		m, err := migrateOne(ctx, name, f.open, check)
 		if err != nil {
-			return explainOpen(c, err, "stop it before its files are changed")
+			return explainOpen(c, err, "stop it before the schema is changed")
 		}
 		behind = behind || m.Is != m.Wanted
 		done = append(done, m)
@@ -88,8 +90,16 @@ func migrate(cmd *cobra.Command, c *config, check bool, output string) error {
 	return nil
 }
 
-func migrateOne(ctx context.Context, path string, open func() (schema, error), check bool) (m migrated, err error) {
-	m.File = path
+// schemaName is a file's path, or which tables of a server's database are meant.
+func schemaName(address, what string) string {
+	if sqlledger.InServer(address) {
+		return what + " in " + sqlledger.Place(address)
+	}
+	return strings.TrimPrefix(address, sqliteAt)
+}
+
+func migrateOne(ctx context.Context, name string, open func() (schema, error), check bool) (m migrated, err error) {
+	m.File = name
 	s, err := open()
 	if err != nil {
 		return m, err

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,15 +34,20 @@ func newLogger(cmd *cobra.Command, c *config) (*slog.Logger, error) {
 func openNode(ctx context.Context, c *config, log *slog.Logger, otherwise string) (*embedded.Node, error) {
 	service := c.service()
 	service.Logger = log
-	node, err := embedded.Open(ctx, embedded.Config{Dir: c.Data, LedgerPath: c.ledgerPath(), Service: service, Migrate: c.Migrate})
+	node, err := embedded.Open(ctx, embedded.Config{Dir: c.Data, Ledger: c.ledger(), Service: service, Migrate: c.Migrate})
 	if err != nil {
 		return nil, explainOpen(c, err, otherwise)
 	}
 	return node, nil
 }
 
-// exists reports whether there is a file.
-func exists(path string) (bool, error) {
+// exists reports whether there is a file; of a server's database, only going
+// there tells.
+func exists(address string) (bool, error) {
+	path, file := strings.CutPrefix(address, sqliteAt)
+	if !file {
+		return true, nil
+	}
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -53,16 +59,17 @@ func exists(path string) (bool, error) {
 // one. A file that is not there is made when create says so, else it is
 // fs.ErrNotExist.
 func openLedger(ctx context.Context, c *config, create bool) (*sqlledger.Ledger, error) {
-	found, err := exists(c.ledgerPath())
+	found, err := exists(c.ledger())
 	if err != nil {
 		return nil, fmt.Errorf("the ledger: %w", err)
 	}
 	if !found && !create {
-		return nil, fmt.Errorf("there is no ledger %s yet: dibs serve makes it: %w", c.ledgerPath(), fs.ErrNotExist)
+		return nil, fmt.Errorf("there is no ledger %s yet: dibs serve makes it: %w",
+			strings.TrimPrefix(c.ledger(), sqliteAt), fs.ErrNotExist)
 	}
 	// An older file is left alone: a server that knows only its schema may be
 	// running.
-	l, err := sqlledger.OpenSQLite(ctx, c.ledgerPath(), sqlledger.Options{Migrate: !found})
+	l, err := sqlledger.Open(ctx, c.ledger(), sqlledger.Options{Migrate: !found})
 	if err != nil {
 		return nil, explainOpen(c, err, "")
 	}
@@ -72,16 +79,19 @@ func openLedger(ctx context.Context, c *config, create bool) (*sqlledger.Ledger,
 // hasAdminKey reports whether the ledger, if there is one, has a key that was
 // not revoked.
 func hasAdminKey(ctx context.Context, c *config) (has bool, err error) {
-	found, err := exists(c.ledgerPath())
+	found, err := exists(c.ledger())
 	if err != nil || !found {
 		return false, err
 	}
 	// The keys of an older file can be read before it is brought up to date.
-	l, err := sqlledger.OpenSQLite(ctx, c.ledgerPath(), sqlledger.Options{AnySchema: true})
+	l, err := sqlledger.Open(ctx, c.ledger(), sqlledger.Options{AnySchema: true})
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
+	if version, _, err := l.SchemaVersion(ctx); err != nil || version == 0 {
+		return false, err
+	}
 	keys, err := l.Keys(ctx)
 	for _, k := range keys {
 		has = has || k.Role == dibs.RoleAdmin && k.RevokedAt.IsZero()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // minJWTSecret is the least length of the tokens' secret: HS256 is no stronger
@@ -95,6 +96,6 @@ func serve(cmd *cobra.Command, c *config) error {
 	}
 	b := thisBuild()
 	log.Info("serving", "url", s.url(), "version", b.Version, "commit", b.Commit, "go", b.Go,
-		"engine", c.Engine, "ledger", "sqlite:"+c.ledgerPath(), "data", c.Data, "durability", s.node.Engine.Durability())
+		"engine", c.Engine, "ledger", sqlledger.Place(c.ledger()), "journal", sqlledger.Place(c.journal()), "durability", s.node.Engine.Durability())
 	return s.run(ctx)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // server is a node with its HTTP server.
@@ -23,8 +24,14 @@ type server struct {
 	ln   net.Listener
 }
 
-// inUse tells what to do when another process has the data folder.
-const inUse = "one process at a time may use it; stop that one, or name another --data"
+// inUse tells what to do when another process has the store.
+func (c *config) inUse() string {
+	other := "--data"
+	if sqlledger.InServer(c.Ledger) {
+		other = "--ledger"
+	}
+	return "one process at a time may use it; stop that one, or name another " + other
+}
 
 // startServer opens the node and the address. devTokens accepts `dev_<user>`.
 func startServer(ctx context.Context, c *config, log *slog.Logger, devTokens bool) (s *server, err error) {
@@ -33,12 +40,12 @@ func startServer(ctx context.Context, c *config, log *slog.Logger, devTokens boo
 	ln, err := listen(ctx, c.Listen)
 	if err != nil {
 		// Who has the folder says more than who has the address.
-		if owned := embedded.Owned(ctx, c.Data); owned != nil {
-			return nil, explainOpen(c, owned, inUse)
+		if owned := embedded.Owned(ctx, embedded.Config{Dir: c.Data, Ledger: c.Ledger}); owned != nil {
+			return nil, explainOpen(c, owned, c.inUse())
 		}
 		return nil, err
 	}
-	node, err := openNode(ctx, c, log, inUse)
+	node, err := openNode(ctx, c, log, c.inUse())
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}

@@ -55,7 +55,7 @@ func verify(cmd *cobra.Command, campaigns []string) (from string, r *dibs.Report
 	if asksServer(c) {
 		return verifyServer(cmd, campaigns)
 	}
-	found, err := exists(c.journalPath())
+	found, err := exists(c.journal())
 	if err != nil {
 		return "", nil, err
 	}
@@ -73,7 +73,7 @@ func verify(cmd *cobra.Command, campaigns []string) (from string, r *dibs.Report
 	}
 	defer func() { err = errors.Join(err, node.Close(context.WithoutCancel(ctx))) }()
 	r, err = node.Service.Verify(ctx, campaigns...)
-	return c.Data, r, err
+	return c.store(), r, err
 }
 
 // asksServer reports whether a server was meant, or a folder: a flag says so
