@@ -1,0 +1,265 @@
+package redisengine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// batch is the claims that one call decides.
+type batch struct {
+	lane    *lane
+	tickets []*ticket
+	buf     []byte
+	token   string
+	// after is the highest place that was seen when the batch was sent, and
+	// deadlineMS the time of Redis' clock after which it is not decided any more.
+	after      dibs.Cursor
+	deadlineMS int64
+}
+
+// maxUserLen bounds the names that a bucket can hold.
+const maxUserLen = math.MaxUint8
+
+// encodable refuses what the domain never lets through.
+func encodable(req *dibs.EngineClaim) error {
+	if len(req.UserID) == 0 || len(req.UserID) > maxUserLen || req.Quantity < 1 || req.Quantity > math.MaxUint32 {
+		return dibs.Invalid(dibs.Fault{Field: "/quantity", Problem: dibs.Textf(
+			"must be from 1 to %d, for a user of 1 to %d bytes", "必须在 1 到 %d 之间,用户 ID 为 1 到 %d 字节", int64(math.MaxUint32), maxUserLen)})
+	}
+	return nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// hashOf spreads users over the buckets of a shard.
+func hashOf(user string) uint32 { return crc32.Checksum([]byte(user), castagnoli) }
+
+// bucketOf is the number of a user's bucket, from 1.
+func bucketOf(user string, buckets int64) uint32 { return uint32(int64(hashOf(user))%buckets) + 1 }
+
+// appendUser writes a user's name as buckets and the journal have it.
+func appendUser(buf []byte, user string) []byte { return append(append(buf, byte(len(user))), user...) }
+
+// encode writes the claims as one flat msgpack array, four values each.
+func (b *batch) encode(buckets int64) string {
+	n := 4 * len(b.tickets)
+	buf := append(b.buf[:0], 0xdc, byte(n>>8), byte(n))
+	for _, t := range b.tickets {
+		buf = binary.BigEndian.AppendUint32(append(buf, 0xa0|4), bucketOf(t.req.UserID, buckets))
+		size := 1 + len(t.req.UserID)
+		buf = appendUser(append(buf, 0xda, byte(size>>8), byte(size)), t.req.UserID)
+		buf = binary.BigEndian.AppendUint64(append(buf, 0xa0|12), t.req.Key)
+		buf = binary.BigEndian.AppendUint32(buf, uint32(t.req.Quantity))
+		quantity := t.req.Quantity
+		if t.req.OnlyRepeat {
+			quantity = -quantity
+		}
+		buf = binary.BigEndian.AppendUint64(append(buf, 0xd3), uint64(quantity))
+	}
+	b.buf = buf
+	return rueidis.BinaryString(buf)
+}
+
+// send has the batch decided and answers its tickets.
+func (b *batch) send() {
+	l := b.lane
+	if err := l.meet(); err != nil {
+		b.fail(err)
+		return
+	}
+	l.known.Lock()
+	b.after, b.deadlineMS = l.seen, l.e.localMS()+l.ahead+l.e.cfg.Deadline.Milliseconds()
+	buckets := max(l.buckets, 1)
+	l.known.Unlock()
+	b.token = l.e.token()
+	ctx, cancel := context.WithTimeout(context.Background(), l.e.cfg.Deadline+grace)
+	defer cancel()
+	k := &l.keys
+	res, err := l.run(ctx, claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued},
+		strconv.FormatInt(b.deadlineMS, 10), b.token, itoa(buckets), b.encode(buckets))
+	switch {
+	case err != nil && changedNothing(err):
+		b.fail(dibs.Unavail(dibs.EffectNone, err))
+	case err != nil:
+		// The driver may hold on to the arguments still.
+		b.buf = nil
+		b.resolve(err)
+	case res.word == "late":
+		// Nothing was decided, and the answer has corrected the idea of Redis' clock.
+		b.retry(b.tickets, dibs.Unavail(dibs.EffectNone, errLate))
+	case res.word == "respread" && len(res.rest) > 0:
+		// Nothing was decided: the shard was opened again, with other buckets.
+		l.respread(res.rest[0].number)
+		b.retry(b.tickets, dibs.Unavail(dibs.EffectNone, errLate))
+	case res.word != "ok":
+		b.fail(refusal(&res))
+	default:
+		b.deliver(&res)
+	}
+}
+
+var errLate = errors.New("redisengine: the claim came too late to be decided")
+
+// meet hears from Redis for the first time: its clock, and the shard's place.
+func (l *lane) meet() error {
+	l.known.Lock()
+	met := l.met
+	l.known.Unlock()
+	if met {
+		return nil
+	}
+	err := l.insist(func(ctx context.Context) error {
+		res, err := l.run(ctx, statsScript, []string{l.keys.meta})
+		if err == nil && res.word == "ok" && len(res.rest) > 3 {
+			l.respread(res.rest[3].number)
+		}
+		return err
+	})
+	if err != nil {
+		return dibs.Unavail(dibs.EffectNone, err)
+	}
+	l.known.Lock()
+	l.met = true
+	l.known.Unlock()
+	return nil
+}
+
+// fail answers every ticket with an error.
+func (b *batch) fail(err error) {
+	for _, t := range b.tickets {
+		t.answer(dibs.Decision{}, err)
+	}
+}
+
+// answer ends a ticket. It must not be touched afterwards.
+func (t *ticket) answer(d dibs.Decision, err error) {
+	t.decision, t.err = d, err
+	t.done <- struct{}{}
+}
+
+// retry sends claims again that had no effect, or fails them when their
+// patience is over.
+func (b *batch) retry(back []*ticket, tooLong error) {
+	young := make([]*ticket, 0, len(back))
+	for _, t := range back {
+		if time.Since(t.born) < b.lane.e.cfg.Patience {
+			young = append(young, t)
+		} else {
+			t.answer(dibs.Decision{}, tooLong)
+		}
+	}
+	b.lane.again(young)
+}
+
+// outcomes are what the letters of an answer stand for.
+var outcomes = map[byte]dibs.Reason{
+	'G': dibs.Granted, 'R': dibs.Granted, 'K': dibs.KeyReused, 'O': dibs.Overloaded, 'P': dibs.Paused,
+	'E': dibs.Ended, 'N': dibs.NotStarted, 'S': dibs.SoldOut, 'L': dibs.LimitReached,
+}
+
+// answers reads a claim script's answer, claim by claim.
+type answers struct {
+	letters string
+	details []reply
+	atMS    int64
+	payInMS int64
+	items   bool
+	next    dibs.Cursor
+}
+
+// deliver answers the tickets with what the script decided.
+func (b *batch) deliver(res *result) {
+	a, err := answersOf(res)
+	if err == nil && len(a.letters) != len(b.tickets) {
+		err = errShape
+	}
+	if err != nil {
+		b.fail(dibs.Unavail(dibs.EffectUnknown, err))
+		return
+	}
+	before := a.next
+	// Before anyone is answered: what a caller was told, every later call has seen.
+	for i := range a.letters {
+		if a.letters[i] == 'G' {
+			a.next.Seq++
+		}
+	}
+	if a.next != before {
+		b.lane.advance(a.next)
+		b.lane.e.signal()
+	}
+	a.next = before
+	for i, t := range b.tickets {
+		t.answer(a.decision(b.lane.id, &t.req, a.letters[i]))
+	}
+}
+
+func answersOf(res *result) (a answers, err error) {
+	if len(res.rest) < 4 {
+		return a, errShape
+	}
+	return answers{
+		atMS: res.rest[0].number, payInMS: res.rest[1].number, items: res.rest[2].number == 1,
+		letters: res.rest[3].text, details: res.rest[4:], next: res.at,
+	}, nil
+}
+
+// detail takes the next detail.
+func (a *answers) detail() (string, error) {
+	if len(a.details) == 0 {
+		return "", dibs.Unavail(dibs.EffectUnknown, errShape)
+	}
+	d := a.details[0].text
+	a.details = a.details[1:]
+	return d, nil
+}
+
+// decision reads one claim's answer.
+func (a *answers) decision(id dibs.ShardID, req *dibs.EngineClaim, letter byte) (d dibs.Decision, err error) {
+	outcome, ok := outcomes[letter]
+	if !ok {
+		return d, dibs.Unavail(dibs.EffectNone, fmt.Errorf("redisengine: the epoch of shard %s has no places left", id))
+	}
+	d.Outcome = outcome
+	var detail string
+	if letter == 'R' || letter == 'S' || letter == 'L' || letter == 'G' && a.items {
+		if detail, err = a.detail(); err != nil {
+			return dibs.Decision{}, err
+		}
+	}
+	switch letter {
+	case 'G':
+		a.next.Seq++
+		d.Grant = dibs.Grant{Position: dibs.Position{ShardID: id, Cursor: a.next}, UserID: req.UserID, Quantity: req.Quantity, At: a.atMS}
+		if a.payInMS > 0 {
+			d.Grant.PayBy = a.atMS + a.payInMS
+		}
+		if a.items {
+			d.Grant.Items, err = itemValues(detail)
+		}
+	case 'R':
+		d.Replayed = true
+		if len(detail) < recordSize {
+			return dibs.Decision{}, dibs.Unavail(dibs.EffectUnknown, errShape)
+		}
+		d.Grant, err = grantOf(id, req.UserID, detail[:recordSize], detail[recordSize:], a.payInMS)
+	case 'S':
+		d.Remaining, err = strconv.ParseInt(detail, 10, 64)
+	case 'L':
+		d.Held, err = heldOf(id, detail)
+	}
+	if err != nil {
+		return dibs.Decision{}, dibs.Unavail(dibs.EffectUnknown, err)
+	}
+	return d, nil
+}

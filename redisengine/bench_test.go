@@ -1,0 +1,225 @@
+package redisengine_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/redisengine"
+)
+
+// grab is the yardstick: the script of row 004 in our words, one call for each
+// packet. Who is in the map has one already; else a packet moves from one
+// queue to the other under the user's name.
+const grab = `
+if redis.call('HEXISTS', KEYS[3], KEYS[4]) == 1 then return false end
+local packet = redis.call('RPOP', KEYS[1])
+if not packet then return false end
+local taken = cjson.decode(packet)
+taken['userId'] = KEYS[4]
+local record = cjson.encode(taken)
+redis.call('HSET', KEYS[3], KEYS[4], KEYS[4])
+redis.call('LPUSH', KEYS[2], record)
+return record`
+
+// yardstickConns is how many connections the yardstick uses, as in row 004.
+const yardstickConns = 20
+
+// fillYardstick puts n packets into the queue of a server without an AOF.
+func fillYardstick(tb testing.TB, c rueidis.Client, n int) {
+	tb.Helper()
+	ctx := context.Background()
+	must(tb, c.Do(ctx, c.B().Flushall().Build()).Error())
+	for at := 0; at < n; at += 1000 {
+		var packets []string
+		for i := at; i < min(at+1000, n); i++ {
+			packets = append(packets, fmt.Sprintf(`{"id":%d,"money":%d}`, i, i))
+		}
+		must(tb, c.Do(ctx, c.B().Lpush().Key("packets").Element(packets...).Build()).Error())
+	}
+}
+
+func connect(tb testing.TB, r *servers.Redis) rueidis.Client {
+	tb.Helper()
+	c, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{r.Addr()}, DisableCache: true, DisableRetry: true, ForceSingleClient: true,
+	})
+	must(tb, err)
+	tb.Cleanup(c.Close)
+	return c
+}
+
+// yardstick grabs n packets over its connections, each one at a time, and
+// returns grabs a second.
+func yardstick(tb testing.TB, c rueidis.Client, n int) float64 {
+	tb.Helper()
+	ctx := context.Background()
+	fillYardstick(tb, c, n)
+	sha, err := c.Do(ctx, c.B().ScriptLoad().Script(grab).Build()).ToString()
+	must(tb, err)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	begun := time.Now()
+	for range yardstickConns {
+		wg.Go(func() {
+			d, release := c.Dedicate()
+			defer release()
+			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+				call := d.B().Evalsha().Sha1(sha).Numkeys(4).Key("packets", "consumed", "map", strconv.FormatInt(10_000_000+i, 10)).Build()
+				if err := d.Do(ctx, call).Error(); err != nil {
+					tb.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return float64(n) / time.Since(begun).Seconds()
+}
+
+var perSecond = regexp.MustCompile(`([0-9.]+) requests per second`)
+
+// yardstickTool is the same by redis-benchmark, a client that costs less.
+func yardstickTool(tb testing.TB, r *servers.Redis, c rueidis.Client, n int) float64 {
+	tb.Helper()
+	fillYardstick(tb, c, n)
+	sha, err := c.Do(context.Background(), c.B().ScriptLoad().Script(grab).Build()).ToString()
+	must(tb, err)
+	_, port, err := net.SplitHostPort(r.Addr())
+	must(tb, err)
+	out, err := exec.Command("redis-benchmark", "-p", port, "-c", strconv.Itoa(yardstickConns), "-n", strconv.Itoa(n), "-q",
+		"-r", "1000000000", "EVALSHA", sha, "4", "packets", "consumed", "map", "__rand_int__").CombinedOutput()
+	must(tb, err)
+	found := perSecond.FindAllSubmatch(out, -1)
+	if len(found) == 0 {
+		tb.Fatalf("redis-benchmark says %s", out)
+	}
+	rate, err := strconv.ParseFloat(string(found[len(found)-1][1]), 64)
+	must(tb, err)
+	return rate
+}
+
+// bigSale describes a sale that is open for an hour.
+func bigSale(number uint32, stock int64) *dibs.Campaign {
+	now := time.Now()
+	return &dibs.Campaign{
+		Number: number, ID: fmt.Sprint("sale-", number), Kind: dibs.Sale, StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour),
+		State: dibs.Published, Stock: dibs.Stock{Kind: dibs.Units, Total: stock}, LimitPerUser: 1, Shards: 1, Version: 1,
+	}
+}
+
+func openEngine(tb testing.TB, cfg redisengine.Config) *redisengine.Engine {
+	tb.Helper()
+	e, err := redisengine.Open(context.Background(), cfg)
+	must(tb, err)
+	tb.Cleanup(func() { must(tb, e.Close(context.Background())) })
+	return e
+}
+
+// claims has n users claim, each of the callers one at a time, and returns
+// claims a second and the 99th percentile of their latency.
+func claims(tb testing.TB, e *redisengine.Engine, shard dibs.ShardID, callers, n int) (rate float64, p99 time.Duration) {
+	tb.Helper()
+	ctx := context.Background()
+	took := make([]time.Duration, n)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	begun := time.Now()
+	for range callers {
+		wg.Go(func() {
+			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+				at := time.Now()
+				d, err := e.Claim(ctx, dibs.EngineClaim{Shard: shard, UserID: strconv.FormatInt(10_000_000+i, 10), Key: uint64(i), Quantity: 1})
+				if err != nil || d.Outcome != dibs.Granted {
+					tb.Errorf("claim %d is %v, %v", i, d.Outcome, err)
+					return
+				}
+				took[i-1] = time.Since(at)
+			}
+		})
+	}
+	wg.Wait()
+	rate = float64(n) / time.Since(begun).Seconds()
+	slices.Sort(took)
+	return rate, took[n*99/100]
+}
+
+// policies are how the server persists.
+var policies = []struct {
+	name string
+	args []string
+}{
+	{"always", servers.RedisAlways},
+	{"everysec", []string{"--appendonly", "yes", "--appendfsync", "everysec"}},
+	{"none", nil},
+}
+
+// BenchmarkClaim measures claims a second, by policy and callers.
+func BenchmarkClaim(b *testing.B) {
+	number := uint32(0)
+	for _, p := range policies {
+		for _, callers := range []int{1, 64, 2048, 8192} {
+			b.Run(fmt.Sprintf("fsync=%s/callers=%d", p.name, callers), func(b *testing.B) {
+				e := openEngine(b, redisengine.Config{URL: startRedis(b, p.args...).URL()})
+				number++
+				shard := dibs.ShardID{Campaign: number}
+				must(b, e.Open(context.Background(), bigSale(number, int64(b.N)), shard, &dibs.ShardLoad{Epoch: 1, StockLeft: int64(b.N)}))
+				b.ResetTimer()
+				rate, p99 := claims(b, e, shard, callers, b.N)
+				b.ReportMetric(rate, "claims/s")
+				b.ReportMetric(float64(p99.Microseconds())/1000, "p99-ms")
+			})
+		}
+	}
+}
+
+// BenchmarkYardstick compares in one run: each round measures the yardstick by
+// both clients and 2,048 callers of the engine by each policy, one after the
+// other, and the medians of the rounds are reported.
+func BenchmarkYardstick(b *testing.B) {
+	const callers, grabs, n = 2048, 100_000, 500_000
+	plain := startRedis(b)
+	c := connect(b, plain)
+	rates := map[string][]float64{}
+	round := uint32(0)
+	for b.Loop() {
+		round++
+		rates["go"] = append(rates["go"], yardstick(b, c, grabs))
+		rates["tool"] = append(rates["tool"], yardstickTool(b, plain, c, grabs))
+		for _, p := range policies[:2] {
+			r := startRedis(b, p.args...)
+			e, err := redisengine.Open(context.Background(), redisengine.Config{URL: r.URL()})
+			must(b, err)
+			shard := dibs.ShardID{Campaign: round}
+			must(b, e.Open(context.Background(), bigSale(round, n), shard, &dibs.ShardLoad{Epoch: 1, StockLeft: n}))
+			rate, _ := claims(b, e, shard, callers, n)
+			rates[p.name] = append(rates[p.name], rate)
+			must(b, e.Close(context.Background()))
+			r.Kill()
+		}
+	}
+	median := func(name string) float64 {
+		slices.Sort(rates[name])
+		return rates[name][len(rates[name])/2]
+	}
+	for _, name := range []string{"go", "tool"} {
+		b.ReportMetric(median(name), name+"-yardstick/s")
+	}
+	for _, p := range policies[:2] {
+		b.ReportMetric(median(p.name), p.name+"/s")
+		b.ReportMetric(median(p.name)/median("go"), p.name+"/go")
+		b.ReportMetric(median(p.name)/median("tool"), p.name+"/tool")
+	}
+}

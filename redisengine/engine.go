@@ -1,0 +1,244 @@
+package redisengine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+var _ dibs.Engine = (*Engine)(nil)
+
+// Config configures an engine.
+type Config struct {
+	// URL is where Redis is: `redis://user:password@host:6379/0`, `rediss://` for
+	// TLS, `unix://` for a socket. Further addresses (`?addr=host2:6379`) make it
+	// a cluster, `?master_set=name` a set behind Sentinel. Required.
+	URL string
+	// Dial, when it is set, makes the connections, TLS included.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Deadline is how long after it was sent a batch of claims may still be
+	// decided, by Redis' clock. 0 means one second.
+	Deadline time.Duration
+	// Patience is how long a claim waits while Redis does not answer, before it
+	// fails as unavailable. 0 means three seconds.
+	Patience time.Duration
+	// Queue is the most claims of a shard that wait here; more are refused as
+	// overloaded. 0 means 65,536.
+	Queue int
+	// KeepRetired is how long the journal of a retired shard stays in Redis. 0
+	// means a day.
+	KeepRetired time.Duration
+	// Logger is for lost answers and forks; nil discards.
+	Logger *slog.Logger
+}
+
+// WithDefaults returns the configuration with its zero fields filled in.
+func (c Config) WithDefaults() Config {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&c.Deadline, time.Second}, {&c.Patience, 3 * time.Second}, {&c.KeepRetired, 24 * time.Hour}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	if c.Queue == 0 {
+		c.Queue = 1 << 16
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Validate lists everything that is wrong with the configuration.
+func (c Config) Validate() error {
+	var errs []error
+	if c.URL == "" {
+		errs = append(errs, errors.New("redisengine: Config.URL is required"))
+	}
+	if c.Deadline < 0 || c.Patience < 0 || c.KeepRetired < 0 || c.Queue < 0 {
+		errs = append(errs, errors.New("redisengine: Config.Deadline, Patience, KeepRetired and Queue must not be negative"))
+	}
+	return errors.Join(errs...)
+}
+
+// Engine decides claims on Redis. Use Open.
+type Engine struct {
+	cfg    Config
+	redis  server
+	log    *slog.Logger
+	since  time.Time // the local clock counts from here
+	node   uint32    // this process among all, by chance
+	name   string    // the same, for its leases
+	tokens atomic.Uint32
+
+	// lanes is replaced, never changed: a claim finds its lane without a lock.
+	lanes  atomic.Pointer[map[dibs.ShardID]*lane]
+	mu     sync.Mutex // guards lanes, and closed against those that come too late
+	closed atomic.Bool
+
+	stop       chan struct{}
+	stopOnce   sync.Once
+	appended   chan struct{}
+	durability atomic.Pointer[string]
+}
+
+var (
+	errClosed = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the engine is closed"))
+	errBehind = errors.New("redisengine: Redis holds less of the shard than it did before: its history has forked")
+)
+
+// Open connects to Redis, loads the scripts, and returns an engine that
+// decides on the shards that are open there.
+func Open(ctx context.Context, cfg Config) (*Engine, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c, err := connect(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	var node [4]byte
+	// It never fails.
+	_, _ = rand.Read(node[:])
+	e := &Engine{
+		cfg: cfg, redis: c, log: cfg.Logger, since: time.Now(), node: binary.BigEndian.Uint32(node[:]), name: rand.Text(),
+		stop: make(chan struct{}), appended: make(chan struct{}, 1),
+	}
+	e.lanes.Store(&map[dibs.ShardID]*lane{})
+	e.readDurability(ctx)
+	return e, nil
+}
+
+// lane returns a shard's lane. One is made for any shard that is decided on;
+// whether Redis holds the shard, its scripts say.
+func (e *Engine) lane(id dibs.ShardID) (*lane, error) {
+	if e.closed.Load() {
+		return nil, errClosed
+	}
+	if l := (*e.lanes.Load())[id]; l != nil {
+		return l, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed.Load() {
+		return nil, errClosed
+	}
+	before := *e.lanes.Load()
+	if l := before[id]; l != nil {
+		return l, nil
+	}
+	after := maps.Clone(before)
+	l := newLane(e, id)
+	after[id] = l
+	e.lanes.Store(&after)
+	return l, nil
+}
+
+// anyLane is lane for reads, which may name any shard that there could be: one
+// that nobody has decided on is not kept.
+func (e *Engine) anyLane(id dibs.ShardID) (*lane, error) {
+	if e.closed.Load() {
+		return nil, errClosed
+	}
+	if l := (*e.lanes.Load())[id]; l != nil {
+		return l, nil
+	}
+	return newLane(e, id), nil
+}
+
+func (e *Engine) allLanes() map[dibs.ShardID]*lane { return *e.lanes.Load() }
+
+// token names one attempt of this process.
+func (e *Engine) token() string {
+	var b [8]byte
+	binary.BigEndian.PutUint32(b[:], e.node)
+	binary.BigEndian.PutUint32(b[4:], e.tokens.Add(1))
+	return string(b[:])
+}
+
+// MaxShards is how many shards a position can tell apart.
+func (e *Engine) MaxShards() int { return dibs.MaxShards }
+
+// Appended is signalled after this process' entries; see dibs.Journal. Those
+// of other processes are found by looking.
+func (e *Engine) Appended() <-chan struct{} { return e.appended }
+
+func (e *Engine) signal() {
+	select {
+	case e.appended <- struct{}{}:
+	default:
+	}
+}
+
+// Durability is the level by Redis' settings when they were last read, at the
+// opening or by Ping: `durable`, `relaxed`, or `none`, also when Redis does
+// not tell.
+func (e *Engine) Durability() string { return *e.durability.Load() }
+
+// readDurability asks Redis how it persists.
+func (e *Engine) readDurability(ctx context.Context) {
+	level := "none"
+	r, err := e.redis.ask(ctx, "CONFIG", "GET", "append*")
+	if err == nil {
+		settings := r.pairs()
+		if settings["appendonly"].text == "yes" {
+			switch settings["appendfsync"].text {
+			case "always":
+				level = "durable"
+			case "everysec":
+				level = "relaxed"
+			}
+		}
+		r, err = e.redis.ask(ctx, "CONFIG", "GET", "no-appendfsync-on-rewrite")
+		settings = r.pairs()
+		if level != "none" && (err != nil || settings["no-appendfsync-on-rewrite"].text != "no") {
+			// Then nothing is synced while the file is rewritten.
+			level = "none"
+		}
+	}
+	if err != nil {
+		e.log.Warn("Redis does not tell how it persists", "err", err)
+	}
+	e.durability.Store(&level)
+}
+
+// Ping returns nil when Redis answers; see dibs.Engine.
+func (e *Engine) Ping(ctx context.Context) error {
+	if e.closed.Load() {
+		return errClosed
+	}
+	if _, err := e.redis.ask(ctx, "PING"); err != nil {
+		return fmt.Errorf("redisengine: %w", err)
+	}
+	e.readDurability(ctx)
+	return nil
+}
+
+// Close refuses new claims, completes those that wait, and disconnects.
+func (e *Engine) Close(ctx context.Context) error {
+	e.mu.Lock()
+	e.closed.Store(true)
+	e.mu.Unlock()
+	e.stopOnce.Do(func() { close(e.stop) })
+	for _, l := range e.allLanes() {
+		if err := l.end(ctx); err != nil {
+			return fmt.Errorf("redisengine: closing: %w", err)
+		}
+	}
+	e.yield(ctx)
+	e.redis.close()
+	return nil
+}

@@ -1,0 +1,229 @@
+package redisengine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+const (
+	// firstElements and maxElements bound the stream elements of one read: each
+	// holds up to a batch of entries.
+	firstElements, maxElements = 16, 1024
+	// trimPortion is how many elements one call drops at most.
+	trimPortion = 256
+)
+
+// ReadJournal returns entries after a place; see dibs.Journal.
+func (e *Engine) ReadJournal(ctx context.Context, id dibs.ShardID, after dibs.Cursor, limit int) ([]dibs.Entry, error) {
+	var entries []dibs.Entry
+	for s, err := range e.elements(ctx, id, after, limit) {
+		if err != nil {
+			return nil, err
+		}
+		for i := range s.entries {
+			if len(entries) < limit && after.Before(s.entries[i].Cursor) {
+				entries = append(entries, s.entries[i])
+			}
+		}
+		if len(entries) >= limit {
+			break
+		}
+	}
+	return entries, nil
+}
+
+// elements reads the stream after a place, for about so many entries at first.
+// The first element may begin before the place and end after it.
+func (e *Engine) elements(ctx context.Context, id dibs.ShardID, after dibs.Cursor, wanted int) iter.Seq2[*streamEntry, error] {
+	return func(yield func(*streamEntry, error) bool) {
+		if e.closed.Load() {
+			yield(nil, errClosed)
+			return
+		}
+		count, read, total := min(firstElements, max(wanted, 1)), 0, 0
+		for after != (dibs.Cursor{Epoch: math.MaxUint16, Seq: math.MaxUint32}) {
+			page, err := e.page(ctx, id, after, count)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, s := range page {
+				if err := s.decode(); err != nil {
+					yield(nil, err)
+					return
+				}
+				if !yield(s, nil) {
+					return
+				}
+				read, total, after = read+1, total+len(s.entries), s.last
+			}
+			if len(page) < count {
+				return
+			}
+			// As many elements as the rest will need, going by those before.
+			count = min(max((wanted-total)*read/total+1, 1), maxElements)
+		}
+	}
+}
+
+// page reads elements of the stream that end after a place.
+func (e *Engine) page(ctx context.Context, id dibs.ShardID, after dibs.Cursor, count int) ([]*streamEntry, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
+	defer cancel()
+	r, err := e.redis.call(ctx, "XRANGE", keysOf(id).journal, next(after), "+", "COUNT", strconv.Itoa(count))
+	if err != nil {
+		return nil, fault(ctx, dibs.EffectNone, err)
+	}
+	page := make([]*streamEntry, len(r.list))
+	for i, element := range r.list {
+		if len(element.list) != 2 || len(element.list[1].list) != 2 {
+			return nil, fmt.Errorf("redisengine: the journal of shard %s: %w", id, dibs.ErrCorrupt)
+		}
+		last, err := streamPlace(element.list[0].text)
+		if err != nil {
+			return nil, err
+		}
+		page[i] = &streamEntry{last: last, payload: element.list[1].list[1].text}
+	}
+	return page, nil
+}
+
+// next is the lowest stream id after a place.
+func next(after dibs.Cursor) string {
+	return fmt.Sprintf("%d-%d", after.Epoch, uint64(after.Seq)+1)
+}
+
+// TrimJournal drops settled entries; see dibs.Journal. Entries that were
+// decided together go together, when the last of them may.
+func (e *Engine) TrimJournal(ctx context.Context, id dibs.ShardID, upTo dibs.Cursor, before time.Time) error {
+	if e.closed.Load() {
+		return errClosed
+	}
+	for {
+		dropped, err := e.trimPortion(ctx, id, upTo, before.UnixMilli())
+		if err != nil || dropped < trimPortion {
+			return err
+		}
+	}
+}
+
+func (e *Engine) trimPortion(ctx context.Context, id dibs.ShardID, upTo dibs.Cursor, beforeMS int64) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
+	defer cancel()
+	r, err := e.redis.run(ctx, trimScript, []string{keysOf(id).journal}, streamID(upTo), itoa(beforeMS), strconv.Itoa(trimPortion))
+	if err != nil {
+		return 0, fault(ctx, dibs.EffectUnknown, err)
+	}
+	res, _, err := resultOf(&r)
+	if err != nil {
+		return 0, dibs.Unavail(dibs.EffectUnknown, err)
+	}
+	if err := refusal(&res); err != nil {
+		return 0, err
+	}
+	if len(res.rest) < 1 {
+		return 0, dibs.Unavail(dibs.EffectUnknown, errShape)
+	}
+	return res.rest[0].number, nil
+}
+
+// JournalEnd returns the place of a shard's last entry, trimmed or not; see
+// dibs.Journal.
+func (e *Engine) JournalEnd(ctx context.Context, id dibs.ShardID) (dibs.Cursor, error) {
+	if e.closed.Load() {
+		return dibs.Cursor{}, errClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
+	defer cancel()
+	r, err := e.redis.call(ctx, "XINFO STREAM", keysOf(id).journal)
+	var answered *answeredError
+	if errors.As(err, &answered) && strings.Contains(answered.message, "no such key") {
+		return dibs.Cursor{}, nil
+	}
+	if err != nil {
+		return dibs.Cursor{}, fault(ctx, dibs.EffectNone, err)
+	}
+	return streamPlace(r.pairs()["last-generated-id"].text)
+}
+
+// JournalShards lists the shards that have entries; see dibs.Journal.
+func (e *Engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
+	shards, err := e.opened(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var have []dibs.ShardID
+	for id, opened := range shards {
+		n, err := e.count(ctx, "XLEN", keysOf(id).journal)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			have = append(have, id)
+			continue
+		}
+		if err := e.forget(ctx, id, opened); err != nil {
+			return nil, err
+		}
+	}
+	return have, nil
+}
+
+// opened lists the shards that were opened, with how often each was.
+func (e *Engine) opened(ctx context.Context) (map[dibs.ShardID]string, error) {
+	if e.closed.Load() {
+		return nil, errClosed
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
+	defer cancel()
+	r, err := e.redis.call(ctx, "HGETALL", shardsKey)
+	if err != nil {
+		return nil, fault(ctx, dibs.EffectNone, err)
+	}
+	shards := make(map[dibs.ShardID]string, len(r.list)/2)
+	for member, times := range r.pairs() {
+		id, err := shardOf(member)
+		if err != nil {
+			return nil, err
+		}
+		shards[id] = times.text
+	}
+	return shards, nil
+}
+
+// count runs a command that answers with a number.
+func (e *Engine) count(ctx context.Context, command, key string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
+	defer cancel()
+	r, err := e.redis.call(ctx, command, key)
+	if err != nil {
+		return 0, fault(ctx, dibs.EffectNone, err)
+	}
+	return r.number, nil
+}
+
+// forget takes a shard off the list when nothing of it is left: its journal
+// has expired. A shard that is open keeps its stream, even when it is empty.
+func (e *Engine) forget(ctx context.Context, id dibs.ShardID, opened string) error {
+	k := keysOf(id)
+	for _, key := range []string{k.meta, k.journal} {
+		n, err := e.count(ctx, "EXISTS", key)
+		if err != nil || n > 0 {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
+	defer cancel()
+	if _, err := e.redis.run(ctx, forgetScript, []string{shardsKey}, memberOf(id), opened); err != nil {
+		return fault(ctx, dibs.EffectUnknown, err)
+	}
+	return nil
+}

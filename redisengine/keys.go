@@ -1,0 +1,80 @@
+package redisengine
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// shardsKey is the hash of all shards that were opened, with how often each
+// was. It is the only key outside of a shard's hash tag.
+const shardsKey = "dibs:shards"
+
+// keys are the names of one shard's keys. They share a hash tag, so that a
+// cluster keeps them in one slot, where a script may use them together.
+type keys struct {
+	// meta is a hash: state, place of the last entry, counts, definition.
+	meta string
+	// holdings is a hash of buckets, each with the claims of a few users.
+	holdings string
+	// places is the index from a place to the bucket of its claim.
+	places string
+	// journal is a stream, whose ids are epoch-seq of each batch's last entry.
+	journal string
+	// free is the list of items that nobody holds, in granting order.
+	free string
+	// issued is a hash from a place to the items of its claim.
+	issued string
+	// refs is the set of stock changes that were counted.
+	refs string
+	// settler is the process that settles and loads the shard, while its lease lasts.
+	settler string
+}
+
+func keysOf(id dibs.ShardID) keys {
+	tag := fmt.Sprintf("dibs:{%d:%d}:", id.Campaign, id.Shard)
+	return keys{
+		meta: tag + "meta", holdings: tag + "holdings", places: tag + "places", journal: tag + "journal",
+		free: tag + "free", issued: tag + "issued", refs: tag + "refs",
+		settler: tag + "settler",
+	}
+}
+
+// memberOf names a shard in the hash of all shards.
+func memberOf(id dibs.ShardID) string { return fmt.Sprintf("%d:%d", id.Campaign, id.Shard) }
+
+// shardOf reads what memberOf wrote.
+func shardOf(member string) (dibs.ShardID, error) {
+	campaign, shard, _ := strings.Cut(member, ":")
+	c, err := strconv.ParseUint(campaign, 10, 32)
+	if err != nil {
+		return dibs.ShardID{}, fmt.Errorf("redisengine: the list of shards has %q: %w", member, dibs.ErrCorrupt)
+	}
+	s, err := strconv.ParseUint(shard, 10, 8)
+	if err != nil {
+		return dibs.ShardID{}, fmt.Errorf("redisengine: the list of shards has %q: %w", member, dibs.ErrCorrupt)
+	}
+	return dibs.ShardID{Campaign: uint32(c), Shard: uint8(s)}, nil
+}
+
+// streamID is a place as an id of the journal's stream.
+func streamID(c dibs.Cursor) string { return fmt.Sprintf("%d-%d", c.Epoch, c.Seq) }
+
+// streamPlace reads what streamID wrote.
+func streamPlace(id string) (dibs.Cursor, error) {
+	epoch, seq, _ := strings.Cut(id, "-")
+	e, err := strconv.ParseUint(epoch, 10, 16)
+	if err == nil && e > dibs.MaxEpoch {
+		err = strconv.ErrRange
+	}
+	if err != nil {
+		return dibs.Cursor{}, fmt.Errorf("redisengine: the journal has the id %q: %w", id, dibs.ErrCorrupt)
+	}
+	s, err := strconv.ParseUint(seq, 10, 32)
+	if err != nil {
+		return dibs.Cursor{}, fmt.Errorf("redisengine: the journal has the id %q: %w", id, dibs.ErrCorrupt)
+	}
+	return dibs.Cursor{Epoch: uint16(e), Seq: uint32(s)}, nil
+}

@@ -1,0 +1,286 @@
+package redisengine
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+const (
+	// maxBatch is the most claims, and maxBatchUnits about the most units, that
+	// one call decides: it bounds how long Redis does nothing else.
+	maxBatch      = 1024
+	maxBatchUnits = 20_000
+	// maxFlying is how many calls of a shard are under way at once. The second
+	// one waits in Redis while the first is decided; more gain nothing.
+	maxFlying = 2
+	// grace is how much longer than a batch's deadline its answer is waited for.
+	grace = 250 * time.Millisecond
+)
+
+// The states of a ticket. Only a waiting one can be cancelled without a trace.
+const (
+	waiting int32 = iota
+	taken
+	cancelled
+)
+
+// ticket is one claim on its way.
+type ticket struct {
+	req   dibs.EngineClaim
+	state atomic.Int32
+	born  time.Time
+	// done takes one signal, after decision and err are set.
+	done     chan struct{}
+	decision dibs.Decision
+	err      error
+}
+
+var tickets = sync.Pool{New: func() any { return &ticket{done: make(chan struct{}, 1)} }}
+
+// lane is the way to one shard. Claims that come while calls are under way
+// gather in it and are sent together.
+type lane struct {
+	e    *Engine
+	id   dibs.ShardID
+	keys keys
+
+	mu     sync.Mutex
+	queue  []*ticket
+	flying int
+	closed bool
+	idle   chan struct{} // closed when nothing flies any more, once closed
+
+	// leased is set while this process may have the shard's lease.
+	leased atomic.Bool
+
+	// known guards what answers have told of the shard.
+	known sync.Mutex
+	seen  dibs.Cursor
+	// ahead is how much Redis' clock is ahead of the local one, in ms.
+	ahead int64
+	// buckets is over how many buckets users are spread; 0 while not known.
+	buckets int64
+	// met is set once Redis has told its clock and the buckets.
+	met bool
+}
+
+func newLane(e *Engine, id dibs.ShardID) *lane {
+	return &lane{e: e, id: id, keys: keysOf(id), idle: make(chan struct{})}
+}
+
+var errQueueFull = &dibs.Error{Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: time.Second}
+
+// Claim decides one claim; see dibs.Engine.
+func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision, error) {
+	l, err := e.lane(req.Shard)
+	if err != nil {
+		return dibs.Decision{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, err)
+	}
+	if err := encodable(&req); err != nil {
+		return dibs.Decision{}, err
+	}
+	t := tickets.Get().(*ticket)
+	t.req, t.born = req, time.Now()
+	t.state.Store(waiting)
+	if err := l.enqueue(t); err != nil {
+		tickets.Put(t)
+		return dibs.Decision{}, err
+	}
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		// The ticket is not used again: the lane still has it.
+		if t.state.CompareAndSwap(waiting, cancelled) {
+			return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, ctx.Err())
+		}
+		return dibs.Decision{}, dibs.Unavail(dibs.EffectUnknown, ctx.Err())
+	}
+	d, err := t.decision, t.err
+	t.req, t.decision, t.err = dibs.EngineClaim{}, dibs.Decision{}, nil
+	tickets.Put(t)
+	return d, err
+}
+
+func (l *lane) enqueue(t *ticket) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return errClosed
+	case len(l.queue) >= l.e.cfg.Queue:
+		return errQueueFull
+	}
+	l.queue = append(l.queue, t)
+	if l.flying < maxFlying {
+		l.flying++
+		go l.fly()
+	}
+	return nil
+}
+
+// fly sends batches until nothing waits.
+func (l *lane) fly() {
+	b := &batch{lane: l}
+	for {
+		// Let the callers that are ready now join the batch: no timer, and
+		// nothing to wait for when there are none.
+		runtime.Gosched()
+		if !l.take(b) {
+			return
+		}
+		if len(b.tickets) > 0 {
+			b.send()
+		}
+	}
+}
+
+// take fills a batch; false when nothing waits and this flight is over.
+func (l *lane) take(b *batch) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		l.flying--
+		if l.closed && l.flying == 0 {
+			close(l.idle)
+		}
+		return false
+	}
+	b.tickets = b.tickets[:0]
+	n, units := 0, int64(0)
+	for n < len(l.queue) && len(b.tickets) < maxBatch && units < maxBatchUnits {
+		t := l.queue[n]
+		n++
+		if t.state.CompareAndSwap(waiting, taken) {
+			b.tickets = append(b.tickets, t)
+			units += t.req.Quantity
+		}
+	}
+	rest := copy(l.queue, l.queue[n:])
+	clear(l.queue[rest:])
+	l.queue = l.queue[:rest]
+	return true
+}
+
+// again puts claims that are known to have had no effect back to the front.
+func (l *lane) again(back []*ticket) {
+	for _, t := range back {
+		t.state.Store(waiting)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = append(append(make([]*ticket, 0, len(back)+len(l.queue)), back...), l.queue...)
+}
+
+// end refuses new claims and returns when those that wait are answered.
+func (l *lane) end(ctx context.Context) error {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		if l.flying == 0 {
+			close(l.idle)
+		}
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// result is the common head of every script's answer.
+type result struct {
+	word string
+	at   dibs.Cursor
+	rest []reply
+}
+
+var errShape = errors.New("redisengine: a script answered in another shape than it should")
+
+// run runs a script of the shard that takes the highest place seen, and learns
+// from its answer.
+func (l *lane) run(ctx context.Context, s *script, keys []string, args ...string) (result, error) {
+	l.known.Lock()
+	seen := l.seen
+	l.known.Unlock()
+	args = append([]string{strconv.Itoa(int(seen.Epoch)), strconv.FormatUint(uint64(seen.Seq), 10)}, args...)
+	r, err := l.e.redis.run(ctx, s, keys, args...)
+	if err != nil {
+		return result{}, err
+	}
+	res, nowMS, err := resultOf(&r)
+	if err != nil {
+		return result{}, err
+	}
+	if res.word == "behind" {
+		if err := l.expel(ctx, seen); err != nil {
+			l.e.log.Warn("a shard that has forked is not shut", "shard", l.id.String(), "err", err)
+		} else {
+			res.word = "not_open"
+		}
+	}
+	l.known.Lock()
+	defer l.known.Unlock()
+	l.ahead = nowMS - l.e.localMS()
+	if res.word == "ok" && l.seen.Before(res.at) {
+		l.seen = res.at
+	}
+	return res, nil
+}
+
+// expel takes the shard out, for all processes, when Redis is behind what this
+// one has seen: only this one can tell. The shard is not open then, until it
+// was compared with the ledger.
+func (l *lane) expel(ctx context.Context, seen dibs.Cursor) error {
+	l.e.log.Error("Redis has lost history of a shard, which is shut until it is loaded again",
+		"shard", l.id.String(), "seen", seen.String())
+	r, err := l.e.redis.run(ctx, expelScript, []string{l.keys.meta}, itoa(seen.Epoch), itoa(seen.Seq))
+	if err != nil {
+		return err
+	}
+	res, _, err := resultOf(&r)
+	if err != nil {
+		return err
+	}
+	return refusal(&res)
+}
+
+func resultOf(r *reply) (res result, nowMS int64, err error) {
+	if len(r.list) < 4 {
+		return res, 0, errShape
+	}
+	return result{
+		word: r.list[0].text, rest: r.list[4:],
+		at: dibs.Cursor{Epoch: uint16(r.list[2].number), Seq: uint32(r.list[3].number)},
+	}, r.list[1].number, nil
+}
+
+// advance notes a place that the shard has reached.
+func (l *lane) advance(c dibs.Cursor) {
+	l.known.Lock()
+	defer l.known.Unlock()
+	if l.seen.Before(c) {
+		l.seen = c
+	}
+}
+
+// respread notes over how many buckets users are spread.
+func (l *lane) respread(buckets int64) {
+	l.known.Lock()
+	defer l.known.Unlock()
+	l.buckets = buckets
+}
+
+// localMS is a clock that no one sets, in ms.
+func (e *Engine) localMS() int64 { return time.Since(e.since).Milliseconds() }

@@ -1,0 +1,60 @@
+package redisengine
+
+import (
+	"context"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// yieldWait bounds how long the closing engine takes to give a lease back.
+const yieldWait = time.Second
+
+// Shared is true: every process that connects decides on the same shards.
+func (e *Engine) Shared() bool { return true }
+
+// Lease makes this process the one that settles and loads a shard; see
+// dibs.Journal.
+func (e *Engine) Lease(ctx context.Context, id dibs.ShardID, settled dibs.Cursor) (bool, error) {
+	l, err := e.lane(id)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
+	defer cancel()
+	// Noted before it is asked for: the answer may get lost.
+	l.leased.Store(true)
+	r, err := e.redis.run(ctx, leaseScript, []string{l.keys.settler, l.keys.meta},
+		e.name, itoa(dibs.LeaseTime.Milliseconds()), itoa(settled.Epoch), itoa(settled.Seq))
+	if err != nil {
+		return false, fault(ctx, dibs.EffectUnknown, err)
+	}
+	res, _, err := resultOf(&r)
+	if err != nil {
+		return false, dibs.Unavail(dibs.EffectUnknown, err)
+	}
+	if res.word == "held" {
+		l.leased.Store(false)
+		return false, nil
+	}
+	if err := refusal(&res); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+// yield gives all leases back, so that another process takes over at once. A
+// lease that cannot be given back ends by itself.
+func (e *Engine) yield(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, yieldWait)
+	defer cancel()
+	for _, l := range e.allLanes() {
+		if !l.leased.Swap(false) {
+			continue
+		}
+		if _, err := e.redis.run(ctx, unleaseScript, []string{l.keys.settler}, e.name); err != nil {
+			e.log.Warn("a lease is not given back, and ends by itself", "shard", l.id.String(), "err", err)
+			return
+		}
+	}
+}

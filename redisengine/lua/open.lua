@@ -1,0 +1,25 @@
+-- Opens a shard whose load is complete, with the first entry of its epoch.
+-- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:journal
+-- ARGV[1] the loader's token, ARGV[2] the epoch, ARGV[3] and ARGV[4] epoch and seq
+-- of the entry before, ARGV[5] a msgpack array of names and values of the meta hash
+-- Returns {ok, clock in ms, epoch, seq} or {stale | superseded | range
+-- | regressed, …}
+-- Retry: safe with the same token; a shard that it opened stays as it is.
+local meta_key, journal_key, token, epoch = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+local before_epoch, before_seq, meta = tonumber(ARGV[3]), tonumber(ARGV[4]), cmsgpack.unpack(ARGV[5])
+
+local now = clock_ms()
+if not typed(KEYS, {'hash', 'stream'}) then return {'wrong_type', now, 0, 0} end
+local got = redis.call('HMGET', meta_key, 'state', 'token', 'seq')
+if got[1] == 'open' and got[2] == token then return {'ok', now, tonumber(epoch), tonumber(got[3])} end
+local refused = not_loading(meta_key, token, now)
+if refused then return refused end
+for i = 2, #meta, 2 do
+  if not whole(meta[i]) then return {'range', now, 0, 0} end
+end
+local entry = pack('>BBI6HI4', 1, 1, now, before_epoch, before_seq)
+local added, failed = journal(journal_key, tonumber(epoch), 1, entry)
+if not added then return {'regressed', now, 0, 0, failed.err} end
+redis.call('HSET', meta_key, 'seq', '1', 'at', text(now), unpack(meta))
+redis.call('HSET', meta_key, 'state', 'open')
+return {'ok', now, tonumber(epoch), 1}

@@ -1,0 +1,40 @@
+-- Gives a claim's stock, its items and the user's allowance back, once.
+-- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:holdings, KEYS[3] dibs:{c:s}:places,
+-- KEYS[4] dibs:{c:s}:journal, KEYS[5] dibs:{c:s}:free, KEYS[6] dibs:{c:s}:issued
+-- ARGV[1] highest epoch seen, ARGV[2] highest seq seen in it, ARGV[3] and ARGV[4]
+-- epoch and seq of the claim, ARGV[5] epoch of the command
+-- Returns {ok, clock in ms, epoch, seq} or {not_found | stale | too_new, …}
+-- Retry: safe; a claim that is released changes nothing any more.
+local meta_key, holdings_key, places_key, journal_key, free_key, issued_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local seen_epoch, seen_seq = ARGV[1], ARGV[2]
+local epoch, seq, command_epoch = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+
+local now = clock_ms()
+if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash'}) then return {'wrong_type', now, 0, 0} end
+local s, refusal = shard(meta_key, seen_epoch, seen_seq, now)
+if not s then return refusal end
+if command_epoch ~= s.epoch then
+  return {command_epoch < s.epoch and 'stale' or 'too_new', now, s.epoch, s.seq}
+end
+local field, bucket, name, first, last, held, record, released = at_place(places_key, holdings_key, epoch, seq)
+if not field then return {'not_found', now, s.epoch, s.seq} end
+if released then return {'ok', now, s.epoch, s.seq} end
+if s.seq >= LAST_SEQ then return {'spent', now, s.epoch, s.seq} end
+local quantity = unpack_bytes('>I4', bucket, record + QUANTITY_AT)
+local elements, numbers = {}, ''
+if s.items == 1 then
+  elements, numbers = items_in(redis.call('HGET', issued_key, pack('>HI4', epoch, seq)) or '')
+  if #elements ~= quantity then return {'corrupt', now, s.epoch, s.seq} end
+end
+if s.left + quantity >= WHOLE then return {'range', now, s.epoch, s.seq} end
+
+local entry = pack('>BBI6HI4I4', 1, 3, now, epoch, seq, quantity) .. numbers
+local added, refused = journal(journal_key, s.epoch, s.seq + 1, entry)
+if not added then return {'regressed', now, s.epoch, s.seq, refused.err} end
+bucket = sub(bucket, 1, first - 9) .. pack('>I4', held - quantity) .. sub(bucket, first - 4, record + EPOCH_AT - 1) ..
+  pack('>H', epoch + RELEASED) .. sub(bucket, record + EPOCH_AT + 2)
+redis.call('HSET', holdings_key, field, bucket)
+in_portions('RPUSH', free_key, elements, 4000)
+redis.call('HSET', meta_key, 'seq', text(s.seq + 1), 'left', text(s.left + quantity),
+  'granted', text(s.granted - quantity), 'at', text(now))
+return {'ok', now, s.epoch, s.seq + 1}

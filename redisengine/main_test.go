@@ -1,0 +1,106 @@
+package redisengine_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/enginetest"
+	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/redisengine"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// startRedis starts a server that ends with the test.
+func startRedis(tb testing.TB, args ...string) *servers.Redis {
+	tb.Helper()
+	r, err := servers.StartRedis(tb.TempDir(), args...)
+	must(tb, err)
+	tb.Cleanup(r.Kill)
+	return r
+}
+
+// cable connects an engine to its server until it is cut, for good.
+type cable struct {
+	mu    sync.Mutex
+	cut   bool
+	conns []net.Conn
+}
+
+var errCut = errors.New("the cable is cut")
+
+func (c *cable) dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cut {
+		return nil, errors.Join(errCut, conn.Close())
+	}
+	c.conns = append(c.conns, conn)
+	return conn, nil
+}
+
+func (c *cable) sever() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = true
+	for _, conn := range c.conns {
+		// The driver may have closed it before.
+		_ = conn.Close()
+	}
+}
+
+// redisState opens engines on one server, which Kill kills with the engine.
+type redisState struct {
+	tb    testing.TB
+	redis *servers.Redis
+	cable *cable
+	eng   *redisengine.Engine
+}
+
+func newRedisState(tb testing.TB, _ func() time.Time) enginetest.State {
+	return &redisState{tb: tb, redis: startRedis(tb, servers.RedisAlways...)}
+}
+
+func (s *redisState) Open(ctx context.Context) (dibs.Engine, error) {
+	s.cable = &cable{}
+	eng, err := redisengine.Open(ctx, redisengine.Config{URL: s.redis.URL(), Dial: s.cable.dial})
+	s.eng = eng
+	return eng, err
+}
+
+func (s *redisState) Kill(ctx context.Context) error {
+	s.cable.sever()
+	s.redis.Kill()
+	if err := s.redis.Start(); err != nil {
+		return err
+	}
+	// Only to end its goroutines: it cannot reach the server any more.
+	if err := s.eng.Close(ctx); err != nil {
+		s.tb.Logf("the killed engine closes with: %v", err)
+	}
+	return nil
+}
+
+// TestContract runs the suite on a real server that syncs always and dies with
+// every engine that is killed.
+func TestContract(t *testing.T) {
+	enginetest.Run(t, enginetest.Factory{New: newRedisState, OwnClock: true})
+}

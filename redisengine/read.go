@@ -1,0 +1,126 @@
+package redisengine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// read runs a script that changes nothing.
+func (l *lane) read(ctx context.Context, s *script, keys []string, args ...string) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.e.cfg.Patience)
+	defer cancel()
+	res, err := l.run(ctx, s, keys, args...)
+	if err != nil {
+		return res, fault(ctx, dibs.EffectNone, err)
+	}
+	return res, refusal(&res)
+}
+
+// Find returns a grant by its position; see dibs.Engine.
+func (e *Engine) Find(ctx context.Context, p dibs.Position) (dibs.Grant, bool, error) {
+	l, err := e.anyLane(p.ShardID)
+	if err != nil {
+		return dibs.Grant{}, false, err
+	}
+	k := &l.keys
+	res, err := l.read(ctx, findScript, []string{k.meta, k.holdings, k.places, k.issued}, itoa(p.Epoch), itoa(p.Seq))
+	switch {
+	case errors.Is(err, dibs.ErrNotFound) || res.word == "absent":
+		return dibs.Grant{}, false, nil
+	case err != nil:
+		return dibs.Grant{}, false, err
+	case len(res.rest) < 4 || len(res.rest[2].text) != recordSize:
+		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, errShape)
+	}
+	payIn, err := strconv.ParseInt(res.rest[0].text, 10, 64)
+	if err != nil {
+		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, err)
+	}
+	g, err := grantOf(p.ShardID, res.rest[1].text, res.rest[2].text, res.rest[3].text, payIn)
+	if err != nil {
+		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, err)
+	}
+	return g, true, nil
+}
+
+// HoldingsOf returns a user's grants, newest first within a shard, on all
+// shards that are open in Redis; see dibs.Engine.
+func (e *Engine) HoldingsOf(ctx context.Context, user string) ([]dibs.Grant, error) {
+	shards, err := e.opened(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var grants []dibs.Grant
+	for id := range shards {
+		of, err := e.holdingsOn(ctx, id, user)
+		if err != nil && !errors.Is(err, dibs.ErrNotOpen) {
+			return nil, err
+		}
+		slices.Reverse(of)
+		grants = append(grants, of...)
+	}
+	return grants, nil
+}
+
+func (e *Engine) holdingsOn(ctx context.Context, id dibs.ShardID, user string) ([]dibs.Grant, error) {
+	l, err := e.anyLane(id)
+	if err != nil {
+		return nil, err
+	}
+	k := &l.keys
+	res, err := l.read(ctx, holdingsScript, []string{k.meta, k.holdings, k.issued}, itoa(hashOf(user)), string(appendUser(nil, user)))
+	if err != nil {
+		return nil, err
+	}
+	if len(res.rest) < 2 || len(res.rest[1].text)%recordSize != 0 {
+		return nil, dibs.Unavail(dibs.EffectNone, errShape)
+	}
+	payIn, err := strconv.ParseInt(res.rest[0].text, 10, 64)
+	if err != nil {
+		return nil, dibs.Unavail(dibs.EffectNone, err)
+	}
+	records, items := res.rest[1].text, res.rest[2:]
+	var grants []dibs.Grant
+	for n := 0; records != ""; n++ {
+		run := ""
+		if n < len(items) {
+			run = items[n].text
+		}
+		g, err := grantOf(id, user, records[:recordSize], run, payIn)
+		if err != nil {
+			return nil, dibs.Unavail(dibs.EffectNone, err)
+		}
+		grants, records = append(grants, g), records[recordSize:]
+	}
+	return grants, nil
+}
+
+// Stats counts a shard; see dibs.Engine. Nothing is ever queued for a commit:
+// Redis answers when an entry is as durable as its settings say.
+func (e *Engine) Stats(ctx context.Context, id dibs.ShardID) (dibs.ShardStats, error) {
+	l, err := e.anyLane(id)
+	if err != nil {
+		return dibs.ShardStats{}, err
+	}
+	res, err := l.read(ctx, statsScript, []string{l.keys.meta})
+	if err != nil {
+		return dibs.ShardStats{}, err
+	}
+	if len(res.rest) < 7 {
+		return dibs.ShardStats{}, dibs.Unavail(dibs.EffectNone, errShape)
+	}
+	s := dibs.ShardStats{
+		Head:    res.at,
+		Settled: dibs.Cursor{Epoch: uint16(res.rest[5].number), Seq: uint32(res.rest[6].number)},
+	}
+	for i, field := range map[int]*int64{0: &s.Remaining, 1: &s.Granted, 2: &s.HeadAt, 4: &s.Version} {
+		if *field, err = strconv.ParseInt(res.rest[i].text, 10, 64); err != nil {
+			return dibs.ShardStats{}, dibs.Unavail(dibs.EffectNone, err)
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,167 @@
+package redisengine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// calls runs the claim script with a batch's own deadline.
+func (b *bench) calls(batch *batch) result {
+	b.Helper()
+	k := &b.l.keys
+	res, err := b.l.run(b.Context(), claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued},
+		itoa(batch.deadlineMS), batch.token, itoa(b.l.buckets), batch.encode(b.l.buckets))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return res
+}
+
+// sent makes a batch of one claim as send does, with a deadline so far from now.
+func (b *bench) sent(user string, fromNow time.Duration) *batch {
+	b.Helper()
+	now, _, err := b.l.standing(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	req := ask(user, 1, 1)
+	req.Shard = b.shard
+	return &batch{
+		lane: b.l, token: b.e.token(), after: b.l.seen, deadlineMS: now + fromNow.Milliseconds(),
+		tickets: []*ticket{{req: req, born: time.Now(), done: make(chan struct{}, 1)}},
+	}
+}
+
+// After a batch's deadline it is not decided, and only then is it a final no
+// that nothing is found.
+func TestDeadlineMakesNothingFoundFinal(t *testing.T) {
+	b := newBench(t, 10, nil)
+	late := b.sent("ann", -time.Millisecond)
+	if got := b.calls(late); got.word != "late" {
+		t.Errorf("after its deadline a batch is %s", got.word)
+	}
+	if found, err := late.search(t.Context()); found != nil || err != nil {
+		t.Errorf("after its deadline the search says %+v, %v", found, err)
+	}
+	early := b.sent("ann", time.Hour)
+	if found, err := early.search(t.Context()); found != nil || !errors.Is(err, errStillOpen) {
+		t.Errorf("before its deadline the search says %+v, %v", found, err)
+	}
+	if got := b.calls(early); got.word != "ok" {
+		t.Errorf("before its deadline a batch is %s", got.word)
+	}
+	found, err := early.search(t.Context())
+	if err != nil || found == nil || len(found.entries) != 1 || found.entries[0].Seq != 2 {
+		t.Errorf("what was decided is found as %+v, %v", found, err)
+	}
+}
+
+// Where the journal was trimmed, or begins an epoch that does not follow, not
+// finding a batch says nothing.
+func TestSearchKnowsItsBounds(t *testing.T) {
+	b := newBench(t, 10, nil)
+	gone := b.sent("ann", time.Second)
+	b.calls(gone)
+	stats, err := b.e.Stats(t.Context(), b.shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.e.TrimJournal(t.Context(), b.shard, stats.Head, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	gone.deadlineMS = 0
+	if found, err := gone.search(t.Context()); found != nil || !errors.Is(err, errUnsure) {
+		t.Errorf("with the entry trimmed the search says %+v, %v", found, err)
+	}
+	ahead := b.sent("bob", -time.Second)
+	ahead.after = dibs.Cursor{Epoch: 1, Seq: 9}
+	if found, err := ahead.search(t.Context()); found != nil || !errors.Is(err, errUnsure) {
+		t.Errorf("with a journal that ends before the batch the search says %+v, %v", found, err)
+	}
+}
+
+// A node whose idea of Redis' clock is wrong learns the right one from the
+// refusal and has the claims decided.
+func TestWrongClockIsCorrected(t *testing.T) {
+	b := newBench(t, 10, nil)
+	b.decide(ask("ann", 1, 1))
+	b.l.known.Lock()
+	b.l.ahead -= time.Hour.Milliseconds()
+	b.l.known.Unlock()
+	d, err := b.e.Claim(t.Context(), shardAsk(b.shard, "bob"))
+	if err != nil || d.Grant.Seq != 3 || d.Replayed {
+		t.Errorf("with a wrong clock a claim is %+v, %v", d, err)
+	}
+}
+
+// set writes fields of the shard's meta hash.
+func (b *bench) set(fields ...string) {
+	b.Helper()
+	if _, err := b.e.redis.call(b.Context(), "HSET", b.l.keys.meta, fields...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// A batch that was under way when the server changed is granted when the new
+// one's journal has it. When it has not, it is unsure until the shard was
+// opened again, and for good when the ledger had settled more than is there.
+func TestSearchAcrossAChangeOfTheServer(t *testing.T) {
+	b := newBench(t, 10, nil)
+	there := b.sent("ann", time.Second)
+	b.calls(there)
+	gone := b.sent("bob", -time.Second)
+	b.set("server", "another")
+	if found, err := there.search(t.Context()); err != nil || found == nil || found.entries[0].UserID != "ann" {
+		t.Errorf("what the new server has is found as %+v, %v", found, err)
+	}
+	if found, err := gone.search(t.Context()); found != nil || !errors.Is(err, errFenced) {
+		t.Errorf("before the shard is open again the search says %+v, %v", found, err)
+	}
+	c := &dibs.Campaign{
+		Number: 7, Kind: dibs.Sale, StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour), State: dibs.Published,
+		Stock: dibs.Stock{Kind: dibs.Units, Total: 10}, LimitPerUser: 1, Shards: 1, Version: 1,
+	}
+	if err := b.e.Open(t.Context(), c, b.shard, &dibs.ShardLoad{Epoch: 2, StockLeft: 10}); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := gone.search(t.Context()); found != nil || err != nil {
+		t.Errorf("with the whole history open again the search says %+v, %v", found, err)
+	}
+	ahead := &dibs.ShardLoad{Epoch: 3, Position: dibs.Cursor{Epoch: 2, Seq: 9}, StockLeft: 2}
+	gone.after = dibs.Cursor{Epoch: 2, Seq: 1}
+	if err := b.e.Open(t.Context(), c, b.shard, ahead); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := gone.search(t.Context()); found != nil || !errors.Is(err, errUnsure) {
+		t.Errorf("where the ledger had more than the server the search says %+v, %v", found, err)
+	}
+}
+
+// A shard that is opened anew while the journal is searched, on a server that
+// may not be the one that was searched, says nothing final.
+func TestSearchKnowsItsServer(t *testing.T) {
+	b := newBench(t, 10, nil)
+	gone := b.sent("bob", -time.Second)
+	b.e.redis = &meanwhile{server: b.e.redis, do: func() { b.set("epoch", "2") }}
+	if found, err := gone.search(t.Context()); found != nil || !errors.Is(err, errFenced) {
+		t.Errorf("with another epoch at its end the search says %+v, %v", found, err)
+	}
+}
+
+// meanwhile does something once, before the journal is read.
+type meanwhile struct {
+	server
+	do func()
+}
+
+func (m *meanwhile) call(ctx context.Context, command, key string, args ...string) (reply, error) {
+	if do := m.do; command == "XRANGE" && do != nil {
+		m.do = nil
+		do()
+	}
+	return m.server.call(ctx, command, key, args...)
+}

@@ -1,0 +1,180 @@
+package redisengine
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// server is what the engine needs of Redis: one server, one behind Sentinel,
+// or a cluster. Nothing is ever tried twice by it, except a script that the
+// server did not know, and thus did not run.
+type server interface {
+	// call runs a command of one or two words on a key.
+	call(ctx context.Context, command, key string, args ...string) (reply, error)
+	// run runs a script.
+	run(ctx context.Context, s *script, keys []string, args ...string) (reply, error)
+	// ask runs a command without keys on any node.
+	ask(ctx context.Context, command string, args ...string) (reply, error)
+	// close ends all connections.
+	close()
+}
+
+// reply is an answer of Redis: a text, a number or a list.
+type reply struct {
+	text   string
+	number int64
+	list   []reply
+	// none is set for an answer that says there is nothing.
+	none bool
+}
+
+// answeredError is an error that Redis itself answered.
+type answeredError struct{ message string }
+
+func (e *answeredError) Error() string { return "redis: " + e.message }
+
+// refused begins the errors with which Redis refuses a script before its first
+// write. All else may have come after one.
+var refused = []string{
+	"NOSCRIPT", "LOADING", "OOM", "READONLY", "MISCONF", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "MOVED", "ASK",
+	"NOREPLICAS", "NOAUTH", "NOPERM", "WRONGTYPE",
+}
+
+// changedNothing reports whether an error says for sure that Redis has changed
+// nothing.
+func changedNothing(err error) bool {
+	var answered *answeredError
+	if errors.As(err, &answered) {
+		for _, code := range refused {
+			if strings.HasPrefix(answered.message, code) {
+				return true
+			}
+		}
+		return false
+	}
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// client is a server by rueidis.
+type client struct{ c rueidis.Client }
+
+// connect connects and loads the scripts.
+func connect(ctx context.Context, cfg *Config) (*client, error) {
+	opt, err := rueidis.ParseURL(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("redisengine: the URL: %w", err)
+	}
+	// A command whose answer got lost must not run twice unseen.
+	opt.DisableRetry, opt.DisableCache = true, true
+	opt.ConnWriteTimeout = max(cfg.Patience, time.Second)
+	if opt.ClientName == "" {
+		opt.ClientName = "dibs"
+	}
+	if cfg.Dial != nil {
+		opt.DialCtxFn = func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return cfg.Dial(ctx, addr)
+		}
+	}
+	c, err := rueidis.NewClient(opt)
+	if err != nil {
+		return nil, fmt.Errorf("redisengine: connecting: %w", err)
+	}
+	for _, node := range c.Nodes() {
+		for _, s := range scripts {
+			// A replica refuses nothing here, and one that misses a script is told
+			// the whole text with its first call.
+			if err := node.Do(ctx, node.B().ScriptLoad().Script(s.text).Build()).Error(); err != nil {
+				c.Close()
+				return nil, fmt.Errorf("redisengine: loading the script %s: %w", s.name, err)
+			}
+		}
+	}
+	return &client{c: c}, nil
+}
+
+func (c *client) call(ctx context.Context, command, key string, args ...string) (reply, error) {
+	return answer(c.c.Do(ctx, c.c.B().Arbitrary(strings.Fields(command)...).Keys(key).Args(args...).Build()))
+}
+
+func (c *client) ask(ctx context.Context, command string, args ...string) (reply, error) {
+	return answer(c.c.Do(ctx, c.c.B().Arbitrary(command).Args(args...).Build()))
+}
+
+func (c *client) run(ctx context.Context, s *script, keys []string, args ...string) (reply, error) {
+	r, err := answer(c.c.Do(ctx, c.c.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()))
+	var answered *answeredError
+	if errors.As(err, &answered) && strings.HasPrefix(answered.message, "NOSCRIPT") {
+		// It was flushed, or the server is another one. Nothing was run, and with
+		// the whole text there is no moment in which it can be flushed again.
+		return answer(c.c.Do(ctx, c.c.B().Eval().Script(s.text).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()))
+	}
+	return r, err
+}
+
+func (c *client) close() { c.c.Close() }
+
+// answer takes a driver's result apart.
+func answer(result rueidis.RedisResult) (reply, error) {
+	m, err := result.ToMessage()
+	if rueidis.IsRedisNil(err) {
+		return reply{none: true}, nil
+	}
+	var e *rueidis.RedisError
+	if errors.As(err, &e) {
+		return reply{}, &answeredError{message: e.Error()}
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	return replyOf(&m)
+}
+
+func replyOf(m *rueidis.RedisMessage) (r reply, err error) {
+	switch {
+	case m.IsNil():
+		r.none = true
+	case m.IsInt64():
+		r.number, err = m.ToInt64()
+	case m.IsString():
+		r.text, err = m.ToString()
+	case m.IsMap():
+		var pairs map[string]rueidis.RedisMessage
+		pairs, err = m.ToMap()
+		for name, value := range pairs {
+			v, err := replyOf(&value)
+			if err != nil {
+				return r, err
+			}
+			r.list = append(r.list, reply{text: name}, v)
+		}
+	case m.IsArray():
+		var values []rueidis.RedisMessage
+		values, err = m.ToArray()
+		r.list = make([]reply, len(values))
+		for i := range values {
+			if r.list[i], err = replyOf(&values[i]); err != nil {
+				return r, err
+			}
+		}
+	default:
+		return r, m.Error()
+	}
+	return r, err
+}
+
+// pairs reads a list of names and values.
+func (r *reply) pairs() map[string]reply {
+	all := make(map[string]reply, len(r.list)/2)
+	for i := 0; i+1 < len(r.list); i += 2 {
+		all[r.list[i].text] = r.list[i+1]
+	}
+	return all
+}
