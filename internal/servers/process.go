@@ -22,6 +22,9 @@ func (s *Server) launch(program string, args []string) (*proc, error) {
 	}
 	p := &proc{cmd: exec.CommandContext(context.Background(), program, args...), ended: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = s.dir, log, log
+	if len(s.env) > 0 {
+		p.cmd.Env = append(os.Environ(), s.env...)
+	}
 	if err := s.lower(p.cmd); err != nil {
 		return nil, err
 	}

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/redis/rueidis"
 )
 
 // Redis is a redis-server of a test's own: unlike the databases, tests fill
@@ -20,7 +23,8 @@ type Redis struct {
 	server  *Server
 	program string
 	port    int
-	args    []string
+	// first are the arguments that must be so, args those that may override.
+	first, args []string
 
 	mu   sync.Mutex
 	proc *proc
@@ -32,6 +36,11 @@ var RedisAlways = []string{"--appendonly", "yes", "--appendfsync", "always"}
 // StartRedis starts a server on a free port, with its files in the folder,
 // which must exist. The arguments follow those of every server; Kill ends it.
 func StartRedis(dir string, args ...string) (*Redis, error) {
+	return startRedis(&Server{k: &kind{name: "redis"}, dir: dir}, func(*Redis) ([]string, error) { return args, nil })
+}
+
+// startRedis starts a server whose arguments may depend on its port.
+func startRedis(s *Server, arguments func(r *Redis) ([]string, error)) (*Redis, error) {
 	program, err := find("redis-server", "/usr/bin/redis-server")
 	if err != nil {
 		return nil, fmt.Errorf("servers: redis-server is needed and not there (install the package redis-server): %w", err)
@@ -39,11 +48,13 @@ func StartRedis(dir string, args ...string) (*Redis, error) {
 	// A port that is free now may be taken a moment later: then the server ends,
 	// and another port is tried.
 	for range 5 {
-		port, err := freePort()
-		if err != nil {
+		r := &Redis{server: s, program: program}
+		if r.port, err = freePort(); err != nil {
 			return nil, err
 		}
-		r := &Redis{server: &Server{k: &kind{name: "redis"}, dir: dir}, program: program, port: port, args: args}
+		if r.args, err = arguments(r); err != nil {
+			return nil, err
+		}
 		err = r.Start()
 		if err == nil {
 			return r, nil
@@ -52,7 +63,7 @@ func StartRedis(dir string, args ...string) (*Redis, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("servers: redis-server found no port; see %s: %w", filepath.Join(dir, "server.log"), errEnded)
+	return nil, fmt.Errorf("servers: redis-server found no port; see %s: %w", s.log(), errEnded)
 }
 
 var errEnded = errors.New("servers: redis-server has ended")
@@ -78,9 +89,12 @@ func (r *Redis) Process() *os.Process {
 func (r *Redis) Start() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	args := append([]string{
+	if r.proc != nil {
+		return errors.New("servers: redis-server runs")
+	}
+	args := slices.Concat(r.first, []string{
 		"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", r.server.dir, "--save", "", "--daemonize", "no",
-	}, r.args...)
+	}, r.args)
 	p, err := r.server.launch(r.program, args)
 	if err != nil {
 		return err
@@ -136,5 +150,86 @@ func (r *Redis) Kill() {
 	if r.proc != nil {
 		r.proc.kill()
 		r.proc = nil
+	}
+}
+
+// Freeze stops the server without ending it: its connections stay, and nothing
+// is answered until Thaw.
+func (r *Redis) Freeze() error { return r.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen server go on.
+func (r *Redis) Thaw() error { return r.signal(syscall.SIGCONT) }
+
+func (r *Redis) signal(s os.Signal) error {
+	p := r.Process()
+	if p == nil {
+		return errEnded
+	}
+	if err := p.Signal(s); err != nil {
+		return fmt.Errorf("servers: %w", err)
+	}
+	return nil
+}
+
+// Dir is the folder of the server's files.
+func (r *Redis) Dir() string { return r.server.dir }
+
+// Do runs one command on a connection of its own.
+func (r *Redis) Do(ctx context.Context, args ...string) (rueidis.RedisMessage, error) {
+	opt := rueidis.ClientOption{
+		InitAddress: []string{r.Addr()}, ForceSingleClient: true, DisableCache: true, DisableRetry: true,
+	}
+	opt.Dialer.Timeout = 2 * time.Second
+	if deadline, ok := ctx.Deadline(); ok {
+		opt.Dialer.Timeout = min(opt.Dialer.Timeout, max(time.Until(deadline), time.Millisecond))
+	}
+	c, err := rueidis.NewClient(opt)
+	if err != nil {
+		return rueidis.RedisMessage{}, fmt.Errorf("servers: %w", err)
+	}
+	defer c.Close()
+	m, err := c.Do(ctx, c.B().Arbitrary(args...).Build()).ToMessage()
+	if err != nil && !rueidis.IsRedisNil(err) {
+		return m, fmt.Errorf("servers: %s: %w", args[0], err)
+	}
+	return m, nil
+}
+
+// Info returns the fields of a section of INFO.
+func (r *Redis) Info(ctx context.Context, section string) (map[string]string, error) {
+	m, err := r.Do(ctx, "INFO", section)
+	if err != nil {
+		return nil, err
+	}
+	text, err := m.ToString()
+	if err != nil {
+		return nil, fmt.Errorf("servers: INFO: %w", err)
+	}
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields, nil
+}
+
+// await tries until it is true, or patience is over; what it waits for names
+// the failure.
+func await(ctx context.Context, what string, try func(ctx context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := try(ctx)
+		if ok && err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("servers: %s does not happen: %w", what, ctx.Err()), err)
+		}
 	}
 }

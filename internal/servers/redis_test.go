@@ -12,7 +12,12 @@ import (
 // ask sends one inline command and returns the last of the lines expected.
 func ask(t *testing.T, r *servers.Redis, command string, lines int) string {
 	t.Helper()
-	c, err := net.Dial("tcp", r.Addr())
+	return askAt(t, r.Addr(), command, lines)
+}
+
+func askAt(t *testing.T, addr, command string, lines int) string {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
 	must(t, err)
 	defer func() { must(t, c.Close()) }()
 	_, err = c.Write([]byte(command + "\r\n"))

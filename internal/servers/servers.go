@@ -38,6 +38,8 @@ type Server struct {
 	k    *kind
 	dir  string
 	port int
+	// env is added to the environment of the process.
+	env []string
 	// account runs the server when this process is root's; nil otherwise.
 	account *user.User
 	// mu guards the process: it may be killed and started again.

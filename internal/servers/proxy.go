@@ -1,0 +1,48 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	toxiproxy "github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+)
+
+// Proxy is a network between a client and a server that can be made bad.
+type Proxy struct{ p *toxiproxy.Proxy }
+
+// StartProxy starts a proxy before an address, on a free port. Stop ends it.
+func StartProxy(upstream string) (*Proxy, error) {
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	p := toxiproxy.NewProxy(api, upstream, "127.0.0.1:0", upstream)
+	if err := p.Start(); err != nil {
+		return nil, fmt.Errorf("servers: a proxy before %s: %w", upstream, err)
+	}
+	return &Proxy{p: p}, nil
+}
+
+// Addr is where the proxy listens, host:port.
+func (p *Proxy) Addr() string { return p.p.Listen }
+
+// Poison adds a toxic of toxiproxy: its kind (`latency`, `reset_peer`, …), the
+// stream (`upstream` or `downstream`), and its attributes.
+func (p *Proxy) Poison(name, kind, stream string, attributes map[string]int64) error {
+	toxic, err := json.Marshal(map[string]any{
+		"name": name, "type": kind, "stream": stream, "toxicity": 1.0, "attributes": attributes,
+	})
+	if err == nil {
+		_, err = p.p.Toxics.AddToxicJson(strings.NewReader(string(toxic)))
+	}
+	if err != nil {
+		return fmt.Errorf("servers: the toxic %s: %w", name, err)
+	}
+	return nil
+}
+
+// Heal takes all toxics away.
+func (p *Proxy) Heal(ctx context.Context) { p.p.Toxics.ResetToxics(ctx) }
+
+// Stop ends the proxy and its connections.
+func (p *Proxy) Stop() { p.p.Stop() }
