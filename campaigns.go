@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// maxShards is 1 as long as stock is not moved between the shards of a
+// campaign: a user whose shard is empty would be told that all is sold.
+const maxShards = 1
+
 // CreateCampaign stores a new draft. *Error of InvalidRequest with every
 // fault, or of AlreadyExists.
 func (s *Service) CreateCampaign(ctx context.Context, spec CampaignSpec) (*Campaign, error) {
@@ -14,7 +18,7 @@ func (s *Service) CreateCampaign(ctx context.Context, spec CampaignSpec) (*Campa
 	if err != nil {
 		return nil, err
 	}
-	if most := s.engine.MaxShards(); c.Shards > most {
+	if most := min(s.engine.MaxShards(), maxShards); c.Shards > most {
 		return nil, Invalid(Fault{"/shards", Textf("must be at most %d with this engine", "此引擎最多为 %d", most)})
 	}
 	if err := s.productExists(ctx, c); err != nil {

@@ -11,18 +11,19 @@ const (
 	// joinPatience is how long someone waits for another node that loads a shard.
 	joinPatience = 3 * time.Second
 	joinEvery    = 30 * time.Millisecond
-	// The pauses between attempts to join a shard. Each may cost an epoch: they
-	// become rare.
+	// The pauses between attempts to join a shard. Those that cost an epoch become
+	// rare; one that only found the engine absent is made again soon.
 	rejoinMin = time.Second
 	rejoinMax = 10 * time.Minute
 )
 
 // goLive makes a campaign's shards claimable through this node.
-func (s *Service) goLive(ctx context.Context, c *Campaign) error {
+func (s *Service) goLive(ctx context.Context, c *Campaign, pauses *rest) error {
 	l := &live{}
 	l.campaign.Store(c)
 	for i := range c.Shards {
 		t := newSettling(ShardID{Campaign: c.Number, Shard: uint8(i)}, l, s.cfg.Now())
+		t.rest = pauses
 		if err := s.join(ctx, t); err != nil {
 			return err
 		}
@@ -104,6 +105,11 @@ func (s *Service) load(ctx context.Context, t *settling) error {
 	if err != nil {
 		return err
 	}
+	if !s.sells(c) {
+		// It was ended meanwhile, on another node.
+		t.l.renew(c)
+		return Unavail(EffectNone, ErrNotOpen)
+	}
 	end, err := s.engine.JournalEnd(ctx, t.id)
 	if err != nil {
 		return err
@@ -112,6 +118,7 @@ func (s *Service) load(ctx context.Context, t *settling) error {
 	if err != nil {
 		return err
 	}
+	t.rest.spend()
 	if err := s.engine.Open(ctx, c, t.id, load); err != nil {
 		return err
 	}
@@ -169,6 +176,15 @@ type rest struct {
 	mu    sync.Mutex
 	until time.Time
 	pause time.Duration
+	// spent says that this attempt has cost an epoch.
+	spent bool
+}
+
+// spend notes that an attempt has cost an epoch.
+func (r *rest) spend() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spent = true
 }
 
 // over reports whether it is time for another attempt.
@@ -182,11 +198,17 @@ func (r *rest) over() bool {
 func (r *rest) after(err error) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err == nil {
+	spent := r.spent
+	r.spent = false
+	switch {
+	case err == nil:
 		r.until, r.pause = time.Time{}, 0
 		return 0
+	case spent:
+		r.pause = min(max(2*r.pause, rejoinMin), rejoinMax)
+	default:
+		r.pause = rejoinMin
 	}
-	r.pause = min(max(2*r.pause, rejoinMin), rejoinMax)
 	r.until = time.Now().Add(r.pause)
 	return r.pause
 }
@@ -217,7 +239,7 @@ func (s *Service) admit(ctx context.Context, c *Campaign) error {
 	if !a.rest.over() {
 		return Unavail(EffectNone, ErrNotOpen)
 	}
-	err := s.goLive(ctx, c)
+	err := s.goLive(ctx, c, &a.rest)
 	if again := a.rest.after(err); err != nil {
 		if ctx.Err() == nil {
 			s.log.Error("a published campaign could not be loaded into the engine", "campaign", c.ID, "err", err, "again_in", again)

@@ -114,9 +114,19 @@ func (s *Service) unsettledOf(ctx context.Context, user string) ([]Grant, error)
 		return nil, asUnavailable(err, EffectNone)
 	}
 	grants = slices.DeleteFunc(grants, func(g Grant) bool {
-		t := s.settlingOf(g.ShardID)
-		return t == nil || !t.at().Before(g.Cursor)
+		var position Cursor
+		if t := s.settlingOf(g.ShardID); t != nil {
+			position = t.at()
+		} else if totals, readErr := s.ledger.Totals(ctx, g.ShardID); readErr == nil {
+			position = totals.Position
+		} else {
+			err = readErr
+		}
+		return !position.Before(g.Cursor)
 	})
+	if err != nil {
+		return nil, asUnavailable(err, EffectNone)
+	}
 	// In the ledger's order, which the next page goes on in.
 	slices.SortFunc(grants, func(a, b Grant) int {
 		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Campaign, a.Campaign), cmp.Compare(b.Shard, a.Shard),

@@ -38,11 +38,11 @@ type settling struct {
 
 	// joining is set while the shard is being joined, rest after it failed.
 	joining atomic.Bool
-	rest    rest
+	rest    *rest
 }
 
 func newSettling(id ShardID, l *live, now time.Time) *settling {
-	return &settling{id: id, l: l, moved: make(chan struct{}), idleAt: now}
+	return &settling{id: id, l: l, moved: make(chan struct{}), idleAt: now, rest: &rest{}}
 }
 
 func (t *settling) at() Cursor {
@@ -70,6 +70,7 @@ func (t *settling) want() Cursor {
 	return t.wanted
 }
 
+// failed notes why the last attempt failed; nil when it did not.
 func (t *settling) failed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,7 +221,9 @@ func (s *Service) settleOnce(ctx context.Context) (int, error) {
 			readErr = errors.Join(readErr, err)
 			return ctx.Err() == nil
 		}
-		if len(b.Entries) > 0 {
+		if len(b.Entries) == 0 {
+			t.failed(nil)
+		} else {
 			batches, shards = append(batches, b), append(shards, t)
 			total += len(b.Entries)
 		}
@@ -373,6 +376,8 @@ func (s *Service) readPosition(ctx context.Context, t *settling) {
 		t.failed(err)
 	case totals.Position != t.at():
 		t.moveTo(totals.Position)
+	default:
+		t.failed(nil)
 	}
 }
 

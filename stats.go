@@ -26,7 +26,12 @@ func (s *Service) Stats(ctx context.Context, id string) (StatsView, error) {
 	if err != nil || l == nil {
 		return v, err
 	}
-	return v, s.liveStats(ctx, l, c, &v)
+	settled := v
+	if err = s.liveStats(ctx, l, c, &v); errors.Is(err, ErrNotOpen) && !s.sells(c) {
+		// It has left the engine, by another node.
+		return settled, nil
+	}
+	return v, err
 }
 
 // totals adds the ledger's sums of a campaign's shards up.
@@ -107,22 +112,13 @@ func (s *Service) CampaignView(ctx context.Context, c *Campaign, admin bool) (Ca
 	return c.View(remaining, product, admin), nil
 }
 
-// remaining is what a campaign can still grant.
+// remaining is what a campaign can still grant. While the engine cannot tell,
+// it is what the ledger has, which follows behind: a page is shown all the same.
 func (s *Service) remaining(ctx context.Context, c *Campaign) (int64, error) {
-	l, err := s.liveOf(ctx, c)
-	if err != nil {
-		return 0, err
-	}
-	if l != nil {
-		n := int64(0)
-		for _, t := range l.shards {
-			st, err := s.engine.Stats(ctx, t.id)
-			if err != nil {
-				return 0, asUnavailable(err, EffectNone)
-			}
-			n += st.Remaining
+	if l, err := s.liveOf(ctx, c); err == nil && l != nil {
+		if n, err := s.liveRemaining(ctx, l); err == nil {
+			return n, nil
 		}
-		return n, nil
 	}
 	sum, err := s.totals(ctx, c)
 	if err != nil {
@@ -132,4 +128,16 @@ func (s *Service) remaining(ctx context.Context, c *Campaign) (int64, error) {
 		return c.Stock.Total, nil
 	}
 	return sum.StockLeft, nil
+}
+
+// liveRemaining is what the engine can still grant of a campaign.
+func (s *Service) liveRemaining(ctx context.Context, l *live) (n int64, err error) {
+	for _, t := range l.shards {
+		st, err := s.engine.Stats(ctx, t.id)
+		if err != nil {
+			return 0, err
+		}
+		n += st.Remaining
+	}
+	return n, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -155,13 +156,20 @@ func (s *Service) sendCommands(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		// What cannot be sent to one shard does not hold the others up.
+		waits := make(map[ShardID]bool)
 		for i := range commands {
-			if err := s.sendCommand(ctx, &commands[i]); err != nil {
-				return err
+			shard := commands[i].Adjust.Shard
+			if waits[shard] {
+				continue
+			}
+			if sendErr := s.sendCommand(ctx, &commands[i]); sendErr != nil {
+				waits[shard] = true
+				err = errors.Join(err, fmt.Errorf("dibs: a command to shard %s: %w", shard, sendErr))
 			}
 		}
-		if len(commands) < outboxPage {
-			return nil
+		if len(commands) < outboxPage || err != nil {
+			return err
 		}
 	}
 }

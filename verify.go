@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -122,6 +123,10 @@ func (s *Service) countEngine(ctx context.Context, c *Campaign, settle bool) (en
 	n.live = true
 	for _, t := range l.shards {
 		st, err := s.engine.Stats(ctx, t.id)
+		if errors.Is(err, ErrNotOpen) && !s.sells(c) {
+			// It has left the engine, by another node.
+			return engineCount{}, nil
+		}
 		if err != nil {
 			return n, err
 		}
