@@ -87,7 +87,7 @@ func (n *node) close(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	err := errors.Join(n.Service.Close(ctx), n.engine.Close(ctx), n.ledger.Close())
+	err := errors.Join(n.Close(ctx), n.engine.Close(ctx), n.ledger.Close())
 	n.Service = nil
 	if err != nil {
 		t.Error(err)
