@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -85,7 +86,7 @@ func (b *batch) send() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.e.cfg.Deadline+grace)
 	defer cancel()
 	k := &l.keys
-	res, err := l.run(ctx, claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued},
+	res, err := l.run(ctx, claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.state},
 		strconv.FormatInt(b.deadlineMS, 10), b.token, itoa(buckets), b.encode(buckets))
 	switch {
 	case err != nil && changedNothing(err):
@@ -195,8 +196,13 @@ func (b *batch) deliver(res *result) {
 		}
 	}
 	if a.next != before {
+		// These users hold something now, which what is refused here may not know.
+		b.lane.lift()
 		b.lane.advance(a.next)
 		b.lane.e.signal()
+	}
+	if strings.ContainsAny(a.letters, "PENS") {
+		b.lane.follow()
 	}
 	a.next = before
 	for i, t := range b.tickets {

@@ -18,6 +18,7 @@ type bench struct {
 	e     *Engine
 	l     *lane
 	shard dibs.ShardID
+	url   string
 }
 
 func newBench(t *testing.T, stock int64, change func(*dibs.Campaign, *dibs.ShardLoad)) *bench {
@@ -27,6 +28,12 @@ func newBench(t *testing.T, stock int64, change func(*dibs.Campaign, *dibs.Shard
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Kill)
+	return newBenchOn(t, r, stock, change)
+}
+
+// newBenchOn is newBench on a server of the test's own.
+func newBenchOn(t *testing.T, r *servers.Redis, stock int64, change func(*dibs.Campaign, *dibs.ShardLoad)) *bench {
+	t.Helper()
 	e, err := Open(t.Context(), Config{URL: r.URL()})
 	if err != nil {
 		t.Fatal(err)
@@ -36,16 +43,12 @@ func newBench(t *testing.T, stock int64, change func(*dibs.Campaign, *dibs.Shard
 			t.Error(err)
 		}
 	})
-	now := time.Now()
-	c := &dibs.Campaign{
-		Number: 7, Kind: dibs.Sale, StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour), State: dibs.Published,
-		Stock: dibs.Stock{Kind: dibs.Units, Total: stock}, LimitPerUser: 1, Shards: 1, Version: 1,
-	}
+	c := openCampaign(stock)
 	load := &dibs.ShardLoad{Epoch: 1, StockLeft: stock}
 	if change != nil {
 		change(c, load)
 	}
-	b := &bench{T: t, e: e, shard: dibs.ShardID{Campaign: 7}}
+	b := &bench{T: t, e: e, shard: dibs.ShardID{Campaign: 7}, url: r.URL()}
 	if err := e.Open(t.Context(), c, b.shard, load); err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +56,15 @@ func newBench(t *testing.T, stock int64, change func(*dibs.Campaign, *dibs.Shard
 		t.Fatal(err)
 	}
 	return b
+}
+
+// openCampaign describes a sale that is open for an hour.
+func openCampaign(stock int64) *dibs.Campaign {
+	now := time.Now()
+	return &dibs.Campaign{
+		Number: 7, Kind: dibs.Sale, StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour), State: dibs.Published,
+		Stock: dibs.Stock{Kind: dibs.Units, Total: stock}, LimitPerUser: 1, Shards: 1, Version: 1,
+	}
 }
 
 // decide has claims decided by one call, in this order.

@@ -17,7 +17,7 @@ func (e *Engine) Release(ctx context.Context, r dibs.Release) error {
 		return err
 	}
 	k := &l.keys
-	return l.change(ctx, releaseScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued},
+	return l.change(ctx, releaseScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.state},
 		itoa(r.Claim.Epoch), itoa(r.Claim.Seq), itoa(r.Epoch))
 }
 
@@ -36,7 +36,7 @@ func (e *Engine) Adjust(ctx context.Context, a dibs.Adjustment) error {
 		items[i] = string(appendItem(nil, a.FirstItem+uint32(i), value))
 	}
 	k := &l.keys
-	return l.change(ctx, adjustScript, []string{k.meta, k.refs, k.journal, k.free},
+	return l.change(ctx, adjustScript, []string{k.meta, k.refs, k.journal, k.free, k.state},
 		itoa(a.Epoch), a.Ref, itoa(a.Delta), itoa(a.FirstItem), packed(items))
 }
 
@@ -50,7 +50,7 @@ func (e *Engine) Configure(ctx context.Context, c *dibs.Campaign) error {
 			return err
 		}
 		d := define(c)
-		errs = append(errs, l.change(ctx, configureScript, []string{l.keys.meta},
+		errs = append(errs, l.change(ctx, configureScript, []string{l.keys.meta, l.keys.state},
 			itoa(d.version), itoa(d.closed), itoa(d.startsMS), itoa(d.endsMS), itoa(d.limit)))
 	}
 	return errors.Join(errs...)
@@ -64,6 +64,8 @@ func (l *lane) change(ctx context.Context, s *script, keys []string, args ...str
 	ctx, cancel := context.WithTimeout(ctx, l.e.cfg.Patience)
 	defer cancel()
 	res, err := l.run(ctx, s, keys, args...)
+	// Whatever came of it, what was refused before is asked anew.
+	l.lift()
 	if err != nil {
 		return fault(ctx, dibs.EffectUnknown, err)
 	}

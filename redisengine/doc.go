@@ -18,10 +18,12 @@
 //	free      list    items that nobody holds, number and value
 //	issued    hash    place → the items of its claim
 //	refs      set     stock changes that were counted
+//	settler   string  the process that settles and loads the shard; a lease
 //
-// dibs:shards, a hash, lists the shards that were opened. Where meta is
-// missing the shard is not open, and has to be loaded from the ledger; nothing
-// ever starts anew because a key is gone.
+// dibs:state:{campaign:shard} is written when what a shard refuses everybody
+// with may have changed. dibs:shards, a hash, lists the shards that were opened.
+// Where meta is missing the shard is not open, and has to be loaded from the
+// ledger; nothing ever starts anew because a key is gone.
 //
 // # Lost answers
 //
@@ -32,9 +34,23 @@
 // again. Callers hear that the effect is unknown only when Redis does not
 // answer for Config.Patience, or has lost what it had.
 //
-// Every call carries the highest place that this process has seen of the
-// shard. A Redis that is behind it has lost history, by a failover or a power
-// cut, and is refused until the shard is opened in a new epoch.
+// # Lost history
+//
+// A shard is open on the run of the server on which it was opened. A server
+// that was restarted, or a replica that was promoted, may have less history,
+// and the ledger may be ahead of it: there the shard is not open, for every
+// process, until one has loaded it in a new epoch. Every call also carries the
+// highest place that its process has seen of the shard. A Redis that is behind
+// it has lost history in another way, and the shard is shut for all.
+//
+// # Refusals
+//
+// What a shard refuses everybody with (sold out, paused, ended, not started) a
+// process reads once, with a compact filter of those who hold or held something,
+// and refuses by itself until Redis tells that it may have changed, at most for a
+// second. Who may be a holder, and has sent a key, is always asked for in Redis:
+// it may be the repeat of a yes. By the clock nothing is refused that is within
+// its measured error. Without RESP3 every claim is asked for.
 //
 // # Why buckets
 //
@@ -56,5 +72,9 @@
 // time of a place (HeadAt, window, pay-by) is Redis' own. A campaign that is
 // restocked far beyond the stock that it was opened with has fuller buckets,
 // until it is opened again. Entries of other processes are not signalled by
-// Appended. Stock is not moved between the shards of a campaign.
+// Appended. A server that was demoted, and promoted again before it had all that
+// happened meanwhile, runs on as the one that it was: only processes that have
+// seen more notice. A repeat that reaches another process within the moment that
+// news of a change takes may be refused there, and is found when it is sent
+// again. Stock is not moved between the shards of a campaign.
 package redisengine

@@ -89,6 +89,7 @@ type Engine struct {
 	closed atomic.Bool
 
 	stop       chan struct{}
+	running    sync.WaitGroup // followers
 	stopOnce   sync.Once
 	appended   chan struct{}
 	durability atomic.Pointer[string]
@@ -106,18 +107,19 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c, err := connect(ctx, &cfg)
-	if err != nil {
-		return nil, err
-	}
 	var node [4]byte
 	// It never fails.
 	_, _ = rand.Read(node[:])
 	e := &Engine{
-		cfg: cfg, redis: c, log: cfg.Logger, since: time.Now(), node: binary.BigEndian.Uint32(node[:]), name: rand.Text(),
+		cfg: cfg, log: cfg.Logger, since: time.Now(), node: binary.BigEndian.Uint32(node[:]), name: rand.Text(),
 		stop: make(chan struct{}), appended: make(chan struct{}, 1),
 	}
 	e.lanes.Store(&map[dibs.ShardID]*lane{})
+	c, err := connect(ctx, &cfg, e.invalidated)
+	if err != nil {
+		return nil, err
+	}
+	e.redis = c
 	e.readDurability(ctx)
 	return e, nil
 }
@@ -238,6 +240,7 @@ func (e *Engine) Close(ctx context.Context) error {
 			return fmt.Errorf("redisengine: closing: %w", err)
 		}
 	}
+	e.running.Wait()
 	e.yield(ctx)
 	e.redis.close()
 	return nil

@@ -122,7 +122,7 @@ func (e *Engine) trimPortion(ctx context.Context, id dibs.ShardID, upTo dibs.Cur
 	if err != nil {
 		return 0, fault(ctx, dibs.EffectUnknown, err)
 	}
-	res, _, err := resultOf(&r)
+	res, err := resultOf(&r)
 	if err != nil {
 		return 0, dibs.Unavail(dibs.EffectUnknown, err)
 	}

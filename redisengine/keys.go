@@ -12,6 +12,10 @@ import (
 // was. It is the only key outside of a shard's hash tag.
 const shardsKey = "dibs:shards"
 
+// statePrefix begins the keys by which processes follow what is refused. They
+// have a prefix of their own, since followers hear of every key with it.
+const statePrefix = "dibs:state:"
+
 // keys are the names of one shard's keys. They share a hash tag, so that a
 // cluster keeps them in one slot, where a script may use them together.
 type keys struct {
@@ -29,6 +33,9 @@ type keys struct {
 	issued string
 	// refs is the set of stock changes that were counted.
 	refs string
+	// state is written when what the shard refuses everybody with may have changed.
+	// Its name begins with statePrefix, by which the processes follow it.
+	state string
 	// settler is the process that settles and loads the shard, while its lease lasts.
 	settler string
 }
@@ -38,7 +45,7 @@ func keysOf(id dibs.ShardID) keys {
 	return keys{
 		meta: tag + "meta", holdings: tag + "holdings", places: tag + "places", journal: tag + "journal",
 		free: tag + "free", issued: tag + "issued", refs: tag + "refs",
-		settler: tag + "settler",
+		settler: tag + "settler", state: fmt.Sprintf("%s{%s}", statePrefix, memberOf(id)),
 	}
 }
 

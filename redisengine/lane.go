@@ -57,6 +57,9 @@ type lane struct {
 	closed bool
 	idle   chan struct{} // closed when nothing flies any more, once closed
 
+	// follower knows what the shard refuses everybody with.
+	follower follower
+
 	// leased is set while this process may have the shard's lease.
 	leased atomic.Bool
 
@@ -83,11 +86,14 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 	if err != nil {
 		return dibs.Decision{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, err)
-	}
 	if err := encodable(&req); err != nil {
 		return dibs.Decision{}, err
+	}
+	if outcome, ok := l.refuses(&req); ok {
+		return dibs.Decision{Outcome: outcome}, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, err)
 	}
 	t := tickets.Get().(*ticket)
 	t.req, t.born = req, time.Now()
@@ -201,9 +207,10 @@ func (l *lane) end(ctx context.Context) error {
 
 // result is the common head of every script's answer.
 type result struct {
-	word string
-	at   dibs.Cursor
-	rest []reply
+	word  string
+	nowMS int64
+	at    dibs.Cursor
+	rest  []reply
 }
 
 var errShape = errors.New("redisengine: a script answered in another shape than it should")
@@ -219,7 +226,7 @@ func (l *lane) run(ctx context.Context, s *script, keys []string, args ...string
 	if err != nil {
 		return result{}, err
 	}
-	res, nowMS, err := resultOf(&r)
+	res, err := resultOf(&r)
 	if err != nil {
 		return result{}, err
 	}
@@ -232,7 +239,7 @@ func (l *lane) run(ctx context.Context, s *script, keys []string, args ...string
 	}
 	l.known.Lock()
 	defer l.known.Unlock()
-	l.ahead = nowMS - l.e.localMS()
+	l.ahead = res.nowMS - l.e.localMS()
 	if res.word == "ok" && l.seen.Before(res.at) {
 		l.seen = res.at
 	}
@@ -245,25 +252,25 @@ func (l *lane) run(ctx context.Context, s *script, keys []string, args ...string
 func (l *lane) expel(ctx context.Context, seen dibs.Cursor) error {
 	l.e.log.Error("Redis has lost history of a shard, which is shut until it is loaded again",
 		"shard", l.id.String(), "seen", seen.String())
-	r, err := l.e.redis.run(ctx, expelScript, []string{l.keys.meta}, itoa(seen.Epoch), itoa(seen.Seq))
+	r, err := l.e.redis.run(ctx, expelScript, []string{l.keys.meta, l.keys.state}, itoa(seen.Epoch), itoa(seen.Seq))
 	if err != nil {
 		return err
 	}
-	res, _, err := resultOf(&r)
+	res, err := resultOf(&r)
 	if err != nil {
 		return err
 	}
 	return refusal(&res)
 }
 
-func resultOf(r *reply) (res result, nowMS int64, err error) {
+func resultOf(r *reply) (result, error) {
 	if len(r.list) < 4 {
-		return res, 0, errShape
+		return result{}, errShape
 	}
 	return result{
-		word: r.list[0].text, rest: r.list[4:],
+		word: r.list[0].text, nowMS: r.list[1].number, rest: r.list[4:],
 		at: dibs.Cursor{Epoch: uint16(r.list[2].number), Seq: uint32(r.list[3].number)},
-	}, r.list[1].number, nil
+	}, nil
 }
 
 // advance notes a place that the shard has reached.

@@ -29,7 +29,7 @@ func (e *Engine) Lease(ctx context.Context, id dibs.ShardID, settled dibs.Cursor
 	if err != nil {
 		return false, fault(ctx, dibs.EffectUnknown, err)
 	}
-	res, _, err := resultOf(&r)
+	res, err := resultOf(&r)
 	if err != nil {
 		return false, dibs.Unavail(dibs.EffectUnknown, err)
 	}

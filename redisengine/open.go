@@ -32,7 +32,9 @@ func (e *Engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 		return err
 	}
 	o := &opening{l: l, token: e.token(), load: load, def: define(c)}
-	if err := o.shut(ctx); err != nil {
+	err = o.shut(ctx)
+	l.lift()
+	if err != nil {
 		return fmt.Errorf("redisengine: opening shard %s: %w", id, err)
 	}
 	o.held = newHeld(load)
@@ -78,7 +80,7 @@ func (o *opening) shut(ctx context.Context) error {
 	if _, err := e.redis.call(limited, "HINCRBY", shardsKey, memberOf(o.l.id), "1"); err != nil {
 		return fault(limited, dibs.EffectNone, err)
 	}
-	return o.step(ctx, shutScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs},
+	return o.step(ctx, shutScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.state},
 		itoa(o.load.Epoch), o.token)
 }
 
@@ -90,7 +92,7 @@ func (o *opening) step(ctx context.Context, s *script, keys []string, args ...st
 	if err != nil {
 		return fault(ctx, dibs.EffectUnknown, err)
 	}
-	res, _, err := resultOf(&r)
+	res, err := resultOf(&r)
 	if err != nil {
 		return dibs.Unavail(dibs.EffectUnknown, err)
 	}
@@ -175,12 +177,13 @@ func (o *opening) begin(ctx context.Context, last dibs.Cursor) error {
 		"items", itoa(d.items), "values", itoa(len(o.load.Items)), "version", itoa(d.version),
 	})
 	k := &o.l.keys
-	err := o.step(ctx, openScript, []string{k.meta, k.journal}, o.token, itoa(o.load.Epoch), itoa(last.Epoch), itoa(last.Seq), meta)
+	err := o.step(ctx, openScript, []string{k.meta, k.journal, k.state}, o.token, itoa(o.load.Epoch), itoa(last.Epoch), itoa(last.Seq), meta)
 	if err != nil {
 		return err
 	}
 	o.l.advance(dibs.Cursor{Epoch: o.load.Epoch, Seq: 1})
 	o.l.respread(o.buckets)
+	o.l.lift()
 	o.l.e.signal()
 	return nil
 }
@@ -194,6 +197,7 @@ func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 	}
 	k := &l.keys
 	o := &opening{l: l}
-	return o.step(ctx, retireScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.settler},
+	defer l.lift()
+	return o.step(ctx, retireScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.settler, k.state},
 		itoa(e.cfg.KeepRetired.Milliseconds()))
 }

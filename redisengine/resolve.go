@@ -121,11 +121,11 @@ func (l *lane) standing(ctx context.Context) (nowMS int64, epoch uint16, err err
 	if err != nil {
 		return 0, 0, err
 	}
-	res, nowMS, err := resultOf(&r)
+	res, err := resultOf(&r)
 	if err == nil && res.word == "ok" {
 		epoch = res.at.Epoch
 	}
-	return nowMS, epoch, err
+	return res.nowMS, epoch, err
 }
 
 // settle answers the claims that were granted and has the others decided

@@ -9,11 +9,11 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// calls runs the claim script with a batch's own deadline.
-func (b *bench) calls(batch *batch) result {
+// decides runs the claim script with a batch's own deadline.
+func (b *bench) decides(batch *batch) result {
 	b.Helper()
 	k := &b.l.keys
-	res, err := b.l.run(b.Context(), claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued},
+	res, err := b.l.run(b.Context(), claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.state},
 		itoa(batch.deadlineMS), batch.token, itoa(b.l.buckets), batch.encode(b.l.buckets))
 	if err != nil {
 		b.Fatal(err)
@@ -41,7 +41,7 @@ func (b *bench) sent(user string, fromNow time.Duration) *batch {
 func TestDeadlineMakesNothingFoundFinal(t *testing.T) {
 	b := newBench(t, 10, nil)
 	late := b.sent("ann", -time.Millisecond)
-	if got := b.calls(late); got.word != "late" {
+	if got := b.decides(late); got.word != "late" {
 		t.Errorf("after its deadline a batch is %s", got.word)
 	}
 	if found, err := late.search(t.Context()); found != nil || err != nil {
@@ -51,7 +51,7 @@ func TestDeadlineMakesNothingFoundFinal(t *testing.T) {
 	if found, err := early.search(t.Context()); found != nil || !errors.Is(err, errStillOpen) {
 		t.Errorf("before its deadline the search says %+v, %v", found, err)
 	}
-	if got := b.calls(early); got.word != "ok" {
+	if got := b.decides(early); got.word != "ok" {
 		t.Errorf("before its deadline a batch is %s", got.word)
 	}
 	found, err := early.search(t.Context())
@@ -65,7 +65,7 @@ func TestDeadlineMakesNothingFoundFinal(t *testing.T) {
 func TestSearchKnowsItsBounds(t *testing.T) {
 	b := newBench(t, 10, nil)
 	gone := b.sent("ann", time.Second)
-	b.calls(gone)
+	b.decides(gone)
 	stats, err := b.e.Stats(t.Context(), b.shard)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func (b *bench) set(fields ...string) {
 func TestSearchAcrossAChangeOfTheServer(t *testing.T) {
 	b := newBench(t, 10, nil)
 	there := b.sent("ann", time.Second)
-	b.calls(there)
+	b.decides(there)
 	gone := b.sent("bob", -time.Second)
 	b.set("server", "another")
 	if found, err := there.search(t.Context()); err != nil || found == nil || found.entries[0].UserID != "ann" {
@@ -121,10 +121,7 @@ func TestSearchAcrossAChangeOfTheServer(t *testing.T) {
 	if found, err := gone.search(t.Context()); found != nil || !errors.Is(err, errFenced) {
 		t.Errorf("before the shard is open again the search says %+v, %v", found, err)
 	}
-	c := &dibs.Campaign{
-		Number: 7, Kind: dibs.Sale, StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour), State: dibs.Published,
-		Stock: dibs.Stock{Kind: dibs.Units, Total: 10}, LimitPerUser: 1, Shards: 1, Version: 1,
-	}
+	c := openCampaign(10)
 	if err := b.e.Open(t.Context(), c, b.shard, &dibs.ShardLoad{Epoch: 2, StockLeft: 10}); err != nil {
 		t.Fatal(err)
 	}

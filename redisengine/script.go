@@ -48,9 +48,10 @@ var (
 	expelScript     = newScript("expel")
 	leaseScript     = newScript("lease")
 	unleaseScript   = newScript("unlease")
+	watchScript     = newScript("watch")
 
 	scripts = []*script{
 		claimScript, releaseScript, adjustScript, configureScript, statsScript, findScript, holdingsScript,
-		shutScript, loadScript, openScript, retireScript, trimScript, forgetScript, expelScript, leaseScript, unleaseScript,
+		shutScript, loadScript, openScript, retireScript, trimScript, forgetScript, expelScript, leaseScript, unleaseScript, watchScript,
 	}
 )

@@ -22,6 +22,8 @@ type server interface {
 	run(ctx context.Context, s *script, keys []string, args ...string) (reply, error)
 	// ask runs a command without keys on any node.
 	ask(ctx context.Context, command string, args ...string) (reply, error)
+	// follows reports whether the server tells of changed keys.
+	follows() bool
 	// close ends all connections.
 	close()
 }
@@ -64,16 +66,22 @@ func changedNothing(err error) bool {
 }
 
 // client is a server by rueidis.
-type client struct{ c rueidis.Client }
+type client struct {
+	c        rueidis.Client
+	tracking bool
+}
 
-// connect connects and loads the scripts.
-func connect(ctx context.Context, cfg *Config) (*client, error) {
+func (c *client) follows() bool { return c.tracking }
+
+// connect connects and loads the scripts. changed hears of state keys that were
+// written, where the server speaks RESP3.
+func connect(ctx context.Context, cfg *Config, changed func([]rueidis.RedisMessage)) (*client, error) {
 	opt, err := rueidis.ParseURL(cfg.URL)
 	if err != nil {
 		return nil, fmt.Errorf("redisengine: the URL: %w", err)
 	}
 	// A command whose answer got lost must not run twice unseen.
-	opt.DisableRetry, opt.DisableCache = true, true
+	opt.DisableRetry = true
 	opt.ConnWriteTimeout = max(cfg.Patience, time.Second)
 	if opt.ClientName == "" {
 		opt.ClientName = "dibs"
@@ -83,7 +91,16 @@ func connect(ctx context.Context, cfg *Config) (*client, error) {
 			return cfg.Dial(ctx, addr)
 		}
 	}
+	opt.ClientTrackingOptions = []string{"BCAST", "PREFIX", statePrefix}
+	opt.OnInvalidations = changed
+	opt.CacheSizeEachConn = 1
 	c, err := rueidis.NewClient(opt)
+	tracking := err == nil
+	if errors.Is(err, rueidis.ErrNoCache) {
+		cfg.Logger.Info("Redis does not tell of changed keys: every refusal is asked for", "err", err)
+		opt.DisableCache, opt.ClientTrackingOptions, opt.OnInvalidations = true, nil, nil
+		c, err = rueidis.NewClient(opt)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("redisengine: connecting: %w", err)
 	}
@@ -97,7 +114,7 @@ func connect(ctx context.Context, cfg *Config) (*client, error) {
 			}
 		}
 	}
-	return &client{c: c}, nil
+	return &client{c: c, tracking: tracking}, nil
 }
 
 func (c *client) call(ctx context.Context, command, key string, args ...string) (reply, error) {

@@ -22,26 +22,26 @@ type operation struct {
 	call func(e *redisengine.Engine, shard dibs.ShardID) error
 }
 
-const allKeys = "meta holdings places journal free issued refs settler"
+const allKeys = "meta holdings places journal free issued refs settler state"
 
 // textKeys are those that hold a text.
-const textKeys = "settler"
+const textKeys = "settler state"
 
 var operations = []operation{
-	{"claim", "meta holdings places journal free issued", func(e *redisengine.Engine, s dibs.ShardID) error {
+	{"claim", "meta holdings places journal free issued state", func(e *redisengine.Engine, s dibs.ShardID) error {
 		_, err := e.Claim(context.Background(), dibs.EngineClaim{Shard: s, UserID: "new", Key: 9, Quantity: 1})
 		return err
 	}},
-	{"release", "meta holdings places journal free issued", func(e *redisengine.Engine, s dibs.ShardID) error {
+	{"release", "meta holdings places journal free issued state", func(e *redisengine.Engine, s dibs.ShardID) error {
 		return e.Release(context.Background(), dibs.Release{Claim: dibs.Position{ShardID: s, Cursor: dibs.Cursor{Epoch: 1, Seq: 2}}, Epoch: 1})
 	}},
-	{"restock", "meta refs journal free", func(e *redisengine.Engine, s dibs.ShardID) error {
+	{"restock", "meta refs journal free state", func(e *redisengine.Engine, s dibs.ShardID) error {
 		return e.Adjust(context.Background(), dibs.Adjustment{Shard: s, Epoch: 1, Ref: "up", Delta: 1, FirstItem: 5, Items: []string{"more"}})
 	}},
-	{"withdraw", "meta refs journal free", func(e *redisengine.Engine, s dibs.ShardID) error {
+	{"withdraw", "meta refs journal free state", func(e *redisengine.Engine, s dibs.ShardID) error {
 		return e.Adjust(context.Background(), dibs.Adjustment{Shard: s, Ref: "down", Delta: -1})
 	}},
-	{"configure", "meta", func(e *redisengine.Engine, s dibs.ShardID) error {
+	{"configure", "meta state", func(e *redisengine.Engine, s dibs.ShardID) error {
 		c := bigSale(s.Campaign, 5)
 		c.Version, c.State = 2, dibs.PausedState
 		return e.Configure(context.Background(), c)
@@ -65,17 +65,25 @@ var operations = []operation{
 		_, err := e.Lease(context.Background(), s, dibs.Cursor{Epoch: 1, Seq: 2})
 		return err
 	}},
-	{"open", "meta holdings places journal free issued refs", func(e *redisengine.Engine, s dibs.ShardID) error {
+	{"open", "meta holdings places journal free issued refs state", func(e *redisengine.Engine, s dibs.ShardID) error {
 		return e.Open(context.Background(), bigSale(s.Campaign, 5), s, &dibs.ShardLoad{Epoch: 2, StockLeft: 5})
 	}},
-	{"retire", "meta holdings places journal free issued refs settler", func(e *redisengine.Engine, s dibs.ShardID) error { return e.Retire(context.Background(), s) }},
+	{"retire", "meta holdings places journal free issued refs settler state", func(e *redisengine.Engine, s dibs.ShardID) error { return e.Retire(context.Background(), s) }},
+}
+
+// keyNamed names a key of a campaign's first shard as an operator sees it.
+func keyNamed(campaign uint32, name string) string {
+	if name == "state" {
+		return fmt.Sprintf("dibs:state:{%d:0}", campaign)
+	}
+	return fmt.Sprintf("dibs:{%d:0}:%s", campaign, name)
 }
 
 // shardKeys names a shard's keys as an operator sees them.
 func shardKeys(shard dibs.ShardID) []string {
 	names := strings.Fields(allKeys)
 	for i, n := range names {
-		names[i] = fmt.Sprintf("dibs:{%d:%d}:%s", shard.Campaign, shard.Shard, n)
+		names[i] = keyNamed(shard.Campaign, n)
 	}
 	return names
 }
@@ -117,7 +125,7 @@ func TestWrongTypesAreRefused(t *testing.T) {
 			t.Run(name+"/"+op.name, func(t *testing.T) {
 				number++
 				shard := filled(t, e, number)
-				key := fmt.Sprintf("dibs:{%d:0}:%s", number, name)
+				key := keyNamed(number, name)
 				plants := []rueidis.Completed{c.B().Zadd().Key(key).ScoreMember().ScoreMember(1, "wrong").Build()}
 				if !slices.Contains(strings.Fields(textKeys), name) {
 					plants = append(plants, c.B().Set().Key(key).Value("wrong").Build())

@@ -1,18 +1,18 @@
 -- Changes a shard's stock by a command that counts once.
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:refs, KEYS[3] dibs:{c:s}:journal,
--- KEYS[4] dibs:{c:s}:free
+-- KEYS[4] dibs:{c:s}:free, KEYS[5] dibs:state:{c:s}
 -- ARGV[1] highest epoch seen, ARGV[2] highest seq seen in it, ARGV[3] epoch of the
 -- command, ARGV[4] its name, ARGV[5] the signed units, ARGV[6] number of the first
 -- new item, ARGV[7] the new items, a msgpack array of free-list elements
 -- Returns {ok, clock in ms, epoch, seq} or {stale | too_new | gap | range, …} or
 -- {too_many, …, units left}
 -- Retry: safe; a name that was counted changes nothing any more.
-local meta_key, refs_key, journal_key, free_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local meta_key, refs_key, journal_key, free_key, state_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local seen_epoch, seen_seq, command_epoch, ref = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
 local delta, first_item, elements = whole(ARGV[5]), tonumber(ARGV[6]), cmsgpack.unpack(ARGV[7])
 
 local now = clock_ms()
-if not typed(KEYS, {'hash', 'set', 'stream', 'list'}) then return {'wrong_type', now, 0, 0} end
+if not typed(KEYS, {'hash', 'set', 'stream', 'list', 'string'}) then return {'wrong_type', now, 0, 0} end
 local s, refusal = shard(meta_key, seen_epoch, seen_seq, now)
 if not s then return refusal end
 if redis.call('SISMEMBER', refs_key, ref) == 1 then return {'ok', now, s.epoch, s.seq} end
@@ -40,4 +40,5 @@ in_portions('RPUSH', free_key, elements, 4000)
 if s.items == 1 and delta < 0 then redis.call('LTRIM', free_key, 0, text(delta - 1)) end
 redis.call('HSET', meta_key, 'seq', text(s.seq + 1), 'left', text(s.left + delta),
   'values', text(s.values + #elements), 'at', text(now))
+if s.left == 0 or s.left + delta == 0 then tell(state_key, s.epoch, s.seq + 1, s.version) end
 return {'ok', now, s.epoch, s.seq + 1}

@@ -1,7 +1,8 @@
 -- Decides a batch of claims of one shard in one step: repeat, state, window,
 -- stock, limit, grant, in this order for each.
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:holdings, KEYS[3] dibs:{c:s}:places,
--- KEYS[4] dibs:{c:s}:journal, KEYS[5] dibs:{c:s}:free, KEYS[6] dibs:{c:s}:issued
+-- KEYS[4] dibs:{c:s}:journal, KEYS[5] dibs:{c:s}:free, KEYS[6] dibs:{c:s}:issued,
+-- KEYS[7] dibs:state:{c:s}
 -- ARGV[1] highest epoch seen, ARGV[2] highest seq seen in it, ARGV[3] deadline in
 -- ms of Redis' clock, ARGV[4] the batch's token (8 bytes), ARGV[5] the buckets that
 -- users are spread over, ARGV[6] the claims, a flat msgpack array of four each: the
@@ -11,11 +12,11 @@
 -- ms, 1 when the stock has items, one letter a claim, details of those that have
 -- some, in order}; {respread, …, buckets} when there are others
 -- Retry: not before the deadline has passed and the journal was searched for the token.
-local meta_key, holdings_key, places_key, journal_key, free_key, issued_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local meta_key, holdings_key, places_key, journal_key, free_key, issued_key, state_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local seen_epoch, seen_seq, deadline_ms, token, spread, packed = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5]), ARGV[6]
 
 local now = clock_ms()
-if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash'}) then return {'wrong_type', now, 0, 0} end
+if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash', 'string'}) then return {'wrong_type', now, 0, 0} end
 local s, refusal = shard(meta_key, seen_epoch, seen_seq, now)
 if not s then return refusal end
 if now > deadline_ms then return {'late', now, s.epoch, s.seq} end
@@ -209,4 +210,5 @@ if taken > 0 then
   in_portions('HSET', issued_key, with, 4000)
 end
 redis.call('HSET', meta_key, 'seq', text(seq), 'left', text(left), 'granted', text(granted), 'at', text(now))
+if left == 0 then tell(state_key, s.epoch, seq, s.version) end
 return reply

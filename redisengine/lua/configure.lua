@@ -1,16 +1,16 @@
 -- Makes a shard's state, window and limit those of a campaign's version, unless
 -- it has a later one.
--- KEYS[1] dibs:{c:s}:meta
+-- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:state:{c:s}
 -- ARGV[1] highest epoch seen, ARGV[2] highest seq seen in it, ARGV[3] version,
 -- ARGV[4] 0 open, 1 paused, 2 ended, ARGV[5] start in ms, ARGV[6] end in ms,
 -- ARGV[7] units that one user may hold
 -- Returns {ok, clock in ms, epoch, seq}
 -- Retry: safe; it sets the same again.
-local meta_key, seen_epoch, seen_seq = KEYS[1], ARGV[1], ARGV[2]
+local meta_key, state_key, seen_epoch, seen_seq = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 local version, closed, starts, ends, limit = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 
 local now = clock_ms()
-if not typed(KEYS, {'hash'}) then return {'wrong_type', now, 0, 0} end
+if not typed(KEYS, {'hash', 'string'}) then return {'wrong_type', now, 0, 0} end
 local s, refusal = shard(meta_key, seen_epoch, seen_seq, now)
 if not s then return refusal end
 if not (whole(version) and whole(closed) and whole(starts) and whole(ends) and whole(limit)) then
@@ -18,5 +18,6 @@ if not (whole(version) and whole(closed) and whole(starts) and whole(ends) and w
 end
 if tonumber(version) >= s.version then
   redis.call('HSET', meta_key, 'version', version, 'closed', closed, 'starts', starts, 'ends', ends, 'limit', limit)
+  tell(state_key, s.epoch, s.seq, tonumber(version))
 end
 return {'ok', now, s.epoch, s.seq}

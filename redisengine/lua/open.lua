@@ -1,15 +1,15 @@
 -- Opens a shard whose load is complete, with the first entry of its epoch.
--- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:journal
+-- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:journal, KEYS[3] dibs:state:{c:s}
 -- ARGV[1] the loader's token, ARGV[2] the epoch, ARGV[3] and ARGV[4] epoch and seq
 -- of the entry before, ARGV[5] a msgpack array of names and values of the meta hash
 -- Returns {ok, clock in ms, epoch, seq} or {stale | superseded | range
 -- | regressed, …}
 -- Retry: safe with the same token; a shard that it opened stays as it is.
-local meta_key, journal_key, token, epoch = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
+local meta_key, journal_key, state_key, token, epoch = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2]
 local before_epoch, before_seq, meta = tonumber(ARGV[3]), tonumber(ARGV[4]), cmsgpack.unpack(ARGV[5])
 
 local now = clock_ms()
-if not typed(KEYS, {'hash', 'stream'}) then return {'wrong_type', now, 0, 0} end
+if not typed(KEYS, {'hash', 'stream', 'string'}) then return {'wrong_type', now, 0, 0} end
 local got = redis.call('HMGET', meta_key, 'state', 'token', 'seq')
 if got[1] == 'open' and got[2] == token then return {'ok', now, tonumber(epoch), tonumber(got[3])} end
 local refused = not_loading(meta_key, token, now)
@@ -22,4 +22,5 @@ local added, failed = journal(journal_key, tonumber(epoch), 1, entry)
 if not added then return {'regressed', now, 0, 0, failed.err} end
 redis.call('HSET', meta_key, 'seq', '1', 'at', text(now), unpack(meta))
 redis.call('HSET', meta_key, 'state', 'open')
+redis.call('SET', state_key, epoch)
 return {'ok', now, tonumber(epoch), 1}

@@ -1,16 +1,17 @@
 -- Gives a claim's stock, its items and the user's allowance back, once.
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:holdings, KEYS[3] dibs:{c:s}:places,
--- KEYS[4] dibs:{c:s}:journal, KEYS[5] dibs:{c:s}:free, KEYS[6] dibs:{c:s}:issued
+-- KEYS[4] dibs:{c:s}:journal, KEYS[5] dibs:{c:s}:free, KEYS[6] dibs:{c:s}:issued,
+-- KEYS[7] dibs:state:{c:s}
 -- ARGV[1] highest epoch seen, ARGV[2] highest seq seen in it, ARGV[3] and ARGV[4]
 -- epoch and seq of the claim, ARGV[5] epoch of the command
 -- Returns {ok, clock in ms, epoch, seq} or {not_found | stale | too_new, …}
 -- Retry: safe; a claim that is released changes nothing any more.
-local meta_key, holdings_key, places_key, journal_key, free_key, issued_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local meta_key, holdings_key, places_key, journal_key, free_key, issued_key, state_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local seen_epoch, seen_seq = ARGV[1], ARGV[2]
 local epoch, seq, command_epoch = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 
 local now = clock_ms()
-if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash'}) then return {'wrong_type', now, 0, 0} end
+if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash', 'string'}) then return {'wrong_type', now, 0, 0} end
 local s, refusal = shard(meta_key, seen_epoch, seen_seq, now)
 if not s then return refusal end
 if command_epoch ~= s.epoch then
@@ -37,4 +38,5 @@ redis.call('HSET', holdings_key, field, bucket)
 in_portions('RPUSH', free_key, elements, 4000)
 redis.call('HSET', meta_key, 'seq', text(s.seq + 1), 'left', text(s.left + quantity),
   'granted', text(s.granted - quantity), 'at', text(now))
+if s.left == 0 then tell(state_key, s.epoch, s.seq + 1, s.version) end
 return {'ok', now, s.epoch, s.seq + 1}

@@ -1,18 +1,19 @@
 -- Forgets a shard that has ended and is settled; its journal goes after a while.
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:holdings, KEYS[3] dibs:{c:s}:places,
 -- KEYS[4] dibs:{c:s}:journal, KEYS[5] dibs:{c:s}:free, KEYS[6] dibs:{c:s}:issued,
--- KEYS[7] dibs:{c:s}:refs, KEYS[8] dibs:{c:s}:settler
+-- KEYS[7] dibs:{c:s}:refs, KEYS[8] dibs:{c:s}:settler,
+-- KEYS[9] dibs:state:{c:s}
 -- ARGV[1] how long the journal is kept, in ms
 -- Returns {ok, clock in ms, 0, 0} or {not_open, …}
 -- Retry: safe; the repeat finds the shard not open.
-local meta_key, holdings_key, places_key, journal_key, free_key, issued_key, refs_key, settler_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
+local meta_key, holdings_key, places_key, journal_key, free_key, issued_key, refs_key, settler_key, state_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local keep_ms = ARGV[1]
 
 local now = clock_ms()
-if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash', 'set', 'string'}) then return {'wrong_type', now, 0, 0} end
+if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash', 'set', 'string', 'string'}) then return {'wrong_type', now, 0, 0} end
 -- On another run of the server it is forgotten too: nothing more is asked of it.
 local state = redis.call('HGET', meta_key, 'state')
 if state ~= 'open' and state ~= 'shut' then return {'not_open', now, 0, 0} end
 redis.call('PEXPIRE', journal_key, keep_ms)
-redis.call('UNLINK', meta_key, holdings_key, places_key, free_key, issued_key, refs_key, settler_key)
+redis.call('UNLINK', meta_key, holdings_key, places_key, free_key, issued_key, refs_key, settler_key, state_key)
 return {'ok', now, 0, 0}

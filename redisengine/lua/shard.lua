@@ -139,6 +139,13 @@ local function items_in(run)
   return elements, concat(numbers)
 end
 
+-- Tells every process that follows the shard that what it refuses may have
+-- changed: the stock has run out or come back, or state or window are others.
+-- Its value is a new one each time, for people.
+local function tell(state_key, epoch, seq, version)
+  redis.call('SET', state_key, text(epoch) .. '.' .. text(seq) .. ' v' .. text(version))
+end
+
 -- Adds the entry of a place to the journal. Redis refuses an id that is not
 -- above all before it, so this goes first: then nothing was written.
 local function journal(key, epoch, seq, payload)
