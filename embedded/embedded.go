@@ -1,21 +1,33 @@
-// Package embedded wires dibs for one process with nothing installed: the
-// in-process engine with its journal, and a SQLite ledger, in one folder. The
-// ledger, and the journal with it, may be in MySQL or PostgreSQL instead.
+// Package embedded wires a dibs node into a Go program: an engine, a ledger
+// and the service between them. With nothing installed both are in one folder;
+// the engine may be Redis instead, and the ledger MySQL or PostgreSQL.
+//
+// # Basics
+//
+// One Open serves every pair, so that a program moves from a folder to servers
+// by two addresses. On the memory engine, whose journal is a table, one node
+// at a time owns folder or database. On Redis any number of nodes may run at
+// once: they share all they know through Redis and the ledger, claim ids
+// included, whose key is in the ledger.
+//
+// # Caveats
+//
+// Nodes on Redis may share a SQLite file only when they run on one machine:
+// its locks do not work over a network. The process and this package do not
+// guess whether they do.
 package embedded
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/idgen"
-	"github.com/dibs-dev/dibs/memengine"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
@@ -27,35 +39,43 @@ const (
 
 // Config configures a node.
 type Config struct {
-	// Dir is the data folder; it is created when missing. Required unless
-	// Ledger is in a server.
+	// Engine decides claims: Memory, which empty means too, or the address of
+	// Redis as redisengine.Config.URL takes it.
+	Engine string
+	// Dir is the data folder; it is created when missing. Required when
+	// something is kept there: the memory engine's journal, unless Ledger is in
+	// a server, and the ledger, unless it has an address of its own.
 	Dir string
 	// Ledger is the ledger's address as sqlledger.Open takes it; empty means
-	// LedgerFile in Dir. With a ledger in a server the journal is beside it,
-	// and nothing is kept in Dir.
+	// LedgerFile in Dir. With a ledger in a server the memory engine's journal
+	// is beside it.
 	Ledger string
-	// Service tunes the service; its Engine, Ledger and IDs are set by Open.
+	// Durability is what a yes must survive, one of Levels; empty means
+	// "durable". Open refuses an engine that promises less.
+	Durability string
+	// Service tunes the service; its Engine, Ledger, IDs and Ledgered are set by
+	// Open.
 	Service dibs.Config
-	// Now is the engine's and the service's clock; nil means time.Now.
+	// Now is the memory engine's and the service's clock; nil means time.Now.
 	Now func() time.Time
 	// Migrate brings the schema of files of an older version up to date; without
 	// it, Open refuses them. New files are made in any case.
 	Migrate bool
 }
 
-// Node is a running embedded dibs.
+// Node is a running dibs.
 type Node struct {
 	Service *dibs.Service
-	Engine  *memengine.Engine
+	Engine  dibs.Engine
 	Ledger  *sqlledger.Ledger
 }
 
-// Open starts a node on a data folder, or on a ledger in a server.
-// dibs.ErrOwned when another process runs on it. Close it to settle what was granted; after a crash, the next Open
-// does.
+// Open starts a node. dibs.ErrOwned when another process runs on the folder or
+// the database of a memory engine; ErrDurability when the engine promises less
+// than was asked for. Close it to settle what was granted; after a crash, the
+// next Open does, or another node.
 func Open(ctx context.Context, cfg Config) (n *Node, err error) {
-	journal, ledger, err := cfg.addresses()
-	if err != nil {
+	if err := cfg.prepare(); err != nil {
 		return nil, err
 	}
 	n = &Node{}
@@ -66,16 +86,14 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 			n = nil
 		}
 	}()
-	// The journal is taken first: its lock tells who owns both.
-	store, err := sqlledger.OpenJournal(ctx, journal, cfg.optionsFor(journal))
-	if err != nil {
+	// The memory engine is taken first: its lock tells who owns both.
+	if n.Engine, err = cfg.openEngine(ctx); err != nil {
 		return n, err
 	}
-	n.Engine, err = memengine.Open(ctx, memengine.Config{Store: store, Owner: owner(), Now: cfg.Now, Logger: cfg.Service.Logger})
-	if err != nil {
-		return n, errors.Join(err, store.Close())
+	if n.Ledger, err = sqlledger.Open(ctx, cfg.Ledger, cfg.optionsFor(cfg.Ledger)); err != nil {
+		return n, err
 	}
-	if n.Ledger, err = sqlledger.Open(ctx, ledger, cfg.optionsFor(ledger)); err != nil {
+	if err = n.bind(ctx); err != nil {
 		return n, err
 	}
 	ids, err := idgen.ForClaims(ctx, n.Ledger)
@@ -83,7 +101,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 		return n, err
 	}
 	sc := cfg.Service
-	sc.Engine, sc.Ledger, sc.IDs = n.Engine, n.Ledger, ids
+	sc.Engine, sc.Ledger, sc.IDs, sc.Ledgered = n.Engine, n.Ledger, ids, cfg.Durability == Ledgered
 	if cfg.Now != nil {
 		sc.Now = cfg.Now
 	}
@@ -93,64 +111,50 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	return n, n.Service.Start(ctx)
 }
 
-// Owned returns the error with which Open would refuse what another process
-// has, dibs.ErrOwned, and nil when none has it or nothing is there.
-func Owned(ctx context.Context, cfg Config) error {
-	journal := cfg.Ledger
-	if !sqlledger.InServer(journal) {
-		path := filepath.Join(cfg.Dir, JournalFile)
-		if _, err := os.Stat(path); err != nil {
-			return nil //nolint:nilerr // nobody has what is not there
+// prepare checks the configuration, fills it in, and makes the folder.
+func (cfg *Config) prepare() error {
+	if cfg.Engine == "" {
+		cfg.Engine = Memory
+	}
+	if cfg.Durability == "" {
+		cfg.Durability = Durable
+	}
+	if rank(cfg.Durability) < 0 {
+		return fmt.Errorf("embedded: Config.Durability must be one of %v, not %q", Levels, cfg.Durability)
+	}
+	inServer := sqlledger.InServer(cfg.Ledger)
+	if cfg.Dir != "" && !inServer {
+		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+			return fmt.Errorf("embedded: %w", err)
 		}
-		journal = sqliteAt + path
 	}
-	store, err := sqlledger.OpenJournal(ctx, journal, sqlledger.Options{})
-	if err != nil {
-		return nil //nolint:nilerr // it is not owned but broken, which Open says better
+	if cfg.Dir == "" && (cfg.Ledger == "" || cfg.Engine == Memory && !inServer) {
+		return errors.New("embedded: Config.Dir is required")
 	}
-	_, err = store.Acquire(ctx, owner())
-	if err = errors.Join(err, store.Close()); errors.Is(err, dibs.ErrOwned) {
-		return err
+	if cfg.Ledger == "" {
+		cfg.Ledger = sqliteAt + filepath.Join(cfg.Dir, LedgerFile)
 	}
 	return nil
 }
 
-// addresses are where the journal and the ledger are.
-func (cfg *Config) addresses() (journal, ledger string, err error) {
-	if sqlledger.InServer(cfg.Ledger) {
-		return cfg.Ledger, cfg.Ledger, nil
+// bind makes sure that engine and ledger belong together: a journal that is
+// opened beside its ledger does, a Redis is asked.
+func (n *Node) bind(ctx context.Context) error {
+	shared, ok := n.Engine.(interface {
+		Bind(ctx context.Context, ledger string) error
+	})
+	if !ok {
+		return nil
 	}
-	if cfg.Dir == "" {
-		return "", "", errors.New("embedded: Config.Dir is required")
+	identity, err := n.Ledger.Secret(ctx, "identity", 16)
+	if err != nil {
+		return fmt.Errorf("embedded: reading the ledger's identity: %w", err)
 	}
-	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return "", "", fmt.Errorf("embedded: %w", err)
-	}
-	journal, ledger = sqliteAt+filepath.Join(cfg.Dir, JournalFile), cfg.Ledger
-	if ledger == "" {
-		ledger = sqliteAt + filepath.Join(cfg.Dir, LedgerFile)
-	}
-	return journal, ledger, nil
+	return shared.Bind(ctx, hex.EncodeToString(identity))
 }
 
 // sqliteAt is how the address of a file begins.
 const sqliteAt = "sqlite:"
-
-// optionsFor migrates when that is asked for, and a file when it is new.
-func (cfg *Config) optionsFor(address string) sqlledger.Options {
-	path, file := strings.CutPrefix(address, sqliteAt)
-	_, err := os.Stat(path)
-	return sqlledger.Options{Migrate: cfg.Migrate || file && errors.Is(err, fs.ErrNotExist)}
-}
-
-// owner names this process to the next one that wants its folder.
-func owner() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "this host"
-	}
-	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
-}
 
 // Close settles what was granted until ctx ends, then closes everything.
 func (n *Node) Close(ctx context.Context) error {
@@ -158,7 +162,7 @@ func (n *Node) Close(ctx context.Context) error {
 	return errors.Join(err, n.release(ctx))
 }
 
-// release closes the engine, which commits what was decided, and the ledger.
+// release closes the engine, which completes what was decided, and the ledger.
 func (n *Node) release(ctx context.Context) error {
 	var errs []error
 	if n.Engine != nil {

@@ -9,12 +9,15 @@ import (
 )
 
 // shardsKey is the hash of all shards that were opened, with how often each
-// was. It is the only key outside of a shard's hash tag.
+// was. It and ledgerKey are the only keys outside of a shard's hash tag.
 const shardsKey = "dibs:shards"
 
 // statePrefix begins the keys by which processes follow what is refused. They
 // have a prefix of their own, since followers hear of every key with it.
 const statePrefix = "dibs:state:"
+
+// ledgerKey is the identity of the ledger that this Redis belongs to.
+const ledgerKey = "dibs:ledger"
 
 // keys are the names of one shard's keys. They share a hash tag, so that a
 // cluster keeps them in one slot, where a script may use them together.

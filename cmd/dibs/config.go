@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,10 +21,10 @@ import (
 //nolint:lll // a tag cannot be broken
 type config struct {
 	Listen     string `key:"listen" default:"127.0.0.1:8080" arg:"HOST:PORT" doc:"The address to serve on. Port 0 takes a free one and says which."`
-	Data       string `key:"data" default:"dibs-data" arg:"DIR" doc:"The folder of the embedded engine's journal and of the SQLite ledger. It is created when missing; one process at a time may use it. Without it, dev uses a temporary folder. A ledger in a server has the journal beside it and needs no folder."`
-	Engine     string `key:"engine" default:"memory" arg:"ENGINE" doc:"The engine that decides claims. This build has memory, the embedded one."`
+	Data       string `key:"data" default:"dibs-data" arg:"DIR" doc:"The folder of the memory engine's journal and of the SQLite ledger. It is created when missing; with the memory engine one process at a time may use it. Without it, dev uses a temporary folder. A ledger in a server has that journal beside it and needs no folder."`
+	Engine     string `key:"engine" default:"memory" arg:"ENGINE" doc:"The engine that decides claims: memory, inside this one process, or Redis for as many nodes as there are: redis://USER:PASSWORD@HOST:6379/0, rediss:// for TLS. Sentinel: ?master_set=NAME, with the sentinels as HOST and further ?addr=HOST:PORT. Cluster: a second node as ?addr=HOST:PORT. Prefer the environment for passwords."`
 	Ledger     string `key:"ledger" shown:"sqlite:<data>/ledger.db" arg:"LEDGER" doc:"The database that keeps what was decided: sqlite:PATH, mysql://USER:PASSWORD@HOST:3306/DATABASE (MariaDB too; ?tls=true checks the server) or postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=verify-full. Prefer the environment for passwords: command lines can be read by others on the machine."`
-	Durability string `key:"durability" default:"durable" oneof:"relaxed,durable,replicated,ledgered" arg:"LEVEL" doc:"What a yes survives. The memory engine is always durable: a claim is on the disk before it is answered."`
+	Durability string `key:"durability" default:"durable" oneof:"none,relaxed,durable,replicated,ledgered" arg:"LEVEL" doc:"What a yes survives: none (nothing), relaxed (a crash of Redis), durable (a power cut), replicated (the loss of the Redis master, when a replica follows that had it), ledgered (the loss of the engine: the yes waits for the database). Redis must be set up for it, or serve refuses to start; the memory engine is durable or ledgered."`
 
 	AdminKey  string `key:"admin_key" secret:"true" shown:"none" arg:"KEY" doc:"An API key for admin calls, 16 to 255 visible characters. The server accepts it beside those of dibs key; verbs that speak to a server send it. Prefer the environment: command lines can be read by others on the machine."`
 	JWTSecret string `key:"jwt_secret" secret:"true" shown:"none" arg:"SECRET" doc:"The secret of the users' tokens, JWTs signed by HS256. At least 32 bytes; prefer the environment."`
@@ -52,7 +54,7 @@ const configFileEnv = settings.Prefix + "CONFIG"
 
 // The settings that verbs take as flags.
 var (
-	storeKeys  = []string{"data", "engine", "ledger"}
+	storeKeys  = []string{"data", "engine", "ledger", "durability"}
 	logKeys    = []string{"log_format", "log_level"}
 	serverKeys = []string{
 		"listen", "data", "engine", "ledger", "durability", "admin_key", "jwt_secret", "tls_cert", "tls_key", "behind_proxy",
@@ -160,13 +162,48 @@ func (c *config) journal() string {
 	return sqliteAt + filepath.Join(c.Data, embedded.JournalFile)
 }
 
-// store names what one process at a time may have open: the data folder, or a
-// server's database.
+// journalPlace is where the journal is, as it can be shown.
+func (c *config) journalPlace() string {
+	if c.onRedis() {
+		return enginePlace(c.Engine)
+	}
+	return sqlledger.Place(c.journal())
+}
+
+// store names what is opened: the data folder or a server's database, which one
+// process at a time may have with the memory engine, or Redis and the ledger.
 func (c *config) store() string {
+	if c.onRedis() {
+		return enginePlace(c.Engine) + " and " + sqlledger.Place(c.ledger())
+	}
 	if sqlledger.InServer(c.Ledger) {
 		return "the database " + sqlledger.Place(c.Ledger)
 	}
 	return "the data folder " + c.Data
+}
+
+// onRedis reports whether other nodes may decide beside this one.
+func (c *config) onRedis() bool { return c.Engine != embedded.Memory }
+
+// enginePlace is an engine's name as it can be shown: without user, password
+// and options.
+func enginePlace(engine string) string {
+	if engine == embedded.Memory {
+		return engine
+	}
+	u, err := url.Parse(engine)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	hosts := append([]string{u.Host}, u.Query()["addr"]...)
+	return u.Scheme + "://" + strings.Join(hosts, ",") + u.Path
+}
+
+// node is the part of the settings that a node is opened with.
+func (c *config) node() embedded.Config {
+	return embedded.Config{
+		Engine: c.Engine, Dir: c.Data, Ledger: c.ledger(), Durability: c.Durability, Service: c.service(), Migrate: c.Migrate,
+	}
 }
 
 // service is the part of the settings that tunes the service.

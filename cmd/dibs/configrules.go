@@ -5,30 +5,31 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/settings"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
-// storeRules are for verbs that open the data folder: they say what this build
-// has, rather than take an engine or a ledger for another.
+// storeRules are for verbs that open engine or ledger.
 func storeRules(c *config) []settings.Fault {
 	var fs []settings.Fault
 	if c.Data == "" {
 		fs = append(fs, c.fault("data", "must name a folder"))
 	}
-	if c.Engine != "memory" {
-		fs = append(fs, c.fault("engine", fmt.Sprintf("this build supports memory, not %q", scheme(c.Engine))))
+	if problem := engineProblem(c.Engine); problem != "" {
+		fs = append(fs, c.fault("engine", problem))
 	}
 	if problem := ledgerProblem(c.Ledger); problem != "" {
 		fs = append(fs, c.fault("ledger", problem))
 	}
-	if c.Durability != "durable" && c.Durability != "" {
+	if level := c.Durability; c.Engine == embedded.Memory && level != "" && level != embedded.Durable && level != embedded.Ledgered {
 		fs = append(fs, c.fault("durability", fmt.Sprintf(
-			"the memory engine is always durable, and this build has no other engine; %q is not supported", c.Durability)))
+			"the memory engine is always durable, at no extra cost, and has no replicas: say durable or ledgered, not %q", level)))
 	}
 	return fs
 }
@@ -43,13 +44,38 @@ func ledgerProblem(ledger string) string {
 	return ""
 }
 
-// scheme is the part of an address that can be repeated without its password.
-func scheme(address string) string {
-	before, _, ok := strings.Cut(address, "://")
-	if ok {
-		return before + "://…"
+// engineForm is how the engine is named.
+const engineForm = "must be memory, or the address of Redis such as redis://HOST:6379 (rediss:// for TLS)"
+
+// engineOptions are the options of an address of Redis.
+var engineOptions = []string{"addr", "master_set", "db", "skip_verify", "protocol", "client_name", "dial_timeout", "write_timeout"}
+
+// engineProblem says what is wrong with an engine's name, as far as it can be
+// seen without going there. It repeats no password.
+func engineProblem(engine string) string {
+	if engine == embedded.Memory {
+		return ""
 	}
-	return address
+	u, err := url.Parse(engine)
+	switch {
+	case err != nil:
+		return "the address cannot be read (write special characters in a password as %40)"
+	case u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix", u.Opaque != "":
+		return engineForm
+	case u.Scheme != "unix" && u.Hostname() == "":
+		return "names no host: " + engineForm
+	}
+	if database := strings.TrimPrefix(u.Path, "/"); u.Scheme != "unix" && database != "" {
+		if _, err := strconv.ParseUint(database, 10, 16); err != nil {
+			return "must end with the number of a database, if with anything, such as redis://HOST:6379/0"
+		}
+	}
+	for option := range u.Query() {
+		if !slices.Contains(engineOptions, option) {
+			return fmt.Sprintf("there is no option %q, only %s", option, strings.Join(engineOptions, ", "))
+		}
+	}
+	return ""
 }
 
 // serverRules are for verbs that listen.

@@ -42,7 +42,10 @@ func devRules(c *config) []settings.Fault {
 	if listenProblem(c.Listen) == "" && !isLoopback(c.Listen) {
 		fs = append(fs, c.fault("listen", "dev takes anybody's word for who they are, so it serves on loopback only, such as 127.0.0.1:8080; see dibs serve"))
 	}
-	if c.given("ledger") && !c.given("data") && !sqlledger.InServer(c.Ledger) {
+	switch passing := !c.given("data") && !sqlledger.InServer(c.Ledger); {
+	case passing && c.onRedis():
+		fs = append(fs, c.fault("data", "without it the ledger is removed at the end, and what stays in Redis would not fit the next one: give --data, or --ledger in a server"))
+	case passing && c.given("ledger"):
 		fs = append(fs, c.fault("ledger", "without --data the journal is removed at the end, and a ledger that stays would not fit the next one: give --data too"))
 	}
 	return fs
@@ -66,7 +69,7 @@ func dev(cmd *cobra.Command, c *config) (err error) {
 	if err != nil {
 		return err
 	}
-	b := banner{url: s.url(), data: c.Data, ledger: c.ledger(), temporary: temporary, durability: s.node.Engine.Durability()}
+	b := banner{url: s.url(), engine: c.Engine, data: c.Data, ledger: c.ledger(), temporary: temporary, durability: s.durability()}
 	if b.key, err = devKey(ctx, s.node.Service, c); err == nil {
 		b.campaigns, err = demo(ctx, s.node.Service)
 	}
@@ -98,6 +101,9 @@ func devKey(ctx context.Context, svc *dibs.Service, c *config) (string, error) {
 	}
 	_, key, err := svc.CreateKey(ctx, "dev", dibs.RoleAdmin)
 	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return "", err
 	}
 	return key, os.WriteFile(path, []byte(key+"\n"), 0o600)

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // banner is what dev tells at its start.
 type banner struct {
 	url        string
+	engine     string
 	data       string
 	ledger     string
 	temporary  bool
@@ -33,12 +35,29 @@ func database(address string) string {
 	return "SQLite"
 }
 
+// engineKind names the kind of engine.
+func (b *banner) engineKind() string {
+	if b.engine == embedded.Memory {
+		return b.engine
+	}
+	return "Redis"
+}
+
+// promised says what a yes survives at each level.
+var promised = map[string]string{
+	embedded.None:       "a yes survives nothing",
+	embedded.Relaxed:    "a yes survives a crash, and after a power cut all but the last two seconds do",
+	embedded.Durable:    "a yes is on the disk before it is said",
+	embedded.Replicated: "a yes is on every replica's disk before it is said",
+	embedded.Ledgered:   "a yes is in the ledger before it is said",
+}
+
 // print writes the banner. The curl lines stand at the margin, so that they can
 // be pasted.
 func (b *banner) print(out io.Writer) {
 	p := paintFor(out)
-	fmt.Fprintf(out, "\n%s %s · memory engine, %s ledger · %s: a yes is on the disk before it is said\n\n",
-		p.bold("dibs"), thisBuild().Version, database(b.ledger), b.durability)
+	fmt.Fprintf(out, "\n%s %s · %s engine, %s ledger · %s: %s\n\n",
+		p.bold("dibs"), thisBuild().Version, b.engineKind(), database(b.ledger), b.durability, promised[b.durability])
 	data, kept := b.data, "kept"
 	switch {
 	case sqlledger.InServer(b.ledger):

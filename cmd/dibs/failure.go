@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/redisengine"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
@@ -71,7 +73,7 @@ func message(err error) string {
 
 // packagePrefix is how errors inside name where they come from; people know
 // one program.
-var packagePrefix = regexp.MustCompile(`(^|: |\()(?:(?:dibs|embedded|sqlledger|memengine|httpapi|client|settings): )+`)
+var packagePrefix = regexp.MustCompile(`(^|: |\()(?:(?:dibs|embedded|sqlledger|memengine|redisengine|idgen|httpapi|client|settings): )+`)
 
 // ownerName is how a node names itself in the journal that it owns.
 var ownerName = regexp.MustCompile(`process \d+ on [^\s)]+`)
@@ -91,6 +93,19 @@ func explainOpen(c *config, err error, otherwise string) error {
 			return fmt.Errorf("%w (dibs migrate brings an older schema up to date)", err)
 		}
 		return fmt.Errorf("%w (dibs migrate --data %s brings older files up to date)", err, c.Data)
+	}
+	return explainEngine(c, err)
+}
+
+// explainEngine says what to do about an engine that cannot be used.
+func explainEngine(c *config, err error) error {
+	switch {
+	case errors.Is(err, embedded.ErrDurability):
+		return fmt.Errorf("%s: set Redis up for it (appendonly yes, appendfsync always; dibs doctor tells more), or ask for less with --durability: %w",
+			enginePlace(c.Engine), err)
+	case errors.Is(err, redisengine.ErrForeign):
+		return fmt.Errorf("%s holds the campaigns of another ledger than %s: correct --engine or --ledger, or name another database of this Redis, such as redis://HOST:6379/1",
+			enginePlace(c.Engine), sqlledger.Place(c.ledger()))
 	}
 	return fmt.Errorf("opening %s: %w", c.store(), err)
 }

@@ -19,7 +19,9 @@ func newMigrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Bring the ledger and the journal of an older version up to date",
 		Long: `Bring the ledger and the journal of an older version up to date, while no server
-uses them. serve does it by itself at start, unless it is told --migrate=false.`,
+uses them; on Redis, whose journal needs no schema, nodes may run meanwhile where
+the release notes say so. serve does it by itself at start, unless it is told
+--migrate=false.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := loadConfig(cmd, storeRules)
@@ -42,6 +44,12 @@ type schema interface {
 	Close() error
 }
 
+// schemaFile is where a schema is, what it is of, and how it is opened.
+type schemaFile struct {
+	address, what string
+	open          func() (schema, error)
+}
+
 // migrated is what was done with one file, or with its tables in a server.
 type migrated struct {
 	File    string `json:"file"`
@@ -54,12 +62,13 @@ type migrated struct {
 func migrate(cmd *cobra.Command, c *config, check bool, output string) error {
 	ctx, opts := cmd.Context(), sqlledger.Options{AnySchema: true}
 	// The journal goes first: it knows whether a server is running.
-	files := []struct {
-		address, what string
-		open          func() (schema, error)
-	}{
+	files := []schemaFile{
 		{c.journal(), "journal", func() (schema, error) { return sqlledger.OpenJournal(ctx, c.journal(), opts) }},
 		{c.ledger(), "ledger", func() (schema, error) { return sqlledger.Open(ctx, c.ledger(), opts) }},
+	}
+	if c.onRedis() {
+		// The journal is in Redis, and has no schema.
+		files = files[1:]
 	}
 	t := table{head: []string{"FILE", "WAS", "IS", "WANTED"}}
 	var done []migrated

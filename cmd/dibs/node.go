@@ -29,12 +29,12 @@ func newLogger(cmd *cobra.Command, c *config) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), opts)), nil
 }
 
-// openNode starts the embedded node that the settings describe. otherwise says
-// what to do when another process has the folder.
+// openNode starts the node that the settings describe. otherwise says what to
+// do when another process has the folder.
 func openNode(ctx context.Context, c *config, log *slog.Logger, otherwise string) (*embedded.Node, error) {
-	service := c.service()
-	service.Logger = log
-	node, err := embedded.Open(ctx, embedded.Config{Dir: c.Data, Ledger: c.ledger(), Service: service, Migrate: c.Migrate})
+	cfg := c.node()
+	cfg.Service.Logger = log
+	node, err := embedded.Open(ctx, cfg)
 	if err != nil {
 		return nil, explainOpen(c, err, otherwise)
 	}

@@ -65,9 +65,12 @@ and sent again with the same idempotency key, which tells.`,
 	f.DurationVar(&cfg.Timeout, "timeout", 30*time.Second, "The longest that a request may take")
 	f.DurationVar(&cfg.MaxTime, "max-time", 0, "The longest that all of it may take (default 5m and the duration)")
 	addOutput(cmd, &output)
-	addSettings(cmd, []string{"url", "data", "admin_key", "jwt_secret"})
+	addSettings(cmd, []string{"url"}, storeKeys, []string{"admin_key", "jwt_secret"})
 	describe(cmd, "url", "Load the running server there, instead of an embedded one")
 	describe(cmd, "data", "Keep the embedded server's files in this folder, instead of a temporary one")
+	describe(cmd, "engine", "Let the embedded server decide on this engine, instead of memory; Redis needs --ledger or --data")
+	describe(cmd, "ledger", "Let the embedded server keep its ledger there")
+	describe(cmd, "durability", "What the embedded server's yes survives (default durable)")
 	describe(cmd, "jwt-secret", "Sign the users' tokens with the server's secret; without it they are those of dibs dev")
 	return cmd
 }
@@ -118,8 +121,13 @@ func rehearseWhere(cmd *cobra.Command, cfg *rehearsal.Config) error {
 	if byFlag("url") {
 		cfg.URL = c.URL
 	}
-	if byFlag("data") {
-		cfg.Data = c.Data
+	for key, field := range map[string]*string{"data": &cfg.Data, "engine": &cfg.Engine, "ledger": &cfg.Ledger, "durability": &cfg.Durability} {
+		if byFlag(key) {
+			*field = c.values.Of(key).Text
+		}
+	}
+	if err := rehearseStore(cfg); err != nil {
+		return err
 	}
 	if cfg.URL != "" || byFlag("admin_key") {
 		cfg.AdminKey = c.AdminKey
@@ -128,6 +136,19 @@ func rehearseWhere(cmd *cobra.Command, cfg *rehearsal.Config) error {
 		cfg.JWTSecret = c.JWTSecret
 	}
 	return nil
+}
+
+// rehearseStore finds what is wrong with the embedded server's engine and
+// ledger.
+func rehearseStore(cfg *rehearsal.Config) error {
+	var fs []settings.Fault
+	if problem := engineProblem(cfg.Engine); cfg.Engine != "" && problem != "" {
+		fs = append(fs, settings.Fault{Key: "--engine", Problem: problem})
+	}
+	if problem := ledgerProblem(cfg.Ledger); problem != "" {
+		fs = append(fs, settings.Fault{Key: "--ledger", Problem: problem})
+	}
+	return asError("rehearse cannot run like this:", fs)
 }
 
 // rehearse runs and shows a rehearsal.

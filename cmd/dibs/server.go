@@ -40,7 +40,7 @@ func startServer(ctx context.Context, c *config, log *slog.Logger, devTokens boo
 	ln, err := listen(ctx, c.Listen)
 	if err != nil {
 		// Who has the folder says more than who has the address.
-		if owned := embedded.Owned(ctx, embedded.Config{Dir: c.Data, Ledger: c.Ledger}); owned != nil {
+		if owned := embedded.Owned(ctx, c.node()); owned != nil {
 			return nil, explainOpen(c, owned, c.inUse())
 		}
 		return nil, err
@@ -75,6 +75,14 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
 	return ln, nil
+}
+
+// durability is the level at which claims are answered.
+func (s *server) durability() string {
+	if s.c.Durability == embedded.Ledgered {
+		return embedded.Ledgered
+	}
+	return s.node.Engine.Durability()
 }
 
 // url is the address of the server, with its real port.

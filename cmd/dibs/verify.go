@@ -19,8 +19,8 @@ func newVerifyCommand() *cobra.Command {
 		Use:   "verify [CAMPAIGN…]",
 		Short: "Compare engine and ledger, promise by promise; exit 1 on a difference",
 		Long: `Compare engine and ledger, campaign by campaign, promise by promise. With --url
-the running server there does it; without, the data folder is opened, which no
-server may be using. What was granted and not settled yet is settled first.`,
+the running server there does it; without, the engine and the ledger are opened,
+beside the nodes on Redis, or instead of the one server on the memory engine. What was granted and not settled yet is settled first.`,
 		Example: `  dibs verify --data /var/lib/dibs
   dibs verify --url http://127.0.0.1:8080 --admin-key "$DIBS_ADMIN_KEY" phone-noon`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,7 +55,12 @@ func verify(cmd *cobra.Command, campaigns []string) (from string, r *dibs.Report
 	if asksServer(c) {
 		return verifyServer(cmd, campaigns)
 	}
-	found, err := exists(c.journal())
+	// The memory engine makes its journal before anything can be verified.
+	first := c.journal()
+	if c.onRedis() {
+		first = c.ledger()
+	}
+	found, err := exists(first)
 	if err != nil {
 		return "", nil, err
 	}
@@ -80,7 +85,7 @@ func verify(cmd *cobra.Command, campaigns []string) (from string, r *dibs.Report
 // more clearly than an environment that is there for other verbs too.
 func asksServer(c *config) bool {
 	byFlag := func(key string) bool { return strings.HasPrefix(c.values.Of(key).From, "flag ") }
-	if byFlag("url") || byFlag("data") || byFlag("ledger") {
+	if byFlag("url") || byFlag("data") || byFlag("ledger") || byFlag("engine") {
 		return byFlag("url")
 	}
 	return c.given("url")

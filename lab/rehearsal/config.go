@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
 )
 
 // Scenario names one of the articles' two loads.
@@ -59,8 +60,9 @@ type Config struct {
 	// the rehearsal and ended afterwards.
 	Campaign string
 	// Data keeps the embedded server's files in this folder; empty means a
-	// temporary one.
-	Data string
+	// temporary one. Engine, Ledger and Durability are those of an embedded
+	// server as embedded.Config has them; Redis needs a ledger that stays.
+	Data, Engine, Ledger, Durability string
 
 	// Seed orders the presses; 0 means a random one, which the report names.
 	Seed uint64
@@ -165,11 +167,16 @@ func (c *Config) exclusions(must func(ok bool, flag, format string, args ...any)
 	if c.URL == "" {
 		must(c.AdminKey == "", "admin-key", "needs --url")
 		must(c.JWTSecret == "", "jwt-secret", "needs --url")
-		must(c.Campaign == "" || c.Data != "", "campaign", "needs --url, or --data with a folder that holds it")
+		must(c.Campaign == "" || c.Data != "" || c.Ledger != "", "campaign", "needs --url, or --data with a folder that holds it")
+		onRedis := c.Engine != "" && c.Engine != embedded.Memory
+		must(!onRedis || c.Data != "" || c.Ledger != "", "engine", "Redis needs --ledger or --data, with the ledger that its campaigns are in")
 		return
 	}
 	u, err := url.Parse(c.URL)
 	must(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "url", "must look like http://127.0.0.1:8080")
 	must(c.AdminKey != "", "admin-key", "is required with --url")
 	must(c.Data == "", "data", "cannot be combined with --url")
+	must(c.Engine == "", "engine", "cannot be combined with --url")
+	must(c.Ledger == "", "ledger", "cannot be combined with --url")
+	must(c.Durability == "", "durability", "cannot be combined with --url")
 }

@@ -31,22 +31,26 @@ type own struct {
 	temporary string
 }
 
-// startOwn starts a server on a folder, or on a temporary one. It accepts the
+// startOwn starts a server on what the configuration names, or on a temporary
+// folder. It accepts the
 // development tokens: nobody but this process knows its address.
-func startOwn(ctx context.Context, folder string) (o *own, err error) {
+func startOwn(ctx context.Context, cfg *Config) (o *own, err error) {
 	o = &own{adminKey: "dibs_" + rand.Text() + rand.Text(), served: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("starting an embedded server: %w", err), o.stop(ctx))
 		}
 	}()
+	folder := cfg.Data
 	if folder == "" {
 		if folder, err = os.MkdirTemp("", "dibs-rehearsal-"); err != nil {
 			return o, err
 		}
 		o.temporary = folder
 	}
-	if o.node, err = embedded.Open(ctx, embedded.Config{Dir: folder, Migrate: true}); err != nil {
+	if o.node, err = embedded.Open(ctx, embedded.Config{
+		Engine: cfg.Engine, Dir: folder, Ledger: cfg.Ledger, Durability: cfg.Durability, Migrate: true,
+	}); err != nil {
 		return o, err
 	}
 	if _, err = o.node.Service.EnsureKey(ctx, "rehearsal", o.adminKey); err != nil {

@@ -78,7 +78,7 @@ func (h *rehearsal) begin(ctx context.Context) error {
 	key, token := h.cfg.AdminKey, devToken
 	if h.url == "" {
 		var err error
-		if h.own, err = startOwn(ctx, h.cfg.Data); err != nil {
+		if h.own, err = startOwn(ctx, &h.cfg); err != nil {
 			return err
 		}
 		h.url, key = h.own.url, h.own.adminKey

@@ -45,6 +45,9 @@ func (w *wire) claim(ctx context.Context, req dibs.ClaimRequest) (answer, error)
 	claim, replayed, err := c.Claim(ctx, req.CampaignID, req.Quantity, req.Key)
 	var refusal *client.Error
 	switch {
+	case errors.As(err, &refusal) && (refusal.Status == http.StatusBadGateway || refusal.Status == http.StatusGatewayTimeout):
+		// A proxy speaks: its server may have granted before it was lost.
+		return answer{reason: "status " + strconv.Itoa(refusal.Status), effect: dibs.EffectUnknown}, nil
 	case errors.As(err, &refusal) && refusal.Reason == "":
 		return answer{reason: "status " + strconv.Itoa(refusal.Status)}, nil
 	case errors.As(err, &refusal):

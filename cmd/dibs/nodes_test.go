@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/servers"
+)
+
+// cluster is some nodes on one Redis and one database, behind a proxy.
+type cluster struct {
+	t      *testing.T
+	redis  *servers.Redis
+	env    []string
+	nodes  []*node
+	next   atomic.Uint64
+	direct *http.Transport
+	// url is the proxy's.
+	url string
+}
+
+// node is one process of a cluster, which keeps its address when it is started
+// again.
+type node struct {
+	*process
+	address string
+}
+
+func (n *node) url() string { return "http://" + n.address }
+
+// newCluster starts nodes on a Redis of their own and an empty database.
+func newCluster(t *testing.T, get func() (*servers.Server, error), size int, args ...string) *cluster {
+	t.Helper()
+	db, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, _, drop, err := db.Database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := drop(); err != nil {
+			t.Error(err)
+		}
+	})
+	redis, err := servers.StartRedis(t.TempDir(), servers.RedisAlways...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Kill)
+	c := &cluster{t: t, redis: redis, direct: client.NewTransport()}
+	c.env = append([]string{"DIBS_ENGINE=" + redis.URL(), "DIBS_LEDGER=" + ledger}, secrets...)
+	t.Cleanup(c.direct.CloseIdleConnections)
+	for range size {
+		c.nodes = append(c.nodes, &node{address: "127.0.0.1:0"})
+	}
+	for _, n := range c.nodes {
+		c.start(n, args...)
+	}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetXForwarded() },
+		Transport: c,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+			http.Error(w, "<html>Bad Gateway</html>", http.StatusBadGateway)
+		},
+	})
+	t.Cleanup(proxy.Close)
+	c.url = proxy.URL
+	return c
+}
+
+// start starts a node, and again after its end.
+func (c *cluster) start(n *node, args ...string) {
+	c.t.Helper()
+	n.process = start(c.t, c.env, append([]string{"serve", "--listen", n.address}, args...)...)
+	n.address = strings.TrimPrefix(n.await(c.t, n.err, `msg=serving url=(\S+)`)[1], "http://")
+}
+
+// RoundTrip takes the next node, and the one after it when nothing listens
+// there, as proxies do: what was sent to a node is not sent to another.
+func (c *cluster) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	for range c.nodes {
+		n := c.nodes[c.next.Add(1)%uint64(len(c.nodes))]
+		r = r.Clone(r.Context())
+		r.URL = &url.URL{Scheme: "http", Host: n.address, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+		resp, err = c.direct.RoundTrip(r)
+		var op *net.OpError
+		if err == nil || !errors.As(err, &op) || op.Op != "dial" {
+			return resp, err
+		}
+	}
+	return resp, err
+}
+
+// admin is a client of one node.
+func (c *cluster) admin(i int) *client.Client { return admin(c.t, c.nodes[i].url()) }
+
+// user is a user's client of one node.
+func (c *cluster) user(i int, name string) *client.Client {
+	c.t.Helper()
+	token, err := httpapi.IssueToken([]byte(testSecret), name, time.Hour)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return c.admin(i).WithToken(token)
+}
+
+// claim claims one unit for a user at a node and returns the claim's id, or the
+// reason of the refusal.
+func (c *cluster) claim(i int, campaign, user string) (id, reason string) {
+	c.t.Helper()
+	claim, _, err := c.user(i, user).Claim(c.t.Context(), campaign, 1, "key-"+user)
+	var refusal *client.Error
+	if errors.As(err, &refusal) {
+		return "", refusal.Reason
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return claim.ID, ""
+}
+
+// refused fails unless a claim at a node is refused for a reason.
+func (c *cluster) refused(i int, campaign, user, want string) {
+	c.t.Helper()
+	if id, reason := c.claim(i, campaign, user); reason != want {
+		c.t.Errorf("node %d answers %s with %q%q, want %s", i, user, id, reason, want)
+	}
+}
+
+// granted fails unless a claim at a node is granted, and returns its id.
+func (c *cluster) granted(i int, campaign, user string) string {
+	c.t.Helper()
+	id, reason := c.claim(i, campaign, user)
+	if id == "" {
+		c.t.Errorf("node %d refuses %s: %s", i, user, reason)
+	}
+	return id
+}
+
+// verify fails unless every promise holds, by the proxy.
+func (c *cluster) verify() {
+	c.t.Helper()
+	cli(c.t, secrets, "verify", "--url", c.url).want(c.t, exitOK, "every promise holds")
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, limit time.Duration, what string, is func(ctx context.Context) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !is(ctx) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("not within %s: %s", limit, what)
+		}
+	}
+}
+
+// TestNodesAreOne asks one node for what was done at another.
+func TestNodesAreOne(t *testing.T) {
+	c := newCluster(t, servers.MariaDB, 3)
+	publish(t, c.admin(0), "sale", 5)
+	first := c.granted(1, "sale", "a")
+	for i := range c.nodes {
+		if claim, err := c.user(i, "a").FindClaim(t.Context(), first); err != nil || claim.UserID != "a" {
+			t.Errorf("node %d does not find the claim: %+v, %v", i, claim, err)
+		}
+		if again := c.granted(i, "sale", "a"); again != first {
+			t.Errorf("node %d answers a repeat with %s, not %s", i, again, first)
+		}
+	}
+	if _, err := c.admin(1).Pause(t.Context(), "sale"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.nodes {
+		c.refused(i, "sale", "b", "paused")
+	}
+	if _, err := c.admin(2).Resume(t.Context(), "sale"); err != nil {
+		t.Fatal(err)
+	}
+	for i, user := range []string{"b", "c", "d"} {
+		c.granted(i, "sale", user)
+	}
+	c.granted(0, "sale", "e")
+	for i := range c.nodes {
+		c.refused(i, "sale", "f", "sold_out")
+	}
+	c.changeStock(2, "sale", 2)
+	c.granted(0, "sale", "f")
+	c.changeStock(1, "sale", -1)
+	for i := range c.nodes {
+		c.refused(i, "sale", "g", "sold_out")
+	}
+	if _, err := c.admin(0).End(t.Context(), "sale"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.nodes {
+		c.refused(i, "sale", "g", "ended")
+		health, err := c.admin(i).Health(t.Context())
+		if err != nil || !health.Ready || health.Durability != "durable" {
+			t.Errorf("node %d is %+v, %v", i, health, err)
+		}
+	}
+	c.verify()
+	c.drain()
+	// The verb is one more node on the same Redis and the same ledger.
+	cli(t, c.env, "verify").want(t, exitOK, "every promise holds, campaigns verified: 1")
+}
+
+func (c *cluster) changeStock(i int, campaign string, by int64) {
+	c.t.Helper()
+	if _, err := c.admin(i).ChangeStock(c.t.Context(), campaign, dibs.StockChange{Delta: by}, ""); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// drain stops every node, which none may take for a failure.
+func (c *cluster) drain() {
+	c.t.Helper()
+	for i, n := range c.nodes {
+		n.signal(c.t, syscall.SIGTERM)
+		if code := n.code(c.t); code != exitOK {
+			c.t.Errorf("node %d ends with %d:\n%s", i, code, n.err)
+		}
+	}
+}
