@@ -160,6 +160,11 @@ func (s *Service) Close(ctx context.Context) error {
 	s.watchHeld(ctx)
 	for {
 		n, err := s.settleOnce(ctx)
+		if errors.Is(err, ErrPositionMoved) && s.engine.Shared() && ctx.Err() == nil {
+			// Another node has settled the same entries: what is left is looked up
+			// anew.
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("dibs: settling at the end: %w", err)
 		}
