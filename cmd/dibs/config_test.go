@@ -45,10 +45,14 @@ func TestConfigFaults(t *testing.T) {
 			"max_backlog", "must be a whole number", `drain (flag --drain): must be from 0s to 10m, not "20m"`,
 			`log_level (flag --log-level): must be debug, info, warn or error, not "loud"`,
 		}},
-		{"what this build has not", secrets, "", []string{"--engine", "rediss://u:secret-pw@h:1/0", "--ledger", "oracle://u:secret-pw@h/d", "--durability", "relaxed"}, []string{
-			"3 settings are wrong", "engine (flag --engine): this build supports memory", "ledger (flag --ledger): the address must begin with sqlite:, mysql:// or postgres://",
-			"durability (flag --durability): the memory engine is always durable",
+		{"what dibs has not", secrets, "", []string{"--engine", "memcached://u:secret-pw@h:1/0", "--ledger", "oracle://u:secret-pw@h/d"}, []string{
+			"2 settings are wrong", "engine (flag --engine): must be memory, or the address of Redis", "ledger (flag --ledger): the address must begin with sqlite:, mysql:// or postgres://",
 		}},
+		{"a level without replicas", secrets, "", []string{"--durability", "replicated"}, []string{"durability (flag --durability): the memory engine is always durable"}},
+		{"an engine without a host", secrets, "", []string{"--engine", "redis://:secret-pw@"}, []string{"engine (flag --engine): names no host"}},
+		{"an engine's database", secrets, "", []string{"--engine", "redis://u:secret-pw@h/claims"}, []string{"engine (flag --engine): must end with the number of a database"}},
+		{"an engine's option", secrets, "", []string{"--engine", "redis://u:secret-pw@h?masterset=x"}, []string{`engine (flag --engine): there is no option "masterset"`, "master_set"}},
+		{"an engine that cannot be read", secrets, "", []string{"--engine", "redis://u:secret-pw%zz@h"}, []string{"engine (flag --engine): the address cannot be read"}},
 		{"a bad ledger", secrets, "", []string{"--ledger", "sqlite:"}, []string{"ledger (flag --ledger): it must be sqlite: and the path"}},
 		{"a ledger without a database", secrets, "", []string{"--ledger", "mysql://u:secret-pw@h"}, []string{"ledger (flag --ledger): the address mysql://h: it must be like mysql://USER:PASSWORD@HOST"}},
 		{"a ledger that cannot be read", secrets, "", []string{"--ledger", "postgres://u:secret-pw%zz@h/d"}, []string{"ledger (flag --ledger): the address cannot be read: "}},
