@@ -19,10 +19,12 @@ func (m Money) faults(field string) []Fault {
 		fs = append(fs, Fault{field + "/amount", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxMinor-1)})
 	}
 	if !isCurrency(m.Currency) {
-		fs = append(fs, Fault{field + "/currency", Text{"must be three capital letters, such as CNY", "必须是三个大写字母,例如 CNY"}})
+		fs = append(fs, Fault{field + "/currency", badCurrency})
 	}
 	return fs
 }
+
+var badCurrency = Text{"must be three capital letters, such as CNY", "必须是三个大写字母,例如 CNY"}
 
 func isCurrency(s string) bool {
 	if len(s) != 3 {
