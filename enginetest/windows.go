@@ -50,7 +50,7 @@ func checkWindowEdges(r *rig) {
 // and holds each answer against the time at which it was decided.
 func checkWindowPasses(r *rig) {
 	o := r.offer(1_000_000, func(c *dibs.Campaign) {
-		window(r, 60*time.Millisecond, 120*time.Millisecond)(c)
+		window(r, 60*time.Millisecond, 500*time.Millisecond)(c)
 		c.LimitPerUser = 1_000_000
 	})
 	order := map[dibs.Reason]int{dibs.NotStarted: 1, dibs.Granted: 2, dibs.Ended: 3}

@@ -138,9 +138,13 @@ var lies = []struct {
 	}, nil, "every press is answered by answers"},
 
 	{"a press is answered by something else", func() lie {
-		return once(refusedFor("sold_out"), func(*http.Request, int, []byte) (int, []byte) {
-			return http.StatusBadGateway, []byte("<html>")
-		})
+		return func(r *http.Request, status int, body []byte) (int, []byte) {
+			// Every time: a press with a key is sent again.
+			if refusedFor("sold_out")(r, status, body) {
+				return http.StatusBadGateway, []byte("<html>")
+			}
+			return status, body
+		}
 	}, nil, "every press is answered by answers"},
 
 	{"a yes is for somebody else", func() lie {
