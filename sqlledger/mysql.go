@@ -208,8 +208,11 @@ func mysqlAdvise(c *mysql.Config) func(error) string {
 	return func(err error) string {
 		var e *mysql.MySQLError
 		if !errors.As(err, &e) {
-			if errors.Is(err, mysql.ErrInvalidConn) {
+			switch {
+			case errors.Is(err, mysql.ErrInvalidConn):
 				err = driver.ErrBadConn
+			case errors.Is(err, mysql.ErrNoTLS):
+				return noTLS + "tls"
 			}
 			if errors.Is(err, mysql.ErrPktTooLarge) {
 				return largerPacket

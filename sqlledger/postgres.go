@@ -180,6 +180,13 @@ func postgresAdvise(c *pgx.ConnConfig) func(error) string {
 	return func(err error) string {
 		var e *pgconn.PgError
 		if !errors.As(err, &e) {
+			var connect *pgconn.ConnectError
+			if errors.As(err, &connect) {
+				if c.TLSConfig != nil && len(c.Fallbacks) == 0 && strings.Contains(err.Error(), "refused TLS") {
+					return noTLS + "sslmode"
+				}
+				err = errNoAnswer
+			}
 			return silent(err, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), "PostgreSQL")
 		}
 		switch e.Code {

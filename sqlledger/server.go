@@ -144,6 +144,9 @@ type hidden struct {
 func (h *hidden) Error() string { return strings.ReplaceAll(h.cause.Error(), h.secret, "…") }
 func (h *hidden) Unwrap() error { return h.cause }
 
+// noTLS begins the advice when an address asks for more than the server can.
+const noTLS = "the server does not encrypt, and the address asks for it: set up TLS on the server, or change the option "
+
 // lost reports whether an error is about the way to the server.
 func lost(err error) bool {
 	var netErr net.Error
@@ -155,10 +158,11 @@ func lost(err error) bool {
 // error is another.
 func silent(err error, address, kind string) string {
 	var dialed *net.OpError
+	var unknown *net.DNSError
 	switch {
 	case !lost(err):
 		return ""
-	case errors.Is(err, errNoAnswer), errors.As(err, &dialed) && dialed.Op == "dial":
+	case errors.Is(err, errNoAnswer), errors.As(err, &unknown), errors.As(err, &dialed) && dialed.Op == "dial":
 		return "nothing answers at " + address + " as " + kind + " does: start the server, or correct host and port"
 	}
 	return "the connection to " + address + " was lost"

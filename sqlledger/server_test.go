@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -169,6 +170,9 @@ func TestServerRefused(t *testing.T) {
 			"no rights":        {strings.Replace(url, servers.User+":"+servers.Password, "poor_"+name+":poor-pw", 1), "has too few rights", nil},
 			"no schema":        {noSchema, "has too few rights", nil},
 			"nobody there":     {strings.Replace(url, here, gone.Addr().String(), 1), "start the server, or correct host and port", nil},
+			"no such host":     {strings.Replace(url, "127.0.0.1", "no-such-host.invalid", 1), "start the server, or correct host and port", nil},
+			"another server":   {another(t, url), "start the server, or correct host and port", nil},
+			"no TLS":           {url + map[bool]string{true: "?tls=true", false: "?sslmode=verify-full"}[strings.HasPrefix(url, "mysql")], "the server does not encrypt", nil},
 			"a silent server":  {strings.Replace(url, here, silent.Addr().String(), 1), "start the server, or correct host and port", nil},
 		} {
 			all.Go(func() { refused(t, s, what, c.url, c.want, c.before) })
@@ -185,6 +189,25 @@ func TestServerRefused(t *testing.T) {
 			}
 		}
 	})
+}
+
+// another is the address with the port of a server of the other kind.
+func another(t *testing.T, address string) string {
+	t.Helper()
+	get := servers.MariaDB
+	if strings.HasPrefix(address, "mysql") {
+		get = servers.Postgres
+	}
+	s, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host = fmt.Sprintf("127.0.0.1:%d", s.Port())
+	return u.String()
 }
 
 // refused opens what cannot be opened, after some statements.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/dibs-dev/dibs/internal/servers"
@@ -27,6 +28,7 @@ func onServer(t *testing.T, get func() (*servers.Server, error)) {
 		}
 	}()
 	env := append([]string{"DIBS_LEDGER=" + ledger}, secrets...)
+	cli(t, env, "verify").want(t, exitFailure, "dibs migrate")
 	cli(t, env, "serve", "--migrate=false").want(t, exitFailure, "dibs migrate")
 	cli(t, env, "migrate", "--check").want(t, exitFailure, "journal in ", "not what this version wants")
 	cli(t, env, "migrate").want(t, exitOK, "ledger in ", "/"+name)
@@ -42,7 +44,11 @@ func onServer(t *testing.T, get func() (*servers.Server, error)) {
 	dev := start(t, env, "dev", "--listen", "127.0.0.1:0")
 	dev.await(t, dev.out, `Data +(mysql|postgres)://\S+/`+name+` \(kept\)`)
 	dev.await(t, dev.out, `Ctrl-C stops`)
-	dev.kill()
+	// Ended politely, it takes its temporary folder with it.
+	dev.signal(t, syscall.SIGTERM)
+	if code := dev.code(t); code != exitOK {
+		t.Errorf("dev ended with %d", code)
+	}
 	wrong := strings.Replace(ledger, servers.Password, "wrong-pw", 1)
 	for _, r := range []result{
 		cli(t, secrets, "config", "show", "--ledger", ledger), cli(t, secrets, "config", "check", "--ledger", ledger),

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 func newVerifyCommand() *cobra.Command {
@@ -66,6 +67,11 @@ func verify(cmd *cobra.Command, campaigns []string) (from string, r *dibs.Report
 	}
 	if !found {
 		return "", nil, fmt.Errorf("there is nothing to verify in %s: name a --data folder that dibs has used, or the --url of a server", c.Data)
+	}
+	if sqlledger.InServer(c.Ledger) {
+		// A database that holds something else must not get tables by being
+		// looked at.
+		c.Migrate = false
 	}
 	log, err := newLogger(cmd, c)
 	if err != nil {
