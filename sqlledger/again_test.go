@@ -122,6 +122,38 @@ func TestUnfitServers(t *testing.T) {
 	}
 }
 
+// TestRolledBack: a transaction in which a statement failed unnoticed is not
+// taken for committed.
+func TestRolledBack(t *testing.T) {
+	s, err := servers.Postgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, _, done, err := s.Database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(t.Context(), url, Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = l.write(t.Context(), "fail", func(s *session) error {
+		if _, err := s.exec(t.Context(), `INSERT INTO secrets (name, value) VALUES ('x', NULL)`); err == nil {
+			t.Error("the statement did not fail")
+		}
+		return nil
+	})
+	if !errors.Is(err, errRolledBack) {
+		t.Errorf("the commit said %v", err)
+	}
+	if err := l.write(t.Context(), "go on", func(*session) error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(l.Close(), done()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLongTransactions: the time for the end of a transaction begins with its
 // end, however long its work took.
 func TestLongTransactions(t *testing.T) {

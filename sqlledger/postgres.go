@@ -50,7 +50,7 @@ func postgresDialect(kind string, c *pgx.ConnConfig) *dialect {
 		classify: postgresClassify,
 		open:     func(string, usage) (*sql.DB, error) { return stdlib.OpenDB(*c), nil },
 		server: &server{
-			settings: postgresSettings, check: postgresCheck, advise: postgresAdvise(c), secret: c.Password, locks: postgresLocks, endPatience: defaultEndPatience,
+			settings: postgresSettings, check: postgresCheck, commit: postgresCommit, advise: postgresAdvise(c), secret: c.Password, locks: postgresLocks, endPatience: defaultEndPatience,
 		},
 	}
 }
@@ -84,6 +84,18 @@ func postgresSettings(use usage) []string {
 		settings = append(settings, "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
 	}
 	return []string{strings.Join(settings, "; ")}
+}
+
+// postgresCommit commits. PostgreSQL answers the COMMIT of a transaction in which
+// a statement failed with success, and with the word ROLLBACK.
+func postgresCommit(ctx context.Context, conn *sql.Conn) error {
+	return conn.Raw(func(c any) error {
+		tag, err := c.(*stdlib.Conn).Conn().Exec(ctx, "COMMIT")
+		if err == nil && tag.String() != "COMMIT" {
+			err = errRolledBack
+		}
+		return err
+	})
 }
 
 // postgresCheck refuses servers that lose commits, and encodings that cannot

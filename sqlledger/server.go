@@ -46,6 +46,8 @@ type server struct {
 	secret string
 	// locks are the names of locks that end with the connection.
 	locks sessionLocks
+	// commit commits; nil where the statement COMMIT is enough.
+	commit func(ctx context.Context, conn *sql.Conn) error
 	// endPatience bounds the end of a transaction.
 	endPatience time.Duration
 }

@@ -33,6 +33,17 @@ func (s *session) control(ctx context.Context, statement string) error {
 	return err
 }
 
+// errRolledBack: the database answered a COMMIT by undoing the transaction.
+var errRolledBack = errors.New("the database rolled the transaction back instead of committing it")
+
+// commit ends the transaction.
+func (s *session) commit(ctx context.Context) error {
+	if s.d.server == nil || s.d.server.commit == nil {
+		return s.control(ctx, "COMMIT")
+	}
+	return s.d.server.commit(ctx, s.conn)
+}
+
 // insertNew runs an insert of one row and returns 0 when a row with its key is
 // there already, which stays.
 func (s *session) insertNew(ctx context.Context, statement string, args ...any) (int64, error) {
@@ -281,8 +292,11 @@ func (s *session) transact(ctx context.Context, f func(*session) error) error {
 		}
 		return err
 	}
-	if err := s.control(whole, "COMMIT"); err != nil {
+	if err := s.commit(whole); err != nil {
 		s.broken = true
+		if errors.Is(err, errRolledBack) {
+			return err
+		}
 		if s.d.classify(err) == faultFull {
 			// There was no room for the transaction's last page, without which
 			// it does not exist, now or after a crash.
