@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+const (
+	// settledClaims are settled into each ledger in each round.
+	settledClaims = 500_000
+	// settledBatch is how many entries a transaction settles: the default of
+	// settle_batch.
+	settledBatch = 16384
+)
+
+// settle measures how fast claims enter the ledgers of each kind, one after
+// the other in each round, each into an empty one, without an engine.
+func settle(ctx context.Context, o *options) (err error) {
+	defer func() { err = errors.Join(err, servers.StopAll()) }()
+	kinds := []struct {
+		name  string
+		empty func() (address string, done func() error, err error)
+	}{
+		{"SQLite", emptyFile}, {"MariaDB", emptyDatabase(servers.MariaDB)}, {"PostgreSQL", emptyDatabase(servers.Postgres)},
+	}
+	rates, costs := make([][]float64, len(kinds)), make([][]float64, len(kinds))
+	for range o.rounds {
+		for i, k := range kinds {
+			address, done, err := k.empty()
+			if err != nil {
+				return err
+			}
+			cpu := cpuTime()
+			took, err := settleInto(ctx, address)
+			costs[i] = append(costs[i], (cpuTime()-cpu).Seconds()/settledClaims*1e6)
+			if err := errors.Join(err, done()); err != nil {
+				return fmt.Errorf("%s: %w", k.name, err)
+			}
+			rates[i] = append(rates[i], settledClaims/took.Seconds())
+		}
+	}
+	fmt.Printf("| ledger, %d claims in batches of %d | settled/s | CPU of dibs per claim, µs |\n|---|---|---|\n", settledClaims, settledBatch)
+	for i, k := range kinds {
+		fmt.Printf("| %s | %.0f | %.1f |\n", k.name, median(rates[i]), median(costs[i]))
+	}
+	return nil
+}
+
+// emptyFile is a ledger in a file of a temporary folder.
+func emptyFile() (address string, done func() error, err error) {
+	dir, err := os.MkdirTemp("", "dibs-bench-")
+	if err != nil {
+		return "", nil, err
+	}
+	return "sqlite:" + filepath.Join(dir, "ledger.db"), func() error { return os.RemoveAll(dir) }, nil
+}
+
+// emptyDatabase is a ledger in a server that this process starts.
+func emptyDatabase(get func() (*servers.Server, error)) func() (string, func() error, error) {
+	return func() (string, func() error, error) {
+		s, err := get()
+		if err != nil {
+			return "", nil, err
+		}
+		address, _, done, err := s.Database()
+		return address, done, err
+	}
+}
+
+// settleInto settles grants of one unit to users in random order, and returns
+// how long that took.
+func settleInto(ctx context.Context, address string) (took time.Duration, err error) {
+	l, err := sqlledger.Open(ctx, address, sqlledger.Options{Migrate: true})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	c := &dibs.Campaign{
+		ID: "bench", Kind: dibs.Sale, Title: "bench", State: dibs.Published, LimitPerUser: 1, Shards: 1, Version: 1,
+		LatePayment: dibs.Reclaim, Stock: dibs.Stock{Kind: dibs.Units, Total: dibs.MaxStock},
+	}
+	if err := l.InsertCampaign(ctx, c, nil); err != nil {
+		return 0, err
+	}
+	shard := dibs.ShardID{Campaign: c.Number}
+	load, err := l.LoadShard(ctx, c, shard, 0)
+	if err != nil {
+		return 0, err
+	}
+	batch := dibs.Batch{Campaign: c, Shard: shard, To: dibs.Cursor{Epoch: load.Epoch, Seq: 1}}
+	batch.Entries = []dibs.Entry{{Cursor: batch.To, Kind: dibs.EntryOpen}}
+	for left := settledClaims; ; {
+		began := time.Now()
+		if err := l.Settle(ctx, []dibs.Batch{batch}); err != nil {
+			return 0, err
+		}
+		took += time.Since(began)
+		if left == 0 {
+			return took, nil
+		}
+		n := min(left, settledBatch)
+		left -= n
+		batch.From, batch.Entries = batch.To, batch.Entries[:0]
+		for range n {
+			batch.To.Seq++
+			batch.Entries = append(batch.Entries, dibs.Entry{
+				Cursor: batch.To, Kind: dibs.EntryGrant, At: began.UnixMilli(), Quantity: 1, Key: rand.Uint64(),
+				UserID: "u" + strconv.Itoa(1_000_000+rand.IntN(9_000_000)),
+			})
+		}
+	}
+}
