@@ -52,6 +52,15 @@
 // it may be the repeat of a yes. By the clock nothing is refused that is within
 // its measured error. Without RESP3 every claim is asked for.
 //
+// # Durability
+//
+// Config.Durability says what an answer survives, and Open and Ping refuse a
+// Redis whose settings cannot give it: LevelDurable needs appendfsync always,
+// which batches make cheap. At LevelReplicated every answer, a repeat and a read
+// too, goes with WAIT over one connection; what too few replicas confirm is
+// looked for until it is confirmed, and of unknown effect else. Check lists all
+// that the engine needs of Redis, with remedies.
+//
 // # Why buckets
 //
 // A hash with one field for each user takes the least time and the most
@@ -68,8 +77,7 @@
 //
 // # Caveats
 //
-// An answer is as durable as Redis' settings make it; Durability tells. The
-// time of a place (HeadAt, window, pay-by) is Redis' own. A campaign that is
+// The time of a place (HeadAt, window, pay-by) is Redis' own. A campaign that is
 // restocked far beyond the stock that it was opened with has fuller buckets,
 // until it is opened again. Entries of other processes are not signalled by
 // Appended. A server that was demoted, and promoted again before it had all that

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +28,12 @@ type Config struct {
 	URL string
 	// Dial, when it is set, makes the connections, TLS included.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Durability is what Redis must give: LevelNone, LevelRelaxed, LevelDurable or
+	// LevelReplicated. Opening fails when it does not. Empty means LevelDurable.
+	Durability string
+	// Replicas is how many replicas confirm an answer at LevelReplicated. 0 means
+	// all that are connected at the opening, one at least.
+	Replicas int
 	// Deadline is how long after it was sent a batch of claims may still be
 	// decided, by Redis' clock. 0 means one second.
 	Deadline time.Duration
@@ -52,6 +60,9 @@ func (c Config) WithDefaults() Config {
 			*d.field = d.value
 		}
 	}
+	if c.Durability == "" {
+		c.Durability = LevelDurable
+	}
 	if c.Queue == 0 {
 		c.Queue = 1 << 16
 	}
@@ -67,8 +78,11 @@ func (c Config) Validate() error {
 	if c.URL == "" {
 		errs = append(errs, errors.New("redisengine: Config.URL is required"))
 	}
-	if c.Deadline < 0 || c.Patience < 0 || c.KeepRetired < 0 || c.Queue < 0 {
-		errs = append(errs, errors.New("redisengine: Config.Deadline, Patience, KeepRetired and Queue must not be negative"))
+	if c.Durability != "" && !slices.Contains(levels, c.Durability) {
+		errs = append(errs, fmt.Errorf("redisengine: Config.Durability is %q, not one of %s", c.Durability, strings.Join(levels, ", ")))
+	}
+	if c.Deadline < 0 || c.Patience < 0 || c.KeepRetired < 0 || c.Queue < 0 || c.Replicas < 0 {
+		errs = append(errs, errors.New("redisengine: Config.Deadline, Patience, KeepRetired, Queue and Replicas must not be negative"))
 	}
 	return errors.Join(errs...)
 }
@@ -115,13 +129,31 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		stop: make(chan struct{}), appended: make(chan struct{}, 1),
 	}
 	e.lanes.Store(&map[dibs.ShardID]*lane{})
-	c, err := connect(ctx, &cfg, e.invalidated)
+	c, err := connect(&cfg, e.invalidated)
 	if err != nil {
 		return nil, err
 	}
 	e.redis = c
-	e.readDurability(ctx)
+	if err := e.prepare(ctx, c); err != nil {
+		c.close()
+		return nil, err
+	}
 	return e, nil
+}
+
+// prepare checks Redis and makes it ready.
+func (e *Engine) prepare(ctx context.Context, c *client) error {
+	replicas, err := e.inspect(ctx)
+	if err != nil {
+		return err
+	}
+	if e.cfg.Durability == LevelReplicated {
+		if e.cfg.Replicas == 0 {
+			e.cfg.Replicas = replicas
+		}
+		c.await(e.cfg.Replicas, e.cfg.Deadline/2)
+	}
+	return c.load(ctx)
 }
 
 // lane returns a shard's lane. One is made for any shard that is decided on;
@@ -185,48 +217,29 @@ func (e *Engine) signal() {
 	}
 }
 
-// Durability is the level by Redis' settings when they were last read, at the
-// opening or by Ping: `durable`, `relaxed`, or `none`, also when Redis does
-// not tell.
+// Durability is the level that Redis gave when it was last asked, at the opening
+// or by Ping: LevelNone to LevelReplicated.
 func (e *Engine) Durability() string { return *e.durability.Load() }
 
-// readDurability asks Redis how it persists.
-func (e *Engine) readDurability(ctx context.Context) {
-	level := "none"
-	r, err := e.redis.ask(ctx, "CONFIG", "GET", "append*")
-	if err == nil {
-		settings := r.pairs()
-		if settings["appendonly"].text == "yes" {
-			switch settings["appendfsync"].text {
-			case "always":
-				level = "durable"
-			case "everysec":
-				level = "relaxed"
-			}
-		}
-		r, err = e.redis.ask(ctx, "CONFIG", "GET", "no-appendfsync-on-rewrite")
-		settings = r.pairs()
-		if level != "none" && (err != nil || settings["no-appendfsync-on-rewrite"].text != "no") {
-			// Then nothing is synced while the file is rewritten.
-			level = "none"
-		}
-	}
+// inspect has Redis give the configured level, or says why it cannot.
+func (e *Engine) inspect(ctx context.Context) (replicas int, err error) {
+	nodes, err := e.redis.nodes(ctx)
 	if err != nil {
-		e.log.Warn("Redis does not tell how it persists", "err", err)
+		return 0, err
 	}
+	level, replicas, err := inspect(nodes, &e.cfg, e.redis.isCluster())
 	e.durability.Store(&level)
+	return replicas, err
 }
 
-// Ping returns nil when Redis answers; see dibs.Engine.
+// Ping returns nil when Redis answers, and gives the configured level; see
+// dibs.Engine. What it lacks is a *CheckError.
 func (e *Engine) Ping(ctx context.Context) error {
 	if e.closed.Load() {
 		return errClosed
 	}
-	if _, err := e.redis.ask(ctx, "PING"); err != nil {
-		return fmt.Errorf("redisengine: %w", err)
-	}
-	e.readDurability(ctx)
-	return nil
+	_, err := e.inspect(ctx)
+	return err
 }
 
 // Close refuses new claims, completes those that wait, and disconnects.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,6 +102,10 @@ func TestRestartedServerHasToBeLoaded(t *testing.T) {
 	}
 }
 
+// asMaster are the arguments of a server that syncs always and serves replicas
+// at once.
+var asMaster = append(slices.Clone(servers.RedisAlways), "--repl-diskless-sync-delay", "0")
+
 // replicaOf starts a server that follows another one, and returns when it has
 // all of it.
 func replicaOf(t *testing.T, master *servers.Redis) *servers.Redis {
@@ -116,7 +121,7 @@ func replicaOf(t *testing.T, master *servers.Redis) *servers.Redis {
 // A replica that is promoted with less history grants nothing before the shard
 // was opened anew, whether a process has seen what it lacks or not.
 func TestPromotedReplicaHasToBeLoaded(t *testing.T) {
-	master := startRedis(t, servers.RedisAlways...)
+	master := startRedis(t, asMaster...)
 	a := openEngine(t, redisengine.Config{URL: master.URL(), Patience: time.Second})
 	shard := openSale(t, a, 5, nil)
 	replica := replicaOf(t, master)

@@ -52,6 +52,11 @@ func keysOf(id dibs.ShardID) keys {
 	}
 }
 
+// probeKeys are those that probe.lua tries.
+var probeKeys = []string{
+	"dibs:{probe}:meta", "dibs:{probe}:journal", "dibs:{probe}:free", "dibs:{probe}:refs", "dibs:{probe}:settler", statePrefix + "{probe}",
+}
+
 // memberOf names a shard in the hash of all shards.
 func memberOf(id dibs.ShardID) string { return fmt.Sprintf("%d:%d", id.Campaign, id.Shard) }
 

@@ -15,7 +15,7 @@ import (
 // it goes over when its holder closes, or does not renew it.
 func TestLeaseGoesOver(t *testing.T) {
 	r := startRedis(t)
-	a, err := redisengine.Open(t.Context(), redisengine.Config{URL: r.URL()})
+	a, err := redisengine.Open(t.Context(), redisengine.Config{URL: r.URL(), Durability: redisengine.LevelNone})
 	must(t, err)
 	b := openEngine(t, redisengine.Config{URL: r.URL()})
 	shard := dibs.ShardID{Campaign: 1}

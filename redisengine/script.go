@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
+	"slices"
 )
 
 //go:embed lua/*.lua
@@ -12,13 +13,18 @@ var luaFiles embed.FS
 // script is one operation, as Redis runs it.
 type script struct {
 	name, text, sha string
+	// waits is set when what it tells must have reached the replicas.
+	waits bool
 }
+
+// answering are the scripts whose answers callers rely on.
+var answering = []string{"claim", "release", "adjust", "configure", "stats", "find", "holdings", "shut", "open", "retire"}
 
 // newScript reads lua/name.lua, behind the part that all shard scripts share.
 func newScript(name string) *script {
 	text := luaText("shard") + luaText(name)
 	sum := sha1.Sum([]byte(text))
-	return &script{name: name, text: text, sha: hex.EncodeToString(sum[:])}
+	return &script{name: name, text: text, sha: hex.EncodeToString(sum[:]), waits: slices.Contains(answering, name)}
 }
 
 func luaText(name string) string {
@@ -49,9 +55,10 @@ var (
 	leaseScript     = newScript("lease")
 	unleaseScript   = newScript("unlease")
 	watchScript     = newScript("watch")
+	probeScript     = newScript("probe")
 
 	scripts = []*script{
 		claimScript, releaseScript, adjustScript, configureScript, statsScript, findScript, holdingsScript,
-		shutScript, loadScript, openScript, retireScript, trimScript, forgetScript, expelScript, leaseScript, unleaseScript, watchScript,
+		shutScript, loadScript, openScript, retireScript, trimScript, forgetScript, expelScript, leaseScript, unleaseScript, watchScript, probeScript,
 	}
 )

@@ -24,6 +24,12 @@ type server interface {
 	ask(ctx context.Context, command string, args ...string) (reply, error)
 	// follows reports whether the server tells of changed keys.
 	follows() bool
+	// nodes asks every server that decides for what it is.
+	nodes(ctx context.Context) ([]facts, error)
+	// isCluster reports whether the servers are spoken to as a cluster.
+	isCluster() bool
+	// await has every answer wait for so many replicas, for so long.
+	await(replicas int, patience time.Duration)
 	// close ends all connections.
 	close()
 }
@@ -69,16 +75,28 @@ func changedNothing(err error) bool {
 type client struct {
 	c        rueidis.Client
 	tracking bool
+	// replicas have to confirm what is answered, within waitMS; 0 for none.
+	replicas, waitMS int64
 }
 
 func (c *client) follows() bool { return c.tracking }
 
-// connect connects and loads the scripts. changed hears of state keys that were
-// written, where the server speaks RESP3.
-func connect(ctx context.Context, cfg *Config, changed func([]rueidis.RedisMessage)) (*client, error) {
+// errURL does not show what it is about: that may hold a password.
+var errURL = errors.New("redisengine: Config.URL is not of the form redis://user:password@host:port/database")
+
+// connectTime is about how long all addresses of the URL are tried, twice: to
+// connect, and to be greeted.
+const connectTime = 2 * time.Second
+
+// connect connects. changed hears of state keys that were written, where the
+// server speaks RESP3.
+func connect(cfg *Config, changed func([]rueidis.RedisMessage)) (*client, error) {
 	opt, err := rueidis.ParseURL(cfg.URL)
 	if err != nil {
-		return nil, fmt.Errorf("redisengine: the URL: %w", err)
+		return nil, errURL
+	}
+	if opt.Dialer.Timeout == 0 {
+		opt.Dialer.Timeout = max(connectTime/time.Duration(len(opt.InitAddress)), connectTime/4)
 	}
 	// A command whose answer got lost must not run twice unseen.
 	opt.DisableRetry = true
@@ -104,21 +122,59 @@ func connect(ctx context.Context, cfg *Config, changed func([]rueidis.RedisMessa
 	if err != nil {
 		return nil, fmt.Errorf("redisengine: connecting: %w", err)
 	}
-	for _, node := range c.Nodes() {
+	return &client{c: c, tracking: tracking}, nil
+}
+
+// load loads the scripts.
+func (c *client) load(ctx context.Context) error {
+	for _, node := range c.c.Nodes() {
 		for _, s := range scripts {
 			// A replica refuses nothing here, and one that misses a script is told
 			// the whole text with its first call.
 			if err := node.Do(ctx, node.B().ScriptLoad().Script(s.text).Build()).Error(); err != nil {
-				c.Close()
-				return nil, fmt.Errorf("redisengine: loading the script %s: %w", s.name, err)
+				return fmt.Errorf("redisengine: loading the script %s: %w", s.name, err)
 			}
 		}
 	}
-	return &client{c: c, tracking: tracking}, nil
+	return nil
+}
+
+func (c *client) await(replicas int, patience time.Duration) {
+	c.replicas, c.waitMS = int64(replicas), patience.Milliseconds()
+}
+
+// errTooFew says that replicas have not confirmed an answer in time. What was
+// decided stands on the master: its effect is unknown.
+var errTooFew = errors.New("redisengine: too few replicas have confirmed")
+
+// confirmed runs a command, and has its answer and all before it confirmed by
+// the replicas. WAIT counts for its own connection only, so that both go
+// together.
+func (c *client) confirmed(ctx context.Context, command rueidis.Completed) (reply, error) {
+	if c.replicas == 0 {
+		return answer(c.c.Do(ctx, command))
+	}
+	both := c.c.DoMulti(ctx, command, c.c.B().Wait().Numreplicas(c.replicas).Timeout(c.waitMS).Build())
+	r, err := answer(both[0])
+	if err != nil {
+		return r, err
+	}
+	n, err := both[1].AsInt64()
+	if err == nil && n < c.replicas {
+		err = fmt.Errorf("%w: %d of %d", errTooFew, n, c.replicas)
+	}
+	if err != nil {
+		return reply{}, errors.Join(errTooFew, err)
+	}
+	return r, nil
 }
 
 func (c *client) call(ctx context.Context, command, key string, args ...string) (reply, error) {
-	return answer(c.c.Do(ctx, c.c.B().Arbitrary(strings.Fields(command)...).Keys(key).Args(args...).Build()))
+	built := c.c.B().Arbitrary(strings.Fields(command)...).Keys(key).Args(args...).Build()
+	if command == "XRANGE" || command == "XINFO STREAM" {
+		return c.confirmed(ctx, built)
+	}
+	return answer(c.c.Do(ctx, built))
 }
 
 func (c *client) ask(ctx context.Context, command string, args ...string) (reply, error) {
@@ -126,12 +182,18 @@ func (c *client) ask(ctx context.Context, command string, args ...string) (reply
 }
 
 func (c *client) run(ctx context.Context, s *script, keys []string, args ...string) (reply, error) {
-	r, err := answer(c.c.Do(ctx, c.c.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()))
+	do := func(command rueidis.Completed) (reply, error) {
+		if s.waits {
+			return c.confirmed(ctx, command)
+		}
+		return answer(c.c.Do(ctx, command))
+	}
+	r, err := do(c.c.B().Evalsha().Sha1(s.sha).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
 	var answered *answeredError
 	if errors.As(err, &answered) && strings.HasPrefix(answered.message, "NOSCRIPT") {
 		// It was flushed, or the server is another one. Nothing was run, and with
 		// the whole text there is no moment in which it can be flushed again.
-		return answer(c.c.Do(ctx, c.c.B().Eval().Script(s.text).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build()))
+		return do(c.c.B().Eval().Script(s.text).Numkeys(int64(len(keys))).Key(keys...).Arg(args...).Build())
 	}
 	return r, err
 }
@@ -182,7 +244,8 @@ func replyOf(m *rueidis.RedisMessage) (r reply, err error) {
 			}
 		}
 	default:
-		return r, m.Error()
+		// A text with a note of its format, or an error within a list.
+		r.text, err = m.ToString()
 	}
 	return r, err
 }

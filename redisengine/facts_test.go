@@ -1,0 +1,49 @@
+package redisengine
+
+import "testing"
+
+// What does not keep the engine from working is a warning, with a remedy.
+func TestAdvice(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts facts
+		want  string
+	}{
+		"fine":                 {facts{used: 79, most: 100, skew: 1000}, ""},
+		"no maximum is known":  {facts{used: 79}, ""},
+		"little memory left":   {facts{used: 80, most: 100}, "memory"},
+		"a clock that is fast": {facts{skew: 1001}, "clock"},
+		"a clock that is slow": {facts{skew: -1001}, "clock"},
+	} {
+		got := ""
+		for _, f := range c.facts.advice(false) {
+			if !f.OK {
+				got += f.Name
+				if !f.Warning || f.Remedy == "" {
+					t.Errorf("%s: %+v is no warning with a remedy", name, f)
+				}
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: wrong is %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Versions are compared by number.
+func TestVersions(t *testing.T) {
+	for version, want := range map[[3]int]string{
+		{7, 0, 5}: "fine", {7, 0, 15}: "fine", {8, 0, 0}: "fine", {10, 1, 0}: "fine", {7, 0, 4}: "warning", {6, 2, 0}: "warning",
+		{6, 0, 16}: "refused", {5, 0, 0}: "refused", {}: "refused",
+	} {
+		f := (&facts{version: version}).findings(&Config{Durability: LevelNone}, false)[0]
+		got := "refused"
+		if f.OK {
+			got = "fine"
+		} else if f.Warning {
+			got = "warning"
+		}
+		if f.Name != "version" || got != want {
+			t.Errorf("version %v is %s, want %s", version, got, want)
+		}
+	}
+}
