@@ -34,7 +34,7 @@ end
 
 local entry = pack('>BBI6Bc0I1I7', 1, 4, now, #ref, ref, delta < 0 and 1 or 0, math.abs(delta)) .. concat(numbers)
 local added, refused = journal(journal_key, s.epoch, s.seq + 1, entry)
-if not added then return {'regressed', now, s.epoch, s.seq, refused.err} end
+if not added then return unwritten(refused, now, s.epoch, s.seq) end
 redis.call('SADD', refs_key, ref)
 in_portions('RPUSH', free_key, elements, 4000)
 if s.items == 1 and delta < 0 then redis.call('LTRIM', free_key, 0, text(delta - 1)) end

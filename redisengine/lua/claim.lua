@@ -181,7 +181,7 @@ if grants == 0 then return reply end
 local pay_by = s.pay_in > 0 and now + s.pay_in or 0
 entries[1] = pack('>BBI6I4c8I6B', 1, 2, now, grants, token, pay_by, s.items)
 local added, refused = journal(journal_key, s.epoch, seq, concat(entries))
-if not added then return {'regressed', now, s.epoch, s.seq, refused.err} end
+if not added then return unwritten(refused, now, s.epoch, s.seq) end
 
 local changed, n = {}, 0
 for i = 1, opened do

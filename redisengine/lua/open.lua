@@ -19,7 +19,7 @@ for i = 2, #meta, 2 do
 end
 local entry = pack('>BBI6HI4', 1, 1, now, before_epoch, before_seq)
 local added, failed = journal(journal_key, tonumber(epoch), 1, entry)
-if not added then return {'regressed', now, 0, 0, failed.err} end
+if not added then return unwritten(failed, now, 0, 0) end
 redis.call('HSET', meta_key, 'seq', '1', 'at', text(now), unpack(meta))
 redis.call('HSET', meta_key, 'state', 'open')
 redis.call('SET', state_key, epoch)

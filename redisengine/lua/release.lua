@@ -31,7 +31,7 @@ if s.left + quantity >= WHOLE then return {'range', now, s.epoch, s.seq} end
 
 local entry = pack('>BBI6HI4I4', 1, 3, now, epoch, seq, quantity) .. numbers
 local added, refused = journal(journal_key, s.epoch, s.seq + 1, entry)
-if not added then return {'regressed', now, s.epoch, s.seq, refused.err} end
+if not added then return unwritten(refused, now, s.epoch, s.seq) end
 bucket = sub(bucket, 1, first - 9) .. pack('>I4', held - quantity) .. sub(bucket, first - 4, record + EPOCH_AT - 1) ..
   pack('>H', epoch + RELEASED) .. sub(bucket, record + EPOCH_AT + 2)
 redis.call('HSET', holdings_key, field, bucket)

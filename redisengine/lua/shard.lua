@@ -153,6 +153,13 @@ local function journal(key, epoch, seq, payload)
   return type(id) ~= 'table' or id.err == nil, id
 end
 
+-- The answer when the journal took no entry. An id that is not above all before
+-- it means damage; all else is Redis' own refusal, such as OOM, and passes.
+local function unwritten(refused, now, epoch, seq)
+  if find(refused.err, 'equal or smaller', 1, true) then return {'regressed', now, epoch, seq, refused.err} end
+  return refused
+end
+
 -- Refuses a loader whose load another one has taken over, or of which this run
 -- of the server may hold a part only; nil when it may go on.
 local function not_loading(meta_key, token, now)
