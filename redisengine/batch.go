@@ -89,6 +89,9 @@ func (b *batch) send() {
 	res, err := l.run(ctx, claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.state},
 		strconv.FormatInt(b.deadlineMS, 10), b.token, itoa(buckets), b.encode(buckets))
 	switch {
+	case err != nil && willPass(err):
+		<-time.After(passingPause)
+		b.retry(b.tickets, dibs.Unavail(dibs.EffectNone, err))
 	case err != nil && changedNothing(err):
 		b.fail(dibs.Unavail(dibs.EffectNone, err))
 	case err != nil:
@@ -108,6 +111,10 @@ func (b *batch) send() {
 		b.deliver(&res)
 	}
 }
+
+// passingPause is how long a flight rests before it asks a server again that
+// could not decide at that moment.
+const passingPause = 10 * time.Millisecond
 
 var errLate = errors.New("redisengine: the claim came too late to be decided")
 

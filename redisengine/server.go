@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +70,18 @@ func changedNothing(err error) bool {
 	}
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// passing begins the refusals of a server that will soon do better: it loads
+// its files or runs a script, or the shard is on its way to another server.
+var passing = []string{"LOADING", "BUSY", "READONLY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN", "MOVED", "ASK"}
+
+// willPass reports whether an error says that Redis has changed nothing, and
+// that it is worth asking again a little later.
+func willPass(err error) bool {
+	var answered *answeredError
+	return errors.As(err, &answered) &&
+		slices.ContainsFunc(passing, func(code string) bool { return strings.HasPrefix(answered.message, code+" ") })
 }
 
 // client is a server by rueidis.
