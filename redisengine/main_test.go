@@ -17,9 +17,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The driver of a cluster keeps connections that it has replaced for five
-	// seconds, whether it is closed or not.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"))
+	goleak.VerifyTestMain(
+		m,
+		// The driver of a cluster keeps connections that it has replaced for five
+		// seconds, and looks at the slots a second later, whether it is closed or not.
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
+		// A proxy forgets what is stuck in a link that is gone.
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
+	)
 }
 
 func must(tb testing.TB, err error) {

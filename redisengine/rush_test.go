@@ -72,6 +72,8 @@ type rush struct {
 	// granted is the size of told.
 	granted atomic.Int64
 	soldOut atomic.Bool
+	// over is set when the test has ended, with or without an answer to everybody.
+	over atomic.Bool
 }
 
 // tally is what a campaign of faults is about.
@@ -107,6 +109,10 @@ func newRush(t *testing.T, number uint32, stock int64, nodes ...*redisengine.Eng
 	}
 	r.nodes.Store(&nodes)
 	must(t, r.book.Open(t.Context(), nodes[0]))
+	t.Cleanup(func() {
+		r.over.Store(true)
+		r.crowd.Wait()
+	})
 	return r
 }
 
@@ -119,6 +125,9 @@ func (r *rush) keep(stop <-chan struct{}) {
 		case <-stop:
 			return
 		default:
+		}
+		if r.over.Load() {
+			return
 		}
 		nodes := *r.nodes.Load()
 		r.reopen(nodes[len(nodes)-1])
@@ -153,6 +162,9 @@ func (r *rush) claim(user string, key uint64) (dibs.Decision, bool) {
 			}
 		default:
 			r.t.Errorf("the claim of %s is %v", user, err)
+			return d, false
+		}
+		if r.over.Load() {
 			return d, false
 		}
 		if time.Since(begun) > time.Minute {

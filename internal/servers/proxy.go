@@ -15,6 +15,8 @@ type Proxy struct{ p *toxiproxy.Proxy }
 
 // StartProxy starts a proxy before an address, on a free port. Stop ends it.
 func StartProxy(upstream string) (*Proxy, error) {
+	// Toxics speak to everybody's logger.
+	zerolog.SetGlobalLevel(zerolog.Disabled)
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	p := toxiproxy.NewProxy(api, upstream, "127.0.0.1:0", upstream)
 	if err := p.Start(); err != nil {
