@@ -66,6 +66,7 @@ func behind(t *testing.T, s *servers.Sentinel, r *rush, lag int64) (next *server
 // replicas, one of which is promoted. Claims come at once, from nodes that
 // have seen everything and from one that has seen nothing.
 func TestStaleReplicaIsPromoted(t *testing.T) {
+	t.Parallel()
 	var all tally
 	for range rounds(t, 1, 20) {
 		s := startSentinel(t)
@@ -76,6 +77,41 @@ func TestStaleReplicaIsPromoted(t *testing.T) {
 		behind(t, s, r, 4000)
 		fresh := openEngine(t, failoverConfig(s.URL()))
 		r.nodes.Store(&[]*redisengine.Engine{fresh, old})
+		r.tally.faults++
+		r.more(leastAnswered)
+		r.end()
+		got := r.check()
+		if got.opened == 0 {
+			t.Error("the shard was not opened in a new epoch")
+		}
+		r.repeats()
+		r.sellOut()
+		all.add(got)
+		s.Stop()
+	}
+	t.Log(all)
+}
+
+// TestFrozenMasterComesBack has a master that is replaced while it stands
+// still, and then goes on as if nothing had been: what it answers until it is
+// told better is lost, but nothing is sold twice in the ledger, and the nodes
+// that never lost sight of it find the new one.
+func TestFrozenMasterComesBack(t *testing.T) {
+	t.Parallel()
+	var all tally
+	for range rounds(t, 1, 20) {
+		s := startSentinel(t)
+		nodes := []*redisengine.Engine{openEngine(t, failoverConfig(s.URL())), openEngine(t, failoverConfig(s.URL()))}
+		r := newRush(t, 1, 20_000, nodes...)
+		r.begin(crashClients)
+		r.more(leastAnswered)
+		master, err := s.Master(t.Context())
+		must(t, err)
+		next := others(s, master)[0]
+		must(t, s.Prefer(t.Context(), next))
+		must(t, master.Freeze())
+		must(t, s.Promoted(t.Context(), next))
+		must(t, master.Thaw())
 		r.tally.faults++
 		r.more(leastAnswered)
 		r.end()
