@@ -240,7 +240,7 @@ type shakyState struct {
 func (s *shakyState) Open(ctx context.Context) (dibs.Engine, error) {
 	l := &link{}
 	eng, err := redisengine.Open(ctx, redisengine.Config{
-		URL: s.redis.URL(), Dial: l.dial, Deadline: 50 * time.Millisecond, Patience: 200 * time.Millisecond,
+		URL: s.redis.URL(), Dial: l.dial, Durability: redisengine.LevelNone, Deadline: 50 * time.Millisecond, Patience: 200 * time.Millisecond,
 	})
 	if err != nil {
 		return nil, err
