@@ -96,11 +96,14 @@ func (s *Service) load(ctx context.Context, t *settling) error {
 		return asUnavailable(err, EffectNone)
 	}
 	defer s.leaseWhile(ctx, t)()
-	// No position may move between the load and the engine's reading of its
-	// journal's tail. Other nodes may settle meanwhile: what they do stands in
-	// the tail, which is kept longer than a load takes.
-	s.settling.Lock()
-	defer s.settling.Unlock()
+	if !s.engine.Shared() {
+		// No position may move between the load and the engine's reading of its
+		// journal's tail. Where other nodes settle too, this cannot be had, and need
+		// not: what they settle stands in the tail, which is kept longer than a load
+		// takes.
+		s.settling.Lock()
+		defer s.settling.Unlock()
+	}
 	c, err := s.ledger.CampaignByNumber(ctx, t.id.Campaign)
 	if err != nil {
 		return err
