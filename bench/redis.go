@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/idgen"
+	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/redisengine"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+// redisLevels are how Redis persists, and what that is worth.
+var redisLevels = []struct {
+	name, level string
+	args        []string
+}{
+	{"always", redisengine.LevelDurable, servers.RedisAlways},
+	{"everysec", redisengine.LevelRelaxed, []string{"--appendonly", "yes", "--appendfsync", "everysec"}},
+	{"no AOF", redisengine.LevelNone, nil},
+}
+
+const (
+	// redisCallers is how many callers claim at once.
+	redisCallers = 2048
+	// redisGrants is how many grants a round has, and redisGrabs how many grabs
+	// the yardstick has.
+	redisGrants, redisGrabs = 400_000, 100_000
+)
+
+// measured is one round of one way.
+type measured struct{ rate, p50, p99, cpu float64 }
+
+// redisPart measures the engine on Redis beside the yardstick.
+func redisPart(ctx context.Context, o *options) error {
+	rounds := map[string][]measured{}
+	for range o.rounds {
+		if err := redisRound(ctx, rounds); err != nil {
+			return err
+		}
+	}
+	mid := func(name string, value func(*measured) float64) float64 {
+		var values []float64
+		for i := range rounds[name] {
+			values = append(values, value(&rounds[name][i]))
+		}
+		if len(values) == 0 {
+			return 0
+		}
+		return median(values)
+	}
+	rate := func(m *measured) float64 { return m.rate }
+	cpu := func(m *measured) float64 { return m.cpu }
+	fmt.Printf("| | claims/s | to the yardstick | p50 ms | p99 ms | CPU of Redis per claim, µs | to the yardstick |\n|---|---|---|---|---|---|---|\n")
+	for _, name := range []string{goYardstick, toolYardstick, "always", "everysec", "no AOF"} {
+		fmt.Printf("| %s | %.0f | %.1f | %.2f | %.2f | %.2f | %.2f |\n", name, mid(name, rate), mid(name, rate)/mid(goYardstick, rate),
+			mid(name, func(m *measured) float64 { return m.p50 }), mid(name, func(m *measured) float64 { return m.p99 }),
+			mid(name, cpu), mid(name, cpu)/mid(goYardstick, cpu))
+	}
+	if err := redisBytes(ctx); err != nil {
+		return err
+	}
+	return redisRefusals(ctx, o)
+}
+
+func redisRound(ctx context.Context, rounds map[string][]measured) error {
+	if err := yardsticks(ctx, rounds); err != nil {
+		return err
+	}
+	for _, l := range redisLevels {
+		m, err := redisRush(ctx, l.level, l.args)
+		if err != nil {
+			return err
+		}
+		rounds[l.name] = append(rounds[l.name], m)
+	}
+	return nil
+}
+
+// redisNode is a service on a Redis of its own, with its ledger in a file.
+type redisNode struct {
+	*node
+	redis  *servers.Redis
+	engine *redisengine.Engine
+	ledger *sqlledger.Ledger
+}
+
+func openRedisNode(ctx context.Context, level string, args []string) (n *redisNode, err error) {
+	dir, err := os.MkdirTemp("", "dibs-bench-")
+	if err != nil {
+		return nil, err
+	}
+	n = &redisNode{node: &node{dir: dir}}
+	defer func() {
+		if err != nil {
+			n.discard()
+		}
+	}()
+	if n.redis, err = servers.StartRedis(dir, args...); err != nil {
+		return n, err
+	}
+	if n.engine, err = redisengine.Open(ctx, redisengine.Config{URL: n.redis.URL(), Durability: level}); err != nil {
+		return n, err
+	}
+	if n.ledger, err = sqlledger.Open(ctx, "sqlite:"+filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true}); err != nil {
+		return n, err
+	}
+	ids, err := idgen.ForClaims(ctx, n.ledger)
+	if err != nil {
+		return n, err
+	}
+	s, err := dibs.New(dibs.Config{Engine: n.engine, Ledger: n.ledger, IDs: ids, MaxBacklog: 1 << 40})
+	if err != nil {
+		return n, err
+	}
+	n.Node = &embedded.Node{Service: s}
+	return n, s.Start(ctx)
+}
+
+// discard ends the node and its server, and removes their folder.
+func (n *redisNode) discard() {
+	var errs []error
+	if n.Node != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		// What was not settled does not matter any more.
+		_ = n.Service.Close(ctx)
+		cancel()
+	}
+	if n.engine != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		errs = append(errs, n.engine.Close(ctx))
+		cancel()
+	}
+	if n.ledger != nil {
+		errs = append(errs, n.ledger.Close())
+	}
+	if n.redis != nil {
+		n.redis.Kill()
+	}
+	if err := errors.Join(append(errs, os.RemoveAll(n.dir))...); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+}
+
+// redisRush has callers claim, each one at a time, with a key of its own.
+func redisRush(ctx context.Context, level string, args []string) (m measured, err error) {
+	n, err := openRedisNode(ctx, level, args)
+	if err != nil {
+		return m, err
+	}
+	defer n.discard()
+	if err := n.campaign(ctx, "c", redisGrants, 1); err != nil {
+		return m, err
+	}
+	c, err := redisClient(n.redis)
+	if err != nil {
+		return m, err
+	}
+	defer c.Close()
+	before, err := redisCPU(ctx, c)
+	if err != nil {
+		return m, err
+	}
+	took := make([]float64, redisGrants)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	var failed atomic.Pointer[error]
+	begun := time.Now()
+	for range redisCallers {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < redisGrants && failed.Load() == nil; i = int(next.Add(1)) - 1 {
+				at := time.Now()
+				user := strconv.Itoa(10_000_000 + scatter(i))
+				r, err := n.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: user, Key: user})
+				if err == nil && r.Outcome != dibs.Granted {
+					err = fmt.Errorf("a claim is answered %s", r.Outcome)
+				}
+				if err != nil {
+					failed.Store(&err)
+					return
+				}
+				took[i] = time.Since(at).Seconds() * 1000
+			}
+		})
+	}
+	wg.Wait()
+	m.rate = redisGrants / time.Since(begun).Seconds()
+	if err := failed.Load(); err != nil {
+		return m, *err
+	}
+	after, err := redisCPU(ctx, c)
+	m.cpu = (after - before) / redisGrants
+	m.p50, m.p99 = quantiles(took)
+	return m, err
+}
+
+// redisRefusals measures a sold-out sale.
+func redisRefusals(ctx context.Context, o *options) error {
+	n, err := openRedisNode(ctx, redisengine.LevelNone, nil)
+	if err != nil {
+		return err
+	}
+	defer n.discard()
+	if err := n.campaign(ctx, "c", 10_000, 1); err != nil {
+		return err
+	}
+	if _, err := n.rush(ctx, "c", redisCallers, 0, 10_000, dibs.Granted); err != nil {
+		return err
+	}
+	const claims = 4_000_000
+	var plain, keyed []float64
+	for range o.rounds {
+		took, err := n.refuse(ctx, "c", "", claims)
+		if err != nil {
+			return err
+		}
+		plain = append(plain, claims/took.Seconds())
+		if took, err = n.refuse(ctx, "c", "press-1", claims); err != nil {
+			return err
+		}
+		keyed = append(keyed, claims/took.Seconds())
+	}
+	fmt.Printf("\n| refused/s on one node, sold out | without a key | with a key |\n|---|---|---|\n")
+	fmt.Printf("| %d callers | %.0f | %.0f |\n", refusers, median(plain), median(keyed))
+	return nil
+}
+
+// redisBytes compares the memory of a grant, after the journal was trimmed,
+// with that of a grab.
+func redisBytes(ctx context.Context) error {
+	r, dir, err := plainRedis()
+	if err != nil {
+		return err
+	}
+	defer stopRedis(r, dir)
+	c, err := redisClient(r)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	empty, err := redisInfo(ctx, c, "memory", "used_memory")
+	if err != nil {
+		return err
+	}
+	if _, err := grabAll(ctx, c, redisGrabs); err != nil {
+		return err
+	}
+	grabs, err := redisInfo(ctx, c, "memory", "used_memory")
+	if err != nil {
+		return err
+	}
+	n, err := openRedisNode(ctx, redisengine.LevelNone, nil)
+	if err != nil {
+		return err
+	}
+	defer n.discard()
+	if err := n.campaign(ctx, "c", redisGrants, 1); err != nil {
+		return err
+	}
+	own, err := redisClient(n.redis)
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	before, err := redisInfo(ctx, own, "memory", "used_memory")
+	if err != nil {
+		return err
+	}
+	if _, err := n.rush(ctx, "c", redisCallers, 10_000_000, redisGrants, dibs.Granted); err != nil {
+		return err
+	}
+	if _, err := n.settleRate(ctx); err != nil {
+		return err
+	}
+	shard := dibs.ShardID{Campaign: 1}
+	st, err := n.engine.Stats(ctx, shard)
+	if err != nil {
+		return err
+	}
+	if err := n.engine.TrimJournal(ctx, shard, st.Head, time.Now().Add(time.Hour)); err != nil {
+		return err
+	}
+	grants, err := redisInfo(ctx, own, "memory", "used_memory")
+	theirs, ours := (grabs-empty)/redisGrabs, (grants-before)/redisGrants
+	fmt.Printf("\n| bytes in Redis, users of 8 digits | a grant | a grab of the yardstick | ratio |\n|---|---|---|---|\n")
+	fmt.Printf("| journal trimmed | %.1f | %.1f | %.2f |\n", ours, theirs, ours/theirs)
+	return err
+}
+
+func redisClient(r *servers.Redis) (rueidis.Client, error) {
+	return rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{r.Addr()}, DisableCache: true, ForceSingleClient: true})
+}
+
+// redisInfo reads a number of a section of INFO.
+func redisInfo(ctx context.Context, c rueidis.Client, section, name string) (float64, error) {
+	info, err := c.Do(ctx, c.B().Info().Section(section).Build()).ToString()
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(info, name+":")
+	value, _, _ := strings.Cut(after, "\r\n")
+	return strconv.ParseFloat(value, 64)
+}
+
+// redisCPU is what the server has used of the CPUs, in µs.
+func redisCPU(ctx context.Context, c rueidis.Client) (float64, error) {
+	user, err := redisInfo(ctx, c, "cpu", "used_cpu_user")
+	if err != nil {
+		return 0, err
+	}
+	system, err := redisInfo(ctx, c, "cpu", "used_cpu_sys")
+	return (user + system) * 1e6, err
+}
