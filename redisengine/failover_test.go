@@ -19,8 +19,8 @@ func startSentinel(t *testing.T) *servers.Sentinel {
 }
 
 // failoverConfig is for sets in which a master is replaced within seconds.
-func failoverConfig(url string) redisengine.Config {
-	return redisengine.Config{URL: url, Deadline: 200 * time.Millisecond, Patience: time.Second}
+func failoverConfig(url, level string) redisengine.Config {
+	return redisengine.Config{URL: url, Durability: level, Deadline: 200 * time.Millisecond, Patience: time.Second}
 }
 
 // others are the members of a set but one.
@@ -28,13 +28,12 @@ func others(s *servers.Sentinel, master *servers.Redis) []*servers.Redis {
 	return slices.DeleteFunc(slices.Clone(s.Members), func(r *servers.Redis) bool { return r == master })
 }
 
-// behind freezes both replicas, cuts their links, and has the ledger drained
-// ahead of them, while the crowd goes on; then the master is gone for good.
-func behind(t *testing.T, s *servers.Sentinel, r *rush, lag int64) (next *servers.Redis) {
+// cutOff freezes both replicas and cuts their links.
+func cutOff(t *testing.T, s *servers.Sentinel) (master *servers.Redis, replicas []*servers.Redis) {
 	t.Helper()
 	master, err := s.Master(t.Context())
 	must(t, err)
-	replicas := others(s, master)
+	replicas = others(s, master)
 	must(t, s.Prefer(t.Context(), replicas[0]))
 	for _, replica := range replicas {
 		must(t, replica.Freeze())
@@ -42,24 +41,50 @@ func behind(t *testing.T, s *servers.Sentinel, r *rush, lag int64) (next *server
 	// What is sent would wait in their buffers, and be read after the thaw.
 	_, err = master.Do(t.Context(), "CLIENT", "KILL", "TYPE", "REPLICA")
 	must(t, err)
-	r.more(lag)
-	r.settle()
-	ahead := r.book.Position()
-	r.more(leastAnswered)
+	return master, replicas
+}
+
+// replace kills the master for good, and returns when one of the replicas has
+// taken its place.
+func replace(t *testing.T, s *servers.Sentinel, master *servers.Redis, replicas []*servers.Redis) {
+	t.Helper()
 	master.Kill()
 	for _, replica := range replicas {
 		must(t, replica.Thaw())
 	}
 	must(t, s.Promoted(t.Context(), replicas[0]))
-	if end, err := replicas[0].Do(t.Context(), "XINFO", "STREAM", "dibs:{1:0}:journal"); err != nil {
-		t.Error(err)
-	} else if fields, err := end.AsMap(); err != nil {
-		t.Error(err)
-	} else {
-		id := fields["last-generated-id"]
-		t.Logf("the ledger is at %s, the promoted replica at %s", ahead, id.String())
+}
+
+// endOf is the place of the last entry that a server has of shard 1/0.
+func endOf(t *testing.T, r *servers.Redis) string {
+	t.Helper()
+	m, err := r.Do(t.Context(), "XINFO", "STREAM", "dibs:{1:0}:journal")
+	must(t, err)
+	fields, err := m.AsMap()
+	must(t, err)
+	end := fields["last-generated-id"]
+	id, err := end.ToString()
+	must(t, err)
+	return id
+}
+
+// recovered lets the crowd go on, through a node that has seen nothing and
+// through others, and expects the shard in a new epoch, and the stock to be
+// sold to zero.
+func recovered(t *testing.T, s *servers.Sentinel, r *rush, level string, seen ...*redisengine.Engine) tally {
+	t.Helper()
+	nodes := append([]*redisengine.Engine{openEngine(t, failoverConfig(s.URL(), level))}, seen...)
+	r.nodes.Store(&nodes)
+	r.tally.faults++
+	r.more(leastAnswered)
+	r.end()
+	got := r.check()
+	if got.opened == 0 {
+		t.Error("the shard was not opened in a new epoch")
 	}
-	return replicas[0]
+	r.repeats()
+	r.sellOut()
+	return got
 }
 
 // TestStaleReplicaIsPromoted is the fork: the ledger is drained ahead of the
@@ -70,57 +95,52 @@ func TestStaleReplicaIsPromoted(t *testing.T) {
 	var all tally
 	for range rounds(t, 1, 20) {
 		s := startSentinel(t)
-		old := openEngine(t, failoverConfig(s.URL()))
+		old := openEngine(t, failoverConfig(s.URL(), redisengine.LevelDurable))
 		r := newRush(t, 1, 20_000, old)
 		r.begin(crashClients)
 		r.more(leastAnswered)
-		behind(t, s, r, 4000)
-		fresh := openEngine(t, failoverConfig(s.URL()))
-		r.nodes.Store(&[]*redisengine.Engine{fresh, old})
-		r.tally.faults++
+		master, replicas := cutOff(t, s)
+		r.more(4000)
+		r.settle()
+		ahead := r.book.Position()
 		r.more(leastAnswered)
-		r.end()
-		got := r.check()
-		if got.opened == 0 {
-			t.Error("the shard was not opened in a new epoch")
-		}
-		r.repeats()
-		r.sellOut()
-		all.add(got)
+		replace(t, s, master, replicas)
+		t.Logf("the ledger is at %s, the promoted replica at %s", ahead, endOf(t, replicas[0]))
+		all.add(recovered(t, s, r, redisengine.LevelDurable, old))
 		s.Stop()
 	}
 	t.Log(all)
 }
 
-// TestFrozenMasterComesBack has a master that is replaced while it stands
-// still, and then goes on as if nothing had been: what it answers until it is
-// told better is lost, but nothing is sold twice in the ledger, and the nodes
-// that never lost sight of it find the new one.
-func TestFrozenMasterComesBack(t *testing.T) {
+// TestReplicatedSurvivesItsMaster has claims that no replica can confirm: none
+// is answered. Then the master is gone, and whatever was answered is there.
+func TestReplicatedSurvivesItsMaster(t *testing.T) {
 	t.Parallel()
 	var all tally
 	for range rounds(t, 1, 20) {
 		s := startSentinel(t)
-		nodes := []*redisengine.Engine{openEngine(t, failoverConfig(s.URL())), openEngine(t, failoverConfig(s.URL()))}
-		r := newRush(t, 1, 20_000, nodes...)
+		r := newRush(t, 1, 20_000, openEngine(t, redisengine.Config{
+			// With one of two promoted, both have to confirm.
+			URL: s.URL(), Durability: redisengine.LevelReplicated, Replicas: 2, Deadline: 200 * time.Millisecond, Patience: time.Second,
+		}))
 		r.begin(crashClients)
 		r.more(leastAnswered)
-		master, err := s.Master(t.Context())
-		must(t, err)
-		next := others(s, master)[0]
-		must(t, s.Prefer(t.Context(), next))
-		must(t, master.Freeze())
-		must(t, s.Promoted(t.Context(), next))
-		must(t, master.Thaw())
-		r.tally.faults++
-		r.more(leastAnswered)
-		r.end()
-		got := r.check()
-		if got.opened == 0 {
-			t.Error("the shard was not opened in a new epoch")
+		master, replicas := cutOff(t, s)
+		// What was confirmed before comes through; then there is silence.
+		pause(t.Context(), 200*time.Millisecond)
+		before := r.granted.Load()
+		pause(t.Context(), 1500*time.Millisecond)
+		if after := r.granted.Load(); after != before {
+			t.Errorf("%d grants were answered that no replica has", after-before)
 		}
-		r.repeats()
-		r.sellOut()
+		at := endOf(t, master)
+		replace(t, s, master, replicas)
+		t.Logf("the master was at %s, the promoted replica is at %s", at, endOf(t, replicas[0]))
+		// Only one replica is left: two cannot confirm any more.
+		got := recovered(t, s, r, redisengine.LevelDurable)
+		if got.lost > 0 {
+			t.Errorf("%d answered grants are lost", got.lost)
+		}
 		all.add(got)
 		s.Stop()
 	}

@@ -20,6 +20,9 @@ const (
 	leastAnswered = 500
 )
 
+// levelOf is the level that a policy of the append-only file gives.
+var levelOf = map[string]string{"always": redisengine.LevelDurable, "everysec": redisengine.LevelRelaxed}
+
 // crash is what happens to a server, which is to be started again after it.
 type crash func(r *servers.Redis, d *servers.Disk) error
 
@@ -45,7 +48,9 @@ func crashes(t *testing.T, n int, policy string, suffer crash) tally {
 	t.Cleanup(server.Kill)
 	var nodes [2]*redisengine.Engine
 	for i := range nodes {
-		nodes[i] = openEngine(t, redisengine.Config{URL: server.URL(), Deadline: 200 * time.Millisecond, Patience: 2 * time.Second})
+		nodes[i] = openEngine(t, redisengine.Config{
+			URL: server.URL(), Durability: levelOf[policy], Deadline: 200 * time.Millisecond, Patience: 2 * time.Second,
+		})
 	}
 	var all tally
 	for number := uint32(1); n > 0 && !t.Failed(); number++ {
@@ -104,7 +109,9 @@ func TestStalledDisk(t *testing.T) {
 		server, disk, err := servers.StartRedisOnDisk(t.TempDir(), "--appendonly", "yes", "--appendfsync", policy)
 		must(t, err)
 		t.Cleanup(server.Kill)
-		e := openEngine(t, redisengine.Config{URL: server.URL(), Deadline: 200 * time.Millisecond, Patience: 2 * time.Second})
+		e := openEngine(t, redisengine.Config{
+			URL: server.URL(), Durability: levelOf[policy], Deadline: 200 * time.Millisecond, Patience: 2 * time.Second,
+		})
 		r := newRush(t, 1, 10*crashStock, e)
 		for range rounds(t, 1, 50) {
 			must(t, disk.Slow(by))
