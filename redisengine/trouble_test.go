@@ -134,6 +134,7 @@ var toxics = []struct {
 // TestToxics has every toxic on the link under load: no grant is lost or given
 // twice, and what was unknown is found by its repeat.
 func TestToxics(t *testing.T) {
+	t.Parallel()
 	rng := dice(t)
 	server := startRedis(t, servers.RedisAlways...)
 	proxy, err := servers.StartProxy(server.Addr())

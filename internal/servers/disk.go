@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"context"
 	_ "embed"
 	"encoding/binary"
 	"errors"
@@ -44,7 +45,7 @@ func StartRedisOnDisk(dir string, args ...string) (*Redis, *Disk, error) {
 	if err := os.WriteFile(source, diskSource, 0o600); err != nil {
 		return nil, nil, fmt.Errorf("servers: %w", err)
 	}
-	if out, err := exec.Command("gcc", "-O2", "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(context.Background(), "gcc", "-O2", "-shared", "-fPIC", "-o", library, source).CombinedOutput(); err != nil {
 		return nil, nil, fmt.Errorf("servers: compiling %s: %w\n%s", source, err, out)
 	}
 	if err := os.WriteFile(table, make([]byte, tableBytes), 0o600); err != nil {
