@@ -37,9 +37,9 @@ var ErrDurability = errors.New("embedded: the engine promises less than was aske
 // rank orders the levels; -1 for what is none.
 func rank(level string) int { return slices.Index(Levels, level) }
 
-// engineLevel is what the engine itself has to promise: when the ledger has
-// every yes before it is said, nothing.
-func engineLevel(level string) string {
+// EngineLevel is what the engine itself has to promise for a level: when the
+// ledger has every yes before it is said, nothing.
+func EngineLevel(level string) string {
 	if level == Ledgered {
 		return None
 	}
@@ -56,14 +56,14 @@ func (cfg *Config) openEngine(ctx context.Context) (dibs.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if has, want := e.Durability(), engineLevel(cfg.Durability); rank(has) < rank(want) {
+	if has, want := e.Durability(), EngineLevel(cfg.Durability); rank(has) < rank(want) {
 		return nil, errors.Join(fmt.Errorf("%w: it is %s as it is set up, %s was asked for", ErrDurability, has, want), e.Close(ctx))
 	}
 	return e, nil
 }
 
 func (cfg *Config) openRedis(ctx context.Context) (dibs.Engine, error) {
-	return redisengine.Open(ctx, redisengine.Config{URL: cfg.Engine, Durability: engineLevel(cfg.Durability), Logger: cfg.Service.Logger})
+	return redisengine.Open(ctx, redisengine.Config{URL: cfg.Engine, Durability: EngineLevel(cfg.Durability), Logger: cfg.Service.Logger})
 }
 
 func (cfg *Config) openMemory(ctx context.Context) (dibs.Engine, error) {

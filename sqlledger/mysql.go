@@ -69,7 +69,7 @@ func mysqlDialect(kind string, c *mysql.Config) *dialect {
 			return sql.OpenDB(connector), nil
 		},
 		server: &server{
-			settings: mysqlSettings, check: mysqlCheck, advise: mysqlAdvise(c), secret: c.Passwd, locks: mysqlLocks, endPatience: defaultEndPatience,
+			settings: mysqlSettings, check: mysqlCheck, unixTime: "SELECT UNIX_TIMESTAMP(NOW(6))", advise: mysqlAdvise(c), secret: c.Passwd, locks: mysqlLocks, endPatience: defaultEndPatience,
 		},
 	}
 }

@@ -50,7 +50,8 @@ func postgresDialect(kind string, c *pgx.ConnConfig) *dialect {
 		classify: postgresClassify,
 		open:     func(string, usage) (*sql.DB, error) { return stdlib.OpenDB(*c), nil },
 		server: &server{
-			settings: postgresSettings, check: postgresCheck, commit: postgresCommit, advise: postgresAdvise(c), secret: c.Password, locks: postgresLocks, endPatience: defaultEndPatience,
+			settings: postgresSettings, check: postgresCheck, unixTime: "SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8", commit: postgresCommit,
+			advise: postgresAdvise(c), secret: c.Password, locks: postgresLocks, endPatience: defaultEndPatience,
 		},
 	}
 }

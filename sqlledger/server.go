@@ -39,6 +39,8 @@ type server struct {
 	settings func(use usage) []string
 	// check returns an errUnfit that says why the server is none for a ledger.
 	check func(ctx context.Context, conn *sql.Conn) error
+	// unixTime asks the server for the seconds since 1970.
+	unixTime string
 	// advise says what people can do about an error; empty when that is not
 	// known.
 	advise func(err error) string

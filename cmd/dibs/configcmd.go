@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -30,7 +31,9 @@ func newConfigCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			noteDoubts(cmd, c)
+			for _, doubt := range doubts(c) {
+				cmd.PrintErrln("note: " + doubt)
+			}
 			if err := asError(settingsAre(faults)+" wrong:", faults); err != nil {
 				return err
 			}
@@ -42,8 +45,9 @@ func newConfigCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// noteDoubts tells what is allowed and probably not meant.
-func noteDoubts(cmd *cobra.Command, c *config) {
+// doubts tell what is allowed and probably not meant.
+func doubts(c *config) []string {
+	var list []string
 	found := settings.UnknownVariables(c, os.Environ(), configFileEnv)
 	names := make([]string, 0, len(found))
 	for name := range found {
@@ -51,7 +55,7 @@ func noteDoubts(cmd *cobra.Command, c *config) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		cmd.PrintErrf("note: %s is no setting; did you mean %s?\n", name, found[name])
+		list = append(list, fmt.Sprintf("%s is no setting; did you mean %s?", name, found[name]))
 	}
 	for _, v := range c.values {
 		path, ok := strings.CutPrefix(v.From, "file ")
@@ -59,9 +63,10 @@ func noteDoubts(cmd *cobra.Command, c *config) {
 			continue
 		}
 		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-			cmd.PrintErrf("note: %s holds %s and can be read by others: chmod 600 %s\n", path, v.Key, path)
+			list = append(list, fmt.Sprintf("%s holds %s and can be read by others: chmod 600 %s", path, v.Key, path))
 		}
 	}
+	return list
 }
 
 func newConfigShowCommand() *cobra.Command {

@@ -78,16 +78,20 @@ var packagePrefix = regexp.MustCompile(`(^|: |\()(?:(?:dibs|embedded|sqlledger|m
 // ownerName is how a node names itself in the journal that it owns.
 var ownerName = regexp.MustCompile(`process \d+ on [^\s)]+`)
 
+// ownerOf names the owner that an error is about.
+func ownerOf(err error) string {
+	if owner := ownerName.FindString(err.Error()); owner != "" {
+		return owner
+	}
+	return "another process"
+}
+
 // explainOpen says what to do about a data folder that cannot be opened;
 // otherwise names what may be done instead, such as another flag.
 func explainOpen(c *config, err error, otherwise string) error {
 	switch {
 	case errors.Is(err, dibs.ErrOwned):
-		owner := ownerName.FindString(err.Error())
-		if owner == "" {
-			owner = "another process"
-		}
-		return fmt.Errorf("%s is in use by %s: %s", c.store(), owner, otherwise)
+		return fmt.Errorf("%s is in use by %s: %s", c.store(), ownerOf(err), otherwise)
 	case errors.Is(err, sqlledger.ErrSchema):
 		if sqlledger.InServer(c.Ledger) {
 			return fmt.Errorf("%w (dibs migrate brings an older schema up to date)", err)
@@ -107,5 +111,25 @@ func explainEngine(c *config, err error) error {
 		return fmt.Errorf("%s holds the campaigns of another ledger than %s: correct --engine or --ledger, or name another database of this Redis, such as redis://HOST:6379/1",
 			enginePlace(c.Engine), sqlledger.Place(c.ledger()))
 	}
+	if advice := redisAdvice(err); advice != "" {
+		return fmt.Errorf("%s: %s: %w", enginePlace(c.Engine), advice, err)
+	}
 	return fmt.Errorf("opening %s: %w", c.store(), err)
+}
+
+// redisAdvice says what to do about a Redis that does not let dibs in; empty
+// for other errors, and where the error itself says it.
+func redisAdvice(err error) string {
+	text := err.Error()
+	switch has := func(part string) bool { return strings.Contains(text, part) }; {
+	case !has("redisengine: connecting"):
+		return ""
+	case has("WRONGPASS"), has("NOAUTH"), has("AUTH "):
+		return "Redis does not let dibs in: correct user and password of --engine"
+	case has("cluster support disabled"):
+		return "it is one server and no cluster: leave one address in --engine"
+	case has("unknown command") && has("SENTINEL"):
+		return "it is no sentinel: leave master_set out of --engine, or name the sentinels (port 26379 as a rule)"
+	}
+	return "nothing answers there as Redis does: start it, or correct host, port and TLS (redis:// or rediss://) of --engine"
 }

@@ -136,7 +136,8 @@ func (r *Redis) pong(ctx context.Context) (err error) {
 		return err
 	}
 	line, err := bufio.NewReader(c).ReadString('\n')
-	if err == nil && !strings.HasPrefix(line, "+PONG") {
+	// A server that wants a password answers too.
+	if err == nil && !strings.HasPrefix(line, "+PONG") && !strings.HasPrefix(line, "-NOAUTH") {
 		err = errors.New(strings.TrimSpace(line))
 	}
 	return err
