@@ -17,7 +17,10 @@ jmeter              jmeter
 redis-server        redis-server
 mariadb-server-core /usr/sbin/mariadbd
 mariadb-client-core /usr/bin/my_print_defaults
+mariadb-client      mariadb-dump
 postgresql          /usr/lib/postgresql/*/bin/postgres
+nginx-light         /usr/sbin/nginx
+systemd             systemd-analyze
 '
 
 present() {
