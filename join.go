@@ -3,6 +3,7 @@ package dibs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -78,6 +79,9 @@ func (s *Service) attach(ctx context.Context, t *settling) (bool, error) {
 	if st.Head.Epoch != totals.Epoch || st.Head.Before(totals.Position) {
 		return false, nil
 	}
+	if err := s.continues(ctx, t.id, totals.Position, st.Head); err != nil {
+		return false, err
+	}
 	held, err := s.engine.Lease(ctx, t.id, totals.Position)
 	if err != nil {
 		return false, err
@@ -86,6 +90,32 @@ func (s *Service) attach(ctx context.Context, t *settling) (bool, error) {
 	t.held.Store(held)
 	t.seen.Store(&st)
 	return true, nil
+}
+
+// continues returns ErrGap when the journal does not go on where the ledger
+// ends: the ledger was restored from a backup that is older than what the
+// journal kept. What was granted in between, nobody knows any more.
+func (s *Service) continues(ctx context.Context, id ShardID, position, head Cursor) error {
+	if !position.Before(head) {
+		return nil
+	}
+	next, err := s.engine.ReadJournal(ctx, id, position, 1)
+	if err != nil {
+		return err
+	}
+	if len(next) == 0 || !Continues(position, &next[0]) {
+		return fmt.Errorf("shard %s: the ledger ends at %s, and the journal does not follow: %w", id, position, ErrGap)
+	}
+	return nil
+}
+
+// halt takes a campaign out of service here whose journal cannot be settled any
+// more: what is granted after a gap could never reach the ledger. It comes back
+// when attaching to it succeeds again.
+func (s *Service) halt(c *Campaign, cause error) {
+	s.log.Error("a campaign is halted: its journal and its ledger do not fit together", "campaign", c.ID, "err", cause)
+	s.lives.Delete(c.ID)
+	s.byNumber.Delete(c.Number)
 }
 
 // load brings a shard from the ledger into the engine. A ledger that was

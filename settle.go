@@ -295,6 +295,9 @@ func (s *Service) readBatch(ctx context.Context, t *settling, limit int) (Batch,
 func (s *Service) settleFailed(ctx context.Context, shards []*settling, cause error) error {
 	for _, t := range shards {
 		t.failed(cause)
+		if errors.Is(cause, ErrGap) && len(shards) == 1 {
+			s.halt(t.l.campaign.Load(), cause)
+		}
 		if !errors.Is(cause, ErrPositionMoved) {
 			continue
 		}

@@ -22,9 +22,11 @@ import (
 
 // cluster is some nodes on one Redis and one database, behind a proxy.
 type cluster struct {
-	t      *testing.T
-	redis  *servers.Redis
-	env    []string
+	t     *testing.T
+	redis *servers.Redis
+	env   []string
+	// ledger is the database's address.
+	ledger string
 	nodes  []*node
 	next   atomic.Uint64
 	direct *http.Transport
@@ -62,7 +64,7 @@ func newCluster(t *testing.T, get func() (*servers.Server, error), size int, arg
 		t.Fatal(err)
 	}
 	t.Cleanup(redis.Kill)
-	c := &cluster{t: t, redis: redis, direct: client.NewTransport()}
+	c := &cluster{t: t, redis: redis, ledger: ledger, direct: client.NewTransport()}
 	c.env = append([]string{"DIBS_ENGINE=" + redis.URL(), "DIBS_LEDGER=" + ledger}, secrets...)
 	t.Cleanup(c.direct.CloseIdleConnections)
 	for range size {

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs/internal/servers"
+)
+
+// TestOlderDump restores a dump of the database that lacks a part of what was
+// granted, while users press. What the dump lacks is settled again from the
+// journal in Redis: nothing is lost, nothing is sold twice.
+func TestOlderDump(t *testing.T) {
+	c := newCluster(t, servers.MariaDB, 2)
+	const stock = 1500
+	publish(t, c.admin(0), "sale", stock)
+	var users atomic.Int64
+	all := map[string]string{}
+	c.load(&users, 400, all)
+	dump := c.dump()
+	c.load(&users, 400, all)
+
+	// Users press on while the nodes are away: the proxy tells them nothing.
+	l := newLoader(c.url, &users, stock, "sale")
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for ctx.Err() == nil {
+			l.run(ctx)
+		}
+	}()
+	c.drain()
+	c.restore(dump)
+	for _, n := range c.nodes {
+		c.start(n)
+	}
+	c.await()
+	eventually(t, patience, "everything is granted", func(ctx context.Context) bool {
+		stats, err := c.admin(0).Stats(ctx, "sale")
+		return err == nil && stats.Granted == stock
+	})
+	stop()
+	<-stopped
+	c.collect(l.presses, all)
+	if len(all) != stock {
+		t.Errorf("%d of %d were granted and answered", len(all), stock)
+	}
+	kept := claimsOf(t, c.admin(0), "sale")
+	for id, user := range all {
+		if kept[id] != user {
+			t.Errorf("claim %s of user %s is lost", id, user)
+		}
+	}
+	if len(kept) != len(all) {
+		t.Errorf("%d claims are kept, %d were granted", len(kept), len(all))
+	}
+	c.verify()
+	c.drain()
+}
+
+// TestDumpBeyondTheJournal restores a dump that is older than the journal's
+// tail: nobody can tell what was granted in between, so that the campaign is
+// not sold from, and the nodes say so.
+func TestDumpBeyondTheJournal(t *testing.T) {
+	c := newCluster(t, servers.MariaDB, 2)
+	publish(t, c.admin(0), "sale", 1000)
+	publish(t, c.admin(0), "other", 10)
+	var users atomic.Int64
+	c.load(&users, 100, map[string]string{})
+	dump := c.dump()
+	c.load(&users, 100, map[string]string{})
+	c.drain()
+	c.restore(dump)
+	if out := c.redisCLI("XTRIM", "dibs:{1:0}:journal", "MAXLEN", "1"); out == "0" {
+		t.Fatal("nothing was trimmed")
+	}
+	for _, n := range c.nodes {
+		c.start(n)
+	}
+	for i, n := range c.nodes {
+		c.refused(i, "sale", fmt.Sprint("late", i), "unavailable")
+		c.granted(i, "other", fmt.Sprint("late", i))
+		health, err := c.admin(i).Health(t.Context())
+		if err == nil && health.Ready {
+			t.Errorf("node %d is ready: %+v", i, health)
+		}
+		n.await(t, n.err, `campaign=sale.*does not (continue|follow)`)
+	}
+	if r := cli(t, secrets, "verify", "--url", c.url); r.code == exitOK {
+		t.Errorf("verify finds nothing:\n%s", r.out)
+	}
+	c.drain()
+}
+
+// TestDumpUnderRunningNodes restores such a dump while nodes run, which the
+// manual forbids: they notice with the next claims, halt, and say so.
+func TestDumpUnderRunningNodes(t *testing.T) {
+	c := newCluster(t, servers.MariaDB, 2)
+	publish(t, c.admin(0), "sale", 1000)
+	var users atomic.Int64
+	dump := c.dump()
+	c.load(&users, 50, map[string]string{})
+	eventually(t, patience, "everything is settled", func(ctx context.Context) bool {
+		stats, err := c.admin(0).Stats(ctx, "sale")
+		return err == nil && stats.JournalBacklog == 0
+	})
+	c.restore(dump)
+	c.redisCLI("XTRIM", "dibs:{1:0}:journal", "MAXLEN", "1")
+	for i := range c.nodes {
+		late := 0
+		eventually(t, 20*time.Second, "the campaign is halted", func(context.Context) bool {
+			late++
+			_, reason := c.claim(i, "sale", fmt.Sprintf("late%d-%d", i, late))
+			return reason == "unavailable"
+		})
+	}
+	c.drain()
+}
+
+// TestDumpWithoutACampaign restores a dump that does not know a campaign: its
+// number must not be given to another one, so that no node starts until the
+// campaign is taken out of Redis.
+func TestDumpWithoutACampaign(t *testing.T) {
+	c := newCluster(t, servers.MariaDB, 1)
+	publish(t, c.admin(0), "sale", 10)
+	dump := c.dump()
+	publish(t, c.admin(0), "forgotten", 10)
+	c.granted(0, "forgotten", "a")
+	c.drain()
+	c.restore(dump)
+	cli(t, c.env, "serve", "--listen", "127.0.0.1:0").want(t, exitFailure, "the journal has shard 2/0")
+	c.redisCLI("HDEL", "dibs:shards", "2:0")
+	for _, key := range strings.Fields(c.redisCLI("KEYS", "dibs:{2:0}:*")) {
+		c.redisCLI("DEL", key)
+	}
+	c.start(c.nodes[0])
+	publish(t, c.admin(0), "next", 10)
+	c.granted(0, "next", "b")
+	c.granted(0, "sale", "b")
+	c.verify()
+	c.drain()
+}
+
+// load presses until a quota is granted, and adds what was.
+func (c *cluster) load(users *atomic.Int64, quota int64, all map[string]string) {
+	c.t.Helper()
+	l := newLoader(c.url, users, quota, "sale")
+	ctx, stop := context.WithTimeout(c.t.Context(), patience)
+	defer stop()
+	go func() {
+		select {
+		case <-l.enough:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	l.run(ctx)
+	for _, err := range l.failures {
+		c.t.Error(err)
+	}
+	c.collect(l.presses, all)
+	if int64(len(l.presses)) < quota {
+		c.t.Fatalf("%d presses in %s", len(l.presses), patience)
+	}
+}
+
+// dump and restore use the database's own tools.
+func (c *cluster) dump() []byte {
+	c.t.Helper()
+	return c.tool(nil, "mariadb-dump", "--single-transaction", "--skip-ssl")
+}
+
+func (c *cluster) restore(dump []byte) {
+	c.t.Helper()
+	c.tool(dump, "mariadb", "--skip-ssl")
+}
+
+func (c *cluster) tool(in []byte, name string, args ...string) []byte {
+	c.t.Helper()
+	u, err := url.Parse(c.ledger)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	password, _ := u.User.Password()
+	cmd := exec.CommandContext(c.t.Context(), name, append([]string{"--no-defaults"}, append(args,
+		"--host="+u.Hostname(), "--port="+u.Port(), "--user="+u.User.Username(), "--password="+password, strings.TrimPrefix(u.Path, "/"))...)...)
+	var out, problems bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &problems
+	if err := cmd.Run(); err != nil {
+		c.t.Fatalf("%s: %v: %s", name, err, &problems)
+	}
+	return out.Bytes()
+}
+
+// redisCLI runs one command of Redis.
+func (c *cluster) redisCLI(args ...string) string {
+	c.t.Helper()
+	_, port, _ := strings.Cut(c.redis.Addr(), ":")
+	out, err := exec.CommandContext(c.t.Context(), "redis-cli", append([]string{"-p", port}, args...)...).CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("redis-cli %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
