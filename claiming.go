@@ -186,8 +186,21 @@ func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, 
 		if !errors.Is(err, ErrNotFound) {
 			return Result{}, asUnavailable(err, EffectUnknown)
 		}
+		if g, ok := s.grantAside(func(q *Quarantined) bool {
+			return q.Shard.Campaign == c.Number && q.Entry.UserID == req.UserID && q.Entry.Key == keyHash(req.Key)
+		}); ok {
+			return s.replayAside(c, req, &g), nil
+		}
 	}
 	return Result{Outcome: Ended, Campaign: c}, nil
+}
+
+// replayAside answers the repeat of a claim that is in quarantine.
+func (s *Service) replayAside(c *Campaign, req *ClaimRequest, g *Grant) Result {
+	if g.Quantity != req.Quantity {
+		return Result{Outcome: KeyReused, Campaign: c}
+	}
+	return Result{Outcome: Granted, Replayed: true, Claim: s.claimOf(c, g), Campaign: c}
 }
 
 // dress fills the fields of a settled claim that its row does not have.

@@ -63,6 +63,12 @@ var (
 	ErrPositionMoved = errors.New("dibs: the shard's committed position moved")
 	// ErrGap: the journal does not continue where the ledger's position ends.
 	ErrGap = errors.New("dibs: the journal does not continue at the committed position")
+	// ErrPoison: a journal entry is one that the ledger cannot take as it is,
+	// however often it is tried.
+	ErrPoison = errors.New("dibs: the ledger cannot take a journal entry")
+	// ErrForked: the ledger has a claim at the place of an entry that is not
+	// settled. Journal and ledger tell different stories.
+	ErrForked = errors.New("dibs: the ledger has a claim at a place that is not settled")
 	// ErrOwned: another process owns the embedded journal.
 	ErrOwned = errors.New("dibs: another process owns this journal")
 	// ErrFenced: this process lost the embedded journal to another one.

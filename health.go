@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -21,6 +22,8 @@ type HealthView struct {
 type DependencyView struct {
 	OK    bool   `json:"ok"`
 	Error string `json:"error,omitempty"`
+	// Warning is what somebody should look at, although the work goes on.
+	Warning string `json:"warning,omitempty"`
 }
 
 // notReady is what is shown of a dependency that cannot do its work.
@@ -51,6 +54,11 @@ func (s *Service) Health(ctx context.Context) HealthView {
 			h.Ready = false
 		}
 		h.Dependencies[name] = d
+	}
+	if n := len(s.quarantined()); n > 0 {
+		d := h.Dependencies["settling"]
+		d.Warning = fmt.Sprintf("%d journal entries are in quarantine: dibs verify lists them, dibs verify --repair tries them again", n)
+		h.Dependencies["settling"] = d
 	}
 	s.eachShard(func(t *settling) bool {
 		if st, err := s.glance(ctx, t); err == nil {
@@ -120,7 +128,9 @@ type Metrics struct {
 	SettleBatches int64
 	SettleErrors  int64
 	SettleTime    time.Duration
-	Campaigns     []CampaignMetrics
+	// Quarantined is how many journal entries are in quarantine, of any node.
+	Quarantined int64
+	Campaigns   []CampaignMetrics
 }
 
 // CampaignMetrics is one live campaign's part of Metrics.
@@ -139,7 +149,8 @@ func (s *Service) Observe() Metrics {
 	m := Metrics{
 		Granted: s.counters.granted.Load(), Settled: s.counters.settled.Load(),
 		SettleBatches: s.counters.settleBatches.Load(), SettleErrors: s.counters.settleErrors.Load(),
-		SettleTime: time.Duration(s.counters.settleNanos.Load()),
+		SettleTime:  time.Duration(s.counters.settleNanos.Load()),
+		Quarantined: int64(len(s.quarantined())),
 	}
 	s.lives.Range(func(_, v any) bool {
 		l := v.(*live)

@@ -118,9 +118,28 @@ func (s *Service) halt(c *Campaign, cause error) {
 	s.byNumber.Delete(c.Number)
 }
 
-// load brings a shard from the ledger into the engine. A ledger that was
-// restored from a backup knows fewer epochs than the journal has seen.
+// load brings a shard from the ledger into the engine. When the ledger and the
+// journal's tail contradict each other, the tail is settled first: the entry
+// that is to blame is in quarantine then, and part of the load.
 func (s *Service) load(ctx context.Context, t *settling) error {
+	err := s.loadOnce(ctx, t)
+	if !errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	s.readPosition(ctx, t)
+	before := t.at()
+	if tailErr := s.settleTail(ctx, t); tailErr != nil {
+		return errors.Join(err, tailErr)
+	}
+	if t.at() == before {
+		return err
+	}
+	return s.loadOnce(ctx, t)
+}
+
+// loadOnce loads a shard. A ledger that was restored from a backup knows fewer
+// epochs than the journal has seen.
+func (s *Service) loadOnce(ctx context.Context, t *settling) error {
 	// A load costs an epoch; an engine that does not answer gets none.
 	if err := s.engine.Ping(ctx); err != nil {
 		return asUnavailable(err, EffectNone)

@@ -101,12 +101,15 @@ type Settlement interface {
 	// LoadShard raises the shard's epoch, beyond the given one too, and reads
 	// the shard, in one transaction.
 	// Outbox commands of the shard written before are dropped by it: the load
-	// counts what they carry.
+	// counts what they carry. Grants in quarantine are among the holdings, and as
+	// many items as they take are not free.
 	LoadShard(ctx context.Context, c *Campaign, shard ShardID, beyond uint16) (*ShardLoad, error)
 	// Settle writes batches of different shards in one transaction: claims,
 	// items, stock_left and totals once per batch, and the position by
 	// compare-and-set. ErrPositionMoved when a batch does not continue its
-	// shard's committed position; nothing is written then.
+	// shard's committed position; ErrPoison when it has an entry that no repeat
+	// will make settle; ErrForked when the ledger has a claim at an entry's place
+	// already. Nothing is written then.
 	Settle(ctx context.Context, batches []Batch) error
 	// Totals returns a shard's sums. ErrNotFound.
 	Totals(ctx context.Context, shard ShardID) (ShardTotals, error)
@@ -121,6 +124,44 @@ type Settlement interface {
 	Commands(ctx context.Context, max int) ([]Command, error)
 	// DropCommand removes a command that the engine has carried out.
 	DropCommand(ctx context.Context, id int64) error
+}
+
+// Quarantined is a journal entry that the ledger could not take: a grant, or a
+// withdrawal. It counts as if it were settled, as far as there is stock.
+type Quarantined struct {
+	Shard ShardID
+	Entry Entry
+	// Items are the values of the entry's items, as far as there are such items.
+	Items []string
+	// Why is what the ledger said when it refused the entry.
+	Why string
+	// At is when it was put there.
+	At time.Time
+}
+
+// Mending keeps what could not be settled, and puts right what is beside the
+// claims. No method of it changes a claim that there is.
+type Mending interface {
+	// Quarantine records the batch's only entry, which Settle refused with
+	// ErrPoison, and moves the position past it, in one transaction. The entry
+	// takes from stock_left, and a grant adds to the totals, as a settled one
+	// would, but never more than is left. ErrPositionMoved as in Settle;
+	// ErrForked when the ledger has a claim at the entry's place; ErrCorrupt for
+	// an entry that is neither a grant nor a withdrawal.
+	Quarantine(ctx context.Context, b Batch, why string) error
+	// Quarantined lists entries in quarantine by their places; campaign 0 means
+	// those of all campaigns.
+	Quarantined(ctx context.Context, campaign uint32, max int) ([]Quarantined, error)
+	// Readmit settles an entry that is in quarantine, in one transaction. ErrPoison
+	// when it can still not be taken, ErrForked as in Settle; it stays then.
+	// ErrNotFound.
+	Readmit(ctx context.Context, c *Campaign, at Position) error
+	// Recount makes the sums beside a campaign's rows what the rows add up to, in
+	// one transaction in which nothing of the campaign is settled, and returns
+	// the sums that differed, in words. An *Error of InvalidState, and no change,
+	// when the rows contradict one another: more held than there is, or items
+	// that are no longer there.
+	Recount(ctx context.Context, c *Campaign) (changed []string, err error)
 }
 
 // ClaimFilter narrows a list of claims. Zero fields do not filter.
@@ -214,6 +255,17 @@ type CampaignAudit struct {
 	BadItems []string
 	// BadTotals names sums beside the rows that differ from the rows.
 	BadTotals []string
+	// SumHeld is what is held by the sums beside the rows, and SumsAgree whether
+	// these say the same among themselves.
+	SumHeld   int64
+	SumsAgree bool
+	// Quarantined counts entries in quarantine. QuarantinedUnits is what the
+	// grants among them granted; Withheld is what all of them take from the stock,
+	// beside Held. InQuarantine are the first of them, at most 10, in words.
+	Quarantined      int64
+	QuarantinedUnits int64
+	Withheld         int64
+	InQuarantine     []string
 }
 
 // Ledger is the SQL database: the lasting truth. Every method is one
@@ -222,6 +274,7 @@ type CampaignAudit struct {
 type Ledger interface {
 	Catalog
 	Settlement
+	Mending
 	Claims
 	Access
 

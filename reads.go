@@ -35,6 +35,10 @@ func (s *Service) findUnsettled(ctx context.Context, p Position) (*Claim, error)
 		return nil, asUnavailable(err, EffectNone)
 	}
 	if !ok {
+		// What could not be settled outlives the engine's memory of it.
+		g, ok = s.grantAside(func(q *Quarantined) bool { return q.Shard == p.ShardID && q.Entry.Cursor == p.Cursor })
+	}
+	if !ok {
 		return nil, noSuchClaim
 	}
 	c, err := s.campaignOf(ctx, p.Campaign)
@@ -122,7 +126,7 @@ func (s *Service) unsettledOf(ctx context.Context, user string) ([]Grant, error)
 		} else {
 			err = readErr
 		}
-		return !position.Before(g.Cursor)
+		return !position.Before(g.Cursor) && !s.isAside(g.Position)
 	})
 	if err != nil {
 		return nil, asUnavailable(err, EffectNone)

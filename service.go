@@ -115,6 +115,8 @@ type Service struct {
 
 	// admissions are campaigns on their way into this node, or that failed.
 	admissions sync.Map // string -> *admission
+	// inQuarantine is what the ledger had in quarantine when it was read last.
+	inQuarantine atomic.Pointer[[]Quarantined]
 	// stuckTails is set when grants of a campaign that is over could not be
 	// settled at start.
 	stuckTails atomic.Bool

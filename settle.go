@@ -232,19 +232,25 @@ func (s *Service) settleOnce(ctx context.Context) (int, error) {
 	if total == 0 {
 		return 0, readErr
 	}
-	if err := s.settleBatches(ctx, batches, shards); err == nil {
+	err := s.settleBatches(ctx, batches, shards)
+	if err == nil {
 		return total, readErr
-	} else if len(batches) == 1 {
-		return 0, errors.Join(readErr, err)
 	}
 	// One shard's trouble must not hold the others up: each on its own.
 	settled := 0
 	for i := range batches {
-		if err := s.settleBatches(ctx, batches[i:i+1], shards[i:i+1]); err != nil {
+		if len(batches) > 1 {
+			err = s.settleBatches(ctx, batches[i:i+1], shards[i:i+1])
+		}
+		n := len(batches[i].Entries)
+		if errors.Is(err, ErrPoison) {
+			n, err = s.isolate(ctx, batches[i], shards[i])
+		}
+		if err != nil {
 			readErr = errors.Join(readErr, err)
 			continue
 		}
-		settled += len(batches[i].Entries)
+		settled += n
 	}
 	return settled, readErr
 }

@@ -18,6 +18,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("dibs: reading the live campaigns: %w", err)
 	}
+	s.readQuarantine(ctx)
 	for _, c := range campaigns {
 		if !s.sells(c) {
 			continue
@@ -86,6 +87,9 @@ func (s *Service) settleTail(ctx context.Context, t *settling) error {
 			return err
 		}
 		err = s.settleBatches(ctx, []Batch{b}, []*settling{t})
+		if errors.Is(err, ErrPoison) {
+			_, err = s.isolate(ctx, b, t)
+		}
 		// Another node settles it too: it goes on from where that one is.
 		if err != nil && !(errors.Is(err, ErrPositionMoved) && s.engine.Shared()) {
 			return err

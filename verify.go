@@ -148,16 +148,17 @@ func checkPromises(a *CampaignAudit, e *engineCount, exact bool) []PromiseCheck 
 	check := func(promise string, held bool, format string, args ...any) PromiseCheck {
 		return PromiseCheck{Promise: promise, Held: held, Detail: fmt.Sprintf(format, args...)}
 	}
+	held := a.Held + a.QuarantinedUnits
 	checks := []PromiseCheck{
-		check("no oversell", a.Held <= a.Stock && a.StockLeft >= 0,
-			"%d of %d units are held, %d left", a.Held, a.Stock, a.StockLeft),
+		check("no oversell", held <= a.Stock && a.StockLeft >= 0,
+			"%d of %d units are held, %d left", held, a.Stock, a.StockLeft),
 		check("the limit holds", len(a.OverLimit) == 0, "users over the limit: %s", orNone(a.OverLimit)),
-		check("a yes is kept", !e.live || !exact || e.granted == a.Held,
-			"%s", e.beside("units granted", e.granted, a.Held, exact)),
+		check("a yes is kept", a.Quarantined == 0 && (!e.live || !exact || e.granted == held),
+			"%s%s", e.beside("units granted", e.granted, held, exact), aside(a)),
 		check("no phantom", len(a.BadItems) == 0 && a.BeyondPosition == 0,
 			"items at odds with claims: %s; claims past the settled position: %d", orNone(a.BadItems), a.BeyondPosition),
-		check("stock comes back once", a.Stock == a.StockLeft+a.Held && len(a.BadTotals) == 0,
-			"%d in stock = %d left + %d held; sums at odds with rows: %s", a.Stock, a.StockLeft, a.Held, orNone(a.BadTotals)),
+		check("stock comes back once", a.Stock == a.StockLeft+a.Held+a.Withheld && len(a.BadTotals) == 0,
+			"%d in stock = %d left + %d held; sums at odds with rows: %s", a.Stock, a.StockLeft, a.Held+a.Withheld, orNone(a.BadTotals)),
 		check("no undersell", !e.live || !exact || e.remaining == a.StockLeft,
 			"%s", e.beside("units left", e.remaining, a.StockLeft, exact)),
 	}
@@ -173,6 +174,14 @@ func (e *engineCount) beside(what string, engine, ledger int64, exact bool) stri
 		return fmt.Sprintf("claims went on while counting: engine %d %s, ledger %d", engine, what, ledger)
 	}
 	return fmt.Sprintf("the engine has %d %s, the ledger %d", engine, what, ledger)
+}
+
+// aside says what is in quarantine.
+func aside(a *CampaignAudit) string {
+	if a.Quarantined == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; in quarantine: %d, first %s", a.Quarantined, strings.Join(a.InQuarantine, "; "))
 }
 
 func orNone(list []string) string {

@@ -35,6 +35,7 @@ func (s *Service) watchLoop(ctx context.Context) {
 			s.trim(ctx)
 			s.retireEnded(ctx)
 			s.forgetRequests(ctx)
+			s.readQuarantine(ctx)
 		}
 	}
 }

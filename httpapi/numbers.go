@@ -10,8 +10,8 @@ import (
 type numbers struct {
 	svc Service
 
-	granted, settled, batches, failures, settleTime *prometheus.Desc
-	remaining, held, backlog, lag, refused          *prometheus.Desc
+	granted, settled, batches, failures, settleTime, quarantined *prometheus.Desc
+	remaining, held, backlog, lag, refused                       *prometheus.Desc
 }
 
 func newNumbers(svc Service) *numbers {
@@ -20,24 +20,25 @@ func newNumbers(svc Service) *numbers {
 		return prometheus.NewDesc(name, help, append([]string{"campaign"}, more...), nil)
 	}
 	return &numbers{
-		svc:        svc,
-		granted:    node("dibs_granted_total", "Claims granted by this node, repeats not counted."),
-		settled:    node("dibs_settled_total", "Journal entries that this node settled."),
-		batches:    node("dibs_settle_batches_total", "Transactions that settled entries."),
-		failures:   node("dibs_settle_errors_total", "Settlements that failed and are tried again."),
-		settleTime: node("dibs_settle_seconds_total", "Time spent settling."),
-		remaining:  campaign("dibs_campaign_remaining", "Units that can still be granted."),
-		held:       campaign("dibs_campaign_granted", "Units granted and not released."),
-		backlog:    campaign("dibs_campaign_journal_backlog", "Journal entries that wait to be settled."),
-		lag:        campaign("dibs_campaign_settle_lag_seconds", "How long the oldest of them has waited."),
-		refused:    campaign("dibs_campaign_refused_total", "Claims that this node refused, by reason.", "reason"),
+		svc:         svc,
+		granted:     node("dibs_granted_total", "Claims granted by this node, repeats not counted."),
+		settled:     node("dibs_settled_total", "Journal entries that this node settled."),
+		batches:     node("dibs_settle_batches_total", "Transactions that settled entries."),
+		failures:    node("dibs_settle_errors_total", "Settlements that failed and are tried again."),
+		settleTime:  node("dibs_settle_seconds_total", "Time spent settling."),
+		quarantined: node("dibs_quarantined_entries", "Journal entries that the ledger could not take; anything above 0 wants a look."),
+		remaining:   campaign("dibs_campaign_remaining", "Units that can still be granted."),
+		held:        campaign("dibs_campaign_granted", "Units granted and not released."),
+		backlog:     campaign("dibs_campaign_journal_backlog", "Journal entries that wait to be settled."),
+		lag:         campaign("dibs_campaign_settle_lag_seconds", "How long the oldest of them has waited."),
+		refused:     campaign("dibs_campaign_refused_total", "Claims that this node refused, by reason.", "reason"),
 	}
 }
 
 // Describe lists the metrics.
 func (n *numbers) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		n.granted, n.settled, n.batches, n.failures, n.settleTime,
+		n.granted, n.settled, n.batches, n.failures, n.settleTime, n.quarantined,
 		n.remaining, n.held, n.backlog, n.lag, n.refused,
 	} {
 		ch <- d
@@ -58,6 +59,7 @@ func (n *numbers) Collect(ch chan<- prometheus.Metric) {
 	count(n.batches, float64(m.SettleBatches))
 	count(n.failures, float64(m.SettleErrors))
 	count(n.settleTime, m.SettleTime.Seconds())
+	gauge(n.quarantined, float64(m.Quarantined))
 	for i := range m.Campaigns {
 		c := &m.Campaigns[i]
 		gauge(n.remaining, float64(c.Remaining), c.CampaignID)

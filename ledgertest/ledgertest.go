@@ -44,6 +44,14 @@ func Run(t *testing.T, factory Factory) {
 		{"SettleRefusesOversell", testSettleRefusesOversell},
 		{"SettleRefusesTakenItem", testSettleRefusesTakenItem},
 		{"SettleRace", testSettleRace},
+		{"Quarantine", testQuarantine},
+		{"QuarantineItems", testQuarantineItems},
+		{"QuarantineWithdrawal", testQuarantineWithdrawal},
+		{"QuarantineRefused", testQuarantineRefused},
+		{"QuarantineRace", testQuarantineRace},
+		{"Readmit", testReadmit},
+		{"ReadmitWithdrawal", testReadmitWithdrawal},
+		{"Recount", testRecount},
 		{"Withdraw", testWithdraw},
 		{"Restock", testRestock},
 		{"RestockItems", testRestockItems},
@@ -166,8 +174,9 @@ func (f *fixture) clean(c *dibs.Campaign) *dibs.CampaignAudit {
 		f.t.Errorf("the audit of %s: over limit %v, items %v, totals %v, beyond the position %d",
 			c.ID, a.OverLimit, a.BadItems, a.BadTotals, a.BeyondPosition)
 	}
-	if a.Stock != a.StockLeft+a.Held {
-		f.t.Errorf("the audit of %s: stock %d is not left %d and held %d", c.ID, a.Stock, a.StockLeft, a.Held)
+	if a.Stock != a.StockLeft+a.Held+a.Withheld || !a.SumsAgree {
+		f.t.Errorf("the audit of %s: stock %d is not left %d, held %d and withheld %d; the sums agree: %t",
+			c.ID, a.Stock, a.StockLeft, a.Held, a.Withheld, a.SumsAgree)
 	}
 	return a
 }

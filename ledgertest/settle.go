@@ -35,6 +35,7 @@ func testSettle(t *testing.T, f *fixture) {
 	a := f.clean(c)
 	same(t, "the audit", *a, dibs.CampaignAudit{
 		Stock: 100, StockLeft: 96, Held: 4, Claims: 2, ByStatus: map[string]int64{"confirmed": 4},
+		SumHeld: 4, SumsAgree: true,
 	})
 }
 

@@ -132,13 +132,17 @@ func (h *holders) userBytes(place uint64) []byte {
 
 func (h *holders) userIs(place uint64, user string) bool { return string(h.userBytes(place)) == user }
 
-// items returns the item numbers of record i.
+// items returns the item numbers of record i: as many as its quantity, but of
+// one that the ledger could not settle, those that there are.
 func (h *holders) items(i uint32) []uint32 {
 	if h.itemAt == nil {
 		return nil
 	}
-	at := h.itemAt[i]
-	return h.itemNumbers[at : at+h.at(i).quantity]
+	end := uint32(len(h.itemNumbers))
+	if i+1 < h.n {
+		end = h.itemAt[i+1]
+	}
+	return h.itemNumbers[h.itemAt[i]:end]
 }
 
 // keepItems stores the item numbers of the record that is added next.

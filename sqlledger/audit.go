@@ -30,6 +30,23 @@ type shardCount struct {
 	// items counts items that are not withdrawn, free those of them that nobody
 	// holds.
 	items, free int64
+	// aside are the entries in quarantine, and withheld is what they take.
+	aside    []heldBack
+	withheld int64
+}
+
+// left is what the rows leave over.
+func (n *shardCount) left() int64 { return n.stock - n.held - n.withheld }
+
+// total is what the sum of a status has to be.
+func (n *shardCount) total(status dibs.Status) int64 {
+	units := n.byStatus[status-dibs.Released]
+	for i := range n.aside {
+		if h := &n.aside[i]; h.kind == dibs.EntryGrant && h.status == status {
+			units += h.counted
+		}
+	}
+	return units
 }
 
 // Audit implements dibs.Ledger. StockLeft is what the rows leave over: the
@@ -39,7 +56,7 @@ func (l *Ledger) Audit(ctx context.Context, c *dibs.Campaign) (*dibs.CampaignAud
 	err := l.snapshot(ctx, "audit campaign "+c.ID, func(s *session) error {
 		au := &auditor{s: s, c: c, a: a}
 		for _, step := range []func(context.Context) error{
-			au.countStock, au.countClaims, au.countItems, au.findOverLimit, au.findBadItems, au.compareTotals,
+			au.countStock, au.countClaims, au.countQuarantine, au.countItems, au.findOverLimit, au.findBadItems, au.compareTotals,
 		} {
 			if err := step(ctx); err != nil {
 				return err
@@ -115,16 +132,46 @@ func (au *auditor) countClaims(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	au.a.StockLeft = au.a.Stock - au.a.Held
 	return au.s.row(ctx, `SELECT COUNT(*) FROM positions p JOIN claims c ON c.campaign = p.campaign AND c.shard = p.shard
 		AND (c.epoch, c.seq) > (p.pos_epoch, p.pos_seq) WHERE p.campaign = ?`, []any{au.c.Number}, &au.a.BeyondPosition)
+}
+
+// countQuarantine counts the entries that could not be settled.
+func (au *auditor) countQuarantine(ctx context.Context) error {
+	a := au.a
+	err := au.s.each(ctx, `SELECT shard, epoch, seq, kind, user_id, quantity, counted, status, why FROM quarantine
+		WHERE campaign = ? ORDER BY shard, epoch, seq`, []any{au.c.Number}, func(rows *sql.Rows) error {
+		var h heldBack
+		at := dibs.Position{ShardID: dibs.ShardID{Campaign: au.c.Number}}
+		var user, why string
+		if err := rows.Scan(&at.Shard, &h.Epoch, &h.Seq, &h.kind, &user, &h.quantity, &h.counted, &h.status, &why); err != nil {
+			return err
+		}
+		at.Cursor = h.Cursor
+		a.Quarantined++
+		a.Withheld += h.counted
+		what := fmt.Sprintf("a withdrawal of %d", -h.quantity)
+		if h.kind == dibs.EntryGrant {
+			a.QuarantinedUnits += h.units()
+			what = fmt.Sprintf("a grant of %d to user %s", h.quantity, user)
+		}
+		if len(a.InQuarantine) < maxBad {
+			a.InQuarantine = append(a.InQuarantine, fmt.Sprintf("%s, %s: %s", at, what, why))
+		}
+		return au.shard(int(at.Shard), func(n *shardCount) {
+			n.aside = append(n.aside, h)
+			n.withheld += h.counted
+		})
+	})
+	a.StockLeft = a.Stock - a.Held - a.Withheld
+	return err
 }
 
 func (au *auditor) countItems(ctx context.Context) error {
 	if !au.c.HasItems() {
 		return nil
 	}
-	au.a.StockLeft = 0
+	au.a.StockLeft = -au.a.Withheld
 	return au.s.each(ctx, `SELECT shard, COUNT(*), SUM(CASE WHEN claim_epoch IS NULL THEN 1 ELSE 0 END) FROM items
 		WHERE campaign = ? AND withdrawn = 0 GROUP BY shard`, []any{au.c.Number}, func(rows *sql.Rows) error {
 		var shard int
@@ -195,8 +242,9 @@ func (au *auditor) badItem(format string, args ...any) {
 // compareTotals compares the sums beside the rows with the rows.
 func (au *auditor) compareTotals(ctx context.Context) error {
 	au.compare("campaign stock_total", au.total, au.a.Stock)
-	au.compare("campaign stock_left", au.left, au.a.Stock-au.a.Held)
+	au.compare("campaign stock_left", au.left, au.a.Stock-au.a.Held-au.a.Withheld)
 	seen := 0
+	sums := sumsBeside{agree: true}
 	err := au.s.each(ctx, `SELECT shard, stock, stock_left, released, pending, confirmed, refunded FROM positions
 		WHERE campaign = ? ORDER BY shard`, []any{au.c.Number}, func(rows *sql.Rows) error {
 		var shard int
@@ -209,16 +257,20 @@ func (au *auditor) compareTotals(ctx context.Context) error {
 		return au.shard(shard, func(n *shardCount) {
 			name := fmt.Sprintf("shard %d ", shard)
 			au.compare(name+"stock", stock, n.stock)
-			au.compare(name+"stock_left", left, n.stock-n.held)
+			au.compare(name+"stock_left", left, n.left())
 			for i := range byStatus {
-				au.compare(name+(dibs.Released+dibs.Status(i)).String(), byStatus[i], n.byStatus[i])
+				status := dibs.Released + dibs.Status(i)
+				au.compare(name+status.String(), byStatus[i], n.total(status))
 			}
 			if au.c.HasItems() {
 				au.compare(name+"stock of items", stock, n.items)
-				au.compare(name+"stock_left of items", left, n.free)
+				au.compare(name+"stock_left of items", left, n.free-n.withheld)
 			}
+			sums.add(n, stock, left, byStatus)
 		})
 	})
+	au.a.SumHeld = sums.stock - sums.left - sums.withdrawn
+	au.a.SumsAgree = sums.agree && sums.stock == au.total && sums.left == au.left
 	au.compare("campaign shards", int64(len(au.shards)), int64(seen))
 	return err
 }
@@ -228,4 +280,29 @@ func (au *auditor) compare(name string, sum, rows int64) {
 	if sum != rows && len(au.a.BadTotals) < maxBad {
 		au.a.BadTotals = append(au.a.BadTotals, fmt.Sprintf("%s is %d, its rows add up to %d", name, sum, rows))
 	}
+}
+
+// sumsBeside adds up what the shards' sums say, beside the rows.
+type sumsBeside struct {
+	stock, left int64
+	// withdrawn is what withdrawals in quarantine take.
+	withdrawn int64
+	// agree is whether each shard's sums say the same among themselves.
+	agree bool
+}
+
+// add takes a shard's sums; those by status begin with Released.
+func (b *sumsBeside) add(n *shardCount, stock, left int64, byStatus [4]int64) {
+	withdrawn := int64(0)
+	for i := range n.aside {
+		if n.aside[i].kind == dibs.EntryAdjust {
+			withdrawn += n.aside[i].counted
+		}
+	}
+	held := stock - left - withdrawn
+	least := byStatus[dibs.Pending-dibs.Released] + byStatus[dibs.Confirmed-dibs.Released]
+	// Of what was refunded, some may have been restocked.
+	most := least + byStatus[dibs.Refunded-dibs.Released]
+	b.agree = b.agree && held >= least && held <= most
+	b.stock, b.left, b.withdrawn = b.stock+stock, b.left+left, b.withdrawn+withdrawn
 }

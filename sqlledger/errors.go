@@ -16,7 +16,7 @@ var errBadState = fmt.Errorf("sqlledger: the connection's state is unknown: %w",
 // verdicts are the contract's own errors, which pass through unchanged.
 var verdicts = []error{
 	dibs.ErrConflict, dibs.ErrPositionMoved, dibs.ErrGap, dibs.ErrOwned,
-	dibs.ErrFenced, dibs.ErrCorrupt, ErrSchema, context.Canceled, context.DeadlineExceeded,
+	dibs.ErrFenced, dibs.ErrCorrupt, dibs.ErrForked, ErrSchema, context.Canceled, context.DeadlineExceeded,
 }
 
 // explain turns an error of the database into one of the contract. op says
@@ -73,10 +73,11 @@ func exists(what dibs.Text, id any) *dibs.Error {
 
 // The things that the ledger keeps, in both languages.
 var (
-	aProduct  = dibs.Text{EN: "product", ZH: "商品"}
-	aCampaign = dibs.Text{EN: "campaign", ZH: "活动"}
-	aShard    = dibs.Text{EN: "shard", ZH: "分片"}
-	aClaim    = dibs.Text{EN: "claim", ZH: "订单"}
-	aKey      = dibs.Text{EN: "API key", ZH: "API 密钥"}
-	aRequest  = dibs.Text{EN: "remembered request", ZH: "已记录的请求"}
+	aProduct     = dibs.Text{EN: "product", ZH: "商品"}
+	aCampaign    = dibs.Text{EN: "campaign", ZH: "活动"}
+	aShard       = dibs.Text{EN: "shard", ZH: "分片"}
+	aClaim       = dibs.Text{EN: "claim", ZH: "订单"}
+	aKey         = dibs.Text{EN: "API key", ZH: "API 密钥"}
+	aQuarantined = dibs.Text{EN: "entry in quarantine", ZH: "隔离记录"}
+	aRequest     = dibs.Text{EN: "remembered request", ZH: "已记录的请求"}
 )

@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -26,10 +27,15 @@ func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.Sha
 		if err := loadHoldings(ctx, s, shard, load, granted); err != nil {
 			return err
 		}
+		aside, err := loadQuarantine(ctx, s, shard, load)
+		if err != nil {
+			return err
+		}
 		if c.HasItems() {
 			if err := loadItems(ctx, s, shard, load); err != nil {
 				return err
 			}
+			withhold(load, aside)
 		}
 		return loadRefs(ctx, s, shard, load)
 	})
@@ -91,6 +97,60 @@ func loadHoldings(ctx context.Context, s *session, shard dibs.ShardID, load *dib
 		})
 }
 
+// loadQuarantine adds the entries in quarantine to the load: grants are
+// holdings, and the refs of withdrawals are used.
+func loadQuarantine(ctx context.Context, s *session, shard dibs.ShardID, load *dibs.ShardLoad) ([]dibs.Quarantined, error) {
+	aside, err := readQuarantine(ctx, s, ` WHERE campaign = ? AND shard = ?`, shard.Campaign, shard.Shard)
+	for i := range aside {
+		e := &aside[i].Entry
+		switch {
+		case e.Kind == dibs.EntryAdjust:
+			load.Refs = append(load.Refs, e.Ref)
+		case e.Quantity >= 1 && e.Quantity <= dibs.MaxStock && e.UserID != "":
+			load.Holdings = append(load.Holdings, dibs.Holding{
+				Cursor: e.Cursor, UserID: e.UserID, Key: e.Key, Quantity: e.Quantity, At: e.At, PayBy: e.PayBy,
+			})
+		}
+	}
+	if len(aside) > 0 {
+		slices.SortFunc(load.Holdings, func(a, b dibs.Holding) int {
+			return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Seq, b.Seq))
+		})
+	}
+	return aside, err
+}
+
+// withhold takes the items of entries in quarantine out of the free ones. For
+// each that was not free, or never was, another free one is kept back: an entry
+// takes as many as it says.
+func withhold(load *dibs.ShardLoad, aside []dibs.Quarantined) {
+	if len(aside) == 0 {
+		return
+	}
+	taken := make(map[uint32]bool)
+	for i := range aside {
+		e := &aside[i].Entry
+		known := slices.DeleteFunc(slices.Clone(e.Items), func(n uint32) bool { return int(n) >= len(load.Items) })
+		for _, n := range known {
+			taken[n] = true
+		}
+		if at, found := placeOf(load, e.Cursor); found && e.Kind == dibs.EntryGrant {
+			load.Holdings[at].Items = known
+		}
+	}
+	load.FreeItems = slices.DeleteFunc(load.FreeItems, func(n uint32) bool { return taken[n] })
+	if left := max(int(load.StockLeft), 0); len(load.FreeItems) > left {
+		load.FreeItems = load.FreeItems[:left]
+	}
+}
+
+// placeOf finds the holding at a place.
+func placeOf(load *dibs.ShardLoad, at dibs.Cursor) (int, bool) {
+	return slices.BinarySearchFunc(load.Holdings, at, func(h dibs.Holding, at dibs.Cursor) int {
+		return cmp.Or(cmp.Compare(h.Epoch, at.Epoch), cmp.Compare(h.Seq, at.Seq))
+	})
+}
+
 // loadItems reads all items of the campaign, and says which of the shard's are
 // free and which belong to a holding.
 func loadItems(ctx context.Context, s *session, shard dibs.ShardID, load *dibs.ShardLoad) error {
@@ -122,15 +182,7 @@ func loadItems(ctx context.Context, s *session, shard dibs.ShardID, load *dibs.S
 
 // giveItem adds an item to the holding at a place.
 func giveItem(load *dibs.ShardLoad, at dibs.Cursor, n uint32) error {
-	i, found := slices.BinarySearchFunc(load.Holdings, at, func(h dibs.Holding, at dibs.Cursor) int {
-		switch {
-		case h.Cursor == at:
-			return 0
-		case h.Before(at):
-			return -1
-		}
-		return 1
-	})
+	i, found := placeOf(load, at)
 	if !found {
 		return fmt.Errorf("%w: item %d belongs to the claim at %s, which does not exist", dibs.ErrCorrupt, n, at)
 	}

@@ -141,7 +141,8 @@ func takeFromDraft(ctx context.Context, s *session, r dibs.Restock, kind dibs.St
 func (l *Ledger) RefUsed(ctx context.Context, campaign uint32, ref string) (bool, error) {
 	var n int
 	err := l.read(ctx, "look up a ref", func(s *session) error {
-		return s.row(ctx, `SELECT COUNT(*) FROM adjustments WHERE campaign = ? AND ref = ?`, []any{campaign, ref}, &n)
+		return s.row(ctx, `SELECT (SELECT COUNT(*) FROM adjustments WHERE campaign = ? AND ref = ?)
+			+ (SELECT COUNT(*) FROM quarantine WHERE campaign = ? AND ref = ?)`, []any{campaign, ref, campaign, ref}, &n)
 	})
 	return n > 0, err
 }

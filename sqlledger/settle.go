@@ -10,17 +10,17 @@ import (
 // Settle implements dibs.Settlement.
 //
 // It returns ErrGap when a batch's entries do not follow one another from
-// From to To, and ErrCorrupt when an entry contradicts itself. Constraints of
-// the database that fire are errors too; they never should.
+// From to To, and ErrCorrupt beside ErrPoison when an entry contradicts itself.
+// Constraints of the database that fire are ErrPoison too; they never should.
 func (l *Ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
 	sums := make([]batchSums, len(batches))
 	for i := range batches {
 		var err error
 		if sums[i], err = checkBatch(&batches[i]); err != nil {
-			return l.d.explain("settle "+batches[i].Shard.String(), err)
+			return l.refused(l.d.explain("settle "+batches[i].Shard.String(), err))
 		}
 	}
-	return l.write(ctx, "settle", func(s *session) error {
+	return l.refused(l.write(ctx, "settle", func(s *session) error {
 		for i := range batches {
 			// The sums change on the way, and the transaction may run again.
 			sum := sums[i]
@@ -29,7 +29,7 @@ func (l *Ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
 			}
 		}
 		return nil
-	})
+	}))
 }
 
 // batchSums are what a batch adds up to.
