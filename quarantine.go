@@ -69,9 +69,9 @@ func (s *Service) quarantine(ctx context.Context, b Batch, t *settling, cause er
 	// Once, by whoever set it aside: readiness and metrics go on saying it.
 	s.log.Error("a journal entry is in quarantine: the ledger cannot take it", "campaign", b.Campaign.ID,
 		"position", Position{ShardID: t.id, Cursor: e.Cursor}.String(), "user", e.UserID, "quantity", e.Quantity, "items", e.Items, "err", cause)
+	s.readQuarantine(ctx)
 	t.moveTo(b.To)
 	s.tellSettled(ctx, t)
-	s.readQuarantine(ctx)
 	// What stands behind it has waited long enough.
 	kick(s.settleKick)
 	return nil
@@ -82,6 +82,9 @@ const maxListed = 1000
 
 // readQuarantine reads what is in quarantine, by this node or by others.
 func (s *Service) readQuarantine(ctx context.Context) {
+	// What was read later is kept.
+	s.asideMu.Lock()
+	defer s.asideMu.Unlock()
 	found, err := s.ledger.Quarantined(ctx, 0, maxListed)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -117,6 +117,7 @@ type Service struct {
 	admissions sync.Map // string -> *admission
 	// inQuarantine is what the ledger had in quarantine when it was read last.
 	inQuarantine atomic.Pointer[[]Quarantined]
+	asideMu      sync.Mutex
 	// stuckTails is set when grants of a campaign that is over could not be
 	// settled at start.
 	stuckTails atomic.Bool

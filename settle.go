@@ -28,6 +28,7 @@ type settling struct {
 	wanted   Cursor        // someone waits until this is
 	moved    chan struct{} // closed and replaced when position moves
 	lastErr  error         // why the last attempt failed
+	failures int           // attempts that failed
 	idleAt   time.Time     // when nothing was waiting, the last time
 	follower bool          // somebody asks the ledger where the position is
 
@@ -59,8 +60,7 @@ func (t *settling) moveTo(p Cursor) {
 
 func (t *settling) moveToLocked(p Cursor) {
 	t.position, t.lastErr = p, nil
-	close(t.moved)
-	t.moved = make(chan struct{})
+	t.wakeLocked()
 }
 
 // want is the furthest place that someone has waited for.
@@ -75,6 +75,22 @@ func (t *settling) failed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lastErr = err
+	t.failures++
+	if hopeless(err) {
+		t.wakeLocked()
+	}
+}
+
+// wakeLocked lets everybody look who waits for the shard to be settled.
+func (t *settling) wakeLocked() {
+	close(t.moved)
+	t.moved = make(chan struct{})
+}
+
+// hopeless reports whether settling has halted until somebody does something:
+// nobody has to wait for it.
+func hopeless(err error) bool {
+	return errors.Is(err, ErrForked) || errors.Is(err, errTooMany) || errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrPoison)
 }
 
 // settlePause bounds the wait after a failed attempt to settle.
@@ -300,9 +316,12 @@ func (s *Service) readBatch(ctx context.Context, t *settling, limit int) (Batch,
 // this node goes on from there.
 func (s *Service) settleFailed(ctx context.Context, shards []*settling, cause error) error {
 	for _, t := range shards {
-		t.failed(cause)
-		if errors.Is(cause, ErrGap) && len(shards) == 1 {
-			s.halt(t.l.campaign.Load(), cause)
+		if len(shards) == 1 {
+			// Among several, it is not known yet whose fault it is.
+			t.failed(cause)
+			if errors.Is(cause, ErrGap) {
+				s.halt(t.l.campaign.Load(), cause)
+			}
 		}
 		if !errors.Is(cause, ErrPositionMoved) {
 			continue
@@ -325,12 +344,20 @@ const settlePatience = 10 * time.Second
 // settleTo returns when a shard is settled up to a place. It gives up when ctx
 // ends, or when settling stands still.
 func (s *Service) settleTo(ctx context.Context, t *settling, place Cursor) error {
-	for {
+	for before := -1; ; {
 		t.mu.Lock()
+		if before < 0 {
+			before = t.failures
+		}
 		position, moved, lastErr := t.position, t.moved, t.lastErr
 		if !position.Before(place) {
 			t.mu.Unlock()
 			return nil
+		}
+		if hopeless(lastErr) && t.failures > before {
+			// It was tried again since.
+			t.mu.Unlock()
+			return Unavail(EffectNone, errors.Join(errStill, lastErr))
 		}
 		if t.wanted.Before(place) {
 			t.wanted = place

@@ -17,7 +17,7 @@ func (s *Service) Verify(ctx context.Context, campaignIDs ...string) (*Report, e
 	}
 	report := &Report{OK: true, Campaigns: []CampaignReport{}}
 	for _, c := range campaigns {
-		r, err := s.verifyOne(ctx, c)
+		r, _, err := s.verifyOne(ctx, c)
 		if err != nil {
 			return nil, fmt.Errorf("dibs: verifying campaign %s: %w", c.ID, err)
 		}
@@ -64,40 +64,64 @@ type engineCount struct {
 // in between the engine's count and the ledger's.
 const verifyAttempts = 20
 
-// verifyOne audits a campaign. Claims may go on meanwhile: the ledger is
-// compared with an engine that did not move between two counts; after too many
-// attempts, what the two have is compared by order alone.
-func (s *Service) verifyOne(ctx context.Context, c *Campaign) (*CampaignReport, error) {
-	var before, after engineCount
-	var audit *CampaignAudit
-	still := false
-	for range verifyAttempts {
-		err := s.sendCommands(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if before, err = s.countEngine(ctx, c, true); err != nil {
-			return nil, err
-		}
-		if audit, err = s.ledger.Audit(ctx, c); err != nil {
-			return nil, err
-		}
-		if after, err = s.countEngine(ctx, c, false); err != nil {
-			return nil, err
-		}
-		if still = sameCursors(before.at, after.at); still {
-			break
-		}
+// finding is what was found of one campaign.
+type finding struct {
+	audit  *CampaignAudit
+	engine engineCount
+	// exact says that both describe the same moment.
+	exact bool
+	// halted says that what was granted is not settled, and will not be.
+	halted bool
+	// waiting counts commands that the engine does not take.
+	waiting int
+	claims  comparison
+}
+
+// held is the units granted and not released by the ledger, with those that it
+// could not settle.
+func (f *finding) held() int64 { return f.audit.Held + f.audit.QuarantinedUnits }
+
+// verifyOne audits a campaign.
+func (s *Service) verifyOne(ctx context.Context, c *Campaign) (*CampaignReport, *finding, error) {
+	f, err := s.examine(ctx, c)
+	if err != nil {
+		return nil, nil, err
 	}
 	r := &CampaignReport{
-		CampaignID: c.ID, OK: true, Stock: audit.Stock, Remaining: audit.StockLeft,
-		Granted: audit.Held, Claims: audit.Claims,
+		CampaignID: c.ID, OK: true, Stock: f.audit.Stock, Remaining: f.audit.StockLeft,
+		Granted: f.held(), Claims: f.audit.Claims, Quarantined: f.audit.Quarantined, Promises: f.promises(),
 	}
-	r.Promises = checkPromises(audit, &after, still)
 	for _, p := range r.Promises {
 		r.OK = r.OK && p.Held
 	}
-	return r, nil
+	return r, f, nil
+}
+
+// examine counts a campaign. Claims may go on meanwhile: the ledger is compared
+// with an engine that did not move between two counts; after too many attempts,
+// what the two have is compared by order alone.
+func (s *Service) examine(ctx context.Context, c *Campaign) (*finding, error) {
+	f := &finding{}
+	var err error
+	if f.waiting, err = s.commandsWaiting(ctx, c); err != nil {
+		return nil, err
+	}
+	for range verifyAttempts {
+		before, err := s.countEngine(ctx, c, true)
+		if f.halted = errors.Is(err, errStill); err != nil && !f.halted {
+			return nil, err
+		}
+		if f.audit, err = s.ledger.Audit(ctx, c); err != nil {
+			return nil, err
+		}
+		if f.engine, err = s.countEngine(ctx, c, false); err != nil {
+			return nil, err
+		}
+		if f.exact = !f.halted && sameCursors(before.at, f.engine.at); f.exact || f.halted {
+			break
+		}
+	}
+	return f, s.compareClaims(ctx, c, &f.claims)
 }
 
 func sameCursors(a, b []Cursor) bool {
@@ -142,46 +166,77 @@ func (s *Service) countEngine(ctx context.Context, c *Campaign, settle bool) (en
 	return n, nil
 }
 
-// checkPromises judges an audit beside the engine's count. exact says that
-// both describe the same moment.
-func checkPromises(a *CampaignAudit, e *engineCount, exact bool) []PromiseCheck {
+// promises judges what was found.
+func (f *finding) promises() []PromiseCheck {
 	check := func(promise string, held bool, format string, args ...any) PromiseCheck {
 		return PromiseCheck{Promise: promise, Held: held, Detail: fmt.Sprintf(format, args...)}
 	}
-	held := a.Held + a.QuarantinedUnits
-	checks := []PromiseCheck{
+	a, e, held := f.audit, &f.engine, f.held()
+	comparable := e.live && f.exact
+	return []PromiseCheck{
 		check("no oversell", held <= a.Stock && a.StockLeft >= 0,
 			"%d of %d units are held, %d left", held, a.Stock, a.StockLeft),
 		check("the limit holds", len(a.OverLimit) == 0, "users over the limit: %s", orNone(a.OverLimit)),
-		check("a yes is kept", a.Quarantined == 0 && (!e.live || !exact || e.granted == held),
-			"%s%s", e.beside("units granted", e.granted, held, exact), aside(a)),
+		check("a yes is kept", f.kept() && (!comparable || e.granted == held),
+			"%s; %s%s", e.beside("units granted", e.granted, held, f), f.claims.String(), f.aside()),
 		check("no phantom", len(a.BadItems) == 0 && a.BeyondPosition == 0,
 			"items at odds with claims: %s; claims past the settled position: %d", orNone(a.BadItems), a.BeyondPosition),
 		check("stock comes back once", a.Stock == a.StockLeft+a.Held+a.Withheld && len(a.BadTotals) == 0,
 			"%d in stock = %d left + %d held; sums at odds with rows: %s", a.Stock, a.StockLeft, a.Held+a.Withheld, orNone(a.BadTotals)),
-		check("no undersell", !e.live || !exact || e.remaining == a.StockLeft,
-			"%s", e.beside("units left", e.remaining, a.StockLeft, exact)),
+		check("no undersell", f.waiting == 0 && (!comparable || e.remaining == a.StockLeft),
+			"%s%s", e.beside("units left", e.remaining, a.StockLeft, f), f.stuck()),
 	}
-	return checks
 }
 
-// beside says what engine and ledger have of something; what names it.
-func (e *engineCount) beside(what string, engine, ledger int64, exact bool) string {
-	switch {
-	case !e.live:
-		return fmt.Sprintf("the ledger has %d %s; the campaign has left the engine", ledger, what)
-	case !exact:
-		return fmt.Sprintf("claims went on while counting: engine %d %s, ledger %d", engine, what, ledger)
+// kept reports whether every grant that was looked at is where it belongs.
+func (f *finding) kept() bool { return f.audit.Quarantined == 0 && !f.halted && f.claims.ok() }
+
+// stuck says what waits for the engine.
+func (f *finding) stuck() string {
+	if f.waiting == 0 {
+		return ""
 	}
-	return fmt.Sprintf("the engine has %d %s, the ledger %d", engine, what, ledger)
+	return fmt.Sprintf("; changes of stock that the engine does not take: %d, the log says why", f.waiting)
+}
+
+// commandsWaiting sends what waits for the engine and counts what it does not
+// take of a campaign.
+func (s *Service) commandsWaiting(ctx context.Context, c *Campaign) (n int, err error) {
+	if err = s.sendCommands(ctx); err == nil {
+		return 0, nil
+	}
+	s.log.Warn("commands wait for the engine", "err", err)
+	commands, listErr := s.ledger.Commands(ctx, outboxPage)
+	if listErr != nil {
+		return 0, listErr
+	}
+	for i := range commands {
+		if commands[i].Adjust.Shard.Campaign == c.Number {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // aside says what is in quarantine.
-func aside(a *CampaignAudit) string {
-	if a.Quarantined == 0 {
+func (f *finding) aside() string {
+	if f.audit.Quarantined == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; in quarantine: %d, first %s", a.Quarantined, strings.Join(a.InQuarantine, "; "))
+	return fmt.Sprintf("; in quarantine: %d, first %s", f.audit.Quarantined, strings.Join(f.audit.InQuarantine, "; "))
+}
+
+// beside says what engine and ledger have of something; what names it.
+func (e *engineCount) beside(what string, engine, ledger int64, f *finding) string {
+	switch {
+	case f.halted:
+		return fmt.Sprintf("settling stands still, the log says why: the engine has %d %s, the ledger %d", engine, what, ledger)
+	case !e.live:
+		return fmt.Sprintf("the ledger has %d %s; the campaign has left the engine", ledger, what)
+	case !f.exact:
+		return fmt.Sprintf("claims went on while counting: engine %d %s, ledger %d", engine, what, ledger)
+	}
+	return fmt.Sprintf("the engine has %d %s, the ledger %d", engine, what, ledger)
 }
 
 func orNone(list []string) string {

@@ -140,6 +140,16 @@ func (c *Client) Verify(ctx context.Context, campaignIDs ...string) (v dibs.Repo
 	return v, err
 }
 
+// Repair compares engine and ledger, puts right what can be, and compares
+// again; no ids mean all campaigns.
+func (c *Client) Repair(ctx context.Context, campaignIDs ...string) (dibs.RepairReport, error) {
+	body := struct {
+		Repair    bool     `json:"repair"`
+		Campaigns []string `json:"campaigns,omitempty"`
+	}{true, campaignIDs}
+	return admin[dibs.RepairReport](ctx, c, http.MethodPost, "/v1/verify", "", body)
+}
+
 // Health returns the server's readiness. A server that is not ready is no
 // error: the view says so.
 func (c *Client) Health(ctx context.Context) (v dibs.HealthView, err error) {

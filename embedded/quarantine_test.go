@@ -85,6 +85,18 @@ func (r *rig) poison(campaign int, item, other byte) {
 	}
 }
 
+// unsettled calls f, again when an entry was settled before f could get at it:
+// f returns false then.
+func unsettled(t *testing.T, f func() bool) {
+	t.Helper()
+	for range 10 {
+		if f() {
+			return
+		}
+	}
+	t.Fatal("the entry was always settled too early")
+}
+
 // settle waits until what was granted is settled, as far as it can be.
 func (r *rig) settle(campaign string) error {
 	r.Helper()
@@ -127,18 +139,26 @@ func (r *rig) isKept(campaign, user, key, id string) {
 func TestAPoisonEntryIsSetAside(t *testing.T) {
 	for name, item := range map[string]byte{"an item that does not exist": 99, "an item of another claim": 0} {
 		t.Run(name, func(t *testing.T) {
-			tune, log := slowly()
-			r := newRig(t, tune)
-			r.publish(r.sale("beside", 10))
-			r.seats("seats", 10)
-			r.sell("seats", 6)
-			r.sell("beside", 3)
-			poisoned := r.wants(dibs.Granted, "seats", "u3", "k3").Claim
-			before := r.stats("seats")
-			r.poison(2, 3, item)
-			if err := r.settle("seats"); err != nil {
-				t.Fatal(err)
-			}
+			var r *rig
+			var log *logged
+			var poisoned *dibs.Claim
+			var before dibs.StatsView
+			unsettled(t, func() bool {
+				var tune dibs.Config
+				tune, log = slowly()
+				r = newRig(t, tune)
+				r.publish(r.sale("beside", 10))
+				r.seats("seats", 10)
+				r.sell("seats", 6)
+				r.sell("beside", 3)
+				poisoned = r.wants(dibs.Granted, "seats", "u3", "k3").Claim
+				before = r.stats("seats")
+				r.poison(2, 3, item)
+				if err := r.settle("seats"); err != nil {
+					t.Fatal(err)
+				}
+				return r.inQuarantine() > 0
+			})
 			if n := r.inQuarantine(); n != 1 || log.count("is in quarantine") != 1 {
 				t.Fatalf("%d entries in quarantine, logged %d times", n, log.count("is in quarantine"))
 			}
@@ -199,17 +219,21 @@ func saysQuarantine(t *testing.T, report *dibs.Report) {
 // A poison entry in the tail that a crash left does not keep the campaign from
 // being loaded.
 func TestAPoisonedTailIsSettledBeforeTheLoad(t *testing.T) {
-	tune, _ := slowly()
-	r := newRig(t, tune)
-	r.seats("seats", 10)
-	r.sell("seats", 6)
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := r.node.Close(now); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	r.poison(1, 3, 99)
-	r.open()
+	var r *rig
+	unsettled(t, func() bool {
+		tune, _ := slowly()
+		r = newRig(t, tune)
+		r.seats("seats", 10)
+		r.sell("seats", 6)
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := r.node.Close(now); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		r.poison(1, 3, 99)
+		r.open()
+		return r.inQuarantine() > 0
+	})
 	if n := r.inQuarantine(); n != 1 {
 		t.Fatalf("%d entries in quarantine", n)
 	}
@@ -230,10 +254,10 @@ func TestAForkHalts(t *testing.T) {
 	r := newRig(t, tune)
 	r.publish(r.sale("forked", 10))
 	r.publish(r.sale("beside", 10))
-	r.sell("forked", 3)
-	r.sell("beside", 3)
 	r.tamper(`INSERT INTO claims (campaign, shard, epoch, seq, user_id, quantity, status, order_type, amount, currency, request_key, restocked, pay_by, created_at)
 		SELECT 1, 0, epoch, 3, 'another story', 1, 1, 2, 0, '', 0, 0, 0, 0 FROM positions WHERE campaign = 1`)
+	r.sell("forked", 3)
+	r.sell("beside", 3)
 	if err := r.settle("beside"); err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,7 @@ type Service interface {
 	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
 	Stats(ctx context.Context, id string) (dibs.StatsView, error)
 	Verify(ctx context.Context, campaignIDs ...string) (*dibs.Report, error)
+	Repair(ctx context.Context, campaignIDs ...string) (*dibs.RepairReport, error)
 
 	CheckKey(ctx context.Context, secret string) (*dibs.APIKey, error)
 	Remember(ctx context.Context, caller, key string, hash []byte, do func() (int, []byte, error)) (dibs.StoredRequest, bool, error)

@@ -175,7 +175,7 @@ func TestMetricsCountEveryAnswer(t *testing.T) {
 		`dibs_claim_seconds_count{outcome="granted"} 1`, `dibs_claim_seconds_count{outcome="replayed"} 2`,
 		`dibs_claim_seconds_count{outcome="sold_out"} 2`, `dibs_claim_seconds_count{outcome="unauthenticated"} 1`,
 		`dibs_http_requests_total{route="GET /v1/time",status="200"} 1`, `dibs_http_requests_total{route="other",status="404"} 1`,
-		`dibs_granted_total 1`, `dibs_campaign_remaining{campaign="noon"} 0`, `dibs_campaign_refused_total{campaign="noon",reason="sold_out"} 2`,
+		`dibs_granted_total 1`, `dibs_quarantined_entries 0`, `dibs_campaign_remaining{campaign="noon"} 0`, `dibs_campaign_refused_total{campaign="noon",reason="sold_out"} 2`,
 		"go_goroutines",
 	} {
 		if !strings.Contains(a.body, line) {

@@ -48,6 +48,9 @@ var samples = []sample{
 	{"GET /v1/campaigns/{id}/stats", "/v1/campaigns/c/stats", "", asAdmin, 200},
 	{"POST /v1/campaigns/{id}/stock", "/v1/campaigns/c/stock", `{"delta":1}`, asAdmin, 200},
 	{"GET /v1/verify", "/v1/verify?campaign=c", "", asAdmin, 200},
+	{"POST /v1/verify", "/v1/verify", `{"repair":true,"campaigns":["c"]}`, asAdmin, 200},
+	{"POST /v1/verify", "/v1/verify", `{"repair":false}`, asAdmin, 400},
+	{"POST /v1/verify", "/v1/verify", `{"repair":true}`, asUser, 403},
 	{"POST /v1/campaigns/{id}/end", "/v1/campaigns/c/end", "", asAdmin, 200},
 }
 

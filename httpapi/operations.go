@@ -24,13 +24,14 @@ type verifyInput struct {
 	Campaigns []string `query:"campaign,explode" maxItems:"100" doc:"only these; default all"`
 }
 
-func (a *api) registerOperations() {
-	register(a, operation{
-		method: http.MethodGet, path: "/v1/time", id: "time", tag: tagCatalog, access: open, summary: "Tell the time, for countdowns",
-	}, func(_ context.Context, c *call, _ *struct{}) (timeView, error) {
-		c.Header()["Cache-Control"] = noStore
-		return timeView{Now: a.cfg.Now().UTC()}, nil
-	})
+// repairBody asks for a repair.
+type repairBody struct {
+	Repair    bool     `json:"repair" doc:"must be true: GET compares without changing anything"`
+	Campaigns []string `json:"campaigns,omitempty" maxItems:"100" doc:"only these; default all"`
+}
+
+// registerVerify adds what compares engine and ledger, and puts them right.
+func (a *api) registerVerify() {
 	register(a, operation{
 		method: http.MethodGet, path: "/v1/verify", id: "verify", tag: tagAdmin, access: adminOnly, strictQuery: true,
 		summary: "Compare engine and ledger, promise by promise",
@@ -40,6 +41,33 @@ func (a *api) registerOperations() {
 			return dibs.Report{}, err
 		}
 		return *r, nil
+	})
+	change(a, operation{
+		method: http.MethodPost, path: "/v1/verify", id: "repair", tag: tagAdmin, access: adminOnly, maxBody: a.cfg.MaxBody,
+		summary: "Compare, put right what can be, and compare again", example: `{"repair":true}`,
+		description: "Counts sums afresh, settles what is in quarantine and can be, and loads an engine anew that differs from a ledger " +
+			"that is whole. Claims are never changed. `steps` says what was done, and of what was not, what to do. The same again changes nothing.",
+	}, func(ctx context.Context, _ *call, _ *struct{}, body *repairBody) (dibs.RepairReport, error) {
+		if !body.Repair {
+			return dibs.RepairReport{}, dibs.Invalid(dibs.Fault{Field: "/repair", Problem: dibs.Text{
+				EN: "must be true: GET compares without changing anything", ZH: "必须为 true:仅比较请使用 GET",
+			}})
+		}
+		r, err := a.svc.Repair(ctx, body.Campaigns...)
+		if err != nil {
+			return dibs.RepairReport{}, err
+		}
+		return *r, nil
+	})
+}
+
+func (a *api) registerOperations() {
+	a.registerVerify()
+	register(a, operation{
+		method: http.MethodGet, path: "/v1/time", id: "time", tag: tagCatalog, access: open, summary: "Tell the time, for countdowns",
+	}, func(_ context.Context, c *call, _ *struct{}) (timeView, error) {
+		c.Header()["Cache-Control"] = noStore
+		return timeView{Now: a.cfg.Now().UTC()}, nil
 	})
 	register(a, operation{
 		method: http.MethodGet, path: "/healthz", id: "healthz", tag: tagOps, access: open, summary: "Is the process alive",

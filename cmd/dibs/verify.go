@@ -11,50 +11,114 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 func newVerifyCommand() *cobra.Command {
 	var output string
+	var repair bool
 	cmd := &cobra.Command{
 		Use:   "verify [CAMPAIGN…]",
 		Short: "Compare engine and ledger, promise by promise; exit 1 on a difference",
 		Long: `Compare engine and ledger, campaign by campaign, promise by promise. With --url
 the running server there does it; without, the engine and the ledger are opened,
-beside the nodes on Redis, or instead of the one server on the memory engine. What was granted and not settled yet is settled first.`,
+beside the nodes on Redis, or instead of the one server on the memory engine.
+What was granted and not settled yet is settled first.
+
+With --repair, what can be put right is: sums that differ from their rows,
+changes of stock that wait for the engine, journal entries in quarantine that
+settle by now, and an engine that differs from a ledger that is whole. Claims
+are never changed. It says what it did, what it left and what to do about that,
+compares again, and exits with 0 only when all is well then.`,
 		Example: `  dibs verify --data /var/lib/dibs
-  dibs verify --url http://127.0.0.1:8080 --admin-key "$DIBS_ADMIN_KEY" phone-noon`,
+  dibs verify --url http://127.0.0.1:8080 --admin-key "$DIBS_ADMIN_KEY" phone-noon
+  dibs verify --data /var/lib/dibs --repair`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			from, report, err := verify(cmd, args)
-			if err != nil {
-				return err
+			if repair {
+				return runRepair(cmd, args, output)
 			}
-			t := reportTable(report)
-			if err := show(cmd, output, report, &t); err != nil {
-				return err
-			}
-			if !report.OK {
-				return fmt.Errorf("a promise is broken in %s", from)
-			}
-			if output == outputTable {
-				cmd.Printf("\n%s\n", paintFor(cmd.OutOrStdout()).green(fmt.Sprintf("every promise holds, campaigns verified: %d", len(report.Campaigns))))
-			}
-			return nil
+			return runVerify(cmd, args, output)
 		},
 	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "put right what can be, and compare again")
 	addSettings(cmd, storeKeys, clientKeys, logKeys, []string{"migrate"})
 	addOutput(cmd, &output)
 	return cmd
 }
 
-// verify returns the report and where it comes from.
-func verify(cmd *cobra.Command, campaigns []string) (from string, r *dibs.Report, err error) {
+func runVerify(cmd *cobra.Command, campaigns []string, output string) error {
+	from, report, err := checked(cmd, campaigns, (*dibs.Service).Verify, (*client.Client).Verify)
+	if err != nil {
+		return err
+	}
+	t := reportTable(report)
+	if err := show(cmd, output, report, &t); err != nil {
+		return err
+	}
+	return verdict(cmd, from, report, output)
+}
+
+func runRepair(cmd *cobra.Command, campaigns []string, output string) error {
+	from, repair, err := checked(cmd, campaigns, (*dibs.Service).Repair, (*client.Client).Repair)
+	if err != nil {
+		return err
+	}
+	before, after := reportTable(repair.Before), reportTable(repair.After)
+	if output == outputTable {
+		cmd.Println("before:")
+		if err := show(cmd, output, repair, &before); err != nil {
+			return err
+		}
+		cmd.Println()
+		for _, step := range repair.Steps {
+			done := "repaired"
+			if !step.Done {
+				done = "NOT REPAIRED"
+			}
+			cmd.Printf("%s, %s: %s\n", done, step.CampaignID, step.What)
+		}
+		if len(repair.Steps) == 0 {
+			cmd.Println("there was nothing to repair")
+		}
+		cmd.Println("\nafter:")
+	}
+	if err := show(cmd, output, repair, &after); err != nil {
+		return err
+	}
+	return verdict(cmd, from, repair.After, output)
+}
+
+// verdict ends a command by a report.
+func verdict(cmd *cobra.Command, from string, report *dibs.Report, output string) error {
+	if !report.OK {
+		return fmt.Errorf("a promise is broken in %s", from)
+	}
+	if output == outputTable {
+		cmd.Printf("\n%s\n", paintFor(cmd.OutOrStdout()).green(fmt.Sprintf("every promise holds, campaigns verified: %d", len(report.Campaigns))))
+	}
+	return nil
+}
+
+// checked lets a service in this process, or a server, check itself, and
+// returns what it says and where that comes from.
+func checked[T any](cmd *cobra.Command, campaigns []string,
+	here func(*dibs.Service, context.Context, ...string) (*T, error), there func(*client.Client, context.Context, ...string) (T, error),
+) (from string, r *T, err error) {
 	c, err := loadConfig(cmd, storeRules)
 	if err != nil {
 		return "", nil, err
 	}
 	if asksServer(c) {
-		return verifyServer(cmd, campaigns)
+		c, api, err := connect(cmd)
+		if err != nil {
+			return "", nil, err
+		}
+		said, err := there(api, cmd.Context(), campaigns...)
+		if err != nil {
+			return "", nil, explainCall(c, err)
+		}
+		return c.URL, &said, nil
 	}
 	// The memory engine makes its journal before anything can be verified.
 	first := c.journal()
@@ -83,7 +147,7 @@ func verify(cmd *cobra.Command, campaigns []string) (from string, r *dibs.Report
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, node.Close(context.WithoutCancel(ctx))) }()
-	r, err = node.Service.Verify(ctx, campaigns...)
+	r, err = here(node.Service, ctx, campaigns...)
 	return c.store(), r, err
 }
 
@@ -95,19 +159,6 @@ func asksServer(c *config) bool {
 		return byFlag("url")
 	}
 	return c.given("url")
-}
-
-// verifyServer lets a server verify itself.
-func verifyServer(cmd *cobra.Command, campaigns []string) (from string, r *dibs.Report, err error) {
-	c, api, err := connect(cmd)
-	if err != nil {
-		return "", nil, err
-	}
-	report, err := api.Verify(cmd.Context(), campaigns...)
-	if err != nil {
-		return "", nil, explainCall(c, err)
-	}
-	return c.URL, &report, nil
 }
 
 // reportTable lists every promise of every campaign.
