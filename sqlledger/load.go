@@ -106,7 +106,7 @@ func loadQuarantine(ctx context.Context, s *session, shard dibs.ShardID, load *d
 		switch {
 		case e.Kind == dibs.EntryAdjust:
 			load.Refs = append(load.Refs, e.Ref)
-		case e.Quantity >= 1 && e.Quantity <= dibs.MaxStock && e.UserID != "":
+		case e.Quantity >= 1 && e.Quantity <= dibs.MaxStock && e.UserID != "" && len(e.UserID) <= dibs.MaxIDLen:
 			load.Holdings = append(load.Holdings, dibs.Holding{
 				Cursor: e.Cursor, UserID: e.UserID, Key: e.Key, Quantity: e.Quantity, At: e.At, PayBy: e.PayBy,
 			})
