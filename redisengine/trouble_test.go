@@ -47,9 +47,10 @@ func (r *rush) refusals(n int, code string) {
 func TestMemoryRunsOut(t *testing.T) {
 	server := startRedis(t, servers.RedisAlways...)
 	node := openEngine(t, redisengine.Config{URL: server.URL(), Durability: redisengine.LevelDurable, Patience: time.Second})
-	r := newRush(t, 1, 60_000, node)
+	n := rounds(t, 2, 50)
+	r := newRush(t, 1, 60_000+int64(n)*10_000, node)
 	r.begin(crashClients)
-	for range rounds(t, 2, 50) {
+	for range n {
 		r.more(leastAnswered)
 		info, err := server.Info(t.Context(), "memory")
 		must(t, err)
@@ -183,8 +184,9 @@ func TestEmptyServerIsNeverNew(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := startRedis(t, servers.RedisAlways...)
 			node := openEngine(t, redisengine.Config{URL: server.URL(), Deadline: 100 * time.Millisecond, Patience: time.Second})
-			r := newRush(t, 1, 20_000, node)
-			for range rounds(t, 2, 20) {
+			n := rounds(t, 2, 20)
+			r := newRush(t, 1, 20_000+int64(n)*8000, node)
+			for range n {
 				r.begin(crashClients)
 				r.more(leastAnswered)
 				r.settle()
