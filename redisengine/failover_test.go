@@ -128,7 +128,7 @@ func TestReplicatedSurvivesItsMaster(t *testing.T) {
 	var all tally
 	for range rounds(t, 1, 20) {
 		s := startSentinel(t)
-		r := newRush(t, 1, 20_000, openEngine(t, redisengine.Config{
+		r := newRush(t, 1, 10_000, openEngine(t, redisengine.Config{
 			// With one of two promoted, both have to confirm.
 			URL: s.URL(), Durability: redisengine.LevelReplicated, Replicas: 2, Deadline: 200 * time.Millisecond, Patience: time.Second,
 		}))

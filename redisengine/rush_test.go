@@ -355,7 +355,7 @@ func (r *rush) claimAgain(user string, key uint64) (d dibs.Decision, err error) 
 // sellOut sells what is left, to exactly zero.
 func (r *rush) sellOut() {
 	r.t.Helper()
-	r.begin(64)
+	r.begin(crashClients)
 	for !r.soldOut.Load() && !r.t.Failed() {
 		pause(r.t.Context(), time.Millisecond)
 	}

@@ -48,7 +48,7 @@ func TestMemoryRunsOut(t *testing.T) {
 	server := startRedis(t, servers.RedisAlways...)
 	node := openEngine(t, redisengine.Config{URL: server.URL(), Durability: redisengine.LevelDurable, Patience: time.Second})
 	n := rounds(t, 2, 50)
-	r := newRush(t, 1, 60_000+int64(n)*10_000, node)
+	r := newRush(t, 1, 20_000+int64(n)*10_000, node)
 	r.begin(crashClients)
 	for range n {
 		r.more(leastAnswered)
