@@ -49,10 +49,9 @@ func checkWindowEdges(r *rig) {
 // checkWindowPasses claims without a pause while a window opens and closes,
 // and holds each answer against the time at which it was decided.
 func checkWindowPasses(r *rig) {
-	o := r.offer(1_000_000, func(c *dibs.Campaign) {
-		window(r, 60*time.Millisecond, 500*time.Millisecond)(c)
-		c.LimitPerUser = 1_000_000
-	})
+	o := r.offer(1_000_000, limit(1_000_000))
+	// Set when the shard is open, so that a slow machine sees it begin.
+	o.configure(window(r, 150*time.Millisecond, 600*time.Millisecond))
 	order := map[dibs.Reason]int{dibs.NotStarted: 1, dibs.Granted: 2, dibs.Ended: 3}
 	phase, seen := 0, map[dibs.Reason]int{}
 	for phase < 3 {

@@ -396,3 +396,38 @@ func TestWindowIsRefusedBeyondTheClocksError(t *testing.T) {
 		}
 	}
 }
+
+// A shard that is taken out is told of at once, be it for a new load, because
+// its history has forked, or for good.
+func TestShutShardsAreTold(t *testing.T) {
+	b := newBench(t, 1, nil)
+	b.decide(ask("ann", 1, 1))
+	told := func(how string) {
+		t.Helper()
+		r, err := b.e.redis.call(t.Context(), "EXISTS", b.l.keys.state)
+		if err != nil || r.number != 0 {
+			t.Errorf("%s, the state key is there still (%d), %v", how, r.number, err)
+		}
+	}
+	open := func(epoch uint16) *opening {
+		return &opening{l: b.l, token: b.e.token(), load: &dibs.ShardLoad{Epoch: epoch, StockLeft: 1}, def: define(openCampaign(1))}
+	}
+	if err := open(2).shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	told("being loaded")
+	if err := b.e.Open(t.Context(), openCampaign(1), b.shard, open(3).load); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.l.expel(t.Context(), dibs.Cursor{Epoch: 9}); err != nil {
+		t.Fatal(err)
+	}
+	told("expelled")
+	if err := b.e.Open(t.Context(), openCampaign(1), b.shard, open(4).load); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.e.Retire(t.Context(), b.shard); err != nil {
+		t.Fatal(err)
+	}
+	told("retired")
+}
