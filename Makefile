@@ -55,6 +55,10 @@ fuzz: ## Run each fuzz target for FUZZTIME=1m
 soak: need ## Run the long campaigns, some hours (SOAK=1000 rounds each)
 	SOAK=$(SOAK) go test -tags soak -count=1 -timeout 6h $(ARGS) ./...
 
+.PHONY: soak-nodes
+soak-nodes: need ## Kill, drain and restore nodes on Redis and a database, many times (SOAK=1000)
+	SOAK=$(SOAK) go test -count=1 -timeout 6h -run 'Nodes|Settler|Dump' $(ARGS) ./cmd/dibs
+
 .PHONY: lint
 lint: ## Lint, check the formatting, and look for known vulnerabilities
 	$(TOOL) golangci-lint run ./...

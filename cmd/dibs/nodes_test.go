@@ -89,7 +89,11 @@ func newCluster(t *testing.T, get func() (*servers.Server, error), size int, arg
 func (c *cluster) start(n *node, args ...string) {
 	c.t.Helper()
 	n.process = start(c.t, c.env, append([]string{"serve", "--listen", n.address}, args...)...)
-	n.address = strings.TrimPrefix(n.await(c.t, n.err, `msg=serving url=(\S+)`)[1], "http://")
+	// The proxy reads the address meanwhile, which is the same again after the
+	// first time.
+	if at := strings.TrimPrefix(n.await(c.t, n.err, `msg=serving url=(\S+)`)[1], "http://"); at != n.address {
+		n.address = at
+	}
 }
 
 // RoundTrip takes the next node, and the one after it when nothing listens

@@ -98,6 +98,13 @@ func TestDumpBeyondTheJournal(t *testing.T) {
 		t.Errorf("verify finds nothing:\n%s", r.out)
 	}
 	c.drain()
+	c.acceptLoss("1:0")
+	for i, n := range c.nodes {
+		c.start(n)
+		c.granted(i, "sale", fmt.Sprint("late", i))
+	}
+	c.verify()
+	c.drain()
 }
 
 // TestDumpUnderRunningNodes restores such a dump while nodes run, which the
@@ -137,16 +144,46 @@ func TestDumpWithoutACampaign(t *testing.T) {
 	c.drain()
 	c.restore(dump)
 	cli(t, c.env, "serve", "--listen", "127.0.0.1:0").want(t, exitFailure, "the journal has shard 2/0")
-	c.redisCLI("HDEL", "dibs:shards", "2:0")
-	for _, key := range strings.Fields(c.redisCLI("KEYS", "dibs:{2:0}:*")) {
-		c.redisCLI("DEL", key)
-	}
+	c.acceptLoss("2:0")
 	c.start(c.nodes[0])
 	publish(t, c.admin(0), "next", 10)
 	c.granted(0, "next", "b")
 	c.granted(0, "sale", "b")
 	c.verify()
 	c.drain()
+}
+
+// TestDumpWithoutARestock restores a dump that lacks a restock of which units
+// were granted: the ledger's constraint refuses them, and the node says so.
+func TestDumpWithoutARestock(t *testing.T) {
+	c := newCluster(t, servers.MariaDB, 1)
+	publish(t, c.admin(0), "sale", 3)
+	dump := c.dump()
+	c.changeStock(0, "sale", 2)
+	for i := range 4 {
+		c.granted(0, "sale", fmt.Sprint("u", i))
+	}
+	c.drain()
+	c.restore(dump)
+	c.start(c.nodes[0])
+	n := c.nodes[0]
+	n.await(t, n.err, `settling failed.*a constraint of the database refused it`)
+	if health, err := c.admin(0).Health(t.Context()); err == nil && health.Ready {
+		t.Errorf("the node is ready: %+v", health)
+	}
+	if r := cli(t, secrets, "verify", "--url", c.url); r.code == exitOK {
+		t.Errorf("verify finds nothing:\n%s", r.out)
+	}
+}
+
+// acceptLoss takes a shard out of Redis, as the manual says.
+func (c *cluster) acceptLoss(shard string) {
+	c.t.Helper()
+	c.redisCLI("HDEL", "dibs:shards", shard)
+	for _, key := range strings.Fields(c.redisCLI("--scan", "--pattern", "dibs:{"+shard+"}:*")) {
+		c.redisCLI("DEL", key)
+	}
+	c.redisCLI("DEL", "dibs:state:{"+shard+"}")
 }
 
 // load presses until a quota is granted, and adds what was.
