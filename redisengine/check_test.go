@@ -196,14 +196,14 @@ func TestReplicatedWaitsForTheReplicas(t *testing.T) {
 	master := startRedis(t, asMaster...)
 	replica := replicaOf(t, master)
 	e := openEngine(t, redisengine.Config{
-		URL: master.URL(), Durability: redisengine.LevelReplicated, Deadline: time.Second, Patience: 500 * time.Millisecond,
+		URL: master.URL(), Durability: redisengine.LevelReplicated, Deadline: time.Second, Patience: time.Second,
 	})
 	if e.Durability() != redisengine.LevelReplicated {
 		t.Fatalf("the level is %s", e.Durability())
 	}
-	shard := openSale(t, e, 10, nil)
+	shard := openSale(t, openEngine(t, redisengine.Config{URL: master.URL(), Durability: redisengine.LevelReplicated}), 10, nil)
 	other := openEngine(t, redisengine.Config{
-		URL: master.URL(), Durability: redisengine.LevelReplicated, Deadline: time.Second, Patience: 500 * time.Millisecond,
+		URL: master.URL(), Durability: redisengine.LevelReplicated, Deadline: time.Second, Patience: time.Second,
 	})
 	ask := func(e *redisengine.Engine, user string, key uint64) (dibs.Decision, error) {
 		return e.Claim(t.Context(), dibs.EngineClaim{Shard: shard, UserID: user, Key: key, Quantity: 1})

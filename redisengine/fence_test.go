@@ -115,6 +115,12 @@ func replicaOf(t *testing.T, master *servers.Redis) *servers.Redis {
 	c := connect(t, r)
 	must(t, c.Do(t.Context(), c.B().Replicaof().Host(host).Port(port).Build()).Error())
 	until(t, "the replica", func() bool { return infoOf(t, c, "replication", "master_link_status") == "up" })
+	// The master counts it from its first acknowledgement on.
+	mc := connect(t, master)
+	until(t, "an acknowledgement", func() bool {
+		n, err := mc.Do(t.Context(), mc.B().Wait().Numreplicas(1).Timeout(100).Build()).AsInt64()
+		return err == nil && n > 0
+	})
 	return r
 }
 

@@ -48,6 +48,15 @@ func TestLeaseGoesOver(t *testing.T) {
 	lease(b, false)
 	must(t, d.Retire(t.Context(), shard))
 	lease(b, true)
+	// One whose lease has ended does not give back that of another process.
+	late, err := redisengine.Open(t.Context(), redisengine.Config{URL: r.URL(), Durability: redisengine.LevelNone})
+	must(t, err)
+	must(t, c.Do(t.Context(), c.B().Del().Key("dibs:{1:0}:settler").Build()).Error())
+	lease(late, true)
+	must(t, c.Do(t.Context(), c.B().Del().Key("dibs:{1:0}:settler").Build()).Error())
+	lease(b, true)
+	must(t, late.Close(t.Context()))
+	lease(d, false)
 }
 
 // Two processes race to open a shard: the later epoch wins always, and the
