@@ -102,12 +102,17 @@ func TestUnreachable(t *testing.T) {
 		}
 	})
 	for name, addr := range map[string]string{"closed": "127.0.0.1:1", "silent": silent.Addr().String(), "nameless": "no-such-host.invalid:6379"} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("redis/"+name, func(t *testing.T) {
+			// They wait more than they work.
+			t.Parallel()
 			refusesBoth(t, []string{"--engine", "redis://:" + secretInURL + "@" + addr, "--data", t.TempDir()}, []string{addr, "correct host, port and TLS"}, []string{"connection"})
-			for _, scheme := range []string{"mysql", "postgres"} {
-				refusesBoth(t, []string{"--ledger", scheme + "://u:" + secretInURL + "@" + addr + "/d"}, []string{addr}, []string{"reachable", addr})
-			}
 		})
+		for _, scheme := range []string{"mysql", "postgres"} {
+			t.Run(scheme+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				refusesBoth(t, []string{"--ledger", scheme + "://u:" + secretInURL + "@" + addr + "/d"}, []string{addr}, []string{"reachable", addr})
+			})
+		}
 	}
 }
 

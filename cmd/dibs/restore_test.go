@@ -154,7 +154,8 @@ func TestDumpWithoutACampaign(t *testing.T) {
 }
 
 // TestDumpWithoutARestock restores a dump that lacks a restock of which units
-// were granted: the ledger's constraint refuses them, and the node says so.
+// were granted: the ledger's constraint refuses the last of them, which is set
+// aside, and the node and verify say so.
 func TestDumpWithoutARestock(t *testing.T) {
 	c := newCluster(t, servers.MariaDB, 1)
 	publish(t, c.admin(0), "sale", 3)
@@ -167,13 +168,20 @@ func TestDumpWithoutARestock(t *testing.T) {
 	c.restore(dump)
 	c.start(c.nodes[0])
 	n := c.nodes[0]
-	n.await(t, n.err, `settling failed.*a constraint of the database refused it`)
-	if health, err := c.admin(0).Health(t.Context()); err == nil && health.Ready {
-		t.Errorf("the node is ready: %+v", health)
+	n.await(t, n.err, `in quarantine.*a constraint of the database refused it`)
+	if health, err := c.admin(0).Health(t.Context()); err != nil || health.Dependencies["settling"].Warning == "" {
+		t.Errorf("the node does not warn: %+v, %v", health, err)
 	}
 	if r := cli(t, secrets, "verify", "--url", c.url); r.code == exitOK {
 		t.Errorf("verify finds nothing:\n%s", r.out)
 	}
+	// With the restock made again, there is room for it.
+	c.changeStock(0, "sale", 2)
+	if r := cli(t, secrets, "verify", "--repair", "--url", c.url); r.code != exitOK {
+		t.Errorf("the repair ended with %d:\n%s%s", r.code, r.out, r.err)
+	}
+	c.verify()
+	c.drain()
 }
 
 // acceptLoss takes a shard out of Redis, as the manual says.
