@@ -26,6 +26,7 @@ type fleet struct {
 	redis  *servers.Redis
 	ledger string
 	tune   dibs.Config
+	engine redisengine.Config
 	nodes  []*node
 }
 
@@ -55,7 +56,9 @@ func (f *fleet) join() *node {
 	f.Helper()
 	log := slog.New(slog.NewTextHandler(f.Output(), nil))
 	ctx := f.Context()
-	e, err := redisengine.Open(ctx, redisengine.Config{URL: f.redis.URL(), Logger: log})
+	ec := f.engine
+	ec.URL, ec.Logger = f.redis.URL(), log
+	e, err := redisengine.Open(ctx, ec)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -320,6 +323,41 @@ func TestNodesFollowChanges(t *testing.T) {
 	for _, n := range f.nodes {
 		f.wants(n, dibs.Ended, "phone", "43", "")
 		f.wants(n, dibs.Granted, "phone", "42", "press")
+	}
+	f.verify()
+}
+
+// A campaign that is over leaves Redis, whichever node has its lease, and every
+// node; its claims are answered from the ledger then.
+func TestNodesLeaveNothingBehind(t *testing.T) {
+	f := newFleet(t, 0)
+	var ahead atomic.Int64
+	f.tune = dibs.Config{TidyEvery: 50 * time.Millisecond, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
+	f.engine.KeepRetired = 100 * time.Millisecond
+	f.join()
+	f.join()
+	f.publish("phone", 50)
+	first := f.wants(f.nodes[0], dibs.Granted, "phone", "42", "press")
+	if n := f.rush("phone", 100); n != 49 {
+		t.Fatalf("%d were granted", n)
+	}
+	if _, err := f.nodes[1].End(t.Context(), "phone"); err != nil {
+		t.Fatal(err)
+	}
+	ahead.Store(int64(10 * time.Minute))
+	f.until("an empty Redis", func() bool {
+		keys, err := f.redis.Do(t.Context(), "DBSIZE")
+		must(t, err)
+		n, err := keys.ToInt64()
+		must(t, err)
+		return n == 0
+	})
+	for _, n := range f.nodes {
+		again := f.wants(n, dibs.Granted, "phone", "42", "press")
+		if !again.Replayed || again.Claim.ID != first.Claim.ID {
+			t.Fatalf("the repeat is %+v", again)
+		}
+		f.wants(n, dibs.Ended, "phone", "43", "")
 	}
 	f.verify()
 }
