@@ -65,7 +65,7 @@ func TestOpenersRace(t *testing.T) {
 	r := startRedis(t)
 	a := openEngine(t, redisengine.Config{URL: r.URL()})
 	b := openEngine(t, redisengine.Config{URL: r.URL()})
-	for round := range uint32(30) {
+	for round := range uint32(10) {
 		shard := dibs.ShardID{Campaign: round + 1}
 		load := func(epoch uint16) *dibs.ShardLoad {
 			l := &dibs.ShardLoad{Epoch: epoch, StockLeft: 20_000}

@@ -213,7 +213,7 @@ func TestNodesShareACampaign(t *testing.T) {
 	if _, err := f.nodes[1].Resume(t.Context(), "phone"); err != nil {
 		t.Fatal(err)
 	}
-	if n := f.rush("phone", 2000); n != 199 {
+	if n := f.rush("phone", 600); n != 199 {
 		t.Fatalf("%d were granted in the rush", n)
 	}
 	f.verify()
@@ -227,7 +227,7 @@ func TestNodesShareACampaign(t *testing.T) {
 	if _, err := f.nodes[1].ChangeStock(t.Context(), "phone", dibs.StockChange{Delta: -4}, "less"); err != nil {
 		t.Fatal(err)
 	}
-	if n := f.rush("phone", 4000); n != 199+6 {
+	if n := f.rush("phone", 900); n != 199+6 {
 		t.Fatalf("%d were granted in the second rush, repeats included", n)
 	}
 	f.verify()
@@ -235,12 +235,12 @@ func TestNodesShareACampaign(t *testing.T) {
 
 func TestNodesTakeOver(t *testing.T) {
 	f := newFleet(t, 2)
-	f.publish("phone", 5000)
-	f.rush("phone", 500)
+	f.publish("phone", 1000)
+	f.rush("phone", 300)
 	f.nodes[0].close(t)
 	f.nodes[0] = f.nodes[1]
 	f.join()
-	if n := f.rush("phone", 6000); n != 5000 {
+	if n := f.rush("phone", 1200); n != 1000 {
 		t.Fatalf("%d were granted", n)
 	}
 	f.verify()
@@ -248,13 +248,13 @@ func TestNodesTakeOver(t *testing.T) {
 
 func TestNodesRebuildAnEmptyRedis(t *testing.T) {
 	f := newFleet(t, 3)
-	f.publish("phone", 1000)
-	if n := f.rush("phone", 600); n != 600 {
+	f.publish("phone", 400)
+	if n := f.rush("phone", 250); n != 250 {
 		t.Fatalf("%d were granted", n)
 	}
 	f.verify()
 	flush(t, f.redis.Addr())
-	if n := f.rush("phone", 2000); n != 1000 {
+	if n := f.rush("phone", 600); n != 400 {
 		t.Fatalf("%d were granted, repeats included", n)
 	}
 	f.verify()
@@ -282,18 +282,18 @@ func flush(t *testing.T, addr string) {
 // answered in the end, and nobody's yes is lost.
 func TestNodesOutliveAKilledRedis(t *testing.T) {
 	f := newFleet(t, 2)
-	f.publish("phone", 2000)
+	f.publish("phone", 1000)
 	done := make(chan int64)
-	go func() { done <- f.rush("phone", 4000) }()
+	go func() { done <- f.rush("phone", 2000) }()
 	for kills := range 3 {
 		f.until("more grants", func() bool {
 			v, err := f.nodes[0].Stats(t.Context(), "phone")
-			return err == nil && v.Granted > int64(kills+1)*200
+			return err == nil && v.Granted > int64(kills+1)*150
 		})
 		f.redis.Kill()
 		must(t, f.redis.Start())
 	}
-	if n := <-done; n != 2000 {
+	if n := <-done; n != 1000 {
 		t.Fatalf("%d were granted", n)
 	}
 	f.verify()
