@@ -73,6 +73,7 @@ const (
 	MaxItems        = 1_000_000
 	MaxItemLen      = 128
 	MaxPayWithin    = 30 * 24 * time.Hour
+	MaxValidFor     = 3660 * 24 * time.Hour
 )
 
 // Campaign is one limited offer. Values handed out by the service and the
@@ -99,6 +100,10 @@ type Campaign struct {
 	// PayWithin is the time to pay; zero means claims are confirmed at once.
 	PayWithin   time.Duration
 	LatePayment LatePayment
+	// ValidFor and ValidUntil are a coupon's life, from its claim on or until a
+	// time; both zero when it has no end.
+	ValidFor   time.Duration
+	ValidUntil time.Time
 	// Shards is how many independent parts the stock is divided into.
 	Shards int
 	// Version rises with each change; changes compare and set it.
@@ -118,6 +123,14 @@ func (c *Campaign) AmountFor(quantity int64) *Money {
 		return nil
 	}
 	return &Money{Amount: c.Price.Amount * quantity, Currency: c.Price.Currency}
+}
+
+// ValidUntilFor is when a coupon stops to be valid; zero when it does not.
+func (c *Campaign) ValidUntilFor(claim *Claim) time.Time {
+	if c.ValidFor > 0 {
+		return claim.CreatedAt.Add(c.ValidFor)
+	}
+	return c.ValidUntil
 }
 
 // InitialStatus is the status of a claim just granted.

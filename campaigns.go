@@ -109,6 +109,8 @@ func (p *CampaignPatch) faults(c *Campaign) []Fault {
 		{"/price", p.Price != nil},
 		{"/pay_within", p.PayWithin != nil},
 		{"/late_payment", p.LatePayment != nil},
+		{"/valid_for", p.ValidFor != nil},
+		{"/valid_until_at", p.ValidUntil != nil},
 	} {
 		if fixed.given {
 			fs = append(fs, Fault{fixed.field, Text{"cannot change after publishing", "发布后不能修改"}})
@@ -140,6 +142,12 @@ func (p *CampaignPatch) apply(c *Campaign) {
 	}
 	if p.PayWithin != nil {
 		c.PayWithin = p.PayWithin.std()
+	}
+	if p.ValidFor != nil {
+		c.ValidFor, c.ValidUntil = p.ValidFor.std(), time.Time{}
+	}
+	if p.ValidUntil != nil {
+		c.ValidUntil = ms(*p.ValidUntil)
 	}
 }
 

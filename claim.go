@@ -63,6 +63,22 @@ type Claim struct {
 	// PayBy is the deadline of a pending claim; zero when there is none.
 	PayBy     time.Time
 	CreatedAt time.Time
+
+	// What follows is what happened since the grant.
+
+	// Restocked says that the stock of a refunded claim came back.
+	Restocked bool
+	// Payment, Redemption and Shipment are nil while there is none.
+	Payment    *Payment
+	Redemption *Redemption
+	Shipment   *Shipment
+	// Replaces and ReplacedBy are the ids of claims: a late payment takes stock
+	// again, under a new claim.
+	Replaces, ReplacedBy string
+	// ValidUntil is a coupon's end; zero when it has none.
+	ValidUntil time.Time
+	// Events are the claim's steps, in order.
+	Events []ClaimEvent
 }
 
 // ClaimRequest asks for units of a campaign.

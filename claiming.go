@@ -11,6 +11,8 @@ import (
 type live struct {
 	campaign atomic.Pointer[Campaign]
 	shards   []*settling
+	// recalled says that the campaign may be over and is held all the same.
+	recalled bool
 	// full is set while too much waits to be settled.
 	full atomic.Bool
 	// refused counts this node's answers by reason.
@@ -74,7 +76,14 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 			return Result{}, s.claimFailed(l, Unavail(EffectUnknown, err))
 		}
 	}
-	return s.resultOf(l, c, &d), nil
+	r := s.resultOf(l, c, &d)
+	if r.Replayed && d.Grant.Released {
+		// Whether it was released or refunded, the ledger knows.
+		if claim, err := s.FindClaim(ctx, r.Claim.ID); err == nil {
+			r.Claim = claim
+		}
+	}
+	return r, nil
 }
 
 // claimNotOpen answers for a campaign that the engine should hold and does not.
@@ -132,11 +141,15 @@ func (s *Service) claimOf(c *Campaign, g *Grant) *Claim {
 	if g.Released {
 		status = Released
 	}
-	return &Claim{
+	claim := &Claim{
 		Position: g.Position, ID: s.ids.Encode(g.Position), CampaignID: c.ID, Kind: c.Kind, UserID: g.UserID,
 		Quantity: g.Quantity, Status: status, OrderType: FlashOrder, Items: g.Items,
 		Amount: c.AmountFor(g.Quantity), PayBy: fromMS(g.PayBy), CreatedAt: fromMS(g.At),
 	}
+	if c.Kind == Coupon {
+		claim.ValidUntil = c.ValidUntilFor(claim)
+	}
+	return claim
 }
 
 // claimFailed counts and shapes an engine's error.
@@ -207,6 +220,7 @@ func (s *Service) replayAside(c *Campaign, req *ClaimRequest, g *Grant) Result {
 func (s *Service) dress(c *Campaign, claim *Claim) *Claim {
 	claim.ID = s.ids.Encode(claim.Position)
 	claim.CampaignID, claim.Kind = c.ID, c.Kind
+	s.dressLife(c, claim)
 	return claim
 }
 

@@ -59,8 +59,11 @@
 // one process at a time may own a data folder: the second is told [ErrOwned].
 //
 // A campaign with a time to pay (PayWithin) grants claims that are [Pending],
-// with a deadline. The steps after the grant (confirm, cancel, expire, refund,
-// redeem) are not part of this version, and neither are red packets.
+// with a deadline: [Service.Confirm] pays them, [Service.Cancel] and the sweep
+// at the deadline release them. [Service.Refund], [Service.Redeem],
+// [Service.Unredeem] and [Service.Ship] are the other steps, and docs/STATES.md
+// shows them all. A step may be sent again under its name. Red packets are not
+// part of this version.
 //
 // Values that the service hands out are shared with it: treat a *[Campaign] as
 // read-only, and copy it before a change.

@@ -11,6 +11,9 @@ type EngineClaim struct {
 	Quantity int64
 	// Key is the hash of the request's key, 0 for none.
 	Key uint64
+	// Late takes stock for a payment that came after its claim was released:
+	// neither the window nor the campaign's state refuses it, stock and limit do.
+	Late bool
 	// OnlyRepeat asks for nothing new, while too much waits to be settled: the
 	// outcome is that of a repeat, or Overloaded.
 	OnlyRepeat bool

@@ -87,6 +87,7 @@ func ExampleService_Verify() {
 	// true  a yes is kept          the engine has 1 units granted, the ledger 1; one by one, 1 of the journal and 1 of the ledger: at odds: none
 	// true  no phantom             items at odds with claims: none; claims past the settled position: 0
 	// true  stock comes back once  200 in stock = 199 left + 1 held; sums at odds with rows: none
+	// true  money is conserved     0 paid, 0 refunded, 0 due back (minor units); claims at odds with their events: none
 	// true  no undersell           the engine has 199 units left, the ledger 199
 }
 

@@ -116,6 +116,7 @@ type counters struct {
 	settleBatches atomic.Int64
 	settleErrors  atomic.Int64
 	settleNanos   atomic.Int64
+	expired       atomic.Int64
 }
 
 // Metrics is a snapshot of what this node did since it started and how its
@@ -123,6 +124,8 @@ type counters struct {
 type Metrics struct {
 	// Granted counts claims granted by this node, repeats not counted.
 	Granted int64
+	// Expired counts unpaid claims that this node released.
+	Expired int64
 	// Settled, SettleBatches, SettleErrors and SettleTime are the settling's.
 	Settled       int64
 	SettleBatches int64
@@ -147,7 +150,7 @@ type CampaignMetrics struct {
 // Observe returns a snapshot of the service's numbers.
 func (s *Service) Observe() Metrics {
 	m := Metrics{
-		Granted: s.counters.granted.Load(), Settled: s.counters.settled.Load(),
+		Granted: s.counters.granted.Load(), Expired: s.counters.expired.Load(), Settled: s.counters.settled.Load(),
 		SettleBatches: s.counters.settleBatches.Load(), SettleErrors: s.counters.settleErrors.Load(),
 		SettleTime:  time.Duration(s.counters.settleNanos.Load()),
 		Quarantined: int64(len(s.quarantined())),

@@ -19,8 +19,7 @@ const (
 )
 
 // goLive makes a campaign's shards claimable through this node.
-func (s *Service) goLive(ctx context.Context, c *Campaign, pauses *rest) error {
-	l := &live{}
+func (s *Service) goLive(ctx context.Context, c *Campaign, l *live, pauses *rest) error {
 	l.campaign.Store(c)
 	for i := range c.Shards {
 		t := newSettling(ShardID{Campaign: c.Number, Shard: uint8(i)}, l, s.cfg.Now())
@@ -157,7 +156,7 @@ func (s *Service) loadOnce(ctx context.Context, t *settling) error {
 	if err != nil {
 		return err
 	}
-	if !s.sells(c) {
+	if !s.sells(c) && !t.l.recalled {
 		// It was ended meanwhile, on another node.
 		t.l.renew(c)
 		return Unavail(EffectNone, ErrNotOpen)
@@ -281,6 +280,16 @@ type admission struct {
 // admit makes a campaign live on this node, once for all who ask at the same
 // time. After a failure others are refused for a while without another attempt.
 func (s *Service) admit(ctx context.Context, c *Campaign) error {
+	return s.admitAs(ctx, c, &live{})
+}
+
+// recall brings a campaign that may be over back into the engine, for a late
+// payment. It leaves again as others do that are over.
+func (s *Service) recall(ctx context.Context, c *Campaign) error {
+	return s.admitAs(ctx, c, &live{recalled: true})
+}
+
+func (s *Service) admitAs(ctx context.Context, c *Campaign, l *live) error {
 	v, _ := s.admissions.LoadOrStore(c.ID, &admission{})
 	a := v.(*admission)
 	a.mu.Lock()
@@ -291,7 +300,7 @@ func (s *Service) admit(ctx context.Context, c *Campaign) error {
 	if !a.rest.over() {
 		return Unavail(EffectNone, ErrNotOpen)
 	}
-	err := s.goLive(ctx, c, &a.rest)
+	err := s.goLive(ctx, c, l, &a.rest)
 	if again := a.rest.after(err); err != nil {
 		if ctx.Err() == nil {
 			s.log.Error("a published campaign could not be loaded into the engine", "campaign", c.ID, "err", err, "again_in", again)

@@ -77,11 +77,16 @@ type ShardTotals struct {
 	Refunded  int64
 }
 
-// Command is an instruction to the engine that waits in the outbox.
+// Command is an instruction to the engine that waits in the outbox: to adjust
+// a stock, or to take claims back.
 type Command struct {
 	// ID orders commands.
-	ID     int64
-	Adjust Adjustment
+	ID int64
+	// Shard is the one that the command is for.
+	Shard ShardID
+	// Adjust is the adjustment, when Releases is empty.
+	Adjust   Adjustment
+	Releases []Release
 }
 
 // Restock is a change of a campaign's stock.
@@ -120,8 +125,8 @@ type Settlement interface {
 	Restock(ctx context.Context, r Restock) error
 	// RefUsed reports whether a stock change of this Ref has been recorded.
 	RefUsed(ctx context.Context, campaign uint32, ref string) (bool, error)
-	// Commands returns the oldest waiting commands.
-	Commands(ctx context.Context, max int) ([]Command, error)
+	// Commands returns the oldest waiting commands after an ID.
+	Commands(ctx context.Context, after int64, max int) ([]Command, error)
 	// DropCommand removes a command that the engine has carried out.
 	DropCommand(ctx context.Context, id int64) error
 }
@@ -162,6 +167,22 @@ type Mending interface {
 	// when the rows contradict one another: more held than there is, or items
 	// that are no longer there.
 	Recount(ctx context.Context, c *Campaign) (changed []string, err error)
+}
+
+// Lives moves settled claims through their life. A step that gives stock back
+// moves the claim, its items, the sums of the shard and the campaign, and writes
+// the engine's command to the outbox, all in one transaction.
+type Lives interface {
+	// Move makes groups of moves, in order: each move is decided by Move.Decide
+	// on the claim as it then stands. A group happens as a whole or not at all:
+	// when one of its moves is refused, the others' Err is ErrConflict. The
+	// result has the groups' shape. An error means that nothing happened, or
+	// with EffectUnknown that all of it may have.
+	Move(ctx context.Context, groups [][]Move) ([][]Moved, error)
+	// Expire releases up to max pending claims whose deadline is not after now,
+	// the longest due first, and returns how many those were. Several may call
+	// it at once: each claim expires once.
+	Expire(ctx context.Context, now time.Time, max int) (int, error)
 }
 
 // ClaimFilter narrows a list of claims. Zero fields do not filter.
@@ -266,6 +287,14 @@ type CampaignAudit struct {
 	QuarantinedUnits int64
 	Withheld         int64
 	InQuarantine     []string
+	// BadLives are claims whose row, payment and events do not tell the same, at
+	// most 10, in words.
+	BadLives []string
+	// Paid and Refunded are what was paid for the campaign's claims and what of
+	// it went back, in minor units; Due is what came too late and has to go back.
+	Paid, Refunded, Due int64
+	// Waiting counts the campaign's commands in the outbox.
+	Waiting int64
 }
 
 // Ledger is the SQL database: the lasting truth. Every method is one
@@ -275,6 +304,7 @@ type Ledger interface {
 	Catalog
 	Settlement
 	Mending
+	Lives
 	Claims
 	Access
 

@@ -56,7 +56,7 @@ func (m *mend) step(done bool, format string, args ...any) {
 // sums, what waits to be settled, and the engine last, which takes all from the
 // ledger.
 func (m *mend) run(ctx context.Context) (*CampaignReport, error) {
-	waited, err := m.s.ledger.Commands(ctx, outboxPage)
+	waited, err := m.s.ledger.Commands(ctx, 0, outboxPage)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (m *mend) run(ctx context.Context) (*CampaignReport, error) {
 func (m *mend) sent(waited []Command, f *finding) {
 	n := 0
 	for i := range waited {
-		if waited[i].Adjust.Shard.Campaign == m.c.Number {
+		if waited[i].Shard.Campaign == m.c.Number {
 			n++
 		}
 	}

@@ -32,6 +32,9 @@ type Config struct {
 	// TidyEvery is how often the journal is trimmed and campaigns that are over
 	// leave the engine; default 30s.
 	TidyEvery time.Duration
+	// SweepEvery is how often unpaid claims are looked for whose time is over;
+	// default 100ms.
+	SweepEvery time.Duration
 	// MaxBacklog is how many entries of a campaign may wait to be settled before
 	// its claims are refused as overloaded; default 5,000,000.
 	MaxBacklog int64
@@ -60,6 +63,9 @@ func (c Config) WithDefaults() Config {
 	if c.TidyEvery == 0 {
 		c.TidyEvery = 30 * time.Second
 	}
+	if c.SweepEvery == 0 {
+		c.SweepEvery = 100 * time.Millisecond
+	}
 	if c.MaxBacklog == 0 {
 		c.MaxBacklog = 5_000_000
 	}
@@ -81,6 +87,7 @@ func (c Config) Validate() error {
 	must(c.SettleEvery > 0 && c.SettleEvery <= 10*time.Second, "/SettleEvery", "must be above 0 and at most 10s")
 	must(c.JournalKeep > 0, "/JournalKeep", "must be positive")
 	must(c.TidyEvery > 0, "/TidyEvery", "must be positive")
+	must(c.SweepEvery > 0, "/SweepEvery", "must be positive")
 	must(c.MaxBacklog >= 1, "/MaxBacklog", "must be at least 1")
 	if len(fs) > 0 {
 		return Invalid(fs...)
@@ -110,6 +117,10 @@ type Service struct {
 
 	settleKick chan struct{}
 	outboxKick chan struct{}
+	// sending is held while the outbox's commands are sent.
+	sending chan struct{}
+	// moves gathers steps of claims that are made together.
+	moves moveQueue
 	// settling is held while a batch is settled or a shard loaded.
 	settling sync.Mutex
 
@@ -148,5 +159,6 @@ func New(cfg Config) (*Service, error) {
 		cfg: cfg, engine: cfg.Engine, ledger: cfg.Ledger, log: cfg.Logger, ids: cfg.IDs,
 		lookups:    make(chan struct{}, maxLookups),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
+		sending: make(chan struct{}, 1),
 	}, nil
 }

@@ -22,6 +22,8 @@ type CampaignSpec struct {
 	Price       *Money      `json:"price,omitempty" doc:"per unit; default the product's price"`
 	PayWithin   *Duration   `json:"pay_within,omitempty" doc:"time to pay, such as 15m; absent: nothing to wait for"`
 	LatePayment LatePayment `json:"late_payment,omitempty" doc:"what a payment after the deadline does, default reclaim" enum:"reclaim,refund_due"`
+	ValidFor    *Duration   `json:"valid_for,omitempty" doc:"a coupon's life from its claim on, such as 720h"`
+	ValidUntil  *time.Time  `json:"valid_until_at,omitempty" doc:"the first moment at which a coupon is not valid any more"`
 	Shards      *int        `json:"shards,omitempty" doc:"independent parts of the stock, default 1"`
 }
 
@@ -52,6 +54,8 @@ type CampaignPatch struct {
 	Price       *Money       `json:"price,omitempty"`
 	PayWithin   *Duration    `json:"pay_within,omitempty"`
 	LatePayment *LatePayment `json:"late_payment,omitempty" enum:"reclaim,refund_due"`
+	ValidFor    *Duration    `json:"valid_for,omitempty"`
+	ValidUntil  *time.Time   `json:"valid_until_at,omitempty"`
 }
 
 // ProductSpec is a product as a merchant writes it. Name is required.

@@ -32,7 +32,7 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.adoptTails(ctx); err != nil {
 		return err
 	}
-	for _, loop := range []func(context.Context){s.settleLoop, s.watchLoop, s.outboxLoop} {
+	for _, loop := range []func(context.Context){s.settleLoop, s.watchLoop, s.outboxLoop, s.sweepLoop} {
 		s.loops.Go(func() { loop(s.life) })
 	}
 	kick(s.settleKick)

@@ -18,7 +18,7 @@ func (s *Service) Stats(ctx context.Context, id string) (StatsView, error) {
 		return v, err
 	}
 	v.Pending, v.Confirmed, v.Released, v.Refunded = sum.Pending, sum.Confirmed, sum.Released, sum.Refunded
-	v.Granted = v.Pending + v.Confirmed + v.Refunded
+	v.Granted = sum.Stock - sum.StockLeft
 	if sum.Epoch > 0 {
 		v.Stock, v.Remaining = sum.Stock, sum.StockLeft
 	}

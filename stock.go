@@ -3,8 +3,6 @@ package dibs
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"time"
 )
 
@@ -146,50 +144,4 @@ func (s *Service) outboxLoop(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// sendCommands sends what waits in the outbox. Engines recognise repeats, so
-// that two senders do no harm.
-func (s *Service) sendCommands(ctx context.Context) error {
-	for {
-		commands, err := s.ledger.Commands(ctx, outboxPage)
-		if err != nil {
-			return err
-		}
-		// What cannot be sent to one shard does not hold the others up.
-		waits := make(map[ShardID]bool)
-		for i := range commands {
-			shard := commands[i].Adjust.Shard
-			if waits[shard] {
-				continue
-			}
-			if sendErr := s.sendCommand(ctx, &commands[i]); sendErr != nil {
-				waits[shard] = true
-				err = errors.Join(err, fmt.Errorf("dibs: a command to shard %s: %w", shard, sendErr))
-			}
-		}
-		if len(commands) < outboxPage || err != nil {
-			return err
-		}
-	}
-}
-
-func (s *Service) sendCommand(ctx context.Context, cmd *Command) error {
-	err := s.engine.Adjust(ctx, cmd.Adjust)
-	if errors.Is(err, ErrNotOpen) {
-		c, readErr := s.ledger.CampaignByNumber(ctx, cmd.Adjust.Shard.Campaign)
-		if readErr != nil {
-			return errors.Join(err, readErr)
-		}
-		if c.Live() && s.cfg.Now().Before(c.EndsAt) {
-			// It is being loaded; the load's epoch decides whether it counts.
-			return err
-		}
-		err = nil
-	}
-	// A stale command was counted by the rebuild that raised the epoch.
-	if err != nil && !errors.Is(err, ErrStale) {
-		return err
-	}
-	return s.ledger.DropCommand(ctx, cmd.ID)
 }

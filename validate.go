@@ -32,6 +32,12 @@ func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 	if s.Shards != nil {
 		c.Shards = *s.Shards
 	}
+	if s.ValidFor != nil {
+		c.ValidFor = time.Duration(*s.ValidFor)
+	}
+	if s.ValidUntil != nil {
+		c.ValidUntil = ms(*s.ValidUntil)
+	}
 	fs := s.Stock.apply(c)
 	fs = append(c.faults(), fs...)
 	if s.PayWithin != nil && *s.PayWithin == 0 {
@@ -107,8 +113,27 @@ func (c *Campaign) faults() []Fault {
 	if c.LatePayment != Reclaim && c.LatePayment != RefundDue {
 		bad("/late_payment", Text{"must be reclaim or refund_due", "必须是 reclaim 或 refund_due"})
 	}
+	fs = append(fs, c.validityFaults()...)
 	if c.Shards < 1 || c.Shards > MaxShards {
 		bad("/shards", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxShards))
+	}
+	return fs
+}
+
+// validityFaults checks a coupon's life.
+func (c *Campaign) validityFaults() []Fault {
+	var fs []Fault
+	if c.ValidFor != 0 && (c.ValidFor < time.Second || c.ValidFor > MaxValidFor) {
+		fs = append(fs, Fault{"/valid_for", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxValidFor)})
+	}
+	if !c.ValidUntil.IsZero() && (!c.ValidUntil.After(c.StartsAt) || c.ValidUntil.Year() > 9998) {
+		fs = append(fs, Fault{"/valid_until_at", Text{"must be after starts_at", "必须晚于 starts_at"}})
+	}
+	if c.ValidFor != 0 && !c.ValidUntil.IsZero() {
+		fs = append(fs, Fault{"/valid_until_at", Text{"cannot stand beside valid_for", "不能与 valid_for 同时设置"}})
+	}
+	if c.Kind != Coupon && (c.ValidFor != 0 || !c.ValidUntil.IsZero()) {
+		fs = append(fs, Fault{"/kind", Text{"must be coupon for valid_for or valid_until_at", "设置 valid_for 或 valid_until_at 时必须是 coupon"}})
 	}
 	return fs
 }

@@ -102,11 +102,11 @@ func (s *Service) verifyOne(ctx context.Context, c *Campaign) (*CampaignReport, 
 // what the two have is compared by order alone.
 func (s *Service) examine(ctx context.Context, c *Campaign) (*finding, error) {
 	f := &finding{}
-	var err error
-	if f.waiting, err = s.commandsWaiting(ctx, c); err != nil {
-		return nil, err
-	}
 	for range verifyAttempts {
+		var err error
+		if f.waiting, err = s.commandsWaiting(ctx, c); err != nil {
+			return nil, err
+		}
 		before, err := s.countEngine(ctx, c, true)
 		if f.halted = errors.Is(err, errStill); err != nil && !f.halted {
 			return nil, err
@@ -117,7 +117,9 @@ func (s *Service) examine(ctx context.Context, c *Campaign) (*finding, error) {
 		if f.engine, err = s.countEngine(ctx, c, false); err != nil {
 			return nil, err
 		}
-		if f.exact = !f.halted && sameCursors(before.at, f.engine.at); f.exact || f.halted {
+		// What waits in the outbox, the ledger has moved and the engine has not.
+		f.exact = !f.halted && sameCursors(before.at, f.engine.at) && f.audit.Waiting == 0
+		if f.exact || f.halted || f.waiting > 0 {
 			break
 		}
 	}
@@ -183,6 +185,8 @@ func (f *finding) promises() []PromiseCheck {
 			"items at odds with claims: %s; claims past the settled position: %d", orNone(a.BadItems), a.BeyondPosition),
 		check("stock comes back once", a.Stock == a.StockLeft+a.Held+a.Withheld && len(a.BadTotals) == 0,
 			"%d in stock = %d left + %d held; sums at odds with rows: %s", a.Stock, a.StockLeft, a.Held+a.Withheld, orNone(a.BadTotals)),
+		check("money is conserved", len(a.BadLives) == 0, "%d paid, %d refunded, %d due back (minor units); claims at odds with their events: %s",
+			a.Paid, a.Refunded, a.Due, orNone(a.BadLives)),
 		check("no undersell", f.waiting == 0 && (!comparable || e.remaining == a.StockLeft),
 			"%s%s", e.beside("units left", e.remaining, a.StockLeft, f), f.stuck()),
 	}
@@ -206,12 +210,12 @@ func (s *Service) commandsWaiting(ctx context.Context, c *Campaign) (n int, err 
 		return 0, nil
 	}
 	s.log.Warn("commands wait for the engine", "err", err)
-	commands, listErr := s.ledger.Commands(ctx, outboxPage)
+	commands, listErr := s.ledger.Commands(ctx, 0, outboxPage)
 	if listErr != nil {
 		return 0, listErr
 	}
 	for i := range commands {
-		if commands[i].Adjust.Shard.Campaign == c.Number {
+		if commands[i].Shard.Campaign == c.Number {
 			n++
 		}
 	}

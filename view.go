@@ -33,6 +33,9 @@ type CampaignView struct {
 	LimitPerUser int64        `json:"limit_per_user"`
 	Price        *Money       `json:"price"`
 	PayWithin    *Duration    `json:"pay_within"`
+	// ValidFor and ValidUntil are a coupon's life.
+	ValidFor   *Duration  `json:"valid_for,omitempty"`
+	ValidUntil *time.Time `json:"valid_until_at,omitempty"`
 	// Remaining is what can still be granted.
 	Remaining int64 `json:"remaining"`
 
@@ -65,6 +68,18 @@ type ClaimView struct {
 	Amount     *Money     `json:"amount"`
 	PayBy      *time.Time `json:"pay_by,omitempty"`
 	CreatedAt  time.Time  `json:"created_at"`
+
+	// The rest is there once it happened.
+	Payment    *PaymentView    `json:"payment,omitempty"`
+	Restocked  bool            `json:"restocked,omitempty"`
+	Redemption *RedemptionView `json:"redemption,omitempty"`
+	Shipment   *ShipmentView   `json:"shipment,omitempty"`
+	// Replaces and ReplacedBy name the claim before and after a late payment.
+	Replaces   string     `json:"replaces,omitempty"`
+	ReplacedBy string     `json:"replaced_by,omitempty"`
+	ValidUntil *time.Time `json:"valid_until_at,omitempty"`
+	// Events are for admins.
+	Events []EventView `json:"events,omitempty"`
 }
 
 // StatsView is what a campaign's numbers are now, in units.
@@ -130,6 +145,7 @@ func (c *Claim) View() ClaimView {
 	if !c.PayBy.IsZero() {
 		v.PayBy = &c.PayBy
 	}
+	c.viewLife(&v)
 	return v
 }
 
@@ -157,6 +173,13 @@ func (c *Campaign) View(remaining int64, product *Product, admin bool) CampaignV
 	if c.PayWithin > 0 {
 		d := Duration(c.PayWithin)
 		v.PayWithin = &d
+	}
+	if c.ValidFor > 0 {
+		d := Duration(c.ValidFor)
+		v.ValidFor = &d
+	}
+	if !c.ValidUntil.IsZero() {
+		v.ValidUntil = &c.ValidUntil
 	}
 	if product != nil {
 		pv := product.View(admin)

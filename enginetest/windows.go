@@ -12,6 +12,7 @@ var windowChecks = []Check{
 	{"windows/grants lie inside by the deciding clock", checkWindowPasses},
 	{"windows/paused and ended refuse, published grants", checkStates},
 	{"windows/state comes before window", checkStateBeforeWindow},
+	{"windows/a late payer is refused by stock and limit alone", checkLate},
 }
 
 // window makes a sale's window from and to relative offsets from now.
@@ -102,5 +103,34 @@ func checkStateBeforeWindow(r *rig) {
 		})
 		// The empty stock must not show either: it comes last.
 		o.refuse("ann", 1, 1, x.want)
+	}
+}
+
+func checkLate(r *rig) {
+	for _, change := range []func(c *dibs.Campaign){
+		nil, window(r, -2*time.Hour, -time.Hour), window(r, time.Hour, 2*time.Hour),
+		func(c *dibs.Campaign) { c.State = dibs.PausedState },
+		func(c *dibs.Campaign) { c.State = dibs.EndedState },
+	} {
+		o := r.offer(3, func(c *dibs.Campaign) {
+			c.LimitPerUser = 2
+			if change != nil {
+				change(c)
+			}
+		})
+		late := func(user string, key uint64, quantity int64, want dibs.Reason) dibs.Decision {
+			d, err := o.eng.Claim(o.ctx, dibs.EngineClaim{Shard: o.shard, UserID: user, Key: key, Quantity: quantity, Late: true})
+			o.no(err, "a late claim of %s", user)
+			equal(r, "outcome", d.Outcome, want)
+			return d
+		}
+		g := late("ann", 1, 2, dibs.Granted)
+		again := late("ann", 1, 2, dibs.Granted)
+		o.that(again.Replayed && again.Grant.Position == g.Grant.Position, "a late claim again is %+v", again)
+		late("bob", 1, 2, dibs.SoldOut)
+		late("ann", 2, 1, dibs.LimitReached)
+		o.counts(1, 2)
+		late("bob", 2, 1, dibs.Granted)
+		o.counts(0, 3)
 	}
 }

@@ -37,6 +37,14 @@ type caller struct {
 
 func (c caller) isAdmin() bool { return c.key != "" }
 
+// name tells callers apart where their requests are remembered.
+func (c caller) name() string {
+	if c.isAdmin() {
+		return c.key
+	}
+	return "user:" + c.user
+}
+
 var (
 	errNoToken   = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "send Authorization: Bearer with a token", ZH: "请在 Authorization: Bearer 中携带令牌"})
 	errBadToken  = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token is not valid, or no longer", ZH: "令牌无效或已过期"})

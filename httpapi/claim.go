@@ -142,7 +142,13 @@ func (h *claimHandler) granted(w http.ResponseWriter, res *dibs.Result, s *scrat
 	} else {
 		header["Location"] = []string{"/v1/claims/" + res.Claim.ID}
 	}
-	s.out = appendClaim(s.out[:0], res.Claim)
+	s.out = s.out[:0]
+	if len(res.Claim.Events) == 0 {
+		s.out = appendClaim(s.out, res.Claim)
+	} else if body, err := encodeJSON(res.Claim.View()); err == nil {
+		// A repeat of a claim that has moved on is rare.
+		s.out = append(s.out, body...)
+	}
 	w.WriteHeader(status)
 	h.write(w, s.out)
 }

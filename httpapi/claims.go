@@ -36,7 +36,7 @@ func (a *api) registerClaims() {
 	a.routes.Handle(claimPattern, &claimHandler{api: a, shape: shapeOf[claimBody](a.schemas)})
 	register(a, operation{
 		method: http.MethodGet, path: "/v1/claims/{id}", id: "get-claim", tag: tagUser, access: either,
-		summary: "Show a claim", description: "Users see their own claims only; anything else is not found. A claim just granted is found at once.",
+		summary: "Show a claim", description: "Users see their own claims only; anything else is not found. A claim just granted is found at once. With an API key, its events too.",
 	}, func(ctx context.Context, c *call, in *PathID) (dibs.ClaimView, error) {
 		claim, err := a.svc.FindClaim(ctx, in.ID)
 		if err != nil {
@@ -45,7 +45,7 @@ func (a *api) registerClaims() {
 		if !c.who.isAdmin() && claim.UserID != c.who.user {
 			return dibs.ClaimView{}, errNoClaim
 		}
-		return claim.View(), nil
+		return viewFor(c, claim), nil
 	})
 	register(a, operation{
 		method: http.MethodGet, path: "/v1/me/claims", id: "my-claims", tag: tagUser, access: userOnly,

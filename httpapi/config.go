@@ -18,6 +18,12 @@ type Service interface {
 	FindClaim(ctx context.Context, id string) (*dibs.Claim, error)
 	UserClaims(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.Claim], error)
 	CampaignClaims(ctx context.Context, campaignID string, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
+	Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (*dibs.Claim, bool, error)
+	Cancel(ctx context.Context, id, user, ref string) (*dibs.Claim, bool, error)
+	Refund(ctx context.Context, id string, r dibs.RefundSpec, ref string) (*dibs.Claim, bool, error)
+	Redeem(ctx context.Context, id string, r dibs.RedeemSpec) (*dibs.Claim, bool, error)
+	Unredeem(ctx context.Context, id string, r dibs.UnredeemSpec) (*dibs.Claim, bool, error)
+	Ship(ctx context.Context, id string, s dibs.ShipmentSpec) (*dibs.Claim, bool, error)
 
 	CreateProduct(ctx context.Context, spec dibs.ProductSpec) (*dibs.Product, error)
 	PatchProduct(ctx context.Context, id string, patch dibs.ProductPatch) (*dibs.Product, error)

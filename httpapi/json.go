@@ -75,7 +75,8 @@ func appendMoney(b []byte, m *dibs.Money) []byte {
 	return append(b, '}')
 }
 
-// appendClaim appends what dibs.ClaimView looks like in JSON.
+// appendClaim appends what dibs.ClaimView looks like in JSON. Nothing has
+// happened to the claim since its grant.
 func appendClaim(b []byte, c *dibs.Claim) []byte {
 	b = appendString(append(b, `{"id":`...), c.ID)
 	b = appendString(append(b, `,"campaign_id":`...), c.CampaignID)
@@ -91,5 +92,8 @@ func appendClaim(b []byte, c *dibs.Claim) []byte {
 		b = appendTime(append(b, `,"pay_by":`...), c.PayBy)
 	}
 	b = appendTime(append(b, `,"created_at":`...), c.CreatedAt)
+	if !c.ValidUntil.IsZero() {
+		b = appendTime(append(b, `,"valid_until_at":`...), c.ValidUntil)
+	}
 	return append(b, '}')
 }

@@ -33,7 +33,7 @@ func (a *api) once(ctx context.Context, c *call, body any, set func([]byte), sta
 	if err != nil {
 		return err
 	}
-	stored, replayed, err := a.svc.Remember(ctx, c.who.key, key, hash, run)
+	stored, replayed, err := a.svc.Remember(ctx, c.who.name(), key, hash, run)
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,6 @@ func onceRef(c *call) (string, error) {
 	if err != nil || key == "" {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(c.who.key + "\n" + key))
+	sum := sha256.Sum256([]byte(c.who.name() + "\n" + key))
 	return base32.StdEncoding.EncodeToString(sum[:15]), nil
 }

@@ -46,6 +46,7 @@ func apiConfig(version string) huma.Config {
 			Tags: []*huma.Tag{
 				{Name: tagCatalog, Description: "What is on offer."},
 				{Name: tagUser, Description: "Get one, and see what you got."},
+				{Name: tagLife, Description: "Payment, refund, use and shipping."},
 				{Name: tagAdmin, Description: "Draft, publish and watch campaigns."},
 				{Name: tagProducts, Description: "What campaigns sell or give."},
 				{Name: tagOps, Description: "Is it alive, is it ready, how fast is it."},

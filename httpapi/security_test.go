@@ -21,7 +21,7 @@ var forOthers = map[string]string{
 	"GET /healthz": "open", "GET /readyz": "open", "GET /metrics": "open", "GET /openapi.json": "open", "GET /docs": "open", "GET /v1/time": "open",
 	"GET /v1/campaigns": "public", "GET /v1/campaigns/{id}": "public",
 	"POST /v1/campaigns/{id}/claims": "user", "GET /v1/me/claims": "user",
-	"GET /v1/claims/{id}": "either",
+	"GET /v1/claims/{id}": "either", "POST /v1/claims/{id}/cancel": "either",
 }
 
 // operations lists what the served document describes, as "GET /path".

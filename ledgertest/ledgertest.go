@@ -58,6 +58,17 @@ func Run(t *testing.T, factory Factory) {
 		{"RestockRefused", testRestockRefused},
 		{"RestockRace", testRestockRace},
 		{"Commands", testCommands},
+		{"LivesConfirm", testLivesConfirm},
+		{"LivesRelease", testLivesRelease},
+		{"LivesItems", testLivesItems},
+		{"LivesExpire", testLivesExpire},
+		{"LivesExpireRace", testLivesExpireRace},
+		{"LivesRefund", testLivesRefund},
+		{"LivesRedeem", testLivesRedeem},
+		{"LivesGroups", testLivesGroups},
+		{"LivesMany", testLivesMany},
+		{"LivesRace", testLivesRace},
+		{"LivesLoad", testLivesLoad},
 		{"Claims", testClaims},
 		{"ClaimLists", testClaimLists},
 		{"Keys", testKeys},
@@ -170,9 +181,9 @@ func (f *fixture) clean(c *dibs.Campaign) *dibs.CampaignAudit {
 	f.t.Helper()
 	a, err := f.ledger().Audit(f.t.Context(), c)
 	f.must(err)
-	if len(a.OverLimit)+len(a.BadItems)+len(a.BadTotals) > 0 || a.BeyondPosition != 0 {
-		f.t.Errorf("the audit of %s: over limit %v, items %v, totals %v, beyond the position %d",
-			c.ID, a.OverLimit, a.BadItems, a.BadTotals, a.BeyondPosition)
+	if len(a.OverLimit)+len(a.BadItems)+len(a.BadTotals)+len(a.BadLives) > 0 || a.BeyondPosition != 0 {
+		f.t.Errorf("the audit of %s: over limit %v, items %v, totals %v, lives %v, beyond the position %d",
+			c.ID, a.OverLimit, a.BadItems, a.BadTotals, a.BadLives, a.BeyondPosition)
 	}
 	if a.Stock != a.StockLeft+a.Held+a.Withheld || !a.SumsAgree {
 		f.t.Errorf("the audit of %s: stock %d is not left %d, held %d and withheld %d; the sums agree: %t",

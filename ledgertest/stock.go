@@ -65,7 +65,7 @@ func testRestock(t *testing.T, f *fixture) {
 	got, err := l.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the campaign's stock", got.Stock.Total, int64(15))
-	cmds, err := l.Commands(ctx, 10)
+	cmds, err := l.Commands(ctx, 0, 10)
 	f.must(err)
 	same(t, "commands", len(cmds), 1)
 	same(t, "the command", cmds[0].Adjust, dibs.Adjustment{Shard: id, Epoch: load.Epoch, Ref: "r1", Delta: 5})
@@ -79,7 +79,7 @@ func testRestock(t *testing.T, f *fixture) {
 	// A load counts what waits, and drops it.
 	load, _ = f.load(c, 0)
 	same(t, "stock left in the load", load.StockLeft, int64(11))
-	cmds, err = l.Commands(ctx, 10)
+	cmds, err = l.Commands(ctx, 0, 10)
 	f.must(err)
 	same(t, "commands after the load", len(cmds), 0)
 	same(t, "the audit's stock", f.clean(c).Stock, int64(15))
@@ -94,7 +94,7 @@ func testRestockItems(t *testing.T, f *fixture) {
 	f.load(c, 0)
 	id := dibs.ShardID{Campaign: c.Number, Shard: 1}
 	f.must(l.Restock(ctx, dibs.Restock{Shard: id, Ref: "r", Delta: 3, Items: values("w", 3)}))
-	cmds, err := l.Commands(ctx, 10)
+	cmds, err := l.Commands(ctx, 0, 10)
 	f.must(err)
 	same(t, "commands", len(cmds), 1)
 	same(t, "the command", cmds[0].Adjust, dibs.Adjustment{
@@ -154,7 +154,7 @@ func testRestockRace(t *testing.T, f *fixture) {
 		}
 	}
 	same(t, "the stock", f.clean(c).Stock, int64(15))
-	cmds, err := f.ledger().Commands(t.Context(), 100)
+	cmds, err := f.ledger().Commands(t.Context(), 0, 100)
 	f.must(err)
 	same(t, "commands", len(cmds), 1)
 }
@@ -170,7 +170,7 @@ func testCommands(t *testing.T, f *fixture) {
 		}))
 	}
 	refs := func(max int) (refs []string, ids []int64) {
-		cmds, err := l.Commands(ctx, max)
+		cmds, err := l.Commands(ctx, 0, max)
 		f.must(err)
 		for _, cmd := range cmds {
 			refs = append(refs, cmd.Adjust.Ref)
@@ -180,6 +180,9 @@ func testCommands(t *testing.T, f *fixture) {
 	}
 	got, ids := refs(3)
 	same(t, "the oldest commands", got, []string{"r0", "r1", "r2"})
+	after, err := l.Commands(ctx, ids[1], 2)
+	f.must(err)
+	same(t, "the commands after the second", []string{after[0].Adjust.Ref, after[1].Adjust.Ref}, []string{"r2", "r3"})
 	f.must(l.DropCommand(ctx, ids[1]))
 	f.must(l.DropCommand(ctx, ids[1]))
 	got, _ = refs(10)

@@ -95,7 +95,7 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, err)
 	}
 	nowMS := e.now().UnixMilli()
-	if req.Key == 0 {
+	if req.Key == 0 && !req.Late {
 		// Without a key there is no earlier result to find, so a refusal needs
 		// no more than these three loads.
 		if d, refused := s.refuse(req.Quantity, nowMS); refused {

@@ -104,9 +104,10 @@ func (s *shard) claim(req *dibs.EngineClaim, hash uint64, nowMS int64) (d dibs.D
 		d.Outcome = dibs.Overloaded
 		return d, nil, nil
 	}
-	if d.Outcome = def.gate(nowMS); d.Outcome != dibs.Granted {
+	if d.Outcome = def.gate(nowMS); d.Outcome != dibs.Granted && !req.Late {
 		return d, nil, nil
 	}
+	d.Outcome = dibs.Granted
 	remaining := s.remaining.Load()
 	if remaining < req.Quantity {
 		d.Outcome, d.Remaining = dibs.SoldOut, remaining

@@ -45,6 +45,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // hashOf spreads users over the buckets of a shard.
 func hashOf(user string) uint32 { return crc32.Checksum([]byte(user), castagnoli) }
 
+// lateMark is LATE of lua/claim.lua: what is added to the quantity of a claim
+// that is decided whatever the window and the state are.
+const lateMark = 1 << 40
+
 // bucketOf is the number of a user's bucket, from 1.
 func bucketOf(user string, buckets int64) uint32 { return uint32(int64(hashOf(user))%buckets) + 1 }
 
@@ -62,6 +66,9 @@ func (b *batch) encode(buckets int64) string {
 		buf = binary.BigEndian.AppendUint64(append(buf, 0xa0|12), t.req.Key)
 		buf = binary.BigEndian.AppendUint32(buf, uint32(t.req.Quantity))
 		quantity := t.req.Quantity
+		if t.req.Late {
+			quantity += lateMark
+		}
 		if t.req.OnlyRepeat {
 			quantity = -quantity
 		}

@@ -57,6 +57,7 @@ func (l *Ledger) Audit(ctx context.Context, c *dibs.Campaign) (*dibs.CampaignAud
 		au := &auditor{s: s, c: c, a: a}
 		for _, step := range []func(context.Context) error{
 			au.countStock, au.countClaims, au.countQuarantine, au.countItems, au.findOverLimit, au.findBadItems, au.compareTotals,
+			au.retellLives, au.countCommands,
 		} {
 			if err := step(ctx); err != nil {
 				return err
@@ -184,12 +185,12 @@ func (au *auditor) countItems(ctx context.Context) error {
 	})
 }
 
-// findOverLimit finds users who hold more than the limit: a released or
-// refunded claim gave the allowance back.
+// findOverLimit finds users who hold more than the limit: what gave the stock
+// back gave the allowance back.
 func (au *auditor) findOverLimit(ctx context.Context) error {
-	return au.s.each(ctx, `SELECT user_id FROM claims WHERE campaign = ? AND status IN (?,?)
+	return au.s.each(ctx, `SELECT user_id FROM claims WHERE campaign = ? AND status <> ? AND restocked = 0
 		GROUP BY user_id HAVING SUM(quantity) > ? ORDER BY user_id LIMIT ?`,
-		[]any{au.c.Number, int64(dibs.Pending), int64(dibs.Confirmed), au.c.LimitPerUser, maxBad},
+		[]any{au.c.Number, int64(dibs.Released), au.c.LimitPerUser, maxBad},
 		func(rows *sql.Rows) error {
 			var user string
 			err := rows.Scan(&user)

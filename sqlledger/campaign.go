@@ -11,7 +11,7 @@ import (
 
 const campaignColumns = `number, id, kind, title, product_id, comment, starts_at, ends_at, state, stock_kind,
 	stock_total, code_pattern, limit_per_user, price_amount, price_currency, pay_within_ms, late_payment,
-	shards, version, created_at, updated_at`
+	shards, version, created_at, updated_at, valid_for_ms, valid_until`
 
 // InsertCampaign implements dibs.Catalog. It also makes the rows of the
 // shards, each with its part of the stock.
@@ -60,12 +60,12 @@ func (l *Ledger) insertCampaignRow(ctx context.Context, s *session, c *dibs.Camp
 	price, currency := splitMoney(c.Price)
 	_, err := s.exec(ctx, `INSERT INTO campaigns (id, kind, title, product_id, comment, starts_at, ends_at, state,
 		stock_kind, stock_initial, stock_total, stock_left, code_pattern, limit_per_user, price_amount,
-		price_currency, pay_within_ms, late_payment, shards, version, created_at, updated_at)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+		price_currency, pay_within_ms, late_payment, shards, version, created_at, updated_at, valid_for_ms, valid_until)
+		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
 		c.ID, string(c.Kind), c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(),
 		string(c.State), string(c.Stock.Kind), c.Stock.Total, c.Stock.Total, c.Stock.Total, c.Stock.Pattern,
 		c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment), c.Shards,
-		c.Version, c.CreatedAt.UnixMilli(), c.UpdatedAt.UnixMilli())
+		c.Version, c.CreatedAt.UnixMilli(), c.UpdatedAt.UnixMilli(), c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil))
 	if err != nil && l.d.classify(err) == faultUnique {
 		return exists(aCampaign, c.ID)
 	}
@@ -78,10 +78,10 @@ func (l *Ledger) UpdateCampaign(ctx context.Context, c *dibs.Campaign) error {
 		price, currency := splitMoney(c.Price)
 		n, err := s.exec(ctx, `UPDATE campaigns SET title = ?, product_id = ?, comment = ?, starts_at = ?,
 			ends_at = ?, state = ?, limit_per_user = ?, price_amount = ?, price_currency = ?, pay_within_ms = ?,
-			late_payment = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
+			late_payment = ?, valid_for_ms = ?, valid_until = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
 			c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(), string(c.State),
 			c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment),
-			c.UpdatedAt.UnixMilli(), c.ID, c.Version)
+			c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), c.UpdatedAt.UnixMilli(), c.ID, c.Version)
 		if err != nil || n == 1 {
 			return err
 		}
@@ -167,12 +167,13 @@ func (l *Ledger) LiveCampaigns(ctx context.Context) ([]*dibs.Campaign, error) {
 }
 
 func scanCampaign(rows *sql.Rows, c *dibs.Campaign) error {
-	var starts, ends, price, payWithin, created, updated int64
+	var starts, ends, price, payWithin, created, updated, validFor, validUntil int64
 	var currency string
 	err := rows.Scan(&c.Number, &c.ID, &c.Kind, &c.Title, &c.ProductID, &c.Comment, &starts, &ends, &c.State,
 		&c.Stock.Kind, &c.Stock.Total, &c.Stock.Pattern, &c.LimitPerUser, &price, &currency, &payWithin,
-		&c.LatePayment, &c.Shards, &c.Version, &created, &updated)
+		&c.LatePayment, &c.Shards, &c.Version, &created, &updated, &validFor, &validUntil)
 	c.StartsAt, c.EndsAt, c.CreatedAt, c.UpdatedAt = fromMS(starts), fromMS(ends), fromMS(created), fromMS(updated)
 	c.Price, c.PayWithin = joinMoney(price, currency), time.Duration(payWithin)*time.Millisecond
+	c.ValidFor, c.ValidUntil = time.Duration(validFor)*time.Millisecond, fromOptionalMS(validUntil)
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-const claimColumns = `campaign, shard, epoch, seq, user_id, quantity, status, order_type, amount, currency, pay_by, created_at`
+const claimColumns = `campaign, shard, epoch, seq, user_id, quantity, status, order_type, amount, currency, pay_by, created_at, restocked, steps`
 
 // Claim implements dibs.Claims.
 func (l *Ledger) Claim(ctx context.Context, p dibs.Position) (*dibs.Claim, error) {
@@ -37,7 +37,10 @@ func (l *Ledger) claim(ctx context.Context, none error, where string, args ...an
 		if err := one(rows, none, func() error { return scanClaim(rows, &found[0]) }); err != nil {
 			return err
 		}
-		return l.itemsOf(ctx, s, found)
+		if err := l.itemsOf(ctx, s, found); err != nil {
+			return err
+		}
+		return eventsOf(ctx, s, pointers(found))
 	})
 	if err != nil {
 		return nil, err
@@ -70,7 +73,10 @@ func (l *Ledger) ClaimList(ctx context.Context, f dibs.ClaimFilter, page dibs.Pa
 		}); err != nil {
 			return err
 		}
-		return l.itemsOf(ctx, s, found)
+		if err := l.itemsOf(ctx, s, found); err != nil {
+			return err
+		}
+		return eventsOf(ctx, s, pointers(found))
 	})
 	if err != nil {
 		return none, err
@@ -122,11 +128,15 @@ func (d *dialect) claimListQuery(f dibs.ClaimFilter, page dibs.Page) (statement 
 }
 
 func scanClaim(rows *sql.Rows, c *dibs.Claim) error {
-	var amount, payBy, created int64
+	var amount, payBy, created, steps int64
 	var currency string
 	p := &c.Position
 	err := rows.Scan(&p.Campaign, &p.Shard, &p.Epoch, &p.Seq, &c.UserID, &c.Quantity, &c.Status, &c.OrderType,
-		&amount, &currency, &payBy, &created)
+		&amount, &currency, &payBy, &created, &c.Restocked, &steps)
 	c.Amount, c.PayBy, c.CreatedAt = joinMoney(amount, currency), fromOptionalMS(payBy), fromMS(created)
+	if steps > 0 {
+		// The room says that there are events to be read.
+		c.Events = make([]dibs.ClaimEvent, 0, steps)
+	}
 	return err
 }

@@ -58,6 +58,11 @@ type dialect struct {
 	// keep them as they are. Both are empty where one transaction writes at a
 	// time.
 	forUpdate, forShare string
+	// skipLocked is forUpdate for rows that nobody else is about to change.
+	skipLocked string
+	// dueAt is the condition of claims whose deadline is not after a time, and
+	// byDue their order: what the index of deadlines is made for.
+	dueAt, byDue string
 	// claims inserts claims. Its fixed arguments are campaign, shard, epoch,
 	// status, order type and currency, those of a row seq, user, quantity,
 	// amount, request key, pay_by and created_at.

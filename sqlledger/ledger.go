@@ -131,6 +131,14 @@ func fromOptionalMS(v int64) time.Time {
 	return fromMS(v)
 }
 
+// toOptionalMS is a time in milliseconds since 1970; 0 for none.
+func toOptionalMS(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
 // splitMoney returns the columns of an amount: an empty currency for none.
 func splitMoney(m *dibs.Money) (amount int64, currency string) {
 	if m == nil {

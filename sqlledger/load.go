@@ -83,15 +83,16 @@ func loadHoldings(ctx context.Context, s *session, shard dibs.ShardID, load *dib
 	}
 	// The exact size: growing a slice of millions would need twice the memory.
 	load.Holdings = make([]dibs.Holding, 0, n)
-	return s.each(ctx, `SELECT epoch, seq, user_id, request_key, quantity, created_at, pay_by, status FROM claims
+	return s.each(ctx, `SELECT epoch, seq, user_id, request_key, quantity, created_at, pay_by, status, restocked FROM claims
 		WHERE campaign = ? AND shard = ? ORDER BY epoch, seq`, []any{shard.Campaign, shard.Shard},
 		func(rows *sql.Rows) error {
 			var h dibs.Holding
 			var key, status int64
-			if err := rows.Scan(&h.Epoch, &h.Seq, &h.UserID, &key, &h.Quantity, &h.At, &h.PayBy, &status); err != nil {
+			var restocked bool
+			if err := rows.Scan(&h.Epoch, &h.Seq, &h.UserID, &key, &h.Quantity, &h.At, &h.PayBy, &status, &restocked); err != nil {
 				return err
 			}
-			h.Key, h.Released = uint64(key), dibs.Status(status) == dibs.Released
+			h.Key, h.Released = uint64(key), dibs.Status(status) == dibs.Released || restocked
 			load.Holdings = append(load.Holdings, h)
 			return nil
 		})

@@ -64,7 +64,10 @@ var forbidden = map[string]string{
 	"a shard's stock below zero":  `UPDATE positions SET stock_left = stock_left - 9 WHERE campaign = 2`,
 	"more left than there is":     `UPDATE campaigns SET stock_left = 11 WHERE id = 'units'`,
 	"a shard with more than all":  `UPDATE positions SET stock_left = 11 WHERE campaign = 2`,
-	"a claim's place twice":       `INSERT INTO claims SELECT campaign, shard, epoch, seq, 'x', 1, 0, 2, 0, '', 0, 0, 0, 0 FROM claims`,
+	"a claim's place twice":       `INSERT INTO claims (campaign, shard, epoch, seq, user_id, quantity, status, order_type, amount, currency, request_key, restocked, pay_by, created_at) SELECT campaign, shard, epoch, seq, 'x', 1, 0, 2, 0, '', 0, 0, 0, 0 FROM claims`,
+	"an event of no claim":        `INSERT INTO claim_events (campaign, shard, epoch, seq, n, step, status, at, facts) VALUES (1, 0, 1, 99, 1, 'ship', 1, 0, x'')`,
+	"a payment of no claim":       `INSERT INTO payments (campaign, shard, epoch, seq, ref, amount, currency, refunded, due, at) VALUES (1, 0, 1, 99, '', 1, '', 0, 0, 0)`,
+	"more refunded than paid":     `INSERT INTO payments (campaign, shard, epoch, seq, ref, amount, currency, refunded, due, at) VALUES (1, 0, 1, 2, '', 1, '', 2, 0, 0)`,
 	"a claim of nothing":          `UPDATE claims SET quantity = 0`,
 	"a status that is none":       `UPDATE claims SET status = 7`,
 	"an item of two claims":       `UPDATE items SET claim_seq = 3 WHERE n = 0`,
@@ -149,7 +152,26 @@ var auditFindings = []struct {
 		name: "a user over the limit", plant: `UPDATE claims SET quantity = 6 WHERE campaign = 2 AND seq = 2`, units: true,
 		finds: "over the limit: u0",
 	},
+	{
+		name: "a status without an event", plant: `UPDATE claims SET status = 2 WHERE campaign = 2 AND seq = 2`, units: true,
+		finds: "the claim 2/0@1.2 has changed without an event",
+	},
+	{
+		name: "a step without an event", plant: `UPDATE claims SET steps = 1 WHERE campaign = 2 AND seq = 2`, units: true,
+		finds: "the claim 2/0@1.2 has 0 events and should have 1",
+	},
+	{
+		name: "an event that the row does not show", plant: plantEvent + `UPDATE claims SET steps = 1 WHERE campaign = 2 AND seq = 2`, units: true,
+		finds: "the claim 2/0@1.2 is confirmed, its events say refunded",
+	},
+	{
+		name: "a refund without a payment", plant: plantEvent + `UPDATE claims SET steps = 1, status = 2 WHERE campaign = 2 AND seq = 2`, units: true,
+		finds: "the claim 2/0@1.2 has a payment in its row or in its events, and not in both",
+	},
 }
+
+// plantEvent writes a refund that happened nowhere else.
+const plantEvent = `INSERT INTO claim_events (campaign, shard, epoch, seq, n, step, status, at, facts) VALUES (2, 0, 1, 2, 1, 'refund', 2, 0, x''); `
 
 // TestAuditFinds plants each finding and checks that the audit names it.
 func TestAuditFinds(t *testing.T) {
@@ -166,6 +188,7 @@ func TestAuditFinds(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := append(append([]string{}, a.BadItems...), a.BadTotals...)
+			said = append(said, a.BadLives...)
 			said = append(said, fmt.Sprintf("%d past the position", a.BeyondPosition), "over the limit: "+strings.Join(a.OverLimit, " "))
 			if all := strings.Join(said, "\n"); !strings.Contains(all, c.finds) {
 				t.Errorf("the audit does not say %q, it says:\n%s", c.finds, all)

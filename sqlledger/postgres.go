@@ -44,6 +44,7 @@ func postgresDialect(kind string, c *pgx.ConnConfig) *dialect {
 		begin: "BEGIN", beginRead: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 		rebind: numbered, keepExisting: " ON CONFLICT DO NOTHING",
 		forUpdate: " FOR UPDATE", forShare: " FOR SHARE",
+		skipLocked: " FOR UPDATE SKIP LOCKED", dueAt: partlyDue, byDue: "pay_by",
 		claims:   manyRows{most: 8192, anyCount: true, text: func(int) string { return postgresInsertClaims }, arguments: arrays},
 		items:    manyRows{most: 8192, anyCount: true, text: func(int) string { return postgresAssignItems }, arguments: arrays},
 		itemRows: 1024, among: anyOf,

@@ -10,15 +10,46 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// command is how the outbox keeps an adjustment.
+// command is how the outbox keeps an adjustment, or releases.
 type command struct {
 	Campaign  uint32   `json:"campaign"`
 	Shard     uint8    `json:"shard"`
 	Epoch     uint16   `json:"epoch"`
-	Ref       string   `json:"ref"`
-	Delta     int64    `json:"delta"`
+	Ref       string   `json:"ref,omitempty"`
+	Delta     int64    `json:"delta,omitempty"`
 	FirstItem uint32   `json:"first_item,omitempty"`
 	Items     []string `json:"items,omitempty"`
+	// Releases are claims, by epoch and seq.
+	Releases [][2]uint32 `json:"releases,omitempty"`
+}
+
+// insert writes the command to the outbox.
+func (c *command) insert(ctx context.Context, s *session) error {
+	payload, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("write the command: %w", err)
+	}
+	_, err = s.exec(ctx, `INSERT INTO outbox (campaign, shard, epoch, payload) VALUES (?,?,?,?)`, c.Campaign, c.Shard, c.Epoch, payload)
+	return err
+}
+
+// read is the command as the contract has it.
+func (c *command) read(id int64) dibs.Command {
+	shard := dibs.ShardID{Campaign: c.Campaign, Shard: c.Shard}
+	found := dibs.Command{ID: id, Shard: shard}
+	if len(c.Releases) == 0 {
+		found.Adjust = dibs.Adjustment{
+			Shard: shard, Epoch: c.Epoch, Ref: c.Ref, Delta: c.Delta, FirstItem: c.FirstItem, Items: c.Items,
+		}
+		return found
+	}
+	for _, at := range c.Releases {
+		place := dibs.Cursor{Epoch: uint16(at[0]), Seq: at[1]}
+		found.Releases = append(found.Releases, dibs.Release{
+			Claim: dibs.Position{ShardID: shard, Cursor: place}, Epoch: c.Epoch,
+		})
+	}
+	return found
 }
 
 // Restock implements dibs.Settlement. An item that the campaign has already is
@@ -91,13 +122,7 @@ func (l *Ledger) addStock(ctx context.Context, s *session, r dibs.Restock, epoch
 			return err
 		}
 	}
-	payload, err := json.Marshal(cmd)
-	if err != nil {
-		return fmt.Errorf("write the command: %w", err)
-	}
-	_, err = s.exec(ctx, `INSERT INTO outbox (campaign, shard, epoch, payload) VALUES (?,?,?,?)`,
-		r.Shard.Campaign, r.Shard.Shard, epoch, payload)
-	return err
+	return cmd.insert(ctx, s)
 }
 
 // moveStock changes the stock of the shard and of its campaign.
@@ -148,10 +173,10 @@ func (l *Ledger) RefUsed(ctx context.Context, campaign uint32, ref string) (bool
 }
 
 // Commands implements dibs.Settlement.
-func (l *Ledger) Commands(ctx context.Context, max int) ([]dibs.Command, error) {
+func (l *Ledger) Commands(ctx context.Context, after int64, max int) ([]dibs.Command, error) {
 	var found []dibs.Command
 	err := l.read(ctx, "list commands", func(s *session) error {
-		return s.each(ctx, `SELECT id, payload FROM outbox ORDER BY id LIMIT ?`, []any{max}, func(rows *sql.Rows) error {
+		return s.each(ctx, `SELECT id, payload FROM outbox WHERE id > ? ORDER BY id LIMIT ?`, []any{after, max}, func(rows *sql.Rows) error {
 			var id int64
 			var payload []byte
 			if err := rows.Scan(&id, &payload); err != nil {
@@ -161,10 +186,7 @@ func (l *Ledger) Commands(ctx context.Context, max int) ([]dibs.Command, error) 
 			if err := json.Unmarshal(payload, &c); err != nil {
 				return fmt.Errorf("%w: command %d: %w", dibs.ErrCorrupt, id, err)
 			}
-			found = append(found, dibs.Command{ID: id, Adjust: dibs.Adjustment{
-				Shard: dibs.ShardID{Campaign: c.Campaign, Shard: c.Shard}, Epoch: c.Epoch,
-				Ref: c.Ref, Delta: c.Delta, FirstItem: c.FirstItem, Items: c.Items,
-			}})
+			found = append(found, c.read(id))
 			return nil
 		})
 	})

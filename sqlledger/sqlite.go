@@ -47,12 +47,13 @@ func sqliteDialect(folder string, t tuning) *dialect {
 		// and locks later can be refused halfway.
 		begin: "BEGIN IMMEDIATE", beginRead: "BEGIN",
 		keepExisting: " ON CONFLICT DO NOTHING",
-		claims:       manyRows{most: 128, text: sqliteInsertClaims, arguments: headThenRows},
-		items:        manyRows{most: 1, text: func(int) string { return sqliteAssignItem }, arguments: headThenRows},
-		itemRows:     128,
-		among:        inValues,
-		classify:     sqliteClassify,
-		open:         func(place string, use usage) (*sql.DB, error) { return sqliteOpen(place, use, t) },
+		dueAt:        partlyDue, byDue: "pay_by",
+		claims:   manyRows{most: 128, text: sqliteInsertClaims, arguments: headThenRows},
+		items:    manyRows{most: 1, text: func(int) string { return sqliteAssignItem }, arguments: headThenRows},
+		itemRows: 128,
+		among:    inValues,
+		classify: sqliteClassify,
+		open:     func(place string, use usage) (*sql.DB, error) { return sqliteOpen(place, use, t) },
 	}
 }
 

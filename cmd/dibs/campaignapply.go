@@ -239,6 +239,9 @@ func differences(w *dibs.CampaignSpec, v *dibs.CampaignView) (p dibs.CampaignPat
 	differ("price", w.Price != nil && (v.Price == nil || *w.Price != *v.Price), func() { p.Price = w.Price })
 	differ("pay_within", w.PayWithin != nil && (v.PayWithin == nil || *w.PayWithin != *v.PayWithin), func() { p.PayWithin = w.PayWithin })
 	differ("late_payment", w.LatePayment != "" && w.LatePayment != v.LatePayment, func() { p.LatePayment = &w.LatePayment })
+	differ("valid_for", w.ValidFor != nil && (v.ValidFor == nil || *w.ValidFor != *v.ValidFor), func() { p.ValidFor = w.ValidFor })
+	differ("valid_until_at", w.ValidUntil != nil && (v.ValidUntil == nil || !sameMoment(*w.ValidUntil, *v.ValidUntil)),
+		func() { p.ValidUntil = w.ValidUntil })
 	return p, fields
 }
 

@@ -29,6 +29,8 @@ type createOrder struct {
 	currency     string
 	payWithin    time.Duration
 	latePayment  string
+	validFor     time.Duration
+	validUntil   string
 	shards       int
 	publish      bool
 }
@@ -80,6 +82,8 @@ func (o *createOrder) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.currency, "currency", "", "The price's currency, `CODE` such as CNY")
 	f.DurationVar(&o.payWithin, "pay-within", 0, "The time to pay (default nothing to wait for)")
 	f.StringVar(&o.latePayment, "late-payment", "", "What a payment after the deadline does: reclaim or refund_due")
+	f.DurationVar(&o.validFor, "valid-for", 0, "A coupon's life from its claim on (default no end)")
+	f.StringVar(&o.validUntil, "valid-until", "", "When coupons end: a `TIME` like that of --starts")
 	f.IntVar(&o.shards, "shards", 1, "Into how many parts the stock is divided, `N`")
 	f.BoolVar(&o.publish, "publish", false, "Open it to users at once")
 }
@@ -115,6 +119,17 @@ func (o *createOrder) campaign(cmd *cobra.Command, now time.Time) (dibs.Campaign
 	if given("pay-within") {
 		d := dibs.Duration(o.payWithin)
 		spec.PayWithin = &d
+	}
+	if given("valid-for") {
+		d := dibs.Duration(o.validFor)
+		spec.ValidFor = &d
+	}
+	if given("valid-until") {
+		until, err := parseMoment("--valid-until", o.validUntil, now)
+		if err != nil {
+			return spec, err
+		}
+		spec.ValidUntil = &until
 	}
 	if given("shards") {
 		spec.Shards = &o.shards

@@ -7,7 +7,8 @@
 -- ms of Redis' clock, ARGV[4] the batch's token (8 bytes), ARGV[5] the buckets that
 -- users are spread over, ARGV[6] the claims, a flat msgpack array of four each: the
 -- bucket's field, name's length and name, key and quantity (8 and 4 bytes),
--- quantity, negative when only a repeat is asked for
+-- quantity, negative when only a repeat is asked for, plus 2^40 when neither window
+-- nor state refuses it
 -- Returns {ok, clock in ms, epoch, seq before the batch, clock in ms, time to pay in
 -- ms, 1 when the stock has items, one letter a claim, details of those that have
 -- some, in order}; {respread, …, buckets} when there are others
@@ -111,6 +112,7 @@ end
 
 -- Decides one claim: its letter, and its detail when it has one. Only a grant
 -- changes anything, and only in this script's memory.
+local LATE = 1099511627776
 local function decide(field, user, tail, quantity)
   local bucket, first, last, held = buckets[field], nil, nil, 0
   if find(bucket, user, 1, true) then
@@ -124,7 +126,11 @@ local function decide(field, user, tail, quantity)
     end
   end
   if quantity < 0 then return 'O' end
-  if closed then return closed end
+  if quantity > LATE then
+    quantity = quantity - LATE
+  elseif closed then
+    return closed
+  end
   if left < quantity then return 'S', text(left) end
   if (held or 0) + quantity > limit then return 'L', held_by(bucket, first, last) end
   if seq >= LAST_SEQ then return 'X' end

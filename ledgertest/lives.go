@@ -1,0 +1,280 @@
+package ledgertest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// unpaid returns a sale with a price and a time to pay that is not stored yet.
+func unpaid(id string, stock int64) *dibs.Campaign {
+	c := campaign(id, stock)
+	c.Price, c.PayWithin = &dibs.Money{Amount: 500, Currency: "CNY"}, 15*time.Minute
+	return c
+}
+
+// step is a move of a claim, some minutes after the tests' clocks began.
+func step(c *dibs.Campaign, p dibs.Position, s dibs.Step, facts dibs.EventFacts) dibs.Move {
+	return dibs.Move{Campaign: c, Position: p, Step: s, At: start.Add(5 * time.Minute), EventFacts: facts}
+}
+
+// move makes one move and returns what became of it.
+func (f *fixture) move(m dibs.Move) dibs.Moved {
+	f.t.Helper()
+	moved, err := f.ledger().Move(f.t.Context(), [][]dibs.Move{{m}})
+	f.must(err)
+	if len(moved) != 1 || len(moved[0]) != 1 {
+		f.t.Fatalf("one move has the results %v", moved)
+	}
+	return moved[0][0]
+}
+
+// moves makes one move that has to succeed.
+func (f *fixture) moves(m dibs.Move) *dibs.Claim {
+	f.t.Helper()
+	got := f.move(m)
+	if got.Err != nil || got.Replayed {
+		f.t.Fatalf("the step %s of %s: replayed %v, error %v", m.Step, m.Position, got.Replayed, got.Err)
+	}
+	read, err := f.ledger().Claim(f.t.Context(), m.Position)
+	f.must(err)
+	same(f.t, "the claim as it is read", lifeOf(read), lifeOf(got.Claim))
+	return got.Claim
+}
+
+// lifeOf prints what happened to a claim.
+func lifeOf(c *dibs.Claim) string {
+	s := fmt.Sprintf("%s restocked %v items %v", c.Status, c.Restocked, c.Items)
+	if c.Payment != nil {
+		s += fmt.Sprintf(" paid %+v", *c.Payment)
+	}
+	if c.Redemption != nil {
+		s += fmt.Sprintf(" redeemed %s", c.Redemption.Ref)
+	}
+	if c.Shipment != nil {
+		s += fmt.Sprintf(" shipped %+v", *c.Shipment)
+	}
+	for i := range c.Events {
+		e := &c.Events[i]
+		s += fmt.Sprintf("; %d %s %s %s %s %v", e.N, e.Step, e.Status, e.At.Format(time.RFC3339Nano), e.Ref, e.Restock)
+	}
+	return s
+}
+
+// refused checks that a move changes nothing.
+func (f *fixture) refused(what string, m dibs.Move, want error) {
+	f.t.Helper()
+	before := f.totals(m.Campaign, m.Position.Shard)
+	wants(f.t, what, f.move(m).Err, want)
+	same(f.t, what+": the totals", f.totals(m.Campaign, m.Position.Shard), before)
+}
+
+// released lists the claims that the outbox's commands release.
+func (f *fixture) released(l dibs.Ledger) []dibs.Position {
+	f.t.Helper()
+	var all []dibs.Position
+	for after := int64(0); ; {
+		cmds, err := l.Commands(f.t.Context(), after, 100)
+		f.must(err)
+		if len(cmds) == 0 {
+			return all
+		}
+		for _, cmd := range cmds {
+			after = cmd.ID
+			for _, r := range cmd.Releases {
+				same(f.t, "the shard of a release", r.Claim.ShardID, cmd.Shard)
+				all = append(all, r.Claim)
+			}
+		}
+	}
+}
+
+func paid(ref string, amount int64) dibs.EventFacts {
+	return dibs.EventFacts{Ref: ref, Amount: &dibs.Money{Amount: amount, Currency: "CNY"}}
+}
+
+func testLivesConfirm(t *testing.T, f *fixture) {
+	c := f.insert(unpaid("c", 10))
+	_, s := f.load(c, 0)
+	p := s.grant("u1", 2)
+	f.refused("a claim on its way", step(c, p, dibs.StepConfirm, paid("p1", 1000)), dibs.ErrNotFound)
+	f.settle(s)
+	f.refused("another amount", step(c, p, dibs.StepConfirm, paid("p1", 999)), dibs.ErrInvalid)
+	f.refused("no amount", step(c, p, dibs.StepConfirm, dibs.EventFacts{Ref: "p1"}), dibs.ErrInvalid)
+	other := paid("p1", 1000)
+	other.Amount.Currency = "USD"
+	f.refused("another currency", step(c, p, dibs.StepConfirm, other), dibs.ErrInvalid)
+
+	claim := f.moves(step(c, p, dibs.StepConfirm, paid("p1", 1000)))
+	same(t, "the status", claim.Status, dibs.Confirmed)
+	same(t, "the payment", *claim.Payment, dibs.Payment{
+		Ref: "p1", Amount: dibs.Money{Amount: 1000, Currency: "CNY"}, At: start.Add(5 * time.Minute),
+	})
+	want := dibs.ShardTotals{Position: p.Cursor, Epoch: p.Epoch, Stock: 10, StockLeft: 8, Confirmed: 2}
+	same(t, "the totals", f.totals(c, 0), want)
+	again := f.move(step(c, p, dibs.StepConfirm, paid("p1", 1000)))
+	same(t, "the same payment again", again.Err, error(nil))
+	same(t, "it is a repeat", again.Replayed, true)
+	f.refused("another payment", step(c, p, dibs.StepConfirm, paid("p2", 1000)), dibs.ErrInvalidState)
+	f.refused("a cancel of a paid claim", step(c, p, dibs.StepCancel, dibs.EventFacts{}), dibs.ErrInvalidState)
+	same(t, "the totals after refusals", f.totals(c, 0), want)
+
+	ship := step(c, p, dibs.StepShip, dibs.EventFacts{Carrier: "SF", TrackingNo: "1"})
+	f.moves(ship)
+	same(t, "the same shipment again", f.move(ship).Replayed, true)
+	a := f.clean(c)
+	same(t, "paid by the audit", a.Paid, int64(1000))
+	same(t, "commands", a.Waiting, int64(0))
+}
+
+func testLivesRelease(t *testing.T, f *fixture) {
+	c := f.insert(unpaid("c", 10))
+	_, s := f.load(c, 0)
+	p, q := s.grant("u1", 2), s.grant("u2", 3)
+	f.settle(s)
+	strange := step(c, p, dibs.StepCancel, dibs.EventFacts{})
+	strange.UserID = "u2"
+	f.refused("a cancel by another user", strange, dibs.ErrNotFound)
+	mine := step(c, p, dibs.StepCancel, dibs.EventFacts{Ref: "r"})
+	mine.UserID = "u1"
+	same(t, "the status", f.moves(mine).Status, dibs.Released)
+	same(t, "the same cancel again", f.move(mine).Replayed, true)
+	f.refused("another cancel", step(c, p, dibs.StepCancel, dibs.EventFacts{}), dibs.ErrInvalidState)
+	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
+		Position: q.Cursor, Epoch: p.Epoch, Stock: 10, StockLeft: 7, Pending: 3, Released: 2,
+	})
+	cmds, err := f.ledger().Commands(t.Context(), 0, 10)
+	f.must(err)
+	same(t, "commands", len(cmds), 1)
+	same(t, "the command's releases", cmds[0].Releases, []dibs.Release{{Claim: p, Epoch: p.Epoch}})
+
+	// The engine's entry of the release moves nothing.
+	s.release(p.Cursor, 2)
+	f.settle(s)
+	same(t, "stock left", f.totals(c, 0).StockLeft, int64(7))
+
+	f.refused("a payment of a released claim", step(c, p, dibs.StepConfirm, paid("p1", 1000)), dibs.ErrLatePayment)
+	claim := f.moves(step(c, p, dibs.StepRefundDue, paid("p1", 1000)))
+	same(t, "the payment is due", claim.Payment.Due, true)
+	same(t, "the status", claim.Status, dibs.Released)
+	same(t, "the same payment again", f.move(step(c, p, dibs.StepConfirm, paid("p1", 1000))).Replayed, true)
+	same(t, "due by the audit", f.clean(c).Due, int64(1000))
+	f.refused("a restock of it", step(c, p, dibs.StepRefund, dibs.EventFacts{Restock: true}), dibs.ErrInvalidState)
+	claim = f.moves(step(c, p, dibs.StepRefund, dibs.EventFacts{}))
+	same(t, "the payment is due after the refund", claim.Payment.Due, false)
+	same(t, "due by the audit", f.clean(c).Due, int64(0))
+}
+
+func testLivesItems(t *testing.T, f *fixture) {
+	c := unpaid("c", 0)
+	f.insertItems(c, values("v", 6))
+	_, s := f.load(c, 0)
+	p, q := s.grant("u1", 2, 0, 3), s.grant("u2", 1, 1)
+	f.settle(s)
+	same(t, "the items of a paid claim", f.moves(step(c, q, dibs.StepConfirm, paid("p", 500))).Items, []string{"v-1"})
+	same(t, "the items of a released claim", len(f.moves(step(c, p, dibs.StepCancel, dibs.EventFacts{})).Items), 0)
+	f.clean(c)
+	// The engine may grant them again.
+	s.release(p.Cursor, 2)
+	r := s.grant("u3", 2, 3, 4)
+	f.settle(s)
+	got, err := f.ledger().Claim(t.Context(), r)
+	f.must(err)
+	same(t, "the items of the next owner", got.Items, []string{"v-3", "v-4"})
+	refund := step(c, q, dibs.StepRefund, dibs.EventFacts{Restock: true})
+	same(t, "the items of a refunded claim", len(f.moves(refund).Items), 0)
+	load, _ := f.load(c, 0)
+	same(t, "the free items", load.FreeItems, []uint32{0, 1, 2, 5})
+	same(t, "the holdings that are released", []bool{load.Holdings[0].Released, load.Holdings[1].Released, load.Holdings[2].Released},
+		[]bool{true, true, false})
+	f.clean(c)
+}
+
+func testLivesExpire(t *testing.T, f *fixture) {
+	c := f.insert(unpaid("c", 100))
+	free := f.insert(campaign("free", 10))
+	_, s := f.load(c, 0)
+	var at []dibs.Position
+	for i := range 10 {
+		at = append(at, s.grant(fmt.Sprint("u", i), 1))
+	}
+	_, other := f.load(free, 0)
+	kept := other.grant("u", 1)
+	f.settle(s, other)
+	f.moves(step(c, at[4], dibs.StepConfirm, paid("p", 500)))
+	expire := func(now time.Time, max, want int) {
+		t.Helper()
+		n, err := f.ledger().Expire(t.Context(), now, max)
+		f.must(err)
+		same(t, "claims that expired", n, want)
+	}
+	deadline := start.Add(15 * time.Minute)
+	expire(deadline.Add(-time.Millisecond), 100, 0)
+	expire(deadline, 4, 4)
+	expire(deadline, 100, 5)
+	expire(deadline.Add(time.Hour), 100, 0)
+	claim, err := f.ledger().Claim(t.Context(), at[0])
+	f.must(err)
+	same(t, "the status", claim.Status, dibs.Released)
+	same(t, "the event", claim.Events[0].Step, dibs.StepExpire)
+	claim, err = f.ledger().Claim(t.Context(), kept)
+	f.must(err)
+	same(t, "the status of a claim without a deadline", claim.Status, dibs.Confirmed)
+	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
+		Position: at[9].Cursor, Epoch: at[9].Epoch, Stock: 100, StockLeft: 99, Confirmed: 1, Released: 9,
+	})
+	same(t, "releases", len(f.released(f.ledger())), 9)
+	f.refused("an expiry of a paid claim", step(c, at[4], dibs.StepExpire, dibs.EventFacts{}), dibs.ErrInvalidState)
+	f.clean(c)
+}
+
+// testLivesExpireRace lets several nodes sweep the same claims: each falls to
+// one of them.
+func testLivesExpireRace(t *testing.T, f *fixture) {
+	c := f.insert(unpaid("c", 1000))
+	_, s := f.load(c, 0)
+	for i := range 600 {
+		s.grant(fmt.Sprint("u", i), 1)
+	}
+	f.settle(s)
+	ledgers := []dibs.Ledger{f.ledger(), f.open(), f.open()}
+	type sweep struct {
+		n   int
+		err error
+	}
+	swept := make(chan sweep)
+	for _, l := range ledgers {
+		go func() {
+			all := 0
+			for {
+				n, err := l.Expire(t.Context(), start.Add(time.Hour), 70)
+				all += n
+				left, totalsErr := l.Totals(t.Context(), dibs.ShardID{Campaign: c.Number})
+				if err = errors.Join(err, totalsErr); err != nil || left.Pending == 0 {
+					swept <- sweep{all, err}
+					return
+				}
+			}
+		}()
+	}
+	sum := 0
+	for range ledgers {
+		got := <-swept
+		f.must(got.err)
+		sum += got.n
+	}
+	same(t, "claims that expired", sum, 600)
+	same(t, "stock left", f.totals(c, 0).StockLeft, int64(1000))
+	seen := map[dibs.Position]bool{}
+	for _, p := range f.released(f.ledger()) {
+		if seen[p] {
+			t.Errorf("the claim %s is released twice", p)
+		}
+		seen[p] = true
+	}
+	same(t, "releases", len(seen), 600)
+	f.clean(c)
+}
