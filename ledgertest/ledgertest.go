@@ -69,6 +69,7 @@ func Run(t *testing.T, factory Factory) {
 		{"LivesMany", testLivesMany},
 		{"LivesRace", testLivesRace},
 		{"LivesLoad", testLivesLoad},
+		{"LivesLinear", testLivesLinear},
 		{"Claims", testClaims},
 		{"ClaimLists", testClaimLists},
 		{"Keys", testKeys},

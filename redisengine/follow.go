@@ -77,7 +77,7 @@ type follower struct {
 // user surely has no claim. It takes no lock and no memory.
 func (l *lane) refuses(req *dibs.EngineClaim) (dibs.Reason, bool) {
 	r := l.follower.refusing.Load()
-	if r == nil {
+	if r == nil || req.Late {
 		return 0, false
 	}
 	outcome, ok := r.outcome(l.e.localMS())

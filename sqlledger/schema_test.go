@@ -53,8 +53,9 @@ func TestSchema(t *testing.T) {
 			if err != nil || current != 0 || want < 1 {
 				t.Errorf("the version of an empty file is %d of %d: %v", current, want, err)
 			}
-			if n, err := m.Migrate(ctx); err != nil || n != int(want) {
-				t.Errorf("%d migrations, want %d: %v", n, want, err)
+			files, err := filepath.Glob(map[string]string{"ledger": "migrations/sqlite/*", "journal": "migrations/journal_sqlite/*"}[kind])
+			if n, migrateErr := m.Migrate(ctx); errors.Join(err, migrateErr) != nil || n != len(files) {
+				t.Errorf("%d migrations, want %d: %v", n, len(files), errors.Join(err, migrateErr))
 			}
 			if n, err := m.Migrate(ctx); err != nil || n != 0 {
 				t.Errorf("%d migrations the second time: %v", n, err)

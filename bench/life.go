@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/internal/servers"
+)
+
+// lifeClaims is how many claims a round of the claims' life has, and
+// lifeCallers how many callers confirm them.
+const (
+	lifeClaims  = 100_000
+	lifeCallers = 64
+)
+
+// life measures what happens after the grant: payments that come one by one
+// from many callers, and unpaid claims that all expire at once, with the stock
+// reopening in the engine.
+func life(ctx context.Context, o *options) error {
+	fmt.Printf("%d claims; %d callers confirm a fifth of them, the rest expires\n\n", lifeClaims, lifeCallers)
+	fmt.Println("| ledger | confirm/s | p99 | expired and sold out cleared in | claims/s |")
+	fmt.Println("|---|---|---|---|---|")
+	for _, l := range []struct {
+		name string
+		get  func() (*servers.Server, error)
+	}{{"SQLite", nil}, {"MariaDB", servers.MariaDB}, {"PostgreSQL", servers.Postgres}} {
+		if err := lifeOn(ctx, o, l.name, l.get); err != nil {
+			return errors.Join(fmt.Errorf("%s: %w", l.name, err), servers.StopAll())
+		}
+	}
+	return servers.StopAll()
+}
+
+// lifeOn prints the line of one ledger, the best of the rounds.
+func lifeOn(ctx context.Context, o *options, name string, get func() (*servers.Server, error)) error {
+	var best lifeFigures
+	for range o.rounds {
+		f, err := lifeRound(ctx, get)
+		if err != nil {
+			return err
+		}
+		if best.confirm == 0 || f.expiry < best.expiry {
+			best.expiry = f.expiry
+		}
+		if f.confirm > best.confirm {
+			best.confirm, best.p99 = f.confirm, f.p99
+		}
+	}
+	expired := float64(lifeClaims-lifeClaims/5) / best.expiry.Seconds()
+	fmt.Printf("| %s | %.0f | %s | %s | %.0f |\n", name, best.confirm, best.p99.Round(100*time.Microsecond), best.expiry.Round(10*time.Millisecond), expired)
+	return nil
+}
+
+type lifeFigures struct {
+	confirm     float64
+	p99, expiry time.Duration
+}
+
+// lifeRound sells, confirms a fifth, lets the rest expire and verifies.
+func lifeRound(ctx context.Context, get func() (*servers.Server, error)) (f lifeFigures, err error) {
+	dir, err := os.MkdirTemp("", "dibs-bench-")
+	if err != nil {
+		return f, err
+	}
+	cfg := embedded.Config{Dir: dir, Migrate: true}
+	drop := func() error { return os.RemoveAll(dir) }
+	if get != nil {
+		s, err := get()
+		if err != nil {
+			return f, err
+		}
+		url, _, done, err := s.Database()
+		if err != nil {
+			return f, err
+		}
+		cfg.Ledger = url
+		drop = func() error { return errors.Join(done(), os.RemoveAll(dir)) }
+	}
+	var ahead atomic.Int64
+	cfg.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	node, err := embedded.Open(ctx, cfg)
+	if err != nil {
+		return f, err
+	}
+	f, err = lifeFigured(ctx, node, &ahead)
+	return f, errors.Join(err, node.Close(ctx), drop())
+}
+
+func lifeFigured(ctx context.Context, node *embedded.Node, ahead *atomic.Int64) (f lifeFigures, err error) {
+	ids, err := sellUnpaid(ctx, node)
+	if err != nil {
+		return f, err
+	}
+	paid := ids[:lifeClaims/5]
+	took := make([]time.Duration, len(paid))
+	began := time.Now()
+	err = inParallel(lifeCallers, len(paid), func(i int) error {
+		at := time.Now()
+		_, _, err := node.Service.Confirm(ctx, paid[i], dibs.PaymentSpec{
+			PaymentRef: "pay-" + strconv.Itoa(i), Amount: &dibs.Money{Amount: 500, Currency: "CNY"},
+		})
+		took[i] = time.Since(at)
+		return err
+	})
+	if err != nil {
+		return f, err
+	}
+	f.confirm = float64(len(paid)) / time.Since(began).Seconds()
+	slices.Sort(took)
+	f.p99 = took[len(took)*99/100]
+
+	ahead.Store(int64(time.Hour))
+	began = time.Now()
+	for {
+		st, err := node.Service.Stats(ctx, "life")
+		if err != nil {
+			return f, err
+		}
+		if st.Remaining == int64(lifeClaims-len(paid)) {
+			break
+		}
+		if time.Since(began) > 5*time.Minute {
+			return f, fmt.Errorf("unpaid claims do not expire: %+v", st)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	f.expiry = time.Since(began)
+	report, err := node.Service.Verify(ctx)
+	if err == nil && !report.OK {
+		err = fmt.Errorf("a promise is broken: %+v", report)
+	}
+	return f, err
+}
+
+// sellUnpaid sells everything, settled, and returns the claims' ids.
+func sellUnpaid(ctx context.Context, node *embedded.Node) ([]string, error) {
+	now := time.Now()
+	units, within := int64(lifeClaims), dibs.Duration(30*time.Minute)
+	if _, err := node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+		ID: "life", Kind: dibs.Sale, Title: "Life", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(24 * time.Hour),
+		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
+	}); err != nil {
+		return nil, err
+	}
+	if _, err := node.Service.Publish(ctx, "life"); err != nil {
+		return nil, err
+	}
+	ids := make([]string, lifeClaims)
+	err := inParallel(1024, lifeClaims, func(i int) error {
+		res, err := node.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: "life", UserID: "u" + strconv.Itoa(i), Key: "k"})
+		if err == nil && res.Outcome != dibs.Granted {
+			err = fmt.Errorf("claim %d: %s", i, res.Outcome)
+		}
+		if err == nil {
+			ids[i] = res.Claim.ID
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	// A list waits until what was granted is settled.
+	_, err = node.Service.CampaignClaims(ctx, "life", dibs.ClaimFilter{}, dibs.Page{})
+	return ids, err
+}
+
+// inParallel calls f for each number below n, some at a time.
+func inParallel(callers, n int, f func(i int) error) error {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	errs := make(chan error, callers)
+	for range callers {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := f(i); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(errs)
+	return <-errs
+}
