@@ -117,7 +117,9 @@ func TestRepairCountsSums(t *testing.T) {
 func TestRepairLoadsTheEngineAnew(t *testing.T) {
 	for name, statements := range map[string][]string{
 		"a claim released by hand": {
-			`UPDATE claims SET status = -1 WHERE user_id = 'u0'`, `UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE n = 0`,
+			`UPDATE claims SET status = -1, steps = 1 WHERE user_id = 'u0'`,
+			`INSERT INTO claim_events (campaign, shard, epoch, seq, n, step, status, at, facts)
+				SELECT campaign, shard, epoch, seq, 1, 'cancel', -1, 0, x'' FROM claims WHERE user_id = 'u0'`, `UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE n = 0`,
 			`UPDATE positions SET stock_left = stock_left + 1, confirmed = confirmed - 1, released = released + 1`, `UPDATE campaigns SET stock_left = stock_left + 1`,
 		},
 		"items changed hands": {

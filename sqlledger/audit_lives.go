@@ -68,8 +68,8 @@ func (au *auditor) movedAfter(ctx context.Context, after dibs.Position) ([]life,
 func (au *auditor) readPayments(ctx context.Context, at []dibs.Position, byPlace map[dibs.Position]*life) error {
 	for _, r := range runsOf(at) {
 		if err := r.each(func(seqs []any) error {
-			return au.s.each(ctx, `SELECT seq, ref, amount, currency, refunded, due, at FROM payments
-				WHERE campaign = ? AND shard = ? AND epoch = ? AND seq IN (`+repeat("?", len(seqs))+`)`, r.args(seqs),
+			where, args := r.at(au.s.d, "payments", "epoch", "seq", seqs)
+			return au.s.each(ctx, `SELECT seq, ref, amount, currency, refunded, due, at FROM payments WHERE `+where, args,
 				func(rows *sql.Rows) error {
 					p := dibs.Position{ShardID: r.shard, Cursor: dibs.Cursor{Epoch: r.epoch}}
 					paid := &dibs.Payment{}

@@ -77,6 +77,12 @@ type dialect struct {
 	plainTuples bool
 	// among is the condition that a tuple of columns is one of n tuples.
 	among func(columns []string, n int) string
+	// seqs is a statement's condition for n claims of one epoch of a shard, by
+	// the names of its table and of the columns of their places; nil for a list.
+	seqs func(table, epoch, seq string) string
+	// lockSeqs begins and ends a statement that reads some columns of claims of
+	// one epoch of a shard and locks them; empty for a list.
+	lockSeqs func(columns string) string
 	// classify tells what kind of fault a driver's error is.
 	classify func(error) fault
 	// open returns a pool of connections. Those for reading cannot write.

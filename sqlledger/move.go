@@ -101,8 +101,8 @@ func (l *Ledger) lock(ctx context.Context, s *session, at []dibs.Position, items
 	var claims []*dibs.Claim
 	for _, r := range runsOf(at) {
 		if err := r.each(func(seqs []any) error {
-			return s.each(ctx, `SELECT `+claimColumns+` FROM claims WHERE campaign = ? AND shard = ? AND epoch = ? AND seq IN (`+
-				repeat("?", len(seqs))+`)`+s.d.forUpdate, r.args(seqs), func(rows *sql.Rows) error {
+			statement, args := r.lock(s.d, seqs)
+			return s.each(ctx, statement, args, func(rows *sql.Rows) error {
 				v := &life{}
 				if err := scanClaim(rows, &v.claim); err != nil {
 					return err

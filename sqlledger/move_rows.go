@@ -33,6 +33,26 @@ func runsOf(at []dibs.Position) []run {
 	return runs
 }
 
+// at is the condition that a row is of one of some claims, by the names of its
+// table and of the columns of their places, and its arguments after those that
+// come first.
+func (r *run) at(d *dialect, table, epoch, seq string, seqs []any, first ...any) (condition string, args []any) {
+	if d.seqs == nil {
+		return "campaign = ? AND shard = ? AND " + epoch + " = ? AND " + seq + " IN (" + repeat("?", len(seqs)) + ")", r.args(seqs, first...)
+	}
+	return d.seqs(table, epoch, seq), append(r.args(nil, first...), slices.Compact(columnOf[int64](seqs, 1)))
+}
+
+// lock is the statement that reads some claims and keeps others from changing
+// them, and its arguments.
+func (r *run) lock(d *dialect, seqs []any) (statement string, args []any) {
+	if d.lockSeqs == nil {
+		where, args := r.at(d, "claims", "epoch", "seq", seqs)
+		return "SELECT " + claimColumns + " FROM claims WHERE " + where + d.forUpdate, args
+	}
+	return d.lockSeqs(claimColumns), append(r.args(nil), slices.Compact(columnOf[int64](seqs, 1)))
+}
+
 // runLength is the most claims that one statement names.
 const runLength = 512
 
@@ -74,9 +94,9 @@ func eventsOf(ctx context.Context, s *session, claims []*dibs.Claim) error {
 	}
 	for _, r := range runsOf(at) {
 		if err := r.each(func(seqs []any) error {
-			return s.each(ctx, `SELECT seq, n, step, status, at, facts FROM claim_events
-				WHERE campaign = ? AND shard = ? AND epoch = ? AND seq IN (`+repeat("?", len(seqs))+`) ORDER BY seq, n`,
-				r.args(seqs), func(rows *sql.Rows) error {
+			where, args := r.at(s.d, "claim_events", "epoch", "seq", seqs)
+			return s.each(ctx, `SELECT seq, n, step, status, at, facts FROM claim_events WHERE `+where+` ORDER BY seq, n`,
+				args, func(rows *sql.Rows) error {
 					e, seq, err := scanEvent(rows)
 					if err != nil {
 						return err

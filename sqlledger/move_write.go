@@ -60,9 +60,9 @@ func updateClaims(ctx context.Context, s *session, changed []*life) error {
 		}
 		moved := int64(0)
 		if err := r.each(func(seqs []any) error {
-			args := r.args(seqs, int64(key.to), restocked, key.stepsNow, int64(key.from), key.stepsBefore)
-			n, err := s.exec(ctx, `UPDATE claims SET status = ?, restocked = ?, steps = ? WHERE status = ? AND steps = ?
-				AND campaign = ? AND shard = ? AND epoch = ? AND seq IN (`+repeat("?", len(seqs))+`)`, args...)
+			where, args := r.at(s.d, "claims", "epoch", "seq", seqs,
+				int64(key.to), restocked, key.stepsNow, int64(key.from), key.stepsBefore)
+			n, err := s.exec(ctx, `UPDATE claims SET status = ?, restocked = ?, steps = ? WHERE status = ? AND steps = ? AND `+where, args...)
 			moved += n
 			return err
 		}); err != nil {
@@ -104,8 +104,8 @@ func freeItems(ctx context.Context, s *session, changed []*life) error {
 	}
 	for _, r := range runsOf(at) {
 		if err := r.each(func(seqs []any) error {
-			n, err := s.exec(ctx, `UPDATE items SET claim_epoch = NULL, claim_seq = NULL
-				WHERE campaign = ? AND shard = ? AND claim_epoch = ? AND claim_seq IN (`+repeat("?", len(seqs))+`)`, r.args(seqs)...)
+			where, args := r.at(s.d, "items", "claim_epoch", "claim_seq", seqs)
+			n, err := s.exec(ctx, `UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE `+where, args...)
 			due[r.shard] -= n
 			return err
 		}); err != nil {

@@ -45,6 +45,7 @@ func postgresDialect(kind string, c *pgx.ConnConfig) *dialect {
 		rebind: numbered, keepExisting: " ON CONFLICT DO NOTHING",
 		forUpdate: " FOR UPDATE", forShare: " FOR SHARE",
 		skipLocked: " FOR UPDATE SKIP LOCKED", dueAt: partlyDue, byDue: "pay_by",
+		seqs: postgresSeqs, lockSeqs: postgresLockSeqs,
 		claims:   manyRows{most: 8192, anyCount: true, text: func(int) string { return postgresInsertClaims }, arguments: arrays},
 		items:    manyRows{most: 8192, anyCount: true, text: func(int) string { return postgresAssignItems }, arguments: arrays},
 		itemRows: 1024, among: anyOf,
@@ -131,6 +132,23 @@ const (
 		WHERE items.campaign = run.campaign AND items.shard = run.shard AND items.n = given.n
 		AND items.claim_epoch IS NULL AND items.withdrawn = 0`
 )
+
+// postgresSeqs finds each place by its key, whatever the server takes the table
+// to have: what it knows is of before the last rush, and it would read all the
+// campaign's claims for a list of some.
+func postgresSeqs(table, epoch, seq string) string {
+	return `ctid = ANY (ARRAY(SELECT found.place FROM (SELECT ?::integer AS campaign, ?::integer AS shard, ?::integer AS epoch) AS run
+		CROSS JOIN unnest(?::bigint[]) AS given (seq) CROSS JOIN LATERAL (SELECT ctid AS place FROM ` + table + ` AS t
+		WHERE t.campaign = run.campaign AND t.shard = run.shard AND t.` + epoch + ` = run.epoch AND t.` + seq + ` = given.seq OFFSET 0) AS found))`
+}
+
+// postgresLockSeqs locks within the look-up: who waits for a row finds it as
+// the other one left it.
+func postgresLockSeqs(columns string) string {
+	return `SELECT found.* FROM (SELECT ?::integer AS campaign, ?::integer AS shard, ?::integer AS epoch) AS run
+		CROSS JOIN unnest(?::bigint[]) AS given (seq) CROSS JOIN LATERAL (SELECT ` + columns + ` FROM claims AS t
+		WHERE t.campaign = run.campaign AND t.shard = run.shard AND t.epoch = run.epoch AND t.seq = given.seq FOR UPDATE) AS found`
+}
 
 // arrays turns rows into an array for each column.
 func arrays(dst, head, rows []any, width int) []any {
