@@ -28,8 +28,9 @@ const (
 // reopening in the engine.
 func life(ctx context.Context, o *options) error {
 	fmt.Printf("%d claims; %d callers confirm a fifth of them, the rest expires\n\n", lifeClaims, lifeCallers)
-	fmt.Println("| ledger | confirm/s | p99 | expired and sold out cleared in | claims/s |")
-	fmt.Println("|---|---|---|---|---|")
+	fmt.Printf("late: how long after its deadline a claim was released, at %d deadlines a second\n\n", dueRate)
+	fmt.Println("| ledger | confirm/s | p99 | expired and sold out cleared in | claims/s | late, p50 | late, p99 |")
+	fmt.Println("|---|---|---|---|---|---|---|")
 	for _, l := range []struct {
 		name string
 		get  func() (*servers.Server, error)
@@ -54,16 +55,20 @@ func lifeOn(ctx context.Context, o *options, name string, get func() (*servers.S
 		}
 		if f.confirm > best.confirm {
 			best.confirm, best.p99 = f.confirm, f.p99
+			best.late50, best.late99 = f.late50, f.late99
 		}
 	}
 	expired := float64(lifeClaims-lifeClaims/5) / best.expiry.Seconds()
-	fmt.Printf("| %s | %.0f | %s | %s | %.0f |\n", name, best.confirm, best.p99.Round(100*time.Microsecond), best.expiry.Round(10*time.Millisecond), expired)
+	fmt.Printf("| %s | %.0f | %s | %s | %.0f | %s | %s |\n", name, best.confirm, best.p99.Round(100*time.Microsecond),
+		best.expiry.Round(10*time.Millisecond), expired, best.late50.Round(time.Millisecond), best.late99.Round(time.Millisecond))
 	return nil
 }
 
 type lifeFigures struct {
 	confirm     float64
 	p99, expiry time.Duration
+	// late50 and late99 are how late claims expire at a steady rate.
+	late50, late99 time.Duration
 }
 
 // lifeRound sells, confirms a fifth, lets the rest expire and verifies.
@@ -92,7 +97,13 @@ func lifeRound(ctx context.Context, get func() (*servers.Server, error)) (f life
 	if err != nil {
 		return f, err
 	}
-	f, err = lifeFigured(ctx, node, &ahead)
+	f.late50, f.late99, err = lateness(ctx, node)
+	if err == nil {
+		var more lifeFigures
+		more, err = lifeFigured(ctx, node, &ahead)
+		more.late50, more.late99 = f.late50, f.late99
+		f = more
+	}
 	return f, errors.Join(err, node.Close(ctx), drop())
 }
 
@@ -132,7 +143,9 @@ func lifeFigured(ctx context.Context, node *embedded.Node, ahead *atomic.Int64) 
 		if time.Since(began) > 5*time.Minute {
 			return f, fmt.Errorf("unpaid claims do not expire: %+v", st)
 		}
-		time.Sleep(5 * time.Millisecond)
+		if err := wait(ctx, 5*time.Millisecond); err != nil {
+			return f, err
+		}
 	}
 	f.expiry = time.Since(began)
 	report, err := node.Service.Verify(ctx)
@@ -142,17 +155,80 @@ func lifeFigured(ctx context.Context, node *embedded.Node, ahead *atomic.Int64) 
 	return f, err
 }
 
-// sellUnpaid sells everything, settled, and returns the claims' ids.
-func sellUnpaid(ctx context.Context, node *embedded.Node) ([]string, error) {
-	now := time.Now()
-	units, within := int64(lifeClaims), dibs.Duration(30*time.Minute)
+// The deadlines of lateness: so many a second, for so long.
+const (
+	dueRate = 2000
+	dueFor  = 4 * time.Second
+)
+
+// lateness grants claims at a steady rate, lets all of them expire, and returns
+// how long after its deadline a claim was released.
+func lateness(ctx context.Context, node *embedded.Node) (p50, p99 time.Duration, err error) {
+	n := int64(dueRate * dueFor / time.Second)
+	if err := publishUnpaid(ctx, node, "due", n, time.Second); err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	err = inParallel(lifeCallers, int(n), func(i int) error {
+		if err := wait(ctx, time.Until(began.Add(time.Duration(i)*time.Second/dueRate))); err != nil {
+			return err
+		}
+		_, err := node.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: "due", UserID: "u" + strconv.Itoa(i), Key: "k"})
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	released := dibs.Released
+	for {
+		st, err := node.Service.Stats(ctx, "due")
+		if err != nil {
+			return 0, 0, err
+		}
+		if st.Released == n {
+			break
+		}
+		if time.Since(began) > time.Minute {
+			return 0, 0, fmt.Errorf("unpaid claims do not expire: %+v", st)
+		}
+		if err := wait(ctx, 5*time.Millisecond); err != nil {
+			return 0, 0, err
+		}
+	}
+	var late []time.Duration
+	page := dibs.Page{Limit: dibs.MaxPage}
+	for {
+		l, err := node.Service.CampaignClaims(ctx, "due", dibs.ClaimFilter{Status: &released}, page)
+		if err != nil {
+			return 0, 0, err
+		}
+		for i := range l.Items {
+			late = append(late, l.Items[i].Events[0].At.Sub(l.Items[i].PayBy))
+		}
+		if page.Cursor = l.NextCursor; page.Cursor == "" {
+			break
+		}
+	}
+	slices.Sort(late)
+	return late[len(late)/2], late[len(late)*99/100], nil
+}
+
+// publishUnpaid publishes a sale that has to be paid in time.
+func publishUnpaid(ctx context.Context, node *embedded.Node, id string, units int64, payWithin time.Duration) error {
+	now, within := time.Now(), dibs.Duration(payWithin)
 	if _, err := node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
-		ID: "life", Kind: dibs.Sale, Title: "Life", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(24 * time.Hour),
+		ID: id, Kind: dibs.Sale, Title: id, StartsAt: now.Add(-time.Minute), EndsAt: now.Add(24 * time.Hour),
 		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
 	}); err != nil {
-		return nil, err
+		return err
 	}
-	if _, err := node.Service.Publish(ctx, "life"); err != nil {
+	_, err := node.Service.Publish(ctx, id)
+	return err
+}
+
+// sellUnpaid sells everything, settled, and returns the claims' ids.
+func sellUnpaid(ctx context.Context, node *embedded.Node) ([]string, error) {
+	if err := publishUnpaid(ctx, node, "life", lifeClaims, 30*time.Minute); err != nil {
 		return nil, err
 	}
 	ids := make([]string, lifeClaims)
@@ -172,6 +248,18 @@ func sellUnpaid(ctx context.Context, node *embedded.Node) ([]string, error) {
 	// A list waits until what was granted is settled.
 	_, err = node.Service.CampaignClaims(ctx, "life", dibs.ClaimFilter{}, dibs.Page{})
 	return ids, err
+}
+
+// wait waits for a time, or until ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // inParallel calls f for each number below n, some at a time.

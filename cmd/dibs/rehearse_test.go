@@ -71,7 +71,7 @@ func TestRehearseBroken(t *testing.T) {
 	}
 	front := httptest.NewServer(proxy)
 	defer front.Close()
-	cli(t, secrets, append(small, "--url", front.URL)...).want(t, exitFailure, "BROKEN: 6 of", "did not pass")
+	cli(t, secrets, append(small, "--url", front.URL)...).want(t, exitFailure, "BROKEN: 7 of", "did not pass")
 }
 
 // TestRehearseFaults lists every fault of the flags at once.
