@@ -123,12 +123,15 @@ type Service struct {
 	moves moveQueue
 	// settling is held while a batch is settled or a shard loaded.
 	settling sync.Mutex
+	turn     int // the shard that is settled first; guarded by settling
 
 	// admissions are campaigns on their way into this node, or that failed.
 	admissions sync.Map // string -> *admission
 	// inQuarantine is what the ledger had in quarantine when it was read last.
 	inQuarantine atomic.Pointer[[]Quarantined]
 	asideMu      sync.Mutex
+	// left are the shards that have left the engine; the tidy loop's.
+	left map[ShardID]bool
 	// stuckTails is set when grants of a campaign that is over could not be
 	// settled at start.
 	stuckTails atomic.Bool
@@ -158,6 +161,7 @@ func New(cfg Config) (*Service, error) {
 		life: life, cancel: cancel,
 		cfg: cfg, engine: cfg.Engine, ledger: cfg.Ledger, log: cfg.Logger, ids: cfg.IDs,
 		lookups:    make(chan struct{}, maxLookups),
+		left:       make(map[ShardID]bool),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
 		sending: make(chan struct{}, 1),
 	}, nil

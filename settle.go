@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -230,12 +231,18 @@ func (s *Service) settleOnce(ctx context.Context) (int, error) {
 	var shards []*settling
 	total := 0
 	var readErr error
-	s.eachHeld(func(t *settling) bool {
+	for _, t := range s.heldInTurn() {
+		if total >= s.cfg.SettleBatch {
+			break
+		}
 		b, err := s.readBatch(ctx, t, s.cfg.SettleBatch-total)
 		if err != nil {
 			t.failed(err)
 			readErr = errors.Join(readErr, err)
-			return ctx.Err() == nil
+			if ctx.Err() != nil {
+				break
+			}
+			continue
 		}
 		if len(b.Entries) == 0 {
 			t.failed(nil)
@@ -243,8 +250,7 @@ func (s *Service) settleOnce(ctx context.Context) (int, error) {
 			batches, shards = append(batches, b), append(shards, t)
 			total += len(b.Entries)
 		}
-		return total < s.cfg.SettleBatch
-	})
+	}
 	if total == 0 {
 		return 0, readErr
 	}
@@ -269,6 +275,22 @@ func (s *Service) settleOnce(ctx context.Context) (int, error) {
 		settled += n
 	}
 	return settled, readErr
+}
+
+// heldInTurn returns the shards that this node settles, each time from another
+// one on: one that fills every batch must not keep the others waiting.
+func (s *Service) heldInTurn() []*settling {
+	var held []*settling
+	s.eachHeld(func(t *settling) bool {
+		held = append(held, t)
+		return true
+	})
+	if len(held) == 0 {
+		return nil
+	}
+	s.turn++
+	first := s.turn % len(held)
+	return slices.Concat(held[first:], held[:first])
 }
 
 // settleBatches writes batches in one transaction and moves their positions.
