@@ -204,9 +204,18 @@ func (s *Service) notOpen(ctx context.Context, t *settling) {
 		s.byNumber.Delete(c.Number)
 		return
 	}
-	if !s.sells(c) || !t.rest.over() || !t.joining.CompareAndSwap(false, true) {
+	if s.sells(c) {
+		s.rejoin(ctx, t)
+	}
+}
+
+// rejoin has a shard joined again, unless that is being done or has failed just
+// now.
+func (s *Service) rejoin(ctx context.Context, t *settling) {
+	if !t.rest.over() || !t.joining.CompareAndSwap(false, true) {
 		return
 	}
+	c := t.l.campaign.Load()
 	s.log.Warn("a shard is not open: it is loaded from the ledger", "campaign", c.ID, "shard", t.id.String())
 	go func() {
 		defer t.joining.Store(false)
@@ -311,12 +320,25 @@ func (s *Service) admitAs(ctx context.Context, c *Campaign, l *live) error {
 	return nil
 }
 
+// admitFor is admit for somebody who may go away: the load, which others wait
+// for and which has cost an epoch, goes on without him.
+func (s *Service) admitFor(ctx context.Context, c *Campaign) error {
+	done := make(chan error, 1)
+	go func() { done <- s.admit(s.life, c) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return Unavail(EffectNone, ctx.Err())
+	}
+}
+
 // liveOf returns a campaign as it is live on this node; nil when the engine
 // has no business with it.
 func (s *Service) liveOf(ctx context.Context, c *Campaign) (*live, error) {
 	v, ok := s.lives.Load(c.ID)
 	if !ok && s.engine.Shared() && s.sells(c) {
-		if err := s.admit(ctx, c); err != nil {
+		if err := s.admitFor(ctx, c); err != nil {
 			return nil, err
 		}
 		v, ok = s.lives.Load(c.ID)
@@ -351,7 +373,27 @@ func (s *Service) discover(ctx context.Context) {
 		}
 		v.(*live).renew(c)
 	}
+	s.noticeEnds(ctx, campaigns)
 	s.forgetAdmissions(campaigns)
+}
+
+// noticeEnds reads the campaigns anew that are live on this node and not in the
+// ledger any more: whoever ended one may have died before the engine knew.
+func (s *Service) noticeEnds(ctx context.Context, campaigns []*Campaign) {
+	listed := make(map[uint32]bool, len(campaigns))
+	for _, c := range campaigns {
+		listed[c.Number] = true
+	}
+	s.lives.Range(func(_, v any) bool {
+		c := v.(*live).campaign.Load()
+		if !c.Live() || listed[c.Number] {
+			return true
+		}
+		if _, err := s.freshCampaign(ctx, c.ID); err != nil && ctx.Err() == nil {
+			s.log.Warn("a campaign's end could not be read", "campaign", c.ID, "err", err)
+		}
+		return ctx.Err() == nil
+	})
 }
 
 // forgetAdmissions drops failed admissions of campaigns that are not published

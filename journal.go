@@ -65,7 +65,8 @@ type Journal interface {
 	// JournalEnd returns the place of a shard's last durable entry; zero for
 	// none.
 	JournalEnd(ctx context.Context, shard ShardID) (Cursor, error)
-	// JournalShards lists the shards that have entries.
+	// JournalShards lists the shards that have entries, and those of which a
+	// shared engine holds anything else.
 	JournalShards(ctx context.Context) ([]ShardID, error)
 	// Lease makes this process the one that settles a shard, and that loads it
 	// when it is not open, for LeaseTime from now; false while another one is.

@@ -32,7 +32,9 @@ func (s *Service) Start(ctx context.Context) error {
 	if err := s.adoptTails(ctx); err != nil {
 		return err
 	}
-	for _, loop := range []func(context.Context){s.settleLoop, s.watchLoop, s.outboxLoop, s.sweepLoop} {
+	for _, loop := range []func(context.Context){
+		s.settleLoop, s.watchLoop, s.discoverLoop, s.tidyLoop, s.outboxLoop, s.sweepLoop,
+	} {
 		s.loops.Go(func() { loop(s.life) })
 	}
 	kick(s.settleKick)

@@ -3,6 +3,7 @@ package dibs
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 )
@@ -21,22 +22,28 @@ const (
 )
 
 // watchLoop keeps what is known of the live shards: backlog, lag,
-// back-pressure, who settles; joins those that are not open; and tidies up.
+// back-pressure, who settles; and has those joined that are not open. What may
+// take longer has loops of its own: leases end that are not renewed in time.
 func (s *Service) watchLoop(ctx context.Context) {
-	tidied, discovered := time.Now(), time.Now()
 	for sleep(ctx, watchEvery) {
 		s.watchAll(ctx)
-		if time.Since(discovered) >= discoverEvery {
-			discovered = time.Now()
-			s.discover(ctx)
-		}
-		if time.Since(tidied) >= s.cfg.TidyEvery {
-			tidied = time.Now()
-			s.trim(ctx)
-			s.retireEnded(ctx)
-			s.forgetRequests(ctx)
-			s.readQuarantine(ctx)
-		}
+	}
+}
+
+// discoverLoop takes up what other nodes have published or changed.
+func (s *Service) discoverLoop(ctx context.Context) {
+	for sleep(ctx, discoverEvery) {
+		s.discover(ctx)
+	}
+}
+
+// tidyLoop clears away what is not needed any more.
+func (s *Service) tidyLoop(ctx context.Context) {
+	for sleep(ctx, s.cfg.TidyEvery) {
+		s.trim(ctx)
+		s.retireEnded(ctx)
+		s.forgetRequests(ctx)
+		s.readQuarantine(ctx)
 	}
 }
 
@@ -193,23 +200,72 @@ func (s *Service) trim(ctx context.Context) {
 	before := s.cfg.Now().Add(-s.cfg.JournalKeep)
 	shards, err := s.engine.JournalShards(ctx)
 	for _, id := range shards {
+		if err := s.leave(ctx, id); err != nil && ctx.Err() == nil {
+			s.log.Warn("a campaign that is over stays in the engine", "shard", id.String(), "err", err)
+		}
 		if err := s.trimShard(ctx, id, before); err != nil && ctx.Err() == nil {
 			s.log.Warn("trimming the journal failed", "shard", id.String(), "err", err)
 		}
 	}
+	listed := make(map[ShardID]bool, len(shards))
+	for _, id := range shards {
+		listed[id] = true
+	}
+	maps.DeleteFunc(s.left, func(id ShardID, _ bool) bool { return err == nil && !listed[id] })
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("trimming the journal failed", "err", err)
 	}
 }
 
+// leave has the engine forget a shard of a campaign that is over and live on no
+// node: all were stopped between its end and its leaving, or the engine was.
+func (s *Service) leave(ctx context.Context, id ShardID) error {
+	if !s.engine.Shared() || s.left[id] || s.settlingOf(id) != nil {
+		return nil
+	}
+	c, err := s.ledger.CampaignByNumber(ctx, id.Campaign)
+	if err != nil || !s.over(c) {
+		return err
+	}
+	totals, err := s.ledger.Totals(ctx, id)
+	if err != nil {
+		return err
+	}
+	// Where it is live on another node, for which it is not over yet, that one
+	// has the lease.
+	if held, err := s.engine.Lease(ctx, id, totals.Position); err != nil || !held {
+		return err
+	}
+	l := &live{}
+	l.campaign.Store(c)
+	t := newSettling(id, l, s.cfg.Now())
+	t.moveTo(totals.Position)
+	if err := s.settleTail(ctx, t); err != nil {
+		return err
+	}
+	if err := s.engine.Retire(ctx, id); err != nil && !errors.Is(err, ErrNotOpen) {
+		return err
+	}
+	s.left[id] = true
+	return nil
+}
+
 func (s *Service) trimShard(ctx context.Context, id ShardID, before time.Time) error {
-	if t := s.settlingOf(id); t != nil && !t.held.Load() {
+	t := s.settlingOf(id)
+	if t != nil && !t.held.Load() {
 		return nil
 	}
 	// The ledger says how far it is: it may have been restored from a backup.
 	totals, err := s.ledger.Totals(ctx, id)
 	if err != nil {
 		return err
+	}
+	if t != nil {
+		if st := t.seen.Load(); st != nil && st.Head.Epoch < totals.Epoch && s.sells(t.l.campaign.Load()) {
+			// A load was broken off after it had raised the epoch: what was sent to
+			// the engine since waits for an epoch that nobody opens.
+			s.rejoin(ctx, t)
+		}
 	}
 	return s.engine.TrimJournal(ctx, id, totals.Position, before)
 }

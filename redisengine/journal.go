@@ -154,7 +154,8 @@ func (e *Engine) JournalEnd(ctx context.Context, id dibs.ShardID) (dibs.Cursor, 
 	return streamPlace(r.pairs()["last-generated-id"].text)
 }
 
-// JournalShards lists the shards that have entries; see dibs.Journal.
+// JournalShards lists the shards that have entries or are held; see
+// dibs.Journal.
 func (e *Engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 	shards, err := e.opened(ctx)
 	if err != nil {
@@ -163,6 +164,10 @@ func (e *Engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 	var have []dibs.ShardID
 	for id, opened := range shards {
 		n, err := e.count(ctx, "XLEN", keysOf(id).journal)
+		if err == nil && n == 0 {
+			// A shard whose entries were all dropped is held still.
+			n, err = e.count(ctx, "EXISTS", keysOf(id).meta)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -213,12 +218,9 @@ func (e *Engine) count(ctx context.Context, command, key string) (int64, error) 
 // forget takes a shard off the list when nothing of it is left: its journal
 // has expired. A shard that is open keeps its stream, even when it is empty.
 func (e *Engine) forget(ctx context.Context, id dibs.ShardID, opened string) error {
-	k := keysOf(id)
-	for _, key := range []string{k.meta, k.journal} {
-		n, err := e.count(ctx, "EXISTS", key)
-		if err != nil || n > 0 {
-			return err
-		}
+	n, err := e.count(ctx, "EXISTS", keysOf(id).journal)
+	if err != nil || n > 0 {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
 	defer cancel()
