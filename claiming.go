@@ -72,7 +72,7 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 		return Result{}, backlogFull
 	}
 	if s.cfg.Ledgered && d.Outcome == Granted {
-		if err := s.settleTo(ctx, l.shards[d.Grant.Shard], d.Grant.Cursor); err != nil {
+		if err := s.intoLedger(ctx, l.shards[d.Grant.Shard], d.Grant.Position); err != nil {
 			return Result{}, s.claimFailed(l, Unavail(EffectUnknown, err))
 		}
 	}
@@ -86,14 +86,45 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 	return r, nil
 }
 
+// intoLedger returns when the ledger has a grant. Where an engine lost it and
+// went on in a later epoch, the position passes its place without it.
+func (s *Service) intoLedger(ctx context.Context, t *settling, p Position) error {
+	if err := s.settleTo(ctx, t, p.Cursor); err != nil || t.at().Epoch == p.Epoch {
+		return err
+	}
+	_, err := s.ledger.Claim(ctx, p)
+	if errors.Is(err, ErrNotFound) && s.isAside(p) {
+		return nil
+	}
+	return err
+}
+
 // claimNotOpen answers for a campaign that the engine should hold and does not.
 func (s *Service) claimNotOpen(ctx context.Context, l *live, req *ClaimRequest) (Result, error) {
 	c := l.campaign.Load()
 	if !s.sells(c) {
+		if err := s.allSettled(ctx, l.shards[c.ShardOf(req.UserID).Shard]); err != nil {
+			return Result{}, s.claimFailed(l, Unavail(req.effect(), err))
+		}
 		return s.claimNotLive(ctx, req)
 	}
 	l.shards[c.ShardOf(req.UserID).Shard].rouse()
 	return Result{}, s.claimFailed(l, Unavail(req.effect(), ErrNotOpen))
+}
+
+// allSettled returns nil when the ledger can answer for a shard that is not open
+// any more: a yes that waits in the journal is not there yet.
+func (s *Service) allSettled(ctx context.Context, t *settling) error {
+	end, err := s.engine.JournalEnd(ctx, t.id)
+	if err != nil || !t.at().Before(end) {
+		return err
+	}
+	// Another node may have settled it, and nobody tells where it is not open.
+	totals, err := s.ledger.Totals(ctx, t.id)
+	if err == nil && totals.Position.Before(end) {
+		err = ErrNotOpen
+	}
+	return err
 }
 
 // effect is what may have happened to a request before, while nobody can look:
@@ -183,7 +214,7 @@ func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, 
 	case s.sells(c):
 		// Published, but not live here: another node has published it, or it could
 		// not be loaded.
-		if err := s.admit(ctx, c); err != nil {
+		if err := s.admitFor(ctx, c); err != nil {
 			return Result{}, Unavail(req.effect(), err)
 		}
 		return s.Claim(ctx, *req)

@@ -120,6 +120,10 @@ func (s *Service) compareClaim(ctx context.Context, claim *Claim, found *compari
 		}
 		g, ok, err = s.engine.Find(ctx, claim.Position)
 	}
+	if errors.Is(err, ErrNotOpen) {
+		// It is being loaded, or it is over and its engine was started again.
+		return nil
+	}
 	if err != nil {
 		return asUnavailable(err, EffectNone)
 	}
