@@ -186,7 +186,7 @@ type Engine interface {
 	Shared() bool
 	// MaxShards is the most shards a campaign may have on this engine.
 	MaxShards() int
-	// Durability names the level at which answers are given.
+	// Durability names the level at which answers are given, one of Levels.
 	Durability() string
 	// Ping returns nil when the engine can decide claims now.
 	Ping(ctx context.Context) error

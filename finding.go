@@ -1,5 +1,7 @@
 package dibs
 
+import "fmt"
+
 // Standing is how well something that was examined does.
 type Standing string
 
@@ -22,4 +24,15 @@ type Finding struct {
 	Wanted string `json:"wanted,omitempty"`
 	// Remedy is what to do, for anything but OK.
 	Remedy string `json:"remedy,omitempty"`
+}
+
+// OK reports whether nothing is to be done.
+func (f Finding) OK() bool { return f.Standing == StandingOK }
+
+// String shows the finding in one line.
+func (f Finding) String() string {
+	if f.OK() {
+		return f.Subject + ": " + f.Found
+	}
+	return fmt.Sprintf("%s is %s, want %s: %s", f.Subject, f.Found, f.Wanted, f.Remedy)
 }

@@ -70,10 +70,10 @@ func (s *Service) Health(ctx context.Context) HealthView {
 	return h
 }
 
-// Durability names the level at which claims are answered.
+// Durability names the level at which claims are answered, one of Levels.
 func (s *Service) Durability() string {
 	if s.cfg.Ledgered {
-		return "ledgered"
+		return LevelLedgered
 	}
 	return s.engine.Durability()
 }

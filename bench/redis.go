@@ -27,9 +27,9 @@ var redisLevels = []struct {
 	name, level string
 	args        []string
 }{
-	{"always", redisengine.LevelDurable, servers.RedisAlways},
-	{"everysec", redisengine.LevelRelaxed, []string{"--appendonly", "yes", "--appendfsync", "everysec"}},
-	{"no AOF", redisengine.LevelNone, nil},
+	{"always", dibs.LevelDurable, servers.RedisAlways},
+	{"everysec", dibs.LevelRelaxed, []string{"--appendonly", "yes", "--appendfsync", "everysec"}},
+	{"no AOF", dibs.LevelNone, nil},
 }
 
 const (
@@ -208,7 +208,7 @@ func redisRush(ctx context.Context, level string, args []string) (m measured, er
 
 // redisRefusals measures a sold-out sale.
 func redisRefusals(ctx context.Context, o *options) error {
-	n, err := openRedisNode(ctx, redisengine.LevelNone, nil)
+	n, err := openRedisNode(ctx, dibs.LevelNone, nil)
 	if err != nil {
 		return err
 	}
@@ -261,7 +261,7 @@ func redisBytes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n, err := openRedisNode(ctx, redisengine.LevelNone, nil)
+	n, err := openRedisNode(ctx, dibs.LevelNone, nil)
 	if err != nil {
 		return err
 	}

@@ -50,8 +50,8 @@ type Config struct {
 	// LedgerFile in Dir. With a ledger in a server the memory engine's journal
 	// is beside it.
 	Ledger string
-	// Durability is what a yes must survive, one of Levels; empty means
-	// "durable". Open refuses an engine that promises less.
+	// Durability is what a yes must survive, one of dibs.Levels; empty
+	// means dibs.LevelDurable. Open refuses an engine that promises less.
 	Durability string
 	// Service tunes the service; its Engine, Ledger, IDs and Ledgered are set by
 	// Open.
@@ -101,7 +101,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 		return n, err
 	}
 	sc := cfg.Service
-	sc.Engine, sc.Ledger, sc.IDs, sc.Ledgered = n.Engine, n.Ledger, ids, cfg.Durability == Ledgered
+	sc.Engine, sc.Ledger, sc.IDs, sc.Ledgered = n.Engine, n.Ledger, ids, cfg.Durability == dibs.LevelLedgered
 	if cfg.Now != nil {
 		sc.Now = cfg.Now
 	}
@@ -117,10 +117,10 @@ func (cfg *Config) prepare() error {
 		cfg.Engine = Memory
 	}
 	if cfg.Durability == "" {
-		cfg.Durability = Durable
+		cfg.Durability = dibs.LevelDurable
 	}
 	if rank(cfg.Durability) < 0 {
-		return fmt.Errorf("embedded: Config.Durability must be one of %v, not %q", Levels, cfg.Durability)
+		return fmt.Errorf("embedded: Config.Durability must be one of %v, not %q", dibs.Levels(), cfg.Durability)
 	}
 	inServer := sqlledger.InServer(cfg.Ledger)
 	if cfg.Dir != "" && !inServer {

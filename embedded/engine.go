@@ -19,29 +19,17 @@ import (
 // Memory names the embedded engine.
 const Memory = "memory"
 
-// The levels of what a yes survives; see docs/GUARANTEES.md.
-const (
-	None       = "none"
-	Relaxed    = "relaxed"
-	Durable    = "durable"
-	Replicated = "replicated"
-	Ledgered   = "ledgered"
-)
-
-// Levels are all levels, the weakest first.
-var Levels = []string{None, Relaxed, Durable, Replicated, Ledgered}
-
 // ErrDurability: the engine promises less than was asked for.
 var ErrDurability = errors.New("embedded: the engine promises less than was asked for")
 
 // rank orders the levels; -1 for what is none.
-func rank(level string) int { return slices.Index(Levels, level) }
+func rank(level string) int { return slices.Index(dibs.Levels(), level) }
 
 // EngineLevel is what the engine itself has to promise for a level: when the
 // ledger has every yes before it is said, nothing.
 func EngineLevel(level string) string {
-	if level == Ledgered {
-		return None
+	if level == dibs.LevelLedgered {
+		return dibs.LevelNone
 	}
 	return level
 }

@@ -152,8 +152,7 @@ func checkStatsTold(r *rig) {
 
 func checkPing(r *rig) {
 	r.no(r.eng.Ping(r.ctx), "ping")
-	levels := []string{"none", "relaxed", "durable", "replicated", "ledgered"}
-	r.that(slices.Contains(levels, r.eng.Durability()), "the durability is %q, not one of %q", r.eng.Durability(), levels)
+	r.that(slices.Contains(dibs.Levels(), r.eng.Durability()), "the durability is %q, not one of %q", r.eng.Durability(), dibs.Levels())
 	n := r.eng.MaxShards()
 	r.that(n >= 1 && n <= dibs.MaxShards, "MaxShards is %d", n)
 }

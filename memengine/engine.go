@@ -236,8 +236,8 @@ func (e *Engine) Shared() bool { return false }
 // MaxShards is 1: one process gains nothing from dividing a stock.
 func (e *Engine) MaxShards() int { return 1 }
 
-// Durability is `durable`: an answer is given after the commit reached disk.
-func (e *Engine) Durability() string { return "durable" }
+// Durability is dibs.LevelDurable: an answer is given after the commit reached disk.
+func (e *Engine) Durability() string { return dibs.LevelDurable }
 
 // Appended is signalled after a commit; see dibs.Journal.
 func (e *Engine) Appended() <-chan struct{} { return e.appended }

@@ -34,7 +34,7 @@ func newBench(t *testing.T, stock int64, change func(*dibs.Campaign, *dibs.Shard
 // newBenchOn is newBench on a server of the test's own.
 func newBenchOn(t *testing.T, r *servers.Redis, stock int64, change func(*dibs.Campaign, *dibs.ShardLoad)) *bench {
 	t.Helper()
-	e, err := Open(t.Context(), Config{URL: r.URL(), Durability: LevelNone})
+	e, err := Open(t.Context(), Config{URL: r.URL(), Durability: dibs.LevelNone})
 	if err != nil {
 		t.Fatal(err)
 	}

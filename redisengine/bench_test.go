@@ -123,7 +123,7 @@ func bigSale(number uint32, stock int64) *dibs.Campaign {
 func openEngine(tb testing.TB, cfg redisengine.Config) *redisengine.Engine {
 	tb.Helper()
 	if cfg.Durability == "" {
-		cfg.Durability = redisengine.LevelNone
+		cfg.Durability = dibs.LevelNone
 	}
 	e, err := redisengine.Open(context.Background(), cfg)
 	must(tb, err)
@@ -203,7 +203,7 @@ func BenchmarkYardstick(b *testing.B) {
 		rates["tool"] = append(rates["tool"], yardstickTool(b, plain, c, grabs))
 		for _, p := range policies[:2] {
 			r := startRedis(b, p.args...)
-			e, err := redisengine.Open(context.Background(), redisengine.Config{URL: r.URL(), Durability: redisengine.LevelNone})
+			e, err := redisengine.Open(context.Background(), redisengine.Config{URL: r.URL(), Durability: dibs.LevelNone})
 			must(b, err)
 			shard := dibs.ShardID{Campaign: round}
 			must(b, e.Open(context.Background(), bigSale(round, n), shard, &dibs.ShardLoad{Epoch: 1, StockLeft: n}))

@@ -15,15 +15,15 @@ import (
 )
 
 // wrongIn names what a check finds wrong; warnings have a question mark.
-func wrongIn(found []redisengine.Finding) []string {
+func wrongIn(found []dibs.Finding) []string {
 	var names []string
 	for _, f := range found {
-		switch {
-		case f.OK:
-		case f.Warning:
-			names = append(names, f.Name+"?")
+		switch f.Standing {
+		case dibs.StandingOK:
+		case dibs.StandingWarn:
+			names = append(names, f.Subject+"?")
 		default:
-			names = append(names, f.Name)
+			names = append(names, f.Subject)
 		}
 	}
 	return names
@@ -69,11 +69,11 @@ func TestLevelsAreChecked(t *testing.T) {
 				t.Fatalf("opening says %v", err)
 			}
 			for _, f := range found {
-				if !f.OK && f.Remedy == "" {
-					t.Errorf("%s has no remedy", f.Name)
+				if f.OK() != (f.Remedy == "") {
+					t.Errorf("%s is %s, its remedy is %q", f.Subject, f.Standing, f.Remedy)
 				}
-				if refused && !f.OK && !f.Warning && !strings.Contains(err.Error(), f.Name) {
-					t.Errorf("opening says %v, without %s", err, f.Name)
+				if refused && f.Standing == dibs.StandingFail && !strings.Contains(err.Error(), f.Subject) {
+					t.Errorf("opening says %v, without %s", err, f.Subject)
 				}
 			}
 		})
@@ -83,11 +83,11 @@ func TestLevelsAreChecked(t *testing.T) {
 // A server that stops giving its level is noticed by the next ping.
 func TestPingChecksTheLevel(t *testing.T) {
 	r := startRedis(t, servers.RedisAlways...)
-	e, c := openEngine(t, redisengine.Config{URL: r.URL(), Durability: redisengine.LevelDurable}), connect(t, r)
+	e, c := openEngine(t, redisengine.Config{URL: r.URL(), Durability: dibs.LevelDurable}), connect(t, r)
 	must(t, e.Ping(t.Context()))
 	must(t, c.Do(t.Context(), c.B().ConfigSet().ParameterValue().ParameterValue("appendfsync", "everysec").Build()).Error())
 	var lacks *redisengine.CheckError
-	if err := e.Ping(t.Context()); !errors.As(err, &lacks) || e.Durability() != redisengine.LevelRelaxed {
+	if err := e.Ping(t.Context()); !errors.As(err, &lacks) || e.Durability() != dibs.LevelRelaxed {
 		t.Errorf("the ping says %v, the level is %s", err, e.Durability())
 	}
 }
@@ -125,13 +125,13 @@ func TestFailedConnectionsTell(t *testing.T) {
 		"redis://" + plain + "?master_set=shop":         "connection",
 	} {
 		begun := time.Now()
-		found, err := redisengine.Check(t.Context(), redisengine.Config{URL: url, Durability: redisengine.LevelNone})
+		found, err := redisengine.Check(t.Context(), redisengine.Config{URL: url, Durability: dibs.LevelNone})
 		took := time.Since(begun)
 		must(t, err)
-		if len(found) != 1 || found[0].OK || found[0].Name != want || took > 5*time.Second {
+		if len(found) != 1 || found[0].Standing != dibs.StandingFail || found[0].Subject != want || took > 5*time.Second {
 			t.Errorf("%s is found %v after %v, want a wrong %s", url, found, took, want)
 		}
-		e, err := redisengine.Open(t.Context(), redisengine.Config{URL: url, Durability: redisengine.LevelNone})
+		e, err := redisengine.Open(t.Context(), redisengine.Config{URL: url, Durability: dibs.LevelNone})
 		if err == nil {
 			t.Errorf("%s is opened: %v", url, e.Close(t.Context()))
 			continue
@@ -166,7 +166,7 @@ func TestRightsAreChecked(t *testing.T) {
 	} {
 		args := append([]string{"SETUSER", "shop", "reset", "on", ">pw"}, strings.Fields(rules)...)
 		must(t, c.Do(t.Context(), c.B().Arbitrary("ACL").Args(args...).Build()).Error())
-		cfg := redisengine.Config{URL: "redis://shop:pw@" + r.Addr(), Durability: redisengine.LevelNone}
+		cfg := redisengine.Config{URL: "redis://shop:pw@" + r.Addr(), Durability: dibs.LevelNone}
 		found, err := redisengine.Check(t.Context(), cfg)
 		must(t, err)
 		wrong := wrongIn(found)
@@ -196,14 +196,14 @@ func TestReplicatedWaitsForTheReplicas(t *testing.T) {
 	master := startRedis(t, asMaster...)
 	replica := replicaOf(t, master)
 	e := openEngine(t, redisengine.Config{
-		URL: master.URL(), Durability: redisengine.LevelReplicated, Deadline: time.Second, Patience: time.Second,
+		URL: master.URL(), Durability: dibs.LevelReplicated, Deadline: time.Second, Patience: time.Second,
 	})
-	if e.Durability() != redisengine.LevelReplicated {
+	if e.Durability() != dibs.LevelReplicated {
 		t.Fatalf("the level is %s", e.Durability())
 	}
-	shard := openSale(t, openEngine(t, redisengine.Config{URL: master.URL(), Durability: redisengine.LevelReplicated}), 10, nil)
+	shard := openSale(t, openEngine(t, redisengine.Config{URL: master.URL(), Durability: dibs.LevelReplicated}), 10, nil)
 	other := openEngine(t, redisengine.Config{
-		URL: master.URL(), Durability: redisengine.LevelReplicated, Deadline: time.Second, Patience: time.Second,
+		URL: master.URL(), Durability: dibs.LevelReplicated, Deadline: time.Second, Patience: time.Second,
 	})
 	ask := func(e *redisengine.Engine, user string, key uint64) (dibs.Decision, error) {
 		return e.Claim(t.Context(), dibs.EngineClaim{Shard: shard, UserID: user, Key: key, Quantity: 1})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/redisengine"
 )
 
@@ -16,7 +17,7 @@ func TestClusterFailsOver(t *testing.T) {
 	var all tally
 	for range rounds(t, 1, 20) {
 		c := startCluster(t)
-		node := openEngine(t, redisengine.Config{URL: c.URL(), Durability: redisengine.LevelDurable, Deadline: 300 * time.Millisecond, Patience: 2 * time.Second})
+		node := openEngine(t, redisengine.Config{URL: c.URL(), Durability: dibs.LevelDurable, Deadline: 300 * time.Millisecond, Patience: 2 * time.Second})
 		r := newRush(t, 1, 10_000, node)
 		r.begin(crashClients)
 		r.more(leastAnswered)

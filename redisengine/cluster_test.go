@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/redisengine"
 )
@@ -25,7 +26,7 @@ func TestSlotsMigrateUnderLoad(t *testing.T) {
 	c := startCluster(t)
 	var nodes [2]*redisengine.Engine
 	for i := range nodes {
-		nodes[i] = openEngine(t, redisengine.Config{URL: c.URL(), Durability: redisengine.LevelDurable, Deadline: 300 * time.Millisecond, Patience: 2 * time.Second})
+		nodes[i] = openEngine(t, redisengine.Config{URL: c.URL(), Durability: dibs.LevelDurable, Deadline: 300 * time.Millisecond, Patience: 2 * time.Second})
 	}
 	const key = "dibs:{1:0}:meta"
 	n := rounds(t, 3, 15)

@@ -55,11 +55,11 @@
 // # Durability
 //
 // Config.Durability says what an answer survives, and Open and Ping refuse a
-// Redis whose settings cannot give it: LevelDurable needs appendfsync always,
-// which batches make cheap. At LevelReplicated every answer, a repeat and a read
-// too, goes with WAIT over one connection; what too few replicas confirm is
-// looked for until it is confirmed, and of unknown effect else. Check lists all
-// that the engine needs of Redis, with remedies.
+// Redis whose settings cannot give it: dibs.LevelDurable needs appendfsync
+// always, which batches make cheap. At dibs.LevelReplicated every answer, a
+// repeat and a read too, goes with WAIT over one connection; what too few
+// replicas confirm is looked for until it is confirmed, and of unknown effect
+// else. Check lists all that the engine needs of Redis, with remedies.
 //
 // # Why buckets
 //

@@ -28,11 +28,12 @@ type Config struct {
 	URL string
 	// Dial, when it is set, makes the connections, TLS included.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Durability is what Redis must give: LevelNone, LevelRelaxed, LevelDurable or
-	// LevelReplicated. Opening fails when it does not. Empty means LevelDurable.
+	// Durability is what Redis must give, from dibs.LevelNone to
+	// dibs.LevelReplicated. Opening fails when it does not. Empty means
+	// dibs.LevelDurable.
 	Durability string
-	// Replicas is how many replicas confirm an answer at LevelReplicated. 0 means
-	// all that are connected at the opening, one at least.
+	// Replicas is how many replicas confirm an answer at dibs.LevelReplicated.
+	// 0 means all that are connected at the opening, one at least.
 	Replicas int
 	// Deadline is how long after it was sent a batch of claims may still be
 	// decided, by Redis' clock. 0 means one second.
@@ -61,7 +62,7 @@ func (c Config) WithDefaults() Config {
 		}
 	}
 	if c.Durability == "" {
-		c.Durability = LevelDurable
+		c.Durability = dibs.LevelDurable
 	}
 	if c.Queue == 0 {
 		c.Queue = 1 << 16
@@ -147,7 +148,7 @@ func (e *Engine) prepare(ctx context.Context, c *client) error {
 	if err != nil {
 		return err
 	}
-	if e.cfg.Durability == LevelReplicated {
+	if e.cfg.Durability == dibs.LevelReplicated {
 		if e.cfg.Replicas == 0 {
 			e.cfg.Replicas = replicas
 		}
@@ -218,7 +219,7 @@ func (e *Engine) signal() {
 }
 
 // Durability is the level that Redis gave when it was last asked, at the opening
-// or by Ping: LevelNone to LevelReplicated.
+// or by Ping: dibs.LevelNone to dibs.LevelReplicated.
 func (e *Engine) Durability() string { return *e.durability.Load() }
 
 // inspect has Redis give the configured level, or says why it cannot.

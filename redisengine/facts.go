@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/dibs-dev/dibs"
 )
 
 // facts is what one server tells of itself.
@@ -137,11 +139,11 @@ func skewOf(ask func(command string, args ...string) (reply, error)) (int64, err
 func (f *facts) level() string {
 	switch {
 	case !f.aof || f.noFsync != "no":
-		return LevelNone
+		return dibs.LevelNone
 	case f.fsync == "always":
-		return LevelDurable
+		return dibs.LevelDurable
 	case f.fsync == "everysec":
-		return LevelRelaxed
+		return dibs.LevelRelaxed
 	}
-	return LevelNone
+	return dibs.LevelNone
 }

@@ -1,6 +1,10 @@
 package redisengine
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+)
 
 // What does not keep the engine from working is a warning, with a remedy.
 func TestAdvice(t *testing.T) {
@@ -16,9 +20,9 @@ func TestAdvice(t *testing.T) {
 	} {
 		got := ""
 		for _, f := range c.facts.advice(false) {
-			if !f.OK {
-				got += f.Name
-				if !f.Warning || f.Remedy == "" {
+			if !f.OK() {
+				got += f.Subject
+				if f.Standing != dibs.StandingWarn || f.Remedy == "" {
 					t.Errorf("%s: %+v is no warning with a remedy", name, f)
 				}
 			}
@@ -31,19 +35,14 @@ func TestAdvice(t *testing.T) {
 
 // Versions are compared by number.
 func TestVersions(t *testing.T) {
-	for version, want := range map[[3]int]string{
-		{7, 0, 5}: "fine", {7, 0, 15}: "fine", {8, 0, 0}: "fine", {10, 1, 0}: "fine", {7, 0, 4}: "warning", {6, 2, 0}: "warning",
-		{6, 0, 16}: "refused", {5, 0, 0}: "refused", {}: "refused",
+	for version, want := range map[[3]int]dibs.Standing{
+		{7, 0, 5}: dibs.StandingOK, {7, 0, 15}: dibs.StandingOK, {8, 0, 0}: dibs.StandingOK, {10, 1, 0}: dibs.StandingOK,
+		{7, 0, 4}: dibs.StandingWarn, {6, 2, 0}: dibs.StandingWarn,
+		{6, 0, 16}: dibs.StandingFail, {5, 0, 0}: dibs.StandingFail, {}: dibs.StandingFail,
 	} {
-		f := (&facts{version: version}).findings(&Config{Durability: LevelNone}, false)[0]
-		got := "refused"
-		if f.OK {
-			got = "fine"
-		} else if f.Warning {
-			got = "warning"
-		}
-		if f.Name != "version" || got != want {
-			t.Errorf("version %v is %s, want %s", version, got, want)
+		f := (&facts{version: version}).findings(&Config{Durability: dibs.LevelNone}, false)[0]
+		if f.Subject != "version" || f.Standing != want {
+			t.Errorf("version %v is %s, want %s", version, f.Standing, want)
 		}
 	}
 }

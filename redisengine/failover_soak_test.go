@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/redisengine"
 )
 
@@ -15,7 +16,7 @@ import (
 // twice in the ledger, and the nodes that never lost sight of it find the new
 // one.
 func TestFrozenMasterComesBack(t *testing.T) {
-	for _, level := range []string{redisengine.LevelDurable, redisengine.LevelReplicated} {
+	for _, level := range []string{dibs.LevelDurable, dibs.LevelReplicated} {
 		var all tally
 		for range rounds(t, 1, 20) {
 			s := startSentinel(t)
@@ -38,7 +39,7 @@ func TestFrozenMasterComesBack(t *testing.T) {
 			all.add(recovered(t, s, r, level, old...))
 			s.Stop()
 		}
-		if level == redisengine.LevelReplicated && all.lost > 0 {
+		if level == dibs.LevelReplicated && all.lost > 0 {
 			t.Errorf("%d answered grants are lost", all.lost)
 		}
 		t.Logf("at %s: %v", level, all)

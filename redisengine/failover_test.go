@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/redisengine"
 )
@@ -97,7 +98,7 @@ func TestStaleReplicaIsPromoted(t *testing.T) {
 	for i := range rounds(t, 1, 20) {
 		s := startSentinel(t)
 		wire := &cable{}
-		cfg := failoverConfig(s.URL(), redisengine.LevelDurable)
+		cfg := failoverConfig(s.URL(), dibs.LevelDurable)
 		cfg.Dial = wire.dial
 		old := openEngine(t, cfg)
 		r := newRush(t, 1, 20_000, old)
@@ -115,7 +116,7 @@ func TestStaleReplicaIsPromoted(t *testing.T) {
 		}
 		replace(t, s, master, replicas)
 		t.Logf("the ledger is at %s, the promoted replica at %s", ahead, endOf(t, replicas[0]))
-		all.add(recovered(t, s, r, redisengine.LevelDurable, seen...))
+		all.add(recovered(t, s, r, dibs.LevelDurable, seen...))
 		s.Stop()
 	}
 	t.Log(all)
@@ -130,7 +131,7 @@ func TestReplicatedSurvivesItsMaster(t *testing.T) {
 		s := startSentinel(t)
 		r := newRush(t, 1, 10_000, openEngine(t, redisengine.Config{
 			// With one of two promoted, both have to confirm.
-			URL: s.URL(), Durability: redisengine.LevelReplicated, Replicas: 2, Deadline: 200 * time.Millisecond, Patience: time.Second,
+			URL: s.URL(), Durability: dibs.LevelReplicated, Replicas: 2, Deadline: 200 * time.Millisecond, Patience: time.Second,
 		}))
 		r.begin(crashClients)
 		r.more(leastAnswered)
@@ -146,7 +147,7 @@ func TestReplicatedSurvivesItsMaster(t *testing.T) {
 		replace(t, s, master, replicas)
 		t.Logf("the master was at %s, the promoted replica is at %s", at, endOf(t, replicas[0]))
 		// Only one replica is left: two cannot confirm any more.
-		got := recovered(t, s, r, redisengine.LevelDurable)
+		got := recovered(t, s, r, dibs.LevelDurable)
 		if got.lost > 0 {
 			t.Errorf("%d answered grants are lost", got.lost)
 		}

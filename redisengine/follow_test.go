@@ -202,7 +202,7 @@ func (b *bench) pause(version int64, state dibs.State) {
 // beside opens another engine, with its lane, on the same server.
 func (b *bench) beside() *bench {
 	b.Helper()
-	e, err := Open(b.Context(), Config{URL: b.url, Durability: LevelNone})
+	e, err := Open(b.Context(), Config{URL: b.url, Durability: dibs.LevelNone})
 	if err != nil {
 		b.Fatal(err)
 	}

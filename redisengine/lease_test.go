@@ -15,7 +15,7 @@ import (
 // it goes over when its holder closes, or does not renew it.
 func TestLeaseGoesOver(t *testing.T) {
 	r := startRedis(t)
-	a, err := redisengine.Open(t.Context(), redisengine.Config{URL: r.URL(), Durability: redisengine.LevelNone})
+	a, err := redisengine.Open(t.Context(), redisengine.Config{URL: r.URL(), Durability: dibs.LevelNone})
 	must(t, err)
 	b := openEngine(t, redisengine.Config{URL: r.URL()})
 	shard := dibs.ShardID{Campaign: 1}
@@ -49,7 +49,7 @@ func TestLeaseGoesOver(t *testing.T) {
 	must(t, d.Retire(t.Context(), shard))
 	lease(b, true)
 	// One whose lease has ended does not give back that of another process.
-	late, err := redisengine.Open(t.Context(), redisengine.Config{URL: r.URL(), Durability: redisengine.LevelNone})
+	late, err := redisengine.Open(t.Context(), redisengine.Config{URL: r.URL(), Durability: dibs.LevelNone})
 	must(t, err)
 	must(t, c.Do(t.Context(), c.B().Del().Key("dibs:{1:0}:settler").Build()).Error())
 	lease(late, true)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/redisengine"
 )
@@ -21,7 +22,7 @@ const (
 )
 
 // levelOf is the level that a policy of the append-only file gives.
-var levelOf = map[string]string{"always": redisengine.LevelDurable, "everysec": redisengine.LevelRelaxed}
+var levelOf = map[string]string{"always": dibs.LevelDurable, "everysec": dibs.LevelRelaxed}
 
 // crash is what happens to a server, which is to be started again after it.
 type crash func(r *servers.Redis, d *servers.Disk) error

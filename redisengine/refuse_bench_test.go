@@ -41,7 +41,7 @@ func BenchmarkRefusal(b *testing.B) {
 func soldOut(tb testing.TB, r *servers.Redis, stock int64) (*Engine, dibs.ShardID) {
 	tb.Helper()
 	ctx := context.Background()
-	e, err := Open(ctx, Config{URL: r.URL(), Durability: LevelNone})
+	e, err := Open(ctx, Config{URL: r.URL(), Durability: dibs.LevelNone})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func (r *rush) refusals(n int, code string) {
 // with no effect, nothing is half done, and all goes on with memory again.
 func TestMemoryRunsOut(t *testing.T) {
 	server := startRedis(t, servers.RedisAlways...)
-	node := openEngine(t, redisengine.Config{URL: server.URL(), Durability: redisengine.LevelDurable, Patience: time.Second})
+	node := openEngine(t, redisengine.Config{URL: server.URL(), Durability: dibs.LevelDurable, Patience: time.Second})
 	n := rounds(t, 2, 50)
 	r := newRush(t, 1, 20_000+int64(n)*10_000, node)
 	r.begin(crashClients)
@@ -142,7 +142,7 @@ func TestToxics(t *testing.T) {
 	must(t, err)
 	t.Cleanup(proxy.Stop)
 	node := openEngine(t, redisengine.Config{
-		URL: server.URL(), Dial: through(proxy), Durability: redisengine.LevelDurable, Deadline: 100 * time.Millisecond, Patience: 300 * time.Millisecond,
+		URL: server.URL(), Dial: through(proxy), Durability: dibs.LevelDurable, Deadline: 100 * time.Millisecond, Patience: 300 * time.Millisecond,
 	})
 	r := newRush(t, 1, 3_000_000, node)
 	r.begin(crashClients)
@@ -243,7 +243,7 @@ type shakyState struct {
 func (s *shakyState) Open(ctx context.Context) (dibs.Engine, error) {
 	l := &link{}
 	eng, err := redisengine.Open(ctx, redisengine.Config{
-		URL: s.redis.URL(), Dial: l.dial, Durability: redisengine.LevelNone,
+		URL: s.redis.URL(), Dial: l.dial, Durability: dibs.LevelNone,
 		Deadline: 50 * time.Millisecond, Patience: 200 * time.Millisecond,
 	})
 	if err != nil {

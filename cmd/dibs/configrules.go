@@ -27,7 +27,7 @@ func storeRules(c *config) []settings.Fault {
 	if problem := ledgerProblem(c.Ledger); problem != "" {
 		fs = append(fs, c.fault("ledger", problem))
 	}
-	if level := c.Durability; c.Engine == embedded.Memory && level != "" && level != embedded.Durable && level != embedded.Ledgered {
+	if level := c.Durability; c.Engine == embedded.Memory && level != "" && level != dibs.LevelDurable && level != dibs.LevelLedgered {
 		fs = append(fs, c.fault("durability", fmt.Sprintf(
 			"the memory engine is always durable, at no extra cost, and has no replicas: say durable or ledgered, not %q", level)))
 	}

@@ -69,7 +69,7 @@ func dev(cmd *cobra.Command, c *config) (err error) {
 	if err != nil {
 		return err
 	}
-	b := banner{url: s.url(), engine: c.Engine, data: c.Data, ledger: c.ledger(), temporary: temporary, durability: s.durability()}
+	b := banner{url: s.url(), engine: c.Engine, data: c.Data, ledger: c.ledger(), temporary: temporary, durability: s.node.Service.Durability()}
 	if b.key, err = devKey(ctx, s.node.Service, c); err == nil {
 		b.campaigns, err = demo(ctx, s.node.Service)
 	}

@@ -45,11 +45,11 @@ func (b *banner) engineKind() string {
 
 // promised says what a yes survives at each level.
 var promised = map[string]string{
-	embedded.None:       "a yes survives nothing",
-	embedded.Relaxed:    "a yes survives a crash, and after a power cut all but the last two seconds do",
-	embedded.Durable:    "a yes is on the disk before it is said",
-	embedded.Replicated: "a yes is on every replica's disk before it is said",
-	embedded.Ledgered:   "a yes is in the ledger before it is said",
+	dibs.LevelNone:       "a yes survives nothing",
+	dibs.LevelRelaxed:    "a yes survives a crash, and after a power cut all but the last two seconds do",
+	dibs.LevelDurable:    "a yes is on the disk before it is said",
+	dibs.LevelReplicated: "a yes is on the master's disk and with every replica before it is said",
+	dibs.LevelLedgered:   "a yes is in the ledger before it is said",
 }
 
 // print writes the banner. The curl lines stand at the margin, so that they can

@@ -145,18 +145,7 @@ func redisFindings(ctx context.Context, c *config) []dibs.Finding {
 	if err != nil {
 		return []dibs.Finding{{Standing: dibs.StandingFail, Subject: "address", Found: message(err), Remedy: "correct --engine"}}
 	}
-	fs := make([]dibs.Finding, 0, len(found))
-	for _, f := range found {
-		d := dibs.Finding{Standing: dibs.StandingOK, Subject: f.Name, Found: f.Found}
-		if !f.OK {
-			d.Standing, d.Wanted, d.Remedy = dibs.StandingFail, f.Want, f.Remedy
-		}
-		if !f.OK && f.Warning {
-			d.Standing = dibs.StandingWarn
-		}
-		fs = append(fs, d)
-	}
-	return fs
+	return found
 }
 
 // sharedFileFinding is about a SQLite ledger under an engine of many nodes.

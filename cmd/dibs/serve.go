@@ -96,6 +96,6 @@ func serve(cmd *cobra.Command, c *config) error {
 	}
 	b := thisBuild()
 	log.Info("serving", "url", s.url(), "version", b.Version, "commit", b.Commit, "go", b.Go,
-		"engine", enginePlace(c.Engine), "ledger", sqlledger.Place(c.ledger()), "journal", c.journalPlace(), "durability", s.durability())
+		"engine", enginePlace(c.Engine), "ledger", sqlledger.Place(c.ledger()), "journal", c.journalPlace(), "durability", s.node.Service.Durability())
 	return s.run(ctx)
 }

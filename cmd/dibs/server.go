@@ -77,14 +77,6 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return ln, nil
 }
 
-// durability is the level at which claims are answered.
-func (s *server) durability() string {
-	if s.c.Durability == embedded.Ledgered {
-		return embedded.Ledgered
-	}
-	return s.node.Engine.Durability()
-}
-
 // url is the address of the server, with its real port.
 func (s *server) url() string {
 	if s.c.TLSCert != "" {
