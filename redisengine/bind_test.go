@@ -1,0 +1,71 @@
+package redisengine_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/redisengine"
+)
+
+// A Redis belongs to the first ledger that comes, for good: its nodes may come
+// again, also after a restart, and another ledger's may not, unless they take
+// another database of it.
+func TestRedisBelongsToOneLedger(t *testing.T) {
+	r := startRedis(t, servers.RedisAlways...)
+	e := openEngine(t, redisengine.Config{URL: r.URL()})
+	for range 2 {
+		must(t, e.Bind(t.Context(), "ours"))
+	}
+	node := openEngine(t, redisengine.Config{URL: r.URL()})
+	if err := node.Bind(t.Context(), "theirs"); !errors.Is(err, redisengine.ErrForeign) {
+		t.Errorf("another ledger is told %v", err)
+	}
+	must(t, node.Bind(t.Context(), "ours"))
+	r.Kill()
+	must(t, r.Start())
+	again := openEngine(t, redisengine.Config{URL: r.URL()})
+	if err := again.Bind(t.Context(), "theirs"); !errors.Is(err, redisengine.ErrForeign) {
+		t.Errorf("after a restart another ledger is told %v", err)
+	}
+	must(t, again.Bind(t.Context(), "ours"))
+	must(t, openEngine(t, redisengine.Config{URL: r.URL() + "/1"}).Bind(t.Context(), "theirs"))
+}
+
+// Of ledgers that come at the same time, one gets the Redis.
+func TestOneOfManyLedgersGetsTheRedis(t *testing.T) {
+	e := openEngine(t, redisengine.Config{URL: startRedis(t).URL()})
+	var bound, foreign atomic.Int64
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			switch err := e.Bind(t.Context(), fmt.Sprint("ledger-", i)); {
+			case err == nil:
+				bound.Add(1)
+			case errors.Is(err, redisengine.ErrForeign):
+				foreign.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if bound.Load() != 1 || foreign.Load() != 15 {
+		t.Errorf("%d ledgers were bound, %d were refused", bound.Load(), foreign.Load())
+	}
+}
+
+// A Redis that does not answer is unavailable, not foreign.
+func TestBindNeedsRedis(t *testing.T) {
+	r := startRedis(t)
+	e := openEngine(t, redisengine.Config{URL: r.URL(), Patience: 100 * time.Millisecond})
+	r.Kill()
+	if err := e.Bind(t.Context(), "ours"); !errors.Is(err, dibs.ErrUnavailable) || errors.Is(err, redisengine.ErrForeign) {
+		t.Errorf("without a Redis a node is told %v", err)
+	}
+}
