@@ -129,7 +129,11 @@ func (x *examination) clock(ctx context.Context, s *session) error {
 	case off.Abs() > clockDoubt:
 		standing = dibs.StandingWarn
 	}
-	x.add(standing, "clock", fmt.Sprintf("%s ahead of this machine", off), "less than "+clockDoubt.String()+" apart",
+	where := "ahead of"
+	if off < 0 {
+		where = "behind"
+	}
+	x.add(standing, "clock", fmt.Sprintf("%s %s this machine", off.Abs(), where), "less than "+clockDoubt.String()+" apart",
 		"let chrony or systemd-timesyncd run on both machines")
 	return nil
 }

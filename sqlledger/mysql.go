@@ -229,7 +229,7 @@ func mysqlAdvise(c *mysql.Config) func(error) string {
 		case 1049:
 			return "there is no database " + c.DBName + ": CREATE DATABASE " + c.DBName + ", or correct its name"
 		case 1044, 1142, 1143, 1227:
-			return "the user " + c.User + " has too few rights: GRANT ALL ON " + c.DBName + ".* TO " + c.User
+			return "the user " + c.User + " has too few rights: GRANT ALL ON " + c.DBName + ".* TO " + c.User + ", or correct the database's name"
 		case 1290, 1836:
 			return readOnly
 		}
