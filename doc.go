@@ -11,7 +11,8 @@
 //
 // [Service] is what programs use. It needs an [Engine], which decides claims in
 // one atomic step each, and a [Ledger], the SQL database that keeps them.
-// Package embedded wires both for one process, with nothing installed:
+// Package embedded wires both: in one folder with nothing installed, or, by two
+// addresses, on Redis and a database for many processes:
 //
 //	node, err := embedded.Open(ctx, embedded.Config{Dir: "dibs-data", Migrate: true})
 //	...

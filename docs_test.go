@@ -145,6 +145,33 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 	}
 }
 
+// TestPagesNameTargetsThatExist looks for every make target that a page names,
+// and for every target in CONTRIBUTING.md, but those that others call.
+func TestPagesNameTargetsThatExist(t *testing.T) {
+	targets := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):.*## `).FindAllStringSubmatch(read(t, "Makefile"), -1) {
+		targets[m[1]] = true
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{"clean": true, "vuln": true}
+	for _, page := range append(pages, "README.md", "README.zh-CN.md", "CONTRIBUTING.md", "SECURITY.md") {
+		for _, m := range regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)").FindAllStringSubmatch(read(t, page), -1) {
+			if !targets[m[1]] {
+				t.Errorf("%s names the target %s, which the Makefile does not have", page, m[1])
+			}
+			named[m[1]] = named[m[1]] || page == "CONTRIBUTING.md"
+		}
+	}
+	for target := range targets {
+		if !named[target] {
+			t.Errorf("CONTRIBUTING.md does not name make %s", target)
+		}
+	}
+}
+
 // walk calls f for every Go file of the repository.
 func walk(t *testing.T, f func(path string)) {
 	t.Helper()

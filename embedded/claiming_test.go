@@ -11,7 +11,7 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// Row 000.6: 2,000 users at 5,000 concurrent requests on 200 units.
+// 2,000 users at 5,000 concurrent requests on 200 units.
 func TestManyUsersGetExactlyTheStock(t *testing.T) {
 	r := newRig(t, dibs.Config{})
 	r.publish(r.sale("phone", 200))
@@ -39,7 +39,7 @@ func TestManyUsersGetExactlyTheStock(t *testing.T) {
 	r.verify()
 }
 
-// Row 000.6: one user at 10,000 concurrent requests.
+// One user at 10,000 concurrent requests.
 func TestOneUserGetsExactlyOne(t *testing.T) {
 	r := newRig(t, dibs.Config{})
 	r.publish(r.sale("phone", 200))

@@ -7,8 +7,8 @@ import (
 
 // adapters are the folders that know one technology or one craft, and the
 // contracts' suites. Each imports the domain; none imports another, so that
-// each can be read, tested and replaced alone. Only cmd, lab, bench and
-// examples put them together.
+// each can be read, tested and replaced alone. Only the assemblies put them
+// together.
 var adapters = []string{
 	"memengine", "redisengine", "sqlledger", "httpapi", "client", "console",
 	"idgen", "redpacket", "lock", "enginetest", "ledgertest",
@@ -16,7 +16,7 @@ var adapters = []string{
 
 // assemblies are the folders that put adapters together: nothing below them
 // imports them.
-var assemblies = []string{"cmd", "lab", "bench", "examples"}
+var assemblies = []string{"embedded", "cmd", "lab", "bench", "examples"}
 
 // checkImports reports imports that go up or across the house.
 func checkImports(t *tree, out *findings) {
