@@ -53,6 +53,10 @@ func (s *Service) adoptTails(ctx context.Context) error {
 			continue
 		}
 		c, err := s.ledger.CampaignByNumber(ctx, id.Campaign)
+		if errors.Is(err, ErrNotFound) {
+			return fmt.Errorf("dibs: the journal has shard %s, of a campaign that the ledger does not have: the ledger is older than the journal, "+
+				"bring a newer backup of it back: %w", id, err)
+		}
 		if err != nil {
 			return fmt.Errorf("dibs: the journal has shard %s: %w", id, err)
 		}

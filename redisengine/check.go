@@ -74,7 +74,7 @@ func unreachable(err error) dibs.Finding {
 	case strings.Contains(text, "NOPERM"):
 		return dibs.Finding{
 			Standing: dibs.StandingFail, Subject: "rights", Found: text, Wanted: "a user that may run what the engine needs",
-			Remedy: "allow the command to the ACL user of the URL",
+			Remedy: "allow the command to the ACL user of the URL; in a cluster cluster|slots and cluster|shards too",
 		}
 	case strings.Contains(text, "cluster support disabled"):
 		return dibs.Finding{
@@ -241,6 +241,10 @@ func newsOf(c *client) dibs.Finding {
 	return f
 }
 
+// neededRights are the rules of a user that may do what the engine does, on a
+// server that is no cluster, and nothing else that matters.
+const neededRights = "~dibs:* -@all +@hash +@string +@list +@set +@stream +@scripting +@keyspace +@connection +config|get +info +wait +time"
+
 // rightsOf has Redis try every command that the scripts use.
 func rightsOf(ctx context.Context, c *client) dibs.Finding {
 	const all = "every command that is needed"
@@ -262,7 +266,7 @@ func rightsOf(ctx context.Context, c *client) dibs.Finding {
 		return f
 	}
 	f.Standing = dibs.StandingFail
-	f.Remedy = "allow the engine's user: ACL SETUSER name ~dibs:* +@all -@dangerous +info +config|get +client|tracking"
+	f.Remedy = "allow the engine's user: ACL SETUSER name " + neededRights
 	return f
 }
 
