@@ -24,9 +24,9 @@ const (
 	toolYardstick = "yardstick, redis-benchmark"
 )
 
-// grab is the yardstick: the way that grabs a packet are mostly written, in
-// our words, one call for each. Who is in the map has one already; else a
-// packet moves from one queue to the other under the user's name.
+// grab is the yardstick: the script that such sales are mostly built on, one
+// call for each packet. Who is in the map has one already; else a packet moves
+// from one queue to the other under the user's name.
 const grab = `
 if redis.call('HEXISTS', KEYS[3], KEYS[4]) == 1 then return false end
 local packet = redis.call('RPOP', KEYS[1])

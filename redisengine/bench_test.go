@@ -20,9 +20,9 @@ import (
 	"github.com/dibs-dev/dibs/redisengine"
 )
 
-// grab is the yardstick: the script of row 004 in our words, one call for each
-// packet. Who is in the map has one already; else a packet moves from one
-// queue to the other under the user's name.
+// grab is the yardstick: the script that such sales are mostly built on, one
+// call for each packet. Who is in the map has one already; else a packet moves
+// from one queue to the other under the user's name.
 const grab = `
 if redis.call('HEXISTS', KEYS[3], KEYS[4]) == 1 then return false end
 local packet = redis.call('RPOP', KEYS[1])
@@ -34,7 +34,7 @@ redis.call('HSET', KEYS[3], KEYS[4], KEYS[4])
 redis.call('LPUSH', KEYS[2], record)
 return record`
 
-// yardstickConns is how many connections the yardstick uses, as in row 004.
+// yardstickConns is how many connections the yardstick has.
 const yardstickConns = 20
 
 // fillYardstick puts n packets into the queue of a server without an AOF.

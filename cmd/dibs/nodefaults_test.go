@@ -96,15 +96,7 @@ func TestSettlerDies(t *testing.T) {
 		}
 		c.start(victim)
 	}
-	kept := claimsOf(t, c.admin(0), "sale")
-	for id, user := range all {
-		if kept[id] != user {
-			t.Errorf("claim %s of user %s is lost", id, user)
-		}
-	}
-	if len(kept) != len(all) {
-		t.Errorf("%d claims are kept, %d were granted", len(kept), len(all))
-	}
+	c.keeps(all)
 	c.verify()
 	c.drain()
 }
@@ -143,17 +135,24 @@ func TestNodesAndRedisDie(t *testing.T) {
 		c.await()
 		c.collect(l.presses, all)
 	}
-	kept := claimsOf(t, c.admin(0), "sale")
-	if len(kept) != len(all) {
-		t.Errorf("%d claims are kept, %d were granted", len(kept), len(all))
-	}
-	for id, user := range all {
-		if kept[id] != user {
-			t.Errorf("claim %s of user %s is lost", id, user)
-		}
-	}
+	c.keeps(all)
 	c.verify()
 	c.drain()
+}
+
+// keeps fails unless the ledger has all that was granted of the sale, for whom
+// it was granted, and nothing else.
+func (c *cluster) keeps(all map[string]string) {
+	c.t.Helper()
+	kept := claimsOf(c.t, c.admin(0), "sale")
+	for id, user := range all {
+		if kept[id] != user {
+			c.t.Errorf("claim %s of user %s is lost", id, user)
+		}
+	}
+	if len(kept) != len(all) {
+		c.t.Errorf("%d claims are kept, %d were granted", len(kept), len(all))
+	}
 }
 
 // collect repeats what was not answered and adds all that was granted.

@@ -53,15 +53,7 @@ func TestOlderDump(t *testing.T) {
 	if len(all) != stock {
 		t.Errorf("%d of %d were granted and answered", len(all), stock)
 	}
-	kept := claimsOf(t, c.admin(0), "sale")
-	for id, user := range all {
-		if kept[id] != user {
-			t.Errorf("claim %s of user %s is lost", id, user)
-		}
-	}
-	if len(kept) != len(all) {
-		t.Errorf("%d claims are kept, %d were granted", len(kept), len(all))
-	}
+	c.keeps(all)
 	c.verify()
 	c.drain()
 }
