@@ -188,18 +188,36 @@ func BenchmarkClaim(b *testing.B) {
 	}
 }
 
+var cpuSeconds = regexp.MustCompile(`used_cpu_(?:user|sys):([0-9.]+)`)
+
+// serverCPU is what a server has used of the CPUs, in µs.
+func serverCPU(tb testing.TB, c rueidis.Client) (us float64) {
+	tb.Helper()
+	info, err := c.Do(context.Background(), c.B().Info().Section("cpu").Build()).ToString()
+	must(tb, err)
+	for _, found := range cpuSeconds.FindAllStringSubmatch(info, -1) {
+		s, err := strconv.ParseFloat(found[1], 64)
+		must(tb, err)
+		us += s * 1e6
+	}
+	return us
+}
+
 // BenchmarkYardstick compares in one run: each round measures the yardstick by
 // both clients and 2,048 callers of the engine by each policy, one after the
-// other, and the medians of the rounds are reported.
+// other, and the medians of the rounds are reported: calls a second, and the CPU
+// that Redis used for each.
 func BenchmarkYardstick(b *testing.B) {
 	const callers, grabs, n = 2048, 100_000, 500_000
 	plain := startRedis(b)
 	c := connect(b, plain)
-	rates := map[string][]float64{}
+	rates, times := map[string][]float64{}, map[string][]float64{}
 	round := uint32(0)
 	for b.Loop() {
 		round++
+		before := serverCPU(b, c)
 		rates["go"] = append(rates["go"], yardstick(b, c, grabs))
+		times["go"] = append(times["go"], (serverCPU(b, c)-before)/grabs)
 		rates["tool"] = append(rates["tool"], yardstickTool(b, plain, c, grabs))
 		for _, p := range policies[:2] {
 			r := startRedis(b, p.args...)
@@ -207,22 +225,27 @@ func BenchmarkYardstick(b *testing.B) {
 			must(b, err)
 			shard := dibs.ShardID{Campaign: round}
 			must(b, e.Open(context.Background(), bigSale(round, n), shard, &dibs.ShardLoad{Epoch: 1, StockLeft: n}))
+			own := connect(b, r)
+			before := serverCPU(b, own)
 			rate, _ := claims(b, e, shard, callers, n)
 			rates[p.name] = append(rates[p.name], rate)
+			times[p.name] = append(times[p.name], (serverCPU(b, own)-before)/n)
 			must(b, e.Close(context.Background()))
 			r.Kill()
 		}
 	}
-	median := func(name string) float64 {
-		slices.Sort(rates[name])
-		return rates[name][len(rates[name])/2]
+	median := func(of map[string][]float64, name string) float64 {
+		slices.Sort(of[name])
+		return of[name][len(of[name])/2]
 	}
 	for _, name := range []string{"go", "tool"} {
-		b.ReportMetric(median(name), name+"-yardstick/s")
+		b.ReportMetric(median(rates, name), name+"-yardstick/s")
 	}
+	b.ReportMetric(median(times, "go"), "yardstick-µs")
 	for _, p := range policies[:2] {
-		b.ReportMetric(median(p.name), p.name+"/s")
-		b.ReportMetric(median(p.name)/median("go"), p.name+"/go")
-		b.ReportMetric(median(p.name)/median("tool"), p.name+"/tool")
+		b.ReportMetric(median(rates, p.name), p.name+"/s")
+		b.ReportMetric(median(rates, p.name)/median(rates, "go"), p.name+"/go")
+		b.ReportMetric(median(rates, p.name)/median(rates, "tool"), p.name+"/tool")
+		b.ReportMetric(median(times, p.name), p.name+"-µs")
 	}
 }

@@ -82,11 +82,7 @@ const (
 // packed writes the claims as fields and values of the holdings' hash and of
 // the index of places.
 func (h *held) packed(buckets int64) (holdings, places []string, err error) {
-	type userClaims struct {
-		held    int64
-		records []byte
-	}
-	users := make(map[string]*userClaims)
+	records := make(map[string][]byte)
 	inBucket := make(map[uint32][]string)
 	chunks := make(map[string][]byte)
 	for i := range h.claims {
@@ -95,16 +91,11 @@ func (h *held) packed(buckets int64) (holdings, places []string, err error) {
 			return nil, nil, fmt.Errorf("claim %s of %q for %d: %w", c.Cursor, c.UserID, c.Quantity, dibs.ErrCorrupt)
 		}
 		number := bucketOf(c.UserID, buckets)
-		u := users[c.UserID]
-		if u == nil {
-			u = &userClaims{}
-			users[c.UserID] = u
+		before, known := records[c.UserID]
+		if !known {
 			inBucket[number] = append(inBucket[number], c.UserID)
 		}
-		u.records = appendRecord(u.records, c)
-		if !c.Released {
-			u.held += c.Quantity
-		}
+		records[c.UserID] = appendRecord(before, c)
 		field := fmt.Sprintf("%d:%d", c.Epoch, c.Seq/chunk)
 		end := int(c.Seq%chunk+1) * slotSize
 		slots := chunks[field]
@@ -115,9 +106,7 @@ func (h *held) packed(buckets int64) (holdings, places []string, err error) {
 	for number, names := range inBucket {
 		var b []byte
 		for _, name := range names {
-			u := users[name]
-			b = binary.BigEndian.AppendUint32(appendUser(b, name), uint32(u.held))
-			b = append(binary.BigEndian.AppendUint32(b, uint32(len(u.records))), u.records...)
+			b = appendHolder(b, name, records[name])
 		}
 		holdings = append(holdings, string(binary.BigEndian.AppendUint32(nil, number)), string(b))
 	}

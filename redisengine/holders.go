@@ -2,7 +2,6 @@ package redisengine
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"sync/atomic"
@@ -94,16 +93,12 @@ func (l *lane) readHolders(ctx context.Context, at dibs.Cursor, room int64) (*ho
 // addBucket adds the users of a bucket.
 func (h *holders) addBucket(bucket string) error {
 	for bucket != "" {
-		name := 1 + int(bucket[0])
-		if len(bucket) < name+8 {
-			return dibs.ErrCorrupt
+		user, rest, err := cutHolder(bucket)
+		if err != nil {
+			return err
 		}
-		end := name + 8 + int(binary.BigEndian.Uint32([]byte(bucket[name+4:name+8])))
-		if len(bucket) < end {
-			return dibs.ErrCorrupt
-		}
-		h.add(bucket[1:name])
-		bucket = bucket[end:]
+		h.add(user)
+		bucket = rest
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package redisengine
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -17,6 +18,43 @@ const (
 	placeAt      = 6
 	quantityAt   = 20
 )
+
+// mostShort is the most records whose count takes one byte.
+const mostShort = math.MaxUint8
+
+// appendHolder writes a user and his records as a bucket has them: the name,
+// the count of the records, and they. The count is one byte, and where that
+// does not do, a zero and four bytes.
+func appendHolder(buf []byte, user string, records []byte) []byte {
+	buf = appendUser(buf, user)
+	if n := len(records) / recordSize; n <= mostShort {
+		buf = append(buf, byte(n))
+	} else {
+		buf = binary.BigEndian.AppendUint32(append(buf, 0), uint32(n))
+	}
+	return append(buf, records...)
+}
+
+// cutHolder takes the first user off a bucket that is not empty.
+func cutHolder(bucket string) (user, rest string, err error) {
+	at := 1 + int(bucket[0])
+	if len(bucket) <= at {
+		return "", "", dibs.ErrCorrupt
+	}
+	user = bucket[1:at]
+	count := int64(bucket[at])
+	if at++; count == 0 {
+		if len(bucket) < at+4 {
+			return "", "", dibs.ErrCorrupt
+		}
+		count = int64(binary.BigEndian.Uint32([]byte(bucket[at : at+4])))
+		at += 4
+	}
+	if int64(len(bucket)-at) < count*recordSize {
+		return "", "", dibs.ErrCorrupt
+	}
+	return user, bucket[at+int(count)*recordSize:], nil
+}
 
 // appendPlace writes a place as records and the index of items have it.
 func appendPlace(buf []byte, c dibs.Cursor) []byte {

@@ -154,7 +154,7 @@ func usedMemory(t *testing.T, c rueidis.Client) int64 {
 }
 
 // mostOfYardstick is how much of the yardstick's memory a grant may take.
-const mostOfYardstick = 0.6
+const mostOfYardstick = 0.5
 
 // TestMemoryOfAGrant fills a sale and the yardstick's queues with the same
 // users, and compares what stays in Redis after the journal was trimmed.

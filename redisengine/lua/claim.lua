@@ -46,7 +46,7 @@ local seq, left, granted, limit, with_items = s.seq, s.left, s.granted, s.limit,
 -- The first of the entries is their header, which is known at the end.
 local grants, entries, written, slots = 0, {''}, 1, {}
 local issued, issued_places, pool, pooled, taken = {}, {}, {}, 0, 0
-local no_key, last_bytes, first_heads = rep('\0', 8), {}, {}
+local no_key, last_bytes, one, holds = rep('\0', 8), {}, count_bytes(1), {}
 local at_epoch, before_last, before_last_at = pack('>I6H', now, s.epoch), '', -1
 
 -- Takes the next free items, reading a page of them when they run short.
@@ -95,28 +95,28 @@ local function next_place(field, quantity)
   end
   local last = last_bytes[low]
   if not last then
-    last = string.char(low)
+    last = char(low)
     last_bytes[low] = last
   end
   return last
 end
 
-local function first_head(quantity)
-  local head = first_heads[quantity]
-  if not head then
-    head = pack('>I4I4', quantity, RECORD)
-    first_heads[quantity] = head
-  end
-  return head
+-- The units that a user holds: added up once in a batch, since who holds many
+-- claims may send many, and kept by the grants after that.
+local function held_units(user, bucket, first, last)
+  if not first then return 0 end
+  local units = holds[user] or units_of(bucket, first, last)
+  holds[user] = units
+  return units
 end
 
 -- Decides one claim: its letter, and its detail when it has one. Only a grant
 -- changes anything, and only in this script's memory.
 local LATE = 1099511627776
 local function decide(field, user, tail, quantity)
-  local bucket, first, last, held = buckets[field], nil, nil, 0
+  local bucket, first, last, count_at = buckets[field], nil, nil, nil
   if find(bucket, user, 1, true) then
-    first, last, held = user_in(bucket, user)
+    first, last, count_at = user_in(bucket, user)
     if first and sub(tail, 1, 8) ~= no_key then
       local record = record_of(bucket, first, last, sub(tail, 1, 8))
       if record then
@@ -132,7 +132,8 @@ local function decide(field, user, tail, quantity)
     return closed
   end
   if left < quantity then return 'S', text(left) end
-  if (held or 0) + quantity > limit then return 'L', held_by(bucket, first, last) end
+  local held = held_units(user, bucket, first, last)
+  if held + quantity > limit then return 'L', held_by(bucket, first, last) end
   if seq >= LAST_SEQ then return 'X' end
   local items
   if with_items then
@@ -141,10 +142,11 @@ local function decide(field, user, tail, quantity)
   end
   local last_byte = next_place(field, quantity)
   if first then
-    buckets[field] = sub(bucket, 1, first - 9) .. pack('>I4I4', held + quantity, last - first + 1 + RECORD) ..
+    buckets[field] = sub(bucket, 1, count_at - 1) .. count_bytes((last + 1 - first) / RECORD + 1) ..
       sub(bucket, first, last) .. before_last .. last_byte .. tail .. sub(bucket, last + 1)
+    holds[user] = held + quantity
   else
-    buckets[field] = bucket .. user .. first_head(quantity) .. before_last .. last_byte .. tail
+    buckets[field] = bucket .. user .. one .. before_last .. last_byte .. tail
   end
   entries[written + 1], entries[written + 2] = user, tail
   written = written + 2
@@ -167,7 +169,7 @@ for i = 1, count, 4 do
     -- decide would come to the same: nearly all claims of a sale are their
     -- user's first, and this is all that is done for them.
     local last_byte = next_place(field, quantity)
-    buckets[field] = bucket .. user .. first_head(quantity) .. before_last .. last_byte .. claims[i + 2]
+    buckets[field] = bucket .. user .. one .. before_last .. last_byte .. claims[i + 2]
     entries[written + 1], entries[written + 2] = user, claims[i + 2]
     written = written + 2
     letters[(i + 3) / 4] = 'G'

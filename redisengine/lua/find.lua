@@ -12,7 +12,7 @@ local now = clock_ms()
 if not typed(KEYS, {'hash', 'hash', 'hash', 'hash'}) then return {'wrong_type', now, 0, 0} end
 local s, refusal = shard(meta_key, seen_epoch, seen_seq, now)
 if not s then return refusal end
-local field, bucket, name, first, last, held, record = at_place(places_key, holdings_key, epoch, seq)
+local field, bucket, name, record = at_place(places_key, holdings_key, epoch, seq)
 if not field then return {'not_found', now, s.epoch, s.seq} end
 local items = s.items == 1 and redis.call('HGET', issued_key, pack('>HI4', epoch, seq)) or ''
 return {'ok', now, s.epoch, s.seq, text(s.pay_in), name, sub(bucket, record, record + RECORD - 1), items}

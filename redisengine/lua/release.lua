@@ -17,7 +17,7 @@ if not s then return refusal end
 if command_epoch ~= s.epoch then
   return {command_epoch < s.epoch and 'stale' or 'too_new', now, s.epoch, s.seq}
 end
-local field, bucket, name, first, last, held, record, released = at_place(places_key, holdings_key, epoch, seq)
+local field, bucket, name, record, released = at_place(places_key, holdings_key, epoch, seq)
 if not field then return {'not_found', now, s.epoch, s.seq} end
 if released then return {'ok', now, s.epoch, s.seq} end
 if s.seq >= LAST_SEQ then return {'spent', now, s.epoch, s.seq} end
@@ -32,8 +32,7 @@ if s.left + quantity >= WHOLE then return {'range', now, s.epoch, s.seq} end
 local entry = pack('>BBI6HI4I4', 1, 3, now, epoch, seq, quantity) .. numbers
 local added, refused = journal(journal_key, s.epoch, s.seq + 1, entry)
 if not added then return unwritten(refused, now, s.epoch, s.seq) end
-bucket = sub(bucket, 1, first - 9) .. pack('>I4', held - quantity) .. sub(bucket, first - 4, record + EPOCH_AT - 1) ..
-  pack('>H', epoch + RELEASED) .. sub(bucket, record + EPOCH_AT + 2)
+bucket = sub(bucket, 1, record + EPOCH_AT - 1) .. pack('>H', epoch + RELEASED) .. sub(bucket, record + EPOCH_AT + 2)
 redis.call('HSET', holdings_key, field, bucket)
 in_portions('RPUSH', free_key, elements, 4000)
 redis.call('HSET', meta_key, 'seq', text(s.seq + 1), 'left', text(s.left + quantity),

@@ -4,7 +4,7 @@
 -- Returns nothing; a script's refusal is {word, Redis' clock in ms, epoch, seq}.
 -- Retry: the functions only read.
 local floor, max, min = math.floor, math.max, math.min
-local find, sub, byte, rep = string.find, string.sub, string.byte, string.rep
+local find, sub, byte, char, rep = string.find, string.sub, string.byte, string.char, string.rep
 local pack, unpack_bytes, concat = struct.pack, struct.unpack, table.concat
 
 -- A whole number that a double holds exactly lies below this.
@@ -67,18 +67,40 @@ local function shard(meta_key, seen_epoch, seen_seq, now)
   return s
 end
 
--- A bucket is a run of users: name's length and name, units held (4 bytes),
--- length of the records (4), records. Returns where the user's records begin
--- and end, and the units held. Few buckets hold the bytes of a name by chance;
--- the walk tells them apart.
+-- A bucket is a run of users: name's length and name, count of records, records.
+-- The count is one byte, and where that does not do, a zero and four bytes.
+local function count_bytes(n)
+  if n < 256 then return char(n) end
+  return '\0' .. pack('>I4', n)
+end
+
+-- Reads what a bucket has of the user at a place of it: his name, and where his
+-- records begin and end.
+local function run_at(bucket, at)
+  local name, count, first = unpack_bytes('>Bc0B', bucket, at)
+  if count == 0 then count, first = unpack_bytes('>I4', bucket, first) end
+  return name, first, first + count * RECORD - 1
+end
+
+-- Returns where the user's records begin and end, and where their count stands.
+-- Few buckets hold the bytes of a name by chance; the walk tells them apart.
 local function user_in(bucket, user)
   local at, name = 1, sub(user, 2)
   while at <= #bucket do
-    local is, held, size, first = unpack_bytes('>Bc0I4I4', bucket, at)
-    if is == name then return first, first + size - 1, held end
-    at = first + size
+    local is, first, last = run_at(bucket, at)
+    if is == name then return first, last, at + #user end
+    at = last + 1
   end
   return nil
+end
+
+-- Adds up what a user holds: the units of his records that are not released.
+local function units_of(bucket, first, last)
+  local units = 0
+  for record = first, last, RECORD do
+    if byte(bucket, record + EPOCH_AT) < 128 then units = units + unpack_bytes('>I4', bucket, record + QUANTITY_AT) end
+  end
+  return units
 end
 
 -- Returns where the record of a key begins among a user's records.
@@ -97,9 +119,8 @@ local function place_field(epoch, seq) return text(epoch) .. ':' .. text(floor(s
 -- much to make as all else that is done for a claim.
 local function bucket_of(hash, buckets) return pack('>I4', hash % buckets + 1) end
 
--- Finds the record at a place: the bucket's field and bytes, the user, where
--- his records begin and end, the units he holds, where the record begins, and
--- whether it is released.
+-- Finds the record at a place: the bucket's field and bytes, the user, where the
+-- record begins, and whether it is released.
 local function at_place(places_key, holdings_key, epoch, seq)
   local chunk = redis.call('HGET', places_key, place_field(epoch, seq)) or ''
   local slot = seq % CHUNK * SLOT
@@ -107,14 +128,12 @@ local function at_place(places_key, holdings_key, epoch, seq)
   local field = sub(chunk, slot + 1, slot + SLOT)
   local bucket, at = redis.call('HGET', holdings_key, field) or '', 1
   while at <= #bucket do
-    local name, held, size, first = unpack_bytes('>Bc0I4I4', bucket, at)
-    for record = first, first + size - 1, RECORD do
+    local name, first, last = run_at(bucket, at)
+    for record = first, last, RECORD do
       local e, q = unpack_bytes('>HI4', bucket, record + EPOCH_AT)
-      if q == seq and e % RELEASED == epoch then
-        return field, bucket, name, first, first + size - 1, held, record, e >= RELEASED
-      end
+      if q == seq and e % RELEASED == epoch then return field, bucket, name, record, e >= RELEASED end
     end
-    at = first + size
+    at = last + 1
   end
   return nil
 end
