@@ -159,8 +159,8 @@ func (s *Service) settleWaiting(ctx context.Context) bool {
 // last batch took.
 const settleRest = 1
 
-// claimsRush reports whether claims queue for their commit while the backlog
-// has room.
+// claimsRush reports whether claims queue, to be decided or for their commit,
+// while the backlog has room.
 func (s *Service) claimsRush(ctx context.Context) bool {
 	rush := false
 	s.eachHeld(func(t *settling) bool {
@@ -172,7 +172,7 @@ func (s *Service) claimsRush(ctx context.Context) bool {
 			rush = false
 			return false
 		}
-		rush = rush || st.Queued > 0
+		rush = rush || st.Queued > 0 || st.Waiting > 0
 		return true
 	})
 	return rush

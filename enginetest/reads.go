@@ -112,6 +112,7 @@ func checkStatsHead(r *rig) {
 		o.that(s.Head == dibs.Cursor{Epoch: 1, Seq: seq}, "after %s the head is %v, want seq %d", doing, s.Head, seq)
 		o.decidedNow("head", s.HeadAt)
 		equal(r, "Queued after "+doing, s.Queued, 0)
+		equal(r, "Waiting after "+doing, s.Waiting, 0)
 		entries := o.journal(dibs.Cursor{})
 		last := entries[len(entries)-1]
 		o.that(last.Cursor == s.Head && last.At == s.HeadAt, "after %s the last entry is %+v, the head %v", doing, last, s.Head)

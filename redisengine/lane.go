@@ -134,6 +134,13 @@ func (l *lane) enqueue(t *ticket) error {
 	return nil
 }
 
+// waiting is how many claims have not been taken into a batch.
+func (l *lane) waiting() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(len(l.queue))
+}
+
 // fly sends batches until nothing waits.
 func (l *lane) fly() {
 	b := &batch{lane: l}

@@ -116,6 +116,7 @@ func (e *Engine) Stats(ctx context.Context, id dibs.ShardID) (dibs.ShardStats, e
 	s := dibs.ShardStats{
 		Head:    res.at,
 		Settled: dibs.Cursor{Epoch: uint16(res.rest[5].number), Seq: uint32(res.rest[6].number)},
+		Waiting: l.waiting(),
 	}
 	for i, field := range map[int]*int64{0: &s.Remaining, 1: &s.Granted, 2: &s.HeadAt, 4: &s.Version} {
 		if *field, err = strconv.ParseInt(res.rest[i].text, 10, 64); err != nil {

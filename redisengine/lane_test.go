@@ -1,0 +1,44 @@
+package redisengine
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// What gathers while calls are under way is counted, until it is taken.
+func TestWaitingClaimsAreCounted(t *testing.T) {
+	b := newBench(t, 10, nil)
+	waits := func(when string, want int64) {
+		t.Helper()
+		if st, err := b.e.Stats(t.Context(), b.shard); err != nil || st.Waiting != want || st.Queued != 0 {
+			t.Errorf("%s %d wait, and %d for their commit, %v; want %d", when, st.Waiting, st.Queued, err, want)
+		}
+	}
+	waits("at first", 0)
+	// As if all calls that may be under way were.
+	b.l.mu.Lock()
+	b.l.flying = maxFlying
+	b.l.mu.Unlock()
+	var sent []*ticket
+	for i := range 3 {
+		tick := &ticket{req: shardAsk(b.shard, fmt.Sprint("user-", i)), born: time.Now(), done: make(chan struct{}, 1)}
+		if err := b.l.enqueue(tick); err != nil {
+			t.Fatal(err)
+		}
+		sent = append(sent, tick)
+	}
+	waits("behind the calls", 3)
+	for range maxFlying {
+		go b.l.fly()
+	}
+	for _, tick := range sent {
+		<-tick.done
+		if tick.err != nil || tick.decision.Outcome != dibs.Granted {
+			t.Errorf("decided %+v, %v", tick.decision, tick.err)
+		}
+	}
+	waits("in the end", 0)
+}
