@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// admissionsAtOnce is how many campaigns are made live at the same time.
+const admissionsAtOnce = 16
+
 const (
 	// joinPatience is how long someone waits for another node that loads a shard.
 	joinPatience = 3 * time.Second
@@ -175,6 +178,22 @@ func (s *Service) loadOnce(ctx context.Context, t *settling) error {
 	}
 	t.l.renew(c)
 	t.moveTo(load.Position)
+	return s.overtaken(ctx, c)
+}
+
+// overtaken makes the engine obey a change of a campaign that came while it was
+// loaded by the definition before.
+func (s *Service) overtaken(ctx context.Context, c *Campaign) error {
+	if !s.engine.Shared() {
+		return nil
+	}
+	now, err := s.ledger.CampaignByNumber(ctx, c.Number)
+	if err != nil || now.Version == c.Version {
+		return err
+	}
+	if err := s.engine.Configure(ctx, now); err != nil && !errors.Is(err, ErrNotOpen) {
+		return err
+	}
 	return nil
 }
 
@@ -349,13 +368,37 @@ func (s *Service) liveOf(ctx context.Context, c *Campaign) (*live, error) {
 	return v.(*live), nil
 }
 
+// admitAll makes campaigns live that are not yet, several at a time where that
+// means to wait for other machines. The others are served when one cannot be
+// loaded: its claims are refused as unavailable, and the service is not ready.
+func (s *Service) admitAll(ctx context.Context, campaigns []*Campaign) {
+	atOnce := 1
+	if s.engine.Shared() {
+		atOnce = admissionsAtOnce
+	}
+	var all sync.WaitGroup
+	free := make(chan struct{}, atOnce)
+	for _, c := range campaigns {
+		if _, ok := s.lives.Load(c.ID); ok || !s.sells(c) || ctx.Err() != nil {
+			continue
+		}
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			// admit logs its errors, and shows them as the service's health.
+			_ = s.admit(ctx, c)
+		})
+	}
+	all.Wait()
+}
+
 // discover takes up campaigns that other nodes have published or changed, and
 // tries those again that could not be loaded.
 func (s *Service) discover(ctx context.Context) {
 	if !s.engine.Shared() && !s.strandedAny() {
 		return
 	}
-	campaigns, err := s.ledger.LiveCampaigns(ctx)
+	campaigns, err := s.ledger.LiveCampaigns(ctx, s.cfg.Now().Add(-retireAfter))
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log.Warn("the live campaigns could not be read", "err", err)
@@ -363,16 +406,11 @@ func (s *Service) discover(ctx context.Context) {
 		return
 	}
 	for _, c := range campaigns {
-		v, ok := s.lives.Load(c.ID)
-		if !ok {
-			if s.sells(c) {
-				// admit logs its errors, and shows them as the service's health.
-				_ = s.admit(ctx, c)
-			}
-			continue
+		if v, ok := s.lives.Load(c.ID); ok {
+			v.(*live).renew(c)
 		}
-		v.(*live).renew(c)
 	}
+	s.admitAll(ctx, campaigns)
 	s.noticeEnds(ctx, campaigns)
 	s.forgetAdmissions(campaigns)
 }

@@ -49,8 +49,9 @@ type Catalog interface {
 	CampaignByNumber(ctx context.Context, number uint32) (*Campaign, error)
 	// Campaigns lists newest first; states filters when it is not empty.
 	Campaigns(ctx context.Context, states []State, page Page) (List[Campaign], error)
-	// LiveCampaigns returns every campaign that is published or paused.
-	LiveCampaigns(ctx context.Context) ([]*Campaign, error)
+	// LiveCampaigns returns every campaign that is published or paused and ends
+	// after a time.
+	LiveCampaigns(ctx context.Context, after time.Time) ([]*Campaign, error)
 }
 
 // Batch is a run of one shard's journal entries to settle.

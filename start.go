@@ -14,20 +14,14 @@ func (s *Service) Start(ctx context.Context) error {
 	if s.started.Swap(true) {
 		return errors.New("dibs: the service was started before")
 	}
-	campaigns, err := s.ledger.LiveCampaigns(ctx)
+	campaigns, err := s.ledger.LiveCampaigns(ctx, s.cfg.Now())
 	if err != nil {
 		return fmt.Errorf("dibs: reading the live campaigns: %w", err)
 	}
 	s.readQuarantine(ctx)
-	for _, c := range campaigns {
-		if !s.sells(c) {
-			continue
-		}
-		// The others are served when one cannot be loaded: its claims are refused
-		// as unavailable, and the service is not ready.
-		if err := s.admit(ctx, c); err != nil && ctx.Err() != nil {
-			return fmt.Errorf("dibs: loading campaign %s: %w", c.ID, err)
-		}
+	s.admitAll(ctx, campaigns)
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("dibs: loading the live campaigns: %w", err)
 	}
 	if err := s.adoptTails(ctx); err != nil {
 		return err

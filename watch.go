@@ -149,6 +149,10 @@ func (s *Service) keepLease(ctx context.Context, t *settling) {
 	if held && !t.held.Load() {
 		s.readPosition(ctx, t)
 	}
+	if !held {
+		// Another node has it, for this long at least.
+		t.leaseAt = time.Now().Add(LeaseTime)
+	}
 	t.held.Store(held)
 }
 

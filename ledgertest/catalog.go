@@ -140,7 +140,10 @@ func testCampaignLists(t *testing.T, f *fixture) {
 	list([]dibs.State{dibs.PausedState, dibs.EndedState})
 	same(t, "paused and ended campaigns", fmt.Sprint(ids), "[c23 c22 c19 c18 c15 c14 c11 c10 c07 c06 c03 c02]")
 
-	live, err := l.LiveCampaigns(ctx)
+	over, err := l.LiveCampaigns(ctx, campaign("ends", 1).EndsAt)
+	f.must(err)
+	same(t, "live campaigns after their end", len(over), 0)
+	live, err := l.LiveCampaigns(ctx, campaign("ends", 1).EndsAt.Add(-time.Millisecond))
 	f.must(err)
 	same(t, "live campaigns", len(live), 12)
 	for _, c := range live {

@@ -224,7 +224,9 @@ func TestReplicatedWaitsForTheReplicas(t *testing.T) {
 	if e.Durability() != dibs.LevelReplicated {
 		t.Fatalf("the level is %s", e.Durability())
 	}
-	shard := openSale(t, openEngine(t, redisengine.Config{URL: master.URL(), Durability: dibs.LevelReplicated}), 10, nil)
+	shard := openSale(t, openEngine(t, redisengine.Config{
+		URL: master.URL(), Durability: dibs.LevelReplicated, Deadline: 20 * time.Second, Patience: 20 * time.Second,
+	}), 10, nil)
 	other := openEngine(t, redisengine.Config{
 		URL: master.URL(), Durability: dibs.LevelReplicated, Deadline: time.Second, Patience: time.Second,
 	})

@@ -150,11 +150,11 @@ func (l *Ledger) Campaigns(ctx context.Context, states []dibs.State, page dibs.P
 }
 
 // LiveCampaigns implements dibs.Catalog. They are ordered by number.
-func (l *Ledger) LiveCampaigns(ctx context.Context) ([]*dibs.Campaign, error) {
+func (l *Ledger) LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Campaign, error) {
 	var found []*dibs.Campaign
 	err := l.read(ctx, "list live campaigns", func(s *session) error {
-		return s.each(ctx, `SELECT `+campaignColumns+` FROM campaigns WHERE state IN (?,?) ORDER BY number`,
-			[]any{string(dibs.Published), string(dibs.PausedState)}, func(rows *sql.Rows) error {
+		return s.each(ctx, `SELECT `+campaignColumns+` FROM campaigns WHERE state IN (?,?) AND ends_at > ? ORDER BY number`,
+			[]any{string(dibs.Published), string(dibs.PausedState), after.UnixMilli()}, func(rows *sql.Rows) error {
 				c := new(dibs.Campaign)
 				found = append(found, c)
 				return scanCampaign(rows, c)

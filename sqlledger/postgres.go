@@ -82,6 +82,7 @@ func postgresSettings(use usage) []string {
 		// The server lets go of a machine that is gone within half a minute, and
 		// of a transaction whose owner sleeps.
 		"SET tcp_keepalives_idle = 10", "SET tcp_keepalives_interval = 5", "SET tcp_keepalives_count = 4", "SET tcp_user_timeout = 30000",
+		"SET idle_in_transaction_session_timeout = 30000",
 	}
 	if use == forReading {
 		settings = append(settings, "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")

@@ -13,7 +13,8 @@ if not typed(KEYS, {'string', 'hash'}) then return {'wrong_type', now, 0, 0} end
 local holder = redis.call('GET', settler_key)
 if holder and holder ~= process then return {'held', now, 0, 0} end
 redis.call('SET', settler_key, process, 'PX', lease_ms)
-if redis.call('HGET', meta_key, 'state') == 'open' then
+local got = redis.call('HMGET', meta_key, 'state', 'settled_epoch', 'settled_seq')
+if got[1] == 'open' and (got[2] ~= epoch or got[3] ~= seq) then
   redis.call('HSET', meta_key, 'settled_epoch', epoch, 'settled_seq', seq)
 end
 return {'ok', now, 0, 0}
