@@ -111,22 +111,27 @@ func openRedisNode(ctx context.Context, level string, args []string) (n *redisNo
 	if n.redis, err = servers.StartRedis(dir, args...); err != nil {
 		return n, err
 	}
-	if n.engine, err = redisengine.Open(ctx, redisengine.Config{URL: n.redis.URL(), Durability: level}); err != nil {
-		return n, err
+	return n, n.open(ctx, level, n.redis.URL(), "sqlite:"+filepath.Join(dir, "ledger.db"))
+}
+
+// open joins a Redis and a ledger.
+func (n *redisNode) open(ctx context.Context, level, redis, ledger string) (err error) {
+	if n.engine, err = redisengine.Open(ctx, redisengine.Config{URL: redis, Durability: level}); err != nil {
+		return err
 	}
-	if n.ledger, err = sqlledger.Open(ctx, "sqlite:"+filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true}); err != nil {
-		return n, err
+	if n.ledger, err = sqlledger.Open(ctx, ledger, sqlledger.Options{Migrate: true}); err != nil {
+		return err
 	}
 	ids, err := idgen.ForClaims(ctx, n.ledger)
 	if err != nil {
-		return n, err
+		return err
 	}
 	s, err := dibs.New(dibs.Config{Engine: n.engine, Ledger: n.ledger, IDs: ids, MaxBacklog: 1 << 40})
 	if err != nil {
-		return n, err
+		return err
 	}
 	n.Node = &embedded.Node{Service: s}
-	return n, s.Start(ctx)
+	return s.Start(ctx)
 }
 
 // discard ends the node and its server, and removes their folder.

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/redisengine"
+)
+
+const (
+	// fleetSize is how many nodes share the claims that one decides alone.
+	fleetSize = 3
+	// burst is how many claims come at once, in the fleet's rounds.
+	burst = 100_000
+)
+
+// fleetRound is what a burst costs and how long the ledger is behind it.
+type fleetRound struct{ cpu, redis, lag float64 }
+
+// redisFleet has one node and then several take the same burst, settling into
+// MariaDB. The nodes are in this process, beside their callers.
+func redisFleet(ctx context.Context, o *options) (err error) {
+	defer func() { err = errors.Join(err, servers.StopAll()) }()
+	rounds := map[int][]fleetRound{}
+	for range o.rounds {
+		for _, nodes := range []int{1, fleetSize} {
+			r, err := fleetBurst(ctx, nodes)
+			if err != nil {
+				return err
+			}
+			rounds[nodes] = append(rounds[nodes], r)
+		}
+	}
+	mid := func(nodes int, value func(fleetRound) float64) float64 {
+		var values []float64
+		for _, r := range rounds[nodes] {
+			values = append(values, value(r))
+		}
+		return median(values)
+	}
+	cpu := func(r fleetRound) float64 { return r.cpu }
+	fmt.Printf("| %d claims, settled into MariaDB | CPU of the nodes per claim, µs | to one node's | CPU of Redis | all settled after |\n|---|---|---|---|---|\n", burst)
+	for _, nodes := range []int{1, fleetSize} {
+		fmt.Printf("| nodes: %d | %.1f | %.2f | %.2f | %.2f s |\n", nodes, mid(nodes, cpu), mid(nodes, cpu)/mid(1, cpu),
+			mid(nodes, func(r fleetRound) float64 { return r.redis }), mid(nodes, func(r fleetRound) float64 { return r.lag }))
+	}
+	return nil
+}
+
+// fleetBurst opens nodes on a Redis and a ledger of their own.
+func fleetBurst(ctx context.Context, nodes int) (r fleetRound, err error) {
+	r1, dir, err := plainRedis()
+	if err != nil {
+		return r, err
+	}
+	defer stopRedis(r1, dir)
+	ledger, done, err := emptyDatabase(servers.MariaDB)()
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	fleet := make([]*redisNode, nodes)
+	for i := range fleet {
+		own, err := os.MkdirTemp("", "dibs-bench-")
+		if err != nil {
+			return r, err
+		}
+		fleet[i] = &redisNode{node: &node{dir: own}}
+		defer fleet[i].discard()
+		if err := fleet[i].open(ctx, redisengine.LevelNone, r1.URL(), ledger); err != nil {
+			return r, err
+		}
+	}
+	if err := fleet[0].campaign(ctx, "c", burst+int64(nodes), 1); err != nil {
+		return r, err
+	}
+	return fleetClaims(ctx, r1, fleet)
+}
+
+// fleetClaims shares the burst, and waits until the ledger has all of it.
+func fleetClaims(ctx context.Context, server *servers.Redis, fleet []*redisNode) (r fleetRound, err error) {
+	c, err := redisClient(server)
+	if err != nil {
+		return r, err
+	}
+	defer c.Close()
+	// Every node takes the campaign up before it is measured.
+	for i, n := range fleet {
+		if _, err := n.rush(ctx, "c", 1, -1-i, 1, dibs.Granted); err != nil {
+			return r, err
+		}
+	}
+	redis, err := redisCPU(ctx, c)
+	if err != nil {
+		return r, err
+	}
+	cpu := cpuTime()
+	errs := make([]error, len(fleet))
+	var wg sync.WaitGroup
+	for i, n := range fleet {
+		wg.Go(func() {
+			_, errs[i] = n.rush(ctx, "c", redisCallers/len(fleet), (i+1)<<24, burst/len(fleet), dibs.Granted)
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return r, err
+	}
+	if r.lag, err = fleet[0].settled(ctx); err != nil {
+		return r, err
+	}
+	r.cpu = float64((cpuTime() - cpu).Microseconds()) / burst
+	after, err := redisCPU(ctx, c)
+	r.redis = (after - redis) / burst
+	return r, err
+}
+
+// settled waits until the ledger has all that was claimed, and returns how long
+// that took, in seconds.
+func (n *redisNode) settled(ctx context.Context) (float64, error) {
+	begun, shard := time.Now(), dibs.ShardID{Campaign: 1}
+	st, err := n.engine.Stats(ctx, shard)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		totals, err := n.ledger.Totals(ctx, shard)
+		if err != nil {
+			return 0, err
+		}
+		if !totals.Position.Before(st.Head) {
+			return time.Since(begun).Seconds(), nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
