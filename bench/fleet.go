@@ -10,7 +10,6 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
-	"github.com/dibs-dev/dibs/redisengine"
 )
 
 const (
@@ -73,7 +72,7 @@ func fleetBurst(ctx context.Context, nodes int) (r fleetRound, err error) {
 		}
 		fleet[i] = &redisNode{node: &node{dir: own}}
 		defer fleet[i].discard()
-		if err := fleet[i].open(ctx, redisengine.LevelNone, r1.URL(), ledger); err != nil {
+		if err := fleet[i].open(ctx, dibs.LevelNone, r1.URL(), ledger); err != nil {
 			return r, err
 		}
 	}
