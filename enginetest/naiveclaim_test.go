@@ -46,7 +46,7 @@ func (n *naive) decide(s *naiveShard, now int64, req dibs.EngineClaim) dibs.Deci
 	if req.OnlyRepeat {
 		return dibs.Decision{Outcome: dibs.Overloaded}
 	}
-	if r := n.gate(s, now); r != dibs.Granted {
+	if r := n.gate(s, now); r != dibs.Granted && (!req.Late || n.faults.lateRefused) {
 		return dibs.Decision{Outcome: r}
 	}
 	held, list := s.heldBy(req.UserID)

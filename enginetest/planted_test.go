@@ -33,6 +33,7 @@ type faults struct {
 	olderAccepted       bool
 	oneShardConfigured  bool
 	endInclusive        bool
+	lateRefused         bool // the window is asked about a late payer too
 	payBySeconds        bool // the wrong unit
 	cancelledYes        bool // success without effect
 	falseNone           bool // granted, and answered with the effect none
@@ -105,6 +106,7 @@ var planted = []struct {
 	{"older accepted", faults{olderAccepted: true}, []string{"configure/an older version changes nothing", atRandom}},
 	{"one shard configured", faults{oneShardConfigured: true}, []string{"configure/reaches all shards"}},
 	{"end inclusive", faults{endInclusive: true}, []string{"windows/starts_at is inclusive, ends_at exclusive"}},
+	{"late refused", faults{lateRefused: true}, []string{"windows/a late payer is refused by stock and limit alone"}},
 	{"pay by in seconds", faults{payBySeconds: true}, []string{"grants/pay_by is the time to pay after the grant", atRandom}},
 	{"cancelled yes", faults{cancelledYes: true}, []string{"closing/a cancelled request has no lost effect"}},
 	{"false none", faults{falseNone: true}, []string{"crowd/the whole stock is granted, and no more"}},
