@@ -154,9 +154,11 @@ func (e *Engine) commit(shards []*shard) {
 	}
 }
 
-// complete marks the flying batch durable and lets its waiters go.
+// complete marks the flying batch durable and lets its waiters go. The shard
+// decides again by then: who heard of a batch finds it so.
 func (s *shard) complete() {
 	s.mu.Lock()
+	s.frozen = nil
 	b := s.flying
 	s.durable = dibs.Cursor{Epoch: s.epoch, Seq: b.first + uint32(b.entries) - 1}
 	s.durableAt = b.lastMS
@@ -182,10 +184,7 @@ func (e *Engine) settleFailure(shards []*shard, cause error) {
 	var sure *dibs.Error
 	if fenced || errors.As(cause, &sure) && sure.Effect == dibs.EffectNone {
 		for _, s := range shards {
-			e.undo(s, frozen)
-			if !fenced {
-				s.thaw()
-			}
+			e.undo(s, frozen, fenced)
 		}
 		if fenced {
 			// Another process owns the journal: the shards stay frozen for good.
@@ -233,13 +232,6 @@ func (s *shard) tellWaiters(unknown error) {
 	flying.tell(unknown)
 }
 
-// thaw lets the shard decide again.
-func (s *shard) thaw() {
-	s.mu.Lock()
-	s.frozen = nil
-	s.mu.Unlock()
-}
-
 func (e *Engine) readBack(id dibs.ShardID) (dibs.Cursor, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -256,17 +248,20 @@ func (e *Engine) resolve(s *shard, last dibs.Cursor, refused error) {
 	end := dibs.Cursor{Epoch: s.epoch, Seq: b.first + uint32(b.entries) - 1}
 	s.mu.Unlock()
 	if last.Before(end) {
-		e.undo(s, refused)
+		e.undo(s, refused, false)
 	} else {
 		s.complete()
 	}
-	s.thaw()
 }
 
 // undo takes everything that is not durable back, newest first, and tells its
-// waiters that nothing happened.
-func (e *Engine) undo(s *shard, refused error) {
+// waiters that nothing happened. The shard decides again by then, unless it
+// stays frozen for good.
+func (e *Engine) undo(s *shard, refused error, forGood bool) {
 	s.mu.Lock()
+	if !forGood {
+		s.frozen = nil
+	}
 	cur, flying := s.cur, s.flying
 	s.cur, s.flying = nil, nil
 	for _, b := range []*batch{cur, flying} {
