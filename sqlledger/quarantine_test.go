@@ -108,7 +108,8 @@ func TestWhatPassesIsNoPoison(t *testing.T) {
 		}
 		raw(t, path, spoil[1])
 	}
-	raw(t, path, `INSERT INTO claims SELECT campaign, shard, epoch, seq + 1, 'other', 1, 0, 2, 0, '', 0, 0, 0, 0 FROM claims WHERE campaign = 2 AND seq = 3`)
+	raw(t, path, `INSERT INTO claims (campaign, shard, epoch, seq, user_id, quantity, status, order_type, amount, currency, request_key, restocked, pay_by, created_at)
+		SELECT campaign, shard, epoch, seq + 1, 'other', 1, 0, 2, 0, '', 0, 0, 0, 0 FROM claims WHERE campaign = 2 AND seq = 3`)
 	if err := settle(t.Context()); !errors.Is(err, dibs.ErrForked) || errors.Is(err, dibs.ErrPoison) {
 		t.Errorf("a claim at the place: %v", err)
 	}
