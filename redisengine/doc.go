@@ -67,15 +67,14 @@
 // memory; small hashes of Redis' own compact form take a command for each
 // claim. Here a few users share a field whose value is their claims, packed:
 // one HMGET reads and one HSET writes all of a batch, and the cost of a field
-// is shared. Measured with eight-digit users, claims by 2,048 callers in
-// relation to the yardstick of bench_test.go (Go client, without an AOF), after
-// trimming: two users to a bucket take 69 bytes a grant (0.54 of the
-// yardstick's 127), three 61 (0.48) at 5.8 times its rate, six 54 (0.42) at 4.0
-// to 5.0 times: three it is. Of a user a bucket has the name, a byte that counts
-// his claims, and 24 bytes for each; what he holds is added up when he claims
-// again. Lua hashes every byte of a value that it touches, so that
-// larger buckets are slower, and a bucket is rewritten whole, so that they cost
-// more in the append-only file.
+// is shared. Measured with eight-digit users, after trimming, beside the
+// yardstick of bench_test.go with its 127 bytes: two users to a bucket take 69
+// bytes a grant (0.54), three 61 (0.48), six 54 (0.42). Larger buckets are
+// slower: three it is, and docs/PERFORMANCE.md has the rates. Of a user a bucket
+// has the name, a byte that counts his claims, and 24 bytes for each; what he
+// holds is added up when he claims again. Lua hashes every byte of a value that
+// it touches, so that larger buckets are slower, and a bucket is rewritten
+// whole, so that they cost more in the append-only file.
 //
 // # Caveats
 //
