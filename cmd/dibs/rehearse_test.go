@@ -78,6 +78,7 @@ func TestRehearseBroken(t *testing.T) {
 func TestRehearseFaults(t *testing.T) {
 	cli(t, nil, "rehearse", "--users", "0", "--stock", "0", "--timeout", "0", "--duration", "5s", "--keys=false", "--repeats", "0.5", "--admin-key", testKey).
 		want(t, exitUsage, "--users: must", "--stock: must", "--timeout: must", "--duration: needs --rate", "--repeats: cannot", "--admin-key: needs --url")
+	cli(t, nil, "rehearse", "--url", "http://127.0.0.1:1", "--admin-key", testKey).want(t, exitFailure, "no server answers at http://127.0.0.1:1")
 	cli(t, nil, "rehearse", "--scenario", "none").want(t, exitUsage, "--scenario: must be many-users or one-user")
 }
 

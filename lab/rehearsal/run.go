@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -95,7 +96,10 @@ func (h *rehearsal) begin(ctx context.Context) error {
 	}
 	h.server = &wire{admin: h.client, token: token}
 	if err := h.server.greet(ctx, h.run+"-0"); err != nil {
-		if h.cfg.URL != "" && h.cfg.JWTSecret == "" {
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return fmt.Errorf("no server answers at %s: start one with dibs dev or dibs serve, or name another --url", h.url)
+		}
+		if h.cfg.URL != "" && h.cfg.JWTSecret == "" && errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}) {
 			return fmt.Errorf("the server does not take the tokens of `dibs dev`; give --jwt-secret: %w", err)
 		}
 		return fmt.Errorf("a user's first call: %w", err)
