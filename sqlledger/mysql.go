@@ -48,7 +48,10 @@ func parseMySQL(u *url.URL) (*mysql.Config, error) {
 	c.ClientFoundRows = true
 	c.ParseTime = true
 	c.Logger = &mysql.NopLogger{}
-	return c, nil
+	// The driver notes in the configuration that a server offers no TLS: each
+	// connection gets its own, so that one does not decide for the others.
+	err := c.Apply(mysql.BeforeConnect(func(context.Context, *mysql.Config) error { return nil }))
+	return c, err
 }
 
 // mysqlDialect speaks to MySQL and MariaDB.
