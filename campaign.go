@@ -97,6 +97,9 @@ type Campaign struct {
 	LimitPerUser int64
 	// Price is per unit; nil when nothing is to be paid.
 	Price *Money
+	// Tiers change the price of later units of one claim, in the order of their
+	// units; nil for the same price for all.
+	Tiers []Tier
 	// PayWithin is the time to pay; zero means claims are confirmed at once.
 	PayWithin   time.Duration
 	LatePayment LatePayment
@@ -104,6 +107,10 @@ type Campaign struct {
 	// time; both zero when it has no end.
 	ValidFor   time.Duration
 	ValidUntil time.Time
+	// LowStock is the stock left at which operations want to hear of it; 0 for
+	// never. LowSince is since when the ledger has no more left; zero while it has.
+	LowStock int64
+	LowSince time.Time
 	// Shards is how many independent parts the stock is divided into.
 	Shards int
 	// Version rises with each change; changes compare and set it.
@@ -115,15 +122,6 @@ type Campaign struct {
 // Live reports whether the engine has to hold the campaign: it was published
 // and has not been ended.
 func (c *Campaign) Live() bool { return c.State == Published || c.State == PausedState }
-
-// AmountFor returns what quantity units cost; nil when there is no price.
-// Publishing checks that no claim within the limit can overflow.
-func (c *Campaign) AmountFor(quantity int64) *Money {
-	if c.Price == nil {
-		return nil
-	}
-	return &Money{Amount: c.Price.Amount * quantity, Currency: c.Price.Currency}
-}
 
 // ValidUntilFor is when a coupon stops to be valid; zero when it does not.
 func (c *Campaign) ValidUntilFor(claim *Claim) time.Time {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -107,6 +108,7 @@ func (p *CampaignPatch) faults(c *Campaign) []Fault {
 		{"/product_id", p.ProductID != nil},
 		{"/starts_at", p.StartsAt != nil},
 		{"/price", p.Price != nil},
+		{"/tiers", p.Tiers != nil},
 		{"/pay_within", p.PayWithin != nil},
 		{"/late_payment", p.LatePayment != nil},
 		{"/valid_for", p.ValidFor != nil},
@@ -131,6 +133,7 @@ func (p *CampaignPatch) apply(c *Campaign) {
 	set(&c.ProductID, p.ProductID)
 	set(&c.LimitPerUser, p.Limit)
 	set(&c.LatePayment, p.LatePayment)
+	set(&c.LowStock, p.LowStock)
 	if p.StartsAt != nil {
 		c.StartsAt = ms(*p.StartsAt)
 	}
@@ -139,6 +142,9 @@ func (p *CampaignPatch) apply(c *Campaign) {
 	}
 	if p.Price != nil {
 		c.Price = p.Price
+	}
+	if p.Tiers != nil {
+		c.Tiers = p.Tiers
 	}
 	if p.PayWithin != nil {
 		c.PayWithin = p.PayWithin.std()
@@ -188,7 +194,9 @@ func (s *Service) takeProductPrice(ctx context.Context, c *Campaign) error {
 	if err != nil {
 		return fmt.Errorf("dibs: reading the product of campaign %s: %w", c.ID, err)
 	}
-	c.Price = p.Price
+	if c.Price = p.Price; c.Price == nil && len(c.Tiers) > 0 {
+		return Invalid(Fault{"/tiers", needPrice})
+	}
 	if fs := c.faults(); len(fs) > 0 {
 		return Invalid(fs...)
 	}
@@ -250,7 +258,7 @@ func (s *Service) changeCampaign(ctx context.Context, id string, change func(*Ca
 		if err := change(c); err != nil {
 			return nil, err
 		}
-		if *c != before {
+		if !reflect.DeepEqual(*c, before) {
 			c.UpdatedAt = ms(s.cfg.Now())
 			err = s.ledger.UpdateCampaign(ctx, c)
 		}

@@ -15,6 +15,8 @@ type live struct {
 	recalled bool
 	// full is set while too much waits to be settled.
 	full atomic.Bool
+	// lowSince is since when the stock is known to be low, as the ledger has it.
+	lowSince atomic.Int64
 	// refused counts this node's answers by reason.
 	refused [ReasonCount]atomic.Int64
 }

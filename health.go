@@ -143,6 +143,8 @@ type CampaignMetrics struct {
 	Granted    int64
 	Backlog    int64
 	LagMS      int64
+	// Low says that the stock is low.
+	Low bool
 	// Refused counts refusals by reason.
 	Refused [ReasonCount]int64
 }
@@ -166,6 +168,7 @@ func (s *Service) Observe() Metrics {
 				cm.LagMS = max(cm.LagMS, s.lagMS(t, st.Head))
 			}
 		}
+		cm.Low = l.campaign.Load().low(cm.Remaining)
 		for r := range l.refused {
 			cm.Refused[r] = l.refused[r].Load()
 		}

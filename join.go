@@ -24,6 +24,7 @@ const (
 // goLive makes a campaign's shards claimable through this node.
 func (s *Service) goLive(ctx context.Context, c *Campaign, l *live, pauses *rest) error {
 	l.campaign.Store(c)
+	l.lowSince.Store(c.LowSince.UnixMilli())
 	for i := range c.Shards {
 		t := newSettling(ShardID{Campaign: c.Number, Shard: uint8(i)}, l, s.cfg.Now())
 		t.rest = pauses

@@ -304,6 +304,7 @@ func (s *Service) settleBatches(ctx context.Context, batches []Batch, shards []*
 		n += len(batches[i].Entries)
 		t.moveTo(batches[i].To)
 		s.tellSettled(ctx, t)
+		s.heedLow(ctx, t.l)
 	}
 	s.counters.settled.Add(int64(n))
 	s.counters.settleBatches.Add(1)

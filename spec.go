@@ -20,10 +20,12 @@ type CampaignSpec struct {
 	Stock       StockSpec   `json:"stock" doc:"exactly one of units, items, codes"`
 	Limit       *int64      `json:"limit_per_user,omitempty" doc:"units one user may hold, default 1"`
 	Price       *Money      `json:"price,omitempty" doc:"per unit; default the product's price"`
+	Tiers       []Tier      `json:"tiers,omitempty" doc:"prices of later units of a claim, such as the second at half price"`
 	PayWithin   *Duration   `json:"pay_within,omitempty" doc:"time to pay, such as 15m; absent: nothing to wait for"`
 	LatePayment LatePayment `json:"late_payment,omitempty" doc:"what a payment after the deadline does, default reclaim" enum:"reclaim,refund_due"`
 	ValidFor    *Duration   `json:"valid_for,omitempty" doc:"a coupon's life from its claim on, such as 720h"`
 	ValidUntil  *time.Time  `json:"valid_until_at,omitempty" doc:"the first moment at which a coupon is not valid any more"`
+	LowStock    int64       `json:"low_stock,omitempty" doc:"operations hear of it when so much is left, or less; 0 for never"`
 	Shards      *int        `json:"shards,omitempty" doc:"independent parts of the stock, default 1"`
 }
 
@@ -43,7 +45,7 @@ type CodesSpec struct {
 }
 
 // CampaignPatch changes a campaign. Nil fields stay. After publishing, only
-// Title, Comment, EndsAt and an upward Limit may change.
+// Title, Comment, EndsAt, LowStock and an upward Limit may change.
 type CampaignPatch struct {
 	Title       *string      `json:"title,omitempty"`
 	Comment     *string      `json:"comment,omitempty"`
@@ -52,10 +54,12 @@ type CampaignPatch struct {
 	EndsAt      *time.Time   `json:"ends_at,omitempty"`
 	Limit       *int64       `json:"limit_per_user,omitempty"`
 	Price       *Money       `json:"price,omitempty"`
+	Tiers       []Tier       `json:"tiers,omitzero" doc:"all of them anew; an empty list takes them away"`
 	PayWithin   *Duration    `json:"pay_within,omitempty"`
 	LatePayment *LatePayment `json:"late_payment,omitempty" enum:"reclaim,refund_due"`
 	ValidFor    *Duration    `json:"valid_for,omitempty"`
 	ValidUntil  *time.Time   `json:"valid_until_at,omitempty"`
+	LowStock    *int64       `json:"low_stock,omitempty"`
 }
 
 // ProductSpec is a product as a merchant writes it. Name is required.

@@ -12,6 +12,12 @@ func (s *Service) Stats(ctx context.Context, id string) (StatsView, error) {
 	if err != nil {
 		return StatsView{}, err
 	}
+	v, err := s.stats(ctx, c)
+	v.LowStock, v.Low = c.LowStock, c.low(v.Remaining)
+	return v, err
+}
+
+func (s *Service) stats(ctx context.Context, c *Campaign) (StatsView, error) {
 	v := StatsView{CampaignID: c.ID, Stock: c.Stock.Total, Remaining: c.Stock.Total, Refused: map[string]int64{}}
 	sum, err := s.totals(ctx, c)
 	if err != nil {

@@ -11,7 +11,7 @@ func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 	c := &Campaign{
 		ID: s.ID, Kind: s.Kind, Title: s.Title, Comment: s.Comment,
 		StartsAt: ms(s.StartsAt), EndsAt: ms(s.EndsAt), State: Draft,
-		LimitPerUser: 1, Price: s.Price, LatePayment: Reclaim, Shards: 1,
+		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: Reclaim, Shards: 1,
 		Version: 1, CreatedAt: ms(now), UpdatedAt: ms(now),
 	}
 	if c.ID == "" {
@@ -100,9 +100,10 @@ func (c *Campaign) faults() []Fault {
 	}
 	if c.Price != nil {
 		fs = append(fs, c.Price.faults("/price")...)
-		if c.Price.Amount > 0 && c.LimitPerUser > 0 && c.Price.Amount > (MaxMinor-1)/c.LimitPerUser {
-			bad("/price/amount", Textf("times limit_per_user must stay below %d", "与 limit_per_user 的乘积必须小于 %d", MaxMinor))
-		}
+	}
+	fs = append(fs, c.tierFaults()...)
+	if c.LowStock < 0 || c.LowStock > MaxStock {
+		bad("/low_stock", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxStock))
 	}
 	if c.PayWithin != 0 && (c.PayWithin < time.Second || c.PayWithin > MaxPayWithin) {
 		bad("/pay_within", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxPayWithin))

@@ -32,6 +32,7 @@ type CampaignView struct {
 	State        State        `json:"state"`
 	LimitPerUser int64        `json:"limit_per_user"`
 	Price        *Money       `json:"price"`
+	Tiers        []Tier       `json:"tiers,omitempty"`
 	PayWithin    *Duration    `json:"pay_within"`
 	// ValidFor and ValidUntil are a coupon's life.
 	ValidFor   *Duration  `json:"valid_for,omitempty"`
@@ -43,8 +44,11 @@ type CampaignView struct {
 	Stock       *StockView  `json:"stock,omitempty"`
 	LatePayment LatePayment `json:"late_payment,omitempty"`
 	Shards      int         `json:"shards,omitempty"`
-	CreatedAt   *time.Time  `json:"created_at,omitempty"`
-	UpdatedAt   *time.Time  `json:"updated_at,omitempty"`
+	LowStock    int64       `json:"low_stock,omitempty"`
+	// LowSince is since when no more than LowStock is left.
+	LowSince  *time.Time `json:"low_since_at,omitempty"`
+	CreatedAt *time.Time `json:"created_at,omitempty"`
+	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 }
 
 // StockView is a stock as shown to admins: items are counted, not listed.
@@ -93,6 +97,9 @@ type StatsView struct {
 	Confirmed int64 `json:"confirmed"`
 	Released  int64 `json:"released"`
 	Refunded  int64 `json:"refunded"`
+	// LowStock is the campaign's, and Low says that no more is left.
+	LowStock int64 `json:"low_stock"`
+	Low      bool  `json:"low"`
 	// Refused counts refusals by reason, of this node since it started.
 	Refused map[string]int64 `json:"refused"`
 	// SettleLagMS is how long the oldest unsettled entry has waited.
@@ -165,7 +172,7 @@ func (p *Product) View(admin bool) ProductView {
 func (c *Campaign) View(remaining int64, product *Product, admin bool) CampaignView {
 	v := CampaignView{
 		ID: c.ID, Kind: c.Kind, Title: c.Title, StartsAt: c.StartsAt, EndsAt: c.EndsAt, State: c.State,
-		LimitPerUser: c.LimitPerUser, Price: c.Price, Remaining: remaining,
+		LimitPerUser: c.LimitPerUser, Price: c.Price, Tiers: c.Tiers, Remaining: remaining,
 	}
 	if c.ProductID != "" {
 		v.ProductID = &c.ProductID
@@ -187,6 +194,10 @@ func (c *Campaign) View(remaining int64, product *Product, admin bool) CampaignV
 	}
 	if admin {
 		v.Comment, v.Stock, v.LatePayment, v.Shards = &c.Comment, c.Stock.view(), c.LatePayment, c.Shards
+		v.LowStock = c.LowStock
+		if !c.LowSince.IsZero() {
+			v.LowSince = &c.LowSince
+		}
 		v.CreatedAt, v.UpdatedAt = &c.CreatedAt, &c.UpdatedAt
 	}
 	return v

@@ -94,6 +94,20 @@ var badBodyScenarios = []scenario{
 	{name: "a duration in numbers", method: "POST", path: "/v1/campaigns", body: strings.Replace(draftBody, `"pay_within":null`, `"pay_within":900`, 1), headers: []string{asAdmin}, status: 400, contains: []string{`"/pay_within"`}},
 	{name: "a duration beyond", method: "POST", path: "/v1/campaigns", body: strings.Replace(draftBody, `"pay_within":null`, `"pay_within":"99999999999999h"`, 1), headers: []string{asAdmin}, status: 400},
 	{
+		name: "tiers", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 400,
+		body:     strings.Replace(draftBody, `"price":null`, `"price":{"amount":100,"currency":"CNY"},"low_stock":-1,"tiers":[{"from_unit":0,"percent":50},{"from_unit":3,"percent":101},{"from_unit":2,"percent":1}]`, 1),
+		contains: []string{`"/tiers/0/from_unit"`, `"/tiers/1/percent"`, `"/tiers/2/from_unit"`, `"/low_stock"`},
+	},
+	{
+		name: "half a tier", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 400,
+		body:     strings.Replace(draftBody, `"price":null`, `"price":{"amount":100,"currency":"CNY"},"tiers":[{"from_unit":2},{"from_unit":2.5,"percent":1},{"from":3,"percent":1}]`, 1),
+		contains: []string{`"/tiers/0/percent"`, `"/tiers/1/from_unit"`, `"/tiers/2/from"`},
+	},
+	{
+		name: "tiers without a price", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 400,
+		body: strings.Replace(draftBody, `"price":null`, `"tiers":[{"from_unit":2,"percent":50}]`, 1), contains: []string{`"/tiers"`},
+	},
+	{
 		name: "faults in Chinese", method: "POST", path: "/v1/campaigns", body: `{"kind":"raffle"}`, headers: []string{asAdmin, inChinese}, status: 400,
 		contains: []string{"参数错误", "必须是以下之一", "必填"},
 	},

@@ -141,6 +141,12 @@ func (s shape) unknown(schema *huma.Schema, value any, pointer string, fs []dibs
 	for schema != nil && schema.Ref != "" {
 		schema = s.registry.SchemaFromRef(schema.Ref)
 	}
+	if list, ok := value.([]any); ok && schema != nil && schema.Items != nil {
+		for i, member := range list {
+			fs = s.unknown(schema.Items, member, pointer+"/"+strconv.Itoa(i), fs)
+		}
+		return fs
+	}
 	members, ok := value.(map[string]any)
 	if !ok || schema == nil || schema.Properties == nil {
 		return fs

@@ -123,7 +123,7 @@ func (a *api) registerCampaigns() {
 	change(a, operation{
 		method: http.MethodPatch, path: "/v1/campaigns/{id}", id: "patch-campaign", tag: tagAdmin, access: adminOnly,
 		summary: "Change a campaign", example: `{"ends_at":"2026-12-01T07:00:00Z"}`, maxBody: a.cfg.MaxBody,
-		description: "Fields that are absent or null stay. After publishing, only title, comment, ends_at and an upward limit_per_user may change.",
+		description: "Fields that are absent or null stay. After publishing, only title, comment, ends_at, low_stock and an upward limit_per_user may change.",
 	}, func(ctx context.Context, _ *call, in *PathID, patch *dibs.CampaignPatch) (dibs.CampaignView, error) {
 		return a.adminView(ctx)(a.svc.PatchCampaign(ctx, in.ID, *patch))
 	})

@@ -11,7 +11,7 @@ type numbers struct {
 	svc Service
 
 	granted, settled, batches, failures, settleTime, quarantined *prometheus.Desc
-	remaining, held, backlog, lag, refused                       *prometheus.Desc
+	remaining, low, held, backlog, lag, refused                  *prometheus.Desc
 }
 
 func newNumbers(svc Service) *numbers {
@@ -28,6 +28,7 @@ func newNumbers(svc Service) *numbers {
 		settleTime:  node("dibs_settle_seconds_total", "Time spent settling."),
 		quarantined: node("dibs_quarantined_entries", "Journal entries that the ledger could not take; anything above 0 wants a look."),
 		remaining:   campaign("dibs_campaign_remaining", "Units that can still be granted."),
+		low:         campaign("dibs_campaign_low", "1 while no more than the campaign's low_stock can be granted, else 0."),
 		held:        campaign("dibs_campaign_granted", "Units granted and not released."),
 		backlog:     campaign("dibs_campaign_journal_backlog", "Journal entries that wait to be settled."),
 		lag:         campaign("dibs_campaign_settle_lag_seconds", "How long the oldest of them has waited."),
@@ -39,7 +40,7 @@ func newNumbers(svc Service) *numbers {
 func (n *numbers) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		n.granted, n.settled, n.batches, n.failures, n.settleTime, n.quarantined,
-		n.remaining, n.held, n.backlog, n.lag, n.refused,
+		n.remaining, n.low, n.held, n.backlog, n.lag, n.refused,
 	} {
 		ch <- d
 	}
@@ -63,6 +64,11 @@ func (n *numbers) Collect(ch chan<- prometheus.Metric) {
 	for i := range m.Campaigns {
 		c := &m.Campaigns[i]
 		gauge(n.remaining, float64(c.Remaining), c.CampaignID)
+		low := 0.0
+		if c.Low {
+			low = 1
+		}
+		gauge(n.low, low, c.CampaignID)
 		gauge(n.held, float64(c.Granted), c.CampaignID)
 		gauge(n.backlog, float64(c.Backlog), c.CampaignID)
 		gauge(n.lag, float64(c.LagMS)/1000, c.CampaignID)

@@ -84,6 +84,7 @@ func testCampaigns(t *testing.T, f *fixture) {
 	c.ProductID, c.Comment = "phone", "first"
 	c.Price, c.PayWithin, c.LatePayment = &dibs.Money{Amount: 0, Currency: "CNY"}, 15*time.Minute, dibs.RefundDue
 	c.Shards, c.Stock.Pattern = 3, "XX"
+	c.Tiers = []dibs.Tier{{FromUnit: 2, Percent: 50}, {FromUnit: 3, Percent: 0}}
 	f.insert(c)
 	if c.Number < 1 || c.Number > dibs.MaxCampaignNumber {
 		t.Fatalf("the campaign's number is %d", c.Number)
@@ -166,6 +167,7 @@ func testCampaignChanges(t *testing.T, f *fixture) {
 	c.Title, c.Comment, c.ProductID, c.State = "new", "comment", "p", dibs.EndedState
 	c.StartsAt, c.EndsAt, c.UpdatedAt = start.Add(time.Minute), start.Add(time.Hour), start.Add(time.Second)
 	c.LimitPerUser, c.Price, c.PayWithin, c.LatePayment = 7, &dibs.Money{Amount: 5, Currency: "EUR"}, time.Second, dibs.RefundDue
+	c.Tiers = []dibs.Tier{{FromUnit: 1, Percent: 90}}
 	f.must(l.UpdateCampaign(ctx, c))
 	same(t, "the version after a change", c.Version, int64(2))
 	got, err := l.Campaign(ctx, "c")

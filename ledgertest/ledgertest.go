@@ -58,6 +58,7 @@ func Run(t *testing.T, factory Factory) {
 		{"RestockRefused", testRestockRefused},
 		{"RestockRace", testRestockRace},
 		{"Commands", testCommands},
+		{"LowStock", testLowStock},
 		{"LivesConfirm", testLivesConfirm},
 		{"LivesRelease", testLivesRelease},
 		{"LivesItems", testLivesItems},

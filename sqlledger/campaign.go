@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 const campaignColumns = `number, id, kind, title, product_id, comment, starts_at, ends_at, state, stock_kind,
 	stock_total, code_pattern, limit_per_user, price_amount, price_currency, pay_within_ms, late_payment,
-	shards, version, created_at, updated_at, valid_for_ms, valid_until`
+	shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, low_since`
 
 // InsertCampaign implements dibs.Catalog. It also makes the rows of the
 // shards, each with its part of the stock.
@@ -58,14 +59,18 @@ func partOf(total int64, shard, shards int) int64 {
 
 func (l *Ledger) insertCampaignRow(ctx context.Context, s *session, c *dibs.Campaign) error {
 	price, currency := splitMoney(c.Price)
-	_, err := s.exec(ctx, `INSERT INTO campaigns (id, kind, title, product_id, comment, starts_at, ends_at, state,
+	tiers, err := tiersText(c.Tiers)
+	if err != nil {
+		return err
+	}
+	_, err = s.exec(ctx, `INSERT INTO campaigns (id, kind, title, product_id, comment, starts_at, ends_at, state,
 		stock_kind, stock_initial, stock_total, stock_left, code_pattern, limit_per_user, price_amount,
-		price_currency, pay_within_ms, late_payment, shards, version, created_at, updated_at, valid_for_ms, valid_until)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
+		price_currency, pay_within_ms, late_payment, shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock)
+		VALUES (`+repeat("?", 26)+`)`,
 		c.ID, string(c.Kind), c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(),
 		string(c.State), string(c.Stock.Kind), c.Stock.Total, c.Stock.Total, c.Stock.Total, c.Stock.Pattern,
 		c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment), c.Shards,
-		c.Version, c.CreatedAt.UnixMilli(), c.UpdatedAt.UnixMilli(), c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil))
+		c.Version, c.CreatedAt.UnixMilli(), c.UpdatedAt.UnixMilli(), c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock)
 	if err != nil && l.d.classify(err) == faultUnique {
 		return exists(aCampaign, c.ID)
 	}
@@ -76,14 +81,24 @@ func (l *Ledger) insertCampaignRow(ctx context.Context, s *session, c *dibs.Camp
 func (l *Ledger) UpdateCampaign(ctx context.Context, c *dibs.Campaign) error {
 	err := l.write(ctx, "update campaign", func(s *session) error {
 		price, currency := splitMoney(c.Price)
+		tiers, err := tiersText(c.Tiers)
+		if err != nil {
+			return err
+		}
 		n, err := s.exec(ctx, `UPDATE campaigns SET title = ?, product_id = ?, comment = ?, starts_at = ?,
 			ends_at = ?, state = ?, limit_per_user = ?, price_amount = ?, price_currency = ?, pay_within_ms = ?,
-			late_payment = ?, valid_for_ms = ?, valid_until = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
+			late_payment = ?, valid_for_ms = ?, valid_until = ?, tiers = ?, low_stock = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
 			c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(), string(c.State),
 			c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment),
-			c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), c.UpdatedAt.UnixMilli(), c.ID, c.Version)
-		if err != nil || n == 1 {
+			c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock, c.UpdatedAt.UnixMilli(), c.ID, c.Version)
+		if err != nil {
 			return err
+		}
+		if n == 1 {
+			if _, err = l.noticeLow(ctx, s, c.Number); err != nil {
+				return err
+			}
+			return noticeMore(ctx, s, c.Number)
 		}
 		return changedOrGone(ctx, s, `SELECT 1 FROM campaigns WHERE id = ?`, c.ID, notFound(aCampaign, c.ID))
 	})
@@ -167,13 +182,28 @@ func (l *Ledger) LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Ca
 }
 
 func scanCampaign(rows *sql.Rows, c *dibs.Campaign) error {
-	var starts, ends, price, payWithin, created, updated, validFor, validUntil int64
-	var currency string
+	var starts, ends, price, payWithin, created, updated, validFor, validUntil, lowSince int64
+	var currency, tiers string
 	err := rows.Scan(&c.Number, &c.ID, &c.Kind, &c.Title, &c.ProductID, &c.Comment, &starts, &ends, &c.State,
 		&c.Stock.Kind, &c.Stock.Total, &c.Stock.Pattern, &c.LimitPerUser, &price, &currency, &payWithin,
-		&c.LatePayment, &c.Shards, &c.Version, &created, &updated, &validFor, &validUntil)
+		&c.LatePayment, &c.Shards, &c.Version, &created, &updated, &validFor, &validUntil, &tiers, &c.LowStock, &lowSince)
 	c.StartsAt, c.EndsAt, c.CreatedAt, c.UpdatedAt = fromMS(starts), fromMS(ends), fromMS(created), fromMS(updated)
 	c.Price, c.PayWithin = joinMoney(price, currency), time.Duration(payWithin)*time.Millisecond
 	c.ValidFor, c.ValidUntil = time.Duration(validFor)*time.Millisecond, fromOptionalMS(validUntil)
+	c.LowSince = fromOptionalMS(lowSince)
+	if err == nil && tiers != "" {
+		if err = json.Unmarshal([]byte(tiers), &c.Tiers); err != nil {
+			err = fmt.Errorf("%w: the tiers of campaign %s: %w", dibs.ErrCorrupt, c.ID, err)
+		}
+	}
 	return err
+}
+
+// tiersText is how a campaign's tiers are kept; empty for none.
+func tiersText(tiers []dibs.Tier) (string, error) {
+	if len(tiers) == 0 {
+		return "", nil
+	}
+	text, err := json.Marshal(tiers)
+	return string(text), err
 }

@@ -162,6 +162,9 @@ func moveSums(ctx context.Context, s *session, changed []*life) error {
 		if _, err := s.exec(ctx, `UPDATE campaigns SET stock_left = stock_left + ? WHERE number = ?`, byShard[id].back, id.Campaign); err != nil {
 			return err
 		}
+		if err := noticeMore(ctx, s, id.Campaign); err != nil {
+			return err
+		}
 	}
 	return nil
 }

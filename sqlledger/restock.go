@@ -134,7 +134,10 @@ func moveStock(ctx context.Context, s *session, r dibs.Restock) error {
 	}
 	_, err = s.exec(ctx, `UPDATE positions SET stock = stock + ?, stock_left = stock_left + ? WHERE campaign = ? AND shard = ?`,
 		r.Delta, r.Delta, r.Shard.Campaign, r.Shard.Shard)
-	return err
+	if err != nil {
+		return err
+	}
+	return noticeMore(ctx, s, r.Shard.Campaign)
 }
 
 // takeFromDraft lowers the stock of a shard that no engine has opened: there

@@ -130,6 +130,9 @@ func (l *Ledger) settleBatch(ctx context.Context, s *session, b *dibs.Batch, sum
 	if err == nil && n != 1 {
 		err = notFound(aCampaign, b.Shard.Campaign)
 	}
+	if err == nil && b.Campaign.LowStock > 0 {
+		_, err = l.noticeLow(ctx, s, b.Shard.Campaign)
+	}
 	return err
 }
 

@@ -223,12 +223,18 @@ func detailTable(v *dibs.CampaignView, s *dibs.StatsView) table {
 	if v.Price != nil {
 		line("price", fmt.Sprintf("%d %s (minor units)", v.Price.Amount, v.Price.Currency))
 	}
+	for _, tier := range v.Tiers {
+		line("tier", fmt.Sprintf("from unit %d on %d %% of the price", tier.FromUnit, tier.Percent))
+	}
 	if v.PayWithin != nil {
 		line("pay within", time.Duration(*v.PayWithin).String())
 	}
 	line("limit per user", strconv.FormatInt(v.LimitPerUser, 10))
 	line("stock", stockText(v.Stock))
 	line("left", strconv.FormatInt(s.Remaining, 10))
+	if s.Low {
+		line("low", fmt.Sprintf("no more than %d are left", s.LowStock))
+	}
 	line("granted", fmt.Sprintf("%d (pending %d, confirmed %d, refunded %d)", s.Granted, s.Pending, s.Confirmed, s.Refunded))
 	line("released", strconv.FormatInt(s.Released, 10))
 	line("refused", refusedText(s.Refused))

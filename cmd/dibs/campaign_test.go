@@ -218,3 +218,12 @@ func TestItemsFile(t *testing.T) {
 		t.Errorf("%d items", *v.Stock.Items)
 	}
 }
+
+func TestCampaignTiers(t *testing.T) {
+	env := served(t)
+	create := []string{"campaign", "create", "--id", "shoes", "--title", "Shoes", "--units", "5", "--ends", "+1h", "--limit", "3", "--price", "999", "--currency", "CNY"}
+	cli(t, env, append(create, "--tier", "second:half")...).want(t, 2, "--tier must be like 2:50")
+	cli(t, env, append(create, "--tier", "2:150")...).want(t, 1, "tiers/0/percent")
+	cli(t, env, append(create, "--tier", "2:50,3:0", "--low-stock", "4", "--publish")...).want(t, 0, "shoes")
+	cli(t, env, "campaign", "show", "shoes").want(t, 0, "from unit 2 on 50 % of the price", "from unit 3 on 0 % of the price")
+}

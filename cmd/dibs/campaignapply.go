@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -237,11 +238,13 @@ func differences(w *dibs.CampaignSpec, v *dibs.CampaignView) (p dibs.CampaignPat
 	differ("ends_at", !sameMoment(w.EndsAt, v.EndsAt), func() { p.EndsAt = &w.EndsAt })
 	differ("limit_per_user", w.Limit != nil && *w.Limit != v.LimitPerUser, func() { p.Limit = w.Limit })
 	differ("price", w.Price != nil && (v.Price == nil || *w.Price != *v.Price), func() { p.Price = w.Price })
+	differ("tiers", w.Tiers != nil && !slices.Equal(w.Tiers, v.Tiers), func() { p.Tiers = w.Tiers })
 	differ("pay_within", w.PayWithin != nil && (v.PayWithin == nil || *w.PayWithin != *v.PayWithin), func() { p.PayWithin = w.PayWithin })
 	differ("late_payment", w.LatePayment != "" && w.LatePayment != v.LatePayment, func() { p.LatePayment = &w.LatePayment })
 	differ("valid_for", w.ValidFor != nil && (v.ValidFor == nil || *w.ValidFor != *v.ValidFor), func() { p.ValidFor = w.ValidFor })
 	differ("valid_until_at", w.ValidUntil != nil && (v.ValidUntil == nil || !sameMoment(*w.ValidUntil, *v.ValidUntil)),
 		func() { p.ValidUntil = w.ValidUntil })
+	differ("low_stock", w.LowStock != 0 && w.LowStock != v.LowStock, func() { p.LowStock = &w.LowStock })
 	return p, fields
 }
 

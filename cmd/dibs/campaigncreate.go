@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type createOrder struct {
 	limit        int64
 	price        int64
 	currency     string
+	tiers        []string
 	payWithin    time.Duration
 	latePayment  string
 	validFor     time.Duration
@@ -80,10 +82,12 @@ func (o *createOrder) addFlags(cmd *cobra.Command) {
 	f.Int64Var(&o.limit, "limit", 1, "The most units one user may hold, `N`")
 	f.Int64Var(&o.price, "price", 0, "The price per unit in minor units, `AMOUNT` (default the product's)")
 	f.StringVar(&o.currency, "currency", "", "The price's currency, `CODE` such as CNY")
+	f.StringSliceVar(&o.tiers, "tier", nil, "From a unit of a claim on, the price in percent: `2:50` for the second unit at half price")
 	f.DurationVar(&o.payWithin, "pay-within", 0, "The time to pay (default nothing to wait for)")
 	f.StringVar(&o.latePayment, "late-payment", "", "What a payment after the deadline does: reclaim or refund_due")
 	f.DurationVar(&o.validFor, "valid-for", 0, "A coupon's life from its claim on (default no end)")
 	f.StringVar(&o.validUntil, "valid-until", "", "When coupons end: a `TIME` like that of --starts")
+	f.Int64Var(&o.spec.LowStock, "low-stock", 0, "Operations hear of it when `N` are left, or fewer (default never)")
 	f.IntVar(&o.shards, "shards", 1, "Into how many parts the stock is divided, `N`")
 	f.BoolVar(&o.publish, "publish", false, "Open it to users at once")
 }
@@ -110,6 +114,9 @@ func (o *createOrder) campaign(cmd *cobra.Command, now time.Time) (dibs.Campaign
 	if given("price") {
 		spec.Price = &dibs.Money{Amount: o.price, Currency: o.currency}
 	}
+	if spec.Tiers, err = parseTiers(o.tiers); err != nil {
+		return spec, err
+	}
 	if given("product") {
 		spec.ProductID = &o.product
 	}
@@ -135,6 +142,21 @@ func (o *createOrder) campaign(cmd *cobra.Command, now time.Time) (dibs.Campaign
 		spec.Shards = &o.shards
 	}
 	return spec, nil
+}
+
+// parseTiers reads tiers such as 2:50.
+func parseTiers(texts []string) ([]dibs.Tier, error) {
+	var tiers []dibs.Tier
+	for _, text := range texts {
+		unit, percent, _ := strings.Cut(text, ":")
+		from, err := strconv.ParseInt(unit, 10, 64)
+		of, percentErr := strconv.ParseInt(percent, 10, 64)
+		if err != nil || percentErr != nil {
+			return nil, usagef("--tier must be like 2:50, the unit and the percent, not %q", text)
+		}
+		tiers = append(tiers, dibs.Tier{FromUnit: from, Percent: of})
+	}
+	return tiers, nil
 }
 
 // stock is the one stock that was given.

@@ -1,0 +1,140 @@
+package embedded_test
+
+import (
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// The second unit at half price, from the claim to the refund.
+func TestTiers(t *testing.T) {
+	r := newRig(t, dibs.Config{})
+	spec := r.unpaid("shoes", 10, dibs.Reclaim)
+	spec.Limit, spec.Tiers = new(int64(3)), []dibs.Tier{{FromUnit: 2, Percent: 50}}
+	r.publish(spec)
+	svc := r.node.Service
+	res := r.claim("shoes", "ann", "k", 3)
+	if res.Claim == nil || *res.Claim.Amount != (dibs.Money{Amount: 1000, Currency: "CNY"}) {
+		t.Fatalf("three units: %+v", res)
+	}
+	pay := func(amount int64) (*dibs.Claim, error) {
+		c, _, err := svc.Confirm(t.Context(), res.Claim.ID, dibs.PaymentSpec{
+			PaymentRef: "p", Amount: &dibs.Money{Amount: amount, Currency: "CNY"},
+		})
+		return c, err
+	}
+	_, err := pay(1500)
+	if e := r.fails(err, dibs.InvalidRequest); e.Faults[0].Field != "/amount" {
+		t.Errorf("the price without tiers: %+v", e)
+	}
+	if c, err := pay(1000); err != nil || c.Status != dibs.Confirmed {
+		t.Fatalf("%+v %v", c, err)
+	}
+	if c := r.find(res.Claim.ID, dibs.Confirmed); c.Amount.Amount != 1000 {
+		t.Errorf("the settled claim costs %d", c.Amount.Amount)
+	}
+	// Units count within one claim: another claim begins anew.
+	for _, key := range []string{"k1", "k2"} {
+		if one := r.claim("shoes", "bob", key, 1); one.Claim.Amount.Amount != 500 {
+			t.Errorf("%s costs %d", key, one.Claim.Amount.Amount)
+		}
+	}
+	c, _, err := svc.Refund(t.Context(), res.Claim.ID, dibs.RefundSpec{Restock: true}, "r")
+	if err != nil || c.Status != dibs.Refunded || c.Payment.Refunded != 1000 {
+		t.Errorf("%+v %v", c, err)
+	}
+	_, err = svc.PatchCampaign(t.Context(), "shoes", dibs.CampaignPatch{Tiers: []dibs.Tier{}})
+	if e := r.fails(err, dibs.InvalidState); e.Faults[0].Field != "/tiers" {
+		t.Errorf("tiers after publishing: %+v", e)
+	}
+	r.verify()
+}
+
+// Tiers need a price, at the latest when the product's is taken.
+func TestTiersNeedAPrice(t *testing.T) {
+	r := newRig(t, dibs.Config{})
+	svc := r.node.Service
+	if _, err := svc.CreateProduct(t.Context(), dibs.ProductSpec{ID: "p", Name: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	spec := r.sale("c", 5)
+	spec.ProductID, spec.Tiers = new("p"), []dibs.Tier{{FromUnit: 2, Percent: 50}}
+	if _, err := svc.CreateCampaign(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	_, err := svc.Publish(t.Context(), "c")
+	if e := r.fails(err, dibs.InvalidRequest); e.Faults[0].Field != "/tiers" {
+		t.Errorf("%+v", e)
+	}
+	// The sum that publishing checks is of the product's price.
+	most := dibs.Money{Amount: dibs.MaxMinor - 1, Currency: "CNY"}
+	if _, err := svc.PatchProduct(t.Context(), "p", dibs.ProductPatch{Price: &most}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := svc.PatchCampaign(t.Context(), "c", dibs.CampaignPatch{Limit: new(int64(2))}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = svc.Publish(t.Context(), "c")
+	if e := r.fails(err, dibs.InvalidRequest); e.Faults[0].Field != "/price/amount" {
+		t.Errorf("%+v", e)
+	}
+	free := []dibs.Tier{{FromUnit: 2, Percent: 0}}
+	if c, err := svc.PatchCampaign(t.Context(), "c", dibs.CampaignPatch{Tiers: free}); err != nil || len(c.Tiers) != 1 {
+		t.Fatalf("%+v %v", c, err)
+	}
+	if _, err = svc.Publish(t.Context(), "c"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Stock that comes down to low_stock is told once, and again after it rose.
+func TestLowStock(t *testing.T) {
+	r := newRig(t, dibs.Config{})
+	spec := r.unpaid("mugs", 5, dibs.Reclaim)
+	spec.LowStock = 2
+	r.publish(spec)
+	svc := r.node.Service
+	low := func(want bool) dibs.CampaignView {
+		t.Helper()
+		if err := settled(r, "mugs"); err != nil {
+			t.Fatal(err)
+		}
+		c, err := svc.CampaignNow(t.Context(), "mugs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := svc.CampaignView(t.Context(), c, true)
+		if err != nil || (v.LowSince != nil) != want || r.stats("mugs").Low != want || v.LowStock != 2 {
+			t.Fatalf("low is to be %v: %+v %+v %v", want, v, r.stats("mugs"), err)
+		}
+		return v
+	}
+	low(false)
+	r.sell("mugs", 2)
+	low(false)
+	third := r.wants(dibs.Granted, "mugs", "third", "k")
+	since := low(true).LowSince
+	r.wants(dibs.Granted, "mugs", "fourth", "k")
+	if again := low(true).LowSince; !again.Equal(*since) {
+		t.Errorf("low since %s, and then since %s", since, again)
+	}
+	if _, _, err := svc.Cancel(t.Context(), third.Claim.ID, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	low(true)
+	if _, err := svc.ChangeStock(t.Context(), "mugs", dibs.StockChange{Delta: 3}, ""); err != nil {
+		t.Fatal(err)
+	}
+	low(false)
+	// The threshold can change at any time.
+	if _, err := svc.PatchCampaign(t.Context(), "mugs", dibs.CampaignPatch{LowStock: new(int64(0))}); err != nil {
+		t.Fatal(err)
+	}
+	r.verify()
+}
+
+// settled waits until all that was granted is in the ledger.
+func settled(r *rig, campaign string) error {
+	_, err := r.node.Service.CampaignClaims(r.Context(), campaign, dibs.ClaimFilter{}, dibs.Page{})
+	return err
+}
