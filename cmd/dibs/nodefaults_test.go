@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/servers"
@@ -82,7 +81,7 @@ func TestSettlerDies(t *testing.T) {
 		stop()
 		<-stopped
 		api := c.admin((i + 2) % 3)
-		eventually(t, 10*time.Second, "another node has settled everything", func(ctx context.Context) bool {
+		eventually(t, patience, "another node has settled everything", func(ctx context.Context) bool {
 			stats, err := api.Stats(ctx, "sale")
 			return err == nil && stats.JournalBacklog == 0
 		})
@@ -162,7 +161,7 @@ func (c *cluster) collect(presses []press, all map[string]string) {
 	defer transport.CloseIdleConnections()
 	for _, p := range presses {
 		if p.id == "" && p.refused == "" {
-			eventually(c.t, 20*time.Second, "a repeat is answered", func(ctx context.Context) bool {
+			eventually(c.t, patience, "a repeat is answered", func(ctx context.Context) bool {
 				return p.send(ctx, c.url, transport) == nil
 			})
 		}
@@ -177,7 +176,7 @@ func (c *cluster) await() {
 	c.t.Helper()
 	for i := range c.nodes {
 		api := c.admin(i)
-		eventually(c.t, 20*time.Second, "node "+strconv.Itoa(i)+" is ready", func(ctx context.Context) bool {
+		eventually(c.t, patience, "node "+strconv.Itoa(i)+" is ready", func(ctx context.Context) bool {
 			health, err := api.Health(ctx)
 			return err == nil && health.Ready
 		})

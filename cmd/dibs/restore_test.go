@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/dibs-dev/dibs/internal/servers"
 )
@@ -115,7 +114,7 @@ func TestDumpUnderRunningNodes(t *testing.T) {
 	c.redisCLI("XTRIM", "dibs:{1:0}:journal", "MAXLEN", "1")
 	for i := range c.nodes {
 		late := 0
-		eventually(t, 20*time.Second, "the campaign is halted", func(context.Context) bool {
+		eventually(t, patience, "the campaign is halted", func(context.Context) bool {
 			late++
 			_, reason := c.claim(i, "sale", fmt.Sprintf("late%d-%d", i, late))
 			return reason == "unavailable"
@@ -161,9 +160,10 @@ func TestDumpWithoutARestock(t *testing.T) {
 	c.start(c.nodes[0])
 	n := c.nodes[0]
 	n.await(t, n.err, `in quarantine.*a constraint of the database refused it`)
-	if health, err := c.admin(0).Health(t.Context()); err != nil || health.Dependencies["settling"].Warning == "" {
-		t.Errorf("the node does not warn: %+v, %v", health, err)
-	}
+	eventually(t, patience, "the node warns", func(ctx context.Context) bool {
+		health, err := c.admin(0).Health(ctx)
+		return err == nil && health.Dependencies["settling"].Warning != ""
+	})
 	if r := cli(t, secrets, "verify", "--url", c.url); r.code == exitOK {
 		t.Errorf("verify finds nothing:\n%s", r.out)
 	}
