@@ -28,6 +28,13 @@ func (l *live) renew(c *Campaign) {
 	}
 }
 
+// rouse makes the campaign's shards be looked at soon.
+func (l *live) rouse() {
+	for _, t := range l.shards {
+		t.rouse()
+	}
+}
+
 var (
 	noSuchCampaign = Fail(NotFound, Text{"there is no such campaign", "该活动不存在"})
 	noSuchClaim    = Fail(NotFound, Text{"there is no such claim", "该领取记录不存在"})
@@ -67,6 +74,8 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 		if errors.Is(err, ErrNotOpen) {
 			return s.claimNotOpen(ctx, l, &req)
 		}
+		// It may be granted all the same.
+		l.rouse()
 		return Result{}, s.claimFailed(l, err)
 	}
 	if d.Outcome == Overloaded {

@@ -179,7 +179,9 @@ type Engine interface {
 	Release(ctx context.Context, r Release) error
 	// Find returns a grant by its position; false when the engine has none.
 	Find(ctx context.Context, p Position) (Grant, bool, error)
-	// HoldingsOf returns a user's grants on the shards the engine holds.
+	// HoldingsOf returns a user's grants on the shards the engine holds. It may
+	// leave those out of shards whose last entry is where Lease told that the
+	// ledger is.
 	HoldingsOf(ctx context.Context, user string) ([]Grant, error)
 	// Stats counts a shard. ErrNotOpen when the engine does not hold it.
 	Stats(ctx context.Context, shard ShardID) (ShardStats, error)

@@ -47,11 +47,11 @@ func (s *Service) join(ctx context.Context, t *settling) error {
 		if err != nil || joined {
 			return err
 		}
-		held, err := s.engine.Lease(ctx, t.id, Cursor{})
+		held, err := s.takeLease(ctx, t, Cursor{})
 		if err != nil {
 			return err
 		}
-		t.held.Store(held)
+		s.hold(t, held)
 		if held {
 			err = s.load(ctx, t)
 			if err == nil || !errors.Is(err, ErrStale) {
@@ -85,12 +85,14 @@ func (s *Service) attach(ctx context.Context, t *settling) (bool, error) {
 	if err := s.continues(ctx, t.id, totals.Position, st.Head); err != nil {
 		return false, err
 	}
-	held, err := s.engine.Lease(ctx, t.id, totals.Position)
-	if err != nil {
-		return false, err
-	}
 	t.moveTo(totals.Position)
-	t.held.Store(held)
+	if !s.engine.Shared() || totals.Position != st.Settled {
+		held, err := s.takeLease(ctx, t, totals.Position)
+		if err != nil {
+			return false, err
+		}
+		s.hold(t, held)
+	}
 	t.seen.Store(&st)
 	return true, nil
 }
@@ -408,7 +410,12 @@ func (s *Service) discover(ctx context.Context) {
 	}
 	for _, c := range campaigns {
 		if v, ok := s.lives.Load(c.ID); ok {
-			v.(*live).renew(c)
+			l := v.(*live)
+			if old := l.campaign.Load(); old.Version < c.Version {
+				l.renew(c)
+				// Whoever changed it may have died before the engine was told.
+				l.rouse()
+			}
 		}
 	}
 	s.admitAll(ctx, campaigns)

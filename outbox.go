@@ -48,6 +48,9 @@ func (s *Service) sendCommands(ctx context.Context) error {
 // sendCommand has a command carried out, and drops it.
 func (s *Service) sendCommand(ctx context.Context, cmd *Command) error {
 	err := s.carryOut(ctx, cmd)
+	if t := s.settlingOf(cmd.Shard); t != nil {
+		t.rouse()
+	}
 	if errors.Is(err, ErrNotOpen) {
 		c, readErr := s.ledger.CampaignByNumber(ctx, cmd.Shard.Campaign)
 		if readErr != nil {

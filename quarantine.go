@@ -107,16 +107,31 @@ func (s *Service) quarantined() []Quarantined {
 func (s *Service) grantAside(matches func(q *Quarantined) bool) (Grant, bool) {
 	found := s.quarantined()
 	for i := range found {
-		q := &found[i]
-		if q.Entry.Kind != EntryGrant || !matches(q) {
-			continue
+		if q := &found[i]; q.Entry.Kind == EntryGrant && matches(q) {
+			return q.grant(), true
 		}
-		return Grant{
-			Position: Position{ShardID: q.Shard, Cursor: q.Entry.Cursor}, UserID: q.Entry.UserID, Quantity: q.Entry.Quantity,
-			Items: q.Items, At: q.Entry.At, PayBy: q.Entry.PayBy,
-		}, true
 	}
 	return Grant{}, false
+}
+
+// grantsAside are a user's grants in quarantine.
+func (s *Service) grantsAside(user string) []Grant {
+	var grants []Grant
+	found := s.quarantined()
+	for i := range found {
+		if q := &found[i]; q.Entry.Kind == EntryGrant && q.Entry.UserID == user {
+			grants = append(grants, q.grant())
+		}
+	}
+	return grants
+}
+
+// grant is what an engine kept of a grant in quarantine.
+func (q *Quarantined) grant() Grant {
+	return Grant{
+		Position: Position{ShardID: q.Shard, Cursor: q.Entry.Cursor}, UserID: q.Entry.UserID, Quantity: q.Entry.Quantity,
+		Items: q.Items, At: q.Entry.At, PayBy: q.Entry.PayBy,
+	}
 }
 
 // isAside reports whether the grant at a place is in quarantine.

@@ -117,7 +117,13 @@ func (s *Service) unsettledOf(ctx context.Context, user string) ([]Grant, error)
 	if err != nil {
 		return nil, asUnavailable(err, EffectNone)
 	}
+	grants = append(grants, s.grantsAside(user)...)
+	seen := make(map[Position]bool, len(grants))
 	grants = slices.DeleteFunc(grants, func(g Grant) bool {
+		if seen[g.Position] {
+			return true
+		}
+		seen[g.Position] = true
 		var position Cursor
 		if t := s.settlingOf(g.ShardID); t != nil {
 			position = t.at()

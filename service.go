@@ -130,6 +130,13 @@ type Service struct {
 	// inQuarantine is what the ledger had in quarantine when it was read last.
 	inQuarantine atomic.Pointer[[]Quarantined]
 	asideMu      sync.Mutex
+	// patrols is set while this node has the fleet's lease, patrolAt is when it is
+	// asked for again, the watch loop's; see keepPatrol.
+	patrols  atomic.Bool
+	patrolAt time.Time
+	// watched is how many shards are live here; alarm has all of them looked at.
+	watched atomic.Int64
+	alarm   atomic.Bool
 	// left are the shards that have left the engine; the tidy loop's.
 	left map[ShardID]bool
 	// stuckTails is set when grants of a campaign that is over could not be

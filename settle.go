@@ -20,7 +20,7 @@ type settling struct {
 	// seen is what the engine counted when it was watched last; nil while the
 	// shard is not open.
 	seen atomic.Pointer[ShardStats]
-	// idle is set while the shard is watched rarely.
+	// idle is set while nothing was heard of the shard since it was looked at.
 	idle    atomic.Bool
 	backlog atomic.Int64
 
@@ -32,6 +32,8 @@ type settling struct {
 	failures int           // attempts that failed
 	idleAt   time.Time     // when nothing was waiting, the last time
 	follower bool          // somebody asks the ledger where the position is
+	// leaseEnds is when the lease ends that this node took last.
+	leaseEnds time.Time
 
 	// What follows is the watch loop's.
 	lookAt  time.Time
@@ -392,6 +394,7 @@ func (s *Service) settleTo(ctx context.Context, t *settling, place Cursor) error
 			// Another node settles the shard: the ledger tells how far it is.
 			go s.followPosition(t)
 		}
+		t.rouse()
 		kick(s.settleKick)
 		still := time.NewTimer(settlePatience)
 		select {

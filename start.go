@@ -106,7 +106,7 @@ const retireAfter = 5 * time.Minute
 func (s *Service) retireEnded(ctx context.Context) {
 	s.lives.Range(func(_, v any) bool {
 		l := v.(*live)
-		if c := l.campaign.Load(); s.over(c) && l.shards[0].held.Load() {
+		if c := l.campaign.Load(); s.over(c) {
 			if err := s.retire(ctx, l); err != nil {
 				s.log.Warn("a campaign stays in the engine", "campaign", c.ID, "err", err)
 			}
@@ -178,11 +178,18 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 }
 
-// watchHeld counts the shards that this node settles once more.
+// watchHeld counts the shards once more that this node settles, and those on
+// which something has happened that nobody may be settling yet.
 func (s *Service) watchHeld(ctx context.Context) {
-	s.eachHeld(func(t *settling) bool {
+	s.eachShard(func(t *settling) bool {
+		if t.idle.Load() && !t.held.Load() {
+			return ctx.Err() == nil
+		}
 		if st, err := s.engine.Stats(ctx, t.id); err == nil {
 			t.seen.Store(&st)
+			s.measure(t, &st)
+			t.leaseAt = time.Time{}
+			s.keepLease(ctx, t, &st)
 		}
 		return ctx.Err() == nil
 	})

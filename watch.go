@@ -4,16 +4,20 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
 
 const (
 	// watchEvery is how often shards are looked at. One that other processes
-	// decide on too, and that stands still, is looked at ever more rarely, down to
-	// watchIdle: each look is a question to another machine.
+	// decide on too, and that stands still, is looked at ever more rarely, every
+	// watchIdle or less often (see idlePace): each look is a question to another
+	// machine.
 	watchEvery = 50 * time.Millisecond
 	watchIdle  = time.Second
+	// watchHeld is how rarely a shard is looked at that this node settles.
+	watchHeld = 200 * time.Millisecond
 	// watchers is how many shards are looked at at the same time.
 	watchers = 16
 	// discoverEvery is how often the ledger is asked for campaigns that other
@@ -40,8 +44,10 @@ func (s *Service) discoverLoop(ctx context.Context) {
 // tidyLoop clears away what is not needed any more.
 func (s *Service) tidyLoop(ctx context.Context) {
 	for sleep(ctx, s.cfg.TidyEvery) {
-		s.trim(ctx)
-		s.retireEnded(ctx)
+		if s.onPatrol() {
+			s.trim(ctx)
+			s.retireEnded(ctx)
+		}
 		s.forgetRequests(ctx)
 		s.readQuarantine(ctx)
 	}
@@ -49,10 +55,16 @@ func (s *Service) tidyLoop(ctx context.Context) {
 
 // watchAll looks at every shard whose time has come.
 func (s *Service) watchAll(ctx context.Context) {
+	s.keepPatrol(ctx)
 	now := time.Now()
+	if s.alarm.Swap(false) {
+		s.lookBy(now)
+	}
+	n := int64(0)
 	var looks sync.WaitGroup
 	free := make(chan struct{}, watchers)
 	s.eachShard(func(t *settling) bool {
+		n++
 		if now.Before(t.lookAt) && !t.roused() {
 			return true
 		}
@@ -69,6 +81,7 @@ func (s *Service) watchAll(ctx context.Context) {
 		return true
 	})
 	looks.Wait()
+	s.watched.Store(n)
 	s.lives.Range(func(_, v any) bool {
 		l, sum := v.(*live), int64(0)
 		for _, t := range l.shards {
@@ -81,9 +94,17 @@ func (s *Service) watchAll(ctx context.Context) {
 
 // watch looks at one shard.
 func (s *Service) watch(ctx context.Context, t *settling) {
+	if t.roused() {
+		t.pace = watchEvery
+	}
+	// What happens from now on may not be in what is read, and rouses it again.
+	t.idle.Store(true)
 	st, err := s.engine.Stats(ctx, t.id)
 	if errors.Is(err, ErrNotOpen) {
-		t.seen.Store(nil)
+		if t.seen.Swap(nil) != nil && s.sells(t.l.campaign.Load()) {
+			// A server that has lost one shard may have lost them all.
+			s.alarm.Store(true)
+		}
 		t.pace, t.lookAt = watchEvery, time.Now().Add(watchEvery)
 		s.notOpen(ctx, t)
 		return
@@ -94,20 +115,25 @@ func (s *Service) watch(ctx context.Context, t *settling) {
 	before := t.seen.Swap(&st)
 	s.paceOf(t, before, &st)
 	s.measure(t, &st)
-	s.keepLease(ctx, t)
+	s.keepLease(ctx, t, &st)
 	s.keepVersion(ctx, t, &st)
 }
 
 // paceOf decides when a shard is looked at again.
 func (s *Service) paceOf(t *settling, before, now *ShardStats) {
 	moves := before == nil || before.Head != now.Head || before.Version != now.Version || t.backlog.Load() > 0
-	if !s.engine.Shared() || moves {
+	switch {
+	case !s.engine.Shared() || moves:
 		t.pace = watchEvery
-	} else {
-		t.pace = min(2*t.pace, watchIdle)
+	case t.held.Load():
+		// Whoever grants something meanwhile leaves it to this node.
+		t.pace = min(2*t.pace, watchHeld)
+	default:
+		t.pace = min(2*t.pace, s.idlePace(s.onPatrol()))
 	}
-	t.idle.Store(t.pace > watchEvery)
-	t.lookAt = time.Now().Add(t.pace)
+	t.pace = max(t.pace, watchEvery)
+	// Shards that were roused together are not looked at together for ever.
+	t.lookAt = time.Now().Add(t.pace - time.Duration(rand.Int64N(int64(t.pace/8))))
 }
 
 // rouse makes the shard be looked at soon: something happens on it.
@@ -117,7 +143,8 @@ func (t *settling) rouse() {
 	}
 }
 
-// roused reports whether a shard that was idle is not any more.
+// roused reports whether something has happened on a shard since it was looked
+// at, which is looked at rarely.
 func (t *settling) roused() bool { return t.pace > watchEvery && !t.idle.Load() }
 
 // measure notes how much of a shard waits to be settled.
@@ -132,42 +159,6 @@ func (s *Service) measure(t *settling, st *ShardStats) {
 	if n == 0 {
 		t.idleAt = s.cfg.Now()
 	}
-}
-
-// keepLease renews the shard's lease in time, or tries to get it.
-func (s *Service) keepLease(ctx context.Context, t *settling) {
-	if now := time.Now(); now.Before(t.leaseAt) {
-		return
-	}
-	t.leaseAt = time.Now().Add(LeaseTime / 3)
-	held, err := s.engine.Lease(ctx, t.id, t.at())
-	if err != nil {
-		// Whoever settles: the ledger's compare-and-set keeps it right.
-		s.log.Warn("the lease of a shard could not be renewed", "shard", t.id.String(), "err", err)
-		return
-	}
-	if held && !t.held.Load() {
-		s.readPosition(ctx, t)
-	}
-	if !held {
-		// Another node has it, for this long at least.
-		t.leaseAt = time.Now().Add(LeaseTime)
-	}
-	t.held.Store(held)
-}
-
-// tellSettled tells the engine, and by it the other nodes, how far a shard is
-// settled.
-func (s *Service) tellSettled(ctx context.Context, t *settling) {
-	if !s.engine.Shared() {
-		return
-	}
-	held, err := s.engine.Lease(ctx, t.id, t.at())
-	if err != nil {
-		s.log.Warn("the engine could not be told how far a shard is settled", "shard", t.id.String(), "err", err)
-		return
-	}
-	t.held.Store(held)
 }
 
 // keepVersion makes this node and the engine have the campaign's newest
@@ -235,8 +226,7 @@ func (s *Service) leave(ctx context.Context, id ShardID) error {
 	if err != nil {
 		return err
 	}
-	// Where it is live on another node, for which it is not over yet, that one
-	// has the lease.
+	// Another node may be settling it.
 	if held, err := s.engine.Lease(ctx, id, totals.Position); err != nil || !held {
 		return err
 	}
@@ -256,20 +246,27 @@ func (s *Service) leave(ctx context.Context, id ShardID) error {
 
 func (s *Service) trimShard(ctx context.Context, id ShardID, before time.Time) error {
 	t := s.settlingOf(id)
-	if t != nil && !t.held.Load() {
-		return nil
+	var seen *ShardStats
+	if t != nil {
+		seen = t.seen.Load()
 	}
 	// The ledger says how far it is: it may have been restored from a backup.
 	totals, err := s.ledger.Totals(ctx, id)
 	if err != nil {
 		return err
 	}
-	if t != nil {
-		if st := t.seen.Load(); st != nil && st.Head.Epoch < totals.Epoch && s.sells(t.l.campaign.Load()) {
-			// A load was broken off after it had raised the epoch: what was sent to
-			// the engine since waits for an epoch that nobody opens.
-			s.rejoin(ctx, t)
+	switch {
+	case seen == nil:
+	case seen.Head.Epoch < totals.Epoch && s.sells(t.l.campaign.Load()):
+		// A load was broken off after it had raised the epoch: what was sent to the
+		// engine since waits for an epoch that nobody opens.
+		s.rejoin(ctx, t)
+	case s.engine.Shared() && totals.Position.Before(seen.Settled):
+		// It has been: whoever has the lease settles from there.
+		if _, err := s.engine.Lease(ctx, id, totals.Position); err != nil {
+			return err
 		}
+		t.rouse()
 	}
 	return s.engine.TrimJournal(ctx, id, totals.Position, before)
 }

@@ -18,7 +18,8 @@
 //	free      list    items that nobody holds, number and value
 //	issued    hash    place → the items of its claim
 //	refs      set     stock changes that were counted
-//	settler   string  the process that settles and loads the shard; a lease
+//	settler   string  the process that settles and loads the shard; a lease, and as
+//	                  dibs:{0:0}:settler that of the process on patrol
 //
 // dibs:state:{campaign:shard} is written when what a shard refuses everybody
 // with may have changed. dibs:shards, a hash, lists the shards that were opened.

@@ -103,8 +103,10 @@ type Engine struct {
 	mu     sync.Mutex // guards lanes, and closed against those that come too late
 	closed atomic.Bool
 
+	surveys surveys
+
 	stop       chan struct{}
-	running    sync.WaitGroup // followers
+	running    sync.WaitGroup // followers and surveys
 	stopOnce   sync.Once
 	appended   chan struct{}
 	durability atomic.Pointer[string]

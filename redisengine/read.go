@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dibs-dev/dibs"
 )
 
@@ -47,23 +49,29 @@ func (e *Engine) Find(ctx context.Context, p dibs.Position) (dibs.Grant, bool, e
 	return g, true, nil
 }
 
-// HoldingsOf returns a user's grants, newest first within a shard, on all
-// shards that are open in Redis; see dibs.Engine.
+// HoldingsOf returns a user's grants, newest first within a shard, on the
+// shards that are open in Redis and not settled to their end; see dibs.Engine.
 func (e *Engine) HoldingsOf(ctx context.Context, user string) ([]dibs.Grant, error) {
-	shards, err := e.opened(ctx)
+	shards, err := e.unsettled(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var grants []dibs.Grant
-	for id := range shards {
-		of, err := e.holdingsOn(ctx, id, user)
-		if err != nil && !errors.Is(err, dibs.ErrNotOpen) {
-			return nil, err
-		}
-		slices.Reverse(of)
-		grants = append(grants, of...)
+	of := make([][]dibs.Grant, len(shards))
+	asks, ctx := errgroup.WithContext(ctx)
+	asks.SetLimit(asksAtOnce)
+	for i, id := range shards {
+		asks.Go(func() (err error) {
+			if of[i], err = e.holdingsOn(ctx, id, user); errors.Is(err, dibs.ErrNotOpen) {
+				return nil
+			}
+			slices.Reverse(of[i])
+			return err
+		})
 	}
-	return grants, nil
+	if err := asks.Wait(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(of...), nil
 }
 
 func (e *Engine) holdingsOn(ctx context.Context, id dibs.ShardID, user string) ([]dibs.Grant, error) {

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
+)
+
+const (
+	// idleCampaigns are live while nobody claims.
+	idleCampaigns = 1000
+	// idleCalm passes before counting, so that all that was granted is settled and
+	// looked at rarely; idleTime is counted.
+	idleCalm = 12 * time.Second
+	idleTime = 20 * time.Second
+)
+
+// idle counts what nodes ask of Redis while many campaigns are live and nobody
+// claims, with every write synced.
+func idle(ctx context.Context, _ *options) (err error) {
+	defer func() { err = errors.Join(err, servers.StopAll()) }()
+	dir, err := os.MkdirTemp("", "dibs-bench-")
+	if err != nil {
+		return err
+	}
+	r, err := servers.StartRedis(dir, servers.RedisAlways...)
+	if err != nil {
+		return err
+	}
+	defer stopRedis(r, dir)
+	ledger, done, err := emptyDatabase(servers.MariaDB)()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	fleet := make([]*redisNode, fleetSize)
+	for i := range fleet {
+		own, err := os.MkdirTemp("", "dibs-bench-")
+		if err != nil {
+			return err
+		}
+		fleet[i] = &redisNode{node: &node{dir: own}}
+		defer fleet[i].discard()
+		if err := fleet[i].open(ctx, dibs.LevelDurable, r.URL(), ledger); err != nil {
+			return err
+		}
+	}
+	// Each node has claims in each campaign: all have been in use.
+	err = inParallel(16, idleCampaigns, func(i int) error {
+		id := fmt.Sprint("c", i)
+		if err := fleet[i%fleetSize].campaign(ctx, id, 10, 1); err != nil {
+			return err
+		}
+		for u, n := range fleet {
+			if _, err := n.rush(ctx, id, 1, u, 1, dibs.Granted); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return idleFigures(ctx, r)
+}
+
+// idleFigures prints what is asked of Redis in a second.
+func idleFigures(ctx context.Context, r *servers.Redis) error {
+	c, err := redisClient(r)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := wait(ctx, idleCalm); err != nil {
+		return err
+	}
+	before, err := idleCounts(ctx, c)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	if err := wait(ctx, idleTime); err != nil {
+		return err
+	}
+	after, err := idleCounts(ctx, c)
+	if err != nil {
+		return err
+	}
+	rate := func(count func(idleCount) float64) float64 {
+		return (count(after) - count(before)) / time.Since(begun).Seconds()
+	}
+	fmt.Printf("| nodes: %d, idle campaigns: %d, `appendfsync always` | scripts/s | commands/s, those of scripts included | writes/s | CPU of Redis |\n|---|---|---|---|---|\n", fleetSize, idleCampaigns)
+	fmt.Printf("| asked of Redis | %.0f | %.0f | %.1f | %.1f%% |\n", rate(func(n idleCount) float64 { return n.scripts }), rate(func(n idleCount) float64 { return n.all }),
+		rate(func(n idleCount) float64 { return n.writes }), rate(func(n idleCount) float64 { return n.cpu })/1e4)
+	return nil
+}
+
+// idleCount is what a server has done since its start; cpu is in µs.
+type idleCount struct{ scripts, all, writes, cpu float64 }
+
+var commandCalls = regexp.MustCompile(`cmdstat_([a-z|]+):calls=(\d+)`)
+
+// idleWrites are the commands with which nodes write.
+var idleWrites = map[string]bool{"set": true, "hset": true, "xadd": true, "hincrby": true, "del": true, "unlink": true, "pexpire": true, "xdel": true, "xtrim": true}
+
+func idleCounts(ctx context.Context, c rueidis.Client) (n idleCount, err error) {
+	if n.cpu, err = redisCPU(ctx, c); err != nil {
+		return n, err
+	}
+	info, err := c.Do(ctx, c.B().Info().Section("commandstats").Build()).ToString()
+	if err != nil {
+		return n, err
+	}
+	for _, found := range commandCalls.FindAllStringSubmatch(info, -1) {
+		calls, err := strconv.ParseFloat(found[2], 64)
+		if err != nil {
+			return n, err
+		}
+		n.all += calls
+		if found[1] == "evalsha" || found[1] == "eval" {
+			n.scripts += calls
+		}
+		if idleWrites[found[1]] {
+			n.writes += calls
+		}
+	}
+	return n, nil
+}
