@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 )
 
 // live is a campaign that the engine holds.
@@ -208,13 +207,7 @@ func (s *Service) claimFailed(l *live, err error) error {
 // ones, drafts, and those that have ended and left the engine, whose repeats
 // the ledger answers.
 func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, error) {
-	select {
-	case s.lookups <- struct{}{}:
-		defer func() { <-s.lookups }()
-	default:
-		return Result{}, &Error{Reason: Overloaded, Effect: req.effect(), RetryAfter: time.Second, Detail: tooManyLookups}
-	}
-	c, err := s.ledger.Campaign(ctx, req.CampaignID)
+	c, err := s.lookUp(ctx, req)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return Result{Outcome: NotFound}, nil
@@ -231,6 +224,11 @@ func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, 
 		return s.Claim(ctx, *req)
 	}
 	if req.Key != "" {
+		free, err := s.mayLookUp(req)
+		if err != nil {
+			return Result{}, err
+		}
+		defer free()
 		claim, err := s.ledger.ClaimByKey(ctx, c.Number, req.UserID, keyHash(req.Key))
 		if err == nil && claim.Quantity != req.Quantity {
 			return Result{Outcome: KeyReused, Campaign: c}, nil

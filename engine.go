@@ -185,7 +185,9 @@ type Engine interface {
 	HoldingsOf(ctx context.Context, user string) ([]Grant, error)
 	// Stats counts a shard. ErrNotOpen when the engine does not hold it.
 	Stats(ctx context.Context, shard ShardID) (ShardStats, error)
-	// Retire forgets a shard that has ended and is settled.
+	// Retire forgets a shard that has ended and is settled. An engine that several
+	// processes share returns an *Error of InvalidState when the campaign goes on
+	// by the engine's clock: that of the caller may be wrong.
 	Retire(ctx context.Context, shard ShardID) error
 	// Shared reports whether other processes decide on the same shards.
 	Shared() bool

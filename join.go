@@ -15,10 +15,15 @@ const (
 	// joinPatience is how long someone waits for another node that loads a shard.
 	joinPatience = 3 * time.Second
 	joinEvery    = 30 * time.Millisecond
-	// The pauses between attempts to join a shard. Those that cost an epoch become
-	// rare; one that only found the engine absent is made again soon.
-	rejoinMin = time.Second
-	rejoinMax = 10 * time.Minute
+	// The pauses between attempts to join a shard. One that only found the engine
+	// absent is made again soon. Those that cost an epoch are made every rejoinSoon,
+	// so that a campaign is open soon after a fault is gone; but a shard has no more
+	// than MaxEpoch epochs in its life, and when so many have failed in a row,
+	// further ones become rare.
+	rejoinMin  = time.Second
+	rejoinSoon = 5 * time.Second
+	rejoinMax  = 10 * time.Minute
+	rejoinMany = 100
 )
 
 // goLive makes a campaign's shards claimable through this node.
@@ -258,8 +263,10 @@ type rest struct {
 	mu    sync.Mutex
 	until time.Time
 	pause time.Duration
-	// spent says that this attempt has cost an epoch.
-	spent bool
+	// spent says that this attempt has cost an epoch, epochs how many those in a
+	// row have.
+	spent  bool
+	epochs int
 }
 
 // spend notes that an attempt has cost an epoch.
@@ -284,10 +291,14 @@ func (r *rest) after(err error) time.Duration {
 	r.spent = false
 	switch {
 	case err == nil:
-		r.until, r.pause = time.Time{}, 0
+		r.until, r.pause, r.epochs = time.Time{}, 0, 0
 		return 0
 	case spent:
-		r.pause = min(max(2*r.pause, rejoinMin), rejoinMax)
+		most := rejoinSoon
+		if r.epochs++; r.epochs > rejoinMany {
+			most = rejoinMax
+		}
+		r.pause = min(max(2*r.pause, rejoinMin), most)
 	default:
 		r.pause = rejoinMin
 	}

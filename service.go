@@ -114,6 +114,7 @@ type Service struct {
 	// lookups bounds what claims on campaigns that are not live may ask of the
 	// ledger at once.
 	lookups chan struct{}
+	looked  lookups
 
 	settleKick chan struct{}
 	outboxKick chan struct{}

@@ -143,13 +143,15 @@ func (s *Service) retire(ctx context.Context, l *live) error {
 	if !s.over(c) || !s.settled(ctx, l) {
 		return nil
 	}
-	s.lives.Delete(c.ID)
-	s.byNumber.Delete(c.Number)
+	// The engine refuses while its own clock says that the campaign goes on: then
+	// it goes on here, too.
 	for _, t := range l.shards {
 		if err := s.engine.Retire(ctx, t.id); err != nil && !errors.Is(err, ErrNotOpen) {
 			return err
 		}
 	}
+	s.lives.Delete(c.ID)
+	s.byNumber.Delete(c.Number)
 	return nil
 }
 

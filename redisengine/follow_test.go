@@ -251,6 +251,7 @@ func TestChangesReopenEverywhere(t *testing.T) {
 	a.pause(3, dibs.Published)
 	b.until("the end of the pause", func() bool { return b.claim(ask("zoe", 1, 1)).Outcome == dibs.SoldOut })
 	b.refusesHere()
+	a.pause(4, dibs.EndedState)
 	if err := a.e.Retire(t.Context(), a.shard); err != nil {
 		t.Fatal(err)
 	}
@@ -426,6 +427,7 @@ func TestShutShardsAreTold(t *testing.T) {
 	if err := b.e.Open(t.Context(), openCampaign(1), b.shard, open(4).load); err != nil {
 		t.Fatal(err)
 	}
+	b.pause(9, dibs.EndedState)
 	if err := b.e.Retire(t.Context(), b.shard); err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func TestOwnClaimsAmongManyCampaigns(t *testing.T) {
 			t.Fatalf("%v, %v", held, err)
 		}
 	}
-	must(t, a.Retire(t.Context(), dibs.ShardID{Campaign: 2}))
+	retire(t, a, dibs.ShardID{Campaign: 2})
 	before := f.calls()
 	const askers = 200
 	var crowd sync.WaitGroup

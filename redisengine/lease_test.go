@@ -46,7 +46,7 @@ func TestLeaseGoesOver(t *testing.T) {
 	d := openEngine(t, redisengine.Config{URL: r.URL()})
 	lease(d, true)
 	lease(b, false)
-	must(t, d.Retire(t.Context(), shard))
+	retire(t, d, shard)
 	lease(b, true)
 	// One whose lease has ended does not give back that of another process.
 	late, err := redisengine.Open(t.Context(), redisengine.Config{URL: r.URL(), Durability: dibs.LevelNone})

@@ -3,6 +3,7 @@ package redisengine_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"sync"
 	"testing"
@@ -44,6 +45,15 @@ func startRedis(tb testing.TB, args ...string) *servers.Redis {
 	must(tb, err)
 	tb.Cleanup(r.Kill)
 	return r
+}
+
+// retire has an open shard of bigSale's or openSale's forgotten.
+func retire(tb testing.TB, e *redisengine.Engine, shard dibs.ShardID) {
+	tb.Helper()
+	c := bigSale(shard.Campaign, 0)
+	c.State, c.Version = dibs.EndedState, math.MaxInt32
+	must(tb, e.Configure(context.Background(), c))
+	must(tb, e.Retire(context.Background(), shard))
 }
 
 // cable connects an engine to its server until it is cut, for good.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -20,6 +21,8 @@ const (
 	usersPerBucket = 3
 	minBuckets     = 1 << 14
 	maxBuckets     = 1 << 30
+	// retireGrace is how long after its window, by Redis' clock, a campaign stays.
+	retireGrace = time.Minute
 )
 
 // Open makes a shard claimable; see dibs.Engine. The shard is taken out first,
@@ -199,5 +202,5 @@ func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 	o := &opening{l: l}
 	defer l.lift()
 	return o.step(ctx, retireScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.settler, k.state},
-		itoa(e.cfg.KeepRetired.Milliseconds()))
+		itoa(e.cfg.KeepRetired.Milliseconds()), itoa(retireGrace.Milliseconds()))
 }

@@ -74,7 +74,7 @@ func crashes(t *testing.T, n int, policy string, suffer crash) tally {
 		r.end()
 		all.add(r.check())
 		r.repeats()
-		must(t, nodes[0].Retire(t.Context(), r.shard))
+		retire(t, nodes[0], r.shard)
 	}
 	t.Log(all)
 	return all

@@ -111,7 +111,7 @@ func TestRetiredShardsLeaveRedis(t *testing.T) {
 	c := connect(t, r)
 	e := openEngine(t, redisengine.Config{URL: r.URL(), KeepRetired: 50 * time.Millisecond})
 	shard := filled(t, e, 3)
-	must(t, e.Retire(t.Context(), shard))
+	retire(t, e, shard)
 	keys := func() int64 {
 		n, err := c.Do(t.Context(), c.B().Dbsize().Build()).ToInt64()
 		must(t, err)
@@ -134,7 +134,7 @@ func TestRetiredShardsLeaveRedis(t *testing.T) {
 	if err != nil || ttl != -1 {
 		t.Errorf("an open shard's journal expires in %d ms, %v", ttl, err)
 	}
-	must(t, e.Retire(t.Context(), shard))
+	retire(t, e, shard)
 	must(t, e.Open(t.Context(), bigSale(3, 5), shard, &dibs.ShardLoad{Epoch: 3, Position: dibs.Cursor{Epoch: 2, Seq: 1}, StockLeft: 5}))
 	if ttl, err = c.Do(t.Context(), c.B().Pttl().Key("dibs:{3:0}:journal").Build()).ToInt64(); err != nil || ttl != -1 {
 		t.Errorf("the journal of a shard that is open again expires in %d ms, %v", ttl, err)

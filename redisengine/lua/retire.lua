@@ -3,17 +3,20 @@
 -- KEYS[4] dibs:{c:s}:journal, KEYS[5] dibs:{c:s}:free, KEYS[6] dibs:{c:s}:issued,
 -- KEYS[7] dibs:{c:s}:refs, KEYS[8] dibs:{c:s}:settler,
 -- KEYS[9] dibs:state:{c:s}
--- ARGV[1] how long the journal is kept, in ms
--- Returns {ok, clock in ms, 0, 0} or {not_open, …}
+-- ARGV[1] how long the journal is kept, in ms, ARGV[2] how long after its window a
+-- campaign may be forgotten that nobody has ended, in ms
+-- Returns {ok, clock in ms, 0, 0} or {not_open | not_over, …}
 -- Retry: safe; the repeat finds the shard not open.
 local meta_key, holdings_key, places_key, journal_key, free_key, issued_key, refs_key, settler_key, state_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
-local keep_ms = ARGV[1]
+local keep_ms, grace_ms = ARGV[1], tonumber(ARGV[2])
 
 local now = clock_ms()
 if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash', 'set', 'string', 'string'}) then return {'wrong_type', now, 0, 0} end
 -- On another run of the server it is forgotten too: nothing more is asked of it.
-local state = redis.call('HGET', meta_key, 'state')
-if state ~= 'open' and state ~= 'shut' then return {'not_open', now, 0, 0} end
+local got = redis.call('HMGET', meta_key, 'state', 'closed', 'ends')
+if got[1] ~= 'open' and got[1] ~= 'shut' then return {'not_open', now, 0, 0} end
+-- The process that asks goes by its own clock, which may be ahead.
+if got[2] ~= '2' and now < (whole(got[3] or '0') or 0) + grace_ms then return {'not_over', now, 0, 0} end
 redis.call('PEXPIRE', journal_key, keep_ms)
 redis.call('UNLINK', meta_key, holdings_key, places_key, free_key, issued_key, refs_key, settler_key, state_key)
 return {'ok', now, 0, 0}
