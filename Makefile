@@ -12,8 +12,8 @@ TOOL := go tool -modfile=tools.mod
 # The longest that one package's tests may take.
 TIMEOUT ?= 10m
 FUZZTIME ?= 1m
-# How many rounds each soak campaign runs; the campaigns read it from SOAK.
-SOAK ?= 1000
+# How many rounds the soak campaigns run, or a share of them; see internal/ci/soak.sh.
+SOAK ?= 300
 # Arguments passed on by run, bench, race, soak and integration.
 ARGS ?=
 
@@ -52,12 +52,12 @@ fuzz: ## Run each fuzz target for FUZZTIME=1m
 	FUZZTIME=$(FUZZTIME) internal/ci/fuzz.sh
 
 .PHONY: soak
-soak: need ## Run the long campaigns, some hours (SOAK=1000 rounds each)
-	SOAK=$(SOAK) go test -tags soak -count=1 -timeout 6h $(ARGS) ./...
+soak: need ## Run the long campaigns, some hours (SOAK=300 rounds; ARGS names some of them)
+	SOAK=$(SOAK) internal/ci/soak.sh $(ARGS)
 
 .PHONY: soak-nodes
-soak-nodes: need ## Kill, drain and restore nodes on Redis and a database, many times (SOAK=1000)
-	SOAK=$(SOAK) go test -count=1 -timeout 6h -run 'Nodes|Settler|Dump' $(ARGS) ./cmd/dibs
+soak-nodes: need ## The campaigns of several nodes alone: killed, drained, restored (SOAK=300)
+	SOAK=$(SOAK) internal/ci/soak.sh nodes chaos
 
 .PHONY: lint
 lint: ## Lint, check the formatting, and look for known vulnerabilities

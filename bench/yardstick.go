@@ -3,19 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
-	"strconv"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/yardstick"
 )
 
 // The two clients of the yardstick.
@@ -23,23 +18,6 @@ const (
 	goYardstick   = "yardstick, Go client"
 	toolYardstick = "yardstick, redis-benchmark"
 )
-
-// grab is the yardstick: the script that such sales are mostly built on, one
-// call for each packet. Who is in the map has one already; else a packet moves
-// from one queue to the other under the user's name.
-const grab = `
-if redis.call('HEXISTS', KEYS[3], KEYS[4]) == 1 then return false end
-local packet = redis.call('RPOP', KEYS[1])
-if not packet then return false end
-local taken = cjson.decode(packet)
-taken['userId'] = KEYS[4]
-local record = cjson.encode(taken)
-redis.call('HSET', KEYS[3], KEYS[4], KEYS[4])
-redis.call('LPUSH', KEYS[2], record)
-return record`
-
-// yardstickConns is how many connections the yardstick has.
-const yardstickConns = 20
 
 // plainRedis starts a server without an AOF in a folder of its own.
 func plainRedis() (*servers.Redis, string, error) {
@@ -99,87 +77,16 @@ func yardsticks(ctx context.Context, rounds map[string][]measured) error {
 	return err
 }
 
-// fill puts packets into the queue.
-func fill(ctx context.Context, c rueidis.Client, n int) (sha string, err error) {
-	if err := c.Do(ctx, c.B().Flushall().Build()).Error(); err != nil {
-		return "", err
-	}
-	for at := 0; at < n; at += 1000 {
-		var packets []string
-		for i := at; i < min(at+1000, n); i++ {
-			packets = append(packets, fmt.Sprintf(`{"id":%d,"money":%d}`, i, i))
-		}
-		if err := c.Do(ctx, c.B().Lpush().Key("packets").Element(packets...).Build()).Error(); err != nil {
-			return "", err
-		}
-	}
-	return c.Do(ctx, c.B().ScriptLoad().Script(grab).Build()).ToString()
+// grabAll grabs n packets.
+func grabAll(ctx context.Context, c rueidis.Client, n int) (measured, error) {
+	g, err := yardstick.Grab(ctx, c, n)
+	return measured{rate: g.Rate, p50: g.P50, p99: g.P99}, err
 }
-
-// grabAll grabs n packets over some connections, each one at a time.
-func grabAll(ctx context.Context, c rueidis.Client, n int) (m measured, err error) {
-	sha, err := fill(ctx, c, n)
-	if err != nil {
-		return m, err
-	}
-	took := make([]float64, n)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	errs := make(chan error, yardstickConns)
-	begun := time.Now()
-	for range yardstickConns {
-		wg.Go(func() {
-			d, release := c.Dedicate()
-			defer release()
-			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
-				at := time.Now()
-				call := d.B().Evalsha().Sha1(sha).Numkeys(4).Key("packets", "consumed", "map", strconv.FormatInt(10_000_000+i, 10)).Build()
-				if err := d.Do(ctx, call).Error(); err != nil {
-					errs <- err
-					return
-				}
-				took[i-1] = time.Since(at).Seconds() * 1000
-			}
-		})
-	}
-	wg.Wait()
-	m.rate = float64(n) / time.Since(begun).Seconds()
-	m.p50, m.p99 = quantiles(took)
-	select {
-	case err := <-errs:
-		return m, err
-	default:
-		return m, nil
-	}
-}
-
-var perSecond = regexp.MustCompile(`([0-9.]+) requests per second, p50=([0-9.]+) msec`)
 
 // grabByTool does the same by a client that costs less.
-func grabByTool(ctx context.Context, r *servers.Redis, c rueidis.Client) (m measured, err error) {
-	sha, err := fill(ctx, c, redisGrabs)
-	if err != nil {
-		return m, err
-	}
-	_, port, err := net.SplitHostPort(r.Addr())
-	if err != nil {
-		return m, err
-	}
-	out, err := exec.CommandContext(ctx, "redis-benchmark", "-p", port, "-c", strconv.Itoa(yardstickConns), "-n", strconv.Itoa(redisGrabs),
-		"-q", "-r", "1000000000", "EVALSHA", sha, "4", "packets", "consumed", "map", "__rand_int__").CombinedOutput()
-	if err != nil {
-		return m, err
-	}
-	found := perSecond.FindAllSubmatch(out, -1)
-	if len(found) == 0 {
-		return m, fmt.Errorf("redis-benchmark says %q", out)
-	}
-	last := found[len(found)-1]
-	if m.rate, err = strconv.ParseFloat(string(last[1]), 64); err != nil {
-		return m, err
-	}
-	m.p50, err = strconv.ParseFloat(string(last[2]), 64)
-	return m, err
+func grabByTool(ctx context.Context, r *servers.Redis, c rueidis.Client) (measured, error) {
+	g, err := yardstick.GrabByTool(ctx, r.Addr(), c, redisGrabs)
+	return measured{rate: g.Rate, p50: g.P50}, err
 }
 
 // quantiles sorts the values and returns the middle and the 99th percentile.

@@ -3,8 +3,6 @@ package redisengine_test
 import (
 	"context"
 	"fmt"
-	"net"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,39 +15,9 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/yardstick"
 	"github.com/dibs-dev/dibs/redisengine"
 )
-
-// grab is the yardstick: the script that such sales are mostly built on, one
-// call for each packet. Who is in the map has one already; else a packet moves
-// from one queue to the other under the user's name.
-const grab = `
-if redis.call('HEXISTS', KEYS[3], KEYS[4]) == 1 then return false end
-local packet = redis.call('RPOP', KEYS[1])
-if not packet then return false end
-local taken = cjson.decode(packet)
-taken['userId'] = KEYS[4]
-local record = cjson.encode(taken)
-redis.call('HSET', KEYS[3], KEYS[4], KEYS[4])
-redis.call('LPUSH', KEYS[2], record)
-return record`
-
-// yardstickConns is how many connections the yardstick has.
-const yardstickConns = 20
-
-// fillYardstick puts n packets into the queue of a server without an AOF.
-func fillYardstick(tb testing.TB, c rueidis.Client, n int) {
-	tb.Helper()
-	ctx := context.Background()
-	must(tb, c.Do(ctx, c.B().Flushall().Build()).Error())
-	for at := 0; at < n; at += 1000 {
-		var packets []string
-		for i := at; i < min(at+1000, n); i++ {
-			packets = append(packets, fmt.Sprintf(`{"id":%d,"money":%d}`, i, i))
-		}
-		must(tb, c.Do(ctx, c.B().Lpush().Key("packets").Element(packets...).Build()).Error())
-	}
-}
 
 func connect(tb testing.TB, r *servers.Redis) rueidis.Client {
 	tb.Helper()
@@ -61,54 +29,20 @@ func connect(tb testing.TB, r *servers.Redis) rueidis.Client {
 	return c
 }
 
-// yardstick grabs n packets over its connections, each one at a time, and
-// returns grabs a second.
-func yardstick(tb testing.TB, c rueidis.Client, n int) float64 {
+// grabbed is how many packets a second the yardstick grabs.
+func grabbed(tb testing.TB, c rueidis.Client, n int) float64 {
 	tb.Helper()
-	ctx := context.Background()
-	fillYardstick(tb, c, n)
-	sha, err := c.Do(ctx, c.B().ScriptLoad().Script(grab).Build()).ToString()
+	g, err := yardstick.Grab(context.Background(), c, n)
 	must(tb, err)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	begun := time.Now()
-	for range yardstickConns {
-		wg.Go(func() {
-			d, release := c.Dedicate()
-			defer release()
-			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
-				call := d.B().Evalsha().Sha1(sha).Numkeys(4).Key("packets", "consumed", "map", strconv.FormatInt(10_000_000+i, 10)).Build()
-				if err := d.Do(ctx, call).Error(); err != nil {
-					tb.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return float64(n) / time.Since(begun).Seconds()
+	return g.Rate
 }
 
-var perSecond = regexp.MustCompile(`([0-9.]+) requests per second`)
-
-// yardstickTool is the same by redis-benchmark, a client that costs less.
-func yardstickTool(tb testing.TB, r *servers.Redis, c rueidis.Client, n int) float64 {
+// grabbedByTool is the same by redis-benchmark.
+func grabbedByTool(tb testing.TB, r *servers.Redis, c rueidis.Client, n int) float64 {
 	tb.Helper()
-	fillYardstick(tb, c, n)
-	sha, err := c.Do(context.Background(), c.B().ScriptLoad().Script(grab).Build()).ToString()
+	g, err := yardstick.GrabByTool(context.Background(), r.Addr(), c, n)
 	must(tb, err)
-	_, port, err := net.SplitHostPort(r.Addr())
-	must(tb, err)
-	out, err := exec.Command("redis-benchmark", "-p", port, "-c", strconv.Itoa(yardstickConns), "-n", strconv.Itoa(n), "-q",
-		"-r", "1000000000", "EVALSHA", sha, "4", "packets", "consumed", "map", "__rand_int__").CombinedOutput()
-	must(tb, err)
-	found := perSecond.FindAllSubmatch(out, -1)
-	if len(found) == 0 {
-		tb.Fatalf("redis-benchmark says %s", out)
-	}
-	rate, err := strconv.ParseFloat(string(found[len(found)-1][1]), 64)
-	must(tb, err)
-	return rate
+	return g.Rate
 }
 
 // bigSale describes a sale that is open for an hour.
@@ -216,9 +150,9 @@ func BenchmarkYardstick(b *testing.B) {
 	for b.Loop() {
 		round++
 		before := serverCPU(b, c)
-		rates["go"] = append(rates["go"], yardstick(b, c, grabs))
+		rates["go"] = append(rates["go"], grabbed(b, c, grabs))
 		times["go"] = append(times["go"], (serverCPU(b, c)-before)/grabs)
-		rates["tool"] = append(rates["tool"], yardstickTool(b, plain, c, grabs))
+		rates["tool"] = append(rates["tool"], grabbedByTool(b, plain, c, grabs))
 		for _, p := range policies[:2] {
 			r := startRedis(b, p.args...)
 			e, err := redisengine.Open(context.Background(), redisengine.Config{URL: r.URL(), Durability: dibs.LevelNone})

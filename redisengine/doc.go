@@ -69,7 +69,7 @@
 // claim. Here a few users share a field whose value is their claims, packed:
 // one HMGET reads and one HSET writes all of a batch, and the cost of a field
 // is shared. Measured with eight-digit users, after trimming, beside the
-// yardstick of bench_test.go with its 127 bytes: two users to a bucket take 69
+// yardstick of internal/yardstick with its 127 bytes: two users to a bucket take 69
 // bytes a grant (0.54), three 61 (0.48), six 54 (0.42). Larger buckets are
 // slower: three it is, and docs/PERFORMANCE.md has the rates. Of a user a bucket
 // has the name, a byte that counts his claims, and 24 bytes for each; what he

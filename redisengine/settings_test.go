@@ -163,7 +163,7 @@ func TestMemoryOfAGrant(t *testing.T) {
 	r := startRedis(t)
 	c := connect(t, r)
 	before := usedMemory(t, c)
-	yardstick(t, c, n)
+	grabbed(t, c, n)
 	theirs := float64(usedMemory(t, c)-before) / n
 	must(t, c.Do(t.Context(), c.B().Flushall().Build()).Error())
 

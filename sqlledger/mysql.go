@@ -80,16 +80,18 @@ func mysqlDialect(kind string, c *mysql.Config) *dialect {
 
 // mysqlSettings do not leave to the server's configuration what dibs relies on.
 func mysqlSettings(use usage) []string {
-	level, access := "READ COMMITTED", "READ WRITE"
+	// MariaDB alone runs what is in such a comment; MySQL has no such limit, and
+	// ends the connection after its idle time.
+	level, access, stalled := "READ COMMITTED", "READ WRITE", "/*M!100300 idle_transaction_timeout = "+strconv.Itoa(int(stallPatience.Seconds()))+", */ "
 	if use == forReading {
 		// Reads of one transaction see one state.
-		level, access = "REPEATABLE READ", "READ ONLY"
+		level, access, stalled = "REPEATABLE READ", "READ ONLY", ""
 	}
 	return []string{
 		"SET SESSION TRANSACTION ISOLATION LEVEL " + level + ", " + access,
 		// What does not fit is refused, not cut. The locks of a machine that is
-		// gone do not outlive it for long.
-		"SET SESSION sql_mode = 'TRADITIONAL,ONLY_FULL_GROUP_BY', innodb_lock_wait_timeout = " +
+		// gone, or of a process that is frozen, do not outlive it for long.
+		"SET SESSION " + stalled + "sql_mode = 'TRADITIONAL,ONLY_FULL_GROUP_BY', innodb_lock_wait_timeout = " +
 			strconv.Itoa(int(lockPatience.Seconds())) + ", wait_timeout = " + strconv.Itoa(int(idlePatience.Seconds())) + ", time_zone = '+00:00'",
 	}
 }

@@ -74,6 +74,11 @@ func numbered(statement string) string {
 // postgresSettings do not leave to the server's configuration what dibs relies
 // on.
 func postgresSettings(use usage) []string {
+	stalled := stallPatience
+	if use == forReading {
+		// It has no locks that others wait for.
+		stalled = idlePatience
+	}
 	settings := []string{
 		"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
 		"SET lock_timeout = " + strconv.Itoa(int(lockPatience.Milliseconds())),
@@ -82,7 +87,7 @@ func postgresSettings(use usage) []string {
 		// The server lets go of a machine that is gone within half a minute, and
 		// of a transaction whose owner sleeps.
 		"SET tcp_keepalives_idle = 10", "SET tcp_keepalives_interval = 5", "SET tcp_keepalives_count = 4", "SET tcp_user_timeout = 30000",
-		"SET idle_in_transaction_session_timeout = 30000",
+		"SET idle_in_transaction_session_timeout = " + strconv.Itoa(int(stalled.Milliseconds())),
 	}
 	if use == forReading {
 		settings = append(settings, "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")

@@ -21,6 +21,10 @@ const (
 	// lockPatience is how long a statement waits for rows of another
 	// transaction.
 	lockPatience = 10 * time.Second
+	// stallPatience is how long a transaction that writes may ask nothing: then the
+	// server ends it, so that those who wait for its rows go on before lockPatience
+	// is over. Its process may be frozen.
+	stallPatience = 8 * time.Second
 	// serverWriters is how many connections write: settling, and besides it the
 	// few calls of people.
 	serverWriters = 4

@@ -51,7 +51,7 @@ func claimVerb(use, short string, do claimCall) *cobra.Command {
 				return err
 			}
 			if err != nil {
-				return explainCall(c, err)
+				return explainCall(c, byFlags(err))
 			}
 			if replayed {
 				fmt.Fprintln(cmd.ErrOrStderr(), "dibs: this had been done before; nothing changed")
@@ -60,6 +60,27 @@ func claimVerb(use, short string, do claimCall) *cobra.Command {
 			return show(cmd, output, v, &t)
 		},
 	}, &output)
+}
+
+// stepFlags are the flags that fill the fields of a step.
+var stepFlags = map[string]string{
+	"/payment_ref": "--ref", "/ref": "--ref", "/user_id": "--user", "/carrier": "--carrier", "/tracking_no": "--tracking",
+	"/amount": "--amount", "/amount/amount": "--amount", "/amount/currency": "--currency",
+}
+
+// byFlags makes the faults that a server finds in the fields of a step those of
+// the flags that people know them by.
+func byFlags(err error) error {
+	var refusal *client.Error
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	for i := range refusal.Errors {
+		if flag, ok := stepFlags[refusal.Errors[i].Pointer]; ok {
+			refusal.Errors[i].Pointer = flag
+		}
+	}
+	return refusal
 }
 
 func newClaimShowCommand() *cobra.Command {

@@ -50,6 +50,8 @@ func TestClaimLife(t *testing.T) {
 	if v := verb("cancel", given); v.Status != "released" {
 		t.Errorf("%+v", v)
 	}
+	cli(t, env, "claim", "ship", paid).want(t, 1, "--carrier ", "--tracking ")
+	cli(t, env, "claim", "confirm", given).want(t, 1, "--ref ")
 	if v := verb("ship", paid, "--carrier", "SF", "--tracking", "77"); v.Shipment == nil || v.Shipment.TrackingNo != "77" {
 		t.Errorf("%+v", v)
 	}

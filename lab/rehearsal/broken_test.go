@@ -144,7 +144,7 @@ func replaced(body []byte, old, with string) []byte {
 func brokenPromises(r *rehearsal.Report) map[string]bool {
 	broken := map[string]bool{}
 	for _, v := range r.Promises {
-		if v.Finding == rehearsal.Broken {
+		if v.Judgement == rehearsal.Broken {
 			broken[v.Promise+" by "+v.Witness] = true
 		}
 	}

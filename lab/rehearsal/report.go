@@ -167,6 +167,6 @@ func (r *Report) conclude(e *evidence) {
 	r.Stats = e.after
 	r.OK = !r.Interrupted
 	for _, v := range r.Promises {
-		r.OK = r.OK && v.Finding == Held
+		r.OK = r.OK && v.Judgement == Held
 	}
 }

@@ -27,7 +27,7 @@ func (r *Report) Table(w io.Writer) error {
 	tw = tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "promise\tverdict\twitness\twhat was seen")
 	for _, v := range r.Promises {
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", v.Promise, shout(v.Finding), v.Witness, v.Detail)
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\n", v.Promise, shout(v.Judgement), v.Witness, v.Detail)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (r *Report) Table(w io.Writer) error {
 }
 
 // shout makes what is wrong stand out without colours.
-func shout(f Finding) string {
+func shout(f Judgement) string {
 	if f == Held {
 		return string(f)
 	}
@@ -87,7 +87,7 @@ func (r *Report) writeNotes(b *strings.Builder) {
 func (r *Report) summary() string {
 	broken, open := 0, 0
 	for _, v := range r.Promises {
-		switch v.Finding {
+		switch v.Judgement {
 		case Broken:
 			broken++
 		case Unchecked:

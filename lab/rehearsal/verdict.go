@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Finding is how a promise came out.
-type Finding string
+// Judgement is how a promise came out.
+type Judgement string
 
-// The findings.
+// The judgements.
 const (
-	Held   Finding = "held"
-	Broken Finding = "broken"
+	Held   Judgement = "held"
+	Broken Judgement = "broken"
 	// Unchecked: there was nothing to judge by, or it could not be gathered. A
 	// rehearsal with an unchecked promise has not passed.
-	Unchecked Finding = "not checked"
+	Unchecked Judgement = "not checked"
 )
 
-// Verdict is one promise's finding.
+// Verdict is the judgement of one promise.
 type Verdict struct {
-	Promise string  `json:"promise"`
-	Finding Finding `json:"finding"`
-	// Witness is `answers` when the finding rests on what clients were told, and
+	Promise   string    `json:"promise"`
+	Judgement Judgement `json:"finding"`
+	// Witness is `answers` when it rests on what clients were told, and
 	// `server` when it is the server's own comparison of engine and ledger.
 	Witness string `json:"witness"`
 	// Detail says what was compared, or what is broken.
@@ -50,9 +50,9 @@ const (
 
 // judge returns the finding of a promise that faults break.
 func judge(promise string, faults []string, format string, args ...any) Verdict {
-	v := Verdict{Promise: promise, Finding: Held, Witness: byAnswers, Detail: fmt.Sprintf(format, args...)}
+	v := Verdict{Promise: promise, Judgement: Held, Witness: byAnswers, Detail: fmt.Sprintf(format, args...)}
 	if len(faults) > 0 {
-		v.Finding = Broken
+		v.Judgement = Broken
 		v.Detail += ": " + some(faults)
 	}
 	return v
@@ -60,7 +60,7 @@ func judge(promise string, faults []string, format string, args ...any) Verdict 
 
 // unchecked is a promise that could not be judged.
 func unchecked(promise, witness, format string, args ...any) Verdict {
-	return Verdict{Promise: promise, Finding: Unchecked, Witness: witness, Detail: fmt.Sprintf(format, args...)}
+	return Verdict{Promise: promise, Judgement: Unchecked, Witness: witness, Detail: fmt.Sprintf(format, args...)}
 }
 
 // mostNamed bounds the faults that a verdict spells out.
@@ -86,9 +86,9 @@ func (e *evidence) verdicts() []Verdict {
 	promises := 0
 	for _, c := range e.report.Campaigns {
 		for _, p := range c.Promises {
-			v := Verdict{Promise: p.Promise, Finding: Held, Witness: byServer, Detail: p.Detail}
+			v := Verdict{Promise: p.Promise, Judgement: Held, Witness: byServer, Detail: p.Detail}
 			if !p.Held {
-				v.Finding = Broken
+				v.Judgement = Broken
 			}
 			vs = append(vs, v)
 			promises++
