@@ -55,10 +55,6 @@ fuzz: ## Run each fuzz target for FUZZTIME=1m
 soak: need ## Run the long campaigns, some hours (SOAK=300 rounds; ARGS names some of them)
 	SOAK=$(SOAK) internal/ci/soak.sh $(ARGS)
 
-.PHONY: soak-nodes
-soak-nodes: need ## The campaigns of several nodes alone: killed, drained, restored (SOAK=300)
-	SOAK=$(SOAK) internal/ci/soak.sh nodes chaos
-
 .PHONY: lint
 lint: ## Lint, check the formatting, and look for known vulnerabilities
 	$(TOOL) golangci-lint run ./...
