@@ -20,20 +20,18 @@ import (
 type batch struct {
 	lane    *lane
 	tickets []*ticket
-	buf     []byte
-	token   string
+	// bufs hold what encode wrote.
+	bufs  [3][]byte
+	token string
 	// after is the highest place that was seen when the batch was sent, and
 	// deadlineMS the time of Redis' clock after which it is not decided any more.
 	after      dibs.Cursor
 	deadlineMS int64
 }
 
-// maxUserLen bounds the names that a bucket can hold.
-const maxUserLen = math.MaxUint8
-
 // encodable refuses what the domain never lets through.
 func encodable(req *dibs.EngineClaim) error {
-	if len(req.UserID) == 0 || len(req.UserID) > maxUserLen || req.Quantity < 1 || req.Quantity > math.MaxUint32 {
+	if !holdable(req.UserID, req.Quantity) {
 		return dibs.Invalid(dibs.Fault{Field: "/quantity", Problem: dibs.Textf(
 			"must be from 1 to %d, for a user of 1 to %d bytes", "必须在 1 到 %d 之间,用户 ID 为 1 到 %d 字节", int64(math.MaxUint32), maxUserLen)})
 	}
@@ -45,37 +43,47 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // hashOf spreads users over the buckets of a shard.
 func hashOf(user string) uint32 { return crc32.Checksum([]byte(user), castagnoli) }
 
+// bucketOf is the number of a user's bucket, from 1.
+func bucketOf(user string, buckets int64) uint32 { return uint32(int64(hashOf(user))%buckets) + 1 }
+
 // lateMark is LATE of lua/claim.lua: what is added to the quantity of a claim
 // that is decided whatever the window and the state are.
 const lateMark = 1 << 40
 
-// bucketOf is the number of a user's bucket, from 1.
-func bucketOf(user string, buckets int64) uint32 { return uint32(int64(hashOf(user))%buckets) + 1 }
-
-// appendUser writes a user's name as buckets and the journal have it.
-func appendUser(buf []byte, user string) []byte { return append(append(buf, byte(len(user))), user...) }
-
-// encode writes the claims as one flat msgpack array, four values each.
-func (b *batch) encode(buckets int64) string {
-	n := 4 * len(b.tickets)
-	buf := append(b.buf[:0], 0xdc, byte(n>>8), byte(n))
-	for _, t := range b.tickets {
-		buf = binary.BigEndian.AppendUint32(append(buf, 0xa0|4), bucketOf(t.req.UserID, buckets))
-		size := 1 + len(t.req.UserID)
-		buf = appendUser(append(buf, 0xda, byte(size>>8), byte(size)), t.req.UserID)
-		buf = binary.BigEndian.AppendUint64(append(buf, 0xa0|12), t.req.Key)
-		buf = binary.BigEndian.AppendUint32(buf, uint32(t.req.Quantity))
-		quantity := t.req.Quantity
-		if t.req.Late {
-			quantity += lateMark
-		}
-		if t.req.OnlyRepeat {
-			quantity = -quantity
-		}
-		buf = binary.BigEndian.AppendUint64(append(buf, 0xd3), uint64(quantity))
+// encode writes the claims as msgpack arrays: their buckets, how their records
+// begin, and their quantities, which are left out when all are plain claims of
+// one unit.
+func (b *batch) encode(buckets int64) []string {
+	for i := range b.bufs {
+		b.bufs[i] = appendArray(b.bufs[i][:0], len(b.tickets))
 	}
-	b.buf = buf
-	return rueidis.BinaryString(buf)
+	fields, begins, quantities := b.bufs[0], b.bufs[1], b.bufs[2]
+	plain := true
+	for _, t := range b.tickets {
+		fields = binary.BigEndian.AppendUint32(append(fields, 0xa0|4), bucketOf(t.req.UserID, buckets))
+		begins = appendBegin(begins, t.req.UserID, t.req.Key)
+		quantity := markedQuantity(&t.req)
+		quantities = binary.BigEndian.AppendUint64(append(quantities, 0xd3), uint64(quantity))
+		plain = plain && quantity == 1
+	}
+	b.bufs = [3][]byte{fields, begins, quantities}
+	args := []string{rueidis.BinaryString(fields), rueidis.BinaryString(begins), ""}
+	if !plain {
+		args[2] = rueidis.BinaryString(quantities)
+	}
+	return args
+}
+
+// markedQuantity is a claim's quantity with what the script has to know of it.
+func markedQuantity(req *dibs.EngineClaim) int64 {
+	quantity := req.Quantity
+	if req.Late {
+		quantity += lateMark
+	}
+	if req.OnlyRepeat {
+		quantity = -quantity
+	}
+	return quantity
 }
 
 // send has the batch decided and answers its tickets.
@@ -93,8 +101,8 @@ func (b *batch) send() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.e.cfg.Deadline+grace)
 	defer cancel()
 	k := &l.keys
-	res, err := l.run(ctx, claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.state},
-		strconv.FormatInt(b.deadlineMS, 10), b.token, itoa(buckets), b.encode(buckets))
+	args := append([]string{strconv.FormatInt(b.deadlineMS, 10), b.token, itoa(buckets)}, b.encode(buckets)...)
+	res, err := l.run(ctx, claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.state}, args...)
 	switch {
 	case err != nil && willPass(err):
 		<-time.After(passingPause)
@@ -103,7 +111,7 @@ func (b *batch) send() {
 		b.fail(dibs.Unavail(dibs.EffectNone, err))
 	case err != nil:
 		// The driver may hold on to the arguments still.
-		b.buf = nil
+		b.bufs = [3][]byte{}
 		b.resolve(err)
 	case res.word == "late":
 		// Nothing was decided, and the answer has corrected the idea of Redis' clock.
@@ -269,10 +277,7 @@ func (a *answers) decision(id dibs.ShardID, req *dibs.EngineClaim, letter byte) 
 		}
 	case 'R':
 		d.Replayed = true
-		if len(detail) < recordSize {
-			return dibs.Decision{}, dibs.Unavail(dibs.EffectUnknown, errShape)
-		}
-		d.Grant, err = grantOf(id, req.UserID, detail[:recordSize], detail[recordSize:], a.payInMS)
+		d.Grant, err = grantOf(id, req.UserID, detail, a.payInMS)
 	case 'S':
 		d.Remaining, err = strconv.ParseInt(detail, 10, 64)
 	case 'L':

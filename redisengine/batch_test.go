@@ -212,6 +212,18 @@ func TestNamesInsideOfRecords(t *testing.T) {
 	b.outcomesAre(b.decide(ask(neighbour, 3, 1), ask("a", 3, 1)), "limit_reached", "granted")
 }
 
+// TestKeysAcrossRecords has a key whose bytes stand in a user's records, but
+// not where a key does: it is another one.
+func TestKeysAcrossRecords(t *testing.T) {
+	b := newBench(t, 10, func(c *dibs.Campaign, _ *dibs.ShardLoad) { c.LimitPerUser = 2 })
+	const key = 0x0102030405060708
+	b.outcomesAre(b.decide(ask("ann", key, 1)), "granted")
+	// The record is the key, the mark of one unit in epoch 1, and seq 2.
+	inside := uint64(0x0304050607081001)
+	b.outcomesAre(b.decide(ask("ann", inside, 1), ask("ann", key, 1), ask("ann", 3, 1)), "granted", "repeat", "limit_reached")
+	b.outcomesAre(b.decide(ask("ann", inside, 1), ask("ann", inside<<8, 1)), "repeat", "limit_reached")
+}
+
 // TestNumbersNearTheirBounds holds what Lua's doubles must not round.
 func TestNumbersNearTheirBounds(t *testing.T) {
 	const most = 1<<53 - 1

@@ -12,18 +12,22 @@ import (
 // bytes), then by its kind, most significant bytes first:
 //
 //	open     place before: epoch (2), seq (4)
-//	grant    claims (4), token (8), pay by (6), 1 when items follow; then each:
-//	         name's length and name, key (8), quantity (4), the items' numbers (4 each)
+//	grant    claims (4), token (8), pay by (6), 1 when there are items, 1 when there
+//	         are quantities, else all are 1; the quantities (4), then the items'
+//	         numbers (4 each). The claims stand beside it, a msgpack array of what
+//	         appendBegin writes.
 //	release  place released: epoch (2), seq (4); quantity (4), the items' numbers
 //	adjust   ref's length and ref, 1 when negative, units (7), the items' numbers
 //
 // The stream's id is the place of the last entry in it.
-const payloadVersion = 1
+const payloadVersion = 2
 
 // streamEntry is one element of the stream, which may hold many entries.
 type streamEntry struct {
 	last    dibs.Cursor
 	payload string
+	// claims are those of a batch of grants; empty for all else.
+	claims string
 	// token is that of the batch; empty for all but grants.
 	token   string
 	entries []dibs.Entry
@@ -54,7 +58,7 @@ func (s *streamEntry) decode() error {
 	default:
 		r.bad = true
 	}
-	if r.bad || r.s != "" || version != payloadVersion {
+	if r.bad || r.s != "" || version != payloadVersion || kind != dibs.EntryGrant && s.claims != "" {
 		s.entries = nil
 		return fmt.Errorf("redisengine: journal entry %s: %w", s.last, dibs.ErrCorrupt)
 	}
@@ -64,17 +68,19 @@ func (s *streamEntry) decode() error {
 	return nil
 }
 
-// minGrant is the fewest bytes of one grant.
-const minGrant = 1 + 8 + 4
+// minGrant is the fewest bytes of one claim.
+const minGrant = 1 + 2 + 1 + 8
 
 func (s *streamEntry) grants(r *reader, e *dibs.Entry) {
 	n := r.uint32()
 	s.token = r.take(8)
 	e.PayBy = r.ms()
-	items := r.byte()
-	// A damaged count cannot ask for more than the payload has, nor for places
-	// before the first.
-	if n == 0 || int64(n) > int64(len(r.s)/minGrant) || n > s.last.Seq || items > 1 {
+	items, quantities := r.byte(), r.byte()
+	claims := reader{s: s.claims}
+	// A damaged count cannot ask for more than there is, nor for places before
+	// the first.
+	if r.bad || n == 0 || int64(n) > int64(len(s.claims)/minGrant) || n > s.last.Seq || items > 1 || quantities > 1 ||
+		claims.byte() != 0xdc || claims.uint16() != uint16(n) {
 		r.bad = true
 		return
 	}
@@ -83,13 +89,18 @@ func (s *streamEntry) grants(r *reader, e *dibs.Entry) {
 		g := &s.entries[i]
 		*g = *e
 		g.Seq = s.last.Seq - n + 1 + uint32(i)
-		g.UserID = r.take(int(r.byte()))
-		g.Key = r.uint64()
-		g.Quantity = int64(r.uint32())
-		if items == 1 {
-			g.Items = r.numbers(g.Quantity)
+		g.UserID, g.Key = claims.begin()
+		g.Quantity = 1
+		if quantities == 1 {
+			g.Quantity = int64(r.uint32())
 		}
 	}
+	for i := range s.entries {
+		if items == 1 {
+			s.entries[i].Items = r.numbers(s.entries[i].Quantity)
+		}
+	}
+	r.bad = r.bad || claims.bad || claims.s != ""
 }
 
 // reader takes values off a string; bad is set for good at the first that is
@@ -128,6 +139,32 @@ func (r *reader) uint64() uint64 {
 	return high<<32 | uint64(r.uint32())
 }
 
+func (r *reader) uint16() uint16 {
+	high := uint16(r.byte())
+	return high<<8 | uint16(r.byte())
+}
+
+// begin reads what appendBegin wrote.
+func (r *reader) begin() (user string, key uint64) {
+	size := int(r.byte())
+	if size == 0xda {
+		size = int(r.uint16())
+	} else {
+		size -= 0xa0
+	}
+	before := len(r.s)
+	user, rest, err := cutName(r.s)
+	if err != nil {
+		r.bad, r.s = true, ""
+		return "", 0
+	}
+	r.s = rest
+	count := r.byte()
+	key = r.uint64()
+	r.bad = r.bad || count != 1 || before-len(r.s) != size
+	return user, key
+}
+
 func (r *reader) ms() int64 {
 	if v := r.take(6); v != "" {
 		return msOf(v)
@@ -140,8 +177,8 @@ func (r *reader) place() dibs.Cursor {
 	if v == "" {
 		return dibs.Cursor{}
 	}
-	c, released := placeOf(v)
-	if released || c.Epoch > dibs.MaxEpoch {
+	c := placeOf(v)
+	if c.Epoch > dibs.MaxEpoch {
 		r.bad = true
 	}
 	return c

@@ -9,33 +9,30 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// grantPayload is what the claim script writes for two grants of items.
-func grantPayload() string {
+// granted is what the claim script writes for two grants of items.
+func granted() (payload, claims string) {
 	b := appendMS([]byte{payloadVersion, byte(dibs.EntryGrant)}, 1_795_000_000_123)
 	b = append(binary.BigEndian.AppendUint32(b, 2), "token-of"...)
-	b = append(appendMS(b, 1_795_000_900_123), 1)
-	for i, user := range []string{"ann", "bob-with-a-longer-name"} {
-		b = binary.BigEndian.AppendUint64(appendUser(b, user), uint64(77+i))
-		b = binary.BigEndian.AppendUint32(b, uint32(i+1))
-		for n := range i + 1 {
-			b = binary.BigEndian.AppendUint32(b, uint32(10*i+n))
-		}
+	b = append(appendMS(b, 1_795_000_900_123), 1, 1)
+	for _, n := range []uint32{1, 2, 0, 10, 11} {
+		b = binary.BigEndian.AppendUint32(b, n)
 	}
-	return string(b)
+	return string(b), string(appendBegin(appendBegin(appendArray(nil, 2), "ann-with-a-name-of-many-letters", 77), "12345678", 78))
 }
 
 func TestGrantsDecode(t *testing.T) {
-	s := streamEntry{last: dibs.Cursor{Epoch: 3, Seq: 9}, payload: grantPayload()}
+	s := streamEntry{last: dibs.Cursor{Epoch: 3, Seq: 9}}
+	s.payload, s.claims = granted()
 	if err := s.decode(); err != nil {
 		t.Fatal(err)
 	}
 	want := []dibs.Entry{
 		{
-			Cursor: dibs.Cursor{Epoch: 3, Seq: 8}, Kind: dibs.EntryGrant, At: 1_795_000_000_123, UserID: "ann", Key: 77,
+			Cursor: dibs.Cursor{Epoch: 3, Seq: 8}, Kind: dibs.EntryGrant, At: 1_795_000_000_123, UserID: "ann-with-a-name-of-many-letters", Key: 77,
 			PayBy: 1_795_000_900_123, Quantity: 1, Items: []uint32{0},
 		},
 		{
-			Cursor: dibs.Cursor{Epoch: 3, Seq: 9}, Kind: dibs.EntryGrant, At: 1_795_000_000_123, UserID: "bob-with-a-longer-name", Key: 78,
+			Cursor: dibs.Cursor{Epoch: 3, Seq: 9}, Kind: dibs.EntryGrant, At: 1_795_000_000_123, UserID: "12345678", Key: 78,
 			PayBy: 1_795_000_900_123, Quantity: 2, Items: []uint32{10, 11},
 		},
 	}
@@ -46,34 +43,44 @@ func TestGrantsDecode(t *testing.T) {
 
 // A payload that is cut at any byte, or longer than it should be, is damage.
 func TestDamagedPayloadsAreRefused(t *testing.T) {
-	whole := grantPayload()
-	for n := range whole {
-		s := streamEntry{last: dibs.Cursor{Epoch: 3, Seq: 9}, payload: whole[:n]}
-		if err := s.decode(); !errors.Is(err, dibs.ErrCorrupt) || s.entries != nil {
-			t.Errorf("cut to %d bytes: %d entries, %v", n, len(s.entries), err)
+	payload, claims := granted()
+	last := dibs.Cursor{Epoch: 3, Seq: 9}
+	refused := func(bad streamEntry) {
+		t.Helper()
+		if err := bad.decode(); !errors.Is(err, dibs.ErrCorrupt) || bad.entries != nil {
+			t.Errorf("%q with %q at %v: %d entries, %v", bad.payload, bad.claims, bad.last, len(bad.entries), err)
 		}
 	}
+	for n := range payload {
+		refused(streamEntry{last: last, payload: payload[:n], claims: claims})
+	}
+	for n := range claims {
+		refused(streamEntry{last: last, payload: payload, claims: claims[:n]})
+	}
 	for _, bad := range []streamEntry{
-		{last: dibs.Cursor{Epoch: 3, Seq: 9}, payload: whole + "x"},
-		{last: dibs.Cursor{Epoch: 3, Seq: 1}, payload: whole},
-		{last: dibs.Cursor{Epoch: 3, Seq: 9}, payload: "\x02" + whole[1:]},
-		{last: dibs.Cursor{Epoch: 3, Seq: 9}, payload: "\x01\x09" + whole[2:]},
+		{last: last, payload: payload + "x", claims: claims},
+		{last: last, payload: payload, claims: claims + "x"},
+		{last: dibs.Cursor{Epoch: 3, Seq: 1}, payload: payload, claims: claims},
+		{last: last, payload: "\x01" + payload[1:], claims: claims},
+		{last: last, payload: "\x02\x09" + payload[2:], claims: claims},
+		{last: last, payload: payload, claims: "\xdd" + claims[1:]},
+		{last: last, payload: payload, claims: claims[:2] + "\x03" + claims[3:]},
+		{last: last, payload: string(appendPlace(appendMS([]byte{2, 1}, 5), dibs.Cursor{Epoch: 1, Seq: 2})), claims: claims},
 	} {
-		if err := bad.decode(); !errors.Is(err, dibs.ErrCorrupt) || bad.entries != nil {
-			t.Errorf("%q at %v: %d entries, %v", bad.payload, bad.last, len(bad.entries), err)
-		}
+		refused(bad)
 	}
 }
 
 // Whatever bytes an element of the stream holds, decoding ends with entries
 // that fit, or ErrCorrupt.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(grantPayload()), uint32(9))
-	f.Add(appendPlace(appendMS([]byte{1, 1}, 5), dibs.Cursor{Epoch: 1, Seq: 2}), uint32(1))
-	f.Add(append(appendPlace(appendMS([]byte{1, 3}, 5), dibs.Cursor{Epoch: 1, Seq: 2}), 0, 0, 0, 1), uint32(4))
-	f.Add(append(appendMS([]byte{1, 4}, 5), 1, 'r', 1, 0, 0, 0, 0, 0, 0, 3), uint32(4))
-	f.Fuzz(func(t *testing.T, payload []byte, seq uint32) {
-		s := streamEntry{last: dibs.Cursor{Epoch: 1, Seq: seq}, payload: string(payload)}
+	payload, claims := granted()
+	f.Add([]byte(payload), []byte(claims), uint32(9))
+	f.Add(appendPlace(appendMS([]byte{2, 1}, 5), dibs.Cursor{Epoch: 1, Seq: 2}), []byte(nil), uint32(1))
+	f.Add(append(appendPlace(appendMS([]byte{2, 3}, 5), dibs.Cursor{Epoch: 1, Seq: 2}), 0, 0, 0, 1), []byte(nil), uint32(4))
+	f.Add(append(appendMS([]byte{2, 4}, 5), 1, 'r', 1, 0, 0, 0, 0, 0, 0, 3), []byte(nil), uint32(4))
+	f.Fuzz(func(t *testing.T, payload, claims []byte, seq uint32) {
+		s := streamEntry{last: dibs.Cursor{Epoch: 1, Seq: seq}, payload: string(payload), claims: string(claims)}
 		if err := s.decode(); err != nil {
 			if !errors.Is(err, dibs.ErrCorrupt) || s.entries != nil {
 				t.Fatalf("%d entries with %v", len(s.entries), err)

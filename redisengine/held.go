@@ -1,6 +1,7 @@
 package redisengine
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -72,22 +73,21 @@ func (h *held) freeOf(load *dibs.ShardLoad) []uint32 {
 
 func (h *held) refNames() []string { return slices.Collect(maps.Keys(h.refs)) }
 
-// chunk and slotSize are CHUNK and SLOT of lua/shard.lua: the places of one
-// field of the index, and the bytes of each.
-const (
-	chunk    = 64
-	slotSize = 4
-)
+// chunk is CHUNK of lua/shard.lua: the places of one field of the index.
+const chunk = 120
 
 // packed writes the claims as fields and values of the holdings' hash and of
 // the index of places.
 func (h *held) packed(buckets int64) (holdings, places []string, err error) {
-	records := make(map[string][]byte)
+	slices.SortStableFunc(h.claims, func(a, b dibs.Holding) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Seq, b.Seq))
+	})
+	records := make(map[string][]byte, len(h.claims))
 	inBucket := make(map[uint32][]string)
-	chunks := make(map[string][]byte)
+	index := make(map[string]*runs)
 	for i := range h.claims {
 		c := &h.claims[i]
-		if len(c.UserID) > maxUserLen || c.Quantity < 1 || c.Quantity > math.MaxUint32 {
+		if !holdable(c.UserID, c.Quantity) || c.Epoch > dibs.MaxEpoch {
 			return nil, nil, fmt.Errorf("claim %s of %q for %d: %w", c.Cursor, c.UserID, c.Quantity, dibs.ErrCorrupt)
 		}
 		number := bucketOf(c.UserID, buckets)
@@ -96,12 +96,11 @@ func (h *held) packed(buckets int64) (holdings, places []string, err error) {
 			inBucket[number] = append(inBucket[number], c.UserID)
 		}
 		records[c.UserID] = appendRecord(before, c)
-		field := fmt.Sprintf("%d:%d", c.Epoch, c.Seq/chunk)
-		end := int(c.Seq%chunk+1) * slotSize
-		slots := chunks[field]
-		slots = append(slots, make([]byte, max(end-len(slots), 0))...)
-		binary.BigEndian.PutUint32(slots[end-slotSize:], number)
-		chunks[field] = slots
+		at := string(appendPlace(nil, dibs.Cursor{Epoch: c.Epoch, Seq: c.Seq / chunk}))
+		if index[at] == nil {
+			index[at] = new(runs)
+		}
+		index[at].add(c, number)
 	}
 	for number, names := range inBucket {
 		var b []byte
@@ -110,10 +109,32 @@ func (h *held) packed(buckets int64) (holdings, places []string, err error) {
 		}
 		holdings = append(holdings, string(binary.BigEndian.AppendUint32(nil, number)), string(b))
 	}
-	for field, slots := range chunks {
-		places = append(places, field, string(slots))
+	for at, runs := range index {
+		places = append(places, at, string(runs.buf))
 	}
 	return holdings, places, nil
+}
+
+// runs is one field of the index of places while it is being written: see
+// slot_of in lua/shard.lua.
+type runs struct {
+	buf []byte
+	// count is where the last run has its count, at its time, next the place
+	// that would go on with it.
+	count int
+	at    int64
+	next  uint32
+}
+
+// add adds the next claim. Those of one time that follow each other are a run.
+func (r *runs) add(c *dibs.Holding, bucket uint32) {
+	if r.buf == nil || c.At != r.at || c.Seq != r.next {
+		r.buf = append(appendMS(r.buf, c.At), byte(c.Seq%chunk), 0)
+		r.count, r.at = len(r.buf)-1, c.At
+	}
+	r.buf = binary.BigEndian.AppendUint32(r.buf, bucket)
+	r.buf[r.count]++
+	r.next = c.Seq + 1
 }
 
 // issued writes the items of claims as fields and values of their hash.

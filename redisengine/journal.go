@@ -84,14 +84,18 @@ func (e *Engine) page(ctx context.Context, id dibs.ShardID, after dibs.Cursor, c
 	}
 	page := make([]*streamEntry, len(r.list))
 	for i, element := range r.list {
-		if len(element.list) != 2 || len(element.list[1].list) != 2 {
+		if len(element.list) != 2 || len(element.list[1].list) != 2 && len(element.list[1].list) != 4 {
 			return nil, fmt.Errorf("redisengine: the journal of shard %s: %w", id, dibs.ErrCorrupt)
 		}
 		last, err := streamPlace(element.list[0].text)
 		if err != nil {
 			return nil, err
 		}
-		page[i] = &streamEntry{last: last, payload: element.list[1].list[1].text}
+		fields := element.list[1].list
+		page[i] = &streamEntry{last: last, payload: fields[1].text}
+		if len(fields) == 4 {
+			page[i].claims = fields[3].text
+		}
 	}
 	return page, nil
 }

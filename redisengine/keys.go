@@ -26,7 +26,7 @@ type keys struct {
 	meta string
 	// holdings is a hash of buckets, each with the claims of a few users.
 	holdings string
-	// places is the index from a place to the bucket of its claim.
+	// places is the index from a place to the bucket of its claim, and its time.
 	places string
 	// journal is a stream, whose ids are epoch-seq of each batch's last entry.
 	journal string

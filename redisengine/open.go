@@ -14,13 +14,13 @@ const (
 	tailPage = 1 << 14
 	// portion is how many values one call loads.
 	portion = 4000
-	// usersPerBucket is how many users share a bucket when everything is granted,
-	// and minBuckets leaves room for restocks: a bucket that nobody is in costs
-	// nothing. maxBuckets keeps a bucket's number within four bytes. See the
-	// package's documentation for what was measured.
-	usersPerBucket = 3
-	minBuckets     = 1 << 14
-	maxBuckets     = 1 << 30
+	// bucketsFor of usersPer is how many buckets a shard has for its users when
+	// everything is granted, and minBuckets leaves room for restocks: a bucket that
+	// nobody is in costs nothing. maxBuckets keeps a bucket's number within four
+	// bytes. See the package's documentation for what was measured.
+	bucketsFor, usersPer = 2, 3
+	minBuckets           = 1 << 14
+	maxBuckets           = 1 << 30
 	// retireGrace is how long after its window, by Redis' clock, a campaign stays.
 	retireGrace = time.Minute
 )
@@ -53,7 +53,7 @@ func (e *Engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 		return fmt.Errorf("redisengine: opening shard %s in epoch %d after %s: %w", id, load.Epoch, last, dibs.ErrGap)
 	}
 	expected := max(left+int64(len(o.held.claims)), c.Stock.Total/int64(max(c.Shards, 1)))
-	o.buckets = min(max(minBuckets, expected/usersPerBucket), maxBuckets)
+	o.buckets = min(max(minBuckets, expected/usersPer*bucketsFor), maxBuckets)
 	if err := o.fill(ctx, free); err != nil {
 		return fmt.Errorf("redisengine: opening shard %s: %w", id, err)
 	}
@@ -129,11 +129,11 @@ func (o *opening) replay(ctx context.Context) (dibs.Cursor, error) {
 // fill writes everything but the meta hash.
 func (o *opening) fill(ctx context.Context, free []uint32) error {
 	k := &o.l.keys
-	buckets, places, err := o.held.packed(o.buckets)
+	holdings, places, err := o.held.packed(o.buckets)
 	if err != nil {
 		return err
 	}
-	if err := o.send(ctx, k.holdings, "hash", buckets); err != nil {
+	if err := o.send(ctx, k.holdings, "hash", holdings); err != nil {
 		return err
 	}
 	if err := o.send(ctx, k.places, "hash", places); err != nil {

@@ -35,14 +35,18 @@ func (e *Engine) Find(ctx context.Context, p dibs.Position) (dibs.Grant, bool, e
 		return dibs.Grant{}, false, nil
 	case err != nil:
 		return dibs.Grant{}, false, err
-	case len(res.rest) < 4 || len(res.rest[2].text) != recordSize:
+	case len(res.rest) < 4:
 		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, errShape)
 	}
 	payIn, err := strconv.ParseInt(res.rest[0].text, 10, 64)
 	if err != nil {
 		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, err)
 	}
-	g, err := grantOf(p.ShardID, res.rest[1].text, res.rest[2].text, res.rest[3].text, payIn)
+	user, rest, err := cutName(res.rest[1].text)
+	if err != nil || rest != "" {
+		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, errors.Join(errShape, err))
+	}
+	g, err := grantOf(p.ShardID, user, res.rest[2].text+res.rest[3].text, payIn)
 	if err != nil {
 		return dibs.Grant{}, false, dibs.Unavail(dibs.EffectNone, err)
 	}
@@ -80,29 +84,24 @@ func (e *Engine) holdingsOn(ctx context.Context, id dibs.ShardID, user string) (
 		return nil, err
 	}
 	k := &l.keys
-	res, err := l.read(ctx, holdingsScript, []string{k.meta, k.holdings, k.issued}, itoa(hashOf(user)), string(appendUser(nil, user)))
+	res, err := l.read(ctx, holdingsScript, []string{k.meta, k.holdings, k.places, k.issued}, itoa(hashOf(user)), string(appendName(nil, user)))
 	if err != nil {
 		return nil, err
 	}
-	if len(res.rest) < 2 || len(res.rest[1].text)%recordSize != 0 {
+	if len(res.rest)%2 != 1 {
 		return nil, dibs.Unavail(dibs.EffectNone, errShape)
 	}
 	payIn, err := strconv.ParseInt(res.rest[0].text, 10, 64)
 	if err != nil {
 		return nil, dibs.Unavail(dibs.EffectNone, err)
 	}
-	records, items := res.rest[1].text, res.rest[2:]
 	var grants []dibs.Grant
-	for n := 0; records != ""; n++ {
-		run := ""
-		if n < len(items) {
-			run = items[n].text
-		}
-		g, err := grantOf(id, user, records[:recordSize], run, payIn)
+	for at := 1; at < len(res.rest); at += 2 {
+		g, err := grantOf(id, user, res.rest[at].text+res.rest[at+1].text, payIn)
 		if err != nil {
 			return nil, dibs.Unavail(dibs.EffectNone, err)
 		}
-		grants, records = append(grants, g), records[recordSize:]
+		grants = append(grants, g)
 	}
 	return grants, nil
 }

@@ -8,25 +8,52 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// A record of a bucket is one claim: time (6 bytes), epoch with the mark of a
-// release (2), seq (4), key (8), quantity (4), most significant first.
-// lua/shard.lua has the same numbers.
+// A record of a bucket is one claim: key (8 bytes), mark (2) and seq (4), most
+// significant first. The mark is 1 bit that says released, 3 of the quantity and
+// 12 of the epoch. Where the quantity does not fit in, its bits are spelt, and a
+// second record, of zeros, has it in place of a seq. lua/shard.lua has the same
+// numbers.
 const (
-	recordSize   = 24
-	placeSize    = 6
+	recordSize   = 14
+	markAt       = 8
+	seqAt        = 10
+	spelt        = 7
+	markBits     = 12
 	releasedMark = 1 << 15
-	placeAt      = 6
-	quantityAt   = 20
+	timeSize     = 6
+	placeSize    = 6
 )
 
 // mostShort is the most records whose count takes one byte.
 const mostShort = math.MaxUint8
 
+// appendArray begins a msgpack array of at most 65,535 values.
+func appendArray(buf []byte, n int) []byte { return append(buf, 0xdc, byte(n>>8), byte(n)) }
+
+// appendBegin writes a claim as it goes to the script and into the journal: how a
+// user who has one record begins in a bucket, as a msgpack string. That is the
+// name, the count, which is 1, and the key.
+func appendBegin(buf []byte, user string, key uint64) []byte {
+	at := len(buf)
+	buf = appendName(append(buf, 0), user)
+	buf = binary.BigEndian.AppendUint64(append(buf, 1), key)
+	size := len(buf) - at - 1
+	if size < 32 {
+		buf[at] = 0xa0 | byte(size)
+		return buf
+	}
+	// A longer text has its size behind the mark, in two bytes.
+	buf = append(buf, 0, 0)
+	copy(buf[at+3:], buf[at+1:])
+	buf[at], buf[at+1], buf[at+2] = 0xda, byte(size>>8), byte(size)
+	return buf
+}
+
 // appendHolder writes a user and his records as a bucket has them: the name,
 // the count of the records, and they. The count is one byte, and where that
 // does not do, a zero and four bytes.
 func appendHolder(buf []byte, user string, records []byte) []byte {
-	buf = appendUser(buf, user)
+	buf = appendName(buf, user)
 	if n := len(records) / recordSize; n <= mostShort {
 		buf = append(buf, byte(n))
 	} else {
@@ -37,33 +64,79 @@ func appendHolder(buf []byte, user string, records []byte) []byte {
 
 // cutHolder takes the first user off a bucket that is not empty.
 func cutHolder(bucket string) (user, rest string, err error) {
-	at := 1 + int(bucket[0])
-	if len(bucket) <= at {
+	user, bucket, err = cutName(bucket)
+	if err != nil || bucket == "" {
 		return "", "", dibs.ErrCorrupt
 	}
-	user = bucket[1:at]
-	count := int64(bucket[at])
-	if at++; count == 0 {
-		if len(bucket) < at+4 {
+	count, bucket := int64(bucket[0]), bucket[1:]
+	if count == 0 {
+		if len(bucket) < 4 {
 			return "", "", dibs.ErrCorrupt
 		}
-		count = int64(binary.BigEndian.Uint32([]byte(bucket[at : at+4])))
-		at += 4
+		count, bucket = int64(binary.BigEndian.Uint32([]byte(bucket[:4]))), bucket[4:]
 	}
-	if int64(len(bucket)-at) < count*recordSize {
+	if int64(len(bucket)) < count*recordSize {
 		return "", "", dibs.ErrCorrupt
 	}
-	return user, bucket[at+int(count)*recordSize:], nil
+	return user, bucket[count*recordSize:], nil
 }
 
-// appendPlace writes a place as records and the index of items have it.
+// appendRecord writes a claim.
+func appendRecord(buf []byte, h *dibs.Holding) []byte {
+	mark := uint16(min(h.Quantity, spelt))<<markBits | h.Epoch
+	if h.Released {
+		mark |= releasedMark
+	}
+	buf = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint64(buf, h.Key), mark)
+	buf = binary.BigEndian.AppendUint32(buf, h.Seq)
+	if h.Quantity >= spelt {
+		buf = append(buf, make([]byte, seqAt)...)
+		buf = binary.BigEndian.AppendUint32(buf, uint32(h.Quantity))
+	}
+	return buf
+}
+
+// cutGrant takes a time and a record off an answer.
+func cutGrant(id dibs.ShardID, user, s string, payInMS int64) (g dibs.Grant, rest string, err error) {
+	if len(s) < timeSize+recordSize {
+		return g, "", errShape
+	}
+	g.ShardID, g.UserID, g.At = id, user, msOf(s)
+	s = s[timeSize:]
+	mark := binary.BigEndian.Uint16([]byte(s[markAt:seqAt]))
+	g.Seq = binary.BigEndian.Uint32([]byte(s[seqAt:recordSize]))
+	g.Epoch, g.Released = mark&dibs.MaxEpoch, mark&releasedMark != 0
+	g.Quantity = int64(mark &^ releasedMark >> markBits)
+	s = s[recordSize:]
+	if g.Quantity == spelt {
+		if len(s) < recordSize {
+			return g, "", errShape
+		}
+		g.Quantity, s = int64(binary.BigEndian.Uint32([]byte(s[seqAt:recordSize]))), s[recordSize:]
+	}
+	if payInMS > 0 {
+		g.PayBy = g.At + payInMS
+	}
+	return g, s, nil
+}
+
+// grantOf reads a time, a record and the items behind it.
+func grantOf(id dibs.ShardID, user, s string, payInMS int64) (dibs.Grant, error) {
+	g, items, err := cutGrant(id, user, s, payInMS)
+	if err != nil {
+		return g, err
+	}
+	g.Items, err = itemValues(items)
+	return g, err
+}
+
+// appendPlace writes a place as the index and the items of claims have it.
 func appendPlace(buf []byte, c dibs.Cursor) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(buf, c.Epoch), c.Seq)
 }
 
-func placeOf(s string) (c dibs.Cursor, released bool) {
-	epoch := uint16(s[0])<<8 | uint16(s[1])
-	return dibs.Cursor{Epoch: epoch &^ releasedMark, Seq: binary.BigEndian.Uint32([]byte(s[2:6]))}, epoch&releasedMark != 0
+func placeOf(s string) dibs.Cursor {
+	return dibs.Cursor{Epoch: binary.BigEndian.Uint16([]byte(s[:2])), Seq: binary.BigEndian.Uint32([]byte(s[2:placeSize]))}
 }
 
 // appendMS writes a time in 6 bytes.
@@ -72,30 +145,7 @@ func appendMS(buf []byte, ms int64) []byte {
 }
 
 func msOf(s string) int64 {
-	return int64(binary.BigEndian.Uint16([]byte(s[:2])))<<32 | int64(binary.BigEndian.Uint32([]byte(s[2:6])))
-}
-
-// appendRecord writes a claim.
-func appendRecord(buf []byte, h *dibs.Holding) []byte {
-	place := h.Cursor
-	if h.Released {
-		place.Epoch |= releasedMark
-	}
-	buf = appendPlace(appendMS(buf, h.At), place)
-	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(buf, h.Key), uint32(h.Quantity))
-}
-
-// grantOf reads a record of recordSize bytes, and its items.
-func grantOf(id dibs.ShardID, user, record, items string, payInMS int64) (g dibs.Grant, err error) {
-	g.ShardID = id
-	g.Cursor, g.Released = placeOf(record[placeAt:])
-	g.UserID, g.At = user, msOf(record)
-	g.Quantity = int64(binary.BigEndian.Uint32([]byte(record[quantityAt:])))
-	if payInMS > 0 {
-		g.PayBy = g.At + payInMS
-	}
-	g.Items, err = itemValues(items)
-	return g, err
+	return int64(binary.BigEndian.Uint16([]byte(s[:2])))<<32 | int64(binary.BigEndian.Uint32([]byte(s[2:timeSize])))
 }
 
 // heldOf reads a run of places.
@@ -105,8 +155,7 @@ func heldOf(id dibs.ShardID, places string) ([]dibs.Position, error) {
 	}
 	var held []dibs.Position
 	for ; places != ""; places = places[placeSize:] {
-		c, _ := placeOf(places)
-		held = append(held, dibs.Position{ShardID: id, Cursor: c})
+		held = append(held, dibs.Position{ShardID: id, Cursor: placeOf(places)})
 	}
 	return held, nil
 }
@@ -132,4 +181,9 @@ func itemValues(run string) ([]string, error) {
 		values, run = append(values, run[6:end]), run[end:]
 	}
 	return values, nil
+}
+
+// holdable refuses a claim that no record can hold.
+func holdable(user string, quantity int64) bool {
+	return len(user) > 0 && len(user) <= maxUserLen && quantity >= 1 && quantity <= math.MaxUint32
 }

@@ -78,18 +78,17 @@ func TestNodesRepairRedis(t *testing.T) {
 	}
 }
 
-// poisonGrant is the payload of a grant of one item, as lua/claim.lua writes it.
-func poisonGrant(user string, item uint32) string {
-	b := []byte{1, byte(dibs.EntryGrant)}
+// poisonGrant is a grant of one item, as lua/claim.lua writes it.
+func poisonGrant(user string, item uint32) (payload, claims string) {
+	b := []byte{2, byte(dibs.EntryGrant)}
 	ms := binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixMilli()))
 	b = append(b, ms[2:]...)
 	b = binary.BigEndian.AppendUint32(b, 1)
 	b = append(b, "by hand "...)
-	b = append(b, 0, 0, 0, 0, 0, 0, 1, byte(len(user)))
-	b = append(b, user...)
-	b = binary.BigEndian.AppendUint64(b, 77)
-	b = binary.BigEndian.AppendUint32(b, 1)
-	return string(binary.BigEndian.AppendUint32(b, item))
+	b = append(b, 0, 0, 0, 0, 0, 0, 1, 0)
+	payload = string(binary.BigEndian.AppendUint32(b, item))
+	b = append([]byte{0xdc, 0, 1, 0xa0 | byte(1+len(user)+1+8), byte(len(user))}, user...)
+	return payload, string(binary.BigEndian.AppendUint64(append(b, 1), 77))
 }
 
 // A grant that somebody wrote into the stream, of an item that does not exist,
@@ -110,7 +109,8 @@ func TestNodesSetPoisonAside(t *testing.T) {
 	f.verify()
 
 	meta := "dibs:{1:0}:meta"
-	redisDo(t, f, "XADD", "dibs:{1:0}:journal", fmt.Sprintf("%d-%d", last.Epoch, last.Seq+1), "p", poisonGrant("ghost", 99))
+	payload, claims := poisonGrant("ghost", 99)
+	redisDo(t, f, "XADD", "dibs:{1:0}:journal", fmt.Sprintf("%d-%d", last.Epoch, last.Seq+1), "p", payload, "c", claims)
 	for field, by := range map[string]string{"seq": "1", "left": "-1", "granted": "1"} {
 		redisDo(t, f, "HINCRBY", meta, field, by)
 	}

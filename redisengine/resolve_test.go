@@ -13,8 +13,8 @@ import (
 func (b *bench) decides(batch *batch) result {
 	b.Helper()
 	k := &b.l.keys
-	res, err := b.l.run(b.Context(), claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.state},
-		itoa(batch.deadlineMS), batch.token, itoa(b.l.buckets), batch.encode(b.l.buckets))
+	args := append([]string{itoa(batch.deadlineMS), batch.token, itoa(b.l.buckets)}, batch.encode(b.l.buckets)...)
+	res, err := b.l.run(b.Context(), claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.state}, args...)
 	if err != nil {
 		b.Fatal(err)
 	}

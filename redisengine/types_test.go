@@ -54,7 +54,7 @@ var operations = []operation{
 		_, _, err := e.Find(context.Background(), dibs.Position{ShardID: s, Cursor: dibs.Cursor{Epoch: 1, Seq: 2}})
 		return err
 	}},
-	{"holdings", "meta holdings issued", func(e *redisengine.Engine, s dibs.ShardID) error {
+	{"holdings", "meta holdings places issued", func(e *redisengine.Engine, s dibs.ShardID) error {
 		_, err := e.HoldingsOf(context.Background(), "ann")
 		return err
 	}},

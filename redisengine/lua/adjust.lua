@@ -32,7 +32,7 @@ if s.items == 1 and delta < 0 then
   for i = 1, #last do numbers[i] = sub(last[i], 1, 4) end
 end
 
-local entry = pack('>BBI6Bc0I1I7', 1, 4, now, #ref, ref, delta < 0 and 1 or 0, math.abs(delta)) .. concat(numbers)
+local entry = pack('>BBI6Bc0I1I7', FORMAT, 4, now, #ref, ref, delta < 0 and 1 or 0, math.abs(delta)) .. concat(numbers)
 local added, refused = journal(journal_key, s.epoch, s.seq + 1, entry)
 if not added then return unwritten(refused, now, s.epoch, s.seq) end
 redis.call('SADD', refs_key, ref)

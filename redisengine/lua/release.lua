@@ -17,23 +17,23 @@ if not s then return refusal end
 if command_epoch ~= s.epoch then
   return {command_epoch < s.epoch and 'stale' or 'too_new', now, s.epoch, s.seq}
 end
-local field, bucket, name, record, released = at_place(places_key, holdings_key, epoch, seq)
+local field, bucket, _, at = at_place(places_key, holdings_key, epoch, seq)
 if not field then return {'not_found', now, s.epoch, s.seq} end
+local _, _, quantity, released = record_at(bucket, at)
 if released then return {'ok', now, s.epoch, s.seq} end
 if s.seq >= LAST_SEQ then return {'spent', now, s.epoch, s.seq} end
-local quantity = unpack_bytes('>I4', bucket, record + QUANTITY_AT)
 local elements, numbers = {}, ''
 if s.items == 1 then
-  elements, numbers = items_in(redis.call('HGET', issued_key, pack('>HI4', epoch, seq)) or '')
+  elements, numbers = items_in(redis.call('HGET', issued_key, place(epoch, seq)) or '')
   if #elements ~= quantity then return {'corrupt', now, s.epoch, s.seq} end
 end
 if s.left + quantity >= WHOLE then return {'range', now, s.epoch, s.seq} end
 
-local entry = pack('>BBI6HI4I4', 1, 3, now, epoch, seq, quantity) .. numbers
+local entry = pack('>BBI6HI4I4', FORMAT, 3, now, epoch, seq, quantity) .. numbers
 local added, refused = journal(journal_key, s.epoch, s.seq + 1, entry)
 if not added then return unwritten(refused, now, s.epoch, s.seq) end
-bucket = sub(bucket, 1, record + EPOCH_AT - 1) .. pack('>H', epoch + RELEASED) .. sub(bucket, record + EPOCH_AT + 2)
-redis.call('HSET', holdings_key, field, bucket)
+local mark = pack('>H', unpack_bytes('>H', bucket, at + MARK_AT) + RELEASED)
+redis.call('HSET', holdings_key, field, sub(bucket, 1, at + MARK_AT - 1) .. mark .. sub(bucket, at + SEQ_AT))
 in_portions('RPUSH', free_key, elements, 4000)
 redis.call('HSET', meta_key, 'seq', text(s.seq + 1), 'left', text(s.left + quantity),
   'granted', text(s.granted - quantity), 'at', text(now))

@@ -10,12 +10,14 @@ local pack, unpack_bytes, concat = struct.pack, struct.unpack, table.concat
 -- A whole number that a double holds exactly lies below this.
 local WHOLE = 9007199254740992
 local LAST_SEQ = 4294967295
--- The first bit of a record's epoch marks it released.
-local RELEASED = 32768
--- A record is time (6 bytes), epoch (2), seq (4), key (8) and quantity (4).
-local RECORD, EPOCH_AT, KEY_AT, QUANTITY_AT = 24, 6, 12, 20
+-- How a shard is written here. A later one is read by later versions only.
+local FORMAT = 2
+-- A record is key (8 bytes), mark (2) and seq (4). The mark is 1 bit that says
+-- released, 3 of the quantity and 12 of the epoch. Where the quantity does not fit
+-- in, its bits are SPELT, and a second record, of zeros, has it in place of a seq.
+local MARK_AT, SEQ_AT, RECORD, SPELT, RELEASED, EPOCHS = 8, 10, 14, 7, 32768, 4096
 -- How many places one field of the index has, and the bytes of each.
-local CHUNK, SLOT = 64, 4
+local CHUNK, SLOT = 120, 4
 
 -- A wrong type must show before the first write, not after it.
 local function typed(keys, types)
@@ -52,12 +54,15 @@ local function run_id() return string.match(redis.call('INFO', 'server'), 'run_i
 -- first. A node that has seen more of it than there is now would else be
 -- answered from a history that was lost.
 local function shard(meta_key, seen_epoch, seen_seq, now)
-  local got = redis.call('HMGET', meta_key, 'state', 'server', unpack(NUMBERS))
+  local got = redis.call('HMGET', meta_key, 'state', 'server', 'format', unpack(NUMBERS))
   if not got[1] then return nil, {'absent', now, 0, 0} end
-  if got[1] ~= 'open' or got[2] ~= run_id() then return nil, {'not_open', now, 0, 0} end
+  local format = whole(got[3] or '1')
+  if not format then return nil, {'corrupt', now, 0, 0} end
+  if format > FORMAT then return nil, {'newer', now, 0, 0, text(format)} end
+  if got[1] ~= 'open' or got[2] ~= run_id() or format < FORMAT then return nil, {'not_open', now, 0, 0} end
   local s = {}
   for i, name in ipairs(NUMBERS) do
-    s[name] = whole(got[i + 2])
+    s[name] = whole(got[i + 3])
     if not s[name] then return nil, {'corrupt', now, 0, 0} end
   end
   seen_epoch, seen_seq = tonumber(seen_epoch), tonumber(seen_seq)
@@ -67,38 +72,65 @@ local function shard(meta_key, seen_epoch, seen_seq, now)
   return s
 end
 
--- A bucket is a run of users: name's length and name, count of records, records.
--- The count is one byte, and where that does not do, a zero and four bytes.
+-- A name is a byte and the rest: the byte is the text's length, or says that a
+-- number or a UUID follows in binary. Returns the size of both.
+local function name_size(first)
+  if first <= 128 then return first + 1 end
+  return first < 137 and first - 127 or 17
+end
+
+-- A bucket is a run of users: name, count of records, records. The count is one
+-- byte, and where that does not do, a zero and four bytes.
 local function count_bytes(n)
   if n < 256 then return char(n) end
   return '\0' .. pack('>I4', n)
 end
 
--- Reads what a bucket has of the user at a place of it: his name, and where his
--- records begin and end.
+-- Reads what a bucket has of the user at a place of it: where the count of his
+-- records stands, and where they begin and end.
 local function run_at(bucket, at)
-  local name, count, first = unpack_bytes('>Bc0B', bucket, at)
+  local count_at = at + name_size(byte(bucket, at))
+  local count, first = byte(bucket, count_at), count_at + 1
   if count == 0 then count, first = unpack_bytes('>I4', bucket, first) end
-  return name, first, first + count * RECORD - 1
+  return count_at, first, first + count * RECORD - 1
 end
 
 -- Returns where the user's records begin and end, and where their count stands.
 -- Few buckets hold the bytes of a name by chance; the walk tells them apart.
 local function user_in(bucket, user)
-  local at, name = 1, sub(user, 2)
+  local at = 1
   while at <= #bucket do
-    local is, first, last = run_at(bucket, at)
-    if is == name then return first, last, at + #user end
+    local count_at, first, last = run_at(bucket, at)
+    if sub(bucket, at, count_at - 1) == user then return first, last, count_at end
     at = last + 1
   end
   return nil
 end
 
+-- The mark and the seq of a record, and the second one of a large quantity.
+local function behind_key(epoch, seq, quantity)
+  if quantity < SPELT then return pack('>HI4', epoch + quantity * EPOCHS, seq) end
+  return pack('>HI4', epoch + SPELT * EPOCHS, seq) .. rep('\0', SEQ_AT) .. pack('>I4', quantity)
+end
+
+-- Reads the record that begins at a place of a bucket: epoch, seq, quantity,
+-- whether it is released, and where the next one begins.
+local function record_at(bucket, at)
+  local mark, seq = unpack_bytes('>HI4', bucket, at + MARK_AT)
+  local released = mark >= RELEASED
+  if released then mark = mark - RELEASED end
+  local quantity, after = floor(mark / EPOCHS), at + RECORD
+  if quantity == SPELT then quantity, after = unpack_bytes('>I4', bucket, after + SEQ_AT) end
+  return mark % EPOCHS, seq, quantity, released, after
+end
+
 -- Adds up what a user holds: the units of his records that are not released.
 local function units_of(bucket, first, last)
-  local units = 0
-  for record = first, last, RECORD do
-    if byte(bucket, record + EPOCH_AT) < 128 then units = units + unpack_bytes('>I4', bucket, record + QUANTITY_AT) end
+  local units, at = 0, first
+  while at <= last do
+    local _, _, quantity, released, after = record_at(bucket, at)
+    if not released then units = units + quantity end
+    at = after
   end
   return units
 end
@@ -107,33 +139,49 @@ end
 local function record_of(bucket, first, last, key)
   local at = find(bucket, key, first, true)
   while at and at <= last do
-    if (at - first) % RECORD == KEY_AT then return at - KEY_AT end
+    if (at - first) % RECORD == 0 then return at end
     at = find(bucket, key, at + 1, true)
   end
   return nil
 end
 
-local function place_field(epoch, seq) return text(epoch) .. ':' .. text(floor(seq / CHUNK)) end
+local function place(epoch, seq) return pack('>HI4', epoch, seq) end
+
+local function place_field(epoch, seq) return place(epoch, floor(seq / CHUNK)) end
 
 -- A bucket's field is its number, from 1, in four bytes: a text would cost as
 -- much to make as all else that is done for a claim.
 local function bucket_of(hash, buckets) return pack('>I4', hash % buckets + 1) end
 
--- Finds the record at a place: the bucket's field and bytes, the user, where the
--- record begins, and whether it is released.
+-- The index from a place to its bucket, and when it was given, has a field for
+-- CHUNK places: runs of time (6 bytes), the first one's offset, their count, and
+-- as many buckets. Returns the bucket's field and the time of a place; nothing
+-- when it has none.
+local function slot_of(places_key, epoch, seq)
+  local runs, at = redis.call('HGET', places_key, place_field(epoch, seq)) or '', 1
+  while at <= #runs do
+    local time, offset, count, first = unpack_bytes('>I6BB', runs, at)
+    local nth = seq % CHUNK - offset
+    if nth >= 0 and nth < count then return sub(runs, first + nth * SLOT, first + nth * SLOT + SLOT - 1), time end
+    at = first + count * SLOT
+  end
+  return nil
+end
+
+-- Finds the record at a place: the bucket's field and bytes, the user's name,
+-- where the record begins, and its time.
 local function at_place(places_key, holdings_key, epoch, seq)
-  local chunk = redis.call('HGET', places_key, place_field(epoch, seq)) or ''
-  local slot = seq % CHUNK * SLOT
-  if #chunk < slot + SLOT then return nil end
-  local field = sub(chunk, slot + 1, slot + SLOT)
-  local bucket, at = redis.call('HGET', holdings_key, field) or '', 1
-  while at <= #bucket do
-    local name, first, last = run_at(bucket, at)
-    for record = first, last, RECORD do
-      local e, q = unpack_bytes('>HI4', bucket, record + EPOCH_AT)
-      if q == seq and e % RELEASED == epoch then return field, bucket, name, record, e >= RELEASED end
+  local field, time = slot_of(places_key, epoch, seq)
+  if not field then return nil end
+  local bucket, user_at = redis.call('HGET', holdings_key, field) or '', 1
+  while user_at <= #bucket do
+    local count_at, at, last = run_at(bucket, user_at)
+    while at <= last do
+      local e, q, _, _, after = record_at(bucket, at)
+      if q == seq and e == epoch then return field, bucket, sub(bucket, user_at, count_at - 1), at, time end
+      at = after
     end
-    at = last + 1
+    user_at = last + 1
   end
   return nil
 end
@@ -166,9 +214,11 @@ local function tell(state_key, epoch, seq, version)
 end
 
 -- Adds the entry of a place to the journal. Redis refuses an id that is not
--- above all before it, so this goes first: then nothing was written.
-local function journal(key, epoch, seq, payload)
-  local id = redis.pcall('XADD', key, text(epoch) .. '-' .. text(seq), 'p', payload)
+-- above all before it, so this goes first: then nothing was written. A batch of
+-- grants has its claims beside the payload, as they came.
+local function journal(key, epoch, seq, payload, claims)
+  local at = text(epoch) .. '-' .. text(seq)
+  local id = claims and redis.pcall('XADD', key, at, 'p', payload, 'c', claims) or not claims and redis.pcall('XADD', key, at, 'p', payload)
   return type(id) ~= 'table' or id.err == nil, id
 end
 

@@ -5,19 +5,22 @@
 -- KEYS[7] dibs:{c:s}:refs, KEYS[8] dibs:state:{c:s}
 -- ARGV[1] the epoch to open, ARGV[2] the loader's token
 -- Returns {ok, clock in ms, epoch, 0} or {stale, …} when a later epoch is open or
--- being loaded
+-- being loaded, or {newer, …} when a later version of dibs has written the shard
 -- Retry: safe with the same token, as long as nothing was loaded.
 local meta_key, holdings_key, places_key, journal_key, free_key, issued_key, refs_key, state_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8]
 local epoch, token = tonumber(ARGV[1]), ARGV[2]
 
 local now = clock_ms()
 if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash', 'set', 'string'}) then return {'wrong_type', now, 0, 0} end
-local got = redis.call('HMGET', meta_key, 'state', 'epoch', 'token')
+local got = redis.call('HMGET', meta_key, 'state', 'epoch', 'token', 'format')
+local format = got[4] and whole(got[4]) or 0
+if format > FORMAT then return {'newer', now, 0, 0, text(format)} end
 local present = got[2] and whole(got[2]) or 0
 if epoch < present or epoch == present and not (got[1] == 'loading' and got[3] == token) then
   return {'stale', now, present, 0}
 end
 redis.call('UNLINK', meta_key, holdings_key, places_key, free_key, issued_key, refs_key, state_key)
-redis.call('HSET', meta_key, 'state', 'loading', 'epoch', text(epoch), 'token', token, 'server', run_id())
+redis.call('HSET', meta_key, 'state', 'loading', 'epoch', text(epoch), 'token', token, 'server', run_id(),
+  'format', text(FORMAT))
 redis.call('PERSIST', journal_key)
 return {'ok', now, epoch, 0}

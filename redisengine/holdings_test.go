@@ -10,11 +10,12 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// neighbours returns users of one bucket.
+// neighbours returns users of one bucket, with names of every kind.
 func neighbours(n int, buckets int64) []string {
 	names := []string{"ann"}
 	for i := 0; len(names) < n; i++ {
-		if name := fmt.Sprint("user-", i); bucketOf(name, buckets) == bucketOf("ann", buckets) {
+		name := []string{fmt.Sprint(100_000 + i), fmt.Sprintf("00000000-0000-4000-8000-%012x", i), fmt.Sprint("user-", i)}[len(names)%3]
+		if bucketOf(name, buckets) == bucketOf("ann", buckets) {
 			names = append(names, name)
 		}
 	}
@@ -35,8 +36,25 @@ func (b *bench) stored(key string) map[string]string {
 	return all
 }
 
+// slotsOf takes the index of places apart: the bucket and the time of each.
+func slotsOf(index map[string]string) map[dibs.Cursor]string {
+	slots := make(map[dibs.Cursor]string)
+	for at, runs := range index {
+		first := placeOf(at)
+		for runs != "" {
+			ms, offset, count := msOf(runs), uint32(runs[6]), uint32(runs[7])
+			runs = runs[8:]
+			for i := range count {
+				slots[dibs.Cursor{Epoch: first.Epoch, Seq: first.Seq*chunk + offset + i}] = fmt.Sprintf("%x at %d", runs[:4], ms)
+				runs = runs[4:]
+			}
+		}
+	}
+	return slots
+}
+
 // asLoaded compares what the scripts have written with what a load of the same
-// claims would write.
+// claims would write: the same holdings, and an index that says the same.
 func (b *bench) asLoaded(claims []dibs.Holding) {
 	b.Helper()
 	h := newHeld(&dibs.ShardLoad{Holdings: claims})
@@ -44,19 +62,26 @@ func (b *bench) asLoaded(claims []dibs.Holding) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for key, flat := range map[string][]string{b.l.keys.holdings: holdings, b.l.keys.places: places} {
-		want := make(map[string]string)
-		for i := 0; i < len(flat); i += 2 {
-			want[flat[i]] = flat[i+1]
-		}
-		if is := b.stored(key); !maps.Equal(is, want) {
-			b.Errorf("after %d claims %s is\n%q, a load writes\n%q", len(claims), key, is, want)
-		}
+	if is, want := b.stored(b.l.keys.holdings), mapOf(holdings); !maps.Equal(is, want) {
+		b.Errorf("after %d claims the holdings are\n%q, a load writes\n%q", len(claims), is, want)
+	}
+	is, want := slotsOf(b.stored(b.l.keys.places)), slotsOf(mapOf(places))
+	if len(want) != len(claims) || !maps.Equal(is, want) {
+		b.Errorf("after %d claims the index is\n%q, a load writes\n%q", len(claims), is, want)
 	}
 }
 
+// mapOf are fields and values in turn as a map.
+func mapOf(flat []string) map[string]string {
+	all := make(map[string]string)
+	for i := 0; i < len(flat); i += 2 {
+		all[flat[i]] = flat[i+1]
+	}
+	return all
+}
+
 // crowd is users of one bucket, of whom the second one holds many claims of one
-// to three units, and what they were granted.
+// to seven units, and what they were granted.
 type crowd struct {
 	*bench
 	users  []string
@@ -65,7 +90,7 @@ type crowd struct {
 }
 
 // wants is one claim of the one who holds many: the key is its number.
-func (c *crowd) wants(n int) dibs.EngineClaim { return ask(c.users[1], uint64(n), int64(n%3+1)) }
+func (c *crowd) wants(n int) dibs.EngineClaim { return ask(c.users[1], uint64(n), int64(n%3*3+1)) }
 
 // claim has claims decided that are all granted.
 func (c *crowd) claim(reqs ...dibs.EngineClaim) {
@@ -152,9 +177,10 @@ func (c *crowd) room(units, key int64) {
 }
 
 // TestManyRecordsOfOneUser holds the limit, the repeats and every place of a
-// user whose records are counted in more than one byte, with others around him.
+// user of many records, of quantities that fit into a mark and others, and counted in
+// more than one byte, with others around him.
 func TestManyRecordsOfOneUser(t *testing.T) {
-	const limit = 600
+	const limit = 1200
 	b := newBench(t, 10_000, func(c *dibs.Campaign, _ *dibs.ShardLoad) { c.LimitPerUser = limit })
 	c := &crowd{bench: b, users: neighbours(4, minBuckets)}
 	c.claim(ask(c.users[0], 1, 2), c.wants(1), ask(c.users[2], 1, 1), c.wants(2))
@@ -169,8 +195,8 @@ func TestManyRecordsOfOneUser(t *testing.T) {
 	c.claim(ask(c.users[3], 1, 1), ask(c.users[2], 2, 7))
 	c.check()
 
-	// 299 claims are 99 of one unit, and 100 each of two and of three.
-	c.room(limit-599, 300)
+	// 299 claims are 99 of one unit, and 100 each of four and of seven.
+	c.room(limit-1199, 300)
 	c.room(0, 0)
 	for _, n := range []int{128, 1, 257, 299} {
 		c.release(n, 1)
@@ -197,15 +223,14 @@ func TestManyRecordsOfOneUser(t *testing.T) {
 		t.Errorf("%d are granted after the load, %d before, %v", again.Granted, st.Granted, err)
 	}
 	c.asLoaded(c.claims)
-	c.room(3, 2000)
+	c.room(7, 2000)
 	c.release(150, 2)
 	c.room(1, 2001)
 	c.check()
 	c.asLoaded(c.claims)
 }
 
-// TestManyClaimsOfOneUserInOneBatch passes the limit, and the bound of the short
-// count, within one call.
+// TestManyClaimsOfOneUserInOneBatch passes the limit within one call.
 func TestManyClaimsOfOneUserInOneBatch(t *testing.T) {
 	b := newBench(t, 10_000, func(c *dibs.Campaign, _ *dibs.ShardLoad) { c.LimitPerUser = 300 })
 	var reqs []dibs.EngineClaim
@@ -228,7 +253,7 @@ func TestManyClaimsOfOneUserInOneBatch(t *testing.T) {
 // TestBucketsThatAreCutOff reads every beginning of a bucket: only those that
 // end with a user are whole.
 func TestBucketsThatAreCutOff(t *testing.T) {
-	users, counts := []string{"ann", "bob", "cleo"}, []int{1, 256, 255}
+	users, counts := []string{"ann", "12345678", "0b91ad7c-5f0e-4c3d-9d6e-0123456789ab"}, []int{1, 256, 255}
 	var bucket []byte
 	ends := map[int]int{0: 0}
 	for i, user := range users {
