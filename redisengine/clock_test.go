@@ -45,7 +45,7 @@ func TestANodesClockIsAhead(t *testing.T) {
 	var ahead atomic.Int64
 	f.tune = dibs.Config{TidyEvery: 50 * time.Millisecond, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
 	wrong := f.join()
-	f.tune = dibs.Config{TidyEvery: time.Hour}
+	f.tune = dibs.Config{TidyEvery: 50 * time.Millisecond}
 	right := f.join()
 	f.publish("phone", 1000)
 	f.wants(right, dibs.Granted, "phone", "first", "k")

@@ -39,7 +39,7 @@ func TestIdleNodesWriteNothing(t *testing.T) {
 		f.publish(id, 10)
 		f.wants(f.nodes[i%2], dibs.Granted, id, "42", "")
 	}
-	f.until("a hundred looks with no more writes than the patrol's lease takes", func() bool {
+	f.within(time.Minute, "a hundred looks with no more writes than the patrol's lease takes", func() bool {
 		before, begun := f.calls(), time.Now()
 		var after map[string]int
 		f.until("a hundred looks, in a time in which leases are renewed", func() bool {
@@ -102,7 +102,8 @@ func TestOwnClaimsAmongManyCampaigns(t *testing.T) {
 	retire(t, a, dibs.ShardID{Campaign: 2})
 	before := f.calls()
 	const askers = 200
-	var crowd sync.WaitGroup
+	var claimed, crowd sync.WaitGroup
+	claimed.Add(askers)
 	for u := range askers {
 		crowd.Go(func() {
 			user, shard := fmt.Sprint("u", u), dibs.ShardID{Campaign: 1}
@@ -110,10 +111,13 @@ func TestOwnClaimsAmongManyCampaigns(t *testing.T) {
 				shard.Campaign = campaigns
 			}
 			d, err := b.Claim(t.Context(), dibs.EngineClaim{Shard: shard, UserID: user, Quantity: 1})
+			claimed.Done()
 			if err != nil {
 				t.Error(err)
 				return
 			}
+			// Then all ask at the same time.
+			claimed.Wait()
 			grants, err := a.HoldingsOf(t.Context(), user)
 			granted := d.Outcome == dibs.Granted
 			if err != nil || granted != (len(grants) == 1) || granted && grants[0].Position != d.Grant.Position {

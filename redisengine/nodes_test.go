@@ -132,12 +132,17 @@ func (f *fleet) wants(n *node, want dibs.Reason, id, user, key string) dibs.Resu
 // until waits until something holds.
 func (f *fleet) until(what string, holds func() bool) {
 	f.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	f.within(20*time.Second, what, holds)
+}
+
+func (f *fleet) within(limit time.Duration, what string, holds func() bool) {
+	f.Helper()
+	deadline := time.Now().Add(limit)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !holds() {
 		if time.Now().After(deadline) {
-			f.Fatalf("20 s have passed without %s", what)
+			f.Fatalf("%s have passed without %s", limit, what)
 		}
 		<-tick.C
 	}
