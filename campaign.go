@@ -11,6 +11,8 @@ const (
 	Sale Kind = "sale"
 	// Coupon gives coupons: issued at once, redeemed later.
 	Coupon Kind = "coupon"
+	// RedPacket gives shares of a sum, which become the user's money.
+	RedPacket Kind = "redpacket"
 )
 
 // State is where a campaign stands. Only actions change it; the window
@@ -40,6 +42,9 @@ const (
 	Items StockKind = "items"
 	// Codes are items that dibs generated.
 	Codes StockKind = "codes"
+	// Shares are items that a red packet was divided into; ShareValue is their
+	// form.
+	Shares StockKind = "shares"
 )
 
 // Stock is what a campaign was given to grant.
@@ -111,6 +116,12 @@ type Campaign struct {
 	// never. LowSince is since when the ledger has no more left; zero while it has.
 	LowStock int64
 	LowSince time.Time
+	// Packet is what a red packet divides, with its defaults filled in; nil for
+	// other kinds.
+	Packet *RedPacketSpec
+	// SenderID is the user whose funds pay for a red packet; empty for the
+	// platform.
+	SenderID string
 	// Shards is how many independent parts the stock is divided into.
 	Shards int
 	// Version rises with each change; changes compare and set it.
@@ -141,6 +152,10 @@ func (c *Campaign) InitialStatus() Status {
 
 // HasItems reports whether the stock is a list of distinct items.
 func (c *Campaign) HasItems() bool { return c.Stock.Kind != Units }
+
+// LimitFirst reports whether who holds as much as he may hears that before he
+// hears that all is gone: of a red packet, that he has his share.
+func (c *Campaign) LimitFirst() bool { return c.Kind == RedPacket }
 
 // ShardOf returns the shard that decides for a user: always the same one.
 func (c *Campaign) ShardOf(user string) ShardID {

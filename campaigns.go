@@ -26,8 +26,13 @@ func (s *Service) CreateCampaign(ctx context.Context, spec CampaignSpec) (*Campa
 		return nil, err
 	}
 	items := spec.Stock.Items
-	if spec.Stock.Codes != nil {
+	switch c.Stock.Kind {
+	case Codes:
 		items = generateCodes(c.Stock.Pattern, c.Stock.Total, nil)
+	case Shares:
+		if items, err = s.divide(c.Packet); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.ledger.InsertCampaign(ctx, c, items); err != nil {
 		return nil, asUnavailable(err, EffectUnknown)
@@ -187,7 +192,7 @@ func (s *Service) Publish(ctx context.Context, id string) (*Campaign, error) {
 
 // takeProductPrice fixes the price at publishing.
 func (s *Service) takeProductPrice(ctx context.Context, c *Campaign) error {
-	if c.Price != nil || c.ProductID == "" {
+	if c.Price != nil || c.ProductID == "" || c.Kind == RedPacket {
 		return nil
 	}
 	p, err := s.ledger.Product(ctx, c.ProductID)
@@ -260,7 +265,7 @@ func (s *Service) changeCampaign(ctx context.Context, id string, change func(*Ca
 		}
 		if !reflect.DeepEqual(*c, before) {
 			c.UpdatedAt = ms(s.cfg.Now())
-			err = s.ledger.UpdateCampaign(ctx, c)
+			err = s.storeChange(ctx, c, &before)
 		}
 		if errors.Is(err, ErrConflict) {
 			continue
@@ -271,6 +276,15 @@ func (s *Service) changeCampaign(ctx context.Context, id string, change func(*Ca
 		return c, s.follow(ctx, c)
 	}
 	return nil, Unavail(EffectNone, ErrConflict)
+}
+
+// storeChange stores a changed campaign. A red packet is paid for in the
+// transaction that publishes it.
+func (s *Service) storeChange(ctx context.Context, c, before *Campaign) error {
+	if c.Kind == RedPacket && before.State == Draft && c.State == Published {
+		return s.ledger.FundCampaign(ctx, c)
+	}
+	return s.ledger.UpdateCampaign(ctx, c)
 }
 
 // follow makes the engine hold and obey a campaign as the ledger has it.

@@ -190,6 +190,7 @@ func (s *Service) claimOf(c *Campaign, g *Grant) *Claim {
 	if c.Kind == Coupon {
 		claim.ValidUntil = c.ValidUntilFor(claim)
 	}
+	c.openShares(claim)
 	return claim
 }
 
@@ -260,6 +261,7 @@ func (s *Service) replayAside(c *Campaign, req *ClaimRequest, g *Grant) Result {
 func (s *Service) dress(c *Campaign, claim *Claim) *Claim {
 	claim.ID = s.ids.Encode(claim.Position)
 	claim.CampaignID, claim.Kind = c.ID, c.Kind
+	c.openShares(claim)
 	s.dressLife(c, claim)
 	return claim
 }

@@ -17,6 +17,10 @@ func (m *Move) Decide(c *Claim) (e *ClaimEvent, replayed bool, err error) {
 	if m.UserID != "" && m.UserID != c.UserID {
 		return nil, false, noSuchClaim
 	}
+	if m.Campaign != nil && m.Campaign.Kind == RedPacket {
+		// The share is the user's money from the grant on. What expires is of no campaign here.
+		return nil, false, Fail(InvalidState, Text{"a share of a red packet is the user's money: nothing follows its grant", "红包份额领取后即归用户所有,没有后续操作"})
+	}
 	decide, ok := decisions[m.Step]
 	if !ok {
 		return nil, false, fmt.Errorf("dibs: there is no step %q", m.Step)

@@ -143,7 +143,7 @@ type ShardStats struct {
 //     window or stock are by then. The same key with another quantity is
 //     KeyReused.
 //   - The order of checks: repeat, paused or ended, window, then stock before
-//     limit for sales and coupons.
+//     limit for sales and coupons, limit before stock for red packets.
 //   - Errors are *Error of Unavailable or Overloaded with their effect, the
 //     context's, ErrNotOpen or ErrStale. After EffectUnknown the caller
 //     repeats with the same key.

@@ -45,14 +45,15 @@ type Error struct {
 
 // Sentinels for errors.Is: each matches any *Error of its reason.
 var (
-	ErrInvalid       = &Error{Reason: InvalidRequest}
-	ErrKeyReused     = &Error{Reason: KeyReused}
-	ErrNotFound      = &Error{Reason: NotFound}
-	ErrAlreadyExists = &Error{Reason: AlreadyExists}
-	ErrInvalidState  = &Error{Reason: InvalidState}
-	ErrUnavailable   = &Error{Reason: Unavailable}
-	ErrOverloaded    = &Error{Reason: Overloaded}
-	ErrForbidden     = &Error{Reason: Forbidden}
+	ErrInvalid           = &Error{Reason: InvalidRequest}
+	ErrKeyReused         = &Error{Reason: KeyReused}
+	ErrNotFound          = &Error{Reason: NotFound}
+	ErrAlreadyExists     = &Error{Reason: AlreadyExists}
+	ErrInvalidState      = &Error{Reason: InvalidState}
+	ErrInsufficientFunds = &Error{Reason: InsufficientFunds}
+	ErrUnavailable       = &Error{Reason: Unavailable}
+	ErrOverloaded        = &Error{Reason: Overloaded}
+	ErrForbidden         = &Error{Reason: Forbidden}
 )
 
 // Errors of the contracts between the service, an engine and a ledger.

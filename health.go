@@ -117,6 +117,7 @@ type counters struct {
 	settleErrors  atomic.Int64
 	settleNanos   atomic.Int64
 	expired       atomic.Int64
+	credited      atomic.Int64
 }
 
 // Metrics is a snapshot of what this node did since it started and how its
@@ -126,6 +127,8 @@ type Metrics struct {
 	Granted int64
 	// Expired counts unpaid claims that this node released.
 	Expired int64
+	// Credited counts shares of red packets that this node credited.
+	Credited int64
 	// Settled, SettleBatches, SettleErrors and SettleTime are the settling's.
 	Settled       int64
 	SettleBatches int64
@@ -152,7 +155,7 @@ type CampaignMetrics struct {
 // Observe returns a snapshot of the service's numbers.
 func (s *Service) Observe() Metrics {
 	m := Metrics{
-		Granted: s.counters.granted.Load(), Expired: s.counters.expired.Load(), Settled: s.counters.settled.Load(),
+		Granted: s.counters.granted.Load(), Expired: s.counters.expired.Load(), Credited: s.counters.credited.Load(), Settled: s.counters.settled.Load(),
 		SettleBatches: s.counters.settleBatches.Load(), SettleErrors: s.counters.settleErrors.Load(),
 		SettleTime:  time.Duration(s.counters.settleNanos.Load()),
 		Quarantined: int64(len(s.quarantined())),

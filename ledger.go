@@ -294,6 +294,8 @@ type CampaignAudit struct {
 	// Paid and Refunded are what was paid for the campaign's claims and what of
 	// it went back, in minor units; Due is what came too late and has to go back.
 	Paid, Refunded, Due int64
+	// Packet is what the money of a red packet adds up to; nil for other kinds.
+	Packet *PacketAudit
 	// Waiting counts the campaign's commands in the outbox.
 	Waiting int64
 }
@@ -308,6 +310,7 @@ type Ledger interface {
 	Lives
 	Claims
 	Access
+	Funds
 
 	// Audit counts a campaign's rows.
 	Audit(ctx context.Context, c *Campaign) (*CampaignAudit, error)

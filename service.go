@@ -32,6 +32,12 @@ type Config struct {
 	// TidyEvery is how often the journal is trimmed and campaigns that are over
 	// leave the engine; default 30s.
 	TidyEvery time.Duration
+	// Split divides a red packet into its shares, in the order in which they are
+	// given out; redpacket.Split does. Without it red packets are refused.
+	Split func(RedPacketSpec) ([]int64, error)
+	// CreditEvery is how often shares that were claimed are looked for, to be
+	// credited to their users; default 500ms.
+	CreditEvery time.Duration
 	// SweepEvery is how often unpaid claims are looked for whose time is over;
 	// default 100ms.
 	SweepEvery time.Duration
@@ -63,6 +69,9 @@ func (c Config) WithDefaults() Config {
 	if c.TidyEvery == 0 {
 		c.TidyEvery = 30 * time.Second
 	}
+	if c.CreditEvery == 0 {
+		c.CreditEvery = 500 * time.Millisecond
+	}
 	if c.SweepEvery == 0 {
 		c.SweepEvery = 100 * time.Millisecond
 	}
@@ -87,6 +96,7 @@ func (c Config) Validate() error {
 	must(c.SettleEvery > 0 && c.SettleEvery <= 10*time.Second, "/SettleEvery", "must be above 0 and at most 10s")
 	must(c.JournalKeep > 0, "/JournalKeep", "must be positive")
 	must(c.TidyEvery > 0, "/TidyEvery", "must be positive")
+	must(c.CreditEvery > 0, "/CreditEvery", "must be positive")
 	must(c.SweepEvery > 0, "/SweepEvery", "must be positive")
 	must(c.MaxBacklog >= 1, "/MaxBacklog", "must be at least 1")
 	if len(fs) > 0 {

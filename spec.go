@@ -11,13 +11,13 @@ import (
 // Campaign documents.
 type CampaignSpec struct {
 	ID          string      `json:"id,omitempty" doc:"1-64 characters of A-Z a-z 0-9 . _ -; made up when absent"`
-	Kind        Kind        `json:"kind" doc:"sale or coupon" enum:"sale,coupon"`
+	Kind        Kind        `json:"kind" doc:"sale, coupon or redpacket" enum:"sale,coupon,redpacket"`
 	Title       string      `json:"title" doc:"1-200 characters"`
 	ProductID   *string     `json:"product_id,omitempty" doc:"the product that is sold or given"`
 	Comment     string      `json:"comment,omitempty"`
 	StartsAt    time.Time   `json:"starts_at" doc:"the first moment of the window"`
 	EndsAt      time.Time   `json:"ends_at" doc:"the first moment after the window"`
-	Stock       StockSpec   `json:"stock" doc:"exactly one of units, items, codes"`
+	Stock       StockSpec   `json:"stock" doc:"exactly one of units, items, codes, redpacket"`
 	Limit       *int64      `json:"limit_per_user,omitempty" doc:"units one user may hold, default 1"`
 	Price       *Money      `json:"price,omitempty" doc:"per unit; default the product's price"`
 	Tiers       []Tier      `json:"tiers,omitempty" doc:"prices of later units of a claim, such as the second at half price"`
@@ -26,6 +26,7 @@ type CampaignSpec struct {
 	ValidFor    *Duration   `json:"valid_for,omitempty" doc:"a coupon's life from its claim on, such as 720h"`
 	ValidUntil  *time.Time  `json:"valid_until_at,omitempty" doc:"the first moment at which a coupon is not valid any more"`
 	LowStock    int64       `json:"low_stock,omitempty" doc:"operations hear of it when so much is left, or less; 0 for never"`
+	SenderID    string      `json:"sender_id,omitempty" doc:"the user whose funds pay for a red packet; absent: the platform"`
 	Shards      *int        `json:"shards,omitempty" doc:"independent parts of the stock, default 1"`
 }
 
@@ -34,6 +35,8 @@ type StockSpec struct {
 	Units *int64     `json:"units,omitempty" doc:"a count of equal units"`
 	Items []string   `json:"items,omitempty" doc:"distinct codes or seats, 1-128 characters each"`
 	Codes *CodesSpec `json:"codes,omitempty" doc:"codes that dibs generates"`
+	// RedPacket is the stock of a red packet: shares of a total.
+	RedPacket *RedPacketSpec `json:"redpacket,omitempty" doc:"a total and the shares that dibs divides it into"`
 }
 
 // CodesSpec asks for generated codes.

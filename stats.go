@@ -28,6 +28,9 @@ func (s *Service) stats(ctx context.Context, c *Campaign) (StatsView, error) {
 	if sum.Epoch > 0 {
 		v.Stock, v.Remaining = sum.Stock, sum.StockLeft
 	}
+	if v.Funds, err = s.fundsView(ctx, c); err != nil {
+		return v, err
+	}
 	l, err := s.liveOf(ctx, c)
 	if err != nil || l == nil {
 		return v, err
@@ -115,7 +118,11 @@ func (s *Service) CampaignView(ctx context.Context, c *Campaign, admin bool) (Ca
 	if err != nil {
 		return CampaignView{}, err
 	}
-	return c.View(remaining, product, admin), nil
+	v := c.View(remaining, product, admin)
+	if admin {
+		v.Funds, err = s.fundsView(ctx, c)
+	}
+	return v, err
 }
 
 // remaining is what a campaign can still grant. While the engine cannot tell,

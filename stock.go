@@ -18,6 +18,9 @@ func (s *Service) ChangeStock(ctx context.Context, id string, ch StockChange, re
 	if err != nil {
 		return nil, err
 	}
+	if c.Kind == RedPacket {
+		return nil, fixedShares
+	}
 	if fs := ch.faults(c); len(fs) > 0 {
 		return nil, Invalid(fs...)
 	}

@@ -11,7 +11,7 @@ func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 	c := &Campaign{
 		ID: s.ID, Kind: s.Kind, Title: s.Title, Comment: s.Comment,
 		StartsAt: ms(s.StartsAt), EndsAt: ms(s.EndsAt), State: Draft,
-		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: Reclaim, Shards: 1,
+		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: Reclaim, Shards: 1, SenderID: s.SenderID,
 		Version: 1, CreatedAt: ms(now), UpdatedAt: ms(now),
 	}
 	if c.ID == "" {
@@ -52,13 +52,13 @@ func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 // apply sets c.Stock and reports faults of the stock.
 func (s *StockSpec) apply(c *Campaign) []Fault {
 	set := 0
-	for _, given := range []bool{s.Units != nil, s.Items != nil, s.Codes != nil} {
+	for _, given := range []bool{s.Units != nil, s.Items != nil, s.Codes != nil, s.RedPacket != nil} {
 		if given {
 			set++
 		}
 	}
 	if set != 1 {
-		return []Fault{{"/stock", Text{"must have exactly one of units, items, codes", "必须且只能有 units、items、codes 之一"}}}
+		return []Fault{{"/stock", Text{"must have exactly one of units, items, codes, redpacket", "必须且只能有 units、items、codes、redpacket 之一"}}}
 	}
 	switch {
 	case s.Units != nil:
@@ -67,6 +67,10 @@ func (s *StockSpec) apply(c *Campaign) []Fault {
 			return []Fault{{"/stock/units", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxStock)}}
 		}
 		return nil
+	case s.RedPacket != nil:
+		packet := s.RedPacket.WithDefaults()
+		c.Packet, c.Stock = &packet, Stock{Kind: Shares, Total: packet.Count}
+		return packet.Faults("/stock/redpacket")
 	case s.Items != nil:
 		c.Stock = Stock{Kind: Items, Total: int64(len(s.Items))}
 		return itemFaults("/stock/items", s.Items)
@@ -86,9 +90,10 @@ func (c *Campaign) faults() []Fault {
 	if !isID(c.ID) {
 		bad("/id", badID)
 	}
-	if c.Kind != Sale && c.Kind != Coupon {
-		bad("/kind", Text{"must be sale or coupon", "必须是 sale 或 coupon"})
+	if c.Kind != Sale && c.Kind != Coupon && c.Kind != RedPacket {
+		bad("/kind", Text{"must be sale, coupon or redpacket", "必须是 sale、coupon 或 redpacket"})
 	}
+	fs = append(fs, c.packetFaults()...)
 	fs = append(fs, textFault("/title", c.Title, true, MaxTitleLen)...)
 	fs = append(fs, textFault("/comment", c.Comment, false, MaxCommentLen)...)
 	if c.ProductID != "" && !isID(c.ProductID) {

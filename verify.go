@@ -185,8 +185,7 @@ func (f *finding) promises() []PromiseCheck {
 			"items at odds with claims: %s; claims past the settled position: %d", orNone(a.BadItems), a.BeyondPosition),
 		check("stock comes back once", a.Stock == a.StockLeft+a.Held+a.Withheld && len(a.BadTotals) == 0,
 			"%d in stock = %d left + %d held; sums at odds with rows: %s", a.Stock, a.StockLeft, a.Held+a.Withheld, orNone(a.BadTotals)),
-		check("money is conserved", len(a.BadLives) == 0, "%d paid, %d refunded, %d due back (minor units); claims at odds with their events: %s",
-			a.Paid, a.Refunded, a.Due, orNone(a.BadLives)),
+		f.money(),
 		check("no undersell", f.waiting == 0 && (!comparable || e.remaining == a.StockLeft),
 			"%s%s", e.beside("units left", e.remaining, a.StockLeft, f), f.stuck()),
 	}

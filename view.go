@@ -37,6 +37,8 @@ type CampaignView struct {
 	// ValidFor and ValidUntil are a coupon's life.
 	ValidFor   *Duration  `json:"valid_for,omitempty"`
 	ValidUntil *time.Time `json:"valid_until_at,omitempty"`
+	// RedPacket is what a red packet divides.
+	RedPacket *PacketView `json:"redpacket,omitempty"`
 	// Remaining is what can still be granted.
 	Remaining int64 `json:"remaining"`
 
@@ -46,7 +48,10 @@ type CampaignView struct {
 	Shards      int         `json:"shards,omitempty"`
 	LowStock    int64       `json:"low_stock,omitempty"`
 	// LowSince is since when no more than LowStock is left.
-	LowSince  *time.Time `json:"low_since_at,omitempty"`
+	LowSince *time.Time `json:"low_since_at,omitempty"`
+	// SenderID pays for a red packet, and Funds says where its money is.
+	SenderID  string     `json:"sender_id,omitempty"`
+	Funds     *FundsView `json:"funds,omitempty"`
 	CreatedAt *time.Time `json:"created_at,omitempty"`
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 }
@@ -56,6 +61,8 @@ type StockView struct {
 	Units *int64     `json:"units,omitempty"`
 	Items *int64     `json:"items_count,omitempty"`
 	Codes *CodesSpec `json:"codes,omitempty"`
+	// RedPacket is the whole spec; the count is what it began with.
+	RedPacket *RedPacketSpec `json:"redpacket,omitempty"`
 }
 
 // ClaimView is a claim as answered.
@@ -72,6 +79,8 @@ type ClaimView struct {
 	Amount     *Money     `json:"amount"`
 	PayBy      *time.Time `json:"pay_by,omitempty"`
 	CreatedAt  time.Time  `json:"created_at"`
+	// ResultCode is "0" for a red packet.
+	ResultCode string `json:"result_code,omitempty"`
 
 	// The rest is there once it happened.
 	Payment    *PaymentView    `json:"payment,omitempty"`
@@ -105,6 +114,8 @@ type StatsView struct {
 	// SettleLagMS is how long the oldest unsettled entry has waited.
 	SettleLagMS    int64 `json:"settle_lag_ms"`
 	JournalBacklog int64 `json:"journal_backlog"`
+	// Funds says where a red packet's money is.
+	Funds *FundsView `json:"funds,omitempty"`
 }
 
 // ListView is a page of views.
@@ -131,6 +142,8 @@ type Problem struct {
 	EndsAt    *time.Time `json:"ends_at,omitempty"`
 	Remaining *int64     `json:"remaining,omitempty"`
 	ClaimIDs  []string   `json:"claim_ids,omitempty"`
+	// ResultCode belongs to red packets: "1" for limit_reached, "-1" for sold_out.
+	ResultCode string `json:"result_code,omitempty"`
 }
 
 // ProblemFault is one thing wrong with an input.
@@ -151,6 +164,9 @@ func (c *Claim) View() ClaimView {
 	}
 	if !c.PayBy.IsZero() {
 		v.PayBy = &c.PayBy
+	}
+	if c.Kind == RedPacket {
+		v.ResultCode = ResultCode(Granted)
 	}
 	c.viewLife(&v)
 	return v
@@ -188,6 +204,9 @@ func (c *Campaign) View(remaining int64, product *Product, admin bool) CampaignV
 	if !c.ValidUntil.IsZero() {
 		v.ValidUntil = &c.ValidUntil
 	}
+	if c.Packet != nil {
+		v.RedPacket = &PacketView{Total: c.Packet.Total, Count: c.Packet.Count}
+	}
 	if product != nil {
 		pv := product.View(admin)
 		v.Product = &pv
@@ -198,7 +217,8 @@ func (c *Campaign) View(remaining int64, product *Product, admin bool) CampaignV
 		if !c.LowSince.IsZero() {
 			v.LowSince = &c.LowSince
 		}
-		v.CreatedAt, v.UpdatedAt = &c.CreatedAt, &c.UpdatedAt
+		v.CreatedAt, v.UpdatedAt, v.SenderID = &c.CreatedAt, &c.UpdatedAt, c.SenderID
+		v.Stock.RedPacket = c.Packet
 	}
 	return v
 }
@@ -209,6 +229,8 @@ func (s Stock) view() *StockView {
 		return &StockView{Units: &s.Total}
 	case Items:
 		return &StockView{Items: &s.Total}
+	case Shares:
+		return &StockView{}
 	default:
 		return &StockView{Codes: &CodesSpec{Count: s.Total, Pattern: s.Pattern}}
 	}

@@ -73,23 +73,9 @@ type lifeFigures struct {
 
 // lifeRound sells, confirms a fifth, lets the rest expire and verifies.
 func lifeRound(ctx context.Context, get func() (*servers.Server, error)) (f lifeFigures, err error) {
-	dir, err := os.MkdirTemp("", "dibs-bench-")
+	cfg, drop, err := place(get)
 	if err != nil {
 		return f, err
-	}
-	cfg := embedded.Config{Dir: dir, Migrate: true}
-	drop := func() error { return os.RemoveAll(dir) }
-	if get != nil {
-		s, err := get()
-		if err != nil {
-			return f, err
-		}
-		url, _, done, err := s.Database()
-		if err != nil {
-			return f, err
-		}
-		cfg.Ledger = url
-		drop = func() error { return errors.Join(done(), os.RemoveAll(dir)) }
 	}
 	var ahead atomic.Int64
 	cfg.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
@@ -105,6 +91,26 @@ func lifeRound(ctx context.Context, get func() (*servers.Server, error)) (f life
 		f = more
 	}
 	return f, errors.Join(err, node.Close(ctx), drop())
+}
+
+// place is where a node of a round keeps its data, in a folder or in a server,
+// and what removes it.
+func place(get func() (*servers.Server, error)) (cfg embedded.Config, drop func() error, err error) {
+	dir, err := os.MkdirTemp("", "dibs-bench-")
+	if err != nil {
+		return cfg, nil, err
+	}
+	cfg = embedded.Config{Dir: dir, Migrate: true}
+	if get == nil {
+		return cfg, func() error { return os.RemoveAll(dir) }, nil
+	}
+	s, err := get()
+	if err != nil {
+		return cfg, nil, err
+	}
+	url, _, done, err := s.Database()
+	cfg.Ledger = url
+	return cfg, func() error { return errors.Join(done(), os.RemoveAll(dir)) }, err
 }
 
 func lifeFigured(ctx context.Context, node *embedded.Node, ahead *atomic.Int64) (f lifeFigures, err error) {

@@ -28,6 +28,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/idgen"
+	"github.com/dibs-dev/dibs/redpacket"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
@@ -101,6 +102,9 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 		return n, err
 	}
 	sc := cfg.Service
+	if sc.Split == nil {
+		sc.Split = func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) }
+	}
 	sc.Engine, sc.Ledger, sc.IDs, sc.Ledgered = n.Engine, n.Ledger, ids, cfg.Durability == dibs.LevelLedgered
 	if cfg.Now != nil {
 		sc.Now = cfg.Now

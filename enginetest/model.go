@@ -80,7 +80,7 @@ func (m *model) decide(now int64, req dibs.EngineClaim) dibs.Decision {
 		return dibs.Decision{Outcome: dibs.NotStarted}
 	case now >= m.c.EndsAt.UnixMilli():
 		return dibs.Decision{Outcome: dibs.Ended}
-	case m.left < req.Quantity:
+	case m.left < req.Quantity && !(m.c.LimitFirst() && held+req.Quantity > m.c.LimitPerUser):
 		return dibs.Decision{Outcome: dibs.SoldOut, Remaining: m.left}
 	case held+req.Quantity > m.c.LimitPerUser:
 		return dibs.Decision{Outcome: dibs.LimitReached, Held: list[:min(len(list), dibs.MaxHeldListed)]}

@@ -60,7 +60,7 @@ func (n *naive) decide(s *naiveShard, now int64, req dibs.EngineClaim) dibs.Deci
 		n.yield()
 	}
 	limited := dibs.Decision{Outcome: dibs.LimitReached, Held: list}
-	if n.faults.limitBeforeStock && held+req.Quantity > s.c.LimitPerUser {
+	if (n.faults.limitBeforeStock || s.c.LimitFirst() && !n.faults.stockBeforeLimit) && held+req.Quantity > s.c.LimitPerUser {
 		return limited
 	}
 	if left := s.left; left < req.Quantity && !(n.faults.oneTooMany && left >= req.Quantity-1) || n.soldOutSticks(s) {

@@ -13,6 +13,7 @@ type faults struct {
 	racingLimit         bool // the limit is checked, then others are let in
 	limitPerBatch       bool // a user's claims in flight do not count for each other
 	limitBeforeStock    bool
+	stockBeforeLimit    bool
 	repeatGranted       bool // a repeated key is granted again
 	racingRepeat        bool // only when repeats come at the same moment
 	repeatForgotten     bool // a released claim's key is free again
@@ -67,6 +68,7 @@ var planted = []struct {
 	}},
 	{"racing limit", faults{racingLimit: true}, []string{"crowd/one user gets the limit, and no more", linear}},
 	{"limit per batch", faults{limitPerBatch: true}, []string{"crowd/one user gets the limit, and no more", linear}},
+	{"stock before limit, of a red packet", faults{stockBeforeLimit: true}, []string{"refusals/of a red packet, the limit comes before sold out", atRandom}},
 	{"limit before stock", faults{limitBeforeStock: true}, []string{"refusals/sold out comes before the limit", atRandom, linear}},
 	{"repeat granted", faults{repeatGranted: true}, []string{"repeats/a repeated key returns the first result", atRandom, linear}},
 	{"racing repeat", faults{racingRepeat: true}, []string{"crowd/one key is granted once", linear}},

@@ -29,6 +29,9 @@ func newPlayer(r *rig, x op) *player {
 		if x.b%3 == 0 {
 			c.Kind, c.PayWithin = dibs.Coupon, 90*time.Second
 		}
+		if x.b%3 == 1 && x.a%4 == 0 {
+			c.Kind = dibs.RedPacket
+		}
 	}
 	stock := int64(x.b>>8) % 20
 	p := &player{}

@@ -8,6 +8,7 @@ import (
 
 var refusalChecks = []Check{
 	{"refusals/sold out comes before the limit", checkStockBeforeLimit},
+	{"refusals/of a red packet, the limit comes before sold out", checkLimitBeforeStock},
 	{"refusals/a quantity above what is left is sold out and says what is left", checkPartlyLeft},
 	{"refusals/the limit counts units over several claims", checkLimitOverClaims},
 	{"refusals/a quantity alone above the limit", checkQuantityAboveLimit},
@@ -27,6 +28,30 @@ func checkStockBeforeLimit(r *rig) {
 		o.refuse("ann", 2, 1, dibs.LimitReached)
 		o.grant("bob", 1, 1)
 	}
+}
+
+// checkLimitBeforeStock: who has his share hears that, with a key and without,
+// however long all is gone.
+func checkLimitBeforeStock(r *rig) {
+	o := r.offerItems([]string{"1:70", "2:30"}, func(c *dibs.Campaign) { c.Kind = dibs.RedPacket })
+	a := o.grant("ann", 1, 1)
+	o.refuse("ann", 2, 1, dibs.LimitReached)
+	b := o.grant("bob", 1, 1)
+	for range 3 {
+		for key := range uint64(3) {
+			d := o.refuse("ann", 10*key, 1, dibs.LimitReached)
+			o.that(slices.Equal(d.Held, []dibs.Position{a.Position}), "Held is %v, want %v", d.Held, a.Position)
+			d = o.refuse("cid", 10*key, 1, dibs.SoldOut)
+			equal(r, "Remaining", d.Remaining, 0)
+		}
+		o.refuse("cid", 0, 2, dibs.LimitReached)
+	}
+	o.replay(1, a)
+	o.replay(1, b)
+	o.configure(func(c *dibs.Campaign) { c.LimitPerUser = 2 })
+	o.refuse("ann", 3, 1, dibs.SoldOut)
+	o.configure(func(c *dibs.Campaign) { c.State = dibs.EndedState })
+	o.refuse("ann", 3, 1, dibs.Ended)
 }
 
 func checkPartlyLeft(r *rig) {

@@ -118,7 +118,7 @@ func (a *api) registerCampaigns() {
 	change(a, operation{
 		method: http.MethodPost, path: "/v1/campaigns", id: "create-campaign", tag: tagAdmin, access: adminOnly, status: http.StatusCreated,
 		summary: "Draft a campaign", example: campaignExample, maxBody: a.cfg.MaxAdminBody,
-		description: "A draft is invisible to users until it is published. `stock` has exactly one of `units`, `items` and `codes`.",
+		description: "A draft is invisible to users until it is published. `stock` has exactly one of `units`, `items`, `codes` and `redpacket`.",
 	}, a.createCampaign)
 	change(a, operation{
 		method: http.MethodPatch, path: "/v1/campaigns/{id}", id: "patch-campaign", tag: tagAdmin, access: adminOnly,

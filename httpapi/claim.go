@@ -173,6 +173,9 @@ func (h *claimHandler) refusal(r *http.Request, res *dibs.Result, err error, req
 func refusalOf(res *dibs.Result) problem {
 	p := problem{reason: res.Outcome, remaining: res.Remaining, claimIDs: res.ClaimIDs}
 	c := res.Campaign
+	if c != nil && c.Kind == dibs.RedPacket {
+		p.resultCode = dibs.ResultCode(res.Outcome)
+	}
 	switch res.Outcome {
 	case dibs.NotFound:
 		p.detail = dibs.Text{EN: "there is no such campaign", ZH: "该活动不存在"}

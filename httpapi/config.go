@@ -25,6 +25,10 @@ type Service interface {
 	Unredeem(ctx context.Context, id string, r dibs.UnredeemSpec) (*dibs.Claim, bool, error)
 	Ship(ctx context.Context, id string, s dibs.ShipmentSpec) (*dibs.Claim, bool, error)
 
+	Deposit(ctx context.Context, user string, d dibs.DepositSpec) (*dibs.DepositView, bool, error)
+	Balance(ctx context.Context, user string) (*dibs.BalanceView, error)
+	Postings(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.PostingView], error)
+
 	CreateProduct(ctx context.Context, spec dibs.ProductSpec) (*dibs.Product, error)
 	PatchProduct(ctx context.Context, id string, patch dibs.ProductPatch) (*dibs.Product, error)
 	Product(ctx context.Context, id string) (*dibs.Product, error)

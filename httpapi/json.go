@@ -92,6 +92,9 @@ func appendClaim(b []byte, c *dibs.Claim) []byte {
 		b = appendTime(append(b, `,"pay_by":`...), c.PayBy)
 	}
 	b = appendTime(append(b, `,"created_at":`...), c.CreatedAt)
+	if c.Kind == dibs.RedPacket {
+		b = append(b, `,"result_code":"0"`...)
+	}
 	if !c.ValidUntil.IsZero() {
 		b = appendTime(append(b, `,"valid_until_at":`...), c.ValidUntil)
 	}

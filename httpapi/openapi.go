@@ -46,6 +46,7 @@ func apiConfig(version string) huma.Config {
 			Tags: []*huma.Tag{
 				{Name: tagCatalog, Description: "What is on offer."},
 				{Name: tagUser, Description: "Get one, and see what you got."},
+				{Name: tagMoney, Description: "Accounts: what comes in from outside, and what red packets move."},
 				{Name: tagLife, Description: "Payment, refund, use and shipping."},
 				{Name: tagAdmin, Description: "Draft, publish and watch campaigns."},
 				{Name: tagProducts, Description: "What campaigns sell or give."},
@@ -229,7 +230,8 @@ func (a *api) documentClaim(op operation) {
 }
 
 // documentJSON is the document as it is served. Fields that may be left out
-// of a body may also be null, and so may prices: the Go types cannot say so.
+// of a body may also be null, and so may prices and the time to pay: the Go types
+// cannot say so.
 func (a *api) documentJSON() (doc map[string]any, raw []byte, err error) {
 	if raw, err = json.Marshal(a.huma.OpenAPI()); err != nil {
 		return nil, nil, err
@@ -249,7 +251,7 @@ func (a *api) documentJSON() (doc map[string]any, raw []byte, err error) {
 		for field, p := range properties {
 			property := p.(map[string]any)
 			optional := slices.Contains(inputSchemas, name) && !slices.Contains(required, any(field))
-			if optional || property["$ref"] == moneyRef {
+			if optional || property["$ref"] == moneyRef || field == "pay_within" {
 				properties[field] = orNull(property)
 			}
 		}
@@ -259,7 +261,7 @@ func (a *api) documentJSON() (doc map[string]any, raw []byte, err error) {
 }
 
 // inputSchemas are the bodies that callers send.
-var inputSchemas = []string{"CampaignSpec", "CampaignPatch", "StockSpec", "CodesSpec", "ProductSpec", "ProductPatch", "StockChange"}
+var inputSchemas = []string{"CampaignSpec", "CampaignPatch", "StockSpec", "CodesSpec", "RedPacketSpec", "ProductSpec", "ProductPatch", "StockChange"}
 
 const moneyRef = "#/components/schemas/Money"
 

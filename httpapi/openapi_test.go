@@ -60,6 +60,18 @@ var samples = []sample{
 	{"POST /v1/verify", "/v1/verify", `{"repair":true,"campaigns":["c"]}`, asAdmin, 200},
 	{"POST /v1/verify", "/v1/verify", `{"repair":false}`, asAdmin, 400},
 	{"POST /v1/verify", "/v1/verify", `{"repair":true}`, asUser, 403},
+	{"POST /v1/accounts/{user}/deposits", "/v1/accounts/42/deposits", `{"amount":{"amount":5,"currency":"CNY"},"ref":"d"}`, asAdmin, 200},
+	{"GET /v1/accounts/{user}", "/v1/accounts/42", "", asAdmin, 200},
+	{"GET /v1/accounts/{user}/entries", "/v1/accounts/42/entries", "", asAdmin, 200},
+	{"GET /v1/me/balance", "/v1/me/balance", "", asUser, 200},
+	{"GET /v1/me/balance/entries", "/v1/me/balance/entries", "", asUser, 200},
+	{"POST /v1/campaigns", "/v1/campaigns", `{"id":"rain","kind":"redpacket","title":"Rain","starts_at":"2026-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z",` +
+		`"stock":{"redpacket":{"total":{"amount":7,"currency":"CNY"},"count":1}}}`, asAdmin, 201},
+	{"POST /v1/campaigns/{id}/publish", "/v1/campaigns/rain/publish", "", asAdmin, 200},
+	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/rain/claims", "{}", asUser, 201},
+	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/rain/claims", "{}", asUser, 409},
+	{"GET /v1/campaigns/{id}/stats", "/v1/campaigns/rain/stats", "", asAdmin, 200},
+	{"GET /v1/campaigns/{id}", "/v1/campaigns/rain", "", asUser, 200},
 	{"POST /v1/campaigns/{id}/end", "/v1/campaigns/c/end", "", asAdmin, 200},
 }
 

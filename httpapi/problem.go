@@ -27,6 +27,8 @@ type problem struct {
 	// remaining is shown with SoldOut, claimIDs with LimitReached.
 	remaining int64
 	claimIDs  []string
+	// resultCode is a red packet's.
+	resultCode string
 }
 
 func (p *problem) statusCode() int {
@@ -133,6 +135,9 @@ func appendProblem(b []byte, p *problem, zh bool, requestID string) []byte {
 		b = strconv.AppendInt(append(b, `,"remaining":`...), p.remaining, 10)
 	case dibs.LimitReached:
 		b = appendStrings(append(b, `,"claim_ids":`...), p.claimIDs)
+	}
+	if p.resultCode != "" {
+		b = appendString(append(b, `,"result_code":`...), p.resultCode)
 	}
 	return append(b, '}')
 }

@@ -21,6 +21,7 @@ var forOthers = map[string]string{
 	"GET /healthz": "open", "GET /readyz": "open", "GET /metrics": "open", "GET /openapi.json": "open", "GET /docs": "open", "GET /v1/time": "open",
 	"GET /v1/campaigns": "public", "GET /v1/campaigns/{id}": "public",
 	"POST /v1/campaigns/{id}/claims": "user", "GET /v1/me/claims": "user",
+	"GET /v1/me/balance": "user", "GET /v1/me/balance/entries": "user",
 	"GET /v1/claims/{id}": "either", "POST /v1/claims/{id}/cancel": "either",
 }
 
@@ -150,7 +151,7 @@ func (m *matrix) try(op string) {
 	if strings.Contains(path, "/claims/{id}") {
 		id = m.claim
 	}
-	path = strings.ReplaceAll(path, "{id}", id)
+	path = strings.ReplaceAll(strings.ReplaceAll(path, "{id}", id), "{user}", "42")
 	body := ""
 	if method != "GET" {
 		body = `{}`

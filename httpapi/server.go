@@ -34,6 +34,7 @@ func New(cfg Config) (http.Handler, error) {
 	a.registerCatalog()
 	a.registerClaims()
 	a.registerLife()
+	a.registerAccounts()
 	a.registerCampaigns()
 	a.registerProducts()
 	a.registerOperations()

@@ -19,6 +19,7 @@ import (
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/memengine"
+	"github.com/dibs-dev/dibs/redpacket"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
@@ -84,7 +85,10 @@ func newService(t testing.TB) *dibs.Service {
 	t.Cleanup(func() { must(t, engine.Close(context.Background())) })
 	ids, err := idgen.ForClaims(ctx, ledger)
 	must(t, err)
-	svc, err := dibs.New(dibs.Config{Engine: engine, Ledger: ledger, IDs: ids})
+	svc, err := dibs.New(dibs.Config{
+		Engine: engine, Ledger: ledger, IDs: ids,
+		Split: func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
+	})
 	must(t, err)
 	must(t, svc.Start(ctx))
 	t.Cleanup(func() { must(t, svc.Close(context.Background())) })

@@ -117,8 +117,12 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 
 // refuse answers without the lock what state, window and stock refuse.
 func (s *shard) refuse(quantity, nowMS int64) (d dibs.Decision, refused bool) {
-	if d.Outcome = s.def.Load().gate(nowMS); d.Outcome != dibs.Granted {
+	def := s.def.Load()
+	if d.Outcome = def.gate(nowMS); d.Outcome != dibs.Granted {
 		return d, true
+	}
+	if def.limitFirst {
+		return d, false
 	}
 	if left := s.remaining.Load(); left < quantity {
 		d.Outcome, d.Remaining = dibs.SoldOut, left

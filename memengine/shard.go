@@ -11,21 +11,23 @@ import (
 
 // definition is a campaign as the claim path reads it.
 type definition struct {
-	campaign  *dibs.Campaign
-	startsMS  int64
-	endsMS    int64
-	payInMS   int64
-	limit     uint64
-	hasItems  bool
-	closed    dibs.Reason // Paused or Ended; Granted when open
-	atVersion int64
+	campaign *dibs.Campaign
+	startsMS int64
+	endsMS   int64
+	payInMS  int64
+	limit    uint64
+	hasItems bool
+	// limitFirst says that who has his share hears that, and not that all is gone.
+	limitFirst bool
+	closed     dibs.Reason // Paused or Ended; Granted when open
+	atVersion  int64
 }
 
 func define(c *dibs.Campaign) *definition {
 	d := &definition{
 		campaign: c, startsMS: c.StartsAt.UnixMilli(), endsMS: c.EndsAt.UnixMilli(),
 		payInMS: c.PayWithin.Milliseconds(), limit: uint64(c.LimitPerUser),
-		hasItems: c.HasItems(), atVersion: c.Version,
+		hasItems: c.HasItems(), limitFirst: c.LimitFirst(), atVersion: c.Version,
 	}
 	switch c.State {
 	case dibs.Published:
@@ -109,7 +111,8 @@ func (s *shard) claim(req *dibs.EngineClaim, hash uint64, nowMS int64) (d dibs.D
 	}
 	d.Outcome = dibs.Granted
 	remaining := s.remaining.Load()
-	if remaining < req.Quantity {
+	soldOut := remaining < req.Quantity
+	if soldOut && !def.limitFirst {
 		d.Outcome, d.Remaining = dibs.SoldOut, remaining
 		return d, nil, nil
 	}
@@ -123,6 +126,10 @@ func (s *shard) claim(req *dibs.EngineClaim, hash uint64, nowMS int64) (d dibs.D
 	if held+uint64(quantity) > def.limit {
 		d.Outcome, d.Held = dibs.LimitReached, s.heldBy(newest)
 		return d, s.pending(newest), nil
+	}
+	if soldOut {
+		d.Outcome, d.Remaining = dibs.SoldOut, remaining
+		return d, nil, nil
 	}
 	if err := s.canAppend(); err != nil {
 		return d, nil, err

@@ -92,7 +92,7 @@ func packed(values []string) string {
 // definition is a campaign as the scripts read it.
 type definition struct {
 	version, startsMS, endsMS, payInMS, limit int64
-	closed, items                             int
+	closed, items, limitFirst                 int
 }
 
 // The values of definition.closed.
@@ -117,6 +117,9 @@ func define(c *dibs.Campaign) definition {
 	}
 	if c.HasItems() {
 		d.items = 1
+	}
+	if c.LimitFirst() {
+		d.limitFirst = 1
 	}
 	return d
 }

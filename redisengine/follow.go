@@ -32,6 +32,9 @@ type refusing struct {
 	closed       int64
 	starts, ends int64
 	empty        bool
+	// limitFirst is 1 when who holds as much as he may hears that before he hears
+	// that all is gone.
+	limitFirst int64
 	// low and high bound by how much Redis' clock is ahead of the local one, and
 	// until is the local time up to which this holds, all in ms.
 	low, high, until int64
@@ -81,7 +84,13 @@ func (l *lane) refuses(req *dibs.EngineClaim) (dibs.Reason, bool) {
 		return 0, false
 	}
 	outcome, ok := r.outcome(l.e.localMS())
-	if !ok || req.Key != 0 && (r.holders == nil || r.holders.may(req.UserID)) {
+	// A holder's repeat is for Redis, and so is his limit where it comes first, or
+	// anybody's who asks for more than one.
+	asks := req.Key != 0 || outcome == dibs.SoldOut && r.limitFirst == 1
+	if outcome == dibs.SoldOut && r.limitFirst == 1 && req.Quantity > 1 {
+		return 0, false
+	}
+	if !ok || asks && (r.holders == nil || r.holders.may(req.UserID)) {
 		return 0, false
 	}
 	if !l.follower.used.Load() {
@@ -279,12 +288,12 @@ func (l *lane) watch(ctx context.Context) (r *refusing, at dibs.Cursor, granted 
 	if err != nil {
 		return nil, at, 0, err
 	}
-	if len(res.rest) < 5 {
+	if len(res.rest) < 6 {
 		return nil, at, 0, errShape
 	}
 	var left int64
 	r = &refusing{until: sentMS + followTime.Milliseconds()}
-	for i, field := range []*int64{&left, &granted, &r.closed, &r.starts, &r.ends} {
+	for i, field := range []*int64{&left, &granted, &r.closed, &r.starts, &r.ends, &r.limitFirst} {
 		if *field, err = strconv.ParseInt(res.rest[i].text, 10, 64); err != nil {
 			return nil, at, 0, err
 		}

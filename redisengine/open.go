@@ -177,7 +177,7 @@ func (o *opening) begin(ctx context.Context, last dibs.Cursor) error {
 	meta := packed([]string{
 		"left", itoa(o.left), "granted", itoa(o.held.granted), "starts", itoa(d.startsMS), "ends", itoa(d.endsMS),
 		"closed", itoa(d.closed), "limit", itoa(d.limit), "pay_in", itoa(d.payInMS), "buckets", itoa(o.buckets),
-		"items", itoa(d.items), "values", itoa(len(o.load.Items)), "version", itoa(d.version),
+		"items", itoa(d.items), "values", itoa(len(o.load.Items)), "version", itoa(d.version), "limit_first", itoa(d.limitFirst),
 	})
 	k := &o.l.keys
 	err := o.step(ctx, openScript, []string{k.meta, k.journal, k.state}, o.token, itoa(o.load.Epoch), itoa(last.Epoch), itoa(last.Seq), meta)

@@ -57,7 +57,7 @@ func (l *Ledger) Audit(ctx context.Context, c *dibs.Campaign) (*dibs.CampaignAud
 		au := &auditor{s: s, c: c, a: a}
 		for _, step := range []func(context.Context) error{
 			au.countStock, au.countClaims, au.countQuarantine, au.countItems, au.findOverLimit, au.findBadItems, au.compareTotals,
-			au.retellLives, au.countCommands,
+			au.retellLives, au.countMoney, au.countCommands,
 		} {
 			if err := step(ctx); err != nil {
 				return err

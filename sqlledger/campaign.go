@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -12,7 +13,10 @@ import (
 
 const campaignColumns = `number, id, kind, title, product_id, comment, starts_at, ends_at, state, stock_kind,
 	stock_total, code_pattern, limit_per_user, price_amount, price_currency, pay_within_ms, late_payment,
-	shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, low_since`
+	shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, low_since, ` + packetColumns
+
+// campaignTables are what campaignColumns are read from.
+const campaignTables = `campaigns LEFT JOIN packets ON packets.campaign = campaigns.number`
 
 // InsertCampaign implements dibs.Catalog. It also makes the rows of the
 // shards, each with its part of the stock.
@@ -35,6 +39,9 @@ func (l *Ledger) InsertCampaign(ctx context.Context, c *dibs.Campaign, items []s
 				number, shard, stock, stock); err != nil {
 				return err
 			}
+		}
+		if c.Kind == dibs.RedPacket {
+			return l.insertPacket(ctx, s, number, c, items)
 		}
 		return l.insertItems(ctx, s, newItems{
 			campaign: number, values: items, field: "/stock/items",
@@ -79,33 +86,36 @@ func (l *Ledger) insertCampaignRow(ctx context.Context, s *session, c *dibs.Camp
 
 // UpdateCampaign implements dibs.Catalog. Stock and shards stay as they are.
 func (l *Ledger) UpdateCampaign(ctx context.Context, c *dibs.Campaign) error {
-	err := l.write(ctx, "update campaign", func(s *session) error {
-		price, currency := splitMoney(c.Price)
-		tiers, err := tiersText(c.Tiers)
-		if err != nil {
-			return err
-		}
-		n, err := s.exec(ctx, `UPDATE campaigns SET title = ?, product_id = ?, comment = ?, starts_at = ?,
-			ends_at = ?, state = ?, limit_per_user = ?, price_amount = ?, price_currency = ?, pay_within_ms = ?,
-			late_payment = ?, valid_for_ms = ?, valid_until = ?, tiers = ?, low_stock = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
-			c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(), string(c.State),
-			c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment),
-			c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock, c.UpdatedAt.UnixMilli(), c.ID, c.Version)
-		if err != nil {
-			return err
-		}
-		if n == 1 {
-			if _, err = l.noticeLow(ctx, s, c.Number); err != nil {
-				return err
-			}
-			return noticeMore(ctx, s, c.Number)
-		}
-		return changedOrGone(ctx, s, `SELECT 1 FROM campaigns WHERE id = ?`, c.ID, notFound(aCampaign, c.ID))
-	})
+	err := l.write(ctx, "update campaign", func(s *session) error { return l.updateCampaign(ctx, s, c) })
 	if err == nil {
 		c.Version++
 	}
 	return err
+}
+
+// updateCampaign writes a changed campaign where its version is still the same.
+func (l *Ledger) updateCampaign(ctx context.Context, s *session, c *dibs.Campaign) error {
+	price, currency := splitMoney(c.Price)
+	tiers, err := tiersText(c.Tiers)
+	if err != nil {
+		return err
+	}
+	n, err := s.exec(ctx, `UPDATE campaigns SET title = ?, product_id = ?, comment = ?, starts_at = ?,
+		ends_at = ?, state = ?, limit_per_user = ?, price_amount = ?, price_currency = ?, pay_within_ms = ?,
+		late_payment = ?, valid_for_ms = ?, valid_until = ?, tiers = ?, low_stock = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
+		c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(), string(c.State),
+		c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment),
+		c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock, c.UpdatedAt.UnixMilli(), c.ID, c.Version)
+	if err != nil {
+		return err
+	}
+	if n == 1 {
+		if _, err = l.noticeLow(ctx, s, c.Number); err != nil {
+			return err
+		}
+		return noticeMore(ctx, s, c.Number)
+	}
+	return changedOrGone(ctx, s, `SELECT 1 FROM campaigns WHERE id = ?`, c.ID, notFound(aCampaign, c.ID))
 }
 
 // Campaign implements dibs.Catalog.
@@ -121,7 +131,7 @@ func (l *Ledger) CampaignByNumber(ctx context.Context, number uint32) (*dibs.Cam
 func (l *Ledger) campaign(ctx context.Context, where string, key any) (*dibs.Campaign, error) {
 	var c dibs.Campaign
 	err := l.read(ctx, "read campaign", func(s *session) error {
-		rows, err := s.query(ctx, `SELECT `+campaignColumns+` FROM campaigns WHERE `+where, key)
+		rows, err := s.query(ctx, `SELECT `+campaignColumns+` FROM `+campaignTables+` WHERE `+where, key)
 		if err != nil {
 			return err
 		}
@@ -152,7 +162,7 @@ func (l *Ledger) Campaigns(ctx context.Context, states []dibs.State, page dibs.P
 	}
 	var found []dibs.Campaign
 	err := l.read(ctx, "list campaigns", func(s *session) error {
-		return s.each(ctx, `SELECT `+campaignColumns+` FROM campaigns WHERE `+where+` ORDER BY number DESC LIMIT ?`,
+		return s.each(ctx, `SELECT `+campaignColumns+` FROM `+campaignTables+` WHERE `+where+` ORDER BY number DESC LIMIT ?`,
 			append(args, limit+1), func(rows *sql.Rows) error {
 				found = append(found, dibs.Campaign{})
 				return scanCampaign(rows, &found[len(found)-1])
@@ -168,7 +178,7 @@ func (l *Ledger) Campaigns(ctx context.Context, states []dibs.State, page dibs.P
 func (l *Ledger) LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Campaign, error) {
 	var found []*dibs.Campaign
 	err := l.read(ctx, "list live campaigns", func(s *session) error {
-		return s.each(ctx, `SELECT `+campaignColumns+` FROM campaigns WHERE state IN (?,?) AND ends_at > ? ORDER BY number`,
+		return s.each(ctx, `SELECT `+campaignColumns+` FROM `+campaignTables+` WHERE state IN (?,?) AND ends_at > ? ORDER BY number`,
 			[]any{string(dibs.Published), string(dibs.PausedState), after.UnixMilli()}, func(rows *sql.Rows) error {
 				c := new(dibs.Campaign)
 				found = append(found, c)
@@ -181,12 +191,17 @@ func (l *Ledger) LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Ca
 	return found, nil
 }
 
-func scanCampaign(rows *sql.Rows, c *dibs.Campaign) error {
+// scanCampaign reads campaignColumns, and the columns before them into first.
+func scanCampaign(rows *sql.Rows, c *dibs.Campaign, first ...any) error {
 	var starts, ends, price, payWithin, created, updated, validFor, validUntil, lowSince int64
 	var currency, tiers string
-	err := rows.Scan(&c.Number, &c.ID, &c.Kind, &c.Title, &c.ProductID, &c.Comment, &starts, &ends, &c.State,
+	var packet packetRow
+	err := rows.Scan(slices.Concat(first, []any{
+		&c.Number, &c.ID, &c.Kind, &c.Title, &c.ProductID, &c.Comment, &starts, &ends, &c.State,
 		&c.Stock.Kind, &c.Stock.Total, &c.Stock.Pattern, &c.LimitPerUser, &price, &currency, &payWithin,
-		&c.LatePayment, &c.Shards, &c.Version, &created, &updated, &validFor, &validUntil, &tiers, &c.LowStock, &lowSince)
+		&c.LatePayment, &c.Shards, &c.Version, &created, &updated, &validFor, &validUntil, &tiers, &c.LowStock, &lowSince,
+	}, packet.fields())...)
+	packet.fill(c)
 	c.StartsAt, c.EndsAt, c.CreatedAt, c.UpdatedAt = fromMS(starts), fromMS(ends), fromMS(created), fromMS(updated)
 	c.Price, c.PayWithin = joinMoney(price, currency), time.Duration(payWithin)*time.Millisecond
 	c.ValidFor, c.ValidUntil = time.Duration(validFor)*time.Millisecond, fromOptionalMS(validUntil)

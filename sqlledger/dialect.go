@@ -53,6 +53,9 @@ type dialect struct {
 	// keepExisting is what an insert ends with so that an existing row stays.
 	// Without it, the insert fails and the transaction goes on.
 	keepExisting string
+	// addBalance is what an insert of accounts ends with so that the balance is
+	// added to that of a row that is there.
+	addBalance string
 	// forUpdate is what a SELECT ends with whose rows nobody else may change
 	// before the transaction ends; forShare, nobody may, with others who only
 	// keep them as they are. Both are empty where one transaction writes at a

@@ -42,7 +42,7 @@ func postgresDialect(kind string, c *pgx.ConnConfig) *dialect {
 	return &dialect{
 		goose: goose.DialectPostgres, folder: "migrations/" + folderOf(kind, "postgres"), applied: "dibs_" + kind + "_versions",
 		begin: "BEGIN", beginRead: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-		rebind: numbered, keepExisting: " ON CONFLICT DO NOTHING",
+		rebind: numbered, keepExisting: " ON CONFLICT DO NOTHING", addBalance: addToExcluded,
 		forUpdate: " FOR UPDATE", forShare: " FOR SHARE",
 		skipLocked: " FOR UPDATE SKIP LOCKED", dueAt: partlyDue, byDue: "pay_by",
 		seqs: postgresSeqs, lockSeqs: postgresLockSeqs,

@@ -259,6 +259,11 @@ func (l *Ledger) admit(ctx context.Context, s *session, c *dibs.Campaign, q *dib
 				return err
 			}
 		}
+		if c.Kind == dibs.RedPacket {
+			if err := creditLate(ctx, s, c, q.Entry.Cursor, l.opts.Now()); err != nil {
+				return err
+			}
+		}
 		return count(ctx, s, q.Shard, &held, sum.units-counted)
 	}
 	if err := withdraw(ctx, s, &b, &sum); err != nil {

@@ -180,16 +180,8 @@ func withdraw(ctx context.Context, s *session, b *dibs.Batch, sum *batchSums) er
 			sum.withdrawn += e.Quantity
 			continue
 		}
-		for _, item := range e.Items {
-			n, err := s.exec(ctx, `UPDATE items SET withdrawn = 1
-				WHERE campaign = ? AND n = ? AND shard = ? AND claim_epoch IS NULL AND withdrawn = 0`,
-				b.Shard.Campaign, item, b.Shard.Shard)
-			if err != nil {
-				return err
-			}
-			if n != 1 {
-				return fmt.Errorf("%w: the withdrawal %q takes item %d, which is not free", dibs.ErrCorrupt, e.Ref, item)
-			}
+		if err := withdrawItems(ctx, s, b.Shard, e); err != nil {
+			return err
 		}
 	}
 	return nil

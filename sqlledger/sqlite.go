@@ -46,8 +46,8 @@ func sqliteDialect(folder string, t tuning) *dialect {
 		// A writer takes its lock at the start: a transaction that reads first
 		// and locks later can be refused halfway.
 		begin: "BEGIN IMMEDIATE", beginRead: "BEGIN",
-		keepExisting: " ON CONFLICT DO NOTHING",
-		dueAt:        partlyDue, byDue: "pay_by",
+		keepExisting: " ON CONFLICT DO NOTHING", addBalance: addToExcluded,
+		dueAt: partlyDue, byDue: "pay_by",
 		claims:   manyRows{most: 128, text: sqliteInsertClaims, arguments: headThenRows},
 		items:    manyRows{most: 1, text: func(int) string { return sqliteAssignItem }, arguments: headThenRows},
 		itemRows: 128,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -170,6 +171,8 @@ func stockText(s *dibs.StockView) string {
 		return fmt.Sprintf("%d units", *s.Units)
 	case s.Items != nil:
 		return fmt.Sprintf("%d items", *s.Items)
+	case s.RedPacket != nil:
+		return fmt.Sprintf("%d %s in %d shares", s.RedPacket.Total.Amount, s.RedPacket.Total.Currency, s.RedPacket.Count)
 	case s.Codes != nil:
 		return fmt.Sprintf("%d codes", s.Codes.Count)
 	}
@@ -237,6 +240,11 @@ func detailTable(v *dibs.CampaignView, s *dibs.StatsView) table {
 	}
 	line("granted", fmt.Sprintf("%d (pending %d, confirmed %d, refunded %d)", s.Granted, s.Pending, s.Confirmed, s.Refunded))
 	line("released", strconv.FormatInt(s.Released, 10))
+	if f := s.Funds; f != nil {
+		line("sender", cmp.Or(v.SenderID, "the platform"))
+		line("funds", fmt.Sprintf("%d %s: credited %d, returned %d, in escrow %d (minor units)",
+			f.Funded.Amount, f.Funded.Currency, f.Credited.Amount, f.Returned.Amount, f.Escrow.Amount))
+	}
 	line("refused", refusedText(s.Refused))
 	line("unsettled", fmt.Sprintf("%d entries, %d ms", s.JournalBacklog, s.SettleLagMS))
 	if v.Comment != nil {

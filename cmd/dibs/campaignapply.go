@@ -263,6 +263,8 @@ func stockCount(s *dibs.StockView) int64 {
 		return *s.Items
 	case s.Codes != nil:
 		return s.Codes.Count
+	case s.RedPacket != nil:
+		return s.RedPacket.Count
 	}
 	return 0
 }
@@ -273,6 +275,8 @@ func wantedStock(s *dibs.StockSpec) int64 {
 		return *s.Units
 	case s.Codes != nil:
 		return s.Codes.Count
+	case s.RedPacket != nil:
+		return s.RedPacket.Count
 	}
 	return int64(len(s.Items))
 }

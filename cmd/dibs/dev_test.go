@@ -41,7 +41,7 @@ func paste(t *testing.T, line string) map[string]any {
 // TestDevLines pastes the very lines that dev prints.
 func TestDevLines(t *testing.T) {
 	p, lines := startDev(t)
-	if len(lines) != 5 {
+	if len(lines) != 7 {
 		t.Fatalf("dev prints %d curl lines:\n%s", len(lines), p.out)
 	}
 	phone := paste(t, lines[0])
@@ -64,6 +64,12 @@ func TestDevLines(t *testing.T) {
 	stats := paste(t, lines[4])
 	if stats["granted"] != 1.0 || stats["remaining"] != 199.0 || stats["stock"] != 200.0 {
 		t.Errorf("the numbers: %v", stats)
+	}
+	if share := paste(t, lines[5]); share["result_code"] != "0" || share["kind"] != "redpacket" {
+		t.Errorf("the share: %v", share)
+	}
+	if balances, ok := paste(t, lines[6])["balances"].([]any); !ok || len(balances) > 1 {
+		t.Errorf("the balances: %v", balances)
 	}
 	if strings.Contains(p.out.String(), "\x1b") {
 		t.Error("colours outside of a terminal")

@@ -133,5 +133,7 @@ func (b *banner) lines() []curlLine {
 		{"tomorrow's tickets are refused today", claim(demoLater, "dev_42")},
 		{"what user 42 has", get("/v1/me/claims", "dev_42")},
 		{"the sale's numbers, for admins", get("/v1/campaigns/"+demoSale+"/stats", b.key)},
+		{"user 42 grabs a share of a red packet", claim(demoPacket, "dev_42")},
+		{"it is on the account of user 42 within a second", get("/v1/me/balance", "dev_42")},
 	}
 }

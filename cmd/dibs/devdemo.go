@@ -13,6 +13,7 @@ import (
 const (
 	demoSale   = "phone-noon"
 	demoCoupon = "coupon-rain"
+	demoPacket = "redpacket-rain"
 	demoLater  = "ticket-tomorrow"
 )
 
@@ -52,6 +53,11 @@ func demoSpecs(product string, now time.Time) []dibs.CampaignSpec {
 			ID: demoCoupon, Kind: dibs.Coupon, Title: "Coupon rain",
 			StartsAt: today, EndsAt: now.Add(demoOpenFor),
 			Stock: dibs.StockSpec{Codes: &dibs.CodesSpec{Count: 5000, Pattern: "RAIN-XXXX-XXXX"}},
+		},
+		{
+			ID: demoPacket, Kind: dibs.RedPacket, Title: "Red packet rain",
+			StartsAt: today, EndsAt: now.Add(demoOpenFor),
+			Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 100_000, Currency: "CNY"}, Count: 100}},
 		},
 		{
 			ID: demoLater, Kind: dibs.Sale, Title: "Tickets, tomorrow",

@@ -19,11 +19,12 @@ import (
 func newRedPacketCommand() *cobra.Command {
 	cmd := family(&cobra.Command{
 		Use:   "redpacket",
-		Short: "Divide a red packet, and see how fair its split is",
-		Long: `Divide a red packet, and see how fair its split is, before a campaign gives it
-away. The verbs need no server. Amounts are minor units, 10000 for 100.00 yuan.`,
+		Short: "Give a red packet away, divide one, see how fair its split is",
+		Long: `Give a red packet away, by a server; or divide one and see how fair its split is,
+which needs no server. Amounts are minor units, 10000 for 100.00 yuan. dibs
+account puts money on its sender's account; dibs campaign shows and ends it.`,
 	})
-	cmd.AddCommand(newSplitCommand(), newFairnessCommand())
+	cmd.AddCommand(newPacketCommand(), newSplitCommand(), newFairnessCommand())
 	return cmd
 }
 

@@ -14,7 +14,7 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dibs",
 		Short: "dibs decides who gets things that run out",
-		Long: `dibs decides who gets things that run out: flash sales and coupons.
+		Long: `dibs decides who gets things that run out: flash sales, coupons and red packets.
 
 Start with "dibs dev": a server on this machine with demo campaigns.`,
 		Version:       thisBuild().Version,
@@ -30,7 +30,7 @@ Start with "dibs dev": a server on this machine with demo campaigns.`,
 	)
 	for group, verbs := range map[string][]func() *cobra.Command{
 		groupServe:   {newDevCommand, newServeCommand},
-		groupWork:    {newCampaignCommand, newClaimCommand, newRedPacketCommand, newRehearseCommand, newVerifyCommand},
+		groupWork:    {newCampaignCommand, newClaimCommand, newRedPacketCommand, newAccountCommand, newRehearseCommand, newVerifyCommand},
 		groupOperate: {newConfigCommand, newDoctorCommand, newKeyCommand, newMigrateCommand, newTokenCommand, newCompletionCommand, newVersionCommand},
 	} {
 		for _, verb := range verbs {

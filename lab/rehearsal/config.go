@@ -28,6 +28,9 @@ const (
 type Config struct {
 	// Scenario gives the other fields their defaults; default ManyUsers.
 	Scenario Scenario
+	// Kind is what the campaign gives that is made for the rehearsal: dibs.Sale,
+	// the default, or dibs.RedPacket, of which Stock is the shares.
+	Kind dibs.Kind
 	// Users press; default 2,000, or 1.
 	Users int
 	// Requests is how many presses there are, repeats included; default 5,000,
@@ -84,6 +87,7 @@ const (
 // WithDefaults returns the config with every zero field set.
 func (c Config) WithDefaults() Config {
 	set(&c.Scenario, ManyUsers)
+	set(&c.Kind, dibs.Sale)
 	users, requests := 2_000, 5_000
 	if c.Scenario == OneUser {
 		users, requests = 1, 10_000
@@ -135,6 +139,8 @@ func (c Config) Validate() error {
 	c.exclusions(must)
 	c = c.WithDefaults()
 	must(c.Scenario == ManyUsers || c.Scenario == OneUser, "scenario", "must be %s or %s", ManyUsers, OneUser)
+	must(c.Kind == dibs.Sale || c.Kind == dibs.RedPacket, "kind", "must be %s or %s", dibs.Sale, dibs.RedPacket)
+	must(c.Kind != dibs.RedPacket || c.Stock <= dibs.MaxShares, "stock", "must be at most %d shares", dibs.MaxShares)
 	must(c.Users >= 1 && c.Users <= maxRequests, "users", "must be from 1 to %d", maxRequests)
 	must(c.Scenario != OneUser || c.Users == 1, "users", "must be 1 in the scenario %s", OneUser)
 	must(c.Requests >= 1 && c.Requests <= maxRequests, "requests", "must be from 1 to %d, also when it follows from rate and duration", maxRequests)
@@ -162,6 +168,7 @@ func (c *Config) exclusions(must func(ok bool, flag, format string, args ...any)
 	must(c.Duration == 0 || c.Requests == 0, "requests", "cannot be combined with --duration, from which it follows")
 	must(!c.NoKeys || c.Repeats <= 0, "repeats", "cannot be combined with --keys=false: a repeat is known by its key")
 	must(c.Campaign == "" || c.Stock == 0, "stock", "cannot be combined with --campaign, which has its own")
+	must(c.Campaign == "" || c.Kind == "" || c.Kind == dibs.Sale, "kind", "cannot be combined with --campaign, which has its own")
 	must(c.Campaign == "" || c.Limit == 0, "limit", "cannot be combined with --campaign, which has its own")
 	must(c.Campaign == "" || dibs.ValidID(c.Campaign), "campaign", "must be 1-64 characters of A-Z a-z 0-9 . _ -")
 	if c.URL == "" {

@@ -43,6 +43,11 @@ type evidence struct {
 	ledger []dibs.ClaimView
 	after  dibs.StatsView
 	report dibs.Report
+	// packet says that the campaign is a red packet; funds is where its money is
+	// after its end, and fundsErr why that could not be told.
+	packet   bool
+	funds    dibs.FundsView
+	fundsErr error
 }
 
 // collector gathers faults from many callers.

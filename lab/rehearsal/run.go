@@ -138,9 +138,9 @@ func (h *rehearsal) prepareCampaign(ctx context.Context) error {
 		h.campaign = "rehearsal-" + h.run
 		now := time.Now().UTC()
 		err := h.server.createCampaign(ctx, dibs.CampaignSpec{
-			ID: h.campaign, Kind: dibs.Sale, Title: "Rehearsal " + h.run,
+			ID: h.campaign, Kind: h.cfg.Kind, Title: "Rehearsal " + h.run,
 			StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour + h.cfg.MaxTime),
-			Stock: dibs.StockSpec{Units: &h.cfg.Stock}, Limit: &h.cfg.Limit,
+			Stock: h.stock(), Limit: &h.cfg.Limit,
 		})
 		if err != nil {
 			return fmt.Errorf("making a campaign: %w", err)
@@ -204,6 +204,9 @@ func (h *rehearsal) rehearse(ctx context.Context) (*Report, error) {
 	}
 	e.readBack(ctx, h.server, h.progress)
 	e.ask(ctx, h.server, h.campaign)
+	if h.cfg.Kind == dibs.RedPacket {
+		e.count(ctx, h.server, h.campaign, h.progress)
+	}
 	if ctx.Err() != nil {
 		r.Interrupted, r.Why = true, context.Cause(ctx).Error()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)

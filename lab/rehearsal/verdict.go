@@ -45,6 +45,7 @@ const (
 	repeatsAgree  = "a repeat returns the first result"
 	allAnswered   = "every press is answered"
 	numbersAgree  = "the numbers agree"
+	moneyAddsUp   = "the money adds up"
 	serverVerdict = "engine and ledger agree"
 )
 
@@ -80,6 +81,9 @@ func (e *evidence) verdicts() []Verdict {
 		vs = append(vs, e.repeated())
 	}
 	vs = append(vs, e.answered(), e.numbers())
+	if e.packet {
+		vs = append(vs, e.money())
+	}
 	if e.verifyErr != nil {
 		return append(vs, unchecked(serverVerdict, byServer, "%s", e.verifyErr))
 	}

@@ -1,5 +1,6 @@
 -- Decides a batch of claims of one shard in one step: repeat, state, window,
--- stock, limit, grant, in this order for each.
+-- stock, limit (before the stock where the shard says so), grant, in this order
+-- for each.
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:holdings, KEYS[3] dibs:{c:s}:places,
 -- KEYS[4] dibs:{c:s}:journal, KEYS[5] dibs:{c:s}:free, KEYS[6] dibs:{c:s}:issued,
 -- KEYS[7] dibs:state:{c:s}
@@ -127,10 +128,11 @@ local function decide(i, bucket, quantity)
   elseif closed then
     return closed
   end
-  if left < quantity then return 'S', text(left) end
+  if left < quantity and s.limit_first == 0 then return 'S', text(left) end
   -- Added up once in a batch: who holds many claims may send many.
   local held = holds[user] or first and units_of(bucket, first, last) or 0
   if held + quantity > limit then return 'L', held_by(bucket, first, last) end
+  if left < quantity then return 'S', text(left) end
   if seq >= LAST_SEQ then return 'X' end
   local items
   if with_items then

@@ -43,7 +43,7 @@ local function whole(s)
   return nil
 end
 
-local NUMBERS = {'epoch', 'seq', 'left', 'granted', 'at', 'starts', 'ends', 'closed', 'limit', 'pay_in', 'buckets', 'items', 'values', 'version'}
+local NUMBERS = {'epoch', 'seq', 'left', 'granted', 'at', 'starts', 'ends', 'closed', 'limit', 'pay_in', 'buckets', 'items', 'values', 'version', 'limit_first'}
 
 -- Names this run of the server. After a restart, and on a replica that was
 -- promoted, it is another one, and there may be less history than before.

@@ -3,7 +3,7 @@
 -- KEYS[1] dibs:{c:s}:meta
 -- ARGV[1] highest epoch seen, ARGV[2] highest seq seen in it
 -- Returns {ok, clock in ms, epoch, seq, units left, units granted, 0 open, 1 paused,
--- 2 ended, start in ms, end in ms}
+-- 2 ended, start in ms, end in ms, 1 when the limit comes before the stock}
 -- Retry: safe; it only reads.
 local meta_key, seen_epoch, seen_seq = KEYS[1], ARGV[1], ARGV[2]
 
@@ -11,4 +11,5 @@ local now = clock_ms()
 if not typed(KEYS, {'hash'}) then return {'wrong_type', now, 0, 0} end
 local s, refusal = shard(meta_key, seen_epoch, seen_seq, now)
 if not s then return refusal end
-return {'ok', now, s.epoch, s.seq, text(s.left), text(s.granted), text(s.closed), text(s.starts), text(s.ends)}
+return {'ok', now, s.epoch, s.seq, text(s.left), text(s.granted), text(s.closed), text(s.starts), text(s.ends),
+  text(s.limit_first)}

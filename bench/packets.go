@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/internal/servers"
+)
+
+// packetShares is how many shares a round's red packet has, of which a tenth is
+// left over, and packetCallers how many grab at a time.
+const (
+	packetShares  = 100_000
+	packetCallers = 64
+)
+
+// packets measures a red packet from its draft to its remainder: how fast shares
+// are grabbed while others are credited, and how long it takes until the last one
+// is, and the rest is back.
+func packets(ctx context.Context, o *options) error {
+	fmt.Printf("%d shares, of which %d are grabbed by %d callers; the best of %d rounds\n\n", packetShares, packetShares*9/10, packetCallers, o.rounds)
+	fmt.Println("| ledger | divided and drafted in | grabs/s | credited while grabbing | all credited, after the last grab | credits/s, from the first grab on | the rest is back, after the end |")
+	fmt.Println("|---|---|---|---|---|---|---|")
+	for _, l := range []struct {
+		name string
+		get  func() (*servers.Server, error)
+	}{{"SQLite", nil}, {"MariaDB", servers.MariaDB}, {"PostgreSQL", servers.Postgres}} {
+		var best packetFigures
+		for range o.rounds {
+			f, err := packetRound(ctx, l.get)
+			if err != nil {
+				return errors.Join(fmt.Errorf("%s: %w", l.name, err), servers.StopAll())
+			}
+			if best.whole == 0 || f.whole < best.whole {
+				best = f
+			}
+		}
+		const ms = time.Millisecond
+		fmt.Printf("| %s | %s | %.0f | %d | %s | %.0f | %s |\n", l.name, best.drafted.Round(10*ms), best.rate, best.during,
+			best.credited.Round(10*ms), packetShares*9/10/best.whole.Seconds(), best.back.Round(10*ms))
+	}
+	return servers.StopAll()
+}
+
+type packetFigures struct {
+	drafted, credited, whole, back time.Duration
+	rate                           float64
+	// during is how many fen, of nine million, were credited while grabbing went on.
+	during int64
+}
+
+// packetRound gives one red packet away and verifies.
+func packetRound(ctx context.Context, get func() (*servers.Server, error)) (f packetFigures, err error) {
+	cfg, drop, err := place(get)
+	if err != nil {
+		return f, err
+	}
+	node, err := embedded.Open(ctx, cfg)
+	if err != nil {
+		return f, err
+	}
+	f, err = packetFigured(ctx, node)
+	return f, errors.Join(err, node.Close(ctx), drop())
+}
+
+func packetFigured(ctx context.Context, node *embedded.Node) (f packetFigures, err error) {
+	total := dibs.Money{Amount: packetShares * 100, Currency: "CNY"}
+	if _, _, err := node.Service.Deposit(ctx, "host", dibs.DepositSpec{Amount: total, Ref: "d"}); err != nil {
+		return f, err
+	}
+	began := time.Now()
+	_, err = node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+		ID: "rain", Kind: dibs.RedPacket, Title: "Rain", StartsAt: began.Add(-time.Minute), EndsAt: began.Add(time.Hour), SenderID: "host",
+		Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: total, Count: packetShares}},
+	})
+	if err == nil {
+		_, err = node.Service.Publish(ctx, "rain")
+	}
+	if err != nil {
+		return f, err
+	}
+	f.drafted = time.Since(began)
+	began = time.Now()
+	if err := inParallel(packetCallers, packetShares*9/10, func(i int) error {
+		r, err := node.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: "rain", UserID: "u" + strconv.Itoa(i), Key: "k"})
+		if err == nil && r.Outcome != dibs.Granted {
+			err = fmt.Errorf("a grab is %s", r.Outcome)
+		}
+		return err
+	}); err != nil {
+		return f, err
+	}
+	f.rate = packetShares * 9 / 10 / time.Since(began).Seconds()
+	grabbed := time.Now()
+	st, err := node.Service.Stats(ctx, "rain")
+	if err != nil {
+		return f, err
+	}
+	f.during = st.Funds.Credited.Amount
+	if err := packetUntil(ctx, node, false); err != nil {
+		return f, err
+	}
+	f.credited, f.whole = time.Since(grabbed), time.Since(began)
+	ended := time.Now()
+	if _, err := node.Service.End(ctx, "rain"); err != nil {
+		return f, err
+	}
+	if err := packetUntil(ctx, node, true); err != nil {
+		return f, err
+	}
+	f.back = time.Since(ended)
+	report, err := node.Service.Verify(ctx)
+	if err == nil && !report.OK {
+		err = fmt.Errorf("a promise is broken: %+v", report)
+	}
+	return f, err
+}
+
+// packetUntil waits until all that was grabbed is credited, or, when home, until
+// the rest is back.
+func packetUntil(ctx context.Context, node *embedded.Node, home bool) error {
+	c, err := node.Ledger.Campaign(ctx, "rain")
+	if err != nil {
+		return err
+	}
+	for began := time.Now(); time.Since(began) < 5*time.Minute; {
+		settled, err := node.Ledger.Totals(ctx, dibs.ShardID{Campaign: c.Number})
+		if err != nil {
+			return err
+		}
+		open, err := node.Ledger.OpenPackets(ctx)
+		if err != nil || len(open) == 0 || !home && settled.Confirmed == packetShares*9/10 && !open[0].Behind {
+			return err
+		}
+		if err := wait(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return errors.New("the red packet does not get on")
+}

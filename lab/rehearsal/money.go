@@ -1,0 +1,90 @@
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// meanShare is the mean share of a rehearsed red packet, in minor units.
+const meanShare = 100
+
+// stock is what the rehearsal's own campaign has to grant.
+func (h *rehearsal) stock() dibs.StockSpec {
+	if h.cfg.Kind != dibs.RedPacket {
+		return dibs.StockSpec{Units: &h.cfg.Stock}
+	}
+	return dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{
+		Total: dibs.Money{Amount: h.cfg.Stock * meanShare, Currency: "CNY"}, Count: h.cfg.Stock,
+	}}
+}
+
+// homeEvery is how often it is looked whether a red packet's rest is back.
+const homeEvery = 100 * time.Millisecond
+
+// count ends the red packet, waits until what nobody took is back with its
+// sender, and has the server compare its books once more.
+func (e *evidence) count(ctx context.Context, s server, campaign string, p progress) {
+	e.packet = true
+	if e.fundsErr = s.end(ctx, campaign); e.fundsErr != nil {
+		return
+	}
+	var moved atomic.Int64
+	defer p.watch("crediting", int(e.before.Stock*meanShare), moved.Load, none)()
+	look := time.NewTicker(homeEvery)
+	defer look.Stop()
+	for {
+		v, err := s.stats(ctx, campaign)
+		if err != nil {
+			e.fundsErr = err
+			return
+		}
+		if v.Funds == nil {
+			e.fundsErr = fmt.Errorf("the numbers of %s show no funds", campaign)
+			return
+		}
+		moved.Store(v.Funds.Credited.Amount + v.Funds.Returned.Amount)
+		if e.funds = *v.Funds; e.funds.ReturnedAt != nil {
+			break
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			e.fundsErr = fmt.Errorf("the rest of the red packet is not back: %w", context.Cause(ctx))
+			return
+		}
+	}
+	e.report, e.verifyErr = s.verify(ctx, campaign)
+}
+
+// money: what the users were told is what they were credited, and the rest is
+// back with the sender.
+func (e *evidence) money() Verdict {
+	if e.fundsErr != nil {
+		return unchecked(moneyAddsUp, byAnswers, "%s", e.fundsErr)
+	}
+	told, silent := int64(0), 0
+	for _, g := range e.firstGrants() {
+		if g.claim.Amount == nil {
+			silent++
+			continue
+		}
+		told += g.claim.Amount.Amount
+	}
+	f := &e.funds
+	var faults []string
+	if silent > 0 {
+		faults = append(faults, fmt.Sprintf("%d shares were granted without an amount", silent))
+	}
+	if f.Funded.Amount != f.Credited.Amount+f.Returned.Amount || f.Escrow.Amount != 0 {
+		faults = append(faults, fmt.Sprintf("%d are in escrow after the end, and the rest does not make %d", f.Escrow.Amount, f.Funded.Amount))
+	}
+	if told > f.Credited.Amount || e.ours && told != f.Credited.Amount && len(e.unheard()) == 0 {
+		faults = append(faults, fmt.Sprintf("the shares told sum to %d, those credited to %d", told, f.Credited.Amount))
+	}
+	return judge(moneyAddsUp, faults, "of %d %s, %d were told to users, %d credited, %d returned to the sender",
+		f.Funded.Amount, f.Funded.Currency, told, f.Credited.Amount, f.Returned.Amount)
+}
