@@ -14,7 +14,8 @@ var ErrForeign = errors.New("redisengine: this Redis belongs to another ledger")
 // Bind ties the Redis database to a ledger, named by its identity, and returns
 // ErrForeign when it is tied to another one. Campaigns are numbered by their
 // ledger: nodes of two ledgers would take each other's stock for their own. An
-// empty Redis takes the first ledger that comes. Call it before anything else.
+// empty Redis takes the first ledger that comes. Call it before anything else. A
+// Redis that was emptied since is tied again before a campaign is loaded into it.
 func (e *Engine) Bind(ctx context.Context, ledger string) error {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
 	defer cancel()
@@ -28,5 +29,15 @@ func (e *Engine) Bind(ctx context.Context, ledger string) error {
 	if r.text != ledger {
 		return ErrForeign
 	}
+	e.ledger.Store(&ledger)
 	return nil
+}
+
+// rebind ties the Redis database again to the ledger that it was tied to.
+func (e *Engine) rebind(ctx context.Context) error {
+	ledger := e.ledger.Load()
+	if ledger == nil {
+		return nil
+	}
+	return e.Bind(ctx, *ledger)
 }

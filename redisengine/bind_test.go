@@ -69,3 +69,29 @@ func TestBindNeedsRedis(t *testing.T) {
 		t.Errorf("without a Redis a node is told %v", err)
 	}
 }
+
+// A Redis that was emptied is tied again with the first campaign that is loaded,
+// and where another ledger was quicker, nothing is loaded.
+func TestLoadsBindAgain(t *testing.T) {
+	r := startRedis(t)
+	ours, theirs := openEngine(t, redisengine.Config{URL: r.URL()}), openEngine(t, redisengine.Config{URL: r.URL()})
+	must(t, ours.Bind(t.Context(), "ours"))
+	shard := dibs.ShardID{Campaign: 1}
+	load := func(epoch uint16) error {
+		return ours.Open(t.Context(), bigSale(1, 5), shard, &dibs.ShardLoad{Epoch: epoch, StockLeft: 5})
+	}
+	must(t, load(1))
+	flush(t, r.Addr())
+	must(t, load(2))
+	if err := theirs.Bind(t.Context(), "theirs"); !errors.Is(err, redisengine.ErrForeign) {
+		t.Errorf("after a load another ledger is told %v", err)
+	}
+	flush(t, r.Addr())
+	must(t, theirs.Bind(t.Context(), "theirs"))
+	if err := load(3); !errors.Is(err, redisengine.ErrForeign) {
+		t.Errorf("a load into the Redis of another ledger is %v", err)
+	}
+	if _, err := ours.Stats(t.Context(), shard); !errors.Is(err, dibs.ErrNotOpen) {
+		t.Errorf("after it the shard is %v", err)
+	}
+}

@@ -110,6 +110,8 @@ type Engine struct {
 	stopOnce   sync.Once
 	appended   chan struct{}
 	durability atomic.Pointer[string]
+	// ledger is whom Bind has tied the database to.
+	ledger atomic.Pointer[string]
 }
 
 var (

@@ -78,6 +78,9 @@ type opening struct {
 // exists, so that no journal is ever forgotten.
 func (o *opening) shut(ctx context.Context) error {
 	e, k := o.l.e, &o.l.keys
+	if err := e.rebind(ctx); err != nil {
+		return err
+	}
 	limited, cancel := context.WithTimeout(ctx, e.cfg.Patience)
 	defer cancel()
 	if _, err := e.redis.call(limited, "HINCRBY", shardsKey, memberOf(o.l.id), "1"); err != nil {
