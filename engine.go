@@ -122,8 +122,8 @@ type ShardStats struct {
 	HeadAt int64
 	// Queued is the entries that wait for their commit.
 	Queued int64
-	// Waiting is the claims that wait in this process to be decided, of those
-	// that have not been taken up; 0 where they are decided at once.
+	// Waiting is the claims that wait in this process to be decided; 0 where they
+	// are decided at once.
 	Waiting int64
 	// Version is the campaign's Version that the engine obeys.
 	Version int64

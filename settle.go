@@ -150,16 +150,52 @@ func (s *Service) settleWaiting(ctx context.Context) bool {
 			pause = settlePauseMin
 			// The rush comes first: the processors that settling leaves alone
 			// answer claims. Someone who waits for a claim to be settled wakes it.
-			if s.claimsRush(ctx) && !sleepOr(ctx, time.Since(started)*settleRest, s.settleKick) {
+			if !s.restInRush(ctx, s.settleRest(time.Since(started))) {
 				return false
 			}
 		}
 	}
 }
 
-// settleRest is how long settling rests during a rush, in times of what its
-// last batch took.
-const settleRest = 1
+// A rush is over sooner when the processors answer claims instead of settling
+// them: while little waits, settling rests for longRest times of what its last
+// batch took. From 1/littleBacklog of the room for it on, so that the backlog of
+// a rush that lasts does not grow without need, it rests for shortRest times.
+const (
+	longRest, shortRest = 4, 1
+	littleBacklog       = 8
+)
+
+// settleRest is how long settling rests during a rush, after a batch that took so
+// long.
+func (s *Service) settleRest(took time.Duration) time.Duration {
+	much := false
+	s.eachHeld(func(t *settling) bool {
+		much = t.backlog.Load() > s.cfg.MaxBacklog/littleBacklog
+		return !much
+	})
+	if much {
+		return took * shortRest
+	}
+	return took * longRest
+}
+
+// restInRush waits for so long, but no longer than claims queue; false when ctx
+// ended first.
+func (s *Service) restInRush(ctx context.Context, d time.Duration) bool {
+	for d > 0 && s.claimsRush(ctx) {
+		nap, began := min(d, watchEvery), time.Now()
+		if !sleepOr(ctx, nap, s.settleKick) {
+			return false
+		}
+		if time.Since(began) < nap {
+			// Somebody wants it to go on.
+			return true
+		}
+		d -= nap
+	}
+	return true
+}
 
 // claimsRush reports whether claims queue, to be decided or for their commit,
 // while the backlog has room.

@@ -3,6 +3,8 @@ package dibs
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // counting is an engine of which only the counts are asked.
@@ -64,4 +66,38 @@ func TestClaimsRush(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Settling rests as long as claims queue, long while little waits for it, and not
+// when somebody waits for it.
+func TestSettlingRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &counting{stats: map[ShardID]ShardStats{}}
+		s := &Service{cfg: Config{MaxBacklog: 80}, engine: e, settleKick: make(chan struct{}, 1)}
+		tr := &settling{id: ShardID{Campaign: 1}, l: &live{}}
+		tr.held.Store(true)
+		tr.l.shards = []*settling{tr}
+		s.lives.Store("c", tr.l)
+		for backlog, want := range map[int64]time.Duration{0: longRest, 10: longRest, 11: shortRest, 80: shortRest} {
+			tr.backlog.Store(backlog)
+			if is := s.settleRest(1); is != want {
+				t.Errorf("with %d waiting it rests %d times a batch", backlog, is)
+			}
+		}
+		tr.backlog.Store(0)
+		rests := func(when string, want time.Duration) {
+			began := time.Now()
+			if ok := s.restInRush(t.Context(), time.Second); !ok || time.Since(began) != want {
+				t.Errorf("%s it rests for %v, %v; want %v", when, time.Since(began), ok, want)
+			}
+		}
+		rests("when nobody waits", 0)
+		e.stats[tr.id] = ShardStats{Waiting: 1}
+		rests("in a rush", time.Second)
+		time.AfterFunc(2*watchEvery+1, func() { tr.backlog.Store(41) })
+		rests("when the backlog has no room any more", 3*watchEvery)
+		tr.backlog.Store(0)
+		time.AfterFunc(watchEvery/2, func() { kick(s.settleKick) })
+		rests("when somebody waits for it", watchEvery/2)
+	})
 }

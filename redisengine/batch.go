@@ -20,6 +20,8 @@ import (
 type batch struct {
 	lane    *lane
 	tickets []*ticket
+	// aboard is how many of them the lane counts as under way.
+	aboard int
 	// bufs hold what encode wrote.
 	bufs  [3][]byte
 	token string
@@ -159,6 +161,7 @@ func (l *lane) meet() error {
 
 // fail answers every ticket with an error.
 func (b *batch) fail(err error) {
+	b.lane.land(b)
 	for _, t := range b.tickets {
 		t.answer(dibs.Decision{}, err)
 	}
@@ -173,6 +176,7 @@ func (t *ticket) answer(d dibs.Decision, err error) {
 // retry sends claims again that had no effect, or fails them when their
 // patience is over.
 func (b *batch) retry(back []*ticket, tooLong error) {
+	b.lane.land(b)
 	young := make([]*ticket, 0, len(back))
 	for _, t := range back {
 		if time.Since(t.born) < b.lane.e.cfg.Patience {
@@ -227,6 +231,7 @@ func (b *batch) deliver(res *result) {
 		b.lane.follow()
 	}
 	a.next = before
+	b.lane.land(b)
 	for i, t := range b.tickets {
 		t.answer(a.decision(b.lane.id, &t.req, a.letters[i]))
 	}

@@ -35,7 +35,8 @@ const (
 type ticket struct {
 	req   dibs.EngineClaim
 	state atomic.Int32
-	born  time.Time
+	// born is when it was taken into a batch first: its patience begins there.
+	born time.Time
 	// done takes one signal, after decision and err are set.
 	done     chan struct{}
 	decision dibs.Decision
@@ -54,6 +55,8 @@ type lane struct {
 	mu     sync.Mutex
 	queue  []*ticket
 	flying int
+	// aboard is how many claims are in the calls that are under way.
+	aboard int
 	closed bool
 	idle   chan struct{} // closed when nothing flies any more, once closed
 
@@ -96,7 +99,7 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, err)
 	}
 	t := tickets.Get().(*ticket)
-	t.req, t.born = req, time.Now()
+	t.req, t.born = req, time.Time{}
 	t.state.Store(waiting)
 	if err := l.enqueue(t); err != nil {
 		tickets.Put(t)
@@ -134,11 +137,11 @@ func (l *lane) enqueue(t *ticket) error {
 	return nil
 }
 
-// waiting is how many claims have not been taken into a batch.
+// waiting is how many claims have not been decided.
 func (l *lane) waiting() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return int64(len(l.queue))
+	return int64(len(l.queue) + l.aboard)
 }
 
 // fly sends batches until nothing waits.
@@ -169,19 +172,33 @@ func (l *lane) take(b *batch) bool {
 		return false
 	}
 	b.tickets = b.tickets[:0]
-	n, units := 0, int64(0)
+	n, units, now := 0, int64(0), time.Now()
 	for n < len(l.queue) && len(b.tickets) < maxBatch && units < maxBatchUnits {
 		t := l.queue[n]
 		n++
 		if t.state.CompareAndSwap(waiting, taken) {
 			b.tickets = append(b.tickets, t)
 			units += t.req.Quantity
+			if t.born.IsZero() {
+				t.born = now
+			}
 		}
 	}
+	b.aboard = len(b.tickets)
+	l.aboard += b.aboard
 	rest := copy(l.queue, l.queue[n:])
 	clear(l.queue[rest:])
 	l.queue = l.queue[:rest]
 	return true
+}
+
+// land takes a batch's claims off those that are under way, before they are
+// answered or put back.
+func (l *lane) land(b *batch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.aboard -= b.aboard
+	b.aboard = 0
 }
 
 // again puts claims that are known to have had no effect back to the front.

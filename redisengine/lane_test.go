@@ -8,7 +8,8 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// What gathers while calls are under way is counted, until it is taken.
+// What gathers while calls are under way is counted, and what is in them, until it
+// is decided.
 func TestWaitingClaimsAreCounted(t *testing.T) {
 	b := newBench(t, 10, nil)
 	waits := func(when string, want int64) {
@@ -31,6 +32,13 @@ func TestWaitingClaimsAreCounted(t *testing.T) {
 		sent = append(sent, tick)
 	}
 	waits("behind the calls", 3)
+	call := &batch{lane: b.l}
+	if !b.l.take(call) {
+		t.Error("nothing is taken")
+	}
+	waits("in a call", 3)
+	call.retry(call.tickets, nil)
+	waits("back behind the calls", 3)
 	for range maxFlying {
 		go b.l.fly()
 	}

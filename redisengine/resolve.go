@@ -131,6 +131,7 @@ func (l *lane) standing(ctx context.Context) (nowMS int64, epoch uint16, err err
 // settle answers the claims that were granted and has the others decided
 // again. granted is nil when the batch granted nothing.
 func (b *batch) settle(granted *streamEntry, cause error) {
+	b.lane.land(b)
 	var entries []dibs.Entry
 	if granted != nil {
 		entries = granted.entries
