@@ -97,7 +97,12 @@ type redisNode struct {
 	ledger *sqlledger.Ledger
 }
 
-func openRedisNode(ctx context.Context, level string, args []string) (n *redisNode, err error) {
+func openRedisNode(ctx context.Context, level string, args []string) (*redisNode, error) {
+	return openRedisNodeOn(ctx, level, func(dir string) (*servers.Redis, error) { return servers.StartRedis(dir, args...) })
+}
+
+// openRedisNodeOn is openRedisNode with a Redis that is started in some way.
+func openRedisNodeOn(ctx context.Context, level string, start func(dir string) (*servers.Redis, error)) (n *redisNode, err error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
 		return nil, err
@@ -108,7 +113,7 @@ func openRedisNode(ctx context.Context, level string, args []string) (n *redisNo
 			n.discard()
 		}
 	}()
-	if n.redis, err = servers.StartRedis(dir, args...); err != nil {
+	if n.redis, err = start(dir); err != nil {
 		return n, err
 	}
 	return n, n.open(ctx, level, n.redis.URL(), "sqlite:"+filepath.Join(dir, "ledger.db"))
@@ -126,7 +131,7 @@ func (n *redisNode) open(ctx context.Context, level, redis, ledger string) (err 
 	if err != nil {
 		return err
 	}
-	s, err := dibs.New(dibs.Config{Engine: n.engine, Ledger: n.ledger, IDs: ids, MaxBacklog: 1 << 40})
+	s, err := dibs.New(dibs.Config{Engine: n.engine, Ledger: n.ledger, IDs: ids})
 	if err != nil {
 		return err
 	}
@@ -185,6 +190,9 @@ func redisRush(ctx context.Context, level string, args []string) (m measured, er
 	begun := time.Now()
 	for range redisCallers {
 		wg.Go(func() {
+			// One context that all callers wait on would be a bottleneck that no server has.
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
 			for i := int(next.Add(1)) - 1; i < redisGrants && failed.Load() == nil; i = int(next.Add(1)) - 1 {
 				at := time.Now()
 				user := strconv.Itoa(10_000_000 + scatter(i))
