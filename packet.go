@@ -236,6 +236,12 @@ func (s *Service) takeOut(ctx context.Context, c *Campaign) error {
 	shard := ShardID{Campaign: c.Number}
 	for {
 		st, err := s.engine.Stats(ctx, shard)
+		if errors.Is(err, ErrNotOpen) {
+			// It has left the engine, or the engine was restarted: nothing else would
+			// bring it back that is over. The next attempt does.
+			s.lives.Delete(c.ID)
+			s.byNumber.Delete(c.Number)
+		}
 		if err != nil {
 			return asUnavailable(err, EffectUnknown)
 		}

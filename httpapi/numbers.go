@@ -10,7 +10,7 @@ import (
 type numbers struct {
 	svc Service
 
-	granted, settled, batches, failures, settleTime, quarantined *prometheus.Desc
+	granted, credited, settled, batches, failures, settleTime, quarantined *prometheus.Desc
 	remaining, low, held, backlog, lag, refused                  *prometheus.Desc
 }
 
@@ -22,6 +22,7 @@ func newNumbers(svc Service) *numbers {
 	return &numbers{
 		svc:         svc,
 		granted:     node("dibs_granted_total", "Claims granted by this node, repeats not counted."),
+		credited:    node("dibs_credited_total", "Shares of red packets that this node credited."),
 		settled:     node("dibs_settled_total", "Journal entries that this node settled."),
 		batches:     node("dibs_settle_batches_total", "Transactions that settled entries."),
 		failures:    node("dibs_settle_errors_total", "Settlements that failed and are tried again."),
@@ -39,7 +40,7 @@ func newNumbers(svc Service) *numbers {
 // Describe lists the metrics.
 func (n *numbers) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		n.granted, n.settled, n.batches, n.failures, n.settleTime, n.quarantined,
+		n.granted, n.credited, n.settled, n.batches, n.failures, n.settleTime, n.quarantined,
 		n.remaining, n.low, n.held, n.backlog, n.lag, n.refused,
 	} {
 		ch <- d
@@ -56,6 +57,7 @@ func (n *numbers) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	count(n.granted, float64(m.Granted))
+	count(n.credited, float64(m.Credited))
 	count(n.settled, float64(m.Settled))
 	count(n.batches, float64(m.SettleBatches))
 	count(n.failures, float64(m.SettleErrors))

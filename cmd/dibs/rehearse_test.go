@@ -25,6 +25,7 @@ func TestRehearse(t *testing.T) {
 	if !strings.Contains(r.err, "pressing") || strings.Contains(r.out, "pressing") {
 		t.Errorf("the progress is not on stderr alone:\n%s", r.err)
 	}
+	cli(t, nil, append(small, "--kind", "redpacket")...).want(t, exitOK, "the money adds up", "funded = ", "every promise held")
 	// Settings made for other verbs do not point a rush at a server in use.
 	cli(t, []string{"DIBS_URL=http://127.0.0.1:1", "DIBS_ADMIN_KEY=" + testKey, "DIBS_DATA=/nowhere"}, small...).want(t, exitOK, "(embedded)")
 }
