@@ -182,6 +182,9 @@ func (s *Service) Publish(ctx context.Context, id string) (*Campaign, error) {
 		if !s.cfg.Now().Before(c.EndsAt) {
 			return Fail(InvalidState, Text{"ends_at has passed", "ends_at 已过"})
 		}
+		if c.Stock.Total == 0 {
+			return Fail(InvalidState, Text{"the campaign has nothing to give: import its codes, or restock it", "活动没有库存:请先导入券码或补货"})
+		}
 		if err := s.takeProductPrice(ctx, c); err != nil {
 			return err
 		}

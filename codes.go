@@ -11,10 +11,11 @@ import (
 // DefaultPattern is the form of generated codes when none is asked for.
 const DefaultPattern = "XXXX-XXXX-XXXX"
 
-// codeAlphabet has no look-alikes (0/O, 1/I/L) and no vowels, so that no code
-// spells a word. 256 is no multiple of its length, so
-// generation rejects the bytes beyond the last whole multiple.
-const codeAlphabet = "23456789BCDFGHJKMNPQRSTVWXYZ"
+// codeAlphabet has of each two that look alike at most one (0 and O, 1, I and L,
+// 2 and Z, 5 and S, 8 and B) and no vowels, so that no code spells a word. 256 is
+// no multiple of its length, so generation rejects the bytes beyond the last
+// whole multiple.
+const codeAlphabet = "23456789CDFGHJKMNPQRTVWXY"
 
 // guessMargin is how many times more codes there must be than are given out,
 // so that one guess in a million hits at most.
@@ -23,15 +24,15 @@ const guessMargin = 1_000_000
 // itemFaults checks items given by a merchant: at most maxListedFaults are
 // reported.
 func itemFaults(field string, items []string) []Fault {
-	if len(items) == 0 || len(items) > MaxItems {
-		return []Fault{{field, Textf("must list from 1 to %d items", "必须列出 1 到 %d 项", MaxItems)}}
+	if len(items) > MaxItems {
+		return []Fault{{field, Textf("must be at most %d items", "最多 %d 项", MaxItems)}}
 	}
 	var fs []Fault
 	first := make(map[string]int, len(items))
 	for i, v := range items {
 		at := fmt.Sprintf("%s/%d", field, i)
-		if n := utf8.RuneCountInString(v); n == 0 || n > MaxItemLen || strings.ContainsFunc(v, isControl) || !utf8.ValidString(v) {
-			fs = append(fs, Fault{at, Textf("must be 1-%d printable characters", "必须是 1-%d 个可打印字符", MaxItemLen)})
+		if !isItem(v) {
+			fs = append(fs, Fault{at, badItem})
 		} else if j, dup := first[v]; dup {
 			fs = append(fs, Fault{at, Textf("is the same as item %d", "与第 %d 项重复", j)})
 		} else {
@@ -42,6 +43,14 @@ func itemFaults(field string, items []string) []Fault {
 		}
 	}
 	return fs
+}
+
+var badItem = Textf("must be 1-%d printable characters", "必须是 1-%d 个可打印字符", MaxItemLen)
+
+// isItem reports whether a text may be an item.
+func isItem(v string) bool {
+	n := utf8.RuneCountInString(v)
+	return n > 0 && n <= MaxItemLen && !strings.ContainsFunc(v, isControl) && utf8.ValidString(v)
 }
 
 // maxListedFaults bounds the faults reported of one list.
@@ -70,29 +79,82 @@ func patternFaults(pattern string, count int64) []Fault {
 		return []Fault{{field, Textf("must be at most %d characters", "最多 %d 个字符", MaxItemLen)}}
 	}
 	if need := patternNeeds(count); strings.Count(pattern, "X") < need {
-		return []Fault{{field, Textf("must have at least %d X, or %d codes could be guessed", "至少需要 %d 个 X,否则 %d 个码可被猜中", need, count)}}
+		return []Fault{{field, Textf("must have at least %d X, the last of them the check character, or %d codes could be guessed",
+			"至少需要 %d 个 X(最后一个为校验字符),否则 %d 个码可被猜中", need, count)}}
 	}
 	return nil
 }
 
-// patternNeeds is the least number of X for count codes.
+// patternNeeds is the least number of X for count codes: the random ones, and
+// the check character.
 func patternNeeds(count int64) int {
 	space := float64(max(count, 1)) * guessMargin
-	return int(math.Ceil(math.Log(space)/math.Log(float64(len(codeAlphabet))) - 1e-9))
+	return int(math.Ceil(math.Log(space)/math.Log(float64(len(codeAlphabet)))-1e-9)) + 1
 }
 
+// ValidCode reports whether a code may be one of those that dibs generates by a
+// pattern: its form is the pattern's, and its last random character checks the
+// others. A mistyped character never passes, nor do two that changed places with
+// their neighbours. It does not say that there is such a code.
+func ValidCode(pattern, code string) bool {
+	if pattern == "" {
+		pattern = DefaultPattern
+	}
+	if len(code) != len(pattern) {
+		return false
+	}
+	var c codeCheck
+	last := strings.LastIndexByte(pattern, 'X')
+	for i := range len(pattern) {
+		switch {
+		case pattern[i] != 'X':
+			if code[i] != pattern[i] {
+				return false
+			}
+		case strings.IndexByte(codeAlphabet, code[i]) < 0:
+			return false
+		case i == last:
+			return code[i:] == string(c.char())+pattern[last+1:]
+		default:
+			c.add(code[i])
+		}
+	}
+	return true
+}
+
+// codeCheck is the sum of a code's characters, weighted by their places. The
+// weights, their differences and what they lack to the alphabet's length have
+// no factor in common with it: any one character that changes changes the sum,
+// and so do two neighbours, or next neighbours, that change places.
+type codeCheck struct{ n, sum int }
+
+func (c *codeCheck) add(char byte) {
+	c.sum += (c.n%3 + 1) * strings.IndexByte(codeAlphabet, char)
+	c.n++
+}
+
+func (c *codeCheck) char() byte { return codeAlphabet[c.sum%len(codeAlphabet)] }
+
 // generateCodes returns count different codes of a pattern, none of them in
-// taken. The randomness is the operating system's.
+// taken. The randomness is the operating system's; the last X is the check
+// character.
 func generateCodes(pattern string, count int64, taken map[string]bool) []string {
 	codes := make([]string, 0, count)
 	seen := make(map[string]bool, count)
 	random := &randomChars{}
 	buf := make([]byte, len(pattern))
+	last := strings.LastIndexByte(pattern, 'X')
 	for int64(len(codes)) < count {
+		var check codeCheck
 		for i := range len(pattern) {
-			buf[i] = pattern[i]
-			if pattern[i] == 'X' {
+			switch {
+			case pattern[i] != 'X':
+				buf[i] = pattern[i]
+			case i == last:
+				buf[i] = check.char()
+			default:
 				buf[i] = random.next()
+				check.add(buf[i])
 			}
 		}
 		if c := string(buf); !seen[c] && !taken[c] {

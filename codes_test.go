@@ -21,9 +21,9 @@ func TestGeneratedCodesFollowThePattern(t *testing.T) {
 	if len(codes) != 5000 || len(used) != len(codeAlphabet) {
 		t.Fatalf("%d codes of %d characters", len(codes), len(used))
 	}
-	// Each of 28 characters is expected 40000/28 = 1429 times, give or take 37.
+	// Each of 25 characters is expected 40000/25 = 1600 times, give or take 39.
 	for c, n := range used {
-		if !strings.ContainsRune(codeAlphabet, rune(c)) || n < 1429-250 || n > 1429+250 {
+		if !strings.ContainsRune(codeAlphabet, rune(c)) || n < 1600-250 || n > 1600+250 {
 			t.Errorf("character %c stands %d times", c, n)
 		}
 	}
@@ -32,9 +32,10 @@ func TestGeneratedCodesFollowThePattern(t *testing.T) {
 func TestTakenCodesAreNotGeneratedAgain(t *testing.T) {
 	taken := map[string]bool{}
 	for _, c := range codeAlphabet[1:] {
-		taken[string(c)] = true
+		taken[string(c)+string(c)] = true
 	}
-	if got := generateCodes("X", 1, taken); got[0] != codeAlphabet[:1] {
+	// A code of one random character is its own check.
+	if got := generateCodes("XX", 1, taken); got[0] != codeAlphabet[:1]+codeAlphabet[:1] {
 		t.Fatalf("generated %q", got)
 	}
 }
@@ -46,9 +47,9 @@ func TestPatternsThatCanBeGuessedAreRefused(t *testing.T) {
 		ok      bool
 	}{
 		{"XXXX-XXXX", 5000, true},
-		{"XXXXX", 17, true},
-		{"XXXXX", 18, false}, // 28^5 = 17,210,368
-		{"XXXX", 1, false},
+		{"XXXXXX", 9, true},
+		{"XXXXXX", 10, false}, // 25^5 = 9,765,625
+		{"XXXXX", 1, false},
 		{"", 1, false},
 		{"xxxxxxxxxx", 1, false},
 		{"XXXXXXXXXX!", 1, false},
@@ -79,9 +80,45 @@ func FuzzPattern(f *testing.F) {
 				t.Fatalf("code %q of pattern %q, seen before: %v", c, pattern, seen[c])
 			}
 			seen[c] = true
+			if !ValidCode(pattern, c) {
+				t.Fatalf("code %q of pattern %q is not valid", c, pattern)
+			}
 		}
 		if len(seen) != int(n) {
 			t.Fatalf("%d codes, want %d", len(seen), n)
 		}
 	})
+}
+
+// One mistyped character, or two that changed places, are found out.
+func TestCheckCharacter(t *testing.T) {
+	const pattern = "AB-XXXX-XXXX_9"
+	random := []int{3, 4, 5, 6, 8, 9, 10, 11}
+	for _, code := range generateCodes(pattern, 200, nil) {
+		if !ValidCode(pattern, code) {
+			t.Fatalf("%s is not valid", code)
+		}
+		for n, i := range random {
+			b := []byte(code)
+			for _, c := range codeAlphabet {
+				if b[i] = byte(c); ValidCode(pattern, string(b)) != (string(b) == code) {
+					t.Fatalf("%s for %s is valid", b, code)
+				}
+			}
+			for _, m := range random[n+1 : min(n+3, len(random))] {
+				b := []byte(code)
+				if b[i], b[m] = b[m], b[i]; ValidCode(pattern, string(b)) != (string(b) == code) {
+					t.Fatalf("%s for %s is valid", b, code)
+				}
+			}
+		}
+		for _, bad := range []string{"", code[1:], code + "X", "AC" + code[2:], code[:3] + "0" + code[4:], code[:13] + "8"} {
+			if ValidCode(pattern, bad) {
+				t.Fatalf("%s for %s is valid", bad, code)
+			}
+		}
+	}
+	if ValidCode("", "") || !ValidCode("", generateCodes(DefaultPattern, 1, nil)[0]) {
+		t.Error("the default pattern")
+	}
 }

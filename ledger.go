@@ -124,6 +124,10 @@ type Settlement interface {
 	// outbox, in one transaction; a repeat of the Ref changes nothing. A negative
 	// Delta beyond what is left is an *Error of InvalidState.
 	Restock(ctx context.Context, r Restock) error
+	// Import adds items to a campaign of items, as Restock does, and returns how
+	// many; 0 for a repeat of the Ref. An item that comes twice, or that the
+	// campaign has, is an *Error of InvalidRequest that names its line.
+	Import(ctx context.Context, in Import) (int64, error)
 	// RefUsed reports whether a stock change of this Ref has been recorded.
 	RefUsed(ctx context.Context, campaign uint32, ref string) (bool, error)
 	// Commands returns the oldest waiting commands after an ID.

@@ -180,7 +180,7 @@ func (s *Service) creditClaims(ctx context.Context, c *Campaign) error {
 		if n < creditsAtOnce {
 			return nil
 		}
-		if s.claimsRush(ctx) && !sleep(ctx, time.Since(started)*settleRest) {
+		if !s.restInRush(ctx, s.settleRest(time.Since(started))) {
 			return ctx.Err()
 		}
 	}

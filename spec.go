@@ -33,7 +33,7 @@ type CampaignSpec struct {
 // StockSpec is what a campaign can grant: exactly one field is set.
 type StockSpec struct {
 	Units *int64     `json:"units,omitempty" doc:"a count of equal units"`
-	Items []string   `json:"items,omitempty" doc:"distinct codes or seats, 1-128 characters each"`
+	Items []string   `json:"items,omitzero" doc:"distinct codes or seats, 1-128 characters each; none for those that are imported"`
 	Codes *CodesSpec `json:"codes,omitempty" doc:"codes that dibs generates"`
 	// RedPacket is the stock of a red packet: shares of a total.
 	RedPacket *RedPacketSpec `json:"redpacket,omitempty" doc:"a total and the shares that dibs divides it into"`

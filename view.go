@@ -118,6 +118,19 @@ type StatsView struct {
 	Funds *FundsView `json:"funds,omitempty"`
 }
 
+// ImportView is what became of an import of codes.
+type ImportView struct {
+	CampaignID string `json:"campaign_id"`
+	// Imported is how many codes were added, Stock how many there are now.
+	Imported int64 `json:"imported"`
+	Stock    int64 `json:"stock"`
+}
+
+// View returns the import as shown.
+func (i *Imported) View() ImportView {
+	return ImportView{CampaignID: i.Campaign.ID, Imported: i.Items, Stock: i.Campaign.Stock.Total}
+}
+
 // ListView is a page of views.
 type ListView[T any] struct {
 	Items      []T    `json:"items"`

@@ -138,6 +138,9 @@ type request struct {
 	token        string
 	key          string
 	body         any
+	// file is a body that is no JSON, of a type; prefer is a Prefer header.
+	file         io.Reader
+	kind, prefer string
 }
 
 // do sends a request and decodes its answer into out, unless that is nil. It
@@ -169,7 +172,10 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 		address += "?" + r.query.Encode()
 	}
 	var body io.Reader
-	if r.body != nil {
+	kind := "application/json"
+	if r.file != nil {
+		body, kind = r.file, r.kind
+	} else if r.body != nil {
 		raw, err := json.Marshal(r.body)
 		if err != nil {
 			return nil, fmt.Errorf("client: %s %s: %w", r.method, r.path, err)
@@ -181,7 +187,10 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", kind)
+	}
+	if r.prefer != "" {
+		req.Header.Set("Prefer", r.prefer)
 	}
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)

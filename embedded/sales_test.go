@@ -1,6 +1,8 @@
 package embedded_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dibs-dev/dibs"
@@ -137,4 +139,50 @@ func TestLowStock(t *testing.T) {
 func settled(r *rig, campaign string) error {
 	_, err := r.node.Service.CampaignClaims(r.Context(), campaign, dibs.ClaimFilter{}, dibs.Page{})
 	return err
+}
+
+// Imported codes are granted, those of a later batch too, and each once.
+func TestImportedCodes(t *testing.T) {
+	r := newRig(t, dibs.Config{})
+	svc := r.node.Service
+	spec := r.sale("spring", 0)
+	spec.Kind, spec.Stock = dibs.Coupon, dibs.StockSpec{Items: []string{}}
+	if _, err := svc.CreateCampaign(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	add := func(file, ref string) *dibs.Imported {
+		t.Helper()
+		done, err := svc.ImportCodes(t.Context(), "spring", strings.NewReader(file), ref, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done
+	}
+	if done := add("code\nA1\nA2\n", "first"); done.Items != 2 || done.Campaign.Stock.Total != 2 {
+		t.Errorf("%+v", done)
+	}
+	if _, err := svc.Publish(t.Context(), "spring"); err != nil {
+		t.Fatal(err)
+	}
+	r.sell("spring", 2)
+	r.wants(dibs.SoldOut, "spring", "late", "")
+	if done := add("A3\nA4\n", "second"); done.Items != 2 || done.Campaign.Stock.Total != 4 {
+		t.Errorf("%+v", done)
+	}
+	if done := add("A3\nA4\n", "second"); !done.Replayed || done.Campaign.Stock.Total != 4 {
+		t.Errorf("again: %+v", done)
+	}
+	if c := r.wants(dibs.Granted, "spring", "late", "").Claim; !slices.Equal(c.Items, []string{"A3"}) {
+		t.Errorf("the first of the second batch is %v", c.Items)
+	}
+	_, err := svc.ImportCodes(t.Context(), "spring", strings.NewReader("A9\nA4\n"), "", nil)
+	if e := r.fails(err, dibs.InvalidRequest); e.Faults[0].Field != "/lines/2" {
+		t.Errorf("%+v", e)
+	}
+	// What waits in the outbox when the engine is loaded anew counts once.
+	r.reopen()
+	svc = r.node.Service
+	r.wants(dibs.Granted, "spring", "later", "")
+	r.wants(dibs.SoldOut, "spring", "last", "")
+	r.verify()
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"time"
 
@@ -41,6 +42,7 @@ type Service interface {
 	Resume(ctx context.Context, id string) (*dibs.Campaign, error)
 	End(ctx context.Context, id string) (*dibs.Campaign, error)
 	ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error)
+	ImportCodes(ctx context.Context, id string, file io.ReadSeeker, ref string, done func(written int64)) (*dibs.Imported, error)
 	Campaign(ctx context.Context, id string) (*dibs.Campaign, error)
 	CampaignNow(ctx context.Context, id string) (*dibs.Campaign, error)
 	Campaigns(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)

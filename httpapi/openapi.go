@@ -251,7 +251,7 @@ func (a *api) documentJSON() (doc map[string]any, raw []byte, err error) {
 		for field, p := range properties {
 			property := p.(map[string]any)
 			optional := slices.Contains(inputSchemas, name) && !slices.Contains(required, any(field))
-			if optional || property["$ref"] == moneyRef || field == "pay_within" {
+			if optional || property["$ref"] == moneyRef || name == "CampaignView" && field == "pay_within" {
 				properties[field] = orNull(property)
 			}
 		}

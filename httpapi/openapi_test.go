@@ -33,6 +33,10 @@ var samples = []sample{
 	{"POST /v1/campaigns/{id}/publish", "/v1/campaigns/c/publish", "", asAdmin, 200},
 	{"POST /v1/campaigns/{id}/pause", "/v1/campaigns/c/pause", "", asAdmin, 200},
 	{"POST /v1/campaigns/{id}/resume", "/v1/campaigns/c/resume", "", asAdmin, 200},
+	{"POST /v1/campaigns", "/v1/campaigns", emptyBody, asAdmin, 201},
+	{"POST /v1/campaigns/{id}/codes", "/v1/campaigns/spring/codes", "A1\nA2\n", asAdmin + "\n" + asCSV, 200},
+	{"POST /v1/campaigns/{id}/codes", "/v1/campaigns/spring/codes", "A3", asAdmin, 415},
+	{"POST /v1/campaigns/{id}/codes", "/v1/campaigns/spring/codes", "A2\n", asAdmin + "\n" + asCSV, 400},
 	{"GET /v1/campaigns", "/v1/campaigns", "", "", 200},
 	{"GET /v1/campaigns", "/v1/campaigns", "", asAdmin, 200},
 	{"GET /v1/campaigns/{id}", "/v1/campaigns/c", "", "", 200},
@@ -89,7 +93,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		method, path, _ := strings.Cut(q.op, " ")
 		var headers []string
 		if q.as != "" {
-			headers = append(headers, q.as)
+			headers = append(headers, strings.Split(q.as, "\n")...)
 		}
 		a := s.ask(method, strings.ReplaceAll(q.path, "$CLAIM", claim), q.body, headers...)
 		if a.status != q.status {

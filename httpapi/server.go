@@ -36,6 +36,7 @@ func New(cfg Config) (http.Handler, error) {
 	a.registerLife()
 	a.registerAccounts()
 	a.registerCampaigns()
+	a.registerImport()
 	a.registerProducts()
 	a.registerOperations()
 	if err := a.registerDocuments(); err != nil {

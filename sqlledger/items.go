@@ -20,6 +20,8 @@ type newItems struct {
 	field string
 }
 
+const insertItemsText = `INSERT INTO items (campaign, n, value, shard) VALUES `
+
 // insertItems adds items. A value that is there already is an *Error of
 // InvalidRequest that names it.
 func (l *Ledger) insertItems(ctx context.Context, s *session, in newItems) error {
@@ -30,7 +32,7 @@ func (l *Ledger) insertItems(ctx context.Context, s *session, in newItems) error
 		for i := done; i < done+n; i++ {
 			args = append(args, in.campaign, in.first+i, in.values[i], in.shardOf(i))
 		}
-		_, err := s.exec(ctx, `INSERT INTO items (campaign, n, value, shard) VALUES `+repeat("(?,?,?,?)", n), args...)
+		_, err := s.exec(ctx, insertItemsText+repeat("(?,?,?,?)", n), args...)
 		if err != nil && l.d.classify(err) == faultUnique {
 			return l.duplicates(ctx, in, err)
 		}

@@ -56,20 +56,11 @@ func (c *command) read(id int64) dibs.Command {
 // an *Error of InvalidRequest that names its place in the list.
 func (l *Ledger) Restock(ctx context.Context, r dibs.Restock) error {
 	return l.write(ctx, "restock "+r.Shard.String(), func(s *session) error {
-		var epoch uint16
-		var kind dibs.StockKind
-		// The epoch stays until the transaction ends: a load comes before the
-		// change and its command, or after both.
-		err := s.row(ctx, `SELECT p.epoch, c.stock_kind FROM positions p JOIN campaigns c ON c.number = p.campaign
-			WHERE p.campaign = ? AND p.shard = ?`+s.d.forUpdate, []any{r.Shard.Campaign, r.Shard.Shard}, &epoch, &kind)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound(aShard, r.Shard)
-		}
+		epoch, kind, err := lockForStock(ctx, s, r.Shard)
 		if err != nil {
 			return err
 		}
-		fresh, err := s.insertNew(ctx, `INSERT INTO adjustments (campaign, shard, ref, delta, why, at) VALUES (?,?,?,?,?,?)`,
-			r.Shard.Campaign, r.Shard.Shard, r.Ref, r.Delta, r.Why, l.opts.Now().UnixMilli())
+		fresh, err := l.insertAdjustment(ctx, s, r)
 		if err != nil || fresh == 0 {
 			return err
 		}
@@ -81,6 +72,24 @@ func (l *Ledger) Restock(ctx context.Context, r dibs.Restock) error {
 		}
 		return l.addStock(ctx, s, r, epoch)
 	})
+}
+
+// lockForStock keeps the shard's epoch as it is until the transaction ends: a
+// load comes before a change of the stock and its command, or after both.
+func lockForStock(ctx context.Context, s *session, shard dibs.ShardID) (epoch uint16, kind dibs.StockKind, err error) {
+	err = s.row(ctx, `SELECT p.epoch, c.stock_kind FROM positions p JOIN campaigns c ON c.number = p.campaign
+		WHERE p.campaign = ? AND p.shard = ?`+s.d.forUpdate, []any{shard.Campaign, shard.Shard}, &epoch, &kind)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound(aShard, shard)
+	}
+	return epoch, kind, err
+}
+
+// insertAdjustment records a change of the stock; 0 when its ref is there
+// already.
+func (l *Ledger) insertAdjustment(ctx context.Context, s *session, r dibs.Restock) (int64, error) {
+	return s.insertNew(ctx, `INSERT INTO adjustments (campaign, shard, ref, delta, why, at) VALUES (?,?,?,?,?,?)`,
+		r.Shard.Campaign, r.Shard.Shard, r.Ref, r.Delta, r.Why, l.opts.Now().UnixMilli())
 }
 
 // checkRestock makes sure that the change suits the kind of the stock.

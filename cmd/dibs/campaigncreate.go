@@ -23,6 +23,7 @@ type createOrder struct {
 	units        int64
 	items        []string
 	itemsFile    string
+	imported     bool
 	codes        int64
 	pattern      string
 	limit        int64
@@ -77,6 +78,7 @@ func (o *createOrder) addFlags(cmd *cobra.Command) {
 	f.Int64Var(&o.units, "units", 0, "A stock of `N` equal units")
 	f.StringSliceVar(&o.items, "items", nil, "A stock of distinct items, codes or seats: `A1,A2`")
 	f.StringVar(&o.itemsFile, "items-file", "", "A stock of distinct items, a line of `FILE` each")
+	f.BoolVar(&o.imported, "import", false, "A stock of distinct items that is imported later, by dibs coupon import")
 	f.Int64Var(&o.codes, "codes", 0, "A stock of `N` codes that dibs generates")
 	f.StringVar(&o.pattern, "pattern", "", "The form of generated codes, X for a random character (default XXXX-XXXX-XXXX)")
 	f.Int64Var(&o.limit, "limit", 1, "The most units one user may hold, `N`")
@@ -163,19 +165,21 @@ func parseTiers(texts []string) ([]dibs.Tier, error) {
 func (o *createOrder) stock(given func(string) bool) (dibs.StockSpec, error) {
 	var s dibs.StockSpec
 	n := 0
-	for _, name := range []string{"units", "items", "items-file", "codes"} {
+	for _, name := range []string{"units", "items", "items-file", "import", "codes"} {
 		if given(name) {
 			n++
 		}
 	}
 	if n != 1 {
-		return s, usagef("give one stock: --units, --items, --items-file or --codes")
+		return s, usagef("give one stock: --units, --items, --items-file, --import or --codes")
 	}
 	switch {
 	case given("units"):
 		s.Units = &o.units
 	case given("items"):
 		s.Items = o.items
+	case given("import"):
+		s.Items = []string{}
 	case given("codes"):
 		s.Codes = &dibs.CodesSpec{Count: o.codes, Pattern: o.pattern}
 	default:

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/embedded"
+)
+
+// importCodes is how many codes one import has.
+const importCodes = 1_000_000
+
+// imports measures how long a file of codes takes into a draft, on SQLite.
+func imports(ctx context.Context, o *options) error {
+	fmt.Println("| codes | seconds | codes/s |\n|---|---|---|")
+	for range o.rounds {
+		took, err := importOnce(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("| %d | %.1f | %.0f |\n", importCodes, took.Seconds(), importCodes/took.Seconds())
+	}
+	return nil
+}
+
+func importOnce(ctx context.Context) (took time.Duration, err error) {
+	dir, err := os.MkdirTemp("", "dibs-bench-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	file, err := os.Create(filepath.Join(dir, "codes.csv"))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	out := bufio.NewWriter(file)
+	// Codes in no order, as random ones are: a full-period step through all.
+	for i := range uint64(importCodes) {
+		if _, err := fmt.Fprintf(out, "SPRING-%016X\n", (i+1)*0x9E3779B97F4A7C15); err != nil {
+			return 0, err
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return 0, err
+	}
+	node, err := embedded.Open(ctx, embedded.Config{Dir: filepath.Join(dir, "data"), Migrate: true})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, node.Close(context.WithoutCancel(ctx))) }()
+	now := time.Now()
+	if _, err := node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+		ID: "spring", Kind: dibs.Coupon, Title: "Spring", StartsAt: now, EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Items: []string{}},
+	}); err != nil {
+		return 0, err
+	}
+	began, shown := time.Now(), time.Now()
+	done, err := node.Service.ImportCodes(ctx, "spring", file, "", func(n int64) {
+		if time.Since(shown) > 5*time.Second {
+			shown = time.Now()
+			fmt.Fprintf(os.Stderr, "%d of %d codes\n", n, importCodes)
+		}
+	})
+	took = time.Since(began)
+	if err == nil && done.Campaign.Stock.Total != importCodes {
+		err = fmt.Errorf("the stock is %d after the import", done.Campaign.Stock.Total)
+	}
+	return took, err
+}

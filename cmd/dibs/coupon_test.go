@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCouponImport brings a batch of codes in, from the outside.
+func TestCouponImport(t *testing.T) {
+	env := served(t)
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	cli(t, env, "campaign", "create", "--id", "spring", "--kind", "coupon", "--title", "Spring", "--import", "--units", "5", "--ends", "+1h").
+		want(t, 2, "give one stock")
+	cli(t, env, "campaign", "create", "--id", "spring", "--kind", "coupon", "--title", "Spring", "--import", "--ends", "+1h").want(t, 0, "0 items")
+	cli(t, env, "campaign", "publish", "spring").want(t, 1, "import its codes")
+	var codes strings.Builder
+	for i := range 12_000 {
+		fmt.Fprintf(&codes, "SPRING-%05d\r\n", i)
+	}
+	good := file("codes.csv", "code\r\n"+codes.String())
+	cli(t, env, "coupon", "import", "spring", good, "--key", "batch-1").want(t, 0, "imported", "12000")
+	cli(t, env, "coupon", "import", "spring", good, "--key", "batch-1").want(t, 0, "nothing changed")
+	cli(t, env, "coupon", "import", "spring", good).want(t, 1, "lines/2 is in the campaign already")
+	cli(t, env, "coupon", "import", "spring", file("bad.csv", "A1\nA2,B2\nA1\n")).want(t, 1, "lines/2 must be one code")
+	cli(t, env, "coupon", "import", "spring", file("twice.csv", "A1\nA2\nA1\n")).want(t, 1, "lines/3 is the same as line 1")
+	cli(t, env, "coupon", "import", "spring", filepath.Join(dir, "none.csv")).want(t, 2, "none.csv")
+	cli(t, env, "coupon", "import", "nothing", good).want(t, 1, "not_found")
+	cli(t, env, "campaign", "publish", "spring").want(t, 0, "12000 items")
+}
