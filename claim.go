@@ -51,11 +51,13 @@ type Claim struct {
 	Position   Position
 	ID         string
 	CampaignID string
-	Kind       Kind
-	UserID     string
-	Quantity   int64
-	Status     Status
-	OrderType  OrderType
+	// ProductID is empty for a claim without a product.
+	ProductID string
+	Kind      Kind
+	UserID    string
+	Quantity  int64
+	Status    Status
+	OrderType OrderType
 	// Items lists the codes or seats; empty for units.
 	Items []string
 	// Amount is what the whole claim costs; nil when nothing is to be paid.

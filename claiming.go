@@ -183,7 +183,7 @@ func (s *Service) claimOf(c *Campaign, g *Grant) *Claim {
 		status = Released
 	}
 	claim := &Claim{
-		Position: g.Position, ID: s.ids.Encode(g.Position), CampaignID: c.ID, Kind: c.Kind, UserID: g.UserID,
+		Position: g.Position, ID: s.ids.Encode(g.Position), CampaignID: c.ID, ProductID: c.ProductID, Kind: c.Kind, UserID: g.UserID,
 		Quantity: g.Quantity, Status: status, OrderType: FlashOrder, Items: g.Items,
 		Amount: c.AmountFor(g.Quantity), PayBy: fromMS(g.PayBy), CreatedAt: fromMS(g.At),
 	}
@@ -260,7 +260,7 @@ func (s *Service) replayAside(c *Campaign, req *ClaimRequest, g *Grant) Result {
 // dress fills the fields of a settled claim that its row does not have.
 func (s *Service) dress(c *Campaign, claim *Claim) *Claim {
 	claim.ID = s.ids.Encode(claim.Position)
-	claim.CampaignID, claim.Kind = c.ID, c.Kind
+	claim.CampaignID, claim.ProductID, claim.Kind = c.ID, c.ProductID, c.Kind
 	c.openShares(claim)
 	s.dressLife(c, claim)
 	return claim

@@ -138,17 +138,12 @@ func eachCode(file io.ReadSeeker, take func(line int, code string) error) error 
 	}
 	in := bufio.NewReaderSize(file, maxCodeLine)
 	for line := 1; ; line++ {
-		raw, err := in.ReadSlice('\n')
-		long := false
-		for errors.Is(err, bufio.ErrBufferFull) {
-			long = true
-			_, err = in.ReadSlice('\n')
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
+		raw, end, err := readLine(in)
+		if err != nil {
 			return fmt.Errorf("dibs: reading the codes: %w", err)
 		}
 		code := badLine
-		if !long {
+		if raw != nil {
 			code = codeOf(raw, line == 1)
 		}
 		if code != "" {
@@ -156,10 +151,27 @@ func eachCode(file io.ReadSeeker, take func(line int, code string) error) error 
 				return err
 			}
 		}
-		if err != nil {
+		if end {
 			return nil
 		}
 	}
+}
+
+// readLine reads a line, nil for one that is too long, and reports whether the
+// file ends with it.
+func readLine(in *bufio.Reader) (raw []byte, end bool, err error) {
+	raw, err = in.ReadSlice('\n')
+	if raw == nil {
+		raw = []byte{}
+	}
+	for errors.Is(err, bufio.ErrBufferFull) {
+		raw = nil
+		_, err = in.ReadSlice('\n')
+	}
+	if end = errors.Is(err, io.EOF); end {
+		err = nil
+	}
+	return raw, end, err
 }
 
 var byteOrderMark = []byte("\ufeff")

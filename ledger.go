@@ -49,6 +49,9 @@ type Catalog interface {
 	CampaignByNumber(ctx context.Context, number uint32) (*Campaign, error)
 	// Campaigns lists newest first; states filters when it is not empty.
 	Campaigns(ctx context.Context, states []State, page Page) (List[Campaign], error)
+	// CampaignsOf returns the numbers of a product's campaigns, that of its regular
+	// orders included: the newest first, at most MaxCampaignsListed.
+	CampaignsOf(ctx context.Context, productID string) ([]uint32, error)
 	// LiveCampaigns returns every campaign that is published or paused and ends
 	// after a time.
 	LiveCampaigns(ctx context.Context, after time.Time) ([]*Campaign, error)
@@ -197,6 +200,24 @@ type ClaimFilter struct {
 	Status   *Status
 }
 
+// MaxCampaignsListed bounds the campaigns that one search for orders goes
+// through.
+const MaxCampaignsListed = 1000
+
+// OrderFilter says which orders to look for. Zero fields do not filter.
+type OrderFilter struct {
+	UserID     string
+	Status     *Status
+	OrderType  OrderType
+	PaymentRef string
+	// Campaigns are numbers, the highest first; nil for all campaigns.
+	Campaigns []uint32
+	// Code is an item of one of the Campaigns.
+	Code string
+	// Since ≤ created_at < Until.
+	Since, Until time.Time
+}
+
 // Claims reads settled claims. ID, CampaignID and Kind of a Claim are filled
 // by the service; the ledger fills the rest.
 type Claims interface {
@@ -208,6 +229,10 @@ type Claims interface {
 	// ClaimList lists newest first when UserID is set, else in the order of
 	// positions.
 	ClaimList(ctx context.Context, f ClaimFilter, page Page) (List[Claim], error)
+	// OrderList lists newest first: by time for all orders and those of a user,
+	// else campaign by campaign, the highest number first. However many orders
+	// there are, it reads by an index.
+	OrderList(ctx context.Context, f OrderFilter, page Page) (List[Claim], error)
 }
 
 // Role is what an API key may do.

@@ -187,13 +187,5 @@ func (s *Service) listClaims(ctx context.Context, f ClaimFilter, page Page) (Lis
 	if err != nil {
 		return list, asUnavailable(err, EffectNone)
 	}
-	for i := range list.Items {
-		claim := &list.Items[i]
-		c, err := s.campaignOf(ctx, claim.Position.Campaign)
-		if err != nil {
-			return list, err
-		}
-		s.dress(c, claim)
-	}
-	return list, nil
+	return list, s.dressAll(ctx, list.Items)
 }

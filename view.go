@@ -69,6 +69,7 @@ type StockView struct {
 type ClaimView struct {
 	ID         string     `json:"id"`
 	CampaignID string     `json:"campaign_id"`
+	ProductID  string     `json:"product_id,omitempty"`
 	Kind       Kind       `json:"kind"`
 	UserID     string     `json:"user_id"`
 	Quantity   int64      `json:"quantity"`
@@ -168,7 +169,7 @@ type ProblemFault struct {
 // View returns the claim as answered.
 func (c *Claim) View() ClaimView {
 	v := ClaimView{
-		ID: c.ID, CampaignID: c.CampaignID, Kind: c.Kind, UserID: c.UserID, Quantity: c.Quantity,
+		ID: c.ID, CampaignID: c.CampaignID, ProductID: c.ProductID, Kind: c.Kind, UserID: c.UserID, Quantity: c.Quantity,
 		Status: c.Status.String(), StatusCode: int8(c.Status), OrderType: c.OrderType,
 		Items: c.Items, Amount: c.Amount, CreatedAt: c.CreatedAt,
 	}

@@ -114,23 +114,7 @@ func (c *Client) CampaignClaims(ctx context.Context, id string, f ClaimFilter, p
 func (c *Client) CampaignClaimsCSV(ctx context.Context, id string, f ClaimFilter, w io.Writer) error {
 	q := f.query(dibs.Page{})
 	q.Set("format", "csv")
-	r := request{method: http.MethodGet, path: campaignPath(id) + "/claims", query: q, token: c.opts.AdminKey}
-	resp, err := c.send(ctx, r)
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode >= 300 {
-		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-		if err = errors.Join(err, resp.Body.Close()); err != nil {
-			return fmt.Errorf("client: %s %s: %w", r.method, r.path, err)
-		}
-		return problemOf(resp, raw)
-	}
-	_, err = io.Copy(w, resp.Body)
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return fmt.Errorf("client: %s %s: the stream broke: %w", r.method, r.path, err)
-	}
-	return nil
+	return c.stream(ctx, request{method: http.MethodGet, path: campaignPath(id) + "/claims", query: q, token: c.opts.AdminKey}, w)
 }
 
 // Verify compares engine and ledger; no ids mean all campaigns.

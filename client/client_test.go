@@ -68,8 +68,24 @@ func TestCalls(t *testing.T) {
 			_, err := c.MyClaims(ctx, page)
 			return err
 		},
-		"admin-key GET /v1/campaigns/a%2Fb":      func() error { _, err := c.Campaign(ctx, "a/b"); return err },
-		"admin-key GET /v1/campaigns":            func() error { _, err := c.Campaigns(ctx, dibs.Page{}); return err },
+		"admin-key GET /v1/campaigns/a%2Fb": func() error { _, err := c.Campaign(ctx, "a/b"); return err },
+		"admin-key GET /v1/campaigns":       func() error { _, err := c.Campaigns(ctx, dibs.Page{}); return err },
+		"admin-key GET /v1/claims?campaign_id=a&code=c&order_type=2&payment_ref=p&since=1970-01-01T00%3A00%3A01Z&status=pending&user_id=7": func() error {
+			pending := dibs.Pending
+			_, err := c.Orders(ctx, dibs.OrderQuery{
+				UserID: "7", Status: &pending, CampaignID: "a", OrderType: dibs.FlashOrder, PaymentRef: "p", Code: "c", Since: time.Unix(1, 0),
+			}, dibs.Page{})
+			return err
+		},
+		"admin-key GET /v1/claims?format=csv&product_id=p": func() error { return c.OrdersCSV(ctx, dibs.OrderQuery{ProductID: "p"}, io.Discard) },
+		"user-token GET /v1/me/claims?campaign_id=a": func() error {
+			_, err := c.MyOrders(ctx, dibs.OrderQuery{CampaignID: "a", UserID: "8"}, dibs.Page{})
+			return err
+		},
+		"admin-key POST /v1/campaigns/a/codes": func() error {
+			_, _, err := c.ImportCodes(ctx, "a", strings.NewReader("A1\n"), "", nil)
+			return err
+		},
 		" GET /v1/time":                          func() error { _, err := c.Time(ctx); return err },
 		"admin-key POST /v1/products":            func() error { _, err := c.CreateProduct(ctx, dibs.ProductSpec{}, ""); return err },
 		"admin-key PATCH /v1/products/p":         func() error { _, err := c.PatchProduct(ctx, "p", dibs.ProductPatch{}); return err },

@@ -48,18 +48,16 @@ func (a *api) registerClaims() {
 		return viewFor(c, claim), nil
 	})
 	register(a, operation{
-		method: http.MethodGet, path: "/v1/me/claims", id: "my-claims", tag: tagUser, access: userOnly,
-		summary: "List my claims, newest first",
-	}, func(ctx context.Context, c *call, in *struct{ PageQuery }) (dibs.ListView[dibs.ClaimView], error) {
-		l, err := a.svc.UserClaims(ctx, c.who.user, in.page())
-		return listOf(l, claimView), err
-	})
-	register(a, operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}/claims", id: "campaign-claims", tag: tagAdmin, access: adminOnly,
 		summary: "List a campaign's claims", strictQuery: true,
 		description: "In the order in which they were granted, or one user's, newest first. `format=csv` streams all of them.",
 	}, a.campaignClaims)
-	ok := a.huma.OpenAPI().Paths["/v1/campaigns/{id}/claims"].Get.Responses["200"]
+	a.alsoCSV("/v1/campaigns/{id}/claims")
+}
+
+// alsoCSV documents that a list may come as CSV.
+func (a *api) alsoCSV(path string) {
+	ok := a.huma.OpenAPI().Paths[path].Get.Responses["200"]
 	ok.Content[typeCSV] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
@@ -83,13 +81,19 @@ func (a *api) campaignClaims(ctx context.Context, c *call, in *claimsInput) (v d
 	if dibs.ValidID(in.ID) {
 		name = in.ID + ".csv"
 	}
+	a.answerCSV(ctx, c, name, l, func(page dibs.Page) (dibs.List[dibs.Claim], error) { return a.svc.CampaignClaims(ctx, in.ID, f, page) })
+	return v, nil
+}
+
+// answerCSV answers a call with all pages of a list, the first of which is
+// there.
+func (a *api) answerCSV(ctx context.Context, c *call, name string, first dibs.List[dibs.Claim], next func(dibs.Page) (dibs.List[dibs.Claim], error)) {
 	c.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	c.stream = func(w io.Writer) error {
-		return a.streamCSV(ctx, c, w, l, func(cursor string) (dibs.List[dibs.Claim], error) {
-			return a.svc.CampaignClaims(ctx, in.ID, f, dibs.Page{Limit: dibs.MaxPage, Cursor: cursor})
+		return a.streamCSV(ctx, c, w, first, func(cursor string) (dibs.List[dibs.Claim], error) {
+			return next(dibs.Page{Limit: dibs.MaxPage, Cursor: cursor})
 		})
 	}
-	return v, nil
 }
 
 const typeCSV = "text/csv; charset=utf-8"

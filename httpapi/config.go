@@ -18,6 +18,7 @@ type Service interface {
 	Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result, error)
 	FindClaim(ctx context.Context, id string) (*dibs.Claim, error)
 	UserClaims(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.Claim], error)
+	Orders(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (dibs.List[dibs.Claim], error)
 	CampaignClaims(ctx context.Context, campaignID string, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
 	Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (*dibs.Claim, bool, error)
 	Cancel(ctx context.Context, id, user, ref string) (*dibs.Claim, bool, error)

@@ -80,6 +80,9 @@ func appendMoney(b []byte, m *dibs.Money) []byte {
 func appendClaim(b []byte, c *dibs.Claim) []byte {
 	b = appendString(append(b, `{"id":`...), c.ID)
 	b = appendString(append(b, `,"campaign_id":`...), c.CampaignID)
+	if c.ProductID != "" {
+		b = appendString(append(b, `,"product_id":`...), c.ProductID)
+	}
 	b = appendString(append(b, `,"kind":`...), string(c.Kind))
 	b = appendString(append(b, `,"user_id":`...), c.UserID)
 	b = strconv.AppendInt(append(b, `,"quantity":`...), c.Quantity, 10)

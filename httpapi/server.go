@@ -33,6 +33,7 @@ func New(cfg Config) (http.Handler, error) {
 	a.schemas = a.huma.OpenAPI().Components.Schemas
 	a.registerCatalog()
 	a.registerClaims()
+	a.registerOrders()
 	a.registerLife()
 	a.registerAccounts()
 	a.registerCampaigns()

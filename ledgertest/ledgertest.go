@@ -82,6 +82,7 @@ var contract = []struct {
 	{"PacketAmounts", testPacketAmounts},
 	{"Claims", testClaims},
 	{"ClaimLists", testClaimLists},
+	{"Orders", testOrders},
 	{"Keys", testKeys},
 	{"Requests", testRequests},
 	{"Secrets", testSecrets},

@@ -2,8 +2,15 @@ package sqlledger
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"strings"
+	"testing"
 	"time"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/dibs-dev/dibs"
 )
 
 // BeatEvery makes a journal in a server look after its lock more often. It is
@@ -38,4 +45,66 @@ func InTransaction(ctx context.Context, l *Ledger, statement string) (n int64, e
 		return 0, nil, errors.Join(err, end())
 	}
 	return n, end, nil
+}
+
+// Plan is what a ledger's database says about how it looks for orders.
+func Plan(t testing.TB, l *Ledger, explain string, f dibs.OrderFilter) string {
+	t.Helper()
+	statement, args := l.d.orders(f, lastPlace(f))
+	if f.UserID == "" && f.Campaigns != nil {
+		statement, args = l.d.campaignOrders(f, f.Campaigns[0], lastPlace(f))
+	}
+	var plan strings.Builder
+	// Written out, for a plan of these values and no others.
+	if err := l.read(t.Context(), "explain", func(s *session) error {
+		rows, err := s.conn.QueryContext(t.Context(), l.d.bound(explain+statement), append(args, dibs.MaxPage+1)...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		columns, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		for rows.Next() {
+			values := make([]any, len(columns))
+			for i := range values {
+				values[i] = new(sql.NullString)
+			}
+			if err := rows.Scan(values...); err != nil {
+				return err
+			}
+			for _, v := range values {
+				plan.WriteString(" " + v.(*sql.NullString).String)
+			}
+			plan.WriteString(" ;")
+		}
+		return rows.Err()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
+}
+
+// Analyze has a ledger's database count the rows of tables.
+func Analyze(t testing.TB, l *Ledger, tables ...string) {
+	t.Helper()
+	for _, table := range tables {
+		statement := "ANALYZE " + table
+		if l.d.goose == goose.DialectMySQL {
+			statement = "ANALYZE TABLE " + table
+		}
+		if err := l.withWriter(t, statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (l *Ledger) withWriter(t testing.TB, statement string) error {
+	s, err := l.writers.take(t.Context())
+	if err != nil {
+		return err
+	}
+	_, err = s.conn.ExecContext(t.Context(), statement)
+	return errors.Join(err, l.writers.give(s))
 }

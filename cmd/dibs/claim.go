@@ -16,13 +16,13 @@ import (
 func newClaimCommand() *cobra.Command {
 	cmd := family(&cobra.Command{
 		Use:   "claim",
-		Short: "Show a claim and take its steps: paid, cancelled, refunded, used, shipped",
-		Long: `Show a claim of a server, and take the steps of its life: the server at --url,
+		Short: "Look for claims and take their steps: paid, cancelled, refunded, used, shipped",
+		Long: `Look for claims of a server, and take the steps of their lives: the server at --url,
 with the API key --admin-key or $DIBS_ADMIN_KEY. docs/STATES.md shows which step
 leads from which status to which.`,
 	})
 	for _, make := range []func() *cobra.Command{
-		newClaimShowCommand, newConfirmCommand, newCancelCommand, newRefundCommand, newRedeemCommand, newUnredeemCommand, newShipCommand,
+		newOrdersCommand, newClaimShowCommand, newConfirmCommand, newCancelCommand, newRefundCommand, newRedeemCommand, newUnredeemCommand, newShipCommand,
 	} {
 		cmd.AddCommand(make())
 	}
@@ -198,7 +198,10 @@ func claimTable(v *dibs.ClaimView) table {
 		}
 	}
 	line("id", v.ID)
-	line("campaign", v.CampaignID+" ("+string(v.Kind)+")")
+	if v.CampaignID != "" {
+		line("campaign", v.CampaignID+" ("+string(v.Kind)+")")
+	}
+	line("product", v.ProductID)
 	line("user", v.UserID)
 	line("quantity", strconv.FormatInt(v.Quantity, 10))
 	line("items", strings.Join(v.Items, " "))

@@ -74,3 +74,30 @@ func TestClaimLife(t *testing.T) {
 	cli(t, env, "claim", "show", "0000000000000000").want(t, 1, "not_found")
 	cli(t, env, "campaign", "show", "phones").want(t, 0, "granted         0 (pending 0, confirmed 0, refunded 1)", "left            3")
 }
+
+// TestOrderSearch looks for orders from the outside.
+func TestOrderSearch(t *testing.T) {
+	env := served(t)
+	cli(t, env, "campaign", "create", "--id", "spring", "--kind", "coupon", "--title", "Spring", "--items", "A1,A2", "--ends", "+2h", "--limit", "2",
+		"--publish").want(t, 0)
+	api, err := client.New(env[0][len("DIBS_URL="):], client.Options{Token: strings.TrimSpace(cli(t, secrets, "token", "--user", "42").out)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer api.CloseIdle()
+	first, _, err := api.Claim(t.Context(), "spring", 1, "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cli(t, env, "claim", "list", "--campaign", "spring", "--code", "A1").want(t, 0, first.ID, "spring", "confirmed")
+	cli(t, env, "claim", "list", "--user", "42", "--type", "flash", "--since", "-1h", "--until", "+1m").want(t, 0, first.ID)
+	if r := cli(t, env, "claim", "list", "--user", "43"); strings.Contains(r.out, first.ID) {
+		t.Errorf("another user's: %s", r.out)
+	}
+	cli(t, env, "claim", "list", "--csv", "--status", "confirmed").want(t, 0, "id,campaign_id", first.ID+",spring,coupon,42,1,confirmed,1,2,A1")
+	cli(t, env, "claim", "list", "--code", "A1").want(t, 1, "code needs campaign_id")
+	cli(t, env, "claim", "list", "--status", "paid").want(t, 2, "--status must be")
+	cli(t, env, "claim", "list", "--type", "2").want(t, 2, "--type must be")
+	cli(t, env, "claim", "list", "--since", "noon").want(t, 2, "--since must be")
+	cli(t, env, "claim", "list", "--limit", "0").want(t, 2, "--limit must be")
+}

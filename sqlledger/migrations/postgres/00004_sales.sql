@@ -14,10 +14,10 @@ ALTER TABLE campaigns ADD COLUMN low_since BIGINT NOT NULL DEFAULT 0 CHECK (low_
 ALTER TABLE products ADD COLUMN pay_within_ms BIGINT NOT NULL DEFAULT 0 CHECK (pay_within_ms >= 0);
 ALTER TABLE products ADD COLUMN late_payment TEXT NOT NULL DEFAULT 'reclaim';
 
--- What orders are looked for by. Claims come in the order of their times, so
--- that this index grows at its end.
-CREATE INDEX claims_by_time ON claims (created_at);
-CREATE INDEX payments_by_ref ON payments (ref);
+-- What orders are looked for by, in the order in which they are listed. Claims
+-- come in the order of their times, so that this index grows at its end.
+CREATE INDEX claims_by_time ON claims (created_at, campaign, shard, epoch, seq);
+CREATE INDEX payments_by_ref ON payments (ref, campaign, shard, epoch, seq);
 CREATE INDEX campaigns_by_product ON campaigns (product_id);
 
 -- +goose Down

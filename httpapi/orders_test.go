@@ -1,0 +1,88 @@
+package httpapi_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+)
+
+// Looking for orders, with each filter that is refused.
+var orderScenarios = []scenario{
+	{name: "all", method: "GET", path: "/v1/claims", headers: []string{asAdmin}, status: 200, contains: []string{`"user_id":"42"`, `"user_id":"7"`, `"product_id":"mug"`}, has: []string{"Cache-Control: no-store"}},
+	{name: "a page", method: "GET", path: "/v1/claims?limit=1", headers: []string{asAdmin}, status: 200, lacks: []string{`"next_cursor":""`}},
+	{name: "a user's", method: "GET", path: "/v1/claims?user_id=7", headers: []string{asAdmin}, status: 200, contains: []string{`"user_id":"7"`}, lacks: []string{`"user_id":"42"`}},
+	{name: "of a product", method: "GET", path: "/v1/claims?product_id=mug&status=confirmed", headers: []string{asAdmin}, status: 200, contains: []string{`"campaign_id":"mugs"`}, lacks: []string{`"campaign_id":"noon"`}},
+	{name: "of a campaign", method: "GET", path: "/v1/claims?campaign_id=noon", headers: []string{asAdmin}, status: 200, contains: []string{`"campaign_id":"noon"`}, lacks: []string{`"campaign_id":"mugs"`}},
+	{name: "of both", method: "GET", path: "/v1/claims?campaign_id=noon&product_id=mug", headers: []string{asAdmin}, status: 200, contains: []string{`"items":[]`}},
+	{name: "of what there is not", method: "GET", path: "/v1/claims?campaign_id=none&product_id=none", headers: []string{asAdmin}, status: 200, contains: []string{`"items":[]`}},
+	{name: "by payment", method: "GET", path: "/v1/claims?payment_ref=pay-1", headers: []string{asAdmin}, status: 200, contains: []string{`"payment_ref":"pay-1"`}},
+	{name: "by a payment of nobody", method: "GET", path: "/v1/claims?payment_ref=pay-2", headers: []string{asAdmin}, status: 200, contains: []string{`"items":[]`}},
+	{name: "regular", method: "GET", path: "/v1/claims?order_type=1", headers: []string{asAdmin}, status: 200, contains: []string{`"items":[]`}},
+	{name: "flash", method: "GET", path: "/v1/claims?order_type=2", headers: []string{asAdmin}, status: 200, contains: []string{`"order_type":2`}},
+	{name: "before", method: "GET", path: "/v1/claims?until=2020-01-01T00:00:00Z", headers: []string{asAdmin}, status: 200, contains: []string{`"items":[]`}},
+	{name: "since", method: "GET", path: "/v1/claims?since=2020-01-01T00:00:00Z", headers: []string{asAdmin}, status: 200, contains: []string{`"campaign_id":"noon"`}},
+	{name: "CSV", method: "GET", path: "/v1/claims?format=csv", headers: []string{asAdmin}, status: 200, contains: []string{"id,campaign_id,", ",noon,sale,42,"}, has: []string{"Content-Disposition: attachment; filename=\"orders.csv\""}},
+	{name: "bad user", method: "GET", path: "/v1/claims?user_id=a%20b", headers: []string{asAdmin}, status: 400, contains: []string{`"/user_id"`}},
+	{name: "bad campaign", method: "GET", path: "/v1/claims?campaign_id=%2F", headers: []string{asAdmin}, status: 400, contains: []string{`"/campaign_id"`}},
+	{name: "bad product", method: "GET", path: "/v1/claims?product_id=%2F", headers: []string{asAdmin}, status: 400, contains: []string{`"/product_id"`}},
+	{name: "bad status", method: "GET", path: "/v1/claims?status=paid", headers: []string{asAdmin}, status: 400, contains: []string{`"/status"`}},
+	{name: "bad type", method: "GET", path: "/v1/claims?order_type=3", headers: []string{asAdmin}, status: 400, contains: []string{`"/order_type"`}},
+	{name: "bad since", method: "GET", path: "/v1/claims?since=yesterday", headers: []string{asAdmin}, status: 400, contains: []string{`"/since"`}},
+	{name: "no time at all", method: "GET", path: "/v1/claims?since=2026-12-01T00:00:00Z&until=2026-12-01T00:00:00Z", headers: []string{asAdmin}, status: 400, contains: []string{`"/until"`}},
+	{name: "a code of no campaign", method: "GET", path: "/v1/claims?code=A1", headers: []string{asAdmin}, status: 400, contains: []string{`"/code"`}},
+	{name: "a bad payment", method: "GET", path: "/v1/claims?payment_ref=a%0Ab", headers: []string{asAdmin}, status: 400, contains: []string{`"/payment_ref"`}},
+	{name: "misspelt", method: "GET", path: "/v1/claims?user=7", headers: []string{asAdmin}, status: 400, contains: []string{`"/user"`}},
+	{name: "a cursor", method: "GET", path: "/v1/claims?cursor=%21", headers: []string{asAdmin}, status: 400, contains: []string{`"/cursor"`}},
+	{name: "by a user", method: "GET", path: "/v1/claims", headers: []string{asUser}, status: 403},
+	{name: "by nobody", method: "GET", path: "/v1/claims", status: 401},
+
+	{name: "mine of a campaign", method: "GET", path: "/v1/me/claims?campaign_id=mugs", headers: []string{asUser}, status: 200, contains: []string{`"campaign_id":"mugs"`, `"user_id":"42"`}, lacks: []string{`"user_id":"7"`, `"campaign_id":"noon"`}},
+	{name: "mine of a status", method: "GET", path: "/v1/me/claims?status=released", headers: []string{asUser}, status: 200, contains: []string{`"items":[]`}},
+	{name: "somebody else's", method: "GET", path: "/v1/me/claims?user_id=7", headers: []string{asUser}, status: 400, contains: []string{`"/user_id"`}},
+	{name: "somebody else's payment", method: "GET", path: "/v1/me/claims?payment_ref=pay-1", headers: []string{asUser}, status: 400, contains: []string{`"/payment_ref"`}},
+}
+
+func TestOrderScenarios(t *testing.T) {
+	s := newStack(t, nil)
+	ctx := context.Background()
+	_, err := s.admin.CreateProduct(ctx, dibs.ProductSpec{ID: "mug", Name: "Mug", Price: &dibs.Money{Amount: 500, Currency: "CNY"}}, "")
+	must(t, err)
+	s.sale("noon", 10, 5)
+	_, err = s.admin.CreateCampaign(ctx, dibs.CampaignSpec{
+		ID: "mugs", Kind: dibs.Sale, Title: "Mugs", ProductID: new("mug"), StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{Units: new(int64(5))},
+	}, "")
+	must(t, err)
+	_, err = s.admin.Publish(ctx, "mugs")
+	must(t, err)
+	var last dibs.ClaimView
+	for _, user := range []string{"42", "7"} {
+		c, err := client.New(s.url, client.Options{Token: "dev_" + user})
+		must(t, err)
+		defer c.CloseIdle()
+		for _, campaign := range []string{"noon", "mugs"} {
+			last, _, err = c.Claim(ctx, campaign, 1, "k")
+			must(t, err)
+		}
+		// A claim just granted is found, settled or not.
+		l, err := s.admin.Orders(ctx, dibs.OrderQuery{UserID: user, CampaignID: "mugs"}, dibs.Page{})
+		must(t, err)
+		if len(l.Items) != 1 || l.Items[0].ID != last.ID {
+			t.Fatalf("%s: %+v, want %s", user, l.Items, last.ID)
+		}
+	}
+	_, _, err = s.admin.Confirm(ctx, last.ID, dibs.PaymentSpec{PaymentRef: "pay-1", Amount: last.Amount})
+	must(t, err)
+	_, err = s.admin.Orders(ctx, dibs.OrderQuery{CampaignID: "noon"}, dibs.Page{})
+	must(t, err)
+	s.run(t, orderScenarios)
+	var csv strings.Builder
+	must(t, s.admin.OrdersCSV(ctx, dibs.OrderQuery{ProductID: "mug"}, &csv))
+	if n := strings.Count(csv.String(), ",mugs,"); n != 2 {
+		t.Errorf("%d orders of the product: %s", n, csv.String())
+	}
+}
