@@ -11,7 +11,7 @@ type numbers struct {
 	svc Service
 
 	granted, credited, settled, batches, failures, settleTime, quarantined *prometheus.Desc
-	remaining, low, held, backlog, lag, refused                  *prometheus.Desc
+	remaining, low, held, backlog, lag, refused                            *prometheus.Desc
 }
 
 func newNumbers(svc Service) *numbers {

@@ -13,14 +13,17 @@ type OrderQuery struct {
 	Status     string    `query:"status" enum:"pending,confirmed,released,refunded" doc:"only of this status"`
 	CampaignID string    `query:"campaign_id" maxLength:"64" doc:"only of this campaign"`
 	ProductID  string    `query:"product_id" maxLength:"64" doc:"only of this product's campaigns and regular orders"`
-	OrderType  int8      `query:"order_type" enum:"1,2" doc:"1: only regular orders, 2: only those of campaigns"`
+	OrderType  string    `query:"order_type" enum:"1,2" doc:"1: only regular orders, 2: only those of campaigns"`
 	Since      time.Time `query:"since" doc:"only those created at this time or later"`
 	Until      time.Time `query:"until" doc:"only those created before this time"`
 }
 
 func (q *OrderQuery) query() dibs.OrderQuery {
 	out := dibs.OrderQuery{
-		CampaignID: q.CampaignID, ProductID: q.ProductID, OrderType: dibs.OrderType(q.OrderType), Since: q.Since, Until: q.Until,
+		CampaignID: q.CampaignID, ProductID: q.ProductID, Since: q.Since, Until: q.Until,
+	}
+	if q.OrderType != "" {
+		out.OrderType = dibs.OrderType(q.OrderType[0] - '0')
 	}
 	if status, ok := dibs.ParseStatus(q.Status); ok {
 		out.Status = &status
