@@ -29,6 +29,9 @@ const (
 	PausedState State = "paused"
 	// EndedState refuses with Ended for good.
 	EndedState State = "ended"
+	// RegularState is that of the campaign behind a product's regular orders. The
+	// ledger decides these; no engine holds it, no list shows it, and it stays.
+	RegularState State = "regular"
 )
 
 // StockKind is the shape of what a campaign can grant.
@@ -128,6 +131,18 @@ type Campaign struct {
 	Version   int64
 	CreatedAt time.Time
 	UpdatedAt time.Time
+}
+
+// Regular reports whether the campaign is the one behind a product's regular
+// orders.
+func (c *Campaign) Regular() bool { return c.State == RegularState }
+
+// name is how reports name the campaign.
+func (c *Campaign) name() string {
+	if c.Regular() {
+		return "product:" + c.ProductID
+	}
+	return c.ID
 }
 
 // Live reports whether the engine has to hold the campaign: it was published

@@ -262,6 +262,9 @@ func (s *Service) dress(c *Campaign, claim *Claim) *Claim {
 	claim.ID = s.ids.Encode(claim.Position)
 	claim.CampaignID, claim.ProductID, claim.Kind = c.ID, c.ProductID, c.Kind
 	c.openShares(claim)
+	if c.Regular() {
+		claim.CampaignID = ""
+	}
 	s.dressLife(c, claim)
 	return claim
 }

@@ -31,7 +31,9 @@ type Catalog interface {
 	// InsertProduct stores a new product. ErrAlreadyExists.
 	InsertProduct(ctx context.Context, p *Product) error
 	// UpdateProduct stores p where the stored Version is p.Version, and raises
-	// it in p. ErrConflict, ErrNotFound.
+	// it in p. What is ordered of the regular stock stays ordered: StockLeft
+	// follows Stock, in p too, and a Stock below what is ordered is an *Error of
+	// InvalidState. ErrConflict, ErrNotFound.
 	UpdateProduct(ctx context.Context, p *Product) error
 	// Product returns one. ErrNotFound.
 	Product(ctx context.Context, id string) (*Product, error)
@@ -150,6 +152,43 @@ type Quarantined struct {
 	Why string
 	// At is when it was put there.
 	At time.Time
+}
+
+// Order asks for units of a product's own stock.
+type Order struct {
+	ProductID string
+	UserID    string
+	Quantity  int64
+	// Key is the hash of the request's key, 0 for none.
+	Key uint64
+	At  time.Time
+	// Late says that the order stands for one that was paid too late: it costs
+	// Amount, what that one cost.
+	Late   bool
+	Amount *Money
+}
+
+// Regulars sells products' own stock. Each product that was ever ordered has a
+// campaign of RegularState, in which its orders are claims as all others are.
+type Regulars interface {
+	// Order sells units of a product's stock if so much is left, and returns the
+	// claim, in one transaction: the price and the time to pay are the product's at
+	// that moment. A repeat of the Key returns the first claim. The outcome is
+	// Granted, SoldOut with what remains, or KeyReused for a repeat with another
+	// quantity; nothing is written then. ErrNotFound for a product that there is not;
+	// an *Error of InvalidRequest for what would cost too much.
+	Order(ctx context.Context, o Order) (OrderResult, error)
+}
+
+// OrderResult is what became of an Order.
+type OrderResult struct {
+	Outcome  Reason
+	Replayed bool
+	// Claim and Campaign are set when the Outcome is Granted.
+	Claim    *Claim
+	Campaign *Campaign
+	// Remaining is what is left, with SoldOut.
+	Remaining int64
 }
 
 // Mending keeps what could not be settled, and puts right what is beside the
@@ -335,6 +374,7 @@ type CampaignAudit struct {
 type Ledger interface {
 	Catalog
 	Settlement
+	Regulars
 	Mending
 	Lives
 	Claims

@@ -246,6 +246,9 @@ func (s *Service) payBack(ctx context.Context, c *Campaign, claim *Claim, facts 
 // the grant; nil when there is none to be had. The key names the claim that was
 // released last, so that whoever tries again finds the same grant.
 func (s *Service) reclaim(ctx context.Context, c *Campaign, claim *Claim, released Position) (*Grant, error) {
+	if c.Regular() {
+		return s.reorder(ctx, c, claim, LateKey(s.ids.Encode(released)))
+	}
 	if _, ok := s.lives.Load(c.ID); !ok {
 		// It may have left the engine, which decides all the same.
 		if err := s.recall(ctx, c); err != nil {

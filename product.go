@@ -11,7 +11,13 @@ type Product struct {
 	Description string
 	Comment     string
 	// Stock is the regular stock, for regular orders; campaigns have their own.
-	Stock int64
+	// StockLeft is what of it is left.
+	Stock     int64
+	StockLeft int64
+	// PayWithin is the time to pay a regular order; zero means that it is
+	// confirmed at once. LatePayment is the rule for payments after it.
+	PayWithin   time.Duration
+	LatePayment LatePayment
 	// Version rises with each change; changes compare and set it.
 	Version   int64
 	CreatedAt time.Time

@@ -47,6 +47,10 @@ func (s *Service) PatchProduct(ctx context.Context, id string, patch ProductPatc
 		set(&p.Description, patch.Description)
 		set(&p.Comment, patch.Comment)
 		set(&p.Stock, patch.Stock)
+		set(&p.LatePayment, patch.LatePayment)
+		if patch.PayWithin != nil {
+			p.PayWithin = patch.PayWithin.std()
+		}
 		if patch.Price != nil {
 			p.Price = patch.Price
 		}

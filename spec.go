@@ -74,6 +74,9 @@ type ProductSpec struct {
 	Description string `json:"description,omitempty"`
 	Comment     string `json:"comment,omitempty"`
 	Stock       int64  `json:"stock,omitempty" doc:"regular stock, for regular orders"`
+
+	PayWithin   *Duration   `json:"pay_within,omitempty" doc:"time to pay a regular order, such as 15m; absent: nothing to wait for"`
+	LatePayment LatePayment `json:"late_payment,omitempty" doc:"what a payment after the deadline does, default reclaim" enum:"reclaim,refund_due"`
 }
 
 // ProductPatch changes a product. Nil fields stay.
@@ -83,7 +86,10 @@ type ProductPatch struct {
 	Price       *Money  `json:"price,omitempty"`
 	Description *string `json:"description,omitempty"`
 	Comment     *string `json:"comment,omitempty"`
-	Stock       *int64  `json:"stock,omitempty"`
+	Stock       *int64  `json:"stock,omitempty" doc:"never below what is ordered"`
+
+	PayWithin   *Duration    `json:"pay_within,omitempty" doc:"0s for nothing to wait for; of later orders"`
+	LatePayment *LatePayment `json:"late_payment,omitempty" enum:"reclaim,refund_due"`
 }
 
 // StockChange restocks a campaign, or withdraws from it.

@@ -177,10 +177,16 @@ func fromMS(v int64) time.Time {
 func (s *ProductSpec) Product(now time.Time) (*Product, error) {
 	p := &Product{
 		ID: s.ID, Name: s.Name, Thumbnail: s.Thumbnail, Price: s.Price, Description: s.Description,
-		Comment: s.Comment, Stock: s.Stock, Version: 1, CreatedAt: ms(now), UpdatedAt: ms(now),
+		Comment: s.Comment, Stock: s.Stock, StockLeft: s.Stock, LatePayment: Reclaim, Version: 1, CreatedAt: ms(now), UpdatedAt: ms(now),
 	}
 	if p.ID == "" {
 		p.ID = newID("p-")
+	}
+	if s.PayWithin != nil {
+		p.PayWithin = s.PayWithin.std()
+	}
+	if s.LatePayment != "" {
+		p.LatePayment = s.LatePayment
 	}
 	if fs := p.faults(); len(fs) > 0 {
 		return nil, Invalid(fs...)
@@ -202,6 +208,12 @@ func (p *Product) faults() []Fault {
 	}
 	if p.Stock < 0 || p.Stock > MaxStock {
 		fs = append(fs, Fault{"/stock", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxStock)})
+	}
+	if p.PayWithin != 0 && (p.PayWithin < time.Second || p.PayWithin > MaxPayWithin) {
+		fs = append(fs, Fault{"/pay_within", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxPayWithin)})
+	}
+	if p.LatePayment != Reclaim && p.LatePayment != RefundDue {
+		fs = append(fs, Fault{"/late_payment", Text{"must be reclaim or refund_due", "必须是 reclaim 或 refund_due"}})
 	}
 	return fs
 }

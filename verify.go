@@ -38,7 +38,7 @@ func (s *Service) toVerify(ctx context.Context, ids []string) ([]*Campaign, erro
 	}
 	page := Page{Limit: MaxPage}
 	for len(ids) == 0 {
-		list, err := s.Campaigns(ctx, true, page)
+		list, err := s.ledger.Campaigns(ctx, []State{Published, PausedState, EndedState, RegularState}, page)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (s *Service) verifyOne(ctx context.Context, c *Campaign) (*CampaignReport, 
 		return nil, nil, err
 	}
 	r := &CampaignReport{
-		CampaignID: c.ID, OK: true, Stock: f.audit.Stock, Remaining: f.audit.StockLeft,
+		CampaignID: c.name(), OK: true, Stock: f.audit.Stock, Remaining: f.audit.StockLeft,
 		Granted: f.held(), Claims: f.audit.Claims, Quarantined: f.audit.Quarantined, Promises: f.promises(),
 	}
 	for _, p := range r.Promises {

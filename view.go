@@ -12,11 +12,15 @@ type ProductView struct {
 	Thumbnail   string `json:"thumbnail"`
 	Price       *Money `json:"price"`
 	Description string `json:"description"`
-	// Comment and Stock are for admins.
-	Comment   string    `json:"comment,omitempty"`
-	Stock     *int64    `json:"stock,omitempty"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	// PayWithin is the time to pay a regular order.
+	PayWithin *Duration `json:"pay_within,omitempty"`
+	// What follows is for admins; StockLeft is what of the regular stock is left.
+	Comment     string      `json:"comment,omitempty"`
+	Stock       *int64      `json:"stock,omitempty"`
+	StockLeft   *int64      `json:"stock_left,omitempty"`
+	LatePayment LatePayment `json:"late_payment,omitempty"`
+	CreatedAt   time.Time   `json:"created_at"`
+	UpdatedAt   time.Time   `json:"updated_at"`
 }
 
 // CampaignView is a campaign as shown. The public view leaves the last group
@@ -193,7 +197,11 @@ func (p *Product) View(admin bool) ProductView {
 		Description: p.Description, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 	if admin {
-		v.Comment, v.Stock = p.Comment, &p.Stock
+		v.Comment, v.Stock, v.StockLeft, v.LatePayment = p.Comment, &p.Stock, &p.StockLeft, p.LatePayment
+	}
+	if p.PayWithin > 0 {
+		d := Duration(p.PayWithin)
+		v.PayWithin = &d
 	}
 	return v
 }

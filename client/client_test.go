@@ -82,6 +82,7 @@ func TestCalls(t *testing.T) {
 			_, err := c.MyOrders(ctx, dibs.OrderQuery{CampaignID: "a", UserID: "8"}, dibs.Page{})
 			return err
 		},
+		"user-token POST /v1/products/p/orders": func() error { _, _, err := c.Order(ctx, "p", 2, "k"); return err },
 		"admin-key POST /v1/campaigns/a/codes": func() error {
 			_, _, err := c.ImportCodes(ctx, "a", strings.NewReader("A1\n"), "", nil)
 			return err

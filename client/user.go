@@ -24,6 +24,19 @@ func (c *Client) Claim(ctx context.Context, campaign string, quantity int64, key
 	return claim, replayed, err
 }
 
+// Order asks for quantity units of a product's own stock; 0 means 1. It answers
+// as Claim does.
+func (c *Client) Order(ctx context.Context, product string, quantity int64, key string) (claim dibs.ClaimView, replayed bool, err error) {
+	body := struct {
+		Quantity int64 `json:"quantity,omitempty"`
+	}{quantity}
+	replayed, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/v1/products/" + url.PathEscape(product) + "/orders",
+		token: c.opts.Token, key: key, body: body,
+	}, &claim)
+	return claim, replayed, err
+}
+
 // FindClaim returns a claim of the user, or any claim with an API key.
 func (c *Client) FindClaim(ctx context.Context, id string) (claim dibs.ClaimView, err error) {
 	token := c.opts.Token

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -184,5 +185,64 @@ func TestImportedCodes(t *testing.T) {
 	svc = r.node.Service
 	r.wants(dibs.Granted, "spring", "later", "")
 	r.wants(dibs.SoldOut, "spring", "last", "")
+	r.verify()
+}
+
+// A regular order is paid, expires, and is paid too late, as others are.
+func TestRegularOrders(t *testing.T) {
+	r := newRig(t, dibs.Config{SweepEvery: 5 * time.Millisecond})
+	svc := r.node.Service
+	within := dibs.Duration(payWithin)
+	if _, err := svc.CreateProduct(t.Context(), dibs.ProductSpec{
+		ID: "mug", Name: "Mug", Price: &dibs.Money{Amount: 500, Currency: "CNY"}, Stock: 2, PayWithin: &within,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	order := func(user, key string) dibs.Result {
+		t.Helper()
+		res, err := svc.Order(t.Context(), dibs.OrderRequest{ProductID: "mug", UserID: user, Key: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	left := func() int64 {
+		t.Helper()
+		p, err := svc.Product(t.Context(), "mug")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.StockLeft
+	}
+	paid, unpaid := order("ann", "k").Claim, order("bob", "k").Claim
+	if order("cy", "k").Outcome != dibs.SoldOut || !order("ann", "k").Replayed {
+		t.Error("the stock is not what was ordered")
+	}
+	r.confirm(paid.ID, "pay-1")
+	r.pass(payWithin + time.Second)
+	r.eventually("the unpaid order expires", func() bool { return left() == 1 })
+	r.find(unpaid.ID, dibs.Released)
+	// Its price rose meanwhile; the late payer pays what the order cost.
+	if _, err := svc.PatchProduct(t.Context(), "mug", dibs.ProductPatch{Price: &dibs.Money{Amount: 900, Currency: "CNY"}}); err != nil {
+		t.Fatal(err)
+	}
+	late, _ := r.confirm(unpaid.ID, "pay-2")
+	if late.Status != dibs.Confirmed || late.Replaces != unpaid.ID || late.OrderType != dibs.RegularOrder || left() != 0 {
+		t.Errorf("a late payment: %+v, %d left", late, left())
+	}
+	if again, replayed := r.confirm(unpaid.ID, "pay-2"); !replayed || again.ID != late.ID {
+		t.Errorf("again: %+v %v", again, replayed)
+	}
+	if _, _, err := svc.Ship(t.Context(), paid.ID, dibs.ShipmentSpec{Carrier: "SF", TrackingNo: "1"}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := svc.Refund(t.Context(), paid.ID, dibs.RefundSpec{Restock: true}, ""); err != nil || left() != 1 {
+		t.Errorf("%v, %d left", err, left())
+	}
+	if _, err := svc.ChangeStock(t.Context(), "product:mug", dibs.StockChange{Delta: 1}, ""); err == nil {
+		t.Error("the campaign of regular orders was found")
+	}
+	r.verify()
+	r.reopen()
 	r.verify()
 }

@@ -100,7 +100,7 @@ const typeCSV = "text/csv; charset=utf-8"
 
 var csvColumns = []string{
 	"id", "campaign_id", "kind", "user_id", "quantity", "status", "status_code", "order_type",
-	"items", "amount", "currency", "pay_by", "created_at",
+	"items", "amount", "currency", "pay_by", "created_at", "product_id", "payment_ref",
 }
 
 // pageWrite is how long one page may take to reach the reader.
@@ -139,7 +139,10 @@ func (a *api) streamCSV(ctx context.Context, c *call, w io.Writer, l dibs.List[d
 }
 
 func csvRow(c *dibs.Claim) []string {
-	amount, currency, payBy := "", "", ""
+	amount, currency, payBy, paid := "", "", "", ""
+	if c.Payment != nil {
+		paid = c.Payment.Ref
+	}
 	if c.Amount != nil {
 		amount, currency = strconv.FormatInt(c.Amount.Amount, 10), c.Amount.Currency
 	}
@@ -149,6 +152,6 @@ func csvRow(c *dibs.Claim) []string {
 	return []string{
 		c.ID, c.CampaignID, string(c.Kind), c.UserID, strconv.FormatInt(c.Quantity, 10), c.Status.String(),
 		strconv.Itoa(int(c.Status)), strconv.Itoa(int(c.OrderType)), strings.Join(c.Items, " "), amount, currency, payBy,
-		c.CreatedAt.UTC().Format(time.RFC3339Nano),
+		c.CreatedAt.UTC().Format(time.RFC3339Nano), c.ProductID, paid,
 	}
 }

@@ -27,6 +27,8 @@ type Service interface {
 	Unredeem(ctx context.Context, id string, r dibs.UnredeemSpec) (*dibs.Claim, bool, error)
 	Ship(ctx context.Context, id string, s dibs.ShipmentSpec) (*dibs.Claim, bool, error)
 
+	Order(ctx context.Context, req dibs.OrderRequest) (dibs.Result, error)
+
 	Deposit(ctx context.Context, user string, d dibs.DepositSpec) (*dibs.DepositView, bool, error)
 	Balance(ctx context.Context, user string) (*dibs.BalanceView, error)
 	Postings(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.PostingView], error)

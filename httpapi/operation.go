@@ -27,6 +27,9 @@ type operation struct {
 	example string
 	// maxBody bounds the body.
 	maxBody int64
+	// knowsRepeats says that the route itself returns the first result to a
+	// repeat, for as long as there is one.
+	knowsRepeats bool
 	// strictQuery refuses parameters that the route does not have, so that a
 	// filter misspelt is not a filter ignored.
 	strictQuery bool
@@ -169,7 +172,15 @@ func change[I, B, O any](a *api, op operation, run func(ctx context.Context, c *
 			return nil, answerTo(c, a.problem(c.request, err, c.id))
 		}
 		out := &output[O]{Status: status}
-		err = a.once(ctx, c, value, out.Body.setRaw, &out.Status, func() (any, error) { return run(ctx, c, in, &body) })
+		do := func() (any, error) { return run(ctx, c, in, &body) }
+		if op.knowsRepeats {
+			out.Body.value, err = run(ctx, c, in, &body)
+			if c.code != 0 {
+				out.Status = c.code
+			}
+		} else {
+			err = a.once(ctx, c, value, out.Body.setRaw, &out.Status, do)
+		}
 		if err != nil {
 			return nil, answerTo(c, a.problem(c.request, err, c.id))
 		}
@@ -190,7 +201,7 @@ func (a *api) body(c *call, s shape, op operation, into any) (any, error) {
 		return nil, err
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
-		if op.body == reflect.TypeFor[noBody]() {
+		if op.body == reflect.TypeFor[noBody]() || op.knowsRepeats {
 			return map[string]any{}, nil
 		}
 		return nil, dibs.Invalid(dibs.Fault{Problem: dibs.Text{EN: "a JSON body is required", ZH: "必须提供 JSON 请求体"}})

@@ -69,6 +69,44 @@ func (a *api) registerProducts() {
 	})
 }
 
+// orderBody asks for units of a product.
+type orderBody struct {
+	Quantity *int64 `json:"quantity,omitempty" minimum:"1" maximum:"10000" doc:"how many units, default 1"`
+}
+
+// registerRegular adds orders of a product's own stock.
+func (a *api) registerRegular() {
+	change(a, operation{
+		method: http.MethodPost, path: "/v1/products/{id}/orders", id: "order-product", tag: tagUser, access: userOnly, status: http.StatusCreated,
+		summary: "Order a product", example: `{"quantity":1}`, maxBody: a.cfg.MaxBody, knowsRepeats: true,
+		description: "A regular order of the product's own stock, beside the claims of campaigns: `order_type` is 1, `campaign_id` is empty. " +
+			"From then on it is a claim as others are.",
+	}, func(ctx context.Context, c *call, in *PathID, body *orderBody) (dibs.ClaimView, error) {
+		key, err := idempotencyKey(c.request.Header)
+		if err != nil {
+			return dibs.ClaimView{}, err
+		}
+		req := dibs.OrderRequest{ProductID: in.ID, UserID: c.who.user, Key: key}
+		if body.Quantity != nil {
+			req.Quantity = *body.Quantity
+		}
+		res, err := a.svc.Order(ctx, req)
+		if err != nil {
+			return dibs.ClaimView{}, err
+		}
+		if res.Outcome != dibs.Granted {
+			return dibs.ClaimView{}, refusalOf(&res)
+		}
+		if res.Replayed {
+			c.code = http.StatusOK
+			c.Header()[headerReplayed] = isTrue
+		} else {
+			c.Header().Set("Location", "/v1/claims/"+res.Claim.ID)
+		}
+		return res.Claim.View(), nil
+	})
+}
+
 func productView(p *dibs.Product, err error) (dibs.ProductView, error) {
 	if err != nil {
 		return dibs.ProductView{}, err

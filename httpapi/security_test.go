@@ -20,7 +20,7 @@ import (
 var forOthers = map[string]string{
 	"GET /healthz": "open", "GET /readyz": "open", "GET /metrics": "open", "GET /openapi.json": "open", "GET /docs": "open", "GET /v1/time": "open",
 	"GET /v1/campaigns": "public", "GET /v1/campaigns/{id}": "public",
-	"POST /v1/campaigns/{id}/claims": "user", "GET /v1/me/claims": "user",
+	"POST /v1/campaigns/{id}/claims": "user", "GET /v1/me/claims": "user", "POST /v1/products/{id}/orders": "user",
 	"GET /v1/me/balance": "user", "GET /v1/me/balance/entries": "user",
 	"GET /v1/claims/{id}": "either", "POST /v1/claims/{id}/cancel": "either",
 }

@@ -39,6 +39,7 @@ func New(cfg Config) (http.Handler, error) {
 	a.registerCampaigns()
 	a.registerImport()
 	a.registerProducts()
+	a.registerRegular()
 	a.registerOperations()
 	if err := a.registerDocuments(); err != nil {
 		return nil, fmt.Errorf("httpapi: documents: %w", err)

@@ -12,7 +12,7 @@ func testProducts(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	p := &dibs.Product{
 		ID: "phone", Name: "Phone 手机", Thumbnail: "https://example.com/p.png", Price: &dibs.Money{Amount: 99900, Currency: "CNY"},
-		Description: "a phone", Comment: "c", Stock: 100, Version: 1, CreatedAt: start, UpdatedAt: start,
+		Description: "a phone", Comment: "c", Stock: 100, StockLeft: 100, PayWithin: time.Minute, LatePayment: dibs.RefundDue, Version: 1, CreatedAt: start, UpdatedAt: start,
 	}
 	f.must(l.InsertProduct(ctx, p))
 	wants(t, "insert a product twice", l.InsertProduct(ctx, p), dibs.ErrAlreadyExists)
@@ -26,7 +26,9 @@ func testProducts(t *testing.T, f *fixture) {
 
 	stale := *p
 	p.Name, p.Price, p.Stock, p.UpdatedAt = "Phone 2", nil, 120, start.Add(time.Second)
+	p.PayWithin, p.LatePayment = 0, dibs.Reclaim
 	f.must(l.UpdateProduct(ctx, p))
+	same(t, "what is left after a change", p.StockLeft, int64(120))
 	same(t, "the version after a change", p.Version, int64(2))
 	got, err = l.Product(ctx, "phone")
 	f.must(err)

@@ -83,6 +83,8 @@ var contract = []struct {
 	{"Claims", testClaims},
 	{"ClaimLists", testClaimLists},
 	{"Orders", testOrders},
+	{"Regular", testRegular},
+	{"RegularRace", testRegularRace},
 	{"Keys", testKeys},
 	{"Requests", testRequests},
 	{"Secrets", testSecrets},

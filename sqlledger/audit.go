@@ -56,7 +56,7 @@ func (l *Ledger) Audit(ctx context.Context, c *dibs.Campaign) (*dibs.CampaignAud
 	err := l.snapshot(ctx, "audit campaign "+c.ID, func(s *session) error {
 		au := &auditor{s: s, c: c, a: a}
 		for _, step := range []func(context.Context) error{
-			au.countStock, au.countClaims, au.countQuarantine, au.countItems, au.findOverLimit, au.findBadItems, au.compareTotals,
+			au.countStock, au.countClaims, au.countQuarantine, au.countItems, au.findOverLimit, au.findBadItems, au.compareTotals, au.compareProduct,
 			au.retellLives, au.countMoney, au.countCommands,
 		} {
 			if err := step(ctx); err != nil {

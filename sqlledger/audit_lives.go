@@ -57,6 +57,11 @@ func (au *auditor) movedAfter(ctx context.Context, after dibs.Position) ([]life,
 		claims[i] = &found[i].claim
 		claims[i].Restocked = false
 		claims[i].Status = au.c.InitialStatus()
+		if au.c.Regular() && claims[i].PayBy.IsZero() {
+			claims[i].Status = dibs.Confirmed
+		} else if au.c.Regular() {
+			claims[i].Status = dibs.Pending
+		}
 		byPlace[claims[i].Position], at[i] = &found[i], claims[i].Position
 	}
 	if err := eventsOf(ctx, au.s, claims); err != nil {
@@ -110,8 +115,13 @@ func (au *auditor) retell(v *life) {
 
 // findUntold finds claims that have changed without an event.
 func (au *auditor) findUntold(ctx context.Context) error {
-	return au.s.each(ctx, `SELECT shard, epoch, seq FROM claims WHERE campaign = ? AND steps = 0 AND (status <> ? OR restocked = 1)
-		ORDER BY shard, epoch, seq LIMIT ?`, []any{au.c.Number, int64(au.c.InitialStatus()), maxBad}, func(rows *sql.Rows) error {
+	// Each regular order has the terms of its own time.
+	initial, args := `?`, []any{au.c.Number, int64(au.c.InitialStatus()), maxBad}
+	if au.c.Regular() {
+		initial, args = `CASE WHEN pay_by > 0 THEN 0 ELSE 1 END`, []any{au.c.Number, maxBad}
+	}
+	return au.s.each(ctx, `SELECT shard, epoch, seq FROM claims WHERE campaign = ? AND steps = 0 AND (status <> `+initial+` OR restocked = 1)
+		ORDER BY shard, epoch, seq LIMIT ?`, args, func(rows *sql.Rows) error {
 		p := dibs.Position{ShardID: dibs.ShardID{Campaign: au.c.Number}}
 		err := rows.Scan(&p.Shard, &p.Epoch, &p.Seq)
 		au.badLife("the claim %s has changed without an event", p)

@@ -120,7 +120,7 @@ func (l *Ledger) updateCampaign(ctx context.Context, s *session, c *dibs.Campaig
 
 // Campaign implements dibs.Catalog.
 func (l *Ledger) Campaign(ctx context.Context, id string) (*dibs.Campaign, error) {
-	return l.campaign(ctx, `id = ?`, id)
+	return l.campaign(ctx, `state <> '`+string(dibs.RegularState)+`' AND id = ?`, id)
 }
 
 // CampaignByNumber implements dibs.Catalog.
@@ -154,6 +154,9 @@ func (l *Ledger) Campaigns(ctx context.Context, states []dibs.State, page dibs.P
 	before = min(before, dibs.MaxCampaignNumber+1)
 	limit := limitOf(page)
 	where, args := `number < ?`, []any{before}
+	if len(states) == 0 {
+		where, args = where+` AND state <> ?`, append(args, string(dibs.RegularState))
+	}
 	if len(states) > 0 {
 		where += ` AND state IN (` + repeat("?", len(states)) + `)`
 		for _, st := range states {

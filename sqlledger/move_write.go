@@ -153,6 +153,19 @@ func moveSums(ctx context.Context, s *session, changed []*life) error {
 		n.releases = append(n.releases, [2]uint32{uint32(p.Epoch), p.Seq})
 	}
 	for _, id := range order {
+		product := ""
+		if byShard[id].back > 0 {
+			var state dibs.State
+			if err := s.row(ctx, `SELECT state, product_id FROM campaigns WHERE number = ?`, []any{id.Campaign}, &state, &product); err != nil {
+				return err
+			}
+			if state != dibs.RegularState {
+				product = ""
+			} else {
+				// No engine has to hear of regular orders.
+				byShard[id].releases = nil
+			}
+		}
 		if err := byShard[id].writeShard(ctx, s, id); err != nil {
 			return err
 		}
@@ -161,6 +174,11 @@ func moveSums(ctx context.Context, s *session, changed []*life) error {
 		}
 		if _, err := s.exec(ctx, `UPDATE campaigns SET stock_left = stock_left + ? WHERE number = ?`, byShard[id].back, id.Campaign); err != nil {
 			return err
+		}
+		if product != "" {
+			if _, err := s.exec(ctx, `UPDATE products SET stock_left = stock_left + ? WHERE id = ?`, byShard[id].back, product); err != nil {
+				return err
+			}
 		}
 		if err := noticeMore(ctx, s, id.Campaign); err != nil {
 			return err

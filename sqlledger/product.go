@@ -4,20 +4,21 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 )
 
-const productColumns = `id, name, thumbnail, price, currency, description, comment, stock, version, created_at, updated_at`
+const productColumns = `id, name, thumbnail, price, currency, description, comment, stock, version, created_at, updated_at, pay_within_ms, late_payment`
 
 // InsertProduct implements dibs.Catalog.
 func (l *Ledger) InsertProduct(ctx context.Context, p *dibs.Product) error {
 	return l.write(ctx, "insert product", func(s *session) error {
 		price, currency := splitMoney(p.Price)
 		_, err := s.exec(ctx, `INSERT INTO products (`+productColumns+`, status, stock_left)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,1,?)`,
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,1,?)`,
 			p.ID, p.Name, p.Thumbnail, price, currency, p.Description, p.Comment, p.Stock, p.Version,
-			p.CreatedAt.UnixMilli(), p.UpdatedAt.UnixMilli(), p.Stock)
+			p.CreatedAt.UnixMilli(), p.UpdatedAt.UnixMilli(), p.PayWithin.Milliseconds(), string(p.LatePayment), p.Stock)
 		if err != nil && l.d.classify(err) == faultUnique {
 			return exists(aProduct, p.ID)
 		}
@@ -29,12 +30,15 @@ func (l *Ledger) InsertProduct(ctx context.Context, p *dibs.Product) error {
 // stays sold: stock_left moves with the stock.
 func (l *Ledger) UpdateProduct(ctx context.Context, p *dibs.Product) error {
 	err := l.write(ctx, "update product", func(s *session) error {
+		if err := l.followProduct(ctx, s, p); err != nil {
+			return err
+		}
 		price, currency := splitMoney(p.Price)
 		n, err := s.exec(ctx, `UPDATE products SET name = ?, thumbnail = ?, price = ?, currency = ?,
-			description = ?, comment = ?, stock_left = stock_left + ? - stock, stock = ?,
+			description = ?, comment = ?, stock_left = stock_left + ? - stock, stock = ?, pay_within_ms = ?, late_payment = ?,
 			version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
 			p.Name, p.Thumbnail, price, currency, p.Description, p.Comment, p.Stock, p.Stock,
-			p.UpdatedAt.UnixMilli(), p.ID, p.Version)
+			p.PayWithin.Milliseconds(), string(p.LatePayment), p.UpdatedAt.UnixMilli(), p.ID, p.Version)
 		if err != nil || n == 1 {
 			return err
 		}
@@ -64,7 +68,7 @@ func changedOrGone(ctx context.Context, s *session, statement string, id any, go
 func (l *Ledger) Product(ctx context.Context, id string) (*dibs.Product, error) {
 	var p dibs.Product
 	err := l.read(ctx, "read product", func(s *session) error {
-		rows, err := s.query(ctx, `SELECT `+productColumns+` FROM products WHERE id = ?`, id)
+		rows, err := s.query(ctx, `SELECT `+productColumns+`, stock_left FROM products WHERE id = ?`, id)
 		if err != nil {
 			return err
 		}
@@ -99,7 +103,7 @@ func (l *Ledger) Products(ctx context.Context, page dibs.Page) (dibs.List[dibs.P
 	limit := limitOf(page)
 	var found []dibs.Product
 	err := l.read(ctx, "list products", func(s *session) error {
-		return s.each(ctx, `SELECT `+productColumns+` FROM products WHERE id > ? ORDER BY id LIMIT ?`,
+		return s.each(ctx, `SELECT `+productColumns+`, stock_left FROM products WHERE id > ? ORDER BY id LIMIT ?`,
 			[]any{after, limit + 1}, func(rows *sql.Rows) error {
 				found = append(found, dibs.Product{})
 				return scanProduct(rows, &found[len(found)-1])
@@ -112,10 +116,11 @@ func (l *Ledger) Products(ctx context.Context, page dibs.Page) (dibs.List[dibs.P
 }
 
 func scanProduct(rows *sql.Rows, p *dibs.Product) error {
-	var price, created, updated int64
+	var price, created, updated, payWithin int64
 	var currency string
 	err := rows.Scan(&p.ID, &p.Name, &p.Thumbnail, &price, &currency, &p.Description, &p.Comment, &p.Stock,
-		&p.Version, &created, &updated)
+		&p.Version, &created, &updated, &payWithin, &p.LatePayment, &p.StockLeft)
+	p.PayWithin = time.Duration(payWithin) * time.Millisecond
 	p.Price, p.CreatedAt, p.UpdatedAt = joinMoney(price, currency), fromMS(created), fromMS(updated)
 	return err
 }

@@ -31,6 +31,9 @@ func (l *Ledger) Recount(ctx context.Context, c *dibs.Campaign) ([]string, error
 		if err := au.compareTotals(ctx); err != nil {
 			return err
 		}
+		if err := au.compareProduct(ctx); err != nil {
+			return err
+		}
 		changed = au.a.BadTotals
 		if len(changed) == 0 {
 			return nil
@@ -115,7 +118,10 @@ func (au *auditor) writeSums(ctx context.Context) error {
 			return fmt.Errorf("%w: campaign %s has no row of shard %d", dibs.ErrCorrupt, au.c.ID, shard)
 		}
 	}
-	_, err := au.s.exec(ctx, `UPDATE campaigns SET stock_total = ?, stock_left = ? WHERE number = ?`,
-		au.a.Stock, au.a.Stock-au.a.Held-au.a.Withheld, au.c.Number)
+	left := au.a.Stock - au.a.Held - au.a.Withheld
+	_, err := au.s.exec(ctx, `UPDATE campaigns SET stock_total = ?, stock_left = ? WHERE number = ?`, au.a.Stock, left, au.c.Number)
+	if err == nil && au.c.Regular() {
+		_, err = au.s.exec(ctx, `UPDATE products SET stock = ?, stock_left = ? WHERE id = ?`, au.a.Stock, left, au.c.ProductID)
+	}
 	return err
 }

@@ -1,0 +1,169 @@
+package ledgertest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// product stores a product with a regular stock.
+func (f *fixture) product(stock int64, payWithin time.Duration) *dibs.Product {
+	f.t.Helper()
+	p := &dibs.Product{
+		ID: "p", Name: "p", Price: &dibs.Money{Amount: 500, Currency: "CNY"}, Stock: stock, StockLeft: stock, PayWithin: payWithin,
+		LatePayment: dibs.Reclaim, Version: 1, CreatedAt: start, UpdatedAt: start,
+	}
+	f.must(f.ledger().InsertProduct(f.t.Context(), p))
+	return p
+}
+
+// order orders units of the product.
+func (f *fixture) order(user string, quantity int64, key uint64) dibs.OrderResult {
+	f.t.Helper()
+	res, err := f.ledger().Order(f.t.Context(), dibs.Order{ProductID: "p", UserID: user, Quantity: quantity, Key: key, At: start})
+	f.must(err)
+	return res
+}
+
+// left reads what is left of the product's stock.
+func (f *fixture) left() int64 {
+	f.t.Helper()
+	p, err := f.ledger().Product(f.t.Context(), "p")
+	f.must(err)
+	return p.StockLeft
+}
+
+func testRegular(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	_, err := l.Order(ctx, dibs.Order{ProductID: "p", UserID: "u", Quantity: 1, At: start})
+	wants(t, "of no product", err, dibs.ErrNotFound)
+	p := f.product(10, time.Minute)
+	first := f.order("u1", 2, 7)
+	same(t, "the first order", []any{first.Outcome, first.Replayed, first.Claim.Status, first.Claim.OrderType, *first.Claim.Amount, first.Claim.PayBy},
+		[]any{dibs.Granted, false, dibs.Pending, dibs.RegularOrder, dibs.Money{Amount: 1000, Currency: "CNY"}, start.Add(time.Minute)})
+	c := first.Campaign
+	read, err := l.Claim(ctx, first.Claim.Position)
+	f.must(err)
+	same(t, "it is read", lifeOf(read), lifeOf(first.Claim))
+	same(t, "what is left", f.left(), int64(8))
+	again := f.order("u1", 2, 7)
+	same(t, "a repeat", []any{again.Replayed, again.Claim.Position}, []any{true, first.Claim.Position})
+	same(t, "another quantity", f.order("u1", 3, 7).Outcome, dibs.KeyReused)
+	same(t, "another user", f.order("u2", 8, 7).Outcome, dibs.Granted)
+	none := f.order("u3", 1, 0)
+	same(t, "nothing is left", []any{none.Outcome, none.Remaining}, []any{dibs.SoldOut, int64(0)})
+	same(t, "a repeat of what was sold", f.order("u1", 2, 7).Replayed, true)
+	f.clean(c)
+
+	// Its life is that of all claims.
+	f.moves(step(c, first.Claim.Position, dibs.StepConfirm, paid("pay", 1000)))
+	f.moves(step(c, first.Claim.Position, dibs.StepRefund, dibs.EventFacts{Restock: true}))
+	same(t, "after a refund with restock", f.left(), int64(2))
+	n, err := l.Expire(ctx, start.Add(time.Hour), 10)
+	f.must(err)
+	same(t, "expired", n, 1)
+	same(t, "after the expiry", f.left(), int64(10))
+	cmds, err := l.Commands(ctx, 0, 10)
+	f.must(err)
+	same(t, "commands to an engine", len(cmds), 0)
+	f.clean(c)
+
+	// No list of campaigns shows it, and no id names it.
+	list, err := l.Campaigns(ctx, nil, dibs.Page{})
+	f.must(err)
+	same(t, "campaigns", len(list.Items), 0)
+	_, err = l.Campaign(ctx, c.ID)
+	wants(t, "the campaign by its id", err, dibs.ErrNotFound)
+	numbers, err := l.CampaignsOf(ctx, "p")
+	f.must(err)
+	same(t, "the product's campaigns", numbers, []uint32{c.Number})
+	regular, err := l.Campaigns(ctx, []dibs.State{dibs.RegularState}, dibs.Page{})
+	f.must(err)
+	same(t, "campaigns of regular orders", len(regular.Items), 1)
+
+	f.changeProduct(p, c)
+}
+
+// changeProduct changes the product under its orders.
+func (f *fixture) changeProduct(p *dibs.Product, c *dibs.Campaign) {
+	t, l, ctx := f.t, f.ledger(), f.t.Context()
+	p, err := l.Product(ctx, "p")
+	f.must(err)
+	p.Stock, p.Price, p.PayWithin, p.LatePayment = 4, nil, 0, dibs.RefundDue
+	f.must(l.UpdateProduct(ctx, p))
+	same(t, "what is left of less", f.left(), int64(4))
+	free := f.order("u1", 3, 8)
+	same(t, "a free order", []any{free.Claim.Status, free.Claim.Amount == nil, free.Campaign.LatePayment}, []any{dibs.Confirmed, true, dibs.RefundDue})
+	f.clean(c)
+	p.Stock = 2
+	wants(t, "a stock below what is ordered", l.UpdateProduct(ctx, p), dibs.ErrInvalidState)
+	p.Stock = 3
+	f.must(l.UpdateProduct(ctx, p))
+	same(t, "what is left of what is ordered", f.left(), int64(0))
+	p.Stock, p.Price = 100, &dibs.Money{Amount: dibs.MaxMinor - 1, Currency: "CNY"}
+	f.must(l.UpdateProduct(ctx, p))
+	_, err = l.Order(ctx, dibs.Order{ProductID: "p", UserID: "u", Quantity: 2, At: start})
+	wants(t, "an amount that is none", err, dibs.ErrInvalid)
+	late, err := l.Order(ctx, dibs.Order{ProductID: "p", UserID: "u", Quantity: 2, At: start, Late: true, Amount: &dibs.Money{Amount: 7, Currency: "CNY"}})
+	f.must(err)
+	same(t, "what it cost before", late.Claim.Amount.Amount, int64(7))
+	a := f.clean(c)
+	same(t, "the audit's stock", a.Stock, int64(100))
+	changed, err := l.Recount(ctx, c)
+	f.must(err)
+	same(t, "a recount", len(changed), 0)
+}
+
+// testRegularRace: many order at once, through two ledgers, while the product's
+// stock changes: never one too many, and a key counts once.
+func testRegularRace(t *testing.T, f *fixture) {
+	ctx, p := t.Context(), f.product(20, 0)
+	ledgers := []dibs.Ledger{f.ledger(), f.open()}
+	const callers = 16
+	type answer struct {
+		units int64
+		err   error
+	}
+	answers := make(chan answer)
+	for i := range callers {
+		go func() {
+			var got answer
+			for j := range 4 {
+				// Each key is used by two callers.
+				res, err := ledgers[i%2].Order(ctx, dibs.Order{ProductID: "p", UserID: fmt.Sprint("u", i/2), Quantity: 1, Key: uint64(j + 1), At: start})
+				got.err = errors.Join(got.err, err)
+				if err == nil && res.Outcome == dibs.Granted && !res.Replayed {
+					got.units++
+				}
+			}
+			answers <- got
+		}()
+	}
+	p.Stock = 25
+	for {
+		err := ledgers[1].UpdateProduct(ctx, p)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, dibs.ErrConflict) {
+			t.Fatal(err)
+		}
+	}
+	sold := int64(0)
+	for range callers {
+		a := <-answers
+		if a.err != nil {
+			t.Error(a.err)
+		}
+		sold += a.units
+	}
+	// 32 different orders for 25 units, unless they came before the last five.
+	if left := f.left(); sold > 25 || sold+left != 25 || left > 5 {
+		t.Errorf("%d of 25 are sold, %d are left", sold, left)
+	}
+	c := f.order("last", 1, 1).Campaign
+	f.clean(c)
+}

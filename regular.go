@@ -1,0 +1,65 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"math"
+)
+
+// OrderRequest asks for units of a product's own stock.
+type OrderRequest struct {
+	ProductID string
+	UserID    string
+	// Quantity is how many units; 0 means 1.
+	Quantity int64
+	// Key identifies the request, so that a repeat returns the first result;
+	// empty for a request that cannot be repeated. Scoped to user and product.
+	Key string
+}
+
+// Order sells units of a product's own stock: a regular order, beside those of
+// campaigns. The ledger decides it, in one transaction; from then on it is a
+// claim, and its life is that of all others. A refusal is a Result, as with
+// Claim.
+func (s *Service) Order(ctx context.Context, req OrderRequest) (Result, error) {
+	if req.Quantity == 0 {
+		req.Quantity = 1
+	}
+	fs := (&ClaimRequest{UserID: req.UserID, Quantity: req.Quantity, Key: req.Key}).faults()
+	if req.Quantity > MaxLimitPerUser && req.Quantity <= math.MaxInt32 {
+		fs = append(fs, Fault{"/quantity", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxLimitPerUser)})
+	}
+	if len(fs) > 0 {
+		return Result{}, Invalid(fs...)
+	}
+	return s.order(ctx, Order{
+		ProductID: req.ProductID, UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key), At: ms(s.cfg.Now()),
+	})
+}
+
+func (s *Service) order(ctx context.Context, o Order) (Result, error) {
+	got, err := s.ledger.Order(ctx, o)
+	if errors.Is(err, ErrNotFound) {
+		return Result{}, noSuchProduct
+	}
+	if err != nil {
+		return Result{}, asUnavailable(err, EffectUnknown)
+	}
+	r := Result{Outcome: got.Outcome, Replayed: got.Replayed, Remaining: got.Remaining}
+	if got.Outcome == Granted {
+		r.Claim, r.Campaign = s.dress(got.Campaign, got.Claim), got.Campaign
+		if !got.Replayed {
+			s.counters.granted.Add(1)
+		}
+	}
+	return r, nil
+}
+
+// reorder takes stock of a product again for a late payer.
+func (s *Service) reorder(ctx context.Context, c *Campaign, claim *Claim, key uint64) (*Grant, error) {
+	r, err := s.order(ctx, Order{ProductID: c.ProductID, UserID: claim.UserID, Quantity: claim.Quantity, Key: key, At: ms(s.cfg.Now()), Late: true, Amount: claim.Amount})
+	if err != nil || r.Outcome != Granted {
+		return nil, err
+	}
+	return &Grant{Position: r.Claim.Position, UserID: claim.UserID, Quantity: claim.Quantity}, nil
+}
