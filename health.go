@@ -60,6 +60,9 @@ func (s *Service) Health(ctx context.Context) HealthView {
 		d.Warning = fmt.Sprintf("%d journal entries are in quarantine: dibs verify lists them, dibs verify --repair tries them again", n)
 		h.Dependencies["settling"] = d
 	}
+	if d, ok := s.eventsHealth(ctx); ok {
+		h.Dependencies["events"] = d
+	}
 	s.eachShard(func(t *settling) bool {
 		if st, err := s.glance(ctx, t); err == nil {
 			h.JournalBacklog = max(h.JournalBacklog, backlogOf(t.at(), st.Head))
@@ -137,6 +140,8 @@ type Metrics struct {
 	// Quarantined is how many journal entries are in quarantine, of any node.
 	Quarantined int64
 	Campaigns   []CampaignMetrics
+	// Sinks are all takers of the events, as they were some seconds ago.
+	Sinks []SinkView
 }
 
 // CampaignMetrics is one live campaign's part of Metrics.
@@ -159,6 +164,9 @@ func (s *Service) Observe() Metrics {
 		SettleBatches: s.counters.settleBatches.Load(), SettleErrors: s.counters.settleErrors.Load(),
 		SettleTime:  time.Duration(s.counters.settleNanos.Load()),
 		Quarantined: int64(len(s.quarantined())),
+	}
+	if sinks := s.sinksSeen.Load(); sinks != nil {
+		m.Sinks = *sinks
 	}
 	s.lives.Range(func(_, v any) bool {
 		l := v.(*live)

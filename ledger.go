@@ -380,6 +380,8 @@ type Ledger interface {
 	Claims
 	Access
 	Funds
+	Feed
+	Webhooks
 
 	// Audit counts a campaign's rows.
 	Audit(ctx context.Context, c *Campaign) (*CampaignAudit, error)

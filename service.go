@@ -47,6 +47,8 @@ type Config struct {
 	// Ledgered makes a yes wait until the ledger has it: the level above what the
 	// engine gives.
 	Ledgered bool
+	// WebhookPrivate lets webhooks be in private networks, and be plain HTTP.
+	WebhookPrivate bool
 }
 
 // WithDefaults returns the config with every zero field set.
@@ -148,6 +150,8 @@ type Service struct {
 	// watched is how many shards are live here; alarm has all of them looked at.
 	watched atomic.Int64
 	alarm   atomic.Bool
+	// sinksSeen are the takers of the events as they were seen last.
+	sinksSeen atomic.Pointer[[]SinkView]
 	// left are the shards that have left the engine; the tidy loop's.
 	left map[ShardID]bool
 	// stuckTails is set when grants of a campaign that is over could not be

@@ -36,8 +36,11 @@ func (s *Service) watchLoop(ctx context.Context) {
 
 // discoverLoop takes up what other nodes have published or changed.
 func (s *Service) discoverLoop(ctx context.Context) {
-	for sleep(ctx, discoverEvery) {
+	for n := 0; sleep(ctx, discoverEvery); n++ {
 		s.discover(ctx)
+		if n%seeSinksEvery == 0 {
+			s.seeSinks(ctx)
+		}
 	}
 }
 
@@ -49,6 +52,7 @@ func (s *Service) tidyLoop(ctx context.Context) {
 			s.retireEnded(ctx)
 		}
 		s.forgetRequests(ctx)
+		s.trimFeed(ctx)
 		s.readQuarantine(ctx)
 	}
 }

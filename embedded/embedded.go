@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/redpacket"
 	"github.com/dibs-dev/dibs/sqlledger"
@@ -62,6 +63,9 @@ type Config struct {
 	// Migrate brings the schema of files of an older version up to date; without
 	// it, Open refuses them. New files are made in any case.
 	Migrate bool
+	// Events says where events go, webhooks aside, which are in the ledger, and
+	// how these are posted; its Source and Logger are set by Open.
+	Events events.Config
 }
 
 // Node is a running dibs.
@@ -69,6 +73,7 @@ type Node struct {
 	Service *dibs.Service
 	Engine  dibs.Engine
 	Ledger  *sqlledger.Ledger
+	events  *events.Dispatchers
 }
 
 // Open starts a node. dibs.ErrOwned when another process runs on the folder or
@@ -87,6 +92,11 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 			n = nil
 		}
 	}()
+	for _, address := range cfg.Events.Sinks {
+		if err := events.Check(address); err != nil {
+			return n, fmt.Errorf("embedded: Config.Events.Sinks: %s: %w", events.Name(address), err)
+		}
+	}
 	// The memory engine is taken first: its lock tells who owns both.
 	if n.Engine, err = cfg.openEngine(ctx); err != nil {
 		return n, err
@@ -109,10 +119,17 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if cfg.Now != nil {
 		sc.Now = cfg.Now
 	}
+	sc.WebhookPrivate = cfg.Events.Webhooks.AllowPrivate
 	if n.Service, err = dibs.New(sc); err != nil {
 		return n, err
 	}
-	return n, n.Service.Start(ctx)
+	if err = n.Service.Start(ctx); err != nil {
+		return n, err
+	}
+	ec := cfg.Events
+	ec.Source, ec.Logger = n.Service, cfg.Service.Logger
+	n.events, err = events.Start(ec)
+	return n, err
 }
 
 // prepare checks the configuration, fills it in, and makes the folder.
@@ -162,6 +179,10 @@ const sqliteAt = "sqlite:"
 
 // Close settles what was granted until ctx ends, then closes everything.
 func (n *Node) Close(ctx context.Context) error {
+	if n.events != nil {
+		// What is not published is at the next start, or by another node.
+		n.events.Close()
+	}
 	err := n.Service.Close(ctx)
 	return errors.Join(err, n.release(ctx))
 }

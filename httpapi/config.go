@@ -54,6 +54,18 @@ type Service interface {
 	Verify(ctx context.Context, campaignIDs ...string) (*dibs.Report, error)
 	Repair(ctx context.Context, campaignIDs ...string) (*dibs.RepairReport, error)
 
+	TailEvents(ctx context.Context, after int64, max int) (events []dibs.Event, last int64, err error)
+	Sinks(ctx context.Context) ([]dibs.SinkView, error)
+	CreateEndpoint(ctx context.Context, spec dibs.EndpointSpec) (dibs.EndpointView, error)
+	PatchEndpoint(ctx context.Context, id string, p dibs.EndpointPatch) (*dibs.WebhookEndpoint, error)
+	RotateSecret(ctx context.Context, id string, r dibs.RotateSpec) (dibs.EndpointView, error)
+	DeleteEndpoint(ctx context.Context, id string) error
+	Endpoint(ctx context.Context, id string) (*dibs.WebhookEndpoint, error)
+	Endpoints(ctx context.Context) ([]dibs.WebhookEndpoint, error)
+	TestEndpoint(ctx context.Context, id string) (string, error)
+	Deliveries(ctx context.Context, endpoint string, status dibs.DeliveryStatus, page dibs.Page) (dibs.List[dibs.WebhookDelivery], error)
+	Redeliver(ctx context.Context, endpoint, event string) (int64, error)
+
 	CheckKey(ctx context.Context, secret string) (*dibs.APIKey, error)
 	Remember(ctx context.Context, caller, key string, hash []byte, do func() (int, []byte, error)) (dibs.StoredRequest, bool, error)
 

@@ -12,6 +12,7 @@ type numbers struct {
 
 	granted, credited, settled, batches, failures, settleTime, quarantined *prometheus.Desc
 	remaining, low, held, backlog, lag, refused                            *prometheus.Desc
+	sinkBehind, sinkLag, sinkPublished, sinkFailures                       *prometheus.Desc
 }
 
 func newNumbers(svc Service) *numbers {
@@ -19,8 +20,14 @@ func newNumbers(svc Service) *numbers {
 	campaign := func(name, help string, more ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, append([]string{"campaign"}, more...), nil)
 	}
+	sink := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, []string{"sink"}, nil) }
 	return &numbers{
-		svc:         svc,
+		svc:           svc,
+		sinkBehind:    sink("dibs_events_behind_rows", "Rows of the feed that wait for a sink; a row tells up to 512 events. Any node tells of all sinks, ten seconds late at most."),
+		sinkLag:       sink("dibs_events_lag_seconds", "How long the oldest of them has waited."),
+		sinkPublished: sink("dibs_events_published_total", "Events that a sink has taken, by any node."),
+		sinkFailures:  sink("dibs_events_failures", "Attempts that failed since the last that did not."),
+
 		granted:     node("dibs_granted_total", "Claims granted by this node, repeats not counted."),
 		credited:    node("dibs_credited_total", "Shares of red packets that this node credited."),
 		settled:     node("dibs_settled_total", "Journal entries that this node settled."),
@@ -42,6 +49,7 @@ func (n *numbers) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		n.granted, n.credited, n.settled, n.batches, n.failures, n.settleTime, n.quarantined,
 		n.remaining, n.low, n.held, n.backlog, n.lag, n.refused,
+		n.sinkBehind, n.sinkLag, n.sinkPublished, n.sinkFailures,
 	} {
 		ch <- d
 	}
@@ -63,6 +71,13 @@ func (n *numbers) Collect(ch chan<- prometheus.Metric) {
 	count(n.failures, float64(m.SettleErrors))
 	count(n.settleTime, m.SettleTime.Seconds())
 	gauge(n.quarantined, float64(m.Quarantined))
+	for i := range m.Sinks {
+		s := &m.Sinks[i]
+		gauge(n.sinkBehind, float64(s.Behind), s.Name)
+		gauge(n.sinkLag, float64(s.LagMS)/1000, s.Name)
+		count(n.sinkPublished, float64(s.Published), s.Name)
+		gauge(n.sinkFailures, float64(s.Failures), s.Name)
+	}
 	for i := range m.Campaigns {
 		c := &m.Campaigns[i]
 		gauge(n.remaining, float64(c.Remaining), c.CampaignID)

@@ -125,7 +125,7 @@ func keyParam() *huma.Param {
 // itself, and the statuses beside the usual one.
 func (op *operation) finish(a *api) {
 	item := a.huma.OpenAPI().Paths[op.path]
-	target := map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch}[op.method]
+	target := map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete}[op.method]
 	usual := target.Responses[strconv.Itoa(op.successStatus())]
 	switch {
 	case op.status == http.StatusCreated:

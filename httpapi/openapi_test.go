@@ -82,6 +82,22 @@ var samples = []sample{
 	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/rain/claims", "{}", asUser, 409},
 	{"GET /v1/campaigns/{id}/stats", "/v1/campaigns/rain/stats", "", asAdmin, 200},
 	{"GET /v1/campaigns/{id}", "/v1/campaigns/rain", "", asUser, 200},
+	{"GET /v1/events", "/v1/events?after=0", "", asAdmin, 200},
+	{"GET /v1/event-sinks", "/v1/event-sinks", "", asAdmin, 200},
+	{"POST /v1/webhook-endpoints", "/v1/webhook-endpoints", `{"url":"http://10.0.0.1/"}`, asAdmin, 400},
+	{"POST /v1/webhook-endpoints", "/v1/webhook-endpoints", `{"url":"https://hooks.example/x","types":["dev.dibs.claim.granted"]}`, asAdmin, 201},
+	{"GET /v1/webhook-endpoints", "/v1/webhook-endpoints", "", asAdmin, 200},
+	{"GET /v1/webhook-endpoints/{id}", "/v1/webhook-endpoints/$ENDPOINT", "", asAdmin, 200},
+	{"POST /v1/webhook-endpoints/{id}/test", "/v1/webhook-endpoints/$ENDPOINT/test", "", asAdmin, 200},
+	{"GET /v1/webhook-endpoints/{id}/deliveries", "/v1/webhook-endpoints/$ENDPOINT/deliveries?status=pending", "", asAdmin, 200},
+	{"POST /v1/webhook-endpoints/{id}/redeliver", "/v1/webhook-endpoints/$ENDPOINT/redeliver", `{"failed":true}`, asAdmin, 200},
+	{"POST /v1/webhook-endpoints/{id}/redeliver", "/v1/webhook-endpoints/$ENDPOINT/redeliver", `{}`, asAdmin, 400},
+	{"POST /v1/webhook-endpoints/{id}/redeliver", "/v1/webhook-endpoints/$ENDPOINT/redeliver", `{"event_id":"none"}`, asAdmin, 404},
+	{"POST /v1/webhook-endpoints/{id}/rotate-secret", "/v1/webhook-endpoints/$ENDPOINT/rotate-secret", `{"keep_old_for":"1h"}`, asAdmin, 200},
+	{"PATCH /v1/webhook-endpoints/{id}", "/v1/webhook-endpoints/$ENDPOINT", `{"disabled":true}`, asAdmin, 200},
+	{"POST /v1/webhook-endpoints/{id}/test", "/v1/webhook-endpoints/$ENDPOINT/test", "", asAdmin, 409},
+	{"DELETE /v1/webhook-endpoints/{id}", "/v1/webhook-endpoints/$ENDPOINT", "", asAdmin, 200},
+	{"GET /v1/webhook-endpoints/{id}", "/v1/webhook-endpoints/$ENDPOINT", "", asAdmin, 404},
 	{"POST /v1/campaigns/{id}/end", "/v1/campaigns/c/end", "", asAdmin, 200},
 }
 
@@ -92,7 +108,7 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 	if doc["openapi"] != "3.1.0" {
 		t.Errorf("openapi %v", doc["openapi"])
 	}
-	claim := ""
+	claim, endpoint := "", ""
 	tried := map[string]bool{}
 	for _, q := range samples {
 		tried[q.op] = true
@@ -101,13 +117,16 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		if q.as != "" {
 			headers = append(headers, strings.Split(q.as, "\n")...)
 		}
-		a := s.ask(method, strings.ReplaceAll(q.path, "$CLAIM", claim), q.body, headers...)
+		a := s.ask(method, strings.NewReplacer("$CLAIM", claim, "$ENDPOINT", endpoint).Replace(q.path), q.body, headers...)
 		if a.status != q.status {
 			t.Errorf("%s: %d %s", q.op, a.status, a.body)
 			continue
 		}
 		if q.op == "POST /v1/campaigns/{id}/claims" && a.status == 201 {
 			claim = fmt.Sprint(a.json["id"])
+		}
+		if q.op == "POST /v1/webhook-endpoints" && a.status == 201 {
+			endpoint = fmt.Sprint(a.json["id"])
 		}
 		responses := at(doc, "paths", path, strings.ToLower(method), "responses")
 		r := at(responses, fmt.Sprint(a.status))

@@ -40,6 +40,7 @@ func New(cfg Config) (http.Handler, error) {
 	a.registerImport()
 	a.registerProducts()
 	a.registerRegular()
+	a.registerEvents()
 	a.registerOperations()
 	if err := a.registerDocuments(); err != nil {
 		return nil, fmt.Errorf("httpapi: documents: %w", err)

@@ -88,6 +88,12 @@ var contract = []struct {
 	{"Keys", testKeys},
 	{"Requests", testRequests},
 	{"Secrets", testSecrets},
+	{"Feed", testFeed},
+	{"FeedItems", testFeedItems},
+	{"FeedRace", testFeedRace},
+	{"Sinks", testSinks},
+	{"Endpoints", testEndpoints},
+	{"Deliveries", testDeliveries},
 	{"Audit", testAudit},
 	{"Lifetime", testLifetime},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -95,6 +96,10 @@ func (l *Ledger) UpdateCampaign(ctx context.Context, c *dibs.Campaign) error {
 
 // updateCampaign writes a changed campaign where its version is still the same.
 func (l *Ledger) updateCampaign(ctx context.Context, s *session, c *dibs.Campaign) error {
+	var before dibs.State
+	if err := s.row(ctx, `SELECT state FROM campaigns WHERE id = ?`+s.d.forUpdate, []any{c.ID}, &before); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
 	price, currency := splitMoney(c.Price)
 	tiers, err := tiersText(c.Tiers)
 	if err != nil {
@@ -110,10 +115,7 @@ func (l *Ledger) updateCampaign(ctx context.Context, s *session, c *dibs.Campaig
 		return err
 	}
 	if n == 1 {
-		if _, err = l.noticeLow(ctx, s, c.Number); err != nil {
-			return err
-		}
-		return noticeMore(ctx, s, c.Number)
+		return l.noteChange(ctx, s, c, before)
 	}
 	return changedOrGone(ctx, s, `SELECT 1 FROM campaigns WHERE id = ?`, c.ID, notFound(aCampaign, c.ID))
 }

@@ -15,7 +15,7 @@ func (l *Ledger) writeLives(ctx context.Context, s *session, all lives) error {
 		return nil
 	}
 	for _, write := range []func(context.Context, *session, []*life) error{
-		updateClaims, insertEvents, writePayments, freeItems, moveSums,
+		updateClaims, insertEvents, writePayments, freeItems, moveSums, tellSteps,
 	} {
 		if err := write(ctx, s, changed); err != nil {
 			return err

@@ -70,7 +70,14 @@ func (l *Ledger) Restock(ctx context.Context, r dibs.Restock) error {
 		if err := checkRestock(r, kind); err != nil {
 			return err
 		}
-		return l.addStock(ctx, s, r, epoch)
+		if err := l.addStock(ctx, s, r, epoch); err != nil {
+			return err
+		}
+		news, err := campaignTold(ctx, s, r.Shard.Campaign, l.opts.Now(), dibs.CampaignStockChanged, r.Delta, r.Why)
+		if err != nil {
+			return err
+		}
+		return announce(ctx, s, []told{news})
 	})
 }
 

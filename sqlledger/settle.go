@@ -21,14 +21,19 @@ func (l *Ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
 		}
 	}
 	return l.refused(l.write(ctx, "settle", func(s *session) error {
+		var news []told
 		for i := range batches {
 			// The sums change on the way, and the transaction may run again.
 			sum := sums[i]
 			if err := l.settleBatch(ctx, s, &batches[i], &sum); err != nil {
 				return fmt.Errorf("shard %s: %w", batches[i].Shard, err)
 			}
+			var err error
+			if news, err = l.tellStock(ctx, s, tellGrants(news, &batches[i]), &batches[i], &sum); err != nil {
+				return err
+			}
 		}
-		return nil
+		return announce(ctx, s, news)
 	}))
 }
 
@@ -42,6 +47,8 @@ type batchSums struct {
 	// withdrawn is what withdrawals took, as a positive number. Settling lowers
 	// it when it finds one settled before.
 	withdrawn int64
+	// low is set when the batch left as little as operations want to hear of.
+	low bool
 }
 
 // checkBatch makes sure that the entries are the journal's next ones without a
@@ -131,7 +138,7 @@ func (l *Ledger) settleBatch(ctx context.Context, s *session, b *dibs.Batch, sum
 		err = notFound(aCampaign, b.Shard.Campaign)
 	}
 	if err == nil && b.Campaign.LowStock > 0 {
-		_, err = l.noticeLow(ctx, s, b.Shard.Campaign)
+		sum.low, err = l.noticeLow(ctx, s, b.Shard.Campaign)
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/internal/settings"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
@@ -43,6 +44,9 @@ type config struct {
 	JournalKeep time.Duration `key:"journal_keep" default:"1h" min:"1s" max:"720h" arg:"TIME" doc:"How long settled entries stay in the journal."`
 	MaxBacklog  int64         `key:"max_backlog" default:"5000000" min:"1" max:"1000000000" arg:"N" doc:"How many entries of a campaign may wait to be settled before its claims are refused as overloaded."`
 
+	Events         []string `key:"events" shown:"none" arg:"SINK" doc:"Where events are published to, besides webhooks; the flag may be repeated, and in a file it is a list. kafka://HOST:9092/TOPIC, nats://HOST:4222/SUBJECT?stream=NAME, amqp://HOST:5672/VHOST?exchange=NAME, redis://HOST:6379/0?stream=NAME; docs/EVENTS.md has the options. Prefer the environment for passwords."`
+	WebhookPrivate bool     `key:"webhook_allow_private" default:"false" doc:"Let webhooks be in private networks and on this machine, and be plain HTTP. Whoever may add webhooks can then reach what this server can."`
+
 	URL string `key:"url" default:"http://127.0.0.1:8080" arg:"URL" doc:"The server that campaign and verify speak to."`
 
 	// values are the settings with their sources.
@@ -59,6 +63,7 @@ var (
 	serverKeys = []string{
 		"listen", "data", "engine", "ledger", "durability", "admin_key", "jwt_secret", "tls_cert", "tls_key", "behind_proxy",
 		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "max_backlog",
+		"events", "webhook_allow_private",
 	}
 	clientKeys = []string{"url", "admin_key"}
 )
@@ -203,6 +208,7 @@ func enginePlace(engine string) string {
 func (c *config) node() embedded.Config {
 	return embedded.Config{
 		Engine: c.Engine, Dir: c.Data, Ledger: c.ledger(), Durability: c.Durability, Service: c.service(), Migrate: c.Migrate,
+		Events: events.Config{Sinks: c.Events, Webhooks: events.WebhookConfig{AllowPrivate: c.WebhookPrivate}},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/internal/settings"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
@@ -87,7 +88,23 @@ func serverRules(c *config) []settings.Fault {
 	if problem := adminKeyProblem(c.AdminKey); problem != "" {
 		fs = append(fs, c.fault("admin_key", problem))
 	}
-	return append(fs, tlsRules(c)...)
+	return append(append(fs, eventsRules(c)...), tlsRules(c)...)
+}
+
+// eventsRules find sinks that cannot be used, and such as are there twice.
+func eventsRules(c *config) []settings.Fault {
+	var fs []settings.Fault
+	seen := make(map[string]bool)
+	for _, sink := range c.Events {
+		name := events.Name(sink)
+		if err := events.Check(sink); err != nil {
+			fs = append(fs, c.fault("events", name+": "+err.Error()))
+		} else if seen[name] {
+			fs = append(fs, c.fault("events", name+" is there twice"))
+		}
+		seen[name] = true
+	}
+	return fs
 }
 
 func tlsRules(c *config) []settings.Fault {

@@ -15,6 +15,7 @@ gcc                 gcc
 libc6-dev           /usr/include/stdlib.h
 jmeter              jmeter
 redis-server        redis-server
+rabbitmq-server     /usr/lib/rabbitmq/bin/rabbitmq-server
 mariadb-server-core /usr/sbin/mariadbd
 mariadb-client-core /usr/bin/my_print_defaults
 mariadb-client      mariadb-dump

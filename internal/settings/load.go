@@ -163,12 +163,18 @@ func effective(s Setting, layers []layer) (Value, *Fault) {
 		case nil:
 			// `key:` without a value says nothing.
 			continue
-		case map[string]any, []any:
+		case []any:
+			if text, ok := listText(raw); ok && s.isList() {
+				v.Text = text
+				break
+			}
+			return v, &Fault{Key: s.Key, From: v.From, Problem: s.shape()}
+		case map[string]any:
 			return v, &Fault{Key: s.Key, From: v.From, Problem: "must be a single value"}
 		case string:
 			v.Text = raw
 		default:
-			if s.kind.Kind() == reflect.String {
+			if s.kind.Kind() == reflect.String || s.isList() {
 				// YAML reads 0123 as 83, and `on` as true: the text is lost by now.
 				return v, &Fault{Key: s.Key, From: v.From, Problem: "must be text: put it in quotes"}
 			}
@@ -177,6 +183,28 @@ func effective(s Setting, layers []layer) (Value, *Fault) {
 		return v, nil
 	}
 	return Value{Setting: s, From: fromDefault}, nil
+}
+
+// shape says what form a value must have.
+func (s *Setting) shape() string {
+	if s.isList() {
+		return "must be a list of texts without spaces"
+	}
+	return "must be a single value"
+}
+
+// listText writes a list of texts as one; false when it has anything else, or
+// a text with a space.
+func listText(list []any) (string, bool) {
+	words := make([]string, 0, len(list))
+	for _, one := range list {
+		word, ok := one.(string)
+		if !ok || len(strings.Fields(word)) != 1 {
+			return "", false
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " "), true
 }
 
 // unknownKeys reports the keys of the file that name no setting.

@@ -8,7 +8,8 @@
 //
 // The key names the setting in the file; the flag is the key with hyphens, the
 // variable is the prefix and the key in capitals. Fields are string, bool, int,
-// int64 or time.Duration. Other tags: oneof (words, by commas), secret (never
+// int64, time.Duration, or []string: its flag may be repeated, and in text,
+// the environment's say, its values stand apart by spaces. Other tags: oneof (words, by commas), secret (never
 // shown), shown (what the docs say instead of an empty default).
 package settings
 
@@ -47,6 +48,9 @@ type Setting struct {
 }
 
 var durationType = reflect.TypeFor[time.Duration]()
+
+// isList reports whether the setting has any number of values.
+func (s *Setting) isList() bool { return s.kind.Kind() == reflect.Slice }
 
 // Flag is the setting's flag, without the hyphens before it.
 func (s *Setting) Flag() string { return strings.ReplaceAll(s.Key, "_", "-") }
@@ -107,6 +111,10 @@ func (s *Setting) parse(text string) (reflect.Value, error) {
 	switch {
 	case s.kind.Kind() == reflect.String:
 		v.SetString(text)
+	case s.isList():
+		for _, one := range strings.Fields(text) {
+			v.Set(reflect.Append(v, reflect.ValueOf(one)))
+		}
 	case text == "":
 	case s.kind == durationType:
 		d, err := time.ParseDuration(text)
@@ -179,7 +187,7 @@ func AddFlags(fs *pflag.FlagSet, of any, keys ...string) {
 			continue
 		}
 		delete(wanted, s.Key)
-		fs.Var(&flagValue{text: s.Default, arg: s.arg()}, s.Flag(), s.usage())
+		fs.Var(&flagValue{text: s.Default, arg: s.arg(), list: s.isList()}, s.Flag(), s.usage())
 		if s.kind.Kind() == reflect.Bool {
 			fs.Lookup(s.Flag()).NoOptDefVal = "true"
 		}
@@ -206,11 +214,18 @@ func (s *Setting) arg() string {
 }
 
 // flagValue is a flag that keeps its text.
-type flagValue struct{ text, arg string }
+type flagValue struct {
+	text, arg string
+	// list says that each use adds a value.
+	list, used bool
+}
 
 // Set implements pflag.Value.
 func (v *flagValue) Set(text string) error {
-	v.text = text
+	if v.list && v.used {
+		text = v.text + " " + text
+	}
+	v.text, v.used = text, true
 	return nil
 }
 

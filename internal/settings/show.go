@@ -27,6 +27,12 @@ func (v *Value) ShownText() string {
 		return v.Shown
 	case v.Secret && v.Text != "":
 		return fmt.Sprintf("******** (%d bytes)", len(v.Text))
+	case strings.Contains(v.Text, "://") && v.isList():
+		words := strings.Fields(v.Text)
+		for i := range words {
+			words[i] = withoutPassword(words[i])
+		}
+		return strings.Join(words, " ")
 	case strings.Contains(v.Text, "://"):
 		return withoutPassword(v.Text)
 	}

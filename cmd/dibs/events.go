@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+)
+
+func newEventsCommand() *cobra.Command {
+	cmd := family(&cobra.Command{
+		Use:   "events",
+		Short: "Follow events, see who takes them, and manage webhooks",
+		Long: `Follow the events of a server, see how far each sink has taken them, and manage
+webhooks: the server at --url, with the API key --admin-key or $DIBS_ADMIN_KEY.
+docs/EVENTS.md has the events and the sinks.`,
+	})
+	cmd.AddCommand(newTailCommand(), newSinksCommand(), newEndpointsCommand(), newDeliveriesCommand(), newRedeliverCommand(), newDeadCommand())
+	return cmd
+}
+
+// eventsVerb is a verb that asks the server one thing and shows the answer.
+func eventsVerb(use, short string, args cobra.PositionalArgs, do func(ctx context.Context, api *client.Client, args []string) (any, table, error)) *cobra.Command {
+	var output string
+	return addCall(&cobra.Command{
+		Use: use, Short: short, Args: args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, api, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			v, t, err := do(cmd.Context(), api, args)
+			if err != nil {
+				return explainCall(c, err)
+			}
+			return show(cmd, output, v, &t)
+		},
+	}, &output)
+}
+
+// tailEvery is how often the server is asked for news.
+const tailEvery = 500 * time.Millisecond
+
+func newTailCommand() *cobra.Command {
+	after, once := int64(-1), false
+	cmd := &cobra.Command{
+		Use:   "tail",
+		Short: "Print events as they happen, one JSON object a line",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, api, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			lines := json.NewEncoder(cmd.OutOrStdout())
+			lines.SetEscapeHTML(false)
+			for place := after; ; {
+				events, next, err := api.Events(cmd.Context(), place)
+				if cmd.Context().Err() != nil {
+					return nil
+				}
+				if err != nil {
+					return explainCall(c, err)
+				}
+				for i := range events {
+					if err := lines.Encode(&events[i]); err != nil {
+						return err
+					}
+				}
+				if next == place || place < 0 {
+					if once {
+						return nil
+					}
+					select {
+					case <-time.After(tailEvery):
+					case <-cmd.Context().Done():
+						return nil
+					}
+				}
+				place = next
+			}
+		},
+	}
+	addSettings(cmd, clientKeys)
+	cmd.Flags().Int64Var(&after, "after", -1, "Begin after this `ROW` of the feed: 0 for all that is kept, a day at least (default from now on)")
+	cmd.Flags().BoolVar(&once, "once", false, "End where the feed ends")
+	return cmd
+}
+
+func newSinksCommand() *cobra.Command {
+	return eventsVerb("sinks", "Show how far each sink has taken the events", cobra.NoArgs,
+		func(ctx context.Context, api *client.Client, _ []string) (any, table, error) {
+			t := table{head: []string{"SINK", "OK", "BEHIND", "LAG", "PUBLISHED", "PROBLEM"}}
+			v, err := api.EventSinks(ctx)
+			for i := range v.Items {
+				s := &v.Items[i]
+				t.add(s.Name, strconv.FormatBool(s.OK), strconv.FormatInt(s.Behind, 10),
+					(time.Duration(s.LagMS) * time.Millisecond).String(), strconv.FormatInt(s.Published, 10), s.Problem)
+			}
+			return v, t, err
+		})
+}
+
+func newDeliveriesCommand() *cobra.Command {
+	var status string
+	limit := dibs.DefaultPage
+	cmd := eventsVerb("deliveries ENDPOINT", "List what was posted to a webhook, newest first", cobra.ExactArgs(1),
+		func(ctx context.Context, api *client.Client, args []string) (any, table, error) {
+			t := table{head: []string{"EVENT", "TYPE", "STATUS", "ATTEMPTS", "UPDATED", "PROBLEM"}}
+			v, err := api.Deliveries(ctx, args[0], dibs.DeliveryStatus(status), dibs.Page{Limit: limit})
+			for i := range v.Items {
+				d := &v.Items[i]
+				t.add(d.EventID, d.Type, string(d.Status), strconv.Itoa(d.Attempts), moment(d.UpdatedAt), d.Problem)
+			}
+			return v, t, err
+		})
+	cmd.Flags().StringVar(&status, "status", "", "Only those of a `STATUS`: pending, delivered or failed")
+	cmd.Flags().IntVar(&limit, "limit", limit, "How many at most, `N`")
+	return cmd
+}
+
+func newRedeliverCommand() *cobra.Command {
+	var failed bool
+	cmd := eventsVerb("redeliver ENDPOINT [EVENT]", "Post an event to a webhook again, or all that were given up", cobra.RangeArgs(1, 2),
+		func(ctx context.Context, api *client.Client, args []string) (any, table, error) {
+			event := ""
+			if len(args) == 2 {
+				event = args[1]
+			}
+			if failed == (event != "") {
+				return nil, table{}, usagef("name an EVENT, or say --failed")
+			}
+			n, err := api.Redeliver(ctx, args[0], event)
+			t := table{}
+			t.add("redelivered", strconv.FormatInt(n, 10))
+			return map[string]int64{"redelivered": n}, t, err
+		})
+	cmd.Flags().BoolVar(&failed, "failed", false, "All that were given up")
+	return cmd
+}
+
+func newEndpointsCommand() *cobra.Command {
+	cmd := family(&cobra.Command{Use: "endpoints", Short: "List, add, change, try and drop webhooks"})
+	cmd.AddCommand(newEndpointListCommand(), newEndpointCreateCommand(), newEndpointTestCommand(), newEndpointRotateCommand())
+	cmd.AddCommand(
+		endpointVerb("show", "Show a webhook", func(ctx context.Context, api *client.Client, id string) (dibs.EndpointView, error) {
+			return api.Endpoint(ctx, id)
+		}),
+		endpointVerb("delete", "Drop a webhook with its deliveries", func(ctx context.Context, api *client.Client, id string) (dibs.EndpointView, error) {
+			return api.DeleteEndpoint(ctx, id)
+		}),
+		endpointVerb("disable", "Post nothing to a webhook until it is enabled", disabled(true)),
+		endpointVerb("enable", "Post to a webhook again, from now on", disabled(false)),
+	)
+	return cmd
+}
+
+func disabled(yes bool) func(ctx context.Context, api *client.Client, id string) (dibs.EndpointView, error) {
+	return func(ctx context.Context, api *client.Client, id string) (dibs.EndpointView, error) {
+		return api.PatchEndpoint(ctx, id, dibs.EndpointPatch{Disabled: &yes})
+	}
+}
+
+// endpointVerb is a verb on one endpoint.
+func endpointVerb(use, short string, do func(ctx context.Context, api *client.Client, id string) (dibs.EndpointView, error)) *cobra.Command {
+	return eventsVerb(use+" ID", short, cobra.ExactArgs(1), func(ctx context.Context, api *client.Client, args []string) (any, table, error) {
+		v, err := do(ctx, api, args[0])
+		return v, endpointTable(&v), err
+	})
+}
+
+func endpointTable(v *dibs.EndpointView) table {
+	t := table{}
+	t.add("id", v.ID)
+	t.add("url", v.URL)
+	t.add("types", fmt.Sprint(v.Types))
+	t.add("disabled", fmt.Sprint(v.Disabled)+" "+v.DisabledReason)
+	if v.Secret != "" {
+		t.add("secret", v.Secret)
+	}
+	return t
+}
+
+func newEndpointListCommand() *cobra.Command {
+	return eventsVerb("list", "List the webhooks", cobra.NoArgs, func(ctx context.Context, api *client.Client, _ []string) (any, table, error) {
+		t := table{head: []string{"ID", "URL", "DISABLED"}}
+		v, err := api.Endpoints(ctx)
+		for i := range v.Items {
+			t.add(v.Items[i].ID, v.Items[i].URL, strconv.FormatBool(v.Items[i].Disabled))
+		}
+		return v, t, err
+	})
+}
+
+func newEndpointCreateCommand() *cobra.Command {
+	spec := dibs.EndpointSpec{}
+	cmd := eventsVerb("create URL", "Have events posted to an address; the secret is shown this once", cobra.ExactArgs(1),
+		func(ctx context.Context, api *client.Client, args []string) (any, table, error) {
+			spec.URL = args[0]
+			v, err := api.CreateEndpoint(ctx, spec, "")
+			return v, endpointTable(&v), err
+		})
+	cmd.Flags().StringSliceVar(&spec.Types, "types", nil, "Only events of these `TYPES`, by commas")
+	cmd.Flags().StringVar(&spec.Description, "description", "", "What it is for, `TEXT`")
+	return cmd
+}
+
+func newEndpointTestCommand() *cobra.Command {
+	return eventsVerb("test ID", "Post an event that only tries a webhook", cobra.ExactArgs(1),
+		func(ctx context.Context, api *client.Client, args []string) (any, table, error) {
+			id, err := api.TestEndpoint(ctx, args[0])
+			t := table{}
+			t.add("event", id)
+			return map[string]string{"event_id": id}, t, err
+		})
+}
+
+func newEndpointRotateCommand() *cobra.Command {
+	keep := 24 * time.Hour
+	cmd := eventsVerb("rotate-secret ID", "Give a webhook another secret, shown this once", cobra.ExactArgs(1),
+		func(ctx context.Context, api *client.Client, args []string) (any, table, error) {
+			d := dibs.Duration(keep)
+			v, err := api.RotateSecret(ctx, args[0], dibs.RotateSpec{KeepOldFor: &d})
+			return v, endpointTable(&v), err
+		})
+	cmd.Flags().DurationVar(&keep, "keep-old-for", keep, "How long the old secret signs too, `TIME`")
+	return cmd
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs/consumer"
+)
+
+// newDeadCommand is about a consumer's dead letters, which are in its Redis and
+// not in the server.
+func newDeadCommand() *cobra.Command {
+	cmd := family(&cobra.Command{
+		Use:   "dead",
+		Short: "List a consumer's dead letters, and bring them back",
+		Long: `List the events that a consumer of a Redis stream has given up, and bring them
+back to it. They are in the consumer's Redis; the server is not asked.`,
+	})
+	cmd.AddCommand(newDeadListCommand(), newDeadReplayCommand())
+	return cmd
+}
+
+func addDead(cmd *cobra.Command, d *consumer.Dead, output *string) *cobra.Command {
+	cmd.Flags().StringVar(&d.URL, "redis", "redis://127.0.0.1:6379", "The consumer's Redis, `URL`")
+	cmd.Flags().StringVar(&d.Stream, "stream", consumer.DefaultStream, "The stream that it reads, `NAME`")
+	cmd.Flags().StringVar(&d.Group, "group", "", "Its group, `NAME` (required)")
+	addOutput(cmd, output)
+	return cmd
+}
+
+func newDeadListCommand() *cobra.Command {
+	d, after, limit, output := consumer.Dead{}, "", 20, ""
+	cmd := addDead(&cobra.Command{
+		Use: "list", Short: "List dead letters, oldest first", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			letters, err := consumer.DeadLetters(cmd.Context(), d, after, limit)
+			if err != nil {
+				return err
+			}
+			t := table{head: []string{"ENTRY", "EVENT", "TYPE", "ATTEMPTS", "WHY"}}
+			for i := range letters {
+				l := &letters[i]
+				t.add(l.Entry, l.EventID, l.Type, strconv.Itoa(l.Attempts), l.Why)
+			}
+			return show(cmd, output, letters, &t)
+		},
+	}, &d, &output)
+	cmd.Flags().StringVar(&after, "after", "", "Only those after an `ENTRY`")
+	cmd.Flags().IntVar(&limit, "limit", limit, "How many at most, `N`")
+	return cmd
+}
+
+func newDeadReplayCommand() *cobra.Command {
+	d, all, output := consumer.Dead{}, false, ""
+	cmd := addDead(&cobra.Command{
+		Use: "replay [ENTRY]", Short: "Bring a dead letter back to its consumer, or all", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return usagef("name an ENTRY, or say --all")
+			}
+			entry := ""
+			if len(args) == 1 {
+				entry = args[0]
+			}
+			n, err := consumer.Replay(cmd.Context(), d, entry)
+			if err != nil {
+				return err
+			}
+			t := table{}
+			t.add("replayed", strconv.Itoa(n))
+			return show(cmd, output, map[string]int{"replayed": n}, &t)
+		},
+	}, &d, &output)
+	cmd.Flags().BoolVar(&all, "all", false, "All of them")
+	return cmd
+}

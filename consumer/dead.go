@@ -1,0 +1,108 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/rueidis"
+)
+
+// DeadLetter is an event that was given up.
+type DeadLetter struct {
+	// Entry names the letter in its list.
+	Entry    string `json:"entry"`
+	EventID  string `json:"event_id"`
+	Type     string `json:"type"`
+	Subject  string `json:"subject"`
+	Attempts int    `json:"attempts"`
+	// Why is what the handler said the last time.
+	Why string `json:"why,omitempty"`
+	// Event is the event as it came.
+	Event string `json:"event"`
+}
+
+// Dead names a group whose dead letters are meant; an empty Stream is
+// DefaultStream.
+type Dead struct{ URL, Stream, Group string }
+
+func (d *Dead) connect() (rueidis.Client, error) {
+	if d.Stream == "" {
+		d.Stream = DefaultStream
+	}
+	if d.Group == "" {
+		return nil, errors.New("consumer: the group is required")
+	}
+	return connect(d.URL)
+}
+
+// DeadLetters lists up to max dead letters of a group after an entry, oldest
+// first; after is empty for the first.
+func DeadLetters(ctx context.Context, d Dead, after string, max int) ([]DeadLetter, error) {
+	c, err := d.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	from := "-"
+	if after != "" {
+		from = "(" + after
+	}
+	entries, err := c.Do(ctx, c.B().Arbitrary("XRANGE").Keys(deadOf(d.Stream, d.Group)).Args(from, "+", "COUNT", strconv.Itoa(max)).Build()).AsXRange()
+	if err != nil {
+		return nil, fmt.Errorf("consumer: %w", err)
+	}
+	letters := make([]DeadLetter, len(entries))
+	for i, e := range entries {
+		f := e.FieldValues
+		attempts, err := strconv.Atoi(f["attempts"])
+		if err != nil {
+			return nil, fmt.Errorf("consumer: the dead letter %s: %w", e.ID, err)
+		}
+		letters[i] = DeadLetter{
+			Entry: e.ID, EventID: f["id"], Type: f["type"], Subject: f["subject"], Attempts: attempts, Why: f["why"], Event: f["event"],
+		}
+	}
+	return letters, nil
+}
+
+// replayPage is how many letters are brought back at a time.
+const replayPage = 100
+
+// Replay brings dead letters back to their group, to be handled as if they were
+// new: the one of an entry, or with an empty entry all. It returns how many. A
+// crash halfway may bring one back twice.
+func Replay(ctx context.Context, d Dead, entry string) (n int, err error) {
+	c, err := d.connect()
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	from, to := "-", "+"
+	if entry != "" {
+		from, to = entry, entry
+	}
+	dead := deadOf(d.Stream, d.Group)
+	for {
+		letters, err := c.Do(ctx, c.B().Arbitrary("XRANGE").Keys(dead).Args(from, to, "COUNT", strconv.Itoa(replayPage)).Build()).AsXRange()
+		if err != nil {
+			return n, fmt.Errorf("consumer: %w", err)
+		}
+		for _, l := range letters {
+			f := l.FieldValues
+			add := c.B().Arbitrary("XADD").Keys(replayed(d.Stream, d.Group)).
+				Args("*", "id", f["id"], "type", f["type"], "subject", f["subject"], "event", f["event"]).Build()
+			if err := c.Do(ctx, add).Error(); err != nil {
+				return n, fmt.Errorf("consumer: %w", err)
+			}
+			if err := c.Do(ctx, c.B().Arbitrary("XDEL").Keys(dead).Args(l.ID).Build()).Error(); err != nil {
+				return n, fmt.Errorf("consumer: %w", err)
+			}
+			n++
+		}
+		if len(letters) < replayPage || entry != "" {
+			return n, nil
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+const (
+	// publishMost is about how many events are published at a time, and
+	// publishPatience bounds the wait for the sink to acknowledge them.
+	publishMost     = 2048
+	publishPatience = 10 * time.Second
+	// pauseMin and pauseMax bound the pause after a failure.
+	pauseMin = 200 * time.Millisecond
+	pauseMax = 15 * time.Second
+)
+
+// Source is where events come from: *dibs.Service.
+type Source interface {
+	Events(ctx context.Context, after int64, max int) (events []dibs.Event, last int64, err error)
+	HoldSink(ctx context.Context, name, owner string, now, until time.Time) (dibs.SinkState, error)
+	TakeNews(ctx context.Context, t dibs.Taking) error
+	SinkFailed(ctx context.Context, name, owner, problem string) error
+	LetSinkGo(ctx context.Context, name, owner string) error
+	WebhookSource
+}
+
+// Config configures the dispatchers of a node. Source is required; the zero
+// value of any other field means the default named beside it.
+type Config struct {
+	Source Source
+	// Sinks are addresses that Check has nothing against.
+	Sinks []string
+	// Webhooks configures the posting to endpoints.
+	Webhooks WebhookConfig
+	// Poll is how often the feed is asked for news; default 200ms.
+	Poll time.Duration
+	// Lease is how long a node keeps a sink without a word: after a crash another
+	// one waits for so long; default 20s. Half of it bounds one attempt to publish.
+	Lease time.Duration
+	// Owner names this process in leases; default made of host and process.
+	Owner string
+	// Logger receives what operators should know; default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Dispatchers carry events to the sinks of one node until Close.
+type Dispatchers struct {
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+}
+
+// dispatcher carries events to one sink.
+type dispatcher struct {
+	src   Source
+	name  string
+	owner string
+	poll  time.Duration
+	lease time.Duration
+	log   *slog.Logger
+	// hand passes events on. It moves the place itself when it returns true.
+	hand func(ctx context.Context, events []dibs.Event, t *dibs.Taking) (moved bool, err error)
+	stop func() error
+	// wanted reports whether there is anybody to carry events to; nil for always.
+	wanted func(ctx context.Context) (bool, error)
+	// heldUntil is how long this node has the sink, in milliseconds since 1970.
+	heldUntil atomic.Int64
+}
+
+// made counts the owners that this process has made up.
+var made atomic.Int64
+
+// Start begins to carry events. Addresses that cannot be used are an error;
+// sinks that cannot be reached are not.
+func Start(cfg Config) (*Dispatchers, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Poll <= 0 {
+		cfg.Poll = 200 * time.Millisecond
+	}
+	if cfg.Lease <= 0 {
+		cfg.Lease = 2 * publishPatience
+	}
+	if cfg.Owner == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "a host"
+		}
+		cfg.Owner = fmt.Sprintf("%s:%d:%d:%d", host, os.Getpid(), made.Add(1), time.Now().UnixNano())
+	}
+	var list []*dispatcher
+	for _, address := range cfg.Sinks {
+		p, err := Open(address)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, &dispatcher{
+			src: cfg.Source, name: Name(address), owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, log: cfg.Logger,
+			hand: publish(p, cfg.Lease/2), stop: p.Close,
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &Dispatchers{cancel: cancel}
+	for _, one := range list {
+		d.loops.Go(func() { one.run(ctx) })
+	}
+	w := newWebhooks(&cfg)
+	d.loops.Go(func() { w.run(ctx) })
+	return d, nil
+}
+
+// Close ends the work; what is not published yet is by another node, or after
+// the next start.
+func (d *Dispatchers) Close() {
+	d.cancel()
+	d.loops.Wait()
+}
+
+// publish hands events to a publisher.
+func publish(p Publisher, patience time.Duration) func(context.Context, []dibs.Event, *dibs.Taking) (bool, error) {
+	return func(ctx context.Context, events []dibs.Event, _ *dibs.Taking) (bool, error) {
+		messages := make([]Message, len(events))
+		for i := range events {
+			e := &events[i]
+			body, err := e.Encode()
+			if err != nil {
+				return false, err
+			}
+			messages[i] = Message{ID: e.ID, Type: e.Type, Subject: e.Subject, Body: body}
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return false, p.Publish(ctx, messages)
+	}
+}
+
+// run carries events until ctx ends.
+func (d *dispatcher) run(ctx context.Context) {
+	pause := pauseMin
+	for ctx.Err() == nil {
+		worked, err := d.turn(ctx)
+		switch {
+		case worked:
+			pause = pauseMin
+		case err != nil:
+			pause = min(2*pause, pauseMax)
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, dibs.ErrSinkTaken) {
+			d.log.Warn("events wait: a sink cannot take them", "sink", d.name, "err", err)
+		}
+		wait(ctx, pause)
+	}
+	d.leave()
+}
+
+// leave lets other nodes have the sink at once.
+func (d *dispatcher) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	// Otherwise the lease ends by itself.
+	if err := d.src.LetSinkGo(ctx, d.name, d.owner); err != nil {
+		d.log.Debug("a sink was not let go", "sink", d.name, "err", err)
+	}
+	if err := d.stop(); err != nil {
+		d.log.Debug("a sink was not closed", "sink", d.name, "err", err)
+	}
+}
+
+// wait returns after a time or when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// turn holds the sink, if it can be had, and carries events until something
+// fails; worked says that some were carried.
+func (d *dispatcher) turn(ctx context.Context) (worked bool, err error) {
+	if d.wanted != nil {
+		if wanted, err := d.wanted(ctx); err != nil || !wanted {
+			wait(ctx, 4*d.poll)
+			return false, err
+		}
+	}
+	st, err := d.hold(ctx)
+	if err != nil {
+		return false, err
+	}
+	if st.Owner != d.owner {
+		// Another node does it; it may end.
+		wait(ctx, d.lease/4)
+		return false, nil
+	}
+	for taken, held := st.Taken, time.Now(); ctx.Err() == nil; {
+		if time.Since(held) > d.lease/4 {
+			if d.wanted != nil {
+				if wanted, err := d.wanted(ctx); err != nil || !wanted {
+					return worked, err
+				}
+			}
+			if st, err := d.hold(ctx); err != nil || st.Owner != d.owner || st.Taken != taken {
+				return worked, err
+			}
+			held = time.Now()
+		}
+		events, last, err := d.src.Events(ctx, taken, publishMost)
+		if err != nil {
+			return worked, err
+		}
+		if last == taken {
+			wait(ctx, d.poll)
+			continue
+		}
+		if err := d.carry(ctx, events, taken, last); err != nil {
+			return worked, err
+		}
+		taken, held, worked = last, time.Now(), true
+	}
+	return worked, nil
+}
+
+func (d *dispatcher) hold(ctx context.Context) (dibs.SinkState, error) {
+	now := time.Now()
+	until := now.Add(d.lease)
+	st, err := d.src.HoldSink(ctx, d.name, d.owner, now, until)
+	if err == nil && st.Owner == d.owner {
+		d.heldUntil.Store(until.UnixMilli())
+	} else if err == nil {
+		d.heldUntil.Store(0)
+	}
+	return st, err
+}
+
+// carry hands events on and moves the place behind them.
+func (d *dispatcher) carry(ctx context.Context, events []dibs.Event, from, to int64) error {
+	now := time.Now()
+	t := dibs.Taking{Name: d.name, Owner: d.owner, From: from, To: to, Events: len(events), At: now, Until: now.Add(d.lease)}
+	moved, err := false, error(nil)
+	if len(events) > 0 {
+		moved, err = d.hand(ctx, events, &t)
+	}
+	if err != nil {
+		if ctx.Err() != nil || errors.Is(err, dibs.ErrSinkTaken) {
+			return err
+		}
+		return errors.Join(err, d.src.SinkFailed(ctx, d.name, d.owner, err.Error()))
+	}
+	if !moved {
+		t.At = time.Now()
+		t.Until = t.At.Add(d.lease)
+		err = d.src.TakeNews(ctx, t)
+	}
+	if err == nil {
+		d.heldUntil.Store(t.Until.UnixMilli())
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// RabbitMQ is a broker of a test's own, with a port mapper for Erlang of its own.
+type RabbitMQ struct {
+	server, mapper *Server
+	port           int
+	procs          []*proc
+}
+
+// StartRabbitMQ starts a broker on free ports, with its files in the folder,
+// which must exist. It takes some seconds; Kill ends it.
+func StartRabbitMQ(dir string) (*RabbitMQ, error) {
+	program, err := find("rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server")
+	if err != nil {
+		return nil, fmt.Errorf("servers: rabbitmq-server is needed and not there (install the package rabbitmq-server): %w", err)
+	}
+	if inner := "/usr/lib/rabbitmq/bin/rabbitmq-server"; program != inner {
+		if _, err := os.Stat(inner); err == nil {
+			// The one in PATH insists on an account of its own.
+			program = inner
+		}
+	}
+	mapper, err := find("epmd", "/usr/bin/epmd")
+	if err != nil {
+		return nil, fmt.Errorf("servers: epmd is needed and not there (install the package erlang-base): %w", err)
+	}
+	var ports [3]int
+	for i := range ports {
+		if ports[i], err = freePort(); err != nil {
+			return nil, err
+		}
+	}
+	text := func(port int) string { return strconv.Itoa(port) }
+	if err := os.WriteFile(filepath.Join(dir, "plugins"), []byte("[].\n"), 0o600); err != nil {
+		return nil, fmt.Errorf("servers: %w", err)
+	}
+	erlang := []string{
+		"HOME=" + dir, "ERL_EPMD_PORT=" + text(ports[1]), "ERL_EPMD_ADDRESS=127.0.0.1",
+	}
+	r := &RabbitMQ{
+		port:   ports[0],
+		mapper: &Server{k: &kind{name: "epmd"}, dir: dir, env: erlang},
+		server: &Server{k: &kind{name: "rabbitmq"}, dir: dir, env: append(erlang,
+			// So the script becomes the broker, and does not stand beside it.
+			"RUNNING_UNDER_SYSTEMD=true",
+			"RABBITMQ_NODENAME=dibs"+text(ports[0])+"@localhost", "RABBITMQ_NODE_IP_ADDRESS=127.0.0.1", "RABBITMQ_NODE_PORT="+text(ports[0]),
+			"RABBITMQ_DIST_PORT="+text(ports[2]), "RABBITMQ_MNESIA_BASE="+filepath.Join(dir, "data"), "RABBITMQ_LOG_BASE="+filepath.Join(dir, "log"),
+			"RABBITMQ_LOGS=-", "RABBITMQ_ENABLED_PLUGINS_FILE="+filepath.Join(dir, "plugins"), "RABBITMQ_CONFIG_FILE="+filepath.Join(dir, "rabbit"),
+			"RABBITMQ_CONF_ENV_FILE="+filepath.Join(dir, "none"), "RABBITMQ_PID_FILE="+filepath.Join(dir, "pid"),
+			"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1",
+		)},
+	}
+	err = r.launch(r.mapper, mapper, "-port", text(ports[1]), "-address", "127.0.0.1")
+	if err == nil {
+		err = r.launch(r.server, program)
+	}
+	if err == nil {
+		err = await(context.Background(), "an answer of rabbitmq-server", r.answers)
+	}
+	if err != nil {
+		r.Kill()
+		log, logErr := os.ReadFile(r.server.log())
+		return nil, errors.Join(fmt.Errorf("servers: rabbitmq-server does not begin: %w\n%s", err, log), logErr)
+	}
+	return r, nil
+}
+
+func (r *RabbitMQ) launch(s *Server, program string, args ...string) error {
+	p, err := s.launch(program, args)
+	if err == nil {
+		r.procs = append(r.procs, p)
+	}
+	return err
+}
+
+// answers asks for the first word of the protocol.
+func (r *RabbitMQ) answers(ctx context.Context) (ok bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.addr())
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return false, err
+	}
+	if _, err := c.Write([]byte("AMQP\x00\x00\x09\x01")); err != nil {
+		return false, err
+	}
+	_, err = io.ReadFull(c, make([]byte, 1))
+	return err == nil, err
+}
+
+func (r *RabbitMQ) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)) }
+
+// URL is the broker's address, with the user that it has from the beginning.
+func (r *RabbitMQ) URL() string { return "amqp://guest:guest@" + r.addr() }
+
+// Kill ends the broker as kill -9 does.
+func (r *RabbitMQ) Kill() {
+	for _, p := range r.procs {
+		p.kill()
+	}
+	r.procs = nil
+}

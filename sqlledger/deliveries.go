@@ -1,0 +1,154 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+const deliveryColumns = `id, endpoint, event_id, type, subject, body, status, attempts, next_at, answer, problem, created_at, updated_at`
+
+// QueueDeliveries implements dibs.Webhooks.
+func (l *Ledger) QueueDeliveries(ctx context.Context, taken *dibs.Taking, deliveries []dibs.WebhookDelivery) error {
+	return l.write(ctx, "queue deliveries", func(s *session) error {
+		if taken != nil {
+			// It comes first: who was late does the work in vain otherwise.
+			if err := take(ctx, s, taken); err != nil {
+				return err
+			}
+		}
+		there := make(map[string]bool)
+		if err := s.each(ctx, `SELECT id FROM webhook_endpoints`+s.d.forShare, nil, func(rows *sql.Rows) error {
+			var id string
+			err := rows.Scan(&id)
+			there[id] = true
+			return err
+		}); err != nil {
+			return err
+		}
+		args := make([]any, 0, 12*len(deliveries))
+		for i := range deliveries {
+			d := &deliveries[i]
+			if there[d.Endpoint] {
+				args = append(args, d.Endpoint, d.EventID, d.Type, d.Subject, d.Body, string(d.Status), d.Attempts, d.NextAt.UnixMilli(),
+					d.Answer, d.Problem, d.CreatedAt.UnixMilli(), d.UpdatedAt.UnixMilli())
+			}
+		}
+		return l.insertDeliveries(ctx, s, args)
+	})
+}
+
+// insertDeliveries writes rows of twelve arguments each. The feed is taken once,
+// so that none is there already, but for rare repeats: these are found one by
+// one.
+func (l *Ledger) insertDeliveries(ctx context.Context, s *session, args []any) error {
+	const width = 12
+	statement := `INSERT INTO webhook_deliveries (endpoint, event_id, type, subject, body, status, attempts, next_at, answer, problem,
+		created_at, updated_at) VALUES `
+	if s.d.keepExisting == "" {
+		for ; len(args) > 0; args = args[width:] {
+			if _, err := s.insertNew(ctx, statement+"("+repeat("?", width)+")", args[:width]...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	row := "(" + repeat("?", width) + ")"
+	for len(args) > 0 {
+		n := chunk(len(args)/width, eventRows)
+		if _, err := s.exec(ctx, statement+repeat(row, n)+s.d.keepExisting, args[:n*width]...); err != nil {
+			return err
+		}
+		args = args[n*width:]
+	}
+	return nil
+}
+
+// DueDeliveries implements dibs.Webhooks.
+func (l *Ledger) DueDeliveries(ctx context.Context, endpoint string, now time.Time, most int) ([]dibs.WebhookDelivery, error) {
+	var found []dibs.WebhookDelivery
+	at := now.UnixMilli()
+	err := l.read(ctx, "list due deliveries", func(s *session) error {
+		return s.each(ctx, `SELECT `+deliveryColumns+` FROM webhook_deliveries d
+			WHERE endpoint = ? AND status = 'pending' AND next_at <= ? AND NOT EXISTS (SELECT 1 FROM webhook_deliveries o
+			WHERE o.endpoint = d.endpoint AND o.subject = d.subject AND o.id < d.id AND o.status = 'pending' AND o.next_at > ?)
+			ORDER BY id LIMIT ?`, []any{endpoint, at, at, most}, func(rows *sql.Rows) error {
+			d, err := scanDelivery(rows)
+			found = append(found, d)
+			return err
+		})
+	})
+	return found, err
+}
+
+func scanDelivery(rows *sql.Rows) (d dibs.WebhookDelivery, err error) {
+	var next, created, updated int64
+	err = rows.Scan(&d.ID, &d.Endpoint, &d.EventID, &d.Type, &d.Subject, &d.Body, &d.Status, &d.Attempts, &next, &d.Answer, &d.Problem,
+		&created, &updated)
+	d.NextAt, d.CreatedAt, d.UpdatedAt = fromMS(next), fromMS(created), fromMS(updated)
+	return d, err
+}
+
+// FinishDeliveries implements dibs.Webhooks.
+func (l *Ledger) FinishDeliveries(ctx context.Context, deliveries []dibs.WebhookDelivery) error {
+	return l.write(ctx, "finish deliveries", func(s *session) error {
+		for i := range deliveries {
+			d := &deliveries[i]
+			if _, err := s.exec(ctx, `UPDATE webhook_deliveries SET status = ?, attempts = ?, next_at = ?, answer = ?, problem = ?, updated_at = ?
+				WHERE id = ?`, string(d.Status), d.Attempts, d.NextAt.UnixMilli(), d.Answer, kept(d.Problem), d.UpdatedAt.UnixMilli(), d.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Deliveries implements dibs.Webhooks.
+func (l *Ledger) Deliveries(ctx context.Context, endpoint string, status dibs.DeliveryStatus, page dibs.Page) (dibs.List[dibs.WebhookDelivery], error) {
+	before := int64(math.MaxInt64)
+	if _, err := readCursor(page, &before); err != nil {
+		return dibs.List[dibs.WebhookDelivery]{}, err
+	}
+	where, args := `endpoint = ? AND id < ?`, []any{endpoint, before}
+	if status != "" {
+		where, args = where+` AND status = ?`, append(args, string(status))
+	}
+	limit := limitOf(page)
+	var found []dibs.WebhookDelivery
+	err := l.read(ctx, "list deliveries", func(s *session) error {
+		return s.each(ctx, `SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE `+where+` ORDER BY id DESC LIMIT ?`,
+			append(args, limit+1), func(rows *sql.Rows) error {
+				d, err := scanDelivery(rows)
+				found = append(found, d)
+				return err
+			})
+	})
+	if err != nil {
+		return dibs.List[dibs.WebhookDelivery]{}, err
+	}
+	return cut(found, limit, func(d *dibs.WebhookDelivery) any { return d.ID })
+}
+
+// Redeliver implements dibs.Webhooks.
+func (l *Ledger) Redeliver(ctx context.Context, endpoint, event string, now time.Time) (n int64, err error) {
+	where, args := `status = 'failed'`, []any{now.UnixMilli(), now.UnixMilli(), endpoint}
+	if event != "" {
+		where, args = `event_id = ?`, append(args, event)
+	}
+	err = l.write(ctx, "redeliver", func(s *session) error {
+		n, err = s.exec(ctx, `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, next_at = ?, updated_at = ? WHERE endpoint = ? AND `+where, args...)
+		return err
+	})
+	return n, err
+}
+
+// TrimDeliveries implements dibs.Webhooks.
+func (l *Ledger) TrimDeliveries(ctx context.Context, before time.Time) error {
+	return l.write(ctx, "trim deliveries", func(s *session) error {
+		_, err := s.exec(ctx, `DELETE FROM webhook_deliveries WHERE status <> 'pending' AND updated_at < ?`, before.UnixMilli())
+		return err
+	})
+}

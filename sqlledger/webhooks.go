@@ -1,0 +1,149 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/dibs-dev/dibs"
+)
+
+const endpointColumns = `id, url, description, types, secret, old_secret, old_until, disabled, disabled_reason, version, created_at, updated_at`
+
+// InsertEndpoint implements dibs.Webhooks.
+func (l *Ledger) InsertEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) error {
+	types, err := typesText(e.Types)
+	if err != nil {
+		return err
+	}
+	return l.write(ctx, "insert endpoint", func(s *session) error {
+		// The head's row is locked: nobody else adds one, and the feed stands still.
+		var last, n int64
+		if err := s.row(ctx, `SELECT last_id FROM feed_head WHERE one = 1`+s.d.forUpdate, nil, &last); err != nil {
+			return err
+		}
+		if err := s.row(ctx, `SELECT COUNT(*) FROM webhook_endpoints`, nil, &n); err != nil {
+			return err
+		}
+		if n >= dibs.MaxEndpoints {
+			return dibs.Fail(dibs.InvalidState, dibs.Textf("there are %d endpoints, the most that there can be", "已有 %d 个端点,达到上限", n))
+		}
+		if n == 0 {
+			// From now on webhooks take the feed.
+			if _, err := s.insertNew(ctx, `INSERT INTO sinks (`+sinkColumns+`) VALUES (?,?,'',0,?,0,0,'')`,
+				dibs.WebhookSink, last, e.CreatedAt.UnixMilli()); err != nil {
+				return err
+			}
+		}
+		_, err := s.exec(ctx, `INSERT INTO webhook_endpoints (`+endpointColumns+`) VALUES (`+repeat("?", 12)+`)`,
+			e.ID, e.URL, e.Description, types, e.Secret, e.OldSecret, toOptionalMS(e.OldUntil), flag(e.Disabled), e.DisabledReason,
+			e.Version, e.CreatedAt.UnixMilli(), e.UpdatedAt.UnixMilli())
+		return err
+	})
+}
+
+func typesText(types []string) (string, error) {
+	if len(types) == 0 {
+		return "[]", nil
+	}
+	b, err := json.Marshal(types)
+	if err != nil {
+		return "", fmt.Errorf("sqlledger: write the types of events: %w", err)
+	}
+	return string(b), nil
+}
+
+// flag is how a column keeps a bool.
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// UpdateEndpoint implements dibs.Webhooks.
+func (l *Ledger) UpdateEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) error {
+	types, err := typesText(e.Types)
+	if err != nil {
+		return err
+	}
+	err = l.write(ctx, "update endpoint", func(s *session) error {
+		n, err := s.exec(ctx, `UPDATE webhook_endpoints SET url = ?, description = ?, types = ?, secret = ?, old_secret = ?, old_until = ?,
+			disabled = ?, disabled_reason = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
+			e.URL, e.Description, types, e.Secret, e.OldSecret, toOptionalMS(e.OldUntil), flag(e.Disabled), kept(e.DisabledReason),
+			e.UpdatedAt.UnixMilli(), e.ID, e.Version)
+		if err != nil || n == 1 {
+			return err
+		}
+		return changedOrGone(ctx, s, `SELECT 1 FROM webhook_endpoints WHERE id = ?`, e.ID, notFound(anEndpoint, e.ID))
+	})
+	if err == nil {
+		e.Version++
+	}
+	return err
+}
+
+var anEndpoint = dibs.Text{EN: "webhook endpoint", ZH: "Webhook 端点"}
+
+// DeleteEndpoint implements dibs.Webhooks.
+func (l *Ledger) DeleteEndpoint(ctx context.Context, id string) error {
+	return l.write(ctx, "delete endpoint", func(s *session) error {
+		if _, err := s.exec(ctx, `DELETE FROM webhook_deliveries WHERE endpoint = ?`, id); err != nil {
+			return err
+		}
+		n, err := s.exec(ctx, `DELETE FROM webhook_endpoints WHERE id = ?`, id)
+		if err == nil && n == 0 {
+			err = notFound(anEndpoint, id)
+		}
+		if err != nil {
+			return err
+		}
+		// With the last endpoint goes the sink: it would keep the feed from being
+		// trimmed.
+		_, err = s.exec(ctx, `DELETE FROM sinks WHERE name = ? AND NOT EXISTS (SELECT 1 FROM webhook_endpoints)`, dibs.WebhookSink)
+		return err
+	})
+}
+
+// Endpoint implements dibs.Webhooks.
+func (l *Ledger) Endpoint(ctx context.Context, id string) (*dibs.WebhookEndpoint, error) {
+	var e dibs.WebhookEndpoint
+	err := l.read(ctx, "read endpoint", func(s *session) error {
+		rows, err := s.query(ctx, `SELECT `+endpointColumns+` FROM webhook_endpoints WHERE id = ?`, id)
+		if err != nil {
+			return err
+		}
+		return one(rows, notFound(anEndpoint, id), func() error { return scanEndpoint(rows, &e) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// Endpoints implements dibs.Webhooks.
+func (l *Ledger) Endpoints(ctx context.Context) ([]dibs.WebhookEndpoint, error) {
+	var found []dibs.WebhookEndpoint
+	err := l.read(ctx, "list endpoints", func(s *session) error {
+		return s.each(ctx, `SELECT `+endpointColumns+` FROM webhook_endpoints ORDER BY id`, nil, func(rows *sql.Rows) error {
+			found = append(found, dibs.WebhookEndpoint{})
+			return scanEndpoint(rows, &found[len(found)-1])
+		})
+	})
+	return found, err
+}
+
+func scanEndpoint(rows *sql.Rows, e *dibs.WebhookEndpoint) error {
+	var types string
+	var oldUntil, created, updated int64
+	if err := rows.Scan(&e.ID, &e.URL, &e.Description, &types, &e.Secret, &e.OldSecret, &oldUntil, &e.Disabled, &e.DisabledReason,
+		&e.Version, &created, &updated); err != nil {
+		return err
+	}
+	e.OldUntil, e.CreatedAt, e.UpdatedAt = fromOptionalMS(oldUntil), fromMS(created), fromMS(updated)
+	if err := json.Unmarshal([]byte(types), &e.Types); err != nil {
+		return fmt.Errorf("%w: the types of endpoint %s: %w", dibs.ErrCorrupt, e.ID, err)
+	}
+	return nil
+}
