@@ -183,6 +183,10 @@ func conform(t *testing.T, doc, schema map[string]any, v any, where string) {
 		}
 		return
 	}
+	if len(schema) == 0 {
+		// Any JSON at all: docs/EVENTS.md says which, by the type of the event.
+		return
+	}
 	kinds := fmt.Sprint(schema["type"])
 	has := func(kind string) bool { return regexp.MustCompile(`\b` + kind + `\b`).MatchString(kinds) }
 	good := false

@@ -14,6 +14,11 @@ func endpoint(id string) *dibs.WebhookEndpoint {
 	}
 }
 
+func testWebhooks(t *testing.T, f *fixture) {
+	testEndpoints(t, f)
+	testDeliveries(t, f)
+}
+
 func testEndpoints(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := f.insert(campaign("c", 10))
@@ -61,9 +66,9 @@ func testDeliveries(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	f.must(l.InsertEndpoint(ctx, endpoint("one")))
 	f.must(l.InsertEndpoint(ctx, endpoint("two")))
-	_, err := l.HoldSink(ctx, dibs.WebhookSink, "a", start, start.Add(time.Minute))
+	st, err := l.HoldSink(ctx, dibs.WebhookSink, "a", start, start.Add(time.Minute))
 	f.must(err)
-	taking := &dibs.Taking{Name: dibs.WebhookSink, Owner: "a", To: 3, Events: 2, At: start, Until: start.Add(time.Minute)}
+	taking := &dibs.Taking{Name: dibs.WebhookSink, Owner: "a", From: st.Taken, To: st.Taken + 3, Events: 2, At: start, Until: start.Add(time.Minute)}
 	list := []dibs.WebhookDelivery{
 		delivery("one", "e1", "s"), delivery("gone", "e1", "s"), delivery("two", "e1", "s"), delivery("one", "e2", "s"), delivery("one", "e3", "other"),
 	}
