@@ -40,7 +40,7 @@ func testRegular(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	_, err := l.Order(ctx, dibs.Order{ProductID: "p", UserID: "u", Quantity: 1, At: start})
 	wants(t, "of no product", err, dibs.ErrNotFound)
-	p := f.product(10, time.Minute)
+	f.product(10, time.Minute)
 	first := f.order("u1", 2, 7)
 	same(t, "the first order", []any{first.Outcome, first.Replayed, first.Claim.Status, first.Claim.OrderType, *first.Claim.Amount, first.Claim.PayBy},
 		[]any{dibs.Granted, false, dibs.Pending, dibs.RegularOrder, dibs.Money{Amount: 1000, Currency: "CNY"}, start.Add(time.Minute)})
@@ -84,11 +84,11 @@ func testRegular(t *testing.T, f *fixture) {
 	f.must(err)
 	same(t, "campaigns of regular orders", len(regular.Items), 1)
 
-	f.changeProduct(p, c)
+	f.changeProduct(c)
 }
 
 // changeProduct changes the product under its orders.
-func (f *fixture) changeProduct(p *dibs.Product, c *dibs.Campaign) {
+func (f *fixture) changeProduct(c *dibs.Campaign) {
 	t, l, ctx := f.t, f.ledger(), f.t.Context()
 	p, err := l.Product(ctx, "p")
 	f.must(err)
