@@ -1,5 +1,17 @@
-// Package idgen makes ids: the keyed permutation under which claim ids hide
-// how many claims there are.
+// Package idgen makes ids that are unique without a word between those who make
+// them: from the time and a daily count, from the time and a leased worker, from
+// a sequence in blocks, at random; and the keyed permutation under which claim
+// ids, and any other number, hide how many there are.
+//
+// # Basics
+//
+// NewDaily, OpenSnowflake and NewSequence take what they need in leases, so that
+// an id costs nanoseconds; UUID asks nobody. docs/IDS.md compares them.
+//
+// # Caveats
+//
+// All but UUID are as unique as their Counter is lasting: one that forgets gives
+// numbers twice.
 package idgen
 
 import (

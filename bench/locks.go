@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+
+	"github.com/dibs-dev/dibs/lock"
+)
+
+func ones(n uint64) int { return bits.OnesCount64(n) }
+
+const (
+	// lockTurns is how often a lock is taken and given back in a round.
+	lockTurns = 5000
+	// contenders is how many want one lock, each so often.
+	contenders, contenderTurns = 50, 20
+)
+
+// locks measures the lock on Redis beside rueidislock, and its hand-over beside
+// asking every 10 ms.
+func locks(ctx context.Context, o *options) error {
+	r, dir, err := plainRedis()
+	if err != nil {
+		return err
+	}
+	defer stopRedis(r, dir)
+	ours, err := lock.OpenRedis(lock.RedisConfig{URL: r.URL()})
+	if err != nil {
+		return err
+	}
+	defer ours.Close()
+	theirs, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		ClientOption: rueidis.ClientOption{InitAddress: []string{r.Addr()}}, KeyMajority: 1,
+		// On a busy machine its default of 20 ms makes it wait for news that never come.
+		TryNextAfter: time.Second,
+	})
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	mine := func() error {
+		h, err := ours.Lock(ctx, "free", lock.Options{})
+		if err != nil {
+			return err
+		}
+		return h.Unlock(ctx)
+	}
+	other := func() error {
+		_, cancel, err := theirs.WithContext(ctx, "free")
+		if err == nil {
+			cancel()
+		}
+		return err
+	}
+	var a, b []float64
+	for range o.rounds {
+		for _, way := range []struct {
+			do   func() error
+			into *[]float64
+		}{{mine, &a}, {other, &b}} {
+			begun := time.Now()
+			for range lockTurns {
+				if err := way.do(); err != nil {
+					return err
+				}
+			}
+			*way.into = append(*way.into, float64(time.Since(begun).Microseconds())/lockTurns)
+		}
+	}
+	fmt.Printf("| lock and unlock, nobody else | µs | to rueidislock |\n|---|---|---|\n")
+	fmt.Printf("| lock | %.0f | %.2f |\n| rueidislock, one server | %.0f | 1.00 |\n", median(a), median(a)/median(b), median(b))
+	return handOvers(ctx, o, ours)
+}
+
+// handOvers measures from the Unlock of one to the Lock of the next.
+func handOvers(ctx context.Context, o *options, l lock.Locker) error {
+	waited := func() (lock.Held, error) { return l.Lock(ctx, "wanted", lock.Options{}) }
+	polled := func() (lock.Held, error) {
+		for {
+			h, err := l.Lock(ctx, "wanted", lock.Options{Wait: lock.NoWait})
+			if !errors.Is(err, lock.ErrBusy) {
+				return h, err
+			}
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	}
+	fmt.Printf("\n| hand-over among %d, ms | p50 | p99 |\n|---|---|---|\n", contenders)
+	var p99 [2]float64
+	for i, way := range []struct {
+		name string
+		take func() (lock.Held, error)
+	}{{"woken in order", waited}, {"asking every 10 ms", polled}} {
+		var mids, highs []float64
+		for range o.rounds {
+			took, err := handOver(ctx, way.take)
+			if err != nil {
+				return err
+			}
+			mid, high := quantiles(took)
+			mids, highs = append(mids, mid), append(highs, high)
+		}
+		p99[i] = median(highs)
+		fmt.Printf("| %s | %.2f | %.2f |\n", way.name, median(mids), p99[i])
+	}
+	fmt.Printf("\nThe p99 of asking is %.1f times that of being woken.\n", p99[1]/p99[0])
+	return nil
+}
+
+func handOver(ctx context.Context, take func() (lock.Held, error)) (took []float64, err error) {
+	var wg sync.WaitGroup
+	errs := make(chan error, contenders)
+	// The lock guards these two.
+	var given time.Time
+	for range contenders {
+		wg.Go(func() {
+			for range contenderTurns {
+				h, err := take()
+				if err != nil {
+					errs <- err
+					return
+				}
+				if !given.IsZero() {
+					took = append(took, time.Since(given).Seconds()*1000)
+				}
+				given = time.Now()
+				if err := h.Unlock(ctx); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return nil, err
+	default:
+		return took, nil
+	}
+}

@@ -1,0 +1,128 @@
+package idgen
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/redis/rueidis"
+)
+
+// Counter counts up by name, for many processes at once. What it has given is
+// never given again.
+type Counter interface {
+	// Take takes n numbers and returns the last of them; the first ever is 1.
+	Take(ctx context.Context, name string, n int64) (last int64, err error)
+	// Taken is how many were taken; 0 for a name that is not known.
+	Taken(ctx context.Context, name string) (int64, error)
+}
+
+// RedisCounter counts in Redis by INCRBY. It is as lasting as that Redis: one
+// that may forget (appendfsync everysec, a failover) may give numbers twice.
+type RedisCounter struct {
+	c      rueidis.Client
+	prefix string
+}
+
+var _ Counter = (*RedisCounter)(nil)
+
+// OpenRedisCounter connects to redis://…; prefix begins every key, and is "ids:"
+// when it is empty.
+func OpenRedisCounter(url, prefix string) (*RedisCounter, error) {
+	c, err := openRedis(url)
+	if err != nil {
+		return nil, err
+	}
+	if prefix == "" {
+		prefix = "ids:"
+	}
+	return &RedisCounter{c, prefix}, nil
+}
+
+func openRedis(url string) (rueidis.Client, error) {
+	opt, err := rueidis.ParseURL(url)
+	if err != nil {
+		return nil, errors.New("idgen: the address of Redis is none that Redis has")
+	}
+	// A command whose answer is lost would leave a gap when it ran again.
+	opt.DisableCache, opt.DisableRetry = true, true
+	c, err := rueidis.NewClient(opt)
+	if err != nil {
+		return nil, fmt.Errorf("idgen: connecting to Redis: %w", err)
+	}
+	return c, nil
+}
+
+// Close ends the connection.
+func (r *RedisCounter) Close() { r.c.Close() }
+
+// Take implements Counter.
+func (r *RedisCounter) Take(ctx context.Context, name string, n int64) (int64, error) {
+	last, err := r.c.Do(ctx, r.c.B().Incrby().Key(r.prefix+name).Increment(n).Build()).AsInt64()
+	if err != nil {
+		return 0, fmt.Errorf("idgen: counting in Redis: %w", err)
+	}
+	return last, nil
+}
+
+// Taken implements Counter.
+func (r *RedisCounter) Taken(ctx context.Context, name string) (int64, error) {
+	n, err := r.c.Do(ctx, r.c.B().Get().Key(r.prefix+name).Build()).AsInt64()
+	if rueidis.IsRedisNil(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("idgen: reading a count in Redis: %w", err)
+	}
+	return n, nil
+}
+
+// SQLCounter counts in a table of a database, dibs_counters: a sequence that
+// MySQL, PostgreSQL and SQLite have alike, and as lasting as the database.
+type SQLCounter struct {
+	db       *sql.DB
+	postgres bool
+}
+
+var _ Counter = (*SQLCounter)(nil)
+
+// NewSQLCounter makes the table when it is not there. postgres says which
+// dialect the database has: PostgreSQL's and SQLite's, or MySQL's.
+func NewSQLCounter(ctx context.Context, db *sql.DB, postgres bool) (*SQLCounter, error) {
+	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS dibs_counters (name VARCHAR(200) PRIMARY KEY, n BIGINT NOT NULL)"); err != nil {
+		return nil, fmt.Errorf("idgen: making the table of counters: %w", err)
+	}
+	return &SQLCounter{db, postgres}, nil
+}
+
+// Take implements Counter.
+func (c *SQLCounter) Take(ctx context.Context, name string, n int64) (last int64, err error) {
+	if c.postgres {
+		err = c.db.QueryRowContext(ctx, "INSERT INTO dibs_counters (name, n) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET n = dibs_counters.n + $2 RETURNING n", name, n).Scan(&last)
+	} else {
+		var r sql.Result
+		// LAST_INSERT_ID carries the new value back on the same connection.
+		r, err = c.db.ExecContext(ctx, "INSERT INTO dibs_counters (name, n) VALUES (?, LAST_INSERT_ID(?)) ON DUPLICATE KEY UPDATE n = LAST_INSERT_ID(n + ?)", name, n, n)
+		if err == nil {
+			last, err = r.LastInsertId()
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("idgen: counting in the database: %w", err)
+	}
+	return last, nil
+}
+
+// Taken implements Counter.
+func (c *SQLCounter) Taken(ctx context.Context, name string) (n int64, err error) {
+	mark := "?"
+	if c.postgres {
+		mark = "$1"
+	}
+	err = c.db.QueryRowContext(ctx, "SELECT n FROM dibs_counters WHERE name = "+mark, name).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return n, err
+}

@@ -1,0 +1,131 @@
+package lock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// keeper renews a lock while it is held, and ends its context when that cannot
+// be done before the lifetime is over.
+type keeper struct {
+	h     *held
+	life  time.Duration
+	renew func(ctx context.Context) (still bool, err error)
+
+	mu      sync.Mutex
+	expires time.Time
+	next    *time.Timer
+	end     *time.Timer
+	stopped bool
+}
+
+// drift is the part of a lifetime that is not trusted: clocks do not run alike.
+const drift = 50
+
+// newKeeper begins to keep a lock that was taken at a time, measured before it
+// was asked for.
+func newKeeper(h *held, life time.Duration, begun time.Time, renew func(ctx context.Context) (bool, error)) *keeper {
+	k := &keeper{h: h, life: life, renew: renew}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.expires = begun.Add(life - life/drift)
+	k.end = time.AfterFunc(time.Until(k.expires), k.over)
+	k.next = time.AfterFunc(life/3, k.again)
+	return k
+}
+
+// over ends the context: the lifetime is over, and no renewal has come back.
+func (k *keeper) over() {
+	k.mu.Lock()
+	late := !k.stopped && !time.Now().Before(k.expires)
+	k.mu.Unlock()
+	if late {
+		k.h.lost(errors.New("lock: it could not be renewed in time"))
+		k.stop()
+	}
+}
+
+// again renews, and plans the next time: sooner when this one failed.
+func (k *keeper) again() {
+	k.mu.Lock()
+	stopped, expires := k.stopped, k.expires
+	k.mu.Unlock()
+	if stopped {
+		return
+	}
+	begun := time.Now()
+	ctx, cancel := context.WithDeadline(k.h.ctx, expires)
+	still, err := k.renew(ctx)
+	cancel()
+	if err == nil && !still {
+		k.mu.Lock()
+		stopped = k.stopped
+		k.mu.Unlock()
+		if !stopped {
+			k.h.lost(errors.New("lock: somebody else has it"))
+			k.stop()
+		}
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.stopped {
+		return
+	}
+	after := k.life / 10
+	if err == nil {
+		k.expires = begun.Add(k.life - k.life/drift)
+		k.end.Reset(time.Until(k.expires))
+		after = k.life / 3
+	}
+	k.next.Reset(after)
+}
+
+// stop ends the keeping.
+func (k *keeper) stop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.stopped = true
+	k.next.Stop()
+	k.end.Stop()
+}
+
+// openLocks are what a locker holds, to be given up at its end.
+type openLocks struct {
+	mu   sync.Mutex
+	held map[*held]struct{}
+}
+
+func (o *openLocks) add(h *held) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held == nil {
+		o.held = map[*held]struct{}{}
+	}
+	o.held[h] = struct{}{}
+}
+
+func (o *openLocks) remove(h *held) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.held, h)
+}
+
+// closeAll gives everything back.
+func (o *openLocks) closeAll() error {
+	o.mu.Lock()
+	var all []*held
+	for h := range o.held {
+		all = append(all, h)
+	}
+	o.mu.Unlock()
+	var errs []error
+	for _, h := range all {
+		if err := h.Unlock(context.Background()); !errors.Is(err, ErrLost) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
