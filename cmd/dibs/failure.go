@@ -73,7 +73,7 @@ func message(err error) string {
 
 // packagePrefix is how errors inside name where they come from; people know
 // one program.
-var packagePrefix = regexp.MustCompile(`(^|: |\()(?:(?:dibs|embedded|sqlledger|memengine|redisengine|idgen|httpapi|client|settings): )+`)
+var packagePrefix = regexp.MustCompile(`(^|: |\()(?:(?:dibs|embedded|sqlledger|memengine|redisengine|idgen|httpapi|client|settings|lab|strategies|servers|lock): )+`)
 
 // ownerName is how a node names itself in the journal that it owns.
 var ownerName = regexp.MustCompile(`process \d+ on [^\s)]+`)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -156,17 +155,17 @@ func (r *Redis) Kill() {
 
 // Freeze stops the server without ending it: its connections stay, and nothing
 // is answered until Thaw.
-func (r *Redis) Freeze() error { return r.signal(syscall.SIGSTOP) }
+func (r *Redis) Freeze() error { return r.signal(Pause) }
 
 // Thaw lets a frozen server go on.
-func (r *Redis) Thaw() error { return r.signal(syscall.SIGCONT) }
+func (r *Redis) Thaw() error { return r.signal(Resume) }
 
-func (r *Redis) signal(s os.Signal) error {
+func (r *Redis) signal(send func(*os.Process) error) error {
 	p := r.Process()
 	if p == nil {
 		return errEnded
 	}
-	if err := p.Signal(s); err != nil {
+	if err := send(p); err != nil {
 		return fmt.Errorf("servers: %w", err)
 	}
 	return nil

@@ -1,0 +1,214 @@
+package lab
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/dibs-dev/dibs/lab/strategies"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"comma":   func(n any) string { return humanize.Comma(toInt(n)) },
+	"comma64": humanize.Comma,
+	"seconds": func(ms float64) string { return fmt.Sprintf("%.0f s", ms/1000) },
+}).Parse(pageText))
+
+func toInt(n any) int64 {
+	if v, ok := n.(int64); ok {
+		return v
+	}
+	return int64(n.(int))
+}
+
+// HTML writes the report as one page with charts, which needs nothing else.
+func (r *Report) HTML(w io.Writer) error {
+	return page.Execute(w, struct {
+		*Report
+		Charts []chart
+		Grid   []gridLine
+		Dots   []dot
+		Cards  []card
+	}{r, r.charts(), grid(), r.dots(), r.cards()})
+}
+
+type chart struct {
+	Title, Note string
+	Bars        []bar
+}
+
+type bar struct {
+	Name, Tone, Value string
+	Percent           float64
+}
+
+type card struct {
+	Name, Tone, Verdict string
+	R                   *Result
+	Figures             []figure
+}
+
+type figure struct {
+	Name, Value string
+	Bad         bool
+}
+
+// title tells a result from the others of its strategy.
+func (r *Report) title(x *Result) string {
+	name := x.Strategy
+	if x.Database != "" {
+		name += " · " + x.Database
+	}
+	if slices.ContainsFunc(r.Results, func(o Result) bool { return o.Concurrency != x.Concurrency }) {
+		name += " · " + humanize.Comma(int64(x.Concurrency))
+	}
+	return name
+}
+
+func tone(x *Result) string {
+	switch {
+	case len(x.Broke()) > 0 || len(x.Breaks) > 0:
+		return "unsafe"
+	case strings.HasPrefix(x.Strategy, "dibs-"):
+		return "ours"
+	}
+	return "safe"
+}
+
+// logShare places a value between the least and the most of a logarithmic scale.
+func logShare(v, least, most float64) float64 {
+	if v <= least {
+		return 0
+	}
+	return min(1, math.Log(v/least)/math.Log(most/least))
+}
+
+func (r *Report) charts() []chart {
+	logBars := func(value func(x *Result) float64, show func(v float64) string, least, most float64) []bar {
+		var bars []bar
+		for i := range r.Results {
+			x := &r.Results[i]
+			if v := value(x); x.Skipped == "" && v > 0 {
+				bars = append(bars, bar{r.title(x), tone(x), show(v), math.Round(logShare(v, least, most)*700) / 10})
+			}
+		}
+		return bars
+	}
+	return []chart{
+		{
+			"What broke", "Orders too many, second orders of one user, units that were left although somebody wanted them, and yeses that nobody finds.",
+			r.broken(),
+		},
+		{"Answers per second", "More is better; the scale is logarithmic.", logBars(func(x *Result) float64 { return x.AnswersPerSecond }, rate, 1, 1e6)},
+		{"The slowest hundredth waits", "p99 of the answers; less is better; the scale is logarithmic.", logBars(func(x *Result) float64 { return x.P99MS }, func(v float64) string { return milli(v) + " ms" }, 0.01, 1e5)},
+		{"Statements in the database per answer", "Less is better; the scale is logarithmic.", logBars(func(x *Result) float64 {
+			if x.SQLPerClaim == nil {
+				return 0
+			}
+			return *x.SQLPerClaim
+		}, func(v float64) string { return ratio(&v) }, 0.001, 1000)},
+	}
+}
+
+func (r *Report) broken() []bar {
+	var bars []bar
+	most := 1.0
+	for i := range r.Results {
+		x := &r.Results[i]
+		for _, f := range x.Broke() {
+			n := map[strategies.Flaw]*int64{
+				strategies.Oversold: &x.Oversold, strategies.Duplicates: x.Duplicates, strategies.Undersold: x.Undersold, strategies.Unkept: &x.Unkept,
+			}[f]
+			most = max(most, float64(*n))
+			bars = append(bars, bar{r.title(x), "unsafe", fmt.Sprintf("%s %s", humanize.Comma(*n), f), float64(*n)})
+		}
+	}
+	for i := range bars {
+		bars[i].Percent = math.Round(bars[i].Percent/most*550) / 10
+	}
+	return bars
+}
+
+// The plane of the dots: from 10 to 1,000,000 answers a second, and from 0.01 ms
+// to 100 s.
+const (
+	planeLeft, planeRight, planeTop, planeBottom = 50.0, 590.0, 15.0, 305.0
+)
+
+type gridLine struct {
+	X1, Y1, X2, Y2, TX, TY float64
+	Text, Anchor           string
+}
+
+type dot struct {
+	X, Y       float64
+	Name, Tone string
+}
+
+func planeX(rate float64) float64 {
+	return planeLeft + logShare(rate, 10, 1e6)*(planeRight-planeLeft)
+}
+
+func planeY(ms float64) float64 {
+	return planeTop + (1-logShare(ms, 0.01, 1e5))*(planeBottom-planeTop)
+}
+
+func grid() []gridLine {
+	var lines []gridLine
+	for v := 10.0; v <= 1e6; v *= 10 {
+		x := planeX(v)
+		lines = append(lines, gridLine{x, planeTop, x, planeBottom, x, planeBottom + 18, rate(v), "middle"})
+	}
+	for v := 0.01; v < 2e5; v *= 10 {
+		y := planeY(v)
+		text := fmt.Sprintf("%g ms", math.Round(v*100)/100)
+		if v >= 1000 {
+			text = fmt.Sprintf("%.0f s", v/1000)
+		}
+		lines = append(lines, gridLine{planeLeft, y, planeRight, y, planeLeft - 5, y + 4, text, "end"})
+	}
+	return lines
+}
+
+func (r *Report) dots() []dot {
+	var dots []dot
+	for i := range r.Results {
+		x := &r.Results[i]
+		if x.Skipped == "" && x.AnswersPerSecond > 0 {
+			dots = append(dots, dot{math.Round(planeX(x.AnswersPerSecond)), math.Round(planeY(x.P99MS)), r.title(x), tone(x)})
+		}
+	}
+	return dots
+}
+
+func (r *Report) cards() []card {
+	var cards []card
+	for i := range r.Results {
+		x := &r.Results[i]
+		bad := func(n *int64) bool { return n != nil && *n > 0 }
+		cards = append(cards, card{r.title(x), tone(x), x.Verdict(), x, []figure{
+			{"grants/s", rate(x.GrantsPerSecond), false},
+			{"answers/s", rate(x.AnswersPerSecond), false},
+			{"orders", humanize.Comma(x.Orders), false},
+			{"p50 ms", milli(x.P50MS), false},
+			{"p90 ms", milli(x.P90MS), false},
+			{"p99 ms", milli(x.P99MS), false},
+			{"oversold", humanize.Comma(x.Oversold), x.Oversold > 0},
+			{"duplicates", number(x.Duplicates), bad(x.Duplicates)},
+			{"undersold", number(x.Undersold), bad(x.Undersold)},
+			{"yes, no order", humanize.Comma(x.Unkept), x.Unkept > 0},
+			{"Redis/claim", ratio(x.RedisPerClaim), false},
+			{"SQL/claim", ratio(x.SQLPerClaim), false},
+		}})
+	}
+	return cards
+}

@@ -1,0 +1,387 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/lock"
+)
+
+// Lockers are the kinds of locks that Locks compares (row 002.5).
+func Lockers() []string { return []string{"redis", "majority", MariaDB, Postgres} }
+
+// LocksConfig says what Locks does.
+type LocksConfig struct {
+	// Lockers are some of Lockers; empty means all.
+	Lockers []string
+	// Contenders want one lock at once; 0 means 50.
+	Contenders int
+	// Lifetime is that of the locks that have one; 0 means a second.
+	Lifetime time.Duration
+	// Holder starts a process that calls HoldLock with these words.
+	Holder func(kind string, addresses []string) *exec.Cmd
+	// Progress takes a line for each kind; nil shows nothing.
+	Progress io.Writer
+}
+
+// Validate returns everything that is wrong, by the names of the flags.
+func (c *LocksConfig) Validate() []settings.Fault {
+	var fs []settings.Fault
+	for _, name := range c.Lockers {
+		if !slices.Contains(Lockers(), name) {
+			fs = append(fs, settings.Fault{Key: "--lockers", Problem: fmt.Sprintf("there is no locker %q%s; there are %s", name, suggest(name, Lockers()), strings.Join(Lockers(), ", "))})
+		}
+	}
+	if c.Contenders < 0 || c.Contenders > 10_000 {
+		fs = append(fs, settings.Fault{Key: "--contenders", Problem: "must be from 1 to 10000"})
+	}
+	if c.Lifetime != 0 && (c.Lifetime < 200*time.Millisecond || c.Lifetime > time.Minute) {
+		fs = append(fs, settings.Fault{Key: "--lifetime", Problem: "must be from 200ms to 1m"})
+	}
+	return fs
+}
+
+// LockResult is what was seen of one kind of lock.
+type LockResult struct {
+	Locker string `json:"locker"`
+	// PerSecond is how often one caller takes it and gives it back.
+	PerSecond float64 `json:"lock_unlock_per_second"`
+	// The time from an Unlock to the next Lock among the contenders.
+	HandOverP50MS float64 `json:"hand_over_p50_ms"`
+	HandOverP99MS float64 `json:"hand_over_p99_ms"`
+	// Together is how often two had it at once.
+	Together int64 `json:"two_at_once"`
+	// KilledMS is until the next one has it when its holder is killed; PausedMS
+	// when its holder is paused, and nil when the holder keeps it.
+	KilledMS float64  `json:"killed_ms"`
+	PausedMS *float64 `json:"paused_ms"`
+	// Stale says that the paused holder wrote when it went on, after the next
+	// one; Refused, that its fence was lower, so that a store refuses it.
+	Stale   bool `json:"stale_write"`
+	Refused bool `json:"refused_by_fence"`
+}
+
+// Locks runs every kind on servers of its own. ErrNoServer when one is missing.
+func Locks(ctx context.Context, cfg LocksConfig) (results []LockResult, err error) {
+	if len(cfg.Lockers) == 0 {
+		cfg.Lockers = Lockers()
+	}
+	if cfg.Contenders == 0 {
+		cfg.Contenders = 50
+	}
+	if cfg.Lifetime == 0 {
+		cfg.Lifetime = time.Second
+	}
+	if cfg.Progress == nil {
+		cfg.Progress = io.Discard
+	}
+	dir, err := os.MkdirTemp("", "dibs-lab-")
+	if err != nil {
+		return nil, err
+	}
+	stops := []func() error{func() error { return os.RemoveAll(dir) }, servers.StopAll}
+	defer func() {
+		for i := len(stops) - 1; i >= 0; i-- {
+			err = errors.Join(err, stops[i]())
+		}
+	}()
+	for _, kind := range cfg.Lockers {
+		fmt.Fprintln(cfg.Progress, kind)
+		addresses, stop, err := lockServers(dir, kind)
+		stops = append(stops, stop)
+		if err != nil {
+			return results, fmt.Errorf("%w: %s: %w", ErrNoServer, kind, err)
+		}
+		r, err := cfg.try(ctx, kind, addresses)
+		if err != nil {
+			return results, fmt.Errorf("%s: %w", kind, err)
+		}
+		results = append(results, *r)
+	}
+	return results, nil
+}
+
+// lockServers starts what a kind needs. stop is never nil.
+func lockServers(dir, kind string) (addresses []string, stop func() error, err error) {
+	stop = func() error { return nil }
+	start := servers.MariaDB
+	switch kind {
+	case "redis", "majority":
+		var all []*servers.Redis
+		stop = func() error {
+			for _, r := range all {
+				r.Kill()
+			}
+			return nil
+		}
+		for i := range map[string]int{"redis": 1, "majority": 3}[kind] {
+			at := filepath.Join(dir, kind+strconv.Itoa(i))
+			if err := os.Mkdir(at, 0o700); err != nil {
+				return nil, stop, err
+			}
+			r, err := servers.StartRedis(at)
+			if err != nil {
+				return nil, stop, err
+			}
+			all = append(all, r)
+			addresses = append(addresses, r.URL())
+		}
+		return addresses, stop, nil
+	case Postgres:
+		start = servers.Postgres
+	}
+	s, err := start()
+	if err != nil {
+		return nil, stop, err
+	}
+	url, _, _, err := s.Database()
+	return []string{url}, stop, err
+}
+
+// openLocker opens a kind of lock.
+func openLocker(ctx context.Context, kind string, addresses []string, life time.Duration) (lock.Locker, error) {
+	switch kind {
+	case "redis":
+		return lock.OpenRedis(lock.RedisConfig{URL: addresses[0], Lifetime: life})
+	case "majority":
+		return lock.OpenMajority(lock.RedisConfig{Lifetime: life}, addresses...)
+	}
+	return lock.OpenSQL(ctx, addresses[0])
+}
+
+func (c *LocksConfig) try(ctx context.Context, kind string, addresses []string) (r *LockResult, err error) {
+	l, err := openLocker(ctx, kind, addresses, c.Lifetime)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	r = &LockResult{Locker: kind}
+	for _, step := range []func(context.Context, lock.Locker, *LockResult) error{c.alone, c.crowd} {
+		if err := step(ctx, l, r); err != nil {
+			return r, err
+		}
+	}
+	if err := c.killed(ctx, l, kind, addresses, r); err != nil {
+		return r, fmt.Errorf("with a killed holder: %w", err)
+	}
+	if err := c.paused(ctx, l, kind, addresses, r); err != nil {
+		return r, fmt.Errorf("with a paused holder: %w", err)
+	}
+	return r, nil
+}
+
+// alone takes a lock that nobody else wants, for a second.
+func (c *LocksConfig) alone(ctx context.Context, l lock.Locker, r *LockResult) error {
+	begun, n := time.Now(), 0
+	for time.Since(begun) < time.Second {
+		h, err := l.Lock(ctx, "alone", lock.Options{})
+		if err != nil {
+			return err
+		}
+		if err := h.Unlock(ctx); err != nil {
+			return err
+		}
+		n++
+	}
+	r.PerSecond = float64(n) / time.Since(begun).Seconds()
+	return nil
+}
+
+// turns is how often each contender takes the lock.
+const turns = 10
+
+// crowd lets many want one lock.
+func (c *LocksConfig) crowd(ctx context.Context, l lock.Locker, r *LockResult) error {
+	var wg sync.WaitGroup
+	var inside, together atomic.Int64
+	var mu sync.Mutex
+	var given time.Time
+	var took []time.Duration
+	errs := make([]error, c.Contenders)
+	for i := range c.Contenders {
+		wg.Go(func() {
+			for range turns {
+				h, err := l.Lock(ctx, "crowd", lock.Options{})
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				mu.Lock()
+				if inside.Add(1) > 1 {
+					together.Add(1)
+				}
+				if !given.IsZero() {
+					took = append(took, time.Since(given))
+				}
+				mu.Unlock()
+				inside.Add(-1)
+				mu.Lock()
+				given = time.Now()
+				mu.Unlock()
+				if errs[i] = h.Unlock(ctx); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(took)
+	if len(took) > 0 {
+		r.HandOverP50MS, r.HandOverP99MS = ms(took[len(took)/2]), ms(took[len(took)*99/100])
+	}
+	r.Together = together.Load()
+	return errors.Join(errs...)
+}
+
+// HoldLock is the process of a holder: it takes the lock, tells its fence, and
+// tells it again, as one who writes does, for each line that it reads.
+func HoldLock(ctx context.Context, kind string, addresses []string, life time.Duration, in io.Reader, out io.Writer) error {
+	l, err := openLocker(ctx, kind, addresses, life)
+	if err != nil {
+		return err
+	}
+	h, err := l.Lock(ctx, "held", lock.Options{})
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(in)
+	fmt.Fprintln(out, h.Fence())
+	for lines.Scan() {
+		fmt.Fprintln(out, h.Fence())
+	}
+	return lines.Err()
+}
+
+// holder is a process that has the lock.
+type holder struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	fence uint64
+}
+
+func (c *LocksConfig) hold(kind string, addresses []string) (h *holder, err error) {
+	h = &holder{cmd: c.Holder(kind, addresses)}
+	if h.in, err = h.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := h.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	h.out = bufio.NewReader(out)
+	if err := h.cmd.Start(); err != nil {
+		return nil, err
+	}
+	h.fence, err = h.read()
+	return h, err
+}
+
+// read reads a fence.
+func (h *holder) read() (uint64, error) {
+	line, err := h.out.ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("the holder does not answer: %w", err)
+	}
+	return strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+}
+
+func (h *holder) kill() {
+	// It may have ended, and how it ends says nothing.
+	_ = h.cmd.Process.Kill()
+	_ = h.cmd.Wait()
+}
+
+// killed kills a holder, and waits for the lock.
+func (c *LocksConfig) killed(ctx context.Context, l lock.Locker, kind string, addresses []string, r *LockResult) error {
+	h, err := c.hold(kind, addresses)
+	if err != nil {
+		return err
+	}
+	defer h.kill()
+	begun := time.Now()
+	if err := h.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	next, err := l.Lock(ctx, "held", lock.Options{Wait: time.Minute})
+	if err != nil {
+		return err
+	}
+	r.KilledMS = ms(time.Since(begun))
+	return next.Unlock(ctx)
+}
+
+// paused pauses a holder who is about to write, and lets it go on when the next
+// one has written.
+func (c *LocksConfig) paused(ctx context.Context, l lock.Locker, kind string, addresses []string, r *LockResult) error {
+	h, err := c.hold(kind, addresses)
+	if err != nil {
+		return err
+	}
+	defer h.kill()
+	if err := servers.Pause(h.cmd.Process); err != nil {
+		return err
+	}
+	begun := time.Now()
+	next, err := l.Lock(ctx, "held", lock.Options{Wait: 5 * c.Lifetime})
+	if errors.Is(err, lock.ErrBusy) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.PausedMS = new(ms(time.Since(begun)))
+	if err := servers.Resume(h.cmd.Process); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(h.in, "write\n"); err != nil {
+		return err
+	}
+	late, err := h.read()
+	if err != nil {
+		return err
+	}
+	r.Stale, r.Refused = true, late < next.Fence()
+	return next.Unlock(ctx)
+}
+
+// LocksTable writes the results for people.
+func LocksTable(w io.Writer, results []LockResult) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "locker\tlock+unlock/s\thand-over p50 ms\tp99 ms\ttwo at once\tholder killed: next after ms\tholder paused: next after ms\tits late write\twith the fence")
+	for i := range results {
+		r := &results[i]
+		paused, late, fenced := "it keeps the lock", "-", "-"
+		if r.PausedMS != nil {
+			paused, late, fenced = milli(*r.PausedMS), "goes through", "goes through"
+			if r.Refused {
+				fenced = "refused"
+			}
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", r.Locker, rate(r.PerSecond), milli(r.HandOverP50MS), milli(r.HandOverP99MS), r.Together, milli(r.KilledMS), paused, late, fenced)
+	}
+	return tw.Flush()
+}
+
+// LocksJSON writes the results for machines.
+func LocksJSON(w io.Writer, results []LockResult) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(results)
+}
