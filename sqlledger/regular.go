@@ -130,8 +130,14 @@ func (l *Ledger) writeOrder(ctx context.Context, s *session, o *dibs.Order, clai
 		return err
 	}
 	w.rows = append(w.rows, int64(claim.Position.Seq), o.UserID, q, amount, int64(o.Key), toOptionalMS(claim.PayBy), o.At.UnixMilli())
-	_, err := w.flush(ctx, s)
-	return err
+	if _, err := w.flush(ctx, s); err != nil {
+		return err
+	}
+	place := claim.Position
+	return announce(ctx, s, []told{{feedGrants, o.At.UnixMilli(), grantsTold{
+		Campaign: place.Campaign, Shard: place.Shard,
+		From: [2]uint32{regularEpoch, place.Seq - 1}, To: [2]uint32{regularEpoch, place.Seq},
+	}}})
 }
 
 // regularCampaign returns the campaign of a product's regular orders, and makes
@@ -197,7 +203,7 @@ func regularOf(ctx context.Context, s *session, product string) (number uint32, 
 
 // readCampaign reads a campaign by its number within a transaction.
 func readCampaign(ctx context.Context, s *session, number uint32, c *dibs.Campaign) error {
-	return s.each(ctx, `SELECT `+campaignColumns+` FROM campaigns WHERE number = ?`, []any{number},
+	return s.each(ctx, `SELECT `+campaignColumns+` FROM `+campaignTables+` WHERE number = ?`, []any{number},
 		func(rows *sql.Rows) error { return scanCampaign(rows, c) })
 }
 
