@@ -95,10 +95,10 @@ func (l *listener) hear() {
 	cancel()
 	if err == nil {
 		select {
-		case <-lost:
+		case <-lost: //nolint:errcheck // how it was lost says nothing
 		case <-l.stop:
 			d.Close()
-			<-lost
+			<-lost //nolint:errcheck // it was closed here
 			return
 		}
 	}
