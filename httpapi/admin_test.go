@@ -136,7 +136,7 @@ var productScenarios = []scenario{
 // Addresses and methods that there are not.
 var routeScenarios = []scenario{
 	{name: "unknown route", method: "GET", path: "/v2/anything", status: 404, contains: []string{`"reason":"not_found"`}},
-	{name: "later routes", method: "POST", path: "/v1/webhook-endpoints", headers: []string{asAdmin}, status: 404},
+	{name: "later routes", method: "POST", path: "/v1/lotteries", headers: []string{asAdmin}, status: 404},
 	{name: "method", method: "DELETE", path: "/v1/products/px", headers: []string{asAdmin}, status: 405, has: []string{"Allow: GET, HEAD, PATCH"}},
 	{name: "options", method: "OPTIONS", path: "/v1/time", status: 405, has: []string{"Allow: GET, HEAD"}},
 }

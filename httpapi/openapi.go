@@ -50,6 +50,7 @@ func apiConfig(version string) huma.Config {
 				{Name: tagLife, Description: "Payment, refund, use and shipping."},
 				{Name: tagAdmin, Description: "Draft, publish and watch campaigns."},
 				{Name: tagProducts, Description: "What campaigns sell or give."},
+				{Name: tagEvents, Description: "What happens, as events; and the webhooks that are told."},
 				{Name: tagOps, Description: "Is it alive, is it ready, how fast is it."},
 			},
 			Components: &huma.Components{
