@@ -151,9 +151,9 @@ func (s *Service) tendPacket(ctx context.Context, p *OpenPacket) error {
 	c := p.Campaign
 	over := c.State == EndedState || !s.cfg.Now().Before(c.EndsAt.Add(packetGrace))
 	t := s.settlingOf(ShardID{Campaign: c.Number})
-	// The node that settles it tends it; what has left the engine, any node: what
-	// is done twice counts once.
-	if t != nil && !t.held.Load() || t == nil && !over {
+	// The node that settles it tends it, or the one on patrol when nobody has to;
+	// what has left the engine, any node: what is done twice counts once.
+	if t != nil && !t.held.Load() && !s.onPatrol() || t == nil && !over {
 		return nil
 	}
 	if p.Behind {

@@ -107,6 +107,10 @@ func (s *Service) withUnsettled(ctx context.Context, list List[Claim], fresh []G
 		first = append(first, *s.claimOf(c, g))
 	}
 	list.Items = append(first, list.Items...)
+	// One campaign may be settled further than another.
+	slices.SortFunc(list.Items, func(a, b Claim) int {
+		return newestFirst(a.CreatedAt.UnixMilli(), b.CreatedAt.UnixMilli(), a.Position, b.Position)
+	})
 	return list, nil
 }
 
@@ -137,12 +141,14 @@ func (s *Service) unsettledOf(ctx context.Context, user string) ([]Grant, error)
 	if err != nil {
 		return nil, asUnavailable(err, EffectNone)
 	}
-	// In the ledger's order, which the next page goes on in.
-	slices.SortFunc(grants, func(a, b Grant) int {
-		return cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.Campaign, a.Campaign), cmp.Compare(b.Shard, a.Shard),
-			cmp.Compare(b.Epoch, a.Epoch), cmp.Compare(b.Seq, a.Seq))
-	})
+	slices.SortFunc(grants, func(a, b Grant) int { return newestFirst(a.At, b.At, a.Position, b.Position) })
 	return grants, nil
+}
+
+// newestFirst is the ledger's order, which the next page goes on in.
+func newestFirst(aMS, bMS int64, a, b Position) int {
+	return cmp.Or(cmp.Compare(bMS, aMS), cmp.Compare(b.Campaign, a.Campaign), cmp.Compare(b.Shard, a.Shard),
+		cmp.Compare(b.Epoch, a.Epoch), cmp.Compare(b.Seq, a.Seq))
 }
 
 func (s *Service) settlingOf(id ShardID) *settling {

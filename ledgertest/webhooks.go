@@ -14,11 +14,6 @@ func endpoint(id string) *dibs.WebhookEndpoint {
 	}
 }
 
-func testWebhooks(t *testing.T, f *fixture) {
-	testEndpoints(t, f)
-	testDeliveries(t, f)
-}
-
 func testEndpoints(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := f.insert(campaign("c", 10))

@@ -107,7 +107,7 @@ func (l *Ledger) itemsOf(ctx context.Context, s *session, claims []dibs.Claim) e
 		args = append(args, p.Campaign, p.Shard, p.Epoch, p.Seq)
 	}
 	return s.each(ctx, `SELECT campaign, shard, claim_epoch, claim_seq, value FROM items
-		WHERE `+l.d.among([]string{"campaign", "shard", "claim_epoch", "claim_seq"}, len(claims))+` ORDER BY campaign, n`,
+		WHERE `+anyOf([]string{"campaign", "shard", "claim_epoch", "claim_seq"}, len(claims))+` ORDER BY campaign, n`,
 		args, func(rows *sql.Rows) error {
 			var p dibs.Position
 			var value string

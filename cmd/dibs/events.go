@@ -62,10 +62,11 @@ func newTailCommand() *cobra.Command {
 			lines.SetEscapeHTML(false)
 			for place := after; ; {
 				events, next, err := api.Events(cmd.Context(), place)
-				if cmd.Context().Err() != nil {
-					return nil
-				}
-				if err != nil {
+				switch {
+				case cmd.Context().Err() != nil:
+					// Whoever looked on has seen enough.
+					return nil //nolint:nilerr // It is the end of the call that failed.
+				case err != nil:
 					return explainCall(c, err)
 				}
 				for i := range events {

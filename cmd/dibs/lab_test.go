@@ -48,7 +48,7 @@ func TestLabList(t *testing.T) {
 
 // TestLabFaults tells what is wrong before anything is started.
 func TestLabFaults(t *testing.T) {
-	cli(t, nil, "lab", "--strategies", "niave,dibs-embeded", "--users", "0", "--stock", "0", "--databases", "oracle").
+	cli(t, nil, "lab", "--strategies", "niave,dibs-embeddd", "--users", "0", "--stock", "0", "--databases", "oracle").
 		want(t, exitUsage, `no strategy "niave", did you mean "naive"?`, `did you mean "dibs-embedded"?`, "--users: must be 1 or more", "--stock: must be 1 or more", `no database "oracle"`)
 	cli(t, nil, "lab", "--users", "100", "--stock", "200").want(t, exitUsage, "--stock: 200 are more than 100 users could get")
 	cli(t, nil, "lab", "--format", "pdf").want(t, exitUsage, "must be table or json or html")

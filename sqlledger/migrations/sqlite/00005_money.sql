@@ -75,7 +75,19 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+-- Without statistics SQLite takes an item of a claim for as rare as an item of a
+-- campaign, and reads all of the campaign's for each claim. These are of large
+-- campaigns, where it matters.
+ANALYZE items;
+DELETE FROM sqlite_stat1 WHERE tbl = 'items';
+INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
+    ('items', 'items', '1000000 100000 1'),
+    ('items', 'sqlite_autoindex_items_2', '1000000 100000 1'),
+    ('items', 'items_by_claim', '1000000 100000 100000 50000 1');
+ANALYZE sqlite_schema;
+
 -- +goose Down
+DELETE FROM sqlite_stat1 WHERE tbl = 'items';
 DROP TABLE entries;
 DROP TABLE accounts;
 DROP TABLE packets;
