@@ -45,7 +45,7 @@ type shop struct {
 // it is new.
 func openShop(t testing.TB, dir string, sinks ...string) *shop {
 	t.Helper()
-	node, err := openNode(t.Context(), dir, events.Config{Sinks: sinks, Poll: 5 * time.Millisecond, Lease: time.Second})
+	node, err := openNode(t.Context(), dir, events.Config{Sinks: sinks, Poll: 5 * time.Millisecond, Lease: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

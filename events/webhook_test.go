@@ -85,14 +85,16 @@ func (r *receiver) times(id string) int {
 	return n
 }
 
-// hooked is a node whose webhooks hurry.
-func hooked(t testing.TB, private bool) *shop {
+// hooked is a node whose webhooks hurry, and are tried so many times.
+func hooked(t testing.TB, private bool, tries int) *shop {
 	t.Helper()
+	schedule := make([]time.Duration, tries-1)
+	for i := range schedule {
+		schedule[i] = time.Duration(min(i+1, 20)) * time.Millisecond
+	}
 	node, err := openNode(t.Context(), folder(t), events.Config{
-		Poll: 2 * time.Millisecond,
-		Webhooks: events.WebhookConfig{AllowPrivate: private, Timeout: 2 * time.Second, Schedule: []time.Duration{
-			time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond,
-		}},
+		Poll:     2 * time.Millisecond,
+		Webhooks: events.WebhookConfig{AllowPrivate: private, Timeout: 5 * time.Second, Schedule: schedule},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	r, picky := newReceiver(t), newReceiver(t)
-	s := hooked(t, true)
+	s := hooked(t, true, 40)
 	r.mu.Lock()
 	e := s.endpoint(dibs.EndpointSpec{URL: r.URL + "/hook?token=1"})
 	r.secret = e.Secret
@@ -69,7 +69,7 @@ func TestWebhooks(t *testing.T) {
 func TestWebhookAnswers(t *testing.T) {
 	t.Parallel()
 	elsewhere := newReceiver(t)
-	s := hooked(t, true)
+	s := hooked(t, true, 4)
 	stuck := make(chan struct{})
 	defer close(stuck)
 	for _, c := range []struct {
@@ -139,7 +139,7 @@ func TestWebhookAnswers(t *testing.T) {
 func TestWebhookPrivate(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	s := hooked(t, false)
+	s := hooked(t, false, 4)
 	for i, address := range []string{r.URL, strings.Replace(r.URL, "127.0.0.1", "localhost", 1), "http://[::1]:1/", "http://[::ffff:127.0.0.1]:1/"} {
 		if _, err := s.node.Service.CreateEndpoint(t.Context(), dibs.EndpointSpec{URL: address}); !errors.Is(err, dibs.ErrInvalid) {
 			t.Errorf("the address %s was taken: %v", address, err)
@@ -166,7 +166,7 @@ func TestWebhookPrivate(t *testing.T) {
 // with it, and others go on.
 func TestWebhookOrder(t *testing.T) {
 	t.Parallel()
-	s := hooked(t, true)
+	s := hooked(t, true, 90)
 	r := newReceiver(t)
 	var first string
 	open := false

@@ -126,7 +126,7 @@ func each(t *testing.T, do func(t *testing.T, l lock.Locker)) {
 // patient bounds what should come at once.
 func patient(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

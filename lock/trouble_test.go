@@ -270,7 +270,7 @@ func TestThousand(t *testing.T) {
 // With the second the holder is told, and nobody gets another.
 func TestMinorityLost(t *testing.T) {
 	ctx := patient(t)
-	const life = 5 * short
+	const life = 10 * short
 	m := openThree(t, life)
 	h, err := m.Lock(ctx, "few", lock.Options{})
 	must(t, err)

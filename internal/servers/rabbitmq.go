@@ -20,8 +20,18 @@ type RabbitMQ struct {
 }
 
 // StartRabbitMQ starts a broker on free ports, with its files in the folder,
-// which must exist. It takes some seconds; Kill ends it.
-func StartRabbitMQ(dir string) (*RabbitMQ, error) {
+// which must exist. It takes some seconds; Kill ends it. A port that was free
+// may be taken before the broker is there: then it is tried again.
+func StartRabbitMQ(dir string) (r *RabbitMQ, err error) {
+	for range 3 {
+		if r, err = tryRabbitMQ(dir); err == nil {
+			return r, nil
+		}
+	}
+	return nil, err
+}
+
+func tryRabbitMQ(dir string) (*RabbitMQ, error) {
 	program, err := find("rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server")
 	if err != nil {
 		return nil, fmt.Errorf("servers: rabbitmq-server is needed and not there (install the package rabbitmq-server): %w", err)
@@ -63,6 +73,16 @@ func StartRabbitMQ(dir string) (*RabbitMQ, error) {
 		)},
 	}
 	err = r.launch(r.mapper, mapper, "-port", text(ports[1]), "-address", "127.0.0.1")
+	if err == nil {
+		// Else the broker would start one that outlives it.
+		err = await(context.Background(), "an answer of epmd", func(ctx context.Context) (bool, error) {
+			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", text(ports[1])))
+			if err != nil {
+				return false, err
+			}
+			return true, c.Close()
+		})
+	}
 	if err == nil {
 		err = r.launch(r.server, program)
 	}
