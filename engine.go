@@ -120,6 +120,9 @@ type ShardStats struct {
 	Head Cursor
 	// HeadAt is when it was decided, in milliseconds since 1970.
 	HeadAt int64
+	// Now is the engine's clock, in milliseconds since 1970: windows are judged by
+	// it.
+	Now int64
 	// Queued is the entries that wait for their commit.
 	Queued int64
 	// Waiting is the claims that wait in this process to be decided; 0 where they

@@ -180,7 +180,7 @@ func (s *Service) creditClaims(ctx context.Context, c *Campaign) error {
 		if n < creditsAtOnce {
 			return nil
 		}
-		if !s.restInRush(ctx, s.settleRest(time.Since(started))) {
+		if s.claimsRush(ctx) && !sleep(ctx, time.Since(started)) {
 			return ctx.Err()
 		}
 	}
@@ -214,6 +214,16 @@ func (s *Service) bringHome(ctx context.Context, p *OpenPacket) error {
 // while the remainder is on its way.
 func (s *Service) endPacket(ctx context.Context, c *Campaign) (*Campaign, error) {
 	if c.State == EndedState {
+		return c, nil
+	}
+	// What goes home cannot be called back: where the engine has the red packet, it
+	// is over by the engine's clock, since this node's may be wrong.
+	st, err := s.engine.Stats(ctx, ShardID{Campaign: c.Number})
+	switch {
+	case errors.Is(err, ErrNotOpen):
+	case err != nil:
+		return nil, asUnavailable(err, EffectNone)
+	case st.Now < c.EndsAt.Add(packetGrace).UnixMilli():
 		return c, nil
 	}
 	return s.changeCampaign(ctx, c.ID, func(c *Campaign) error {

@@ -47,7 +47,7 @@ func (m *mend) did(format string, args ...any) { m.step(true, format, args...) }
 func (m *mend) cannot(format string, args ...any) { m.step(false, format, args...) }
 
 func (m *mend) step(done bool, format string, args ...any) {
-	st := RepairStep{CampaignID: m.c.ID, Done: done, What: fmt.Sprintf(format, args...)}
+	st := RepairStep{CampaignID: m.c.name(), Done: done, What: fmt.Sprintf(format, args...)}
 	m.steps = append(m.steps, st)
 	m.s.log.Warn("repair", "campaign", st.CampaignID, "done", done, "what", st.What)
 }
@@ -123,6 +123,10 @@ func (m *mend) sums(ctx context.Context, f *finding) error {
 	}
 	for _, sum := range changed {
 		m.did("counted afresh: %s", sum)
+	}
+	if m.c.Regular() {
+		// No engine has it, and no node keeps it.
+		return nil
 	}
 	_, err = m.s.freshCampaign(ctx, m.c.ID)
 	return err

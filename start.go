@@ -106,7 +106,8 @@ const retireAfter = 5 * time.Minute
 func (s *Service) retireEnded(ctx context.Context) {
 	s.lives.Range(func(_, v any) bool {
 		l := v.(*live)
-		if c := l.campaign.Load(); s.over(c) {
+		// What was recalled is live on this node alone.
+		if c := l.campaign.Load(); s.over(c) && (l.recalled || s.onPatrol()) {
 			if err := s.retire(ctx, l); err != nil {
 				s.log.Warn("a campaign stays in the engine", "campaign", c.ID, "err", err)
 			}

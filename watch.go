@@ -49,8 +49,8 @@ func (s *Service) tidyLoop(ctx context.Context) {
 	for sleep(ctx, s.cfg.TidyEvery) {
 		if s.onPatrol() {
 			s.trim(ctx)
-			s.retireEnded(ctx)
 		}
+		s.retireEnded(ctx)
 		s.forgetRequests(ctx)
 		s.trimFeed(ctx)
 		s.readQuarantine(ctx)

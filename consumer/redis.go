@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,8 @@ type group struct {
 	cfg    *Config
 	client rueidis.Client
 	stream string
+	// redone is how far it was looked for entries that are due again.
+	redone string
 }
 
 // replayed is the stream of dead letters that were brought back for a group.
@@ -90,7 +93,9 @@ func run(ctx context.Context, cfg *Config) (worked bool, err error) {
 		return false, err
 	}
 	defer client.Close()
-	groups := []*group{{cfg, client, cfg.Stream}, {cfg, client, replayed(cfg.Stream, cfg.Group)}}
+	groups := []*group{
+		{cfg: cfg, client: client, stream: cfg.Stream}, {cfg: cfg, client: client, stream: replayed(cfg.Stream, cfg.Group)},
+	}
 	for i, g := range groups {
 		if err := g.create(ctx, i > 0 || cfg.FromStart); err != nil {
 			return false, err
@@ -181,8 +186,12 @@ func (g *group) keep(ctx context.Context, delay time.Duration, ids ...string) er
 // redo handles entries that are due again.
 func (g *group) redo(ctx context.Context) error {
 	answer, err := g.do(ctx, "XAUTOCLAIM", g.stream, g.cfg.Group, g.cfg.Name,
-		strconv.FormatInt(maxDelay.Milliseconds(), 10), "0-0", "COUNT", strconv.Itoa(g.cfg.Batch)).ToArray()
+		strconv.FormatInt(maxDelay.Milliseconds(), 10), cmp.Or(g.redone, "0-0"), "COUNT", strconv.Itoa(g.cfg.Batch)).ToArray()
 	if err != nil || len(answer) < 2 {
+		return err
+	}
+	// Redis looks at some of them at a time, and says where to look on.
+	if g.redone, err = answer[0].ToString(); err != nil {
 		return err
 	}
 	list, err := answer[1].ToArray()

@@ -110,19 +110,20 @@ func (a *api) keepFile(c *call) (file *os.File, sum string, err error) {
 	if err := http.NewResponseController(c).SetReadDeadline(time.Now().Add(importRead)); err != nil {
 		return nil, "", err
 	}
-	if file, err = os.CreateTemp("", "dibs-import-"); err != nil {
+	kept, err := os.CreateTemp("", "dibs-import-")
+	if err != nil {
 		return nil, "", dibs.Unavail(dibs.EffectNone, err)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, file.Close())
+			err = errors.Join(err, kept.Close())
 		}
 	}()
-	if err := os.Remove(file.Name()); err != nil {
+	if err := os.Remove(kept.Name()); err != nil {
 		return nil, "", err
 	}
 	hash := sha256.New()
-	_, err = io.Copy(io.MultiWriter(file, hash), http.MaxBytesReader(c, c.request.Body, a.cfg.MaxAdminBody))
+	_, err = io.Copy(io.MultiWriter(kept, hash), http.MaxBytesReader(c, c.request.Body, a.cfg.MaxAdminBody))
 	var over *http.MaxBytesError
 	var disk *os.PathError
 	switch {
@@ -133,7 +134,7 @@ func (a *api) keepFile(c *call) (file *os.File, sum string, err error) {
 	case err != nil:
 		return nil, "", errCutOff
 	}
-	return file, hex.EncodeToString(hash.Sum(nil)), nil
+	return kept, hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // progress returns what is told how many codes have been written. It keeps the

@@ -66,7 +66,7 @@ func (e *Engine) Stats(_ context.Context, id dibs.ShardID) (dibs.ShardStats, err
 	defer s.mu.Unlock()
 	st := dibs.ShardStats{
 		Remaining: s.remaining.Load(), Granted: s.granted, Head: s.durable, HeadAt: s.durableAt,
-		Version: s.def.Load().atVersion, Settled: s.settled,
+		Version: s.def.Load().atVersion, Settled: s.settled, Now: e.now().UnixMilli(),
 	}
 	for _, b := range []*batch{s.cur, s.flying} {
 		if b != nil {

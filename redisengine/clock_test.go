@@ -9,6 +9,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/redisengine"
+	"github.com/dibs-dev/dibs/redpacket"
 )
 
 // Redis does not forget a campaign that goes on by its own clock, whoever says
@@ -59,5 +60,33 @@ func TestANodesClockIsAhead(t *testing.T) {
 	st, err := right.engine.Stats(t.Context(), dibs.ShardID{Campaign: 1})
 	if err != nil || st.Head.Epoch != 1 {
 		t.Errorf("the campaign was loaded again: %+v, %v", st, err)
+	}
+}
+
+// A node whose clock is an hour ahead sends no money home: the shares of a red
+// packet that goes on by Redis' clock are granted on.
+func TestANodesClockEndsNoRedPacket(t *testing.T) {
+	f := newFleet(t, 0)
+	var ahead atomic.Int64
+	f.tune = dibs.Config{
+		CreditEvery: 5 * time.Millisecond,
+		Split:       func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
+	}
+	right := f.join()
+	f.tune.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	f.join()
+	spec := dibs.CampaignSpec{
+		ID: "rain", Kind: dibs.RedPacket, Title: "rain", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 10_000, Currency: "CNY"}, Count: 100}},
+	}
+	_, err := right.CreateCampaign(f.Context(), spec)
+	must(t, err)
+	_, err = right.Publish(f.Context(), "rain")
+	must(t, err)
+	f.wants(right, dibs.Granted, "rain", "first", "k")
+	ahead.Store(int64(66 * time.Minute))
+	for i := range 60 {
+		f.wants(right, dibs.Granted, "rain", fmt.Sprint("u", i), "k")
+		pause(f.Context(), 20*time.Millisecond)
 	}
 }

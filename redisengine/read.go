@@ -122,6 +122,7 @@ func (e *Engine) Stats(ctx context.Context, id dibs.ShardID) (dibs.ShardStats, e
 	}
 	s := dibs.ShardStats{
 		Head:    res.at,
+		Now:     res.nowMS,
 		Settled: dibs.Cursor{Epoch: uint16(res.rest[5].number), Seq: uint32(res.rest[6].number)},
 		Waiting: l.waiting(),
 	}

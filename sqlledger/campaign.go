@@ -87,15 +87,18 @@ func (l *Ledger) insertCampaignRow(ctx context.Context, s *session, c *dibs.Camp
 
 // UpdateCampaign implements dibs.Catalog. Stock and shards stay as they are.
 func (l *Ledger) UpdateCampaign(ctx context.Context, c *dibs.Campaign) error {
-	err := l.write(ctx, "update campaign", func(s *session) error { return l.updateCampaign(ctx, s, c) })
+	err := l.write(ctx, "update campaign", func(s *session) error {
+		return l.updateCampaign(ctx, s, c, func() error { return nil })
+	})
 	if err == nil {
 		c.Version++
 	}
 	return err
 }
 
-// updateCampaign writes a changed campaign where its version is still the same.
-func (l *Ledger) updateCampaign(ctx context.Context, s *session, c *dibs.Campaign) error {
+// updateCampaign writes a changed campaign where its version is still the same,
+// and what goes with it, before the feed is told.
+func (l *Ledger) updateCampaign(ctx context.Context, s *session, c *dibs.Campaign, also func() error) error {
 	var before dibs.State
 	if err := s.row(ctx, `SELECT state FROM campaigns WHERE id = ?`+s.d.forUpdate, []any{c.ID}, &before); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
@@ -115,6 +118,9 @@ func (l *Ledger) updateCampaign(ctx context.Context, s *session, c *dibs.Campaig
 		return err
 	}
 	if n == 1 {
+		if err := also(); err != nil {
+			return err
+		}
 		return l.noteChange(ctx, s, c, before)
 	}
 	return changedOrGone(ctx, s, `SELECT 1 FROM campaigns WHERE id = ?`, c.ID, notFound(aCampaign, c.ID))

@@ -25,40 +25,42 @@ func (l *Ledger) FundCampaign(ctx context.Context, c *dibs.Campaign) error {
 	if c.Packet == nil {
 		return fmt.Errorf("sqlledger: fund campaign %s: it is no red packet", c.ID)
 	}
-	total := c.Packet.Total
 	err := l.write(ctx, "fund campaign", func(s *session) error {
-		if err := l.updateCampaign(ctx, s, c); err != nil {
-			return err
-		}
-		n, err := s.exec(ctx, `UPDATE packets SET funded_at = ? WHERE campaign = ? AND funded_at = 0`, c.UpdatedAt.UnixMilli(), c.Number)
-		if err == nil && n != 1 {
-			err = fmt.Errorf("%w: the draft of red packet %s has been funded before", dibs.ErrCorrupt, c.ID)
-		}
-		if err != nil {
-			return err
-		}
-		t := transfer{
-			campaign: c.Number, what: dibs.TransferFund, from: sender(c), to: escrow(c), currency: total.Currency, amount: total.Amount,
-		}
-		if err := t.write(ctx, s, c.UpdatedAt); err != nil {
-			return err
-		}
-		if err := addTo(ctx, s, t.to, t.currency, t.amount); err != nil {
-			return err
-		}
-		if t.from.kind == dibs.PlatformAccount {
-			return l.outOfRange(addTo(ctx, s, t.from, t.currency, -t.amount))
-		}
-		paid, err := takeFrom(ctx, s, t.from, t.currency, t.amount)
-		if err == nil && !paid {
-			err = dibs.Fail(dibs.InsufficientFunds, dibs.Textf(
-				"user %[1]s has less than the %[2]d %[3]s that the red packet takes: deposit the rest first",
-				"用户 %[1]s 的余额不足以支付红包总额 %[2]d %[3]s,请先充值", c.SenderID, total.Amount, total.Currency))
-		}
-		return err
+		return l.updateCampaign(ctx, s, c, func() error { return l.fund(ctx, s, c) })
 	})
 	if err == nil {
 		c.Version++
+	}
+	return err
+}
+
+// fund moves a red packet's total into escrow.
+func (l *Ledger) fund(ctx context.Context, s *session, c *dibs.Campaign) error {
+	total := c.Packet.Total
+	n, err := s.exec(ctx, `UPDATE packets SET funded_at = ? WHERE campaign = ? AND funded_at = 0`, c.UpdatedAt.UnixMilli(), c.Number)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("%w: the draft of red packet %s has been funded before", dibs.ErrCorrupt, c.ID)
+	}
+	if err != nil {
+		return err
+	}
+	t := transfer{
+		campaign: c.Number, what: dibs.TransferFund, from: sender(c), to: escrow(c), currency: total.Currency, amount: total.Amount,
+	}
+	if err := t.write(ctx, s, c.UpdatedAt); err != nil {
+		return err
+	}
+	if err := addTo(ctx, s, t.to, t.currency, t.amount); err != nil {
+		return err
+	}
+	if t.from.kind == dibs.PlatformAccount {
+		return l.outOfRange(addTo(ctx, s, t.from, t.currency, -t.amount))
+	}
+	paid, err := takeFrom(ctx, s, t.from, t.currency, t.amount)
+	if err == nil && !paid {
+		err = dibs.Fail(dibs.InsufficientFunds, dibs.Textf(
+			"user %[1]s has less than the %[2]d %[3]s that the red packet takes: deposit the rest first",
+			"用户 %[1]s 的余额不足以支付红包总额 %[2]d %[3]s,请先充值", c.SenderID, total.Amount, total.Currency))
 	}
 	return err
 }

@@ -144,8 +144,15 @@ func (l *Ledger) writeOrder(ctx context.Context, s *session, o *dibs.Order, clai
 // it when there is none yet.
 func (l *Ledger) regularCampaign(ctx context.Context, product string) (number uint32, err error) {
 	if err = l.read(ctx, "find a product's orders", func(s *session) error {
-		number, err = regularOf(ctx, s, product)
-		return err
+		if number, err = regularOf(ctx, s, product); err != nil || number != 0 {
+			return err
+		}
+		// A storm on a product that is not there does not reach those who write.
+		var one int
+		if err := s.row(ctx, `SELECT 1 FROM products WHERE id = ?`, []any{product}, &one); !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		return notFound(aProduct, product)
 	}); err != nil || number != 0 {
 		return number, err
 	}
