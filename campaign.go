@@ -125,6 +125,8 @@ type Campaign struct {
 	// SenderID is the user whose funds pay for a red packet; empty for the
 	// platform.
 	SenderID string
+	// Gate is who may ask the engine; nil for everybody.
+	Gate *GateSpec
 	// Shards is how many independent parts the stock is divided into.
 	Shards int
 	// Version rises with each change; changes compare and set it.

@@ -126,6 +126,7 @@ func (p *CampaignPatch) faults(c *Campaign) []Fault {
 	if p.Limit != nil && *p.Limit < c.LimitPerUser {
 		fs = append(fs, Fault{"/limit_per_user", Textf("may only rise after publishing, it is %d", "发布后只能提高,当前为 %d", c.LimitPerUser)})
 	}
+	fs = append(fs, p.Gate.changeFaults(c)...)
 	if c.State == EndedState && p.EndsAt != nil {
 		fs = append(fs, Fault{"/ends_at", Text{"cannot change once the campaign has been ended", "活动结束后不能修改"}})
 	}
@@ -153,6 +154,9 @@ func (p *CampaignPatch) apply(c *Campaign) {
 	}
 	if p.PayWithin != nil {
 		c.PayWithin = p.PayWithin.std()
+	}
+	if p.Gate != nil {
+		c.Gate = p.Gate.orNil()
 	}
 	if p.ValidFor != nil {
 		c.ValidFor, c.ValidUntil = p.ValidFor.std(), time.Time{}

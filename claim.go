@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 )
 
@@ -92,6 +93,17 @@ type ClaimRequest struct {
 	// Key identifies the request, so that a repeat returns the first result;
 	// empty for a request that cannot be repeated. Scoped to user and campaign.
 	Key string
+
+	// What follows is for the gates of a campaign that has some; empty when the
+	// client sent nothing.
+
+	// Address is where the client is, as the trusted proxies say.
+	Address netip.Addr
+	// Device is what the client calls itself.
+	Device string
+	// Ticket lets a user claim who got it from the opening on, Admission one whose
+	// turn it is.
+	Ticket, Admission string
 }
 
 // Result is the answer to a claim request.
@@ -107,6 +119,13 @@ type Result struct {
 	Remaining int64
 	// ClaimIDs are the user's claims that fill the limit, with LimitReached.
 	ClaimIDs []string
+	// Place is the user's place among those who wait, from 1, with Waiting; 0 when
+	// he has none.
+	Place int64
+	// RetryAfter is when to come again, with RateLimited and Waiting.
+	RetryAfter time.Duration
+	// Detail says more than the outcome does; empty when there is nothing to add.
+	Detail Text
 	// Campaign is the campaign asked for; nil with NotFound.
 	Campaign *Campaign
 }

@@ -66,8 +66,13 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 		return Result{}, backlogFull
 	}
 	c := l.campaign.Load()
+	no, refused := s.refuse(ctx, c, &req)
+	if refused && req.Key == "" {
+		l.refused[no.Outcome].Add(1)
+		return no, nil
+	}
 	d, err := s.engine.Claim(ctx, EngineClaim{
-		Shard: c.ShardOf(req.UserID), UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key), OnlyRepeat: full,
+		Shard: c.ShardOf(req.UserID), UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key), OnlyRepeat: full || refused,
 	})
 	if err != nil {
 		if errors.Is(err, ErrNotOpen) {
@@ -76,6 +81,10 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 		// It may be granted all the same.
 		l.rouse()
 		return Result{}, s.claimFailed(l, err)
+	}
+	if d.Outcome == Overloaded && refused {
+		l.refused[no.Outcome].Add(1)
+		return no, nil
 	}
 	if d.Outcome == Overloaded {
 		l.refused[Overloaded].Add(1)

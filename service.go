@@ -47,6 +47,9 @@ type Config struct {
 	// Ledgered makes a yes wait until the ledger has it: the level above what the
 	// engine gives.
 	Ledgered bool
+	// Gates are asked, in order, before a claim on a campaign with a gate reaches
+	// the engine.
+	Gates []Gate
 	// WebhookPrivate lets webhooks be in private networks, and be plain HTTP.
 	WebhookPrivate bool
 }

@@ -27,6 +27,7 @@ type CampaignSpec struct {
 	ValidUntil  *time.Time  `json:"valid_until_at,omitempty" doc:"the first moment at which a coupon is not valid any more"`
 	LowStock    int64       `json:"low_stock,omitempty" doc:"operations hear of it when so much is left, or less; 0 for never"`
 	SenderID    string      `json:"sender_id,omitempty" doc:"the user whose funds pay for a red packet; absent: the platform"`
+	Gate        *GateSpec   `json:"gate,omitempty" doc:"who may claim, and when it is whose turn; absent: everybody"`
 	Shards      *int        `json:"shards,omitempty" doc:"independent parts of the stock, default 1"`
 }
 
@@ -48,7 +49,8 @@ type CodesSpec struct {
 }
 
 // CampaignPatch changes a campaign. Nil fields stay. After publishing, only
-// Title, Comment, EndsAt, LowStock and an upward Limit may change.
+// Title, Comment, EndsAt, LowStock, an upward Limit and what GateSpec allows may
+// change.
 type CampaignPatch struct {
 	Title       *string      `json:"title,omitempty"`
 	Comment     *string      `json:"comment,omitempty"`
@@ -63,6 +65,7 @@ type CampaignPatch struct {
 	ValidFor    *Duration    `json:"valid_for,omitempty"`
 	ValidUntil  *time.Time   `json:"valid_until_at,omitempty"`
 	LowStock    *int64       `json:"low_stock,omitempty"`
+	Gate        *GateSpec    `json:"gate,omitempty" doc:"all of it anew; {} opens the campaign to everybody"`
 }
 
 // ProductSpec is a product as a merchant writes it. Name is required.

@@ -11,7 +11,7 @@ func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 	c := &Campaign{
 		ID: s.ID, Kind: s.Kind, Title: s.Title, Comment: s.Comment,
 		StartsAt: ms(s.StartsAt), EndsAt: ms(s.EndsAt), State: Draft,
-		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: Reclaim, Shards: 1, SenderID: s.SenderID,
+		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: Reclaim, Shards: 1, SenderID: s.SenderID, Gate: s.Gate.orNil(),
 		Version: 1, CreatedAt: ms(now), UpdatedAt: ms(now),
 	}
 	if c.ID == "" {
@@ -120,6 +120,7 @@ func (c *Campaign) faults() []Fault {
 		bad("/late_payment", Text{"must be reclaim or refund_due", "必须是 reclaim 或 refund_due"})
 	}
 	fs = append(fs, c.validityFaults()...)
+	fs = append(fs, c.Gate.faults(c)...)
 	if c.Shards < 1 || c.Shards > MaxShards {
 		bad("/shards", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxShards))
 	}

@@ -43,6 +43,8 @@ type CampaignView struct {
 	ValidUntil *time.Time `json:"valid_until_at,omitempty"`
 	// RedPacket is what a red packet divides.
 	RedPacket *PacketView `json:"redpacket,omitempty"`
+	// Gate is who may claim; absent for everybody.
+	Gate *GateSpec `json:"gate,omitempty"`
 	// Remaining is what can still be granted.
 	Remaining int64 `json:"remaining"`
 
@@ -155,11 +157,12 @@ type Problem struct {
 	Errors    []ProblemFault `json:"errors,omitempty"`
 	Effect    Effect         `json:"effect,omitempty"`
 	// The rest belongs to single reasons: not_started, ended, sold_out,
-	// limit_reached.
+	// limit_reached, waiting.
 	StartsAt  *time.Time `json:"starts_at,omitempty"`
 	EndsAt    *time.Time `json:"ends_at,omitempty"`
 	Remaining *int64     `json:"remaining,omitempty"`
 	ClaimIDs  []string   `json:"claim_ids,omitempty"`
+	Position  *int64     `json:"position,omitempty"`
 	// ResultCode belongs to red packets: "1" for limit_reached, "-1" for sold_out.
 	ResultCode string `json:"result_code,omitempty"`
 }
@@ -210,7 +213,7 @@ func (p *Product) View(admin bool) ProductView {
 func (c *Campaign) View(remaining int64, product *Product, admin bool) CampaignView {
 	v := CampaignView{
 		ID: c.ID, Kind: c.Kind, Title: c.Title, StartsAt: c.StartsAt, EndsAt: c.EndsAt, State: c.State,
-		LimitPerUser: c.LimitPerUser, Price: c.Price, Tiers: c.Tiers, Remaining: remaining,
+		LimitPerUser: c.LimitPerUser, Price: c.Price, Tiers: c.Tiers, Gate: c.Gate, Remaining: remaining,
 	}
 	if c.ProductID != "" {
 		v.ProductID = &c.ProductID

@@ -171,7 +171,7 @@ func (h *claimHandler) refusal(r *http.Request, res *dibs.Result, err error, req
 
 // refusalOf tells a refusal with its facts.
 func refusalOf(res *dibs.Result) problem {
-	p := problem{reason: res.Outcome, remaining: res.Remaining, claimIDs: res.ClaimIDs}
+	p := problem{reason: res.Outcome, remaining: res.Remaining, claimIDs: res.ClaimIDs, place: res.Place, retryAfter: res.RetryAfter, detail: res.Detail}
 	c := res.Campaign
 	if c != nil && c.Kind == dibs.RedPacket {
 		p.resultCode = dibs.ResultCode(res.Outcome)

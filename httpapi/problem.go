@@ -27,6 +27,8 @@ type problem struct {
 	// remaining is shown with SoldOut, claimIDs with LimitReached.
 	remaining int64
 	claimIDs  []string
+	// place is shown with Waiting.
+	place int64
 	// resultCode is a red packet's.
 	resultCode string
 }
@@ -133,6 +135,10 @@ func appendProblem(b []byte, p *problem, zh bool, requestID string) []byte {
 		b = appendTime(append(b, `,"ends_at":`...), p.endsAt)
 	case dibs.SoldOut:
 		b = strconv.AppendInt(append(b, `,"remaining":`...), p.remaining, 10)
+	case dibs.Waiting:
+		if p.place > 0 {
+			b = strconv.AppendInt(append(b, `,"position":`...), p.place, 10)
+		}
 	case dibs.LimitReached:
 		b = appendStrings(append(b, `,"claim_ids":`...), p.claimIDs)
 	}
@@ -168,10 +174,10 @@ var (
 func setProblemHeaders(h http.Header, p *problem) {
 	h["Content-Type"] = typeProblem
 	h["Cache-Control"] = noStore
-	switch p.statusCode() {
-	case http.StatusUnauthorized:
+	switch status := p.statusCode(); {
+	case status == http.StatusUnauthorized:
 		h["Www-Authenticate"] = askBearer
-	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests, p.reason == dibs.Waiting:
 		seconds := max(1, int64((p.retryAfter+time.Second-1)/time.Second))
 		h["Retry-After"] = []string{strconv.FormatInt(seconds, 10)}
 	}

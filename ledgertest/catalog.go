@@ -86,6 +86,7 @@ func testCampaigns(t *testing.T, f *fixture) {
 	c.ProductID, c.Comment = "phone", "first"
 	c.Price, c.PayWithin, c.LatePayment = &dibs.Money{Amount: 0, Currency: "CNY"}, 15*time.Minute, dibs.RefundDue
 	c.Shards, c.Stock.Pattern = 3, "XX"
+	c.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 100}}
 	c.Tiers = []dibs.Tier{{FromUnit: 2, Percent: 50}, {FromUnit: 3, Percent: 0}}
 	f.insert(c)
 	if c.Number < 1 || c.Number > dibs.MaxCampaignNumber {
@@ -101,7 +102,8 @@ func testCampaigns(t *testing.T, f *fixture) {
 		got, err := read()
 		f.must(err)
 		same(t, "price "+what, *got.Price, *c.Price)
-		got.Price = c.Price
+		same(t, "gate "+what, *got.Gate.Room, *c.Gate.Room)
+		got.Price, got.Gate = c.Price, c.Gate
 		same(t, "the campaign "+what, *got, *c)
 	}
 	_, err := l.Campaign(ctx, "none")
@@ -169,13 +171,15 @@ func testCampaignChanges(t *testing.T, f *fixture) {
 	c.Title, c.Comment, c.ProductID, c.State = "new", "comment", "p", dibs.EndedState
 	c.StartsAt, c.EndsAt, c.UpdatedAt = start.Add(time.Minute), start.Add(time.Hour), start.Add(time.Second)
 	c.LimitPerUser, c.Price, c.PayWithin, c.LatePayment = 7, &dibs.Money{Amount: 5, Currency: "EUR"}, time.Second, dibs.RefundDue
+	c.Gate = &dibs.GateSpec{Ticket: &dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute)}}
 	c.Tiers = []dibs.Tier{{FromUnit: 1, Percent: 90}}
 	f.must(l.UpdateCampaign(ctx, c))
 	same(t, "the version after a change", c.Version, int64(2))
 	got, err := l.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the new price", *got.Price, *c.Price)
-	got.Price = c.Price
+	same(t, "the new gate", *got.Gate.Ticket, *c.Gate.Ticket)
+	got.Price, got.Gate = c.Price, c.Gate
 	same(t, "the changed campaign", *got, *c)
 
 	wants(t, "a change of an older version", l.UpdateCampaign(ctx, &stale), dibs.ErrConflict)

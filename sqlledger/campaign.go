@@ -14,7 +14,7 @@ import (
 
 const campaignColumns = `number, id, kind, title, product_id, comment, starts_at, ends_at, state, stock_kind,
 	stock_total, code_pattern, limit_per_user, price_amount, price_currency, pay_within_ms, late_payment,
-	shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, low_since, ` + packetColumns
+	shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, low_since, gate, ` + packetColumns
 
 // campaignTables are what campaignColumns are read from.
 const campaignTables = `campaigns LEFT JOIN packets ON packets.campaign = campaigns.number`
@@ -67,18 +67,18 @@ func partOf(total int64, shard, shards int) int64 {
 
 func (l *Ledger) insertCampaignRow(ctx context.Context, s *session, c *dibs.Campaign) error {
 	price, currency := splitMoney(c.Price)
-	tiers, err := tiersText(c.Tiers)
+	tiers, gate, err := rulesText(c)
 	if err != nil {
 		return err
 	}
 	_, err = s.exec(ctx, `INSERT INTO campaigns (id, kind, title, product_id, comment, starts_at, ends_at, state,
 		stock_kind, stock_initial, stock_total, stock_left, code_pattern, limit_per_user, price_amount,
-		price_currency, pay_within_ms, late_payment, shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock)
-		VALUES (`+repeat("?", 26)+`)`,
+		price_currency, pay_within_ms, late_payment, shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, gate)
+		VALUES (`+repeat("?", 27)+`)`,
 		c.ID, string(c.Kind), c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(),
 		string(c.State), string(c.Stock.Kind), c.Stock.Total, c.Stock.Total, c.Stock.Total, c.Stock.Pattern,
 		c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment), c.Shards,
-		c.Version, c.CreatedAt.UnixMilli(), c.UpdatedAt.UnixMilli(), c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock)
+		c.Version, c.CreatedAt.UnixMilli(), c.UpdatedAt.UnixMilli(), c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock, gate)
 	if err != nil && l.d.classify(err) == faultUnique {
 		return exists(aCampaign, c.ID)
 	}
@@ -104,16 +104,16 @@ func (l *Ledger) updateCampaign(ctx context.Context, s *session, c *dibs.Campaig
 		return err
 	}
 	price, currency := splitMoney(c.Price)
-	tiers, err := tiersText(c.Tiers)
+	tiers, gate, err := rulesText(c)
 	if err != nil {
 		return err
 	}
 	n, err := s.exec(ctx, `UPDATE campaigns SET title = ?, product_id = ?, comment = ?, starts_at = ?,
 		ends_at = ?, state = ?, limit_per_user = ?, price_amount = ?, price_currency = ?, pay_within_ms = ?,
-		late_payment = ?, valid_for_ms = ?, valid_until = ?, tiers = ?, low_stock = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
+		late_payment = ?, valid_for_ms = ?, valid_until = ?, tiers = ?, low_stock = ?, gate = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
 		c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(), string(c.State),
 		c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment),
-		c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock, c.UpdatedAt.UnixMilli(), c.ID, c.Version)
+		c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock, gate, c.UpdatedAt.UnixMilli(), c.ID, c.Version)
 	if err != nil {
 		return err
 	}
@@ -205,31 +205,48 @@ func (l *Ledger) LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Ca
 // scanCampaign reads campaignColumns, and the columns before them into first.
 func scanCampaign(rows *sql.Rows, c *dibs.Campaign, first ...any) error {
 	var starts, ends, price, payWithin, created, updated, validFor, validUntil, lowSince int64
-	var currency, tiers string
+	var currency, tiers, gate string
 	var packet packetRow
 	err := rows.Scan(slices.Concat(first, []any{
 		&c.Number, &c.ID, &c.Kind, &c.Title, &c.ProductID, &c.Comment, &starts, &ends, &c.State,
 		&c.Stock.Kind, &c.Stock.Total, &c.Stock.Pattern, &c.LimitPerUser, &price, &currency, &payWithin,
-		&c.LatePayment, &c.Shards, &c.Version, &created, &updated, &validFor, &validUntil, &tiers, &c.LowStock, &lowSince,
+		&c.LatePayment, &c.Shards, &c.Version, &created, &updated, &validFor, &validUntil, &tiers, &c.LowStock, &lowSince, &gate,
 	}, packet.fields())...)
 	packet.fill(c)
 	c.StartsAt, c.EndsAt, c.CreatedAt, c.UpdatedAt = fromMS(starts), fromMS(ends), fromMS(created), fromMS(updated)
 	c.Price, c.PayWithin = joinMoney(price, currency), time.Duration(payWithin)*time.Millisecond
 	c.ValidFor, c.ValidUntil = time.Duration(validFor)*time.Millisecond, fromOptionalMS(validUntil)
 	c.LowSince = fromOptionalMS(lowSince)
-	if err == nil && tiers != "" {
-		if err = json.Unmarshal([]byte(tiers), &c.Tiers); err != nil {
-			err = fmt.Errorf("%w: the tiers of campaign %s: %w", dibs.ErrCorrupt, c.ID, err)
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	return errors.Join(readRule(c, "tiers", tiers, &c.Tiers), readRule(c, "gate", gate, &c.Gate))
 }
 
-// tiersText is how a campaign's tiers are kept; empty for none.
-func tiersText(tiers []dibs.Tier) (string, error) {
-	if len(tiers) == 0 {
-		return "", nil
+// rulesText is how a campaign's tiers and its gate are kept, as JSON; empty for
+// none.
+func rulesText(c *dibs.Campaign) (tiers, gate string, err error) {
+	if len(c.Tiers) > 0 {
+		text, err := json.Marshal(c.Tiers)
+		if err != nil {
+			return "", "", err
+		}
+		tiers = string(text)
 	}
-	text, err := json.Marshal(tiers)
-	return string(text), err
+	if c.Gate == nil {
+		return tiers, "", nil
+	}
+	text, err := json.Marshal(c.Gate)
+	return tiers, string(text), err
+}
+
+// readRule reads what rulesText wrote.
+func readRule(c *dibs.Campaign, name, text string, into any) error {
+	if text == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("%w: the %s of campaign %s: %w", dibs.ErrCorrupt, name, c.ID, err)
+	}
+	return nil
 }

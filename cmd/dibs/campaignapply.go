@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -244,6 +245,7 @@ func differences(w *dibs.CampaignSpec, v *dibs.CampaignView) (p dibs.CampaignPat
 	differ("valid_for", w.ValidFor != nil && (v.ValidFor == nil || *w.ValidFor != *v.ValidFor), func() { p.ValidFor = w.ValidFor })
 	differ("valid_until_at", w.ValidUntil != nil && (v.ValidUntil == nil || !sameMoment(*w.ValidUntil, *v.ValidUntil)),
 		func() { p.ValidUntil = w.ValidUntil })
+	differ("gate", w.Gate != nil && !reflect.DeepEqual(w.Gate, v.Gate), func() { p.Gate = w.Gate })
 	differ("low_stock", w.LowStock != 0 && w.LowStock != v.LowStock, func() { p.LowStock = &w.LowStock })
 	return p, fields
 }

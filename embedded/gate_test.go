@@ -1,0 +1,74 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// closing is a gate that turns everybody away once it is shut.
+type closing struct{ shut bool }
+
+func (g *closing) Pass(context.Context, *dibs.Campaign, *dibs.ClaimRequest) (dibs.Result, bool) {
+	return dibs.Result{Outcome: dibs.Waiting, Place: 7, RetryAfter: time.Second}, !g.shut
+}
+
+// A gate stands before the engine, in front of new claims only: whose yes got
+// lost on the way finds it although it is not his turn any more.
+func TestGateRefusesAllButRepeats(t *testing.T) {
+	gate := &closing{}
+	r := newRig(t, dibs.Config{Gates: []dibs.Gate{gate}})
+	spec := r.sale("phone", 10)
+	spec.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1}}
+	r.publish(spec)
+	r.publish(r.sale("open", 10))
+	first := r.claim("phone", "ann", "tap", 1)
+	if first.Outcome != dibs.Granted {
+		t.Fatalf("with the gate open: %v", first.Outcome)
+	}
+	gate.shut = true
+	if again := r.claim("phone", "ann", "tap", 1); !again.Replayed || again.Claim.ID != first.Claim.ID {
+		t.Errorf("the repeat: %v", again.Outcome)
+	}
+	for _, key := range []string{"", "other"} {
+		if no := r.claim("phone", "bob", key, 1); no.Outcome != dibs.Waiting || no.Place != 7 || no.Campaign == nil {
+			t.Errorf("with the key %q: %v, place %d", key, no.Outcome, no.Place)
+		}
+	}
+	if yes := r.claim("open", "bob", "", 1); yes.Outcome != dibs.Granted {
+		t.Errorf("where there is no gate: %v", yes.Outcome)
+	}
+	stats, err := r.node.Service.Stats(t.Context(), "phone")
+	if err != nil || stats.Granted != 1 || stats.Refused["waiting"] != 2 {
+		t.Errorf("granted %d, refused %v, %v", stats.Granted, stats.Refused, err)
+	}
+	r.verify()
+}
+
+func TestGateOfAPublishedCampaign(t *testing.T) {
+	r := newRig(t, dibs.Config{})
+	spec := r.sale("phone", 10)
+	spec.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1}}
+	r.publish(spec)
+	patch := func(g dibs.GateSpec) error {
+		_, err := r.node.Service.PatchCampaign(t.Context(), "phone", dibs.CampaignPatch{Gate: &g})
+		return err
+	}
+	if err := patch(dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 5}}); err != nil {
+		t.Errorf("another rate: %v", err)
+	}
+	var refusal *dibs.Error
+	if err := patch(dibs.GateSpec{}); !errors.As(err, &refusal) || refusal.Faults[0].Field != "/gate/room" {
+		t.Errorf("no room any more: %v", err)
+	}
+	if err := patch(dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO}}); !errors.As(err, &refusal) || refusal.Faults[0].Field != "/gate/room/rate" {
+		t.Errorf("a rate of zero: %v", err)
+	}
+	c, err := r.node.Service.Campaign(t.Context(), "phone")
+	if err != nil || c.Gate == nil || *c.Gate.Room != (dibs.RoomSpec{Mode: dibs.FIFO, Rate: 5}) {
+		t.Errorf("it is kept as %+v, %v", c.Gate, err)
+	}
+}
