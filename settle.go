@@ -113,7 +113,10 @@ func (s *Service) settleLoop(ctx context.Context) {
 			return
 		case <-s.engine.Appended():
 			// Entries wait a moment for company: by count or by time.
-			if !s.batchWaits(ctx) && !sleepOr(ctx, s.cfg.SettleEvery, s.settleKick) {
+			if !s.enoughWait(ctx, s.cfg.SettleBatch) && !sleepOr(ctx, s.cfg.SettleEvery, s.settleKick) {
+				return
+			}
+			if s.enoughWait(ctx, s.cfg.SettleBatch/rushBatch) && !s.restInRush(ctx, firstRest) {
 				return
 			}
 		case <-s.settleKick:
@@ -158,12 +161,16 @@ func (s *Service) settleWaiting(ctx context.Context) bool {
 }
 
 // A rush is over sooner when the processors answer claims instead of settling
-// them: while little waits, settling rests for longRest times of what its last
-// batch took. From 1/littleBacklog of the room for it on, so that the backlog of
-// a rush that lasts does not grow without need, it rests for shortRest times.
+// them. One that brings 1/rushBatch of a batch at once has firstRest before
+// settling begins; most are over by then. While little waits, settling rests for
+// longRest times of what its last batch took. From 1/littleBacklog of the room
+// for it on, so that the backlog of a rush that lasts does not grow without
+// need, it rests for shortRest times.
 const (
+	rushBatch           = 8
 	longRest, shortRest = 4, 1
 	littleBacklog       = 8
+	firstRest           = 2 * time.Second
 )
 
 // settleRest is how long settling rests during a rush, after a batch that took so
@@ -198,7 +205,7 @@ func (s *Service) restInRush(ctx context.Context, d time.Duration) bool {
 }
 
 // claimsRush reports whether claims queue, to be decided or for their commit,
-// while the backlog has room.
+// while the backlog has room and nobody waits for a claim to be settled.
 func (s *Service) claimsRush(ctx context.Context) bool {
 	rush := false
 	s.eachHeld(func(t *settling) bool {
@@ -206,7 +213,7 @@ func (s *Service) claimsRush(ctx context.Context) bool {
 		if err != nil {
 			return true
 		}
-		if t.backlog.Load() > s.cfg.MaxBacklog/2 {
+		if t.backlog.Load() > s.cfg.MaxBacklog/2 || t.at().Before(t.want()) {
 			rush = false
 			return false
 		}
@@ -236,16 +243,16 @@ func (s *Service) eachShard(f func(*settling) bool) {
 	})
 }
 
-// batchWaits reports whether a full batch is there already.
-func (s *Service) batchWaits(ctx context.Context) bool {
+// enoughWait reports whether so many entries are there already.
+func (s *Service) enoughWait(ctx context.Context, entries int) bool {
 	n := int64(0)
 	s.eachHeld(func(t *settling) bool {
 		if st, err := s.glance(ctx, t); err == nil {
 			n += backlogOf(t.at(), st.Head)
 		}
-		return n < int64(s.cfg.SettleBatch)
+		return n < int64(entries)
 	})
-	return n >= int64(s.cfg.SettleBatch)
+	return n >= int64(entries)
 }
 
 // backlogOf counts entries between two places. Across epochs it counts the

@@ -98,6 +98,64 @@ func TestSettlingRests(t *testing.T) {
 		rests("when the backlog has no room any more", 3*watchEvery)
 		tr.backlog.Store(0)
 		time.AfterFunc(watchEvery/2, func() { kick(s.settleKick) })
-		rests("when somebody waits for it", watchEvery/2)
+		rests("when somebody wakes it", watchEvery/2)
+		tr.wanted = Cursor{Epoch: 1, Seq: 9}
+		rests("when somebody waits for a claim to be settled", 0)
 	})
+}
+
+// A rush that fills a good part of a batch at once has its firstRest before any of
+// it is settled; what is settled for somebody, or when no more claims queue, has
+// not.
+func TestARushComesBeforeSettling(t *testing.T) {
+	for name, c := range map[string]struct {
+		head, queued int64
+		want         time.Duration
+	}{
+		"a rush":                      {head: 2, queued: 1, want: firstRest + 100*time.Millisecond},
+		"less than a part of a batch": {head: 1, queued: 1, want: 100 * time.Millisecond},
+		"no more claims queue":        {head: 2, want: 100 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				id := ShardID{Campaign: 1}
+				e := &appending{counting: counting{stats: map[ShardID]ShardStats{
+					id: {Head: Cursor{Epoch: 1, Seq: uint32(c.head)}, Queued: c.queued},
+				}}, appended: make(chan struct{}, 1), read: make(chan time.Time, 1)}
+				s := &Service{
+					cfg:    Config{MaxBacklog: 80, SettleBatch: 2 * rushBatch, SettleEvery: 100 * time.Millisecond}.WithDefaults(),
+					engine: e, settleKick: make(chan struct{}, 1),
+				}
+				tr := newSettling(id, &live{}, time.Now())
+				tr.held.Store(true)
+				tr.l.shards = []*settling{tr}
+				s.lives.Store("c", tr.l)
+				ctx, cancel := context.WithCancel(t.Context())
+				began := time.Now()
+				e.appended <- struct{}{}
+				go s.settleLoop(ctx)
+				if took := (<-e.read).Sub(began); took != c.want {
+					t.Errorf("settling begins after %v, want %v", took, c.want)
+				}
+				cancel()
+			})
+		})
+	}
+}
+
+// appending is counting that tells of entries, and notes when they are read.
+type appending struct {
+	counting
+	appended chan struct{}
+	read     chan time.Time
+}
+
+func (a *appending) Appended() <-chan struct{} { return a.appended }
+
+func (a *appending) ReadJournal(ctx context.Context, _ ShardID, _ Cursor, _ int) ([]Entry, error) {
+	select {
+	case a.read <- time.Now():
+	default:
+	}
+	return nil, ctx.Err()
 }

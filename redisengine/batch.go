@@ -167,12 +167,6 @@ func (b *batch) fail(err error) {
 	}
 }
 
-// answer ends a ticket. It must not be touched afterwards.
-func (t *ticket) answer(d dibs.Decision, err error) {
-	t.decision, t.err = d, err
-	t.done <- struct{}{}
-}
-
 // retry sends claims again that had no effect, or fails them when their
 // patience is over.
 func (b *batch) retry(back []*ticket, tooLong error) {

@@ -73,7 +73,7 @@ func (b *bench) decide(reqs ...dibs.EngineClaim) []dibs.Decision {
 	batch := &batch{lane: b.l}
 	for _, r := range reqs {
 		r.Shard = b.shard
-		batch.tickets = append(batch.tickets, &ticket{req: r, born: time.Now(), done: make(chan struct{}, 1)})
+		batch.tickets = append(batch.tickets, takenTicket(b.Context(), &r))
 	}
 	all := append([]*ticket(nil), batch.tickets...)
 	batch.send()
@@ -86,6 +86,14 @@ func (b *bench) decide(reqs ...dibs.EngineClaim) []dibs.Decision {
 		out[i] = t.decision
 	}
 	return out
+}
+
+// takenTicket is a ticket that a call has taken.
+func takenTicket(ctx context.Context, req *dibs.EngineClaim) *ticket {
+	t := newTicket(ctx, req)
+	t.state.Store(taken)
+	t.born = time.Now()
+	return t
 }
 
 func ask(user string, key uint64, quantity int64) dibs.EngineClaim {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,27 +25,6 @@ const (
 	grace = 250 * time.Millisecond
 )
 
-// The states of a ticket. Only a waiting one can be cancelled without a trace.
-const (
-	waiting int32 = iota
-	taken
-	cancelled
-)
-
-// ticket is one claim on its way.
-type ticket struct {
-	req   dibs.EngineClaim
-	state atomic.Int32
-	// born is when it was taken into a batch first: its patience begins there.
-	born time.Time
-	// done takes one signal, after decision and err are set.
-	done     chan struct{}
-	decision dibs.Decision
-	err      error
-}
-
-var tickets = sync.Pool{New: func() any { return &ticket{done: make(chan struct{}, 1)} }}
-
 // lane is the way to one shard. Claims that come while calls are under way
 // gather in it and are sent together.
 type lane struct {
@@ -55,6 +35,10 @@ type lane struct {
 	mu     sync.Mutex
 	queue  []*ticket
 	flying int
+	// calls are those that are under way, or about to be.
+	calls []*batch
+	// minding is set while callers are looked for that wait no longer.
+	minding bool
 	// aboard is how many claims are in the calls that are under way.
 	aboard int
 	closed bool
@@ -98,25 +82,14 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 	if err := ctx.Err(); err != nil {
 		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, err)
 	}
-	t := tickets.Get().(*ticket)
-	t.req, t.born = req, time.Time{}
-	t.state.Store(waiting)
+	t := newTicket(ctx, &req)
 	if err := l.enqueue(t); err != nil {
-		tickets.Put(t)
+		t.free()
 		return dibs.Decision{}, err
 	}
-	select {
-	case <-t.done:
-	case <-ctx.Done():
-		// The ticket is not used again: the lane still has it.
-		if t.state.CompareAndSwap(waiting, cancelled) {
-			return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, ctx.Err())
-		}
-		return dibs.Decision{}, dibs.Unavail(dibs.EffectUnknown, ctx.Err())
-	}
+	<-t.done
 	d, err := t.decision, t.err
-	t.req, t.decision, t.err = dibs.EngineClaim{}, dibs.Decision{}, nil
-	tickets.Put(t)
+	t.free()
 	return d, err
 }
 
@@ -132,7 +105,13 @@ func (l *lane) enqueue(t *ticket) error {
 	l.queue = append(l.queue, t)
 	if l.flying < maxFlying {
 		l.flying++
-		go l.fly()
+		b := &batch{lane: l}
+		l.calls = append(l.calls, b)
+		go l.fly(b)
+	}
+	if !l.minding {
+		l.minding = true
+		time.AfterFunc(mindEvery, l.mind)
 	}
 	return nil
 }
@@ -145,8 +124,7 @@ func (l *lane) waiting() int64 {
 }
 
 // fly sends batches until nothing waits.
-func (l *lane) fly() {
-	b := &batch{lane: l}
+func (l *lane) fly(b *batch) {
 	for {
 		// Let the callers that are ready now join the batch: no timer, and
 		// nothing to wait for when there are none.
@@ -166,6 +144,7 @@ func (l *lane) take(b *batch) bool {
 	defer l.mu.Unlock()
 	if len(l.queue) == 0 {
 		l.flying--
+		l.calls = slices.DeleteFunc(l.calls, func(other *batch) bool { return other == b })
 		if l.closed && l.flying == 0 {
 			close(l.idle)
 		}
@@ -203,12 +182,15 @@ func (l *lane) land(b *batch) {
 
 // again puts claims that are known to have had no effect back to the front.
 func (l *lane) again(back []*ticket) {
-	for _, t := range back {
-		t.state.Store(waiting)
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.queue = append(append(make([]*ticket, 0, len(back)+len(l.queue)), back...), l.queue...)
+	queue := make([]*ticket, 0, len(back)+len(l.queue))
+	for _, t := range back {
+		if t.state.CompareAndSwap(taken, waiting) {
+			queue = append(queue, t)
+		}
+	}
+	l.queue = append(queue, l.queue...)
 }
 
 // end refuses new claims and returns when those that wait are answered.

@@ -3,7 +3,6 @@ package redisengine
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -25,7 +24,8 @@ func TestWaitingClaimsAreCounted(t *testing.T) {
 	b.l.mu.Unlock()
 	var sent []*ticket
 	for i := range 3 {
-		tick := &ticket{req: shardAsk(b.shard, fmt.Sprint("user-", i)), born: time.Now(), done: make(chan struct{}, 1)}
+		req := shardAsk(b.shard, fmt.Sprint("user-", i))
+		tick := newTicket(t.Context(), &req)
 		if err := b.l.enqueue(tick); err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestWaitingClaimsAreCounted(t *testing.T) {
 	call.retry(call.tickets, nil)
 	waits("back behind the calls", 3)
 	for range maxFlying {
-		go b.l.fly()
+		go b.l.fly(&batch{lane: b.l})
 	}
 	for _, tick := range sent {
 		<-tick.done

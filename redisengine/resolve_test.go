@@ -32,7 +32,7 @@ func (b *bench) sent(user string, fromNow time.Duration) *batch {
 	req.Shard = b.shard
 	return &batch{
 		lane: b.l, token: b.e.token(), after: b.l.seen, deadlineMS: now + fromNow.Milliseconds(),
-		tickets: []*ticket{{req: req, born: time.Now(), done: make(chan struct{}, 1)}},
+		tickets: []*ticket{takenTicket(b.Context(), &req)},
 	}
 }
 
