@@ -81,8 +81,8 @@ type Taking struct {
 	From, To int64
 	// Events is how many events these rows told.
 	Events int
-	// Until is how long the owner keeps the sink; At is now.
-	Until, At time.Time
+	// Lease is how long the owner keeps the sink from now on.
+	Lease time.Duration
 }
 
 // ErrSinkTaken: another process takes the feed for this sink now, or has taken
@@ -102,15 +102,17 @@ type Feed interface {
 	// a place was written; zero when there is none.
 	FeedHead(ctx context.Context, after int64) (head int64, oldest time.Time, err error)
 	// TrimFeed drops rows written before a time that every sink has taken, and
-	// forgets sinks not seen since forget.
-	TrimFeed(ctx context.Context, before, forget time.Time) (dropped int64, err error)
+	// forgets sinks that were not seen for so long.
+	TrimFeed(ctx context.Context, before time.Time, forget time.Duration) (dropped int64, err error)
 
 	// Sinks lists the takers of the feed by name.
 	Sinks(ctx context.Context) ([]SinkState, error)
-	// HoldSink makes owner the one that takes the feed for a sink until a time,
-	// when nobody else is. A sink that is new begins at the feed's end. It
-	// returns the sink, whoever holds it.
-	HoldSink(ctx context.Context, name, owner string, now, until time.Time) (SinkState, error)
+	// HoldSink makes owner the one that takes the feed for a sink for so long,
+	// when nobody else is. A sink that is new begins at the feed's end; WebhookSink
+	// is there while there are endpoints, and ErrSinkTaken says that it is not. It
+	// returns the sink, whoever holds it. Leases, and how long a sink was not seen,
+	// go by one clock, the ledger's: those of processes may be wrong.
+	HoldSink(ctx context.Context, name, owner string, lease time.Duration) (SinkState, error)
 	// TakeNews notes what the owner has taken. ErrSinkTaken.
 	TakeNews(ctx context.Context, t Taking) error
 	// SinkFailed notes that the owner could not pass the feed on.

@@ -119,8 +119,7 @@ const (
 
 // trimFeed drops rows of the feed that nobody needs any more.
 func (s *Service) trimFeed(ctx context.Context) {
-	now := s.cfg.Now()
-	if _, err := s.ledger.TrimFeed(ctx, now.Add(-feedKeep), now.Add(-sinkForget)); err != nil && ctx.Err() == nil {
+	if _, err := s.ledger.TrimFeed(ctx, s.cfg.Now().Add(-feedKeep), sinkForget); err != nil && ctx.Err() == nil {
 		s.log.Warn("trimming the feed of events failed", "err", err)
 	}
 }
@@ -205,8 +204,8 @@ const lateEvents = time.Minute
 // takes the events.
 
 // HoldSink is Feed.HoldSink.
-func (s *Service) HoldSink(ctx context.Context, name, owner string, now, until time.Time) (SinkState, error) {
-	return s.ledger.HoldSink(ctx, name, owner, now, until)
+func (s *Service) HoldSink(ctx context.Context, name, owner string, lease time.Duration) (SinkState, error) {
+	return s.ledger.HoldSink(ctx, name, owner, lease)
 }
 
 // TakeNews is Feed.TakeNews.

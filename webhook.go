@@ -27,9 +27,12 @@ type WebhookEndpoint struct {
 	// Disabled endpoints get nothing; what happens meanwhile is not kept for them.
 	Disabled       bool
 	DisabledReason string
-	Version        int64
-	CreatedAt      time.Time
-	UpdatedAt      time.Time
+	// FailingSince is when the first attempt failed since the last that did not;
+	// zero while they do not fail. A disabled endpoint that is enabled begins anew.
+	FailingSince time.Time
+	Version      int64
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
 }
 
 // Wants reports whether an endpoint is to get events of a type.
@@ -103,13 +106,20 @@ type Webhooks interface {
 	DueDeliveries(ctx context.Context, endpoint string, now time.Time, max int) ([]WebhookDelivery, error)
 	// FinishDeliveries stores what became of attempts.
 	FinishDeliveries(ctx context.Context, deliveries []WebhookDelivery) error
+	// NoteAttempts notes that attempts at an endpoint were made, of which some were
+	// good or all failed, and returns for how long all have failed. ErrNotFound.
+	NoteAttempts(ctx context.Context, endpoint string, good bool) (failing time.Duration, err error)
+	// WaitingDeliveries counts the deliveries of an endpoint that are pending, up to
+	// max.
+	WaitingDeliveries(ctx context.Context, endpoint string, max int) (int, error)
 	// Deliveries lists an endpoint's, newest first; an empty status is any.
 	Deliveries(ctx context.Context, endpoint string, status DeliveryStatus, page Page) (List[WebhookDelivery], error)
 	// Redeliver makes deliveries due again and returns how many: the one of an
 	// event, or with an empty event all that failed.
 	Redeliver(ctx context.Context, endpoint, event string, now time.Time) (int64, error)
-	// TrimDeliveries drops deliveries that were finished before a time.
-	TrimDeliveries(ctx context.Context, before time.Time) error
+	// TrimDeliveries drops deliveries that were finished before a time, and those
+	// that wait since then for an endpoint that is disabled.
+	TrimDeliveries(ctx context.Context, before time.Time) (dropped int64, err error)
 }
 
 // EndpointSpec describes a new endpoint.
@@ -142,6 +152,7 @@ type EndpointView struct {
 	DisabledReason string     `json:"disabled_reason,omitempty"`
 	Secret         string     `json:"secret,omitempty"`
 	OldSecretUntil *time.Time `json:"old_secret_until,omitempty"`
+	FailingSince   *time.Time `json:"failing_since,omitempty" doc:"every attempt has failed since then"`
 	CreatedAt      time.Time  `json:"created_at"`
 	UpdatedAt      time.Time  `json:"updated_at"`
 }
@@ -158,6 +169,16 @@ func (e *WebhookEndpoint) View() EndpointView {
 	if !e.OldUntil.IsZero() {
 		v.OldSecretUntil = &e.OldUntil
 	}
+	if !e.FailingSince.IsZero() && !e.Disabled {
+		v.FailingSince = &e.FailingSince
+	}
+	return v
+}
+
+// Remembered is the answer without the secret: what is kept of it, to be the
+// answer to a repeat, has none.
+func (v EndpointView) Remembered() any {
+	v.Secret = ""
 	return v
 }
 

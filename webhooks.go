@@ -215,8 +215,18 @@ func (s *Service) FinishDeliveries(ctx context.Context, deliveries []WebhookDeli
 	return s.ledger.FinishDeliveries(ctx, deliveries)
 }
 
+// NoteAttempts is Webhooks.NoteAttempts.
+func (s *Service) NoteAttempts(ctx context.Context, endpoint string, good bool) (failing time.Duration, err error) {
+	return s.ledger.NoteAttempts(ctx, endpoint, good)
+}
+
+// WaitingDeliveries is Webhooks.WaitingDeliveries.
+func (s *Service) WaitingDeliveries(ctx context.Context, endpoint string, max int) (int, error) {
+	return s.ledger.WaitingDeliveries(ctx, endpoint, max)
+}
+
 // TrimDeliveries is Webhooks.TrimDeliveries.
-func (s *Service) TrimDeliveries(ctx context.Context, before time.Time) error {
+func (s *Service) TrimDeliveries(ctx context.Context, before time.Time) (dropped int64, err error) {
 	return s.ledger.TrimDeliveries(ctx, before)
 }
 

@@ -128,6 +128,8 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	}
 	ec := cfg.Events
 	ec.Source, ec.Logger = n.Service, cfg.Service.Logger
+	// The memory engine's lock keeps others away from the ledger too.
+	ec.Alone = ec.Alone || cfg.Engine == Memory
 	n.events, err = events.Start(ec)
 	return n, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"sync"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -30,6 +31,10 @@ type amqpSink struct {
 	passive bool
 	conn    *amqp.Connection
 	channel *amqp.Channel
+
+	mu sync.Mutex
+	// wire is what the connection runs over.
+	wire net.Conn
 }
 
 func openAMQP(u *url.URL) (Publisher, error) {
@@ -50,13 +55,33 @@ func openAMQP(u *url.URL) (Publisher, error) {
 	return a, nil
 }
 
+// within cuts the wire when ctx ends before release is called. The library
+// waits without limit for a broker that does not read, or does not answer.
+func (a *amqpSink) within(ctx context.Context) (release func() bool) {
+	return context.AfterFunc(ctx, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.wire != nil {
+			// It is given up: how it ends says nothing.
+			_ = a.wire.Close()
+		}
+	})
+}
+
 // connect opens connection and channel, and declares exchange and queue.
-func (a *amqpSink) connect() error {
+func (a *amqpSink) connect(ctx context.Context) error {
 	conn, err := amqp.DialConfig(a.address, amqp.Config{
 		Heartbeat: 10 * time.Second, Properties: amqp.Table{"connection_name": "dibs"},
 		Dial: func(network, addr string) (net.Conn, error) {
+			wire, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			a.mu.Lock()
+			a.wire = wire
+			a.mu.Unlock()
 			// The deadline covers the handshake; the library lifts it then.
-			return amqp.DefaultDial(5*time.Second)(network, addr)
+			return wire, errors.Join(ctx.Err(), wire.SetDeadline(time.Now().Add(5*time.Second)))
 		},
 	})
 	if err != nil {
@@ -87,10 +112,12 @@ func (a *amqpSink) connect() error {
 // Publish implements Publisher: the broker confirms each message. With a queue
 // of its own, that means that the message is in it.
 func (a *amqpSink) Publish(ctx context.Context, messages []Message) error {
+	release := a.within(ctx)
+	defer release()
 	if a.channel == nil || a.channel.IsClosed() {
 		// An old connection may be half alive.
 		_ = a.Close()
-		if err := a.connect(); err != nil {
+		if err := a.connect(ctx); err != nil {
 			return errors.Join(tidied(err, a.u), a.Close())
 		}
 	}
@@ -121,7 +148,8 @@ func (a *amqpSink) Publish(ctx context.Context, messages []Message) error {
 // Close implements Publisher.
 func (a *amqpSink) Close() error {
 	if a.conn != nil {
-		// It may be broken: then there is nothing to say good-bye to.
+		// It may be broken: then there is nothing to say good-bye to. The deadline
+		// holds for what is being written too.
 		_ = a.conn.CloseDeadline(time.Now().Add(time.Second))
 		a.conn, a.channel = nil, nil
 	}

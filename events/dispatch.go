@@ -26,7 +26,7 @@ const (
 // Source is where events come from: *dibs.Service.
 type Source interface {
 	Events(ctx context.Context, after int64, max int) (events []dibs.Event, last int64, err error)
-	HoldSink(ctx context.Context, name, owner string, now, until time.Time) (dibs.SinkState, error)
+	HoldSink(ctx context.Context, name, owner string, lease time.Duration) (dibs.SinkState, error)
 	TakeNews(ctx context.Context, t dibs.Taking) error
 	SinkFailed(ctx context.Context, name, owner, problem string) error
 	LetSinkGo(ctx context.Context, name, owner string) error
@@ -46,6 +46,9 @@ type Config struct {
 	// Lease is how long a node keeps a sink without a word: after a crash another
 	// one waits for so long; default 20s. Half of it bounds one attempt to publish.
 	Lease time.Duration
+	// Alone says that no other process uses the ledger: then leases that others
+	// have are those of the dead, and are not waited for.
+	Alone bool
 	// Owner names this process in leases; default made of host and process.
 	Owner string
 	// Logger receives what operators should know; default: nothing is logged.
@@ -65,22 +68,23 @@ type dispatcher struct {
 	owner string
 	poll  time.Duration
 	lease time.Duration
+	alone bool
 	log   *slog.Logger
 	// hand passes events on. It moves the place itself when it returns true.
 	hand func(ctx context.Context, events []dibs.Event, t *dibs.Taking) (moved bool, err error)
 	stop func() error
 	// wanted reports whether there is anybody to carry events to; nil for always.
 	wanted func(ctx context.Context) (bool, error)
-	// heldUntil is how long this node has the sink, in milliseconds since 1970.
-	heldUntil atomic.Int64
+	// begun is when the dispatcher was made, and heldFor how long after that this
+	// node has the sink. Clocks that are set do not matter.
+	begun   time.Time
+	heldFor atomic.Int64
 }
 
 // made counts the owners that this process has made up.
 var made atomic.Int64
 
-// Start begins to carry events. Addresses that cannot be used are an error;
-// sinks that cannot be reached are not.
-func Start(cfg Config) (*Dispatchers, error) {
+func (cfg Config) withDefaults() Config {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -97,6 +101,13 @@ func Start(cfg Config) (*Dispatchers, error) {
 		}
 		cfg.Owner = fmt.Sprintf("%s:%d:%d:%d", host, os.Getpid(), made.Add(1), time.Now().UnixNano())
 	}
+	return cfg
+}
+
+// Start begins to carry events. Addresses that cannot be used are an error;
+// sinks that cannot be reached are not.
+func Start(cfg Config) (*Dispatchers, error) {
+	cfg = cfg.withDefaults()
 	var list []*dispatcher
 	for _, address := range cfg.Sinks {
 		p, err := Open(address)
@@ -104,8 +115,8 @@ func Start(cfg Config) (*Dispatchers, error) {
 			return nil, err
 		}
 		list = append(list, &dispatcher{
-			src: cfg.Source, name: Name(address), owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, log: cfg.Logger,
-			hand: publish(p, cfg.Lease/2), stop: p.Close,
+			src: cfg.Source, name: Name(address), owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, alone: cfg.Alone,
+			log: cfg.Logger, hand: publish(p, cfg.Lease/2), stop: p.Close, begun: time.Now(),
 		})
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -232,21 +243,33 @@ func (d *dispatcher) turn(ctx context.Context) (worked bool, err error) {
 }
 
 func (d *dispatcher) hold(ctx context.Context) (dibs.SinkState, error) {
-	now := time.Now()
-	until := now.Add(d.lease)
-	st, err := d.src.HoldSink(ctx, d.name, d.owner, now, until)
+	asked := time.Now()
+	st, err := d.src.HoldSink(ctx, d.name, d.owner, d.lease)
+	if err == nil && st.Owner != d.owner && d.alone {
+		if err = d.src.LetSinkGo(ctx, d.name, st.Owner); err == nil {
+			st, err = d.src.HoldSink(ctx, d.name, d.owner, d.lease)
+		}
+	}
 	if err == nil && st.Owner == d.owner {
-		d.heldUntil.Store(until.UnixMilli())
+		d.held(asked)
 	} else if err == nil {
-		d.heldUntil.Store(0)
+		d.heldFor.Store(0)
 	}
 	return st, err
 }
 
+// held notes that the lease began when it was asked for, or later.
+func (d *dispatcher) held(asked time.Time) { d.heldFor.Store(int64(asked.Sub(d.begun) + d.lease)) }
+
+// holds reports whether this node has the sink for some time yet.
+func (d *dispatcher) holds(yet time.Duration) bool {
+	return time.Since(d.begun)+yet < time.Duration(d.heldFor.Load())
+}
+
 // carry hands events on and moves the place behind them.
 func (d *dispatcher) carry(ctx context.Context, events []dibs.Event, from, to int64) error {
-	now := time.Now()
-	t := dibs.Taking{Name: d.name, Owner: d.owner, From: from, To: to, Events: len(events), At: now, Until: now.Add(d.lease)}
+	t := dibs.Taking{Name: d.name, Owner: d.owner, From: from, To: to, Events: len(events), Lease: d.lease}
+	asked := time.Now()
 	moved, err := false, error(nil)
 	if len(events) > 0 {
 		moved, err = d.hand(ctx, events, &t)
@@ -258,12 +281,11 @@ func (d *dispatcher) carry(ctx context.Context, events []dibs.Event, from, to in
 		return errors.Join(err, d.src.SinkFailed(ctx, d.name, d.owner, err.Error()))
 	}
 	if !moved {
-		t.At = time.Now()
-		t.Until = t.At.Add(d.lease)
+		asked = time.Now()
 		err = d.src.TakeNews(ctx, t)
 	}
 	if err == nil {
-		d.heldUntil.Store(t.Until.UnixMilli())
+		d.held(asked)
 	}
 	return err
 }

@@ -24,15 +24,26 @@ const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(dyingDir); dir != "" {
-		fmt.Println(die(dir, os.Getenv(dyingSink)))
+		fmt.Println(die(dir, os.Getenv(dyingSink), os.Getenv(dyingStep)))
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := errors.Join(servers.StopAll(), goleak.Find()); err != nil {
+	if err := errors.Join(servers.StopAll(), leaks()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// leaks waits until what the tests started has ended: on a busy machine that
+// takes a while.
+func leaks() (err error) {
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		if err = goleak.Find(); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // shop is a node with a campaign that has begun.

@@ -60,7 +60,9 @@ func (n *natsSink) connect(ctx context.Context) error {
 	// The library reads no path and no options.
 	plain := *n.u
 	plain.Path, plain.RawQuery = "", ""
-	conn, err := nats.Connect(plain.String(), nats.Name("dibs"), nats.Timeout(5*time.Second), nats.MaxReconnects(-1))
+	conn, err := nats.Connect(plain.String(), nats.Name("dibs"), nats.Timeout(5*time.Second), nats.MaxReconnects(-1),
+		// A server that does not read is not waited for.
+		nats.FlusherTimeout(5*time.Second))
 	if err != nil {
 		return err
 	}

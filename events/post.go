@@ -31,13 +31,17 @@ const (
 var errPrivate = errors.New("the address is in a private network")
 
 // poster posts deliveries.
-type poster struct{ client *http.Client }
+type poster struct {
+	client *http.Client
+	dialer *net.Dialer
+}
 
 // newPoster makes a poster that follows no redirects, uses no proxy, and
 // refuses addresses of private networks when it connects: by then names are
 // resolved, and nobody can resolve them otherwise once more.
 func newPoster(cfg *WebhookConfig) *poster {
 	dialer := &net.Dialer{Timeout: min(cfg.Timeout, 5*time.Second)}
+	dial := dialer.DialContext
 	if !cfg.AllowPrivate {
 		dialer.Control = func(_, address string, _ syscall.RawConn) error {
 			ap, err := netip.ParseAddrPort(address)
@@ -46,12 +50,19 @@ func newPoster(cfg *WebhookConfig) *poster {
 			}
 			return nil
 		}
+		dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			// A machine without IPv6 fails before it gets so far as to control.
+			if ap, err := netip.ParseAddrPort(address); err == nil && !dibs.PublicAddr(ap.Addr()) {
+				return nil, errPrivate
+			}
+			return dialer.DialContext(ctx, network, address)
+		}
 	}
-	return &poster{client: &http.Client{
+	return &poster{dialer: dialer, client: &http.Client{
 		Timeout:       cfg.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSHandshakeTimeout: min(cfg.Timeout, 5*time.Second), ForceAttemptHTTP2: true,
+			DialContext: dial, TLSHandshakeTimeout: min(cfg.Timeout, 5*time.Second), ForceAttemptHTTP2: true,
 			MaxIdleConns: 64, MaxIdleConnsPerHost: posters, MaxConnsPerHost: 2 * posters, IdleConnTimeout: 30 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10, DisableCompression: true,
 		},

@@ -2,6 +2,8 @@ package events
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
@@ -126,8 +128,16 @@ func Name(address string) string {
 			name += "?" + option + "=" + v
 		}
 	}
-	return name
+	if len(name) <= maxName {
+		return name
+	}
+	// What is cut off tells two names apart all the same.
+	sum := sha256.Sum256([]byte(name))
+	return strings.ToValidUTF8(name[:maxName-20], "") + "…" + hex.EncodeToString(sum[:8])
 }
+
+// maxName is the longest name that a sink has in the ledger, in bytes.
+const maxName = 191
 
 // whole reads an option that is a whole number, 0 or more.
 func whole(u *url.URL, option string) (int64, error) {
@@ -162,9 +172,14 @@ func tidied(err error, u *url.URL) error {
 		return err
 	}
 	text := err.Error()
-	if password, ok := u.User.Password(); ok && password != "" {
-		for _, secret := range []string{u.User.String(), password, url.QueryEscape(password)} {
-			text = strings.ReplaceAll(text, secret, "…")
+	secret, ok := u.User.Password()
+	if !ok {
+		// NATS takes a token in place of the user.
+		secret = u.User.Username()
+	}
+	if secret != "" {
+		for _, s := range []string{u.User.String(), secret, url.QueryEscape(secret), url.PathEscape(secret)} {
+			text = strings.ReplaceAll(text, s, "…")
 		}
 	}
 	if text == err.Error() {

@@ -2,6 +2,8 @@ package events
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -16,7 +18,9 @@ type WebhookSource interface {
 	QueueDeliveries(ctx context.Context, taken *dibs.Taking, deliveries []dibs.WebhookDelivery) error
 	DueDeliveries(ctx context.Context, endpoint string, now time.Time, max int) ([]dibs.WebhookDelivery, error)
 	FinishDeliveries(ctx context.Context, deliveries []dibs.WebhookDelivery) error
-	TrimDeliveries(ctx context.Context, before time.Time) error
+	NoteAttempts(ctx context.Context, endpoint string, good bool) (failing time.Duration, err error)
+	WaitingDeliveries(ctx context.Context, endpoint string, max int) (int, error)
+	TrimDeliveries(ctx context.Context, before time.Time) (dropped int64, err error)
 }
 
 // WebhookConfig configures the posting to endpoints. The zero value of a field
@@ -32,6 +36,12 @@ type WebhookConfig struct {
 	Schedule []time.Duration
 	// Keep is how long finished deliveries are listed; default 7 days.
 	Keep time.Duration
+	// GiveUpAfter is how long every attempt at an endpoint fails before it is
+	// disabled; default 5 days.
+	GiveUpAfter time.Duration
+	// MaxWaiting is how many deliveries may wait for an endpoint: when there are
+	// more, it is disabled; default 1,000,000.
+	MaxWaiting int
 }
 
 var webhookSchedule = []time.Duration{
@@ -49,6 +59,12 @@ func (c WebhookConfig) withDefaults() WebhookConfig {
 	if c.Keep <= 0 {
 		c.Keep = 7 * 24 * time.Hour
 	}
+	if c.GiveUpAfter <= 0 {
+		c.GiveUpAfter = 5 * 24 * time.Hour
+	}
+	if c.MaxWaiting <= 0 {
+		c.MaxWaiting = 1_000_000
+	}
 	return c
 }
 
@@ -59,8 +75,10 @@ const (
 	posters   = 8
 	// restMax bounds the rest of an endpoint of which every attempt fails.
 	restMax = time.Minute
-	// trimEvery is how often finished deliveries are dropped that are old.
-	trimEvery = 10 * time.Minute
+	// trimEvery is how often finished deliveries are dropped that are old, and
+	// countEvery how often those that wait are counted.
+	trimEvery  = 10 * time.Minute
+	countEvery = time.Minute
 )
 
 // webhooks turns events into deliveries, and posts these.
@@ -71,9 +89,11 @@ type webhooks struct {
 	log  *slog.Logger
 
 	mu sync.Mutex
-	// busy are endpoints of which a round runs, rests those that rest.
+	// busy are endpoints of which a round runs, rests those that rest. owed is what
+	// became of attempts that the ledger has not taken yet.
 	busy   map[string]bool
 	rests  map[string]restUntil
+	owed   map[string]*roundResult
 	rounds sync.WaitGroup
 }
 
@@ -84,11 +104,11 @@ type restUntil struct {
 }
 
 func newWebhooks(cfg *Config) *webhooks {
-	w := &webhooks{cfg: cfg.Webhooks.withDefaults(), log: cfg.Logger, busy: map[string]bool{}, rests: map[string]restUntil{}}
+	w := &webhooks{cfg: cfg.Webhooks.withDefaults(), log: cfg.Logger, busy: map[string]bool{}, rests: map[string]restUntil{}, owed: map[string]*roundResult{}}
 	w.post = newPoster(&w.cfg)
 	w.dispatcher = &dispatcher{
-		src: cfg.Source, name: dibs.WebhookSink, owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, log: cfg.Logger,
-		hand: w.queue, wanted: w.wanted, stop: w.post.close,
+		src: cfg.Source, name: dibs.WebhookSink, owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, alone: cfg.Alone, log: cfg.Logger,
+		hand: w.queue, wanted: w.wanted, stop: w.post.close, begun: time.Now(),
 	}
 	return w
 }
@@ -133,22 +153,70 @@ func (w *webhooks) queue(ctx context.Context, events []dibs.Event, t *dibs.Takin
 
 // postAll posts what is due while this node has the webhooks.
 func (w *webhooks) postAll(ctx context.Context) {
-	trimmed := time.Now()
+	trimmed, counted := time.Now(), time.Now()
 	for ctx.Err() == nil {
 		// An attempt that begins now is over before the lease is.
-		if time.Now().Add(min(w.cfg.Timeout, w.lease/2)).UnixMilli() < w.heldUntil.Load() {
-			if err := w.startRounds(ctx); err != nil && ctx.Err() == nil {
-				w.log.Warn("webhooks wait", "err", err)
-			}
+		if w.holds(min(w.cfg.Timeout, w.lease/2)) {
+			w.told(ctx, "webhooks wait", w.startRounds(ctx))
 			if time.Since(trimmed) > trimEvery {
 				trimmed = time.Now()
-				if err := w.src.TrimDeliveries(ctx, trimmed.Add(-w.cfg.Keep)); err != nil && ctx.Err() == nil {
-					w.log.Warn("old deliveries of webhooks stay", "err", err)
-				}
+				_, err := w.src.TrimDeliveries(ctx, trimmed.Add(-w.cfg.Keep))
+				w.told(ctx, "old deliveries of webhooks stay", err)
 			}
+			if time.Since(counted) > countEvery {
+				counted = time.Now()
+				w.told(ctx, "deliveries of webhooks are not counted", w.boundWaiting(ctx))
+			}
+		} else {
+			// Another node has them, and does what is owed again.
+			w.mu.Lock()
+			clear(w.owed)
+			w.mu.Unlock()
 		}
 		wait(ctx, w.poll)
 	}
+}
+
+// told logs an error that is not this node's end.
+func (w *webhooks) told(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		w.log.Warn(what, "err", err)
+	}
+}
+
+// boundWaiting disables endpoints for which too many deliveries wait.
+func (w *webhooks) boundWaiting(ctx context.Context) error {
+	endpoints, err := w.src.Endpoints(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range endpoints {
+		e := &endpoints[i]
+		if e.Disabled {
+			continue
+		}
+		n, err := w.src.WaitingDeliveries(ctx, e.ID, w.cfg.MaxWaiting+1)
+		if err != nil {
+			return err
+		}
+		if n > w.cfg.MaxWaiting {
+			if err := w.disable(ctx, e, fmt.Sprintf("more than %d deliveries waited for it", w.cfg.MaxWaiting)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// disable ends the deliveries to an endpoint for a reason that its owner reads.
+func (w *webhooks) disable(ctx context.Context, e *dibs.WebhookEndpoint, reason string) error {
+	w.log.Warn("a webhook is disabled: "+reason, "endpoint", e.ID, "host", e.WebhookHost())
+	err := w.src.DisableEndpoint(ctx, e.ID, reason)
+	if errors.Is(err, dibs.ErrNotFound) {
+		// It was deleted meanwhile.
+		return nil
+	}
+	return err
 }
 
 // startRounds starts a round for each endpoint that has none and does not rest.
@@ -170,6 +238,9 @@ func (w *webhooks) startRounds(ctx context.Context) error {
 		}
 		w.rounds.Go(func() {
 			err := w.round(ctx, e)
+			if err != nil {
+				w.rest(e)
+			}
 			w.mu.Lock()
 			delete(w.busy, e.ID)
 			w.mu.Unlock()
@@ -181,9 +252,24 @@ func (w *webhooks) startRounds(ctx context.Context) error {
 	return nil
 }
 
+// rest leaves an endpoint alone for a while, each time for longer.
+func (w *webhooks) rest(e *dibs.WebhookEndpoint) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rest := min(max(2*w.rests[e.ID].last, w.poll), restMax)
+	w.rests[e.ID] = restUntil{at: time.Now().Add(rest), last: rest}
+}
+
 // round attempts what is due for one endpoint: subjects beside one another, the
 // deliveries of one subject in order.
 func (w *webhooks) round(ctx context.Context, e *dibs.WebhookEndpoint) error {
+	w.mu.Lock()
+	owed := w.owed[e.ID]
+	w.mu.Unlock()
+	if owed != nil {
+		// What was posted is noted before it would be posted again.
+		return w.conclude(ctx, e, owed)
+	}
 	due, err := w.src.DueDeliveries(ctx, e.ID, time.Now(), roundMost)
 	if err != nil || len(due) == 0 {
 		return err
@@ -212,6 +298,12 @@ func (w *webhooks) round(ctx context.Context, e *dibs.WebhookEndpoint) error {
 		})
 	}
 	all.Wait()
+	if len(r.attempts) == 0 {
+		return nil
+	}
+	if r.good == 0 {
+		w.rest(e)
+	}
 	return w.conclude(ctx, e, r)
 }
 
@@ -229,7 +321,7 @@ func (w *webhooks) attempt(ctx context.Context, e *dibs.WebhookEndpoint, d *dibs
 	r.mu.Lock()
 	gone := r.gone
 	r.mu.Unlock()
-	if gone || ctx.Err() != nil || time.Now().UnixMilli() > w.heldUntil.Load() {
+	if gone || ctx.Err() != nil || !w.holds(0) {
 		return false
 	}
 	a := w.post.post(ctx, e, d)
@@ -258,28 +350,46 @@ func (w *webhooks) attempt(ctx context.Context, e *dibs.WebhookEndpoint, d *dibs
 	return d.Status != dibs.DeliveryPending
 }
 
-// conclude stores what became of a round's attempts.
+// conclude stores what became of a round's attempts, now or, when the ledger
+// does not take it, before the next round.
 func (w *webhooks) conclude(ctx context.Context, e *dibs.WebhookEndpoint, r *roundResult) error {
-	if len(r.attempts) == 0 {
-		return nil
-	}
-	w.mu.Lock()
-	if r.good > 0 {
-		delete(w.rests, e.ID)
-	} else {
-		rest := min(max(2*w.rests[e.ID].last, w.poll), restMax)
-		w.rests[e.ID] = restUntil{at: time.Now().Add(rest), last: rest}
-	}
-	w.mu.Unlock()
 	// What was posted is noted even when this node stops now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if err := w.src.FinishDeliveries(ctx, r.attempts); err != nil {
+	err := w.src.FinishDeliveries(ctx, r.attempts)
+	w.mu.Lock()
+	if err != nil {
+		w.owed[e.ID] = r
+	} else {
+		delete(w.owed, e.ID)
+		if r.good > 0 {
+			delete(w.rests, e.ID)
+		}
+	}
+	w.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	if r.gone {
-		w.log.Warn("a webhook is disabled: its endpoint answered 410 Gone", "endpoint", e.ID, "host", e.WebhookHost())
-		return w.src.DisableEndpoint(ctx, e.ID, "it answered 410 Gone")
+		return w.disable(ctx, e, "it answered 410 Gone")
 	}
-	return nil
+	if r.good > 0 && e.FailingSince.IsZero() {
+		return nil
+	}
+	failing, err := w.src.NoteAttempts(ctx, e.ID, r.good > 0)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return nil
+	}
+	if err == nil && failing >= w.cfg.GiveUpAfter {
+		err = w.disable(ctx, e, fmt.Sprintf("every attempt failed for %s", inWords(w.cfg.GiveUpAfter)))
+	}
+	return err
+}
+
+// inWords is a time in days, where it is some.
+func inWords(d time.Duration) string {
+	if days := d / (24 * time.Hour); days > 1 && d%(24*time.Hour) == 0 {
+		return fmt.Sprintf("%d days", days)
+	}
+	return d.String()
 }

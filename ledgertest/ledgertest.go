@@ -94,6 +94,9 @@ var contract = []struct {
 	{"Sinks", testSinks},
 	{"Endpoints", testEndpoints},
 	{"Deliveries", testDeliveries},
+	{"Failing", testFailing},
+	{"ManyDeliveries", testManyDeliveries},
+	{"EndpointsRace", testEndpointsRace},
 	{"Audit", testAudit},
 	{"Lifetime", testLifetime},
 }

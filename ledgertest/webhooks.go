@@ -1,6 +1,7 @@
 package ledgertest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -48,6 +49,163 @@ func testEndpoints(t *testing.T, f *fixture) {
 	sinks, err = l.Sinks(ctx)
 	f.must(err)
 	same(t, "sinks after the last endpoint", len(sinks), 0)
+	_, err = l.HoldSink(ctx, dibs.WebhookSink, "late", time.Hour)
+	wants(t, "a hold of webhooks that nobody wants", err, dibs.ErrSinkTaken)
+	s.grant("u2", 1)
+	f.settle(s)
+	f.must(l.InsertEndpoint(ctx, endpoint("new")))
+	st, err := l.HoldSink(ctx, dibs.WebhookSink, "late", time.Hour)
+	f.must(err)
+	same(t, "a first endpoint gets what happens from then on", st.Taken, int64(2))
+	_, err = l.TrimFeed(ctx, start, -time.Minute)
+	f.must(err)
+	st, err = l.HoldSink(ctx, dibs.WebhookSink, "late", time.Hour)
+	f.must(err)
+	same(t, "the sink of endpoints that nobody had seen", st.Owner, "late")
+}
+
+// testFailing: an endpoint knows since when it fails.
+func testFailing(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	f.must(l.InsertEndpoint(ctx, endpoint("one")))
+	note := func(good bool) time.Duration {
+		t.Helper()
+		failing, err := l.NoteAttempts(ctx, "one", good)
+		f.must(err)
+		return failing
+	}
+	read := func() *dibs.WebhookEndpoint {
+		t.Helper()
+		e, err := l.Endpoint(ctx, "one")
+		f.must(err)
+		return e
+	}
+	_, err := l.NoteAttempts(ctx, "none", false)
+	wants(t, "attempts at nothing", err, dibs.ErrNotFound)
+	same(t, "one good attempt", note(true), 0)
+	same(t, "it does not fail", read().FailingSince.IsZero(), true)
+	note(false)
+	since := read().FailingSince
+	same(t, "it fails", since.IsZero(), false)
+	for note(false) == 0 {
+		f.must(ctx.Err())
+	}
+	same(t, "it fails since then", read().FailingSince, since)
+	e := read()
+	e.Description = "changed"
+	f.must(l.UpdateEndpoint(ctx, e))
+	same(t, "a change of something else", read().FailingSince, since)
+	same(t, "a good attempt", note(true), 0)
+	same(t, "it is well again", read().FailingSince.IsZero(), true)
+	note(false)
+	e = read()
+	for _, disabled := range []bool{true, false} {
+		e.Disabled = disabled
+		f.must(l.UpdateEndpoint(ctx, e))
+	}
+	same(t, "one that was enabled begins anew", read().FailingSince.IsZero(), true)
+}
+
+// testManyDeliveries: old deliveries go, however many, and those that wait only
+// when their endpoint is disabled.
+func testManyDeliveries(t *testing.T, f *fixture) {
+	const many = 1100
+	ctx, l := t.Context(), f.ledger()
+	for _, id := range []string{"on", "off", "gone"} {
+		f.must(l.InsertEndpoint(ctx, endpoint(id)))
+	}
+	queue := func(endpoint string, n int, status dibs.DeliveryStatus, at time.Time) {
+		t.Helper()
+		list := make([]dibs.WebhookDelivery, n)
+		for i := range list {
+			list[i] = delivery(endpoint, fmt.Sprintf("%s-%s-%d-%d", endpoint, status, at.Unix(), i), "s")
+			list[i].Status, list[i].UpdatedAt = status, at
+		}
+		f.must(l.QueueDeliveries(ctx, nil, list))
+	}
+	old, cut, young := start, start.Add(time.Hour), start.Add(2*time.Hour)
+	queue("on", many, dibs.DeliveryDelivered, old)
+	queue("on", 3, dibs.DeliveryFailed, old)
+	queue("on", 4, dibs.DeliveryPending, old)
+	queue("on", 5, dibs.DeliveryDelivered, young)
+	queue("off", many, dibs.DeliveryPending, old)
+	queue("off", 2, dibs.DeliveryPending, young)
+	queue("gone", many, dibs.DeliveryPending, young)
+	off, err := l.Endpoint(ctx, "off")
+	f.must(err)
+	off.Disabled = true
+	f.must(l.UpdateEndpoint(ctx, off))
+	waiting := func(what, endpoint string, most, want int) {
+		t.Helper()
+		n, err := l.WaitingDeliveries(ctx, endpoint, most)
+		f.must(err)
+		same(t, what, n, want)
+	}
+	waiting("those that wait", "off", 1_000_000, many+2)
+	waiting("not all of those that wait", "off", 10, 10)
+	waiting("one that is on", "on", 10, 4)
+	for _, want := range []int64{many + 3 + many, 0} {
+		n, err := l.TrimDeliveries(ctx, cut)
+		f.must(err)
+		same(t, "dropped", n, want)
+	}
+	waiting("what waits for one that is on stays", "on", 10, 4)
+	waiting("young ones stay", "off", 10, 2)
+	rest, err := l.Deliveries(ctx, "on", dibs.DeliveryDelivered, dibs.Page{})
+	f.must(err)
+	same(t, "those that are listed", len(rest.Items), 5)
+	f.must(l.DeleteEndpoint(ctx, "gone"))
+	waiting("those of an endpoint that is gone", "gone", 10, 0)
+}
+
+// testEndpointsRace: endpoints come and go, the last one too, while deliveries
+// are queued and the sink is held: nobody waits for another for ever, and at the
+// end the sink is there when an endpoint is.
+func testEndpointsRace(t *testing.T, f *fixture) {
+	const rounds = 15
+	ctx, l := t.Context(), f.ledger()
+	other := f.open()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range rounds {
+			for j := range 2 {
+				if err := other.InsertEndpoint(ctx, endpoint(fmt.Sprintf("e%d-%d", i, j))); err != nil {
+					t.Errorf("insert: %v", err)
+				}
+			}
+			for j := range 2 {
+				if err := other.DeleteEndpoint(ctx, fmt.Sprintf("e%d-%d", i, j)); err != nil {
+					t.Errorf("delete: %v", err)
+				}
+			}
+		}
+	}()
+	for i := 0; ; i++ {
+		st, err := l.HoldSink(ctx, dibs.WebhookSink, "a", time.Hour)
+		if err == nil {
+			all, listErr := l.Endpoints(ctx)
+			f.must(listErr)
+			var list []dibs.WebhookDelivery
+			for j := range all {
+				list = append(list, delivery(all[j].ID, fmt.Sprintf("e%d", i), "s"))
+			}
+			err = l.QueueDeliveries(ctx, &dibs.Taking{
+				Name: dibs.WebhookSink, Owner: "a", From: st.Taken, To: st.Taken, Events: 1, Lease: time.Hour,
+			}, list)
+		}
+		if err != nil && !errors.Is(err, dibs.ErrSinkTaken) {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		select {
+		case <-done:
+			sinks, err := l.Sinks(ctx)
+			f.must(err)
+			same(t, "sinks without endpoints", len(sinks), 0)
+			return
+		default:
+		}
+	}
 }
 
 func delivery(endpoint, event, subject string) dibs.WebhookDelivery {
@@ -61,9 +219,9 @@ func testDeliveries(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	f.must(l.InsertEndpoint(ctx, endpoint("one")))
 	f.must(l.InsertEndpoint(ctx, endpoint("two")))
-	st, err := l.HoldSink(ctx, dibs.WebhookSink, "a", start, start.Add(time.Minute))
+	st, err := l.HoldSink(ctx, dibs.WebhookSink, "a", time.Hour)
 	f.must(err)
-	taking := &dibs.Taking{Name: dibs.WebhookSink, Owner: "a", From: st.Taken, To: st.Taken + 3, Events: 2, At: start, Until: start.Add(time.Minute)}
+	taking := &dibs.Taking{Name: dibs.WebhookSink, Owner: "a", From: st.Taken, To: st.Taken + 3, Events: 2, Lease: time.Hour}
 	list := []dibs.WebhookDelivery{
 		delivery("one", "e1", "s"), delivery("gone", "e1", "s"), delivery("two", "e1", "s"), delivery("one", "e2", "s"), delivery("one", "e3", "other"),
 	}
@@ -108,7 +266,9 @@ func testDeliveries(t *testing.T, f *fixture) {
 	due("again", "one", start.Add(2*time.Minute), "e1 e2 e3 ")
 	found[2].Status, found[2].UpdatedAt = dibs.DeliveryDelivered, start
 	f.must(l.FinishDeliveries(ctx, found[2:]))
-	f.must(l.TrimDeliveries(ctx, start.Add(time.Second)))
+	dropped, err := l.TrimDeliveries(ctx, start.Add(time.Second))
+	f.must(err)
+	same(t, "dropped", dropped, int64(1))
 	rest, err := l.Deliveries(ctx, "one", "", dibs.Page{})
 	f.must(err)
 	same(t, "what is left", len(rest.Items), 2)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -16,7 +17,7 @@ func (l *Ledger) QueueDeliveries(ctx context.Context, taken *dibs.Taking, delive
 	return l.write(ctx, "queue deliveries", func(s *session) error {
 		if taken != nil {
 			// It comes first: who was late does the work in vain otherwise.
-			if err := take(ctx, s, taken); err != nil {
+			if err := l.take(ctx, s, taken); err != nil {
 				return err
 			}
 		}
@@ -145,10 +146,61 @@ func (l *Ledger) Redeliver(ctx context.Context, endpoint, event string, now time
 	return n, err
 }
 
-// TrimDeliveries implements dibs.Webhooks.
-func (l *Ledger) TrimDeliveries(ctx context.Context, before time.Time) error {
-	return l.write(ctx, "trim deliveries", func(s *session) error {
-		_, err := s.exec(ctx, `DELETE FROM webhook_deliveries WHERE status <> 'pending' AND updated_at < ?`, before.UnixMilli())
-		return err
+// WaitingDeliveries implements dibs.Webhooks.
+func (l *Ledger) WaitingDeliveries(ctx context.Context, endpoint string, most int) (n int, err error) {
+	err = l.read(ctx, "count waiting deliveries", func(s *session) error {
+		return s.row(ctx, `SELECT COUNT(*) FROM (SELECT id FROM webhook_deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?) waiting`,
+			[]any{endpoint, most}, &n)
 	})
+	return n, err
+}
+
+// dropMost is the most deliveries that one transaction drops.
+const dropMost = 500
+
+// TrimDeliveries implements dibs.Webhooks.
+func (l *Ledger) TrimDeliveries(ctx context.Context, before time.Time) (dropped int64, err error) {
+	at := before.UnixMilli()
+	for _, old := range []struct {
+		statement string
+		args      []any
+	}{
+		{`SELECT id FROM webhook_deliveries WHERE status = ? AND updated_at < ? ORDER BY updated_at LIMIT ?`, []any{string(dibs.DeliveryDelivered), at}},
+		{`SELECT id FROM webhook_deliveries WHERE status = ? AND updated_at < ? ORDER BY updated_at LIMIT ?`, []any{string(dibs.DeliveryFailed), at}},
+		{`SELECT d.id FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint = e.id
+			WHERE e.disabled = 1 AND d.status = ? AND d.updated_at < ? LIMIT ?`, []any{string(dibs.DeliveryPending), at}},
+	} {
+		for n := int64(dropMost); n == dropMost; dropped += n {
+			if n, err = l.dropDeliveries(ctx, old.statement, old.args...); err != nil {
+				return dropped, err
+			}
+		}
+	}
+	return dropped, nil
+}
+
+// dropDeliveries drops up to dropMost deliveries, those whose ids a statement
+// reads; its last argument is the limit.
+func (l *Ledger) dropDeliveries(ctx context.Context, statement string, args ...any) (n int64, err error) {
+	err = l.write(ctx, "drop deliveries", func(s *session) error {
+		var ids []any
+		if err := s.each(ctx, statement, append(slices.Clone(args), dropMost), func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}); err != nil {
+			return err
+		}
+		n = int64(len(ids))
+		for len(ids) > 0 {
+			k := chunk(len(ids), dropMost)
+			if _, err := s.exec(ctx, `DELETE FROM webhook_deliveries WHERE id IN (`+repeat("?", k)+`)`, ids[:k]...); err != nil {
+				return err
+			}
+			ids = ids[k:]
+		}
+		return nil
+	})
+	return n, err
 }

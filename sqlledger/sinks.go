@@ -25,11 +25,15 @@ func (l *Ledger) FeedHead(ctx context.Context, after int64) (head int64, oldest 
 const trimMost = 10_000
 
 // TrimFeed implements dibs.Feed.
-func (l *Ledger) TrimFeed(ctx context.Context, before, forget time.Time) (dropped int64, err error) {
+func (l *Ledger) TrimFeed(ctx context.Context, before time.Time, forget time.Duration) (dropped int64, err error) {
 	for {
 		var n int64
 		err := l.write(ctx, "trim the feed", func(s *session) error {
-			if _, err := s.exec(ctx, `DELETE FROM sinks WHERE seen_at < ?`, forget.UnixMilli()); err != nil {
+			now, err := l.sharedNow(ctx, s)
+			if err != nil {
+				return err
+			}
+			if _, err := s.exec(ctx, `DELETE FROM sinks WHERE seen_at < ?`, now-forget.Milliseconds()); err != nil {
 				return err
 			}
 			var first, most sql.NullInt64
@@ -40,7 +44,6 @@ func (l *Ledger) TrimFeed(ctx context.Context, before, forget time.Time) (droppe
 			if most.Valid {
 				upTo = min(upTo, most.Int64)
 			}
-			var err error
 			n, err = s.exec(ctx, `DELETE FROM feed WHERE id <= ? AND at < ?`, upTo, before.UnixMilli())
 			return err
 		})
@@ -74,20 +77,30 @@ func (l *Ledger) Sinks(ctx context.Context) ([]dibs.SinkState, error) {
 	return found, err
 }
 
+// sharedNow is the time, in milliseconds since 1970, by the clock that all
+// processes of the ledger share: the server's, or for a file this machine's.
+func (l *Ledger) sharedNow(ctx context.Context, s *session) (int64, error) {
+	if l.d.server == nil {
+		return l.opts.Now().UnixMilli(), nil
+	}
+	var seconds float64
+	err := s.row(ctx, l.d.server.unixTime, nil, &seconds)
+	return int64(seconds * 1000), err
+}
+
 // HoldSink implements dibs.Feed.
-func (l *Ledger) HoldSink(ctx context.Context, name, owner string, now, until time.Time) (dibs.SinkState, error) {
+func (l *Ledger) HoldSink(ctx context.Context, name, owner string, lease time.Duration) (dibs.SinkState, error) {
 	var st dibs.SinkState
 	err := l.write(ctx, "hold the sink "+name, func(s *session) error {
-		var taken int64
-		if err := s.row(ctx, `SELECT last_id FROM feed_head WHERE one = 1`, nil, &taken); err != nil {
-			return err
+		now, err := l.sharedNow(ctx, s)
+		if err == nil {
+			err = ensureSink(ctx, s, name, now)
 		}
-		if _, err := s.insertNew(ctx, `INSERT INTO sinks (`+sinkColumns+`) VALUES (?,?,'',0,?,0,0,'')`,
-			name, taken, now.UnixMilli()); err != nil {
+		if err != nil {
 			return err
 		}
 		if _, err := s.exec(ctx, `UPDATE sinks SET owner = ?, lease_until = ?, seen_at = ? WHERE name = ? AND (owner = ? OR lease_until <= ?)`,
-			owner, until.UnixMilli(), now.UnixMilli(), name, owner, now.UnixMilli()); err != nil {
+			owner, now+lease.Milliseconds(), now, name, owner, now); err != nil {
 			return err
 		}
 		rows, err := s.query(ctx, `SELECT `+sinkColumns+` FROM sinks WHERE name = ?`, name)
@@ -102,16 +115,50 @@ func (l *Ledger) HoldSink(ctx context.Context, name, owner string, now, until ti
 	return st, err
 }
 
+// ensureSink makes a sink that is not there. The feed's head is locked then, as
+// it is while endpoints of webhooks are added or deleted: their sink is there
+// when, and only when, one of them is.
+func ensureSink(ctx context.Context, s *session, name string, now int64) error {
+	var n int64
+	if err := s.row(ctx, `SELECT COUNT(*) FROM sinks WHERE name = ?`, []any{name}, &n); err != nil || n > 0 {
+		return err
+	}
+	last, err := lockFeed(ctx, s)
+	if err != nil {
+		return err
+	}
+	if name == dibs.WebhookSink {
+		if err := s.row(ctx, `SELECT COUNT(*) FROM webhook_endpoints`, nil, &n); err != nil || n == 0 {
+			return err
+		}
+	}
+	_, err = s.insertNew(ctx, `INSERT INTO sinks (`+sinkColumns+`) VALUES (?,?,'',0,?,0,0,'')`, name, last, now)
+	return err
+}
+
+// lockFeed locks the feed's head: the feed stands still until the transaction
+// ends. It returns the number of the last row. Whoever locks several of the
+// feed's tables does it in the order feed_head, sinks, webhook_endpoints,
+// webhook_deliveries.
+func lockFeed(ctx context.Context, s *session) (last int64, err error) {
+	err = s.row(ctx, `SELECT last_id FROM feed_head WHERE one = 1`+s.d.forUpdate, nil, &last)
+	return last, err
+}
+
 // TakeNews implements dibs.Feed.
 func (l *Ledger) TakeNews(ctx context.Context, t dibs.Taking) error {
-	return l.write(ctx, "take from the feed", func(s *session) error { return take(ctx, s, &t) })
+	return l.write(ctx, "take from the feed", func(s *session) error { return l.take(ctx, s, &t) })
 }
 
 // take moves a sink by compare-and-set.
-func take(ctx context.Context, s *session, t *dibs.Taking) error {
+func (l *Ledger) take(ctx context.Context, s *session, t *dibs.Taking) error {
+	now, err := l.sharedNow(ctx, s)
+	if err != nil {
+		return err
+	}
 	n, err := s.exec(ctx, `UPDATE sinks SET taken = ?, lease_until = ?, seen_at = ?, published = published + ?, failures = 0, problem = ''
 		WHERE name = ? AND owner = ? AND taken = ?`,
-		t.To, t.Until.UnixMilli(), t.At.UnixMilli(), t.Events, t.Name, t.Owner, t.From)
+		t.To, now+t.Lease.Milliseconds(), now, t.Events, t.Name, t.Owner, t.From)
 	if err == nil && n != 1 {
 		err = dibs.ErrSinkTaken
 	}

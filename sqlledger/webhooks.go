@@ -4,12 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 )
 
-const endpointColumns = `id, url, description, types, secret, old_secret, old_until, disabled, disabled_reason, version, created_at, updated_at`
+const endpointColumns = `id, url, description, types, secret, old_secret, old_until, disabled, disabled_reason, failing_since, version, created_at, updated_at`
 
 // InsertEndpoint implements dibs.Webhooks.
 func (l *Ledger) InsertEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) error {
@@ -18,11 +20,13 @@ func (l *Ledger) InsertEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) er
 		return err
 	}
 	return l.write(ctx, "insert endpoint", func(s *session) error {
-		// The head's row is locked: nobody else adds one, and the feed stands still.
-		var last, n int64
-		if err := s.row(ctx, `SELECT last_id FROM feed_head WHERE one = 1`+s.d.forUpdate, nil, &last); err != nil {
+		// The head is locked: nobody else adds or deletes one, and the feed stands
+		// still.
+		last, err := lockFeed(ctx, s)
+		if err != nil {
 			return err
 		}
+		var n int64
 		if err := s.row(ctx, `SELECT COUNT(*) FROM webhook_endpoints`, nil, &n); err != nil {
 			return err
 		}
@@ -31,14 +35,17 @@ func (l *Ledger) InsertEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) er
 		}
 		if n == 0 {
 			// From now on webhooks take the feed.
-			if _, err := s.insertNew(ctx, `INSERT INTO sinks (`+sinkColumns+`) VALUES (?,?,'',0,?,0,0,'')`,
-				dibs.WebhookSink, last, e.CreatedAt.UnixMilli()); err != nil {
+			now, err := l.sharedNow(ctx, s)
+			if err != nil {
+				return err
+			}
+			if _, err := s.insertNew(ctx, `INSERT INTO sinks (`+sinkColumns+`) VALUES (?,?,'',0,?,0,0,'')`, dibs.WebhookSink, last, now); err != nil {
 				return err
 			}
 		}
-		_, err := s.exec(ctx, `INSERT INTO webhook_endpoints (`+endpointColumns+`) VALUES (`+repeat("?", 12)+`)`,
+		_, err = s.exec(ctx, `INSERT INTO webhook_endpoints (`+endpointColumns+`) VALUES (`+repeat("?", 13)+`)`,
 			e.ID, e.URL, e.Description, types, e.Secret, e.OldSecret, toOptionalMS(e.OldUntil), flag(e.Disabled), e.DisabledReason,
-			e.Version, e.CreatedAt.UnixMilli(), e.UpdatedAt.UnixMilli())
+			toOptionalMS(e.FailingSince), e.Version, e.CreatedAt.UnixMilli(), e.UpdatedAt.UnixMilli())
 		return err
 	})
 }
@@ -70,9 +77,10 @@ func (l *Ledger) UpdateEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) er
 	}
 	err = l.write(ctx, "update endpoint", func(s *session) error {
 		n, err := s.exec(ctx, `UPDATE webhook_endpoints SET url = ?, description = ?, types = ?, secret = ?, old_secret = ?, old_until = ?,
-			disabled = ?, disabled_reason = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
+			disabled = ?, disabled_reason = ?, failing_since = CASE WHEN ? = 1 THEN 0 ELSE failing_since END, version = version + 1, updated_at = ?
+			WHERE id = ? AND version = ?`,
 			e.URL, e.Description, types, e.Secret, e.OldSecret, toOptionalMS(e.OldUntil), flag(e.Disabled), kept(e.DisabledReason),
-			e.UpdatedAt.UnixMilli(), e.ID, e.Version)
+			flag(e.Disabled), e.UpdatedAt.UnixMilli(), e.ID, e.Version)
 		if err != nil || n == 1 {
 			return err
 		}
@@ -86,9 +94,29 @@ func (l *Ledger) UpdateEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) er
 
 var anEndpoint = dibs.Text{EN: "webhook endpoint", ZH: "Webhook 端点"}
 
-// DeleteEndpoint implements dibs.Webhooks.
+// DeleteEndpoint implements dibs.Webhooks. There may be very many deliveries:
+// most go before, in transactions of their own.
 func (l *Ledger) DeleteEndpoint(ctx context.Context, id string) error {
+	for {
+		n, err := l.dropDeliveries(ctx, `SELECT id FROM webhook_deliveries WHERE endpoint = ? LIMIT ?`, id)
+		if err != nil {
+			return err
+		}
+		if n < dropMost {
+			break
+		}
+	}
 	return l.write(ctx, "delete endpoint", func(s *session) error {
+		if _, err := lockFeed(ctx, s); err != nil {
+			return err
+		}
+		// Who queues deliveries holds the sink's row: nothing is added from here on.
+		if err := s.each(ctx, `SELECT taken FROM sinks WHERE name = ?`+s.d.forUpdate, []any{dibs.WebhookSink}, func(*sql.Rows) error { return nil }); err != nil {
+			return err
+		}
+		if err := s.each(ctx, `SELECT id FROM webhook_endpoints WHERE id = ?`+s.d.forUpdate, []any{id}, func(*sql.Rows) error { return nil }); err != nil {
+			return err
+		}
 		if _, err := s.exec(ctx, `DELETE FROM webhook_deliveries WHERE endpoint = ?`, id); err != nil {
 			return err
 		}
@@ -136,14 +164,42 @@ func (l *Ledger) Endpoints(ctx context.Context) ([]dibs.WebhookEndpoint, error) 
 
 func scanEndpoint(rows *sql.Rows, e *dibs.WebhookEndpoint) error {
 	var types string
-	var oldUntil, created, updated int64
+	var oldUntil, failing, created, updated int64
 	if err := rows.Scan(&e.ID, &e.URL, &e.Description, &types, &e.Secret, &e.OldSecret, &oldUntil, &e.Disabled, &e.DisabledReason,
-		&e.Version, &created, &updated); err != nil {
+		&failing, &e.Version, &created, &updated); err != nil {
 		return err
 	}
+	e.FailingSince = fromOptionalMS(failing)
 	e.OldUntil, e.CreatedAt, e.UpdatedAt = fromOptionalMS(oldUntil), fromMS(created), fromMS(updated)
 	if err := json.Unmarshal([]byte(types), &e.Types); err != nil {
 		return fmt.Errorf("%w: the types of endpoint %s: %w", dibs.ErrCorrupt, e.ID, err)
 	}
 	return nil
+}
+
+// NoteAttempts implements dibs.Webhooks.
+func (l *Ledger) NoteAttempts(ctx context.Context, id string, good bool) (failing time.Duration, err error) {
+	err = l.write(ctx, "note attempts", func(s *session) error {
+		failing = 0
+		if good {
+			_, err := s.exec(ctx, `UPDATE webhook_endpoints SET failing_since = 0 WHERE id = ?`, id)
+			return err
+		}
+		now, err := l.sharedNow(ctx, s)
+		if err != nil {
+			return err
+		}
+		if _, err := s.exec(ctx, `UPDATE webhook_endpoints SET failing_since = ? WHERE id = ? AND failing_since = 0`, now, id); err != nil {
+			return err
+		}
+		var since int64
+		if err := s.row(ctx, `SELECT failing_since FROM webhook_endpoints WHERE id = ?`, []any{id}, &since); errors.Is(err, sql.ErrNoRows) {
+			return notFound(anEndpoint, id)
+		} else if err != nil {
+			return err
+		}
+		failing = time.Duration(max(now-since, 0)) * time.Millisecond
+		return nil
+	})
+	return failing, err
 }

@@ -181,19 +181,39 @@ func endpointTable(v *dibs.EndpointView) table {
 	t.add("id", v.ID)
 	t.add("url", v.URL)
 	t.add("types", fmt.Sprint(v.Types))
-	t.add("disabled", fmt.Sprint(v.Disabled)+" "+v.DisabledReason)
+	t.add("disabled", disabledText(v))
+	if v.FailingSince != nil {
+		t.add("failing since", failingText(v))
+	}
 	if v.Secret != "" {
 		t.add("secret", v.Secret)
 	}
 	return t
 }
 
+// disabledText says whether an endpoint is disabled, and why.
+func disabledText(v *dibs.EndpointView) string {
+	if v.DisabledReason == "" {
+		return strconv.FormatBool(v.Disabled)
+	}
+	return strconv.FormatBool(v.Disabled) + ": " + v.DisabledReason
+}
+
+// failingText says since when every attempt has failed; nothing when they do not.
+func failingText(v *dibs.EndpointView) string {
+	if v.FailingSince == nil {
+		return ""
+	}
+	return moment(*v.FailingSince)
+}
+
 func newEndpointListCommand() *cobra.Command {
 	return eventsVerb("list", "List the webhooks", cobra.NoArgs, func(ctx context.Context, api *client.Client, _ []string) (any, table, error) {
-		t := table{head: []string{"ID", "URL", "DISABLED"}}
+		t := table{head: []string{"ID", "URL", "DISABLED", "FAILING SINCE"}}
 		v, err := api.Endpoints(ctx)
 		for i := range v.Items {
-			t.add(v.Items[i].ID, v.Items[i].URL, strconv.FormatBool(v.Items[i].Disabled))
+			e := &v.Items[i]
+			t.add(e.ID, e.URL, disabledText(e), failingText(e))
 		}
 		return v, t, err
 	})

@@ -14,9 +14,10 @@ import (
 
 // RabbitMQ is a broker of a test's own, with a port mapper for Erlang of its own.
 type RabbitMQ struct {
-	server, mapper *Server
-	port           int
-	procs          []*proc
+	server, mapper   *Server
+	program, mapping string
+	port, mapperPort int
+	procs            []*proc
 }
 
 // StartRabbitMQ starts a broker on free ports, with its files in the folder,
@@ -60,7 +61,7 @@ func tryRabbitMQ(dir string) (*RabbitMQ, error) {
 		"HOME=" + dir, "ERL_EPMD_PORT=" + text(ports[1]), "ERL_EPMD_ADDRESS=127.0.0.1",
 	}
 	r := &RabbitMQ{
-		port:   ports[0],
+		program: program, mapping: mapper, port: ports[0], mapperPort: ports[1],
 		mapper: &Server{k: &kind{name: "epmd"}, dir: dir, env: erlang},
 		server: &Server{k: &kind{name: "rabbitmq"}, dir: dir, env: append(erlang,
 			// So the script becomes the broker, and does not stand beside it.
@@ -72,11 +73,18 @@ func tryRabbitMQ(dir string) (*RabbitMQ, error) {
 			"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=+S 1:1",
 		)},
 	}
-	err = r.launch(r.mapper, mapper, "-port", text(ports[1]), "-address", "127.0.0.1")
+	return r, r.Start()
+}
+
+// Start starts the broker with the files that it has, on the ports that it had.
+// After an error it does not run.
+func (r *RabbitMQ) Start() error {
+	text := strconv.Itoa
+	err := r.launch(r.mapper, r.mapping, "-port", text(r.mapperPort), "-address", "127.0.0.1")
 	if err == nil {
 		// Else the broker would start one that outlives it.
 		err = await(context.Background(), "an answer of epmd", func(ctx context.Context) (bool, error) {
-			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", text(ports[1])))
+			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", text(r.mapperPort)))
 			if err != nil {
 				return false, err
 			}
@@ -84,17 +92,17 @@ func tryRabbitMQ(dir string) (*RabbitMQ, error) {
 		})
 	}
 	if err == nil {
-		err = r.launch(r.server, program)
+		err = r.launch(r.server, r.program)
 	}
 	if err == nil {
 		err = await(context.Background(), "an answer of rabbitmq-server", r.answers)
 	}
-	if err != nil {
-		r.Kill()
-		log, logErr := os.ReadFile(r.server.log())
-		return nil, errors.Join(fmt.Errorf("servers: rabbitmq-server does not begin: %w\n%s", err, log), logErr)
+	if err == nil {
+		return nil
 	}
-	return r, nil
+	r.Kill()
+	log, logErr := os.ReadFile(r.server.log())
+	return errors.Join(fmt.Errorf("servers: rabbitmq-server does not begin: %w\n%s", err, log), logErr)
 }
 
 func (r *RabbitMQ) launch(s *Server, program string, args ...string) error {

@@ -1,0 +1,357 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// memory is a source with webhooks alone, in memory.
+type memory struct {
+	Source
+	mu        sync.Mutex
+	endpoints []dibs.WebhookEndpoint
+	list      []dibs.WebhookDelivery
+	// failing makes FinishDeliveries fail; finished counts its calls.
+	failing  bool
+	finished int
+	trimmed  time.Time
+}
+
+func (m *memory) HoldSink(_ context.Context, name, owner string, _ time.Duration) (dibs.SinkState, error) {
+	return dibs.SinkState{Name: name, Owner: owner}, nil
+}
+
+func (m *memory) Events(_ context.Context, after int64, _ int) ([]dibs.Event, int64, error) {
+	return nil, after, nil
+}
+
+func (m *memory) LetSinkGo(context.Context, string, string) error { return nil }
+
+func (m *memory) Endpoints(context.Context) ([]dibs.WebhookEndpoint, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.endpoints), nil
+}
+
+func (m *memory) DisableEndpoint(_ context.Context, id, reason string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.endpoints {
+		if m.endpoints[i].ID == id {
+			m.endpoints[i].Disabled, m.endpoints[i].DisabledReason = true, reason
+		}
+	}
+	return nil
+}
+
+func (m *memory) NoteAttempts(_ context.Context, id string, good bool) (time.Duration, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.endpoints {
+		e := &m.endpoints[i]
+		switch {
+		case e.ID != id:
+		case good:
+			e.FailingSince = time.Time{}
+		case e.FailingSince.IsZero():
+			e.FailingSince = time.Now()
+		default:
+			return time.Since(e.FailingSince), nil
+		}
+	}
+	return 0, nil
+}
+
+func (m *memory) WaitingDeliveries(_ context.Context, id string, most int) (n int, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.list {
+		if m.list[i].Endpoint == id && m.list[i].Status == dibs.DeliveryPending {
+			n++
+		}
+	}
+	return min(n, most), nil
+}
+
+func (m *memory) DueDeliveries(_ context.Context, id string, now time.Time, most int) (due []dibs.WebhookDelivery, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.list {
+		d := m.list[i]
+		if d.Endpoint == id && d.Status == dibs.DeliveryPending && !d.NextAt.After(now) && len(due) < most {
+			due = append(due, d)
+		}
+	}
+	return due, nil
+}
+
+func (m *memory) FinishDeliveries(_ context.Context, list []dibs.WebhookDelivery) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.finished++
+	if m.failing {
+		return errors.New("the ledger does not answer")
+	}
+	for _, d := range list {
+		m.list[d.ID] = d
+	}
+	return nil
+}
+
+func (m *memory) TrimDeliveries(_ context.Context, before time.Time) (int64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.trimmed = before
+	return 0, nil
+}
+
+// queue adds a delivery that is due at once, of a subject of its own.
+func (m *memory) queue(endpoint string) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := int64(len(m.list))
+	m.list = append(m.list, dibs.WebhookDelivery{
+		ID: id, Endpoint: endpoint, EventID: fmt.Sprint(id), Subject: fmt.Sprint(id), Status: dibs.DeliveryPending, NextAt: time.Now(),
+	})
+	return id
+}
+
+// get returns the endpoint, and a delivery.
+func (m *memory) get(id int64) (dibs.WebhookEndpoint, dibs.WebhookDelivery) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.endpoints[0], m.list[id]
+}
+
+// wire answers requests without a network.
+type wire func(r *http.Request) *http.Response
+
+func (w wire) RoundTrip(r *http.Request) (*http.Response, error) { return w(r), nil }
+
+func says(status int, header ...string) *http.Response {
+	h := http.Header{}
+	for i := 0; i+1 < len(header); i += 2 {
+		h.Set(header[i], header[i+1])
+	}
+	return &http.Response{StatusCode: status, Header: h, Body: http.NoBody}
+}
+
+// hooked runs webhooks with one endpoint, whose answers are given, in a bubble.
+func hooked(t *testing.T, cfg WebhookConfig, poll time.Duration, answer wire, test func(t *testing.T, m *memory)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{endpoints: []dibs.WebhookEndpoint{{ID: "e", URL: "https://shop.example/hook", Secret: "whsec_MDEyMw=="}}}
+		c := Config{Source: m, Webhooks: cfg, Poll: poll, Lease: 20 * time.Second, Owner: "me"}
+		c.Logger = c.withDefaults().Logger
+		w := newWebhooks(&c)
+		w.post.client.Transport = answer
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { w.run(ctx) })
+		defer running.Wait()
+		defer cancel()
+		test(t, m)
+	})
+}
+
+// TestSchedule: an event is posted again after each pause of the schedule, and
+// no sooner, for as often as there are pauses; then it is given up.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	var at []time.Time
+	fails := func(*http.Request) *http.Response {
+		at = append(at, time.Now())
+		return says(500)
+	}
+	hooked(t, WebhookConfig{}, 5*time.Second, fails, func(t *testing.T, m *memory) {
+		id := m.queue("e")
+		wait(t.Context(), 40*time.Hour)
+		if _, d := m.get(id); d.Status != dibs.DeliveryFailed || d.Attempts != 11 || len(at) != 11 || d.Problem != "500 Internal Server Error" {
+			t.Fatalf("after %d attempts, the delivery is %+v", len(at), d)
+		}
+		for i, pause := range webhookSchedule {
+			// An endpoint of which everything fails rests too, up to a minute.
+			if took := at[i+1].Sub(at[i]); took < pause || took > pause+restMax+10*time.Second {
+				t.Errorf("the pause %d took %s, not %s", i, took, pause)
+			}
+		}
+	})
+}
+
+// TestRetryAfter: an endpoint that asks to be left alone is, up to an hour.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	var at []time.Time
+	asks := []string{"3000", "1000000", "soon", "-5"}
+	busy := func(*http.Request) *http.Response {
+		at = append(at, time.Now())
+		if len(at) > len(asks) {
+			return says(204)
+		}
+		return says(503, "Retry-After", asks[len(at)-1])
+	}
+	hooked(t, WebhookConfig{}, 5*time.Second, busy, func(t *testing.T, m *memory) {
+		id := m.queue("e")
+		wait(t.Context(), 12*time.Hour)
+		if _, d := m.get(id); d.Status != dibs.DeliveryDelivered || len(at) != 5 {
+			t.Fatalf("after %d attempts, the delivery is %+v", len(at), d)
+		}
+		for i, pause := range []time.Duration{3000 * time.Second, time.Hour, webhookSchedule[2], webhookSchedule[3]} {
+			if took := at[i+1].Sub(at[i]); took < pause || took > pause+restMax+10*time.Second {
+				t.Errorf("asked for %s, the pause took %s", asks[i], took)
+			}
+		}
+	})
+}
+
+// TestGivenUp: an endpoint of which every attempt fails is disabled after five
+// days, with a reason; one good answer begins these anew.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	var good bool
+	answer := func(*http.Request) *http.Response {
+		if good {
+			return says(200)
+		}
+		return says(502)
+	}
+	day := 24 * time.Hour
+	hooked(t, WebhookConfig{}, time.Minute, answer, func(t *testing.T, m *memory) {
+		pass := func(d time.Duration) dibs.WebhookEndpoint {
+			for range d / (6 * time.Hour) {
+				m.queue("e")
+				wait(t.Context(), 6*time.Hour)
+			}
+			e, _ := m.get(0)
+			return e
+		}
+		if e := pass(4 * day); e.Disabled || e.FailingSince.IsZero() {
+			t.Fatalf("after four days the endpoint is %+v", e)
+		}
+		good = true
+		if e := pass(day); e.Disabled || !e.FailingSince.IsZero() {
+			t.Fatalf("after a good day the endpoint is %+v", e)
+		}
+		good = false
+		if e := pass(4*day + 12*time.Hour); e.Disabled {
+			t.Fatalf("the endpoint is disabled too early: %s", e.DisabledReason)
+		}
+		if e := pass(day); !e.Disabled || e.DisabledReason != "every attempt failed for 5 days" {
+			t.Errorf("after five days the endpoint is %+v", e)
+		}
+		if kept := time.Since(m.trimmed); kept < 7*day || kept > 7*day+time.Hour {
+			t.Errorf("what is older than %s was dropped", kept)
+		}
+	})
+}
+
+// TestMaxWaiting: an endpoint that is too slow for what happens is disabled
+// before its deliveries fill the ledger.
+func TestMaxWaiting(t *testing.T) {
+	t.Parallel()
+	slow := func(r *http.Request) *http.Response {
+		wait(r.Context(), 5*time.Second)
+		return says(200)
+	}
+	hooked(t, WebhookConfig{MaxWaiting: 1000}, 200*time.Millisecond, slow, func(t *testing.T, m *memory) {
+		for range 1000 {
+			m.queue("e")
+		}
+		wait(t.Context(), 3*time.Minute)
+		if e, _ := m.get(0); e.Disabled {
+			t.Fatalf("with no more than the most, it is disabled: %s", e.DisabledReason)
+		}
+		for range 1000 {
+			m.queue("e")
+		}
+		wait(t.Context(), 2*time.Minute)
+		if e, _ := m.get(0); !e.Disabled || e.DisabledReason != "more than 1000 deliveries waited for it" {
+			t.Errorf("the endpoint is %+v", e)
+		}
+	})
+}
+
+// TestLedgerAway: while the ledger does not take what became of attempts,
+// nothing is posted again, and the ledger is asked ever more rarely.
+func TestLedgerAway(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	posts := map[string]int{}
+	takes := func(r *http.Request) *http.Response {
+		mu.Lock()
+		defer mu.Unlock()
+		posts[r.Header.Get("Webhook-Id")]++
+		return says(200)
+	}
+	hooked(t, WebhookConfig{}, 200*time.Millisecond, takes, func(t *testing.T, m *memory) {
+		m.mu.Lock()
+		m.failing = true
+		m.mu.Unlock()
+		for range 100 {
+			m.queue("e")
+		}
+		wait(t.Context(), time.Hour)
+		m.mu.Lock()
+		if m.finished < 10 || m.finished > 80 {
+			t.Errorf("in an hour, the ledger was asked %d times", m.finished)
+		}
+		m.failing = false
+		m.mu.Unlock()
+		wait(t.Context(), 5*time.Minute)
+		for id := range int64(100) {
+			if _, d := m.get(id); d.Status != dibs.DeliveryDelivered || posts[d.EventID] != 1 {
+				t.Errorf("the delivery %d was posted %d times, and is %s", id, posts[d.EventID], d.Status)
+			}
+		}
+	})
+}
+
+// TestNames: a name is what the ledger has room for, and tells sinks apart.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	long := "redis://u:secret-pw@h:6379/0?stream=" + strings.Repeat("流", 100)
+	a, b := Name(long+"a"), Name(long+"b")
+	if a == b || len(a) > maxName || len(b) > maxName || strings.Contains(a, "secret-pw") || !strings.HasPrefix(a, "redis://h:6379/0?stream=流") {
+		t.Errorf("the names are %q and %q", a, b)
+	}
+	if short := Name("redis://h:6379?stream=s"); short != "redis://h:6379?stream=s" {
+		t.Errorf("the name is %q", short)
+	}
+}
+
+// TestNoSecretsInErrors: neither a password nor a token is repeated.
+func TestNoSecretsInErrors(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"nats://secret-token@127.0.0.1:1", "nats://u:secret-token@127.0.0.1:1", "amqp://u:secret-token@127.0.0.1:1/", "redis://u:secret-token@127.0.0.1:1"} {
+		p, err := Open(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, _, err := parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		err = p.Publish(ctx, []Message{{ID: "x", Type: "x", Subject: "x"}})
+		cancel()
+		if err == nil || strings.Contains(err.Error(), "secret-token") {
+			t.Errorf("%s: %v", Name(address), err)
+		}
+		if text := tidied(fmt.Errorf("dial %s: refused", u), u).Error(); strings.Contains(text, "secret-token") {
+			t.Errorf("an error says %s", text)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
