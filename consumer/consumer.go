@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -38,20 +37,29 @@ func ReconsumeLater(delay time.Duration, why error) Decision {
 	return d
 }
 
+// How long one read waits for entries, and how often those are looked for that
+// are due again.
+const (
+	readWait = 500 * time.Millisecond
+	redoRest = time.Second
+)
+
 // maxDelay is the longest delay. It is also how long Redis keeps an entry for a
 // consumer that died before it said how long it needs.
 const maxDelay = time.Hour
 
-// Handler handles one event. Several run at the same time, never two for one
-// subject. When its context ends, it should return.
+// Handler handles one event. Several run at the same time, in one process never
+// two for one subject. When its context ends, it should return.
 type Handler func(ctx context.Context, d *Delivery) Decision
 
 // Config configures a consumer. URL, Group and Handle are required; the zero
 // value of any other field means the default named beside it.
 type Config struct {
-	// URL is the address of Redis, redis://USER:PASSWORD@HOST:6379/0.
+	// URL is the address that dibs publishes to, as --events has it:
+	// redis://USER:PASSWORD@HOST:6379/0?stream=NAME, nats://HOST:4222/PREFIX?stream=NAME.
 	URL string
-	// Stream is the stream's name; default dibs:events.
+	// Stream is the stream's name; default what the address says, and else
+	// dibs:events in Redis and DIBS in NATS.
 	Stream string
 	// Group is the group's name: each group gets every event.
 	Group string
@@ -75,9 +83,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Stream == "" {
-		c.Stream = DefaultStream
-	}
 	if c.MaxAttempts <= 0 {
 		c.MaxAttempts = 16
 	}
@@ -102,53 +107,37 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// reading is an entry of a stream.
-type reading struct {
-	id       string
-	fields   map[string]string
-	delivery Delivery
-	decision Decision
+// Run handles events until ctx ends, whose error it then returns. Errors of the
+// broker are logged, and tried again with growing pauses.
+func Run(ctx context.Context, cfg Config) error {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return err
+	}
+	at, err := placeOf(cfg.URL, cfg.Stream, cfg.Group)
+	if err != nil {
+		return err
+	}
+	cfg.Stream = at.stream
+	pause := redoRest / 4
+	for ctx.Err() == nil {
+		worked, err := at.kind.run(ctx, &cfg, at)
+		if err != nil && ctx.Err() == nil {
+			cfg.Logger.Warn("events wait: the broker does not give them", "stream", cfg.Stream, "err", err)
+		}
+		if pause = min(2*pause, 15*time.Second); worked {
+			pause = redoRest / 4
+		}
+		rest(ctx, pause)
+	}
+	return ctx.Err()
 }
 
-// handle calls the handler for entries: subjects beside one another, those of
-// one subject in order.
-func (c *Config) handle(ctx context.Context, entries []*reading) {
-	bySubject := make(map[string][]*reading)
-	var subjects []string
-	for _, e := range entries {
-		subject := e.fields["subject"]
-		if len(bySubject[subject]) == 0 {
-			subjects = append(subjects, subject)
-		}
-		bySubject[subject] = append(bySubject[subject], e)
+func rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
-	var all sync.WaitGroup
-	free := make(chan struct{}, c.Workers)
-	for _, subject := range subjects {
-		free <- struct{}{}
-		all.Go(func() {
-			defer func() { <-free }()
-			for _, e := range bySubject[subject] {
-				c.handleOne(ctx, e)
-			}
-		})
-	}
-	all.Wait()
-}
-
-// handleOne calls the handler; one that panics has not handled the event.
-func (c *Config) handleOne(ctx context.Context, e *reading) {
-	if ctx.Err() != nil {
-		e.decision = ReconsumeLater(0, ctx.Err())
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	defer func() {
-		if fault := recover(); fault != nil {
-			e.decision = ReconsumeLater(time.Minute, fmt.Errorf("panic: %v", fault))
-			c.Logger.Error("a handler panicked", "event", e.delivery.Event.ID, "panic", fault)
-		}
-	}()
-	e.decision = c.Handle(ctx, &e.delivery)
 }

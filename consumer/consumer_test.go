@@ -7,9 +7,13 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
 	"github.com/dibs-dev/dibs/consumer"
@@ -18,31 +22,100 @@ import (
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := goleak.Find(); err != nil {
+	if err := leaks(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
 }
 
-// rig is a Redis with a consumer, and what was handled.
+// leaks waits until what the tests started has ended: on a busy machine that
+// takes a while.
+func leaks() (err error) {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
+		if err = goleak.Find(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// rig is a broker with a consumer, and what was handled.
 type rig struct {
-	t     *testing.T
+	t   *testing.T
+	url string
+	// send adds a message to the stream: an event's id, subject, and the event.
+	send func(id, subject, event string)
+	// redis is there when it is the broker.
 	redis *servers.Redis
 	mu    sync.Mutex
 	// handled are the events that were committed, attempts how often each came.
 	handled  []string
 	attempts map[string]int
-	decide   func(d *consumer.Delivery) consumer.Decision
+	decide   func(ctx context.Context, d *consumer.Delivery) consumer.Decision
+}
+
+// eachBroker runs a test on each kind of broker.
+func eachBroker(t *testing.T, f func(t *testing.T, r *rig)) {
+	t.Run("redis", func(t *testing.T) {
+		t.Parallel()
+		f(t, newRig(t))
+	})
+	t.Run("nats", func(t *testing.T) {
+		t.Parallel()
+		f(t, newNATSRig(t))
+	})
 }
 
 func newRig(t *testing.T) *rig {
-	r, err := servers.StartRedis(t.TempDir())
+	server, err := servers.StartRedis(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.Kill)
-	return &rig{t: t, redis: r, attempts: map[string]int{}}
+	t.Cleanup(server.Kill)
+	r := &rig{t: t, url: server.URL() + "?stream=shop&maxlen=10000", redis: server, attempts: map[string]int{}}
+	r.send = func(id, subject, event string) {
+		r.do("XADD", "shop", "*", "id", id, "type", "x", "subject", subject, "event", event)
+	}
+	return r
+}
+
+func newNATSRig(t *testing.T) *rig {
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("nats-server does not begin")
+	}
+	conn, err := nats.Connect(s.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err == nil {
+		_, err = js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "SHOP", Subjects: []string{"shop.>"}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &rig{t: t, url: s.ClientURL() + "/shop?stream=SHOP&replicas=1", attempts: map[string]int{}}
+	r.send = func(id, subject, event string) {
+		m := nats.NewMsg("shop.x")
+		m.Data = []byte(event)
+		m.Header.Set("Nats-Msg-Id", id)
+		m.Header.Set("Ce-Subject", subject)
+		if _, err := js.PublishMsg(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
 }
 
 func (r *rig) do(args ...string) string {
@@ -58,38 +131,42 @@ func (r *rig) do(args ...string) string {
 func (r *rig) publish(id string) {
 	r.t.Helper()
 	subject, _, _ := strings.Cut(id, ".")
-	r.do("XADD", consumer.DefaultStream, "*", "id", id, "type", "x", "subject", subject,
-		"event", fmt.Sprintf(`{"specversion":"1.0","id":%q,"type":"x","subject":%q,"time":"2026-12-01T04:00:00Z","data":{}}`, id, subject))
+	r.send(id, subject, fmt.Sprintf(`{"specversion":"1.0","id":%q,"type":"x","subject":%q,"time":"2026-12-01T04:00:00Z","data":{}}`, id, subject))
 }
 
-func (r *rig) handle(_ context.Context, d *consumer.Delivery) consumer.Decision {
+func (r *rig) handle(ctx context.Context, d *consumer.Delivery) consumer.Decision {
+	r.mu.Lock()
+	r.attempts[d.Event.ID]++
+	decide := r.decide
+	r.mu.Unlock()
+	decision := consumer.Commit
+	if decide != nil {
+		decision = decide(ctx, d)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.attempts[d.Event.ID]++
-	decision := consumer.Commit
-	if r.decide != nil {
-		decision = r.decide(d)
-	}
 	if decision == consumer.Commit {
 		r.handled = append(r.handled, d.Event.ID)
 	}
 	return decision
 }
 
-// start runs a consumer until the test ends.
-func (r *rig) start() {
+// start runs a consumer until stop, or until the test ends.
+func (r *rig) start(maxAttempts int) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		err := consumer.Run(ctx, consumer.Config{URL: r.redis.URL(), Group: "g", FromStart: true, Handle: r.handle, MaxAttempts: 3})
+		err := consumer.Run(ctx, consumer.Config{URL: r.url, Group: "g", FromStart: true, Handle: r.handle, MaxAttempts: maxAttempts})
 		if !errors.Is(err, context.Canceled) {
 			r.t.Errorf("the consumer ended with %v", err)
 		}
 	})
-	r.t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
 	})
+	r.t.Cleanup(stop)
+	return stop
 }
 
 // await tries until it is true.
@@ -115,7 +192,7 @@ func (r *rig) await(what string, try func() bool) {
 
 func (r *rig) dead() []consumer.DeadLetter {
 	r.t.Helper()
-	letters, err := consumer.DeadLetters(r.t.Context(), consumer.Dead{URL: r.redis.URL(), Group: "g"}, "", 10)
+	letters, err := consumer.DeadLetters(r.t.Context(), consumer.Dead{URL: r.url, Group: "g"}, "", 10)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -124,15 +201,18 @@ func (r *rig) dead() []consumer.DeadLetter {
 
 // TestRun: what cannot be handled comes again, then becomes a dead letter, which
 // can be brought back; the rest is handled once, in order for each subject.
-func TestRun(t *testing.T) {
-	r := newRig(t)
-	bad := true
-	r.decide = func(d *consumer.Delivery) consumer.Decision {
+func TestRun(t *testing.T) { eachBroker(t, testRun) }
+
+func testRun(t *testing.T, r *rig) {
+	var good atomic.Bool
+	r.decide = func(_ context.Context, d *consumer.Delivery) consumer.Decision {
 		switch {
-		case d.Event.ID == "bad.0" && bad:
-			return consumer.ReconsumeLater(0, errors.New("no money"))
+		case strings.HasPrefix(d.Event.ID, "bad") && !good.Load():
+			return consumer.ReconsumeLater(0, errors.New("no\nmoney"))
 		case d.Event.ID == "late.0" && d.Attempt < 3:
 			return consumer.ReconsumeLater(time.Millisecond, nil)
+		case d.Event.ID == "late.1" && d.Attempt < 2:
+			panic("not yet")
 		}
 		return consumer.Commit
 	}
@@ -141,11 +221,12 @@ func TestRun(t *testing.T) {
 			r.publish(fmt.Sprintf("%s.%d", subject, i))
 		}
 	}
-	r.publish("bad.0")
-	r.publish("late.0")
-	r.do("XADD", consumer.DefaultStream, "*", "id", "none", "event", "{")
-	r.start()
-	r.await("all that is good", func() bool { return len(r.handled) == 16 && r.attempts["bad.0"] == 3 })
+	for _, id := range []string{"bad.0", "bad.1", "bad.2", "late.0"} {
+		r.publish(id)
+	}
+	r.send("none", "none", "{")
+	r.start(3)
+	r.await("all that is good", func() bool { return len(r.handled) == 16 && r.attempts["bad.0"] == 3 && r.attempts["bad.2"] == 3 })
 	next := map[string]int{}
 	for _, id := range r.handled {
 		subject, n, _ := strings.Cut(id, ".")
@@ -154,37 +235,85 @@ func TestRun(t *testing.T) {
 		}
 		next[subject]++
 	}
-	r.await("the dead letters", func() bool { return len(r.dead()) == 2 })
+	r.await("the dead letters", func() bool { return len(r.dead()) == 4 })
+	entries := map[string]string{}
 	for _, l := range r.dead() {
-		if l.EventID == "bad.0" && (l.Attempts != 3 || l.Why != "no money") || l.EventID == "none" && !strings.HasPrefix(l.Why, "it is no event") {
+		entries[l.EventID] = l.Entry
+		if l.EventID != "" && (l.Attempts != 3 || strings.Join(strings.Fields(l.Why), " ") != "no money" || l.Subject != "bad") ||
+			l.EventID == "" && !strings.HasPrefix(l.Why, "it is no event") {
 			t.Errorf("a dead letter is %+v", l)
 		}
 	}
-	r.mu.Lock()
-	bad = false
-	r.mu.Unlock()
-	for _, l := range r.dead() {
-		if l.EventID != "bad.0" {
-			continue
-		}
-		if n, err := consumer.Replay(t.Context(), consumer.Dead{URL: r.redis.URL(), Group: "g"}, l.Entry); err != nil || n != 1 {
-			t.Fatalf("%d letters came back: %v", n, err)
-		}
+	where := consumer.Dead{URL: r.url, Group: "g"}
+	if some, err := consumer.DeadLetters(t.Context(), where, r.dead()[1].Entry, 1); err != nil || len(some) != 1 || some[0].Entry != r.dead()[2].Entry {
+		t.Errorf("one after the second: %+v, %v", some, err)
 	}
-	r.await("the letter that came back", func() bool { return len(r.handled) == 17 && r.handled[16] == "bad.0" })
-	if letters := r.dead(); len(letters) != 1 || letters[0].EventID != "none" {
-		t.Errorf("the dead letters that are left are %+v", letters)
+	good.Store(true)
+	if n, err := consumer.Replay(t.Context(), where, entries["bad.1"]); err != nil || n != 1 {
+		t.Fatalf("%d letters came back: %v", n, err)
+	}
+	r.await("the letter that came back", func() bool { return len(r.handled) == 17 && r.handled[16] == "bad.1" })
+	if n, err := consumer.Replay(t.Context(), where, entries["bad.1"]); err != nil || n != 0 {
+		t.Errorf("%d letters came back twice: %v", n, err)
+	}
+	if n, err := consumer.Replay(t.Context(), where, ""); err != nil || n != 3 {
+		t.Fatalf("%d letters came back: %v", n, err)
+	}
+	r.await("all that came back", func() bool { return len(r.handled) == 19 })
+	r.await("the one that is no event, dead again", func() bool { l := r.dead(); return len(l) == 1 && l[0].EventID == "" })
+	if r.redis != nil {
+		r.await("nothing left of what came back", func() bool {
+			left, err := r.redis.Do(t.Context(), "XLEN", "shop:g:again")
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := left.AsInt64()
+			return err == nil && n == 0
+		})
 	}
 }
 
-// TestConsumerDies: what a consumer had that died comes to another one, and a
-// server that was gone for a while loses nothing.
+// TestStopIsNoAttempt: a consumer that stops buries nothing that it has not
+// tried, and what it could not finish is not an attempt.
+func TestStopIsNoAttempt(t *testing.T) { eachBroker(t, testStop) }
+
+func testStop(t *testing.T, r *rig) {
+	begun := make(chan struct{}, 100)
+	r.decide = func(ctx context.Context, _ *consumer.Delivery) consumer.Decision {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return consumer.ReconsumeLater(0, ctx.Err())
+	}
+	for i := range 20 {
+		r.publish(fmt.Sprintf("%c.%d", 'a'+i%10, i/10))
+	}
+	stop := r.start(1)
+	<-begun
+	stop()
+	if letters := r.dead(); len(letters) > 0 {
+		t.Fatalf("%d events were buried, the first is %+v", len(letters), letters[0])
+	}
+	r.decide = func(_ context.Context, d *consumer.Delivery) consumer.Decision {
+		if r.redis != nil && d.Attempt != 1 {
+			t.Errorf("the first attempt at %s counts as %d", d.Event.ID, d.Attempt)
+		}
+		return consumer.Commit
+	}
+	r.start(1)
+	r.await("everything", func() bool { return len(r.handled) == 20 })
+	if letters := r.dead(); len(letters) > 0 {
+		t.Errorf("the dead letters are %+v", letters)
+	}
+}
+
+// TestConsumerDies: what a consumer had that died comes to another one.
 func TestConsumerDies(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
-	r.do("XGROUP", "CREATE", consumer.DefaultStream, "g", "0", "MKSTREAM")
+	r.do("XGROUP", "CREATE", "shop", "g", "0", "MKSTREAM")
 	r.publish("a.0")
-	r.do("XREADGROUP", "GROUP", "g", "dead", "STREAMS", consumer.DefaultStream, ">")
-	m, err := r.redis.Do(t.Context(), "XPENDING", consumer.DefaultStream, "g", "-", "+", "1")
+	r.do("XREADGROUP", "GROUP", "g", "dead", "STREAMS", "shop", ">")
+	m, err := r.redis.Do(t.Context(), "XPENDING", "shop", "g", "-", "+", "1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +330,28 @@ func TestConsumerDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	// An hour goes by.
-	r.do("XCLAIM", consumer.DefaultStream, "g", "dead", "0", entry, "IDLE", "3600000", "JUSTID")
-	r.start()
+	r.do("XCLAIM", "shop", "g", "dead", "0", entry, "IDLE", "3600000", "JUSTID")
+	r.start(3)
 	r.await("the event of the dead one", func() bool { return len(r.handled) == 1 && r.handled[0] == "a.0" })
 	r.publish("b.0")
 	r.await("the next", func() bool { return len(r.handled) == 2 })
+}
+
+// TestAddresses: what cannot be used is said, without its password.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ url, group, want string }{
+		{"redis://h", "", "the group is required"},
+		{"http://h", "g", "must be like"},
+		{"redis://", "g", "must be like"},
+		{"redis://u:secret-pw%zz@h", "g", "must be like"},
+		{"nats://127.0.0.1:1", "a.b", "a group's name"},
+		{"redis://u:secret-pw@127.0.0.1:1", "g", "connection refused"},
+		{"nats://secret-pw@127.0.0.1:1", "g", "no servers available"},
+	} {
+		_, err := consumer.DeadLetters(t.Context(), consumer.Dead{URL: c.url, Group: c.group}, "", 1)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret-pw") {
+			t.Errorf("%s: %v", c.url, err)
+		}
+	}
 }

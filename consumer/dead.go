@@ -2,11 +2,8 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/redis/rueidis"
 )
 
 // DeadLetter is an event that was given up.
@@ -23,24 +20,33 @@ type DeadLetter struct {
 	Event string `json:"event"`
 }
 
-// Dead names a group whose dead letters are meant; an empty Stream is
-// DefaultStream.
+// Dead names a group whose dead letters are meant. URL and Stream are those of
+// its consumer's Config.
 type Dead struct{ URL, Stream, Group string }
-
-func (d *Dead) connect() (rueidis.Client, error) {
-	if d.Stream == "" {
-		d.Stream = DefaultStream
-	}
-	if d.Group == "" {
-		return nil, errors.New("consumer: the group is required")
-	}
-	return connect(d.URL)
-}
 
 // DeadLetters lists up to max dead letters of a group after an entry, oldest
 // first; after is empty for the first.
 func DeadLetters(ctx context.Context, d Dead, after string, max int) ([]DeadLetter, error) {
-	c, err := d.connect()
+	at, err := placeOf(d.URL, d.Stream, d.Group)
+	if err != nil {
+		return nil, err
+	}
+	return at.kind.dead(ctx, at, after, max)
+}
+
+// Replay brings dead letters back to their group, to be handled as if they were
+// new: the one of an entry, or with an empty entry all. It returns how many. A
+// crash halfway may bring one back twice.
+func Replay(ctx context.Context, d Dead, entry string) (n int, err error) {
+	at, err := placeOf(d.URL, d.Stream, d.Group)
+	if err != nil {
+		return 0, err
+	}
+	return at.kind.replay(ctx, at, entry)
+}
+
+func redisDead(ctx context.Context, at *place, after string, max int) ([]DeadLetter, error) {
+	c, err := connect(at)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +55,7 @@ func DeadLetters(ctx context.Context, d Dead, after string, max int) ([]DeadLett
 	if after != "" {
 		from = "(" + after
 	}
-	entries, err := c.Do(ctx, c.B().Arbitrary("XRANGE").Keys(deadOf(d.Stream, d.Group)).Args(from, "+", "COUNT", strconv.Itoa(max)).Build()).AsXRange()
+	entries, err := c.Do(ctx, c.B().Arbitrary("XRANGE").Keys(deadOf(at.stream, at.group)).Args(from, "+", "COUNT", strconv.Itoa(max)).Build()).AsXRange()
 	if err != nil {
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
@@ -70,11 +76,8 @@ func DeadLetters(ctx context.Context, d Dead, after string, max int) ([]DeadLett
 // replayPage is how many letters are brought back at a time.
 const replayPage = 100
 
-// Replay brings dead letters back to their group, to be handled as if they were
-// new: the one of an entry, or with an empty entry all. It returns how many. A
-// crash halfway may bring one back twice.
-func Replay(ctx context.Context, d Dead, entry string) (n int, err error) {
-	c, err := d.connect()
+func redisReplay(ctx context.Context, at *place, entry string) (n int, err error) {
+	c, err := connect(at)
 	if err != nil {
 		return 0, err
 	}
@@ -83,7 +86,7 @@ func Replay(ctx context.Context, d Dead, entry string) (n int, err error) {
 	if entry != "" {
 		from, to = entry, entry
 	}
-	dead := deadOf(d.Stream, d.Group)
+	dead := deadOf(at.stream, at.group)
 	for {
 		letters, err := c.Do(ctx, c.B().Arbitrary("XRANGE").Keys(dead).Args(from, to, "COUNT", strconv.Itoa(replayPage)).Build()).AsXRange()
 		if err != nil {
@@ -91,7 +94,7 @@ func Replay(ctx context.Context, d Dead, entry string) (n int, err error) {
 		}
 		for _, l := range letters {
 			f := l.FieldValues
-			add := c.B().Arbitrary("XADD").Keys(replayed(d.Stream, d.Group)).
+			add := c.B().Arbitrary("XADD").Keys(replayed(at.stream, at.group)).
 				Args("*", "id", f["id"], "type", f["type"], "subject", f["subject"], "event", f["event"]).Build()
 			if err := c.Do(ctx, add).Error(); err != nil {
 				return n, fmt.Errorf("consumer: %w", err)

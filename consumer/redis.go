@@ -3,8 +3,6 @@ package consumer
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,18 +14,16 @@ import (
 // DefaultStream is the stream of an address that names none.
 const DefaultStream = "dibs:events"
 
-// How long one read waits for entries, and how often those are looked for that
-// are due again.
-const (
-	readWait = 500 * time.Millisecond
-	redoRest = time.Second
-)
+var redisKind = &kind{stream: DefaultStream, run: runRedis, dead: redisDead, replay: redisReplay}
 
 // group reads one stream for one group.
 type group struct {
 	cfg    *Config
 	client rueidis.Client
 	stream string
+	// again says that the stream is that of letters that were brought back: the
+	// group's own, from which what is done is dropped.
+	again bool
 	// redone is how far it was looked for entries that are due again.
 	redone string
 }
@@ -40,10 +36,10 @@ func deadOf(stream, group string) string { return stream + ":" + group + ":dead"
 
 // connect opens a client. Its answers are never taken for granted: what was not
 // acknowledged comes again.
-func connect(address string) (rueidis.Client, error) {
-	opt, err := rueidis.ParseURL(address)
+func connect(at *place) (rueidis.Client, error) {
+	opt, err := rueidis.ParseURL(at.url.String())
 	if err != nil {
-		return nil, errors.New("consumer: the address of Redis cannot be used")
+		return nil, errAddress
 	}
 	opt.DisableCache, opt.DisableRetry = true, true
 	if opt.Dialer.Timeout == 0 {
@@ -51,50 +47,20 @@ func connect(address string) (rueidis.Client, error) {
 	}
 	c, err := rueidis.NewClient(opt)
 	if err != nil {
-		return nil, fmt.Errorf("consumer: %w", err)
+		return nil, fmt.Errorf("consumer: %w", at.tidied(err))
 	}
 	return c, nil
 }
 
-// Run handles events until ctx ends, whose error it then returns. Errors of
-// Redis are logged, and tried again with growing pauses.
-func Run(ctx context.Context, cfg Config) error {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return err
-	}
-	pause := redoRest / 4
-	for ctx.Err() == nil {
-		worked, err := run(ctx, &cfg)
-		if err != nil && ctx.Err() == nil {
-			cfg.Logger.Warn("events wait: Redis does not give them", "stream", cfg.Stream, "err", err)
-		}
-		if pause = min(2*pause, 15*time.Second); worked {
-			pause = redoRest / 4
-		}
-		rest(ctx, pause)
-	}
-	return ctx.Err()
-}
-
-func rest(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
-// run reads until something fails.
-func run(ctx context.Context, cfg *Config) (worked bool, err error) {
-	client, err := connect(cfg.URL)
+// runRedis reads until something fails.
+func runRedis(ctx context.Context, cfg *Config, at *place) (worked bool, err error) {
+	client, err := connect(at)
 	if err != nil {
 		return false, err
 	}
 	defer client.Close()
 	groups := []*group{
-		{cfg: cfg, client: client, stream: cfg.Stream}, {cfg: cfg, client: client, stream: replayed(cfg.Stream, cfg.Group)},
+		{cfg: cfg, client: client, stream: cfg.Stream}, {cfg: cfg, client: client, stream: replayed(cfg.Stream, cfg.Group), again: true},
 	}
 	for i, g := range groups {
 		if err := g.create(ctx, i > 0 || cfg.FromStart); err != nil {
@@ -159,28 +125,31 @@ func (g *group) fresh(ctx context.Context, wait time.Duration) error {
 	}
 	var entries []*reading
 	for _, e := range streams[g.stream] {
-		entries = append(entries, &reading{id: e.ID, fields: e.FieldValues, delivery: Delivery{Attempt: 1}})
+		entries = append(entries, read(e.ID, e.FieldValues["subject"], e.FieldValues["event"], 1))
 	}
 	if len(entries) == 0 {
 		return nil
 	}
-	// Should this process die, they come back long before an hour is over.
+	return g.work(ctx, entries)
+}
+
+// keepAll makes entries come again, to whichever consumer, when they are not
+// kept any more. Should this process die, that is long before an hour is over.
+func (g *group) keepAll(ctx context.Context, entries []*reading) error {
 	ids := make([]string, len(entries))
 	for i, e := range entries {
 		ids[i] = e.id
 	}
-	if err := g.keep(ctx, 4*g.cfg.Timeout, ids...); err != nil {
-		return err
-	}
-	return g.work(ctx, entries)
+	return g.keep(ctx, kept*g.cfg.Timeout, nil, ids...)
 }
 
 // keep makes entries come again after a delay: Redis gives those again that
 // nobody touched for maxDelay, so they are said to be untouched for the rest.
-func (g *group) keep(ctx context.Context, delay time.Duration, ids ...string) error {
+func (g *group) keep(ctx context.Context, delay time.Duration, more []string, ids ...string) error {
 	idle := maxDelay - min(delay, maxDelay)
 	args := append([]string{g.stream, g.cfg.Group, g.cfg.Name, "0"}, ids...)
-	return g.do(ctx, "XCLAIM", append(args, "IDLE", strconv.FormatInt(idle.Milliseconds(), 10), "JUSTID")...).Error()
+	args = append(args, "IDLE", strconv.FormatInt(idle.Milliseconds(), 10))
+	return g.do(ctx, "XCLAIM", append(append(args, more...), "JUSTID")...).Error()
 }
 
 // redo handles entries that are due again.
@@ -212,15 +181,10 @@ func (g *group) redo(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		entries = append(entries, &reading{id: e.ID, fields: e.FieldValues, delivery: Delivery{Attempt: attempt}})
+		entries = append(entries, read(e.ID, e.FieldValues["subject"], e.FieldValues["event"], attempt))
 	}
 	if len(entries) == 0 {
 		return nil
-	}
-	for _, e := range entries {
-		if err := g.keep(ctx, 4*g.cfg.Timeout, e.id); err != nil {
-			return err
-		}
 	}
 	return g.work(ctx, entries)
 }
@@ -241,51 +205,60 @@ func (g *group) attempt(ctx context.Context, id string) (int, error) {
 
 // work handles entries and tells Redis what became of them.
 func (g *group) work(ctx context.Context, entries []*reading) error {
-	var good []*reading
-	for _, e := range entries {
-		if err := json.Unmarshal([]byte(e.fields["event"]), &e.delivery.Event); err != nil {
-			if err := g.bury(ctx, e, "it is no event: "+err.Error()); err != nil {
-				return err
-			}
-			continue
-		}
-		good = append(good, e)
+	b := &batch{cfg: g.cfg, entries: entries, keep: g.keepAll, keptAt: time.Now()}
+	if err := g.keepAll(ctx, entries); err != nil {
+		return err
 	}
-	g.cfg.handle(ctx, good)
+	ours := b.handle(ctx)
 	// What was handled is noted even when the consumer stops now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	done := []string{g.stream, g.cfg.Group}
-	for _, e := range good {
+	var done []string
+	for _, e := range entries {
+		why, dead := g.cfg.buried(e)
 		var err error
 		switch {
+		case dead:
+			err = g.bury(ctx, e, why)
 		case !e.decision.later:
 			done = append(done, e.id)
-		case e.delivery.Attempt >= g.cfg.MaxAttempts:
-			err = g.bury(ctx, e, e.decision.why)
+		case !ours:
+			// Another consumer may have it.
+		case e.untried:
+			err = g.keep(ctx, 0, []string{"RETRYCOUNT", strconv.Itoa(e.delivery.Attempt - 1)}, e.id)
 		default:
-			err = g.keep(ctx, e.decision.delay, e.id)
+			err = g.keep(ctx, e.decision.delay, nil, e.id)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if len(done) == 2 {
+	return g.ack(ctx, done...)
+}
+
+// ack ends entries.
+func (g *group) ack(ctx context.Context, ids ...string) error {
+	if len(ids) == 0 {
 		return nil
 	}
-	return g.do(ctx, "XACK", done...).Error()
+	err := g.do(ctx, "XACK", append([]string{g.stream, g.cfg.Group}, ids...)...).Error()
+	if err == nil && g.again {
+		err = g.do(ctx, "XDEL", append([]string{g.stream}, ids...)...).Error()
+	}
+	return err
 }
 
 // bury makes an entry a dead letter. When the process dies halfway, it comes
 // once more.
 func (g *group) bury(ctx context.Context, e *reading, why string) error {
+	v := &e.delivery.Event
 	args := []string{
-		deadOf(g.cfg.Stream, g.cfg.Group), "*", "id", e.fields["id"], "type", e.fields["type"], "subject", e.fields["subject"],
-		"event", e.fields["event"], "attempts", strconv.Itoa(e.delivery.Attempt), "why", why,
+		deadOf(g.cfg.Stream, g.cfg.Group), "*", "id", v.ID, "type", v.Type, "subject", e.subject,
+		"event", e.event, "attempts", strconv.Itoa(e.delivery.Attempt), "why", why,
 	}
 	if err := g.do(ctx, "XADD", args...).Error(); err != nil {
 		return err
 	}
-	g.cfg.Logger.Warn("an event is a dead letter", "event", e.fields["id"], "attempts", e.delivery.Attempt, "why", why)
-	return g.do(ctx, "XACK", g.stream, g.cfg.Group, e.id).Error()
+	g.cfg.Logger.Warn("an event is a dead letter", "event", v.ID, "attempts", e.delivery.Attempt, "why", why)
+	return g.ack(ctx, e.id)
 }

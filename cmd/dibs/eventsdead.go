@@ -8,22 +8,22 @@ import (
 	"github.com/dibs-dev/dibs/consumer"
 )
 
-// newDeadCommand is about a consumer's dead letters, which are in its Redis and
-// not in the server.
+// newDeadCommand is about a consumer's dead letters, which are in its broker
+// and not in the server.
 func newDeadCommand() *cobra.Command {
 	cmd := family(&cobra.Command{
 		Use:   "dead",
 		Short: "List a consumer's dead letters, and bring them back",
-		Long: `List the events that a consumer of a Redis stream has given up, and bring them
-back to it. They are in the consumer's Redis; the server is not asked.`,
+		Long: `List the events that a consumer has given up, and bring them back to it. They are
+in the broker that it reads from; the server is not asked.`,
 	})
 	cmd.AddCommand(newDeadListCommand(), newDeadReplayCommand())
 	return cmd
 }
 
 func addDead(cmd *cobra.Command, d *consumer.Dead, output *string) *cobra.Command {
-	cmd.Flags().StringVar(&d.URL, "redis", "redis://127.0.0.1:6379", "The consumer's Redis, `URL`")
-	cmd.Flags().StringVar(&d.Stream, "stream", consumer.DefaultStream, "The stream that it reads, `NAME`")
+	cmd.Flags().StringVar(&d.URL, "from", "redis://127.0.0.1:6379", "The address that it reads from, `URL`: redis://… or nats://…, as --events of the server has it")
+	cmd.Flags().StringVar(&d.Stream, "stream", "", "The stream that it reads, `NAME` (default as the address says, or dibs:events, or DIBS in NATS)")
 	cmd.Flags().StringVar(&d.Group, "group", "", "Its group, `NAME` (required)")
 	addOutput(cmd, output)
 	return cmd
