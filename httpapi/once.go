@@ -12,12 +12,18 @@ import (
 // the answer, and a repeat of the same request gets it with status 200.
 // Refusals and errors are not remembered: nothing was changed.
 func (a *api) once(ctx context.Context, c *call, body any, set func([]byte), status *int, do func() (any, error)) error {
+	// first is the answer, when another one is remembered.
+	var first []byte
 	run := func() (int, []byte, error) {
 		v, err := do()
 		if err != nil {
 			return 0, nil, err
 		}
 		raw, err := encodeJSON(v)
+		if s, ok := v.(secretive); ok && err == nil {
+			first = raw
+			raw, err = encodeJSON(s.Remembered())
+		}
 		return *status, raw, err
 	}
 	key, err := idempotencyKey(c.request.Header)
@@ -26,6 +32,9 @@ func (a *api) once(ctx context.Context, c *call, body any, set func([]byte), sta
 	}
 	if key == "" || c.request.Method != http.MethodPost {
 		_, raw, err := run()
+		if first != nil {
+			raw = first
+		}
 		set(raw)
 		return err
 	}
@@ -42,8 +51,16 @@ func (a *api) once(ctx context.Context, c *call, body any, set func([]byte), sta
 	if replayed {
 		*status = http.StatusOK
 		c.Header()[headerReplayed] = isTrue
+	} else if first != nil {
+		set(first)
 	}
 	return nil
+}
+
+// secretive is an answer with a secret in it, which is shown once.
+type secretive interface {
+	// Remembered is what is kept of the answer, and answers a repeat.
+	Remembered() any
 }
 
 // requestHash covers method, path and body; the order and the spacing of a

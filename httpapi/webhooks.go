@@ -85,7 +85,7 @@ func (a *api) endpointOp(method, below, id, summary, description, example string
 
 func (a *api) registerEndpoints() {
 	create := a.endpointOp(http.MethodPost, "", "create-webhook-endpoint", "Have events posted to an address",
-		"The answer has the secret that signs them, this once.", endpointExample)
+		"The answer has the secret that signs them, this once: a repeat by Idempotency-Key does not have it.", endpointExample)
 	create.status = http.StatusCreated
 	change(a, create, func(ctx context.Context, c *call, _ *struct{}, spec *dibs.EndpointSpec) (dibs.EndpointView, error) {
 		v, err := a.svc.CreateEndpoint(ctx, *spec)
@@ -117,7 +117,7 @@ func (a *api) registerEndpoints() {
 			return v, a.svc.DeleteEndpoint(ctx, in.ID)
 		})
 	change(a, a.endpointOp(http.MethodPost, "/{id}/rotate-secret", "rotate-webhook-secret", "Give an endpoint another secret",
-		"The answer has it, this once. The old one signs too for a while, a day if nothing else is said.", `{"keep_old_for":"1h"}`),
+		"The answer has it, this once: a repeat by Idempotency-Key does not have it. The old one signs too for a while, a day if nothing else is said.", `{"keep_old_for":"1h"}`),
 		func(ctx context.Context, _ *call, in *PathID, r *dibs.RotateSpec) (dibs.EndpointView, error) {
 			return a.svc.RotateSecret(ctx, in.ID, *r)
 		})
@@ -138,7 +138,7 @@ func (a *api) registerDeliveries() {
 			return testView{id}, err
 		})
 	list := a.endpointOp(http.MethodGet, "/{id}/deliveries", "list-webhook-deliveries", "List an endpoint's deliveries, newest first",
-		"Finished ones are kept for seven days.", "")
+		"Finished ones are kept for seven days, as are those that wait for an endpoint that is disabled.", "")
 	list.strictQuery = true
 	register(a, list, func(ctx context.Context, _ *call, in *deliveriesInput) (dibs.ListView[dibs.DeliveryView], error) {
 		l, err := a.svc.Deliveries(ctx, in.ID, dibs.DeliveryStatus(in.Status), in.page())
