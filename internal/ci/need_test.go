@@ -75,7 +75,7 @@ func (m *machine) lacks(command string) {
 func (m *machine) need() (said, asked string, err error) {
 	m.t.Helper()
 	cmd := exec.CommandContext(m.t.Context(), "./need.sh")
-	cmd.Env = []string{"PATH=" + m.dir, "DIR=" + m.dir, "TMPDIR=" + m.dir}
+	cmd.Env = []string{"PATH=" + m.dir, "DIR=" + m.dir, "TMPDIR=" + m.dir, "POLICY_RC_D=" + filepath.Join(m.dir, "policy-rc.d")}
 	out, err := cmd.CombinedOutput()
 	calls, readErr := os.ReadFile(filepath.Join(m.dir, "asked"))
 	if readErr != nil && !os.IsNotExist(readErr) {
@@ -118,6 +118,41 @@ func TestNeedSurvivesAFailedUpdate(t *testing.T) {
 	m.has("apt-get", `case "$*" in *update*) exit 100 ;; esac`+"\n"+installs)
 	if said, _, err := m.need(); err != nil {
 		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// TestNeedStartsNoServices: while packages are installed, Debian is told to start
+// no service; afterwards all is as it was.
+func TestNeedStartsNoServices(t *testing.T) {
+	const asks = `case "$*" in *install*) "$DIR/policy-rc.d"; echo "policy $?" >>"$DIR/asked" ;; esac` + "\n" + installs
+	m := newMachine(t)
+	m.lacks("jmeter")
+	m.has("apt-get", asks)
+	if said, asked, err := m.need(); err != nil || !strings.Contains(asked, "policy 101\n") {
+		t.Errorf("%v\n%s\nasked apt-get %q", err, said, asked)
+	}
+	if _, err := os.Stat(filepath.Join(m.dir, "policy-rc.d")); !os.IsNotExist(err) {
+		t.Errorf("the policy is still there: %v", err)
+	}
+	m = newMachine(t)
+	m.lacks("jmeter")
+	m.has("apt-get", asks)
+	m.has("policy-rc.d", "exit 7")
+	if said, asked, err := m.need(); err != nil || !strings.Contains(asked, "policy 7\n") {
+		t.Errorf("%v\n%s\nasked apt-get %q", err, said, asked)
+	}
+	if _, err := os.Stat(filepath.Join(m.dir, "policy-rc.d")); err != nil {
+		t.Errorf("the machine's own policy is gone: %v", err)
+	}
+	// It is taken away after a failure too.
+	m = newMachine(t)
+	m.lacks("jmeter")
+	m.has("apt-get", "exit 100")
+	if _, _, err := m.need(); err == nil {
+		t.Error("nothing was installed, and that is no failure")
+	}
+	if _, err := os.Stat(filepath.Join(m.dir, "policy-rc.d")); !os.IsNotExist(err) {
+		t.Errorf("after a failure, the policy is still there: %v", err)
 	}
 }
 
