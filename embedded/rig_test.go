@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/internal/fresh"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,10 +29,26 @@ type rig struct {
 }
 
 func newRig(t *testing.T, tune dibs.Config) *rig {
-	r := &rig{T: t, dir: t.TempDir(), tune: tune}
+	r := &rig{T: t, dir: freshDir(t), tune: tune}
 	r.open()
 	t.Cleanup(func() { r.close() })
 	return r
+}
+
+// freshDir is the folder of a node that has never run, with its tables.
+func freshDir(t *testing.T) string {
+	return fresh.Folder(t, "node", func(dir string) error {
+		ctx := context.Background()
+		l, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, embedded.LedgerFile), sqlledger.Options{Migrate: true})
+		if err != nil {
+			return err
+		}
+		j, err := sqlledger.OpenSQLiteJournal(ctx, filepath.Join(dir, embedded.JournalFile), sqlledger.Options{Migrate: true})
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		return errors.Join(l.Close(), j.Close())
+	})
 }
 
 func (r *rig) now() time.Time { return time.Now().Add(time.Duration(r.offset.Load())) }

@@ -18,6 +18,7 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/idgen"
+	"github.com/dibs-dev/dibs/internal/fresh"
 	"github.com/dibs-dev/dibs/memengine"
 	"github.com/dibs-dev/dibs/redpacket"
 	"github.com/dibs-dev/dibs/sqlledger"
@@ -74,7 +75,13 @@ func serve(t testing.TB, svc *dibs.Service, h http.Handler) *stack {
 func newService(t testing.TB) *dibs.Service {
 	t.Helper()
 	ctx := context.Background()
-	dir := t.TempDir()
+	dir := fresh.Folder(t, "ledger", func(dir string) error {
+		l, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
+		if err != nil {
+			return err
+		}
+		return l.Close()
+	})
 	ledger, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
 	must(t, err)
 	t.Cleanup(func() { must(t, ledger.Close()) })

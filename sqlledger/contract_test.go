@@ -1,6 +1,7 @@
 package sqlledger_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/fresh"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/ledgertest"
 	"github.com/dibs-dev/dibs/sqlledger"
@@ -113,8 +115,19 @@ func openJournalAt(t testing.TB, address string) *sqlledger.JournalTable {
 
 func TestSQLiteLedger(t *testing.T) {
 	ledgertest.Run(t, func(t *testing.T) func() dibs.Ledger {
-		path := filepath.Join(t.TempDir(), "ledger.db")
+		path := filepath.Join(freshLedger(t), "ledger.db")
 		return func() dibs.Ledger { return openLedger(t, path) }
+	})
+}
+
+// freshLedger is a folder with an empty ledger.
+func freshLedger(t testing.TB) string {
+	return fresh.Folder(t, "ledger", func(dir string) error {
+		l, err := sqlledger.OpenSQLite(context.Background(), filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
+		if err != nil {
+			return err
+		}
+		return l.Close()
 	})
 }
 
