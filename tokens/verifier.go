@@ -1,0 +1,193 @@
+package tokens
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/rsa"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// DefaultLeeway is how far the clocks of the issuer and of dibs may differ.
+const DefaultLeeway = 30 * time.Second
+
+// Config configures a Verifier. Secrets, JWKS or both are required; the zero
+// value of any other field means the default named beside it.
+type Config struct {
+	// Secrets are those of HS256, each good for verifying; at least 32 random
+	// bytes are advised.
+	Secrets [][]byte
+	// JWKS is the address of the issuer's public keys, https:// but for this
+	// machine and tests. RSA keys verify RS256, keys on P-256 verify ES256; others
+	// are left out.
+	JWKS string
+	// Refresh is how often the JWKS is read again: a key that was taken out of it
+	// is good that long at most, unless it cannot be read. Default 5m. A token with
+	// an unknown key has it read at once, every 10s at most.
+	Refresh time.Duration
+	// Issuer and Audience must be in the token when they are given.
+	Issuer, Audience string
+	// Leeway is how far the issuer's clock may be off; default DefaultLeeway.
+	Leeway time.Duration
+	// Client reads the JWKS; default: one that follows no redirects and waits 5s.
+	Client *http.Client
+	// Logger hears when the JWKS cannot be read; default: nobody.
+	Logger *slog.Logger
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+}
+
+// ErrNoUser: the token's subject cannot be a user's id.
+var ErrNoUser = errors.New("tokens: the token's subject is not a user id")
+
+// errNoKey: the token is signed by a key that nobody knows.
+var errNoKey = errors.New("tokens: no known key has signed the token")
+
+// Verifier verifies tokens. It is safe for concurrent use.
+type Verifier struct {
+	parser  *jwt.Parser
+	secrets atomic.Pointer[jwt.VerificationKeySet]
+	keys    *keySet
+	epoch   atomic.Uint64
+	leeway  time.Duration
+}
+
+// Open returns a verifier. With a JWKS it tries to read that first, for a few
+// seconds: when it cannot, the verifier works all the same, and reads it as soon
+// as it can be read. Close it.
+func Open(ctx context.Context, cfg Config) (*Verifier, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Leeway == 0 {
+		cfg.Leeway = DefaultLeeway
+	}
+	if len(cfg.Secrets) == 0 && cfg.JWKS == "" {
+		return nil, errors.New("tokens: Secrets or JWKS is required")
+	}
+	v := &Verifier{leeway: cfg.Leeway}
+	var methods []string
+	if len(cfg.Secrets) > 0 {
+		methods = append(methods, jwt.SigningMethodHS256.Alg())
+		v.SetSecrets(cfg.Secrets)
+	}
+	if cfg.JWKS != "" {
+		if err := CheckJWKS(cfg.JWKS); err != nil {
+			return nil, fmt.Errorf("tokens: JWKS %w", err)
+		}
+		methods = append(methods, jwt.SigningMethodRS256.Alg(), jwt.SigningMethodES256.Alg())
+		v.keys = newKeySet(&cfg, &v.epoch)
+		v.keys.start(ctx)
+	}
+	options := []jwt.ParserOption{
+		jwt.WithValidMethods(methods), jwt.WithExpirationRequired(), jwt.WithLeeway(cfg.Leeway), jwt.WithTimeFunc(cfg.Now),
+	}
+	if cfg.Issuer != "" {
+		options = append(options, jwt.WithIssuer(cfg.Issuer))
+	}
+	if cfg.Audience != "" {
+		options = append(options, jwt.WithAudience(cfg.Audience))
+	}
+	v.parser = jwt.NewParser(options...)
+	return v, nil
+}
+
+// CheckJWKS says what is wrong with the address of a JWKS, as far as it can be
+// seen without going there; nil when nothing is.
+func CheckJWKS(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("must be an address such as https://issuer.example/.well-known/jwks.json")
+	case u.User != nil:
+		return errors.New("must not have a password in it")
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		return errors.New("must be https://: who can change the keys on the way can be any user")
+	}
+	return nil
+}
+
+// SetSecrets replaces the secrets of HS256. Tokens of those that are gone are
+// refused from now on.
+func (v *Verifier) SetSecrets(secrets [][]byte) {
+	set := &jwt.VerificationKeySet{}
+	for _, s := range secrets {
+		set.Keys = append(set.Keys, s)
+	}
+	v.secrets.Store(set)
+	v.epoch.Add(1)
+}
+
+// Epoch rises whenever secrets or keys have changed: what was verified in an
+// earlier one may not be valid any more.
+func (v *Verifier) Epoch() uint64 { return v.epoch.Load() }
+
+// Verify returns the user that a token names and when it stops to be valid. Any
+// error means that it is not valid. A token with a key that is not known yet may
+// wait for the JWKS to be read, for a few seconds.
+func (v *Verifier) Verify(token string) (user string, until time.Time, err error) {
+	var claims jwt.RegisteredClaims
+	if _, err := v.parser.ParseWithClaims(token, &claims, v.key); err != nil {
+		return "", time.Time{}, err
+	}
+	if !dibs.ValidID(claims.Subject) {
+		return "", time.Time{}, ErrNoUser
+	}
+	return claims.Subject, claims.ExpiresAt.Add(v.leeway), nil
+}
+
+// key returns the keys that may have signed a token. What a key may verify is
+// decided by its own kind, never by the token alone.
+func (v *Verifier) key(t *jwt.Token) (any, error) {
+	switch t.Method {
+	case jwt.SigningMethodHS256:
+		set := v.secrets.Load()
+		if set == nil || len(set.Keys) == 0 {
+			return nil, errNoKey
+		}
+		return *set, nil
+	case jwt.SigningMethodRS256:
+		return keyOf[*rsa.PublicKey](v.keys, t)
+	case jwt.SigningMethodES256:
+		return keyOf[*ecdsa.PublicKey](v.keys, t)
+	}
+	return nil, errNoKey
+}
+
+// keyOf finds a token's key, of one kind. A token that names no key is verified
+// by any of the kind.
+func keyOf[K any](s *keySet, t *jwt.Token) (any, error) {
+	if s == nil {
+		return nil, errNoKey
+	}
+	kid, _ := t.Header["kid"].(string)
+	var set jwt.VerificationKeySet
+	for _, known := range s.find(kid) {
+		if _, ok := known.(K); ok {
+			set.Keys = append(set.Keys, known)
+		}
+	}
+	if len(set.Keys) == 0 {
+		return nil, errNoKey
+	}
+	return set, nil
+}
+
+// Close stops reading the JWKS.
+func (v *Verifier) Close() {
+	if v.keys != nil {
+		v.keys.close()
+	}
+}
