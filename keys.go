@@ -80,8 +80,8 @@ func keyOf(name string, role Role, secret string, now time.Time) (*APIKey, error
 	if fs := textFault("/name", name, true, MaxIDLen); fs != nil {
 		return nil, Invalid(fs...)
 	}
-	if role != RoleAdmin {
-		return nil, Invalid(Fault{"/role", Text{"must be admin", "必须是 admin"}})
+	if !role.May(RoleViewer) {
+		return nil, Invalid(Fault{"/role", Text{"must be viewer, editor, publisher or admin", "必须是 viewer、editor、publisher 或 admin"}})
 	}
 	hash := sha256.Sum256([]byte(secret))
 	return &APIKey{ID: newID("k-"), Name: name, Role: role, Hash: hash[:], CreatedAt: ms(now)}, nil

@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -277,8 +278,29 @@ type Claims interface {
 // Role is what an API key may do.
 type Role string
 
-// RoleAdmin may do everything.
-const RoleAdmin Role = "admin"
+// The roles; each may do what those before it may.
+const (
+	// RoleViewer may read.
+	RoleViewer Role = "viewer"
+	// RoleEditor may draft and edit products and campaigns.
+	RoleEditor Role = "editor"
+	// RolePublisher may run campaigns: publish, pause, restock, and the steps of
+	// claims that they lead to.
+	RolePublisher Role = "publisher"
+	// RoleAdmin may do everything: money from outside, webhooks, repairs, users'
+	// data, the audit log.
+	RoleAdmin Role = "admin"
+)
+
+// roles are all roles, the least first.
+var roles = []Role{RoleViewer, RoleEditor, RolePublisher, RoleAdmin}
+
+// May reports whether a role may do what another one may. A role that there is
+// not may do nothing.
+func (r Role) May(other Role) bool {
+	has, needs := slices.Index(roles, r), slices.Index(roles, other)
+	return needs >= 0 && has >= needs
+}
 
 // APIKey is a key of the admin API. The key itself is shown once, at
 // creation; the ledger keeps its SHA-256.
@@ -379,6 +401,7 @@ type Ledger interface {
 	Lives
 	Claims
 	Access
+	Trail
 	Funds
 	Feed
 	Webhooks

@@ -137,6 +137,8 @@ type Service struct {
 	sending chan struct{}
 	// moves gathers steps of claims that are made together.
 	moves moveQueue
+	// acts gathers entries of the audit log likewise.
+	acts actQueue
 	// settling is held while a batch is settled or a shard loaded.
 	settling sync.Mutex
 	turn     int // the shard that is settled first; guarded by settling

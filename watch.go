@@ -52,6 +52,7 @@ func (s *Service) tidyLoop(ctx context.Context) {
 		}
 		s.retireEnded(ctx)
 		s.forgetRequests(ctx)
+		s.forgetActs(ctx)
 		s.trimFeed(ctx)
 		s.readQuarantine(ctx)
 	}

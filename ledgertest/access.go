@@ -116,3 +116,42 @@ func testLifetime(t *testing.T, f *fixture) {
 	same(t, "the campaign's number", got.Number, c.Number)
 	same(t, "claims", f.clean(c).Claims, int64(2))
 }
+
+func testTrail(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Second) }
+	var acts []*dibs.Act
+	for i := range 3 {
+		acts = append(acts, &dibs.Act{
+			ID: dibs.NewActID(at(i)), At: at(i), Key: "k1", KeyName: "till", Role: dibs.RoleEditor, Address: "2001:db8::1", RequestID: "r",
+			Action: "publish-campaign", Target: "/v1/campaigns/phone", Before: []byte(`{"state":"draft"}`),
+		})
+	}
+	acts[1].Key, acts[2].Target, acts[2].Action = "k2", "/v1/campaigns/other", "end-campaign"
+	f.must(l.SaveActs(ctx, acts[:2]))
+	done := *acts[0]
+	done.Status, done.After = 200, []byte(`{"state":"published"}`)
+	// One is completed, one is new.
+	f.must(l.SaveActs(ctx, []*dibs.Act{&done, acts[2]}))
+	f.must(l.SaveActs(ctx, []*dibs.Act{&done}))
+	list := func(filter dibs.ActFilter) []dibs.Act {
+		t.Helper()
+		got, err := l.Acts(ctx, filter, dibs.Page{})
+		f.must(err)
+		return got.Items
+	}
+	same(t, "all acts", list(dibs.ActFilter{}), []dibs.Act{*acts[2], *acts[1], done})
+	same(t, "those of a key", list(dibs.ActFilter{Key: "k2"}), []dibs.Act{*acts[1]})
+	same(t, "those on a thing", list(dibs.ActFilter{Target: "/v1/campaigns/other"}), []dibs.Act{*acts[2]})
+	same(t, "those of an action", list(dibs.ActFilter{Action: "end-campaign"}), []dibs.Act{*acts[2]})
+	same(t, "those of a time", list(dibs.ActFilter{Since: at(1), Until: at(2)}), []dibs.Act{*acts[1]})
+	page, err := l.Acts(ctx, dibs.ActFilter{}, dibs.Page{Limit: 2})
+	f.must(err)
+	same(t, "the first page", len(page.Items), 2)
+	page, err = l.Acts(ctx, dibs.ActFilter{}, dibs.Page{Limit: 2, Cursor: page.NextCursor})
+	f.must(err)
+	same(t, "the second page", page.Items, []dibs.Act{done})
+	same(t, "the end", page.NextCursor, "")
+	f.must(l.DropActs(ctx, at(2)))
+	same(t, "acts after the older ones were dropped", list(dibs.ActFilter{}), []dibs.Act{*acts[2]})
+}

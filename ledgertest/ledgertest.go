@@ -88,6 +88,7 @@ var contract = []struct {
 	{"Keys", testKeys},
 	{"Requests", testRequests},
 	{"Secrets", testSecrets},
+	{"Trail", testTrail},
 	{"Feed", testFeed},
 	{"FeedItems", testFeedItems},
 	{"FeedRace", testFeedRace},

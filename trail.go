@@ -1,0 +1,209 @@
+package dibs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Act is something that an administrator did, as the audit log keeps it.
+type Act struct {
+	// ID orders acts by time.
+	ID string
+	At time.Time
+	// Key is the id of the API key, or who used the command line on the ledger
+	// itself; KeyName and Role are what the key was called and could do.
+	Key, KeyName string
+	Role         Role
+	// Address is where the request came from, RequestID its id in the logs.
+	Address, RequestID string
+	// Action is the operation, `publish-campaign`; Target is what it was about,
+	// `/v1/campaigns/phone`.
+	Action, Target string
+	// Status is that of the answer, 0 while there is none: the act has begun, and
+	// the process may have ended in the middle of it. Reason is a refusal's.
+	Status int
+	Reason string
+	// Before and After are the thing as JSON, before the act and after it; nil where
+	// there is none.
+	Before, After json.RawMessage
+}
+
+// MaxActBody is the most bytes of Before and After each; longer ones are kept
+// as their length.
+const MaxActBody = 64 << 10
+
+// ActFilter says which acts to look for. Zero fields do not filter.
+type ActFilter struct {
+	Key, Action, Target string
+	// Since ≤ at < Until.
+	Since, Until time.Time
+}
+
+// Trail keeps what administrators did.
+type Trail interface {
+	// SaveActs stores acts that are new, and the Status, Reason and After of those
+	// that are there, in one transaction.
+	SaveActs(ctx context.Context, acts []*Act) error
+	// Acts lists newest first.
+	Acts(ctx context.Context, f ActFilter, page Page) (List[Act], error)
+	// DropActs forgets acts from before a time.
+	DropActs(ctx context.Context, before time.Time) error
+}
+
+// ActView is an act as shown.
+type ActView struct {
+	ID        string          `json:"id"`
+	At        time.Time       `json:"at"`
+	Key       string          `json:"key" doc:"the API key's id; cli: and a name for the command line"`
+	KeyName   string          `json:"key_name"`
+	Role      Role            `json:"role"`
+	Address   string          `json:"address"`
+	RequestID string          `json:"request_id"`
+	Action    string          `json:"action"`
+	Target    string          `json:"target"`
+	Status    int             `json:"status" doc:"of the answer; 0: begun, and nothing is known of its end"`
+	Reason    string          `json:"reason,omitempty" doc:"why it was refused"`
+	Before    json.RawMessage `json:"before,omitempty"`
+	After     json.RawMessage `json:"after,omitempty"`
+}
+
+// View returns the act as shown.
+func (a *Act) View() ActView {
+	return ActView{
+		ID: a.ID, At: a.At, Key: a.Key, KeyName: a.KeyName, Role: a.Role, Address: a.Address, RequestID: a.RequestID,
+		Action: a.Action, Target: a.Target, Status: a.Status, Reason: a.Reason, Before: a.Before, After: a.After,
+	}
+}
+
+// NewActID returns an id for an act at a time.
+func NewActID(at time.Time) string { return newID(fmt.Sprintf("a-%012x-", at.UnixMilli())) }
+
+// actKeep is how long acts are kept.
+const actKeep = 400 * 24 * time.Hour
+
+// actQueue gathers acts that begin and end at the same time into one
+// transaction, as moveQueue does with moves.
+type actQueue struct {
+	mu      sync.Mutex
+	waiting []*savedAct
+	busy    bool
+}
+
+type savedAct struct {
+	act  *Act
+	err  error
+	done chan struct{}
+}
+
+// maxActs is the most acts in one transaction.
+const maxActs = 64
+
+// BeginAct notes what an administrator is about to do, before it is done: an
+// act that cannot be noted must not happen. It sets the act's ID and At.
+func (s *Service) BeginAct(ctx context.Context, a *Act) error {
+	a.At = ms(s.cfg.Now())
+	a.ID = NewActID(a.At)
+	a.Before = boundedBody(a.Before)
+	if err := s.saveAct(ctx, *a); err != nil {
+		return asUnavailable(err, EffectNone)
+	}
+	return nil
+}
+
+// EndAct notes what became of an act: its Status, Reason and After. When that
+// fails, operators hear of it, and the act stays one that has begun.
+func (s *Service) EndAct(ctx context.Context, a *Act) {
+	a.After = boundedBody(a.After)
+	// Whoever asked may be gone: what happened has happened.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), movePatience)
+	defer cancel()
+	if err := s.saveAct(ctx, *a); err != nil {
+		s.log.Error("the end of an admin's action was not noted", "act", a.ID, "action", a.Action, "target", a.Target, "status", a.Status, "err", err)
+	}
+}
+
+// boundedBody keeps a body, or its length when it is too long.
+func boundedBody(body json.RawMessage) json.RawMessage {
+	if len(body) <= MaxActBody {
+		return body
+	}
+	return fmt.Appendf(nil, `{"too_long":%d}`, len(body))
+}
+
+// saveAct saves an act together with those that others save meanwhile.
+func (s *Service) saveAct(ctx context.Context, a Act) error {
+	w := &savedAct{act: &a, done: make(chan struct{})}
+	q := &s.acts
+	q.mu.Lock()
+	q.waiting = append(q.waiting, w)
+	first := !q.busy
+	q.busy = true
+	q.mu.Unlock()
+	if first {
+		go s.saveActs()
+	}
+	select {
+	case <-w.done:
+		return w.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// saveActs saves what waits until nothing does.
+func (s *Service) saveActs() {
+	q := &s.acts
+	for {
+		q.mu.Lock()
+		n := min(len(q.waiting), maxActs)
+		batch := q.waiting[:n:n]
+		q.waiting = q.waiting[n:]
+		if n == 0 {
+			q.waiting, q.busy = nil, false
+			q.mu.Unlock()
+			return
+		}
+		q.mu.Unlock()
+		s.saveActBatch(batch)
+		for _, w := range batch {
+			close(w.done)
+		}
+	}
+}
+
+// saveActBatch saves acts in one transaction, or each in its own when one of
+// them spoils that.
+func (s *Service) saveActBatch(batch []*savedAct) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), movePatience)
+	defer cancel()
+	acts := make([]*Act, len(batch))
+	for i, w := range batch {
+		acts[i] = w.act
+	}
+	err := s.ledger.SaveActs(ctx, acts)
+	if err != nil && len(batch) > 1 && !errors.Is(err, ErrUnavailable) {
+		for i := range batch {
+			s.saveActBatch(batch[i : i+1])
+		}
+		return
+	}
+	for _, w := range batch {
+		w.err = err
+	}
+}
+
+// Acts lists what administrators did, newest first.
+func (s *Service) Acts(ctx context.Context, f ActFilter, page Page) (List[Act], error) {
+	return s.ledger.Acts(ctx, f, page)
+}
+
+// forgetActs drops acts that are old enough.
+func (s *Service) forgetActs(ctx context.Context) {
+	if err := s.ledger.DropActs(ctx, s.cfg.Now().Add(-actKeep)); err != nil && ctx.Err() == nil {
+		s.log.Warn("forgetting old acts failed", "err", err)
+	}
+}
