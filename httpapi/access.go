@@ -32,7 +32,9 @@ func (a access) String() string { return accessNames[a] }
 // caller is who sent a request: a user, an admin's key, or neither.
 type caller struct {
 	user string
-	key  string
+	// key is a key's id, keyName what it is called and role what it may do.
+	key, keyName string
+	role         dibs.Role
 }
 
 func (c caller) isAdmin() bool { return c.key != "" }
@@ -65,6 +67,11 @@ func bearer(h http.Header) (string, error) {
 	return v[0][len(scheme):], nil
 }
 
+// errRole says what a key lacks.
+func errRole(need dibs.Role) error {
+	return dibs.Fail(dibs.Forbidden, dibs.Textf("this call needs an API key of the role %s", "该接口需要 %s 角色的 API 密钥", need))
+}
+
 // identify returns who sent a request. No credentials are no error here.
 func (a *api) identify(ctx context.Context, h http.Header) (caller, error) {
 	token, err := bearer(h)
@@ -78,6 +85,10 @@ func (a *api) identify(ctx context.Context, h http.Header) (caller, error) {
 		}
 		return caller{user: user}, nil
 	}
+	if c := callOf(ctx); c != nil && c.outside {
+		// Keys are for the listener of admins: here they are worth nothing.
+		return caller{}, errBadToken
+	}
 	key, err := a.svc.CheckKey(ctx, token)
 	if err != nil {
 		var e *dibs.Error
@@ -86,11 +97,17 @@ func (a *api) identify(ctx context.Context, h http.Header) (caller, error) {
 		}
 		return caller{}, err
 	}
-	return caller{key: key.ID}, nil
+	return caller{key: key.ID, keyName: key.Name, role: key.Role}, nil
 }
 
 // admit returns who sent a request, when they may call a route of this access.
+// Of keys it wants the role of admin: routes that less is enough for say so.
 func (a *api) admit(ctx context.Context, h http.Header, need access) (caller, error) {
+	return a.admitRole(ctx, h, need, dibs.RoleAdmin)
+}
+
+// admitRole is admit for keys of a role, or of one that may do more.
+func (a *api) admitRole(ctx context.Context, h http.Header, need access, role dibs.Role) (caller, error) {
 	if need == open {
 		return caller{}, nil
 	}
@@ -99,6 +116,8 @@ func (a *api) admit(ctx context.Context, h http.Header, need access) (caller, er
 		return caller{}, err
 	}
 	switch {
+	case who.isAdmin() && need != userOnly && !who.role.May(role):
+		return caller{}, errRole(role)
 	case need == public:
 		return who, nil
 	case who == caller{}:

@@ -116,15 +116,18 @@ func hasTag(h http.Header, tag string) bool {
 
 func (a *api) registerCampaigns() {
 	change(a, operation{
-		method: http.MethodPost, path: "/v1/campaigns", id: "create-campaign", tag: tagAdmin, access: adminOnly, status: http.StatusCreated,
+		method: http.MethodPost, path: "/v1/campaigns", id: "create-campaign", tag: tagAdmin, access: adminOnly, role: dibs.RoleEditor, status: http.StatusCreated,
 		summary: "Draft a campaign", example: campaignExample, maxBody: a.cfg.MaxAdminBody,
 		description: "A draft is invisible to users until it is published. `stock` has exactly one of `units`, `items`, `codes` and `redpacket`.",
 	}, a.createCampaign)
 	change(a, operation{
-		method: http.MethodPatch, path: "/v1/campaigns/{id}", id: "patch-campaign", tag: tagAdmin, access: adminOnly,
+		method: http.MethodPatch, path: "/v1/campaigns/{id}", id: "patch-campaign", tag: tagAdmin, access: adminOnly, role: dibs.RoleEditor,
 		summary: "Change a campaign", example: `{"ends_at":"2026-12-01T07:00:00Z"}`, maxBody: a.cfg.MaxBody,
-		description: "Fields that are absent or null stay. After publishing, only title, comment, ends_at, low_stock and an upward limit_per_user may change.",
-	}, func(ctx context.Context, _ *call, in *PathID, patch *dibs.CampaignPatch) (dibs.CampaignView, error) {
+		description: "Fields that are absent or null stay. After publishing, only title, comment, ends_at, low_stock and an upward limit_per_user may change, and keys need the role publisher.",
+	}, func(ctx context.Context, c *call, in *PathID, patch *dibs.CampaignPatch) (dibs.CampaignView, error) {
+		if err := a.mayPatch(ctx, c, in.ID); err != nil {
+			return dibs.CampaignView{}, err
+		}
 		return a.adminView(ctx)(a.svc.PatchCampaign(ctx, in.ID, *patch))
 	})
 	for _, act := range []struct {
@@ -137,14 +140,14 @@ func (a *api) registerCampaigns() {
 		{"end", "End a campaign for good", a.svc.End},
 	} {
 		change(a, operation{
-			method: http.MethodPost, path: "/v1/campaigns/{id}/" + act.verb, id: act.verb + "-campaign", tag: tagAdmin, access: adminOnly,
+			method: http.MethodPost, path: "/v1/campaigns/{id}/" + act.verb, id: act.verb + "-campaign", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
 			summary: act.summary, description: "The same action again changes nothing and is no error.", maxBody: a.cfg.MaxBody,
 		}, func(ctx context.Context, _ *call, in *PathID, _ *noBody) (dibs.CampaignView, error) {
 			return a.adminView(ctx)(act.do(ctx, in.ID))
 		})
 	}
 	change(a, operation{
-		method: http.MethodPost, path: "/v1/campaigns/{id}/stock", id: "change-stock", tag: tagAdmin, access: adminOnly,
+		method: http.MethodPost, path: "/v1/campaigns/{id}/stock", id: "change-stock", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
 		summary: "Restock, or withdraw", example: `{"delta":50,"why":"found another box"}`, maxBody: a.cfg.MaxAdminBody,
 		description: "A negative `delta` withdraws, never below what is granted. A campaign of items is restocked with `items`.",
 	}, func(ctx context.Context, c *call, in *PathID, ch *dibs.StockChange) (dibs.CampaignView, error) {
@@ -160,6 +163,18 @@ func (a *api) registerCampaigns() {
 	}, func(ctx context.Context, _ *call, in *PathID) (dibs.StatsView, error) {
 		return a.svc.Stats(ctx, in.ID)
 	})
+}
+
+// mayPatch refuses keys for drafts alone what is on offer.
+func (a *api) mayPatch(ctx context.Context, c *call, id string) error {
+	if c.who.role.May(dibs.RolePublisher) {
+		return nil
+	}
+	campaign, err := a.svc.CampaignNow(ctx, id)
+	if err == nil && campaign.State != dibs.Draft {
+		err = errRole(dibs.RolePublisher)
+	}
+	return err
 }
 
 // createCampaign drafts a campaign. Without an id of its own, one is made from

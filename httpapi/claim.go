@@ -30,6 +30,17 @@ func idempotencyKey(h http.Header) (string, error) {
 	return v[0], nil
 }
 
+// headerDevice is what a client calls itself.
+const headerDevice = "Dibs-Device"
+
+// first is the only value of a header; "" for none, or more than one.
+func first(values []string) string {
+	if len(values) != 1 {
+		return ""
+	}
+	return values[0]
+}
+
 // claimHandler answers claims. It does by hand what the other routes leave to
 // huma, because this is the path that decides how many people one core can
 // answer.
@@ -105,6 +116,7 @@ func (h *claimHandler) claim(w http.ResponseWriter, r *http.Request, s *scratch)
 	}
 	return h.svc.Claim(r.Context(), dibs.ClaimRequest{
 		CampaignID: r.PathValue("id"), UserID: who.user, Quantity: quantity, Key: key,
+		Address: h.proxies.client(r), Device: first(r.Header[headerDevice]),
 	})
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // Service is what the handlers need of dibs. *dibs.Service is the one that
@@ -66,6 +68,10 @@ type Service interface {
 	Deliveries(ctx context.Context, endpoint string, status dibs.DeliveryStatus, page dibs.Page) (dibs.List[dibs.WebhookDelivery], error)
 	Redeliver(ctx context.Context, endpoint, event string) (int64, error)
 
+	BeginAct(ctx context.Context, a *dibs.Act) error
+	EndAct(ctx context.Context, a *dibs.Act)
+	Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (dibs.List[dibs.Act], error)
+
 	CheckKey(ctx context.Context, secret string) (*dibs.APIKey, error)
 	Remember(ctx context.Context, caller, key string, hash []byte, do func() (int, []byte, error)) (dibs.StoredRequest, bool, error)
 
@@ -80,13 +86,22 @@ var _ Service = (*dibs.Service)(nil)
 // the default named beside it.
 type Config struct {
 	Service Service
-	// Users verifies user tokens; default: HS256 tokens under JWTSecret.
+	// Users verifies user tokens, as tokens.Verifier does; default: HS256 tokens
+	// under JWTSecret.
 	Users Authenticator
 	// JWTSecret is the HS256 secret of user tokens; at least 32 random bytes
 	// are advised. Not used when Users is set.
 	JWTSecret []byte
 	// AllowDevTokens accepts `dev_<user>` as a user token: for development only.
 	AllowDevTokens bool
+	// TrustedProxies are the networks of proxies that say truly whom they speak
+	// for, by ProxyHeader: ForwardedFor, which is the default, or Forwarded. Without
+	// them a client is where its connection comes from.
+	TrustedProxies []netip.Prefix
+	ProxyHeader    string
+	// Origins are those whose pages may call the API from browsers, as CheckOrigin
+	// takes them; default: none but its own.
+	Origins []string
 	// Logger receives failures inside; default: nothing is logged.
 	Logger *slog.Logger
 	// MaxBody is the most bytes of a body, default 64 KiB; MaxAdminBody the most
@@ -119,11 +134,14 @@ func (c Config) WithDefaults() Config {
 	if c.Registry == nil {
 		c.Registry = newRegistry()
 	}
+	if c.ProxyHeader == "" {
+		c.ProxyHeader = ForwardedFor
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	if c.Users == nil && len(c.JWTSecret) > 0 {
-		c.Users = newHS256(c.JWTSecret, c.Now)
+		c.Users = tokens.OfSecret(c.JWTSecret, c.Now)
 	}
 	return c
 }
@@ -138,6 +156,11 @@ func (c Config) Validate() error {
 	}
 	must(c.Service != nil, "/Service", "is required")
 	must(c.Users != nil || c.AllowDevTokens, "/JWTSecret", "is required, unless Users or AllowDevTokens is set")
+	must(c.ProxyHeader == ForwardedFor || c.ProxyHeader == Forwarded, "/ProxyHeader", "must be X-Forwarded-For or Forwarded")
+	for _, o := range c.Origins {
+		problem := CheckOrigin(o)
+		must(problem == "", "/Origins", problem)
+	}
 	must(c.MaxBody >= 1<<10, "/MaxBody", "must be at least 1024")
 	must(c.MaxAdminBody >= c.MaxBody, "/MaxAdminBody", "must be at least MaxBody")
 	if len(fs) > 0 {
@@ -153,6 +176,7 @@ type api struct {
 	metrics *metrics
 	lang    *languages
 	users   *userTokens
+	proxies proxies
 	ids     requestIDs
 	routes  *routes
 	huma    huma.API

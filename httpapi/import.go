@@ -39,7 +39,7 @@ var errNotCSV = problem{
 // goes to a temporary one first, so that no transaction waits for a slow sender.
 func (a *api) registerImport() {
 	op := operation{
-		method: http.MethodPost, path: "/v1/campaigns/{id}/codes", id: "import-codes", tag: tagAdmin, access: adminOnly,
+		method: http.MethodPost, path: "/v1/campaigns/{id}/codes", id: "import-codes", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
 		summary: "Import codes from a CSV file",
 		description: "One code on each line, quoted or not; a first line `code` is left out. All of them are added to a campaign of items, or none: " +
 			"`errors` names the first lines that cannot be read or that come twice. With `Prefer: progress`, interim answers (102) say in `" +
@@ -53,7 +53,7 @@ func (a *api) registerImport() {
 	rs["415"] = a.problemResponse("The body is no CSV")
 	a.huma.OpenAPI().AddOperation(&huma.Operation{
 		Method: op.method, Path: op.path, OperationID: op.id, Tags: []string{op.tag},
-		Summary: op.summary, Description: op.description, Responses: rs, Security: op.access.security(),
+		Summary: op.summary, Description: op.describe(), Responses: rs, Security: op.access.security(),
 		Parameters: []*huma.Param{
 			{Name: "id", In: "path", Required: true, Description: idDoc, Schema: &huma.Schema{Type: huma.TypeString}}, keyParam(),
 		},
@@ -61,9 +61,9 @@ func (a *api) registerImport() {
 			Schema: &huma.Schema{Type: huma.TypeString}, Example: csvExample,
 		}}},
 	})
-	a.routes.HandleFunc(importPattern, func(w http.ResponseWriter, r *http.Request) {
+	a.routes.inner(importPattern, func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
-		body, err := a.importCodes(c)
+		body, err := a.importCodes(c, &op)
 		if err != nil {
 			a.fail(c, err)
 			return
@@ -75,9 +75,9 @@ func (a *api) registerImport() {
 }
 
 // importCodes reads the file and imports it.
-func (a *api) importCodes(c *call) (body []byte, err error) {
+func (a *api) importCodes(c *call, op *operation) (body []byte, err error) {
 	r := c.request
-	if c.who, err = a.admit(r.Context(), r.Header, adminOnly); err != nil {
+	if c.who, err = a.admitRole(r.Context(), r.Header, adminOnly, op.needs()); err != nil {
 		return nil, err
 	}
 	c.Header()["Cache-Control"] = noStore
@@ -95,11 +95,13 @@ func (a *api) importCodes(c *call) (body []byte, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	status := http.StatusOK
 	err = a.once(r.Context(), c, sum, func(raw []byte) { body = raw }, &status, func() (any, error) {
-		done, err := a.svc.ImportCodes(r.Context(), r.PathValue("id"), file, ref, a.progress(c))
-		if err != nil {
-			return nil, err
-		}
-		return done.View(), nil
+		return audited(r.Context(), a, c, op, func() (dibs.ImportView, error) {
+			done, err := a.svc.ImportCodes(r.Context(), r.PathValue("id"), file, ref, a.progress(c))
+			if err != nil {
+				return dibs.ImportView{}, err
+			}
+			return done.View(), nil
+		})
 	})
 	return body, err
 }

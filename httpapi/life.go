@@ -71,7 +71,7 @@ func (a *api) registerLife() {
 // stepOf is the operation of a step.
 func (a *api) stepOf(verb, summary, example, description string) operation {
 	return operation{
-		method: http.MethodPost, path: "/v1/claims/{id}/" + verb, id: verb + "-claim", tag: tagLife, access: adminOnly,
+		method: http.MethodPost, path: "/v1/claims/{id}/" + verb, id: verb + "-claim", tag: tagLife, access: adminOnly, role: dibs.RolePublisher,
 		summary: summary, description: description, example: example, maxBody: a.cfg.MaxBody,
 	}
 }

@@ -51,6 +51,7 @@ func apiConfig(version string) huma.Config {
 				{Name: tagAdmin, Description: "Draft, publish and watch campaigns."},
 				{Name: tagProducts, Description: "What campaigns sell or give."},
 				{Name: tagEvents, Description: "What happens, as events; and the webhooks that are told."},
+				{Name: tagAccess, Description: "Who did what, and who may."},
 				{Name: tagOps, Description: "Is it alive, is it ready, how fast is it."},
 			},
 			Components: &huma.Components{
@@ -90,12 +91,16 @@ func (op *operation) successStatus() int {
 func (op *operation) document(a *api) huma.Operation {
 	d := huma.Operation{
 		Method: op.method, Path: op.path, OperationID: op.id, Tags: []string{op.tag},
-		Summary: op.summary, Description: op.description, DefaultStatus: op.successStatus(),
+		Summary: op.summary, Description: op.describe(), DefaultStatus: op.successStatus(),
 		Responses: op.problems(a), Security: op.access.security(),
 		RejectUnknownQueryParameters: op.strictQuery,
 		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
 			c := callOf(ctx.Context())
-			who, err := a.admit(ctx.Context(), c.request.Header, op.access)
+			if c.outside && op.access == adminOnly {
+				a.fail(c, noRoute)
+				return
+			}
+			who, err := a.admitRole(ctx.Context(), c.request.Header, op.access, op.needs())
 			if err != nil {
 				a.fail(c, err)
 				return

@@ -99,6 +99,7 @@ var samples = []sample{
 	{"DELETE /v1/webhook-endpoints/{id}", "/v1/webhook-endpoints/$ENDPOINT", "", asAdmin, 200},
 	{"GET /v1/webhook-endpoints/{id}", "/v1/webhook-endpoints/$ENDPOINT", "", asAdmin, 404},
 	{"POST /v1/campaigns/{id}/end", "/v1/campaigns/c/end", "", asAdmin, 200},
+	{"GET /v1/audit", "/v1/audit?limit=100", "", asAdmin, 200},
 }
 
 // Every documented operation answers as documented, member by member.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -20,6 +22,9 @@ type operation struct {
 	summary      string
 	description  string
 	access       access
+	// role is the least that a key needs; default: viewer for GET, admin for all
+	// else.
+	role dibs.Role
 	// status is the one of success, default 200.
 	status int
 	// body is the type of the request's body, nil for none, and example one.
@@ -33,6 +38,30 @@ type operation struct {
 	// strictQuery refuses parameters that the route does not have, so that a
 	// filter misspelt is not a filter ignored.
 	strictQuery bool
+}
+
+// needs is the least role of a key that may call the route. What nobody gave
+// away is for admins.
+func (op *operation) needs() dibs.Role {
+	switch {
+	case op.role != "":
+		return op.role
+	case op.method == http.MethodGet:
+		return dibs.RoleViewer
+	}
+	return dibs.RoleAdmin
+}
+
+// describe is the route's description, with what a key needs.
+func (op *operation) describe() string {
+	if op.access != adminOnly && op.access != either {
+		return op.description
+	}
+	text := strings.TrimSpace(op.description + " Keys need the role " + string(op.needs()))
+	if op.needs() == dibs.RoleAdmin {
+		return text + "."
+	}
+	return text + " or a higher one."
 }
 
 // output is a route's answer as huma takes it.
@@ -146,7 +175,7 @@ func register[I, O any](a *api, op operation, run func(ctx context.Context, c *c
 	status := op.successStatus()
 	huma.Register(a.huma, op.document(a), func(ctx context.Context, in *I) (*output[O], error) {
 		c := callOf(ctx)
-		value, err := run(ctx, c, in)
+		value, err := audited(ctx, a, c, &op, func() (O, error) { return run(ctx, c, in) })
 		if err != nil {
 			return nil, answerTo(c, a.problem(c.request, err, c.id))
 		}
@@ -172,9 +201,12 @@ func change[I, B, O any](a *api, op operation, run func(ctx context.Context, c *
 			return nil, answerTo(c, a.problem(c.request, err, c.id))
 		}
 		out := &output[O]{Status: status}
-		do := func() (any, error) { return run(ctx, c, in, &body) }
+		act := func() (O, error) {
+			return audited(ctx, a, c, &op, func() (O, error) { return run(ctx, c, in, &body) })
+		}
+		do := func() (any, error) { return act() }
 		if op.knowsRepeats {
-			out.Body.value, err = run(ctx, c, in, &body)
+			out.Body.value, err = act()
 			if c.code != 0 {
 				out.Status = c.code
 			}

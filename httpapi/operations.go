@@ -90,7 +90,7 @@ func (a *api) registerOperations() {
 		method: http.MethodGet, path: "/metrics", id: "metrics", tag: tagOps, access: open,
 		summary: "Numbers for Prometheus",
 	}, "text/plain; version=0.0.4", nil)
-	a.routes.HandleFunc("GET /metrics", a.metrics.handler().ServeHTTP)
+	a.routes.inner("GET /metrics", a.metrics.handler().ServeHTTP)
 }
 
 // registerDocuments serves the document and its page. It comes last, when the

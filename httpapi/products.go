@@ -38,7 +38,7 @@ const productExample = `{"id":"phone-x","name":"Phone X","price":{"amount":99900
 
 func (a *api) registerProducts() {
 	change(a, operation{
-		method: http.MethodPost, path: "/v1/products", id: "create-product", tag: tagProducts, access: adminOnly, status: http.StatusCreated,
+		method: http.MethodPost, path: "/v1/products", id: "create-product", tag: tagProducts, access: adminOnly, role: dibs.RoleEditor, status: http.StatusCreated,
 		summary: "Create a product", example: productExample, maxBody: a.cfg.MaxBody,
 	}, func(ctx context.Context, c *call, _ *struct{}, spec *dibs.ProductSpec) (dibs.ProductView, error) {
 		p, err := a.svc.CreateProduct(ctx, *spec)
@@ -62,7 +62,7 @@ func (a *api) registerProducts() {
 		return productView(a.svc.Product(ctx, in.ID))
 	})
 	change(a, operation{
-		method: http.MethodPatch, path: "/v1/products/{id}", id: "patch-product", tag: tagProducts, access: adminOnly,
+		method: http.MethodPatch, path: "/v1/products/{id}", id: "patch-product", tag: tagProducts, access: adminOnly, role: dibs.RoleEditor,
 		summary: "Change a product", description: "Fields that are absent or null stay.", example: `{"name":"Phone X, 256 GB"}`, maxBody: a.cfg.MaxBody,
 	}, func(ctx context.Context, _ *call, in *PathID, patch *dibs.ProductPatch) (dibs.ProductView, error) {
 		return productView(a.svc.PatchProduct(ctx, in.ID, *patch))

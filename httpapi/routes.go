@@ -21,6 +21,8 @@ type call struct {
 	id      string
 	zh      bool
 	who     caller
+	// outside says that the call came to the listener that is not for admins.
+	outside bool
 	// code replaces the route's status when it is set, and stream its body.
 	code   int
 	stream func(io.Writer) error
@@ -59,7 +61,9 @@ func (c *call) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 // ids, headers, metrics, and answers to what goes wrong.
 type routes struct {
 	*http.ServeMux
-	api *api
+	// outer serves everybody, with what is for admins left out.
+	outer *http.ServeMux
+	api   *api
 	// patterns are all that was registered.
 	patterns []string
 }
@@ -68,15 +72,33 @@ type routes struct {
 func (rt *routes) Handle(pattern string, h http.Handler) {
 	rt.patterns = append(rt.patterns, pattern)
 	rt.ServeMux.Handle(pattern, h)
+	rt.outer.Handle(pattern, h)
+}
+
+// inner registers a route that only the listener of admins has.
+func (rt *routes) inner(pattern string, handle http.HandlerFunc) {
+	rt.patterns = append(rt.patterns, pattern)
+	m := rt.api.metrics.route(pattern)
+	rt.ServeMux.HandleFunc(pattern, rt.called(m, false, handle))
+	rt.outer.HandleFunc(pattern, rt.called(m, true, func(_ http.ResponseWriter, r *http.Request) {
+		rt.api.fail(callOf(r.Context()), noRoute)
+	}))
 }
 
 // HandleFunc registers a route in the form that huma's adapter asks for.
 func (rt *routes) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
-	a, m := rt.api, rt.api.metrics.route(pattern)
+	m := rt.api.metrics.route(pattern)
 	rt.patterns = append(rt.patterns, pattern)
-	rt.ServeMux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+	rt.ServeMux.HandleFunc(pattern, rt.called(m, false, handle))
+	rt.outer.HandleFunc(pattern, rt.called(m, true, handle))
+}
+
+// called puts around a route what all have in common.
+func (rt *routes) called(m *routeMetrics, outside bool, handle http.HandlerFunc) http.HandlerFunc {
+	a := rt.api
+	return func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		c := &call{ResponseWriter: w, id: a.ids.of(r.Header), zh: a.lang.chinese(r.Header)}
+		c := &call{ResponseWriter: w, id: a.ids.of(r.Header), zh: a.lang.chinese(r.Header), outside: outside}
 		c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 		h := w.Header()
 		h[headerRequestID] = []string{c.id}
@@ -93,7 +115,7 @@ func (rt *routes) HandleFunc(pattern string, handle func(http.ResponseWriter, *h
 			m.observe(c.status, start)
 		}()
 		handle(c, c.request)
-	})
+	}
 }
 
 // panicked logs a panic and, when nothing was sent, answers it.

@@ -20,37 +20,9 @@ type Authenticator interface {
 	Verify(token string) (user string, until time.Time, err error)
 }
 
-// tokenLeeway is how far the clocks of the issuer and of dibs may differ.
-const tokenLeeway = 30 * time.Second
-
-var errNoUser = errors.New("httpapi: the token's subject is not a user id")
-
-// hs256 verifies JWTs that are signed with a shared secret.
-type hs256 struct {
-	secret []byte
-	parser *jwt.Parser
-}
-
-func newHS256(secret []byte, now func() time.Time) *hs256 {
-	return &hs256{secret: secret, parser: jwt.NewParser(
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-		jwt.WithExpirationRequired(), jwt.WithLeeway(tokenLeeway), jwt.WithTimeFunc(now),
-	)}
-}
-
-// Verify accepts HS256 and nothing else, requires exp, and a subject that may
-// be a user id.
-func (a *hs256) Verify(token string) (string, time.Time, error) {
-	var claims jwt.RegisteredClaims
-	_, err := a.parser.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return a.secret, nil })
-	if err != nil {
-		return "", time.Time{}, err
-	}
-	if !dibs.ValidID(claims.Subject) {
-		return "", time.Time{}, errNoUser
-	}
-	return claims.Subject, claims.ExpiresAt.Add(tokenLeeway), nil
-}
+// aging is an Authenticator whose tokens may lose their worth before they end:
+// what was verified in an earlier epoch is verified again.
+type aging interface{ Epoch() uint64 }
 
 // IssueToken makes an HS256 token for a user, valid from now for ttl.
 func IssueToken(secret []byte, user string, ttl time.Duration) (string, error) {
@@ -83,6 +55,7 @@ const (
 type verified struct {
 	user  string
 	until time.Time
+	epoch uint64
 }
 
 // userTokens verifies user tokens and remembers those that were valid, since
@@ -90,6 +63,7 @@ type verified struct {
 // remembered: they could push out the good ones.
 type userTokens struct {
 	users    Authenticator
+	epoch    func() uint64
 	allowDev bool
 	now      func() time.Time
 	known    *otter.Cache[string, verified]
@@ -100,7 +74,11 @@ func newUserTokens(cfg *Config) (*userTokens, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &userTokens{users: cfg.Users, allowDev: cfg.AllowDevTokens, now: cfg.Now, known: known}, nil
+	t := &userTokens{users: cfg.Users, allowDev: cfg.AllowDevTokens, now: cfg.Now, known: known, epoch: func() uint64 { return 0 }}
+	if a, ok := cfg.Users.(aging); ok {
+		t.epoch = a.Epoch
+	}
+	return t, nil
 }
 
 // looksLikeUserToken tells the shapes of user tokens from API keys.
@@ -116,7 +94,9 @@ func (t *userTokens) user(token string) (string, bool) {
 	if t.users == nil {
 		return "", false
 	}
-	if v, ok := t.known.GetIfPresent(token); ok && t.now().Before(v.until) {
+	// The epoch is read first: what changes while the token is verified counts.
+	epoch := t.epoch()
+	if v, ok := t.known.GetIfPresent(token); ok && v.epoch == epoch && t.now().Before(v.until) {
 		return v.user, true
 	}
 	user, until, err := t.users.Verify(token)
@@ -124,7 +104,7 @@ func (t *userTokens) user(token string) (string, bool) {
 		return "", false
 	}
 	if len(token) <= maxCachedToken {
-		t.known.Set(token, verified{user, until})
+		t.known.Set(token, verified{user, until, epoch})
 	}
 	return user, true
 }

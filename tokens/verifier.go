@@ -91,6 +91,20 @@ func Open(ctx context.Context, cfg Config) (*Verifier, error) {
 		v.keys = newKeySet(&cfg, &v.epoch)
 		v.keys.start(ctx)
 	}
+	v.parser = newParser(&cfg, methods)
+	return v, nil
+}
+
+// OfSecret returns a verifier of HS256 under one secret. There is nothing to
+// close.
+func OfSecret(secret []byte, now func() time.Time) *Verifier {
+	v := &Verifier{leeway: DefaultLeeway}
+	v.SetSecrets([][]byte{secret})
+	v.parser = newParser(&Config{Leeway: DefaultLeeway, Now: now}, []string{jwt.SigningMethodHS256.Alg()})
+	return v
+}
+
+func newParser(cfg *Config, methods []string) *jwt.Parser {
 	options := []jwt.ParserOption{
 		jwt.WithValidMethods(methods), jwt.WithExpirationRequired(), jwt.WithLeeway(cfg.Leeway), jwt.WithTimeFunc(cfg.Now),
 	}
@@ -100,8 +114,7 @@ func Open(ctx context.Context, cfg Config) (*Verifier, error) {
 	if cfg.Audience != "" {
 		options = append(options, jwt.WithAudience(cfg.Audience))
 	}
-	v.parser = jwt.NewParser(options...)
-	return v, nil
+	return jwt.NewParser(options...)
 }
 
 // CheckJWKS says what is wrong with the address of a JWKS, as far as it can be
