@@ -30,7 +30,19 @@ type config struct {
 	AdminKey  string `key:"admin_key" secret:"true" shown:"none" arg:"KEY" doc:"An API key for admin calls, 16 to 255 visible characters. The server accepts it beside those of dibs key; verbs that speak to a server send it. Prefer the environment: command lines can be read by others on the machine."`
 	JWTSecret string `key:"jwt_secret" secret:"true" shown:"none" arg:"SECRET" doc:"The secret of the users' tokens, JWTs signed by HS256. At least 32 bytes; prefer the environment."`
 
-	TLSCert     string `key:"tls_cert" shown:"plain HTTP" arg:"FILE" doc:"The certificate chain to serve HTTPS with, as PEM. Needs tls_key."`
+	JWTSecretFile string        `key:"jwt_secret_file" shown:"none" arg:"FILE" doc:"A file of more such secrets, one on each line, each of at least 32 bytes; lines that begin with # do not count. Every one is good for verifying, beside jwt_secret; dibs token signs by jwt_secret, or else by the first of them. The file is read again when it changes."`
+	JWKSURL       string        `key:"jwks_url" shown:"none" arg:"URL" doc:"Where the public keys are of who signs the users' tokens (RS256, ES256), https://issuer.example/.well-known/jwks.json say. They are read again by themselves, and at once when a token names a new one."`
+	JWKSRefresh   time.Duration `key:"jwks_refresh" default:"5m" min:"10s" max:"24h" arg:"TIME" doc:"How often the keys at jwks_url are read again: one that was taken out is good that long at most."`
+	JWTIssuer     string        `key:"jwt_issuer" shown:"any" arg:"ISSUER" doc:"The iss that users' tokens must have."`
+	JWTAudience   string        `key:"jwt_audience" shown:"any" arg:"AUDIENCE" doc:"The aud that users' tokens must have."`
+	JWTLeeway     time.Duration `key:"jwt_leeway" default:"30s" min:"1s" max:"10m" arg:"TIME" doc:"How far the clock of who signs tokens may be off."`
+
+	AdminListen    string   `key:"admin_listen" shown:"none" arg:"HOST:PORT" doc:"A second address for administrators, with everything, and profiles of the process under /debug/pprof. The first one then serves users alone: admin calls and /metrics are not there, and API keys are worth nothing."`
+	TrustedProxies []string `key:"trusted_proxies" shown:"none" arg:"CIDR" doc:"The networks of proxies that say truly whom they speak for, such as 10.0.0.0/8; the flag may be repeated. Without them a client is where its connection comes from."`
+	ProxyHeader    string   `key:"proxy_header" default:"X-Forwarded-For" oneof:"X-Forwarded-For,Forwarded" arg:"HEADER" doc:"The header by which those proxies say it. They must write it themselves, or add to it: a client can send it, too."`
+	CORSOrigins    []string `key:"cors_origins" shown:"none" arg:"ORIGIN" doc:"The origins whose pages may call the API from browsers, such as https://shop.example; the flag may be repeated. * means every page there is."`
+
+	TLSCert     string `key:"tls_cert" shown:"plain HTTP" arg:"FILE" doc:"The certificate chain to serve HTTPS with, as PEM. Needs tls_key. Both are read again when they change."`
 	TLSKey      string `key:"tls_key" shown:"plain HTTP" arg:"FILE" doc:"The private key of tls_cert, as PEM."`
 	BehindProxy bool   `key:"behind_proxy" default:"false" doc:"Serve plain HTTP on an address that is not loopback. Say so only when a proxy in front ends TLS and nobody else can reach the address."`
 
@@ -64,6 +76,8 @@ var (
 		"listen", "data", "engine", "ledger", "durability", "admin_key", "jwt_secret", "tls_cert", "tls_key", "behind_proxy",
 		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "max_backlog",
 		"events", "webhook_allow_private",
+		"jwt_secret_file", "jwks_url", "jwks_refresh", "jwt_issuer", "jwt_audience", "jwt_leeway",
+		"admin_listen", "trusted_proxies", "proxy_header", "cors_origins",
 	}
 	clientKeys = []string{"url", "admin_key"}
 )

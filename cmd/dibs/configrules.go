@@ -88,7 +88,7 @@ func serverRules(c *config) []settings.Fault {
 	if problem := adminKeyProblem(c.AdminKey); problem != "" {
 		fs = append(fs, c.fault("admin_key", problem))
 	}
-	return append(append(fs, eventsRules(c)...), tlsRules(c)...)
+	return append(append(append(fs, eventsRules(c)...), tlsRules(c)...), accessRules(c)...)
 }
 
 // eventsRules find sinks that cannot be used, and such as are there twice.

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"os"
+	"os/user"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,8 +42,36 @@ func viewKey(k *dibs.APIKey, secret string) keyView {
 	return v
 }
 
+// accounts is what verbs use that work on the ledger itself.
+type accounts interface {
+	dibs.Access
+	dibs.Trail
+}
+
+// noted notes in the audit log what somebody is about to do on the ledger
+// itself.
+func noted(ctx context.Context, l accounts, action, target string, after any) error {
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	name := "cli"
+	if u, err := user.Current(); err == nil {
+		name += ":" + u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "this host"
+	}
+	raw, err := json.Marshal(after)
+	if err != nil {
+		return err
+	}
+	return l.SaveActs(ctx, []*dibs.Act{{
+		ID: dibs.NewActID(now), At: now, Key: name, KeyName: "the command line on " + host, Role: dibs.RoleAdmin,
+		Action: action, Target: target, Status: 200, After: raw,
+	}})
+}
+
 // withLedger runs f on the ledger that the settings name.
-func withLedger(cmd *cobra.Command, create bool, f func(ctx context.Context, l dibs.Access) error) (err error) {
+func withLedger(cmd *cobra.Command, create bool, f func(ctx context.Context, l accounts) error) (err error) {
 	c, err := loadConfig(cmd, storeRules)
 	if err != nil {
 		return err
@@ -55,16 +86,25 @@ func withLedger(cmd *cobra.Command, create bool, f func(ctx context.Context, l d
 
 func newKeyCreateCommand() *cobra.Command {
 	var name, output string
+	role := string(dibs.RoleAdmin)
 	cmd := &cobra.Command{
 		Use:   "create --name NAME",
 		Short: "Make a key and show its secret, this once",
-		Args:  cobra.NoArgs,
+		Long: `Make a key and show its secret, this once. Its role says what it may do, each as
+much as those before it: viewer reads, editor drafts products and campaigns,
+publisher runs them and moves claims, admin does everything.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			k, secret, err := dibs.NewKey(name, dibs.RoleAdmin, time.Now())
+			k, secret, err := dibs.NewKey(name, dibs.Role(role), time.Now())
 			if err != nil {
 				return &usageError{err}
 			}
-			err = withLedger(cmd, true, func(ctx context.Context, l dibs.Access) error { return l.InsertKey(ctx, k) })
+			err = withLedger(cmd, true, func(ctx context.Context, l accounts) error {
+				if err := noted(ctx, l, "create-key", "/keys/"+k.ID, viewKey(k, "")); err != nil {
+					return err
+				}
+				return l.InsertKey(ctx, k)
+			})
 			if err != nil {
 				return err
 			}
@@ -81,6 +121,7 @@ func newKeyCreateCommand() *cobra.Command {
 	}
 	addSettings(cmd, storeKeys)
 	cmd.Flags().StringVar(&name, "name", "", "What the key is for, `NAME`")
+	cmd.Flags().Var(&oneOf{to: &role, words: []string{"viewer", "editor", "publisher", "admin"}}, "role", "What it may do: viewer, editor, publisher or admin")
 	addOutput(cmd, &output)
 	return cmd
 }
@@ -94,7 +135,7 @@ func newKeyListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			views := []keyView{}
 			t := table{head: []string{"ID", "NAME", "ROLE", "CREATED", "REVOKED"}}
-			err := withLedger(cmd, false, func(ctx context.Context, l dibs.Access) error {
+			err := withLedger(cmd, false, func(ctx context.Context, l accounts) error {
 				keys, err := l.Keys(ctx)
 				for _, k := range keys {
 					views = append(views, viewKey(&k, ""))
@@ -127,7 +168,10 @@ func newKeyRevokeCommand() *cobra.Command {
 		Short: "End a key; running servers notice within seconds",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := withLedger(cmd, false, func(ctx context.Context, l dibs.Access) error {
+			err := withLedger(cmd, false, func(ctx context.Context, l accounts) error {
+				if err := noted(ctx, l, "revoke-key", "/keys/"+args[0], map[string]string{"id": args[0]}); err != nil {
+					return err
+				}
 				return l.RevokeKey(ctx, args[0], time.Now())
 			})
 			if err != nil {

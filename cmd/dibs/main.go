@@ -27,8 +27,9 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) {
-		// The terminal is gone; under nohup that is no reason to stop.
+	if serves := len(args) > 0 && args[0] == "serve"; !serves && !signal.Ignored(syscall.SIGHUP) {
+		// The terminal is gone; under nohup that is no reason to stop. A server takes
+		// it as a call to look at its files again.
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	defer signal.Stop(signals)

@@ -49,17 +49,19 @@ func serveRules(ctx context.Context) rule {
 	return func(c *config) []settings.Fault {
 		var fs []settings.Fault
 		switch {
-		case c.JWTSecret == "":
-			fs = append(fs, c.fault("jwt_secret", "is required, to tell users apart; openssl rand -hex 32 makes one"))
-		case len(c.JWTSecret) < minJWTSecret:
+		case c.JWTSecret == "" && c.JWTSecretFile == "" && c.JWKSURL == "":
+			fs = append(fs, c.fault("jwt_secret", "is required, to tell users apart; openssl rand -hex 32 makes one, and jwks_url can be in its place"))
+		case c.JWTSecret != "" && len(c.JWTSecret) < minJWTSecret:
 			fs = append(fs, c.fault("jwt_secret", fmt.Sprintf("must be at least %d bytes, this one has %d", minJWTSecret, len(c.JWTSecret))))
 		}
 		if c.AdminKey == "" && ledgerProblem(c.Ledger) == "" && c.Data != "" {
 			fs = append(fs, noAdminKey(ctx, c)...)
 		}
-		if c.TLSCert == "" && c.TLSKey == "" && !c.BehindProxy && listenProblem(c.Listen) == "" && !isLoopback(c.Listen) {
-			fs = append(fs, c.fault("listen",
-				"others could read tokens on the way: give --tls-cert and --tls-key, or --behind-proxy when a proxy in front ends TLS"))
+		for key, address := range map[string]string{"listen": c.Listen, "admin_listen": c.AdminListen} {
+			if c.TLSCert == "" && c.TLSKey == "" && !c.BehindProxy && listenProblem(address) == "" && !isLoopback(address) {
+				fs = append(fs, c.fault(key,
+					"others could read tokens on the way: give --tls-cert and --tls-key, or --behind-proxy when a proxy in front ends TLS"))
+			}
 		}
 		return fs
 	}
@@ -95,6 +97,9 @@ func serve(cmd *cobra.Command, c *config) error {
 		}
 	}
 	b := thisBuild()
+	if len(s.faces) > 1 {
+		log.Info("administrators are served apart", "admin_url", s.adminURL())
+	}
 	log.Info("serving", "url", s.url(), "version", b.Version, "commit", b.Commit, "go", b.Go,
 		"engine", enginePlace(c.Engine), "ledger", sqlledger.Place(c.ledger()), "journal", c.journalPlace(), "durability", s.node.Service.Durability())
 	return s.run(ctx)

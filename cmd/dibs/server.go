@@ -13,6 +13,7 @@ import (
 	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // server is a node with its HTTP server.
@@ -20,6 +21,16 @@ type server struct {
 	c    *config
 	log  *slog.Logger
 	node *embedded.Node
+	// faces are what it serves: the one for everybody, and that of administrators
+	// when it is another.
+	faces []face
+	// tokens verifies the users' tokens; nil where none are signed.
+	tokens *tokens.Verifier
+	certs  *certificates
+}
+
+// face is an address with what is served there.
+type face struct {
 	http *http.Server
 	ln   net.Listener
 }
@@ -37,32 +48,73 @@ func (c *config) inUse() string {
 func startServer(ctx context.Context, c *config, log *slog.Logger, devTokens bool) (s *server, err error) {
 	// The address comes first: a start that cannot serve must not load every
 	// campaign, which costs each an epoch.
-	ln, err := listen(ctx, c.Listen)
-	if err != nil {
-		// Who has the folder says more than who has the address.
-		if owned := embedded.Owned(ctx, c.node()); owned != nil {
-			return nil, explainOpen(c, owned, c.inUse())
-		}
-		return nil, err
-	}
-	node, err := openNode(ctx, c, log, c.inUse())
-	if err != nil {
-		return nil, errors.Join(err, ln.Close())
-	}
+	s = &server{c: c, log: log}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, node.Close(context.WithoutCancel(ctx)), ln.Close())
+			err = errors.Join(err, s.abandon(ctx))
+			s = nil
 		}
 	}()
-	handler, err := httpapi.New(httpapi.Config{
-		Service: node.Service, JWTSecret: []byte(c.JWTSecret), AllowDevTokens: devTokens, Logger: log, Version: thisBuild().Version,
-	})
-	if err != nil {
-		return nil, err
+	if err := s.listen(ctx); err != nil {
+		// Who has the folder says more than who has the address.
+		if owned := embedded.Owned(ctx, c.node()); owned != nil {
+			return s, explainOpen(c, owned, c.inUse())
+		}
+		return s, err
 	}
-	s = &server{c: c, log: log, node: node, http: httpapi.NewServer(c.Listen, handler), ln: ln}
-	s.http.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	return s, nil
+	if s.node, err = openNode(ctx, c, log, c.inUse()); err != nil {
+		return s, err
+	}
+	if s.certs, err = c.certificates(); err != nil {
+		return s, err
+	}
+	if s.tokens, err = c.openTokens(ctx, log); err != nil {
+		return s, err
+	}
+	return s, s.build(devTokens)
+}
+
+// build makes the handlers and the servers of the addresses.
+func (s *server) build(devTokens bool) error {
+	cfg := httpapi.Config{
+		Service: s.node.Service, AllowDevTokens: devTokens, Logger: s.log, Version: thisBuild().Version,
+		TrustedProxies: s.c.trustedProxies(), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins,
+	}
+	if s.tokens != nil {
+		cfg.Users = s.tokens
+	}
+	h, err := httpapi.NewHandlers(cfg)
+	if err != nil {
+		return err
+	}
+	handlers := []http.Handler{h.All}
+	if len(s.faces) > 1 {
+		handlers = []http.Handler{h.Outer, withProfiles(h.All)}
+	}
+	for i := range s.faces {
+		server := httpapi.NewServer(s.faces[i].ln.Addr().String(), handlers[i])
+		server.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
+		if s.certs != nil {
+			server.TLSConfig = s.certs.config()
+		}
+		s.faces[i].http = server
+	}
+	return nil
+}
+
+// listen takes the addresses.
+func (s *server) listen(ctx context.Context) error {
+	for _, address := range []string{s.c.Listen, s.c.AdminListen} {
+		if address == "" {
+			continue
+		}
+		ln, err := listen(ctx, address)
+		if err != nil {
+			return err
+		}
+		s.faces = append(s.faces, face{ln: ln})
+	}
+	return nil
 }
 
 // listen takes an address, or says what to do when somebody has it.
@@ -78,23 +130,40 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 }
 
 // url is the address of the server, with its real port.
-func (s *server) url() string {
-	if s.c.TLSCert != "" {
-		return "https://" + s.ln.Addr().String()
+func (s *server) url() string { return s.urlOf(0) }
+
+// adminURL is where administrators call.
+func (s *server) adminURL() string { return s.urlOf(len(s.faces) - 1) }
+
+func (s *server) urlOf(face int) string {
+	if s.certs != nil {
+		return "https://" + s.faces[face].ln.Addr().String()
 	}
-	return "http://" + s.ln.Addr().String()
+	return "http://" + s.faces[face].ln.Addr().String()
 }
 
 // run serves until ctx ends, then drains. nil means that everything that was
 // answered is kept and nothing was cut off.
 func (s *server) run(ctx context.Context) error {
-	failed := make(chan error, 1)
+	failed := make(chan error, len(s.faces))
+	for _, f := range s.faces {
+		go func() {
+			if s.certs != nil {
+				failed <- f.http.ServeTLS(f.ln, "", "")
+				return
+			}
+			failed <- f.http.Serve(f.ln)
+		}()
+	}
+	watching, stopWatching := context.WithCancel(ctx)
+	watched := make(chan struct{})
 	go func() {
-		if s.c.TLSCert != "" {
-			failed <- s.http.ServeTLS(s.ln, s.c.TLSCert, s.c.TLSKey)
-			return
-		}
-		failed <- s.http.Serve(s.ln)
+		defer close(watched)
+		s.watchFiles(watching)
+	}()
+	defer func() {
+		stopWatching()
+		<-watched
 	}()
 	select {
 	case err := <-failed:
@@ -106,7 +175,17 @@ func (s *server) run(ctx context.Context) error {
 
 // abandon ends a server that never ran.
 func (s *server) abandon(ctx context.Context) error {
-	return errors.Join(s.ln.Close(), s.node.Close(context.WithoutCancel(ctx)))
+	var errs []error
+	for _, f := range s.faces {
+		errs = append(errs, f.ln.Close())
+	}
+	if s.tokens != nil {
+		s.tokens.Close()
+	}
+	if s.node != nil {
+		errs = append(errs, s.node.Close(context.WithoutCancel(ctx)))
+	}
+	return errors.Join(errs...)
 }
 
 // stop takes no more connections, finishes the requests under way and settles,
@@ -117,8 +196,13 @@ func (s *server) stop(ctx context.Context) error {
 	s.log.Info("stopping: finishing requests, then settling", "drain", s.c.Drain)
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.c.Drain)
 	defer cancel()
-	if err := s.http.Shutdown(drain); err != nil {
-		s.log.Warn("requests were cut off at the end of the drain time", "err", errors.Join(err, s.http.Close()))
+	for _, f := range s.faces {
+		if err := f.http.Shutdown(drain); err != nil {
+			s.log.Warn("requests were cut off at the end of the drain time", "err", errors.Join(err, f.http.Close()))
+		}
+	}
+	if s.tokens != nil {
+		s.tokens.Close()
 	}
 	err := s.node.Close(drain)
 	if onlyTimeout(err) {

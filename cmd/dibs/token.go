@@ -42,10 +42,14 @@ func newTokenCommand() *cobra.Command {
 			if err := o.check(cmd); err != nil {
 				return err
 			}
-			return o.write(cmd.OutOrStdout(), []byte(c.JWTSecret))
+			secrets, err := c.jwtSecrets()
+			if err != nil {
+				return err
+			}
+			return o.write(cmd.OutOrStdout(), secrets[0])
 		},
 	}
-	addSettings(cmd, []string{"jwt_secret"})
+	addSettings(cmd, []string{"jwt_secret", "jwt_secret_file"})
 	f := cmd.Flags()
 	f.StringVar(&o.user, "user", "", "The `USER` that the token is for")
 	f.DurationVar(&o.ttl, "ttl", time.Hour, "How long the tokens are valid")
@@ -58,6 +62,9 @@ func newTokenCommand() *cobra.Command {
 
 // tokenRules: a token that no server accepts is no use.
 func tokenRules(c *config) []settings.Fault {
+	if fs := secretRules(c); len(fs) > 0 || c.JWTSecretFile != "" {
+		return fs
+	}
 	if len(c.JWTSecret) < minJWTSecret {
 		return []settings.Fault{c.fault("jwt_secret", fmt.Sprintf("is required, at least %d bytes, the same as the server's", minJWTSecret))}
 	}

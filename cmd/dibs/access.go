@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/tokens"
+)
+
+// accessRules are about who may call, and from where.
+func accessRules(c *config) []settings.Fault {
+	fs := secretRules(c)
+	if c.JWKSURL != "" {
+		if err := tokens.CheckJWKS(c.JWKSURL); err != nil {
+			fs = append(fs, c.fault("jwks_url", err.Error()))
+		}
+	}
+	if c.AdminListen != "" {
+		if problem := listenProblem(c.AdminListen); problem != "" {
+			fs = append(fs, c.fault("admin_listen", problem))
+		} else if c.AdminListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+			fs = append(fs, c.fault("admin_listen", "must be another address than listen"))
+		}
+	}
+	for _, network := range c.TrustedProxies {
+		if _, err := netip.ParsePrefix(network); err != nil {
+			fs = append(fs, c.fault("trusted_proxies", fmt.Sprintf("%q must be a network such as 10.0.0.0/8; one address is 192.0.2.7/32", network)))
+		}
+	}
+	for _, origin := range c.CORSOrigins {
+		if problem := httpapi.CheckOrigin(origin); problem != "" {
+			fs = append(fs, c.fault("cors_origins", fmt.Sprintf("%q %s", origin, problem)))
+		}
+	}
+	return fs
+}
+
+// secretRules find fault with the file of secrets.
+func secretRules(c *config) []settings.Fault {
+	if c.JWTSecretFile == "" {
+		return nil
+	}
+	if _, err := c.jwtSecrets(); err != nil {
+		return []settings.Fault{c.fault("jwt_secret_file", err.Error())}
+	}
+	return nil
+}
+
+// jwtSecrets are the secrets of users' tokens; the first one signs.
+func (c *config) jwtSecrets() ([][]byte, error) {
+	var secrets [][]byte
+	if c.JWTSecret != "" {
+		secrets = append(secrets, []byte(c.JWTSecret))
+	}
+	if c.JWTSecretFile == "" {
+		return secrets, nil
+	}
+	file, err := os.ReadFile(c.JWTSecretFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	found := false
+	for i, line := range bytes.Split(file, []byte("\n")) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case len(line) == 0 || line[0] == '#':
+			continue
+		case len(line) < minJWTSecret:
+			return nil, fmt.Errorf("line %d has %d bytes, a secret needs at least %d", i+1, len(line), minJWTSecret)
+		}
+		found = true
+		secrets = append(secrets, line)
+	}
+	if !found {
+		return nil, fmt.Errorf("has no secret in it")
+	}
+	return secrets, nil
+}
+
+// openTokens returns what verifies users' tokens; nil where none are signed.
+func (c *config) openTokens(ctx context.Context, log *slog.Logger) (*tokens.Verifier, error) {
+	secrets, err := c.jwtSecrets()
+	if err != nil {
+		return nil, fmt.Errorf("jwt_secret_file %w", err)
+	}
+	if len(secrets) == 0 && c.JWKSURL == "" {
+		return nil, nil
+	}
+	return tokens.Open(ctx, tokens.Config{
+		Secrets: secrets, JWKS: c.JWKSURL, Refresh: c.JWKSRefresh, Issuer: c.JWTIssuer, Audience: c.JWTAudience, Leeway: c.JWTLeeway, Logger: log,
+	})
+}
+
+// trustedProxies are the networks of the setting, which was checked.
+func (c *config) trustedProxies() []netip.Prefix {
+	var list []netip.Prefix
+	for _, network := range c.TrustedProxies {
+		if p, err := netip.ParsePrefix(network); err == nil {
+			list = append(list, p.Masked())
+		}
+	}
+	return list
+}
+
+// certificates is what HTTPS is served with, as the files have it.
+type certificates struct {
+	cert, key string
+	current   atomic.Pointer[tls.Certificate]
+}
+
+// certificates loads the files of the settings; nil for plain HTTP.
+func (c *config) certificates() (*certificates, error) {
+	if c.TLSCert == "" {
+		return nil, nil
+	}
+	cs := &certificates{cert: c.TLSCert, key: c.TLSKey}
+	return cs, cs.load()
+}
+
+func (cs *certificates) load() error {
+	pair, err := tls.LoadX509KeyPair(cs.cert, cs.key)
+	if err != nil {
+		return fmt.Errorf("tls_cert and tls_key: %w", err)
+	}
+	cs.current.Store(&pair)
+	return nil
+}
+
+func (cs *certificates) config() *tls.Config {
+	return &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return cs.current.Load(), nil },
+	}
+}
+
+// withProfiles adds the profiles of the process to what administrators have.
+// Whoever reaches their listener may see them: they show code, not data.
+func withProfiles(next http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", next)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", func(w http.ResponseWriter, _ *http.Request) {
+		// Command lines may hold secrets.
+		w.WriteHeader(http.StatusNotFound)
+	})
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}

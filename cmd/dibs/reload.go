@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// watchEvery is how often files are looked at whose changes count.
+const watchEvery = 2 * time.Second
+
+// watchedFiles are files that take effect together when one of them changes.
+type watchedFiles struct {
+	name  string
+	paths []string
+	// load makes what is in them take effect; what was before stays when it fails.
+	load func() error
+	// loaded is the sum of what took effect last, failed why what came later could
+	// not, so that it is told once.
+	loaded [sha256.Size]byte
+	failed string
+}
+
+// sum is the hash of what is in the files.
+func (w *watchedFiles) sum() (sum [sha256.Size]byte, err error) {
+	h := sha256.New()
+	for _, p := range w.paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			return sum, err
+		}
+		fmt.Fprintf(h, "%d ", len(b))
+		h.Write(b)
+	}
+	h.Sum(sum[:0])
+	return sum, nil
+}
+
+// watched are the files whose changes count while the server runs.
+func (s *server) watched() []*watchedFiles {
+	var list []*watchedFiles
+	if s.certs != nil {
+		list = append(list, &watchedFiles{name: "certificate", paths: []string{s.certs.cert, s.certs.key}, load: s.certs.load})
+	}
+	if s.tokens != nil && s.c.JWTSecretFile != "" {
+		list = append(list, &watchedFiles{name: "token secrets", paths: []string{s.c.JWTSecretFile}, load: func() error {
+			secrets, err := s.c.jwtSecrets()
+			if err != nil {
+				return fmt.Errorf("%s %w", s.c.JWTSecretFile, err)
+			}
+			s.tokens.SetSecrets(secrets)
+			return nil
+		}})
+	}
+	return list
+}
+
+// watchFiles makes files take effect that have changed: it looks at them every
+// two seconds, and on SIGHUP at once. Their contents are compared, since files
+// are also changed by links.
+func (s *server) watchFiles(ctx context.Context) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	list := s.watched()
+	for _, w := range list {
+		// What changed since they were read at start counts, too.
+		s.reload(w)
+	}
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			s.log.Info("SIGHUP: looking at the files that are watched")
+		case <-tick.C:
+		}
+		for _, w := range list {
+			s.reload(w)
+		}
+	}
+}
+
+// reload makes files take effect when they have changed.
+func (s *server) reload(w *watchedFiles) {
+	sum, err := w.sum()
+	if err == nil && sum == w.loaded {
+		return
+	}
+	if err == nil {
+		err = w.load()
+	}
+	if err == nil {
+		w.loaded, w.failed = sum, ""
+		s.log.Info("read", "what", w.name)
+		return
+	}
+	// A pair is changed one by one: it is tried again, and told once.
+	if err.Error() != w.failed {
+		s.log.Warn("a file has changed and cannot be used; what was before stays", "what", w.name, "err", err)
+	}
+	w.failed = err.Error()
+}
