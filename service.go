@@ -155,6 +155,9 @@ type Service struct {
 	// watched is how many shards are live here; alarm has all of them looked at.
 	watched atomic.Int64
 	alarm   atomic.Bool
+	// watches are the campaigns whose situation somebody watches here, by id.
+	watchesMu sync.RWMutex
+	watches   map[string]*watchedCampaign
 	// sinksSeen are the takers of the events as they were seen last.
 	sinksSeen atomic.Pointer[[]SinkView]
 	// left are the shards that have left the engine; the tidy loop's.
@@ -184,12 +187,14 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	life, cancel := context.WithCancel(context.Background())
-	return &Service{
+	s := &Service{
 		life: life, cancel: cancel,
 		cfg: cfg, engine: cfg.Engine, ledger: cfg.Ledger, log: cfg.Logger, ids: cfg.IDs,
 		lookups:    make(chan struct{}, maxLookups),
 		left:       make(map[ShardID]bool),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
 		sending: make(chan struct{}, 1),
-	}, nil
+	}
+	s.hearNews()
+	return s, nil
 }

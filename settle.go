@@ -23,6 +23,8 @@ type settling struct {
 	// idle is set while nothing was heard of the shard since it was looked at.
 	idle    atomic.Bool
 	backlog atomic.Int64
+	// skewMS is by how much the engine's clock was ahead of the service's.
+	skewMS atomic.Int64
 
 	mu       sync.Mutex
 	position Cursor        // committed in the ledger

@@ -118,6 +118,7 @@ func (s *Service) watch(ctx context.Context, t *settling) {
 		return
 	}
 	before := t.seen.Swap(&st)
+	t.skewMS.Store(st.Now - s.cfg.Now().UnixMilli())
 	s.paceOf(t, before, &st)
 	s.measure(t, &st)
 	s.keepLease(ctx, t, &st)
@@ -135,6 +136,9 @@ func (s *Service) paceOf(t *settling, before, now *ShardStats) {
 		t.pace = min(2*t.pace, watchHeld)
 	default:
 		t.pace = min(2*t.pace, s.idlePace(s.onPatrol()))
+	}
+	if t.pace > standLook && s.isWatched(t.l.campaign.Load().ID) {
+		t.pace = standLook
 	}
 	t.pace = max(t.pace, watchEvery)
 	// Shards that were roused together are not looked at together for ever.

@@ -183,34 +183,16 @@ func (h *claimHandler) refusal(r *http.Request, res *dibs.Result, err error, req
 
 // refusalOf tells a refusal with its facts.
 func refusalOf(res *dibs.Result) problem {
-	p := problem{reason: res.Outcome, remaining: res.Remaining, claimIDs: res.ClaimIDs, place: res.Place, retryAfter: res.RetryAfter, detail: res.Detail}
+	p := problem{reason: res.Outcome, remaining: res.Remaining, claimIDs: res.ClaimIDs, place: res.Place, retryAfter: res.RetryAfter, detail: res.Explain()}
 	c := res.Campaign
 	if c != nil && c.Kind == dibs.RedPacket {
 		p.resultCode = dibs.ResultCode(res.Outcome)
 	}
 	switch res.Outcome {
-	case dibs.NotFound:
-		p.detail = dibs.Text{EN: "there is no such campaign", ZH: "该活动不存在"}
-	case dibs.Paused:
-		p.detail = dibs.Text{EN: "the campaign is paused and may go on later", ZH: "活动已暂停,稍后可能继续"}
 	case dibs.NotStarted:
 		p.startsAt = c.StartsAt
-		at := c.StartsAt.UTC().Format(time.RFC3339)
-		p.detail = dibs.Text{EN: "the campaign starts at " + at, ZH: "活动将于 " + at + " 开始"}
 	case dibs.Ended:
 		p.endsAt = c.EndsAt
-		p.detail = dibs.Text{EN: "the campaign is over", ZH: "活动已经结束"}
-	case dibs.SoldOut:
-		p.detail = soldOut
-		if res.Remaining > 0 {
-			p.detail = dibs.Textf("only %d left, fewer than asked for", "仅剩 %d 件,不足所需数量", res.Remaining)
-		}
-	case dibs.LimitReached:
-		p.detail = dibs.Textf("at most %d per user", "每人限领 %d 件", c.LimitPerUser)
-	case dibs.KeyReused:
-		p.detail = dibs.Text{EN: "this Idempotency-Key was used for a claim of another quantity", ZH: "该 Idempotency-Key 已用于不同数量的请求"}
 	}
 	return p
 }
-
-var soldOut = dibs.Text{EN: "nothing is left", ZH: "已全部领完"}

@@ -113,6 +113,8 @@ type Config struct {
 	// Registry receives the metrics; default: one of its own, with those of the
 	// Go runtime and the process.
 	Registry *prometheus.Registry
+	// Gateway holds long-lived connections; nil for a server without them.
+	Gateway Gateway
 	// Now is the clock for tokens and GET /v1/time; default time.Now.
 	Now func() time.Time
 }

@@ -46,6 +46,7 @@ func apiConfig(version string) huma.Config {
 			Tags: []*huma.Tag{
 				{Name: tagCatalog, Description: "What is on offer."},
 				{Name: tagUser, Description: "Get one, and see what you got."},
+				{Name: tagGateway, Description: "Long-lived connections: taps and results, and what happens to campaigns."},
 				{Name: tagMoney, Description: "Accounts: what comes in from outside, and what red packets move."},
 				{Name: tagLife, Description: "Payment, refund, use and shipping."},
 				{Name: tagAdmin, Description: "Draft, publish and watch campaigns."},

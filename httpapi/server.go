@@ -70,6 +70,9 @@ func newAPI(cfg Config) (*api, error) {
 	a.registerRegular()
 	a.registerEvents()
 	a.registerAudit()
+	if err := a.registerGateway(); err != nil {
+		return nil, fmt.Errorf("httpapi: gateway: %w", err)
+	}
 	a.registerOperations()
 	if err := a.registerDocuments(); err != nil {
 		return nil, fmt.Errorf("httpapi: documents: %w", err)

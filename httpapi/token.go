@@ -88,23 +88,30 @@ func looksLikeUserToken(token string) bool {
 
 // user returns the user of a valid token.
 func (t *userTokens) user(token string) (string, bool) {
+	v, ok := t.verify(token)
+	return v.user, ok
+}
+
+// verify returns what a valid token says. Tokens of development have no end.
+func (t *userTokens) verify(token string) (verified, bool) {
 	if name, ok := strings.CutPrefix(token, devPrefix); ok {
-		return name, t.allowDev && dibs.ValidID(name)
+		return verified{user: name}, t.allowDev && dibs.ValidID(name)
 	}
 	if t.users == nil {
-		return "", false
+		return verified{}, false
 	}
 	// The epoch is read first: what changes while the token is verified counts.
 	epoch := t.epoch()
 	if v, ok := t.known.GetIfPresent(token); ok && v.epoch == epoch && t.now().Before(v.until) {
-		return v.user, true
+		return v, true
 	}
 	user, until, err := t.users.Verify(token)
 	if err != nil {
-		return "", false
+		return verified{}, false
 	}
+	v := verified{user, until, epoch}
 	if len(token) <= maxCachedToken {
-		t.known.Set(token, verified{user, until, epoch})
+		t.known.Set(token, v)
 	}
-	return user, true
+	return v, true
 }

@@ -110,6 +110,8 @@ type Engine struct {
 	stopOnce   sync.Once
 	appended   chan struct{}
 	durability atomic.Pointer[string]
+	// news is who hears of shards that may have changed; nil for nobody.
+	news atomic.Pointer[func(dibs.ShardID)]
 	// ledger is whom Bind has tied the database to.
 	ledger atomic.Pointer[string]
 }

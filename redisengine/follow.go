@@ -117,6 +117,7 @@ func (e *Engine) invalidated(changed []rueidis.RedisMessage) {
 	if changed == nil {
 		for _, l := range e.allLanes() {
 			l.lift()
+			e.tellNews(l.id)
 		}
 		return
 	}
@@ -129,8 +130,18 @@ func (e *Engine) invalidated(changed []rueidis.RedisMessage) {
 		if id, err := shardOf(member); err == nil {
 			if l := e.allLanes()[id]; l != nil {
 				l.lift()
+				e.tellNews(id)
 			}
 		}
+	}
+}
+
+// OnNews sets who hears of shards that may have changed; see dibs.NewsTeller.
+func (e *Engine) OnNews(f func(dibs.ShardID)) { e.news.Store(&f) }
+
+func (e *Engine) tellNews(id dibs.ShardID) {
+	if f := e.news.Load(); f != nil {
+		(*f)(id)
 	}
 }
 

@@ -1,6 +1,8 @@
 package redisengine
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,12 +11,19 @@ import (
 )
 
 // shardsKey is the hash of all shards that were opened, with how often each
-// was. It and ledgerKey are the only keys outside of a shard's hash tag.
+// was. It, ledgerKey and tickets are the only keys outside of a shard's hash tag.
 const shardsKey = "dibs:shards"
 
 // statePrefix begins the keys by which processes follow what is refused. They
 // have a prefix of their own, since followers hear of every key with it.
 const statePrefix = "dibs:state:"
+
+// ticketKey is the key of a value that is taken once. Who reads Redis cannot use
+// what it finds.
+func ticketKey(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return "dibs:ticket:{" + hex.EncodeToString(sum[:16]) + "}"
+}
 
 // ledgerKey is the identity of the ledger that this Redis belongs to.
 const ledgerKey = "dibs:ledger"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/sqlledger"
 	"github.com/dibs-dev/dibs/tokens"
@@ -24,6 +25,8 @@ type server struct {
 	// faces are what it serves: the one for everybody, and that of administrators
 	// when it is another.
 	faces []face
+	// hub has the long-lived connections.
+	hub *gateway.Hub
 	// tokens verifies the users' tokens; nil where none are signed.
 	tokens *tokens.Verifier
 	certs  *certificates
@@ -76,9 +79,13 @@ func startServer(ctx context.Context, c *config, log *slog.Logger, devTokens boo
 
 // build makes the handlers and the servers of the addresses.
 func (s *server) build(devTokens bool) error {
+	var err error
+	if s.hub, err = s.node.OpenGateway(gateway.Config{Logger: s.log, DrainWithin: min(3*time.Second, s.c.Drain/3)}); err != nil {
+		return err
+	}
 	cfg := httpapi.Config{
 		Service: s.node.Service, AllowDevTokens: devTokens, Logger: s.log, Version: thisBuild().Version,
-		TrustedProxies: s.c.trustedProxies(), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins,
+		TrustedProxies: s.c.trustedProxies(), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins, Gateway: s.hub,
 	}
 	if s.tokens != nil {
 		cfg.Users = s.tokens
@@ -179,6 +186,9 @@ func (s *server) abandon(ctx context.Context) error {
 	for _, f := range s.faces {
 		errs = append(errs, f.ln.Close())
 	}
+	if s.hub != nil {
+		s.hub.Close()
+	}
 	if s.tokens != nil {
 		s.tokens.Close()
 	}
@@ -196,6 +206,9 @@ func (s *server) stop(ctx context.Context) error {
 	s.log.Info("stopping: finishing requests, then settling", "drain", s.c.Drain)
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.c.Drain)
 	defer cancel()
+	// Long-lived connections are asked to go elsewhere meanwhile.
+	left := make(chan error, 1)
+	go func() { left <- s.hub.Drain(drain) }()
 	for _, f := range s.faces {
 		if err := f.http.Shutdown(drain); err != nil {
 			s.log.Warn("requests were cut off at the end of the drain time", "err", errors.Join(err, f.http.Close()))
@@ -204,6 +217,10 @@ func (s *server) stop(ctx context.Context) error {
 	if s.tokens != nil {
 		s.tokens.Close()
 	}
+	if err := <-left; err != nil {
+		s.log.Warn("long-lived connections were cut off at the end of the drain time", "err", err)
+	}
+	s.hub.Close()
 	err := s.node.Close(drain)
 	if onlyTimeout(err) {
 		s.log.Warn("the drain time ended before everything was settled; the next start settles the rest")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/httpapi"
 )
 
@@ -25,6 +26,7 @@ const patience = 2 * time.Minute
 type own struct {
 	url, adminKey string
 	node          *embedded.Node
+	hub           *gateway.Hub
 	http          *http.Server
 	served        chan error
 	// temporary is the folder to remove in the end; empty when it is kept.
@@ -56,7 +58,10 @@ func startOwn(ctx context.Context, cfg *Config) (o *own, err error) {
 	if _, err = o.node.Service.EnsureKey(ctx, "rehearsal", o.adminKey); err != nil {
 		return o, err
 	}
-	handler, err := httpapi.New(httpapi.Config{Service: o.node.Service, AllowDevTokens: true})
+	if o.hub, err = o.node.OpenGateway(gateway.Config{MaxConnections: maxConcurrency + 1}); err != nil {
+		return o, err
+	}
+	handler, err := httpapi.New(httpapi.Config{Service: o.node.Service, AllowDevTokens: true, Gateway: o.hub})
 	if err != nil {
 		return o, err
 	}
@@ -78,6 +83,9 @@ func (o *own) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
 	var errs []error
+	if o.hub != nil {
+		o.hub.Close()
+	}
 	if o.http != nil {
 		errs = append(errs, o.http.Shutdown(ctx))
 		if err := <-o.served; !errors.Is(err, http.ErrServerClosed) {

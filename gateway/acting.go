@@ -1,0 +1,364 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// overRate counts a message and returns how long to wait when there were too
+// many: a bucket that fills at the rate, kept as the time at which it is full.
+func (c *conn) overRate() time.Duration {
+	now := time.Now().UnixMicro()
+	each := int64(time.Second/time.Microsecond) / int64(c.hub.cfg.MessageRate)
+	full := max(c.fullAt, now) + each
+	if over := full - now - each*int64(c.hub.cfg.MessageBurst); over > 0 {
+		c.strikes++
+		return time.Duration(over) * time.Microsecond
+	}
+	c.fullAt = full
+	if c.strikes > 0 {
+		c.strikes--
+	}
+	return 0
+}
+
+// tooFast answers a message above the rate; who goes on is cut.
+func (c *conn) tooFast(m any, wait time.Duration) *fault {
+	if c.strikes > c.hub.cfg.MessageBurst {
+		return &fault{
+			code: CloseTooFast, reason: dibs.RateLimited,
+			detail: dibs.Textf("at most %d messages a second", "每秒最多 %d 条消息", c.hub.cfg.MessageRate),
+		}
+	}
+	e := &dibs.Error{
+		Reason: dibs.RateLimited, RetryAfter: wait,
+		Detail: dibs.Textf("at most %d messages a second", "每秒最多 %d 条消息", c.hub.cfg.MessageRate),
+	}
+	if claim, ok := m.(*claimMessage); ok && claim.ID != "" {
+		c.answer(claim, e)
+		return nil
+	}
+	c.send(c.hub.encode(failure{Type: typeError, ID: idOf(m), refusal: c.refusalOf(e)}))
+	return nil
+}
+
+func idOf(m any) string {
+	switch m := m.(type) {
+	case *authMessage:
+		return m.ID
+	case *claimMessage:
+		return m.ID
+	case *topicMessage:
+		return m.ID
+	case *pingMessage:
+		return m.ID
+	}
+	return ""
+}
+
+var needAuth = dibs.Text{EN: "send a message of type auth with a token first", ZH: "请先发送携带令牌的 auth 消息"}
+
+// act does what a message asks for.
+func (c *conn) act(m any) *fault {
+	user, _ := c.who()
+	switch m := m.(type) {
+	case *authMessage:
+		return c.auth(m, user)
+	case *pingMessage:
+		now := c.hub.cfg.Now().UTC()
+		c.send(c.hub.encode(short{Type: typePong, ID: m.ID, At: &now}))
+		return nil
+	}
+	if user == "" {
+		return &fault{code: CloseUnauthenticated, reason: dibs.Unauthenticated, detail: needAuth, id: idOf(m)}
+	}
+	switch m := m.(type) {
+	case *claimMessage:
+		return c.claim(m, user)
+	case *topicMessage:
+		if m.Type == typeUnsubscribe {
+			c.unsubscribe(m)
+			return nil
+		}
+		return c.subscribe(m)
+	}
+	return nil
+}
+
+// auth takes a token: the first one says whose the connection is, a later one
+// of the same user keeps it open for longer.
+func (c *conn) auth(m *authMessage, before string) *fault {
+	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.AuthWithin)
+	defer cancel()
+	user, until, err := c.check(ctx, m.Token)
+	if err != nil {
+		p := dibs.ProblemOf(err, false)
+		return &fault{
+			code: CloseUnauthenticated, reason: reasonOf(err), id: m.ID,
+			detail: dibs.Text{EN: p.Detail, ZH: dibs.ProblemOf(err, true).Detail},
+		}
+	}
+	if before != "" && user != before {
+		return &fault{code: CloseUnauthenticated, reason: dibs.Forbidden, id: m.ID, detail: dibs.Text{
+			EN: "this connection is another user's: open one of your own", ZH: "该连接属于其他用户,请另建连接",
+		}}
+	}
+	c.setUser(user, until)
+	if before == "" {
+		c.hub.join(c, user)
+	}
+	c.send(c.hub.welcome(c, m.ID, user, until))
+	return nil
+}
+
+func reasonOf(err error) dibs.Reason {
+	var e *dibs.Error
+	if errors.As(err, &e) {
+		return e.Reason
+	}
+	return dibs.Internal
+}
+
+// welcome is the answer to a good token.
+func (h *Hub) welcome(_ *conn, id, user string, until time.Time) []byte {
+	w := welcome{
+		Type: typeWelcome, ID: id, UserID: user, ServerTime: h.cfg.Now().UTC(), HeartbeatMS: h.cfg.Heartbeat.Milliseconds(),
+		MaxMessageBytes: h.cfg.MaxMessage, MessagesPerS: h.cfg.MessageRate,
+		MaxSubscriptions: h.cfg.MaxSubscriptions, MaxInFlight: h.cfg.MaxInFlight,
+	}
+	if !until.IsZero() {
+		until = until.UTC()
+		w.ExpiresAt = &until
+	}
+	return h.encode(w)
+}
+
+// claim has a claim decided, beside the reading. The same id again, while the
+// first is under way, is answered by its answer.
+func (c *conn) claim(m *claimMessage, user string) *fault {
+	if m.ID == "" {
+		return misfit("", "a claim needs an id, which makes a repeat the same claim", "claim 消息必须有 id,重发时据此识别为同一请求")
+	}
+	c.mu.Lock()
+	switch {
+	case slices.Contains(c.inFlight, m.ID):
+		c.mu.Unlock()
+		return nil
+	case c.ending != nil || c.closed:
+		c.mu.Unlock()
+		c.answer(m, errLeaving)
+		return nil
+	case len(c.inFlight) >= c.hub.cfg.MaxInFlight:
+		c.mu.Unlock()
+		c.answer(m, &dibs.Error{
+			Reason: dibs.RateLimited, RetryAfter: 100 * time.Millisecond,
+			Detail: dibs.Textf("at most %d claims of a connection may be under way", "每个连接最多 %d 个并发请求", c.hub.cfg.MaxInFlight),
+		})
+		return nil
+	}
+	c.inFlight = append(c.inFlight, m.ID)
+	// The connection, which is counted, has not been let go of yet.
+	c.hub.running.Add(1)
+	c.mu.Unlock()
+	go func() {
+		defer c.hub.running.Done()
+		c.decide(m, user)
+	}()
+	return nil
+}
+
+// decide decides one claim, whatever becomes of the connection meanwhile.
+func (c *conn) decide(m *claimMessage, user string) {
+	var answer []byte
+	defer func() {
+		if p := recover(); p != nil {
+			c.hub.cfg.Logger.Error("panic", "request_id", c.requestID, "panic", p, "stack", string(debug.Stack()))
+			answer = c.answerOf(m, fmt.Errorf("panic: %v", p))
+		}
+		c.mu.Lock()
+		c.inFlight = slices.DeleteFunc(c.inFlight, func(id string) bool { return id == m.ID })
+		c.mu.Unlock()
+		c.send(answer)
+	}()
+	c.hub.numbers.claims.Add(1)
+	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.ClaimWithin)
+	defer cancel()
+	req := dibs.ClaimRequest{
+		CampaignID: m.CampaignID, UserID: user, Key: m.ID,
+		Address: c.address, Device: m.Device, Ticket: m.Ticket, Admission: m.Admission,
+	}
+	if m.Quantity != nil {
+		if req.Quantity = *m.Quantity; req.Quantity == 0 {
+			// Absent means 1, but 0 is somebody's mistake.
+			req.Quantity = -1
+		}
+	}
+	res, err := c.hub.cfg.Service.Claim(ctx, req)
+	switch {
+	case err != nil:
+		answer = c.answerOf(m, err)
+	case res.Outcome != dibs.Granted:
+		answer = c.refused(m, &res)
+	default:
+		if res.Replayed {
+			c.hub.numbers.replays.Add(1)
+		}
+		view := res.Claim.View()
+		answer = c.hub.encode(result{
+			Type: typeResult, ID: m.ID, CampaignID: m.CampaignID, Outcome: dibs.Granted.String(), Replayed: res.Replayed, Claim: &view,
+		})
+	}
+}
+
+// refused is the answer of a refusal.
+func (c *conn) refused(m *claimMessage, res *dibs.Result) []byte {
+	p := res.Problem(c.zh)
+	p.RequestID = c.requestID
+	return c.hub.encode(result{
+		Type: typeResult, ID: m.ID, CampaignID: m.CampaignID, Outcome: p.Reason,
+		refusal: refusal{Problem: &p, RetryAfterMS: res.RetryAfter.Milliseconds()},
+	})
+}
+
+// answerOf is the answer of a claim that was not decided.
+func (c *conn) answerOf(m *claimMessage, err error) []byte {
+	r := c.refusalOf(err)
+	if r.Status >= 500 && reasonOf(err) != dibs.Overloaded {
+		c.hub.cfg.Logger.Error("a claim failed", "request_id", c.requestID, "reason", r.Reason, "err", err)
+	}
+	return c.hub.encode(result{Type: typeResult, ID: m.ID, CampaignID: m.CampaignID, Outcome: r.Reason, refusal: r})
+}
+
+func (c *conn) answer(m *claimMessage, err error) { c.send(c.answerOf(m, err)) }
+
+// subscribe follows a campaign.
+func (c *conn) subscribe(m *topicMessage) *fault {
+	var after dibs.Mark
+	if m.After != "" {
+		var ok bool
+		if after, ok = dibs.ParseMark(m.After); !ok {
+			return misfit(m.ID, "after must be the mark of a campaign message", "after 必须是 campaign 消息中的 mark")
+		}
+	} else {
+		after.Version = -1
+	}
+	refuse := func(err error) *fault {
+		c.send(c.hub.encode(failure{Type: typeError, ID: m.ID, CampaignID: m.CampaignID, refusal: c.refusalOf(err)}))
+		return nil
+	}
+	if !dibs.ValidID(m.CampaignID) {
+		return refuse(errNoCampaign)
+	}
+	c.mu.Lock()
+	n := len(c.subs)
+	has := slices.ContainsFunc(c.subs, func(s *sub) bool { return s.topic.id == m.CampaignID })
+	c.mu.Unlock()
+	ack := c.hub.encode(short{Type: typeSubscribed, ID: m.ID, CampaignID: m.CampaignID})
+	switch {
+	case has:
+		c.send(ack)
+		return nil
+	case n >= c.hub.cfg.MaxSubscriptions:
+		return refuse(&dibs.Error{Reason: dibs.RateLimited, Detail: dibs.Textf(
+			"a connection follows at most %d campaigns", "每个连接最多关注 %d 个活动", c.hub.cfg.MaxSubscriptions)})
+	}
+	t, err := c.hub.follow(m.CampaignID)
+	if err != nil {
+		return refuse(err)
+	}
+	c.send(ack)
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		c.hub.leave(t)
+		return nil
+	}
+	// Whoever drops the connection from now on finds it there, and lets it go.
+	c.subs = append(c.subs, &sub{topic: t, after: after})
+	c.mu.Unlock()
+	t.add(c)
+	c.mu.Lock()
+	closed := c.closed
+	c.startLocked()
+	c.mu.Unlock()
+	if closed {
+		t.remove(c)
+	}
+	return nil
+}
+
+var errNoCampaign = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such campaign", ZH: "该活动不存在"})
+
+func (c *conn) unsubscribe(m *topicMessage) {
+	var t *topic
+	c.mu.Lock()
+	if i := slices.IndexFunc(c.subs, func(s *sub) bool { return s.topic.id == m.CampaignID }); i >= 0 {
+		t = c.subs[i].topic
+		c.subs = slices.Delete(c.subs, i, i+1)
+	}
+	c.mu.Unlock()
+	if t != nil {
+		t.remove(c)
+		c.hub.leave(t)
+	}
+	c.send(c.hub.encode(short{Type: typeUnsubscribed, ID: m.ID, CampaignID: m.CampaignID}))
+}
+
+// look ends a connection whose time is over, and asks a silent one for a sign
+// of life.
+func (c *conn) look(now time.Time) {
+	user, until := c.who()
+	switch silent := now.Sub(time.UnixMilli(c.seen.Load())); {
+	case user == "" && now.Sub(time.UnixMilli(c.bornAt)) > c.hub.cfg.AuthWithin:
+		c.expire(dibs.Text{EN: "no token came in time", ZH: "未在规定时间内收到令牌"})
+	case !until.IsZero() && now.After(until):
+		c.expire(dibs.Text{EN: "the token has expired: send a new one in time, in a message of type auth", ZH: "令牌已过期,请及时发送新令牌"})
+	case silent > c.hub.cfg.Heartbeat && c.asked.CompareAndSwap(false, true):
+		c.hub.running.Go(c.ask)
+	}
+}
+
+func (c *conn) expire(why dibs.Text) {
+	c.mu.Lock()
+	ending := c.ending != nil || c.closed
+	c.mu.Unlock()
+	if !ending {
+		c.fail(&fault{code: CloseUnauthenticated, reason: dibs.Unauthenticated, detail: why})
+	}
+}
+
+// ask sends a ping and waits for its pong.
+func (c *conn) ask() {
+	defer c.asked.Store(false)
+	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.ReplyWithin)
+	defer cancel()
+	if err := c.ws.Ping(ctx); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			c.hub.numbers.cutSilent.Add(1)
+		}
+		c.drop()
+	}
+}
+
+// tellPlaces tells where the user waits, when that has changed.
+func (c *conn) tellPlaces() {
+	user, _ := c.who()
+	c.mu.Lock()
+	subs := slices.Clone(c.subs)
+	c.mu.Unlock()
+	for _, s := range subs {
+		p, ok := c.hub.cfg.Position(context.Background(), s.topic.id, user)
+		if !ok || p == s.place {
+			continue
+		}
+		// Only the hub's tick does this.
+		s.place = p
+		c.send(c.hub.encode(placed{Type: typePosition, CampaignID: s.topic.id, Position: p}))
+	}
+}

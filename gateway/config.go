@@ -1,0 +1,168 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// Service is what the gateway needs of dibs. *dibs.Service is the one that
+// exists.
+type Service interface {
+	Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result, error)
+	WatchCampaign(ctx context.Context, id string, tell func(dibs.Situation)) (dibs.Situation, func(), error)
+}
+
+var _ Service = (*dibs.Service)(nil)
+
+// Position is where a user stands in a campaign's waiting room.
+type Position struct {
+	// Place counts from 1; 0 while places are not given out yet.
+	Place int64 `json:"place"`
+	// Ahead is how many are before the user.
+	Ahead int64 `json:"ahead"`
+	// WaitMS is the estimate of the wait, in milliseconds.
+	WaitMS int64 `json:"wait_ms"`
+	// Admission is what claims have to carry, once it is the user's turn.
+	Admission string `json:"admission,omitempty"`
+}
+
+// Config configures a Hub. Service is required; the zero value of any other
+// field means the default named beside it.
+type Config struct {
+	Service Service
+	// Tickets remember the tickets of WebSocket addresses until they are used;
+	// default: in this process, which is enough for one node.
+	Tickets Tickets
+	// Position tells where a user waits; false when the user does not. It returns
+	// at once. nil means that there are no waiting rooms.
+	Position func(ctx context.Context, campaign, user string) (Position, bool)
+	// Logger receives failures inside; default: nothing is logged.
+	Logger *slog.Logger
+	// Now is the clock of tickets and tokens; default time.Now.
+	Now func() time.Time
+
+	// MaxConnections is how many WebSockets and streams there may be, default
+	// 50,000; MaxPerUser how many WebSockets one user may have, default 8: a
+	// further one takes the place of the oldest.
+	MaxConnections, MaxPerUser int
+	// MaxMessage is the most bytes of a message, default 4,096.
+	MaxMessage int
+	// MessageRate is how many messages a second one connection may send on
+	// average, default 20, and MessageBurst how many at once, default 40.
+	MessageRate, MessageBurst int
+	// MaxSubscriptions is how many campaigns one connection may follow, default 20.
+	MaxSubscriptions int
+	// MaxInFlight is how many claims of one connection may be under way, default 8.
+	MaxInFlight int
+	// MaxQueued is how many answers may wait for a reader that is slow, default
+	// 64; beyond, the connection is cut.
+	MaxQueued int
+	// Heartbeat is after how long without a sign of life a connection is asked for
+	// one, default 25s; ReplyWithin how long it may take to answer, default 10s.
+	Heartbeat, ReplyWithin time.Duration
+	// WriteWithin is how long a write may take before the reader counts as too
+	// slow and is cut, default 10s.
+	WriteWithin time.Duration
+	// AuthWithin is how soon a connection without a ticket must have sent its
+	// token, default 10s.
+	AuthWithin time.Duration
+	// ClaimWithin bounds a claim, default 15s.
+	ClaimWithin time.Duration
+	// StockEvery is how often a change of nothing but the stock is told, default 1s.
+	StockEvery time.Duration
+	// PlaceEvery is how often places in waiting rooms are told, default 2s.
+	PlaceEvery time.Duration
+	// TicketLife is how long a ticket can be used, default 30s.
+	TicketLife time.Duration
+	// DrainWithin is the time over which clients are asked to spread their going
+	// elsewhere, default 3s.
+	DrainWithin time.Duration
+}
+
+// fill sets a field that is zero.
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// WithDefaults returns the config with every zero field set.
+func (c Config) WithDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Tickets == nil {
+		c.Tickets = NewMemoryTickets(c.Now)
+	}
+	fill(&c.MaxConnections, 50_000)
+	fill(&c.MaxPerUser, 8)
+	fill(&c.MaxMessage, 4096)
+	fill(&c.MessageRate, 20)
+	fill(&c.MessageBurst, 40)
+	fill(&c.MaxSubscriptions, 20)
+	fill(&c.MaxInFlight, 8)
+	fill(&c.MaxQueued, 64)
+	fill(&c.Heartbeat, 25*time.Second)
+	fill(&c.ReplyWithin, 10*time.Second)
+	fill(&c.WriteWithin, 10*time.Second)
+	fill(&c.AuthWithin, 10*time.Second)
+	fill(&c.ClaimWithin, 15*time.Second)
+	fill(&c.StockEvery, time.Second)
+	fill(&c.PlaceEvery, 2*time.Second)
+	fill(&c.TicketLife, 30*time.Second)
+	fill(&c.DrainWithin, 3*time.Second)
+	return c
+}
+
+// Validate lists every fault of a config with defaults, naming the fields.
+func (c Config) Validate() error {
+	var fs []dibs.Fault
+	must := func(ok bool, field, problem string) {
+		if !ok {
+			fs = append(fs, dibs.Fault{Field: field, Problem: dibs.Text{EN: problem}})
+		}
+	}
+	must(c.Service != nil, "/Service", "is required")
+	for _, n := range []struct {
+		field string
+		value int
+	}{
+		{"/MaxConnections", c.MaxConnections},
+		{"/MaxPerUser", c.MaxPerUser},
+		{"/MessageRate", c.MessageRate},
+		{"/MessageBurst", c.MessageBurst},
+		{"/MaxSubscriptions", c.MaxSubscriptions},
+		{"/MaxInFlight", c.MaxInFlight},
+		{"/MaxQueued", c.MaxQueued},
+	} {
+		must(n.value >= 1, n.field, "must be at least 1")
+	}
+	must(c.MaxMessage >= 256 && c.MaxMessage <= 1<<16, "/MaxMessage", "must be from 256 to 65536")
+	for _, d := range []struct {
+		field string
+		value time.Duration
+	}{
+		{"/Heartbeat", c.Heartbeat},
+		{"/ReplyWithin", c.ReplyWithin},
+		{"/WriteWithin", c.WriteWithin},
+		{"/AuthWithin", c.AuthWithin},
+		{"/ClaimWithin", c.ClaimWithin},
+		{"/StockEvery", c.StockEvery},
+		{"/PlaceEvery", c.PlaceEvery},
+		{"/TicketLife", c.TicketLife},
+		{"/DrainWithin", c.DrainWithin},
+	} {
+		must(d.value > 0, d.field, "must be positive")
+	}
+	if len(fs) > 0 {
+		return dibs.Invalid(fs...)
+	}
+	return nil
+}

@@ -1,0 +1,321 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// conn is one WebSocket. Its reader is a goroutine of its own; its writer is
+// one that lives while there is something to send.
+type conn struct {
+	hub       *Hub
+	ws        *websocket.Conn
+	raw       net.Conn
+	check     func(ctx context.Context, token string) (string, time.Time, error)
+	requestID string
+	address   netip.Addr
+	zh        bool
+	bornAt    int64
+	// seen is when something was heard last, in milliseconds since 1970; asked is
+	// set while a sign of life is being waited for.
+	seen  atomic.Int64
+	asked atomic.Bool
+
+	// fullAt and strikes are the reader's; see allowed.
+	fullAt  int64
+	strikes int
+
+	mu    sync.Mutex
+	user  string
+	until time.Time
+	// queue are messages to this connection alone, subs what it follows, and
+	// inFlight the ids of the claims under way.
+	queue    [][]byte
+	subs     []*sub
+	inFlight []string
+	writing  bool
+	ending   *closing
+	closed   bool
+}
+
+// sub is one campaign that a connection follows.
+type sub struct {
+	topic *topic
+	// sent is the seq of the news that was sent last, after the mark of what the
+	// client has.
+	sent  uint64
+	after dibs.Mark
+	place Position
+}
+
+// closing is how a connection ends. now says that it does not wait for claims
+// that are under way.
+type closing struct {
+	code   websocket.StatusCode
+	reason string
+	now    bool
+}
+
+func (c *conn) heard() { c.seen.Store(c.hub.cfg.Now().UnixMilli()) }
+
+func (c *conn) who() (string, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.user, c.until
+}
+
+func (c *conn) setUser(user string, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.user, c.until = user, until
+}
+
+// nudge has the writer look for what is to be sent.
+func (c *conn) nudge() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.startLocked()
+}
+
+func (c *conn) startLocked() {
+	if !c.writing && !c.closed {
+		c.writing = true
+		c.hub.running.Go(c.write)
+	}
+}
+
+// send queues a message. Who lets too many of them wait is cut.
+func (c *conn) send(raw []byte) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	if len(c.queue) >= c.hub.cfg.MaxQueued {
+		c.mu.Unlock()
+		c.hub.numbers.cutSlow.Add(1)
+		c.drop()
+		return
+	}
+	c.queue = append(c.queue, raw)
+	c.startLocked()
+	c.mu.Unlock()
+}
+
+// end closes the connection once what is queued is sent.
+func (c *conn) end(how closing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending == nil {
+		c.ending = &how
+	}
+	c.startLocked()
+}
+
+// next returns what is to be sent, or how to end, or neither: then the writer is
+// no more.
+func (c *conn) next() (raw []byte, end *closing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		c.writing = false
+		return nil, nil
+	}
+	if len(c.queue) > 0 {
+		raw = c.queue[0]
+		if c.queue = c.queue[1:]; len(c.queue) == 0 {
+			c.queue = nil
+		}
+		return raw, nil
+	}
+	if c.ending != nil && (c.ending.now || len(c.inFlight) == 0) {
+		return nil, c.ending
+	}
+	for _, s := range c.subs {
+		n := s.topic.latest.Load()
+		if n.seq == s.sent {
+			continue
+		}
+		s.sent = n.seq
+		if n.mark.Compare(s.after) > 0 {
+			return n.raw, nil
+		}
+	}
+	c.writing = false
+	return nil, nil
+}
+
+// write sends until nothing is left.
+func (c *conn) write() {
+	for {
+		raw, end := c.next()
+		switch {
+		case end != nil:
+			// It waits for the client's answer, a few seconds.
+			if err := c.ws.Close(end.code, end.reason); err != nil {
+				c.hub.cfg.Logger.Debug("a WebSocket was not closed in order", "request_id", c.requestID, "err", err)
+			}
+			c.drop()
+			return
+		case raw == nil:
+			return
+		}
+		// The connection bounds its writes by itself.
+		if err := c.ws.Write(context.Background(), websocket.MessageText, raw); err != nil {
+			c.mu.Lock()
+			slow := !c.closed
+			c.mu.Unlock()
+			if slow && isTimeout(err) {
+				c.hub.numbers.cutSlow.Add(1)
+			}
+			c.drop()
+			return
+		}
+	}
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// drop closes the connection without ceremony, once.
+func (c *conn) drop() {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.closed = true
+	subs := c.subs
+	c.subs, c.queue = nil, nil
+	c.mu.Unlock()
+	for _, s := range subs {
+		s.topic.remove(c)
+		c.hub.leave(s.topic)
+	}
+	// A close that waits for its answer waits no more. It is gone, however that is put.
+	_ = c.raw.Close()
+	_ = c.ws.CloseNow()
+	c.hub.forget(c)
+}
+
+// buffers are for messages while they are read.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+
+// read takes messages until the connection or its patience ends.
+func (c *conn) read() {
+	// What is longer than this is not even read to its end.
+	c.ws.SetReadLimit(int64(c.hub.cfg.MaxMessage) + 1)
+	for {
+		kind, r, err := c.ws.Reader(context.Background())
+		if err != nil {
+			c.drop()
+			return
+		}
+		c.heard()
+		f := c.take(kind, r)
+		if f != nil {
+			c.fail(f)
+			return
+		}
+		c.mu.Lock()
+		over := c.closed
+		c.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+var errBinary = dibs.Text{EN: "messages are JSON in text frames", ZH: "消息必须是文本帧中的 JSON"}
+
+// take reads one message and acts on it.
+func (c *conn) take(kind websocket.MessageType, r io.Reader) *fault {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	raw, err := readUpTo(r, (*buf)[:0], c.hub.cfg.MaxMessage)
+	*buf = raw[:0]
+	switch {
+	case errors.Is(err, errTooLong):
+		return &fault{
+			code: websocket.StatusMessageTooBig, reason: dibs.TooLarge,
+			detail: dibs.Textf("a message has at most %d bytes", "消息最多 %d 字节", c.hub.cfg.MaxMessage),
+		}
+	case err != nil:
+		// The connection broke; the next read says so, too.
+		return nil
+	case kind != websocket.MessageText:
+		return &fault{code: websocket.StatusUnsupportedData, reason: dibs.InvalidRequest, detail: errBinary}
+	}
+	m, f := parse(raw)
+	if f != nil {
+		return f
+	}
+	if wait := c.overRate(); wait > 0 {
+		return c.tooFast(m, wait)
+	}
+	return c.act(m)
+}
+
+var errTooLong = errors.New("gateway: the message is too long")
+
+// readUpTo appends what r has to b, most bytes of it at most.
+func readUpTo(r io.Reader, b []byte, most int) ([]byte, error) {
+	for {
+		if len(b) == cap(b) {
+			b = slices.Grow(b, min(cap(b)+512, most+1))
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case len(b) > most || errors.Is(err, websocket.ErrMessageTooBig):
+			return b, errTooLong
+		case errors.Is(err, io.EOF):
+			return b, nil
+		case err != nil:
+			return b, err
+		}
+	}
+}
+
+// fail tells why a message is not taken, and ends the connection.
+func (c *conn) fail(f *fault) {
+	c.hub.numbers.faults.Add(1)
+	e := dibs.Fail(f.reason, f.detail)
+	c.send(c.hub.encode(failure{Type: typeError, ID: f.id, refusal: c.refusalOf(e)}))
+	c.end(closing{code: f.code, reason: closeReason(f.detail.EN), now: true})
+}
+
+// maxCloseReason is how long the reason of a close frame may be.
+const maxCloseReason = 120
+
+func closeReason(s string) string {
+	if len(s) > maxCloseReason {
+		return s[:maxCloseReason]
+	}
+	return s
+}
+
+// refusalOf is what a message shows of an error.
+func (c *conn) refusalOf(err error) refusal {
+	p := dibs.ProblemOf(err, c.zh)
+	p.RequestID = c.requestID
+	r := refusal{Problem: &p}
+	var e *dibs.Error
+	if errors.As(err, &e) {
+		r.RetryAfterMS = e.RetryAfter.Milliseconds()
+	}
+	return r
+}

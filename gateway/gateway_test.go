@@ -1,0 +1,327 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/gateway"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+// A tap is answered, once for each time it is sent, and the same id is the same
+// claim: on this connection, on another one, and over HTTP.
+func TestTap(t *testing.T) {
+	t.Parallel()
+	r := start(t, gateway.Config{})
+	sale := r.sale(1)
+	p := r.join("42")
+	m := p.claim(sale, "tap-1")
+	claim, _ := m["claim"].(map[string]any)
+	if m["outcome"] != "granted" || m["replayed"] != nil || claim["user_id"] != "42" || claim["campaign_id"] != sale {
+		t.Fatalf("the first tap: %v", m)
+	}
+	for _, again := range []*peer{p, r.join("42")} {
+		m := again.claim(sale, "tap-1")
+		if c, _ := m["claim"].(map[string]any); m["replayed"] != true || c["id"] != claim["id"] {
+			t.Fatalf("the tap again: %v", m)
+		}
+	}
+	req, err := http.NewRequest(http.MethodPost, r.url+"/v1/campaigns/"+sale+"/claims", nil)
+	must(t, err)
+	req.Header.Set("Authorization", "Bearer dev_42")
+	req.Header.Set("Idempotency-Key", "tap-1")
+	resp, err := http.DefaultClient.Do(req)
+	must(t, err)
+	must(t, resp.Body.Close())
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("the tap again over HTTP: %s", resp.Status)
+	}
+	if n := r.granted(sale); n != 1 {
+		t.Errorf("%d granted", n)
+	}
+}
+
+// A refusal says why, with its code, in the user's language.
+func TestRefusal(t *testing.T) {
+	t.Parallel()
+	r := start(t, gateway.Config{})
+	sale := r.sale(1)
+	r.join("42").claim(sale, "first")
+	for _, c := range []struct {
+		language, detail string
+	}{{"en", "nothing is left"}, {"zh-CN", "已全部领完"}} {
+		m := r.join("43", "Accept-Language", c.language).claim(sale, "tap")
+		if m["outcome"] != "sold_out" || m["reason"] != "sold_out" || m["code"] != 30006.0 || m["retryable"] != true || m["detail"] != c.detail ||
+			m["remaining"] != 0.0 || m["request_id"] == "" || m["claim"] != nil || m["type"] != "result" {
+			t.Errorf("%s: %v", c.language, m)
+		}
+	}
+	p := r.join("44")
+	for campaign, reason := range map[string]string{"none": "not_found", "a b": "not_found", "": "not_found"} {
+		if m := p.claim(campaign, "x"); m["outcome"] != reason {
+			t.Errorf("campaign %q: %v", campaign, m)
+		}
+	}
+	p.send(message{"type": "claim", "id": "y", "campaign_id": sale, "quantity": 0})
+	if m := p.next("result"); m["outcome"] != "invalid_request" {
+		t.Errorf("quantity 0: %v", m)
+	}
+}
+
+// What is not a message, or too much of one, ends the connection with a reason
+// and the right code, and grants nothing.
+func TestBadMessages(t *testing.T) {
+	t.Parallel()
+	r := start(t, gateway.Config{MaxMessage: 1000})
+	sale := r.sale(5)
+	long := `{"type":"claim","id":"1","campaign_id":"` + sale + `","device":"` + strings.Repeat("x", 1000) + `"}`
+	for name, c := range map[string]struct {
+		raw    string
+		kind   websocket.MessageType
+		code   websocket.StatusCode
+		reason string
+	}{
+		"no JSON":          {`tap!`, websocket.MessageText, websocket.StatusInvalidFramePayloadData, "invalid_request"},
+		"an array":         {`[]`, websocket.MessageText, websocket.StatusInvalidFramePayloadData, "invalid_request"},
+		"a half":           {`{"type":"claim"`, websocket.MessageText, websocket.StatusInvalidFramePayloadData, "invalid_request"},
+		"two":              {`{"type":"ping"}{"type":"ping"}`, websocket.MessageText, websocket.StatusInvalidFramePayloadData, "invalid_request"},
+		"not UTF-8":        {"{\"type\":\"ping\",\"id\":\"\xff\"}", websocket.MessageText, websocket.StatusInvalidFramePayloadData, "invalid_request"},
+		"binary":           {`{"type":"ping"}`, websocket.MessageBinary, websocket.StatusUnsupportedData, "invalid_request"},
+		"too long":         {long, websocket.MessageText, websocket.StatusMessageTooBig, "invalid_request"},
+		"much too long":    {long + strings.Repeat(" ", 100_000), websocket.MessageText, websocket.StatusMessageTooBig, "invalid_request"},
+		"unknown type":     {`{"type":"grant","campaign_id":"` + sale + `"}`, websocket.MessageText, websocket.StatusPolicyViolation, "invalid_request"},
+		"unknown member":   {`{"type":"claim","id":"1","campaign_id":"` + sale + `","user_id":"7"}`, websocket.MessageText, websocket.StatusPolicyViolation, "invalid_request"},
+		"wrong kind":       {`{"type":"claim","id":"1","campaign_id":"` + sale + `","quantity":"1"}`, websocket.MessageText, websocket.StatusPolicyViolation, "invalid_request"},
+		"no id":            {`{"type":"claim","campaign_id":"` + sale + `"}`, websocket.MessageText, websocket.StatusPolicyViolation, "invalid_request"},
+		"an id of spaces":  {`{"type":"claim","id":"a b","campaign_id":"` + sale + `"}`, websocket.MessageText, websocket.StatusPolicyViolation, "invalid_request"},
+		"a false token":    {`{"type":"auth","token":"eyJ.x.y"}`, websocket.MessageText, gateway.CloseUnauthenticated, "unauthenticated"},
+		"another's token":  {`{"type":"auth","token":"dev_other"}`, websocket.MessageText, gateway.CloseUnauthenticated, "forbidden"},
+		"a mark of nobody": {`{"type":"subscribe","campaign_id":"` + sale + `","after":"x"}`, websocket.MessageText, websocket.StatusPolicyViolation, "invalid_request"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &peer{rig: &rig{TB: t, hub: r.hub, url: r.url}, ws: r.join("bad").ws}
+			p.sendRaw(c.kind, []byte(c.raw))
+			if m := p.next("error"); m["reason"] != c.reason || m["detail"] == "" {
+				t.Errorf("%v", m)
+			}
+			if code := p.ended(); code != c.code {
+				t.Errorf("closed with %d", code)
+			}
+		})
+	}
+	if n := r.granted(sale); n != 0 {
+		t.Errorf("%d granted", n)
+	}
+}
+
+// Nobody acts without a token, and nobody stays without one.
+func TestNoToken(t *testing.T) {
+	t.Parallel()
+	r := start(t, gateway.Config{AuthWithin: 50 * time.Millisecond})
+	sale := r.sale(1)
+	for _, m := range []message{
+		{"type": "claim", "id": "1", "campaign_id": sale},
+		{"type": "subscribe", "campaign_id": sale},
+		{"type": "auth", "token": ""},
+		{"type": "auth", "token": "dibs_admin_key"},
+		nil,
+	} {
+		p := r.dial()
+		if m != nil {
+			p.send(m)
+		}
+		if e := p.next("error"); e["reason"] != "unauthenticated" || e["code"] != 10002.0 {
+			t.Errorf("%v: %v", m, e)
+		}
+		if code := p.ended(); code != gateway.CloseUnauthenticated {
+			t.Errorf("%v: closed with %d", m, code)
+		}
+	}
+	if n := r.granted(sale); n != 0 {
+		t.Errorf("%d granted", n)
+	}
+}
+
+// A connection lasts as long as its token; a new one in time makes it last.
+func TestTokenExpires(t *testing.T) {
+	t.Parallel()
+	r := start(t, gateway.Config{AuthWithin: 100 * time.Millisecond})
+	token := func(ttl time.Duration) string {
+		raw, err := httpapi.IssueToken([]byte("a secret of at least 32 bytes ..."), "42", ttl)
+		must(t, err)
+		return raw
+	}
+	// The API allows half a minute between the clocks: this is soon over.
+	short := token(-28 * time.Second)
+	lasting, brief := r.dial(), r.dial()
+	for _, p := range []*peer{lasting, brief} {
+		p.send(message{"type": "auth", "token": short})
+		if w := p.next("welcome"); w["expires_at"] == nil {
+			t.Errorf("%v", w)
+		}
+	}
+	lasting.send(message{"type": "auth", "token": token(time.Hour)})
+	lasting.next("welcome")
+	if e := brief.next("error"); e["reason"] != "unauthenticated" {
+		t.Errorf("%v", e)
+	}
+	if code := brief.ended(); code != gateway.CloseUnauthenticated {
+		t.Errorf("closed with %d", code)
+	}
+	lasting.send(message{"type": "ping", "id": "7"})
+	if m := lasting.next("pong"); m["id"] != "7" || m["at"] == nil {
+		t.Errorf("%v", m)
+	}
+}
+
+// A ticket opens one connection, once.
+func TestTicket(t *testing.T) {
+	t.Parallel()
+	r := start(t, gateway.Config{})
+	ticket := func(token string) (int, string) {
+		req, err := http.NewRequest(http.MethodPost, r.url+"/v1/ws-tickets", nil)
+		must(t, err)
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		must(t, err)
+		raw, err := io.ReadAll(resp.Body)
+		must(t, err)
+		must(t, resp.Body.Close())
+		var v struct {
+			Ticket string `json:"ticket"`
+		}
+		must(t, json.Unmarshal(raw, &v))
+		if resp.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("a ticket may be kept by %q", resp.Header.Get("Cache-Control"))
+		}
+		return resp.StatusCode, v.Ticket
+	}
+	if status, _ := ticket(""); status != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", status)
+	}
+	status, one := ticket("dev_42")
+	if status != http.StatusCreated || len(one) < 20 {
+		t.Fatalf("%d, ticket %q", status, one)
+	}
+	if _, two := ticket("dev_42"); two == one {
+		t.Error("the same ticket twice")
+	}
+	ws, _ := r.try("/v1/ws?ticket=" + one)
+	p := &peer{rig: r, ws: ws}
+	if w := p.next("welcome"); w["user_id"] != "42" {
+		t.Errorf("%v", w)
+	}
+	for path, status := range map[string]int{
+		"/v1/ws?ticket=" + one:                         http.StatusUnauthorized,
+		"/v1/ws?ticket=none":                           http.StatusUnauthorized,
+		"/v1/ws?ticket=" + strings.Repeat("x", 1000):   http.StatusUnauthorized,
+		"/v1/ws?token=dev_42":                          http.StatusBadRequest,
+		"/v1/ws?access_token=eyJ.x.y&ticket=something": http.StatusBadRequest,
+	} {
+		ws, resp := r.try(path)
+		if ws != nil || resp.StatusCode != status || resp.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%.40s: %v", path, resp.Status)
+		}
+	}
+	resp, err := http.Get(r.url + "/v1/ws")
+	must(t, err)
+	must(t, resp.Body.Close())
+	if resp.StatusCode != http.StatusBadRequest {
+		t.Errorf("without an upgrade: %s", resp.Status)
+	}
+}
+
+// Tickets end by themselves.
+func TestTicketsExpire(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	m := gateway.NewMemoryTickets(func() time.Time { return now })
+	ctx := context.Background()
+	must(t, m.Put(ctx, "a", "1", time.Second))
+	must(t, m.Put(ctx, "b", "2", 3*time.Second))
+	now = now.Add(2 * time.Second)
+	if _, ok, err := m.Take(ctx, "a"); ok || err != nil {
+		t.Error("a ticket outlived its time")
+	}
+	if v, ok, err := m.Take(ctx, "b"); v != "2" || !ok || err != nil {
+		t.Errorf("%q %t %v", v, ok, err)
+	}
+	if _, ok, _ := m.Take(ctx, "b"); ok {
+		t.Error("a ticket was taken twice")
+	}
+}
+
+// What happens to a campaign is told to who follows it, and to nobody else.
+func TestCampaignNews(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	r := start(t, gateway.Config{StockEvery: time.Millisecond})
+	sale := r.saleAt(node, 2, time.Now().Add(300*time.Millisecond), time.Now().Add(time.Hour))
+	p, other := r.join("42"), r.join("43")
+	p.send(message{"type": "subscribe", "id": "s", "campaign_id": sale})
+	if m := p.next("subscribed"); m["id"] != "s" {
+		t.Errorf("%v", m)
+	}
+	first := p.next("campaign")
+	if first["event"] != "state" || first["phase"] != "upcoming" || first["remaining"] != 2.0 || first["title"] != "Sale "+sale {
+		t.Errorf("%v", first)
+	}
+	expect := func(phase dibs.Phase, event string) message {
+		t.Helper()
+		m := p.until(phase)
+		if m["event"] != event {
+			t.Errorf("want %s, have %v", event, m)
+		}
+		return m
+	}
+	expect(dibs.PhaseOpen, "opened")
+	_, err := node.Service.Pause(ctx, sale)
+	must(t, err)
+	expect(dibs.PhasePaused, "paused")
+	_, err = node.Service.Resume(ctx, sale)
+	must(t, err)
+	expect(dibs.PhaseOpen, "resumed")
+	for _, user := range []string{"1", "2"} {
+		_, err := node.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: sale, UserID: user})
+		must(t, err)
+	}
+	if m := expect(dibs.PhaseSoldOut, "sold_out"); m["remaining"] != 0.0 {
+		t.Errorf("%v", m)
+	}
+	_, err = node.Service.ChangeStock(ctx, sale, dibs.StockChange{Delta: 3}, "more")
+	must(t, err)
+	if m := expect(dibs.PhaseOpen, "reopened"); m["remaining"] != 3.0 {
+		t.Errorf("%v", m)
+	}
+	title := "Renamed"
+	_, err = node.Service.PatchCampaign(ctx, sale, dibs.CampaignPatch{Title: &title})
+	must(t, err)
+	for m := p.next("campaign"); m["title"] != title; m = p.next("campaign") {
+		if m["event"] != "stock" && m["event"] != "changed" {
+			t.Errorf("%v", m)
+		}
+	}
+	_, err = node.Service.End(ctx, sale)
+	must(t, err)
+	last := expect(dibs.PhaseEnded, "ended")
+	other.send(message{"type": "subscribe", "campaign_id": sale, "after": last["mark"]})
+	other.next("subscribed")
+	other.send(message{"type": "ping", "id": "nothing-before"})
+	other.next("pong")
+	p.send(message{"type": "unsubscribe", "campaign_id": sale})
+	p.next("unsubscribed")
+	p.send(message{"type": "subscribe", "campaign_id": "none"})
+	if m := p.next("error"); m["reason"] != "not_found" || m["campaign_id"] != "none" {
+		t.Errorf("%v", m)
+	}
+}

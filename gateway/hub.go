@@ -1,0 +1,255 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// Hub holds the connections of one node. Use New; all methods are safe for
+// concurrent use.
+type Hub struct {
+	cfg Config
+
+	mu      sync.Mutex
+	conns   map[*conn]struct{}
+	users   map[string][]*conn // in the order in which they came
+	streams map[*stream]struct{}
+	// count is of all that entered and did not exit; leaving is set when no more
+	// may enter, and empty is closed when the last one has left after that.
+	count   int
+	leaving bool
+	empty   chan struct{}
+
+	topicsMu sync.Mutex
+	topics   map[string]*topic
+	tellKick chan struct{}
+
+	stop    chan struct{}
+	stopped sync.Once
+	// running are the loops, and all goroutines of connections.
+	running sync.WaitGroup
+	numbers numbers
+}
+
+// New returns a hub that takes connections, or lists every fault of the config.
+func New(cfg Config) (*Hub, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	h := &Hub{
+		cfg: cfg, conns: map[*conn]struct{}{}, users: map[string][]*conn{}, streams: map[*stream]struct{}{},
+		topics: map[string]*topic{}, tellKick: make(chan struct{}, 1), stop: make(chan struct{}), empty: make(chan struct{}),
+	}
+	h.running.Go(h.tellLoop)
+	h.running.Go(h.tickLoop)
+	return h, nil
+}
+
+// enter counts one more connection, if there may be one.
+func (h *Hub) enter() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.leaving:
+		return errLeaving
+	case h.count >= h.cfg.MaxConnections:
+		h.numbers.refused.Add(1)
+		return errFull
+	}
+	h.count++
+	// Close waits for it; nothing enters after it has begun to.
+	h.running.Add(1)
+	return nil
+}
+
+// exit undoes enter.
+func (h *Hub) exit() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.count--
+	if h.leaving && h.count == 0 {
+		close(h.empty)
+	}
+	h.running.Done()
+}
+
+// serve serves a connection that has entered.
+func (h *Hub) serve(c *conn) {
+	h.mu.Lock()
+	h.conns[c] = struct{}{}
+	leaving := h.leaving
+	h.mu.Unlock()
+	h.numbers.opened.Add(1)
+	if user, until := c.who(); user != "" {
+		h.join(c, user)
+		c.send(h.welcome(c, "", user, until))
+	}
+	if leaving {
+		c.end(closing{code: websocket.StatusServiceRestart, reason: "this node is stopping"})
+	}
+	h.running.Go(c.read)
+}
+
+// join notes whose a connection is. The user's oldest one makes way when there
+// are too many.
+func (h *Hub) join(c *conn, user string) {
+	h.mu.Lock()
+	all := append(h.users[user], c)
+	var oldest *conn
+	if len(all) > h.cfg.MaxPerUser {
+		oldest = all[0]
+		all = slices.Delete(all, 0, 1)
+	}
+	h.users[user] = all
+	h.mu.Unlock()
+	if oldest != nil {
+		oldest.end(closing{code: CloseReplaced, reason: "too many connections of this user: a newer one took its place", now: true})
+	}
+}
+
+// forget drops a connection that is closed.
+func (h *Hub) forget(c *conn) {
+	user, _ := c.who()
+	h.mu.Lock()
+	delete(h.conns, c)
+	if all := slices.DeleteFunc(h.users[user], func(other *conn) bool { return other == c }); len(all) > 0 {
+		h.users[user] = all
+	} else {
+		delete(h.users, user)
+	}
+	h.mu.Unlock()
+	h.exit()
+}
+
+// Tell sends a message, one JSON object with a member type, to all connections
+// of a user on this node, and returns how many there are.
+func (h *Hub) Tell(user string, message []byte) int {
+	h.mu.Lock()
+	all := slices.Clone(h.users[user])
+	h.mu.Unlock()
+	for _, c := range all {
+		c.send(message)
+	}
+	return len(all)
+}
+
+// everybody returns all connections and streams.
+func (h *Hub) everybody() ([]*conn, []*stream) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	conns := make([]*conn, 0, len(h.conns))
+	for c := range h.conns {
+		conns = append(conns, c)
+	}
+	streams := make([]*stream, 0, len(h.streams))
+	for s := range h.streams {
+		streams = append(streams, s)
+	}
+	return conns, streams
+}
+
+// Drain takes no more connections, asks all clients to go elsewhere, gives them
+// DrainWithin for it, then closes what is left, each once its claims are
+// answered. It returns when all are gone, or with ctx's error.
+func (h *Hub) Drain(ctx context.Context) error {
+	h.mu.Lock()
+	first := !h.leaving
+	h.leaving = true
+	if first && h.count == 0 {
+		close(h.empty)
+	}
+	h.mu.Unlock()
+	conns, streams := h.everybody()
+	bye := h.encode(short{Type: typeGoAway, Reason: "restart", WithinMS: h.cfg.DrainWithin.Milliseconds()})
+	for _, s := range streams {
+		s.leave(bye)
+	}
+	for _, c := range conns {
+		c.send(bye)
+	}
+	grace := time.NewTimer(h.cfg.DrainWithin)
+	defer grace.Stop()
+	select {
+	case <-h.empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-grace.C:
+	}
+	conns, _ = h.everybody()
+	for _, c := range conns {
+		c.end(closing{code: websocket.StatusServiceRestart, reason: "this node is stopping: connect again, to another one"})
+	}
+	select {
+	case <-h.empty:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close cuts whatever connection is left and returns when all that belongs to
+// the hub has ended. Claims under way are decided first.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	if !h.leaving {
+		h.leaving = true
+		if h.count == 0 {
+			close(h.empty)
+		}
+	}
+	h.mu.Unlock()
+	conns, streams := h.everybody()
+	for _, s := range streams {
+		s.leave(nil)
+	}
+	for _, c := range conns {
+		c.drop()
+	}
+	h.stopped.Do(func() { close(h.stop) })
+	h.running.Wait()
+}
+
+// tickEvery is the beat of all that is timed: no connection has a timer.
+const tickEvery = time.Second
+
+// tickLoop looks after heartbeats, tokens and places in waiting rooms.
+func (h *Hub) tickLoop() {
+	every := min(tickEvery, h.cfg.Heartbeat/2, h.cfg.AuthWithin/2, h.cfg.PlaceEvery/2)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var places time.Time
+	for {
+		select {
+		case <-h.stop:
+			return
+		case <-tick.C:
+		}
+		now := h.cfg.Now()
+		conns, streams := h.everybody()
+		for _, c := range conns {
+			c.look(now)
+		}
+		for _, s := range streams {
+			s.look(now)
+		}
+		if h.cfg.Position != nil && now.Sub(places) >= h.cfg.PlaceEvery {
+			places = now
+			for _, c := range conns {
+				c.tellPlaces()
+			}
+		}
+	}
+}
+
+// numbers are what the hub counts.
+type numbers struct {
+	opened, refused, cutSlow, cutSilent, faults, claims, replays atomic.Int64
+}
