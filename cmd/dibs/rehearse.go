@@ -35,6 +35,7 @@ and sent again with the same idempotency key, which tells.`,
 		Example: `  dibs rehearse                                  # 200 units, 2,000 users, 5,000 requests at once
   dibs rehearse --scenario one-user              # 10,000 requests at once of one user: one is granted
   dibs rehearse --rate 3000 --duration 20s --users 50000 --stock 10000
+  dibs rehearse --through ws                     # the same over 2,000 WebSockets
   dibs rehearse --kind redpacket --stock 10000 --users 12000 --requests 15000
   dibs rehearse --url http://127.0.0.1:8080 --admin-key "$DIBS_ADMIN_KEY"`,
 		Args: cobra.NoArgs,
@@ -52,6 +53,7 @@ and sent again with the same idempotency key, which tells.`,
 	f.SortFlags = false
 	f.StringVar((*string)(&cfg.Scenario), "scenario", string(rehearsal.ManyUsers), "many-users, or one-user; it sets the defaults below")
 	f.StringVar((*string)(&cfg.Kind), "kind", string(dibs.Sale), "What is rushed for: sale, or redpacket; ended in the end, and its money counted")
+	f.StringVar((*string)(&cfg.Through), "through", string(rehearsal.HTTP), "How requests go: http, or ws, over a WebSocket of each user")
 	f.IntVar(&cfg.Users, "users", 0, "How many users press (default 2000, or 1)")
 	f.IntVar(&cfg.Requests, "requests", 0, "How many requests they send (default 5000, or 10000)")
 	f.IntVar(&cfg.Concurrency, "concurrency", 0, "How many requests are under way at once (default all; 1000 with --rate)")

@@ -16,6 +16,7 @@ kills-mariadb|./cmd/dibs|^TestKillMySQL$|a node on MariaDB killed under load, SO
 kills-postgres|./cmd/dibs|^TestKillPostgres$|a node on PostgreSQL killed under load, SOAK/3 times
 kills-life|./cmd/dibs|^TestKillLife|a node killed while claims are paid, cancelled, refunded, SOAK/6 and SOAK/15 times
 kills-packets|./cmd/dibs|^TestRedPacketKilled|a node killed while red packets are credited and closed, SOAK/21 and SOAK/57 times
+crowd|./cmd/dibs|^TestTenThousand$|10,000 users tap over WebSockets of a node that is killed
 nodes|./cmd/dibs|Nodes|Settler|Dump|three nodes: killed, drained, with Redis killed, with older dumps restored, up to SOAK/30 times
 chaos|./cmd/dibs|^TestChaos$|Redis, the database and nodes killed, frozen, emptied, at two levels, SOAK/90 campaigns each
 redis-kills|./redisengine|^TestKilledServerLosesNothing$|Redis killed, SOAK times

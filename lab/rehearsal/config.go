@@ -22,6 +22,15 @@ const (
 	OneUser Scenario = "one-user"
 )
 
+// Through names a way to the server.
+type Through string
+
+// The ways.
+const (
+	HTTP      Through = "http"
+	WebSocket Through = "ws"
+)
+
 // Config configures a rehearsal. The zero value is the first scenario on an
 // embedded server of its own; every zero field takes the default named beside
 // it. Fields that exclude each other are told by Validate.
@@ -52,6 +61,10 @@ type Config struct {
 	// Repeats is the share of the requests that repeat another one with its key,
 	// below 1; default 0.1, negative means none.
 	Repeats float64
+
+	// Through is how the presses reach the server: HTTP, the default, a request
+	// each; or WebSocket, over one connection for each user.
+	Through Through
 
 	// URL is the server; empty means an embedded one, made for the rehearsal.
 	URL string
@@ -88,6 +101,7 @@ const (
 func (c Config) WithDefaults() Config {
 	set(&c.Scenario, ManyUsers)
 	set(&c.Kind, dibs.Sale)
+	set(&c.Through, HTTP)
 	users, requests := 2_000, 5_000
 	if c.Scenario == OneUser {
 		users, requests = 1, 10_000
@@ -139,6 +153,8 @@ func (c Config) Validate() error {
 	c.exclusions(must)
 	c = c.WithDefaults()
 	must(c.Scenario == ManyUsers || c.Scenario == OneUser, "scenario", "must be %s or %s", ManyUsers, OneUser)
+	must(c.Through == HTTP || c.Through == WebSocket, "through", "must be %s or %s", HTTP, WebSocket)
+	must(c.Through != WebSocket || c.Users <= mostPorts, "users", "must be at most %d with --through %s: each has a connection", mostPorts, WebSocket)
 	must(c.Kind == dibs.Sale || c.Kind == dibs.RedPacket, "kind", "must be %s or %s", dibs.Sale, dibs.RedPacket)
 	must(c.Kind != dibs.RedPacket || c.Stock <= dibs.MaxShares, "stock", "must be at most %d shares", dibs.MaxShares)
 	must(c.Users >= 1 && c.Users <= maxRequests, "users", "must be from 1 to %d", maxRequests)

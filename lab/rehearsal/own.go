@@ -58,7 +58,11 @@ func startOwn(ctx context.Context, cfg *Config) (o *own, err error) {
 	if _, err = o.node.Service.EnsureKey(ctx, "rehearsal", o.adminKey); err != nil {
 		return o, err
 	}
-	if o.hub, err = o.node.OpenGateway(gateway.Config{MaxConnections: maxConcurrency + 1}); err != nil {
+	if o.hub, err = o.node.OpenGateway(gateway.Config{
+		// The load is the point here, and one user's may be all of it.
+		MaxConnections: maxConcurrency + 1, MessageRate: maxRequests, MessageBurst: maxRequests,
+		MaxInFlight: maxConcurrency, MaxQueued: maxConcurrency,
+	}); err != nil {
 		return o, err
 	}
 	handler, err := httpapi.New(httpapi.Config{Service: o.node.Service, AllowDevTokens: true, Gateway: o.hub})

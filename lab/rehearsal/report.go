@@ -34,6 +34,8 @@ type Report struct {
 	Concurrency int `json:"concurrency"`
 	// Connections is on how many TCP connections the requests went.
 	Connections int `json:"connections"`
+	// Through is how the requests went: http or ws.
+	Through Through `json:"through"`
 	// Rate is the intended arrivals per second; 0 means all at once.
 	Rate     float64 `json:"rate"`
 	Stock    int64   `json:"stock"`

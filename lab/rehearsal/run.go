@@ -64,6 +64,7 @@ type rehearsal struct {
 	conns       *connections
 	client      *client.Client
 	server      server
+	sockets     *sockets
 	campaign    string
 	ours        bool
 	limit       int64
@@ -94,7 +95,11 @@ func (h *rehearsal) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.server = &wire{admin: h.client, token: token}
+	w := &wire{admin: h.client, token: token}
+	if h.server = w; h.cfg.Through == WebSocket {
+		h.sockets = &sockets{wire: w, timeout: h.cfg.Timeout, conns: make(map[string]*client.Conn, h.cfg.Users)}
+		h.server = h.sockets
+	}
 	if err := h.server.greet(ctx, h.run+"-0"); err != nil {
 		if errors.Is(err, syscall.ECONNREFUSED) {
 			return fmt.Errorf("no server answers at %s: start one with dibs dev or dibs serve, or name another --url", h.url)
@@ -110,7 +115,11 @@ func (h *rehearsal) begin(ctx context.Context) error {
 // limitFiles sees to it that the connections can be opened. Each is a file of
 // this process, and two when the server is its own.
 func (h *rehearsal) limitFiles() error {
-	h.connections = min(h.cfg.Concurrency, mostPorts)
+	needs := min(h.cfg.Concurrency, mostPorts)
+	if h.cfg.Through == WebSocket {
+		needs = h.cfg.Users
+	}
+	h.connections = needs
 	each := uint64(1)
 	if h.cfg.URL == "" {
 		each = 2
@@ -123,7 +132,10 @@ func (h *rehearsal) limitFiles() error {
 		return fmt.Errorf("this process may open %d files, too few for any load", files)
 	}
 	h.connections = min(h.connections, int((files-spareFiles)/each))
-	if h.connections < h.cfg.Concurrency {
+	if h.cfg.Through == WebSocket && h.connections < needs {
+		return fmt.Errorf("this process may open %d files, too few for a WebSocket of each of %d users", files, needs)
+	}
+	if h.cfg.Through == HTTP && h.connections < h.cfg.Concurrency {
 		h.notes = append(h.notes, fmt.Sprintf(
 			"%s requests at once shared %s connections: this process may open %s files. The wait for a connection is part of the latency.",
 			thousands(int64(h.cfg.Concurrency)), thousands(int64(h.connections)), thousands(int64(files))))
@@ -185,7 +197,11 @@ func (h *rehearsal) rehearse(ctx context.Context) (*Report, error) {
 		server: h.server, plan: p, campaign: h.campaign, quantity: h.cfg.Quantity,
 		atOnce: h.cfg.Concurrency, paced: h.cfg.Rate > 0, tally: newTally(len(p.presses)),
 	}
-	if err := h.connect(ctx); err != nil {
+	connect := h.connect
+	if h.sockets != nil {
+		connect = func(ctx context.Context) error { return h.sockets.open(ctx, p, h.cfg.Users, h.progress) }
+	}
+	if err := connect(ctx); err != nil {
 		return nil, err
 	}
 	stop := h.progress.watch("pressing", len(p.presses), l.tally.done.Load, l.tally.live)
@@ -222,7 +238,7 @@ func (h *rehearsal) report() *Report {
 	r := &Report{
 		Scenario: h.cfg.Scenario, Seed: h.cfg.Seed, Run: h.run, Server: h.url, CampaignID: h.campaign,
 		Users: h.cfg.Users, Requests: h.cfg.Requests, Concurrency: h.cfg.Concurrency, Connections: h.connections,
-		Rate: h.cfg.Rate, Stock: h.before.Remaining, Limit: h.limit, Quantity: h.cfg.Quantity, Notes: h.notes,
+		Through: h.cfg.Through, Rate: h.cfg.Rate, Stock: h.before.Remaining, Limit: h.limit, Quantity: h.cfg.Quantity, Notes: h.notes,
 	}
 	if h.own != nil {
 		r.Server += " (embedded)"
@@ -239,6 +255,9 @@ func (h *rehearsal) close(ctx context.Context) error {
 		if err := h.server.end(ctx, h.campaign); err != nil {
 			errs = append(errs, fmt.Errorf("ending the campaign %s: %w", h.campaign, err))
 		}
+	}
+	if h.sockets != nil {
+		h.sockets.close()
 	}
 	if h.client != nil {
 		h.client.CloseIdle()

@@ -51,8 +51,12 @@ func (r *Report) writeHead(b *strings.Builder) {
 	if r.Rate > 0 {
 		how = fmt.Sprintf("%s a second, at most %s", strconv.FormatFloat(r.Rate, 'f', -1, 64), how)
 	}
-	fmt.Fprintf(b, "%s users, %s requests, %s on %s connections; %s units, at most %s per user, %s per request\n\n",
-		thousands(int64(r.Users)), thousands(int64(r.Requests)), how, thousands(int64(r.Connections)),
+	kind := "connections"
+	if r.Through == WebSocket {
+		kind = "WebSockets"
+	}
+	fmt.Fprintf(b, "%s users, %s requests, %s on %s %s; %s units, at most %s per user, %s per request\n\n",
+		thousands(int64(r.Users)), thousands(int64(r.Requests)), how, thousands(int64(r.Connections)), kind,
 		thousands(r.Stock), thousands(r.Limit), thousands(r.Quantity))
 }
 

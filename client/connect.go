@@ -1,0 +1,522 @@
+package client
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// CampaignNews tells where a campaign stands, as the gateway sends it.
+type CampaignNews struct {
+	CampaignID string `json:"campaign_id"`
+	// Event is what has changed: opened, paused, resumed, sold_out, reopened,
+	// ended, changed, stock, or state to begin with.
+	Event     string     `json:"event"`
+	Phase     dibs.Phase `json:"phase"`
+	Remaining int64      `json:"remaining"`
+	Title     string     `json:"title"`
+	StartsAt  time.Time  `json:"starts_at"`
+	EndsAt    time.Time  `json:"ends_at"`
+	Version   int64      `json:"version"`
+	At        time.Time  `json:"at"`
+	// Mark orders news of a campaign; see dibs.Mark.
+	Mark string `json:"mark"`
+}
+
+// PlaceNews tells where the user waits.
+type PlaceNews struct {
+	CampaignID string `json:"campaign_id"`
+	Place      int64  `json:"place"`
+	Ahead      int64  `json:"ahead"`
+	WaitMS     int64  `json:"wait_ms"`
+	Admission  string `json:"admission"`
+}
+
+// ConnOptions configure a connection. The zero value is of use for claims.
+type ConnOptions struct {
+	// OnCampaign and OnPlace hear of campaigns that are subscribed to. They are
+	// called one after the other and hold up what comes after.
+	OnCampaign func(CampaignNews)
+	OnPlace    func(PlaceNews)
+	// Token returns a token for each connection that is made; default: the
+	// client's.
+	Token func(ctx context.Context) (string, error)
+	// FirstPause and LongestPause bound the random pause before a connection is
+	// tried again; default 200ms and 10s.
+	FirstPause, LongestPause time.Duration
+	// HTTPClient opens the connections; default: the client's.
+	HTTPClient *http.Client
+}
+
+// Tap is a claim over a connection.
+type Tap struct {
+	CampaignID string
+	// Quantity is how many units; 0 means 1.
+	Quantity int64
+	// Key identifies the claim; empty makes one up. The same key again, over any
+	// connection, is the same claim.
+	Key string
+	// Device, Ticket and Admission are what the campaign's gate asks for.
+	Device, Ticket, Admission string
+}
+
+// Conn is a WebSocket that connects again by itself, subscribes again, and
+// sends again what got no answer. It is safe for concurrent use; Close it.
+type Conn struct {
+	c    *Client
+	opts ConnOptions
+	life context.Context
+	end  context.CancelFunc
+	done chan struct{}
+
+	mu sync.Mutex
+	// ws is nil while there is no connection.
+	ws *websocket.Conn
+	// taps wait for their answers, by id; marks are those of the campaigns that
+	// are subscribed to, with what was heard of each last.
+	taps  map[string]*waiting
+	marks map[string]string
+	// fatal is why it does not connect again.
+	fatal error
+	// closing is set by Close.
+	closing bool
+	// connects counts the connections that were made.
+	connects int
+}
+
+type waiting struct {
+	raw  []byte
+	once sync.Once
+	done chan struct{}
+	out  result
+}
+
+type result struct {
+	Outcome    string         `json:"outcome"`
+	Replayed   bool           `json:"replayed"`
+	Claim      dibs.ClaimView `json:"claim"`
+	RetryAfter int64          `json:"retry_after_ms"`
+	dibs.Problem
+}
+
+// errConnClosed is what taps hear that were not answered before Close.
+var errConnClosed = errors.New("client: the connection is closed")
+
+// The close codes after which connecting again is of no use.
+const (
+	closeUnauthenticated websocket.StatusCode = 4401
+	closeReplaced        websocket.StatusCode = 4409
+	closeMisfit          websocket.StatusCode = websocket.StatusPolicyViolation
+)
+
+// Connect opens a WebSocket as the client's user. It returns once the server
+// has taken the token; an *Error when it does not, or when there is no gateway.
+func (c *Client) Connect(ctx context.Context, opts ConnOptions) (*Conn, error) {
+	if opts.Token == nil {
+		opts.Token = func(context.Context) (string, error) { return c.opts.Token, nil }
+	}
+	if opts.FirstPause <= 0 {
+		opts.FirstPause = 200 * time.Millisecond
+	}
+	if opts.LongestPause <= 0 {
+		opts.LongestPause = 10 * time.Second
+	}
+	if opts.HTTPClient == nil {
+		opts.HTTPClient = c.http
+	}
+	life, end := context.WithCancel(context.Background())
+	k := &Conn{
+		c: c, opts: opts, life: life, end: end, done: make(chan struct{}),
+		taps: map[string]*waiting{}, marks: map[string]string{},
+	}
+	ws, err := k.dial(ctx)
+	if err != nil {
+		end()
+		close(k.done)
+		return nil, err
+	}
+	k.adopt(ws)
+	go k.run(ws)
+	return k, nil
+}
+
+// maxGatewayMessage bounds what is read of one message.
+const maxGatewayMessage = 1 << 20
+
+// dial opens a connection and says who the user is.
+func (k *Conn) dial(ctx context.Context) (*websocket.Conn, error) {
+	token, err := k.opts.Token(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("client: a token for the connection: %w", err)
+	}
+	h := http.Header{}
+	if k.c.opts.Language != "" {
+		h.Set("Accept-Language", k.c.opts.Language)
+	}
+	ws, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(k.c.base, "http")+"/v1/ws",
+		&websocket.DialOptions{HTTPHeader: h, HTTPClient: k.opts.HTTPClient})
+	if err != nil {
+		return nil, dialFault(resp, err)
+	}
+	ws.SetReadLimit(maxGatewayMessage)
+	raw, err := json.Marshal(map[string]string{"type": "auth", "token": token})
+	if err == nil {
+		err = ws.Write(ctx, websocket.MessageText, raw)
+	}
+	if err == nil {
+		_, raw, err = ws.Read(ctx)
+	}
+	var first struct {
+		Type string `json:"type"`
+		dibs.Problem
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &first)
+	}
+	if err == nil && first.Type == "error" {
+		err = &Error{Problem: first.Problem}
+	} else if err == nil && first.Type != "welcome" {
+		err = fmt.Errorf("client: the first message is of type %q", first.Type)
+	}
+	if err != nil {
+		// The first error says more than what closing may add to it.
+		_ = ws.CloseNow()
+		var e *Error
+		if errors.As(err, &e) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("client: connecting: %w", err)
+	}
+	return ws, nil
+}
+
+// dialFault is why a connection was not made.
+func dialFault(resp *http.Response, err error) error {
+	if resp == nil {
+		return fmt.Errorf("client: connecting: %w", err)
+	}
+	// The library has read the beginning of the body.
+	raw := make([]byte, 1024)
+	n := 0
+	if resp.Body != nil {
+		n, _ = resp.Body.Read(raw)
+	}
+	return problemOf(resp, raw[:n])
+}
+
+// adopt makes a connection the one in use, subscribes, and sends again what got
+// no answer.
+func (k *Conn) adopt(ws *websocket.Conn) {
+	k.mu.Lock()
+	k.ws = ws
+	k.connects++
+	var again [][]byte
+	for campaign, mark := range k.marks {
+		again = append(again, subscription(campaign, mark))
+	}
+	for _, w := range k.taps {
+		again = append(again, w.raw)
+	}
+	k.mu.Unlock()
+	for _, raw := range again {
+		if k.write(ws, raw) != nil {
+			return
+		}
+	}
+}
+
+// writeWithin bounds a write.
+const writeWithin = 10 * time.Second
+
+// write sends a message. A connection that does not take it is given up: the
+// next one gets it.
+func (k *Conn) write(ws *websocket.Conn, raw []byte) error {
+	ctx, cancel := context.WithTimeout(k.life, writeWithin)
+	defer cancel()
+	err := ws.Write(ctx, websocket.MessageText, raw)
+	if err != nil {
+		_ = ws.CloseNow()
+	}
+	return err
+}
+
+// send sends a message over the connection in use; false when there is none.
+func (k *Conn) send(raw []byte) bool {
+	k.mu.Lock()
+	ws := k.ws
+	k.mu.Unlock()
+	return ws != nil && k.write(ws, raw) == nil
+}
+
+// run reads until Close, over one connection after the other.
+func (k *Conn) run(ws *websocket.Conn) {
+	defer close(k.done)
+	for {
+		leave, err := k.read(ws)
+		_ = ws.CloseNow()
+		k.mu.Lock()
+		k.ws = nil
+		closing := k.closing
+		k.mu.Unlock()
+		if closing || k.life.Err() != nil {
+			k.giveUp(errConnClosed)
+			return
+		}
+		switch code := websocket.CloseStatus(err); code {
+		case closeUnauthenticated, closeReplaced, closeMisfit:
+			k.giveUp(fmt.Errorf("client: the server has closed the connection: %w", err))
+			return
+		}
+		if ws = k.again(leave); ws == nil {
+			return
+		}
+		k.adopt(ws)
+	}
+}
+
+// again connects again, after a pause; nil when it is of no use.
+func (k *Conn) again(leave time.Duration) *websocket.Conn {
+	pause := k.opts.FirstPause
+	wait := leave
+	if wait == 0 {
+		wait = rand.N(pause) + 1
+	}
+	for {
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-k.life.Done():
+			timer.Stop()
+			k.giveUp(errConnClosed)
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(k.life, writeWithin)
+		ws, err := k.dial(ctx)
+		cancel()
+		if err == nil {
+			return ws
+		}
+		var e *Error
+		if errors.As(err, &e) && !e.Retryable && e.Reason != "" {
+			k.giveUp(err)
+			return nil
+		}
+		pause = min(2*pause, k.opts.LongestPause)
+		wait = pause/2 + rand.N(pause/2+1)
+	}
+}
+
+// giveUp answers all taps that wait, and those to come.
+func (k *Conn) giveUp(why error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.fatal == nil {
+		k.fatal = why
+	}
+	for _, w := range k.taps {
+		w.once.Do(func() { close(w.done) })
+	}
+}
+
+// read takes messages until the connection ends; leave is how long to wait
+// before the next one when the server asks to go elsewhere.
+func (k *Conn) read(ws *websocket.Conn) (leave time.Duration, err error) {
+	for {
+		_, raw, err := ws.Read(k.life)
+		if err != nil {
+			return leave, err
+		}
+		var head struct {
+			Type     string `json:"type"`
+			ID       string `json:"id"`
+			WithinMS int64  `json:"within_ms"`
+		}
+		if err := json.Unmarshal(raw, &head); err != nil {
+			return leave, fmt.Errorf("client: a message: %w", err)
+		}
+		switch head.Type {
+		case "result":
+			k.answered(head.ID, raw)
+		case "campaign":
+			k.campaign(raw)
+		case "position":
+			var p PlaceNews
+			if k.opts.OnPlace != nil && json.Unmarshal(raw, &p) == nil {
+				k.opts.OnPlace(p)
+			}
+		case "goaway":
+			// Claims under way are answered before the server closes; new ones wait
+			// for the next connection.
+			leave = rand.N(time.Duration(max(head.WithinMS, 1)) * time.Millisecond)
+			k.leave(ws, leave)
+		}
+	}
+}
+
+// leave has the connection given up once nothing is under way, after a pause.
+func (k *Conn) leave(ws *websocket.Conn, after time.Duration) {
+	time.AfterFunc(after, func() {
+		k.mu.Lock()
+		idle := len(k.taps) == 0
+		k.mu.Unlock()
+		if idle {
+			_ = ws.Close(websocket.StatusGoingAway, "going elsewhere")
+		}
+	})
+}
+
+func (k *Conn) answered(id string, raw []byte) {
+	var r result
+	if json.Unmarshal(raw, &r) != nil {
+		return
+	}
+	k.mu.Lock()
+	w := k.taps[id]
+	delete(k.taps, id)
+	k.mu.Unlock()
+	if w != nil {
+		w.out = r
+		w.once.Do(func() { close(w.done) })
+	}
+}
+
+func (k *Conn) campaign(raw []byte) {
+	var n CampaignNews
+	if json.Unmarshal(raw, &n) != nil {
+		return
+	}
+	k.mu.Lock()
+	_, wanted := k.marks[n.CampaignID]
+	if wanted {
+		k.marks[n.CampaignID] = n.Mark
+	}
+	k.mu.Unlock()
+	if wanted && k.opts.OnCampaign != nil {
+		k.opts.OnCampaign(n)
+	}
+}
+
+// Claim sends a tap and waits for its answer, over as many connections as that
+// takes. A refusal is an *Error, whose Effect "unknown" asks for the same tap
+// again, and which is not sent again by itself. When ctx ends first the claim
+// may have been granted: send it again with the same key to find out.
+func (k *Conn) Claim(ctx context.Context, t Tap) (claim dibs.ClaimView, replayed bool, err error) {
+	if t.Key == "" {
+		t.Key = crand.Text()
+	}
+	raw, err := json.Marshal(struct {
+		Type       string `json:"type"`
+		ID         string `json:"id"`
+		CampaignID string `json:"campaign_id"`
+		Quantity   int64  `json:"quantity,omitempty"`
+		Device     string `json:"device,omitempty"`
+		Ticket     string `json:"ticket,omitempty"`
+		Admission  string `json:"admission,omitempty"`
+	}{"claim", t.Key, t.CampaignID, t.Quantity, t.Device, t.Ticket, t.Admission})
+	if err != nil {
+		return claim, false, fmt.Errorf("client: a claim: %w", err)
+	}
+	k.mu.Lock()
+	if k.fatal != nil {
+		defer k.mu.Unlock()
+		return claim, false, k.fatal
+	}
+	w := k.taps[t.Key]
+	first := w == nil
+	if first {
+		w = &waiting{raw: raw, done: make(chan struct{})}
+		k.taps[t.Key] = w
+	}
+	k.mu.Unlock()
+	if first {
+		// Without a connection the next one sends it.
+		k.send(raw)
+	}
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		k.mu.Lock()
+		delete(k.taps, t.Key)
+		k.mu.Unlock()
+		return claim, false, fmt.Errorf("client: the claim %s got no answer: %w", t.Key, ctx.Err())
+	}
+	r := &w.out
+	switch {
+	case r.Outcome == "":
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return claim, false, k.fatal
+	case r.Outcome != dibs.Granted.String():
+		return claim, false, &Error{Problem: r.Problem, RetryAfter: time.Duration(r.RetryAfter) * time.Millisecond}
+	}
+	// Who joined a tap under way shares the answer of the first.
+	return r.Claim, r.Replayed || !first, nil
+}
+
+func subscription(campaign, mark string) []byte {
+	m := map[string]string{"type": "subscribe", "campaign_id": campaign}
+	if mark != "" {
+		m["after"] = mark
+	}
+	// Strings can always be shown.
+	raw, _ := json.Marshal(m)
+	return raw
+}
+
+// Subscribe has OnCampaign and OnPlace hear of a campaign, over this connection
+// and those after it.
+func (k *Conn) Subscribe(campaign string) {
+	k.mu.Lock()
+	_, has := k.marks[campaign]
+	if !has {
+		k.marks[campaign] = ""
+	}
+	k.mu.Unlock()
+	if !has {
+		k.send(subscription(campaign, ""))
+	}
+}
+
+// Unsubscribe ends Subscribe.
+func (k *Conn) Unsubscribe(campaign string) {
+	k.mu.Lock()
+	_, has := k.marks[campaign]
+	delete(k.marks, campaign)
+	k.mu.Unlock()
+	if has {
+		raw, _ := json.Marshal(map[string]string{"type": "unsubscribe", "campaign_id": campaign})
+		k.send(raw)
+	}
+}
+
+// Connects is how many connections were made so far.
+func (k *Conn) Connects() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.connects
+}
+
+// Close ends the connection. Taps without an answer return an error.
+func (k *Conn) Close() {
+	k.mu.Lock()
+	ws := k.ws
+	k.closing = true
+	k.mu.Unlock()
+	if ws != nil {
+		// The reader, which is at work, hears the server's answer.
+		_ = ws.Close(websocket.StatusNormalClosure, "")
+	}
+	k.end()
+	<-k.done
+}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// watchPause and watchLongest bound the pause before a stream is opened again.
+	watchPause   = 500 * time.Millisecond
+	watchLongest = 10 * time.Second
+	// maxEventLine bounds one line of a stream.
+	maxEventLine = 1 << 20
+)
+
+// errStop is what a stream ends with when the caller has heard enough.
+var errStop = errors.New("client: heard enough")
+
+// Watch calls tell with where a campaign stands, now and after each change,
+// until tell returns false or ctx ends. It connects again by itself, and
+// nothing is told twice. An *Error when there is no such campaign.
+func (c *Client) Watch(ctx context.Context, campaign string, tell func(CampaignNews) bool) error {
+	last, pause := "", watchPause
+	for {
+		wait, err := c.watchOnce(ctx, campaign, &last, tell)
+		var e *Error
+		switch {
+		case errors.Is(err, errStop):
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("client: watching %s: %w", campaign, ctx.Err())
+		case errors.As(err, &e) && !e.Retryable:
+			return err
+		case errors.As(err, &e):
+			wait = max(e.RetryAfter, pause)
+			pause = min(2*pause, watchLongest)
+		case wait == 0:
+			wait = pause/2 + rand.N(pause/2)
+			pause = min(2*pause, watchLongest)
+		default:
+			pause = watchPause
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+// watchOnce reads one stream to its end. wait is the pause that the server asks
+// for, once it has said anything.
+func (c *Client) watchOnce(ctx context.Context, campaign string, last *string, tell func(CampaignNews) bool) (wait time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+campaignPath(campaign)+"/events", nil)
+	if err != nil {
+		return 0, fmt.Errorf("client: %w", err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if *last != "" {
+		req.Header.Set("Last-Event-ID", *last)
+	}
+	if c.opts.Language != "" {
+		req.Header.Set("Accept-Language", c.opts.Language)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("client: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+		if err != nil {
+			return 0, fmt.Errorf("client: watching %s: %w", campaign, err)
+		}
+		return 0, problemOf(resp, raw)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxEventLine)
+	var id, name, data string
+	for lines.Scan() {
+		field, value, _ := strings.Cut(lines.Text(), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case lines.Text() == "":
+			if data != "" && name != "goaway" {
+				var n CampaignNews
+				if err := json.Unmarshal([]byte(data), &n); err != nil {
+					return wait, fmt.Errorf("client: an event of %s: %w", campaign, err)
+				}
+				*last = id
+				if !tell(n) {
+					return 0, errStop
+				}
+			}
+			id, name, data = "", "", ""
+		case field == "id":
+			id = value
+		case field == "event":
+			name = value
+		case field == "data":
+			data = value
+		case field == "retry":
+			if ms, err := strconv.Atoi(value); err == nil {
+				wait = time.Duration(ms) * time.Millisecond
+			}
+		}
+	}
+	return wait, lines.Err()
+}
