@@ -98,6 +98,10 @@ var contract = []struct {
 	{"Failing", testFailing},
 	{"ManyDeliveries", testManyDeliveries},
 	{"EndpointsRace", testEndpointsRace},
+	{"Lotteries", testLotteries},
+	{"LotteryEntries", testLotteryEntries},
+	{"LotteryClosing", testLotteryClosing},
+	{"Rooms", testRooms},
 	{"Audit", testAudit},
 	{"Lifetime", testLifetime},
 }

@@ -1,0 +1,215 @@
+package ledgertest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// roomLedger is the ledger as waiting rooms and lotteries use it.
+func (f *fixture) rooms() dibs.RoomLedger {
+	f.t.Helper()
+	l, ok := f.ledger().(dibs.RoomLedger)
+	if !ok {
+		f.t.Fatal("the ledger keeps no waiting rooms")
+	}
+	return l
+}
+
+// withCampaign stores a campaign and returns its number.
+func (f *fixture) withCampaign(id string) uint32 {
+	f.t.Helper()
+	c := campaign(id, 10)
+	if err := f.ledger().InsertCampaign(f.t.Context(), c, nil); err != nil {
+		f.t.Fatal(err)
+	}
+	return c.Number
+}
+
+func lotteryOf(number uint32) dibs.LotteryRow {
+	return dibs.LotteryRow{Campaign: number, Seed: strings.Repeat("5e", 32), Winners: 3, CommittedAt: start}
+}
+
+// entry makes up a registration whose hash begins with two digits of n.
+func entry(user string, n int) dibs.LotteryEntry {
+	return dibs.LotteryEntry{UserID: user, Entry: fmt.Sprintf("%02x%062d", n, 0), Nonce: "n-" + user, At: start.Add(time.Second)}
+}
+
+func testLotteries(t *testing.T, f *fixture) {
+	ctx, l, number := t.Context(), f.rooms(), f.withCampaign("draw")
+	if _, err := l.LotteryOf(ctx, number); !errors.Is(err, dibs.ErrNotFound) {
+		t.Fatalf("a lottery that nobody made: %v", err)
+	}
+	if _, err := l.RegisterEntries(ctx, number, []dibs.LotteryEntry{entry("ann", 7)}, 10); !errors.Is(err, dibs.ErrNotFound) {
+		t.Fatalf("a registration without a lottery: %v", err)
+	}
+	first, err := l.CommitLottery(ctx, lotteryOf(number))
+	if err != nil || first.Seed != lotteryOf(number).Seed || !first.CommittedAt.Equal(start) || !first.ClosedAt.IsZero() || first.Version != 1 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	second := lotteryOf(number)
+	second.Seed, second.Winners = strings.Repeat("00", 32), 9
+	if again, err := l.CommitLottery(ctx, second); err != nil || *again != *first {
+		t.Fatalf("a second seed: %+v, %v; the first one must stay", again, err)
+	}
+	stale := *first
+	first.PublicValue = "3,141.59"
+	if err := l.UpdateLottery(ctx, first); err != nil || first.Version != 2 {
+		t.Fatalf("version %d, %v", first.Version, err)
+	}
+	if err := l.UpdateLottery(ctx, &stale); !errors.Is(err, dibs.ErrConflict) {
+		t.Fatalf("an update of an older version: %v", err)
+	}
+	if err := l.UpdateLottery(ctx, &dibs.LotteryRow{Campaign: number + 1, Version: 1}); !errors.Is(err, dibs.ErrNotFound) {
+		t.Fatalf("an update of nothing: %v", err)
+	}
+	if kept, err := l.LotteryOf(ctx, number); err != nil || *kept != *first {
+		t.Fatalf("kept %+v, %v", kept, err)
+	}
+}
+
+func testLotteryEntries(t *testing.T, f *fixture) {
+	ctx, l, number := t.Context(), f.rooms(), f.withCampaign("draw")
+	if _, err := l.CommitLottery(ctx, lotteryOf(number)); err != nil {
+		t.Fatal(err)
+	}
+	register := func(max int64, entries ...dibs.LotteryEntry) []dibs.LotteryEntry {
+		t.Helper()
+		got, err := l.RegisterEntries(ctx, number, entries, max)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	got := register(3, entry("zoe", 9), entry("ann", 3), entry("zoe", 4))
+	if got[0] != entry("zoe", 9) && got[0] != entry("zoe", 4) || got[2] != got[0] || got[1] != entry("ann", 3) {
+		t.Fatalf("%+v", got)
+	}
+	// Who is in stays as he is; who comes when it is full is not entered.
+	got = register(3, entry("ann", 5), entry("bob", 6), entry("carl", 7))
+	if got[0] != entry("ann", 3) || got[1] != entry("bob", 6) || got[2] != (dibs.LotteryEntry{}) {
+		t.Fatalf("%+v", got)
+	}
+	mine, err := l.EntryOf(ctx, number, "bob")
+	if err != nil || *mine != entry("bob", 6) {
+		t.Fatalf("%+v, %v", mine, err)
+	}
+	if _, err := l.EntryOf(ctx, number, "carl"); !errors.Is(err, dibs.ErrNotFound) {
+		t.Fatalf("the entry of who has none: %v", err)
+	}
+	var hashes []string
+	for after := ""; ; after = hashes[len(hashes)-1] {
+		page, err := l.EntriesAfter(ctx, number, after, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for i := range page {
+			hashes = append(hashes, page[i].Entry)
+		}
+	}
+	if len(hashes) != 3 || hashes[0] != entry("", 3).Entry || hashes[1] != entry("", 6).Entry {
+		t.Fatalf("the list is %v", hashes)
+	}
+	row, err := l.LotteryOf(ctx, number)
+	if err != nil || row.Entries != 3 {
+		t.Fatalf("%+v, %v", row, err)
+	}
+}
+
+// Registering races the closing: the list is what the count says, for good.
+func testLotteryClosing(t *testing.T, f *fixture) {
+	ctx, l, number := t.Context(), f.rooms(), f.withCampaign("draw")
+	row, err := l.CommitLottery(ctx, lotteryOf(number))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const people = 24
+	begun, taken := make(chan struct{}), make(chan string, people)
+	var all sync.WaitGroup
+	for i := range people {
+		all.Go(func() {
+			if i == people/4 {
+				close(begun)
+			}
+			got, err := l.RegisterEntries(ctx, number, []dibs.LotteryEntry{entry(fmt.Sprint("u", i), i)}, people)
+			switch {
+			case err == nil:
+				taken <- got[0].Entry
+			case !errors.Is(err, dibs.ErrInvalidState):
+				t.Error(err)
+			}
+		})
+	}
+	<-begun
+	row.ClosedAt = start.Add(time.Minute)
+	if err := l.UpdateLottery(ctx, row); err != nil {
+		t.Fatal(err)
+	}
+	closed, err := l.LotteryOf(ctx, number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	close(taken)
+	list, err := l.EntriesAfter(ctx, number, "", people+1)
+	if err != nil || int64(len(list)) != closed.Entries || len(list) != len(taken) {
+		t.Fatalf("%d entries, %d counted at the closing, %d answered, %v", len(list), closed.Entries, len(taken), err)
+	}
+	if _, err := l.RegisterEntries(ctx, number, []dibs.LotteryEntry{entry("late", 99)}, people+9); !errors.Is(err, dibs.ErrInvalidState) {
+		t.Fatalf("after the closing: %v", err)
+	}
+}
+
+func testRooms(t *testing.T, f *fixture) {
+	ctx, l, number := t.Context(), f.rooms(), f.withCampaign("room")
+	if _, err := l.SavedRoomOf(ctx, number); !errors.Is(err, dibs.ErrNotFound) {
+		t.Fatalf("a room that nobody used: %v", err)
+	}
+	places := make([]dibs.SavedPlace, 600)
+	for i := range places {
+		places[i] = dibs.SavedPlace{Number: int64(i) + 1, UserID: fmt.Sprint("u", i)}
+	}
+	r := dibs.SavedRoom{Campaign: number, Tail: 600, Early: -1, At: start}
+	if err := l.SavePlaces(ctx, r, places[:400]); err != nil {
+		t.Fatal(err)
+	}
+	r.Early, r.Seed, r.AdmittedMicro, r.At = 600, strings.Repeat("ab", 32), 1_500_000, start.Add(time.Second)
+	// Some again: whoever did not hear that they were stored stores them again.
+	if err := l.SavePlaces(ctx, r, places[300:]); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := l.SavedRoomOf(ctx, number); err != nil || *kept != r {
+		t.Fatalf("%+v, %v; want %+v", kept, err, r)
+	}
+	if err := l.DropPlace(ctx, number, 2); err != nil {
+		t.Fatal(err)
+	}
+	got, err := l.SavedPlaces(ctx, number, 0, 1000)
+	if err != nil || len(got) != 599 || got[0] != places[0] || got[1] != places[2] || got[598] != places[599] {
+		t.Fatalf("%d places, %v", len(got), err)
+	}
+	if page, err := l.SavedPlaces(ctx, number, 598, 1); err != nil || len(page) != 1 || page[0].Number != 599 {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	ends := campaign("", 1).EndsAt
+	if err := l.TrimRooms(ctx, ends); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.SavedPlaces(ctx, number, 0, 1); err != nil || len(got) != 1 {
+		t.Fatalf("%d places of a campaign that ends only now, %v", len(got), err)
+	}
+	if err := l.TrimRooms(ctx, ends.Add(time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := l.SavedPlaces(ctx, number, 0, 1); err != nil || len(got) != 0 {
+		t.Fatalf("%d places of a campaign that is over, %v", len(got), err)
+	}
+}
