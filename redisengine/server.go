@@ -40,6 +40,8 @@ type reply struct {
 	text   string
 	number int64
 	list   []reply
+	// isNumber tells a number from a text.
+	isNumber bool
 	// none is set for an answer that says there is nothing.
 	none bool
 }
@@ -234,6 +236,7 @@ func replyOf(m *rueidis.RedisMessage) (r reply, err error) {
 	case m.IsNil():
 		r.none = true
 	case m.IsInt64():
+		r.isNumber = true
 		r.number, err = m.ToInt64()
 	case m.IsString():
 		r.text, err = m.ToString()

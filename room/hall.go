@@ -1,0 +1,222 @@
+package room
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// hall is the waiting room of one campaign on this node.
+type hall struct {
+	r        *Rooms
+	campaign atomic.Pointer[dibs.Campaign]
+	asks     gather[ask, int64]
+	// seen is how far the room was when it was looked at last.
+	seen  atomic.Pointer[progress]
+	order shuffled
+	// used is when somebody asked last, in ms.
+	used atomic.Int64
+	// told is up to which place those who watch know of; the tick's own.
+	told int64
+}
+
+var (
+	noRoom  = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
+	noPlace = dibs.Fail(dibs.NotFound, dibs.Text{EN: "you have no place: POST /v1/campaigns/{id}/queue gives you one", ZH: "您尚未排队:请先 POST /v1/campaigns/{id}/queue"})
+	isFull  = &dibs.Error{
+		Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 30 * time.Second,
+		Detail: dibs.Text{EN: "the waiting room is full", ZH: "等候室已满"},
+	}
+	overNow = dibs.Fail(dibs.Ended, dibs.Text{EN: "the campaign is over", ZH: "活动已经结束"})
+)
+
+// hall returns the room of a campaign, in the newest definition known.
+func (r *Rooms) hall(c *dibs.Campaign) (*hall, error) {
+	if c.Gate == nil || c.Gate.Room == nil || c.Gate.Room.Mode == dibs.Lottery {
+		return nil, noRoom
+	}
+	v, ok := r.halls.Load(c.Number)
+	if !ok {
+		h := &hall{r: r}
+		h.campaign.Store(c)
+		h.asks.flights, h.asks.running, h.asks.do = 1, &r.running, h.look
+		v, _ = r.halls.LoadOrStore(c.Number, h)
+	}
+	h := v.(*hall)
+	h.renew(c)
+	h.used.Store(r.cfg.Now().UnixMilli())
+	return h, nil
+}
+
+func (h *hall) renew(c *dibs.Campaign) {
+	if old := h.campaign.Load(); old.Version < c.Version {
+		h.campaign.CompareAndSwap(old, c)
+	}
+}
+
+// look carries asks out together.
+func (h *hall) look(ctx context.Context, asks []ask) ([]int64, error) {
+	c := h.campaign.Load()
+	numbers, p, err := h.r.store.look(ctx, c, asks)
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	for {
+		old := h.seen.Load()
+		if old != nil && old.nowMS > p.nowMS || h.seen.CompareAndSwap(old, &p) {
+			return numbers, nil
+		}
+	}
+}
+
+// unavailable is an error as callers get it: joining again finds the place that
+// was given.
+func unavailable(err error) error {
+	var e *dibs.Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return dibs.Unavail(dibs.EffectUnknown, err)
+}
+
+// follow looks at a room in use, and tells who watches how far it is.
+func (h *hall) follow(ctx context.Context, c *dibs.Campaign) {
+	h.renew(c)
+	if !h.inUse(c) {
+		return
+	}
+	if _, err := h.look(ctx, nil); err != nil {
+		if ctx.Err() == nil {
+			h.r.log.Debug("a waiting room is not looked at", "campaign", c.ID, "err", err)
+		}
+		return
+	}
+	if err := h.r.store.tick(ctx, c); err != nil && ctx.Err() == nil {
+		h.r.log.Warn("how far a waiting room is could not be saved", "campaign", c.ID, "err", err)
+	}
+	p := h.seen.Load()
+	if p.admitted > h.told {
+		h.told = p.admitted
+		h.r.tell(dibs.RoomProgress{
+			CampaignID: c.ID, AdmittedUpTo: p.admitted, Waiting: max(0, p.tail-p.admitted),
+			PerSecond: c.Gate.Room.PerSecond(), At: time.UnixMilli(p.nowMS).UTC(),
+		})
+	}
+}
+
+// inUse reports whether somebody asked lately, or waits and is told by others how
+// far the room is.
+func (h *hall) inUse(c *dibs.Campaign) bool {
+	now, p := h.r.cfg.Now(), h.seen.Load()
+	if now.UnixMilli()-h.used.Load() <= usedFor.Milliseconds() {
+		return true
+	}
+	return p != nil && p.tail > p.admitted && !now.Before(c.StartsAt) && now.Before(c.EndsAt)
+}
+
+// soonest and latest bound when it is worth to ask again.
+const (
+	soonest = time.Second
+	latest  = 15 * time.Second
+)
+
+// view tells a number as its user sees it, as far as the room was seen.
+func (h *hall) view(c *dibs.Campaign, number int64) dibs.PlaceView {
+	p := h.seen.Load()
+	spec := c.Gate.Room
+	place := h.order.place(number, p, spec.Mode == dibs.Shuffle)
+	v := dibs.PlaceView{
+		CampaignID: c.ID, State: dibs.PlaceWaiting, Place: place, AdmittedUpTo: p.admitted, Waiting: max(0, p.tail-p.admitted), StartsAt: c.StartsAt,
+	}
+	var wait float64
+	switch {
+	case place == 0:
+		v.State = dibs.PlaceArrived
+	case p.started() && place <= p.admitted:
+		v.State = dibs.PlaceAdmitted
+	case p.started():
+		v.Position = place - p.admitted
+		wait = float64(v.Position) / spec.PerSecond()
+	default:
+		v.Position = place
+		wait = float64(max(0, place-spec.BurstOf())) / spec.PerSecond()
+	}
+	estimate := time.Duration(wait * float64(time.Second))
+	if !p.started() {
+		estimate += max(0, c.StartsAt.Sub(time.UnixMilli(p.nowMS)))
+	}
+	estimate = estimate.Round(time.Millisecond)
+	v.Estimate, v.AskAfter = dibs.Duration(estimate), dibs.Duration(min(max(estimate, soonest), latest))
+	return v
+}
+
+// Join implements dibs.Places.
+func (r *Rooms) Join(ctx context.Context, c *dibs.Campaign, user string) (dibs.PlaceView, error) {
+	h, err := r.hall(c)
+	if err != nil {
+		return dibs.PlaceView{}, err
+	}
+	now := r.cfg.Now()
+	switch reason, _ := c.Hears(now); {
+	case reason == dibs.NotFound:
+		return dibs.PlaceView{}, noRoom
+	case reason == dibs.Ended:
+		return dibs.PlaceView{}, overNow
+	case now.Before(c.Gate.Room.OpensAt):
+		at := c.Gate.Room.OpensAt.UTC().Format(time.RFC3339)
+		return dibs.PlaceView{}, &dibs.Error{
+			Reason: dibs.NotStarted, Detail: dibs.Text{EN: "the waiting room opens at " + at, ZH: "等候室将于 " + at + " 开放"},
+		}
+	}
+	return h.ask(ctx, c, ask{user, true})
+}
+
+// Place implements dibs.Places.
+func (r *Rooms) Place(ctx context.Context, c *dibs.Campaign, user string) (dibs.PlaceView, error) {
+	h, err := r.hall(c)
+	if err != nil {
+		return dibs.PlaceView{}, err
+	}
+	return h.ask(ctx, c, ask{user, false})
+}
+
+func (h *hall) ask(ctx context.Context, c *dibs.Campaign, a ask) (dibs.PlaceView, error) {
+	number, err := h.asks.call(ctx, a)
+	switch {
+	case err != nil:
+		return dibs.PlaceView{}, err
+	case number == roomFull:
+		return dibs.PlaceView{}, isFull
+	case number == noNumber:
+		return dibs.PlaceView{}, noPlace
+	}
+	h.r.known.Set(who{c.Number, a.user}, number)
+	v := h.view(c, number)
+	if _, closed := c.Hears(h.r.cfg.Now()); v.State == dibs.PlaceAdmitted && !closed {
+		v.Admission, v.AdmittedUntil = h.r.admission(c, a.user)
+		// Half of its time is left when it is renewed.
+		v.AskAfter = dibs.Duration(c.Gate.Room.AdmitForOf() / 2)
+	}
+	return v, nil
+}
+
+// Leave implements dibs.Places.
+func (r *Rooms) Leave(ctx context.Context, c *dibs.Campaign, user string) error {
+	h, err := r.hall(c)
+	if err != nil {
+		return err
+	}
+	number, err := h.asks.call(ctx, ask{user, false})
+	if err != nil || number <= 0 {
+		return err
+	}
+	place := h.order.place(number, h.seen.Load(), c.Gate.Room.Mode == dibs.Shuffle)
+	if err := r.store.leave(ctx, c, user, number, place); err != nil {
+		return unavailable(err)
+	}
+	r.known.Invalidate(who{c.Number, user})
+	return nil
+}

@@ -1,0 +1,28 @@
+package room
+
+import (
+	"fmt"
+	"hash/crc32"
+)
+
+// buckets is over how many hashes the users of a room are spread: those of a room
+// of millions stay small enough for the compact form that Redis has for them.
+const buckets = 16_384
+
+// The keys of a campaign's room share a hash tag, so that a cluster keeps them in
+// one slot, where a script may use them together. It is another one than that of
+// the campaign's stock: who waits does not slow down who claims.
+func keyTag(campaign uint32) string { return fmt.Sprintf("dibs:{%d:room}:", campaign) }
+
+// metaKey is a hash: how far the room is.
+func metaKey(campaign uint32) string { return keyTag(campaign) + "meta" }
+
+// goneKey is a sorted set of the places that were given up.
+func goneKey(campaign uint32) string { return keyTag(campaign) + "gone" }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// bucketKey is a hash with the numbers of a few users.
+func bucketKey(campaign uint32, user string) string {
+	return fmt.Sprintf("%su:%d", keyTag(campaign), crc32.Checksum([]byte(user), castagnoli)%buckets)
+}

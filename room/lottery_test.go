@@ -1,0 +1,300 @@
+package room_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/room"
+)
+
+func lottery(winners int64) dibs.RoomSpec {
+	return dibs.RoomSpec{
+		Mode: dibs.Lottery, Winners: winners, RegistrationOpensAt: noon.Add(-2 * hour), RegistrationClosesAt: noon.Add(-hour),
+	}
+}
+
+// listOf is the closed list as it is published.
+func listOf(t *testing.T, r *room.Rooms, c *dibs.Campaign) []string {
+	t.Helper()
+	var b bytes.Buffer
+	must(t, r.WriteEntries(t.Context(), c, &b))
+	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+}
+
+func show(t *testing.T, r *room.Rooms, c *dibs.Campaign) dibs.LotteryView {
+	t.Helper()
+	v, err := r.Lottery(t.Context(), c)
+	must(t, err)
+	return v
+}
+
+func register(t *testing.T, r *room.Rooms, c *dibs.Campaign, user string) dibs.EntryView {
+	t.Helper()
+	v, _, err := r.Register(t.Context(), c, user)
+	must(t, err)
+	return v
+}
+
+// TestALotteryFromSeedToAdmission runs one on two nodes of a ledger, and draws
+// again from what everybody sees.
+func TestALotteryFromSeedToAdmission(t *testing.T) {
+	l, at := newLedger(t), &clock{now: noon.Add(-3 * hour)}
+	c := campaign(t, l, "draw", lottery(20))
+	one, two := newRooms(t, room.Config{Ledger: l, Now: at.Now}), newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	tick := func() { one.Tick(c); two.Tick(c) }
+	tick()
+	before := show(t, two, c)
+	if before.State != dibs.LotteryUpcoming || len(before.SeedHash) != 64 || !before.CommittedAt.Equal(at.Now()) || before.Seed != "" || before.Winners != 20 {
+		t.Fatalf("before registration: %+v", before)
+	}
+	_, _, err := one.Register(t.Context(), c, "ann")
+	fails(t, err, dibs.NotStarted)
+
+	at.set(noon.Add(-2 * hour))
+	const people = 200
+	entries := make([]dibs.EntryView, people)
+	var all sync.WaitGroup
+	for i := range people {
+		all.Go(func() {
+			for _, r := range []*room.Rooms{one, two} {
+				v, again, err := r.Register(t.Context(), c, user(i))
+				if err != nil || again != (r == two) || again && v.Entry != entries[i].Entry {
+					t.Errorf("%s: %+v, %v, %v", user(i), v, again, err)
+				}
+				entries[i] = v
+			}
+		})
+	}
+	all.Wait()
+	if e := entries[7]; e.Entry != room.EntryHash("draw", user(7), e.Nonce).String() || e.Result != dibs.LotteryPending || e.Ticket != "" {
+		t.Fatalf("%+v", e)
+	}
+	fails(t, one.WriteEntries(t.Context(), c, &bytes.Buffer{}), dibs.InvalidState)
+	if v := show(t, one, c); v.State != dibs.LotteryOpen || v.Seed != "" || v.ListHash != "" {
+		t.Fatalf("while it is open: %+v", v)
+	}
+
+	at.set(noon.Add(-hour))
+	_, _, err = one.Register(t.Context(), c, "late")
+	fails(t, err, dibs.Ended)
+	tick()
+	tick()
+	v := show(t, two, c)
+	checkDraw(t, v, before.SeedHash, "", listOf(t, one, c), entries)
+	if again := show(t, one, c); again.Cutoff != v.Cutoff || !again.DrawnAt.Equal(*v.DrawnAt) {
+		t.Errorf("two nodes tell of two draws: %+v and %+v", again, v)
+	}
+	checkResults(t, []*room.Rooms{one, two}, c, at, 20)
+	third := newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	third.Tick(c)
+	checkResults(t, []*room.Rooms{third}, c, at, 20)
+	if e := register(t, third, c, user(7)); e.Entry != entries[7].Entry {
+		t.Errorf("who registers again afterwards sees %+v", e)
+	}
+}
+
+// checkDraw draws again from what is public.
+func checkDraw(t *testing.T, v dibs.LotteryView, seedHash, public string, list []string, entries []dibs.EntryView) {
+	t.Helper()
+	if v.State != dibs.LotteryDrawn || v.Entries != int64(len(entries)) || len(list) != len(entries) || v.SeedHash != seedHash || hexOf(v.Seed) != seedHash {
+		t.Fatalf("%d entries in the list of %d, %+v", len(list), len(entries), v)
+	}
+	for i := range entries {
+		if _, found := slices.BinarySearch(list, entries[i].Entry); !found {
+			t.Errorf("%s is not in the list", user(i))
+		}
+	}
+	listHash, key, won := drawAgain(v.Seed, public, list, int(v.Winners))
+	if v.ListHash != listHash || v.Key != key {
+		t.Errorf("list %s and key %s, want %s and %s", v.ListHash, v.Key, listHash, key)
+	}
+	last := hexOf(key + won[len(won)-1])
+	if v.Cutoff != last {
+		t.Errorf("cutoff %s, the last winner has %s", v.Cutoff, last)
+	}
+}
+
+// checkResults asks every node for every user's result, and for whether his
+// claim passes.
+func checkResults(t *testing.T, nodes []*room.Rooms, c *dibs.Campaign, at *clock, winners int) {
+	t.Helper()
+	v := show(t, nodes[0], c)
+	at.set(noon)
+	for n, r := range nodes {
+		won := 0
+		for i := range int(v.Entries) {
+			e, err := r.Entry(t.Context(), c, user(i))
+			must(t, err)
+			wins := hexOf(v.Key+e.Entry) <= v.Cutoff
+			if (e.Result == dibs.LotteryWon) != wins || (e.Admission != "") != wins || e.Ticket != hexOf(v.Key+e.Entry) {
+				t.Fatalf("node %d: %s has %+v, and wins: %v", n, user(i), e, wins)
+			}
+			if wins {
+				won++
+			}
+			for _, admission := range []string{"", e.Admission} {
+				res, passed := claims(r, c, user(i), admission)
+				if passed != wins || !passed && res.Outcome != dibs.NotEligible {
+					t.Fatalf("node %d: the claim of %s: passed %v, %s; wins: %v", n, user(i), passed, res.Outcome, wins)
+				}
+			}
+		}
+		if won != winners {
+			t.Errorf("node %d: %d won, want %d", n, won, winners)
+		}
+		if res, passed := claims(r, c, "nobody", ""); passed || res.Outcome != dibs.NotEligible {
+			t.Errorf("who did not register: passed %v, %s", passed, res.Outcome)
+		}
+	}
+	at.set(noon.Add(-hour))
+}
+
+func TestALotteryWaitsForItsPublicValue(t *testing.T) {
+	l, at := newLedger(t), &clock{now: noon.Add(-2 * hour)}
+	spec := lottery(0)
+	spec.PublicValue = "the closing SSE Composite of 2026-12-01"
+	c := campaign(t, l, "draw", spec)
+	r := newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	r.Tick(c)
+	before := show(t, r, c)
+	if before.Winners != c.Stock.Total || before.PublicValueIs != spec.PublicValue || before.PublicValue != nil {
+		t.Fatalf("%+v", before)
+	}
+	entries := make([]dibs.EntryView, 150)
+	for i := range entries {
+		entries[i] = register(t, r, c, user(i))
+	}
+	tell := func(value string) error {
+		_, err := r.TellPublicValue(t.Context(), c, value)
+		return err
+	}
+	fails(t, tell("3,888.60"), dibs.InvalidState)
+	at.set(noon.Add(-hour))
+	r.Tick(c)
+	if v := show(t, r, c); v.State != dibs.LotteryClosed || v.Seed != "" || v.Entries != 150 || len(v.ListHash) != 64 {
+		t.Fatalf("closed: %+v", v)
+	}
+	at.set(noon)
+	if res, passed := claims(r, c, user(1), ""); passed || res.Outcome != dibs.Waiting {
+		t.Errorf("before the draw: passed %v, %s", passed, res.Outcome)
+	}
+	fails(t, tell(""), dibs.InvalidRequest)
+	fails(t, tell("two\nlines"), dibs.InvalidRequest)
+	must(t, tell("3,888.60"))
+	must(t, tell("3,888.60"))
+	fails(t, tell("3,888.61"), dibs.InvalidState)
+	at.pass(time.Second)
+	r.Tick(c)
+	v := show(t, r, c)
+	if v.PublicValue == nil || *v.PublicValue != "3,888.60" {
+		t.Fatalf("%+v", v)
+	}
+	checkDraw(t, v, before.SeedHash, "3,888.60", listOf(t, r, c), entries)
+	checkResults(t, []*room.Rooms{r}, c, at, 100)
+}
+
+// Fewer register than can win, or nobody at all.
+func TestALotteryThatEverybodyWins(t *testing.T) {
+	l, at := newLedger(t), &clock{now: noon.Add(-2 * hour)}
+	few, none := campaign(t, l, "few", lottery(5)), campaign(t, l, "none", lottery(5))
+	r := newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	for i := range 3 {
+		register(t, r, few, user(i))
+	}
+	at.set(noon.Add(-hour))
+	r.Tick(few, none)
+	if v := show(t, r, few); v.Cutoff != strings.Repeat("f", 64) {
+		t.Errorf("%+v", v)
+	}
+	checkResults(t, []*room.Rooms{r}, few, at, 3)
+	if v := show(t, r, none); v.State != dibs.LotteryDrawn || v.Entries != 0 || v.ListHash != hexOf("") {
+		t.Errorf("%+v", v)
+	}
+	at.set(noon)
+	if res, passed := claims(r, none, "ann", ""); passed || res.Outcome != dibs.NotEligible {
+		t.Errorf("passed %v, %s", passed, res.Outcome)
+	}
+	_, err := r.Entry(t.Context(), none, "ann")
+	fails(t, err, dibs.NotFound)
+	_, err = r.TellPublicValue(t.Context(), none, "1")
+	fails(t, err, dibs.InvalidState)
+}
+
+func TestWhenALotteryTakesNobody(t *testing.T) {
+	l, at := newLedger(t), &clock{now: noon.Add(-2 * hour)}
+	spec := lottery(5)
+	spec.Max = 2
+	c := campaign(t, l, "draw", spec)
+	queue := campaign(t, l, "queue", fifo(1))
+	r := newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	register(t, r, c, "ann")
+	register(t, r, c, "bob")
+	_, _, err := r.Register(t.Context(), c, "eve")
+	fails(t, err, dibs.Overloaded)
+	register(t, r, c, "bob")
+	_, _, err = r.Register(t.Context(), queue, "ann")
+	fails(t, err, dibs.NotFound)
+	_, err = r.Join(t.Context(), c, "ann")
+	fails(t, err, dibs.NotFound)
+	_, err = r.Lottery(t.Context(), changed(c, func(c *dibs.Campaign) { c.State = dibs.Draft }))
+	fails(t, err, dibs.NotFound)
+	_, _, err = r.Register(t.Context(), changed(c, func(c *dibs.Campaign) { c.State = dibs.EndedState }), "eve")
+	fails(t, err, dibs.Ended)
+}
+
+// changing is a ledger whose list is changed behind dibs's back.
+type changing struct {
+	dibs.RoomLedger
+	drop bool
+}
+
+func (l *changing) EntriesAfter(ctx context.Context, campaign uint32, after string, most int) ([]dibs.LotteryEntry, error) {
+	page, err := l.RoomLedger.EntriesAfter(ctx, campaign, after, most)
+	if l.drop && len(page) > 1 {
+		page = page[1:]
+	}
+	return page, err
+}
+
+// Nothing is drawn of a list that is not the one that was closed.
+func TestAChangedListIsNotDrawn(t *testing.T) {
+	for name, early := range map[string]bool{"before the list is hashed": true, "before the draw": false} {
+		t.Run(name, func(t *testing.T) {
+			l, at := newLedger(t), &clock{now: noon.Add(-2 * hour)}
+			spec := lottery(5)
+			spec.PublicValue = "a number"
+			c := campaign(t, l, "draw", spec)
+			bad := &changing{RoomLedger: l}
+			r := newRooms(t, room.Config{Ledger: bad, Now: at.Now})
+			for i := range 10 {
+				register(t, r, c, user(i))
+			}
+			at.set(noon.Add(-hour))
+			bad.drop = early
+			r.Tick(c)
+			bad.drop = true
+			if _, err := r.TellPublicValue(t.Context(), c, "7"); (err == nil) == early {
+				t.Fatalf("the value: %v", err)
+			}
+			at.pass(time.Second)
+			r.Tick(c)
+			if v := show(t, r, c); v.State != dibs.LotteryClosed || v.Seed != "" {
+				t.Fatalf("%+v", v)
+			}
+			bad.drop = false
+			at.pass(time.Second)
+			r.Tick(c)
+			must(t, func() error { _, err := r.TellPublicValue(t.Context(), c, "7"); return err }())
+			r.Tick(c)
+			if v := show(t, r, c); v.State != dibs.LotteryDrawn {
+				t.Fatalf("once it is whole again: %+v", v)
+			}
+		})
+	}
+}

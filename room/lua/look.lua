@@ -1,0 +1,74 @@
+-- Tells users their numbers in a campaign's waiting room, gives a number to those
+-- who want one, and moves on up to which place users are admitted.
+-- KEYS[1] dibs:{c:room}:meta, KEYS[2] dibs:{c:room}:gone, KEYS[3..] dibs:{c:room}:u:B,
+-- the buckets of the users
+-- ARGV[1] when the campaign starts, in ms, ARGV[2] 1 while users are admitted, else
+-- 0, ARGV[3] users admitted per second, ARGV[4] how many at once, ARGV[5] the most
+-- numbers, ARGV[6] the seed, should this call be the first after the start, ARGV[7]
+-- when the keys expire, in ms, ARGV[8..] for each user: which of KEYS his bucket is,
+-- 1 when he wants a number, his name
+-- Returns {clock in ms, last number, how many came before the start or -1, up to
+-- which place users are admitted, seed, the users' numbers: 0 for none, -1 when the
+-- room is full}
+-- Retry: safe; who has a number keeps it.
+local floor, max, min = math.floor, math.max, math.min
+local meta_key, gone_key = KEYS[1], KEYS[2]
+local starts, open, rate, burst = tonumber(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4])
+local most, seed, expire = tonumber(ARGV[5]), ARGV[6], ARGV[7]
+local SAVE_MS, GONE_AT_ONCE, FIRST_USER = 200, 1000, 8
+
+-- Lua's own way of writing a number loses digits beyond the fourteenth.
+local function text(n) return string.format('%.0f', n) end
+
+local t = redis.call('TIME')
+local now = t[1] * 1000 + floor(t[2] / 1000)
+local got = redis.call('HMGET', meta_key, 'tail', 'early', 'admitted', 'as_of', 'seed')
+local tail, early = tonumber(got[1] or 0), tonumber(got[2] or -1)
+local admitted, as_of = tonumber(got[3] or 0), tonumber(got[4] or 0)
+local save = false
+
+-- Who came before the start is fixed at the start, by the first call after it.
+if early < 0 and now >= starts then
+  early, admitted, as_of, save = tail, burst, starts, true
+else
+  seed = got[5] or ''
+end
+local elapsed = max(0, now - as_of)
+if early >= 0 then
+  -- What was not used is kept up to one burst.
+  local limit = max(admitted, tail + burst)
+  if open then admitted = min(admitted + elapsed * rate / 1000, limit) end
+  -- A place that was given up lets the next one in.
+  for _ = 1, GONE_AT_ONCE do
+    local gone = redis.call('ZRANGE', gone_key, 0, 0)[1]
+    if not gone or tonumber(gone) > floor(admitted) then break end
+    redis.call('ZREM', gone_key, gone)
+    admitted, save = admitted + 1, true
+  end
+  admitted = min(admitted, limit)
+  save = save or elapsed >= SAVE_MS
+end
+
+local reply = {now, 0, early, floor(admitted), seed}
+for i = FIRST_USER, #ARGV, 3 do
+  local bucket, name = KEYS[tonumber(ARGV[i])], ARGV[i + 2]
+  local number = tonumber(redis.call('HGET', bucket, name) or 0)
+  if number == 0 and ARGV[i + 1] == '1' then
+    if tail >= most then
+      number = -1
+    else
+      tail, save = tail + 1, true
+      number = tail
+      redis.call('HSET', bucket, name, text(number))
+      redis.call('PEXPIREAT', bucket, expire)
+    end
+  end
+  reply[#reply + 1] = number
+end
+reply[2] = tail
+if save then
+  if early >= 0 then as_of = as_of + elapsed end
+  redis.call('HSET', meta_key, 'tail', text(tail), 'early', text(early), 'admitted', string.format('%.6f', admitted), 'as_of', text(as_of), 'seed', seed)
+  redis.call('PEXPIREAT', meta_key, expire)
+end
+return reply
