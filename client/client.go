@@ -42,6 +42,8 @@ import (
 type Options struct {
 	// Token is the user token for user calls.
 	Token string
+	// Ticket and Admission are what claims carry for the gates of their campaign.
+	Ticket, Admission string
 	// AdminKey is the API key for admin calls.
 	AdminKey string
 	// Language is sent as Accept-Language when it is set, `zh-CN`.
@@ -138,6 +140,8 @@ type request struct {
 	token        string
 	key          string
 	body         any
+	// gates says that the call carries what the gates of its campaign want.
+	gates bool
 	// file is a body that is no JSON, of a type; prefer is a Prefer header.
 	file         io.Reader
 	kind, prefer string
@@ -197,6 +201,9 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	if r.key != "" {
 		req.Header.Set("Idempotency-Key", r.key)
+	}
+	if r.gates {
+		c.gateHeaders(req.Header)
 	}
 	if c.opts.Language != "" {
 		req.Header.Set("Accept-Language", c.opts.Language)

@@ -19,7 +19,7 @@ func (c *Client) Claim(ctx context.Context, campaign string, quantity int64, key
 	}{quantity}
 	replayed, err = c.do(ctx, request{
 		method: http.MethodPost, path: campaignPath(campaign) + "/claims",
-		token: c.opts.Token, key: key, body: body,
+		token: c.opts.Token, key: key, body: body, gates: true,
 	}, &claim)
 	return claim, replayed, err
 }

@@ -30,7 +30,9 @@ import (
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/redpacket"
+	"github.com/dibs-dev/dibs/room"
 	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/ticket"
 )
 
 // The files in a data folder.
@@ -66,6 +68,9 @@ type Config struct {
 	// Events says where events go, webhooks aside, which are in the ledger, and
 	// how these are posted; its Source and Logger are set by Open.
 	Events events.Config
+	// HumanSecret checks the vouchers of a human check, which tickets may ask for;
+	// see ticket.Config.
+	HumanSecret []byte
 }
 
 // Node is a running dibs.
@@ -73,6 +78,9 @@ type Node struct {
 	Service *dibs.Service
 	Engine  dibs.Engine
 	Ledger  *sqlledger.Ledger
+	// Rooms are the waiting rooms and lotteries of campaigns, Tickets their tickets.
+	Rooms   *room.Rooms
+	Tickets *ticket.Tickets
 	events  *events.Dispatchers
 }
 
@@ -120,12 +128,16 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 		sc.Now = cfg.Now
 	}
 	sc.WebhookPrivate = cfg.Events.Webhooks.AllowPrivate
+	if err = n.openGates(ctx, &cfg, &sc); err != nil {
+		return n, err
+	}
 	if n.Service, err = dibs.New(sc); err != nil {
 		return n, err
 	}
 	if err = n.Service.Start(ctx); err != nil {
 		return n, err
 	}
+	n.Rooms.Start(n.Service.Held)
 	ec := cfg.Events
 	ec.Source, ec.Logger = n.Service, cfg.Service.Logger
 	// The memory engine's lock keeps others away from the ledger too.
@@ -185,6 +197,7 @@ func (n *Node) Close(ctx context.Context) error {
 		// What is not published is at the next start, or by another node.
 		n.events.Close()
 	}
+	n.Rooms.Close()
 	err := n.Service.Close(ctx)
 	return errors.Join(err, n.release(ctx))
 }
@@ -192,6 +205,9 @@ func (n *Node) Close(ctx context.Context) error {
 // release closes the engine, which completes what was decided, and the ledger.
 func (n *Node) release(ctx context.Context) error {
 	var errs []error
+	if n.Rooms != nil {
+		n.Rooms.Close()
+	}
 	if n.Engine != nil {
 		// Its last commits are short; they are not cut off by a settling that
 		// used its time up.

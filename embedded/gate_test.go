@@ -25,7 +25,19 @@ func TestGateRefusesAllButRepeats(t *testing.T) {
 	spec.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1}}
 	r.publish(spec)
 	r.publish(r.sale("open", 10))
-	first := r.claim("phone", "ann", "tap", 1)
+	c, err := r.node.Service.Campaign(t.Context(), "phone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The room behind the gate has let her in.
+	place, err := r.node.Rooms.Join(t.Context(), c, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := r.node.Service.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "ann", Key: "tap", Admission: place.Admission})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if first.Outcome != dibs.Granted {
 		t.Fatalf("with the gate open: %v", first.Outcome)
 	}

@@ -117,6 +117,7 @@ func (h *claimHandler) claim(w http.ResponseWriter, r *http.Request, s *scratch)
 	return h.svc.Claim(r.Context(), dibs.ClaimRequest{
 		CampaignID: r.PathValue("id"), UserID: who.user, Quantity: quantity, Key: key,
 		Address: h.proxies.client(r), Device: first(r.Header[headerDevice]),
+		Ticket: single(r.Header, headerTicket), Admission: single(r.Header, headerAdmission),
 	})
 }
 

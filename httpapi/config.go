@@ -92,6 +92,11 @@ type Config struct {
 	// JWTSecret is the HS256 secret of user tokens; at least 32 random bytes
 	// are advised. Not used when Users is set.
 	JWTSecret []byte
+	// Places, Lotteries and Tickets are the waiting rooms, lotteries and tickets of
+	// campaigns; nil answers as if no campaign had any.
+	Places    dibs.Places
+	Lotteries dibs.Lotteries
+	Tickets   dibs.Tickets
 	// AllowDevTokens accepts `dev_<user>` as a user token: for development only.
 	AllowDevTokens bool
 	// TrustedProxies are the networks of proxies that say truly whom they speak

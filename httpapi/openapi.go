@@ -47,6 +47,7 @@ func apiConfig(version string) huma.Config {
 				{Name: tagCatalog, Description: "What is on offer."},
 				{Name: tagUser, Description: "Get one, and see what you got."},
 				{Name: tagGateway, Description: "Long-lived connections: taps and results, and what happens to campaigns."},
+				{Name: tagQueue, Description: "Wait for your turn, register for a draw, fetch a ticket."},
 				{Name: tagMoney, Description: "Accounts: what comes in from outside, and what red packets move."},
 				{Name: tagLife, Description: "Payment, refund, use and shipping."},
 				{Name: tagAdmin, Description: "Draft, publish and watch campaigns."},
@@ -220,7 +221,7 @@ func (a *api) documentClaim(op operation) {
 	rs["200"] = claim("Granted before: the first result again", map[string]*huma.Param{headerReplayed: {Schema: text}})
 	rs["400"] = a.problemResponse("The request is not valid; `errors` lists what is wrong")
 	rs["404"] = a.problemResponse("There is no such campaign")
-	rs["409"] = a.problemResponse("Refused: paused, not_started, ended, sold_out or limit_reached")
+	rs["409"] = a.problemResponse("Refused: paused, not_started, ended, sold_out, limit_reached or waiting")
 	rs["413"] = a.problemResponse("The body is too large")
 	rs["422"] = a.problemResponse("The key was used for another quantity")
 	rs["503"] = a.problemResponse("Not answered; `effect` says whether it may have been granted all the same")
@@ -228,7 +229,10 @@ func (a *api) documentClaim(op operation) {
 		Method: op.method, Path: op.path, OperationID: op.id, Tags: []string{op.tag},
 		Summary: op.summary, Description: op.description, Responses: rs, Security: op.access.security(),
 		Parameters: []*huma.Param{
-			{Name: "id", In: "path", Required: true, Description: idDoc, Schema: text}, keyParam(),
+			{Name: "id", In: "path", Required: true, Description: idDoc, Schema: text},
+			keyParam(),
+			{Name: headerTicket, In: "header", Description: "the ticket, where the campaign asks for one", Schema: text},
+			{Name: headerAdmission, In: "header", Description: "the admission of who may claim, where there is a waiting room", Schema: text},
 		},
 		RequestBody: &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {
 			Schema: a.schemas.Schema(reflect.TypeFor[claimBody](), true, ""), Example: json.RawMessage(op.example),

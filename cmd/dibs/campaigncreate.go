@@ -36,6 +36,7 @@ type createOrder struct {
 	validUntil   string
 	shards       int
 	publish      bool
+	room         roomFlags
 }
 
 func newCreateCommand() *cobra.Command {
@@ -91,6 +92,7 @@ func (o *createOrder) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.validUntil, "valid-until", "", "When coupons end: a `TIME` like that of --starts")
 	f.Int64Var(&o.spec.LowStock, "low-stock", 0, "Operations hear of it when `N` are left, or fewer (default never)")
 	f.IntVar(&o.shards, "shards", 1, "Into how many parts the stock is divided, `N`")
+	o.room.addFlags(cmd)
 	f.BoolVar(&o.publish, "publish", false, "Open it to users at once")
 }
 
@@ -143,7 +145,7 @@ func (o *createOrder) campaign(cmd *cobra.Command, now time.Time) (dibs.Campaign
 	if given("shards") {
 		spec.Shards = &o.shards
 	}
-	return spec, nil
+	return spec, o.room.apply(cmd, &spec, now)
 }
 
 // parseTiers reads tiers such as 2:50.

@@ -30,6 +30,7 @@ type config struct {
 	AdminKey  string `key:"admin_key" secret:"true" shown:"none" arg:"KEY" doc:"An API key for admin calls, 16 to 255 visible characters. The server accepts it beside those of dibs key; verbs that speak to a server send it. Prefer the environment: command lines can be read by others on the machine."`
 	JWTSecret string `key:"jwt_secret" secret:"true" shown:"none" arg:"SECRET" doc:"The secret of the users' tokens, JWTs signed by HS256. At least 32 bytes; prefer the environment."`
 
+	HumanSecret   string        `key:"human_secret" secret:"true" shown:"none" arg:"SECRET" doc:"The secret that the server of a human check signs its vouchers with, JWTs by HS256, for tickets that ask for one. At least 32 bytes; prefer the environment."`
 	JWTSecretFile string        `key:"jwt_secret_file" shown:"none" arg:"FILE" doc:"A file of more such secrets, one on each line, each of at least 32 bytes; lines that begin with # do not count. Every one is good for verifying, beside jwt_secret; dibs token signs by jwt_secret, or else by the first of them. The file is read again when it changes."`
 	JWKSURL       string        `key:"jwks_url" shown:"none" arg:"URL" doc:"Where the public keys are of who signs the users' tokens (RS256, ES256), https://issuer.example/.well-known/jwks.json say. They are read again by themselves, and at once when a token names a new one."`
 	JWKSRefresh   time.Duration `key:"jwks_refresh" default:"5m" min:"10s" max:"24h" arg:"TIME" doc:"How often the keys at jwks_url are read again: one that was taken out is good that long at most."`
@@ -73,7 +74,7 @@ var (
 	storeKeys  = []string{"data", "engine", "ledger", "durability"}
 	logKeys    = []string{"log_format", "log_level"}
 	serverKeys = []string{
-		"listen", "data", "engine", "ledger", "durability", "admin_key", "jwt_secret", "tls_cert", "tls_key", "behind_proxy",
+		"listen", "data", "engine", "ledger", "durability", "admin_key", "jwt_secret", "human_secret", "tls_cert", "tls_key", "behind_proxy",
 		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "max_backlog",
 		"events", "webhook_allow_private",
 		"jwt_secret_file", "jwks_url", "jwks_refresh", "jwt_issuer", "jwt_audience", "jwt_leeway",
@@ -222,7 +223,8 @@ func enginePlace(engine string) string {
 func (c *config) node() embedded.Config {
 	return embedded.Config{
 		Engine: c.Engine, Dir: c.Data, Ledger: c.ledger(), Durability: c.Durability, Service: c.service(), Migrate: c.Migrate,
-		Events: events.Config{Sinks: c.Events, Webhooks: events.WebhookConfig{AllowPrivate: c.WebhookPrivate}},
+		HumanSecret: []byte(c.HumanSecret),
+		Events:      events.Config{Sinks: c.Events, Webhooks: events.WebhookConfig{AllowPrivate: c.WebhookPrivate}},
 	}
 }
 

@@ -84,7 +84,7 @@ func (s *server) build(devTokens bool) error {
 		return err
 	}
 	cfg := httpapi.Config{
-		Service: s.node.Service, AllowDevTokens: devTokens, Logger: s.log, Version: thisBuild().Version,
+		Service: s.node.Service, Places: s.node.Rooms, Lotteries: s.node.Rooms, Tickets: s.node.Tickets, AllowDevTokens: devTokens, Logger: s.log, Version: thisBuild().Version,
 		TrustedProxies: s.c.trustedProxies(), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins, Gateway: s.hub,
 	}
 	if s.tokens != nil {
