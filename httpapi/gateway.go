@@ -27,8 +27,8 @@ type Gateway interface {
 	Ticket(ctx context.Context, user string, until time.Time) (ticket string, expires time.Time, err error)
 }
 
-// ticketView is a ticket for the address of a WebSocket.
-type ticketView struct {
+// wsTicketView is a ticket for the address of a WebSocket.
+type wsTicketView struct {
 	Ticket    string    `json:"ticket" doc:"opens one WebSocket, at /v1/ws?ticket="`
 	ExpiresAt time.Time `json:"expires_at"`
 }
@@ -47,7 +47,7 @@ func (a *api) registerGateway() error {
 		summary: "Get a ticket for a WebSocket", maxBody: a.cfg.MaxBody, knowsRepeats: true, example: "{}",
 		description: "For clients that cannot send a token in the first message. The ticket opens one WebSocket, within seconds, " +
 			"at `/v1/ws?ticket=…`. Each call makes another one.",
-	}, func(ctx context.Context, c *call, _ *struct{}, _ *noBody) (v ticketView, err error) {
+	}, func(ctx context.Context, c *call, _ *struct{}, _ *noBody) (v wsTicketView, err error) {
 		v.Ticket, v.ExpiresAt, err = g.Ticket(ctx, c.who.user, a.validUntil(c.request.Header))
 		v.ExpiresAt = v.ExpiresAt.UTC()
 		return v, err
