@@ -75,8 +75,8 @@ type EntryView struct {
 	// Ticket is the entry's ticket in the draw: it wins up to the cutoff.
 	Ticket string `json:"ticket,omitempty"`
 	// Admission is a winner's, from the campaign's start on; asking again renews it.
-	Admission     string     `json:"admission,omitempty"`
-	AdmittedUntil *time.Time `json:"admitted_until,omitempty"`
+	Admission          string     `json:"admission,omitempty"`
+	AdmissionExpiresAt *time.Time `json:"admission_expires_at,omitempty"`
 }
 
 // PublicValueSpec tells a lottery's public value.

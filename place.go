@@ -34,10 +34,10 @@ type PlaceView struct {
 	// Estimate is how long it takes until it is the user's turn, at the rate of now.
 	Estimate Duration  `json:"estimate"`
 	StartsAt time.Time `json:"starts_at"`
-	// Admission is what a claim carries; it is good until AdmittedUntil, and asking
+	// Admission is what a claim carries; it is good until AdmissionExpiresAt, and asking
 	// again renews it.
-	Admission     string     `json:"admission,omitempty"`
-	AdmittedUntil *time.Time `json:"admitted_until,omitempty"`
+	Admission          string     `json:"admission,omitempty"`
+	AdmissionExpiresAt *time.Time `json:"admission_expires_at,omitempty"`
 	// AskAfter is when it is worth to ask again.
 	AskAfter Duration `json:"ask_after"`
 }
@@ -61,6 +61,10 @@ type Places interface {
 	Join(ctx context.Context, c *Campaign, user string) (PlaceView, error)
 	// Place returns the user's place. *Error of NotFound when he has none.
 	Place(ctx context.Context, c *Campaign, user string) (PlaceView, error)
+	// Glance is Place from this node's memory: it returns at once. False when the
+	// user has none, or the node does not know of it yet: it has it looked up, for
+	// the next time.
+	Glance(c *Campaign, user string) (PlaceView, bool)
 	// Leave gives the place up for good.
 	Leave(ctx context.Context, c *Campaign, user string) error
 	// Watch calls f each time a room that somebody uses on this node has admitted

@@ -7,7 +7,10 @@ import (
 )
 
 // Tick does once what Start does again and again.
-func (r *Rooms) Tick(held ...*dibs.Campaign) { r.tick(context.Background(), held) }
+func (r *Rooms) Tick(held ...*dibs.Campaign) {
+	r.tickHalls(context.Background(), held)
+	r.tickLots(context.Background(), held)
+}
 
 // Permutation is permutation.
 func Permutation(seed Sum, n int64) []uint32 { return permutation(seed, n) }

@@ -88,17 +88,20 @@ func (h *hall) follow(ctx context.Context, c *dibs.Campaign) {
 	if !h.inUse(c) {
 		return
 	}
-	if _, err := h.look(ctx, nil); err != nil {
+	looking, cancel := context.WithTimeout(ctx, gatherTime)
+	defer cancel()
+	if _, err := h.look(looking, nil); err != nil {
 		if ctx.Err() == nil {
 			h.r.log.Debug("a waiting room is not looked at", "campaign", c.ID, "err", err)
 		}
 		return
 	}
-	if err := h.r.store.tick(ctx, c); err != nil && ctx.Err() == nil {
+	if err := h.r.store.tick(looking, c); err != nil && ctx.Err() == nil {
 		h.r.log.Warn("how far a waiting room is could not be saved", "campaign", c.ID, "err", err)
 	}
 	p := h.seen.Load()
-	if p.admitted > h.told {
+	// Where Redis has lost a room, it begins anew: that is told, too.
+	if p.admitted != h.told {
 		h.told = p.admitted
 		h.r.tell(dibs.RoomProgress{
 			CampaignID: c.ID, AdmittedUpTo: p.admitted, Waiting: max(0, p.tail-p.admitted),
@@ -194,13 +197,47 @@ func (h *hall) ask(ctx context.Context, c *dibs.Campaign, a ask) (dibs.PlaceView
 		return dibs.PlaceView{}, noPlace
 	}
 	h.r.known.Set(who{c.Number, a.user}, number)
-	v := h.view(c, number)
+	return h.admitted(c, a.user, h.view(c, number)), nil
+}
+
+// admitted adds the admission to the view of whose turn it is.
+func (h *hall) admitted(c *dibs.Campaign, user string, v dibs.PlaceView) dibs.PlaceView {
 	if _, closed := c.Hears(h.r.cfg.Now()); v.State == dibs.PlaceAdmitted && !closed {
-		v.Admission, v.AdmittedUntil = h.r.admission(c, a.user)
+		v.Admission, v.AdmissionExpiresAt = h.r.admission(c, user)
 		// Half of its time is left when it is renewed.
 		v.AskAfter = dibs.Duration(c.Gate.Room.AdmitForOf() / 2)
 	}
-	return v, nil
+	return v
+}
+
+// glanceAgain is for how long a user counts as having no place, as far as a glance
+// tells.
+const glanceAgain = 5 * time.Second
+
+// Glance implements dibs.Places.
+func (r *Rooms) Glance(c *dibs.Campaign, user string) (dibs.PlaceView, bool) {
+	h, err := r.hall(c)
+	if err != nil || c.State == dibs.Draft || r.life.Err() != nil {
+		return dibs.PlaceView{}, false
+	}
+	key, nowMS := who{c.Number, user}, r.cfg.Now().UnixMilli()
+	number, ok := r.known.GetIfPresent(key)
+	if ok && number > 0 {
+		return h.admitted(c, user, h.view(c, number)), true
+	}
+	// A number below zero says when the user was asked for last.
+	if ok && nowMS+number < glanceAgain.Milliseconds() {
+		return dibs.PlaceView{}, false
+	}
+	r.known.Set(key, -nowMS)
+	r.running.Go(func() {
+		ctx, cancel := context.WithTimeout(r.life, gatherTime)
+		defer cancel()
+		if number, err := h.asks.call(ctx, ask{user, false}); err == nil && number > 0 {
+			r.known.Set(key, number)
+		}
+	})
+	return dibs.PlaceView{}, false
 }
 
 // Leave implements dibs.Places.

@@ -17,7 +17,7 @@ func keyTag(campaign uint32) string { return fmt.Sprintf("dibs:{%d:room}:", camp
 // metaKey is a hash: how far the room is.
 func metaKey(campaign uint32) string { return keyTag(campaign) + "meta" }
 
-// goneKey is a sorted set of the places that were given up.
+// goneKey is a hash of the places that were given up and are not passed yet.
 func goneKey(campaign uint32) string { return keyTag(campaign) + "gone" }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

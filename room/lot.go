@@ -216,7 +216,7 @@ func (l *lot) view(row *dibs.LotteryRow, e *dibs.LotteryEntry) dibs.EntryView {
 	}
 	v.Result = dibs.LotteryWon
 	if _, closed := c.Hears(l.r.cfg.Now()); !closed {
-		v.Admission, v.AdmittedUntil = l.r.admission(c, e.UserID)
+		v.Admission, v.AdmissionExpiresAt = l.r.admission(c, e.UserID)
 	}
 	return v
 }

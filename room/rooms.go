@@ -139,18 +139,21 @@ func (r *Rooms) Start(held func() []*dibs.Campaign) {
 	if r.started.Swap(true) {
 		return
 	}
-	r.running.Go(func() {
-		ticker := time.NewTicker(tickEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				r.tick(r.life, held())
-			case <-r.life.Done():
-				return
+	// Drawing lots may take seconds: whoever waits is told all the while.
+	for _, tick := range []func(context.Context, []*dibs.Campaign){r.tickHalls, r.tickLots} {
+		r.running.Go(func() {
+			ticker := time.NewTicker(tickEvery)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ticker.C:
+					tick(r.life, held())
+				case <-r.life.Done():
+					return
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
 // Close stops what Start began, and returns when nothing is under way.
@@ -160,17 +163,10 @@ func (r *Rooms) Close() {
 	r.known.StopAllGoroutines()
 }
 
-// tick looks at all rooms in use, and takes lotteries a step on.
-func (r *Rooms) tick(ctx context.Context, held []*dibs.Campaign) {
+// tickHalls looks at all waiting rooms in use, and forgets those that are over.
+func (r *Rooms) tickHalls(ctx context.Context, held []*dibs.Campaign) {
 	for _, c := range held {
-		if c.Gate == nil || c.Gate.Room == nil {
-			continue
-		}
-		if c.Gate.Room.Mode == dibs.Lottery {
-			r.lot(c).follow(ctx)
-			continue
-		}
-		if v, ok := r.halls.Load(c.Number); ok {
+		if v, ok := r.halls.Load(c.Number); ok && c.Gate != nil && c.Gate.Room != nil {
 			v.(*hall).follow(ctx, c)
 		}
 	}
@@ -182,18 +178,28 @@ func (r *Rooms) tick(ctx context.Context, held []*dibs.Campaign) {
 		}
 		return true
 	})
-	r.lots.Range(func(number, v any) bool {
-		if v.(*lot).campaign.Load().EndsAt.Add(keepHall).Before(now) {
-			r.lots.Delete(number)
-		}
-		return true
-	})
 	if now.Sub(r.trimmed) >= trimEvery {
 		r.trimmed = now
 		if err := r.cfg.Ledger.TrimRooms(ctx, now.Add(-keepRoom)); err != nil && ctx.Err() == nil {
 			r.log.Warn("the places of campaigns that are over stay in the ledger", "err", err)
 		}
 	}
+}
+
+// tickLots takes all lotteries a step on, and forgets those that are over.
+func (r *Rooms) tickLots(ctx context.Context, held []*dibs.Campaign) {
+	for _, c := range held {
+		if c.Gate != nil && c.Gate.Room != nil && c.Gate.Room.Mode == dibs.Lottery {
+			r.lot(c).follow(ctx)
+		}
+	}
+	now := r.cfg.Now()
+	r.lots.Range(func(number, v any) bool {
+		if v.(*lot).campaign.Load().EndsAt.Add(keepHall).Before(now) {
+			r.lots.Delete(number)
+		}
+		return true
+	})
 }
 
 // Pass implements dibs.Gate: it looks at nothing but this process's memory.
@@ -228,7 +234,7 @@ var (
 // waits is what a claim hears that carries no valid admission.
 func (r *Rooms) waits(c *dibs.Campaign, user string, verdict seal.Verdict) dibs.Result {
 	res := dibs.Result{Outcome: dibs.Waiting, Detail: joinFirst, RetryAfter: time.Second}
-	if number, ok := r.known.GetIfPresent(who{c.Number, user}); ok {
+	if number, ok := r.known.GetIfPresent(who{c.Number, user}); ok && number > 0 {
 		if v, ok := r.halls.Load(c.Number); ok {
 			view := v.(*hall).view(c, number)
 			res.Place, res.Detail, res.RetryAfter = view.Position, notYourTurn, time.Duration(view.AskAfter)

@@ -231,7 +231,7 @@ func TestOnlyTheAdmittedPass(t *testing.T) {
 	refused("before the start", c, "ann", "", dibs.NotStarted)
 	at.set(noon)
 	ann := join(t, r, c, "ann")
-	if ann.Admission == "" || !ann.AdmittedUntil.Equal(noon.Add(time.Minute)) || ann.Position != 0 {
+	if ann.Admission == "" || !ann.AdmissionExpiresAt.Equal(noon.Add(time.Minute)) || ann.Position != 0 {
 		t.Fatalf("the first is %+v", ann)
 	}
 	if res, passed := claims(r, c, "ann", ann.Admission); !passed {
@@ -264,6 +264,36 @@ func TestOnlyTheAdmittedPass(t *testing.T) {
 	}
 	_, err := r.Join(t.Context(), c, "eve")
 	fails(t, err, dibs.Ended)
+}
+
+// A glance waits for nothing: who is not known here is looked up for the next one.
+func TestGlances(t *testing.T) {
+	l, at := newLedger(t), &clock{now: noon}
+	c := campaign(t, l, "phone", dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Burst: 1})
+	first := newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	for _, u := range []string{"ann", "bob"} {
+		join(t, first, c, u)
+	}
+	if v, ok := first.Glance(c, "bob"); !ok || v.Position != 1 || v.Admission != "" {
+		t.Errorf("%+v, %v", v, ok)
+	}
+	first.Close()
+	r := newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	if v, ok := r.Glance(c, "ann"); ok {
+		t.Errorf("a node that knows nothing yet tells %+v", v)
+	}
+	var v dibs.PlaceView
+	waitFor(t, func() (ok bool) { v, ok = r.Glance(c, "ann"); return ok })
+	if _, passed := claims(r, c, "ann", v.Admission); !passed || v.Place != 1 {
+		t.Errorf("%+v", v)
+	}
+	if _, ok := r.Glance(c, "eve"); ok {
+		t.Error("who never came has a place")
+	}
+	join(t, r, c, "eve")
+	if v, ok := r.Glance(c, "eve"); !ok || v.Place != 3 {
+		t.Errorf("%+v, %v", v, ok)
+	}
 }
 
 func TestWhenARoomTakesNobody(t *testing.T) {

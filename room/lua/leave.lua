@@ -12,7 +12,7 @@ local admitted = tonumber(redis.call('HGET', meta_key, 'admitted') or 0)
 if redis.call('HDEL', bucket, user) == 0 then return {0} end
 -- Whose turn it was already has used it.
 if place > 0 and place > math.floor(admitted) then
-  redis.call('ZADD', gone_key, place, string.format('%.0f', place))
+  redis.call('HSET', gone_key, string.format('%.0f', place), '1')
   redis.call('PEXPIREAT', gone_key, expire)
 end
 return {1}

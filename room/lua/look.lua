@@ -15,16 +15,16 @@ local floor, max, min = math.floor, math.max, math.min
 local meta_key, gone_key = KEYS[1], KEYS[2]
 local starts, open, rate, burst = tonumber(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4])
 local most, seed, expire = tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local SAVE_MS, GONE_AT_ONCE, FIRST_USER = 200, 1000, 8
+local SAVE_MS, PASS_AT_ONCE, FIRST_USER = 200, 10000, 8
 
 -- Lua's own way of writing a number loses digits beyond the fourteenth.
 local function text(n) return string.format('%.0f', n) end
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + floor(t[2] / 1000)
-local got = redis.call('HMGET', meta_key, 'tail', 'early', 'admitted', 'as_of', 'seed')
+local got = redis.call('HMGET', meta_key, 'tail', 'early', 'admitted', 'as_of', 'seed', 'passed')
 local tail, early = tonumber(got[1] or 0), tonumber(got[2] or -1)
-local admitted, as_of = tonumber(got[3] or 0), tonumber(got[4] or 0)
+local admitted, as_of, passed = tonumber(got[3] or 0), tonumber(got[4] or 0), tonumber(got[6] or 0)
 local save = false
 
 -- Who came before the start is fixed at the start, by the first call after it.
@@ -38,14 +38,15 @@ if early >= 0 then
   -- What was not used is kept up to one burst.
   local limit = max(admitted, tail + burst)
   if open then admitted = min(admitted + elapsed * rate / 1000, limit) end
-  -- A place that was given up lets the next one in.
-  for _ = 1, GONE_AT_ONCE do
-    local gone = redis.call('ZRANGE', gone_key, 0, 0)[1]
-    if not gone or tonumber(gone) > floor(admitted) then break end
-    redis.call('ZREM', gone_key, gone)
-    admitted, save = admitted + 1, true
+  -- A place that was given up lets the next one in when it is passed.
+  if redis.call('HLEN', gone_key) == 0 then passed = floor(admitted) end
+  for _ = 1, PASS_AT_ONCE do
+    if passed >= floor(admitted) then break end
+    passed = passed + 1
+    if redis.call('HDEL', gone_key, text(passed)) == 1 then admitted, save = admitted + 1, true end
   end
   admitted = min(admitted, limit)
+  passed = min(passed, floor(admitted))
   save = save or elapsed >= SAVE_MS
 end
 
@@ -68,7 +69,8 @@ end
 reply[2] = tail
 if save then
   if early >= 0 then as_of = as_of + elapsed end
-  redis.call('HSET', meta_key, 'tail', text(tail), 'early', text(early), 'admitted', string.format('%.6f', admitted), 'as_of', text(as_of), 'seed', seed)
+  redis.call('HSET', meta_key, 'tail', text(tail), 'early', text(early), 'admitted', string.format('%.6f', admitted), 'as_of', text(as_of),
+    'seed', seed, 'passed', text(passed))
   redis.call('PEXPIREAT', meta_key, expire)
 end
 return reply
