@@ -355,3 +355,57 @@ func TestNoSecretsInErrors(t *testing.T) {
 		}
 	}
 }
+
+// owned is a source whose sink another process has until it is let go.
+type owned struct {
+	memory
+	owner string
+	held  chan struct{}
+}
+
+func (o *owned) HoldSink(_ context.Context, name, owner string, _ time.Duration) (dibs.SinkState, error) {
+	if o.owner == "" || o.owner == owner {
+		o.owner = owner
+		select {
+		case o.held <- struct{}{}:
+		default:
+		}
+	}
+	return dibs.SinkState{Name: name, Owner: o.owner}, nil
+}
+
+func (o *owned) LetSinkGo(_ context.Context, _, owner string) error {
+	if o.owner == owner {
+		o.owner = ""
+	}
+	return nil
+}
+
+// TestAlone: a node that is alone on its ledger does not wait for the lease of
+// one that died, and a node that is not waits.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	for _, alone := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			o := &owned{owner: "the dead", held: make(chan struct{}, 1)}
+			cfg := Config{Source: o, Alone: alone, Owner: "me"}.withDefaults()
+			d := &dispatcher{
+				src: o, name: "s", owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, alone: cfg.Alone, log: cfg.Logger,
+				begun: time.Now(), stop: func() error { return nil },
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			d.run(ctx)
+			select {
+			case <-o.held:
+				if !alone {
+					t.Error("a lease was broken")
+				}
+			default:
+				if alone {
+					t.Error("the lease of a process that is dead was waited for")
+				}
+			}
+		})
+	}
+}

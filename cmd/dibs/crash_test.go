@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -113,9 +114,11 @@ type crashes struct {
 	r *rand.Rand
 	// ledger is a server's database; empty for files in data.
 	data, ledger string
-	server       *process
-	url          string
-	users        atomic.Int64
+	// more are flags of the server beside those.
+	more   []string
+	server *process
+	url    string
+	users  atomic.Int64
 	// granted are all claims that were answered with a yes: users by claim id,
 	// by campaign.
 	granted map[string]map[string]string
@@ -195,7 +198,7 @@ func (c *crashes) where() []string {
 // restart starts the server, and now and then kills it once more on its way.
 func (c *crashes) restart() {
 	for c.r.IntN(4) == 0 {
-		p := start(c.t, secrets, append([]string{"serve", "--data", c.data, "--listen", "127.0.0.1:0"}, c.where()...)...)
+		p := start(c.t, secrets, slices.Concat([]string{"serve", "--data", c.data, "--listen", "127.0.0.1:0"}, c.where(), c.more)...)
 		after := time.NewTimer(time.Duration(c.r.IntN(400)) * time.Millisecond)
 		select {
 		case <-after.C:
@@ -204,7 +207,7 @@ func (c *crashes) restart() {
 		}
 		p.kill()
 	}
-	c.server, c.url = startServe(c.t, c.data, c.where()...)
+	c.server, c.url = startServe(c.t, c.data, append(c.where(), c.more...)...)
 }
 
 // round loads the server, kills it at a random moment and starts it again.

@@ -56,18 +56,7 @@ func killLife(t *testing.T, ledger string, n int) {
 	t.Logf("seed %d, %d rounds", seed, n)
 	c := &crashes{t: t, r: rand.New(rand.NewPCG(seed, 0)), data: t.TempDir(), ledger: ledger}
 	c.restart()
-	api := admin(t, c.url)
-	units, within := int64(lifeUnits), dibs.Duration(time.Second)
-	_, err := api.CreateCampaign(t.Context(), dibs.CampaignSpec{
-		ID: "life", Kind: dibs.Sale, Title: "Life", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
-		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
-	}, "")
-	if err == nil {
-		_, err = api.Publish(t.Context(), "life")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.publishLife()
 	answered, unanswered := 0, 0
 	for range n {
 		steps := c.lifeRound()
@@ -82,6 +71,23 @@ func killLife(t *testing.T, ledger string, n int) {
 	}
 	c.afterLife()
 	t.Logf("%d steps answered, %d not", answered, unanswered)
+}
+
+// publishLife opens the campaign whose claims live.
+func (c *crashes) publishLife() {
+	c.t.Helper()
+	api := admin(c.t, c.url)
+	units, within := int64(lifeUnits), dibs.Duration(time.Second)
+	_, err := api.CreateCampaign(c.t.Context(), dibs.CampaignSpec{
+		ID: "life", Kind: dibs.Sale, Title: "Life", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
+	}, "")
+	if err == nil {
+		_, err = api.Publish(c.t.Context(), "life")
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // lifeRound loads the server until enough steps were answered, kills it at a
@@ -189,8 +195,19 @@ func (c *crashes) checkLife(steps []lifeStep) {
 	}
 }
 
-// afterLife waits until nothing is pending, and compares.
+// afterLife waits until nothing is pending, compares, and ends the server.
 func (c *crashes) afterLife() {
+	c.t.Helper()
+	c.lived()
+	c.server.signal(c.t, syscall.SIGTERM)
+	if code := c.server.code(c.t); code != 0 {
+		c.t.Errorf("exit code %d at the end", code)
+	}
+	cli(c.t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(c.t, 0, "every promise holds")
+}
+
+// lived waits until nothing is pending, and each unit is paid or for sale.
+func (c *crashes) lived() {
 	c.t.Helper()
 	api := admin(c.t, c.url)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -208,9 +225,4 @@ func (c *crashes) afterLife() {
 			c.t.Fatalf("at the end: %+v", st)
 		}
 	}
-	c.server.signal(c.t, syscall.SIGTERM)
-	if code := c.server.code(c.t); code != 0 {
-		c.t.Errorf("exit code %d at the end", code)
-	}
-	cli(c.t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(c.t, 0, "every promise holds")
 }

@@ -15,6 +15,7 @@ kills-sqlite|./cmd/dibs|^TestKill$|a node on SQLite killed under load, SOAK/3 ti
 kills-mariadb|./cmd/dibs|^TestKillMySQL$|a node on MariaDB killed under load, SOAK/3 times
 kills-postgres|./cmd/dibs|^TestKillPostgres$|a node on PostgreSQL killed under load, SOAK/3 times
 kills-life|./cmd/dibs|^TestKillLife|a node killed while claims are paid, cancelled, refunded, SOAK/6 and SOAK/15 times
+kills-events|./cmd/dibs|^TestKillEvents|a node, and Redis, killed while events go to a stream and a webhook, SOAK/15 times on each ledger
 kills-packets|./cmd/dibs|^TestRedPacketKilled|a node killed while red packets are credited and closed, SOAK/21 and SOAK/57 times
 crowd|./cmd/dibs|^TestTenThousand$|10,000 users tap over WebSockets of a node that is killed
 nodes|./cmd/dibs|Nodes|Settler|Dump|three nodes: killed, drained, with Redis killed, with older dumps restored, up to SOAK/30 times
@@ -41,7 +42,7 @@ wanted() {
 run() {
 	local name=$1 package=$2 tests=$3 begun=$SECONDS verdict=ok
 	local kills=$soak
-	case $name in kills-sqlite | kills-life | kills-packets | nodes | chaos) kills=$(((soak + 2) / 3)) ;; esac
+	case $name in kills-sqlite | kills-life | kills-events | kills-packets | nodes | chaos) kills=$(((soak + 2) / 3)) ;; esac
 	printf '%s  %-14s %s\n' "$(date +%T)" "$name" "$4"
 	SOAK=$soak DIBS_KILL_ROUNDS=$kills go test -tags soak -count=1 -timeout 6h -v -run "$tests" "$package" >"$logs/$name.log" 2>&1 &
 	local job=$!

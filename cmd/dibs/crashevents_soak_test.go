@@ -1,0 +1,29 @@
+//go:build soak
+
+package main
+
+import (
+	"testing"
+
+	"github.com/dibs-dev/dibs/internal/servers"
+)
+
+// TestKillEventsMySQL and TestKillEventsPostgres are TestKillEvents with ledger
+// and journal in a server.
+func TestKillEventsMySQL(t *testing.T)    { killEventsOnServer(t, servers.MariaDB) }
+func TestKillEventsPostgres(t *testing.T) { killEventsOnServer(t, servers.Postgres) }
+
+func killEventsOnServer(t *testing.T, get func() (*servers.Server, error)) {
+	db, err := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, _, drop, err := db.Database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	killEvents(t, ledger, (rounds(t)+4)/5)
+	if err := drop(); err != nil {
+		t.Error(err)
+	}
+}
