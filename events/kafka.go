@@ -121,11 +121,15 @@ func (k *kafkaSink) Publish(ctx context.Context, messages []Message) error {
 			{Key: "content-type", Value: []byte(contentType)}, {Key: "id", Value: []byte(m.ID)}, {Key: "type", Value: []byte(m.Type)},
 		}}
 	}
-	if err := k.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+	// What is on its way to a broker that does not answer cannot be called back:
+	// the library waits for it until the client is closed.
+	stop := context.AfterFunc(ctx, k.client.Close)
+	err := k.client.ProduceSync(ctx, records...).FirstErr()
+	if !stop() || err != nil {
 		// What is still buffered must not follow what comes next.
-		return errors.Join(tidied(err, k.u), k.Close())
+		err = errors.Join(tidied(err, k.u), k.Close())
 	}
-	return nil
+	return err
 }
 
 // Close implements Publisher.

@@ -1,8 +1,8 @@
 // Command consumer credits points for every sale, as an example of the other
-// side of dibs's events: it reads them from a Redis stream and from a webhook.
+// side of dibs's events: it reads them from a stream, and from a webhook.
 //
 //	dibs serve … --events redis://127.0.0.1:6379
-//	go run ./examples/consumer --redis redis://127.0.0.1:6379
+//	go run ./examples/consumer --from redis://127.0.0.1:6379
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 func main() {
-	redis := flag.String("redis", "redis://127.0.0.1:6379", "where dibs publishes its events")
+	from := flag.String("from", "redis://127.0.0.1:6379", "where dibs publishes its events, as --events has it: redis://… or nats://…")
 	listen := flag.String("listen", "", "take webhooks at this address too")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -31,7 +31,7 @@ func main() {
 		go serve(ctx, *listen, os.Getenv("WEBHOOK_SECRET"))
 	}
 	err := consumer.Run(ctx, consumer.Config{
-		URL: *redis, Group: "points", MaxAttempts: 5, Logger: slog.Default(),
+		URL: *from, Group: "points", MaxAttempts: 5, Logger: slog.Default(),
 		Handle: func(ctx context.Context, d *consumer.Delivery) consumer.Decision {
 			if err := credit(ctx, &d.Event); err != nil {
 				return consumer.ReconsumeLater(time.Duration(d.Attempt)*time.Second, err)
