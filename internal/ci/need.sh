@@ -16,6 +16,7 @@ libc6-dev           /usr/include/stdlib.h
 jmeter              jmeter
 redis-server        redis-server
 rabbitmq-server     /usr/lib/rabbitmq/bin/rabbitmq-server
+zookeeper           /usr/share/zookeeper/bin/zkServer.sh
 mariadb-server-core /usr/sbin/mariadbd
 mariadb-client-core /usr/bin/my_print_defaults
 mariadb-client      mariadb-dump

@@ -103,7 +103,7 @@ func (r *Redis) Start() error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := r.pong(ctx)
+		err := r.pong(ctx, p.cmd.Process.Pid)
 		if err == nil {
 			r.proc = p
 			return nil
@@ -119,8 +119,9 @@ func (r *Redis) Start() error {
 	}
 }
 
-// pong asks whether the server answers, which it does not while it loads.
-func (r *Redis) pong(ctx context.Context) (err error) {
+// pong asks whether the server answers, which it does not while it loads, and
+// whether it is this one: another test's may have been faster with the port.
+func (r *Redis) pong(ctx context.Context, pid int) (err error) {
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Addr())
 	if err != nil {
 		return err
@@ -131,15 +132,31 @@ func (r *Redis) pong(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if _, err := c.Write([]byte("PING\r\n")); err != nil {
+	if _, err := c.Write([]byte("PING\r\nINFO server\r\n")); err != nil {
 		return err
 	}
-	line, err := bufio.NewReader(c).ReadString('\n')
-	// A server that wants a password answers too.
-	if err == nil && !strings.HasPrefix(line, "+PONG") && !strings.HasPrefix(line, "-NOAUTH") {
-		err = errors.New(strings.TrimSpace(line))
+	in := bufio.NewReader(c)
+	first, err := in.ReadString('\n')
+	switch {
+	case err != nil:
+		return err
+	case strings.HasPrefix(first, "-NOAUTH"):
+		// A server that wants a password answers too, and tells no stranger more.
+		return nil
+	case !strings.HasPrefix(first, "+PONG"):
+		return errors.New(strings.TrimSpace(first))
 	}
-	return err
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil || strings.HasPrefix(line, "-") {
+			return errors.Join(err, fmt.Errorf("servers: it tells no process: %s", line))
+		}
+		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "process_id:"); ok && id != strconv.Itoa(pid) {
+			return fmt.Errorf("servers: the redis-server of process %s has the port", id)
+		} else if ok {
+			return nil
+		}
+	}
 }
 
 // Kill ends the server as kill -9 does. What it had written to its files
