@@ -125,3 +125,29 @@ func ExampleOpenSQL() {
 	// 1 <nil>
 	// <nil>
 }
+
+// The same on ZooKeeper, as the node with the lowest number.
+func ExampleOpenZooKeeper() {
+	ctx := context.Background()
+	locker, err := lock.OpenZooKeeper(ctx, lock.ZooKeeperConfig{URL: theZoo.URL(), Lifetime: 5 * time.Second})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locker.Close()
+	first, err := locker.Lock(ctx, "report", lock.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(first.Unlock(ctx))
+	second, err := locker.Lock(ctx, "report", lock.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(second.Fence() > first.Fence(), second.Unlock(ctx))
+	// Output:
+	// <nil>
+	// true <nil>
+}

@@ -113,6 +113,15 @@ func (o *openLocks) remove(h *held) {
 	delete(o.held, h)
 }
 
+// loseAll tells the holders of all locks that they are lost.
+func (o *openLocks) loseAll(why error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for h := range o.held {
+		h.lost(why)
+	}
+}
+
 // closeAll gives everything back.
 func (o *openLocks) closeAll() error {
 	o.mu.Lock()

@@ -5,37 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Majority gives locks that are held on more than half of several Redis servers
 // that know nothing of each other (row 000.12): it goes on while a minority of
-// them is lost. It has the order of arrival on none of them: who fails to get
-// most of them gives back what he got, and tries again after a random pause.
+// them is lost, or hangs. It has the order of arrival on none of them: who fails
+// to get most of them gives back what he got, and tries again after a random
+// pause. A server that comes back having forgotten its locks counts as a new
+// voice: let it stay away for a lifetime.
 type Majority struct {
-	all    []*Redis
+	life   time.Duration
+	all    []*member
 	owners owners
 	open   openLocks
+	// calls are answers that nobody waits for any longer.
+	calls calls
 }
 
 var _ Locker = (*Majority)(nil)
 
-// OpenMajority connects to all servers, which have to answer then; later, those
-// that are lost are tried again at each lock. An odd number is best, three at
-// least.
+// OpenMajority connects. Most of the servers have to answer; the others, and
+// those that are lost later, are tried again at each lock. An odd number is
+// best, three at least.
 func OpenMajority(cfg RedisConfig, urls ...string) (*Majority, error) {
 	if len(urls) < 3 {
 		return nil, fmt.Errorf("lock: a majority needs three servers or more, not %d", len(urls))
 	}
-	m := &Majority{}
-	for _, u := range urls {
-		cfg.URL = u
-		r, err := OpenRedis(cfg)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("lock: opening a majority: %w", err), m.Close())
-		}
-		m.all = append(m.all, r)
+	if err := cfg.prepare(); err != nil {
+		return nil, err
+	}
+	m := &Majority{life: cfg.Lifetime}
+	var err error
+	if m.all, err = openMembers(cfg, &m.calls, urls); err != nil {
+		return nil, errors.Join(err, m.Close())
 	}
 	return m, nil
 }
@@ -43,8 +47,13 @@ func OpenMajority(cfg RedisConfig, urls ...string) (*Majority, error) {
 // Close implements Locker.
 func (m *Majority) Close() error {
 	errs := []error{m.open.closeAll()}
-	for _, r := range m.all {
-		errs = append(errs, r.Close())
+	for _, s := range m.all {
+		errs = append(errs, s.close())
+	}
+	m.calls.end()
+	for _, s := range m.all {
+		// One may have been reached meanwhile.
+		errs = append(errs, s.close())
 	}
 	return errors.Join(errs...)
 }
@@ -92,99 +101,143 @@ func (m *Majority) take(ctx context.Context, name string, o Options) (Held, erro
 	}
 }
 
-// try takes the lock on most servers, or on none; h is nil without an error
-// when somebody else has it.
-func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (h Held, err error) {
-	life := m.all[0].cfg.Lifetime
-	begun := time.Now()
-	attempts := make([]*attempt, len(m.all))
-	for i, r := range m.all {
-		attempts[i] = r.attempt(name, shared)
-	}
-	// A server that does not answer must not use the lifetime up.
-	short, cancel := context.WithTimeout(bounded, life/4)
-	fence := uint64(0)
-	var mu sync.Mutex
-	got, asked := m.each(attempts, func(a *attempt) (bool, error) {
-		f, _, err := a.acquire(short, false)
-		mu.Lock()
-		defer mu.Unlock()
-		fence = max(fence, f)
-		return f > 0, err
-	})
-	cancel()
-	if got >= m.most() {
-		// Every later holder meets one of these servers: raised there, its fence
-		// is higher than the highest of now.
-		renew := m.renewAll(attempts, fence)
-		keep, cancel := context.WithDeadline(context.WithoutCancel(ctx), begun.Add(life/2))
-		still, err := renew(keep)
-		cancel()
-		if err == nil && still {
-			return m.hold(ctx, attempts, fence, begun, life, renew), nil
-		}
-	}
-	back, cancelBack := context.WithTimeout(context.Background(), life/4)
-	defer cancelBack()
-	// What cannot be given back ends with its lifetime.
-	m.each(attempts, func(a *attempt) (bool, error) { return a.release(back, true) })
-	if len(m.all)-asked >= m.most() {
-		return nil, fmt.Errorf("lock: %d of %d servers do not answer", len(m.all)-asked, len(m.all))
-	}
-	return nil, nil
+// ballot is one who takes a lock on all servers.
+type ballot struct {
+	m     *Majority
+	votes []*vote
 }
 
-// each does something on all servers at once, and counts where it was so, and
-// where there was an answer.
-func (m *Majority) each(attempts []*attempt, do func(a *attempt) (bool, error)) (yes, answered int) {
+// vote is a ballot's part at one server.
+type vote struct {
+	// attempt is nil when the server could not be reached; err is why.
+	*attempt
+	err error
+	// asked is closed when the server has answered, or will not.
+	asked chan struct{}
+}
+
+func (m *Majority) ballot(name string, shared bool) *ballot {
+	b := &ballot{m: m}
+	for _, s := range m.all {
+		v := &vote{asked: make(chan struct{})}
+		var r *Redis
+		if r, v.err = s.get(); r != nil {
+			v.attempt = r.attempt(name, shared)
+		}
+		b.votes = append(b.votes, v)
+	}
+	return b
+}
+
+// count does something on all servers at once. It comes back when most said
+// yes, or no longer can: one that hangs is not waited for.
+func (b *ballot) count(do func(v *vote) (bool, error)) (yes, no, failed int) {
 	type result struct {
 		yes bool
 		err error
 	}
-	results := make(chan result, len(attempts))
-	for _, a := range attempts {
-		go func() {
-			ok, err := do(a)
-			results <- result{ok, err}
-		}()
-	}
-	for range attempts {
-		r := <-results
-		if r.err == nil {
-			answered++
-			if r.yes {
-				yes++
+	results := make(chan result, len(b.votes))
+	for _, v := range b.votes {
+		one := func() {
+			if v.err != nil {
+				results <- result{err: v.err}
+				return
 			}
+			ok, err := do(v)
+			results <- result{ok, err}
+		}
+		if !b.m.calls.start(one) {
+			results <- result{err: errClosed}
 		}
 	}
-	return yes, answered
-}
-
-// renewAll renews on all servers: it is still held when most say so, and lost
-// when so many say no that most cannot.
-func (m *Majority) renewAll(attempts []*attempt, fence uint64) func(ctx context.Context) (bool, error) {
-	return func(ctx context.Context) (bool, error) {
-		yes, answered := m.each(attempts, func(a *attempt) (bool, error) { return a.renew(ctx, fence) })
-		switch {
-		case yes >= m.most():
-			return true, nil
-		case answered-yes > len(m.all)-m.most():
-			return false, nil
+	for left := len(b.votes); yes < b.m.most() && yes+left >= b.m.most(); left-- {
+		switch r := <-results; {
+		case r.err != nil:
+			failed++
+		case r.yes:
+			yes++
+		default:
+			no++
 		}
-		return false, fmt.Errorf("lock: %d of %d servers renewed it", yes, len(m.all))
 	}
+	return yes, no, failed
 }
 
-func (m *Majority) hold(ctx context.Context, attempts []*attempt, fence uint64, begun time.Time, life time.Duration, renew func(context.Context) (bool, error)) Held {
+// try takes the lock on most servers, or on none; h is nil without an error
+// when somebody else has it.
+func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (h Held, err error) {
+	begun := time.Now()
+	b := m.ballot(name, shared)
+	got, failed, fence := b.acquire(bounded)
+	if got >= m.most() {
+		// Every later holder meets one of these servers: raised there, its fence
+		// is higher than the highest of now.
+		keep, cancel := context.WithDeadline(context.WithoutCancel(ctx), begun.Add(m.life/2))
+		still, err := b.renew(keep, fence)
+		cancel()
+		if err == nil && still {
+			return m.hold(ctx, b, fence, begun), nil
+		}
+	}
+	// What cannot be given back ends with its lifetime.
+	b.release(m.life / 4)
+	if failed >= m.most() {
+		return nil, fmt.Errorf("lock: %d of %d servers do not answer", failed, len(m.all))
+	}
+	return nil, nil
+}
+
+// acquire asks all, and returns the highest fence of those who answered in time.
+func (b *ballot) acquire(ctx context.Context) (yes, failed int, fence uint64) {
+	// Whoever answers late goes on to write here.
+	var highest atomic.Uint64
+	yes, _, failed = b.count(func(v *vote) (bool, error) {
+		defer close(v.asked)
+		// A server that does not answer must not use the lifetime up.
+		short, cancel := context.WithTimeout(ctx, b.m.life/4)
+		defer cancel()
+		f, _, err := v.acquire(short, false)
+		for before := highest.Load(); f > before && !highest.CompareAndSwap(before, f); {
+			before = highest.Load()
+		}
+		return f > 0, err
+	})
+	return yes, failed, highest.Load()
+}
+
+// renew renews on all servers: it is still held when most say so, and lost when
+// so many say no that most cannot.
+func (b *ballot) renew(ctx context.Context, fence uint64) (bool, error) {
+	yes, no, _ := b.count(func(v *vote) (bool, error) { return v.renew(ctx, fence) })
+	switch {
+	case yes >= b.m.most():
+		return true, nil
+	case no > len(b.votes)-b.m.most():
+		return false, nil
+	}
+	return false, fmt.Errorf("lock: %d of %d servers renewed it", yes, len(b.votes))
+}
+
+// release gives back what was got, at each server after its answer: one that
+// hangs may give it yet. It says on how many it was held.
+func (b *ballot) release(patience time.Duration) (was int) {
+	was, _, _ = b.count(func(v *vote) (bool, error) {
+		<-v.asked
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		return v.release(ctx, true)
+	})
+	return was
+}
+
+func (m *Majority) hold(ctx context.Context, b *ballot, fence uint64, begun time.Time) Held {
 	h := newHeld(ctx, fence)
-	k := newKeeper(h, life, begun, renew)
+	k := newKeeper(h, m.life, begun, func(ctx context.Context) (bool, error) { return b.renew(ctx, fence) })
 	m.open.add(h)
-	h.giveBack = func(ctx context.Context) error {
+	h.giveBack = func(context.Context) error {
 		m.open.remove(h)
 		k.stop()
-		ctx, cancel := context.WithTimeout(ctx, life)
-		defer cancel()
-		if was, _ := m.each(attempts, func(a *attempt) (bool, error) { return a.release(ctx, true) }); was < m.most() {
+		if b.release(m.life) < m.most() {
 			return ErrLost
 		}
 		return nil

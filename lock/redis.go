@@ -37,7 +37,9 @@ type RedisConfig struct {
 	// Prefix begins every key; empty means "lock:".
 	Prefix string
 	// Lifetime is how long a lock outlives a holder that is not heard of. 0 means
-	// ten seconds, at least 100 ms; it is renewed three times in that time.
+	// ten seconds, at least 100 ms; it is renewed three times in that time. Who
+	// waits and is not heard of for as long is passed over, and who is handed the
+	// lock has a tenth of it to answer.
 	Lifetime time.Duration
 }
 
@@ -45,11 +47,13 @@ type RedisConfig struct {
 const (
 	defaultLifetime = 10 * time.Second
 	leastLifetime   = 100 * time.Millisecond
-	// patience is after which time somebody in the line who is not heard of is
-	// passed over, and grace how long who is handed a lock has to answer.
-	patience = 3 * time.Second
-	grace    = time.Second
+	leastGrace      = 250 * time.Millisecond
 )
+
+// grace is how long who is handed the lock has to answer.
+func (c *RedisConfig) grace() time.Duration {
+	return min(max(c.Lifetime/10, leastGrace), c.Lifetime)
+}
 
 func (c *RedisConfig) prepare() error {
 	if c.Prefix == "" {
@@ -173,7 +177,7 @@ func (a *attempt) acquire(ctx context.Context, stand bool) (fence uint64, again 
 	ctx, cancel := context.WithTimeout(ctx, min(a.r.cfg.Lifetime, leaving))
 	defer cancel()
 	reply, err := acquireScript.Exec(ctx, a.r.c, a.keys,
-		[]string{a.token, a.mode, millis(a.r.cfg.Lifetime), in, millis(patience)}).AsIntSlice()
+		[]string{a.token, a.mode, millis(a.r.cfg.Lifetime), in, millis(a.r.cfg.Lifetime)}).AsIntSlice()
 	if err != nil || len(reply) != 2 {
 		return 0, 0, errors.Join(err, ctx.Err())
 	}
@@ -222,7 +226,7 @@ func (a *attempt) release(ctx context.Context, leave bool) (was bool, err error)
 	if leave {
 		also = "1"
 	}
-	return releaseScript.Exec(ctx, a.r.c, a.keys, []string{a.token, a.mode, millis(grace), also}).AsBool()
+	return releaseScript.Exec(ctx, a.r.c, a.keys, []string{a.token, a.mode, millis(a.r.cfg.grace()), also}).AsBool()
 }
 
 // renew renews the lifetime, and raises the fence to at least so much.

@@ -27,6 +27,9 @@ import (
 type SQL struct {
 	db       *sql.DB
 	postgres bool
+	// database is MySQL's, whose locks are the whole server's, while the fences
+	// are a database's.
+	database string
 	owners   owners
 	open     openLocks
 }
@@ -49,6 +52,7 @@ func OpenSQL(ctx context.Context, address string) (*SQL, error) {
 		l.db, err = sql.Open("pgx", address)
 		name = "VARCHAR(200)"
 	} else {
+		l.database = strings.TrimPrefix(u.Path, "/")
 		l.db, err = openMySQL(u)
 	}
 	if err != nil {
@@ -69,6 +73,8 @@ func openMySQL(u *url.URL) (*sql.DB, error) {
 		cfg.Addr = net.JoinHostPort(u.Hostname(), "3306")
 	}
 	cfg.InterpolateParams = true
+	// A connection that breaks is an error that its holder is told.
+	cfg.Logger = &mysql.NopLogger{}
 	c, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, err
@@ -127,7 +133,7 @@ func (l *SQL) ask(ctx context.Context, conn *sql.Conn, name string, o *Options) 
 			seconds = 0
 		}
 		var answer sql.NullInt64
-		err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", mysqlName(name), seconds).Scan(&answer)
+		err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", l.mysqlName(name), seconds).Scan(&answer)
 		return answer.Int64 == 1, err
 	}
 	call := "pg_advisory_lock"
@@ -138,15 +144,19 @@ func (l *SQL) ask(ctx context.Context, conn *sql.Conn, name string, o *Options) 
 		call += "_shared"
 	}
 	if o.Wait == NoWait {
-		err := conn.QueryRowContext(ctx, "SELECT "+call+"(hashtextextended($1, 0))", name).Scan(&got)
+		err := conn.QueryRowContext(ctx, "SELECT "+call+postgresName, name).Scan(&got)
 		return got, err
 	}
-	_, err = conn.ExecContext(ctx, "SELECT "+call+"(hashtextextended($1, 0))", name)
+	_, err = conn.ExecContext(ctx, "SELECT "+call+postgresName, name)
 	return err == nil, err
 }
 
 // mysqlName is a name as MySQL takes it: at most 64 characters, in any case.
-func mysqlName(name string) string { return "dibs:" + digest(name) }
+func (l *SQL) mysqlName(name string) string { return "dibs:" + digest(l.database+"\x00"+name) }
+
+// postgresName is a name as PostgreSQL takes it, in the schema that has the
+// table of fences.
+const postgresName = "(hashtextextended(COALESCE(current_schema(), '') || ' ' || $1, 0))"
 
 // fence counts the holders of a name, in a table, since the server does not.
 func (l *SQL) fence(ctx context.Context, conn *sql.Conn, name string) (n uint64, err error) {
@@ -210,11 +220,11 @@ func (l *SQL) unlock(ctx context.Context, conn *sql.Conn, name string, shared bo
 	var err error
 	switch {
 	case !l.postgres:
-		err = conn.QueryRowContext(ctx, "SELECT RELEASE_LOCK(?)", mysqlName(name)).Scan(&was)
+		err = conn.QueryRowContext(ctx, "SELECT RELEASE_LOCK(?)", l.mysqlName(name)).Scan(&was)
 	case shared:
-		err = conn.QueryRowContext(ctx, "SELECT pg_advisory_unlock_shared(hashtextextended($1, 0))", name).Scan(&was)
+		err = conn.QueryRowContext(ctx, "SELECT pg_advisory_unlock_shared"+postgresName, name).Scan(&was)
 	default:
-		err = conn.QueryRowContext(ctx, "SELECT pg_advisory_unlock(hashtextextended($1, 0))", name).Scan(&was)
+		err = conn.QueryRowContext(ctx, "SELECT pg_advisory_unlock"+postgresName, name).Scan(&was)
 	}
 	if err == nil && !was.Bool {
 		err = errors.New("lock: the server does not know of it")

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/lock"
@@ -21,11 +23,12 @@ var (
 	theRedis *servers.Redis
 	// theThree are independent of each other.
 	theThree []*servers.Redis
+	theZoo   *servers.ZooKeeper
 )
 
 func TestMain(m *testing.M) {
-	if url := os.Getenv(childOf); url != "" {
-		if err := child(url); err != nil {
+	if os.Getenv(childKind) != "" {
+		if err := child(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -44,30 +47,46 @@ func TestMain(m *testing.M) {
 			r.Kill()
 		}
 	}
-	if err := errors.Join(err, servers.StopAll(), os.RemoveAll(dir), goleak.Find()); err != nil {
+	if theZoo != nil {
+		theZoo.Kill()
+	}
+	if err := errors.Join(err, servers.StopAll(), os.RemoveAll(dir), leaks()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
 }
 
+// leaks looks for goroutines that do not end. On a busy machine those of a
+// client take a while.
+func leaks() error {
+	for begun := time.Now(); ; {
+		if err := goleak.Find(); err == nil || time.Since(begun) > time.Minute {
+			return err
+		}
+	}
+}
+
 func startAll(dir string) error {
-	for i := range 4 {
-		at := filepath.Join(dir, fmt.Sprint("redis", i))
+	var g errgroup.Group
+	all := make([]*servers.Redis, 4)
+	for i := range 5 {
+		at := filepath.Join(dir, fmt.Sprint("server", i))
 		if err := os.Mkdir(at, 0o700); err != nil {
 			return err
 		}
-		r, err := servers.StartRedis(at)
-		if err != nil {
+		g.Go(func() (err error) {
+			if i == 4 {
+				theZoo, err = servers.StartZooKeeper(at)
+				return err
+			}
+			all[i], err = servers.StartRedis(at)
 			return err
-		}
-		if i == 0 {
-			theRedis = r
-			continue
-		}
-		theThree = append(theThree, r)
+		})
 	}
-	return nil
+	err := g.Wait()
+	theRedis, theThree = all[0], slices.DeleteFunc(all[1:], func(r *servers.Redis) bool { return r == nil })
+	return err
 }
 
 func must(t *testing.T, err error) {
@@ -77,51 +96,94 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func openRedis(t *testing.T, life time.Duration) *lock.Redis {
+// The kinds of lockers.
+const (
+	redis, majority, mariadb, postgres, zookeeper = "redis", "majority", "mariadb", "postgres", "zookeeper"
+)
+
+// kind is a kind of locker, and where its servers are.
+type kind struct {
+	name string
+	at   []string
+	// server is that of mariadb and postgres, database the one at hand.
+	server   *servers.Server
+	database string
+}
+
+// kindOf makes sure of the servers of a kind.
+func kindOf(t *testing.T, name string) *kind {
 	t.Helper()
-	l, err := lock.OpenRedis(lock.RedisConfig{URL: theRedis.URL(), Lifetime: life})
+	k := &kind{name: name}
+	start := servers.MariaDB
+	switch name {
+	case redis:
+		k.at = []string{theRedis.URL()}
+		return k
+	case majority:
+		for _, r := range theThree {
+			k.at = append(k.at, r.URL())
+		}
+		return k
+	case zookeeper:
+		k.at = []string{theZoo.URL()}
+		return k
+	case postgres:
+		start = servers.Postgres
+	}
+	s, err := start()
+	must(t, err)
+	url, database, done, err := s.Database()
+	must(t, err)
+	t.Cleanup(func() { must(t, done()) })
+	k.at, k.server, k.database = []string{url}, s, database
+	return k
+}
+
+// openKind opens a locker of a kind.
+func openKind(name string, at []string, life time.Duration) (lock.Locker, error) {
+	ctx := context.Background()
+	switch name {
+	case redis:
+		return lock.OpenRedis(lock.RedisConfig{URL: at[0], Lifetime: life})
+	case majority:
+		return lock.OpenMajority(lock.RedisConfig{Lifetime: life}, at...)
+	case zookeeper:
+		return lock.OpenZooKeeper(ctx, lock.ZooKeeperConfig{URL: at[0], Lifetime: life})
+	}
+	return lock.OpenSQL(ctx, at[0])
+}
+
+// open opens a locker until the test ends.
+func (k *kind) open(t *testing.T, life time.Duration) lock.Locker {
+	t.Helper()
+	l, err := openKind(k.name, k.at, life)
 	must(t, err)
 	t.Cleanup(func() { must(t, l.Close()) })
 	return l
 }
 
-func openSQL(t *testing.T, start func() (*servers.Server, error)) *lock.SQL {
+func openRedis(t *testing.T, life time.Duration) lock.Locker {
 	t.Helper()
-	s, err := start()
-	must(t, err)
-	url, _, done, err := s.Database()
-	must(t, err)
-	l, err := lock.OpenSQL(t.Context(), url)
-	must(t, err)
-	t.Cleanup(func() { must(t, errors.Join(l.Close(), done())) })
-	return l
+	return kindOf(t, redis).open(t, life)
 }
 
-func openThree(t *testing.T, life time.Duration) *lock.Majority {
-	t.Helper()
-	var urls []string
-	for _, r := range theThree {
-		urls = append(urls, r.URL())
+// eachKind does it for the kinds named.
+func eachKind(t *testing.T, names []string, do func(t *testing.T, k *kind)) {
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) { do(t, kindOf(t, name)) })
 	}
-	m, err := lock.OpenMajority(lock.RedisConfig{Lifetime: life}, urls...)
-	must(t, err)
-	t.Cleanup(func() { must(t, m.Close()) })
-	return m
 }
 
-// lockers opens one of each kind.
-var lockers = map[string]func(t *testing.T) lock.Locker{
-	"redis":    func(t *testing.T) lock.Locker { return openRedis(t, 0) },
-	"majority": func(t *testing.T) lock.Locker { return openThree(t, 0) },
-	"mariadb":  func(t *testing.T) lock.Locker { return openSQL(t, servers.MariaDB) },
-	"postgres": func(t *testing.T) lock.Locker { return openSQL(t, servers.Postgres) },
-}
-
+// each does it with a locker of each kind.
 func each(t *testing.T, do func(t *testing.T, l lock.Locker)) {
-	for name, open := range lockers {
-		t.Run(name, func(t *testing.T) { do(t, open(t)) })
-	}
+	eachKind(t, all, func(t *testing.T, k *kind) {
+		// Nobody loses a lock because the machine stands still for a while.
+		do(t, k.open(t, long))
+	})
 }
+
+// long is a lifetime that no test waits for.
+const long = 5 * time.Minute
 
 // patient bounds what should come at once.
 func patient(t *testing.T) context.Context {

@@ -1,0 +1,107 @@
+package lock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs/lock"
+)
+
+// TestMinorityLost kills one of three servers: locks are held and taken on.
+// With the second the holder is told, and nobody gets another.
+func TestMinorityLost(t *testing.T) {
+	ctx := patient(t)
+	k := kindOf(t, majority)
+	m, brief := k.open(t, long), k.open(t, 4*short)
+	h, err := m.Lock(ctx, "few", lock.Options{})
+	must(t, err)
+	theThree[0].Kill()
+	if _, err := m.Lock(ctx, "few", lock.Options{Wait: short / 2}); !errors.Is(err, lock.ErrBusy) {
+		t.Errorf("with one server lost the lock is %v", err)
+	}
+	if h.Context().Err() != nil {
+		t.Errorf("with one server lost the holder has lost it: %v", context.Cause(h.Context()))
+	}
+	must(t, h.Unlock(ctx))
+	second, err := brief.Lock(ctx, "few", lock.Options{})
+	must(t, err)
+	if second.Fence() <= h.Fence() {
+		t.Errorf("the fence %d comes after %d", second.Fence(), h.Fence())
+	}
+	late := k.open(t, long)
+	other, err := late.Lock(ctx, "others", lock.Options{})
+	must(t, err)
+	must(t, other.Unlock(ctx))
+	theThree[1].Kill()
+	<-second.Context().Done()
+	if err := second.Unlock(ctx); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("with two servers lost it ends with %v", err)
+	}
+	if _, err := m.Lock(ctx, "few", lock.Options{Wait: lock.NoWait}); err == nil || errors.Is(err, lock.ErrBusy) {
+		t.Errorf("with two servers lost a lock gives %v", err)
+	}
+	if _, err := openKind(k.name, k.at, long); err == nil {
+		t.Error("with two servers lost a locker is opened")
+	}
+	must(t, theThree[0].Start())
+	must(t, theThree[1].Start())
+	for _, l := range []lock.Locker{m, late} {
+		third, err := l.Lock(ctx, "few", lock.Options{})
+		must(t, err)
+		must(t, third.Unlock(ctx))
+	}
+}
+
+// TestMinorityHangs pauses one of three servers, which is worse than a lost one:
+// it never says no. Nobody waits for it, a holder keeps what he has, and when
+// it goes on it gives back what was asked of it.
+func TestMinorityHangs(t *testing.T) {
+	ctx := patient(t)
+	k := kindOf(t, majority)
+	calm := k.open(t, long)
+	must(t, theThree[2].Freeze())
+	defer func() { must(t, theThree[2].Thaw()) }()
+	begun := time.Now()
+	h, err := calm.Lock(ctx, "hangs", lock.Options{})
+	must(t, err)
+	if _, err := calm.Lock(ctx, "hangs", lock.Options{Wait: lock.NoWait}); !errors.Is(err, lock.ErrBusy) {
+		t.Errorf("with one server that hangs the lock is %v", err)
+	}
+	must(t, h.Unlock(ctx))
+	if took := time.Since(begun); took > long/4 {
+		t.Errorf("with one server that hangs it took %s", took)
+	}
+	kept(ctx, t, k.open(t, 2*short), calm)
+	must(t, theThree[2].Thaw())
+	// All three are free again.
+	theThree[0].Kill()
+	again, err := calm.Lock(ctx, "hangs", lock.Options{})
+	must(t, err)
+	must(t, again.Unlock(ctx))
+	must(t, theThree[0].Start())
+}
+
+// kept holds a lock for longer than its lifetime. On a machine that stands still
+// meanwhile the holder may lose it, if he is told: then it is tried again.
+func kept(ctx context.Context, t *testing.T, l, other lock.Locker) {
+	t.Helper()
+	for range 20 {
+		h, err := l.Lock(ctx, "kept", lock.Options{})
+		must(t, err)
+		next, err := other.Lock(ctx, "kept", lock.Options{Wait: 3 * short})
+		if errors.Is(err, lock.ErrBusy) {
+			if h.Unlock(ctx) == nil {
+				return
+			}
+			continue
+		}
+		must(t, err)
+		if h.Context().Err() == nil {
+			t.Fatal("somebody else has it, and the holder is not told")
+		}
+		must(t, next.Unlock(ctx))
+	}
+	t.Error("the lock is never kept")
+}
