@@ -24,7 +24,16 @@ import (
 )
 
 // Lockers are the kinds of locks that Locks compares (row 002.5).
-func Lockers() []string { return []string{"redis", "majority", MariaDB, Postgres} }
+func Lockers() []string {
+	return []string{redisLocker, majorityLocker, MariaDB, Postgres, zooLocker}
+}
+
+// The kinds of locks that are not called like a database.
+const (
+	redisLocker    = "redis"
+	majorityLocker = "majority"
+	zooLocker      = "zookeeper"
+)
 
 // LocksConfig says what Locks does.
 type LocksConfig struct {
@@ -34,6 +43,9 @@ type LocksConfig struct {
 	Contenders int
 	// Lifetime is that of the locks that have one; 0 means a second.
 	Lifetime time.Duration
+	// Servers are the addresses to use, by locker; a kind without any has servers
+	// of its own. Locks are taken there, and a table of fences is made.
+	Servers map[string][]string
 	// Holder starts a process that calls HoldLock with these words.
 	Holder func(kind string, addresses []string) *exec.Cmd
 	// Progress takes a line for each kind; nil shows nothing.
@@ -46,6 +58,11 @@ func (c *LocksConfig) Validate() []settings.Fault {
 	for _, name := range c.Lockers {
 		if !slices.Contains(Lockers(), name) {
 			fs = append(fs, settings.Fault{Key: "--lockers", Problem: fmt.Sprintf("there is no locker %q%s; there are %s", name, suggest(name, Lockers()), strings.Join(Lockers(), ", "))})
+		}
+	}
+	for name, list := range c.Servers {
+		if name == majorityLocker && len(list) > 0 && len(list) < 3 {
+			fs = append(fs, settings.Fault{Key: "--majority", Problem: fmt.Sprintf("must be three addresses or more, with commas between, not %d", len(list))})
 		}
 	}
 	if c.Contenders < 0 || c.Contenders > 10_000 {
@@ -103,10 +120,14 @@ func Locks(ctx context.Context, cfg LocksConfig) (results []LockResult, err erro
 	}()
 	for _, kind := range cfg.Lockers {
 		fmt.Fprintln(cfg.Progress, kind)
-		addresses, stop, err := lockServers(dir, kind)
-		stops = append(stops, stop)
-		if err != nil {
-			return results, fmt.Errorf("%w: %s: %w", ErrNoServer, kind, err)
+		addresses := cfg.Servers[kind]
+		if len(addresses) == 0 {
+			var stop func() error
+			addresses, stop, err = lockServers(dir, kind)
+			stops = append(stops, stop)
+			if err != nil {
+				return results, fmt.Errorf("%w: %s: install it, or name one that runs by --%s, or leave it out with --lockers: %w", ErrNoServer, kind, kind, err)
+			}
 		}
 		r, err := cfg.try(ctx, kind, addresses)
 		if err != nil {
@@ -120,30 +141,24 @@ func Locks(ctx context.Context, cfg LocksConfig) (results []LockResult, err erro
 // lockServers starts what a kind needs. stop is never nil.
 func lockServers(dir, kind string) (addresses []string, stop func() error, err error) {
 	stop = func() error { return nil }
-	start := servers.MariaDB
 	switch kind {
-	case "redis", "majority":
-		var all []*servers.Redis
-		stop = func() error {
-			for _, r := range all {
-				r.Kill()
-			}
-			return nil
+	case redisLocker:
+		return ownRedis(dir, kind, 1)
+	case majorityLocker:
+		return ownRedis(dir, kind, 3)
+	case zooLocker:
+		at := filepath.Join(dir, kind)
+		if err := os.Mkdir(at, 0o700); err != nil {
+			return nil, stop, err
 		}
-		for i := range map[string]int{"redis": 1, "majority": 3}[kind] {
-			at := filepath.Join(dir, kind+strconv.Itoa(i))
-			if err := os.Mkdir(at, 0o700); err != nil {
-				return nil, stop, err
-			}
-			r, err := servers.StartRedis(at)
-			if err != nil {
-				return nil, stop, err
-			}
-			all = append(all, r)
-			addresses = append(addresses, r.URL())
+		z, err := servers.StartZooKeeper(at)
+		if err != nil {
+			return nil, stop, err
 		}
-		return addresses, stop, nil
-	case Postgres:
+		return []string{z.URL()}, func() error { z.Kill(); return nil }, nil
+	}
+	start := servers.MariaDB
+	if kind == Postgres {
 		start = servers.Postgres
 	}
 	s, err := start()
@@ -154,21 +169,51 @@ func lockServers(dir, kind string) (addresses []string, stop func() error, err e
 	return []string{url}, stop, err
 }
 
+// ownRedis starts so many servers that know nothing of each other.
+func ownRedis(dir, kind string, n int) (addresses []string, stop func() error, err error) {
+	var all []*servers.Redis
+	stop = func() error {
+		for _, r := range all {
+			r.Kill()
+		}
+		return nil
+	}
+	for i := range n {
+		at := filepath.Join(dir, kind+strconv.Itoa(i))
+		if err := os.Mkdir(at, 0o700); err != nil {
+			return nil, stop, err
+		}
+		r, err := servers.StartRedis(at)
+		if err != nil {
+			return nil, stop, err
+		}
+		all = append(all, r)
+		addresses = append(addresses, r.URL())
+	}
+	return addresses, stop, nil
+}
+
 // openLocker opens a kind of lock.
 func openLocker(ctx context.Context, kind string, addresses []string, life time.Duration) (lock.Locker, error) {
+	// Where there is one address, the commas are its own.
+	one := strings.Join(addresses, ",")
 	switch kind {
-	case "redis":
-		return lock.OpenRedis(lock.RedisConfig{URL: addresses[0], Lifetime: life})
-	case "majority":
+	case redisLocker:
+		return lock.OpenRedis(lock.RedisConfig{URL: one, Lifetime: life})
+	case majorityLocker:
 		return lock.OpenMajority(lock.RedisConfig{Lifetime: life}, addresses...)
+	case zooLocker:
+		return lock.OpenZooKeeper(ctx, lock.ZooKeeperConfig{URL: one, Lifetime: life})
 	}
-	return lock.OpenSQL(ctx, addresses[0])
+	return lock.OpenSQL(ctx, one)
 }
 
 func (c *LocksConfig) try(ctx context.Context, kind string, addresses []string) (r *LockResult, err error) {
-	l, err := openLocker(ctx, kind, addresses, c.Lifetime)
+	// Only the holder has a short lifetime: who else would lose a lock on a machine
+	// that stands still for a while is not what is looked at.
+	l, err := openLocker(ctx, kind, addresses, max(c.Lifetime, patientLifetime))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: nothing answers at --%s: start it, correct the address, or leave --%s out to have one started: %w", ErrNoServer, kind, kind, err)
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	r = &LockResult{Locker: kind}
@@ -190,7 +235,7 @@ func (c *LocksConfig) try(ctx context.Context, kind string, addresses []string) 
 func (c *LocksConfig) alone(ctx context.Context, l lock.Locker, r *LockResult) error {
 	begun, n := time.Now(), 0
 	for time.Since(begun) < time.Second {
-		h, err := l.Lock(ctx, "alone", lock.Options{})
+		h, err := l.Lock(ctx, "dibs-lab-alone", lock.Options{})
 		if err != nil {
 			return err
 		}
@@ -202,6 +247,9 @@ func (c *LocksConfig) alone(ctx context.Context, l lock.Locker, r *LockResult) e
 	r.PerSecond = float64(n) / time.Since(begun).Seconds()
 	return nil
 }
+
+// patientLifetime is longer than machines stand still.
+const patientLifetime = time.Minute
 
 // turns is how often each contender takes the lock.
 const turns = 10
@@ -217,7 +265,7 @@ func (c *LocksConfig) crowd(ctx context.Context, l lock.Locker, r *LockResult) e
 	for i := range c.Contenders {
 		wg.Go(func() {
 			for range turns {
-				h, err := l.Lock(ctx, "crowd", lock.Options{})
+				h, err := l.Lock(ctx, "dibs-lab-crowd", lock.Options{})
 				if err != nil {
 					errs[i] = err
 					return
@@ -256,7 +304,7 @@ func HoldLock(ctx context.Context, kind string, addresses []string, life time.Du
 	if err != nil {
 		return err
 	}
-	h, err := l.Lock(ctx, "held", lock.Options{})
+	h, err := l.Lock(ctx, "dibs-lab-held", lock.Options{})
 	if err != nil {
 		return err
 	}
@@ -289,8 +337,11 @@ func (c *LocksConfig) hold(kind string, addresses []string) (h *holder, err erro
 	if err := h.cmd.Start(); err != nil {
 		return nil, err
 	}
-	h.fence, err = h.read()
-	return h, err
+	if h.fence, err = h.read(); err != nil {
+		h.kill()
+		return nil, err
+	}
+	return h, nil
 }
 
 // read reads a fence.
@@ -319,7 +370,7 @@ func (c *LocksConfig) killed(ctx context.Context, l lock.Locker, kind string, ad
 	if err := h.cmd.Process.Kill(); err != nil {
 		return err
 	}
-	next, err := l.Lock(ctx, "held", lock.Options{Wait: time.Minute})
+	next, err := l.Lock(ctx, "dibs-lab-held", lock.Options{Wait: time.Minute})
 	if err != nil {
 		return err
 	}
@@ -338,8 +389,13 @@ func (c *LocksConfig) paused(ctx context.Context, l lock.Locker, kind string, ad
 	if err := servers.Pause(h.cmd.Process); err != nil {
 		return err
 	}
+	wait := time.Minute
+	if kind == MariaDB || kind == Postgres {
+		// It has no lifetime, and the wait is for nothing.
+		wait = 5 * c.Lifetime
+	}
 	begun := time.Now()
-	next, err := l.Lock(ctx, "held", lock.Options{Wait: 5 * c.Lifetime})
+	next, err := l.Lock(ctx, "dibs-lab-held", lock.Options{Wait: wait})
 	if errors.Is(err, lock.ErrBusy) {
 		return nil
 	}

@@ -70,11 +70,23 @@ func TestLabServers(t *testing.T) {
 	if strings.Contains(r.err, "secret-1") {
 		t.Errorf("a password is shown: %s", r.err)
 	}
+	for kind, at := range map[string]string{
+		"redis": "redis://:secret-1@127.0.0.1:1/9", "zookeeper": "zookeeper://u:secret-1@127.0.0.1:1",
+		"mariadb": "mysql://u:secret-1@127.0.0.1:1/x", "postgres": "postgres://u:secret-1@127.0.0.1:1/x",
+		"majority": "redis://:secret-1@127.0.0.1:1,redis://:secret-1@127.0.0.1:2,redis://:secret-1@127.0.0.1:3",
+	} {
+		r := cli(t, nil, "lab", "locks", "--lockers", kind, "--"+kind, at)
+		r.want(t, exitUsage, "nothing answers at --"+kind+": start it, correct the address, or leave --"+kind+" out")
+		if strings.Contains(r.err, "secret-1") {
+			t.Errorf("a password is shown: %s", r.err)
+		}
+	}
+	cli(t, nil, "lab", "locks", "--majority", "redis://127.0.0.1:1,redis://127.0.0.1:2").want(t, exitUsage, "--majority: must be three addresses or more")
 }
 
 // TestLabLocks kills and pauses a process that holds a lock.
 func TestLabLocks(t *testing.T) {
-	r := cli(t, nil, "lab", "locks", "--lockers", "redis", "--contenders", "5", "--lifetime", "1500ms", "--output", "json")
+	r := cli(t, nil, "lab", "locks", "--lockers", "redis", "--contenders", "5", "--lifetime", "1s", "--output", "json")
 	r.want(t, exitOK)
 	var got []lab.LockResult
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil {

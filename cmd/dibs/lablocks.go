@@ -12,39 +12,56 @@ import (
 	"github.com/dibs-dev/dibs/lab"
 )
 
+// holdAt has the servers of --hold: everybody can read a process's arguments, and
+// addresses have passwords.
+const holdAt = "LAB_LOCKS_AT"
+
 func newLabLocksCommand() *cobra.Command {
 	var (
 		cfg    lab.LocksConfig
 		hold   string
-		at     []string
 		output string
+		named  = map[string]*[]string{}
 	)
 	cmd := &cobra.Command{
 		Use:   "locks",
-		Short: "Compare locks on Redis, on a majority of Redis servers, on MariaDB and PostgreSQL",
-		Long: `Compare distributed locks on servers that are started for it: how often one
-caller can take one, how long it takes from one holder to the next in a crowd,
-what happens when a holder is killed, and when it is paused and goes on to
-write after somebody else has: without the fence, and with it.`,
-		Example: "  dibs lab locks\n  dibs lab locks --lockers redis,postgres --contenders 200",
-		Args:    cobra.NoArgs,
+		Short: "Compare locks on Redis, on a majority of Redis servers, on MariaDB, PostgreSQL and ZooKeeper",
+		Long: `Compare distributed locks: how often one caller can take one, how long it takes
+from one holder to the next in a crowd, what happens when a holder is killed,
+and when it is paused and goes on to write after somebody else has: without the
+fence, and with it. Servers that are not named are started for it, when they are
+installed.`,
+		Example: `  dibs lab locks
+  dibs lab locks --lockers redis,postgres --contenders 200
+  dibs lab locks --lockers zookeeper --zookeeper zookeeper://127.0.0.1:2181`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if hold != "" {
-				return lab.HoldLock(cmd.Context(), hold, at, cfg.Lifetime, cmd.InOrStdin(), cmd.OutOrStdout())
+				return lab.HoldLock(cmd.Context(), hold, strings.Split(os.Getenv(holdAt), ","), cfg.Lifetime, cmd.InOrStdin(), cmd.OutOrStdout())
+			}
+			cfg.Servers = map[string][]string{}
+			for kind, list := range named {
+				cfg.Servers[kind] = *list
 			}
 			return labLocks(cmd, cfg, output)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringSliceVar(&cfg.Lockers, "lockers", nil, "redis, majority, mariadb, postgres, with commas between (default all)")
+	f.StringSliceVar(&cfg.Lockers, "lockers", nil, "redis, majority, mariadb, postgres, zookeeper, with commas between (default all)")
 	f.IntVar(&cfg.Contenders, "contenders", 50, "How many want one lock at once")
-	f.DurationVar(&cfg.Lifetime, "lifetime", time.Second, "How long a lock in Redis outlives its holder")
-	f.StringVar(&hold, "hold", "", "Be the process that holds a lock")
-	f.StringSliceVar(&at, "at", nil, "The servers of --hold")
-	for _, name := range []string{"hold", "at"} {
-		f.Lookup(name).Hidden = true
+	f.DurationVar(&cfg.Lifetime, "lifetime", time.Second, "How long a lock in Redis or ZooKeeper outlives its holder")
+	for _, server := range [][2]string{
+		{"redis", "Use the server there, redis://host:port/9"},
+		{"majority", "Use the servers there, three or more, with commas between"},
+		{"mariadb", "Use the database there, mysql://user:password@host:port/database"},
+		{"postgres", "Use the database there, postgres://…"},
+		{"zookeeper", "Use the ensemble there, zookeeper://host:port,host:port"},
+	} {
+		named[server[0]] = f.StringSlice(server[0], nil, server[1])
 	}
+	f.StringVar(&hold, "hold", "", "Be the process that holds a lock")
+	f.Lookup("hold").Hidden = true
 	addOutput(cmd, &output)
 	return cmd
 }
@@ -62,8 +79,9 @@ func labLocks(cmd *cobra.Command, cfg lab.LocksConfig, output string) error {
 	}
 	cfg.Progress = cmd.ErrOrStderr()
 	cfg.Holder = func(kind string, addresses []string) *exec.Cmd {
-		child := exec.CommandContext(cmd.Context(), self, "lab", "locks", "--hold", kind, "--at", strings.Join(addresses, ","), "--lifetime", cfg.Lifetime.String())
+		child := exec.CommandContext(cmd.Context(), self, "lab", "locks", "--hold", kind, "--lifetime", cfg.Lifetime.String())
 		child.Stderr = cmd.ErrOrStderr()
+		child.Env = append(os.Environ(), holdAt+"="+strings.Join(addresses, ","))
 		return child
 	}
 	results, err := lab.Locks(cmd.Context(), cfg)
