@@ -102,25 +102,60 @@ var samples = []sample{
 	{"GET /v1/audit", "/v1/audit?limit=100", "", asAdmin, 200},
 }
 
+// gateSamples are those of a server with waiting rooms, lotteries and tickets.
+var gateSamples = []sample{
+	{"POST /v1/campaigns", "/v1/campaigns", `{"id":"q","kind":"sale","title":"Q","starts_at":"2026-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z",` +
+		`"stock":{"units":3},"gate":{"room":{"mode":"fifo","rate":10},"ticket":{"lifetime":"2m"}}}`, asAdmin, 201},
+	{"POST /v1/campaigns/{id}/publish", "/v1/campaigns/q/publish", "", asAdmin, 200},
+	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/q/claims", "{}", asUser, 403},
+	{"GET /v1/campaigns/{id}/queue", "/v1/campaigns/q/queue", "", asUser, 404},
+	{"POST /v1/campaigns/{id}/queue", "/v1/campaigns/q/queue", "", asUser, 200},
+	{"GET /v1/campaigns/{id}/queue", "/v1/campaigns/q/queue", "", asUser, 200},
+	{"POST /v1/campaigns/{id}/tickets/challenge", "/v1/campaigns/q/tickets/challenge", "", asUser, 200},
+	{"POST /v1/campaigns/{id}/tickets", "/v1/campaigns/q/tickets", "{}", asUser, 200},
+	{"DELETE /v1/campaigns/{id}/queue", "/v1/campaigns/q/queue", "", asUser, 200},
+	{"POST /v1/campaigns", "/v1/campaigns", `{"id":"lots","kind":"sale","title":"L","starts_at":"2035-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z",` +
+		`"stock":{"units":3},"gate":{"room":{"mode":"lottery","registration_closes_at":"2034-01-01T00:00:00Z"}}}`, asAdmin, 201},
+	{"POST /v1/campaigns/{id}/publish", "/v1/campaigns/lots/publish", "", asAdmin, 200},
+	{"POST /v1/campaigns/{id}/lottery/entries", "/v1/campaigns/lots/lottery/entries", "", asUser, 201},
+	{"GET /v1/campaigns/{id}/lottery", "/v1/campaigns/lots/lottery", "", asUser, 200},
+	{"GET /v1/campaigns/{id}/lottery/result", "/v1/campaigns/lots/lottery/result", "", asUser, 200},
+	{"GET /v1/campaigns/{id}/lottery/entries", "/v1/campaigns/lots/lottery/entries", "", asUser, 409},
+	{"POST /v1/campaigns/{id}/lottery/public-value", "/v1/campaigns/lots/lottery/public-value", `{"value":"1"}`, asAdmin, 409},
+}
+
 // Every documented operation answers as documented, member by member.
 func TestAnswersMatchTheDocument(t *testing.T) {
 	s := newStack(t, nil)
+	tried := map[string]bool{}
+	s.matchDocument(samples, tried)
+	newGated(t).matchDocument(gateSamples, tried)
+	for _, op := range s.operations() {
+		if !tried[op] {
+			t.Errorf("%s has no sample here", op)
+		}
+	}
+}
+
+// matchDocument asks what the samples do, and holds the answers against the
+// served document.
+func (s *stack) matchDocument(samples []sample, tried map[string]bool) {
+	s.t.Helper()
 	doc := s.ask("GET", "/openapi.json", "").json
 	if doc["openapi"] != "3.1.0" {
-		t.Errorf("openapi %v", doc["openapi"])
+		s.t.Errorf("openapi %v", doc["openapi"])
 	}
 	claim, endpoint := "", ""
-	tried := map[string]bool{}
 	for _, q := range samples {
 		tried[q.op] = true
-		method, path, _ := strings.Cut(q.op, " ")
+		method, _, _ := strings.Cut(q.op, " ")
 		var headers []string
 		if q.as != "" {
 			headers = append(headers, strings.Split(q.as, "\n")...)
 		}
 		a := s.ask(method, strings.NewReplacer("$CLAIM", claim, "$ENDPOINT", endpoint).Replace(q.path), q.body, headers...)
 		if a.status != q.status {
-			t.Errorf("%s: %d %s", q.op, a.status, a.body)
+			s.t.Errorf("%s: %d %s", q.op, a.status, a.body)
 			continue
 		}
 		if q.op == "POST /v1/campaigns/{id}/claims" && a.status == 201 {
@@ -129,32 +164,34 @@ func TestAnswersMatchTheDocument(t *testing.T) {
 		if q.op == "POST /v1/webhook-endpoints" && a.status == 201 {
 			endpoint = fmt.Sprint(a.json["id"])
 		}
-		responses := at(doc, "paths", path, strings.ToLower(method), "responses")
-		r := at(responses, fmt.Sprint(a.status))
-		if r == nil {
-			if r = at(responses, "default"); a.status < 400 {
-				t.Errorf("%s: %d is not documented", q.op, a.status)
-			}
-		}
-		kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
-		var schema map[string]any
-		for documented, media := range at(r, "content") {
-			if base, _, _ := strings.Cut(documented, ";"); base == kind {
-				schema = at(media, "schema")
-			}
-		}
-		if schema == nil {
-			t.Errorf("%s: %s is not documented for %d", q.op, kind, a.status)
-			continue
-		}
-		if strings.HasSuffix(kind, "json") && path != "/openapi.json" {
-			conform(t, doc, schema, a.json, q.op)
+		documented(s.t, doc, q.op, a)
+	}
+}
+
+// documented holds one answer against the document.
+func documented(t testing.TB, doc map[string]any, op string, a answer) {
+	t.Helper()
+	method, path, _ := strings.Cut(op, " ")
+	responses := at(doc, "paths", path, strings.ToLower(method), "responses")
+	r := at(responses, fmt.Sprint(a.status))
+	if r == nil {
+		if r = at(responses, "default"); a.status < 400 {
+			t.Errorf("%s: %d is not documented", op, a.status)
 		}
 	}
-	for _, op := range s.operations() {
-		if !tried[op] {
-			t.Errorf("%s has no sample here", op)
+	kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
+	var schema map[string]any
+	for documented, media := range at(r, "content") {
+		if base, _, _ := strings.Cut(documented, ";"); base == kind {
+			schema = at(media, "schema")
 		}
+	}
+	if schema == nil {
+		t.Errorf("%s: %s is not documented for %d", op, kind, a.status)
+		return
+	}
+	if strings.HasSuffix(kind, "json") && path != "/openapi.json" {
+		conform(t, doc, schema, a.json, op)
 	}
 }
 
@@ -169,7 +206,7 @@ func at(v any, names ...string) map[string]any {
 
 // conform checks a value against a schema: the members there are, those that
 // must be, and the kinds of value.
-func conform(t *testing.T, doc, schema map[string]any, v any, where string) {
+func conform(t testing.TB, doc, schema map[string]any, v any, where string) {
 	t.Helper()
 	if ref, ok := schema["$ref"].(string); ok {
 		name := ref[strings.LastIndexByte(ref, '/')+1:]
@@ -219,7 +256,7 @@ func conform(t *testing.T, doc, schema map[string]any, v any, where string) {
 	}
 }
 
-func conformObject(t *testing.T, doc, schema map[string]any, v map[string]any, where string) {
+func conformObject(t testing.TB, doc, schema map[string]any, v map[string]any, where string) {
 	t.Helper()
 	properties := at(schema, "properties")
 	for name, member := range v {
