@@ -15,6 +15,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/idgen"
+	"github.com/dibs-dev/dibs/internal/fresh"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/redisengine"
 	"github.com/dibs-dev/dibs/sqlledger"
@@ -39,7 +40,7 @@ type node struct {
 
 func newFleet(t *testing.T, n int) *fleet {
 	t.Helper()
-	f := &fleet{T: t, redis: startRedis(t, servers.RedisAlways...), ledger: "sqlite:" + filepath.Join(t.TempDir(), "ledger.db")}
+	f := &fleet{T: t, redis: startRedis(t, servers.RedisAlways...), ledger: "sqlite:" + filepath.Join(freshLedger(t), "ledger.db")}
 	t.Cleanup(func() {
 		for _, n := range f.nodes {
 			n.close(t)
@@ -49,6 +50,17 @@ func newFleet(t *testing.T, n int) *fleet {
 		f.join()
 	}
 	return f
+}
+
+// freshLedger is a folder with an empty ledger.
+func freshLedger(t *testing.T) string {
+	return fresh.Folder(t, "ledger", func(dir string) error {
+		l, err := sqlledger.OpenSQLite(context.Background(), filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
+		if err != nil {
+			return err
+		}
+		return l.Close()
+	})
 }
 
 func (f *fleet) engineConfig() redisengine.Config {

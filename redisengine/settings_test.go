@@ -159,7 +159,7 @@ const mostOfYardstick = 0.5
 // TestMemoryOfAGrant fills a sale and the yardstick's queues with the same
 // users, and compares what stays in Redis after the journal was trimmed.
 func TestMemoryOfAGrant(t *testing.T) {
-	const n = 200_000
+	const n = 50_000
 	r := startRedis(t)
 	c := connect(t, r)
 	before := usedMemory(t, c)
