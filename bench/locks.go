@@ -17,8 +17,9 @@ import (
 func ones(n uint64) int { return bits.OnesCount64(n) }
 
 const (
-	// lockTurns is how often a lock is taken and given back in a round.
-	lockTurns = 5000
+	// lockTurns is how often a lock is taken and given back in a round, lockSlice
+	// how often before it is the other way's turn.
+	lockTurns, lockSlice = 5000, 50
 	// contenders is how many want one lock, each so often.
 	contenders, contenderTurns = 50, 20
 )
@@ -59,19 +60,20 @@ func locks(ctx context.Context, o *options) error {
 		}
 		return err
 	}
+	// In short turns, so that what else the machine does meets both alike.
 	var a, b []float64
-	for range o.rounds {
+	for range o.rounds * lockTurns / lockSlice {
 		for _, way := range []struct {
 			do   func() error
 			into *[]float64
 		}{{mine, &a}, {other, &b}} {
 			begun := time.Now()
-			for range lockTurns {
+			for range lockSlice {
 				if err := way.do(); err != nil {
 					return err
 				}
 			}
-			*way.into = append(*way.into, float64(time.Since(begun).Microseconds())/lockTurns)
+			*way.into = append(*way.into, float64(time.Since(begun).Microseconds())/lockSlice)
 		}
 	}
 	fmt.Printf("| lock and unlock, nobody else | µs | to rueidislock |\n|---|---|---|\n")
