@@ -3,10 +3,12 @@ package idgen_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/dibs-dev/dibs/idgen"
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 // Ids from the time and a daily count in Redis, which a process takes in blocks
@@ -70,6 +72,44 @@ func ExampleNewSequence() {
 	}
 	fmt.Println(s.Next(context.Background()))
 	// Output: 1 <nil>
+}
+
+// A sequence of a database, one number at a time: it has no gaps, and each costs
+// a round trip.
+func ExampleNewSQLCounter() {
+	ctx := context.Background()
+	server, err := servers.Postgres()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, name, done, err := server.Database()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	db, err := server.Open(name)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	counter, err := idgen.NewSQLCounter(ctx, db, true)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := idgen.NewSequence(counter, "invoices", 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Next(ctx))
+	fmt.Println(s.Next(ctx))
+	fmt.Println(errors.Join(db.Close(), done()))
+	// Output:
+	// 1 <nil>
+	// 2 <nil>
+	// <nil>
 }
 
 // A number that everybody may see tells nothing about how many there are when it

@@ -152,6 +152,9 @@ type gridLine struct {
 type dot struct {
 	X, Y       float64
 	Name, Tone string
+	// Label is empty where there is no room for it.
+	Label, Anchor string
+	LX, LY        float64
 }
 
 func planeX(rate float64) float64 {
@@ -184,10 +187,49 @@ func (r *Report) dots() []dot {
 	for i := range r.Results {
 		x := &r.Results[i]
 		if x.Skipped == "" && x.AnswersPerSecond > 0 {
-			dots = append(dots, dot{math.Round(planeX(x.AnswersPerSecond)), math.Round(planeY(x.P99MS)), r.title(x), tone(x)})
+			dots = append(dots, dot{X: math.Round(planeX(x.AnswersPerSecond)), Y: math.Round(planeY(x.P99MS)), Name: r.title(x), Tone: tone(x), Label: x.Strategy})
 		}
 	}
+	labelled(dots)
 	return dots
+}
+
+// The room that a label takes.
+const letterWidth, labelHeight, dotRadius = 5.2, 11.0, 6.0
+
+// box is a place in the plane.
+type box struct{ left, top, right, bottom float64 }
+
+func (b box) meets(o box) bool {
+	return b.left < o.right && o.left < b.right && b.top < o.bottom && o.top < b.bottom
+}
+
+// labelled writes the names beside the dots where there is room, once for each
+// strategy; the others are told by the title of the dot.
+func labelled(dots []dot) {
+	var taken []box
+	for _, d := range dots {
+		taken = append(taken, box{d.X - dotRadius, d.Y - dotRadius, d.X + dotRadius, d.Y + dotRadius})
+	}
+	seen := map[string]bool{}
+	for i := range dots {
+		d := &dots[i]
+		name := d.Label
+		d.Label = ""
+		width := float64(len(name)) * letterWidth
+		for _, side := range []struct {
+			anchor string
+			left   float64
+			at     float64
+		}{{"start", d.X + dotRadius + 1, d.X + dotRadius + 2}, {"end", d.X - dotRadius - 1 - width, d.X - dotRadius - 2}} {
+			b := box{side.left, d.Y - labelHeight/2, side.left + width, d.Y + labelHeight/2}
+			if seen[name] || b.left < planeLeft || b.right > planeRight || slices.ContainsFunc(taken, b.meets) {
+				continue
+			}
+			taken, seen[name] = append(taken, b), true
+			d.Label, d.Anchor, d.LX, d.LY = name, side.anchor, side.at, d.Y+3
+		}
+	}
 }
 
 func (r *Report) cards() []card {

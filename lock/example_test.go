@@ -151,3 +151,134 @@ func ExampleOpenZooKeeper() {
 	// <nil>
 	// true <nil>
 }
+
+// What a lock guards refuses whoever comes with an older fence: a holder that
+// was paused cannot know that it has lost the lock.
+func ExampleHeld_fence() {
+	ctx := context.Background()
+	locker, err := lock.OpenRedis(lock.RedisConfig{URL: theRedis.URL()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locker.Close()
+	var highest uint64
+	store := func(fence uint64) bool {
+		if fence < highest {
+			return false
+		}
+		highest = fence
+		return true
+	}
+	var fences []uint64
+	for range 2 {
+		held, err := locker.Lock(ctx, "file", lock.Options{})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fences = append(fences, held.Fence())
+		if err := held.Unlock(ctx); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println("the second writes:", store(fences[1]))
+	fmt.Println("the first, late:", store(fences[0]))
+	// Output:
+	// the second writes: true
+	// the first, late: false
+}
+
+// The context of what is held ends when the lock is lost, here because somebody
+// removed it; work that must not go on without it runs under that context.
+func ExampleHeld_context() {
+	ctx := context.Background()
+	locker, err := lock.OpenRedis(lock.RedisConfig{URL: theRedis.URL(), Lifetime: 300 * time.Millisecond})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locker.Close()
+	held, err := locker.Lock(ctx, "work", lock.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := theRedis.Do(ctx, "DEL", "lock:{work}"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	<-held.Context().Done()
+	fmt.Println(errors.Is(context.Cause(held.Context()), lock.ErrLost))
+	fmt.Println(held.Unlock(ctx))
+	// Output:
+	// true
+	// lock: it was lost
+}
+
+// Whoever does not want to wait tries once, or for a time. Who waits is woken,
+// in the order of arrival.
+func ExampleOptions_wait() {
+	ctx := context.Background()
+	locker, err := lock.OpenRedis(lock.RedisConfig{URL: theRedis.URL()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer locker.Close()
+	held, err := locker.Lock(ctx, "door", lock.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = locker.Lock(ctx, "door", lock.Options{Wait: lock.NoWait})
+	fmt.Println("once:", err)
+	_, err = locker.Lock(ctx, "door", lock.Options{Wait: 20 * time.Millisecond})
+	fmt.Println("for a time:", err)
+	next := make(chan error)
+	go func() {
+		after, err := locker.Lock(ctx, "door", lock.Options{})
+		if err == nil {
+			err = after.Unlock(ctx)
+		}
+		next <- err
+	}()
+	fmt.Println("given back:", held.Unlock(ctx))
+	fmt.Println("the next one:", <-next)
+	// Output:
+	// once: lock: it is held by somebody else
+	// for a time: lock: it is held by somebody else
+	// given back: <nil>
+	// the next one: <nil>
+}
+
+// GET_LOCK of MySQL and MariaDB: the lock ends with its connection.
+func ExampleOpenSQL_mySQL() {
+	ctx := context.Background()
+	server, err := servers.MariaDB()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	url, _, done, err := server.Database()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	locker, err := lock.OpenSQL(ctx, url)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	held, err := locker.Lock(ctx, "report", lock.Options{Owner: "request-7"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(held.Fence(), held.Unlock(ctx))
+	fmt.Println(errors.Join(locker.Close(), done()))
+	// Output:
+	// 1 <nil>
+	// <nil>
+}
