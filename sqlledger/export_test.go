@@ -54,10 +54,27 @@ func Plan(t testing.TB, l *Ledger, explain string, f dibs.OrderFilter) string {
 	if f.UserID == "" && f.Campaigns != nil {
 		statement, args = l.d.campaignOrders(f, f.Campaigns[0], lastPlace(f))
 	}
+	return planOf(t, l, explain+statement, append(args, dibs.MaxPage+1))
+}
+
+// PlanOfItems is what a ledger's database says about how it looks for the items
+// of a page of claims, those after a place.
+func PlanOfItems(t testing.TB, l *Ledger, explain string, after dibs.Position) string {
+	t.Helper()
+	var args []any
+	for range dibs.MaxPage + 1 {
+		after.Seq++
+		args = append(args, after.Campaign, after.Shard, after.Epoch, after.Seq)
+	}
+	return planOf(t, l, explain+itemsOfQuery(dibs.MaxPage+1), args)
+}
+
+func planOf(t testing.TB, l *Ledger, statement string, args []any) string {
+	t.Helper()
 	var plan strings.Builder
 	// Written out, for a plan of these values and no others.
 	if err := l.read(t.Context(), "explain", func(s *session) error {
-		rows, err := s.conn.QueryContext(t.Context(), l.d.bound(explain+statement), append(args, dibs.MaxPage+1)...)
+		rows, err := s.conn.QueryContext(t.Context(), l.d.bound(statement), args...)
 		if err != nil {
 			return err
 		}

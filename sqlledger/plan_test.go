@@ -73,5 +73,12 @@ func TestServerItemsAreFoundByTheirNumber(t *testing.T) {
 		if took > 5*time.Second {
 			t.Errorf("%d of %d items took %s", given, all, took)
 		}
+		// And a page of claims looks for its own items alone, once the server knows
+		// the table.
+		sqlledger.Analyze(t, l, "items")
+		plan := sqlledger.PlanOfItems(t, l, "EXPLAIN ", dibs.Position{ShardID: b.Shard, Cursor: dibs.Cursor{Epoch: load.Epoch, Seq: given / 2}})
+		if !strings.Contains(plan, "items_by_claim") || strings.Contains(plan, "PRIMARY 4") {
+			t.Errorf("the items of a page of claims are found by %s", plan)
+		}
 	})
 }
