@@ -21,7 +21,7 @@ var theMariaDB = single{kind: &kind{
 	prepare: prepareMariaDB,
 	arguments: func(s *Server) []string {
 		return []string{
-			"--no-defaults", "--datadir=" + s.data(), "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(s.port),
+			"--no-defaults", "--datadir=" + s.data(), "--tmpdir=" + s.dir, "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(s.port),
 			"--socket=" + filepath.Join(s.dir, "socket"), "--pid-file=" + filepath.Join(s.dir, "pid"),
 			"--init-file=" + filepath.Join(s.dir, "init.sql"), "--skip-name-resolve",
 			"--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=512M", "--innodb-log-file-size=192M",
@@ -51,6 +51,9 @@ func find(name, place string) (string, error) {
 // data is the folder of the server's own files.
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
+// prepareMariaDB keeps the temporary tables apart too: a server that starts
+// removes those that it finds, and in /tmp they may be another server's, whose
+// statement then fails.
 func prepareMariaDB(s *Server, _ string) error {
 	installer, err := find("mariadb-install-db", "/usr/bin/mariadb-install-db")
 	if err != nil {
@@ -65,6 +68,6 @@ func prepareMariaDB(s *Server, _ string) error {
 	if err := s.own(path); err != nil {
 		return err
 	}
-	return s.run(installer, "--no-defaults", "--datadir="+s.data(), "--skip-test-db", "--auth-root-authentication-method=normal",
+	return s.run(installer, "--no-defaults", "--datadir="+s.data(), "--tmpdir="+s.dir, "--skip-test-db", "--auth-root-authentication-method=normal",
 		"--skip-name-resolve")
 }
