@@ -3,6 +3,7 @@ package dibs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -58,6 +59,8 @@ type FundsView struct {
 	Escrow   Money `json:"escrow"`
 	// ReturnedAt is when the rest went back to the sender; null while open.
 	ReturnedAt *time.Time `json:"returned_at"`
+	// Problem says why the red packet does not get on; absent while it does.
+	Problem string `json:"problem,omitempty"`
 }
 
 // ResultCode is the answer to a grab in one character, as the articles have
@@ -154,6 +157,8 @@ func (s *Service) fundsView(ctx context.Context, c *Campaign) (*FundsView, error
 	v := &FundsView{Funded: in(f.Funded), Credited: in(f.Credited), Returned: in(f.Returned), Escrow: in(f.Escrow)}
 	if !f.ReturnedAt.IsZero() {
 		v.ReturnedAt = &f.ReturnedAt
+	} else {
+		v.Problem = s.packetProblem(c.Number)
 	}
 	return v, nil
 }
@@ -169,9 +174,10 @@ func (f *finding) money() PromiseCheck {
 		return check
 	}
 	p := a.Packet
-	check.Held = check.Held && len(p.Bad) == 0 && p.Shares == p.Total && p.Funded == p.Credited+p.Returned+p.Escrow
+	bad := slices.Concat(p.Bad, f.accounts, a.BadLives)
+	check.Held = len(bad) == 0 && p.Shares == p.Total && p.Funded == p.Credited+p.Returned+p.Escrow
 	check.Detail = fmt.Sprintf("%d shares sum to %d of %d; %d funded = %d credited + %d returned + %d in escrow (minor units); "+
 		"claims still to be credited: %d; at odds: %s",
-		p.Count, p.Shares, p.Total, p.Funded, p.Credited, p.Returned, p.Escrow, p.Waiting, orNone(append(p.Bad, a.BadLives...)))
+		p.Count, p.Shares, p.Total, p.Funded, p.Credited, p.Returned, p.Escrow, p.Waiting, orNone(bad))
 	return check
 }

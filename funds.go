@@ -108,7 +108,9 @@ type PacketAudit struct {
 type Funds interface {
 	// Deposit credits a user from outside, once by its Ref; true when that had
 	// been done before. ErrAlreadyExists when the Ref is another deposit's; an
-	// *Error of InvalidRequest when the balance would leave the range of Money.
+	// *Error of InvalidRequest when all that came in and that the platform gave would
+	// reach MaxMinor: below it no account can overflow, and every share can be
+	// credited.
 	Deposit(ctx context.Context, d *Deposit) (replayed bool, err error)
 	// Balances returns what a user has, by currency.
 	Balances(ctx context.Context, user string) ([]Money, error)
@@ -118,7 +120,7 @@ type Funds interface {
 	// FundCampaign is UpdateCampaign for a red packet that is being published: in
 	// the same transaction its total moves from the sender, or the platform, into
 	// escrow. An *Error of InsufficientFunds, and no change, when the sender has
-	// less.
+	// less; of InvalidRequest as in Deposit.
 	FundCampaign(ctx context.Context, c *Campaign) error
 	// PacketFunds returns where a red packet's money is. ErrNotFound.
 	PacketFunds(ctx context.Context, campaign uint32) (PacketFunds, error)
@@ -135,4 +137,7 @@ type Funds interface {
 	// was done before. ErrCorrupt when escrow is not what the withdrawn shares sum
 	// to.
 	ReturnRemainder(ctx context.Context, c *Campaign, at time.Time) (bool, error)
+	// AuditAccounts compares all accounts of a currency with their entries, and
+	// their sum with zero; it returns what does not fit, at most 10, in words.
+	AuditAccounts(ctx context.Context, currency string) ([]string, error)
 }

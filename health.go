@@ -60,6 +60,11 @@ func (s *Service) Health(ctx context.Context) HealthView {
 		d.Warning = fmt.Sprintf("%d journal entries are in quarantine: dibs verify lists them, dibs verify --repair tries them again", n)
 		h.Dependencies["settling"] = d
 	}
+	if n := s.packets.troubled(); n > 0 {
+		d := h.Dependencies["campaigns"]
+		d.Warning = fmt.Sprintf("%d red packets do not get on: their funds say why, in dibs campaign show", n)
+		h.Dependencies["campaigns"] = d
+	}
 	if d, ok := s.eventsHealth(ctx); ok {
 		h.Dependencies["events"] = d
 	}

@@ -53,7 +53,7 @@ type Catalog interface {
 	// Campaigns lists newest first; states filters when it is not empty.
 	Campaigns(ctx context.Context, states []State, page Page) (List[Campaign], error)
 	// CampaignsOf returns the numbers of a product's campaigns, that of its regular
-	// orders included: the newest first, at most MaxCampaignsListed.
+	// orders always among them: the newest first, at most MaxCampaignsListed.
 	CampaignsOf(ctx context.Context, productID string) ([]uint32, error)
 	// LiveCampaigns returns every campaign that is published or paused and ends
 	// after a time.
@@ -179,6 +179,9 @@ type Regulars interface {
 	// quantity; nothing is written then. ErrNotFound for a product that there is not;
 	// an *Error of InvalidRequest for what would cost too much.
 	Order(ctx context.Context, o Order) (OrderResult, error)
+	// RegularCampaign returns the campaign of a product's orders. ErrNotFound for a
+	// product that there is not, or that was never ordered.
+	RegularCampaign(ctx context.Context, productID string) (*Campaign, error)
 }
 
 // OrderResult is what became of an Order.
@@ -384,7 +387,8 @@ type CampaignAudit struct {
 	// Paid and Refunded are what was paid for the campaign's claims and what of
 	// it went back, in minor units; Due is what came too late and has to go back.
 	Paid, Refunded, Due int64
-	// Packet is what the money of a red packet adds up to; nil for other kinds.
+	// Packet is what the money of a red packet adds up to, but for the accounts,
+	// which AuditAccounts counts; nil for other kinds.
 	Packet *PacketAudit
 	// Waiting counts the campaign's commands in the outbox.
 	Waiting int64

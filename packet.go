@@ -118,55 +118,6 @@ const (
 	withdrawnAtOnce = 5000
 )
 
-// packetLoop credits shares to those who claimed them, and brings home what is
-// left of red packets that have ended.
-func (s *Service) packetLoop(ctx context.Context) {
-	for sleep(ctx, s.cfg.CreditEvery) {
-		if err := s.tendPackets(ctx); err != nil && ctx.Err() == nil {
-			s.log.Error("crediting red packets failed", "err", err)
-		}
-	}
-}
-
-// tendPackets does for each open red packet what there is to do. One packet's
-// trouble does not hold the others up.
-func (s *Service) tendPackets(ctx context.Context) error {
-	open, err := s.ledger.OpenPackets(ctx)
-	if err != nil {
-		return err
-	}
-	var errs error
-	for _, p := range open {
-		if err := s.tendPacket(ctx, p); err != nil {
-			errs = errors.Join(errs, fmt.Errorf("dibs: red packet %s: %w", p.Campaign.ID, err))
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return errs
-}
-
-func (s *Service) tendPacket(ctx context.Context, p *OpenPacket) error {
-	c := p.Campaign
-	over := c.State == EndedState || !s.cfg.Now().Before(c.EndsAt.Add(packetGrace))
-	t := s.settlingOf(ShardID{Campaign: c.Number})
-	// The node that settles it tends it, or the one on patrol when nobody has to;
-	// what has left the engine, any node: what is done twice counts once.
-	if t != nil && !t.held.Load() && !s.onPatrol() || t == nil && !over {
-		return nil
-	}
-	if p.Behind {
-		if err := s.creditClaims(ctx, c); err != nil {
-			return err
-		}
-	}
-	if !over {
-		return nil
-	}
-	return s.bringHome(ctx, p)
-}
-
 // creditClaims credits what was settled. While claims queue it rests as long as
 // it works.
 func (s *Service) creditClaims(ctx context.Context, c *Campaign) error {
@@ -190,24 +141,26 @@ func (s *Service) creditClaims(ctx context.Context, c *Campaign) error {
 // engine, and returns the money to its sender. Each step may be made again, by
 // any node, and after any crash: the shares that the engine gave out and those
 // that were taken out of it are told apart by its journal's order.
-func (s *Service) bringHome(ctx context.Context, p *OpenPacket) error {
+//
+// It returns true when it is too early for the last step.
+func (s *Service) bringHome(ctx context.Context, p *OpenPacket) (early bool, err error) {
 	c, err := s.endPacket(ctx, p.Campaign)
 	if err != nil || c.State != EndedState {
-		return err
+		return err == nil, err
 	}
 	if p.Left > 0 {
 		if err := s.takeOut(ctx, c); err != nil {
-			return err
+			return false, err
 		}
 		if err := s.creditClaims(ctx, c); err != nil {
-			return err
+			return false, err
 		}
 	}
 	home, err := s.ledger.ReturnRemainder(ctx, c, ms(s.cfg.Now()))
 	if err == nil && home {
 		s.log.Info("a red packet is closed: what was left of it is with its sender", "campaign", c.ID)
 	}
-	return err
+	return err == nil && !home, err
 }
 
 // endPacket makes the end of a window one for good, so that nobody extends it

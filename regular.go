@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 )
 
 // OrderRequest asks for units of a product's own stock.
@@ -32,10 +33,48 @@ func (s *Service) Order(ctx context.Context, req OrderRequest) (Result, error) {
 	if len(fs) > 0 {
 		return Result{}, Invalid(fs...)
 	}
+	done, err := s.mayOrder(ctx, (&ClaimRequest{Key: req.Key}).effect())
+	if err != nil {
+		return Result{}, err
+	}
+	defer done()
 	return s.order(ctx, Order{
 		ProductID: req.ProductID, UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key), At: ms(s.cfg.Now()),
 	})
 }
+
+const (
+	// maxOrders is how many regular orders a node brings before the ledger at a
+	// time, so that the other steps of claims find a connection, and ordersWaiting
+	// how many may wait for that, for orderPatience.
+	maxOrders     = 16
+	ordersWaiting = 2048
+	orderPatience = 5 * time.Second
+)
+
+// mayOrder waits for a place before the ledger; done gives it back. *Error of
+// Overloaded, with the effect given, when too many wait already, or for too long.
+func (s *Service) mayOrder(ctx context.Context, effect Effect) (done func(), err error) {
+	tooMany := &Error{Reason: Overloaded, Effect: effect, RetryAfter: time.Second, Detail: tooManyOrders}
+	if s.ordering.Add(1) > maxOrders+ordersWaiting {
+		s.ordering.Add(-1)
+		return nil, tooMany
+	}
+	patience := time.NewTimer(orderPatience)
+	defer patience.Stop()
+	select {
+	case s.orders <- struct{}{}:
+		return func() { <-s.orders; s.ordering.Add(-1) }, nil
+	case <-patience.C:
+		err = tooMany
+	case <-ctx.Done():
+		err = Unavail(effect, ctx.Err())
+	}
+	s.ordering.Add(-1)
+	return nil, err
+}
+
+var tooManyOrders = Text{"too many orders wait for the ledger", "等待处理的订单过多"}
 
 func (s *Service) order(ctx context.Context, o Order) (Result, error) {
 	got, err := s.ledger.Order(ctx, o)

@@ -18,8 +18,9 @@ func (s *Service) Repair(ctx context.Context, campaignIDs ...string) (*RepairRep
 		return nil, err
 	}
 	r := &RepairReport{Before: &Report{OK: true, Campaigns: []CampaignReport{}}, Steps: []RepairStep{}}
+	books := make(books)
 	for _, c := range campaigns {
-		m := &mend{s: s, c: c}
+		m := &mend{s: s, c: c, books: books}
 		before, err := m.run(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("dibs: repairing campaign %s: %w", c.ID, err)
@@ -39,6 +40,7 @@ func (s *Service) Repair(ctx context.Context, campaignIDs ...string) (*RepairRep
 type mend struct {
 	s     *Service
 	c     *Campaign
+	books books
 	steps []RepairStep
 }
 
@@ -60,7 +62,7 @@ func (m *mend) run(ctx context.Context) (*CampaignReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	before, f, err := m.s.verifyOne(ctx, m.c)
+	before, f, err := m.s.verifyOne(ctx, m.c, m.books)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +154,7 @@ func (m *mend) readmit(ctx context.Context) error {
 		}
 	}
 	m.s.readQuarantine(ctx)
+	m.s.packets.again(m.c.Number)
 	return nil
 }
 

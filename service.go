@@ -131,6 +131,11 @@ type Service struct {
 	lookups chan struct{}
 	looked  lookups
 
+	// orders has a place for each regular order that is before the ledger; ordering
+	// counts them with those that wait for one.
+	orders   chan struct{}
+	ordering atomic.Int64
+
 	settleKick chan struct{}
 	outboxKick chan struct{}
 	// sending is held while the outbox's commands are sent.
@@ -145,6 +150,8 @@ type Service struct {
 
 	// admissions are campaigns on their way into this node, or that failed.
 	admissions sync.Map // string -> *admission
+	// packets are the red packets that this node tends.
+	packets tendings
 	// inQuarantine is what the ledger had in quarantine when it was read last.
 	inQuarantine atomic.Pointer[[]Quarantined]
 	asideMu      sync.Mutex
@@ -191,6 +198,7 @@ func New(cfg Config) (*Service, error) {
 		life: life, cancel: cancel,
 		cfg: cfg, engine: cfg.Engine, ledger: cfg.Ledger, log: cfg.Logger, ids: cfg.IDs,
 		lookups:    make(chan struct{}, maxLookups),
+		orders:     make(chan struct{}, maxOrders),
 		left:       make(map[ShardID]bool),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
 		sending: make(chan struct{}, 1),

@@ -16,8 +16,9 @@ func (s *Service) Verify(ctx context.Context, campaignIDs ...string) (*Report, e
 		return nil, err
 	}
 	report := &Report{OK: true, Campaigns: []CampaignReport{}}
+	books := make(books)
 	for _, c := range campaigns {
-		r, _, err := s.verifyOne(ctx, c)
+		r, _, err := s.verifyOne(ctx, c, books)
 		if err != nil {
 			return nil, fmt.Errorf("dibs: verifying campaign %s: %w", c.ID, err)
 		}
@@ -30,7 +31,7 @@ func (s *Service) Verify(ctx context.Context, campaignIDs ...string) (*Report, e
 func (s *Service) toVerify(ctx context.Context, ids []string) ([]*Campaign, error) {
 	var campaigns []*Campaign
 	for _, id := range ids {
-		c, err := s.Campaign(ctx, id)
+		c, err := s.campaignToVerify(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -50,6 +51,44 @@ func (s *Service) toVerify(ctx context.Context, ids []string) ([]*Campaign, erro
 		}
 	}
 	return campaigns, nil
+}
+
+// regularPrefix begins the name of a product's regular orders, which no
+// campaign's id can have.
+const regularPrefix = "product:"
+
+// campaignToVerify is a campaign by its id, or `product:ID` for the regular
+// orders of a product.
+func (s *Service) campaignToVerify(ctx context.Context, id string) (*Campaign, error) {
+	product, regular := strings.CutPrefix(id, regularPrefix)
+	if !regular {
+		return s.Campaign(ctx, id)
+	}
+	c, err := s.ledger.RegularCampaign(ctx, product)
+	if errors.Is(err, ErrNotFound) {
+		return nil, Fail(NotFound, Textf("there is no product %[1]s, or it was never ordered", "没有产品 %[1]s,或该产品从未被订购", product))
+	}
+	return c, err
+}
+
+// books is what does not fit in the accounts of a currency, counted once for all
+// red packets of a verification: they share the accounts.
+type books map[string][]string
+
+func (s *Service) balance(ctx context.Context, c *Campaign, b books) ([]string, error) {
+	if c.Kind != RedPacket {
+		return nil, nil
+	}
+	currency := c.Packet.Total.Currency
+	bad, counted := b[currency]
+	if !counted {
+		var err error
+		if bad, err = s.ledger.AuditAccounts(ctx, currency); err != nil {
+			return nil, err
+		}
+		b[currency] = bad
+	}
+	return bad, nil
 }
 
 // engineCount is what the engine has of a campaign at one moment.
@@ -75,6 +114,8 @@ type finding struct {
 	// waiting counts commands that the engine does not take.
 	waiting int
 	claims  comparison
+	// accounts is what does not fit in the accounts of a red packet's currency.
+	accounts []string
 }
 
 // held is the units granted and not released by the ledger, with those that it
@@ -82,9 +123,12 @@ type finding struct {
 func (f *finding) held() int64 { return f.audit.Held + f.audit.QuarantinedUnits }
 
 // verifyOne audits a campaign.
-func (s *Service) verifyOne(ctx context.Context, c *Campaign) (*CampaignReport, *finding, error) {
+func (s *Service) verifyOne(ctx context.Context, c *Campaign, b books) (*CampaignReport, *finding, error) {
 	f, err := s.examine(ctx, c)
 	if err != nil {
+		return nil, nil, err
+	}
+	if f.accounts, err = s.balance(ctx, c, b); err != nil {
 		return nil, nil, err
 	}
 	r := &CampaignReport{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -24,15 +25,20 @@ const (
 // is, and the rest is back.
 func packets(ctx context.Context, o *options) error {
 	fmt.Printf("%d shares, of which %d are grabbed by %d callers; the best of %d rounds\n\n", packetShares, packetShares*9/10, packetCallers, o.rounds)
-	fmt.Println("| ledger | divided and drafted in | grabs/s | credited while grabbing | all credited, after the last grab | credits/s, from the first grab on | the rest is back, after the end |")
-	fmt.Println("|---|---|---|---|---|---|---|")
+	fmt.Println("| engine | ledger | divided and drafted in | grabs/s | credited while grabbing | all credited, after the last grab | credits/s, from the first grab on | the rest is back, after the end |")
+	fmt.Println("|---|---|---|---|---|---|---|---|")
 	for _, l := range []struct {
-		name string
-		get  func() (*servers.Server, error)
-	}{{"SQLite", nil}, {"MariaDB", servers.MariaDB}, {"PostgreSQL", servers.Postgres}} {
+		engine, name string
+		get          func() (*servers.Server, error)
+	}{
+		{"memory", "SQLite", nil},
+		{"memory", "MariaDB", servers.MariaDB},
+		{"memory", "PostgreSQL", servers.Postgres},
+		{"Redis", "MariaDB", servers.MariaDB},
+	} {
 		var best packetFigures
 		for range o.rounds {
-			f, err := packetRound(ctx, l.get)
+			f, err := packetRound(ctx, l.engine == "Redis", l.get)
 			if err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", l.name, err), servers.StopAll())
 			}
@@ -41,7 +47,7 @@ func packets(ctx context.Context, o *options) error {
 			}
 		}
 		const ms = time.Millisecond
-		fmt.Printf("| %s | %s | %.0f | %d | %s | %.0f | %s |\n", l.name, best.drafted.Round(10*ms), best.rate, best.during,
+		fmt.Printf("| %s | %s | %s | %.0f | %d | %s | %.0f | %s |\n", l.engine, l.name, best.drafted.Round(10*ms), best.rate, best.during,
 			best.credited.Round(10*ms), packetShares*9/10/best.whole.Seconds(), best.back.Round(10*ms))
 	}
 	return servers.StopAll()
@@ -55,10 +61,23 @@ type packetFigures struct {
 }
 
 // packetRound gives one red packet away and verifies.
-func packetRound(ctx context.Context, get func() (*servers.Server, error)) (f packetFigures, err error) {
+func packetRound(ctx context.Context, onRedis bool, get func() (*servers.Server, error)) (f packetFigures, err error) {
 	cfg, drop, err := place(get)
 	if err != nil {
 		return f, err
+	}
+	if onRedis {
+		dir, err := os.MkdirTemp("", "dibs-bench-")
+		if err != nil {
+			return f, err
+		}
+		defer os.RemoveAll(dir)
+		r, err := servers.StartRedis(dir, servers.RedisAlways...)
+		if err != nil {
+			return f, err
+		}
+		defer r.Kill()
+		cfg.Engine = r.URL()
 	}
 	node, err := embedded.Open(ctx, cfg)
 	if err != nil {

@@ -151,7 +151,7 @@ func csvRow(c *dibs.Claim) []string {
 	}
 	return []string{
 		c.ID, c.CampaignID, string(c.Kind), c.UserID, strconv.FormatInt(c.Quantity, 10), c.Status.String(),
-		strconv.Itoa(int(c.Status)), strconv.Itoa(int(c.OrderType)), strings.Join(c.Items, " "), amount, currency, payBy,
+		strconv.Itoa(int(c.Status)), strconv.Itoa(int(c.OrderType)), strings.Join(c.Items, "\n"), amount, currency, payBy,
 		c.CreatedAt.UTC().Format(time.RFC3339Nano), c.ProductID, paid,
 	}
 }

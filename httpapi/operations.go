@@ -21,13 +21,13 @@ type aliveView struct {
 
 // verifyInput names the campaigns to verify.
 type verifyInput struct {
-	Campaigns []string `query:"campaign,explode" maxItems:"100" doc:"only these; default all"`
+	Campaigns []string `query:"campaign,explode" maxItems:"100" doc:"only these, product:ID for a product's regular orders; default all"`
 }
 
 // repairBody asks for a repair.
 type repairBody struct {
 	Repair    bool     `json:"repair" doc:"must be true: GET compares without changing anything"`
-	Campaigns []string `json:"campaigns,omitempty" maxItems:"100" doc:"only these; default all"`
+	Campaigns []string `json:"campaigns,omitempty" maxItems:"100" doc:"only these, product:ID for a product's regular orders; default all"`
 }
 
 // registerVerify adds what compares engine and ledger, and puts them right.

@@ -218,11 +218,7 @@ func (au *auditor) findBadItems(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return au.s.each(ctx, `SELECT c.shard, c.epoch, c.seq, CASE WHEN c.status = ? OR c.restocked = 1 THEN 0 ELSE c.quantity END AS due, COUNT(i.n)
-		FROM claims c LEFT JOIN items i ON i.campaign = c.campaign AND i.shard = c.shard
-			AND i.claim_epoch = c.epoch AND i.claim_seq = c.seq
-		WHERE c.campaign = ? GROUP BY c.shard, c.epoch, c.seq, c.status, c.restocked, c.quantity
-		HAVING COUNT(i.n) <> CASE WHEN c.status = ? OR c.restocked = 1 THEN 0 ELSE c.quantity END LIMIT ?`,
+	return au.s.each(ctx, au.s.d.claimsItemsQuery(),
 		[]any{int64(dibs.Released), au.c.Number, int64(dibs.Released), maxBad}, func(rows *sql.Rows) error {
 			var due, has int64
 			at := dibs.Position{ShardID: dibs.ShardID{Campaign: au.c.Number}}
@@ -232,6 +228,15 @@ func (au *auditor) findBadItems(ctx context.Context) error {
 			au.badItem("the claim %s should have %d items and has %d", at, due, has)
 			return nil
 		})
+}
+
+// claimsItemsQuery finds claims that have not as many items as they should.
+func (d *dialect) claimsItemsQuery() string {
+	return `SELECT c.shard, c.epoch, c.seq, CASE WHEN c.status = ? OR c.restocked = 1 THEN 0 ELSE c.quantity END AS due, COUNT(i.n)
+		FROM claims c LEFT JOIN items i` + d.byClaim + ` ON i.campaign = c.campaign AND i.shard = c.shard
+			AND i.claim_epoch = c.epoch AND i.claim_seq = c.seq
+		WHERE c.campaign = ? GROUP BY c.shard, c.epoch, c.seq, c.status, c.restocked, c.quantity
+		HAVING COUNT(i.n) <> CASE WHEN c.status = ? OR c.restocked = 1 THEN 0 ELSE c.quantity END LIMIT ?`
 }
 
 func (au *auditor) badItem(format string, args ...any) {

@@ -18,7 +18,7 @@ func (au *auditor) countMoney(ctx context.Context) error {
 	p.Currency = au.c.Packet.Total.Currency
 	au.a.Packet = p
 	for _, step := range []func(context.Context, *dibs.PacketAudit) error{
-		au.countShares, au.sumTransfers, au.findBadPairs, au.findBadCredits, au.findBadBalances,
+		au.countShares, au.sumTransfers, au.findBadPairs, au.findBadCredits,
 	} {
 		if err := step(ctx, p); err != nil {
 			return err
@@ -123,63 +123,101 @@ func (au *auditor) findBadPairs(ctx context.Context, p *dibs.PacketAudit) error 
 		})
 }
 
+// creditsChecked is how many claims are compared with their credits at a time.
+const creditsChecked = 20_000
+
 // findBadCredits finds claims up to the credited place that were not credited
-// with their shares' worth, and credits of no claim.
+// with their shares' worth, and credits of no claim. It goes by ranges of places
+// and joins nothing: rows that have just been written are unknown to a planner,
+// which then reads all credits for each claim.
 func (au *auditor) findBadCredits(ctx context.Context, p *dibs.PacketAudit) error {
+	var to dibs.Cursor
+	if err := au.s.row(ctx, `SELECT credit_epoch, credit_seq FROM packets WHERE campaign = ?`, []any{au.c.Number}, &to.Epoch, &to.Seq); err != nil {
+		return err
+	}
 	if err := au.s.row(ctx, `SELECT COUNT(*) FROM packets p JOIN claims c ON c.campaign = p.campaign
 		AND (c.epoch, c.seq) > (p.credit_epoch, p.credit_seq) WHERE p.campaign = ?`, []any{au.c.Number}, &p.Waiting); err != nil {
 		return err
 	}
-	bad := func(what string) func(*sql.Rows) error {
-		return func(rows *sql.Rows) error {
-			at := dibs.Position{ShardID: dibs.ShardID{Campaign: au.c.Number}}
-			if err := rows.Scan(&at.Shard, &at.Epoch, &at.Seq); err != nil {
-				return err
-			}
-			badMoney(p, what, at)
-			return nil
-		}
-	}
-	if err := au.s.each(ctx, `SELECT c.shard, c.epoch, c.seq FROM packets p JOIN claims c ON c.campaign = p.campaign
-		AND (c.epoch, c.seq) <= (p.credit_epoch, p.credit_seq)
-		LEFT JOIN entries e ON e.campaign = c.campaign AND e.shard = c.shard AND e.epoch = c.epoch AND e.seq = c.seq
-			AND e.what = 'credit' AND e.ref = '' AND e.side = 1
-		LEFT JOIN items i ON i.campaign = c.campaign AND i.shard = c.shard AND i.claim_epoch = c.epoch AND i.claim_seq = c.seq
-		WHERE p.campaign = ? GROUP BY c.shard, c.epoch, c.seq, c.user_id, e.kind, e.owner, e.amount
-		HAVING e.amount IS NULL OR e.kind <> 'user' OR e.owner <> c.user_id OR e.amount <> COALESCE(SUM(i.amount), 0) LIMIT ?`,
-		[]any{au.c.Number, maxBad}, bad("the claim %s was not credited with what its share is worth")); err != nil {
+	var all, known int64
+	if err := au.s.row(ctx, `SELECT COUNT(*) FROM entries WHERE campaign = ? AND what = 'credit' AND side = 1`, []any{au.c.Number}, &all); err != nil {
 		return err
 	}
-	return au.s.each(ctx, `SELECT e.shard, e.epoch, e.seq FROM entries e
-		LEFT JOIN claims c ON c.campaign = e.campaign AND c.shard = e.shard AND c.epoch = e.epoch AND c.seq = e.seq
-		WHERE e.campaign = ? AND e.what = 'credit' AND c.campaign IS NULL LIMIT ?`,
-		[]any{au.c.Number, maxBad}, bad("there is a credit for the claim %s, which does not exist"))
-}
-
-// findBadBalances compares the accounts of the red packet's currency with their
-// entries, and their sum with zero.
-func (au *auditor) findBadBalances(ctx context.Context, p *dibs.PacketAudit) error {
-	// One pass over the entries: an index by owner is not there for all kinds.
-	if err := au.s.each(ctx, `SELECT s.kind, s.owner, COALESCE(a.balance, 0), s.entries FROM (
-			SELECT kind, owner, currency, SUM(amount) AS entries FROM entries WHERE currency = ? GROUP BY kind, owner, currency) s
-		LEFT JOIN accounts a ON a.kind = s.kind AND a.owner = s.owner AND a.currency = s.currency
-		WHERE COALESCE(a.balance, 0) <> s.entries LIMIT ?`, []any{p.Currency, maxBad}, func(rows *sql.Rows) error {
-		var kind, owner string
-		var balance, entries int64
-		if err := rows.Scan(&kind, &owner, &balance, &entries); err != nil {
+	for from := (dibs.Cursor{}); from.Before(to); {
+		claims, err := claimsAfter(ctx, au.s, au.c.Number, from, to, creditsChecked)
+		if err != nil {
 			return err
 		}
-		badMoney(p, "the account %s %s has %d, its entries sum to %d", kind, owner, balance, entries)
-		return nil
-	}); err != nil {
-		return err
+		last := to
+		if len(claims) == creditsChecked {
+			last = claims[len(claims)-1].Cursor
+		}
+		credits, err := creditsAfter(ctx, au.s, au.c.Number, from, last)
+		if err != nil {
+			return err
+		}
+		for i := range claims {
+			c := &claims[i]
+			got := credits[c.Cursor]
+			if got.user != "" {
+				known++
+			}
+			if c.amount == 0 || got.user != c.user || got.amount != c.amount {
+				badMoney(p, "the claim %s was not credited with what its share is worth",
+					dibs.Position{ShardID: dibs.ShardID{Campaign: au.c.Number}, Cursor: c.Cursor})
+			}
+		}
+		from = last
 	}
-	var sum int64
-	if err := au.s.row(ctx, `SELECT COALESCE(SUM(balance), 0) FROM accounts WHERE currency = ?`, []any{p.Currency}, &sum); err != nil {
-		return err
-	}
-	if sum != 0 {
-		badMoney(p, "all accounts in %s sum to %d", p.Currency, sum)
+	if known != all {
+		badMoney(p, "%d credits are of claims that do not exist, or have not been credited yet", all-known)
 	}
 	return nil
+}
+
+// creditsAfter are the credits of a red packet's claims after a place, up to
+// another.
+func creditsAfter(ctx context.Context, s *session, campaign uint32, from, to dibs.Cursor) (map[dibs.Cursor]credit, error) {
+	found := make(map[dibs.Cursor]credit)
+	err := eachEpoch(from, to, func(epoch uint16, after, last uint32) error {
+		return s.each(ctx, `SELECT seq, owner, amount FROM entries WHERE campaign = ? AND shard = 0 AND epoch = ? AND seq > ? AND seq <= ?
+			AND what = 'credit' AND ref = '' AND side = 1 AND kind = 'user'`, []any{campaign, epoch, after, last}, func(rows *sql.Rows) error {
+			c := credit{Cursor: dibs.Cursor{Epoch: epoch}}
+			err := rows.Scan(&c.Seq, &c.user, &c.amount)
+			found[c.Cursor] = c
+			return err
+		})
+	})
+	return found, err
+}
+
+// AuditAccounts implements dibs.Funds.
+func (l *Ledger) AuditAccounts(ctx context.Context, currency string) (bad []string, err error) {
+	err = l.snapshot(ctx, "audit the accounts in "+currency, func(s *session) error {
+		bad = nil
+		// One pass over the entries: an index by owner is not there for all kinds.
+		if err := s.each(ctx, `SELECT s.kind, s.owner, COALESCE(a.balance, 0), s.entries FROM (
+				SELECT kind, owner, currency, SUM(amount) AS entries FROM entries WHERE currency = ? GROUP BY kind, owner, currency) s
+			LEFT JOIN accounts a ON a.kind = s.kind AND a.owner = s.owner AND a.currency = s.currency
+			WHERE COALESCE(a.balance, 0) <> s.entries LIMIT ?`, []any{currency, maxBad}, func(rows *sql.Rows) error {
+			var kind, owner string
+			var balance, entries int64
+			if err := rows.Scan(&kind, &owner, &balance, &entries); err != nil {
+				return err
+			}
+			bad = append(bad, fmt.Sprintf("the account %s %s has %d, its entries sum to %d", kind, owner, balance, entries))
+			return nil
+		}); err != nil {
+			return err
+		}
+		var sum int64
+		if err := s.row(ctx, `SELECT COALESCE(SUM(balance), 0) FROM accounts WHERE currency = ?`, []any{currency}, &sum); err != nil {
+			return err
+		}
+		if sum != 0 && len(bad) < maxBad {
+			bad = append(bad, fmt.Sprintf("all accounts in %s sum to %d", currency, sum))
+		}
+		return nil
+	})
+	return bad, err
 }

@@ -54,7 +54,7 @@ func (l *Ledger) fund(ctx context.Context, s *session, c *dibs.Campaign) error {
 		return err
 	}
 	if t.from.kind == dibs.PlatformAccount {
-		return l.outOfRange(addTo(ctx, s, t.from, t.currency, -t.amount))
+		return l.bringIn(ctx, s, t.from.kind, t.currency, t.amount)
 	}
 	paid, err := takeFrom(ctx, s, t.from, t.currency, t.amount)
 	if err == nil && !paid {
@@ -133,6 +133,9 @@ func creditAll(ctx context.Context, s *session, c *dibs.Campaign, claims []credi
 	args := make([]any, 0, 24*len(claims))
 	users := make(map[string]int64, len(claims))
 	for i := range claims {
+		if claims[i].amount == 0 {
+			return 0, fmt.Errorf("%w: the claim at %s of red packet %s has no share", dibs.ErrCorrupt, claims[i].Cursor, c.ID)
+		}
 		t := transfer{
 			campaign: c.Number, at: claims[i].Cursor, what: dibs.TransferCredit, from: escrow(c),
 			to: account{dibs.UserAccount, claims[i].user}, currency: currency, amount: claims[i].amount,
@@ -209,16 +212,22 @@ func (l *Ledger) ReturnRemainder(ctx context.Context, c *dibs.Campaign, at time.
 		}
 		var settled dibs.Cursor
 		var state dibs.State
-		if err := s.row(ctx, `SELECT state, pos_epoch, pos_seq FROM campaigns JOIN positions ON campaign = number AND shard = 0
-			WHERE number = ?`, []any{c.Number}, &state, &settled.Epoch, &settled.Seq); err != nil {
+		var aside int64
+		if err := s.row(ctx, `SELECT state, pos_epoch, pos_seq, (SELECT COUNT(*) FROM quarantine WHERE quarantine.campaign = number)
+			FROM campaigns JOIN positions ON campaign = number AND shard = 0
+			WHERE number = ?`, []any{c.Number}, &state, &settled.Epoch, &settled.Seq, &aside); err != nil {
 			return err
+		}
+		if state != dibs.EndedState || aside > 0 {
+			// What is in quarantine may yet be somebody's.
+			return nil
 		}
 		var free, withdrawn int64
 		if err := s.row(ctx, `SELECT COALESCE(SUM(CASE WHEN claim_epoch IS NULL AND withdrawn = 0 THEN 1 ELSE 0 END), 0),
 			COALESCE(SUM(CASE WHEN withdrawn = 1 THEN amount ELSE 0 END), 0) FROM items WHERE campaign = ?`, []any{c.Number}, &free, &withdrawn); err != nil {
 			return err
 		}
-		if state != dibs.EndedState || now.at.Before(settled) || free > 0 {
+		if now.at.Before(settled) || free > 0 {
 			return nil
 		}
 		home = true

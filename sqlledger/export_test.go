@@ -66,7 +66,14 @@ func PlanOfItems(t testing.TB, l *Ledger, explain string, after dibs.Position) s
 		after.Seq++
 		args = append(args, after.Campaign, after.Shard, after.Epoch, after.Seq)
 	}
-	return planOf(t, l, explain+itemsOfQuery(dibs.MaxPage+1), args)
+	return planOf(t, l, explain+l.d.itemsOfQuery(dibs.MaxPage+1), args)
+}
+
+// PlanOfAudit is the same of how all claims of a campaign are compared with their
+// items.
+func PlanOfAudit(t testing.TB, l *Ledger, explain string, campaign uint32) string {
+	t.Helper()
+	return planOf(t, l, explain+l.d.claimsItemsQuery(), []any{-1, campaign, -1, maxBad})
 }
 
 func planOf(t testing.TB, l *Ledger, statement string, args []any) string {

@@ -88,23 +88,48 @@ func (l *Ledger) Deposit(ctx context.Context, d *dibs.Deposit) (replayed bool, e
 		if _, err := s.exec(ctx, `INSERT INTO entries (`+entryColumns+`) VALUES (`+repeat("?", 12)+`)`, args[:12]...); err != nil {
 			return err
 		}
-		if err := addTo(ctx, s, t.from, t.currency, -t.amount); err != nil {
-			return l.outOfRange(err)
+		if err := l.bringIn(ctx, s, t.from.kind, t.currency, t.amount); err != nil {
+			return err
 		}
-		return l.outOfRange(addTo(ctx, s, t.to, t.currency, t.amount))
+		return addTo(ctx, s, t.to, t.currency, t.amount)
 	})
 	return replayed && err == nil, err
 }
 
-// outOfRange turns a refusal of the balance's constraint into a fault of the
-// amount.
-func (l *Ledger) outOfRange(err error) error {
-	if err == nil || l.d.classify(err) != faultConstraint {
-		return err
+// bringIn takes an amount from where money comes from, the outside or the
+// platform. What both have given, less what came back to them, is all that there
+// is: as long as it stays below dibs.MaxMinor, no account can be full, and
+// nothing that is owed to anybody, a share or a remainder, can fail for it.
+func (l *Ledger) bringIn(ctx context.Context, s *session, from dibs.AccountKind, currency string, amount int64) error {
+	all := int64(0)
+	for _, kind := range []dibs.AccountKind{dibs.OutsideAccount, dibs.PlatformAccount} {
+		given := int64(0)
+		if kind == from {
+			given = amount
+		}
+		// Both rows are kept until the end, whether or not there is something to
+		// add: nobody brings in more meanwhile.
+		err := addTo(ctx, s, account{kind: kind}, currency, -given)
+		if err != nil && l.d.classify(err) == faultConstraint {
+			return tooMuchMoney
+		}
+		var balance int64
+		if err == nil {
+			err = s.row(ctx, `SELECT balance FROM accounts WHERE kind = ? AND owner = '' AND currency = ?`, []any{string(kind), currency}, &balance)
+		}
+		if err != nil {
+			return err
+		}
+		all -= balance
 	}
-	return dibs.Invalid(dibs.Fault{Field: "/amount/amount", Problem: dibs.Textf(
-		"would bring a balance to %d or beyond", "将使余额达到或超过 %d", dibs.MaxMinor)})
+	if all >= dibs.MaxMinor {
+		return tooMuchMoney
+	}
+	return nil
 }
+
+var tooMuchMoney = dibs.Invalid(dibs.Fault{Field: "/amount/amount", Problem: dibs.Textf(
+	"would bring all money of the currency to %d or beyond", "将使该币种的资金总额达到或超过 %d", dibs.MaxMinor)})
 
 // sameDeposit returns an error when the ref is another deposit's.
 func sameDeposit(ctx context.Context, s *session, d *dibs.Deposit) error {

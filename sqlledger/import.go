@@ -39,7 +39,10 @@ func (l *Ledger) Import(ctx context.Context, in dibs.Import) (added int64, err e
 			return err
 		}
 		added = in.Count
-		return moveStock(ctx, s, r)
+		if err := moveStock(ctx, s, r); err != nil {
+			return err
+		}
+		return l.tellRestock(ctx, s, r)
 	})
 	return added, err
 }

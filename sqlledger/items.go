@@ -96,11 +96,10 @@ func (l *Ledger) duplicates(ctx context.Context, in newItems, cause error) error
 	return dibs.Invalid(faults...)
 }
 
-// itemsOfQuery reads the items of n claims. It does not order them: with many
-// claims MariaDB would rather walk through all items of the campaign in their
-// order than sort the few.
-func itemsOfQuery(n int) string {
-	return `SELECT campaign, shard, claim_epoch, claim_seq, n, value FROM items
+// itemsOfQuery reads the items of n claims. It does not order them: MariaDB would
+// rather walk through all items of the campaign in their order than sort the few.
+func (d *dialect) itemsOfQuery(n int) string {
+	return `SELECT campaign, shard, claim_epoch, claim_seq, n, value FROM items` + d.byClaim + `
 		WHERE ` + anyOf([]string{"campaign", "shard", "claim_epoch", "claim_seq"}, n)
 }
 
@@ -119,7 +118,7 @@ func (l *Ledger) itemsOf(ctx context.Context, s *session, claims []dibs.Claim) e
 		value string
 	}
 	found := make(map[dibs.Position][]item, len(claims))
-	if err := s.each(ctx, itemsOfQuery(len(claims)), args, func(rows *sql.Rows) error {
+	if err := s.each(ctx, l.d.itemsOfQuery(len(claims)), args, func(rows *sql.Rows) error {
 		var p dibs.Position
 		var it item
 		err := rows.Scan(&p.Campaign, &p.Shard, &p.Epoch, &p.Seq, &it.n, &it.value)

@@ -105,7 +105,7 @@ func freeItems(ctx context.Context, s *session, changed []*life) error {
 	for _, r := range runsOf(at) {
 		if err := r.each(func(seqs []any) error {
 			where, args := r.at(s.d, "items", "claim_epoch", "claim_seq", seqs)
-			n, err := s.exec(ctx, `UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE `+where, args...)
+			n, err := s.exec(ctx, `UPDATE items`+s.d.byClaim+` SET claim_epoch = NULL, claim_seq = NULL WHERE `+where, args...)
 			due[r.shard] -= n
 			return err
 		}); err != nil {

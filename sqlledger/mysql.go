@@ -60,6 +60,7 @@ func mysqlDialect(kind string, c *mysql.Config) *dialect {
 		goose: goose.DialectMySQL, folder: "migrations/" + folderOf(kind, "mysql"), applied: "dibs_" + kind + "_versions",
 		begin: "START TRANSACTION", beginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
 		addBalance: " ON DUPLICATE KEY UPDATE balance = balance + VALUES(balance)",
+		byClaim:    " FORCE INDEX (items_by_claim)",
 		forUpdate:  " FOR UPDATE", forShare: " LOCK IN SHARE MODE",
 		skipLocked: " FOR UPDATE SKIP LOCKED", dueAt: "due_at <= ?", byDue: "due_at",
 		claims:   manyRows{most: 512, text: mysqlInsertClaims, arguments: mysqlClaimArguments},

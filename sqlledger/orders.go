@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -187,17 +188,20 @@ func (d *dialect) orders(f dibs.OrderFilter, before claimCursor) (statement stri
 
 var qualifiedClaimColumns = "c." + strings.ReplaceAll(claimColumns, ", ", ", c.")
 
-// CampaignsOf implements dibs.Catalog.
+// CampaignsOf implements dibs.Catalog. The regular orders come first, so that
+// newer campaigns do not crowd them out.
 func (l *Ledger) CampaignsOf(ctx context.Context, product string) ([]uint32, error) {
 	numbers := []uint32{}
 	err := l.read(ctx, "list a product's campaigns", func(s *session) error {
-		return s.each(ctx, `SELECT number FROM campaigns WHERE product_id = ? ORDER BY number DESC LIMIT ?`, []any{product, dibs.MaxCampaignsListed},
-			func(rows *sql.Rows) error {
+		return s.each(ctx, `SELECT number FROM campaigns WHERE product_id = ?
+			ORDER BY CASE WHEN state = ? THEN 0 ELSE 1 END, number DESC LIMIT ?`,
+			[]any{product, string(dibs.RegularState), dibs.MaxCampaignsListed}, func(rows *sql.Rows) error {
 				var n uint32
 				err := rows.Scan(&n)
 				numbers = append(numbers, n)
 				return err
 			})
 	})
+	slices.SortFunc(numbers, func(a, b uint32) int { return cmp.Compare(b, a) })
 	return numbers, err
 }

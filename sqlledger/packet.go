@@ -140,15 +140,11 @@ type credit struct {
 // what their shares are worth. An epoch at a time: the index knows each range.
 func claimsAfter(ctx context.Context, s *session, campaign uint32, from, to dibs.Cursor, most int) ([]credit, error) {
 	var found []credit
-	for epoch := from.Epoch; epoch <= to.Epoch && len(found) < most; epoch++ {
-		after, last := uint32(0), to.Seq
-		if epoch == from.Epoch {
-			after = from.Seq
-		}
-		if epoch < to.Epoch {
-			last = ^uint32(0)
-		}
+	err := eachEpoch(from, to, func(epoch uint16, after, last uint32) error {
 		first := len(found)
+		if first == most {
+			return nil
+		}
 		if err := s.each(ctx, `SELECT seq, user_id FROM claims WHERE campaign = ? AND shard = 0 AND epoch = ? AND seq > ? AND seq <= ?
 			ORDER BY seq LIMIT ?`, []any{campaign, epoch, after, last, most - first}, func(rows *sql.Rows) error {
 			c := credit{Cursor: dibs.Cursor{Epoch: epoch}}
@@ -156,22 +152,39 @@ func claimsAfter(ctx context.Context, s *session, campaign uint32, from, to dibs
 			found = append(found, c)
 			return err
 		}); err != nil {
-			return nil, err
+			return err
 		}
-		if err := addShares(ctx, s, campaign, found[first:]); err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
+		return addShares(ctx, s, campaign, found[first:])
+	})
+	return found, err
 }
 
-// addShares adds up what the shares of claims of one epoch are worth.
+// eachEpoch calls f for each epoch from one place to another, with the range of
+// its entries that lie between: after one seq, up to another.
+func eachEpoch(from, to dibs.Cursor, f func(epoch uint16, after, last uint32) error) error {
+	for epoch := from.Epoch; epoch <= to.Epoch; epoch++ {
+		after, last := uint32(0), to.Seq
+		if epoch == from.Epoch {
+			after = from.Seq
+		}
+		if epoch < to.Epoch {
+			last = ^uint32(0)
+		}
+		if err := f(epoch, after, last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addShares adds up what the shares of claims of one epoch are worth; nothing,
+// when there is none.
 func addShares(ctx context.Context, s *session, campaign uint32, claims []credit) error {
 	if len(claims) == 0 {
 		return nil
 	}
 	first, last := claims[0].Cursor, claims[len(claims)-1].Cursor
-	if err := s.each(ctx, `SELECT claim_seq, amount FROM items WHERE campaign = ? AND shard = 0 AND claim_epoch = ?
+	return s.each(ctx, `SELECT claim_seq, amount FROM items`+s.d.byClaim+` WHERE campaign = ? AND shard = 0 AND claim_epoch = ?
 		AND claim_seq >= ? AND claim_seq <= ?`, []any{campaign, first.Epoch, first.Seq, last.Seq}, func(rows *sql.Rows) error {
 		var seq uint32
 		var amount int64
@@ -183,13 +196,5 @@ func addShares(ctx context.Context, s *session, campaign uint32, claims []credit
 			claims[i].amount += amount
 		}
 		return nil
-	}); err != nil {
-		return err
-	}
-	for i := range claims {
-		if claims[i].amount == 0 {
-			return fmt.Errorf("%w: the claim at %s of red packet %d has no share", dibs.ErrCorrupt, claims[i].Cursor, campaign)
-		}
-	}
-	return nil
+	})
 }

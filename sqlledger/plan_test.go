@@ -44,7 +44,7 @@ func TestItemsAreFoundByTheirNumber(t *testing.T) {
 // reads the campaign's items for each would take minutes.
 func TestServerItemsAreFoundByTheirNumber(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, _ := database(t, s)
+		url, name := database(t, s)
 		l := openAt(t, url)
 		defer closeAll(t, l)
 		const all, given = 60_000, 4_000
@@ -55,6 +55,13 @@ func TestServerItemsAreFoundByTheirNumber(t *testing.T) {
 		c := &dibs.Campaign{ID: "c", LimitPerUser: 1, Shards: 1, Version: 1, Stock: dibs.Stock{Kind: dibs.Items, Total: all}}
 		if err := l.InsertCampaign(t.Context(), c, values); err != nil {
 			t.Fatal(err)
+		}
+		plans := strings.HasPrefix(url, "mysql:")
+		if plans {
+			// Statistics from the time when no item had a claim.
+			if err := s.Exec(name, "ALTER TABLE items STATS_AUTO_RECALC = 0", "ANALYZE TABLE items"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number}, 0)
 		if err != nil {
@@ -73,12 +80,14 @@ func TestServerItemsAreFoundByTheirNumber(t *testing.T) {
 		if took > 5*time.Second {
 			t.Errorf("%d of %d items took %s", given, all, took)
 		}
-		// And a page of claims looks for its own items alone, once the server knows
-		// the table.
-		sqlledger.Analyze(t, l, "items")
-		plan := sqlledger.PlanOfItems(t, l, "EXPLAIN ", dibs.Position{ShardID: b.Shard, Cursor: dibs.Cursor{Epoch: load.Epoch, Seq: given / 2}})
-		if !strings.Contains(plan, "items_by_claim") || strings.Contains(plan, "PRIMARY 4") {
-			t.Errorf("the items of a page of claims are found by %s", plan)
+		if !plans {
+			return
+		}
+		// And claims are asked for their own items alone.
+		plan := sqlledger.PlanOfItems(t, l, "EXPLAIN ", dibs.Position{ShardID: b.Shard, Cursor: dibs.Cursor{Epoch: load.Epoch, Seq: given / 2}}) +
+			sqlledger.PlanOfAudit(t, l, "EXPLAIN ", c.Number)
+		if n := strings.Count(plan, " items_by_claim items_by_claim "); n != 2 {
+			t.Errorf("%d of 2 look for items by their claims: %s", n, plan)
 		}
 	})
 }

@@ -208,6 +208,25 @@ func regularOf(ctx context.Context, s *session, product string) (number uint32, 
 	return number, err
 }
 
+// RegularCampaign implements dibs.Regulars.
+func (l *Ledger) RegularCampaign(ctx context.Context, product string) (*dibs.Campaign, error) {
+	c := &dibs.Campaign{}
+	err := l.read(ctx, "find a product's orders", func(s *session) error {
+		number, err := regularOf(ctx, s, product)
+		if err == nil && number == 0 {
+			err = notFound(aProduct, product)
+		}
+		if err != nil {
+			return err
+		}
+		return readCampaign(ctx, s, number, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
 // readCampaign reads a campaign by its number within a transaction.
 func readCampaign(ctx context.Context, s *session, number uint32, c *dibs.Campaign) error {
 	return s.each(ctx, `SELECT `+campaignColumns+` FROM `+campaignTables+` WHERE number = ?`, []any{number},

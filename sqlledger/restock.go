@@ -73,12 +73,22 @@ func (l *Ledger) Restock(ctx context.Context, r dibs.Restock) error {
 		if err := l.addStock(ctx, s, r, epoch); err != nil {
 			return err
 		}
-		news, err := campaignTold(ctx, s, r.Shard.Campaign, l.opts.Now(), dibs.CampaignStockChanged, r.Delta, r.Why)
-		if err != nil {
-			return err
-		}
-		return announce(ctx, s, []told{news})
+		return l.tellRestock(ctx, s, r)
 	})
+}
+
+// tellRestock tells that a campaign's stock was changed; changes of drafts are
+// nobody's business.
+func (l *Ledger) tellRestock(ctx context.Context, s *session, r dibs.Restock) error {
+	var state dibs.State
+	if err := s.row(ctx, `SELECT state FROM campaigns WHERE number = ?`, []any{r.Shard.Campaign}, &state); err != nil || state == dibs.Draft {
+		return err
+	}
+	news, err := campaignTold(ctx, s, r.Shard.Campaign, l.opts.Now(), dibs.CampaignStockChanged, r.Delta, r.Why)
+	if err != nil {
+		return err
+	}
+	return announce(ctx, s, []told{news})
 }
 
 // lockForStock keeps the shard's epoch as it is until the transaction ends: a

@@ -19,7 +19,7 @@ func newVerifyCommand() *cobra.Command {
 	var output string
 	var repair bool
 	cmd := &cobra.Command{
-		Use:   "verify [CAMPAIGN…]",
+		Use:   "verify [CAMPAIGN…|product:ID…]",
 		Short: "Compare engine and ledger, promise by promise; exit 1 on a difference",
 		Long: `Compare engine and ledger, campaign by campaign, promise by promise. With --url
 the running server there does it; without, the engine and the ledger are opened,
@@ -30,7 +30,9 @@ With --repair, what can be put right is: sums that differ from their rows,
 changes of stock that wait for the engine, journal entries in quarantine that
 settle by now, and an engine that differs from a ledger that is whole. Claims
 are never changed. It says what it did, what it left and what to do about that,
-compares again, and exits with 0 only when all is well then.`,
+compares again, and exits with 0 only when all is well then.
+
+product:ID stands for the regular orders of a product.`,
 		Example: `  dibs verify --data /var/lib/dibs
   dibs verify --url http://127.0.0.1:8080 --admin-key "$DIBS_ADMIN_KEY" phone-noon
   dibs verify --data /var/lib/dibs --repair`,
