@@ -2,10 +2,12 @@ package rehearsal_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +24,15 @@ const adminKey = "dibs_rehearsal_of_a_server_that_may_lie"
 // rehearsal of it.
 func serve(t *testing.T, around func(http.Handler) http.Handler) rehearsal.Config {
 	t.Helper()
-	node, err := embedded.Open(t.Context(), embedded.Config{Dir: t.TempDir(), Migrate: true})
+	dir := t.TempDir()
+	empty, err := emptyFolder()
+	if err == nil {
+		err = os.CopyFS(dir, os.DirFS(empty))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := embedded.Open(t.Context(), embedded.Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +55,23 @@ func serve(t *testing.T, around func(http.Handler) http.Handler) rehearsal.Confi
 		URL: s.URL, AdminKey: adminKey, Users: 40, Requests: 120, Stock: 20, Repeats: 0.25, Seed: 1,
 	}
 }
+
+// emptyFolder returns the data folder of a node that has done nothing. To make
+// one takes most of the time of a small rehearsal: the others are its copies.
+var emptyFolder = sync.OnceValues(func() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "dibs-rehearsal-"); err != nil {
+		return "", err
+	}
+	made = dir
+	node, err := embedded.Open(context.Background(), embedded.Config{Dir: dir, Migrate: true})
+	if err != nil {
+		return "", err
+	}
+	return dir, node.Close(context.Background())
+})
+
+// made is the folder that TestMain removes.
+var made string
 
 // lie changes an answer on its way out: what the request was, its status and
 // its body. It returns what is sent instead.
