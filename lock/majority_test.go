@@ -70,7 +70,8 @@ func TestMinorityHangs(t *testing.T) {
 		t.Errorf("with one server that hangs the lock is %v", err)
 	}
 	must(t, h.Unlock(ctx))
-	if took := time.Since(begun); took > long/4 {
+	// Who waits for it waits half a minute here.
+	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("with one server that hangs it took %s", took)
 	}
 	kept(ctx, t, k.open(t, 2*short), calm)

@@ -114,6 +114,9 @@ func TestZooKeeperLeft(t *testing.T) {
 	ctx := patient(t)
 	k := kindOf(t, zookeeper)
 	l := k.open(t, long)
+	first, err := l.Lock(ctx, "left", lock.Options{})
+	must(t, err)
+	must(t, first.Unlock(ctx))
 	for i := range 20 {
 		soon, cancel := context.WithTimeout(ctx, time.Duration(i)*200*time.Microsecond)
 		h, err := l.Lock(soon, "left", lock.Options{})
