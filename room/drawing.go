@@ -41,8 +41,7 @@ func (l *lot) step(ctx context.Context) (more bool, err error) {
 	if err != nil || now.Before(c.Gate.Room.RegistrationClosesAt) {
 		return false, err
 	}
-	if row.DrawnAt.IsZero() && now.Sub(l.readAt) >= readEvery {
-		l.readAt = now
+	if row.DrawnAt.IsZero() && now.UnixMilli()-l.readMS.Load() >= readEvery.Milliseconds() {
 		if row, err = l.read(ctx); err != nil {
 			return false, err
 		}

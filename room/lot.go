@@ -22,8 +22,8 @@ type lot struct {
 	// winners are the users who won; nil before they are known here.
 	winners atomic.Pointer[map[string]struct{}]
 	enters  gather[dibs.LotteryEntry, dibs.LotteryEntry]
-	// readAt is when the row was read last; the tick's own.
-	readAt time.Time
+	// readMS is when the row was read last.
+	readMS atomic.Int64
 }
 
 var (
@@ -112,19 +112,37 @@ func (r *Rooms) Register(ctx context.Context, c *dibs.Campaign, user string) (di
 	case got.UserID == "":
 		return dibs.EntryView{}, false, isFull
 	}
+	r.entries.Set(who{c.Number, user}, got)
 	return l.view(row, &got), got.Entry != mine.Entry, nil
 }
 
 // closedFor answers who registers after the closing: who is in hears that he is.
 func (l *lot) closedFor(ctx context.Context, user string) (dibs.EntryView, bool, error) {
-	e, err := l.r.cfg.Ledger.EntryOf(ctx, l.campaign.Load().Number, user)
-	switch {
-	case errors.Is(err, dibs.ErrNotFound):
-		return dibs.EntryView{}, false, regClosed
-	case err != nil:
-		return dibs.EntryView{}, false, unavailable(err)
+	e, err := l.entryOf(ctx, user)
+	if errors.Is(err, noEntry) {
+		err = regClosed
+	}
+	if err != nil {
+		return dibs.EntryView{}, false, err
 	}
 	return l.view(l.row.Load(), e), true, nil
+}
+
+// entryOf returns a user's entry. It never changes, so that a node remembers it.
+func (l *lot) entryOf(ctx context.Context, user string) (*dibs.LotteryEntry, error) {
+	key := who{l.campaign.Load().Number, user}
+	if e, ok := l.r.entries.GetIfPresent(key); ok {
+		return &e, nil
+	}
+	e, err := l.r.cfg.Ledger.EntryOf(ctx, key.campaign, user)
+	switch {
+	case errors.Is(err, dibs.ErrNotFound):
+		return nil, noEntry
+	case err != nil:
+		return nil, unavailable(err)
+	}
+	l.r.entries.Set(key, *e)
+	return e, nil
 }
 
 // nonceBytes is how much chance hides a user in the public list.
@@ -153,12 +171,9 @@ func (r *Rooms) Entry(ctx context.Context, c *dibs.Campaign, user string) (dibs.
 	if err != nil {
 		return dibs.EntryView{}, err
 	}
-	e, err := r.cfg.Ledger.EntryOf(ctx, c.Number, user)
-	if errors.Is(err, dibs.ErrNotFound) {
-		return dibs.EntryView{}, noEntry
-	}
+	e, err := l.entryOf(ctx, user)
 	if err != nil {
-		return dibs.EntryView{}, unavailable(err)
+		return dibs.EntryView{}, err
 	}
 	row, err := l.current(ctx)
 	if err != nil {
@@ -167,10 +182,13 @@ func (r *Rooms) Entry(ctx context.Context, c *dibs.Campaign, user string) (dibs.
 	return l.view(row, e), nil
 }
 
-// current returns the lottery's row as it is now, once it can change.
+// current returns the lottery's row as it was a moment ago: however many ask, the
+// ledger is asked once a second, and only while there is something to wait for.
 func (l *lot) current(ctx context.Context) (*dibs.LotteryRow, error) {
 	row, err := l.committed(ctx)
-	if err != nil || !row.DrawnAt.IsZero() || l.r.cfg.Now().Before(l.campaign.Load().Gate.Room.RegistrationClosesAt) {
+	now := l.r.cfg.Now()
+	if err != nil || !row.DrawnAt.IsZero() || now.Before(l.campaign.Load().Gate.Room.RegistrationClosesAt) ||
+		now.UnixMilli()-l.readMS.Load() < readEvery.Milliseconds() {
 		return row, err
 	}
 	return l.read(ctx)
@@ -178,6 +196,7 @@ func (l *lot) current(ctx context.Context) (*dibs.LotteryRow, error) {
 
 // read reads the row anew.
 func (l *lot) read(ctx context.Context) (*dibs.LotteryRow, error) {
+	l.readMS.Store(l.r.cfg.Now().UnixMilli())
 	row, err := l.r.cfg.Ledger.LotteryOf(ctx, l.campaign.Load().Number)
 	if err != nil {
 		return nil, unavailable(err)

@@ -45,19 +45,19 @@ func register(t *testing.T, r *room.Rooms, c *dibs.Campaign, user string) dibs.E
 // again from what everybody sees.
 func TestALotteryFromSeedToAdmission(t *testing.T) {
 	l, at := newLedger(t), &clock{now: noon.Add(-3 * hour)}
-	c := campaign(t, l, "draw", lottery(20))
+	c := campaign(t, l, "draw", lottery(15))
 	one, two := newRooms(t, room.Config{Ledger: l, Now: at.Now}), newRooms(t, room.Config{Ledger: l, Now: at.Now})
 	tick := func() { one.Tick(c); two.Tick(c) }
 	tick()
 	before := show(t, two, c)
-	if before.State != dibs.LotteryUpcoming || len(before.SeedHash) != 64 || !before.CommittedAt.Equal(at.Now()) || before.Seed != "" || before.Winners != 20 {
+	if before.State != dibs.LotteryUpcoming || len(before.SeedHash) != 64 || !before.CommittedAt.Equal(at.Now()) || before.Seed != "" || before.Winners != 15 {
 		t.Fatalf("before registration: %+v", before)
 	}
 	_, _, err := one.Register(t.Context(), c, "ann")
 	fails(t, err, dibs.NotStarted)
 
 	at.set(noon.Add(-2 * hour))
-	const people = 200
+	const people = 60
 	entries := make([]dibs.EntryView, people)
 	var all sync.WaitGroup
 	for i := range people {
@@ -90,10 +90,10 @@ func TestALotteryFromSeedToAdmission(t *testing.T) {
 	if again := show(t, one, c); again.Cutoff != v.Cutoff || !again.DrawnAt.Equal(*v.DrawnAt) {
 		t.Errorf("two nodes tell of two draws: %+v and %+v", again, v)
 	}
-	checkResults(t, []*room.Rooms{one, two}, c, at, 20)
+	checkResults(t, []*room.Rooms{one, two}, c, at, 15)
 	third := newRooms(t, room.Config{Ledger: l, Now: at.Now})
 	third.Tick(c)
-	checkResults(t, []*room.Rooms{third}, c, at, 20)
+	checkResults(t, []*room.Rooms{third}, c, at, 15)
 	if e := register(t, third, c, user(7)); e.Entry != entries[7].Entry {
 		t.Errorf("who registers again afterwards sees %+v", e)
 	}
@@ -166,7 +166,7 @@ func TestALotteryWaitsForItsPublicValue(t *testing.T) {
 	if before.Winners != c.Stock.Total || before.PublicValueIs != spec.PublicValue || before.PublicValue != nil {
 		t.Fatalf("%+v", before)
 	}
-	entries := make([]dibs.EntryView, 150)
+	entries := make([]dibs.EntryView, 40)
 	for i := range entries {
 		entries[i] = register(t, r, c, user(i))
 	}
@@ -177,7 +177,7 @@ func TestALotteryWaitsForItsPublicValue(t *testing.T) {
 	fails(t, tell("3,888.60"), dibs.InvalidState)
 	at.set(noon.Add(-hour))
 	r.Tick(c)
-	if v := show(t, r, c); v.State != dibs.LotteryClosed || v.Seed != "" || v.Entries != 150 || len(v.ListHash) != 64 {
+	if v := show(t, r, c); v.State != dibs.LotteryClosed || v.Seed != "" || v.Entries != 40 || len(v.ListHash) != 64 {
 		t.Fatalf("closed: %+v", v)
 	}
 	at.set(noon)
@@ -196,7 +196,7 @@ func TestALotteryWaitsForItsPublicValue(t *testing.T) {
 		t.Fatalf("%+v", v)
 	}
 	checkDraw(t, v, before.SeedHash, "3,888.60", listOf(t, r, c), entries)
-	checkResults(t, []*room.Rooms{r}, c, at, 100)
+	checkResults(t, []*room.Rooms{r}, c, at, 20)
 }
 
 // Fewer register than can win, or nobody at all.

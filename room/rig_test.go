@@ -80,7 +80,7 @@ func campaign(t testing.TB, l *sqlledger.Ledger, id string, spec dibs.RoomSpec) 
 	t.Helper()
 	c := &dibs.Campaign{
 		ID: id, Kind: dibs.Sale, Title: id, StartsAt: noon, EndsAt: noon.Add(2 * hour), State: dibs.Published,
-		Stock: dibs.Stock{Kind: dibs.Units, Total: 100}, LimitPerUser: 1, LatePayment: dibs.Reclaim, Shards: 1, Version: 1,
+		Stock: dibs.Stock{Kind: dibs.Units, Total: 20}, LimitPerUser: 1, LatePayment: dibs.Reclaim, Shards: 1, Version: 1,
 		CreatedAt: noon, UpdatedAt: noon, Gate: &dibs.GateSpec{Room: &spec},
 	}
 	must(t, l.InsertCampaign(context.Background(), c, nil))

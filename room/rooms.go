@@ -60,7 +60,7 @@ const (
 	tickEvery = 250 * time.Millisecond
 	usedFor   = time.Minute
 	// knownPlaces is how many users' numbers a node remembers, to tell who claims too
-	// early how far he is.
+	// early how far he is, and how many registrations.
 	knownPlaces = 1 << 18
 	// keepHall is for how long after its end a campaign's room stays in this process.
 	keepHall = time.Hour
@@ -79,6 +79,8 @@ type Rooms struct {
 	halls sync.Map // uint32 -> *hall
 	lots  sync.Map // uint32 -> *lot
 	known *otter.Cache[who, int64]
+	// entries are registrations that this node has told their users.
+	entries *otter.Cache[who, dibs.LotteryEntry]
 
 	watchers struct {
 		mu   sync.Mutex
@@ -123,7 +125,11 @@ func New(cfg Config) (*Rooms, error) {
 	if err != nil {
 		return nil, fmt.Errorf("room: %w", err)
 	}
-	r := &Rooms{cfg: cfg, admissions: seal.New(cfg.Key, "admission"), log: cfg.Logger, known: known}
+	entries, err := otter.New(&otter.Options[who, dibs.LotteryEntry]{MaximumSize: knownPlaces})
+	if err != nil {
+		return nil, fmt.Errorf("room: %w", err)
+	}
+	r := &Rooms{entries: entries, cfg: cfg, admissions: seal.New(cfg.Key, "admission"), log: cfg.Logger, known: known}
 	r.watchers.all = make(map[int]func(dibs.RoomProgress))
 	r.life, r.cancel = context.WithCancel(context.Background())
 	if r.store = store(newMemory(cfg.Ledger, cfg.Now)); cfg.Redis != nil {
@@ -161,6 +167,7 @@ func (r *Rooms) Close() {
 	r.cancel()
 	r.running.Wait()
 	r.known.StopAllGoroutines()
+	r.entries.StopAllGoroutines()
 }
 
 // tickHalls looks at all waiting rooms in use, and forgets those that are over.
