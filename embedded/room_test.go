@@ -1,13 +1,21 @@
 package embedded_test
 
 import (
+	"context"
 	"fmt"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/gateway"
+	"github.com/dibs-dev/dibs/httpapi"
 )
 
 // A crowd in a waiting room, with tickets: nobody gets anything whose turn it is
@@ -80,4 +88,69 @@ func TestACrowdInAWaitingRoom(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	r.verify()
+}
+
+// Whoever has a long-lived connection is told where he waits, and gets what his
+// claim has to carry.
+func TestPositionsOverTheGateway(t *testing.T) {
+	r := newRig(t, dibs.Config{})
+	hub, err := r.node.OpenGateway(gateway.Config{PlaceEvery: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Close)
+	h, err := httpapi.New(httpapi.Config{Service: r.node.Service, Places: r.node.Rooms, AllowDevTokens: true, Gateway: hub})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	spec := r.sale("phone", 15)
+	spec.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Per: dibs.Duration(time.Hour), Burst: 1}}
+	r.publish(spec)
+	c, err := r.node.Service.Campaign(t.Context(), "phone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []string{"ann", "bob"} {
+		if _, err := r.node.Rooms.Join(t.Context(), c, user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heard := func(user string) (place, ahead float64, admission string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		ws, _, err := websocket.Dial(ctx, strings.Replace(server.URL, "http", "ws", 1)+"/v1/ws", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = ws.CloseNow() }()
+		for _, m := range []map[string]any{{"type": "auth", "token": "dev_" + user}, {"type": "subscribe", "campaign_id": "phone"}} {
+			if err := wsjson.Write(ctx, ws, m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for {
+			var m map[string]any
+			if err := wsjson.Read(ctx, ws, &m); err != nil {
+				t.Fatalf("%s hears no position: %v", user, err)
+			}
+			if m["type"] == "position" {
+				admission, _ = m["admission"].(string)
+				return m["place"].(float64), m["ahead"].(float64), admission
+			}
+		}
+	}
+	place, ahead, admission := heard("ann")
+	if place != 1 || ahead != 0 || admission == "" {
+		t.Errorf("the first hears place %v, %v ahead, admission %q", place, ahead, admission)
+	}
+	res, err := r.node.Service.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "ann", Admission: admission})
+	if err != nil || res.Outcome != dibs.Granted {
+		t.Errorf("%s, %v", res.Outcome, err)
+	}
+	if place, ahead, admission := heard("bob"); place != 2 || ahead != 0 || admission != "" {
+		t.Errorf("the second hears place %v, %v ahead, admission %q", place, ahead, admission)
+	}
 }

@@ -129,6 +129,10 @@ const (
 // view tells a number as its user sees it, as far as the room was seen.
 func (h *hall) view(c *dibs.Campaign, number int64) dibs.PlaceView {
 	p := h.seen.Load()
+	if p == nil {
+		// A number is remembered for longer than how far its room is.
+		p = &progress{early: -1, nowMS: h.r.cfg.Now().UnixMilli()}
+	}
 	spec := c.Gate.Room
 	place := h.order.place(number, p, spec.Mode == dibs.Shuffle)
 	v := dibs.PlaceView{
@@ -255,5 +259,6 @@ func (r *Rooms) Leave(ctx context.Context, c *dibs.Campaign, user string) error 
 		return unavailable(err)
 	}
 	r.known.Invalidate(who{c.Number, user})
+	r.given.Invalidate(who{c.Number, user})
 	return nil
 }

@@ -81,6 +81,8 @@ type Rooms struct {
 	known *otter.Cache[who, int64]
 	// entries are registrations that this node has told their users.
 	entries *otter.Cache[who, dibs.LotteryEntry]
+	// given are admissions that users have.
+	given *otter.Cache[who, given]
 
 	watchers struct {
 		mu   sync.Mutex
@@ -121,21 +123,25 @@ func New(cfg Config) (*Rooms, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	known, err := otter.New(&otter.Options[who, int64]{MaximumSize: knownPlaces})
-	if err != nil {
+	r := &Rooms{cfg: cfg, admissions: seal.New(cfg.Key, "admission"), log: cfg.Logger}
+	if err := r.openCaches(); err != nil {
 		return nil, fmt.Errorf("room: %w", err)
 	}
-	entries, err := otter.New(&otter.Options[who, dibs.LotteryEntry]{MaximumSize: knownPlaces})
-	if err != nil {
-		return nil, fmt.Errorf("room: %w", err)
-	}
-	r := &Rooms{entries: entries, cfg: cfg, admissions: seal.New(cfg.Key, "admission"), log: cfg.Logger, known: known}
 	r.watchers.all = make(map[int]func(dibs.RoomProgress))
 	r.life, r.cancel = context.WithCancel(context.Background())
 	if r.store = store(newMemory(cfg.Ledger, cfg.Now)); cfg.Redis != nil {
 		r.store = &shared{redis: cfg.Redis}
 	}
 	return r, nil
+}
+
+// openCaches makes what a node remembers of users.
+func (r *Rooms) openCaches() error {
+	var errs [3]error
+	r.known, errs[0] = otter.New(&otter.Options[who, int64]{MaximumSize: knownPlaces})
+	r.entries, errs[1] = otter.New(&otter.Options[who, dibs.LotteryEntry]{MaximumSize: knownPlaces})
+	r.given, errs[2] = otter.New(&otter.Options[who, given]{MaximumSize: knownPlaces})
+	return errors.Join(errs[:]...)
 }
 
 // Start has the rooms go on by themselves until Close: they tell how far they
@@ -168,6 +174,7 @@ func (r *Rooms) Close() {
 	r.running.Wait()
 	r.known.StopAllGoroutines()
 	r.entries.StopAllGoroutines()
+	r.given.StopAllGoroutines()
 }
 
 // tickHalls looks at all waiting rooms in use, and forgets those that are over.
@@ -259,10 +266,24 @@ func (r *Rooms) waits(c *dibs.Campaign, user string, verdict seal.Verdict) dibs.
 	return res
 }
 
-// admission is what an admitted user's claims carry, and until when.
+// given is an admission that a user has, and until when.
+type given struct {
+	admission string
+	until     time.Time
+}
+
+// admission is what an admitted user's claims carry, and until when. Who asks
+// again gets the one that he has until half of its time is over.
 func (r *Rooms) admission(c *dibs.Campaign, user string) (string, *time.Time) {
-	until := r.cfg.Now().Add(c.Gate.Room.AdmitForOf()).UTC().Truncate(time.Millisecond)
-	return r.admissions.Seal(c.Number, user, until), &until
+	now, life := r.cfg.Now(), c.Gate.Room.AdmitForOf()
+	key := who{c.Number, user}
+	g, ok := r.given.GetIfPresent(key)
+	if !ok || g.until.Sub(now) <= life/2 {
+		g.until = now.Add(life).UTC().Truncate(time.Millisecond)
+		g.admission = r.admissions.Seal(c.Number, user, g.until)
+		r.given.Set(key, g)
+	}
+	return g.admission, &g.until
 }
 
 // Watch implements dibs.Places.
