@@ -296,6 +296,7 @@ func (s *Service) storeChange(ctx context.Context, c, before *Campaign) error {
 
 // follow makes the engine hold and obey a campaign as the ledger has it.
 func (s *Service) follow(ctx context.Context, c *Campaign) error {
+	defer s.catalog.Add(1)
 	if s.sells(c) {
 		if err := s.admit(ctx, c); err != nil {
 			return err

@@ -40,6 +40,7 @@ func (s *Service) goLive(ctx context.Context, c *Campaign, l *live, pauses *rest
 	}
 	s.byNumber.Store(c.Number, l)
 	s.lives.Store(c.ID, l)
+	s.catalog.Add(1)
 	kick(s.settleKick)
 	return nil
 }
@@ -424,6 +425,7 @@ func (s *Service) discover(ctx context.Context) {
 			l := v.(*live)
 			if old := l.campaign.Load(); old.Version < c.Version {
 				l.renew(c)
+				s.catalog.Add(1)
 				// Whoever changed it may have died before the engine was told.
 				l.rouse()
 			}

@@ -3,6 +3,7 @@ package dibs
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 var noSuchProduct = Fail(NotFound, Text{"there is no such product", "该产品不存在"})
@@ -65,7 +66,33 @@ func (s *Service) PatchProduct(ctx context.Context, id string, patch ProductPatc
 		if err != nil {
 			return nil, asUnavailable(err, EffectUnknown)
 		}
-		return p, nil
+		if patch.Name == nil && patch.Thumbnail == nil && patch.Description == nil && patch.Price == nil && patch.PayWithin == nil {
+			return p, nil
+		}
+		return p, s.touchCampaigns(ctx, p)
 	}
 	return nil, Unavail(EffectNone, ErrConflict)
+}
+
+// touchCampaigns raises the versions of the campaigns that show a product, so
+// that every node shows it as it is now. Drafts are shown to nobody who keeps
+// them.
+func (s *Service) touchCampaigns(ctx context.Context, p *Product) error {
+	campaigns, err := s.ledger.LiveCampaigns(ctx, s.cfg.Now())
+	if err != nil {
+		return asUnavailable(err, EffectUnknown)
+	}
+	for _, c := range campaigns {
+		if c.ProductID != p.ID {
+			continue
+		}
+		if _, err := s.changeCampaign(ctx, c.ID, func(c *Campaign) error {
+			// Two changes in one millisecond are two changes.
+			c.UpdatedAt = time.Time{}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -162,6 +162,8 @@ type Service struct {
 	// watched is how many shards are live here; alarm has all of them looked at.
 	watched atomic.Int64
 	alarm   atomic.Bool
+	// catalog rises when this node learns that any campaign has changed.
+	catalog atomic.Int64
 	// watches are the campaigns whose situation somebody watches here, by id.
 	watchesMu sync.RWMutex
 	watches   map[string]*watchedCampaign

@@ -84,6 +84,10 @@ func ParseMark(s string) (Mark, bool) {
 	return Mark{Version: int64(n[0]), Head: Cursor{Epoch: uint16(n[1]), Seq: uint32(n[2])}, Window: uint8(n[3])}, true
 }
 
+// CatalogVersion rises when this node learns that some campaign has changed, on
+// whichever node: what was read of the campaigns before may be stale then.
+func (s *Service) CatalogVersion() int64 { return s.catalog.Load() }
+
 // situationOf puts together what is known.
 func situationOf(c *Campaign, remaining int64, head Cursor, now time.Time) Situation {
 	st := Situation{Campaign: c, Remaining: remaining, At: now.UTC(), Mark: Mark{Version: c.Version, Head: head, Window: 1}}

@@ -69,6 +69,7 @@ func (s *Service) freshCampaign(ctx context.Context, id string) (*Campaign, erro
 	if v, ok := s.lives.Load(id); ok {
 		v.(*live).renew(c)
 	}
+	s.catalog.Add(1)
 	return c, nil
 }
 

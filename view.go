@@ -47,6 +47,8 @@ type CampaignView struct {
 	Gate *GateSpec `json:"gate,omitempty"`
 	// Remaining is what can still be granted.
 	Remaining int64 `json:"remaining"`
+	// Version rises with each change of the definition.
+	Version int64 `json:"version"`
 
 	Comment     *string     `json:"comment,omitempty"`
 	Stock       *StockView  `json:"stock,omitempty"`
@@ -213,7 +215,7 @@ func (p *Product) View(admin bool) ProductView {
 func (c *Campaign) View(remaining int64, product *Product, admin bool) CampaignView {
 	v := CampaignView{
 		ID: c.ID, Kind: c.Kind, Title: c.Title, StartsAt: c.StartsAt, EndsAt: c.EndsAt, State: c.State,
-		LimitPerUser: c.LimitPerUser, Price: c.Price, Tiers: c.Tiers, Gate: c.Gate, Remaining: remaining,
+		LimitPerUser: c.LimitPerUser, Price: c.Price, Tiers: c.Tiers, Gate: c.Gate, Remaining: remaining, Version: c.Version,
 	}
 	if c.ProductID != "" {
 		v.ProductID = &c.ProductID

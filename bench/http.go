@@ -46,7 +46,10 @@ func serve(kind string) error {
 	inner := http.Handler(bareHandler(kind))
 	server := &http.Server{}
 	settled := func() error { return nil }
-	if kind == "dibs" {
+	if kind == "bare-view" {
+		inner = bareView()
+	}
+	if kind == "dibs" || kind == "gateway" {
 		n, err := openNode(ctx, dibs.Config{})
 		if err != nil {
 			return err
@@ -63,6 +66,11 @@ func serve(kind string) error {
 		}
 		if inner, err = httpapi.New(httpapi.Config{Service: n.Service, JWTSecret: []byte(secret)}); err != nil {
 			return err
+		}
+		if kind == "gateway" {
+			if inner, err = gatewayHandler(n); err != nil {
+				return err
+			}
 		}
 		server = httpapi.NewServer("", inner)
 		settled = func() error { _, err := n.settleRate(ctx); return err }

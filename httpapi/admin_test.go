@@ -44,7 +44,7 @@ var campaignScenarios = []scenario{
 	{name: "publish with words", method: "POST", path: "/v1/campaigns/phone-noon/publish", body: `{"now":true}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/now"`}},
 	{
 		name: "the public view", method: "GET", path: "/v1/campaigns/phone-noon", status: 200, contains: []string{`"remaining":200`, `"product_id":null`},
-		lacks: []string{"inner words", "shards", "late_payment", `"stock"`, "created_at"}, has: []string{"Cache-Control: public, max-age=10", "Etag: ", "Vary: Authorization"},
+		lacks: []string{"inner words", "shards", "late_payment", `"stock"`, "created_at"}, has: []string{"Cache-Control: public, max-age=10, s-maxage=10, stale-while-revalidate=50", "Etag: ", "Vary: Authorization"},
 	},
 	{name: "start after publishing", method: "PATCH", path: "/v1/campaigns/phone-noon", body: `{"starts_at":"2035-01-01T00:00:00Z"}`, headers: []string{asAdmin}, status: 409, contains: []string{`"invalid_state"`, `"/starts_at"`}},
 	{name: "pause", method: "POST", path: "/v1/campaigns/phone-noon/pause", headers: []string{asAdmin}, status: 200, contains: []string{`"state":"paused"`}},

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -90,11 +89,11 @@ func (a *api) cached(c *call, view any, keep time.Duration) error {
 	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
 	h := c.Header()
 	h.Set("ETag", tag)
-	h.Set("Vary", "Authorization")
+	h.Add("Vary", "Authorization")
 	if c.who.isAdmin() {
 		h["Cache-Control"] = noStore
 	} else {
-		h.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(keep/time.Second)))
+		h["Cache-Control"] = cacheControl(keep)
 	}
 	if hasTag(c.request.Header, tag) {
 		c.code = http.StatusNotModified

@@ -52,6 +52,8 @@ type Service interface {
 	CampaignNow(ctx context.Context, id string) (*dibs.Campaign, error)
 	Campaigns(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)
 	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
+	Situation(ctx context.Context, id string) (dibs.Situation, error)
+	CatalogVersion() int64
 	Stats(ctx context.Context, id string) (dibs.StatsView, error)
 	Verify(ctx context.Context, campaignIDs ...string) (*dibs.Report, error)
 	Repair(ctx context.Context, campaignIDs ...string) (*dibs.RepairReport, error)
@@ -189,6 +191,10 @@ type api struct {
 	huma    huma.API
 	schemas huma.Registry
 	log     *slog.Logger
+	// shelf has what everybody reads, and quick the handlers that answer from it,
+	// by pattern.
+	shelf *shelf
+	quick map[string]quick
 	// examples are bodies by operation, as they are written.
 	examples map[string]string
 }

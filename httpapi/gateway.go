@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -60,7 +59,7 @@ func (a *api) registerGateway() error {
 	}, "application/json", nil)
 	a.routes.HandleFunc("GET /v1/ws", func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
-		v := dibs.Visitor{Chinese: c.zh, RequestID: c.id, Address: clientAddress(r)}
+		v := dibs.Visitor{Chinese: c.zh, RequestID: c.id, Address: a.proxies.client(r)}
 		if err := g.WebSocket(w, r, a.checkToken, v); err != nil {
 			a.fail(c, err)
 		}
@@ -99,14 +98,4 @@ func (a *api) validUntil(h http.Header) time.Time {
 	}
 	v, _ := a.users.verify(token)
 	return v.until
-}
-
-// clientAddress is where a request comes from; the zero value when that cannot
-// be told.
-func clientAddress(r *http.Request) netip.Addr {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return at.Addr().Unmap()
 }

@@ -97,7 +97,7 @@ func TestCachingOfPublicViews(t *testing.T) {
 	s.sale("now", 3, 1)
 	a := s.ask("GET", "/v1/campaigns/now", "")
 	tag := a.header.Get("ETag")
-	if a.header.Get("Cache-Control") != "public, max-age=1" || tag == "" {
+	if a.header.Get("Cache-Control") != "public, max-age=1, s-maxage=1, stale-while-revalidate=5" || tag == "" {
 		t.Fatalf("%v", a.header)
 	}
 	for _, given := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {

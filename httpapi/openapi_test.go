@@ -44,6 +44,7 @@ var samples = []sample{
 	{"GET /v1/campaigns", "/v1/campaigns", "", asAdmin, 200},
 	{"GET /v1/campaigns/{id}", "/v1/campaigns/c", "", "", 200},
 	{"GET /v1/campaigns/{id}", "/v1/campaigns/c", "", asAdmin, 200},
+	{"GET /c/{id}", "/c/c", "", "", 200},
 	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/c/claims", "{}", asUser, 201},
 	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/c/claims", "{}", asUser, 409},
 	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/c/claims", `{"x":1}`, asUser, 400},

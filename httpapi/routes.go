@@ -89,8 +89,8 @@ func (rt *routes) inner(pattern string, handle http.HandlerFunc) {
 func (rt *routes) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
 	m := rt.api.metrics.route(pattern)
 	rt.patterns = append(rt.patterns, pattern)
-	rt.ServeMux.HandleFunc(pattern, rt.called(m, false, handle))
-	rt.outer.HandleFunc(pattern, rt.called(m, true, handle))
+	rt.ServeMux.HandleFunc(pattern, rt.quickly(pattern, m, rt.called(m, false, handle)))
+	rt.outer.HandleFunc(pattern, rt.quickly(pattern, m, rt.called(m, true, handle)))
 }
 
 // called puts around a route what all have in common.

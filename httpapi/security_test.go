@@ -19,6 +19,7 @@ import (
 // is not here must ask for an API key.
 var forOthers = map[string]string{
 	"GET /healthz": "open", "GET /readyz": "open", "GET /metrics": "open", "GET /openapi.json": "open", "GET /docs": "open", "GET /v1/time": "open",
+	"GET /c/{id}":       "open",
 	"GET /v1/campaigns": "public", "GET /v1/campaigns/{id}": "public",
 	"POST /v1/campaigns/{id}/claims": "user", "GET /v1/me/claims": "user", "POST /v1/products/{id}/orders": "user",
 	"POST /v1/campaigns/{id}/queue": "user", "GET /v1/campaigns/{id}/queue": "user", "DELETE /v1/campaigns/{id}/queue": "user",

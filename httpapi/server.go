@@ -59,6 +59,7 @@ func newAPI(cfg Config) (*api, error) {
 	a.routes = &routes{ServeMux: http.NewServeMux(), outer: http.NewServeMux(), api: a}
 	a.huma = humago.New(a.routes, apiConfig(cfg.Version))
 	a.schemas = a.huma.OpenAPI().Components.Schemas
+	a.registerShelf()
 	a.registerCatalog()
 	a.registerClaims()
 	a.registerOrders()

@@ -1,0 +1,342 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/gateway"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+const (
+	// sockets are the WebSockets of the measurement, of a user each.
+	sockets = 10_000
+	// viewEnv is the answer that the bare handler of views gives.
+	viewEnv = "DIBS_BENCH_VIEW"
+	views   = 60_000
+)
+
+// gatewayHandler is dibs with long-lived connections, and what the measurement
+// asks of it beside: its memory, and a change of the campaign.
+func gatewayHandler(n *node) (http.Handler, error) {
+	hub, err := n.OpenGateway(gateway.Config{Heartbeat: time.Hour})
+	if err != nil {
+		return nil, err
+	}
+	api, err := httpapi.New(httpapi.Config{Service: n.Service, JWTSecret: []byte(secret), AllowDevTokens: true, Gateway: hub})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", api)
+	mux.HandleFunc("/memory", func(w http.ResponseWriter, _ *http.Request) {
+		debug.FreeOSMemory()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		_, _ = fmt.Fprint(w, m.HeapInuse+m.StackInuse, " ", resident(), " ", runtime.NumGoroutine())
+	})
+	for path, do := range map[string]func(context.Context, string) (*dibs.Campaign, error){"/pause": n.Service.Pause, "/resume": n.Service.Resume} {
+		mux.HandleFunc(path, func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := do(r.Context(), "granted"); err != nil {
+				panic(err)
+			}
+		})
+	}
+	return mux, nil
+}
+
+// resident is the process's memory as the system counts it.
+func resident() int64 {
+	raw, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	// What is no number counts as 0.
+	pages, _ := strconv.ParseInt(strings.Fields(string(raw))[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// bareView answers every request with the same bytes.
+func bareView() http.HandlerFunc {
+	head, body, _ := strings.Cut(os.Getenv(viewEnv), "\n\n")
+	header := http.Header{}
+	for line := range strings.Lines(head) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		header.Set(name, value)
+	}
+	raw := []byte(body)
+	return func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		for name, values := range header {
+			h[name] = values
+		}
+		_, _ = w.Write(raw)
+	}
+}
+
+// ask asks the server for a text.
+func (r *remote) ask(ctx context.Context, path string) (string, http.Header, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+path, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", nil, err
+	}
+	raw, err := io.ReadAll(res.Body)
+	if err = errors.Join(err, res.Body.Close()); err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s %s", path, res.Status, raw)
+	}
+	return string(raw), res.Header, err
+}
+
+// overGateway measures WebSockets and views.
+func overGateway(ctx context.Context, o *options) error {
+	fmt.Println("| WebSockets of one node | |\n|---|---|")
+	if err := idleSockets(ctx, o); err != nil {
+		return err
+	}
+	return viewCost(ctx, o)
+}
+
+// idleSockets opens them, and measures their memory and how soon all of them
+// hear of a change.
+func idleSockets(ctx context.Context, o *options) error {
+	r, err := start(ctx, "gateway")
+	if err != nil {
+		return err
+	}
+	defer r.stop()
+	memory := func() (n [3]int64, err error) {
+		text, _, err := r.ask(ctx, "/memory")
+		if err != nil {
+			return n, err
+		}
+		_, err = fmt.Sscan(text, &n[0], &n[1], &n[2])
+		return n, err
+	}
+	// What a first connection needs once is not counted for each.
+	warm, err := openSocket(ctx, r.addr, "warm")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = warm.conn.Close() }()
+	before, err := memory()
+	if err != nil {
+		return err
+	}
+	all := make([]*socket, sockets)
+	defer func() {
+		for _, s := range all {
+			if s != nil {
+				_ = s.conn.Close()
+			}
+		}
+	}()
+	if err := inParallel(64, sockets, func(i int) (err error) {
+		all[i], err = openSocket(ctx, r.addr, "u"+strconv.Itoa(i))
+		return err
+	}); err != nil {
+		return err
+	}
+	after, err := memory()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("| memory of an idle one, by the Go runtime (heap and stacks in use) | %.1f KiB |\n", float64(after[0]-before[0])/sockets/1024)
+	fmt.Printf("| the same, resident | %.1f KiB |\n", float64(after[1]-before[1])/sockets/1024)
+	fmt.Printf("| goroutines of an idle one | %.2f |\n", float64(after[2]-before[2])/sockets)
+	return hearAll(ctx, o, r, all)
+}
+
+// hearAll pauses and resumes a campaign, and prints how long it takes until
+// everybody has heard.
+func hearAll(ctx context.Context, o *options, r *remote, all []*socket) error {
+	var took []float64
+	for range o.rounds {
+		for _, step := range [][2]string{{"/pause", `"phase":"paused"`}, {"/resume", `"phase":"open"`}} {
+			path, word := step[0], step[1]
+			var heard sync.WaitGroup
+			var fault atomic.Pointer[error]
+			for _, s := range all {
+				heard.Go(func() {
+					if err := s.until(word); err != nil {
+						fault.Store(&err)
+					}
+				})
+			}
+			begun := time.Now()
+			if _, _, err := r.ask(ctx, path); err != nil {
+				return err
+			}
+			heard.Wait()
+			if err := fault.Load(); err != nil {
+				return *err
+			}
+			took = append(took, time.Since(begun).Seconds()*1e3)
+		}
+	}
+	fmt.Printf("| a change, from the call to the last of %d connections | %.0f ms (worst of %d: %.0f ms) |\n",
+		len(all), median(took), len(took), took[len(took)-1])
+	return nil
+}
+
+// viewCost compares the CPU of a campaign's view with that of a handler that
+// sends the same bytes.
+func viewCost(ctx context.Context, o *options) error {
+	var bare, full []float64
+	for range o.rounds {
+		d, err := start(ctx, "gateway")
+		if err != nil {
+			return err
+		}
+		body, header, err := d.ask(ctx, "/v1/campaigns/granted")
+		if err != nil {
+			d.stop()
+			return err
+		}
+		per, err := d.cpuPerView(ctx)
+		d.stop()
+		if err != nil {
+			return err
+		}
+		full = append(full, per)
+		var view strings.Builder
+		for _, name := range []string{"Content-Type", "Etag", "Vary", "Cache-Control", "Content-Length", "X-Content-Type-Options", "X-Request-Id"} {
+			view.WriteString(name + ": " + header.Get(name) + "\n")
+		}
+		if err := os.Setenv(viewEnv, view.String()+"\n"+body); err != nil {
+			return err
+		}
+		b, err := start(ctx, "bare-view")
+		if err != nil {
+			return err
+		}
+		per, err = b.cpuPerView(ctx)
+		b.stop()
+		if err != nil {
+			return err
+		}
+		bare = append(bare, per)
+	}
+	a, b := median(bare), median(full)
+	fmt.Printf("\n| server CPU per request, %d connections | bare net/http | dibs | ratio |\n|---|---|---|---|\n", connections)
+	fmt.Printf("| a campaign's view, the same bytes | %.1f µs | %.1f µs | %.2f |\n", a, b, b/a)
+	return nil
+}
+
+// cpuPerView warms a server up and measures, in microseconds.
+func (r *remote) cpuPerView(ctx context.Context) (float64, error) {
+	if err := r.fetch(ctx, views/10); err != nil {
+		return 0, err
+	}
+	before, err := r.cpu(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.fetch(ctx, views); err != nil {
+		return 0, err
+	}
+	after, err := r.cpu(ctx)
+	return float64(after-before) / 1e3 / views, err
+}
+
+// fetch reads the view n times over a few connections.
+func (r *remote) fetch(ctx context.Context, n int) error {
+	return inParallel(connections, connections, func(int) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.addr)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		in := bufio.NewReader(conn)
+		for range n / connections {
+			if _, err := io.WriteString(conn, "GET /v1/campaigns/granted HTTP/1.1\r\nHost: bench\r\n\r\n"); err != nil {
+				return err
+			}
+			if err := readAnswer(in, []byte("HTTP/1.1 200")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// socket is a WebSocket by hand: ten thousand of a library's would measure that.
+type socket struct {
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+// openSocket opens a WebSocket as a user, and subscribes to the campaign.
+func openSocket(ctx context.Context, addr, user string) (*socket, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &socket{conn: conn, in: bufio.NewReaderSize(conn, 512)}
+	_, err = io.WriteString(conn, "GET /v1/ws HTTP/1.1\r\nHost: bench\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+	for err == nil {
+		var line string
+		if line, err = s.in.ReadString('\n'); line == "\r\n" {
+			break
+		}
+	}
+	for _, step := range [][2]string{
+		{`{"type":"auth","token":"dev_` + user + `"}`, `"welcome"`},
+		{`{"type":"subscribe","campaign_id":"granted"}`, `"phase":"open"`},
+	} {
+		if err == nil {
+			// The mask is zeros: who masks by hand may choose.
+			_, err = conn.Write(append([]byte{0x81, 0x80 | byte(len(step[0])), 0, 0, 0, 0}, step[0]...))
+		}
+		if err == nil {
+			err = s.until(step[1])
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return s, nil
+}
+
+// until reads frames until one has a word in it.
+func (s *socket) until(word string) error {
+	for {
+		var head [2]byte
+		if _, err := io.ReadFull(s.in, head[:]); err != nil {
+			return err
+		}
+		size := uint16(head[1])
+		if size == 126 {
+			if err := binary.Read(s.in, binary.BigEndian, &size); err != nil {
+				return err
+			}
+		}
+		raw := make([]byte, size)
+		if _, err := io.ReadFull(s.in, raw); err != nil {
+			return err
+		}
+		if head[0] == 0x81 && bytes.Contains(raw, []byte(word)) {
+			return nil
+		}
+	}
+}
