@@ -263,7 +263,7 @@ func (k *Conn) send(raw []byte) bool {
 func (k *Conn) run(ws *websocket.Conn) {
 	defer close(k.done)
 	for {
-		leave, err := k.read(ws)
+		leaveAt, err := k.read(ws)
 		_ = ws.CloseNow()
 		k.mu.Lock()
 		k.ws = nil
@@ -278,20 +278,18 @@ func (k *Conn) run(ws *websocket.Conn) {
 			k.giveUp(fmt.Errorf("client: the server has closed the connection: %w", err))
 			return
 		}
-		if ws = k.again(leave); ws == nil {
+		if ws = k.again(leaveAt); ws == nil {
 			return
 		}
 		k.adopt(ws)
 	}
 }
 
-// again connects again, after a pause; nil when it is of no use.
-func (k *Conn) again(leave time.Duration) *websocket.Conn {
+// again connects again, after a pause, and not before a time that the server
+// has asked for; nil when it is of no use.
+func (k *Conn) again(notBefore time.Time) *websocket.Conn {
 	pause := k.opts.FirstPause
-	wait := leave
-	if wait == 0 {
-		wait = rand.N(pause) + 1
-	}
+	wait := max(time.Until(notBefore), 0) + rand.N(pause) + 1
 	for {
 		timer := time.NewTimer(wait)
 		select {
@@ -329,13 +327,13 @@ func (k *Conn) giveUp(why error) {
 	}
 }
 
-// read takes messages until the connection ends; leave is how long to wait
-// before the next one when the server asks to go elsewhere.
-func (k *Conn) read(ws *websocket.Conn) (leave time.Duration, err error) {
+// read takes messages until the connection ends; leaveAt is when to make the
+// next one when the server asks to go elsewhere.
+func (k *Conn) read(ws *websocket.Conn) (leaveAt time.Time, err error) {
 	for {
 		_, raw, err := ws.Read(k.life)
 		if err != nil {
-			return leave, err
+			return leaveAt, err
 		}
 		var head struct {
 			Type     string `json:"type"`
@@ -343,7 +341,7 @@ func (k *Conn) read(ws *websocket.Conn) (leave time.Duration, err error) {
 			WithinMS int64  `json:"within_ms"`
 		}
 		if err := json.Unmarshal(raw, &head); err != nil {
-			return leave, fmt.Errorf("client: a message: %w", err)
+			return leaveAt, fmt.Errorf("client: a message: %w", err)
 		}
 		switch head.Type {
 		case "result":
@@ -358,7 +356,8 @@ func (k *Conn) read(ws *websocket.Conn) (leave time.Duration, err error) {
 		case "goaway":
 			// Claims under way are answered before the server closes; new ones wait
 			// for the next connection.
-			leave = rand.N(time.Duration(max(head.WithinMS, 1)) * time.Millisecond)
+			leave := rand.N(time.Duration(max(head.WithinMS, 1)) * time.Millisecond)
+			leaveAt = time.Now().Add(leave)
 			k.leave(ws, leave)
 		}
 	}

@@ -101,6 +101,11 @@ func (h *Hub) serve(c *conn) {
 // are too many.
 func (h *Hub) join(c *conn, user string) {
 	h.mu.Lock()
+	if _, here := h.conns[c]; !here {
+		// It was dropped meanwhile.
+		h.mu.Unlock()
+		return
+	}
 	all := append(h.users[user], c)
 	var oldest *conn
 	if len(all) > h.cfg.MaxPerUser {
