@@ -11,12 +11,3 @@ func (s *Service) Held() []*Campaign {
 	})
 	return held
 }
-
-// HeldCampaign returns a campaign that this node holds; false when it does not.
-func (s *Service) HeldCampaign(id string) (*Campaign, bool) {
-	v, ok := s.lives.Load(id)
-	if !ok {
-		return nil, false
-	}
-	return v.(*live).campaign.Load(), true
-}

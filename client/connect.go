@@ -34,21 +34,12 @@ type CampaignNews struct {
 	Mark string `json:"mark"`
 }
 
-// PlaceNews tells where the user waits.
-type PlaceNews struct {
-	CampaignID string `json:"campaign_id"`
-	Place      int64  `json:"place"`
-	Ahead      int64  `json:"ahead"`
-	WaitMS     int64  `json:"wait_ms"`
-	Admission  string `json:"admission"`
-}
-
 // ConnOptions configure a connection. The zero value is of use for claims.
 type ConnOptions struct {
 	// OnCampaign and OnPlace hear of campaigns that are subscribed to. They are
 	// called one after the other and hold up what comes after.
 	OnCampaign func(CampaignNews)
-	OnPlace    func(PlaceNews)
+	OnPlace    func(dibs.PlaceView)
 	// Token returns a token for each connection that is made; default: the
 	// client's.
 	Token func(ctx context.Context) (string, error)
@@ -349,7 +340,7 @@ func (k *Conn) read(ws *websocket.Conn) (leaveAt time.Time, err error) {
 		case "campaign":
 			k.campaign(raw)
 		case "position":
-			var p PlaceNews
+			var p dibs.PlaceView
 			if k.opts.OnPlace != nil && json.Unmarshal(raw, &p) == nil {
 				k.opts.OnPlace(p)
 			}

@@ -117,7 +117,7 @@ func TestPositionsOverTheGateway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	heard := func(user string) (place, ahead float64, admission string) {
+	heard := func(user string) (state string, place float64, admission string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -138,19 +138,19 @@ func TestPositionsOverTheGateway(t *testing.T) {
 			}
 			if m["type"] == "position" {
 				admission, _ = m["admission"].(string)
-				return m["place"].(float64), m["ahead"].(float64), admission
+				return m["state"].(string), m["place"].(float64), admission
 			}
 		}
 	}
-	place, ahead, admission := heard("ann")
-	if place != 1 || ahead != 0 || admission == "" {
-		t.Errorf("the first hears place %v, %v ahead, admission %q", place, ahead, admission)
+	state, place, admission := heard("ann")
+	if place != 1 || state != "admitted" || admission == "" {
+		t.Errorf("the first hears place %v, %s, admission %q", place, state, admission)
 	}
 	res, err := r.node.Service.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "ann", Admission: admission})
 	if err != nil || res.Outcome != dibs.Granted {
 		t.Errorf("%s, %v", res.Outcome, err)
 	}
-	if place, ahead, admission := heard("bob"); place != 2 || ahead != 0 || admission != "" {
-		t.Errorf("the second hears place %v, %v ahead, admission %q", place, ahead, admission)
+	if state, place, admission := heard("bob"); place != 2 || state != "waiting" || admission != "" {
+		t.Errorf("the second hears place %v, %s, admission %q", place, state, admission)
 	}
 }

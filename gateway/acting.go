@@ -346,19 +346,29 @@ func (c *conn) ask() {
 	}
 }
 
-// tellPlaces tells where the user waits, when that has changed.
-func (c *conn) tellPlaces() {
+// tellPlaces tells where the user waits, when that has changed, or when an
+// admission is to be renewed. Only the hub's tick does this.
+func (c *conn) tellPlaces(now time.Time) {
 	user, _ := c.who()
 	c.mu.Lock()
 	subs := slices.Clone(c.subs)
 	c.mu.Unlock()
 	for _, s := range subs {
-		p, ok := c.hub.cfg.Position(context.Background(), s.topic.id, user)
-		if !ok || p == s.place {
+		campaign := s.topic.campaign()
+		if campaign.Gate == nil || campaign.Gate.Room == nil {
 			continue
 		}
-		// Only the hub's tick does this.
-		s.place = p
-		c.send(c.hub.encode(placed{Type: typePosition, CampaignID: s.topic.id, Position: p}))
+		p, ok := c.hub.cfg.Glance(campaign, user)
+		if !ok || samePlace(&p, &s.place) && (p.Admission == "" || now.Sub(s.placeAt) < time.Duration(p.AskAfter)) {
+			continue
+		}
+		p.CampaignID = campaign.ID
+		s.place, s.placeAt = p, now
+		c.send(c.hub.encode(placed{Type: typePosition, PlaceView: p}))
 	}
+}
+
+// samePlace reports whether two views say the same to who waits.
+func samePlace(a, b *dibs.PlaceView) bool {
+	return a.State == b.State && a.Place == b.Place && a.Position == b.Position
 }

@@ -17,18 +17,6 @@ type Service interface {
 
 var _ Service = (*dibs.Service)(nil)
 
-// Position is where a user stands in a campaign's waiting room.
-type Position struct {
-	// Place counts from 1; 0 while places are not given out yet.
-	Place int64 `json:"place"`
-	// Ahead is how many are before the user.
-	Ahead int64 `json:"ahead"`
-	// WaitMS is the estimate of the wait, in milliseconds.
-	WaitMS int64 `json:"wait_ms"`
-	// Admission is what claims have to carry, once it is the user's turn.
-	Admission string `json:"admission,omitempty"`
-}
-
 // Config configures a Hub. Service is required; the zero value of any other
 // field means the default named beside it.
 type Config struct {
@@ -36,9 +24,9 @@ type Config struct {
 	// Tickets remember the tickets of WebSocket addresses until they are used;
 	// default: in this process, which is enough for one node.
 	Tickets Tickets
-	// Position tells where a user waits; false when the user does not. It returns
-	// at once. nil means that there are no waiting rooms.
-	Position func(ctx context.Context, campaign, user string) (Position, bool)
+	// Glance tells where a user waits for a campaign with a waiting room, from
+	// memory; false when that is not known. nil means that there are no such rooms.
+	Glance func(c *dibs.Campaign, user string) (dibs.PlaceView, bool)
 	// Logger receives failures inside; default: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock of tickets and tokens; default time.Now.

@@ -56,7 +56,9 @@ type sub struct {
 	// client has.
 	sent  uint64
 	after dibs.Mark
-	place Position
+	// place is what was told of the waiting room last, at placeAt; the hub's tick's.
+	place   dibs.PlaceView
+	placeAt time.Time
 }
 
 // closing is how a connection ends. now says that it does not wait for claims

@@ -2,14 +2,16 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
 	"net"
-	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/gateway"
 )
 
@@ -225,32 +227,50 @@ func TestSilentConnection(t *testing.T) {
 	<-read
 }
 
-// Places in a waiting room are told when they change.
+// Places in a waiting room are told when they change, and nobody else's.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	place := make(chan int64, 10)
-	at := int64(3)
-	r := start(t, gateway.Config{PlaceEvery: 20 * time.Millisecond, Position: func(_ context.Context, campaign, user string) (gateway.Position, bool) {
+	var at atomic.Int64
+	at.Store(3)
+	r := start(t, gateway.Config{PlaceEvery: 20 * time.Millisecond, Glance: func(_ *dibs.Campaign, user string) (dibs.PlaceView, bool) {
+		n := at.Load()
 		if user != "42" {
-			return gateway.Position{}, false
+			return dibs.PlaceView{}, false
 		}
-		select {
-		case at = <-place:
-		default:
+		if n == 0 {
+			return dibs.PlaceView{State: dibs.PlaceAdmitted, Place: 3, Admission: "let me in", AskAfter: dibs.Duration(time.Hour)}, true
 		}
-		return gateway.Position{Place: at, Ahead: at - 1, WaitMS: at * 10}, true
+		return dibs.PlaceView{State: dibs.PlaceWaiting, Place: 3, Position: n}, true
 	}})
-	sale := r.sale(5)
+	sale := r.queued()
 	p := r.join("42")
 	p.send(message{"type": "subscribe", "campaign_id": sale})
 	p.next("subscribed")
 	p.next("campaign")
 	for want := int64(3); want > 0; want-- {
-		if m := p.next("position"); m["place"] != float64(want) || m["ahead"] != float64(want-1) || m["campaign_id"] != sale {
-			t.Errorf("place %s: %v", strconv.FormatInt(want, 10), m)
+		if m := p.next("position"); m["position"] != float64(want) || m["state"] != "waiting" || m["campaign_id"] != sale || m["admission"] != nil {
+			t.Errorf("position %d: %v", want, m)
 		}
-		place <- want - 1
+		at.Store(want - 1)
 	}
+	if m := p.next("position"); m["state"] != "admitted" || m["admission"] != "let me in" {
+		t.Errorf("%v", m)
+	}
+}
+
+// queued publishes a sale with a waiting room.
+func (r *rig) queued() string {
+	r.Helper()
+	ctx := context.Background()
+	id, units := fmt.Sprintf("c%d", campaigns.Add(1)), int64(5)
+	_, err := node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+		ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(time.Hour), EndsAt: time.Now().Add(2 * time.Hour),
+		Stock: dibs.StockSpec{Units: &units}, Gate: &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 10}},
+	})
+	must(r, err)
+	_, err = node.Service.Publish(ctx, id)
+	must(r, err)
+	return id
 }
 
 // A hub that is closed leaves nothing behind and says what is going on.

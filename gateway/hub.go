@@ -245,10 +245,10 @@ func (h *Hub) tickLoop() {
 		for _, s := range streams {
 			s.look(now)
 		}
-		if h.cfg.Position != nil && now.Sub(places) >= h.cfg.PlaceEvery {
+		if h.cfg.Glance != nil && now.Sub(places) >= h.cfg.PlaceEvery {
 			places = now
 			for _, c := range conns {
-				c.tellPlaces()
+				c.tellPlaces(now)
 			}
 		}
 	}

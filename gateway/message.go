@@ -236,9 +236,8 @@ type short struct {
 
 // placed tells where a user waits.
 type placed struct {
-	Type       string `json:"type"`
-	CampaignID string `json:"campaign_id"`
-	Position
+	Type string `json:"type"`
+	dibs.PlaceView
 }
 
 // encode is a message as it is sent.

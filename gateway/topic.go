@@ -124,6 +124,13 @@ func (t *topic) remove(l listener) {
 	delete(t.listeners, l)
 }
 
+// campaign is the definition that was told last.
+func (t *topic) campaign() *dibs.Campaign {
+	t.waitMu.Lock()
+	defer t.waitMu.Unlock()
+	return t.told.Campaign
+}
+
 // tell takes note of where the campaign stands. The hub's teller does the rest.
 func (t *topic) tell(now dibs.Situation) {
 	t.waitMu.Lock()
