@@ -124,8 +124,24 @@ type Result struct {
 	Place int64
 	// RetryAfter is when to come again, with RateLimited and Waiting.
 	RetryAfter time.Duration
+	// Quota is the limit that refused, with RateLimited, or the one that headers
+	// tell of; its Name is empty when there is none.
+	Quota Quota
 	// Detail says more than the outcome does; empty when there is nothing to add.
 	Detail Text
 	// Campaign is the campaign asked for; nil with NotFound.
 	Campaign *Campaign
+}
+
+// Quota is how much of a limit is left.
+type Quota struct {
+	// Name is the limit's: user, address, server, or campaign.user and so on.
+	Name string
+	// Limit is how many claims there may be in each Window.
+	Limit  int64
+	Window time.Duration
+	// Remaining is how many more would be let through now; after Reset it is as if
+	// nothing had been used.
+	Remaining int64
+	Reset     time.Duration
 }

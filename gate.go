@@ -17,8 +17,8 @@ type GateSpec struct {
 }
 
 // Gate decides which claims of a campaign with a GateSpec reach the engine.
-// Methods are called by all claims at once: they neither wait nor ask anything
-// over the network.
+// Methods are called by all claims at once: they ask nothing over the network,
+// and wait for nothing but a claim's turn in a leaky bucket.
 type Gate interface {
 	// Pass reports true when the claim may go on; else the Result is its refusal,
 	// unless the claim repeats one that was granted.

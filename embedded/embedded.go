@@ -29,6 +29,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/idgen"
+	"github.com/dibs-dev/dibs/limit"
 	"github.com/dibs-dev/dibs/redpacket"
 	"github.com/dibs-dev/dibs/room"
 	"github.com/dibs-dev/dibs/sqlledger"
@@ -65,6 +66,9 @@ type Config struct {
 	// Migrate brings the schema of files of an older version up to date; without
 	// it, Open refuses them. New files are made in any case.
 	Migrate bool
+	// Limits are those of the server; those of campaigns are kept without it. Its
+	// Redis and Logger are set by Open.
+	Limits limit.Config
 	// Events says where events go, webhooks aside, which are in the ledger, and
 	// how these are posted; its Source and Logger are set by Open.
 	Events events.Config
@@ -81,7 +85,9 @@ type Node struct {
 	// Rooms are the waiting rooms and lotteries of campaigns, Tickets their tickets.
 	Rooms   *room.Rooms
 	Tickets *ticket.Tickets
-	events  *events.Dispatchers
+	// Limits are for httpapi.Config.
+	Limits *limit.Limiter
+	events *events.Dispatchers
 }
 
 // Open starts a node. dibs.ErrOwned when another process runs on the folder or
@@ -127,6 +133,16 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if cfg.Now != nil {
 		sc.Now = cfg.Now
 	}
+	lc := cfg.Limits
+	lc.Logger = cfg.Service.Logger
+	if n.Engine.Shared() {
+		lc.Redis = cfg.Engine
+	}
+	if n.Limits, err = limit.New(lc); err != nil {
+		return n, err
+	}
+	// Who need not ask is turned away first, whatever else stands in between.
+	sc.Gates = append([]dibs.Gate{n.Limits}, sc.Gates...)
 	sc.WebhookPrivate = cfg.Events.Webhooks.AllowPrivate
 	if err = n.openGates(ctx, &cfg, &sc); err != nil {
 		return n, err
@@ -207,6 +223,9 @@ func (n *Node) release(ctx context.Context) error {
 	var errs []error
 	if n.Rooms != nil {
 		n.Rooms.Close()
+	}
+	if n.Limits != nil {
+		n.Limits.Close()
 	}
 	if n.Engine != nil {
 		// Its last commits are short; they are not cut off by a settling that

@@ -84,3 +84,33 @@ func TestGateOfAPublishedCampaign(t *testing.T) {
 		t.Errorf("it is kept as %+v, %v", c.Gate, err)
 	}
 }
+
+// A campaign's limits hold, a repeat is found whatever they say, and what they
+// refused is counted.
+func TestLimitsOfACampaign(t *testing.T) {
+	r := newRig(t, dibs.Config{})
+	spec := r.sale("phone", 10)
+	spec.Gate = &dibs.GateSpec{Limits: []dibs.LimitSpec{{Per: "user", Rate: 1, Every: dibs.Duration(time.Hour)}, {Per: "campaign", Rate: 1, Every: dibs.Duration(time.Hour), Burst: 2}}}
+	r.publish(spec)
+	first := r.claim("phone", "ann", "tap", 1)
+	if first.Outcome != dibs.Granted {
+		t.Fatalf("the first claim: %v", first.Outcome)
+	}
+	if again := r.claim("phone", "ann", "tap", 1); !again.Replayed {
+		t.Errorf("the repeat: %v", again.Outcome)
+	}
+	for _, want := range []struct {
+		user, limit string
+		outcome     dibs.Reason
+	}{{"ann", "campaign.user", dibs.RateLimited}, {"bob", "", dibs.Granted}, {"cid", "campaign.campaign", dibs.RateLimited}} {
+		res := r.claim("phone", want.user, "", 1)
+		if res.Outcome != want.outcome || res.Quota.Name != want.limit {
+			t.Errorf("%s: %v by %q", want.user, res.Outcome, res.Quota.Name)
+		}
+	}
+	stats, err := r.node.Service.Stats(t.Context(), "phone")
+	if err != nil || stats.Granted != 2 || stats.Refused["rate_limited"] != 2 {
+		t.Errorf("granted %d, refused %v, %v", stats.Granted, stats.Refused, err)
+	}
+	r.verify()
+}

@@ -83,6 +83,9 @@ func (h *claimHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p := h.refusal(r, &res, err, id)
 		outcome = p.reason
 		setProblemHeaders(header, &p)
+		if outcome == dibs.RateLimited {
+			setQuota(header, &res.Quota)
+		}
 		s.out = appendProblem(s.out[:0], &p, h.lang.chinese(r.Header), id)
 		w.WriteHeader(p.statusCode())
 		h.write(w, s.out)
@@ -114,11 +117,19 @@ func (h *claimHandler) claim(w http.ResponseWriter, r *http.Request, s *scratch)
 	if err != nil {
 		return dibs.Result{}, err
 	}
-	return h.svc.Claim(r.Context(), dibs.ClaimRequest{
+	req := dibs.ClaimRequest{
 		CampaignID: r.PathValue("id"), UserID: who.user, Quantity: quantity, Key: key,
 		Address: h.proxies.client(r), Device: first(r.Header[headerDevice]),
 		Ticket: single(r.Header, headerTicket), Admission: single(r.Header, headerAdmission),
-	})
+	}
+	if h.cfg.Limits != nil {
+		res, ok := h.cfg.Limits.Enter(r.Context(), &req)
+		setQuota(w.Header(), &res.Quota)
+		if !ok {
+			return res, nil
+		}
+	}
+	return h.svc.Claim(r.Context(), req)
 }
 
 // read reads the body into s.in.

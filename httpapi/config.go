@@ -83,6 +83,13 @@ type Service interface {
 
 var _ Service = (*dibs.Service)(nil)
 
+// Limits bound how often claims are made. It is asked by all claims at once.
+type Limits interface {
+	// Enter reports true when the claim may go on; else the Result is its refusal.
+	// It may wait for the claim's turn. The Result's Quota is told in headers.
+	Enter(ctx context.Context, req *dibs.ClaimRequest) (dibs.Result, bool)
+}
+
 // Config configures the handler. Service is required, and at least one of
 // Users, JWTSecret and AllowDevTokens; the zero value of any other field means
 // the default named beside it.
@@ -109,6 +116,9 @@ type Config struct {
 	// Origins are those whose pages may call the API from browsers, as CheckOrigin
 	// takes them; default: none but its own.
 	Origins []string
+	// Limits bound claims before anything is asked of the service, as
+	// limit.Limiter.Enter does; default: none.
+	Limits Limits
 	// Logger receives failures inside; default: nothing is logged.
 	Logger *slog.Logger
 	// MaxBody is the most bytes of a body, default 64 KiB; MaxAdminBody the most

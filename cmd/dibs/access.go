@@ -13,8 +13,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/limit"
 	"github.com/dibs-dev/dibs/tokens"
 )
 
@@ -37,6 +39,17 @@ func accessRules(c *config) []settings.Fault {
 		if _, err := netip.ParsePrefix(network); err != nil {
 			fs = append(fs, c.fault("trusted_proxies", fmt.Sprintf("%q must be a network such as 10.0.0.0/8; one address is 192.0.2.7/32", network)))
 		}
+	}
+	for _, l := range c.limitSettings() {
+		if *l.text == "" {
+			continue
+		}
+		if _, err := dibs.ParseLimit(l.per, *l.text); err != nil {
+			fs = append(fs, c.fault(l.key, err.Error()))
+		}
+	}
+	if c.LimitAddress != "" && c.BehindProxy && len(c.TrustedProxies) == 0 {
+		fs = append(fs, c.fault("limit_address", "with behind_proxy it needs trusted_proxies: everybody has the proxy's address otherwise"))
 	}
 	for _, origin := range c.CORSOrigins {
 		if problem := httpapi.CheckOrigin(origin); problem != "" {
@@ -158,4 +171,28 @@ func withProfiles(next http.Handler) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return mux
+}
+
+// limitSetting is a setting that is a limit.
+type limitSetting struct {
+	key, per string
+	text     *string
+}
+
+func (c *config) limitSettings() []limitSetting {
+	return []limitSetting{
+		{"limit_user", "user", &c.LimitUser}, {"limit_address", "address", &c.LimitAddress},
+		{"limit_campaign", "campaign", &c.LimitCampaign}, {"limit_server", "server", &c.LimitServer},
+	}
+}
+
+// limits are the limits of the settings, which were checked.
+func (c *config) limits() limit.Config {
+	var specs [4]*dibs.LimitSpec
+	for i, l := range c.limitSettings() {
+		if spec, err := dibs.ParseLimit(l.per, *l.text); err == nil && *l.text != "" {
+			specs[i] = spec
+		}
+	}
+	return limit.Config{User: specs[0], Address: specs[1], Campaign: specs[2], Server: specs[3], Entries: c.LimitEntries}
 }

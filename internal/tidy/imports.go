@@ -11,7 +11,7 @@ import (
 // together.
 var adapters = []string{
 	"memengine", "redisengine", "sqlledger", "httpapi", "client", "console",
-	"idgen", "redpacket", "lock", "events", "consumer", "gateway", "room", "ticket", "enginetest", "ledgertest",
+	"idgen", "redpacket", "lock", "limit", "audience", "events", "consumer", "gateway", "room", "ticket", "enginetest", "ledgertest",
 }
 
 // assemblies are the folders that put adapters together: nothing below them

@@ -1,0 +1,364 @@
+package limit
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"net/netip"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// DefaultEntries is how many buckets of users, addresses and devices are kept;
+// 16 bytes each.
+const DefaultEntries = 1 << 20
+
+// Config configures a Limiter; the zero value of any field means none, or the
+// default named beside it.
+type Config struct {
+	// User, Address and Server bound the claims of each user, of each address and
+	// of all, on all campaigns; Campaign those on each campaign. Their Per is not
+	// looked at.
+	User, Address, Server, Campaign *dibs.LimitSpec
+	// Entries is how many buckets are kept; default DefaultEntries.
+	Entries int
+	// Redis is where nodes share; empty for a node alone. Its URL is that of
+	// redisengine.
+	Redis string
+	// Node tells this node from others; default: made up.
+	Node string
+	// Logger hears when nodes cannot share; default: nobody.
+	Logger *slog.Logger
+}
+
+// Limiter is the limits of a node. It is a dibs.Gate for those of campaigns,
+// and Enter is for those of the server. It is safe for concurrent use.
+type Limiter struct {
+	cfg   Config
+	log   *slog.Logger
+	begin time.Time
+	// salt makes where a key is in the table unknown to those who choose names;
+	// what nodes tell one another is without it.
+	salt    uint64
+	table   *table
+	user    *rule
+	address *rule
+	server  *bucket
+	// campaigns are the limits of campaigns, by their number; those of the setting
+	// are by name.
+	campaigns sync.Map // uint32 -> *gate
+	defaults  sync.Map // string -> *bucket
+	sharing   *sharing
+}
+
+var _ dibs.Gate = (*Limiter)(nil)
+
+// gate is the limits of one campaign, as one version of it has them.
+type gate struct {
+	spec  *dibs.GateSpec
+	rules []rule
+	// buckets are those of limits per campaign; nil for the others.
+	buckets []*bucket
+	usedAt  atomic.Int64
+}
+
+// New returns a limiter. Close it.
+func New(cfg Config) (*Limiter, error) {
+	if cfg.Entries == 0 {
+		cfg.Entries = DefaultEntries
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	l := &Limiter{cfg: cfg, log: cfg.Logger, begin: time.Now(), salt: maphash.String(maphash.MakeSeed(), ""), table: newTable(cfg.Entries)}
+	for _, s := range []struct {
+		name string
+		spec *dibs.LimitSpec
+	}{{"User", cfg.User}, {"Address", cfg.Address}, {"Server", cfg.Server}, {"Campaign", cfg.Campaign}} {
+		if s.spec == nil {
+			continue
+		}
+		if fs := s.spec.Faults("/" + s.name); len(fs) > 0 {
+			return nil, fmt.Errorf("limit: %w", dibs.Invalid(fs...))
+		}
+	}
+	if cfg.Redis != "" {
+		var err error
+		if l.sharing, err = newSharing(l); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.User != nil {
+		r := newRule(*cfg.User, "user", 1)
+		l.user = &r
+	}
+	if cfg.Address != nil {
+		r := newRule(*cfg.Address, "address", 1)
+		l.address = &r
+	}
+	if cfg.Server != nil {
+		l.server = l.newBucket(*cfg.Server, "server", "server")
+	}
+	if l.sharing != nil {
+		// Before the first claim, the share of the server's limit is known.
+		l.sharing.start()
+	}
+	return l, nil
+}
+
+// Close stops sharing.
+func (l *Limiter) Close() {
+	if l.sharing != nil {
+		l.sharing.close()
+	}
+}
+
+// now is the time since the limiter was made, which no clock that is set can
+// change.
+func (l *Limiter) now() int64 { return int64(time.Since(l.begin)) + 1 }
+
+// Enter holds a claim against the limits of the server, before anything is
+// asked of a campaign. It may wait for its turn. The result is a refusal when ok
+// is false; else its Quota is the user's, if there is such a limit.
+func (l *Limiter) Enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.Result, ok bool) {
+	now := l.now()
+	var wait int64
+	if l.user != nil {
+		if res, ok, wait = l.keyed(l.user, "user", req.UserID, now, 0); !ok {
+			return res, false
+		}
+	}
+	if l.address != nil && req.Address.IsValid() {
+		no, ok, w := l.keyed(l.address, "address", addressKey(req.Address), now, 0)
+		if !ok {
+			return no, false
+		}
+		wait = max(wait, w)
+	}
+	if l.cfg.Campaign != nil {
+		no, ok, w := l.defaultBucket(req.CampaignID).take(now)
+		if !ok {
+			return no, false
+		}
+		wait = max(wait, w)
+	}
+	if l.server != nil {
+		no, ok, w := l.server.take(now)
+		if !ok {
+			return no, false
+		}
+		wait = max(wait, w)
+	}
+	return turn(ctx, res, wait)
+}
+
+// Pass implements dibs.Gate for the limits of a campaign.
+func (l *Limiter) Pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimRequest) (dibs.Result, bool) {
+	if len(c.Gate.Limits) == 0 {
+		return dibs.Result{}, true
+	}
+	g, now := l.gateOf(c), l.now()
+	if g.usedAt.Load()+int64(time.Second) < now {
+		g.usedAt.Store(now)
+	}
+	var wait int64
+	for i := range g.rules {
+		r := &g.rules[i]
+		var no dibs.Result
+		var w int64
+		ok := true
+		switch r.spec.Per {
+		case "user":
+			no, ok, w = l.keyed(r, r.name, req.UserID, now, c.Number)
+		case "address":
+			if req.Address.IsValid() {
+				no, ok, w = l.keyed(r, r.name, addressKey(req.Address), now, c.Number)
+			}
+		case "device":
+			// Who names no device shares one with all who do not.
+			no, ok, w = l.keyed(r, r.name, req.Device, now, c.Number)
+		default:
+			no, ok, w = g.buckets[i].take(now)
+		}
+		if !ok {
+			return no, false
+		}
+		wait = max(wait, w)
+	}
+	return turn(ctx, dibs.Result{}, wait)
+}
+
+// gateOf returns a campaign's limits, made anew when they have changed.
+func (l *Limiter) gateOf(c *dibs.Campaign) *gate {
+	v, ok := l.campaigns.Load(c.Number)
+	if ok {
+		if g := v.(*gate); g.spec == c.Gate {
+			return g
+		}
+	}
+	next := &gate{spec: c.Gate, rules: make([]rule, len(c.Gate.Limits)), buckets: make([]*bucket, len(c.Gate.Limits))}
+	var old *gate
+	if ok {
+		old = v.(*gate)
+	}
+	for i, spec := range c.Gate.Limits {
+		next.rules[i] = newRule(spec, "campaign."+spec.Per, 1)
+		if spec.Per != "campaign" {
+			continue
+		}
+		if old != nil && i < len(old.rules) && reflect.DeepEqual(old.rules[i].spec, next.rules[i].spec) {
+			next.buckets[i] = old.buckets[i]
+		} else {
+			next.buckets[i] = l.newBucket(spec, "campaign.campaign", fmt.Sprintf("c%d.%d.v%d", c.Number, i, c.Version))
+		}
+	}
+	next.usedAt.Store(l.now())
+	if ok {
+		l.replace(c.Number, v, next)
+	} else if other, there := l.campaigns.LoadOrStore(c.Number, next); there {
+		return other.(*gate)
+	}
+	return next
+}
+
+// replace puts a campaign's limits in the place of older ones, whose buckets
+// are shared no more unless the new ones have them.
+func (l *Limiter) replace(number uint32, old any, next *gate) {
+	if !l.campaigns.CompareAndSwap(number, old, next) || l.sharing == nil {
+		return
+	}
+	gone := slices.DeleteFunc(slices.Clone(old.(*gate).buckets), func(b *bucket) bool { return slices.Contains(next.buckets, b) })
+	l.sharing.drop(gone)
+}
+
+// maxDefaults bounds the campaigns that the setting for campaigns is counted
+// of: names that users made up must not fill the memory.
+const maxDefaults = 4096
+
+// defaultBucket is the bucket that the setting gives a campaign.
+func (l *Limiter) defaultBucket(id string) *bucket {
+	if v, ok := l.defaults.Load(id); ok {
+		return v.(*bucket)
+	}
+	// Campaigns share buckets when there are very many.
+	name := fmt.Sprintf("campaign.%d", fnv(id)%maxDefaults)
+	v, _ := l.defaults.LoadOrStore(name, nil)
+	if v == nil {
+		fresh := l.newBucket(*l.cfg.Campaign, "campaign", name)
+		l.defaults.CompareAndSwap(name, nil, fresh)
+		v, _ = l.defaults.Load(name)
+	}
+	return v.(*bucket)
+}
+
+// keyed takes from a bucket in the table.
+func (l *Limiter) keyed(r *rule, limit, who string, now int64, campaign uint32) (res dibs.Result, ok bool, wait int64) {
+	key := hashKey(limit, who, campaign)
+	moment := int64(0)
+	l.table.with(key^l.salt, func(m int64) int64 {
+		moment, wait, ok = r.take(m, now)
+		return moment
+	})
+	if ok && l.sharing != nil {
+		l.sharing.used(r, key, moment-now)
+	}
+	res.Quota = r.quota(moment, now)
+	if !ok {
+		refuse(&res, wait)
+	}
+	return res, ok, wait
+}
+
+// refuse fills in a refusal.
+func refuse(res *dibs.Result, wait int64) {
+	res.Outcome, res.RetryAfter = dibs.RateLimited, time.Duration(wait)
+	res.Detail = details[res.Quota.Name]
+}
+
+// details say which limit refused.
+var details = map[string]dibs.Text{
+	"user":              {EN: "you ask too often", ZH: "您的请求过于频繁"},
+	"address":           {EN: "too many requests come from your address", ZH: "您所在地址的请求过多"},
+	"server":            {EN: "more people ask than can be answered now", ZH: "当前请求人数过多"},
+	"campaign":          {EN: "more people ask for this than can be answered now", ZH: "该活动当前请求人数过多"},
+	"campaign.campaign": {EN: "more people ask for this than can be answered now", ZH: "该活动当前请求人数过多"},
+	"campaign.user":     {EN: "you ask for this too often", ZH: "您对该活动的请求过于频繁"},
+	"campaign.address":  {EN: "too many requests for this come from your address", ZH: "您所在地址对该活动的请求过多"},
+	"campaign.device":   {EN: "too many requests for this come from your device", ZH: "您的设备对该活动的请求过多"},
+}
+
+// addressKey is what of an address counts: of IPv6 the network of a household.
+func addressKey(at netip.Addr) string {
+	if at.Is4() {
+		b := at.As4()
+		return string(b[:])
+	}
+	b := at.As16()
+	return string(b[:8])
+}
+
+// hashKey is the same on all nodes, for a limit's bucket of somebody.
+func hashKey(limit, who string, campaign uint32) uint64 {
+	var b [4]byte
+	binary.LittleEndian.PutUint32(b[:], campaign)
+	h := fnvAdd(fnvAdd(fnvAdd(fnvStart, limit), string(b[:])), who)
+	// The last bytes reach all bits.
+	h ^= h >> 32
+	h *= 0xd6e8feb86659fd93
+	return h ^ h>>32
+}
+
+const (
+	fnvStart = 14695981039346656037
+	fnvPrime = 1099511628211
+)
+
+func fnvAdd(h uint64, text string) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * fnvPrime
+	}
+	return (h ^ 0xff) * fnvPrime
+}
+
+func fnv(text string) uint64 { return fnvAdd(fnvStart, text) }
+
+// turn lets a claim through when its turn has come. Who does not wait for it is
+// refused, whether he hears it or not.
+func turn(ctx context.Context, res dibs.Result, wait int64) (dibs.Result, bool) {
+	if wait <= 0 {
+		return res, true
+	}
+	t := time.NewTimer(time.Duration(wait))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return res, true
+	case <-ctx.Done():
+		refuse(&res, wait)
+		return res, false
+	}
+}
+
+// forgetAfter is how long the limits of a campaign are kept that nobody claims
+// from.
+const forgetAfter = int64(10 * time.Minute)
+
+// forget lets go of the limits of campaigns that nobody has claimed from for a
+// while.
+func (l *Limiter) forget() {
+	now := l.now()
+	l.campaigns.Range(func(number, v any) bool {
+		g := v.(*gate)
+		if now-g.usedAt.Load() > forgetAfter && l.campaigns.CompareAndDelete(number, v) && l.sharing != nil {
+			l.sharing.drop(g.buckets)
+		}
+		return true
+	})
+}
