@@ -22,7 +22,7 @@ func (s *Service) CreateCampaign(ctx context.Context, spec CampaignSpec) (*Campa
 	if most := min(s.engine.MaxShards(), maxShards); c.Shards > most {
 		return nil, Invalid(Fault{"/shards", Textf("must be at most %d with this engine", "此引擎最多为 %d", most)})
 	}
-	if err := s.productExists(ctx, c); err != nil {
+	if err := errors.Join(s.productExists(ctx, c), s.audienceExists(ctx, c)); err != nil {
 		return nil, err
 	}
 	items := spec.Stock.Items
@@ -96,7 +96,7 @@ func (s *Service) PatchCampaign(ctx context.Context, id string, p CampaignPatch)
 		if fs := c.faults(); len(fs) > 0 {
 			return Invalid(fs...)
 		}
-		return s.productExists(ctx, c)
+		return errors.Join(s.productExists(ctx, c), s.audienceExists(ctx, c))
 	})
 }
 

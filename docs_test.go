@@ -51,7 +51,7 @@ func TestReasonsPage(t *testing.T) {
 }
 
 // reserved are the reasons that nothing answers, so that there is no body.
-var reserved = []dibs.Reason{dibs.NotEligible, dibs.Waiting, dibs.TicketRequired}
+var reserved = []dibs.Reason{dibs.Waiting, dibs.TicketRequired}
 
 // TestReasonsBodies holds every body of docs/REASONS.md against the registry:
 // no unknown member, and what belongs to the reason is there.

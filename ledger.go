@@ -406,6 +406,7 @@ type Ledger interface {
 	Claims
 	Access
 	Trail
+	Audiences
 	Funds
 	Feed
 	Webhooks

@@ -75,6 +75,14 @@ func serve(kind string) error {
 		server = httpapi.NewServer("", inner)
 		settled = func() error { _, err := n.settleRate(ctx); return err }
 	}
+	if strings.HasPrefix(kind, gateKind) {
+		n, h, err := gateHandler(ctx, strings.TrimPrefix(kind, gateKind))
+		if err != nil {
+			return err
+		}
+		defer n.discard()
+		inner, server = h, httpapi.NewServer("", h)
+	}
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/cpu" {
 			inner.ServeHTTP(w, r)

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -22,5 +23,35 @@ func (c *Client) Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (l 
 		}
 	}
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/audit", query: v, token: c.opts.AdminKey}, &l)
+	return l, err
+}
+
+// Audience shows a list of users.
+func (c *Client) Audience(ctx context.Context, id string) (v dibs.AudienceView, err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/audiences/" + url.PathEscape(id), token: c.opts.AdminKey}, &v)
+	return v, err
+}
+
+// Audiences lists the lists of users by id.
+func (c *Client) Audiences(ctx context.Context, page dibs.Page) (l dibs.ListView[dibs.AudienceView], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/audiences", query: pageQuery(page), token: c.opts.AdminKey}, &l)
+	return l, err
+}
+
+// Follow has a user follow a merchant, or no longer.
+func (c *Client) Follow(ctx context.Context, merchant, user string, rank int64, follows bool) error {
+	r := request{method: http.MethodDelete, path: "/v1/merchants/" + url.PathEscape(merchant) + "/followers/" + url.PathEscape(user), token: c.opts.AdminKey}
+	if follows {
+		r.method, r.body = http.MethodPost, map[string]int64{"rank": rank}
+	}
+	_, err := c.do(ctx, r, nil)
+	return err
+}
+
+// Followers lists a merchant's followers, the highest rank first.
+func (c *Client) Followers(ctx context.Context, merchant string, page dibs.Page) (l dibs.ListView[dibs.Follower], err error) {
+	_, err = c.do(ctx, request{
+		method: http.MethodGet, path: "/v1/merchants/" + url.PathEscape(merchant) + "/followers", query: pageQuery(page), token: c.opts.AdminKey,
+	}, &l)
 	return l, err
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"net/url"
 	"strconv"
 
 	"github.com/dibs-dev/dibs"
@@ -19,15 +20,29 @@ func (c *Client) ImportCodes(ctx context.Context, id string, csv io.Reader, key 
 	r := request{
 		method: http.MethodPost, path: campaignPath(id) + "/codes", token: c.opts.AdminKey, key: key, file: csv, kind: "text/csv",
 	}
-	if done != nil {
-		r.prefer = "progress"
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(_ int, h textproto.MIMEHeader) error {
-			if n, err := strconv.ParseInt(h.Get("Dibs-Imported"), 10, 64); err == nil {
-				done(n)
-			}
-			return nil
-		}})
-	}
-	replayed, err = c.do(ctx, r, &v)
+	replayed, err = c.do(hearing(ctx, &r, done), r, &v)
 	return v, replayed, err
+}
+
+// ImportAudience replaces a list of users by those of a CSV file, all of them
+// or none; an *Error lists the lines that are bad. done, unless nil, is told now
+// and then how many users have been written, from another goroutine.
+func (c *Client) ImportAudience(ctx context.Context, id string, csv io.Reader, done func(written int64)) (v dibs.AudienceView, err error) {
+	r := request{method: http.MethodPut, path: "/v1/audiences/" + url.PathEscape(id), token: c.opts.AdminKey, file: csv, kind: "text/csv"}
+	_, err = c.do(hearing(ctx, &r, done), r, &v)
+	return v, err
+}
+
+// hearing asks for progress, when somebody wants to hear it.
+func hearing(ctx context.Context, r *request, done func(written int64)) context.Context {
+	if done == nil {
+		return ctx
+	}
+	r.prefer = "progress"
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(_ int, h textproto.MIMEHeader) error {
+		if n, err := strconv.ParseInt(h.Get("Dibs-Imported"), 10, 64); err == nil {
+			done(n)
+		}
+		return nil
+	}})
 }

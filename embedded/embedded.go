@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/audience"
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/limit"
@@ -87,7 +88,9 @@ type Node struct {
 	Tickets *ticket.Tickets
 	// Limits are for httpapi.Config.
 	Limits *limit.Limiter
-	events *events.Dispatchers
+	// Audiences has who may claim; for httpapi.Config.
+	Audiences *audience.Keeper
+	events    *events.Dispatchers
 }
 
 // Open starts a node. dibs.ErrOwned when another process runs on the folder or
@@ -142,7 +145,8 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 		return n, err
 	}
 	// Who need not ask is turned away first, whatever else stands in between.
-	sc.Gates = append([]dibs.Gate{n.Limits}, sc.Gates...)
+	n.Audiences = audience.NewKeeper(audience.Config{Store: n.Ledger, Logger: cfg.Service.Logger})
+	sc.Gates = append([]dibs.Gate{n.Limits, n.Audiences}, sc.Gates...)
 	sc.WebhookPrivate = cfg.Events.Webhooks.AllowPrivate
 	if err = n.openGates(ctx, &cfg, &sc); err != nil {
 		return n, err
@@ -154,6 +158,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 		return n, err
 	}
 	n.Rooms.Start(n.Service.Held)
+	n.Audiences.Start(ctx, n.Service.Held)
 	ec := cfg.Events
 	ec.Source, ec.Logger = n.Service, cfg.Service.Logger
 	// The memory engine's lock keeps others away from the ledger too.
@@ -223,6 +228,9 @@ func (n *Node) release(ctx context.Context) error {
 	var errs []error
 	if n.Rooms != nil {
 		n.Rooms.Close()
+	}
+	if n.Audiences != nil {
+		n.Audiences.Close()
 	}
 	if n.Limits != nil {
 		n.Limits.Close()

@@ -1,12 +1,18 @@
 package embedded
 
-import "github.com/dibs-dev/dibs/gateway"
+import (
+	"context"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/gateway"
+	"github.com/dibs-dev/dibs/limit"
+)
 
 // OpenGateway makes the hub of the node's long-lived connections; its Service
 // is set here, its Tickets when the engine can share them among nodes, and its
 // Glance into waiting rooms. Drain and Close it before the node.
 func (n *Node) OpenGateway(cfg gateway.Config) (*gateway.Hub, error) {
-	cfg.Service = n.Service
+	cfg.Service = limited{n.Service, n.Limits}
 	if shared, ok := n.Engine.(gateway.Tickets); ok && cfg.Tickets == nil {
 		cfg.Tickets = shared
 	}
@@ -14,4 +20,18 @@ func (n *Node) OpenGateway(cfg gateway.Config) (*gateway.Hub, error) {
 		cfg.Glance = n.Rooms.Glance
 	}
 	return gateway.New(cfg)
+}
+
+// limited holds claims against the limits of the server first, as httpapi does.
+type limited struct {
+	*dibs.Service
+	limits *limit.Limiter
+}
+
+// Claim implements gateway.Service.
+func (l limited) Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result, error) {
+	if res, ok := l.limits.Enter(ctx, &req); !ok {
+		return res, nil
+	}
+	return l.Service.Claim(ctx, req)
 }

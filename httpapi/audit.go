@@ -87,7 +87,7 @@ func (a *api) silently(err error) problem {
 
 // subjects are the things that acts are about, by the paths that begin with
 // theirs.
-var subjects = []string{"/v1/campaigns/{id}", "/v1/products/{id}", "/v1/claims/{id}", "/v1/webhook-endpoints/{id}"}
+var subjects = []string{"/v1/campaigns/{id}", "/v1/products/{id}", "/v1/claims/{id}", "/v1/webhook-endpoints/{id}", "/v1/audiences/{id}"}
 
 func subjectOf(path string) string {
 	for _, s := range subjects {
@@ -124,6 +124,11 @@ func (a *api) subject(ctx context.Context, kind string, r *http.Request) (json.R
 		var e *dibs.WebhookEndpoint
 		if e, err = a.svc.Endpoint(ctx, id); err == nil {
 			v = e.View()
+		}
+	case subjects[4]:
+		var l *dibs.Audience
+		if l, err = a.cfg.Audiences.Audience(ctx, id); err == nil {
+			v = l.View()
 		}
 	default:
 		return nil, nil

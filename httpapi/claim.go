@@ -196,6 +196,10 @@ func (h *claimHandler) refusal(r *http.Request, res *dibs.Result, err error, req
 // refusalOf tells a refusal with its facts.
 func refusalOf(res *dibs.Result) problem {
 	p := problem{reason: res.Outcome, remaining: res.Remaining, claimIDs: res.ClaimIDs, place: res.Place, retryAfter: res.RetryAfter, detail: res.Explain()}
+	if p.statusCode() == http.StatusServiceUnavailable {
+		// A gate that does not know yet has let nothing through.
+		p.effect = dibs.EffectNone
+	}
 	c := res.Campaign
 	if c != nil && c.Kind == dibs.RedPacket {
 		p.resultCode = dibs.ResultCode(res.Outcome)

@@ -119,6 +119,9 @@ type Config struct {
 	// Limits bound claims before anything is asked of the service, as
 	// limit.Limiter.Enter does; default: none.
 	Limits Limits
+	// Audiences has lists of users and followers; without it there are no routes
+	// for them.
+	Audiences Audiences
 	// Logger receives failures inside; default: nothing is logged.
 	Logger *slog.Logger
 	// MaxBody is the most bytes of a body, default 64 KiB; MaxAdminBody the most

@@ -98,7 +98,7 @@ func renderDocs(doc map[string]any, examples map[string]string) ([]byte, error) 
 	byTag := map[string][]docsOperation{}
 	for _, path := range slices.Sorted(maps.Keys(object(doc, "paths"))) {
 		item := object(object(doc, "paths"), path)
-		for _, method := range []string{"get", "post", "patch", "delete"} {
+		for _, method := range []string{"get", "post", "put", "patch", "delete"} {
 			if op := object(item, method); op != nil {
 				tag, _ := list(op, "tags")[0].(string)
 				byTag[tag] = append(byTag[tag], describe(method, path, op, examples))

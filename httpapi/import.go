@@ -88,7 +88,7 @@ func (a *api) importCodes(c *call, op *operation) (body []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	file, sum, err := a.keepFile(c)
+	file, sum, err := a.keepFile(c, a.cfg.MaxAdminBody)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (a *api) importCodes(c *call, op *operation) (body []byte, err error) {
 
 // keepFile writes the body to a temporary file without a name, and returns it
 // with the hash of its bytes.
-func (a *api) keepFile(c *call) (file *os.File, sum string, err error) {
+func (a *api) keepFile(c *call, most int64) (file *os.File, sum string, err error) {
 	if err := http.NewResponseController(c).SetReadDeadline(time.Now().Add(importRead)); err != nil {
 		return nil, "", err
 	}
@@ -125,12 +125,12 @@ func (a *api) keepFile(c *call) (file *os.File, sum string, err error) {
 		return nil, "", err
 	}
 	hash := sha256.New()
-	_, err = io.Copy(io.MultiWriter(kept, hash), http.MaxBytesReader(c, c.request.Body, a.cfg.MaxAdminBody))
+	_, err = io.Copy(io.MultiWriter(kept, hash), http.MaxBytesReader(c, c.request.Body, most))
 	var over *http.MaxBytesError
 	var disk *os.PathError
 	switch {
 	case errors.As(err, &over):
-		return nil, "", tooLarge(a.cfg.MaxAdminBody)
+		return nil, "", tooLarge(most)
 	case errors.As(err, &disk):
 		return nil, "", dibs.Unavail(dibs.EffectNone, err)
 	case err != nil:

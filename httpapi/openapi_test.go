@@ -100,6 +100,12 @@ var samples = []sample{
 	{"DELETE /v1/webhook-endpoints/{id}", "/v1/webhook-endpoints/$ENDPOINT", "", asAdmin, 200},
 	{"GET /v1/webhook-endpoints/{id}", "/v1/webhook-endpoints/$ENDPOINT", "", asAdmin, 404},
 	{"POST /v1/campaigns/{id}/end", "/v1/campaigns/c/end", "", asAdmin, 200},
+	{"PUT /v1/audiences/{id}", "/v1/audiences/vip", "user\n42\n", asAdmin + "\nContent-Type: text/csv", 200},
+	{"GET /v1/audiences/{id}", "/v1/audiences/vip", "", asAdmin, 200},
+	{"GET /v1/audiences", "/v1/audiences", "", asAdmin, 200},
+	{"POST /v1/merchants/{id}/followers/{user}", "/v1/merchants/shop/followers/42", `{"rank":5}`, asAdmin, 200},
+	{"GET /v1/merchants/{id}/followers", "/v1/merchants/shop/followers", "", asAdmin, 200},
+	{"DELETE /v1/merchants/{id}/followers/{user}", "/v1/merchants/shop/followers/42", "", asAdmin, 200},
 	{"GET /v1/audit", "/v1/audit?limit=100", "", asAdmin, 200},
 }
 

@@ -41,6 +41,8 @@ var forRoles = map[string]dibs.Role{
 	"POST /v1/claims/{id}/confirm": dibs.RolePublisher, "POST /v1/claims/{id}/cancel": dibs.RolePublisher,
 	"POST /v1/claims/{id}/refund": dibs.RolePublisher, "POST /v1/claims/{id}/redeem": dibs.RolePublisher,
 	"POST /v1/claims/{id}/unredeem": dibs.RolePublisher, "POST /v1/claims/{id}/ship": dibs.RolePublisher,
+	"PUT /v1/audiences/{id}": dibs.RolePublisher, "POST /v1/merchants/{id}/followers/{user}": dibs.RolePublisher,
+	"DELETE /v1/merchants/{id}/followers/{user}": dibs.RolePublisher,
 	"GET /v1/audit": dibs.RoleAdmin,
 }
 
@@ -124,6 +126,9 @@ type matrix struct {
 func TestSecurityMatrix(t *testing.T) {
 	s := newStack(t, nil)
 	ctx := context.Background()
+	if a := s.ask("PUT", "/v1/audiences/matrix", "42", asAdmin, "Content-Type: text/csv"); a.status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
 	_, err := s.admin.CreateProduct(ctx, dibs.ProductSpec{ID: "matrix", Name: "Secret product"}, "")
 	must(t, err)
 	s.sale("matrix", 1000, 1000)

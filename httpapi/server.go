@@ -77,6 +77,7 @@ func newAPI(cfg Config) (*api, error) {
 	if err := a.registerGateway(); err != nil {
 		return nil, fmt.Errorf("httpapi: gateway: %w", err)
 	}
+	a.registerAudiences()
 	a.registerOperations()
 	if err := a.registerDocuments(); err != nil {
 		return nil, fmt.Errorf("httpapi: documents: %w", err)

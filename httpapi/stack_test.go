@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/audience"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/idgen"
@@ -43,14 +44,14 @@ type stack struct {
 // newStack starts a stack; wrap may put a failing service around the real one.
 func newStack(t testing.TB, wrap func(httpapi.Service) httpapi.Service) *stack {
 	t.Helper()
-	svc := newService(t)
+	svc, lists := newServiceAndLists(t)
 	logs := &lockedBuffer{}
 	var s httpapi.Service = svc
 	if wrap != nil {
 		s = wrap(svc)
 	}
 	h, err := httpapi.New(httpapi.Config{
-		Service: s, JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Version: "test",
+		Service: s, JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Version: "test", Audiences: lists,
 		Logger: slog.New(slog.NewTextHandler(logs, nil)),
 	})
 	must(t, err)
@@ -74,6 +75,12 @@ func serve(t testing.TB, svc *dibs.Service, h http.Handler) *stack {
 
 func newService(t testing.TB) *dibs.Service {
 	t.Helper()
+	svc, _ := newServiceAndLists(t)
+	return svc
+}
+
+func newServiceAndLists(t testing.TB) (*dibs.Service, *audience.Keeper) {
+	t.Helper()
 	ctx := context.Background()
 	dir := fresh.Folder(t, "ledger", func(dir string) error {
 		l, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
@@ -92,16 +99,19 @@ func newService(t testing.TB) *dibs.Service {
 	t.Cleanup(func() { must(t, engine.Close(context.Background())) })
 	ids, err := idgen.ForClaims(ctx, ledger)
 	must(t, err)
+	lists := audience.NewKeeper(audience.Config{Store: ledger, Every: 10 * time.Millisecond})
 	svc, err := dibs.New(dibs.Config{
-		Engine: engine, Ledger: ledger, IDs: ids,
+		Engine: engine, Ledger: ledger, IDs: ids, Gates: []dibs.Gate{lists},
 		Split: func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
 	})
 	must(t, err)
 	must(t, svc.Start(ctx))
 	t.Cleanup(func() { must(t, svc.Close(context.Background())) })
+	lists.Start(ctx, svc.Held)
+	t.Cleanup(lists.Close)
 	_, err = svc.EnsureKey(ctx, "tests", adminKey)
 	must(t, err)
-	return svc
+	return svc, lists
 }
 
 func must(t testing.TB, err error) {

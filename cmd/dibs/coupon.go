@@ -53,7 +53,7 @@ of them are named.`,
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
-			told, end := importProgress(cmd.ErrOrStderr(), lines)
+			told, end := importProgress(cmd.ErrOrStderr(), lines, "codes")
 			v, replayed, err := api.ImportCodes(cmd.Context(), args[0], file, key, told)
 			end()
 			if err != nil {
@@ -95,19 +95,19 @@ func countLines(file *os.File) (lines int64, err error) {
 
 // importProgress shows how far an import is: by a bar on a terminal, by a line
 // now and then elsewhere. What cannot be shown keeps nobody from importing.
-func importProgress(to io.Writer, lines int64) (told func(written int64), end func()) {
+func importProgress(to io.Writer, lines int64, what string) (told func(written int64), end func()) {
 	if !isTerminal(to) {
 		last := time.Now()
 		return func(n int64) {
 			if time.Since(last) >= progressLine {
 				last = time.Now()
-				fmt.Fprintf(to, "imported %d of %d codes\n", n, lines)
+				fmt.Fprintf(to, "imported %d of %d %s\n", n, lines, what)
 			}
 		}, func() {}
 	}
 	bar := progressbar.NewOptions64(max(lines, 1),
 		progressbar.OptionSetWriter(to), progressbar.OptionSetDescription("importing"), progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(), progressbar.OptionSetItsString("codes"), progressbar.OptionSetWidth(30),
+		progressbar.OptionShowIts(), progressbar.OptionSetItsString(what), progressbar.OptionSetWidth(30),
 		progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish())
 	return func(n int64) { _ = bar.Set64(min(n, lines)) }, func() { _ = bar.Exit() }
 }

@@ -85,7 +85,7 @@ func (s *server) build(devTokens bool) error {
 	}
 	cfg := httpapi.Config{
 		Service: s.node.Service, Places: s.node.Rooms, Lotteries: s.node.Rooms, Tickets: s.node.Tickets, AllowDevTokens: devTokens, Logger: s.log, Version: thisBuild().Version,
-		TrustedProxies: s.c.trustedProxies(), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins, Gateway: s.hub, Limits: s.node.Limits,
+		TrustedProxies: prefixes(s.c.TrustedProxies), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins, Gateway: s.hub, Limits: s.node.Limits, Audiences: s.node.Audiences,
 	}
 	if s.tokens != nil {
 		cfg.Users = s.tokens

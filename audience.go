@@ -1,0 +1,102 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Audience is an imported list of users.
+type Audience struct {
+	ID string
+	// Version rises with each import.
+	Version int64
+	// Users is how many there are.
+	Users int64
+	// Seed is what the order of its parts was made with.
+	Seed      []byte
+	UpdatedAt time.Time
+}
+
+// AudienceView is a list of users as shown.
+type AudienceView struct {
+	ID        string    `json:"id"`
+	Users     int64     `json:"users"`
+	UpdatedAt time.Time `json:"updated_at"`
+	// Duplicates is how many users came more than once in the file, right after an
+	// import.
+	Duplicates *int64 `json:"duplicates,omitempty"`
+}
+
+// View returns the list as shown.
+func (a *Audience) View() AudienceView {
+	return AudienceView{ID: a.ID, Users: a.Users, UpdatedAt: a.UpdatedAt}
+}
+
+// Follower is a user who follows a merchant.
+type Follower struct {
+	User string `json:"user"`
+	// Rank orders followers: the higher hears first.
+	Rank  int64     `json:"rank"`
+	Since time.Time `json:"since"`
+}
+
+// FollowerChange is a user who follows a merchant since, or not any more.
+type FollowerChange struct {
+	User    string
+	Follows bool
+	// Seq numbers a merchant's changes; the last one of each user is kept.
+	Seq int64
+}
+
+// Merchant is somebody who is followed.
+type Merchant struct {
+	ID        string `json:"id"`
+	Followers int64  `json:"followers"`
+	// Seq is that of the last change.
+	Seq int64 `json:"-"`
+}
+
+// MaxAudience is the most users of a list, or of a merchant's followers.
+const MaxAudience = 10_000_000
+
+// Audiences keeps lists of users and followers.
+type Audiences interface {
+	// PutAudiencePart stores a part of a version of a list, which nobody sees
+	// before FinishAudience.
+	PutAudiencePart(ctx context.Context, id string, version int64, part int, users []byte) error
+	// FinishAudience makes a version count, whose parts are stored, and drops those
+	// of others, in one transaction. ErrConflict when a later one counts.
+	FinishAudience(ctx context.Context, a *Audience) error
+	// DropAudience drops the parts of a version that was broken off.
+	DropAudience(ctx context.Context, id string, version int64) error
+	// Audience returns a list. ErrNotFound.
+	Audience(ctx context.Context, id string) (*Audience, error)
+	// AudienceList lists by id.
+	AudienceList(ctx context.Context, page Page) (List[Audience], error)
+	// AudiencePart returns a part of a version. ErrNotFound when it is not there,
+	// or not any more.
+	AudiencePart(ctx context.Context, id string, version int64, part int) ([]byte, error)
+
+	// Follow makes users follow a merchant, or no longer, in one transaction, and
+	// returns how many did not before; a changed rank changes without being counted.
+	Follow(ctx context.Context, merchant string, users []Follower, follows bool) (int64, error)
+	// Merchant returns one. ErrNotFound while it never had followers.
+	Merchant(ctx context.Context, id string) (*Merchant, error)
+	// Followers lists a merchant's followers, the highest rank first.
+	Followers(ctx context.Context, merchant string, page Page) (List[Follower], error)
+	// FollowerChanges returns changes after a Seq, in order, up to max.
+	FollowerChanges(ctx context.Context, merchant string, after int64, max int) ([]FollowerChange, error)
+}
+
+// audienceExists checks the list that a campaign is for.
+func (s *Service) audienceExists(ctx context.Context, c *Campaign) error {
+	if c.Gate == nil || c.Gate.Audience == nil || c.Gate.Audience.List == "" {
+		return nil
+	}
+	_, err := s.ledger.Audience(ctx, c.Gate.Audience.List)
+	if errors.Is(err, ErrNotFound) {
+		return Invalid(Fault{"/gate/audience/list", Text{"names no list: import it first", "没有这个名单:请先导入"}})
+	}
+	return err
+}

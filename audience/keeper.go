@@ -1,0 +1,329 @@
+package audience
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// Keeper has in memory what campaigns need of lists and followers, and is the
+// gate that asks. It is safe for concurrent use.
+type Keeper struct {
+	cfg Config
+	log *slog.Logger
+	// lists and merchants are what is loaded, or wanted, by id.
+	lists     sync.Map // string -> *list
+	merchants sync.Map // string -> *followers
+	kick      chan struct{}
+	life      context.Context
+	cancel    context.CancelFunc
+	loop      sync.WaitGroup
+	// failing has what could not be loaded the last time; the loop's.
+	failing map[string]bool
+}
+
+var _ dibs.Gate = (*Keeper)(nil)
+
+// Config configures a Keeper. Store is required.
+type Config struct {
+	Store dibs.Audiences
+	// Every is how often new versions and followers are looked for; default 1s.
+	Every time.Duration
+	// Logger hears of lists that cannot be loaded; default: nobody.
+	Logger *slog.Logger
+}
+
+// list is a list as this node has it; the set is nil until it is loaded.
+type list struct {
+	set     atomic.Pointer[Set]
+	version int64
+}
+
+// NewKeeper returns a keeper that has nothing yet. Start and Close it.
+func NewKeeper(cfg Config) *Keeper {
+	if cfg.Every == 0 {
+		cfg.Every = time.Second
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	k := &Keeper{cfg: cfg, log: cfg.Logger, kick: make(chan struct{}, 1), failing: make(map[string]bool)}
+	k.life, k.cancel = context.WithCancel(context.Background())
+	return k
+}
+
+// Start loads what the campaigns need that the node holds, before it returns,
+// and goes on doing so.
+func (k *Keeper) Start(ctx context.Context, held func() []*dibs.Campaign) {
+	k.round(ctx, held)
+	k.loop.Go(func() {
+		tick := time.NewTicker(k.cfg.Every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-k.kick:
+			case <-k.life.Done():
+				return
+			}
+			k.round(k.life, held)
+		}
+	})
+}
+
+// Close stops loading.
+func (k *Keeper) Close() {
+	k.cancel()
+	k.loop.Wait()
+}
+
+var (
+	notInvited = dibs.Text{EN: "this campaign is for others", ZH: "您不在本活动的参与范围内"}
+	notLoaded  = dibs.Text{EN: "who may claim is being loaded", ZH: "正在加载活动名单"}
+)
+
+// Pass implements dibs.Gate.
+func (k *Keeper) Pass(_ context.Context, c *dibs.Campaign, req *dibs.ClaimRequest) (dibs.Result, bool) {
+	a := c.Gate.Audience
+	if a == nil {
+		return dibs.Result{}, true
+	}
+	is, loaded := k.isIn(a, req.UserID)
+	switch {
+	case !loaded:
+		// The next round loads it.
+		select {
+		case k.kick <- struct{}{}:
+		default:
+		}
+		return dibs.Result{Outcome: dibs.Overloaded, RetryAfter: time.Second, Detail: notLoaded}, false
+	case !is:
+		return dibs.Result{Outcome: dibs.NotEligible, Detail: notInvited}, false
+	}
+	return dibs.Result{}, true
+}
+
+// isIn reports whether a user is in an audience, when that is known here.
+func (k *Keeper) isIn(a *dibs.AudienceSpec, user string) (is, loaded bool) {
+	if a.List != "" {
+		v, ok := k.lists.Load(a.List)
+		if !ok {
+			return false, false
+		}
+		set := v.(*list).set.Load()
+		if set == nil {
+			return false, false
+		}
+		return k.has(set, user)
+	}
+	v, ok := k.merchants.Load(a.FollowersOf)
+	if !ok {
+		return false, false
+	}
+	f := v.(*followers).now.Load()
+	if f == nil {
+		return false, false
+	}
+	if follows, changed := f.later[user]; changed {
+		return follows, true
+	}
+	return k.has(f.base, user)
+}
+
+func (k *Keeper) has(set *Set, user string) (is, known bool) {
+	is, err := set.Has(user)
+	if err != nil {
+		k.log.Error("a list of users cannot be read", "err", err)
+	}
+	return is, err == nil
+}
+
+// round loads what is needed and has changed, and lets go of what is not needed.
+func (k *Keeper) round(ctx context.Context, held func() []*dibs.Campaign) {
+	lists, merchants := map[string]bool{}, map[string]bool{}
+	for _, c := range held() {
+		if c.Gate == nil || c.Gate.Audience == nil {
+			continue
+		}
+		if id := c.Gate.Audience.List; id != "" {
+			lists[id] = true
+		} else {
+			merchants[c.Gate.Audience.FollowersOf] = true
+		}
+	}
+	k.refresh(ctx, &k.lists, lists, "list", k.loadList)
+	k.refresh(ctx, &k.merchants, merchants, "followers", k.loadFollowers)
+}
+
+// refresh loads the ids of a kind that are needed.
+func (k *Keeper) refresh(ctx context.Context, have *sync.Map, need map[string]bool, what string, load func(context.Context, string) error) {
+	have.Range(func(id, _ any) bool {
+		if !need[id.(string)] {
+			// Files of ids go with what has them open.
+			have.Delete(id)
+		}
+		return true
+	})
+	for id := range need {
+		err := load(ctx, id)
+		if name := what + " " + id; err == nil {
+			delete(k.failing, name)
+		} else if ctx.Err() == nil {
+			if !k.failing[name] {
+				k.log.Warn("who may claim could not be loaded; what is known stays", what, id, "err", err)
+			}
+			k.failing[name] = true
+		}
+	}
+}
+
+// loadList loads a list's version unless it is the one that is here.
+func (k *Keeper) loadList(ctx context.Context, id string) error {
+	a, err := k.cfg.Store.Audience(ctx, id)
+	if err != nil {
+		return err
+	}
+	v, _ := k.lists.LoadOrStore(id, &list{})
+	l := v.(*list)
+	if l.set.Load() != nil && l.version == a.Version {
+		return nil
+	}
+	set, err := Load(ctx, k.cfg.Store, a)
+	if err != nil {
+		return err
+	}
+	l.version = a.Version
+	l.set.Store(set)
+	k.log.Info("a list of users is loaded", "list", id, "users", set.Len(), "bytes", set.Bytes())
+	return nil
+}
+
+// followers are a merchant's, as this node knows them.
+type followers struct {
+	now atomic.Pointer[following]
+	seq int64
+}
+
+// following is followers at one moment: a set, and who changed since.
+type following struct {
+	base  *Set
+	later map[string]bool
+}
+
+const (
+	// changesRead is how many changes are read at once, changesMost how many there
+	// are before the set is made anew.
+	changesRead = 10_000
+	changesMost = 50_000
+)
+
+// loadFollowers takes the changes of a merchant's followers.
+func (k *Keeper) loadFollowers(ctx context.Context, id string) error {
+	v, _ := k.merchants.LoadOrStore(id, &followers{})
+	f := v.(*followers)
+	known := f.now.Load()
+	if known == nil || len(known.later) > changesMost {
+		return k.loadAll(ctx, id, f)
+	}
+	changes, err := k.cfg.Store.FollowerChanges(ctx, id, f.seq, changesRead)
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	next := &following{base: known.base, later: maps.Clone(known.later)}
+	for _, c := range changes {
+		next.later[c.User] = c.Follows
+	}
+	f.now.Store(next)
+	f.seq = changes[len(changes)-1].Seq
+	return nil
+}
+
+// loadAll loads all followers of a merchant.
+func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err error) {
+	p := newPrinter([]byte(id))
+	p.seed = make([]byte, seedLen)
+	copy(p.seed, id)
+	s, err := newSorter(p)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var seq, users int64
+	for {
+		changes, err := k.cfg.Store.FollowerChanges(ctx, id, seq, changesRead)
+		if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			seq = c.Seq
+			if c.Follows {
+				users++
+				if err := s.add(c.User); err != nil {
+					return err
+				}
+			}
+		}
+		if len(changes) < changesRead {
+			break
+		}
+	}
+	b := newSetBuilder(p, users, max(s.longest, 1))
+	set, err := b.done(s.each(b.add))
+	if err != nil {
+		return err
+	}
+	f.now.Store(&following{base: set, later: map[string]bool{}})
+	f.seq = seq
+	return nil
+}
+
+// Import replaces a list, as the function of this name does, and has this node
+// notice at once.
+func (k *Keeper) Import(ctx context.Context, id string, file io.Reader, done func(stored int64)) (dibs.AudienceView, error) {
+	got, err := Import(ctx, k.cfg.Store, id, file, done)
+	if err != nil {
+		return dibs.AudienceView{}, err
+	}
+	select {
+	case k.kick <- struct{}{}:
+	default:
+	}
+	return got.View(), nil
+}
+
+// Audience returns a list.
+func (k *Keeper) Audience(ctx context.Context, id string) (*dibs.Audience, error) {
+	return k.cfg.Store.Audience(ctx, id)
+}
+
+// AudienceList lists by id.
+func (k *Keeper) AudienceList(ctx context.Context, page dibs.Page) (dibs.List[dibs.Audience], error) {
+	return k.cfg.Store.AudienceList(ctx, page)
+}
+
+// Follow makes a user follow a merchant, or no longer.
+func (k *Keeper) Follow(ctx context.Context, merchant string, f dibs.Follower, follows bool) error {
+	var fs []dibs.Fault
+	for field, id := range map[string]string{"/id": merchant, "/user": f.User} {
+		if !dibs.ValidID(id) {
+			fs = append(fs, dibs.Fault{Field: field, Problem: dibs.Text{EN: "must be 1-64 characters of A-Z a-z 0-9 . _ -", ZH: "必须是 1-64 个字符,限 A-Z a-z 0-9 . _ -"}})
+		}
+	}
+	if len(fs) > 0 {
+		return dibs.Invalid(fs...)
+	}
+	f.Since = time.Now().UTC().Truncate(time.Millisecond)
+	_, err := k.cfg.Store.Follow(ctx, merchant, []dibs.Follower{f}, follows)
+	return err
+}
+
+// Followers lists a merchant's followers, the highest rank first.
+func (k *Keeper) Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[dibs.Follower], error) {
+	return k.cfg.Store.Followers(ctx, merchant, page)
+}

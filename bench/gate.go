@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/lestrrat-go/jwx/v3/jwk"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/audience"
+	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/limit"
+	"github.com/dibs-dev/dibs/tokens"
+)
+
+// gateKind begins the names of servers with a gate, or without one to compare.
+const gateKind = "gate-"
+
+// gateKey signs the tokens of this part by ES256. It is made from a text, so
+// that both processes have it.
+func gateKey() (*ecdsa.PrivateKey, error) {
+	d := new(big.Int).SetBytes([]byte("a key of the benchmark, no secret"))
+	d.Mod(d, elliptic.P256().Params().N)
+	return ecdsa.ParseRawPrivateKey(elliptic.P256(), d.FillBytes(make([]byte, 32)))
+}
+
+// gateHandler serves a campaign that is sold out: open to everybody by tokens
+// that nobody checks, or with all that may stand in between.
+func gateHandler(ctx context.Context, kind string) (*node, http.Handler, error) {
+	dir, err := os.MkdirTemp("", "dibs-bench-")
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg := embedded.Config{Dir: dir, Migrate: true}
+	many := &dibs.LimitSpec{Rate: 1_000_000, Every: dibs.Duration(time.Second)}
+	if kind != "off" {
+		cfg.Limits = limit.Config{User: many, Address: many}
+	}
+	opened, err := embedded.Open(ctx, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := &node{opened, dir}
+	if err := n.campaign(ctx, "refused", 1, 1); err != nil {
+		return n, nil, err
+	}
+	if _, err := n.rush(ctx, "refused", 1, 0, 1, dibs.Granted); err != nil {
+		return n, nil, err
+	}
+	hc := httpapi.Config{Service: n.Service, AllowDevTokens: kind == "off", Audiences: n.Audiences}
+	if kind != "off" {
+		hc.Limits = n.Limits
+		if err := shut(ctx, n, many); err != nil {
+			return n, nil, err
+		}
+		if hc.Users, err = verifierOf(ctx, kind); err != nil {
+			return n, nil, err
+		}
+	}
+	h, err := httpapi.New(hc)
+	return n, h, err
+}
+
+// shut puts a gate before the campaign: limits and a list of users, whom the
+// claims are by.
+func shut(ctx context.Context, n *node, many *dibs.LimitSpec) error {
+	users, write := io.Pipe()
+	go func() {
+		for i := range pressers {
+			fmt.Fprintln(write, gateUser(i))
+		}
+		_ = write.Close()
+	}()
+	if _, err := n.Audiences.Import(ctx, "vip", users, nil); err != nil {
+		return err
+	}
+	gate := dibs.GateSpec{Audience: &dibs.AudienceSpec{List: "vip"}}
+	for _, per := range []string{"user", "address"} {
+		l := *many
+		l.Per = per
+		gate.Limits = append(gate.Limits, l)
+	}
+	c, err := n.Service.PatchCampaign(ctx, "refused", dibs.CampaignPatch{Gate: &gate})
+	if err != nil {
+		return err
+	}
+	// Until the list is here, claims are refused for another reason.
+	for tick := time.NewTicker(10 * time.Millisecond); ; <-tick.C {
+		if _, ok := n.Audiences.Pass(ctx, c, &dibs.ClaimRequest{UserID: gateUser(0)}); ok {
+			return nil
+		}
+	}
+}
+
+func gateUser(i int) string { return "g" + strconv.Itoa(scatter(i)) }
+
+// verifierOf verifies HS256, or ES256 by a JWKS.
+func verifierOf(ctx context.Context, kind string) (*tokens.Verifier, error) {
+	if kind == "hs256" {
+		return tokens.Open(ctx, tokens.Config{Secrets: [][]byte{[]byte(secret)}})
+	}
+	key, err := gateKey()
+	if err != nil {
+		return nil, err
+	}
+	public, err := jwk.Import(key.Public())
+	if err != nil {
+		return nil, err
+	}
+	set := jwk.NewSet()
+	if err := set.AddKey(public); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(set)
+	if err != nil {
+		return nil, err
+	}
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
+	return tokens.Open(ctx, tokens.Config{JWKS: issuer.URL})
+}
+
+// gateTokens are the tokens of a kind of server, for the users of the list.
+func gateTokens(kind string, claims int) ([]string, error) {
+	list := make([]string, claims)
+	key, err := gateKey()
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		switch {
+		case i >= pressers:
+			list[i] = list[i%pressers]
+		case kind == "off":
+			list[i] = "dev_" + gateUser(i)
+		case kind == "hs256":
+			list[i], err = httpapi.IssueToken([]byte(secret), gateUser(i), time.Hour)
+		default:
+			list[i], err = jwt.NewWithClaims(jwt.SigningMethodES256, jwt.RegisteredClaims{
+				Subject: gateUser(i), ExpiresAt: jwt.NewNumericDate(time.Now().Add(time.Hour)),
+			}).SignedString(key)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// gatePart measures what stands before the engine.
+func gatePart(ctx context.Context, o *options) error {
+	const claims = 60_000
+	kinds := []string{"off", "hs256", "es256"}
+	cost := map[string][]float64{}
+	for range o.rounds {
+		for _, kind := range kinds {
+			list, err := gateTokens(kind, claims)
+			if err != nil {
+				return err
+			}
+			per, err := cpuPerClaim(ctx, gateKind+kind, "refused", list, 409)
+			if err != nil {
+				return err
+			}
+			cost[kind] = append(cost[kind], per)
+		}
+	}
+	fmt.Printf("| server CPU per refused claim, %d users press again | | ratio |\n|---|---|---|\n", pressers)
+	off := median(cost["off"])
+	for _, row := range []struct{ kind, name string }{
+		{"off", "anybody is who he says, no limits, open to all"},
+		{"hs256", "tokens by HS256, limits per user and address of server and campaign, a list of users"},
+		{"es256", "the same with tokens by ES256 and a JWKS"},
+	} {
+		at := median(cost[row.kind])
+		fmt.Printf("| %s | %.1f µs | %.2f |\n", row.name, at, at/off)
+	}
+	return audiencePart(ctx)
+}
+
+// audiencePart imports ten million users and looks for some.
+func audiencePart(ctx context.Context) error {
+	n, err := openNode(ctx, dibs.Config{})
+	if err != nil {
+		return err
+	}
+	defer n.discard()
+	fmt.Printf("\n| list of %d users | import into SQLite | load | memory | a look-up |\n|---|---|---|---|---|\n", dibs.MaxAudience)
+	for _, shape := range []struct {
+		name string
+		of   func(i int) string
+	}{
+		{"names of ten characters", func(i int) string { return fmt.Sprintf("u%09d", scatter(i)%1_000_000_000) }},
+		{"UUIDs", func(i int) string { return fmt.Sprintf("01890a5d-ac96-774b-bcce-%012x", scatter(i)) }},
+	} {
+		if err := measureList(ctx, n, shape.name, shape.of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func measureList(ctx context.Context, n *node, name string, of func(i int) string) error {
+	users, write := io.Pipe()
+	go func() {
+		b := make([]byte, 0, 1<<16)
+		for i := range dibs.MaxAudience {
+			if b = append(append(b, of(i)...), '\n'); len(b) > 1<<16-64 {
+				_, _ = write.Write(b)
+				b = b[:0]
+			}
+		}
+		_, _ = write.Write(b)
+		_ = write.Close()
+	}()
+	begun := time.Now()
+	got, err := audience.Import(ctx, n.Ledger, "all", users, nil)
+	if err != nil {
+		return err
+	}
+	imported := time.Since(begun)
+	begun = time.Now()
+	set, err := audience.Load(ctx, n.Ledger, &got.Audience)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = set.Close() }()
+	loaded := time.Since(begun)
+	const looks = 1 << 20
+	asked := make([]string, looks)
+	for i := range asked {
+		asked[i] = of((i * 7919) % (2 * dibs.MaxAudience))
+	}
+	begun, found := time.Now(), 0
+	for _, u := range asked {
+		is, err := set.Has(u)
+		if err != nil {
+			return err
+		}
+		if is {
+			found++
+		}
+	}
+	fmt.Printf("| %s, half of those asked for are there (%d%%) | %.1f s | %.1f s | %.1f MiB | %.0f ns |\n", name, found*100/looks,
+		imported.Seconds(), loaded.Seconds(), float64(set.Bytes())/(1<<20), float64(time.Since(begun).Nanoseconds())/looks)
+	return nil
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+)
+
+func newAudienceCommand() *cobra.Command {
+	cmd := family(&cobra.Command{
+		Use:   "audience",
+		Short: "Import lists of users for whom campaigns are",
+		Long: `Import lists of users for whom campaigns are, and see which there are: the server
+at --url, with the API key --admin-key or $DIBS_ADMIN_KEY. A campaign is for one
+when its gate says so: {"audience":{"list":"vip"}}.`,
+	})
+	cmd.AddCommand(newAudienceImportCommand(), eventsVerb("show ID", "Show a list of users", cobra.ExactArgs(1), showAudience),
+		eventsVerb("list", "List the lists of users by id", cobra.NoArgs, listAudiences))
+	return cmd
+}
+
+func newAudienceImportCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "import ID FILE",
+		Short: "Replace a list by the users of a CSV file, all of them or none",
+		Long: `Replace a list by the users of a CSV file: one on each line, 10,000,000 at most; a
+first line that says user or user_id is left out. All of them count from one
+moment on, or, when lines cannot be read, none: the first of these are named.`,
+		Example: `  dibs audience import vip users.csv`,
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, api, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			file, err := os.Open(args[1])
+			if err != nil {
+				return &usageError{err}
+			}
+			defer file.Close()
+			lines, err := countLines(file)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[1], err)
+			}
+			told, end := importProgress(cmd.ErrOrStderr(), lines, "users")
+			v, err := api.ImportAudience(cmd.Context(), args[0], file, told)
+			end()
+			if err != nil {
+				return explainCall(c, err)
+			}
+			t := audienceTable(&v)
+			return show(cmd, output, v, &t)
+		},
+	}
+	return addCall(cmd, &output)
+}
+
+func audienceTable(v *dibs.AudienceView) table {
+	t := table{}
+	t.add("id", v.ID)
+	t.add("users", strconv.FormatInt(v.Users, 10))
+	if v.Duplicates != nil {
+		t.add("duplicates", strconv.FormatInt(*v.Duplicates, 10))
+	}
+	t.add("updated", moment(v.UpdatedAt))
+	return t
+}
+
+func showAudience(ctx context.Context, api *client.Client, args []string) (any, table, error) {
+	v, err := api.Audience(ctx, args[0])
+	return v, audienceTable(&v), err
+}
+
+func listAudiences(ctx context.Context, api *client.Client, _ []string) (any, table, error) {
+	t := table{head: []string{"ID", "USERS", "UPDATED"}}
+	views := []dibs.AudienceView{}
+	for page := (dibs.Page{Limit: dibs.MaxPage}); ; {
+		l, err := api.Audiences(ctx, page)
+		if err != nil {
+			return nil, t, err
+		}
+		for i := range l.Items {
+			v := &l.Items[i]
+			views = append(views, *v)
+			t.add(v.ID, strconv.FormatInt(v.Users, 10), moment(v.UpdatedAt))
+		}
+		if page.Cursor = l.NextCursor; page.Cursor == "" {
+			return views, t, nil
+		}
+	}
+}

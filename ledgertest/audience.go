@@ -1,0 +1,139 @@
+package ledgertest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+func testAudiences(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	_, err := l.Audience(ctx, "vip")
+	wants(t, "a list that there is not", err, dibs.ErrNotFound)
+	f.must(l.PutAudiencePart(ctx, "vip", 1, 0, []byte("one")))
+	f.must(l.PutAudiencePart(ctx, "vip", 1, 0, []byte("one")))
+	_, err = l.Audience(ctx, "vip")
+	wants(t, "a list that is not finished", err, dibs.ErrNotFound)
+	first := &dibs.Audience{ID: "vip", Version: 1, Users: 3, Seed: []byte("seed"), UpdatedAt: start}
+	f.must(l.FinishAudience(ctx, first))
+	got, err := l.Audience(ctx, "vip")
+	f.must(err)
+	same(t, "the list", *got, *first)
+	part, err := l.AudiencePart(ctx, "vip", 1, 0)
+	f.must(err)
+	same(t, "its part", string(part), "one")
+	_, err = l.AudiencePart(ctx, "vip", 1, 1)
+	wants(t, "a part beyond the last", err, dibs.ErrNotFound)
+
+	// The next version takes its place at once, with its own parts.
+	f.must(l.PutAudiencePart(ctx, "vip", 2, 0, []byte("two")))
+	f.must(l.PutAudiencePart(ctx, "vip", 3, 0, []byte("broken off")))
+	second := &dibs.Audience{ID: "vip", Version: 2, Users: 5, Seed: []byte("other"), UpdatedAt: start.Add(time.Second)}
+	f.must(l.FinishAudience(ctx, second))
+	_, err = l.AudiencePart(ctx, "vip", 1, 0)
+	wants(t, "a part of the version before", err, dibs.ErrNotFound)
+	wants(t, "an older version", l.FinishAudience(ctx, first), dibs.ErrConflict)
+	f.must(l.DropAudience(ctx, "vip", 3))
+	_, err = l.AudiencePart(ctx, "vip", 3, 0)
+	wants(t, "a part of a version that was dropped", err, dibs.ErrNotFound)
+	f.must(l.FinishAudience(ctx, &dibs.Audience{ID: "all", Version: 1, UpdatedAt: start, Seed: []byte("s")}))
+	list, err := l.AudienceList(ctx, dibs.Page{Limit: 1})
+	f.must(err)
+	same(t, "the first list", list.Items[0].ID, "all")
+	list, err = l.AudienceList(ctx, dibs.Page{Limit: 1, Cursor: list.NextCursor})
+	f.must(err)
+	same(t, "the second list", list, dibs.List[dibs.Audience]{Items: []dibs.Audience{*second}})
+}
+
+func testFollowers(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	who := func(rank int64, users ...string) (list []dibs.Follower) {
+		for _, u := range users {
+			list = append(list, dibs.Follower{User: u, Rank: rank, Since: start})
+		}
+		return list
+	}
+	follow := func(list []dibs.Follower, follows bool, want int64) {
+		t.Helper()
+		n, err := l.Follow(ctx, "shop", list, follows)
+		f.must(err)
+		same(t, "changed", n, want)
+	}
+	_, err := l.Merchant(ctx, "shop")
+	wants(t, "a merchant whom nobody follows", err, dibs.ErrNotFound)
+	follow(who(0, "ann", "bob"), true, 2)
+	follow(who(5, "bob", "cid", "cid"), true, 1)
+	follow(who(0, "nobody"), false, 0)
+	follow(who(0, "ann"), false, 1)
+	m, err := l.Merchant(ctx, "shop")
+	f.must(err)
+	same(t, "the merchant", *m, dibs.Merchant{ID: "shop", Followers: 2, Seq: 4})
+	page, err := l.Followers(ctx, "shop", dibs.Page{Limit: 1})
+	f.must(err)
+	same(t, "the first follower", page.Items, who(5, "cid"))
+	page, err = l.Followers(ctx, "shop", dibs.Page{Limit: 1, Cursor: page.NextCursor})
+	f.must(err)
+	same(t, "the second", page, dibs.List[dibs.Follower]{Items: who(5, "bob")})
+	changes, err := l.FollowerChanges(ctx, "shop", 1, 10)
+	f.must(err)
+	same(t, "changes", changes, []dibs.FollowerChange{{User: "bob", Follows: true, Seq: 2}, {User: "cid", Follows: true, Seq: 3}, {User: "ann", Follows: false, Seq: 4}})
+	follow(who(1, "ann"), true, 1)
+	changes, err = l.FollowerChanges(ctx, "shop", 4, 10)
+	f.must(err)
+	same(t, "the last change", changes, []dibs.FollowerChange{{User: "ann", Follows: true, Seq: 5}})
+}
+
+// testFollowersRace lets users come from two connections at once, while changes
+// are read: none is missed, and each has a number of its own.
+func testFollowersRace(t *testing.T, f *fixture) {
+	ctx := t.Context()
+	ledgers := []dibs.Ledger{f.ledger(), f.open()}
+	const each = 20
+	var all sync.WaitGroup
+	failed := make(chan error, 2)
+	for i, l := range ledgers {
+		all.Go(func() {
+			for n := range each {
+				_, err := l.Follow(ctx, "shop", []dibs.Follower{{User: fmt.Sprintf("u%d-%d", i, n), Since: start}}, true)
+				if err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	seen, after := map[string]bool{}, int64(0)
+	read := func() {
+		changes, err := f.ledger().FollowerChanges(ctx, "shop", after, 1000)
+		f.must(err)
+		for _, c := range changes {
+			seen[c.User], after = true, c.Seq
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		all.Wait()
+	}()
+	for going := true; going; {
+		select {
+		case <-done:
+			going = false
+		default:
+		}
+		read()
+	}
+	select {
+	case err := <-failed:
+		f.must(errors.Join(err))
+	default:
+	}
+	same(t, "users seen", len(seen), 2*each)
+	m, err := f.ledger().Merchant(ctx, "shop")
+	f.must(err)
+	same(t, "followers", *m, dibs.Merchant{ID: "shop", Followers: 2 * each, Seq: 2 * each})
+}
