@@ -1,9 +1,11 @@
 package dibs
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -184,4 +186,49 @@ func (r *randomChars) next() byte {
 			return codeAlphabet[int(b)%len(codeAlphabet)]
 		}
 	}
+}
+
+// CodeView is a code that nobody has claimed.
+type CodeView struct {
+	Code string `json:"code"`
+}
+
+// UnclaimedCodes lists the codes of a campaign that nobody has claimed and that
+// were not withdrawn, in the order in which they came. What was granted before
+// the call is not among them; while the campaign goes on, any of them may be
+// granted in the next moment. *Error of InvalidState for a campaign without codes.
+func (s *Service) UnclaimedCodes(ctx context.Context, id string, page Page) (List[CodeView], error) {
+	var views List[CodeView]
+	c, err := s.Campaign(ctx, id)
+	if err != nil {
+		return views, err
+	}
+	if !c.HasItems() || c.Kind == RedPacket {
+		return views, Fail(InvalidState, Text{"the campaign has no codes", "该活动没有券码"})
+	}
+	if page.Cursor == "" {
+		if err := s.settleAll(ctx, c); err != nil {
+			return views, err
+		}
+	}
+	list, err := s.ledger.FreeItems(ctx, c.Number, page)
+	if err != nil {
+		return views, asUnavailable(err, EffectNone)
+	}
+	views.NextCursor = list.NextCursor
+	views.Items = make([]CodeView, 0, len(list.Items))
+	for _, it := range list.Items {
+		if !s.itemAside(c.Number, it.N) {
+			views.Items = append(views.Items, CodeView{Code: it.Value})
+		}
+	}
+	return views, nil
+}
+
+// itemAside reports whether an entry in quarantine has an item.
+func (s *Service) itemAside(campaign, item uint32) bool {
+	found := s.quarantined()
+	return slices.ContainsFunc(found, func(q Quarantined) bool {
+		return q.Shard.Campaign == campaign && slices.Contains(q.Entry.Items, item)
+	})
 }

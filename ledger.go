@@ -96,6 +96,12 @@ type Command struct {
 	Releases []Release
 }
 
+// FreeItem is an item that nobody has.
+type FreeItem struct {
+	N     uint32
+	Value string
+}
+
 // Restock is a change of a campaign's stock.
 type Restock struct {
 	Shard ShardID
@@ -134,6 +140,9 @@ type Settlement interface {
 	// many; 0 for a repeat of the Ref. An item that comes twice, or that the
 	// campaign has, is an *Error of InvalidRequest that names its line.
 	Import(ctx context.Context, in Import) (int64, error)
+	// FreeItems lists the items of a campaign that no claim has and that were not
+	// withdrawn, by their numbers.
+	FreeItems(ctx context.Context, campaign uint32, page Page) (List[FreeItem], error)
 	// RefUsed reports whether a stock change of this Ref has been recorded.
 	RefUsed(ctx context.Context, campaign uint32, ref string) (bool, error)
 	// Commands returns the oldest waiting commands after an ID.

@@ -87,6 +87,10 @@ func TestCalls(t *testing.T) {
 			_, _, err := c.ImportCodes(ctx, "a", strings.NewReader("A1\n"), "", nil)
 			return err
 		},
+		"admin-key GET /v1/campaigns/a/codes?limit=5": func() error { _, err := c.UnclaimedCodes(ctx, "a", dibs.Page{Limit: 5}); return err },
+		"admin-key GET /v1/campaigns/a/codes?format=csv": func() error {
+			return c.UnclaimedCodesCSV(ctx, "a", io.Discard)
+		},
 		" GET /v1/time":                          func() error { _, err := c.Time(ctx); return err },
 		"admin-key POST /v1/products":            func() error { _, err := c.CreateProduct(ctx, dibs.ProductSpec{}, ""); return err },
 		"admin-key PATCH /v1/products/p":         func() error { _, err := c.PatchProduct(ctx, "p", dibs.ProductPatch{}); return err },

@@ -46,3 +46,16 @@ func hearing(ctx context.Context, r *request, done func(written int64)) context.
 		return nil
 	}})
 }
+
+// UnclaimedCodes lists the codes of a campaign that nobody has claimed.
+func (c *Client) UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (l dibs.ListView[dibs.CodeView], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(id) + "/codes", query: pageQuery(page), token: c.opts.AdminKey}, &l)
+	return l, err
+}
+
+// UnclaimedCodesCSV writes all of them to w, as a file that can be imported
+// again. When it returns an error, what was written may be a part.
+func (c *Client) UnclaimedCodesCSV(ctx context.Context, id string, w io.Writer) error {
+	q := url.Values{"format": {"csv"}}
+	return c.stream(ctx, request{method: http.MethodGet, path: campaignPath(id) + "/codes", query: q, token: c.opts.AdminKey}, w)
+}

@@ -81,19 +81,29 @@ func (a *api) campaignClaims(ctx context.Context, c *call, in *claimsInput) (v d
 	if dibs.ValidID(in.ID) {
 		name = in.ID + ".csv"
 	}
-	a.answerCSV(ctx, c, name, l, func(page dibs.Page) (dibs.List[dibs.Claim], error) { return a.svc.CampaignClaims(ctx, in.ID, f, page) })
+	answerCSV(ctx, a, c, claimsCSV(name, func(page dibs.Page) (dibs.List[dibs.Claim], error) { return a.svc.CampaignClaims(ctx, in.ID, f, page) }), l)
 	return v, nil
+}
+
+// csvOf is a list as a CSV file.
+type csvOf[T any] struct {
+	name    string
+	columns []string
+	row     func(*T) []string
+	// next reads a page.
+	next func(dibs.Page) (dibs.List[T], error)
+}
+
+// claimsCSV is a list of claims as a file.
+func claimsCSV(name string, next func(dibs.Page) (dibs.List[dibs.Claim], error)) csvOf[dibs.Claim] {
+	return csvOf[dibs.Claim]{name: name, columns: csvColumns, row: csvRow, next: next}
 }
 
 // answerCSV answers a call with all pages of a list, the first of which is
 // there.
-func (a *api) answerCSV(ctx context.Context, c *call, name string, first dibs.List[dibs.Claim], next func(dibs.Page) (dibs.List[dibs.Claim], error)) {
-	c.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	c.stream = func(w io.Writer) error {
-		return a.streamCSV(ctx, c, w, first, func(cursor string) (dibs.List[dibs.Claim], error) {
-			return next(dibs.Page{Limit: dibs.MaxPage, Cursor: cursor})
-		})
-	}
+func answerCSV[T any](ctx context.Context, a *api, c *call, file csvOf[T], first dibs.List[T]) {
+	c.Header().Set("Content-Disposition", `attachment; filename="`+file.name+`"`)
+	c.stream = func(w io.Writer) error { return streamCSV(ctx, a, c, w, file, first) }
 }
 
 const typeCSV = "text/csv; charset=utf-8"
@@ -108,17 +118,17 @@ const pageWrite = 30 * time.Second
 
 // streamCSV writes all pages. When it fails in the middle, the connection is
 // cut, so that nobody takes a part for the whole.
-func (a *api) streamCSV(ctx context.Context, c *call, w io.Writer, l dibs.List[dibs.Claim], next func(string) (dibs.List[dibs.Claim], error)) error {
+func streamCSV[T any](ctx context.Context, a *api, c *call, w io.Writer, file csvOf[T], l dibs.List[T]) error {
 	out := csv.NewWriter(w)
 	rc := http.NewResponseController(c)
-	err := out.Write(csvColumns)
+	err := out.Write(file.columns)
 	for err == nil {
 		// The server's deadline is for one answer of the usual size.
 		if err = rc.SetWriteDeadline(time.Now().Add(pageWrite)); err != nil {
 			break
 		}
 		for i := range l.Items {
-			if err = out.Write(csvRow(&l.Items[i])); err != nil {
+			if err = out.Write(file.row(&l.Items[i])); err != nil {
 				break
 			}
 		}
@@ -129,7 +139,7 @@ func (a *api) streamCSV(ctx context.Context, c *call, w io.Writer, l dibs.List[d
 		if err != nil || l.NextCursor == "" {
 			break
 		}
-		l, err = next(l.NextCursor)
+		l, err = file.next(dibs.Page{Limit: dibs.MaxPage, Cursor: l.NextCursor})
 	}
 	if err != nil {
 		a.log.WarnContext(ctx, "a CSV was cut off", "request_id", c.id, "err", err)

@@ -48,6 +48,7 @@ type Service interface {
 	End(ctx context.Context, id string) (*dibs.Campaign, error)
 	ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error)
 	ImportCodes(ctx context.Context, id string, file io.ReadSeeker, ref string, done func(written int64)) (*dibs.Imported, error)
+	UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (dibs.List[dibs.CodeView], error)
 	Campaign(ctx context.Context, id string) (*dibs.Campaign, error)
 	CampaignNow(ctx context.Context, id string) (*dibs.Campaign, error)
 	Campaigns(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)

@@ -54,6 +54,10 @@ var importScenarios = []scenario{
 	{name: "it is there at once", method: "GET", path: "/v1/campaigns/spring", status: 200, contains: []string{`"remaining":4`}},
 	{name: "a code", method: "POST", path: "/v1/campaigns/spring/claims", headers: []string{asUser}, status: 201, contains: []string{`"items":["A1"]`}},
 	{name: "ended", method: "POST", path: "/v1/campaigns/spring/end", headers: []string{asAdmin}, status: 200},
+	{name: "codes for a user", method: "GET", path: "/v1/campaigns/spring/codes", headers: []string{asUser}, status: 403, lacks: []string{"A1"}},
+	{name: "the unclaimed codes", method: "GET", path: "/v1/campaigns/spring/codes?limit=2", headers: []string{asAdmin}, status: 200, contains: []string{`"items":[{"code":`, `"next_cursor":"`}},
+	{name: "codes of units", method: "GET", path: "/v1/campaigns/units/codes", headers: []string{asAdmin}, status: 409, contains: []string{`"invalid_state"`}},
+	{name: "codes of nothing", method: "GET", path: "/v1/campaigns/none/codes", headers: []string{asAdmin}, status: 404},
 	{name: "too late", method: "POST", path: "/v1/campaigns/spring/codes", body: "A5\n", headers: []string{asAdmin, asCSV}, status: 409, contains: []string{`"invalid_state"`}},
 }
 

@@ -38,6 +38,8 @@ var samples = []sample{
 	{"POST /v1/campaigns/{id}/resume", "/v1/campaigns/c/resume", "", asAdmin, 200},
 	{"POST /v1/campaigns", "/v1/campaigns", emptyBody, asAdmin, 201},
 	{"POST /v1/campaigns/{id}/codes", "/v1/campaigns/spring/codes", "A1\nA2\n", asAdmin + "\n" + asCSV, 200},
+	{"GET /v1/campaigns/{id}/codes", "/v1/campaigns/spring/codes?limit=1", "", asAdmin, 200},
+	{"GET /v1/campaigns/{id}/codes", "/v1/campaigns/c/codes", "", asAdmin, 409},
 	{"POST /v1/campaigns/{id}/codes", "/v1/campaigns/spring/codes", "A3", asAdmin, 415},
 	{"POST /v1/campaigns/{id}/codes", "/v1/campaigns/spring/codes", "A2\n", asAdmin + "\n" + asCSV, 400},
 	{"GET /v1/campaigns", "/v1/campaigns", "", "", 200},

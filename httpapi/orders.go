@@ -82,7 +82,7 @@ func (a *api) findOrders(ctx context.Context, c *call, in *allOrders) (v dibs.Li
 		return v, err
 	}
 	if in.Format == "csv" {
-		a.answerCSV(ctx, c, "orders.csv", l, func(page dibs.Page) (dibs.List[dibs.Claim], error) { return a.svc.Orders(ctx, q, page) })
+		answerCSV(ctx, a, c, claimsCSV("orders.csv", func(page dibs.Page) (dibs.List[dibs.Claim], error) { return a.svc.Orders(ctx, q, page) }), l)
 		return v, nil
 	}
 	return listOf(l, claimView), nil

@@ -67,6 +67,7 @@ func newAPI(cfg Config) (*api, error) {
 	a.registerAccounts()
 	a.registerCampaigns()
 	a.registerImport()
+	a.registerCodes()
 	a.registerQueue()
 	a.registerLottery()
 	a.registerTickets()

@@ -136,3 +136,27 @@ func (l *Ledger) itemsOf(ctx context.Context, s *session, claims []dibs.Claim) e
 	}
 	return nil
 }
+
+// FreeItems implements dibs.Settlement.
+func (l *Ledger) FreeItems(ctx context.Context, campaign uint32, page dibs.Page) (dibs.List[dibs.FreeItem], error) {
+	var none dibs.List[dibs.FreeItem]
+	after := int64(-1)
+	if _, err := readCursor(page, &after); err != nil {
+		return none, err
+	}
+	limit := limitOf(page)
+	var found []dibs.FreeItem
+	err := l.read(ctx, "list free items", func(s *session) error {
+		return s.each(ctx, `SELECT n, value FROM items WHERE campaign = ? AND n > ? AND claim_epoch IS NULL AND withdrawn = 0 ORDER BY n LIMIT ?`,
+			[]any{campaign, after, limit + 1}, func(rows *sql.Rows) error {
+				var it dibs.FreeItem
+				err := rows.Scan(&it.N, &it.Value)
+				found = append(found, it)
+				return err
+			})
+	})
+	if err != nil {
+		return none, err
+	}
+	return cut(found, limit, func(it *dibs.FreeItem) any { return it.N })
+}

@@ -245,6 +245,9 @@ func detailTable(v *dibs.CampaignView, s *dibs.StatsView) table {
 		line("funds", fmt.Sprintf("%d %s: credited %d, returned %d, in escrow %d (minor units)",
 			f.Funded.Amount, f.Funded.Currency, f.Credited.Amount, f.Returned.Amount, f.Escrow.Amount))
 	}
+	if s.Funds != nil {
+		line("problem", s.Funds.Problem)
+	}
 	line("refused", refusedText(s.Refused))
 	line("unsettled", fmt.Sprintf("%d entries, %d ms", s.JournalBacklog, s.SettleLagMS))
 	if v.Comment != nil {

@@ -16,13 +16,13 @@ import (
 func newCouponCommand() *cobra.Command {
 	cmd := family(&cobra.Command{
 		Use:   "coupon",
-		Short: "Import the codes of coupons",
+		Short: "Import the codes of coupons, and export those that are left",
 		Long: `Import the codes of coupons into a campaign of a server: the one at --url, with
 the API key --admin-key or $DIBS_ADMIN_KEY. Campaigns are made by dibs campaign
 create --kind coupon; dibs claim list --code finds a coupon by its code, and dibs
 claim redeem and unredeem use it and roll that back.`,
 	})
-	cmd.AddCommand(newImportCommand())
+	cmd.AddCommand(newImportCommand(), newExportCommand())
 	return cmd
 }
 
@@ -71,6 +71,28 @@ of them are named.`,
 	}
 	cmd.Flags().StringVar(&key, "key", "", "An idempotency `KEY`: the same file under the same key is imported once")
 	return addCall(cmd, &output)
+}
+
+func newExportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export CAMPAIGN",
+		Short: "Write the codes that nobody has claimed as CSV",
+		Long: `Write the codes of a campaign that nobody has claimed, and that were not
+withdrawn, as CSV: a file that dibs coupon import takes. While the campaign is
+open, any of them may be claimed in the next moment: end or pause it first.`,
+		Example: `  dibs campaign end spring
+  dibs coupon export spring > left.csv`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, api, err := connect(cmd)
+			if err != nil {
+				return err
+			}
+			return explainCall(c, api.UnclaimedCodesCSV(cmd.Context(), args[0], cmd.OutOrStdout()))
+		},
+	}
+	addSettings(cmd, clientKeys)
+	return cmd
 }
 
 // countLines counts a file's lines and goes back to its beginning.

@@ -37,4 +37,14 @@ func TestCouponImport(t *testing.T) {
 	cli(t, env, "coupon", "import", "spring", filepath.Join(dir, "none.csv")).want(t, 2, "none.csv")
 	cli(t, env, "coupon", "import", "nothing", good).want(t, 1, "not_found")
 	cli(t, env, "campaign", "publish", "spring").want(t, 0, "12000 items")
+
+	// What is left comes back out, and goes into another campaign as it is.
+	r := cli(t, env, "coupon", "export", "spring")
+	r.want(t, 0)
+	if want := "code\n" + strings.ReplaceAll(codes.String(), "\r", ""); r.out != want {
+		t.Errorf("the export has %d bytes, and not %d", len(r.out), len(want))
+	}
+	cli(t, env, "campaign", "create", "--id", "again", "--kind", "coupon", "--title", "Again", "--import", "--ends", "+1h").want(t, 0)
+	cli(t, env, "coupon", "import", "again", file("left.csv", r.out)).want(t, 0, "12000")
+	cli(t, env, "coupon", "export", "nothing").want(t, 1, "not_found")
 }
