@@ -87,10 +87,6 @@ func TestCalls(t *testing.T) {
 			_, _, err := c.ImportCodes(ctx, "a", strings.NewReader("A1\n"), "", nil)
 			return err
 		},
-		"admin-key GET /v1/campaigns/a/codes?limit=5": func() error { _, err := c.UnclaimedCodes(ctx, "a", dibs.Page{Limit: 5}); return err },
-		"admin-key GET /v1/campaigns/a/codes?format=csv": func() error {
-			return c.UnclaimedCodesCSV(ctx, "a", io.Discard)
-		},
 		" GET /v1/time":                          func() error { _, err := c.Time(ctx); return err },
 		"admin-key POST /v1/products":            func() error { _, err := c.CreateProduct(ctx, dibs.ProductSpec{}, ""); return err },
 		"admin-key PATCH /v1/products/p":         func() error { _, err := c.PatchProduct(ctx, "p", dibs.ProductPatch{}); return err },
@@ -129,6 +125,22 @@ func TestCalls(t *testing.T) {
 	}
 	if _, err := c.WithToken("other").MyClaims(ctx, dibs.Page{}); err != nil || e.last.Header.Get("Authorization") != "Bearer other" {
 		t.Errorf("another user: %v", err)
+	}
+}
+
+// Codes are asked for by pages, or all as a file.
+func TestCodeCalls(t *testing.T) {
+	e, c := serve(t, client.Options{AdminKey: "admin-key"})
+	e.body = `{"items":[{"code":"A1"}],"next_cursor":"n"}`
+	l, err := c.UnclaimedCodes(t.Context(), "a", dibs.Page{Limit: 5})
+	if err != nil || len(l.Items) != 1 || l.Items[0].Code != "A1" || l.NextCursor != "n" || e.last.URL.RequestURI() != "/v1/campaigns/a/codes?limit=5" {
+		t.Errorf("%+v, %v from %s", l, err, e.last.URL)
+	}
+	e.body = "code\nA1\n"
+	var file strings.Builder
+	err = c.UnclaimedCodesCSV(t.Context(), "a", &file)
+	if err != nil || file.String() != e.body || e.last.URL.RequestURI() != "/v1/campaigns/a/codes?format=csv" || e.last.Header.Get("Authorization") != "Bearer admin-key" {
+		t.Errorf("%q, %v from %s", file.String(), err, e.last.URL)
 	}
 }
 

@@ -80,6 +80,8 @@ var contract = []struct {
 	{"PacketCreditRace", testPacketCreditRace},
 	{"PacketReadmit", testPacketReadmit},
 	{"PacketAmounts", testPacketAmounts},
+	{"Money", testMoney},
+	{"MoneyBounds", testMoneyBounds},
 	{"Claims", testClaims},
 	{"ClaimLists", testClaimLists},
 	{"Orders", testOrders},
