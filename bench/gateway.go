@@ -96,7 +96,7 @@ func (r *remote) ask(ctx context.Context, path string) (string, http.Header, err
 	if err != nil {
 		return "", nil, err
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := (&http.Client{}).Do(req)
 	if err != nil {
 		return "", nil, err
 	}

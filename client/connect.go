@@ -155,6 +155,7 @@ func (k *Conn) dial(ctx context.Context) (*websocket.Conn, error) {
 	if k.c.opts.Language != "" {
 		h.Set("Accept-Language", k.c.opts.Language)
 	}
+	//nolint:bodyclose // the library gives no body that would have to be closed
 	ws, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(k.c.base, "http")+"/v1/ws",
 		&websocket.DialOptions{HTTPHeader: h, HTTPClient: k.opts.HTTPClient})
 	if err != nil {

@@ -112,7 +112,7 @@ func (t *thin) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	t.raw = raw
 	c := &timedConn{Conn: raw, within: t.within}
 	if n := rw.Reader.Buffered(); n > 0 {
-		early, err := rw.Reader.Peek(n)
+		early, err := rw.Peek(n)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -216,7 +216,7 @@ func TestTicket(t *testing.T) {
 	if _, two := ticket("dev_42"); two == one {
 		t.Error("the same ticket twice")
 	}
-	ws, _ := r.try("/v1/ws?ticket=" + one)
+	ws, _ := r.try("/v1/ws?ticket=" + one) //nolint:bodyclose // an upgraded connection has no body
 	p := &peer{rig: r, ws: ws}
 	if w := p.next("welcome"); w["user_id"] != "42" {
 		t.Errorf("%v", w)
@@ -228,7 +228,7 @@ func TestTicket(t *testing.T) {
 		"/v1/ws?token=dev_42":                          http.StatusBadRequest,
 		"/v1/ws?access_token=eyJ.x.y&ticket=something": http.StatusBadRequest,
 	} {
-		ws, resp := r.try(path)
+		ws, resp := r.try(path) //nolint:bodyclose // the library has read and closed it
 		if ws != nil || resp.StatusCode != status || resp.Header.Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%.40s: %v", path, resp.Status)
 		}

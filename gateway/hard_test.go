@@ -43,7 +43,7 @@ func TestTooMuchAtOnce(t *testing.T) {
 		p.send(message{"type": "claim", "id": "d", "campaign_id": sale})
 	}
 	answers := map[string]int{}
-	code := websocket.StatusCode(-1)
+	var code websocket.StatusCode
 	for {
 		m, err := p.read()
 		if err != nil {

@@ -60,14 +60,14 @@ type book struct {
 	// making is held while the print is made.
 	making  sync.Mutex
 	pace    pace
-	current atomic.Pointer[print]
+	current atomic.Pointer[printed]
 	// product belongs to version; guarded by making.
 	product *dibs.Product
 	version int64
 }
 
-// print is a campaign as it is sent.
-type print struct {
+// printed is a campaign as it is sent.
+type printed struct {
 	raw         []byte
 	tag, length []string
 	// page is the page for people, which belongs to the version.
@@ -90,7 +90,7 @@ type listing struct {
 	ids         []string
 	cursor      string
 	// prints are what it was put together from.
-	prints  []*print
+	prints  []*printed
 	catalog int64
 	read    time.Time
 	keep    time.Duration
@@ -207,7 +207,7 @@ func (a *api) body200(w http.ResponseWriter, r *http.Request, kind, tag, length 
 }
 
 // print returns a campaign as it is sent. ErrNotFound, for drafts too.
-func (s *shelf) print(ctx context.Context, id string) (*print, error) {
+func (s *shelf) print(ctx context.Context, id string) (*printed, error) {
 	b, known := s.find(id)
 	if p := b.current.Load(); p != nil && s.over(p) {
 		return p, nil
@@ -247,7 +247,7 @@ func (s *shelf) print(ctx context.Context, id string) (*print, error) {
 
 // over reports whether a print is of a campaign that is over, and of which no
 // change was heard.
-func (s *shelf) over(p *print) bool {
+func (s *shelf) over(p *printed) bool {
 	return p.phase == dibs.PhaseEnded && p.catalog == s.a.svc.CatalogVersion() && time.Since(p.made) < shelfNet
 }
 
@@ -269,9 +269,9 @@ func (s *shelf) keep(id string, b *book) {
 }
 
 // make puts a campaign together as everybody sees it.
-func (s *shelf) make(ctx context.Context, b *book, now *dibs.Situation) (*print, error) {
+func (s *shelf) make(ctx context.Context, b *book, now *dibs.Situation) (*printed, error) {
 	c := now.Campaign
-	p := &print{
+	p := &printed{
 		mark: now.Mark, phase: now.Phase, remaining: now.Remaining, catalog: s.a.svc.CatalogVersion(), made: time.Now(),
 		starts: c.StartsAt, ends: c.EndsAt,
 	}
