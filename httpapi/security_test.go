@@ -37,7 +37,7 @@ var forRoles = map[string]dibs.Role{
 	"POST /v1/campaigns": dibs.RoleEditor, "PATCH /v1/campaigns/{id}": dibs.RoleEditor,
 	"POST /v1/campaigns/{id}/publish": dibs.RolePublisher, "POST /v1/campaigns/{id}/pause": dibs.RolePublisher,
 	"POST /v1/campaigns/{id}/resume": dibs.RolePublisher, "POST /v1/campaigns/{id}/end": dibs.RolePublisher,
-	"POST /v1/campaigns/{id}/stock": dibs.RolePublisher, "POST /v1/campaigns/{id}/codes": dibs.RolePublisher,
+	"POST /v1/campaigns/{id}/stock": dibs.RolePublisher, "POST /v1/campaigns/{id}/codes": dibs.RolePublisher, "GET /v1/campaigns/{id}/codes": dibs.RolePublisher,
 	"POST /v1/claims/{id}/confirm": dibs.RolePublisher, "POST /v1/claims/{id}/cancel": dibs.RolePublisher,
 	"POST /v1/claims/{id}/refund": dibs.RolePublisher, "POST /v1/claims/{id}/redeem": dibs.RolePublisher,
 	"POST /v1/claims/{id}/unredeem": dibs.RolePublisher, "POST /v1/claims/{id}/ship": dibs.RolePublisher,
