@@ -43,52 +43,18 @@ func serve(kind string) error {
 		return err
 	}
 	defer finish()
-	inner := http.Handler(bareHandler(kind))
-	server := &http.Server{}
-	settled := func() error { return nil }
-	if kind == "bare-view" {
-		inner = bareView()
+	s, err := servingOf(ctx, kind)
+	if err != nil {
+		return err
 	}
-	if kind == "dibs" || kind == "gateway" {
-		n, err := openNode(ctx, dibs.Config{})
-		if err != nil {
-			return err
-		}
-		defer n.discard()
-		if err := n.campaign(ctx, "granted", 1_000_000_000, 1); err != nil {
-			return err
-		}
-		if err := n.campaign(ctx, "refused", 1, 1); err != nil {
-			return err
-		}
-		if _, err := n.rush(ctx, "refused", 1, 0, 1, dibs.Granted); err != nil {
-			return err
-		}
-		if inner, err = httpapi.New(httpapi.Config{Service: n.Service, JWTSecret: []byte(secret)}); err != nil {
-			return err
-		}
-		if kind == "gateway" {
-			if inner, err = gatewayHandler(n); err != nil {
-				return err
-			}
-		}
-		server = httpapi.NewServer("", inner)
-		settled = func() error { _, err := n.settleRate(ctx); return err }
-	}
-	if strings.HasPrefix(kind, gateKind) {
-		n, h, err := gateHandler(ctx, strings.TrimPrefix(kind, gateKind))
-		if err != nil {
-			return err
-		}
-		defer n.discard()
-		inner, server = h, httpapi.NewServer("", h)
-	}
+	defer s.discard()
+	server := s.server
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/cpu" {
-			inner.ServeHTTP(w, r)
+			s.inner.ServeHTTP(w, r)
 			return
 		}
-		if err := settled(); err != nil {
+		if err := s.settled(); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
@@ -108,6 +74,61 @@ func serve(kind string) error {
 		return err
 	}
 	return nil
+}
+
+// serving is what the other process serves, until it is discarded.
+type serving struct {
+	inner   http.Handler
+	server  *http.Server
+	settled func() error
+	discard func()
+}
+
+func servingOf(ctx context.Context, kind string) (s serving, err error) {
+	s = serving{inner: bareHandler(kind), server: &http.Server{}, settled: func() error { return nil }, discard: func() {}}
+	switch {
+	case kind == "bare-view":
+		s.inner = bareView()
+	case strings.HasPrefix(kind, gateKind):
+		n, h, err := gateHandler(ctx, strings.TrimPrefix(kind, gateKind))
+		if err != nil {
+			return s, err
+		}
+		s.inner, s.server, s.discard = h, httpapi.NewServer("", h), n.discard
+	case kind == "dibs" || kind == "gateway":
+		return dibsServing(ctx, kind)
+	}
+	return s, nil
+}
+
+// dibsServing is a node with a campaign that grants and one that refuses.
+func dibsServing(ctx context.Context, kind string) (s serving, err error) {
+	n, err := openNode(ctx, dibs.Config{})
+	if err != nil {
+		return s, err
+	}
+	defer func() {
+		if err != nil {
+			n.discard()
+		}
+	}()
+	if err = n.campaign(ctx, "granted", 1_000_000_000, 1); err != nil {
+		return s, err
+	}
+	if err = n.campaign(ctx, "refused", 1, 1); err != nil {
+		return s, err
+	}
+	if _, err = n.rush(ctx, "refused", 1, 0, 1, dibs.Granted); err != nil {
+		return s, err
+	}
+	s.settled, s.discard = func() error { _, err := n.settleRate(ctx); return err }, n.discard
+	if kind == "gateway" {
+		s.inner, err = gatewayHandler(n)
+	} else {
+		s.inner, err = httpapi.New(httpapi.Config{Service: n.Service, JWTSecret: []byte(secret)})
+	}
+	s.server = httpapi.NewServer("", s.inner)
+	return s, err
 }
 
 // bareHandler decodes a claim's body and answers the JSON that dibs answers.

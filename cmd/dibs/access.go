@@ -188,8 +188,10 @@ type limitSetting struct {
 
 func (c *config) limitSettings() []limitSetting {
 	return []limitSetting{
-		{"limit_user", "user", &c.LimitUser}, {"limit_address", "address", &c.LimitAddress},
-		{"limit_campaign", "campaign", &c.LimitCampaign}, {"limit_server", "server", &c.LimitServer},
+		{"limit_user", "user", &c.LimitUser},
+		{"limit_address", "address", &c.LimitAddress},
+		{"limit_campaign", "campaign", &c.LimitCampaign},
+		{"limit_server", "server", &c.LimitServer},
 	}
 }
 
