@@ -34,14 +34,14 @@ func TestImportIntoAnOpenCampaignOnRedis(t *testing.T) {
 	now := time.Now()
 	if _, err = svc.CreateCampaign(ctx, dibs.CampaignSpec{
 		ID: "spring", Kind: dibs.Coupon, Title: "Spring", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour),
-		Stock: dibs.StockSpec{Items: []string{"first"}},
+		Stock: dibs.StockSpec{Items: []string{"first"}}, Limit: new(int64(100)),
 	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = svc.Publish(ctx, "spring"); err != nil {
 		t.Fatal(err)
 	}
-	const codes, callers = 6000, 32
+	const codes, each, callers = 5199, 100, 8
 	var file strings.Builder
 	for i := range codes {
 		fmt.Fprintf(&file, "C-%d\n", i)
@@ -56,7 +56,7 @@ func TestImportIntoAnOpenCampaignOnRedis(t *testing.T) {
 		all.Go(func() {
 			for i := 0; ; i++ {
 				user := fmt.Sprintf("u%d-%d", c, i)
-				res, err := svc.Claim(ctx, dibs.ClaimRequest{CampaignID: "spring", UserID: user, Key: "k"})
+				res, err := svc.Claim(ctx, dibs.ClaimRequest{CampaignID: "spring", UserID: user, Key: "k", Quantity: each})
 				if err != nil || res.Outcome != dibs.Granted {
 					if err != nil || res.Outcome != dibs.SoldOut {
 						t.Errorf("%s: %s, %v", user, res.Outcome, err)
@@ -64,10 +64,12 @@ func TestImportIntoAnOpenCampaignOnRedis(t *testing.T) {
 					return
 				}
 				mu.Lock()
-				if other, twice := owners[res.Claim.Items[0]]; twice {
-					t.Errorf("%s has the code of %s", user, other)
+				for _, code := range res.Claim.Items {
+					if other, twice := owners[code]; twice {
+						t.Errorf("%s has the code of %s", user, other)
+					}
+					owners[code] = user
 				}
-				owners[res.Claim.Items[0]] = user
 				mu.Unlock()
 			}
 		})
