@@ -130,8 +130,8 @@ func checkNamed(t *testing.T, name string) enginetest.Check {
 }
 
 // attempts is how often a check may look for a fault that shows only when
-// goroutines happen to meet.
-const attempts = 10
+// goroutines happen to meet, or when random operations happen upon it.
+const attempts = 50
 
 // TestPlanted expects that each planted fault is caught, by each check that is
 // meant for it.
