@@ -75,6 +75,13 @@ func (t *settling) want() Cursor {
 	return t.wanted
 }
 
+// isWanted reports whether somebody waits for a place that can be reached.
+func (t *settling) isWanted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.position.Before(t.wanted) && !hopeless(t.lastErr)
+}
+
 // failed notes why the last attempt failed; nil when it did not.
 func (t *settling) failed(err error) {
 	t.mu.Lock()
@@ -178,12 +185,7 @@ const (
 // settleRest is how long settling rests during a rush, after a batch that took so
 // long.
 func (s *Service) settleRest(took time.Duration) time.Duration {
-	much := false
-	s.eachHeld(func(t *settling) bool {
-		much = t.backlog.Load() > s.cfg.MaxBacklog/littleBacklog
-		return !much
-	})
-	if much {
+	if s.backlogAbove(s.cfg.MaxBacklog / littleBacklog) {
 		return took * shortRest
 	}
 	return took * longRest
@@ -209,20 +211,34 @@ func (s *Service) restInRush(ctx context.Context, d time.Duration) bool {
 // claimsRush reports whether claims queue, to be decided or for their commit,
 // while the backlog has room and nobody waits for a claim to be settled.
 func (s *Service) claimsRush(ctx context.Context) bool {
-	rush := false
+	if s.backlogAbove(s.cfg.MaxBacklog / 2) {
+		return false
+	}
+	rush, wanted := false, false
 	s.eachHeld(func(t *settling) bool {
+		if wanted = t.isWanted(); wanted {
+			return false
+		}
 		st, err := s.glance(ctx, t)
 		if err != nil {
 			return true
 		}
-		if t.backlog.Load() > s.cfg.MaxBacklog/2 || t.at().Before(t.want()) {
-			rush = false
-			return false
-		}
 		rush = rush || st.Queued > 0 || st.Waiting > 0
 		return true
 	})
-	return rush
+	return rush && !wanted
+}
+
+// backlogAbove reports whether more entries than that wait of any campaign that
+// this node settles. What is refused is refused by a campaign, not by a shard.
+func (s *Service) backlogAbove(most int64) bool {
+	sums, above := map[*live]int64{}, false
+	s.eachHeld(func(t *settling) bool {
+		sums[t.l] += t.backlog.Load()
+		above = sums[t.l] > most
+		return !above
+	})
+	return above
 }
 
 // sleep waits; false when ctx ended first.

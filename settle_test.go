@@ -33,14 +33,17 @@ func TestClaimsRush(t *testing.T) {
 	for name, c := range map[string]struct {
 		shards  []ShardStats
 		backlog int64
-		want    bool
+		// each says that every shard has the backlog, and not the first one alone.
+		each bool
+		want bool
 	}{
-		"nothing waits":                {shards: []ShardStats{idle, idle}},
-		"a commit is waited for":       {shards: []ShardStats{idle, queued}, want: true},
-		"a decision is waited for":     {shards: []ShardStats{waiting, idle}, want: true},
-		"a backlog of half is room":    {shards: []ShardStats{waiting}, backlog: 50, want: true},
-		"a backlog of more is no room": {shards: []ShardStats{waiting}, backlog: 51},
-		"another shard has no room":    {shards: []ShardStats{idle, waiting}, backlog: 51},
+		"nothing waits":                 {shards: []ShardStats{idle, idle}},
+		"a commit is waited for":        {shards: []ShardStats{idle, queued}, want: true},
+		"a decision is waited for":      {shards: []ShardStats{waiting, idle}, want: true},
+		"a backlog of half is room":     {shards: []ShardStats{waiting}, backlog: 50, want: true},
+		"a backlog of more is no room":  {shards: []ShardStats{waiting}, backlog: 51},
+		"a campaign of two has no room": {shards: []ShardStats{waiting, waiting}, backlog: 26, each: true},
+		"another shard has no room":     {shards: []ShardStats{idle, waiting}, backlog: 51},
 	} {
 		for _, shared := range []bool{false, true} {
 			e := &counting{shared: shared, stats: map[ShardID]ShardStats{}}
@@ -49,7 +52,7 @@ func TestClaimsRush(t *testing.T) {
 			for i := range c.shards {
 				tr := &settling{id: ShardID{Campaign: 1, Shard: uint8(i)}, l: l}
 				tr.held.Store(true)
-				if i == 0 {
+				if i == 0 || c.each {
 					tr.backlog.Store(c.backlog)
 				}
 				// Of a shared engine what was seen last counts.

@@ -131,23 +131,39 @@ func (l *lane) standing(ctx context.Context) (nowMS int64, epoch uint16, err err
 // settle answers the claims that were granted and has the others decided
 // again. granted is nil when the batch granted nothing.
 func (b *batch) settle(granted *streamEntry, cause error) {
-	b.lane.land(b)
 	var entries []dibs.Entry
 	if granted != nil {
 		entries = granted.entries
 		b.lane.advance(granted.last)
 		b.lane.e.signal()
 	}
+	// Callers can leave as long as the batch has not landed: it does when all is
+	// known that they wait for.
+	type end struct {
+		t   *ticket
+		d   dibs.Decision
+		err error
+	}
+	ends := make([]end, 0, len(entries))
 	rest := make([]*ticket, 0, len(b.tickets))
+	var silent error
 	for _, t := range b.tickets {
 		// Grants stand in the order of their claims.
 		if len(entries) > 0 && entries[0].UserID == t.req.UserID && entries[0].Key == t.req.Key &&
 			entries[0].Quantity == t.req.Quantity && !t.req.OnlyRepeat {
-			t.answer(b.found(&entries[0]))
+			d, err := b.found(&entries[0], silent)
+			if err != nil {
+				silent = err
+			}
+			ends = append(ends, end{t, d, err})
 			entries = entries[1:]
 			continue
 		}
 		rest = append(rest, t)
+	}
+	b.lane.land(b)
+	for _, e := range ends {
+		e.t.answer(e.d, e.err)
 	}
 	none := dibs.Unavail(dibs.EffectNone, cause)
 	var answered *answeredError
@@ -161,14 +177,18 @@ func (b *batch) settle(granted *streamEntry, cause error) {
 	b.retry(rest, none)
 }
 
-// found is the decision that a journal entry records.
-func (b *batch) found(en *dibs.Entry) (dibs.Decision, error) {
+// found is the decision that a journal entry records. silent is why Redis did not
+// tell the items of a grant before: it is not asked again then.
+func (b *batch) found(en *dibs.Entry, silent error) (dibs.Decision, error) {
 	l := b.lane
 	g := dibs.Grant{
 		Position: dibs.Position{ShardID: l.id, Cursor: en.Cursor}, UserID: en.UserID, Quantity: en.Quantity, At: en.At, PayBy: en.PayBy,
 	}
 	if len(en.Items) == 0 {
 		return dibs.Decision{Outcome: dibs.Granted, Grant: g}, nil
+	}
+	if silent != nil {
+		return dibs.Decision{}, silent
 	}
 	// The journal has the items' numbers, the holdings their values.
 	err := l.insist(func(ctx context.Context) error {

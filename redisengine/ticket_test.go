@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 // A caller that waits no longer hears so, and what became of his claim: nothing
@@ -63,5 +65,51 @@ func TestCallersLeave(t *testing.T) {
 	}
 	b.l.mu.Lock()
 	b.l.flying = 0
+	b.l.mu.Unlock()
+}
+
+// Whoever waits leaves when he likes, also while nobody tells what items he got.
+func TestCallersLeaveWhileItemsAreAskedFor(t *testing.T) {
+	r, err := servers.StartRedis(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Kill)
+	b := newBenchOn(t, r, 10, nil)
+	b.l.mu.Lock()
+	b.l.flying = maxFlying
+	b.l.mu.Unlock()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	req := shardAsk(b.shard, "ann")
+	ann := newTicket(ctx, &req)
+	if err := b.l.enqueue(ann); err != nil {
+		t.Fatal(err)
+	}
+	call := &batch{lane: b.l}
+	b.l.mu.Lock()
+	b.l.calls = append(b.l.calls, call)
+	b.l.mu.Unlock()
+	if !b.l.take(call) {
+		t.Fatal("nothing is taken")
+	}
+	r.Kill()
+	settled := make(chan struct{})
+	go func() {
+		defer close(settled)
+		at := dibs.Cursor{Epoch: 1, Seq: 2}
+		call.settle(&streamEntry{last: at, entries: []dibs.Entry{{
+			Cursor: at, UserID: "ann", Key: req.Key, Quantity: req.Quantity, At: time.Now().UnixMilli(), Items: []uint32{1},
+		}}}, errStillOpen)
+	}()
+	leave()
+	<-ann.done
+	var e *dibs.Error
+	if !errors.Is(ann.err, context.Canceled) || !errors.As(ann.err, &e) || e.Effect != dibs.EffectUnknown {
+		t.Errorf("who leaves hears %v", ann.err)
+	}
+	<-settled
+	b.l.mu.Lock()
+	b.l.flying, b.l.calls = 0, nil
 	b.l.mu.Unlock()
 }

@@ -3,6 +3,7 @@
 package fresh
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,6 +19,8 @@ type template struct {
 
 var templates sync.Map // string -> *template
 
+var errNotBuilt = errors.New("fresh: they were not made to the end")
+
 // Folder returns a folder of the test's own with the files that build has made in
 // another folder, for the first test that asked for this name. build closes what
 // it opens. Safe for concurrent use.
@@ -25,7 +28,11 @@ func Folder(t testing.TB, name string, build func(dir string) error) string {
 	t.Helper()
 	found, _ := templates.LoadOrStore(name, &template{})
 	made := found.(*template)
-	made.once.Do(func() { made.files, made.err = record(build) })
+	made.once.Do(func() {
+		// It stays when build ends the test.
+		made.err = errNotBuilt
+		made.files, made.err = record(build)
+	})
 	if made.err != nil {
 		t.Fatalf("making the files of a fresh %s: %v", name, made.err)
 	}
