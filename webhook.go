@@ -109,9 +109,9 @@ type Webhooks interface {
 	// NoteAttempts notes that attempts at an endpoint were made, of which some were
 	// good or all failed, and returns for how long all have failed. ErrNotFound.
 	NoteAttempts(ctx context.Context, endpoint string, good bool) (failing time.Duration, err error)
-	// WaitingDeliveries counts the deliveries of an endpoint that are pending, up to
-	// max.
-	WaitingDeliveries(ctx context.Context, endpoint string, max int) (int, error)
+	// WaitingDeliveries counts the deliveries of an endpoint that are pending and were
+	// made at a time or later, up to max.
+	WaitingDeliveries(ctx context.Context, endpoint string, since time.Time, max int) (int, error)
 	// Deliveries lists an endpoint's, newest first; an empty status is any.
 	Deliveries(ctx context.Context, endpoint string, status DeliveryStatus, page Page) (List[WebhookDelivery], error)
 	// Redeliver makes deliveries due again and returns how many: the one of an

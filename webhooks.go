@@ -221,8 +221,8 @@ func (s *Service) NoteAttempts(ctx context.Context, endpoint string, good bool) 
 }
 
 // WaitingDeliveries is Webhooks.WaitingDeliveries.
-func (s *Service) WaitingDeliveries(ctx context.Context, endpoint string, max int) (int, error) {
-	return s.ledger.WaitingDeliveries(ctx, endpoint, max)
+func (s *Service) WaitingDeliveries(ctx context.Context, endpoint string, since time.Time, max int) (int, error) {
+	return s.ledger.WaitingDeliveries(ctx, endpoint, since, max)
 }
 
 // TrimDeliveries is Webhooks.TrimDeliveries.

@@ -261,7 +261,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 		await(t, "everything taken by "+name, func() bool { v := s.sinkState(name); return v.Published > 0 && v.Behind == 0 })
 	}
 	await(t, "everything posted", func() bool {
-		n, err := s.node.Service.WaitingDeliveries(t.Context(), "e", 1)
+		n, err := s.node.Service.WaitingDeliveries(t.Context(), "e", time.Time{}, 1)
 		return err == nil && n == 0
 	})
 	s.check("the stream", stream(t, r, "shop"))

@@ -72,11 +72,11 @@ func (m *memory) NoteAttempts(_ context.Context, id string, good bool) (time.Dur
 	return 0, nil
 }
 
-func (m *memory) WaitingDeliveries(_ context.Context, id string, most int) (n int, err error) {
+func (m *memory) WaitingDeliveries(_ context.Context, id string, since time.Time, most int) (n int, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.list {
-		if m.list[i].Endpoint == id && m.list[i].Status == dibs.DeliveryPending {
+		if m.list[i].Endpoint == id && m.list[i].Status == dibs.DeliveryPending && !m.list[i].CreatedAt.Before(since) {
 			n++
 		}
 	}
@@ -121,9 +121,17 @@ func (m *memory) queue(endpoint string) int64 {
 	defer m.mu.Unlock()
 	id := int64(len(m.list))
 	m.list = append(m.list, dibs.WebhookDelivery{
-		ID: id, Endpoint: endpoint, EventID: fmt.Sprint(id), Subject: fmt.Sprint(id), Status: dibs.DeliveryPending, NextAt: time.Now(),
+		ID: id, Endpoint: endpoint, EventID: fmt.Sprint(id), Subject: fmt.Sprint(id), Status: dibs.DeliveryPending, NextAt: time.Now(), CreatedAt: time.Now(),
 	})
 	return id
+}
+
+// enable is what an administrator does later to an endpoint that is disabled.
+func (m *memory) enable(i int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := &m.endpoints[i]
+	e.Disabled, e.DisabledReason, e.UpdatedAt = false, "", time.Now()
 }
 
 // get returns the endpoint, and a delivery.
@@ -277,6 +285,27 @@ func TestMaxWaiting(t *testing.T) {
 		wait(t.Context(), 2*time.Minute)
 		if e, _ := m.get(0); !e.Disabled || e.DisabledReason != "more than 1000 deliveries waited for it" {
 			t.Errorf("the endpoint is %+v", e)
+		}
+		m.enable(0)
+		wait(t.Context(), 2*time.Minute)
+		if e, _ := m.get(0); e.Disabled {
+			t.Errorf("enabled again, it is disabled for what had waited before: %s", e.DisabledReason)
+		}
+	})
+}
+
+// TestManyDeliveries: who takes everything at once gets as much as he takes, not
+// one round for each look.
+func TestManyDeliveries(t *testing.T) {
+	t.Parallel()
+	takes := func(*http.Request) *http.Response { return says(200) }
+	hooked(t, WebhookConfig{}, 200*time.Millisecond, takes, func(t *testing.T, m *memory) {
+		for range 40 * roundMost {
+			m.queue("e")
+		}
+		wait(t.Context(), 2*time.Second)
+		if n, err := m.WaitingDeliveries(t.Context(), "e", time.Time{}, 1<<20); n > 0 || err != nil {
+			t.Errorf("%d wait still, %v", n, err)
 		}
 	})
 }

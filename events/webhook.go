@@ -19,7 +19,7 @@ type WebhookSource interface {
 	DueDeliveries(ctx context.Context, endpoint string, now time.Time, max int) ([]dibs.WebhookDelivery, error)
 	FinishDeliveries(ctx context.Context, deliveries []dibs.WebhookDelivery) error
 	NoteAttempts(ctx context.Context, endpoint string, good bool) (failing time.Duration, err error)
-	WaitingDeliveries(ctx context.Context, endpoint string, max int) (int, error)
+	WaitingDeliveries(ctx context.Context, endpoint string, since time.Time, max int) (int, error)
 	TrimDeliveries(ctx context.Context, before time.Time) (dropped int64, err error)
 }
 
@@ -72,7 +72,10 @@ const (
 	// roundMost is how many deliveries are attempted in one round of an endpoint,
 	// and posters how many of them at a time.
 	roundMost = 64
-	posters   = 8
+	// roundsMost is how many rounds follow one another before an endpoint is read
+	// again.
+	roundsMost = 100
+	posters    = 8
 	// restMax bounds the rest of an endpoint of which every attempt fails.
 	restMax = time.Minute
 	// trimEvery is how often finished deliveries are dropped that are old, and
@@ -195,7 +198,8 @@ func (w *webhooks) boundWaiting(ctx context.Context) error {
 		if e.Disabled {
 			continue
 		}
-		n, err := w.src.WaitingDeliveries(ctx, e.ID, w.cfg.MaxWaiting+1)
+		// Those of before it was enabled again are being posted: it begins anew.
+		n, err := w.src.WaitingDeliveries(ctx, e.ID, e.UpdatedAt, w.cfg.MaxWaiting+1)
 		if err != nil {
 			return err
 		}
@@ -237,7 +241,7 @@ func (w *webhooks) startRounds(ctx context.Context) error {
 			continue
 		}
 		w.rounds.Go(func() {
-			err := w.round(ctx, e)
+			err := w.someRounds(ctx, e)
 			if err != nil {
 				w.rest(e)
 			}
@@ -252,6 +256,18 @@ func (w *webhooks) startRounds(ctx context.Context) error {
 	return nil
 }
 
+// someRounds runs rounds for an endpoint for as long as they are full and all is
+// taken, up to roundsMost: then it is looked at anew.
+func (w *webhooks) someRounds(ctx context.Context, e *dibs.WebhookEndpoint) error {
+	for range roundsMost {
+		full, err := w.round(ctx, e)
+		if err != nil || !full || ctx.Err() != nil || !w.holds(min(w.cfg.Timeout, w.lease/2)) {
+			return err
+		}
+	}
+	return nil
+}
+
 // rest leaves an endpoint alone for a while, each time for longer.
 func (w *webhooks) rest(e *dibs.WebhookEndpoint) {
 	w.mu.Lock()
@@ -261,18 +277,19 @@ func (w *webhooks) rest(e *dibs.WebhookEndpoint) {
 }
 
 // round attempts what is due for one endpoint: subjects beside one another, the
-// deliveries of one subject in order.
-func (w *webhooks) round(ctx context.Context, e *dibs.WebhookEndpoint) error {
+// deliveries of one subject in order. full says that there were as many as a round
+// takes, and that all were good.
+func (w *webhooks) round(ctx context.Context, e *dibs.WebhookEndpoint) (full bool, err error) {
 	w.mu.Lock()
 	owed := w.owed[e.ID]
 	w.mu.Unlock()
 	if owed != nil {
 		// What was posted is noted before it would be posted again.
-		return w.conclude(ctx, e, owed)
+		return false, w.conclude(ctx, e, owed)
 	}
 	due, err := w.src.DueDeliveries(ctx, e.ID, time.Now(), roundMost)
 	if err != nil || len(due) == 0 {
-		return err
+		return false, err
 	}
 	bySubject := make(map[string][]*dibs.WebhookDelivery)
 	var subjects []string
@@ -299,12 +316,12 @@ func (w *webhooks) round(ctx context.Context, e *dibs.WebhookEndpoint) error {
 	}
 	all.Wait()
 	if len(r.attempts) == 0 {
-		return nil
+		return false, nil
 	}
 	if r.good == 0 {
 		w.rest(e)
 	}
-	return w.conclude(ctx, e, r)
+	return r.good == roundMost, w.conclude(ctx, e, r)
 }
 
 // roundResult is what a round came to.

@@ -119,7 +119,7 @@ func testManyDeliveries(t *testing.T, f *fixture) {
 		list := make([]dibs.WebhookDelivery, n)
 		for i := range list {
 			list[i] = delivery(endpoint, fmt.Sprintf("%s-%s-%d-%d", endpoint, status, at.Unix(), i), "s")
-			list[i].Status, list[i].UpdatedAt = status, at
+			list[i].Status, list[i].CreatedAt, list[i].UpdatedAt = status, at, at
 		}
 		f.must(l.QueueDeliveries(ctx, nil, list))
 	}
@@ -137,13 +137,16 @@ func testManyDeliveries(t *testing.T, f *fixture) {
 	f.must(l.UpdateEndpoint(ctx, off))
 	waiting := func(what, endpoint string, most, want int) {
 		t.Helper()
-		n, err := l.WaitingDeliveries(ctx, endpoint, most)
+		n, err := l.WaitingDeliveries(ctx, endpoint, time.Time{}, most)
 		f.must(err)
 		same(t, what, n, want)
 	}
 	waiting("those that wait", "off", 1_000_000, many+2)
 	waiting("not all of those that wait", "off", 10, 10)
 	waiting("one that is on", "on", 10, 4)
+	n, err := l.WaitingDeliveries(ctx, "off", young, 1_000_000)
+	f.must(err)
+	same(t, "those made since a time", n, 2)
 	for _, want := range []int64{many + 3 + many, 0} {
 		n, err := l.TrimDeliveries(ctx, cut)
 		f.must(err)

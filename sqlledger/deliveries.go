@@ -147,10 +147,10 @@ func (l *Ledger) Redeliver(ctx context.Context, endpoint, event string, now time
 }
 
 // WaitingDeliveries implements dibs.Webhooks.
-func (l *Ledger) WaitingDeliveries(ctx context.Context, endpoint string, most int) (n int, err error) {
+func (l *Ledger) WaitingDeliveries(ctx context.Context, endpoint string, since time.Time, most int) (n int, err error) {
 	err = l.read(ctx, "count waiting deliveries", func(s *session) error {
-		return s.row(ctx, `SELECT COUNT(*) FROM (SELECT id FROM webhook_deliveries WHERE endpoint = ? AND status = 'pending' LIMIT ?) waiting`,
-			[]any{endpoint, most}, &n)
+		return s.row(ctx, `SELECT COUNT(*) FROM (SELECT id FROM webhook_deliveries WHERE endpoint = ? AND status = 'pending' AND created_at >= ? LIMIT ?) waiting`,
+			[]any{endpoint, since.UnixMilli(), most}, &n)
 	})
 	return n, err
 }

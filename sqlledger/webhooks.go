@@ -189,7 +189,7 @@ func (l *Ledger) NoteAttempts(ctx context.Context, id string, good bool) (failin
 		if err != nil {
 			return err
 		}
-		if _, err := s.exec(ctx, `UPDATE webhook_endpoints SET failing_since = ? WHERE id = ? AND failing_since = 0`, now, id); err != nil {
+		if _, err := s.exec(ctx, `UPDATE webhook_endpoints SET failing_since = ? WHERE id = ? AND failing_since = 0 AND disabled = 0`, now, id); err != nil {
 			return err
 		}
 		var since int64
@@ -198,7 +198,9 @@ func (l *Ledger) NoteAttempts(ctx context.Context, id string, good bool) (failin
 		} else if err != nil {
 			return err
 		}
-		failing = time.Duration(max(now-since, 0)) * time.Millisecond
+		if since > 0 {
+			failing = time.Duration(max(now-since, 0)) * time.Millisecond
+		}
 		return nil
 	})
 	return failing, err
