@@ -29,7 +29,7 @@ func (s *gatedStack) now() time.Time { return time.Now().Add(time.Duration(s.ahe
 func newGated(t *testing.T) *gatedStack {
 	t.Helper()
 	s := &gatedStack{}
-	node, err := embedded.Open(t.Context(), embedded.Config{Dir: t.TempDir(), Now: s.now})
+	node, err := embedded.Open(t.Context(), embedded.Config{Dir: freshFolder(t), Now: s.now})
 	must(t, err)
 	t.Cleanup(func() { must(t, node.Close(context.Background())) })
 	_, err = node.Service.EnsureKey(t.Context(), "tests", adminKey)

@@ -73,6 +73,17 @@ func serve(t testing.TB, svc *dibs.Service, h http.Handler) *stack {
 	return &stack{t: t, service: svc, url: server.URL, admin: admin, logs: &lockedBuffer{}}
 }
 
+// freshFolder is that of a node that has never run, with the ledger's tables.
+func freshFolder(t testing.TB) string {
+	return fresh.Folder(t, "ledger", func(dir string) error {
+		l, err := sqlledger.OpenSQLite(context.Background(), filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
+		if err != nil {
+			return err
+		}
+		return l.Close()
+	})
+}
+
 func newService(t testing.TB) *dibs.Service {
 	t.Helper()
 	svc, _ := newServiceAndLists(t)
@@ -82,13 +93,7 @@ func newService(t testing.TB) *dibs.Service {
 func newServiceAndLists(t testing.TB) (*dibs.Service, *audience.Keeper) {
 	t.Helper()
 	ctx := context.Background()
-	dir := fresh.Folder(t, "ledger", func(dir string) error {
-		l, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
-		if err != nil {
-			return err
-		}
-		return l.Close()
-	})
+	dir := freshFolder(t)
 	ledger, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
 	must(t, err)
 	t.Cleanup(func() { must(t, ledger.Close()) })

@@ -279,7 +279,7 @@ func TestLinearizableWithLostAnswers(t *testing.T) {
 		tb.Cleanup(func() { close(s.stop) })
 		return s
 	}}
-	n := rounds(t, 40, 1)
+	n := rounds(t, 20, 1)
 	t.Setenv("ENGINETEST_HISTORIES", strconv.Itoa(n))
 	for _, c := range enginetest.Checks() {
 		if strings.HasPrefix(c.Name, "linear/") {

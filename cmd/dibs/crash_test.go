@@ -71,7 +71,7 @@ func drain(t *testing.T, quota int64, args ...string) (granted, kept int) {
 }
 
 // rounds is how often the server is killed: DIBS_KILL_ROUNDS, or else SOAK for
-// long campaigns, or else 10.
+// long campaigns, or else 6.
 func rounds(t *testing.T) int {
 	t.Helper()
 	for _, name := range []string{"DIBS_KILL_ROUNDS", "SOAK"} {
@@ -83,7 +83,7 @@ func rounds(t *testing.T) int {
 			return n
 		}
 	}
-	return 10
+	return 6
 }
 
 // killSeed is DIBS_KILL_SEED, or else a new one.
