@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -32,6 +33,8 @@ func (a access) String() string { return accessNames[a] }
 // caller is who sent a request: a user, an admin's key, or neither.
 type caller struct {
 	user string
+	// until is when the user's token ends, zero for no end.
+	until time.Time
 	// key is a key's id, keyName what it is called and role what it may do.
 	key, keyName string
 	role         dibs.Role
@@ -72,20 +75,21 @@ func errRole(need dibs.Role) error {
 	return dibs.Fail(dibs.Forbidden, dibs.Textf("this call needs an API key of the role %s", "该接口需要 %s 角色的 API 密钥", need))
 }
 
-// identify returns who sent a request. No credentials are no error here.
-func (a *api) identify(ctx context.Context, h http.Header) (caller, error) {
+// identify returns who sent a request. No credentials are no error here. outside
+// says that it came to the listener that is not for admins.
+func (a *api) identify(ctx context.Context, h http.Header, outside bool) (caller, error) {
 	token, err := bearer(h)
 	if err != nil || token == "" {
 		return caller{}, err
 	}
 	if looksLikeUserToken(token) {
-		user, ok := a.users.user(token)
+		v, ok := a.users.verify(token)
 		if !ok {
 			return caller{}, errBadToken
 		}
-		return caller{user: user}, nil
+		return caller{user: v.user, until: v.until}, nil
 	}
-	if c := callOf(ctx); c != nil && c.outside {
+	if outside {
 		// Keys are for the listener of admins: here they are worth nothing.
 		return caller{}, errBadToken
 	}
@@ -100,18 +104,24 @@ func (a *api) identify(ctx context.Context, h http.Header) (caller, error) {
 	return caller{key: key.ID, keyName: key.Name, role: key.Role}, nil
 }
 
-// admit returns who sent a request, when they may call a route of this access.
-// Of keys it wants the role of admin: routes that less is enough for say so.
-func (a *api) admit(ctx context.Context, h http.Header, need access) (caller, error) {
-	return a.admitRole(ctx, h, need, dibs.RoleAdmin)
+// admitClaimant returns who sent a claim. The claim's route has no call, which
+// would know where the request came in.
+func (a *api) admitClaimant(ctx context.Context, h http.Header, outside bool) (caller, error) {
+	return a.admit(ctx, h, userOnly, dibs.RoleAdmin, outside)
 }
 
-// admitRole is admit for keys of a role, or of one that may do more.
+// admitRole returns who sent a call, when they may call a route of this access:
+// of keys, those of a role, or of one that may do more.
 func (a *api) admitRole(ctx context.Context, h http.Header, need access, role dibs.Role) (caller, error) {
+	c := callOf(ctx)
+	return a.admit(ctx, h, need, role, c != nil && c.outside)
+}
+
+func (a *api) admit(ctx context.Context, h http.Header, need access, role dibs.Role, outside bool) (caller, error) {
 	if need == open {
 		return caller{}, nil
 	}
-	who, err := a.identify(ctx, h)
+	who, err := a.identify(ctx, h, outside)
 	if err != nil {
 		return caller{}, err
 	}

@@ -33,7 +33,8 @@ func (a *api) registerClaims() {
 		summary: "Claim", example: `{"quantity":1}`,
 		description: "Granted or why not, at once and for good. The body may be absent, `{}`, or name a quantity.",
 	})
-	a.routes.Handle(claimPattern, &claimHandler{api: a, shape: shapeOf[claimBody](a.schemas)})
+	shape := shapeOf[claimBody](a.schemas)
+	a.routes.Handle(claimPattern, &claimHandler{api: a, shape: shape}, &claimHandler{api: a, shape: shape, outside: true})
 	register(a, operation{
 		method: http.MethodGet, path: "/v1/claims/{id}", id: "get-claim", tag: tagUser, access: either,
 		summary: "Show a claim", description: "Users see their own claims only; anything else is not found. A claim just granted is found at once. With an API key, its events too.",

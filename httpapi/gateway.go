@@ -47,7 +47,7 @@ func (a *api) registerGateway() error {
 		description: "For clients that cannot send a token in the first message. The ticket opens one WebSocket, within seconds, " +
 			"at `/v1/ws?ticket=…`. Each call makes another one.",
 	}, func(ctx context.Context, c *call, _ *struct{}, _ *noBody) (v wsTicketView, err error) {
-		v.Ticket, v.ExpiresAt, err = g.Ticket(ctx, c.who.user, a.validUntil(c.request.Header))
+		v.Ticket, v.ExpiresAt, err = g.Ticket(ctx, c.who.user, c.who.until)
 		v.ExpiresAt = v.ExpiresAt.UTC()
 		return v, err
 	})
@@ -88,14 +88,4 @@ func (a *api) checkToken(_ context.Context, token string) (string, time.Time, er
 		return "", time.Time{}, errBadToken
 	}
 	return v.user, v.until, nil
-}
-
-// validUntil is when the token of a request that was let in ends.
-func (a *api) validUntil(h http.Header) time.Time {
-	token, err := bearer(h)
-	if err != nil {
-		return time.Time{}
-	}
-	v, _ := a.users.verify(token)
-	return v.until
 }

@@ -68,11 +68,12 @@ type routes struct {
 	patterns []string
 }
 
-// Handle registers a route that brings all of its own.
-func (rt *routes) Handle(pattern string, h http.Handler) {
+// Handle registers a route that brings all of its own, outer for the listener
+// that is not for admins.
+func (rt *routes) Handle(pattern string, inner, outer http.Handler) {
 	rt.patterns = append(rt.patterns, pattern)
-	rt.ServeMux.Handle(pattern, h)
-	rt.outer.Handle(pattern, h)
+	rt.ServeMux.Handle(pattern, inner)
+	rt.outer.Handle(pattern, outer)
 }
 
 // inner registers a route that only the listener of admins has.

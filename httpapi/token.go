@@ -86,12 +86,6 @@ func looksLikeUserToken(token string) bool {
 	return strings.HasPrefix(token, devPrefix) || strings.HasPrefix(token, "eyJ") && strings.Count(token, ".") == 2
 }
 
-// user returns the user of a valid token.
-func (t *userTokens) user(token string) (string, bool) {
-	v, ok := t.verify(token)
-	return v.user, ok
-}
-
 // verify returns what a valid token says. Tokens of development have no end.
 func (t *userTokens) verify(token string) (verified, bool) {
 	if name, ok := strings.CutPrefix(token, devPrefix); ok {
