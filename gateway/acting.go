@@ -41,7 +41,9 @@ func (c *conn) tooFast(m any, wait time.Duration) *fault {
 		Detail: dibs.Textf("at most %d messages a second", "每秒最多 %d 条消息", c.hub.cfg.MessageRate),
 	}
 	if claim, ok := m.(*claimMessage); ok && claim.ID != "" {
-		c.answer(claim, e)
+		if !c.isUnderWay(claim) {
+			c.answer(claim, e)
+		}
 		return nil
 	}
 	c.send(c.hub.encode(failure{Type: typeError, ID: idOf(m), refusal: c.refusalOf(e)}))
@@ -139,20 +141,29 @@ func (h *Hub) welcome(_ *conn, id, user string, until time.Time) []byte {
 	return h.encode(w)
 }
 
-// claim has a claim decided, beside the reading. The same id again, while the
-// first is under way, is answered by its answer.
+func (m *claimMessage) tap() tap { return tap{id: m.ID, campaign: m.CampaignID} }
+
+// isUnderWay reports whether a claim is one that will be answered.
+func (c *conn) isUnderWay(m *claimMessage) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.inFlight, m.tap())
+}
+
+// claim has a claim decided, beside the reading. The same id for the same
+// campaign again, while the first is under way, is answered by its answer.
 func (c *conn) claim(m *claimMessage, user string) *fault {
 	if m.ID == "" {
 		return misfit("", "a claim needs an id, which makes a repeat the same claim", "claim 消息必须有 id,重发时据此识别为同一请求")
 	}
 	c.mu.Lock()
 	switch {
-	case slices.Contains(c.inFlight, m.ID):
+	case slices.Contains(c.inFlight, m.tap()):
 		c.mu.Unlock()
 		return nil
 	case c.ending != nil || c.closed:
 		c.mu.Unlock()
-		c.answer(m, errLeaving)
+		c.answer(m, errLeavingTap)
 		return nil
 	case len(c.inFlight) >= c.hub.cfg.MaxInFlight:
 		c.mu.Unlock()
@@ -162,7 +173,7 @@ func (c *conn) claim(m *claimMessage, user string) *fault {
 		})
 		return nil
 	}
-	c.inFlight = append(c.inFlight, m.ID)
+	c.inFlight = append(c.inFlight, m.tap())
 	// The connection, which is counted, has not been let go of yet.
 	c.hub.running.Add(1)
 	c.mu.Unlock()
@@ -181,10 +192,7 @@ func (c *conn) decide(m *claimMessage, user string) {
 			c.hub.cfg.Logger.Error("panic", "request_id", c.requestID, "panic", p, "stack", string(debug.Stack()))
 			answer = c.answerOf(m, fmt.Errorf("panic: %v", p))
 		}
-		c.mu.Lock()
-		c.inFlight = slices.DeleteFunc(c.inFlight, func(id string) bool { return id == m.ID })
-		c.mu.Unlock()
-		c.send(answer)
+		c.finish(m, answer)
 	}()
 	c.hub.numbers.claims.Add(1)
 	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.ClaimWithin)

@@ -40,14 +40,17 @@ type conn struct {
 	user  string
 	until time.Time
 	// queue are messages to this connection alone, subs what it follows, and
-	// inFlight the ids of the claims under way.
+	// inFlight the claims under way.
 	queue    [][]byte
 	subs     []*sub
-	inFlight []string
+	inFlight []tap
 	writing  bool
 	ending   *closing
 	closed   bool
 }
+
+// tap names a claim of a connection.
+type tap struct{ id, campaign string }
 
 // sub is one campaign that a connection follows.
 type sub struct {
@@ -100,19 +103,43 @@ func (c *conn) startLocked() {
 // send queues a message. Who lets too many of them wait is cut.
 func (c *conn) send(raw []byte) {
 	c.mu.Lock()
+	queued := c.queueLocked(raw)
+	c.mu.Unlock()
+	if !queued {
+		c.cutSlow()
+	}
+}
+
+// finish queues the answer of a claim, which is no longer under way. It does
+// both at once: a connection that ends does so after the answers of its claims.
+func (c *conn) finish(m *claimMessage, answer []byte) {
+	c.mu.Lock()
+	c.inFlight = slices.DeleteFunc(c.inFlight, func(t tap) bool { return t == m.tap() })
+	queued := c.queueLocked(answer)
+	c.mu.Unlock()
+	if !queued {
+		c.cutSlow()
+	}
+}
+
+// queueLocked queues a message, unless too many wait. What is closed takes and
+// forgets it.
+func (c *conn) queueLocked(raw []byte) bool {
 	if c.closed {
-		c.mu.Unlock()
-		return
+		return true
 	}
 	if len(c.queue) >= c.hub.cfg.MaxQueued {
-		c.mu.Unlock()
-		c.hub.numbers.cutSlow.Add(1)
-		c.drop()
-		return
+		return false
 	}
 	c.queue = append(c.queue, raw)
 	c.startLocked()
-	c.mu.Unlock()
+	return true
+}
+
+// cutSlow cuts a connection that does not read.
+func (c *conn) cutSlow() {
+	c.hub.numbers.cutSlow.Add(1)
+	c.drop()
 }
 
 // end closes the connection once what is queued is sent.

@@ -144,7 +144,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("a new connection: %v", resp.Status)
 	}
 	busy.send(message{"type": "claim", "id": "late", "campaign_id": sale})
-	if m := busy.next("result"); m["id"] != "late" || m["outcome"] != "unavailable" || m["effect"] != "none" {
+	if m := busy.next("result"); m["id"] != "late" || m["outcome"] != "unavailable" || m["effect"] != "unknown" {
 		t.Errorf("%v", m)
 	}
 	select {

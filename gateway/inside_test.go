@@ -1,0 +1,40 @@
+package gateway
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// A claim that is no longer under way has its answer queued: a writer that ends
+// the connection looks for both under the lock, and would drop the answer.
+func TestAnswerBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	h := &Hub{cfg: Config{MaxQueued: 1}}
+	tick := time.NewTicker(3 * time.Millisecond)
+	defer tick.Stop()
+	for i := range 20 {
+		m := &claimMessage{ID: "tap", CampaignID: "c"}
+		// Its writer is this test.
+		c := &conn{hub: h, inFlight: []tap{m.tap()}, writing: true}
+		var both sync.WaitGroup
+		// Who has waited for a mutex for long is given it by the one before: the
+		// writer is next after every unlocking of the claim.
+		c.mu.Lock()
+		both.Go(func() { c.finish(m, []byte("yes")) })
+		<-tick.C
+		both.Go(func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if len(c.inFlight) == 0 && len(c.queue) == 0 {
+				t.Errorf("connection %d: neither a claim under way nor its answer", i)
+			}
+		})
+		<-tick.C
+		c.mu.Unlock()
+		c.mu.Lock()
+		<-tick.C
+		c.mu.Unlock()
+		both.Wait()
+	}
+}
