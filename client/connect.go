@@ -41,7 +41,8 @@ type ConnOptions struct {
 	OnCampaign func(CampaignNews)
 	OnPlace    func(dibs.PlaceView)
 	// Token returns a token for each connection that is made; default: the
-	// client's.
+	// client's. When a token ends, so does its connection, and the next one asks
+	// for another: one that the server refuses then is the end.
 	Token func(ctx context.Context) (string, error)
 	// FirstPause and LongestPause bound the random pause before a connection is
 	// tried again; default 200ms and 10s.
@@ -74,9 +75,9 @@ type Conn struct {
 	mu sync.Mutex
 	// ws is nil while there is no connection.
 	ws *websocket.Conn
-	// taps wait for their answers, by id; marks are those of the campaigns that
+	// taps wait for their answers; marks are those of the campaigns that
 	// are subscribed to, with what was heard of each last.
-	taps  map[string]*waiting
+	taps  map[tapID]*waiting
 	marks map[string]string
 	// fatal is why it does not connect again.
 	fatal error
@@ -85,6 +86,9 @@ type Conn struct {
 	// connects counts the connections that were made.
 	connects int
 }
+
+// tapID names a claim of a user: a key is one for each campaign.
+type tapID struct{ key, campaign string }
 
 type waiting struct {
 	raw  []byte
@@ -106,9 +110,8 @@ var errConnClosed = errors.New("client: the connection is closed")
 
 // The close codes after which connecting again is of no use.
 const (
-	closeUnauthenticated websocket.StatusCode = 4401
-	closeReplaced        websocket.StatusCode = 4409
-	closeMisfit          websocket.StatusCode = websocket.StatusPolicyViolation
+	closeReplaced websocket.StatusCode = 4409
+	closeMisfit   websocket.StatusCode = websocket.StatusPolicyViolation
 )
 
 // Connect opens a WebSocket as the client's user. It returns once the server
@@ -129,7 +132,7 @@ func (c *Client) Connect(ctx context.Context, opts ConnOptions) (*Conn, error) {
 	life, end := context.WithCancel(context.Background())
 	k := &Conn{
 		c: c, opts: opts, life: life, end: end, done: make(chan struct{}),
-		taps: map[string]*waiting{}, marks: map[string]string{},
+		taps: map[tapID]*waiting{}, marks: map[string]string{},
 	}
 	ws, err := k.dial(ctx)
 	if err != nil {
@@ -266,7 +269,7 @@ func (k *Conn) run(ws *websocket.Conn) {
 			return
 		}
 		switch code := websocket.CloseStatus(err); code {
-		case closeUnauthenticated, closeReplaced, closeMisfit:
+		case closeReplaced, closeMisfit:
 			k.giveUp(fmt.Errorf("client: the server has closed the connection: %w", err))
 			return
 		}
@@ -328,16 +331,17 @@ func (k *Conn) read(ws *websocket.Conn) (leaveAt time.Time, err error) {
 			return leaveAt, err
 		}
 		var head struct {
-			Type     string `json:"type"`
-			ID       string `json:"id"`
-			WithinMS int64  `json:"within_ms"`
+			Type       string `json:"type"`
+			ID         string `json:"id"`
+			CampaignID string `json:"campaign_id"`
+			WithinMS   int64  `json:"within_ms"`
 		}
 		if err := json.Unmarshal(raw, &head); err != nil {
 			return leaveAt, fmt.Errorf("client: a message: %w", err)
 		}
 		switch head.Type {
 		case "result":
-			k.answered(head.ID, raw)
+			k.answered(tapID{head.ID, head.CampaignID}, raw)
 		case "campaign":
 			k.campaign(raw)
 		case "position":
@@ -367,7 +371,7 @@ func (k *Conn) leave(ws *websocket.Conn, after time.Duration) {
 	})
 }
 
-func (k *Conn) answered(id string, raw []byte) {
+func (k *Conn) answered(id tapID, raw []byte) {
 	var r result
 	if json.Unmarshal(raw, &r) != nil {
 		return
@@ -423,11 +427,12 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim dibs.ClaimView, replayed
 		defer k.mu.Unlock()
 		return claim, false, k.fatal
 	}
-	w := k.taps[t.Key]
+	id := tapID{t.Key, t.CampaignID}
+	w := k.taps[id]
 	first := w == nil
 	if first {
 		w = &waiting{raw: raw, done: make(chan struct{})}
-		k.taps[t.Key] = w
+		k.taps[id] = w
 	}
 	k.mu.Unlock()
 	if first {
@@ -438,7 +443,7 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim dibs.ClaimView, replayed
 	case <-w.done:
 	case <-ctx.Done():
 		k.mu.Lock()
-		delete(k.taps, t.Key)
+		delete(k.taps, id)
 		k.mu.Unlock()
 		return claim, false, fmt.Errorf("client: the claim %s got no answer: %w", t.Key, ctx.Err())
 	}

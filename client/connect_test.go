@@ -1,0 +1,145 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+)
+
+// gateway is a server whose connections a test serves; a token named "bad" is
+// refused.
+func gateway(t *testing.T, serve func(token string, in <-chan map[string]string, ws *websocket.Conn)) *client.Client {
+	t.Helper()
+	var served sync.WaitGroup
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		served.Add(1)
+		defer served.Done()
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer func() { _ = ws.CloseNow() }()
+		in := make(chan map[string]string)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		served.Go(func() {
+			defer close(in)
+			for {
+				_, raw, err := ws.Read(ctx)
+				var m map[string]string
+				if err != nil || json.Unmarshal(raw, &m) != nil {
+					return
+				}
+				select {
+				case in <- m:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		token := (<-in)["token"]
+		if token == "bad" {
+			say(ws, `{"type":"error","reason":"unauthenticated","retryable":false}`)
+			return
+		}
+		say(ws, `{"type":"welcome"}`)
+		serve(token, in, ws)
+	}))
+	t.Cleanup(func() { s.Close(); served.Wait() })
+	c, err := client.New(s.URL, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// say sends a message; a connection that is gone hears nothing.
+func say(ws *websocket.Conn, raw string) {
+	_ = ws.Write(context.Background(), websocket.MessageText, []byte(raw))
+}
+
+// granted answers a claim.
+func granted(m map[string]string) string {
+	return fmt.Sprintf(`{"type":"result","id":%q,"campaign_id":%q,"outcome":"granted","claim":{"id":%q}}`, m["id"], m["campaign_id"], "of-"+m["campaign_id"])
+}
+
+func connect(t *testing.T, c *client.Client, tokens ...string) *client.Conn {
+	t.Helper()
+	var calls atomic.Int64
+	k, err := c.Connect(t.Context(), client.ConnOptions{FirstPause: time.Millisecond, Token: func(context.Context) (string, error) {
+		return tokens[min(int(calls.Add(1)), len(tokens))-1], nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.Close)
+	return k
+}
+
+// A connection whose token has ended is followed by one with the next token,
+// which sends the tap again. A token that is refused is the end.
+func TestConnTakesTheNextToken(t *testing.T) {
+	c := gateway(t, func(token string, in <-chan map[string]string, ws *websocket.Conn) {
+		for m := range in {
+			if token == "old" {
+				go func() {
+					for range in { //nolint:revive // the reader has to hear the answer to the close
+					}
+				}()
+				_ = ws.Close(4401, "the token has expired")
+				return
+			}
+			say(ws, granted(m))
+		}
+	})
+	k := connect(t, c, "old", "new")
+	claim, _, err := k.Claim(t.Context(), client.Tap{CampaignID: "c", Key: "tap"})
+	if err != nil || claim.ID != "of-c" || k.Connects() != 2 {
+		t.Errorf("%v %v after %d connections", claim, err, k.Connects())
+	}
+	k = connect(t, c, "old", "bad")
+	_, _, err = k.Claim(t.Context(), client.Tap{CampaignID: "c", Key: "tap"})
+	var e *client.Error
+	if !errors.As(err, &e) || e.Reason != dibs.Unauthenticated.String() {
+		t.Errorf("with a token that is refused: %v", err)
+	}
+}
+
+// The same key for two campaigns at once is two taps.
+func TestConnOneKeyForTwoCampaigns(t *testing.T) {
+	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
+		var both []map[string]string
+		for m := range in {
+			if both = append(both, m); len(both) == 2 {
+				say(ws, granted(both[1]))
+				say(ws, granted(both[0]))
+			}
+		}
+	})
+	k := connect(t, c, "token")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var taps sync.WaitGroup
+	for _, campaign := range []string{"one", "two"} {
+		taps.Go(func() {
+			claim, replayed, err := k.Claim(ctx, client.Tap{CampaignID: campaign, Key: "tap"})
+			if err != nil || replayed || claim.ID != "of-"+campaign {
+				t.Errorf("%s: %v %t %v", campaign, claim, replayed, err)
+			}
+		})
+	}
+	taps.Wait()
+}
