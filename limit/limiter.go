@@ -2,12 +2,10 @@ package limit
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"net/netip"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -56,16 +54,20 @@ type Limiter struct {
 	user    *rule
 	address *rule
 	server  *bucket
-	// campaigns are the limits of campaigns, by their number; those of the setting
-	// are by name.
+	// campaigns are the limits of campaigns, by their number; defaults are the
+	// buckets that the setting gives them.
 	campaigns sync.Map // uint32 -> *gate
-	defaults  sync.Map // string -> *bucket
-	sharing   *sharing
+	defaults  [maxDefaults]atomic.Pointer[bucket]
+	// making is held to change either: what two claims meet at once is made once.
+	making   sync.Mutex
+	forgotAt int64
+	sharing  *sharing
 }
 
 var _ dibs.Gate = (*Limiter)(nil)
 
-// gate is the limits of one campaign, as one version of it has them.
+// gate is the limits of one campaign, as one version of it has them; those per
+// campaign come last, so that whom another one refuses takes nothing from them.
 type gate struct {
 	spec  *dibs.GateSpec
 	rules []rule
@@ -101,11 +103,11 @@ func New(cfg Config) (*Limiter, error) {
 		}
 	}
 	if cfg.User != nil {
-		r := newRule(*cfg.User, "user", 1)
+		r := keyedRule(*cfg.User, "user", 0)
 		l.user = &r
 	}
 	if cfg.Address != nil {
-		r := newRule(*cfg.Address, "address", 1)
+		r := keyedRule(*cfg.Address, "address", 0)
 		l.address = &r
 	}
 	if cfg.Server != nil {
@@ -139,12 +141,12 @@ func (l *Limiter) Enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.R
 	now := l.now()
 	var wait int64
 	if l.user != nil {
-		if res, ok, wait = l.keyed(l.user, "user", req.UserID, now, 0); !ok {
+		if res, ok, wait = l.keyed(l.user, req.UserID, now); !ok {
 			return res, false
 		}
 	}
 	if l.address != nil && l.counts(req.Address) {
-		no, ok, w := l.keyed(l.address, "address", addressKey(req.Address), now, 0)
+		no, ok, w := l.keyed(l.address, addressKey(req.Address), now)
 		if !ok {
 			return no, false
 		}
@@ -184,15 +186,15 @@ func (l *Limiter) Pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimReq
 		ok := true
 		switch r.spec.Per {
 		case "user":
-			no, ok, w = l.keyed(r, r.name, req.UserID, now, c.Number)
+			no, ok, w = l.keyed(r, req.UserID, now)
 		case "address":
 			if l.counts(req.Address) {
-				no, ok, w = l.keyed(r, r.name, addressKey(req.Address), now, c.Number)
+				no, ok, w = l.keyed(r, addressKey(req.Address), now)
 			}
 		case "device":
 			// Who names no device shares one with all who do not.
 			if !slices.Contains(l.cfg.AllowedDevices, req.Device) {
-				no, ok, w = l.keyed(r, r.name, req.Device, now, c.Number)
+				no, ok, w = l.keyed(r, req.Device, now)
 			}
 		default:
 			no, ok, w = g.buckets[i].take(now)
@@ -222,45 +224,56 @@ func within(networks []netip.Prefix, at netip.Addr) bool {
 
 // gateOf returns a campaign's limits, made anew when they have changed.
 func (l *Limiter) gateOf(c *dibs.Campaign) *gate {
-	v, ok := l.campaigns.Load(c.Number)
-	if ok {
-		if g := v.(*gate); g.spec == c.Gate {
-			return g
-		}
+	if v, ok := l.campaigns.Load(c.Number); ok && v.(*gate).spec == c.Gate {
+		return v.(*gate)
 	}
-	next := &gate{spec: c.Gate, rules: make([]rule, len(c.Gate.Limits)), buckets: make([]*bucket, len(c.Gate.Limits))}
+	l.making.Lock()
+	defer l.making.Unlock()
 	var old *gate
-	if ok {
-		old = v.(*gate)
-	}
-	for i, spec := range c.Gate.Limits {
-		next.rules[i] = newRule(spec, "campaign."+spec.Per, 1)
-		if spec.Per != "campaign" {
-			continue
-		}
-		if old != nil && i < len(old.rules) && reflect.DeepEqual(old.rules[i].spec, next.rules[i].spec) {
-			next.buckets[i] = old.buckets[i]
-		} else {
-			next.buckets[i] = l.newBucket(spec, "campaign.campaign", fmt.Sprintf("c%d.%d.v%d", c.Number, i, c.Version))
+	if v, ok := l.campaigns.Load(c.Number); ok {
+		if old = v.(*gate); old.spec == c.Gate {
+			return old
 		}
 	}
+	next := l.newGate(c, old)
+	l.campaigns.Store(c.Number, next)
+	if old != nil && l.sharing != nil {
+		l.sharing.drop(slices.DeleteFunc(slices.Clone(old.buckets), func(b *bucket) bool { return slices.Contains(next.buckets, b) }))
+	}
+	// Only here they become more.
+	l.forget(next.usedAt.Load())
+	return next
+}
+
+// newGate makes a campaign's limits; a limit that is among the old ones keeps
+// its bucket. The same limit twice is one limit.
+func (l *Limiter) newGate(c *dibs.Campaign, old *gate) *gate {
+	next := &gate{spec: c.Gate}
 	next.usedAt.Store(l.now())
-	if ok {
-		l.replace(c.Number, v, next)
-	} else if other, there := l.campaigns.LoadOrStore(c.Number, next); there {
-		return other.(*gate)
+	for _, last := range []bool{false, true} {
+		for _, spec := range c.Gate.Limits {
+			r := keyedRule(spec, "campaign."+spec.Per, c.Number)
+			if last != (spec.Per == "campaign") || next.at(r.start) >= 0 {
+				continue
+			}
+			var b *bucket
+			if i := old.at(r.start); last && i >= 0 {
+				b = old.buckets[i]
+			} else if last {
+				b = l.newBucket(spec, r.name, fmt.Sprintf("c%d.%016x", c.Number, r.start))
+			}
+			next.rules, next.buckets = append(next.rules, r), append(next.buckets, b)
+		}
 	}
 	return next
 }
 
-// replace puts a campaign's limits in the place of older ones, whose buckets
-// are shared no more unless the new ones have them.
-func (l *Limiter) replace(number uint32, old any, next *gate) {
-	if !l.campaigns.CompareAndSwap(number, old, next) || l.sharing == nil {
-		return
+// at is where a limit is in a gate, which may be nil; -1 when it is not.
+func (g *gate) at(start uint64) int {
+	if g == nil {
+		return -1
 	}
-	gone := slices.DeleteFunc(slices.Clone(old.(*gate).buckets), func(b *bucket) bool { return slices.Contains(next.buckets, b) })
-	l.sharing.drop(gone)
+	return slices.IndexFunc(g.rules, func(r rule) bool { return r.start == start })
 }
 
 // maxDefaults bounds the campaigns that the setting for campaigns is counted
@@ -269,23 +282,24 @@ const maxDefaults = 4096
 
 // defaultBucket is the bucket that the setting gives a campaign.
 func (l *Limiter) defaultBucket(id string) *bucket {
-	if v, ok := l.defaults.Load(id); ok {
-		return v.(*bucket)
-	}
 	// Campaigns share buckets when there are very many.
-	name := fmt.Sprintf("campaign.%d", fnv(id)%maxDefaults)
-	v, _ := l.defaults.LoadOrStore(name, nil)
-	if v == nil {
-		fresh := l.newBucket(*l.cfg.Campaign, "campaign", name)
-		l.defaults.CompareAndSwap(name, nil, fresh)
-		v, _ = l.defaults.Load(name)
+	n := fnv(id) % maxDefaults
+	if b := l.defaults[n].Load(); b != nil {
+		return b
 	}
-	return v.(*bucket)
+	l.making.Lock()
+	defer l.making.Unlock()
+	b := l.defaults[n].Load()
+	if b == nil {
+		b = l.newBucket(*l.cfg.Campaign, "campaign", fmt.Sprintf("campaign.%d", n))
+		l.defaults[n].Store(b)
+	}
+	return b
 }
 
 // keyed takes from a bucket in the table.
-func (l *Limiter) keyed(r *rule, limit, who string, now int64, campaign uint32) (res dibs.Result, ok bool, wait int64) {
-	key := hashKey(limit, who, campaign)
+func (l *Limiter) keyed(r *rule, who string, now int64) (res dibs.Result, ok bool, wait int64) {
+	key := hashKey(r.start, who)
 	moment := int64(0)
 	l.table.with(key^l.salt, func(m int64) int64 {
 		moment, wait, ok = r.take(m, now)
@@ -329,11 +343,9 @@ func addressKey(at netip.Addr) string {
 	return string(b[:8])
 }
 
-// hashKey is the same on all nodes, for a limit's bucket of somebody.
-func hashKey(limit, who string, campaign uint32) uint64 {
-	var b [4]byte
-	binary.LittleEndian.PutUint32(b[:], campaign)
-	h := fnvAdd(fnvAdd(fnvAdd(fnvStart, limit), string(b[:])), who)
+// hashKey is the same on all nodes, for somebody's bucket of a limit.
+func hashKey(start uint64, who string) uint64 {
+	h := fnvAdd(start, who)
 	// The last bytes reach all bits.
 	h ^= h >> 32
 	h *= 0xd6e8feb86659fd93
@@ -371,17 +383,28 @@ func turn(ctx context.Context, res dibs.Result, wait int64) (dibs.Result, bool) 
 	}
 }
 
-// forgetAfter is how long the limits of a campaign are kept that nobody claims
-// from.
-const forgetAfter = int64(10 * time.Minute)
+const (
+	// forgetAfter is how long the limits of a campaign are kept at least that nobody
+	// claims from, forgetEvery how often such are looked for.
+	forgetAfter = int64(10 * time.Minute)
+	forgetEvery = int64(time.Minute)
+)
 
 // forget lets go of the limits of campaigns that nobody has claimed from for a
-// while.
-func (l *Limiter) forget() {
-	now := l.now()
+// while, and that are as if never used. The caller holds making.
+func (l *Limiter) forget(now int64) {
+	if now-l.forgotAt < forgetEvery {
+		return
+	}
+	l.forgotAt = now
 	l.campaigns.Range(func(number, v any) bool {
 		g := v.(*gate)
-		if now-g.usedAt.Load() > forgetAfter && l.campaigns.CompareAndDelete(number, v) && l.sharing != nil {
+		used := slices.ContainsFunc(g.buckets, func(b *bucket) bool { return b != nil && b.moment.Load() > now })
+		if used || now-g.usedAt.Load() <= forgetAfter {
+			return true
+		}
+		l.campaigns.Delete(number)
+		if l.sharing != nil {
 			l.sharing.drop(g.buckets)
 		}
 		return true

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -17,6 +18,19 @@ type rule struct {
 	// slack is how far ahead of now a bucket's moment may be for a claim to be let
 	// through: the burst but for the claim itself, or the longest wait.
 	slack int64
+	// start is what the keys of its buckets begin from.
+	start uint64
+}
+
+// keyedRule is newRule for all of a limit, which has buckets of its own: those of
+// a campaign's number, or of 0, and of the limit as it is. So one that stays as
+// it was keeps its count on every node whatever else changes, and one that
+// changes begins anew, without what its users owed the one before.
+func keyedRule(spec dibs.LimitSpec, name string, campaign uint32) rule {
+	r := newRule(spec, name, 1)
+	s := &r.spec
+	r.start = fnv(fmt.Sprintf("%s %d %s %d %d %d %d", name, campaign, s.Bucket, s.Rate, s.Every, s.Burst, s.MaxWait))
+	return r
 }
 
 // newRule turns a limit that has no faults into numbers, of a share of it.

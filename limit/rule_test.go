@@ -248,10 +248,15 @@ func TestLimitsOfCampaigns(t *testing.T) {
 	if n, _ := pass(other, 10, "ann", "phone"); n != 3 {
 		t.Errorf("on another campaign: %d", n)
 	}
-	changed := campaign(spec[2], dibs.LimitSpec{Per: "campaign", Rate: 1, Every: dibs.Duration(time.Hour), Burst: 2})
+	changed := campaign(dibs.LimitSpec{Per: "campaign", Rate: 1, Every: dibs.Duration(time.Hour), Burst: 2}, spec[2])
 	changed.Version = 2
-	if n, _ := pass(changed, 10, "ann", ""); n != 2 {
-		t.Errorf("with other limits: %d", n)
+	if n, _ := pass(changed, 10, "ann", ""); n != 0 {
+		t.Errorf("with another limit beside one that is used up: %d", n)
+	}
+	changed = campaign(dibs.LimitSpec{Per: "campaign", Rate: 1, Every: dibs.Duration(time.Hour), Burst: 4})
+	changed.Version = 3
+	if n, _ := pass(changed, 10, "ann", ""); n != 4 {
+		t.Errorf("with another limit alone: %d", n)
 	}
 	if n, _ := pass(&dibs.Campaign{Number: 9, Gate: &dibs.GateSpec{}}, 10, "ann", ""); n != 10 {
 		t.Errorf("without limits: %d", n)

@@ -148,7 +148,9 @@ func (s *sharing) round() {
 		s.l.log.Warn("limits cannot be shared with other nodes; this node keeps its shares", "err", err)
 	}
 	s.failing = err != nil
-	s.l.forget()
+	s.l.making.Lock()
+	defer s.l.making.Unlock()
+	s.l.forget(s.l.now())
 }
 
 // alive says that this node is there, and learns how many are.
