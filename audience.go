@@ -68,7 +68,8 @@ type Audiences interface {
 	// FinishAudience makes a version count, whose parts are stored, and drops those
 	// of others, in one transaction. ErrConflict when a later one counts.
 	FinishAudience(ctx context.Context, a *Audience) error
-	// DropAudience drops the parts of a version that was broken off.
+	// DropAudience drops the parts of a version that was broken off, but never those
+	// of the version that counts: a finish may fail after it took effect.
 	DropAudience(ctx context.Context, id string, version int64) error
 	// Audience returns a list. ErrNotFound.
 	Audience(ctx context.Context, id string) (*Audience, error)

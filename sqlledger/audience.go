@@ -47,7 +47,17 @@ func (l *Ledger) FinishAudience(ctx context.Context, a *dibs.Audience) error {
 // DropAudience implements dibs.Audiences.
 func (l *Ledger) DropAudience(ctx context.Context, id string, version int64) error {
 	return l.write(ctx, "drop a list", func(s *session) error {
-		_, err := s.exec(ctx, `DELETE FROM audience_parts WHERE id = ? AND version = ?`, id, version)
+		// The row is held: a finish that is still being committed is waited for, where
+		// the list was there before.
+		var counts int64
+		err := s.row(ctx, `SELECT version FROM audiences WHERE id = ?`+s.d.forUpdate, []any{id}, &counts)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
+		if err == nil && counts == version {
+			return nil
+		}
+		_, err = s.exec(ctx, `DELETE FROM audience_parts WHERE id = ? AND version = ?`, id, version)
 		return err
 	})
 }
