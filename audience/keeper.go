@@ -2,6 +2,7 @@ package audience
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -254,6 +255,16 @@ func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err erro
 		return err
 	}
 	defer s.close()
+	// Changes up to here are each user's only one; of those that come meanwhile, one
+	// may take back what was read before.
+	var begun int64
+	switch m, err := k.cfg.Store.Merchant(ctx, id); {
+	case err == nil:
+		begun = m.Seq
+	case !errors.Is(err, dibs.ErrNotFound):
+		return err
+	}
+	later := make(map[string]bool)
 	var seq, users int64
 	for {
 		changes, err := k.cfg.Store.FollowerChanges(ctx, id, seq, changesRead)
@@ -262,11 +273,16 @@ func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err erro
 		}
 		for _, c := range changes {
 			seq = c.Seq
-			if c.Follows {
-				users++
-				if err := s.add(c.User); err != nil {
-					return err
+			if !c.Follows {
+				if c.Seq > begun {
+					later[c.User] = false
 				}
+				continue
+			}
+			users++
+			delete(later, c.User)
+			if err := s.add(c.User); err != nil {
+				return err
 			}
 		}
 		if len(changes) < changesRead {
@@ -278,7 +294,7 @@ func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err erro
 	if err != nil {
 		return err
 	}
-	f.now.Store(&following{base: set, later: map[string]bool{}})
+	f.now.Store(&following{base: set, later: later})
 	f.seq = seq
 	return nil
 }
