@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +112,67 @@ func TestLimitsOfACampaign(t *testing.T) {
 	stats, err := r.node.Service.Stats(t.Context(), "phone")
 	if err != nil || stats.Granted != 2 || stats.Refused["rate_limited"] != 2 {
 		t.Errorf("granted %d, refused %v, %v", stats.Granted, stats.Refused, err)
+	}
+	r.verify()
+}
+
+// Claims that cannot pass take nothing from a campaign's limits: whoever may
+// claim finds all of them, however many others knocked before.
+func TestLimitsAreForThoseWhoMayClaim(t *testing.T) {
+	r := newRig(t, dibs.Config{})
+	if _, err := r.node.Audiences.Import(t.Context(), "vip", strings.NewReader("ann\nbob"), nil); err != nil {
+		t.Fatal(err)
+	}
+	spec := r.sale("phone", 10)
+	spec.Gate = &dibs.GateSpec{
+		Limits:   []dibs.LimitSpec{{Per: "campaign", Rate: 1, Every: dibs.Duration(time.Hour)}},
+		Audience: &dibs.AudienceSpec{List: "vip"},
+		Room:     &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Burst: 10},
+		Ticket:   &dibs.TicketSpec{Lifetime: dibs.Duration(time.Hour)},
+	}
+	r.publish(spec)
+	c, err := r.node.Service.Campaign(t.Context(), "phone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	place, err := r.node.Rooms.Join(t.Context(), c, "ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket, err := r.node.Tickets.Ticket(t.Context(), c, "ann", dibs.TicketRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(user, ticket, admission string) dibs.Reason {
+		t.Helper()
+		res, err := r.node.Service.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: user, Ticket: ticket, Admission: admission})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Outcome
+	}
+	// The list is loaded when it is first asked for.
+	over := time.After(time.Minute)
+	for tick := time.NewTicker(time.Millisecond); ask("eve", "", "") == dibs.Overloaded; {
+		select {
+		case <-tick.C:
+		case <-over:
+			t.Fatal("a minute later the list is not loaded")
+		}
+	}
+	for _, step := range []struct {
+		user, ticket, admission string
+		want                    dibs.Reason
+	}{
+		{"eve", "", "", dibs.NotEligible},
+		{"ann", "", place.Admission, dibs.TicketRequired},
+		{"ann", ticket.Ticket, "", dibs.Waiting},
+		{"ann", ticket.Ticket, place.Admission, dibs.Granted},
+		{"ann", ticket.Ticket, place.Admission, dibs.RateLimited},
+	} {
+		if got := ask(step.user, step.ticket, step.admission); got != step.want {
+			t.Errorf("%+v: %v", step, got)
+		}
 	}
 	r.verify()
 }

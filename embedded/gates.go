@@ -29,6 +29,8 @@ func (n *Node) openGates(ctx context.Context, cfg *Config, sc *dibs.Config) erro
 	if n.Rooms, err = room.New(rc); err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
-	sc.Gates = append(slices.Clone(sc.Gates), n.Tickets, n.Rooms)
+	// Limits are asked last: a claim that could not pass anyway takes nothing from
+	// those who can.
+	sc.Gates = append(slices.Clone(sc.Gates), n.Tickets, n.Rooms, n.Limits)
 	return nil
 }
