@@ -137,6 +137,9 @@ type SavedPlace struct {
 	UserID string
 }
 
+// PlaceGivenUp is how much higher the number of a place is kept that was given up.
+const PlaceGivenUp int64 = 1 << 40
+
 // SavedRoom is how far such a room was.
 type SavedRoom struct {
 	Campaign uint32
@@ -173,11 +176,13 @@ type RoomLedger interface {
 	// SavePlaces stores places, of which some may be stored already, and how far the
 	// room is.
 	SavePlaces(ctx context.Context, r SavedRoom, places []SavedPlace) error
-	// DropPlace forgets a place.
+	// DropPlace notes that a place was given up: from then on its number is higher
+	// by PlaceGivenUp.
 	DropPlace(ctx context.Context, campaign uint32, number int64) error
 	// SavedRoomOf returns how far a room was. ErrNotFound.
 	SavedRoomOf(ctx context.Context, campaign uint32) (*SavedRoom, error)
-	// SavedPlaces returns places by their numbers, after a number.
+	// SavedPlaces returns places by their numbers, after a number; those that were
+	// given up are the last.
 	SavedPlaces(ctx context.Context, campaign uint32, after int64, max int) ([]SavedPlace, error)
 	// TrimRooms forgets the places of campaigns that ended before a time.
 	TrimRooms(ctx context.Context, before time.Time) error

@@ -193,8 +193,15 @@ func testRooms(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	got, err := l.SavedPlaces(ctx, number, 0, 1000)
-	if err != nil || len(got) != 599 || got[0] != places[0] || got[1] != places[2] || got[598] != places[599] {
+	if err != nil || len(got) != 600 || got[0] != places[0] || got[1] != places[2] || got[598] != places[599] {
 		t.Fatalf("%d places, %v", len(got), err)
+	}
+	if want := (dibs.SavedPlace{Number: 2 + dibs.PlaceGivenUp, UserID: places[1].UserID}); got[599] != want {
+		t.Fatalf("a place that was given up is %+v, want %+v", got[599], want)
+	}
+	// Once more, by one who did not hear of it.
+	if err := l.DropPlace(ctx, number, 2); err != nil {
+		t.Fatal(err)
 	}
 	if page, err := l.SavedPlaces(ctx, number, 598, 1); err != nil || len(page) != 1 || page[0].Number != 599 {
 		t.Fatalf("%+v, %v", page, err)

@@ -30,7 +30,8 @@ var (
 		Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 30 * time.Second,
 		Detail: dibs.Text{EN: "the waiting room is full", ZH: "等候室已满"},
 	}
-	overNow = dibs.Fail(dibs.Ended, dibs.Text{EN: "the campaign is over", ZH: "活动已经结束"})
+	wentTwice = dibs.Fail(dibs.LimitReached, dibs.Text{EN: "you have given your place up twice, and get no other", ZH: "您已两次放弃排队位置,无法再次排队"})
+	overNow   = dibs.Fail(dibs.Ended, dibs.Text{EN: "the campaign is over", ZH: "活动已经结束"})
 )
 
 // hall returns the room of a campaign, in the newest definition known.
@@ -197,6 +198,8 @@ func (h *hall) ask(ctx context.Context, c *dibs.Campaign, a ask) (dibs.PlaceView
 		return dibs.PlaceView{}, err
 	case number == roomFull:
 		return dibs.PlaceView{}, isFull
+	case number == leftForGood:
+		return dibs.PlaceView{}, wentTwice
 	case number == noNumber:
 		return dibs.PlaceView{}, noPlace
 	}

@@ -35,7 +35,10 @@ type desk struct {
 	// mu is held while numbers are given and saved.
 	mu      sync.Mutex
 	loaded  bool
+	// numbers are those of the users in the room, and left is how many each user
+	// has given up.
 	numbers map[string]int64
+	left    map[string]int
 	turns   turns
 	// unsaved are numbers that the ledger may not have yet.
 	unsaved []dibs.SavedPlace
@@ -53,7 +56,7 @@ func (m *memory) desk(campaign uint32) *desk {
 	defer m.mu.Unlock()
 	d := m.desks[campaign]
 	if d == nil {
-		d = &desk{numbers: make(map[string]int64), turns: newTurns(), savedEarly: -1}
+		d = &desk{numbers: make(map[string]int64), left: make(map[string]int), turns: newTurns(), savedEarly: -1}
 		m.desks[campaign] = d
 	}
 	return d
@@ -103,7 +106,11 @@ func (d *desk) number(a ask, at *terms) int64 {
 	if n != noNumber || !a.join {
 		return n
 	}
-	if d.turns.tail >= at.most {
+	if d.left[a.user] >= mostGivenUp {
+		return leftForGood
+	}
+	// Those who gave their number up do not take anybody's place in the room.
+	if int64(len(d.numbers)) >= at.most {
 		return roomFull
 	}
 	d.turns.tail++
@@ -153,6 +160,7 @@ func (m *memory) leave(ctx context.Context, c *dibs.Campaign, user string, numbe
 		return fmt.Errorf("room: giving a place up: %w", err)
 	}
 	delete(d.numbers, user)
+	d.left[user]++
 	d.turns.giveUp(place)
 	return nil
 }
@@ -170,7 +178,8 @@ func (m *memory) load(ctx context.Context, d *desk, campaign uint32, shuffle boo
 	if err != nil {
 		return fmt.Errorf("room: reading the places of an earlier run: %w", err)
 	}
-	numbers, taken, last := make(map[string]int64), make(map[int64]bool), int64(0)
+	numbers, left := make(map[string]int64), make(map[string]int)
+	taken, last, tail := make(map[int64]bool), int64(0), r.Tail
 	for {
 		page, err := m.ledger.SavedPlaces(ctx, campaign, last, loadPage)
 		if err != nil {
@@ -181,10 +190,15 @@ func (m *memory) load(ctx context.Context, d *desk, campaign uint32, shuffle boo
 		}
 		for i := range page {
 			last = page[i].Number
-			numbers[page[i].UserID], taken[last] = last, true
+			if last > dibs.PlaceGivenUp {
+				left[page[i].UserID]++
+				tail = max(tail, last-dibs.PlaceGivenUp)
+				continue
+			}
+			numbers[page[i].UserID], taken[last], tail = last, true, max(tail, last)
 		}
 	}
-	t, err := resume(r, max(last, r.Tail), m.now())
+	t, err := resume(r, tail, m.now())
 	if err != nil {
 		return err
 	}
@@ -195,6 +209,7 @@ func (m *memory) load(ctx context.Context, d *desk, campaign uint32, shuffle boo
 			t.giveUp(order.place(n, &p, shuffle))
 		}
 	}
+	d.left = left
 	d.numbers, d.turns, d.savedEarly, d.loaded = numbers, t, t.early, true
 	return nil
 }

@@ -78,9 +78,9 @@ func readLook(reply []any, users int) ([]int64, progress, error) {
 }
 
 // leave implements store.
-func (s *shared) leave(ctx context.Context, c *dibs.Campaign, user string, _, place int64) error {
+func (s *shared) leave(ctx context.Context, c *dibs.Campaign, user string, number, place int64) error {
 	_, err := s.redis.RunScript(ctx, leaveScript, []string{metaKey(c.Number), goneKey(c.Number), bucketKey(c.Number, user)},
-		user, itoa(place), itoa(termsOf(c).expireMS))
+		user, itoa(number), itoa(place), itoa(termsOf(c).expireMS))
 	return err
 }
 

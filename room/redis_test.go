@@ -172,14 +172,18 @@ func TestNodesShareOneShuffle(t *testing.T) {
 
 // Those who leave let the next in, by Redis' script as by this process.
 func TestLeavingOnRedis(t *testing.T) {
-	_, nodes, c := newNodes(t, 2, dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Per: dibs.Duration(hour), Burst: 2, Max: 11}, time.Now().Add(hour))
-	for i := range 10 {
+	_, nodes, c := newNodes(t, 2, dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Per: dibs.Duration(hour), Burst: 2, Max: 9}, time.Now().Add(hour))
+	for i := range 9 {
 		join(t, nodes[0].Rooms, c, user(i))
 	}
+	_, err := nodes[1].Join(t.Context(), c, user(9))
+	fails(t, err, dibs.Overloaded)
 	for _, u := range []string{user(1), user(2), user(2), "nobody"} {
 		must(t, nodes[1].Leave(t.Context(), c, u))
 	}
-	_, err := nodes[0].Place(t.Context(), c, user(1))
+	// Two have left: another two may come.
+	join(t, nodes[0].Rooms, c, user(9))
+	_, err = nodes[0].Place(t.Context(), c, user(1))
 	fails(t, err, dibs.NotFound)
 	c = changed(c, func(c *dibs.Campaign) { c.StartsAt = time.Now().Add(-time.Second) })
 	if v := place(t, nodes[0].Rooms, c, user(3)); v.State != dibs.PlaceAdmitted || v.AdmittedUpTo != 4 || v.Admission == "" {
@@ -190,6 +194,13 @@ func TestLeavingOnRedis(t *testing.T) {
 	}
 	_, err = nodes[0].Join(t.Context(), c, "one too many")
 	fails(t, err, dibs.Overloaded)
+	// Who leaves for the second time does not come again.
+	must(t, nodes[0].Leave(t.Context(), c, user(1)))
+	_, err = nodes[1].Join(t.Context(), c, user(1))
+	fails(t, err, dibs.LimitReached)
+	if v := join(t, nodes[1].Rooms, c, "another"); v.Place != 12 {
+		t.Errorf("the next has place %d, want 12", v.Place)
+	}
 	paused := changed(c, func(c *dibs.Campaign) { c.State, c.Gate.Room.Rate = dibs.PausedState, 1_000_000 })
 	if v := place(t, nodes[0].Rooms, paused, user(9)); v.AdmittedUpTo != 4 {
 		t.Errorf("while it is paused: %+v", v)

@@ -149,6 +149,35 @@ func TestWhoLeavesMakesRoom(t *testing.T) {
 	}
 }
 
+// One user who comes and leaves again and again does not fill the room, and takes
+// no more than two places, after a restart either.
+func TestComingAndLeavingTakesNoPlaces(t *testing.T) {
+	l, at := newLedger(t), &clock{now: noon.Add(-time.Minute)}
+	c := campaign(t, l, "phone", dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Max: 2})
+	r := newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	join(t, r, c, "ann")
+	for want := int64(2); want <= 3; want++ {
+		if v := join(t, r, c, "eve"); v.Place != want {
+			t.Errorf("place %d, want %d", v.Place, want)
+		}
+		must(t, r.Leave(t.Context(), c, "eve"))
+		r.Close()
+		r = newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	}
+	for range 3 {
+		_, err := r.Join(t.Context(), c, "eve")
+		fails(t, err, dibs.LimitReached)
+		must(t, r.Leave(t.Context(), c, "eve"))
+		_, err = r.Place(t.Context(), c, "eve")
+		fails(t, err, dibs.NotFound)
+	}
+	if v := join(t, r, c, "bob"); v.Place != 4 {
+		t.Errorf("the next has place %d, want 4", v.Place)
+	}
+	_, err := r.Join(t.Context(), c, "one too many")
+	fails(t, err, dibs.Overloaded)
+}
+
 // idle is a ledger that keeps nothing: for the time bubble of synctest.
 type idle struct{ dibs.RoomLedger }
 

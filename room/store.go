@@ -31,7 +31,14 @@ type ask struct {
 const (
 	noNumber int64 = 0
 	roomFull int64 = -1
+	// leftForGood is for one who has given up mostGivenUp numbers.
+	leftForGood int64 = -2
 )
+
+// mostGivenUp is how many numbers a user can give up: who has left may come back
+// once. Otherwise one user, coming and leaving, could take numbers without end.
+// lua/look.lua has it, too.
+const mostGivenUp = 2
 
 // progress is how far a room is.
 type progress struct {

@@ -51,7 +51,7 @@ func insertPlaces(ctx context.Context, s *session, args []any) error {
 // DropPlace implements dibs.RoomLedger.
 func (l *Ledger) DropPlace(ctx context.Context, campaign uint32, number int64) error {
 	return l.write(ctx, "drop a place", func(s *session) error {
-		_, err := s.exec(ctx, `DELETE FROM room_places WHERE campaign = ? AND number = ?`, campaign, number)
+		_, err := s.exec(ctx, `UPDATE room_places SET number = number + ? WHERE campaign = ? AND number = ?`, dibs.PlaceGivenUp, campaign, number)
 		return err
 	})
 }

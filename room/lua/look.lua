@@ -9,23 +9,24 @@
 -- 1 when he wants a number, his name
 -- Returns {clock in ms, last number, how many came before the start or -1, up to
 -- which place users are admitted, seed, the users' numbers: 0 for none, -1 when the
--- room is full}
+-- room is full, -2 for one who wants a number and has given up as many as he may}
 -- Retry: safe; who has a number keeps it.
 local floor, max, min = math.floor, math.max, math.min
 local meta_key, gone_key = KEYS[1], KEYS[2]
 local starts, open, rate, burst = tonumber(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4])
 local most, seed, expire = tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local SAVE_MS, PASS_AT_ONCE, FIRST_USER = 200, 10000, 8
+local SAVE_MS, PASS_AT_ONCE, FIRST_USER, MOST_GIVEN_UP = 200, 10000, 8, 2
 
 -- Lua's own way of writing a number loses digits beyond the fourteenth.
 local function text(n) return string.format('%.0f', n) end
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + floor(t[2] / 1000)
-local got = redis.call('HMGET', meta_key, 'tail', 'early', 'admitted', 'as_of', 'seed', 'passed')
+local got = redis.call('HMGET', meta_key, 'tail', 'early', 'admitted', 'as_of', 'seed', 'passed', 'left')
 local tail, early = tonumber(got[1] or 0), tonumber(got[2] or -1)
 local admitted, as_of, passed = tonumber(got[3] or 0), tonumber(got[4] or 0), tonumber(got[6] or 0)
-local save = false
+-- Those who gave their number up do not take anybody's place in the room.
+local left, save = tonumber(got[7] or 0), false
 
 -- Who came before the start is fixed at the start, by the first call after it.
 if early < 0 and now >= starts then
@@ -53,14 +54,18 @@ end
 local reply = {now, 0, early, floor(admitted), seed}
 for i = FIRST_USER, #ARGV, 3 do
   local bucket, name = KEYS[tonumber(ARGV[i])], ARGV[i + 2]
-  local number = tonumber(redis.call('HGET', bucket, name) or 0)
+  -- A user has his number, if any, and a dash for each that he gave up.
+  local held, given_up = string.match(redis.call('HGET', bucket, name) or '', '^(%d*)(%-*)$')
+  local number = tonumber(held) or 0
   if number == 0 and ARGV[i + 1] == '1' then
-    if tail >= most then
+    if #given_up >= MOST_GIVEN_UP then
+      number = -2
+    elseif tail - left >= most then
       number = -1
     else
       tail, save = tail + 1, true
       number = tail
-      redis.call('HSET', bucket, name, text(number))
+      redis.call('HSET', bucket, name, text(number) .. given_up)
       redis.call('PEXPIREAT', bucket, expire)
     end
   end
