@@ -84,6 +84,9 @@ func DrawAgain(list io.Reader, p Published) (*Redrawn, error) {
 	differ("number of entries", fmt.Sprint(p.Entries), fmt.Sprint(d.Entries))
 	key := DrawKey(seed, hash.Sum(), p.PublicValue)
 	differ("key", p.Key, key.String())
+	if p.Winners < 1 {
+		d.Problems = append(d.Problems, fmt.Sprintf("the number of winners was published as %d, at least 1 must win", p.Winners))
+	}
 	d.draw(key, p.Winners)
 	tickets := make([]Sum, len(d.list))
 	for i, entry := range d.list {

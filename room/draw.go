@@ -92,10 +92,13 @@ var lastTicket = Sum(bytes.Repeat([]byte{0xff}, sha256.Size))
 
 // Cutoff is the highest ticket that wins when winners are drawn of all tickets,
 // which are put in order by it. When there are no more than winners, it is the
-// highest there can be.
+// highest there can be; when nobody is to win, it is zero.
 func Cutoff(tickets []Sum, winners int64) Sum {
 	if int64(len(tickets)) <= winners {
 		return lastTicket
+	}
+	if winners <= 0 {
+		return Sum{}
 	}
 	slices.SortFunc(tickets, func(a, b Sum) int { return bytes.Compare(a[:], b[:]) })
 	return tickets[winners-1]

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,6 +87,21 @@ func TestDrawAgain(t *testing.T) {
 		}
 	})
 }
+
+// What was published may be anything: a draw without winners is told, and no crash.
+func TestADrawThatNobodyWins(t *testing.T) {
+	seed, list := room.Sum{1}, room.EntryHash("c", "ann", "nonce").String()+"\n"+lastEntry+"\n"
+	for _, winners := range []int64{0, -1, math.MinInt64} {
+		d, err := room.DrawAgain(strings.NewReader(list), room.Published{Seed: seed.String(), Entries: 2, Winners: winners})
+		must(t, err)
+		if len(d.Winners) != 0 || !slices.ContainsFunc(d.Problems, func(p string) bool { return strings.Contains(p, "number of winners") }) {
+			t.Errorf("%d winners: %d are drawn, problems %q", winners, len(d.Winners), d.Problems)
+		}
+	}
+}
+
+// lastEntry follows every other in a list.
+var lastEntry = strings.Repeat("f", 64)
 
 // Every part of the key counts: whoever changes one has another draw.
 func TestEachSideMovesTheDraw(t *testing.T) {
