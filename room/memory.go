@@ -13,8 +13,8 @@ import (
 
 const (
 	// saveEvery is how often it is saved up to which place users are admitted, and
-	// catchUp the most time that counts between that and the next start: it must be
-	// longer, so that nobody's turn is taken back.
+	// catchUp the most time that counts between that and the next start, or between
+	// two looks where it gives more than the burst: it must be longer, so that nobody's turn is taken back.
 	saveEvery = time.Second
 	catchUp   = 2 * time.Second
 	// loadPage is how many places are read at once.
@@ -33,8 +33,8 @@ type memory struct {
 // desk is one room.
 type desk struct {
 	// mu is held while numbers are given and saved.
-	mu      sync.Mutex
-	loaded  bool
+	mu     sync.Mutex
+	loaded bool
 	// numbers are those of the users in the room, and left is how many each user
 	// has given up.
 	numbers map[string]int64

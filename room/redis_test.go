@@ -170,6 +170,19 @@ func TestNodesShareOneShuffle(t *testing.T) {
 	}
 }
 
+// A start that no node could look at is not made up for by Redis' script, either.
+func TestAnOutageOfAllNodes(t *testing.T) {
+	_, nodes, c := newNodes(t, 1, dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Per: dibs.Duration(10 * time.Second), Burst: 3}, time.Now().Add(hour))
+	for i := range 30 {
+		join(t, nodes[0].Rooms, c, user(i))
+	}
+	// Two minutes give twelve; one burst at the start and one more are admitted.
+	c = changed(c, func(c *dibs.Campaign) { c.StartsAt = time.Now().Add(-2 * time.Minute) })
+	if v := place(t, nodes[0].Rooms, c, user(29)); v.AdmittedUpTo != 6 {
+		t.Errorf("after the outage: up to %d, want 6", v.AdmittedUpTo)
+	}
+}
+
 // Those who leave let the next in, by Redis' script as by this process.
 func TestLeavingOnRedis(t *testing.T) {
 	_, nodes, c := newNodes(t, 2, dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Per: dibs.Duration(hour), Burst: 2, Max: 9}, time.Now().Add(hour))

@@ -70,8 +70,10 @@ func TestTurnsGoOnAfterARestart(t *testing.T) {
 	for i := range 100 {
 		join(t, r, c, user(i))
 	}
-	at.set(noon.Add(5 * time.Second))
-	r.Tick(c)
+	for s := range 6 {
+		at.set(noon.Add(time.Duration(s) * time.Second))
+		r.Tick(c)
+	}
 	if v := place(t, r, c, user(0)); v.AdmittedUpTo != 60 || v.State != dibs.PlaceAdmitted {
 		t.Fatalf("after 5 s at 10/s and a burst of 10: %+v", v)
 	}

@@ -102,7 +102,10 @@ func (t *turns) advance(nowMS int64, at *terms, seed Sum) {
 	// What was not used is kept up to one burst.
 	most := math.Max(t.admitted, float64(t.tail+at.burst))
 	if at.open {
-		t.admitted = math.Min(t.admitted+float64(elapsed)*at.perSecond/1000, most)
+		// A time in which nobody could look lets in no more than a burst, or a moment's
+		// worth.
+		gain := math.Min(float64(elapsed)*at.perSecond/1000, math.Max(catchUp.Seconds()*at.perSecond, float64(at.burst)))
+		t.admitted = math.Min(t.admitted+gain, most)
 	}
 	t.asOfMS += elapsed
 	t.passGone()

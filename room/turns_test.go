@@ -93,7 +93,14 @@ func TestTheRateIsKept(t *testing.T) {
 	for range 100 {
 		turns.Join()
 	}
-	at := func(d time.Duration) int64 { return turns.Advance(noon.Add(d).UnixMilli()) }
+	const step = 12 * time.Second
+	last := -2 * time.Minute
+	at := func(d time.Duration) int64 {
+		for ; last < d; last += step {
+			turns.Advance(noon.Add(last).UnixMilli())
+		}
+		return turns.Advance(noon.Add(d).UnixMilli())
+	}
 	for _, step := range []struct {
 		after time.Duration
 		want  int64
@@ -111,5 +118,25 @@ func TestTheRateIsKept(t *testing.T) {
 	}
 	if got := at(time.Hour + 6*time.Second); got != 107 {
 		t.Errorf("6 s later: up to %d, want 107", got)
+	}
+}
+
+// A time in which nobody could look is not made up for: afterwards a burst is let
+// in at once, or two seconds' worth where that is more, and then the rate holds.
+func TestAnOutageIsNotMadeUpFor(t *testing.T) {
+	for _, c := range []struct{ rate, burst, after, later int64 }{{10, 5, 25, 35}, {10, 50, 100, 110}} {
+		turns := room.NewTurns(&dibs.Campaign{StartsAt: noon, EndsAt: noon.Add(hour), State: dibs.Published, Gate: &dibs.GateSpec{Room: &dibs.RoomSpec{
+			Mode: dibs.FIFO, Rate: c.rate, Burst: c.burst,
+		}}})
+		for range 10_000 {
+			turns.Join()
+		}
+		turns.Advance(noon.UnixMilli())
+		if got := turns.Advance(noon.Add(10 * time.Minute).UnixMilli()); got != c.after {
+			t.Errorf("after ten minutes without a look: up to %d, want %d", got, c.after)
+		}
+		if got := turns.Advance(noon.Add(10*time.Minute + time.Second).UnixMilli()); got != c.later {
+			t.Errorf("a second later: up to %d, want %d", got, c.later)
+		}
 	}
 }

@@ -15,7 +15,7 @@ local floor, max, min = math.floor, math.max, math.min
 local meta_key, gone_key = KEYS[1], KEYS[2]
 local starts, open, rate, burst = tonumber(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), tonumber(ARGV[4])
 local most, seed, expire = tonumber(ARGV[5]), ARGV[6], ARGV[7]
-local SAVE_MS, PASS_AT_ONCE, FIRST_USER, MOST_GIVEN_UP = 200, 10000, 8, 2
+local SAVE_MS, CATCH_UP_MS, PASS_AT_ONCE, FIRST_USER, MOST_GIVEN_UP = 200, 2000, 10000, 8, 2
 
 -- Lua's own way of writing a number loses digits beyond the fourteenth.
 local function text(n) return string.format('%.0f', n) end
@@ -38,7 +38,10 @@ local elapsed = max(0, now - as_of)
 if early >= 0 then
   -- What was not used is kept up to one burst.
   local limit = max(admitted, tail + burst)
-  if open then admitted = min(admitted + elapsed * rate / 1000, limit) end
+  if open then
+    -- A time in which nobody could look lets in no more than a burst, or a moment's worth.
+    admitted = min(admitted + min(max(CATCH_UP_MS * rate / 1000, burst), elapsed * rate / 1000), limit)
+  end
   -- A place that was given up lets the next one in when it is passed.
   if redis.call('HLEN', gone_key) == 0 then passed = floor(admitted) end
   for _ = 1, PASS_AT_ONCE do
