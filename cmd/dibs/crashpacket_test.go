@@ -33,7 +33,7 @@ func TestRedPacketKilledMySQL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	killPackets(t, ledger, (rounds(t)+9)/19)
+	killPackets(t, ledger, (rounds(t)+18)/19)
 	if err := drop(); err != nil {
 		t.Error(err)
 	}
