@@ -3,25 +3,14 @@ package dibs
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 )
-
-// moveQueue gathers moves that are asked for while others are being made: the
-// ledger makes many in one transaction for little more than the price of one.
-type moveQueue struct {
-	mu      sync.Mutex
-	waiting []*moveGroup
-	// busy says that somebody makes moves and takes what waits next.
-	busy bool
-}
 
 // moveGroup is moves that are made as a whole or not at all.
 type moveGroup struct {
 	moves []Move
 	moved []Moved
 	err   error
-	done  chan struct{}
 }
 
 const (
@@ -34,20 +23,9 @@ const (
 // move makes a group of moves. Its error, or that of a move that was refused,
 // is an *Error or ErrLatePayment.
 func (s *Service) move(ctx context.Context, moves ...Move) ([]Moved, error) {
-	g := &moveGroup{moves: moves, done: make(chan struct{})}
-	q := &s.moves
-	q.mu.Lock()
-	q.waiting = append(q.waiting, g)
-	first := !q.busy
-	q.busy = true
-	q.mu.Unlock()
-	if first {
-		go s.makeMoves()
-	}
-	select {
-	case <-g.done:
-	case <-ctx.Done():
-		return nil, Unavail(EffectUnknown, ctx.Err())
+	g := &moveGroup{moves: moves}
+	if err := s.moves.do(ctx, g, maxMoves, s.makeGroups); err != nil {
+		return nil, Unavail(EffectUnknown, err)
 	}
 	if g.err != nil {
 		return nil, asUnavailable(g.err, EffectUnknown)
@@ -58,27 +36,6 @@ func (s *Service) move(ctx context.Context, moves ...Move) ([]Moved, error) {
 		}
 	}
 	return g.moved, nil
-}
-
-// makeMoves makes what waits until nothing does.
-func (s *Service) makeMoves() {
-	q := &s.moves
-	for {
-		q.mu.Lock()
-		n := min(len(q.waiting), maxMoves)
-		groups := q.waiting[:n:n]
-		q.waiting = q.waiting[n:]
-		if n == 0 {
-			q.waiting, q.busy = nil, false
-			q.mu.Unlock()
-			return
-		}
-		q.mu.Unlock()
-		s.makeGroups(groups)
-		for _, g := range groups {
-			close(g.done)
-		}
-	}
 }
 
 // makeGroups makes groups in one transaction. When it fails for what one of

@@ -141,9 +141,9 @@ type Service struct {
 	// sending is held while the outbox's commands are sent.
 	sending chan struct{}
 	// moves gathers steps of claims that are made together.
-	moves moveQueue
+	moves gathering[*moveGroup]
 	// acts gathers entries of the audit log likewise.
-	acts actQueue
+	acts gathering[*savedAct]
 	// settling is held while a batch is settled or a shard loaded.
 	settling sync.Mutex
 	turn     int // the shard that is settled first; guarded by settling

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -85,18 +84,10 @@ func NewActID(at time.Time) string { return newID(fmt.Sprintf("a-%012x-", at.Uni
 // actKeep is how long acts are kept.
 const actKeep = 400 * 24 * time.Hour
 
-// actQueue gathers acts that begin and end at the same time into one
-// transaction, as moveQueue does with moves.
-type actQueue struct {
-	mu      sync.Mutex
-	waiting []*savedAct
-	busy    bool
-}
-
+// savedAct is an act on its way to the ledger, and what became of that.
 type savedAct struct {
-	act  *Act
-	err  error
-	done chan struct{}
+	act *Act
+	err error
 }
 
 // maxActs is the most acts in one transaction.
@@ -136,43 +127,11 @@ func boundedBody(body json.RawMessage) json.RawMessage {
 
 // saveAct saves an act together with those that others save meanwhile.
 func (s *Service) saveAct(ctx context.Context, a Act) error {
-	w := &savedAct{act: &a, done: make(chan struct{})}
-	q := &s.acts
-	q.mu.Lock()
-	q.waiting = append(q.waiting, w)
-	first := !q.busy
-	q.busy = true
-	q.mu.Unlock()
-	if first {
-		go s.saveActs()
+	w := &savedAct{act: &a}
+	if err := s.acts.do(ctx, w, maxActs, s.saveActBatch); err != nil {
+		return err
 	}
-	select {
-	case <-w.done:
-		return w.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// saveActs saves what waits until nothing does.
-func (s *Service) saveActs() {
-	q := &s.acts
-	for {
-		q.mu.Lock()
-		n := min(len(q.waiting), maxActs)
-		batch := q.waiting[:n:n]
-		q.waiting = q.waiting[n:]
-		if n == 0 {
-			q.waiting, q.busy = nil, false
-			q.mu.Unlock()
-			return
-		}
-		q.mu.Unlock()
-		s.saveActBatch(batch)
-		for _, w := range batch {
-			close(w.done)
-		}
-	}
+	return w.err
 }
 
 // saveActBatch saves acts in one transaction, or each in its own when one of
