@@ -22,7 +22,7 @@ import (
 
 // accessRules are about who may call, and from where.
 func accessRules(c *config) []settings.Fault {
-	fs := secretRules(c)
+	fs := append(secretRules(c), humanRules(c)...)
 	if c.JWKSURL != "" {
 		if err := tokens.CheckJWKS(c.JWKSURL); err != nil {
 			fs = append(fs, c.fault("jwks_url", err.Error()))
@@ -73,6 +73,26 @@ func secretRules(c *config) []settings.Fault {
 	}
 	if _, err := c.jwtSecrets(); err != nil {
 		return []settings.Fault{c.fault("jwt_secret_file", err.Error())}
+	}
+	return nil
+}
+
+// humanRules find fault with the secret of the human check: one that is also good
+// for users' tokens would let its server, and everybody who passes a voucher on as a
+// token, claim for anybody.
+func humanRules(c *config) []settings.Fault {
+	if c.HumanSecret == "" {
+		return nil
+	}
+	if n := len(c.HumanSecret); n < minJWTSecret {
+		return []settings.Fault{c.fault("human_secret", fmt.Sprintf("must be at least %d bytes, this one has %d", minJWTSecret, n))}
+	}
+	// A file that cannot be read is secretRules' to tell.
+	secrets, _ := c.jwtSecrets()
+	for _, secret := range secrets {
+		if string(secret) == c.HumanSecret {
+			return []settings.Fault{c.fault("human_secret", "must be another secret than those of users' tokens (jwt_secret, jwt_secret_file)")}
+		}
 	}
 	return nil
 }

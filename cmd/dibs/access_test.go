@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -150,4 +151,28 @@ func TestAudienceVerbs(t *testing.T) {
 	cli(t, secrets, "audience", "import", "vip", writeFile(t, "good.csv", "user\n42\n43\n42\n"), "--url", url).want(t, 0, "users", "2", "duplicates")
 	cli(t, secrets, "audience", "list", "--url", url, "--output", "json").want(t, 0, `"id": "vip"`, `"users": 2`)
 	cli(t, secrets, "audience", "import", "vip", "none.csv", "--url", url).want(t, 2, "none.csv")
+}
+
+// A voucher of the human check must not pass as a user's token: their secrets differ.
+func TestHumanSecret(t *testing.T) {
+	const other = "a secret of the check, 32 bytes and more"
+	file := writeFile(t, "secrets.txt", other+"\n")
+	for what, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"short":               {[]string{"--human-secret", "short"}, "human_secret (flag --human-secret): must be at least 32 bytes, this one has 5"},
+		"that of the tokens":  {[]string{"--human-secret", testSecret}, "human_secret (flag --human-secret): must be another secret than those of users' tokens"},
+		"one of the file's":   {[]string{"--human-secret", other, "--jwt-secret-file", file}, "human_secret (flag --human-secret): must be another secret"},
+		"a file not readable": {[]string{"--human-secret", other, "--jwt-secret-file", file + "x"}, "jwt_secret_file (flag --jwt-secret-file): cannot be read"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := cli(t, secrets, append([]string{"config", "check"}, c.args...)...)
+			r.want(t, 2, "1 setting is wrong", c.want)
+			if strings.Contains(r.err, testSecret) || strings.Contains(r.err, other) {
+				t.Errorf("a secret is told:\n%s", r.err)
+			}
+		})
+	}
+	cli(t, secrets, "config", "check", "--human-secret", other).want(t, 0, "the settings are good")
 }
