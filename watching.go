@@ -115,7 +115,7 @@ func (s *Service) stand(w *watchedCampaign) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.last.Campaign
-	now := Situation{}
+	var now Situation
 	if v, ok := s.lives.Load(c.ID); ok {
 		// While a shard is not open, what was known stays.
 		if now, ok = s.liveSituation(v.(*live)); !ok {
