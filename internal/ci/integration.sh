@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs, uncached and under the race detector, the packages whose tests start
+# Runs, uncached and with the arguments given, the packages whose tests start
 # other programs: the dibs binary, databases, Redis, JMeter. They are found by
 # what their tests import: os/exec, or a package under internal that does.
 set -euo pipefail
@@ -10,4 +10,4 @@ packages=$(go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestIm
 	grep -F -e "$pattern" | cut -d' ' -f1)
 
 # shellcheck disable=SC2086 # one word per package
-exec go test -race -count=1 -timeout "${TIMEOUT:-20m}" "$@" $packages
+exec go test -count=1 -timeout "${TIMEOUT:-20m}" "$@" $packages
