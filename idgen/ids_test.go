@@ -281,13 +281,10 @@ func TestSQLCounter(t *testing.T) {
 	for name, start := range map[string]func() (*servers.Server, error){"mariadb": servers.MariaDB, "postgres": servers.Postgres} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			server, err := start()
-			must(t, err)
-			_, database, done, err := server.Database()
-			must(t, err)
+			server, _, database := servers.Database(t, start)
 			db, err := server.Open(database)
 			must(t, err)
-			defer func() { must(t, errors.Join(db.Close(), done())) }()
+			defer func() { must(t, db.Close()) }()
 			c, err := idgen.NewSQLCounter(ctx, db, name == "postgres")
 			must(t, err)
 			a, err := idgen.NewSequence(c, "orders", 3)

@@ -130,11 +130,7 @@ func kindOf(t *testing.T, name string) *kind {
 	case postgres:
 		start = servers.Postgres
 	}
-	s, err := start()
-	must(t, err)
-	url, database, done, err := s.Database()
-	must(t, err)
-	t.Cleanup(func() { must(t, done()) })
+	s, url, database := servers.Database(t, start)
 	k.at, k.server, k.database = []string{url}, s, database
 	return k
 }

@@ -16,12 +16,8 @@ import (
 // paidFleet is a fleet on Redis and MariaDB whose clock the test moves.
 func paidFleet(t *testing.T, n int) (f *fleet, offset *atomic.Int64) {
 	t.Helper()
-	db, err := servers.MariaDB()
-	must(t, err)
 	t.Cleanup(func() { must(t, servers.StopAll()) })
-	url, _, drop, err := db.Database()
-	must(t, err)
-	t.Cleanup(func() { must(t, drop()) })
+	_, url, _ := servers.Database(t, servers.MariaDB)
 	offset = &atomic.Int64{}
 	f = newFleet(t, 0)
 	f.ledger = url

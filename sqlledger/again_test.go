@@ -125,14 +125,7 @@ func TestUnfitServers(t *testing.T) {
 // TestRolledBack: a transaction in which a statement failed unnoticed is not
 // taken for committed.
 func TestRolledBack(t *testing.T) {
-	s, err := servers.Postgres()
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, _, done, err := s.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, url, _ := servers.Database(t, servers.Postgres)
 	l, err := Open(t.Context(), url, Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +142,7 @@ func TestRolledBack(t *testing.T) {
 	if err := l.write(t.Context(), "go on", func(*session) error { return nil }); err != nil {
 		t.Error(err)
 	}
-	if err := errors.Join(l.Close(), done()); err != nil {
+	if err := l.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -158,14 +151,7 @@ func TestRolledBack(t *testing.T) {
 // end, however long its work took.
 func TestLongTransactions(t *testing.T) {
 	for sleep, get := range map[string]func() (*servers.Server, error){"SELECT SLEEP(0.3)": servers.MariaDB, "SELECT 1 FROM pg_sleep(0.3)": servers.Postgres} {
-		s, err := get()
-		if err != nil {
-			t.Fatal(err)
-		}
-		url, _, done, err := s.Database()
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, url, _ := servers.Database(t, get)
 		l, err := Open(t.Context(), url, Options{Migrate: true})
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +161,7 @@ func TestLongTransactions(t *testing.T) {
 			var slept int
 			return s.row(t.Context(), sleep, nil, &slept)
 		})
-		if err := errors.Join(err, l.Close(), done()); err != nil {
+		if err := errors.Join(err, l.Close()); err != nil {
 			t.Errorf("%s: %v", sleep, err)
 		}
 	}

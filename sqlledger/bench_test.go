@@ -54,7 +54,7 @@ func benchLedger(get func() (*servers.Server, error)) func(b *testing.B) *sqlled
 		if err != nil {
 			b.Fatal(err)
 		}
-		url, _ := database(b, s)
+		url, _ := s.DatabaseFor(b)
 		return openAt(b, url)
 	}
 }

@@ -46,22 +46,6 @@ func eachServer(t *testing.T, f func(t *testing.T, s *servers.Server)) {
 	}
 }
 
-// database makes an empty database for a test and returns its address and
-// name.
-func database(t testing.TB, s *servers.Server) (url, name string) {
-	t.Helper()
-	url, name, drop, err := s.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := drop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return url, name
-}
-
 func TestMySQLLedger(t *testing.T)     { runLedger(t, servers.MariaDB) }
 func TestPostgresLedger(t *testing.T)  { runLedger(t, servers.Postgres) }
 func TestMySQLJournal(t *testing.T)    { runJournal(t, servers.MariaDB) }
@@ -76,7 +60,7 @@ func runLedger(t *testing.T, get func() (*servers.Server, error)) {
 		t.Fatal(err)
 	}
 	ledgertest.Run(t, func(t *testing.T) func() dibs.Ledger {
-		url, _ := database(t, s)
+		url, _ := s.DatabaseFor(t)
 		return func() dibs.Ledger { return openAt(t, url) }
 	})
 }
@@ -88,7 +72,7 @@ func runJournal(t *testing.T, get func() (*servers.Server, error)) {
 		t.Fatal(err)
 	}
 	ledgertest.RunJournal(t, func(t *testing.T) func() dibs.JournalStore {
-		url, _ := database(t, s)
+		url, _ := s.DatabaseFor(t)
 		return func() dibs.JournalStore { return openJournalAt(t, url) }
 	})
 }

@@ -53,7 +53,7 @@ func TestOrdersAreFoundByIndexes(t *testing.T) {
 
 func TestServerOrdersAreFoundByIndexes(t *testing.T) {
 	eachServer(t, func(t *testing.T, server *servers.Server) {
-		url, _ := database(t, server)
+		url, _ := server.DatabaseFor(t)
 		l := openAt(t, url)
 		defer closeAll(t, l)
 		manyOrders(t, l)

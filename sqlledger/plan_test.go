@@ -44,7 +44,7 @@ func TestItemsAreFoundByTheirNumber(t *testing.T) {
 // reads the campaign's items for each would take minutes.
 func TestServerItemsAreFoundByTheirNumber(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, name := database(t, s)
+		url, name := s.DatabaseFor(t)
 		l := openAt(t, url)
 		defer closeAll(t, l)
 		const all, given = 60_000, 4_000

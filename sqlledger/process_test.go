@@ -21,7 +21,7 @@ func TestTwoProcesses(t *testing.T) {
 
 func TestServerTwoProcesses(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, _ := database(t, s)
+		url, _ := s.DatabaseFor(t)
 		twoProcesses(t, url)
 	})
 }
@@ -66,7 +66,7 @@ func TestKilledWhileAppending(t *testing.T) {
 func TestServerKilledWhileAppending(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
 		for round := range 2 {
-			url, _ := database(t, s)
+			url, _ := s.DatabaseFor(t)
 			killedWhileAppending(t, url, 20+37*round)
 		}
 	})

@@ -30,7 +30,7 @@ func TestRecount(t *testing.T) {
 // TestServerRecount is TestRecount on servers.
 func TestServerRecount(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, name := database(t, s)
+		url, name := s.DatabaseFor(t)
 		l := openAt(t, url)
 		defer closeAll(t, l)
 		items, units := plant(t, l)

@@ -16,8 +16,8 @@ import (
 func TestServerReadOnly(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
 		ctx := t.Context()
-		url, name := database(t, s)
-		other, otherName := database(t, s)
+		url, name := s.DatabaseFor(t)
+		other, otherName := s.DatabaseFor(t)
 		must := func(err error) {
 			t.Helper()
 			if err != nil {
@@ -79,7 +79,7 @@ func TestServerTooLarge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, _ := database(t, s)
+	url, _ := s.DatabaseFor(t)
 	j := openJournalAt(t, url)
 	defer closeAll(t, j)
 	generation, err := j.Acquire(t.Context(), "the test")

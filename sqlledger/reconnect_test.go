@@ -110,7 +110,7 @@ func (s *settler) check() {
 // ledger finds it by itself, and nothing is doubled or missing.
 func TestServerKilled(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, _ := database(t, s)
+		url, _ := s.DatabaseFor(t)
 		l := openAt(t, url)
 		defer closeAll(t, l)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -159,7 +159,7 @@ func TestServerKilled(t *testing.T) {
 // used them are replaced before anybody notices.
 func TestServerIdleConnections(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, _ := database(t, s)
+		url, _ := s.DatabaseFor(t)
 		p := newProxy(t, s.Port())
 		l := openAt(t, p.through(url))
 		defer closeAll(t, l)
@@ -181,7 +181,7 @@ func TestServerCommitCut(t *testing.T) {
 	for _, afterwards := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the server heard it: %v", afterwards), func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *servers.Server) {
-				url, _ := database(t, s)
+				url, _ := s.DatabaseFor(t)
 				p := newProxy(t, s.Port())
 				l := openAt(t, p.through(url))
 				defer closeAll(t, l)
@@ -205,7 +205,7 @@ func TestServerAppendCut(t *testing.T) {
 	for _, afterwards := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the server heard it: %v", afterwards), func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *servers.Server) {
-				url, _ := database(t, s)
+				url, _ := s.DatabaseFor(t)
 				p := newProxy(t, s.Port())
 				j := openJournalAt(t, p.through(url))
 				defer closeAll(t, j)
@@ -252,7 +252,7 @@ func oneRow(seq uint32) []dibs.JournalRow {
 // back by itself, unless another process was faster, which fences it.
 func TestServerLockLost(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, _ := database(t, s)
+		url, _ := s.DatabaseFor(t)
 		p := newProxy(t, s.Port())
 		j := openJournalAt(t, p.through(url))
 		defer closeAll(t, j)
@@ -291,7 +291,7 @@ func TestServerLockLost(t *testing.T) {
 // all the same.
 func TestServerLockKept(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, _ := database(t, s)
+		url, _ := s.DatabaseFor(t)
 		p := newProxy(t, s.Port())
 		j := openJournalAt(t, p.through(url))
 		defer closeAll(t, j)
@@ -318,7 +318,7 @@ func TestServerLockKept(t *testing.T) {
 // transaction: it settles all the same.
 func TestServerDeadlock(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, name := database(t, s)
+		url, name := s.DatabaseFor(t)
 		l := openAt(t, url)
 		defer closeAll(t, l)
 		r := newSettler(t, l)

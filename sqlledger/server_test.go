@@ -19,7 +19,7 @@ import (
 // TestServerConstraints is TestConstraints on servers.
 func TestServerConstraints(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, name := database(t, s)
+		url, name := s.DatabaseFor(t)
 		l := openAt(t, url)
 		defer closeAll(t, l)
 		items, units := plant(t, l)
@@ -44,7 +44,7 @@ func TestServerConstraints(t *testing.T) {
 // TestServerAuditFinds plants what the constraints cannot see, all at once.
 func TestServerAuditFinds(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, name := database(t, s)
+		url, name := s.DatabaseFor(t)
 		l := openAt(t, url)
 		defer closeAll(t, l)
 		items, units := plant(t, l)
@@ -88,7 +88,7 @@ func TestServerAuditFinds(t *testing.T) {
 func TestServerTexts(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
 		ctx := t.Context()
-		url, _ := database(t, s)
+		url, _ := s.DatabaseFor(t)
 		l := openAt(t, url)
 		defer closeAll(t, l)
 		title := "手机 📱 ’ \\ % _ \" ; --"
@@ -136,7 +136,7 @@ func TestServerRefused(t *testing.T) {
 	}
 	closeAll(t, gone)
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, name := database(t, s)
+		url, name := s.DatabaseFor(t)
 		here := fmt.Sprintf("127.0.0.1:%d", s.Port())
 		grant := []string{fmt.Sprintf("CREATE USER poor_%s PASSWORD 'poor-pw'", name)}
 		latin := fmt.Sprintf("CREATE DATABASE latin_%s ENCODING 'LATIN1' TEMPLATE template0", name)
@@ -251,7 +251,7 @@ func refused(t *testing.T, s *servers.Server, what, url, want string, before []s
 // time all find it ready.
 func TestServersOpenedTogether(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, _ := database(t, s)
+		url, _ := s.DatabaseFor(t)
 		errs := make(chan error)
 		for range 4 {
 			go func() {

@@ -15,7 +15,7 @@ import (
 // the server has a limit for that, before those who wait for its rows give up.
 func TestServerStalledTransaction(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server) {
-		url, _ := database(t, s)
+		url, _ := s.DatabaseFor(t)
 		frozen := openAt(t, url)
 		defer closeAll(t, frozen)
 		limit := "SELECT setting::bigint FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout'"

@@ -119,21 +119,9 @@ func TestUnreachable(t *testing.T) {
 // TestBadLedgers starts them on databases that are no good.
 func TestBadLedgers(t *testing.T) {
 	for _, get := range []func() (*servers.Server, error){servers.MariaDB, servers.Postgres} {
-		db, err := get()
-		if err != nil {
-			t.Fatal(err)
-		}
-		good, name, drop, err := db.Database()
-		if err != nil {
-			t.Fatal(err)
-		}
+		db, good, name := servers.Database(t, get)
 		kind, _, _ := strings.Cut(good, ":")
 		t.Run(kind, func(t *testing.T) {
-			defer func() {
-				if err := drop(); err != nil {
-					t.Error(err)
-				}
-			}()
 			reader := strings.Replace(good, servers.User+":"+servers.Password, "reader:"+secretInURL, 1)
 			makeReader(t, db, kind, name)
 			for what, bad := range map[string]struct{ ledger, serve, doctor string }{

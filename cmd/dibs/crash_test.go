@@ -138,18 +138,8 @@ func TestKillMySQL(t *testing.T)    { killOnServer(t, servers.MariaDB) }
 func TestKillPostgres(t *testing.T) { killOnServer(t, servers.Postgres) }
 
 func killOnServer(t *testing.T, get func() (*servers.Server, error)) {
-	db, err := get()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ledger, _, drop, err := db.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ledger, _ := servers.Database(t, get)
 	kill(t, ledger, (rounds(t)+2)/3)
-	if err := drop(); err != nil {
-		t.Error(err)
-	}
 }
 
 // kill kills the server n times under load. Its ledger is in a server, or in

@@ -14,16 +14,6 @@ func TestKillEventsMySQL(t *testing.T)    { killEventsOnServer(t, servers.MariaD
 func TestKillEventsPostgres(t *testing.T) { killEventsOnServer(t, servers.Postgres) }
 
 func killEventsOnServer(t *testing.T, get func() (*servers.Server, error)) {
-	db, err := get()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ledger, _, drop, err := db.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ledger, _ := servers.Database(t, get)
 	killEvents(t, ledger, (rounds(t)+4)/5)
-	if err := drop(); err != nil {
-		t.Error(err)
-	}
 }

@@ -37,18 +37,8 @@ func TestKillLife(t *testing.T)      { killLife(t, "", (rounds(t)+1)/2) }
 func TestKillLifeMySQL(t *testing.T) { killLifeOnServer(t, servers.MariaDB) }
 
 func killLifeOnServer(t *testing.T, get func() (*servers.Server, error)) {
-	db, err := get()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ledger, _, drop, err := db.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ledger, _ := servers.Database(t, get)
 	killLife(t, ledger, (rounds(t)+4)/5)
-	if err := drop(); err != nil {
-		t.Error(err)
-	}
 }
 
 func killLife(t *testing.T, ledger string, n int) {

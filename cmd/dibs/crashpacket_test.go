@@ -25,18 +25,8 @@ func TestRedPacketKilled(t *testing.T) { killPackets(t, "", (rounds(t)+4)/7) }
 
 // TestRedPacketKilledMySQL is the same with ledger and journal in a server.
 func TestRedPacketKilledMySQL(t *testing.T) {
-	db, err := servers.MariaDB()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ledger, _, drop, err := db.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, ledger, _ := servers.Database(t, servers.MariaDB)
 	killPackets(t, ledger, (rounds(t)+18)/19)
-	if err := drop(); err != nil {
-		t.Error(err)
-	}
 }
 
 func killPackets(t *testing.T, ledger string, n int) {

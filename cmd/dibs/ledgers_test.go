@@ -14,19 +14,7 @@ func TestPostgres(t *testing.T) { onServer(t, servers.Postgres) }
 // onServer serves with a ledger in a database server, is pressed, killed, and
 // verified afterwards.
 func onServer(t *testing.T, get func() (*servers.Server, error)) {
-	db, err := get()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ledger, name, drop, err := db.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := drop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	_, ledger, name := servers.Database(t, get)
 	env := append([]string{"DIBS_LEDGER=" + ledger}, secrets...)
 	cli(t, env, "verify").want(t, exitFailure, "dibs migrate")
 	cli(t, env, "serve", "--migrate=false").want(t, exitFailure, "dibs migrate")

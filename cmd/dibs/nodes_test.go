@@ -46,19 +46,7 @@ func (n *node) url() string { return "http://" + n.address }
 // newCluster starts nodes on a Redis of their own and an empty database.
 func newCluster(t *testing.T, get func() (*servers.Server, error), size int, args ...string) *cluster {
 	t.Helper()
-	db, err := get()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ledger, _, drop, err := db.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := drop(); err != nil {
-			t.Error(err)
-		}
-	})
+	_, ledger, _ := servers.Database(t, get)
 	redis, err := servers.StartRedis(t.TempDir(), servers.RedisAlways...)
 	if err != nil {
 		t.Fatal(err)

@@ -63,14 +63,7 @@ func TestRepairMySQL(t *testing.T)    { repairOnServer(t, servers.MariaDB) }
 func TestRepairPostgres(t *testing.T) { repairOnServer(t, servers.Postgres) }
 
 func repairOnServer(t *testing.T, get func() (*servers.Server, error)) {
-	db, err := get()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ledger, name, drop, err := db.Database()
-	if err != nil {
-		t.Fatal(err)
-	}
+	db, ledger, name := servers.Database(t, get)
 	env := append([]string{"DIBS_LEDGER=" + ledger}, secrets...)
 	p := start(t, env, "serve", "--listen", "127.0.0.1:0")
 	url := p.await(t, p.err, `msg=serving url=(\S+)`)[1]
@@ -84,7 +77,4 @@ func repairOnServer(t *testing.T, get func() (*servers.Server, error)) {
 		t.Fatal(err)
 	}
 	cli(t, env, "verify", "--repair").want(t, exitOK, "repaired, ", "counted afresh: shard 0 stock_left", "every promise holds")
-	if err := drop(); err != nil {
-		t.Error(err)
-	}
 }

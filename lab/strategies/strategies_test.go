@@ -71,16 +71,14 @@ func must(t *testing.T, err error) {
 // world makes an empty world on one of the databases.
 func world(t *testing.T, database string, s *strategies.Strategy, stock int64) *strategies.World {
 	t.Helper()
-	server, err := databases[database]()
-	must(t, err)
-	url, _, done, err := server.Database()
-	must(t, err)
+	_, url, _ := servers.Database(t, databases[database])
 	w := &strategies.World{Stock: stock, Dir: t.TempDir(), LedgerURL: url, Over: make(chan struct{})}
 	redis := theRedis[""]
 	if s.Level == dibs.LevelDurable || s.Level == dibs.LevelRelaxed {
 		redis = theRedis["always"]
 	}
 	w.RedisURL = redis.URL()
+	var err error
 	w.SQL, err = strategies.OpenSQL(url, 16)
 	must(t, err)
 	w.Redis, err = strategies.OpenRedis(w.RedisURL)
@@ -88,7 +86,7 @@ func world(t *testing.T, database string, s *strategies.Strategy, stock int64) *
 	must(t, w.Redis.Flush(t.Context()))
 	t.Cleanup(func() {
 		w.Redis.Close()
-		must(t, errors.Join(w.SQL.Close(), done()))
+		must(t, w.SQL.Close())
 	})
 	return w
 }
