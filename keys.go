@@ -20,13 +20,31 @@ const MinKeyLen = 16
 // works that long at most.
 const keyCacheFor = 5 * time.Second
 
-// maxCachedKeys bounds the cache; only keys that exist are cached.
+// unknownKeyFor is how long a key that there was not is not looked up again: a
+// key that was made on another machine works that late at most.
+const unknownKeyFor = time.Second
+
+// maxCachedKeys bounds what is remembered of keys, known and unknown ones apart:
+// those that somebody makes up push out none that exist.
 const maxCachedKeys = 1024
 
-// keyCache remembers keys that were found valid.
+// maxKeyLookups is how many keys that were not valid before may be looked up at
+// once, maxKeysWaiting how many may wait for their turn, and keyPatience how long.
+const (
+	maxKeyLookups  = 8
+	maxKeysWaiting = 256
+	keyPatience    = 2 * time.Second
+)
+
+// keyCache remembers keys that were looked up.
 type keyCache struct {
 	mu   sync.Mutex
 	keys map[[sha256.Size]byte]cachedKey
+	// unknown are keys that there were not, until when that is believed.
+	unknown map[[sha256.Size]byte]time.Time
+	// looking has a place for each look-up, waiting counts those who want one.
+	looking chan struct{}
+	waiting int
 }
 
 type cachedKey struct {
@@ -34,7 +52,11 @@ type cachedKey struct {
 	until time.Time
 }
 
-var badKey = Fail(Unauthenticated, Text{"the API key is unknown or revoked", "API 密钥无效或已吊销"})
+var (
+	badKey = Fail(Unauthenticated, Text{"the API key is unknown or revoked", "API 密钥无效或已吊销"})
+	// tooManyKeys answers while keys that nobody knows are tried in numbers.
+	tooManyKeys = &Error{Reason: Overloaded, Effect: EffectNone, RetryAfter: time.Second, Detail: Text{"too many unknown API keys are tried at once", "尝试的未知 API 密钥过多"}}
+)
 
 // NewKey makes an API key of a fresh secret, to be stored with
 // Access.InsertKey. It is for programs that have a ledger and no service;
@@ -66,6 +88,7 @@ func (s *Service) EnsureKey(ctx context.Context, name, secret string) (*APIKey, 
 		return nil, err
 	}
 	if err = s.ledger.InsertKey(ctx, k); !errors.Is(err, ErrAlreadyExists) {
+		s.keys.forgetUnknown()
 		return k, err
 	}
 	k, err = s.CheckKey(ctx, secret)
@@ -87,31 +110,111 @@ func keyOf(name string, role Role, secret string, now time.Time) (*APIKey, error
 	return &APIKey{ID: newID("k-"), Name: name, Role: role, Hash: hash[:], CreatedAt: ms(now)}, nil
 }
 
-// CheckKey returns the key of a secret; an *Error of Unauthenticated when
-// there is none.
+// CheckKey returns the key of a secret; an *Error of Unauthenticated when there
+// is none, of Overloaded when too many keys that were not valid before are tried
+// at once. What cannot be a key, or was none a moment ago, is not looked up.
 func (s *Service) CheckKey(ctx context.Context, secret string) (*APIKey, error) {
-	hash := sha256.Sum256([]byte(secret))
-	now := s.cfg.Now()
-	s.keys.mu.Lock()
-	c, ok := s.keys.keys[hash]
-	s.keys.mu.Unlock()
-	if ok && now.Before(c.until) {
-		return c.key, nil
+	if len(secret) < MinKeyLen || !validKey(secret) {
+		return nil, badKey
 	}
+	hash := sha256.Sum256([]byte(secret))
+	key, before, unknown := s.keys.recall(hash, s.cfg.Now())
+	switch {
+	case key != nil:
+		return key, nil
+	case unknown:
+		return nil, badKey
+	case !before:
+		free, err := s.keys.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer free()
+	}
+	now := s.cfg.Now()
 	k, err := s.ledger.KeyByHash(ctx, hash[:])
 	if errors.Is(err, ErrNotFound) {
+		s.keys.noteUnknown(hash, now)
 		return nil, badKey
 	}
 	if err != nil {
 		return nil, asUnavailable(err, EffectNone)
 	}
-	s.keys.mu.Lock()
-	defer s.keys.mu.Unlock()
-	if s.keys.keys == nil || len(s.keys.keys) >= maxCachedKeys {
-		s.keys.keys = make(map[[sha256.Size]byte]cachedKey)
-	}
-	s.keys.keys[hash] = cachedKey{k, now.Add(keyCacheFor)}
+	s.keys.note(hash, cachedKey{k, now.Add(keyCacheFor)})
 	return k, nil
+}
+
+// recall returns what is remembered of a key: the key while it is believed, else
+// whether it was valid before, or whether there was none a moment ago.
+func (c *keyCache) recall(hash [sha256.Size]byte, now time.Time) (key *APIKey, before, unknown bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, before := c.keys[hash]
+	if before && now.Before(known.until) {
+		return known.key, true, false
+	}
+	return nil, before, now.Before(c.unknown[hash])
+}
+
+// note remembers a key that is valid.
+func (c *keyCache) note(hash [sha256.Size]byte, k cachedKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.keys == nil || len(c.keys) >= maxCachedKeys {
+		c.keys = make(map[[sha256.Size]byte]cachedKey)
+	}
+	c.keys[hash] = k
+	delete(c.unknown, hash)
+}
+
+// noteUnknown remembers that there was no such key, or none any more.
+func (c *keyCache) noteUnknown(hash [sha256.Size]byte, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unknown == nil || len(c.unknown) >= maxCachedKeys {
+		c.unknown = make(map[[sha256.Size]byte]time.Time)
+	}
+	c.unknown[hash] = now.Add(unknownKeyFor)
+	delete(c.keys, hash)
+}
+
+// forgetUnknown lets keys be looked up that there were not: one was made.
+func (c *keyCache) forgetUnknown() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unknown = nil
+}
+
+// enter takes the turn of a key that was not valid before.
+func (c *keyCache) enter(ctx context.Context) (free func(), err error) {
+	c.mu.Lock()
+	if c.looking == nil {
+		c.looking = make(chan struct{}, maxKeyLookups)
+	}
+	looking := c.looking
+	full := c.waiting >= maxKeysWaiting
+	if !full {
+		c.waiting++
+	}
+	c.mu.Unlock()
+	if full {
+		return nil, tooManyKeys
+	}
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.waiting--
+	}()
+	patience := time.NewTimer(keyPatience)
+	defer patience.Stop()
+	select {
+	case looking <- struct{}{}:
+		return func() { <-looking }, nil
+	case <-patience.C:
+		return nil, tooManyKeys
+	case <-ctx.Done():
+		return nil, Unavail(EffectNone, ctx.Err())
+	}
 }
 
 // Keys lists all API keys, newest first; revoked ones too.

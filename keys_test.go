@@ -1,0 +1,109 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// keyLedger has one API key, and takes its time to say so.
+type keyLedger struct {
+	Ledger
+	good    [32]byte
+	asked   atomic.Int64
+	now     atomic.Int64
+	most    atomic.Int64
+	revoked atomic.Bool
+}
+
+func (l *keyLedger) KeyByHash(_ context.Context, hash []byte) (*APIKey, error) {
+	l.asked.Add(1)
+	if n := l.now.Add(1); n > l.most.Load() {
+		l.most.Store(n)
+	}
+	<-time.After(10 * time.Millisecond)
+	l.now.Add(-1)
+	if [32]byte(hash) == l.good && !l.revoked.Load() {
+		return &APIKey{ID: "k-1", Role: RoleAdmin}, nil
+	}
+	return nil, ErrNotFound
+}
+
+const goodKey = "a-good-key-of-the-tests"
+
+func newKeyLedger(t *testing.T) *keyLedger {
+	t.Helper()
+	k, err := keyOf("tests", RoleAdmin, goodKey, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &keyLedger{good: [32]byte(k.Hash)}
+}
+
+// Keys that nobody knows ask the ledger once a second each, and a few at once;
+// what cannot be a key asks it nothing, and whoever has a good one is not held
+// up by them.
+func TestFalseKeysAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newKeyLedger(t)
+		s := &Service{cfg: Config{}.WithDefaults(), ledger: l}
+		check := func(secret string, want error) {
+			t.Helper()
+			if _, err := s.CheckKey(t.Context(), secret); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", secret, err, want)
+			}
+		}
+		check("too-short", badKey)
+		check(goodKey+"\x00", badKey)
+		if n := l.asked.Load(); n != 0 {
+			t.Errorf("what cannot be a key was looked up %d times", n)
+		}
+		check(goodKey, nil)
+		for range 100 {
+			check("one-and-the-same-false-key", badKey)
+		}
+		if n := l.asked.Load(); n != 2 {
+			t.Errorf("the ledger was asked %d times for two keys", n)
+		}
+		sleep(t.Context(), unknownKeyFor)
+		check("one-and-the-same-false-key", badKey)
+		if n := l.asked.Load(); n != 3 {
+			t.Errorf("a false key is not looked up again after %s", unknownKeyFor)
+		}
+		// The good key has to be looked up again while thousands try.
+		sleep(t.Context(), keyCacheFor)
+		var crowd sync.WaitGroup
+		var busy atomic.Int64
+		for i := range 3000 {
+			crowd.Go(func() {
+				_, err := s.CheckKey(t.Context(), fmt.Sprint("a-key-that-somebody-made-up-", i))
+				if errors.Is(err, ErrOverloaded) {
+					busy.Add(1)
+				} else if !errors.Is(err, badKey) {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+		begun := time.Now()
+		check(goodKey, nil)
+		if took := time.Since(begun); took > 20*time.Millisecond {
+			t.Errorf("the good key took %s", took)
+		}
+		crowd.Wait()
+		if l.most.Load() > maxKeyLookups+1 || busy.Load() < 3000-maxKeysWaiting-maxKeyLookups || busy.Load() == 0 {
+			t.Errorf("%d look-ups at once, %d of 3000 were told to come again", l.most.Load(), busy.Load())
+		}
+		if n := len(s.keys.unknown); n > maxCachedKeys {
+			t.Errorf("%d false keys are remembered", n)
+		}
+		// Revoked, it is worth nothing, within the time that it is believed.
+		l.revoked.Store(true)
+		sleep(t.Context(), keyCacheFor)
+		check(goodKey, badKey)
+	})
+}
