@@ -64,6 +64,17 @@ func (s *Service) Campaign(ctx context.Context, id string) (*Campaign, error) {
 	return c, err
 }
 
+// PublicCampaign is Campaign for users, whoever asks and however often: drafts
+// are not found, and the ledger is asked once a second at most for a campaign
+// that is not live here. ErrNotFound; *Error of Overloaded when too much is asked
+// at once.
+func (s *Service) PublicCampaign(ctx context.Context, id string) (*Campaign, error) {
+	if v, ok := s.lives.Load(id); ok {
+		return v.(*live).campaign.Load(), nil
+	}
+	return s.publicLookUp(ctx, id)
+}
+
 // CampaignNow is Campaign with the changes that were made through other nodes
 // until now.
 func (s *Service) CampaignNow(ctx context.Context, id string) (*Campaign, error) {

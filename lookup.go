@@ -60,6 +60,18 @@ func (s *Service) lookUp(ctx context.Context, req *ClaimRequest) (*Campaign, err
 	}
 }
 
+// publicLookUp is lookUp for users: what they may not know of is not found.
+func (s *Service) publicLookUp(ctx context.Context, id string) (*Campaign, error) {
+	c, err := s.lookUp(ctx, &ClaimRequest{CampaignID: id})
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && (c.State == Draft || c.Regular()):
+		return nil, noSuchCampaign
+	case err != nil:
+		return nil, asUnavailable(err, EffectNone)
+	}
+	return c, nil
+}
+
 // mayLookUp takes one of the places for those who ask the ledger on behalf of a
 // claim.
 func (s *Service) mayLookUp(req *ClaimRequest) (free func(), err error) {

@@ -80,6 +80,28 @@ func storm(t *testing.T, s *Service, id string, want Reason) {
 	crowd.Wait()
 }
 
+// The same of whoever asks for a campaign's room, lottery or tickets.
+func TestCampaignsForUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &slowLedger{}
+		s := lookupService(t, l)
+		var crowd sync.WaitGroup
+		for id, want := range map[string]error{"unknown": ErrNotFound, "draft": ErrNotFound, "ended": nil} {
+			for range 1000 {
+				crowd.Go(func() {
+					if c, err := s.PublicCampaign(t.Context(), id); !errors.Is(err, want) || err == nil && c.ID != id {
+						t.Errorf("%s: %v, want %v", id, err, want)
+					}
+				})
+			}
+		}
+		crowd.Wait()
+		if n := l.reads.Load(); n != 3 {
+			t.Errorf("the ledger was asked %d times for three campaigns", n)
+		}
+	})
+}
+
 // What users ask for does not fill the memory, and an error is not remembered.
 func TestLookupsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -3,7 +3,6 @@ package dibs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -122,12 +121,9 @@ func (s *Service) Situation(ctx context.Context, id string) (Situation, error) {
 			return st, nil
 		}
 	}
-	c, err := s.lookUp(ctx, &ClaimRequest{CampaignID: id})
-	if errors.Is(err, ErrNotFound) || err == nil && (c.State == Draft || c.Regular()) {
-		return Situation{}, noSuchCampaign
-	}
+	c, err := s.publicLookUp(ctx, id)
 	if err != nil {
-		return Situation{}, asUnavailable(err, EffectNone)
+		return Situation{}, err
 	}
 	if !s.sells(c) {
 		// What is left of a campaign that is over is for reports.

@@ -51,6 +51,7 @@ type Service interface {
 	UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (dibs.List[dibs.CodeView], error)
 	Campaign(ctx context.Context, id string) (*dibs.Campaign, error)
 	CampaignNow(ctx context.Context, id string) (*dibs.Campaign, error)
+	PublicCampaign(ctx context.Context, id string) (*dibs.Campaign, error)
 	Campaigns(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)
 	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
 	Situation(ctx context.Context, id string) (dibs.Situation, error)

@@ -34,12 +34,9 @@ var (
 // campaignFor returns a campaign that users may know of, with the spec of its
 // room; none is an error.
 func (a *api) campaignFor(ctx context.Context, id string, none error, has func(*dibs.GateSpec) bool) (*dibs.Campaign, error) {
-	c, err := a.svc.Campaign(ctx, id)
+	c, err := a.svc.PublicCampaign(ctx, id)
 	if err != nil {
 		return nil, err
-	}
-	if c.State == dibs.Draft {
-		return nil, errNoCampaign
 	}
 	if c.Gate == nil || !has(c.Gate) {
 		return nil, none
