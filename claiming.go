@@ -66,25 +66,37 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 		return Result{}, backlogFull
 	}
 	c := l.campaign.Load()
+	if c.Gate == nil {
+		return s.ask(ctx, l, c, &req, full, nil)
+	}
 	no, refused := s.refuse(ctx, c, &req)
-	if refused && req.Key == "" {
+	if !refused {
+		return s.ask(ctx, l, c, &req, full, nil)
+	}
+	if req.Key == "" {
 		l.refused[no.Outcome].Add(1)
 		return no, nil
 	}
+	return s.ask(ctx, l, c, &req, full, &no)
+}
+
+// ask asks the engine. A claim that is not to be granted any more, since the
+// backlog is full or a gate said no, may be the repeat of one that was.
+func (s *Service) ask(ctx context.Context, l *live, c *Campaign, req *ClaimRequest, full bool, no *Result) (Result, error) {
 	d, err := s.engine.Claim(ctx, EngineClaim{
-		Shard: c.ShardOf(req.UserID), UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key), OnlyRepeat: full || refused,
+		Shard: c.ShardOf(req.UserID), UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key), OnlyRepeat: full || no != nil,
 	})
 	if err != nil {
 		if errors.Is(err, ErrNotOpen) {
-			return s.claimNotOpen(ctx, l, &req)
+			return s.claimNotOpen(ctx, l, req)
 		}
 		// It may be granted all the same.
 		l.rouse()
 		return Result{}, s.claimFailed(l, err)
 	}
-	if d.Outcome == Overloaded && refused {
+	if d.Outcome == Overloaded && no != nil {
 		l.refused[no.Outcome].Add(1)
-		return no, nil
+		return *no, nil
 	}
 	if d.Outcome == Overloaded {
 		l.refused[Overloaded].Add(1)

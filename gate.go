@@ -27,9 +27,6 @@ type Gate interface {
 
 // refuse asks the gates of a campaign that has some.
 func (s *Service) refuse(ctx context.Context, c *Campaign, req *ClaimRequest) (no Result, refused bool) {
-	if c.Gate == nil {
-		return no, false
-	}
 	for _, g := range s.cfg.Gates {
 		if r, ok := g.Pass(ctx, c, req); !ok {
 			r.Campaign = c
