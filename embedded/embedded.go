@@ -141,6 +141,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if n.Engine.Shared() {
 		lc.Redis = cfg.Engine
 	}
+	lc.Holds = func(id string) bool { return n.Service.Holds(id) }
 	if n.Limits, err = limit.New(lc); err != nil {
 		return n, err
 	}

@@ -19,6 +19,9 @@ type bucket struct {
 	asked atomic.Int64
 	// share is this node's, in billionths.
 	share atomic.Int64
+	// usedAt is when a claim came last, to the second; of a campaign's by the
+	// setting.
+	usedAt atomic.Int64
 }
 
 // whole is all of a limit.

@@ -148,7 +148,7 @@ func TestDefaultBucketIsOne(t *testing.T) {
 		for range 8 {
 			met.Go(func() {
 				<-begin
-				l.defaultBucket(fmt.Sprint("c", i))
+				l.defaultBucket(fmt.Sprint("c", i), l.now())
 			})
 		}
 		close(begin)
@@ -157,7 +157,63 @@ func TestDefaultBucketIsOne(t *testing.T) {
 	if n := len(l.sharing.buckets); n > 50 {
 		t.Errorf("%d buckets are shared for 50 campaigns", n)
 	}
-	if n := testing.AllocsPerRun(100, func() { l.defaultBucket("c1") }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { l.defaultBucket("c1", 1) }); n != 0 {
 		t.Errorf("finding a bucket takes %v allocations", n)
 	}
+}
+
+// The setting for campaigns is counted of those that the node holds, each by
+// itself; names that users make up take no bucket, and so no share in Redis.
+func TestMadeUpCampaigns(t *testing.T) {
+	held := map[string]bool{}
+	for i := range 100 {
+		held[fmt.Sprint("c", i)] = true
+	}
+	cfg := Config{Campaign: every(1, 24*time.Hour, 3), Holds: func(id string) bool { return held[id] }}
+	l := nodes(t, 1, cfg)[0]
+	ask := func(id string) (passed int) {
+		for range 5 {
+			if _, ok := l.Enter(t.Context(), &dibs.ClaimRequest{UserID: "ann", CampaignID: id}); ok {
+				passed++
+			}
+		}
+		return passed
+	}
+	for i := range 10_000 {
+		if n := ask(fmt.Sprint("made up ", i)); n != 5 {
+			t.Fatalf("a campaign that there is not takes from a limit: %d of 5", n)
+		}
+	}
+	for id := range held {
+		if n := ask(id); n != 3 {
+			t.Errorf("%s: %d, want 3: it shares its limit", id, n)
+		}
+	}
+	if n := len(l.sharing.buckets); n != len(held) {
+		t.Errorf("%d buckets are shared, want %d", n, len(held))
+	}
+}
+
+// Campaigns beyond a number share a bucket, and those that nobody claims from
+// are forgotten.
+func TestManyDefaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := New(Config{Campaign: every(10, time.Second, 10)})
+		must(t, err)
+		kept := func() (n int) {
+			l.defaults.Range(func(_, _ any) bool { n++; return true })
+			return n
+		}
+		for i := range maxDefaults + 100 {
+			l.Enter(t.Context(), &dibs.ClaimRequest{CampaignID: fmt.Sprint("c", i)})
+		}
+		if n := kept(); n != maxDefaults+1 || l.defaultCount != n {
+			t.Errorf("%d buckets, counted %d, want %d", n, l.defaultCount, maxDefaults+1)
+		}
+		<-time.After(time.Duration(forgetAfter) + time.Minute)
+		l.Enter(t.Context(), &dibs.ClaimRequest{CampaignID: "new"})
+		if n := kept(); n != 1 || l.defaultCount != 1 {
+			t.Errorf("%d buckets are kept, counted %d", n, l.defaultCount)
+		}
+	})
 }

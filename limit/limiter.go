@@ -30,6 +30,10 @@ type Config struct {
 	// first counts. BlockedDevices and AllowedDevices are the same of devices.
 	Blocked, Allowed               []netip.Prefix
 	BlockedDevices, AllowedDevices []string
+	// Holds reports whether a campaign is one that this node holds: only on such
+	// ones the limit of campaigns is counted, whatever names users make up. It is
+	// asked by all claims at once; default: any may be one.
+	Holds func(campaignID string) bool
 	// Entries is how many buckets are kept; default DefaultEntries.
 	Entries int
 	// Redis is where nodes share; empty for a node alone. Its URL is that of
@@ -55,9 +59,10 @@ type Limiter struct {
 	address *rule
 	server  *bucket
 	// campaigns are the limits of campaigns, by their number; defaults are the
-	// buckets that the setting gives them.
-	campaigns sync.Map // uint32 -> *gate
-	defaults  [maxDefaults]atomic.Pointer[bucket]
+	// buckets that the setting gives them, by their id, counted under making.
+	campaigns    sync.Map // uint32 -> *gate
+	defaults     sync.Map // string -> *bucket
+	defaultCount int
 	// making is held to change either: what two claims meet at once is made once.
 	making   sync.Mutex
 	forgotAt int64
@@ -152,8 +157,8 @@ func (l *Limiter) Enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.R
 		}
 		wait = max(wait, w)
 	}
-	if l.cfg.Campaign != nil {
-		no, ok, w := l.defaultBucket(req.CampaignID).take(now)
+	if l.cfg.Campaign != nil && (l.cfg.Holds == nil || l.cfg.Holds(req.CampaignID)) {
+		no, ok, w := l.defaultBucket(req.CampaignID, now).take(now)
 		if !ok {
 			return no, false
 		}
@@ -277,23 +282,42 @@ func (g *gate) at(start uint64) int {
 }
 
 // maxDefaults bounds the campaigns that the setting for campaigns is counted
-// of: names that users made up must not fill the memory.
+// of, one by one; those beyond it share a bucket.
 const maxDefaults = 4096
 
+// othersKey is the name of the bucket that campaigns beyond maxDefaults share;
+// no campaign can have it.
+const othersKey = "*"
+
 // defaultBucket is the bucket that the setting gives a campaign.
-func (l *Limiter) defaultBucket(id string) *bucket {
-	// Campaigns share buckets when there are very many.
-	n := fnv(id) % maxDefaults
-	if b := l.defaults[n].Load(); b != nil {
-		return b
+func (l *Limiter) defaultBucket(id string, now int64) *bucket {
+	v, ok := l.defaults.Load(id)
+	if !ok {
+		v = l.newDefault(id, now)
 	}
+	b := v.(*bucket)
+	if b.usedAt.Load()+int64(time.Second) < now {
+		b.usedAt.Store(now)
+	}
+	return b
+}
+
+// newDefault makes the bucket of a campaign that has none yet.
+func (l *Limiter) newDefault(id string, now int64) *bucket {
 	l.making.Lock()
 	defer l.making.Unlock()
-	b := l.defaults[n].Load()
-	if b == nil {
-		b = l.newBucket(*l.cfg.Campaign, "campaign", fmt.Sprintf("campaign.%d", n))
-		l.defaults[n].Store(b)
+	// Only here they become more.
+	l.forget(now)
+	if l.defaultCount >= maxDefaults {
+		id = othersKey
 	}
+	if v, ok := l.defaults.Load(id); ok {
+		return v.(*bucket)
+	}
+	b := l.newBucket(*l.cfg.Campaign, "campaign", "campaign."+id)
+	b.usedAt.Store(now)
+	l.defaults.Store(id, b)
+	l.defaultCount++
 	return b
 }
 
@@ -406,6 +430,18 @@ func (l *Limiter) forget(now int64) {
 		l.campaigns.Delete(number)
 		if l.sharing != nil {
 			l.sharing.drop(g.buckets)
+		}
+		return true
+	})
+	l.defaults.Range(func(id, v any) bool {
+		b := v.(*bucket)
+		if b.moment.Load() > now || now-b.usedAt.Load() <= forgetAfter {
+			return true
+		}
+		l.defaults.Delete(id)
+		l.defaultCount--
+		if l.sharing != nil {
+			l.sharing.drop([]*bucket{b})
 		}
 		return true
 	})
