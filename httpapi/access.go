@@ -51,10 +51,12 @@ func (c caller) name() string {
 }
 
 var (
-	errNoToken   = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "send Authorization: Bearer with a token", ZH: "请在 Authorization: Bearer 中携带令牌"})
-	errBadToken  = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token is not valid, or no longer", ZH: "令牌无效或已过期"})
-	errUsersOnly = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "this call is for users: send a user token, not an API key", ZH: "该接口仅供用户调用:请使用用户令牌而非 API 密钥"})
-	errAdminOnly = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "this call needs an API key", ZH: "该接口需要 API 密钥"})
+	errNoToken  = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "send Authorization: Bearer with a token", ZH: "请在 Authorization: Bearer 中携带令牌"})
+	errBadToken = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token is not valid, or no longer", ZH: "令牌无效或已过期"})
+	// errNoUserToken answers a claim with an API key, or with anything else.
+	errNoUserToken = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "claims are made with a user's token, and this is none", ZH: "领取须使用用户令牌,当前令牌不是用户令牌"})
+	errUsersOnly   = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "this call is for users: send a user token, not an API key", ZH: "该接口仅供用户调用:请使用用户令牌而非 API 密钥"})
+	errAdminOnly   = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "this call needs an API key", ZH: "该接口需要 API 密钥"})
 )
 
 // bearer returns the token of a request; "" when there is none.
@@ -83,11 +85,7 @@ func (a *api) identify(ctx context.Context, h http.Header, outside bool) (caller
 		return caller{}, err
 	}
 	if looksLikeUserToken(token) {
-		v, ok := a.users.verify(token)
-		if !ok {
-			return caller{}, errBadToken
-		}
-		return caller{user: v.user, until: v.until}, nil
+		return a.userOf(token)
 	}
 	if outside {
 		// Keys are for the listener of admins: here they are worth nothing.
@@ -104,10 +102,29 @@ func (a *api) identify(ctx context.Context, h http.Header, outside bool) (caller
 	return caller{key: key.ID, keyName: key.Name, role: key.Role}, nil
 }
 
-// admitClaimant returns who sent a claim. The claim's route has no call, which
-// would know where the request came in.
-func (a *api) admitClaimant(ctx context.Context, h http.Header, outside bool) (caller, error) {
-	return a.admit(ctx, h, userOnly, dibs.RoleAdmin, outside)
+// admitClaimant returns who sent a claim. Keys are worth nothing there, true or
+// false, and are not looked up: what everybody may call at once must not ask the
+// ledger for whatever looks like one.
+func (a *api) admitClaimant(h http.Header) (caller, error) {
+	token, err := bearer(h)
+	switch {
+	case err != nil:
+		return caller{}, err
+	case token == "":
+		return caller{}, errNoToken
+	case !looksLikeUserToken(token):
+		return caller{}, errNoUserToken
+	}
+	return a.userOf(token)
+}
+
+// userOf returns who a user's token names.
+func (a *api) userOf(token string) (caller, error) {
+	v, ok := a.users.verify(token)
+	if !ok {
+		return caller{}, errBadToken
+	}
+	return caller{user: v.user, until: v.until}, nil
 }
 
 // admitRole returns who sent a call, when they may call a route of this access:

@@ -147,6 +147,20 @@ func (k *keyCount) CheckKey(ctx context.Context, secret string) (*dibs.APIKey, e
 	return k.Service.CheckKey(ctx, secret)
 }
 
+// A claim with what looks like a key is refused without looking it up, true or
+// false: two million of them must not ask the ledger.
+func TestClaimsLookNoKeysUp(t *testing.T) {
+	keys := &keyCount{}
+	s := newStack(t, func(svc httpapi.Service) httpapi.Service { keys.Service = svc; return keys })
+	s.sale("phone", 5, 1)
+	for _, as := range []string{asAdmin, "Authorization: Bearer dibs_made_up_0123456789"} {
+		before := keys.checked.Load()
+		if a := s.ask("POST", "/v1/campaigns/phone/claims", "", as); a.status != 401 || keys.checked.Load() != before {
+			t.Errorf("%d after %d look-ups: %s", a.status, keys.checked.Load()-before, a.body)
+		}
+	}
+}
+
 // The listener of the world has nothing for administrators, and their keys are
 // worth nothing there: a true one is answered as a false one is, unseen.
 func TestOuterListener(t *testing.T) {
@@ -167,7 +181,7 @@ func TestOuterListener(t *testing.T) {
 		method, path, _ := strings.Cut(op, " ")
 		path = strings.NewReplacer("{id}", "matrix", "{user}", "42").Replace(path)
 		a := outer.ask(method, path, "", asAdmin)
-		want := map[string]int{"open": 200, "user": 401, "public": 401, "either": 401, "": 404}[forOthers[op]]
+		want := map[string]int{"open": 200, "user": 401, "claim": 401, "public": 401, "either": 401, "": 404}[forOthers[op]]
 		if op == "GET /metrics" {
 			want = 404
 		}
@@ -185,7 +199,7 @@ func TestOuterListener(t *testing.T) {
 	if n := keys.checked.Load(); n != 0 {
 		t.Errorf("%d keys were looked up for the world", n)
 	}
-	if a := s.ask("POST", "/v1/campaigns/matrix/claims", "", asAdmin); a.status != 403 {
+	if a := s.ask("POST", "/v1/campaigns/matrix/claims", "", asAdmin); a.status != 401 || !strings.Contains(a.body, "a user's token") {
 		t.Errorf("a claim with a key, on the listener of admins: %d %s", a.status, a.body)
 	}
 	if a := outer.ask("GET", "/v1/campaigns/matrix", ""); a.status != 200 {

@@ -23,7 +23,7 @@ var errNoCampaign = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such cam
 
 func (a *api) registerCatalog() {
 	register(a, operation{
-		method: http.MethodGet, path: "/v1/campaigns", id: "list-campaigns", tag: tagCatalog, access: public,
+		method: http.MethodGet, path: "/v1/campaigns", id: "list-campaigns", tag: tagCatalog, access: public, strictQuery: true,
 		summary:     "List campaigns, newest first",
 		description: "Everyone sees what is published; an API key sees drafts too, and every field.",
 	}, func(ctx context.Context, c *call, in *struct{ PageQuery }) (v dibs.ListView[dibs.CampaignView], err error) {

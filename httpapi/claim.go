@@ -47,8 +47,6 @@ func first(values []string) string {
 type claimHandler struct {
 	*api
 	shape shape
-	// outside says that it serves the listener that is not for admins.
-	outside bool
 }
 
 // scratch is the memory of one claim request, used again.
@@ -104,7 +102,7 @@ func (h *claimHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // claim reads the request and asks the service.
 func (h *claimHandler) claim(w http.ResponseWriter, r *http.Request, s *scratch) (dibs.Result, error) {
-	who, err := h.admitClaimant(r.Context(), r.Header, h.outside)
+	who, err := h.admitClaimant(r.Header)
 	if err != nil {
 		return dibs.Result{}, err
 	}

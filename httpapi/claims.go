@@ -34,7 +34,7 @@ func (a *api) registerClaims() {
 		description: "Granted or why not, at once and for good. The body may be absent, `{}`, or name a quantity.",
 	})
 	shape := shapeOf[claimBody](a.schemas)
-	a.routes.Handle(claimPattern, &claimHandler{api: a, shape: shape}, &claimHandler{api: a, shape: shape, outside: true})
+	a.routes.Handle(claimPattern, &claimHandler{api: a, shape: shape})
 	register(a, operation{
 		method: http.MethodGet, path: "/v1/claims/{id}", id: "get-claim", tag: tagUser, access: either,
 		summary: "Show a claim", description: "Users see their own claims only; anything else is not found. A claim just granted is found at once. With an API key, its events too.",

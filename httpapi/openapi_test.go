@@ -51,7 +51,7 @@ var samples = []sample{
 	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/c/claims", "{}", asUser, 409},
 	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/c/claims", `{"x":1}`, asUser, 400},
 	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/none/claims", "", asUser, 404},
-	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/none/claims", "", asAdmin, 403},
+	{"POST /v1/campaigns/{id}/claims", "/v1/campaigns/none/claims", "", asAdmin, 401},
 	{"GET /v1/claims/{id}", "/v1/claims/$CLAIM", "", asUser, 200},
 	{"POST /v1/claims/{id}/redeem", "/v1/claims/$CLAIM/redeem", `{"ref":"o1"}`, asAdmin, 409},
 	{"POST /v1/claims/{id}/unredeem", "/v1/claims/$CLAIM/unredeem", `{"ref":"o1"}`, asAdmin, 409},

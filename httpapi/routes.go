@@ -68,12 +68,11 @@ type routes struct {
 	patterns []string
 }
 
-// Handle registers a route that brings all of its own, outer for the listener
-// that is not for admins.
-func (rt *routes) Handle(pattern string, inner, outer http.Handler) {
+// Handle registers a route that brings all of its own, for both listeners.
+func (rt *routes) Handle(pattern string, handler http.Handler) {
 	rt.patterns = append(rt.patterns, pattern)
-	rt.ServeMux.Handle(pattern, inner)
-	rt.outer.Handle(pattern, outer)
+	rt.ServeMux.Handle(pattern, handler)
+	rt.outer.Handle(pattern, handler)
 }
 
 // inner registers a route that only the listener of admins has.

@@ -176,3 +176,16 @@ func TestPage(t *testing.T) {
 		t.Errorf("no campaign: %d", b.status)
 	}
 }
+
+// A parameter that the list does not have is refused, before the ledger is asked
+// for what the shelf has.
+func TestListWithUnknownParameters(t *testing.T) {
+	s := newStack(t, nil)
+	s.sale("phone", 5, 1)
+	if a := s.ask("GET", "/v1/campaigns?x=1", ""); a.status != 400 || !strings.Contains(a.body, `"/x"`) {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := s.ask("GET", "/v1/campaigns?limit=1", ""); a.status != 200 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
