@@ -19,6 +19,7 @@ import (
 	"crypto/cipher"
 	"encoding/binary"
 	"fmt"
+	"sync"
 )
 
 // KeySize is the length of a Feistel key in bytes (AES-128).
@@ -36,6 +37,10 @@ const halfMask = 1<<40 - 1
 // it is not an authenticator. Safe for concurrent use.
 type Feistel struct{ block cipher.Block }
 
+// scratches are blocks for the rounds: one goes to the heap, since the compiler
+// cannot see through the cipher's interface, and there is one for each claim.
+var scratches = sync.Pool{New: func() any { return new([aes.BlockSize]byte) }}
+
 // NewFeistel returns the permutation of a key of KeySize bytes.
 func NewFeistel(key []byte) (*Feistel, error) {
 	if len(key) != KeySize {
@@ -50,9 +55,8 @@ func NewFeistel(key []byte) (*Feistel, error) {
 
 // Seal maps a block to its image.
 func (f *Feistel) Seal(in [10]byte) [10]byte {
-	// One scratch block for all rounds: it goes to the heap, since the compiler
-	// cannot see through the cipher's interface.
-	scratch := new([aes.BlockSize]byte)
+	scratch := scratches.Get().(*[aes.BlockSize]byte)
+	defer scratches.Put(scratch)
 	l, r := split(in)
 	for i := range uint64(rounds) {
 		l, r = r, l^f.round(scratch, i, r)
@@ -62,7 +66,8 @@ func (f *Feistel) Seal(in [10]byte) [10]byte {
 
 // Open maps an image back to its block.
 func (f *Feistel) Open(in [10]byte) [10]byte {
-	scratch := new([aes.BlockSize]byte)
+	scratch := scratches.Get().(*[aes.BlockSize]byte)
+	defer scratches.Put(scratch)
 	l, r := split(in)
 	for i := rounds - 1; i >= 0; i-- {
 		l, r = r^f.round(scratch, uint64(i), l), l
