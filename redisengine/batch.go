@@ -23,8 +23,10 @@ type batch struct {
 	// aboard is how many of them the lane counts as under way.
 	aboard int
 	// bufs hold what encode wrote.
-	bufs  [3][]byte
-	token string
+	bufs [4][]byte
+	// firsts is for encode: the first claim of each bucket, counted from 1.
+	firsts map[uint32]uint16
+	token  string
 	// after is the highest place that was seen when the batch was sent, and
 	// deadlineMS the time of Redis' clock after which it is not decided any more.
 	after      dibs.Cursor
@@ -53,25 +55,41 @@ func bucketOf(user string, buckets int64) uint32 { return uint32(int64(hashOf(us
 const lateMark = 1 << 40
 
 // encode writes the claims as msgpack arrays: their buckets, how their records
-// begin, and their quantities, which are left out when all are plain claims of
-// one unit.
+// begin, their quantities, which are left out when all are plain claims of one
+// unit, and which of them share a bucket with an earlier one, left out when none
+// does. The script would need a table of all buckets to see that for itself.
 func (b *batch) encode(buckets int64) []string {
 	for i := range b.bufs {
 		b.bufs[i] = appendArray(b.bufs[i][:0], len(b.tickets))
 	}
-	fields, begins, quantities := b.bufs[0], b.bufs[1], b.bufs[2]
-	plain := true
-	for _, t := range b.tickets {
-		fields = binary.BigEndian.AppendUint32(append(fields, 0xa0|4), bucketOf(t.req.UserID, buckets))
+	fields, begins, quantities, sharing := b.bufs[0], b.bufs[1], b.bufs[2], b.bufs[3]
+	if b.firsts == nil {
+		b.firsts = make(map[uint32]uint16, maxBatch)
+	}
+	clear(b.firsts)
+	plain, shared := true, 0
+	for i, t := range b.tickets {
+		bucket := bucketOf(t.req.UserID, buckets)
+		fields = binary.BigEndian.AppendUint32(append(fields, 0xa0|4), bucket)
+		if first := b.firsts[bucket]; first > 0 {
+			shared++
+			sharing = appendUint16(appendUint16(sharing, uint16(i+1)), first)
+		} else {
+			b.firsts[bucket] = uint16(i + 1)
+		}
 		begins = appendBegin(begins, t.req.UserID, t.req.Key)
 		quantity := markedQuantity(&t.req)
 		quantities = binary.BigEndian.AppendUint64(append(quantities, 0xd3), uint64(quantity))
 		plain = plain && quantity == 1
 	}
-	b.bufs = [3][]byte{fields, begins, quantities}
-	args := []string{rueidis.BinaryString(fields), rueidis.BinaryString(begins), ""}
+	binary.BigEndian.PutUint16(sharing[1:], uint16(2*shared))
+	b.bufs = [4][]byte{fields, begins, quantities, sharing}
+	args := []string{rueidis.BinaryString(fields), rueidis.BinaryString(begins), "", ""}
 	if !plain {
 		args[2] = rueidis.BinaryString(quantities)
+	}
+	if shared > 0 {
+		args[3] = rueidis.BinaryString(sharing)
 	}
 	return args
 }
@@ -113,7 +131,7 @@ func (b *batch) send() {
 		b.fail(dibs.Unavail(dibs.EffectNone, err))
 	case err != nil:
 		// The driver may hold on to the arguments still.
-		b.bufs = [3][]byte{}
+		b.bufs = [4][]byte{}
 		b.resolve(err)
 	case res.word == "late":
 		// Nothing was decided, and the answer has corrected the idea of Redis' clock.

@@ -30,6 +30,9 @@ const mostShort = math.MaxUint8
 // appendArray begins a msgpack array of at most 65,535 values.
 func appendArray(buf []byte, n int) []byte { return append(buf, 0xdc, byte(n>>8), byte(n)) }
 
+// appendUint16 writes a msgpack number.
+func appendUint16(buf []byte, n uint16) []byte { return append(buf, 0xcd, byte(n>>8), byte(n)) }
+
 // appendBegin writes a claim as it goes to the script and into the journal: how a
 // user who has one record begins in a bucket, as a msgpack string. That is the
 // name, the count, which is 1, and the key.

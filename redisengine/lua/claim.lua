@@ -9,14 +9,16 @@
 -- users are spread over, then of each claim, as msgpack arrays: ARGV[6] its bucket's
 -- field, ARGV[7] how its user and record begin: name, a one, key (8 bytes), ARGV[8]
 -- its quantity, or nothing when all are 1: negative when only a repeat is asked for,
--- plus 2^40 when neither window nor state refuses it
+-- plus 2^40 when neither window nor state refuses it; ARGV[9] for each claim that
+-- shares its bucket with an earlier one, its number and that of the first of them,
+-- or nothing when none does
 -- Returns {ok, clock in ms, epoch, seq before the batch, clock in ms, time to pay in
 -- ms, 1 when the stock has items, one letter a claim, details of those that have
 -- some, in order}; {respread, …, buckets} when there are others
 -- Retry: not before the deadline has passed and the journal was searched for the token.
 local meta_key, holdings_key, places_key, journal_key, free_key, issued_key, state_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 local seen_epoch, seen_seq, deadline_ms, token, spread = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
-local fields, begins, quantities = ARGV[6], ARGV[7], ARGV[8]
+local fields, begins, quantities, sharing = ARGV[6], ARGV[7], ARGV[8], ARGV[9]
 
 local now = clock_ms()
 if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash', 'string'}) then return {'wrong_type', now, 0, 0} end
@@ -34,9 +36,14 @@ local head = redis.call('HGET', places_key, place_field(s.epoch, s.seq + 1)) or 
 
 local closed = s.closed == 1 and 'P' or (s.closed == 2 or now >= s.ends) and 'E' or now < s.starts and 'N' or nil
 local seq, left, limit, with_items = s.seq, s.left, s.limit, s.items == 1
--- Buckets' fields and their new values in turn, as HSET takes them; slots says
--- where the value of a field stands in them.
-local written, last_slot, slots = {}, 0, {}
+-- Buckets' fields and their new values in turn, as HSET takes them. Nearly every
+-- claim has a bucket of its own. Of the others, homes says whose bucket it is, and
+-- slots where the new value of it stands, 0 while there is none.
+local written, last_slot, homes, slots = {}, 0, {}, {}
+if sharing ~= '' then
+  local pairs_of = cmsgpack.unpack(sharing)
+  for i = 1, #pairs_of, 2 do homes[pairs_of[i]], slots[pairs_of[i + 1]] = pairs_of[i + 1], 0 end
+end
 -- What was granted, for the journal. While none is refused, it is the claims.
 local grants, all, of_fields, of_begins, of_quantities, numbers = 0, true, fields, begins, {}, {}
 local issued, pool, pooled, taken = {}, {}, 0, 0
@@ -81,22 +88,25 @@ local function held_by(bucket, first, last)
   return concat(newest)
 end
 
--- Notes the new value of a bucket.
-local function write(field, bucket)
-  local slot = slots[field]
-  if not slot then
+-- Notes the new value of a claim's bucket.
+local function write(i, bucket)
+  local home = homes[i] or i
+  local slot = slots[home] or 0
+  if slot == 0 then
     slot, last_slot = last_slot + 2, last_slot + 2
-    slots[field], written[slot - 1] = slot, field
+    written[slot - 1] = fields[i]
+    if slots[home] then slots[home] = slot end
   end
   written[slot] = bucket
 end
 
 -- From the first claim on that is not granted, those that are have lists of
--- their own.
+-- their own, and each claim a letter.
+local letters = {}
 local function part()
   if not all then return end
   all, of_fields, of_begins = false, {}, {}
-  for i = 1, grants do of_fields[i], of_begins[i] = fields[i], begins[i] end
+  for i = 1, grants do of_fields[i], of_begins[i], letters[i] = fields[i], begins[i], 'G' end
 end
 
 -- Writes strings as the msgpack array that they came in.
@@ -148,7 +158,7 @@ local function decide(i, bucket, quantity)
   else
     bucket = bucket .. user .. count_bytes(#record / RECORD) .. record
   end
-  write(fields[i], bucket)
+  write(i, bucket)
   holds[user] = held + quantity
   if quantities then of_quantities[grants] = pack('>I4', quantity) end
   if not items then return 'G' end
@@ -158,16 +168,15 @@ local function decide(i, bucket, quantity)
   return 'G', items
 end
 
-local letters = {}
 local reply, told = {'ok', now, s.epoch, s.seq, now, s.pay_in, s.items, ''}, 8
 local plain = not closed and not with_items and not quantities and limit > 0 and s.seq < LAST_SEQ - count
 -- What stands behind the key in the record of a place changes in the last byte
 -- mostly, so that the rest is kept and not made again.
 local before_last, before_last_at, last_bytes = '', -1, {}
 for i = 1, count do
-  local field, begin = fields[i], begins[i]
-  local slot = slots[field]
-  local bucket = slot and written[slot] or got[i]
+  local begin, home, bucket = begins[i], homes[i] or i, got[i]
+  local slot = slots[home] or 0
+  if slot > 0 then bucket = written[slot] end
   if plain and left > 0 and not (bucket and find(bucket, sub(begin, 1, -10), 1, true)) then
     -- decide would come to the same: nearly all claims of a sale are their
     -- user's first, and this is all that is done for them.
@@ -182,29 +191,29 @@ for i = 1, count do
       last_byte = char(low)
       last_bytes[low] = last_byte
     end
-    if not slot then
+    if slot == 0 then
       slot, last_slot = last_slot + 2, last_slot + 2
-      slots[field], written[slot - 1] = slot, field
+      written[slot - 1] = fields[i]
+      if slots[home] then slots[home] = slot end
     end
     if bucket then
       written[slot] = bucket .. begin .. before_last .. last_byte
     else
       written[slot] = begin .. before_last .. last_byte
     end
-    if not all then of_fields[grants], of_begins[grants] = field, begin end
-    letters[i] = 'G'
+    if not all then of_fields[grants], of_begins[grants], letters[i] = fields[i], begin, 'G' end
   else
     local letter, detail = decide(i, bucket or '', quantities and quantities[i] or 1)
     if not letter then return {'corrupt', now, s.epoch, s.seq} end
     if letter ~= 'G' then part() end
-    letters[i] = letter
+    if not all then letters[i] = letter end
     if detail then
       told = told + 1
       reply[told] = detail
     end
   end
 end
-reply[8] = grants == count and rep('G', grants) or concat(letters)
+reply[8] = all and rep('G', grants) or concat(letters)
 if grants == 0 then return reply end
 
 local pay_by = s.pay_in > 0 and now + s.pay_in or 0
