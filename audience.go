@@ -73,6 +73,10 @@ type Audiences interface {
 	DropAudience(ctx context.Context, id string, version int64) error
 	// Audience returns a list. ErrNotFound.
 	Audience(ctx context.Context, id string) (*Audience, error)
+	// ReplaceAudiencePart stores a part of the version that counts without some of
+	// its users, in one transaction: the list has left users then, where it had
+	// before. ErrConflict when it has not, or another version counts.
+	ReplaceAudiencePart(ctx context.Context, a *Audience, part int, users []byte, left int64) error
 	// AudienceList lists by id.
 	AudienceList(ctx context.Context, page Page) (List[Audience], error)
 	// AudiencePart returns a part of a version. ErrNotFound when it is not there,

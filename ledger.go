@@ -419,6 +419,7 @@ type Ledger interface {
 	Funds
 	Feed
 	Webhooks
+	Users
 
 	// Audit counts a campaign's rows.
 	Audit(ctx context.Context, c *Campaign) (*CampaignAudit, error)

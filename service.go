@@ -47,6 +47,12 @@ type Config struct {
 	// Ledgered makes a yes wait until the ledger has it: the level above what the
 	// engine gives.
 	Ledgered bool
+	// EraseEvery is how often erasures of users go on that had to wait; default 30s.
+	// EraseRest is how long one that finds nothing any more waits before it looks
+	// for the last time; default 1m.
+	EraseEvery, EraseRest time.Duration
+	// Erasers have users in places that the ledger cannot read.
+	Erasers []Eraser
 	// Gates are asked, in order, before a claim on a campaign with a gate reaches
 	// the engine.
 	Gates []Gate
@@ -80,6 +86,12 @@ func (c Config) WithDefaults() Config {
 	if c.SweepEvery == 0 {
 		c.SweepEvery = 100 * time.Millisecond
 	}
+	if c.EraseEvery == 0 {
+		c.EraseEvery = 30 * time.Second
+	}
+	if c.EraseRest == 0 {
+		c.EraseRest = time.Minute
+	}
 	if c.MaxBacklog == 0 {
 		c.MaxBacklog = 5_000_000
 	}
@@ -103,6 +115,8 @@ func (c Config) Validate() error {
 	must(c.TidyEvery > 0, "/TidyEvery", "must be positive")
 	must(c.CreditEvery > 0, "/CreditEvery", "must be positive")
 	must(c.SweepEvery > 0, "/SweepEvery", "must be positive")
+	must(c.EraseEvery > 0, "/EraseEvery", "must be positive")
+	must(c.EraseRest > 0, "/EraseRest", "must be positive")
 	must(c.MaxBacklog >= 1, "/MaxBacklog", "must be at least 1")
 	if len(fs) > 0 {
 		return Invalid(fs...)
@@ -138,6 +152,7 @@ type Service struct {
 
 	settleKick chan struct{}
 	outboxKick chan struct{}
+	eraseKick  chan struct{}
 	// sending is held while the outbox's commands are sent.
 	sending chan struct{}
 	// moves gathers steps of claims that are made together.
@@ -203,7 +218,7 @@ func New(cfg Config) (*Service, error) {
 		orders:     make(chan struct{}, maxOrders),
 		left:       make(map[ShardID]bool),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
-		sending: make(chan struct{}, 1),
+		eraseKick: make(chan struct{}, 1), sending: make(chan struct{}, 1),
 	}
 	s.hearNews()
 	return s, nil

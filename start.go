@@ -27,7 +27,7 @@ func (s *Service) Start(ctx context.Context) error {
 		return err
 	}
 	for _, loop := range []func(context.Context){
-		s.settleLoop, s.watchLoop, s.discoverLoop, s.tidyLoop, s.outboxLoop, s.sweepLoop, s.packetLoop, s.standLoop,
+		s.settleLoop, s.watchLoop, s.discoverLoop, s.tidyLoop, s.outboxLoop, s.sweepLoop, s.packetLoop, s.standLoop, s.eraseLoop,
 	} {
 		s.loops.Go(func() { loop(s.life) })
 	}

@@ -192,7 +192,7 @@ func (k *Keeper) loadList(ctx context.Context, id string) error {
 	}
 	v, _ := k.lists.LoadOrStore(id, &list{})
 	l := v.(*list)
-	if l.set.Load() != nil && l.version == a.Version {
+	if set := l.set.Load(); set != nil && l.version == a.Version && set.Len() == a.Users {
 		return nil
 	}
 	set, err := Load(ctx, k.cfg.Store, a)

@@ -147,6 +147,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	}
 	// Who need not ask is turned away first, whatever else stands in between.
 	n.Audiences = audience.NewKeeper(audience.Config{Store: n.Ledger, Logger: cfg.Service.Logger})
+	sc.Erasers = append([]dibs.Eraser{n.Audiences}, sc.Erasers...)
 	sc.Gates = append([]dibs.Gate{n.Audiences}, sc.Gates...)
 	sc.WebhookPrivate = cfg.Events.Webhooks.AllowPrivate
 	if err = n.openGates(ctx, &cfg, &sc); err != nil {

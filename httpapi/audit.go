@@ -41,10 +41,13 @@ const maxTarget = 512
 // audited runs an operation; what an administrator changes by it is noted
 // before, and its outcome after. An act that cannot be noted does not happen.
 func audited[O any](ctx context.Context, a *api, c *call, op *operation, run func() (O, error)) (O, error) {
-	if !c.who.isAdmin() || op.method == http.MethodGet {
+	if !c.who.isAdmin() || op.method == http.MethodGet && !op.noted {
 		return run()
 	}
 	target := strings.ToValidUTF8(c.request.URL.Path, "?")
+	if op.hidesUser {
+		target = op.path
+	}
 	act := &dibs.Act{
 		Key: c.who.key, KeyName: c.who.keyName, Role: c.who.role, Address: addressText(a.proxies.client(c.request)), RequestID: c.id,
 		Action: op.id, Target: target[:min(len(target), maxTarget)],
@@ -69,8 +72,8 @@ func audited[O any](ctx context.Context, a *api, c *call, op *operation, run fun
 	if err != nil {
 		p := a.silently(err)
 		act.Status, act.Reason = p.statusCode(), p.reason.String()
-	} else if op.method != http.MethodDelete {
-		act.After = withoutSecrets(v)
+	} else if op.method != http.MethodDelete && op.method != http.MethodGet {
+		act.After = forAudit(v, op.hidesUser)
 	}
 	a.svc.EndAct(ctx, act)
 	return v, err
@@ -139,21 +142,32 @@ func (a *api) subject(ctx context.Context, kind string, r *http.Request) (json.R
 	if err != nil {
 		return nil, err
 	}
-	return withoutSecrets(v), nil
+	return forAudit(v, false), nil
 }
 
-// withoutSecrets is a view as JSON, without what only its owner may see. A
-// view that is no JSON is none.
-func withoutSecrets(v any) json.RawMessage {
+// forAudit is a view as JSON, without what only its owner may see: a secret, the
+// codes and seats of a claim, and where it is asked for, whose it is. A view that
+// is no JSON is none.
+func forAudit(v any, hidesUser bool) json.RawMessage {
 	raw, err := encodeJSON(v)
 	if err != nil {
 		return nil
 	}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil || members["secret"] == nil {
+	if json.Unmarshal(raw, &members) != nil {
 		return raw
 	}
+	before := len(members)
 	delete(members, "secret")
+	if _, claim := v.(dibs.ClaimView); claim {
+		delete(members, "items")
+	}
+	if hidesUser {
+		delete(members, "user_id")
+	}
+	if len(members) == before {
+		return raw
+	}
 	if raw, err = encodeJSON(members); err != nil {
 		return nil
 	}

@@ -18,10 +18,11 @@ type codesInput struct {
 func (a *api) registerCodes() {
 	const path = "/v1/campaigns/{id}/codes"
 	register(a, operation{
-		method: http.MethodGet, path: path, id: "unclaimed-codes", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher, strictQuery: true,
+		method: http.MethodGet, path: path, id: "unclaimed-codes", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher, strictQuery: true, noted: true,
 		summary: "List the codes that nobody has claimed",
 		description: "Those that were not withdrawn, in the order in which they came. While the campaign is open, any of them may be claimed in the next " +
-			"moment: end or pause it first. `format=csv` streams all of them, as a file that can be imported again.",
+			"moment: end or pause it first. `format=csv` streams all of them, as a file that can be imported again. " +
+			"The audit log notes who asked.",
 	}, a.unclaimedCodes)
 	a.alsoCSV(path)
 }

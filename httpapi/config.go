@@ -72,6 +72,11 @@ type Service interface {
 	Deliveries(ctx context.Context, endpoint string, status dibs.DeliveryStatus, page dibs.Page) (dibs.List[dibs.WebhookDelivery], error)
 	Redeliver(ctx context.Context, endpoint, event string) (int64, error)
 
+	UserRecord(ctx context.Context, user string) (dibs.UserRecord, error)
+	Erase(ctx context.Context, user string, spec dibs.ErasureSpec) (v dibs.ErasureView, known bool, err error)
+	Erasure(ctx context.Context, id string) (dibs.ErasureView, error)
+	Erasures(ctx context.Context, open bool, page dibs.Page) (dibs.List[dibs.Erasure], error)
+
 	BeginAct(ctx context.Context, a *dibs.Act) error
 	EndAct(ctx context.Context, a *dibs.Act)
 	Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (dibs.List[dibs.Act], error)

@@ -108,6 +108,13 @@ var samples = []sample{
 	{"POST /v1/merchants/{id}/followers/{user}", "/v1/merchants/shop/followers/42", `{"rank":5}`, asAdmin, 200},
 	{"GET /v1/merchants/{id}/followers", "/v1/merchants/shop/followers", "", asAdmin, 200},
 	{"DELETE /v1/merchants/{id}/followers/{user}", "/v1/merchants/shop/followers/42", "", asAdmin, 200},
+	{"POST /v1/users/{user}/erasure", "/v1/users/77/erasure", "", asAdmin, 202},
+	{"POST /v1/users/{user}/erasure", "/v1/users/42/erasure", `{"leave_balance":false}`, asAdmin, 409},
+	{"POST /v1/users/{user}/erasure", "/v1/users/42/erasure", `{"leave_balance":true}`, asAdmin, 202},
+	{"GET /v1/users/{user}", "/v1/users/42", "", asAdmin, 200},
+	{"GET /v1/erasures", "/v1/erasures?open=true", "", asAdmin, 200},
+	{"GET /v1/erasures/{id}", "/v1/erasures/$ERASURE", "", asAdmin, 200},
+	{"GET /v1/erasures/{id}", "/v1/erasures/none", "", asAdmin, 404},
 	{"GET /v1/audit", "/v1/audit?limit=100", "", asAdmin, 200},
 }
 
@@ -154,7 +161,7 @@ func (s *stack) matchDocument(samples []sample, tried map[string]bool) {
 	if doc["openapi"] != "3.1.0" {
 		s.t.Errorf("openapi %v", doc["openapi"])
 	}
-	claim, endpoint := "", ""
+	claim, endpoint, erasure := "", "", ""
 	for _, q := range samples {
 		tried[q.op] = true
 		method, _, _ := strings.Cut(q.op, " ")
@@ -162,13 +169,16 @@ func (s *stack) matchDocument(samples []sample, tried map[string]bool) {
 		if q.as != "" {
 			headers = append(headers, strings.Split(q.as, "\n")...)
 		}
-		a := s.ask(method, strings.NewReplacer("$CLAIM", claim, "$ENDPOINT", endpoint).Replace(q.path), q.body, headers...)
+		a := s.ask(method, strings.NewReplacer("$CLAIM", claim, "$ENDPOINT", endpoint, "$ERASURE", erasure).Replace(q.path), q.body, headers...)
 		if a.status != q.status {
 			s.t.Errorf("%s: %d %s", q.op, a.status, a.body)
 			continue
 		}
 		if q.op == "POST /v1/campaigns/{id}/claims" && a.status == 201 {
 			claim = fmt.Sprint(a.json["id"])
+		}
+		if q.op == "POST /v1/users/{user}/erasure" && a.status == 202 {
+			erasure = fmt.Sprint(a.json["id"])
 		}
 		if q.op == "POST /v1/webhook-endpoints" && a.status == 201 {
 			endpoint = fmt.Sprint(a.json["id"])

@@ -35,6 +35,11 @@ type operation struct {
 	// knowsRepeats says that the route itself returns the first result to a
 	// repeat, for as long as there is one.
 	knowsRepeats bool
+	// hidesUser keeps the user of the path, and of the answer, out of the audit log.
+	hidesUser bool
+	// noted puts a GET into the audit log: what it shows is worth money. What was
+	// shown is not put there.
+	noted bool
 	// strictQuery refuses parameters that the route does not have, so that a
 	// filter misspelt is not a filter ignored.
 	strictQuery bool

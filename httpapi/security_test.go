@@ -43,7 +43,7 @@ var forRoles = map[string]dibs.Role{
 	"POST /v1/claims/{id}/unredeem": dibs.RolePublisher, "POST /v1/claims/{id}/ship": dibs.RolePublisher,
 	"PUT /v1/audiences/{id}": dibs.RolePublisher, "POST /v1/merchants/{id}/followers/{user}": dibs.RolePublisher,
 	"DELETE /v1/merchants/{id}/followers/{user}": dibs.RolePublisher,
-	"GET /v1/audit": dibs.RoleAdmin,
+	"GET /v1/audit": dibs.RoleAdmin, "GET /v1/users/{user}": dibs.RoleAdmin, "GET /v1/erasures": dibs.RoleAdmin, "GET /v1/erasures/{id}": dibs.RoleAdmin,
 }
 
 // roleFor is the least role that may call an operation.
@@ -121,6 +121,8 @@ type matrix struct {
 	keys map[dibs.Role]string
 	// endpoint is one that there is; the matrix deletes some.
 	endpoint string
+	// erasure is one that there is.
+	erasure string
 }
 
 func TestSecurityMatrix(t *testing.T) {
@@ -142,7 +144,9 @@ func TestSecurityMatrix(t *testing.T) {
 	key, revoked, err := s.service.CreateKey(ctx, "old", dibs.RoleAdmin)
 	must(t, err)
 	must(t, s.service.RevokeKey(ctx, key.ID))
-	m := &matrix{stack: s, t: t, claim: claim.Claim.ID, bad: falseTokens(t, revoked), keys: map[dibs.Role]string{}}
+	erasure, _, err := s.service.Erase(ctx, "42", dibs.ErasureSpec{})
+	must(t, err)
+	m := &matrix{stack: s, erasure: erasure.ID, t: t, claim: claim.Claim.ID, bad: falseTokens(t, revoked), keys: map[dibs.Role]string{}}
 	for _, role := range []dibs.Role{dibs.RoleViewer, dibs.RoleEditor, dibs.RolePublisher, dibs.RoleAdmin} {
 		if _, m.keys[role], err = s.service.CreateKey(ctx, string(role), role); err != nil {
 			t.Fatal(err)
@@ -209,6 +213,9 @@ func (m *matrix) try(op string) {
 	if op == "PATCH /v1/campaigns/{id}" {
 		// What is on offer, TestEditorsAndPublished has.
 		id = "draft"
+	}
+	if strings.Contains(path, "/erasures/{id}") {
+		id = m.erasure
 	}
 	path = strings.ReplaceAll(strings.ReplaceAll(path, "{id}", id), "{user}", "42")
 	body := ""

@@ -75,6 +75,7 @@ func newAPI(cfg Config) (*api, error) {
 	a.registerRegular()
 	a.registerEvents()
 	a.registerAudit()
+	a.registerUsers()
 	if err := a.registerGateway(); err != nil {
 		return nil, fmt.Errorf("httpapi: gateway: %w", err)
 	}

@@ -106,7 +106,8 @@ func newServiceAndLists(t testing.TB) (*dibs.Service, *audience.Keeper) {
 	must(t, err)
 	lists := audience.NewKeeper(audience.Config{Store: ledger, Every: 10 * time.Millisecond})
 	svc, err := dibs.New(dibs.Config{
-		Engine: engine, Ledger: ledger, IDs: ids, Gates: []dibs.Gate{lists},
+		Engine: engine, Ledger: ledger, IDs: ids, Gates: []dibs.Gate{lists}, Erasers: []dibs.Eraser{lists},
+		EraseEvery: 10 * time.Millisecond, EraseRest: time.Millisecond,
 		Split: func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
 	})
 	must(t, err)

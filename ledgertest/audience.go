@@ -44,6 +44,13 @@ func testAudiences(t *testing.T, f *fixture) {
 	part, err = l.AudiencePart(ctx, "vip", 2, 0)
 	f.must(err)
 	same(t, "a part of the version that counts, after a drop", string(part), "two")
+	wants(t, "a part of a version before, replaced", l.ReplaceAudiencePart(ctx, first, 0, []byte("x"), 1), dibs.ErrConflict)
+	f.must(l.ReplaceAudiencePart(ctx, second, 0, []byte("less"), 4))
+	wants(t, "a part replaced twice", l.ReplaceAudiencePart(ctx, second, 0, []byte("x"), 4), dibs.ErrConflict)
+	second.Users = 4
+	part, err = l.AudiencePart(ctx, "vip", 2, 0)
+	f.must(err)
+	same(t, "a part that was replaced", string(part), "less")
 	f.must(l.FinishAudience(ctx, &dibs.Audience{ID: "all", Version: 1, UpdatedAt: start, Seed: []byte("s")}))
 	list, err := l.AudienceList(ctx, dibs.Page{Limit: 1})
 	f.must(err)

@@ -107,6 +107,12 @@ var contract = []struct {
 	{"LotteryEntries", testLotteryEntries},
 	{"LotteryClosing", testLotteryClosing},
 	{"Rooms", testRooms},
+	{"Erasures", testErasures},
+	{"EraseClaims", testEraseClaims},
+	{"EraseMoney", testEraseMoney},
+	{"EraseFollows", testEraseFollows},
+	{"EraseTexts", testEraseTexts},
+	{"EraseRooms", testEraseRooms},
 	{"Audit", testAudit},
 	{"Lifetime", testLifetime},
 }

@@ -122,32 +122,37 @@ func (l *Ledger) AudiencePart(ctx context.Context, id string, version int64, par
 // Follow implements dibs.Audiences.
 func (l *Ledger) Follow(ctx context.Context, merchant string, users []dibs.Follower, follows bool) (changed int64, err error) {
 	err = l.write(ctx, "change followers", func(s *session) error {
-		changed = 0
-		if _, err := s.insertNew(ctx, `INSERT INTO merchants (id, seq, followers) VALUES (?,0,0)`, merchant); err != nil {
-			return err
-		}
-		// The row is held to the end: changes are numbered as they can be seen.
-		var seq int64
-		if err := s.row(ctx, `SELECT seq FROM merchants WHERE id = ?`+s.d.forUpdate, []any{merchant}, &seq); err != nil {
-			return err
-		}
-		for i := range users {
-			n, err := follow(ctx, s, merchant, &users[i], follows, seq+1)
-			if err != nil {
-				return err
-			}
-			if n.written {
-				seq++
-			}
-			changed += n.changed
-		}
-		sign := int64(-1)
-		if follows {
-			sign = 1
-		}
-		_, err := s.exec(ctx, `UPDATE merchants SET seq = ?, followers = followers + ? WHERE id = ?`, seq, sign*changed, merchant)
+		changed, err = changeFollowers(ctx, s, merchant, users, follows)
 		return err
 	})
+	return changed, err
+}
+
+// changeFollowers is Follow within a transaction.
+func changeFollowers(ctx context.Context, s *session, merchant string, users []dibs.Follower, follows bool) (changed int64, err error) {
+	if _, err := s.insertNew(ctx, `INSERT INTO merchants (id, seq, followers) VALUES (?,0,0)`, merchant); err != nil {
+		return 0, err
+	}
+	// The row is held to the end: changes are numbered as they can be seen.
+	var seq int64
+	if err := s.row(ctx, `SELECT seq FROM merchants WHERE id = ?`+s.d.forUpdate, []any{merchant}, &seq); err != nil {
+		return 0, err
+	}
+	for i := range users {
+		n, err := follow(ctx, s, merchant, &users[i], follows, seq+1)
+		if err != nil {
+			return 0, err
+		}
+		if n.written {
+			seq++
+		}
+		changed += n.changed
+	}
+	sign := int64(-1)
+	if follows {
+		sign = 1
+	}
+	_, err = s.exec(ctx, `UPDATE merchants SET seq = ?, followers = followers + ? WHERE id = ?`, seq, sign*changed, merchant)
 	return changed, err
 }
 
@@ -245,6 +250,21 @@ func (l *Ledger) FollowerChanges(ctx context.Context, merchant string, after int
 			})
 	})
 	return found, err
+}
+
+// ReplaceAudiencePart implements dibs.Audiences.
+func (l *Ledger) ReplaceAudiencePart(ctx context.Context, a *dibs.Audience, part int, users []byte, left int64) error {
+	return l.write(ctx, "replace a part of a list", func(s *session) error {
+		n, err := s.exec(ctx, `UPDATE audiences SET users = ? WHERE id = ? AND version = ? AND users = ?`, left, a.ID, a.Version, a.Users)
+		if err == nil && n == 0 {
+			err = dibs.ErrConflict
+		}
+		if err != nil {
+			return err
+		}
+		_, err = s.exec(ctx, `UPDATE audience_parts SET users = ? WHERE id = ? AND version = ? AND part = ?`, users, a.ID, a.Version, part)
+		return err
+	})
 }
 
 var _ dibs.Audiences = (*Ledger)(nil)

@@ -1,0 +1,139 @@
+package httpapi_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// erased waits until an erasure is in a state.
+func (s *stack) erased(id string, want dibs.EraseState) dibs.ErasureView {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; {
+		v, err := s.admin.Erasure(s.t.Context(), id)
+		must(s.t, err)
+		if v.State == want {
+			return v
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the erasure is %+v, want %s", v, want)
+		}
+	}
+}
+
+// A user asks to be erased: what is over goes, the audit log included, and what
+// goes on is waited for.
+func TestEraseUser(t *testing.T) {
+	s := newStack(t, nil)
+	ctx := t.Context()
+	const user = "u-erase-me"
+	for _, step := range [][3]string{
+		{"POST", "/v1/products", `{"id":"cup","name":"Cup","price":{"amount":5,"currency":"CNY"},"stock":5}`},
+		{"POST", "/v1/merchants/shop/followers/" + user, `{}`},
+		{"POST", "/v1/accounts/" + user + "/deposits", `{"amount":{"amount":7,"currency":"CNY"},"ref":"d1"}`},
+	} {
+		if a := s.ask(step[0], step[1], step[2], asAdmin); a.status >= 300 {
+			t.Fatalf("%v: %d %s", step, a.status, a.body)
+		}
+	}
+	if a := s.ask("PUT", "/v1/audiences/vip", "other\n"+user+"\n", asAdmin, "Content-Type: text/csv"); a.status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	order := s.ask("POST", "/v1/products/cup/orders", `{}`, jwtFor(t, user, time.Hour))
+	id := fmt.Sprint(order.json["id"])
+	if a := s.ask("POST", "/v1/claims/"+id+"/ship", `{"carrier":"SF","tracking_no":"SF-4711"}`, asAdmin); a.status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	r, err := s.admin.User(ctx, user)
+	must(t, err)
+	if got := fmt.Sprint(r.Campaigns, r.Balances, r.Follows, r.Lists); got != "[{product:cup 1}] [{7 CNY}] [shop] [vip]" {
+		t.Errorf("what there is: %s", got)
+	}
+
+	if a := s.ask("POST", "/v1/users/"+user+"/erasure", `{}`, asAdmin); a.status != 409 || !strings.Contains(a.body, "7 CNY") {
+		t.Errorf("with money: %d %s", a.status, a.body)
+	}
+	e, known, err := s.admin.EraseUser(ctx, user, dibs.ErasureSpec{LeaveBalance: true})
+	must(t, err)
+	if known {
+		t.Error("it was begun before")
+	}
+	// Nodes are told first that there is one follower less: that takes its time.
+	v := s.erased(e.ID, dibs.ErasureWaiting)
+	if fmt.Sprint(v.WaitsFor) != "[nodes that hear of the followers of shop]" {
+		t.Errorf("it waits for %v", v.WaitsFor)
+	}
+	if again, known, err := s.admin.EraseUser(ctx, user, dibs.ErasureSpec{}); err != nil || !known || again.ID != e.ID {
+		t.Errorf("again: %+v %v %v", again, known, err)
+	}
+	claim := s.ask("GET", "/v1/claims/"+id, "", asAdmin)
+	if who := fmt.Sprint(claim.json["user_id"]); !strings.HasPrefix(who, dibs.PseudonymPrefix) || strings.Contains(claim.body, "4711") {
+		t.Errorf("the order: %s", claim.body)
+	}
+	if r, err = s.admin.User(ctx, user); err != nil || len(r.Campaigns)+len(r.Balances)+len(r.Follows)+len(r.Lists) > 0 {
+		t.Errorf("what there is still: %+v %v", r, err)
+	}
+	if log := s.ask("GET", "/v1/audit?limit=100", "", asAdmin).body; strings.Contains(log, user) || strings.Contains(log, "4711") || !strings.Contains(log, "erase-user") {
+		t.Errorf("the audit log has: %s", log)
+	}
+	if report, err := s.service.Verify(ctx); err != nil || !report.OK {
+		t.Errorf("verify: %+v %v", report, err)
+	}
+	if logs := s.logs.String(); strings.Contains(logs, user) {
+		t.Errorf("the node's log has: %s", logs)
+	}
+}
+
+// An erasure of somebody of whom there is nothing is done by itself, and forgets
+// whose it was.
+func TestEraseNobody(t *testing.T) {
+	s := newStack(t, nil)
+	e, _, err := s.admin.EraseUser(t.Context(), "nobody-7", dibs.ErasureSpec{})
+	must(t, err)
+	if e.UserID != "nobody-7" {
+		t.Errorf("%+v", e)
+	}
+	if v := s.erased(e.ID, dibs.ErasureDone); v.UserID != "" || v.DoneAt == nil {
+		t.Errorf("%+v", v)
+	}
+	l, err := s.admin.Erasures(t.Context(), false, dibs.Page{})
+	must(t, err)
+	if text := fmt.Sprintf("%+v", l); len(l.Items) != 1 || strings.Contains(text, "nobody-7") {
+		t.Errorf("%s", text)
+	}
+	if l, err = s.admin.Erasures(t.Context(), true, dibs.Page{}); err != nil || len(l.Items) != 0 {
+		t.Errorf("open: %+v %v", l, err)
+	}
+	if _, _, err := s.admin.EraseUser(t.Context(), "a b", dibs.ErasureSpec{}); !errors.Is(err, dibs.ErrInvalid) {
+		t.Errorf("a user with a bad id: %v", err)
+	}
+}
+
+// What is worth money is noted when somebody reads it, and not kept in the log.
+func TestAuditHasNoCodes(t *testing.T) {
+	s := newStack(t, nil)
+	spec := fmt.Sprintf(`{"id":"spring","kind":"coupon","title":"T","starts_at":%q,"ends_at":%q,"stock":{"items":["SECRET-1","SECRET-2"]}}`,
+		time.Now().Add(-time.Hour).Format(time.RFC3339), time.Now().Add(time.Hour).Format(time.RFC3339))
+	for _, step := range [][2]string{{"/v1/campaigns", spec}, {"/v1/campaigns/spring/publish", ""}} {
+		if a := s.ask("POST", step[0], step[1], asAdmin); a.status >= 300 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	claim := s.ask("POST", "/v1/campaigns/spring/claims", "{}", asUser)
+	if a := s.ask("POST", "/v1/claims/"+fmt.Sprint(claim.json["id"])+"/redeem", `{"ref":"o1"}`, asAdmin); a.status != 200 || !strings.Contains(a.body, "SECRET-1") {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	for _, format := range []string{"json", "csv"} {
+		if a := s.ask("GET", "/v1/campaigns/spring/codes?format="+format, "", asAdmin); a.status != 200 || !strings.Contains(a.body, "SECRET-2") {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	log := s.ask("GET", "/v1/audit?limit=100", "", asAdmin).body
+	if strings.Contains(log, "SECRET") || strings.Count(log, `"unclaimed-codes"`) != 2 || !strings.Contains(log, "redeem") {
+		t.Errorf("the log has %s", log)
+	}
+}
