@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 )
 
 // live is a campaign that the engine holds.
@@ -53,6 +54,7 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 		req.Quantity = 1
 	}
 	if fs := req.faults(); fs != nil {
+		s.counters.elsewhere[InvalidRequest].Add(1)
 		return Result{}, Invalid(fs...)
 	}
 	v, ok := s.lives.Load(req.CampaignID)
@@ -83,7 +85,7 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 // ask asks the engine. A claim that is not to be granted any more, since the
 // backlog is full or a gate said no, may be the repeat of one that was.
 func (s *Service) ask(ctx context.Context, l *live, c *Campaign, req *ClaimRequest, full bool, no *Result) (Result, error) {
-	d, err := s.engine.Claim(ctx, EngineClaim{
+	d, err := s.decide(ctx, EngineClaim{
 		Shard: c.ShardOf(req.UserID), UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key), OnlyRepeat: full || no != nil,
 	})
 	if err != nil {
@@ -103,9 +105,11 @@ func (s *Service) ask(ctx context.Context, l *live, c *Campaign, req *ClaimReque
 		return Result{}, backlogFull
 	}
 	if s.cfg.Ledgered && d.Outcome == Granted {
+		began := time.Now()
 		if err := s.intoLedger(ctx, l.shards[d.Grant.Shard], d.Grant.Position); err != nil {
 			return Result{}, s.claimFailed(l, Unavail(EffectUnknown, err))
 		}
+		s.stages.ledger.Since(began)
 	}
 	r := s.resultOf(l, c, &d)
 	if r.Replayed && d.Grant.Released {
@@ -181,10 +185,12 @@ func (s *Service) resultOf(l *live, c *Campaign, d *Decision) Result {
 	switch d.Outcome {
 	case Granted:
 		r.Claim = s.claimOf(c, &d.Grant)
-		if !d.Replayed {
-			s.counters.granted.Add(1)
-			l.shards[d.Grant.Shard].rouse()
+		if d.Replayed {
+			s.counters.replayed.Add(1)
+			break
 		}
+		s.counters.granted.Add(1)
+		l.shards[d.Grant.Shard].rouse()
 	case LimitReached:
 		r.ClaimIDs = make([]string, len(d.Held))
 		for i, p := range d.Held {
@@ -232,34 +238,35 @@ func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, 
 	c, err := s.lookUp(ctx, req)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return Result{Outcome: NotFound}, nil
+		return s.elsewhere(nil, NotFound), nil
 	case err != nil:
-		return Result{}, asUnavailable(err, EffectNone)
+		return Result{}, s.failedElsewhere(asUnavailable(err, EffectNone))
 	case c.State == Draft:
-		return Result{Outcome: NotFound}, nil
+		return s.elsewhere(nil, NotFound), nil
 	case s.sells(c):
 		// Published, but not live here: another node has published it, or it could
 		// not be loaded.
 		if err := s.admitFor(ctx, c); err != nil {
-			return Result{}, Unavail(req.effect(), err)
+			return Result{}, s.failedElsewhere(Unavail(req.effect(), err))
 		}
 		return s.Claim(ctx, *req)
 	}
 	if req.Key != "" {
 		free, err := s.mayLookUp(req)
 		if err != nil {
-			return Result{}, err
+			return Result{}, s.failedElsewhere(err)
 		}
 		defer free()
 		claim, err := s.ledger.ClaimByKey(ctx, c.Number, req.UserID, keyHash(req.Key))
 		if err == nil && claim.Quantity != req.Quantity {
-			return Result{Outcome: KeyReused, Campaign: c}, nil
+			return s.elsewhere(c, KeyReused), nil
 		}
 		if err == nil {
+			s.counters.replayed.Add(1)
 			return Result{Outcome: Granted, Replayed: true, Claim: s.dress(c, claim), Campaign: c}, nil
 		}
 		if !errors.Is(err, ErrNotFound) {
-			return Result{}, asUnavailable(err, EffectUnknown)
+			return Result{}, s.failedElsewhere(asUnavailable(err, EffectUnknown))
 		}
 		if g, ok := s.grantAside(func(q *Quarantined) bool {
 			return q.Shard.Campaign == c.Number && q.Entry.UserID == req.UserID && q.Entry.Key == keyHash(req.Key)
@@ -267,14 +274,32 @@ func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, 
 			return s.replayAside(c, req, &g), nil
 		}
 	}
-	return Result{Outcome: Ended, Campaign: c}, nil
+	return s.elsewhere(c, Ended), nil
+}
+
+// elsewhere counts and makes a refusal on a campaign that is not live here.
+func (s *Service) elsewhere(c *Campaign, no Reason) Result {
+	s.counters.elsewhere[no].Add(1)
+	return Result{Outcome: no, Campaign: c}
+}
+
+// failedElsewhere counts an error of a claim on such a campaign.
+func (s *Service) failedElsewhere(err error) error {
+	reason := Unavailable
+	var e *Error
+	if errors.As(err, &e) {
+		reason = e.Reason
+	}
+	s.counters.elsewhere[reason].Add(1)
+	return err
 }
 
 // replayAside answers the repeat of a claim that is in quarantine.
 func (s *Service) replayAside(c *Campaign, req *ClaimRequest, g *Grant) Result {
 	if g.Quantity != req.Quantity {
-		return Result{Outcome: KeyReused, Campaign: c}
+		return s.elsewhere(c, KeyReused)
 	}
+	s.counters.replayed.Add(1)
 	return Result{Outcome: Granted, Replayed: true, Claim: s.claimOf(c, g), Campaign: c}
 }
 

@@ -1,6 +1,9 @@
 package dibs
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // GateSpec is what stands between users and the engine of one campaign. Each
 // part is absent for a campaign that does without it. After publishing, a part
@@ -27,6 +30,9 @@ type Gate interface {
 
 // refuse asks the gates of a campaign that has some.
 func (s *Service) refuse(ctx context.Context, c *Campaign, req *ClaimRequest) (no Result, refused bool) {
+	if sampled() {
+		defer s.stages.gates.Since(time.Now())
+	}
 	for _, g := range s.cfg.Gates {
 		if r, ok := g.Pass(ctx, c, req); !ok {
 			r.Campaign = c

@@ -3,7 +3,6 @@ package dibs
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 )
 
@@ -115,81 +114,4 @@ func (s *Service) settlingHealth(context.Context) error {
 		return first == nil
 	})
 	return first
-}
-
-// counters count what this node did since it started.
-type counters struct {
-	granted       atomic.Int64
-	settled       atomic.Int64
-	settleBatches atomic.Int64
-	settleErrors  atomic.Int64
-	settleNanos   atomic.Int64
-	expired       atomic.Int64
-	credited      atomic.Int64
-}
-
-// Metrics is a snapshot of what this node did since it started and how its
-// campaigns stand.
-type Metrics struct {
-	// Granted counts claims granted by this node, repeats not counted.
-	Granted int64
-	// Expired counts unpaid claims that this node released.
-	Expired int64
-	// Credited counts shares of red packets that this node credited.
-	Credited int64
-	// Settled, SettleBatches, SettleErrors and SettleTime are the settling's.
-	Settled       int64
-	SettleBatches int64
-	SettleErrors  int64
-	SettleTime    time.Duration
-	// Quarantined is how many journal entries are in quarantine, of any node.
-	Quarantined int64
-	Campaigns   []CampaignMetrics
-	// Sinks are all takers of the events, as they were some seconds ago.
-	Sinks []SinkView
-}
-
-// CampaignMetrics is one live campaign's part of Metrics.
-type CampaignMetrics struct {
-	CampaignID string
-	Remaining  int64
-	Granted    int64
-	Backlog    int64
-	LagMS      int64
-	// Low says that the stock is low.
-	Low bool
-	// Refused counts refusals by reason.
-	Refused [ReasonCount]int64
-}
-
-// Observe returns a snapshot of the service's numbers.
-func (s *Service) Observe() Metrics {
-	m := Metrics{
-		Granted: s.counters.granted.Load(), Expired: s.counters.expired.Load(), Credited: s.counters.credited.Load(), Settled: s.counters.settled.Load(),
-		SettleBatches: s.counters.settleBatches.Load(), SettleErrors: s.counters.settleErrors.Load(),
-		SettleTime:  time.Duration(s.counters.settleNanos.Load()),
-		Quarantined: int64(len(s.quarantined())),
-	}
-	if sinks := s.sinksSeen.Load(); sinks != nil {
-		m.Sinks = *sinks
-	}
-	s.lives.Range(func(_, v any) bool {
-		l := v.(*live)
-		cm := CampaignMetrics{CampaignID: l.campaign.Load().ID}
-		for _, t := range l.shards {
-			if st, err := s.glance(context.Background(), t); err == nil {
-				cm.Remaining += st.Remaining
-				cm.Granted += st.Granted
-				cm.Backlog += backlogOf(t.at(), st.Head)
-				cm.LagMS = max(cm.LagMS, s.lagMS(t, st.Head))
-			}
-		}
-		cm.Low = l.campaign.Load().low(cm.Remaining)
-		for r := range l.refused {
-			cm.Refused[r] = l.refused[r].Load()
-		}
-		m.Campaigns = append(m.Campaigns, cm)
-		return true
-	})
-	return m
 }

@@ -125,8 +125,7 @@ func (s *Service) continues(ctx context.Context, id ShardID, position, head Curs
 // when attaching to it succeeds again.
 func (s *Service) halt(c *Campaign, cause error) {
 	s.log.Error("a campaign is halted: its journal and its ledger do not fit together", "campaign", c.ID, "err", cause)
-	s.lives.Delete(c.ID)
-	s.byNumber.Delete(c.Number)
+	s.dropLive(c)
 }
 
 // load brings a shard from the ledger into the engine. When the ledger and the
@@ -228,8 +227,7 @@ func (s *Service) notOpen(ctx context.Context, t *settling) {
 	c := t.l.campaign.Load()
 	if s.over(c) {
 		// Another node has let it leave the engine.
-		s.lives.Delete(c.ID)
-		s.byNumber.Delete(c.Number)
+		s.dropLive(c)
 		return
 	}
 	if s.sells(c) {

@@ -175,6 +175,7 @@ func (s *Service) seeSinks(ctx context.Context) {
 	if sinks, err := s.Sinks(ctx); err == nil {
 		s.sinksSeen.Store(&sinks)
 	}
+	s.seeWebhooks(ctx)
 }
 
 // eventsHealth tells of sinks that do not take events, which makes nobody

@@ -21,6 +21,8 @@ func (s *Service) sendCommands(ctx context.Context) error {
 		return ctx.Err()
 	}
 	var errs error
+	behind := int64(0)
+	defer func() { s.counters.outboxBehind.Store(behind) }()
 	// What cannot be sent to one shard does not hold the others up.
 	waits := make(map[ShardID]bool)
 	for after := int64(0); ; {
@@ -32,10 +34,12 @@ func (s *Service) sendCommands(ctx context.Context) error {
 			cmd := &commands[i]
 			after = cmd.ID
 			if waits[cmd.Shard] {
+				behind++
 				continue
 			}
 			if err := s.sendCommand(ctx, cmd); err != nil {
 				waits[cmd.Shard] = true
+				behind++
 				errs = errors.Join(errs, fmt.Errorf("dibs: a command to shard %s: %w", cmd.Shard, err))
 			}
 		}

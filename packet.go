@@ -202,8 +202,7 @@ func (s *Service) takeOut(ctx context.Context, c *Campaign) error {
 		if errors.Is(err, ErrNotOpen) {
 			// It has left the engine, or the engine was restarted: nothing else would
 			// bring it back that is over. The next attempt does.
-			s.lives.Delete(c.ID)
-			s.byNumber.Delete(c.Number)
+			s.dropLive(c)
 		}
 		if err != nil {
 			return asUnavailable(err, EffectUnknown)

@@ -184,6 +184,8 @@ type Service struct {
 	watches   map[string]*watchedCampaign
 	// sinksSeen are the takers of the events as they were seen last.
 	sinksSeen atomic.Pointer[[]SinkView]
+	// webhooksSeen is how the webhooks were then.
+	webhooksSeen atomic.Pointer[webhooksSeen]
 	// left are the shards that have left the engine; the tidy loop's.
 	left map[ShardID]bool
 	// stuckTails is set when grants of a campaign that is over could not be
@@ -193,6 +195,7 @@ type Service struct {
 	requests requestGate
 	keys     keyCache
 	counters counters
+	stages   stages
 	started  atomic.Bool
 	// life ends with Close.
 	life   context.Context
@@ -218,8 +221,9 @@ func New(cfg Config) (*Service, error) {
 		orders:     make(chan struct{}, maxOrders),
 		left:       make(map[ShardID]bool),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
-		eraseKick: make(chan struct{}, 1), sending: make(chan struct{}, 1),
+		eraseKick: make(chan struct{}, 1), sending: make(chan struct{}, 1), stages: newStages(),
 	}
+	s.counters.settleSizes, s.counters.settleTimes = NewSizeHistogram(), NewTimeHistogram()
 	s.hearNews()
 	return s, nil
 }

@@ -151,8 +151,7 @@ func (s *Service) retire(ctx context.Context, l *live) error {
 			return err
 		}
 	}
-	s.lives.Delete(c.ID)
-	s.byNumber.Delete(c.Number)
+	s.dropLive(c)
 	return nil
 }
 

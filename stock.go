@@ -142,6 +142,7 @@ const outboxPage = 100
 func (s *Service) outboxLoop(ctx context.Context) {
 	for {
 		if err := s.sendCommands(ctx); err != nil && ctx.Err() == nil {
+			s.counters.outboxErrors.Add(1)
 			s.log.Error("sending commands to the engine failed", "err", err)
 		}
 		if !sleepOr(ctx, settleTick, s.outboxKick) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,7 @@ type Keeper struct {
 	loop      sync.WaitGroup
 	// failing has what could not be loaded the last time; the loop's.
 	failing map[string]bool
+	counts  counts
 }
 
 var _ dibs.Gate = (*Keeper)(nil)
@@ -98,6 +100,7 @@ func (k *Keeper) Pass(_ context.Context, c *dibs.Campaign, req *dibs.ClaimReques
 	is, loaded := k.isIn(a, req.UserID)
 	switch {
 	case !loaded:
+		k.counts.notLoaded.Add(1)
 		// The next round loads it.
 		select {
 		case k.kick <- struct{}{}:
@@ -160,6 +163,11 @@ func (k *Keeper) round(ctx context.Context, held func() []*dibs.Campaign) {
 	}
 	k.refresh(ctx, &k.lists, lists, "list", k.loadList)
 	k.refresh(ctx, &k.merchants, merchants, "followers", k.loadFollowers)
+	maps.DeleteFunc(k.failing, func(name string, _ bool) bool {
+		what, id, _ := strings.Cut(name, " ")
+		return what == "list" && !lists[id] || what != "list" && !merchants[id]
+	})
+	k.counts.failing.Store(int64(len(k.failing)))
 }
 
 // refresh loads the ids of a kind that are needed.
@@ -180,6 +188,7 @@ func (k *Keeper) refresh(ctx context.Context, have *sync.Map, need map[string]bo
 				k.log.Warn("who may claim could not be loaded; what is known stays", what, id, "err", err)
 			}
 			k.failing[name] = true
+			k.counts.failed.Add(1)
 		}
 	}
 }

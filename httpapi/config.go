@@ -140,6 +140,8 @@ type Config struct {
 	// Registry receives the metrics; default: one of its own, with those of the
 	// Go runtime and the process.
 	Registry *prometheus.Registry
+	// Collectors are what other parts of the node count, for the same registry.
+	Collectors []prometheus.Collector
 	// Gateway holds long-lived connections; nil for a server without them.
 	Gateway Gateway
 	// Now is the clock for tokens and GET /v1/time; default time.Now.

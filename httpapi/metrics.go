@@ -32,7 +32,8 @@ type metrics struct {
 	claims   claimMetrics
 }
 
-func newMetrics(r *prometheus.Registry, svc Service) (*metrics, error) {
+func newMetrics(cfg *Config) (*metrics, error) {
+	r := cfg.Registry
 	m := &metrics{
 		registry: r,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -45,7 +46,7 @@ func newMetrics(r *prometheus.Registry, svc Service) (*metrics, error) {
 	claims := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "dibs_claim_seconds", Help: "Time to answer a claim, by outcome; every answer counts, slow or fast.", Buckets: seconds,
 	}, []string{"outcome"})
-	for _, c := range []prometheus.Collector{m.requests, m.latency, claims, newNumbers(svc)} {
+	for _, c := range append([]prometheus.Collector{m.requests, m.latency, claims, newNumbers(cfg.Service, cfg.Version)}, cfg.Collectors...) {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

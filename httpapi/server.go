@@ -47,7 +47,7 @@ func newAPI(cfg Config) (*api, error) {
 	}
 	a.ids.init()
 	var err error
-	if a.metrics, err = newMetrics(cfg.Registry, cfg.Service); err != nil {
+	if a.metrics, err = newMetrics(&cfg); err != nil {
 		return nil, fmt.Errorf("httpapi: metrics: %w", err)
 	}
 	if a.lang, err = newLanguages(); err != nil {

@@ -67,6 +67,7 @@ type Limiter struct {
 	making   sync.Mutex
 	forgotAt int64
 	sharing  *sharing
+	seen     seen
 }
 
 var _ dibs.Gate = (*Limiter)(nil)
@@ -140,6 +141,13 @@ func (l *Limiter) now() int64 { return int64(time.Since(l.begin)) + 1 }
 // asked of a campaign. It may wait for its turn. The result is a refusal when ok
 // is false; else its Quota is the user's, if there is such a limit.
 func (l *Limiter) Enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.Result, ok bool) {
+	if res, ok = l.enter(ctx, req); !ok {
+		l.seen.refuse(&res)
+	}
+	return res, ok
+}
+
+func (l *Limiter) enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.Result, ok bool) {
 	if within(l.cfg.Blocked, req.Address) || slices.Contains(l.cfg.BlockedDevices, req.Device) {
 		return dibs.Result{Outcome: dibs.Forbidden, Detail: blocked}, false
 	}
@@ -171,7 +179,7 @@ func (l *Limiter) Enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.R
 		}
 		wait = max(wait, w)
 	}
-	return turn(ctx, res, wait)
+	return l.turn(ctx, res, wait)
 }
 
 // Pass implements dibs.Gate for the limits of a campaign.
@@ -179,6 +187,14 @@ func (l *Limiter) Pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimReq
 	if len(c.Gate.Limits) == 0 {
 		return dibs.Result{}, true
 	}
+	res, ok := l.pass(ctx, c, req)
+	if !ok {
+		l.seen.refuse(&res)
+	}
+	return res, ok
+}
+
+func (l *Limiter) pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimRequest) (dibs.Result, bool) {
 	g, now := l.gateOf(c), l.now()
 	if g.usedAt.Load()+int64(time.Second) < now {
 		g.usedAt.Store(now)
@@ -209,7 +225,7 @@ func (l *Limiter) Pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimReq
 		}
 		wait = max(wait, w)
 	}
-	return turn(ctx, dibs.Result{}, wait)
+	return l.turn(ctx, dibs.Result{}, wait)
 }
 
 var blocked = dibs.Text{EN: "from here nobody may claim", ZH: "当前地址或设备不允许领取"}
@@ -392,10 +408,11 @@ func fnv(text string) uint64 { return fnvAdd(fnvStart, text) }
 
 // turn lets a claim through when its turn has come. Who does not wait for it is
 // refused, whether he hears it or not.
-func turn(ctx context.Context, res dibs.Result, wait int64) (dibs.Result, bool) {
+func (l *Limiter) turn(ctx context.Context, res dibs.Result, wait int64) (dibs.Result, bool) {
 	if wait <= 0 {
 		return res, true
 	}
+	l.seen.waited.Add(1)
 	t := time.NewTimer(time.Duration(wait))
 	defer t.Stop()
 	select {

@@ -148,6 +148,9 @@ func (s *sharing) round() {
 		s.l.log.Warn("limits cannot be shared with other nodes; this node keeps its shares", "err", err)
 	}
 	s.failing = err != nil
+	if s.life.Err() == nil {
+		s.l.seen.shared(err)
+	}
 	s.l.making.Lock()
 	defer s.l.making.Unlock()
 	s.l.forget(s.l.now())

@@ -30,6 +30,7 @@ type batch struct {
 	done    chan struct{}
 	err     error
 	told    bool // done is closed; the committer's
+	began   time.Time
 	buf     []byte
 	baseMS  int64
 	lastMS  int64
@@ -124,6 +125,10 @@ func (e *Engine) takeDirty() []*shard {
 			continue
 		}
 		flying = append(flying, s)
+		if !b.began.IsZero() {
+			e.work.Queued.Since(b.began)
+		}
+		e.work.Batches.Observe(int64(b.entries))
 		b.buf = sealPayload(b.buf)
 		rows = append(rows, dibs.JournalRow{
 			Shard: s.id, Epoch: s.epoch, First: b.first, Last: b.first + uint32(b.entries) - 1,
@@ -137,8 +142,11 @@ func (e *Engine) takeDirty() []*shard {
 
 // commit writes the flying batches of shards and answers their waiters.
 func (e *Engine) commit(shards []*shard) {
+	began := time.Now()
 	err := e.store.Append(context.Background(), e.generation, e.rows)
+	e.work.Durable.Since(began)
 	if err != nil {
+		e.work.Lost.Add(1)
 		e.log.Error("journal commit failed", "err", err, "shards", len(shards))
 		e.fault.Store(&err)
 		e.settleFailure(shards, err)

@@ -19,7 +19,10 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-var _ dibs.Engine = (*Engine)(nil)
+var (
+	_ dibs.Engine = (*Engine)(nil)
+	_ dibs.Worker = (*Engine)(nil)
+)
 
 // Config configures an engine.
 type Config struct {
@@ -55,6 +58,7 @@ type Engine struct {
 	stopOnce sync.Once
 	closed   atomic.Pointer[error] // why nothing is decided any more
 	fault    atomic.Pointer[error] // why the last commit failed
+	work     *dibs.WorkCounts
 }
 
 // errClosed is the cause of refusals after Close.
@@ -79,7 +83,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		store: cfg.Store, generation: generation, now: cfg.Now, log: cfg.Logger, seed: maphash.MakeSeed(),
 		kick: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
-		appended: make(chan struct{}, 1),
+		appended: make(chan struct{}, 1), work: dibs.NewWorkCounts(),
 	}
 	go e.commitLoop()
 	return e, nil
@@ -136,6 +140,7 @@ func (e *Engine) unlock(s *shard) {
 	fresh := s.cur != nil && s.cur.entries > 0 && !s.dirty
 	if fresh {
 		s.dirty = true
+		s.cur.began = time.Now()
 		e.dirtyMu.Lock()
 		e.dirtyShards = append(e.dirtyShards, s)
 		e.dirtyMu.Unlock()
@@ -256,6 +261,9 @@ func (e *Engine) Ping(context.Context) error {
 	}
 	return nil
 }
+
+// Work returns what was counted; see dibs.Worker. Its batches are commits.
+func (e *Engine) Work() dibs.EngineWork { return e.work.Work() }
 
 // fence stops deciding for good: another process owns the journal.
 func (e *Engine) fence(reason error) { e.closed.CompareAndSwap(nil, &reason) }

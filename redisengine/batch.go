@@ -122,7 +122,9 @@ func (b *batch) send() {
 	defer cancel()
 	k := &l.keys
 	args := append([]string{strconv.FormatInt(b.deadlineMS, 10), b.token, itoa(buckets)}, b.encode(buckets)...)
+	began := time.Now()
 	res, err := l.run(ctx, claimScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.state}, args...)
+	l.e.work.Durable.Since(began)
 	switch {
 	case err != nil && willPass(err):
 		<-time.After(passingPause)

@@ -18,7 +18,10 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-var _ dibs.Engine = (*Engine)(nil)
+var (
+	_ dibs.Engine = (*Engine)(nil)
+	_ dibs.Worker = (*Engine)(nil)
+)
 
 // Config configures an engine.
 type Config struct {
@@ -114,6 +117,7 @@ type Engine struct {
 	news atomic.Pointer[func(dibs.ShardID)]
 	// ledger is whom Bind has tied the database to.
 	ledger atomic.Pointer[string]
+	work   *dibs.WorkCounts
 }
 
 var (
@@ -133,7 +137,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	_, _ = rand.Read(node[:])
 	e := &Engine{
 		cfg: cfg, log: cfg.Logger, since: time.Now(), node: binary.BigEndian.Uint32(node[:]), name: rand.Text(),
-		stop: make(chan struct{}), appended: make(chan struct{}, 1),
+		stop: make(chan struct{}), appended: make(chan struct{}, 1), work: dibs.NewWorkCounts(),
 	}
 	e.lanes.Store(&map[dibs.ShardID]*lane{})
 	c, err := connect(&cfg, e.invalidated)
@@ -223,6 +227,10 @@ func (e *Engine) signal() {
 	default:
 	}
 }
+
+// Work returns what was counted; see dibs.Worker. Its batches are calls of the
+// claim script.
+func (e *Engine) Work() dibs.EngineWork { return e.work.Work() }
 
 // Durability is the level that Redis gave when it was last asked, at the opening
 // or by Ping: dibs.LevelNone to dibs.LevelReplicated.

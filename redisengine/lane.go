@@ -32,8 +32,11 @@ type lane struct {
 	id   dibs.ShardID
 	keys keys
 
-	mu     sync.Mutex
-	queue  []*ticket
+	mu    sync.Mutex
+	queue []*ticket
+	// since is when the oldest of the queue came, or when the last batch was taken
+	// that left some behind.
+	since  time.Time
 	flying int
 	// calls are those that are under way, or about to be.
 	calls []*batch
@@ -102,6 +105,9 @@ func (l *lane) enqueue(t *ticket) error {
 	case len(l.queue) >= l.e.cfg.Queue:
 		return errQueueFull
 	}
+	if len(l.queue) == 0 {
+		l.since = time.Now()
+	}
 	l.queue = append(l.queue, t)
 	if l.flying < maxFlying {
 		l.flying++
@@ -168,6 +174,9 @@ func (l *lane) take(b *batch) bool {
 	rest := copy(l.queue, l.queue[n:])
 	clear(l.queue[rest:])
 	l.queue = l.queue[:rest]
+	l.e.work.Queued.Observe(int64(now.Sub(l.since)))
+	l.e.work.Batches.Observe(int64(b.aboard))
+	l.since = now
 	return true
 }
 

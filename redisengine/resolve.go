@@ -29,6 +29,7 @@ var (
 // are callers told that the effect is unknown.
 func (b *batch) resolve(cause error) {
 	e := b.lane.e
+	e.work.Lost.Add(1)
 	e.log.Warn("an answer is lost", "shard", b.lane.id.String(), "claims", len(b.tickets), "err", cause)
 	var granted *streamEntry
 	err := b.lane.insist(func(ctx context.Context) (err error) {

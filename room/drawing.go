@@ -26,6 +26,7 @@ func (l *lot) follow(ctx context.Context) {
 			}
 		}
 		if err != nil && ctx.Err() == nil {
+			l.r.counts.failed.Add(1)
 			l.r.log.Warn("a lottery does not go on", "campaign", l.campaign.Load().ID, "err", err)
 		}
 		if err != nil || !more {

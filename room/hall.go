@@ -93,6 +93,7 @@ func (h *hall) follow(ctx context.Context, c *dibs.Campaign) {
 	defer cancel()
 	if _, err := h.look(looking, nil); err != nil {
 		if ctx.Err() == nil {
+			h.r.counts.failed.Add(1)
 			h.r.log.Debug("a waiting room is not looked at", "campaign", c.ID, "err", err)
 		}
 		return
@@ -179,6 +180,7 @@ func (r *Rooms) Join(ctx context.Context, c *dibs.Campaign, user string) (dibs.P
 			Reason: dibs.NotStarted, Detail: dibs.Text{EN: "the waiting room opens at " + at, ZH: "等候室将于 " + at + " 开放"},
 		}
 	}
+	r.counts.joined.Add(1)
 	return h.ask(ctx, c, ask{user, true})
 }
 
@@ -261,6 +263,7 @@ func (r *Rooms) Leave(ctx context.Context, c *dibs.Campaign, user string) error 
 	if err := r.store.leave(ctx, c, user, number, place); err != nil {
 		return unavailable(err)
 	}
+	r.counts.left.Add(1)
 	r.known.Invalidate(who{c.Number, user})
 	r.given.Invalidate(who{c.Number, user})
 	return nil

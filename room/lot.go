@@ -113,7 +113,11 @@ func (r *Rooms) Register(ctx context.Context, c *dibs.Campaign, user string) (di
 		return dibs.EntryView{}, false, isFull
 	}
 	r.entries.Set(who{c.Number, user}, got)
-	return l.view(row, &got), got.Entry != mine.Entry, nil
+	again := got.Entry != mine.Entry
+	if !again {
+		r.counts.registered.Add(1)
+	}
+	return l.view(row, &got), again, nil
 }
 
 // closedFor answers who registers after the closing: who is in hears that he is.

@@ -94,6 +94,7 @@ type Rooms struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	started atomic.Bool
+	counts  roomCounts
 	trimmed time.Time
 }
 

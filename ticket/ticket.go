@@ -63,6 +63,7 @@ type Tickets struct {
 	challenges *seal.Sealer
 	secret     []byte
 	parser     *jwt.Parser
+	counts     counts
 }
 
 var (
@@ -116,10 +117,13 @@ func (t *Tickets) Pass(_ context.Context, c *dibs.Campaign, req *dibs.ClaimReque
 	case seal.Valid:
 		return dibs.Result{}, true
 	case seal.Missing:
+		t.counts.missing.Add(1)
 		return dibs.Result{Outcome: dibs.TicketRequired, Detail: fetchOne}, false
 	case seal.Expired:
+		t.counts.expired.Add(1)
 		return dibs.Result{Outcome: dibs.TicketRequired, Detail: tooOld}, false
 	default:
+		t.counts.foreign.Add(1)
 		return dibs.Result{Outcome: dibs.TicketRequired, Detail: notYours}, false
 	}
 }
@@ -142,6 +146,7 @@ func (t *Tickets) Challenge(_ context.Context, c *dibs.Campaign, user string) (d
 	if err != nil {
 		return dibs.Challenge{}, err
 	}
+	t.counts.challenges.Add(1)
 	ch := dibs.Challenge{CampaignID: c.ID, Bits: spec.WorkBits, HumanCheck: spec.HumanCheck}
 	if spec.WorkBits > 0 {
 		until := now.Add(workFor).UTC().Truncate(time.Millisecond)
@@ -155,19 +160,23 @@ func (t *Tickets) Ticket(_ context.Context, c *dibs.Campaign, user string, req d
 	now := t.now()
 	spec, err := t.open(c, now)
 	if err != nil {
+		t.counts.early.Add(1)
 		return dibs.TicketView{}, err
 	}
 	if spec.WorkBits > 0 {
 		if err := t.checkWork(c, user, spec.WorkBits, &req, now); err != nil {
+			t.counts.workRefused.Add(1)
 			return dibs.TicketView{}, err
 		}
 	}
 	if spec.HumanCheck != "" {
 		if err := t.checkVoucher(c, user, req.Voucher, now); err != nil {
+			t.counts.humanRefused.Add(1)
 			return dibs.TicketView{}, err
 		}
 	}
 	until := now.Add(time.Duration(spec.Lifetime)).UTC().Truncate(time.Millisecond)
+	t.counts.issued.Add(1)
 	return dibs.TicketView{CampaignID: c.ID, Ticket: t.tickets.Seal(c.Number, user, until), ExpiresAt: until}, nil
 }
 
