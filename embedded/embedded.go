@@ -136,13 +136,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if cfg.Now != nil {
 		sc.Now = cfg.Now
 	}
-	lc := cfg.Limits
-	lc.Logger = cfg.Service.Logger
-	if n.Engine.Shared() {
-		lc.Redis = cfg.Engine
-	}
-	lc.Holds = func(id string) bool { return n.Service.Holds(id) }
-	if n.Limits, err = limit.New(lc); err != nil {
+	if err = n.openLimits(&cfg); err != nil {
 		return n, err
 	}
 	// Who need not ask is turned away first, whatever else stands in between.
@@ -167,6 +161,18 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	ec.Alone = ec.Alone || cfg.Engine == Memory
 	n.events, err = events.Start(ec)
 	return n, err
+}
+
+// openLimits makes the limits, which nodes on one Redis share.
+func (n *Node) openLimits(cfg *Config) (err error) {
+	c := cfg.Limits
+	c.Logger = cfg.Service.Logger
+	if n.Engine.Shared() {
+		c.Redis = cfg.Engine
+	}
+	c.Holds = func(id string) bool { return n.Service.Holds(id) }
+	n.Limits, err = limit.New(c)
+	return err
 }
 
 // prepare checks the configuration, fills it in, and makes the folder.
