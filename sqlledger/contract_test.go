@@ -59,8 +59,9 @@ func runLedger(t *testing.T, get func() (*servers.Server, error)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ready := tables{t: t, s: s, make: func(url string) { closeAll(t, openAt(t, url)) }}
 	ledgertest.Run(t, func(t *testing.T) func() dibs.Ledger {
-		url, _ := s.DatabaseFor(t)
+		url := ready.take(t)
 		return func() dibs.Ledger { return openAt(t, url) }
 	})
 }
@@ -71,8 +72,9 @@ func runJournal(t *testing.T, get func() (*servers.Server, error)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ready := tables{t: t, s: s, make: func(url string) { closeAll(t, openJournalAt(t, url)) }}
 	ledgertest.RunJournal(t, func(t *testing.T) func() dibs.JournalStore {
-		url, _ := s.DatabaseFor(t)
+		url := ready.take(t)
 		return func() dibs.JournalStore { return openJournalAt(t, url) }
 	})
 }
