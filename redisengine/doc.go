@@ -40,7 +40,8 @@
 // A shard is open on the run of the server on which it was opened. A server
 // that was restarted, or a replica that was promoted, may have less history,
 // and the ledger may be ahead of it: there the shard is not open, for every
-// process, until one has loaded it in a new epoch. Every call also carries the
+// process, until one has loaded it in a new epoch. The same holds for a server
+// that was demoted and promoted again while it ran. Every call also carries the
 // highest place that its process has seen of the shard. A Redis that is behind
 // it has lost history in another way, and the shard is shut for all.
 //
@@ -89,9 +90,9 @@
 // The time of a place (HeadAt, window, pay-by) is Redis' own. A campaign that is
 // restocked far beyond the stock that it was opened with has fuller buckets,
 // until it is opened again. Entries of other processes are not signalled by
-// Appended. A server that was demoted, and promoted again before it had all that
-// happened meanwhile, runs on as the one that it was: only processes that have
-// seen more notice. A repeat that reaches another process within the moment that
-// news of a change takes may be refused there, and is found when it is sent
-// again. Stock is not moved between the shards of a campaign.
+// Appended. An hour after a promoted server has lost its last replica, Redis
+// forgets whom it followed, and shards are loaded once more. A repeat that
+// reaches another process within the moment that news of a change takes may be
+// refused there, and is found when it is sent again. Stock is not moved between
+// the shards of a campaign.
 package redisengine

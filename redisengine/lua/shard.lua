@@ -45,9 +45,15 @@ end
 
 local NUMBERS = {'epoch', 'seq', 'left', 'granted', 'at', 'starts', 'ends', 'closed', 'limit', 'pay_in', 'buckets', 'items', 'values', 'version', 'limit_first'}
 
--- Names this run of the server. After a restart, and on a replica that was
--- promoted, it is another one, and there may be less history than before.
-local function run_id() return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or '' end
+-- Names this run of the server as the master that it is. After a restart, and on a
+-- replica that was promoted, it is another one, and there may be less history than
+-- before. A server that was demoted, and promoted again, runs on under its id: what
+-- tells is the history that it followed last, which is zeros where it followed none.
+local function run_id()
+  local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or ''
+  local followed = string.match(redis.call('INFO', 'replication'), 'master_replid2:(%w*[1-9a-f]%w*)')
+  return followed and run .. ':' .. followed or run
+end
 
 -- Reads an open shard, or says why not. A shard is open on the run of the server
 -- where it was opened: on any other one it has to be compared with the ledger
