@@ -186,6 +186,7 @@ func (e *Engine) lane(id dibs.ShardID) (*lane, error) {
 		return l, nil
 	}
 	after := maps.Clone(before)
+	e.dropGone(after)
 	l := newLane(e, id)
 	after[id] = l
 	e.lanes.Store(&after)

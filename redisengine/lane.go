@@ -45,7 +45,10 @@ type lane struct {
 	// aboard is how many claims are in the calls that are under way.
 	aboard int
 	closed bool
-	idle   chan struct{} // closed when nothing flies any more, once closed
+	// dropped is set once the engine has let go of the lane: another one takes
+	// its shard's claims.
+	dropped bool
+	idle    chan struct{} // closed when nothing flies any more, once closed
 
 	// follower knows what the shard refuses everybody with.
 	follower follower
@@ -62,6 +65,9 @@ type lane struct {
 	buckets int64
 	// met is set once Redis has told its clock and the buckets.
 	met bool
+	// goneMS is the local time at which Redis said that it does not hold the shard,
+	// and has not said otherwise since; 0 when it holds it.
+	goneMS int64
 }
 
 func newLane(e *Engine, id dibs.ShardID) *lane {
@@ -86,7 +92,13 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, err)
 	}
 	t := newTicket(ctx, &req)
-	if err := l.enqueue(t); err != nil {
+	err = l.enqueue(t)
+	for errors.Is(err, errDropped) {
+		if l, err = e.lane(req.Shard); err == nil {
+			err = l.enqueue(t)
+		}
+	}
+	if err != nil {
 		t.free()
 		return dibs.Decision{}, err
 	}
@@ -102,6 +114,8 @@ func (l *lane) enqueue(t *ticket) error {
 	switch {
 	case l.closed:
 		return errClosed
+	case l.dropped:
+		return errDropped
 	case len(l.queue) >= l.e.cfg.Queue:
 		return errQueueFull
 	}
@@ -255,6 +269,7 @@ func (l *lane) run(ctx context.Context, s *script, keys []string, args ...string
 	l.known.Lock()
 	defer l.known.Unlock()
 	l.ahead = res.nowMS - l.e.localMS()
+	l.noteGone(res.word == "absent")
 	if res.word == "ok" && l.seen.Before(res.at) {
 		l.seen = res.at
 	}

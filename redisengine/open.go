@@ -204,6 +204,12 @@ func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 	k := &l.keys
 	o := &opening{l: l}
 	defer l.lift()
-	return o.step(ctx, retireScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.settler, k.state},
+	err = o.step(ctx, retireScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.settler, k.state},
 		itoa(e.cfg.KeepRetired.Milliseconds()), itoa(retireGrace.Milliseconds()))
+	if err == nil {
+		l.known.Lock()
+		defer l.known.Unlock()
+		l.noteGone(true)
+	}
+	return err
 }

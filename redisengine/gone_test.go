@@ -1,0 +1,91 @@
+package redisengine
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// longGone makes a lane's shard have been gone for long, once its calls are over.
+func longGone(t *testing.T, l *lane) {
+	t.Helper()
+	for over := false; !over; runtime.Gosched() {
+		l.mu.Lock()
+		over = l.flying == 0
+		l.mu.Unlock()
+	}
+	l.known.Lock()
+	defer l.known.Unlock()
+	l.goneMS = min(l.goneMS, 1)
+}
+
+// A process that runs for long keeps nothing of the campaigns that are over, and
+// all of those that are not.
+func TestLanesOfGoneShardsAreDropped(t *testing.T) {
+	b := newBench(t, 10, nil)
+	// As if the process ran for an hour.
+	b.e.since = b.e.since.Add(-60 * keepGone)
+	ask := func(campaign uint32) (dibs.Decision, error) {
+		return b.e.Claim(b.Context(), dibs.EngineClaim{Shard: dibs.ShardID{Campaign: campaign}, UserID: "ann", Key: 1, Quantity: 1})
+	}
+	first, err := ask(b.shard.Campaign)
+	if err != nil || first.Outcome != dibs.Granted {
+		t.Fatal(first, err)
+	}
+	for n := range uint32(20) {
+		if _, err := ask(100 + n); err == nil {
+			t.Fatal("a claim on a shard that Redis does not hold is decided")
+		}
+		for id, l := range b.e.allLanes() {
+			if id != b.shard {
+				longGone(t, l)
+			}
+		}
+	}
+	if n := len(b.e.allLanes()); n != 2 {
+		t.Errorf("%d lanes are kept, not that of the shard and the newest", n)
+	}
+	if b.e.allLanes()[b.shard] != b.l {
+		t.Error("the lane of a shard that is there was dropped")
+	}
+	if d, err := ask(b.shard.Campaign); err != nil || !d.Replayed {
+		t.Errorf("the repeat is %+v, %v", d, err)
+	}
+}
+
+// Who has found a lane just before it was dropped is answered by the one that
+// follows it.
+func TestDroppedLanesAreFollowed(t *testing.T) {
+	b := newBench(t, 10, nil)
+	b.e.since = b.e.since.Add(-60 * keepGone)
+	id := dibs.ShardID{Campaign: 8}
+	ask := func() error {
+		_, err := b.e.Claim(b.Context(), dibs.EngineClaim{Shard: id, UserID: "ann", Key: 1, Quantity: 1})
+		return err
+	}
+	if err := ask(); !errors.Is(err, dibs.ErrNotOpen) {
+		t.Fatalf("a claim on a shard that is not there is answered %v", err)
+	}
+	l := b.e.allLanes()[id]
+	longGone(t, l)
+	if !l.drop(2) {
+		t.Fatal("a lane that nobody needs was not dropped")
+	}
+	if err := l.enqueue(newTicket(t.Context(), &dibs.EngineClaim{})); !errors.Is(err, errDropped) {
+		t.Errorf("a dropped lane is %v about a claim", err)
+	}
+	// It is found until another map is there.
+	answered := make(chan error)
+	go func() { answered <- ask() }()
+	if _, err := b.e.lane(dibs.ShardID{Campaign: 9}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; !errors.Is(err, dibs.ErrNotOpen) {
+		t.Errorf("who found a dropped lane is answered %v", err)
+	}
+	if now := b.e.allLanes()[id]; now == nil || now == l {
+		t.Error("no lane has followed the one that was dropped")
+	}
+}
