@@ -19,6 +19,8 @@ type News struct {
 	N int
 	// Campaign is the change of a campaign; nil for what happened to a claim.
 	Campaign *CampaignNews
+	// Push is a part of an announcement; nil for all else.
+	Push *Push
 }
 
 // CampaignChange names what became of a campaign.
@@ -144,7 +146,7 @@ func EventTypes() []string {
 	} {
 		types = append(types, EventTypePrefix+"campaign."+string(change))
 	}
-	return append(types, EventTypeTest)
+	return append(types, EventTypeAnnounced, EventTypeTest)
 }
 
 // EventTypeTest is the type of an event that only tries a webhook.

@@ -416,6 +416,7 @@ type Ledger interface {
 	Access
 	Trail
 	Audiences
+	Announcements
 	Funds
 	Feed
 	Webhooks

@@ -19,8 +19,8 @@ type Event struct {
 	Source string `json:"source"`
 	// Type is one of EventTypes.
 	Type string `json:"type"`
-	// Subject is the id of the claim, or of the campaign. Events of one subject
-	// come in order.
+	// Subject is the id of the claim, or of the campaign; for a part of an
+	// announcement, the event's own. Events of one subject come in order.
 	Subject         string          `json:"subject"`
 	Time            time.Time       `json:"time"`
 	DataContentType string          `json:"datacontenttype"`
@@ -89,6 +89,9 @@ func (s *Service) eventOf(ctx context.Context, n *News, campaigns map[uint32]*Ca
 	if n.Campaign != nil {
 		return newEvent(n.Campaign.ID+"."+strconv.FormatInt(n.Row, 10), EventTypePrefix+"campaign."+string(n.Campaign.Change),
 			n.Campaign.ID, n.At, n.Campaign)
+	}
+	if n.Push != nil {
+		return eventOfPush(n.Push, n.At)
 	}
 	number := n.Claim.Position.Campaign
 	c := campaigns[number]

@@ -56,6 +56,8 @@ type Config struct {
 	// Gates are asked, in order, before a claim on a campaign with a gate reaches
 	// the engine.
 	Gates []Gate
+	// Push is how campaigns are announced to followers when nothing else is said.
+	Push PushConfig
 	// WebhookPrivate lets webhooks be in private networks, and be plain HTTP.
 	WebhookPrivate bool
 }
@@ -95,6 +97,7 @@ func (c Config) WithDefaults() Config {
 	if c.MaxBacklog == 0 {
 		c.MaxBacklog = 5_000_000
 	}
+	c.Push = c.Push.withDefaults()
 	return c
 }
 
@@ -118,6 +121,9 @@ func (c Config) Validate() error {
 	must(c.EraseEvery > 0, "/EraseEvery", "must be positive")
 	must(c.EraseRest > 0, "/EraseRest", "must be positive")
 	must(c.MaxBacklog >= 1, "/MaxBacklog", "must be at least 1")
+	must(c.Push.Threshold >= 1 && c.Push.Threshold <= MaxAudience, "/Push/Threshold", "must be from 1 to 10000000")
+	must(c.Push.First >= 0 && c.Push.First <= min(c.Push.Threshold, MaxFirst), "/Push/First", "must be from 0 to 100000, and at most the threshold")
+	must(c.Push.Rate >= 1 && c.Push.Rate <= MaxPushRate, "/Push/Rate", "must be from 1 to 1000000")
 	if len(fs) > 0 {
 		return Invalid(fs...)
 	}
@@ -165,8 +171,9 @@ type Service struct {
 
 	// admissions are campaigns on their way into this node, or that failed.
 	admissions sync.Map // string -> *admission
-	// packets are the red packets that this node tends.
+	// packets are the red packets that this node tends, and pushing the announcements.
 	packets tendings
+	pushing pushing
 	// inQuarantine is what the ledger had in quarantine when it was read last.
 	inQuarantine atomic.Pointer[[]Quarantined]
 	asideMu      sync.Mutex
@@ -222,6 +229,7 @@ func New(cfg Config) (*Service, error) {
 		left:       make(map[ShardID]bool),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
 		eraseKick: make(chan struct{}, 1), sending: make(chan struct{}, 1), stages: newStages(),
+		pushing: pushing{owner: newID("node-"), kick: make(chan struct{}, 1)},
 	}
 	s.counters.settleSizes, s.counters.settleTimes = NewSizeHistogram(), NewTimeHistogram()
 	s.hearNews()

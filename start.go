@@ -28,6 +28,7 @@ func (s *Service) Start(ctx context.Context) error {
 	}
 	for _, loop := range []func(context.Context){
 		s.settleLoop, s.watchLoop, s.discoverLoop, s.tidyLoop, s.outboxLoop, s.sweepLoop, s.packetLoop, s.standLoop, s.eraseLoop,
+		s.pushLoop, s.tellPushesLoop,
 	} {
 		s.loops.Go(func() { loop(s.life) })
 	}

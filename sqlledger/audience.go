@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -134,56 +135,114 @@ func changeFollowers(ctx context.Context, s *session, merchant string, users []d
 		return 0, err
 	}
 	// The row is held to the end: changes are numbered as they can be seen.
-	var seq int64
-	if err := s.row(ctx, `SELECT seq FROM merchants WHERE id = ?`+s.d.forUpdate, []any{merchant}, &seq); err != nil {
+	f := following{merchant: merchant, follows: follows}
+	if err := s.row(ctx, `SELECT seq FROM merchants WHERE id = ?`+s.d.forUpdate, []any{merchant}, &f.seq); err != nil {
 		return 0, err
 	}
-	for i := range users {
-		n, err := follow(ctx, s, merchant, &users[i], follows, seq+1)
-		if err != nil {
+	for part := range slices.Chunk(users, followRows) {
+		if err := f.change(ctx, s, part); err != nil {
 			return 0, err
 		}
-		if n.written {
-			seq++
-		}
-		changed += n.changed
 	}
 	sign := int64(-1)
 	if follows {
 		sign = 1
 	}
-	_, err = s.exec(ctx, `UPDATE merchants SET seq = ?, followers = followers + ? WHERE id = ?`, seq, sign*changed, merchant)
-	return changed, err
+	_, err = s.exec(ctx, `UPDATE merchants SET seq = ?, followers = followers + ? WHERE id = ?`, f.seq, sign*f.changed, merchant)
+	return f.changed, err
 }
 
-// followed is what became of one user.
-type followed struct {
-	written bool
-	changed int64
+// followRows is how many followers are looked at together.
+const followRows = 256
+
+// following changes a merchant's followers.
+type following struct {
+	merchant string
+	follows  bool
+	// seq is that of the last change, and changed how many users there were.
+	seq, changed int64
 }
 
-func follow(ctx context.Context, s *session, merchant string, f *dibs.Follower, follows bool, seq int64) (followed, error) {
-	var before, standing int64
-	err := s.row(ctx, `SELECT follows, standing FROM followers WHERE merchant = ? AND user_id = ?`, []any{merchant, f.User}, &before, &standing)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		if !follows {
-			return followed{}, nil
-		}
-		_, err = s.exec(ctx, `INSERT INTO followers (merchant, user_id, follows, standing, since, seq) VALUES (?,?,1,?,?,?)`,
-			merchant, f.User, f.Rank, f.Since.UnixMilli(), seq)
-		return followed{true, 1}, err
-	case err != nil:
-		return followed{}, err
-	case before == int64(flag(follows)) && (!follows || standing == f.Rank):
-		return followed{}, nil
-	case before == 1 && follows:
-		_, err = s.exec(ctx, `UPDATE followers SET standing = ? WHERE merchant = ? AND user_id = ?`, f.Rank, merchant, f.User)
-		return followed{}, err
+// standing is a follower's row: whether the user follows, and the rank.
+type standing struct{ follows, rank int64 }
+
+// change makes users follow, or no longer: those who are new by few statements,
+// others one by one.
+func (f *following) change(ctx context.Context, s *session, users []dibs.Follower) error {
+	before, err := f.before(ctx, s, users)
+	if err != nil {
+		return err
 	}
-	_, err = s.exec(ctx, `UPDATE followers SET follows = ?, standing = ?, since = ?, seq = ? WHERE merchant = ? AND user_id = ?`,
-		flag(follows), f.Rank, f.Since.UnixMilli(), seq, merchant, f.User)
-	return followed{true, 1}, err
+	// Who comes twice is changed once more, after the rows are there.
+	var fresh []any
+	var again []*dibs.Follower
+	for i := range users {
+		u := &users[i]
+		if _, there := before[u.User]; there {
+			again = append(again, u)
+			continue
+		}
+		if !f.follows {
+			continue
+		}
+		before[u.User] = standing{1, u.Rank}
+		f.seq++
+		f.changed++
+		fresh = append(fresh, f.merchant, u.User, 1, u.Rank, u.Since.UnixMilli(), f.seq)
+	}
+	if err := insertRows(ctx, s, `INSERT INTO followers (merchant, user_id, follows, standing, since, seq) VALUES `, fresh, 6); err != nil {
+		return err
+	}
+	for _, u := range again {
+		now, err := f.again(ctx, s, u, before[u.User])
+		if err != nil {
+			return err
+		}
+		before[u.User] = now
+	}
+	return nil
+}
+
+// before reads the rows that users have.
+func (f *following) before(ctx context.Context, s *session, users []dibs.Follower) (map[string]standing, error) {
+	rest := make([]any, len(users))
+	for i := range users {
+		rest[i] = users[i].User
+	}
+	found := make(map[string]standing, len(users))
+	for len(rest) > 0 {
+		n := chunk(len(rest), followRows)
+		err := s.each(ctx, `SELECT user_id, follows, standing FROM followers WHERE merchant = ? AND user_id IN (`+repeat("?", n)+`)`,
+			append([]any{f.merchant}, rest[:n]...), func(rows *sql.Rows) error {
+				var user string
+				var one standing
+				err := rows.Scan(&user, &one.follows, &one.rank)
+				found[user] = one
+				return err
+			})
+		if err != nil {
+			return nil, err
+		}
+		rest = rest[n:]
+	}
+	return found, nil
+}
+
+// again changes a user who has a row.
+func (f *following) again(ctx context.Context, s *session, u *dibs.Follower, before standing) (standing, error) {
+	now := standing{int64(flag(f.follows)), u.Rank}
+	switch {
+	case before == now || before.follows == 0 && !f.follows:
+		return before, nil
+	case before.follows == 1 && f.follows:
+		_, err := s.exec(ctx, `UPDATE followers SET standing = ? WHERE merchant = ? AND user_id = ?`, u.Rank, f.merchant, u.User)
+		return now, err
+	}
+	f.seq++
+	f.changed++
+	_, err := s.exec(ctx, `UPDATE followers SET follows = ?, standing = ?, since = ?, seq = ? WHERE merchant = ? AND user_id = ?`,
+		now.follows, u.Rank, u.Since.UnixMilli(), f.seq, f.merchant, u.User)
+	return now, err
 }
 
 // Merchant implements dibs.Audiences.
@@ -203,10 +262,7 @@ func (l *Ledger) Merchant(ctx context.Context, id string) (*dibs.Merchant, error
 }
 
 // followerKey is where a page of followers ends.
-type followerKey struct {
-	Rank int64
-	User string
-}
+type followerKey struct{ Rank, Seq int64 }
 
 // Followers implements dibs.Audiences.
 func (l *Ledger) Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[dibs.Follower], error) {
@@ -215,17 +271,20 @@ func (l *Ledger) Followers(ctx context.Context, merchant string, page dibs.Page)
 	if more, err := readCursor(page, &after); err != nil {
 		return dibs.List[dibs.Follower]{}, err
 	} else if more {
-		condition, values := l.d.compare([]string{"standing", "user_id"}, "<", after.Rank, after.User)
-		where, args = ` AND `+condition, append(args, values...)
+		where, args = ` AND standing <= ? AND (standing < ? OR seq > ?)`, append(args, after.Rank, after.Rank, after.Seq)
+	}
+	type placed struct {
+		dibs.Follower
+		seq int64
 	}
 	limit := limitOf(page)
-	var found []dibs.Follower
+	var found []placed
 	err := l.read(ctx, "list followers", func(s *session) error {
-		return s.each(ctx, `SELECT user_id, standing, since FROM followers WHERE merchant = ? AND follows = 1`+where+
-			` ORDER BY standing DESC, user_id DESC LIMIT ?`, append(args, limit+1), func(rows *sql.Rows) error {
-			var f dibs.Follower
+		return s.each(ctx, `SELECT user_id, standing, since, seq FROM followers WHERE merchant = ? AND follows = 1`+where+
+			` ORDER BY standing DESC, seq LIMIT ?`, append(args, limit+1), func(rows *sql.Rows) error {
+			var f placed
 			var since int64
-			err := rows.Scan(&f.User, &f.Rank, &since)
+			err := rows.Scan(&f.User, &f.Rank, &since, &f.seq)
 			f.Since = fromMS(since)
 			found = append(found, f)
 			return err
@@ -234,7 +293,12 @@ func (l *Ledger) Followers(ctx context.Context, merchant string, page dibs.Page)
 	if err != nil {
 		return dibs.List[dibs.Follower]{}, err
 	}
-	return cut(found, limit, func(f *dibs.Follower) any { return followerKey{f.Rank, f.User} })
+	cutOff, err := cut(found, limit, func(f *placed) any { return followerKey{f.Rank, f.seq} })
+	list := dibs.List[dibs.Follower]{NextCursor: cutOff.NextCursor}
+	for i := range cutOff.Items {
+		list.Items = append(list.Items, cutOff.Items[i].Follower)
+	}
+	return list, err
 }
 
 // FollowerChanges implements dibs.Audiences.

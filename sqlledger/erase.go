@@ -165,18 +165,18 @@ func (x *eraser) places(ctx context.Context) (int64, string, error) {
 	})
 }
 
-// following is a row of the user among a merchant's followers.
-type following struct {
+// followedMerchant is a row of the user among a merchant's followers.
+type followedMerchant struct {
 	merchant string
 	follows  bool
 	since    time.Time
 }
 
-func (x *eraser) following(ctx context.Context, after string, most int) ([]following, error) {
-	var found []following
+func (x *eraser) following(ctx context.Context, after string, most int) ([]followedMerchant, error) {
+	var found []followedMerchant
 	err := x.s.each(ctx, `SELECT m.id, f.follows, f.since FROM merchants m JOIN followers f ON f.merchant = m.id AND f.user_id = ?
 		WHERE m.id > ? ORDER BY m.id LIMIT ?`, []any{x.e.UserID, after, most}, func(rows *sql.Rows) error {
-		var f following
+		var f followedMerchant
 		var since int64
 		err := rows.Scan(&f.merchant, &f.follows, &since)
 		f.since = fromMS(since)
@@ -187,7 +187,7 @@ func (x *eraser) following(ctx context.Context, after string, most int) ([]follo
 }
 
 // gone says that nodes have heard by now that the user does not follow any more.
-func (f *following) gone(now time.Time) bool {
+func (f *followedMerchant) gone(now time.Time) bool {
 	return !f.follows && !f.since.After(now.Add(-dibs.FollowerRest))
 }
 

@@ -16,6 +16,7 @@ const (
 	feedGrants   = "grants"
 	feedSteps    = "steps"
 	feedCampaign = "campaign"
+	feedPush     = "push"
 )
 
 // feedRowMost is the most events that one row tells. A row is taken as a whole:
@@ -46,29 +47,34 @@ type stepTold [5]uint32
 // the commit everybody else who tells something waits, so that rows can be seen
 // in the order of their numbers.
 func announce(ctx context.Context, s *session, rows []told) error {
+	_, err := announceAt(ctx, s, rows)
+	return err
+}
+
+// announceAt is announce, and returns the number of the last row; 0 without rows.
+func announceAt(ctx context.Context, s *session, rows []told) (last int64, err error) {
 	if len(rows) == 0 {
-		return nil
+		return 0, nil
 	}
 	n, err := s.exec(ctx, `UPDATE feed_head SET last_id = last_id + ? WHERE one = 1`, len(rows))
 	if err == nil && n != 1 {
 		err = fmt.Errorf("%w: the feed has no head", dibs.ErrCorrupt)
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	var last int64
 	if err := s.row(ctx, `SELECT last_id FROM feed_head WHERE one = 1`, nil, &last); err != nil {
-		return err
+		return 0, err
 	}
 	args := make([]any, 0, 4*len(rows))
 	for i, r := range rows {
 		payload, err := json.Marshal(r.what)
 		if err != nil {
-			return fmt.Errorf("write to the feed: %w", err)
+			return 0, fmt.Errorf("write to the feed: %w", err)
 		}
 		args = append(args, last-int64(len(rows)-1-i), r.kind, r.at, payload)
 	}
-	return insertRows(ctx, s, `INSERT INTO feed (id, kind, at, payload) VALUES `, args, 4)
+	return last, insertRows(ctx, s, `INSERT INTO feed (id, kind, at, payload) VALUES `, args, 4)
 }
 
 // tellGrants adds rows for a batch's grants.

@@ -74,6 +74,12 @@ func (l *Ledger) newsOf(ctx context.Context, s *session, row *feedRow) ([]dibs.N
 			return nil, err
 		}
 		return []dibs.News{{Row: row.id, At: row.at, Campaign: n}}, nil
+	case feedPush:
+		p := &dibs.Push{}
+		if err := decodeRow(row, p); err != nil {
+			return nil, err
+		}
+		return []dibs.News{{Row: row.id, At: row.at, Push: p}}, nil
 	}
 	return nil, fmt.Errorf("%w: a row of the feed is of no known kind %q", dibs.ErrCorrupt, row.kind)
 }

@@ -44,8 +44,10 @@ func (l *Ledger) TrimFeed(ctx context.Context, before time.Time, forget time.Dur
 			if most.Valid {
 				upTo = min(upTo, most.Int64)
 			}
-			n, err = s.exec(ctx, `DELETE FROM feed WHERE id <= ? AND at < ?`, upTo, before.UnixMilli())
-			return err
+			if n, err = s.exec(ctx, `DELETE FROM feed WHERE id <= ? AND at < ?`, upTo, before.UnixMilli()); err != nil || n == 0 {
+				return err
+			}
+			return dropPushRows(ctx, s, upTo)
 		})
 		dropped += n
 		if err != nil || n < trimMost {

@@ -1,0 +1,278 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// AnnouncementState is how an announcement stands.
+type AnnouncementState string
+
+// The states of announcements.
+const (
+	// AnnouncementRunning: followers are being enqueued.
+	AnnouncementRunning AnnouncementState = "running"
+	// AnnouncementPaused: nobody is enqueued until it is resumed.
+	AnnouncementPaused AnnouncementState = "paused"
+	// AnnouncementDone: every follower of its moment is enqueued, but those who
+	// followed no longer when their turn came.
+	AnnouncementDone AnnouncementState = "done"
+	// AnnouncementCancelled: whoever was not enqueued never is.
+	AnnouncementCancelled AnnouncementState = "cancelled"
+)
+
+// Limits of announcements.
+const (
+	// MaxFirst is the most followers who hear before the queue.
+	MaxFirst = 100_000
+	// MaxPushRate is the most followers a second that leave the queue.
+	MaxPushRate = 1_000_000
+	// MaxMessage is the most characters of an announcement's message.
+	MaxMessage = 1000
+	// PushBatch is the most recipients of one event.
+	PushBatch = 500
+	// PushMost is the most followers who are enqueued in one transaction.
+	PushMost = 10 * PushBatch
+	// pushBurst bounds what may be made up for at once when the queue stood still.
+	pushBurst = time.Second
+)
+
+// Announcement is a campaign that is told to the followers of a merchant: to
+// all of them at once when they are Threshold or fewer, else to the First by
+// rank at once and to the others at a Rate.
+type Announcement struct {
+	ID string
+	// Campaign is the campaign's number.
+	Campaign   uint32
+	CampaignID string
+	Merchant   string
+	Message    string
+	State      AnnouncementState
+	// Why is the reason when it was cancelled by itself.
+	Why string
+	// Rate is in followers a second.
+	Threshold, First, Rate int64
+	// Followers is how many there were when it began, and UpTo the Seq of the last
+	// of their changes: whoever follows later is not told.
+	Followers, UpTo int64
+	// Enqueued counts followers, Events the events that they are in.
+	Enqueued, Events int64
+	// FirstTo and RestTo are the Seqs up to which the first, and the others, are
+	// enqueued. FirstDone says that no more of the first are left.
+	FirstTo, RestTo int64
+	FirstDone       bool
+	// PacedAt is when the queue has used its rate up to.
+	PacedAt    time.Time
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+	FinishedAt time.Time
+}
+
+// AtOnce reports whether the followers whose turn it is do not wait for the rate.
+func (a *Announcement) AtOnce() bool { return !a.FirstDone || a.Followers <= a.Threshold }
+
+// Allowance is how many followers may be enqueued now, PushMost at most. When
+// the queue stood still, no more than a second of it is made up for.
+func (a *Announcement) Allowance(now time.Time) int {
+	if a.AtOnce() {
+		return PushMost
+	}
+	free := min(now.Sub(a.PacedAt), pushBurst)
+	if free <= 0 {
+		return 0
+	}
+	return int(min(free.Milliseconds()*a.Rate/1000, PushMost))
+}
+
+// Enqueue notes that so many followers were enqueued, by so many events.
+func (a *Announcement) Enqueue(followers, events int, now time.Time) {
+	if !a.AtOnce() {
+		begun := a.PacedAt
+		if oldest := now.Add(-pushBurst); begun.Before(oldest) {
+			begun = oldest
+		}
+		// Rounded up: it is never faster than it was told to be.
+		used := (int64(followers)*1000 + a.Rate - 1) / a.Rate
+		a.PacedAt = begun.Add(time.Duration(used) * time.Millisecond)
+	}
+	a.Enqueued += int64(followers)
+	a.Events += int64(events)
+	a.UpdatedAt = now
+}
+
+// Pause is how long to wait until a batch worth its event may be enqueued.
+func (a *Announcement) Pause() time.Duration {
+	const shortest, longest = 50 * time.Millisecond, 500 * time.Millisecond
+	if a.AtOnce() {
+		return 0
+	}
+	return min(max(time.Duration(PushBatch*int64(time.Second)/a.Rate), shortest), longest)
+}
+
+// Active reports whether followers are left to be enqueued.
+func (a *Announcement) Active() bool {
+	return a.State == AnnouncementRunning || a.State == AnnouncementPaused
+}
+
+// Become moves an announcement to another state and reports whether it was in
+// that one already. *Error of InvalidState for what is over.
+func (a *Announcement) Become(to AnnouncementState, why string, now time.Time) (same bool, err error) {
+	if a.State == to {
+		return true, nil
+	}
+	if !a.Active() {
+		return false, Fail(InvalidState, Textf("the announcement %[1]s is %[2]s: announce the campaign again", "通知 %[1]s 已处于 %[2]s 状态:请重新发起通知", a.ID, a.State))
+	}
+	a.State, a.Why, a.UpdatedAt = to, why, now
+	if !a.Active() {
+		a.FinishedAt = now
+	}
+	return false, nil
+}
+
+// AnnouncementSpec asks for an announcement. What is nil is as the server is
+// configured.
+type AnnouncementSpec struct {
+	ID       string `json:"id,omitempty" doc:"1-64 characters of A-Z a-z 0-9 . _ -; made up when absent"`
+	Merchant string `json:"merchant,omitempty" doc:"whose followers; absent: those whom the campaign is for"`
+	Message  string `json:"message,omitempty" doc:"up to 1000 characters for the followers to read"`
+	// Threshold is up to how many followers all hear at once.
+	Threshold *int64 `json:"threshold,omitempty" doc:"up to so many followers, all hear at once"`
+	First     *int64 `json:"first,omitempty" doc:"above it, so many hear at once, by rank; at most threshold"`
+	Rate      *int64 `json:"rate,omitempty" doc:"and so many a second of the others"`
+}
+
+// AnnouncementView is an announcement as shown.
+type AnnouncementView struct {
+	ID         string            `json:"id"`
+	CampaignID string            `json:"campaign_id"`
+	Merchant   string            `json:"merchant"`
+	Message    string            `json:"message,omitempty"`
+	State      AnnouncementState `json:"state" enum:"running,paused,done,cancelled"`
+	Why        string            `json:"why,omitempty" doc:"the reason, when it was cancelled by itself"`
+	Threshold  int64             `json:"threshold"`
+	First      int64             `json:"first"`
+	Rate       int64             `json:"rate" doc:"followers a second"`
+	Followers  int64             `json:"followers" doc:"how many there were when it began"`
+	Enqueued   int64             `json:"enqueued" doc:"how many of them are in events"`
+	Events     int64             `json:"events" doc:"how many events that is"`
+	// Delivered is absent in lists, and while nobody takes events.
+	Delivered *int64 `json:"delivered,omitempty" doc:"how many every taker of the events has; absent in lists, and while there is no taker"`
+	// Estimate is how long the rest of the queue takes at its rate.
+	Estimate   Duration   `json:"estimate" doc:"how long the rest takes at the rate"`
+	CreatedAt  time.Time  `json:"created_at"`
+	UpdatedAt  time.Time  `json:"updated_at"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+}
+
+// View returns the announcement as shown.
+func (a *Announcement) View() AnnouncementView {
+	v := AnnouncementView{
+		ID: a.ID, CampaignID: a.CampaignID, Merchant: a.Merchant, Message: a.Message, State: a.State, Why: a.Why,
+		Threshold: a.Threshold, First: a.First, Rate: a.Rate, Followers: a.Followers, Enqueued: a.Enqueued, Events: a.Events,
+		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
+	}
+	if !a.FinishedAt.IsZero() {
+		v.FinishedAt = &a.FinishedAt
+	}
+	if left := a.Followers - a.Enqueued; a.Active() && a.Followers > a.Threshold && left > 0 {
+		v.Estimate = Duration((time.Duration(left) * time.Second / time.Duration(a.Rate)).Round(time.Millisecond))
+	}
+	return v
+}
+
+// Announced is what followers hear of a campaign.
+type Announced struct {
+	AnnouncementID string    `json:"announcement_id"`
+	CampaignID     string    `json:"campaign_id"`
+	Merchant       string    `json:"merchant"`
+	Kind           Kind      `json:"kind"`
+	Title          string    `json:"title"`
+	Message        string    `json:"message,omitempty"`
+	StartsAt       time.Time `json:"starts_at"`
+	EndsAt         time.Time `json:"ends_at"`
+	// N numbers the announcement's events, from 1.
+	N int64 `json:"n"`
+}
+
+// Push is one event of an announcement: what up to PushBatch followers hear.
+type Push struct {
+	Announced
+	Users []string `json:"users"`
+}
+
+// DeliveryID names the delivery of an announcement to a user, always the same.
+// No id of an announcement or a user has a colon.
+func DeliveryID(announcement, user string) string { return announcement + ":" + user }
+
+// Recipient is one follower in an event of an announcement.
+type Recipient struct {
+	UserID string `json:"user_id"`
+	// DeliveryID is the same however often the event comes.
+	DeliveryID string `json:"delivery_id"`
+}
+
+// PushEventData is the data of an event of an announcement.
+type PushEventData struct {
+	Announced
+	Recipients []Recipient `json:"recipients"`
+}
+
+// EventTypeAnnounced is the type of the events of announcements.
+const EventTypeAnnounced = EventTypePrefix + "campaign.announced"
+
+// eventOfPush is the event that tells a Push. Each is a subject of its own: they
+// may come in any order.
+func eventOfPush(p *Push, at time.Time) (Event, error) {
+	id := DeliveryID(p.AnnouncementID, intText(p.N))
+	data := PushEventData{Announced: p.Announced, Recipients: make([]Recipient, len(p.Users))}
+	for i, u := range p.Users {
+		data.Recipients[i] = Recipient{u, DeliveryID(p.AnnouncementID, u)}
+	}
+	return newEvent(id, EventTypeAnnounced, id, at, data)
+}
+
+// ErrPushTaken: another process enqueues the followers of this announcement now,
+// or nobody is to.
+var ErrPushTaken = errors.New("dibs: the announcement is in other hands, or not running")
+
+// PushTurn asks for some followers to be enqueued.
+type PushTurn struct {
+	ID string
+	// Owner is the process that asks, and keeps the announcement for a Lease.
+	Owner string
+	Lease time.Duration
+}
+
+// Announcements keeps announcements, and enqueues followers: it writes them to
+// the feed.
+type Announcements interface {
+	// InsertAnnouncement stores a new announcement that is running, notes who
+	// follows at this moment in Followers and UpTo, and chooses the First of them,
+	// if there are more than Threshold: the highest rank first, and of equals who
+	// has followed longest. ErrAlreadyExists; *Error of InvalidState when another
+	// announcement of the campaign is active; of InvalidRequest, naming /merchant,
+	// when nobody follows.
+	InsertAnnouncement(ctx context.Context, a *Announcement) error
+	// Announcement returns one. ErrNotFound.
+	Announcement(ctx context.Context, id string) (*Announcement, error)
+	// AnnouncementsOf lists those of a campaign, the newest first.
+	AnnouncementsOf(ctx context.Context, campaign uint32, page Page) (List[Announcement], error)
+	// RunningAnnouncements lists up to max that are running, the oldest first.
+	RunningAnnouncements(ctx context.Context, max int) ([]Announcement, error)
+	// MoveAnnouncement moves one to another state by Announcement.Become.
+	// ErrNotFound, *Error of InvalidState.
+	MoveAnnouncement(ctx context.Context, id string, to AnnouncementState, why string, now time.Time) (*Announcement, error)
+	// EnqueueFollowers enqueues as many followers as Announcement.Allowance says, in
+	// one transaction with the place behind them: nobody is enqueued twice, however
+	// many processes try. It returns how many, and the announcement as it then
+	// is: done, when nobody is left. Leases and rates go by the ledger's clock.
+	// ErrPushTaken; ErrConflict.
+	EnqueueFollowers(ctx context.Context, t PushTurn) (*Announcement, int, error)
+	// Untaken counts the followers of an announcement in rows of the feed after one.
+	Untaken(ctx context.Context, id string, row int64) (int64, error)
+	// Pushes returns the events of announcements after a row of the feed, in order,
+	// up to max, and the row to go on from.
+	Pushes(ctx context.Context, after int64, max int) (pushes []Push, last int64, err error)
+}

@@ -1,0 +1,236 @@
+package ledgertest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// follow has users follow the shop, each with the rank of its place in ranks, or 0.
+func (f *fixture) follow(users []string, ranks ...int64) {
+	f.t.Helper()
+	list := make([]dibs.Follower, len(users))
+	for i, u := range users {
+		list[i] = dibs.Follower{User: u, Since: start}
+		if i < len(ranks) {
+			list[i].Rank = ranks[i]
+		}
+	}
+	_, err := f.ledger().Follow(f.t.Context(), "shop", list, true)
+	f.must(err)
+}
+
+// said is values on a line.
+func said(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
+
+// announcement is one of the shop that is not stored yet.
+func announcement(id string, c *dibs.Campaign, threshold, first, rate int64) *dibs.Announcement {
+	return &dibs.Announcement{
+		ID: id, Campaign: c.Number, CampaignID: c.ID, Merchant: "shop", Message: "at noon 中午", State: dibs.AnnouncementRunning,
+		Threshold: threshold, First: first, Rate: rate, PacedAt: start, CreatedAt: start, UpdatedAt: start,
+	}
+}
+
+// turn enqueues once, for an owner.
+func (f *fixture) turn(l dibs.Ledger, id, owner string) (*dibs.Announcement, int) {
+	f.t.Helper()
+	a, n, err := l.EnqueueFollowers(f.t.Context(), dibs.PushTurn{ID: id, Owner: owner, Lease: time.Minute})
+	f.must(err)
+	return a, n
+}
+
+// finish enqueues until the announcement is over.
+func (f *fixture) finish(l dibs.Ledger, id, owner string) {
+	f.t.Helper()
+	limit := time.Now().Add(time.Minute)
+	for time.Now().Before(limit) {
+		if a, _ := f.turn(l, id, owner); a.State == dibs.AnnouncementDone {
+			return
+		}
+	}
+	f.t.Fatal("the announcement does not end")
+}
+
+// pushed are the users of the events of announcements after a row of the feed.
+func (f *fixture) pushed(after int64) (events []string) {
+	f.t.Helper()
+	all, _ := f.news(f.ledger(), after, 10_000)
+	for i := range all {
+		if p := all[i].Push; p != nil {
+			events = append(events, fmt.Sprintf("%s %d: %s", p.AnnouncementID, p.N, strings.Join(p.Users, " ")))
+		}
+	}
+	return events
+}
+
+// A merchant with few followers: all of them at once, in one event.
+func testAnnouncementAtOnce(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := f.insert(campaign("c", 10))
+	refusal := l.InsertAnnouncement(ctx, announcement("none", c, 10, 0, 1))
+	wants(t, "a merchant whom nobody follows", refusal, dibs.ErrInvalid)
+	f.follow([]string{"ann", "bob", "cid"})
+	_, err := l.Follow(ctx, "shop", []dibs.Follower{{User: "bob"}}, false)
+	f.must(err)
+	a := announcement("a", c, 2, 1, 1)
+	f.must(l.InsertAnnouncement(ctx, a))
+	same(t, "followers", a.Followers, 2)
+	wants(t, "the same id", l.InsertAnnouncement(ctx, announcement("a", c, 2, 1, 1)), dibs.ErrAlreadyExists)
+	wants(t, "another one meanwhile", l.InsertAnnouncement(ctx, announcement("b", c, 2, 1, 1)), dibs.ErrInvalidState)
+	running, err := l.RunningAnnouncements(ctx, 10)
+	f.must(err)
+	same(t, "running", running, []dibs.Announcement{*a})
+	// Whoever comes later is not told.
+	f.follow([]string{"dan", "bob"})
+	f.finish(l, "a", "node")
+	same(t, "events", f.pushed(0), []string{"a 1: ann cid"})
+	got, err := l.Announcement(ctx, "a")
+	f.must(err)
+	same(t, "state", said(got.State, got.Enqueued, got.Events, got.FinishedAt.IsZero()), "done 2 1 false")
+	_, _, err = l.EnqueueFollowers(ctx, dibs.PushTurn{ID: "a", Owner: "node", Lease: time.Minute})
+	wants(t, "more of what is done", err, dibs.ErrPushTaken)
+	pushes, last, err := l.Pushes(ctx, 0, 10)
+	f.must(err)
+	same(t, "what clients hear", pushes, []dibs.Push{{Announced: dibs.Announced{
+		AnnouncementID: "a", CampaignID: "c", Merchant: "shop", Kind: dibs.Sale, Title: c.Title, Message: "at noon 中午",
+		StartsAt: c.StartsAt, EndsAt: c.EndsAt, N: 1,
+	}, Users: []string{"ann", "cid"}}})
+	for after, want := range map[int64]int64{last - 1: 2, last: 0} {
+		n, err := l.Untaken(ctx, "a", after)
+		f.must(err)
+		same(t, "untaken", n, want)
+	}
+	// The feed forgets its rows, and with them which are of announcements.
+	_, err = l.TrimFeed(ctx, time.Now().Add(time.Hour), time.Hour)
+	f.must(err)
+	n, err := l.Untaken(ctx, "a", 0)
+	f.must(err)
+	same(t, "untaken of a feed that was trimmed", n, 0)
+	f.must(l.InsertAnnouncement(ctx, announcement("b", c, 9, 1, 1)))
+	list, err := l.AnnouncementsOf(ctx, c.Number, dibs.Page{Limit: 1})
+	f.must(err)
+	same(t, "the newest", list.Items[0].ID, "b")
+	list, err = l.AnnouncementsOf(ctx, c.Number, dibs.Page{Limit: 1, Cursor: list.NextCursor})
+	f.must(err)
+	same(t, "the older", list.Items[0].ID+list.NextCursor, "a")
+}
+
+// Above the threshold the first by rank are told at once and the others by the
+// queue, each of them once, whatever changes meanwhile.
+func testAnnouncementQueue(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := f.insert(campaign("c", 10))
+	f.follow([]string{"u1", "u2", "u3", "u4", "u5", "u6", "u7"}, 0, 3, 0, 9, 3, 0, 0)
+	a := announcement("a", c, 6, 3, 1000)
+	f.must(l.InsertAnnouncement(ctx, a))
+	// The first are chosen: a rank that changes now does not count. One of them, and
+	// one of the others, follow no longer; one does anew.
+	f.follow([]string{"u1", "u4", "u2"}, 99, 0, 0)
+	for _, user := range []string{"u5", "u6"} {
+		_, err := l.Follow(ctx, "shop", []dibs.Follower{{User: user}}, false)
+		f.must(err)
+	}
+	f.follow([]string{"u6"})
+	a, n := f.turn(l, "a", "node")
+	same(t, "the first", said(n, a.FirstDone, a.State), "2 true running")
+	same(t, "events of the first", f.pushed(0), []string{"a 1: u2 u4"})
+	f.finish(l, "a", "node")
+	told := f.pushed(0)
+	var users []string
+	for _, e := range told[1:] {
+		users = append(users, strings.Fields(e)[2:]...)
+	}
+	same(t, "the others, who has followed longest first", users, []string{"u1", "u3", "u7"})
+	got, err := l.Announcement(ctx, "a")
+	f.must(err)
+	same(t, "enqueued", fmt.Sprint(got.Followers, got.Enqueued, got.Events), fmt.Sprint(7, 5, len(told)))
+}
+
+// An announcement is paused, resumed, cancelled, and each only from where it may.
+func testAnnouncementMoves(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := f.insert(campaign("c", 10))
+	f.follow(values("u", 5))
+	_, err := l.MoveAnnouncement(ctx, "a", dibs.AnnouncementPaused, "", start)
+	wants(t, "what there is not", err, dibs.ErrNotFound)
+	f.must(l.InsertAnnouncement(ctx, announcement("a", c, 2, 2, 1)))
+	for _, step := range []struct {
+		to   dibs.AnnouncementState
+		err  error
+		runs bool
+	}{
+		{dibs.AnnouncementPaused, nil, false},
+		{dibs.AnnouncementPaused, nil, false},
+		{dibs.AnnouncementRunning, nil, true},
+		{dibs.AnnouncementCancelled, nil, false},
+		{dibs.AnnouncementCancelled, nil, false},
+		{dibs.AnnouncementRunning, dibs.ErrInvalidState, false},
+		{dibs.AnnouncementPaused, dibs.ErrInvalidState, false},
+	} {
+		_, err := l.MoveAnnouncement(ctx, "a", step.to, "why", start.Add(time.Second))
+		wants(t, "to "+string(step.to), err, step.err)
+		_, _, err = l.EnqueueFollowers(ctx, dibs.PushTurn{ID: "a", Owner: "node", Lease: time.Minute})
+		if step.runs != (err == nil) || err != nil && !errors.Is(err, dibs.ErrPushTaken) {
+			t.Errorf("enqueueing what is to be %s: %v", step.to, err)
+		}
+	}
+	got, err := l.Announcement(ctx, "a")
+	f.must(err)
+	same(t, "the cancelled one", said(got.State, got.Why, got.Enqueued, got.FinishedAt.Equal(start.Add(time.Second))), "cancelled why 2 true")
+	f.must(l.InsertAnnouncement(ctx, announcement("b", c, 9, 0, 1)))
+}
+
+// Several processes enqueue: one has the lease, and without leases that hold,
+// everybody is enqueued once all the same.
+func testAnnouncementRace(t *testing.T, f *fixture) {
+	ctx := t.Context()
+	ledgers := []dibs.Ledger{f.ledger(), f.open(), f.open()}
+	c := f.insert(campaign("c", 10))
+	users := values("u", 12_300)
+	f.follow(users)
+	f.must(ledgers[0].InsertAnnouncement(ctx, announcement("a", c, 20_000, 100, 1)))
+	a, n := f.turn(ledgers[0], "a", "one")
+	same(t, "the first turn", fmt.Sprint(n, a.Enqueued, a.Events), fmt.Sprint(dibs.PushMost, dibs.PushMost, dibs.PushMost/dibs.PushBatch))
+	_, _, err := ledgers[1].EnqueueFollowers(ctx, dibs.PushTurn{ID: "a", Owner: "two", Lease: time.Minute})
+	wants(t, "a turn of another process", err, dibs.ErrPushTaken)
+	var all sync.WaitGroup
+	failed := make(chan error, len(ledgers))
+	for _, l := range ledgers {
+		all.Go(func() {
+			for {
+				// The lease is over at once, and all of them say that they are the same.
+				a, _, err := l.EnqueueFollowers(ctx, dibs.PushTurn{ID: "a", Owner: "one"})
+				switch {
+				case errors.Is(err, dibs.ErrPushTaken), err == nil && a.State == dibs.AnnouncementDone:
+					return
+				case err != nil && !errors.Is(err, dibs.ErrConflict) && !errors.Is(err, dibs.ErrUnavailable):
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case err := <-failed:
+		f.must(err)
+	default:
+	}
+	var told []string
+	for i, e := range f.pushed(0) {
+		fields := strings.Fields(e)
+		same(t, "the event's number", fields[1], fmt.Sprintf("%d:", i+1))
+		told = append(told, fields[2:]...)
+	}
+	slices.Sort(told)
+	slices.Sort(users)
+	if !slices.Equal(told, users) {
+		t.Errorf("%d users are told of %d", len(told), len(users))
+	}
+}
