@@ -54,9 +54,13 @@ type pushing struct {
 	mu    sync.Mutex
 	// busy are those that this node works on.
 	busy map[string]bool
-	// tell hear of pushes, by number.
+
+	tellMu sync.Mutex
+	// tell hear of pushes, by number, from a row of the feed on; -1 while it is not
+	// known.
 	tell map[int]func(*Push)
 	next int
+	row  int64
 }
 
 // Announce tells a campaign to the followers of a merchant, from now on. *Error
@@ -294,50 +298,66 @@ func (s *Service) pushTurn(ctx context.Context, id string, campaign uint32) (tim
 // was enqueued by, from now on. tell is called from one goroutine; none begins
 // after stop has returned.
 func (s *Service) WatchPushes(tell func(*Push)) (stop func()) {
+	// Where the feed ends is known later if the ledger does not answer now.
+	row := s.feedEnd(s.life)
 	p := &s.pushing
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.tell == nil {
-		p.tell = map[int]func(*Push){}
+	p.tellMu.Lock()
+	defer p.tellMu.Unlock()
+	if len(p.tell) == 0 {
+		p.tell, p.row = map[int]func(*Push){}, row
 	}
 	n := p.next
 	p.next++
 	p.tell[n] = tell
 	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
+		p.tellMu.Lock()
+		defer p.tellMu.Unlock()
 		delete(p.tell, n)
 	}
 }
 
-// tellPushesLoop tells this node's clients of announcements. It begins where the
-// feed ends when the node starts.
+// feedEnd is the feed's last row; -1 when the ledger does not say.
+func (s *Service) feedEnd(ctx context.Context) int64 {
+	ctx, cancel := context.WithTimeout(ctx, pushEvery)
+	defer cancel()
+	head, _, err := s.ledger.FeedHead(ctx, 0)
+	if err != nil {
+		return -1
+	}
+	return head
+}
+
+// tellPushesLoop tells whoever watches on this node of announcements.
 func (s *Service) tellPushesLoop(ctx context.Context) {
-	row := int64(-1)
 	for sleep(ctx, tellPushesEvery) {
-		if row < 0 {
-			if head, _, err := s.ledger.FeedHead(ctx, 0); err == nil {
-				row = head
-			}
+		for s.tellPushes(ctx) {
 			continue
-		}
-		for more := true; more && ctx.Err() == nil; {
-			pushes, last, err := s.ledger.Pushes(ctx, row, pushesRead)
-			if err != nil {
-				break
-			}
-			s.pushing.say(pushes)
-			row, more = last, len(pushes) == pushesRead
 		}
 	}
 }
 
-func (p *pushing) say(pushes []Push) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// tellPushes tells of some events, and reports whether there may be more.
+func (s *Service) tellPushes(ctx context.Context) bool {
+	p := &s.pushing
+	p.tellMu.Lock()
+	defer p.tellMu.Unlock()
+	if len(p.tell) == 0 {
+		return false
+	}
+	if p.row < 0 {
+		p.row = s.feedEnd(ctx)
+		return false
+	}
+	pushes, last, err := s.ledger.Pushes(ctx, p.row, pushesRead)
+	if err != nil {
+		// It is tried again; that the ledger does not answer is said elsewhere.
+		return false
+	}
 	for i := range pushes {
 		for _, tell := range p.tell {
 			tell(&pushes[i])
 		}
 	}
+	p.row = last
+	return len(pushes) == pushesRead
 }

@@ -34,12 +34,28 @@ type CampaignNews struct {
 	Mark string `json:"mark"`
 }
 
+// Announcement tells a follower of a campaign, as the gateway sends it.
+type Announcement struct {
+	AnnouncementID string `json:"announcement_id"`
+	// DeliveryID is the same however and how often the user hears it.
+	DeliveryID string    `json:"delivery_id"`
+	CampaignID string    `json:"campaign_id"`
+	Merchant   string    `json:"merchant"`
+	Title      string    `json:"title"`
+	Message    string    `json:"message"`
+	StartsAt   time.Time `json:"starts_at"`
+	EndsAt     time.Time `json:"ends_at"`
+}
+
 // ConnOptions configure a connection. The zero value is of use for claims.
 type ConnOptions struct {
 	// OnCampaign and OnPlace hear of campaigns that are subscribed to. They are
 	// called one after the other and hold up what comes after.
 	OnCampaign func(CampaignNews)
 	OnPlace    func(dibs.PlaceView)
+	// OnAnnouncement hears of campaigns that are announced to the user, as a
+	// follower of a merchant.
+	OnAnnouncement func(Announcement)
 	// Token returns a token for each connection that is made; default: the
 	// client's. When a token ends, so does its connection, and the next one asks
 	// for another: one that the server refuses then is the end.
@@ -348,6 +364,11 @@ func (k *Conn) read(ws *websocket.Conn) (leaveAt time.Time, err error) {
 			var p dibs.PlaceView
 			if k.opts.OnPlace != nil && json.Unmarshal(raw, &p) == nil {
 				k.opts.OnPlace(p)
+			}
+		case "announcement":
+			var a Announcement
+			if k.opts.OnAnnouncement != nil && json.Unmarshal(raw, &a) == nil {
+				k.opts.OnAnnouncement(a)
 			}
 		case "goaway":
 			// Claims under way are answered before the server closes; new ones wait

@@ -10,7 +10,7 @@ import (
 
 // OpenGateway makes the hub of the node's long-lived connections; its Service
 // is set here, its Tickets when the engine can share them among nodes, and its
-// Glance into waiting rooms. Drain and Close it before the node.
+// Glance into waiting rooms. It tells what is announced. Drain and Close it before the node.
 func (n *Node) OpenGateway(cfg gateway.Config) (*gateway.Hub, error) {
 	cfg.Service = limited{n.Service, n.Limits}
 	if shared, ok := n.Engine.(gateway.Tickets); ok && cfg.Tickets == nil {
@@ -19,7 +19,12 @@ func (n *Node) OpenGateway(cfg gateway.Config) (*gateway.Hub, error) {
 	if n.Rooms != nil && cfg.Glance == nil {
 		cfg.Glance = n.Rooms.Glance
 	}
-	return gateway.New(cfg)
+	hub, err := gateway.New(cfg)
+	if err == nil {
+		// A hub that is closed has nobody to tell.
+		n.Service.WatchPushes(hub.TellPush)
+	}
+	return hub, err
 }
 
 // limited holds claims against the limits of the server first, as httpapi does.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/dibs-dev/dibs"
 )
 
 // Hub holds the connections of one node. Use New; all methods are safe for
@@ -143,6 +145,26 @@ func (h *Hub) Tell(user string, message []byte) int {
 		c.send(message)
 	}
 	return len(all)
+}
+
+// TellPush tells the followers of an announcement who are connected to this node.
+func (h *Hub) TellPush(p *dibs.Push) {
+	for _, user := range p.Users {
+		if !h.has(user) {
+			continue
+		}
+		h.Tell(user, h.encode(announced{
+			Type: typeAnnouncement, AnnouncementID: p.AnnouncementID, DeliveryID: dibs.DeliveryID(p.AnnouncementID, user),
+			CampaignID: p.CampaignID, Merchant: p.Merchant, Title: p.Title, Message: p.Message, StartsAt: p.StartsAt, EndsAt: p.EndsAt,
+		}))
+	}
+}
+
+// has reports whether a user is connected to this node.
+func (h *Hub) has(user string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.users[user]) > 0
 }
 
 // everybody returns all connections and streams.

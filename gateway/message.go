@@ -31,6 +31,7 @@ const (
 	typeSubscribed   = "subscribed"
 	typeUnsubscribed = "unsubscribed"
 	typePosition     = "position"
+	typeAnnouncement = "announcement"
 	typePong         = "pong"
 	typeError        = "error"
 	typeGoAway       = "goaway"
@@ -238,6 +239,20 @@ type short struct {
 type placed struct {
 	Type string `json:"type"`
 	dibs.PlaceView
+}
+
+// announced tells a follower of a campaign.
+type announced struct {
+	Type           string `json:"type"`
+	AnnouncementID string `json:"announcement_id"`
+	// DeliveryID is the same however and how often the user hears it.
+	DeliveryID string    `json:"delivery_id"`
+	CampaignID string    `json:"campaign_id"`
+	Merchant   string    `json:"merchant"`
+	Title      string    `json:"title"`
+	Message    string    `json:"message,omitempty"`
+	StartsAt   time.Time `json:"starts_at"`
+	EndsAt     time.Time `json:"ends_at"`
 }
 
 // encode is a message as it is sent.
