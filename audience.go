@@ -57,6 +57,16 @@ type Merchant struct {
 	Seq int64 `json:"-"`
 }
 
+// FollowersView is what an import of followers did.
+type FollowersView struct {
+	Merchant string `json:"merchant"`
+	// Imported counts lines, and New the users who did not follow before.
+	Imported int64 `json:"imported"`
+	New      int64 `json:"new"`
+	// Followers is how many follow the merchant now.
+	Followers int64 `json:"followers"`
+}
+
 // MaxAudience is the most users of a list, or of a merchant's followers.
 const MaxAudience = 10_000_000
 

@@ -52,7 +52,7 @@ func (i *Imported) View() dibs.AudienceView {
 // users have been stored; it may be nil.
 func Import(ctx context.Context, store dibs.Audiences, id string, file io.Reader, done func(stored int64)) (*Imported, error) {
 	if !dibs.ValidID(id) {
-		return nil, dibs.Invalid(dibs.Fault{Field: "/id", Problem: dibs.Text{EN: "must be 1-64 characters of A-Z a-z 0-9 . _ -", ZH: "必须是 1-64 个字符,限 A-Z a-z 0-9 . _ -"}})
+		return nil, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
 	}
 	seed := make([]byte, seedLen)
 	if _, err := rand.Read(seed); err != nil {

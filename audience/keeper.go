@@ -337,7 +337,7 @@ func (k *Keeper) Follow(ctx context.Context, merchant string, f dibs.Follower, f
 	var fs []dibs.Fault
 	for field, id := range map[string]string{"/id": merchant, "/user": f.User} {
 		if !dibs.ValidID(id) {
-			fs = append(fs, dibs.Fault{Field: field, Problem: dibs.Text{EN: "must be 1-64 characters of A-Z a-z 0-9 . _ -", ZH: "必须是 1-64 个字符,限 A-Z a-z 0-9 . _ -"}})
+			fs = append(fs, dibs.Fault{Field: field, Problem: badID})
 		}
 	}
 	if len(fs) > 0 {

@@ -18,12 +18,13 @@ type Audiences interface {
 	Import(ctx context.Context, id string, file io.Reader, done func(stored int64)) (dibs.AudienceView, error)
 	Audience(ctx context.Context, id string) (*dibs.Audience, error)
 	AudienceList(ctx context.Context, page dibs.Page) (dibs.List[dibs.Audience], error)
+	ImportFollowers(ctx context.Context, merchant string, file io.ReadSeeker, done func(stored int64)) (dibs.FollowersView, error)
+	Merchant(ctx context.Context, id string) (dibs.Merchant, error)
 	Follow(ctx context.Context, merchant string, f dibs.Follower, follows bool) error
 	Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[dibs.Follower], error)
 }
 
 const (
-	audiencePattern = "PUT /v1/audiences/{id}"
 	// maxAudienceFile bounds a file of users.
 	maxAudienceFile = 1 << 30
 )
@@ -39,6 +40,12 @@ type followerBody struct {
 	Rank int64 `json:"rank,omitempty" doc:"the higher hears first"`
 }
 
+// merchantView is a merchant as shown.
+type merchantView struct {
+	ID        string `json:"id"`
+	Followers int64  `json:"followers"`
+}
+
 // followerView is a follower as shown.
 type followerView struct {
 	Merchant string `json:"merchant"`
@@ -50,7 +57,8 @@ func (a *api) registerAudiences() {
 	if a.cfg.Audiences == nil {
 		return
 	}
-	a.registerAudienceImport()
+	a.registerAudienceImports()
+	a.registerAnnouncements()
 	register(a, operation{
 		method: http.MethodGet, path: "/v1/audiences", id: "list-audiences", tag: tagAdmin, access: adminOnly,
 		summary: "List the lists of users by id",
@@ -79,6 +87,13 @@ func (a *api) registerAudiences() {
 		l, err := a.cfg.Audiences.Followers(ctx, in.ID, in.page())
 		return listOf(l, func(f *dibs.Follower) dibs.Follower { return *f }), err
 	})
+	register(a, operation{
+		method: http.MethodGet, path: "/v1/merchants/{id}", id: "get-merchant", tag: tagAdmin, access: adminOnly,
+		summary: "How many follow a merchant",
+	}, func(ctx context.Context, _ *call, in *PathID) (merchantView, error) {
+		m, err := a.cfg.Audiences.Merchant(ctx, in.ID)
+		return merchantView{m.ID, m.Followers}, err
+	})
 	change(a, operation{
 		method: http.MethodPost, path: "/v1/merchants/{id}/followers/{user}", id: "follow", tag: tagAdmin, access: adminOnly,
 		role: dibs.RolePublisher, knowsRepeats: true, maxBody: a.cfg.MaxBody, example: `{"rank":5}`,
@@ -96,17 +111,33 @@ func (a *api) registerAudiences() {
 	})
 }
 
-// registerAudienceImport adds the upload of a list.
-func (a *api) registerAudienceImport() {
-	op := operation{
+// registerAudienceImports adds the uploads of lists and of followers.
+func (a *api) registerAudienceImports() {
+	registerUpload(a, operation{
 		method: http.MethodPut, path: "/v1/audiences/{id}", id: "import-audience", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
 		summary: "Replace a list of users by those of a CSV file",
 		description: "One user on each line, 10,000,000 at most; a first line `user` or `user_id` is left out. All of them count from one moment on, or none: " +
 			"`errors` names the first lines that cannot be read. With `Prefer: progress`, interim answers (102) say in `" + headerImported + "` how far it is.",
-	}
+		example: "user\n42\n43\n",
+	}, func(ctx context.Context, id string, file io.ReadSeeker, done func(int64)) (dibs.AudienceView, error) {
+		return a.cfg.Audiences.Import(ctx, id, file, done)
+	})
+	registerUpload(a, operation{
+		method: http.MethodPost, path: "/v1/merchants/{id}/followers", id: "import-followers", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
+		summary: "Have the users of a CSV file follow a merchant",
+		description: "`user` or `user,rank` on each line, 10,000,000 at most; a first line that says so is left out. When a line cannot be read, nobody follows, and `errors` " +
+			"names the first of them. An import that is broken off can be repeated. With `Prefer: progress`, interim answers (102) say in `" + headerImported + "` how far it is.",
+		example: "user,rank\n42,5\n43,0\n",
+	}, func(ctx context.Context, id string, file io.ReadSeeker, done func(int64)) (dibs.FollowersView, error) {
+		return a.cfg.Audiences.ImportFollowers(ctx, id, file, done)
+	})
+}
+
+// registerUpload adds a route whose body is a CSV file.
+func registerUpload[T any](a *api, op operation, run func(ctx context.Context, id string, file io.ReadSeeker, done func(int64)) (T, error)) {
 	rs := op.problems(a)
 	rs["200"] = &huma.Response{Description: "Imported", Content: map[string]*huma.MediaType{
-		"application/json": {Schema: a.schemas.Schema(reflect.TypeFor[dibs.AudienceView](), true, "")},
+		"application/json": {Schema: a.schemas.Schema(reflect.TypeFor[T](), true, "")},
 	}}
 	rs["413"] = a.problemResponse("The file is too large")
 	rs["415"] = a.problemResponse("The body is no CSV")
@@ -115,12 +146,12 @@ func (a *api) registerAudienceImport() {
 		Summary: op.summary, Description: op.describe(), Responses: rs, Security: op.access.security(),
 		Parameters: []*huma.Param{{Name: "id", In: "path", Required: true, Description: idDoc, Schema: &huma.Schema{Type: huma.TypeString}}},
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"text/csv": {
-			Schema: &huma.Schema{Type: huma.TypeString}, Example: "user\n42\n43\n",
+			Schema: &huma.Schema{Type: huma.TypeString}, Example: op.example,
 		}}},
 	})
-	a.routes.inner(audiencePattern, func(w http.ResponseWriter, r *http.Request) {
+	a.routes.inner(op.method+" "+op.path, func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
-		view, err := a.importAudience(c, &op)
+		view, err := upload(a, c, &op, run)
 		if err != nil {
 			a.fail(c, err)
 			return
@@ -135,8 +166,8 @@ func (a *api) registerAudienceImport() {
 	})
 }
 
-// importAudience reads the file and imports it.
-func (a *api) importAudience(c *call, op *operation) (v dibs.AudienceView, err error) {
+// upload reads the file and has it imported.
+func upload[T any](a *api, c *call, op *operation, run func(ctx context.Context, id string, file io.ReadSeeker, done func(int64)) (T, error)) (v T, err error) {
 	r := c.request
 	if c.who, err = a.admitRole(r.Context(), r.Header, adminOnly, op.needs()); err != nil {
 		return v, err
@@ -157,7 +188,7 @@ func (a *api) importAudience(c *call, op *operation) (v dibs.AudienceView, err e
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return v, dibs.Unavail(dibs.EffectNone, err)
 	}
-	return audited(r.Context(), a, c, op, func() (dibs.AudienceView, error) {
-		return a.cfg.Audiences.Import(r.Context(), r.PathValue("id"), file, a.progress(c))
+	return audited(r.Context(), a, c, op, func() (T, error) {
+		return run(r.Context(), r.PathValue("id"), file, a.progress(c))
 	})
 }

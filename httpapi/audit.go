@@ -90,7 +90,7 @@ func (a *api) silently(err error) problem {
 
 // subjects are the things that acts are about, by the paths that begin with
 // theirs.
-var subjects = []string{"/v1/campaigns/{id}", "/v1/products/{id}", "/v1/claims/{id}", "/v1/webhook-endpoints/{id}", "/v1/audiences/{id}"}
+var subjects = []string{"/v1/campaigns/{id}", "/v1/products/{id}", "/v1/claims/{id}", "/v1/webhook-endpoints/{id}", "/v1/audiences/{id}", "/v1/announcements/{id}"}
 
 func subjectOf(path string) string {
 	for _, s := range subjects {
@@ -133,6 +133,8 @@ func (a *api) subject(ctx context.Context, kind string, r *http.Request) (json.R
 		if l, err = a.cfg.Audiences.Audience(ctx, id); err == nil {
 			v = l.View()
 		}
+	case subjects[5]:
+		v, err = a.svc.Announcement(ctx, id)
 	default:
 		return nil, nil
 	}

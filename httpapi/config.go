@@ -77,6 +77,13 @@ type Service interface {
 	Erasure(ctx context.Context, id string) (dibs.ErasureView, error)
 	Erasures(ctx context.Context, open bool, page dibs.Page) (dibs.List[dibs.Erasure], error)
 
+	Announce(ctx context.Context, campaignID string, spec dibs.AnnouncementSpec) (*dibs.Announcement, error)
+	Announcements(ctx context.Context, campaignID string, page dibs.Page) (dibs.List[dibs.Announcement], error)
+	Announcement(ctx context.Context, id string) (dibs.AnnouncementView, error)
+	PauseAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
+	ResumeAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
+	CancelAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
+
 	BeginAct(ctx context.Context, a *dibs.Act) error
 	EndAct(ctx context.Context, a *dibs.Act)
 	Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (dibs.List[dibs.Act], error)

@@ -42,7 +42,9 @@ var forRoles = map[string]dibs.Role{
 	"POST /v1/claims/{id}/refund": dibs.RolePublisher, "POST /v1/claims/{id}/redeem": dibs.RolePublisher,
 	"POST /v1/claims/{id}/unredeem": dibs.RolePublisher, "POST /v1/claims/{id}/ship": dibs.RolePublisher,
 	"PUT /v1/audiences/{id}": dibs.RolePublisher, "POST /v1/merchants/{id}/followers/{user}": dibs.RolePublisher,
-	"DELETE /v1/merchants/{id}/followers/{user}": dibs.RolePublisher,
+	"DELETE /v1/merchants/{id}/followers/{user}": dibs.RolePublisher, "POST /v1/merchants/{id}/followers": dibs.RolePublisher,
+	"POST /v1/campaigns/{id}/announcements": dibs.RolePublisher, "POST /v1/announcements/{id}/pause": dibs.RolePublisher,
+	"POST /v1/announcements/{id}/resume": dibs.RolePublisher, "POST /v1/announcements/{id}/cancel": dibs.RolePublisher,
 	"GET /v1/audit": dibs.RoleAdmin, "GET /v1/users/{user}": dibs.RoleAdmin, "GET /v1/erasures": dibs.RoleAdmin, "GET /v1/erasures/{id}": dibs.RoleAdmin,
 }
 
@@ -138,6 +140,9 @@ func TestSecurityMatrix(t *testing.T) {
 	_, err = s.admin.CreateCampaign(ctx, dibs.CampaignSpec{
 		ID: "draft", Kind: dibs.Sale, Title: "Secret draft", StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour), Stock: dibs.StockSpec{Units: &units},
 	}, "")
+	must(t, err)
+	must(t, s.admin.Follow(ctx, "matrix", "42", 0, true))
+	_, err = s.service.Announce(ctx, "matrix", dibs.AnnouncementSpec{ID: "matrix", Merchant: "matrix"})
 	must(t, err)
 	claim, err := s.service.Claim(ctx, dibs.ClaimRequest{CampaignID: "matrix", UserID: "42"})
 	must(t, err)

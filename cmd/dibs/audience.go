@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"strconv"
 
@@ -40,18 +39,9 @@ moment on, or, when lines cannot be read, none: the first of these are named.`,
 			if err != nil {
 				return err
 			}
-			file, err := os.Open(args[1])
-			if err != nil {
-				return &usageError{err}
-			}
-			defer file.Close()
-			lines, err := countLines(file)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[1], err)
-			}
-			told, end := importProgress(cmd.ErrOrStderr(), lines, "users")
-			v, err := api.ImportAudience(cmd.Context(), args[0], file, told)
-			end()
+			v, err := sendFile(cmd, args[1], "users", func(file *os.File, told func(int64)) (dibs.AudienceView, error) {
+				return api.ImportAudience(cmd.Context(), args[0], file, told)
+			})
 			if err != nil {
 				return explainCall(c, err)
 			}

@@ -25,7 +25,7 @@ func newCampaignCommand() *cobra.Command {
 		Long: `Create, change and watch the campaigns of a server: the one at --url, with the
 API key --admin-key or $DIBS_ADMIN_KEY.`,
 	})
-	cmd.AddCommand(newCreateCommand(), newApplyCommand(), newListCommand(), newShowCommand(), newStockCommand(), newWatchCommand())
+	cmd.AddCommand(newCreateCommand(), newApplyCommand(), newListCommand(), newShowCommand(), newStockCommand(), newWatchCommand(), newAnnounceCommand())
 	for _, a := range actions {
 		cmd.AddCommand(newActionCommand(a))
 	}

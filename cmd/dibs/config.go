@@ -70,6 +70,10 @@ type config struct {
 	Events         []string `key:"events" shown:"none" arg:"SINK" doc:"Where events are published to, besides webhooks; the flag may be repeated, and in a file it is a list. kafka://HOST:9092/TOPIC, nats://HOST:4222/SUBJECT?stream=NAME, amqp://HOST:5672/VHOST?exchange=NAME, redis://HOST:6379/0?stream=NAME; docs/EVENTS.md has the options. Prefer the environment for passwords."`
 	WebhookPrivate bool     `key:"webhook_allow_private" default:"false" doc:"Let webhooks be in private networks and on this machine, and be plain HTTP. Whoever may add webhooks can then reach what this server can."`
 
+	PushThreshold int64 `key:"push_threshold" default:"10000" min:"1" max:"10000000" arg:"N" doc:"Up to how many followers all hear of a campaign at once that is announced; docs/PUSH.md has more. Each announcement may say otherwise, as with the two below."`
+	PushFirst     int64 `key:"push_first" default:"1000" min:"1" max:"100000" arg:"N" doc:"How many hear at once when there are more, by rank; at most push_threshold."`
+	PushRate      int64 `key:"push_rate" default:"1000" min:"1" max:"1000000" arg:"N" doc:"How many of the others hear each second."`
+
 	URL string `key:"url" default:"http://127.0.0.1:8080" arg:"URL" doc:"The server that campaign and verify speak to."`
 
 	// values are the settings with their sources.
@@ -90,6 +94,7 @@ var (
 		"jwt_secret_file", "jwks_url", "jwks_refresh", "jwt_issuer", "jwt_audience", "jwt_leeway",
 		"limit_user", "limit_address", "limit_campaign", "limit_server", "limit_entries", "block_addresses", "allow_addresses", "block_devices", "allow_devices",
 		"admin_listen", "trusted_proxies", "proxy_header", "cors_origins",
+		"push_threshold", "push_first", "push_rate",
 	}
 	clientKeys = []string{"url", "admin_key"}
 )
@@ -243,5 +248,6 @@ func (c *config) node() embedded.Config {
 func (c *config) service() dibs.Config {
 	return dibs.Config{
 		SettleBatch: c.SettleBatch, SettleEvery: c.SettleEvery, JournalKeep: c.JournalKeep, MaxBacklog: c.MaxBacklog,
+		Push: dibs.PushConfig{Threshold: c.PushThreshold, First: min(c.PushFirst, c.PushThreshold), Rate: c.PushRate},
 	}
 }

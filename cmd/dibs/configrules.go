@@ -88,6 +88,9 @@ func serverRules(c *config) []settings.Fault {
 	if problem := adminKeyProblem(c.AdminKey); problem != "" {
 		fs = append(fs, c.fault("admin_key", problem))
 	}
+	if c.given("push_first") && c.PushFirst > c.PushThreshold {
+		fs = append(fs, c.fault("push_first", fmt.Sprintf("must be at most push_threshold, %d: up to so many, all hear at once", c.PushThreshold)))
+	}
 	return append(append(append(fs, eventsRules(c)...), tlsRules(c)...), accessRules(c)...)
 }
 

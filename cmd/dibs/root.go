@@ -30,7 +30,7 @@ Start with "dibs dev": a server on this machine with demo campaigns.`,
 	)
 	for group, verbs := range map[string][]func() *cobra.Command{
 		groupServe:   {newDevCommand, newServeCommand},
-		groupWork:    {newProductCommand, newCampaignCommand, newClaimCommand, newCouponCommand, newAudienceCommand, newLotteryCommand, newRedPacketCommand, newAccountCommand, newEventsCommand, newRehearseCommand, newLabCommand, newVerifyCommand},
+		groupWork:    {newProductCommand, newCampaignCommand, newClaimCommand, newCouponCommand, newAudienceCommand, newFollowerCommand, newAnnouncementCommand, newLotteryCommand, newRedPacketCommand, newAccountCommand, newEventsCommand, newRehearseCommand, newLabCommand, newVerifyCommand},
 		groupOperate: {newAuditCommand, newConfigCommand, newDoctorCommand, newKeyCommand, newMigrateCommand, newTokenCommand, newUserCommand, newCompletionCommand, newVersionCommand},
 	} {
 		for _, verb := range verbs {

@@ -17,6 +17,7 @@ kills-postgres|./cmd/dibs|^TestKillPostgres$|a node on PostgreSQL killed under l
 kills-life|./cmd/dibs|^TestKillLife|a node killed while claims are paid, cancelled, refunded, SOAK/6 and SOAK/15 times
 kills-events|./cmd/dibs|^TestKillEvents|a node, and Redis, killed while events go to a stream and a webhook, SOAK/15 times on each ledger
 kills-packets|./cmd/dibs|^TestRedPacketKilled|a node killed while red packets are credited and closed, SOAK/21 and SOAK/57 times
+push|./cmd/dibs|^TestPushKilled$|a node killed twice while it tells 200,000 followers
 crowd|./cmd/dibs|^TestTenThousand$|10,000 users tap over WebSockets of a node that is killed
 nodes|./cmd/dibs|Nodes|Settler|Dump|three nodes: killed, drained, with Redis killed, with older dumps restored, up to SOAK/30 times
 chaos|./cmd/dibs|^TestChaos$|Redis, the database and nodes killed, frozen, emptied, at two levels, SOAK/90 campaigns each

@@ -1,0 +1,152 @@
+package audience
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// followAtOnce is how many followers are stored in one transaction.
+const followAtOnce = 2000
+
+// ImportFollowers has the users of a file follow a merchant: `user` or
+// `user,rank` on each line; a first line that says so is left out, and so are
+// lines without anything. A rank that is absent is 0; who follows already gets
+// the rank of the file. The whole file is read first: when any line is bad,
+// nobody follows, and *dibs.Error of InvalidRequest names the first of them.
+// Followers are stored some at a time, so that nobody waits for the file; an
+// import that is broken off is repeated without harm. done hears how many have
+// been stored; it may be nil.
+func ImportFollowers(ctx context.Context, store dibs.Audiences, merchant string, file io.ReadSeeker, done func(stored int64)) (dibs.FollowersView, error) {
+	v := dibs.FollowersView{Merchant: merchant}
+	if !dibs.ValidID(merchant) {
+		return v, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
+	}
+	if err := readFollowers(ctx, file, func(dibs.Follower) error {
+		v.Imported++
+		return nil
+	}); err != nil {
+		return v, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return v, dibs.Unavail(dibs.EffectNone, err)
+	}
+	since := time.Now().UTC().Truncate(time.Millisecond)
+	var part []dibs.Follower
+	var stored int64
+	flush := func() error {
+		n, err := store.Follow(ctx, merchant, part, true)
+		v.New += n
+		stored += int64(len(part))
+		part = part[:0]
+		if err == nil && done != nil {
+			done(stored)
+		}
+		return err
+	}
+	err := readFollowers(ctx, file, func(f dibs.Follower) error {
+		f.Since = since
+		if part = append(part, f); len(part) < followAtOnce {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil && len(part) > 0 {
+		err = flush()
+	}
+	if err != nil {
+		return v, err
+	}
+	switch m, err := store.Merchant(ctx, merchant); {
+	case err == nil:
+		v.Followers = m.Followers
+	case !errors.Is(err, dibs.ErrNotFound):
+		return v, err
+	}
+	return v, nil
+}
+
+var badID = dibs.Text{EN: "must be 1-64 characters of A-Z a-z 0-9 . _ -", ZH: "必须是 1-64 个字符,限 A-Z a-z 0-9 . _ -"}
+
+// readFollowers calls add for each follower of a file.
+func readFollowers(ctx context.Context, file io.Reader, add func(dibs.Follower) error) error {
+	lines := bufio.NewScanner(file)
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	var fs []dibs.Fault
+	n, users := 0, 0
+	for lines.Scan() && len(fs) < maxFaults {
+		if n++; n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f, ok, skip := follower(lineText(lines.Text(), n), n)
+		if skip {
+			continue
+		}
+		if !ok {
+			fs = append(fs, dibs.Fault{Field: fmt.Sprintf("/lines/%d", n), Problem: dibs.Text{
+				EN: "is no follower: a user's id of 1-64 characters of A-Z a-z 0-9 . _ -, alone or with a comma and a rank, a whole number",
+				ZH: "不是关注者:每行一个用户 ID(1-64 个字符,限 A-Z a-z 0-9 . _ -),可后接逗号和整数等级",
+			}})
+			continue
+		}
+		if users++; users > dibs.MaxAudience {
+			return dibs.Invalid(dibs.Fault{Field: fmt.Sprintf("/lines/%d", n), Problem: dibs.Textf("is one more than the %d followers that a merchant may have", "超过商家关注者上限 %d", dibs.MaxAudience)})
+		}
+		if err := add(f); err != nil {
+			return err
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		fs = append(fs, badLine(n+1))
+	} else if lines.Err() != nil {
+		return fmt.Errorf("audience: reading the file: %w", lines.Err())
+	}
+	if len(fs) > 0 {
+		return dibs.Invalid(fs...)
+	}
+	return nil
+}
+
+// follower reads a line; skip says that there is nobody on it.
+func follower(line string, n int) (f dibs.Follower, ok, skip bool) {
+	user, rank, ranked := strings.Cut(line, ",")
+	user, rank = lineText(user, 0), lineText(rank, 0)
+	if line == "" || n == 1 && (user == "user" || user == "user_id") && (!ranked || rank == "rank") {
+		return f, false, true
+	}
+	if ranked {
+		var err error
+		if f.Rank, err = strconv.ParseInt(rank, 10, 64); err != nil {
+			return f, false, false
+		}
+	}
+	f.User = user
+	return f, dibs.ValidID(user), false
+}
+
+// ImportFollowers adds followers, as the function of this name does.
+func (k *Keeper) ImportFollowers(ctx context.Context, merchant string, file io.ReadSeeker, done func(stored int64)) (dibs.FollowersView, error) {
+	return ImportFollowers(ctx, k.cfg.Store, merchant, file, done)
+}
+
+// Merchant returns how many follow a merchant: none, when nobody ever did.
+func (k *Keeper) Merchant(ctx context.Context, id string) (dibs.Merchant, error) {
+	if !dibs.ValidID(id) {
+		return dibs.Merchant{}, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
+	}
+	m, err := k.cfg.Store.Merchant(ctx, id)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return dibs.Merchant{ID: id}, nil
+	}
+	if err != nil {
+		return dibs.Merchant{}, err
+	}
+	return *m, nil
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+// TestFollowerVerbs imports followers and announces a campaign to them.
+func TestFollowerVerbs(t *testing.T) {
+	_, url := startServe(t, t.TempDir())
+	verb := func(args ...string) result {
+		t.Helper()
+		return cli(t, secrets, append(args, "--url", url)...)
+	}
+	verb("follower", "import", writeFile(t, "bad.csv", "user,rank\n42,1\n43,x\n"), "--merchant", "shop").want(t, 1, "lines/3")
+	verb("follower", "count", "--merchant", "shop").want(t, 0, "followers", "0")
+	verb("follower", "import", writeFile(t, "good.csv", "user,rank\n42,1\n43,5\n44\n"), "--merchant", "shop").want(t, 0, "imported", "3")
+	verb("follower", "import", "none.csv").want(t, 2, "--merchant is required")
+	verb("follower", "list", "--merchant", "shop", "--output", "json").want(t, 0, `"user": "43"`)
+	publish(t, admin(t, url), "phone", 10)
+	verb("campaign", "announce", "phone").want(t, 1, "merchant is required")
+	verb("campaign", "announce", "phone", "--merchant", "shop", "--threshold", "1", "--first", "2").want(t, 1, "first must be at most the threshold")
+	verb("campaign", "announce", "phone", "--merchant", "shop", "--id", "slow", "--threshold", "1", "--rate", "1").want(t, 0, "1 at once, the others at 1/s")
+	verb("announcement", "pause", "slow").want(t, 0, "paused")
+	verb("campaign", "announce", "phone", "--merchant", "shop").want(t, 1, "slow of this campaign is paused")
+	verb("announcement", "resume", "slow").want(t, 0, "running")
+	verb("announcement", "cancel", "slow").want(t, 0, "cancelled")
+	verb("announcement", "resume", "slow").want(t, 1, "slow is cancelled")
+	verb("campaign", "announce", "phone", "--merchant", "shop", "--id", "quick", "--watch").want(t, 0, "done", "all at once", "3 in 1 events")
+	verb("announcement", "show", "quick", "--output", "json").want(t, 0, `"enqueued": 3`)
+	verb("announcement", "list", "phone").want(t, 0, "quick", "slow")
+}
+
+// TestPushKilled kills a server twice while it tells a campaign to followers:
+// each of them is in one event, and a follower who is connected hears it.
+func TestPushKilled(t *testing.T) {
+	followers, rate := 5000, 2500
+	if os.Getenv("SOAK") != "" {
+		followers, rate = 200_000, 20_000
+	}
+	seed := killSeed(t)
+	t.Logf("seed %d", seed)
+	c := &crashes{t: t, r: rand.New(rand.NewPCG(seed, 0)), data: t.TempDir()}
+	c.restart()
+	var file strings.Builder
+	for i := range followers {
+		fmt.Fprintf(&file, "f%d,%d\n", i, i%7)
+	}
+	cli(t, secrets, "follower", "import", writeFile(t, "followers.csv", file.String()), "--merchant", "shop", "--url", c.url).want(t, 0, "imported")
+	publish(t, admin(t, c.url), "phone", 10)
+	threshold, first, perSecond := int64(1000), int64(700), int64(rate)
+	_, err := admin(t, c.url).Announce(t.Context(), "phone", dibs.AnnouncementSpec{
+		ID: "noon", Merchant: "shop", Threshold: &threshold, First: &first, Rate: &perSecond, Message: "at noon",
+	}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kills := 1; kills <= 2; kills++ {
+		// It is killed in the first third, then in the second.
+		least := int64(followers*(kills-1)/3 + c.r.IntN(followers/4))
+		v := c.announcement(func(v *dibs.AnnouncementView) bool { return v.Enqueued > least })
+		if v.State != dibs.AnnouncementRunning {
+			t.Fatalf("the kill came too late: %+v", v)
+		}
+		t.Logf("killed with %d of %d enqueued", v.Enqueued, v.Followers)
+		c.server.kill()
+		c.restart()
+	}
+	v := c.announcement(func(v *dibs.AnnouncementView) bool { return v.State == dibs.AnnouncementDone })
+	if v.Enqueued != int64(followers) {
+		t.Errorf("%+v", v)
+	}
+	told := c.deliveries()
+	for i := range followers {
+		if id := dibs.DeliveryID("noon", fmt.Sprintf("f%d", i)); told[id] != 1 {
+			t.Fatalf("%s was told %d times", id, told[id])
+		}
+	}
+	if len(told) != followers {
+		t.Errorf("%d deliveries to %d followers", len(told), followers)
+	}
+	c.hears()
+}
+
+// announcement waits until the announcement is as it should be.
+func (c *crashes) announcement(holds func(*dibs.AnnouncementView) bool) (v dibs.AnnouncementView) {
+	c.t.Helper()
+	api := admin(c.t, c.url)
+	c.until("announcement", func() (string, bool) {
+		var err error
+		if v, err = api.Announcement(c.t.Context(), "noon"); err != nil {
+			c.t.Fatal(err)
+		}
+		return fmt.Sprintf("%+v", v), holds(&v)
+	})
+	return v
+}
+
+// deliveries counts how often each delivery is in the events of announcements.
+func (c *crashes) deliveries() map[string]int {
+	c.t.Helper()
+	api, found := admin(c.t, c.url), map[string]int{}
+	for after := int64(0); ; {
+		events, next, err := api.Events(c.t.Context(), after)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for i := range events {
+			var data dibs.PushEventData
+			if events[i].Type != dibs.EventTypeAnnounced {
+				continue
+			}
+			if err := json.Unmarshal(events[i].Data, &data); err != nil {
+				c.t.Fatal(err)
+			}
+			for _, r := range data.Recipients {
+				found[r.DeliveryID]++
+			}
+		}
+		if next == after {
+			return found
+		}
+		after = next
+	}
+}
+
+// hears announces another campaign, and waits until a follower hears of it.
+func (c *crashes) hears() {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
+	defer cancel()
+	token, err := httpapi.IssueToken([]byte(testSecret), "f1", time.Hour)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	api, err := client.New(c.url, client.Options{Token: token})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer api.CloseIdle()
+	heard := make(chan client.Announcement, 1)
+	conn, err := api.Connect(ctx, client.ConnOptions{OnAnnouncement: func(a client.Announcement) { heard <- a }})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer conn.Close()
+	publish(c.t, admin(c.t, c.url), "later", 10)
+	rate := int64(dibs.MaxPushRate)
+	if _, err := admin(c.t, c.url).Announce(ctx, "later", dibs.AnnouncementSpec{ID: "later", Merchant: "shop", Rate: &rate}, ""); err != nil {
+		c.t.Fatal(err)
+	}
+	select {
+	case a := <-heard:
+		if a.DeliveryID != "later:f1" || a.CampaignID != "later" {
+			c.t.Errorf("%+v", a)
+		}
+	case <-ctx.Done():
+		c.t.Error("the follower heard nothing")
+	}
+}
