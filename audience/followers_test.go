@@ -40,6 +40,8 @@ func TestImportFollowers(t *testing.T) {
 		{"\ufeffuser_id\nann\n", []string{"ann"}, nil},
 		{"rank\n", []string{"rank"}, nil},
 		{"ann\nuser,rank\n4 2\nbob,x\nbob,1,2\n,3\n", nil, []string{"/lines/2", "/lines/3", "/lines/4", "/lines/5", "/lines/6"}},
+		// Long before the bad line, there is enough for some transactions.
+		{strings.Repeat("ann\n", 5000) + "b b\n", nil, []string{"/lines/5001"}},
 		{"ann\n" + strings.Repeat("x", 5000) + "\n", nil, []string{"/lines/2"}},
 	} {
 		b := &book{}
