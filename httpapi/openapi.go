@@ -54,6 +54,7 @@ func apiConfig(version string) huma.Config {
 				{Name: tagProducts, Description: "What campaigns sell or give."},
 				{Name: tagEvents, Description: "What happens, as events; and the webhooks that are told."},
 				{Name: tagAccess, Description: "Who did what, and who may."},
+				{Name: tagUsers, Description: "What there is about a user, and erasing it."},
 				{Name: tagOps, Description: "Is it alive, is it ready, how fast is it."},
 			},
 			Components: &huma.Components{

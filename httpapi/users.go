@@ -7,7 +7,7 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-const tagUsers = "Admin: users' data"
+const tagUsers = "Admin: data of users"
 
 // erasuresInput says which erasures are wanted.
 type erasuresInput struct {
