@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/coder/websocket"
@@ -22,6 +23,10 @@ var (
 	errFull = &dibs.Error{
 		Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 5 * time.Second,
 		Detail: dibs.Text{EN: "this node has all the connections that it can hold", ZH: "该节点连接数已满"},
+	}
+	errAddressFull = &dibs.Error{
+		Reason: dibs.RateLimited, RetryAfter: 30 * time.Second,
+		Detail: dibs.Text{EN: "your address has all the connections that one may have", ZH: "您所在地址的连接数已达上限"},
 	}
 	errLeaving = &dibs.Error{
 		Reason: dibs.Unavailable, Effect: dibs.EffectNone, RetryAfter: time.Second,
@@ -56,16 +61,17 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request, check Check, v d
 			return errTokenInURL
 		}
 	}
-	if err := h.enter(); err != nil {
+	network := networkOf(v.Address)
+	if err := h.enter(network); err != nil {
 		return err
 	}
 	entered := true
 	defer func() {
 		if entered {
-			h.exit()
+			h.exit(network)
 		}
 	}()
-	c := &conn{hub: h, check: check, zh: v.Chinese, requestID: v.RequestID, address: v.Address, bornAt: h.cfg.Now().UnixMilli()}
+	c := &conn{hub: h, check: check, network: network, epoch: h.cfg.Epoch(), zh: v.Chinese, requestID: v.RequestID, address: v.Address, bornAt: h.cfg.Now().UnixMilli()}
 	c.seen.Store(c.bornAt)
 	if ticket := query.Get("ticket"); ticket != "" {
 		user, until, err := h.redeem(r.Context(), ticket)
@@ -91,6 +97,22 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request, check Check, v d
 	c.ws, c.raw = ws, taken.raw
 	h.serve(c)
 	return nil
+}
+
+// networkOf is what counts as one address: a /64 of IPv6. It is not valid for this
+// machine itself, and where the address is not known.
+func networkOf(address netip.Addr) netip.Prefix {
+	address = address.Unmap()
+	if !address.IsValid() || address.IsLoopback() {
+		return netip.Prefix{}
+	}
+	bits := 32
+	if address.Is6() {
+		bits = 64
+	}
+	// An address has so many bits.
+	p, _ := address.Prefix(bits)
+	return p
 }
 
 // isUpgrade reports whether a request asks for a WebSocket that can be made.

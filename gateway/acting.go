@@ -98,6 +98,8 @@ func (c *conn) act(m any) *fault {
 func (c *conn) auth(m *authMessage, before string) *fault {
 	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.AuthWithin)
 	defer cancel()
+	// What changes while the token is checked counts.
+	epoch := c.hub.cfg.Epoch()
 	user, until, err := c.check(ctx, m.Token)
 	if err != nil {
 		p := dibs.ProblemOf(err, false)
@@ -111,7 +113,7 @@ func (c *conn) auth(m *authMessage, before string) *fault {
 			EN: "this connection is another user's: open one of your own", ZH: "该连接属于其他用户,请另建连接",
 		}}
 	}
-	c.setUser(user, until)
+	c.setToken(user, m.Token, until, epoch)
 	if before == "" {
 		c.hub.join(c, user)
 	}

@@ -36,6 +36,14 @@ type Config struct {
 	// 50,000; MaxPerUser how many WebSockets one user may have, default 8: a
 	// further one takes the place of the oldest.
 	MaxConnections, MaxPerUser int
+	// MaxPerAddress is how many WebSockets and streams one address may have, or one
+	// /64 of IPv6: default 1,000, since many people may share one; below 0 without
+	// bound, for a server that cannot tell addresses apart. This machine's own are
+	// not bounded.
+	MaxPerAddress int
+	// Epoch rises when tokens that were good may be so no more: those of open
+	// connections are checked again then. nil: never.
+	Epoch func() uint64
 	// MaxMessage is the most bytes of a message, default 4,096.
 	MaxMessage int
 	// MessageRate is how many messages a second one connection may send on
@@ -86,11 +94,15 @@ func (c Config) WithDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Epoch == nil {
+		c.Epoch = func() uint64 { return 0 }
+	}
 	if c.Tickets == nil {
 		c.Tickets = NewMemoryTickets(c.Now)
 	}
 	fill(&c.MaxConnections, 50_000)
 	fill(&c.MaxPerUser, 8)
+	fill(&c.MaxPerAddress, 1000)
 	fill(&c.MaxMessage, 4096)
 	fill(&c.MessageRate, 20)
 	fill(&c.MessageBurst, 40)

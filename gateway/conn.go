@@ -25,6 +25,7 @@ type conn struct {
 	check     func(ctx context.Context, token string) (string, time.Time, error)
 	requestID string
 	address   netip.Addr
+	network   netip.Prefix
 	zh        bool
 	bornAt    int64
 	// seen is when something was heard last, in milliseconds since 1970; asked is
@@ -39,6 +40,10 @@ type conn struct {
 	mu    sync.Mutex
 	user  string
 	until time.Time
+	// token is what said whose the connection is, empty for a ticket's, and epoch
+	// the one in which it was good.
+	token string
+	epoch uint64
 	// queue are messages to this connection alone, subs what it follows, and
 	// inFlight the claims under way.
 	queue    [][]byte
@@ -84,6 +89,14 @@ func (c *conn) setUser(user string, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.user, c.until = user, until
+}
+
+// setToken notes the token by which the connection is a user's, and the epoch
+// from before it was checked.
+func (c *conn) setToken(user, token string, until time.Time, epoch uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.user, c.until, c.token, c.epoch = user, until, token, epoch
 }
 
 // nudge has the writer look for what is to be sent.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,13 +25,18 @@ type Hub struct {
 	streams map[*stream]struct{}
 	// count is of all that entered and did not exit; leaving is set when no more
 	// may enter, and empty is closed when the last one has left after that.
-	count   int
-	leaving bool
-	empty   chan struct{}
+	count int
+	// addresses counts those of each address.
+	addresses map[netip.Prefix]int
+	leaving   bool
+	empty     chan struct{}
 
 	topicsMu sync.Mutex
 	topics   map[string]*topic
 	tellKick chan struct{}
+
+	// checking is set while tokens are checked again.
+	checking atomic.Bool
 
 	stop    chan struct{}
 	stopped sync.Once
@@ -47,15 +53,15 @@ func New(cfg Config) (*Hub, error) {
 	}
 	h := &Hub{
 		cfg: cfg, conns: map[*conn]struct{}{}, users: map[string][]*conn{}, streams: map[*stream]struct{}{},
-		topics: map[string]*topic{}, tellKick: make(chan struct{}, 1), stop: make(chan struct{}), empty: make(chan struct{}),
+		addresses: map[netip.Prefix]int{}, topics: map[string]*topic{}, tellKick: make(chan struct{}, 1), stop: make(chan struct{}), empty: make(chan struct{}),
 	}
 	h.running.Go(h.tellLoop)
 	h.running.Go(h.tickLoop)
 	return h, nil
 }
 
-// enter counts one more connection, if there may be one.
-func (h *Hub) enter() error {
+// enter counts one more connection of an address, if there may be one.
+func (h *Hub) enter(address netip.Prefix) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -64,18 +70,27 @@ func (h *Hub) enter() error {
 	case h.count >= h.cfg.MaxConnections:
 		h.numbers.refused.Add(1)
 		return errFull
+	case address.IsValid() && h.cfg.MaxPerAddress > 0 && h.addresses[address] >= h.cfg.MaxPerAddress:
+		h.numbers.refusedAddress.Add(1)
+		return errAddressFull
 	}
 	h.count++
+	if address.IsValid() {
+		h.addresses[address]++
+	}
 	// Close waits for it; nothing enters after it has begun to.
 	h.running.Add(1)
 	return nil
 }
 
 // exit undoes enter.
-func (h *Hub) exit() {
+func (h *Hub) exit(address netip.Prefix) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.count--
+	if h.addresses[address]--; h.addresses[address] <= 0 {
+		delete(h.addresses, address)
+	}
 	if h.leaving && h.count == 0 {
 		close(h.empty)
 	}
@@ -123,8 +138,10 @@ func (h *Hub) join(c *conn, user string) {
 
 // forget drops a connection that is closed.
 func (h *Hub) forget(c *conn) {
-	user, _ := c.who()
 	h.mu.Lock()
+	// Whose it is is read under the lock: a token may be taken in this moment, and
+	// who joins after this finds the connection gone.
+	user, _ := c.who()
 	delete(h.conns, c)
 	if all := slices.DeleteFunc(h.users[user], func(other *conn) bool { return other == c }); len(all) > 0 {
 		h.users[user] = all
@@ -132,7 +149,7 @@ func (h *Hub) forget(c *conn) {
 		delete(h.users, user)
 	}
 	h.mu.Unlock()
-	h.exit()
+	h.exit(c.network)
 }
 
 // Tell sends a message, one JSON object with a member type, to all connections
@@ -267,6 +284,7 @@ func (h *Hub) tickLoop() {
 		for _, s := range streams {
 			s.look(now)
 		}
+		h.recheck(conns)
 		if h.cfg.Glance != nil && now.Sub(places) >= h.cfg.PlaceEvery {
 			places = now
 			for _, c := range conns {
@@ -278,5 +296,5 @@ func (h *Hub) tickLoop() {
 
 // numbers are what the hub counts.
 type numbers struct {
-	opened, refused, cutSlow, cutSilent, faults, claims, replays atomic.Int64
+	opened, refused, refusedAddress, cutSlow, cutSilent, faults, claims, replays atomic.Int64
 }

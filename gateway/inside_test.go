@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -36,5 +37,35 @@ func TestAnswerBeforeTheEnd(t *testing.T) {
 		<-tick.C
 		c.mu.Unlock()
 		both.Wait()
+	}
+}
+
+// A token that is taken in the moment in which its connection is dropped leaves
+// nothing behind: the user would seem to be there for ever.
+func TestForgottenWhileJoining(t *testing.T) {
+	t.Parallel()
+	h := &Hub{cfg: Config{MaxPerUser: 8}, conns: map[*conn]struct{}{}, users: map[string][]*conn{}, addresses: map[netip.Prefix]int{}}
+	tick := time.NewTicker(3 * time.Millisecond)
+	defer tick.Stop()
+	for range 20 {
+		c := &conn{hub: h}
+		h.conns[c] = struct{}{}
+		h.count++
+		h.running.Add(1)
+		// It is being forgotten, and waits; the other goroutine is a step ahead.
+		h.mu.Lock()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.forget(c)
+		}()
+		<-tick.C
+		c.setUser("ann", time.Time{})
+		h.users["ann"] = append(h.users["ann"], c)
+		h.mu.Unlock()
+		<-done
+		if len(h.users) > 0 {
+			t.Fatal("a connection that is gone is still the user's")
+		}
 	}
 }

@@ -41,6 +41,7 @@ func (h *Hub) Collect(out chan<- prometheus.Metric) {
 	gauge(descSubs, topics)
 	count(descAll, h.numbers.opened.Load())
 	count(descCut, h.numbers.refused.Load(), "full")
+	count(descCut, h.numbers.refusedAddress.Load(), "address")
 	count(descCut, h.numbers.cutSlow.Load(), "slow")
 	count(descCut, h.numbers.cutSilent.Load(), "silent")
 	count(descCut, h.numbers.faults.Load(), "fault")

@@ -67,7 +67,7 @@ const firstRetry = time.Second
 // client goes, or the hub leaves. last is the client's Last-Event-ID: what it has
 // seen, and what is older, is not sent again. An error is one that the caller
 // answers, nothing was sent then.
-func (h *Hub) Events(w http.ResponseWriter, r *http.Request, campaign, last string) error {
+func (h *Hub) Events(w http.ResponseWriter, r *http.Request, campaign, last string, v dibs.Visitor) error {
 	after, ok := dibs.ParseMark(last)
 	if !ok {
 		// It is somebody else's id, or none: the stream begins with what is.
@@ -76,10 +76,11 @@ func (h *Hub) Events(w http.ResponseWriter, r *http.Request, campaign, last stri
 	if !dibs.ValidID(campaign) {
 		return errNoCampaign
 	}
-	if err := h.enter(); err != nil {
+	network := networkOf(v.Address)
+	if err := h.enter(network); err != nil {
 		return err
 	}
-	defer h.exit()
+	defer h.exit(network)
 	t, err := h.follow(campaign)
 	if err != nil {
 		return err

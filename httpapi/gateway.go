@@ -21,7 +21,7 @@ type Gateway interface {
 	// and when it stops to be valid, zero for no end.
 	WebSocket(w http.ResponseWriter, r *http.Request, check func(ctx context.Context, token string) (string, time.Time, error), v dibs.Visitor) error
 	// Events streams where a campaign stands until the client goes.
-	Events(w http.ResponseWriter, r *http.Request, campaign, lastEventID string) error
+	Events(w http.ResponseWriter, r *http.Request, campaign, lastEventID string, v dibs.Visitor) error
 	// Ticket makes a ticket that opens one WebSocket as a user.
 	Ticket(ctx context.Context, user string, until time.Time) (ticket string, expires time.Time, err error)
 }
@@ -59,8 +59,7 @@ func (a *api) registerGateway() error {
 	}, "application/json", nil)
 	a.routes.HandleFunc("GET /v1/ws", func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
-		v := dibs.Visitor{Chinese: c.zh, RequestID: c.id, Address: a.proxies.client(r)}
-		if err := g.WebSocket(w, r, a.checkToken, v); err != nil {
+		if err := g.WebSocket(w, r, a.checkToken, a.visitor(c, r)); err != nil {
 			a.fail(c, err)
 		}
 	})
@@ -71,11 +70,17 @@ func (a *api) registerGateway() error {
 			"With `Last-Event-ID`, what the client has seen is not sent again.",
 	}, "text/event-stream", nil)
 	a.routes.HandleFunc("GET /v1/campaigns/{id}/events", func(w http.ResponseWriter, r *http.Request) {
-		if err := g.Events(w, r, r.PathValue("id"), r.Header.Get("Last-Event-ID")); err != nil {
-			a.fail(callOf(r.Context()), err)
+		c := callOf(r.Context())
+		if err := g.Events(w, r, r.PathValue("id"), r.Header.Get("Last-Event-ID"), a.visitor(c, r)); err != nil {
+			a.fail(c, err)
 		}
 	})
 	return nil
+}
+
+// visitor is who asks for a long-lived connection.
+func (a *api) visitor(c *call, r *http.Request) dibs.Visitor {
+	return dibs.Visitor{Chinese: c.zh, RequestID: c.id, Address: a.proxies.client(r)}
 }
 
 // checkToken returns the user of a token and when it ends.

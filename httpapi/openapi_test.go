@@ -127,6 +127,10 @@ var samples = []sample{
 	{"GET /v1/erasures", "/v1/erasures?open=true", "", asAdmin, 200},
 	{"GET /v1/erasures/{id}", "/v1/erasures/$ERASURE", "", asAdmin, 200},
 	{"GET /v1/erasures/{id}", "/v1/erasures/none", "", asAdmin, 404},
+	{"POST /v1/ws-tickets", "/v1/ws-tickets", "", asUser, 201},
+	{"POST /v1/ws-tickets", "/v1/ws-tickets", "", "", 401},
+	{"GET /v1/ws", "/v1/ws", "", "", 400},
+	{"GET /v1/campaigns/{id}/events", "/v1/campaigns/c/events", "", "", 200},
 	{"GET /v1/audit", "/v1/audit?limit=100", "", asAdmin, 200},
 }
 

@@ -26,6 +26,7 @@ var forOthers = map[string]string{
 	"POST /v1/campaigns/{id}/tickets": "user", "POST /v1/campaigns/{id}/tickets/challenge": "user",
 	"POST /v1/campaigns/{id}/lottery/entries": "user", "GET /v1/campaigns/{id}/lottery/result": "user",
 	"GET /v1/campaigns/{id}/lottery": "open", "GET /v1/campaigns/{id}/lottery/entries": "open",
+	"GET /v1/ws": "open", "GET /v1/campaigns/{id}/events": "open", "POST /v1/ws-tickets": "user",
 	"GET /v1/me/balance": "user", "GET /v1/me/balance/entries": "user",
 	"GET /v1/claims/{id}": "either", "POST /v1/claims/{id}/cancel": "either",
 }

@@ -51,7 +51,7 @@ func newStack(t testing.TB, wrap func(httpapi.Service) httpapi.Service) *stack {
 		s = wrap(svc)
 	}
 	h, err := httpapi.New(httpapi.Config{
-		Service: s, JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Version: "test", Audiences: lists,
+		Service: s, JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Version: "test", Audiences: lists, Gateway: newShortGateway(),
 		Logger: slog.New(slog.NewTextHandler(logs, nil)),
 	})
 	must(t, err)

@@ -41,7 +41,9 @@ func (*tickets) WebSocket(http.ResponseWriter, *http.Request, func(context.Conte
 	return nil
 }
 
-func (*tickets) Events(http.ResponseWriter, *http.Request, string, string) error { return nil }
+func (*tickets) Events(http.ResponseWriter, *http.Request, string, string, dibs.Visitor) error {
+	return nil
+}
 
 // A ticket ends with the token that it was asked for with, also when that
 // expires while the request is read: no session lasts forever.

@@ -200,6 +200,15 @@ func withProfiles(next http.Handler) http.Handler {
 	return mux
 }
 
+// connectionsPerAddress is what a gateway takes: below 0 for no bound. Behind a
+// proxy that is not trusted all have one address.
+func (c *config) connectionsPerAddress() int {
+	if c.ConnectionsPerAddress == 0 || c.BehindProxy && len(c.TrustedProxies) == 0 {
+		return -1
+	}
+	return c.ConnectionsPerAddress
+}
+
 // limitSetting is a setting that is a limit.
 type limitSetting struct {
 	key, per string

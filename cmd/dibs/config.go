@@ -53,6 +53,8 @@ type config struct {
 	AllowDevices   []string `key:"allow_devices" shown:"none" arg:"DEVICE" doc:"Devices for which no limit per device holds."`
 	LimitEntries   int      `key:"limit_entries" default:"1048576" min:"1024" max:"268435456" arg:"N" doc:"How many users, addresses and devices are kept count of at a time, 16 bytes each. Beyond that, those with the least to wait are forgotten."`
 
+	ConnectionsPerAddress int `key:"connections_per_address" default:"1000" min:"0" max:"1000000" arg:"N" doc:"How many WebSockets and event streams one address may have on a node, or one /64 of IPv6: many people may share one. 0 is no bound; there is none for this machine's own addresses, nor behind_proxy without trusted_proxies, where everybody has the proxy's."`
+
 	TLSCert     string `key:"tls_cert" shown:"plain HTTP" arg:"FILE" doc:"The certificate chain to serve HTTPS with, as PEM. Needs tls_key. Both are read again when they change."`
 	TLSKey      string `key:"tls_key" shown:"plain HTTP" arg:"FILE" doc:"The private key of tls_cert, as PEM."`
 	BehindProxy bool   `key:"behind_proxy" default:"false" doc:"Serve plain HTTP on an address that is not loopback. Say so only when a proxy in front ends TLS and nobody else can reach the address."`
@@ -92,7 +94,7 @@ var (
 		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "max_backlog",
 		"events", "webhook_allow_private",
 		"jwt_secret_file", "jwks_url", "jwks_refresh", "jwt_issuer", "jwt_audience", "jwt_leeway",
-		"limit_user", "limit_address", "limit_campaign", "limit_server", "limit_entries", "block_addresses", "allow_addresses", "block_devices", "allow_devices",
+		"limit_user", "limit_address", "limit_campaign", "limit_server", "limit_entries", "connections_per_address", "block_addresses", "allow_addresses", "block_devices", "allow_devices",
 		"admin_listen", "trusted_proxies", "proxy_header", "cors_origins",
 		"push_threshold", "push_first", "push_rate",
 	}

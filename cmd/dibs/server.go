@@ -80,7 +80,11 @@ func startServer(ctx context.Context, c *config, log *slog.Logger, devTokens boo
 // build makes the handlers and the servers of the addresses.
 func (s *server) build(devTokens bool) error {
 	var err error
-	if s.hub, err = s.node.OpenGateway(gateway.Config{Logger: s.log, DrainWithin: min(3*time.Second, s.c.Drain/3)}); err != nil {
+	gc := gateway.Config{Logger: s.log, DrainWithin: min(3*time.Second, s.c.Drain/3), MaxPerAddress: s.c.connectionsPerAddress()}
+	if s.tokens != nil {
+		gc.Epoch = s.tokens.Epoch
+	}
+	if s.hub, err = s.node.OpenGateway(gc); err != nil {
 		return err
 	}
 	cfg := httpapi.Config{

@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+const (
+	// recheckMost is how many tokens are checked again between two beats, at least:
+	// a signature takes a processor up to a tenth of a millisecond. recheckPart is
+	// the part of all connections that is, at least: it takes so many beats.
+	recheckMost = 200
+	recheckPart = 20
+)
+
+// recheck has tokens checked again that were good in an earlier epoch, beside
+// the beat, since it may read keys over the network.
+func (h *Hub) recheck(conns []*conn) {
+	epoch := h.cfg.Epoch()
+	var old []*conn
+	for most := max(recheckMost, len(conns)/recheckPart); len(conns) > 0 && len(old) < most; conns = conns[1:] {
+		if conns[0].isOf(epoch) {
+			continue
+		}
+		old = append(old, conns[0])
+	}
+	if len(old) == 0 || h.checking.Swap(true) {
+		return
+	}
+	h.running.Go(func() {
+		defer h.checking.Store(false)
+		for _, c := range old {
+			c.recheck(epoch)
+		}
+	})
+}
+
+// isOf reports whether there is nothing to check again.
+func (c *conn) isOf(epoch uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.epoch == epoch || c.user == "" || c.ending != nil || c.closed
+}
+
+var (
+	tokenVoid = dibs.Text{EN: "the token is not good any more: connect again with another one", ZH: "令牌已失效,请更换令牌后重新连接"}
+	// A ticket does not say by which token it was got.
+	ticketVoid = dibs.Text{EN: "tokens have changed: connect again with another ticket", ZH: "令牌密钥已变更,请获取新票据后重新连接"}
+)
+
+// recheck ends a connection whose token is good no more.
+func (c *conn) recheck(epoch uint64) {
+	c.mu.Lock()
+	user, token := c.user, c.token
+	c.mu.Unlock()
+	if token == "" {
+		c.expire(ticketVoid)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.AuthWithin)
+	defer cancel()
+	now, until, err := c.check(ctx, token)
+	if err != nil || now != user {
+		c.expire(tokenVoid)
+		return
+	}
+	c.renewed(token, until, epoch)
+}
+
+// renewed notes that a token is good in an epoch, unless another one came.
+func (c *conn) renewed(token string, until time.Time, epoch uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.token == token {
+		c.until, c.epoch = until, max(c.epoch, epoch)
+	}
+}

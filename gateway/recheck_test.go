@@ -1,0 +1,138 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/gateway"
+)
+
+// secrets are the tokens that are good, of which some stop to be.
+type secrets struct {
+	mu    sync.Mutex
+	good  map[string]bool
+	epoch atomic.Uint64
+}
+
+func (s *secrets) check(_ context.Context, token string) (string, time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	user, _, _ := strings.Cut(token, ":")
+	if !s.good[token] {
+		return "", time.Time{}, dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token is not valid"})
+	}
+	return user, time.Now().Add(time.Hour), nil
+}
+
+// become makes these the only good ones.
+func (s *secrets) become(tokens ...string) {
+	s.mu.Lock()
+	s.good = map[string]bool{}
+	for _, token := range tokens {
+		s.good[token] = true
+	}
+	s.mu.Unlock()
+	s.epoch.Add(1)
+}
+
+// A change of secrets ends the connections whose tokens are good no more, with the
+// code that asks for another token, and no others; a ticket does not say by which
+// token it was got.
+func TestTokensAreCheckedAgain(t *testing.T) {
+	s := &secrets{}
+	s.become("ann:old", "ann:new", "bob:new")
+	hub, err := gateway.New(gateway.Config{Service: node.Service, Epoch: s.epoch.Load, Heartbeat: 20 * time.Millisecond, ReplyWithin: patience})
+	must(t, err)
+	t.Cleanup(hub.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := hub.WebSocket(w, r, s.check, dibs.Visitor{}); err != nil {
+			w.WriteHeader(dibs.ProblemOf(err, false).Status)
+		}
+	}))
+	t.Cleanup(server.Close)
+	r := &rig{TB: t, hub: hub, url: server.URL}
+	as := func(token string) *peer {
+		p := r.dial()
+		p.send(message{"type": "auth", "token": token})
+		p.next("welcome")
+		return p
+	}
+	old, renewed, bob := as("ann:old"), as("ann:old"), as("bob:new")
+	// Who has sent another token meanwhile is judged by that one.
+	renewed.send(message{"type": "auth", "token": "ann:new"})
+	renewed.next("welcome")
+	ticket, _, err := hub.Ticket(t.Context(), "cid", time.Now().Add(time.Hour))
+	must(t, err)
+	ws, _ := r.try("/v1/ws?ticket=" + ticket)
+	cid := &peer{rig: r, ws: ws}
+	cid.next("welcome")
+
+	s.become("ann:new", "bob:new")
+	for name, p := range map[string]*peer{"the token that was taken away": old, "a ticket": cid} {
+		if m := p.next("error"); m["reason"] != "unauthenticated" {
+			t.Errorf("%s: %v", name, m)
+		}
+		if code := p.ended(); code != gateway.CloseUnauthenticated {
+			t.Errorf("%s: closed with %d", name, code)
+		}
+	}
+	for name, p := range map[string]*peer{"the renewed one": renewed, "another's": bob} {
+		p.send(message{"type": "ping", "id": "1"})
+		if m := p.next("pong"); m["id"] != "1" {
+			t.Errorf("%s: %v", name, m)
+		}
+	}
+}
+
+// An address has no more connections than it may have; others, this machine, and
+// who goes, make room.
+func TestConnectionsPerAddress(t *testing.T) {
+	r := start(t, gateway.Config{MaxPerAddress: 2})
+	id := r.sale(1)
+	from := func(address string) []string { return []string{"X-Forwarded-For", address} }
+	first, _ := r.try("/v1/ws", from("192.0.2.7")...)
+	r.join("ann", from("192.0.2.7")...)
+	refused := func(path, address string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+path, nil)
+		must(t, err)
+		req.Header.Set("X-Forwarded-For", address)
+		for name, value := range map[string]string{
+			"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+		} {
+			if path == "/v1/ws" {
+				req.Header.Set(name, value)
+			}
+		}
+		resp, err := http.DefaultClient.Do(req)
+		must(t, err)
+		if err := resp.Body.Close(); resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" || err != nil {
+			t.Errorf("%s from %s: %s, Retry-After %q, %v", path, address, resp.Status, resp.Header.Get("Retry-After"), err)
+		}
+	}
+	refused("/v1/ws", "192.0.2.7")
+	refused("/v1/campaigns/"+id+"/events", "192.0.2.7")
+	r.join("bob", from("192.0.2.8")...)
+	// A /64 is one address.
+	r.join("cid", from("2001:db8::1")...)
+	r.join("cid", from("2001:db8::2")...)
+	refused("/v1/ws", "2001:db8::3")
+	r.join("dan", from("2001:db8:0:1::1")...)
+	for range 3 {
+		r.join("eve")
+	}
+	must(t, errors.Join(first.CloseNow()))
+	await(t, "there is room again", func() bool {
+		ws, _ := r.try("/v1/ws", from("192.0.2.7")...)
+		return ws != nil
+	})
+	refused("/v1/ws", "192.0.2.7")
+}
