@@ -19,6 +19,9 @@ type watchedFiles struct {
 	paths []string
 	// load makes what is in them take effect; what was before stays when it fails.
 	load func() error
+	// seen is the sum that was read last: what changes is read when it has stopped
+	// to, since whoever writes it may be in the middle.
+	seen [sha256.Size]byte
 	// loaded is the sum of what took effect last, failed why what came later could
 	// not, so that it is told once.
 	loaded [sha256.Size]byte
@@ -69,28 +72,36 @@ func (s *server) watchFiles(ctx context.Context) {
 	list := s.watched()
 	for _, w := range list {
 		// What changed since they were read at start counts, too.
-		s.reload(w)
+		s.reload(w, true)
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
+		told := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangup:
+			told = true
 			s.log.Info("SIGHUP: looking at the files that are watched")
 		case <-tick.C:
 		}
 		for _, w := range list {
-			s.reload(w)
+			s.reload(w, told)
 		}
 	}
 }
 
-// reload makes files take effect when they have changed.
-func (s *server) reload(w *watchedFiles) {
+// reload makes files take effect when they have changed, and were the same at two
+// looks: half a secret may be long enough to be taken for one. atOnce is for who
+// says that they are complete.
+func (s *server) reload(w *watchedFiles, atOnce bool) {
 	sum, err := w.sum()
 	if err == nil && sum == w.loaded {
+		return
+	}
+	if err == nil && sum != w.seen && !atOnce {
+		w.seen = sum
 		return
 	}
 	if err == nil {
