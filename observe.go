@@ -105,7 +105,7 @@ func (s *Service) Observe() Metrics {
 		OutboxBehind: n.outboxBehind.Load(), OutboxErrors: n.outboxErrors.Load(),
 		Quarantined: int64(len(s.quarantined())), Halted: s.haltedCount(), Stuck: int64(s.packets.troubled()),
 	}
-	if w, ok := s.engine.(Worker); ok {
+	if w, ok := s.cfg.Engine.(Worker); ok {
 		m.Work = w.Work()
 	}
 	if sinks := s.sinksSeen.Load(); sinks != nil {

@@ -30,6 +30,11 @@ func (s *Service) sendCommands(ctx context.Context) error {
 		if err != nil {
 			return errors.Join(errs, err)
 		}
+		if len(commands) > 0 && after == 0 {
+			var end func(error)
+			ctx, end = s.begin(ctx, "send commands")
+			defer func() { end(errs) }()
+		}
 		for i := range commands {
 			cmd := &commands[i]
 			after = cmd.ID

@@ -58,6 +58,10 @@ type Config struct {
 	Gates []Gate
 	// Push is how campaigns are announced to followers when nothing else is said.
 	Push PushConfig
+	// Tracer shows where time goes; default: nobody looks.
+	Tracer Tracer
+	// TraceClaims has the Tracer see claims, too, which costs each of them.
+	TraceClaims bool
 	// WebhookPrivate lets webhooks be in private networks, and be plain HTTP.
 	WebhookPrivate bool
 }
@@ -223,7 +227,7 @@ func New(cfg Config) (*Service, error) {
 	life, cancel := context.WithCancel(context.Background())
 	s := &Service{
 		life: life, cancel: cancel,
-		cfg: cfg, engine: cfg.Engine, ledger: cfg.Ledger, log: cfg.Logger, ids: cfg.IDs,
+		cfg: cfg, engine: cfg.traced(), ledger: cfg.Ledger, log: cfg.Logger, ids: cfg.IDs,
 		lookups:    make(chan struct{}, maxLookups),
 		orders:     make(chan struct{}, maxOrders),
 		left:       make(map[ShardID]bool),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -357,14 +358,18 @@ func (s *Service) heldInTurn() []*settling {
 }
 
 // settleBatches writes batches in one transaction and moves their positions.
-func (s *Service) settleBatches(ctx context.Context, batches []Batch, shards []*settling) error {
+func (s *Service) settleBatches(ctx context.Context, batches []Batch, shards []*settling) (err error) {
+	n := 0
+	for i := range batches {
+		n += len(batches[i].Entries)
+	}
+	ctx, end := s.begin(ctx, "settle", slog.Int("dibs.entries", n), slog.Int("dibs.shards", len(batches)))
+	defer func() { end(err) }()
 	started := time.Now()
 	if err := s.ledger.Settle(ctx, batches); err != nil {
 		return s.settleFailed(ctx, shards, err)
 	}
-	n := 0
 	for i, t := range shards {
-		n += len(batches[i].Entries)
 		t.moveTo(batches[i].To)
 		s.tellSettled(ctx, t)
 		s.heedLow(ctx, t.l)

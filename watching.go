@@ -33,7 +33,7 @@ type NewsTeller interface {
 
 // hearNews has shards looked at as soon as the engine hears of a change.
 func (s *Service) hearNews() {
-	if e, ok := s.engine.(NewsTeller); ok {
+	if e, ok := s.cfg.Engine.(NewsTeller); ok {
 		e.OnNews(func(id ShardID) {
 			if t := s.settlingOf(id); t != nil {
 				t.rouse()

@@ -118,7 +118,9 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if n.Engine, err = cfg.openEngine(ctx); err != nil {
 		return n, err
 	}
-	if n.Ledger, err = sqlledger.Open(ctx, cfg.Ledger, cfg.optionsFor(cfg.Ledger)); err != nil {
+	opts := cfg.optionsFor(cfg.Ledger)
+	opts.Tracer = cfg.Service.Tracer
+	if n.Ledger, err = sqlledger.Open(ctx, cfg.Ledger, opts); err != nil {
 		return n, err
 	}
 	if err = n.bind(ctx); err != nil {

@@ -172,6 +172,8 @@ func upload[T any](a *api, c *call, op *operation, run func(ctx context.Context,
 	if c.who, err = a.admitRole(r.Context(), r.Header, adminOnly, op.needs()); err != nil {
 		return v, err
 	}
+	defer a.trace(c, op)()
+	r = c.request
 	c.Header()["Cache-Control"] = noStore
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "text/csv" {
 		return v, errNotCSV

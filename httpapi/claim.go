@@ -75,12 +75,17 @@ func (h *claimHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 
-	res, err := h.claim(w, r, s)
+	in, end := r, nobodyTraces
+	if h.cfg.TraceClaims && h.cfg.Tracer != nil {
+		in, end = h.traceClaim(r, id)
+	}
+	res, err := h.claim(w, in, s)
+	end(err)
 	outcome := res.Outcome
 	if err == nil && outcome == dibs.Granted {
 		h.granted(w, &res, s)
 	} else {
-		p := h.refusal(r, &res, err, id)
+		p := h.refusal(in, &res, err, id)
 		outcome = p.reason
 		setProblemHeaders(header, &p)
 		if outcome == dibs.RateLimited {

@@ -142,6 +142,10 @@ type Config struct {
 	// of one that carries items, default 32 MiB.
 	MaxBody      int64
 	MaxAdminBody int64
+	// Tracer shows where the time of administrators' calls goes, and with
+	// TraceClaims that of claims; default: nobody looks.
+	Tracer      Tracer
+	TraceClaims bool
 	// Version is the version that the API document names; default "dev".
 	Version string
 	// Registry receives the metrics; default: one of its own, with those of the

@@ -80,6 +80,8 @@ func (a *api) importCodes(c *call, op *operation) (body []byte, err error) {
 	if c.who, err = a.admitRole(r.Context(), r.Header, adminOnly, op.needs()); err != nil {
 		return nil, err
 	}
+	defer a.trace(c, op)()
+	r = c.request
 	c.Header()["Cache-Control"] = noStore
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "text/csv" {
 		return nil, errNotCSV

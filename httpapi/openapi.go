@@ -112,6 +112,10 @@ func (op *operation) document(a *api) huma.Operation {
 			if op.access >= userOnly {
 				c.Header()["Cache-Control"] = noStore
 			}
+			if a.cfg.Tracer != nil {
+				defer a.trace(c, op)()
+				ctx = huma.WithContext(ctx, c.request.Context())
+			}
 			next(ctx)
 		}},
 	}

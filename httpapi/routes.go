@@ -113,8 +113,19 @@ func (rt *routes) called(m *routeMetrics, outside bool, handle http.HandlerFunc)
 				}
 			}
 			m.observe(c.status, start)
+			a.logAnswer(c, start)
 		}()
 		handle(c, c.request)
+	}
+}
+
+// logAnswer writes a line for each call, where somebody wants that. What was
+// asked for may be a secret, and is not in it.
+func (a *api) logAnswer(c *call, start time.Time) {
+	ctx := c.request.Context()
+	if a.log.Enabled(ctx, slog.LevelDebug) {
+		a.log.DebugContext(ctx, "a request was answered", "request_id", c.id, "route", c.request.Pattern, "status", c.status,
+			"took", time.Since(start), "key", c.who.key)
 	}
 }
 

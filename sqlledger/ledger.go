@@ -3,6 +3,8 @@ package sqlledger
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -19,6 +21,9 @@ type Options struct {
 	Readers int
 	// Now is the clock for what the ledger dates itself; nil means time.Now.
 	Now func() time.Time
+	// Tracer shows transactions as parts of the traces that they are made in; nil
+	// for none.
+	Tracer dibs.Tracer
 }
 
 // WithDefaults returns the options with defaults in place of zero values.
@@ -102,7 +107,10 @@ func (l *Ledger) Close() error {
 
 // write runs f in one transaction, or in several of which only the last counts.
 func (l *Ledger) write(ctx context.Context, op string, f func(*session) error) error {
-	return l.d.explain(op, l.writers.transactAgain(ctx, l.d.begin, f))
+	ctx, end := l.part(ctx, op)
+	err := l.d.explain(op, l.writers.transactAgain(ctx, l.d.begin, f))
+	end(err)
+	return err
 }
 
 // read runs f, which reads by one statement.
@@ -117,8 +125,30 @@ func (l *Ledger) read(ctx context.Context, op string, f func(*session) error) er
 // snapshot runs f, which reads by several statements, on one state of the
 // ledger.
 func (l *Ledger) snapshot(ctx context.Context, op string, f func(*session) error) error {
-	return l.d.explain(op, l.readers.transact(ctx, l.d.beginRead, f))
+	ctx, end := l.part(ctx, op)
+	err := l.d.explain(op, l.readers.transact(ctx, l.d.beginRead, f))
+	end(err)
+	return err
 }
+
+// part begins the span of a transaction, where somebody traces.
+func (l *Ledger) part(ctx context.Context, op string) (context.Context, func(error)) {
+	if l.opts.Tracer == nil {
+		return ctx, untraced
+	}
+	return l.opts.Tracer.Part(ctx, "ledger "+kindOf(op), slog.String("dibs.operation", op))
+}
+
+// kindOf is an operation without what it is done to: its first two words.
+func kindOf(op string) string {
+	words := strings.SplitN(op, " ", 3)
+	if len(words) > 1 && !strings.ContainsAny(words[1], "0123456789") {
+		return words[0] + " " + words[1]
+	}
+	return words[0]
+}
+
+func untraced(error) {}
 
 // fromMS is the time of milliseconds since 1970.
 func fromMS(v int64) time.Time { return time.UnixMilli(v).UTC() }

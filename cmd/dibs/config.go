@@ -59,6 +59,10 @@ type config struct {
 	TLSKey      string `key:"tls_key" shown:"plain HTTP" arg:"FILE" doc:"The private key of tls_cert, as PEM."`
 	BehindProxy bool   `key:"behind_proxy" default:"false" doc:"Serve plain HTTP on an address that is not loopback. Say so only when a proxy in front ends TLS and nobody else can reach the address."`
 
+	OTLPEndpoint string `key:"otlp_endpoint" shown:"none" arg:"URL" doc:"The collector that traces go to, by OpenTelemetry's protocol over HTTP: http://collector:4318. The variables of OpenTelemetry count too: OTEL_EXPORTER_OTLP_ENDPOINT in place of this, OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and the rest."`
+	TraceOneIn   int    `key:"trace_one_in" default:"1" min:"1" max:"1000000" arg:"N" doc:"Of how many traces one is kept. An administrator's call that comes with a traceparent is kept if that says so."`
+	TraceClaims  bool   `key:"trace_claims" default:"false" doc:"Trace claims, too. Each then costs more; raise trace_one_in with it."`
+
 	LogFormat string        `key:"log_format" default:"text" oneof:"text,json" arg:"FORMAT" doc:"How log lines look."`
 	LogLevel  string        `key:"log_level" default:"info" oneof:"debug,info,warn,error" arg:"LEVEL" doc:"The least important log lines that are written."`
 	Drain     time.Duration `key:"drain" default:"10s" min:"0s" max:"10m" arg:"TIME" doc:"How long a stop may take to finish requests and to settle. What is not settled then is settled at the next start."`
@@ -97,6 +101,7 @@ var (
 		"limit_user", "limit_address", "limit_campaign", "limit_server", "limit_entries", "connections_per_address", "block_addresses", "allow_addresses", "block_devices", "allow_devices",
 		"admin_listen", "trusted_proxies", "proxy_header", "cors_origins",
 		"push_threshold", "push_first", "push_rate",
+		"otlp_endpoint", "trace_one_in", "trace_claims",
 	}
 	clientKeys = []string{"url", "admin_key"}
 )

@@ -14,6 +14,7 @@ import (
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/internal/settings"
 	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/tracing"
 )
 
 // storeRules are for verbs that open engine or ledger.
@@ -90,6 +91,11 @@ func serverRules(c *config) []settings.Fault {
 	}
 	if c.given("push_first") && c.PushFirst > c.PushThreshold {
 		fs = append(fs, c.fault("push_first", fmt.Sprintf("must be at most push_threshold, %d: up to so many, all hear at once", c.PushThreshold)))
+	}
+	if c.OTLPEndpoint != "" {
+		if err := tracing.CheckEndpoint(c.OTLPEndpoint); err != nil {
+			fs = append(fs, c.fault("otlp_endpoint", err.Error()))
+		}
 	}
 	return append(append(append(fs, eventsRules(c)...), tlsRules(c)...), accessRules(c)...)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/tracing"
 )
 
 // newLogger writes to the command's error output, as the settings say.
@@ -24,16 +25,19 @@ func newLogger(cmd *cobra.Command, c *config) (*slog.Logger, error) {
 	}
 	opts := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), opts)), nil
+		return slog.New(tracing.LogHandler(slog.NewJSONHandler(cmd.ErrOrStderr(), opts))), nil
 	}
-	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), opts)), nil
+	return slog.New(tracing.LogHandler(slog.NewTextHandler(cmd.ErrOrStderr(), opts))), nil
 }
 
 // openNode starts the node that the settings describe. otherwise says what to
-// do when another process has the folder.
-func openNode(ctx context.Context, c *config, log *slog.Logger, otherwise string) (*embedded.Node, error) {
+// do when another process has the folder; tracer may be nil.
+func openNode(ctx context.Context, c *config, log *slog.Logger, tracer *tracing.Tracer, otherwise string) (*embedded.Node, error) {
 	cfg := c.node()
 	cfg.Service.Logger = log
+	if tracer != nil {
+		cfg.Service.Tracer, cfg.Service.TraceClaims = tracer, c.TraceClaims
+	}
 	node, err := embedded.Open(ctx, cfg)
 	if err != nil {
 		return nil, explainOpen(c, err, otherwise)

@@ -15,6 +15,7 @@ import (
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/sqlledger"
 	"github.com/dibs-dev/dibs/tokens"
+	"github.com/dibs-dev/dibs/tracing"
 )
 
 // server is a node with its HTTP server.
@@ -29,6 +30,8 @@ type server struct {
 	hub *gateway.Hub
 	// tokens verifies the users' tokens; nil where none are signed.
 	tokens *tokens.Verifier
+	// tracer is nil where nobody traces.
+	tracer *tracing.Tracer
 	certs  *certificates
 }
 
@@ -65,7 +68,10 @@ func startServer(ctx context.Context, c *config, log *slog.Logger, devTokens boo
 		}
 		return s, err
 	}
-	if s.node, err = openNode(ctx, c, log, c.inUse()); err != nil {
+	if s.tracer, err = c.openTracer(ctx, log); err != nil {
+		return s, err
+	}
+	if s.node, err = openNode(ctx, c, log, s.tracer, c.inUse()); err != nil {
 		return s, err
 	}
 	if s.certs, err = c.certificates(); err != nil {
@@ -94,6 +100,9 @@ func (s *server) build(devTokens bool) error {
 	}
 	if s.tokens != nil {
 		cfg.Users = s.tokens
+	}
+	if s.tracer != nil {
+		cfg.Tracer, cfg.TraceClaims = s.tracer, s.c.TraceClaims
 	}
 	h, err := httpapi.NewHandlers(cfg)
 	if err != nil {
@@ -200,6 +209,7 @@ func (s *server) abandon(ctx context.Context) error {
 	if s.node != nil {
 		errs = append(errs, s.node.Close(context.WithoutCancel(ctx)))
 	}
+	s.closeTracer(ctx)
 	return errors.Join(errs...)
 }
 
@@ -227,6 +237,7 @@ func (s *server) stop(ctx context.Context) error {
 	}
 	s.hub.Close()
 	err := s.node.Close(drain)
+	s.closeTracer(ctx)
 	if onlyTimeout(err) {
 		s.log.Warn("the drain time ended before everything was settled; the next start settles the rest")
 		err = nil

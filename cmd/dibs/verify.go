@@ -144,7 +144,7 @@ func checked[T any](cmd *cobra.Command, campaigns []string,
 		return "", nil, err
 	}
 	ctx := cmd.Context()
-	node, err := openNode(ctx, c, log, "ask that server with --url and --admin-key, or stop it")
+	node, err := openNode(ctx, c, log, nil, "ask that server with --url and --admin-key, or stop it")
 	if err != nil {
 		return "", nil, err
 	}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// span is a span as OTLP writes it in JSON.
+type span struct {
+	TraceID  string `json:"traceId"`
+	SpanID   string `json:"spanId"`
+	ParentID string `json:"parentSpanId"`
+	Name     string `json:"name"`
+}
+
+// collector takes traces as an OpenTelemetry collector does.
+type collector struct {
+	mu    sync.Mutex
+	spans []span
+	body  string
+	more  chan struct{}
+}
+
+// ServeHTTP takes spans.
+func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	var got struct {
+		ResourceSpans []struct {
+			ScopeSpans []struct {
+				Spans []span `json:"spans"`
+			} `json:"scopeSpans"`
+		} `json:"resourceSpans"`
+	}
+	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Api-Key") != "collector-secret" || json.Unmarshal(raw, &got) != nil {
+		http.Error(w, "not what a collector takes", http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.body += string(raw)
+	for _, r := range got.ResourceSpans {
+		for _, s := range r.ScopeSpans {
+			c.spans = append(c.spans, s.Spans...)
+		}
+	}
+	close(c.more)
+	c.more = make(chan struct{})
+	w.Header().Set("Content-Type", "application/json")
+	// When nobody listens any more, nobody misses it.
+	_, _ = w.Write([]byte("{}"))
+}
+
+// await waits for a span, below a parent if one is given.
+func (c *collector) await(t *testing.T, name, trace, parent string) span {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		c.mu.Lock()
+		spans, more := c.spans, c.more
+		c.mu.Unlock()
+		for _, s := range spans {
+			if s.Name == name && (trace == "" || strings.EqualFold(s.TraceID, trace)) && (parent == "" || strings.EqualFold(s.ParentID, parent)) {
+				return s
+			}
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			t.Fatalf("no span %q of trace %q below %q among %+v", name, trace, parent, spans)
+		}
+	}
+}
+
+// TestTraces runs a server with a collector: administrators' calls go on with the
+// trace that they come with, and settling and claims have theirs.
+func TestTraces(t *testing.T) {
+	c := &collector{more: make(chan struct{})}
+	at := httptest.NewServer(c)
+	defer at.Close()
+	env := append([]string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + at.URL, "OTEL_EXPORTER_OTLP_HEADERS=api-key=collector-secret", "OTEL_EXPORTER_OTLP_PROTOCOL=http/json",
+		"OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_SERVICE_NAME=till-7",
+	}, secrets...)
+	p := start(t, env, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--trace-claims")
+	url := p.await(t, p.err, `msg=serving url=(\S+)`)[1]
+	token := cli(t, secrets[:1], "token", "--user", "42")
+	token.want(t, 0)
+
+	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	now := time.Now().UTC()
+	spec := fmt.Sprintf(`{"id":"c","kind":"sale","title":"t","starts_at":%q,"ends_at":%q,"stock":{"units":9}}`,
+		now.Add(-time.Minute).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
+	for _, call := range []struct{ path, body, bearer string }{
+		{"/v1/campaigns", spec, testKey},
+		{"/v1/campaigns/c/publish", "", testKey},
+		{"/v1/campaigns/c/claims", "", strings.TrimSpace(token.out)},
+	} {
+		req, err := http.NewRequest(http.MethodPost, url+call.path, strings.NewReader(call.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+call.bearer)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Traceparent", "00-"+trace+"-"+parent+"-01")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode >= 300 {
+			t.Fatalf("%s: status %d", call.path, resp.StatusCode)
+		}
+	}
+	publish := c.await(t, "publish-campaign", trace, parent)
+	c.await(t, "engine open", trace, publish.SpanID)
+	c.await(t, "ledger load shard", trace, publish.SpanID)
+	create := c.await(t, "create-campaign", trace, parent)
+	c.await(t, "ledger insert campaign", trace, create.SpanID)
+	settle := c.await(t, "settle", "", "")
+	c.await(t, "ledger settle", settle.TraceID, settle.SpanID)
+	claim := c.await(t, "claim", "", "")
+	if strings.EqualFold(claim.TraceID, trace) {
+		t.Error("a user's claim went on with the trace that it named")
+	}
+	c.await(t, "engine claim", claim.TraceID, claim.SpanID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !strings.Contains(c.body, "till-7") {
+		t.Error("OTEL_SERVICE_NAME is not told")
+	}
+	for _, secret := range []string{testKey, testSecret, strings.TrimSpace(token.out)} {
+		if strings.Contains(c.body, secret) {
+			t.Errorf("a trace tells a secret: %s", secret)
+		}
+	}
+}
