@@ -21,6 +21,9 @@ const (
 	// EntryAdjust records a change of the stock. A positive one had entered the
 	// ledger before; a negative one enters it by settling.
 	EntryAdjust
+	// EntryUnreadable stands at a place of which nobody knows any more what was
+	// recorded there. The ledger sets it aside; it moves nothing but the position.
+	EntryUnreadable
 )
 
 // Entry is one record of a shard's journal.

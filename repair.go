@@ -143,6 +143,10 @@ func (m *mend) readmit(ctx context.Context) error {
 	for i := range found {
 		q := &found[i]
 		at := Position{ShardID: q.Shard, Cursor: q.Entry.Cursor}
+		if q.Entry.Kind == EntryUnreadable {
+			m.cannot("what the journal recorded at %s cannot be read, and stays in quarantine: it was no claim that anybody holds", at)
+			continue
+		}
 		switch err := m.s.ledger.Readmit(ctx, m.c, at); {
 		case err == nil:
 			m.did("settled from the quarantine: claim %s of user %s, %d", m.s.ids.Encode(at), q.Entry.UserID, q.Entry.Quantity)

@@ -43,6 +43,7 @@ var contract = []struct {
 	{"SettleRefusesTakenItem", testSettleRefusesTakenItem},
 	{"SettleRace", testSettleRace},
 	{"Quarantine", testQuarantine},
+	{"Unreadable", testUnreadable},
 	{"QuarantineItems", testQuarantineItems},
 	{"QuarantineWithdrawal", testQuarantineWithdrawal},
 	{"QuarantineRefused", testQuarantineRefused},

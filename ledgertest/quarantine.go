@@ -75,6 +75,28 @@ func testQuarantine(t *testing.T, f *fixture) {
 	})
 }
 
+// testUnreadable sets aside what nobody can read: it moves nothing but the
+// position, everybody sees it, and it never settles.
+func testUnreadable(t *testing.T, f *fixture) {
+	c := campaign("c", 5)
+	f.insert(c)
+	_, s := f.load(c, 0)
+	s.grant("u1", 2)
+	lost := s.next(dibs.Entry{Kind: dibs.EntryUnreadable})
+	s.grant("u2", 1)
+	all := s.peek()
+	wants(t, "a batch that cannot be read whole", f.ledger().Settle(t.Context(), []dibs.Batch{all}), dibs.ErrPoison)
+	same(t, "entries in quarantine", f.aside(s), 1)
+	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{Position: s.last, Epoch: s.last.Epoch, Stock: 5, StockLeft: 2, Confirmed: 3})
+	a := f.clean(c)
+	same(t, "in quarantine", a.InQuarantine, []string{fmt.Sprintf("%s, what cannot be read: because", dibs.Position{ShardID: s.shard, Cursor: lost})})
+	at := dibs.Position{ShardID: s.shard, Cursor: all.Entries[2].Cursor}
+	wants(t, "settling it", f.ledger().Readmit(t.Context(), c, at), dibs.ErrPoison)
+	load, _ := f.load(c, 0)
+	same(t, "stock left", load.StockLeft, int64(2))
+	same(t, "holdings", len(load.Holdings), 2)
+}
+
 // testQuarantineItems sets grants aside whose items are others', or are not.
 func testQuarantineItems(t *testing.T, f *fixture) {
 	c := f.insertItems(campaign("c", 0), values("v", 6))

@@ -45,6 +45,14 @@
 // highest place that its process has seen of the shard. A Redis that is behind
 // it has lost history in another way, and the shard is shut for all.
 //
+// # Damage
+//
+// A part of the journal that cannot be read is known from what the shard holds
+// beside it: each place has its claim. A place without one is an entry that the
+// ledger sets aside, so that the campaign goes on and Verify says what is wrong.
+// Only while the shard is not open, or where an epoch begins, nothing takes the
+// journal's place, and the campaign waits for somebody.
+//
 // # Refusals
 //
 // What a shard refuses everybody with (sold out, paused, ended, not started) a

@@ -31,6 +31,8 @@ type streamEntry struct {
 	// token is that of the batch; empty for all but grants.
 	token   string
 	entries []dibs.Entry
+	// mended is set when it could not be read, and its entries are from elsewhere.
+	mended bool
 }
 
 // decode reads the payload. ErrCorrupt when it is not exactly what was written.

@@ -57,8 +57,10 @@ func (e *Engine) elements(ctx context.Context, id dibs.ShardID, after dibs.Curso
 			}
 			for _, s := range page {
 				if err := s.decode(); err != nil {
-					yield(nil, err)
-					return
+					if err := e.mend(ctx, id, after, s, err); err != nil {
+						yield(nil, err)
+						return
+					}
 				}
 				if !yield(s, nil) {
 					return
@@ -84,15 +86,19 @@ func (e *Engine) page(ctx context.Context, id dibs.ShardID, after dibs.Cursor, c
 	}
 	page := make([]*streamEntry, len(r.list))
 	for i, element := range r.list {
-		if len(element.list) != 2 || len(element.list[1].list) != 2 && len(element.list[1].list) != 4 {
+		if len(element.list) != 2 {
 			return nil, fmt.Errorf("redisengine: the journal of shard %s: %w", id, dibs.ErrCorrupt)
 		}
 		last, err := streamPlace(element.list[0].text)
 		if err != nil {
 			return nil, err
 		}
+		// Of any other shape, it has no payload that could be read.
+		page[i] = &streamEntry{last: last}
 		fields := element.list[1].list
-		page[i] = &streamEntry{last: last, payload: fields[1].text}
+		if len(fields) == 2 || len(fields) == 4 {
+			page[i].payload = fields[1].text
+		}
 		if len(fields) == 4 {
 			page[i].claims = fields[3].text
 		}

@@ -89,6 +89,9 @@ func (b *batch) search(ctx context.Context) (*streamEntry, error) {
 		if s.token == b.token {
 			return s, nil
 		}
+		if s.mended {
+			return nil, fmt.Errorf("%w: what ends at %s cannot be read", errUnsure, s.last)
+		}
 		for i := range s.entries {
 			if reached.Before(s.entries[i].Cursor) {
 				if !dibs.Continues(reached, &s.entries[i]) {

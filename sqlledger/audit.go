@@ -152,6 +152,9 @@ func (au *auditor) countQuarantine(ctx context.Context) error {
 		a.Quarantined++
 		a.Withheld += h.counted
 		what := fmt.Sprintf("a withdrawal of %d", -h.quantity)
+		if h.kind == dibs.EntryUnreadable {
+			what = "what cannot be read"
+		}
 		if h.kind == dibs.EntryGrant {
 			a.QuarantinedUnits += h.units()
 			what = fmt.Sprintf("a grant of %d to user %s", h.quantity, user)

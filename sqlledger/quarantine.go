@@ -58,8 +58,8 @@ func (l *Ledger) Quarantine(ctx context.Context, b dibs.Batch, why string) error
 		return l.d.explain(op, fmt.Errorf("%w: it needs the one entry that follows %s", dibs.ErrGap, b.From))
 	}
 	e := &b.Entries[0]
-	if e.Kind != dibs.EntryGrant && (e.Kind != dibs.EntryAdjust || e.Quantity >= 0) {
-		return l.d.explain(op, fmt.Errorf("%w: the entry at %s is neither a grant nor a withdrawal", dibs.ErrCorrupt, e.Cursor))
+	if e.Kind != dibs.EntryGrant && e.Kind != dibs.EntryUnreadable && (e.Kind != dibs.EntryAdjust || e.Quantity >= 0) {
+		return l.d.explain(op, fmt.Errorf("%w: the entry at %s is neither a grant nor a withdrawal, and can be read", dibs.ErrCorrupt, e.Cursor))
 	}
 	return l.write(ctx, op, func(s *session) error {
 		now, err := lockShard(ctx, s, b.Shard)

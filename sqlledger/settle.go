@@ -104,6 +104,8 @@ func (sum *batchSums) add(c *dibs.Campaign, e *dibs.Entry) error {
 		sum.withdrawn -= e.Quantity
 	case dibs.EntryOpen, dibs.EntryRelease:
 		// They move nothing but the position.
+	case dibs.EntryUnreadable:
+		return fmt.Errorf("%w: the entry at %s cannot be read", dibs.ErrCorrupt, e.Cursor)
 	default:
 		return fmt.Errorf("%w: the entry at %s is of no known kind %d", dibs.ErrCorrupt, e.Cursor, e.Kind)
 	}

@@ -10,7 +10,9 @@ local journal_key, up_to, before_ms, most = KEYS[1], ARGV[1], tonumber(ARGV[2]),
 local now = clock_ms()
 if not typed(KEYS, {'stream'}) then return {'wrong_type', now, 0, 0} end
 local entries, old = redis.call('XRANGE', journal_key, '-', up_to, 'COUNT', most), 0
-while old < #entries and unpack_bytes('>I6', entries[old + 1][2][2], 3) < before_ms do old = old + 1 end
+-- One that cannot be read was settled all the same, and has no time to wait for.
+local function aged(payload) return not payload or #payload < 8 or unpack_bytes('>I6', payload, 3) < before_ms end
+while old < #entries and aged(entries[old + 1][2][2]) do old = old + 1 end
 if old > 0 then
   local epoch, seq = string.match(entries[old][1], '^(%d+)-(%d+)$')
   redis.call('XTRIM', journal_key, 'MINID', epoch .. '-' .. text(seq + 1))
