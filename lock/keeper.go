@@ -122,7 +122,8 @@ func (o *openLocks) loseAll(why error) {
 	}
 }
 
-// closeAll gives everything back.
+// closeAll gives everything back, all at once: a server that does not answer
+// takes its time for one lock and not for each.
 func (o *openLocks) closeAll() error {
 	o.mu.Lock()
 	var all []*held
@@ -130,11 +131,15 @@ func (o *openLocks) closeAll() error {
 		all = append(all, h)
 	}
 	o.mu.Unlock()
-	var errs []error
-	for _, h := range all {
-		if err := h.Unlock(context.Background()); !errors.Is(err, ErrLost) {
-			errs = append(errs, err)
-		}
+	errs := make([]error, len(all))
+	var ends sync.WaitGroup
+	for i, h := range all {
+		ends.Go(func() {
+			if err := h.Unlock(context.Background()); !errors.Is(err, ErrLost) {
+				errs[i] = err
+			}
+		})
 	}
+	ends.Wait()
 	return errors.Join(errs...)
 }

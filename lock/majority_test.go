@@ -9,6 +9,18 @@ import (
 	"github.com/dibs-dev/dibs/lock"
 )
 
+// kill kills one of the three servers, which is there again for the next test
+// whatever becomes of this one.
+func kill(t *testing.T, n int) {
+	t.Helper()
+	theThree[n].Kill()
+	t.Cleanup(func() {
+		if theThree[n].Process() == nil {
+			must(t, theThree[n].Start())
+		}
+	})
+}
+
 // TestMinorityLost kills one of three servers: locks are held and taken on.
 // With the second the holder is told, and nobody gets another.
 func TestMinorityLost(t *testing.T) {
@@ -17,7 +29,7 @@ func TestMinorityLost(t *testing.T) {
 	m, brief := k.open(t, long), k.open(t, 4*short)
 	h, err := m.Lock(ctx, "few", lock.Options{})
 	must(t, err)
-	theThree[0].Kill()
+	kill(t, 0)
 	if _, err := m.Lock(ctx, "few", lock.Options{Wait: short / 2}); !errors.Is(err, lock.ErrBusy) {
 		t.Errorf("with one server lost the lock is %v", err)
 	}
@@ -34,7 +46,7 @@ func TestMinorityLost(t *testing.T) {
 	other, err := late.Lock(ctx, "others", lock.Options{})
 	must(t, err)
 	must(t, other.Unlock(ctx))
-	theThree[1].Kill()
+	kill(t, 1)
 	<-second.Context().Done()
 	if err := second.Unlock(ctx); !errors.Is(err, lock.ErrLost) {
 		t.Errorf("with two servers lost it ends with %v", err)
@@ -77,7 +89,7 @@ func TestMinorityHangs(t *testing.T) {
 	kept(ctx, t, k.open(t, 2*short), calm)
 	must(t, theThree[2].Thaw())
 	// All three are free again.
-	theThree[0].Kill()
+	kill(t, 0)
 	again, err := calm.Lock(ctx, "hangs", lock.Options{})
 	must(t, err)
 	must(t, again.Unlock(ctx))
