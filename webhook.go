@@ -104,7 +104,9 @@ type Webhooks interface {
 	// DueDeliveries returns the oldest deliveries of an endpoint that are due,
 	// but none of a subject of which an older one has to wait.
 	DueDeliveries(ctx context.Context, endpoint string, now time.Time, max int) ([]WebhookDelivery, error)
-	// FinishDeliveries stores what became of attempts.
+	// FinishDeliveries stores what became of attempts at deliveries that are
+	// pending. One that another process has overtaken, which has the lease by now,
+	// changes nothing, unless it has delivered.
 	FinishDeliveries(ctx context.Context, deliveries []WebhookDelivery) error
 	// NoteAttempts notes that attempts at an endpoint were made, of which some were
 	// good or all failed, and returns for how long all have failed. ErrNotFound.

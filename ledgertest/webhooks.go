@@ -251,10 +251,18 @@ func testDeliveries(t *testing.T, f *fixture) {
 	f.must(l.FinishDeliveries(ctx, []dibs.WebhookDelivery{late}))
 	due("an older one of the subject waits", "one", start.Add(time.Second), "e3 ")
 	due("it is due again", "one", start.Add(time.Minute), "e1 e2 e3 ")
-	late.Status = dibs.DeliveryFailed
+	overtaken := late
+	overtaken.NextAt, overtaken.Problem = start, "it said nothing"
+	f.must(l.FinishDeliveries(ctx, []dibs.WebhookDelivery{overtaken}))
+	due("an attempt that was overtaken brings nothing forward", "one", start.Add(time.Second), "e3 ")
+	late.Status, late.Attempts = dibs.DeliveryFailed, 2
 	found[1].Status = dibs.DeliveryDelivered
 	f.must(l.FinishDeliveries(ctx, []dibs.WebhookDelivery{late, found[1]}))
 	due("those that are finished", "one", start.Add(time.Minute), "e3 ")
+	posted := found[1]
+	posted.Status, posted.Attempts = dibs.DeliveryPending, 9
+	f.must(l.FinishDeliveries(ctx, []dibs.WebhookDelivery{posted}))
+	due("what was delivered, and failed for who came later", "one", start.Add(time.Minute), "e3 ")
 
 	f.listDeliveries()
 	again := func(what, event string, want int64) {
@@ -293,7 +301,7 @@ func (f *fixture) listDeliveries() {
 			break
 		}
 	}
-	same(t, "the list", pages, "e3 pending 0 0 ; e2 delivered 0 0 ; e1 failed 1 500 it said 500; ")
+	same(t, "the list", pages, "e3 pending 0 0 ; e2 delivered 0 0 ; e1 failed 2 500 it said 500; ")
 	failed, err := l.Deliveries(ctx, "one", dibs.DeliveryFailed, dibs.Page{})
 	f.must(err)
 	same(t, "those that failed", len(failed.Items), 1)

@@ -99,7 +99,8 @@ func (l *Ledger) FinishDeliveries(ctx context.Context, deliveries []dibs.Webhook
 		for i := range deliveries {
 			d := &deliveries[i]
 			if _, err := s.exec(ctx, `UPDATE webhook_deliveries SET status = ?, attempts = ?, next_at = ?, answer = ?, problem = ?, updated_at = ?
-				WHERE id = ?`, string(d.Status), d.Attempts, d.NextAt.UnixMilli(), d.Answer, kept(d.Problem), d.UpdatedAt.UnixMilli(), d.ID); err != nil {
+				WHERE id = ? AND status = 'pending' AND (attempts < ? OR ? = 'delivered')`, string(d.Status), d.Attempts, d.NextAt.UnixMilli(),
+				d.Answer, kept(d.Problem), d.UpdatedAt.UnixMilli(), d.ID, d.Attempts, string(d.Status)); err != nil {
 				return err
 			}
 		}
