@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,13 +24,18 @@ type persistence struct {
 	// syncs is set when it writes an append-only file, of which a power cut takes
 	// what was not synced. Of a snapshot the last whole one stays.
 	syncs bool
+	// replica is set when another server follows, and is promoted instead of
+	// starting the one that had the power cut again.
+	replica bool
 }
 
 var persistences = []persistence{
-	{"nothing kept", dibs.LevelNone, nil, false},
-	{"RDB, a snapshot each second", dibs.LevelNone, []string{"--save", "1 1"}, false},
-	{"AOF, `everysec`", dibs.LevelRelaxed, []string{"--appendonly", "yes", "--appendfsync", "everysec"}, true},
-	{"AOF, `always`", dibs.LevelDurable, servers.RedisAlways, true},
+	{"nothing kept", dibs.LevelNone, nil, false, false},
+	{"RDB, a snapshot each second", dibs.LevelNone, []string{"--save", "1 1"}, false, false},
+	{"AOF, `everysec`", dibs.LevelRelaxed, []string{"--appendonly", "yes", "--appendfsync", "everysec"}, true, false},
+	{"AOF, `always`", dibs.LevelDurable, servers.RedisAlways, true, false},
+	{"AOF, `always`; the replica is promoted", dibs.LevelDurable, servers.RedisAlways, true, true},
+	{"AOF, `always`, WAIT; the replica is promoted", dibs.LevelReplicated, servers.RedisAlways, true, true},
 }
 
 const (
@@ -75,11 +83,14 @@ func levels(ctx context.Context, o *options) error {
 // powerCut has callers claim, cuts the power under them, and counts what is not
 // there when Redis has started again.
 func powerCut(ctx context.Context, p *persistence) (c cut, err error) {
-	n, disk, err := openCuttable(ctx, p)
+	n, disk, replica, err := openCuttable(ctx, p)
 	if err != nil {
 		return c, err
 	}
 	defer n.discard()
+	if replica != nil {
+		defer replica.Kill()
+	}
 	if err := n.campaign(ctx, "c", levelStock, 1); err != nil {
 		return c, err
 	}
@@ -125,22 +136,72 @@ func powerCut(ctx context.Context, p *persistence) (c cut, err error) {
 	}
 	c.answered, c.rate = float64(len(all)), float64(len(all))/measuredFor.Seconds()
 	c.p50, c.p99 = quantiles(all)
-	return c, c.count(ctx, n)
+	return c, c.count(ctx, n, replica)
 }
 
-// openCuttable is openRedisNode on a disk that can lose its power.
-func openCuttable(ctx context.Context, p *persistence) (*redisNode, *servers.Disk, error) {
-	var disk *servers.Disk
-	n, err := openRedisNodeOn(ctx, p.level, func(dir string) (r *servers.Redis, err error) {
-		r, disk, err = servers.StartRedisOnDisk(dir, p.args...)
+// openCuttable is openRedisNode on a disk that can lose its power, with a replica
+// where there is to be one.
+func openCuttable(ctx context.Context, p *persistence) (n *redisNode, disk *servers.Disk, replica *servers.Redis, err error) {
+	n, err = openRedisNodeOn(ctx, p.level, func(dir string) (r *servers.Redis, err error) {
+		args := p.args
+		if p.replica {
+			args = append(slices.Clone(args), "--repl-diskless-sync-delay", "0")
+		}
+		if r, disk, err = servers.StartRedisOnDisk(dir, args...); err != nil || !p.replica {
+			return r, err
+		}
+		replica, err = startReplica(ctx, dir, r)
 		return r, err
 	})
-	return n, disk, err
+	if err != nil && replica != nil {
+		replica.Kill()
+	}
+	return n, disk, replica, err
 }
 
-// count starts Redis on what is left, and compares. The service is closed before:
-// it would load what was lost again.
-func (c *cut) count(ctx context.Context, n *redisNode) error {
+// startReplica starts a server that follows another one, and returns when it has
+// confirmed all of it.
+func startReplica(ctx context.Context, dir string, master *servers.Redis) (*servers.Redis, error) {
+	dir = filepath.Join(dir, "replica")
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(master.Addr())
+	if err != nil {
+		return nil, err
+	}
+	replica, err := servers.StartRedis(dir, servers.RedisAlways...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := replica.Do(ctx, "REPLICAOF", host, port); err != nil {
+		return replica, err
+	}
+	for range 600 {
+		confirmed, err := master.Do(ctx, "WAIT", "1", "100")
+		if err != nil {
+			return replica, err
+		}
+		if n, err := confirmed.AsInt64(); err == nil && n > 0 {
+			return replica, nil
+		}
+	}
+	return replica, errors.New("the replica does not follow")
+}
+
+// heir is who has the shard after the power cut: the server itself, started on
+// what is left, or the replica, promoted.
+func heir(ctx context.Context, master, replica *servers.Redis) (*servers.Redis, error) {
+	if replica == nil {
+		return master, master.Start()
+	}
+	_, err := replica.Do(ctx, "REPLICAOF", "NO", "ONE")
+	return replica, err
+}
+
+// count has Redis come back, and compares. The service is closed before: it
+// would load what was lost again.
+func (c *cut) count(ctx context.Context, n *redisNode, replica *servers.Redis) error {
 	closing, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	// It cannot settle without Redis, and says so.
@@ -150,11 +211,12 @@ func (c *cut) count(ctx context.Context, n *redisNode) error {
 	if err != nil {
 		return err
 	}
-	if err := n.redis.Start(); err != nil {
+	from, err := heir(ctx, n.redis, replica)
+	if err != nil {
 		return err
 	}
 	kept := 0.0
-	granted, err := n.redis.Do(ctx, "HGET", "dibs:{1:0}:meta", "granted")
+	granted, err := from.Do(ctx, "HGET", "dibs:{1:0}:meta", "granted")
 	if err == nil && !granted.IsNil() {
 		kept, err = granted.AsFloat64()
 	}
