@@ -205,7 +205,8 @@ func (h *hall) ask(ctx context.Context, c *dibs.Campaign, a ask) (dibs.PlaceView
 	case number == noNumber:
 		return dibs.PlaceView{}, noPlace
 	}
-	h.r.known.Set(who{c.Number, a.user}, number)
+	nowMS := h.r.cfg.Now().UnixMilli()
+	h.r.known.Set(who{c.Number, a.user}, knownPlace{number, nowMS, nowMS})
 	return h.admitted(c, a.user, h.view(c, number)), nil
 }
 
@@ -219,34 +220,45 @@ func (h *hall) admitted(c *dibs.Campaign, user string, v dibs.PlaceView) dibs.Pl
 	return v
 }
 
-// glanceAgain is for how long a user counts as having no place, as far as a glance
-// tells.
+// glanceAgain is for how long what the store has said of a user's number counts
+// for more than the telling of places: that there is none, and that it is time for
+// another admission.
 const glanceAgain = 5 * time.Second
 
-// Glance implements dibs.Places.
+// Glance implements dibs.Places. An admission is made only for a number that was
+// there a moment ago: the user may have given it up on another node.
 func (r *Rooms) Glance(c *dibs.Campaign, user string) (dibs.PlaceView, bool) {
 	h, err := r.hall(c)
 	if err != nil || c.State == dibs.Draft || r.life.Err() != nil {
 		return dibs.PlaceView{}, false
 	}
 	key, nowMS := who{c.Number, user}, r.cfg.Now().UnixMilli()
-	number, ok := r.known.GetIfPresent(key)
-	if ok && number > 0 {
-		return h.admitted(c, user, h.view(c, number)), true
-	}
-	// A number below zero says when the user was asked for last.
-	if ok && nowMS+number < glanceAgain.Milliseconds() {
-		return dibs.PlaceView{}, false
-	}
-	r.known.Set(key, -nowMS)
-	r.running.Go(func() {
-		ctx, cancel := context.WithTimeout(r.life, gatherTime)
-		defer cancel()
-		if number, err := h.asks.call(ctx, ask{user, false}); err == nil && number > 0 {
-			r.known.Set(key, number)
+	k, _ := r.known.GetIfPresent(key)
+	sure := k.sureMS > 0 && nowMS-k.sureMS < glanceAgain.Milliseconds()
+	if k.number > 0 {
+		v := h.view(c, k.number)
+		if _, has := r.hasAdmission(c, key); sure || has || v.State != dibs.PlaceAdmitted {
+			return h.admitted(c, user, v), true
 		}
-	})
+	}
+	if !sure && nowMS-k.askedMS >= glanceAgain.Milliseconds() {
+		k.askedMS = nowMS
+		r.known.Set(key, k)
+		r.running.Go(func() { h.findOut(key) })
+	}
 	return dibs.PlaceView{}, false
+}
+
+// findOut asks the store for a user's number.
+func (h *hall) findOut(key who) {
+	ctx, cancel := context.WithTimeout(h.r.life, gatherTime)
+	defer cancel()
+	number, err := h.asks.call(ctx, ask{key.user, false})
+	if err != nil {
+		return
+	}
+	nowMS := h.r.cfg.Now().UnixMilli()
+	h.r.known.Set(key, knownPlace{max(number, noNumber), nowMS, nowMS})
 }
 
 // Leave implements dibs.Places.

@@ -78,7 +78,7 @@ type Rooms struct {
 	// halls are rooms by the numbers of their campaigns, lots lotteries.
 	halls sync.Map // uint32 -> *hall
 	lots  sync.Map // uint32 -> *lot
-	known *otter.Cache[who, int64]
+	known *otter.Cache[who, knownPlace]
 	// entries are registrations that this node has told their users.
 	entries *otter.Cache[who, dibs.LotteryEntry]
 	// given are admissions that users have.
@@ -139,7 +139,7 @@ func New(cfg Config) (*Rooms, error) {
 // openCaches makes what a node remembers of users.
 func (r *Rooms) openCaches() error {
 	var errs [3]error
-	r.known, errs[0] = otter.New(&otter.Options[who, int64]{MaximumSize: knownPlaces})
+	r.known, errs[0] = otter.New(&otter.Options[who, knownPlace]{MaximumSize: knownPlaces})
 	r.entries, errs[1] = otter.New(&otter.Options[who, dibs.LotteryEntry]{MaximumSize: knownPlaces})
 	r.given, errs[2] = otter.New(&otter.Options[who, given]{MaximumSize: knownPlaces})
 	return errors.Join(errs[:]...)
@@ -249,9 +249,9 @@ var (
 // waits is what a claim hears that carries no valid admission.
 func (r *Rooms) waits(c *dibs.Campaign, user string, verdict seal.Verdict) dibs.Result {
 	res := dibs.Result{Outcome: dibs.Waiting, Detail: joinFirst, RetryAfter: time.Second}
-	if number, ok := r.known.GetIfPresent(who{c.Number, user}); ok && number > 0 {
+	if k, ok := r.known.GetIfPresent(who{c.Number, user}); ok && k.number > 0 {
 		if v, ok := r.halls.Load(c.Number); ok {
-			view := v.(*hall).view(c, number)
+			view := v.(*hall).view(c, k.number)
 			res.Place, res.Detail, res.RetryAfter = view.Position, notYourTurn, time.Duration(view.AskAfter)
 			if view.State == dibs.PlaceAdmitted {
 				res.Detail = askAgain
@@ -267,6 +267,10 @@ func (r *Rooms) waits(c *dibs.Campaign, user string, verdict seal.Verdict) dibs.
 	return res
 }
 
+// knownPlace is what this node knows of a user's number, 0 for none: that it was so
+// at sureMS, and that it was asked for last at askedMS.
+type knownPlace struct{ number, sureMS, askedMS int64 }
+
 // given is an admission that a user has, and until when.
 type given struct {
 	admission string
@@ -278,13 +282,20 @@ type given struct {
 func (r *Rooms) admission(c *dibs.Campaign, user string) (string, *time.Time) {
 	now, life := r.cfg.Now(), c.Gate.Room.AdmitForOf()
 	key := who{c.Number, user}
-	g, ok := r.given.GetIfPresent(key)
-	if !ok || g.until.Sub(now) <= life/2 {
+	g, good := r.hasAdmission(c, key)
+	if !good {
 		g.until = now.Add(life).UTC().Truncate(time.Millisecond)
 		g.admission = r.admissions.Seal(c.Number, user, g.until)
 		r.given.Set(key, g)
 	}
 	return g.admission, &g.until
+}
+
+// hasAdmission returns the admission that a user has, when half of its time is not
+// over.
+func (r *Rooms) hasAdmission(c *dibs.Campaign, key who) (given, bool) {
+	g, ok := r.given.GetIfPresent(key)
+	return g, ok && g.until.Sub(r.cfg.Now()) > c.Gate.Room.AdmitForOf()/2
 }
 
 // Watch implements dibs.Places.
