@@ -18,12 +18,17 @@ import (
 func newWatchCommand() *cobra.Command {
 	var w watching
 	var length time.Duration
+	var changes bool
 	cmd := &cobra.Command{
 		Use:   "watch [ID…]",
 		Short: "Watch campaigns live: what is left, granted, refused, and how fast",
 		Long: `Watch campaigns live: what is left, granted, refused, and how fast. On a terminal
 the table stays in its place, elsewhere every sample is a line. Without ids all
-campaigns are watched that are published or paused. Ctrl-C, or --for, ends it.`,
+campaigns are watched that are published or paused. Ctrl-C, or --for, ends it.
+
+With --changes the server tells what happens, at the moment when it does: opened,
+paused, sold out, reopened, ended, and how much is left. It ends with the last of
+the campaigns.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if w.every < 100*time.Millisecond || w.every > time.Hour {
 				return usagef("--every must be from 100ms to 1h")
@@ -40,9 +45,13 @@ campaigns are watched that are published or paused. Ctrl-C, or --for, ends it.`,
 				ctx, cancel = context.WithTimeout(ctx, length)
 				defer cancel()
 			}
+			if changes {
+				return explainCall(c, w.changes(ctx))
+			}
 			return explainCall(c, w.run(ctx))
 		},
 	}
+	cmd.Flags().BoolVar(&changes, "changes", false, "Show each change as it happens, instead of looking now and then")
 	cmd.Flags().DurationVar(&w.every, "every", time.Second, "How often to look")
 	cmd.Flags().DurationVar(&length, "for", 0, "How long to watch (default until Ctrl-C)")
 	return addCall(cmd, &w.output)
@@ -80,19 +89,8 @@ type sample struct {
 // run looks until ctx ends, which is how watching ends well. The first look
 // must succeed; later ones may fail for a while, as when the server restarts.
 func (w *watching) run(ctx context.Context) error {
-	if len(w.ids) == 0 {
-		views, err := allCampaigns(ctx, w.api)
-		if err != nil {
-			return err
-		}
-		for _, v := range views {
-			if v.State == dibs.Published || v.State == dibs.PausedState {
-				w.ids = append(w.ids, v.ID)
-			}
-		}
-	}
-	if len(w.ids) == 0 {
-		return fmt.Errorf("no campaign is published")
+	if err := w.choose(ctx); err != nil {
+		return err
 	}
 	w.last = make(map[string]sample)
 	tick := time.NewTicker(w.every)
@@ -118,6 +116,26 @@ func (w *watching) run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// choose takes all campaigns that are published or paused when none is named.
+func (w *watching) choose(ctx context.Context) error {
+	if len(w.ids) > 0 {
+		return nil
+	}
+	views, err := allCampaigns(ctx, w.api)
+	if err != nil {
+		return err
+	}
+	for _, v := range views {
+		if v.State == dibs.Published || v.State == dibs.PausedState {
+			w.ids = append(w.ids, v.ID)
+		}
+	}
+	if len(w.ids) == 0 {
+		return fmt.Errorf("no campaign is published")
+	}
+	return nil
 }
 
 // look takes a sample of each campaign.
