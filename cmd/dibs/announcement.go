@@ -172,7 +172,7 @@ func watchAnnouncement(cmd *cobra.Command, api *client.Client, id, output string
 		switch {
 		case ctx.Err() != nil:
 			// Whoever looked on has seen enough.
-			return nil //nolint:nilerr // It is the end of the call that failed.
+			return nil
 		case err != nil:
 			return err
 		}
