@@ -85,6 +85,15 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 // ask asks the engine. A claim that is not to be granted any more, since the
 // backlog is full or a gate said no, may be the repeat of one that was.
 func (s *Service) ask(ctx context.Context, l *live, c *Campaign, req *ClaimRequest, full bool, no *Result) (Result, error) {
+	if s.cfg.Guard != nil {
+		mark, ok := s.cfg.Guard.Enter()
+		if !ok {
+			l.refused[Overloaded].Add(1)
+			return Result{}, shed
+		}
+		// From here on it is answered, whatever comes.
+		defer s.cfg.Guard.Leave(mark)
+	}
 	d, err := s.decide(ctx, EngineClaim{
 		Shard: c.ShardOf(req.UserID), UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key), OnlyRepeat: full || no != nil,
 	})

@@ -15,6 +15,8 @@ type HealthView struct {
 	// SettleLagMS and JournalBacklog are the worst of all campaigns.
 	SettleLagMS    int64 `json:"settle_lag_ms"`
 	JournalBacklog int64 `json:"journal_backlog"`
+	// Overload is how much this node has to do; absent where nobody measures it.
+	Overload *OverloadView `json:"overload,omitempty"`
 }
 
 // DependencyView is one dependency's part of the health.
@@ -74,7 +76,28 @@ func (s *Service) Health(ctx context.Context) HealthView {
 		}
 		return true
 	})
+	if s.nearlyFull(h.JournalBacklog) {
+		d := h.Dependencies["settling"]
+		d.OK, d.Error = false, fmt.Sprintf("%d entries of a campaign wait to be settled; at %d its claims are refused", h.JournalBacklog, s.cfg.MaxBacklog)
+		h.Dependencies["settling"], h.Ready = d, false
+	}
 	return h
+}
+
+// The parts of the most entries that may wait above which a node is not ready,
+// and below which it is again.
+const (
+	backlogHigh = 0.9
+	backlogLow  = 0.75
+)
+
+// nearlyFull reports whether claims are about to be refused because too many wait
+// to be settled.
+func (s *Service) nearlyFull(backlog int64) bool {
+	part := float64(backlog) / float64(s.cfg.MaxBacklog)
+	near := part >= backlogHigh || s.backlogNear.Load() && part >= backlogLow
+	s.backlogNear.Store(near)
+	return near
 }
 
 // Durability names the level at which claims are answered, one of Levels.

@@ -62,6 +62,8 @@ type Config struct {
 	Tracer Tracer
 	// TraceClaims has the Tracer see claims, too, which costs each of them.
 	TraceClaims bool
+	// Guard bounds the claims that the engine decides at a time; nil for no bound.
+	Guard Guard
 	// WebhookPrivate lets webhooks be in private networks, and be plain HTTP.
 	WebhookPrivate bool
 }
@@ -202,6 +204,9 @@ type Service struct {
 	// stuckTails is set when grants of a campaign that is over could not be
 	// settled at start.
 	stuckTails atomic.Bool
+
+	// backlogNear is set while a backlog is nearly full, as Health saw it last.
+	backlogNear atomic.Bool
 
 	requests requestGate
 	keys     keyCache

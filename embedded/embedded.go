@@ -31,6 +31,7 @@ import (
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/limit"
+	"github.com/dibs-dev/dibs/overload"
 	"github.com/dibs-dev/dibs/redpacket"
 	"github.com/dibs-dev/dibs/room"
 	"github.com/dibs-dev/dibs/sqlledger"
@@ -70,6 +71,8 @@ type Config struct {
 	// Limits are those of the server; those of campaigns are kept without it. Its
 	// Redis and Logger are set by Open.
 	Limits limit.Config
+	// Overload bounds the claims under way; its Logger is set by Open.
+	Overload overload.Config
 	// Events says where events go, webhooks aside, which are in the ledger, and
 	// how these are posted; its Source and Logger are set by Open.
 	Events events.Config
@@ -88,6 +91,8 @@ type Node struct {
 	Tickets *ticket.Tickets
 	// Limits are for httpapi.Config.
 	Limits *limit.Limiter
+	// Overload bounds the claims under way; for httpapi.Config, too.
+	Overload *overload.Guard
 	// Audiences has who may claim; for httpapi.Config.
 	Audiences *audience.Keeper
 	events    *events.Dispatchers
@@ -138,7 +143,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if cfg.Now != nil {
 		sc.Now = cfg.Now
 	}
-	if err = n.openLimits(&cfg); err != nil {
+	if err = n.openLimits(&cfg, &sc); err != nil {
 		return n, err
 	}
 	// Who need not ask is turned away first, whatever else stands in between.
@@ -165,15 +170,22 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	return n, err
 }
 
-// openLimits makes the limits, which nodes on one Redis share.
-func (n *Node) openLimits(cfg *Config) (err error) {
+// openLimits makes the limits, which nodes on one Redis share, and the guard of
+// the engine.
+func (n *Node) openLimits(cfg *Config, sc *dibs.Config) (err error) {
 	c := cfg.Limits
 	c.Logger = cfg.Service.Logger
 	if n.Engine.Shared() {
 		c.Redis = cfg.Engine
 	}
 	c.Holds = func(id string) bool { return n.Service.Holds(id) }
-	n.Limits, err = limit.New(c)
+	if n.Limits, err = limit.New(c); err != nil {
+		return err
+	}
+	oc := cfg.Overload
+	oc.Logger = cfg.Service.Logger
+	n.Overload, err = overload.New(oc)
+	sc.Guard = n.Overload
 	return err
 }
 
@@ -244,6 +256,9 @@ func (n *Node) release(ctx context.Context) error {
 	}
 	if n.Limits != nil {
 		n.Limits.Close()
+	}
+	if n.Overload != nil {
+		n.Overload.Close()
 	}
 	if n.Engine != nil {
 		// Its last commits are short; they are not cut off by a settling that

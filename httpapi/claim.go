@@ -107,6 +107,11 @@ func (h *claimHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // claim reads the request and asks the service.
 func (h *claimHandler) claim(w http.ResponseWriter, r *http.Request, s *scratch) (dibs.Result, error) {
+	if h.cfg.Overload != nil && h.cfg.Overload.Full() {
+		// What cannot be answered in time costs as little as can be.
+		h.cfg.Overload.Refused()
+		return dibs.Result{}, dibs.Shed()
+	}
 	who, err := h.admitClaimant(r.Header)
 	if err != nil {
 		return dibs.Result{}, err

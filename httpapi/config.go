@@ -104,6 +104,16 @@ type Limits interface {
 	Enter(ctx context.Context, req *dibs.ClaimRequest) (dibs.Result, bool)
 }
 
+// Overload knows when more claims are under way than are answered in time, as
+// overload.Guard does. It is asked by all claims at once.
+type Overload interface {
+	// Full reports whether a claim would be refused; Refused counts one that was.
+	Full() bool
+	Refused()
+	// View is how much there is to do.
+	View() dibs.OverloadView
+}
+
 // Config configures the handler. Service is required, and at least one of
 // Users, JWTSecret and AllowDevTokens; the zero value of any other field means
 // the default named beside it.
@@ -133,6 +143,9 @@ type Config struct {
 	// Limits bound claims before anything is asked of the service, as
 	// limit.Limiter.Enter does; default: none.
 	Limits Limits
+	// Overload refuses claims before anything is read of them; it is the Guard of
+	// the Service. Default: none does.
+	Overload Overload
 	// Audiences has lists of users and followers; without it there are no routes
 	// for them.
 	Audiences Audiences

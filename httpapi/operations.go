@@ -77,10 +77,15 @@ func (a *api) registerOperations() {
 	})
 	register(a, operation{
 		method: http.MethodGet, path: "/readyz", id: "readyz", tag: tagOps, access: open, summary: "Can it do its work",
-		description: "Each dependency by name, and the durability of a yes. 503 with the same body while it cannot.",
+		description: "Each dependency by name, the durability of a yes, and how much there is to do. 503 with the same body while it cannot, or is overloaded.",
 	}, func(ctx context.Context, c *call, _ *struct{}) (dibs.HealthView, error) {
 		c.Header()["Cache-Control"] = noStore
 		h := a.svc.Health(ctx)
+		if a.cfg.Overload != nil {
+			v := a.cfg.Overload.View()
+			h.Overload = &v
+			h.Ready = h.Ready && !v.Overloaded
+		}
 		if !h.Ready {
 			c.code = http.StatusServiceUnavailable
 		}

@@ -92,6 +92,12 @@ func newService(t testing.TB) *dibs.Service {
 
 func newServiceAndLists(t testing.TB) (*dibs.Service, *audience.Keeper) {
 	t.Helper()
+	return newServiceWith(t, func(*dibs.Config) {})
+}
+
+// newServiceWith starts a service with a config that the test changes.
+func newServiceWith(t testing.TB, change func(*dibs.Config)) (*dibs.Service, *audience.Keeper) {
+	t.Helper()
 	ctx := context.Background()
 	dir := freshFolder(t)
 	ledger, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
@@ -105,11 +111,13 @@ func newServiceAndLists(t testing.TB) (*dibs.Service, *audience.Keeper) {
 	ids, err := idgen.ForClaims(ctx, ledger)
 	must(t, err)
 	lists := audience.NewKeeper(audience.Config{Store: ledger, Every: 10 * time.Millisecond})
-	svc, err := dibs.New(dibs.Config{
+	cfg := dibs.Config{
 		Engine: engine, Ledger: ledger, IDs: ids, Gates: []dibs.Gate{lists}, Erasers: []dibs.Eraser{lists},
 		EraseEvery: 10 * time.Millisecond, EraseRest: time.Millisecond,
 		Split: func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
-	})
+	}
+	change(&cfg)
+	svc, err := dibs.New(cfg)
 	must(t, err)
 	must(t, svc.Start(ctx))
 	t.Cleanup(func() { must(t, svc.Close(context.Background())) })

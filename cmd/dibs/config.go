@@ -14,6 +14,7 @@ import (
 	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/overload"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
@@ -73,6 +74,9 @@ type config struct {
 	JournalKeep time.Duration `key:"journal_keep" default:"1h" min:"1s" max:"720h" arg:"TIME" doc:"How long settled entries stay in the journal."`
 	MaxBacklog  int64         `key:"max_backlog" default:"5000000" min:"1" max:"1000000000" arg:"N" doc:"How many entries of a campaign may wait to be settled before its claims are refused as overloaded."`
 
+	OverloadTarget time.Duration `key:"overload_target" default:"500ms" min:"10ms" max:"1m" arg:"TIME" doc:"How long claims may wait for the engine. While they wait longer because too many are under way, fewer are let in at a time, and the rest is refused as overloaded at once. docs/OPERATIONS.md has more."`
+	OverloadMax    int64         `key:"overload_max" default:"20000" min:"64" max:"1000000" arg:"N" doc:"How many claims may be with the engine at a time at most, on each node."`
+
 	Events         []string `key:"events" shown:"none" arg:"SINK" doc:"Where events are published to, besides webhooks; the flag may be repeated, and in a file it is a list. kafka://HOST:9092/TOPIC, nats://HOST:4222/SUBJECT?stream=NAME, amqp://HOST:5672/VHOST?exchange=NAME, redis://HOST:6379/0?stream=NAME; docs/EVENTS.md has the options. Prefer the environment for passwords."`
 	WebhookPrivate bool     `key:"webhook_allow_private" default:"false" doc:"Let webhooks be in private networks and on this machine, and be plain HTTP. Whoever may add webhooks can then reach what this server can."`
 
@@ -96,7 +100,7 @@ var (
 	serverKeys = []string{
 		"listen", "data", "engine", "ledger", "durability", "admin_key", "jwt_secret", "human_secret", "tls_cert", "tls_key", "behind_proxy",
 		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "max_backlog",
-		"events", "webhook_allow_private",
+		"overload_target", "overload_max", "events", "webhook_allow_private",
 		"jwt_secret_file", "jwks_url", "jwks_refresh", "jwt_issuer", "jwt_audience", "jwt_leeway",
 		"limit_user", "limit_address", "limit_campaign", "limit_server", "limit_entries", "connections_per_address", "block_addresses", "allow_addresses", "block_devices", "allow_devices",
 		"admin_listen", "trusted_proxies", "proxy_header", "cors_origins",
@@ -246,7 +250,7 @@ func enginePlace(engine string) string {
 func (c *config) node() embedded.Config {
 	return embedded.Config{
 		Engine: c.Engine, Dir: c.Data, Ledger: c.ledger(), Durability: c.Durability, Service: c.service(), Migrate: c.Migrate,
-		HumanSecret: []byte(c.HumanSecret), Limits: c.limits(),
+		HumanSecret: []byte(c.HumanSecret), Limits: c.limits(), Overload: overload.Config{Target: c.OverloadTarget, Max: c.OverloadMax},
 		Events: events.Config{Sinks: c.Events, Webhooks: events.WebhookConfig{AllowPrivate: c.WebhookPrivate}},
 	}
 }

@@ -1,0 +1,185 @@
+package httpapi_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/overload"
+)
+
+// slowEngine is an engine behind which claims queue: two at a time, each for a
+// while.
+type slowEngine struct {
+	dibs.Engine
+	places chan struct{}
+	each   time.Duration
+}
+
+func (e *slowEngine) Claim(ctx context.Context, c dibs.EngineClaim) (dibs.Decision, error) {
+	e.places <- struct{}{}
+	<-time.After(e.each)
+	<-e.places
+	return e.Engine.Claim(ctx, c)
+}
+
+// pressers press a button until they are told to stop.
+type pressers struct {
+	s    *stack
+	stop chan struct{}
+	all  sync.WaitGroup
+	// granted and shed count answers; last is a claim that was granted.
+	granted, shed atomic.Int64
+	last          atomic.Pointer[string]
+}
+
+func press(s *stack, n int) *pressers {
+	p := &pressers{s: s, stop: make(chan struct{})}
+	for i := range n {
+		p.all.Go(func() {
+			for k := 0; ; k++ {
+				p.claim(fmt.Sprintf("u%d-%d", i, k))
+				select {
+				case <-p.stop:
+					return
+				case <-time.After(100 * time.Millisecond):
+				}
+			}
+		})
+	}
+	return p
+}
+
+// claim claims as a user, and checks the answer.
+func (p *pressers) claim(user string) {
+	a := p.s.ask("POST", "/v1/campaigns/phone/claims", "", "Authorization: Bearer dev_"+user)
+	switch a.status {
+	case http.StatusCreated:
+		id := fmt.Sprint(a.json["id"])
+		p.last.Store(&id)
+		p.granted.Add(1)
+	case http.StatusServiceUnavailable:
+		if a.json["reason"] != "overloaded" || a.json["effect"] != "none" || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, "answered in time") {
+			p.s.t.Errorf("%s", a.body)
+		}
+		p.shed.Add(1)
+	default:
+		p.s.t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// waitFor waits until something is so.
+func (s *stack) waitFor(what string, is func() bool) {
+	s.t.Helper()
+	over := time.After(2 * time.Minute)
+	for tick := time.NewTicker(10 * time.Millisecond); !is(); {
+		select {
+		case <-tick.C:
+		case <-over:
+			s.t.Fatalf("two minutes later it is not so: %s", what)
+		}
+	}
+}
+
+// More come than the engine can answer: few are let in at a time, the others
+// hear so at once, all else goes on as ever, and what was granted is there. The
+// node says that it is too much, and later that it is not any more.
+func TestOverload(t *testing.T) {
+	guard, err := overload.New(overload.Config{Target: 50 * time.Millisecond, Max: 60, Min: 4, After: 300 * time.Millisecond})
+	must(t, err)
+	defer guard.Close()
+	slow := &slowEngine{places: make(chan struct{}, 2), each: 5 * time.Millisecond}
+	svc, _ := newServiceWith(t, func(c *dibs.Config) {
+		slow.Engine = c.Engine
+		c.Engine, c.Guard = slow, guard
+	})
+	h, err := httpapi.New(httpapi.Config{Service: svc, AllowDevTokens: true, Overload: guard, Collectors: []prometheus.Collector{guard}})
+	must(t, err)
+	s := serve(t, svc, h)
+	s.sale("phone", 1_000_000, 1)
+	if a := s.ask("GET", "/readyz", ""); a.status != 200 || !strings.Contains(a.body, `"overload":{"overloaded":false,"in_flight":0,"limit":60`) {
+		t.Fatalf("before: %d %s", a.status, a.body)
+	}
+	p := press(s, 70)
+	ready := func() int { return s.ask("GET", "/readyz", "").status }
+	s.waitFor("/readyz says that it is too much", func() bool { return ready() == 503 })
+	a := s.ask("GET", "/readyz", "")
+	if why := a.json["overload"].(map[string]any)["why"]; a.status == 503 && !strings.Contains(fmt.Sprint(why), "claims are refused") {
+		t.Errorf("%s", a.body)
+	}
+	// Sixty at a time would take 150ms, with two at a time and 5ms for each.
+	s.waitFor("what is let in is answered in time", func() bool {
+		v := guard.View()
+		return v.Limit <= 40 && v.LatencyMS > 0 && v.LatencyMS <= 2*v.TargetMS && v.ShedPerSecond > 0
+	})
+	enough := p.granted.Load() + 20
+	s.waitFor("claims are granted all the while", func() bool { return p.granted.Load() > enough })
+	for _, q := range [][3]string{
+		{"GET", "/healthz"},
+		{"GET", "/metrics"},
+		{"GET", "/v1/campaigns/phone"},
+		{"GET", "/v1/campaigns/phone/stats"},
+		{"POST", "/v1/claims/" + *p.last.Load() + "/ship", `{"carrier":"SF","tracking_no":"1"}`},
+	} {
+		if a := s.ask(q[0], q[1], q[2], asAdmin); a.status != 200 {
+			t.Errorf("%s %s under load: %d %s", q[0], q[1], a.status, a.body)
+		}
+	}
+	close(p.stop)
+	p.all.Wait()
+	s.waitFor("/readyz is well again", func() bool { return ready() == 200 })
+	p.claim("late")
+	metrics := s.ask("GET", "/metrics", "").body
+	for _, line := range []string{"dibs_overload_state 0", "dibs_overload_in_flight", "dibs_overload_limit", fmt.Sprintf("dibs_overload_shed_total %d", p.shed.Load())} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("the metrics lack %s", line)
+		}
+	}
+	stats, err := svc.Stats(t.Context(), "phone")
+	must(t, err)
+	if stats.Granted != p.granted.Load() || p.shed.Load() == 0 {
+		t.Errorf("%d were told yes, %d are granted; %d were refused", p.granted.Load(), stats.Granted, p.shed.Load())
+	}
+	report, err := svc.Verify(t.Context())
+	must(t, err)
+	if !report.OK {
+		t.Errorf("%+v", report)
+	}
+}
+
+// A claim that cannot be answered in time is refused before its token or its
+// body is looked at; other calls are not.
+func TestShedBeforeAnythingElse(t *testing.T) {
+	guard, err := overload.New(overload.Config{Max: 1})
+	must(t, err)
+	defer guard.Close()
+	svc := newService(t)
+	h, err := httpapi.New(httpapi.Config{Service: svc, AllowDevTokens: true, Overload: guard})
+	must(t, err)
+	s := serve(t, svc, h)
+	s.sale("phone", 5, 5)
+	claim := func() answer { return s.ask("POST", "/v1/campaigns/phone/claims", "no JSON", "Authorization: nobody") }
+	if a := claim(); a.status != 401 {
+		t.Errorf("while there is room: %d %s", a.status, a.body)
+	}
+	mark, ok := guard.Enter()
+	if a := claim(); !ok || a.status != 503 || a.json["reason"] != "overloaded" || a.json["effect"] != "none" {
+		t.Errorf("while there is none: %d %s", a.status, a.body)
+	}
+	if a := s.ask("GET", "/v1/me/claims", "", asUser); a.status != 200 {
+		t.Errorf("a list: %d", a.status)
+	}
+	guard.Leave(mark)
+	if a := s.ask("POST", "/v1/campaigns/phone/claims", "", asUser); a.status != 201 {
+		t.Errorf("when there is room again: %d %s", a.status, a.body)
+	}
+}
