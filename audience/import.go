@@ -217,7 +217,12 @@ func (s *sorter) each(f func(user string) error) error {
 			print, _ := s.p.of(user)
 			all = append(all, one{print, user})
 		}
-		slices.SortFunc(all, func(a, b one) int { return cmp.Or(cmp.Compare(a.print, b.print), cmp.Compare(a.user, b.user)) })
+		slices.SortFunc(all, func(a, b one) int {
+			if a.print != b.print {
+				return cmp.Compare(a.print, b.print)
+			}
+			return strings.Compare(a.user, b.user)
+		})
 		for k := range all {
 			if k > 0 && all[k].user == all[k-1].user {
 				s.duplicates++

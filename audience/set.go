@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -73,12 +74,8 @@ func (s *Set) Has(user string) (bool, error) {
 
 // at is what is kept of the i-th print.
 func (s *Set) at(i int) uint64 {
-	b := s.rest[i*s.width : (i+1)*s.width : (i+1)*s.width]
-	v := uint64(0)
-	for _, x := range b {
-		v = v<<8 | uint64(x)
-	}
-	return v
+	// One load, of which the first bytes count; the last ones have room behind.
+	return binary.BigEndian.Uint64(s.rest[i*s.width:]) >> (64 - 8*s.width)
 }
 
 // isAt reports whether the i-th user is this one.
@@ -108,7 +105,7 @@ type setBuilder struct {
 func newSetBuilder(p *printer, n int64, longest int) *setBuilder {
 	s := &Set{p: p, place: placeBits(n), stride: int64(longest)}
 	s.width = (64 - s.place + 7) / 8
-	s.rest = make([]byte, 0, n*int64(s.width))
+	s.rest = make([]byte, 0, n*int64(s.width)+8)
 	s.buckets = make([]uint32, 1<<s.place+1)
 	return &setBuilder{s: s}
 }
@@ -196,6 +193,7 @@ func (b *setBuilder) done(err error) (*Set, error) {
 	if err != nil {
 		return nil, errors.Join(err, b.s.Close())
 	}
+	b.s.rest = append(b.s.rest, make([]byte, 8)...)
 	for i := 1; i < len(b.s.buckets); i++ {
 		b.s.buckets[i] += b.s.buckets[i-1]
 	}
