@@ -175,3 +175,31 @@ func TestServerHasBounds(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// slowChecks counts the signatures that are checked.
+type slowChecks struct{ n int }
+
+func (c *slowChecks) Verify(token string) (string, time.Time, error) {
+	c.n++
+	return "u" + token[len(token)-1:], time.Now().Add(time.Hour), nil
+}
+
+// However many requests carry a token, its signature is checked once.
+func TestSignaturesAreCheckedOnce(t *testing.T) {
+	checks := &slowChecks{}
+	cfg := Config{Users: checks}.WithDefaults()
+	u, err := newUserTokens(&cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tokens = 8
+	for i := range 1000 * tokens {
+		token := "eyJ.eyJ." + string(rune('0'+i%tokens))
+		if v, ok := u.verify(token); !ok || v.user != "u"+token[len(token)-1:] {
+			t.Fatalf("%s: %+v, %v", token, v, ok)
+		}
+	}
+	if checks.n != tokens {
+		t.Errorf("%d signatures were checked for %d tokens", checks.n, tokens)
+	}
+}
