@@ -3,7 +3,8 @@
   const body = document.body, data = body.dataset;
   const chinese = (navigator.languages || [navigator.language]).find((l) => /^(zh|en)/i.test(l));
   if (/^zh/i.test(chinese || "")) document.documentElement.lang = "zh";
-  for (const t of document.querySelectorAll("time")) t.textContent = new Date(t.dateTime).toLocaleString();
+  for (const t of document.querySelectorAll("time")) 
+    t.textContent = new Date(t.dateTime).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
   let ahead = 0, starts = Date.parse(data.starts), ends = Date.parse(data.ends);
   let told = data.state === "ended" ? "ended" : data.state === "paused" ? "paused" : "";
   const path = "/v1/campaigns/" + encodeURIComponent(data.id);
