@@ -100,6 +100,7 @@ func (a *api) registerEntries() {
 		method: http.MethodGet, path: "/v1/campaigns/{id}/lottery/entries", id: "lottery-entries", tag: tagQueue, access: open,
 		summary: "The closed list of a lottery", description: "A hash a line, in ascending order. The SHA-256 of it is `list_hash`.",
 	}, "text/plain; charset=utf-8", nil)
+	lists := make(chan struct{}, listsAtOnce)
 	a.routes.HandleFunc("GET /v1/campaigns/{id}/lottery/entries", func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
 		campaign, err := a.lotteryOf(r.Context(), r.PathValue("id"))
@@ -107,7 +108,29 @@ func (a *api) registerEntries() {
 			a.fail(c, err)
 			return
 		}
-		out := &lateStart{c: c}
+		v, err := a.cfg.Lotteries.Lottery(r.Context(), campaign)
+		if err != nil {
+			a.fail(c, err)
+			return
+		}
+		tag := ""
+		if v.ListHash != "" {
+			// A closed list never changes.
+			tag = `"` + v.ListHash + `"`
+		}
+		if tag != "" && hasTag(r.Header, tag) {
+			keepEntries(w.Header(), tag)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		select {
+		case lists <- struct{}{}:
+			defer func() { <-lists }()
+		default:
+			a.fail(c, manyLists)
+			return
+		}
+		out := &lateStart{c: c, tag: tag}
 		if err := a.cfg.Lotteries.WriteEntries(r.Context(), campaign, out); err != nil {
 			if c.status == 0 {
 				a.fail(c, err)
@@ -120,6 +143,23 @@ func (a *api) registerEntries() {
 	})
 }
 
+// listsAtOnce is how many lists of entries a node sends at the same time: anybody
+// may ask, and each reads all of its entries from the ledger.
+const listsAtOnce = 4
+
+var manyLists = &dibs.Error{
+	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 5 * time.Second,
+	Detail: dibs.Text{EN: "many read lists of entries now", ZH: "正在读取名单的请求过多"},
+}
+
+// keepEntries says that a list may be kept, and by which tag it is known.
+func keepEntries(h http.Header, tag string) {
+	h.Set("Cache-Control", "public, max-age=3600")
+	if tag != "" {
+		h.Set("ETag", tag)
+	}
+}
+
 // listWrite bounds how long the sending of a part of the list may take.
 const listWrite = time.Minute
 
@@ -127,6 +167,7 @@ const listWrite = time.Minute
 // answered as one.
 type lateStart struct {
 	c   *call
+	tag string
 	buf bytes.Buffer
 }
 
@@ -143,7 +184,7 @@ func (l *lateStart) send() error {
 	if l.c.status == 0 {
 		h := l.c.Header()
 		h.Set("Content-Type", "text/plain; charset=utf-8")
-		h.Set("Cache-Control", "public, max-age=3600")
+		keepEntries(h, l.tag)
 	}
 	// Where there is no deadline to be moved, there is none to be missed.
 	_ = http.NewResponseController(l.c).SetWriteDeadline(time.Now().Add(listWrite))

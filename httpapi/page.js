@@ -4,7 +4,7 @@
   const chinese = (navigator.languages || [navigator.language]).find((l) => /^(zh|en)/i.test(l));
   if (/^zh/i.test(chinese || "")) document.documentElement.lang = "zh";
   for (const t of document.querySelectorAll("time")) 
-    t.textContent = new Date(t.dateTime).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+    t.textContent = new Date(t.dateTime).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" });
   let ahead = 0, starts = Date.parse(data.starts), ends = Date.parse(data.ends);
   let told = data.state === "ended" ? "ended" : data.state === "paused" ? "paused" : "";
   const path = "/v1/campaigns/" + encodeURIComponent(data.id);
