@@ -96,6 +96,16 @@ func testFollowers(t *testing.T, f *fixture) {
 	changes, err = l.FollowerChanges(ctx, "shop", 4, 10)
 	f.must(err)
 	same(t, "the last change", changes, []dibs.FollowerChange{{User: "ann", Follows: true, Seq: 5}})
+	// A page that ends among equals goes on with them, and then with those below.
+	follow(who(2, "dan", "eva"), true, 2)
+	page, err = l.Followers(ctx, "shop", dibs.Page{Limit: 1})
+	f.must(err)
+	page, err = l.Followers(ctx, "shop", dibs.Page{Limit: 2, Cursor: page.NextCursor})
+	f.must(err)
+	same(t, "the second and third", page.Items, append(who(5, "cid"), who(2, "dan")...))
+	page, err = l.Followers(ctx, "shop", dibs.Page{Limit: 2, Cursor: page.NextCursor})
+	f.must(err)
+	same(t, "the last", page, dibs.List[dibs.Follower]{Items: append(who(2, "eva"), who(1, "ann")...)})
 }
 
 // testFollowersRace lets users come from two connections at once, while changes

@@ -266,29 +266,42 @@ type followerKey struct{ Rank, Seq int64 }
 
 // Followers implements dibs.Audiences.
 func (l *Ledger) Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[dibs.Follower], error) {
-	where, args := ``, []any{merchant}
-	var after followerKey
-	if more, err := readCursor(page, &after); err != nil {
-		return dibs.List[dibs.Follower]{}, err
-	} else if more {
-		where, args = ` AND standing <= ? AND (standing < ? OR seq > ?)`, append(args, after.Rank, after.Rank, after.Seq)
-	}
 	type placed struct {
 		dibs.Follower
 		seq int64
 	}
+	type part struct {
+		where string
+		args  []any
+	}
+	parts := []part{{"", nil}}
+	var after followerKey
+	if more, err := readCursor(page, &after); err != nil {
+		return dibs.List[dibs.Follower]{}, err
+	} else if more {
+		// The rest of those of a rank, then those below: each is a range of the index.
+		parts = []part{{` AND standing = ? AND seq > ?`, []any{after.Rank, after.Seq}}, {` AND standing < ?`, []any{after.Rank}}}
+	}
 	limit := limitOf(page)
 	var found []placed
 	err := l.read(ctx, "list followers", func(s *session) error {
-		return s.each(ctx, `SELECT user_id, standing, since, seq FROM followers WHERE merchant = ? AND follows = 1`+where+
-			` ORDER BY standing DESC, seq LIMIT ?`, append(args, limit+1), func(rows *sql.Rows) error {
-			var f placed
-			var since int64
-			err := rows.Scan(&f.User, &f.Rank, &since, &f.seq)
-			f.Since = fromMS(since)
-			found = append(found, f)
-			return err
-		})
+		for _, p := range parts {
+			if len(found) > limit {
+				break
+			}
+			if err := s.each(ctx, `SELECT user_id, standing, since, seq FROM followers WHERE merchant = ? AND follows = 1`+p.where+
+				` ORDER BY standing DESC, seq LIMIT ?`, append(append([]any{merchant}, p.args...), limit+1-len(found)), func(rows *sql.Rows) error {
+				var f placed
+				var since int64
+				err := rows.Scan(&f.User, &f.Rank, &since, &f.seq)
+				f.Since = fromMS(since)
+				found = append(found, f)
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return dibs.List[dibs.Follower]{}, err
