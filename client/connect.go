@@ -56,9 +56,10 @@ type ConnOptions struct {
 	// OnAnnouncement hears of campaigns that are announced to the user, as a
 	// follower of a merchant.
 	OnAnnouncement func(Announcement)
-	// Token returns a token for each connection that is made; default: the
-	// client's. When a token ends, so does its connection, and the next one asks
-	// for another: one that the server refuses then is the end.
+	// Token returns a token for each connection that is made, and before the one in
+	// use ends; default: the client's. A connection whose token ends without another
+	// ends, too, and the next one asks again: a token that the server refuses then is
+	// the end.
 	Token func(ctx context.Context) (string, error)
 	// FirstPause and LongestPause bound the random pause before a connection is
 	// tried again; default 200ms and 10s.
@@ -101,6 +102,9 @@ type Conn struct {
 	closing bool
 	// connects counts the connections that were made.
 	connects int
+	// token is the one in use, and renewal the timer of the next.
+	token   string
+	renewal *time.Timer
 }
 
 // tapID names a claim of a user: a key is one for each campaign.
@@ -150,13 +154,13 @@ func (c *Client) Connect(ctx context.Context, opts ConnOptions) (*Conn, error) {
 		c: c, opts: opts, life: life, end: end, done: make(chan struct{}),
 		taps: map[tapID]*waiting{}, marks: map[string]string{},
 	}
-	ws, err := k.dial(ctx)
+	ws, until, err := k.dial(ctx)
 	if err != nil {
 		end()
 		close(k.done)
 		return nil, err
 	}
-	k.adopt(ws)
+	k.adopt(ws, until)
 	go k.run(ws)
 	return k, nil
 }
@@ -164,11 +168,12 @@ func (c *Client) Connect(ctx context.Context, opts ConnOptions) (*Conn, error) {
 // maxGatewayMessage bounds what is read of one message.
 const maxGatewayMessage = 1 << 20
 
-// dial opens a connection and says who the user is.
-func (k *Conn) dial(ctx context.Context) (*websocket.Conn, error) {
+// dial opens a connection and says who the user is. It returns when the token
+// ends, zero for no end.
+func (k *Conn) dial(ctx context.Context) (*websocket.Conn, time.Time, error) {
 	token, err := k.opts.Token(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("client: a token for the connection: %w", err)
+		return nil, time.Time{}, fmt.Errorf("client: a token for the connection: %w", err)
 	}
 	h := http.Header{}
 	if k.c.opts.Language != "" {
@@ -178,10 +183,10 @@ func (k *Conn) dial(ctx context.Context) (*websocket.Conn, error) {
 	ws, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(k.c.base, "http")+"/v1/ws",
 		&websocket.DialOptions{HTTPHeader: h, HTTPClient: k.opts.HTTPClient})
 	if err != nil {
-		return nil, dialFault(resp, err)
+		return nil, time.Time{}, dialFault(resp, err)
 	}
 	ws.SetReadLimit(maxGatewayMessage)
-	raw, err := json.Marshal(map[string]string{"type": "auth", "token": token})
+	raw, err := authOf(token)
 	if err == nil {
 		err = ws.Write(ctx, websocket.MessageText, raw)
 	}
@@ -189,7 +194,8 @@ func (k *Conn) dial(ctx context.Context) (*websocket.Conn, error) {
 		_, raw, err = ws.Read(ctx)
 	}
 	var first struct {
-		Type string `json:"type"`
+		Type      string    `json:"type"`
+		ExpiresAt time.Time `json:"expires_at"`
 		dibs.Problem
 	}
 	if err == nil {
@@ -205,11 +211,14 @@ func (k *Conn) dial(ctx context.Context) (*websocket.Conn, error) {
 		_ = ws.CloseNow()
 		var e *Error
 		if errors.As(err, &e) {
-			return nil, err
+			return nil, time.Time{}, err
 		}
-		return nil, fmt.Errorf("client: connecting: %w", err)
+		return nil, time.Time{}, fmt.Errorf("client: connecting: %w", err)
 	}
-	return ws, nil
+	k.mu.Lock()
+	k.token = token
+	k.mu.Unlock()
+	return ws, first.ExpiresAt, nil
 }
 
 // dialFault is why a connection was not made.
@@ -228,7 +237,8 @@ func dialFault(resp *http.Response, err error) error {
 
 // adopt makes a connection the one in use, subscribes, and sends again what got
 // no answer.
-func (k *Conn) adopt(ws *websocket.Conn) {
+func (k *Conn) adopt(ws *websocket.Conn, until time.Time) {
+	k.renewBefore(ws, until)
 	k.mu.Lock()
 	k.ws = ws
 	k.connects++
@@ -289,16 +299,17 @@ func (k *Conn) run(ws *websocket.Conn) {
 			k.giveUp(fmt.Errorf("client: the server has closed the connection: %w", err))
 			return
 		}
-		if ws = k.again(leaveAt); ws == nil {
+		var until time.Time
+		if ws, until = k.again(leaveAt); ws == nil {
 			return
 		}
-		k.adopt(ws)
+		k.adopt(ws, until)
 	}
 }
 
 // again connects again, after a pause, and not before a time that the server
 // has asked for; nil when it is of no use.
-func (k *Conn) again(notBefore time.Time) *websocket.Conn {
+func (k *Conn) again(notBefore time.Time) (*websocket.Conn, time.Time) {
 	pause := k.opts.FirstPause
 	wait := max(time.Until(notBefore), 0) + rand.N(pause) + 1
 	for {
@@ -308,18 +319,18 @@ func (k *Conn) again(notBefore time.Time) *websocket.Conn {
 		case <-k.life.Done():
 			timer.Stop()
 			k.giveUp(errConnClosed)
-			return nil
+			return nil, time.Time{}
 		}
 		ctx, cancel := context.WithTimeout(k.life, writeWithin)
-		ws, err := k.dial(ctx)
+		ws, until, err := k.dial(ctx)
 		cancel()
 		if err == nil {
-			return ws
+			return ws, until
 		}
 		var e *Error
 		if errors.As(err, &e) && !e.Retryable && e.Reason != "" {
 			k.giveUp(err)
-			return nil
+			return nil, time.Time{}
 		}
 		pause = min(2*pause, k.opts.LongestPause)
 		wait = pause/2 + rand.N(pause/2+1)
@@ -351,11 +362,15 @@ func (k *Conn) read(ws *websocket.Conn) (leaveAt time.Time, err error) {
 			ID         string `json:"id"`
 			CampaignID string `json:"campaign_id"`
 			WithinMS   int64  `json:"within_ms"`
+			// ExpiresAt is the end of another token.
+			ExpiresAt time.Time `json:"expires_at"`
 		}
 		if err := json.Unmarshal(raw, &head); err != nil {
 			return leaveAt, fmt.Errorf("client: a message: %w", err)
 		}
 		switch head.Type {
+		case "welcome":
+			k.renewBefore(ws, head.ExpiresAt)
 		case "result":
 			k.answered(tapID{head.ID, head.CampaignID}, raw)
 		case "campaign":
@@ -529,6 +544,9 @@ func (k *Conn) Close() {
 	k.mu.Lock()
 	ws := k.ws
 	k.closing = true
+	if k.renewal != nil {
+		k.renewal.Stop()
+	}
 	k.mu.Unlock()
 	if ws != nil {
 		// The reader, which is at work, hears the server's answer.

@@ -118,6 +118,34 @@ func TestConnTakesTheNextToken(t *testing.T) {
 	}
 }
 
+// The next token is sent before the one in use ends, over the same connection.
+func TestConnRenewsItsToken(t *testing.T) {
+	renewed := make(chan map[string]string, 1)
+	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
+		say(ws, fmt.Sprintf(`{"type":"welcome","expires_at":%q}`, time.Now().Add(500*time.Millisecond).Format(time.RFC3339Nano)))
+		for m := range in {
+			if m["type"] == "auth" {
+				renewed <- m
+				say(ws, `{"type":"welcome"}`)
+				continue
+			}
+			say(ws, granted(m))
+		}
+	})
+	k := connect(t, c, "old", "new")
+	select {
+	case m := <-renewed:
+		if m["token"] != "new" {
+			t.Errorf("the token sent is %q", m["token"])
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("no token was sent")
+	}
+	if claim, _, err := k.Claim(t.Context(), client.Tap{CampaignID: "c", Key: "tap"}); err != nil || claim.ID != "of-c" || k.Connects() != 1 {
+		t.Errorf("%v %v after %d connections", claim, err, k.Connects())
+	}
+}
+
 // The same key for two campaigns at once is two taps.
 func TestConnOneKeyForTwoCampaigns(t *testing.T) {
 	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
