@@ -23,10 +23,8 @@ type batch struct {
 	// aboard is how many of them the lane counts as under way.
 	aboard int
 	// bufs hold what encode wrote.
-	bufs [4][]byte
-	// firsts is for encode: the first claim of each bucket, counted from 1.
-	firsts map[uint32]uint16
-	token  string
+	bufs  [4][]byte
+	token string
 	// after is the highest place that was seen when the batch was sent, and
 	// deadlineMS the time of Redis' clock after which it is not decided any more.
 	after      dibs.Cursor
@@ -63,19 +61,16 @@ func (b *batch) encode(buckets int64) []string {
 		b.bufs[i] = appendArray(b.bufs[i][:0], len(b.tickets))
 	}
 	fields, begins, quantities, sharing := b.bufs[0], b.bufs[1], b.bufs[2], b.bufs[3]
-	if b.firsts == nil {
-		b.firsts = make(map[uint32]uint16, maxBatch)
-	}
-	clear(b.firsts)
+	seats := seatings.Get().(*seating)
+	defer seatings.Put(seats)
+	seats.begin()
 	plain, shared := true, 0
 	for i, t := range b.tickets {
 		bucket := bucketOf(t.req.UserID, buckets)
 		fields = binary.BigEndian.AppendUint32(append(fields, 0xa0|4), bucket)
-		if first := b.firsts[bucket]; first > 0 {
+		if first := seats.first(bucket, uint16(i+1)); first > 0 {
 			shared++
 			sharing = appendUint16(appendUint16(sharing, uint16(i+1)), first)
-		} else {
-			b.firsts[bucket] = uint16(i + 1)
 		}
 		begins = appendBegin(begins, t.req.UserID, t.req.Key)
 		quantity := markedQuantity(&t.req)
