@@ -192,13 +192,20 @@ type Announced struct {
 	Message        string    `json:"message,omitempty"`
 	StartsAt       time.Time `json:"starts_at"`
 	EndsAt         time.Time `json:"ends_at"`
-	// N numbers the announcement's events, from 1.
-	N int64 `json:"n"`
+}
+
+// AnnouncedView is what one follower hears who is connected.
+type AnnouncedView struct {
+	Announced
+	// DeliveryID is the same however and how often the user hears it.
+	DeliveryID string `json:"delivery_id"`
 }
 
 // Push is one event of an announcement: what up to PushBatch followers hear.
 type Push struct {
 	Announced
+	// N numbers the announcement's events, from 1.
+	N     int64    `json:"n"`
 	Users []string `json:"users"`
 }
 
@@ -216,6 +223,8 @@ type Recipient struct {
 // PushEventData is the data of an event of an announcement.
 type PushEventData struct {
 	Announced
+	// N numbers the announcement's events, from 1.
+	N          int64       `json:"n"`
 	Recipients []Recipient `json:"recipients"`
 }
 
@@ -226,7 +235,7 @@ const EventTypeAnnounced = EventTypePrefix + "campaign.announced"
 // may come in any order.
 func eventOfPush(p *Push, at time.Time) (Event, error) {
 	id := DeliveryID(p.AnnouncementID, intText(p.N))
-	data := PushEventData{Announced: p.Announced, Recipients: make([]Recipient, len(p.Users))}
+	data := PushEventData{Announced: p.Announced, N: p.N, Recipients: make([]Recipient, len(p.Users))}
 	for i, u := range p.Users {
 		data.Recipients[i] = Recipient{u, DeliveryID(p.AnnouncementID, u)}
 	}

@@ -35,6 +35,32 @@ type Situation struct {
 	Mark Mark
 }
 
+// SituationView is a situation as connected clients hear of it.
+type SituationView struct {
+	CampaignID string `json:"campaign_id"`
+	// Event is what has changed: opened, paused, resumed, sold_out, reopened,
+	// ended, changed, stock, or state to begin with.
+	Event     string    `json:"event"`
+	Phase     Phase     `json:"phase"`
+	Remaining int64     `json:"remaining"`
+	Title     string    `json:"title"`
+	StartsAt  time.Time `json:"starts_at"`
+	EndsAt    time.Time `json:"ends_at"`
+	Version   int64     `json:"version"`
+	At        time.Time `json:"at"`
+	// Mark orders what is told of a campaign; see Mark.
+	Mark string `json:"mark"`
+}
+
+// View is the situation after a change that is called so.
+func (s *Situation) View(event string) SituationView {
+	c := s.Campaign
+	return SituationView{
+		CampaignID: c.ID, Event: event, Phase: s.Phase, Remaining: s.Remaining, Title: c.Title,
+		StartsAt: c.StartsAt, EndsAt: c.EndsAt, Version: c.Version, At: s.At, Mark: s.Mark.String(),
+	}
+}
+
 // Mark orders the situations of one campaign, also those that different nodes
 // tell of, and those before and after a restart.
 type Mark struct {

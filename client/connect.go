@@ -17,45 +17,15 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// CampaignNews tells where a campaign stands, as the gateway sends it.
-type CampaignNews struct {
-	CampaignID string `json:"campaign_id"`
-	// Event is what has changed: opened, paused, resumed, sold_out, reopened,
-	// ended, changed, stock, or state to begin with.
-	Event     string     `json:"event"`
-	Phase     dibs.Phase `json:"phase"`
-	Remaining int64      `json:"remaining"`
-	Title     string     `json:"title"`
-	StartsAt  time.Time  `json:"starts_at"`
-	EndsAt    time.Time  `json:"ends_at"`
-	Version   int64      `json:"version"`
-	At        time.Time  `json:"at"`
-	// Mark orders news of a campaign; see dibs.Mark.
-	Mark string `json:"mark"`
-}
-
-// Announcement tells a follower of a campaign, as the gateway sends it.
-type Announcement struct {
-	AnnouncementID string `json:"announcement_id"`
-	// DeliveryID is the same however and how often the user hears it.
-	DeliveryID string    `json:"delivery_id"`
-	CampaignID string    `json:"campaign_id"`
-	Merchant   string    `json:"merchant"`
-	Title      string    `json:"title"`
-	Message    string    `json:"message"`
-	StartsAt   time.Time `json:"starts_at"`
-	EndsAt     time.Time `json:"ends_at"`
-}
-
 // ConnOptions configure a connection. The zero value is of use for claims.
 type ConnOptions struct {
 	// OnCampaign and OnPlace hear of campaigns that are subscribed to. They are
 	// called one after the other and hold up what comes after.
-	OnCampaign func(CampaignNews)
+	OnCampaign func(dibs.SituationView)
 	OnPlace    func(dibs.PlaceView)
 	// OnAnnouncement hears of campaigns that are announced to the user, as a
 	// follower of a merchant.
-	OnAnnouncement func(Announcement)
+	OnAnnouncement func(dibs.AnnouncedView)
 	// Token returns a token for each connection that is made, and before the one in
 	// use ends; default: the client's. A connection whose token ends without another
 	// ends, too, and the next one asks again: a token that the server refuses then is
@@ -381,7 +351,7 @@ func (k *Conn) read(ws *websocket.Conn) (leaveAt time.Time, err error) {
 				k.opts.OnPlace(p)
 			}
 		case "announcement":
-			var a Announcement
+			var a dibs.AnnouncedView
 			if k.opts.OnAnnouncement != nil && json.Unmarshal(raw, &a) == nil {
 				k.opts.OnAnnouncement(a)
 			}
@@ -423,7 +393,7 @@ func (k *Conn) answered(id tapID, raw []byte) {
 }
 
 func (k *Conn) campaign(raw []byte) {
-	var n CampaignNews
+	var n dibs.SituationView
 	if json.Unmarshal(raw, &n) != nil {
 		return
 	}

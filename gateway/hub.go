@@ -170,10 +170,9 @@ func (h *Hub) TellPush(p *dibs.Push) {
 		if !h.has(user) {
 			continue
 		}
-		h.Tell(user, h.encode(announced{
-			Type: typeAnnouncement, AnnouncementID: p.AnnouncementID, DeliveryID: dibs.DeliveryID(p.AnnouncementID, user),
-			CampaignID: p.CampaignID, Merchant: p.Merchant, Title: p.Title, Message: p.Message, StartsAt: p.StartsAt, EndsAt: p.EndsAt,
-		}))
+		h.Tell(user, h.encode(announced{typeAnnouncement, dibs.AnnouncedView{
+			Announced: p.Announced, DeliveryID: dibs.DeliveryID(p.AnnouncementID, user),
+		}}))
 	}
 }
 

@@ -210,19 +210,10 @@ type failure struct {
 	refusal
 }
 
-// campaignNews tells where a campaign stands, and what has changed.
-type campaignNews struct {
-	Type       string     `json:"type"`
-	CampaignID string     `json:"campaign_id"`
-	Event      string     `json:"event"`
-	Phase      dibs.Phase `json:"phase"`
-	Remaining  int64      `json:"remaining"`
-	Title      string     `json:"title"`
-	StartsAt   time.Time  `json:"starts_at"`
-	EndsAt     time.Time  `json:"ends_at"`
-	Version    int64      `json:"version"`
-	At         time.Time  `json:"at"`
-	Mark       string     `json:"mark"`
+// situated tells where a campaign stands, and what has changed.
+type situated struct {
+	Type string `json:"type"`
+	dibs.SituationView
 }
 
 // short is a message of a type with a few members.
@@ -243,16 +234,8 @@ type placed struct {
 
 // announced tells a follower of a campaign.
 type announced struct {
-	Type           string `json:"type"`
-	AnnouncementID string `json:"announcement_id"`
-	// DeliveryID is the same however and how often the user hears it.
-	DeliveryID string    `json:"delivery_id"`
-	CampaignID string    `json:"campaign_id"`
-	Merchant   string    `json:"merchant"`
-	Title      string    `json:"title"`
-	Message    string    `json:"message,omitempty"`
-	StartsAt   time.Time `json:"starts_at"`
-	EndsAt     time.Time `json:"ends_at"`
+	Type string `json:"type"`
+	dibs.AnnouncedView
 }
 
 // encode is a message as it is sent.

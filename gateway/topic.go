@@ -210,13 +210,7 @@ func (t *topic) publish(now dibs.Situation) {
 	}
 }
 
-func newsOf(event string, s *dibs.Situation) campaignNews {
-	c := s.Campaign
-	return campaignNews{
-		Type: typeCampaign, CampaignID: c.ID, Event: event, Phase: s.Phase, Remaining: s.Remaining, Title: c.Title,
-		StartsAt: c.StartsAt, EndsAt: c.EndsAt, Version: c.Version, At: s.At, Mark: s.Mark.String(),
-	}
-}
+func newsOf(event string, s *dibs.Situation) situated { return situated{typeCampaign, s.View(event)} }
 
 // tellLoop tells what is due, at once when something was heard and a little
 // later when it had to wait.

@@ -99,8 +99,8 @@ func testAnnouncementAtOnce(t *testing.T, f *fixture) {
 	f.must(err)
 	same(t, "what clients hear", pushes, []dibs.Push{{Announced: dibs.Announced{
 		AnnouncementID: "a", CampaignID: "c", Merchant: "shop", Kind: dibs.Sale, Title: c.Title, Message: "at noon 中午",
-		StartsAt: c.StartsAt, EndsAt: c.EndsAt, N: 1,
-	}, Users: []string{"ann", "cid"}}})
+		StartsAt: c.StartsAt, EndsAt: c.EndsAt,
+	}, N: 1, Users: []string{"ann", "cid"}}})
 	for after, want := range map[int64]int64{last - 1: 2, last: 0} {
 		n, err := l.Untaken(ctx, "a", after)
 		f.must(err)

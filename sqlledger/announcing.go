@@ -87,7 +87,7 @@ func nextFollowers(ctx context.Context, s *session, a *stored, most int, now tim
 // tellPushes writes users to the feed, and the place behind them.
 func tellPushes(ctx context.Context, s *session, a, before *stored, users []string, now time.Time) error {
 	var starts, ends int64
-	what := dibs.Announced{AnnouncementID: a.ID, CampaignID: a.CampaignID, Merchant: a.Merchant, Message: a.Message, N: before.Events}
+	what := dibs.Announced{AnnouncementID: a.ID, CampaignID: a.CampaignID, Merchant: a.Merchant, Message: a.Message}
 	if err := s.row(ctx, `SELECT kind, title, starts_at, ends_at FROM campaigns WHERE number = ?`, []any{a.Campaign},
 		&what.Kind, &what.Title, &starts, &ends); err != nil {
 		return err
@@ -99,8 +99,8 @@ func tellPushes(ctx context.Context, s *session, a, before *stored, users []stri
 	var rows []told
 	var args []any
 	for part := range slices.Chunk(users, dibs.PushBatch) {
-		what.N++
-		rows = append(rows, told{feedPush, now.UnixMilli(), dibs.Push{Announced: what, Users: part}})
+		n := before.Events + int64(len(rows)) + 1
+		rows = append(rows, told{feedPush, now.UnixMilli(), dibs.Push{Announced: what, N: n, Users: part}})
 		args = append(args, int64(0), a.number, len(part))
 	}
 	last, err := announceAt(ctx, s, rows)

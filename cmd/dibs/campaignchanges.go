@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/client"
 )
 
 // changes shows what happens to campaigns as the server tells it, over a stream
@@ -29,7 +28,7 @@ func (w *watching) changes(ctx context.Context) error {
 	for _, id := range w.ids {
 		group.Go(func() error {
 			var failed error
-			err := w.api.Watch(inner, id, func(n client.CampaignNews) bool {
+			err := w.api.Watch(inner, id, func(n dibs.SituationView) bool {
 				one.Lock()
 				defer one.Unlock()
 				if w.output == outputJSON {

@@ -115,7 +115,7 @@ func (c *crowd) connect(url string, n int) {
 			ctx, cancel := context.WithTimeout(context.Background(), crowdPatience)
 			defer cancel()
 			var once sync.Once
-			c.conns[i], err = api.WithToken(token).Connect(ctx, client.ConnOptions{OnCampaign: func(n client.CampaignNews) {
+			c.conns[i], err = api.WithToken(token).Connect(ctx, client.ConnOptions{OnCampaign: func(n dibs.SituationView) {
 				if n.Phase == dibs.PhaseOpen {
 					once.Do(func() { c.opened.Add(1) })
 				}

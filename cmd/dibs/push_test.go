@@ -169,8 +169,8 @@ func (c *pushes) hears() {
 		c.t.Fatal(err)
 	}
 	defer api.CloseIdle()
-	heard := make(chan client.Announcement, 1)
-	conn, err := api.Connect(ctx, client.ConnOptions{OnAnnouncement: func(a client.Announcement) { heard <- a }})
+	heard := make(chan dibs.AnnouncedView, 1)
+	conn, err := api.Connect(ctx, client.ConnOptions{OnAnnouncement: func(a dibs.AnnouncedView) { heard <- a }})
 	if err != nil {
 		c.t.Fatal(err)
 	}
