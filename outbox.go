@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 )
 
@@ -21,37 +22,41 @@ func (s *Service) sendCommands(ctx context.Context) error {
 		return ctx.Err()
 	}
 	var errs error
-	behind := int64(0)
-	defer func() { s.counters.outboxBehind.Store(behind) }()
 	// What cannot be sent to one shard does not hold the others up.
-	waits := make(map[ShardID]bool)
+	waits, behind := make(map[ShardID]bool), int64(0)
+	defer func() { s.counters.outboxBehind.Store(behind) }()
 	for after := int64(0); ; {
 		commands, err := s.ledger.Commands(ctx, after, outboxPage)
-		if err != nil {
+		if err != nil || len(commands) == 0 {
 			return errors.Join(errs, err)
 		}
-		if len(commands) > 0 && after == 0 {
-			var end func(error)
-			ctx, end = s.begin(ctx, "send commands")
-			defer func() { end(errs) }()
-		}
-		for i := range commands {
-			cmd := &commands[i]
-			after = cmd.ID
-			if waits[cmd.Shard] {
-				behind++
-				continue
-			}
-			if err := s.sendCommand(ctx, cmd); err != nil {
-				waits[cmd.Shard] = true
-				behind++
-				errs = errors.Join(errs, fmt.Errorf("dibs: a command to shard %s: %w", cmd.Shard, err))
-			}
-		}
+		after = commands[len(commands)-1].ID
+		n, err := s.sendPage(ctx, commands, waits)
+		behind, errs = behind+n, errors.Join(errs, err)
 		if len(commands) < outboxPage || ctx.Err() != nil {
 			return errs
 		}
 	}
+}
+
+// sendPage sends commands, but none to a shard that waits for an earlier one,
+// and returns how many were not sent.
+func (s *Service) sendPage(ctx context.Context, commands []Command, waits map[ShardID]bool) (behind int64, err error) {
+	ctx, end := s.begin(ctx, "send commands", slog.Int("dibs.commands", len(commands)))
+	defer func() { end(err) }()
+	for i := range commands {
+		cmd := &commands[i]
+		if waits[cmd.Shard] {
+			behind++
+			continue
+		}
+		if failed := s.sendCommand(ctx, cmd); failed != nil {
+			waits[cmd.Shard] = true
+			behind++
+			err = errors.Join(err, fmt.Errorf("dibs: a command to shard %s: %w", cmd.Shard, failed))
+		}
+	}
+	return behind, err
 }
 
 // sendCommand has a command carried out, and drops it.
