@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -50,31 +51,18 @@ func (l *Ledger) EnqueueFollowers(ctx context.Context, t dibs.PushTurn) (*dibs.A
 // nextFollowers reads the followers whose turn it is, and moves the place behind
 // them. Who follows no longer is passed over.
 func nextFollowers(ctx context.Context, s *session, a *stored, most int, now time.Time) (users []string, err error) {
-	statement, to, read := `SELECT a.seq, f.user_id FROM announcement_firsts a
-		LEFT JOIN followers f ON f.merchant = ? AND f.seq = a.seq AND f.follows = 1
-		WHERE a.announcement = ? AND a.seq > ? ORDER BY a.seq LIMIT ?`, &a.FirstTo, 0
-	args := []any{a.Merchant, a.number, a.FirstTo, most}
+	over := false
 	if a.FirstDone {
-		statement, to = `SELECT f.seq, f.user_id FROM followers f WHERE f.merchant = ? AND f.seq > ? AND f.seq <= ? AND f.follows = 1
-			AND NOT EXISTS (SELECT 1 FROM announcement_firsts a WHERE a.announcement = ? AND a.seq = f.seq) ORDER BY f.seq LIMIT ?`, &a.RestTo
-		args = []any{a.Merchant, a.RestTo, a.UpTo, a.number, most}
+		users, over, err = nextOfRest(ctx, s, a, most)
+	} else {
+		users, over, err = nextOfFirsts(ctx, s, a, most)
 	}
-	if err := s.each(ctx, statement, args, func(rows *sql.Rows) error {
-		read++
-		var user sql.NullString
-		if err := rows.Scan(to, &user); err != nil {
-			return err
-		}
-		if user.Valid {
-			users = append(users, user.String)
-		}
-		return nil
-	}); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	a.Enqueue(len(users), (len(users)+dibs.PushBatch-1)/dibs.PushBatch, now)
 	switch {
-	case read == most:
+	case !over:
 	case a.FirstDone:
 		_, err = a.Become(dibs.AnnouncementDone, "", now)
 	default:
@@ -82,6 +70,93 @@ func nextFollowers(ctx context.Context, s *session, a *stored, most int, now tim
 		a.FirstDone, a.PacedAt = true, now
 	}
 	return users, err
+}
+
+// nextOfFirsts reads some of the first by rank; over says that these are the last.
+func nextOfFirsts(ctx context.Context, s *session, a *stored, most int) (users []string, over bool, err error) {
+	seqs, err := firstsOf(ctx, s, a, a.FirstTo, a.UpTo, most)
+	if err != nil || len(seqs) == 0 {
+		return nil, true, err
+	}
+	keys := make([][]any, len(seqs))
+	for i, seq := range seqs {
+		keys[i] = []any{a.Merchant, seq}
+	}
+	a.FirstTo = seqs[len(seqs)-1]
+	err = eachByKey(ctx, s, `SELECT user_id, follows FROM followers WHERE merchant = ? AND seq = ?`, keys, func(rows *sql.Rows) error {
+		var user string
+		var follows bool
+		err := rows.Scan(&user, &follows)
+		if follows {
+			users = append(users, user)
+		}
+		return err
+	})
+	return users, len(seqs) < most, err
+}
+
+// firstsOf are the seqs of the first by rank in a range, in order.
+func firstsOf(ctx context.Context, s *session, a *stored, after, upTo int64, most int) (seqs []int64, err error) {
+	err = s.each(ctx, `SELECT seq FROM announcement_firsts WHERE announcement = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`,
+		[]any{a.number, after, upTo, most}, func(rows *sql.Rows) error {
+			var seq int64
+			err := rows.Scan(&seq)
+			seqs = append(seqs, seq)
+			return err
+		})
+	return seqs, err
+}
+
+// restRows is how many followers are read at a time, at least, and restPages how
+// often in one transaction: some of them may be passed over.
+const (
+	restRows  = 256
+	restPages = 16
+)
+
+// nextOfRest reads some of the others; over says that these are the last.
+func nextOfRest(ctx context.Context, s *session, a *stored, most int) (users []string, over bool, err error) {
+	for range restPages {
+		type follower struct {
+			seq     int64
+			user    string
+			follows bool
+		}
+		var page []follower
+		limit := max(most-len(users), restRows)
+		// That they follow is looked at here: there is an index by seq alone.
+		if err := s.each(ctx, `SELECT seq, user_id, follows FROM followers WHERE merchant = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`,
+			[]any{a.Merchant, a.RestTo, a.UpTo, limit}, func(rows *sql.Rows) error {
+				var f follower
+				err := rows.Scan(&f.seq, &f.user, &f.follows)
+				page = append(page, f)
+				return err
+			}); err != nil || len(page) == 0 {
+			return users, true, err
+		}
+		var firsts []int64
+		if a.First > 0 && a.Followers > a.Threshold {
+			if firsts, err = firstsOf(ctx, s, a, a.RestTo, page[len(page)-1].seq, dibs.MaxFirst); err != nil {
+				return nil, false, err
+			}
+		}
+		for _, f := range page {
+			if len(users) == most {
+				return users, false, nil
+			}
+			a.RestTo = f.seq
+			if _, first := slices.BinarySearch(firsts, f.seq); f.follows && !first {
+				users = append(users, f.user)
+			}
+		}
+		if len(page) < limit {
+			return users, true, nil
+		}
+		if len(users) == most {
+			break
+		}
+	}
+	return users, false, nil
 }
 
 // tellPushes writes users to the feed, and the place behind them.
@@ -126,15 +201,30 @@ func (l *Ledger) Untaken(ctx context.Context, id string, row int64) (n int64, er
 func (l *Ledger) Pushes(ctx context.Context, after int64, most int) (pushes []dibs.Push, last int64, err error) {
 	err = l.read(ctx, "read announcements' events", func(s *session) error {
 		pushes, last = nil, after
-		return s.each(ctx, `SELECT f.id, f.payload FROM announcement_rows r JOIN feed f ON f.id = r.feed_row
-			WHERE r.feed_row > ? ORDER BY r.feed_row LIMIT ?`, []any{after, most}, func(rows *sql.Rows) error {
-			var row feedRow
-			if err := rows.Scan(&row.id, &row.payload); err != nil {
+		var keys [][]any
+		if err := s.each(ctx, `SELECT feed_row FROM announcement_rows WHERE feed_row > ? ORDER BY feed_row LIMIT ?`, []any{after, most}, func(rows *sql.Rows) error {
+			err := rows.Scan(&last)
+			keys = append(keys, []any{last})
+			return err
+		}); err != nil {
+			return err
+		}
+		var found []feedRow
+		if err := eachByKey(ctx, s, `SELECT id, payload FROM feed WHERE id = ?`, keys, func(rows *sql.Rows) error {
+			found = append(found, feedRow{})
+			row := &found[len(found)-1]
+			return rows.Scan(&row.id, &row.payload)
+		}); err != nil {
+			return err
+		}
+		slices.SortFunc(found, func(a, b feedRow) int { return cmp.Compare(a.id, b.id) })
+		for i := range found {
+			pushes = append(pushes, dibs.Push{})
+			if err := decodeRow(&found[i], &pushes[i]); err != nil {
 				return err
 			}
-			pushes, last = append(pushes, dibs.Push{}), row.id
-			return decodeRow(&row, &pushes[len(pushes)-1])
-		})
+		}
+		return nil
 	})
 	return pushes, last, err
 }

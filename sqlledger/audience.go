@@ -135,7 +135,7 @@ func changeFollowers(ctx context.Context, s *session, merchant string, users []d
 		return 0, err
 	}
 	// The row is held to the end: changes are numbered as they can be seen.
-	f := following{merchant: merchant, follows: follows}
+	f := followChange{merchant: merchant, follows: follows}
 	if err := s.row(ctx, `SELECT seq FROM merchants WHERE id = ?`+s.d.forUpdate, []any{merchant}, &f.seq); err != nil {
 		return 0, err
 	}
@@ -155,8 +155,8 @@ func changeFollowers(ctx context.Context, s *session, merchant string, users []d
 // followRows is how many followers are looked at together.
 const followRows = 256
 
-// following changes a merchant's followers.
-type following struct {
+// followChange changes a merchant's followers.
+type followChange struct {
 	merchant string
 	follows  bool
 	// seq is that of the last change, and changed how many users there were.
@@ -168,7 +168,7 @@ type standing struct{ follows, rank int64 }
 
 // change makes users follow, or no longer: those who are new by few statements,
 // others one by one.
-func (f *following) change(ctx context.Context, s *session, users []dibs.Follower) error {
+func (f *followChange) change(ctx context.Context, s *session, users []dibs.Follower) error {
 	before, err := f.before(ctx, s, users)
 	if err != nil {
 		return err
@@ -204,32 +204,24 @@ func (f *following) change(ctx context.Context, s *session, users []dibs.Followe
 }
 
 // before reads the rows that users have.
-func (f *following) before(ctx context.Context, s *session, users []dibs.Follower) (map[string]standing, error) {
-	rest := make([]any, len(users))
+func (f *followChange) before(ctx context.Context, s *session, users []dibs.Follower) (map[string]standing, error) {
+	keys := make([][]any, len(users))
 	for i := range users {
-		rest[i] = users[i].User
+		keys[i] = []any{f.merchant, users[i].User}
 	}
 	found := make(map[string]standing, len(users))
-	for len(rest) > 0 {
-		n := chunk(len(rest), followRows)
-		err := s.each(ctx, `SELECT user_id, follows, standing FROM followers WHERE merchant = ? AND user_id IN (`+repeat("?", n)+`)`,
-			append([]any{f.merchant}, rest[:n]...), func(rows *sql.Rows) error {
-				var user string
-				var one standing
-				err := rows.Scan(&user, &one.follows, &one.rank)
-				found[user] = one
-				return err
-			})
-		if err != nil {
-			return nil, err
-		}
-		rest = rest[n:]
-	}
-	return found, nil
+	err := eachByKey(ctx, s, `SELECT user_id, follows, standing FROM followers WHERE merchant = ? AND user_id = ?`, keys, func(rows *sql.Rows) error {
+		var user string
+		var one standing
+		err := rows.Scan(&user, &one.follows, &one.rank)
+		found[user] = one
+		return err
+	})
+	return found, err
 }
 
 // again changes a user who has a row.
-func (f *following) again(ctx context.Context, s *session, u *dibs.Follower, before standing) (standing, error) {
+func (f *followChange) again(ctx context.Context, s *session, u *dibs.Follower, before standing) (standing, error) {
 	now := standing{int64(flag(f.follows)), u.Rank}
 	switch {
 	case before == now || before.follows == 0 && !f.follows:

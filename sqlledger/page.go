@@ -1,8 +1,11 @@
 package sqlledger
 
 import (
+	"context"
+	"database/sql"
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -49,4 +52,26 @@ func cut[T any](rows []T, limit int, key func(*T) any) (dibs.List[T], error) {
 	}
 	next, err := cursorText(key(&rows[limit-1]))
 	return dibs.List[T]{Items: rows[:limit], NextCursor: next}, err
+}
+
+// byKeyMost is the most rows that one statement looks for by their keys.
+const byKeyMost = 64
+
+// eachByKey calls scan for each row that has one of the keys, in any order. one is
+// the statement for a key, all columns of a unique index. Each is looked for by
+// itself: a list would let a database that does not know yet how large the table
+// is read all of it.
+func eachByKey(ctx context.Context, s *session, one string, keys [][]any, scan func(*sql.Rows) error) error {
+	for len(keys) > 0 {
+		n := chunk(len(keys), byKeyMost)
+		var args []any
+		for _, key := range keys[:n] {
+			args = append(args, key...)
+		}
+		if err := s.each(ctx, strings.TrimSuffix(strings.Repeat(one+" UNION ALL ", n), " UNION ALL "), args, scan); err != nil {
+			return err
+		}
+		keys = keys[n:]
+	}
+	return nil
 }
