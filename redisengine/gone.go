@@ -47,7 +47,11 @@ func (l *lane) drop(beforeMS int64) bool {
 	if !gone || l.leased.Load() {
 		return false
 	}
-	l.follower.mu.Lock()
+	// Who holds it makes a follower, and may wait for the engine's lock to do so,
+	// which is held here.
+	if !l.follower.mu.TryLock() {
+		return false
+	}
 	followed := l.follower.wake != nil
 	l.follower.mu.Unlock()
 	l.mu.Lock()

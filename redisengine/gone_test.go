@@ -1,9 +1,11 @@
 package redisengine
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -87,5 +89,62 @@ func TestDroppedLanesAreFollowed(t *testing.T) {
 	}
 	if now := b.e.allLanes()[id]; now == nil || now == l {
 		t.Error("no lane has followed the one that was dropped")
+	}
+}
+
+// A lane is not waited for while it gets a follower, which waits for the engine's
+// lock: that is held where lanes are dropped.
+func TestDroppingWaitsForNoFollower(t *testing.T) {
+	b := newBench(t, 10, nil)
+	b.l.known.Lock()
+	b.l.goneMS = 1
+	b.l.known.Unlock()
+	b.l.follower.mu.Lock()
+	dropped := make(chan bool, 1)
+	go func() { dropped <- b.l.drop(2) }()
+	select {
+	case is := <-dropped:
+		if is {
+			t.Error("a lane that gets a follower was dropped")
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("dropping a lane waits for who may wait for the engine's lock")
+	}
+	b.l.follower.mu.Unlock()
+}
+
+// Who has settled a campaign keeps nothing of it once it has left Redis.
+func TestSettledLanesAreDropped(t *testing.T) {
+	b := newBench(t, 10, func(c *dibs.Campaign, _ *dibs.ShardLoad) {
+		c.StartsAt, c.EndsAt = time.Now().Add(-3*time.Hour), time.Now().Add(-2*time.Hour)
+	})
+	b.e.since = b.e.since.Add(-60 * keepGone)
+	head, err := b.e.JournalEnd(b.Context(), b.shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := b.e.Lease(b.Context(), b.shard, head); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	other, err := Open(b.Context(), Config{URL: b.url, Durability: dibs.LevelNone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close(context.Background()) }()
+	other.since = b.e.since
+	if err := b.e.Retire(b.Context(), b.shard); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Retire(b.Context(), b.shard); !errors.Is(err, dibs.ErrNotOpen) {
+		t.Fatalf("the second to retire it hears %v", err)
+	}
+	for name, e := range map[string]*Engine{"who settled it": b.e, "another process": other} {
+		longGone(t, e.allLanes()[b.shard])
+		if _, err := e.lane(dibs.ShardID{Campaign: 9}); err != nil {
+			t.Fatal(err)
+		}
+		if e.allLanes()[b.shard] != nil {
+			t.Errorf("%s keeps the lane of a campaign that has left Redis", name)
+		}
 	}
 }

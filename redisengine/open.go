@@ -2,6 +2,7 @@ package redisengine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -206,7 +207,10 @@ func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 	defer l.lift()
 	err = o.step(ctx, retireScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.settler, k.state},
 		itoa(e.cfg.KeepRetired.Milliseconds()), itoa(retireGrace.Milliseconds()))
-	if err == nil {
+	if err == nil || errors.Is(err, dibs.ErrNotOpen) {
+		// Another process may have been first. The lease has gone with the shard, or
+		// ends by itself.
+		l.leased.Store(false)
 		l.known.Lock()
 		defer l.known.Unlock()
 		l.noteGone(true)
