@@ -129,6 +129,8 @@ func (g *Guard) resize(now, passed int64, took float64, peak int64) {
 	case took > target && c.late == 0:
 		// One slow write to the disk is no queue: it has to stay so for a while.
 		c.late, c.settles = now, now+int64(target)
+	case took > target && peak <= g.cfg.Min:
+		// So few are let in however long they take: it is the engine that is slow.
 	case took > target && now >= c.settles:
 		// Those that were let in before are answered late still, whatever is done: what
 		// this does can be seen after that.

@@ -207,6 +207,22 @@ func TestGuardStalls(t *testing.T) {
 	})
 }
 
+// A few that wait for an engine that stands still are no queue: when it goes on,
+// and a crowd comes, nobody is refused for it.
+func TestGuardForgivesAPause(t *testing.T) {
+	guarded(t, Config{}, func(t *testing.T, g *Guard) {
+		c := &crowd{g: g, e: newEngine(1000, 3*time.Second)}
+		c.wg.Go(c.press)
+		c.wg.Wait()
+		c.e.set(40 * time.Millisecond)
+		c.run(5000, 3*time.Second)
+		if answered, shed, _ := c.seen(); shed > 0 {
+			t.Errorf("after the pause %d answered, %d refused; %d are let in at a time", answered, shed, g.View().Limit)
+		}
+		c.wg.Wait()
+	})
+}
+
 // Readiness falls after some seconds of refusals, and rises after as many without.
 func TestReadiness(t *testing.T) {
 	guarded(t, Config{Target: 100 * time.Millisecond, Max: 100, After: 5 * time.Second}, func(t *testing.T, g *Guard) {
