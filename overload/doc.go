@@ -23,8 +23,9 @@
 //
 // # Caveats
 //
-// Answers that cost no more than a refusal are not refused: on a campaign that
-// is sold out nobody waits for the engine, and no claim is let in or not.
+// On a campaign that is sold out nobody waits for the engine, and a crowd there
+// fills no places. While another one fills them all, claims there are refused as
+// overloaded too: which campaign it is was not looked at.
 //
 // Libraries for this exist. Those for Go take a lock, and memory, for each
 // permit (failsafe-go's adaptivelimiter), or are not kept up any more
