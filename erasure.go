@@ -34,8 +34,10 @@ const (
 	EraseFollows    EraseStep = "follows"
 	EraseMoney      EraseStep = "money"
 	// EraseLists is the service's: ledgers cannot read lists of users.
-	EraseLists      EraseStep = "lists"
-	EraseRequests   EraseStep = "requests"
+	EraseLists    EraseStep = "lists"
+	EraseRequests EraseStep = "requests"
+	// EraseAnnounced is before EraseDeliveries, which are written from its rows.
+	EraseAnnounced  EraseStep = "announced"
 	EraseDeliveries EraseStep = "deliveries"
 	EraseAudit      EraseStep = "audit"
 	// EraseCheck finds what holds the user still.
@@ -45,7 +47,7 @@ const (
 )
 
 var eraseSteps = []EraseStep{
-	EraseClaims, EraseLotteries, EraseQuarantine, ErasePlaces, EraseFollows, EraseMoney, EraseLists, EraseRequests, EraseDeliveries, EraseAudit, EraseCheck, EraseEnd,
+	EraseClaims, EraseLotteries, EraseQuarantine, ErasePlaces, EraseFollows, EraseMoney, EraseLists, EraseRequests, EraseAnnounced, EraseDeliveries, EraseAudit, EraseCheck, EraseEnd,
 }
 
 // PseudonymPrefix begins what stands in the place of an erased user. What

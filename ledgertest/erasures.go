@@ -283,6 +283,33 @@ func testEraseTexts(t *testing.T, f *fixture) {
 	wants(t, "her own request", err, dibs.ErrNotFound)
 }
 
+// testEraseAnnounced erases a follower to whom a campaign was announced, by an
+// event that nobody has taken and by one that waits for a webhook.
+func testEraseAnnounced(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := campaign("phone", 10)
+	f.insert(c)
+	f.follow([]string{"annabel", "ann", "bob"})
+	f.must(l.InsertAnnouncement(ctx, announcement("ann", c, 10, 0, 1)))
+	f.finish(l, "ann", "node")
+	f.must(l.InsertEndpoint(ctx, &dibs.WebhookEndpoint{ID: "hook", URL: "https://example.com", Secret: "s", Version: 1, CreatedAt: start, UpdatedAt: start}))
+	body := `{"announcement_id":"ann","recipients":[{"user_id":"annabel","delivery_id":"ann:annabel"},{"user_id":"ann","delivery_id":"ann:ann"}]}`
+	f.must(l.QueueDeliveries(ctx, nil, []dibs.WebhookDelivery{{
+		Endpoint: "hook", EventID: "ann:1", Type: "t", Subject: "s", Body: []byte(body), Status: dibs.DeliveryPending, NextAt: start, CreatedAt: start, UpdatedAt: start,
+	}}))
+	e := f.erasure("ann", false)
+	f.round(e, nil, start)
+	e = f.stored(e)
+	pushes, _, err := l.Pushes(ctx, 0, 10)
+	f.must(err)
+	same(t, "whom the event tells", pushes[0].Users, []string{"annabel", e.Pseudonym, "bob"})
+	due, err := l.DueDeliveries(ctx, "hook", start, 10)
+	f.must(err)
+	same(t, "the delivery", string(due[0].Body),
+		strings.ReplaceAll(`{"announcement_id":"ann","recipients":[{"user_id":"annabel","delivery_id":"ann:annabel"},{"user_id":"P","delivery_id":"ann:P"}]}`, "P", e.Pseudonym))
+	same(t, "what was changed", fmt.Sprint(e.Erased), "map[announced:1 deliveries:1 follows:1]")
+}
+
 // testEraseRooms erases a user who registered for a lottery, waited in a room,
 // and is in quarantine.
 func testEraseRooms(t *testing.T, f *fixture) {

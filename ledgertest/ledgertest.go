@@ -117,6 +117,7 @@ var contract = []struct {
 	{"EraseMoney", testEraseMoney},
 	{"EraseFollows", testEraseFollows},
 	{"EraseTexts", testEraseTexts},
+	{"EraseAnnounced", testEraseAnnounced},
 	{"EraseRooms", testEraseRooms},
 	{"Audit", testAudit},
 	{"Lifetime", testLifetime},

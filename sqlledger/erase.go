@@ -33,6 +33,7 @@ var eraseSome = map[dibs.EraseStep]func(*eraser, context.Context) (n int64, next
 	dibs.EraseFollows:    (*eraser).follows,
 	dibs.EraseMoney:      (*eraser).money,
 	dibs.EraseRequests:   (*eraser).requests,
+	dibs.EraseAnnounced:  (*eraser).announced,
 	dibs.EraseDeliveries: (*eraser).deliveries,
 	dibs.EraseAudit:      (*eraser).audit,
 	dibs.EraseCheck:      (*eraser).check,

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dibs-dev/dibs"
@@ -19,6 +21,8 @@ var userFields = []string{"user_id", "user", "sender_id"}
 var (
 	// goodsWent are the members that say where a user's goods went.
 	goodsWent = regexp.MustCompile(`"(carrier|tracking_no)":"(?:[^"\\]|\\.)*"`)
+	// deliveryIDs are those of announcements to followers.
+	deliveryIDs = regexp.MustCompile(`"delivery_id":"[^"\\]*"`)
 	// whatWon are the codes and seats of a claim.
 	whatWon = regexp.MustCompile(`"items":\[(?:"(?:[^"\\]|\\.)*",?)*\]`)
 )
@@ -31,6 +35,13 @@ func (x *eraser) withoutUser(text []byte) ([]byte, bool) {
 		begin := `"` + field + `":"`
 		text = bytes.ReplaceAll(text, []byte(begin+x.e.UserID+`"`), []byte(begin+x.e.Pseudonym+`"`))
 	}
+	// Their ids end with the user's.
+	text = deliveryIDs.ReplaceAllFunc(text, func(id []byte) []byte {
+		if of, ok := bytes.CutSuffix(id, []byte(":"+x.e.UserID+`"`)); ok {
+			id = slices.Concat(of, []byte(":"+x.e.Pseudonym+`"`))
+		}
+		return id
+	})
 	if bytes.Equal(text, before) {
 		return before, false
 	}
@@ -104,6 +115,33 @@ func (x *eraser) requests(ctx context.Context) (int64, string, error) {
 			return at, nil, nil
 		}, `UPDATE requests SET body = ? WHERE caller = ? AND request_key = ?`)
 	return n + dropped, next, err
+}
+
+// announced rewrites events of announcements, which name their recipients
+// themselves: those that are not taken yet would tell who it was.
+func (x *eraser) announced(ctx context.Context) (int64, string, error) {
+	var after int64
+	if _, err := readCursor(dibs.Page{Cursor: x.e.Cursor}, &after); err != nil {
+		return 0, "", err
+	}
+	return x.texts(ctx, `SELECT f.id, f.payload FROM announcement_rows r JOIN feed f ON f.id = r.feed_row WHERE r.feed_row > ? ORDER BY r.feed_row LIMIT ?`,
+		[]any{after}, func(rows *sql.Rows) (any, *changedText, error) {
+			var row feedRow
+			if err := rows.Scan(&row.id, &row.payload); err != nil {
+				return nil, nil, err
+			}
+			var p dibs.Push
+			if err := decodeRow(&row, &p); err != nil {
+				return nil, nil, err
+			}
+			at := slices.Index(p.Users, x.e.UserID)
+			if at < 0 {
+				return row.id, nil, nil
+			}
+			p.Users[at] = x.e.Pseudonym
+			payload, err := json.Marshal(&p)
+			return row.id, &changedText{key: []any{row.id}, texts: []any{payload}}, err
+		}, `UPDATE feed SET payload = ? WHERE id = ?`)
 }
 
 // deliveries rewrites events for webhooks.
