@@ -78,20 +78,28 @@ func (a *Announcement) Allowance(now time.Time) int {
 	if a.AtOnce() {
 		return PushMost
 	}
-	free := min(now.Sub(a.PacedAt), pushBurst)
+	free := min(now.Sub(a.paced(now)), pushBurst)
 	if free <= 0 {
 		return 0
 	}
 	return int(min(free.Milliseconds()*a.Rate/1000, PushMost))
 }
 
+// paced is PacedAt within what may be made up for. A queue uses up a second at
+// most in advance: what is further ahead is of a clock that was wrong, or of
+// another one, and nobody waits for that.
+func (a *Announcement) paced(now time.Time) time.Time {
+	oldest := now.Add(-pushBurst)
+	if a.PacedAt.Before(oldest) || a.PacedAt.After(now.Add(2*pushBurst)) {
+		return oldest
+	}
+	return a.PacedAt
+}
+
 // Enqueue notes that so many followers were enqueued, by so many events.
 func (a *Announcement) Enqueue(followers, events int, now time.Time) {
 	if !a.AtOnce() {
-		begun := a.PacedAt
-		if oldest := now.Add(-pushBurst); begun.Before(oldest) {
-			begun = oldest
-		}
+		begun := a.paced(now)
 		// Rounded up: it is never faster than it was told to be.
 		used := (int64(followers)*1000 + a.Rate - 1) / a.Rate
 		a.PacedAt = begun.Add(time.Duration(used) * time.Millisecond)

@@ -42,6 +42,19 @@ func TestPushKeepsItsRate(t *testing.T) {
 	}
 }
 
+// A clock that goes back, or the node's that began it and was ahead, stops no queue.
+func TestPushAfterTheClockWentBack(t *testing.T) {
+	now := time.UnixMilli(1_800_000_000_000)
+	a := &Announcement{Rate: 100, Followers: 1 << 40, FirstDone: true, PacedAt: now.Add(time.Hour), State: AnnouncementRunning}
+	n := a.Allowance(now)
+	if n < 1 || n > 100 {
+		t.Fatalf("%d at once", n)
+	}
+	if a.Enqueue(n, 1, now); a.Allowance(now) != 0 || a.Allowance(now.Add(time.Second)) == 0 {
+		t.Errorf("then %d at once, and %d a second later", a.Allowance(now), a.Allowance(now.Add(time.Second)))
+	}
+}
+
 // Whose turn is at once does not wait, and does not use the rate up.
 func TestPushAtOnce(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
