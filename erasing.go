@@ -188,6 +188,21 @@ func (s *Service) erase(ctx context.Context, e *Erasure, held map[uint32]bool) e
 	if e.Step == eraseSteps[0] && !e.CleanSince.IsZero() && s.cfg.Now().Before(e.CleanSince.Add(s.cfg.EraseRest)) {
 		return nil
 	}
+	before, looks := e.WaitsFor, e.Step == EraseCheck
+	err := s.eraseSteps(ctx, e, held)
+	if err == nil && looks && !slices.Equal(before, e.WaitsFor) {
+		// There is something that may be erased now.
+		e.again()
+		err = s.eraseSteps(ctx, e, held)
+	}
+	if err != nil {
+		return err
+	}
+	return s.endRound(ctx, e, before)
+}
+
+// eraseSteps does what is left of a round.
+func (s *Service) eraseSteps(ctx context.Context, e *Erasure, held map[uint32]bool) error {
 	for e.Step != EraseEnd {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -211,14 +226,16 @@ func (s *Service) erase(ctx context.Context, e *Erasure, held map[uint32]bool) e
 			return err
 		}
 	}
-	return s.endRound(ctx, e)
+	return nil
 }
 
 // endRound decides what comes after a round: it is done when a later round finds
-// nothing any more, so that what was under way meanwhile is found.
-func (s *Service) endRound(ctx context.Context, e *Erasure) error {
+// nothing any more, so that what was under way meanwhile is found. While it waits
+// for the same as before, it is only looked at that: rounds read whole lists.
+func (s *Service) endRound(ctx context.Context, e *Erasure, waited []string) error {
 	now := ms(s.cfg.Now())
 	before := e.State
+	looks := len(e.WaitsFor) > 0 && e.Changed == 0 && slices.Equal(waited, e.WaitsFor)
 	switch {
 	case len(e.WaitsFor) > 0:
 		e.State, e.CleanSince = ErasureWaiting, time.Time{}
@@ -227,7 +244,9 @@ func (s *Service) endRound(ctx context.Context, e *Erasure) error {
 	default:
 		e.State, e.DoneAt = ErasureDone, now
 	}
-	e.again()
+	if e.again(); looks {
+		e.Step = EraseCheck
+	}
 	e.UpdatedAt = now
 	if err := s.ledger.SaveErasure(ctx, e); err != nil {
 		return err

@@ -37,6 +37,21 @@ func TestEraseUserOfALiveCampaign(t *testing.T) {
 		return v.State == dibs.ErasureWaiting && fmt.Sprint(v.WaitsFor) == "[campaign phone]"
 	}
 	r.eventually("it waits for the campaign", waits)
+	// It comes to look at nothing but that: a round reads all lists and the audit log.
+	step := func() dibs.EraseStep {
+		stored, err := r.node.Ledger.ErasureByID(r.Context(), e.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stored.Step
+	}
+	r.eventually("it only looks", func() bool { return step() == dibs.EraseCheck })
+	for range 100 {
+		if at := step(); at != dibs.EraseCheck && at != dibs.EraseEnd {
+			t.Fatalf("while it waits for the same, it is at %s again", at)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
 	// Meanwhile the limit holds, and the repeat of a yes is found.
 	r.wants(dibs.LimitReached, "phone", "ann", "k9")
 	if res := r.wants(dibs.Granted, "phone", "ann", "k1"); !res.Replayed || res.Claim.ID != claim {

@@ -302,6 +302,10 @@ func (x *eraser) check(ctx context.Context) (int64, string, error) {
 	}
 	found, err := x.following(ctx, "", eraseAtOnce)
 	for i := range found {
+		if found[i].gone(x.now) {
+			// The next round takes it away.
+			continue
+		}
 		holds = append(holds, "nodes that hear of the followers of "+found[i].merchant)
 	}
 	x.e.WaitsFor = holds[:min(len(holds), dibs.MaxUserRecord)]
