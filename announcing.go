@@ -76,7 +76,7 @@ func (s *Service) Announce(ctx context.Context, campaignID string, spec Announce
 		State: AnnouncementRunning, Threshold: s.cfg.Push.Threshold, Rate: s.cfg.Push.Rate, PacedAt: now, CreatedAt: now, UpdatedAt: now,
 	}
 	set(&a.Threshold, spec.Threshold)
-	a.First = min(s.cfg.Push.First, a.Threshold)
+	a.First = max(0, min(s.cfg.Push.First, a.Threshold))
 	set(&a.First, spec.First)
 	set(&a.Rate, spec.Rate)
 	if c.Gate != nil && c.Gate.Audience != nil && a.Merchant == "" {

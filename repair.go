@@ -144,7 +144,7 @@ func (m *mend) readmit(ctx context.Context) error {
 		q := &found[i]
 		at := Position{ShardID: q.Shard, Cursor: q.Entry.Cursor}
 		if q.Entry.Kind == EntryUnreadable {
-			m.cannot("what the journal recorded at %s cannot be read, and stays in quarantine: it was no claim that anybody holds", at)
+			m.cannot("what the journal recorded at %s cannot be read, and stays in quarantine: it was no claim that anybody holds, but may have been a change of the stock: compare what there is with what was ordered", at)
 			continue
 		}
 		switch err := m.s.ledger.Readmit(ctx, m.c, at); {

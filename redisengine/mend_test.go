@@ -76,8 +76,13 @@ func TestUnreadableGrantsAreKnownFromTheHoldings(t *testing.T) {
 			})
 		}
 	}
-	// What cannot be read has no time, and keeps nothing from being trimmed.
-	damage(t, c, "dibs:{1:0}:journal", 2, damages["no payload"])
+	// What cannot be read has no time, or says one that will never come, and keeps
+	// nothing from being trimmed.
+	damage(t, c, "dibs:{1:0}:journal", 1, damages["no payload"])
+	damage(t, c, "dibs:{1:0}:journal", 2, func(f []string) []string {
+		f[1] = f[1][:1] + "\x63\xff\xff\xff\xff\xff\xff" + f[1][8:]
+		return f
+	})
 	must(t, e.TrimJournal(t.Context(), shard, whole[2].Cursor, time.Now().Add(time.Hour)))
 	if got, err := e.ReadJournal(t.Context(), shard, dibs.Cursor{}, 100); err != nil || !reflect.DeepEqual(got, whole[3:]) {
 		t.Errorf("trimmed, the journal has %+v, %v", got, err)

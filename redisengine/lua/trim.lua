@@ -10,8 +10,14 @@ local journal_key, up_to, before_ms, most = KEYS[1], ARGV[1], tonumber(ARGV[2]),
 local now = clock_ms()
 if not typed(KEYS, {'stream'}) then return {'wrong_type', now, 0, 0} end
 local entries, old = redis.call('XRANGE', journal_key, '-', up_to, 'COUNT', most), 0
--- One that cannot be read was settled all the same, and has no time to wait for.
-local function aged(payload) return not payload or #payload < 8 or unpack_bytes('>I6', payload, 3) < before_ms end
+-- One that cannot be read was settled all the same, and has no time to wait for;
+-- what says a time far ahead of the clock is none that was written as it is.
+local ahead_ms = 86400000
+local function aged(payload)
+  if not payload or #payload < 8 then return true end
+  local at = unpack_bytes('>I6', payload, 3)
+  return at < before_ms or at > now + ahead_ms
+end
 while old < #entries and aged(entries[old + 1][2][2]) do old = old + 1 end
 if old > 0 then
   local epoch, seq = string.match(entries[old][1], '^(%d+)-(%d+)$')
