@@ -18,7 +18,7 @@ const (
 	firstPause  = 50 * time.Millisecond
 	longestWait = time.Second
 	pauseVaries = 20 // percent
-	moreTries   = 4
+	moreTries   = 12
 )
 
 var errUnknownEffect = errors.New("the server answered that the effect is unknown")
@@ -135,7 +135,11 @@ func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
 		a, err := l.server.claim(ctx, req)
 		if err == nil {
 			last = a
-			if a.effect != dibs.EffectUnknown {
+			switch {
+			case lost > 0 && a.reason == dibs.Overloaded.String():
+				// That speaks of this attempt alone: an earlier one may have been granted.
+				last.effect = dibs.EffectUnknown
+			case a.effect != dibs.EffectUnknown:
 				return nil
 			}
 			err = errUnknownEffect
