@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/redisengine"
@@ -24,6 +26,15 @@ func leads(t *testing.T, r *servers.Redis) {
 	must(t, c.Do(t.Context(), c.B().Replicaof().No().One().Build()).Error())
 }
 
+// level waits until a replica has all that its master has.
+func level(t *testing.T, replica, master rueidis.Client) {
+	t.Helper()
+	until(t, "the replica to have all", func() bool {
+		return infoOf(t, replica, "replication", "master_link_status") == "up" &&
+			infoOf(t, replica, "replication", "master_repl_offset") == infoOf(t, master, "replication", "master_repl_offset")
+	})
+}
+
 // A master that was demoted, and promoted again, ran all the time: what was
 // granted elsewhere meanwhile it may lack, whatever its id says, and as often as
 // it happens.
@@ -40,10 +51,12 @@ func TestDemotedAndPromotedAgainHasToBeLoaded(t *testing.T) {
 	// A replica alone is no reason to load anything.
 	first, err := ask(a, "ann")
 	must(t, err)
+	rc := connect(t, replica)
+	level(t, rc, c)
 	for epoch := uint16(2); epoch <= 3; epoch++ {
 		leads(t, replica)
 		follows(t, master, replica)
-		until(t, "the demoted master to follow", func() bool { return infoOf(t, c, "replication", "master_link_status") == "up" })
+		level(t, c, rc)
 		leads(t, master)
 		if now := infoOf(t, c, "server", "run_id"); now != run {
 			t.Fatalf("the server's run is %s, and was %s", now, run)
@@ -58,7 +71,6 @@ func TestDemotedAndPromotedAgainHasToBeLoaded(t *testing.T) {
 			}
 		}
 		follows(t, replica, master)
-		rc := connect(t, replica)
-		until(t, "the replica to follow again", func() bool { return infoOf(t, rc, "replication", "master_link_status") == "up" })
+		level(t, rc, c)
 	}
 }
