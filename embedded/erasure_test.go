@@ -37,23 +37,7 @@ func TestEraseUserOfALiveCampaign(t *testing.T) {
 		return v.State == dibs.ErasureWaiting && fmt.Sprint(v.WaitsFor) == "[campaign phone]"
 	}
 	r.eventually("it waits for the campaign", waits)
-	// It comes to look at nothing but that: a round reads all lists and the audit log.
-	stored := func() *dibs.Erasure {
-		e, err := r.node.Ledger.ErasureByID(r.Context(), e.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}
-	r.eventually("it only looks", func() bool { return stored().Step == dibs.EraseCheck })
-	looked := stored().Version
-	r.eventually("it looks again and again", func() bool {
-		now := stored()
-		if now.Step != dibs.EraseCheck && now.Step != dibs.EraseEnd {
-			t.Fatalf("while it waits for the same, it is at %s again", now.Step)
-		}
-		return now.Version >= looked+4
-	})
+	r.onlyLooks(e.ID)
 	// Meanwhile the limit holds, and the repeat of a yes is found.
 	r.wants(dibs.LimitReached, "phone", "ann", "k9")
 	if res := r.wants(dibs.Granted, "phone", "ann", "k1"); !res.Replayed || res.Claim.ID != claim {
@@ -85,4 +69,26 @@ func TestEraseUserOfALiveCampaign(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	r.verify()
+}
+
+// onlyLooks expects that an erasure which waits comes to look at nothing but what it
+// waits for: a round reads all lists and the audit log.
+func (r *rig) onlyLooks(id string) {
+	r.Helper()
+	stored := func() *dibs.Erasure {
+		e, err := r.node.Ledger.ErasureByID(r.Context(), id)
+		if err != nil {
+			r.Fatal(err)
+		}
+		return e
+	}
+	r.eventually("it only looks", func() bool { return stored().Step == dibs.EraseCheck })
+	looked := stored().Version
+	r.eventually("it looks again and again", func() bool {
+		now := stored()
+		if now.Step != dibs.EraseCheck && now.Step != dibs.EraseEnd {
+			r.Fatalf("while it waits for the same, it is at %s again", now.Step)
+		}
+		return now.Version >= looked+4
+	})
 }
