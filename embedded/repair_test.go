@@ -1,8 +1,8 @@
 package embedded_test
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
