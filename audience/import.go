@@ -180,8 +180,8 @@ func (s *sorter) close() {
 
 func (s *sorter) add(user string) error {
 	s.longest = max(s.longest, len(user))
-	print, _ := s.p.of(user)
-	w := s.piles[print>>(64-pileBits)].w
+	mark, _ := s.p.of(user)
+	w := s.piles[mark>>(64-pileBits)].w
 	if err := w.WriteByte(byte(len(user))); err != nil {
 		return dibs.Unavail(dibs.EffectNone, err)
 	}
@@ -214,8 +214,8 @@ func (s *sorter) each(f func(user string) error) error {
 			n := int(text[0])
 			user := text[1 : 1+n]
 			text = text[1+n:]
-			print, _ := s.p.of(user)
-			all = append(all, one{print, user})
+			mark, _ := s.p.of(user)
+			all = append(all, one{mark, user})
 		}
 		slices.SortFunc(all, func(a, b one) int {
 			if a.print != b.print {

@@ -95,7 +95,6 @@ func (s *Set) isAt(i int, user string) (bool, error) {
 type setBuilder struct {
 	s    *Set
 	last uint64
-	err  error
 	// pending are bytes of the file that are not written yet.
 	pending []byte
 	from    int64

@@ -51,7 +51,7 @@ func (l *Ledger) EnqueueFollowers(ctx context.Context, t dibs.PushTurn) (*dibs.A
 // nextFollowers reads the followers whose turn it is, and moves the place behind
 // them. Who follows no longer is passed over.
 func nextFollowers(ctx context.Context, s *session, a *stored, most int, now time.Time) (users []string, err error) {
-	over := false
+	var over bool
 	if a.FirstDone {
 		users, over, err = nextOfRest(ctx, s, a, most)
 	} else {

@@ -97,14 +97,15 @@ func (e *emptied) keep(ctx context.Context, c *sql.Conn) error {
 	if err != nil {
 		return err
 	}
+	defer rows.Close()
 	for rows.Next() {
 		var name string
 		if err := rows.Scan(&name); err != nil {
-			return errors.Join(err, rows.Close())
+			return err
 		}
 		e.all = append(e.all, name)
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	if err := rows.Err(); err != nil {
 		return err
 	}
 	if e.began, err = e.filled(ctx, c); err != nil {
@@ -129,14 +130,15 @@ func (e *emptied) filled(ctx context.Context, c *sql.Conn) (list []string, err e
 	if err != nil {
 		return nil, err
 	}
+	defer rows.Close()
 	for rows.Next() {
 		var i int
 		if err := rows.Scan(&i); err != nil {
-			return nil, errors.Join(err, rows.Close())
+			return nil, err
 		}
 		list = append(list, e.all[i])
 	}
-	return list, errors.Join(rows.Err(), rows.Close())
+	return list, rows.Err()
 }
 
 // empty makes the tables what they were when they were made. Triggers that keep

@@ -175,7 +175,7 @@ func TestJWKS(t *testing.T) {
 	good(t, v, "ES256 of a key that is not named", signed(t, es, ecKey, ""))
 	good(t, v, "HS256", signed(t, hs, []byte(secret), ""))
 
-	der := rsaKey.PublicKey.N.Bytes()
+	der := rsaKey.N.Bytes()
 	for what, token := range map[string]string{
 		"a key that is not in the set":         signed(t, es, other, ""),
 		"a key under another's name":           signed(t, es, other, "e"),
