@@ -87,6 +87,7 @@ func TestAnnouncementFaults(t *testing.T) {
 		{open, Announcement{ID: "a", Merchant: "shop", Threshold: 10, First: 11, Rate: 1}, "first must be at most the threshold, 10"},
 		{open, Announcement{ID: "a", Merchant: "shop"}, "rate must be from 1 to 1000000"},
 		{open, Announcement{ID: "a", Merchant: "shop", Threshold: -1, First: -2, Rate: MaxPushRate + 1}, "threshold must be from|first must be from|rate must be from"},
+		{open, Announcement{ID: "a", Merchant: "shop", Threshold: -1, Rate: 1}, "threshold must be from"},
 		{open, Announcement{ID: "a", Merchant: "shop", Rate: 1, Message: strings.Repeat("喂", MaxMessage+1)}, "message must be at most 1000"},
 	} {
 		fs := c.a.faults(c.campaign)
@@ -97,7 +98,11 @@ func TestAnnouncementFaults(t *testing.T) {
 			}
 			continue
 		}
-		for _, part := range strings.Split(c.want, "|") {
+		parts := strings.Split(c.want, "|")
+		if len(fs) != len(parts) {
+			t.Errorf("%+v: %v, want %d faults", c.a, told, len(parts))
+		}
+		for _, part := range parts {
 			if !strings.Contains(told.Error(), part) {
 				t.Errorf("%+v: %v, want %q", c.a, told, part)
 			}

@@ -125,7 +125,7 @@ func (a *Announcement) faults(c *Campaign) (fs []Fault) {
 	}
 	within("/threshold", a.Threshold, 0, MaxAudience)
 	within("/first", a.First, 0, MaxFirst)
-	if a.First > a.Threshold && a.First <= MaxFirst {
+	if a.Threshold >= 0 && a.First > a.Threshold && a.First <= MaxFirst {
 		fs = append(fs, Fault{"/first", Textf("must be at most the threshold, %d: up to it all hear at once", "不能超过阈值 %d:不超过阈值时全部立即通知", a.Threshold)})
 	}
 	within("/rate", a.Rate, 1, MaxPushRate)

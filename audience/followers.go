@@ -1,10 +1,8 @@
 package audience
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -29,7 +27,7 @@ func ImportFollowers(ctx context.Context, store dibs.Audiences, merchant string,
 	if !dibs.ValidID(merchant) {
 		return v, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
 	}
-	if err := readFollowers(ctx, file, func(dibs.Follower) error {
+	if err := readLines(ctx, file, followerRules, func(dibs.Follower) error {
 		v.Imported++
 		return nil
 	}); err != nil {
@@ -51,7 +49,7 @@ func ImportFollowers(ctx context.Context, store dibs.Audiences, merchant string,
 		}
 		return err
 	}
-	err := readFollowers(ctx, file, func(f dibs.Follower) error {
+	err := readLines(ctx, file, followerRules, func(f dibs.Follower) error {
 		f.Since = since
 		if part = append(part, f); len(part) < followAtOnce {
 			return nil
@@ -75,43 +73,13 @@ func ImportFollowers(ctx context.Context, store dibs.Audiences, merchant string,
 
 var badID = dibs.Text{EN: "must be 1-64 characters of A-Z a-z 0-9 . _ -", ZH: "必须是 1-64 个字符,限 A-Z a-z 0-9 . _ -"}
 
-// readFollowers calls add for each follower of a file.
-func readFollowers(ctx context.Context, file io.Reader, add func(dibs.Follower) error) error {
-	lines := bufio.NewScanner(file)
-	lines.Buffer(make([]byte, 64<<10), maxLine)
-	var fs []dibs.Fault
-	n, users := 0, 0
-	for lines.Scan() && len(fs) < maxFaults {
-		if n++; n%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		f, ok, skip := follower(lineText(lines.Text(), n), n)
-		if skip {
-			continue
-		}
-		if !ok {
-			fs = append(fs, dibs.Fault{Field: fmt.Sprintf("/lines/%d", n), Problem: dibs.Text{
-				EN: "is no follower: a user's id of 1-64 characters of A-Z a-z 0-9 . _ -, alone or with a comma and a rank, a whole number",
-				ZH: "不是关注者:每行一个用户 ID(1-64 个字符,限 A-Z a-z 0-9 . _ -),可后接逗号和整数等级",
-			}})
-			continue
-		}
-		if users++; users > dibs.MaxAudience {
-			return dibs.Invalid(dibs.Fault{Field: fmt.Sprintf("/lines/%d", n), Problem: dibs.Textf("is one more than the %d followers that a merchant may have", "超过商家关注者上限 %d", dibs.MaxAudience)})
-		}
-		if err := add(f); err != nil {
-			return err
-		}
-	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		fs = append(fs, badLine(n+1))
-	} else if lines.Err() != nil {
-		return fmt.Errorf("audience: reading the file: %w", lines.Err())
-	}
-	if len(fs) > 0 {
-		return dibs.Invalid(fs...)
-	}
-	return nil
+var followerRules = rules[dibs.Follower]{
+	parse: follower,
+	bad: dibs.Text{
+		EN: "is no follower: a user's id of 1-64 characters of A-Z a-z 0-9 . _ -, alone or with a comma and a rank, a whole number",
+		ZH: "不是关注者:每行一个用户 ID(1-64 个字符,限 A-Z a-z 0-9 . _ -),可后接逗号和整数等级",
+	},
+	many: dibs.Textf("is one more than the %d followers that a merchant may have", "超过商家关注者上限 %d", dibs.MaxAudience),
 }
 
 // follower reads a line; skip says that there is nobody on it.

@@ -63,7 +63,7 @@ func Import(ctx context.Context, store dibs.Audiences, id string, file io.Reader
 		return nil, err
 	}
 	defer s.close()
-	if err := readLines(ctx, file, s.add); err != nil {
+	if err := readLines(ctx, file, userRules, s.add); err != nil {
 		return nil, err
 	}
 	now := time.Now().UTC()
@@ -78,40 +78,62 @@ func Import(ctx context.Context, store dibs.Audiences, id string, file io.Reader
 	return &Imported{Audience: w.a, Duplicates: s.duplicates}, nil
 }
 
-// readLines calls add for each user of a file.
-func readLines(ctx context.Context, file io.Reader, add func(user string) error) error {
+// parse reads a line of a file, the n-th: ok says that it can be read, skip that
+// there is nothing on it.
+type parse[T any] func(line string, n int) (v T, ok, skip bool)
+
+// rules are what a file's lines are judged by.
+type rules[T any] struct {
+	parse parse[T]
+	// bad is the fault of a line that cannot be read, many that of the one beyond
+	// MaxAudience.
+	bad, many dibs.Text
+}
+
+var userRules = rules[string]{
+	parse: func(user string, n int) (string, bool, bool) {
+		return user, dibs.ValidID(user), user == "" || n == 1 && (user == "user" || user == "user_id")
+	},
+	bad: dibs.Text{
+		EN: "is no user: one id of 1-64 characters of A-Z a-z 0-9 . _ - on each line", ZH: "不是用户 ID:每行一个,1-64 个字符,限 A-Z a-z 0-9 . _ -",
+	},
+	many: dibs.Textf("is one more than the %d users that a list may have", "超过名单上限 %d 个用户", dibs.MaxAudience),
+}
+
+// readLines calls add for each line of a file, as long as all could be read.
+func readLines[T any](ctx context.Context, file io.Reader, r rules[T], add func(T) error) error {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
 	var fs []dibs.Fault
-	n, users := 0, 0
-	for lines.Scan() {
+	n, taken := 0, 0
+	fault := func(n int, problem dibs.Text) dibs.Fault {
+		return dibs.Fault{Field: fmt.Sprintf("/lines/%d", n), Problem: problem}
+	}
+	for len(fs) < maxFaults && lines.Scan() {
 		if n++; n%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		user := lineText(lines.Text(), n)
-		if user == "" || n == 1 && (user == "user" || user == "user_id") {
+		v, ok, skip := r.parse(lineText(lines.Text(), n), n)
+		switch {
+		case skip:
+			continue
+		case !ok:
+			fs = append(fs, fault(n, r.bad))
 			continue
 		}
-		if !dibs.ValidID(user) {
-			fs = append(fs, badLine(n))
-			if len(fs) == maxFaults {
-				break
-			}
-			continue
-		}
-		if users++; users > dibs.MaxAudience {
-			return dibs.Invalid(dibs.Fault{Field: fmt.Sprintf("/lines/%d", n), Problem: dibs.Textf("is one more than the %d users that a list may have", "超过名单上限 %d 个用户", dibs.MaxAudience)})
+		if taken++; taken > dibs.MaxAudience {
+			return dibs.Invalid(fault(n, r.many))
 		}
 		if len(fs) > 0 {
 			// Nothing of it will count.
 			continue
 		}
-		if err := add(user); err != nil {
+		if err := add(v); err != nil {
 			return err
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		fs = append(fs, badLine(n+1))
+		fs = append(fs, fault(n+1, r.bad))
 	} else if lines.Err() != nil {
 		return fmt.Errorf("audience: reading the file: %w", lines.Err())
 	}
@@ -131,12 +153,6 @@ func lineText(line string, n int) string {
 		line = line[1 : len(line)-1]
 	}
 	return line
-}
-
-func badLine(n int) dibs.Fault {
-	return dibs.Fault{Field: fmt.Sprintf("/lines/%d", n), Problem: dibs.Text{
-		EN: "is no user: one id of 1-64 characters of A-Z a-z 0-9 . _ - on each line", ZH: "不是用户 ID:每行一个,1-64 个字符,限 A-Z a-z 0-9 . _ -",
-	}}
 }
 
 // sorter puts users in the order of their prints, with little memory.
