@@ -15,6 +15,8 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"strings"
+
+	"github.com/dibs-dev/dibs/internal/memory"
 )
 
 // options are the flags.
@@ -79,12 +81,14 @@ func run(o *options) error {
 		return err
 	}
 	defer finish()
+	// As in dibs serve.
+	go memory.Ease(ctx)
 	fmt.Printf("%s, %d CPUs, %s/%s\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, *options) error
 	}{
-		{"grants", grants}, {"refusals", refusals}, {"flat", flat}, {"settle", settle}, {"memory", memory}, {"http", overHTTP}, {"gateway", overGateway}, {"redis", redisPart}, {"fleet", redisFleet}, {"idle", idle}, {"life", life}, {"packets", packets}, {"levels", levels}, {"gate", gatePart}, {"import", imports}, {"locks", locks}, {"ids", ids},
+		{"grants", grants}, {"refusals", refusals}, {"flat", flat}, {"settle", settle}, {"memory", memoryPart}, {"http", overHTTP}, {"gateway", overGateway}, {"redis", redisPart}, {"fleet", redisFleet}, {"idle", idle}, {"life", life}, {"packets", packets}, {"levels", levels}, {"gate", gatePart}, {"import", imports}, {"locks", locks}, {"ids", ids},
 	} {
 		if o.only != "" && !strings.Contains(","+o.only+",", ","+part.name+",") {
 			continue

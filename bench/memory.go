@@ -36,8 +36,8 @@ func (nowhere) ReadRows(context.Context, dibs.ShardID, dibs.Cursor, int) ([]dibs
 	return nil, nil
 }
 
-// memory measures the engine's bytes per holder.
-func memory(ctx context.Context, o *options) error {
+// memoryPart measures the engine's bytes per holder.
+func memoryPart(ctx context.Context, o *options) error {
 	fmt.Printf("| holders | bytes per holder in the engine, ids of 8 characters |\n|---|---|\n")
 	for _, holders := range []int{10_000, 100_000, 1_000_000, o.holders} {
 		per, err := bytesPerHolder(ctx, o.callers, holders)

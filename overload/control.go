@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/memory"
 )
 
 const (
@@ -166,7 +167,7 @@ func (g *Guard) note(took float64, under int64) {
 func (g *Guard) judge(every time.Duration, readMemory bool) dibs.OverloadView {
 	c, v := &g.c, *g.seen.Load()
 	if readMemory {
-		v.MemoryBytes, v.MemoryLimitBytes = memoryUsed(), g.cfg.Memory
+		v.MemoryBytes, v.MemoryLimitBytes = memory.Used(), g.cfg.Memory
 		used := float64(v.MemoryBytes)
 		most := float64(g.cfg.Memory)
 		c.memoryFull = most > 0 && (used >= memoryHigh*most || c.memoryFull && used >= memoryLow*most)

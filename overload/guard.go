@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/memory"
 )
 
 // The defaults of a Config.
@@ -56,7 +57,7 @@ func (c Config) WithDefaults() Config {
 		c.After = DefaultAfter
 	}
 	if c.Memory == 0 {
-		c.Memory = memoryLimit()
+		c.Memory = memory.Limit()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

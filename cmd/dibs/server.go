@@ -13,6 +13,7 @@ import (
 	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/memory"
 	"github.com/dibs-dev/dibs/sqlledger"
 	"github.com/dibs-dev/dibs/tokens"
 	"github.com/dibs-dev/dibs/tracing"
@@ -176,6 +177,7 @@ func (s *server) run(ctx context.Context) error {
 			failed <- f.http.Serve(f.ln)
 		}()
 	}
+	go memory.Ease(ctx)
 	watching, stopWatching := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {

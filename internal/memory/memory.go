@@ -1,4 +1,6 @@
-package overload
+// Package memory tells how much memory the process may take and has, and lets the
+// garbage collector rest where there is plenty.
+package memory
 
 import (
 	"math"
@@ -12,8 +14,8 @@ import (
 // containerLimit is where Linux says how much memory a container may have.
 const containerLimit = "/sys/fs/cgroup/memory.max"
 
-// memoryLimit is how much memory the process may take, 0 for no bound.
-func memoryLimit() int64 {
+// Limit is how much memory the process may take, 0 for no bound.
+func Limit() int64 {
 	if told := debug.SetMemoryLimit(-1); told < math.MaxInt64 {
 		return told
 	}
@@ -34,8 +36,8 @@ func parseLimit(text string) int64 {
 	return n
 }
 
-// memoryUsed is what the Go runtime has of the system and has not given back.
-func memoryUsed() int64 {
+// Used is what the Go runtime has of the system and has not given back.
+func Used() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
