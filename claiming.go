@@ -59,7 +59,10 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 	}
 	v, ok := s.lives.Load(req.CampaignID)
 	if !ok {
-		return s.claimNotLive(ctx, &req)
+		// A copy of its own, here and below: what is handed on to those who keep it
+		// has to be collected, and most claims meet none of them.
+		slow := req
+		return s.claimNotLive(ctx, &slow)
 	}
 	l := v.(*live)
 	full := l.full.Load()
@@ -71,7 +74,8 @@ func (s *Service) Claim(ctx context.Context, req ClaimRequest) (Result, error) {
 	if c.Gate == nil {
 		return s.ask(ctx, l, c, &req, full, nil)
 	}
-	no, refused := s.refuse(ctx, c, &req)
+	gated := req
+	no, refused := s.refuse(ctx, c, &gated)
 	if !refused {
 		return s.ask(ctx, l, c, &req, full, nil)
 	}
@@ -99,7 +103,8 @@ func (s *Service) ask(ctx context.Context, l *live, c *Campaign, req *ClaimReque
 	})
 	if err != nil {
 		if errors.Is(err, ErrNotOpen) {
-			return s.claimNotOpen(ctx, l, req)
+			again := *req
+			return s.claimNotOpen(ctx, l, &again)
 		}
 		// It may be granted all the same.
 		l.rouse()

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 
 	"github.com/redis/rueidis"
 
@@ -42,8 +43,11 @@ func encodable(req *dibs.EngineClaim) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// hashOf spreads users over the buckets of a shard.
-func hashOf(user string) uint32 { return crc32.Checksum([]byte(user), castagnoli) }
+// hashOf spreads users over the buckets of a shard. The bytes are the string's
+// own: a copy would be one more thing to collect for each claim.
+func hashOf(user string) uint32 {
+	return crc32.Checksum(unsafe.Slice(unsafe.StringData(user), len(user)), castagnoli)
+}
 
 // bucketOf is the number of a user's bucket, from 1.
 func bucketOf(user string, buckets int64) uint32 { return uint32(int64(hashOf(user))%buckets) + 1 }
@@ -178,7 +182,7 @@ func (l *lane) meet() error {
 func (b *batch) fail(err error) {
 	b.lane.land(b)
 	for _, t := range b.tickets {
-		t.answer(dibs.Decision{}, err)
+		t.fail(err)
 	}
 }
 
@@ -191,31 +195,48 @@ func (b *batch) retry(back []*ticket, tooLong error) {
 		if time.Since(t.born) < b.lane.e.cfg.Patience {
 			young = append(young, t)
 		} else {
-			t.answer(dibs.Decision{}, tooLong)
+			t.fail(tooLong)
 		}
 	}
 	b.lane.again(young)
 }
 
 // outcomes are what the letters of an answer stand for.
-var outcomes = map[byte]dibs.Reason{
-	'G': dibs.Granted, 'R': dibs.Granted, 'K': dibs.KeyReused, 'O': dibs.Overloaded, 'P': dibs.Paused,
-	'E': dibs.Ended, 'N': dibs.NotStarted, 'S': dibs.SoldOut, 'L': dibs.LimitReached,
+var outcomes = [256]struct {
+	reason dibs.Reason
+	known  bool
+}{
+	'G': {dibs.Granted, true}, 'R': {dibs.Granted, true}, 'K': {dibs.KeyReused, true}, 'O': {dibs.Overloaded, true},
+	'P': {dibs.Paused, true}, 'E': {dibs.Ended, true}, 'N': {dibs.NotStarted, true}, 'S': {dibs.SoldOut, true},
+	'L': {dibs.LimitReached, true},
 }
 
-// answers reads a claim script's answer, claim by claim.
+// answers is what a claim script answered: what holds for all claims of the call,
+// a letter for each, and the details of those that have one, in order. It does not
+// change: the callers read it side by side.
 type answers struct {
+	shard   dibs.ShardID
 	letters string
 	details []reply
 	atMS    int64
 	payInMS int64
 	items   bool
-	next    dibs.Cursor
+	// before is the place that the shard had reached before the call.
+	before dibs.Cursor
+}
+
+// told is a claim's own part of its call's answers: the caller makes the decision
+// of it, so that who delivers a thousand of them has little to do for each.
+type told struct {
+	by     *answers
+	at     dibs.Cursor
+	detail string
+	letter byte
 }
 
 // deliver answers the tickets with what the script decided.
 func (b *batch) deliver(res *result) {
-	a, err := answersOf(res)
+	a, err := answersOf(b.lane.id, res)
 	if err == nil && len(a.letters) != len(b.tickets) {
 		err = errShape
 	}
@@ -223,79 +244,74 @@ func (b *batch) deliver(res *result) {
 		b.fail(dibs.Unavail(dibs.EffectUnknown, err))
 		return
 	}
-	before := a.next
 	// Before anyone is answered: what a caller was told, every later call has seen.
-	for i := range a.letters {
-		if a.letters[i] == 'G' {
-			a.next.Seq++
-		}
-	}
-	if a.next != before {
+	if granted := strings.Count(a.letters, "G"); granted > 0 {
+		reached := a.before
+		reached.Seq += uint32(granted)
 		// These users hold something now, which what is refused here may not know.
 		b.lane.lift()
-		b.lane.advance(a.next)
+		b.lane.advance(reached)
 		b.lane.e.signal()
 	}
 	if strings.ContainsAny(a.letters, "PENS") {
 		b.lane.follow()
 	}
-	a.next = before
 	b.lane.land(b)
+	at, details := a.before, a.details
 	for i, t := range b.tickets {
-		t.answer(a.decision(b.lane.id, &t.req, a.letters[i]))
+		letter, detail := a.letters[i], ""
+		if letter == 'G' {
+			at.Seq++
+		}
+		if a.detailed(letter) {
+			if len(details) == 0 {
+				t.fail(dibs.Unavail(dibs.EffectUnknown, errShape))
+				continue
+			}
+			detail, details = details[0].text, details[1:]
+		}
+		t.answer(told{a, at, detail, letter})
 	}
 }
 
-func answersOf(res *result) (a answers, err error) {
+func answersOf(id dibs.ShardID, res *result) (*answers, error) {
 	if len(res.rest) < 4 {
-		return a, errShape
+		return nil, errShape
 	}
-	return answers{
-		atMS: res.rest[0].number, payInMS: res.rest[1].number, items: res.rest[2].number == 1,
-		letters: res.rest[3].text, details: res.rest[4:], next: res.at,
+	return &answers{
+		shard: id, atMS: res.rest[0].number, payInMS: res.rest[1].number, items: res.rest[2].number == 1,
+		letters: res.rest[3].text, details: res.rest[4:], before: res.at,
 	}, nil
 }
 
-// detail takes the next detail.
-func (a *answers) detail() (string, error) {
-	if len(a.details) == 0 {
-		return "", dibs.Unavail(dibs.EffectUnknown, errShape)
-	}
-	d := a.details[0].text
-	a.details = a.details[1:]
-	return d, nil
+// detailed reports whether a letter comes with a detail.
+func (a *answers) detailed(letter byte) bool {
+	return letter == 'R' || letter == 'S' || letter == 'L' || letter == 'G' && a.items
 }
 
-// decision reads one claim's answer.
-func (a *answers) decision(id dibs.ShardID, req *dibs.EngineClaim, letter byte) (d dibs.Decision, err error) {
-	outcome, ok := outcomes[letter]
-	if !ok {
-		return d, dibs.Unavail(dibs.EffectNone, fmt.Errorf("redisengine: the epoch of shard %s has no places left", id))
+// decision is what a claim was told.
+func (t *told) decision(req *dibs.EngineClaim) (d dibs.Decision, err error) {
+	a, outcome := t.by, outcomes[t.letter]
+	if !outcome.known {
+		return d, dibs.Unavail(dibs.EffectNone, fmt.Errorf("redisengine: the epoch of shard %s has no places left", a.shard))
 	}
-	d.Outcome = outcome
-	var detail string
-	if letter == 'R' || letter == 'S' || letter == 'L' || letter == 'G' && a.items {
-		if detail, err = a.detail(); err != nil {
-			return dibs.Decision{}, err
-		}
-	}
-	switch letter {
+	d.Outcome = outcome.reason
+	switch t.letter {
 	case 'G':
-		a.next.Seq++
-		d.Grant = dibs.Grant{Position: dibs.Position{ShardID: id, Cursor: a.next}, UserID: req.UserID, Quantity: req.Quantity, At: a.atMS}
+		d.Grant = dibs.Grant{Position: dibs.Position{ShardID: a.shard, Cursor: t.at}, UserID: req.UserID, Quantity: req.Quantity, At: a.atMS}
 		if a.payInMS > 0 {
 			d.Grant.PayBy = a.atMS + a.payInMS
 		}
 		if a.items {
-			d.Grant.Items, err = itemValues(detail)
+			d.Grant.Items, err = itemValues(t.detail)
 		}
 	case 'R':
 		d.Replayed = true
-		d.Grant, err = grantOf(id, req.UserID, detail, a.payInMS)
+		d.Grant, err = grantOf(a.shard, req.UserID, t.detail, a.payInMS)
 	case 'S':
-		d.Remaining, err = strconv.ParseInt(detail, 10, 64)
+		d.Remaining, err = strconv.ParseInt(t.detail, 10, 64)
 	case 'L':
-		d.Held, err = heldOf(id, detail)
+		d.Held, err = heldOf(a.shard, t.detail)
 	}
 	if err != nil {
 		return dibs.Decision{}, dibs.Unavail(dibs.EffectUnknown, err)

@@ -80,10 +80,11 @@ func (b *bench) decide(reqs ...dibs.EngineClaim) []dibs.Decision {
 	out := make([]dibs.Decision, len(all))
 	for i, t := range all {
 		<-t.done
-		if t.err != nil {
-			b.Fatalf("claim %d of the batch: %v", i, t.err)
+		d, err := t.decision()
+		if err != nil {
+			b.Fatalf("claim %d of the batch: %v", i, err)
 		}
-		out[i] = t.decision
+		out[i] = d
 	}
 	return out
 }

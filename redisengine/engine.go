@@ -102,7 +102,7 @@ type Engine struct {
 	tokens atomic.Uint32
 
 	// lanes is replaced, never changed: a claim finds its lane without a lock.
-	lanes  atomic.Pointer[map[dibs.ShardID]*lane]
+	lanes  atomic.Pointer[laneMap]
 	mu     sync.Mutex // guards lanes, and closed against those that come too late
 	closed atomic.Bool
 
@@ -139,7 +139,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		cfg: cfg, log: cfg.Logger, since: time.Now(), node: binary.BigEndian.Uint32(node[:]), name: rand.Text(),
 		stop: make(chan struct{}), appended: make(chan struct{}, 1), work: dibs.NewWorkCounts(),
 	}
-	e.lanes.Store(&map[dibs.ShardID]*lane{})
+	e.lanes.Store(&laneMap{})
 	c, err := connect(&cfg, e.invalidated)
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (e *Engine) lane(id dibs.ShardID) (*lane, error) {
 	if e.closed.Load() {
 		return nil, errClosed
 	}
-	if l := (*e.lanes.Load())[id]; l != nil {
+	if l := e.kept(id); l != nil {
 		return l, nil
 	}
 	e.mu.Lock()
@@ -182,13 +182,13 @@ func (e *Engine) lane(id dibs.ShardID) (*lane, error) {
 		return nil, errClosed
 	}
 	before := *e.lanes.Load()
-	if l := before[id]; l != nil {
+	if l := before[laneKeyOf(id)]; l != nil {
 		return l, nil
 	}
 	after := maps.Clone(before)
 	e.dropGone(after)
 	l := newLane(e, id)
-	after[id] = l
+	after[laneKeyOf(id)] = l
 	e.lanes.Store(&after)
 	return l, nil
 }
@@ -199,13 +199,24 @@ func (e *Engine) anyLane(id dibs.ShardID) (*lane, error) {
 	if e.closed.Load() {
 		return nil, errClosed
 	}
-	if l := (*e.lanes.Load())[id]; l != nil {
+	if l := e.kept(id); l != nil {
 		return l, nil
 	}
 	return newLane(e, id), nil
 }
 
-func (e *Engine) allLanes() map[dibs.ShardID]*lane { return *e.lanes.Load() }
+// kept is the lane of a shard, nil when there is none.
+func (e *Engine) kept(id dibs.ShardID) *lane { return (*e.lanes.Load())[laneKeyOf(id)] }
+
+func (e *Engine) allLanes() laneMap { return *e.lanes.Load() }
+
+// laneKey is a shard's id in one number, since every claim looks its lane up:
+// numbers are what a map finds fastest.
+type laneKey uint64
+
+type laneMap map[laneKey]*lane
+
+func laneKeyOf(id dibs.ShardID) laneKey { return laneKey(id.Campaign)<<8 | laneKey(id.Shard) }
 
 // token names one attempt of this process.
 func (e *Engine) token() string {

@@ -128,7 +128,7 @@ func (e *Engine) invalidated(changed []rueidis.RedisMessage) {
 		}
 		member := strings.TrimSuffix(strings.TrimPrefix(key, statePrefix+"{"), "}")
 		if id, err := shardOf(member); err == nil {
-			if l := e.allLanes()[id]; l != nil {
+			if l := e.kept(id); l != nil {
 				l.lift()
 				e.tellNews(id)
 			}

@@ -3,8 +3,6 @@ package redisengine
 import (
 	"errors"
 	"time"
-
-	"github.com/dibs-dev/dibs"
 )
 
 // keepGone is how long a lane stays whose shard Redis does not hold. A shard that
@@ -28,11 +26,11 @@ func (l *lane) noteGone(gone bool) {
 // dropGone takes the lanes off a map whose shards are gone: campaigns come and
 // go, and a process that runs for long would keep something of each. It is done
 // whenever a lane is added, under the engine's lock: then they never add up.
-func (e *Engine) dropGone(lanes map[dibs.ShardID]*lane) {
+func (e *Engine) dropGone(lanes laneMap) {
 	before := e.localMS() - keepGone.Milliseconds()
-	for id, l := range lanes {
+	for key, l := range lanes {
 		if l.drop(before) {
-			delete(lanes, id)
+			delete(lanes, key)
 		}
 	}
 }

@@ -40,8 +40,8 @@ func TestLanesOfGoneShardsAreDropped(t *testing.T) {
 		if _, err := ask(100 + n); err == nil {
 			t.Fatal("a claim on a shard that Redis does not hold is decided")
 		}
-		for id, l := range b.e.allLanes() {
-			if id != b.shard {
+		for _, l := range b.e.allLanes() {
+			if l.id != b.shard {
 				longGone(t, l)
 			}
 		}
@@ -49,7 +49,7 @@ func TestLanesOfGoneShardsAreDropped(t *testing.T) {
 	if n := len(b.e.allLanes()); n != 2 {
 		t.Errorf("%d lanes are kept, not that of the shard and the newest", n)
 	}
-	if b.e.allLanes()[b.shard] != b.l {
+	if b.e.kept(b.shard) != b.l {
 		t.Error("the lane of a shard that is there was dropped")
 	}
 	if d, err := ask(b.shard.Campaign); err != nil || !d.Replayed {
@@ -70,7 +70,7 @@ func TestDroppedLanesAreFollowed(t *testing.T) {
 	if err := ask(); !errors.Is(err, dibs.ErrNotOpen) {
 		t.Fatalf("a claim on a shard that is not there is answered %v", err)
 	}
-	l := b.e.allLanes()[id]
+	l := b.e.kept(id)
 	longGone(t, l)
 	if !l.drop(2) {
 		t.Fatal("a lane that nobody needs was not dropped")
@@ -87,7 +87,7 @@ func TestDroppedLanesAreFollowed(t *testing.T) {
 	if err := <-answered; !errors.Is(err, dibs.ErrNotOpen) {
 		t.Errorf("who found a dropped lane is answered %v", err)
 	}
-	if now := b.e.allLanes()[id]; now == nil || now == l {
+	if now := b.e.kept(id); now == nil || now == l {
 		t.Error("no lane has followed the one that was dropped")
 	}
 }
@@ -139,11 +139,11 @@ func TestSettledLanesAreDropped(t *testing.T) {
 		t.Fatalf("the second to retire it hears %v", err)
 	}
 	for name, e := range map[string]*Engine{"who settled it": b.e, "another process": other} {
-		longGone(t, e.allLanes()[b.shard])
+		longGone(t, e.kept(b.shard))
 		if _, err := e.lane(dibs.ShardID{Campaign: 9}); err != nil {
 			t.Fatal(err)
 		}
-		if e.allLanes()[b.shard] != nil {
+		if e.kept(b.shard) != nil {
 			t.Errorf("%s keeps the lane of a campaign that has left Redis", name)
 		}
 	}

@@ -103,7 +103,7 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 		return dibs.Decision{}, err
 	}
 	<-t.done
-	d, err := t.decision, t.err
+	d, err := t.decision()
 	t.free()
 	return d, err
 }

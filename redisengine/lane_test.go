@@ -44,8 +44,8 @@ func TestWaitingClaimsAreCounted(t *testing.T) {
 	}
 	for _, tick := range sent {
 		<-tick.done
-		if tick.err != nil || tick.decision.Outcome != dibs.Granted {
-			t.Errorf("decided %+v, %v", tick.decision, tick.err)
+		if d, err := tick.decision(); err != nil || d.Outcome != dibs.Granted {
+			t.Errorf("decided %+v, %v", d, err)
 		}
 	}
 	waits("in the end", 0)

@@ -145,7 +145,7 @@ func (b *batch) settle(granted *streamEntry, cause error) {
 	// known that they wait for.
 	type end struct {
 		t   *ticket
-		d   dibs.Decision
+		d   *dibs.Decision
 		err error
 	}
 	ends := make([]end, 0, len(entries))
@@ -167,14 +167,18 @@ func (b *batch) settle(granted *streamEntry, cause error) {
 	}
 	b.lane.land(b)
 	for _, e := range ends {
-		e.t.answer(e.d, e.err)
+		if e.err != nil {
+			e.t.fail(e.err)
+			continue
+		}
+		e.t.find(e.d)
 	}
 	none := dibs.Unavail(dibs.EffectNone, cause)
 	var answered *answeredError
 	if errors.As(cause, &answered) {
 		// Redis refuses this script; it would again.
 		for _, t := range rest {
-			t.answer(dibs.Decision{}, none)
+			t.fail(none)
 		}
 		return
 	}
@@ -183,16 +187,16 @@ func (b *batch) settle(granted *streamEntry, cause error) {
 
 // found is the decision that a journal entry records. silent is why Redis did not
 // tell the items of a grant before: it is not asked again then.
-func (b *batch) found(en *dibs.Entry, silent error) (dibs.Decision, error) {
+func (b *batch) found(en *dibs.Entry, silent error) (*dibs.Decision, error) {
 	l := b.lane
 	g := dibs.Grant{
 		Position: dibs.Position{ShardID: l.id, Cursor: en.Cursor}, UserID: en.UserID, Quantity: en.Quantity, At: en.At, PayBy: en.PayBy,
 	}
 	if len(en.Items) == 0 {
-		return dibs.Decision{Outcome: dibs.Granted, Grant: g}, nil
+		return &dibs.Decision{Outcome: dibs.Granted, Grant: g}, nil
 	}
 	if silent != nil {
-		return dibs.Decision{}, silent
+		return nil, silent
 	}
 	// The journal has the items' numbers, the holdings their values.
 	err := l.insist(func(ctx context.Context) error {
@@ -204,7 +208,7 @@ func (b *batch) found(en *dibs.Entry, silent error) (dibs.Decision, error) {
 		return err
 	})
 	if err != nil {
-		return dibs.Decision{}, dibs.Unavail(dibs.EffectUnknown, err)
+		return nil, dibs.Unavail(dibs.EffectUnknown, err)
 	}
-	return dibs.Decision{Outcome: dibs.Granted, Grant: g}, nil
+	return &dibs.Decision{Outcome: dibs.Granted, Grant: g}, nil
 }

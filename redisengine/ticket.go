@@ -26,10 +26,12 @@ type ticket struct {
 	state atomic.Int32
 	// born is when it was taken into a batch first: its patience begins there.
 	born time.Time
-	// done takes one signal, after decision and err are set.
-	done     chan struct{}
-	decision dibs.Decision
-	err      error
+	// done takes one signal, after one of the three below is set.
+	done chan struct{}
+	told told
+	// found is what the journal says of a claim whose answer was lost.
+	found *dibs.Decision
+	err   error
 }
 
 var tickets = sync.Pool{New: func() any { return &ticket{done: make(chan struct{}, 1)} }}
@@ -53,12 +55,39 @@ func (t *ticket) free() {
 }
 
 // answer ends a ticket that was taken, unless its caller has left. It must not be
-// touched afterwards.
-func (t *ticket) answer(d dibs.Decision, err error) {
+// touched afterwards; the same holds for find and fail.
+func (t *ticket) answer(of told) {
 	if t.state.CompareAndSwap(taken, answered) {
-		t.decision, t.err = d, err
+		t.told = of
 		t.done <- struct{}{}
 	}
+}
+
+// find is answer with what the journal says.
+func (t *ticket) find(d *dibs.Decision) {
+	if t.state.CompareAndSwap(taken, answered) {
+		t.found = d
+		t.done <- struct{}{}
+	}
+}
+
+// fail is answer with an error.
+func (t *ticket) fail(err error) {
+	if t.state.CompareAndSwap(taken, answered) {
+		t.err = err
+		t.done <- struct{}{}
+	}
+}
+
+// decision is what became of a ticket that was answered.
+func (t *ticket) decision() (dibs.Decision, error) {
+	switch {
+	case t.err != nil:
+		return dibs.Decision{}, t.err
+	case t.found != nil:
+		return *t.found, nil
+	}
+	return t.told.decision(&t.req)
 }
 
 // leave ends a ticket whose caller waits no longer.
