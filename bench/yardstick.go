@@ -36,46 +36,44 @@ func stopRedis(r *servers.Redis, dir string) {
 	}
 }
 
-// yardsticks measures the yardstick with both clients.
-func yardsticks(ctx context.Context, rounds map[string][]measured) error {
+// yardsticks measures the yardstick with the Go client, and when tool is set with
+// redis-benchmark too. It returns the first.
+func yardsticks(ctx context.Context, rounds map[string][]measured, tool bool) (m measured, err error) {
 	r, dir, err := plainRedis()
 	if err != nil {
-		return err
+		return m, err
 	}
 	defer stopRedis(r, dir)
 	c, err := redisClient(r)
 	if err != nil {
-		return err
+		return m, err
 	}
 	defer c.Close()
 	before, err := redisCPU(ctx, c)
 	if err != nil {
-		return err
+		return m, err
 	}
 	own := cpuTime()
-	m, err := grabAll(ctx, c, redisGrabs)
-	if err != nil {
-		return err
+	if m, err = grabAll(ctx, c, redisGrabs); err != nil {
+		return m, err
 	}
 	after, err := redisCPU(ctx, c)
 	if err != nil {
-		return err
+		return m, err
 	}
 	m.cpu, m.own = (after-before)/redisGrabs, usPer(cpuTime()-own, redisGrabs)
-	rounds[goYardstick] = append(rounds[goYardstick], m)
-	if _, err := exec.LookPath("redis-benchmark"); err != nil {
-		return nil
+	rounds[goYardstick] = append(rounds[goYardstick], m.beside(&m))
+	if _, err := exec.LookPath("redis-benchmark"); err != nil || !tool {
+		return m, nil
 	}
-	if before, err = redisCPU(ctx, c); err != nil {
-		return err
+	t, err := grabByTool(ctx, r, c)
+	if err != nil {
+		return m, err
 	}
-	if m, err = grabByTool(ctx, r, c); err != nil {
-		return err
-	}
-	after, err = redisCPU(ctx, c)
-	m.cpu = (after - before) / redisGrabs
-	rounds[toolYardstick] = append(rounds[toolYardstick], m)
-	return err
+	last, err := redisCPU(ctx, c)
+	t.cpu = (last - after) / redisGrabs
+	rounds[toolYardstick] = append(rounds[toolYardstick], t.beside(&m))
+	return m, err
 }
 
 // grabAll grabs n packets.
