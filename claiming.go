@@ -93,7 +93,7 @@ func (s *Service) ask(ctx context.Context, l *live, c *Campaign, req *ClaimReque
 		mark, ok := s.cfg.Guard.Enter()
 		if !ok {
 			l.refused[Overloaded].Add(1)
-			return Result{}, shed
+			return Result{}, Shed(req.Key != "")
 		}
 		// From here on it is answered, whatever comes.
 		defer s.cfg.Guard.Leave(mark)
@@ -108,6 +108,10 @@ func (s *Service) ask(ctx context.Context, l *live, c *Campaign, req *ClaimReque
 		}
 		// It may be granted all the same.
 		l.rouse()
+		if s.engine.Shared() {
+			// It may have failed on the way to where keys are looked up.
+			err = req.unlooked(err)
+		}
 		return Result{}, s.claimFailed(l, err)
 	}
 	if d.Outcome == Overloaded && no != nil {
@@ -179,10 +183,28 @@ func (s *Service) allSettled(ctx context.Context, t *settling) error {
 // effect is what may have happened to a request before, while nobody can look:
 // with a key it may be the repeat of a yes.
 func (r *ClaimRequest) effect() Effect {
-	if r.Key != "" {
+	return unlookedEffect(r.Key != "")
+}
+
+// unlookedEffect is the effect of a refused request, with a key or without, when
+// nobody has looked whether it is the repeat of one that was granted.
+func unlookedEffect(keyed bool) Effect {
+	if keyed {
 		return EffectUnknown
 	}
 	return EffectNone
+}
+
+// unlooked is what to answer when looking the request's key up has failed: that
+// this attempt did nothing does not say that none before it did.
+func (r *ClaimRequest) unlooked(err error) error {
+	var e *Error
+	if r.Key == "" || !errors.As(err, &e) || e.Effect != EffectNone {
+		return err
+	}
+	unsure := *e
+	unsure.Effect = EffectUnknown
+	return &unsure
 }
 
 // keyHash is what engines and ledgers keep of a request's key; 0 for none.
@@ -254,7 +276,7 @@ func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, 
 	case errors.Is(err, ErrNotFound):
 		return s.elsewhere(nil, NotFound), nil
 	case err != nil:
-		return Result{}, s.failedElsewhere(asUnavailable(err, EffectNone))
+		return Result{}, s.failedElsewhere(req.unlooked(asUnavailable(err, EffectNone)))
 	case c.State == Draft:
 		return s.elsewhere(nil, NotFound), nil
 	case s.sells(c):
@@ -280,7 +302,7 @@ func (s *Service) claimNotLive(ctx context.Context, req *ClaimRequest) (Result, 
 			return Result{Outcome: Granted, Replayed: true, Claim: s.dress(c, claim), Campaign: c}, nil
 		}
 		if !errors.Is(err, ErrNotFound) {
-			return Result{}, s.failedElsewhere(asUnavailable(err, EffectUnknown))
+			return Result{}, s.failedElsewhere(req.unlooked(asUnavailable(err, EffectUnknown)))
 		}
 		if g, ok := s.grantAside(func(q *Quarantined) bool {
 			return q.Shard.Campaign == c.Number && q.Entry.UserID == req.UserID && q.Entry.Key == keyHash(req.Key)

@@ -45,7 +45,8 @@
 // A refusal is a [Result] and no error. An error of [Service.Claim] is an
 // [*Error] that says what is wrong with the request, or that it could not be
 // decided: [Unavailable] or [Overloaded], with an [Effect]. EffectNone means
-// that this call granted nothing. EffectUnknown means that it may have: repeat
+// that nothing was granted. EffectUnknown means that this call may have been, or
+// one before it with the same Key, which nobody has looked up: repeat
 // it with the same Key, and the first result is returned. Without a Key a lost
 // answer cannot be asked for again, and a repeat is a new request.
 //

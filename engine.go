@@ -19,6 +19,9 @@ type EngineClaim struct {
 	OnlyRepeat bool
 }
 
+// Effect is that of a claim which failed before its key was looked up.
+func (c *EngineClaim) Effect() Effect { return unlookedEffect(c.Key != 0) }
+
 // Grant is what an engine keeps of a granted claim.
 type Grant struct {
 	Position
@@ -149,7 +152,8 @@ type ShardStats struct {
 //     limit for sales and coupons, limit before stock for red packets.
 //   - Errors are *Error of Unavailable or Overloaded with their effect, the
 //     context's, ErrNotOpen or ErrStale. After EffectUnknown the caller
-//     repeats with the same key.
+//     repeats with the same key. EffectNone says that this call granted nothing,
+//     and, unless the engine is Shared, that no earlier one with its key did.
 //   - ErrNotOpen says that the shard has to be loaded: it never was, or what the
 //     engine holds of it may have lost history and is not answered from.
 //

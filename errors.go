@@ -14,7 +14,8 @@ type Effect string
 const (
 	// EffectNone: nothing was granted and nothing changed.
 	EffectNone Effect = "none"
-	// EffectUnknown: repeat with the same key to find out.
+	// EffectUnknown: this request, or an earlier one with its key, may have been
+	// granted. Repeat with the same key to find out.
 	EffectUnknown Effect = "unknown"
 )
 

@@ -1,5 +1,7 @@
 package dibs
 
+import "time"
+
 // Guard bounds the claims that the engine decides at a time. It is asked by all
 // claims at once, after the gates and before the engine: what it takes is of the
 // claim path.
@@ -11,16 +13,27 @@ type Guard interface {
 	Leave(mark int64)
 }
 
-// shed is the answer of a claim for which the guard has no place. It says
-// nothing of what an earlier request with the same key did.
-var shed = &Error{
-	Reason: Overloaded, Effect: EffectNone, RetryAfter: 1e9,
-	Detail: Text{"more people claim than can be answered in time", "当前领取人数过多,请稍后重试"},
+// The answers of a claim for which the guard has no place, without a key and with
+// one.
+var shedPlain, shedKeyed = shed(false), shed(true)
+
+func shed(keyed bool) *Error {
+	return &Error{
+		Reason: Overloaded, Effect: unlookedEffect(keyed), RetryAfter: time.Second,
+		Detail: Text{"more people claim than can be answered in time", "当前领取人数过多,请稍后重试"},
+	}
 }
 
 // Shed is the error of a claim that is refused because too many are under way.
-// It can be told before anything else is known of the claim.
-func Shed() *Error { return shed }
+// It can be told before anything else is known of the claim than whether it has
+// a key. With one it may be the repeat of a claim that was granted, which nobody
+// has looked up: its effect is unknown then.
+func Shed(keyed bool) *Error {
+	if keyed {
+		return shedKeyed
+	}
+	return shedPlain
+}
 
 // OverloadView is how much a node has to do, and whether that is too much.
 type OverloadView struct {

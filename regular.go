@@ -26,21 +26,23 @@ func (s *Service) Order(ctx context.Context, req OrderRequest) (Result, error) {
 	if req.Quantity == 0 {
 		req.Quantity = 1
 	}
-	fs := (&ClaimRequest{UserID: req.UserID, Quantity: req.Quantity, Key: req.Key}).faults()
+	asked := &ClaimRequest{UserID: req.UserID, Quantity: req.Quantity, Key: req.Key}
+	fs := asked.faults()
 	if req.Quantity > MaxLimitPerUser && req.Quantity <= math.MaxInt32 {
 		fs = append(fs, Fault{"/quantity", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxLimitPerUser)})
 	}
 	if len(fs) > 0 {
 		return Result{}, Invalid(fs...)
 	}
-	done, err := s.mayOrder(ctx, (&ClaimRequest{Key: req.Key}).effect())
+	done, err := s.mayOrder(ctx, asked.effect())
 	if err != nil {
 		return Result{}, err
 	}
 	defer done()
-	return s.order(ctx, Order{
+	res, err := s.order(ctx, Order{
 		ProductID: req.ProductID, UserID: req.UserID, Quantity: req.Quantity, Key: keyHash(req.Key), At: ms(s.cfg.Now()),
 	})
+	return res, asked.unlooked(err)
 }
 
 const (

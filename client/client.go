@@ -17,9 +17,9 @@
 //
 // The client never repeats a request by itself. After an error that is no
 // *Error (the connection broke), or an *Error whose Effect is "unknown", a
-// claim may have been granted: repeat it with the same key to find out, until the
-// answer is another than "overloaded", which speaks of the repeat alone. A claim
-// without a key cannot be repeated safely.
+// claim may have been granted: repeat it with the same key to find out. That is so
+// of an "overloaded", too, for which nobody has looked; a key that was never sent
+// before was not granted. A claim without a key cannot be repeated safely.
 package client
 
 import (

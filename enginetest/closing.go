@@ -87,11 +87,20 @@ func checkClosed(r *rig) {
 	o.grant("ann", 1, 1)
 	eng := r.eng
 	r.stop(false)
-	d, err := eng.Claim(r.ctx, o.request("bob", 1, 1))
-	r.is(err, "a claim on a closed engine", dibs.ErrUnavailable)
-	r.that(d.Outcome != dibs.Granted || d.Grant.Seq == 0, "a closed engine answers %+v beside its error", d)
-	var e *dibs.Error
-	r.that(errors.As(err, &e) && e.Effect == dibs.EffectNone, "a claim on a closed engine fails with %+v, want the effect none", err)
+	fails := func(user string, key uint64, want dibs.Effect) {
+		d, err := eng.Claim(r.ctx, o.request(user, key, 1))
+		r.is(err, "a claim on a closed engine", dibs.ErrUnavailable)
+		r.that(d.Outcome != dibs.Granted || d.Grant.Seq == 0, "a closed engine answers %+v beside its error", d)
+		var e *dibs.Error
+		r.that(errors.As(err, &e) && e.Effect == want, "a claim on a closed engine fails with %+v, want the effect %s", err, want)
+	}
+	fails("bob", 0, dibs.EffectNone)
+	if eng.Shared() {
+		fails("ann", 1, dibs.EffectNone)
+	} else {
+		// It was granted before, and nobody can look.
+		fails("ann", 1, dibs.EffectUnknown)
+	}
 	r.that(eng.Ping(r.ctx) != nil, "a closed engine answers a ping")
 }
 

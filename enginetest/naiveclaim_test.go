@@ -9,6 +9,12 @@ import (
 )
 
 func (n *naive) Claim(ctx context.Context, req dibs.EngineClaim) (d dibs.Decision, err error) {
+	n.mu.Lock()
+	closed := n.closed
+	n.mu.Unlock()
+	if closed {
+		return d, dibs.Unavail(req.Effect(), nil)
+	}
 	err = n.with(ctx, req.Shard, func(s *naiveShard, now int64) error {
 		if n.faults.standsStill && len(s.claims) >= 12_000 {
 			return dibs.Unavail(dibs.EffectNone, nil)

@@ -110,7 +110,7 @@ func (h *claimHandler) claim(w http.ResponseWriter, r *http.Request, s *scratch)
 	if h.cfg.Overload != nil && h.cfg.Overload.Full() {
 		// What cannot be answered in time costs as little as can be.
 		h.cfg.Overload.Refused()
-		return dibs.Result{}, dibs.Shed()
+		return dibs.Result{}, dibs.Shed(len(r.Header[headerKey]) > 0)
 	}
 	who, err := h.admitClaimant(r.Header)
 	if err != nil {

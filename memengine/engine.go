@@ -92,11 +92,14 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 // Claim decides one claim; see dibs.Engine.
 func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision, error) {
 	s, err := e.shard(req.Shard)
-	if err != nil {
+	if err == nil {
+		err = ctx.Err()
+	}
+	if errors.Is(err, dibs.ErrNotOpen) {
 		return dibs.Decision{}, err
 	}
-	if err := ctx.Err(); err != nil {
-		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, err)
+	if err != nil {
+		return dibs.Decision{}, dibs.Unavail(req.Effect(), err)
 	}
 	nowMS := e.now().UnixMilli()
 	if req.Key == 0 && !req.Late {

@@ -319,7 +319,10 @@ func TestAFencedEngineStops(t *testing.T) {
 	_, err := r.claim("u2", 1)
 	r.effect(err, dibs.EffectNone)
 	r.store.fail(nil, nil)
+	// Nobody looks any more whether it was granted before.
 	_, err = r.claim("u3", 1)
+	r.effect(err, dibs.EffectUnknown)
+	_, err = r.claim("u3", 0)
 	r.effect(err, dibs.EffectNone)
 	if err := r.engine.Ping(t.Context()); !errors.Is(err, dibs.ErrFenced) {
 		t.Fatalf("ping: %v", err)

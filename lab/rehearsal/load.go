@@ -18,7 +18,7 @@ const (
 	firstPause  = 50 * time.Millisecond
 	longestWait = time.Second
 	pauseVaries = 20 // percent
-	moreTries   = 12
+	moreTries   = 8
 )
 
 var errUnknownEffect = errors.New("the server answered that the effect is unknown")
@@ -123,23 +123,23 @@ func (l *load) press(ctx context.Context, i int, intended time.Time) error {
 	return l.tally.record(i, p, &a, f, time.Since(intended))
 }
 
-// ask sends a request until it is answered and its effect known, a few times at
-// most. A request without a key is sent once: twice would be two requests. The
-// second result counts the attempts whose effect stayed unknown.
+// ask sends a request until it is answered and its effect known: a few times at
+// most, besides those at which the server has no time to look. A request without
+// a key is sent once: twice would be two requests. The second result counts the
+// attempts whose effect stayed unknown.
 func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
-	pauses := retry.WithMaxRetries(moreTries, retry.WithCappedDuration(longestWait,
-		retry.WithJitterPercent(pauseVaries, retry.NewExponential(firstPause))))
+	pauses := retry.WithCappedDuration(longestWait, retry.WithJitterPercent(pauseVaries, retry.NewExponential(firstPause)))
 	var last answer
-	lost := 0
+	lost, more := 0, moreTries
 	err := retry.Do(ctx, pauses, func(ctx context.Context) error {
 		a, err := l.server.claim(ctx, req)
+		busy := err == nil && a.reason == dibs.Overloaded.String()
+		if busy && lost == 0 {
+			// This attempt was not decided, and it is the only one.
+			a.effect = dibs.EffectNone
+		}
 		if err == nil {
-			last = a
-			switch {
-			case lost > 0 && a.reason == dibs.Overloaded.String():
-				// That speaks of this attempt alone: an earlier one may have been granted.
-				last.effect = dibs.EffectUnknown
-			case a.effect != dibs.EffectUnknown:
+			if last = a; a.effect != dibs.EffectUnknown {
 				return nil
 			}
 			err = errUnknownEffect
@@ -149,7 +149,10 @@ func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
 		}
 		lost++
 		l.tally.loseOne(err)
-		if req.Key == "" {
+		if !busy {
+			more--
+		}
+		if req.Key == "" || more < 0 {
 			return err
 		}
 		return retry.RetryableError(err)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,36 +35,6 @@ func TestLostReplies(t *testing.T) {
 	}
 	if !strings.Contains(table(t, r), "sent again with the same key") {
 		t.Errorf("the table does not explain what was lost:\n%s", table(t, r))
-	}
-}
-
-// TestLostThenOverloaded: a repeat that is refused for overload says nothing of the
-// press whose answer was lost; it is sent again until it is found.
-func TestLostThenOverloaded(t *testing.T) {
-	var claims atomic.Int64
-	var tries sync.Map // the key of a press that was cut -> how often it came since
-	cfg := serve(t, func(honest http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			key := r.Header.Get("Idempotency-Key")
-			if n, cut := tries.Load(key); isClaim(r) && cut && n.(*atomic.Int64).Add(1) <= 6 {
-				w.Header().Set("Content-Type", "application/problem+json")
-				w.WriteHeader(http.StatusServiceUnavailable)
-				if _, err := io.WriteString(w, `{"reason":"overloaded","status":503,"effect":"none"}`); err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			if isClaim(r) && claims.Add(1)%20 == 0 {
-				tries.LoadOrStore(key, &atomic.Int64{})
-				honest.ServeHTTP(httptest.NewRecorder(), r)
-				panic(http.ErrAbortHandler)
-			}
-			honest.ServeHTTP(w, r)
-		})
-	})
-	r := rehearse(t, cfg)
-	if !r.OK || r.Transport.Lost == 0 || r.Transport.Resolved == 0 || r.Transport.Unresolved != 0 {
-		t.Errorf("%+v\n%s", r.Transport, table(t, r))
 	}
 }
 
