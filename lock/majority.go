@@ -173,8 +173,8 @@ func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (
 		// Every later holder meets one of these servers: raised there, its fence
 		// is higher than the highest of now.
 		keep, cancel := context.WithDeadline(context.WithoutCancel(ctx), begun.Add(m.life/2))
+		defer cancel()
 		still, err := b.renew(keep, fence)
-		cancel()
 		if err == nil && still {
 			return m.hold(ctx, b, fence, begun), nil
 		}

@@ -39,8 +39,9 @@ type ZooKeeper struct {
 	owners owners
 	open   openLocks
 	// quit is closed by Close; calls are those that have not come back.
-	quit  chan struct{}
-	calls calls
+	quit    chan struct{}
+	calls   calls
+	watches watches
 	close sync.Once
 }
 

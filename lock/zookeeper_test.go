@@ -163,3 +163,39 @@ func TestNoZooKeeper(t *testing.T) {
 		t.Errorf("that nobody is there is known after %s", took)
 	}
 }
+
+// TestZooKeeperWatchesStayFew lets many wait for a lock for a moment only: what their
+// watches leave does not grow with them, and who waits to the end is woken.
+func TestZooKeeperWatchesStayFew(t *testing.T) {
+	ctx := patient(t)
+	k := kindOf(t, zookeeper)
+	l := k.open(t, long)
+	h, err := l.Lock(ctx, "few", lock.Options{})
+	must(t, err)
+	client := l.(*lock.ZooKeeper)
+	const impatient = 10
+	for range impatient {
+		if _, err := l.Lock(ctx, "few", lock.Options{Wait: 20 * time.Millisecond}); !errors.Is(err, lock.ErrBusy) {
+			t.Errorf("who waits for a moment hears %v", err)
+		}
+	}
+	woken := make(chan lock.Held, 1)
+	go func() {
+		h, err := l.Lock(ctx, "few", lock.Options{})
+		if err != nil {
+			t.Error(err)
+		}
+		woken <- h
+	}()
+	k.inLine(ctx, t, "few", 1)
+	if n := client.Watches(); n > 1 {
+		t.Errorf("%d watches are left of %d who waited for one holder", n, impatient+1)
+	}
+	must(t, h.Unlock(ctx))
+	if next := <-woken; next != nil {
+		must(t, next.Unlock(ctx))
+	}
+	if n := client.Watches(); n > 0 {
+		t.Errorf("%d watches are left when nobody holds anything", n)
+	}
+}

@@ -185,27 +185,6 @@ func parseNode(name string) (mode string, number int32, ok bool) {
 	return parts[1], int32(at), err == nil
 }
 
-// watch returns when the node is gone, or something else is to be looked at.
-func (n *zooNode) watch(ctx context.Context, name string) error {
-	gone, err := ask(ctx, n.z, func() (<-chan zk.Event, error) {
-		// Not ExistsW, which would watch for ever for what is gone already.
-		_, _, gone, err := n.z.s.conn.GetW(n.dir + "/" + name)
-		return gone, err
-	})
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	select {
-	case <-gone:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // hold keeps the lock until it is given back.
 func (n *zooNode) hold(ctx context.Context, begun time.Time, fence uint64) Held {
 	h := newHeld(ctx, fence)
