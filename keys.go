@@ -42,6 +42,9 @@ type keyCache struct {
 	keys map[[sha256.Size]byte]cachedKey
 	// unknown are keys that there were not, until when that is believed.
 	unknown map[[sha256.Size]byte]time.Time
+	// revocations counts keys that were ended here: what was read before one of
+	// them is not remembered after it.
+	revocations int64
 	// looking has a place for each look-up, waiting counts those who want one.
 	looking chan struct{}
 	waiting int
@@ -118,13 +121,13 @@ func (s *Service) CheckKey(ctx context.Context, secret string) (*APIKey, error) 
 		return nil, badKey
 	}
 	hash := sha256.Sum256([]byte(secret))
-	key, before, unknown := s.keys.recall(hash, s.cfg.Now())
+	is := s.keys.recall(hash, s.cfg.Now())
 	switch {
-	case key != nil:
-		return key, nil
-	case unknown:
+	case is.key != nil:
+		return is.key, nil
+	case is.unknown:
 		return nil, badKey
-	case !before:
+	case !is.before:
 		free, err := s.keys.enter(ctx)
 		if err != nil {
 			return nil, err
@@ -140,26 +143,39 @@ func (s *Service) CheckKey(ctx context.Context, secret string) (*APIKey, error) 
 	if err != nil {
 		return nil, asUnavailable(err, EffectNone)
 	}
-	s.keys.note(hash, cachedKey{k, now.Add(keyCacheFor)})
+	s.keys.note(hash, cachedKey{k, now.Add(keyCacheFor)}, is.revocations)
 	return k, nil
 }
 
-// recall returns what is remembered of a key: the key while it is believed, else
+// recalled is what is remembered of a key: the key while it is believed, else
 // whether it was valid before, or whether there was none a moment ago.
-func (c *keyCache) recall(hash [sha256.Size]byte, now time.Time) (key *APIKey, before, unknown bool) {
+type recalled struct {
+	key             *APIKey
+	before, unknown bool
+	revocations     int64
+}
+
+func (c *keyCache) recall(hash [sha256.Size]byte, now time.Time) recalled {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, before := c.keys[hash]
+	is := recalled{before: before, revocations: c.revocations}
 	if before && now.Before(known.until) {
-		return known.key, true, false
+		is.key = known.key
+	} else {
+		is.unknown = now.Before(c.unknown[hash])
 	}
-	return nil, before, now.Before(c.unknown[hash])
+	return is
 }
 
-// note remembers a key that is valid.
-func (c *keyCache) note(hash [sha256.Size]byte, k cachedKey) {
+// note remembers a key that was valid when so many were revoked.
+func (c *keyCache) note(hash [sha256.Size]byte, k cachedKey, revocations int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.revocations != revocations {
+		// It may be the one that was revoked meanwhile.
+		return
+	}
 	if c.keys == nil || len(c.keys) >= maxCachedKeys {
 		c.keys = make(map[[sha256.Size]byte]cachedKey)
 	}
@@ -229,5 +245,6 @@ func (s *Service) RevokeKey(ctx context.Context, id string) error {
 	s.keys.mu.Lock()
 	defer s.keys.mu.Unlock()
 	s.keys.keys = nil
+	s.keys.revocations++
 	return nil
 }

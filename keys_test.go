@@ -26,9 +26,10 @@ func (l *keyLedger) KeyByHash(_ context.Context, hash []byte) (*APIKey, error) {
 	if n := l.now.Add(1); n > l.most.Load() {
 		l.most.Store(n)
 	}
+	revoked := l.revoked.Load()
 	<-time.After(10 * time.Millisecond)
 	l.now.Add(-1)
-	if [32]byte(hash) == l.good && !l.revoked.Load() {
+	if [32]byte(hash) == l.good && !revoked {
 		return &APIKey{ID: "k-1", Role: RoleAdmin}, nil
 	}
 	return nil, ErrNotFound
@@ -105,5 +106,33 @@ func TestFalseKeysAreBounded(t *testing.T) {
 		l.revoked.Store(true)
 		sleep(t.Context(), keyCacheFor)
 		check(goodKey, badKey)
+	})
+}
+
+func (l *keyLedger) RevokeKey(context.Context, string, time.Time) error {
+	l.revoked.Store(true)
+	return nil
+}
+
+// A key that is looked up while it is revoked is worth nothing afterwards: what was
+// read before is not remembered.
+func TestRevokedWhileLookedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Service{cfg: Config{}.WithDefaults(), ledger: newKeyLedger(t)}
+		early := make(chan error, 1)
+		go func() {
+			_, err := s.CheckKey(t.Context(), goodKey)
+			early <- err
+		}()
+		sleep(t.Context(), 5*time.Millisecond)
+		if err := s.RevokeKey(t.Context(), "k-1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-early; err != nil {
+			t.Errorf("who came before hears %v", err)
+		}
+		if _, err := s.CheckKey(t.Context(), goodKey); !errors.Is(err, badKey) {
+			t.Errorf("after it was revoked: %v", err)
+		}
 	})
 }

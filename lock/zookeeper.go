@@ -42,7 +42,7 @@ type ZooKeeper struct {
 	quit    chan struct{}
 	calls   calls
 	watches watches
-	close sync.Once
+	close   sync.Once
 }
 
 var _ Locker = (*ZooKeeper)(nil)
