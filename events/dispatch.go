@@ -122,7 +122,10 @@ func Start(cfg Config) (*Dispatchers, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	d := &Dispatchers{cancel: cancel}
 	for _, one := range list {
-		d.loops.Go(func() { one.run(ctx) })
+		d.loops.Go(func() {
+			one.run(ctx)
+			one.leave()
+		})
 	}
 	w := newWebhooks(&cfg)
 	d.loops.Go(func() { w.run(ctx) })
@@ -170,19 +173,19 @@ func (d *dispatcher) run(ctx context.Context) {
 		}
 		wait(ctx, pause)
 	}
-	d.leave()
 }
 
-// leave lets other nodes have the sink at once.
+// leave lets other nodes have the sink at once. By then nothing of this node's is on
+// its way: what the next one carries must not meet it.
 func (d *dispatcher) leave() {
+	if err := d.stop(); err != nil {
+		d.log.Debug("a sink was not closed", "sink", d.name, "err", err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	// Otherwise the lease ends by itself.
 	if err := d.src.LetSinkGo(ctx, d.name, d.owner); err != nil {
 		d.log.Debug("a sink was not let go", "sink", d.name, "err", err)
-	}
-	if err := d.stop(); err != nil {
-		d.log.Debug("a sink was not closed", "sink", d.name, "err", err)
 	}
 }
 

@@ -25,6 +25,10 @@ type memory struct {
 	failing  bool
 	finished int
 	trimmed  time.Time
+	// takes is how long FinishDeliveries takes, noted when it returned last, and
+	// left when the sink was let go.
+	takes       time.Duration
+	noted, left time.Time
 }
 
 func (m *memory) HoldSink(_ context.Context, name, owner string, _ time.Duration) (dibs.SinkState, error) {
@@ -35,7 +39,12 @@ func (m *memory) Events(_ context.Context, after int64, _ int) ([]dibs.Event, in
 	return nil, after, nil
 }
 
-func (m *memory) LetSinkGo(context.Context, string, string) error { return nil }
+func (m *memory) LetSinkGo(context.Context, string, string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left = time.Now()
+	return nil
+}
 
 func (m *memory) Endpoints(context.Context) ([]dibs.WebhookEndpoint, error) {
 	m.mu.Lock()
@@ -95,10 +104,12 @@ func (m *memory) DueDeliveries(_ context.Context, id string, now time.Time, most
 	return due, nil
 }
 
-func (m *memory) FinishDeliveries(_ context.Context, list []dibs.WebhookDelivery) error {
+func (m *memory) FinishDeliveries(ctx context.Context, list []dibs.WebhookDelivery) error {
+	wait(ctx, m.takes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.finished++
+	m.noted = time.Now()
 	if m.failing {
 		return errors.New("the ledger does not answer")
 	}
@@ -343,6 +354,22 @@ func TestLedgerAway(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLetGoOnceNoted: a node that stops lets go of the webhooks when what it has posted
+// is noted, and no sooner: the next one would post it again.
+func TestLetGoOnceNoted(t *testing.T) {
+	t.Parallel()
+	var m *memory
+	hooked(t, WebhookConfig{}, 10*time.Millisecond, func(*http.Request) *http.Response { return says(204) }, func(t *testing.T, is *memory) {
+		m = is
+		m.takes = 3 * time.Second
+		m.queue("e")
+		wait(t.Context(), time.Second)
+	})
+	if m.finished != 1 || m.list[0].Status != dibs.DeliveryDelivered || m.left.Before(m.noted) {
+		t.Errorf("%s is noted at %s, and let go at %s", m.list[0].Status, m.noted, m.left)
+	}
 }
 
 // TestNames: a name is what the ledger has room for, and tells sinks apart.

@@ -122,7 +122,9 @@ func (w *webhooks) run(ctx context.Context) {
 	posting.Go(func() { w.postAll(ctx) })
 	w.dispatcher.run(ctx)
 	posting.Wait()
+	// What was posted is noted before another node looks for what is due.
 	w.rounds.Wait()
+	w.leave()
 }
 
 func (w *webhooks) wanted(ctx context.Context) (bool, error) {
