@@ -71,7 +71,7 @@ func packetRound(ctx context.Context, onRedis bool, get func() (*servers.Server,
 		if err != nil {
 			return f, err
 		}
-		defer os.RemoveAll(dir)
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		r, err := servers.StartRedis(dir, servers.RedisAlways...)
 		if err != nil {
 			return f, err

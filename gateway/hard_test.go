@@ -85,11 +85,11 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	// The first one's place is free once it is gone.
 	await(t, "a place is free", func() bool {
-		ws, _ := r.try("/v1/ws")
+		ws, _ := r.try("/v1/ws") //nolint:bodyclose // an upgraded connection has no body
 		return ws != nil
 	})
 	await(t, "the node is full", func() bool {
-		ws, resp := r.try("/v1/ws")
+		ws, resp := r.try("/v1/ws") //nolint:bodyclose // the library has read and closed it
 		return ws == nil && resp.StatusCode == 503 && resp.Header.Get("Retry-After") != ""
 	})
 }
@@ -140,6 +140,7 @@ func TestDrain(t *testing.T) {
 	if code := idle.ended(); code != websocket.StatusServiceRestart {
 		t.Errorf("the idle one was closed with %d", code)
 	}
+	//nolint:bodyclose // the library has read and closed it
 	if ws, resp := r.try("/v1/ws"); ws != nil || resp.StatusCode != 503 {
 		t.Errorf("a new connection: %v", resp.Status)
 	}
@@ -282,6 +283,7 @@ func TestClosed(t *testing.T) {
 	if code := p.ended(); code != -1 {
 		t.Errorf("closed with %d", code)
 	}
+	//nolint:bodyclose // the library has read and closed it
 	if ws, resp := r.try("/v1/ws"); ws != nil || resp.StatusCode != 503 {
 		t.Errorf("after the end: %v", resp.Status)
 	}

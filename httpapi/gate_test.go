@@ -62,9 +62,14 @@ func (s *gatedStack) gated(id string, begins time.Duration, gate dibs.GateSpec) 
 }
 
 // wants checks the reason of a client's error.
-func wants(t *testing.T, err error, reason string, inDetail string) *client.Error {
+func wants(t *testing.T, err error, reason string, inDetail string) {
 	t.Helper()
-	e := &client.Error{}
+	refusalIs(t, err, reason, inDetail)
+}
+
+// refusalIs is wants for those who look at the rest of the error too.
+func refusalIs(t *testing.T, err error, reason string, inDetail string) (e *client.Error) {
+	t.Helper()
 	if !errors.As(err, &e) || e.Reason != reason || !strings.Contains(e.Detail, inDetail) {
 		t.Fatalf("%v, want %s with %q", err, reason, inDetail)
 	}
@@ -79,7 +84,7 @@ func TestAQueueOverHTTP(t *testing.T) {
 	_, err := ann.Place(ctx, "phone")
 	wants(t, err, "not_found", "no place")
 	_, _, err = ann.Claim(ctx, "phone", 1, "tap")
-	if e := wants(t, err, "waiting", "queue"); e.RetryAfter <= 0 || e.Code != 30013 || e.Status != 409 {
+	if e := refusalIs(t, err, "waiting", "queue"); e.RetryAfter <= 0 || e.Code != 30013 || e.Status != 409 {
 		t.Errorf("%+v", e)
 	}
 	first, err := ann.Join(ctx, "phone")
@@ -92,7 +97,7 @@ func TestAQueueOverHTTP(t *testing.T) {
 	_, _, err = bob.WithAdmission(first.Admission).Claim(ctx, "phone", 1, "tap")
 	wants(t, err, "waiting", "no admission of yours")
 	_, _, err = bob.Claim(ctx, "phone", 1, "tap")
-	if e := wants(t, err, "waiting", "not your turn"); e.Position == nil || *e.Position != 1 {
+	if e := refusalIs(t, err, "waiting", "not your turn"); e.Position == nil || *e.Position != 1 {
 		t.Errorf("%+v", e)
 	}
 	claim, _, err := ann.WithAdmission(first.Admission).Claim(ctx, "phone", 1, "tap")
@@ -114,7 +119,7 @@ func TestAQueueOverHTTP(t *testing.T) {
 
 	s.gated("later", time.Hour, dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.Shuffle, Rate: 1, OpensAt: time.Now().Add(time.Minute)}})
 	_, err = ann.Join(ctx, "later")
-	if e := wants(t, err, "not_started", "the waiting room opens"); e.StartsAt == nil || time.Until(*e.StartsAt) > time.Minute {
+	if e := refusalIs(t, err, "not_started", "the waiting room opens"); e.StartsAt == nil || time.Until(*e.StartsAt) > time.Minute {
 		t.Errorf("%+v", e)
 	}
 }
@@ -127,13 +132,13 @@ func TestTicketsOverHTTP(t *testing.T) {
 	s.gated("phone", 0, dibs.GateSpec{Ticket: &spec})
 	ann := s.admin.WithToken("dev_ann")
 	_, err := ann.Ticket(ctx, "later", dibs.TicketRequest{})
-	if e := wants(t, err, "not_started", "starts at"); e.StartsAt == nil || time.Until(*e.StartsAt) < time.Minute {
+	if e := refusalIs(t, err, "not_started", "starts at"); e.StartsAt == nil || time.Until(*e.StartsAt) < time.Minute {
 		t.Errorf("%+v", e)
 	}
 	_, err = ann.Challenge(ctx, "later")
 	wants(t, err, "not_started", "starts at")
 	_, _, err = ann.Claim(ctx, "phone", 1, "tap")
-	if e := wants(t, err, "ticket_required", "needs a ticket"); e.Status != 403 || e.Code != 30014 {
+	if e := refusalIs(t, err, "ticket_required", "needs a ticket"); e.Status != 403 || e.Code != 30014 {
 		t.Errorf("%+v", e)
 	}
 	_, err = ann.Ticket(ctx, "phone", dibs.TicketRequest{})
