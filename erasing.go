@@ -141,7 +141,6 @@ func (s *Service) eraseLoop(ctx context.Context) {
 // eraseAll goes on with all erasures that are not done. What one of them cannot
 // do does not hold the others up.
 func (s *Service) eraseAll(ctx context.Context) error {
-	var held map[uint32]bool
 	var errs error
 	page := Page{Limit: MaxPage}
 	for range maxOpenErasures {
@@ -149,15 +148,10 @@ func (s *Service) eraseAll(ctx context.Context) error {
 		if err != nil {
 			return errors.Join(errs, err)
 		}
-		if held == nil && len(open.Items) > 0 {
-			if held, err = s.heldCampaigns(ctx); err != nil {
-				return err
-			}
-		}
 		for i := range open.Items {
 			e := &open.Items[i]
 			// Another node that goes on with it is as good.
-			if err := s.erase(ctx, e, held); err != nil && !errors.Is(err, ErrConflict) {
+			if err := s.erase(ctx, e); err != nil && !errors.Is(err, ErrConflict) {
 				errs = errors.Join(errs, fmt.Errorf("dibs: the erasure %s, at %s: %w", e.ID, e.Step, err))
 			}
 		}
@@ -184,16 +178,16 @@ func (s *Service) heldCampaigns(ctx context.Context) (map[uint32]bool, error) {
 }
 
 // erase does a round of an erasure, or as much as is left of it.
-func (s *Service) erase(ctx context.Context, e *Erasure, held map[uint32]bool) error {
+func (s *Service) erase(ctx context.Context, e *Erasure) error {
 	if e.Step == eraseSteps[0] && !e.CleanSince.IsZero() && s.cfg.Now().Before(e.CleanSince.Add(s.cfg.EraseRest)) {
 		return nil
 	}
 	before, looks := e.WaitsFor, e.Step == EraseCheck
-	err := s.eraseSteps(ctx, e, held)
+	err := s.eraseSteps(ctx, e)
 	if err == nil && looks && !slices.Equal(before, e.WaitsFor) {
 		// There is something that may be erased now.
 		e.again()
-		err = s.eraseSteps(ctx, e, held)
+		err = s.eraseSteps(ctx, e)
 	}
 	if err != nil {
 		return err
@@ -202,14 +196,14 @@ func (s *Service) erase(ctx context.Context, e *Erasure, held map[uint32]bool) e
 }
 
 // eraseSteps does what is left of a round.
-func (s *Service) eraseSteps(ctx context.Context, e *Erasure, held map[uint32]bool) error {
+func (s *Service) eraseSteps(ctx context.Context, e *Erasure) error {
 	for e.Step != EraseEnd {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		e.UpdatedAt = ms(s.cfg.Now())
 		if e.Step != EraseLists {
-			if err := s.ledger.EraseSome(ctx, e, held, s.cfg.Now()); err != nil {
+			if err := s.eraseSome(ctx, e); err != nil {
 				return err
 			}
 			continue
@@ -227,6 +221,20 @@ func (s *Service) eraseSteps(ctx context.Context, e *Erasure, held map[uint32]bo
 		}
 	}
 	return nil
+}
+
+// eraseSome does a part of a step that is the ledger's. Which campaigns are held is
+// asked each time: rounds of many users take long, and one may be held meanwhile, for a
+// late payment say.
+func (s *Service) eraseSome(ctx context.Context, e *Erasure) error {
+	var held map[uint32]bool
+	if slices.Contains(campaignSteps, e.Step) {
+		var err error
+		if held, err = s.heldCampaigns(ctx); err != nil {
+			return err
+		}
+	}
+	return s.ledger.EraseSome(ctx, e, held, s.cfg.Now())
 }
 
 // endRound decides what comes after a round: it is done when a later round finds

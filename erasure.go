@@ -50,6 +50,9 @@ var eraseSteps = []EraseStep{
 	EraseClaims, EraseLotteries, EraseQuarantine, ErasePlaces, EraseFollows, EraseMoney, EraseLists, EraseRequests, EraseAnnounced, EraseDeliveries, EraseAudit, EraseCheck, EraseEnd,
 }
 
+// campaignSteps are those that leave campaigns alone which an engine holds.
+var campaignSteps = []EraseStep{EraseClaims, EraseLotteries, EraseQuarantine, ErasePlaces, EraseMoney, EraseCheck}
+
 // PseudonymPrefix begins what stands in the place of an erased user. What
 // follows is random, and nobody keeps whose it was.
 const PseudonymPrefix = "erased-"

@@ -1,0 +1,69 @@
+package dibs
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+)
+
+// manyErasures is a ledger with erasures under way, each of which it does in one part
+// a step.
+type manyErasures struct {
+	Ledger
+	open []Erasure
+	some func(e *Erasure, held map[uint32]bool)
+}
+
+func (l *manyErasures) ErasureList(context.Context, bool, Page) (List[Erasure], error) {
+	return List[Erasure]{Items: slices.Clone(l.open)}, nil
+}
+
+func (l *manyErasures) EraseSome(_ context.Context, e *Erasure, held map[uint32]bool, _ time.Time) error {
+	l.some(e, held)
+	e.Advance()
+	return nil
+}
+
+func (l *manyErasures) SaveErasure(context.Context, *Erasure) error { return nil }
+
+// journals is an engine that has entries of campaigns.
+type journals struct {
+	Engine
+	shards []ShardID
+}
+
+func (j *journals) JournalShards(context.Context) ([]ShardID, error) { return j.shards, nil }
+
+// While users are erased one after the other, an engine may take a campaign up, for a
+// late payment say: from then on nobody is taken out of it.
+func TestErasuresSeeWhatIsHeldMeanwhile(t *testing.T) {
+	const here, there = 7, 8
+	l := &manyErasures{open: []Erasure{{UserID: "ann", Step: EraseClaims}, {UserID: "bob", Step: EraseClaims}}}
+	engine := &journals{}
+	s := &Service{cfg: Config{}.WithDefaults(), ledger: l, engine: engine, log: Config{}.WithDefaults().Logger}
+	var taken bool
+	seen := map[EraseStep]int{}
+	l.some = func(e *Erasure, held map[uint32]bool) {
+		if e.UserID == "ann" && e.Step == EraseQuarantine {
+			s.byNumber.Store(uint32(here), &live{})
+			engine.shards = []ShardID{{Campaign: there}}
+			taken = true
+			return
+		}
+		if taken && slices.Contains(campaignSteps, e.Step) {
+			seen[e.Step]++
+			if !held[here] || !held[there] {
+				t.Errorf("%s of %s is erased without regard to what is held now: %v", e.Step, e.UserID, held)
+			}
+		}
+	}
+	if err := s.eraseAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range campaignSteps {
+		if want := map[bool]int{true: 1, false: 2}[step == EraseClaims || step == EraseLotteries || step == EraseQuarantine]; seen[step] != want {
+			t.Errorf("%s was done %d times since, want %d", step, seen[step], want)
+		}
+	}
+}
