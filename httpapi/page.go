@@ -16,8 +16,15 @@ import (
 //go:embed page.html
 var pageText string
 
+// The script is the button's, then the page's, which draws it.
+//
+//go:embed press.js
+var pressScript string
+
 //go:embed page.js
-var pageScript string
+var viewScript string
+
+var pageScript = pressScript + viewScript
 
 //go:embed page.css
 var pageStyle string
@@ -29,6 +36,13 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style":  func() template.CSS { return template.CSS(pageStyle) },
 	"when":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"money":  showMoney,
+	// A share of a red packet is in the currency of the whole.
+	"decimals": func(v *dibs.CampaignView) int {
+		if v.RedPacket != nil {
+			return v.RedPacket.Total.Decimals()
+		}
+		return 0
+	},
 }).Parse(pageText))
 
 // pagePolicy lets the page run its own script, use its own style, and ask this
@@ -43,11 +57,8 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// showMoney shows an amount in whole units of the currency, as most have them.
-func showMoney(m *dibs.Money) string {
-	n := m.Amount
-	return m.Currency + " " + strconv.FormatInt(n/100, 10) + "." + string([]byte{'0' + byte(n/10%10), '0' + byte(n%10)})
-}
+// showMoney shows an amount as people write it.
+func showMoney(m *dibs.Money) string { return m.Currency + " " + m.Digits() }
 
 // renderPage is a campaign's page. What changes with each claim is not in it.
 func renderPage(v *dibs.CampaignView) ([]byte, error) {

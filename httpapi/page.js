@@ -30,6 +30,7 @@
     const days = Math.floor(s / 86400);
     document.getElementById("count").textContent =
       until ? (days ? days + "d " : "") + two(Math.floor(s / 3600) % 24) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60) : "";
+    button(is);
   };
   const news = (n) => {
     told = n.phase || (n.state === "paused" || n.state === "ended" ? n.state : n.remaining > 0 ? "" : "sold_out");
@@ -41,21 +42,32 @@
     draw();
   };
   // Without a stream of events, it asks again now and then.
+  let source = null, asking = false;
   const ask = async () => {
+    asking = true;
     try {
-      news(await (await fetch(path)).json());
+      if (!document.hidden) news(await (await fetch(path)).json());
     } finally {
       setTimeout(ask, 5000 + Math.random() * 5000);
     }
   };
+  // A page that nobody looks at keeps no connection: browsers have six for a server.
   const follow = () => {
-    const source = new EventSource(path + "/events");
+    if (source || asking || document.hidden) return;
+    source = new EventSource(path + "/events");
     for (const name of ["state", "opened", "paused", "resumed", "sold_out", "reopened", "ended", "changed", "stock"])
       source.addEventListener(name, (e) => news(JSON.parse(e.data)));
     source.onerror = () => {
-      if (source.readyState === EventSource.CLOSED) ask();
+      if (source && source.readyState === EventSource.CLOSED) ask();
     };
   };
+  const leave = () => {
+    if (source) source.close();
+    source = null;
+  };
+  addEventListener("pagehide", leave);
+  addEventListener("pageshow", follow);
+  document.addEventListener("visibilitychange", () => (document.hidden ? leave() : follow()));
   clock().catch(() => {}).finally(draw);
   setInterval(() => clock().catch(() => {}), 60000);
   setInterval(draw, 250);

@@ -68,6 +68,7 @@ func (b *banner) print(out io.Writer) {
 	for _, l := range [][2]string{
 		{"API", b.url},
 		{"Docs", b.url + "/docs"},
+		{"Page", b.url + "/c/" + demoSale + "#token=dev_42"},
 		{"Health", b.url + "/healthz"},
 		{"Metrics", b.url + "/metrics"},
 		{"Admin key", b.key},
@@ -90,7 +91,7 @@ func (b *banner) printCampaigns(out io.Writer) {
 	for _, c := range b.campaigns {
 		price := ""
 		if c.Price != nil {
-			price = money(c.Price)
+			price = c.Price.Digits() + " " + c.Price.Currency
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%d left\t%s\t%s\n", c.ID, c.Kind, c.Remaining, standing(&c, time.Now()), price)
 	}
@@ -109,11 +110,6 @@ func standing(c *dibs.CampaignView, now time.Time) string {
 		return "starts " + c.StartsAt.Local().Format("Mon 15:04")
 	}
 	return "open until " + c.EndsAt.Local().Format("Mon 15:04")
-}
-
-// money shows an amount of a currency with two decimals, as the demo's has.
-func money(m *dibs.Money) string {
-	return fmt.Sprintf("%d.%02d %s", m.Amount/100, m.Amount%100, m.Currency)
 }
 
 // curlLine is a command to paste, and what it shows.

@@ -14,6 +14,7 @@ make                make
 gcc                 gcc
 libc6-dev           /usr/include/stdlib.h
 jmeter              jmeter
+chromium            chromium
 redis-server        redis-server
 rabbitmq-server     /usr/lib/rabbitmq/bin/rabbitmq-server
 zookeeper           /usr/share/zookeeper/bin/zkServer.sh

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// phone is the one tab of a Chromium without a window, as wide as a telephone.
+type phone struct {
+	ctx context.Context
+	// shown is the page that is looked at.
+	shown *tab
+	mu    sync.Mutex
+	// wrong is what the page has complained of.
+	wrong []string
+}
+
+// phoneWidth and phoneHeight are in CSS pixels.
+const phoneWidth, phoneHeight = 390, 844
+
+// startBrowser starts Chromium for the length of the test. Where it runs as root
+// it has no sandbox; it is shown nothing but our own pages.
+func startBrowser(t *testing.T) *phone {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(patience))
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), opts...)
+	t.Cleanup(stop)
+	p := &phone{}
+	p.ctx, stop = chromedp.NewContext(ctx)
+	t.Cleanup(stop)
+	if err := chromedp.Listen(p.ctx, p.hear); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// tab is a page that somebody looks at.
+type tab struct {
+	*testing.T
+	*phone
+}
+
+// open opens a page, as somebody who reads a language. When it is left, the page must have fitted, and complained of nothing.
+func (p *phone) open(t *testing.T, url, language string) *tab {
+	t.Helper()
+	if p.shown != nil {
+		p.shown.close()
+	}
+	tab := &tab{t, p}
+	speak := emulation.SetUserAgentOverrideParams{UserAgent: "Chromium", AcceptLanguage: language}
+	tab.do(chromedp.EmulateViewport(phoneWidth, phoneHeight, chromedp.EmulateMobile), func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, target, emulation.SetUserAgentOverride, speak)
+		return chromedp.Void{}, err
+	}, chromedp.Navigate(url))
+	p.shown = tab
+	t.Cleanup(tab.close)
+	return tab
+}
+
+// hear notes what a page complains of. That a request was refused, the browser
+// says, too: refusals are answers.
+func (p *phone) hear(event any) {
+	var wrong string
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		wrong = e.ExceptionDetails.Text
+		if e.ExceptionDetails.Exception != nil {
+			wrong += " " + e.ExceptionDetails.Exception.Description
+		}
+	case *runtime.EventConsoleAPICalled:
+		wrong = fmt.Sprintf("console.%s", e.Type)
+	case *cdplog.EventEntryAdded:
+		if e.Entry.Source == cdplog.EntrySourceNetwork || e.Entry.Level != cdplog.EntryLevelError && e.Entry.Level != cdplog.EntryLevelWarning {
+			return
+		}
+		wrong = fmt.Sprintf("%s %s: %s", e.Entry.Source, e.Entry.Level, e.Entry.Text)
+	default:
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.wrong = append(p.wrong, wrong)
+}
+
+// close checks what holds for every page at its end: nobody has to scroll
+// sideways, and nothing went wrong. It leaves nothing for the next page.
+func (p *tab) close() {
+	p.Helper()
+	if p.shown != p {
+		return
+	}
+	p.shown = nil
+	if wide := tells[int](p, "document.documentElement.scrollWidth"); wide > phoneWidth {
+		p.Errorf("the page is %d wide, the telephone %d", wide, phoneWidth)
+	}
+	tells[bool](p, "sessionStorage.clear() || true")
+	p.do(chromedp.Navigate("about:blank"))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.wrong {
+		p.Errorf("the page complains: %s", w)
+	}
+	p.wrong = nil
+}
+
+// do takes steps, none of which takes long.
+func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// tells is what an expression of JavaScript comes to, in the end.
+func tells[T any](p *tab, expression string) T {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// await waits until an expression holds.
+func (p *tab) await(expression string) {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(0))); err != nil {
+		p.Fatalf("%s: %v; the page shows:\n%s", expression, err, tells[string](p, "document.body.innerText"))
+	}
+}
+
+// shows waits until people see a text on the page.
+func (p *tab) shows(text string) {
+	p.Helper()
+	p.await(fmt.Sprintf("document.body.innerText.includes(%q)", text))
+}
+
+// press presses the button as a finger does, once it can be pressed.
+func (p *tab) press() {
+	p.Helper()
+	p.await("!document.getElementById('press').disabled")
+	p.do(chromedp.Click(chromedp.CSS("#press"), chromedp.NodeVisible))
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/lab"
+)
+
+// TestPage looks at campaigns' pages with a real browser, on a telephone.
+func TestPage(t *testing.T) {
+	_, url := startServe(t, t.TempDir())
+	all := pages{T: t, url: url, admin: admin(t, url), phone: startBrowser(t)}
+	for _, c := range []struct {
+		name string
+		look func(*pages)
+	}{
+		{"before the sale", beforeTheSale},
+		{"a claim", claimOnThePage},
+		{"in Chinese", pageInChinese},
+		{"what an admin does", changesOnThePage},
+		{"a waiting room", roomOnThePage},
+		{"tickets", ticketOnThePage},
+		{"a red packet", shareOnThePage},
+		{"who does not count", strangersOnThePage},
+		{"a WebSocket of the browser's own", socketOfTheBrowser},
+		{"the page of the lab", pageOfTheLab},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := all
+			p.T = t
+			c.look(&p)
+		})
+	}
+}
+
+// pages are the campaigns of a server, looked at by a browser.
+type pages struct {
+	*testing.T
+	url   string
+	admin *client.Client
+	phone *phone
+}
+
+func (p *pages) must(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// campaign publishes a campaign, of ten units and open unless change says
+// otherwise.
+func (p *pages) campaign(id string, change func(*dibs.CampaignSpec)) {
+	p.Helper()
+	units := int64(10)
+	spec := dibs.CampaignSpec{
+		ID: id, Kind: dibs.Sale, Title: "The " + id, Stock: dibs.StockSpec{Units: &units},
+		StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+	}
+	change(&spec)
+	_, err := p.admin.CreateCampaign(p.Context(), spec, "")
+	p.must(err)
+	_, err = p.admin.Publish(p.Context(), id)
+	p.must(err)
+}
+
+// patch changes a campaign.
+func (p *pages) patch(id string, patch dibs.CampaignPatch) {
+	p.Helper()
+	_, err := p.admin.PatchCampaign(p.Context(), id, patch)
+	p.must(err)
+}
+
+func (p *pages) token(user string) string {
+	p.Helper()
+	token, err := httpapi.IssueToken([]byte(testSecret), user, time.Hour)
+	p.must(err)
+	return token
+}
+
+// as is a user without a browser.
+func (p *pages) as(user string) *client.Client {
+	p.Helper()
+	c, err := client.New(p.url, client.Options{Token: p.token(user)})
+	p.must(err)
+	p.Cleanup(c.CloseIdle)
+	return c
+}
+
+// open opens a campaign's page as a user; "" for nobody.
+func (p *pages) open(id, user, language string) *tab {
+	p.Helper()
+	address := p.url + "/c/" + id
+	if user != "" {
+		address += "#token=" + p.token(user)
+	}
+	tab := p.phone.open(p.T, address, language)
+	if at := tells[string](tab, "location.href"); at != p.url+"/c/"+id {
+		p.Errorf("the address is %s: a token stands in it", at)
+	}
+	return tab
+}
+
+const english, chinese = "en-US,en", "zh-CN,zh"
+
+// beforeTheSale: the page counts down, and has its button when the time has come.
+func beforeTheSale(p *pages) {
+	p.campaign("soon", func(c *dibs.CampaignSpec) {
+		c.Title = strings.Repeat("Averylongnameofaphonethatnobodycanbreak", 3)
+		c.StartsAt, c.Price = time.Now().Add(30*time.Minute), &dibs.Money{Amount: 128_000, Currency: "JPY"}
+	})
+	page := p.open("soon", "42", english)
+	page.shows("Starts in")
+	page.shows("JPY 128000\n")
+	page.await(`/^00:[0-3][0-9]:[0-5][0-9]$/.test(document.getElementById("count").textContent)`)
+	before := tells[string](page, `document.getElementById("count").textContent`)
+	page.await(fmt.Sprintf(`document.getElementById("count").textContent < %q`, before))
+	if tells[bool](page, `document.getElementById("act").checkVisibility()`) {
+		p.Error("there is a button before the start")
+	}
+	p.campaign("presently", func(c *dibs.CampaignSpec) { c.StartsAt = time.Now().Add(2 * time.Second) })
+	page = p.open("presently", "42", english)
+	page.shows("Open now, ends in")
+	page.press()
+	page.shows("It is yours.")
+}
+
+// claimOnThePage: a claim by the button, the same one when it is pressed again
+// and after a reload, and nothing for who has what he may have.
+func claimOnThePage(p *pages) {
+	p.campaign("phone", func(*dibs.CampaignSpec) {})
+	page := p.open("phone", "7", english)
+	page.shows("Left: 10")
+	page.press()
+	page.shows("It is yours.")
+	page.shows("Left: 9")
+	mine, err := p.as("7").MyClaims(p.Context(), dibs.Page{})
+	p.must(err)
+	if len(mine.Items) != 1 {
+		p.Fatalf("%d claims", len(mine.Items))
+	}
+	claim := mine.Items[0].ID
+	page.shows(claim)
+	page.press()
+	page.shows("It is yours already. " + claim)
+	page.do(chromedp.Reload())
+	page.press()
+	page.shows("It is yours already. " + claim)
+	if st, err := p.admin.Stats(p.Context(), "phone"); err != nil || st.Granted != 1 {
+		p.Errorf("%+v, %v", st, err)
+	}
+}
+
+// pageInChinese: everything is said in the reader's language, refusals too.
+func pageInChinese(p *pages) {
+	p.campaign("zhongwen", func(*dibs.CampaignSpec) {})
+	_, _, err := p.as("42").Claim(p.Context(), "zhongwen", 1, "elsewhere")
+	p.must(err)
+	page := p.open("zhongwen", "42", chinese)
+	page.shows("正在进行,距结束还有")
+	page.shows("剩余:9")
+	page.press()
+	page.shows("每人限领 1 件")
+	if text := tells[string](page, "document.body.innerText"); strings.Contains(text, "Limit") || strings.Contains(text, "Claim") {
+		p.Errorf("some of it is in English:\n%s", text)
+	}
+}
+
+// changesOnThePage: what happens to the campaign is seen without a reload.
+func changesOnThePage(p *pages) {
+	p.campaign("moody", func(c *dibs.CampaignSpec) { *c.Stock.Units = 1 })
+	page := p.open("moody", "42", english)
+	page.shows("Open now")
+	hidden := `!document.getElementById("act").checkVisibility()`
+	_, err := p.admin.Pause(p.Context(), "moody")
+	p.must(err)
+	page.shows("Paused for the moment")
+	page.await(hidden)
+	_, err = p.admin.Resume(p.Context(), "moody")
+	p.must(err)
+	page.shows("Open now")
+	page.await("!" + hidden)
+	_, _, err = p.as("43").Claim(p.Context(), "moody", 1, "first")
+	p.must(err)
+	page.shows("Sold out")
+	page.shows("Left: 0")
+	page.await(hidden)
+	_, err = p.admin.ChangeStock(p.Context(), "moody", dibs.StockChange{Delta: 1}, "one-more")
+	p.must(err)
+	page.shows("Open now")
+	title := "The last one"
+	p.patch("moody", dibs.CampaignPatch{Title: &title})
+	page.await(`document.querySelector("h1").textContent === "The last one"`)
+	page.press()
+	page.shows("It is yours.")
+	page.shows("Sold out")
+	_, err = p.admin.End(p.Context(), "moody")
+	p.must(err)
+	page.shows("It is over")
+}
+
+// roomOnThePage: a place in the waiting room, which comes nearer, and the claim
+// once it is the user's turn.
+func roomOnThePage(p *pages) {
+	room := &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 3, Burst: 1}
+	p.campaign("queued", func(c *dibs.CampaignSpec) { c.Gate = &dibs.GateSpec{Room: room} })
+	for i := range 60 {
+		_, err := p.as(fmt.Sprintf("early%d", i)).Join(p.Context(), "queued")
+		p.must(err)
+	}
+	page := p.open("queued", "42", english)
+	page.shows("places by arrival")
+	page.shows("Take a place")
+	page.press()
+	page.shows("Waiting for your turn")
+	position := `Number(document.getElementById("position").textContent)`
+	first := tells[int](page, position)
+	if first < 2 {
+		p.Errorf("position %d behind sixty", first)
+	}
+	page.await(fmt.Sprintf("%[1]s > 0 && %[1]s < %[2]d", position, first))
+	room.Rate, room.Burst = 1000, 1000
+	p.patch("queued", dibs.CampaignPatch{Gate: &dibs.GateSpec{Room: room}})
+	page.shows("Claim")
+	page.press()
+	page.shows("It is yours.")
+}
+
+// ticketOnThePage: the page does the work that a ticket costs.
+func ticketOnThePage(p *pages) {
+	p.campaign("guarded", func(c *dibs.CampaignSpec) {
+		c.Gate = &dibs.GateSpec{Ticket: &dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute), WorkBits: 6}}
+	})
+	page := p.open("guarded", "42", english)
+	page.press()
+	page.shows("It is yours.")
+}
+
+// shareOnThePage: a share of a red packet is an amount of its currency.
+func shareOnThePage(p *pages) {
+	p.campaign("yen", func(c *dibs.CampaignSpec) {
+		c.Kind = dibs.RedPacket
+		c.Stock = dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 700, Currency: "JPY"}, Count: 1}}
+	})
+	page := p.open("yen", "42", english)
+	page.press()
+	page.shows("It is yours. JPY 700\n")
+}
+
+// strangersOnThePage: nobody has no button, and a token that counts no more is
+// told what it is.
+func strangersOnThePage(p *pages) {
+	p.campaign("strange", func(*dibs.CampaignSpec) {})
+	page := p.open("strange", "", english)
+	page.shows("Open now")
+	if tells[bool](page, `document.getElementById("act").checkVisibility()`) {
+		p.Error("nobody has a button")
+	}
+	page.do(chromedp.Navigate(p.url + "/c/strange?again#token=forged"))
+	page.press()
+	page.shows("claims are made with a user's token, and this is none")
+}
+
+// socketOfTheBrowser: a client of the gateway that is not ours. The ticket opens
+// one WebSocket, and a tap that is sent again is the same claim.
+func socketOfTheBrowser(p *pages) {
+	p.campaign("taps", func(*dibs.CampaignSpec) {})
+	page := p.open("taps", "", english)
+	heard := tells[[]map[string]any](page, fmt.Sprintf(`(async () => {
+		const asked = await fetch("/v1/ws-tickets", { method: "POST", headers: { Authorization: "Bearer %s" } });
+		const address = "ws://" + location.host + "/v1/ws?ticket=" + (await asked.json()).ticket;
+		const heard = [], tap = JSON.stringify({ type: "claim", id: "tap-1", campaign_id: "taps" });
+		const ws = new WebSocket(address);
+		await new Promise((done) => {
+			ws.onmessage = (e) => {
+				heard.push(JSON.parse(e.data));
+				heard.length < 3 ? ws.send(tap) : ws.close();
+			};
+			ws.onclose = done;
+		});
+		const second = new WebSocket(address);
+		heard.push(await new Promise((done) => {
+			second.onmessage = () => done({ type: "let in" });
+			second.onerror = () => done({ type: "refused" });
+		}));
+		return heard;
+	})()`, p.token("42")))
+	var types []any
+	for _, m := range heard {
+		types = append(types, m["type"])
+	}
+	if fmt.Sprint(types) != "[welcome result result refused]" || heard[0]["user_id"] != "42" {
+		p.Fatalf("heard %v", heard)
+	}
+	first, again := heard[1], heard[2]
+	if first["outcome"] != "granted" || first["replayed"] != nil || again["replayed"] != true || again["id"] != "tap-1" ||
+		first["claim"].(map[string]any)["id"] != again["claim"].(map[string]any)["id"] {
+		p.Errorf("heard %v, then %v", first, again)
+	}
+}
+
+// pageOfTheLab fits a telephone, too.
+func pageOfTheLab(p *pages) {
+	report := &lab.Report{Preset: "small", Users: 2000, Requests: 5000, Stock: 200, Machine: strings.Repeat("a long name of a machine ", 5), At: time.Now()}
+	for i, name := range []string{"naive", "stock-lock-of-a-very-long-name", "dibs"} {
+		report.Results = append(report.Results, lab.Result{
+			Strategy: name, Does: "sells", Teaches: "something", Granted: 200, AnswersPerSecond: 1000 * float64(i+1), GrantsPerSecond: 100, P50MS: 1, P99MS: 9,
+		})
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := report.HTML(w); err != nil {
+			p.Error(err)
+		}
+	}))
+	p.Cleanup(server.Close)
+	p.phone.open(p.T, server.URL, english).shows("What it takes to sell what runs out")
+}
