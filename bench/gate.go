@@ -163,18 +163,22 @@ func gateTokens(kind string, claims int) ([]string, error) {
 func gatePart(ctx context.Context, o *options) error {
 	const claims = 60_000
 	kinds := []string{"off", "hs256", "es256"}
-	cost := map[string][]float64{}
+	cost, lists := map[string][]float64{}, map[string][]string{}
+	var servers []string
+	for _, kind := range kinds {
+		list, err := gateTokens(kind, claims)
+		if err != nil {
+			return err
+		}
+		lists[gateKind+kind], servers = list, append(servers, gateKind+kind)
+	}
 	for range o.rounds {
+		per, err := cpuInTurns(ctx, servers, "refused", lists, 409)
+		if err != nil {
+			return err
+		}
 		for _, kind := range kinds {
-			list, err := gateTokens(kind, claims)
-			if err != nil {
-				return err
-			}
-			per, err := cpuPerClaim(ctx, gateKind+kind, "refused", list, 409)
-			if err != nil {
-				return err
-			}
-			cost[kind] = append(cost[kind], per)
+			cost[kind] = append(cost[kind], per[gateKind+kind])
 		}
 	}
 	fmt.Printf("| server CPU per refused claim, %d users press again | | ratio |\n|---|---|---|\n", pressers)

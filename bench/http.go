@@ -17,6 +17,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/memory"
 )
 
 // serverEnv names the handler that a process of this program serves, instead
@@ -43,6 +44,8 @@ func serve(kind string) error {
 		return err
 	}
 	defer finish()
+	// As in dibs serve.
+	go memory.Ease(ctx)
 	s, err := servingOf(ctx, kind)
 	if err != nil {
 		return err
