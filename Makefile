@@ -9,6 +9,9 @@ COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 # of the package never meet them.
 TOOL := go tool -modfile=tools.mod
 
+# How many packages are tested at once: one more than there are processors, since
+# tests wait for servers, leases and failovers much of their time.
+PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 # The longest that one package's tests may take.
 TIMEOUT ?= 10m
 FUZZTIME ?= 1m
@@ -42,7 +45,7 @@ build: ## Build the static binary bin/dibs
 test: need ## Vet, and run every test under the race detector
 	go vet ./...
 	go vet -tags soak ./...
-	go test -vet=off $(RACE) -timeout $(TIMEOUT) ./...
+	go test -vet=off $(RACE) -p $(PACKAGES) -timeout $(TIMEOUT) ./...
 
 .PHONY: race
 race: need ## Hunt for races: every test on 1, 2 and 4 processors, uncached
