@@ -405,69 +405,6 @@ func (s *Service) admitAll(ctx context.Context, campaigns []*Campaign) {
 	all.Wait()
 }
 
-// discover takes up campaigns that other nodes have published or changed, and
-// tries those again that could not be loaded.
-func (s *Service) discover(ctx context.Context) {
-	if !s.engine.Shared() && !s.strandedAny() {
-		return
-	}
-	campaigns, err := s.ledger.LiveCampaigns(ctx, s.cfg.Now().Add(-retireAfter))
-	if err != nil {
-		if ctx.Err() == nil {
-			s.log.Warn("the live campaigns could not be read", "err", err)
-		}
-		return
-	}
-	for _, c := range campaigns {
-		if v, ok := s.lives.Load(c.ID); ok {
-			l := v.(*live)
-			if old := l.campaign.Load(); old.Version < c.Version {
-				l.renew(c)
-				s.catalog.Add(1)
-				// Whoever changed it may have died before the engine was told.
-				l.rouse()
-			}
-		}
-	}
-	s.admitAll(ctx, campaigns)
-	s.noticeEnds(ctx, campaigns)
-	s.forgetAdmissions(campaigns)
-}
-
-// noticeEnds reads the campaigns anew that are live on this node and not in the
-// ledger any more: whoever ended one may have died before the engine knew.
-func (s *Service) noticeEnds(ctx context.Context, campaigns []*Campaign) {
-	listed := make(map[uint32]bool, len(campaigns))
-	for _, c := range campaigns {
-		listed[c.Number] = true
-	}
-	s.lives.Range(func(_, v any) bool {
-		c := v.(*live).campaign.Load()
-		if !c.Live() || listed[c.Number] {
-			return true
-		}
-		if _, err := s.freshCampaign(ctx, c.ID); err != nil && ctx.Err() == nil {
-			s.log.Warn("a campaign's end could not be read", "campaign", c.ID, "err", err)
-		}
-		return ctx.Err() == nil
-	})
-}
-
-// forgetAdmissions drops failed admissions of campaigns that are not published
-// any more.
-func (s *Service) forgetAdmissions(campaigns []*Campaign) {
-	wanted := make(map[string]bool, len(campaigns))
-	for _, c := range campaigns {
-		wanted[c.ID] = s.sells(c)
-	}
-	s.admissions.Range(func(id, _ any) bool {
-		if !wanted[id.(string)] {
-			s.admissions.Delete(id)
-		}
-		return true
-	})
-}
-
 // strandedAny reports whether a published campaign could not be loaded.
 func (s *Service) strandedAny() bool {
 	stranded := false

@@ -58,6 +58,15 @@ type Catalog interface {
 	// LiveCampaigns returns every campaign that is published or paused and ends
 	// after a time.
 	LiveCampaigns(ctx context.Context, after time.Time) ([]*Campaign, error)
+	// LiveVersions is LiveCampaigns with the numbers and versions alone, ordered by
+	// number: what every node asks for each second, to read what has changed.
+	LiveVersions(ctx context.Context, after time.Time) ([]CampaignVersion, error)
+}
+
+// CampaignVersion names a campaign's definition as it is at a time.
+type CampaignVersion struct {
+	Number  uint32
+	Version int64
 }
 
 // Batch is a run of one shard's journal entries to settle.

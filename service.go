@@ -175,6 +175,9 @@ type Service struct {
 	settling sync.Mutex
 	turn     int // the shard that is settled first; guarded by settling
 
+	// discovered has the campaigns that were live in the ledger when it was asked
+	// last, by number; only discover touches it.
+	discovered map[uint32]*Campaign
 	// admissions are campaigns on their way into this node, or that failed.
 	admissions sync.Map // string -> *admission
 	// packets are the red packets that this node tends, and pushing the announcements.

@@ -156,6 +156,15 @@ func testCampaignLists(t *testing.T, f *fixture) {
 			t.Errorf("campaign %s is %s", c.ID, c.State)
 		}
 	}
+	versions, err := l.LiveVersions(ctx, campaign("ends", 1).EndsAt.Add(-time.Millisecond))
+	f.must(err)
+	same(t, "versions of live campaigns", len(versions), len(live))
+	for i, v := range versions {
+		same(t, "a live campaign's version", v, dibs.CampaignVersion{Number: live[i].Number, Version: live[i].Version})
+	}
+	versions, err = l.LiveVersions(ctx, campaign("ends", 1).EndsAt)
+	f.must(err)
+	same(t, "versions of campaigns after their end", len(versions), 0)
 	for limit, want := range map[int]int{0: dibs.DefaultPage, 5: 5, 24: 24, 1000: 24} {
 		got, err := l.Campaigns(ctx, nil, dibs.Page{Limit: limit})
 		f.must(err)

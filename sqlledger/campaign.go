@@ -202,6 +202,24 @@ func (l *Ledger) LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Ca
 	return found, nil
 }
 
+// LiveVersions implements dibs.Catalog.
+func (l *Ledger) LiveVersions(ctx context.Context, after time.Time) ([]dibs.CampaignVersion, error) {
+	var found []dibs.CampaignVersion
+	err := l.read(ctx, "list live campaigns' versions", func(s *session) error {
+		return s.each(ctx, `SELECT number, version FROM campaigns WHERE state IN (?,?) AND ends_at > ? ORDER BY number`,
+			[]any{string(dibs.Published), string(dibs.PausedState), after.UnixMilli()}, func(rows *sql.Rows) error {
+				var v dibs.CampaignVersion
+				err := rows.Scan(&v.Number, &v.Version)
+				found = append(found, v)
+				return err
+			})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
 // scanCampaign reads campaignColumns, and the columns before them into first.
 func scanCampaign(rows *sql.Rows, c *dibs.Campaign, first ...any) error {
 	var starts, ends, price, payWithin, created, updated, validFor, validUntil, lowSince int64

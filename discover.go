@@ -1,0 +1,123 @@
+package dibs
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// discover takes up campaigns that other nodes have published or changed, and
+// tries those again that could not be loaded.
+func (s *Service) discover(ctx context.Context) {
+	if !s.engine.Shared() && !s.strandedAny() {
+		return
+	}
+	campaigns, err := s.readChanged(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.Warn("the live campaigns could not be read", "err", err)
+		}
+		return
+	}
+	for _, c := range campaigns {
+		if v, ok := s.lives.Load(c.ID); ok {
+			l := v.(*live)
+			if old := l.campaign.Load(); old.Version < c.Version {
+				l.renew(c)
+				s.catalog.Add(1)
+				// Whoever changed it may have died before the engine was told.
+				l.rouse()
+			}
+		}
+	}
+	s.admitAll(ctx, campaigns)
+	s.noticeEnds(ctx, campaigns)
+	s.forgetAdmissions(campaigns)
+}
+
+// noticeEnds reads the campaigns anew that are live on this node and not in the
+// ledger any more: whoever ended one may have died before the engine knew.
+func (s *Service) noticeEnds(ctx context.Context, campaigns []*Campaign) {
+	listed := make(map[uint32]bool, len(campaigns))
+	for _, c := range campaigns {
+		listed[c.Number] = true
+	}
+	s.lives.Range(func(_, v any) bool {
+		c := v.(*live).campaign.Load()
+		if !c.Live() || listed[c.Number] {
+			return true
+		}
+		if _, err := s.freshCampaign(ctx, c.ID); err != nil && ctx.Err() == nil {
+			s.log.Warn("a campaign's end could not be read", "campaign", c.ID, "err", err)
+		}
+		return ctx.Err() == nil
+	})
+}
+
+// forgetAdmissions drops failed admissions of campaigns that are not published
+// any more.
+func (s *Service) forgetAdmissions(campaigns []*Campaign) {
+	wanted := make(map[string]bool, len(campaigns))
+	for _, c := range campaigns {
+		wanted[c.ID] = s.sells(c)
+	}
+	s.admissions.Range(func(id, _ any) bool {
+		if !wanted[id.(string)] {
+			s.admissions.Delete(id)
+		}
+		return true
+	})
+}
+
+// fewChanged is how many campaigns are read one by one; where more have changed
+// all are read at once.
+const fewChanged = 16
+
+// readChanged returns the campaigns that are live in the ledger, by number. Of
+// those that are as they were nothing but the version is read. What is to be taken
+// up on this node is read each time: a restock leaves the version as it is.
+func (s *Service) readChanged(ctx context.Context) ([]*Campaign, error) {
+	after := s.cfg.Now().Add(-retireAfter)
+	versions, err := s.ledger.LiveVersions(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	known := make([]*Campaign, 0, len(versions))
+	var changed []uint32
+	for _, v := range versions {
+		c := s.discovered[v.Number]
+		if c == nil || c.Version != v.Version || s.missing(c) {
+			changed = append(changed, v.Number)
+			continue
+		}
+		known = append(known, c)
+	}
+	if len(changed) > fewChanged {
+		if known, err = s.ledger.LiveCampaigns(ctx, after); err != nil {
+			return nil, err
+		}
+		changed = nil
+	}
+	for _, number := range changed {
+		c, err := s.ledger.CampaignByNumber(ctx, number)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		known = append(known, c)
+	}
+	slices.SortFunc(known, func(a, b *Campaign) int { return int(a.Number) - int(b.Number) })
+	s.discovered = make(map[uint32]*Campaign, len(known))
+	for _, c := range known {
+		s.discovered[c.Number] = c
+	}
+	return known, nil
+}
+
+// missing reports whether this node should sell a campaign and does not.
+func (s *Service) missing(c *Campaign) bool {
+	_, ok := s.lives.Load(c.ID)
+	return !ok && s.sells(c)
+}
