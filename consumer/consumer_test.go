@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -48,7 +49,10 @@ type rig struct {
 	send func(id, subject, event string)
 	// redis is there when it is the broker.
 	redis *servers.Redis
-	mu    sync.Mutex
+	// logger and timeout are the consumer's, when they are set.
+	logger  *slog.Logger
+	timeout time.Duration
+	mu      sync.Mutex
 	// handled are the events that were committed, attempts how often each came.
 	handled  []string
 	attempts map[string]int
@@ -156,7 +160,7 @@ func (r *rig) start(maxAttempts int) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		err := consumer.Run(ctx, consumer.Config{URL: r.url, Group: "g", FromStart: true, Handle: r.handle, MaxAttempts: maxAttempts})
+		err := consumer.Run(ctx, consumer.Config{URL: r.url, Group: "g", FromStart: true, Handle: r.handle, MaxAttempts: maxAttempts, Logger: r.logger, Timeout: r.timeout})
 		if !errors.Is(err, context.Canceled) {
 			r.t.Errorf("the consumer ended with %v", err)
 		}

@@ -36,13 +36,14 @@ type js struct {
 }
 
 // connectJS opens a connection; close ends it.
-func connectJS(at *place) (*js, error) {
+func connectJS(at *place, more ...nats.Option) (*js, error) {
 	if !natsName.MatchString(at.group) {
 		return nil, errors.New("consumer: with NATS, a group's name is of letters, digits, - and _")
 	}
 	plain := *at.url
 	plain.Path, plain.RawQuery = "", ""
-	conn, err := nats.Connect(plain.String(), nats.Name("dibs consumer "+at.group), nats.Timeout(5*time.Second), nats.MaxReconnects(-1))
+	conn, err := nats.Connect(plain.String(), append(more,
+		nats.Name("dibs consumer "+at.group), nats.Timeout(5*time.Second), nats.MaxReconnects(-1))...)
 	if err != nil {
 		return nil, fmt.Errorf("consumer: %w", at.tidied(err))
 	}
@@ -85,9 +86,34 @@ func (j *js) ensureSide(ctx context.Context, what string) (jetstream.Stream, err
 	return j.CreateOrUpdateStream(ctx, cfg)
 }
 
+// The pauses between two signs of life that are asked for. A third one that does not
+// come ends the connection.
+const (
+	leastPing = time.Second
+	mostPing  = 10 * time.Second
+)
+
+// minded are the options of a connection that is read from: the library connects again
+// by itself, and reading fails of neither a loss nor a server that says nothing.
+func minded(cfg *Config, at *place) []nats.Option {
+	return []nats.Option{
+		// Before what was lost with it comes again.
+		nats.PingInterval(min(max(cfg.Timeout/kept, leastPing), mostPing)),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			// Without an error, it was closed here.
+			if err != nil {
+				cfg.Logger.Warn("events wait: the connection to the broker is lost", "stream", cfg.Stream, "err", at.tidied(err))
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			cfg.Logger.Info("the connection to the broker is back", "stream", cfg.Stream)
+		}),
+	}
+}
+
 // runNATS reads until something fails.
 func runNATS(ctx context.Context, cfg *Config, at *place) (worked bool, err error) {
-	j, err := connectJS(at)
+	j, err := connectJS(at, minded(cfg, at)...)
 	if err != nil {
 		return false, err
 	}
