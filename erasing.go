@@ -123,7 +123,7 @@ func (s *Service) eraseLoop(ctx context.Context) {
 				s.log.Error("erasing users failed; it is tried again", "err", err)
 			}
 		}
-		t := time.NewTimer(s.cfg.EraseEvery)
+		t := time.NewTimer(min(s.cfg.EraseEvery, s.cfg.EraseRest))
 		select {
 		case <-t.C:
 			asked = false

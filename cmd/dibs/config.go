@@ -72,6 +72,7 @@ type config struct {
 	SettleBatch int           `key:"settle_batch" default:"16384" min:"1" max:"65536" arg:"N" doc:"How many journal entries are settled in one transaction at most."`
 	SettleEvery time.Duration `key:"settle_every" default:"100ms" min:"1ms" max:"10s" arg:"TIME" doc:"How long entries wait for company while fewer than a batch are there."`
 	JournalKeep time.Duration `key:"journal_keep" default:"1h" min:"1s" max:"720h" arg:"TIME" doc:"How long settled entries stay in the journal."`
+	EraseRest   time.Duration `key:"erase_rest" default:"1m" min:"1s" max:"24h" arg:"TIME" doc:"How long the erasure of a user that has found nothing any more waits before it looks once more and is done. What was under way meanwhile is found then, on any node."`
 	MaxBacklog  int64         `key:"max_backlog" default:"5000000" min:"1" max:"1000000000" arg:"N" doc:"How many entries of a campaign may wait to be settled before its claims are refused as overloaded."`
 
 	OverloadTarget time.Duration `key:"overload_target" default:"500ms" min:"10ms" max:"1m" arg:"TIME" doc:"How long claims may wait for the engine. While they wait longer because too many are under way, fewer are let in at a time, and the rest is refused as overloaded at once. docs/OPERATIONS.md has more."`
@@ -99,7 +100,7 @@ var (
 	logKeys    = []string{"log_format", "log_level"}
 	serverKeys = []string{
 		"listen", "data", "engine", "ledger", "durability", "admin_key", "jwt_secret", "human_secret", "tls_cert", "tls_key", "behind_proxy",
-		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "max_backlog",
+		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "erase_rest", "max_backlog",
 		"overload_target", "overload_max", "events", "webhook_allow_private",
 		"jwt_secret_file", "jwks_url", "jwks_refresh", "jwt_issuer", "jwt_audience", "jwt_leeway",
 		"limit_user", "limit_address", "limit_campaign", "limit_server", "limit_entries", "connections_per_address", "block_addresses", "allow_addresses", "block_devices", "allow_devices",
@@ -258,7 +259,7 @@ func (c *config) node() embedded.Config {
 // service is the part of the settings that tunes the service.
 func (c *config) service() dibs.Config {
 	return dibs.Config{
-		SettleBatch: c.SettleBatch, SettleEvery: c.SettleEvery, JournalKeep: c.JournalKeep, MaxBacklog: c.MaxBacklog,
+		SettleBatch: c.SettleBatch, SettleEvery: c.SettleEvery, JournalKeep: c.JournalKeep, EraseRest: c.EraseRest, MaxBacklog: c.MaxBacklog,
 		Push: dibs.PushConfig{Threshold: c.PushThreshold, First: min(c.PushFirst, c.PushThreshold), Rate: c.PushRate},
 	}
 }

@@ -16,6 +16,7 @@ kills-mariadb|./cmd/dibs|^TestKillMySQL$|a node on MariaDB killed under load, SO
 kills-postgres|./cmd/dibs|^TestKillPostgres$|a node on PostgreSQL killed under load, SOAK/3 times
 kills-life|./cmd/dibs|^TestKillLife|a node killed while claims are paid, cancelled, refunded, SOAK/6 and SOAK/15 times
 kills-events|./cmd/dibs|^TestKillEvents|a node, and Redis, killed while events go to a stream and a webhook, SOAK/15 times on each ledger
+kills-erasures|./cmd/dibs|^TestKillErasure|a node killed while users are erased, SOAK/18 users on each database
 kills-packets|./cmd/dibs|^TestRedPacketKilled|a node killed while red packets are credited and closed, SOAK/21 and SOAK/57 times
 push|./cmd/dibs|^TestPushKilled$|a node killed twice while it tells 200,000 followers
 crowd|./cmd/dibs|^TestTenThousand$|10,000 users tap over WebSockets of a node that is killed
@@ -44,7 +45,7 @@ wanted() {
 run() {
 	local name=$1 package=$2 tests=$3 begun=$SECONDS verdict=ok
 	local kills=$soak
-	case $name in kills-sqlite | kills-life | kills-events | kills-packets | nodes | chaos) kills=$(((soak + 2) / 3)) ;; esac
+	case $name in kills-sqlite | kills-life | kills-events | kills-erasures | kills-packets | nodes | chaos) kills=$(((soak + 2) / 3)) ;; esac
 	printf '%s  %-14s %s\n' "$(date +%T)" "$name" "$4"
 	SOAK=$soak DIBS_KILL_ROUNDS=$kills go test -tags soak -count=1 -timeout 6h -v -run "$tests" "$package" >"$logs/$name.log" 2>&1 &
 	local job=$!
