@@ -54,6 +54,8 @@ type pushing struct {
 	mu    sync.Mutex
 	// busy are those that this node works on.
 	busy map[string]bool
+	// numbers are shown by Observe.
+	numbers pushNumbers
 
 	tellMu sync.Mutex
 	// tell hear of pushes, by number, from a row of the feed on; -1 while it is not
@@ -210,6 +212,7 @@ func (s *Service) pushLoop(ctx context.Context) {
 			// That the ledger does not answer is said elsewhere.
 			continue
 		}
+		s.pushing.numbers.see(running)
 		for i := range running {
 			a := &running[i]
 			if !s.pushing.begin(a.ID) {
@@ -259,6 +262,7 @@ func (s *Service) push(ctx context.Context, a *Announcement) {
 		case errors.Is(err, ErrPushTaken), errors.Is(err, ErrNotFound):
 			return
 		case err != nil && ctx.Err() == nil:
+			s.pushing.numbers.turn(a, 0, err)
 			s.log.Warn("an announcement waits: followers could not be enqueued", "announcement", a.ID, "err", err)
 			pause = pushEvery
 		}
@@ -282,9 +286,11 @@ func (s *Service) pushTurn(ctx context.Context, id string, campaign uint32) (tim
 		return 0, err
 	}
 	a, n, err := s.ledger.EnqueueFollowers(ctx, PushTurn{ID: id, Owner: s.pushing.owner, Lease: pushLease})
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
+	}
+	s.pushing.numbers.turn(a, n, nil)
+	switch {
 	case a.State != AnnouncementRunning:
 		s.log.Info("an announcement is "+string(a.State), "announcement", id, "campaign", c.ID, "followers", a.Followers, "enqueued", a.Enqueued)
 		return 0, ErrPushTaken

@@ -75,6 +75,8 @@ type Metrics struct {
 	// the webhooks that were disabled, and that fail.
 	Sinks                             []SinkView
 	WebhooksDisabled, WebhooksFailing int64
+	// Pushes are the announcements.
+	Pushes PushMetrics
 }
 
 // MaxObserved is how many campaigns a snapshot tells of one by one.
@@ -104,6 +106,7 @@ func (s *Service) Observe() Metrics {
 		Gates: s.stages.gates.Tally(), Engine: s.stages.engine.Tally(), Ledger: s.stages.ledger.Tally(),
 		OutboxBehind: n.outboxBehind.Load(), OutboxErrors: n.outboxErrors.Load(),
 		Quarantined: int64(len(s.quarantined())), Halted: s.haltedCount(), Stuck: int64(s.packets.troubled()),
+		Pushes: s.pushing.numbers.metrics(s.cfg.Now()),
 	}
 	if w, ok := s.cfg.Engine.(Worker); ok {
 		m.Work = w.Work()

@@ -97,6 +97,7 @@ func TestAnnounce(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
+	r.numbersAre(dibs.PushMetrics{AtOnce: 1200 + 100, Queued: 1101})
 	told := r.told()
 	for id, n := range told {
 		if n != 1 {
@@ -115,6 +116,24 @@ func TestAnnounce(t *testing.T) {
 			}
 		case <-limit:
 			t.Fatalf("%d users were heard of", users)
+		}
+	}
+}
+
+// numbersAre waits until the metrics of announcements are so.
+func (r *rig) numbersAre(want dibs.PushMetrics) {
+	r.Helper()
+	tick, limit := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for {
+		have := r.node.Service.Observe().Pushes
+		if have == want {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			r.Fatalf("the metrics are %+v, want %+v", have, want)
 		}
 	}
 }

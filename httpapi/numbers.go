@@ -40,6 +40,12 @@ var nodeNumbers = []nodeNumber{
 	{"dibs_outbox_errors_total", "Times that commands could not be sent to the engine.", counts, func(m *dibs.Metrics) float64 { return float64(m.OutboxErrors) }},
 	{"dibs_webhooks_disabled", "Webhooks that get nothing, by somebody's wish or since they failed for too long; ten seconds late at most.", shows, func(m *dibs.Metrics) float64 { return float64(m.WebhooksDisabled) }},
 	{"dibs_webhooks_failing", "Webhooks whose last attempt failed.", shows, func(m *dibs.Metrics) float64 { return float64(m.WebhooksFailing) }},
+	{"dibs_push_skipped_total", "Followers who followed no longer when their turn came, counted when their announcement is done.", counts, func(m *dibs.Metrics) float64 { return float64(m.Pushes.Skipped) }},
+	{"dibs_push_errors_total", "Times that followers could not be enqueued, which is tried again.", counts, func(m *dibs.Metrics) float64 { return float64(m.Pushes.Errors) }},
+	{"dibs_push_announcements", "Announcements that run, up to 100. Any node tells of all.", shows, func(m *dibs.Metrics) float64 { return float64(m.Pushes.Running) }},
+	{"dibs_push_waiting_followers", "Followers of these who are not enqueued.", shows, func(m *dibs.Metrics) float64 { return float64(m.Pushes.Waiting) }},
+	{"dibs_push_rate_followers", "How many a second are to leave their queues.", shows, func(m *dibs.Metrics) float64 { return float64(m.Pushes.Rate) }},
+	{"dibs_push_still_seconds", "How long the one has stood still that has done so for longest.", shows, func(m *dibs.Metrics) float64 { return m.Pushes.Still.Seconds() }},
 }
 
 // nodeTally is one histogram of the node. One look of another label is another
@@ -87,6 +93,7 @@ type numbers struct {
 	backlogMost, lagMost                             *prometheus.Desc
 	remaining, low, held, backlog, lag, refused      *prometheus.Desc
 	sinkBehind, sinkLag, sinkPublished, sinkFailures *prometheus.Desc
+	pushed                                           *prometheus.Desc
 }
 
 func newNumbers(svc Service, version string) *numbers {
@@ -113,6 +120,8 @@ func newNumbers(svc Service, version string) *numbers {
 		sinkLag:       desc("dibs_events_lag_seconds", "How long the oldest of them has waited.", "sink"),
 		sinkPublished: desc("dibs_events_published_total", "Events that a sink has taken, by any node.", "sink"),
 		sinkFailures:  desc("dibs_events_failures", "Attempts that failed since the last that did not.", "sink"),
+
+		pushed: desc("dibs_push_followers_total", "Followers whom this node has put into events of announcements: at once, or by the queue.", "how"),
 	}
 	for i := range nodeNumbers {
 		n.nodes = append(n.nodes, desc(nodeNumbers[i].name, nodeNumbers[i].help))
@@ -142,7 +151,7 @@ func (n *numbers) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		n.build, n.ready, n.dependency, n.claims, n.backlogMost, n.lagMost,
 		n.remaining, n.low, n.held, n.backlog, n.lag, n.refused,
-		n.sinkBehind, n.sinkLag, n.sinkPublished, n.sinkFailures,
+		n.sinkBehind, n.sinkLag, n.sinkPublished, n.sinkFailures, n.pushed,
 	} {
 		ch <- d
 	}
@@ -199,6 +208,8 @@ func (n *numbers) Collect(out chan<- prometheus.Metric) {
 	for _, r := range claimRefusals {
 		ch.count(n.claims, float64(m.Refused[r]), r.String())
 	}
+	ch.count(n.pushed, float64(m.Pushes.AtOnce), "at_once")
+	ch.count(n.pushed, float64(m.Pushes.Queued), "queued")
 	for i := range m.Sinks {
 		s := &m.Sinks[i]
 		ch.gauge(n.sinkBehind, float64(s.Behind), s.Name)
