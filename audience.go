@@ -13,7 +13,8 @@ type Audience struct {
 	Version int64
 	// Users is how many there are.
 	Users int64
-	// Seed is what the order of its parts was made with.
+	// Seed is what the order of its parts was made with, and a secret: who knows it
+	// may find ids that are taken for others.
 	Seed      []byte
 	UpdatedAt time.Time
 }

@@ -4,15 +4,15 @@
 //
 // # Basics
 //
-// A user has a print of 64 bits. Of ids that are short (up to ten characters, or
+// A user has a print of 63 bits. Of ids that are short (up to ten characters, or
 // numbers of up to eighteen digits) it is another way to write the id, so that
-// no two share one; of longer ids it is 62 bits of a keyed hash. A [Set] keeps
-// prints in order, without the bits that their places tell: six bytes a user for
-// ten million. Where a print may be shared, the id itself is compared, in a file
-// that has no name and lies beside the process.
+// no two share one; of longer ids it is a hash with a key that is drawn for each
+// list. A [Set] keeps prints without
+// the bits that their places tell, in lines of 64 bytes, so that memory is read
+// at one place to look for a user.
 //
 // Lists are kept in the ledger, in parts that are in the order of the prints, so
-// that a node loads one from end to end without sorting. An import counts as a
-// whole or not at all. A [Keeper] loads what campaigns need, notices new
-// versions, and is the dibs.Gate that asks.
+// that a node loads one from end to end without sorting; one that is in another
+// order it sorts. An import counts as a whole or not at all. A [Keeper] loads
+// what campaigns need, notices new versions, and is the dibs.Gate that asks.
 package audience

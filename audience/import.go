@@ -58,7 +58,7 @@ func Import(ctx context.Context, store dibs.Audiences, id string, file io.Reader
 	if _, err := rand.Read(seed); err != nil {
 		return nil, err
 	}
-	s, err := newSorter(newPrinter(seed))
+	s, err := newSorter(newPrinter([seedLen]byte(seed)))
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,6 @@ func Import(ctx context.Context, store dibs.Audiences, id string, file io.Reader
 	if err := s.each(func(user string) error { return w.add(ctx, user) }); err != nil {
 		return nil, errors.Join(err, w.drop(ctx))
 	}
-	w.a.Seed = append(w.a.Seed, byte(s.longest))
 	if err := w.finish(ctx); err != nil {
 		return nil, errors.Join(err, w.drop(ctx))
 	}
@@ -160,8 +159,6 @@ type sorter struct {
 	p          *printer
 	piles      [piles]pile
 	duplicates int64
-	// longest is the most characters of an id.
-	longest int
 }
 
 type pile struct {
@@ -195,9 +192,7 @@ func (s *sorter) close() {
 }
 
 func (s *sorter) add(user string) error {
-	s.longest = max(s.longest, len(user))
-	mark, _ := s.p.of(user)
-	w := s.piles[mark>>(64-pileBits)].w
+	w := s.piles[s.p.of(user)>>(printBits-pileBits)].w
 	if err := w.WriteByte(byte(len(user))); err != nil {
 		return dibs.Unavail(dibs.EffectNone, err)
 	}
@@ -230,8 +225,7 @@ func (s *sorter) each(f func(user string) error) error {
 			n := int(text[0])
 			user := text[1 : 1+n]
 			text = text[1+n:]
-			mark, _ := s.p.of(user)
-			all = append(all, one{mark, user})
+			all = append(all, one{s.p.of(user), user})
 		}
 		slices.SortFunc(all, func(a, b one) int {
 			if a.print != b.print {
@@ -361,21 +355,42 @@ func unpackUsers(part []byte, f func(user string) error) error {
 	return nil
 }
 
-// Load reads a version of a list into a set. Close it.
+// Load reads a version of a list into a set.
 func Load(ctx context.Context, store dibs.Audiences, a *dibs.Audience) (*Set, error) {
-	if a.Users < 0 || a.Users > dibs.MaxAudience || len(a.Seed) != seedLen+1 || a.Seed[seedLen] > dibs.MaxIDLen {
+	if a.Users < 0 || a.Users > dibs.MaxAudience || len(a.Seed) < seedLen {
 		return nil, fmt.Errorf("%w: the list %s of %d users", dibs.ErrCorrupt, a.ID, a.Users)
 	}
-	b := newSetBuilder(newPrinter(a.Seed[:seedLen]), a.Users, int(a.Seed[seedLen]))
-	var err error
-	for part := 0; err == nil && b.s.n < a.Users; part++ {
-		var raw []byte
-		if raw, err = store.AudiencePart(ctx, a.ID, a.Version, part); err == nil {
-			err = unpackUsers(raw, b.add)
+	p := newPrinter([seedLen]byte(a.Seed))
+	set, err := build(p, a.Users, func(add func(string) error) error { return eachUser(ctx, store, a, add) })
+	if !errors.Is(err, errOrder) {
+		return set, err
+	}
+	// It is in the order of another version of this program.
+	s, err := newSorter(p)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	if err := eachUser(ctx, store, a, s.add); err != nil {
+		return nil, err
+	}
+	return build(p, a.Users, s.each)
+}
+
+// eachUser calls f for each user of a version of a list.
+func eachUser(ctx context.Context, store dibs.Audiences, a *dibs.Audience, f func(user string) error) error {
+	var n int64
+	for part := 0; n < a.Users; part++ {
+		raw, err := store.AudiencePart(ctx, a.ID, a.Version, part)
+		if err != nil {
+			return err
+		}
+		if err := unpackUsers(raw, func(user string) error {
+			n++
+			return f(user)
+		}); err != nil {
+			return err
 		}
 	}
-	if err == nil && b.s.n != a.Users {
-		err = errPart
-	}
-	return b.done(err)
+	return nil
 }

@@ -2,6 +2,7 @@ package audience
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"log/slog"
@@ -124,7 +125,7 @@ func (k *Keeper) isIn(a *dibs.AudienceSpec, user string) (is, loaded bool) {
 		if set == nil {
 			return false, false
 		}
-		return k.has(set, user)
+		return set.Has(user), true
 	}
 	v, ok := k.merchants.Load(a.FollowersOf)
 	if !ok {
@@ -137,15 +138,7 @@ func (k *Keeper) isIn(a *dibs.AudienceSpec, user string) (is, loaded bool) {
 	if follows, changed := f.later[user]; changed {
 		return follows, true
 	}
-	return k.has(f.base, user)
-}
-
-func (k *Keeper) has(set *Set, user string) (is, known bool) {
-	is, err := set.Has(user)
-	if err != nil {
-		k.log.Error("a list of users cannot be read", "err", err)
-	}
-	return is, err == nil
+	return f.base.Has(user), true
 }
 
 // round loads what is needed and has changed, and lets go of what is not needed.
@@ -174,7 +167,6 @@ func (k *Keeper) round(ctx context.Context, held func() []*dibs.Campaign) {
 func (k *Keeper) refresh(ctx context.Context, have *sync.Map, need map[string]bool, what string, load func(context.Context, string) error) {
 	have.Range(func(id, _ any) bool {
 		if !need[id.(string)] {
-			// Files of ids go with what has them open.
 			have.Delete(id)
 		}
 		return true
@@ -256,9 +248,11 @@ func (k *Keeper) loadFollowers(ctx context.Context, id string) error {
 
 // loadAll loads all followers of a merchant.
 func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err error) {
-	p := newPrinter([]byte(id))
-	p.seed = make([]byte, seedLen)
-	copy(p.seed, id)
+	seed := make([]byte, seedLen)
+	if _, err := rand.Read(seed); err != nil {
+		return err
+	}
+	p := newPrinter([seedLen]byte(seed))
 	s, err := newSorter(p)
 	if err != nil {
 		return err
@@ -298,12 +292,12 @@ func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err erro
 			break
 		}
 	}
-	b := newSetBuilder(p, users, max(s.longest, 1))
-	set, err := b.done(s.each(b.add))
-	if err != nil {
+	// Who came twice is there once, so that there is room for all.
+	b := newSetBuilder(p, users)
+	if err := s.each(func(user string) error { return b.add(p.of(user)) }); err != nil {
 		return err
 	}
-	f.now.Store(&following{base: set, later: later})
+	f.now.Store(&following{base: b.done(), later: later})
 	f.seq = seq
 	return nil
 }

@@ -36,7 +36,6 @@ func TestImportFinishedUnheard(t *testing.T) {
 	if err != nil || set.Len() != 2 {
 		t.Fatalf("the list: %v", err)
 	}
-	must(t, set.Close())
 }
 
 // moving has something happen between two pages of changes.

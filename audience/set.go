@@ -1,200 +1,156 @@
 package audience
 
 import (
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"sort"
+	"math/bits"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/bigpages"
 )
 
 // Set is a set of users. It does not change, and is safe for concurrent use.
+//
+// A print tells by its first bits in which line of memory it is at home, so that
+// one line is read to look for a user, as a processor reads memory. Who finds no
+// room at home is in one of the next lines, and the home knows of it.
 type Set struct {
 	p *printer
 	n int64
-	// place is how many leading bits say in which bucket a print is; buckets has
-	// where each begins.
-	place   int
-	buckets []uint32
-	// rest has the other bits of each print, in order, width bytes each.
-	width int
-	rest  []byte
-	// ids has the long ids, each where its print is, stride bytes each with zeroes
-	// behind; nil when all are short.
-	ids    *os.File
-	stride int64
+	// homes is how many lines are somebody's home, in the order of the prints; home
+	// says how many bits of a print that tells at least.
+	homes uint64
+	home  uint
+	// lines has the lines, with maxAway behind them that are nobody's home.
+	lines []uint32
+	// A line has slots, each for 32 bits and then each for those above: what of a
+	// print its home does not tell, and how many lines it is away from it.
+	slots, above uint
+	// rest has who found no room within maxAway lines.
+	rest map[resident]struct{}
+}
+
+const (
+	// A line has 512 bits. The last ones say how many of its levels are not at home
+	// in it, the highest ones: those who are at home have levels by what is kept of
+	// them.
+	lineWords = 16
+	slotBits  = 32*lineWords - gone
+	gone      = 6
+	levels    = 1<<gone - 1
+	// maxAway is how many lines away from its home a print may be.
+	maxAway  = 3
+	awayBits = 2
+)
+
+type line = [lineWords]uint32
+
+// resident is a print: its home, and what is kept of it there.
+type resident struct{ home, kept uint64 }
+
+// newSet returns a set with room for n users.
+func newSet(p *printer, n int64) *Set {
+	s := &Set{p: p}
+	for s.home = 30; ; s.home-- {
+		width := printBits - s.home + awayBits
+		s.slots, s.above = slotBits/width, width-32
+		// One slot in eight stays free, so that most users are at home.
+		s.homes = max(2, (uint64(n)*8+uint64(7*s.slots)-1)/uint64(7*s.slots))
+		if s.home == 1 || s.homes>>s.home > 0 {
+			break
+		}
+	}
+	s.lines = bigpages.Words(int(s.homes+maxAway) * lineWords)
+	return s
 }
 
 // Len is how many users there are.
 func (s *Set) Len() int64 { return s.n }
 
 // Bytes is how much memory the set takes.
-func (s *Set) Bytes() int { return len(s.rest) + 4*len(s.buckets) }
+func (s *Set) Bytes() int { return 4*len(s.lines) + 48*len(s.rest) }
 
-// Close lets go of the file of long ids.
-func (s *Set) Close() error {
-	if s.ids == nil {
-		return nil
+// Has reports whether a user is in the set.
+func (s *Set) Has(user string) bool { return s.has(s.p.of(user)) }
+
+func (s *Set) has(mark uint64) bool {
+	home, kept := s.at(mark)
+	l := s.line(home)
+	slot := uint(0)
+	// Mostly nobody is alike, or one who is the right one. Where there are fewer
+	// slots, more is compared than there is, which matters as little.
+	switch uint32(kept) {
+	case l[0]:
+	case l[1]:
+		slot = 1
+	case l[2]:
+		slot = 2
+	case l[3]:
+		slot = 3
+	case l[4]:
+		slot = 4
+	case l[5]:
+		slot = 5
+	case l[6]:
+		slot = 6
+	case l[7]:
+		slot = 7
+	case l[8]:
+		slot = 8
+	case l[9]:
+		slot = 9
+	case l[10]:
+		slot = 10
+	default:
+		return s.away(l, kept) && s.holds(home, kept)
 	}
-	return s.ids.Close()
+	return slot < s.slots && s.slot(l, slot) == kept || s.holds(home, kept)
 }
 
-// Has reports whether a user is in the set. The error is about the file of long
-// ids.
-func (s *Set) Has(user string) (bool, error) {
-	print, alone := s.p.of(user)
-	bucket := print >> (64 - s.place)
-	from, to := int(s.buckets[bucket]), int(s.buckets[bucket+1])
-	want := print << s.place >> s.place
-	i := from
-	if to-from > 64 {
-		i += sort.Search(to-from, func(k int) bool { return s.at(from+k) >= want })
-	}
-	for ; i < to; i++ {
-		got := s.at(i)
-		if got < want {
-			continue
+// holds reports whether what is kept of a print with this home is there. It asks
+// for all that may be.
+func (s *Set) holds(home, kept uint64) bool {
+	for far := range uint64(maxAway + 1) {
+		l := s.line(home + far)
+		for slot := range s.slots {
+			if l[slot%lineWords] == uint32(kept+far) && s.slot(l, slot) == kept+far {
+				return true
+			}
 		}
-		if got > want {
-			return false, nil
-		}
-		if alone {
-			// No other id has this print.
-			return true, nil
-		}
-		if is, err := s.isAt(i, user); is || err != nil {
-			return is, err
-		}
-	}
-	return false, nil
-}
-
-// at is what is kept of the i-th print.
-func (s *Set) at(i int) uint64 {
-	// One load, of which the first bytes count; the last ones have room behind.
-	return binary.BigEndian.Uint64(s.rest[i*s.width:]) >> (64 - 8*s.width)
-}
-
-// isAt reports whether the i-th user is this one.
-func (s *Set) isAt(i int, user string) (bool, error) {
-	if s.ids == nil || int64(len(user)) > s.stride {
-		return false, nil
-	}
-	var room [dibs.MaxIDLen]byte
-	b := room[:s.stride]
-	if _, err := s.ids.ReadAt(b, int64(i)*s.stride); err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("audience: reading the file of ids: %w", err)
-	}
-	return string(b[:len(user)]) == user && (len(user) == len(b) || b[len(user)] == 0), nil
-}
-
-// setBuilder makes a set of users that come in the order of their prints.
-type setBuilder struct {
-	s    *Set
-	last uint64
-	// pending are bytes of the file that are not written yet.
-	pending []byte
-	from    int64
-}
-
-// newSetBuilder begins a set of n users with ids of longest characters at most.
-func newSetBuilder(p *printer, n int64, longest int) *setBuilder {
-	s := &Set{p: p, place: placeBits(n), stride: int64(longest)}
-	s.width = (64 - s.place + 7) / 8
-	s.rest = make([]byte, 0, n*int64(s.width)+8)
-	s.buckets = make([]uint32, 1<<s.place+1)
-	return &setBuilder{s: s}
-}
-
-var errOrder = fmt.Errorf("%w: a list of users is not in order", dibs.ErrCorrupt)
-
-// add takes the next user.
-func (b *setBuilder) add(user string) error {
-	s := b.s
-	print, alone := s.p.of(user)
-	if print < b.last {
-		return errOrder
-	}
-	b.last = print
-	for shift := 8 * (s.width - 1); shift >= 0; shift -= 8 {
-		s.rest = append(s.rest, byte(print<<s.place>>s.place>>shift))
-	}
-	s.buckets[print>>(64-s.place)+1]++
-	if !alone {
-		if err := b.keep(user); err != nil {
-			return err
+		if far == 0 && !s.away(l, kept) {
+			return false
 		}
 	}
-	s.n++
-	return nil
+	_, is := s.rest[resident{home, kept}]
+	return is
 }
 
-const (
-	// flushAt is how much of the file is gathered before it is written, maxGap the
-	// longest hole in it that is written as zeroes.
-	flushAt = 1 << 20
-	maxGap  = 4 << 10
-)
-
-// keep writes a long id at the user's place of the file.
-func (b *setBuilder) keep(user string) error {
-	s := b.s
-	if s.ids == nil {
-		f, err := os.CreateTemp("", "dibs-audience-")
-		if err != nil {
-			return fmt.Errorf("audience: making the file of ids: %w", err)
-		}
-		// It lives for as long as somebody has it open.
-		s.ids = f
-		if err := os.Remove(f.Name()); err != nil {
-			return fmt.Errorf("audience: making the file of ids: %w", err)
-		}
-	}
-	if s.n*s.stride-b.from-int64(len(b.pending)) > maxGap {
-		// What lies between is never written.
-		if err := b.flush(); err != nil {
-			return err
-		}
-	}
-	if len(b.pending) == 0 {
-		b.from = s.n * s.stride
-	}
-	for gap := s.n*s.stride - b.from - int64(len(b.pending)); gap > 0; gap-- {
-		b.pending = append(b.pending, 0)
-	}
-	b.pending = append(b.pending, user...)
-	if len(b.pending) >= flushAt {
-		return b.flush()
-	}
-	return nil
+// at returns the home of a print, and what is kept of it there.
+func (s *Set) at(mark uint64) (home, kept uint64) {
+	// Of all prints there may be, the products of those with one home are s.homes
+	// apart or more, and so differ in the bits that are kept.
+	home, low := bits.Mul64(mark<<(64-printBits), s.homes)
+	return home, low >> (64 - printBits) >> (s.home & 63) << awayBits
 }
 
-func (b *setBuilder) flush() error {
-	if len(b.pending) == 0 {
-		return nil
-	}
-	_, err := b.s.ids.WriteAt(b.pending, b.from)
-	b.pending = b.pending[:0]
-	if err != nil {
-		return fmt.Errorf("audience: writing the file of ids: %w", err)
-	}
-	return nil
+func (s *Set) line(i uint64) *line { return (*line)(s.lines[i*lineWords:]) }
+
+// slot returns what a slot of a line has.
+func (s *Set) slot(l *line, slot uint) uint64 {
+	return s.slotAbove(l, slot)<<32 | uint64(l[slot%lineWords])
 }
 
-// done returns the set; on an error there is nothing left of it.
-func (b *setBuilder) done(err error) (*Set, error) {
-	if err == nil {
-		err = b.flush()
-	}
-	if err != nil {
-		return nil, errors.Join(err, b.s.Close())
-	}
-	b.s.rest = append(b.s.rest, make([]byte, 8)...)
-	for i := 1; i < len(b.s.buckets); i++ {
-		b.s.buckets[i] += b.s.buckets[i-1]
-	}
-	return b.s, nil
+// slotAbove returns the bits above 32 of a slot.
+func (s *Set) slotAbove(l *line, slot uint) uint64 {
+	at := s.slots*32 + slot*s.above
+	i := at / 32 % lineWords
+	two := uint64(l[i]) | uint64(l[(i+1)%lineWords])<<32
+	return two >> (at % 32) & (1<<(s.above&63) - 1)
+}
+
+// away reports whether what is kept of a print is of a level that is not at home.
+func (s *Set) away(l *line, kept uint64) bool {
+	return s.level(kept)+uint64(l[lineWords-1]>>(32-gone)) >= levels
+}
+
+// level is from 0 to levels-1.
+func (s *Set) level(kept uint64) uint64 {
+	return kept >> ((s.above + 16) & 63) * levels >> 16
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"strconv"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/audience"
 	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/limit"
@@ -191,87 +189,5 @@ func gatePart(ctx context.Context, o *options) error {
 		at := median(cost[row.kind])
 		fmt.Printf("| %s | %.1f µs | %.2f |\n", row.name, at, at/off)
 	}
-	return audiencePart(ctx)
-}
-
-// audiencePart imports ten million users and looks for some.
-func audiencePart(ctx context.Context) error {
-	n, err := openNode(ctx, dibs.Config{})
-	if err != nil {
-		return err
-	}
-	defer n.discard()
-	fmt.Printf("\n| list of %d users | import into SQLite | load | memory | a look-up |\n|---|---|---|---|---|\n", dibs.MaxAudience)
-	for _, shape := range []struct {
-		name string
-		of   func(i int) string
-	}{
-		{"names of ten characters", func(i int) string { return fmt.Sprintf("u%09d", scatter(i)%1_000_000_000) }},
-		{"UUIDs", func(i int) string { return fmt.Sprintf("01890a5d-ac96-774b-bcce-%012x", scatter(i)) }},
-	} {
-		if err := measureList(ctx, n, shape.name, shape.of); err != nil {
-			return err
-		}
-	}
 	return nil
-}
-
-func measureList(ctx context.Context, n *node, name string, of func(i int) string) error {
-	users, write := io.Pipe()
-	go func() {
-		b := make([]byte, 0, 1<<16)
-		for i := range dibs.MaxAudience {
-			if b = append(append(b, of(i)...), '\n'); len(b) > 1<<16-64 {
-				_, _ = write.Write(b)
-				b = b[:0]
-			}
-		}
-		_, _ = write.Write(b)
-		_ = write.Close()
-	}()
-	begun := time.Now()
-	got, err := audience.Import(ctx, n.Ledger, "all", users, nil)
-	if err != nil {
-		return err
-	}
-	imported := time.Since(begun)
-	begun = time.Now()
-	set, err := audience.Load(ctx, n.Ledger, &got.Audience)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = set.Close() }()
-	loaded := time.Since(begun)
-	const looks = 1 << 20
-	asked := make([]string, looks)
-	for i := range asked {
-		asked[i] = of((i * 7919) % (2 * dibs.MaxAudience))
-	}
-	spent, found, err := lookUp(set, asked)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("| %s, half of those asked for are there (%d%%) | %.1f s | %.1f s | %.1f MiB | %.0f ns |\n", name, found*100/looks,
-		imported.Seconds(), loaded.Seconds(), float64(set.Bytes())/(1<<20), float64(spent)/looks)
-	return nil
-}
-
-// lookUp looks for users, each at another place of the list, and returns the CPU
-// time that this thread took for it: neighbours come and go, and what is left of
-// the import is collected meanwhile by other threads.
-func lookUp(set *audience.Set, users []string) (spent time.Duration, found int, err error) {
-	runtime.GC()
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	begun := threadTime()
-	for _, u := range users {
-		is, err := set.Has(u)
-		if err != nil {
-			return 0, 0, err
-		}
-		if is {
-			found++
-		}
-	}
-	return threadTime() - begun, found, nil
 }

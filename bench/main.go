@@ -34,7 +34,7 @@ func main() {
 		exit(serve(kind))
 	}
 	var o options
-	flag.StringVar(&o.only, "only", "", "comma-separated parts: grants, refusals, flat, settle, memory, http, gateway, redis, life, fleet, idle, packets, levels, gate, import, locks, ids; all when empty")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts: grants, refusals, flat, settle, memory, http, gateway, redis, life, fleet, idle, packets, levels, gate, audience, import, locks, ids; all when empty")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds of each measurement; the median is printed")
 	flag.IntVar(&o.callers, "callers", 4096, "concurrent callers in process")
 	flag.IntVar(&o.claims, "claims", 1_000_000, "claims in a round of grants")
@@ -88,7 +88,7 @@ func run(o *options) error {
 		name string
 		run  func(context.Context, *options) error
 	}{
-		{"grants", grants}, {"refusals", refusals}, {"flat", flat}, {"settle", settle}, {"memory", memoryPart}, {"http", overHTTP}, {"gateway", overGateway}, {"redis", redisPart}, {"fleet", redisFleet}, {"idle", idle}, {"life", life}, {"packets", packets}, {"levels", levels}, {"gate", gatePart}, {"import", imports}, {"locks", locks}, {"ids", ids},
+		{"grants", grants}, {"refusals", refusals}, {"flat", flat}, {"settle", settle}, {"memory", memoryPart}, {"http", overHTTP}, {"gateway", overGateway}, {"redis", redisPart}, {"fleet", redisFleet}, {"idle", idle}, {"life", life}, {"packets", packets}, {"levels", levels}, {"gate", gatePart}, {"audience", audiencePart}, {"import", imports}, {"locks", locks}, {"ids", ids},
 	} {
 		if o.only != "" && !strings.Contains(","+o.only+",", ","+part.name+",") {
 			continue

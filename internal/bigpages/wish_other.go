@@ -1,0 +1,5 @@
+//go:build !linux
+
+package bigpages
+
+func wish([]uint32) {}
