@@ -22,7 +22,7 @@ func (a *api) registerAccounts() {
 		return a.balance(ctx, c.who.user)
 	})
 	register(a, operation{
-		method: http.MethodGet, path: "/v1/me/balance/entries", id: "my-balance-entries", tag: tagMoney, access: userOnly,
+		method: http.MethodGet, path: "/v1/me/balance/entries", id: "my-balance-entries", tag: tagMoney, access: userOnly, strictQuery: true,
 		summary: "List the entries of my account, newest first", description: "They sum to the balance. What left the account is negative.",
 	}, func(ctx context.Context, c *call, in *struct{ PageQuery }) (dibs.ListView[dibs.PostingView], error) {
 		return a.postings(ctx, c.who.user, in.page())
@@ -34,7 +34,7 @@ func (a *api) registerAccounts() {
 		return a.balance(ctx, in.User)
 	})
 	register(a, operation{
-		method: http.MethodGet, path: "/v1/accounts/{user}/entries", id: "account-entries", tag: tagMoney, access: adminOnly,
+		method: http.MethodGet, path: "/v1/accounts/{user}/entries", id: "account-entries", tag: tagMoney, access: adminOnly, strictQuery: true,
 		summary: "List the entries of a user's account, newest first",
 	}, func(ctx context.Context, _ *call, in *struct {
 		PathUser
