@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -209,7 +210,9 @@ func (c *conn) decide(m *claimMessage, user string) {
 			req.Quantity = -1
 		}
 	}
-	res, err := c.hub.cfg.Service.Claim(ctx, req)
+	in, end := c.trace(ctx, m)
+	res, err := c.hub.cfg.Service.Claim(in, req)
+	end(err)
 	switch {
 	case err != nil:
 		answer = c.answerOf(m, err)
@@ -224,6 +227,15 @@ func (c *conn) decide(m *claimMessage, user string) {
 			Type: typeResult, ID: m.ID, CampaignID: m.CampaignID, Outcome: dibs.Granted.String(), Replayed: res.Replayed, Claim: &view,
 		})
 	}
+}
+
+// trace begins the span of a claim, where those are wanted.
+func (c *conn) trace(ctx context.Context, m *claimMessage) (in context.Context, end func(error)) {
+	if c.hub.cfg.Tracer == nil {
+		return ctx, func(error) {}
+	}
+	return c.hub.cfg.Tracer.Begin(ctx, "claim", slog.String("network.protocol.name", "websocket"),
+		slog.String("dibs.request_id", c.requestID), slog.String("dibs.campaign", m.CampaignID))
 }
 
 // refused is the answer of a refusal.

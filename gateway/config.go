@@ -27,6 +27,9 @@ type Config struct {
 	// Glance tells where a user waits for a campaign with a waiting room, from
 	// memory; false when that is not known. nil means that there are no such rooms.
 	Glance func(c *dibs.Campaign, user string) (dibs.PlaceView, bool)
+	// Tracer shows where the time of claims goes, each a trace of its own; nil:
+	// nobody looks.
+	Tracer dibs.Tracer
 	// Logger receives failures inside; default: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock of tickets and tokens; default time.Now.

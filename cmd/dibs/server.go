@@ -91,6 +91,9 @@ func (s *server) build(devTokens bool) error {
 	if s.tokens != nil {
 		gc.Epoch = s.tokens.Epoch
 	}
+	if s.tracer != nil && s.c.TraceClaims {
+		gc.Tracer = s.tracer
+	}
 	if s.hub, err = s.node.OpenGateway(gc); err != nil {
 		return err
 	}

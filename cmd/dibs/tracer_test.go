@@ -10,6 +10,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/httpapi"
 )
 
 // span is a span as OTLP writes it in JSON.
@@ -78,6 +81,31 @@ func (c *collector) await(t *testing.T, name, trace, parent string) span {
 	}
 }
 
+// awaitAll waits for so many spans of a name.
+func (c *collector) awaitAll(t *testing.T, name string, n int) (all []span) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		c.mu.Lock()
+		spans, more := c.spans, c.more
+		c.mu.Unlock()
+		all = nil
+		for _, s := range spans {
+			if s.Name == name {
+				all = append(all, s)
+			}
+		}
+		if len(all) == n {
+			return all
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			t.Fatalf("%d spans %q, want %d", len(all), name, n)
+		}
+	}
+}
+
 // TestTraces runs a server with a collector: administrators' calls go on with the
 // trace that they come with, and settling and claims have theirs.
 func TestTraces(t *testing.T) {
@@ -127,11 +155,17 @@ func TestTraces(t *testing.T) {
 	c.await(t, "ledger insert campaign", trace, create.SpanID)
 	settle := c.await(t, "settle", "", "")
 	c.await(t, "ledger settle", settle.TraceID, settle.SpanID)
-	claim := c.await(t, "claim", "", "")
-	if strings.EqualFold(claim.TraceID, trace) {
-		t.Error("a user's claim went on with the trace that it named")
+	tapped(t, url)
+	claims := c.awaitAll(t, "claim", 2)
+	for _, claim := range claims {
+		if strings.EqualFold(claim.TraceID, trace) || claim.ParentID != "" {
+			t.Error("a user's claim went on with the trace that it named")
+		}
+		c.await(t, "engine claim", claim.TraceID, claim.SpanID)
 	}
-	c.await(t, "engine claim", claim.TraceID, claim.SpanID)
+	if claims[0].TraceID == claims[1].TraceID {
+		t.Error("two claims are one trace")
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !strings.Contains(c.body, "till-7") {
@@ -141,5 +175,27 @@ func TestTraces(t *testing.T) {
 		if strings.Contains(c.body, secret) {
 			t.Errorf("a trace tells a secret: %s", secret)
 		}
+	}
+}
+
+// tapped claims over a WebSocket.
+func tapped(t *testing.T, url string) {
+	t.Helper()
+	token, err := httpapi.IssueToken([]byte(testSecret), "43", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := client.New(url, client.Options{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(user.CloseIdle)
+	conn, err := user.Connect(t.Context(), client.ConnOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	if _, _, err := conn.Claim(t.Context(), client.Tap{CampaignID: "c", Key: "tap-1"}); err != nil {
+		t.Fatal(err)
 	}
 }
