@@ -25,11 +25,8 @@ type Config struct {
 	// of all, on all campaigns; Campaign those on each campaign. Their Per is not
 	// looked at.
 	User, Address, Server, Campaign *dibs.LimitSpec
-	// Blocked and Allowed are addresses from which nobody may claim, and addresses
-	// that no limit per address holds for, an office's say; of those in both, the
-	// first counts. BlockedDevices and AllowedDevices are the same of devices.
-	Blocked, Allowed               []netip.Prefix
-	BlockedDevices, AllowedDevices []string
+	// Lists are who is blocked, and whom no limit holds for; SetLists changes them.
+	Lists Lists
 	// Holds reports whether a campaign is one that this node holds: only on such
 	// ones the limit of campaigns is counted, whatever names users make up. It is
 	// asked by all claims at once; default: any may be one.
@@ -58,6 +55,7 @@ type Limiter struct {
 	user    *rule
 	address *rule
 	server  *bucket
+	lists   atomic.Pointer[lookups]
 	// campaigns are the limits of campaigns, by their number; defaults are the
 	// buckets that the setting gives them, by their id, counted under making.
 	campaigns    sync.Map // uint32 -> *gate
@@ -102,6 +100,7 @@ func New(cfg Config) (*Limiter, error) {
 			return nil, fmt.Errorf("limit: %w", dibs.Invalid(fs...))
 		}
 	}
+	l.SetLists(cfg.Lists)
 	if cfg.Redis != "" {
 		var err error
 		if l.sharing, err = newSharing(l); err != nil {
@@ -148,7 +147,7 @@ func (l *Limiter) Enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.R
 }
 
 func (l *Limiter) enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.Result, ok bool) {
-	if within(l.cfg.Blocked, req.Address) || slices.Contains(l.cfg.BlockedDevices, req.Device) {
+	if l.lists.Load().blocks(req.Address, req.Device) {
 		return dibs.Result{Outcome: dibs.Forbidden, Detail: blocked}, false
 	}
 	now := l.now()
@@ -214,7 +213,7 @@ func (l *Limiter) pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimReq
 			}
 		case "device":
 			// Who names no device shares one with all who do not.
-			if !slices.Contains(l.cfg.AllowedDevices, req.Device) {
+			if !l.lists.Load().spares(req.Device) {
 				no, ok, w = l.keyed(r, req.Device, now)
 			}
 		default:
@@ -231,16 +230,8 @@ func (l *Limiter) pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimReq
 var blocked = dibs.Text{EN: "from here nobody may claim", ZH: "当前地址或设备不允许领取"}
 
 // counts reports whether limits per address hold for an address.
-func (l *Limiter) counts(at netip.Addr) bool { return at.IsValid() && !within(l.cfg.Allowed, at) }
-
-// within reports whether an address is in one of the networks.
-func within(networks []netip.Prefix, at netip.Addr) bool {
-	for _, n := range networks {
-		if n.Contains(at) {
-			return true
-		}
-	}
-	return false
+func (l *Limiter) counts(at netip.Addr) bool {
+	return at.IsValid() && !l.lists.Load().allowed.has(at)
 }
 
 // gateOf returns a campaign's limits, made anew when they have changed.

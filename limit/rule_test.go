@@ -182,8 +182,11 @@ func TestEachLimit(t *testing.T) {
 func TestBlockedAndAllowed(t *testing.T) {
 	l, err := New(Config{
 		Address: every(1, time.Hour, 1), User: every(1, time.Hour, 100),
-		Blocked: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, Allowed: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("203.0.113.7/32")},
-		BlockedDevices: []string{"farm"}, AllowedDevices: []string{"till"},
+		Lists: Lists{
+			Blocked:        []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8:7::/48")},
+			Allowed:        []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("203.0.113.7/32")},
+			BlockedDevices: []string{"farm"}, AllowedDevices: []string{"till"},
+		},
 	})
 	must(t, err)
 	c := campaign(dibs.LimitSpec{Per: "device", Rate: 1, Every: dibs.Duration(time.Hour)}, dibs.LimitSpec{Per: "address", Rate: 1, Every: dibs.Duration(time.Hour)})
@@ -193,6 +196,7 @@ func TestBlockedAndAllowed(t *testing.T) {
 	}{
 		{"203.0.113.9", "", "forbidden forbidden forbidden"},
 		{"203.0.113.7", "", "forbidden forbidden forbidden"},
+		{"2001:db8:7:8::9", "", "forbidden forbidden forbidden"},
 		{"198.51.100.1", "farm", "forbidden forbidden forbidden"},
 		{"192.0.2.1", "till", "granted granted granted"},
 		{"192.0.2.1", "phone", "granted rate_limited rate_limited"},
@@ -209,6 +213,13 @@ func TestBlockedAndAllowed(t *testing.T) {
 		}
 		if strings.Join(got, " ") != step.want {
 			t.Errorf("%s on %s: %v, want %s", step.address, step.device, got, step.want)
+		}
+	}
+	// Other lists hold from the next claim on, and what was counted stays.
+	l.SetLists(Lists{Blocked: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}})
+	for address, want := range map[string]dibs.Reason{"192.0.2.1": dibs.Forbidden, "203.0.113.9": dibs.Granted, "198.51.100.1": dibs.RateLimited} {
+		if res, _ := l.Enter(t.Context(), &dibs.ClaimRequest{UserID: "bob", Address: netip.MustParseAddr(address), Device: "farm"}); res.Outcome != want {
+			t.Errorf("with other lists, %s hears %s, want %s", address, res.Outcome, want)
 		}
 	}
 }

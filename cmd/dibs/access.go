@@ -22,7 +22,7 @@ import (
 
 // accessRules are about who may call, and from where.
 func accessRules(c *config) []settings.Fault {
-	fs := append(secretRules(c), humanRules(c)...)
+	fs := append(append(secretRules(c), humanRules(c)...), listRules(c)...)
 	if c.JWKSURL != "" {
 		if err := tokens.CheckJWKS(c.JWKSURL); err != nil {
 			fs = append(fs, c.fault("jwks_url", err.Error()))
@@ -232,8 +232,10 @@ func (c *config) limits() limit.Config {
 			specs[i] = spec
 		}
 	}
+	// A file that cannot be read is listRules' to tell.
+	lists, _ := c.lists()
 	return limit.Config{
 		User: specs[0], Address: specs[1], Campaign: specs[2], Server: specs[3], Entries: c.LimitEntries,
-		Blocked: prefixes(c.BlockAddresses), Allowed: prefixes(c.AllowAddresses), BlockedDevices: c.BlockDevices, AllowedDevices: c.AllowDevices,
+		Lists: lists,
 	}
 }

@@ -52,6 +52,7 @@ type config struct {
 	AllowAddresses []string `key:"allow_addresses" shown:"none" arg:"CIDR" doc:"Networks for which no limit per address holds, an office's say."`
 	BlockDevices   []string `key:"block_devices" shown:"none" arg:"DEVICE" doc:"Devices that may not claim, by what they call themselves in the header Dibs-Device."`
 	AllowDevices   []string `key:"allow_devices" shown:"none" arg:"DEVICE" doc:"Devices for which no limit per device holds."`
+	ListsFile      string   `key:"lists_file" shown:"none" arg:"FILE" doc:"A file of more of these, one on each line: block 203.0.113.0/24, allow 192.0.2.7, block device NAME; lines that begin with # do not count, and 100,000 there may be. The file is read again when it changes."`
 	LimitEntries   int      `key:"limit_entries" default:"1048576" min:"1024" max:"268435456" arg:"N" doc:"How many users, addresses and devices are kept count of at a time, 16 bytes each. Beyond that, those with the least to wait are forgotten."`
 
 	ConnectionsPerAddress int `key:"connections_per_address" default:"1000" min:"0" max:"1000000" arg:"N" doc:"How many WebSockets and event streams one address may have on a node, or one /64 of IPv6: many people may share one. 0 is no bound; there is none for this machine's own addresses, nor behind_proxy without trusted_proxies, where everybody has the proxy's."`
@@ -62,7 +63,7 @@ type config struct {
 
 	OTLPEndpoint string `key:"otlp_endpoint" shown:"none" arg:"URL" doc:"The collector that traces go to, by OpenTelemetry's protocol over HTTP: http://collector:4318. The variables of OpenTelemetry count too: OTEL_EXPORTER_OTLP_ENDPOINT in place of this, OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and the rest."`
 	TraceOneIn   int    `key:"trace_one_in" default:"1" min:"1" max:"1000000" arg:"N" doc:"Of how many traces one is kept. An administrator's call that comes with a traceparent is kept if that says so."`
-	TraceClaims  bool   `key:"trace_claims" default:"false" doc:"Trace claims, too. Each then costs more; raise trace_one_in with it."`
+	TraceClaims  bool   `key:"trace_claims" default:"false" doc:"Trace claims, too, over HTTP and WebSockets. Each then costs more; raise trace_one_in with it."`
 
 	LogFormat string        `key:"log_format" default:"text" oneof:"text,json" arg:"FORMAT" doc:"How log lines look."`
 	LogLevel  string        `key:"log_level" default:"info" oneof:"debug,info,warn,error" arg:"LEVEL" doc:"The least important log lines that are written."`
@@ -103,7 +104,7 @@ var (
 		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "erase_rest", "max_backlog",
 		"overload_target", "overload_max", "events", "webhook_allow_private",
 		"jwt_secret_file", "jwks_url", "jwks_refresh", "jwt_issuer", "jwt_audience", "jwt_leeway",
-		"limit_user", "limit_address", "limit_campaign", "limit_server", "limit_entries", "connections_per_address", "block_addresses", "allow_addresses", "block_devices", "allow_devices",
+		"limit_user", "limit_address", "limit_campaign", "limit_server", "limit_entries", "connections_per_address", "block_addresses", "allow_addresses", "block_devices", "allow_devices", "lists_file",
 		"admin_listen", "trusted_proxies", "proxy_header", "cors_origins",
 		"push_threshold", "push_first", "push_rate",
 		"otlp_endpoint", "trace_one_in", "trace_claims",

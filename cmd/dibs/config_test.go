@@ -61,6 +61,7 @@ func TestConfigFaults(t *testing.T) {
 		{"one address for both", secrets, "", []string{"--admin-listen", "127.0.0.1:8080"}, []string{"must be another address than listen"}},
 		{"keys over plain HTTP", secrets, "", []string{"--jwks-url", "http://issuer.example/keys"}, []string{"jwks_url (flag --jwks-url): must be https://"}},
 		{"a file of secrets that is not there", secrets, "", []string{"--jwt-secret-file", "none.txt"}, []string{"jwt_secret_file (flag --jwt-secret-file): cannot be read"}},
+		{"a file of lists that is not there", secrets, "", []string{"--lists-file", "none.txt"}, []string{"lists_file (flag --lists-file): cannot be read"}},
 		{"a limit of zero", secrets, "", []string{"--limit-user", "0/s"}, []string{"limit_user (flag --limit-user): rate must be from 1"}},
 		{"a limit that cannot be read", secrets, "", []string{"--limit-server", "many"}, []string{"limit_server (flag --limit-server): must look like 20/s"}},
 		{"everybody at the proxy's address", secrets, "", []string{"--limit-address", "9/s", "--behind-proxy"}, []string{"limit_address (flag --limit-address): with behind_proxy it needs trusted_proxies"}},

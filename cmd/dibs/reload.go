@@ -59,6 +59,9 @@ func (s *server) watched() []*watchedFiles {
 			return nil
 		}})
 	}
+	if s.c.ListsFile != "" {
+		list = append(list, s.watchedLists())
+	}
 	return list
 }
 
