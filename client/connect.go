@@ -172,7 +172,7 @@ func (k *Conn) dial(ctx context.Context) (*websocket.Conn, time.Time, error) {
 		err = json.Unmarshal(raw, &first)
 	}
 	if err == nil && first.Type == "error" {
-		err = &Error{Problem: first.Problem}
+		err = &Error{Problem: problemIn(&first.Problem)}
 	} else if err == nil && first.Type != "welcome" {
 		err = fmt.Errorf("client: the first message is of type %q", first.Type)
 	}
@@ -189,6 +189,14 @@ func (k *Conn) dial(ctx context.Context) (*websocket.Conn, time.Time, error) {
 	k.token = token
 	k.mu.Unlock()
 	return ws, first.ExpiresAt, nil
+}
+
+// problemIn is the refusal in a message, whose type is the message's own: that of
+// the refusal is as it is over HTTP.
+func problemIn(p *dibs.Problem) dibs.Problem {
+	refusal := *p
+	refusal.Type = "urn:dibs:problem:" + p.Reason
+	return refusal
 }
 
 // dialFault is why a connection was not made.
@@ -460,7 +468,7 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim dibs.ClaimView, replayed
 		defer k.mu.Unlock()
 		return claim, false, k.fatal
 	case r.Outcome != dibs.Granted.String():
-		return claim, false, &Error{Problem: r.Problem, RetryAfter: time.Duration(r.RetryAfter) * time.Millisecond}
+		return claim, false, &Error{Problem: problemIn(&r.Problem), RetryAfter: time.Duration(r.RetryAfter) * time.Millisecond}
 	}
 	// Who joined a tap under way shares the answer of the first.
 	return r.Claim, r.Replayed || !first, nil

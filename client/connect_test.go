@@ -19,7 +19,7 @@ import (
 )
 
 // gateway is a server whose connections a test serves; a token named "bad" is
-// refused.
+// refused, and one named "slow" comes too late.
 func gateway(t *testing.T, serve func(token string, in <-chan map[string]string, ws *websocket.Conn)) *client.Client {
 	t.Helper()
 	var served sync.WaitGroup
@@ -50,8 +50,12 @@ func gateway(t *testing.T, serve func(token string, in <-chan map[string]string,
 			}
 		})
 		token := (<-in)["token"]
-		if token == "bad" {
+		switch token {
+		case "bad":
 			say(ws, `{"type":"error","reason":"unauthenticated","retryable":false}`)
+			return
+		case "slow":
+			say(ws, `{"type":"error","reason":"unauthenticated","retryable":true}`)
 			return
 		}
 		say(ws, `{"type":"welcome"}`)
@@ -90,7 +94,8 @@ func connect(t *testing.T, c *client.Client, tokens ...string) *client.Conn {
 }
 
 // A connection whose token has ended is followed by one with the next token,
-// which sends the tap again. A token that is refused is the end.
+// which sends the tap again, also when the first one came too late. A token that
+// is refused is the end.
 func TestConnTakesTheNextToken(t *testing.T) {
 	c := gateway(t, func(token string, in <-chan map[string]string, ws *websocket.Conn) {
 		for m := range in {
@@ -110,11 +115,31 @@ func TestConnTakesTheNextToken(t *testing.T) {
 	if err != nil || claim.ID != "of-c" || k.Connects() != 2 {
 		t.Errorf("%v %v after %d connections", claim, err, k.Connects())
 	}
+	k = connect(t, c, "old", "slow", "new")
+	if claim, _, err = k.Claim(t.Context(), client.Tap{CampaignID: "c", Key: "tap"}); err != nil || claim.ID != "of-c" {
+		t.Errorf("%v %v after a token that came too late", claim, err)
+	}
 	k = connect(t, c, "old", "bad")
 	_, _, err = k.Claim(t.Context(), client.Tap{CampaignID: "c", Key: "tap"})
 	var e *client.Error
-	if !errors.As(err, &e) || e.Reason != dibs.Unauthenticated.String() {
-		t.Errorf("with a token that is refused: %v", err)
+	if !errors.As(err, &e) || e.Reason != dibs.Unauthenticated.String() || e.Type != "urn:dibs:problem:unauthenticated" {
+		t.Errorf("with a token that is refused: %v of type %q", err, e.Type)
+	}
+}
+
+// A refusal over a connection is what it is over HTTP: its type is the problem's,
+// not the message's.
+func TestConnRefusal(t *testing.T) {
+	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
+		for m := range in {
+			say(ws, fmt.Sprintf(`{"type":"result","id":%q,"campaign_id":%q,"outcome":"overloaded","reason":"overloaded","retryable":true,"effect":"none","retry_after_ms":1000}`,
+				m["id"], m["campaign_id"]))
+		}
+	})
+	_, _, err := connect(t, c, "good").Claim(t.Context(), client.Tap{CampaignID: "c", Key: "tap"})
+	var e *client.Error
+	if !errors.As(err, &e) || e.Type != "urn:dibs:problem:overloaded" || !e.Retryable || e.RetryAfter != time.Second || e.Effect != dibs.EffectNone {
+		t.Errorf("%+v", err)
 	}
 }
 

@@ -338,20 +338,24 @@ func (c *conn) look(now time.Time) {
 	user, until := c.who()
 	switch silent := now.Sub(time.UnixMilli(c.seen.Load())); {
 	case user == "" && now.Sub(time.UnixMilli(c.bornAt)) > c.hub.cfg.AuthWithin:
-		c.expire(dibs.Text{EN: "no token came in time", ZH: "未在规定时间内收到令牌"})
+		// Nobody has refused a token: in a crowd that connects at once, or on a slow
+		// line, it may be on its way.
+		c.expire(true, dibs.Text{EN: "no token came in time", ZH: "未在规定时间内收到令牌"})
 	case !until.IsZero() && now.After(until):
-		c.expire(dibs.Text{EN: "the token has expired: send a new one in time, in a message of type auth", ZH: "令牌已过期,请及时发送新令牌"})
+		c.expire(false, dibs.Text{EN: "the token has expired: send a new one in time, in a message of type auth", ZH: "令牌已过期,请及时发送新令牌"})
 	case silent > c.hub.cfg.Heartbeat && c.asked.CompareAndSwap(false, true):
 		c.hub.running.Go(c.ask)
 	}
 }
 
-func (c *conn) expire(why dibs.Text) {
+// expire ends a connection that has no token that is good; again says that the
+// same one may be sent once more.
+func (c *conn) expire(again bool, why dibs.Text) {
 	c.mu.Lock()
 	ending := c.ending != nil || c.closed
 	c.mu.Unlock()
 	if !ending {
-		c.fail(&fault{code: CloseUnauthenticated, reason: dibs.Unauthenticated, detail: why})
+		c.fail(&fault{code: CloseUnauthenticated, reason: dibs.Unauthenticated, detail: why, again: again})
 	}
 }
 

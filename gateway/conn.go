@@ -335,8 +335,9 @@ func readUpTo(r io.Reader, b []byte, most int) ([]byte, error) {
 // fail tells why a message is not taken, and ends the connection.
 func (c *conn) fail(f *fault) {
 	c.hub.numbers.faults.Add(1)
-	e := dibs.Fail(f.reason, f.detail)
-	c.send(c.hub.encode(failure{Type: typeError, ID: f.id, refusal: c.refusalOf(e)}))
+	r := c.refusalOf(dibs.Fail(f.reason, f.detail))
+	r.Retryable = r.Retryable || f.again
+	c.send(c.hub.encode(failure{Type: typeError, ID: f.id, refusal: r}))
 	c.end(closing{code: f.code, reason: closeReason(f.detail.EN), now: true})
 }
 

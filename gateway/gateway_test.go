@@ -140,6 +140,8 @@ func TestNoToken(t *testing.T) {
 		}
 		if e := p.next("error"); e["reason"] != "unauthenticated" || e["code"] != 10002.0 {
 			t.Errorf("%v: %v", m, e)
+		} else if e["retryable"] != (m == nil) {
+			t.Errorf("%v: who was too slow may try again with the same token, nobody else: %v", m, e)
 		}
 		if code := p.ended(); code != gateway.CloseUnauthenticated {
 			t.Errorf("%v: closed with %d", m, code)

@@ -86,6 +86,9 @@ type fault struct {
 	reason dibs.Reason
 	detail dibs.Text
 	id     string
+	// again is set when the same may be taken another time, whatever is usual for
+	// the reason.
+	again bool
 }
 
 func misfit(id, en, zh string) *fault {

@@ -56,14 +56,14 @@ func (c *conn) recheck(epoch uint64) {
 	user, token := c.user, c.token
 	c.mu.Unlock()
 	if token == "" {
-		c.expire(ticketVoid)
+		c.expire(false, ticketVoid)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.AuthWithin)
 	defer cancel()
 	now, until, err := c.check(ctx, token)
 	if err != nil || now != user {
-		c.expire(tokenVoid)
+		c.expire(false, tokenVoid)
 		return
 	}
 	c.renewed(token, until, epoch)
