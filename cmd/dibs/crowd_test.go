@@ -165,7 +165,12 @@ func (c *crowd) claim(i int) (id string, replayed bool, err error) {
 		case errors.As(err, &refusal) && refusal.Reason == "sold_out":
 			return "", false, nil
 		case errors.As(err, &refusal) && strings.HasPrefix(refusal.Type, "urn:dibs:problem:") && refusal.Retryable:
-			// The node is starting, or stopping.
+			// The node is starting or stopping, or has too much to do.
+			pause := time.NewTimer(refusal.RetryAfter)
+			select {
+			case <-pause.C:
+			case <-ctx.Done():
+			}
 			continue
 		}
 		return "", false, err

@@ -49,6 +49,7 @@ func rehearseNodes(t *testing.T, get func() (*servers.Server, error), kind strin
 		if err := json.Unmarshal([]byte(p.out.String()), &report); err != nil {
 			t.Fatal(err)
 		}
+		t.Logf("round %d: %d granted of 3000, %d attempts without an answer", round, report.Stats.Granted, report.Transport.Lost)
 		if report.Stats.Granted != 3000 {
 			t.Errorf("%d of 3000 granted with more demand than stock", report.Stats.Granted)
 		}
@@ -154,6 +155,7 @@ func (c *cluster) keeps(all map[string]string) {
 	if len(kept) != len(all) {
 		c.t.Errorf("%d claims are kept, %d were granted", len(kept), len(all))
 	}
+	c.t.Logf("%d claims granted, %d kept", len(all), len(kept))
 }
 
 // collect repeats what was not answered and adds all that was granted.

@@ -47,6 +47,12 @@ func (n *node) url() string { return "http://" + n.address }
 func newCluster(t *testing.T, get func() (*servers.Server, error), size int, args ...string) *cluster {
 	t.Helper()
 	_, ledger, _ := servers.Database(t, get)
+	return clusterOn(t, ledger, size, args...)
+}
+
+// clusterOn starts nodes on a Redis of their own and an empty ledger.
+func clusterOn(t *testing.T, ledger string, size int, args ...string) *cluster {
+	t.Helper()
 	redis, err := servers.StartRedis(t.TempDir(), servers.RedisAlways...)
 	if err != nil {
 		t.Fatal(err)

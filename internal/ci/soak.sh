@@ -20,7 +20,8 @@ kills-erasures|./cmd/dibs|^TestKillErasure|a node killed while users are erased,
 kills-packets|./cmd/dibs|^TestRedPacketKilled|a node killed while red packets are credited and closed, SOAK/21 and SOAK/57 times
 push|./cmd/dibs|^TestPushKilled$|a node killed twice while it tells 200,000 followers
 crowd|./cmd/dibs|^TestTenThousand$|10,000 users tap over WebSockets of a node that is killed
-nodes|./cmd/dibs|Nodes|Settler|Dump|three nodes: killed, drained, with Redis killed, with older dumps restored, up to SOAK/30 times
+settler|./cmd/dibs|^TestSettlerKilled|of three nodes on Redis the one that settles killed under load, SOAK/3 times on each ledger
+nodes|./cmd/dibs|Nodes|SettlerDies|Dump|three nodes: killed, drained, with Redis killed, with older dumps restored, up to SOAK/30 times
 chaos|./cmd/dibs|^TestChaos$|Redis, the database and nodes killed, frozen, emptied, at two levels, SOAK/90 campaigns each
 redis-kills|./redisengine|^TestKilledServerLosesNothing$|Redis killed, SOAK times
 redis-power|./redisengine|^TestPowerLoss|the power cut, always SOAK times, everysec SOAK/5
