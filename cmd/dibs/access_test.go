@@ -146,7 +146,7 @@ func TestKeyRoles(t *testing.T) {
 // TestAudienceVerbs imports a list, and is told what is wrong with another.
 func TestAudienceVerbs(t *testing.T) {
 	_, url := startServe(t, t.TempDir())
-	cli(t, secrets, "audience", "import", "vip", writeFile(t, "bad.csv", "user\n42\n4 2\n"), "--url", url).want(t, 1, "lines/3")
+	cli(t, secrets, "audience", "import", "vip", writeFile(t, "bad.csv", "user\n42\n4 2\n"), "--url", url).want(t, 1, ": line 3 is no user")
 	cli(t, secrets, "audience", "show", "vip", "--url", url).want(t, 1, "no list of users vip")
 	cli(t, secrets, "audience", "import", "vip", writeFile(t, "good.csv", "user\n42\n43\n42\n"), "--url", url).want(t, 0, "users", "2", "duplicates")
 	cli(t, secrets, "audience", "list", "--url", url, "--output", "json").want(t, 0, `"id": "vip"`, `"users": 2`)

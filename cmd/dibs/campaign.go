@@ -60,11 +60,20 @@ func explainCall(c *config, err error) error {
 		// The detail sums the faults up; told one by one, they need no summary.
 		faults := make([]string, len(refusal.Errors))
 		for i, f := range refusal.Errors {
-			faults[i] = strings.TrimPrefix(f.Pointer, "/") + " " + f.Detail
+			faults[i] = placeOf(f.Pointer) + " " + f.Detail
 		}
 		return fmt.Errorf("%s: %s", refusal.Reason, strings.Join(faults, "; "))
 	}
 	return err
+}
+
+// placeOf is a JSON pointer in the user's words: where in his file, or which
+// field.
+func placeOf(pointer string) string {
+	if line, is := strings.CutPrefix(pointer, "/lines/"); is {
+		return "line " + line
+	}
+	return strings.TrimPrefix(pointer, "/")
 }
 
 // call runs one call of a verb and shows its campaign.

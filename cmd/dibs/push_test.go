@@ -22,7 +22,7 @@ func TestFollowerVerbs(t *testing.T) {
 		t.Helper()
 		return cli(t, secrets, append(args, "--url", url)...)
 	}
-	verb("follower", "import", writeFile(t, "bad.csv", "user,rank\n42,1\n43,x\n"), "--merchant", "shop").want(t, 1, "lines/3")
+	verb("follower", "import", writeFile(t, "bad.csv", "user,rank\n42,1\n43,x\n"), "--merchant", "shop").want(t, 1, ": line 3 is no follower")
 	verb("follower", "count", "--merchant", "shop").want(t, 0, "followers", "0")
 	verb("follower", "import", writeFile(t, "good.csv", "user,rank\n42,1\n43,5\n44\n"), "--merchant", "shop").want(t, 0, "imported", "3")
 	verb("follower", "import", "none.csv").want(t, 2, "--merchant is required")
