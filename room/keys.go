@@ -24,5 +24,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // bucketKey is a hash with the numbers of a few users.
 func bucketKey(campaign uint32, user string) string {
-	return fmt.Sprintf("%su:%d", keyTag(campaign), crc32.Checksum([]byte(user), castagnoli)%buckets)
+	return bucketAt(campaign, crc32.Checksum([]byte(user), castagnoli)%buckets)
 }
+
+func bucketAt(campaign, bucket uint32) string { return fmt.Sprintf("%su:%d", keyTag(campaign), bucket) }

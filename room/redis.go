@@ -23,7 +23,12 @@ var lookScript string
 var leaveScript string
 
 // shared keeps rooms in Redis: one order for all nodes.
-type shared struct{ redis Redis }
+type shared struct {
+	redis Redis
+	// kept is until when the keys of rooms are kept in any case, by campaign, as far
+	// as this process has seen to it; the tick's own.
+	kept map[uint32]int64
+}
 
 var errShape = errors.New("room: a script answered in another shape than it should")
 

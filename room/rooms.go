@@ -185,6 +185,7 @@ func (r *Rooms) tickHalls(ctx context.Context, held []*dibs.Campaign) {
 			v.(*hall).follow(ctx, c)
 		}
 	}
+	r.keep(ctx, held)
 	now := r.cfg.Now()
 	r.halls.Range(func(number, v any) bool {
 		if v.(*hall).campaign.Load().EndsAt.Add(keepHall).Before(now) {
@@ -198,6 +199,17 @@ func (r *Rooms) tickHalls(ctx context.Context, held []*dibs.Campaign) {
 		if err := r.cfg.Ledger.TrimRooms(ctx, now.Add(-keepRoom)); err != nil && ctx.Err() == nil {
 			r.log.Warn("the places of campaigns that are over stay in the ledger", "err", err)
 		}
+	}
+}
+
+// keep has the rooms of campaigns that end later be kept for longer.
+func (r *Rooms) keep(ctx context.Context, held []*dibs.Campaign) {
+	keeping, cancel := context.WithTimeout(ctx, gatherTime)
+	defer cancel()
+	if err := r.store.keep(keeping, held); err != nil && ctx.Err() == nil {
+		// There are days until it matters.
+		r.counts.failed.Add(1)
+		r.log.Debug("a waiting room is not kept for longer yet", "err", err)
 	}
 }
 

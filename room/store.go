@@ -17,6 +17,9 @@ type store interface {
 	leave(ctx context.Context, c *dibs.Campaign, user string, number, place int64) error
 	// tick keeps what is only in this process until now.
 	tick(ctx context.Context, c *dibs.Campaign) error
+	// keep sees to it that the rooms of campaigns last until these are over, whenever
+	// that has become. One goroutine calls it, again and again.
+	keep(ctx context.Context, held []*dibs.Campaign) error
 	// drop forgets the room of a campaign that is over, in this process.
 	drop(campaign uint32)
 }
