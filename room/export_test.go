@@ -12,6 +12,9 @@ func (r *Rooms) Tick(held ...*dibs.Campaign) {
 	r.tickLots(context.Background(), held)
 }
 
+// Idle waits until nothing is under way.
+func (r *Rooms) Idle() { r.running.Wait() }
+
 // Permutation is permutation.
 func Permutation(seed Sum, n int64) []uint32 { return permutation(seed, n) }
 

@@ -206,7 +206,7 @@ func (h *hall) ask(ctx context.Context, c *dibs.Campaign, a ask) (dibs.PlaceView
 		return dibs.PlaceView{}, noPlace
 	}
 	nowMS := h.r.cfg.Now().UnixMilli()
-	h.r.known.Set(who{c.Number, a.user}, knownPlace{number, nowMS, nowMS})
+	h.r.known.Set(who{c.Number, a.user}, knownPlace{number: number, sureMS: nowMS})
 	return h.admitted(c, a.user, h.view(c, number)), nil
 }
 
@@ -240,17 +240,24 @@ func (r *Rooms) Glance(c *dibs.Campaign, user string) (dibs.PlaceView, bool) {
 		if _, has := r.hasAdmission(c, key); sure || has || v.State != dibs.PlaceAdmitted {
 			return h.admitted(c, user, v), true
 		}
+		if k.askedMS > 0 && k.sureMS >= k.askedMS && nowMS-k.sureMS < usedFor.Milliseconds() {
+			// The glance before has asked for this one, when places are told less often
+			// than it counts. The next asks again.
+			k.askedMS = 0
+			r.known.Set(key, k)
+			return h.admitted(c, user, v), true
+		}
 	}
 	if !sure && nowMS-k.askedMS >= glanceAgain.Milliseconds() {
 		k.askedMS = nowMS
 		r.known.Set(key, k)
-		r.running.Go(func() { h.findOut(key) })
+		r.running.Go(func() { h.findOut(key, nowMS) })
 	}
 	return dibs.PlaceView{}, false
 }
 
-// findOut asks the store for a user's number.
-func (h *hall) findOut(key who) {
+// findOut asks the store for a user's number, for a glance at some time.
+func (h *hall) findOut(key who, askedMS int64) {
 	ctx, cancel := context.WithTimeout(h.r.life, gatherTime)
 	defer cancel()
 	number, err := h.asks.call(ctx, ask{key.user, false})
@@ -258,7 +265,7 @@ func (h *hall) findOut(key who) {
 		return
 	}
 	nowMS := h.r.cfg.Now().UnixMilli()
-	h.r.known.Set(key, knownPlace{max(number, noNumber), nowMS, nowMS})
+	h.r.known.Set(key, knownPlace{max(number, noNumber), nowMS, askedMS})
 }
 
 // Leave implements dibs.Places.

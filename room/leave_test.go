@@ -42,3 +42,21 @@ func TestLeftOnAnotherNode(t *testing.T) {
 		at.pass(10 * time.Second)
 	}
 }
+
+// However seldom places are told, who is admitted hears of it by the second time.
+func TestSeldomGlances(t *testing.T) {
+	l, at := newLedger(t), &clock{now: noon.Add(-time.Minute)}
+	c := campaign(t, l, "c", dibs.RoomSpec{Mode: dibs.FIFO, Rate: 10, Burst: 10})
+	r := newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	join(t, r, c, "ann")
+	at.set(noon.Add(time.Minute))
+	r.Tick(c)
+	if v, ok := r.Glance(c, "ann"); ok {
+		t.Errorf("before anybody asked whether she is still there: %+v", v)
+	}
+	r.Idle()
+	at.pass(30 * time.Second)
+	if v, ok := r.Glance(c, "ann"); !ok || v.Admission == "" {
+		t.Errorf("%+v, %v", v, ok)
+	}
+}
