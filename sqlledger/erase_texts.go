@@ -45,11 +45,6 @@ func (x *eraser) withoutUser(text []byte) ([]byte, bool) {
 	if bytes.Equal(text, before) {
 		return before, false
 	}
-	if bytes.Contains(text, []byte(`"delivery_id":"`)) {
-		// It is the announcement and the user.
-		id := regexp.MustCompile(`("delivery_id":"[^":]+:)` + regexp.QuoteMeta(x.e.UserID) + `"`)
-		text = id.ReplaceAll(text, []byte("${1}"+x.e.Pseudonym+`"`))
-	}
 	return goodsWent.ReplaceAll(text, []byte(`"$1":""`)), true
 }
 
