@@ -217,3 +217,27 @@ func TestManyDefaults(t *testing.T) {
 		}
 	})
 }
+
+// A claim for a campaign that shares its bucket waits for nobody who makes one.
+func TestManyDefaultsWithoutALock(t *testing.T) {
+	l, err := New(Config{Campaign: every(10, time.Second, 10)})
+	must(t, err)
+	ask := func(i int) { l.Enter(t.Context(), &dibs.ClaimRequest{CampaignID: fmt.Sprint("c", i)}) }
+	for i := range maxDefaults + 1 {
+		ask(i)
+	}
+	l.making.Lock()
+	asked := make(chan struct{})
+	go func() {
+		ask(maxDefaults)
+		ask(maxDefaults + 1)
+		close(asked)
+	}()
+	select {
+	case <-asked:
+	case <-time.After(30 * time.Second):
+		t.Error("it waits")
+	}
+	l.making.Unlock()
+	<-asked
+}

@@ -61,6 +61,8 @@ type Limiter struct {
 	campaigns    sync.Map // uint32 -> *gate
 	defaults     sync.Map // string -> *bucket
 	defaultCount int
+	// fullUntil is until when there are surely maxDefaults of them.
+	fullUntil atomic.Int64
 	// making is held to change either: what two claims meet at once is made once.
 	making   sync.Mutex
 	forgotAt int64
@@ -299,6 +301,9 @@ const othersKey = "*"
 // defaultBucket is the bucket that the setting gives a campaign.
 func (l *Limiter) defaultBucket(id string, now int64) *bucket {
 	v, ok := l.defaults.Load(id)
+	if !ok && now < l.fullUntil.Load() {
+		v, ok = l.defaults.Load(othersKey)
+	}
 	if !ok {
 		v = l.newDefault(id, now)
 	}
@@ -317,6 +322,8 @@ func (l *Limiter) newDefault(id string, now int64) *bucket {
 	l.forget(now)
 	if l.defaultCount >= maxDefaults {
 		id = othersKey
+		// None goes before the next look: so long no claim has to wait here.
+		l.fullUntil.Store(l.forgotAt + forgetEvery)
 	}
 	if v, ok := l.defaults.Load(id); ok {
 		return v.(*bucket)
