@@ -4,9 +4,9 @@ import (
 	"context"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"time"
 )
 
 const (
@@ -16,8 +16,6 @@ const (
 	// spare is how much garbage may lie about for that, in bytes, and spareParts how
 	// many times as much memory there has to be.
 	spare, spareParts = 256 << 20, 8
-	// easeEvery is how often it is looked at how much lives.
-	easeEvery = 2 * time.Second
 )
 
 // Ease has the garbage collector run less often while little lives in the heap,
@@ -30,9 +28,12 @@ func Ease(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	bound := Limit()
-	tick := time.NewTicker(easeEvery)
-	defer tick.Stop()
+	ease(ctx, Limit())
+}
+
+func ease(ctx context.Context, bound int64) {
+	collected := make(chan struct{}, 1)
+	afterEach(ctx, collected)
 	for last := 0; ; {
 		if percent := percentFor(living(), bound); percent != last {
 			debug.SetGCPercent(percent)
@@ -42,9 +43,25 @@ func Ease(ctx context.Context) {
 		case <-ctx.Done():
 			debug.SetGCPercent(usual)
 			return
-		case <-tick.C:
+		case <-collected:
 		}
 	}
+}
+
+// afterEach tells of each collection that has ended, until ctx ends: what lives may
+// have grown by as much as was allowed, and by as many times that in the next one.
+func afterEach(ctx context.Context, collected chan<- struct{}) {
+	var again func(*[64]byte)
+	again = func(unused *[64]byte) {
+		select {
+		case collected <- struct{}{}:
+		default:
+		}
+		if ctx.Err() == nil {
+			runtime.SetFinalizer(unused, again)
+		}
+	}
+	runtime.SetFinalizer(new([64]byte), again)
 }
 
 // percentFor is by how many percent a heap may grow in which so many bytes live, of

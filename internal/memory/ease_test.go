@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"testing"
@@ -61,6 +62,43 @@ func TestEase(t *testing.T) {
 	if now() != usual {
 		t.Errorf("%d percent, with GOGC=100", now())
 	}
+}
+
+// What lives may grow by much from one collection to the next: then it is not allowed
+// as much garbage as little may have.
+func TestEaseKeepsUp(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(debug.SetGCPercent(usual))
+	percent := func() uint64 {
+		sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	await := func(what string, is func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Second); !is(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %d percent", what, percent())
+			}
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		ease(ctx, 256<<20)
+		close(done)
+	}()
+	defer func() {
+		stop()
+		<-done
+	}()
+	await("while little lives", func() bool { return percent() > usual })
+	full := make([]byte, 100<<20)
+	runtime.GC()
+	await("when much does", func() bool { return percent() == usual })
+	runtime.KeepAlive(full)
+	runtime.GC()
+	await("and when it is gone", func() bool { return percent() > usual })
 }
 
 // A container's bound is a number, or `max`.
