@@ -38,6 +38,9 @@ const (
 	// maxAway is how many lines away from its home a print may be.
 	maxAway  = 3
 	awayBits = 2
+	// mostHome is the most bits that a home tells: with one more there would be
+	// twelve slots, and has looks at eleven.
+	mostHome = 22
 )
 
 type line = [lineWords]uint32
@@ -48,7 +51,14 @@ type resident struct{ home, kept uint64 }
 // newSet returns a set with room for n users.
 func newSet(p *printer, n int64) *Set {
 	s := &Set{p: p}
-	for s.home = 30; ; s.home-- {
+	s.size(n)
+	s.lines = bigpages.Words(int(s.homes+maxAway) * lineWords)
+	return s
+}
+
+// size says how a set of n users is laid out.
+func (s *Set) size(n int64) {
+	for s.home = mostHome; ; s.home-- {
 		width := printBits - s.home + awayBits
 		s.slots, s.above = slotBits/width, width-32
 		// One slot in eight stays free, so that most users are at home.
@@ -57,8 +67,6 @@ func newSet(p *printer, n int64) *Set {
 			break
 		}
 	}
-	s.lines = bigpages.Words(int(s.homes+maxAway) * lineWords)
-	return s
 }
 
 // Len is how many users there are.

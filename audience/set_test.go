@@ -216,3 +216,14 @@ func BenchmarkHas(b *testing.B) {
 	}
 	b.ReportMetric(float64(set.Bytes())/(1<<20), "MiB")
 }
+
+// However many users there are, has looks at all slots of a line, and a home tells as
+// many bits as are left out.
+func TestSlotsAreLookedAt(t *testing.T) {
+	for n := int64(1); n < 1<<40; n += n/8 + 1 {
+		var s Set
+		if s.size(n); s.slots > 11 || s.homes>>s.home == 0 || s.slots*(32+s.above) > slotBits {
+			t.Fatalf("%d users: %d slots of %d bits, %d homes that tell %d", n, s.slots, 32+s.above, s.homes, s.home)
+		}
+	}
+}
