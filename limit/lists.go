@@ -37,6 +37,10 @@ type networks struct {
 func networksOf(list []netip.Prefix) networks {
 	n := networks{all: make(map[netip.Prefix]struct{}, len(list))}
 	for _, p := range list {
+		if at := p.Addr(); at.Is4In6() && p.Bits() >= 96 {
+			// Claims come with the address itself.
+			p = netip.PrefixFrom(at.Unmap(), p.Bits()-96)
+		}
 		lengths := &n.lengths6
 		if p.Addr().Is4() {
 			lengths = &n.lengths4

@@ -319,3 +319,13 @@ func BenchmarkEnterUserAndAddress(b *testing.B) {
 		l.Enter(b.Context(), &users[i%len(users)])
 	}
 }
+
+// A network of IPv4 that is written as one of IPv6 is meant all the same.
+func TestMappedNetworks(t *testing.T) {
+	n := networksOf([]netip.Prefix{netip.PrefixFrom(netip.MustParseAddr("::ffff:203.0.113.7"), 128), netip.PrefixFrom(netip.MustParseAddr("::ffff:198.51.100.1"), 120)})
+	for at, in := range map[string]bool{"203.0.113.7": true, "203.0.113.8": false, "198.51.100.200": true, "::1": false} {
+		if n.has(netip.MustParseAddr(at)) != in {
+			t.Errorf("%s is in: %v, want %v", at, !in, in)
+		}
+	}
+}
