@@ -151,7 +151,12 @@ func (s *Service) eraseAll(ctx context.Context) error {
 		for i := range open.Items {
 			e := &open.Items[i]
 			// Another node that goes on with it is as good.
-			if err := s.erase(ctx, e); err != nil && !errors.Is(err, ErrConflict) {
+			err := s.erase(ctx, e)
+			if errors.Is(err, errHeldUnknown) {
+				// It is the same for all of them.
+				return errors.Join(errs, err)
+			}
+			if err != nil && !errors.Is(err, ErrConflict) {
 				errs = errors.Join(errs, fmt.Errorf("dibs: the erasure %s, at %s: %w", e.ID, e.Step, err))
 			}
 		}
@@ -161,6 +166,8 @@ func (s *Service) eraseAll(ctx context.Context) error {
 	}
 	return errs
 }
+
+var errHeldUnknown = errors.New("dibs: which campaigns an engine holds is not known")
 
 // heldCampaigns are those of which an engine or its journal knows users.
 func (s *Service) heldCampaigns(ctx context.Context) (map[uint32]bool, error) {
@@ -231,7 +238,7 @@ func (s *Service) eraseSome(ctx context.Context, e *Erasure) error {
 	if slices.Contains(campaignSteps, e.Step) {
 		var err error
 		if held, err = s.heldCampaigns(ctx); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errHeldUnknown, err)
 		}
 	}
 	return s.ledger.EraseSome(ctx, e, held, s.cfg.Now())

@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -31,9 +32,14 @@ func (l *manyErasures) SaveErasure(context.Context, *Erasure) error { return nil
 type journals struct {
 	Engine
 	shards []ShardID
+	asked  int
+	err    error
 }
 
-func (j *journals) JournalShards(context.Context) ([]ShardID, error) { return j.shards, nil }
+func (j *journals) JournalShards(context.Context) ([]ShardID, error) {
+	j.asked++
+	return j.shards, j.err
+}
 
 // While users are erased one after the other, an engine may take a campaign up, for a
 // late payment say: from then on nobody is taken out of it.
@@ -65,5 +71,16 @@ func TestErasuresSeeWhatIsHeldMeanwhile(t *testing.T) {
 		if want := map[bool]int{true: 1, false: 2}[step == EraseClaims || step == EraseLotteries || step == EraseQuarantine]; seen[step] != want {
 			t.Errorf("%s was done %d times since, want %d", step, seen[step], want)
 		}
+	}
+}
+
+// An engine that does not answer is asked once, and not for each of those who wait.
+func TestErasuresWaitForTheEngine(t *testing.T) {
+	l := &manyErasures{open: []Erasure{{UserID: "ann", Step: EraseClaims}, {UserID: "bob", Step: EraseClaims}}}
+	engine := &journals{err: errors.New("a cable was pulled")}
+	s := &Service{cfg: Config{}.WithDefaults(), ledger: l, engine: engine, log: Config{}.WithDefaults().Logger}
+	l.some = func(e *Erasure, _ map[uint32]bool) { t.Errorf("%s of %s is erased", e.Step, e.UserID) }
+	if err := s.eraseAll(t.Context()); !errors.Is(err, engine.err) || engine.asked != 1 {
+		t.Errorf("asked %d times: %v", engine.asked, err)
 	}
 }
