@@ -54,8 +54,15 @@ const button = (() => {
   };
   const claim = async () => {
     const headers = {};
-    if (place) headers["Dibs-Admission"] = (await call("GET", "/queue")).is.admission || "";
-    if ("work" in data) headers["Dibs-Ticket"] = await ticket();
+    try {
+      if (place) await look("GET");
+      if (place && place.state !== "admitted" && !lost) return ask();
+      if (place) headers["Dibs-Admission"] = place.admission || "";
+      if ("work" in data) headers["Dibs-Ticket"] = await ticket();
+    } catch (e) {
+      // What an earlier press came to is told without these.
+      if (!lost) throw e;
+    }
     lost = true;
     for (let tries = 0; tries < 20; tries++) {
       const { is, again } = await call("POST", "/claims", { ...headers, "Idempotency-Key": "page-" + nth });
@@ -101,9 +108,10 @@ const button = (() => {
     };
     ws.onclose = ask;
   };
-  const refused = (e) => {
-    // Without an answer, or where the answer says so, nobody knows what happened.
-    lost = lost && (!e.is || e.is.effect === "unknown");
+  const refused = (e, before) => {
+    // Without an answer, or where the answer says so, nobody knows what happened; who
+    // asks too often does not hear what he did before.
+    lost = lost && (!e.is || e.is.effect === "unknown" || (before && e.is.reason === "rate_limited"));
     lost || !e.is ? say("lost") : say("", e.message);
   };
   let now = "";
@@ -118,13 +126,14 @@ const button = (() => {
     byId("position").textContent = place ? place.position : "";
   };
   byId("press").addEventListener("click", async () => {
+    const before = lost;
     busy = true;
     say();
     show(now);
     try {
       await (does() === "join" ? join() : claim());
     } catch (e) {
-      refused(e);
+      refused(e, before);
     }
     busy = false;
     show(now);

@@ -30,6 +30,7 @@ func TestPage(t *testing.T) {
 		{"what an admin does", changesOnThePage},
 		{"a waiting room", roomOnThePage},
 		{"tickets", ticketOnThePage},
+		{"an answer that is lost", lostOnThePage},
 		{"a red packet", shareOnThePage},
 		{"who does not count", strangersOnThePage},
 		{"a WebSocket of the browser's own", socketOfTheBrowser},
@@ -244,6 +245,36 @@ func ticketOnThePage(p *pages) {
 	page := p.open("guarded", "42", english)
 	page.press()
 	page.shows("It is yours.")
+}
+
+// lostOnThePage: whose answer was lost hears in the end that it is his: neither a
+// ticket that he gets no more nor a limit stands in the place of the answer.
+func lostOnThePage(p *pages) {
+	p.campaign("torn", func(c *dibs.CampaignSpec) {
+		c.Gate = &dibs.GateSpec{Ticket: &dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute), WorkBits: 1}}
+	})
+	page := p.open("torn", "42", english)
+	tells[bool](page, `(() => {
+		const real = fetch;
+		window.claims = 0;
+		window.fetch = async (address, options) => {
+			const nth = String(address).endsWith("/claims") ? ++claims : 0;
+			if (nth === 2) return new Response('{"reason":"rate_limited","detail":"you ask too often"}', { status: 429 });
+			const answer = await real(address, options);
+			if (nth === 1) throw new TypeError("the connection broke");
+			return answer;
+		};
+		return true;
+	})()`)
+	page.press()
+	page.shows("No answer came.")
+	_, err := p.admin.End(p.Context(), "torn")
+	p.must(err)
+	page.shows("It is over")
+	page.press()
+	page.await("claims === 2 && !document.getElementById('press').disabled")
+	page.press()
+	page.shows("It is yours already.")
 }
 
 // shareOnThePage: a share of a red packet is an amount of its currency.
