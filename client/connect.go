@@ -85,6 +85,8 @@ type waiting struct {
 	once sync.Once
 	done chan struct{}
 	out  result
+	// again says that it was sent on more than one connection, perhaps.
+	again bool
 }
 
 type result struct {
@@ -225,6 +227,7 @@ func (k *Conn) adopt(ws *websocket.Conn, until time.Time) {
 		again = append(again, subscription(campaign, mark))
 	}
 	for _, w := range k.taps {
+		w.again = true
 		again = append(again, w.raw)
 	}
 	k.mu.Unlock()
@@ -461,13 +464,18 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim dibs.ClaimView, replayed
 		k.mu.Unlock()
 		return claim, false, fmt.Errorf("client: the claim %s got no answer: %w", t.Key, ctx.Err())
 	}
-	r := &w.out
+	// A copy: who joined a tap under way has one, too.
+	r := w.out
 	switch {
 	case r.Outcome == "":
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		return claim, false, k.fatal
 	case r.Outcome != dibs.Granted.String():
+		if w.again && r.Reason == dibs.RateLimited.String() {
+			// A limit of the server does not look what the sending before came to.
+			r.Effect = dibs.EffectUnknown
+		}
 		return claim, false, &Error{Problem: problemIn(&r.Problem), RetryAfter: time.Duration(r.RetryAfter) * time.Millisecond}
 	}
 	// Who joined a tap under way shares the answer of the first.

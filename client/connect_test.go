@@ -143,6 +143,32 @@ func TestConnRefusal(t *testing.T) {
 	}
 }
 
+// A tap that was sent twice and is refused by a limit, which looks for nothing, may
+// have been granted by the first sending; one that was sent once was not.
+func TestConnSentTwiceAndLimited(t *testing.T) {
+	var broken atomic.Bool
+	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
+		for m := range in {
+			if m["id"] == "twice" && !broken.Swap(true) {
+				_ = ws.CloseNow()
+				continue
+			}
+			say(ws, fmt.Sprintf(`{"type":"result","id":%q,"campaign_id":"c","outcome":"rate_limited","reason":"rate_limited","status":429}`, m["id"]))
+		}
+	})
+	k := connect(t, c, "token")
+	for key, want := range map[string]dibs.Effect{"twice": dibs.EffectUnknown, "once": ""} {
+		_, _, err := k.Claim(t.Context(), client.Tap{CampaignID: "c", Key: key})
+		var e *client.Error
+		if !errors.As(err, &e) || e.Reason != dibs.RateLimited.String() || e.Effect != want {
+			t.Errorf("sent %s: %v, want the effect %q", key, err, want)
+		}
+	}
+	if k.Connects() != 2 {
+		t.Errorf("%d connections", k.Connects())
+	}
+}
+
 // The next token is sent before the one in use ends, over the same connection.
 func TestConnRenewsItsToken(t *testing.T) {
 	renewed := make(chan map[string]string, 1)
