@@ -31,7 +31,7 @@ func TestAsk(t *testing.T) {
 	}
 	lost := func() (answer, error) { return answer{}, errors.New("the connection broke") }
 	shed, unsure := says(dibs.Overloaded, dibs.EffectUnknown), says(dibs.Unavailable, dibs.EffectUnknown)
-	yes := says(dibs.Granted, "")
+	limited, yes := says(dibs.RateLimited, ""), says(dibs.Granted, "")
 	times := func(n int, what func() (answer, error)) (all []func() (answer, error)) {
 		for range n {
 			all = append(all, what)
@@ -51,6 +51,8 @@ func TestAsk(t *testing.T) {
 		"refused, and nothing happened":  {answers: answers{lost, says(dibs.Unavailable, dibs.EffectNone)}, asked: 2, want: answer{reason: "unavailable", effect: dibs.EffectNone}},
 		"lost, then found":               {answers: answers{lost, unsure, yes}, asked: 3, want: answer{reason: "granted"}},
 		"lost, then shed for long":       {answers: append(append(answers{lost}, times(100, shed)...), yes), asked: 102, want: answer{reason: "granted"}},
+		"limited at the door":            {answers: answers{limited}, asked: 1, want: answer{reason: "rate_limited"}},
+		"lost, then limited, then found": {answers: answers{lost, limited, limited, yes}, asked: 4, want: answer{reason: "granted"}},
 		"lost for good":                  {answers: answers{lost}, asked: moreTries + 1},
 		"unsure for good":                {answers: answers{unsure}, asked: moreTries + 1, want: answer{reason: "unavailable", effect: dibs.EffectUnknown}},
 		"lost and shed until the end":    {answers: answers{lost, shed}},

@@ -134,6 +134,10 @@ func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
 	err := retry.Do(ctx, pauses, func(ctx context.Context) error {
 		a, err := l.server.claim(ctx, req)
 		busy := err == nil && a.reason == dibs.Overloaded.String()
+		if err == nil && lost > 0 && a.reason == dibs.RateLimited.String() {
+			// A limit of the server does not look what the attempts before came to.
+			a.effect = dibs.EffectUnknown
+		}
 		if busy && lost == 0 {
 			// This attempt was not decided, and it is the only one.
 			a.effect = dibs.EffectNone
