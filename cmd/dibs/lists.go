@@ -64,6 +64,9 @@ func (c *config) listed(l *limit.Lists, line string) error {
 		return errListed
 	}
 	if name, ok := strings.CutPrefix(what, "device "); ok {
+		if strings.Contains(name, " #") {
+			return errors.New("must have no remark: those stand on lines of their own")
+		}
 		*devices = append(*devices, strings.TrimSpace(name))
 		return nil
 	}

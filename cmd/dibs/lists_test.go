@@ -31,6 +31,7 @@ func TestListsFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"block 203.0.113.0/24\nblock everybody\n":   "line 2 must be block or allow",
 		"forbid 203.0.113.0/24\n":                   "line 1 must be block or allow",
+		"block device farm-7 # since Monday\n":      "line 1 must have no remark",
 		"block\n":                                   "line 1 must be",
 		strings.Repeat("block device x\n", 100_001): "more than 100000 lines",
 		"# " + strings.Repeat("x", 70_000):          "line 1 cannot be read",
