@@ -80,37 +80,21 @@ func (s *Set) Has(user string) bool { return s.has(s.p.of(user)) }
 
 func (s *Set) has(mark uint64) bool {
 	home, kept := s.at(mark)
-	l := s.line(home)
-	slot := uint(0)
-	// Mostly nobody is alike, or one who is the right one. Where there are fewer
-	// slots, more is compared than there is, which matters as little.
-	switch uint32(kept) {
-	case l[0]:
-	case l[1]:
-		slot = 1
-	case l[2]:
-		slot = 2
-	case l[3]:
-		slot = 3
-	case l[4]:
-		slot = 4
-	case l[5]:
-		slot = 5
-	case l[6]:
-		slot = 6
-	case l[7]:
-		slot = 7
-	case l[8]:
-		slot = 8
-	case l[9]:
-		slot = 9
-	case l[10]:
-		slot = 10
-	default:
+	l, low := s.line(home), uint32(kept)
+	// All slots are compared without a branch for each: one that hangs on what
+	// memory says is guessed wrong for every other user.
+	alike := same(l[0], low) | same(l[1], low)<<1 | same(l[2], low)<<2 | same(l[3], low)<<3 | same(l[4], low)<<4 | same(l[5], low)<<5 |
+		same(l[6], low)<<6 | same(l[7], low)<<7 | same(l[8], low)<<8 | same(l[9], low)<<9 | same(l[10], low)<<10
+	// Where there are fewer slots, what stands behind them is something else.
+	alike &= 1<<(s.slots&63) - 1
+	if alike == 0 {
 		return s.away(l, kept) && s.holds(home, kept)
 	}
-	return slot < s.slots && s.slot(l, slot) == kept || s.holds(home, kept)
+	return s.slot(l, uint(bits.TrailingZeros64(alike))) == kept || s.holds(home, kept)
 }
+
+// same is 1 when both are, else 0.
+func same(a, b uint32) uint64 { return (uint64(a^b) - 1) >> 63 }
 
 // holds reports whether what is kept of a print with this home is there. It asks
 // for all that may be.
