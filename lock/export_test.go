@@ -18,3 +18,6 @@ func (z *ZooKeeper) Watches() (n int) {
 	}
 	return n
 }
+
+// Ended is what a locker takes for the end of a context.
+var Ended = ended

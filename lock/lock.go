@@ -104,12 +104,27 @@ func waiting(ctx context.Context, o *Options) (bounded context.Context, cancel f
 		bounded, cancel = context.WithTimeout(ctx, o.Wait)
 	}
 	return bounded, cancel, func(err error) error {
-		if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+		switch {
+		case err == nil:
+			return nil
+		case ended(ctx) != nil:
+			return ended(ctx)
+		case ended(bounded) != nil:
 			return ErrBusy
+		default:
+			return err
 		}
-		if err != nil && ctx.Err() != nil {
-			return ctx.Err()
-		}
+	}
+}
+
+// ended is a context's error, also when its time is over and its timer has not
+// told: a connection goes by the deadline itself, and may be first.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
 }

@@ -229,6 +229,25 @@ func TestOneAtATime(t *testing.T) {
 	})
 }
 
+// untold is a context whose time is over and whose timer has not fired yet.
+type untold struct{ context.Context }
+
+func (untold) Deadline() (time.Time, bool) { return time.Now().Add(-time.Microsecond), true }
+
+// TestEndedBeforeItsTimer meets the moment between the deadline of a wait, by
+// which connections go, and the timer that ends its context: ErrBusy, and not
+// what the connection said, is the answer then.
+func TestEndedBeforeItsTimer(t *testing.T) {
+	if err := lock.Ended(untold{t.Context()}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a context whose time is over: %v", err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	if err := errors.Join(lock.Ended(t.Context()), lock.Ended(soon)); err != nil {
+		t.Errorf("contexts that go on: %v", err)
+	}
+}
+
 // TestBusy tries once, and for a while, what somebody else has.
 func TestBusy(t *testing.T) {
 	each(t, func(t *testing.T, l lock.Locker) {

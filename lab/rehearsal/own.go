@@ -13,6 +13,7 @@ import (
 	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/overload"
 )
 
 // closing is how long an embedded server may take to finish what it was asked
@@ -33,9 +34,13 @@ type own struct {
 	temporary string
 }
 
+// theLoad is the point of a rehearsal, all of it at once: on a machine with little
+// to spare, claims wait rather than be refused.
+var theLoad = overload.Config{Target: time.Minute, Max: maxConcurrency, Min: maxConcurrency}
+
 // startOwn starts a server on what the configuration names, or on a temporary
-// folder. It accepts the
-// development tokens: nobody but this process knows its address.
+// folder. It accepts the development tokens: nobody but this process knows its
+// address.
 func startOwn(ctx context.Context, cfg *Config) (o *own, err error) {
 	o = &own{adminKey: "dibs_" + rand.Text() + rand.Text(), served: make(chan error, 1)}
 	defer func() {
@@ -51,7 +56,7 @@ func startOwn(ctx context.Context, cfg *Config) (o *own, err error) {
 		o.temporary = folder
 	}
 	if o.node, err = embedded.Open(ctx, embedded.Config{
-		Engine: cfg.Engine, Dir: folder, Ledger: cfg.Ledger, Durability: cfg.Durability, Migrate: true,
+		Engine: cfg.Engine, Dir: folder, Ledger: cfg.Ledger, Durability: cfg.Durability, Migrate: true, Overload: theLoad,
 	}); err != nil {
 		return o, err
 	}
