@@ -1,9 +1,6 @@
 package dibs
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // MaxMinor bounds every amount: above 2^53 a double no longer holds each
 // integer, and JSON clients and Lua both count in doubles.
@@ -17,16 +14,20 @@ type Money struct {
 	Currency string `json:"currency"`
 }
 
+// decimals has the currencies of ISO 4217 whose digits behind the point are not
+// two.
+var decimals = map[string]int{
+	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0,
+	"RWF": 0, "UGX": 0, "UYI": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0,
+	"BHD": 3, "IQD": 3, "JOD": 3, "KWD": 3, "LYD": 3, "OMR": 3, "TND": 3,
+	"CLF": 4, "UYW": 4,
+}
+
 // Decimals is how many of the amount's digits stand behind the point, by ISO
 // 4217: 2 for CNY, 0 for JPY, 3 for KWD.
 func (m Money) Decimals() int {
-	switch {
-	case strings.Contains("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF", m.Currency):
-		return 0
-	case strings.Contains("BHD IQD JOD KWD LYD OMR TND", m.Currency):
-		return 3
-	case strings.Contains("CLF UYW", m.Currency):
-		return 4
+	if d, ok := decimals[m.Currency]; ok {
+		return d
 	}
 	return 2
 }

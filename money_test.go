@@ -16,6 +16,7 @@ func TestMoneyDigits(t *testing.T) {
 		{Money{1, "KWD"}, "0.001"},
 		{Money{12_345, "CLF"}, "1.2345"},
 		{Money{MaxMinor - 1, "USD"}, "90071992547409.91"},
+		{Money{Amount: 5}, "0.05"},
 	} {
 		if got := c.money.Digits(); got != c.want {
 			t.Errorf("%+v is written %q, want %q", c.money, got, c.want)

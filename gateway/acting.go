@@ -210,9 +210,7 @@ func (c *conn) decide(m *claimMessage, user string) {
 			req.Quantity = -1
 		}
 	}
-	in, end := c.trace(ctx, m)
-	res, err := c.hub.cfg.Service.Claim(in, req)
-	end(err)
+	res, err := c.traced(ctx, m, req)
 	switch {
 	case err != nil:
 		answer = c.answerOf(m, err)
@@ -227,6 +225,17 @@ func (c *conn) decide(m *claimMessage, user string) {
 			Type: typeResult, ID: m.ID, CampaignID: m.CampaignID, Outcome: dibs.Granted.String(), Replayed: res.Replayed, Claim: &view,
 		})
 	}
+}
+
+var errPanic = errors.New("panic")
+
+// traced asks the service, in a span where those are wanted, which ends whatever
+// happens.
+func (c *conn) traced(ctx context.Context, m *claimMessage, req dibs.ClaimRequest) (res dibs.Result, err error) {
+	in, end := c.trace(ctx, m)
+	err = errPanic
+	defer func() { end(err) }()
+	return c.hub.cfg.Service.Claim(in, req)
 }
 
 // trace begins the span of a claim, where those are wanted.

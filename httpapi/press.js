@@ -3,11 +3,12 @@
 // stands behind # is sent to nobody, and is taken out of the address at once.
 const button = (() => {
   const data = document.body.dataset, byId = (id) => document.getElementById(id), handed = {};
-  for (const name of ["token", "voucher"]) {
+  // A token is for all campaigns, a voucher for one.
+  for (const [name, kept] of [["token", "dibs-token"], ["voucher", "dibs-voucher-" + data.id]]) {
     const given = new URLSearchParams(location.hash.slice(1)).get(name);
     try {
-      if (given) sessionStorage.setItem("dibs-" + name, given);
-      handed[name] = given || sessionStorage.getItem("dibs-" + name);
+      if (given) sessionStorage.setItem(kept, given);
+      handed[name] = given || sessionStorage.getItem(kept);
     } catch {
       handed[name] = given; // Nothing may be stored: a reload needs the link again.
     }
@@ -64,7 +65,7 @@ const button = (() => {
       if (!lost) throw e;
     }
     lost = true;
-    for (let tries = 0; tries < 20; tries++) {
+    for (;;) {
       const { is, again } = await call("POST", "/claims", { ...headers, "Idempotency-Key": "page-" + nth });
       // What went back makes room for another one.
       const gone = is.status === "released" || is.status === "refunded";
