@@ -1,7 +1,6 @@
 package embedded_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -101,14 +100,13 @@ func TestAFolderHasOneOwner(t *testing.T) {
 
 // What Close had no time to settle, the next start settles.
 func TestCloseInAHurry(t *testing.T) {
-	r := newRig(t, dibs.Config{SettleEvery: 10 * time.Second})
-	r.publish(r.sale("phone", 100))
-	r.sell("phone", 50)
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := r.node.Close(now); !errors.Is(err, context.Canceled) {
-		t.Fatalf("close without time: %v", err)
-	}
+	var r *rig
+	unsettled(t, func() bool {
+		r = newRig(t, dibs.Config{SettleEvery: 10 * time.Second})
+		r.publish(r.sale("phone", 100))
+		r.sell("phone", 50)
+		return r.abandon()
+	})
 	r.open()
 	if st := r.stats("phone"); st.Granted != 50 || st.Remaining != 50 {
 		t.Fatalf("%+v", st)
@@ -180,16 +178,15 @@ func TestWhatIsOverLeavesTheEngine(t *testing.T) {
 
 // One campaign's damaged journal stops that campaign and no other.
 func TestDamageStopsOneCampaign(t *testing.T) {
-	r := newRig(t, dibs.Config{SettleEvery: 10 * time.Second})
-	r.publish(r.sale("whole", 10))
-	r.publish(r.sale("damaged", 10))
-	r.wants(dibs.Granted, "whole", "u1", "k")
-	r.wants(dibs.Granted, "damaged", "u1", "k")
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := r.node.Close(now); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
+	var r *rig
+	unsettled(t, func() bool {
+		r = newRig(t, dibs.Config{SettleEvery: 10 * time.Second})
+		r.publish(r.sale("whole", 10))
+		r.publish(r.sale("damaged", 10))
+		r.wants(dibs.Granted, "whole", "u1", "k")
+		r.wants(dibs.Granted, "damaged", "u1", "k")
+		return r.abandon()
+	})
 	r.tamperFile(embedded.JournalFile, `UPDATE journal SET payload = zeroblob(40) WHERE campaign = 2 AND last_seq > 1`)
 	r.open()
 	if again := r.wants(dibs.Granted, "whole", "u1", "k"); !again.Replayed {

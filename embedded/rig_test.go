@@ -76,6 +76,21 @@ func (r *rig) close() {
 	}
 }
 
+// abandon closes the node and leaves it no time to settle. False when there was
+// nothing to settle any more.
+func (r *rig) abandon() bool {
+	r.Helper()
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	n := r.node
+	r.node = nil
+	err := n.Close(now)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		r.Fatal(err)
+	}
+	return err != nil
+}
+
 func (r *rig) reopen() {
 	r.Helper()
 	r.close()

@@ -213,7 +213,7 @@ func TestSlowReader(t *testing.T) {
 // Who gives no sign of life is cut.
 func TestSilentConnection(t *testing.T) {
 	t.Parallel()
-	r := start(t, gateway.Config{Heartbeat: 50 * time.Millisecond, ReplyWithin: 50 * time.Millisecond})
+	r := start(t, gateway.Config{Heartbeat: 50 * time.Millisecond, ReplyWithin: 3 * time.Second})
 	r.mute("42")
 	answering := r.join("43")
 	read := make(chan websocket.StatusCode, 1)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/redis/rueidis"
+
+	"github.com/dibs-dev/dibs/internal/sqltable"
 )
 
 // Counter counts up by name, for many processes at once. What it has given is
@@ -90,7 +92,8 @@ var _ Counter = (*SQLCounter)(nil)
 // NewSQLCounter makes the table when it is not there. postgres says which
 // dialect the database has: PostgreSQL's and SQLite's, or MySQL's.
 func NewSQLCounter(ctx context.Context, db *sql.DB, postgres bool) (*SQLCounter, error) {
-	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS dibs_counters (name VARCHAR(200) PRIMARY KEY, n BIGINT NOT NULL)"); err != nil {
+	err := sqltable.Make(ctx, db, "CREATE TABLE IF NOT EXISTS dibs_counters (name VARCHAR(200) PRIMARY KEY, n BIGINT NOT NULL)")
+	if err != nil {
 		return nil, fmt.Errorf("idgen: making the table of counters: %w", err)
 	}
 	return &SQLCounter{db, postgres}, nil

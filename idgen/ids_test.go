@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -276,6 +277,27 @@ func TestSnowflakeClock(t *testing.T) {
 	s.Close()
 }
 
+// madeByTwo makes a counter while somebody else is making the table.
+func madeByTwo(t *testing.T, db *sql.DB) {
+	t.Helper()
+	ctx := t.Context()
+	db.SetMaxOpenConns(3)
+	other, err := db.BeginTx(ctx, nil)
+	must(t, err)
+	_, err = other.ExecContext(ctx, "CREATE TABLE dibs_counters (name VARCHAR(200) PRIMARY KEY, n BIGINT NOT NULL)")
+	must(t, err)
+	made := make(chan error, 1)
+	go func() {
+		_, err := idgen.NewSQLCounter(ctx, db, true)
+		made <- err
+	}()
+	for waiting := 0; waiting == 0; {
+		must(t, db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE TABLE%'").Scan(&waiting))
+	}
+	must(t, other.Commit())
+	must(t, <-made)
+}
+
 // TestSQLCounter counts in both databases.
 func TestSQLCounter(t *testing.T) {
 	for name, start := range map[string]func() (*servers.Server, error){"mariadb": servers.MariaDB, "postgres": servers.Postgres} {
@@ -285,6 +307,9 @@ func TestSQLCounter(t *testing.T) {
 			db, err := server.Open(database)
 			must(t, err)
 			defer func() { must(t, db.Close()) }()
+			if name == "postgres" {
+				madeByTwo(t, db)
+			}
 			c, err := idgen.NewSQLCounter(ctx, db, name == "postgres")
 			must(t, err)
 			a, err := idgen.NewSequence(c, "orders", 3)

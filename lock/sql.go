@@ -14,9 +14,10 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5/pgconn"
 	// The driver for PostgreSQL.
 	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/dibs-dev/dibs/internal/sqltable"
 )
 
 // SQL gives locks that a database server keeps for a connection: GET_LOCK of
@@ -59,23 +60,11 @@ func OpenSQL(ctx context.Context, address string) (*SQL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
-	if err := l.makeFences(ctx, name); err != nil {
+	fences := "CREATE TABLE IF NOT EXISTS dibs_lock_fences (name " + name + " PRIMARY KEY, fence BIGINT NOT NULL)"
+	if err := sqltable.Make(ctx, l.db, fences); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock: making the table of fences: %w", err), l.db.Close())
 	}
 	return l, nil
-}
-
-// makeFences makes the table of the fences, unless it is there. Of two who do so
-// at the same time PostgreSQL gives one an error of its own tables, in spite of
-// IF NOT EXISTS: he finds it made.
-func (l *SQL) makeFences(ctx context.Context, name string) error {
-	for again := 0; ; again++ {
-		_, err := l.db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS dibs_lock_fences (name "+name+" PRIMARY KEY, fence BIGINT NOT NULL)")
-		var e *pgconn.PgError
-		if again == 3 || !errors.As(err, &e) || e.Code != "23505" && e.Code != "42P07" {
-			return err
-		}
-	}
 }
 
 func openMySQL(u *url.URL) (*sql.DB, error) {
