@@ -35,7 +35,7 @@ func buildAndRun(m *testing.M) (code int) {
 		}
 	}()
 	binary = filepath.Join(dir, "dibs")
-	if out, err := exec.Command("go", "build", "-o", binary, "-ldflags", "-X main.version=v0.0.0-test", ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "-ldflags", "-s -w -X main.version=v0.0.0-test", ".").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
 		return 1
 	}
