@@ -129,8 +129,10 @@ func (m *Majority) ballot(name string, shared bool) *ballot {
 	return b
 }
 
-// count does something on all servers at once. It comes back when most said
-// yes, or no longer can: one that hangs is not waited for.
+// count does something on all servers at once. It comes back when most said yes,
+// or so many no, or so many failed, that most cannot any more: one that hangs is
+// not waited for then. Where some said no and some failed, the others tell which
+// it was.
 func (b *ballot) count(do func(v *vote) (bool, error)) (yes, no, failed int) {
 	type result struct {
 		yes bool
@@ -150,7 +152,8 @@ func (b *ballot) count(do func(v *vote) (bool, error)) (yes, no, failed int) {
 			results <- result{err: errClosed}
 		}
 	}
-	for left := len(b.votes); yes < b.m.most() && yes+left >= b.m.most(); left-- {
+	spare := len(b.votes) - b.m.most()
+	for left := len(b.votes); left > 0 && yes < b.m.most() && no <= spare && failed <= spare; left-- {
 		switch r := <-results; {
 		case r.err != nil:
 			failed++

@@ -54,6 +54,18 @@ func TestMinorityLost(t *testing.T) {
 	if _, err := m.Lock(ctx, "few", lock.Options{Wait: lock.NoWait}); err == nil || errors.Is(err, lock.ErrBusy) {
 		t.Errorf("with two servers lost a lock gives %v", err)
 	}
+	// Also where the third says that somebody has it.
+	alone, err := lock.OpenRedis(lock.RedisConfig{URL: theThree[2].URL()})
+	must(t, err)
+	defer func() { must(t, alone.Close()) }()
+	held, err := alone.Lock(ctx, "alone", lock.Options{})
+	must(t, err)
+	for range 10 {
+		if _, err := m.Lock(ctx, "alone", lock.Options{Wait: lock.NoWait}); err == nil || errors.Is(err, lock.ErrBusy) {
+			t.Fatalf("with two servers lost and a no of the third a lock gives %v", err)
+		}
+	}
+	must(t, held.Unlock(ctx))
 	if _, err := openKind(k.name, k.at, long); err == nil {
 		t.Error("with two servers lost a locker is opened")
 	}
