@@ -132,3 +132,8 @@ func (l *Ledger) withWriter(t testing.TB, statement string) error {
 	_, err = s.conn.ExecContext(t.Context(), statement)
 	return errors.Join(err, l.writers.give(s))
 }
+
+// Connections is how many connections a ledger has for reading and for writing.
+func Connections(l *Ledger) (n int) {
+	return l.readers.db.Stats().OpenConnections + l.writers.db.Stats().OpenConnections
+}

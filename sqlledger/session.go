@@ -153,12 +153,18 @@ func closeForGood(conn *sql.Conn) error {
 	return err
 }
 
-// pool hands out sessions, at most its size at a time.
+// pool hands out sessions, at most its size at a time: always the one that was
+// used last, whose statements are prepared and whose server has its tables at
+// hand, so that there are only as many connections as are used at once.
 type pool struct {
-	d    *dialect
-	db   *sql.DB
-	use  usage
-	free chan *session
+	d   *dialect
+	db  *sql.DB
+	use usage
+	// free has a place for each session that nobody uses; who takes it may take a
+	// session from the end of idle.
+	free chan struct{}
+	mu   sync.Mutex
+	idle []*session
 	// greet, when it is not nil, is called with each new connection to a server.
 	greet func(ctx context.Context, s *session) error
 	// closed is closed by the first close, whose result is kept for the others.
@@ -175,11 +181,29 @@ func newPool(d *dialect, place string, use usage, size int) (*pool, error) {
 	}
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
-	p := &pool{d: d, db: db, use: use, free: make(chan *session, size), closed: make(chan struct{})}
+	p := &pool{d: d, db: db, use: use, free: make(chan struct{}, size), closed: make(chan struct{})}
 	for range size {
-		p.free <- &session{d: d}
+		p.put(&session{d: d})
 	}
 	return p, nil
+}
+
+// put lays a session down that nobody uses any more.
+func (p *pool) put(s *session) {
+	p.mu.Lock()
+	p.idle = append(p.idle, s)
+	p.mu.Unlock()
+	p.free <- struct{}{}
+}
+
+// pick takes the session that was used last; only for who had a place of free.
+func (p *pool) pick() *session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.idle) - 1
+	s := p.idle[last]
+	p.idle = p.idle[:last]
+	return s
 }
 
 // take waits for a session and connects it.
@@ -193,21 +217,21 @@ func (p *pool) take(ctx context.Context) (*session, error) {
 		return nil, errClosed
 	default:
 	}
-	var s *session
 	select {
-	case s = <-p.free:
+	case <-p.free:
 	case <-p.closed:
 		return nil, errClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	s := p.pick()
 	if s.conn != nil && p.d.server != nil && !alive(ctx, s.conn) {
 		// A connection that is gone is closed already: nothing can fail.
 		_ = s.drop()
 	}
 	if s.conn == nil {
 		if err := p.connect(ctx, s); err != nil {
-			p.free <- s
+			p.put(s)
 			return nil, err
 		}
 	}
@@ -231,7 +255,7 @@ func (p *pool) give(s *session) error {
 	if s.broken {
 		err = s.drop()
 	}
-	p.free <- s
+	p.put(s)
 	return err
 }
 
@@ -241,7 +265,8 @@ func (p *pool) close() error {
 		close(p.closed)
 		var errs []error
 		for range cap(p.free) {
-			errs = append(errs, (<-p.free).drop())
+			<-p.free
+			errs = append(errs, p.pick().drop())
 		}
 		p.result = errors.Join(append(errs, p.db.Close())...)
 	})
@@ -263,10 +288,11 @@ func (p *pool) transact(ctx context.Context, begin string, f func(*session) erro
 }
 
 // begin begins a transaction. A connection to a server may have ended while it
-// lay idle: nothing has happened then, and another one will do.
+// lay idle, and the server may have said why with its last words: nothing has
+// happened then, and another one will do.
 func (p *pool) begin(ctx context.Context, s *session, begin string) error {
 	err := s.control(ctx, begin)
-	if err != nil && p.d.server != nil && lost(err) && ctx.Err() == nil {
+	if err != nil && p.d.server != nil && p.d.classify(err) == faultIO && ctx.Err() == nil {
 		// A connection that is gone is closed already: nothing can fail.
 		_ = s.drop()
 		if err = p.connect(ctx, s); err == nil {

@@ -162,7 +162,8 @@ func freePort() (int, error) {
 }
 
 // Start starts the server, again when it was killed, and returns when it
-// answers.
+// answers. It tries for a while: somebody else may have been faster with the port,
+// and what a killed PostgreSQL was at keeps its files until it notices.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +171,7 @@ func (s *Server) Start() error {
 	if err != nil {
 		return err
 	}
-	for range 3 {
+	for begun := time.Now(); err == nil || time.Since(begun) < patience; <-time.After(50 * time.Millisecond) {
 		if s.port == 0 {
 			if s.port, err = freePort(); err != nil {
 				return err
@@ -182,7 +183,6 @@ func (s *Server) Start() error {
 		if err = s.await(); err == nil {
 			return nil
 		}
-		// Somebody else may have been faster with the port.
 		s.proc.kill()
 	}
 	log, logErr := os.ReadFile(s.log())
