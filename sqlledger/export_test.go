@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,17 @@ import (
 // BeatEvery makes a journal in a server look after its lock more often. It is
 // called before Acquire.
 func BeatEvery(t *JournalTable, d time.Duration) { t.lock.(*ownerLock).every = d }
+
+// Holder is the number of the connection that has a journal's lock in its server,
+// as the journal reads it; 0 for none.
+func Holder(ctx context.Context, t *JournalTable) (n int64, err error) {
+	s, err := t.readers.take(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n, err = number(ctx, s.conn, fmt.Sprintf(t.d.server.locks.holder, journalLock))
+	return n, errors.Join(err, t.readers.give(s))
+}
 
 // PathOf returns the file of a journal.
 func PathOf(t *JournalTable) string { return t.place }

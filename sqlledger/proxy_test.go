@@ -165,11 +165,6 @@ func (p *proxy) awaitEnd() {
 	p.await(func(links int) bool { return links == 0 })
 }
 
-// awaitLink returns when there is a connection.
-func (p *proxy) awaitLink() {
-	p.await(func(links int) bool { return links > 0 })
-}
-
 func (p *proxy) await(enough func(links int) bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; runtime.Gosched() {
