@@ -12,6 +12,9 @@ TOOL := go tool -modfile=tools.mod
 # How many packages are tested at once: one more than there are processors, since
 # tests wait for servers, leases and failovers much of their time.
 PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
+# The packages whose tests wait for servers most are begun first, so that nothing
+# is left to wait for alone in the end.
+FIRST := ./cmd/dibs ./redisengine ./sqlledger
 # The longest that one package's tests may take.
 TIMEOUT ?= 10m
 FUZZTIME ?= 1m
@@ -45,7 +48,7 @@ build: ## Build the static binary bin/dibs
 test: need ## Vet, and run every test under the race detector
 	go vet ./...
 	go vet -tags soak ./...
-	go test -vet=off $(RACE) -p $(PACKAGES) -timeout $(TIMEOUT) ./...
+	go test -vet=off $(RACE) -p $(PACKAGES) -timeout $(TIMEOUT) $(FIRST) ./...
 
 .PHONY: race
 race: need ## Hunt for races: every test on 1, 2 and 4 processors, uncached
