@@ -25,13 +25,20 @@ func (s *shared) keep(ctx context.Context, held []*dibs.Campaign) error {
 			continue
 		}
 		until, before := termsOf(c).expireMS, s.kept[c.Number]
-		if errs == nil && before < until {
-			if err := s.keepOne(ctx, c, until); err != nil {
-				errs = fmt.Errorf("room: keeping the room of %s: %w", c.ID, err)
-				until = before
+		if before >= until {
+			kept[c.Number] = before
+			continue
+		}
+		// Of those behind one that fails, nothing is noted either.
+		if errs == nil {
+			if errs = s.keepOne(ctx, c, until); errs != nil {
+				errs = fmt.Errorf("room: keeping the room of %s: %w", c.ID, errs)
 			}
 		}
-		kept[c.Number] = max(before, until)
+		if errs == nil {
+			before = until
+		}
+		kept[c.Number] = before
 	}
 	s.kept = kept
 	return errs

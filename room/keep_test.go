@@ -1,6 +1,8 @@
 package room_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -48,4 +50,48 @@ func TestRoomLastsWhenTheEndMoves(t *testing.T) {
 	later := newRooms(t, room.Config{Ledger: newLedger(t), Redis: nodes[0].engine})
 	later.Tick(c)
 	lasts(c.EndsAt)
+}
+
+// away is Redis that does not answer while it is set.
+type away struct {
+	room.Redis
+	is bool
+}
+
+var errAway = errors.New("on purpose")
+
+func (a *away) RunScript(ctx context.Context, text string, keys []string, args ...string) ([]any, error) {
+	if a.is {
+		return nil, errAway
+	}
+	return a.Redis.RunScript(ctx, text, keys, args...)
+}
+
+// Where Redis is away when the ends of two campaigns are moved, both rooms are kept
+// for longer once it is back.
+func TestRoomsLastWhenRedisWasAway(t *testing.T) {
+	_, nodes, _ := newNodes(t, 1, fifo(1), time.Now().Add(hour))
+	l, redis := newLedger(t), &away{Redis: nodes[0].engine}
+	rooms := newRooms(t, room.Config{Ledger: l, Redis: redis})
+	held := []*dibs.Campaign{campaign(t, l, "phone", fifo(1)), campaign(t, l, "watch", fifo(1))}
+	end := time.Now().Add(30 * 24 * hour)
+	for i, c := range held {
+		c.StartsAt, c.EndsAt = time.Now().Add(hour), time.Now().Add(2*hour)
+		join(t, rooms, c, user(1))
+		held[i] = changed(c, func(c *dibs.Campaign) { c.EndsAt = end })
+	}
+	redis.is = true
+	rooms.Tick(held...)
+	redis.is = false
+	rooms.Tick(held...)
+	list, err := redis.RunScript(t.Context(), ttls, nil, "dibs:{*:room}:*")
+	must(t, err)
+	if len(list) < 4 {
+		t.Fatalf("there are %d keys", len(list))
+	}
+	for _, ttl := range list {
+		if left := time.Duration(ttl.(int64)) * time.Millisecond; left < time.Until(end) {
+			t.Errorf("one of %d keys lasts for %v, and the campaigns for %v", len(list), left, time.Until(end))
+		}
+	}
 }
