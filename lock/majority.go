@@ -184,7 +184,7 @@ func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (
 	}
 	// What cannot be given back ends with its lifetime.
 	b.release(m.life / 4)
-	if failed >= m.most() {
+	if failed > len(m.all)-m.most() {
 		return nil, fmt.Errorf("lock: %d of %d servers do not answer", failed, len(m.all))
 	}
 	return nil, nil

@@ -78,6 +78,25 @@ func TestMinorityLost(t *testing.T) {
 	}
 }
 
+// TestHalfLost kills two of four servers: the others are no majority, and nobody
+// else has the lock.
+func TestHalfLost(t *testing.T) {
+	ctx := patient(t)
+	k := &kind{name: majority, at: []string{theRedis.URL()}}
+	for _, r := range theThree {
+		k.at = append(k.at, r.URL())
+	}
+	m := k.open(t, long)
+	h, err := m.Lock(ctx, "half", lock.Options{})
+	must(t, err)
+	must(t, h.Unlock(ctx))
+	kill(t, 0)
+	kill(t, 1)
+	if _, err := m.Lock(ctx, "half", lock.Options{Wait: lock.NoWait}); err == nil || errors.Is(err, lock.ErrBusy) {
+		t.Errorf("with two of four servers lost a lock gives %v", err)
+	}
+}
+
 // TestMinorityHangs pauses one of three servers, which is worse than a lost one:
 // it never says no. Nobody waits for it, a holder keeps what he has, and when
 // it goes on it gives back what was asked of it.
