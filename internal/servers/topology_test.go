@@ -149,8 +149,11 @@ func TestProxy(t *testing.T) {
 		t.Errorf("a slow answer took %v", took)
 	}
 	p.Heal(t.Context())
-	if took := ping(); took > 200*time.Millisecond {
-		t.Errorf("healed, an answer took %v", took)
+	// On a busy machine one may take long; a slow proxy would make all of them.
+	for begun := time.Now(); ping() > 200*time.Millisecond; {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("healed, it is as slow as before")
+		}
 	}
 	if err := p.Poison("odd", "sour", "downstream", nil); err == nil {
 		t.Error("there is a toxic that nobody knows")
