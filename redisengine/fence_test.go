@@ -30,7 +30,7 @@ func reopen(t *testing.T, e *redisengine.Engine, shard dibs.ShardID, stock int64
 // until asks again and again until done, for at most ten seconds.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	limit := time.NewTimer(10 * time.Second)
+	limit := time.NewTimer(time.Minute)
 	defer limit.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
