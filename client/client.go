@@ -19,7 +19,8 @@
 // *Error (the connection broke), or an *Error whose Effect is "unknown", a
 // claim may have been granted: repeat it with the same key to find out. That is so
 // of an "overloaded", too, for which nobody has looked; a key that was never sent
-// before was not granted. Nor has anybody looked for a "rate_limited". A claim
+// before was not granted. Nor has anybody looked for a "rate_limited", for a
+// "forbidden" of somebody who is blocked by now, or for an "unauthenticated". A claim
 // without a key cannot be repeated safely.
 package client
 

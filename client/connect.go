@@ -468,18 +468,31 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim dibs.ClaimView, replayed
 	r := w.out
 	switch {
 	case r.Outcome == "":
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		return claim, false, k.fatal
+		return claim, false, k.unanswered()
 	case r.Outcome != dibs.Granted.String():
-		if w.again && r.Reason == dibs.RateLimited.String() {
-			// A limit of the server does not look what the sending before came to.
+		if w.again && (r.Reason == dibs.RateLimited.String() || r.Reason == dibs.Forbidden.String()) {
+			// A limit of the server, or one who is blocked by now: nobody has looked what
+			// the sending before came to.
 			r.Effect = dibs.EffectUnknown
 		}
 		return claim, false, &Error{Problem: problemIn(&r.Problem), RetryAfter: time.Duration(r.RetryAfter) * time.Millisecond}
 	}
 	// Who joined a tap under way shares the answer of the first.
 	return r.Claim, r.Replayed || !first, nil
+}
+
+// unanswered is what a tap hears whose answer cannot come any more: it may have been
+// sent before.
+func (k *Conn) unanswered() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var e *Error
+	if !errors.As(k.fatal, &e) {
+		return k.fatal
+	}
+	unsure := *e
+	unsure.Effect = dibs.EffectUnknown
+	return &unsure
 }
 
 func subscription(campaign, mark string) []byte {

@@ -123,7 +123,14 @@ func TestConnTakesTheNextToken(t *testing.T) {
 	_, _, err = k.Claim(t.Context(), client.Tap{CampaignID: "c", Key: "tap"})
 	var e *client.Error
 	if !errors.As(err, &e) || e.Reason != dibs.Unauthenticated.String() || e.Type != "urn:dibs:problem:unauthenticated" {
-		t.Errorf("with a token that is refused: %v of type %q", err, e.Type)
+		t.Fatalf("with a token that is refused: %v", err)
+	}
+	// It was sent while the old one was good.
+	if e.Effect != dibs.EffectUnknown {
+		t.Errorf("the effect of a tap whose answer cannot come any more is %q", e.Effect)
+	}
+	if _, _, err = k.Claim(t.Context(), client.Tap{CampaignID: "c", Key: "late"}); !errors.As(err, &e) || e.Effect != "" {
+		t.Errorf("a tap that is not sent any more: %v", err)
 	}
 }
 
@@ -143,29 +150,32 @@ func TestConnRefusal(t *testing.T) {
 	}
 }
 
-// A tap that was sent twice and is refused by a limit, which looks for nothing, may
-// have been granted by the first sending; one that was sent once was not.
+// A tap that was sent twice and is refused by a limit, or because its device was
+// blocked meanwhile, may have been granted by the first sending, which nobody looks
+// for; one that was sent once was not.
 func TestConnSentTwiceAndLimited(t *testing.T) {
-	var broken atomic.Bool
-	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
-		for m := range in {
-			if m["id"] == "twice" && !broken.Swap(true) {
-				_ = ws.CloseNow()
-				continue
+	for _, reason := range []dibs.Reason{dibs.RateLimited, dibs.Forbidden} {
+		var broken atomic.Bool
+		c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
+			for m := range in {
+				if m["id"] == "twice" && !broken.Swap(true) {
+					_ = ws.CloseNow()
+					continue
+				}
+				say(ws, fmt.Sprintf(`{"type":"result","id":%q,"campaign_id":"c","outcome":%q,"reason":%q}`, m["id"], reason, reason))
 			}
-			say(ws, fmt.Sprintf(`{"type":"result","id":%q,"campaign_id":"c","outcome":"rate_limited","reason":"rate_limited","status":429}`, m["id"]))
+		})
+		k := connect(t, c, "token")
+		for key, want := range map[string]dibs.Effect{"twice": dibs.EffectUnknown, "once": ""} {
+			_, _, err := k.Claim(t.Context(), client.Tap{CampaignID: "c", Key: key})
+			var e *client.Error
+			if !errors.As(err, &e) || e.Reason != reason.String() || e.Effect != want {
+				t.Errorf("sent %s: %v, want the effect %q", key, err, want)
+			}
 		}
-	})
-	k := connect(t, c, "token")
-	for key, want := range map[string]dibs.Effect{"twice": dibs.EffectUnknown, "once": ""} {
-		_, _, err := k.Claim(t.Context(), client.Tap{CampaignID: "c", Key: key})
-		var e *client.Error
-		if !errors.As(err, &e) || e.Reason != dibs.RateLimited.String() || e.Effect != want {
-			t.Errorf("sent %s: %v, want the effect %q", key, err, want)
+		if k.Connects() != 2 {
+			t.Errorf("%d connections", k.Connects())
 		}
-	}
-	if k.Connects() != 2 {
-		t.Errorf("%d connections", k.Connects())
 	}
 }
 
