@@ -20,6 +20,21 @@ const button = (() => {
   // The key is always the same: whoever presses again, after a reload or on another
   // device, asks for the same claim. Where one may have more, the next has another.
   let nth = 1, busy = false, lost = false, place = null;
+  // That an answer was lost outlives a reload.
+  const lose = (is) => {
+    lost = is;
+    try {
+      if (is) sessionStorage.setItem("dibs-lost-" + data.id, "1");
+      else sessionStorage.removeItem("dibs-lost-" + data.id);
+    } catch {
+      // Nothing may be stored.
+    }
+  };
+  try {
+    lost = !!sessionStorage.getItem("dibs-lost-" + data.id);
+  } catch {
+    // Nothing was stored.
+  }
 
   const say = (what, detail = "") => {
     for (const e of document.querySelectorAll("[data-answer]")) e.hidden = e.dataset.answer !== what;
@@ -64,7 +79,7 @@ const button = (() => {
       // What an earlier press came to is told without these.
       if (!lost) throw e;
     }
-    lost = true;
+    lose(true);
     for (;;) {
       const { is, again } = await call("POST", "/claims", { ...headers, "Idempotency-Key": "page-" + nth });
       // What went back makes room for another one.
@@ -74,7 +89,7 @@ const button = (() => {
       say(again ? "again" : "granted", got(is));
       break;
     }
-    lost = false;
+    lose(false);
   };
   const soon = (text) => {
     let ms = 0;
@@ -111,8 +126,10 @@ const button = (() => {
   };
   const refused = (e, before) => {
     // Without an answer, or where the answer says so, nobody knows what happened; who
-    // asks too often does not hear what he did before.
-    lost = lost && (!e.is || e.is.effect === "unknown" || (before && e.is.reason === "rate_limited"));
+    // asks too often, is blocked by now or has an old token does not hear what he did
+    // before.
+    const unlooked = ["rate_limited", "forbidden", "unauthenticated"];
+    lose(lost && (!e.is || e.is.effect === "unknown" || (before && unlooked.includes(e.is.reason))));
     lost || !e.is ? say("lost") : say("", e.message);
   };
   let now = "";

@@ -291,7 +291,7 @@ func madeByTwo(t *testing.T, db *sql.DB) {
 		_, err := idgen.NewSQLCounter(ctx, db, true)
 		made <- err
 	}()
-	for waiting := 0; waiting == 0; {
+	for waiting := 0; waiting == 0 && len(made) == 0; {
 		must(t, db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'CREATE TABLE%'").Scan(&waiting))
 	}
 	must(t, other.Commit())

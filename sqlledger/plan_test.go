@@ -77,7 +77,7 @@ func TestServerItemsAreFoundByTheirNumber(t *testing.T) {
 		}
 		took := time.Since(began)
 		t.Logf("%d of %d items in %s", given, all, took)
-		if took > 5*time.Second {
+		if took > 30*time.Second {
 			t.Errorf("%d of %d items took %s", given, all, took)
 		}
 		if !plans {

@@ -113,7 +113,7 @@ func TestServerKilled(t *testing.T) {
 		url, _ := s.DatabaseFor(t)
 		l := openAt(t, url)
 		defer closeAll(t, l)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		r := newSettler(t, l)
 		failed := 0

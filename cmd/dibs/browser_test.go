@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -144,8 +145,16 @@ func (p *tab) await(expression string) {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(0))); err != nil {
-		p.Fatalf("%s: %v; the page shows:\n%s", expression, err, tells[string](p, "document.body.innerText"))
+	for {
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(0)))
+		switch {
+		case err == nil:
+			return
+		case ctx.Err() == nil && strings.Contains(err.Error(), "Cannot find context"):
+			// It was asked of the page before, which is gone meanwhile.
+		default:
+			p.Fatalf("%s: %v; the page shows:\n%s", expression, err, tells[string](p, "document.body.innerText"))
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ var errListed = errors.New("must be block or allow, then a network such as 203.0
 
 // listed adds a line of the file to the lists.
 func (c *config) listed(l *limit.Lists, line string) error {
-	line = strings.TrimSpace(line)
+	line = strings.TrimSpace(strings.ReplaceAll(line, "\t", " "))
 	if line == "" || line[0] == '#' {
 		return nil
 	}

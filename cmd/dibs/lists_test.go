@@ -69,7 +69,7 @@ func TestListsChange(t *testing.T) {
 		eventuallyHears(t, url+"/v1/campaigns/phone/claims", user, status)
 	}
 	hears(http.StatusCreated)
-	write("block 127.0.0.0/8\n")
+	write("block\t127.0.0.0/8\n")
 	p.signal(t, syscall.SIGHUP)
 	hears(http.StatusForbidden)
 	write("block 127.0.0.0/8\nblock nobody in particular\n")

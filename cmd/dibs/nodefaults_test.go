@@ -30,7 +30,7 @@ func TestRehearseNodesPostgres(t *testing.T) { rehearseNodes(t, servers.Postgres
 func rehearseNodes(t *testing.T, get func() (*servers.Server, error), kind string, n int) {
 	c := newCluster(t, get, 3)
 	for round := range n {
-		p := start(t, secrets, "rehearse", "--url", c.url, "--rate", "500", "--duration", "5s", "--users", "2000", "--stock", "1500",
+		p := start(t, secrets, "rehearse", "--url", c.url, "--rate", "500", "--duration", "5s", "--users", "2000", "--stock", "1000",
 			"--kind", kind, "--output", "json")
 		p.await(t, p.err, `pressing`)
 		killed, drained := c.nodes[round%3], c.nodes[(round+1)%3]
@@ -49,9 +49,9 @@ func rehearseNodes(t *testing.T, get func() (*servers.Server, error), kind strin
 		if err := json.Unmarshal([]byte(p.out.String()), &report); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("round %d: %d granted of 1500, %d attempts without an answer", round, report.Stats.Granted, report.Transport.Lost)
-		if report.Stats.Granted != 1500 {
-			t.Errorf("%d of 1500 granted with more demand than stock", report.Stats.Granted)
+		t.Logf("round %d: %d granted of 1000, %d attempts without an answer", round, report.Stats.Granted, report.Transport.Lost)
+		if report.Stats.Granted != 1000 {
+			t.Errorf("%d of 1000 granted with more demand than stock", report.Stats.Granted)
 		}
 	}
 	c.verify()

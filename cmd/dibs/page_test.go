@@ -273,6 +273,9 @@ func lostOnThePage(p *pages) {
 	page.shows("It is over")
 	page.press()
 	page.await("claims === 2 && !document.getElementById('press').disabled")
+	// Also who loads the page again may press once more.
+	page.do(chromedp.Navigate(p.url + "/c/torn?again"))
+	page.shows("It is over")
 	page.press()
 	page.shows("It is yours already.")
 }
