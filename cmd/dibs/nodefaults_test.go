@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -29,9 +30,12 @@ func TestRehearseNodesPostgres(t *testing.T) { rehearseNodes(t, servers.Postgres
 
 func rehearseNodes(t *testing.T, get func() (*servers.Server, error), kind string, n int) {
 	c := newCluster(t, get, 3)
+	size, stock := []string{"--rate", "500", "--duration", "5s", "--users", "2000"}, int64(1000)
+	if os.Getenv("SOAK") != "" {
+		size, stock = []string{"--rate", "600", "--duration", "8s", "--users", "4000"}, 3000
+	}
 	for round := range n {
-		p := start(t, secrets, "rehearse", "--url", c.url, "--rate", "500", "--duration", "5s", "--users", "2000", "--stock", "1000",
-			"--kind", kind, "--output", "json")
+		p := start(t, secrets, append([]string{"rehearse", "--url", c.url, "--stock", strconv.FormatInt(stock, 10), "--kind", kind, "--output", "json"}, size...)...)
 		p.await(t, p.err, `pressing`)
 		killed, drained := c.nodes[round%3], c.nodes[(round+1)%3]
 		eventually(t, patience, "some claims are granted", func(ctx context.Context) bool { return c.grantedAt(ctx, killed) > 50 })
@@ -49,9 +53,9 @@ func rehearseNodes(t *testing.T, get func() (*servers.Server, error), kind strin
 		if err := json.Unmarshal([]byte(p.out.String()), &report); err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("round %d: %d granted of 1000, %d attempts without an answer", round, report.Stats.Granted, report.Transport.Lost)
-		if report.Stats.Granted != 1000 {
-			t.Errorf("%d of 1000 granted with more demand than stock", report.Stats.Granted)
+		t.Logf("round %d: %d granted of %d, %d attempts without an answer", round, report.Stats.Granted, stock, report.Transport.Lost)
+		if report.Stats.Granted != stock {
+			t.Errorf("%d of %d granted with more demand than stock", report.Stats.Granted, stock)
 		}
 	}
 	c.verify()
