@@ -88,9 +88,18 @@ func (s *Service) seeServers(ctx context.Context) {
 		}
 	}
 	seen := slices.Compact(slices.Sorted(maps.Values(now)))
-	if err := s.ledger.SeeServers(ctx, slices.DeleteFunc(seen, func(run string) bool { return run == "" }), gone); err != nil {
+	elsewhere, err := s.ledger.SeeServers(ctx, slices.DeleteFunc(seen, func(run string) bool { return run == "" }), gone)
+	if err != nil {
 		s.log.Warn("the ledger could not be told which servers of the engine are alive", "err", err)
 		return
 	}
 	s.servers = now
+	for _, id := range elsewhere {
+		// A server that was left behind goes on granting until its shards are compared
+		// with the ledger.
+		if t := s.settlingOf(id); t != nil {
+			fence, _ := t.place()
+			s.fencedOff(ctx, t, fence)
+		}
+	}
 }

@@ -155,8 +155,10 @@ type Settlement interface {
 	// be made again. ErrElsewhere as in LoadShard.
 	Fence(ctx context.Context, shard ShardID, by Opener) (ShardTotals, error)
 	// SeeServers notes that the servers were seen alive just now, by the clock that
-	// all processes of the ledger share, and that the gone ones are so no more.
-	SeeServers(ctx context.Context, seen, gone []string) error
+	// all processes of the ledger share, and that the gone ones are so no more. It
+	// returns the shards of live campaigns that servers hold which are not among the
+	// seen ones.
+	SeeServers(ctx context.Context, seen, gone []string) (elsewhere []ShardID, err error)
 	// Settle writes batches of different shards in one transaction: claims,
 	// items, stock_left and totals once per batch, and the position by
 	// compare-and-set. ErrFenced when a shard's epoch is not the batch's Fence;

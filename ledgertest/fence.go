@@ -2,6 +2,7 @@ package ledgertest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/dibs-dev/dibs"
@@ -71,14 +72,25 @@ func testFenceCommands(t *testing.T, f *fixture) {
 // that holds it is not seen any more.
 func testElsewhere(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 10))
+	// It is live by the clock of every database.
+	c := campaign("c", 10)
+	c.EndsAt = start.AddDate(100, 0, 0)
+	f.insert(c)
 	id := dibs.ShardID{Campaign: c.Number}
-	f.must(l.SeeServers(ctx, []string{"new", "old"}, nil))
+	sees := func(seen, gone []string, want ...dibs.ShardID) {
+		t.Helper()
+		elsewhere, err := l.SeeServers(ctx, seen, gone)
+		f.must(err)
+		same(t, fmt.Sprintf("the live shards that servers other than %v hold", seen), elsewhere, want)
+	}
+	sees([]string{"new", "old"}, nil)
 	first, err := l.LoadShard(ctx, c, id, dibs.Opener{Server: "old"})
 	f.must(err)
 	// The new one follows the old one's journal, and takes over although that lives.
 	second, err := l.LoadShard(ctx, c, id, dibs.Opener{Server: "new", Epoch: first.Epoch})
 	f.must(err)
+	sees([]string{"old"}, nil, id)
+	sees([]string{"new"}, nil)
 	before := f.totals(c, 0)
 	refused := func(what string, by dibs.Opener) {
 		t.Helper()
@@ -98,7 +110,7 @@ func testElsewhere(t *testing.T, f *fixture) {
 	before = f.totals(c, 0)
 	refused("the old server still", dibs.Opener{Server: "old", Epoch: second.Epoch})
 	// At the holder's address another server answers.
-	f.must(l.SeeServers(ctx, []string{"old"}, []string{"new"}))
+	sees([]string{"old"}, []string{"new"}, id)
 	fourth, err := l.LoadShard(ctx, c, id, dibs.Opener{Server: "old", Epoch: first.Epoch})
 	f.must(err)
 	if fourth.Epoch <= third.Epoch {

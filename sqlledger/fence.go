@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -77,8 +78,8 @@ func (l *Ledger) isSilent(ctx context.Context, s *session, server string) error 
 }
 
 // SeeServers implements dibs.Settlement.
-func (l *Ledger) SeeServers(ctx context.Context, seen, gone []string) error {
-	return l.write(ctx, "note the servers that are alive", func(s *session) error {
+func (l *Ledger) SeeServers(ctx context.Context, seen, gone []string) (elsewhere []dibs.ShardID, err error) {
+	err = l.write(ctx, "note the servers that are alive", func(s *session) error {
 		now, err := l.sharedNow(ctx, s)
 		if err != nil {
 			return err
@@ -97,9 +98,29 @@ func (l *Ledger) SeeServers(ctx context.Context, seen, gone []string) error {
 				return err
 			}
 		}
-		_, err = s.exec(ctx, `DELETE FROM engine_servers WHERE seen_at < ?`, now-forgetServer.Milliseconds())
+		if _, err = s.exec(ctx, `DELETE FROM engine_servers WHERE seen_at < ?`, now-forgetServer.Milliseconds()); err != nil {
+			return err
+		}
+		elsewhere, err = heldElsewhere(ctx, s, seen, now)
 		return err
 	})
+	return elsewhere, err
+}
+
+// heldElsewhere lists the shards of live campaigns that other servers hold.
+func heldElsewhere(ctx context.Context, s *session, mine []string, now int64) (found []dibs.ShardID, err error) {
+	err = s.each(ctx, `SELECT p.campaign, p.shard, p.server FROM campaigns c JOIN positions p ON p.campaign = c.number
+		WHERE c.state IN (?,?) AND c.ends_at > ? AND p.server <> ''`,
+		[]any{string(dibs.Published), string(dibs.PausedState), now}, func(rows *sql.Rows) error {
+			var id dibs.ShardID
+			var server string
+			err := rows.Scan(&id.Campaign, &id.Shard, &server)
+			if err == nil && !slices.Contains(mine, server) {
+				found = append(found, id)
+			}
+			return err
+		})
+	return found, err
 }
 
 // SkipTo implements dibs.Settlement.
