@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 )
@@ -32,7 +33,14 @@ func (s *Service) fencedOff(ctx context.Context, t *settling, fence uint16) {
 
 // adoptTail settles what a shard's journal has and the ledger lacks, of a campaign
 // that is over: nothing loads it any more.
-func (s *Service) adoptTail(ctx context.Context, c *Campaign, id ShardID) error {
+func (s *Service) adoptTail(ctx context.Context, c *Campaign, id ShardID) (err error) {
+	defer func() {
+		if errors.Is(err, ErrGap) {
+			s.halts.Store(c.ID, err)
+		} else if err == nil {
+			s.halts.Delete(c.ID)
+		}
+	}()
 	totals, err := s.ledger.Totals(ctx, id)
 	if err != nil {
 		return err

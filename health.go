@@ -124,6 +124,12 @@ func (s *Service) Durability() string {
 // campaignsHealth returns whether every published campaign is in the engine.
 func (s *Service) campaignsHealth(context.Context) error {
 	err := s.stranded()
+	s.halts.Range(func(id, cause any) bool {
+		if err == nil {
+			err = fmt.Errorf("campaign %s: %w", id, cause.(error))
+		}
+		return err == nil
+	})
 	s.eachShard(func(t *settling) bool {
 		if err == nil {
 			err = t.rest.failing()

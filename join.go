@@ -40,6 +40,7 @@ func (s *Service) goLive(ctx context.Context, c *Campaign, l *live, pauses *rest
 	}
 	s.byNumber.Store(c.Number, l)
 	s.lives.Store(c.ID, l)
+	s.halts.Delete(c.ID)
 	s.catalog.Add(1)
 	kick(s.settleKick)
 	return nil
@@ -137,6 +138,7 @@ func (s *Service) continues(ctx context.Context, id ShardID, position, head Curs
 // when attaching to it succeeds again.
 func (s *Service) halt(c *Campaign, cause error) {
 	s.log.Error("a campaign is halted: its journal and its ledger do not fit together", "campaign", c.ID, "err", cause)
+	s.halts.Store(c.ID, cause)
 	s.dropLive(c)
 }
 

@@ -191,6 +191,10 @@ func (s *Service) haltedCount() int64 {
 		}
 		return true
 	})
+	s.halts.Range(func(id, _ any) bool {
+		halted[id.(string)] = true
+		return true
+	})
 	s.eachShard(func(t *settling) bool {
 		if t.rest.failing() != nil {
 			halted[t.l.campaign.Load().ID] = true

@@ -180,6 +180,9 @@ type Service struct {
 	discovered map[uint32]*Campaign
 	// admissions are campaigns on their way into this node, or that failed.
 	admissions sync.Map // string -> *admission
+	// halts are the campaigns whose journal and ledger do not fit together, with what
+	// was found: also those that are over, which nothing loads.
+	halts sync.Map // string -> error
 	// packets are the red packets that this node tends, and pushing the announcements.
 	packets tendings
 	pushing pushing
