@@ -89,6 +89,11 @@ fmt: ## Format the Go files
 need: ## Install what the tests run, when it is missing (Debian, as root)
 	@internal/ci/need.sh
 
+# In a clone of the commit, in a folder that is removed in the end; see internal/ci/bare.sh.
+.PHONY: bare
+bare: ## Try the README's first command and CI in a minimal Debian 12 (as root)
+	@internal/ci/bare.sh
+
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf bin dist

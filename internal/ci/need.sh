@@ -6,24 +6,37 @@
 # missing and fails, because a test that cannot run must not pass.
 set -euo pipefail
 
-# One line per need: the Debian package, then what shows that it is there: the
-# name of a command, or a path (which may be a pattern) of a program that
-# Debian keeps out of PATH. To add a server, add its line.
+# One line per need: the Debian package, then everything of it that the tests use,
+# each as the name of a command or as a path, which may be a pattern. A command of
+# the right name is not enough where the tests use a part that Debian packages by
+# itself: JMeter's HTTP samplers, Chinese glyphs. To add a program, add its line,
+# and run `make bare`.
 needs='
-make                make
-gcc                 gcc
-libc6-dev           /usr/include/stdlib.h
-jmeter              jmeter
-chromium            chromium
-redis-server        redis-server
-rabbitmq-server     /usr/lib/rabbitmq/bin/rabbitmq-server
-zookeeper           /usr/share/zookeeper/bin/zkServer.sh
-mariadb-server-core /usr/sbin/mariadbd
-mariadb-client-core /usr/bin/my_print_defaults
-mariadb-client      mariadb-dump
-postgresql          /usr/lib/postgresql/*/bin/postgres
-nginx-light         /usr/sbin/nginx
-systemd             systemd-analyze
+ca-certificates      /etc/ssl/certs/ca-certificates.crt
+make                 make
+gcc                  gcc
+libc6-dev            /usr/include/stdlib.h
+curl                 curl
+default-jre-headless java
+jmeter               /usr/share/jmeter/bin/ApacheJMeter.jar
+jmeter-http          /usr/share/jmeter/lib/ext/ApacheJMeter_http.jar
+libbsh-java          /usr/share/java/bsh.jar
+libzookeeper-java    /usr/share/java/zookeeper.jar
+chromium             chromium
+fonts-noto-cjk       /usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc
+redis-server         redis-server
+redis-tools          redis-cli redis-benchmark
+rabbitmq-server      /usr/lib/rabbitmq/bin/rabbitmq-server
+erlang-base          epmd
+mariadb-server-core  /usr/sbin/mariadbd mariadb-install-db
+mariadb-client-core  my_print_defaults mariadb
+mariadb-client       mariadb-dump
+galera-4             /usr/lib/galera/libgalera_smm.so
+rsync                rsync
+postgresql           /usr/lib/postgresql/*/bin/postgres /usr/lib/postgresql/*/bin/initdb
+pgbouncer            /usr/sbin/pgbouncer
+nginx-light          /usr/sbin/nginx
+systemd              systemd-analyze
 '
 
 present() {
@@ -33,12 +46,25 @@ present() {
 	esac
 }
 
+# missing prints the packages of which some part is not there.
 missing() {
-	while read -r package probe; do
-		[ -z "$package" ] || present "$probe" || echo "$package"
+	local line probe
+	while read -r -a line; do
+		for probe in "${line[@]:1}"; do
+			present "$probe" || {
+				echo "${line[0]}"
+				break
+			}
+		done
 	done <<<"$needs"
 }
 
+while read -r -a line; do
+	[ ${#line[@]} -ne 1 ] || {
+		echo "need: the line of ${line[0]} has no probe" >&2
+		exit 1
+	}
+done <<<"$needs"
 mapfile -t lacking < <(missing)
 [ ${#lacking[@]} -gt 0 ] || exit 0
 

@@ -20,7 +20,7 @@ type machine struct {
 // an apt-get that notes its arguments and succeeds, and root as its user.
 func newMachine(t *testing.T) *machine {
 	m := &machine{t: t, dir: t.TempDir()}
-	for _, name := range []string{"bash", "cat", "mktemp", "rm", "touch", "chmod"} {
+	for _, name := range []string{"bash", "cat", "chmod", "dirname", "mktemp", "rm", "touch"} {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Fatal(err)
@@ -37,8 +37,16 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// neededCommands reads the list in need.sh, without the needs that are paths.
-func neededCommands(t *testing.T) []string {
+// need is a line of need.sh: a Debian package, and what shows that each part of it
+// that is used is there, by the name of a command or by a path.
+type need struct {
+	pkg    string
+	probes []string
+}
+
+// needs reads the list in need.sh.
+func needs(t *testing.T) []need {
+	t.Helper()
 	body, err := os.ReadFile("need.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -48,10 +56,22 @@ func neededCommands(t *testing.T) []string {
 	if !ok {
 		t.Fatal("need.sh has no list of needs")
 	}
-	var out []string
+	var out []need
 	for line := range strings.Lines(list) {
-		if f := strings.Fields(line); len(f) == 2 && !strings.HasPrefix(f[1], "/") {
-			out = append(out, f[1])
+		f := strings.Fields(line)
+		out = append(out, need{f[0], f[1:]})
+	}
+	return out
+}
+
+// neededCommands are the probes that are no paths.
+func neededCommands(t *testing.T) []string {
+	var out []string
+	for _, n := range needs(t) {
+		for _, probe := range n.probes {
+			if !strings.HasPrefix(probe, "/") {
+				out = append(out, probe)
+			}
 		}
 	}
 	return out
@@ -74,7 +94,13 @@ func (m *machine) lacks(command string) {
 // need runs need.sh and returns what it said and what apt-get was asked for.
 func (m *machine) need() (said, asked string, err error) {
 	m.t.Helper()
-	cmd := exec.CommandContext(m.t.Context(), "./need.sh")
+	return m.run("need.sh")
+}
+
+// run runs a script of this folder.
+func (m *machine) run(script string) (said, asked string, err error) {
+	m.t.Helper()
+	cmd := exec.CommandContext(m.t.Context(), filepath.Join(m.dir, "bash"), script)
 	cmd.Env = []string{"PATH=" + m.dir, "DIR=" + m.dir, "TMPDIR=" + m.dir, "POLICY_RC_D=" + filepath.Join(m.dir, "policy-rc.d")}
 	out, err := cmd.CombinedOutput()
 	calls, readErr := os.ReadFile(filepath.Join(m.dir, "asked"))
@@ -84,9 +110,9 @@ func (m *machine) need() (said, asked string, err error) {
 	return string(out), string(calls), err
 }
 
-// installs is an apt-get that brings jmeter when told to install.
+// installs is an apt-get that brings curl when told to install.
 const installs = `echo "$*" >>"$DIR/asked"
-case "$*" in *install*) touch "$DIR/jmeter"; chmod +x "$DIR/jmeter" ;; esac`
+case "$*" in *install*) touch "$DIR/curl"; chmod +x "$DIR/curl" ;; esac`
 
 func TestNeedAsksForNothingWhenAllIsThere(t *testing.T) {
 	m := newMachine(t)
@@ -101,20 +127,61 @@ func TestNeedAsksForNothingWhenAllIsThere(t *testing.T) {
 
 func TestNeedInstallsWhatIsMissing(t *testing.T) {
 	m := newMachine(t)
-	m.lacks("jmeter")
+	m.lacks("curl")
 	m.has("apt-get", installs)
 	said, asked, err := m.need()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	if !strings.Contains(asked, " update\n") || !strings.HasSuffix(asked, " install --no-install-recommends jmeter\n") {
+	if !strings.Contains(asked, " update\n") || !strings.HasSuffix(asked, " install --no-install-recommends curl\n") {
 		t.Errorf("asked apt-get %q", asked)
+	}
+}
+
+// TestNeedLooksAtEveryPart: that one part of a package is there does not show that
+// the others are, and a package is asked for once.
+func TestNeedLooksAtEveryPart(t *testing.T) {
+	m := newMachine(t)
+	m.lacks("redis-benchmark")
+	if _, asked, err := m.need(); err == nil || !strings.HasSuffix(asked, " redis-tools\n") {
+		t.Errorf("without one of two, err %v, asked apt-get %q", err, asked)
+	}
+	m.lacks("redis-cli")
+	if _, asked, err := m.need(); err == nil || !strings.HasSuffix(asked, " --no-install-recommends redis-tools\n") {
+		t.Errorf("without both, err %v, asked apt-get %q", err, asked)
+	}
+}
+
+// TestNeedWithoutAProbe: a line that shows nothing would never be installed.
+func TestNeedWithoutAProbe(t *testing.T) {
+	body, err := os.ReadFile("need.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string][2]string{
+		"no probe":    {"\nneeds='\n", "\nneeds='\nsome-package\n"},
+		"probe taken": {"jmeter-http          /usr/share/jmeter/lib/ext/ApacheJMeter_http.jar\n", "jmeter-http\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			script := filepath.Join(m.dir, "need.sh")
+			text := strings.Replace(string(body), change[0], change[1], 1)
+			if text == string(body) {
+				t.Fatal("nothing was changed")
+			}
+			if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if said, asked, err := m.run(script); err == nil || asked != "" || !strings.Contains(said, "has no probe") {
+				t.Errorf("err %v, said %q, asked apt-get %q", err, said, asked)
+			}
+		})
 	}
 }
 
 func TestNeedSurvivesAFailedUpdate(t *testing.T) {
 	m := newMachine(t)
-	m.lacks("jmeter")
+	m.lacks("curl")
 	m.has("apt-get", `case "$*" in *update*) exit 100 ;; esac`+"\n"+installs)
 	if said, _, err := m.need(); err != nil {
 		t.Errorf("%v\n%s", err, said)
@@ -126,7 +193,7 @@ func TestNeedSurvivesAFailedUpdate(t *testing.T) {
 func TestNeedStartsNoServices(t *testing.T) {
 	const asks = `case "$*" in *install*) "$DIR/policy-rc.d"; echo "policy $?" >>"$DIR/asked" ;; esac` + "\n" + installs
 	m := newMachine(t)
-	m.lacks("jmeter")
+	m.lacks("curl")
 	m.has("apt-get", asks)
 	if said, asked, err := m.need(); err != nil || !strings.Contains(asked, "policy 101\n") {
 		t.Errorf("%v\n%s\nasked apt-get %q", err, said, asked)
@@ -135,7 +202,7 @@ func TestNeedStartsNoServices(t *testing.T) {
 		t.Errorf("the policy is still there: %v", err)
 	}
 	m = newMachine(t)
-	m.lacks("jmeter")
+	m.lacks("curl")
 	m.has("apt-get", asks)
 	m.has("policy-rc.d", "exit 7")
 	if said, asked, err := m.need(); err != nil || !strings.Contains(asked, "policy 7\n") {
@@ -146,7 +213,7 @@ func TestNeedStartsNoServices(t *testing.T) {
 	}
 	// It is taken away after a failure too.
 	m = newMachine(t)
-	m.lacks("jmeter")
+	m.lacks("curl")
 	m.has("apt-get", "exit 100")
 	if _, _, err := m.need(); err == nil {
 		t.Error("nothing was installed, and that is no failure")
@@ -165,10 +232,10 @@ func TestNeedFailsWhenItCannotInstall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
-			m.lacks("jmeter")
+			m.lacks("curl")
 			breakIt(m)
 			said, _, err := m.need()
-			if err == nil || !strings.Contains(said, "Please install: jmeter") {
+			if err == nil || !strings.Contains(said, "Please install: curl") {
 				t.Errorf("err %v, said %q", err, said)
 			}
 		})
