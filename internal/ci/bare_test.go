@@ -126,3 +126,13 @@ func TestBareSaysWhatItNeeds(t *testing.T) {
 		}
 	}
 }
+
+// TestInBareElsewhere: the part that empties caches and installs packages refuses to
+// run on the machine itself.
+func TestInBareElsewhere(t *testing.T) {
+	m := newMachine(t)
+	m.has("go", `echo "$*" >>"$DIR/asked"`)
+	if said, asked, err := m.run("inbare.sh"); err == nil || asked != "" || !strings.Contains(said, "started by bare.sh") {
+		t.Errorf("%v: %s, asked for %q", err, said, asked)
+	}
+}

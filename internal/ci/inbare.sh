@@ -32,10 +32,6 @@ await_dev() {
 # first_command sets dev to what the README's first command took until it served.
 first_command() {
 	local job took modules verdict=0
-	if readyz >/dev/null; then
-		dev="not run, since something serves on port $port of this machine already"
-		return 1
-	fi
 	SECONDS=0
 	set -m # A process group of its own, as a terminal gives it, to be interrupted.
 	go run ./cmd/dibs dev >/tmp/dev.log 2>&1 &
@@ -44,7 +40,9 @@ first_command() {
 	await_dev $job || verdict=1
 	took=$(minutes $SECONDS)
 	kill -INT -- -$job 2>/dev/null || true
-	wait $job || verdict=1
+	# What go run ends with after an interrupt says nothing of what it ran.
+	wait $job || true
+	grep -q 'msg=stopped' /tmp/dev.log || verdict=1
 	if [ $verdict -ne 0 ]; then
 		tail -n 30 /tmp/dev.log >&2
 		dev="FAILED after $took"
@@ -54,6 +52,10 @@ first_command() {
 	dev="/readyz was 200 after $took; $modules modules fetched, $(go list -deps ./cmd/dibs | wc -l) packages compiled"
 }
 
+if (exec 3<>"/dev/tcp/$address/$port") 2>/dev/null; then
+	echo "bare: port $port of this machine is in use, and dibs dev serves there" >&2
+	exit 1
+fi
 verdict=0
 installed >/tmp/before
 echo "bare: $(grep -oP '^PRETTY_NAME="\K[^"]+' /etc/os-release) $(cat /etc/debian_version), $(wc -l </tmp/before) packages, $(go env GOVERSION)"
