@@ -9,8 +9,9 @@
 # this machine, and shares its network.
 #
 # BARE is the folder, which must be empty or not be there (default: a new one in
-# TMPDIR). MIRROR is an archive of Debian, for a machine whose apt has none of
-# Debian 12. However the run ends, the folder is removed.
+# TMPDIR); it takes 10 GB. MIRROR is an archive of Debian, for a machine whose apt
+# has none of Debian 12. TIMEOUT is the Makefile's. However the run ends, the folder
+# is removed.
 set -euo pipefail
 umask 022
 
@@ -68,7 +69,7 @@ enter() {
 	for name in GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE GOINSECURE GOTOOLCHAIN; do
 		settings+=("$name=$(go env "$name")")
 	done
-	for name in http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
+	for name in TIMEOUT http_proxy https_proxy no_proxy HTTP_PROXY HTTPS_PROXY NO_PROXY; do
 		[ -z "${!name:-}" ] || settings+=("$name=${!name}")
 	done
 	make_root "$folder" "$(awk -v suite=$suite '$3 == suite {print $2; exit}' "$folder/sources")" "$home"
@@ -81,24 +82,6 @@ enter() {
 		"${settings[@]}" bash $home/dibs/internal/ci/inbare.sh
 }
 
-if [ "${1:-}" = enter ]; then
-	enter "$2"
-fi
-
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-[ "$(id -u)" -eq 0 ] || give_up "only root can make a Debian in a folder"
-for tool in debootstrap git go; do
-	command -v "$tool" >/dev/null || give_up "$tool is needed and not there. Please install it, on Debian: apt-get install $tool"
-done
-[ -z "$(git status --porcelain)" ] || echo "bare: what is not committed is not in it"
-
-if [ -n "${BARE:-}" ]; then
-	mkdir -p "$BARE"
-	folder=$(realpath "$BARE")
-	[ -z "$(ls -A "$folder")" ] || give_up "$folder is not empty, and would be removed in the end"
-else
-	folder=$(mktemp -d -t dibs-bare-XXXXXX)
-fi
 job=
 # clean ends what runs in the folder, all of it, and removes the folder.
 clean() {
@@ -113,27 +96,47 @@ clean() {
 	fi
 	rm -rf --one-file-system "$folder"
 }
-trap clean EXIT # bash calls it when a signal ends the script, too.
 
-sources >"$folder/sources"
-[ -s "$folder/sources" ] || give_up "apt knows no archive of Debian 12 here; MIRROR=… names one"
-if [ -z "${http_proxy:-}" ] && command -v apt-config >/dev/null; then
-	# debootstrap does not read apt's settings.
-	eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
-	[ -z "${http_proxy:-}" ] || export http_proxy
-fi
-echo "bare: $(git rev-parse --short=12 HEAD) in $folder"
-set -m # Or else what runs there would ignore interrupts.
-unshare --mount --pid --fork --kill-child --mount-proc --propagation private \
-	bash internal/ci/bare.sh enter "$folder" </dev/null &
-job=$!
-set +m
-verdict=0
-wait "$job" || verdict=$?
-job=
-if [ $verdict -eq 0 ]; then
-	echo "bare: passed after $(minutes $SECONDS)"
-else
-	echo "bare: FAILED after $(minutes $SECONDS)"
-fi
-exit $verdict
+main() {
+	local tool verdict=0
+	cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+	[ "$(id -u)" -eq 0 ] || give_up "only root can make a Debian in a folder"
+	for tool in debootstrap git go; do
+		command -v "$tool" >/dev/null || give_up "$tool is needed and not there. Please install it, on Debian: apt-get install $tool"
+	done
+	[ -z "$(git status --porcelain)" ] || echo "bare: what is not committed is not in it"
+	if [ -n "${BARE:-}" ]; then
+		mkdir -p "$BARE"
+		folder=$(realpath "$BARE")
+		[ -z "$(ls -A "$folder")" ] || give_up "$folder is not empty, and would be removed in the end"
+	else
+		folder=$(mktemp -d -t dibs-bare-XXXXXX)
+	fi
+	trap clean EXIT # bash calls it when a signal ends the script, too.
+
+	sources >"$folder/sources"
+	[ -s "$folder/sources" ] || give_up "apt knows no archive of Debian 12 here; MIRROR=… names one"
+	if [ -z "${http_proxy:-}" ] && command -v apt-config >/dev/null; then
+		# debootstrap does not read apt's settings.
+		eval "$(apt-config shell http_proxy Acquire::http::Proxy)"
+		[ -z "${http_proxy:-}" ] || export http_proxy
+	fi
+	echo "bare: $(git rev-parse --short=12 HEAD) in $folder"
+	set -m # Or else what runs there would ignore interrupts.
+	unshare --mount --pid --fork --kill-child --mount-proc --propagation private \
+		bash internal/ci/bare.sh enter "$folder" </dev/null &
+	job=$!
+	set +m
+	wait "$job" || verdict=$?
+	job=
+	if [ $verdict -eq 0 ]; then
+		echo "bare: passed after $(minutes $SECONDS)"
+	else
+		echo "bare: FAILED after $(minutes $SECONDS)"
+	fi
+	return $verdict
+}
+
+# The file may change while this runs: bash has read all of it by now, and reads no
+# more.
+if [ "${1:-}" = enter ]; then enter "$2"; else main; fi; exit

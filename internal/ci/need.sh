@@ -32,8 +32,8 @@ mariadb-server-core  /usr/sbin/mariadbd mariadb-install-db
 mariadb-client-core  my_print_defaults mariadb
 mariadb-client       mariadb-dump
 galera-4             /usr/lib/galera/libgalera_smm.so
-rsync                rsync
 postgresql           /usr/lib/postgresql/*/bin/postgres /usr/lib/postgresql/*/bin/initdb
+postgresql-client    /usr/lib/postgresql/*/bin/pg_basebackup
 pgbouncer            /usr/sbin/pgbouncer
 nginx-light          /usr/sbin/nginx
 systemd              systemd-analyze
