@@ -99,7 +99,7 @@ type ClaimRequest struct {
 
 	// Address is where the client is, as the trusted proxies say.
 	Address netip.Addr
-	// Device is what the client calls itself.
+	// Device is what the client calls itself, in MaxDeviceLen bytes at most.
 	Device string
 	// Ticket lets a user claim who got it from the opening on, Admission one whose
 	// turn it is.

@@ -231,8 +231,14 @@ func (r *ClaimRequest) faults() []Fault {
 	if !validKey(r.Key) {
 		fs = append(fs, Fault{"/Idempotency-Key", Text{"must be 1-255 visible ASCII characters", "必须是 1-255 个可见 ASCII 字符"}})
 	}
+	if len(r.Device) > MaxDeviceLen {
+		fs = append(fs, Fault{"/Dibs-Device", Textf("must be at most %d bytes", "最多 %d 个字节", MaxDeviceLen)})
+	}
 	return fs
 }
+
+// MaxDeviceLen bounds what a client calls itself, in bytes.
+const MaxDeviceLen = 255
 
 // MaxKeyLen bounds an idempotency key.
 const MaxKeyLen = 255

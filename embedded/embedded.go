@@ -69,7 +69,7 @@ type Config struct {
 	// it, Open refuses them. New files are made in any case.
 	Migrate bool
 	// Limits are those of the server; those of campaigns are kept without it. Its
-	// Redis and Logger are set by Open.
+	// Redis, Key and Logger are set by Open.
 	Limits limit.Config
 	// Overload bounds the claims under way; its Logger is set by Open.
 	Overload overload.Config
@@ -143,7 +143,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if cfg.Now != nil {
 		sc.Now = cfg.Now
 	}
-	if err = n.openLimits(&cfg, &sc); err != nil {
+	if err = n.openLimits(ctx, &cfg, &sc); err != nil {
 		return n, err
 	}
 	// Who need not ask is turned away first, whatever else stands in between.
@@ -172,9 +172,12 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 
 // openLimits makes the limits, which nodes on one Redis share, and the guard of
 // the engine.
-func (n *Node) openLimits(cfg *Config, sc *dibs.Config) (err error) {
+func (n *Node) openLimits(ctx context.Context, cfg *Config, sc *dibs.Config) (err error) {
 	c := cfg.Limits
 	c.Logger = cfg.Service.Logger
+	if c.Key, err = n.Ledger.Secret(ctx, "limit", limit.KeySize); err != nil {
+		return fmt.Errorf("embedded: reading the key of limits: %w", err)
+	}
 	if n.Engine.Shared() {
 		c.Redis = cfg.Engine
 	}

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -73,6 +74,10 @@ func TestRefusal(t *testing.T) {
 	p.send(message{"type": "claim", "id": "y", "campaign_id": sale, "quantity": 0})
 	if m := p.next("result"); m["outcome"] != "invalid_request" {
 		t.Errorf("quantity 0: %v", m)
+	}
+	p.send(message{"type": "claim", "id": "z", "campaign_id": sale, "device": strings.Repeat("d", dibs.MaxDeviceLen+1)})
+	if m := p.next("result"); m["outcome"] != "invalid_request" || !strings.Contains(fmt.Sprint(m["errors"]), "/Dibs-Device") {
+		t.Errorf("a long device: %v", m)
 	}
 }
 

@@ -220,6 +220,7 @@ func (a *api) documentClaim(op operation) {
 		}}
 	}
 	text := &huma.Schema{Type: huma.TypeString}
+	longestDevice := dibs.MaxDeviceLen
 	a.examples[op.id] = op.example
 	rs := op.problems(a)
 	rs["201"] = claim("Granted, for good", map[string]*huma.Param{"Location": {Schema: text}})
@@ -236,6 +237,10 @@ func (a *api) documentClaim(op operation) {
 		Parameters: []*huma.Param{
 			{Name: "id", In: "path", Required: true, Description: idDoc, Schema: text},
 			keyParam(),
+			{
+				Name: headerDevice, In: "header", Description: "what the client calls itself, for limits per device; 255 bytes at most",
+				Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longestDevice},
+			},
 			{Name: headerTicket, In: "header", Description: "the ticket, where the campaign asks for one", Schema: text},
 			{Name: headerAdmission, In: "header", Description: "the admission of who may claim, where there is a waiting room", Schema: text},
 		},

@@ -7,8 +7,10 @@
 // A bucket is one number, the moment at which it will be as if never used; a
 // claim moves that on by the time that it is worth. So one atomic step decides,
 // nothing has to be refilled, and a bucket whose moment has passed can be
-// forgotten. Those of users, addresses and devices are in a table of fixed size:
-// when it is full, the one that is nearest to being forgotten is.
+// forgotten. Those of users are in a table of fixed size, those of addresses and of
+// devices in two others: when a table is full, the bucket that is nearest to being
+// forgotten is. Names come from clients, so buckets are found by a keyed hash of the
+// limit and the name.
 //
 // Several nodes share through Redis, and no claim waits for it. Of a limit of a
 // campaign or of the server each node holds a share ahead of time, by how much

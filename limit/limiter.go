@@ -2,8 +2,8 @@ package limit
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -14,8 +14,8 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// DefaultEntries is how many buckets of users, addresses and devices are kept;
-// 16 bytes each.
+// DefaultEntries is how many buckets are kept of users, of addresses, and of
+// devices: so many of each kind, 16 bytes each.
 const DefaultEntries = 1 << 20
 
 // Config configures a Limiter; the zero value of any field means none, or the
@@ -31,8 +31,11 @@ type Config struct {
 	// ones the limit of campaigns is counted, whatever names users make up. It is
 	// asked by all claims at once; default: any may be one.
 	Holds func(campaignID string) bool
-	// Entries is how many buckets are kept; default DefaultEntries.
+	// Entries is how many buckets of each kind are kept; default DefaultEntries.
 	Entries int
+	// Key hashes the names of users, addresses and devices: KeySize secret bytes,
+	// the same on all nodes that share. Default: random, for a node alone.
+	Key []byte
 	// Redis is where nodes share; empty for a node alone. Its URL is that of
 	// redisengine.
 	Redis string
@@ -48,10 +51,10 @@ type Limiter struct {
 	cfg   Config
 	log   *slog.Logger
 	begin time.Time
-	// salt makes where a key is in the table unknown to those who choose names;
-	// what nodes tell one another is without it.
-	salt    uint64
-	table   *table
+	key   hashKey
+	// tables are apart, so that names that cost nothing, as those of devices, push
+	// nobody out whose name was checked.
+	tables  [kinds]*table
 	user    *rule
 	address *rule
 	server  *bucket
@@ -90,7 +93,17 @@ func New(cfg Config) (*Limiter, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	l := &Limiter{cfg: cfg, log: cfg.Logger, begin: time.Now(), salt: maphash.String(maphash.MakeSeed(), ""), table: newTable(cfg.Entries)}
+	if cfg.Redis != "" && cfg.Key == nil {
+		return nil, errors.New("limit: Config.Key is required with Config.Redis: nodes that share need the same one")
+	}
+	key, err := newHashKey(cfg.Key)
+	if err != nil {
+		return nil, err
+	}
+	l := &Limiter{cfg: cfg, log: cfg.Logger, begin: time.Now(), key: key}
+	for i := range l.tables {
+		l.tables[i] = newTable(cfg.Entries)
+	}
 	for _, s := range []struct {
 		name string
 		spec *dibs.LimitSpec
@@ -104,17 +117,16 @@ func New(cfg Config) (*Limiter, error) {
 	}
 	l.SetLists(cfg.Lists)
 	if cfg.Redis != "" {
-		var err error
 		if l.sharing, err = newSharing(l); err != nil {
 			return nil, err
 		}
 	}
 	if cfg.User != nil {
-		r := keyedRule(*cfg.User, "user", 0)
+		r := l.keyedRule(*cfg.User, "user", 0)
 		l.user = &r
 	}
 	if cfg.Address != nil {
-		r := keyedRule(*cfg.Address, "address", 0)
+		r := l.keyedRule(*cfg.Address, "address", 0)
 		l.address = &r
 	}
 	if cfg.Server != nil {
@@ -266,15 +278,15 @@ func (l *Limiter) newGate(c *dibs.Campaign, old *gate) *gate {
 	next.usedAt.Store(l.now())
 	for _, last := range []bool{false, true} {
 		for _, spec := range c.Gate.Limits {
-			r := keyedRule(spec, "campaign."+spec.Per, c.Number)
-			if last != (spec.Per == "campaign") || next.at(r.start) >= 0 {
+			r := l.keyedRule(spec, spec.Per, c.Number)
+			if last != (spec.Per == "campaign") || next.at(r.id) >= 0 {
 				continue
 			}
 			var b *bucket
-			if i := old.at(r.start); last && i >= 0 {
+			if i := old.at(r.id); last && i >= 0 {
 				b = old.buckets[i]
 			} else if last {
-				b = l.newBucket(spec, r.name, fmt.Sprintf("c%d.%016x", c.Number, r.start))
+				b = l.newBucket(spec, r.name, fmt.Sprintf("c%d.%016x", c.Number, shareID(r.id)))
 			}
 			next.rules, next.buckets = append(next.rules, r), append(next.buckets, b)
 		}
@@ -283,11 +295,11 @@ func (l *Limiter) newGate(c *dibs.Campaign, old *gate) *gate {
 }
 
 // at is where a limit is in a gate, which may be nil; -1 when it is not.
-func (g *gate) at(start uint64) int {
+func (g *gate) at(id string) int {
 	if g == nil {
 		return -1
 	}
-	return slices.IndexFunc(g.rules, func(r rule) bool { return r.start == start })
+	return slices.IndexFunc(g.rules, func(r rule) bool { return r.id == id })
 }
 
 // maxDefaults bounds the campaigns that the setting for campaigns is counted
@@ -337,9 +349,9 @@ func (l *Limiter) newDefault(id string, now int64) *bucket {
 
 // keyed takes from a bucket in the table.
 func (l *Limiter) keyed(r *rule, who string, now int64) (res dibs.Result, ok bool, wait int64) {
-	key := hashKey(r.start, who)
+	key := r.key.of(who)
 	moment := int64(0)
-	l.table.with(key^l.salt, func(m int64) int64 {
+	l.tables[r.kind].with(key, func(m int64) int64 {
 		moment, wait, ok = r.take(m, now)
 		return moment
 	})
@@ -380,29 +392,6 @@ func addressKey(at netip.Addr) string {
 	b := at.As16()
 	return string(b[:8])
 }
-
-// hashKey is the same on all nodes, for somebody's bucket of a limit.
-func hashKey(start uint64, who string) uint64 {
-	h := fnvAdd(start, who)
-	// The last bytes reach all bits.
-	h ^= h >> 32
-	h *= 0xd6e8feb86659fd93
-	return h ^ h>>32
-}
-
-const (
-	fnvStart = 14695981039346656037
-	fnvPrime = 1099511628211
-)
-
-func fnvAdd(h uint64, text string) uint64 {
-	for i := range len(text) {
-		h = (h ^ uint64(text[i])) * fnvPrime
-	}
-	return (h ^ 0xff) * fnvPrime
-}
-
-func fnv(text string) uint64 { return fnvAdd(fnvStart, text) }
 
 // turn lets a claim through when its turn has come. Who does not wait for it is
 // refused, whether he hears it or not.

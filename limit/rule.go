@@ -18,18 +18,41 @@ type rule struct {
 	// slack is how far ahead of now a bucket's moment may be for a claim to be let
 	// through: the burst but for the claim itself, or the longest wait.
 	slack int64
-	// start is what the keys of its buckets begin from.
-	start uint64
+	// id is all that makes it another rule than the others, and kind and key are
+	// where the buckets of its names are; empty for a bucket that is a share.
+	id   string
+	kind kind
+	key  hashKey
 }
 
-// keyedRule is newRule for all of a limit, which has buckets of its own: those of
-// a campaign's number, or of 0, and of the limit as it is. So one that stays as
-// it was keeps its count on every node whatever else changes, and one that
+// kind is who a rule counts by name.
+type kind uint8
+
+// The kinds of names: users are who their tokens say, addresses are hard to come
+// by, and devices are made up at will.
+const (
+	users kind = iota
+	addresses
+	devices
+	kinds
+)
+
+// kindOf has the kind of each LimitSpec.Per that counts names; users are the rest.
+var kindOf = map[string]kind{"address": addresses, "device": devices}
+
+// keyedRule is newRule for all of a limit that counts names: of a campaign's
+// number, or of 0 for one of the server, and of the limit as it is. So one that
+// stays as it was keeps its count on every node whatever else changes, and one that
 // changes begins anew, without what its users owed the one before.
-func keyedRule(spec dibs.LimitSpec, name string, campaign uint32) rule {
+func (l *Limiter) keyedRule(spec dibs.LimitSpec, per string, campaign uint32) rule {
+	name := per
+	if campaign != 0 {
+		name = "campaign." + per
+	}
 	r := newRule(spec, name, 1)
 	s := &r.spec
-	r.start = fnv(fmt.Sprintf("%s %d %s %d %d %d %d", name, campaign, s.Bucket, s.Rate, s.Every, s.Burst, s.MaxWait))
+	r.id = fmt.Sprintf("%s %d %s %d %d %d %d", name, campaign, s.Bucket, s.Rate, s.Every, s.Burst, s.MaxWait)
+	r.kind, r.key = kindOf[per], l.key.derive(r.id)
 	return r
 }
 

@@ -280,7 +280,7 @@ func TestTableIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := New(Config{User: every(1, time.Second, 3), Entries: 1 << 10})
 		must(t, err)
-		sets := len(l.table.sets)
+		sets := len(l.tables[users].sets)
 		name := func(i int) string { return "u" + time.Duration(i).String() }
 		again := 0
 		for i := range 20_000 {
@@ -298,8 +298,8 @@ func TestTableIsBounded(t *testing.T) {
 		if again != 20_000 {
 			t.Errorf("%d of 20,000 users were held to their limit", again)
 		}
-		if len(l.table.sets) != sets || sets*ways > 2<<10 {
-			t.Errorf("the table has %d sets", len(l.table.sets))
+		if len(l.tables[users].sets) != sets || sets*ways > 2<<10 {
+			t.Errorf("the table has %d sets", len(l.tables[users].sets))
 		}
 	})
 }

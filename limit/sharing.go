@@ -25,8 +25,8 @@ const (
 	aliveFor   = 5 * time.Second
 	// roundTime bounds one round of sharing.
 	roundTime = 2 * time.Second
-	// hotShards and hotMost bound the users that are told of: the most of them in
-	// each shard.
+	// hotShards and hotMost bound the names of each kind that are told of: the most
+	// of them in each shard.
 	hotShards = 16
 	hotMost   = 1024
 	// debtsMost is the most keys in one call.
@@ -55,7 +55,8 @@ type sharing struct {
 	mu      sync.Mutex
 	buckets map[*bucket]*demand
 
-	hot [hotShards]hotKeys
+	// hot has hotShards shards of each kind, one kind after the other.
+	hot [int(kinds) * hotShards]hotKeys
 
 	life   context.Context
 	cancel context.CancelFunc
@@ -68,13 +69,14 @@ type demand struct {
 	heldAt time.Time
 }
 
-// hotKeys are users near their limits.
+// hotKeys are names of one kind near their limits.
 type hotKeys struct {
-	mu   sync.Mutex
-	keys map[uint64]*debt
+	table *table
+	mu    sync.Mutex
+	keys  map[uint64]*debt
 }
 
-// debt is what a user used of a bucket since nodes were told.
+// debt is what was used of a name's bucket since nodes were told.
 type debt struct {
 	each, used int64
 }
@@ -98,7 +100,7 @@ func newSharing(l *Limiter) (*sharing, error) {
 	}
 	s.nodes.Store(1)
 	for i := range s.hot {
-		s.hot[i].keys = make(map[uint64]*debt)
+		s.hot[i].keys, s.hot[i].table = make(map[uint64]*debt), l.tables[i/hotShards]
 	}
 	s.life, s.cancel = context.WithCancel(context.Background())
 	return s, nil
@@ -216,13 +218,13 @@ func (s *sharing) takeShares(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// used notes that a user near a limit used it. Whoever is not near it costs
+// used notes that a name near its limit used it. Whoever is not near it costs
 // nothing: others would not let through less for knowing.
 func (s *sharing) used(r *rule, key uint64, ahead int64) {
 	if 2*ahead < r.slack+r.each {
 		return
 	}
-	h := &s.hot[key%hotShards]
+	h := &s.hot[uint64(r.kind)*hotShards+key%hotShards]
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if d := h.keys[key]; d != nil {
@@ -233,7 +235,7 @@ func (s *sharing) used(r *rule, key uint64, ahead int64) {
 	}
 }
 
-// told is what was told of a user.
+// told is what is told of a name.
 type told struct {
 	shard *hotKeys
 	key   uint64
@@ -288,7 +290,7 @@ func (s *sharing) tell(ctx context.Context, part []told) error {
 		p.shard.mu.Unlock()
 		if err == nil && ahead[i] > 0 {
 			moment := now + ahead[i]*int64(time.Microsecond)
-			s.l.table.with(p.key^s.l.salt, func(m int64) int64 { return max(m, moment) })
+			p.shard.table.with(p.key, func(m int64) int64 { return max(m, moment) })
 		}
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,6 +35,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// sharedKey is that of nodes that share.
+var sharedKey = []byte("0123456789abcdef")
+
 // database counts the databases of the server that tests have used.
 var database atomic.Int64
 
@@ -43,6 +47,9 @@ func nodes(t *testing.T, n int, cfg Config) []*Limiter {
 	t.Helper()
 	cfg.Redis = fmt.Sprintf("%s/%d", theRedis.URL(), database.Add(1))
 	cfg.Entries = 1 << 10
+	if cfg.Key == nil {
+		cfg.Key = sharedKey
+	}
 	list := make([]*Limiter, n)
 	for i := range list {
 		l, err := New(cfg)
@@ -172,7 +179,7 @@ func TestWithoutRedis(t *testing.T) {
 	r, err := servers.StartRedis(dir, "--save", "")
 	must(t, err)
 	defer r.Kill()
-	l, err := New(Config{Redis: r.URL(), User: every(1, time.Hour, 10), Server: every(1, time.Hour, 100)})
+	l, err := New(Config{Redis: r.URL(), Key: sharedKey, User: every(1, time.Hour, 10), Server: every(1, time.Hour, 100)})
 	must(t, err)
 	t.Cleanup(l.Close)
 	l.sharing.cancel()
@@ -196,7 +203,7 @@ func TestWithoutRedis(t *testing.T) {
 			t.Fatal("a minute after Redis came back, rounds still fail")
 		}
 	}
-	other, err := New(Config{Redis: r.URL(), User: every(1, time.Hour, 10)})
+	other, err := New(Config{Redis: r.URL(), Key: sharedKey, User: every(1, time.Hour, 10)})
 	must(t, err)
 	t.Cleanup(other.Close)
 	other.sharing.cancel()
@@ -208,5 +215,60 @@ func TestWithoutRedis(t *testing.T) {
 	other.sharing.round()
 	if _, ok := other.Enter(t.Context(), &dibs.ClaimRequest{UserID: "ann"}); ok {
 		t.Error("what was used while Redis was away is forgotten")
+	}
+}
+
+// Made-up devices near their limit take no places from the users that nodes tell
+// each other of.
+func TestMadeUpDevicesSilenceNobody(t *testing.T) {
+	all := nodes(t, 2, Config{User: every(1, time.Hour, 2)})
+	c := campaign(perDevice)
+	for i := range 2 * hotShards * hotMost {
+		all[0].Pass(t.Context(), c, &dibs.ClaimRequest{Device: fmt.Sprint("made-up-", i)})
+	}
+	for range 2 {
+		all[0].Enter(t.Context(), &dibs.ClaimRequest{UserID: "ann"})
+	}
+	all[0].sharing.round()
+	// A node asks for the users that it has seen itself.
+	all[1].Enter(t.Context(), &dibs.ClaimRequest{UserID: "ann"})
+	all[1].sharing.round()
+	if _, ok := all[1].Enter(t.Context(), &dibs.ClaimRequest{UserID: "ann"}); ok {
+		t.Error("the second node was not told of the user")
+	}
+}
+
+// Nodes of the version before this one hash names in another way: each group holds
+// users to their limits on its own until all nodes are of one version. What a campaign
+// and the server may take is shared by the same keys as before, by both.
+func TestRollingUpgrade(t *testing.T) {
+	all := nodes(t, 1, Config{Server: every(1, time.Hour, 100), User: every(1, time.Hour, 2)})
+	l := all[0]
+	// As the version before named it: see oldKey for its hash.
+	old := fmt.Sprintf("dibs:limit:{users}:%s", strconv.FormatUint(oldKey("user 0 token 1 3600000000000 2 0", "ann"), 36))
+	do := func(args ...string) string {
+		t.Helper()
+		text, err := l.sharing.c.Do(t.Context(), l.sharing.c.B().Arbitrary(args...).Build()).ToString()
+		must(t, err)
+		return text
+	}
+	later := strconv.FormatInt(time.Now().Add(time.Hour).UnixMicro(), 10)
+	do("SET", old, later)
+	c := campaign(dibs.LimitSpec{Per: "campaign", Rate: 5, Every: dibs.Duration(time.Minute)})
+	for range 2 {
+		req := &dibs.ClaimRequest{UserID: "ann", CampaignID: "c"}
+		if _, ok := l.Enter(t.Context(), req); !ok {
+			t.Error("refused for what a node of another version told")
+		}
+		l.Pass(t.Context(), c, req)
+	}
+	l.sharing.round()
+	for _, key := range []string{"dibs:limit:{nodes}", "dibs:limit:{server}", "dibs:limit:{c7.dd51adc09ac4a1a0}"} {
+		if kind := do("TYPE", key); kind != "hash" {
+			t.Errorf("%s is %s, want hash: nodes of the version before look there", key, kind)
+		}
+	}
+	if got := do("GET", old); got != later {
+		t.Errorf("what the other version told was changed to %s", got)
 	}
 }

@@ -2,8 +2,10 @@ package limit
 
 import "sync"
 
-// table keeps the buckets of users, addresses and devices of all limits: a
-// fixed number, whatever comes.
+// table keeps the buckets of one kind of names, of all limits: a fixed number,
+// whatever comes. Keys are hashes that nobody outside can compute, over the limit
+// and the name: the last bits choose a set, and two names or two limits share a
+// bucket only by an accident of 64 bits.
 type table struct {
 	sets  []set
 	locks []sync.Mutex

@@ -22,7 +22,10 @@ func goneKey(campaign uint32) string { return keyTag(campaign) + "gone" }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// bucketKey is a hash with the numbers of a few users.
+// bucketKey is a hash with the numbers of a few users. It is found without a secret:
+// Redis compares names in full, so users who choose ids that meet in one bucket share
+// nothing and only make that hash larger. Nodes of all versions have to find a user
+// in the same one, for as long as a room lasts.
 func bucketKey(campaign uint32, user string) string {
 	return bucketAt(campaign, crc32.Checksum([]byte(user), castagnoli)%buckets)
 }

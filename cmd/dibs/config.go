@@ -53,7 +53,7 @@ type config struct {
 	BlockDevices   []string `key:"block_devices" shown:"none" arg:"DEVICE" doc:"Devices that may not claim, by what they call themselves in the header Dibs-Device."`
 	AllowDevices   []string `key:"allow_devices" shown:"none" arg:"DEVICE" doc:"Devices for which no limit per device holds."`
 	ListsFile      string   `key:"lists_file" shown:"none" arg:"FILE" doc:"A file of more of these, one on each line: block 203.0.113.0/24, allow 192.0.2.7, block device NAME; lines that begin with # are remarks; at most 100,000 lines, these among them. The file is read again when it changes."`
-	LimitEntries   int      `key:"limit_entries" default:"1048576" min:"1024" max:"268435456" arg:"N" doc:"How many users, addresses and devices are kept count of at a time, 16 bytes each. Beyond that, those with the least to wait are forgotten."`
+	LimitEntries   int      `key:"limit_entries" default:"1048576" min:"1024" max:"268435456" arg:"N" doc:"How many users, how many addresses, and how many devices are kept count of at a time, 16 bytes each. Beyond that, those with the least to wait are forgotten."`
 
 	ConnectionsPerAddress int `key:"connections_per_address" default:"1000" min:"0" max:"1000000" arg:"N" doc:"How many WebSockets and event streams one address may have on a node, or one /64 of IPv6: many people may share one. 0 is no bound; there is none for this machine's own addresses, nor behind_proxy without trusted_proxies, where everybody has the proxy's."`
 
