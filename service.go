@@ -208,8 +208,8 @@ type Service struct {
 	// servers are the engine's, by address, as the ledger was told last; before Start
 	// returns its caller's, then the servers loop's.
 	servers map[string]string
-	// left are the shards that have left the engine; the tidy loop's.
-	left map[ShardID]bool
+	// left is when shards were seen to have left the engine; the tidy loop's.
+	left map[ShardID]time.Time
 	// stuckTail is why grants of a campaign that is over could not be settled at
 	// start; nil when all were.
 	stuckTail atomic.Pointer[error]
@@ -244,7 +244,7 @@ func New(cfg Config) (*Service, error) {
 		cfg: cfg, engine: cfg.traced(), ledger: cfg.Ledger, log: cfg.Logger, ids: cfg.IDs,
 		lookups:    make(chan struct{}, maxLookups),
 		orders:     make(chan struct{}, maxOrders),
-		left:       make(map[ShardID]bool),
+		left:       make(map[ShardID]time.Time),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
 		eraseKick: make(chan struct{}, 1), sending: make(chan struct{}, 1), stages: newStages(),
 		pushing: pushing{owner: newID("node-"), kick: make(chan struct{}, 1)},

@@ -219,16 +219,22 @@ func (s *Service) trim(ctx context.Context) {
 	for _, id := range shards {
 		listed[id] = true
 	}
-	maps.DeleteFunc(s.left, func(id ShardID, _ bool) bool { return err == nil && !listed[id] })
+	maps.DeleteFunc(s.left, func(id ShardID, since time.Time) bool {
+		return err == nil && !listed[id] || s.cfg.Now().Sub(since) > leftFor
+	})
 	if err != nil && ctx.Err() == nil {
 		s.log.Warn("trimming the journal failed", "err", err)
 	}
 }
 
+// leftFor is how long a shard that has left the engine is taken to be out of it. A
+// late payment may bring it back through another node, which may die with it.
+const leftFor = 10 * time.Minute
+
 // leave has the engine forget a shard of a campaign that is over and live on no
 // node: all were stopped between its end and its leaving, or the engine was.
 func (s *Service) leave(ctx context.Context, id ShardID) error {
-	if !s.engine.Shared() || s.left[id] || s.settlingOf(id) != nil {
+	if !s.engine.Shared() || !s.left[id].IsZero() || s.settlingOf(id) != nil {
 		return nil
 	}
 	c, err := s.ledger.CampaignByNumber(ctx, id.Campaign)
@@ -249,7 +255,7 @@ func (s *Service) leave(ctx context.Context, id ShardID) error {
 	if err := s.engine.Retire(ctx, id); err != nil && !errors.Is(err, ErrNotOpen) {
 		return err
 	}
-	s.left[id] = true
+	s.left[id] = s.cfg.Now()
 	return nil
 }
 

@@ -19,10 +19,14 @@ var ErrForeign = errors.New("redisengine: this Redis belongs to another ledger")
 func (e *Engine) Bind(ctx context.Context, ledger string) error {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
 	defer cancel()
-	if _, err := e.redis.call(ctx, "SETNX", ledgerKey, ledger); err != nil {
-		return fmt.Errorf("redisengine: %w", fault(ctx, dibs.EffectUnknown, err))
-	}
+	// It is read first: a Redis that is full refuses the write, which is needed once.
 	r, err := e.redis.call(ctx, "GET", ledgerKey)
+	if err == nil && r.none {
+		if _, err := e.redis.call(ctx, "SETNX", ledgerKey, ledger); err != nil {
+			return fmt.Errorf("redisengine: %w", fault(ctx, dibs.EffectUnknown, err))
+		}
+		r, err = e.redis.call(ctx, "GET", ledgerKey)
+	}
 	if err != nil {
 		return fmt.Errorf("redisengine: %w", fault(ctx, dibs.EffectNone, err))
 	}

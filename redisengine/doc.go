@@ -45,6 +45,23 @@
 // highest place that its process has seen of the shard. A Redis that is behind
 // it has lost history in another way, and the shard is shut for all.
 //
+// # A full Redis
+//
+// A Redis that has no memory left (maxmemory, noeviction) refuses grants, restocks
+// and new campaigns, with no effect. What leads out needs none: leases, settling,
+// trimming, ending and retiring a campaign, and loading one again, which takes what
+// the shard had before. So memory comes back when the journal is trimmed, whichever
+// process died meanwhile; see even_when_full in lua/shard.lua, which holds on Redis
+// 6.2 and all later ones.
+//
+// # Broken loads
+//
+// A load may be broken off at any step. While the campaign goes on, the next load
+// takes its place. When it is over, Retire takes away what is left, once the lease
+// of the loader has ended. A loader that was only slow finds its token gone. Each
+// shard is on the list before and after its keys come into being, with a number
+// that never comes again, so that an open shard is always listed.
+//
 // # Damage
 //
 // A part of the journal that cannot be read is known from what the shard holds

@@ -31,9 +31,11 @@ func TestLoadAcrossAChangeOfTheServer(t *testing.T) {
 		t.Error("the shard is open")
 	}
 	o = begin(3)
-	if err := b.e.Retire(t.Context(), b.shard); !errors.Is(err, dibs.ErrNotOpen) {
+	b.l.loading.Add(1)
+	if err := b.e.Retire(t.Context(), b.shard); !errors.Is(err, dibs.ErrInvalidState) {
 		t.Errorf("a shard that is being loaded is retired with %v", err)
 	}
+	b.l.loading.Add(-1)
 	if err := o.begin(t.Context(), dibs.Cursor{Epoch: 1, Seq: 1}); err != nil {
 		t.Errorf("a whole load is opened with %v", err)
 	}

@@ -3,6 +3,8 @@ package redisengine
 import (
 	"errors"
 	"time"
+
+	"github.com/dibs-dev/dibs"
 )
 
 // keepGone is how long a lane stays whose shard Redis does not hold. A shard that
@@ -21,6 +23,13 @@ func (l *lane) noteGone(gone bool) {
 	case l.goneMS == 0:
 		l.goneMS = max(l.e.localMS(), 1)
 	}
+}
+
+// holds reports whether Redis held the shard when this process heard of it last.
+func (l *lane) holds() bool {
+	l.known.Lock()
+	defer l.known.Unlock()
+	return l.goneMS == 0 && l.seen != (dibs.Cursor{})
 }
 
 // dropGone takes the lanes off a map whose shards are gone: campaigns come and
@@ -42,7 +51,7 @@ func (l *lane) drop(beforeMS int64) bool {
 	l.known.Lock()
 	gone := l.goneMS > 0 && l.goneMS < beforeMS
 	l.known.Unlock()
-	if !gone || l.leased.Load() {
+	if !gone || l.leased.Load() || l.loading.Load() > 0 {
 		return false
 	}
 	// Who holds it makes a follower, and may wait for the engine's lock to do so,

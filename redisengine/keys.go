@@ -10,8 +10,8 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// shardsKey is the hash of all shards that were opened, with how often each
-// was. It, ledgerKey and tickets are the only keys outside of a shard's hash tag.
+// shardsKey is the hash of all shards that were opened, with the step of its
+// opening that each was at last; see Engine.list. It, ledgerKey and tickets are the only keys outside of a shard's hash tag.
 const shardsKey = "dibs:shards"
 
 // statePrefix begins the keys by which processes follow what is refused. They

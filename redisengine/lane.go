@@ -53,8 +53,10 @@ type lane struct {
 	// follower knows what the shard refuses everybody with.
 	follower follower
 
-	// leased is set while this process may have the shard's lease.
-	leased atomic.Bool
+	// leased is set while this process may have the shard's lease, and loading
+	// counts its attempts to open the shard that are under way.
+	leased  atomic.Bool
+	loading atomic.Int32
 
 	// known guards what answers have told of the shard.
 	known sync.Mutex

@@ -390,6 +390,41 @@ func TestNodesLeaveNothingBehind(t *testing.T) {
 	f.verify()
 }
 
+// What a node leaves that dies while it brings a campaign back that is over, for a
+// late payment, is taken out of Redis by the others.
+func TestNodesClearBrokenLoads(t *testing.T) {
+	f := newFleet(t, 0)
+	var ahead atomic.Int64
+	f.tune = dibs.Config{TidyEvery: 50 * time.Millisecond, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
+	f.join()
+	f.publish("phone", 50)
+	f.wants(f.nodes[0], dibs.Granted, "phone", "42", "press")
+	_, err := f.nodes[0].End(t.Context(), "phone")
+	must(t, err)
+	left := func() bool {
+		m, err := f.redis.Do(t.Context(), "EXISTS", "dibs:{1:0}:meta", "dibs:{1:0}:holdings")
+		must(t, err)
+		n, err := m.ToInt64()
+		must(t, err)
+		return n == 0
+	}
+	for range 2 {
+		ahead.Add(int64(10*time.Minute + time.Second))
+		f.until("a Redis without the campaign", left)
+		redisDo(t, f, "HSET", "dibs:{1:0}:meta", "state", "loading", "epoch", "7", "token", "dead")
+		redisDo(t, f, "HSET", "dibs:{1:0}:holdings", "a", "b")
+		redisDo(t, f, "PERSIST", "dibs:{1:0}:journal")
+	}
+	ahead.Add(int64(10*time.Minute + time.Second))
+	f.until("a Redis without the campaign", left)
+	m, err := f.redis.Do(t.Context(), "PTTL", "dibs:{1:0}:journal")
+	must(t, err)
+	if ttl, err := m.ToInt64(); err != nil || ttl <= 0 {
+		t.Errorf("the journal of a campaign that is over expires in %d ms, %v", ttl, err)
+	}
+	f.verify()
+}
+
 // Answers wait for the ledger, on the node that settles and on the other one.
 func TestNodesAnswerFromTheLedger(t *testing.T) {
 	f := newFleet(t, 0)

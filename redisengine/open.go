@@ -35,6 +35,8 @@ func (e *Engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 	if err != nil {
 		return err
 	}
+	l.loading.Add(1)
+	defer l.loading.Add(-1)
 	o := &opening{l: l, token: e.token(), load: load, def: define(c)}
 	err = o.shut(ctx)
 	l.lift()
@@ -75,20 +77,24 @@ type opening struct {
 	buckets int64
 }
 
-// shut takes the shard out. It is on the list of shards before anything of it
-// exists, so that no journal is ever forgotten.
+// shut takes the shard out. It is listed before anything of it exists, so that no
+// journal is ever forgotten. It is listed again once there is something: a process
+// that had found nothing before may have taken it off the list meanwhile, and one
+// that takes it off later finds another step there than it has read.
 func (o *opening) shut(ctx context.Context) error {
 	e, k := o.l.e, &o.l.keys
 	if err := e.rebind(ctx); err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, e.cfg.Patience)
-	defer cancel()
-	if _, err := e.redis.call(limited, "HINCRBY", shardsKey, memberOf(o.l.id), "1"); err != nil {
-		return fault(limited, dibs.EffectNone, err)
+	if err := e.list(ctx, o.l.id, 2*int64(o.load.Epoch)); err != nil {
+		return err
 	}
-	return o.step(ctx, shutScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.state},
+	err := o.step(ctx, shutScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.state},
 		itoa(o.load.Epoch), o.token)
+	if err != nil {
+		return err
+	}
+	return e.list(ctx, o.l.id, 2*int64(o.load.Epoch)+1)
 }
 
 // step runs a script of the opening.
@@ -196,17 +202,22 @@ func (o *opening) begin(ctx context.Context, last dibs.Cursor) error {
 }
 
 // Retire forgets a shard; see dibs.Engine. Its journal stays for a while, for
-// a ledger that is restored from a backup.
+// a ledger that is restored from a backup. What a load has left that was broken off
+// is forgotten too, but not while a process works on it: this one, or the one that
+// has the shard's lease.
 func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 	l, err := e.lane(id)
 	if err != nil {
 		return err
 	}
+	if l.loading.Load() > 0 {
+		return errLoading
+	}
 	k := &l.keys
 	o := &opening{l: l}
 	defer l.lift()
 	err = o.step(ctx, retireScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.settler, k.state},
-		itoa(e.cfg.KeepRetired.Milliseconds()), itoa(retireGrace.Milliseconds()))
+		itoa(e.cfg.KeepRetired.Milliseconds()), itoa(retireGrace.Milliseconds()), e.name)
 	if err == nil || errors.Is(err, dibs.ErrNotOpen) {
 		// Another process may have been first. The lease has gone with the shard, or
 		// ends by itself.

@@ -50,6 +50,7 @@ var (
 	openScript      = newScript("open")
 	retireScript    = newScript("retire")
 	trimScript      = newScript("trim")
+	listScript      = newScript("list")
 	forgetScript    = newScript("forget")
 	expelScript     = newScript("expel")
 	haltScript      = newScript("halt")
@@ -61,7 +62,7 @@ var (
 
 	scripts = []*script{
 		claimScript, releaseScript, adjustScript, configureScript, statsScript, findScript, holdingsScript,
-		shutScript, loadScript, openScript, retireScript, trimScript, forgetScript, expelScript, haltScript, serverScript, leaseScript, unleaseScript,
-		watchScript, probeScript,
+		shutScript, loadScript, openScript, retireScript, trimScript, listScript, forgetScript, expelScript, haltScript, serverScript,
+		leaseScript, unleaseScript, watchScript, probeScript,
 	}
 )

@@ -18,7 +18,7 @@ const (
 	// sends them together.
 	asksAtOnce = 64
 	// goneAfter is how long a shard is missing until it is taken for retired. Its
-	// next opening begins by being counted, a moment before it is there.
+	// next opening begins with another step on the list, a moment before it is there.
 	goneAfter = 10 * time.Second
 )
 
@@ -30,8 +30,7 @@ type surveys struct {
 	next *survey
 	busy bool
 
-	// missing are the shards that were opened and are not there: the running
-	// survey's.
+	// missing are the shards that are listed and not there: the running survey's.
 	missing map[dibs.ShardID]missing
 }
 
@@ -41,11 +40,11 @@ type survey struct {
 	done   chan struct{}
 }
 
-// missing is since when, and after how many openings, a shard is not there.
+// missing is since when, and at which step on the list, a shard is not there.
 type missing struct {
-	opened string
-	since  time.Time
-	gone   bool
+	step  string
+	since time.Time
+	gone  bool
 }
 
 // unsettled returns the shards that have journal entries beyond what Lease has
@@ -95,22 +94,22 @@ func (e *Engine) survey() {
 // findUnsettled compares, for each shard, the place of its last entry with the
 // one that is settled.
 func (e *Engine) findUnsettled(ctx context.Context) ([]dibs.ShardID, error) {
-	opened, err := e.opened(ctx)
+	listed, err := e.listed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e.surveys.leaveOut(opened)
+	e.surveys.leaveOut(listed)
 	var mu sync.Mutex
 	var behind []dibs.ShardID
 	var asks errgroup.Group
 	asks.SetLimit(asksAtOnce)
-	for id, times := range opened {
+	for id, step := range listed {
 		asks.Go(func() error {
 			there, settled, err := e.isSettled(ctx, id)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil && !there {
-				e.surveys.miss(id, times)
+				e.surveys.miss(id, step)
 			}
 			if there && !settled {
 				behind = append(behind, id)
@@ -146,13 +145,13 @@ func (e *Engine) isSettled(ctx context.Context, id dibs.ShardID) (there, settled
 }
 
 // miss notes a shard that is not there.
-func (s *surveys) miss(id dibs.ShardID, opened string) {
+func (s *surveys) miss(id dibs.ShardID, step string) {
 	m, ok := s.missing[id]
 	if !ok {
 		if s.missing == nil {
 			s.missing = make(map[dibs.ShardID]missing)
 		}
-		s.missing[id] = missing{opened: opened, since: time.Now()}
+		s.missing[id] = missing{step: step, since: time.Now()}
 		return
 	}
 	if !m.gone && time.Since(m.since) > goneAfter {
@@ -161,13 +160,13 @@ func (s *surveys) miss(id dibs.ShardID, opened string) {
 	}
 }
 
-// leaveOut takes those that are gone off a list, and forgets what was opened
+// leaveOut takes those that are gone off a list, and forgets what was listed
 // again or is on the list no more.
-func (s *surveys) leaveOut(opened map[dibs.ShardID]string) {
-	maps.DeleteFunc(s.missing, func(id dibs.ShardID, m missing) bool { return opened[id] != m.opened })
+func (s *surveys) leaveOut(listed map[dibs.ShardID]string) {
+	maps.DeleteFunc(s.missing, func(id dibs.ShardID, m missing) bool { return listed[id] != m.step })
 	for id, m := range s.missing {
 		if m.gone {
-			delete(opened, id)
+			delete(listed, id)
 		}
 	}
 }

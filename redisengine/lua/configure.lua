@@ -17,6 +17,8 @@ if not (whole(version) and whole(closed) and whole(starts) and whole(ends) and w
   return {'range', now, s.epoch, s.seq}
 end
 if tonumber(version) >= s.version then
+  -- A campaign can be ended, which gives its memory back, when there is none left.
+  even_when_full(meta_key)
   redis.call('HSET', meta_key, 'version', version, 'closed', closed, 'starts', starts, 'ends', ends, 'limit', limit)
   tell(state_key, s.epoch, s.seq, tonumber(version))
 end

@@ -10,6 +10,7 @@ local now = clock_ms()
 if not typed(KEYS, {'hash', 'string'}) then return {'wrong_type', now, 0, 0} end
 local s, refusal = shard(meta_key, seen_epoch, seen_seq, now)
 if not s and refusal[1] == 'behind' then
+  even_when_full(meta_key)
   redis.call('HSET', meta_key, 'state', 'shut')
   redis.call('DEL', state_key)
 end

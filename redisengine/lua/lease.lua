@@ -1,5 +1,5 @@
 -- Makes a process the one that settles and loads a shard, until the lease ends,
--- and notes how far the ledger is while the shard is open.
+-- and notes how far the ledger is while the shard is open, also when Redis is full.
 -- KEYS[1] dibs:{c:s}:settler, KEYS[2] dibs:{c:s}:meta
 -- ARGV[1] the process, ARGV[2] how long the lease lasts, in ms, ARGV[3] and ARGV[4]
 -- epoch and seq of the place that the ledger has settled
@@ -12,6 +12,7 @@ local now = clock_ms()
 if not typed(KEYS, {'string', 'hash'}) then return {'wrong_type', now, 0, 0} end
 local holder = redis.call('GET', settler_key)
 if holder and holder ~= process then return {'held', now, 0, 0} end
+even_when_full(meta_key)
 redis.call('SET', settler_key, process, 'PX', lease_ms)
 local got = redis.call('HMGET', meta_key, 'state', 'settled_epoch', 'settled_seq')
 if got[1] == 'open' and (got[2] ~= epoch or got[3] ~= seq) then

@@ -1,4 +1,5 @@
--- Adds one portion of a load to one key of a shard that is being loaded.
+-- Adds one portion of a load to one key of a shard that is being loaded. What takes
+-- the place of something that was shut is added also when Redis is full.
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] the key to fill
 -- ARGV[1] the loader's token, ARGV[2] the key's type: hash, list or set, ARGV[3] how
 -- many elements a list has before, ARGV[4] the portion, a msgpack array
@@ -12,6 +13,7 @@ local now = clock_ms()
 if not typed(KEYS, {'hash', kind}) then return {'wrong_type', now, 0, 0} end
 local refused = not_loading(meta_key, token, now)
 if refused then return refused end
+if redis.call('HGET', meta_key, 'replaces') == '1' then even_when_full(meta_key) end
 if kind == 'hash' then
   in_portions('HSET', key, portion, 4000)
 elseif kind == 'set' then

@@ -17,6 +17,7 @@ if refused then return refused end
 for i = 2, #meta, 2 do
   if not whole(meta[i]) then return {'range', now, 0, 0} end
 end
+even_when_full(meta_key)
 local entry = pack('>BBI6HI4', FORMAT, 1, now, before_epoch, before_seq)
 local added, failed = journal(journal_key, tonumber(epoch), 1, entry)
 if not added then return unwritten(failed, now, 0, 0) end

@@ -12,15 +12,17 @@ local epoch, token = tonumber(ARGV[1]), ARGV[2]
 
 local now = clock_ms()
 if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash', 'set', 'string'}) then return {'wrong_type', now, 0, 0} end
-local got = redis.call('HMGET', meta_key, 'state', 'epoch', 'token', 'format')
+local got = redis.call('HMGET', meta_key, 'state', 'epoch', 'token', 'format', 'replaces')
 local format = got[4] and whole(got[4]) or 0
 if format > FORMAT then return {'newer', now, 0, 0, text(format)} end
 local present = got[2] and whole(got[2]) or 0
 if epoch < present or epoch == present and not (got[1] == 'loading' and got[3] == token) then
   return {'stale', now, present, 0}
 end
+-- The load may take the memory that is given back here.
+local replaces = (got[1] == 'open' or got[1] == 'shut' or got[5] == '1') and '1' or '0'
 redis.call('UNLINK', meta_key, holdings_key, places_key, free_key, issued_key, refs_key, state_key)
 redis.call('HSET', meta_key, 'state', 'loading', 'epoch', text(epoch), 'token', token, 'server', run_id(),
-  'format', text(FORMAT))
+  'format', text(FORMAT), 'replaces', replaces)
 redis.call('PERSIST', journal_key)
 return {'ok', now, epoch, 0}
