@@ -12,7 +12,8 @@ type EngineClaim struct {
 	// Key is the hash of the request's key, 0 for none.
 	Key uint64
 	// Late takes stock for a payment that came after its claim was released:
-	// neither the window nor the campaign's state refuses it, stock and limit do.
+	// neither the window nor the campaign's state refuses it; stock, limit and
+	// MaxClaimsPerUser do.
 	Late bool
 	// OnlyRepeat asks for nothing new, while too much waits to be settled: the
 	// outcome is that of a repeat, or Overloaded.
@@ -39,7 +40,7 @@ type Grant struct {
 // Decision is an engine's answer to a claim.
 type Decision struct {
 	// Outcome is Granted, Paused, NotStarted, Ended, SoldOut, LimitReached,
-	// KeyReused, or Overloaded when only a repeat was asked for and it is none.
+	// TooManyClaims, KeyReused, or Overloaded when only a repeat was asked for and it is none.
 	Outcome  Reason
 	Replayed bool
 	// Grant is set when Outcome is Granted.
@@ -53,6 +54,12 @@ type Decision struct {
 
 // MaxHeldListed bounds the claims that a LimitReached decision lists.
 const MaxHeldListed = 100
+
+// MaxClaimsPerUser is how many claims of one user and campaign an engine grants.
+// Released ones count, since they are kept for repeats: a user who claims and
+// cancels without end would otherwise make the engine's record of them grow
+// without end. A higher limit per user is reached by claims of more units.
+const MaxClaimsPerUser = 1_000
 
 // Holding is one claim of a shard, loaded into an engine.
 type Holding struct {
@@ -149,7 +156,9 @@ type ShardStats struct {
 //     window or stock are by then. The same key with another quantity is
 //     KeyReused.
 //   - The order of checks: repeat, paused or ended, window, then stock before
-//     limit for sales and coupons, limit before stock for red packets.
+//     limit for sales and coupons, limit before stock for red packets, then
+//     MaxClaimsPerUser. A user whose loaded claims are more than that is refused
+//     further ones, and nothing else.
 //   - Errors are *Error of Unavailable or Overloaded with their effect, the
 //     context's, ErrNotOpen or ErrStale. After EffectUnknown the caller
 //     repeats with the same key. EffectNone says that this call granted nothing,

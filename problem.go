@@ -11,9 +11,11 @@ import (
 const problemType = "urn:dibs:problem:"
 
 var (
-	isPaused = Text{"the campaign is paused and may go on later", "活动已暂停,稍后可能继续"}
-	isOver   = Text{"the campaign is over", "活动已经结束"}
-	isSold   = Text{"nothing is left", "已全部领完"}
+	isPaused  = Text{"the campaign is paused and may go on later", "活动已暂停,稍后可能继续"}
+	isOver    = Text{"the campaign is over", "活动已经结束"}
+	isSold    = Text{"nothing is left", "已全部领完"}
+	isTooMany = Textf("one user may make at most %d claims in a campaign, cancelled ones included",
+		"每位用户在一个活动中最多可领取 %d 次（含已取消的）", MaxClaimsPerUser)
 	isReused = Text{"this Idempotency-Key was used for a claim of another quantity", "该 Idempotency-Key 已用于不同数量的请求"}
 )
 
@@ -40,6 +42,8 @@ func (r *Result) Explain() Text {
 		return isSold
 	case LimitReached:
 		return Textf("at most %d per user", "每人限领 %d 件", r.Campaign.LimitPerUser)
+	case TooManyClaims:
+		return isTooMany
 	case KeyReused:
 		return isReused
 	}

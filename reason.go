@@ -23,6 +23,7 @@ const (
 	Ended
 	SoldOut
 	LimitReached
+	TooManyClaims
 	InvalidState
 	InsufficientFunds
 	RateLimited
@@ -67,6 +68,7 @@ var reasons = [ReasonCount]ReasonInfo{
 	Ended:             {"ended", 409, 30005, false, Text{"The campaign has ended", "活动已经结束"}},
 	SoldOut:           {"sold_out", 409, 30006, true, Text{"Sold out", "已经抢完了"}},
 	LimitReached:      {"limit_reached", 409, 30007, false, Text{"You have reached the limit per user", "已达到每人限领数量"}},
+	TooManyClaims:     {"too_many_claims", 409, 30015, false, Text{"You have made too many claims", "您的领取次数已达上限"}},
 	InvalidState:      {"invalid_state", 409, 30010, false, Text{"The present status does not allow this", "当前状态不允许此操作"}},
 	InsufficientFunds: {"insufficient_funds", 409, 30012, false, Text{"Not enough funds", "余额不足"}},
 	RateLimited:       {"rate_limited", 429, 30011, true, Text{"Too many requests", "请求过于频繁"}},

@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -85,7 +86,7 @@ func checkConfigureKeeps(r *rig) {
 // checkConfigureUnderLoad pauses while claims run: what is claimed after
 // Configure returned is refused.
 func checkConfigureUnderLoad(r *rig) {
-	o := r.offer(1_000_000, limit(1_000_000))
+	o := r.offer(1_000_000, nil)
 	for round := range 5 {
 		paused := make(chan struct{})
 		r.together(9, func(i int) {
@@ -94,14 +95,14 @@ func checkConfigureUnderLoad(r *rig) {
 				o.configure(func(c *dibs.Campaign) { c.State = dibs.PausedState })
 				return
 			}
-			for {
+			for n := i; ; n += 9 {
 				var after bool
 				select {
 				case <-paused:
 					after = true
 				default:
 				}
-				d := o.claim(string(rune('a'+i)), 0, 1)
+				d := o.claim(fmt.Sprint(round, "-", n), 0, 1)
 				o.that(d.Outcome == dibs.Granted || d.Outcome == dibs.Paused, "a claim is %v", d.Outcome)
 				o.that(!after || d.Outcome == dibs.Paused, "round %d: a claim is %v after Configure had returned", round, d.Outcome)
 				if after {

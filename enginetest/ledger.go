@@ -145,6 +145,9 @@ func (l *ledger) settleGrant(e *dibs.Entry) error {
 	if held > l.campaign.LimitPerUser {
 		return fmt.Errorf("user %s holds %d at %v, above the limit of %d", e.UserID, held, e.Cursor, l.campaign.LimitPerUser)
 	}
+	if n := len(l.byUser[e.UserID]); n >= dibs.MaxClaimsPerUser {
+		return fmt.Errorf("user %s has %d claims before the one at %v, at most %d are granted", e.UserID, n, e.Cursor, dibs.MaxClaimsPerUser)
+	}
 	if l.left -= e.Quantity; l.left < 0 || e.Quantity < 1 {
 		return fmt.Errorf("oversold: the grant of %d at %v leaves %d", e.Quantity, e.Cursor, l.left)
 	}

@@ -36,6 +36,17 @@ func newModel(c *dibs.Campaign, shard dibs.ShardID, stock int64, items []string)
 	return m
 }
 
+// preload takes over the claims of units that a ledger began with.
+func (m *model) preload(l *ledger) {
+	for _, h := range l.claims {
+		m.grants = append(m.grants, &modelGrant{key: h.Key, Grant: dibs.Grant{
+			Position: dibs.Position{ShardID: m.shard, Cursor: h.Cursor}, UserID: h.UserID, Quantity: h.Quantity,
+			At: h.At, PayBy: h.PayBy, Released: h.Released,
+		}})
+	}
+	m.left, m.head = l.left, l.position
+}
+
 // append adds an entry at the next place.
 func (m *model) append(e dibs.Entry) dibs.Cursor {
 	if e.Kind == dibs.EntryOpen {
@@ -56,10 +67,12 @@ func (m *model) open(at int64) { m.append(dibs.Entry{Kind: dibs.EntryOpen, At: a
 func (m *model) decide(now int64, req dibs.EngineClaim) dibs.Decision {
 	var held int64
 	var list []dibs.Position
+	claims := 0
 	for _, g := range slices.Backward(m.grants) {
 		if g.UserID != req.UserID {
 			continue
 		}
+		claims++
 		if req.Key != 0 && g.key == req.Key {
 			if g.Quantity != req.Quantity {
 				return dibs.Decision{Outcome: dibs.KeyReused}
@@ -84,6 +97,8 @@ func (m *model) decide(now int64, req dibs.EngineClaim) dibs.Decision {
 		return dibs.Decision{Outcome: dibs.SoldOut, Remaining: m.left}
 	case held+req.Quantity > m.c.LimitPerUser:
 		return dibs.Decision{Outcome: dibs.LimitReached, Held: list[:min(len(list), dibs.MaxHeldListed)]}
+	case claims >= dibs.MaxClaimsPerUser:
+		return dibs.Decision{Outcome: dibs.TooManyClaims}
 	}
 	return dibs.Decision{Outcome: dibs.Granted}
 }

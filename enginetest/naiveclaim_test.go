@@ -76,7 +76,20 @@ func (n *naive) decide(s *naiveShard, now int64, req dibs.EngineClaim) dibs.Deci
 	if held+req.Quantity > s.c.LimitPerUser {
 		return limited
 	}
+	if n.tooMany(s, req.UserID) {
+		return dibs.Decision{Outcome: dibs.TooManyClaims}
+	}
 	return dibs.Decision{Outcome: dibs.Granted}
+}
+
+// tooMany reports whether a user has made all the claims that one may make.
+func (n *naive) tooMany(s *naiveShard, user string) bool {
+	claims := len(s.users[user])
+	if n.faults.releasedUncounted {
+		_, held := s.heldBy(user)
+		claims = len(held)
+	}
+	return claims >= dibs.MaxClaimsPerUser && !n.faults.claimsUnbounded
 }
 
 // yield lets others in between a check and what follows from it.

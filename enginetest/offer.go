@@ -46,6 +46,19 @@ func (r *rig) offer(stock int64, change func(c *dibs.Campaign)) *offer {
 	return r.openShard(c, c.ShardOf("any"), stock, nil)
 }
 
+// offerAfter opens a sale of units whose ledger has a past.
+func (r *rig) offerAfter(stock int64, change func(c *dibs.Campaign), past func(l *ledger)) *offer {
+	c := r.sale(change)
+	c.Stock.Total = stock
+	shard := c.ShardOf("any")
+	l := newLedger(c, shard, stock, nil)
+	past(l)
+	o := &offer{rig: r, c: c, shard: shard, ledger: l}
+	r.offers = append(r.offers, o)
+	o.open()
+	return o
+}
+
 // offerItems opens a sale of items.
 func (r *rig) offerItems(items []string, change func(c *dibs.Campaign)) *offer {
 	c := r.sale(change)

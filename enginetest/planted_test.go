@@ -14,6 +14,8 @@ type faults struct {
 	limitPerBatch       bool // a user's claims in flight do not count for each other
 	limitBeforeStock    bool
 	stockBeforeLimit    bool
+	claimsUnbounded     bool // a user may make claims without end
+	releasedUncounted   bool // a user may claim and cancel without end
 	repeatGranted       bool // a repeated key is granted again
 	racingRepeat        bool // only when repeats come at the same moment
 	repeatForgotten     bool // a released claim's key is free again
@@ -71,6 +73,17 @@ var planted = []struct {
 	{"limit per batch", faults{limitPerBatch: true}, []string{"crowd/one user gets the limit, and no more", linear}},
 	{"stock before limit, of a red packet", faults{stockBeforeLimit: true}, []string{"refusals/of a red packet, the limit comes before sold out", atRandom}},
 	{"limit before stock", faults{limitBeforeStock: true}, []string{"refusals/sold out comes before the limit", atRandom, linear}},
+	{"claims unbounded", faults{claimsUnbounded: true}, []string{
+		"bounds/a user who claims and cancels is refused after MaxClaimsPerUser claims",
+		"bounds/many claims of one user at once end at MaxClaimsPerUser",
+		"bounds/a user with more claims than MaxClaimsPerUser is loaded, and refused more",
+		atRandom,
+	}},
+	{"released claims uncounted", faults{releasedUncounted: true}, []string{
+		"bounds/a user who claims and cancels is refused after MaxClaimsPerUser claims",
+		"bounds/a user with more claims than MaxClaimsPerUser is loaded, and refused more",
+		atRandom,
+	}},
 	{"repeat granted", faults{repeatGranted: true}, []string{"repeats/a repeated key returns the first result", atRandom, linear}},
 	{"racing repeat", faults{racingRepeat: true}, []string{"crowd/one key is granted once", linear}},
 	{"repeat forgotten", faults{repeatForgotten: true}, []string{"repeats/after a release too", atRandom, linear}},

@@ -36,13 +36,21 @@ func newPlayer(r *rig, x op) *player {
 	stock := int64(x.b>>8) % 20
 	p := &player{}
 	var items []string
-	if x.a%2 == 0 {
+	switch x.a % 4 {
+	case 0, 2:
 		items = seats(int(stock))
 		p.offer = r.offerItems(items, change)
-	} else {
+	case 1:
+		// One user has nearly made all the claims that a user may make.
+		p.offer = r.offerAfter(stock, change, func(l *ledger) {
+			l.preload(p.user(0), dibs.MaxClaimsPerUser-2, dibs.MaxClaimsPerUser, r.time().UnixMilli())
+		})
+	default:
 		p.offer = r.offer(stock, change)
 	}
 	p.m = newModel(p.c, p.shard, stock, items)
+	p.m.preload(p.ledger)
+	p.trimmed = p.ledger.position
 	p.m.open(p.decidedAt())
 	return p
 }

@@ -55,7 +55,7 @@ func Run(t *testing.T, f Factory) {
 // at random last.
 func Checks() []Check {
 	return slices.Concat(
-		grantChecks, windowChecks, refusalChecks, repeatChecks, itemChecks,
+		grantChecks, windowChecks, refusalChecks, boundChecks, repeatChecks, itemChecks,
 		releaseChecks, stockChecks, configureChecks, readChecks, journalChecks,
 		closingChecks, restartChecks, crowdChecks, randomChecks, linearChecks,
 	)

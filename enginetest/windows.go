@@ -50,13 +50,13 @@ func checkWindowEdges(r *rig) {
 // checkWindowPasses claims without a pause while a window opens and closes,
 // and holds each answer against the time at which it was decided.
 func checkWindowPasses(r *rig) {
-	o := r.offer(1_000_000, limit(1_000_000))
+	o := r.offer(1_000_000, nil)
 	// Set when the shard is open, so that a slow machine sees it begin.
 	o.configure(window(r, 150*time.Millisecond, 600*time.Millisecond))
 	order := map[dibs.Reason]int{dibs.NotStarted: 1, dibs.Granted: 2, dibs.Ended: 3}
 	phase, seen := 0, map[dibs.Reason]int{}
-	for phase < 3 {
-		d := o.claim("ann", 0, 1)
+	for n := 0; phase < 3; n++ {
+		d := o.claim(userName(n), 0, 1)
 		o.that(order[d.Outcome] >= phase, "%v after phase %d of the window", d.Outcome, phase)
 		phase = order[d.Outcome]
 		seen[d.Outcome]++

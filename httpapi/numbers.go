@@ -79,7 +79,7 @@ var nodeTallies = []nodeTally{
 // claimRefusals are what claims may be refused with by the service.
 var claimRefusals = []dibs.Reason{
 	dibs.InvalidRequest, dibs.KeyReused, dibs.NotEligible, dibs.NotFound, dibs.Paused, dibs.NotStarted, dibs.Ended, dibs.SoldOut,
-	dibs.LimitReached, dibs.RateLimited, dibs.Waiting, dibs.TicketRequired, dibs.Unavailable, dibs.Overloaded,
+	dibs.LimitReached, dibs.TooManyClaims, dibs.RateLimited, dibs.Waiting, dibs.TicketRequired, dibs.Unavailable, dibs.Overloaded,
 }
 
 // numbers shows the service's own numbers as metrics, read when asked for.

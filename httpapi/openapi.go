@@ -227,7 +227,7 @@ func (a *api) documentClaim(op operation) {
 	rs["200"] = claim("Granted before: the first result again", map[string]*huma.Param{headerReplayed: {Schema: text}})
 	rs["400"] = a.problemResponse("The request is not valid; `errors` lists what is wrong")
 	rs["404"] = a.problemResponse("There is no such campaign")
-	rs["409"] = a.problemResponse("Refused: paused, not_started, ended, sold_out, limit_reached or waiting")
+	rs["409"] = a.problemResponse("Refused: paused, not_started, ended, sold_out, limit_reached, too_many_claims or waiting")
 	rs["413"] = a.problemResponse("The body is too large")
 	rs["422"] = a.problemResponse("The key was used for another quantity")
 	rs["503"] = a.problemResponse("Not answered; `effect` says whether it may have been granted all the same")

@@ -17,6 +17,7 @@ type record struct {
 	quantity uint32
 	held     uint32 // units the user holds; kept in the user's newest record only
 	epoch    uint16
+	claims   uint16 // the user's claims with this one, at most dibs.MaxClaimsPerUser
 	released bool
 }
 
@@ -74,8 +75,9 @@ func (h *holders) add(hash uint64, user string, newest uint32, r record) {
 	if newest != 0 {
 		old := h.at(newest - 1)
 		r.user, r.held = old.user, old.held+r.held
+		r.claims = min(old.claims, dibs.MaxClaimsPerUser-1) + 1
 	} else {
-		r.user = h.keepUser(user)
+		r.user, r.claims = h.keepUser(user), 1
 	}
 	r.prev = h.newest[hash]
 	if h.n&(chunkSize-1) == 0 && int(h.n>>chunkBits) == len(h.chunks) {

@@ -119,9 +119,10 @@ func (s *shard) claim(req *dibs.EngineClaim, hash uint64, nowMS int64) (d dibs.D
 	if !looked {
 		newest = s.h.find(hash, req.UserID)
 	}
-	held := uint64(0)
+	held, claims := uint64(0), uint16(0)
 	if newest != 0 {
-		held = uint64(s.h.at(newest - 1).held)
+		r := s.h.at(newest - 1)
+		held, claims = uint64(r.held), r.claims
 	}
 	if held+uint64(quantity) > def.limit {
 		d.Outcome, d.Held = dibs.LimitReached, s.heldBy(newest)
@@ -130,6 +131,10 @@ func (s *shard) claim(req *dibs.EngineClaim, hash uint64, nowMS int64) (d dibs.D
 	if soldOut {
 		d.Outcome, d.Remaining = dibs.SoldOut, remaining
 		return d, nil, nil
+	}
+	if claims >= dibs.MaxClaimsPerUser {
+		d.Outcome = dibs.TooManyClaims
+		return d, s.pending(newest), nil
 	}
 	if err := s.canAppend(); err != nil {
 		return d, nil, err

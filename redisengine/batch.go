@@ -208,7 +208,7 @@ var outcomes = [256]struct {
 }{
 	'G': {dibs.Granted, true}, 'R': {dibs.Granted, true}, 'K': {dibs.KeyReused, true}, 'O': {dibs.Overloaded, true},
 	'P': {dibs.Paused, true}, 'E': {dibs.Ended, true}, 'N': {dibs.NotStarted, true}, 'S': {dibs.SoldOut, true},
-	'L': {dibs.LimitReached, true},
+	'L': {dibs.LimitReached, true}, 'M': {dibs.TooManyClaims, true},
 }
 
 // answers is what a claim script answered: what holds for all claims of the call,

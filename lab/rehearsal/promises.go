@@ -3,6 +3,8 @@ package rehearsal
 import (
 	"fmt"
 	"slices"
+
+	"github.com/dibs-dev/dibs"
 )
 
 // units adds up the different claims that were granted.
@@ -129,7 +131,8 @@ func (e *evidence) unheard() map[string]bool {
 }
 
 // demand is the units that could have been granted to the users whose presses
-// were decided: for each the decided requests, as far as the limit allows.
+// were decided: for each the decided requests, as far as the limit and
+// dibs.MaxClaimsPerUser allow.
 func (e *evidence) demand() (units int64, decided int) {
 	byKey := make([]bool, e.plan.keyCount)
 	byUser := map[int32]int64{}
@@ -142,7 +145,7 @@ func (e *evidence) demand() (units int64, decided int) {
 		}
 	}
 	for _, requests := range byUser {
-		units += min(requests, e.limit/e.quantity) * e.quantity
+		units += min(requests, e.limit/e.quantity, dibs.MaxClaimsPerUser) * e.quantity
 	}
 	return units, decided
 }

@@ -44,9 +44,9 @@ var granted = dibs.Granted.String()
 var fair = map[string]bool{
 	dibs.SoldOut.String(): true, dibs.LimitReached.String(): true, dibs.Paused.String(): true,
 	dibs.NotStarted.String(): true, dibs.Ended.String(): true, dibs.RateLimited.String(): true,
-	dibs.Unavailable.String(): true, dibs.Overloaded.String(): true,
+	dibs.Unavailable.String(): true, dibs.Overloaded.String(): true, dibs.TooManyClaims.String(): true,
 }
 
 // deciding are the refusals after which the demand of a press is not met for a
-// reason that promises know: stock or limit.
-var deciding = map[string]bool{dibs.SoldOut.String(): true, dibs.LimitReached.String(): true}
+// reason that promises know: stock, limit, or dibs.MaxClaimsPerUser.
+var deciding = map[string]bool{dibs.SoldOut.String(): true, dibs.LimitReached.String(): true, dibs.TooManyClaims.String(): true}

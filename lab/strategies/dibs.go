@@ -58,7 +58,7 @@ func (a *Dibs) Claim(ctx context.Context, user string) (Outcome, error) {
 	case r.Outcome == dibs.Granted:
 		a.granted.Add(1)
 		return Granted, nil
-	case r.Outcome == dibs.LimitReached:
+	case r.Outcome == dibs.LimitReached, r.Outcome == dibs.TooManyClaims:
 		return Again, nil
 	}
 	return SoldOut, nil

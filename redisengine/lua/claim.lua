@@ -1,6 +1,6 @@
 -- Decides a batch of claims of one shard in one step: repeat, state, window,
--- stock, limit (before the stock where the shard says so), grant, in this order
--- for each.
+-- stock, limit (before the stock where the shard says so), the most claims of a
+-- user, grant, in this order for each.
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:holdings, KEYS[3] dibs:{c:s}:places,
 -- KEYS[4] dibs:{c:s}:journal, KEYS[5] dibs:{c:s}:free, KEYS[6] dibs:{c:s}:issued,
 -- KEYS[7] dibs:state:{c:s}
@@ -47,7 +47,11 @@ end
 -- What was granted, for the journal. While none is refused, it is the claims.
 local grants, all, of_fields, of_begins, of_quantities, numbers = 0, true, fields, begins, {}, {}
 local issued, pool, pooled, taken = {}, {}, 0, 0
-local no_key, holds = rep('\0', 8), {}
+local no_key = rep('\0', 8)
+-- Of each user that decide had to add up: the units held, the claims made, and
+-- the places that a refusal lists. One user may send a batch of claims, and have
+-- many records.
+local holds, makes, lists = {}, {}, {}
 
 -- Takes the next free items, reading a page of them when they run short.
 local function take(n)
@@ -122,6 +126,8 @@ end
 -- Decides one claim: its letter, and its detail when it has one. Only a grant
 -- changes anything, and only in this script's memory.
 local LATE = 1099511627776
+-- dibs.MaxClaimsPerUser.
+local MOST_CLAIMS = 1000
 local function decide(i, bucket, quantity)
   local user, key = sub(begins[i], 1, -10), sub(begins[i], -8)
   local first, last, count_at = user_in(bucket, user)
@@ -139,10 +145,18 @@ local function decide(i, bucket, quantity)
     return closed
   end
   if left < quantity and s.limit_first == 0 then return 'S', text(left) end
-  -- Added up once in a batch: who holds many claims may send many.
-  local held = holds[user] or first and units_of(bucket, first, last) or 0
-  if held + quantity > limit then return 'L', held_by(bucket, first, last) end
+  local held, made = holds[user], makes[user]
+  if not held then
+    held, made = 0, 0
+    if first then held, made = units_of(bucket, first, last) end
+    holds[user], makes[user] = held, made
+  end
+  if held + quantity > limit then
+    lists[user] = lists[user] or held_by(bucket, first, last)
+    return 'L', lists[user]
+  end
   if left < quantity then return 'S', text(left) end
+  if made >= MOST_CLAIMS then return 'M' end
   if seq >= LAST_SEQ then return 'X' end
   local items
   if with_items then
@@ -159,7 +173,7 @@ local function decide(i, bucket, quantity)
     bucket = bucket .. user .. count_bytes(#record / RECORD) .. record
   end
   write(i, bucket)
-  holds[user] = held + quantity
+  holds[user], makes[user], lists[user] = held + quantity, made + 1, nil
   if quantities then of_quantities[grants] = pack('>I4', quantity) end
   if not items then return 'G' end
   issued[place(s.epoch, seq)] = items

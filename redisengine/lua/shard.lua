@@ -130,15 +130,16 @@ local function record_at(bucket, at)
   return mark % EPOCHS, seq, quantity, released, after
 end
 
--- Adds up what a user holds: the units of his records that are not released.
+-- Adds up a user's records: the units of those that are not released, and how
+-- many claims they are.
 local function units_of(bucket, first, last)
-  local units, at = 0, first
+  local units, claims, at = 0, 0, first
   while at <= last do
     local _, _, quantity, released, after = record_at(bucket, at)
     if not released then units = units + quantity end
-    at = after
+    claims, at = claims + 1, after
   end
-  return units
+  return units, claims
 end
 
 -- Returns where the record of a key begins among a user's records.
