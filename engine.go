@@ -101,7 +101,8 @@ type Adjustment struct {
 	// older epoch is refused with ErrStale, one of an epoch that is not open yet
 	// as Unavailable; withdrawals carry 0.
 	Epoch uint16
-	// Ref identifies the command; a repeat changes nothing.
+	// Ref identifies the command; a repeat changes nothing. A restock and a
+	// withdrawal never share one.
 	Ref string
 	// Delta is signed: units or items.
 	Delta int64

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -57,9 +58,13 @@ func (s *Service) ImportCodes(ctx context.Context, id string, file io.ReadSeeker
 	if err != nil {
 		return nil, err
 	}
-	if used, err := s.ledger.RefUsed(ctx, c.Number, ref); err != nil {
+	made, err := s.ledger.StockChanges(ctx, c.Number, ref, stockRef(ref, -1))
+	switch {
+	case err != nil:
 		return nil, asUnavailable(err, EffectNone)
-	} else if used {
+	case len(made) > 0 && slices.Max(made) < 0:
+		return nil, refReused(made[0])
+	case len(made) > 0:
 		return &Imported{Replayed: true, Campaign: c}, nil
 	}
 	if c.Stock.Kind != Items {

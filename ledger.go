@@ -186,8 +186,9 @@ type Settlement interface {
 	// FreeItems lists the items of a campaign that no claim has and that were not
 	// withdrawn, by their numbers.
 	FreeItems(ctx context.Context, campaign uint32, page Page) (List[FreeItem], error)
-	// RefUsed reports whether a stock change of this Ref has been recorded.
-	RefUsed(ctx context.Context, campaign uint32, ref string) (bool, error)
+	// StockChanges returns by how much the stock was changed under each of the
+	// refs: the deltas that are recorded, those of withdrawals in quarantine too.
+	StockChanges(ctx context.Context, campaign uint32, refs ...string) ([]int64, error)
 	// Commands returns the oldest waiting commands after an ID.
 	Commands(ctx context.Context, after int64, max int) ([]Command, error)
 	// DropCommand removes a command that the engine has carried out.

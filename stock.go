@@ -3,11 +3,13 @@ package dibs
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 )
 
 // ChangeStock restocks a campaign or withdraws from it. ref makes the change
 // happen once, however often it is sent; empty means this call is no repeat.
+// A ref that was used for a change by another number is an *Error of KeyReused.
 // A restock enters the ledger first and the engine by command; a withdrawal
 // leaves the engine first and the ledger by settling.
 func (s *Service) ChangeStock(ctx context.Context, id string, ch StockChange, ref string) (*Campaign, error) {
@@ -24,39 +26,70 @@ func (s *Service) ChangeStock(ctx context.Context, id string, ch StockChange, re
 	if fs := ch.faults(c); len(fs) > 0 {
 		return nil, Invalid(fs...)
 	}
-	if used, err := s.ledger.RefUsed(ctx, c.Number, ref); err != nil {
+	if made, err := s.stockChanged(ctx, c, ch.Delta, ref); err != nil {
 		return nil, asUnavailable(err, EffectNone)
-	} else if used {
+	} else if made {
 		return s.ledger.Campaign(ctx, id)
 	}
 	if c.State == EndedState || c.State != Draft && !s.cfg.Now().Before(c.EndsAt) {
 		return nil, Fail(InvalidState, Text{"the campaign has ended", "活动已经结束"})
 	}
 	if ch.Delta < 0 && c.State != Draft {
-		if err := s.withdraw(ctx, c, ch, ref); err != nil {
-			return nil, err
-		}
-		return s.freshCampaign(ctx, id)
+		err = s.withdraw(ctx, c, ch, ref)
+	} else {
+		err = s.restockNow(ctx, id, ch, ref)
 	}
-	return s.restockNow(ctx, id, ch, ref)
+	if err != nil {
+		return nil, err
+	}
+	// Another call with this ref may have been quicker, with another number.
+	if _, err := s.stockChanged(ctx, c, ch.Delta, ref); err != nil {
+		return nil, asUnavailable(err, EffectUnknown)
+	}
+	return s.freshCampaign(ctx, id)
+}
+
+// stockRef is how engine and ledger keep a caller's ref: it says the sign. A
+// restock and a withdrawal by one ref are two changes to them: if they were one,
+// the engine would take the second for a repeat, after the ledger has counted it.
+// No idempotency key has a space in it.
+func stockRef(ref string, delta int64) string {
+	if delta < 0 {
+		return ref + " -"
+	}
+	return ref
+}
+
+// stockChanged reports whether a change by a ref is in the ledger; KeyReused when
+// the ref was used for another change only.
+func (s *Service) stockChanged(ctx context.Context, c *Campaign, delta int64, ref string) (bool, error) {
+	// Earlier versions kept withdrawals under the ref alone.
+	made, err := s.ledger.StockChanges(ctx, c.Number, ref, stockRef(ref, -1))
+	if err != nil || len(made) == 0 || slices.Contains(made, delta) {
+		return len(made) > 0, err
+	}
+	return false, refReused(made[0])
+}
+
+// refReused refuses a ref that was used for a change of the stock by another
+// number.
+func refReused(delta int64) error {
+	return Fail(KeyReused, Textf("this key was used to change the stock by %+d", "该幂等键已用于另一次库存变更（%+d）", delta))
 }
 
 // restockNow changes the ledger's stock while nobody else changes the
 // campaign: a draft must not be published in between.
-func (s *Service) restockNow(ctx context.Context, id string, ch StockChange, ref string) (*Campaign, error) {
+func (s *Service) restockNow(ctx context.Context, id string, ch StockChange, ref string) error {
 	s.admin.Lock()
 	defer s.admin.Unlock()
 	c, err := s.ledger.Campaign(ctx, id)
 	if err != nil {
-		return nil, asUnavailable(err, EffectNone)
+		return asUnavailable(err, EffectNone)
 	}
 	if ch.Delta < 0 && c.State != Draft {
-		return nil, Fail(InvalidState, Text{"the campaign was published meanwhile: send it again", "活动刚刚发布,请重新提交"})
+		return Fail(InvalidState, Text{"the campaign was published meanwhile: send it again", "活动刚刚发布,请重新提交"})
 	}
-	if err := s.restock(ctx, c, ch, ref); err != nil {
-		return nil, err
-	}
-	return s.freshCampaign(ctx, id)
+	return s.restock(ctx, c, ch, ref)
 }
 
 // freshCampaign reads a campaign whose stock changed and shows it to this
@@ -102,7 +135,7 @@ func (ch *StockChange) faults(c *Campaign) []Fault {
 
 // restock adds stock, or changes a draft's either way.
 func (s *Service) restock(ctx context.Context, c *Campaign, ch StockChange, ref string) error {
-	r := Restock{Shard: ShardID{Campaign: c.Number}, Ref: ref, Delta: ch.Delta, Items: ch.Items, Why: ch.Why}
+	r := Restock{Shard: ShardID{Campaign: c.Number}, Ref: stockRef(ref, ch.Delta), Delta: ch.Delta, Items: ch.Items, Why: ch.Why}
 	if ch.Delta > 0 && c.Stock.Kind == Codes {
 		r.Items = generateCodes(c.Stock.Pattern, ch.Delta, nil)
 	}
@@ -123,7 +156,7 @@ func (s *Service) withdraw(ctx context.Context, c *Campaign, ch StockChange, ref
 	if l, err := s.liveOf(ctx, c); err != nil || l == nil {
 		return Unavail(EffectNone, cmp.Or(err, ErrNotOpen))
 	}
-	err := s.engine.Adjust(ctx, Adjustment{Shard: ShardID{Campaign: c.Number}, Ref: ref, Delta: ch.Delta})
+	err := s.engine.Adjust(ctx, Adjustment{Shard: ShardID{Campaign: c.Number}, Ref: stockRef(ref, ch.Delta), Delta: ch.Delta})
 	if err != nil {
 		return asUnavailable(err, EffectUnknown)
 	}

@@ -102,12 +102,12 @@ func testImportRefused(t *testing.T, f *fixture) {
 	same(t, "the faults", faultsOf(err), "/lines/701 is in the campaign already\n/lines/901 is the same as line 11\n/lines/1101 is the same as line 11")
 	same := func(what string) {
 		t.Helper()
-		used, err := l.RefUsed(ctx, c.Number, "i")
+		made, err := l.StockChanges(ctx, c.Number, "i")
 		f.must(err)
 		cmds, err := l.Commands(ctx, 0, 10)
 		f.must(err)
-		if a := f.clean(c); a.Stock != 5 || used || len(cmds) > 0 {
-			t.Errorf("%s: stock %d, the ref is used: %v, %d commands", what, a.Stock, used, len(cmds))
+		if a := f.clean(c); a.Stock != 5 || len(made) > 0 || len(cmds) > 0 {
+			t.Errorf("%s: stock %d, changes by the ref: %v, %d commands", what, a.Stock, made, len(cmds))
 		}
 	}
 	same("refused")

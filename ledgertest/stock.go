@@ -3,10 +3,20 @@ package ledgertest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/dibs-dev/dibs"
 )
+
+// changed checks what the ledger has of stock changes by refs.
+func (f *fixture) changed(c *dibs.Campaign, want []int64, refs ...string) {
+	f.t.Helper()
+	made, err := f.ledger().StockChanges(f.t.Context(), c.Number, refs...)
+	f.must(err)
+	slices.Sort(made)
+	same(f.t, fmt.Sprint("stock changes by ", refs), made, want)
+}
 
 func testWithdraw(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
@@ -21,9 +31,7 @@ func testWithdraw(t *testing.T, f *fixture) {
 	got, err := l.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the campaign's stock", got.Stock.Total, int64(7))
-	used, err := l.RefUsed(ctx, c.Number, "w1")
-	f.must(err)
-	same(t, "the ref is used", used, true)
+	f.changed(c, []int64{-3}, "w1")
 
 	s.adjust("w1", -3)
 	f.settle(s)
@@ -44,6 +52,15 @@ func testWithdraw(t *testing.T, f *fixture) {
 	bad.adjust("w3", -1, 0)
 	wants(t, "withdraw an item that is held", l.Settle(ctx, []dibs.Batch{bad.peek()}), dibs.ErrCorrupt)
 	same(t, "the audit's stock", f.clean(d).Stock, int64(3))
+
+	// Refs are a campaign's own.
+	e := f.insert(campaign("e", 10))
+	_, s = f.load(e, 0)
+	s.adjust("w1", -4)
+	f.settle(s)
+	f.must(l.Restock(ctx, dibs.Restock{Shard: s.shard, Ref: "r1", Delta: 1}))
+	f.changed(e, []int64{-4, 1}, "none", "r1", "w1")
+	f.changed(c, []int64{-3}, "none", "r1", "w1")
 }
 
 func testRestock(t *testing.T, f *fixture) {
@@ -52,15 +69,11 @@ func testRestock(t *testing.T, f *fixture) {
 	load, s := f.load(c, 0)
 	id := dibs.ShardID{Campaign: c.Number}
 	r := dibs.Restock{Shard: id, Ref: "r1", Delta: 5, Why: "more"}
-	used, err := l.RefUsed(ctx, c.Number, "r1")
-	f.must(err)
-	same(t, "the ref before", used, false)
+	f.changed(c, nil, "r1")
 	for range 3 {
 		f.must(l.Restock(ctx, r))
 	}
-	used, err = l.RefUsed(ctx, c.Number, "r1")
-	f.must(err)
-	same(t, "the ref after", used, true)
+	f.changed(c, []int64{5}, "r1")
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{Epoch: load.Epoch, Stock: 15, StockLeft: 15})
 	got, err := l.Campaign(ctx, "c")
 	f.must(err)
@@ -133,9 +146,7 @@ func testRestockRefused(t *testing.T, f *fixture) {
 	wants(t, "units for a stock of items", of(items, dibs.Restock{Ref: "r", Delta: 1}), dibs.ErrInvalid)
 	wants(t, "nothing", of(units, dibs.Restock{Ref: "r"}), dibs.ErrInvalid)
 	wants(t, "an unknown shard", of(units, dibs.Restock{Ref: "r", Delta: 1, Shard: dibs.ShardID{Shard: 9}}), dibs.ErrNotFound)
-	used, err := l.RefUsed(ctx, items.Number, "r")
-	f.must(err)
-	same(t, "the ref of a refused restock", used, false)
+	f.changed(items, nil, "r")
 	same(t, "stock", f.clean(items).Stock, int64(5))
 	f.clean(units)
 }

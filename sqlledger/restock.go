@@ -191,14 +191,23 @@ func takeFromDraft(ctx context.Context, s *session, r dibs.Restock, kind dibs.St
 	return moveStock(ctx, s, r)
 }
 
-// RefUsed implements dibs.Settlement.
-func (l *Ledger) RefUsed(ctx context.Context, campaign uint32, ref string) (bool, error) {
-	var n int
-	err := l.read(ctx, "look up a ref", func(s *session) error {
-		return s.row(ctx, `SELECT (SELECT COUNT(*) FROM adjustments WHERE campaign = ? AND ref = ?)
-			+ (SELECT COUNT(*) FROM quarantine WHERE campaign = ? AND ref = ?)`, []any{campaign, ref, campaign, ref}, &n)
+// StockChanges implements dibs.Settlement.
+func (l *Ledger) StockChanges(ctx context.Context, campaign uint32, refs ...string) (deltas []int64, err error) {
+	in := repeat("?", len(refs))
+	args := []any{campaign}
+	for _, ref := range refs {
+		args = append(args, ref)
+	}
+	err = l.read(ctx, "look up refs", func(s *session) error {
+		deltas = nil
+		return s.each(ctx, `SELECT delta FROM adjustments WHERE campaign = ? AND ref IN (`+in+`)
+			UNION ALL SELECT quantity FROM quarantine WHERE campaign = ? AND ref IN (`+in+`)`, append(args, args...),
+			func(rows *sql.Rows) error {
+				deltas = append(deltas, 0)
+				return rows.Scan(&deltas[len(deltas)-1])
+			})
 	})
-	return n > 0, err
+	return deltas, err
 }
 
 // Commands implements dibs.Settlement.
