@@ -191,19 +191,47 @@ func TestAFailedCommitIsUndone(t *testing.T) {
 }
 
 // A commit that was stored although it failed is kept: its callers get their
-// yes.
+// yes. A journal that says itself that it does not know is not taken for sure.
 func TestAFailedCommitThatWasStoredIsKept(t *testing.T) {
-	r := newFailureRig(t, 3)
-	r.store.fail(nil, func() error { r.store.fail(nil, nil); return errInjected })
-	d, err := r.claim("u1", 1)
-	if err != nil || d.Outcome != dibs.Granted {
-		t.Fatalf("%+v, %v", d, err)
+	for _, fault := range []error{errInjected, dibs.Unavail(dibs.EffectUnknown, errInjected), &dibs.Error{Reason: dibs.Unavailable}} {
+		r := newFailureRig(t, 3)
+		r.store.fail(nil, func() error { r.store.fail(nil, nil); return fault })
+		d, err := r.claim("u1", 1)
+		if err != nil || d.Outcome != dibs.Granted {
+			t.Fatalf("after %v: %+v, %v", fault, d, err)
+		}
+		again, err := r.claim("u1", 1)
+		if err != nil || !again.Replayed || again.Grant.Position != d.Grant.Position {
+			t.Fatalf("after %v: %+v, %v", fault, again, err)
+		}
+		if n := len(r.journal()); n != 2 {
+			t.Errorf("after %v the journal has %d entries, want 2", fault, n)
+		}
 	}
-	again, err := r.claim("u1", 1)
-	if err != nil || !again.Replayed || again.Grant.Position != d.Grant.Position {
-		t.Fatalf("%+v, %v", again, err)
+}
+
+// A refusal by the limit waits for the grants that fill it: when they are taken
+// back, it does not stand.
+func TestARefusalByTheLimitWaitsForItsGrants(t *testing.T) {
+	r := newFailureRig(t, 4)
+	r.store.fail(func() error {
+		// The commit is under way: what is decided now depends on it.
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		for key := range uint64(2) {
+			req := dibs.EngineClaim{Shard: r.shard, UserID: "u1", Quantity: 2, Key: 5 * key}
+			if d, err := r.engine.Claim(ctx, req); err == nil {
+				t.Errorf("while the grant is being stored, another claim is %v", d.Outcome)
+			}
+		}
+		return dibs.Unavail(dibs.EffectNone, errInjected)
+	}, nil)
+	_, err := r.claim("u1", 1)
+	r.effect(err, dibs.EffectNone)
+	r.store.fail(nil, nil)
+	if st := r.stats(); st.Granted != 0 || st.Remaining != 4 {
+		t.Fatalf("%+v", st)
 	}
-	r.journal()
 }
 
 // While nobody can tell what a failed commit did, callers are told so, nothing
