@@ -138,6 +138,30 @@ func TestRefusalsStayHere(t *testing.T) {
 	}
 }
 
+// A node that has just granted something refuses its holder no more by what it
+// knew before, also when Redis' news of the change has not arrived yet.
+func TestAGrantEndsRefusals(t *testing.T) {
+	b := newBench(t, 100, nil)
+	stale := &refusing{empty: true, ends: time.Now().Add(time.Hour).UnixMilli(), until: b.e.localMS() + time.Hour.Milliseconds(), holders: newHolders(1)}
+	refused := 0
+	// The news of the opening may come meanwhile, and end what is known here: once.
+	for i := range 20 {
+		req := ask(fmt.Sprint("user-", i), 1, 1)
+		b.l.follower.refusing.Store(stale)
+		if b.claim(req).Outcome == dibs.SoldOut {
+			refused++
+		}
+		// This one was on its way before.
+		first := b.decide(req)[0]
+		if d := b.claim(req); !d.Replayed || d.Grant.Position != first.Grant.Position {
+			t.Errorf("the repeat of the grant %+v is %v", first.Grant, d.Outcome)
+		}
+	}
+	if refused < 10 {
+		t.Errorf("what is known here has refused %d of 20 claims", refused)
+	}
+}
+
 // Holders that are added after a first reading are known too, by the journal
 // or, where that is trimmed, from the holdings.
 func TestHoldersAreKeptUp(t *testing.T) {

@@ -36,6 +36,41 @@ func (b *bench) sent(user string, fromNow time.Duration) *batch {
 	}
 }
 
+// The answer of a batch is lost that had a repeat and a new claim of one user:
+// each finds its own grant, also when they are alike but for their keys.
+func TestALostAnswerOfARepeatAndANewClaim(t *testing.T) {
+	b := newBench(t, 10, func(c *dibs.Campaign, _ *dibs.ShardLoad) { c.LimitPerUser = 5 })
+	first := b.decide(ask("ann", 1, 1))
+	lost := b.sent("ann", time.Second)
+	for _, req := range []dibs.EngineClaim{ask("ann", 2, 1), ask("ann", 0, 1), ask("ann", 3, 2), ask("ann", 2, 1), ask("bob", 2, 1)} {
+		req.Shard = b.shard
+		lost.tickets = append(lost.tickets, takenTicket(t.Context(), &req))
+	}
+	b.decides(lost)
+	granted, err := lost.search(t.Context())
+	if err != nil || granted == nil || len(granted.entries) != 4 {
+		t.Fatalf("the batch is found as %+v, %v", granted, err)
+	}
+	tickets := append([]*ticket(nil), lost.tickets...)
+	lost.settle(granted, errShape)
+	// What is decided again goes with the next claim.
+	b.claim(ask("cid", 1, 1))
+	for i, want := range []struct {
+		seq      uint32
+		replayed bool
+	}{{first[0].Grant.Seq, true}, {3, false}, {4, false}, {5, false}, {3, true}, {6, false}} {
+		select {
+		case <-tickets[i].done:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("claim %d is not answered", i)
+		}
+		d, err := tickets[i].decision()
+		if err != nil || d.Outcome != dibs.Granted || d.Grant.Seq != want.seq || d.Replayed != want.replayed {
+			t.Errorf("claim %d is %+v, %v, want seq %d, replayed: %v", i, d, err, want.seq, want.replayed)
+		}
+	}
+}
+
 // After a batch's deadline it is not decided, and only then is it a final no
 // that nothing is found.
 func TestDeadlineMakesNothingFoundFinal(t *testing.T) {
