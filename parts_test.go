@@ -26,12 +26,11 @@ type parts struct {
 	ledger *betweenLedger
 }
 
-// betweenLedger is a real ledger. A hook that is set is called instead of its
-// method, and calls it or not.
+// betweenLedger is a real ledger. The hook, when it is set, is called instead of
+// the method, and calls it or not.
 type betweenLedger struct {
 	dibs.Ledger
-	settle   atomic.Pointer[func(ctx context.Context, batches []dibs.Batch) error]
-	commands atomic.Pointer[func(ctx context.Context, after int64, most int) ([]dibs.Command, error)]
+	settle atomic.Pointer[func(ctx context.Context, batches []dibs.Batch) error]
 }
 
 func (l *betweenLedger) Settle(ctx context.Context, batches []dibs.Batch) error {
@@ -41,14 +40,7 @@ func (l *betweenLedger) Settle(ctx context.Context, batches []dibs.Batch) error 
 	return l.Ledger.Settle(ctx, batches)
 }
 
-func (l *betweenLedger) Commands(ctx context.Context, after int64, most int) ([]dibs.Command, error) {
-	if f := l.commands.Load(); f != nil {
-		return (*f)(ctx, after, most)
-	}
-	return l.Ledger.Commands(ctx, after, most)
-}
-
-// betweenEngine is a real engine with hooks like those of betweenLedger.
+// betweenEngine is a real engine with a hook like that of betweenLedger.
 type betweenEngine struct {
 	dibs.Engine
 	adjust atomic.Pointer[func(ctx context.Context, a dibs.Adjustment) error]
@@ -153,7 +145,7 @@ func (p *parts) whole(id string) dibs.StatsView {
 		if st, err = p.Stats(p.Context(), id); err != nil {
 			p.Fatal(err)
 		}
-		waiting, err := p.ledger.Ledger.Commands(p.Context(), 0, 1)
+		waiting, err := p.ledger.Commands(p.Context(), 0, 1)
 		if err != nil {
 			p.Fatal(err)
 		}
