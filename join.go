@@ -314,7 +314,7 @@ func (r *rest) failing() bool {
 
 // admission is one campaign's way into this node.
 type admission struct {
-	mu   sync.Mutex
+	mu   callMutex
 	rest rest
 }
 
@@ -331,7 +331,7 @@ func (s *Service) recall(ctx context.Context, c *Campaign) error {
 }
 
 func (s *Service) admitAs(ctx context.Context, c *Campaign, l *live) error {
-	v, _ := s.admissions.LoadOrStore(c.ID, &admission{})
+	v, _ := s.admissions.LoadOrStore(c.ID, &admission{mu: newCallMutex()})
 	a := v.(*admission)
 	a.mu.Lock()
 	defer a.mu.Unlock()
