@@ -115,7 +115,8 @@ func (s *Service) campaignsHealth(context.Context) error {
 	}
 	waits := false
 	s.eachShard(func(t *settling) bool {
-		waits = t.rest.failing()
+		// What is over is not loaded again, and nobody waits for it.
+		waits = t.rest.failing() && s.sells(t.l.campaign.Load())
 		return !waits
 	})
 	if waits {

@@ -3,6 +3,8 @@ package dibs
 import (
 	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"time"
 )
 
@@ -132,7 +134,24 @@ func (s *Service) withdraw(ctx context.Context, c *Campaign, ch StockChange, ref
 		// same key finds that out.
 		return &Error{Reason: Unavailable, Effect: EffectUnknown, RetryAfter: time.Second, Cause: err}
 	}
+	// An engine that has lost it goes on in a later epoch, which is settled without it.
+	used, err := s.ledger.RefUsed(ctx, c.Number, ref)
+	if err == nil && !used && !s.withdrawalAside(c.Number, ref) {
+		err = errWithdrawalLost
+	}
+	if err != nil {
+		return Unavail(EffectUnknown, err)
+	}
 	return nil
+}
+
+var errWithdrawalLost = errors.New("dibs: the engine has lost a withdrawal before it was settled")
+
+// withdrawalAside reports whether a withdrawal is in quarantine.
+func (s *Service) withdrawalAside(campaign uint32, ref string) bool {
+	return slices.ContainsFunc(s.quarantined(), func(q Quarantined) bool {
+		return q.Shard.Campaign == campaign && q.Entry.Kind == EntryAdjust && q.Entry.Ref == ref
+	})
 }
 
 // outboxPage is how many commands are read at a time.

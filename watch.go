@@ -117,6 +117,11 @@ func (s *Service) watch(ctx context.Context, t *settling) {
 	if err != nil {
 		return
 	}
+	if t.rest.failing() && !t.joining.Load() {
+		// This node could not load it, and another one has.
+		t.rest.after(nil)
+		t.failed(nil)
+	}
 	before := t.seen.Swap(&st)
 	t.skewMS.Store(st.Now - s.cfg.Now().UnixMilli())
 	s.paceOf(t, before, &st)

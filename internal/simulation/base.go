@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -85,28 +84,27 @@ func (b *base) restore(ctx context.Context, dump string) error {
 		if _, err := c.ExecContext(ctx, "ATTACH ? AS dump", dump); err != nil {
 			return err
 		}
-		rows, err := c.QueryContext(ctx, "SELECT name FROM dump.sqlite_master WHERE type = 'table'")
+		tables, err := texts(ctx, c, "SELECT name FROM dump.sqlite_master WHERE type = 'table' ORDER BY name LIKE 'sqlite_%'")
 		if err != nil {
 			return err
 		}
-		var tables []string
-		for rows.Next() {
-			var name string
-			if err := rows.Scan(&name); err != nil {
-				return errors.Join(err, rows.Close())
-			}
-			tables = append(tables, name)
-		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		// Triggers keep rows that never go, and are brought back.
+		triggers, err := texts(ctx, c, "SELECT name FROM main.sqlite_master WHERE type = 'trigger'")
+		if err != nil {
 			return err
 		}
-		// A row of this table is made by the first insert into another one.
-		slices.SortStableFunc(tables, func(a, b string) int { return strings.Compare(last(a), last(b)) })
+		again, err := texts(ctx, c, "SELECT sql FROM main.sqlite_master WHERE type = 'trigger'")
+		if err != nil {
+			return err
+		}
 		statements := []string{"BEGIN IMMEDIATE"}
+		for _, t := range triggers {
+			statements = append(statements, `DROP TRIGGER main."`+t+`"`)
+		}
 		for _, t := range tables {
 			statements = append(statements, `DELETE FROM main."`+t+`"`, `INSERT INTO main."`+t+`" SELECT * FROM dump."`+t+`"`)
 		}
-		for _, s := range append(statements, "COMMIT", "DETACH dump") {
+		for _, s := range slices.Concat(statements, again, []string{"COMMIT", "DETACH dump"}) {
 			if _, err := c.ExecContext(ctx, s); err != nil {
 				return fmt.Errorf("%s: %w", s, err)
 			}
@@ -115,10 +113,19 @@ func (b *base) restore(ctx context.Context, dump string) error {
 	})
 }
 
-// last sorts SQLite's own tables behind all others.
-func last(table string) string {
-	if strings.HasPrefix(table, "sqlite_") {
-		return "~" + table
+// texts reads a column.
+func texts(ctx context.Context, c *sql.Conn, query string) ([]string, error) {
+	rows, err := c.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
 	}
-	return table
+	var all []string
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		all = append(all, s)
+	}
+	return all, errors.Join(rows.Err(), rows.Close())
 }

@@ -218,7 +218,7 @@ func (v *server) retire(id dibs.ShardID) error {
 	case s.state == stateLoading && (v.w.planted.LoadsStay || v.w.now().Before(v.mem.leases[id].until)):
 		return errShut
 	case s.state == stateLoading:
-	case s.def.state != dibs.EndedState && v.now() < s.def.endsMS+retireGrace.Milliseconds():
+	case s.state == stateOpen && s.run == v.run && s.def.state != dibs.EndedState && v.now() < s.def.endsMS+retireGrace.Milliseconds():
 		return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign goes on by the server's clock"})
 	}
 	delete(v.mem.shards, id)

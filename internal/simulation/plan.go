@@ -53,6 +53,8 @@ type plan struct {
 	gap, lag time.Duration
 	wire     odds
 	ledger   odds
+	// twice says that admins use one stock reference for two changes.
+	twice bool
 }
 
 // offerPlan is one campaign.
@@ -90,6 +92,7 @@ func newPlan(seed uint64) *plan {
 		p.offers = append(p.offers, newOffer(d))
 	}
 	p.drawFaults(d)
+	p.twice = d.chance(0.1)
 	return p
 }
 

@@ -152,7 +152,7 @@ func (s *site) spawn() *process {
 	p.eng, p.led = newEngine(p), newLedger(p)
 	cfg := s.w.plan.service
 	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Now = p.eng, p.led, s.w.ids, s.now
-	cfg.Logger = slog.New(logHandler{s.w.story, p.name})
+	cfg.Logger = slog.New(newLogHandler(s.w.story, p.name))
 	cfg.Split = func(spec dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(spec, nil) }
 	svc, err := dibs.New(cfg)
 	if err != nil {

@@ -51,10 +51,17 @@ func (s *story) String() string {
 	return b.String()
 }
 
-// logHandler writes what a node logs into the story.
+// logHandler writes what a node logs into the story: what it says again and again,
+// ever more rarely.
 type logHandler struct {
 	s    *story
 	node string
+	mu   *sync.Mutex
+	said map[string]int
+}
+
+func newLogHandler(s *story, node string) logHandler {
+	return logHandler{s, node, &sync.Mutex{}, map[string]int{}}
 }
 
 // Enabled is true for what operators should know.
@@ -67,7 +74,14 @@ func (h logHandler) Handle(_ context.Context, r slog.Record) error {
 		fmt.Fprintf(&b, " %s=%v", a.Key, a.Value)
 		return true
 	})
-	h.s.tell("%s: %s:%s", h.node, r.Message, b.String())
+	text := r.Message + ":" + b.String()
+	h.mu.Lock()
+	h.said[text]++
+	n := h.said[text]
+	h.mu.Unlock()
+	if n&(n-1) == 0 {
+		h.s.tell("%s logs: %s (%d)", h.node, text, n)
+	}
 	return nil
 }
 
