@@ -248,7 +248,10 @@ func (s *Service) rejoin(ctx context.Context, t *settling) {
 		err := s.join(ctx, t)
 		again := t.rest.after(err)
 		if err != nil && ctx.Err() == nil {
-			t.failed(err)
+			if hopeless(err) {
+				// Else nothing keeps what was granted from being settled.
+				t.failed(err)
+			}
 			s.log.Error("a shard could not be loaded", "campaign", c.ID, "shard", t.id.String(), "err", err, "again_in", again)
 		}
 	}()
