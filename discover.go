@@ -9,7 +9,7 @@ import (
 // discover takes up campaigns that other nodes have published or changed, and
 // tries those again that could not be loaded.
 func (s *Service) discover(ctx context.Context) {
-	if !s.engine.Shared() && !s.strandedAny() {
+	if !s.engine.Shared() && s.stranded() == nil {
 		return
 	}
 	campaigns, err := s.readChanged(ctx)

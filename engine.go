@@ -196,6 +196,15 @@ type Engine interface {
 	// processes share returns an *Error of InvalidState when the campaign goes on
 	// by the engine's clock: that of the caller may be wrong.
 	Retire(ctx context.Context, shard ShardID) error
+	// Halt takes a shard out: no process decides anything on it until it is opened
+	// again. Its journal stays. A shard that is not open stays as it is.
+	Halt(ctx context.Context, shard ShardID) error
+	// Server names the run of the server that decides on a shard, the same for all
+	// processes; empty where that is this process.
+	Server(ctx context.Context, shard ShardID) (string, error)
+	// Servers names the runs of all servers that decide on shards and that answer
+	// now, by their addresses; none where that is this process.
+	Servers(ctx context.Context) (map[string]string, error)
 	// Shared reports whether other processes decide on the same shards.
 	Shared() bool
 	// MaxShards is the most shards a campaign may have on this engine.

@@ -73,8 +73,13 @@ var (
 	ErrForked = errors.New("dibs: the ledger has a claim at a place that is not settled")
 	// ErrOwned: another process owns the embedded journal.
 	ErrOwned = errors.New("dibs: another process owns this journal")
-	// ErrFenced: this process lost the embedded journal to another one.
-	ErrFenced = errors.New("dibs: this process no longer owns the journal")
+	// ErrFenced: another process has taken over. Of the embedded journal: it belongs
+	// to that process. Of a shard: its epoch was raised, and what was read before
+	// changes nothing any more.
+	ErrFenced = errors.New("dibs: another process has taken over")
+	// ErrElsewhere: another server holds the shard, is alive, and has a later history
+	// of it.
+	ErrElsewhere = errors.New("dibs: the shard is open on another server of the engine, which is alive")
 	// ErrCorrupt: stored bytes are damaged; nothing past them was read.
 	ErrCorrupt = errors.New("dibs: stored data is damaged")
 	// ErrStale: a command of an older epoch; the rebuild has counted it.

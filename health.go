@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -35,6 +36,18 @@ var notReady = map[string]string{
 	"settling":  "the journal cannot be settled into the ledger; the log says why",
 }
 
+// whyNotReady is what is shown of a dependency by its error.
+func whyNotReady(name string, err error) string {
+	switch {
+	case errors.Is(err, ErrElsewhere):
+		return "a campaign is open on another server of the engine, which has a later history than this one; the log says which campaign"
+	case errors.Is(err, ErrGap):
+		return "the ledger of a campaign is older than its journal: dibs verify says which, restore a newer backup, or decide with " +
+			"dibs verify --repair --older-ledger continue|end"
+	}
+	return notReady[name]
+}
+
 // pingTimeout bounds the question to each dependency.
 const pingTimeout = 2 * time.Second
 
@@ -51,7 +64,7 @@ func (s *Service) Health(ctx context.Context) HealthView {
 		if err := ping(ctx); err != nil {
 			// The cause may name hosts and paths: it goes to the log.
 			s.log.Warn("a dependency is not ready", "dependency", name, "err", err)
-			d = DependencyView{Error: notReady[name]}
+			d = DependencyView{Error: whyNotReady(name, err)}
 			h.Ready = false
 		}
 		h.Dependencies[name] = d
@@ -110,20 +123,21 @@ func (s *Service) Durability() string {
 
 // campaignsHealth returns whether every published campaign is in the engine.
 func (s *Service) campaignsHealth(context.Context) error {
-	if s.strandedAny() {
-		return ErrNotOpen
-	}
-	waits := false
+	err := s.stranded()
 	s.eachShard(func(t *settling) bool {
-		// What is over is not loaded again, and nobody waits for it.
-		waits = t.rest.failing() && s.sells(t.l.campaign.Load())
-		return !waits
+		// What is over is not loaded again, and nobody waits for it, unless it cannot
+		// be settled.
+		cause := t.rest.failing()
+		if err == nil && cause != nil && (s.sells(t.l.campaign.Load()) || errors.Is(cause, ErrGap)) {
+			err = cause
+		}
+		return err == nil
 	})
-	if waits {
-		return ErrNotOpen
+	if err != nil {
+		return err
 	}
-	if s.stuckTails.Load() {
-		return ErrGap
+	if stuck := s.stuckTail.Load(); stuck != nil {
+		return *stuck
 	}
 	return nil
 }

@@ -47,7 +47,13 @@ func (s *Service) goLive(ctx context.Context, c *Campaign, l *live, pauses *rest
 
 // join returns when a shard is open and agrees with the ledger: another node
 // has opened it, or this one does.
-func (s *Service) join(ctx context.Context, t *settling) error {
+func (s *Service) join(ctx context.Context, t *settling) (err error) {
+	defer func() {
+		if errors.Is(err, ErrGap) || errors.Is(err, ErrElsewhere) {
+			// What is granted here could never reach the ledger: no process grants it.
+			err = errors.Join(err, s.engine.Halt(ctx, t.id))
+		}
+	}()
 	for until := time.Now().Add(joinPatience); ; {
 		joined, err := s.attach(ctx, t)
 		if err != nil || joined {
@@ -91,7 +97,7 @@ func (s *Service) attach(ctx context.Context, t *settling) (bool, error) {
 	if err := s.continues(ctx, t.id, totals.Position, st.Head); err != nil {
 		return false, err
 	}
-	t.moveTo(totals.Position)
+	t.enter(totals.Epoch, totals.Position)
 	if !s.engine.Shared() || totals.Position != st.Settled {
 		held, err := s.takeLease(ctx, t, totals.Position)
 		if err != nil {
@@ -111,13 +117,19 @@ func (s *Service) continues(ctx context.Context, id ShardID, position, head Curs
 		return nil
 	}
 	next, err := s.engine.ReadJournal(ctx, id, position, 1)
+	if err != nil || len(next) > 0 && Continues(position, &next[0]) {
+		return err
+	}
+	// It may have been settled and trimmed meanwhile.
+	totals, err := s.ledger.Totals(ctx, id)
 	if err != nil {
 		return err
 	}
-	if len(next) == 0 || !Continues(position, &next[0]) {
-		return fmt.Errorf("shard %s: the ledger ends at %s, and the journal does not follow: %w", id, position, ErrGap)
+	if totals.Position != position {
+		return Unavail(EffectNone, ErrPositionMoved)
 	}
-	return nil
+	return fmt.Errorf("shard %s: the ledger ends at %s and the journal at %s, and what follows in the journal is not what comes next: %w",
+		id, position, head, ErrGap)
 }
 
 // halt takes a campaign out of service here whose journal cannot be settled any
@@ -136,7 +148,6 @@ func (s *Service) load(ctx context.Context, t *settling) error {
 	if !errors.Is(err, ErrCorrupt) {
 		return err
 	}
-	s.readPosition(ctx, t)
 	before := t.at()
 	if tailErr := s.settleTail(ctx, t); tailErr != nil {
 		return errors.Join(err, tailErr)
@@ -172,20 +183,33 @@ func (s *Service) loadOnce(ctx context.Context, t *settling) error {
 		t.l.renew(c)
 		return Unavail(EffectNone, ErrNotOpen)
 	}
-	end, err := s.engine.JournalEnd(ctx, t.id)
+	if s.engine.Shared() {
+		// What this node has read and is settling just now, the load counts: where the
+		// engine has lost it, nobody else has it any more.
+		s.settling.Lock()
+		s.settling.Unlock() //nolint:staticcheck // nothing is done meanwhile, it is only waited for
+	}
+	end, by, err := s.opener(ctx, t.id)
 	if err != nil {
 		return err
 	}
-	load, err := s.ledger.LoadShard(ctx, c, t.id, end.Epoch)
+	totals, err := s.ledger.Totals(ctx, t.id)
+	if err != nil {
+		return err
+	}
+	if err := s.continues(ctx, t.id, totals.Position, end); err != nil {
+		return err
+	}
+	load, err := s.ledger.LoadShard(ctx, c, t.id, by)
 	if err != nil {
 		return err
 	}
 	t.rest.spend()
+	t.enter(load.Epoch, load.Position)
 	if err := s.engine.Open(ctx, c, t.id, load); err != nil {
 		return err
 	}
 	t.l.renew(c)
-	t.moveTo(load.Position)
 	return s.overtaken(ctx, c)
 }
 
@@ -269,6 +293,8 @@ type rest struct {
 	// row have.
 	spent  bool
 	epochs int
+	// cause is why the last attempt failed; nil when it did not.
+	cause error
 }
 
 // spend notes that an attempt has cost an epoch.
@@ -290,7 +316,7 @@ func (r *rest) after(err error) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	spent := r.spent
-	r.spent = false
+	r.spent, r.cause = false, err
 	switch {
 	case err == nil:
 		r.until, r.pause, r.epochs = time.Time{}, 0, 0
@@ -308,11 +334,11 @@ func (r *rest) after(err error) time.Duration {
 	return r.pause
 }
 
-// failing reports whether the last attempt failed.
-func (r *rest) failing() bool {
+// failing returns why the last attempt failed; nil when it did not.
+func (r *rest) failing() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.pause > 0
+	return r.cause
 }
 
 // admission is one campaign's way into this node.
@@ -408,12 +434,13 @@ func (s *Service) admitAll(ctx context.Context, campaigns []*Campaign) {
 	all.Wait()
 }
 
-// strandedAny reports whether a published campaign could not be loaded.
-func (s *Service) strandedAny() bool {
-	stranded := false
-	s.admissions.Range(func(_, v any) bool {
-		stranded = v.(*admission).rest.failing()
-		return !stranded
+// stranded returns why a published campaign could not be loaded; nil when all are.
+func (s *Service) stranded() (err error) {
+	s.admissions.Range(func(id, v any) bool {
+		if err = v.(*admission).rest.failing(); err != nil {
+			err = fmt.Errorf("campaign %s: %w", id, err)
+		}
+		return err == nil
 	})
-	return stranded
+	return err
 }

@@ -49,6 +49,10 @@ type Entry struct {
 	Prev Cursor
 }
 
+// ServerLife is how long after it was last seen a server of the engine counts as
+// alive: what it holds is not given to another server that knows less of it.
+const ServerLife = 10 * time.Second
+
 // LeaseTime is how long a Lease lasts that is not renewed.
 const LeaseTime = 3 * time.Second
 
@@ -65,8 +69,9 @@ type Journal interface {
 	// TrimJournal drops entries up to and including a place that were decided
 	// before a time. The caller has settled them.
 	TrimJournal(ctx context.Context, shard ShardID, upTo Cursor, before time.Time) error
-	// JournalEnd returns the place of a shard's last durable entry; zero for
-	// none.
+	// JournalEnd returns the place of a shard's last durable entry, also when that
+	// was trimmed, or the shard was retired, a while ago: a ledger that was restored
+	// from an old backup is known by it. Zero for none.
 	JournalEnd(ctx context.Context, shard ShardID) (Cursor, error)
 	// JournalShards lists the shards that have entries, and those of which a
 	// shared engine holds anything else.
@@ -109,7 +114,7 @@ type JournalStore interface {
 	// Reopen drops connections whose state is unknown after a failed append
 	// and opens new ones.
 	Reopen(ctx context.Context) error
-	// Last returns the place of a shard's last stored entry; zero for none.
+	// Last returns the place of a shard's last entry, trimmed or not; zero for none.
 	Last(ctx context.Context, shard ShardID) (Cursor, error)
 	// ReadRows returns rows that hold entries after a place, in order. It stops
 	// after the row with which they hold maxEntries entries or more.

@@ -73,6 +73,10 @@ type CampaignVersion struct {
 type Batch struct {
 	Campaign *Campaign
 	Shard    ShardID
+	// Fence is the shard's epoch in the ledger, read before the entries were. The
+	// ledger takes the batch only while the epoch stands: entries of a history that
+	// was given up since would stand where those of the next one belong.
+	Fence uint16
 	// From is the committed position that the run continues; To is the place of
 	// its last entry.
 	From, To Cursor
@@ -123,21 +127,49 @@ type Restock struct {
 	Why   string
 }
 
+// Opener says on which server a shard's next epoch begins, and what that server
+// knows of the epochs before.
+type Opener struct {
+	// Server names the run of the server that will hold the shard; empty for an
+	// engine inside of the process.
+	Server string
+	// Epoch is that of the last entry of the server's journal, 0 for none. The next
+	// epoch is beyond it.
+	Epoch uint16
+}
+
 // Settlement keeps claims and moves journal entries into them.
+//
+// Every shard has an epoch, the fence: what was read under one epoch changes
+// nothing under a later one.
 type Settlement interface {
-	// LoadShard raises the shard's epoch, beyond the given one too, and reads
-	// the shard, in one transaction.
+	// LoadShard raises the shard's epoch and reads the shard, in one transaction.
 	// Outbox commands of the shard written before are dropped by it: the load
 	// counts what they carry. Grants in quarantine are among the holdings, and as
-	// many items as they take are not free.
-	LoadShard(ctx context.Context, c *Campaign, shard ShardID, beyond uint16) (*ShardLoad, error)
+	// many items as they take are not free. ErrElsewhere when another server holds
+	// the shard, was seen within ServerLife, and knows more of the shard than the
+	// opener's does: nothing is changed then.
+	LoadShard(ctx context.Context, c *Campaign, shard ShardID, by Opener) (*ShardLoad, error)
+	// Fence raises a shard's epoch as LoadShard does, and reads nothing: no batch
+	// that was read before is taken any more, and a load that is under way has to
+	// be made again. ErrElsewhere as in LoadShard.
+	Fence(ctx context.Context, shard ShardID, by Opener) (ShardTotals, error)
+	// SeeServers notes that the servers were seen alive just now, by the clock that
+	// all processes of the ledger share, and that the gone ones are so no more.
+	SeeServers(ctx context.Context, seen, gone []string) error
 	// Settle writes batches of different shards in one transaction: claims,
 	// items, stock_left and totals once per batch, and the position by
-	// compare-and-set. ErrPositionMoved when a batch does not continue its
-	// shard's committed position; ErrPoison when it has an entry that no repeat
-	// will make settle; ErrForked when the ledger has a claim at an entry's place
-	// already. Nothing is written then.
+	// compare-and-set. ErrFenced when a shard's epoch is not the batch's Fence;
+	// ErrPositionMoved when a batch does not continue its shard's committed
+	// position; ErrPoison when it has an entry that no repeat will make settle;
+	// ErrForked when the ledger has a claim at an entry's place already. Nothing is
+	// written then.
 	Settle(ctx context.Context, batches []Batch) error
+	// SkipTo moves a shard's committed position forward without settling anything:
+	// an administrator has given up what the journal had between the two places and
+	// has no more. The epoch is raised, as by Fence. ErrPositionMoved when the
+	// position is not from.
+	SkipTo(ctx context.Context, shard ShardID, from, to Cursor) error
 	// Totals returns a shard's sums. ErrNotFound.
 	Totals(ctx context.Context, shard ShardID) (ShardTotals, error)
 
@@ -219,8 +251,8 @@ type Mending interface {
 	// Quarantine records the batch's only entry, which Settle refused with
 	// ErrPoison, and moves the position past it, in one transaction. The entry
 	// takes from stock_left, and a grant adds to the totals, as a settled one
-	// would, but never more than is left. ErrPositionMoved as in Settle;
-	// ErrForked when the ledger has a claim at the entry's place; ErrCorrupt for
+	// would, but never more than is left. ErrFenced and ErrPositionMoved as in
+	// Settle; ErrForked when the ledger has a claim at the entry's place; ErrCorrupt for
 	// an entry that is neither a grant nor a withdrawal.
 	Quarantine(ctx context.Context, b Batch, why string) error
 	// Quarantined lists entries in quarantine by their places; campaign 0 means

@@ -186,13 +186,13 @@ func (s *Service) dropLive(c *Campaign) {
 func (s *Service) haltedCount() int64 {
 	halted := map[string]bool{}
 	s.admissions.Range(func(id, v any) bool {
-		if v.(*admission).rest.failing() {
+		if v.(*admission).rest.failing() != nil {
 			halted[id.(string)] = true
 		}
 		return true
 	})
 	s.eachShard(func(t *settling) bool {
-		if t.rest.failing() {
+		if t.rest.failing() != nil {
 			halted[t.l.campaign.Load().ID] = true
 		}
 		return true

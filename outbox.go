@@ -74,13 +74,53 @@ func (s *Service) sendCommand(ctx context.Context, cmd *Command) error {
 			// It is being loaded; the load's epoch decides whether it counts.
 			return err
 		}
-		err = nil
+		return s.dropUncarried(ctx, cmd)
 	}
 	// A stale command was counted by the rebuild that raised the epoch.
 	if err != nil && !errors.Is(err, ErrStale) {
 		return err
 	}
 	return s.ledger.DropCommand(ctx, cmd.ID)
+}
+
+// dropUncarried drops a command to a shard that is over and in no engine. Another
+// node may be loading the shard all the same, for a late payment or since its clock
+// is another one, by what the ledger had before the command was written. The lease
+// tells of most such loads; the raised epoch has every other one made again.
+func (s *Service) dropUncarried(ctx context.Context, cmd *Command) error {
+	waiting, err := s.ledger.Commands(ctx, cmd.ID-1, 1)
+	if err != nil || len(waiting) == 0 || waiting[0].ID != cmd.ID {
+		// It was dropped with one before it.
+		return err
+	}
+	totals, err := s.ledger.Totals(ctx, cmd.Shard)
+	if err != nil {
+		return err
+	}
+	if totals.Epoch == 0 || cmd.epoch() < totals.Epoch {
+		// No load was made yet, or one that counted it was.
+		return s.ledger.DropCommand(ctx, cmd.ID)
+	}
+	switch held, err := s.engine.Lease(ctx, cmd.Shard, Cursor{}); {
+	case err != nil:
+		return err
+	case !held:
+		return Unavail(EffectNone, ErrNotOpen)
+	}
+	_, by, err := s.opener(ctx, cmd.Shard)
+	if err != nil {
+		return err
+	}
+	_, err = s.ledger.Fence(ctx, cmd.Shard, by)
+	return err
+}
+
+// epoch is the shard's epoch when the command was written.
+func (c *Command) epoch() uint16 {
+	if len(c.Releases) > 0 {
+		return c.Releases[0].Epoch
+	}
+	return c.Adjust.Epoch
 }
 
 // carryOut makes the engine do what a command says.

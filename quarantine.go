@@ -63,14 +63,14 @@ func (s *Service) quarantine(ctx context.Context, b Batch, t *settling, cause er
 		return fmt.Errorf("shard %s: %w: %w", t.id, errTooMany, cause)
 	}
 	if err := s.ledger.Quarantine(ctx, b, cause.Error()); err != nil {
-		return s.settleFailed(ctx, []*settling{t}, errors.Join(err, cause))
+		return s.settleFailed(ctx, []Batch{b}, []*settling{t}, errors.Join(err, cause))
 	}
 	e := &b.Entries[0]
 	// Once, by whoever set it aside: readiness and metrics go on saying it.
 	s.log.Error("a journal entry is in quarantine: the ledger cannot take it", "campaign", b.Campaign.ID,
 		"position", Position{ShardID: t.id, Cursor: e.Cursor}.String(), "user", e.UserID, "quantity", e.Quantity, "items", e.Items, "err", cause)
 	s.readQuarantine(ctx)
-	t.moveTo(b.To)
+	t.moveTo(b.Fence, b.To)
 	s.tellSettled(ctx, t)
 	// What stands behind it has waited long enough.
 	kick(s.settleKick)

@@ -12,15 +12,18 @@ import (
 // that settle by now, and an engine that differs from a ledger that is whole,
 // which is loaded anew. What it leaves alone is a step that says what to do.
 // Repeating it changes nothing that is right.
-func (s *Service) Repair(ctx context.Context, campaignIDs ...string) (*RepairReport, error) {
-	campaigns, err := s.toVerify(ctx, campaignIDs)
+func (s *Service) Repair(ctx context.Context, req RepairRequest) (*RepairReport, error) {
+	if fs := req.OlderLedger.fault(); fs != nil {
+		return nil, Invalid(fs...)
+	}
+	campaigns, err := s.toVerify(ctx, req.Campaigns)
 	if err != nil {
 		return nil, err
 	}
 	r := &RepairReport{Before: &Report{OK: true, Campaigns: []CampaignReport{}}, Steps: []RepairStep{}}
 	books := make(books)
 	for _, c := range campaigns {
-		m := &mend{s: s, c: c, books: books}
+		m := &mend{s: s, c: c, books: books, choice: req.OlderLedger}
 		before, err := m.run(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("dibs: repairing campaign %s: %w", c.ID, err)
@@ -29,7 +32,7 @@ func (s *Service) Repair(ctx context.Context, campaignIDs ...string) (*RepairRep
 		r.Before.Campaigns = append(r.Before.Campaigns, *before)
 		r.Steps = append(r.Steps, m.steps...)
 	}
-	if r.After, err = s.Verify(ctx, campaignIDs...); err != nil {
+	if r.After, err = s.Verify(ctx, req.Campaigns...); err != nil {
 		return nil, err
 	}
 	r.OK = r.After.OK
@@ -41,7 +44,9 @@ type mend struct {
 	s     *Service
 	c     *Campaign
 	books books
-	steps []RepairStep
+	// choice is what to do where the ledger is older than the journal.
+	choice OlderLedger
+	steps  []RepairStep
 }
 
 func (m *mend) did(format string, args ...any) { m.step(true, format, args...) }
@@ -69,6 +74,14 @@ func (m *mend) run(ctx context.Context) (*CampaignReport, error) {
 	m.sent(waited, f)
 	if before.OK {
 		return before, nil
+	}
+	if len(f.lost) > 0 {
+		if decided, err := m.older(ctx, f.lost); err != nil || !decided {
+			return before, err
+		}
+		if f, err = m.s.examine(ctx, m.c); err != nil {
+			return nil, err
+		}
 	}
 	if err := m.sums(ctx, f); err != nil {
 		return nil, err

@@ -30,6 +30,16 @@ type PromiseCheck struct {
 	Detail string `json:"detail"`
 }
 
+// RepairRequest says what to repair, and what to do where nobody but an
+// administrator can know.
+type RepairRequest struct {
+	// Campaigns are ids, or `product:ID` for a product's regular orders; none for all.
+	Campaigns []string
+	// OlderLedger is what to do about campaigns whose ledger is older than their
+	// journal; empty leaves them halted.
+	OlderLedger OlderLedger
+}
+
 // RepairReport is the outcome of a repair.
 type RepairReport struct {
 	// OK is whether every promise holds after it.

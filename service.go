@@ -202,11 +202,14 @@ type Service struct {
 	sinksSeen atomic.Pointer[[]SinkView]
 	// webhooksSeen is how the webhooks were then.
 	webhooksSeen atomic.Pointer[webhooksSeen]
+	// servers are the engine's, by address, as the ledger was told last; before Start
+	// returns its caller's, then the servers loop's.
+	servers map[string]string
 	// left are the shards that have left the engine; the tidy loop's.
 	left map[ShardID]bool
-	// stuckTails is set when grants of a campaign that is over could not be
-	// settled at start.
-	stuckTails atomic.Bool
+	// stuckTail is why grants of a campaign that is over could not be settled at
+	// start; nil when all were.
+	stuckTail atomic.Pointer[error]
 
 	// backlogNear is set while a backlog is nearly full, as Health saw it last.
 	backlogNear atomic.Bool

@@ -28,6 +28,7 @@ type settling struct {
 	skewMS atomic.Int64
 
 	mu       sync.Mutex
+	fence    uint16        // the shard's epoch in the ledger when this node joined it; 0 outside
 	position Cursor        // committed in the ledger
 	wanted   Cursor        // someone waits until this is
 	moved    chan struct{} // closed and replaced when position moves
@@ -58,10 +59,41 @@ func (t *settling) at() Cursor {
 	return t.position
 }
 
-func (t *settling) moveTo(p Cursor) {
+// place is where the next batch begins, and the epoch that it is read under.
+func (t *settling) place() (fence uint16, position Cursor) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.fence, t.position
+}
+
+// enter notes the epoch that this node has joined, and where the ledger is in it.
+func (t *settling) enter(fence uint16, p Cursor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fence = fence
 	t.moveToLocked(p)
+}
+
+// leave notes that the epoch which this node had joined is over; false when it has
+// joined another one since.
+func (t *settling) leave(fence uint16) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	left := t.fence == fence
+	if left {
+		t.fence = 0
+	}
+	return left
+}
+
+// moveTo notes how far the ledger is, as somebody read it under a fence. What was
+// read before this node joined a later epoch says nothing any more.
+func (t *settling) moveTo(fence uint16, p Cursor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fence == fence {
+		t.moveToLocked(p)
+	}
 }
 
 func (t *settling) moveToLocked(p Cursor) {
@@ -299,7 +331,7 @@ func (s *Service) settleOnce(ctx context.Context) (int, error) {
 		if total >= s.cfg.SettleBatch {
 			break
 		}
-		b, err := s.readBatch(ctx, t, s.cfg.SettleBatch-total)
+		b, err := s.readBatch(ctx, t, s.cfg.SettleBatch-total, false)
 		if err != nil {
 			t.failed(err)
 			readErr = errors.Join(readErr, err)
@@ -367,10 +399,10 @@ func (s *Service) settleBatches(ctx context.Context, batches []Batch, shards []*
 	defer func() { end(err) }()
 	started := time.Now()
 	if err := s.ledger.Settle(ctx, batches); err != nil {
-		return s.settleFailed(ctx, shards, err)
+		return s.settleFailed(ctx, batches, shards, err)
 	}
 	for i, t := range shards {
-		t.moveTo(batches[i].To)
+		t.moveTo(batches[i].Fence, batches[i].To)
 		s.tellSettled(ctx, t)
 		s.heedLow(ctx, t.l)
 	}
@@ -383,14 +415,24 @@ func (s *Service) settleBatches(ctx context.Context, batches []Batch, shards []*
 	return nil
 }
 
-// readBatch reads what a shard's journal has after its position.
-func (s *Service) readBatch(ctx context.Context, t *settling, limit int) (Batch, error) {
-	from := t.at()
-	st, err := s.glance(ctx, t)
-	if err == nil && !from.Before(st.Head) && !from.Before(t.want()) || limit <= 0 {
+// readBatch reads what a shard's journal has after its position. Nothing is read
+// while the journal is of another epoch than the one that this node has joined,
+// unless tail says that this node has raised the epoch to settle what is left.
+func (s *Service) readBatch(ctx context.Context, t *settling, limit int, tail bool) (Batch, error) {
+	fence, from := t.place()
+	if limit <= 0 || fence == 0 {
 		return Batch{}, nil
 	}
-	if err != nil && !errors.Is(err, ErrNotOpen) {
+	st, err := s.glance(ctx, t)
+	switch {
+	case err == nil && (!from.Before(st.Head) && !from.Before(t.want()) || st.Head.Epoch != fence && !tail):
+		return Batch{}, nil
+	case errors.Is(err, ErrNotOpen) && !tail:
+		end, err := s.engine.JournalEnd(ctx, t.id)
+		if err != nil || end.Epoch != fence {
+			return Batch{}, err
+		}
+	case err != nil && !errors.Is(err, ErrNotOpen):
 		return Batch{}, err
 	}
 	entries, err := s.engine.ReadJournal(ctx, t.id, from, limit)
@@ -401,20 +443,23 @@ func (s *Service) readBatch(ctx context.Context, t *settling, limit int) (Batch,
 		return Batch{}, nil
 	}
 	return Batch{
-		Campaign: t.l.campaign.Load(), Shard: t.id, From: from,
+		Campaign: t.l.campaign.Load(), Shard: t.id, Fence: fence, From: from,
 		To: entries[len(entries)-1].Cursor, Entries: entries,
 	}, nil
 }
 
-// settleFailed notes the error; when another settler has moved a position,
-// this node goes on from there.
-func (s *Service) settleFailed(ctx context.Context, shards []*settling, cause error) error {
-	for _, t := range shards {
+// settleFailed notes the error. When another settler has moved a position, this
+// node goes on from there; when the epoch was raised, it joins the shard again.
+func (s *Service) settleFailed(ctx context.Context, batches []Batch, shards []*settling, cause error) error {
+	for i, t := range shards {
 		if len(shards) == 1 {
 			// Among several, it is not known yet whose fault it is.
 			t.failed(cause)
 			if errors.Is(cause, ErrGap) {
 				s.halt(t.l.campaign.Load(), cause)
+			}
+			if errors.Is(cause, ErrFenced) {
+				s.fencedOff(ctx, t, batches[i].Fence)
 			}
 		}
 		if !errors.Is(cause, ErrPositionMoved) {
@@ -424,11 +469,19 @@ func (s *Service) settleFailed(ctx context.Context, shards []*settling, cause er
 		if err != nil {
 			return errors.Join(cause, err)
 		}
-		if totals.Position != t.at() {
-			t.moveTo(totals.Position)
-		}
+		s.heedTotals(ctx, t, totals)
 	}
 	return cause
+}
+
+// heedTotals takes a shard's position from the ledger's row.
+func (s *Service) heedTotals(ctx context.Context, t *settling, totals ShardTotals) {
+	switch fence, position := t.place(); {
+	case fence != totals.Epoch:
+		s.fencedOff(ctx, t, fence)
+	case position != totals.Position:
+		t.moveTo(totals.Epoch, totals.Position)
+	}
 }
 
 // settlePatience is how long someone waits for a claim to be settled while
@@ -502,14 +555,14 @@ func (s *Service) followPosition(t *settling) {
 // readPosition takes a shard's position from the ledger.
 func (s *Service) readPosition(ctx context.Context, t *settling) {
 	totals, err := s.ledger.Totals(ctx, t.id)
-	switch {
-	case err != nil:
+	if err != nil {
 		t.failed(err)
-	case totals.Position != t.at():
-		t.moveTo(totals.Position)
-	default:
+		return
+	}
+	if _, position := t.place(); position == totals.Position {
 		t.failed(nil)
 	}
+	s.heedTotals(ctx, t, totals)
 }
 
 // settleAll settles what the live shards of a campaign have granted so far.

@@ -130,6 +130,7 @@ func TestARushComesBeforeSettling(t *testing.T) {
 					engine: e, settleKick: make(chan struct{}, 1),
 				}
 				tr := newSettling(id, &live{}, time.Now())
+				tr.enter(1, Cursor{})
 				tr.held.Store(true)
 				tr.l.shards = []*settling{tr}
 				s.lives.Store("c", tr.l)

@@ -19,6 +19,8 @@ func (s *Service) Start(ctx context.Context) error {
 		return fmt.Errorf("dibs: reading the live campaigns: %w", err)
 	}
 	s.readQuarantine(ctx)
+	// Before anything is opened on them: who asks the ledger finds them alive.
+	s.seeServers(ctx)
 	s.admitAll(ctx, campaigns)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("dibs: loading the live campaigns: %w", err)
@@ -28,7 +30,7 @@ func (s *Service) Start(ctx context.Context) error {
 	}
 	for _, loop := range []func(context.Context){
 		s.settleLoop, s.watchLoop, s.discoverLoop, s.tidyLoop, s.outboxLoop, s.sweepLoop, s.packetLoop, s.standLoop, s.eraseLoop,
-		s.pushLoop, s.tellPushesLoop,
+		s.pushLoop, s.tellPushesLoop, s.serversLoop,
 	} {
 		s.loops.Go(func() { loop(s.life) })
 	}
@@ -55,23 +57,15 @@ func (s *Service) adoptTails(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("dibs: the journal has shard %s: %w", id, err)
 		}
-		totals, err := s.ledger.Totals(ctx, id)
-		if err != nil {
-			return fmt.Errorf("dibs: reading the position of shard %s: %w", id, err)
-		}
-		l := &live{}
-		l.campaign.Store(c)
 		if s.sells(c) {
 			// It could not be loaded; its tail waits until it can.
 			continue
 		}
-		t := newSettling(id, l, s.cfg.Now())
-		t.moveTo(totals.Position)
-		if err := s.settleTail(ctx, t); err != nil {
+		if err := s.adoptTail(ctx, c, id); err != nil {
 			if ctx.Err() != nil {
 				return fmt.Errorf("dibs: settling the rest of campaign %s: %w", c.ID, err)
 			}
-			s.stuckTails.Store(true)
+			s.stuckTail.Store(&err)
 			s.log.Error("the rest of a campaign that is over could not be settled", "campaign", c.ID, "err", err)
 		}
 	}
@@ -83,7 +77,7 @@ func (s *Service) settleTail(ctx context.Context, t *settling) error {
 	s.settling.Lock()
 	defer s.settling.Unlock()
 	for {
-		b, err := s.readBatch(ctx, t, s.cfg.SettleBatch)
+		b, err := s.readBatch(ctx, t, s.cfg.SettleBatch, true)
 		if err != nil || len(b.Entries) == 0 {
 			return err
 		}

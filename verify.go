@@ -111,6 +111,8 @@ type finding struct {
 	exact bool
 	// halted says that what was granted is not settled, and will not be.
 	halted bool
+	// lost are parts of the journal that neither it nor the ledger has any more.
+	lost []lostPart
 	// waiting counts commands that the engine does not take.
 	waiting int
 	claims  comparison
@@ -146,6 +148,16 @@ func (s *Service) verifyOne(ctx context.Context, c *Campaign, b books) (*Campaig
 // what the two have is compared by order alone.
 func (s *Service) examine(ctx context.Context, c *Campaign) (*finding, error) {
 	f := &finding{}
+	var err error
+	if f.lost, err = s.lostParts(ctx, c); err != nil {
+		return nil, err
+	}
+	if len(f.lost) > 0 {
+		// Nothing can be settled, and the engine is not to be opened for it.
+		f.halted = true
+		f.audit, err = s.ledger.Audit(ctx, c)
+		return f, err
+	}
 	for range verifyAttempts {
 		var err error
 		if f.waiting, err = s.commandsWaiting(ctx, c); err != nil {
@@ -224,7 +236,7 @@ func (f *finding) promises() []PromiseCheck {
 			"%d of %d units are held, %d left", held, a.Stock, a.StockLeft),
 		check("the limit holds", len(a.OverLimit) == 0, "users over the limit: %s", orNone(a.OverLimit)),
 		check("a yes is kept", f.kept() && (!comparable || e.granted == held),
-			"%s; %s%s", e.beside("units granted", e.granted, held, f), f.claims.String(), f.aside()),
+			"%s; %s%s%s", e.beside("units granted", e.granted, held, f), f.claims.String(), f.aside(), f.gone()),
 		check("no phantom", len(a.BadItems) == 0 && a.BeyondPosition == 0,
 			"items at odds with claims: %s; claims past the settled position: %d", orNone(a.BadItems), a.BeyondPosition),
 		check("stock comes back once", a.Stock == a.StockLeft+a.Held+a.Withheld && len(a.BadTotals) == 0,
@@ -273,9 +285,20 @@ func (f *finding) aside() string {
 	return fmt.Sprintf("; in quarantine: %d, first %s", f.audit.Quarantined, strings.Join(f.audit.InQuarantine, "; "))
 }
 
+// gone says which claims nobody knows any more.
+func (f *finding) gone() string {
+	var b strings.Builder
+	for i := range f.lost {
+		fmt.Fprintf(&b, "; %s: the ledger was restored from an older backup, and nothing is sold until somebody decides; see dibs verify --repair", &f.lost[i])
+	}
+	return b.String()
+}
+
 // beside says what engine and ledger have of something; what names it.
 func (e *engineCount) beside(what string, engine, ledger int64, f *finding) string {
 	switch {
+	case len(f.lost) > 0:
+		return fmt.Sprintf("the ledger has %d %s", ledger, what)
 	case f.halted:
 		return fmt.Sprintf("settling stands still, the log says why: the engine has %d %s, the ledger %d", engine, what, ledger)
 	case !e.live:

@@ -117,12 +117,16 @@ func (s *Service) watch(ctx context.Context, t *settling) {
 	if err != nil {
 		return
 	}
-	if t.rest.failing() && !t.joining.Load() {
+	if t.rest.failing() != nil && !t.joining.Load() {
 		// This node could not load it, and another one has.
 		t.rest.after(nil)
 		t.failed(nil)
 	}
 	before := t.seen.Swap(&st)
+	if fence, _ := t.place(); fence != st.Head.Epoch {
+		// Another node has loaded the shard.
+		s.fencedOff(ctx, t, fence)
+	}
 	t.skewMS.Store(st.Now - s.cfg.Now().UnixMilli())
 	s.paceOf(t, before, &st)
 	s.measure(t, &st)
@@ -165,7 +169,7 @@ func (t *settling) roused() bool { return t.pace > watchEvery && !t.idle.Load() 
 func (s *Service) measure(t *settling, st *ShardStats) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.held.Load() && t.position.Before(st.Settled) && st.Settled.Epoch == st.Head.Epoch {
+	if !t.held.Load() && t.position.Before(st.Settled) && st.Settled.Epoch == st.Head.Epoch && st.Head.Epoch == t.fence {
 		t.moveToLocked(st.Settled)
 	}
 	n := backlogOf(t.position, st.Head)
@@ -244,11 +248,7 @@ func (s *Service) leave(ctx context.Context, id ShardID) error {
 	if held, err := s.engine.Lease(ctx, id, totals.Position); err != nil || !held {
 		return err
 	}
-	l := &live{}
-	l.campaign.Store(c)
-	t := newSettling(id, l, s.cfg.Now())
-	t.moveTo(totals.Position)
-	if err := s.settleTail(ctx, t); err != nil {
+	if err := s.adoptTail(ctx, c, id); err != nil {
 		return err
 	}
 	if err := s.engine.Retire(ctx, id); err != nil && !errors.Is(err, ErrNotOpen) {
@@ -271,10 +271,14 @@ func (s *Service) trimShard(ctx context.Context, id ShardID, before time.Time) e
 	}
 	switch {
 	case seen == nil:
-	case seen.Head.Epoch < totals.Epoch && s.sells(t.l.campaign.Load()):
+	case seen.Head.Epoch < totals.Epoch:
 		// A load was broken off after it had raised the epoch: what was sent to the
-		// engine since waits for an epoch that nobody opens.
-		s.rejoin(ctx, t)
+		// engine since waits for an epoch that nobody opens. Or the shard is open on
+		// another server, and what this one has is of a history that was given up.
+		if s.sells(t.l.campaign.Load()) {
+			s.rejoin(ctx, t)
+		}
+		return nil
 	case s.engine.Shared() && totals.Position.Before(seen.Settled):
 		// It has been: whoever has the lease settles from there.
 		if _, err := s.engine.Lease(ctx, id, totals.Position); err != nil {

@@ -93,11 +93,11 @@ func settleInto(ctx context.Context, address string) (took time.Duration, err er
 		return 0, err
 	}
 	shard := dibs.ShardID{Campaign: c.Number}
-	load, err := l.LoadShard(ctx, c, shard, 0)
+	load, err := l.LoadShard(ctx, c, shard, dibs.Opener{})
 	if err != nil {
 		return 0, err
 	}
-	batch := dibs.Batch{Campaign: c, Shard: shard, To: dibs.Cursor{Epoch: load.Epoch, Seq: 1}}
+	batch := dibs.Batch{Campaign: c, Shard: shard, Fence: load.Epoch, To: dibs.Cursor{Epoch: load.Epoch, Seq: 1}}
 	batch.Entries = []dibs.Entry{{Cursor: batch.To, Kind: dibs.EntryOpen}}
 	for left := settledClaims; ; {
 		began := time.Now()

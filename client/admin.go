@@ -124,13 +124,13 @@ func (c *Client) Verify(ctx context.Context, campaignIDs ...string) (v dibs.Repo
 	return v, err
 }
 
-// Repair compares engine and ledger, puts right what can be, and compares
-// again; no ids mean all campaigns.
-func (c *Client) Repair(ctx context.Context, campaignIDs ...string) (dibs.RepairReport, error) {
+// Repair compares engine and ledger, puts right what can be, and compares again.
+func (c *Client) Repair(ctx context.Context, req dibs.RepairRequest) (dibs.RepairReport, error) {
 	body := struct {
-		Repair    bool     `json:"repair"`
-		Campaigns []string `json:"campaigns,omitempty"`
-	}{true, campaignIDs}
+		Repair      bool             `json:"repair"`
+		Campaigns   []string         `json:"campaigns,omitempty"`
+		OlderLedger dibs.OlderLedger `json:"older_ledger,omitempty"`
+	}{true, req.Campaigns, req.OlderLedger}
 	return admin[dibs.RepairReport](ctx, c, http.MethodPost, "/v1/verify", "", body)
 }
 

@@ -14,7 +14,7 @@ import (
 // repair repairs and returns what was done and what was left.
 func (r *rig) repair(campaigns ...string) (report *dibs.RepairReport, done, left []string) {
 	r.Helper()
-	report, err := r.node.Service.Repair(r.Context(), campaigns...)
+	report, err := r.node.Service.Repair(r.Context(), dibs.RepairRequest{Campaigns: campaigns})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,6 +17,8 @@ var journalChecks = []Check{
 	{"journal/trimming drops what is settled and keeps what is above", checkTrim},
 	{"journal/trimming keeps what is younger", checkTrimAge},
 	{"journal/a trimmed journal goes on where it was", checkTrimReopen},
+	{"journal/the end is known when everything is trimmed", checkTrimmedEnd},
+	{"journal/a shard that is halted decides nothing, and keeps its journal", checkHalt},
 	{"journal/shards with entries are listed", checkJournalShards},
 	{"journal/appended is signalled", checkAppended},
 }
@@ -108,6 +111,46 @@ func checkTrim(r *rig) {
 	g = o.grant("bob", 1, 1)
 	equal(r, "the next place", g.Cursor, dibs.Cursor{Epoch: head.Epoch, Seq: head.Seq + 1})
 	equal(r, "entries", len(o.journal(dibs.Cursor{})), 1)
+}
+
+// checkTrimmedEnd: where a journal ended tells, also after a restart and after the
+// shard was retired, that a ledger has gone back in time.
+func checkTrimmedEnd(r *rig) {
+	o := r.offer(100, limit(100))
+	o.grant("ann", 1, 2)
+	o.settle(100)
+	end := o.stats().Head
+	ends := func(when string) {
+		got, err := o.eng.JournalEnd(o.ctx, o.shard)
+		o.no(err, "read the journal's end %s", when)
+		equal(r, "the end "+when, got, end)
+	}
+	o.no(o.eng.TrimJournal(o.ctx, o.shard, end, r.later()), "trim everything")
+	ends("when everything is trimmed")
+	r.restart(false)
+	o.settle(100)
+	end = o.stats().Head
+	o.no(o.eng.TrimJournal(o.ctx, o.shard, end, r.later()), "trim everything in the next epoch")
+	ends("of the next epoch")
+	o.no(o.eng.Halt(o.ctx, o.shard), "halt the shard")
+	ends("of a shard that is halted")
+}
+
+func checkHalt(r *rig) {
+	o := r.offer(10, limit(10))
+	o.grant("ann", 1, 2)
+	before := o.journal(dibs.Cursor{})
+	for range 2 {
+		o.no(o.eng.Halt(o.ctx, o.shard), "halt the shard")
+		_, err := o.eng.Claim(o.ctx, dibs.EngineClaim{Shard: o.shard, UserID: "bob", Key: 2, Quantity: 1})
+		o.that(errors.Is(err, dibs.ErrNotOpen), "a claim on a shard that is halted: %v", err)
+		_, err = o.eng.Stats(o.ctx, o.shard)
+		o.that(errors.Is(err, dibs.ErrNotOpen), "the stats of a shard that is halted: %v", err)
+	}
+	after := o.journal(dibs.Cursor{})
+	o.that(reflect.DeepEqual(after, before), "the journal of a shard that is halted is %+v, want %+v", after, before)
+	r.restart(false)
+	o.grant("bob", 2, 1)
 }
 
 func checkTrimAge(r *rig) {

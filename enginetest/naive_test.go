@@ -16,6 +16,8 @@ import (
 type disk struct {
 	mu       sync.Mutex
 	journals map[dibs.ShardID][]dibs.Entry
+	// ends are where journals ended when they were trimmed.
+	ends map[dibs.ShardID]dibs.Cursor
 }
 
 // naiveState opens naive engines on a disk.
@@ -29,7 +31,9 @@ type naiveState struct {
 // naiveFactory makes naive engines with planted faults.
 func naiveFactory(f faults) enginetest.Factory {
 	return enginetest.Factory{New: func(_ testing.TB, now func() time.Time) enginetest.State {
-		return &naiveState{now: now, faults: f, disk: &disk{journals: map[dibs.ShardID][]dibs.Entry{}}}
+		return &naiveState{now: now, faults: f, disk: &disk{
+			journals: map[dibs.ShardID][]dibs.Entry{}, ends: map[dibs.ShardID]dibs.Cursor{},
+		}}
 	}}
 }
 

@@ -67,6 +67,11 @@ func (n *naive) Retire(_ context.Context, id dibs.ShardID) error {
 	return nil
 }
 
+func (n *naive) Halt(ctx context.Context, id dibs.ShardID) error { return n.Retire(ctx, id) }
+
+func (n *naive) Server(context.Context, dibs.ShardID) (string, error) { return "", nil }
+func (n *naive) Servers(context.Context) (map[string]string, error)   { return nil, nil }
+
 func (n *naive) Shared() bool       { return false }
 func (n *naive) MaxShards() int     { return dibs.MaxShards }
 func (n *naive) Durability() string { return "durable" }
@@ -106,6 +111,9 @@ func (n *naive) TrimJournal(_ context.Context, id dibs.ShardID, upTo dibs.Cursor
 	if n.faults.trimsTooMuch {
 		upTo.Seq++
 	}
+	if entries := n.disk.journals[id]; len(entries) > 0 && !n.faults.forgetsEnds {
+		n.disk.ends[id] = entries[len(entries)-1].Cursor
+	}
 	n.disk.journals[id] = slices.DeleteFunc(n.disk.journals[id], func(e dibs.Entry) bool {
 		return !upTo.Before(e.Cursor) && time.UnixMilli(e.At).Before(before)
 	})
@@ -117,7 +125,7 @@ func (n *naive) JournalEnd(_ context.Context, id dibs.ShardID) (dibs.Cursor, err
 	defer n.disk.mu.Unlock()
 	entries := n.disk.journals[id]
 	if len(entries) == 0 {
-		return dibs.Cursor{}, nil
+		return n.disk.ends[id], nil
 	}
 	return entries[len(entries)-1].Cursor, nil
 }

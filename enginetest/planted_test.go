@@ -41,6 +41,7 @@ type faults struct {
 	standsStill         bool // after 12,000 sales
 	tornStats           bool
 	trimsTooMuch        bool
+	forgetsEnds         bool
 	noSignal            bool
 
 	// forgetful is no fault: answers get lost, with their effect or without,
@@ -114,6 +115,7 @@ var planted = []struct {
 	{"false none", faults{falseNone: true}, []string{"crowd/the whole stock is granted, and no more"}},
 	{"stands still", faults{standsStill: true}, []string{"crowd/it does not stop selling"}},
 	{"torn stats", faults{tornStats: true}, []string{"crowd/releases conserve the stock", linear}},
+	{"forgets where a journal ended", faults{forgetsEnds: true}, []string{"journal/the end is known when everything is trimmed"}},
 	{"trims too much", faults{trimsTooMuch: true}, []string{"journal/trimming drops what is settled and keeps what is above", atRandom}},
 	{"no signal", faults{noSignal: true}, []string{"journal/appended is signalled"}},
 }

@@ -58,7 +58,7 @@ type Service interface {
 	CatalogVersion() int64
 	Stats(ctx context.Context, id string) (dibs.StatsView, error)
 	Verify(ctx context.Context, campaignIDs ...string) (*dibs.Report, error)
-	Repair(ctx context.Context, campaignIDs ...string) (*dibs.RepairReport, error)
+	Repair(ctx context.Context, req dibs.RepairRequest) (*dibs.RepairReport, error)
 
 	TailEvents(ctx context.Context, after int64, max int) (events []dibs.Event, last int64, err error)
 	Sinks(ctx context.Context) ([]dibs.SinkView, error)

@@ -28,6 +28,8 @@ type verifyInput struct {
 type repairBody struct {
 	Repair    bool     `json:"repair" doc:"must be true: GET compares without changing anything"`
 	Campaigns []string `json:"campaigns,omitempty" maxItems:"100" doc:"only these, product:ID for a product's regular orders; default all"`
+	// OlderLedger decides about campaigns that are halted.
+	OlderLedger dibs.OlderLedger `json:"older_ledger,omitempty" enum:"continue,end" doc:"what to do about campaigns whose ledger was restored from a backup that is older than their journal: continue sells again what the lost claims held, end ends the campaign; without it they stay halted"`
 }
 
 // registerVerify adds what compares engine and ledger, and puts them right.
@@ -53,7 +55,7 @@ func (a *api) registerVerify() {
 				EN: "must be true: GET compares without changing anything", ZH: "必须为 true:仅比较请使用 GET",
 			}})
 		}
-		r, err := a.svc.Repair(ctx, body.Campaigns...)
+		r, err := a.svc.Repair(ctx, dibs.RepairRequest{Campaigns: body.Campaigns, OlderLedger: body.OlderLedger})
 		if err != nil {
 			return dibs.RepairReport{}, err
 		}

@@ -194,6 +194,7 @@ func testTrimRows(t *testing.T, f *journalFixture) {
 	same(t, "the end", f.last(j, shardOne), dibs.Cursor{Epoch: 2, Seq: 5})
 	same(t, "the other shard", f.rows(j, shardTwo, dibs.Cursor{}, 1), "1.1-2")
 	same(t, "everything", trim(2, 5, 1e12), "")
+	same(t, "the end when everything is trimmed", f.last(j, shardOne), dibs.Cursor{Epoch: 2, Seq: 5})
 	shards, err := j.Shards(t.Context())
 	f.must(err)
 	same(t, "the shards", shards, []dibs.ShardID{shardTwo})

@@ -42,6 +42,10 @@ var contract = []struct {
 	{"SettleRefusesOversell", testSettleRefusesOversell},
 	{"SettleRefusesTakenItem", testSettleRefusesTakenItem},
 	{"SettleRace", testSettleRace},
+	{"EpochFence", testEpochFence},
+	{"FenceCommands", testFenceCommands},
+	{"Elsewhere", testElsewhere},
+	{"SkipTo", testSkipTo},
 	{"Quarantine", testQuarantine},
 	{"Unreadable", testUnreadable},
 	{"QuarantineItems", testQuarantineItems},
@@ -201,7 +205,7 @@ func (f *fixture) insertItems(c *dibs.Campaign, items []string) *dibs.Campaign {
 func (f *fixture) load(c *dibs.Campaign, shard uint8) (*dibs.ShardLoad, *script) {
 	f.t.Helper()
 	id := dibs.ShardID{Campaign: c.Number, Shard: shard}
-	load, err := f.ledger().LoadShard(f.t.Context(), c, id, 0)
+	load, err := f.ledger().LoadShard(f.t.Context(), c, id, dibs.Opener{})
 	f.must(err)
 	s := &script{c: c, shard: id, from: load.Position, last: load.Position}
 	s.reopen(load.Epoch)

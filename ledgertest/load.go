@@ -100,7 +100,7 @@ func testLoadItems(t *testing.T, f *fixture) {
 func testLoadUnknown(t *testing.T, f *fixture) {
 	c := f.insert(campaign("c", 10))
 	for _, id := range []dibs.ShardID{{Campaign: c.Number, Shard: 1}, {Campaign: c.Number + 1}} {
-		_, err := f.ledger().LoadShard(t.Context(), c, id, 0)
+		_, err := f.ledger().LoadShard(t.Context(), c, id, dibs.Opener{})
 		wants(t, "load a shard that does not exist", err, dibs.ErrNotFound)
 		_, err = f.ledger().Totals(t.Context(), id)
 		wants(t, "totals of a shard that does not exist", err, dibs.ErrNotFound)

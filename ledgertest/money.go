@@ -161,7 +161,7 @@ func (m *moneyModel) publish() string {
 
 // reload loads a red packet anew: its epoch rises.
 func (m *moneyModel) reload(p *modelPacket) (*dibs.ShardLoad, *script) {
-	load, err := m.f.ledger().LoadShard(m.f.t.Context(), p.c, p.s.shard, 0)
+	load, err := m.f.ledger().LoadShard(m.f.t.Context(), p.c, p.s.shard, dibs.Opener{})
 	m.f.must(err)
 	s := &script{c: p.c, shard: p.s.shard, from: load.Position, last: load.Position}
 	s.reopen(load.Epoch)

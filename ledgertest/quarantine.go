@@ -16,7 +16,7 @@ func (f *fixture) aside(s *script) (n int) {
 	b := s.batch()
 	from := b.From
 	for i := range b.Entries {
-		one := dibs.Batch{Campaign: b.Campaign, Shard: b.Shard, From: from, To: b.Entries[i].Cursor, Entries: b.Entries[i : i+1]}
+		one := dibs.Batch{Campaign: b.Campaign, Shard: b.Shard, Fence: b.Fence, From: from, To: b.Entries[i].Cursor, Entries: b.Entries[i : i+1]}
 		err := f.ledger().Settle(f.t.Context(), []dibs.Batch{one})
 		if errors.Is(err, dibs.ErrPoison) {
 			n++

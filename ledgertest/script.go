@@ -13,7 +13,9 @@ type script struct {
 	// from is the position that the next batch continues, last the place of the
 	// last entry.
 	from, last dibs.Cursor
-	entries    []dibs.Entry
+	// fence is the epoch that was opened last.
+	fence   uint16
+	entries []dibs.Entry
 }
 
 // next adds an entry at the next place and returns the place.
@@ -32,7 +34,7 @@ func (s *script) next(e dibs.Entry) dibs.Cursor {
 // reopen begins an epoch.
 func (s *script) reopen(epoch uint16) {
 	e := dibs.Entry{Kind: dibs.EntryOpen, Prev: s.last}
-	e.Epoch = epoch
+	e.Epoch, s.fence = epoch, epoch
 	s.next(e)
 }
 
@@ -65,5 +67,5 @@ func (s *script) batch() dibs.Batch {
 
 // peek returns the batch without ending it.
 func (s *script) peek() dibs.Batch {
-	return dibs.Batch{Campaign: s.c, Shard: s.shard, From: s.from, To: s.last, Entries: slices.Clone(s.entries)}
+	return dibs.Batch{Campaign: s.c, Shard: s.shard, Fence: s.fence, From: s.from, To: s.last, Entries: slices.Clone(s.entries)}
 }

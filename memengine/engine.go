@@ -242,6 +242,15 @@ func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 	return e.shut(ctx, id)
 }
 
+// Halt takes a shard out; see dibs.Engine.
+func (e *Engine) Halt(ctx context.Context, id dibs.ShardID) error { return e.shut(ctx, id) }
+
+// Server is empty: this process decides; see dibs.Engine.
+func (e *Engine) Server(context.Context, dibs.ShardID) (string, error) { return "", nil }
+
+// Servers returns none; see dibs.Engine.
+func (e *Engine) Servers(context.Context) (map[string]string, error) { return nil, nil }
+
 // Shared is false: the journal's lease keeps other processes out.
 func (e *Engine) Shared() bool { return false }
 

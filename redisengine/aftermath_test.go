@@ -235,9 +235,11 @@ func TestABrokenOffLoadIsMadeGoodFor(t *testing.T) {
 	f.rush("phone", 5)
 	c, err := first.ledger.Campaign(f.Context(), "phone")
 	must(t, err)
-	if _, err := first.ledger.LoadShard(f.Context(), c, dibs.ShardID{Campaign: 1}, 0); err != nil {
-		t.Fatal(err)
-	}
+	id := dibs.ShardID{Campaign: 1}
+	server, err := first.engine.Server(f.Context(), id)
+	must(t, err)
+	_, err = first.ledger.LoadShard(f.Context(), c, id, dibs.Opener{Server: server})
+	must(t, err)
 	_, err = first.ChangeStock(f.Context(), "phone", dibs.StockChange{Delta: 7}, "ref")
 	must(t, err)
 	f.until("the restock", func() bool {

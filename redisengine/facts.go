@@ -69,11 +69,7 @@ func factsOf(ctx context.Context, addr string, node rueidis.Client) (*facts, err
 	if err != nil {
 		return nil, err
 	}
-	info := map[string]string{}
-	for line := range strings.Lines(r.text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		info[name] = value
-	}
+	info := infoOf(r.text)
 	number := func(name string) int64 {
 		// A server that does not tell counts as 0.
 		n, _ := strconv.ParseInt(info[name], 10, 64)

@@ -56,7 +56,7 @@ func TestNodesRepairRedis(t *testing.T) {
 			if len(f.broken(f.nodes[0])) == 0 {
 				t.Fatal("nobody sees the damage")
 			}
-			r, err := f.nodes[1].Repair(t.Context())
+			r, err := f.nodes[1].Repair(t.Context(), dibs.RepairRequest{})
 			must(t, err)
 			if !r.OK || len(r.Steps) != 1 || !strings.Contains(r.Steps[0].What, "loaded anew from the ledger: shard 1/0") {
 				t.Fatalf("the repair: %+v", r)

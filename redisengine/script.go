@@ -52,6 +52,8 @@ var (
 	trimScript      = newScript("trim")
 	forgetScript    = newScript("forget")
 	expelScript     = newScript("expel")
+	haltScript      = newScript("halt")
+	serverScript    = newScript("server")
 	leaseScript     = newScript("lease")
 	unleaseScript   = newScript("unlease")
 	watchScript     = newScript("watch")
@@ -59,6 +61,7 @@ var (
 
 	scripts = []*script{
 		claimScript, releaseScript, adjustScript, configureScript, statsScript, findScript, holdingsScript,
-		shutScript, loadScript, openScript, retireScript, trimScript, forgetScript, expelScript, leaseScript, unleaseScript, watchScript, probeScript,
+		shutScript, loadScript, openScript, retireScript, trimScript, forgetScript, expelScript, haltScript, serverScript, leaseScript, unleaseScript,
+		watchScript, probeScript,
 	}
 )

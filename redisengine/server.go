@@ -27,6 +27,9 @@ type server interface {
 	follows() bool
 	// nodes asks every server that decides for what it is.
 	nodes(ctx context.Context) ([]facts, error)
+	// masters names the runs of the servers that answer, by address; empty for one
+	// that is no master.
+	masters(ctx context.Context) map[string]string
 	// isCluster reports whether the servers are spoken to as a cluster.
 	isCluster() bool
 	// await has every answer wait for so many replicas, for so long.

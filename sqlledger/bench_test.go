@@ -65,12 +65,12 @@ func benchSettle(b *testing.B, open func(b *testing.B) *sqlledger.Ledger) {
 			l := open(b)
 			c := benchCampaign(b, l)
 			shard := dibs.ShardID{Campaign: c.Number}
-			load, err := l.LoadShard(b.Context(), c, shard, 0)
+			load, err := l.LoadShard(b.Context(), c, shard, dibs.Opener{})
 			if err != nil {
 				b.Fatal(err)
 			}
 			last := dibs.Cursor{Epoch: load.Epoch, Seq: 1}
-			open := dibs.Batch{Campaign: c, Shard: shard, To: last, Entries: []dibs.Entry{{Cursor: last, Kind: dibs.EntryOpen}}}
+			open := dibs.Batch{Campaign: c, Shard: shard, Fence: load.Epoch, To: last, Entries: []dibs.Entry{{Cursor: last, Kind: dibs.EntryOpen}}}
 			if err := l.Settle(b.Context(), []dibs.Batch{open}); err != nil {
 				b.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func benchSettle(b *testing.B, open func(b *testing.B) *sqlledger.Ledger) {
 			for done := 0; done < b.N; {
 				b.StopTimer()
 				entries := grants(random, last, min(size, b.N-done))
-				batch := dibs.Batch{Campaign: c, Shard: shard, From: last, To: entries[len(entries)-1].Cursor, Entries: entries}
+				batch := dibs.Batch{Campaign: c, Shard: shard, Fence: load.Epoch, From: last, To: entries[len(entries)-1].Cursor, Entries: entries}
 				b.StartTimer()
 				if err := l.Settle(b.Context(), []dibs.Batch{batch}); err != nil {
 					b.Fatal(err)
@@ -102,20 +102,20 @@ func BenchmarkLoadShard(b *testing.B) {
 	l := openLedger(b, filepath.Join(b.TempDir(), "ledger.db"))
 	c := benchCampaign(b, l)
 	shard := dibs.ShardID{Campaign: c.Number}
-	load, err := l.LoadShard(b.Context(), c, shard, 0)
+	load, err := l.LoadShard(b.Context(), c, shard, dibs.Opener{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	at := dibs.Cursor{Epoch: load.Epoch, Seq: 1}
 	entries := append([]dibs.Entry{{Cursor: at, Kind: dibs.EntryOpen}}, grants(random, at, b.N)...)
-	batch := dibs.Batch{Campaign: c, Shard: shard, To: entries[len(entries)-1].Cursor, Entries: entries}
+	batch := dibs.Batch{Campaign: c, Shard: shard, Fence: load.Epoch, To: entries[len(entries)-1].Cursor, Entries: entries}
 	if err := l.Settle(b.Context(), []dibs.Batch{batch}); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
-	load, err = l.LoadShard(b.Context(), c, shard, 0)
+	load, err = l.LoadShard(b.Context(), c, shard, dibs.Opener{})
 	b.StopTimer()
 	if err != nil || len(load.Holdings) != b.N {
 		b.Fatalf("%d of %d claims loaded: %v", len(load.Holdings), b.N, err)

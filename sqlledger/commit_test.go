@@ -39,7 +39,7 @@ func TestSettleCommitFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	shard := dibs.ShardID{Campaign: c.Number}
-	load, err := l.LoadShard(t.Context(), c, shard, 0)
+	load, err := l.LoadShard(t.Context(), c, shard, dibs.Opener{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestEpochsEnd(t *testing.T) {
 	path, l, _, units := planted(t)
 	raw(t, path, `UPDATE positions SET epoch = 4095`)
 	for range 2 {
-		_, err := l.LoadShard(t.Context(), units, dibs.ShardID{Campaign: units.Number}, 0)
+		_, err := l.LoadShard(t.Context(), units, dibs.ShardID{Campaign: units.Number}, dibs.Opener{})
 		if !errors.Is(err, dibs.ErrUnavailable) {
 			t.Errorf("load a shard past its last epoch: %v", err)
 		}

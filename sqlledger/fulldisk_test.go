@@ -86,7 +86,7 @@ func fillUpLedger(dir string) error {
 		return err
 	}
 	shard := dibs.ShardID{Campaign: c.Number}
-	load, err := l.LoadShard(ctx, c, shard, 0)
+	load, err := l.LoadShard(ctx, c, shard, dibs.Opener{})
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func fillUpLedger(dir string) error {
 
 // bigBatch opens an epoch and grants n units.
 func bigBatch(c *dibs.Campaign, epoch uint16, n int) dibs.Batch {
-	b := dibs.Batch{Campaign: c, Shard: dibs.ShardID{Campaign: c.Number}}
+	b := dibs.Batch{Campaign: c, Shard: dibs.ShardID{Campaign: c.Number}, Fence: epoch}
 	b.To = dibs.Cursor{Epoch: epoch, Seq: 1}
 	b.Entries = []dibs.Entry{{Cursor: b.To, Kind: dibs.EntryOpen}}
 	for i := range n {

@@ -25,14 +25,42 @@ func (t *JournalTable) read(ctx context.Context, op string, f func(*session) err
 func (t *JournalTable) Last(ctx context.Context, shard dibs.ShardID) (dibs.Cursor, error) {
 	var at dibs.Cursor
 	err := t.read(ctx, "read the journal's end", func(s *session) error {
-		err := s.row(ctx, `SELECT epoch, last_seq FROM journal WHERE campaign = ? AND shard = ?
-			ORDER BY epoch DESC, first_seq DESC LIMIT 1`, []any{shard.Campaign, shard.Shard}, &at.Epoch, &at.Seq)
+		err := lastRow(ctx, s, shard, &at)
+		if errors.Is(err, sql.ErrNoRows) {
+			err = s.row(ctx, `SELECT epoch, seq FROM journal_ends WHERE campaign = ? AND shard = ?`,
+				[]any{shard.Campaign, shard.Shard}, &at.Epoch, &at.Seq)
+		}
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
 		return err
 	})
 	return at, err
+}
+
+// lastRow reads where the shard's last row ends; sql.ErrNoRows when it has none.
+func lastRow(ctx context.Context, s *session, shard dibs.ShardID, at *dibs.Cursor) error {
+	return s.row(ctx, `SELECT epoch, last_seq FROM journal WHERE campaign = ? AND shard = ?
+		ORDER BY epoch DESC, first_seq DESC LIMIT 1`, []any{shard.Campaign, shard.Shard}, &at.Epoch, &at.Seq)
+}
+
+// keepEnd notes where the journal ends when no row of it may be left behind a trim.
+func keepEnd(ctx context.Context, s *session, shard dibs.ShardID, upTo dibs.Cursor) error {
+	var last dibs.Cursor
+	err := lastRow(ctx, s, shard, &last)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && upTo.Before(last) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fresh, err := s.insertNew(ctx, `INSERT INTO journal_ends (campaign, shard, epoch, seq) VALUES (?,?,?,?)`,
+		shard.Campaign, shard.Shard, last.Epoch, last.Seq)
+	if err == nil && fresh == 0 {
+		_, err = s.exec(ctx, `UPDATE journal_ends SET epoch = ?, seq = ? WHERE campaign = ? AND shard = ?`,
+			last.Epoch, last.Seq, shard.Campaign, shard.Shard)
+	}
+	return err
 }
 
 // ReadRows implements dibs.JournalStore.
@@ -95,6 +123,9 @@ func (t *JournalTable) TrimRows(ctx context.Context, shard dibs.ShardID, upTo di
 	for {
 		var n int64
 		err := t.writers.transact(ctx, t.d.begin, func(s *session) (err error) {
+			if err := keepEnd(ctx, s, shard, upTo); err != nil {
+				return err
+			}
 			n, err = s.exec(ctx, `DELETE FROM journal WHERE id IN (SELECT id FROM (SELECT id FROM journal WHERE campaign = ?
 				AND shard = ? AND `+begins+` AND `+ends+` AND at < ? ORDER BY epoch, first_seq LIMIT ?) AS oldest)`, args...)
 			return err

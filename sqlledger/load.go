@@ -12,16 +12,18 @@ import (
 )
 
 // LoadShard implements dibs.Settlement.
-func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, beyond uint16) (*dibs.ShardLoad, error) {
+func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by dibs.Opener) (*dibs.ShardLoad, error) {
 	load := &dibs.ShardLoad{}
 	err := l.write(ctx, "load shard "+shard.String(), func(s *session) error {
-		*load = dibs.ShardLoad{}
-		granted, err := raiseEpoch(ctx, s, shard, beyond, load)
+		// What the waiting commands carry, which this drops, is in the sums and rows
+		// read below.
+		epoch, err := l.raiseEpoch(ctx, s, shard, by)
 		if err != nil {
 			return err
 		}
-		// What the waiting commands carry is in the sums and rows read below.
-		if _, err := s.exec(ctx, `DELETE FROM outbox WHERE campaign = ? AND shard = ?`, shard.Campaign, shard.Shard); err != nil {
+		*load = dibs.ShardLoad{Epoch: epoch}
+		granted, err := readPosition(ctx, s, shard, load)
+		if err != nil {
 			return err
 		}
 		if err := loadHoldings(ctx, s, shard, load, granted); err != nil {
@@ -45,29 +47,12 @@ func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.Sha
 	return load, nil
 }
 
-// raiseEpoch opens the next epoch, of the shard and beyond the given one, and
-// reads the shard's row. It returns how many units its claims were ever granted.
-func raiseEpoch(ctx context.Context, s *session, shard dibs.ShardID, beyond uint16, load *dibs.ShardLoad) (granted int64, err error) {
-	limit := dibs.MaxEpoch
-	if beyond >= dibs.MaxEpoch {
-		// There is none beyond.
-		limit = 0
-	}
-	raised, err := s.exec(ctx, `UPDATE positions SET epoch = CASE WHEN epoch < ? THEN ? ELSE epoch END + 1
-		WHERE campaign = ? AND shard = ? AND epoch < ?`,
-		beyond, beyond, shard.Campaign, shard.Shard, limit)
-	if err != nil {
-		return 0, err
-	}
-	err = s.row(ctx, `SELECT epoch, pos_epoch, pos_seq, stock_left, pending + confirmed + released + refunded
+// readPosition reads the shard's row, and returns how many units its claims were
+// ever granted.
+func readPosition(ctx context.Context, s *session, shard dibs.ShardID, load *dibs.ShardLoad) (granted int64, err error) {
+	err = s.row(ctx, `SELECT pos_epoch, pos_seq, stock_left, pending + confirmed + released + refunded
 		FROM positions WHERE campaign = ? AND shard = ?`, []any{shard.Campaign, shard.Shard},
-		&load.Epoch, &load.Position.Epoch, &load.Position.Seq, &load.StockLeft, &granted)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, notFound(aShard, shard)
-	}
-	if err == nil && raised == 0 {
-		err = dibs.Unavail(dibs.EffectNone, fmt.Errorf("sqlledger: shard %s has used up its %d epochs", shard, dibs.MaxEpoch))
-	}
+		&load.Position.Epoch, &load.Position.Seq, &load.StockLeft, &granted)
 	return granted, err
 }
 
@@ -205,15 +190,20 @@ func loadRefs(ctx context.Context, s *session, shard dibs.ShardID, load *dibs.Sh
 // the start; Epoch is 0 until it is loaded for the first time.
 func (l *Ledger) Totals(ctx context.Context, shard dibs.ShardID) (dibs.ShardTotals, error) {
 	var t dibs.ShardTotals
-	err := l.read(ctx, "read totals", func(s *session) error {
-		err := s.row(ctx, `SELECT epoch, pos_epoch, pos_seq, stock, stock_left, pending, confirmed, released, refunded
-			FROM positions WHERE campaign = ? AND shard = ?`, []any{shard.Campaign, shard.Shard},
-			&t.Epoch, &t.Position.Epoch, &t.Position.Seq, &t.Stock, &t.StockLeft,
-			&t.Pending, &t.Confirmed, &t.Released, &t.Refunded)
-		if errors.Is(err, sql.ErrNoRows) {
-			return notFound(aShard, shard)
-		}
+	err := l.read(ctx, "read totals", func(s *session) (err error) {
+		t, err = readTotals(ctx, s, shard)
 		return err
 	})
+	return t, err
+}
+
+func readTotals(ctx context.Context, s *session, shard dibs.ShardID) (t dibs.ShardTotals, err error) {
+	err = s.row(ctx, `SELECT epoch, pos_epoch, pos_seq, stock, stock_left, pending, confirmed, released, refunded
+		FROM positions WHERE campaign = ? AND shard = ?`, []any{shard.Campaign, shard.Shard},
+		&t.Epoch, &t.Position.Epoch, &t.Position.Seq, &t.Stock, &t.StockLeft,
+		&t.Pending, &t.Confirmed, &t.Released, &t.Refunded)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = notFound(aShard, shard)
+	}
 	return t, err
 }

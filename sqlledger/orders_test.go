@@ -95,7 +95,7 @@ func manyOrders(t *testing.T, l *sqlledger.Ledger) {
 	if err := l.InsertCampaign(t.Context(), c, nil); err != nil {
 		t.Fatal(err)
 	}
-	load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number}, 0)
+	load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number}, dibs.Opener{})
 	if err != nil {
 		t.Fatal(err)
 	}

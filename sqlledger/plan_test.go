@@ -63,7 +63,7 @@ func TestServerItemsAreFoundByTheirNumber(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number}, 0)
+		load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number}, dibs.Opener{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ func plant(t *testing.T, l *sqlledger.Ledger) (items, units *dibs.Campaign) {
 		if err := l.InsertCampaign(t.Context(), c, list); err != nil {
 			t.Fatal(err)
 		}
-		load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number}, 0)
+		load, err := l.LoadShard(t.Context(), c, dibs.ShardID{Campaign: c.Number}, dibs.Opener{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ var forbidden = map[string]string{
 	"an epoch past the last":      `UPDATE positions SET epoch = 4096`,
 	"a text where a number is":    `UPDATE claims SET quantity = 'many'`,
 	"an adjustment of no shard":   `INSERT INTO adjustments VALUES (1, 9, 'r', 1, '', 0)`,
-	"a shard of no campaign":      `INSERT INTO positions VALUES (9, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0)`,
+	"a shard of no campaign":      `INSERT INTO positions VALUES (9, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, '')`,
 	"a negative sum of the shard": `UPDATE positions SET confirmed = -1`,
 }
 

@@ -14,7 +14,7 @@ import (
 // refused says of an error of settling whether the entries are to blame: what
 // a constraint or a check of theirs refused will be refused again.
 func (l *Ledger) refused(err error) error {
-	if err == nil || errors.Is(err, dibs.ErrPositionMoved) || errors.Is(err, dibs.ErrForked) {
+	if err == nil || errors.Is(err, dibs.ErrPositionMoved) || errors.Is(err, dibs.ErrFenced) || errors.Is(err, dibs.ErrForked) {
 		return err
 	}
 	switch fault := l.d.classify(err); {
@@ -29,6 +29,7 @@ func (l *Ledger) refused(err error) error {
 
 // shardNow is a shard's row, kept from others until the transaction ends.
 type shardNow struct {
+	epoch    uint16
 	position dibs.Cursor
 	// left is what the shard and its campaign both have left.
 	left int64
@@ -37,8 +38,8 @@ type shardNow struct {
 // lockShard keeps the rows of a shard and its campaign, in the order in which
 // settling does.
 func lockShard(ctx context.Context, s *session, shard dibs.ShardID) (now shardNow, err error) {
-	err = s.row(ctx, `SELECT pos_epoch, pos_seq, stock_left FROM positions WHERE campaign = ? AND shard = ?`+s.d.forUpdate,
-		[]any{shard.Campaign, shard.Shard}, &now.position.Epoch, &now.position.Seq, &now.left)
+	err = s.row(ctx, `SELECT epoch, pos_epoch, pos_seq, stock_left FROM positions WHERE campaign = ? AND shard = ?`+s.d.forUpdate,
+		[]any{shard.Campaign, shard.Shard}, &now.epoch, &now.position.Epoch, &now.position.Seq, &now.left)
 	if errors.Is(err, sql.ErrNoRows) {
 		return now, notFound(aShard, shard)
 	}
@@ -66,8 +67,8 @@ func (l *Ledger) Quarantine(ctx context.Context, b dibs.Batch, why string) error
 		if err != nil {
 			return err
 		}
-		if now.position != b.From {
-			return dibs.ErrPositionMoved
+		if now.position != b.From || now.epoch != b.Fence {
+			return passed(ctx, s, &b)
 		}
 		if err := vacant(ctx, s, dibs.Position{ShardID: b.Shard, Cursor: e.Cursor}); err != nil {
 			return err

@@ -84,7 +84,7 @@ func TestWhatPassesIsNoPoison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := dibs.Batch{Campaign: units, Shard: dibs.ShardID{Campaign: units.Number}, From: totals.Position, To: totals.Position}
+	b := dibs.Batch{Campaign: units, Shard: dibs.ShardID{Campaign: units.Number}, Fence: totals.Epoch, From: totals.Position, To: totals.Position}
 	b.To.Seq++
 	b.Entries = []dibs.Entry{{Cursor: b.To, Kind: dibs.EntryGrant, UserID: "u", Quantity: 1}}
 	settle := func(ctx context.Context) error { return l.Settle(ctx, []dibs.Batch{b}) }

@@ -33,7 +33,7 @@ func newSettler(t *testing.T, l *sqlledger.Ledger) *settler {
 		t.Fatal(err)
 	}
 	s.shard = dibs.ShardID{Campaign: s.c.Number}
-	load, err := l.LoadShard(t.Context(), s.c, s.shard, 0)
+	load, err := l.LoadShard(t.Context(), s.c, s.shard, dibs.Opener{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func newSettler(t *testing.T, l *sqlledger.Ledger) *settler {
 // grow makes the next batch, of n grants.
 func (s *settler) grow(n int) {
 	last := s.next.To
-	s.next = dibs.Batch{Campaign: s.c, Shard: s.shard, From: last, To: last}
+	s.next = dibs.Batch{Campaign: s.c, Shard: s.shard, Fence: last.Epoch, From: last, To: last}
 	for range n {
 		s.next.To.Seq++
 		s.next.Entries = append(s.next.Entries, dibs.Entry{

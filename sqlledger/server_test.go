@@ -109,7 +109,7 @@ func TestServerTexts(t *testing.T) {
 		if err := l.InsertCampaign(ctx, c, values); err != nil {
 			t.Fatal(err)
 		}
-		load, err := l.LoadShard(ctx, c, dibs.ShardID{Campaign: c.Number}, 0)
+		load, err := l.LoadShard(ctx, c, dibs.ShardID{Campaign: c.Number}, dibs.Opener{})
 		if err != nil || fmt.Sprintf("%q", load.Items) != fmt.Sprintf("%q", values) {
 			t.Errorf("items %+v, %v", load, err)
 		}

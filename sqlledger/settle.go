@@ -146,18 +146,20 @@ func (l *Ledger) settleBatch(ctx context.Context, s *session, b *dibs.Batch, sum
 }
 
 // movePosition moves the shard's committed position and sums in one
-// compare-and-set: who comes second changes nothing.
+// compare-and-set: a second settler, or one that read its batch before the shard
+// was loaded anew, changes nothing.
 func movePosition(ctx context.Context, s *session, b *dibs.Batch, sum *batchSums) error {
 	pending, confirmed := sum.units, int64(0)
 	if b.Campaign.InitialStatus() == dibs.Confirmed {
 		pending, confirmed = confirmed, pending
 	}
 	n, err := s.exec(ctx, `UPDATE positions SET pos_epoch = ?, pos_seq = ?, stock = stock - ?, stock_left = stock_left - ?,
-		pending = pending + ?, confirmed = confirmed + ? WHERE campaign = ? AND shard = ? AND pos_epoch = ? AND pos_seq = ?`,
+		pending = pending + ?, confirmed = confirmed + ?
+		WHERE campaign = ? AND shard = ? AND pos_epoch = ? AND pos_seq = ? AND epoch = ?`,
 		b.To.Epoch, b.To.Seq, sum.withdrawn, sum.units+sum.withdrawn, pending, confirmed,
-		b.Shard.Campaign, b.Shard.Shard, b.From.Epoch, b.From.Seq)
+		b.Shard.Campaign, b.Shard.Shard, b.From.Epoch, b.From.Seq, b.Fence)
 	if err == nil && n != 1 {
-		err = dibs.ErrPositionMoved
+		err = passed(ctx, s, b)
 	}
 	return err
 }

@@ -85,16 +85,53 @@ func TestDumpBeyondTheJournal(t *testing.T) {
 		}
 		n.await(t, n.err, `campaign=sale.*does not (continue|follow)`)
 	}
-	if r := cli(t, secrets, "verify", "--url", c.url); r.code == exitOK {
-		t.Errorf("verify finds nothing:\n%s", r.out)
-	}
-	c.drain()
-	c.acceptLoss("1:0")
-	for i, n := range c.nodes {
-		c.start(n)
-		c.granted(i, "sale", fmt.Sprint("late", i))
+	broken := cli(t, secrets, "verify", "--url", c.url)
+	broken.want(t, exitFailure, "sale", "from an older backup", "a promise is broken in ")
+	repair := []string{"verify", "--url", c.url, "--repair"}
+	cli(t, secrets, repair...).want(t, exitFailure, "NOT REPAIRED, sale", "--older-ledger continue", "--older-ledger end")
+	cli(t, secrets, append(repair, "--older-ledger", "newest")...).want(t, exitUsage, `--older-ledger "newest": must be continue or end`)
+	c.refused(0, "sale", "still", "unavailable")
+	repair = append(repair, "--older-ledger", "continue")
+	cli(t, secrets, repair...).want(t, exitOK, "repaired, sale: gave up what shard", "every promise holds")
+	cli(t, secrets, repair...).want(t, exitOK, "there was nothing to repair", "every promise holds")
+	for i := range c.nodes {
+		eventually(t, patience, "the campaign is sold again", func(context.Context) bool {
+			id, _ := c.claim(i, "sale", fmt.Sprint("again", i))
+			return id != ""
+		})
 	}
 	c.verify()
+	c.drain()
+}
+
+// TestDumpAfterTheJournal restores an older dump when the journal was trimmed to
+// nothing, and Redis was started again: only the journal's end tells. The
+// administrator ends the campaign.
+func TestDumpAfterTheJournal(t *testing.T) {
+	c := newCluster(t, servers.MariaDB, 1)
+	publish(t, c.admin(0), "sale", 10)
+	dump := c.dump()
+	for i := range 5 {
+		c.granted(0, "sale", fmt.Sprint("lost", i))
+	}
+	c.drain()
+	c.redisCLI("XTRIM", "dibs:{1:0}:journal", "MAXLEN", "0")
+	c.redis.Kill()
+	if err := c.redis.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c.restore(dump)
+	c.start(c.nodes[0])
+	c.refused(0, "sale", "late", "unavailable")
+	health, err := c.admin(0).Health(t.Context())
+	if said := health.Dependencies["campaigns"].Error; err != nil || health.Ready || !strings.Contains(said, "older than its journal") {
+		t.Errorf("the node says %q, %+v, %v", said, health, err)
+	}
+	cli(t, secrets, "verify", "--url", c.url, "sale").want(t, exitFailure, "from an older backup")
+	cli(t, secrets, "verify", "--url", c.url, "--older-ledger", "end").want(t, exitUsage, "--older-ledger goes with --repair")
+	cli(t, secrets, "verify", "--url", c.url, "--repair", "--older-ledger", "end", "sale").want(t, exitOK,
+		"repaired, sale: ended the campaign", "every promise holds")
+	c.refused(0, "sale", "late", "ended")
 	c.drain()
 }
 

@@ -18,6 +18,7 @@ import (
 func newVerifyCommand() *cobra.Command {
 	var output string
 	var repair bool
+	var older string
 	cmd := &cobra.Command{
 		Use:   "verify [CAMPAIGN…|product:ID…]",
 		Short: "Compare engine and ledger, promise by promise; exit 1 on a difference",
@@ -32,25 +33,40 @@ settle by now, and an engine that differs from a ledger that is whole. Claims
 are never changed. It says what it did, what it left and what to do about that,
 compares again, and exits with 0 only when all is well then.
 
+A ledger that was restored from a backup older than what the journal has kept
+lacks claims that nobody knows any more: nothing of such a campaign is sold until
+you restore a newer backup, or decide with --repair --older-ledger:
+  continue  go on from the ledger as it is; the lost claims' units are sold again
+  end       end the campaign
+
 product:ID stands for the regular orders of a product.`,
 		Example: `  dibs verify --data /var/lib/dibs
   dibs verify --url http://127.0.0.1:8080 --admin-key "$DIBS_ADMIN_KEY" phone-noon
-  dibs verify --data /var/lib/dibs --repair`,
+  dibs verify --data /var/lib/dibs --repair
+  dibs verify --data /var/lib/dibs --repair --older-ledger continue phone-noon`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if given := cmd.Flags().Changed("older-ledger"); given && !repair {
+				return usagef("--older-ledger goes with --repair")
+			} else if given && !slices.Contains(dibs.OlderLedgers, dibs.OlderLedger(older)) {
+				return usagef("--older-ledger %q: must be continue or end", older)
+			}
 			if repair {
-				return runRepair(cmd, args, output)
+				return runRepair(cmd, dibs.RepairRequest{Campaigns: args, OlderLedger: dibs.OlderLedger(older)}, output)
 			}
 			return runVerify(cmd, args, output)
 		},
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "put right what can be, and compare again")
+	cmd.Flags().StringVar(&older, "older-ledger", "", "with --repair, where the ledger is older than the journal: continue or end")
 	addSettings(cmd, storeKeys, clientKeys, logKeys, []string{"migrate"})
 	addOutput(cmd, &output)
 	return cmd
 }
 
 func runVerify(cmd *cobra.Command, campaigns []string, output string) error {
-	from, report, err := checked(cmd, campaigns, (*dibs.Service).Verify, (*client.Client).Verify)
+	from, report, err := checked(cmd,
+		func(ctx context.Context, s *dibs.Service) (*dibs.Report, error) { return s.Verify(ctx, campaigns...) },
+		func(ctx context.Context, c *client.Client) (dibs.Report, error) { return c.Verify(ctx, campaigns...) })
 	if err != nil {
 		return err
 	}
@@ -61,8 +77,10 @@ func runVerify(cmd *cobra.Command, campaigns []string, output string) error {
 	return verdict(cmd, from, report, output)
 }
 
-func runRepair(cmd *cobra.Command, campaigns []string, output string) error {
-	from, repair, err := checked(cmd, campaigns, (*dibs.Service).Repair, (*client.Client).Repair)
+func runRepair(cmd *cobra.Command, req dibs.RepairRequest, output string) error {
+	from, repair, err := checked(cmd,
+		func(ctx context.Context, s *dibs.Service) (*dibs.RepairReport, error) { return s.Repair(ctx, req) },
+		func(ctx context.Context, c *client.Client) (dibs.RepairReport, error) { return c.Repair(ctx, req) })
 	if err != nil {
 		return err
 	}
@@ -104,8 +122,8 @@ func verdict(cmd *cobra.Command, from string, report *dibs.Report, output string
 
 // checked lets a service in this process, or a server, check itself, and
 // returns what it says and where that comes from.
-func checked[T any](cmd *cobra.Command, campaigns []string,
-	here func(*dibs.Service, context.Context, ...string) (*T, error), there func(*client.Client, context.Context, ...string) (T, error),
+func checked[T any](cmd *cobra.Command,
+	here func(context.Context, *dibs.Service) (*T, error), there func(context.Context, *client.Client) (T, error),
 ) (from string, r *T, err error) {
 	c, err := loadConfig(cmd, storeRules)
 	if err != nil {
@@ -116,7 +134,7 @@ func checked[T any](cmd *cobra.Command, campaigns []string,
 		if err != nil {
 			return "", nil, err
 		}
-		said, err := there(api, cmd.Context(), campaigns...)
+		said, err := there(cmd.Context(), api)
 		if err != nil {
 			return "", nil, explainCall(c, err)
 		}
@@ -149,7 +167,7 @@ func checked[T any](cmd *cobra.Command, campaigns []string,
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, node.Close(context.WithoutCancel(ctx))) }()
-	r, err = here(node.Service, ctx, campaigns...)
+	r, err = here(ctx, node.Service)
 	return c.store(), r, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,20 +22,12 @@ type engine struct {
 	// seen is the highest place of each shard that this node has seen.
 	seen   map[dibs.ShardID]dibs.Cursor
 	tokens int
-	// missing is since when nothing of a listed shard is there.
-	missing map[dibs.ShardID]missing
-}
-
-// missing is since when, and after how many openings, a shard is not there.
-type missing struct {
-	opened int64
-	since  time.Time
 }
 
 var _ dibs.Engine = (*engine)(nil)
 
 func newEngine(p *process) *engine {
-	return &engine{p: p, appended: make(chan struct{}, 1), seen: map[dibs.ShardID]dibs.Cursor{}, missing: map[dibs.ShardID]missing{}}
+	return &engine{p: p, appended: make(chan struct{}, 1), seen: map[dibs.ShardID]dibs.Cursor{}}
 }
 
 // none is the answer of a call that says no more than that it was carried out.
@@ -59,19 +52,6 @@ func (e *engine) saw(id dibs.ShardID, at dibs.Cursor) {
 	if e.seen[id].Before(at) {
 		e.seen[id] = at
 	}
-}
-
-// longMissing notes that nothing of a listed shard is there, and reports whether
-// that has been so for long.
-func (e *engine) longMissing(id dibs.ShardID, opened int64) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	m, ok := e.missing[id]
-	if !ok || m.opened != opened {
-		e.missing[id] = missing{opened, time.Now()}
-		return false
-	}
-	return time.Since(m.since) > forgetAfter
 }
 
 func (e *engine) signal() {
@@ -145,11 +125,14 @@ func (e *engine) Configure(ctx context.Context, c *dibs.Campaign) error {
 
 // Adjust changes the stock; see dibs.Engine.
 func (e *engine) Adjust(ctx context.Context, a dibs.Adjustment) error {
+	if e.p.w.planted.OneRef {
+		a.Ref = strings.TrimSuffix(a.Ref, " -")
+	}
 	_, err := change(ctx, e, "adjust", dibs.EffectUnknown, a.Shard, func(v *server, seen dibs.Cursor) (none, error) {
 		return none{}, v.adjust(a, seen)
 	})
 	e.signal()
-	return err
+	return e.uncarried(ctx, a.Shard, err)
 }
 
 // Release gives a claim's stock back; see dibs.Engine.
@@ -158,6 +141,19 @@ func (e *engine) Release(ctx context.Context, r dibs.Release) error {
 		return none{}, v.release(r, seen)
 	})
 	e.signal()
+	return e.uncarried(ctx, r.Claim.ShardID, err)
+}
+
+// uncarried is the error of a command; with a planted fault nil when the shard is
+// not open and the campaign over, as this node's clock has it.
+func (e *engine) uncarried(ctx context.Context, id dibs.ShardID, err error) error {
+	if !e.p.w.planted.DropsAtOnce || !errors.Is(err, dibs.ErrNotOpen) {
+		return err
+	}
+	c, lost := e.p.w.base.ledger.CampaignByNumber(ctx, id.Campaign)
+	if lost == nil && (!c.Live() || !e.p.site.now().Before(c.EndsAt)) {
+		return nil
+	}
 	return err
 }
 
@@ -247,6 +243,9 @@ func (e *engine) TrimJournal(ctx context.Context, id dibs.ShardID, upTo dibs.Cur
 func (e *engine) JournalEnd(ctx context.Context, id dibs.ShardID) (dibs.Cursor, error) {
 	return ask(ctx, e, "end", dibs.EffectNone, func(v *server) (dibs.Cursor, error) {
 		j, _ := v.stream(id)
+		if len(j.entries) == 0 && e.p.w.planted.ForgetfulEnd {
+			return dibs.Cursor{}, nil
+		}
 		return j.end, nil
 	})
 }
@@ -254,6 +253,32 @@ func (e *engine) JournalEnd(ctx context.Context, id dibs.ShardID) (dibs.Cursor, 
 // Lease makes this node the one that settles and loads a shard; see dibs.Journal.
 func (e *engine) Lease(ctx context.Context, id dibs.ShardID, settled dibs.Cursor) (bool, error) {
 	return ask(ctx, e, "lease", dibs.EffectUnknown, func(v *server) (bool, error) { return v.lease(id, e.p.name, settled) })
+}
+
+// Halt takes a shard out; see dibs.Engine.
+func (e *engine) Halt(ctx context.Context, id dibs.ShardID) error {
+	_, err := ask(ctx, e, "halt", dibs.EffectUnknown, func(v *server) (none, error) {
+		v.halt(id)
+		return none{}, nil
+	})
+	return err
+}
+
+// Server names the run of the server; see dibs.Engine.
+func (e *engine) Server(ctx context.Context, _ dibs.ShardID) (string, error) {
+	return ask(ctx, e, "server", dibs.EffectNone, func(v *server) (string, error) { return v.run, nil })
+}
+
+// Servers names the runs of the servers that answer; see dibs.Engine.
+func (e *engine) Servers(ctx context.Context) (map[string]string, error) {
+	runs, err := ask(ctx, e, "servers", dibs.EffectNone, func(v *server) (map[string]string, error) {
+		return map[string]string{v.name: v.run}, nil
+	})
+	if errors.Is(err, errNoAnswer) {
+		// One that does not answer is left out.
+		return map[string]string{}, nil
+	}
+	return runs, err
 }
 
 // Appended is signalled after this node made entries durable; see dibs.Journal.

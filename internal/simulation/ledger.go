@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -25,9 +26,10 @@ func (l *ledger) write(ctx context.Context, op string, run func(context.Context)
 }
 
 // LoadShard implements dibs.Settlement.
-func (l *ledger) LoadShard(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, beyond uint16) (*dibs.ShardLoad, error) {
+func (l *ledger) LoadShard(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, by dibs.Opener) (*dibs.ShardLoad, error) {
+	by = l.unfenced(ctx, id, by)
 	return askLedger(ctx, l, "load shard", true, func(ctx context.Context) (*dibs.ShardLoad, error) {
-		load, err := l.Ledger.LoadShard(ctx, c, id, beyond)
+		load, err := l.Ledger.LoadShard(ctx, c, id, by)
 		if err == nil {
 			l.p.w.story.tell("ledger: %s gets shard %s for epoch %d, settled to %s, %d left", l.p.name, id, load.Epoch, load.Position, load.StockLeft)
 		}
@@ -35,9 +37,37 @@ func (l *ledger) LoadShard(ctx context.Context, c *dibs.Campaign, id dibs.ShardI
 	})
 }
 
+// unfenced is an opener that gets any shard, with a planted fault.
+func (l *ledger) unfenced(ctx context.Context, id dibs.ShardID, by dibs.Opener) dibs.Opener {
+	if totals, err := l.Ledger.Totals(ctx, id); err == nil && l.p.w.planted.Unfenced {
+		by.Epoch = max(by.Epoch, totals.Epoch)
+	}
+	return by
+}
+
+// Fence implements dibs.Settlement.
+func (l *ledger) Fence(ctx context.Context, id dibs.ShardID, by dibs.Opener) (dibs.ShardTotals, error) {
+	return askLedger(ctx, l, "fence", true, func(ctx context.Context) (dibs.ShardTotals, error) {
+		totals, err := l.Ledger.Fence(ctx, id, by)
+		l.p.w.story.tell("ledger: %s raises the epoch of %s to %d: %v", l.p.name, id, totals.Epoch, err)
+		return totals, err
+	})
+}
+
+// SeeServers implements dibs.Settlement.
+func (l *ledger) SeeServers(ctx context.Context, seen, gone []string) error {
+	return l.write(ctx, "see servers", func(ctx context.Context) error { return l.Ledger.SeeServers(ctx, seen, gone) })
+}
+
 // Settle implements dibs.Settlement.
 func (l *ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
 	return l.write(ctx, "settle", func(ctx context.Context) error {
+		if l.p.w.planted.Unfenced {
+			batches = slices.Clone(batches)
+			for i := range batches {
+				batches[i].Fence = l.unfenced(ctx, batches[i].Shard, dibs.Opener{}).Epoch
+			}
+		}
 		err := l.Ledger.Settle(ctx, batches)
 		for i := range batches {
 			b := &batches[i]

@@ -21,7 +21,7 @@ type memory struct {
 	shards   map[dibs.ShardID]*shard
 	journals map[dibs.ShardID]*journal
 	leases   map[dibs.ShardID]lease
-	// listed counts how often each shard was about to be opened.
+	// listed is at which step of its opening each shard was listed last.
 	listed map[dibs.ShardID]int64
 	// past is every entry of the history that led here, trimmed or not: what the
 	// simulation knows, and no node can ask for.
@@ -85,8 +85,10 @@ type shard struct {
 	free              []uint32
 	claims            map[dibs.Cursor]*dibs.Holding
 	users             map[string][]*dibs.Holding
-	// refs are the stock changes that were counted, with their sign.
+	// refs are the stock changes that were counted.
 	refs    map[string]bool
+	// replaces says that a load takes the place of what was shut, and its memory.
+	replaces bool
 	settled dibs.Cursor
 }
 

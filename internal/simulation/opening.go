@@ -23,7 +23,8 @@ type opening struct {
 	token string
 	load  *dibs.ShardLoad
 	def   definition
-	// What the load and the journal's tail add up to.
+	// What the load and the journal's tail add up to, and the tail's last entry.
+	last   dibs.Cursor
 	left   int64
 	claims []dibs.Holding
 	refs   map[string]bool
@@ -37,9 +38,9 @@ func (e *engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 		left: load.StockLeft, claims: slices.Clone(load.Holdings), refs: map[string]bool{},
 	}
 	for _, ref := range load.Refs {
-		o.refs[ref] = false
+		o.refs[ref] = true
 	}
-	for _, step := range []func(context.Context) error{o.note, o.shut, o.replay, o.fill, o.begin} {
+	for _, step := range []func(context.Context) error{o.note, o.shut, o.again, o.replay, o.fill, o.begin} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("simulation: opening shard %s in epoch %d: %w", id, load.Epoch, err)
 		}
@@ -47,13 +48,20 @@ func (e *engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 	return nil
 }
 
-// note puts the shard on the list, before anything of it exists.
-func (o *opening) note(ctx context.Context) error {
-	_, err := ask(ctx, o.e, "note", dibs.EffectNone, func(v *server) (none, error) {
-		if err := v.needs(); err != nil {
-			return none{}, err
-		}
-		v.mem.listed[o.id]++
+// note puts the shard on the list, before anything of it exists; again does once
+// there is something, since somebody may have taken it off the list meanwhile.
+func (o *opening) note(ctx context.Context) error { return o.list(ctx, 2*int64(o.load.Epoch)) }
+
+func (o *opening) again(ctx context.Context) error {
+	if o.e.p.w.planted.ListedOnce {
+		return nil
+	}
+	return o.list(ctx, 2*int64(o.load.Epoch)+1)
+}
+
+func (o *opening) list(ctx context.Context, step int64) error {
+	_, err := ask(ctx, o.e, "list", dibs.EffectUnknown, func(v *server) (none, error) {
+		v.mem.listed[o.id] = step
 		return none{}, nil
 	})
 	return err
@@ -62,14 +70,21 @@ func (o *opening) note(ctx context.Context) error {
 // shut takes the shard out.
 func (o *opening) shut(ctx context.Context) error {
 	_, err := ask(ctx, o.e, "shut", dibs.EffectUnknown, func(v *server) (none, error) {
-		if s := v.mem.shards[o.id]; s != nil {
+		s := v.mem.shards[o.id]
+		replaces := false
+		if s != nil {
 			same := s.state == stateLoading && s.token == o.token
 			if o.load.Epoch < s.head.Epoch || o.load.Epoch == s.head.Epoch && !same {
 				return none{}, dibs.ErrStale
 			}
+			replaces = s.state != stateLoading || s.replaces
 		}
-		v.mem.shards[o.id] = &shard{state: stateLoading, run: v.run, token: o.token, head: dibs.Cursor{Epoch: o.load.Epoch}}
-		v.journalOf(o.id).gone = time.Time{}
+		v.mem.shards[o.id] = &shard{
+			state: stateLoading, run: v.run, token: o.token, head: dibs.Cursor{Epoch: o.load.Epoch}, replaces: replaces,
+		}
+		if j, there := v.stream(o.id); there {
+			j.gone = time.Time{}
+		}
 		v.w.story.tell("%s: %s loads shard %s in epoch %d from %s", v.name, o.e.p.name, o.id, o.load.Epoch, o.load.Position)
 		return none{}, nil
 	})
@@ -107,17 +122,7 @@ func (o *opening) replay(ctx context.Context) error {
 			last = entries[i].Cursor
 		}
 	}
-	if !o.e.p.w.planted.ForgetfulOpen {
-		// What was trimmed away is not there to be read, and was there.
-		end, err := o.e.JournalEnd(ctx, o.id)
-		if err != nil {
-			return err
-		}
-		if last.Before(end) {
-			return fmt.Errorf("the journal ends at %s, and was read up to %s: %w", end, last, dibs.ErrGap)
-		}
-	}
-	o.load.Position = last
+	o.last = last
 	if o.left < 0 || o.def.items && o.left != int64(len(o.free())) || last.Epoch >= o.load.Epoch {
 		return fmt.Errorf("%d left, %d items, after %s: %w", o.left, len(o.free()), last, dibs.ErrCorrupt)
 	}
@@ -135,7 +140,7 @@ func (o *opening) redo(en *dibs.Entry) {
 			Cursor: en.Cursor, UserID: en.UserID, Key: en.Key, Quantity: en.Quantity, At: en.At, PayBy: en.PayBy, Items: en.Items,
 		})
 	case en.Kind == dibs.EntryAdjust:
-		o.refs[en.Ref] = en.Quantity > 0
+		o.refs[en.Ref] = true
 		if en.Quantity < 0 {
 			o.left += en.Quantity
 			o.taken = append(o.taken, en.Items...)
@@ -155,7 +160,8 @@ const fillSteps = 2
 func (o *opening) fill(ctx context.Context) error {
 	for range fillSteps {
 		if _, err := ask(ctx, o.e, "load", dibs.EffectUnknown, func(v *server) (none, error) {
-			if _, err := o.loading(v); err != nil {
+			s, err := o.loading(v)
+			if err != nil || s.replaces {
 				return none{}, err
 			}
 			return none{}, v.needs()
@@ -176,10 +182,7 @@ func (o *opening) begin(ctx context.Context) error {
 		if err != nil {
 			return dibs.Cursor{}, err
 		}
-		if err := v.needs(); err != nil {
-			return dibs.Cursor{}, err
-		}
-		if err := v.write(o.id, s, dibs.Entry{Kind: dibs.EntryOpen, At: v.now(), Prev: o.load.Position}, nil); err != nil {
+		if err := v.write(o.id, s, dibs.Entry{Kind: dibs.EntryOpen, At: v.now(), Prev: o.last}, nil); err != nil {
 			return dibs.Cursor{}, err
 		}
 		s.state, s.left, s.def, s.values, s.free = stateOpen, o.left, o.def, o.load.Items, o.free()
@@ -209,14 +212,15 @@ const (
 )
 
 // retire is retire.lua.
-func (v *server) retire(id dibs.ShardID) error {
+func (v *server) retire(id dibs.ShardID, process string) error {
 	s := v.mem.shards[id]
-	if s == nil {
+	switch l := v.mem.leases[id]; {
+	case s == nil:
 		return errAbsent
-	}
-	switch {
-	case s.state == stateLoading && (v.w.planted.LoadsStay || v.w.now().Before(v.mem.leases[id].until)):
+	case s.state == stateLoading && v.w.planted.LoadsStay:
 		return errShut
+	case s.state == stateLoading && l.holder != process && v.w.now().Before(l.until):
+		return dibs.Unavail(dibs.EffectNone, errTaken)
 	case s.state == stateLoading:
 	case s.state == stateOpen && s.run == v.run && s.def.state != dibs.EndedState && v.now() < s.def.endsMS+retireGrace.Milliseconds():
 		return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign goes on by the server's clock"})
@@ -232,13 +236,9 @@ func (v *server) retire(id dibs.ShardID) error {
 
 // Retire forgets a shard; see dibs.Engine.
 func (e *engine) Retire(ctx context.Context, id dibs.ShardID) error {
-	_, err := ask(ctx, e, "retire", dibs.EffectUnknown, func(v *server) (none, error) { return none{}, v.retire(id) })
+	_, err := ask(ctx, e, "retire", dibs.EffectUnknown, func(v *server) (none, error) { return none{}, v.retire(id, e.p.name) })
 	return err
 }
-
-// forgetAfter is how long nothing of a listed shard may be there until it is
-// forgotten: longer than any loader pauses between two of its steps.
-const forgetAfter = time.Minute
 
 // JournalShards lists the shards that have entries or are held; see dibs.Journal.
 func (e *engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
@@ -274,12 +274,9 @@ func (e *engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 }
 
 // forget takes a shard off the list of which nothing is there.
-func (e *engine) forget(ctx context.Context, id dibs.ShardID, opened int64) error {
-	if !e.p.w.planted.ForgetsAtOnce && !e.longMissing(id, opened) {
-		return nil
-	}
+func (e *engine) forget(ctx context.Context, id dibs.ShardID, step int64) error {
 	_, err := ask(ctx, e, "forget", dibs.EffectUnknown, func(v *server) (none, error) {
-		if v.mem.listed[id] == opened {
+		if v.mem.listed[id] == step {
 			delete(v.mem.listed, id)
 			v.w.story.tell("%s: shard %s is off the list", v.name, id)
 		}

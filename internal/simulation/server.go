@@ -147,10 +147,7 @@ func (v *server) adjust(a dibs.Adjustment, seen dibs.Cursor) error {
 	if err != nil {
 		return err
 	}
-	if restock, known := s.refs[a.Ref]; known {
-		if restock != (a.Delta > 0) && !v.w.planted.OneSign {
-			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the reference stands for a change in the other direction"})
-		}
+	if s.refs[a.Ref] {
 		return nil
 	}
 	switch {
@@ -182,7 +179,7 @@ func (v *server) adjust(a dibs.Adjustment, seen dibs.Cursor) error {
 		s.free, s.values = append(s.free, e.Items...), append(slices.Clip(s.values), a.Items...)
 	}
 	s.left += a.Delta
-	s.refs[a.Ref] = a.Delta > 0
+	s.refs[a.Ref] = true
 	v.w.story.tell("%s: stock of %s by %+d (%s), %d left", v.name, a.Shard, a.Delta, a.Ref, s.left)
 	return nil
 }
@@ -191,9 +188,6 @@ func (v *server) adjust(a dibs.Adjustment, seen dibs.Cursor) error {
 func (v *server) configure(c *dibs.Campaign, id dibs.ShardID, seen dibs.Cursor) error {
 	s, err := v.open(id, seen)
 	if err != nil || c.Version < s.def.version {
-		return err
-	}
-	if err := v.needs(); err != nil {
 		return err
 	}
 	payIn := s.def.payInMS
@@ -207,6 +201,14 @@ func (v *server) expel(id dibs.ShardID, seen dibs.Cursor) {
 	if s, err := v.open(id, seen); s == nil && errors.Is(err, errBehind) {
 		v.mem.shards[id].state = stateShut
 		v.w.story.tell("%s: shard %s is shut: a node has seen %s", v.name, id, seen)
+	}
+}
+
+// halt is halt.lua.
+func (v *server) halt(id dibs.ShardID) {
+	if s := v.mem.shards[id]; s != nil && s.state == stateOpen {
+		s.state = stateShut
+		v.w.story.tell("%s: shard %s is halted", v.name, id)
 	}
 }
 

@@ -1,0 +1,96 @@
+package dibs
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// Every shard has an epoch in the ledger: the fence. A node notes it when it joins
+// the shard, and whatever it writes by what it read since carries it. Whoever loads
+// the shard raises the epoch, so that nothing of a history that was given up reaches
+// the ledger. Which server may take a shard over is decided by what its journal has,
+// and by which servers are alive; see Settlement.LoadShard.
+
+// opener says where a shard's next epoch would begin, and where its journal ends.
+func (s *Service) opener(ctx context.Context, id ShardID) (end Cursor, by Opener, err error) {
+	if end, err = s.engine.JournalEnd(ctx, id); err != nil {
+		return end, by, err
+	}
+	by.Epoch = end.Epoch
+	by.Server, err = s.engine.Server(ctx, id)
+	return end, by, err
+}
+
+// fencedOff has a shard joined again whose epoch was raised since this node joined
+// it under a fence. Until then nothing of it is settled here.
+func (s *Service) fencedOff(ctx context.Context, t *settling, fence uint16) {
+	if t.leave(fence) && (s.sells(t.l.campaign.Load()) || t.l.recalled) {
+		s.rejoin(ctx, t)
+	}
+}
+
+// adoptTail settles what a shard's journal has and the ledger lacks, of a campaign
+// that is over: nothing loads it any more.
+func (s *Service) adoptTail(ctx context.Context, c *Campaign, id ShardID) error {
+	totals, err := s.ledger.Totals(ctx, id)
+	if err != nil {
+		return err
+	}
+	end, by, err := s.opener(ctx, id)
+	if err != nil || !totals.Position.Before(end) {
+		return err
+	}
+	if err := s.continues(ctx, id, totals.Position, end); err != nil {
+		return err
+	}
+	if end.Epoch != totals.Epoch {
+		// The last load was broken off, or was made on another server.
+		if totals, err = s.ledger.Fence(ctx, id, by); err != nil {
+			return err
+		}
+	}
+	l := &live{}
+	l.campaign.Store(c)
+	t := newSettling(id, l, s.cfg.Now())
+	t.enter(totals.Epoch, totals.Position)
+	return s.settleTail(ctx, t)
+}
+
+// seeServersEvery is how often the ledger is told which servers are alive.
+const seeServersEvery = ServerLife / 5
+
+// serversLoop tells the ledger which servers are alive, from one node of all that
+// speak to them.
+func (s *Service) serversLoop(ctx context.Context) {
+	for s.engine.Shared() && sleep(ctx, seeServersEvery) {
+		if s.onPatrol() {
+			s.seeServers(ctx)
+		}
+	}
+}
+
+// seeServers tells the ledger which servers of the engine answer, and which are
+// gone for certain: at their address another one answers.
+func (s *Service) seeServers(ctx context.Context) {
+	if !s.engine.Shared() {
+		return
+	}
+	now, err := s.engine.Servers(ctx)
+	if err != nil {
+		s.log.Warn("the engine's servers could not be asked who they are", "err", err)
+		return
+	}
+	var gone []string
+	for addr, run := range s.servers {
+		if is, ok := now[addr]; ok && is != run && !slices.Contains(slices.Collect(maps.Values(now)), run) {
+			gone = append(gone, run)
+		}
+	}
+	seen := slices.Compact(slices.Sorted(maps.Values(now)))
+	if err := s.ledger.SeeServers(ctx, slices.DeleteFunc(seen, func(run string) bool { return run == "" }), gone); err != nil {
+		s.log.Warn("the ledger could not be told which servers of the engine are alive", "err", err)
+		return
+	}
+	s.servers = now
+}

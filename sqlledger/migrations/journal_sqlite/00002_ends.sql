@@ -1,0 +1,14 @@
+-- Where journals ended whose last row was trimmed. A ledger that was restored from
+-- an old backup is known by it.
+
+-- +goose Up
+CREATE TABLE journal_ends (
+    campaign INTEGER NOT NULL,
+    shard    INTEGER NOT NULL,
+    epoch    INTEGER NOT NULL,
+    seq      INTEGER NOT NULL,
+    PRIMARY KEY (campaign, shard)
+) STRICT, WITHOUT ROWID;
+
+-- +goose Down
+DROP TABLE journal_ends;
