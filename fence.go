@@ -25,7 +25,9 @@ func (s *Service) opener(ctx context.Context, id ShardID) (end Cursor, by Opener
 // fencedOff has a shard joined again whose epoch was raised since this node joined
 // it under a fence. Until then nothing of it is settled here.
 func (s *Service) fencedOff(ctx context.Context, t *settling, fence uint16) {
-	if t.leave(fence) && (s.sells(t.l.campaign.Load()) || t.l.recalled) {
+	if t.leave(fence) {
+		// Also when it is over: another node may have it open, for a late payment or to
+		// bring what is left of a red packet home.
 		s.rejoin(ctx, t)
 	}
 }

@@ -120,7 +120,6 @@ func (s *Service) watch(ctx context.Context, t *settling) {
 	if t.rest.failing() != nil && !t.joining.Load() {
 		// This node could not load it, and another one has.
 		t.rest.after(nil)
-		t.failed(nil)
 	}
 	before := t.seen.Swap(&st)
 	if fence, _ := t.place(); fence != st.Head.Epoch {
@@ -175,7 +174,8 @@ func (s *Service) measure(t *settling, st *ShardStats) {
 	n := backlogOf(t.position, st.Head)
 	t.backlog.Store(n)
 	if n == 0 {
-		t.idleAt = s.cfg.Now()
+		// Whatever kept this node from settling, all is settled.
+		t.idleAt, t.lastErr = s.cfg.Now(), nil
 	}
 }
 

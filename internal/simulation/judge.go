@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// settleWithin is how long a healthy fleet may take to get everything settled.
-	settleWithin = 3 * time.Minute
+	// settleWithin is how long a healthy fleet may take to get everything settled:
+	// what was left of a campaign that is over waits for five minutes.
+	settleWithin = 7 * time.Minute
 	// calmFor is how long a fleet is left alone before it is judged.
 	calmFor = 4 * time.Second
 )

@@ -86,10 +86,10 @@ type shard struct {
 	claims            map[dibs.Cursor]*dibs.Holding
 	users             map[string][]*dibs.Holding
 	// refs are the stock changes that were counted.
-	refs    map[string]bool
+	refs map[string]bool
 	// replaces says that a load takes the place of what was shut, and its memory.
 	replaces bool
-	settled dibs.Cursor
+	settled  dibs.Cursor
 }
 
 func (s *shard) clone() *shard {

@@ -248,4 +248,3 @@ func (w *world) probe(o *offer) {
 		w.claim(w.ctx, d, r)
 	}
 }
-
