@@ -35,26 +35,38 @@ func (s *Service) fencedOff(ctx context.Context, t *settling, fence uint16) {
 // adoptTail settles what a shard's journal has and the ledger lacks, of a campaign
 // that is over: nothing loads it any more.
 func (s *Service) adoptTail(ctx context.Context, c *Campaign, id ShardID) error {
-	totals, err := s.ledger.Totals(ctx, id)
+	l := &live{}
+	l.campaign.Store(c)
+	return s.adopt(ctx, newSettling(id, l, s.cfg.Now()))
+}
+
+// adopt is adoptTail for a shard that this node may have joined before.
+func (s *Service) adopt(ctx context.Context, t *settling) error {
+	totals, err := s.ledger.Totals(ctx, t.id)
 	if err != nil {
 		return err
 	}
-	end, by, err := s.opener(ctx, id)
-	if err != nil || !totals.Position.Before(end) {
+	end, by, err := s.opener(ctx, t.id)
+	if err != nil {
 		return err
 	}
-	if err := s.continues(ctx, id, totals.Position, end); err != nil {
+	if !totals.Position.Before(end) {
+		t.enter(totals.Epoch, totals.Position)
+		return nil
+	}
+	if err := s.continues(ctx, t.id, totals.Position, end); err != nil {
 		return err
 	}
 	if end.Epoch != totals.Epoch {
 		// The last load was broken off, or was made on another server.
-		if totals, err = s.ledger.Fence(ctx, id, by); err != nil {
+		if totals, err = s.ledger.Fence(ctx, t.id, by); err != nil {
+			return err
+		}
+		// What the engine may still have open is of an epoch that was given up.
+		if err := s.engine.Halt(ctx, t.id); err != nil {
 			return err
 		}
 	}
-	l := &live{}
-	l.campaign.Store(c)
-	t := newSettling(id, l, s.cfg.Now())
 	t.enter(totals.Epoch, totals.Position)
 	return s.settleTail(ctx, t)
 }

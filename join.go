@@ -181,6 +181,10 @@ func (s *Service) loadOnce(ctx context.Context, t *settling) error {
 	if !s.sells(c) && !t.l.recalled {
 		// It was ended meanwhile, on another node.
 		t.l.renew(c)
+		if s.engine.Shared() {
+			// A load that was broken off may have fenced everybody off before its end.
+			return s.adopt(ctx, t)
+		}
 		return Unavail(EffectNone, ErrNotOpen)
 	}
 	if s.engine.Shared() {
@@ -254,7 +258,9 @@ func (s *Service) notOpen(ctx context.Context, t *settling) {
 		s.dropLive(c)
 		return
 	}
-	if s.sells(c) {
+	if now := time.Now(); s.sells(c) || s.engine.Shared() && !now.Before(t.tailAt) {
+		// What is over is not loaded, and what its journal has left is settled.
+		t.tailAt = now.Add(LeaseTime)
 		s.rejoin(ctx, t)
 	}
 }
@@ -266,7 +272,9 @@ func (s *Service) rejoin(ctx context.Context, t *settling) {
 		return
 	}
 	c := t.l.campaign.Load()
-	s.log.Warn("a shard is not open: it is loaded from the ledger", "campaign", c.ID, "shard", t.id.String())
+	if s.sells(c) {
+		s.log.Warn("a shard is not open: it is loaded from the ledger", "campaign", c.ID, "shard", t.id.String())
+	}
 	go func() {
 		defer t.joining.Store(false)
 		err := s.join(ctx, t)

@@ -117,8 +117,12 @@ func (s *Service) watch(ctx context.Context, t *settling) {
 	if err != nil {
 		return
 	}
-	if t.rest.failing() != nil && !t.joining.Load() {
-		// This node could not load it, and another one has.
+	switch fence, _ := t.place(); {
+	case fence < st.Head.Epoch:
+		// Another node has loaded the shard.
+		s.fencedOff(ctx, t, fence)
+	case fence == st.Head.Epoch && !t.joining.Load():
+		// It is open, whatever this node's last attempt to load it came to.
 		t.rest.after(nil)
 	}
 	before := t.seen.Swap(&st)

@@ -18,8 +18,8 @@ const (
 // judge waits for a quiet moment and holds the promises against what the book
 // says.
 func (w *world) judge() {
-	w.spend(calmFor)
 	w.keepPaused()
+	w.spend(calmFor)
 	var why string
 	for since := time.Now(); ; w.spend(250 * time.Millisecond) {
 		if why = w.unsettled(); why == "" {
@@ -143,7 +143,7 @@ func (w *world) unsettledOffer(o *offer) string {
 		return o.id + " is not open"
 	case p.totals.Position.Before(p.end):
 		return fmt.Sprintf("%s is settled to %s of %s", o.id, p.totals.Position, p.end)
-	case p.open && p.left != p.totals.StockLeft:
+	case p.open && p.sells(w) && p.left != p.totals.StockLeft:
 		return fmt.Sprintf("the engine has %d left of %s, the ledger %d", p.left, o.id, p.totals.StockLeft)
 	}
 	return ""
