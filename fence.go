@@ -26,41 +26,56 @@ func (s *Service) opener(ctx context.Context, id ShardID) (end Cursor, by Opener
 // fencedOff has a shard joined again whose epoch was raised since this node joined
 // it under a fence. Until then nothing of it is settled here.
 func (s *Service) fencedOff(ctx context.Context, t *settling, fence uint16) {
-	if t.leave(fence) && (s.sells(t.l.campaign.Load()) || t.l.recalled) {
+	if t.leave(fence) {
+		// Also when it is over: another node may have it open, for a late payment or to
+		// bring what is left of a red packet home.
 		s.rejoin(ctx, t)
 	}
 }
 
 // adoptTail settles what a shard's journal has and the ledger lacks, of a campaign
 // that is over: nothing loads it any more.
-func (s *Service) adoptTail(ctx context.Context, c *Campaign, id ShardID) (err error) {
+func (s *Service) adoptTail(ctx context.Context, c *Campaign, id ShardID) error {
+	l := &live{}
+	l.campaign.Store(c)
+	return s.adopt(ctx, newSettling(id, l, s.cfg.Now()))
+}
+
+// adopt is adoptTail for a shard that this node may have joined before.
+func (s *Service) adopt(ctx context.Context, t *settling) (err error) {
 	defer func() {
+		c := t.l.campaign.Load()
 		if errors.Is(err, ErrGap) {
 			s.halts.Store(c.ID, err)
 		} else if err == nil {
 			s.halts.Delete(c.ID)
 		}
 	}()
-	totals, err := s.ledger.Totals(ctx, id)
+	totals, err := s.ledger.Totals(ctx, t.id)
 	if err != nil {
 		return err
 	}
-	end, by, err := s.opener(ctx, id)
-	if err != nil || !totals.Position.Before(end) {
+	end, by, err := s.opener(ctx, t.id)
+	if err != nil {
 		return err
 	}
-	if err := s.continues(ctx, id, totals.Position, end); err != nil {
+	if !totals.Position.Before(end) {
+		t.enter(totals.Epoch, totals.Position)
+		return nil
+	}
+	if err := s.continues(ctx, t.id, totals.Position, end); err != nil {
 		return err
 	}
 	if end.Epoch != totals.Epoch {
 		// The last load was broken off, or was made on another server.
-		if totals, err = s.ledger.Fence(ctx, id, by); err != nil {
+		if totals, err = s.ledger.Fence(ctx, t.id, by); err != nil {
+			return err
+		}
+		// What the engine may still have open is of an epoch that was given up.
+		if err := s.engine.Halt(ctx, t.id); err != nil {
 			return err
 		}
 	}
-	l := &live{}
-	l.campaign.Store(c)
-	t := newSettling(id, l, s.cfg.Now())
 	t.enter(totals.Epoch, totals.Position)
 	return s.settleTail(ctx, t)
 }

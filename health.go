@@ -131,8 +131,11 @@ func (s *Service) campaignsHealth(context.Context) error {
 		return err == nil
 	})
 	s.eachShard(func(t *settling) bool {
-		if err == nil {
-			err = t.rest.failing()
+		// What is over is not loaded again, and nobody waits for it, unless it cannot
+		// be settled.
+		cause := t.rest.failing()
+		if err == nil && cause != nil && (s.sells(t.l.campaign.Load()) || errors.Is(cause, ErrGap)) {
+			err = cause
 		}
 		return err == nil
 	})

@@ -183,6 +183,10 @@ func (s *Service) loadOnce(ctx context.Context, t *settling) error {
 	if !s.sells(c) && !t.l.recalled {
 		// It was ended meanwhile, on another node.
 		t.l.renew(c)
+		if s.engine.Shared() {
+			// A load that was broken off may have fenced everybody off before its end.
+			return s.adopt(ctx, t)
+		}
 		return Unavail(EffectNone, ErrNotOpen)
 	}
 	if s.engine.Shared() {
@@ -256,7 +260,9 @@ func (s *Service) notOpen(ctx context.Context, t *settling) {
 		s.dropLive(c)
 		return
 	}
-	if s.sells(c) {
+	if now := time.Now(); s.sells(c) || s.engine.Shared() && !now.Before(t.tailAt) {
+		// What is over is not loaded, and what its journal has left is settled.
+		t.tailAt = now.Add(LeaseTime)
 		s.rejoin(ctx, t)
 	}
 }
@@ -268,13 +274,18 @@ func (s *Service) rejoin(ctx context.Context, t *settling) {
 		return
 	}
 	c := t.l.campaign.Load()
-	s.log.Warn("a shard is not open: it is loaded from the ledger", "campaign", c.ID, "shard", t.id.String())
+	if s.sells(c) {
+		s.log.Warn("a shard is not open: it is loaded from the ledger", "campaign", c.ID, "shard", t.id.String())
+	}
 	go func() {
 		defer t.joining.Store(false)
 		err := s.join(ctx, t)
 		again := t.rest.after(err)
 		if err != nil && ctx.Err() == nil {
-			t.failed(err)
+			if hopeless(err) {
+				// Else nothing keeps what was granted from being settled.
+				t.failed(err)
+			}
 			s.log.Error("a shard could not be loaded", "campaign", c.ID, "shard", t.id.String(), "err", err, "again_in", again)
 		}
 	}()
@@ -342,7 +353,7 @@ func (r *rest) failing() error {
 
 // admission is one campaign's way into this node.
 type admission struct {
-	mu   sync.Mutex
+	mu   callMutex
 	rest rest
 }
 
@@ -359,7 +370,7 @@ func (s *Service) recall(ctx context.Context, c *Campaign) error {
 }
 
 func (s *Service) admitAs(ctx context.Context, c *Campaign, l *live) error {
-	v, _ := s.admissions.LoadOrStore(c.ID, &admission{})
+	v, _ := s.admissions.LoadOrStore(c.ID, &admission{mu: newCallMutex()})
 	a := v.(*admission)
 	a.mu.Lock()
 	defer a.mu.Unlock()

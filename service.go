@@ -151,7 +151,7 @@ type Service struct {
 	byNumber sync.Map // uint32 -> *live
 
 	// admin makes changes of campaigns happen one at a time on this node.
-	admin sync.Mutex
+	admin callMutex
 	// lookups bounds what claims on campaigns that are not live may ask of the
 	// ledger at once.
 	lookups chan struct{}
@@ -172,7 +172,7 @@ type Service struct {
 	// acts gathers entries of the audit log likewise.
 	acts gathering[*savedAct]
 	// settling is held while a batch is settled or a shard loaded.
-	settling sync.Mutex
+	settling callMutex
 	turn     int // the shard that is settled first; guarded by settling
 
 	// discovered has the campaigns that were live in the ledger when it was asked
@@ -188,7 +188,7 @@ type Service struct {
 	pushing pushing
 	// inQuarantine is what the ledger had in quarantine when it was read last.
 	inQuarantine atomic.Pointer[[]Quarantined]
-	asideMu      sync.Mutex
+	asideMu      callMutex
 	// patrols is set while this node has the fleet's lease, patrolAt is when it is
 	// asked for again, the watch loop's; see keepPatrol.
 	patrols  atomic.Bool
@@ -247,6 +247,7 @@ func New(cfg Config) (*Service, error) {
 		left:       make(map[ShardID]time.Time),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
 		eraseKick: make(chan struct{}, 1), sending: make(chan struct{}, 1), stages: newStages(),
+		admin: newCallMutex(), settling: newCallMutex(), asideMu: newCallMutex(),
 		pushing: pushing{owner: newID("node-"), kick: make(chan struct{}, 1)},
 	}
 	s.counters.settleSizes, s.counters.settleTimes = NewSizeHistogram(), NewTimeHistogram()

@@ -43,6 +43,8 @@ type settling struct {
 	lookAt  time.Time
 	pace    time.Duration
 	leaseAt time.Time
+	// tailAt is when the rest of a shard is looked for that is over and not open.
+	tailAt time.Time
 
 	// joining is set while the shard is being joined, rest after it failed.
 	joining atomic.Bool

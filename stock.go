@@ -3,6 +3,7 @@ package dibs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -165,8 +166,18 @@ func (s *Service) withdraw(ctx context.Context, c *Campaign, ch StockChange, ref
 		// same key finds that out.
 		return &Error{Reason: Unavailable, Effect: EffectUnknown, RetryAfter: time.Second, Cause: err}
 	}
+	// An engine that has lost it goes on in a later epoch, which is settled without it.
+	made, err := s.stockChanged(ctx, c, ch.Delta, ref)
+	if err == nil && !made {
+		err = errWithdrawalLost
+	}
+	if err != nil {
+		return asUnavailable(err, EffectUnknown)
+	}
 	return nil
 }
+
+var errWithdrawalLost = errors.New("dibs: the engine has lost a withdrawal before it was settled")
 
 // outboxPage is how many commands are read at a time.
 const outboxPage = 100

@@ -117,6 +117,14 @@ func (s *Service) watch(ctx context.Context, t *settling) {
 	if err != nil {
 		return
 	}
+	switch fence, _ := t.place(); {
+	case fence < st.Head.Epoch:
+		// Another node has loaded the shard.
+		s.fencedOff(ctx, t, fence)
+	case fence == st.Head.Epoch && !t.joining.Load():
+		// It is open, whatever this node's last attempt to load it came to.
+		t.rest.after(nil)
+	}
 	before := t.seen.Swap(&st)
 	if fence, _ := t.place(); fence != st.Head.Epoch {
 		// Another node has loaded the shard.
@@ -170,7 +178,8 @@ func (s *Service) measure(t *settling, st *ShardStats) {
 	n := backlogOf(t.position, st.Head)
 	t.backlog.Store(n)
 	if n == 0 {
-		t.idleAt = s.cfg.Now()
+		// Whatever kept this node from settling, all is settled.
+		t.idleAt, t.lastErr = s.cfg.Now(), nil
 	}
 }
 

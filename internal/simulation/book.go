@@ -1,0 +1,139 @@
+package simulation
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// book is what the simulated people know, and what the servers decided. It is
+// what the promises are held against.
+type book struct {
+	mu sync.Mutex
+	// grants are the entries that grant, by place: servers of two histories may
+	// have decided different ones at one place.
+	grants   map[dibs.Position][]*decided
+	requests []*request
+	offers   []*offer
+}
+
+func newBook() *book { return &book{grants: map[dibs.Position][]*decided{}} }
+
+// decide notes what a server decided.
+func (b *book) decide(id dibs.ShardID, d *decided) {
+	if d.Kind != dibs.EntryGrant {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := dibs.Position{ShardID: id, Cursor: d.Cursor}
+	b.grants[at] = append(b.grants[at], d)
+}
+
+// grantsAt returns what was granted at a place, in any history.
+func (b *book) grantsAt(at dibs.Position) []*decided {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.grants[at]
+}
+
+// offer is a campaign, and what admins were told about it.
+type offer struct {
+	offerPlan
+	id     string
+	number uint32
+
+	mu      sync.Mutex
+	changes []*stockChange
+	ended   bool
+}
+
+// stockChange is a restock or a withdrawal.
+type stockChange struct {
+	ref   string
+	delta int64
+	items []string
+	// done says that an admin was told that it is done; refused that it is not, and
+	// will not be.
+	done, refused bool
+}
+
+// request is a user's wish, with its key.
+type request struct {
+	user, key string
+	offer     *offer
+	quantity  int64
+
+	mu sync.Mutex
+	// yeses are the claims that the user was told of: more than one when what they
+	// were told first was lost.
+	yeses []*yes
+	// maybe says that an attempt has no answer.
+	maybe bool
+}
+
+// requestKey is the key of a context under which the engine finds the request that
+// it decides.
+type requestKey struct{}
+
+// yes is a claim that a user was told is theirs.
+type yes struct {
+	request *request
+	claim   dibs.Claim
+	at      time.Time
+
+	mu sync.Mutex
+	// What its user or an admin did with it: whether it was tried, and whether the
+	// answer was that it is so.
+	paying, paid, cancelling, cancelled, refunding, refunded bool
+}
+
+func (y *yes) String() string {
+	return fmt.Sprintf("%s's %q on %s, claim %s of %d", y.request.user, y.request.key, y.request.offer.id, y.claim.Position, y.claim.Quantity)
+}
+
+// note records an answer to a request and returns the yes when it is one. A yes
+// that was told before is the same one.
+func (b *book) note(r *request, res *dibs.Result, at time.Time) *yes {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, y := range r.yeses {
+		if y.claim.Position == res.Claim.Position {
+			return y
+		}
+	}
+	y := &yes{request: r, claim: *res.Claim, at: at}
+	r.yeses = append(r.yeses, y)
+	return y
+}
+
+// unanswered notes that an attempt may have been granted.
+func (r *request) unanswered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.maybe = true
+}
+
+// told returns what the user was told.
+func (r *request) told() (yeses []*yes, maybe bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.yeses, r.maybe
+}
+
+// ask adds a request.
+func (b *book) ask(r *request) *request {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.requests = append(b.requests, r)
+	return r
+}
+
+// all returns the requests so far.
+func (b *book) all() []*request {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.requests[:len(b.requests):len(b.requests)]
+}

@@ -1,0 +1,253 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// ledger is a node's way to the database: what the node asks may be slow, end in
+// a deadlock, or be carried out without an answer. What a node asks seldom, and
+// what loses nothing, goes straight to the database.
+type ledger struct {
+	dibs.Ledger
+	p *process
+}
+
+func newLedger(p *process) *ledger { return &ledger{p.w.base.ledger, p} }
+
+// write is a transaction without a result.
+func (l *ledger) write(ctx context.Context, op string, run func(context.Context) error) error {
+	_, err := askLedger(ctx, l, op, true, func(ctx context.Context) (none, error) { return none{}, run(ctx) })
+	return err
+}
+
+// LoadShard implements dibs.Settlement.
+func (l *ledger) LoadShard(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, by dibs.Opener) (*dibs.ShardLoad, error) {
+	by = l.unfenced(ctx, id, by)
+	return askLedger(ctx, l, "load shard", true, func(ctx context.Context) (*dibs.ShardLoad, error) {
+		load, err := l.Ledger.LoadShard(ctx, c, id, by)
+		if err == nil {
+			l.p.w.story.tell("ledger: %s gets shard %s for epoch %d, settled to %s, %d left", l.p.name, id, load.Epoch, load.Position, load.StockLeft)
+		}
+		return load, err
+	})
+}
+
+// unfenced is an opener that gets any shard, with a planted fault.
+func (l *ledger) unfenced(ctx context.Context, id dibs.ShardID, by dibs.Opener) dibs.Opener {
+	if !l.p.w.planted.Unfenced {
+		return by
+	}
+	if totals, err := l.Ledger.Totals(ctx, id); err == nil {
+		by.Epoch = max(by.Epoch, totals.Epoch)
+	}
+	return by
+}
+
+// Fence implements dibs.Settlement.
+func (l *ledger) Fence(ctx context.Context, id dibs.ShardID, by dibs.Opener) (dibs.ShardTotals, error) {
+	return askLedger(ctx, l, "fence", true, func(ctx context.Context) (dibs.ShardTotals, error) {
+		totals, err := l.Ledger.Fence(ctx, id, by)
+		l.p.w.story.tell("ledger: %s raises the epoch of %s to %d: %v", l.p.name, id, totals.Epoch, err)
+		return totals, err
+	})
+}
+
+// SeeServers implements dibs.Settlement.
+func (l *ledger) SeeServers(ctx context.Context, seen, gone []string) ([]dibs.ShardID, error) {
+	return askLedger(ctx, l, "see servers", true, func(ctx context.Context) ([]dibs.ShardID, error) {
+		return l.Ledger.SeeServers(ctx, seen, gone)
+	})
+}
+
+// Settle implements dibs.Settlement.
+func (l *ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
+	return l.write(ctx, "settle", func(ctx context.Context) error {
+		if l.p.w.planted.Unfenced {
+			batches = slices.Clone(batches)
+			for i := range batches {
+				batches[i].Fence = l.unfenced(ctx, batches[i].Shard, dibs.Opener{}).Epoch
+			}
+		}
+		err := l.Ledger.Settle(ctx, batches)
+		for i := range batches {
+			b := &batches[i]
+			l.p.w.story.tell("ledger: %s settles %s from %s to %s: %v", l.p.name, b.Shard, b.From, b.To, err)
+		}
+		return err
+	})
+}
+
+// Quarantine implements dibs.Mending.
+func (l *ledger) Quarantine(ctx context.Context, b dibs.Batch, why string) error {
+	return l.write(ctx, "quarantine", func(ctx context.Context) error {
+		err := l.Ledger.Quarantine(ctx, b, why)
+		l.p.w.story.tell("ledger: %s sets %s of %s aside, %s: %v", l.p.name, b.To, b.Shard, why, err)
+		return err
+	})
+}
+
+// Totals implements dibs.Settlement.
+func (l *ledger) Totals(ctx context.Context, id dibs.ShardID) (dibs.ShardTotals, error) {
+	return askLedger(ctx, l, "totals", false, func(ctx context.Context) (dibs.ShardTotals, error) { return l.Ledger.Totals(ctx, id) })
+}
+
+// Restock implements dibs.Settlement.
+func (l *ledger) Restock(ctx context.Context, r dibs.Restock) error {
+	return l.write(ctx, "restock", func(ctx context.Context) error {
+		err := l.Ledger.Restock(ctx, r)
+		l.p.w.story.tell("ledger: %s restocks %s by %+d (%s): %v", l.p.name, r.Shard, r.Delta, r.Ref, err)
+		return err
+	})
+}
+
+// StockChanges implements dibs.Settlement.
+func (l *ledger) StockChanges(ctx context.Context, campaign uint32, refs ...string) ([]int64, error) {
+	return askLedger(ctx, l, "stock changes", false, func(ctx context.Context) ([]int64, error) {
+		return l.Ledger.StockChanges(ctx, campaign, refs...)
+	})
+}
+
+// Commands implements dibs.Settlement.
+func (l *ledger) Commands(ctx context.Context, after int64, most int) ([]dibs.Command, error) {
+	return askLedger(ctx, l, "commands", false, func(ctx context.Context) ([]dibs.Command, error) { return l.Ledger.Commands(ctx, after, most) })
+}
+
+// DropCommand implements dibs.Settlement.
+func (l *ledger) DropCommand(ctx context.Context, id int64) error {
+	return l.write(ctx, "drop command", func(ctx context.Context) error {
+		err := l.Ledger.DropCommand(ctx, id)
+		l.p.w.story.tell("ledger: %s drops command %d: %v", l.p.name, id, err)
+		return err
+	})
+}
+
+// Move implements dibs.Lives.
+func (l *ledger) Move(ctx context.Context, groups [][]dibs.Move) ([][]dibs.Moved, error) {
+	return askLedger(ctx, l, "move", true, func(ctx context.Context) ([][]dibs.Moved, error) {
+		moved, err := l.Ledger.Move(ctx, groups)
+		if err != nil {
+			return moved, err
+		}
+		for i, group := range groups {
+			for j := range group {
+				l.p.w.story.tell("ledger: %s moves %s by %s: %v", l.p.name, group[j].Position, group[j].Step, moved[i][j].Err)
+			}
+		}
+		return moved, nil
+	})
+}
+
+// Expire implements dibs.Lives.
+func (l *ledger) Expire(ctx context.Context, now time.Time, most int) (int, error) {
+	return askLedger(ctx, l, "expire", true, func(ctx context.Context) (int, error) {
+		n, err := l.Ledger.Expire(ctx, now, most)
+		if n > 0 || err != nil {
+			l.p.w.story.tell("ledger: %s lets %d claims expire: %v", l.p.name, n, err)
+		}
+		return n, err
+	})
+}
+
+// InsertCampaign implements dibs.Catalog.
+func (l *ledger) InsertCampaign(ctx context.Context, c *dibs.Campaign, items []string) error {
+	own := *c
+	err := l.write(ctx, "insert campaign", func(ctx context.Context) error { return l.Ledger.InsertCampaign(ctx, &own, items) })
+	if err == nil {
+		*c = own
+	}
+	return err
+}
+
+// UpdateCampaign implements dibs.Catalog.
+func (l *ledger) UpdateCampaign(ctx context.Context, c *dibs.Campaign) error {
+	return l.update(ctx, c, l.Ledger.UpdateCampaign)
+}
+
+// FundCampaign implements dibs.Funds.
+func (l *ledger) FundCampaign(ctx context.Context, c *dibs.Campaign) error {
+	return l.update(ctx, c, l.Ledger.FundCampaign)
+}
+
+func (l *ledger) update(ctx context.Context, c *dibs.Campaign, run func(context.Context, *dibs.Campaign) error) error {
+	own := *c
+	err := l.write(ctx, "update campaign", func(ctx context.Context) error {
+		err := run(ctx, &own)
+		l.p.w.story.tell("ledger: %s makes campaign %s %s until %s: %v", l.p.name, own.ID, own.State, own.EndsAt.Format("15:04:05.000"), err)
+		return err
+	})
+	if err == nil {
+		*c = own
+	}
+	return err
+}
+
+// Campaign implements dibs.Catalog.
+func (l *ledger) Campaign(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return askLedger(ctx, l, "campaign", false, func(ctx context.Context) (*dibs.Campaign, error) { return l.Ledger.Campaign(ctx, id) })
+}
+
+// CampaignByNumber implements dibs.Catalog.
+func (l *ledger) CampaignByNumber(ctx context.Context, n uint32) (*dibs.Campaign, error) {
+	return askLedger(ctx, l, "campaign by number", false, func(ctx context.Context) (*dibs.Campaign, error) { return l.Ledger.CampaignByNumber(ctx, n) })
+}
+
+// LiveCampaigns implements dibs.Catalog.
+func (l *ledger) LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Campaign, error) {
+	return askLedger(ctx, l, "live campaigns", false, func(ctx context.Context) ([]*dibs.Campaign, error) { return l.Ledger.LiveCampaigns(ctx, after) })
+}
+
+// LiveVersions implements dibs.Catalog.
+func (l *ledger) LiveVersions(ctx context.Context, after time.Time) ([]dibs.CampaignVersion, error) {
+	return askLedger(ctx, l, "live versions", false, func(ctx context.Context) ([]dibs.CampaignVersion, error) { return l.Ledger.LiveVersions(ctx, after) })
+}
+
+// Claim implements dibs.Claims.
+func (l *ledger) Claim(ctx context.Context, p dibs.Position) (*dibs.Claim, error) {
+	return askLedger(ctx, l, "claim", false, func(ctx context.Context) (*dibs.Claim, error) { return l.Ledger.Claim(ctx, p) })
+}
+
+// ClaimByKey implements dibs.Claims.
+func (l *ledger) ClaimByKey(ctx context.Context, campaign uint32, user string, key uint64) (*dibs.Claim, error) {
+	return askLedger(ctx, l, "claim by key", false, func(ctx context.Context) (*dibs.Claim, error) {
+		return l.Ledger.ClaimByKey(ctx, campaign, user, key)
+	})
+}
+
+// CreditClaims implements dibs.Funds.
+func (l *ledger) CreditClaims(ctx context.Context, c *dibs.Campaign, at time.Time, most int) (int, error) {
+	return askLedger(ctx, l, "credit", true, func(ctx context.Context) (int, error) {
+		n, err := l.Ledger.CreditClaims(ctx, c, at, most)
+		if n > 0 {
+			l.p.w.story.tell("ledger: %s credits %d shares of %s: %v", l.p.name, n, c.ID, err)
+		}
+		return n, err
+	})
+}
+
+// ReturnRemainder implements dibs.Funds.
+func (l *ledger) ReturnRemainder(ctx context.Context, c *dibs.Campaign, at time.Time) (bool, error) {
+	return askLedger(ctx, l, "return", true, func(ctx context.Context) (bool, error) {
+		home, err := l.Ledger.ReturnRemainder(ctx, c, at)
+		l.p.w.story.tell("ledger: %s returns what is left of %s: %v %v", l.p.name, c.ID, home, err)
+		return home, err
+	})
+}
+
+// OpenPackets implements dibs.Funds.
+func (l *ledger) OpenPackets(ctx context.Context) ([]*dibs.OpenPacket, error) {
+	return askLedger(ctx, l, "open packets", false, l.Ledger.OpenPackets)
+}
+
+// Ping implements dibs.Ledger.
+func (l *ledger) Ping(ctx context.Context) error {
+	_, err := askLedger(ctx, l, "ping", false, func(ctx context.Context) (none, error) { return none{}, l.Ledger.Ping(ctx) })
+	return err
+}
+
+// String names the node whose ledger it is.
+func (l *ledger) String() string { return fmt.Sprintf("the ledger of %s", l.p.name) }

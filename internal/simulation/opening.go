@@ -1,0 +1,290 @@
+package simulation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// tailPage is how many entries a loader reads at a time: few, so that much can
+// happen in between.
+const tailPage = 16
+
+// opening is one attempt to open a shard, by the steps of the Redis engine:
+// anything may happen between two of them.
+type opening struct {
+	e     *engine
+	id    dibs.ShardID
+	token string
+	load  *dibs.ShardLoad
+	def   definition
+	// What the load and the journal's tail add up to, and the tail's last entry.
+	last   dibs.Cursor
+	left   int64
+	claims []dibs.Holding
+	refs   map[string]bool
+	taken  []uint32
+}
+
+// Open makes a shard claimable; see dibs.Engine.
+func (e *engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, load *dibs.ShardLoad) error {
+	o := &opening{
+		e: e, id: id, token: e.newToken(), load: load, def: define(c),
+		left: load.StockLeft, claims: slices.Clone(load.Holdings), refs: map[string]bool{},
+	}
+	for _, ref := range load.Refs {
+		o.refs[ref] = true
+	}
+	for _, step := range []func(context.Context) error{o.note, o.shut, o.again, o.replay, o.fill, o.begin} {
+		if err := step(ctx); err != nil {
+			return fmt.Errorf("simulation: opening shard %s in epoch %d: %w", id, load.Epoch, err)
+		}
+	}
+	return nil
+}
+
+// note puts the shard on the list, before anything of it exists; again does once
+// there is something, since somebody may have taken it off the list meanwhile.
+func (o *opening) note(ctx context.Context) error { return o.list(ctx, 2*int64(o.load.Epoch)) }
+
+func (o *opening) again(ctx context.Context) error {
+	if o.e.p.w.planted.ListedOnce {
+		return nil
+	}
+	return o.list(ctx, 2*int64(o.load.Epoch)+1)
+}
+
+func (o *opening) list(ctx context.Context, step int64) error {
+	_, err := ask(ctx, o.e, "list", dibs.EffectUnknown, func(v *server) (none, error) {
+		v.mem.listed[o.id] = step
+		return none{}, nil
+	})
+	return err
+}
+
+// shut takes the shard out.
+func (o *opening) shut(ctx context.Context) error {
+	_, err := ask(ctx, o.e, "shut", dibs.EffectUnknown, func(v *server) (none, error) {
+		s := v.mem.shards[o.id]
+		replaces := false
+		if s != nil {
+			same := s.state == stateLoading && s.token == o.token
+			if o.load.Epoch < s.head.Epoch || o.load.Epoch == s.head.Epoch && !same {
+				return none{}, dibs.ErrStale
+			}
+			replaces = s.state != stateLoading || s.replaces
+		}
+		v.mem.shards[o.id] = &shard{
+			state: stateLoading, run: v.run, token: o.token, head: dibs.Cursor{Epoch: o.load.Epoch}, replaces: replaces,
+		}
+		if j, there := v.stream(o.id); there {
+			j.gone = time.Time{}
+		}
+		v.w.story.tell("%s: %s loads shard %s in epoch %d from %s", v.name, o.e.p.name, o.id, o.load.Epoch, o.load.Position)
+		return none{}, nil
+	})
+	return err
+}
+
+// loading refuses a loader whose load another one has taken over.
+func (o *opening) loading(v *server) (*shard, error) {
+	s := v.mem.shards[o.id]
+	switch {
+	case s != nil && s.token != o.token:
+		return nil, dibs.ErrStale
+	case s == nil || s.state != stateLoading || s.run != v.run:
+		return nil, dibs.Unavail(dibs.EffectNone, errTaken)
+	}
+	return s, nil
+}
+
+// replay adds the journal's entries after the load's position.
+func (o *opening) replay(ctx context.Context) error {
+	last := o.load.Position
+	for {
+		entries, err := o.e.ReadJournal(ctx, o.id, last, tailPage)
+		if err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			break
+		}
+		for i := range entries {
+			if !dibs.Continues(last, &entries[i]) {
+				return fmt.Errorf("entry %s after %s: %w", entries[i].Cursor, last, dibs.ErrGap)
+			}
+			o.redo(&entries[i])
+			last = entries[i].Cursor
+		}
+	}
+	o.last = last
+	if o.left < 0 || o.def.items && o.left != int64(len(o.free())) || last.Epoch >= o.load.Epoch {
+		return fmt.Errorf("%d left, %d items, after %s: %w", o.left, len(o.free()), last, dibs.ErrCorrupt)
+	}
+	return nil
+}
+
+// redo applies an entry that the ledger has not settled. What the ledger moves
+// before the engine is in the load already.
+func (o *opening) redo(en *dibs.Entry) {
+	switch {
+	case en.Kind == dibs.EntryGrant:
+		o.left -= en.Quantity
+		o.taken = append(o.taken, en.Items...)
+		o.claims = append(o.claims, dibs.Holding{
+			Cursor: en.Cursor, UserID: en.UserID, Key: en.Key, Quantity: en.Quantity, At: en.At, PayBy: en.PayBy, Items: en.Items,
+		})
+	case en.Kind == dibs.EntryAdjust:
+		o.refs[en.Ref] = true
+		if en.Quantity < 0 {
+			o.left += en.Quantity
+			o.taken = append(o.taken, en.Items...)
+		}
+	}
+}
+
+// free are the items that nobody holds.
+func (o *opening) free() []uint32 {
+	return slices.DeleteFunc(slices.Clone(o.load.FreeItems), func(n uint32) bool { return slices.Contains(o.taken, n) })
+}
+
+// fillSteps is how many portions a load is sent in.
+const fillSteps = 2
+
+// fill sends what is held, in portions.
+func (o *opening) fill(ctx context.Context) error {
+	for range fillSteps {
+		if _, err := ask(ctx, o.e, "load", dibs.EffectUnknown, func(v *server) (none, error) {
+			s, err := o.loading(v)
+			if err != nil || s.replaces {
+				return none{}, err
+			}
+			return none{}, v.needs()
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin writes the epoch's first entry; with it the shard is open.
+func (o *opening) begin(ctx context.Context) error {
+	at, err := ask(ctx, o.e, "open", dibs.EffectUnknown, func(v *server) (dibs.Cursor, error) {
+		if s := v.mem.shards[o.id]; s != nil && s.state == stateOpen && s.token == o.token {
+			return dibs.Cursor{Epoch: o.load.Epoch, Seq: 1}, nil
+		}
+		s, err := o.loading(v)
+		if err != nil {
+			return dibs.Cursor{}, err
+		}
+		if err := v.write(o.id, s, dibs.Entry{Kind: dibs.EntryOpen, At: v.now(), Prev: o.last}, nil); err != nil {
+			return dibs.Cursor{}, err
+		}
+		s.state, s.left, s.def, s.values, s.free = stateOpen, o.left, o.def, o.load.Items, o.free()
+		s.refs = maps.Clone(o.refs)
+		s.claims, s.users = map[dibs.Cursor]*dibs.Holding{}, map[string][]*dibs.Holding{}
+		slices.SortStableFunc(o.claims, func(a, b dibs.Holding) int {
+			return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Seq, b.Seq))
+		})
+		for _, h := range o.claims {
+			s.hold(h)
+		}
+		v.w.story.tell("%s: %s has opened shard %s at %s, %d left", v.name, o.e.p.name, o.id, s.head, s.left)
+		return s.head, nil
+	})
+	if err == nil {
+		o.e.saw(o.id, at)
+		o.e.signal()
+	}
+	return err
+}
+
+// retireGrace is how long after its window, by the server's clock, a campaign
+// stays; keepRetired is how long a retired shard's journal does.
+const (
+	retireGrace = time.Minute
+	keepRetired = 24 * time.Hour
+)
+
+// retire is retire.lua.
+func (v *server) retire(id dibs.ShardID, process string) error {
+	s := v.mem.shards[id]
+	switch l := v.mem.leases[id]; {
+	case s == nil:
+		return errAbsent
+	case s.state == stateLoading && v.w.planted.LoadsStay:
+		return errShut
+	case s.state == stateLoading && l.holder != process && v.w.now().Before(l.until):
+		return dibs.Unavail(dibs.EffectNone, errTaken)
+	case s.state == stateLoading:
+	case s.state == stateOpen && s.run == v.run && s.def.state != dibs.EndedState && v.now() < s.def.endsMS+retireGrace.Milliseconds():
+		return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign goes on by the server's clock"})
+	}
+	delete(v.mem.shards, id)
+	delete(v.mem.leases, id)
+	if j, there := v.stream(id); there {
+		j.gone = v.w.now().Add(keepRetired)
+	}
+	v.w.story.tell("%s: shard %s is retired", v.name, id)
+	return nil
+}
+
+// Retire forgets a shard; see dibs.Engine.
+func (e *engine) Retire(ctx context.Context, id dibs.ShardID) error {
+	_, err := ask(ctx, e, "retire", dibs.EffectUnknown, func(v *server) (none, error) { return none{}, v.retire(id, e.p.name) })
+	return err
+}
+
+// JournalShards lists the shards that have entries or are held; see dibs.Journal.
+func (e *engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
+	listed, err := ask(ctx, e, "list", dibs.EffectNone, func(v *server) (map[dibs.ShardID]int64, error) {
+		return maps.Clone(v.mem.listed), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var have []dibs.ShardID
+	for _, id := range slices.SortedFunc(maps.Keys(listed), compareShards) {
+		type rest struct{ entries, shard, stream bool }
+		r, err := ask(ctx, e, "exists", dibs.EffectNone, func(v *server) (rest, error) {
+			j, there := v.stream(id)
+			return rest{len(j.entries) > 0, v.mem.shards[id] != nil, there}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if r.entries || r.shard {
+			have = append(have, id)
+			continue
+		}
+		if r.stream {
+			// It expires by itself.
+			continue
+		}
+		if err := e.forget(ctx, id, listed[id]); err != nil {
+			return nil, err
+		}
+	}
+	return have, nil
+}
+
+// forget takes a shard off the list of which nothing is there.
+func (e *engine) forget(ctx context.Context, id dibs.ShardID, step int64) error {
+	_, err := ask(ctx, e, "forget", dibs.EffectUnknown, func(v *server) (none, error) {
+		if v.mem.listed[id] == step {
+			delete(v.mem.listed, id)
+			v.w.story.tell("%s: shard %s is off the list", v.name, id)
+		}
+		return none{}, nil
+	})
+	return err
+}
+
+func compareShards(a, b dibs.ShardID) int {
+	return cmp.Or(cmp.Compare(a.Campaign, b.Campaign), cmp.Compare(a.Shard, b.Shard))
+}

@@ -1,0 +1,163 @@
+package simulation
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// The faults that a run may have.
+const (
+	faultCrash    = "a node is killed"
+	faultFreeze   = "a node stands still"
+	faultCut      = "a node reaches no server"
+	faultSleep    = "the server stands still"
+	faultRestart  = "the server is restarted"
+	faultTail     = "the server loses its tail"
+	faultEmpty    = "the server is restarted empty"
+	faultFlush    = "the server is emptied"
+	faultFailover = "a replica is promoted"
+	faultFork     = "a replica is promoted beside a living master"
+	faultFull     = "the server is full"
+	faultSlow     = "the ledger is slow"
+	faultNoLedger = "the ledger does not answer"
+	faultRestore  = "the ledger goes back to a dump"
+)
+
+var (
+	faults = []string{
+		faultCrash, faultFreeze, faultCut, faultSleep, faultRestart, faultTail, faultEmpty, faultFlush, faultFailover, faultFork,
+		faultFull, faultSlow, faultNoLedger,
+	}
+	// kindFaults lose nothing that the ledger does not have: beside them, a
+	// ledger that went back can be told from one that did not.
+	kindFaults = []string{faultCrash, faultFreeze, faultCut, faultSleep, faultRestart, faultFull, faultSlow, faultRestore, faultRestore}
+)
+
+// plan is what a run is like. All of it comes from the seed.
+type plan struct {
+	seed    uint64
+	service dibs.Config
+	// skews are how far the clocks of the nodes are ahead.
+	skews  []time.Duration
+	offers []offerPlan
+	users  int
+	// pace is the longest pause of a user between two steps.
+	pace   time.Duration
+	rounds int
+	round  time.Duration
+	// faults are the kinds that happen, at most gap apart; lag is how far the
+	// replica is behind at most.
+	faults   []string
+	gap, lag time.Duration
+	wire     odds
+	ledger   odds
+	// twice says that admins use one stock reference for two changes.
+	twice bool
+}
+
+// offerPlan is one campaign.
+type offerPlan struct {
+	kind         dibs.Kind
+	items        bool
+	stock, limit int64
+	price        int64
+	payWithin    time.Duration
+	late         dibs.LatePayment
+	window       time.Duration
+}
+
+// newPlan draws a run.
+func newPlan(seed uint64) *plan {
+	d := newDice(seed, "plan")
+	p := &plan{
+		seed: seed, users: 3 + d.IntN(6), pace: d.between(100*time.Millisecond, 700*time.Millisecond),
+		rounds: 1 + d.IntN(3), round: d.between(3*time.Second, 9*time.Second),
+		gap: d.between(500*time.Millisecond, 4*time.Second), lag: d.between(50*time.Millisecond, 1500*time.Millisecond),
+	}
+	p.service = dibs.Config{
+		Ledgered:    d.chance(0.25),
+		SettleBatch: one(d, 1, 2, 5, 100, 1<<14), SettleEvery: one(d, 10*time.Millisecond, 100*time.Millisecond, 500*time.Millisecond),
+		JournalKeep: one(d, time.Millisecond, 500*time.Millisecond, time.Hour), TidyEvery: one(d, 200*time.Millisecond, time.Second, 5*time.Second),
+		SweepEvery: 500 * time.Millisecond, CreditEvery: 500 * time.Millisecond, EraseEvery: time.Hour,
+	}
+	for range one(d, 1, 2, 2, 3) {
+		p.skews = append(p.skews, d.between(0, 3*time.Second)-1500*time.Millisecond)
+	}
+	if n := len(p.skews); n > 1 && d.chance(0.2) {
+		p.skews[n-1] = one(d, 65*time.Minute, -65*time.Minute)
+	}
+	for range one(d, 1, 1, 2) {
+		p.offers = append(p.offers, newOffer(d))
+	}
+	p.drawFaults(d)
+	p.twice = d.chance(0.1)
+	return p
+}
+
+// drawFaults chooses a few kinds of faults: where all happen at once, hardly
+// anything is left to go wrong in an order that matters.
+func (p *plan) drawFaults(d *dice) {
+	kinds := faults
+	if d.chance(0.2) {
+		kinds = kindFaults
+	}
+	for range d.IntN(4) {
+		p.faults = append(p.faults, one(d, kinds...))
+	}
+	if d.chance(0.5) {
+		p.wire = odds{stall: 0.01, longest: d.between(500*time.Millisecond, 5*time.Second), request: 0.004, answer: 0.004, late: 0.004}
+	}
+	if d.chance(0.5) {
+		p.ledger = odds{stall: 0.02, longest: d.between(500*time.Millisecond, 5*time.Second), answer: 0.01, late: 0.01, refused: 0.02}
+	}
+}
+
+func newOffer(d *dice) offerPlan {
+	o := offerPlan{
+		kind: dibs.Sale, stock: 3 + d.Int64N(20), limit: 1 + d.Int64N(3), window: time.Hour, late: one(d, dibs.Reclaim, dibs.RefundDue),
+	}
+	switch d.IntN(5) {
+	case 0:
+		o.kind, o.items = dibs.Coupon, true
+	case 1:
+		o.kind, o.limit = dibs.RedPacket, 1
+	case 2, 3:
+		o.price, o.payWithin = 990, d.between(2*time.Second, 20*time.Second)
+	}
+	if d.chance(0.15) {
+		o.window = d.between(4*time.Second, 15*time.Second)
+	}
+	return o
+}
+
+// has reports whether a kind of fault happens.
+func (p *plan) has(fault string) bool {
+	for _, f := range p.faults {
+		if f == fault {
+			return true
+		}
+	}
+	return false
+}
+
+// losesHistory reports whether servers may lose what they answered with yes.
+func (p *plan) losesHistory() bool {
+	return p.has(faultTail) || p.has(faultEmpty) || p.has(faultFlush) || p.has(faultFailover) || p.has(faultFork)
+}
+
+// String says what a run is like.
+func (p *plan) String() string {
+	level := dibs.LevelDurable
+	if p.service.Ledgered {
+		level = dibs.LevelLedgered
+	}
+	s := fmt.Sprintf("seed %d: %d nodes (clocks %v), %d users, %d rounds of %s, level %s, journal kept %s, batches of %d, faults %q, wire %+v, ledger %+v",
+		p.seed, len(p.skews), p.skews, p.users, p.rounds, p.round, level, p.service.JournalKeep, p.service.SettleBatch, p.faults, p.wire, p.ledger)
+	for _, o := range p.offers {
+		s += fmt.Sprintf("\n  %s of %d (items %v), %d each, price %d, to pay in %s, %s, window %s",
+			o.kind, o.stock, o.items, o.limit, o.price, o.payWithin, o.late, o.window)
+	}
+	return s
+}

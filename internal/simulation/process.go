@@ -1,0 +1,211 @@
+package simulation
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/redpacket"
+)
+
+// site is where a node runs, again after each crash: its machine, its clock, its
+// place in the network.
+type site struct {
+	w    *world
+	name string
+	skew time.Duration
+
+	mu sync.Mutex
+	// runs counts the processes that ran here.
+	runs int
+	// p is the one that runs now; nil for none. wanted says that there should be one.
+	p      *process
+	wanted bool
+	// at is the server that the node talks to; cut says that it reaches none.
+	at  *server
+	cut bool
+	// thaw is until when the process stands still.
+	thaw time.Time
+}
+
+// process is one run of a node.
+type process struct {
+	w    *world
+	site *site
+	name string
+	dead chan struct{}
+	die  sync.Once
+	// begun is closed when it has started, or failed to.
+	begun chan struct{}
+	eng   *engine
+	led   *ledger
+	svc   *dibs.Service
+	// serves is set once it answers claims.
+	serves bool
+}
+
+// now is the clock of the node.
+func (s *site) now() time.Time { return s.w.now().Add(s.skew) }
+
+// way returns the server that the node talks to, and whether it answers. A server
+// that is frozen gets what it is sent.
+func (s *site) way() (v *server, open bool) {
+	s.mu.Lock()
+	v, cut := s.at, s.cut
+	s.mu.Unlock()
+	if cut || v == nil {
+		return nil, false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.down {
+		return nil, false
+	}
+	return v, !v.frozen
+}
+
+// running returns the process that serves here; nil for none.
+func (s *site) running() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.p == nil || !s.p.serves {
+		return nil
+	}
+	return s.p
+}
+
+// wait passes time for a process: longer while it stands still, shorter when it
+// dies or ctx ends.
+func (p *process) wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-p.dead:
+		return errDead
+	}
+	for {
+		p.site.mu.Lock()
+		rest := time.Until(p.site.thaw)
+		p.site.mu.Unlock()
+		if rest <= 0 {
+			return nil
+		}
+		select {
+		case <-time.After(rest):
+		case <-p.dead:
+			return errDead
+		}
+	}
+}
+
+// isDead reports whether the process has died.
+func (p *process) isDead() bool {
+	select {
+	case <-p.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin starts a process at a site, again and again until one serves.
+func (s *site) begin() {
+	s.mu.Lock()
+	s.wanted = true
+	s.mu.Unlock()
+	s.w.running.Go(func() {
+		for !s.w.over.Load() {
+			p := s.spawn()
+			if p == nil {
+				return
+			}
+			err := p.svc.Start(s.w.ctx)
+			close(p.begun)
+			if err == nil {
+				s.mu.Lock()
+				p.serves = true
+				s.mu.Unlock()
+				s.w.story.tell("%s serves", p.name)
+				return
+			}
+			s.w.story.tell("%s does not start: %v", p.name, err)
+			s.end(p)
+			<-time.After(time.Second)
+		}
+	})
+}
+
+// spawn makes the next process; nil when there is to be none, or is one.
+func (s *site) spawn() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.wanted || s.p != nil {
+		return nil
+	}
+	s.runs++
+	p := &process{w: s.w, site: s, name: s.name + "." + string(rune('a'+(s.runs-1)%26)), dead: make(chan struct{}), begun: make(chan struct{})}
+	p.eng, p.led = newEngine(p), newLedger(p)
+	cfg := s.w.plan.service
+	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Now = p.eng, p.led, s.w.ids, s.now
+	cfg.Logger = slog.New(newLogHandler(s.w.story, p.name))
+	cfg.Split = func(spec dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(spec, nil) }
+	svc, err := dibs.New(cfg)
+	if err != nil {
+		s.w.broken("a node cannot be made: %v", err)
+		return nil
+	}
+	p.svc = svc
+	s.p = p
+	return p
+}
+
+// end ends a process without a word, as the death of its machine does.
+func (s *site) end(p *process) {
+	p.die.Do(func() { close(p.dead) })
+	s.mu.Lock()
+	if s.p == p {
+		s.p = nil
+	}
+	s.mu.Unlock()
+	s.w.running.Go(func() {
+		<-p.begun
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = p.svc.Close(gone)
+	})
+}
+
+// crash kills what runs here; it is not started again before begin.
+func (s *site) crash() {
+	s.mu.Lock()
+	p := s.p
+	s.wanted = false
+	s.mu.Unlock()
+	if p != nil {
+		s.w.story.tell("%s is killed", p.name)
+		s.end(p)
+	}
+}
+
+// stop ends what runs here in good order.
+func (s *site) stop() {
+	s.mu.Lock()
+	p := s.p
+	s.p, s.wanted = nil, false
+	s.mu.Unlock()
+	if p == nil {
+		return
+	}
+	<-p.begun
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	err := p.svc.Close(ctx)
+	_ = p.eng.Close(ctx)
+	s.w.story.tell("%s has stopped: %v", p.name, err)
+	p.die.Do(func() { close(p.dead) })
+}
