@@ -66,6 +66,9 @@ type kind struct {
 	// empty empties one, to be used again: some servers take long to make one.
 	admin, create string
 	empty         []string
+	// ready is a question whose answer is 1 when a server that answers is ready;
+	// empty when answering is enough.
+	ready string
 }
 
 // made are the databases of this process, counted for their names.
@@ -200,7 +203,7 @@ func (s *Server) await() error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if err = db.PingContext(ctx); err == nil {
+		if err = s.k.asks(ctx, db); err == nil {
 			return db.Close()
 		}
 		select {
@@ -211,6 +214,19 @@ func (s *Server) await() error {
 			return errors.Join(ctx.Err(), err, db.Close())
 		}
 	}
+}
+
+// asks returns nil when the server answers and is ready.
+func (k *kind) asks(ctx context.Context, db *sql.DB) error {
+	if k.ready == "" {
+		return db.PingContext(ctx)
+	}
+	var is bool
+	err := db.QueryRowContext(ctx, k.ready).Scan(&is)
+	if err == nil && !is {
+		err = errors.New("it is not ready")
+	}
+	return err
 }
 
 // Kill ends the server as kill -9 does. Its files stay.
