@@ -64,6 +64,16 @@ func (x *examination) dialect(address string) (*dialect, string, error) {
 
 // look examines a database; the error is for one that does not let it.
 func (x *examination) look(ctx context.Context, place string) (err error) {
+	if x.d.server != nil {
+		err := x.d.screen(ctx, place)
+		if errors.Is(err, errUnfit) {
+			x.add(dibs.StandingFail, "server", reason(err), "connections that are dibs' own", "the address of the server itself")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 	p, err := newPool(x.d, place, forWriting, 1)
 	if err != nil {
 		return err

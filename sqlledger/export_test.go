@@ -29,6 +29,14 @@ func Holder(ctx context.Context, t *JournalTable) (n int64, err error) {
 	return n, errors.Join(err, t.readers.give(s))
 }
 
+// FeedRows is how many rows the feed has after one.
+func FeedRows(ctx context.Context, l *Ledger, after int64) (n int64, err error) {
+	err = l.read(ctx, "count the feed", func(s *session) error {
+		return s.row(ctx, "SELECT COUNT(*) FROM feed WHERE id > ?", []any{after}, &n)
+	})
+	return n, err
+}
+
 // PathOf returns the file of a journal.
 func PathOf(t *JournalTable) string { return t.place }
 

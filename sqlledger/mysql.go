@@ -18,6 +18,9 @@ import (
 
 // parseMySQL reads mysql://USER:PASSWORD@HOST:PORT/DATABASE?tls=….
 func parseMySQL(u *url.URL) (*mysql.Config, error) {
+	if err := oneHost(u); err != nil {
+		return nil, err
+	}
 	c := mysql.NewConfig()
 	c.User = u.User.Username()
 	c.Passwd, _ = u.User.Password()
@@ -56,6 +59,15 @@ func parseMySQL(u *url.URL) (*mysql.Config, error) {
 
 // mysqlDialect speaks to MySQL and MariaDB.
 func mysqlDialect(kind string, c *mysql.Config) *dialect {
+	r := &server{
+		screen: mysqlScreen, check: mysqlCheck, unixTime: "SELECT UNIX_TIMESTAMP(NOW(6))", advise: mysqlAdvise(c), secret: c.Passwd, locks: mysqlLocks, endPatience: defaultEndPatience,
+	}
+	r.settings = func(use usage) []string {
+		if r.galera.Load() {
+			return append(mysqlSettings(use), galeraSettings(use))
+		}
+		return mysqlSettings(use)
+	}
 	return &dialect{
 		goose: goose.DialectMySQL, folder: "migrations/" + folderOf(kind, "mysql"), applied: "dibs_" + kind + "_versions",
 		begin: "START TRANSACTION", beginRead: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
@@ -74,9 +86,7 @@ func mysqlDialect(kind string, c *mysql.Config) *dialect {
 			}
 			return sql.OpenDB(connector), nil
 		},
-		server: &server{
-			settings: mysqlSettings, check: mysqlCheck, unixTime: "SELECT UNIX_TIMESTAMP(NOW(6))", advise: mysqlAdvise(c), secret: c.Passwd, locks: mysqlLocks, endPatience: defaultEndPatience,
-		},
+		server: r,
 	}
 }
 
@@ -183,17 +193,19 @@ func mysqlAssignItems(n int) string {
 		WHERE items.shard = run.shard AND items.claim_epoch IS NULL AND items.withdrawn = 0`
 }
 
-// mysqlFaults are the numbers of the server's errors.
+// mysqlFaults are the numbers of the server's errors. 1305 is a savepoint that is
+// gone, with its transaction.
 var mysqlFaults = map[uint16]fault{
 	1062: faultUnique, 1586: faultUnique,
 	1048: faultConstraint, 1216: faultConstraint, 1217: faultConstraint, 1264: faultConstraint, 1265: faultConstraint,
 	1406: faultConstraint, 1451: faultConstraint, 1452: faultConstraint, 1690: faultConstraint, 3819: faultConstraint, 4025: faultConstraint,
 	1366: faultText, 1300: faultText, 3854: faultText,
-	1205: faultConflict, 1213: faultConflict, 1020: faultConflict,
+	1205: faultConflict, 1213: faultConflict, 1020: faultConflict, 1305: faultConflict,
 	1021: faultFull, 1114: faultFull,
 	1034: faultCorrupt, 1035: faultCorrupt, 1194: faultCorrupt, 1712: faultCorrupt,
-	// The server is full, ending, a replica, or was told to end the connection.
-	1030: faultIO, 1040: faultIO, 1053: faultIO, 1152: faultIO, 1158: faultIO, 1159: faultIO, 1160: faultIO, 1161: faultIO,
+	// The server is full, ending, a replica, cut off from its cluster, or was told to
+	// end the connection.
+	1030: faultIO, 1040: faultIO, 1047: faultIO, 1053: faultIO, 1152: faultIO, 1158: faultIO, 1159: faultIO, 1160: faultIO, 1161: faultIO,
 	1203: faultIO, 1226: faultIO, 1290: faultIO, 1317: faultIO, 1792: faultIO, 1836: faultIO, 1927: faultIO, 3024: faultIO, 3169: faultIO,
 }
 
@@ -239,6 +251,8 @@ func mysqlAdvise(c *mysql.Config) func(error) string {
 			return "the user " + c.User + " has too few rights: GRANT ALL ON " + c.DBName + ".* TO " + c.User + ", or correct the database's name"
 		case 1290, 1836:
 			return readOnly
+		case 1047:
+			return "the server is not part of its cluster's majority: wait until it is, or use the address of one that is"
 		}
 		return ""
 	}

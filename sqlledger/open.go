@@ -20,11 +20,14 @@ const (
 //	sqlite:PATH
 //	mysql://USER:PASSWORD@HOST:3306/DATABASE?tls=true|false|skip-verify|preferred
 //	postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=…
+//	postgres://USER:PASSWORD@HOST1:5432,HOST2:5432/DATABASE
 //
-// MySQL stands for MariaDB too. A server is given four seconds to answer; the
+// MySQL stands for MariaDB too. Of several PostgreSQL servers, each connection
+// takes the one that is written to. A server is given four seconds to answer; the
 // error says what to do and shows no password. One that does not keep its
-// promises (a commit on the disk before the answer, constraints) is refused. A
-// schema that does not fit is ErrSchema unless the options say otherwise.
+// promises (a commit on the disk before the answer, constraints) is refused, and so
+// is a pooler that shares connections between transactions. A schema that does not
+// fit is ErrSchema unless the options say otherwise.
 func Open(ctx context.Context, address string, opts Options) (*Ledger, error) {
 	if path, ok := strings.CutPrefix(address, schemeSQLite); ok {
 		return OpenSQLite(ctx, path, opts)
@@ -40,7 +43,8 @@ func Open(ctx context.Context, address string, opts Options) (*Ledger, error) {
 }
 
 // OpenJournal opens the journal at an address as Open takes it. In a server
-// it is in the ledger's database, in tables of its own.
+// it is in the ledger's database, in tables of its own; one of a Galera cluster is
+// refused, since its locks are each server's own.
 func OpenJournal(ctx context.Context, address string, opts Options) (*JournalTable, error) {
 	if path, ok := strings.CutPrefix(address, schemeSQLite); ok {
 		return OpenSQLiteJournal(ctx, path, opts)
@@ -51,6 +55,9 @@ func OpenJournal(ctx context.Context, address string, opts Options) (*JournalTab
 	}
 	if err := d.reach(ctx, place); err != nil {
 		return nil, err
+	}
+	if err := d.mayOwn(); err != nil {
+		return nil, d.explain("keep the journal in "+place, err)
 	}
 	return openJournal(ctx, d, place, nil, opts.WithDefaults())
 }

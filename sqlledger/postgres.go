@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -23,13 +22,15 @@ func parsePostgres(u *url.URL) (*pgx.ConnConfig, error) {
 	if strings.Trim(u.Path, "/") == "" {
 		return nil, errors.New("it must be like postgres://USER:PASSWORD@HOST:5432/DATABASE")
 	}
+	hosts, err := oneThatWrites(u)
+	if err != nil {
+		return nil, err
+	}
 	c, err := pgx.ParseConfig(u.String())
 	if err != nil {
 		return nil, err
 	}
-	if c.ConnectTimeout == 0 || c.ConnectTimeout > connectPatience {
-		c.ConnectTimeout = connectPatience
-	}
+	c.ConnectTimeout = eachHost(c.ConnectTimeout, hosts)
 	c.DialFunc = dial
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "dibs"
@@ -52,7 +53,7 @@ func postgresDialect(kind string, c *pgx.ConnConfig) *dialect {
 		classify: postgresClassify,
 		open:     func(string, usage) (*sql.DB, error) { return stdlib.OpenDB(*c), nil },
 		server: &server{
-			settings: postgresSettings, check: postgresCheck, unixTime: "SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8", commit: postgresCommit,
+			settings: postgresSettings, screen: postgresScreen, check: postgresCheck, unixTime: "SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8", commit: postgresCommit,
 			advise: postgresAdvise(c), secret: c.Password, locks: postgresLocks, endPatience: defaultEndPatience,
 		},
 	}
@@ -223,9 +224,12 @@ func postgresAdvise(c *pgx.ConnConfig) func(error) string {
 				if c.TLSConfig != nil && len(c.Fallbacks) == 0 && strings.Contains(err.Error(), "refused TLS") {
 					return noTLS + "sslmode"
 				}
+				if advice := noneWrites(c, err); advice != "" {
+					return advice
+				}
 				err = errNoAnswer
 			}
-			return silent(err, net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), "PostgreSQL")
+			return silent(err, addressOf(c), "PostgreSQL")
 		}
 		switch e.Code {
 		case "28P01", "28000":

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -41,6 +42,11 @@ var errUnfit = errors.New("this server cannot keep a ledger as it is")
 type server struct {
 	// settings are statements that each new connection begins with.
 	settings func(use usage) []string
+	// screen looks at what stands at the address before anything else is done there,
+	// and notes what it is.
+	screen func(ctx context.Context, db *sql.DB, r *server) error
+	// galera is set when the server is one of a Galera cluster.
+	galera atomic.Bool
 	// check returns an errUnfit that says why the server is none for a ledger.
 	check func(ctx context.Context, conn *sql.Conn) error
 	// unixTime asks the server for the seconds since 1970.
@@ -116,6 +122,9 @@ func (d *dialect) ending(ctx context.Context) (context.Context, context.CancelFu
 // reach makes sure that the server is there, lets dibs in, and can be trusted
 // with a ledger.
 func (d *dialect) reach(ctx context.Context, place string) error {
+	if err := d.screen(ctx, place); err != nil {
+		return d.explain("connect to "+place, err)
+	}
 	p, err := newPool(d, place, forReading, 1)
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ type session struct {
 	// broken is set when the state of the connection is unknown: it is replaced
 	// before the next use.
 	broken bool
+	// guarded is set in a transaction that must not be ended in its midst unnoticed.
+	guarded bool
 }
 
 // control runs a statement that begins or ends a transaction. Some databases
@@ -38,6 +40,9 @@ var errRolledBack = errors.New("the database rolled the transaction back instead
 
 // commit ends the transaction.
 func (s *session) commit(ctx context.Context) error {
+	if err := s.stillWhole(ctx); err != nil {
+		return err
+	}
 	if s.d.server == nil || s.d.server.commit == nil {
 		return s.control(ctx, "COMMIT")
 	}
@@ -61,10 +66,20 @@ func (s *session) stmt(ctx context.Context, statement string) (*sql.Stmt, error)
 	}
 	st, err := s.conn.PrepareContext(ctx, s.d.bound(statement))
 	if err != nil {
-		return nil, err
+		return nil, s.doubted(err)
 	}
 	s.stmts[statement] = st
 	return st, nil
+}
+
+// doubted returns an error of a statement, and has the session connect anew when it
+// says that the server is no longer the one to talk to: it ends, takes no writes
+// any more since another was promoted, or was cut off from its cluster.
+func (s *session) doubted(err error) error {
+	if err != nil && s.d.server != nil && s.d.classify(err) == faultIO {
+		s.broken = true
+	}
+	return err
 }
 
 // exec runs a statement and returns how many rows it changed.
@@ -76,7 +91,7 @@ func (s *session) exec(ctx context.Context, statement string, args ...any) (int6
 	res, err := st.ExecContext(ctx, args...)
 	if err != nil {
 		s.forget(statement, err)
-		return 0, err
+		return 0, s.doubted(err)
 	}
 	return res.RowsAffected()
 }
@@ -98,7 +113,8 @@ func (s *session) query(ctx context.Context, statement string, args ...any) (*sq
 	if err != nil {
 		return nil, err
 	}
-	return st.QueryContext(ctx, args...)
+	rows, err := st.QueryContext(ctx, args...)
+	return rows, s.doubted(err)
 }
 
 // row runs a statement that returns one row and scans it; sql.ErrNoRows when
@@ -108,7 +124,7 @@ func (s *session) row(ctx context.Context, statement string, args []any, dest ..
 	if err != nil {
 		return err
 	}
-	return st.QueryRowContext(ctx, args...).Scan(dest...)
+	return s.doubted(st.QueryRowContext(ctx, args...).Scan(dest...))
 }
 
 // each runs a statement and calls scan for each row.
@@ -291,12 +307,12 @@ func (p *pool) transact(ctx context.Context, begin string, f func(*session) erro
 // lay idle, and the server may have said why with its last words: nothing has
 // happened then, and another one will do.
 func (p *pool) begin(ctx context.Context, s *session, begin string) error {
-	err := s.control(ctx, begin)
+	err := s.start(ctx, begin)
 	if err != nil && p.d.server != nil && p.d.classify(err) == faultIO && ctx.Err() == nil {
 		// A connection that is gone is closed already: nothing can fail.
 		_ = s.drop()
 		if err = p.connect(ctx, s); err == nil {
-			err = s.control(ctx, begin)
+			err = s.start(ctx, begin)
 		}
 	}
 	s.broken = err != nil
@@ -311,6 +327,10 @@ func (s *session) transact(ctx context.Context, f func(*session) error) error {
 	whole, cancel := s.d.ending(ctx)
 	defer cancel()
 	if err != nil {
+		// What was found after the transaction had ended is not what it would have found.
+		if gone := s.stillWhole(whole); gone != nil && s.d.classify(gone) == faultConflict {
+			err = gone
+		}
 		if undo := s.control(whole, "ROLLBACK"); undo != nil {
 			// The database may have rolled back by itself; closing the
 			// connection does it in any case.
@@ -323,9 +343,11 @@ func (s *session) transact(ctx context.Context, f func(*session) error) error {
 		if errors.Is(err, errRolledBack) {
 			return err
 		}
-		if s.d.classify(err) == faultFull {
+		switch s.d.classify(err) {
+		case faultFull, faultConflict:
 			// There was no room for the transaction's last page, without which
-			// it does not exist, now or after a crash.
+			// it does not exist, now or after a crash. Or the database ended it in
+			// favour of another: a Galera cluster finds that out at the commit.
 			return err
 		}
 		return &unknownEffect{err}

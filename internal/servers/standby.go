@@ -32,7 +32,9 @@ func StartPostgresPair(synchronous bool) (*PostgresPair, error) {
 func (p *PostgresPair) start(synchronous bool) (err error) {
 	small := *thePostgres.kind
 	arguments := small.arguments
-	small.arguments = func(s *Server) []string { return append(arguments(s), "-c", "shared_buffers=64MB", "-c", "wal_keep_size=512MB") }
+	small.arguments = func(s *Server) []string {
+		return append(arguments(s), "-c", "shared_buffers=64MB", "-c", "wal_keep_size=512MB")
+	}
 	if p.Primary, err = start(&small); err != nil {
 		return err
 	}
