@@ -32,6 +32,24 @@ func Examine(ctx context.Context, address string) []dibs.Finding {
 	return x.findings
 }
 
+// ExamineJournal says what keeps the memory engine's journal from being in the
+// server at an address that Examine found well; nothing when all is well.
+func ExamineJournal(ctx context.Context, address string) []dibs.Finding {
+	x := &examination{}
+	d, place, err := serverDialect("journal", address)
+	if err == nil {
+		x.d = d
+		err = d.screen(ctx, place)
+	}
+	if err == nil {
+		err = d.mayOwn()
+	}
+	if err != nil {
+		x.add(dibs.StandingFail, "journal", reason(err), "a server whose locks are all processes'", "use Redis as the engine, or a database that is no cluster")
+	}
+	return x.findings
+}
+
 // examination is what was found so far.
 type examination struct {
 	d        *dialect

@@ -91,7 +91,7 @@ func doctor(cmd *cobra.Command, c *config, faults []settings.Fault, output strin
 	})
 	both.Go(func() {
 		if !broken["ledger"] {
-			ledger = append(sqlledger.Examine(cmd.Context(), c.ledger()), sharedFileFinding(c)...)
+			ledger = append(ledgerFindings(cmd.Context(), c), sharedFileFinding(c)...)
 		}
 	})
 	both.Wait()
@@ -146,6 +146,21 @@ func redisFindings(ctx context.Context, c *config) []dibs.Finding {
 		return []dibs.Finding{{Standing: dibs.StandingFail, Subject: "address", Found: message(err), Remedy: "correct --engine"}}
 	}
 	return found
+}
+
+// ledgerFindings are about the database, and about the journal in it if there is
+// one.
+func ledgerFindings(ctx context.Context, c *config) []dibs.Finding {
+	found := sqlledger.Examine(ctx, c.ledger())
+	for _, f := range found {
+		if f.Standing == dibs.StandingFail {
+			return found
+		}
+	}
+	if c.onRedis() || !sqlledger.InServer(c.Ledger) {
+		return found
+	}
+	return append(found, sqlledger.ExamineJournal(ctx, c.journal())...)
 }
 
 // sharedFileFinding is about a SQLite ledger under an engine of many nodes.

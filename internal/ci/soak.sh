@@ -23,6 +23,9 @@ crowd|./cmd/dibs|^TestTenThousand$|10,000 users tap over WebSockets of a node th
 settler|./cmd/dibs|^TestSettlerKilled|of three nodes on Redis the one that settles killed under load, SOAK/3 times on each ledger
 nodes|./cmd/dibs|Nodes|SettlerDies|Dump|three nodes: killed, drained, with Redis killed, with older dumps restored, up to SOAK/30 times
 chaos|./cmd/dibs|^TestChaos$|Redis, the database and nodes killed, frozen, emptied, at two levels, SOAK/90 campaigns each
+ledger-standby|./cmd/dibs|^TestStandby|a PostgreSQL primary killed under load and its standby promoted, asynchronous and synchronous, SOAK/30 times each
+ledger-galera|./cmd/dibs|^TestGaleraDies$|the server of a Galera cluster that is written to killed under load, SOAK/15 times
+ledger-collisions|./sqlledger|^TestGalera$|the same batch settled at three servers of a Galera cluster at once, SOAK times 60
 redis-kills|./redisengine|^TestKilledServerLosesNothing$|Redis killed, SOAK times
 redis-power|./redisengine|^TestPowerLoss|the power cut, always SOAK times, everysec SOAK/5
 redis-disk|./redisengine|^TestStalledDisk$|a disk that stalls, SOAK/50 times

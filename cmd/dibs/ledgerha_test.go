@@ -1,0 +1,314 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
+)
+
+// TestStandbyPromoted kills the primary of a PostgreSQL pair whose standby lacks
+// what was settled last, and promotes the standby under load. The nodes find it by
+// themselves, and settle again what it lacks from the journal that Redis keeps:
+// nothing is lost, nothing is sold twice.
+func TestStandbyPromoted(t *testing.T) {
+	t.Parallel()
+	for range max(1, rounds(t)/30) {
+		standbyPromoted(t)
+	}
+}
+
+func standbyPromoted(t *testing.T) {
+	pair, c := onPair(t, false)
+	const stock = 3000
+	publish(t, c.admin(0), "sale", stock)
+	var users atomic.Int64
+	all := map[string]string{}
+	c.load(&users, 300, all)
+	c.settledAll("sale")
+	noFault(t, pair.CaughtUp())
+	noFault(t, pair.Cut())
+	c.load(&users, 300, all)
+	c.settledAll("sale")
+	stop := c.pressOn(&users, stock, all)
+	pair.Primary.Kill()
+	before := len(all)
+	noFault(t, pair.Promote())
+	c.await()
+	eventually(t, patience, "everything is granted", func(ctx context.Context) bool {
+		stats, err := c.admin(0).Stats(ctx, "sale")
+		return err == nil && stats.Granted == stock
+	})
+	stop()
+	t.Logf("%d were granted before the primary died, %d in all", before, len(all))
+	if len(all) != stock {
+		t.Errorf("%d of %d were granted and answered", len(all), stock)
+	}
+	c.keeps(all)
+	c.verify()
+	c.drain()
+}
+
+// TestStandbyBeyondTheJournal promotes a standby that lacks more than the journal
+// kept: nobody can tell what was granted in between. The campaign is not sold from,
+// and the nodes say why; another campaign goes on.
+func TestStandbyBeyondTheJournal(t *testing.T) {
+	t.Parallel()
+	pair, c := onPair(t, false)
+	publish(t, c.admin(0), "sale", 1000)
+	publish(t, c.admin(0), "other", 10)
+	c.granted(0, "other", "early")
+	c.settledAll("other")
+	var users atomic.Int64
+	c.load(&users, 50, map[string]string{})
+	c.settledAll("sale")
+	noFault(t, pair.CaughtUp())
+	noFault(t, pair.Cut())
+	c.load(&users, 100, map[string]string{})
+	c.settledAll("sale")
+	c.redisCLI("XTRIM", "dibs:{1:0}:journal", "MAXLEN", "1")
+	pair.Primary.Kill()
+	noFault(t, pair.Promote())
+	for i, n := range c.nodes {
+		late := 0
+		eventually(t, patience, "the campaign is halted", func(context.Context) bool {
+			late++
+			_, reason := c.claim(i, "sale", fmt.Sprintf("late%d-%d", i, late))
+			return reason == dibs.Unavailable.String()
+		})
+		n.await(t, n.err, `campaign=sale.*does not (continue|follow)`)
+		c.granted(i, "other", fmt.Sprint("late", i))
+		health, err := c.admin(i).Health(t.Context())
+		if err == nil && health.Ready {
+			t.Errorf("node %d is ready: %+v", i, health)
+		}
+	}
+	if r := cli(t, secrets, "verify", "--url", c.url); r.code == exitOK {
+		t.Errorf("verify finds nothing:\n%s", r.out)
+	}
+	c.drain()
+}
+
+// TestStandbySynchronous kills the primary of a pair whose commits wait for the
+// standby, and empties Redis as well. At the level ledgered no yes is lost.
+func TestStandbySynchronous(t *testing.T) {
+	t.Parallel()
+	for range max(1, rounds(t)/30) {
+		standbySynchronous(t)
+	}
+}
+
+func standbySynchronous(t *testing.T) {
+	pair, c := onPair(t, true, "--durability", dibs.LevelLedgered)
+	publish(t, c.admin(0), "sale", bigStock)
+	var users atomic.Int64
+	all := map[string]string{}
+	c.load(&users, 200, all)
+	stop := c.pressOn(&users, 200, all)
+	pair.Primary.Kill()
+	c.redisCLI("FLUSHALL")
+	noFault(t, pair.Promote())
+	c.await()
+	c.load(&users, 50, all)
+	stop()
+	c.settledAll("sale")
+	c.keeps(all)
+	c.verify()
+	c.drain()
+}
+
+// onPair starts two nodes on a pair of PostgreSQL servers.
+func onPair(t *testing.T, synchronous bool, args ...string) (*servers.PostgresPair, *cluster) {
+	t.Helper()
+	pair, err := servers.StartPostgresPair(synchronous)
+	noFault(t, err)
+	t.Cleanup(func() {
+		if err := pair.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	noFault(t, pair.Primary.Exec("", "CREATE DATABASE d"))
+	return pair, clusterOn(t, pair.URL("d"), 2, args...)
+}
+
+func noFault(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settledAll waits until a campaign's grants are in the ledger.
+func (c *cluster) settledAll(campaign string) {
+	c.t.Helper()
+	eventually(c.t, patience, "everything is settled", func(ctx context.Context) bool {
+		stats, err := c.admin(0).Stats(ctx, campaign)
+		return err == nil && stats.JournalBacklog == 0
+	})
+}
+
+// pressOn presses in the background until stop is called, which adds what was
+// granted. It returns once some more were.
+func (c *cluster) pressOn(users *atomic.Int64, most int64, all map[string]string) (stop func()) {
+	c.t.Helper()
+	l := newLoader(c.url, users, min(most, 50), "sale")
+	ctx, cancel := context.WithCancel(c.t.Context())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for ctx.Err() == nil {
+			l.run(ctx)
+		}
+	}()
+	select {
+	case <-l.enough:
+	case <-c.t.Context().Done():
+	}
+	return func() {
+		cancel()
+		<-stopped
+		c.collect(l.presses, all)
+	}
+}
+
+// TestGaleraDies has the nodes use one server of a Galera cluster at a time, by an
+// address that moves: to another server when one is killed, and sometimes before,
+// so that two are written to at once. Nothing is lost, nothing is sold twice.
+func TestGaleraDies(t *testing.T) {
+	t.Parallel()
+	seed := killSeed(t)
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	g, err := servers.StartGalera(3)
+	noFault(t, err)
+	t.Cleanup(func() {
+		if err := g.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	noFault(t, g.Node(0).Exec("", "CREATE DATABASE d"))
+	m := newMoving(t, g.Node(0).Port())
+	c := clusterOn(t, fmt.Sprintf("mysql://%s:%s@%s/d", servers.User, servers.Password, m.l.Addr()), 2)
+	memory := append([]string{"DIBS_LEDGER=" + g.Node(0).URL("d")}, secrets...)
+	cli(t, memory, "serve", "--listen", "127.0.0.1:0").want(t, exitFailure, "one of a Galera cluster", "--engine redis")
+	cli(t, memory, "doctor").want(t, exitFailure, "journal", "one of a Galera cluster", "use Redis as the engine")
+	publish(t, c.admin(0), "sale", bigStock)
+	var users atomic.Int64
+	all := map[string]string{}
+	for round := range max(2, rounds(t)/15) {
+		from, to := g.Node(round%3), g.Node((round+1+r.IntN(2))%3)
+		stop := c.pressOn(&users, 50, all)
+		early := r.IntN(2) == 0
+		if early {
+			m.to.Store(int64(to.Port()))
+			c.cutSome(m, r)
+			c.load(&users, 50, all)
+		}
+		from.Kill()
+		m.to.Store(int64(to.Port()))
+		c.load(&users, 100, all)
+		stop()
+		c.settledAll("sale")
+		noFault(t, from.Start())
+		m.to.Store(int64(g.Node((round + 1) % 3).Port()))
+		m.cut(func() bool { return true })
+		c.await()
+		t.Logf("round %d, moved before the kill: %v, granted so far: %d", round, early, len(all))
+	}
+	c.keeps(all)
+	c.verify()
+	c.drain()
+}
+
+// cutSome ends about half of the connections, which come back to the new server.
+func (c *cluster) cutSome(m *moving, r *rand.Rand) {
+	m.cut(func() bool { return r.IntN(2) == 0 })
+}
+
+// moving is an address that leads to one server, and can be moved to another: new
+// connections go there, those that are open stay.
+type moving struct {
+	l     net.Listener
+	to    atomic.Int64
+	mu    sync.Mutex
+	links map[net.Conn]net.Conn
+	all   sync.WaitGroup
+}
+
+func newMoving(t *testing.T, port int) *moving {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	noFault(t, err)
+	m := &moving{l: l, links: map[net.Conn]net.Conn{}}
+	m.to.Store(int64(port))
+	m.all.Go(m.accept)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		m.cut(func() bool { return true })
+		m.all.Wait()
+	})
+	return m
+}
+
+func (m *moving) accept() {
+	for {
+		client, err := m.l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue
+		}
+		server, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.FormatInt(m.to.Load(), 10)))
+		if err != nil {
+			// The server is away, and so is the address.
+			_ = client.Close()
+			continue
+		}
+		m.mu.Lock()
+		m.links[client] = server
+		m.mu.Unlock()
+		m.all.Go(func() { m.pass(client, server, client) })
+		m.all.Go(func() { m.pass(server, client, client) })
+	}
+}
+
+// pass passes on what one side says until either ends.
+func (m *moving) pass(to, from, client net.Conn) {
+	// How it ends says nothing.
+	_, _ = io.Copy(to, from)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closeLocked(client)
+}
+
+// cut ends the connections that chosen chooses.
+func (m *moving) cut(chosen func() bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for client := range m.links {
+		if chosen() {
+			m.closeLocked(client)
+		}
+	}
+}
+
+func (m *moving) closeLocked(client net.Conn) {
+	if server, ok := m.links[client]; ok {
+		// The other side may be gone already.
+		_ = client.Close()
+		_ = server.Close()
+		delete(m.links, client)
+	}
+}
