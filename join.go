@@ -95,6 +95,18 @@ func (s *Service) attach(ctx context.Context, t *settling) (bool, error) {
 	if st.Head.Epoch != totals.Epoch || st.Head.Before(totals.Position) {
 		return false, nil
 	}
+	if totals.Position.Before(st.Settled) {
+		// Another node may have settled meanwhile.
+		if totals, err = s.ledger.Totals(ctx, t.id); err != nil {
+			return false, err
+		}
+		if totals.Position.Before(st.Settled) {
+			// The ledger was restored from a backup. The journal settles what it has
+			// again; but the stock that came back since, or was added, the engine counts
+			// and the ledger does not: it is loaded from the ledger.
+			return false, nil
+		}
+	}
 	if err := s.continues(ctx, t.id, totals.Position, st.Head); err != nil {
 		return false, err
 	}

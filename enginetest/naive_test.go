@@ -179,6 +179,9 @@ func (n *naive) redo(s *naiveShard, e *dibs.Entry) {
 	case e.Kind == dibs.EntryAdjust && e.Quantity < 0:
 		s.left += e.Quantity
 		s.refs[e.Ref] = !n.faults.refForgotten
+	case e.Kind == dibs.EntryAdjust && n.faults.lostRestockKnown:
+		s.refs[e.Ref] = true
+		return
 	case e.Kind == dibs.EntryRelease && n.faults.releaseCountedTwice:
 		s.left += e.Quantity
 		return

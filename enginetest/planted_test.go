@@ -32,6 +32,7 @@ type faults struct {
 	releaseCountedTwice bool // by the ledger and by the tail
 	refTwice            bool
 	refForgotten        bool // after a restart
+	lostRestockKnown    bool // from the tail, although the ledger has lost it
 	staleAccepted       bool // commands that a rebuild has counted
 	olderAccepted       bool
 	oneShardConfigured  bool
@@ -114,6 +115,9 @@ var planted = []struct {
 	{"release counted twice", faults{releaseCountedTwice: true}, []string{"restarts/what the ledger released before is counted once", atRandom}},
 	{"ref twice", faults{refTwice: true}, []string{"stock/a repeated ref changes nothing", atRandom}},
 	{"ref forgotten", faults{refForgotten: true}, []string{"stock/a repeated ref changes nothing after a restart", atRandom}},
+	{"lost restock known", faults{lostRestockKnown: true}, []string{
+		"stock/a restock that the ledger has lost counts when it is sent again",
+	}},
 	{"stale accepted", faults{staleAccepted: true}, []string{
 		"releases/of an older epoch are stale",
 		"stock/a restock of an older epoch is stale",

@@ -12,6 +12,7 @@ var stockChecks = []Check{
 	{"stock/a repeated ref changes nothing", checkRefOnce},
 	{"stock/a repeated ref changes nothing after a restart", checkRefAfterRestart},
 	{"stock/a restock of an older epoch is stale", checkRestockStale},
+	{"stock/a restock that the ledger has lost counts when it is sent again", checkRestockLost},
 	{"stock/changes are journalled with their ref", checkStockJournal},
 	{"stock/of a shard that is not open", checkStockNotOpen},
 	{"stock/remaining and granted add up at every step", checkAddUp},
@@ -98,6 +99,18 @@ func checkRestockStale(r *rig) {
 	o.is(o.eng.Adjust(o.ctx, late), "a restock of an older epoch", dibs.ErrStale)
 	o.counts(3, 0)
 	equal(r, "entries", len(o.journal(dibs.Cursor{})), 2)
+}
+
+// checkRestockLost restores the ledger from before a restock, which the journal has.
+func checkRestockLost(r *rig) {
+	o := r.offer(5, nil)
+	lost := o.restock("more", 3)
+	o.ledger.left -= lost.Delta
+	r.restart(false)
+	o.counts(5, 0)
+	again := o.restock("more", 3)
+	o.no(o.eng.Adjust(o.ctx, again), "repeat a restock")
+	o.counts(8, 0)
 }
 
 func checkStockJournal(r *rig) {

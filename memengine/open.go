@@ -123,10 +123,12 @@ func (s *shard) redo(en *dibs.Entry, hash uint64, taken map[uint32]bool) {
 		})
 		s.remaining.Add(-en.Quantity)
 	case dibs.EntryAdjust:
-		s.refs[en.Ref] = struct{}{}
 		if en.Quantity > 0 {
+			// The ledger has counted it. One that was restored from before has it sent
+			// again, under the same name.
 			return
 		}
+		s.refs[en.Ref] = struct{}{}
 		s.remaining.Add(en.Quantity)
 	default:
 		return

@@ -46,10 +46,12 @@ func (h *held) redo(en *dibs.Entry) int64 {
 		h.granted += en.Quantity
 		change = -en.Quantity
 	case dibs.EntryAdjust:
-		h.refs[en.Ref] = struct{}{}
 		if en.Quantity > 0 {
+			// The ledger has counted it. One that was restored from before has it sent
+			// again, under the same name.
 			return 0
 		}
+		h.refs[en.Ref] = struct{}{}
 		change = en.Quantity
 	default:
 		return 0

@@ -28,7 +28,9 @@ type fleet struct {
 	ledger string
 	tune   dibs.Config
 	engine redisengine.Config
-	nodes  []*node
+	// wrap, when it is set, changes what the next nodes are made of.
+	wrap  func(*dibs.Config)
+	nodes []*node
 }
 
 // node is one of a fleet's, with connections of its own.
@@ -90,6 +92,9 @@ func (f *fleet) join() *node {
 	}
 	cfg := f.tune
 	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Logger = e, l, ids, log
+	if f.wrap != nil {
+		f.wrap(&cfg)
+	}
 	s, err := dibs.New(cfg)
 	if err != nil {
 		f.Fatal(err)
