@@ -19,7 +19,13 @@ const (
 	exitFailure = 1
 	// exitUsage is for a bad command line or bad settings.
 	exitUsage = 2
+	// exitUnjudged is for a rehearsal that found nothing broken, and could not judge
+	// all.
+	exitUnjudged = 3
 )
+
+// errUnjudged is why a rehearsal ends with exitUnjudged.
+var errUnjudged = errors.New("nothing is broken, and not every promise could be judged")
 
 // usageError is a fault of the command line.
 type usageError struct{ err error }
@@ -56,6 +62,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &usage), errors.As(err, &wrong):
 		return exitUsage
+	case errors.Is(err, errUnjudged):
+		return exitUnjudged
 	}
 	return exitFailure
 }

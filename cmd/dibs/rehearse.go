@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,16 +14,8 @@ import (
 	"github.com/dibs-dev/dibs/lab/rehearsal"
 )
 
-func newRehearseCommand() *cobra.Command {
-	var (
-		cfg    rehearsal.Config
-		keys   bool
-		output string
-	)
-	cmd := &cobra.Command{
-		Use:   "rehearse",
-		Short: "Load a server as a rush does, then check every promise; exit 1 when one is broken",
-		Long: `Load a server as a rush does, then check every promise. Without --url it does so
+// rehearseLong is the help of rehearse.
+const rehearseLong = `Load a server as a rush does, then check every promise. Without --url it does so
 to an embedded server of its own, over HTTP on loopback.
 
 It shows progress, then the outcomes, rates and latency percentiles, then each
@@ -31,7 +24,27 @@ own comparison of engine and ledger. Latency is measured from the moment at
 which a request was meant to be sent.
 
 An attempt without an answer may have been granted or not. It is counted apart,
-and sent again with the same idempotency key, which tells.`,
+and sent again with the same idempotency key, which tells.
+
+A server that is away for a while breaks no promise by that. After the load, what
+it puts off (unavailable, overloaded, rate_limited) or does not answer is asked
+again, for --patience. What it still does not say could not be judged, which is
+neither held nor broken.
+
+It exits with 0 when every promise held, with 1 when one is broken or when it
+could not run or was stopped, with 2 for a bad command line, and with 3 when
+nothing is broken and a promise could not be judged.`
+
+func newRehearseCommand() *cobra.Command {
+	var (
+		cfg    rehearsal.Config
+		keys   bool
+		output string
+	)
+	cmd := &cobra.Command{
+		Use:   "rehearse",
+		Short: "Load a server as a rush does, then check every promise; exit 1 when one is broken, 3 when one could not be judged",
+		Long: rehearseLong,
 		Example: `  dibs rehearse                                  # 200 units, 2,000 users, 5,000 requests at once
   dibs rehearse --scenario one-user              # 10,000 requests at once of one user: one is granted
   dibs rehearse --rate 3000 --duration 20s --users 50000 --stock 10000
@@ -66,6 +79,7 @@ and sent again with the same idempotency key, which tells.`,
 	f.Float64Var(&cfg.Repeats, "repeats", 0.1, "Share of the requests that repeat another one with its key")
 	f.StringVar(&cfg.Campaign, "campaign", "", "Load this published campaign, instead of a new one that is ended afterwards")
 	f.Uint64Var(&cfg.Seed, "seed", 0, "Order of the requests; 0 takes a random one and shows it")
+	f.DurationVar(&cfg.Patience, "patience", time.Minute, "How long, after the load, to ask again for what the server puts off")
 	f.DurationVar(&cfg.Timeout, "timeout", 30*time.Second, "The longest that a request may take")
 	f.DurationVar(&cfg.MaxTime, "max-time", 0, "The longest that all of it may take (default 5m and the duration)")
 	addOutput(cmd, &output)
@@ -106,7 +120,7 @@ func takeZeros(cmd *cobra.Command, cfg *rehearsal.Config) {
 			*n = -1
 		}
 	}
-	for flag, d := range map[string]*time.Duration{"timeout": &cfg.Timeout, "max-time": &cfg.MaxTime} {
+	for flag, d := range map[string]*time.Duration{"patience": &cfg.Patience, "timeout": &cfg.Timeout, "max-time": &cfg.MaxTime} {
 		if given(flag) && *d == 0 {
 			*d = -1
 		}
@@ -171,7 +185,11 @@ func rehearse(cmd *cobra.Command, cfg rehearsal.Config, output string) error {
 	if err := errors.Join(err, write(cmd.OutOrStdout())); err != nil {
 		return err
 	}
-	if !r.OK {
+	broken := slices.ContainsFunc(r.Promises, func(v rehearsal.Verdict) bool { return v.Judgement == rehearsal.Broken })
+	switch {
+	case !r.OK && !r.Interrupted && !broken:
+		return fmt.Errorf("the rehearsal %s did not pass: %w", r.Run, errUnjudged)
+	case !r.OK:
 		return fmt.Errorf("the rehearsal %s did not pass", r.Run)
 	}
 	return nil

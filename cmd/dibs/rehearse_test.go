@@ -75,6 +75,28 @@ func TestRehearseBroken(t *testing.T) {
 	cli(t, secrets, append(small, "--url", front.URL)...).want(t, exitFailure, "BROKEN: 7 of", "did not pass")
 }
 
+// TestRehearseUnjudged ends with 3 when nothing is broken and a promise could not be
+// judged: here the server does not compare engine and ledger.
+func TestRehearseUnjudged(t *testing.T) {
+	_, address := startServe(t, t.TempDir())
+	to, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/verify" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	cli(t, secrets, append(small, "--url", front.URL, "--patience", "100ms")...).
+		want(t, exitUnjudged, "COULD NOT BE JUDGED", "NOT JUDGED: nothing is broken, and 1 of", "not every promise could be judged")
+	cli(t, nil, "rehearse", "--patience", "0").want(t, exitUsage, "--patience: must be positive")
+}
+
 // TestRehearseFaults lists every fault of the flags at once.
 func TestRehearseFaults(t *testing.T) {
 	cli(t, nil, "rehearse", "--users", "0", "--stock", "0", "--timeout", "0", "--duration", "5s", "--keys=false", "--repeats", "0.5", "--admin-key", testKey).

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/embedded"
@@ -52,7 +53,7 @@ func serve(t *testing.T, around func(http.Handler) http.Handler) rehearsal.Confi
 	s := httptest.NewServer(around(handler))
 	t.Cleanup(s.Close)
 	return rehearsal.Config{
-		URL: s.URL, AdminKey: adminKey, Users: 40, Requests: 120, Stock: 20, Repeats: 0.25, Seed: 1,
+		URL: s.URL, AdminKey: adminKey, Users: 40, Requests: 120, Stock: 20, Repeats: 0.25, Seed: 1, Patience: 300 * time.Millisecond,
 	}
 }
 

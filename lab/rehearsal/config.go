@@ -82,6 +82,11 @@ type Config struct {
 
 	// Seed orders the presses; 0 means a random one, which the report names.
 	Seed uint64
+	// Patience is how long, after the load, a request is sent again that the server
+	// puts off (unavailable, overloaded, rate_limited) or does not answer, and how
+	// long a server may answer nothing at all, before promises count as not judged;
+	// default 1m.
+	Patience time.Duration
 	// Timeout is the longest that a request may take, default 30s. MaxTime is
 	// the longest that the rehearsal may take, default 5m beside Duration.
 	Timeout, MaxTime time.Duration
@@ -129,6 +134,7 @@ func (c Config) WithDefaults() Config {
 	case c.Repeats == 0:
 		c.Repeats = 0.1
 	}
+	set(&c.Patience, time.Minute)
 	set(&c.Timeout, 30*time.Second)
 	set(&c.MaxTime, 5*time.Minute+c.Duration)
 	return c
@@ -168,6 +174,7 @@ func (c Config) Validate() error {
 	}
 	must(c.Quantity >= 1 && c.Quantity <= dibs.MaxLimitPerUser, "quantity", "must be from 1 to %d", dibs.MaxLimitPerUser)
 	must(c.Repeats < 1, "repeats", "must be below 1: a repeat needs something to repeat")
+	must(c.Patience > 0, "patience", "must be positive")
 	must(c.Timeout > 0, "timeout", "must be positive")
 	must(c.MaxTime > 0, "max-time", "must be positive")
 	if len(fs) > 0 {

@@ -22,8 +22,8 @@ func TestConfigFaults(t *testing.T) {
 		{rehearsal.Config{URL: "https://dibs.example", AdminKey: "k", Campaign: "c"}, nil},
 		{rehearsal.Config{Rate: 100, Duration: time.Second}, nil},
 		{
-			rehearsal.Config{Scenario: "nobody", Users: -1, Requests: -1, Concurrency: -1, Rate: -1, Stock: -1, Limit: -1, Quantity: -1, Repeats: 1, Timeout: -1, MaxTime: -1},
-			[]string{"concurrency", "limit", "max-time", "quantity", "rate", "repeats", "requests", "scenario", "stock", "timeout", "users"},
+			rehearsal.Config{Scenario: "nobody", Users: -1, Requests: -1, Concurrency: -1, Rate: -1, Stock: -1, Limit: -1, Quantity: -1, Repeats: 1, Patience: -1, Timeout: -1, MaxTime: -1},
+			[]string{"concurrency", "limit", "max-time", "patience", "quantity", "rate", "repeats", "requests", "scenario", "stock", "timeout", "users"},
 		},
 		{rehearsal.Config{Scenario: rehearsal.OneUser, Users: 2}, []string{"users"}},
 		{rehearsal.Config{Duration: time.Second, Requests: 5}, []string{"duration", "requests"}},

@@ -35,6 +35,8 @@ type evidence struct {
 	// badRepeats those that did not return the first result.
 	repeats    int64
 	badRepeats []string
+	// unrepeated are those that the server would not look at again, and why.
+	unrepeated []string
 	// read are the claims that were read back; lost those that the server did
 	// not know, and changed those that it knew otherwise.
 	read          int64
@@ -62,37 +64,44 @@ func (c *collector) add(format string, args ...any) {
 	c.list = append(c.list, fmt.Sprintf(format, args...))
 }
 
-// each calls do for every grant, a bounded number at a time.
-func each(ctx context.Context, p progress, phase string, grants []grant, do func(context.Context, *grant) error) (int64, error) {
+// each calls do for every one of a list, a bounded number at a time. There is an
+// error when it was not done for all.
+func each[T any](ctx context.Context, p progress, phase string, list []T, do func(context.Context, *T) error) (int64, error) {
 	var done atomic.Int64
-	if len(grants) == 0 {
+	if len(list) == 0 {
 		return 0, ctx.Err()
 	}
-	defer p.watch(phase, len(grants), done.Load, none)()
-	group, ctx := errgroup.WithContext(ctx)
+	defer p.watch(phase, len(list), done.Load, none)()
+	group, in := errgroup.WithContext(ctx)
 	group.SetLimit(readersAtOnce)
-	for i := range grants {
-		if ctx.Err() != nil {
+	for i := range list {
+		if in.Err() != nil {
 			break
 		}
 		group.Go(func() error {
 			defer done.Add(1)
-			return do(ctx, &grants[i])
+			return do(in, &list[i])
 		})
 	}
 	err := group.Wait()
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	return done.Load(), err
 }
 
 // repeatAll sends every granted request once more: now that all is decided, the
-// first result must come back, whatever stock is left.
-func (e *evidence) repeatAll(ctx context.Context, l *load, p progress) {
-	var bad collector
+// first result must come back, whatever stock is left. A refusal for a reason that
+// passes says nothing: the request is sent again.
+func (e *evidence) repeatAll(ctx context.Context, s server, l *load, p progress) {
+	var bad, open collector
 	e.repeats, e.repeatsErr = each(ctx, p, "repeating", e.firstGrants(), func(ctx context.Context, g *grant) error {
-		a, _ := l.ask(ctx, e.plan.claim(l.campaign, l.quantity, g.press))
+		a, err := s.claim(ctx, e.plan.claim(l.campaign, l.quantity, g.press))
 		switch {
-		case a.reason == "":
-			return fmt.Errorf("repeating the request that was granted %s: no answer", g.claim.ID)
+		case err != nil:
+			open.add("the request that was granted %s got no answer any more: %s", g.claim.ID, err)
+		case a.again:
+			open.add("the request that was granted %s was put off to the end: %s", g.claim.ID, a.reason)
 		case a.reason != granted:
 			bad.add("the request that was granted %s was then refused: %s", g.claim.ID, a.reason)
 		case a.claim.ID != g.claim.ID:
@@ -102,7 +111,7 @@ func (e *evidence) repeatAll(ctx context.Context, l *load, p progress) {
 		}
 		return nil
 	})
-	e.badRepeats = bad.list
+	e.badRepeats, e.unrepeated = bad.list, open.list
 }
 
 // firstGrants are the grants with different claims.

@@ -123,15 +123,40 @@ func (l *load) press(ctx context.Context, i int, intended time.Time) error {
 	return l.tally.record(i, p, &a, f, time.Since(intended))
 }
 
+// askAgain sends the presses once more whose effect is unknown when the load is over:
+// a server that was away during the load may be back.
+func (l *load) askAgain(ctx context.Context, s server, progress progress) {
+	var open []int
+	for i, f := range l.tally.fates {
+		if f == unanswered {
+			open = append(open, i)
+		}
+	}
+	// What is still open, a verdict tells; there is no other error.
+	_, _ = each(ctx, progress, "asking again", open, func(ctx context.Context, i *int) error {
+		p := l.plan.presses[*i]
+		req := l.plan.claim(l.campaign, l.quantity, p)
+		a, err := s.claim(ctx, req)
+		if err != nil || a.again {
+			return nil
+		}
+		f := fateOf(&a)
+		if f == yes {
+			l.fits(&req, &a.claim)
+		}
+		l.tally.settle(*i, p, &a, f)
+		return nil
+	})
+}
+
 // ask sends a request until it is answered and its effect known: a few times at
 // most, besides those at which the server has no time to look. A request without
 // a key is sent once: twice would be two requests. The second result counts the
 // attempts whose effect stayed unknown.
 func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
-	pauses := retry.WithCappedDuration(longestWait, retry.WithJitterPercent(pauseVaries, retry.NewExponential(firstPause)))
 	var last answer
 	lost, more := 0, moreTries
-	err := retry.Do(ctx, pauses, func(ctx context.Context) error {
+	err := retry.Do(ctx, pauses(), func(ctx context.Context) error {
 		a, err := l.server.claim(ctx, req)
 		busy := err == nil && a.reason == dibs.Overloaded.String()
 		if err == nil && lost > 0 && a.reason == dibs.RateLimited.String() {

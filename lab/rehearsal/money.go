@@ -64,7 +64,7 @@ func (e *evidence) count(ctx context.Context, s server, campaign string, p progr
 // back with the sender.
 func (e *evidence) money() Verdict {
 	if e.fundsErr != nil {
-		return unchecked(moneyAddsUp, byAnswers, "%s", e.fundsErr)
+		return unjudged(moneyAddsUp, byAnswers, "%s", e.fundsErr)
 	}
 	told, silent := int64(0), 0
 	for _, g := range e.firstGrants() {

@@ -20,8 +20,8 @@ import (
 // and to settle what it granted.
 const closing = 30 * time.Second
 
-// patience is how long a connection of the load may wait for its first request.
-const patience = 2 * time.Minute
+// idleAtFirst is how long a connection of the load may wait for its first request.
+const idleAtFirst = 2 * time.Minute
 
 // own is an embedded server on loopback, made for one rehearsal.
 type own struct {
@@ -81,7 +81,7 @@ func startOwn(ctx context.Context, cfg *Config) (o *own, err error) {
 	o.url = "http://" + listener.Addr().String()
 	o.http = httpapi.NewServer("", handler)
 	// The load opens its connections long before it uses them.
-	o.http.ReadHeaderTimeout = patience
+	o.http.ReadHeaderTimeout = idleAtFirst
 	go func() { o.served <- o.http.Serve(listener) }()
 	return o, nil
 }

@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -57,23 +58,20 @@ func (e *evidence) limits() Verdict {
 // kept: each claim answered as granted is found afterwards, by its user and in
 // the list of the campaign's claims, and is what was answered.
 func (e *evidence) kept() Verdict {
-	if e.readErr != nil {
-		return unchecked(yesIsKept, byAnswers, "%s", e.readErr)
-	}
-	if e.ledgerErr != nil {
-		return unchecked(yesIsKept, byAnswers, "%s", e.ledgerErr)
-	}
 	var faults []string
 	for _, c := range e.lost {
 		faults = append(faults, "there is no "+c)
 	}
 	faults = append(faults, e.changed...)
+	if err := cmp.Or(e.readErr, e.ledgerErr); err != nil && len(faults) == 0 {
+		return unjudged(yesIsKept, byAnswers, "%s", err)
+	}
 	listed := make(map[string]bool, len(e.ledger))
 	for i := range e.ledger {
 		listed[e.ledger[i].ID] = true
 	}
 	for _, g := range e.firstGrants() {
-		if !listed[g.claim.ID] {
+		if e.ledgerErr == nil && !listed[g.claim.ID] {
 			faults = append(faults, fmt.Sprintf("the list lacks claim %s of %s", g.claim.ID, g.claim.UserID))
 		}
 	}
@@ -84,7 +82,7 @@ func (e *evidence) kept() Verdict {
 // is no claim that nobody was told of.
 func (e *evidence) phantoms() Verdict {
 	if e.ledgerErr != nil {
-		return unchecked(noPhantom, byAnswers, "%s", e.ledgerErr)
+		return unjudged(noPhantom, byAnswers, "%s", e.ledgerErr)
 	}
 	owner := map[string]string{}
 	var faults []string
@@ -155,7 +153,7 @@ func (e *evidence) demand() (units int64, decided int) {
 func (e *evidence) undersell() Verdict {
 	demand, decided := e.demand()
 	if decided == 0 {
-		return unchecked(noUndersell, byAnswers, "no press was decided, so there was nothing to sell")
+		return unjudged(noUndersell, byAnswers, "no press was decided, so there was nothing to sell")
 	}
 	stock := e.available()
 	due := min(demand, stock/e.quantity*e.quantity)
@@ -166,7 +164,7 @@ func (e *evidence) undersell() Verdict {
 	}
 	if !e.ours && got < due {
 		if e.statsErr != nil {
-			return unchecked(noUndersell, byAnswers, "%s", e.statsErr)
+			return unjudged(noUndersell, byAnswers, "%s", e.statsErr)
 		}
 		if e.after.Remaining < e.quantity {
 			faults = nil
@@ -189,9 +187,6 @@ func (e *evidence) untold() (units int64) {
 // repeated: requests sent more than once, during the load and after it, were
 // granted once, and every later yes was the first one again.
 func (e *evidence) repeated() Verdict {
-	if e.repeatsErr != nil {
-		return unchecked(repeatsAgree, byAnswers, "%s", e.repeatsErr)
-	}
 	type first struct {
 		id    string
 		fresh int
@@ -215,6 +210,12 @@ func (e *evidence) repeated() Verdict {
 		}
 		byKey[g.press.key] = f
 	}
+	if e.repeatsErr != nil && len(faults) == 0 {
+		return unjudged(repeatsAgree, byAnswers, "%s", e.repeatsErr)
+	}
+	if len(e.unrepeated) > 0 && len(faults) == 0 {
+		return unjudged(repeatsAgree, byAnswers, "%d of %d requests could not be repeated: %s", len(e.unrepeated), e.repeats, some(e.unrepeated))
+	}
 	return judge(repeatsAgree, faults, "%d repeats during the load and %d after it had been granted before", again, e.repeats)
 }
 
@@ -235,7 +236,7 @@ func (e *evidence) answered() Verdict {
 	missing := counts[unsent] + counts[cutOff]
 	sent := len(e.tally.fates) - missing
 	if missing > 0 && len(faults) == 0 {
-		return unchecked(allAnswered, byAnswers, "%d presses were not sent, or were cut off", missing)
+		return unjudged(allAnswered, byAnswers, "%d presses were not sent, or were cut off", missing)
 	}
 	return judge(allAnswered, faults, "%d presses were sent, %d answered", sent, sent-counts[unanswered])
 }
@@ -244,9 +245,9 @@ func (e *evidence) answered() Verdict {
 func (e *evidence) numbers() Verdict {
 	switch {
 	case e.statsErr != nil:
-		return unchecked(numbersAgree, byAnswers, "%s", e.statsErr)
+		return unjudged(numbersAgree, byAnswers, "%s", e.statsErr)
 	case len(e.unheard()) > 0:
-		return unchecked(numbersAgree, byAnswers, "presses without an answer may count, or not")
+		return unjudged(numbersAgree, byAnswers, "presses without an answer may count, or not")
 	}
 	got, shown := e.units(), e.after.Granted-e.before.Granted
 	var faults []string

@@ -15,7 +15,7 @@ import (
 
 // Report is what a rehearsal found.
 type Report struct {
-	// OK is set when every promise was checked and held.
+	// OK is set when every promise was judged and held.
 	OK bool `json:"ok"`
 	// Interrupted says that the load was stopped before its end; Why says by what.
 	Interrupted bool   `json:"interrupted"`

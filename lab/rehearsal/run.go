@@ -212,16 +212,20 @@ func (h *rehearsal) rehearse(ctx context.Context) (*Report, error) {
 	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
+	asked := patient{h.server, newPatience(h.cfg.Patience)}
 	r := h.report()
+	if p.keys {
+		l.askAgain(ctx, asked, h.progress)
+	}
 	r.fill(l.tally, took)
 	e := &evidence{plan: p, ours: h.ours, limit: h.limit, quantity: h.cfg.Quantity, before: h.before, tally: l.tally}
 	if p.keys {
-		e.repeatAll(ctx, l, h.progress)
+		e.repeatAll(ctx, asked, l, h.progress)
 	}
-	e.readBack(ctx, h.server, h.progress)
-	e.ask(ctx, h.server, h.campaign)
+	e.readBack(ctx, asked, h.progress)
+	e.ask(ctx, asked, h.campaign)
 	if h.cfg.Kind == dibs.RedPacket {
-		e.count(ctx, h.server, h.campaign, h.progress)
+		e.count(ctx, asked, h.campaign, h.progress)
 	}
 	if ctx.Err() != nil {
 		r.Interrupted, r.Why = true, context.Cause(ctx).Error()

@@ -34,6 +34,9 @@ type answer struct {
 	replayed bool
 	effect   dibs.Effect
 	claim    dibs.ClaimView
+	// again says that the server did not look at the request, or that its effect is
+	// unknown: it may answer otherwise later.
+	again bool
 }
 
 // granted is the word of a yes.

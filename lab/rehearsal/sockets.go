@@ -75,7 +75,7 @@ func (s *sockets) claim(ctx context.Context, req dibs.ClaimRequest) (answer, err
 	var refusal *client.Error
 	switch {
 	case errors.As(err, &refusal):
-		return answer{reason: refusal.Reason, effect: refusal.Effect}, nil
+		return answer{reason: refusal.Reason, effect: refusal.Effect, again: passing(refusal)}, nil
 	case err != nil:
 		return answer{}, err
 	case claim.ID == "":

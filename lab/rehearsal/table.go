@@ -94,7 +94,7 @@ func (r *Report) summary() string {
 		switch v.Judgement {
 		case Broken:
 			broken++
-		case Unchecked:
+		case Unjudged:
 			open++
 		}
 	}
@@ -102,9 +102,9 @@ func (r *Report) summary() string {
 	case broken > 0:
 		return fmt.Sprintf("BROKEN: %d of %d promises", broken, len(r.Promises))
 	case r.Interrupted:
-		return fmt.Sprintf("STOPPED (%s): nothing is broken as far as it went, %d of %d promises were not checked", r.Why, open, len(r.Promises))
+		return fmt.Sprintf("STOPPED (%s): nothing is broken as far as it went, %d of %d promises could not be judged", r.Why, open, len(r.Promises))
 	case open > 0:
-		return fmt.Sprintf("INCOMPLETE: %d of %d promises could not be checked", open, len(r.Promises))
+		return fmt.Sprintf("NOT JUDGED: nothing is broken, and %d of %d promises could not be judged", open, len(r.Promises))
 	}
 	return "every promise held"
 }

@@ -118,6 +118,18 @@ func (t *tally) record(i int, p press, a *answer, f fate, took time.Duration) er
 	return nil
 }
 
+// settle notes what became of press i, which had got no answer before. It stays
+// among the outcomes and latencies of the load as what it was there.
+func (t *tally) settle(i int, p press, a *answer, f fate) {
+	t.saved.Add(1)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.fates[i] = f
+	if f == yes {
+		t.grants = append(t.grants, grant{press: p, replayed: a.replayed, claim: a.claim})
+	}
+}
+
 // count moves the live counts.
 func (t *tally) count(f fate) {
 	t.done.Add(1)

@@ -134,8 +134,8 @@ func TestLatencyFromIntendedStart(t *testing.T) {
 	}
 }
 
-// TestUnchecked: a promise that cannot be checked has not been kept.
-func TestUnchecked(t *testing.T) {
+// TestUnjudged: a promise that cannot be judged has neither been kept nor broken.
+func TestUnjudged(t *testing.T) {
 	for _, path := range []string{"/v1/verify", "/stats", "/claims"} {
 		looks := 0
 		cfg := serve(t, liar(func(r *http.Request, status int, body []byte) (int, []byte) {
@@ -148,7 +148,7 @@ func TestUnchecked(t *testing.T) {
 			return http.StatusServiceUnavailable, []byte(`{"reason":"unavailable","status":503,"effect":"none"}`)
 		}))
 		r := rehearse(t, cfg)
-		if r.OK || len(brokenPromises(r)) > 0 || !strings.Contains(table(t, r), "INCOMPLETE") {
+		if r.OK || len(brokenPromises(r)) > 0 || !strings.Contains(table(t, r), "NOT JUDGED: nothing is broken") {
 			t.Errorf("without %s:\n%s", path, table(t, r))
 		}
 	}

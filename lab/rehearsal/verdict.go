@@ -12,9 +12,10 @@ type Judgement string
 const (
 	Held   Judgement = "held"
 	Broken Judgement = "broken"
-	// Unchecked: there was nothing to judge by, or it could not be gathered. A
-	// rehearsal with an unchecked promise has not passed.
-	Unchecked Judgement = "not checked"
+	// Unjudged: there was nothing to judge by, or it could not be gathered, since the
+	// server would not answer. A rehearsal with such a promise has not passed, and
+	// has found nothing wrong with it either.
+	Unjudged Judgement = "could not be judged"
 )
 
 // Verdict is the judgement of one promise.
@@ -59,9 +60,9 @@ func judge(promise string, faults []string, format string, args ...any) Verdict 
 	return v
 }
 
-// unchecked is a promise that could not be judged.
-func unchecked(promise, witness, format string, args ...any) Verdict {
-	return Verdict{Promise: promise, Judgement: Unchecked, Witness: witness, Detail: fmt.Sprintf(format, args...)}
+// unjudged is a promise that could not be judged.
+func unjudged(promise, witness, format string, args ...any) Verdict {
+	return Verdict{Promise: promise, Judgement: Unjudged, Witness: witness, Detail: fmt.Sprintf(format, args...)}
 }
 
 // mostNamed bounds the faults that a verdict spells out.
@@ -85,7 +86,7 @@ func (e *evidence) verdicts() []Verdict {
 		vs = append(vs, e.money())
 	}
 	if e.verifyErr != nil {
-		return append(vs, unchecked(serverVerdict, byServer, "%s", e.verifyErr))
+		return append(vs, unjudged(serverVerdict, byServer, "%s", e.verifyErr))
 	}
 	promises := 0
 	for _, c := range e.report.Campaigns {
@@ -99,7 +100,7 @@ func (e *evidence) verdicts() []Verdict {
 		}
 	}
 	if promises == 0 {
-		vs = append(vs, unchecked(serverVerdict, byServer, "the server's report has no promise in it"))
+		vs = append(vs, unjudged(serverVerdict, byServer, "the server's report has no promise in it"))
 	}
 	return vs
 }

@@ -47,11 +47,11 @@ func (w *wire) claim(ctx context.Context, req dibs.ClaimRequest) (answer, error)
 	switch {
 	case errors.As(err, &refusal) && (refusal.Status == http.StatusBadGateway || refusal.Status == http.StatusGatewayTimeout):
 		// A proxy speaks: its server may have granted before it was lost.
-		return answer{reason: "status " + strconv.Itoa(refusal.Status), effect: dibs.EffectUnknown}, nil
+		return answer{reason: "status " + strconv.Itoa(refusal.Status), effect: dibs.EffectUnknown, again: true}, nil
 	case errors.As(err, &refusal) && refusal.Reason == "":
-		return answer{reason: "status " + strconv.Itoa(refusal.Status)}, nil
+		return answer{reason: "status " + strconv.Itoa(refusal.Status), again: passing(refusal)}, nil
 	case errors.As(err, &refusal):
-		return answer{reason: refusal.Reason, effect: refusal.Effect}, nil
+		return answer{reason: refusal.Reason, effect: refusal.Effect, again: passing(refusal)}, nil
 	case err != nil:
 		return answer{}, err
 	case claim.ID == "":
