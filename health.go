@@ -69,6 +69,7 @@ func (s *Service) Health(ctx context.Context) HealthView {
 		}
 		h.Dependencies[name] = d
 	}
+	h.nameTheCause()
 	if n := len(s.quarantined()); n > 0 {
 		d := h.Dependencies["settling"]
 		d.Warning = fmt.Sprintf("%d journal entries are in quarantine: dibs verify lists them, dibs verify --repair tries them again", n)
@@ -95,6 +96,34 @@ func (s *Service) Health(ctx context.Context) HealthView {
 		h.Dependencies["settling"], h.Ready = d, false
 	}
 	return h
+}
+
+// nameTheCause says of what needs a dependency that is away that it waits for that:
+// it is no fault of its own.
+func (h *HealthView) nameTheCause() {
+	for _, cause := range []string{"engine", "ledger"} {
+		if h.Dependencies[cause].OK {
+			continue
+		}
+		for _, name := range []string{"settling", "campaigns"} {
+			if d := h.Dependencies[name]; !d.OK {
+				d.Error = "waits for the " + cause
+				h.Dependencies[name] = d
+			}
+		}
+		return
+	}
+}
+
+// SetOverload adds how much the node has to do. While a dependency is away that
+// claims wait for, they pile up and are refused: that is no overload then.
+func (h *HealthView) SetOverload(v OverloadView) {
+	away := !h.Dependencies["engine"].OK || h.Durability == LevelLedgered && !h.Dependencies["ledger"].OK
+	if away && !v.MemoryFull {
+		v.Overloaded, v.Why = false, ""
+	}
+	h.Overload = &v
+	h.Ready = h.Ready && !v.Overloaded
 }
 
 // The parts of the most entries that may wait above which a node is not ready,

@@ -40,6 +40,8 @@ type OverloadView struct {
 	// Overloaded says that the node should get no more for a while, and Why.
 	Overloaded bool   `json:"overloaded"`
 	Why        string `json:"why,omitempty"`
+	// MemoryFull says that memory is among the reasons.
+	MemoryFull bool `json:"-"`
 	// InFlight claims are with the engine now; Limit is how many may be.
 	InFlight int64 `json:"in_flight"`
 	Limit    int64 `json:"limit"`

@@ -84,9 +84,7 @@ func (a *api) registerOperations() {
 		c.Header()["Cache-Control"] = noStore
 		h := a.svc.Health(ctx)
 		if a.cfg.Overload != nil {
-			v := a.cfg.Overload.View()
-			h.Overload = &v
-			h.Ready = h.Ready && !v.Overloaded
+			h.SetOverload(a.cfg.Overload.View())
 		}
 		if !h.Ready {
 			c.code = http.StatusServiceUnavailable

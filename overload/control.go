@@ -173,7 +173,7 @@ func (g *Guard) judge(every time.Duration, readMemory bool) dibs.OverloadView {
 		c.memoryFull = most > 0 && (used >= memoryHigh*most || c.memoryFull && used >= memoryLow*most)
 	}
 	refusing := c.refusing >= g.cfg.After-every || c.overloaded && c.refusing > 0
-	v.Overloaded, v.Why = true, ""
+	v.Overloaded, v.Why, v.MemoryFull = true, "", c.memoryFull
 	switch {
 	case refusing && c.memoryFull:
 		v.Why = "claims are refused, and memory is nearly used up"

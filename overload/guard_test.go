@@ -262,7 +262,7 @@ func TestMemory(t *testing.T) {
 		part float64
 		want bool
 	}{{0.5, false}, {0.85, false}, {0.95, true}, {0.85, true}, {0.5, false}, {0.85, false}} {
-		if v := look(step.part); v.Overloaded != step.want || step.want && (!strings.Contains(v.Why, "memory") || v.MemoryBytes == 0) {
+		if v := look(step.part); v.Overloaded != step.want || v.MemoryFull != step.want || step.want && (!strings.Contains(v.Why, "memory") || v.MemoryBytes == 0) {
 			t.Errorf("at %v of the memory: %+v", step.part, v)
 		}
 	}

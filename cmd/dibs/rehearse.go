@@ -44,7 +44,7 @@ func newRehearseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rehearse",
 		Short: "Load a server as a rush does, then check every promise; exit 1 when one is broken, 3 when one could not be judged",
-		Long: rehearseLong,
+		Long:  rehearseLong,
 		Example: `  dibs rehearse                                  # 200 units, 2,000 users, 5,000 requests at once
   dibs rehearse --scenario one-user              # 10,000 requests at once of one user: one is granted
   dibs rehearse --rate 3000 --duration 20s --users 50000 --stock 10000
