@@ -114,6 +114,9 @@ func (s *Service) ask(ctx context.Context, l *live, c *Campaign, req *ClaimReque
 		}
 		return Result{}, s.claimFailed(l, err)
 	}
+	if d.Outcome == Unavailable {
+		return Result{}, s.claimFailed(l, levelLost)
+	}
 	if d.Outcome == Overloaded && no != nil {
 		l.refused[no.Outcome].Add(1)
 		return *no, nil

@@ -40,7 +40,9 @@ type Grant struct {
 // Decision is an engine's answer to a claim.
 type Decision struct {
 	// Outcome is Granted, Paused, NotStarted, Ended, SoldOut, LimitReached,
-	// TooManyClaims, KeyReused, or Overloaded when only a repeat was asked for and it is none.
+	// TooManyClaims, KeyReused, Overloaded when only a repeat was asked for and it is
+	// none, or Unavailable while the engine's level is not given: then nothing is
+	// granted, and repeats are answered.
 	Outcome  Reason
 	Replayed bool
 	// Grant is set when Outcome is Granted.

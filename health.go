@@ -67,6 +67,9 @@ func (s *Service) Health(ctx context.Context) HealthView {
 			d = DependencyView{Error: whyNotReady(name, err)}
 			h.Ready = false
 		}
+		if name == "engine" {
+			s.showLevel(&d)
+		}
 		h.Dependencies[name] = d
 	}
 	h.nameTheCause()

@@ -262,6 +262,10 @@ func (s *Service) reclaim(ctx context.Context, c *Campaign, claim *Claim, releas
 	if err != nil {
 		return nil, asUnavailable(err, EffectUnknown)
 	}
+	if d.Outcome == Unavailable {
+		// It may be granted yet: the payment is tried again.
+		return nil, levelLost
+	}
 	if d.Outcome != Granted {
 		return nil, nil
 	}

@@ -59,6 +59,10 @@ type Metrics struct {
 	// Work is the engine's; Waiting is how many claims wait in it now.
 	Work    EngineWork
 	Waiting int64
+	// Level is the level that was asked for, and LevelSettings are what was found last
+	// of each setting that it depends on.
+	Level         string
+	LevelSettings []Finding
 	// OutboxBehind is how many commands could not be sent to the engine the last
 	// time, OutboxErrors how often that happened.
 	OutboxBehind, OutboxErrors int64
@@ -111,6 +115,7 @@ func (s *Service) Observe() Metrics {
 	if w, ok := s.cfg.Engine.(Worker); ok {
 		m.Work = w.Work()
 	}
+	m.Level, m.LevelSettings = s.level()
 	if sinks := s.sinksSeen.Load(); sinks != nil {
 		m.Sinks = *sinks
 	}

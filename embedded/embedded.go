@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -60,6 +61,9 @@ type Config struct {
 	// Durability is what a yes must survive, one of dibs.Levels; empty
 	// means dibs.LevelDurable. Open refuses an engine that promises less.
 	Durability string
+	// DurabilityLost is what becomes of claims while Redis gives less than that, one
+	// of dibs.LostRules; empty means dibs.RefuseLost. The memory engine refuses always.
+	DurabilityLost string
 	// Service tunes the service; its Engine, Ledger, IDs and Ledgered are set by
 	// Open.
 	Service dibs.Config
@@ -202,6 +206,12 @@ func (cfg *Config) prepare() error {
 	}
 	if rank(cfg.Durability) < 0 {
 		return fmt.Errorf("embedded: Config.Durability must be one of %v, not %q", dibs.Levels(), cfg.Durability)
+	}
+	if cfg.DurabilityLost == "" {
+		cfg.DurabilityLost = dibs.RefuseLost
+	}
+	if rules := dibs.LostRules(); !slices.Contains(rules, cfg.DurabilityLost) || cfg.Engine == Memory && cfg.DurabilityLost != dibs.RefuseLost {
+		return fmt.Errorf("embedded: Config.DurabilityLost must be one of %v, and %s for the memory engine, not %q", rules, dibs.RefuseLost, cfg.DurabilityLost)
 	}
 	inServer := sqlledger.InServer(cfg.Ledger)
 	if cfg.Dir != "" && !inServer {

@@ -51,7 +51,9 @@ func (cfg *Config) openEngine(ctx context.Context) (dibs.Engine, error) {
 }
 
 func (cfg *Config) openRedis(ctx context.Context) (dibs.Engine, error) {
-	return redisengine.Open(ctx, redisengine.Config{URL: cfg.Engine, Durability: EngineLevel(cfg.Durability), Logger: cfg.Service.Logger})
+	return redisengine.Open(ctx, redisengine.Config{
+		URL: cfg.Engine, Durability: EngineLevel(cfg.Durability), DurabilityLost: cfg.DurabilityLost, Logger: cfg.Service.Logger,
+	})
 }
 
 func (cfg *Config) openMemory(ctx context.Context) (dibs.Engine, error) {

@@ -89,7 +89,7 @@ type numbers struct {
 	// nodes and tallies are the descriptions of nodeNumbers and nodeTallies.
 	nodes, tallies []*prometheus.Desc
 
-	build, ready, dependency, claims                 *prometheus.Desc
+	build, ready, dependency, lost, claims           *prometheus.Desc
 	backlogMost, lagMost                             *prometheus.Desc
 	remaining, low, held, backlog, lag, refused      *prometheus.Desc
 	sinkBehind, sinkLag, sinkPublished, sinkFailures *prometheus.Desc
@@ -105,6 +105,7 @@ func newNumbers(svc Service, version string) *numbers {
 		build:       desc("dibs_build_info", "1, for what runs here.", "version", "go_version", "durability"),
 		ready:       desc("dibs_ready", "1 while /readyz says so, else 0."),
 		dependency:  desc("dibs_dependency_up", "1 while a dependency does its work, else 0.", "dependency"),
+		lost:        desc("dibs_durability_lost", "1 while a setting keeps the engine from giving the level that was asked for, else 0; /readyz says what to set it to.", "level", "setting"),
 		claims:      desc("dibs_claims_total", "Answers to claims that came to the service, by outcome; those that were refused before are in dibs_claim_seconds and dibs_limit_refused_total.", "outcome"),
 		backlogMost: desc("dibs_journal_backlog", "Journal entries that wait to be settled, of the campaign with the most."),
 		lagMost:     desc("dibs_settle_lag_seconds", "How long the oldest entry has waited to be settled."),
@@ -149,7 +150,7 @@ func (n *numbers) Describe(ch chan<- *prometheus.Desc) {
 		seen[nodeTallies[i].name] = true
 	}
 	for _, d := range []*prometheus.Desc{
-		n.build, n.ready, n.dependency, n.claims, n.backlogMost, n.lagMost,
+		n.build, n.ready, n.dependency, n.lost, n.claims, n.backlogMost, n.lagMost,
 		n.remaining, n.low, n.held, n.backlog, n.lag, n.refused,
 		n.sinkBehind, n.sinkLag, n.sinkPublished, n.sinkFailures, n.pushed,
 	} {
@@ -203,6 +204,9 @@ func (n *numbers) Collect(out chan<- prometheus.Metric) {
 		ch.tally(d, t.of(&m), t.unit, labels...)
 	}
 	n.collectHealth(ch)
+	for _, f := range m.LevelSettings {
+		ch.gauge(n.lost, one(!f.OK()), m.Level, f.Subject)
+	}
 	ch.count(n.claims, float64(m.Granted), dibs.Granted.String())
 	ch.count(n.claims, float64(m.Replayed), "replayed")
 	for _, r := range claimRefusals {

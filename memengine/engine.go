@@ -260,6 +260,16 @@ func (e *Engine) MaxShards() int { return 1 }
 // Durability is dibs.LevelDurable: an answer is given after the commit reached disk.
 func (e *Engine) Durability() string { return dibs.LevelDurable }
 
+// Level is dibs.LevelDurable, which depends on the journal; see dibs.LevelKeeper.
+func (e *Engine) Level() (string, []dibs.Finding) {
+	f := dibs.Finding{Standing: dibs.StandingOK, Subject: "journal", Found: "written", Wanted: "written"}
+	if e.fault.Load() != nil {
+		f.Standing, f.Found = dibs.StandingFail, "not written, since the last commit failed"
+		f.Remedy = "see to its disk, or to the database that it is in; the log says what failed"
+	}
+	return dibs.LevelDurable, []dibs.Finding{f}
+}
+
 // Appended is signalled after a commit; see dibs.Journal.
 func (e *Engine) Appended() <-chan struct{} { return e.appended }
 

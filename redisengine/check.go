@@ -126,11 +126,20 @@ func (f *facts) findings(cfg *Config, several bool) []dibs.Finding {
 			Standing: standing(f.run != "", dibs.StandingFail), Subject: "run_id", Found: shown(f.run), Wanted: "the id of the server's run in INFO",
 			Remedy: "use a Redis that shows it: without it a failover cannot be noticed",
 		},
-		{
-			Standing: standing(f.policy == "noeviction", dibs.StandingFail), Subject: "maxmemory-policy", Found: shown(f.policy), Wanted: "noeviction",
-			Remedy: "set maxmemory-policy noeviction: what is evicted would be sold again",
-		},
 	}
+	return f.named(append(found, f.settings(cfg)...), several)
+}
+
+// evicting is the subject of the setting without which units would be sold twice.
+const evicting = "maxmemory-policy"
+
+// settings are the findings of what the level depends on, all of which may change
+// while the server runs.
+func (f *facts) settings(cfg *Config) []dibs.Finding {
+	found := []dibs.Finding{{
+		Standing: standing(f.policy == "noeviction", dibs.StandingFail), Subject: evicting, Found: shown(f.policy), Wanted: "noeviction",
+		Remedy: "set maxmemory-policy noeviction: what is evicted would be sold again",
+	}}
 	if cfg.Durability != dibs.LevelNone {
 		found = append(found, f.persistence(cfg.Durability)...)
 	}
@@ -142,7 +151,7 @@ func (f *facts) findings(cfg *Config, several bool) []dibs.Finding {
 			Remedy: "connect replicas (replicaof), or set durability to durable",
 		})
 	}
-	return f.named(found, several)
+	return found
 }
 
 // versionStanding warns of versions that have every command, and are older than
@@ -161,8 +170,15 @@ func (f *facts) versionStanding() dibs.Standing {
 func (f *facts) persistence(level string) []dibs.Finding {
 	only := fmt.Sprintf(", or set durability to something weaker than %s", level)
 	aof, want := "no", "always"
-	if f.aof {
+	switch {
+	case f.unsaved:
+		aof = "yes, and not yet written since it was no"
+	case f.aof:
 		aof = "yes"
+	}
+	written := "ok"
+	if f.unwritten {
+		written = "err"
 	}
 	enough := f.fsync == "always"
 	if level == dibs.LevelRelaxed {
@@ -175,7 +191,7 @@ func (f *facts) persistence(level string) []dibs.Finding {
 		return ""
 	}
 	return []dibs.Finding{
-		{Standing: standing(f.aof, dibs.StandingFail), Subject: "appendonly", Found: aof, Wanted: "yes", Remedy: "set appendonly yes" + only},
+		{Standing: standing(f.aof && !f.unsaved, dibs.StandingFail), Subject: "appendonly", Found: aof, Wanted: "yes", Remedy: "set appendonly yes" + only},
 		{
 			Standing: standing(enough, dibs.StandingFail), Subject: "appendfsync", Found: f.fsync, Wanted: want,
 			Remedy: "set appendfsync " + want + only + show(f.fsync),
@@ -183,6 +199,10 @@ func (f *facts) persistence(level string) []dibs.Finding {
 		{
 			Standing: standing(f.noFsync == "no", dibs.StandingFail), Subject: "no-appendfsync-on-rewrite", Found: f.noFsync, Wanted: "no",
 			Remedy: "set no-appendfsync-on-rewrite no" + only + show(f.noFsync),
+		},
+		{
+			Standing: standing(!f.unwritten, dibs.StandingFail), Subject: "aof_last_write_status", Found: written, Wanted: "ok",
+			Remedy: "make room on Redis' disk, or repair it: its log says what failed",
 		},
 	}
 }

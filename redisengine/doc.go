@@ -86,7 +86,10 @@
 // always, which batches make cheap. At dibs.LevelReplicated every answer, a
 // repeat and a read too, goes with WAIT over one connection; what too few
 // replicas confirm is looked for until it is confirmed, and of unknown effect
-// else. Check lists all that the engine needs of Redis, with remedies.
+// else. Check lists all that the engine needs of Redis, with remedies. Each process
+// asks Redis three times a second whether it still gives the level. While it does
+// not, the outcome of new claims is dibs.Unavailable, or they are granted all the
+// same where Config.DurabilityLost says so; no claim asks more of Redis for it.
 //
 // # Why buckets
 //

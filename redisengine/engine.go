@@ -21,6 +21,8 @@ import (
 var (
 	_ dibs.Engine = (*Engine)(nil)
 	_ dibs.Worker = (*Engine)(nil)
+
+	_ dibs.LevelKeeper = (*Engine)(nil)
 )
 
 // Config configures an engine.
@@ -35,6 +37,10 @@ type Config struct {
 	// dibs.LevelReplicated. Opening fails when it does not. Empty means
 	// dibs.LevelDurable.
 	Durability string
+	// DurabilityLost is what becomes of claims while Redis gives less than that:
+	// dibs.RefuseLost, which empty means too, or dibs.WarnLost. Opening fails either
+	// way.
+	DurabilityLost string
 	// Replicas is how many replicas confirm an answer at dibs.LevelReplicated.
 	// 0 means all that are connected at the opening, one at least.
 	Replicas int
@@ -67,6 +73,9 @@ func (c Config) WithDefaults() Config {
 	if c.Durability == "" {
 		c.Durability = dibs.LevelDurable
 	}
+	if c.DurabilityLost == "" {
+		c.DurabilityLost = dibs.RefuseLost
+	}
 	if c.Queue == 0 {
 		c.Queue = 1 << 16
 	}
@@ -84,6 +93,9 @@ func (c Config) Validate() error {
 	}
 	if c.Durability != "" && !slices.Contains(levels, c.Durability) {
 		errs = append(errs, fmt.Errorf("redisengine: Config.Durability is %q, not one of %s", c.Durability, strings.Join(levels, ", ")))
+	}
+	if rules := dibs.LostRules(); c.DurabilityLost != "" && !slices.Contains(rules, c.DurabilityLost) {
+		errs = append(errs, fmt.Errorf("redisengine: Config.DurabilityLost is %q, not one of %s", c.DurabilityLost, strings.Join(rules, ", ")))
 	}
 	if c.Deadline < 0 || c.Patience < 0 || c.KeepRetired < 0 || c.Queue < 0 || c.Replicas < 0 {
 		errs = append(errs, errors.New("redisengine: Config.Deadline, Patience, KeepRetired, Queue and Replicas must not be negative"))
@@ -113,6 +125,8 @@ type Engine struct {
 	stopOnce   sync.Once
 	appended   chan struct{}
 	durability atomic.Pointer[string]
+	level      level
+	unwatch    context.CancelFunc // ends the watching of the level
 	// news is who hears of shards that may have changed; nil for nobody.
 	news atomic.Pointer[func(dibs.ShardID)]
 	// ledger is whom Bind has tied the database to.
@@ -149,12 +163,16 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		c.close()
 		return nil, err
 	}
+	watching, unwatch := context.WithCancel(context.Background())
+	e.unwatch = unwatch
+	e.running.Add(1)
+	go e.watchLevel(watching, c)
 	return e, nil
 }
 
 // prepare checks Redis and makes it ready.
 func (e *Engine) prepare(ctx context.Context, c *client) error {
-	replicas, err := e.inspect(ctx)
+	replicas, err := e.look(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -244,28 +262,17 @@ func (e *Engine) signal() {
 // claim script.
 func (e *Engine) Work() dibs.EngineWork { return e.work.Work() }
 
-// Durability is the level that Redis gave when it was last asked, at the opening
-// or by Ping: dibs.LevelNone to dibs.LevelReplicated.
-func (e *Engine) Durability() string { return *e.durability.Load() }
-
-// inspect has Redis give the configured level, or says why it cannot.
-func (e *Engine) inspect(ctx context.Context) (replicas int, err error) {
-	nodes, err := e.redis.nodes(ctx)
-	if err != nil {
-		return 0, err
-	}
-	level, replicas, err := inspect(nodes, &e.cfg, e.redis.isCluster())
-	e.durability.Store(&level)
-	return replicas, err
-}
-
-// Ping returns nil when Redis answers, and gives the configured level; see
-// dibs.Engine. What it lacks is a *CheckError.
+// Ping returns nil when Redis answers, and gives the configured level or claims go
+// on without it; see dibs.Engine. What it lacks is a *CheckError.
 func (e *Engine) Ping(ctx context.Context) error {
 	if e.closed.Load() {
 		return errClosed
 	}
-	_, err := e.inspect(ctx)
+	_, err := e.look(ctx, e.redis)
+	var lacks *CheckError
+	if errors.As(err, &lacks) && !slices.ContainsFunc(lacks.Findings, e.refusesFor) {
+		return nil
+	}
 	return err
 }
 
@@ -274,7 +281,10 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.closed.Store(true)
 	e.mu.Unlock()
-	e.stopOnce.Do(func() { close(e.stop) })
+	e.stopOnce.Do(func() {
+		close(e.stop)
+		e.unwatch()
+	})
 	for _, l := range e.allLanes() {
 		if err := l.end(ctx); err != nil {
 			return fmt.Errorf("redisengine: closing: %w", err)

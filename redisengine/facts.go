@@ -29,6 +29,10 @@ type facts struct {
 	capped     bool
 	policy     string
 	aof        bool
+	// rewriting says that the append-only file is being written anew, or about to be,
+	// unwritten that Redis could not write to it the last time. unsaved is set for a
+	// server whose file is being written for the first time since it had none.
+	rewriting, unwritten, unsaved bool
 	// fsync and noFsync are settings; unread when the server does not show them.
 	fsync, noFsync string
 	// skew is by how much its clock is ahead of the local one, at least, in ms.
@@ -62,10 +66,12 @@ func (c *client) nodes(ctx context.Context) ([]facts, error) {
 func (c *client) isCluster() bool { return c.c.Mode() == rueidis.ClientModeCluster }
 
 func factsOf(ctx context.Context, addr string, node rueidis.Client) (*facts, error) {
-	ask := func(command string, args ...string) (reply, error) {
-		return answer(node.Do(ctx, node.B().Arbitrary(command).Args(args...).Build()))
-	}
-	r, err := ask("INFO")
+	// All at once: this is asked several times a second. Both settings have a name
+	// that matches.
+	sent := time.Now().UnixMilli()
+	answers := node.DoMulti(ctx, node.B().Info().Build(), node.B().ConfigGet().Parameter("*appendfsync*").Build(), node.B().Time().Build())
+	heard := time.Now().UnixMilli()
+	r, err := answer(answers[0])
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +82,10 @@ func factsOf(ctx context.Context, addr string, node rueidis.Client) (*facts, err
 		return n
 	}
 	f := &facts{
-		addr: addr, role: info["role"], replicas: int(number("connected_slaves")), cluster: info["cluster_enabled"] == "1",
+		addr: addr, role: info["role"], replicas: followers(info), cluster: info["cluster_enabled"] == "1",
 		run: info["run_id"], used: number("used_memory"), most: number("maxmemory"), policy: info["maxmemory_policy"],
 		aof: info["aof_enabled"] == "1", fsync: unread, noFsync: unread,
+		rewriting: number("aof_rewrite_in_progress")+number("aof_rewrite_scheduled") > 0, unwritten: info["aof_last_write_status"] == "err",
 	}
 	if f.capped = f.most > 0; !f.capped {
 		f.most = number("total_system_memory")
@@ -87,29 +94,38 @@ func factsOf(ctx context.Context, addr string, node rueidis.Client) (*facts, err
 		// What is no number counts as 0.
 		f.version[i], _ = strconv.Atoi(part)
 	}
+	r, err = answer(answers[1])
+	var answered *answeredError
+	if err != nil && !errors.As(err, &answered) {
+		return nil, err
+	}
+	settings := r.pairs()
 	for name, value := range map[string]*string{"appendfsync": &f.fsync, "no-appendfsync-on-rewrite": &f.noFsync} {
-		r, err := ask("CONFIG", "GET", name)
-		var answered *answeredError
-		if err != nil && !errors.As(err, &answered) {
-			return nil, err
-		}
-		if got, ok := r.pairs()[name]; ok {
+		if got, ok := settings[name]; ok {
 			*value = got.text
 		}
 	}
-	f.skew, err = skewOf(ask)
+	if r, err = answer(answers[2]); err != nil {
+		return nil, err
+	}
+	f.skew, err = skewOf(&r, sent, heard)
 	return f, err
 }
 
-// skewOf measures by how much a server's clock is away from the local one, at
-// least: what the answer took may explain the rest.
-func skewOf(ask func(command string, args ...string) (reply, error)) (int64, error) {
-	sent := time.Now().UnixMilli()
-	r, err := ask("TIME")
-	heard := time.Now().UnixMilli()
-	if err != nil {
-		return 0, err
+// followers counts the replicas that have what the server has, but for what is on
+// its way: one that is being given a copy confirms nothing.
+func followers(info map[string]string) (n int) {
+	for name, value := range info {
+		if strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online") {
+			n++
+		}
 	}
+	return n
+}
+
+// skewOf is by how much a server's clock is away from the local one, at least: what
+// the answer took may explain the rest.
+func skewOf(r *reply, sent, heard int64) (int64, error) {
 	if len(r.list) != 2 {
 		return 0, errShape
 	}
@@ -134,7 +150,7 @@ func skewOf(ask func(command string, args ...string) (reply, error)) (int64, err
 // level is what an answer of the server is worth, without waiting for replicas.
 func (f *facts) level() string {
 	switch {
-	case !f.aof || f.noFsync != "no":
+	case !f.aof || f.unsaved || f.unwritten || f.noFsync != "no":
 		return dibs.LevelNone
 	case f.fsync == "always":
 		return dibs.LevelDurable

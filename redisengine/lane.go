@@ -76,6 +76,10 @@ func newLane(e *Engine, id dibs.ShardID) *lane {
 	return &lane{e: e, id: id, keys: keysOf(id), idle: make(chan struct{})}
 }
 
+// errLevelLost says that a claim was not sent, since Redis stopped giving its level
+// while it waited. It never gets out: the claim is looked at again.
+var errLevelLost = errors.New("redisengine: Redis does not give its level")
+
 var errQueueFull = &dibs.Error{Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: time.Second}
 
 // Claim decides one claim; see dibs.Engine.
@@ -89,6 +93,14 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 	}
 	if outcome, ok := l.refuses(&req); ok {
 		return dibs.Decision{Outcome: outcome}, nil
+	}
+	lost := e.level.lost.Load() && !req.OnlyRepeat
+	if lost {
+		if req.Key == 0 {
+			return dibs.Decision{Outcome: dibs.Unavailable}, nil
+		}
+		// Nothing is granted, but a yes that was given is found.
+		req.OnlyRepeat = true
 	}
 	if err := ctx.Err(); err != nil {
 		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, err)
@@ -107,6 +119,12 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 	<-t.done
 	d, err := t.decision()
 	t.free()
+	if errors.Is(err, errLevelLost) {
+		return e.Claim(ctx, req)
+	}
+	if lost && d.Outcome == dibs.Overloaded {
+		d.Outcome = dibs.Unavailable
+	}
 	return d, err
 }
 
@@ -173,11 +191,16 @@ func (l *lane) take(b *batch) bool {
 		return false
 	}
 	b.tickets = b.tickets[:0]
-	n, units, now := 0, int64(0), time.Now()
+	n, units, now, lost := 0, int64(0), time.Now(), l.e.level.lost.Load()
 	for n < len(l.queue) && len(b.tickets) < maxBatch && units < maxBatchUnits {
 		t := l.queue[n]
 		n++
 		if t.state.CompareAndSwap(waiting, taken) {
+			if lost && !t.req.OnlyRepeat {
+				// It came while the level was given, and waited until it was not.
+				t.fail(errLevelLost)
+				continue
+			}
 			b.tickets = append(b.tickets, t)
 			units += t.req.Quantity
 			if t.born.IsZero() {

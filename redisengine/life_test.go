@@ -168,3 +168,36 @@ func TestFleetLatePayment(t *testing.T) {
 		}
 	}
 }
+
+// A late payment that comes while Redis does not give its level is neither given
+// stock nor flagged as due back: it is tried again, and finds its stock.
+func TestLatePaymentWaitsForTheLevel(t *testing.T) {
+	f, offset := newFleet(t, 0), &atomic.Int64{}
+	f.tune.SweepEvery = 5 * time.Millisecond
+	f.tune.Now = func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
+	n := f.join()
+	f.sellUnpaid("phone", 1)
+	id := f.wants(n, dibs.Granted, "phone", "ann", "k").Claim.ID
+	offset.Add(int64(16 * time.Minute))
+	f.settledWithin(n, "phone")
+	offset.Store(0)
+	redisDo(t, f, "CONFIG", "SET", "appendfsync", "everysec")
+	f.until("refusals", func() bool {
+		_, settings := n.engine.Level()
+		return len(wrongIn(settings)) > 0
+	})
+	paid := dibs.PaymentSpec{PaymentRef: "pay-1", Amount: &dibs.Money{Amount: 500, Currency: "CNY"}}
+	c, _, err := n.Confirm(t.Context(), id, paid)
+	if !errors.Is(err, dibs.ErrUnavailable) {
+		t.Fatalf("the late payment is %+v, %v", c, err)
+	}
+	redisDo(t, f, "CONFIG", "SET", "appendfsync", "always")
+	f.until("the payment's stock", func() bool {
+		c, _, err = n.Confirm(t.Context(), id, paid)
+		return err == nil
+	})
+	if c.Status != dibs.Confirmed || c.Replaces != id {
+		t.Errorf("%+v", c)
+	}
+	f.verify()
+}

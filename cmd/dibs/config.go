@@ -28,6 +28,8 @@ type config struct {
 	Ledger     string `key:"ledger" shown:"sqlite:<data>/ledger.db" arg:"LEDGER" doc:"The database that keeps what was decided: sqlite:PATH, mysql://USER:PASSWORD@HOST:3306/DATABASE (MariaDB too; ?tls=true checks the server) or postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=verify-full (several servers as HOST1:5432,HOST2:5432: the one that is written to is used). Prefer the environment for passwords: command lines can be read by others on the machine."`
 	Durability string `key:"durability" default:"durable" oneof:"none,relaxed,durable,replicated,ledgered" arg:"LEVEL" doc:"What a yes survives: none (nothing), relaxed (a crash of Redis), durable (a power cut), replicated (the loss of the Redis master, when a replica follows that had it), ledgered (the loss of the engine: the yes waits for the database). Redis must be set up for it, or serve refuses to start; the memory engine is durable or ledgered."`
 
+	DurabilityLost string `key:"durability_lost" default:"refuse" oneof:"refuse,warn" arg:"RULE" doc:"What becomes of claims while Redis gives less than durability asks for, since a setting was changed or replicas are gone: refuse them as unavailable until it is put right, or grant them all the same and warn in /readyz, metrics and log. A server that starts is refused either way, and so is a Redis that evicts, which would have units sold twice. The memory engine always refuses."`
+
 	AdminKey  string `key:"admin_key" secret:"true" shown:"none" arg:"KEY" doc:"An API key for admin calls, 16 to 255 visible characters. The server accepts it beside those of dibs key; verbs that speak to a server send it. Prefer the environment: command lines can be read by others on the machine."`
 	JWTSecret string `key:"jwt_secret" secret:"true" shown:"none" arg:"SECRET" doc:"The secret of the users' tokens, JWTs signed by HS256. At least 32 bytes; prefer the environment."`
 
@@ -100,7 +102,7 @@ var (
 	storeKeys  = []string{"data", "engine", "ledger", "durability"}
 	logKeys    = []string{"log_format", "log_level"}
 	serverKeys = []string{
-		"listen", "data", "engine", "ledger", "durability", "admin_key", "jwt_secret", "human_secret", "tls_cert", "tls_key", "behind_proxy",
+		"listen", "data", "engine", "ledger", "durability", "durability_lost", "admin_key", "jwt_secret", "human_secret", "tls_cert", "tls_key", "behind_proxy",
 		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "erase_rest", "max_backlog",
 		"overload_target", "overload_max", "events", "webhook_allow_private",
 		"jwt_secret_file", "jwks_url", "jwks_refresh", "jwt_issuer", "jwt_audience", "jwt_leeway",
@@ -251,7 +253,7 @@ func enginePlace(engine string) string {
 // node is the part of the settings that a node is opened with.
 func (c *config) node() embedded.Config {
 	return embedded.Config{
-		Engine: c.Engine, Dir: c.Data, Ledger: c.ledger(), Durability: c.Durability, Service: c.service(), Migrate: c.Migrate,
+		Engine: c.Engine, Dir: c.Data, Ledger: c.ledger(), Durability: c.Durability, DurabilityLost: c.DurabilityLost, Service: c.service(), Migrate: c.Migrate,
 		HumanSecret: []byte(c.HumanSecret), Limits: c.limits(), Overload: overload.Config{Target: c.OverloadTarget, Max: c.OverloadMax},
 		Events: events.Config{Sinks: c.Events, Webhooks: events.WebhookConfig{AllowPrivate: c.WebhookPrivate}},
 	}

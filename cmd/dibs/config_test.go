@@ -49,6 +49,8 @@ func TestConfigFaults(t *testing.T) {
 			"2 settings are wrong", "engine (flag --engine): must be memory, or the address of Redis", "ledger (flag --ledger): the address must begin with sqlite:, mysql:// or postgres://",
 		}},
 		{"a level without replicas", secrets, "", []string{"--durability", "replicated"}, []string{"durability (flag --durability): the memory engine is always durable"}},
+		{"a rule that is none", append([]string{"DIBS_DURABILITY_LOST=yes"}, secrets...), "", nil, []string{`durability_lost (env DIBS_DURABILITY_LOST): must be refuse or warn, not "yes"`}},
+		{"going on without a journal", secrets, "", []string{"--durability-lost", "warn"}, []string{"durability_lost (flag --durability-lost): the memory engine cannot"}},
 		{"an engine without a host", secrets, "", []string{"--engine", "redis://:secret-pw@"}, []string{"engine (flag --engine): names no host"}},
 		{"an engine's database", secrets, "", []string{"--engine", "redis://u:secret-pw@h/claims"}, []string{"engine (flag --engine): must end with the number of a database"}},
 		{"an engine's option", secrets, "", []string{"--engine", "redis://u:secret-pw@h?masterset=x"}, []string{`engine (flag --engine): there is no option "masterset"`, "master_set"}},

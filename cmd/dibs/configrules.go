@@ -89,6 +89,9 @@ func serverRules(c *config) []settings.Fault {
 	if problem := adminKeyProblem(c.AdminKey); problem != "" {
 		fs = append(fs, c.fault("admin_key", problem))
 	}
+	if c.Engine == embedded.Memory && c.DurabilityLost == dibs.WarnLost {
+		fs = append(fs, c.fault("durability_lost", "the memory engine cannot grant what it cannot write: leave it out, or say refuse"))
+	}
 	if c.given("push_first") && c.PushFirst > c.PushThreshold {
 		fs = append(fs, c.fault("push_first", fmt.Sprintf("must be at most push_threshold, %d: up to so many, all hear at once", c.PushThreshold)))
 	}
