@@ -31,19 +31,23 @@ if s.buckets ~= spread then return {'respread', now, s.epoch, s.seq, s.buckets} 
 fields, begins = cmsgpack.unpack(fields), cmsgpack.unpack(begins)
 quantities = quantities ~= '' and cmsgpack.unpack(quantities) or nil
 local count = #fields
+-- Nearly every claim has a bucket of its own. Of the others, homes says whose
+-- bucket it is, and slots where the new value of it stands in written, 0 while
+-- there is none. A bucket is read once: one user may send all claims, and have a
+-- large one. No field is empty.
+local homes, slots = {}, {}
+local pairs_of = sharing ~= '' and cmsgpack.unpack(sharing) or {}
+for i = 1, #pairs_of, 2 do
+  homes[pairs_of[i]], slots[pairs_of[i + 1]], fields[pairs_of[i]] = pairs_of[i + 1], 0, ''
+end
 local got = redis.call('HMGET', holdings_key, unpack(fields))
+for i, home in pairs(homes) do fields[i] = fields[home] end
 local head = redis.call('HGET', places_key, place_field(s.epoch, s.seq + 1)) or ''
 
 local closed = s.closed == 1 and 'P' or (s.closed == 2 or now >= s.ends) and 'E' or now < s.starts and 'N' or nil
 local seq, left, limit, with_items = s.seq, s.left, s.limit, s.items == 1
--- Buckets' fields and their new values in turn, as HSET takes them. Nearly every
--- claim has a bucket of its own. Of the others, homes says whose bucket it is, and
--- slots where the new value of it stands, 0 while there is none.
-local written, last_slot, homes, slots = {}, 0, {}, {}
-if sharing ~= '' then
-  local pairs_of = cmsgpack.unpack(sharing)
-  for i = 1, #pairs_of, 2 do homes[pairs_of[i]], slots[pairs_of[i + 1]] = pairs_of[i + 1], 0 end
-end
+-- Buckets' fields and their new values in turn, as HSET takes them.
+local written, last_slot = {}, 0
 -- What was granted, for the journal. While none is refused, it is the claims.
 local grants, all, of_fields, of_begins, of_quantities, numbers = 0, true, fields, begins, {}, {}
 local issued, pool, pooled, taken = {}, {}, 0, 0
@@ -188,8 +192,8 @@ local plain = not closed and not with_items and not quantities and limit > 0 and
 -- mostly, so that the rest is kept and not made again.
 local before_last, before_last_at, last_bytes = '', -1, {}
 for i = 1, count do
-  local begin, home, bucket = begins[i], homes[i] or i, got[i]
-  local slot = slots[home] or 0
+  local begin, home = begins[i], homes[i] or i
+  local bucket, slot = got[home], slots[home] or 0
   if slot > 0 then bucket = written[slot] end
   if plain and left > 0 and not (bucket and find(bucket, sub(begin, 1, -10), 1, true)) then
     -- decide would come to the same: nearly all claims of a sale are their
