@@ -301,11 +301,8 @@ func inspect(nodes []facts, cfg *Config, cluster bool) (level string, replicas i
 	}
 	for i := range nodes {
 		for _, f := range nodes[i].findings(cfg, len(nodes) > 1) {
-			switch f.Standing {
-			case dibs.StandingFail:
+			if f.Standing == dibs.StandingFail {
 				bad.Findings = append(bad.Findings, f)
-			case dibs.StandingWarn:
-				cfg.Logger.Warn("Redis is not as it should be", "finding", f.String())
 			}
 		}
 		if given := nodes[i].level(); slices.Index(levels, given) < slices.Index(levels, level) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -43,23 +44,31 @@ type facts struct {
 const unread = "not shown"
 
 // nodes returns what every server tells of itself, replicas of a cluster left
-// out: they decide nothing.
+// out: they decide nothing. Beside an error it returns those that have answered.
 func (c *client) nodes(ctx context.Context) ([]facts, error) {
+	var mu sync.Mutex
 	var all []facts
+	var errs []error
+	var asks sync.WaitGroup
 	for addr, node := range c.c.Nodes() {
-		f, err := factsOf(ctx, addr, node)
-		if err != nil {
-			return nil, fmt.Errorf("redisengine: asking %s: %w", addr, err)
-		}
-		if f.role == "master" || c.c.Mode() != rueidis.ClientModeCluster {
-			all = append(all, *f)
-		}
+		asks.Go(func() {
+			f, err := factsOf(ctx, addr, node)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				errs = append(errs, fmt.Errorf("redisengine: asking %s: %w", addr, err))
+			case f.role == "master" || !c.isCluster():
+				all = append(all, *f)
+			}
+		})
 	}
-	if len(all) == 0 {
+	asks.Wait()
+	if len(all) == 0 && len(errs) == 0 {
 		return nil, errors.New("redisengine: no master is known")
 	}
 	slices.SortFunc(all, func(a, b facts) int { return strings.Compare(a.addr, b.addr) })
-	return all, nil
+	return all, errors.Join(errs...)
 }
 
 // isCluster reports whether the driver speaks to a cluster.
@@ -76,6 +85,10 @@ func factsOf(ctx context.Context, addr string, node rueidis.Client) (*facts, err
 		return nil, err
 	}
 	info := infoOf(r.text)
+	if info["loading"] == "1" {
+		// It says that it has no append-only file while it reads the one that it has.
+		return nil, &answeredError{message: "LOADING Redis is loading its files"}
+	}
 	number := func(name string) int64 {
 		// A server that does not tell counts as 0.
 		n, _ := strconv.ParseInt(info[name], 10, 64)

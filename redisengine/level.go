@@ -29,8 +29,10 @@ type level struct {
 	mu sync.Mutex
 	// unsaved are the servers whose append-only file was off, until it is whole.
 	unsaved map[string]bool
-	// said is what was logged of the settings that take the level away.
-	said string
+	// said is what was logged of the settings that take the level away, and advised is
+	// set once it was logged what else could be better.
+	said    string
+	advised bool
 }
 
 // watchLevel looks until ctx ends, with the engine.
@@ -65,11 +67,12 @@ func (e *Engine) look(ctx context.Context, at server) (replicas int, err error) 
 	l := &e.level
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	nodes, err := at.nodes(ctx)
-	if err != nil {
-		return 0, err
+	nodes, silent := at.nodes(ctx)
+	if len(nodes) == 0 {
+		return 0, silent
 	}
 	l.noteUnsaved(nodes)
+	l.advise(e, nodes)
 	given, replicas, err := inspect(nodes, &e.cfg, at.isCluster())
 	e.durability.Store(&given)
 	if !slices.ContainsFunc(nodes, func(f facts) bool { return f.role != "master" }) {
@@ -77,7 +80,25 @@ func (e *Engine) look(ctx context.Context, at server) (replicas int, err error) 
 		// next master.
 		e.judge(nodes)
 	}
+	if silent != nil {
+		return replicas, silent
+	}
 	return replicas, err
+}
+
+// advise logs, once, what the engine works in spite of.
+func (l *level) advise(e *Engine, nodes []facts) {
+	if l.advised {
+		return
+	}
+	l.advised = true
+	for i := range nodes {
+		for _, f := range nodes[i].findings(&e.cfg, len(nodes) > 1) {
+			if f.Standing == dibs.StandingWarn {
+				e.log.Warn("Redis is not as it should be", "finding", f.String())
+			}
+		}
+	}
 }
 
 // noteUnsaved marks the servers whose append-only file was off and is being written

@@ -25,7 +25,8 @@ type server interface {
 	ask(ctx context.Context, command string, args ...string) (reply, error)
 	// follows reports whether the server tells of changed keys.
 	follows() bool
-	// nodes asks every server that decides for what it is.
+	// nodes asks every server that decides for what it is. Beside an error it returns
+	// those that have answered.
 	nodes(ctx context.Context) ([]facts, error)
 	// masters names the runs of the servers that answer, by address; empty for one
 	// that is no master.

@@ -23,5 +23,6 @@ local added, failed = journal(journal_key, tonumber(epoch), 1, entry)
 if not added then return unwritten(failed, now, 0, 0) end
 redis.call('HSET', meta_key, 'seq', '1', 'at', text(now), unpack(meta))
 redis.call('HSET', meta_key, 'state', 'open')
+redis.call('HDEL', meta_key, 'replaces')
 redis.call('SET', state_key, epoch)
 return {'ok', now, tonumber(epoch), 1}
