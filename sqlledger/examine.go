@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pressly/goose/v3"
+
 	"github.com/dibs-dev/dibs"
 )
 
@@ -218,7 +220,11 @@ func (x *examination) schema(ctx context.Context, s *session) error {
 	if err != nil {
 		return err
 	}
-	want := int64(len(steps))
+	// They are numbered, and a number may be missing.
+	want, err := goose.NumericComponent(steps[len(steps)-1])
+	if err != nil {
+		return err
+	}
 	var current sql.NullInt64
 	if err := s.conn.QueryRowContext(ctx, "SELECT MAX(version_id) FROM "+table).Scan(&current); err != nil {
 		if lost(err) {

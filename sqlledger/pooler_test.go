@@ -50,6 +50,11 @@ func TestPooler(t *testing.T) {
 		r.grow(300)
 		r.settle(t.Context())
 		r.check()
+		for _, f := range sqlledger.Examine(t.Context(), b.URL(name)) {
+			if f.Standing != dibs.StandingOK {
+				t.Errorf("the examination says %+v", f)
+			}
+		}
 		j := openJournalAt(t, b.URL(name))
 		defer closeAll(t, j)
 		generation, err := j.Acquire(t.Context(), "the test")
