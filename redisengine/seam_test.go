@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
@@ -15,7 +16,7 @@ import (
 
 // crossingsAtOnce is how many cells run at the same time: they wait most of their
 // time, for leases to end and for servers to count as gone.
-const crossingsAtOnce = 24
+const crossingsAtOnce = 32
 
 // loss is something that loses history.
 type loss struct {
@@ -64,6 +65,7 @@ var columns = []column{
 	{name: "a load before it opens", begin: func(x *crossing) { heldLoad(x, loadedShard) }, raised: true, answers: true},
 	{name: "a load after it shut", begin: func(x *crossing) { heldLoad(x, fillShard) }, raised: true},
 	{name: "a load before its last step", begin: func(x *crossing) { heldLoad(x, openShard) }, raised: true},
+	{name: "a load, while a node drops a release", begin: heldDrop, raised: true},
 	{name: "a credit", begin: func(x *crossing) { heldCredit(x, credit) }, packet: true},
 	{name: "a credit made, its answer lost", begin: func(x *crossing) { heldCredit(x, credited) }, packet: true},
 }
@@ -331,6 +333,28 @@ func heldLoad(x *crossing, at step) {
 	x.h.holdAt(at)
 	must(x.T, x.first.engine.Halt(x.ctx, theShard))
 	x.inFlight()
+}
+
+// heldDrop holds a load that has read the ledger, while a node whose clock is ahead
+// cancels a claim: for it the campaign is over, so that it drops the release.
+func heldDrop(x *crossing) {
+	tune := x.tune
+	x.tune.Now = func() time.Time { return time.Now().Add(65 * time.Minute) }
+	ahead := x.join()
+	x.tune = tune
+	heldLoad(x, loadedShard)
+	id := x.firstYes().claim.ID
+	x.again = func(n *node) error {
+		_, _, err := n.Cancel(x.ctx, id, "", "changed my mind")
+		return err
+	}
+	must(x.T, x.again(ahead))
+	x.await("the release to be dropped", func() bool {
+		waiting, err := ahead.ledger.Commands(x.ctx, 0, 1)
+		must(x.T, err)
+		return len(waiting) == 0
+	})
+	ahead.close(x.T)
 }
 
 // heldCredit holds the credit of a share.

@@ -105,7 +105,7 @@ func (x *crossing) closeAll() {
 // or a red packet.
 func (x *crossing) publishOne(packet bool) {
 	x.Helper()
-	now, payWithin := time.Now(), dibs.Duration(time.Hour)
+	now, payWithin := time.Now(), dibs.Duration(3*time.Hour)
 	spec := dibs.CampaignSpec{
 		ID: theCampaign, Kind: dibs.Sale, Title: theCampaign, StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour),
 		Stock: dibs.StockSpec{Units: new(int64(crossStock))}, Price: &dibs.Money{Amount: 100, Currency: "CNY"}, PayWithin: &payWithin,
