@@ -72,6 +72,10 @@ func (t *settling) place() (fence uint16, position Cursor) {
 func (t *settling) enter(fence uint16, p Cursor) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.fence == fence && p.Before(t.position) {
+		// It was read before this node settled on.
+		p = t.position
+	}
 	t.fence = fence
 	t.moveToLocked(p)
 }
@@ -125,6 +129,16 @@ func (t *settling) failed(err error) {
 	t.failures++
 	if hopeless(err) {
 		t.wakeLocked()
+	}
+}
+
+// moveFrom is moveTo for what was read while this node was at a place, unless it
+// has moved on.
+func (t *settling) moveFrom(fence uint16, from, p Cursor) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fence == fence && t.position == from {
+		t.moveToLocked(p)
 	}
 }
 
@@ -467,23 +481,28 @@ func (s *Service) settleFailed(ctx context.Context, batches []Batch, shards []*s
 		if !errors.Is(cause, ErrPositionMoved) {
 			continue
 		}
-		totals, err := s.ledger.Totals(ctx, t.id)
-		if err != nil {
+		if _, err := s.askPosition(ctx, t); err != nil {
 			return errors.Join(cause, err)
 		}
-		s.heedTotals(ctx, t, totals)
 	}
 	return cause
 }
 
-// heedTotals takes a shard's position from the ledger's row.
-func (s *Service) heedTotals(ctx context.Context, t *settling, totals ShardTotals) {
-	switch fence, position := t.place(); {
+// askPosition takes a shard's position from the ledger's row, and reports whether
+// this node had it right. An answer that comes after this node has settled on says
+// nothing any more: the journal may have been trimmed behind its back.
+func (s *Service) askPosition(ctx context.Context, t *settling) (same bool, err error) {
+	fence, position := t.place()
+	totals, err := s.ledger.Totals(ctx, t.id)
+	switch {
+	case err != nil:
+		return false, err
 	case fence != totals.Epoch:
 		s.fencedOff(ctx, t, fence)
 	case position != totals.Position:
-		t.moveTo(totals.Epoch, totals.Position)
+		t.moveFrom(fence, position, totals.Position)
 	}
+	return position == totals.Position, nil
 }
 
 // settlePatience is how long someone waits for a claim to be settled while
@@ -556,15 +575,10 @@ func (s *Service) followPosition(t *settling) {
 
 // readPosition takes a shard's position from the ledger.
 func (s *Service) readPosition(ctx context.Context, t *settling) {
-	totals, err := s.ledger.Totals(ctx, t.id)
-	if err != nil {
+	same, err := s.askPosition(ctx, t)
+	if err != nil || same {
 		t.failed(err)
-		return
 	}
-	if _, position := t.place(); position == totals.Position {
-		t.failed(nil)
-	}
-	s.heedTotals(ctx, t, totals)
 }
 
 // settleAll settles what the live shards of a campaign have granted so far.

@@ -45,6 +45,7 @@ func (s *Service) adoptTails(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("dibs: listing the journal: %w", err)
 	}
+	var stuck *error
 	for _, id := range shards {
 		if _, ok := s.byNumber.Load(id.Campaign); ok {
 			continue
@@ -65,10 +66,11 @@ func (s *Service) adoptTails(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return fmt.Errorf("dibs: settling the rest of campaign %s: %w", c.ID, err)
 			}
-			s.stuckTail.Store(&err)
+			stuck = &err
 			s.log.Error("the rest of a campaign that is over could not be settled", "campaign", c.ID, "err", err)
 		}
 	}
+	s.stuckTail.Store(stuck)
 	return nil
 }
 

@@ -51,6 +51,12 @@ func (s *Service) tidyLoop(ctx context.Context) {
 			s.trim(ctx)
 		}
 		s.retireEnded(ctx)
+		if s.stuckTail.Load() != nil {
+			// What kept it from being settled at the start may be over.
+			if err := s.adoptTails(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("the rest of campaigns that are over could not be looked for", "err", err)
+			}
+		}
 		s.forgetRequests(ctx)
 		s.forgetActs(ctx)
 		s.trimFeed(ctx)

@@ -65,8 +65,12 @@ func (w *world) keepPaused() {
 // unsettled says what is not in its place yet; empty when all is.
 func (w *world) unsettled() string {
 	for _, s := range w.sites {
-		if s.running() == nil {
+		p := s.running()
+		if p == nil {
 			return s.name + " does not serve"
+		}
+		if h := p.svc.Health(w.ctx); !h.Ready {
+			return fmt.Sprintf("%s is not ready: %+v", p.name, h.Dependencies)
 		}
 	}
 	commands, err := w.base.ledger.Commands(w.ctx, 0, 100)
@@ -167,9 +171,6 @@ func (w *world) verify() {
 				w.broken("%s: %s is not held, says verify: %s", c.CampaignID, promise.Promise, promise.Detail)
 			}
 		}
-	}
-	if h := p.svc.Health(w.ctx); !h.Ready {
-		w.broken("%s is not ready: %+v", p.name, h.Dependencies)
 	}
 }
 
