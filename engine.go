@@ -93,6 +93,11 @@ type ShardLoad struct {
 	Holdings []Holding
 	// Refs are the withdrawals that the ledger has settled.
 	Refs []string
+	// Stands returns nil while the epoch is the ledger's latest; nil for an engine
+	// that has the ledger to itself. A shared engine asks it after the shard was taken
+	// out and before it is opened: a server that was emptied meanwhile cannot tell
+	// that another process has opened a later epoch on it.
+	Stands func(ctx context.Context) error
 }
 
 // Adjustment changes a shard's stock: a restock that the ledger has counted,

@@ -223,12 +223,24 @@ func (s *Service) loadOnce(ctx context.Context, t *settling) error {
 		return err
 	}
 	t.rest.spend()
+	if s.engine.Shared() {
+		load.Stands = func(ctx context.Context) error { return s.stands(ctx, t.id, load.Epoch) }
+	}
 	t.enter(load.Epoch, load.Position)
 	if err := s.engine.Open(ctx, c, t.id, load); err != nil {
 		return err
 	}
 	t.l.renew(c)
 	return s.overtaken(ctx, c)
+}
+
+// stands returns nil while an epoch is a shard's latest in the ledger.
+func (s *Service) stands(ctx context.Context, id ShardID, epoch uint16) error {
+	totals, err := s.ledger.Totals(ctx, id)
+	if err == nil && totals.Epoch != epoch {
+		err = ErrStale
+	}
+	return err
 }
 
 // overtaken makes the engine obey a change of a campaign that came while it was

@@ -60,6 +60,11 @@ func (e *Engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 	if err := o.fill(ctx, free); err != nil {
 		return fmt.Errorf("redisengine: opening shard %s: %w", id, err)
 	}
+	if load.Stands != nil {
+		if err := load.Stands(ctx); err != nil {
+			return fmt.Errorf("redisengine: opening shard %s in epoch %d: %w", id, load.Epoch, err)
+		}
+	}
 	if err := o.begin(ctx, last); err != nil {
 		return fmt.Errorf("redisengine: opening shard %s: %w", id, err)
 	}

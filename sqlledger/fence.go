@@ -56,8 +56,27 @@ func (l *Ledger) raiseEpoch(ctx context.Context, s *session, shard dibs.ShardID,
 		epoch, by.Server, shard.Campaign, shard.Shard); err != nil {
 		return 0, err
 	}
+	if by.Server != "" {
+		// Whoever asks before the next SeeServers finds the new holder alive.
+		now, err := l.sharedNow(ctx, s)
+		if err == nil {
+			err = noteSeen(ctx, s, by.Server, now)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
 	_, err = s.exec(ctx, `DELETE FROM outbox WHERE campaign = ? AND shard = ?`, shard.Campaign, shard.Shard)
 	return epoch, err
+}
+
+// noteSeen notes when a server was seen alive.
+func noteSeen(ctx context.Context, s *session, server string, now int64) error {
+	fresh, err := s.insertNew(ctx, `INSERT INTO engine_servers (server, seen_at) VALUES (?,?)`, server, now)
+	if err == nil && fresh == 0 {
+		_, err = s.exec(ctx, `UPDATE engine_servers SET seen_at = ? WHERE server = ?`, now, server)
+	}
+	return err
 }
 
 // isSilent returns ErrElsewhere when a server was seen within ServerLife.
@@ -90,11 +109,7 @@ func (l *Ledger) SeeServers(ctx context.Context, seen, gone []string) (elsewhere
 			}
 		}
 		for _, server := range seen {
-			fresh, err := s.insertNew(ctx, `INSERT INTO engine_servers (server, seen_at) VALUES (?,?)`, server, now)
-			if err == nil && fresh == 0 {
-				_, err = s.exec(ctx, `UPDATE engine_servers SET seen_at = ? WHERE server = ?`, now, server)
-			}
-			if err != nil {
+			if err := noteSeen(ctx, s, server, now); err != nil {
 				return err
 			}
 		}

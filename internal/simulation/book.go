@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,11 +16,44 @@ type book struct {
 	// grants are the entries that grant, by place: servers of two histories may
 	// have decided different ones at one place.
 	grants   map[dibs.Position][]*decided
+	// openings are the beginnings of epochs that the ledger has settled.
+	openings map[dibs.ShardID][]opened
 	requests []*request
 	offers   []*offer
 }
 
-func newBook() *book { return &book{grants: map[dibs.Position][]*decided{}} }
+// opened is an epoch's beginning, after which entry of the epochs before, and when
+// the ledger had it.
+type opened struct {
+	prev  dibs.Cursor
+	epoch uint16
+	on    time.Time
+}
+
+// settled notes the epochs that begin in batches that the ledger has settled.
+func (b *book) settled(batches []dibs.Batch) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range batches {
+		for j := range batches[i].Entries {
+			if e := &batches[i].Entries[j]; e.Kind == dibs.EntryOpen {
+				b.openings[batches[i].Shard] = append(b.openings[batches[i].Shard], opened{e.Prev, e.Epoch, time.Now()})
+			}
+		}
+	}
+}
+
+// gaveUp reports whether an epoch that the ledger has settled began without an
+// entry that had been decided by then: a server that had lost it was opened.
+func (b *book) gaveUp(id dibs.ShardID, d *decided) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.openings[id], func(o opened) bool {
+		return d.Epoch < o.epoch && o.prev.Before(d.Cursor) && d.on.Before(o.on)
+	})
+}
+
+func newBook() *book { return &book{grants: map[dibs.Position][]*decided{}, openings: map[dibs.ShardID][]opened{}} }
 
 // decide notes what a server decided.
 func (b *book) decide(id dibs.ShardID, d *decided) {

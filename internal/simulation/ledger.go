@@ -74,6 +74,9 @@ func (l *ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
 			}
 		}
 		err := l.Ledger.Settle(ctx, batches)
+		if err == nil {
+			l.p.w.book.settled(batches)
+		}
 		for i := range batches {
 			b := &batches[i]
 			l.p.w.story.tell("ledger: %s settles %s from %s to %s: %v", l.p.name, b.Shard, b.From, b.To, err)

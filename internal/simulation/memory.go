@@ -14,6 +14,8 @@ type decided struct {
 	dibs.Entry
 	// request is the user's request that it answers; nil for all else.
 	request *request
+	// on is when it was decided, by the simulation's time.
+	on time.Time
 }
 
 // memory is what a server holds, and what its replica copies.

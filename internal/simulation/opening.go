@@ -40,7 +40,7 @@ func (e *engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 	for _, ref := range load.Refs {
 		o.refs[ref] = true
 	}
-	for _, step := range []func(context.Context) error{o.note, o.shut, o.again, o.replay, o.fill, o.begin} {
+	for _, step := range []func(context.Context) error{o.note, o.shut, o.again, o.replay, o.fill, o.stands, o.begin} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("simulation: opening shard %s in epoch %d: %w", id, load.Epoch, err)
 		}
@@ -170,6 +170,14 @@ func (o *opening) fill(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// stands asks whether the load's epoch is still the latest.
+func (o *opening) stands(ctx context.Context) error {
+	if o.load.Stands == nil {
+		return nil
+	}
+	return o.load.Stands(ctx)
 }
 
 // begin writes the epoch's first entry; with it the shard is open.

@@ -148,7 +148,7 @@ func (w *world) judgeRequest(r *request, p *place, claims map[dibs.Position]*dib
 			continue
 		}
 		for _, d := range w.book.grantsAt(y.claim.Position) {
-			if d.request == r && p.past[d] {
+			if d.request == r && p.past[d] && !w.book.gaveUp(y.claim.Position.ShardID, d) {
 				w.broken("a yes is kept: %s is not in the ledger, and the engine has not lost it", y)
 			}
 		}

@@ -83,7 +83,7 @@ func (v *server) write(id dibs.ShardID, s *shard, e dibs.Entry, r *request) erro
 	if !j.end.Before(e.Cursor) {
 		return fmt.Errorf("entry %s after %s: %w", e.Cursor, j.end, dibs.ErrCorrupt)
 	}
-	d := &decided{Entry: e, request: r}
+	d := &decided{Entry: e, request: r, on: time.Now()}
 	j.entries, j.end, j.gone = append(j.entries, d), e.Cursor, time.Time{}
 	v.mem.past[id] = append(v.mem.past[id], d)
 	s.head, s.headAt = e.Cursor, e.At
