@@ -119,7 +119,7 @@ func (l *Ledger) SaveRequest(ctx context.Context, r *dibs.StoredRequest) error {
 
 // DropRequests implements dibs.Access.
 func (l *Ledger) DropRequests(ctx context.Context, before time.Time) error {
-	return l.write(ctx, "drop requests", func(s *session) error {
+	return l.write(long(ctx, longStatement), "drop requests", func(s *session) error {
 		_, err := s.exec(ctx, `DELETE FROM requests WHERE at < ?`, before.UnixMilli())
 		return err
 	})

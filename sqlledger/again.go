@@ -18,6 +18,9 @@ const (
 // transactAgain is transact, again and again when the database ends the
 // transaction in favour of another one. f starts afresh each time.
 func (p *pool) transactAgain(ctx context.Context, begin string, f func(*session) error) error {
+	c, end := p.d.call(ctx)
+	defer end()
+	ctx = c.ctx
 	for n, pause := 1, attemptPause; ; n, pause = n+1, 2*pause {
 		err := p.transact(ctx, begin, f)
 		var unknown *unknownEffect
@@ -30,7 +33,7 @@ func (p *pool) transactAgain(ctx context.Context, begin string, f func(*session)
 		case <-wait.C:
 		case <-ctx.Done():
 			wait.Stop()
-			return errors.Join(ctx.Err(), err)
+			return c.late(errors.Join(ctx.Err(), err))
 		}
 	}
 }

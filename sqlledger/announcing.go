@@ -14,7 +14,7 @@ import (
 func (l *Ledger) EnqueueFollowers(ctx context.Context, t dibs.PushTurn) (*dibs.Announcement, int, error) {
 	var a stored
 	var users []string
-	err := l.write(ctx, "enqueue followers", func(s *session) error {
+	err := l.write(long(ctx, longStatement), "enqueue followers", func(s *session) error {
 		a, users = stored{}, nil
 		at, err := l.sharedNow(ctx, s)
 		if err != nil {

@@ -53,7 +53,7 @@ func (n *shardCount) total(status dibs.Status) int64 {
 // items that nobody holds, or the stock less what is held.
 func (l *Ledger) Audit(ctx context.Context, c *dibs.Campaign) (*dibs.CampaignAudit, error) {
 	a := &dibs.CampaignAudit{ByStatus: make(map[string]int64)}
-	err := l.snapshot(ctx, "audit campaign "+c.ID, func(s *session) error {
+	err := l.snapshot(long(ctx, auditStatement), "audit campaign "+c.ID, func(s *session) error {
 		au := &auditor{s: s, c: c, a: a}
 		for _, step := range []func(context.Context) error{
 			au.countStock, au.countClaims, au.countQuarantine, au.countItems, au.findOverLimit, au.findBadItems, au.compareTotals, au.compareProduct,

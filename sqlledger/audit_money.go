@@ -193,7 +193,7 @@ func creditsAfter(ctx context.Context, s *session, campaign uint32, from, to dib
 
 // AuditAccounts implements dibs.Funds.
 func (l *Ledger) AuditAccounts(ctx context.Context, currency string) (bad []string, err error) {
-	err = l.snapshot(ctx, "audit the accounts in "+currency, func(s *session) error {
+	err = l.snapshot(long(ctx, auditStatement), "audit the accounts in "+currency, func(s *session) error {
 		bad = nil
 		// One pass over the entries: an index by owner is not there for all kinds.
 		if err := s.each(ctx, `SELECT s.kind, s.owner, COALESCE(a.balance, 0), s.entries FROM (

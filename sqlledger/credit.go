@@ -82,7 +82,7 @@ func lockPacket(ctx context.Context, s *session, campaign uint32, how string) (n
 // CreditClaims implements dibs.Funds. Beside accounts and entries it locks the
 // red packet's row alone, which settling never touches.
 func (l *Ledger) CreditClaims(ctx context.Context, c *dibs.Campaign, at time.Time, most int) (n int, err error) {
-	err = l.write(ctx, "credit the claims of "+c.ID, func(s *session) error {
+	err = l.write(long(ctx, longStatement), "credit the claims of "+c.ID, func(s *session) error {
 		n = 0
 		now, err := lockPacket(ctx, s, c.Number, s.d.skipLocked)
 		if isNoRows(err) {
@@ -204,7 +204,7 @@ func creditLate(ctx context.Context, s *session, c *dibs.Campaign, at dibs.Curso
 
 // ReturnRemainder implements dibs.Funds.
 func (l *Ledger) ReturnRemainder(ctx context.Context, c *dibs.Campaign, at time.Time) (home bool, err error) {
-	err = l.write(ctx, "return what is left of "+c.ID, func(s *session) error {
+	err = l.write(long(ctx, longStatement), "return what is left of "+c.ID, func(s *session) error {
 		home = false
 		now, err := lockPacket(ctx, s, c.Number, s.d.forUpdate)
 		if err != nil || now.funded == 0 || now.returned > 0 {

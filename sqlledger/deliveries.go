@@ -183,7 +183,7 @@ func (l *Ledger) TrimDeliveries(ctx context.Context, before time.Time) (dropped 
 // dropDeliveries drops up to dropMost deliveries, those whose ids a statement
 // reads; its last argument is the limit.
 func (l *Ledger) dropDeliveries(ctx context.Context, statement string, args ...any) (n int64, err error) {
-	err = l.write(ctx, "drop deliveries", func(s *session) error {
+	err = l.write(long(ctx, longStatement), "drop deliveries", func(s *session) error {
 		var ids []any
 		if err := s.each(ctx, statement, append(slices.Clone(args), dropMost), func(rows *sql.Rows) error {
 			var id int64

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/pressly/goose/v3"
 )
@@ -95,6 +96,8 @@ type dialect struct {
 	classify func(error) fault
 	// open returns a pool of connections. Those for reading cannot write.
 	open func(place string, use usage) (*sql.DB, error)
+	// timeout bounds each call; 0 means DefaultTimeout.
+	timeout time.Duration
 	// server is what only a database in another process has; nil without.
 	server *server
 }

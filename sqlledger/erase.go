@@ -46,7 +46,7 @@ func (l *Ledger) EraseSome(ctx context.Context, e *dibs.Erasure, held map[uint32
 		return fmt.Errorf("sqlledger: the erasure %s is at %q, of which the ledger has nothing to do", e.ID, e.Step)
 	}
 	var next *dibs.Erasure
-	err := l.write(ctx, "erase a user's "+string(e.Step), func(s *session) error {
+	err := l.write(long(ctx, longStatement), "erase a user's "+string(e.Step), func(s *session) error {
 		next = e.Clone()
 		// What is done by two at once is undone for one of them.
 		n, cursor, err := step(&eraser{l: l, s: s, e: next, held: held, now: now}, ctx)

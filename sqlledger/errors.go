@@ -34,6 +34,9 @@ func (d *dialect) explain(op string, err error) error {
 	if errors.As(err, &unknown) {
 		return dibs.Unavail(dibs.EffectUnknown, wrapped)
 	}
+	if errors.Is(err, errSlow) {
+		return dibs.Unavail(dibs.EffectNone, wrapped)
+	}
 	for _, v := range verdicts {
 		if errors.Is(err, v) {
 			return wrapped

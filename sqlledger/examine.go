@@ -105,6 +105,7 @@ func (x *examination) look(ctx context.Context, place string) (err error) {
 	}
 	defer func() { err = errors.Join(err, p.give(s)) }()
 	x.add(dibs.StandingOK, "reachable", place, "", "")
+	ctx = s.within(ctx)
 	for _, step := range []func(context.Context, *session) error{x.trust, x.clock, x.rights, x.schema} {
 		if err := step(ctx, s); err != nil {
 			return err

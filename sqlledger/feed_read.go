@@ -24,7 +24,7 @@ const feedPage = 256
 
 // News implements dibs.Feed.
 func (l *Ledger) News(ctx context.Context, after int64, most int) (news []dibs.News, last int64, err error) {
-	err = l.snapshot(ctx, "read the feed", func(s *session) error {
+	err = l.snapshot(long(ctx, longStatement), "read the feed", func(s *session) error {
 		news, last = nil, after
 		var rows []feedRow
 		if err := s.each(ctx, `SELECT id, kind, at, payload FROM feed WHERE id > ? ORDER BY id LIMIT ?`,

@@ -18,7 +18,7 @@ func (t *JournalTable) read(ctx context.Context, op string, f func(*session) err
 	if err != nil {
 		return t.d.explain(op, err)
 	}
-	return t.d.explain(op, errors.Join(f(s), t.readers.give(s)))
+	return t.d.explain(op, errors.Join(s.call.late(f(s)), t.readers.give(s)))
 }
 
 // Last implements dibs.JournalStore.

@@ -17,6 +17,10 @@ type Options struct {
 	// AnySchema opens whatever schema there is, so that SchemaVersion and
 	// Migrate can be called. Nothing else may be called before the schema fits.
 	AnySchema bool
+	// Timeout bounds each call, from MinTimeout to MaxTimeout; 0 means DefaultTimeout.
+	// A call that reads or writes many rows may take longer, while the database goes
+	// on answering. A call that runs out of time is dibs.ErrUnavailable.
+	Timeout time.Duration
 	// Readers is how many connections read at the same time; 0 means 4.
 	Readers int
 	// Now is the clock for what the ledger dates itself; nil means time.Now.
@@ -63,6 +67,7 @@ func OpenSQLite(ctx context.Context, path string, opts Options) (*Ledger, error)
 
 // open makes a ledger of any dialect with a number of writing connections.
 func open(ctx context.Context, d *dialect, place string, writers int, opts Options) (*Ledger, error) {
+	d.timeout = opts.Timeout
 	if err := d.ready(ctx, place, opts); err != nil {
 		return nil, err
 	}
@@ -119,7 +124,7 @@ func (l *Ledger) read(ctx context.Context, op string, f func(*session) error) er
 	if err != nil {
 		return l.d.explain(op, err)
 	}
-	return l.d.explain(op, errors.Join(f(s), l.readers.give(s)))
+	return l.d.explain(op, errors.Join(s.call.late(f(s)), l.readers.give(s)))
 }
 
 // snapshot runs f, which reads by several statements, on one state of the

@@ -14,7 +14,7 @@ import (
 // LoadShard implements dibs.Settlement.
 func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by dibs.Opener) (*dibs.ShardLoad, error) {
 	load := &dibs.ShardLoad{}
-	err := l.write(ctx, "load shard "+shard.String(), func(s *session) error {
+	err := l.write(long(ctx, longStatement), "load shard "+shard.String(), func(s *session) error {
 		// What the waiting commands carry, which this drops, is in the sums and rows
 		// read below.
 		epoch, err := l.raiseEpoch(ctx, s, shard, by)

@@ -75,7 +75,7 @@ func (l *Ledger) Expire(ctx context.Context, now time.Time, max int) (int, error
 		return 0, err
 	}
 	n := 0
-	err := l.write(ctx, "expire claims", func(s *session) error {
+	err := l.write(long(ctx, longStatement), "expire claims", func(s *session) error {
 		n = 0
 		if err := find(s, l.d.skipLocked); err != nil {
 			return err

@@ -60,7 +60,7 @@ func parseMySQL(u *url.URL) (*mysql.Config, error) {
 // mysqlDialect speaks to MySQL and MariaDB.
 func mysqlDialect(kind string, c *mysql.Config) *dialect {
 	r := &server{
-		screen: mysqlScreen, check: mysqlCheck, unixTime: "SELECT UNIX_TIMESTAMP(NOW(6))", advise: mysqlAdvise(c), secret: c.Passwd, locks: mysqlLocks, endPatience: defaultEndPatience,
+		screen: mysqlScreen, check: mysqlCheck, unixTime: "SELECT UNIX_TIMESTAMP(NOW(6))", advise: mysqlAdvise(c), secret: c.Passwd, locks: mysqlLocks,
 	}
 	r.settings = func(use usage) []string {
 		if r.galera.Load() {

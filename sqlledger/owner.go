@@ -56,7 +56,7 @@ func (l *ownerLock) take(ctx context.Context) (taken bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	err = l.on(ctx, s, ownedPatience)
+	err = s.call.late(l.on(s.within(ctx), s, ownedPatience))
 	if err == nil {
 		l.held.Store(true)
 		l.stop, l.beaten = make(chan struct{}), make(chan struct{})

@@ -54,7 +54,7 @@ func postgresDialect(kind string, c *pgx.ConnConfig) *dialect {
 		open:     func(string, usage) (*sql.DB, error) { return stdlib.OpenDB(*c), nil },
 		server: &server{
 			settings: postgresSettings, screen: postgresScreen, check: postgresCheck, unixTime: "SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8", commit: postgresCommit,
-			advise: postgresAdvise(c), secret: c.Password, locks: postgresLocks, endPatience: defaultEndPatience,
+			advise: postgresAdvise(c), secret: c.Password, locks: postgresLocks,
 		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Recount implements dibs.Mending.
 func (l *Ledger) Recount(ctx context.Context, c *dibs.Campaign) ([]string, error) {
 	var changed []string
-	err := l.write(ctx, "recount campaign "+c.ID, func(s *session) error {
+	err := l.write(long(ctx, auditStatement), "recount campaign "+c.ID, func(s *session) error {
 		if err := lockCampaign(ctx, s, c.Number); err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (l *Ledger) SavedPlaces(ctx context.Context, campaign uint32, after int64, 
 
 // TrimRooms implements dibs.RoomLedger.
 func (l *Ledger) TrimRooms(ctx context.Context, before time.Time) error {
-	return l.write(ctx, "trim waiting rooms", func(s *session) error {
+	return l.write(long(ctx, longStatement), "trim waiting rooms", func(s *session) error {
 		const over = ` WHERE campaign IN (SELECT number FROM campaigns WHERE ends_at < ?)`
 		for _, table := range []string{"room_places", "rooms"} {
 			if _, err := s.exec(ctx, `DELETE FROM `+table+over, before.UnixMilli()); err != nil {

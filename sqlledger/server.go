@@ -16,9 +16,6 @@ const (
 	// connectPatience bounds the wait for a connection, so that a server that
 	// is not there is known soon.
 	connectPatience = 4 * time.Second
-	// defaultEndPatience bounds the wait for the answer to a COMMIT: after it,
-	// the effect is unknown.
-	defaultEndPatience = 30 * time.Second
 	// lockPatience is how long a statement waits for rows of another
 	// transaction.
 	lockPatience = 10 * time.Second
@@ -60,8 +57,6 @@ type server struct {
 	locks sessionLocks
 	// commit commits; nil where the statement COMMIT is enough.
 	commit func(ctx context.Context, conn *sql.Conn) error
-	// endPatience bounds the end of a transaction.
-	endPatience time.Duration
 }
 
 // connect opens a connection and prepares it.
@@ -110,15 +105,6 @@ func alive(ctx context.Context, conn *sql.Conn) bool {
 	}) == nil
 }
 
-// ending is the context in which a transaction ends.
-func (d *dialect) ending(ctx context.Context) (context.Context, context.CancelFunc) {
-	whole := context.WithoutCancel(ctx)
-	if d.server == nil {
-		return whole, func() {}
-	}
-	return context.WithTimeout(whole, d.server.endPatience)
-}
-
 // reach makes sure that the server is there, lets dibs in, and can be trusted
 // with a ledger.
 func (d *dialect) reach(ctx context.Context, place string) error {
@@ -131,7 +117,7 @@ func (d *dialect) reach(ctx context.Context, place string) error {
 	}
 	s, err := p.take(ctx)
 	if err == nil {
-		err = errors.Join(d.server.check(ctx, s.conn), p.give(s))
+		err = errors.Join(s.call.late(d.server.check(s.within(ctx), s.conn)), p.give(s))
 	}
 	return d.explain("connect to "+place, errors.Join(err, p.close()))
 }

@@ -22,6 +22,10 @@ type session struct {
 	broken bool
 	// guarded is set in a transaction that must not be ended in its midst unnoticed.
 	guarded bool
+	// call is what the session is used for, nil in the pool and once the transaction
+	// ends; done ends the call.
+	call *call
+	done func()
 }
 
 // control runs a statement that begins or ends a transaction. Some databases
@@ -84,6 +88,7 @@ func (s *session) doubted(err error) error {
 
 // exec runs a statement and returns how many rows it changed.
 func (s *session) exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	ctx = s.within(ctx)
 	st, err := s.stmt(ctx, statement)
 	if err != nil {
 		return 0, err
@@ -109,6 +114,7 @@ func (s *session) forget(statement string, err error) {
 
 // query runs a statement that returns rows. The caller closes them.
 func (s *session) query(ctx context.Context, statement string, args ...any) (*sql.Rows, error) {
+	ctx = s.within(ctx)
 	st, err := s.stmt(ctx, statement)
 	if err != nil {
 		return nil, err
@@ -120,6 +126,7 @@ func (s *session) query(ctx context.Context, statement string, args ...any) (*sq
 // row runs a statement that returns one row and scans it; sql.ErrNoRows when
 // there is none.
 func (s *session) row(ctx context.Context, statement string, args []any, dest ...any) error {
+	ctx = s.within(ctx)
 	st, err := s.stmt(ctx, statement)
 	if err != nil {
 		return err
@@ -134,6 +141,7 @@ func (s *session) each(ctx context.Context, statement string, args []any, scan f
 		return err
 	}
 	for rows.Next() {
+		s.call.progress()
 		if err := scan(rows); err != nil {
 			return errors.Join(err, rows.Close())
 		}
@@ -222,8 +230,22 @@ func (p *pool) pick() *session {
 	return s
 }
 
-// take waits for a session and connects it.
+// take waits for a session and connects it, for the call that ctx belongs to or a
+// new one.
 func (p *pool) take(ctx context.Context) (*session, error) {
+	c, done := p.d.call(ctx)
+	c.begins(p.d.server != nil)
+	s, err := p.seat(c.ctx)
+	if err != nil {
+		done()
+		return nil, c.late(err)
+	}
+	s.call, s.done = c, done
+	return s, nil
+}
+
+// seat waits for a session and connects it.
+func (p *pool) seat(ctx context.Context) (*session, error) {
 	// With several ways open, select takes any: these two come first.
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -267,6 +289,8 @@ func (p *pool) connect(ctx context.Context, s *session) error {
 
 // give returns a session; a broken one reconnects at its next use.
 func (p *pool) give(s *session) error {
+	s.done()
+	s.call, s.done = nil, nil
 	var err error
 	if s.broken {
 		err = s.drop()
@@ -297,10 +321,11 @@ func (p *pool) transact(ctx context.Context, begin string, f func(*session) erro
 	if err != nil {
 		return err
 	}
-	if err = p.begin(ctx, s, begin); err == nil {
+	c := s.call
+	if err = p.begin(c.ctx, s, begin); err == nil {
 		err = s.transact(ctx, f)
 	}
-	return errors.Join(err, p.give(s))
+	return errors.Join(c.late(err), p.give(s))
 }
 
 // begin begins a transaction. A connection to a server may have ended while it
@@ -324,7 +349,7 @@ func (s *session) transact(ctx context.Context, f func(*session) error) error {
 	err := f(s)
 	// Ending the transaction must not be cut short; it has its own time, however
 	// long the work took.
-	whole, cancel := s.d.ending(ctx)
+	whole, cancel := s.ending(ctx)
 	defer cancel()
 	if err != nil {
 		// What was found after the transaction had ended is not what it would have found.

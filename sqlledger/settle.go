@@ -20,7 +20,7 @@ func (l *Ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
 			return l.refused(l.d.explain("settle "+batches[i].Shard.String(), err))
 		}
 	}
-	return l.refused(l.write(ctx, "settle", func(s *session) error {
+	return l.refused(l.write(long(ctx, longStatement), "settle", func(s *session) error {
 		var news []told
 		for i := range batches {
 			// The sums change on the way, and the transaction may run again.

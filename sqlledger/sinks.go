@@ -28,7 +28,7 @@ const trimMost = 10_000
 func (l *Ledger) TrimFeed(ctx context.Context, before time.Time, forget time.Duration) (dropped int64, err error) {
 	for {
 		var n int64
-		err := l.write(ctx, "trim the feed", func(s *session) error {
+		err := l.write(long(ctx, longStatement), "trim the feed", func(s *session) error {
 			now, err := l.sharedNow(ctx, s)
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
@@ -41,7 +42,7 @@ var (
 
 // sqliteDialect speaks to SQLite through the driver without cgo.
 func sqliteDialect(folder string, t tuning) *dialect {
-	return &dialect{
+	d := &dialect{
 		goose: goose.DialectSQLite3, folder: "migrations/" + folder,
 		// A writer takes its lock at the start: a transaction that reads first
 		// and locks later can be refused halfway.
@@ -53,8 +54,9 @@ func sqliteDialect(folder string, t tuning) *dialect {
 		itemRows: 128,
 		among:    inValues,
 		classify: sqliteClassify,
-		open:     func(place string, use usage) (*sql.DB, error) { return sqliteOpen(place, use, t) },
 	}
+	d.open = func(place string, use usage) (*sql.DB, error) { return sqliteOpen(place, use, t, d.patience()) }
+	return d
 }
 
 // sqliteInsertClaims binds the columns that all claims of a run share once: a
@@ -73,10 +75,10 @@ const sqliteAssignItem = `UPDATE OR FAIL items SET claim_epoch = ?3, claim_seq =
 	WHERE campaign = ?1 AND shard = ?2 AND n = ?4 AND claim_epoch IS NULL AND withdrawn = 0`
 
 // sqliteOpen prepares a pool for the file. Nothing is opened before its first
-// use.
-func sqliteOpen(path string, use usage, t tuning) (*sql.DB, error) {
+// use. A lock of another process is waited for as long as said.
+func sqliteOpen(path string, use usage, t tuning, locked time.Duration) (*sql.DB, error) {
 	pragmas := []string{
-		"busy_timeout(10000)",
+		"busy_timeout(" + strconv.FormatInt(locked.Milliseconds(), 10) + ")",
 		"journal_mode(WAL)",
 		// An answer is given after the commit: the commit must be on the disk.
 		"synchronous(FULL)",

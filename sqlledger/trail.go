@@ -87,7 +87,7 @@ func scanAct(rows *sql.Rows, a *dibs.Act) error {
 
 // DropActs implements dibs.Trail.
 func (l *Ledger) DropActs(ctx context.Context, before time.Time) error {
-	return l.write(ctx, "drop acts", func(s *session) error {
+	return l.write(long(ctx, longStatement), "drop acts", func(s *session) error {
 		_, err := s.exec(ctx, `DELETE FROM audit WHERE at < ?`, before.UnixMilli())
 		return err
 	})
