@@ -24,7 +24,7 @@ func (l *Ledger) PutAudiencePart(ctx context.Context, id string, version int64, 
 
 // FinishAudience implements dibs.Audiences.
 func (l *Ledger) FinishAudience(ctx context.Context, a *dibs.Audience) error {
-	return l.write(long(ctx, longStatement), "finish a list", func(s *session) error {
+	return l.write(ctx, "finish a list", func(s *session) error {
 		n, err := s.insertNew(ctx, `INSERT INTO audiences (id, version, users, seed, updated_at) VALUES (?,?,?,?,?)`,
 			a.ID, a.Version, a.Users, a.Seed, a.UpdatedAt.UnixMilli())
 		if err != nil {
@@ -47,7 +47,7 @@ func (l *Ledger) FinishAudience(ctx context.Context, a *dibs.Audience) error {
 
 // DropAudience implements dibs.Audiences.
 func (l *Ledger) DropAudience(ctx context.Context, id string, version int64) error {
-	return l.write(long(ctx, longStatement), "drop a list", func(s *session) error {
+	return l.write(ctx, "drop a list", func(s *session) error {
 		// The row is held: a finish that is still being committed is waited for, where
 		// the list was there before.
 		var counts int64
@@ -122,7 +122,8 @@ func (l *Ledger) AudiencePart(ctx context.Context, id string, version int64, par
 
 // Follow implements dibs.Audiences.
 func (l *Ledger) Follow(ctx context.Context, merchant string, users []dibs.Follower, follows bool) (changed int64, err error) {
-	err = l.write(long(ctx, longStatement), "change followers", func(s *session) error {
+	err = l.write(ctx, "change followers", func(s *session) error {
+		s.many(int64(len(users)))
 		changed, err = changeFollowers(ctx, s, merchant, users, follows)
 		return err
 	})

@@ -26,7 +26,8 @@ func (l *Ledger) InsertCampaign(ctx context.Context, c *dibs.Campaign, items []s
 		return fmt.Errorf("sqlledger: insert campaign %s: %d items for a stock of %d %s", c.ID, len(items), c.Stock.Total, c.Stock.Kind)
 	}
 	var number uint32
-	err := l.write(long(ctx, longStatement), "insert campaign", func(s *session) error {
+	err := l.write(ctx, "insert campaign", func(s *session) error {
+		s.many(int64(len(items)))
 		if err := l.insertCampaignRow(ctx, s, c); err != nil {
 			return err
 		}

@@ -21,6 +21,8 @@ const (
 	// auditStatement is the same where a statement adds up a whole campaign before it
 	// returns its first row.
 	auditStatement = 120
+	// fewRows is how many rows a call of people may read or write and not be a long one.
+	fewRows = 1000
 	// endShare is the part of the timeout that the end of a transaction has at least.
 	endShare = 5
 )
@@ -52,6 +54,23 @@ type (
 // of its statements has so many timeouts.
 func long(ctx context.Context, timeouts time.Duration) context.Context {
 	return context.WithValue(ctx, longKey{}, timeouts)
+}
+
+// CheckTimeout says what is wrong with an Options.Timeout.
+func CheckTimeout(d time.Duration) error {
+	if d != 0 && (d < MinTimeout || d > MaxTimeout) {
+		return fmt.Errorf("must be from %s to %s, not %s", MinTimeout, MaxTimeout, d)
+	}
+	return nil
+}
+
+// bounded gives the calls the timeout of the options.
+func (d *dialect) bounded(opts Options) error {
+	if err := CheckTimeout(opts.Timeout); err != nil {
+		return fmt.Errorf("sqlledger: Options.Timeout %w", err)
+	}
+	d.timeout = opts.Timeout
+	return nil
 }
 
 // patience is the timeout of calls.
@@ -107,6 +126,14 @@ func (c *call) late(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w (%s)", errSlow, err.Error())
+}
+
+// many makes the session's call a long one when it reads or writes so many rows, from
+// its next statement on.
+func (s *session) many(rows int64) {
+	if rows > fewRows {
+		s.call.statement = max(s.call.statement, longStatement*s.call.timeout)
+	}
 }
 
 // within returns the context of a statement: the call's, which was made from ctx. A

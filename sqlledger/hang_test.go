@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,13 +61,16 @@ func eachHanging(t *testing.T, f func(h *hanging)) {
 func (h *hanging) calls() map[string]func() error {
 	shard := dibs.ShardID{Campaign: h.c.Number}
 	return map[string]func() error{
-		"ping":     func() error { return h.l.Ping(h.Context()) },
-		"read":     func() error { _, err := h.l.Campaign(h.Context(), "c"); return err },
-		"snapshot": func() error { _, err := h.l.OrderList(h.Context(), dibs.OrderFilter{UserID: "u"}, dibs.Page{}); return err },
-		"write":    func() error { return h.l.DropPlace(h.Context(), h.c.Number, 1) },
-		"settle":   func() error { return h.l.Settle(h.Context(), nil) },
-		"load":     func() error { _, err := h.l.LoadShard(h.Context(), h.c, shard, 0); return err },
-		"audit":    func() error { _, err := h.l.Audit(h.Context(), h.c); return err },
+		"ping": func() error { return h.l.Ping(h.Context()) },
+		"read": func() error { _, err := h.l.Campaign(h.Context(), "c"); return err },
+		"snapshot": func() error {
+			_, err := h.l.OrderList(h.Context(), dibs.OrderFilter{UserID: "u"}, dibs.Page{})
+			return err
+		},
+		"write":  func() error { return h.l.DropPlace(h.Context(), h.c.Number, 1) },
+		"settle": func() error { return h.l.Settle(h.Context(), nil) },
+		"load":   func() error { _, err := h.l.LoadShard(h.Context(), h.c, shard, 0); return err },
+		"audit":  func() error { _, err := h.l.Audit(h.Context(), h.c); return err },
 	}
 }
 
@@ -233,5 +237,21 @@ func TestLockedFile(t *testing.T) {
 	exec("ROLLBACK")
 	if err := errors.Join(db.Close(), l.InsertProduct(t.Context(), &dibs.Product{ID: "q", Name: "q"})); err != nil {
 		t.Errorf("a write when the lock is free: %v", err)
+	}
+}
+
+// TestTimeoutBounds: a timeout that makes no sense is refused by its name.
+func TestTimeoutBounds(t *testing.T) {
+	for timeout, good := range map[time.Duration]bool{
+		0: true, MinTimeout: true, MaxTimeout: true, MinTimeout - 1: false, MaxTimeout + 1: false, -time.Second: false,
+	} {
+		path := filepath.Join(t.TempDir(), "ledger.db")
+		l, err := OpenSQLite(t.Context(), path, Options{Migrate: true, Timeout: timeout})
+		if err == nil {
+			err = l.Close()
+		}
+		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "Options.Timeout must be from 500ms to 1m0s") {
+			t.Errorf("a timeout of %s: %v", timeout, err)
+		}
 	}
 }

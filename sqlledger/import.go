@@ -20,7 +20,8 @@ const (
 
 // Import implements dibs.Settlement.
 func (l *Ledger) Import(ctx context.Context, in dibs.Import) (added int64, err error) {
-	err = l.write(long(ctx, longStatement), "import into "+in.Shard.String(), func(s *session) error {
+	err = l.write(ctx, "import into "+in.Shard.String(), func(s *session) error {
+		s.many(in.Count)
 		added = 0
 		epoch, kind, err := lockForStock(ctx, s, in.Shard)
 		if err != nil {

@@ -57,7 +57,9 @@ func OpenSQLiteJournal(ctx context.Context, path string, opts Options) (*Journal
 // openJournal makes a journal of any dialect; without a lock, it is one of the
 // server's.
 func openJournal(ctx context.Context, d *dialect, place string, lock owning, opts Options) (*JournalTable, error) {
-	d.timeout = opts.Timeout
+	if err := d.bounded(opts); err != nil {
+		return nil, err
+	}
 	t := &JournalTable{d: d, place: place, opts: opts, lock: lock}
 	var err error
 	if t.writers, err = newPool(t.d, place, forWriting, 1); err != nil {

@@ -67,7 +67,9 @@ func OpenSQLite(ctx context.Context, path string, opts Options) (*Ledger, error)
 
 // open makes a ledger of any dialect with a number of writing connections.
 func open(ctx context.Context, d *dialect, place string, writers int, opts Options) (*Ledger, error) {
-	d.timeout = opts.Timeout
+	if err := d.bounded(opts); err != nil {
+		return nil, err
+	}
 	if err := d.ready(ctx, place, opts); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 // LoadShard implements dibs.Settlement.
 func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by dibs.Opener) (*dibs.ShardLoad, error) {
 	load := &dibs.ShardLoad{}
-	err := l.write(long(ctx, longStatement), "load shard "+shard.String(), func(s *session) error {
+	err := l.write(ctx, "load shard "+shard.String(), func(s *session) error {
 		// What the waiting commands carry, which this drops, is in the sums and rows
 		// read below.
 		epoch, err := l.raiseEpoch(ctx, s, shard, by)
@@ -26,6 +26,7 @@ func (l *Ledger) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.Sha
 		if err != nil {
 			return err
 		}
+		s.many(max(granted, load.StockLeft))
 		if err := loadHoldings(ctx, s, shard, load, granted); err != nil {
 			return err
 		}

@@ -55,7 +55,8 @@ func (c *command) read(id int64) dibs.Command {
 // Restock implements dibs.Settlement. An item that the campaign has already is
 // an *Error of InvalidRequest that names its place in the list.
 func (l *Ledger) Restock(ctx context.Context, r dibs.Restock) error {
-	return l.write(long(ctx, longStatement), "restock "+r.Shard.String(), func(s *session) error {
+	return l.write(ctx, "restock "+r.Shard.String(), func(s *session) error {
+		s.many(int64(len(r.Items)))
 		epoch, kind, err := lockForStock(ctx, s, r.Shard)
 		if err != nil {
 			return err

@@ -41,7 +41,10 @@ func TestServerStalledTransaction(t *testing.T) {
 // stalled has one process lock a campaign's row and do nothing more: another one
 // changes the campaign all the same.
 func stalled(t *testing.T, url string, frozen *sqlledger.Ledger) {
-	other := openAt(t, url)
+	other, err := sqlledger.Open(t.Context(), url, sqlledger.Options{Migrate: true, Timeout: sqlledger.MaxTimeout})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer closeAll(t, other)
 	c := &dibs.Campaign{
 		ID: "phone", Kind: dibs.Sale, Title: "Phone", StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour),
