@@ -73,7 +73,14 @@ type op struct {
 func (e *Engine) commitLoop() {
 	defer close(e.stopped)
 	for {
+		var again <-chan time.Time
+		if e.fault.Load() != nil {
+			again = time.After(probeEvery)
+		}
 		select {
+		case <-again:
+			e.probe()
+			continue
 		case <-e.kick:
 		case <-e.stop:
 			// Who decides now decides before this, or is refused: nothing is left
@@ -89,6 +96,25 @@ func (e *Engine) commitLoop() {
 			return
 		}
 		e.commitAll()
+	}
+}
+
+// After a failed commit the store is asked every probeEvery whether it can be written
+// to again, unless a commit tells it; a claim waits for that no longer than
+// probePatience.
+const (
+	probeEvery    = time.Second
+	probePatience = time.Second
+)
+
+// probe forgets the failed commit when the store can be written to again: while nothing
+// else is committed, because those who ask send no claims to an engine that is not
+// ready, nothing else would.
+func (e *Engine) probe() {
+	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
+	defer cancel()
+	if e.store.Reopen(ctx) == nil {
+		e.fault.Store(nil)
 	}
 }
 

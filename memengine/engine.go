@@ -273,7 +273,8 @@ func (e *Engine) Level() (string, []dibs.Finding) {
 // Appended is signalled after a commit; see dibs.Journal.
 func (e *Engine) Appended() <-chan struct{} { return e.appended }
 
-// Ping returns nil when the last commit succeeded; see dibs.Engine.
+// Ping returns nil when the last commit succeeded, or the store could be written to
+// since; see dibs.Engine.
 func (e *Engine) Ping(context.Context) error {
 	if err := e.closed.Load(); err != nil {
 		return *err

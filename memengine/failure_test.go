@@ -356,3 +356,26 @@ func TestAFencedEngineStops(t *testing.T) {
 		t.Fatalf("ping: %v", err)
 	}
 }
+
+// TestFaultPasses: an engine whose commit failed is ready again when its journal is,
+// although nobody claims meanwhile.
+func TestFaultPasses(t *testing.T) {
+	r := newFailureRig(t, 10)
+	r.store.fail(func() error { return dibs.Unavail(dibs.EffectNone, errInjected) }, nil)
+	r.store.blind.Store(true)
+	_, err := r.claim("a", 0)
+	r.effect(err, dibs.EffectNone)
+	for range 3 {
+		<-time.After(memengine.ProbeEvery / 2)
+		if r.engine.Ping(t.Context()) == nil {
+			t.Fatal("the engine is ready while its journal is not")
+		}
+	}
+	r.store.fail(nil, nil)
+	r.store.blind.Store(false)
+	for begun := time.Now(); r.engine.Ping(t.Context()) != nil; <-time.After(10 * time.Millisecond) {
+		if time.Since(begun) > 10*memengine.ProbeEvery {
+			t.Fatal("the engine is not ready again")
+		}
+	}
+}
