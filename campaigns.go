@@ -267,10 +267,11 @@ const maxConflicts = 5
 // changeCampaign applies a change to a copy of the campaign, stores it by
 // compare-and-set, and then makes the engine follow.
 func (s *Service) changeCampaign(ctx context.Context, id string, change func(*Campaign) error) (*Campaign, error) {
-	s.admin.Lock()
-	defer s.admin.Unlock()
+	c, unlock, err := s.lockCampaign(ctx, id)
+	if err == nil {
+		defer unlock()
+	}
 	for range maxConflicts {
-		c, err := s.ledger.Campaign(ctx, id)
 		if errors.Is(err, ErrNotFound) {
 			return nil, noSuchCampaign
 		}
@@ -286,12 +287,13 @@ func (s *Service) changeCampaign(ctx context.Context, id string, change func(*Ca
 			err = s.storeChange(ctx, c, &before)
 		}
 		if errors.Is(err, ErrConflict) {
+			c, err = s.ledger.Campaign(ctx, id)
 			continue
 		}
 		if err != nil {
 			return nil, asUnavailable(err, EffectUnknown)
 		}
-		return c, s.follow(ctx, c)
+		return c, unsure(s.follow(ctx, c))
 	}
 	return nil, Unavail(EffectNone, ErrConflict)
 }

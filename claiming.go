@@ -201,13 +201,22 @@ func unlookedEffect(keyed bool) Effect {
 // unlooked is what to answer when looking the request's key up has failed: that
 // this attempt did nothing does not say that none before it did.
 func (r *ClaimRequest) unlooked(err error) error {
-	var e *Error
-	if r.Key == "" || !errors.As(err, &e) || e.Effect != EffectNone {
+	if r.Key == "" {
 		return err
 	}
-	unsure := *e
-	unsure.Effect = EffectUnknown
-	return &unsure
+	return unsure(err)
+}
+
+// unsure is an error after something that may have had an effect, or did: that the
+// step which failed had none does not say that nothing happened.
+func unsure(err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Effect != EffectNone {
+		return err
+	}
+	other := *e
+	other.Effect = EffectUnknown
+	return &other
 }
 
 // keyHash is what engines and ledgers keep of a request's key; 0 for none.

@@ -377,7 +377,7 @@ func (r *rest) failing() error {
 
 // admission is one campaign's way into this node.
 type admission struct {
-	mu   callMutex
+	mu   turn
 	rest rest
 }
 
@@ -394,7 +394,7 @@ func (s *Service) recall(ctx context.Context, c *Campaign) error {
 }
 
 func (s *Service) admitAs(ctx context.Context, c *Campaign, l *live) error {
-	v, _ := s.admissions.LoadOrStore(c.ID, &admission{mu: newCallMutex()})
+	v, _ := s.admissions.LoadOrStore(c.ID, &admission{mu: newTurn()})
 	a := v.(*admission)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -418,6 +418,8 @@ func (s *Service) admitAs(ctx context.Context, c *Campaign, l *live) error {
 // admitFor is admit for somebody who may go away: the load, which others wait
 // for and which has cost an epoch, goes on without him.
 func (s *Service) admitFor(ctx context.Context, c *Campaign) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.LedgerTimeout)
+	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- s.admit(s.life, c) }()
 	select {

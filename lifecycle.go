@@ -174,7 +174,7 @@ func (s *Service) awaitSettled(ctx context.Context, c *Campaign, p Position) err
 		return s.settleTo(ctx, t, p.Cursor)
 	}
 	// The campaign is over, and another node settles the rest of it.
-	ctx, cancel := context.WithTimeout(ctx, settlePatience)
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.LedgerTimeout)
 	defer cancel()
 	for {
 		totals, err := s.ledger.Totals(ctx, p.ShardID)

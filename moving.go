@@ -23,6 +23,8 @@ const (
 // move makes a group of moves. Its error, or that of a move that was refused,
 // is an *Error or ErrLatePayment.
 func (s *Service) move(ctx context.Context, moves ...Move) ([]Moved, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.LedgerTimeout)
+	defer cancel()
 	g := &moveGroup{moves: moves}
 	if err := s.moves.do(ctx, g, maxMoves, s.makeGroups); err != nil {
 		return nil, Unavail(EffectUnknown, err)

@@ -38,6 +38,10 @@ type Config struct {
 	// CreditEvery is how often shares that were claimed are looked for, to be
 	// credited to their users; default 500ms.
 	CreditEvery time.Duration
+	// LedgerTimeout is how long somebody waits for what is on its way into the ledger:
+	// a claim that is being settled, or a change that others make first; default 5s,
+	// and best what bounds each call of the Ledger.
+	LedgerTimeout time.Duration
 	// SweepEvery is how often unpaid claims are looked for whose time is over;
 	// default 100ms.
 	SweepEvery time.Duration
@@ -91,6 +95,9 @@ func (c Config) WithDefaults() Config {
 	if c.CreditEvery == 0 {
 		c.CreditEvery = 500 * time.Millisecond
 	}
+	if c.LedgerTimeout == 0 {
+		c.LedgerTimeout = 5 * time.Second
+	}
 	if c.SweepEvery == 0 {
 		c.SweepEvery = 100 * time.Millisecond
 	}
@@ -123,6 +130,7 @@ func (c Config) Validate() error {
 	must(c.JournalKeep > 0, "/JournalKeep", "must be positive")
 	must(c.TidyEvery > 0, "/TidyEvery", "must be positive")
 	must(c.CreditEvery > 0, "/CreditEvery", "must be positive")
+	must(c.LedgerTimeout > 0, "/LedgerTimeout", "must be positive")
 	must(c.SweepEvery > 0, "/SweepEvery", "must be positive")
 	must(c.EraseEvery > 0, "/EraseEvery", "must be positive")
 	must(c.EraseRest > 0, "/EraseRest", "must be positive")
@@ -151,7 +159,7 @@ type Service struct {
 	byNumber sync.Map // uint32 -> *live
 
 	// admin makes changes of campaigns happen one at a time on this node.
-	admin callMutex
+	admin turn
 	// lookups bounds what claims on campaigns that are not live may ask of the
 	// ledger at once.
 	lookups chan struct{}
@@ -172,7 +180,7 @@ type Service struct {
 	// acts gathers entries of the audit log likewise.
 	acts gathering[*savedAct]
 	// settling is held while a batch is settled or a shard loaded.
-	settling callMutex
+	settling turn
 	turn     int // the shard that is settled first; guarded by settling
 
 	// discovered has the campaigns that were live in the ledger when it was asked
@@ -188,7 +196,7 @@ type Service struct {
 	pushing pushing
 	// inQuarantine is what the ledger had in quarantine when it was read last.
 	inQuarantine atomic.Pointer[[]Quarantined]
-	asideMu      callMutex
+	asideMu      turn
 	// patrols is set while this node has the fleet's lease, patrolAt is when it is
 	// asked for again, the watch loop's; see keepPatrol.
 	patrols  atomic.Bool
@@ -247,7 +255,7 @@ func New(cfg Config) (*Service, error) {
 		left:       make(map[ShardID]time.Time),
 		settleKick: make(chan struct{}, 1), outboxKick: make(chan struct{}, 1),
 		eraseKick: make(chan struct{}, 1), sending: make(chan struct{}, 1), stages: newStages(),
-		admin: newCallMutex(), settling: newCallMutex(), asideMu: newCallMutex(),
+		admin: newTurn(), settling: newTurn(), asideMu: newTurn(),
 		pushing: pushing{owner: newID("node-"), kick: make(chan struct{}, 1)},
 	}
 	s.counters.settleSizes, s.counters.settleTimes = NewSizeHistogram(), NewTimeHistogram()

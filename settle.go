@@ -505,12 +505,8 @@ func (s *Service) askPosition(ctx context.Context, t *settling) (same bool, err 
 	return position == totals.Position, nil
 }
 
-// settlePatience is how long someone waits for a claim to be settled while
-// nothing is being settled at all.
-const settlePatience = 10 * time.Second
-
 // settleTo returns when a shard is settled up to a place. It gives up when ctx
-// ends, or when settling stands still.
+// ends, or when nothing was settled for the ledger's timeout.
 func (s *Service) settleTo(ctx context.Context, t *settling, place Cursor) error {
 	for before := -1; ; {
 		t.mu.Lock()
@@ -539,7 +535,7 @@ func (s *Service) settleTo(ctx context.Context, t *settling, place Cursor) error
 		}
 		t.rouse()
 		kick(s.settleKick)
-		still := time.NewTimer(settlePatience)
+		still := time.NewTimer(s.cfg.LedgerTimeout)
 		select {
 		case <-moved:
 			still.Stop()
@@ -561,7 +557,7 @@ const followEvery = 20 * time.Millisecond
 // followPosition asks the ledger for a shard's position until it is where it
 // was wanted, or for as long as anyone would wait.
 func (s *Service) followPosition(t *settling) {
-	ctx, cancel := context.WithTimeout(s.life, settlePatience)
+	ctx, cancel := context.WithTimeout(s.life, s.cfg.LedgerTimeout)
 	defer cancel()
 	for again := true; again; {
 		s.readPosition(ctx, t)

@@ -135,7 +135,9 @@ func (s *Service) retire(ctx context.Context, l *live) error {
 	if err := s.settleAll(ctx, l.campaign.Load()); err != nil {
 		return err
 	}
-	s.admin.Lock()
+	if err := s.admin.take(ctx); err != nil {
+		return err
+	}
 	defer s.admin.Unlock()
 	c := l.campaign.Load()
 	if !s.over(c) || !s.settled(ctx, l) {

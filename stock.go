@@ -81,12 +81,11 @@ func refReused(delta int64) error {
 // restockNow changes the ledger's stock while nobody else changes the
 // campaign: a draft must not be published in between.
 func (s *Service) restockNow(ctx context.Context, id string, ch StockChange, ref string) error {
-	s.admin.Lock()
-	defer s.admin.Unlock()
-	c, err := s.ledger.Campaign(ctx, id)
+	c, unlock, err := s.lockCampaign(ctx, id)
 	if err != nil {
 		return asUnavailable(err, EffectNone)
 	}
+	defer unlock()
 	if ch.Delta < 0 && c.State != Draft {
 		return Fail(InvalidState, Text{"the campaign was published meanwhile: send it again", "活动刚刚发布,请重新提交"})
 	}
@@ -145,7 +144,9 @@ func (s *Service) restock(ctx context.Context, c *Campaign, ch StockChange, ref 
 	}
 	// The command is in the outbox: it reaches the engine whatever happens. It
 	// is sent at once, so that the answer finds the stock there.
-	if err := s.sendCommands(ctx); err != nil {
+	sending, cancel := context.WithTimeout(ctx, s.cfg.LedgerTimeout)
+	defer cancel()
+	if err := s.sendCommands(sending); err != nil {
 		s.log.Warn("a restock waits in the outbox", "campaign", c.ID, "err", err)
 		kick(s.outboxKick)
 	}

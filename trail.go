@@ -100,7 +100,12 @@ func (s *Service) BeginAct(ctx context.Context, a *Act) error {
 	a.ID = NewActID(a.At)
 	a.Before = boundedBody(a.Before)
 	if err := s.saveAct(ctx, *a); err != nil {
-		return asUnavailable(err, EffectNone)
+		// Whether it was noted or not, the act does not happen.
+		var e *Error
+		if errors.As(err, &e) && e.Reason != Unavailable {
+			return err
+		}
+		return Unavail(EffectNone, err)
 	}
 	return nil
 }
@@ -110,9 +115,7 @@ func (s *Service) BeginAct(ctx context.Context, a *Act) error {
 func (s *Service) EndAct(ctx context.Context, a *Act) {
 	a.After = boundedBody(a.After)
 	// Whoever asked may be gone: what happened has happened.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), movePatience)
-	defer cancel()
-	if err := s.saveAct(ctx, *a); err != nil {
+	if err := s.saveAct(context.WithoutCancel(ctx), *a); err != nil {
 		s.log.Error("the end of an admin's action was not noted", "act", a.ID, "action", a.Action, "target", a.Target, "status", a.Status, "err", err)
 	}
 }
@@ -127,6 +130,8 @@ func boundedBody(body json.RawMessage) json.RawMessage {
 
 // saveAct saves an act together with those that others save meanwhile.
 func (s *Service) saveAct(ctx context.Context, a Act) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.LedgerTimeout)
+	defer cancel()
 	w := &savedAct{act: &a}
 	if err := s.acts.do(ctx, w, maxActs, s.saveActBatch); err != nil {
 		return err
