@@ -36,7 +36,8 @@ type repairBody struct {
 func (a *api) registerVerify() {
 	register(a, operation{
 		method: http.MethodGet, path: "/v1/verify", id: "verify", tag: tagAdmin, access: adminOnly, strictQuery: true,
-		summary: "Compare engine and ledger, promise by promise",
+		summary:     "Compare engine and ledger, promise by promise",
+		description: "Reads all that was ever claimed, which may take minutes.",
 	}, func(ctx context.Context, _ *call, in *verifyInput) (dibs.Report, error) {
 		r, err := a.svc.Verify(ctx, in.Campaigns...)
 		if err != nil {

@@ -51,14 +51,14 @@ type shelf struct {
 	known sync.Map // string -> *book
 	list  atomic.Pointer[listing]
 	// making is held while the list is put together.
-	making sync.Mutex
+	making making
 	pace   pace
 }
 
 // book is one campaign on the shelf.
 type book struct {
 	// making is held while the print is made.
-	making  sync.Mutex
+	making  making
 	pace    pace
 	current atomic.Pointer[printed]
 	// product belongs to version; guarded by making.
@@ -207,7 +207,7 @@ func (a *api) body200(w http.ResponseWriter, r *http.Request, kind, tag, length 
 }
 
 // print returns a campaign as it is sent. ErrNotFound, for drafts too.
-func (s *shelf) print(ctx context.Context, id string) (*printed, error) {
+func (s *shelf) print(ctx context.Context, id string) (p *printed, err error) {
 	b, known := s.find(id)
 	if p := b.current.Load(); p != nil && s.over(p) {
 		return p, nil
@@ -216,7 +216,7 @@ func (s *shelf) print(ctx context.Context, id string) (*printed, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := b.current.Load()
+	p = b.current.Load()
 	if p != nil && p.mark == now.Mark && p.remaining == now.Remaining {
 		return p, nil
 	}
@@ -224,14 +224,16 @@ func (s *shelf) print(ctx context.Context, id string) (*printed, error) {
 	if stockOnly && !b.pace.may() {
 		return p, nil
 	}
-	if !b.making.TryLock() {
+	if !b.making.try() {
 		if stockOnly {
 			// Somebody makes it anew meanwhile.
 			return p, nil
 		}
-		b.making.Lock()
+		if err := b.making.wait(); err != nil {
+			return nil, err
+		}
 	}
-	defer b.making.Unlock()
+	defer func() { b.making.end(err) }()
 	if p := b.current.Load(); p != nil && p.mark.Compare(now.Mark) >= 0 && p.remaining == now.Remaining {
 		return p, nil
 	}
@@ -347,20 +349,22 @@ func (s *shelf) catalog(w http.ResponseWriter, r *http.Request) (int, error) {
 
 // listed returns the list. The ledger is asked when a campaign has changed; what
 // remains is put in anew a few times a second.
-func (s *shelf) listed(ctx context.Context) (*listing, error) {
+func (s *shelf) listed(ctx context.Context) (l *listing, err error) {
 	catalog := s.a.svc.CatalogVersion()
-	l := s.list.Load()
+	l = s.list.Load()
 	current := l != nil && l.catalog == catalog && time.Since(l.read) < shelfNet
 	if current && (!s.changed(ctx, l) || !s.pace.may()) {
 		return l, nil
 	}
-	if !s.making.TryLock() {
+	if !s.making.try() {
 		if current {
 			return l, nil
 		}
-		s.making.Lock()
+		if err := s.making.wait(); err != nil {
+			return nil, err
+		}
 	}
-	defer s.making.Unlock()
+	defer func() { s.making.end(err) }()
 	if l = s.list.Load(); l != nil && l.catalog >= catalog && !s.changed(ctx, l) && time.Since(l.read) < shelfNet {
 		return l, nil
 	}
