@@ -58,14 +58,17 @@ type Config struct {
 	// LedgerFile in Dir. With a ledger in a server the memory engine's journal
 	// is beside it.
 	Ledger string
+	// LedgerTimeout bounds each call of the ledger, and of a journal beside it; 0 means
+	// sqlledger.DefaultTimeout. See sqlledger.Options.Timeout for its bounds.
+	LedgerTimeout time.Duration
 	// Durability is what a yes must survive, one of dibs.Levels; empty
 	// means dibs.LevelDurable. Open refuses an engine that promises less.
 	Durability string
 	// DurabilityLost is what becomes of claims while Redis gives less than that, one
 	// of dibs.LostRules; empty means dibs.RefuseLost. The memory engine refuses always.
 	DurabilityLost string
-	// Service tunes the service; its Engine, Ledger, IDs and Ledgered are set by
-	// Open.
+	// Service tunes the service; its Engine, Ledger, IDs, Ledgered and LedgerTimeout
+	// are set by Open.
 	Service dibs.Config
 	// Now is the memory engine's and the service's clock; nil means time.Now.
 	Now func() time.Time
@@ -144,6 +147,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 		sc.Split = func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) }
 	}
 	sc.Engine, sc.Ledger, sc.IDs, sc.Ledgered = n.Engine, n.Ledger, ids, cfg.Durability == dibs.LevelLedgered
+	sc.LedgerTimeout = cfg.LedgerTimeout
 	if cfg.Now != nil {
 		sc.Now = cfg.Now
 	}
@@ -212,6 +216,9 @@ func (cfg *Config) prepare() error {
 	}
 	if rules := dibs.LostRules(); !slices.Contains(rules, cfg.DurabilityLost) || cfg.Engine == Memory && cfg.DurabilityLost != dibs.RefuseLost {
 		return fmt.Errorf("embedded: Config.DurabilityLost must be one of %v, and %s for the memory engine, not %q", rules, dibs.RefuseLost, cfg.DurabilityLost)
+	}
+	if err := sqlledger.CheckTimeout(cfg.LedgerTimeout); err != nil {
+		return fmt.Errorf("embedded: Config.LedgerTimeout %w", err)
 	}
 	inServer := sqlledger.InServer(cfg.Ledger)
 	if cfg.Dir != "" && !inServer {

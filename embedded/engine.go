@@ -90,7 +90,7 @@ func Owned(ctx context.Context, cfg Config) error {
 			return nil //nolint:nilerr // nobody has what is not there
 		}
 	}
-	store, err := sqlledger.OpenJournal(ctx, journal, sqlledger.Options{})
+	store, err := sqlledger.OpenJournal(ctx, journal, sqlledger.Options{Timeout: cfg.LedgerTimeout})
 	if err != nil {
 		return nil //nolint:nilerr // it is not owned but broken, which Open says better
 	}
@@ -105,7 +105,7 @@ func Owned(ctx context.Context, cfg Config) error {
 func (cfg *Config) optionsFor(address string) sqlledger.Options {
 	path, file := strings.CutPrefix(address, sqliteAt)
 	_, err := os.Stat(path)
-	return sqlledger.Options{Migrate: cfg.Migrate || file && errors.Is(err, fs.ErrNotExist)}
+	return sqlledger.Options{Migrate: cfg.Migrate || file && errors.Is(err, fs.ErrNotExist), Timeout: cfg.LedgerTimeout}
 }
 
 // owner names this process to the next one that wants its folder.

@@ -22,11 +22,12 @@ import (
 //
 //nolint:lll // a tag cannot be broken
 type config struct {
-	Listen     string `key:"listen" default:"127.0.0.1:8080" arg:"HOST:PORT" doc:"The address to serve on. Port 0 takes a free one and says which."`
-	Data       string `key:"data" default:"dibs-data" arg:"DIR" doc:"The folder of the memory engine's journal and of the SQLite ledger. It is created when missing; with the memory engine one process at a time may use it. Without it, dev uses a temporary folder. A ledger in a server has that journal beside it and needs no folder."`
-	Engine     string `key:"engine" default:"memory" arg:"ENGINE" doc:"The engine that decides claims: memory, inside this one process, or Redis for as many nodes as there are: redis://USER:PASSWORD@HOST:6379/0, rediss:// for TLS. Sentinel: ?master_set=NAME, with the sentinels as HOST and further ?addr=HOST:PORT. Cluster: a second node as ?addr=HOST:PORT. Prefer the environment for passwords."`
-	Ledger     string `key:"ledger" shown:"sqlite:<data>/ledger.db" arg:"LEDGER" doc:"The database that keeps what was decided: sqlite:PATH, mysql://USER:PASSWORD@HOST:3306/DATABASE (MariaDB too; ?tls=true checks the server) or postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=verify-full (several servers as HOST1:5432,HOST2:5432: the one that is written to is used). Prefer the environment for passwords: command lines can be read by others on the machine."`
-	Durability string `key:"durability" default:"durable" oneof:"none,relaxed,durable,replicated,ledgered" arg:"LEVEL" doc:"What a yes survives: none (nothing), relaxed (a crash of Redis), durable (a power cut), replicated (the loss of the Redis master, when a replica follows that had it), ledgered (the loss of the engine: the yes waits for the database). Redis must be set up for it, or serve refuses to start; the memory engine is durable or ledgered."`
+	Listen        string        `key:"listen" default:"127.0.0.1:8080" arg:"HOST:PORT" doc:"The address to serve on. Port 0 takes a free one and says which."`
+	Data          string        `key:"data" default:"dibs-data" arg:"DIR" doc:"The folder of the memory engine's journal and of the SQLite ledger. It is created when missing; with the memory engine one process at a time may use it. Without it, dev uses a temporary folder. A ledger in a server has that journal beside it and needs no folder."`
+	Engine        string        `key:"engine" default:"memory" arg:"ENGINE" doc:"The engine that decides claims: memory, inside this one process, or Redis for as many nodes as there are: redis://USER:PASSWORD@HOST:6379/0, rediss:// for TLS. Sentinel: ?master_set=NAME, with the sentinels as HOST and further ?addr=HOST:PORT. Cluster: a second node as ?addr=HOST:PORT. Prefer the environment for passwords."`
+	Ledger        string        `key:"ledger" shown:"sqlite:<data>/ledger.db" arg:"LEDGER" doc:"The database that keeps what was decided: sqlite:PATH, mysql://USER:PASSWORD@HOST:3306/DATABASE (MariaDB too; ?tls=true checks the server) or postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=verify-full (several servers as HOST1:5432,HOST2:5432: the one that is written to is used). Prefer the environment for passwords: command lines can be read by others on the machine."`
+	LedgerTimeout time.Duration `key:"ledger_timeout" default:"5s" min:"500ms" max:"1m" arg:"TIME" doc:"How long a call of the ledger may take, after which it is answered as unavailable. A call that reads or writes many rows, to settle or verify say, may take longer while the database answers. docs/OPERATIONS.md has more."`
+	Durability    string        `key:"durability" default:"durable" oneof:"none,relaxed,durable,replicated,ledgered" arg:"LEVEL" doc:"What a yes survives: none (nothing), relaxed (a crash of Redis), durable (a power cut), replicated (the loss of the Redis master, when a replica follows that had it), ledgered (the loss of the engine: the yes waits for the database). Redis must be set up for it, or serve refuses to start; the memory engine is durable or ledgered."`
 
 	DurabilityLost string `key:"durability_lost" default:"refuse" oneof:"refuse,warn" arg:"RULE" doc:"What becomes of claims while Redis gives less than durability asks for, since a setting was changed or replicas are gone: refuse them as unavailable until it is put right, or grant them all the same and warn in /readyz, metrics and log. A server that starts is refused either way, and so is a Redis that evicts, which would have units sold twice. The memory engine always refuses."`
 
@@ -99,10 +100,10 @@ const configFileEnv = settings.Prefix + "CONFIG"
 
 // The settings that verbs take as flags.
 var (
-	storeKeys  = []string{"data", "engine", "ledger", "durability"}
+	storeKeys  = []string{"data", "engine", "ledger", "ledger_timeout", "durability"}
 	logKeys    = []string{"log_format", "log_level"}
 	serverKeys = []string{
-		"listen", "data", "engine", "ledger", "durability", "durability_lost", "admin_key", "jwt_secret", "human_secret", "tls_cert", "tls_key", "behind_proxy",
+		"listen", "data", "engine", "ledger", "ledger_timeout", "durability", "durability_lost", "admin_key", "jwt_secret", "human_secret", "tls_cert", "tls_key", "behind_proxy",
 		"log_format", "log_level", "drain", "migrate", "settle_batch", "settle_every", "journal_keep", "erase_rest", "max_backlog",
 		"overload_target", "overload_max", "events", "webhook_allow_private",
 		"jwt_secret_file", "jwks_url", "jwks_refresh", "jwt_issuer", "jwt_audience", "jwt_leeway",
@@ -253,7 +254,7 @@ func enginePlace(engine string) string {
 // node is the part of the settings that a node is opened with.
 func (c *config) node() embedded.Config {
 	return embedded.Config{
-		Engine: c.Engine, Dir: c.Data, Ledger: c.ledger(), Durability: c.Durability, DurabilityLost: c.DurabilityLost, Service: c.service(), Migrate: c.Migrate,
+		Engine: c.Engine, Dir: c.Data, Ledger: c.ledger(), LedgerTimeout: c.LedgerTimeout, Durability: c.Durability, DurabilityLost: c.DurabilityLost, Service: c.service(), Migrate: c.Migrate,
 		HumanSecret: []byte(c.HumanSecret), Limits: c.limits(), Overload: overload.Config{Target: c.OverloadTarget, Max: c.OverloadMax},
 		Events: events.Config{Sinks: c.Events, Webhooks: events.WebhookConfig{AllowPrivate: c.WebhookPrivate}},
 	}

@@ -40,9 +40,9 @@ func TestConfigFaults(t *testing.T) {
 		{"a list", secrets, "drain: [1s]\n", nil, []string{"drain (file ", "must be a single value"}},
 		{"a number for a text", secrets[:1], "admin_key: 0123456701234567012345\n", nil, []string{"admin_key (file ", "must be text: put it in quotes"}},
 		{"a number that is not used", secrets, "admin_key: 0123456789012345678\n", []string{"--jwt-secret", testSecret}, []string{}},
-		{"kinds and limits", secrets, "behind_proxy: maybe\nsettle_batch: 0\nmax_backlog: many\n", []string{"--drain", "20m", "--log-level", "loud"}, []string{
-			"5 settings are wrong", `behind_proxy (file `, `must be true or false, not "maybe"`, "settle_batch", `must be from 1 to 65536, not "0"`,
-			"max_backlog", "must be a whole number", `drain (flag --drain): must be from 0s to 10m, not "20m"`,
+		{"kinds and limits", secrets, "behind_proxy: maybe\nsettle_batch: 0\nmax_backlog: many\n", []string{"--drain", "20m", "--ledger-timeout", "1ms", "--log-level", "loud"}, []string{
+			"6 settings are wrong", `behind_proxy (file `, `must be true or false, not "maybe"`, "settle_batch", `must be from 1 to 65536, not "0"`,
+			"max_backlog", "must be a whole number", `drain (flag --drain): must be from 0s to 10m, not "20m"`, `ledger_timeout (flag --ledger-timeout): must be from 500ms to 1m, not "1ms"`,
 			`log_level (flag --log-level): must be debug, info, warn or error, not "loud"`,
 		}},
 		{"what dibs has not", secrets, "", []string{"--engine", "memcached://u:secret-pw@h:1/0", "--ledger", "oracle://u:secret-pw@h/d"}, []string{

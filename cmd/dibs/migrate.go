@@ -60,7 +60,7 @@ type migrated struct {
 }
 
 func migrate(cmd *cobra.Command, c *config, check bool, output string) error {
-	ctx, opts := cmd.Context(), sqlledger.Options{AnySchema: true}
+	ctx, opts := cmd.Context(), sqlledger.Options{AnySchema: true, Timeout: c.LedgerTimeout}
 	// The journal goes first: it knows whether a server is running.
 	files := []schemaFile{
 		{c.journal(), "journal", func() (schema, error) { return sqlledger.OpenJournal(ctx, c.journal(), opts) }},

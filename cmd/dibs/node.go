@@ -73,7 +73,7 @@ func openLedger(ctx context.Context, c *config, create bool) (*sqlledger.Ledger,
 	}
 	// An older file is left alone: a server that knows only its schema may be
 	// running.
-	l, err := sqlledger.Open(ctx, c.ledger(), sqlledger.Options{Migrate: !found})
+	l, err := sqlledger.Open(ctx, c.ledger(), sqlledger.Options{Migrate: !found, Timeout: c.LedgerTimeout})
 	if err != nil {
 		return nil, explainOpen(c, err, "")
 	}
@@ -88,7 +88,7 @@ func hasAdminKey(ctx context.Context, c *config) (has bool, err error) {
 		return false, err
 	}
 	// The keys of an older file can be read before it is brought up to date.
-	l, err := sqlledger.Open(ctx, c.ledger(), sqlledger.Options{AnySchema: true})
+	l, err := sqlledger.Open(ctx, c.ledger(), sqlledger.Options{AnySchema: true, Timeout: c.LedgerTimeout})
 	if err != nil {
 		return false, err
 	}
