@@ -22,10 +22,9 @@ type making struct {
 // try begins unless somebody else has begun.
 func (m *making) try() bool { return m.mu.TryLock() }
 
-// wait begins when nobody else makes it any more, or returns why the attempt failed that
-// was waited for.
-func (m *making) wait() error {
-	came := time.Now()
+// wait begins for somebody who came at a time when nobody else makes it any more, or
+// returns why the last attempt that ended since then failed.
+func (m *making) wait(came time.Time) error {
 	m.mu.Lock()
 	if m.failed == nil || m.ended.Before(came) {
 		return nil

@@ -229,7 +229,7 @@ func (s *shelf) print(ctx context.Context, id string) (p *printed, err error) {
 			// Somebody makes it anew meanwhile.
 			return p, nil
 		}
-		if err := b.making.wait(); err != nil {
+		if err := b.making.wait(time.Now()); err != nil {
 			return nil, err
 		}
 	}
@@ -360,7 +360,7 @@ func (s *shelf) listed(ctx context.Context) (l *listing, err error) {
 		if current {
 			return l, nil
 		}
-		if err := s.making.wait(); err != nil {
+		if err := s.making.wait(time.Now()); err != nil {
 			return nil, err
 		}
 	}
