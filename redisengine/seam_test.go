@@ -150,7 +150,12 @@ func cross(t *testing.T, l *loss, c *column, ledgered, alone bool) {
 	}
 	survivor, server := x.first, x.redis
 	if !alone {
-		x.second = x.join()
+		if !ledgered && x.first.Service != nil && !(l.fork && c.raised) {
+			// It settles nothing before the held call has reached the ledger: else the
+			// position alone would refuse that.
+			x.late.failAt(settle)
+		}
+		x.second = x.joinBehind(x.late)
 		survivor = x.second
 	}
 	switch {
@@ -164,6 +169,8 @@ func cross(t *testing.T, l *loss, c *column, ledgered, alone bool) {
 		x.granted(x.second, "meanwhile", true)
 	}
 	x.h.free(false)
+	<-x.h.over
+	x.late.free(false)
 	if l.fork {
 		x.oneGivesWay(survivor)
 	}

@@ -48,11 +48,14 @@ type holder struct {
 	fails  step
 	frozen bool
 	dead   bool
-	held   chan struct{}
-	goOn   chan struct{}
+	// held is closed when the node is held, goOn when it may go on, and over when the
+	// call that was held has had its effect, or none.
+	held, goOn, over chan struct{}
 }
 
-func newHolder() *holder { return &holder{held: make(chan struct{}), goOn: make(chan struct{})} }
+func newHolder() *holder {
+	return &holder{held: make(chan struct{}), goOn: make(chan struct{}), over: make(chan struct{})}
+}
 
 // holdAt has the node held when it comes to a step for the next time.
 func (h *holder) holdAt(s step) {
@@ -113,7 +116,10 @@ func (h *holder) passSent(p []byte) error {
 	if (s != fillShard && s != openShard) || !bytes.Contains(p, []byte(s)) {
 		return nil
 	}
-	_, err := h.pass(s)
+	here, err := h.pass(s)
+	if here {
+		close(h.over)
+	}
 	return err
 }
 
@@ -126,13 +132,20 @@ type heldLedger struct {
 // around makes a call between two steps. The answer of a call after which the node
 // was held is lost, where lost says so.
 func (h *holder) around(before, after step, lost bool, call func() error) error {
-	if _, err := h.pass(before); err != nil {
+	here, err := h.pass(before)
+	if here {
+		defer close(h.over)
+	}
+	if err != nil {
 		return err
 	}
 	if err := call(); err != nil {
 		return err
 	}
-	here, err := h.pass(after)
+	here, err = h.pass(after)
+	if here {
+		close(h.over)
+	}
 	if err == nil && here && lost {
 		return dibs.Unavail(dibs.EffectUnknown, errAnswerLost)
 	}

@@ -40,6 +40,8 @@ type crossing struct {
 	// first is the node that is held, second a node that joins after the loss; nil
 	// where the first one has to cope alone.
 	first, second *node
+	// late is the holder of the second node.
+	late *holder
 	// replica is a server that has followed until the mark, and dump the ledger as it
 	// was then; tail is the length that the append-only file had.
 	replica *servers.Redis
@@ -78,22 +80,30 @@ func newCrossing(t *testing.T, ledgered bool) *crossing {
 		Ledgered: ledgered, CreditEvery: 20 * time.Millisecond, SettleEvery: 10 * time.Millisecond,
 		Split: func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
 	}
-	x := &crossing{fleet: f, h: newHolder(), inJournal: map[*servers.Redis]map[dibs.Cursor]string{}}
+	x := &crossing{fleet: f, h: newHolder(), late: newHolder(), inJournal: map[*servers.Redis]map[dibs.Cursor]string{}}
 	x.ctx, x.stop = context.WithCancel(t.Context())
 	x.wire = &wire{h: x.h, to: f.redis.Addr()}
 	f.engine.Dial = x.wire.dial
-	f.wrap = func(cfg *dibs.Config) {
-		cfg.Engine = &heldEngine{cfg.Engine.(*redisengine.Engine), x.h}
-		cfg.Ledger = &heldLedger{cfg.Ledger.(*sqlledger.Ledger), x.h}
-	}
-	x.first = f.join()
-	f.engine.Dial, f.wrap = nil, nil
+	x.first = x.joinBehind(x.h)
+	f.engine.Dial = nil
 	return x
+}
+
+// joinBehind adds a node behind a holder.
+func (x *crossing) joinBehind(h *holder) *node {
+	x.Helper()
+	x.wrap = func(cfg *dibs.Config) {
+		cfg.Engine = &heldEngine{cfg.Engine.(*redisengine.Engine), h}
+		cfg.Ledger = &heldLedger{cfg.Ledger.(*sqlledger.Ledger), h}
+	}
+	defer func() { x.wrap = nil }()
+	return x.join()
 }
 
 // closeAll ends the nodes while all servers run.
 func (x *crossing) closeAll() {
 	x.h.free(false)
+	x.late.free(false)
 	x.stop()
 	x.presses.Wait()
 	for _, n := range x.nodes {
