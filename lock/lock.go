@@ -35,6 +35,9 @@ import (
 var (
 	// ErrBusy: somebody else had the lock for as long as was waited.
 	ErrBusy = errors.New("lock: it is held by somebody else")
+	// ErrNoMajority: most of the servers of a Majority did not answer, so that nobody
+	// can tell whether the lock is free.
+	ErrNoMajority = errors.New("lock: most of the servers do not answer")
 	// ErrLost is the cause of the end of Held.Context when the lock was lost, and
 	// what Unlock returns then.
 	ErrLost = errors.New("lock: it was lost")
@@ -63,8 +66,8 @@ type Options struct {
 
 // Locker gives locks by name. Safe for concurrent use.
 type Locker interface {
-	// Lock takes a lock. ErrBusy after Options.Wait; the context's error when it
-	// ends first.
+	// Lock takes a lock. ErrBusy after Options.Wait, or ErrNoMajority; the context's
+	// error when it ends first, with ErrNoMajority where that is why.
 	Lock(ctx context.Context, name string, o Options) (Held, error)
 	// Close ends the locker and gives up what it holds.
 	Close() error

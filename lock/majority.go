@@ -80,25 +80,58 @@ const (
 )
 
 func (m *Majority) take(ctx context.Context, name string, o Options) (Held, error) {
-	bounded, cancel, busy := waiting(ctx, &o)
+	bounded, cancel, _ := waiting(ctx, &o)
 	defer cancel()
-	for {
+	var why error
+	for first := true; ; first = false {
+		begun := time.Now()
 		h, err := m.try(ctx, bounded, name, o.Shared)
 		if h != nil {
 			return h, nil
 		}
+		// A try that the context cut short says nothing, unless it is all there is.
+		if first || ctx.Err() == nil || time.Since(begun) >= answerTime {
+			why = err
+		}
 		if o.Wait == NoWait {
-			if err == nil {
-				err = ErrBusy
-			}
-			return nil, err
+			return nil, refused(ctx, why)
 		}
 		select {
 		case <-time.After(leastPause + rand.N(mostPause-leastPause)):
 		case <-bounded.Done():
-			return nil, busy(errors.Join(bounded.Err(), err))
+			return nil, refused(ctx, why)
 		}
 	}
+}
+
+// refused is the error of Lock after the last try; why is nil when somebody else
+// has the lock.
+func refused(ctx context.Context, why error) error {
+	switch end := ended(ctx); {
+	case end != nil && why != nil:
+		return fmt.Errorf("%w: %w", end, why)
+	case end != nil:
+		return end
+	case why != nil:
+		return why
+	}
+	return ErrBusy
+}
+
+// answerTime is what servers have at least to answer a try, even when the wait of
+// Options is over before: else a wait of a millisecond would find no server there.
+const answerTime = 500 * time.Millisecond
+
+// answering bounds a try.
+func answering(ctx, bounded context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := bounded.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	if least := time.Now().Add(answerTime); deadline.Before(least) {
+		deadline = least
+	}
+	return context.WithDeadline(ctx, deadline)
 }
 
 // ballot is one who takes a lock on all servers.
@@ -132,8 +165,8 @@ func (m *Majority) ballot(name string, shared bool) *ballot {
 // count does something on all servers at once. It comes back when most said yes,
 // or so many no, or so many failed, that most cannot any more: one that hangs is
 // not waited for then. Where some said no and some failed, the others tell which
-// it was.
-func (b *ballot) count(do func(v *vote) (bool, error)) (yes, no, failed int) {
+// it was; heard is how many have to have answered before a no counts.
+func (b *ballot) count(heard int, do func(v *vote) (bool, error)) (yes, no, failed int) {
 	type result struct {
 		yes bool
 		err error
@@ -153,7 +186,7 @@ func (b *ballot) count(do func(v *vote) (bool, error)) (yes, no, failed int) {
 		}
 	}
 	spare := len(b.votes) - b.m.most()
-	for left := len(b.votes); left > 0 && yes < b.m.most() && no <= spare && failed <= spare; left-- {
+	for left := len(b.votes); left > 0 && yes < b.m.most() && (no <= spare || yes+no < heard) && failed <= spare; left-- {
 		switch r := <-results; {
 		case r.err != nil:
 			failed++
@@ -171,7 +204,9 @@ func (b *ballot) count(do func(v *vote) (bool, error)) (yes, no, failed int) {
 func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (h Held, err error) {
 	begun := time.Now()
 	b := m.ballot(name, shared)
-	got, failed, fence := b.acquire(bounded)
+	answer, cancel := answering(ctx, bounded)
+	defer cancel()
+	got, failed, fence := b.acquire(answer)
 	if got >= m.most() {
 		// Every later holder meets one of these servers: raised there, its fence
 		// is higher than the highest of now.
@@ -181,12 +216,17 @@ func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (
 		if err == nil && still {
 			return m.hold(ctx, b, fence, begun), nil
 		}
+		if errors.Is(err, ErrNoMajority) {
+			failed = len(m.all)
+		}
 	}
 	// What cannot be given back ends with its lifetime.
-	b.release(m.life / 4)
 	if failed > len(m.all)-m.most() {
-		return nil, fmt.Errorf("lock: %d of %d servers do not answer", failed, len(m.all))
+		// Nobody waits for servers that do not answer.
+		m.calls.start(func() { b.release(m.life / 4) })
+		return nil, ErrNoMajority
 	}
+	b.release(m.life / 4)
 	return nil, nil
 }
 
@@ -194,7 +234,7 @@ func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (
 func (b *ballot) acquire(ctx context.Context) (yes, failed int, fence uint64) {
 	// Whoever answers late goes on to write here.
 	var highest atomic.Uint64
-	yes, _, failed = b.count(func(v *vote) (bool, error) {
+	yes, _, failed = b.count(b.m.most(), func(v *vote) (bool, error) {
 		defer close(v.asked)
 		// A server that does not answer must not use the lifetime up.
 		short, cancel := context.WithTimeout(ctx, b.m.life/4)
@@ -211,12 +251,14 @@ func (b *ballot) acquire(ctx context.Context) (yes, failed int, fence uint64) {
 // renew renews on all servers: it is still held when most say so, and lost when
 // so many say no that most cannot.
 func (b *ballot) renew(ctx context.Context, fence uint64) (bool, error) {
-	yes, no, _ := b.count(func(v *vote) (bool, error) { return v.renew(ctx, fence) })
+	yes, no, failed := b.count(0, func(v *vote) (bool, error) { return v.renew(ctx, fence) })
 	switch {
 	case yes >= b.m.most():
 		return true, nil
 	case no > len(b.votes)-b.m.most():
 		return false, nil
+	case failed > len(b.votes)-b.m.most():
+		return false, fmt.Errorf("%w: %d of %d renewed it", ErrNoMajority, yes, len(b.votes))
 	}
 	return false, fmt.Errorf("lock: %d of %d servers renewed it", yes, len(b.votes))
 }
@@ -224,7 +266,7 @@ func (b *ballot) renew(ctx context.Context, fence uint64) (bool, error) {
 // release gives back what was got, at each server after its answer: one that
 // hangs may give it yet. It says on how many it was held.
 func (b *ballot) release(patience time.Duration) (was int) {
-	was, _, _ = b.count(func(v *vote) (bool, error) {
+	was, _, _ = b.count(0, func(v *vote) (bool, error) {
 		<-v.asked
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
