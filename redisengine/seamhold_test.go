@@ -184,8 +184,12 @@ func (l *heldLedger) Fence(ctx context.Context, id dibs.ShardID, by dibs.Opener)
 	return t, err
 }
 
-func (l *heldLedger) SeeServers(ctx context.Context, seen, gone []string) error {
-	return l.h.around("", "", false, func() error { return l.Ledger.SeeServers(ctx, seen, gone) })
+func (l *heldLedger) SeeServers(ctx context.Context, seen, gone []string) (elsewhere []dibs.ShardID, err error) {
+	err = l.h.around("", "", false, func() error {
+		elsewhere, err = l.Ledger.SeeServers(ctx, seen, gone)
+		return err
+	})
+	return elsewhere, err
 }
 
 // heldEngine is a node's engine behind a holder.

@@ -69,7 +69,7 @@ func (h *hanging) calls() map[string]func() error {
 		},
 		"write":  func() error { return h.l.DropPlace(h.Context(), h.c.Number, 1) },
 		"settle": func() error { return h.l.Settle(h.Context(), nil) },
-		"load":   func() error { _, err := h.l.LoadShard(h.Context(), h.c, shard, 0); return err },
+		"load":   func() error { _, err := h.l.LoadShard(h.Context(), h.c, shard, dibs.Opener{}); return err },
 		"audit":  func() error { _, err := h.l.Audit(h.Context(), h.c); return err },
 	}
 }
