@@ -15,7 +15,7 @@ type book struct {
 	mu sync.Mutex
 	// grants are the entries that grant, by place: servers of two histories may
 	// have decided different ones at one place.
-	grants   map[dibs.Position][]*decided
+	grants map[dibs.Position][]*decided
 	// openings are the beginnings of epochs that the ledger has settled.
 	openings map[dibs.ShardID][]opened
 	requests []*request
@@ -53,7 +53,9 @@ func (b *book) gaveUp(id dibs.ShardID, d *decided) bool {
 	})
 }
 
-func newBook() *book { return &book{grants: map[dibs.Position][]*decided{}, openings: map[dibs.ShardID][]opened{}} }
+func newBook() *book {
+	return &book{grants: map[dibs.Position][]*decided{}, openings: map[dibs.ShardID][]opened{}}
+}
 
 // decide notes what a server decided.
 func (b *book) decide(id dibs.ShardID, d *decided) {
