@@ -37,6 +37,13 @@ func TestRedisClockDecidesWhatIsOver(t *testing.T) {
 			t.Errorf("%s, with %s to go: retired with %v, then %v", c.state, c.ends, err, open)
 		}
 	}
+	// What is halted, nobody is served from: it is loaded again when it is needed.
+	halted := dibs.ShardID{Campaign: 99}
+	sale := bigSale(halted.Campaign, 5)
+	sale.EndsAt = time.Now().Add(time.Hour)
+	must(t, e.Open(t.Context(), sale, halted, &dibs.ShardLoad{Epoch: 1, StockLeft: 5}))
+	must(t, e.Halt(t.Context(), halted))
+	must(t, e.Retire(t.Context(), halted))
 }
 
 // A node whose clock is an hour ahead takes a campaign for over, and is on

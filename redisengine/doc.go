@@ -18,6 +18,7 @@
 //	free      list    items that nobody holds, number and value
 //	issued    hash    place → the items of its claim
 //	refs      set     stock changes that were counted
+//	end       string  where the journal of a retired shard ended
 //	settler   string  the process that settles and loads the shard; a lease, and as
 //	                  dibs:{0:0}:settler that of the process on patrol
 //

@@ -155,11 +155,19 @@ func (e *Engine) JournalEnd(ctx context.Context, id dibs.ShardID) (dibs.Cursor, 
 	defer cancel()
 	r, err := e.redis.call(ctx, "XINFO STREAM", keysOf(id).journal)
 	var answered *answeredError
-	if errors.As(err, &answered) && strings.Contains(answered.message, "no such key") {
-		return dibs.Cursor{}, nil
+	if !errors.As(err, &answered) || !strings.Contains(answered.message, "no such key") {
+		if err != nil {
+			return dibs.Cursor{}, fault(ctx, dibs.EffectNone, err)
+		}
+		return streamPlace(r.pairs()["last-generated-id"].text)
 	}
+	// It was retired, or never was.
+	r, err = e.redis.call(ctx, "GET", keysOf(id).end)
 	if err != nil {
 		return dibs.Cursor{}, fault(ctx, dibs.EffectNone, err)
 	}
-	return streamPlace(r.pairs()["last-generated-id"].text)
+	if r.text == "" {
+		return dibs.Cursor{}, nil
+	}
+	return streamPlace(r.text)
 }

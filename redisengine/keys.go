@@ -50,6 +50,8 @@ type keys struct {
 	state string
 	// settler is the process that settles and loads the shard, while its lease lasts.
 	settler string
+	// end is where the journal of a retired shard ended, as a stream id.
+	end string
 }
 
 func keysOf(id dibs.ShardID) keys {
@@ -57,7 +59,7 @@ func keysOf(id dibs.ShardID) keys {
 	return keys{
 		meta: tag + "meta", holdings: tag + "holdings", places: tag + "places", journal: tag + "journal",
 		free: tag + "free", issued: tag + "issued", refs: tag + "refs",
-		settler: tag + "settler", state: fmt.Sprintf("%s{%s}", statePrefix, memberOf(id)),
+		settler: tag + "settler", end: tag + "end", state: fmt.Sprintf("%s{%s}", statePrefix, memberOf(id)),
 	}
 }
 

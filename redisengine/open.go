@@ -22,6 +22,9 @@ const (
 	bucketsFor, usersPer = 2, 3
 	minBuckets           = 1 << 14
 	maxBuckets           = 1 << 30
+	// keepEnd is how long it is known where the journal of a retired shard ended: as
+	// long as a late payment may bring the campaign back, or somebody an old backup.
+	keepEnd = 90 * 24 * time.Hour
 	// retireGrace is how long after its window, by Redis' clock, a campaign stays.
 	retireGrace = time.Minute
 )
@@ -221,8 +224,8 @@ func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 	k := &l.keys
 	o := &opening{l: l}
 	defer l.lift()
-	err = o.step(ctx, retireScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.settler, k.state},
-		itoa(e.cfg.KeepRetired.Milliseconds()), itoa(retireGrace.Milliseconds()), e.name)
+	err = o.step(ctx, retireScript, []string{k.meta, k.holdings, k.places, k.journal, k.free, k.issued, k.refs, k.settler, k.state, k.end},
+		itoa(e.cfg.KeepRetired.Milliseconds()), itoa(retireGrace.Milliseconds()), e.name, itoa(keepEnd.Milliseconds()))
 	if err == nil || errors.Is(err, dibs.ErrNotOpen) {
 		// Another process may have been first. The lease has gone with the shard, or
 		// ends by itself.

@@ -105,7 +105,7 @@ func TestFullQueueIsOverloaded(t *testing.T) {
 	onlyOnce(t, e, shard, granted)
 }
 
-// A retired shard leaves nothing but its journal, and that for a while.
+// A retired shard leaves nothing but its journal, for a while, and where that ended.
 func TestRetiredShardsLeaveRedis(t *testing.T) {
 	r := startRedis(t)
 	c := connect(t, r)
@@ -117,16 +117,22 @@ func TestRetiredShardsLeaveRedis(t *testing.T) {
 		must(t, err)
 		return n
 	}
-	if n := keys(); n > 2 {
-		t.Errorf("%d keys are left, want the journal and the list of shards at most", n)
+	if n := keys(); n > 3 {
+		t.Errorf("%d keys are left, want the journal, its end and the list of shards at most", n)
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for keys() > 0 {
+	for keys() > 1 {
 		if _, err := e.JournalShards(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		<-tick.C
+	}
+	if end, err := e.JournalEnd(t.Context(), shard); err != nil || end != (dibs.Cursor{Epoch: 1, Seq: 4}) {
+		t.Errorf("the end of a journal that has expired is %s, %v", end, err)
+	}
+	if ttl, err := c.Do(t.Context(), c.B().Pttl().Key("dibs:{3:0}:end").Build()).ToInt64(); err != nil || ttl <= 0 {
+		t.Errorf("where it ended is kept for %d ms, %v", ttl, err)
 	}
 	// It can be opened again, and its journal does not expire then.
 	must(t, e.Open(t.Context(), bigSale(3, 5), shard, &dibs.ShardLoad{Epoch: 2, Position: dibs.Cursor{Epoch: 1, Seq: 4}, StockLeft: 5}))

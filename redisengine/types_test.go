@@ -22,10 +22,10 @@ type operation struct {
 	call func(e *redisengine.Engine, shard dibs.ShardID) error
 }
 
-const allKeys = "meta holdings places journal free issued refs settler state"
+const allKeys = "meta holdings places journal free issued refs settler state end"
 
 // textKeys are those that hold a text.
-const textKeys = "settler state"
+const textKeys = "settler state end"
 
 var operations = []operation{
 	{"claim", "meta holdings places journal free issued state", func(e *redisengine.Engine, s dibs.ShardID) error {
@@ -68,7 +68,7 @@ var operations = []operation{
 	{"open", "meta holdings places journal free issued refs state", func(e *redisengine.Engine, s dibs.ShardID) error {
 		return e.Open(context.Background(), bigSale(s.Campaign, 5), s, &dibs.ShardLoad{Epoch: 2, StockLeft: 5})
 	}},
-	{"retire", "meta holdings places journal free issued refs settler state", func(e *redisengine.Engine, s dibs.ShardID) error { return e.Retire(context.Background(), s) }},
+	{"retire", "meta holdings places journal free issued refs settler state end", func(e *redisengine.Engine, s dibs.ShardID) error { return e.Retire(context.Background(), s) }},
 }
 
 // keyNamed names a key of a campaign's first shard as an operator sees it.
