@@ -90,7 +90,7 @@ func (m *Majority) take(ctx context.Context, name string, o Options) (Held, erro
 			return h, nil
 		}
 		// A try that the context cut short says nothing, unless it is all there is.
-		if first || ctx.Err() == nil || time.Since(begun) >= answerTime {
+		if first || ended(ctx) == nil || time.Since(begun) >= answerTime {
 			why = err
 		}
 		if o.Wait == NoWait {
