@@ -162,9 +162,12 @@ func cross(t *testing.T, l *loss, c *column, ledgered, alone bool) {
 	case l.older:
 		x.saysOlder(x.second)
 	case l.fork && c.raised:
-		// The old server has an epoch that the promoted one knows nothing of.
-		survivor, server = x.first, old
-		x.await("the second node to give way", func() bool { return x.isElsewhere(x.second) })
+		// The old server has an epoch that the promoted one knows nothing of, and goes
+		// on, unless its node is held for so long that it counts as gone.
+		x.await("the second node to give way", func() bool {
+			res, err := x.ask(x.second, "meanwhile", true)
+			return x.isElsewhere(x.second) || err == nil && res.Outcome == dibs.Granted
+		})
 	case !alone:
 		x.granted(x.second, "meanwhile", true)
 	}
@@ -172,7 +175,12 @@ func cross(t *testing.T, l *loss, c *column, ledgered, alone bool) {
 	<-x.h.over
 	x.late.free(false)
 	if l.fork {
-		x.oneGivesWay(survivor)
+		if survivor = x.oneGivesWay(); survivor == x.first {
+			server = old
+		}
+		if survivor == x.first && !c.raised {
+			t.Error("the node of the promoted server gives way, which had the campaign first")
+		}
 	}
 	x.endsWell(l, c, survivor, server)
 }
@@ -233,20 +241,24 @@ func (x *crossing) agree(n *node) {
 	}
 }
 
-// oneGivesWay waits until the node of the other server says that it sells nothing.
-func (x *crossing) oneGivesWay(survivor *node) {
+// oneGivesWay waits until one of the two nodes says that it sells nothing, since the
+// other's server has the campaign, and returns the other.
+func (x *crossing) oneGivesWay() (survivor *node) {
 	x.Helper()
-	other := x.first
-	if survivor == x.first {
-		other = x.second
-	}
-	i := 0
-	x.await("the other node to give way", func() bool {
-		// It notices when it settles.
-		_, err := x.ask(other, fmt.Sprint("lost-", i), true)
-		i++
-		return errors.Is(err, dibs.ErrUnavailable) && x.isElsewhere(other)
+	nodes := []*node{x.first, x.second}
+	x.await("one node to give way", func() bool {
+		var gone [2]bool
+		for i, n := range nodes {
+			// It notices when it settles.
+			_, err := x.ask(n, fmt.Sprint("contested-", i), true)
+			gone[i] = errors.Is(err, dibs.ErrUnavailable) && x.isElsewhere(n)
+		}
+		if survivor = x.first; gone[0] {
+			survivor = x.second
+		}
+		return gone[0] != gone[1]
 	})
+	return survivor
 }
 
 // saysOlder expects a node to sell nothing and to say why, and to go on when it is
