@@ -20,9 +20,11 @@ func TestMaking(t *testing.T) {
 			t.Fatal("what is free is taken once")
 		}
 		m.end(c.failed)
-		if err := m.wait(came); !errors.Is(err, c.waits) {
+		err := m.wait(came)
+		if !errors.Is(err, c.waits) {
 			t.Errorf("after %v: %v", c.failed, err)
-		} else if err == nil {
+		}
+		if err == nil {
 			m.end(nil)
 		}
 		if err := m.wait(time.Now().Add(time.Nanosecond)); err != nil {

@@ -18,7 +18,7 @@ import (
 const (
 	// hangTimeout is the timeout of calls in these tests, hangSlack what a busy machine
 	// may add.
-	hangTimeout = time.Second
+	hangTimeout = 1500 * time.Millisecond
 	hangSlack   = 1500 * time.Millisecond
 )
 
@@ -49,11 +49,24 @@ func eachHanging(t *testing.T, f func(h *hanging)) {
 			h := &hanging{T: t, s: s, l: l, c: &dibs.Campaign{
 				ID: "c", LimitPerUser: 1, Shards: 1, Version: 1, Stock: dibs.Stock{Kind: dibs.Units, Total: 10},
 			}}
-			if err := l.InsertCampaign(t.Context(), h.c, nil); err != nil {
-				t.Fatal(err)
-			}
+			h.works(func() error { return l.InsertCampaign(t.Context(), h.c, nil) })
 			f(h)
 		})
+	}
+}
+
+// works returns when a call has worked: on a busy machine some take longer than they
+// may in these tests.
+func (h *hanging) works(call func() error) {
+	h.Helper()
+	for begun := time.Now(); ; {
+		err := call()
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, dibs.ErrUnavailable) || time.Since(begun) > time.Minute {
+			h.Fatal(err)
+		}
 	}
 }
 
@@ -103,15 +116,19 @@ func in(effect dibs.Effect, err error, took time.Duration) bool {
 // everything goes on, on no more connections than there may be.
 func TestHangingServer(t *testing.T) {
 	eachHanging(t, func(h *hanging) {
-		fine := func(err error, _ time.Duration) bool { return err != nil }
-		h.all(fine)
+		every := func() {
+			for _, call := range h.calls() {
+				h.works(call)
+			}
+		}
+		every()
 		h.s.Freeze(h.T)
 		// The second time there are no connections left.
 		for range 2 {
 			h.all(func(err error, took time.Duration) bool { return !in(dibs.EffectNone, err, took) })
 		}
 		h.s.Thaw(h.T)
-		h.all(fine)
+		every()
 		if n := Connections(h.l); n > serverWriters+h.l.opts.Readers {
 			h.Errorf("there are %d connections", n)
 		}
@@ -134,12 +151,12 @@ func TestHangingCommit(t *testing.T) {
 				}
 				h.s.Thaw(h.T)
 				// Whichever it was, the row is free again.
-				if err := h.l.write(ctx, "go on", func(s *session) error {
-					_, err := s.exec(ctx, `UPDATE campaigns SET title = 'on' WHERE id = 'c'`)
-					return err
-				}); err != nil {
-					h.Error(err)
-				}
+				h.works(func() error {
+					return h.l.write(ctx, "go on", func(s *session) error {
+						_, err := s.exec(ctx, `UPDATE campaigns SET title = 'on' WHERE id = 'c'`)
+						return err
+					})
+				})
 			})
 		})
 	}
@@ -165,10 +182,13 @@ func TestHangingStatement(t *testing.T) {
 			if took := time.Since(begun); !in(dibs.EffectNone, err, took-most+hangTimeout) || took < most/2 {
 				h.Errorf("%d timeouts for a statement: after %s: %v", n, took, err)
 			}
-			c, err := h.l.Campaign(h.Context(), "c")
-			if err != nil || c.Title == "hung" {
-				h.Errorf("the campaign afterwards: %+v, %v", c, err)
-			}
+			h.works(func() error {
+				c, err := h.l.Campaign(h.Context(), "c")
+				if err == nil && c.Title == "hung" {
+					h.Errorf("the campaign afterwards: %+v", c)
+				}
+				return err
+			})
 		}
 	})
 }
