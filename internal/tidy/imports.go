@@ -18,6 +18,10 @@ var adapters = []string{
 // imports them.
 var assemblies = []string{"embedded", "cmd", "lab", "bench", "examples"}
 
+// simulation puts whole nodes together to test them. It is internal since nothing
+// but its own tests may use it.
+const simulation = "internal/simulation/"
+
 // checkImports reports imports that go up or across the house.
 func checkImports(t *tree, out *findings) {
 	for _, s := range t.sources {
@@ -39,6 +43,7 @@ func (t *tree) never(s *source, p string) string {
 	ours := p == t.module || strings.HasPrefix(p, t.module+"/")
 	to, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(p, t.module), "/"), "/")
 	switch {
+	case strings.HasPrefix(s.path, simulation):
 	case from == "internal":
 		if ours && to != "internal" {
 			return "internal packages are leaves and import only each other"
