@@ -80,7 +80,9 @@ func (w *world) harmServer(d *dice, kind string, last time.Duration) {
 		w.after(last, func() { w.wake(v) })
 	case faultFull:
 		v.set(&v.full, true)
-		w.after(last, func() { v.set(&v.full, false) })
+		if d.chance(0.5) {
+			w.after(last, func() { v.set(&v.full, false) })
+		}
 	case faultRestart:
 		v.set(&v.down, true)
 		w.after(last/4, func() { w.bring(v, v.mem) })
@@ -207,8 +209,7 @@ func (w *world) heal() {
 	w.noLedger.Store(false)
 	v := w.current()
 	v.mu.Lock()
-	down := v.down
-	v.full = false
+	down, full := v.down, v.full
 	v.mu.Unlock()
 	if down {
 		w.bring(v, v.mem)
@@ -231,5 +232,10 @@ func (w *world) heal() {
 	for w.inFlight.Load() > 0 {
 		w.spend(100 * time.Millisecond)
 	}
+	if full && !w.plan.losesHistory() {
+		w.story.tell("everything is healed, but the server is full")
+		w.judgeFull()
+	}
+	v.set(&v.full, false)
 	w.story.tell("everything is healed")
 }

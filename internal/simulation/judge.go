@@ -11,6 +11,8 @@ const (
 	// settleWithin is how long a healthy fleet may take to get everything settled:
 	// what was left of a campaign that is over waits for five minutes.
 	settleWithin = 7 * time.Minute
+	// fullFor is how long a fleet may take while the server is full.
+	fullFor = time.Minute
 	// calmFor is how long a fleet is left alone before it is judged.
 	calmFor = 4 * time.Second
 )
@@ -150,7 +152,46 @@ func (w *world) unsettledOffer(o *offer) string {
 	case p.open && p.sells(w) && p.left != p.totals.StockLeft:
 		return fmt.Sprintf("the engine has %d left of %s, the ledger %d", p.left, o.id, p.totals.StockLeft)
 	}
+	return w.overdue(o)
+}
+
+// overdue names a claim whose time to pay is over and whose stock is not back.
+func (w *world) overdue(o *offer) string {
+	if o.payWithin == 0 {
+		return ""
+	}
+	claims, err := w.claimsOf(o)
+	if err != nil {
+		return fmt.Sprintf("the claims of %s cannot be read: %v", o.id, err)
+	}
+	for at, c := range claims {
+		if c.Status == dibs.Pending && c.PayBy.Before(w.now().Add(-calmFor)) {
+			return fmt.Sprintf("the time to pay %s of %s was over at %s, and its stock is not back", at, o.id, c.PayBy.Format("15:04:05.000"))
+		}
+	}
 	return ""
+}
+
+// judgeFull waits until everything that was granted is in the ledger while the
+// server has no memory: what leads out of that needs none.
+func (w *world) judgeFull() {
+	var why string
+	for since := time.Now(); time.Since(since) < fullFor; w.spend(250 * time.Millisecond) {
+		why = ""
+		for _, o := range w.book.offers {
+			p, err := w.placeOf(o)
+			if err != nil {
+				why = err.Error()
+			} else if p.totals.Position.Before(p.end) {
+				why = fmt.Sprintf("%s is settled to %s of %s", o.id, p.totals.Position, p.end)
+			}
+		}
+		if why == "" {
+			w.story.tell("all is settled while the server is full")
+			return
+		}
+	}
+	w.broken("a yes is kept: the server has been full for %s, nothing else is wrong, and %s", fullFor, why)
 }
 
 // verify has a node hold the promises against engine and ledger.

@@ -110,7 +110,10 @@ func (p *plan) drawFaults(d *dice) {
 		p.wire = odds{stall: 0.01, longest: d.between(500*time.Millisecond, 5*time.Second), request: 0.004, answer: 0.004, late: 0.004}
 	}
 	if d.chance(0.5) {
-		p.ledger = odds{stall: 0.02, longest: d.between(500*time.Millisecond, 5*time.Second), answer: 0.01, late: 0.01, refused: 0.02}
+		p.ledger = odds{stall: 0.01, longest: d.between(500*time.Millisecond, 5*time.Second), answer: 0.01, late: 0.01, refused: 0.02}
+	}
+	if p.has(faultCrash) {
+		p.wire.die, p.ledger.die = 0.005, 0.005
 	}
 }
 

@@ -180,6 +180,18 @@ func (s *site) end(p *process) {
 	})
 }
 
+// mayDie ends a process in the middle of something, which is started again later;
+// false when it lives on.
+func (s *site) mayDie(p *process, dies bool, op string) bool {
+	if !dies || s.w.calm.Load() || p.isDead() {
+		return p.isDead()
+	}
+	s.w.story.tell("%s dies at: %s", p.name, op)
+	s.end(p)
+	s.w.after(time.Second, s.begin)
+	return true
+}
+
 // crash kills what runs here; it is not started again before begin.
 func (s *site) crash() {
 	s.mu.Lock()

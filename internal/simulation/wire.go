@@ -43,6 +43,8 @@ type fate struct {
 	loss        loss
 	// by is how long after the caller gave up a late call is carried out.
 	by time.Duration
+	// before and after say that the process dies just then.
+	before, after bool
 }
 
 // odds are how often what happens to calls.
@@ -50,8 +52,16 @@ type odds struct {
 	// stall is the part of the calls that wait for up to longest.
 	stall   float64
 	longest time.Duration
+	// die is the part of the steps after which, or before which, the process dies.
+	die float64
 	// The parts of the calls that are lost in either way, late, or refused.
 	request, answer, late, refused float64
+}
+
+// steps are the operations that are parts of something longer.
+var steps = map[string]bool{
+	"list": true, "shut": true, "load": true, "open": true, "load shard": true, "fence": true, "settle": true, "retire": true,
+	"release": true, "adjust": true, "drop command": true, "lease": true, "halt": true, "end": true,
 }
 
 // fate draws what happens to the next call of an operation by a node. Each
@@ -65,10 +75,16 @@ func (w *world) fate(node, op string, o *odds) fate {
 	if w.calm.Load() {
 		return f
 	}
-	if d.chance(o.stall) {
+	stall := o.stall
+	if steps[op] {
+		// What has several steps has something between them.
+		stall *= 4
+		f.before, f.after = d.chance(o.die), d.chance(o.die)
+	}
+	if d.chance(stall) {
 		f.there += d.upTo(o.longest)
 	}
-	if d.chance(o.stall) {
+	if d.chance(stall) {
 		f.back += d.upTo(o.longest)
 	}
 	switch x := d.Float64(); {
@@ -94,6 +110,9 @@ func ask[T any](ctx context.Context, e *engine, op string, effect dibs.Effect, r
 	if err := p.wait(ctx, f.there); err != nil {
 		return fail(err)
 	}
+	if p.site.mayDie(p, f.before, op) {
+		return fail(errDead)
+	}
 	if f.loss == lostRequest {
 		return fail(errors.Join(errNoAnswer, p.wait(ctx, patience)))
 	}
@@ -110,6 +129,9 @@ func ask[T any](ctx context.Context, e *engine, op string, effect dibs.Effect, r
 				return fail(errors.Join(errNoAnswer, p.wait(ctx, patience)))
 			}
 			t, err := step(v)
+			if p.site.mayDie(p, f.after, op) {
+				return fail(errDead)
+			}
 			if f.loss == lostAnswer {
 				return fail(errors.Join(errNoAnswer, p.wait(ctx, patience)))
 			}
@@ -161,7 +183,13 @@ func askLedger[T any](ctx context.Context, l *ledger, op string, writes bool, ru
 		})
 		return nothing, dibs.Unavail(dibs.EffectUnknown, errNoAnswer)
 	}
+	if p.site.mayDie(p, f.before, op) {
+		return nothing, dibs.Unavail(dibs.EffectNone, errDead)
+	}
 	t, err := run(whole)
+	if p.site.mayDie(p, f.after, op) {
+		return nothing, dibs.Unavail(dibs.EffectUnknown, errDead)
+	}
 	if f.loss == lostAnswer {
 		w.story.tell("ledger: %s of %s is answered with a failure, and was: %v", op, p.name, err)
 		return nothing, dibs.Unavail(dibs.EffectUnknown, errNoAnswer)
