@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -78,8 +79,13 @@ func (a *Act) View() ActView {
 	}
 }
 
-// NewActID returns an id for an act at a time.
-func NewActID(at time.Time) string { return newID(fmt.Sprintf("a-%012x-", at.UnixMilli())) }
+// NewActID returns an id for an act at a time. Ids of one process are in the order
+// in which they were made, also within a millisecond.
+func NewActID(at time.Time) string {
+	return newID(fmt.Sprintf("a-%012x-%04x", at.UnixMilli(), uint16(actsMade.Add(1))))
+}
+
+var actsMade atomic.Uint32
 
 // actKeep is how long acts are kept.
 const actKeep = 400 * 24 * time.Hour
