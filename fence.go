@@ -23,6 +23,20 @@ func (s *Service) opener(ctx context.Context, id ShardID) (end Cursor, by Opener
 	return end, by, err
 }
 
+// fits says where a shard's next epoch would begin, or returns ErrGap when its
+// journal does not go on where the ledger ends.
+func (s *Service) fits(ctx context.Context, id ShardID) (Opener, error) {
+	end, by, err := s.opener(ctx, id)
+	if err != nil {
+		return by, err
+	}
+	totals, err := s.ledger.Totals(ctx, id)
+	if err != nil {
+		return by, err
+	}
+	return by, s.continues(ctx, id, totals.Position, end)
+}
+
 // fencedOff has a shard joined again whose epoch was raised since this node joined
 // it under a fence. Until then nothing of it is settled here.
 func (s *Service) fencedOff(ctx context.Context, t *settling, fence uint16) {

@@ -55,10 +55,19 @@ func (s *Service) join(ctx context.Context, t *settling) (err error) {
 			err = errors.Join(err, s.engine.Halt(ctx, t.id))
 		}
 	}()
+	looked := false
 	for until := time.Now().Add(joinPatience); ; {
 		joined, err := s.attach(ctx, t)
 		if err != nil || joined {
 			return err
+		}
+		if !looked {
+			// Before the lease, for which this node may wait for ever: while history is
+			// lost, every node tries again and says why.
+			if _, err := s.fits(ctx, t.id); errors.Is(err, ErrGap) {
+				return err
+			}
+			looked = true
 		}
 		held, err := s.takeLease(ctx, t, Cursor{})
 		if err != nil {
@@ -207,15 +216,8 @@ func (s *Service) loadOnce(ctx context.Context, t *settling) error {
 		s.settling.Lock()
 		s.settling.Unlock() //nolint:staticcheck // nothing is done meanwhile, it is only waited for
 	}
-	end, by, err := s.opener(ctx, t.id)
+	by, err := s.fits(ctx, t.id)
 	if err != nil {
-		return err
-	}
-	totals, err := s.ledger.Totals(ctx, t.id)
-	if err != nil {
-		return err
-	}
-	if err := s.continues(ctx, t.id, totals.Position, end); err != nil {
 		return err
 	}
 	load, err := s.ledger.LoadShard(ctx, c, t.id, by)

@@ -127,7 +127,7 @@ func TestARushComesBeforeSettling(t *testing.T) {
 				}}, appended: make(chan struct{}, 1), read: make(chan time.Time, 1)}
 				s := &Service{
 					cfg:    Config{MaxBacklog: 80, SettleBatch: 2 * rushBatch, SettleEvery: 100 * time.Millisecond}.WithDefaults(),
-					engine: e, settleKick: make(chan struct{}, 1),
+					engine: e, settleKick: make(chan struct{}, 1), settling: newTurn(),
 				}
 				tr := newSettling(id, &live{}, time.Now())
 				tr.enter(1, Cursor{})

@@ -97,7 +97,8 @@ type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
-// keysOfFirst lists what Redis holds of the first campaign, but its journal.
+// keysOfFirst lists what Redis holds of the first campaign, but its journal and where
+// that ended.
 func (f *fleet) keysOfFirst() (keys []string) {
 	f.Helper()
 	m, err := f.redis.Do(f.Context(), "KEYS", "dibs:*{1:0}*")
@@ -105,7 +106,7 @@ func (f *fleet) keysOfFirst() (keys []string) {
 	list, err := m.AsStrSlice()
 	must(f.T, err)
 	for _, k := range list {
-		if !strings.HasSuffix(k, ":journal") {
+		if !strings.HasSuffix(k, ":journal") && !strings.HasSuffix(k, ":end") {
 			keys = append(keys, k)
 		}
 	}
