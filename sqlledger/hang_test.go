@@ -215,8 +215,8 @@ func TestHangingClose(t *testing.T) {
 	}
 }
 
-// TestLockedFile: while another process holds the file's lock, writes end in time
-// and reads go on; while it keeps readers out too, they end in time as well.
+// TestLockedFile: while another process holds the file's lock, writes end in time and
+// reads go on. When the lock is free, writes go on too.
 func TestLockedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	l, err := OpenSQLite(t.Context(), path, Options{Migrate: true, Timeout: MinTimeout})
