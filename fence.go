@@ -47,6 +47,23 @@ func (s *Service) fencedOff(ctx context.Context, t *settling, fence uint16) {
 	}
 }
 
+// askPosition takes a shard's position from the ledger's row, and reports whether
+// this node had it right. An answer that comes after this node has settled on says
+// nothing any more: the journal may have been trimmed behind its back.
+func (s *Service) askPosition(ctx context.Context, t *settling) (same bool, err error) {
+	fence, position := t.place()
+	totals, err := s.ledger.Totals(ctx, t.id)
+	switch {
+	case err != nil:
+		return false, err
+	case fence != totals.Epoch:
+		s.fencedOff(ctx, t, fence)
+	case position != totals.Position:
+		t.moveFrom(fence, position, totals.Position)
+	}
+	return position == totals.Position, nil
+}
+
 // adoptTail settles what a shard's journal has and the ledger lacks, of a campaign
 // that is over: nothing loads it any more.
 func (s *Service) adoptTail(ctx context.Context, c *Campaign, id ShardID) error {

@@ -343,22 +343,9 @@ func (s *Service) settleFailed(ctx context.Context, batches []Batch, shards []*s
 	return cause
 }
 
-// askPosition takes a shard's position from the ledger's row, and reports whether
-// this node had it right. An answer that comes after this node has settled on says
-// nothing any more: the journal may have been trimmed behind its back.
-func (s *Service) askPosition(ctx context.Context, t *settling) (same bool, err error) {
-	fence, position := t.place()
-	totals, err := s.ledger.Totals(ctx, t.id)
-	switch {
-	case err != nil:
-		return false, err
-	case fence != totals.Epoch:
-		s.fencedOff(ctx, t, fence)
-	case position != totals.Position:
-		t.moveFrom(fence, position, totals.Position)
-	}
-	return position == totals.Position, nil
-}
+// settlePatience is how long someone waits for a claim to be settled while
+// nothing is being settled at all.
+const settlePatience = 10 * time.Second
 
 // settleTo returns when a shard is settled up to a place. It gives up when ctx
 // ends, or when nothing was settled for the ledger's timeout.

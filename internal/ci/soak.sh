@@ -33,6 +33,7 @@ redis-memory|./redisengine|^(TestMemoryRunsOut|TestEmptyServerIsNeverNew|TestBus
 redis-network|./redisengine|^(TestToxics|TestLinearizableWithLostAnswers|TestLostAnswersAreFound|TestScriptsAreFlushedUnderLoad)$|bad links, lost answers, SOAK histories
 redis-failover|./redisengine|^(TestStaleReplicaIsPromoted|TestReplicatedSurvivesItsMaster|TestFrozenMasterComesBack)$|a master lost, with Sentinel, SOAK/20 times
 redis-cluster|./redisengine|^(TestClusterFailsOver|TestSlotsMigrateUnderLoad|TestContractOnCluster|TestContractThroughSentinel)$|a cluster: masters lost, slots moved, up to SOAK/15 times
+simulation|./internal/simulation|^Test(Soak|Planted)$|whole nodes simulated, SOAK*334 seeds, and every planted fault found
 rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|the two loads of the articles at full size
 stalls|./sqlledger|^TestServerStalledTransaction$|a process frozen in a transaction
 '

@@ -232,7 +232,7 @@ func (w *world) heal() {
 	for w.inFlight.Load() > 0 {
 		w.spend(100 * time.Millisecond)
 	}
-	if full && !w.plan.losesHistory() {
+	if full && !w.plan.losesHistory() && !w.wentBack() {
 		w.story.tell("everything is healed, but the server is full")
 		w.judgeFull()
 	}

@@ -27,7 +27,7 @@ func (w *world) judge() {
 		if why = w.unsettled(); why == "" {
 			break
 		}
-		if time.Since(since) > settleWithin {
+		if time.Since(since) > settleWithin || w.wentBack() && time.Since(since) > fullFor {
 			break
 		}
 	}
