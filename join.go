@@ -370,6 +370,13 @@ func (r *rest) after(err error) time.Duration {
 	return r.pause
 }
 
+// end ends the pause: somebody asks for another attempt at once.
+func (r *rest) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.until = time.Time{}
+}
+
 // failing returns why the last attempt failed; nil when it did not.
 func (r *rest) failing() error {
 	r.mu.Lock()
@@ -470,6 +477,13 @@ func (s *Service) admitAll(ctx context.Context, campaigns []*Campaign) {
 		})
 	}
 	all.Wait()
+}
+
+// tryAgain ends the pause after a failed admission of a campaign.
+func (s *Service) tryAgain(c *Campaign) {
+	if v, ok := s.admissions.Load(c.ID); ok {
+		v.(*admission).rest.end()
+	}
 }
 
 // stranded returns why a published campaign could not be loaded; nil when all are.

@@ -124,7 +124,7 @@ func (m *mend) older(ctx context.Context, parts []lostPart) (bool, error) {
 
 // takeUp has a campaign that was halted loaded again, or settled where it is over.
 func (m *mend) takeUp(ctx context.Context) error {
-	m.s.admissions.Delete(m.c.ID)
+	m.s.tryAgain(m.c)
 	if m.s.sells(m.c) {
 		m.s.dropLive(m.c)
 		return m.s.admitFor(ctx, m.c)

@@ -158,6 +158,8 @@ func (s *Service) examine(ctx context.Context, c *Campaign) (*finding, error) {
 		f.audit, err = s.ledger.Audit(ctx, c)
 		return f, err
 	}
+	// What kept this node from loading it may be over.
+	s.tryAgain(c)
 	for range verifyAttempts {
 		var err error
 		if f.waiting, err = s.commandsWaiting(ctx, c); err != nil {
