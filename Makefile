@@ -16,7 +16,7 @@ PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
 # is left to wait for alone in the end.
 FIRST := ./cmd/dibs ./redisengine ./sqlledger
 # The longest that one package's tests may take.
-TIMEOUT ?= 10m
+TIMEOUT ?= 15m
 FUZZTIME ?= 1m
 # How many rounds the soak campaigns run, or a share of them; see internal/ci/soak.sh.
 SOAK ?= 300
