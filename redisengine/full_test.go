@@ -173,6 +173,12 @@ func TestFullRedisTakesNoMore(t *testing.T) {
 			t.Fatalf("loaded on a full Redis, the repeat is %+v, %v", d, err)
 		}
 	}
+	must(t, e.Halt(t.Context(), shard))
+	_, err = e.Stats(t.Context(), shard)
+	if !errors.Is(err, dibs.ErrNotOpen) {
+		t.Errorf("the stats of a shard that was halted on a full Redis: %v", err)
+	}
+	must(t, e.Open(t.Context(), bigSale(1, 100), shard, &dibs.ShardLoad{Epoch: 5, StockLeft: 100}))
 	s, err := e.Stats(t.Context(), shard)
 	must(t, err)
 	must(t, e.TrimJournal(t.Context(), shard, s.Head, time.Now().Add(time.Hour)))
