@@ -66,7 +66,7 @@ func (w *world) sellOut(o *offer) {
 		case res.Outcome == dibs.Granted && i >= left && !expires(o):
 			w.broken("no oversell: %d of %s were left, and one more is granted", left, o.id)
 			return
-		case res.Outcome == dibs.SoldOut:
+		case res.Outcome == dibs.SoldOut, res.Outcome == dibs.Ended && !p.sells(w):
 			return
 		case res.Outcome != dibs.Granted:
 			w.broken("no undersell: %d of %s are left, and a claim is answered with %s", left-i, o.id, res.Outcome)

@@ -78,7 +78,7 @@ func (w *world) fate(node, op string, o *odds) fate {
 	stall := o.stall
 	if steps[op] {
 		// What has several steps has something between them.
-		stall *= 4
+		stall *= 6
 		f.before, f.after = d.chance(o.die), d.chance(o.die)
 	}
 	if d.chance(stall) {
