@@ -310,8 +310,12 @@ func (s *Service) readBatch(ctx context.Context, t *settling, limit int, tail bo
 	if err != nil {
 		return Batch{}, fmt.Errorf("dibs: reading the journal of shard %s: %w", t.id, err)
 	}
-	if len(entries) == 0 {
-		return Batch{}, nil
+	if len(entries) == 0 || !Continues(from, &entries[0]) {
+		// While this node stood still another one may have settled what follows, and
+		// trimmed it.
+		if same, err := s.askPosition(ctx, t); err != nil || !same || len(entries) == 0 {
+			return Batch{}, err
+		}
 	}
 	return Batch{
 		Campaign: t.l.campaign.Load(), Shard: t.id, Fence: fence, From: from,

@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,7 +128,8 @@ func TestARushComesBeforeSettling(t *testing.T) {
 				}}, appended: make(chan struct{}, 1), read: make(chan time.Time, 1)}
 				s := &Service{
 					cfg:    Config{MaxBacklog: 80, SettleBatch: 2 * rushBatch, SettleEvery: 100 * time.Millisecond}.WithDefaults(),
-					engine: e, settleKick: make(chan struct{}, 1), settling: newTurn(),
+					engine: e, ledger: noTotals{}, log: slog.New(slog.DiscardHandler),
+					settleKick: make(chan struct{}, 1), settling: newTurn(),
 				}
 				tr := newSettling(id, &live{}, time.Now())
 				tr.enter(1, Cursor{})
@@ -146,6 +148,11 @@ func TestARushComesBeforeSettling(t *testing.T) {
 		})
 	}
 }
+
+// noTotals is a ledger that does not say how far it is.
+type noTotals struct{ Ledger }
+
+func (noTotals) Totals(context.Context, ShardID) (ShardTotals, error) { return ShardTotals{}, ErrUnavailable }
 
 // appending is counting that tells of entries, and notes when they are read.
 type appending struct {
