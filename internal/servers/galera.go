@@ -1,6 +1,8 @@
 package servers
 
 import (
+	"bufio"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -11,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // galeraLibrary is where Debian's package galera-4 keeps the replication.
@@ -132,15 +135,34 @@ func (s *Server) recovered(args []string) []string {
 	if err != nil {
 		return nil
 	}
-	cmd := exec.Command(program, append(slices.Clone(args), "--wsrep-recover")...)
+	ctx, cancel := context.WithTimeout(context.Background(), recoverPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, append(slices.Clone(args), "--wsrep-recover")...)
 	cmd.Dir = s.dir
 	if err := s.lower(cmd); err != nil {
 		return nil
 	}
-	// How it ends says nothing: it is ended once it has said what it knows.
-	out, _ := cmd.CombinedOutput()
-	if m := recoveredAt.FindSubmatch(out); m != nil {
-		return []string{"--wsrep-start-position=" + string(m[1])}
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		return nil
 	}
-	return nil
+	cmd.Stdout = cmd.Stderr
+	if err := cmd.Start(); err != nil {
+		return nil
+	}
+	var position []string
+	for lines := bufio.NewScanner(out); position == nil && lines.Scan(); {
+		if m := recoveredAt.FindSubmatch(lines.Bytes()); m != nil {
+			position = []string{"--wsrep-start-position=" + string(m[1])}
+		}
+	}
+	// It is ended at once, whether or not it has said it: MariaDB 10.11 was seen not to
+	// end by itself, and to take all of the machine's memory meanwhile.
+	cancel()
+	_ = cmd.Wait()
+	return position
 }
+
+// recoverPatience is how long a server that was killed may take to say how far it
+// had come; it takes a second.
+const recoverPatience = 10 * time.Second
