@@ -22,6 +22,7 @@ type engine struct {
 	// seen is the highest place of each shard that this node has seen.
 	seen   map[dibs.ShardID]dibs.Cursor
 	tokens int
+	closed bool
 }
 
 var _ dibs.Engine = (*engine)(nil)
@@ -95,6 +96,9 @@ func change[T any](ctx context.Context, e *engine, op string, effect dibs.Effect
 
 // Claim decides one claim; see dibs.Engine.
 func (e *engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision, error) {
+	if e.isClosed() {
+		return dibs.Decision{}, dibs.Unavail(req.Effect(), errClosed)
+	}
 	r, _ := ctx.Value(requestKey{}).(*request)
 	deadline := e.p.w.now().Add(claimDeadline)
 	d, err := change(ctx, e, "claim", dibs.EffectUnknown, req.Shard, func(v *server, seen dibs.Cursor) (dibs.Decision, error) {
@@ -299,8 +303,23 @@ func (e *engine) Ping(ctx context.Context) error {
 	return err
 }
 
+// isClosed reports whether nothing more is asked.
+func (e *engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
 // Close gives the leases back; see dibs.Engine.
 func (e *engine) Close(ctx context.Context) error {
+	if e.isClosed() {
+		return nil
+	}
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.closed = true
+	}()
 	_, err := ask(ctx, e, "unlease", dibs.EffectUnknown, func(v *server) (none, error) {
 		v.unlease(e.p.name)
 		return none{}, nil

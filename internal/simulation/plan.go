@@ -106,6 +106,12 @@ func (p *plan) drawFaults(d *dice) {
 	for range d.IntN(4) {
 		p.faults = append(p.faults, one(d, kinds...))
 	}
+	if p.has(faultRestore) {
+		// A ledger that went back is of interest where the journal cannot tell.
+		p.faults = append(p.faults, faultRestart)
+		p.service.JournalKeep = one(d, time.Millisecond, time.Millisecond, time.Hour)
+		p.service.TidyEvery = 200 * time.Millisecond
+	}
 	if d.chance(0.5) {
 		p.wire = odds{stall: 0.01, longest: d.between(500*time.Millisecond, 5*time.Second), request: 0.004, answer: 0.004, late: 0.004}
 	}

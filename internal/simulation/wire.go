@@ -12,6 +12,7 @@ import (
 var (
 	errNoAnswer = errors.New("no answer came")
 	errDead     = errors.New("the node is dead")
+	errClosed   = errors.New("the engine is closed")
 	errDeadlock = errors.New("deadlock found when trying to get lock; try restarting transaction")
 	errNoLedger = errors.New("the database does not answer")
 )
@@ -107,6 +108,9 @@ func ask[T any](ctx context.Context, e *engine, op string, effect dibs.Effect, r
 	p, w := e.p, e.p.w
 	f := w.fate(p.site.name, op, &w.plan.wire)
 	fail := func(err error) (T, error) { return nothing, dibs.Unavail(effect, err) }
+	if e.isClosed() {
+		return fail(errClosed)
+	}
 	if err := p.wait(ctx, f.there); err != nil {
 		return fail(err)
 	}
