@@ -97,7 +97,7 @@ func change[T any](ctx context.Context, e *engine, op string, effect dibs.Effect
 // Claim decides one claim; see dibs.Engine.
 func (e *engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision, error) {
 	if e.isClosed() {
-		return dibs.Decision{}, dibs.Unavail(req.Effect(), errClosed)
+		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, errClosed)
 	}
 	r, _ := ctx.Value(requestKey{}).(*request)
 	deadline := e.p.w.now().Add(claimDeadline)
