@@ -40,6 +40,10 @@ type node struct {
 	ledger *sqlledger.Ledger
 }
 
+// ledgerTime is how long a fleet's ledger may take: a machine that tests other
+// packages too is slow at times.
+const ledgerTime = 30 * time.Second
+
 func newFleet(t *testing.T, n int) *fleet {
 	t.Helper()
 	f := &fleet{T: t, redis: startRedis(t, servers.RedisAlways...), ledger: "sqlite:" + filepath.Join(freshLedger(t), "ledger.db")}
@@ -82,7 +86,7 @@ func (f *fleet) join() *node {
 	if err != nil {
 		f.Fatal(err)
 	}
-	l, err := sqlledger.Open(ctx, f.ledger, sqlledger.Options{Migrate: true})
+	l, err := sqlledger.Open(ctx, f.ledger, sqlledger.Options{Migrate: true, Timeout: ledgerTime})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -91,7 +95,7 @@ func (f *fleet) join() *node {
 		f.Fatal(err)
 	}
 	cfg := f.tune
-	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Logger = e, l, ids, log
+	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Logger, cfg.LedgerTimeout = e, l, ids, log, ledgerTime
 	if f.wrap != nil {
 		f.wrap(&cfg)
 	}
