@@ -2,7 +2,9 @@ package room_test
 
 import (
 	"context"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -59,4 +61,56 @@ func TestSeldomGlances(t *testing.T) {
 	if v, ok := r.Glance(c, "ann"); !ok || v.Admission == "" {
 		t.Errorf("%+v, %v", v, ok)
 	}
+}
+
+// holding is a ledger that saves places when it is told to.
+type holding struct {
+	idle
+	save chan struct{}
+}
+
+func (l holding) SavePlaces(context.Context, dibs.SavedRoom, []dibs.SavedPlace) error {
+	<-l.save
+	return nil
+}
+
+func (holding) DropPlace(context.Context, uint32, int64) error { return nil }
+
+// A user who leaves twice at once, as by a double click, gives one place up, and may
+// come back.
+func TestTwoLeavesAtOnceGiveOnePlaceUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now().Add(time.Minute)
+		c := &dibs.Campaign{
+			Number: 1, ID: "phone", StartsAt: start, EndsAt: start.Add(hour), State: dibs.Published, Version: 1,
+			Gate: &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1}},
+		}
+		l := holding{save: make(chan struct{})}
+		r := newRooms(t, room.Config{Ledger: l})
+		var calls sync.WaitGroup
+		comes := func(user string) {
+			if _, err := r.Join(t.Context(), c, user); err != nil {
+				t.Error(err)
+			}
+		}
+		calls.Go(func() { comes("ann") })
+		l.save <- struct{}{}
+		calls.Wait()
+		// While bob's place is saved, both calls wait: then both find ann's number.
+		calls.Go(func() { comes("bob") })
+		synctest.Wait()
+		for range 2 {
+			calls.Go(func() {
+				if err := r.Leave(t.Context(), c, "ann"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(l.save)
+		calls.Wait()
+		if v := join(t, r, c, "ann"); v.Place != 3 {
+			t.Errorf("ann comes back to place %d, want 3", v.Place)
+		}
+	})
 }
