@@ -48,6 +48,8 @@ func TestClaimLife(t *testing.T) {
 		{ids[1] + "/cancel", "", []string{other}, 404, `"reason":"not_found"`, false},
 		{ids[1] + "/cancel", "", []string{asUser, "Idempotency-Key: c"}, 200, `"status":"released"`, false},
 		{ids[1] + "/cancel", "", []string{asUser, "Idempotency-Key: c"}, 200, `"status":"released"`, true},
+		// Another user's key is another key, although it reads the same.
+		{ids[1] + "/cancel", "", []string{other, "Idempotency-Key: c"}, 404, `"reason":"not_found"`, false},
 		{ids[0] + "/redeem", `{"ref":"o1"}`, []string{asAdmin}, 409, `only coupons`, false},
 		{ids[0] + "/ship", `{"carrier":"SF","tracking_no":"1"}`, []string{asAdmin}, 200, `"shipment":{"carrier":"SF"`, false},
 		{ids[0] + "/refund", `{"amount":{"amount":200,"currency":"USD"}}`, []string{asAdmin}, 400, `currency`, false},
