@@ -326,7 +326,7 @@ func testPacketCreditRace(t *testing.T, f *fixture) {
 // with it, since nobody would look for it later.
 func testPacketReadmit(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.published("c", "", 10, 20, 30)
+	c := f.published("c", "", 10, 20, 30, 40)
 	_, s := f.load(c, 0)
 	f.settle(s)
 	bad := s.grant("u1", 1, 0)
@@ -340,7 +340,7 @@ func testPacketReadmit(t *testing.T, f *fixture) {
 	f.must(l.Readmit(ctx, c, bad))
 	f.has("u1", 10)
 	same(t, "credited twice", f.credit(c, 10), 0)
-	f.funds(c, 30, 0, 30)
+	f.funds(c, 30, 0, 70)
 
 	// One that nobody has passed yet waits its turn.
 	early := s.grant("u3", 1, 2)
@@ -349,8 +349,17 @@ func testPacketReadmit(t *testing.T, f *fixture) {
 	f.must(l.Readmit(ctx, c, early))
 	f.has("u3", 0)
 	same(t, "credited in turn", f.credit(c, 10), 1)
+
+	// Crediting has come as far as the last one, and no further.
+	last := s.grant("u4", 1, 3)
+	b = s.batch()
+	f.must(l.Quarantine(ctx, b, "planted"))
+	same(t, "credited while the last one is aside", f.credit(c, 10), 0)
+	f.must(l.Readmit(ctx, c, last))
+	f.has("u4", 40)
+	same(t, "credited twice", f.credit(c, 10), 0)
 	f.comesHome(c, true)
-	f.funds(c, 60, 0, 0)
+	f.funds(c, 100, 0, 0)
 }
 
 // testPacketAmounts takes the largest sums there are.
