@@ -56,6 +56,7 @@ var contract = []struct {
 	{"ReadmitWithdrawal", testReadmitWithdrawal},
 	{"Recount", testRecount},
 	{"Withdraw", testWithdraw},
+	{"WithdrawFromDraft", testWithdrawFromDraft},
 	{"Restock", testRestock},
 	{"RestockItems", testRestockItems},
 	{"RestockRefused", testRestockRefused},

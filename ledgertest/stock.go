@@ -63,6 +63,40 @@ func testWithdraw(t *testing.T, f *fixture) {
 	f.changed(c, []int64{-3}, "none", "r1", "w1")
 }
 
+// testWithdrawFromDraft takes stock from shards that no engine has opened: twice, and
+// all that is left.
+func testWithdrawFromDraft(t *testing.T, f *fixture) {
+	draft := func(id string, stock int64) *dibs.Campaign {
+		c := campaign(id, stock)
+		c.State = dibs.Draft
+		return c
+	}
+	take := func(c *dibs.Campaign, ref string, n int64) error {
+		return f.ledger().Restock(t.Context(), dibs.Restock{Shard: dibs.ShardID{Campaign: c.Number}, Ref: ref, Delta: -n})
+	}
+	units := f.insert(draft("units", 5))
+	f.must(take(units, "w1", 2))
+	wants(t, "withdraw more than is left", take(units, "w2", 4), dibs.ErrInvalidState)
+	f.must(take(units, "w3", 3))
+	same(t, "units left", f.totals(units, 0), dibs.ShardTotals{})
+	same(t, "the audit's units", f.clean(units).Stock, int64(0))
+
+	items := f.insertItems(draft("items", 0), values("v", 5))
+	for range 2 {
+		f.must(take(items, "w1", 2))
+	}
+	f.must(take(items, "w2", 1))
+	load, _ := f.load(items, 0)
+	same(t, "free items after two withdrawals", load.FreeItems, []uint32{0, 1})
+	same(t, "the audit's items", f.clean(items).Stock, int64(2))
+
+	all := f.insertItems(draft("all", 0), values("v", 3))
+	f.must(take(all, "w1", 3))
+	load, _ = f.load(all, 0)
+	same(t, "free items after all were withdrawn", len(load.FreeItems), 0)
+	same(t, "the audit's items", f.clean(all).Stock, int64(0))
+}
+
 func testRestock(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := f.insert(campaign("c", 10))
