@@ -117,7 +117,7 @@ func (r *rig) report() *dibs.Report {
 }
 
 // isKept checks that a claim in quarantine is kept: it is found, by its id, by
-// its repeat and by its user, and counts.
+// its repeat and by its user alone, and counts.
 func (r *rig) isKept(campaign, user, key, id string) {
 	r.Helper()
 	c, err := r.node.Service.FindClaim(r.Context(), id)
@@ -130,6 +130,10 @@ func (r *rig) isKept(campaign, user, key, id string) {
 	list, err := r.node.Service.UserClaims(r.Context(), user, dibs.Page{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].ID != id {
 		r.Errorf("its user's claims: %+v, %v", list.Items, err)
+	}
+	list, err = r.node.Service.UserClaims(r.Context(), "another user", dibs.Page{})
+	if err != nil || len(list.Items) > 0 {
+		r.Errorf("the claims of a user who has none: %+v, %v", list.Items, err)
 	}
 }
 
