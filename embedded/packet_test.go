@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,26 @@ func (r *rig) balance(user string) int64 {
 		return 0
 	}
 	return v.Balances[0].Amount
+}
+
+// A red packet is not stored when the shares that Config.Split made are not worth its
+// total, or are not as many as it asks for.
+func TestSharesAreWorthTheTotal(t *testing.T) {
+	for says, shares := range map[string][]int64{
+		"2 shares leave 1 of the total":  {5, 4},
+		"2 shares leave -1 of the total": {5, 6},
+		"1 shares leave 0 of the total":  {10},
+	} {
+		t.Run(says, func(t *testing.T) {
+			r := newRig(t, dibs.Config{Split: func(dibs.RedPacketSpec) ([]int64, error) { return shares, nil }})
+			_, err := r.node.Service.CreateCampaign(t.Context(), r.packet("rain", "", 10, 2))
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("shares of %d are answered by %v", shares, err)
+			}
+			_, err = r.node.Service.Campaign(t.Context(), "rain")
+			r.fails(err, dibs.NotFound)
+		})
+	}
 }
 
 func TestRedPacket(t *testing.T) {
