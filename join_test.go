@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// placed is an engine that has one shard, and lends it to everybody who asks.
+// placed is an engine whose lease everybody gets.
 type placed struct{ counting }
 
 func (*placed) Lease(context.Context, ShardID, Cursor) (bool, error) { return true, nil }
@@ -19,8 +19,8 @@ type totalled struct {
 
 func (l *totalled) Totals(context.Context, ShardID) (ShardTotals, error) { return l.totals, nil }
 
-// A node takes over a shard that the engine holds where the engine stands in the
-// ledger's epoch and has all that the ledger has: else it would give places out anew.
+// A node attaches to a shard only where the engine is in the ledger's epoch and has
+// all that the ledger has: an engine behind it would grant places that are taken.
 func TestAttachOnlyToWhatTheLedgerContinues(t *testing.T) {
 	shard := ShardID{Campaign: 1}
 	l := &totalled{totals: ShardTotals{Epoch: 2, Position: Cursor{Epoch: 2, Seq: 9}}}
