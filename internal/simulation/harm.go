@@ -64,6 +64,10 @@ func (w *world) harm(ctx context.Context, round int) {
 			w.noLedger.Store(true)
 			w.after(last, func() { w.noLedger.Store(false) })
 		case faultRestore:
+			if d.chance(0.5) {
+				// Both were in one rack.
+				w.harmServer(d, faultRestart, last)
+			}
 			w.restore(dump)
 		default:
 			w.harmServer(d, kind, last)
