@@ -32,7 +32,7 @@ var (
 	}
 	// kindFaults lose nothing that the ledger does not have: beside them, a
 	// ledger that went back can be told from one that did not.
-	kindFaults = []string{faultCrash, faultFreeze, faultCut, faultSleep, faultRestart, faultFull, faultSlow, faultRestore, faultRestore}
+	kindFaults = []string{faultCrash, faultFreeze, faultCut, faultSleep, faultRestart, faultFull, faultSlow, faultRestore, faultRestore, faultRestore}
 )
 
 // plan is what a run is like. All of it comes from the seed.
