@@ -85,13 +85,18 @@ func newPlan(seed uint64) *plan {
 	for range one(d, 1, 2, 2, 3) {
 		p.skews = append(p.skews, d.between(0, 3*time.Second)-1500*time.Millisecond)
 	}
-	if n := len(p.skews); n > 1 && d.chance(0.25) {
-		p.skews[n-1] = one(d, 65*time.Minute, 65*time.Minute, -65*time.Minute)
-	}
 	for range one(d, 1, 1, 2) {
 		p.offers = append(p.offers, newOffer(d))
 	}
 	p.drawFaults(d)
+	odd := 0.15
+	if p.losesHistory() || p.has(faultRestart) {
+		// Loads that are made by one node while another one takes the campaign to be over.
+		odd = 0.4
+	}
+	if n := len(p.skews); n > 1 && d.chance(odd) {
+		p.skews[n-1] = one(d, 65*time.Minute, 65*time.Minute, 65*time.Minute, -65*time.Minute)
+	}
 	p.twice = d.chance(0.1)
 	return p
 }
