@@ -89,7 +89,7 @@ func (w *world) harmServer(d *dice, kind string, last time.Duration) {
 		}
 	case faultRestart:
 		v.set(&v.down, true)
-		w.after(last/4, func() { w.bring(v, v.mem) })
+		w.after(last/4, func() { w.bring(v, nil) })
 	case faultEmpty:
 		v.set(&v.down, true)
 		w.after(last/4, func() { w.bring(v, newMemory()) })
@@ -120,7 +120,8 @@ func (w *world) copyOf() *memory {
 	return w.replica.clone()
 }
 
-// bring has a server that was down answer again, with a memory.
+// bring has a server that was down answer again, with another memory, or nil for the
+// one that it had.
 func (w *world) bring(v *server, mem *memory) {
 	v.restart(mem)
 	v.set(&v.down, false)
@@ -216,7 +217,7 @@ func (w *world) heal() {
 	down, full := v.down, v.full
 	v.mu.Unlock()
 	if down {
-		w.bring(v, v.mem)
+		w.bring(v, nil)
 	}
 	w.mu.Lock()
 	servers := w.servers

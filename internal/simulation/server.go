@@ -39,11 +39,13 @@ type server struct {
 // now is the server's clock, in milliseconds since 1970.
 func (v *server) now() int64 { return v.w.now().Add(v.skew).UnixMilli() }
 
-// restart gives the server a new run with another memory.
+// restart gives the server a new run, with another memory unless that is nil.
 func (v *server) restart(mem *memory) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.mem = mem
+	if mem != nil {
+		v.mem = mem
+	}
 	v.run = v.w.newRun(v.name)
 }
 
