@@ -25,7 +25,7 @@ const (
 	crossStock, crossMore = 12, 2
 	// crossPatience bounds each wait of a cell. It is long since many cells share few
 	// processors.
-	crossPatience = 45 * time.Second
+	crossPatience = 2 * time.Minute
 	theCampaign   = "phone"
 )
 

@@ -29,11 +29,28 @@ var copyScript []byte
 // written to. What one has committed, all have or will have.
 type Galera struct{ nodes []*Server }
 
+// galeraTries is how often a cluster is begun anew: on a machine that is busy a
+// server may be given up by the others while it joins.
+const galeraTries = 3
+
 // StartGalera starts a cluster of some servers. Stop ends it.
 func StartGalera(size int) (*Galera, error) {
 	if _, err := os.Stat(galeraLibrary); err != nil {
 		return nil, fmt.Errorf("servers: Galera is needed and not there (install the package galera-4): %w", err)
 	}
+	var failed error
+	for range galeraTries {
+		g, err := startGalera(size)
+		if err == nil {
+			return g, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, failed
+}
+
+// startGalera tries once.
+func startGalera(size int) (*Galera, error) {
 	g := &Galera{}
 	peers := make([]int, size)
 	for i := range peers {
