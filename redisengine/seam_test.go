@@ -16,7 +16,7 @@ import (
 
 // crossingsAtOnce is how many cells run at the same time: they wait most of their
 // time, for leases to end and for servers to count as gone.
-const crossingsAtOnce = 8
+const crossingsAtOnce = 16
 
 // loss is something that loses history.
 type loss struct {
