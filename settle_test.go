@@ -152,7 +152,9 @@ func TestARushComesBeforeSettling(t *testing.T) {
 // noTotals is a ledger that does not say how far it is.
 type noTotals struct{ Ledger }
 
-func (noTotals) Totals(context.Context, ShardID) (ShardTotals, error) { return ShardTotals{}, ErrUnavailable }
+func (noTotals) Totals(context.Context, ShardID) (ShardTotals, error) {
+	return ShardTotals{}, ErrUnavailable
+}
 
 // appending is counting that tells of entries, and notes when they are read.
 type appending struct {
