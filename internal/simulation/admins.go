@@ -88,7 +88,7 @@ func (a *admin) act(ctx context.Context) {
 			a.restock(ctx, o)
 		case x < 0.55 && o.kind != dibs.RedPacket:
 			a.withdraw(ctx, o)
-		case x < 0.65 && o.kind != dibs.RedPacket && !o.items && a.w.plan.twice && a.w.planted.OneRef:
+		case x < 0.65 && o.kind != dibs.RedPacket && !o.items && a.w.plan.twice:
 			a.both(ctx, o)
 		case x < 0.75:
 			a.pauseAndResume(ctx, o)

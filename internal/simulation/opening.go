@@ -256,6 +256,9 @@ func (e *engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := e.listHeld(ctx, listed); err != nil {
+		return nil, err
+	}
 	var have []dibs.ShardID
 	for _, id := range slices.SortedFunc(maps.Keys(listed), compareShards) {
 		type rest struct{ entries, shard, stream bool }
@@ -279,6 +282,33 @@ func (e *engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 		}
 	}
 	return have, nil
+}
+
+// listHeld lists what the server holds and this node has met, and the list lost.
+func (e *engine) listHeld(ctx context.Context, listed map[dibs.ShardID]int64) error {
+	e.mu.Lock()
+	met := slices.SortedFunc(maps.Keys(e.seen), compareShards)
+	e.mu.Unlock()
+	for _, id := range met {
+		if _, ok := listed[id]; ok || e.p.w.planted.ListedOnce {
+			continue
+		}
+		step, err := ask(ctx, e, "list", dibs.EffectUnknown, func(v *server) (int64, error) {
+			s := v.mem.shards[id]
+			if s == nil {
+				return 0, nil
+			}
+			v.mem.listed[id] = 2*int64(s.head.Epoch) + 1
+			return v.mem.listed[id], nil
+		})
+		if err != nil {
+			return err
+		}
+		if step > 0 {
+			listed[id] = step
+		}
+	}
+	return nil
 }
 
 // forget takes a shard off the list of which nothing is there.
