@@ -78,6 +78,9 @@ func (s *shard) decide(req *dibs.EngineClaim, now int64) dibs.Decision {
 	if limited {
 		return dibs.Decision{Outcome: dibs.LimitReached, Held: places}
 	}
+	if len(s.users[req.UserID]) >= dibs.MaxClaimsPerUser {
+		return dibs.Decision{Outcome: dibs.TooManyClaims}
+	}
 	return dibs.Decision{Outcome: dibs.Granted}
 }
 

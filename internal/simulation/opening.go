@@ -139,12 +139,12 @@ func (o *opening) redo(en *dibs.Entry) {
 		o.claims = append(o.claims, dibs.Holding{
 			Cursor: en.Cursor, UserID: en.UserID, Key: en.Key, Quantity: en.Quantity, At: en.At, PayBy: en.PayBy, Items: en.Items,
 		})
-	case en.Kind == dibs.EntryAdjust:
+	case en.Kind == dibs.EntryAdjust && en.Quantity < 0:
+		// A restock is counted by its name in the load alone: a ledger that went back
+		// to before it sends it again.
 		o.refs[en.Ref] = true
-		if en.Quantity < 0 {
-			o.left += en.Quantity
-			o.taken = append(o.taken, en.Items...)
-		}
+		o.left += en.Quantity
+		o.taken = append(o.taken, en.Items...)
 	}
 }
 
