@@ -66,6 +66,8 @@ make_root() {
 # enter goes on in the folder, from where the machine's own files are out of reach.
 enter() {
 	local folder=$1 home=/root name settings=()
+	# It names a folder of this machine, which programs would look for in the other.
+	unset TMPDIR
 	for name in GOPROXY GONOPROXY GOSUMDB GONOSUMDB GOPRIVATE GOINSECURE GOTOOLCHAIN; do
 		settings+=("$name=$(go env "$name")")
 	done
