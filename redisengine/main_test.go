@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		// The driver of a cluster keeps connections that it has replaced for five
 		// seconds, and looks at the slots a second later, whether it is closed or not.
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
+		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient).redirectOrNew.func1"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),
 		// A proxy forgets what is stuck in a link that is gone.
 		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
