@@ -35,11 +35,12 @@ type house struct {
 type room struct {
 	// name is the folder relative to the module's root: "." or "ledger/sql".
 	name string
-	// imports are the import paths of its files, without those of its tests.
-	imports []string
-	files   []*source
-	types   *types.Package
-	info    *types.Info
+	// imports are the import paths of its files for any platform; testImports are
+	// those of its tests on this one.
+	imports, testImports []string
+	files                []*source
+	types                *types.Package
+	info                 *types.Info
 	// faults are what the type checker complains about. A package in the middle of
 	// a change can still be measured, roughly.
 	faults []error
@@ -50,8 +51,9 @@ type source struct {
 	// name is the file's name without its folder.
 	name string
 	ast  *ast.File
-	// lines and comments count all lines and those that hold only a comment.
-	lines, comments int
+	// lines, blank and comments count all lines, the empty ones, and those that hold
+	// only a comment.
+	lines, blank, comments int
 	// functions has the length of each function in lines.
 	functions []int
 	// tested is set when a test file of the same name stands beside it.
@@ -63,7 +65,7 @@ type listed struct {
 	ImportPath, Dir, Export           string
 	DepOnly                           bool
 	GoFiles, CgoFiles, IgnoredGoFiles []string
-	Imports                           []string
+	TestImports, XTestImports         []string
 	Module                            *struct {
 		Path, Dir string
 		Main      bool
@@ -112,7 +114,7 @@ func load(ctx context.Context, dir string, patterns ...string) (*house, error) {
 // list asks the go command for the packages and all that they import.
 func list(ctx context.Context, dir string, patterns []string) ([]listed, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-e", "-deps", "-export",
-		"-json=ImportPath,Dir,Export,DepOnly,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Module,Error", "--"}, patterns...)...)
+		"-json=ImportPath,Dir,Export,DepOnly,GoFiles,CgoFiles,IgnoredGoFiles,TestImports,XTestImports,Module,Error", "--"}, patterns...)...)
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -139,7 +141,7 @@ func (h *house) enter(l listed, imp types.Importer) error {
 	if err != nil {
 		return err
 	}
-	r := &room{name: filepath.ToSlash(name), imports: l.Imports}
+	r := &room{name: filepath.ToSlash(name), testImports: slices.Concat(l.TestImports, l.XTestImports)}
 	tests, err := testFiles(l.Dir)
 	if err != nil {
 		return err
@@ -153,6 +155,9 @@ func (h *house) enter(l listed, imp types.Importer) error {
 		if err != nil {
 			return err
 		}
+		for _, imp := range s.ast.Imports {
+			r.imports = append(r.imports, strings.Trim(imp.Path.Value, "\"`"))
+		}
 		if !slices.Contains(l.IgnoredGoFiles, f) {
 			built = append(built, s.ast)
 		}
@@ -164,6 +169,8 @@ func (h *house) enter(l listed, imp types.Importer) error {
 	if len(r.files) == 0 {
 		return nil
 	}
+	slices.Sort(r.imports)
+	r.imports = slices.Compact(r.imports)
 	slices.SortFunc(r.files, func(a, b *source) int { return strings.Compare(a.name, b.name) })
 	r.info = &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: imp, Error: func(err error) { r.faults = append(r.faults, err) }}
@@ -202,10 +209,21 @@ func (h *house) read(dir, name string) (*source, error) {
 	return &source{
 		name:      name,
 		ast:       file,
-		lines:     h.fset.File(file.FileStart).LineCount() - 1,
+		lines:     h.fset.File(file.FileStart).LineCount(),
+		blank:     blankLines(body),
 		comments:  h.commentLines(file, body),
 		functions: h.functionLines(file),
 	}, nil
+}
+
+func blankLines(body []byte) int {
+	n := 0
+	for line := range bytes.Lines(body) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // commentLines counts the lines that hold a comment and no code before it.

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 func main() {
@@ -35,7 +36,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		return fmt.Errorf("unknown argument %s", flags.Arg(0))
 	}
 	if *one == "" {
-		return fmt.Errorf("name a -package")
+		return measured(ctx, w)
 	}
 	h, err := load(ctx, ".", *one)
 	if err != nil {
@@ -45,6 +46,21 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		if err := h.show(w, r, v); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// measured prints the measures and fails when one is past its limit.
+func measured(ctx context.Context, w io.Writer) error {
+	h, err := load(ctx, ".", "./...")
+	if err != nil {
+		return err
+	}
+	if err := h.report(w); err != nil {
+		return err
+	}
+	if faults := h.check(ceilings, standingImports); len(faults) > 0 {
+		return fmt.Errorf("the house is out of order:\n%s", strings.Join(faults, "\n"))
 	}
 	return nil
 }
