@@ -29,19 +29,6 @@ var codeViolations = []violation{
 	{"vague package", file("internal/util/util.go", "// Package util is a drawer.\npackage util\n"), []string{"internal/util/util.go:2: package util: name it"}},
 }
 
-var importViolations = []violation{
-	{"domain imports a library", file("a.go", "package house\n\nimport _ \"example.org/driver\"\n"), []string{"a.go:3: imports example.org/driver: the domain"}},
-	{"domain imports an adapter", file("a.go", "package house\n\nimport _ \"example.com/house/lock\"\n"), []string{"a.go:3: imports example.com/house/lock: the domain"}},
-	{"domain imports internal", file("a.go", "package house\n\nimport _ \"example.com/house/internal/leaf\"\n"), []string{"a.go:3: imports example.com/house/internal/leaf: the domain"}},
-	{"adapter imports an adapter", file("lock/a.go", "package lock\n\nimport _ \"example.com/house/idgen\"\n"), []string{"lock/a.go:3: imports example.com/house/idgen: adapters never"}},
-	{"adapter imports inside an adapter", file("httpapi/x/a.go", "// Package x is.\npackage x\n\nimport _ \"example.com/house/lock/inner\"\n"), []string{"httpapi/x/a.go:4: imports example.com/house/lock/inner: adapters never"}},
-	{"contract imports an adapter", file("enginetest/a.go", "// Package enginetest is.\npackage enginetest\n\nimport _ \"example.com/house/memengine\"\n"), []string{"enginetest/a.go:4: imports example.com/house/memengine: adapters never"}},
-	{"adapter imports the lab", file("client/a.go", "package client\n\nimport _ \"example.com/house/lab\"\n"), []string{"client/a.go:3: imports example.com/house/lab: adapters do not"}},
-	{"internal imports the domain", file("internal/leaf/a.go", "package leaf\n\nimport _ \"example.com/house\"\n"), []string{"internal/leaf/a.go:3: imports example.com/house: internal"}},
-	{"internal test imports an adapter", file("internal/leaf/a_test.go", "package leaf\n\nimport _ \"example.com/house/lock\"\n"), []string{"internal/leaf/a_test.go:3: imports example.com/house/lock: internal"}},
-	{"cgo", file("lab/a.go", "package lab\n\nimport \"C\"\n"), []string{"lab/a.go:3: imports C: the binary is static"}},
-}
-
 var textViolations = []violation{
 	{"machine paths", file("docs/A.md", "see "+workDir+"x\n\nand "+rootDir+"y\n"), []string{"docs/A.md:1: names " + workDir, "docs/A.md:3: names " + rootDir}},
 	{"machine path in CI", file(".ci/run", "cd "+workDir+"main\n"), []string{".ci/run:1: names " + workDir}},
