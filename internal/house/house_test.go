@@ -55,9 +55,19 @@ func lines(n int, format string) string {
 	return out.String()
 }
 
-// house writes the module into a folder of its own, with a domain, a leaf, a
-// service, an adapter and a library beside it, and reads it.
+// house writes the module and reads it.
 func (b built) house(t *testing.T) *house {
+	t.Helper()
+	h, err := load(t.Context(), b.write(t), "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// write puts the module into a folder of its own, with a domain, a leaf, a
+// service, an adapter and a library beside it.
+func (b built) write(t *testing.T) string {
 	t.Helper()
 	b["go.mod"] = "module example.com/dibs\n\ngo 1.26.0\n\nrequire example.org/library v0.0.0\n\nreplace example.org/library => ./library\n"
 	b["library/go.mod"] = "module example.org/library\n\ngo 1.26.0\n"
@@ -74,11 +84,7 @@ func (b built) house(t *testing.T) *house {
 			t.Fatal(err)
 		}
 	}
-	h, err := load(t.Context(), dir, "./...")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
+	return dir
 }
 
 func nothing(int) string { return "" }
