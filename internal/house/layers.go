@@ -51,7 +51,7 @@ var layers = []layer{
 	{name: "live", packages: []string{"live/..."}},
 	{name: "api", packages: []string{"api/..."}},
 	{name: "domain", standard: true, packages: []string{"."}},
-	{name: "leaves", together: true, testsToo: true, packages: []string{"internal/..."}},
+	{name: "leaves", testsToo: true, packages: []string{"internal/..."}},
 }
 
 // place is where a package stands: the index of its layer, and the entry that

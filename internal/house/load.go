@@ -70,7 +70,6 @@ type listed struct {
 		Path, Dir string
 		Main      bool
 	}
-	Error *struct{ Err string }
 }
 
 // load reads the packages that the patterns name, of the module around dir.
@@ -96,9 +95,6 @@ func load(ctx context.Context, dir string, patterns ...string) (*house, error) {
 		if l.DepOnly || l.Module == nil || !l.Module.Main {
 			continue
 		}
-		if l.Error != nil && len(l.GoFiles) == 0 {
-			return nil, fmt.Errorf("%s: %s", l.ImportPath, l.Error.Err)
-		}
 		h.module = l.Module.Path
 		if err := h.enter(l, imp); err != nil {
 			return nil, err
@@ -114,7 +110,7 @@ func load(ctx context.Context, dir string, patterns ...string) (*house, error) {
 // list asks the go command for the packages and all that they import.
 func list(ctx context.Context, dir string, patterns []string) ([]listed, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-e", "-deps", "-export",
-		"-json=ImportPath,Dir,Export,DepOnly,GoFiles,CgoFiles,IgnoredGoFiles,TestImports,XTestImports,Module,Error", "--"}, patterns...)...)
+		"-json=ImportPath,Dir,Export,DepOnly,GoFiles,CgoFiles,IgnoredGoFiles,TestImports,XTestImports,Module", "--"}, patterns...)...)
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -54,9 +54,16 @@ func TestMeasuresAreShown(t *testing.T) {
 }
 
 func TestArgumentsAreChecked(t *testing.T) {
-	for _, args := range [][]string{{"more"}, {"-unknown"}, {"-package", "./gone"}} {
-		if _, err := printed(t, built{}, args...); err == nil {
-			t.Errorf("%q is accepted", args)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"more"}, "unknown argument more"},
+		{[]string{"-unknown"}, "flag provided but not defined"},
+		{[]string{"-package", "./gone"}, "./gone"},
+	} {
+		if _, err := printed(t, built{}, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %s", c.args, err, c.want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (h *house) fileUses(r *room) uses {
 			if !ok {
 				return true
 			}
-			obj := origin(r.info.Uses[id])
+			obj := r.info.Uses[id]
 			name := label(r.types, obj, owners)
 			if name == "" {
 				return true
@@ -52,20 +52,9 @@ func (u uses) add(from, to, name string) {
 	u[from][to][name]++
 }
 
-// origin leads from an instance of a generic method or field to its declaration.
-func origin(obj types.Object) types.Object {
-	switch obj := obj.(type) {
-	case *types.Func:
-		return obj.Origin()
-	case *types.Var:
-		return obj.Origin()
-	}
-	return obj
-}
-
 // label names an object that ties files together, as Name or Type.Name. It
-// returns "" for objects of other packages, local names and methods of
-// interfaces.
+// returns "" for objects of other packages, types in functions and methods of
+// interfaces. Local variables need no care: no other file uses them.
 func label(in *types.Package, obj types.Object, owners map[*types.Var]string) string {
 	if obj == nil || obj.Pkg() != in {
 		return ""
@@ -81,9 +70,7 @@ func label(in *types.Package, obj types.Object, owners map[*types.Var]string) st
 		}
 		return typeName(recv.Type()) + "." + obj.Name()
 	case *types.Var:
-		if obj.IsField() {
-			return owners[obj] + "." + obj.Name()
-		}
+		return owners[obj.Origin()] + "." + obj.Name()
 	}
 	return ""
 }

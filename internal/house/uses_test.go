@@ -9,7 +9,9 @@ import (
 // user uses of two other files a name, a method, a field, and those of a
 // generic type; it calls one method through an interface, and has a local name
 // that is like a name of the other file.
+// The package funds has a file of the same name.
 const user = `
+import far "example.com/dibs/funds"
 func use(i face, g box[int]) {
 	c := count{Name}
 	c.Add()
@@ -19,6 +21,7 @@ func use(i face, g box[int]) {
 	i.Call()
 	Other := 1
 	_ = Other
+	_ = far.Far{Distance: Other}
 }
 `
 
@@ -38,7 +41,8 @@ func (box[T]) Get() {}
 
 func TestFileUses(t *testing.T) {
 	body := "\nfunc init() { use(nil, box[int]{item: 1}) }\n"
-	h := built{}.file("lab/user.go", user).file("lab/used.go", used).file("lab/both.go", body).house(t)
+	h := built{}.file("lab/user.go", user).file("lab/used.go", used).file("lab/both.go", body).
+		file("funds/used.go", "// Far is.\ntype Far struct{ Distance int }\n").house(t)
 	u := h.fileUses(h.room(t, "lab"))
 	want := map[string]int{
 		"Name": 1, "count": 1, "count.Add": 1, "count.total": 1, "face": 1,
