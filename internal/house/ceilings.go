@@ -50,8 +50,8 @@ var standingImports []string
 func (h *house) check(allowed []ceiling, allowedImports []string) []string {
 	var out []string
 	for _, r := range h.packages {
-		for _, err := range r.faults {
-			out = append(out, fmt.Sprintf("%s: does not compile: %v", r.name, err))
+		if n := len(r.faults); n > 0 {
+			out = append(out, fmt.Sprintf("%s: does not compile: %v (the first of %d)", r.name, r.faults[0], n))
 		}
 	}
 	left := map[value]int{}

@@ -28,7 +28,8 @@ var layers = []layer{
 		"cmd/...", "internal/cli/...", "bench/...", "examples/...", "lab/...", "embedded/...",
 		"internal/ci/...", "internal/simulation/...", "internal/house/...",
 	}},
-	{name: "doors", packages: []string{"httpapi/...", "gateway/...", "internal/web/...", "web/..."}},
+	{name: "doors", packages: []string{"httpapi/...", "gateway/..."}},
+	{name: "pages", packages: []string{"web/...", "internal/web/..."}},
 	{name: "node", packages: []string{"node/..."}},
 	// The adapters and the gates fill roles that the services declare.
 	{name: "adapters", packages: []string{
