@@ -87,6 +87,10 @@ lint: ## Lint, check the formatting, and look for known vulnerabilities
 vuln: ## Look for known vulnerabilities; informs, never fails
 	@timeout 300 $(TOOL) govulncheck ./... || echo "govulncheck: findings above, or the database is out of reach; not a failure"
 
+.PHONY: house
+house: ## Measure the packages, and compare them with the limits of the house
+	@go run ./internal/house
+
 .PHONY: fmt
 fmt: ## Format the Go files
 	$(TOOL) gofumpt -l -w .

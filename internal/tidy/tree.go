@@ -51,15 +51,6 @@ type source struct {
 	test bool
 }
 
-// house is the top folder of the file, "" for the domain at the root.
-func (s *source) house() string {
-	top, _, nested := strings.Cut(s.path, "/")
-	if !nested {
-		return ""
-	}
-	return top
-}
-
 // imports reports whether the file imports p, and under which name.
 func (s *source) imports(p string) (name string, ok bool) {
 	for _, imp := range s.file.Imports {

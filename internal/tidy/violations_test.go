@@ -9,13 +9,13 @@ const leaf = "package leaf\n"
 
 var codeViolations = []violation{
 	{"does not parse", file("internal/leaf/bad.go", "package leaf\n\nfunc {\n"), []string{"internal/leaf/bad.go:1: internal/leaf/bad.go:3:6: expected"}},
-	{"Go file too long", file("internal/leaf/long.go", leaf+strings.Repeat("\n", maxFileLines)), []string{"internal/leaf/long.go:601: 601 lines"}},
-	{"last line without newline counts", file("internal/leaf/long.go", leaf+strings.Repeat("\n", maxFileLines-1)+"//"), []string{"internal/leaf/long.go:601: 601 lines"}},
-	{"script too long", file("console/app.js", strings.Repeat("\n", maxFileLines+1)), []string{"console/app.js:601: 601 lines"}},
-	{"function too long", file("internal/leaf/long.go", leaf+"\nfunc long() {"+strings.Repeat("\n", maxFunctionLines)+"}\n"), []string{"internal/leaf/long.go:3: long has 71 lines"}},
-	{"method in a test too long", file("internal/leaf/long_test.go", leaf+"\ntype t struct{}\n\nfunc (t) long() {"+strings.Repeat("\n", maxFunctionLines)+"}\n"), []string{"internal/leaf/long_test.go:5: long has 71 lines"}},
-	{"literal too long", file("internal/leaf/long.go", leaf+"\nvar long = func() {"+strings.Repeat("\n", maxFunctionLines)+"}\n"), []string{"internal/leaf/long.go:3: function literal has 71 lines"}},
-	{"literal inside a literal counts once", file("internal/leaf/long.go", leaf+"\nvar long = func() {\nfunc() {"+strings.Repeat("\n", maxFunctionLines)+"}()\n}\n"), []string{"internal/leaf/long.go:3: function literal has 73 lines"}},
+	{"Go file too long", file("internal/leaf/long.go", leaf+strings.Repeat("\n", MaxFileLines)), []string{"internal/leaf/long.go:601: 601 lines"}},
+	{"last line without newline counts", file("internal/leaf/long.go", leaf+strings.Repeat("\n", MaxFileLines-1)+"//"), []string{"internal/leaf/long.go:601: 601 lines"}},
+	{"script too long", file("console/app.js", strings.Repeat("\n", MaxFileLines+1)), []string{"console/app.js:601: 601 lines"}},
+	{"function too long", file("internal/leaf/long.go", leaf+"\nfunc long() {"+strings.Repeat("\n", MaxFunctionLines)+"}\n"), []string{"internal/leaf/long.go:3: long has 71 lines"}},
+	{"method in a test too long", file("internal/leaf/long_test.go", leaf+"\ntype t struct{}\n\nfunc (t) long() {"+strings.Repeat("\n", MaxFunctionLines)+"}\n"), []string{"internal/leaf/long_test.go:5: long has 71 lines"}},
+	{"literal too long", file("internal/leaf/long.go", leaf+"\nvar long = func() {"+strings.Repeat("\n", MaxFunctionLines)+"}\n"), []string{"internal/leaf/long.go:3: function literal has 71 lines"}},
+	{"literal inside a literal counts once", file("internal/leaf/long.go", leaf+"\nvar long = func() {\nfunc() {"+strings.Repeat("\n", MaxFunctionLines)+"}()\n}\n"), []string{"internal/leaf/long.go:3: function literal has 73 lines"}},
 	{"sleep in a test", file("lock/a_test.go", "package lock\n\nimport \"time\"\n\nfunc f() { time."+sleep+"(1) }\n"), []string{"lock/a_test.go:5: a test sleeps"}},
 	{"sleep under another name", file("lock/a_test.go", "package lock\n\nimport clock \"time\"\n\nvar f = clock."+sleep+"\n"), []string{"lock/a_test.go:5: a test sleeps"}},
 	{"sleep in a suite", file("lock/suite.go", "package lock\n\nimport (\n\t_ \"testing\"\n\t\"time\"\n)\n\nvar f = time."+sleep+"\n"), []string{"lock/suite.go:8: a test sleeps"}},
@@ -27,19 +27,6 @@ var codeViolations = []violation{
 	{"values without a comment", file("lock/a.go", "package lock\n\nvar A, b, C = 1, 2, 3\n\nconst D = 4\n"), []string{"lock/a.go:3: A has no doc comment", "lock/a.go:3: C has no doc comment", "lock/a.go:5: D has no doc comment"}},
 	{"package without a comment", file("lock/inner/inner.go", "package inner\n"), []string{"lock/inner/inner.go:1: package inner has no package comment"}},
 	{"vague package", file("internal/util/util.go", "// Package util is a drawer.\npackage util\n"), []string{"internal/util/util.go:2: package util: name it"}},
-}
-
-var importViolations = []violation{
-	{"domain imports a library", file("a.go", "package house\n\nimport _ \"example.org/driver\"\n"), []string{"a.go:3: imports example.org/driver: the domain"}},
-	{"domain imports an adapter", file("a.go", "package house\n\nimport _ \"example.com/house/lock\"\n"), []string{"a.go:3: imports example.com/house/lock: the domain"}},
-	{"domain imports internal", file("a.go", "package house\n\nimport _ \"example.com/house/internal/leaf\"\n"), []string{"a.go:3: imports example.com/house/internal/leaf: the domain"}},
-	{"adapter imports an adapter", file("lock/a.go", "package lock\n\nimport _ \"example.com/house/idgen\"\n"), []string{"lock/a.go:3: imports example.com/house/idgen: adapters never"}},
-	{"adapter imports inside an adapter", file("httpapi/x/a.go", "// Package x is.\npackage x\n\nimport _ \"example.com/house/lock/inner\"\n"), []string{"httpapi/x/a.go:4: imports example.com/house/lock/inner: adapters never"}},
-	{"contract imports an adapter", file("enginetest/a.go", "// Package enginetest is.\npackage enginetest\n\nimport _ \"example.com/house/memengine\"\n"), []string{"enginetest/a.go:4: imports example.com/house/memengine: adapters never"}},
-	{"adapter imports the lab", file("client/a.go", "package client\n\nimport _ \"example.com/house/lab\"\n"), []string{"client/a.go:3: imports example.com/house/lab: adapters do not"}},
-	{"internal imports the domain", file("internal/leaf/a.go", "package leaf\n\nimport _ \"example.com/house\"\n"), []string{"internal/leaf/a.go:3: imports example.com/house: internal"}},
-	{"internal test imports an adapter", file("internal/leaf/a_test.go", "package leaf\n\nimport _ \"example.com/house/lock\"\n"), []string{"internal/leaf/a_test.go:3: imports example.com/house/lock: internal"}},
-	{"cgo", file("lab/a.go", "package lab\n\nimport \"C\"\n"), []string{"lab/a.go:3: imports C: the binary is static"}},
 }
 
 var textViolations = []violation{

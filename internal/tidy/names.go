@@ -1,0 +1,19 @@
+package tidy
+
+import (
+	"slices"
+	"strings"
+)
+
+// vague are names of packages that say nothing about what is in them.
+var vague = []string{"pkg", "util", "utils", "common", "helper", "helpers", "models", "misc", "shared", "base"}
+
+// checkPackageNames reports packages named for nothing in particular.
+func checkPackageNames(t *tree, out *findings) {
+	for _, s := range t.sources {
+		name := strings.TrimSuffix(s.file.Name.Name, "_test")
+		if slices.Contains(vague, name) {
+			out.add("package-name", s.path, t.line(s.file.Name.Pos()), "package %s: name it for what it holds", name)
+		}
+	}
+}
