@@ -130,7 +130,7 @@ func (a *Announcement) Become(to AnnouncementState, why string, now time.Time) (
 		return true, nil
 	}
 	if !a.Active() {
-		return false, Fail(InvalidState, Textf("the announcement %[1]s is %[2]s: announce the campaign again", "通知 %[1]s 已处于 %[2]s 状态:请重新发起通知", a.ID, a.State))
+		return false, Fail(InvalidState, Textf("the announcement %[1]s is %[2]s: announce the campaign again", "通知 %[1]s 已处于 %[2]s 状态：请重新发起通知", a.ID, a.State))
 	}
 	a.State, a.Why, a.UpdatedAt = to, why, now
 	if !a.Active() {

@@ -88,10 +88,10 @@ func (s *Service) Announce(ctx context.Context, campaignID string, spec Announce
 		return nil, Invalid(fs...)
 	}
 	if c.State == Draft {
-		return nil, Fail(InvalidState, Text{"the campaign is a draft: publish it, then announce it", "活动尚为草稿:请先发布再通知"})
+		return nil, Fail(InvalidState, Text{"the campaign is a draft: publish it, then announce it", "活动尚为草稿：请先发布再通知"})
 	}
 	if endedBy(c, now) {
-		return nil, Fail(InvalidState, Text{"the campaign is over: there is nothing to announce", "活动已结束,无需通知"})
+		return nil, Fail(InvalidState, Text{"the campaign is over: there is nothing to announce", "活动已结束，无需通知"})
 	}
 	if err := s.ledger.InsertAnnouncement(ctx, a); err != nil {
 		return nil, asUnavailable(err, EffectUnknown)
@@ -115,12 +115,12 @@ func (a *Announcement) faults(c *Campaign) (fs []Fault) {
 	switch audience := (c.Gate != nil && c.Gate.Audience != nil); {
 	case a.Merchant == "":
 		fs = append(fs, Fault{"/merchant", Text{
-			"is required: the campaign is not for the followers of a merchant, so say whose are to hear of it", "必填:活动未限定某商家的关注者,请指明通知谁的关注者",
+			"is required: the campaign is not for the followers of a merchant, so say whose are to hear of it", "必填：活动未限定某商家的关注者，请指明通知谁的关注者",
 		}})
 	case !isID(a.Merchant):
 		fs = append(fs, Fault{"/merchant", badID})
 	case audience && c.Gate.Audience.FollowersOf != "" && c.Gate.Audience.FollowersOf != a.Merchant:
-		fs = append(fs, Fault{"/merchant", Textf("must be %[1]s: the campaign is for the followers of %[1]s alone", "必须是 %[1]s:活动仅限 %[1]s 的关注者", c.Gate.Audience.FollowersOf)})
+		fs = append(fs, Fault{"/merchant", Textf("must be %[1]s: the campaign is for the followers of %[1]s alone", "必须是 %[1]s：活动仅限 %[1]s 的关注者", c.Gate.Audience.FollowersOf)})
 	}
 	if !utf8.ValidString(a.Message) || utf8.RuneCountInString(a.Message) > MaxMessage {
 		fs = append(fs, Fault{"/message", Textf("must be at most %d characters of UTF-8", "最多 %d 个 UTF-8 字符", MaxMessage)})
@@ -128,7 +128,7 @@ func (a *Announcement) faults(c *Campaign) (fs []Fault) {
 	within("/threshold", a.Threshold, 0, MaxAudience)
 	within("/first", a.First, 0, MaxFirst)
 	if a.Threshold >= 0 && a.First > a.Threshold && a.First <= MaxFirst {
-		fs = append(fs, Fault{"/first", Textf("must be at most the threshold, %d: up to it all hear at once", "不能超过阈值 %d:不超过阈值时全部立即通知", a.Threshold)})
+		fs = append(fs, Fault{"/first", Textf("must be at most the threshold, %d: up to it all hear at once", "不能超过阈值 %d：不超过阈值时全部立即通知", a.Threshold)})
 	}
 	within("/rate", a.Rate, 1, MaxPushRate)
 	return fs

@@ -112,7 +112,7 @@ func (s *Service) audienceExists(ctx context.Context, c *Campaign) error {
 	}
 	_, err := s.ledger.Audience(ctx, c.Gate.Audience.List)
 	if errors.Is(err, ErrNotFound) {
-		return Invalid(Fault{"/gate/audience/list", Text{"names no list: import it first", "没有这个名单:请先导入"}})
+		return Invalid(Fault{"/gate/audience/list", Text{"names no list: import it first", "没有这个名单：请先导入"}})
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func (s *Service) PatchCampaign(ctx context.Context, id string, p CampaignPatch)
 	return s.changeCampaign(ctx, id, func(c *Campaign) error {
 		if fs := p.faults(c); len(fs) > 0 {
 			return &Error{Reason: InvalidState, Faults: fs, Detail: Textf(
-				"these fields cannot change so while the campaign is %s", "活动状态为 %s 时,这些字段不能这样修改", c.State)}
+				"these fields cannot change so while the campaign is %s", "活动状态为 %s 时，这些字段不能这样修改", c.State)}
 		}
 		p.apply(c)
 		if fs := c.faults(); len(fs) > 0 {
@@ -135,7 +135,7 @@ func (p *CampaignPatch) faults(c *Campaign) []Fault {
 		}
 	}
 	if p.Limit != nil && *p.Limit < c.LimitPerUser {
-		fs = append(fs, Fault{"/limit_per_user", Textf("may only rise after publishing, it is %d", "发布后只能提高,当前为 %d", c.LimitPerUser)})
+		fs = append(fs, Fault{"/limit_per_user", Textf("may only rise after publishing, it is %d", "发布后只能提高，当前为 %d", c.LimitPerUser)})
 	}
 	fs = append(fs, p.Gate.changeFaults(c)...)
 	if c.State == EndedState && p.EndsAt != nil {
@@ -198,7 +198,7 @@ func (s *Service) Publish(ctx context.Context, id string) (*Campaign, error) {
 			return Fail(InvalidState, Text{"ends_at has passed", "ends_at 已过"})
 		}
 		if c.Stock.Total == 0 {
-			return Fail(InvalidState, Text{"the campaign has nothing to give: import its codes, or restock it", "活动没有库存:请先导入券码或补货"})
+			return Fail(InvalidState, Text{"the campaign has nothing to give: import its codes, or restock it", "活动没有库存：请先导入券码或补货"})
 		}
 		if err := s.takeProductPrice(ctx, c); err != nil {
 			return err

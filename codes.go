@@ -82,7 +82,7 @@ func patternFaults(pattern string, count int64) []Fault {
 	}
 	if need := patternNeeds(count); strings.Count(pattern, "X") < need {
 		return []Fault{{field, Textf("must have at least %d X, the last of them the check character, or %d codes could be guessed",
-			"至少需要 %d 个 X(最后一个为校验字符),否则 %d 个码可被猜中", need, count)}}
+			"至少需要 %d 个 X（最后一个为校验字符），否则 %d 个码可被猜中", need, count)}}
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func (m *Move) Decide(c *Claim) (e *ClaimEvent, replayed bool, err error) {
 	}
 	if m.Campaign != nil && m.Campaign.Kind == RedPacket {
 		// The share is the user's money from the grant on. What expires is of no campaign here.
-		return nil, false, Fail(InvalidState, Text{"a share of a red packet is the user's money: nothing follows its grant", "红包份额领取后即归用户所有,没有后续操作"})
+		return nil, false, Fail(InvalidState, Text{"a share of a red packet is the user's money: nothing follows its grant", "红包份额领取后即归用户所有，没有后续操作"})
 	}
 	decide, ok := decisions[m.Step]
 	if !ok {
@@ -86,7 +86,7 @@ func (m *Move) rightAmount(c *Claim) error {
 	}
 	if m.Amount == nil || c.Amount == nil && m.Amount.Amount != 0 || c.Amount != nil && *m.Amount != *c.Amount {
 		due := amountOr(c.Amount)
-		return Invalid(Fault{"/amount", Textf("must be what the claim costs: %d %s", "必须等于订单金额:%d %s", due.Amount, due.Currency)})
+		return Invalid(Fault{"/amount", Textf("must be what the claim costs: %d %s", "必须等于订单金额：%d %s", due.Amount, due.Currency)})
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (m *Move) refund(c *Claim, e *ClaimEvent) (bool, error) {
 	case c.Status != Confirmed:
 		return false, wrongStatus(c, "refund", "退款")
 	case c.Redemption != nil:
-		return false, Fail(InvalidState, Text{"the coupon has been used: roll its use back first", "优惠券已被使用,请先回退核销"})
+		return false, Fail(InvalidState, Text{"the coupon has been used: roll its use back first", "优惠券已被使用，请先回退核销"})
 	}
 	if e.Amount == nil {
 		e.Amount = &Money{Amount: left, Currency: paid.Amount.Currency}
@@ -170,7 +170,7 @@ func (m *Move) refund(c *Claim, e *ClaimEvent) (bool, error) {
 func refundable(amount *Money, paid *Payment, left int64) error {
 	switch {
 	case amount.Currency != paid.Amount.Currency:
-		return Invalid(Fault{"/amount/currency", Textf("must be the payment's: %q", "必须与付款币种一致:%q", paid.Amount.Currency)})
+		return Invalid(Fault{"/amount/currency", Textf("must be the payment's: %q", "必须与付款币种一致：%q", paid.Amount.Currency)})
 	case amount.Amount < 0:
 		return Invalid(Fault{"/amount/amount", Text{"must not be negative", "不能为负数"}})
 	case amount.Amount > left:
@@ -191,7 +191,7 @@ func (m *Move) redeem(c *Claim, _ *ClaimEvent) (bool, error) {
 		return false, wrongStatus(c, "redeem", "核销")
 	case c.byRef(StepUnredeem, m.Ref) != nil:
 		// A late copy of the first call must not use the coupon again.
-		return false, Fail(InvalidState, Text{"the use for this order was rolled back: redeem with another ref", "该订单的核销已回退,请使用新的 ref"})
+		return false, Fail(InvalidState, Text{"the use for this order was rolled back: redeem with another ref", "该订单的核销已回退，请使用新的 ref"})
 	case !ends.IsZero() && !m.At.Before(ends):
 		at := ends.UTC().Format(time.RFC3339)
 		return false, Fail(InvalidState, Text{"the coupon was valid until " + at, "优惠券已于 " + at + " 过期"})

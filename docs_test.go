@@ -123,23 +123,38 @@ func fenced(page, lang string) []string {
 // testName is how the pages name a test, with or without a subtest.
 var testName = regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)(?:/([^`]+))?`")
 
-// TestPagesNameTestsThatExist looks for every test that docs/GUARANTEES.md
-// names as a proof.
+// TestPagesNameTestsThatExist looks for every test that a page names as a proof.
 func TestPagesNameTestsThatExist(t *testing.T) {
 	var code strings.Builder
 	walk(t, func(path string) { code.WriteString(read(t, path)) })
-	found := testName.FindAllStringSubmatch(read(t, "docs/GUARANTEES.md"), -1)
-	if len(found) < 40 {
-		t.Errorf("only %d tests are named", len(found))
-	}
-	for _, m := range found {
-		if !strings.Contains(code.String(), "\nfunc "+m[1]+"(") {
-			t.Errorf("there is no test %s", m[1])
+	for _, page := range allPages(t) {
+		found := testName.FindAllStringSubmatch(read(t, page), -1)
+		if len(found) < 40 && filepath.Base(page) == "GUARANTEES.md" {
+			t.Errorf("%s names only %d tests", page, len(found))
 		}
-		if m[2] != "" && !strings.Contains(code.String(), `{"`+m[2]+`", `) {
-			t.Errorf("%s has no check %q", m[1], m[2])
+		for _, m := range found {
+			if !strings.Contains(code.String(), "\nfunc "+m[1]+"(") {
+				t.Errorf("%s: there is no test %s", page, m[1])
+			}
+			if m[2] != "" && !strings.Contains(code.String(), `{"`+m[2]+`", `) {
+				t.Errorf("%s: %s has no check %q", page, m[1], m[2])
+			}
 		}
 	}
+}
+
+// allPages returns the names of the pages in both languages.
+func allPages(t *testing.T) []string {
+	t.Helper()
+	pages := []string{"README.md", "README.zh-CN.md", "CONTRIBUTING.md", "SECURITY.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/zh/*.md", "examples/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no page is called %s: %v", pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	return pages
 }
 
 // TestPagesNameTargetsThatExist looks for every make target that a page names,
@@ -149,12 +164,8 @@ func TestPagesNameTargetsThatExist(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):.*## `).FindAllStringSubmatch(read(t, "Makefile"), -1) {
 		targets[m[1]] = true
 	}
-	pages, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	named := map[string]bool{"clean": true, "vuln": true}
-	for _, page := range append(pages, "README.md", "README.zh-CN.md", "CONTRIBUTING.md", "SECURITY.md") {
+	for _, page := range allPages(t) {
 		for _, m := range regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)").FindAllStringSubmatch(read(t, page), -1) {
 			if !targets[m[1]] {
 				t.Errorf("%s names the target %s, which the Makefile does not have", page, m[1])

@@ -69,7 +69,7 @@ func (s *Service) hasNothing(ctx context.Context, user string) error {
 	}
 	return Fail(InvalidState, Textf(
 		"the user's account has %s (minor units): pay it out by your own means, then ask again with leave_balance, and it stays on an account of nobody",
-		"该用户账户余额 %s(最小货币单位):请先自行结清,再携带 leave_balance 重试,余额将留在无主账户上", strings.Join(has, ", ")))
+		"该用户账户余额 %s（最小货币单位）：请先自行结清，再携带 leave_balance 重试，余额将留在无主账户上", strings.Join(has, ", ")))
 }
 
 // Erasure returns an erasure. ErrNotFound.

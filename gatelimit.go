@@ -65,7 +65,7 @@ func (l *LimitSpec) Faults(field string) []Fault {
 	}
 	d := l.WithDefaults()
 	bad("/bucket", d.Bucket == LimitToken || d.Bucket == LimitLeaky, Text{"must be token or leaky", "必须是 token 或 leaky"})
-	bad("/rate", l.Rate >= 1 && l.Rate <= MaxLimitRate, Textf("must be from 1 to %d: pause the campaign to let nobody claim", "必须在 1 到 %d 之间;如需禁止领取请暂停活动", MaxLimitRate))
+	bad("/rate", l.Rate >= 1 && l.Rate <= MaxLimitRate, Textf("must be from 1 to %d: pause the campaign to let nobody claim", "必须在 1 到 %d 之间；如需禁止领取请暂停活动", MaxLimitRate))
 	every := time.Duration(d.Every)
 	bad("/every", every >= time.Millisecond && every <= MaxLimitEvery, Textf("must be from 1ms to %s", "必须在 1ms 到 %s 之间", MaxLimitEvery))
 	bad("/burst", l.Burst >= 0 && l.Burst <= MaxLimitRate, Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxLimitRate))

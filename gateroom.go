@@ -162,7 +162,7 @@ func (r *RoomSpec) queueFaults(field string, c *Campaign) []Fault {
 	case !r.OpensAt.Before(c.EndsAt):
 		bad("/opens_at", Text{"must be before the campaign's ends_at", "必须早于活动的 ends_at"})
 	case r.Mode == Shuffle && !r.OpensAt.Before(c.StartsAt):
-		bad("/opens_at", Text{"must be before the campaign's starts_at: who comes later is not shuffled", "必须早于活动的 starts_at:之后到达者不参与打乱"})
+		bad("/opens_at", Text{"must be before the campaign's starts_at: who comes later is not shuffled", "必须早于活动的 starts_at：之后到达者不参与打乱"})
 	}
 	return fs
 }
@@ -173,9 +173,9 @@ func (r *RoomSpec) lotteryFaults(field string, c *Campaign) []Fault {
 	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
 	switch opens, closes := r.RegistrationOpensAt, r.RegistrationClosesAt; {
 	case closes.IsZero():
-		bad("/registration_closes_at", Text{"is required: a time at starts_at or before", "必填:不晚于 starts_at 的时间"})
+		bad("/registration_closes_at", Text{"is required: a time at starts_at or before", "必填：不晚于 starts_at 的时间"})
 	case closes.After(c.StartsAt):
-		bad("/registration_closes_at", Text{"must not be after the campaign's starts_at: who won is known then", "不得晚于活动的 starts_at:届时中签结果须已确定"})
+		bad("/registration_closes_at", Text{"must not be after the campaign's starts_at: who won is known then", "不得晚于活动的 starts_at：届时中签结果须已确定"})
 	case !opens.IsZero() && !opens.Before(closes):
 		bad("/registration_closes_at", Text{"must be after registration_opens_at", "必须晚于 registration_opens_at"})
 	}

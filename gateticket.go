@@ -38,7 +38,7 @@ func (t *TicketSpec) faults(field string) []Fault {
 	if t.HumanCheck != "" {
 		u, err := url.Parse(t.HumanCheck)
 		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || len(t.HumanCheck) > 2048 {
-			fs = append(fs, Fault{field + "/human_check", Text{"must be the address of a page, such as https://check.example/", "必须是页面地址,例如 https://check.example/"}})
+			fs = append(fs, Fault{field + "/human_check", Text{"must be the address of a page, such as https://check.example/", "必须是页面地址，例如 https://check.example/"}})
 		}
 	}
 	return fs

@@ -68,7 +68,7 @@ func (s *Service) ImportCodes(ctx context.Context, id string, file io.ReadSeeker
 		return &Imported{Replayed: true, Campaign: c}, nil
 	}
 	if c.Stock.Kind != Items {
-		return nil, Fail(InvalidState, Text{`codes are imported into a campaign of items: "stock":{"items":[]}`, `只能向 items 类库存导入:"stock":{"items":[]}`})
+		return nil, Fail(InvalidState, Text{`codes are imported into a campaign of items: "stock":{"items":[]}`, `只能向 items 类库存导入："stock":{"items":[]}`})
 	}
 	if c.State == EndedState || c.State != Draft && !s.cfg.Now().Before(c.EndsAt) {
 		return nil, Fail(InvalidState, Text{"the campaign has ended", "活动已经结束"})
@@ -102,7 +102,7 @@ func examineCodes(file io.ReadSeeker, room int64) (count int64, err error) {
 		}
 		problem := badItem
 		if code == badLine {
-			problem = Text{"must be one code, in quotes or without any", "每行必须是一个券码,可带引号"}
+			problem = Text{"must be one code, in quotes or without any", "每行必须是一个券码，可带引号"}
 		}
 		if fs = append(fs, LineFault(line, problem)); len(fs) == maxListedFaults {
 			return Invalid(fs...)
@@ -117,7 +117,7 @@ func examineCodes(file io.ReadSeeker, room int64) (count int64, err error) {
 	case count == 0:
 		return 0, Invalid(Fault{"", Text{"the file has no codes", "文件中没有券码"}})
 	case count > room:
-		return 0, Invalid(Fault{"", Textf("the file has %d codes, and the campaign has room for %d", "文件中有 %d 个券码,活动还能容纳 %d 个", count, room)})
+		return 0, Invalid(Fault{"", Textf("the file has %d codes, and the campaign has room for %d", "文件中有 %d 个券码，活动还能容纳 %d 个", count, room)})
 	}
 	return count, nil
 }

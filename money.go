@@ -54,7 +54,7 @@ func (m Money) faults(field string) []Fault {
 	return fs
 }
 
-var badCurrency = Text{"must be three capital letters, such as CNY", "必须是三个大写字母,例如 CNY"}
+var badCurrency = Text{"must be three capital letters, such as CNY", "必须是三个大写字母，例如 CNY"}
 
 func isCurrency(s string) bool {
 	if len(s) != 3 {

@@ -20,7 +20,7 @@ var shedPlain, shedKeyed = shed(false), shed(true)
 func shed(keyed bool) *Error {
 	return &Error{
 		Reason: Overloaded, Effect: unlookedEffect(keyed), RetryAfter: time.Second,
-		Detail: Text{"more people claim than can be answered in time", "当前领取人数过多,请稍后重试"},
+		Detail: Text{"more people claim than can be answered in time", "当前领取人数过多，请稍后重试"},
 	}
 }
 

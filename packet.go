@@ -27,7 +27,7 @@ func ParseShare(value string) (id string, amount int64, ok bool) {
 var (
 	fixedShares = Fail(InvalidState, Text{
 		"the shares of a red packet are fixed: end it, and what is left goes back to its sender",
-		"红包的份额是固定的:结束活动后,剩余金额将退回发送方",
+		"红包的份额是固定的：结束活动后，剩余金额将退回发送方",
 	})
 	errNoSplit = errors.New("dibs: Config.Split is not set, which divides red packets")
 )
@@ -52,10 +52,10 @@ func (c *Campaign) packetFaults() []Fault {
 		fs = append(fs, Fault{"/sender_id", badID})
 	}
 	if c.Price != nil {
-		bad("/price", "cannot stand in a red packet: nothing is to be paid", "红包无需支付,不能设置价格")
+		bad("/price", "cannot stand in a red packet: nothing is to be paid", "红包无需支付，不能设置价格")
 	}
 	if c.PayWithin != 0 {
-		bad("/pay_within", "cannot stand in a red packet: nothing is to be paid", "红包无需支付,不能设置支付期限")
+		bad("/pay_within", "cannot stand in a red packet: nothing is to be paid", "红包无需支付，不能设置支付期限")
 	}
 	if c.Shards > 1 {
 		bad("/shards", "must be 1 for a red packet", "红包只能有 1 个分片")

@@ -11,7 +11,7 @@ import (
 const problemType = "urn:dibs:problem:"
 
 var (
-	isPaused  = Text{"the campaign is paused and may go on later", "活动已暂停,稍后可能继续"}
+	isPaused  = Text{"the campaign is paused and may go on later", "活动已暂停，稍后可能继续"}
 	isOver    = Text{"the campaign is over", "活动已经结束"}
 	isSold    = Text{"nothing is left", "已全部领完"}
 	isTooMany = Textf("one user may make at most %d claims in a campaign, cancelled ones included",
@@ -37,7 +37,7 @@ func (r *Result) Explain() Text {
 		return isOver
 	case SoldOut:
 		if r.Remaining > 0 {
-			return Textf("only %d left, fewer than asked for", "仅剩 %d 件,不足所需数量", r.Remaining)
+			return Textf("only %d left, fewer than asked for", "仅剩 %d 件，不足所需数量", r.Remaining)
 		}
 		return isSold
 	case LimitReached:

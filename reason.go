@@ -72,7 +72,7 @@ var reasons = [ReasonCount]ReasonInfo{
 	InvalidState:      {"invalid_state", 409, 30010, false, Text{"The present status does not allow this", "当前状态不允许此操作"}},
 	InsufficientFunds: {"insufficient_funds", 409, 30012, false, Text{"Not enough funds", "余额不足"}},
 	RateLimited:       {"rate_limited", 429, 30011, true, Text{"Too many requests", "请求过于频繁"}},
-	Waiting:           {"waiting", 409, 30013, true, Text{"It is not your turn yet", "排队中,请稍候"}},
+	Waiting:           {"waiting", 409, 30013, true, Text{"It is not your turn yet", "排队中，请稍候"}},
 	TicketRequired:    {"ticket_required", 403, 30014, false, Text{"A ticket is needed", "需要有效的入场凭证"}},
 	Unavailable:       {"unavailable", 503, 30008, true, Text{"The service cannot answer now", "服务暂不可用"}},
 	Overloaded:        {"overloaded", 503, 30008, true, Text{"The service is at its limit", "系统繁忙"}},

@@ -68,10 +68,10 @@ func (p RedPacketSpec) Faults(field string) []Fault {
 		bad("/split", Text{"must be double_mean, line_cut or equal", "必须是 double_mean、line_cut 或 equal"})
 	}
 	if p.Min < 1 || p.Min >= MaxMinor {
-		bad("/min", Textf("must be from 1 to %d, or absent for 1", "必须在 1 到 %d 之间;省略时为 1", MaxMinor-1))
+		bad("/min", Textf("must be from 1 to %d, or absent for 1", "必须在 1 到 %d 之间；省略时为 1", MaxMinor-1))
 	}
 	if p.Max < 0 || p.Max >= MaxMinor {
-		bad("/max", Textf("must be from 1 to %d, or absent for no bound", "必须在 1 到 %d 之间;省略时不设上限", MaxMinor-1))
+		bad("/max", Textf("must be from 1 to %d, or absent for no bound", "必须在 1 到 %d 之间；省略时不设上限", MaxMinor-1))
 	}
 	if len(fs) > 0 {
 		return fs
@@ -90,12 +90,12 @@ func (p RedPacketSpec) sumFaults(field string) []Fault {
 	}
 	switch most := total / p.Count; {
 	case total < p.Count:
-		bad("/total/amount", Textf("must be at least %d, one minor unit for each share", "至少为 %d,每份至少一个最小货币单位", p.Count))
+		bad("/total/amount", Textf("must be at least %d, one minor unit for each share", "至少为 %d，每份至少一个最小货币单位", p.Count))
 	case p.Min > most:
-		bad("/min", Textf("must be at most %d, or the total does not reach for %d shares", "最多为 %d,否则总额不够分成 %d 份", most, p.Count))
+		bad("/min", Textf("must be at most %d, or the total does not reach for %d shares", "最多为 %d，否则总额不够分成 %d 份", most, p.Count))
 	}
 	if least := (total + p.Count - 1) / p.Count; p.Max != 0 && p.Max < least {
-		bad("/max", Textf("must be at least %d, or %d shares cannot hold the total", "至少为 %d,否则 %d 份装不下总额", least, p.Count))
+		bad("/max", Textf("must be at least %d, or %d shares cannot hold the total", "至少为 %d，否则 %d 份装不下总额", least, p.Count))
 	}
 	return fs
 }

@@ -123,7 +123,7 @@ func isID(s string) bool {
 // newID makes up an id with a prefix that says what it names.
 func newID(prefix string) string { return prefix + rand.Text()[:12] }
 
-var badID = Text{"must be 1-64 characters of A-Z a-z 0-9 . _ -", "必须是 1-64 个字符,限 A-Z a-z 0-9 . _ -"}
+var badID = Text{"must be 1-64 characters of A-Z a-z 0-9 . _ -", "必须是 1-64 个字符，限 A-Z a-z 0-9 . _ -"}
 
 // textFault reports a text that is empty (when required) or too long.
 func textFault(field, s string, required bool, most int) []Fault {

@@ -87,7 +87,7 @@ func (s *Service) restockNow(ctx context.Context, id string, ch StockChange, ref
 	}
 	defer unlock()
 	if ch.Delta < 0 && c.State != Draft {
-		return Fail(InvalidState, Text{"the campaign was published meanwhile: send it again", "活动刚刚发布,请重新提交"})
+		return Fail(InvalidState, Text{"the campaign was published meanwhile: send it again", "活动刚刚发布，请重新提交"})
 	}
 	return s.restock(ctx, c, ch, ref)
 }
@@ -113,7 +113,7 @@ func (ch *StockChange) faults(c *Campaign) []Fault {
 		if c.Stock.Kind != Items {
 			fs = append(fs, Fault{"/items", Text{"belongs to a campaign of items", "仅用于 items 类库存"}})
 		} else if ch.Delta != 0 && ch.Delta != int64(len(ch.Items)) {
-			fs = append(fs, Fault{"/delta", Text{"must be the number of items, or absent", "必须等于 items 的数量,或省略"}})
+			fs = append(fs, Fault{"/delta", Text{"must be the number of items, or absent", "必须等于 items 的数量，或省略"}})
 		}
 		ch.Delta = int64(len(ch.Items))
 		return append(fs, itemFaults("/items", ch.Items)...)

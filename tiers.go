@@ -11,7 +11,7 @@ type Tier struct {
 	Percent int64 `json:"percent" doc:"what a unit costs then, in percent of the price, 0 to 100"`
 }
 
-var needPrice = Text{"need a price, the campaign's or its product's", "需要价格:活动或其产品必须有 price"}
+var needPrice = Text{"need a price, the campaign's or its product's", "需要价格：活动或其产品必须有 price"}
 
 // MaxTiers bounds the tiers of a campaign.
 const MaxTiers = 20

@@ -41,7 +41,7 @@ func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 	fs := s.Stock.apply(c)
 	fs = append(c.faults(), fs...)
 	if s.PayWithin != nil && *s.PayWithin == 0 {
-		fs = append(fs, Fault{"/pay_within", Text{"must be positive, or absent when nothing is to be paid", "必须大于零;无需支付时请省略"}})
+		fs = append(fs, Fault{"/pay_within", Text{"must be positive, or absent when nothing is to be paid", "必须大于零；无需支付时请省略"}})
 	}
 	if len(fs) > 0 {
 		return nil, Invalid(fs...)
@@ -114,7 +114,7 @@ func (c *Campaign) faults() []Fault {
 		bad("/pay_within", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxPayWithin))
 	}
 	if c.PayWithin != 0 && c.Kind == Coupon {
-		bad("/pay_within", Text{"belongs to a sale; a coupon is issued at once", "仅用于 sale;优惠券立即发放"})
+		bad("/pay_within", Text{"belongs to a sale; a coupon is issued at once", "仅用于 sale；优惠券立即发放"})
 	}
 	if c.LatePayment != Reclaim && c.LatePayment != RefundDue {
 		bad("/late_payment", Text{"must be reclaim or refund_due", "必须是 reclaim 或 refund_due"})
@@ -153,7 +153,7 @@ func (c *Campaign) windowFaults() []Fault {
 		t     time.Time
 	}{{"/starts_at", c.StartsAt}, {"/ends_at", c.EndsAt}} {
 		if at.t.Year() < 1970 || at.t.After(latest) {
-			fs = append(fs, Fault{at.field, Text{"is required: a time from 1970 to 9998, such as 2026-12-01T04:00:00Z", "必填:1970 到 9998 年之间的时间,例如 2026-12-01T04:00:00Z"}})
+			fs = append(fs, Fault{at.field, Text{"is required: a time from 1970 to 9998, such as 2026-12-01T04:00:00Z", "必填：1970 到 9998 年之间的时间，例如 2026-12-01T04:00:00Z"}})
 		}
 	}
 	if len(fs) == 0 && !c.StartsAt.Before(c.EndsAt) {

@@ -66,7 +66,7 @@ func (s *Service) campaignToVerify(ctx context.Context, id string) (*Campaign, e
 	}
 	c, err := s.ledger.RegularCampaign(ctx, product)
 	if errors.Is(err, ErrNotFound) {
-		return nil, Fail(NotFound, Textf("there is no product %[1]s, or it was never ordered", "没有产品 %[1]s,或该产品从未被订购", product))
+		return nil, Fail(NotFound, Textf("there is no product %[1]s, or it was never ordered", "没有产品 %[1]s，或该产品从未被订购", product))
 	}
 	return c, err
 }

@@ -94,7 +94,7 @@ var userRules = rules[string]{
 		return user, dibs.ValidID(user), user == "" || n == 1 && (user == "user" || user == "user_id")
 	},
 	bad: dibs.Text{
-		EN: "is no user: one id of 1-64 characters of A-Z a-z 0-9 . _ - on each line", ZH: "不是用户 ID:每行一个,1-64 个字符,限 A-Z a-z 0-9 . _ -",
+		EN: "is no user: one id of 1-64 characters of A-Z a-z 0-9 . _ - on each line", ZH: "不是用户 ID：每行一个，1-64 个字符，限 A-Z a-z 0-9 . _ -",
 	},
 	many: dibs.Textf("is one more than the %d users that a list may have", "超过名单上限 %d 个用户", dibs.MaxAudience),
 }

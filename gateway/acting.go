@@ -111,7 +111,7 @@ func (c *conn) auth(m *authMessage, before string) *fault {
 	}
 	if before != "" && user != before {
 		return &fault{code: CloseUnauthenticated, reason: dibs.Forbidden, id: m.ID, detail: dibs.Text{
-			EN: "this connection is another user's: open one of your own", ZH: "该连接属于其他用户,请另建连接",
+			EN: "this connection is another user's: open one of your own", ZH: "该连接属于其他用户，请另建连接",
 		}}
 	}
 	c.setToken(user, m.Token, until, epoch)
@@ -157,7 +157,7 @@ func (c *conn) isUnderWay(m *claimMessage) bool {
 // campaign again, while the first is under way, is answered by its answer.
 func (c *conn) claim(m *claimMessage, user string) *fault {
 	if m.ID == "" {
-		return misfit("", "a claim needs an id, which makes a repeat the same claim", "claim 消息必须有 id,重发时据此识别为同一请求")
+		return misfit("", "a claim needs an id, which makes a repeat the same claim", "claim 消息必须有 id，重发时据此识别为同一请求")
 	}
 	c.mu.Lock()
 	switch {
@@ -351,7 +351,7 @@ func (c *conn) look(now time.Time) {
 		// line, it may be on its way.
 		c.expire(true, dibs.Text{EN: "no token came in time", ZH: "未在规定时间内收到令牌"})
 	case !until.IsZero() && now.After(until):
-		c.expire(false, dibs.Text{EN: "the token has expired: send a new one in time, in a message of type auth", ZH: "令牌已过期,请及时发送新令牌"})
+		c.expire(false, dibs.Text{EN: "the token has expired: send a new one in time, in a message of type auth", ZH: "令牌已过期，请及时发送新令牌"})
 	case silent > c.hub.cfg.Heartbeat && c.asked.CompareAndSwap(false, true):
 		c.hub.running.Go(c.ask)
 	}

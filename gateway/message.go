@@ -107,7 +107,7 @@ func parse(raw []byte) (any, *fault) {
 		return nil, f
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		f := misfit("", "the message must be one JSON object with string members type and id", "消息必须是 JSON 对象,type 与 id 为字符串")
+		f := misfit("", "the message must be one JSON object with string members type and id", "消息必须是 JSON 对象，type 与 id 为字符串")
 		f.code = websocket.StatusInvalidFramePayloadData
 		return nil, f
 	}
@@ -128,7 +128,7 @@ func parse(raw []byte) (any, *fault) {
 		return nil, misfit(head.ID, "type must be auth, claim, subscribe, unsubscribe or ping", "type 必须是 auth、claim、subscribe、unsubscribe 或 ping")
 	}
 	if err := strict(raw, m); err != nil {
-		return nil, misfit(head.ID, "a member is unknown or of the wrong kind: "+memberOf(err), "成员未知或类型错误: "+memberOf(err))
+		return nil, misfit(head.ID, "a member is unknown or of the wrong kind: "+memberOf(err), "成员未知或类型错误："+memberOf(err))
 	}
 	return m, nil
 }

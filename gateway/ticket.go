@@ -95,7 +95,7 @@ func (h *Hub) Ticket(ctx context.Context, user string, until time.Time) (ticket 
 
 var (
 	errTicket = dibs.Fail(dibs.Unauthenticated, dibs.Text{
-		EN: "the ticket is not valid: it was used, or its time is over; ask for another one", ZH: "票据无效:已使用或已过期,请重新获取",
+		EN: "the ticket is not valid: it was used, or its time is over; ask for another one", ZH: "票据无效：已使用或已过期，请重新获取",
 	})
 	errTicketValue = errors.New("gateway: a ticket's value is damaged")
 )

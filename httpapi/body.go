@@ -181,7 +181,7 @@ func typeFault(err error) dibs.Fault {
 	}
 	return dibs.Fault{Problem: dibs.Text{
 		EN: "a value cannot be read: times look like 2026-12-01T04:00:00Z, durations like 15m",
-		ZH: "存在无法读取的值:时间形如 2026-12-01T04:00:00Z,时长形如 15m",
+		ZH: "存在无法读取的值：时间形如 2026-12-01T04:00:00Z，时长形如 15m",
 	}}
 }
 
@@ -213,7 +213,7 @@ func (p *parser) token() json.Token {
 	t, err := p.dec.Token()
 	if err != nil {
 		n := p.dec.InputOffset()
-		p.fail("", dibs.Textf("the body is not valid JSON near byte %d", "请求体不是有效的 JSON(第 %d 字节附近)", n))
+		p.fail("", dibs.Textf("the body is not valid JSON near byte %d", "请求体不是有效的 JSON（第 %d 字节附近）", n))
 		return nil
 	}
 	return t

@@ -15,7 +15,7 @@ const claimPattern = "POST /v1/campaigns/{id}/claims"
 
 var errBadKey = dibs.Invalid(dibs.Fault{
 	Field:   "/" + headerKey,
-	Problem: dibs.Text{EN: "must be one header of 1-255 visible ASCII characters", ZH: "必须是单个请求头,1-255 个可见 ASCII 字符"},
+	Problem: dibs.Text{EN: "must be one header of 1-255 visible ASCII characters", ZH: "必须是单个请求头，1-255 个可见 ASCII 字符"},
 })
 
 // idempotencyKey returns the request's key, "" when there is none.

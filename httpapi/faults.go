@@ -16,7 +16,7 @@ var sayings = []struct {
 	text dibs.Text
 	rest bool
 }{
-	{"expected string to be RFC 3339 date-time", dibs.Text{EN: "must be a time such as 2026-12-01T04:00:00Z", ZH: "必须是时间,例如 2026-12-01T04:00:00Z"}, false},
+	{"expected string to be RFC 3339 date-time", dibs.Text{EN: "must be a time such as 2026-12-01T04:00:00Z", ZH: "必须是时间，例如 2026-12-01T04:00:00Z"}, false},
 	{"expected string to be ", dibs.Text{EN: "must be ", ZH: "必须是 "}, true},
 	{"expected string to match pattern ", dibs.Text{EN: "must match ", ZH: "必须匹配 "}, true},
 	{"expected string", dibs.Text{EN: "must be a string", ZH: "必须是字符串"}, false},
@@ -28,8 +28,8 @@ var sayings = []struct {
 	{"expected boolean", dibs.Text{EN: "must be true or false", ZH: "必须是 true 或 false"}, false},
 	{"expected array", dibs.Text{EN: "must be a list", ZH: "必须是数组"}, false},
 	{"expected object", dibs.Text{EN: "must be an object", ZH: "必须是对象"}, false},
-	{"expected length <= ", dibs.Text{EN: "may have this many characters at most: ", ZH: "最多字符数:"}, true},
-	{"expected value to be one of ", dibs.Text{EN: "must be one of ", ZH: "必须是以下之一:"}, true},
+	{"expected length <= ", dibs.Text{EN: "may have this many characters at most: ", ZH: "最多字符数："}, true},
+	{"expected value to be one of ", dibs.Text{EN: "must be one of ", ZH: "必须是以下之一："}, true},
 	{"unknown query parameter", dibs.Text{EN: "is not a known parameter", ZH: "是未知参数"}, false},
 }
 

@@ -53,7 +53,7 @@ func (a *api) registerVerify() {
 	}, func(ctx context.Context, _ *call, _ *struct{}, body *repairBody) (dibs.RepairReport, error) {
 		if !body.Repair {
 			return dibs.RepairReport{}, dibs.Invalid(dibs.Fault{Field: "/repair", Problem: dibs.Text{
-				EN: "must be true: GET compares without changing anything", ZH: "必须为 true:仅比较请使用 GET",
+				EN: "must be true: GET compares without changing anything", ZH: "必须为 true：仅比较请使用 GET",
 			}})
 		}
 		r, err := a.svc.Repair(ctx, dibs.RepairRequest{Campaigns: body.Campaigns, OlderLedger: body.OlderLedger})

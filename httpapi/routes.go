@@ -190,10 +190,10 @@ func (a *api) write(w http.ResponseWriter, body []byte) {
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}
 
 var (
-	noRoute  = problem{reason: dibs.NotFound, detail: dibs.Text{EN: "there is nothing at this address; /docs lists what there is", ZH: "该地址不存在;可用接口见 /docs"}}
+	noRoute  = problem{reason: dibs.NotFound, detail: dibs.Text{EN: "there is nothing at this address; /docs lists what there is", ZH: "该地址不存在；可用接口见 /docs"}}
 	noMethod = problem{
 		reason: dibs.InvalidRequest, status: http.StatusMethodNotAllowed,
-		detail: dibs.Text{EN: "this address does not take this method; Allow lists those it takes", ZH: "该地址不支持此方法;可用方法见 Allow"},
+		detail: dibs.Text{EN: "this address does not take this method; Allow lists those it takes", ZH: "该地址不支持此方法；可用方法见 Allow"},
 	}
 )
 

@@ -36,7 +36,7 @@ type batch struct {
 func encodable(req *dibs.EngineClaim) error {
 	if !holdable(req.UserID, req.Quantity) {
 		return dibs.Invalid(dibs.Fault{Field: "/quantity", Problem: dibs.Textf(
-			"must be from 1 to %d, for a user of 1 to %d bytes", "必须在 1 到 %d 之间,用户 ID 为 1 到 %d 字节", int64(math.MaxUint32), maxUserLen)})
+			"must be from 1 to %d, for a user of 1 to %d bytes", "必须在 1 到 %d 之间，用户 ID 为 1 到 %d 字节", int64(math.MaxUint32), maxUserLen)})
 	}
 	return nil
 }

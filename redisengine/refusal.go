@@ -14,7 +14,7 @@ var (
 	errSpent      = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the epoch has no places left"))
 	errTooNew     = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the command's epoch is not open yet"))
 	errSuperseded = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: Redis has lost a part of the load"))
-	errNotOver    = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is not over by Redis' clock", ZH: "按 Redis 时钟,活动尚未结束"})
+	errNotOver    = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is not over by Redis' clock", ZH: "按 Redis 时钟，活动尚未结束"})
 	errLoading    = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the shard is being loaded", ZH: "分片正在加载"})
 	errNewer      = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: a later version of dibs has written the shard: upgrade this one"))
 	errRange      = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the stock would exceed what can be counted", ZH: "库存超出可计数范围"})

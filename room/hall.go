@@ -25,12 +25,12 @@ type hall struct {
 
 var (
 	noRoom  = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
-	noPlace = dibs.Fail(dibs.NotFound, dibs.Text{EN: "you have no place: POST /v1/campaigns/{id}/queue gives you one", ZH: "您尚未排队:请先 POST /v1/campaigns/{id}/queue"})
+	noPlace = dibs.Fail(dibs.NotFound, dibs.Text{EN: "you have no place: POST /v1/campaigns/{id}/queue gives you one", ZH: "您尚未排队：请先 POST /v1/campaigns/{id}/queue"})
 	isFull  = &dibs.Error{
 		Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 30 * time.Second,
 		Detail: dibs.Text{EN: "the waiting room is full", ZH: "等候室已满"},
 	}
-	wentTwice = dibs.Fail(dibs.LimitReached, dibs.Text{EN: "you have given your place up twice, and get no other", ZH: "您已两次放弃排队位置,无法再次排队"})
+	wentTwice = dibs.Fail(dibs.LimitReached, dibs.Text{EN: "you have given your place up twice, and get no other", ZH: "您已两次放弃排队位置，无法再次排队"})
 	overNow   = dibs.Fail(dibs.Ended, dibs.Text{EN: "the campaign is over", ZH: "活动已经结束"})
 )
 

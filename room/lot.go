@@ -34,7 +34,7 @@ var (
 	notDrawn   = dibs.Text{EN: "the winners have not been drawn yet", ZH: "尚未抽签"}
 	didNotWin  = dibs.Text{EN: "you are not among the winners of the draw", ZH: "您未中签"}
 	unasked    = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "no public value was named beforehand for this lottery", ZH: "此抽签未事先指定公开数值"})
-	otherValue = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "another public value was told before, and stays", ZH: "已公布其他数值,不能更改"})
+	otherValue = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "another public value was told before, and stays", ZH: "已公布其他数值，不能更改"})
 )
 
 // lot returns the lottery of a campaign that has one, in the newest definition

@@ -251,10 +251,10 @@ func (r *Rooms) Pass(_ context.Context, c *dibs.Campaign, req *dibs.ClaimRequest
 }
 
 var (
-	joinFirst    = dibs.Text{EN: "take a place first: POST /v1/campaigns/{id}/queue", ZH: "请先排队:POST /v1/campaigns/{id}/queue"}
+	joinFirst    = dibs.Text{EN: "take a place first: POST /v1/campaigns/{id}/queue", ZH: "请先排队：POST /v1/campaigns/{id}/queue"}
 	notYourTurn  = dibs.Text{EN: "it is not your turn yet", ZH: "还未轮到您"}
-	askAgain     = dibs.Text{EN: "it is your turn: send the admission that GET /v1/campaigns/{id}/queue gives you", ZH: "已轮到您:请携带 GET /v1/campaigns/{id}/queue 返回的入场凭证"}
-	admitExpired = dibs.Text{EN: "the admission is no longer valid: GET /v1/campaigns/{id}/queue renews it", ZH: "入场凭证已过期:请通过 GET /v1/campaigns/{id}/queue 续期"}
+	askAgain     = dibs.Text{EN: "it is your turn: send the admission that GET /v1/campaigns/{id}/queue gives you", ZH: "已轮到您：请携带 GET /v1/campaigns/{id}/queue 返回的入场凭证"}
+	admitExpired = dibs.Text{EN: "the admission is no longer valid: GET /v1/campaigns/{id}/queue renews it", ZH: "入场凭证已过期：请通过 GET /v1/campaigns/{id}/queue 续期"}
 	notAdmission = dibs.Text{EN: "this is no admission of yours for this campaign", ZH: "该入场凭证不属于您或不属于此活动"}
 )
 

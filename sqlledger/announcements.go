@@ -38,7 +38,7 @@ func (l *Ledger) InsertAnnouncement(ctx context.Context, a *dibs.Announcement) e
 		// The row is held: nobody begins or ends to follow meanwhile.
 		err := s.row(ctx, `SELECT seq, followers FROM merchants WHERE id = ?`+s.d.forUpdate, []any{a.Merchant}, &a.UpTo, &a.Followers)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && a.Followers == 0 {
-			return dibs.Invalid(dibs.Fault{Field: "/merchant", Problem: dibs.Textf("has no followers: nobody would hear of it (%s)", "没有关注者,无人可通知(%s)", a.Merchant)})
+			return dibs.Invalid(dibs.Fault{Field: "/merchant", Problem: dibs.Textf("has no followers: nobody would hear of it (%s)", "没有关注者，无人可通知（%s）", a.Merchant)})
 		}
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ func (l *Ledger) InsertAnnouncement(ctx context.Context, a *dibs.Announcement) e
 			a.ID, a.Campaign, a.Campaign, a.CampaignID, a.Merchant, a.Message, string(a.State), a.Threshold, a.First, a.Rate,
 			a.Followers, a.UpTo, flag(a.FirstDone), a.PacedAt.UnixMilli(), a.CreatedAt.UnixMilli(), a.UpdatedAt.UnixMilli())
 		if err != nil && l.d.classify(err) == faultUnique {
-			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is being announced already, or the id has just been taken", ZH: "该活动正在通知中,或该 ID 刚被占用"})
+			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is being announced already, or the id has just been taken", ZH: "该活动正在通知中，或该 ID 刚被占用"})
 		}
 		if err != nil || a.FirstDone {
 			return err
@@ -80,7 +80,7 @@ func (l *Ledger) mayAnnounce(ctx context.Context, s *session, a *dibs.Announceme
 	case err != nil:
 		return err
 	}
-	return dibs.Fail(dibs.InvalidState, dibs.Textf("the announcement %[1]s of this campaign is %[2]s: cancel it, or wait until it is done", "该活动的通知 %[1]s 处于 %[2]s 状态:请取消或等待其完成", other, state))
+	return dibs.Fail(dibs.InvalidState, dibs.Textf("the announcement %[1]s of this campaign is %[2]s: cancel it, or wait until it is done", "该活动的通知 %[1]s 处于 %[2]s 状态：请取消或等待其完成", other, state))
 }
 
 // announcement reads one by its id; lock is what the statement ends with.

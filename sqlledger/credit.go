@@ -60,7 +60,7 @@ func (l *Ledger) fund(ctx context.Context, s *session, c *dibs.Campaign) error {
 	if err == nil && !paid {
 		err = dibs.Fail(dibs.InsufficientFunds, dibs.Textf(
 			"user %[1]s has less than the %[2]d %[3]s that the red packet takes: deposit the rest first",
-			"用户 %[1]s 的余额不足以支付红包总额 %[2]d %[3]s,请先充值", c.SenderID, total.Amount, total.Currency))
+			"用户 %[1]s 的余额不足以支付红包总额 %[2]d %[3]s，请先充值", c.SenderID, total.Amount, total.Currency))
 	}
 	return err
 }

@@ -50,7 +50,7 @@ func (d *dialect) explain(op string, err error) error {
 		return dibs.Unavail(dibs.EffectNone, wrapped)
 	case faultText:
 		return dibs.Invalid(dibs.Fault{Problem: dibs.Text{
-			EN: "has characters that the database cannot keep, such as NUL", ZH: "含有数据库无法保存的字符,例如 NUL",
+			EN: "has characters that the database cannot keep, such as NUL", ZH: "含有数据库无法保存的字符，例如 NUL",
 		}})
 	case faultCorrupt:
 		return fmt.Errorf("sqlledger: %s: %w: %w", op, dibs.ErrCorrupt, err)

@@ -68,12 +68,12 @@ func (au *auditor) possible() error {
 		n := &au.shards[i]
 		if n.held > n.stock {
 			return dibs.Fail(dibs.InvalidState, dibs.Textf("shard %d has %d units of which %d are held: claims are not changed",
-				"分片 %d 共 %d 件,却有 %d 件被领取:不会修改领取记录", i, n.stock, n.held))
+				"分片 %d 共 %d 件，却有 %d 件被领取：不会修改领取记录", i, n.stock, n.held))
 		}
 		if au.c.HasItems() && (n.items != n.stock || n.free != n.stock-n.held) {
 			return dibs.Fail(dibs.InvalidState, dibs.Textf(
 				"shard %d should have %d items, %d of them free, and has %d and %d: bring the rows of items back from a backup",
-				"分片 %d 应有 %d 个物品,其中 %d 个空闲,实有 %d 和 %d:请从备份恢复物品记录", i, n.stock, n.stock-n.held, n.items, n.free))
+				"分片 %d 应有 %d 个物品，其中 %d 个空闲，实有 %d 和 %d：请从备份恢复物品记录", i, n.stock, n.stock-n.held, n.items, n.free))
 		}
 	}
 	return nil

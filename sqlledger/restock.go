@@ -122,11 +122,11 @@ func checkRestock(r dibs.Restock, kind dibs.StockKind) error {
 	switch {
 	case kind == dibs.Units && items > 0:
 		return dibs.Invalid(dibs.Fault{Field: "/items", Problem: dibs.Text{
-			EN: "must be empty: the campaign's stock is units", ZH: "必须为空:该活动的库存为数量",
+			EN: "must be empty: the campaign's stock is units", ZH: "必须为空：该活动的库存为数量",
 		}})
 	case kind != dibs.Units && items != r.Delta:
 		return dibs.Invalid(dibs.Fault{Field: "/items", Problem: dibs.Textf(
-			"must list %d items, as many as delta", "必须列出 %d 项,与 delta 相等", r.Delta)})
+			"must list %d items, as many as delta", "必须列出 %d 项，与 delta 相等", r.Delta)})
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (l *Ledger) InsertEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) er
 			return err
 		}
 		if n >= dibs.MaxEndpoints {
-			return dibs.Fail(dibs.InvalidState, dibs.Textf("there are %d endpoints, the most that there can be", "已有 %d 个端点,达到上限", n))
+			return dibs.Fail(dibs.InvalidState, dibs.Textf("there are %d endpoints, the most that there can be", "已有 %d 个端点，达到上限", n))
 		}
 		if n == 0 {
 			// From now on webhooks take the feed.

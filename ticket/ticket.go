@@ -91,8 +91,8 @@ func New(cfg Config) (*Tickets, error) {
 }
 
 var (
-	fetchOne  = dibs.Text{EN: "a claim needs a ticket: POST /v1/campaigns/{id}/tickets hands one out", ZH: "领取需要凭票:请先 POST /v1/campaigns/{id}/tickets"}
-	tooOld    = dibs.Text{EN: "the ticket is no longer valid: fetch another one", ZH: "票已过期:请重新获取"}
+	fetchOne  = dibs.Text{EN: "a claim needs a ticket: POST /v1/campaigns/{id}/tickets hands one out", ZH: "领取需要凭票：请先 POST /v1/campaigns/{id}/tickets"}
+	tooOld    = dibs.Text{EN: "the ticket is no longer valid: fetch another one", ZH: "票已过期：请重新获取"}
 	notYours  = dibs.Text{EN: "this is no ticket of yours for this campaign", ZH: "该票不属于您或不属于此活动"}
 	noTickets = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no tickets", ZH: "该活动无需凭票"})
 )
@@ -185,9 +185,9 @@ func (t *Tickets) checkWork(c *dibs.Campaign, user string, need int, req *dibs.T
 	switch t.challenges.Open(req.Challenge, c.Number, user, now) {
 	case seal.Valid:
 	case seal.Missing:
-		return required("a ticket costs work: POST /v1/campaigns/{id}/tickets/challenge tells what", "取票需要完成工作量证明:请先 POST /v1/campaigns/{id}/tickets/challenge")
+		return required("a ticket costs work: POST /v1/campaigns/{id}/tickets/challenge tells what", "取票需要完成工作量证明：请先 POST /v1/campaigns/{id}/tickets/challenge")
 	case seal.Expired:
-		return required("the challenge is too old: fetch another one", "挑战已过期:请重新获取")
+		return required("the challenge is too old: fetch another one", "挑战已过期：请重新获取")
 	default:
 		return required("this is no challenge of yours for this campaign", "该挑战不属于您或不属于此活动")
 	}
@@ -220,7 +220,7 @@ var errNotMeant = errors.New("ticket: the voucher is for somebody or something e
 // is the user and whose aud is the campaign.
 func (t *Tickets) checkVoucher(c *dibs.Campaign, user, voucher string, now time.Time) error {
 	if voucher == "" {
-		return required("a ticket needs a voucher of the human check: "+c.Gate.Ticket.HumanCheck, "取票需要通过人机验证:"+c.Gate.Ticket.HumanCheck)
+		return required("a ticket needs a voucher of the human check: "+c.Gate.Ticket.HumanCheck, "取票需要通过人机验证："+c.Gate.Ticket.HumanCheck)
 	}
 	if err := t.voucher(c, user, voucher, now); err != nil {
 		return &dibs.Error{Reason: dibs.TicketRequired, Cause: err, Detail: dibs.Text{
