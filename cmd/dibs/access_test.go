@@ -134,23 +134,23 @@ func TestServeApart(t *testing.T) {
 // TestKeyRoles makes a key that may only read, and finds it in the audit log.
 func TestKeyRoles(t *testing.T) {
 	data := t.TempDir()
-	cli(t, nil, "key", "create", "--name", "eyes", "--role", "reader", "--data", data).want(t, 2, "must be viewer or editor")
-	r := cli(t, nil, "key", "create", "--name", "eyes", "--role", "viewer", "--data", data)
+	execute(t, nil, "key", "create", "--name", "eyes", "--role", "reader", "--data", data).want(t, 2, "must be viewer or editor")
+	r := execute(t, nil, "key", "create", "--name", "eyes", "--role", "viewer", "--data", data)
 	r.want(t, 0, "viewer", "dibs_")
 	_, url := startServe(t, data)
-	cli(t, secrets, "audit", "list", "--url", url).want(t, 0, "create-key", "the command line on")
-	cli(t, secrets, "audit", "list", "--url", url, "--action", "none", "--output", "json").want(t, 0, "[]")
-	cli(t, secrets, "audit", "list", "--url", url, "--since", "yesterday").want(t, 2, "--since")
+	execute(t, secrets, "audit", "list", "--url", url).want(t, 0, "create-key", "the command line on")
+	execute(t, secrets, "audit", "list", "--url", url, "--action", "none", "--output", "json").want(t, 0, "[]")
+	execute(t, secrets, "audit", "list", "--url", url, "--since", "yesterday").want(t, 2, "--since")
 }
 
 // TestAudienceVerbs imports a list, and is told what is wrong with another.
 func TestAudienceVerbs(t *testing.T) {
 	_, url := startServe(t, t.TempDir())
-	cli(t, secrets, "audience", "import", "vip", writeFile(t, "bad.csv", "user\n42\n4 2\n"), "--url", url).want(t, 1, ": line 3 is no user")
-	cli(t, secrets, "audience", "show", "vip", "--url", url).want(t, 1, "no list of users vip")
-	cli(t, secrets, "audience", "import", "vip", writeFile(t, "good.csv", "user\n42\n43\n42\n"), "--url", url).want(t, 0, "users", "2", "duplicates")
-	cli(t, secrets, "audience", "list", "--url", url, "--output", "json").want(t, 0, `"id": "vip"`, `"users": 2`)
-	cli(t, secrets, "audience", "import", "vip", "none.csv", "--url", url).want(t, 2, "none.csv")
+	execute(t, secrets, "audience", "import", "vip", writeFile(t, "bad.csv", "user\n42\n4 2\n"), "--url", url).want(t, 1, ": line 3 is no user")
+	execute(t, secrets, "audience", "show", "vip", "--url", url).want(t, 1, "no list of users vip")
+	execute(t, secrets, "audience", "import", "vip", writeFile(t, "good.csv", "user\n42\n43\n42\n"), "--url", url).want(t, 0, "users", "2", "duplicates")
+	execute(t, secrets, "audience", "list", "--url", url, "--output", "json").want(t, 0, `"id": "vip"`, `"users": 2`)
+	execute(t, secrets, "audience", "import", "vip", "none.csv", "--url", url).want(t, 2, "none.csv")
 }
 
 // A voucher of the human check must not pass as a user's token: their secrets differ.
@@ -167,12 +167,12 @@ func TestHumanSecret(t *testing.T) {
 		"a file not readable": {[]string{"--human-secret", other, "--jwt-secret-file", file + "x"}, "jwt_secret_file (flag --jwt-secret-file): cannot be read"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			r := cli(t, secrets, append([]string{"config", "check"}, c.args...)...)
+			r := execute(t, secrets, append([]string{"config", "check"}, c.args...)...)
 			r.want(t, 2, "1 setting is wrong", c.want)
 			if strings.Contains(r.err, testSecret) || strings.Contains(r.err, other) {
 				t.Errorf("a secret is told:\n%s", r.err)
 			}
 		})
 	}
-	cli(t, secrets, "config", "check", "--human-secret", other).want(t, 0, "the settings are good")
+	execute(t, secrets, "config", "check", "--human-secret", other).want(t, 0, "the settings are good")
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/internal/cli"
+	nodepkg "github.com/dibs-dev/dibs/internal/cli/node"
 )
 
 // soon is within what time a verb says what is wrong.
@@ -133,8 +136,8 @@ func TestBadLedgers(t *testing.T) {
 					refusesBoth(t, []string{"--ledger", bad.ledger}, []string{bad.serve}, []string{bad.doctor})
 				})
 			}
-			r := cli(t, secrets, "doctor", "--ledger", good)
-			r.want(t, exitOK, "schema", "none yet", "clock", "rights", "commits on the disk")
+			r := execute(t, secrets, "doctor", "--ledger", good)
+			r.want(t, cli.ExitOK, "schema", "none yet", "clock", "rights", "commits on the disk")
 		})
 	}
 }
@@ -161,9 +164,9 @@ func makeReader(t *testing.T, db *servers.Server, kind, database string) {
 func refusesBoth(t *testing.T, args, serve, doctor []string) {
 	t.Helper()
 	begun := time.Now()
-	r := cli(t, secrets, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	r := execute(t, secrets, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	took := time.Since(begun)
-	if r.code == exitOK {
+	if r.code == cli.ExitOK {
 		t.Errorf("serve starts")
 	}
 	r.want(t, r.code, serve...)
@@ -172,14 +175,14 @@ func refusesBoth(t *testing.T, args, serve, doctor []string) {
 	}
 	discreet(t, "serve", r, took)
 	begun = time.Now()
-	r = cli(t, secrets, append([]string{"doctor", "--output", "json"}, args...)...)
+	r = execute(t, secrets, append([]string{"doctor", "--output", "json"}, args...)...)
 	discreet(t, "doctor", r, time.Since(begun))
-	r.want(t, exitFailure, doctor...)
-	var u checkup
+	r.want(t, cli.ExitFailure, doctor...)
+	var u nodepkg.Checkup
 	if err := json.Unmarshal([]byte(r.out), &u); err != nil {
 		t.Fatalf("%v:\n%s", err, r.out)
 	}
-	if u.OK || u.count(dibs.StandingFail) == 0 {
+	if u.OK || u.Count(dibs.StandingFail) == 0 {
 		t.Errorf("doctor finds no fault: %+v", u)
 	}
 	for _, d := range u.Findings {

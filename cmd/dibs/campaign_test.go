@@ -35,7 +35,7 @@ func TestCampaignLife(t *testing.T) {
 	env := served(t)
 	verb := func(args ...string) dibs.CampaignView {
 		t.Helper()
-		return campaignOf(t, cli(t, env, append(append([]string{"campaign"}, args...), "--output", "json")...))
+		return campaignOf(t, execute(t, env, append(append([]string{"campaign"}, args...), "--output", "json")...))
 	}
 	v := verb("create", "--id", "phones", "--title", "Phones", "--units", "10", "--ends", "+2h", "--price", "1999", "--currency", "CNY",
 		"--limit", "2", "--pay-within", "15m", "--comment", "inner")
@@ -65,13 +65,13 @@ func TestCampaignLife(t *testing.T) {
 	if v := verb("end", "seats"); v.State != dibs.EndedState {
 		t.Errorf("ended %+v", v)
 	}
-	cli(t, env, "campaign", "list").want(t, 0, "phones", "10 units", "seats", "2 items", "ended")
-	cli(t, env, "campaign", "show", "phones").want(t, 0, "pay within", "15m0s", "granted", "0 (pending 0")
-	cli(t, env, "campaign", "show", "phones", "--output", "json").want(t, 0, `"campaign"`, `"stats"`)
-	cli(t, env, "campaign", "publish", "seats").want(t, 1, "dibs: invalid_state")
-	cli(t, env, "campaign", "show", "nobody").want(t, 1, "dibs: not_found")
-	cli(t, env, "campaign", "create", "--id", "phones", "--title", "Again", "--units", "1", "--ends", "+1h").want(t, 1, "dibs: already_exists")
-	cli(t, env, "campaign", "create", "--kind", "coupon", "--units", "-1", "--ends", "+1h").want(t, 1, "invalid_request", "title is required", "stock/units must")
+	execute(t, env, "campaign", "list").want(t, 0, "phones", "10 units", "seats", "2 items", "ended")
+	execute(t, env, "campaign", "show", "phones").want(t, 0, "pay within", "15m0s", "granted", "0 (pending 0")
+	execute(t, env, "campaign", "show", "phones", "--output", "json").want(t, 0, `"campaign"`, `"stats"`)
+	execute(t, env, "campaign", "publish", "seats").want(t, 1, "dibs: invalid_state")
+	execute(t, env, "campaign", "show", "nobody").want(t, 1, "dibs: not_found")
+	execute(t, env, "campaign", "create", "--id", "phones", "--title", "Again", "--units", "1", "--ends", "+1h").want(t, 1, "dibs: already_exists")
+	execute(t, env, "campaign", "create", "--kind", "coupon", "--units", "-1", "--ends", "+1h").want(t, 1, "invalid_request", "title is required", "stock/units must")
 }
 
 func TestCampaignUsage(t *testing.T) {
@@ -95,15 +95,15 @@ func TestCampaignUsage(t *testing.T) {
 		{[]string{"campaign", "apply"}, "name a file"},
 		{[]string{"campaign", "apply", "-f", "not-there.yaml"}, "no such file"},
 	} {
-		r := cli(t, env, c.args...)
+		r := execute(t, env, c.args...)
 		r.want(t, 2, c.want)
 		if strings.Count(strings.TrimSpace(r.err), "\n") > 1 {
 			t.Errorf("%v: more than a line:\n%s", c.args, r.err)
 		}
 	}
-	cli(t, nil, "campaign", "list").want(t, 2, "admin_key (not set: --admin-key or DIBS_ADMIN_KEY)")
-	cli(t, env, "campaign", "list", "--url", "http://127.0.0.1:1").want(t, 1, "dibs: no server answers at http://127.0.0.1:1")
-	cli(t, served(t), "campaign", "list", "--admin-key", "0123456789abcdefgh").want(t, 1, "does not take this admin key")
+	execute(t, nil, "campaign", "list").want(t, 2, "admin_key (not set: --admin-key or DIBS_ADMIN_KEY)")
+	execute(t, env, "campaign", "list", "--url", "http://127.0.0.1:1").want(t, 1, "dibs: no server answers at http://127.0.0.1:1")
+	execute(t, served(t), "campaign", "list", "--admin-key", "0123456789abcdefgh").want(t, 1, "does not take this admin key")
 }
 
 const applyFile = `
@@ -130,7 +130,7 @@ func TestApply(t *testing.T) {
 	env, file := served(t), writeFile(t, "campaigns.yaml", applyFile)
 	apply := func(want ...string) {
 		t.Helper()
-		r := cli(t, env, "campaign", "apply", "-f", file)
+		r := execute(t, env, "campaign", "apply", "-f", file)
 		r.want(t, 0)
 		lines := strings.Split(strings.TrimSpace(r.out), "\n")[1:]
 		for i, line := range lines {
@@ -142,8 +142,8 @@ func TestApply(t *testing.T) {
 			t.Errorf("%d lines, want %d:\n%s", len(lines), len(want), r.out)
 		}
 	}
-	cli(t, env, "campaign", "apply", "-f", file, "--dry-run").want(t, 0, "WOULD BE DONE", "created, publish, pause")
-	cli(t, env, "campaign", "show", "phones").want(t, 1, "not_found")
+	execute(t, env, "campaign", "apply", "-f", file, "--dry-run").want(t, 0, "WOULD BE DONE", "created, publish, pause")
+	execute(t, env, "campaign", "show", "phones").want(t, 1, "not_found")
 	apply("phones published created, publish", "coupons draft created", "seats paused created, publish, pause")
 	apply("phones published unchanged", "coupons draft unchanged", "seats paused unchanged")
 
@@ -153,11 +153,11 @@ func TestApply(t *testing.T) {
 	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := cli(t, env, "campaign", "apply", "-f", file, "--output", "json")
+	r := execute(t, env, "campaign", "apply", "-f", file, "--output", "json")
 	r.want(t, 0, `"changed title limit_per_user"`, `"end"`, "note: campaign phones: the stock is 10 on the server and 11 in the file")
 	apply("phones published unchanged", "coupons draft unchanged", "seats ended unchanged")
-	cli(t, env, "campaign", "list").want(t, 0, "More phones", "10 units")
-	cli(t, env, "campaign", "show", "coupons", "--output", "json").want(t, 0, `"pattern": "XX-XXXX"`)
+	execute(t, env, "campaign", "list").want(t, 0, "More phones", "10 units")
+	execute(t, env, "campaign", "show", "coupons", "--output", "json").want(t, 0, `"pattern": "XX-XXXX"`)
 }
 
 // TestApplyRefuses checks that a bad file changes nothing.
@@ -176,27 +176,27 @@ func TestApplyRefuses(t *testing.T) {
 		{"a: [", 2, "yaml"},
 		{"", 2, "has no campaigns"},
 	} {
-		cli(t, env, "campaign", "apply", "-f", writeFile(t, "c.yaml", c.file)).want(t, c.code, c.want)
+		execute(t, env, "campaign", "apply", "-f", writeFile(t, "c.yaml", c.file)).want(t, c.code, c.want)
 	}
-	if r := cli(t, env, "campaign", "list", "--output", "json"); strings.TrimSpace(r.out) != "[]" {
+	if r := execute(t, env, "campaign", "list", "--output", "json"); strings.TrimSpace(r.out) != "[]" {
 		t.Errorf("something was created: %s", r.out)
 	}
 	file := writeFile(t, "c.yaml", good)
-	cli(t, env, "campaign", "apply", "-f", file).want(t, 0, "created")
+	execute(t, env, "campaign", "apply", "-f", file).want(t, 0, "created")
 	for from, want := range map[string]string{"kind: sale": "kind is sale", "title: A": "shards is 1", "id: a": "state is draft and cannot become ended"} {
 		to := map[string]string{"kind: sale": "kind: coupon", "title: A": "title: A, shards: 2", "id: a": "id: a, state: ended"}[from]
-		cli(t, env, "campaign", "apply", "-f", writeFile(t, "c.yaml", strings.Replace(good, from, to, 1))).want(t, 2, want)
+		execute(t, env, "campaign", "apply", "-f", writeFile(t, "c.yaml", strings.Replace(good, from, to, 1))).want(t, 2, want)
 	}
 }
 
 // TestWatch follows a campaign until a signal, and until the time is over.
 func TestWatch(t *testing.T) {
 	env := served(t)
-	cli(t, env, "campaign", "watch").want(t, 1, "no campaign is published")
-	cli(t, env, "campaign", "create", "--id", "w", "--title", "W", "--units", "7", "--ends", "+1h", "--publish").want(t, 0)
+	execute(t, env, "campaign", "watch").want(t, 1, "no campaign is published")
+	execute(t, env, "campaign", "create", "--id", "w", "--title", "W", "--units", "7", "--ends", "+1h", "--publish").want(t, 0)
 	// On a busy machine the first look may take all of a short time.
 	for length, lines := 250*time.Millisecond, 0; lines < 2; length *= 2 {
-		r := cli(t, env, "campaign", "watch", "--for", length.String(), "--every", "100ms")
+		r := execute(t, env, "campaign", "watch", "--for", length.String(), "--every", "100ms")
 		r.want(t, 0, "RATE/S")
 		if lines = strings.Count(r.out, " w "); strings.Contains(r.out, "\x1b") || lines < 2 && length > patience {
 			t.Fatalf("%d lines in %s:\n%s", lines, length, r.out)
@@ -208,7 +208,7 @@ func TestWatch(t *testing.T) {
 	if code := p.code(t); code != 0 {
 		t.Errorf("exit code %d after Ctrl-C", code)
 	}
-	cli(t, env, "campaign", "watch", "nobody").want(t, 1, "not_found")
+	execute(t, env, "campaign", "watch", "nobody").want(t, 1, "not_found")
 }
 
 // TestItemsFile reads a stock from a file.
@@ -217,7 +217,7 @@ func TestItemsFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("A1\r\n\nA2\nA3"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	v := campaignOf(t, cli(t, env, "campaign", "create", "--title", "Seats", "--items-file", file, "--ends", "+1h", "--output", "json"))
+	v := campaignOf(t, execute(t, env, "campaign", "create", "--title", "Seats", "--items-file", file, "--ends", "+1h", "--output", "json"))
 	if *v.Stock.Items != 3 {
 		t.Errorf("%d items", *v.Stock.Items)
 	}
@@ -226,8 +226,8 @@ func TestItemsFile(t *testing.T) {
 func TestCampaignTiers(t *testing.T) {
 	env := served(t)
 	create := []string{"campaign", "create", "--id", "shoes", "--title", "Shoes", "--units", "5", "--ends", "+1h", "--limit", "3", "--price", "999", "--currency", "CNY"}
-	cli(t, env, append(create, "--tier", "second:half")...).want(t, 2, "--tier must be like 2:50")
-	cli(t, env, append(create, "--tier", "2:150")...).want(t, 1, "tiers/0/percent")
-	cli(t, env, append(create, "--tier", "2:50,3:0", "--low-stock", "4", "--publish")...).want(t, 0, "shoes")
-	cli(t, env, "campaign", "show", "shoes").want(t, 0, "from unit 2 on 50 % of the price", "from unit 3 on 0 % of the price")
+	execute(t, env, append(create, "--tier", "second:half")...).want(t, 2, "--tier must be like 2:50")
+	execute(t, env, append(create, "--tier", "2:150")...).want(t, 1, "tiers/0/percent")
+	execute(t, env, append(create, "--tier", "2:50,3:0", "--low-stock", "4", "--publish")...).want(t, 0, "shoes")
+	execute(t, env, "campaign", "show", "shoes").want(t, 0, "from unit 2 on 50 % of the price", "from unit 3 on 0 % of the price")
 }

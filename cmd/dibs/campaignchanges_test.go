@@ -28,5 +28,5 @@ func TestWatchChanges(t *testing.T) {
 	if code := p.code(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	cli(t, secrets, "campaign", "watch", "nobody", "--changes", "--url", url).want(t, 1, "not_found")
+	execute(t, secrets, "campaign", "watch", "nobody", "--changes", "--url", url).want(t, 1, "not_found")
 }

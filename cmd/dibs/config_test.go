@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs/internal/settings"
+
+	"github.com/dibs-dev/dibs/internal/cli/config"
 )
 
 // writeFile puts a file into a folder of the test.
@@ -80,10 +82,10 @@ func TestConfigFaults(t *testing.T) {
 			}
 			if len(c.want) == 0 {
 				// The environment wins over a file's value of the wrong kind.
-				cli(t, c.env, args...).want(t, 0, "the settings are good")
+				execute(t, c.env, args...).want(t, 0, "the settings are good")
 				return
 			}
-			r := cli(t, c.env, args...)
+			r := execute(t, c.env, args...)
 			r.want(t, 2, c.want...)
 			if strings.Contains(r.err, "secret-pw") || strings.Contains(r.err, "short\n") {
 				t.Errorf("a secret is told:\n%s", r.err)
@@ -96,7 +98,7 @@ func TestConfigFaults(t *testing.T) {
 func TestConfigPrecedence(t *testing.T) {
 	file := writeFile(t, "dibs.yaml", "listen: 127.0.0.1:1\ndrain: 1s\nlog_level: warn\nadmin_key: "+testKey+"\nurl:\n")
 	env := []string{"DIBS_CONFIG=" + file, "DIBS_LISTEN=127.0.0.1:2", "DIBS_DRAIN=2s", "DIBS_LOG_FORMAT=", "DIBS_JWT_SECRET=" + testSecret}
-	r := cli(t, env, "config", "show", "--listen", "127.0.0.1:3", "--ledger", "sqlite:a.db")
+	r := execute(t, env, "config", "show", "--listen", "127.0.0.1:3", "--ledger", "sqlite:a.db")
 	r.want(t, 0)
 	for _, line := range []string{
 		"listen 127.0.0.1:3 flag --listen", "drain 2s env DIBS_DRAIN", "log_level warn file " + file, "log_format text default",
@@ -110,7 +112,7 @@ func TestConfigPrecedence(t *testing.T) {
 	if strings.Contains(r.out, testKey) || strings.Contains(r.out, testSecret) {
 		t.Error("a secret is shown")
 	}
-	r = cli(t, env, "config", "show", "--output", "json")
+	r = execute(t, env, "config", "show", "--output", "json")
 	r.want(t, 0, `"from": "env DIBS_LISTEN"`)
 }
 
@@ -121,7 +123,7 @@ func TestConfigNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"DIBS_JWT_SECRET=" + testSecret, "DIBS_LISTNE=x", "DIBS_SERVICE_HOST=10.0.0.1"}
-	r := cli(t, env, "config", "check", "--config", file)
+	r := execute(t, env, "config", "check", "--config", file)
 	r.want(t, 0, "DIBS_LISTNE is no setting; did you mean DIBS_LISTEN?", "can be read by others: chmod 600", "the settings are good")
 	if strings.Contains(r.err, "DIBS_SERVICE_HOST") {
 		t.Errorf("a variable of somebody else is told:\n%s", r.err)
@@ -130,9 +132,9 @@ func TestConfigNotes(t *testing.T) {
 
 // TestConfigDocs checks that the reference has every setting in full.
 func TestConfigDocs(t *testing.T) {
-	r := cli(t, nil, "config", "docs")
+	r := execute(t, nil, "config", "docs")
 	r.want(t, 0, "# Settings")
-	for _, s := range settings.Describe(&config{}) {
+	for _, s := range settings.Describe(&config.Config{}) {
 		if s.Doc == "" || !strings.HasSuffix(s.Doc, ".") {
 			t.Errorf("%s has no full sentence as its doc", s.Key)
 		}

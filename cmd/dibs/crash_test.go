@@ -174,7 +174,7 @@ func kill(t *testing.T, ledger string, n int) {
 	if code := c.server.code(t); code != 0 {
 		t.Errorf("exit code %d at the end", code)
 	}
-	cli(t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(t, 0, "every promise holds, campaigns verified: 2")
+	execute(t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(t, 0, "every promise holds, campaigns verified: 2")
 }
 
 // where are the flags that name the ledger.

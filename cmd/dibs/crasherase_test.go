@@ -164,7 +164,7 @@ func (x *erasures) erase(user string) {
 	if places := x.naming(user); len(places) > 0 {
 		x.t.Errorf("the user is named still: %v", places)
 	}
-	cli(x.t, nil, append([]string{"verify", "--data", x.data}, x.where()...)...).want(x.t, 0, "every promise holds")
+	execute(x.t, nil, append([]string{"verify", "--data", x.data}, x.where()...)...).want(x.t, 0, "every promise holds")
 }
 
 // isMidway reports whether an erasure is neither at its beginning nor at its end.

@@ -193,7 +193,7 @@ func (c *crashes) afterLife() {
 	if code := c.server.code(c.t); code != 0 {
 		c.t.Errorf("exit code %d at the end", code)
 	}
-	cli(c.t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(c.t, 0, "every promise holds")
+	execute(c.t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(c.t, 0, "every promise holds")
 }
 
 // lived waits until nothing is pending, and each unit is paid or for sale.

@@ -54,7 +54,7 @@ func killPackets(t *testing.T, ledger string, n int) {
 	if code := c.server.code(t); code != 0 {
 		t.Errorf("exit code %d at the end", code)
 	}
-	cli(t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(t, 0, fmt.Sprintf("every promise holds, campaigns verified: %d", n))
+	execute(t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(t, 0, fmt.Sprintf("every promise holds, campaigns verified: %d", n))
 }
 
 // packetRound publishes a red packet, lets users grab, and kills the server when

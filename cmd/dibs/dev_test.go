@@ -111,14 +111,14 @@ func TestDevKeepsItsFolder(t *testing.T) {
 }
 
 func TestDevRefuses(t *testing.T) {
-	cli(t, nil, "dev", "--listen", "0.0.0.0:8080").want(t, 2, "listen (flag --listen)", "loopback only")
-	cli(t, nil, "dev", "--ledger", "sqlite:x.db").want(t, 2, "ledger (flag --ledger)", "--data")
+	execute(t, nil, "dev", "--listen", "0.0.0.0:8080").want(t, 2, "listen (flag --listen)", "loopback only")
+	execute(t, nil, "dev", "--ledger", "sqlite:x.db").want(t, 2, "ledger (flag --ledger)", "--data")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	r := cli(t, nil, "dev", "--listen", ln.Addr().String())
+	r := execute(t, nil, "dev", "--listen", ln.Addr().String())
 	r.want(t, 1, "dibs: the address "+ln.Addr().String()+" is in use", "--listen")
 	if strings.Count(r.err, "\n") > 2 || r.out != "" {
 		t.Errorf("more than a line is said:\n%s%s", r.out, r.err)

@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"testing"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 // TestConfigPage keeps docs/CONFIG.md equal to what the program prints.
@@ -11,7 +13,7 @@ func TestConfigPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := cli(t, nil, "config", "docs"); r.code != exitOK || r.out != string(page) {
+	if r := execute(t, nil, "config", "docs"); r.code != cli.ExitOK || r.out != string(page) {
 		t.Errorf("docs/CONFIG.md is not what dibs config docs prints: go run ./cmd/dibs config docs > docs/CONFIG.md")
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 // lostText is what all that tells of a setting must name: what it is, and what to
@@ -81,8 +83,8 @@ func TestDurabilityLost(t *testing.T) {
 
 // TestDurabilityLostNonsense names the words that there are.
 func TestDurabilityLostNonsense(t *testing.T) {
-	r := cli(t, secrets, "serve", "--engine", "redis://127.0.0.1:1", "--durability-lost", "ignore")
-	if r.code == exitOK || !strings.Contains(r.err, `durability_lost (flag --durability-lost): must be refuse or warn, not "ignore"`) {
+	r := execute(t, secrets, "serve", "--engine", "redis://127.0.0.1:1", "--durability-lost", "ignore")
+	if r.code == cli.ExitOK || !strings.Contains(r.err, `durability_lost (flag --durability-lost): must be refuse or warn, not "ignore"`) {
 		t.Errorf("serve ends with %d and says %s", r.code, r.err)
 	}
 }

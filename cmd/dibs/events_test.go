@@ -26,13 +26,13 @@ func TestEventsCommands(t *testing.T) {
 	c := &crashes{t: t, url: url}
 	endpoint := func(args ...string) (e dibs.EndpointView) {
 		t.Helper()
-		r := cli(t, env, append([]string{"events", "endpoints"}, append(args, "--output", "json")...)...)
+		r := execute(t, env, append([]string{"events", "endpoints"}, append(args, "--output", "json")...)...)
 		if err := json.Unmarshal([]byte(r.out), &e); err != nil || r.code != 0 {
 			t.Fatalf("%v: %v\n%s%s", args, err, r.out, r.err)
 		}
 		return e
 	}
-	cli(t, env, "events", "endpoints", "create", "ftp://x").want(t, 1, "must be an address")
+	execute(t, env, "events", "endpoints", "create", "ftp://x").want(t, 1, "must be an address")
 	e := endpoint("create", receiver.URL, "--types", "dev.dibs.campaign.published")
 	hook.mu.Lock()
 	hook.secret = e.Secret
@@ -40,23 +40,23 @@ func TestEventsCommands(t *testing.T) {
 	if !strings.HasPrefix(e.Secret, dibs.SecretPrefix) {
 		t.Errorf("the new endpoint is %+v", e)
 	}
-	cli(t, env, "campaign", "create", "--id", "noon", "--title", "Noon", "--units", "5", "--ends", "+1h").want(t, 0)
-	cli(t, env, "campaign", "publish", "noon").want(t, 0)
-	cli(t, env, "events", "endpoints", "test", e.ID).want(t, 0, "test-")
+	execute(t, env, "campaign", "create", "--id", "noon", "--title", "Noon", "--units", "5", "--ends", "+1h").want(t, 0)
+	execute(t, env, "campaign", "publish", "noon").want(t, 0)
+	execute(t, env, "events", "endpoints", "test", e.ID).want(t, 0, "test-")
 	delivered := func(n int) {
 		t.Helper()
 		c.until("deliveries", func() (string, bool) {
-			r := cli(t, env, "events", "deliveries", e.ID, "--status", "delivered")
+			r := execute(t, env, "events", "deliveries", e.ID, "--status", "delivered")
 			return r.out + r.err, strings.Count(r.out, " delivered ") == n
 		})
 	}
 	delivered(2)
-	cli(t, env, "events", "sinks").want(t, 0, dibs.WebhookSink, "true")
-	cli(t, env, "events", "tail", "--after", "0", "--once").want(t, 0, `"type":"dev.dibs.campaign.published"`, `"subject":"noon"`)
-	again := cli(t, env, "events", "redeliver", e.ID)
+	execute(t, env, "events", "sinks").want(t, 0, dibs.WebhookSink, "true")
+	execute(t, env, "events", "tail", "--after", "0", "--once").want(t, 0, `"type":"dev.dibs.campaign.published"`, `"subject":"noon"`)
+	again := execute(t, env, "events", "redeliver", e.ID)
 	again.want(t, 2, "name an EVENT, or say --failed")
-	cli(t, env, "events", "redeliver", e.ID, "--failed").want(t, 0, "redelivered", "0")
-	cli(t, env, "events", "redeliver", e.ID, "none").want(t, 1, "no such delivery")
+	execute(t, env, "events", "redeliver", e.ID, "--failed").want(t, 0, "redelivered", "0")
+	execute(t, env, "events", "redeliver", e.ID, "none").want(t, 1, "no such delivery")
 	next := endpoint("rotate-secret", e.ID, "--keep-old-for", "0s")
 	if next.Secret == e.Secret || next.OldSecretUntil != nil || !strings.HasPrefix(next.Secret, dibs.SecretPrefix) {
 		t.Errorf("after the rotation: %+v", next)
@@ -64,18 +64,18 @@ func TestEventsCommands(t *testing.T) {
 	hook.mu.Lock()
 	hook.secret = next.Secret
 	hook.mu.Unlock()
-	cli(t, env, "events", "endpoints", "test", e.ID).want(t, 0)
+	execute(t, env, "events", "endpoints", "test", e.ID).want(t, 0)
 	delivered(3)
 	if e := endpoint("disable", e.ID); !e.Disabled || e.Secret != "" {
 		t.Errorf("disabled: %+v", e)
 	}
-	cli(t, env, "events", "endpoints", "list").want(t, 0, e.ID, "true: by an admin")
-	cli(t, env, "events", "endpoints", "test", e.ID).want(t, 1, "disabled")
+	execute(t, env, "events", "endpoints", "list").want(t, 0, e.ID, "true: by an admin")
+	execute(t, env, "events", "endpoints", "test", e.ID).want(t, 1, "disabled")
 	if e := endpoint("enable", e.ID); e.Disabled {
 		t.Errorf("enabled: %+v", e)
 	}
-	cli(t, env, "events", "endpoints", "delete", e.ID).want(t, 0)
-	cli(t, env, "events", "endpoints", "show", e.ID).want(t, 1, "There is no webhook endpoint")
+	execute(t, env, "events", "endpoints", "delete", e.ID).want(t, 0)
+	execute(t, env, "events", "endpoints", "show", e.ID).want(t, 1, "There is no webhook endpoint")
 	hook.mu.Lock()
 	defer hook.mu.Unlock()
 	if len(hook.bodies) != 3 || len(hook.faults) > 0 {
@@ -117,7 +117,7 @@ func TestDeadLetters(t *testing.T) {
 	}
 	dead := func(args ...string) result {
 		t.Helper()
-		return cli(t, nil, append([]string{"events", "dead"}, append(args, "--from", redis.URL(), "--group", "points")...)...)
+		return execute(t, nil, append([]string{"events", "dead"}, append(args, "--from", redis.URL(), "--group", "points")...)...)
 	}
 	c := &crashes{t: t}
 	c.until("dead letters", func() (string, bool) {
@@ -131,6 +131,6 @@ func TestDeadLetters(t *testing.T) {
 	if r := dead("list"); strings.Contains(r.out, "x.0") {
 		t.Errorf("the letter is still there:\n%s", r.out)
 	}
-	cli(t, nil, "events", "dead", "list", "--from", "http://x", "--group", "g").want(t, 1, "must be like redis://")
-	cli(t, nil, "events", "dead", "list").want(t, 1, "the group is required")
+	execute(t, nil, "events", "dead", "list", "--from", "http://x", "--group", "g").want(t, 1, "must be like redis://")
+	execute(t, nil, "events", "dead", "list").want(t, 1, "the group is required")
 }

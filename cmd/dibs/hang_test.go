@@ -16,6 +16,8 @@ import (
 
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 const (
@@ -375,7 +377,7 @@ func (f *frozen) stopsFrozen() {
 	begun := time.Now()
 	f.node.signal(f.T, syscall.SIGTERM)
 	code := f.node.code(f.T)
-	if took := time.Since(begun); code != exitOK || took > hangDrain+hangSlack {
+	if took := time.Since(begun); code != cli.ExitOK || took > hangDrain+hangSlack {
 		f.Errorf("the node ends after %s with %d:\n%s", took, code, f.node.err)
 	}
 	f.db.Thaw(f.T)

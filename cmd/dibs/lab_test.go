@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs/lab"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 // TestLab runs two ways in a moment, and shows them in every form.
 func TestLab(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "lab.html")
-	r := cli(t, nil, "lab", "--strategies", "dibs-embedded", "--users", "40", "--requests", "120", "--stock", "20", "--format", "json", "--html", page)
-	r.want(t, exitOK)
+	r := execute(t, nil, "lab", "--strategies", "dibs-embedded", "--users", "40", "--requests", "120", "--stock", "20", "--format", "json", "--html", page)
+	r.want(t, cli.ExitOK)
 	var report lab.Report
 	if err := json.Unmarshal([]byte(r.out), &report); err != nil {
 		t.Fatalf("%v: %s", err, r.out)
@@ -42,31 +44,31 @@ func TestLab(t *testing.T) {
 
 // TestLabList shows what there is.
 func TestLabList(t *testing.T) {
-	r := cli(t, nil, "lab", "--list")
-	r.want(t, exitOK, append(lab.Names(), "000.3", "oversold, duplicates")...)
+	r := execute(t, nil, "lab", "--list")
+	r.want(t, cli.ExitOK, append(lab.Names(), "000.3", "oversold, duplicates")...)
 }
 
 // TestLabFaults tells what is wrong before anything is started.
 func TestLabFaults(t *testing.T) {
-	cli(t, nil, "lab", "--strategies", "niave,dibs-embeddd", "--users", "0", "--stock", "0", "--databases", "oracle").
-		want(t, exitUsage, `no strategy "niave", did you mean "naive"?`, `did you mean "dibs-embedded"?`, "--users: must be 1 or more", "--stock: must be 1 or more", `no database "oracle"`)
-	cli(t, nil, "lab", "--users", "100", "--stock", "200").want(t, exitUsage, "--stock: 200 are more than 100 users could get")
-	cli(t, nil, "lab", "--format", "pdf").want(t, exitUsage, "must be table or json or html")
-	cli(t, nil, "lab", "lock").want(t, exitUsage, `there is no command "lab lock"`)
-	cli(t, nil, "lab", "locks", "--lockers", "rediss", "--contenders", "0", "--lifetime", "1ms").
-		want(t, exitUsage, `no locker "rediss", did you mean "redis"?`, "--contenders: must", "--lifetime: must")
-	cli(t, nil, "lab", "--html", filepath.Join(t.TempDir(), "no", "page.html"), "--strategies", "dibs-embedded").want(t, exitUsage, "--html: ")
+	execute(t, nil, "lab", "--strategies", "niave,dibs-embeddd", "--users", "0", "--stock", "0", "--databases", "oracle").
+		want(t, cli.ExitUsage, `no strategy "niave", did you mean "naive"?`, `did you mean "dibs-embedded"?`, "--users: must be 1 or more", "--stock: must be 1 or more", `no database "oracle"`)
+	execute(t, nil, "lab", "--users", "100", "--stock", "200").want(t, cli.ExitUsage, "--stock: 200 are more than 100 users could get")
+	execute(t, nil, "lab", "--format", "pdf").want(t, cli.ExitUsage, "must be table or json or html")
+	execute(t, nil, "lab", "lock").want(t, cli.ExitUsage, `there is no command "lab lock"`)
+	execute(t, nil, "lab", "locks", "--lockers", "rediss", "--contenders", "0", "--lifetime", "1ms").
+		want(t, cli.ExitUsage, `no locker "rediss", did you mean "redis"?`, "--contenders: must", "--lifetime: must")
+	execute(t, nil, "lab", "--html", filepath.Join(t.TempDir(), "no", "page.html"), "--strategies", "dibs-embedded").want(t, cli.ExitUsage, "--html: ")
 }
 
 // TestLabServers says how to get the servers that are not there.
 func TestLabServers(t *testing.T) {
 	few := []string{"lab", "--users", "10", "--requests", "20", "--stock", "5"}
-	cli(t, nil, append(few, "--strategies", "naive", "--databases", "mariadb", "--mariadb", "mysql://u:secret-1@127.0.0.1:1/x")...).
-		want(t, exitUsage, "nothing answers as mariadb at --mariadb: start it, correct the address, or leave --mariadb out")
-	cli(t, nil, append(few, "--strategies", "naive", "--databases", "postgres", "--postgres", "postgres://u:secret-1@127.0.0.1:1/x")...).
-		want(t, exitUsage, "nothing answers as postgres at --postgres")
-	r := cli(t, nil, append(few, "--strategies", "packet-script", "--databases", "mariadb", "--redis", "redis://:secret-1@127.0.0.1:1/9", "--mariadb", "mysql://u:secret-1@127.0.0.1:1/x")...)
-	r.want(t, exitUsage, "nothing answers as")
+	execute(t, nil, append(few, "--strategies", "naive", "--databases", "mariadb", "--mariadb", "mysql://u:secret-1@127.0.0.1:1/x")...).
+		want(t, cli.ExitUsage, "nothing answers as mariadb at --mariadb: start it, correct the address, or leave --mariadb out")
+	execute(t, nil, append(few, "--strategies", "naive", "--databases", "postgres", "--postgres", "postgres://u:secret-1@127.0.0.1:1/x")...).
+		want(t, cli.ExitUsage, "nothing answers as postgres at --postgres")
+	r := execute(t, nil, append(few, "--strategies", "packet-script", "--databases", "mariadb", "--redis", "redis://:secret-1@127.0.0.1:1/9", "--mariadb", "mysql://u:secret-1@127.0.0.1:1/x")...)
+	r.want(t, cli.ExitUsage, "nothing answers as")
 	if strings.Contains(r.err, "secret-1") {
 		t.Errorf("a password is shown: %s", r.err)
 	}
@@ -75,19 +77,19 @@ func TestLabServers(t *testing.T) {
 		"mariadb": "mysql://u:secret-1@127.0.0.1:1/x", "postgres": "postgres://u:secret-1@127.0.0.1:1/x",
 		"majority": "redis://:secret-1@127.0.0.1:1,redis://:secret-1@127.0.0.1:2,redis://:secret-1@127.0.0.1:3",
 	} {
-		r := cli(t, nil, "lab", "locks", "--lockers", kind, "--"+kind, at)
-		r.want(t, exitUsage, "nothing answers at --"+kind+": start it, correct the address, or leave --"+kind+" out")
+		r := execute(t, nil, "lab", "locks", "--lockers", kind, "--"+kind, at)
+		r.want(t, cli.ExitUsage, "nothing answers at --"+kind+": start it, correct the address, or leave --"+kind+" out")
 		if strings.Contains(r.err, "secret-1") {
 			t.Errorf("a password is shown: %s", r.err)
 		}
 	}
-	cli(t, nil, "lab", "locks", "--majority", "redis://127.0.0.1:1,redis://127.0.0.1:2").want(t, exitUsage, "--majority: must be three addresses or more")
+	execute(t, nil, "lab", "locks", "--majority", "redis://127.0.0.1:1,redis://127.0.0.1:2").want(t, cli.ExitUsage, "--majority: must be three addresses or more")
 }
 
 // TestLabLocks kills and pauses a process that holds a lock.
 func TestLabLocks(t *testing.T) {
-	r := cli(t, nil, "lab", "locks", "--lockers", "redis", "--contenders", "5", "--lifetime", "1s", "--output", "json")
-	r.want(t, exitOK)
+	r := execute(t, nil, "lab", "locks", "--lockers", "redis", "--contenders", "5", "--lifetime", "1s", "--output", "json")
+	r.want(t, cli.ExitOK)
 	var got []lab.LockResult
 	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
 		t.Fatalf("%v: %s", err, r.out)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 // TestStandbyPromoted kills the primary of a PostgreSQL pair whose standby lacks
@@ -92,7 +94,7 @@ func TestStandbyBeyondTheJournal(t *testing.T) {
 			t.Errorf("node %d is ready: %+v", i, health)
 		}
 	}
-	if r := cli(t, secrets, "verify", "--url", c.url); r.code == exitOK {
+	if r := execute(t, secrets, "verify", "--url", c.url); r.code == cli.ExitOK {
 		t.Errorf("verify finds nothing:\n%s", r.out)
 	}
 	c.drain()
@@ -199,8 +201,8 @@ func TestGaleraDies(t *testing.T) {
 	m := newMoving(t, g.Node(0).Port())
 	c := clusterOn(t, fmt.Sprintf("mysql://%s:%s@%s/d", servers.User, servers.Password, m.l.Addr()), 2)
 	memory := append([]string{"DIBS_LEDGER=" + g.Node(0).URL("d")}, secrets...)
-	cli(t, memory, "serve", "--listen", "127.0.0.1:0").want(t, exitFailure, "one of a Galera cluster", "--engine redis")
-	cli(t, memory, "doctor").want(t, exitFailure, "journal", "one of a Galera cluster", "use Redis as the engine")
+	execute(t, memory, "serve", "--listen", "127.0.0.1:0").want(t, cli.ExitFailure, "one of a Galera cluster", "--engine redis")
+	execute(t, memory, "doctor").want(t, cli.ExitFailure, "journal", "one of a Galera cluster", "use Redis as the engine")
 	publish(t, c.admin(0), "sale", bigStock)
 	var users atomic.Int64
 	all := map[string]string{}

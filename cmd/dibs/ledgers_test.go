@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 func TestMySQL(t *testing.T)    { onServer(t, servers.MariaDB) }
@@ -16,31 +18,31 @@ func TestPostgres(t *testing.T) { onServer(t, servers.Postgres) }
 func onServer(t *testing.T, get func() (*servers.Server, error)) {
 	_, ledger, name := servers.Database(t, get)
 	env := append([]string{"DIBS_LEDGER=" + ledger}, secrets...)
-	cli(t, env, "verify").want(t, exitFailure, "dibs migrate")
-	cli(t, env, "serve", "--migrate=false").want(t, exitFailure, "dibs migrate")
-	cli(t, env, "migrate", "--check").want(t, exitFailure, "journal in ", "not what this version wants")
-	cli(t, env, "migrate").want(t, exitOK, "ledger in ", "/"+name)
+	execute(t, env, "verify").want(t, cli.ExitFailure, "dibs migrate")
+	execute(t, env, "serve", "--migrate=false").want(t, cli.ExitFailure, "dibs migrate")
+	execute(t, env, "migrate", "--check").want(t, cli.ExitFailure, "journal in ", "not what this version wants")
+	execute(t, env, "migrate").want(t, cli.ExitOK, "ledger in ", "/"+name)
 	p := start(t, env, "serve", "--listen", "127.0.0.1:0", "--migrate=false")
 	url := p.await(t, p.err, `msg=serving url=(\S+)`)[1]
-	cli(t, env, append(small, "--url", url)...).want(t, exitOK, "every promise held")
-	cli(t, env, "key", "list").want(t, exitOK, "serve")
-	cli(t, env, "migrate").want(t, exitFailure, "is in use by process")
-	cli(t, env, "dev", "--listen", "127.0.0.1:0").want(t, exitFailure, "the database ", "is in use by process", "name another --ledger")
+	execute(t, env, append(small, "--url", url)...).want(t, cli.ExitOK, "every promise held")
+	execute(t, env, "key", "list").want(t, cli.ExitOK, "serve")
+	execute(t, env, "migrate").want(t, cli.ExitFailure, "is in use by process")
+	execute(t, env, "dev", "--listen", "127.0.0.1:0").want(t, cli.ExitFailure, "the database ", "is in use by process", "name another --ledger")
 	p.kill()
-	cli(t, env, "verify").want(t, exitOK, "every promise holds, campaigns verified: 1")
+	execute(t, env, "verify").want(t, cli.ExitOK, "every promise holds, campaigns verified: 1")
 
 	dev := start(t, env, "dev", "--listen", "127.0.0.1:0")
 	dev.await(t, dev.out, `Data +(mysql|postgres)://\S+/`+name+` \(kept\)`)
 	dev.await(t, dev.out, `Ctrl-C stops`)
 	// Ended politely, it takes its temporary folder with it.
 	dev.signal(t, syscall.SIGTERM)
-	if code := dev.code(t); code != exitOK {
+	if code := dev.code(t); code != cli.ExitOK {
 		t.Errorf("dev ended with %d", code)
 	}
 	wrong := strings.Replace(ledger, servers.Password, "wrong-pw", 1)
 	for _, r := range []result{
-		cli(t, secrets, "config", "show", "--ledger", ledger), cli(t, secrets, "config", "check", "--ledger", ledger),
-		cli(t, secrets, "verify", "--ledger", wrong),
+		execute(t, secrets, "config", "show", "--ledger", ledger), execute(t, secrets, "config", "check", "--ledger", ledger),
+		execute(t, secrets, "verify", "--ledger", wrong),
 		{out: dev.out.String(), err: dev.err.String()},
 		{out: p.out.String(), err: p.err.String()},
 	} {
@@ -48,5 +50,5 @@ func onServer(t *testing.T, get func() (*servers.Server, error)) {
 			t.Errorf("the password is shown:\n%s", all)
 		}
 	}
-	cli(t, secrets, "verify", "--ledger", wrong).want(t, exitFailure, "correct user or password")
+	execute(t, secrets, "verify", "--ledger", wrong).want(t, cli.ExitFailure, "correct user or password")
 }

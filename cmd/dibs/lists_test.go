@@ -12,14 +12,16 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/httpapi"
+
+	"github.com/dibs-dev/dibs/internal/cli/config"
 )
 
 // The file of lists is read line by line, beside the settings, and the first line
 // that says nothing is named.
 func TestListsFile(t *testing.T) {
-	c := &config{ListsFile: writeFile(t, "lists", "# seen on Monday\n\nblock 203.0.113.9/24\n allow 192.0.2.7 \nblock device a farm\nallow device till\nblock 2001:db8::1\n")}
+	c := &config.Config{ListsFile: writeFile(t, "lists", "# seen on Monday\n\nblock 203.0.113.9/24\n allow 192.0.2.7 \nblock device a farm\nallow device till\nblock 2001:db8::1\n")}
 	c.BlockAddresses, c.AllowDevices = []string{"198.51.100.0/24"}, []string{"office"}
-	l, err := c.lists()
+	l, err := c.Lists()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,12 +39,12 @@ func TestListsFile(t *testing.T) {
 		"# " + strings.Repeat("x", 70_000):          "line 1 cannot be read",
 	} {
 		c.ListsFile = writeFile(t, "lists", text)
-		if _, err := c.lists(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := c.Lists(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %v, want %q", text, err, want)
 		}
 	}
 	c.ListsFile, c.BehindProxy = writeFile(t, "lists", "block device x\nallow 192.0.2.7\n"), true
-	if _, err := c.lists(); err == nil || !strings.Contains(err.Error(), "line 2 names an address, and behind_proxy needs trusted_proxies") {
+	if _, err := c.Lists(); err == nil || !strings.Contains(err.Error(), "line 2 names an address, and behind_proxy needs trusted_proxies") {
 		t.Errorf("behind a proxy: %v", err)
 	}
 }

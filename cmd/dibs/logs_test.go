@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	nodepkg "github.com/dibs-dev/dibs/internal/cli/node"
 )
 
 // replied sends a request as somebody and returns the answer's fields.
@@ -50,12 +52,12 @@ func text(t *testing.T, of map[string]any, field string) string {
 // secretsUsed does what has to do with secrets and returns all of them.
 func secretsUsed(t *testing.T, url, data string) []string {
 	t.Helper()
-	r := cli(t, secrets[:1], "token", "--user", "42")
+	r := execute(t, secrets[:1], "token", "--user", "42")
 	r.want(t, 0)
 	user := strings.TrimSpace(r.out)
-	r = cli(t, nil, "key", "create", "--name", "till", "--data", data, "--output", "json")
+	r = execute(t, nil, "key", "create", "--name", "till", "--data", data, "--output", "json")
 	r.want(t, 0)
-	var key keyView
+	var key nodepkg.KeyView
 	if err := json.Unmarshal([]byte(r.out), &key); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func registered(t *testing.T, env []string) (id, seedHash string, entries []dibs
 	t.Helper()
 	for open := 2 * time.Second; open < patience; open *= 2 {
 		id = "draw-" + open.String()
-		cli(t, env, "campaign", "create", "--id", id, "--title", "Draw", "--units", "5", "--starts", "+1h", "--ends", "+2h", "--room", "lottery",
+		execute(t, env, "campaign", "create", "--id", id, "--title", "Draw", "--units", "5", "--starts", "+1h", "--ends", "+2h", "--room", "lottery",
 			"--winners", "2", "--registration-closes", "+"+open.String(), "--public-value", "the numbers of Saturday", "--ticket", "1m", "--publish").want(t, 0, id)
 		entries = nil
 		for _, user := range []string{"ann", "bob", "eve"} {
@@ -53,15 +53,15 @@ func registered(t *testing.T, env []string) (id, seedHash string, entries []dibs
 // TestLottery draws a lottery and has it verified, from the outside.
 func TestLottery(t *testing.T) {
 	env := served(t)
-	cli(t, env, "campaign", "create", "--title", "Draw", "--units", "5", "--ends", "+1h", "--winners", "2").want(t, 2, "--winners belongs to --room")
-	cli(t, env, "campaign", "create", "--title", "Draw", "--units", "5", "--ends", "+1h", "--ticket-work", "2").want(t, 2, "--ticket-work belongs to --ticket")
-	cli(t, env, "campaign", "create", "--title", "Draw", "--units", "5", "--starts", "+1h", "--ends", "+2h", "--room", "lottery", "--winners", "2",
+	execute(t, env, "campaign", "create", "--title", "Draw", "--units", "5", "--ends", "+1h", "--winners", "2").want(t, 2, "--winners belongs to --room")
+	execute(t, env, "campaign", "create", "--title", "Draw", "--units", "5", "--ends", "+1h", "--ticket-work", "2").want(t, 2, "--ticket-work belongs to --ticket")
+	execute(t, env, "campaign", "create", "--title", "Draw", "--units", "5", "--starts", "+1h", "--ends", "+2h", "--room", "lottery", "--winners", "2",
 		"--registration-closes", "+90m").want(t, 1, "gate/room/registration_closes_at")
 	id, seedHash, entries := registered(t, env)
 	var v dibs.LotteryView
 	show := func() {
 		t.Helper()
-		r := cli(t, env, "lottery", "show", id, "--output", "json")
+		r := execute(t, env, "lottery", "show", id, "--output", "json")
 		if err := json.Unmarshal([]byte(r.out), &v); err != nil {
 			t.Fatalf("%v: %s%s", err, r.out, r.err)
 		}
@@ -70,16 +70,16 @@ func TestLottery(t *testing.T) {
 	for show(); v.ListHash == "" && time.Now().Before(soon); show() {
 		<-time.After(100 * time.Millisecond)
 	}
-	cli(t, env, "lottery", "show", id).want(t, 0, seedHash, "the numbers of Saturday", v.ListHash)
-	cli(t, env, "lottery", "verify", id).want(t, 1, "is not drawn")
-	cli(t, env, "lottery", "public-value", id, "3 14 15").want(t, 0, "3 14 15")
-	cli(t, env, "lottery", "public-value", id, "3 14 16").want(t, 1, "another public value")
+	execute(t, env, "lottery", "show", id).want(t, 0, seedHash, "the numbers of Saturday", v.ListHash)
+	execute(t, env, "lottery", "verify", id).want(t, 1, "is not drawn")
+	execute(t, env, "lottery", "public-value", id, "3 14 15").want(t, 0, "3 14 15")
+	execute(t, env, "lottery", "public-value", id, "3 14 16").want(t, 1, "another public value")
 	for show(); v.DrawnAt == nil && time.Now().Before(soon); show() {
 		<-time.After(100 * time.Millisecond)
 	}
 	dir := t.TempDir()
 	winners := filepath.Join(dir, "winners.txt")
-	cli(t, env, "lottery", "verify", id, "--seed-hash", seedHash, "--winners", winners).want(t, 0, "seed, list and winners are what was published")
+	execute(t, env, "lottery", "verify", id, "--seed-hash", seedHash, "--winners", winners).want(t, 0, "seed, list and winners are what was published")
 	text, err := os.ReadFile(winners)
 	if err != nil || strings.Count(string(text), "\n") != 2 {
 		t.Errorf("the winners are %q, %v", text, err)
@@ -89,15 +89,15 @@ func TestLottery(t *testing.T) {
 		if strings.Contains(string(text), entries[i].Entry) {
 			want = "won"
 		}
-		cli(t, env, "lottery", "verify", id, "--user", user, "--nonce", entries[i].Nonce).want(t, 0, want)
+		execute(t, env, "lottery", "verify", id, "--user", user, "--nonce", entries[i].Nonce).want(t, 0, want)
 	}
-	cli(t, env, "lottery", "verify", id, "--user", "ann").want(t, 2, "belong together")
-	cli(t, env, "lottery", "verify", id, "--user", "ann", "--nonce", entries[1].Nonce).want(t, 1, "no entry of this --user", "absent")
-	cli(t, env, "lottery", "verify", id, "--seed-hash", strings.Repeat("0", 64)).want(t, 1, "another seed_hash")
+	execute(t, env, "lottery", "verify", id, "--user", "ann").want(t, 2, "belong together")
+	execute(t, env, "lottery", "verify", id, "--user", "ann", "--nonce", entries[1].Nonce).want(t, 1, "no entry of this --user", "absent")
+	execute(t, env, "lottery", "verify", id, "--seed-hash", strings.Repeat("0", 64)).want(t, 1, "another seed_hash")
 	// A list with one entry less is another list, with other winners.
 	short := filepath.Join(dir, "entries.txt")
 	if err := os.WriteFile(short, []byte(entries[0].Entry+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cli(t, env, "lottery", "verify", id, "--entries", short).want(t, 1, "hash of the list", "number of entries", "cutoff")
+	execute(t, env, "lottery", "verify", id, "--entries", short).want(t, 1, "hash of the list", "number of entries", "cutoff")
 }

@@ -10,7 +10,13 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/verbs"
 )
+
+// version and commit are set by the linker: -ldflags "-X main.version=v1.2.3".
+var version, commit string
 
 // sameSignal is how long signals after the first one are taken for the same.
 const sameSignal = 100 * time.Millisecond
@@ -44,16 +50,16 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 			}
 		}
 		fmt.Fprintln(errOut, "dibs: stopped at once by a second signal")
-		os.Exit(exitFailure)
+		os.Exit(cli.ExitFailure)
 	}()
-	root := newRootCommand()
+	root := verbs.Root(cli.NewBuild(version, commit))
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(errOut, "dibs: "+message(err))
+		fmt.Fprintln(errOut, "dibs: "+cli.Message(err))
 	}
-	return exitCode(err)
+	return cli.ExitCode(err)
 }

@@ -187,8 +187,8 @@ type result struct {
 	code     int
 }
 
-// cli runs the binary to its end.
-func cli(t *testing.T, env []string, args ...string) result {
+// execute runs the binary to its end.
+func execute(t *testing.T, env []string, args ...string) result {
 	t.Helper()
 	p := start(t, env, args...)
 	code := p.code(t)

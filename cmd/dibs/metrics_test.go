@@ -86,7 +86,7 @@ func ask(t *testing.T, method, address, token, body string) int {
 func busyNode(t *testing.T) string {
 	t.Helper()
 	_, url := startServe(t, t.TempDir(), "--webhook-allow-private")
-	token := cli(t, secrets[:1], "token", "--user", "42")
+	token := execute(t, secrets[:1], "token", "--user", "42")
 	token.want(t, 0)
 	user := strings.TrimSpace(token.out)
 	now := time.Now().UTC()

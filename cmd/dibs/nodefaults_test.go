@@ -17,6 +17,8 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/lab/rehearsal"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 // TestRehearseNodes loads three nodes by their proxy while one of them is
@@ -42,11 +44,11 @@ func rehearseNodes(t *testing.T, get func() (*servers.Server, error), kind strin
 		killed.kill()
 		c.start(killed)
 		drained.signal(t, syscall.SIGTERM)
-		if code := drained.code(t); code != exitOK {
+		if code := drained.code(t); code != cli.ExitOK {
 			t.Errorf("the drained node ends with %d", code)
 		}
 		c.start(drained)
-		if code := p.code(t); code != exitOK {
+		if code := p.code(t); code != cli.ExitOK {
 			t.Fatalf("round %d: the rehearsal ends with %d:\n%s%s", round, code, p.out, p.err)
 		}
 		var report rehearsal.Report

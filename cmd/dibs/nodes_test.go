@@ -18,6 +18,8 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 // cluster is some nodes on one Redis and one database, behind a proxy.
@@ -155,7 +157,7 @@ func (c *cluster) granted(i int, campaign, user string) string {
 // verify fails unless every promise holds, by the proxy.
 func (c *cluster) verify() {
 	c.t.Helper()
-	cli(c.t, secrets, "verify", "--url", c.url).want(c.t, exitOK, "every promise holds")
+	execute(c.t, secrets, "verify", "--url", c.url).want(c.t, cli.ExitOK, "every promise holds")
 }
 
 // eventually waits until something is so.
@@ -222,7 +224,7 @@ func TestNodesAreOne(t *testing.T) {
 	c.verify()
 	c.drain()
 	// The verb is one more node on the same Redis and the same ledger.
-	cli(t, c.env, "verify").want(t, exitOK, "every promise holds, campaigns verified: 1")
+	execute(t, c.env, "verify").want(t, cli.ExitOK, "every promise holds, campaigns verified: 1")
 }
 
 func (c *cluster) changeStock(i int, campaign string, by int64) {
@@ -237,7 +239,7 @@ func (c *cluster) drain() {
 	c.t.Helper()
 	for i, n := range c.nodes {
 		n.signal(c.t, syscall.SIGTERM)
-		if code := n.code(c.t); code != exitOK {
+		if code := n.code(c.t); code != cli.ExitOK {
 			c.t.Errorf("node %d ends with %d:\n%s", i, code, n.err)
 		}
 	}

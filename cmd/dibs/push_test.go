@@ -20,7 +20,7 @@ func TestFollowerVerbs(t *testing.T) {
 	_, url := startServe(t, t.TempDir())
 	verb := func(args ...string) result {
 		t.Helper()
-		return cli(t, secrets, append(args, "--url", url)...)
+		return execute(t, secrets, append(args, "--url", url)...)
 	}
 	verb("follower", "import", writeFile(t, "bad.csv", "user,rank\n42,1\n43,x\n"), "--merchant", "shop").want(t, 1, ": line 3 is no follower")
 	verb("follower", "count", "--merchant", "shop").want(t, 0, "followers", "0")
@@ -56,7 +56,7 @@ func TestPushKilled(t *testing.T) {
 	for i := range p.followers {
 		fmt.Fprintf(&file, "f%d,%d\n", i, i%7)
 	}
-	cli(t, secrets, "follower", "import", writeFile(t, "followers.csv", file.String()), "--merchant", "shop", "--url", p.url).want(t, 0, "imported")
+	execute(t, secrets, "follower", "import", writeFile(t, "followers.csv", file.String()), "--merchant", "shop", "--url", p.url).want(t, 0, "imported")
 	p.announce()
 	for kills := 0; kills < 2; {
 		least := int64(p.r.IntN(p.followers / 2))

@@ -20,7 +20,7 @@ func TestRedPacketSplit(t *testing.T) {
 	}
 	divide := func(args ...string) division {
 		t.Helper()
-		r := cli(t, nil, append([]string{"redpacket", "split", "--total", "10000", "--count", "7", "--output", "json"}, args...)...)
+		r := execute(t, nil, append([]string{"redpacket", "split", "--total", "10000", "--count", "7", "--output", "json"}, args...)...)
 		r.want(t, 0)
 		var d division
 		if err := json.Unmarshal([]byte(r.out), &d); err != nil {
@@ -46,13 +46,13 @@ func TestRedPacketSplit(t *testing.T) {
 	if one, other := divide(), divide(); slices.Equal(one.Shares, other.Shares) {
 		t.Errorf("without a seed, twice %v", one.Shares)
 	}
-	cli(t, nil, "redpacket", "split", "--total", "10", "--count", "2", "--split", "equal").want(t, 0,
+	execute(t, nil, "redpacket", "split", "--total", "10", "--count", "2", "--split", "equal").want(t, 0,
 		"10 CNY (minor units) in 2 shares by equal, at least 1 each\nPLACE  SHARE\n1      5\n2      5\nsum    10\n")
 }
 
 func TestRedPacketFairness(t *testing.T) {
 	args := []string{"redpacket", "fairness", "--total", "10000", "--count", "5", "--rounds", "2000"}
-	r := cli(t, nil, append(args, "--max", "4000", "--output", "json")...)
+	r := execute(t, nil, append(args, "--max", "4000", "--output", "json")...)
 	r.want(t, 0)
 	var f struct {
 		redpacket.Fairness
@@ -61,15 +61,15 @@ func TestRedPacketFairness(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.out), &f); err != nil || f.Seed == 0 || f.Rounds != 2000 || len(f.Places) != 5 || f.All.Mean != 2000 || f.All.Most > 4000 {
 		t.Errorf("%+v, %v", f, err)
 	}
-	seeded := cli(t, nil, append(args, "--seed", "42")...)
+	seeded := execute(t, nil, append(args, "--seed", "42")...)
 	seeded.want(t, 0, "at least 1 each, 2000 rounds, seed 42\n", "PLACE  MEAN", "BEST LUCK", "\nall    2000.0")
 	if strings.Count(seeded.out, "\n") != 8 {
 		t.Errorf("eight lines are wanted:\n%s", seeded.out)
 	}
-	if again := cli(t, nil, append(args, "--seed", "42")...); again.out != seeded.out {
+	if again := execute(t, nil, append(args, "--seed", "42")...); again.out != seeded.out {
 		t.Errorf("one seed gives\n%s\nand\n%s", seeded.out, again.out)
 	}
-	if other := cli(t, nil, append(args, "--seed", "43")...); other.out == seeded.out {
+	if other := execute(t, nil, append(args, "--seed", "43")...); other.out == seeded.out {
 		t.Error("another seed gives the same table")
 	}
 }
@@ -93,7 +93,7 @@ func TestRedPacketFaults(t *testing.T) {
 		"fairness --total 10000 --count 10 --max 1,000 --rounds -1":    {"--max: must be whole minor units", "--rounds: must be"},
 		"fairness --total 99999999999999999999 --count 2 --rounds two": {`invalid argument "two"`},
 	} {
-		r := cli(t, nil, append([]string{"redpacket"}, strings.Fields(args)...)...)
+		r := execute(t, nil, append([]string{"redpacket"}, strings.Fields(args)...)...)
 		r.want(t, 2, want...)
 		if lines := strings.Count(r.err, "\n  "); r.out != "" || lines != len(want) && strings.Contains(r.err, ":\n") {
 			t.Errorf("%s: %d faults, want %d\n%s%s", args, lines, len(want), r.out, r.err)
@@ -113,7 +113,7 @@ func TestRedPacketPage(t *testing.T) {
 		t.Fatalf("the page shows %d commands", len(shown))
 	}
 	for _, m := range shown {
-		if r := cli(t, nil, strings.Fields(m[1])...); r.code != 0 || r.out != m[2] {
+		if r := execute(t, nil, strings.Fields(m[1])...); r.code != 0 || r.out != m[2] {
 			t.Errorf("dibs %s prints\n%s%s\nthe page has\n%s", m[1], r.out, r.err, m[2])
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs/lab/rehearsal"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 // small is a rehearsal that is over in a moment.
@@ -20,19 +22,19 @@ var small = []string{"rehearse", "--users", "40", "--requests", "120", "--stock"
 
 // TestRehearse shows people a table on one stream and progress on the other.
 func TestRehearse(t *testing.T) {
-	r := cli(t, nil, small...)
-	r.want(t, exitOK, "granted", "sold_out", "p99.9", "no oversell", "every promise held")
+	r := execute(t, nil, small...)
+	r.want(t, cli.ExitOK, "granted", "sold_out", "p99.9", "no oversell", "every promise held")
 	if !strings.Contains(r.err, "pressing") || strings.Contains(r.out, "pressing") {
 		t.Errorf("the progress is not on stderr alone:\n%s", r.err)
 	}
-	cli(t, nil, append(small, "--kind", "redpacket")...).want(t, exitOK, "the money adds up", "funded = ", "every promise held")
+	execute(t, nil, append(small, "--kind", "redpacket")...).want(t, cli.ExitOK, "the money adds up", "funded = ", "every promise held")
 	// Settings made for other verbs do not point a rush at a server in use.
-	cli(t, []string{"DIBS_URL=http://127.0.0.1:1", "DIBS_ADMIN_KEY=" + testKey, "DIBS_DATA=/nowhere"}, small...).want(t, exitOK, "(embedded)")
+	execute(t, []string{"DIBS_URL=http://127.0.0.1:1", "DIBS_ADMIN_KEY=" + testKey, "DIBS_DATA=/nowhere"}, small...).want(t, cli.ExitOK, "(embedded)")
 }
 
 // TestRehearseJSON shows machines one document.
 func TestRehearseJSON(t *testing.T) {
-	r := cli(t, nil, append(small, "--output", "json", "--keys=false", "--quantity", "2", "--limit", "2", "--seed", "7")...)
+	r := execute(t, nil, append(small, "--output", "json", "--keys=false", "--quantity", "2", "--limit", "2", "--seed", "7")...)
 	var report rehearsal.Report
 	if err := json.Unmarshal([]byte(r.out), &report); err != nil {
 		t.Fatalf("%v: %s", err, r.out)
@@ -45,8 +47,8 @@ func TestRehearseJSON(t *testing.T) {
 // TestRehearseServer loads a server that is there, with its own tokens.
 func TestRehearseServer(t *testing.T) {
 	_, address := startServe(t, t.TempDir())
-	cli(t, secrets, append(small, "--url", address)...).want(t, exitOK, "every promise held")
-	cli(t, []string{"DIBS_ADMIN_KEY=" + testKey}, append(small, "--url", address)...).want(t, exitFailure, "--jwt-secret")
+	execute(t, secrets, append(small, "--url", address)...).want(t, cli.ExitOK, "every promise held")
+	execute(t, []string{"DIBS_ADMIN_KEY=" + testKey}, append(small, "--url", address)...).want(t, cli.ExitFailure, "--jwt-secret")
 }
 
 // TestRehearseBroken ends with 1 when a promise is broken: here by a server
@@ -72,7 +74,7 @@ func TestRehearseBroken(t *testing.T) {
 	}
 	front := httptest.NewServer(proxy)
 	defer front.Close()
-	cli(t, secrets, append(small, "--url", front.URL)...).want(t, exitFailure, "BROKEN: 7 of", "did not pass")
+	execute(t, secrets, append(small, "--url", front.URL)...).want(t, cli.ExitFailure, "BROKEN: 7 of", "did not pass")
 }
 
 // TestRehearseUnjudged ends with 3 when nothing is broken and a promise could not be
@@ -92,17 +94,17 @@ func TestRehearseUnjudged(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	}))
 	defer front.Close()
-	cli(t, secrets, append(small, "--url", front.URL, "--patience", "100ms")...).
-		want(t, exitUnjudged, "COULD NOT BE JUDGED", "NOT JUDGED: nothing is broken, and 1 of", "not every promise could be judged")
-	cli(t, nil, "rehearse", "--patience", "0").want(t, exitUsage, "--patience: must be positive")
+	execute(t, secrets, append(small, "--url", front.URL, "--patience", "100ms")...).
+		want(t, cli.ExitUnjudged, "COULD NOT BE JUDGED", "NOT JUDGED: nothing is broken, and 1 of", "not every promise could be judged")
+	execute(t, nil, "rehearse", "--patience", "0").want(t, cli.ExitUsage, "--patience: must be positive")
 }
 
 // TestRehearseFaults lists every fault of the flags at once.
 func TestRehearseFaults(t *testing.T) {
-	cli(t, nil, "rehearse", "--users", "0", "--stock", "0", "--timeout", "0", "--duration", "5s", "--keys=false", "--repeats", "0.5", "--admin-key", testKey).
-		want(t, exitUsage, "--users: must", "--stock: must", "--timeout: must", "--duration: needs --rate", "--repeats: cannot", "--admin-key: needs --url")
-	cli(t, nil, "rehearse", "--url", "http://127.0.0.1:1", "--admin-key", testKey).want(t, exitFailure, "no server answers at http://127.0.0.1:1")
-	cli(t, nil, "rehearse", "--scenario", "none").want(t, exitUsage, "--scenario: must be many-users or one-user")
+	execute(t, nil, "rehearse", "--users", "0", "--stock", "0", "--timeout", "0", "--duration", "5s", "--keys=false", "--repeats", "0.5", "--admin-key", testKey).
+		want(t, cli.ExitUsage, "--users: must", "--stock: must", "--timeout: must", "--duration: needs --rate", "--repeats: cannot", "--admin-key: needs --url")
+	execute(t, nil, "rehearse", "--url", "http://127.0.0.1:1", "--admin-key", testKey).want(t, cli.ExitFailure, "no server answers at http://127.0.0.1:1")
+	execute(t, nil, "rehearse", "--scenario", "none").want(t, cli.ExitUsage, "--scenario: must be many-users or one-user")
 }
 
 // TestRehearseStopped prints what is known so far on ctrl-C.
@@ -110,7 +112,7 @@ func TestRehearseStopped(t *testing.T) {
 	p := start(t, nil, "rehearse", "--rate", "200", "--duration", "1h", "--users", "100")
 	p.await(t, p.err, `pressing .*granted \d*[1-9]`)
 	p.signal(t, syscall.SIGINT)
-	if code := p.code(t); code != exitFailure {
+	if code := p.code(t); code != cli.ExitFailure {
 		t.Errorf("it ended with %d", code)
 	}
 	for _, want := range []string{"STOPPED", "granted", "p99.9", "not sent"} {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 // wrongSum is a sum that somebody changed by hand.
@@ -35,18 +37,18 @@ func TestRepair(t *testing.T) {
 		}
 	}
 	p, url := startServe(t, data)
-	cli(t, secrets, append(small, "--url", url)...).want(t, exitOK, "every promise held")
+	execute(t, secrets, append(small, "--url", url)...).want(t, cli.ExitOK, "every promise held")
 
 	damage(wrongSum)
-	cli(t, secrets, "verify", "--url", url).want(t, exitFailure, "NO", "a promise is broken in "+url)
-	cli(t, secrets, "verify", "--url", url, "--repair").want(t, exitOK, "before:", "NO", "repaired, ", "counted afresh: shard 0 stock_left", "after:", "every promise holds")
-	cli(t, secrets, "verify", "--url", url, "--repair").want(t, exitOK, "there was nothing to repair")
+	execute(t, secrets, "verify", "--url", url).want(t, cli.ExitFailure, "NO", "a promise is broken in "+url)
+	execute(t, secrets, "verify", "--url", url, "--repair").want(t, cli.ExitOK, "before:", "NO", "repaired, ", "counted afresh: shard 0 stock_left", "after:", "every promise holds")
+	execute(t, secrets, "verify", "--url", url, "--repair").want(t, cli.ExitOK, "there was nothing to repair")
 
 	p.kill()
 	damage(wrongSum)
-	cli(t, nil, "verify", "--data", data).want(t, exitFailure, "a promise is broken in ")
-	r := cli(t, nil, "verify", "--data", data, "--repair", "--output", "json")
-	r.want(t, exitOK)
+	execute(t, nil, "verify", "--data", data).want(t, cli.ExitFailure, "a promise is broken in ")
+	r := execute(t, nil, "verify", "--data", data, "--repair", "--output", "json")
+	r.want(t, cli.ExitOK)
 	var report dibs.RepairReport
 	if err := json.Unmarshal([]byte(r.out), &report); err != nil {
 		t.Fatal(err)
@@ -55,7 +57,7 @@ func TestRepair(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	damage(`UPDATE claims SET quantity = 1000000 WHERE seq = 5`)
-	cli(t, nil, "verify", "--data", data, "--repair").want(t, exitFailure, "NOT REPAIRED, ", "restock by ", "a promise is broken in ")
+	execute(t, nil, "verify", "--data", data, "--repair").want(t, cli.ExitFailure, "NOT REPAIRED, ", "restock by ", "a promise is broken in ")
 }
 
 // TestRepairMySQL and TestRepairPostgres are its short form on servers.
@@ -67,14 +69,14 @@ func repairOnServer(t *testing.T, get func() (*servers.Server, error)) {
 	env := append([]string{"DIBS_LEDGER=" + ledger}, secrets...)
 	p := start(t, env, "serve", "--listen", "127.0.0.1:0")
 	url := p.await(t, p.err, `msg=serving url=(\S+)`)[1]
-	cli(t, env, append(small, "--url", url)...).want(t, exitOK, "every promise held")
+	execute(t, env, append(small, "--url", url)...).want(t, cli.ExitOK, "every promise held")
 	if err := db.Exec(name, wrongSum); err != nil {
 		t.Fatal(err)
 	}
-	cli(t, env, "verify", "--url", url, "--repair").want(t, exitOK, "repaired, ", "counted afresh: shard 0 stock_left", "every promise holds")
+	execute(t, env, "verify", "--url", url, "--repair").want(t, cli.ExitOK, "repaired, ", "counted afresh: shard 0 stock_left", "every promise holds")
 	p.kill()
 	if err := db.Exec(name, wrongSum); err != nil {
 		t.Fatal(err)
 	}
-	cli(t, env, "verify", "--repair").want(t, exitOK, "repaired, ", "counted afresh: shard 0 stock_left", "every promise holds")
+	execute(t, env, "verify", "--repair").want(t, cli.ExitOK, "repaired, ", "counted afresh: shard 0 stock_left", "every promise holds")
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 // TestOlderDump restores a dump of the database that lacks a part of what was
@@ -85,15 +87,15 @@ func TestDumpBeyondTheJournal(t *testing.T) {
 		}
 		n.await(t, n.err, `campaign=sale.*does not (continue|follow)`)
 	}
-	broken := cli(t, secrets, "verify", "--url", c.url)
-	broken.want(t, exitFailure, "sale", "from an older backup", "a promise is broken in ")
+	broken := execute(t, secrets, "verify", "--url", c.url)
+	broken.want(t, cli.ExitFailure, "sale", "from an older backup", "a promise is broken in ")
 	repair := []string{"verify", "--url", c.url, "--repair"}
-	cli(t, secrets, repair...).want(t, exitFailure, "NOT REPAIRED, sale", "--older-ledger continue", "--older-ledger end")
-	cli(t, secrets, append(repair, "--older-ledger", "newest")...).want(t, exitUsage, `--older-ledger "newest": must be continue or end`)
+	execute(t, secrets, repair...).want(t, cli.ExitFailure, "NOT REPAIRED, sale", "--older-ledger continue", "--older-ledger end")
+	execute(t, secrets, append(repair, "--older-ledger", "newest")...).want(t, cli.ExitUsage, `--older-ledger "newest": must be continue or end`)
 	c.refused(0, "sale", "still", "unavailable")
 	repair = append(repair, "--older-ledger", "continue")
-	cli(t, secrets, repair...).want(t, exitOK, "repaired, sale: gave up what shard", "every promise holds")
-	cli(t, secrets, repair...).want(t, exitOK, "there was nothing to repair", "every promise holds")
+	execute(t, secrets, repair...).want(t, cli.ExitOK, "repaired, sale: gave up what shard", "every promise holds")
+	execute(t, secrets, repair...).want(t, cli.ExitOK, "there was nothing to repair", "every promise holds")
 	for i := range c.nodes {
 		eventually(t, patience, "the campaign is sold again", func(context.Context) bool {
 			id, _ := c.claim(i, "sale", fmt.Sprint("again", i))
@@ -127,9 +129,9 @@ func TestDumpAfterTheJournal(t *testing.T) {
 	if said := health.Dependencies["campaigns"].Error; err != nil || health.Ready || !strings.Contains(said, "older than its journal") {
 		t.Errorf("the node says %q, %+v, %v", said, health, err)
 	}
-	cli(t, secrets, "verify", "--url", c.url, "sale").want(t, exitFailure, "from an older backup")
-	cli(t, secrets, "verify", "--url", c.url, "--older-ledger", "end").want(t, exitUsage, "--older-ledger goes with --repair")
-	cli(t, secrets, "verify", "--url", c.url, "--repair", "--older-ledger", "end", "sale").want(t, exitOK,
+	execute(t, secrets, "verify", "--url", c.url, "sale").want(t, cli.ExitFailure, "from an older backup")
+	execute(t, secrets, "verify", "--url", c.url, "--older-ledger", "end").want(t, cli.ExitUsage, "--older-ledger goes with --repair")
+	execute(t, secrets, "verify", "--url", c.url, "--repair", "--older-ledger", "end", "sale").want(t, cli.ExitOK,
 		"repaired, sale: ended the campaign", "every promise holds")
 	c.refused(0, "sale", "late", "ended")
 	c.drain()
@@ -171,7 +173,7 @@ func TestDumpWithoutACampaign(t *testing.T) {
 	c.granted(0, "forgotten", "a")
 	c.drain()
 	c.restore(dump)
-	cli(t, c.env, "serve", "--listen", "127.0.0.1:0").want(t, exitFailure, "the journal has shard 2/0")
+	execute(t, c.env, "serve", "--listen", "127.0.0.1:0").want(t, cli.ExitFailure, "the journal has shard 2/0")
 	c.acceptLoss("2:0")
 	c.start(c.nodes[0])
 	publish(t, c.admin(0), "next", 10)
@@ -201,12 +203,12 @@ func TestDumpWithoutARestock(t *testing.T) {
 		health, err := c.admin(0).Health(ctx)
 		return err == nil && health.Dependencies["settling"].Warning != ""
 	})
-	if r := cli(t, secrets, "verify", "--url", c.url); r.code == exitOK {
+	if r := execute(t, secrets, "verify", "--url", c.url); r.code == cli.ExitOK {
 		t.Errorf("verify finds nothing:\n%s", r.out)
 	}
 	// With the restock made again, there is room for it.
 	c.changeStock(0, "sale", 2)
-	if r := cli(t, secrets, "verify", "--repair", "--url", c.url); r.code != exitOK {
+	if r := execute(t, secrets, "verify", "--repair", "--url", c.url); r.code != cli.ExitOK {
 		t.Errorf("the repair ended with %d:\n%s%s", r.code, r.out, r.err)
 	}
 	c.verify()

@@ -19,42 +19,44 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	nodepkg "github.com/dibs-dev/dibs/internal/cli/node"
 )
 
 // TestServeRefuses checks that serve starts with nothing insecure, and says all
 // of it at once.
 func TestServeRefuses(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	r := cli(t, nil, "serve", "--data", data, "--listen", "0.0.0.0:0")
+	r := execute(t, nil, "serve", "--data", data, "--listen", "0.0.0.0:0")
 	r.want(t, 2, "serve refuses to start, 3 settings are wrong", "jwt_secret (not set: --jwt-secret or DIBS_JWT_SECRET)",
 		"admin_key (not set: --admin-key or DIBS_ADMIN_KEY)", "listen (flag --listen)", "--behind-proxy")
 	if _, err := os.Stat(data); !os.IsNotExist(err) {
 		t.Errorf("a refused start left the folder: %v", err)
 	}
-	cli(t, []string{"DIBS_JWT_SECRET=" + testSecret[1:], "DIBS_ADMIN_KEY=short"}, "serve", "--data", data).
+	execute(t, []string{"DIBS_JWT_SECRET=" + testSecret[1:], "DIBS_ADMIN_KEY=short"}, "serve", "--data", data).
 		want(t, 2, "2 settings are wrong", "must be at least 32 bytes, this one has 31", "must be 16 to 255 visible characters")
 }
 
 // TestServeNeedsNoKeyTwice serves with a key that the ledger has.
 func TestServeNeedsNoKeyTwice(t *testing.T) {
 	data := t.TempDir()
-	r := cli(t, nil, "key", "create", "--name", "ops", "--data", data, "--output", "json")
+	r := execute(t, nil, "key", "create", "--name", "ops", "--data", data, "--output", "json")
 	r.want(t, 0)
-	var key keyView
+	var key nodepkg.KeyView
 	if err := json.Unmarshal([]byte(r.out), &key); err != nil {
 		t.Fatal(err)
 	}
 	p := start(t, secrets[:1], "serve", "--data", data, "--listen", "127.0.0.1:0")
 	url := p.await(t, p.err, `msg=serving url=(\S+)`)[1]
-	cli(t, nil, "campaign", "list", "--url", url, "--admin-key", key.Secret).want(t, 0, "TITLE")
-	r = cli(t, nil, "key", "revoke", key.ID, "--data", data)
+	execute(t, nil, "campaign", "list", "--url", url, "--admin-key", key.Secret).want(t, 0, "TITLE")
+	r = execute(t, nil, "key", "revoke", key.ID, "--data", data)
 	r.want(t, 0, "revoked "+key.ID)
 	p.signal(t, syscall.SIGTERM)
 	if code := p.code(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	cli(t, secrets[:1], "serve", "--data", data).want(t, 2, "admin_key (not set", "no API key")
-	cli(t, secrets[:1], "serve", "--data", data, "--admin-key", key.Secret).want(t, 2, "admin_key (flag --admin-key)", "revoked")
+	execute(t, secrets[:1], "serve", "--data", data).want(t, 2, "admin_key (not set", "no API key")
+	execute(t, secrets[:1], "serve", "--data", data, "--admin-key", key.Secret).want(t, 2, "admin_key (flag --admin-key)", "revoked")
 }
 
 // TestServeTakesNoDevToken checks that dev's tokens are worth nothing here.
@@ -85,21 +87,21 @@ func TestOneProcessPerFolder(t *testing.T) {
 		r    result
 		hint string
 	}{
-		{"serve", cli(t, secrets, "serve", "--data", data, "--listen", "127.0.0.1:0"), "--data"},
-		{"dev", cli(t, nil, "dev", "--data", data, "--listen", "127.0.0.1:0"), "--data"},
-		{"verify", cli(t, nil, "verify", "--data", data), "--url"},
+		{"serve", execute(t, secrets, "serve", "--data", data, "--listen", "127.0.0.1:0"), "--data"},
+		{"dev", execute(t, nil, "dev", "--data", data, "--listen", "127.0.0.1:0"), "--data"},
+		{"verify", execute(t, nil, "verify", "--data", data), "--url"},
 	} {
 		second.r.want(t, 1, owner, second.hint)
 		if strings.Count(second.r.err, "\n") != 1 {
 			t.Errorf("%s says more than a line:\n%s", second.what, second.r.err)
 		}
 	}
-	cli(t, secrets, "verify", "--url", url).want(t, 0, "every promise holds")
+	execute(t, secrets, "verify", "--url", url).want(t, 0, "every promise holds")
 	p.signal(t, syscall.SIGTERM)
 	if code := p.code(t); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	cli(t, nil, "verify", "--data", data).want(t, 0, "every promise holds")
+	execute(t, nil, "verify", "--data", data).want(t, 0, "every promise holds")
 }
 
 // TestLedgerElsewhere puts the ledger outside of the data folder.
@@ -116,7 +118,7 @@ func TestLedgerElsewhere(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(data, "ledger.db")); !os.IsNotExist(err) {
 		t.Errorf("there is a ledger in the data folder too: %v", err)
 	}
-	cli(t, nil, "key", "list", "--ledger", "sqlite:"+ledger).want(t, 0, "serve")
+	execute(t, nil, "key", "list", "--ledger", "sqlite:"+ledger).want(t, 0, "serve")
 }
 
 // TestSecondSignal ends a server at once that waits for a request.

@@ -118,7 +118,7 @@ func TestTraces(t *testing.T) {
 	}, secrets...)
 	p := start(t, env, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--trace-claims")
 	url := p.await(t, p.err, `msg=serving url=(\S+)`)[1]
-	token := cli(t, secrets[:1], "token", "--user", "42")
+	token := execute(t, secrets[:1], "token", "--user", "42")
 	token.want(t, 0)
 
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

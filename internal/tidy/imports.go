@@ -18,9 +18,15 @@ var adapters = []string{
 // imports them.
 var assemblies = []string{"embedded", "cmd", "lab", "bench", "examples"}
 
-// simulation puts whole nodes together to test them. It is internal since nothing
-// but its own tests may use it.
-const simulation = "internal/simulation/"
+// inner are the assemblies below internal, which may import anything: the
+// simulation of whole nodes, and the rooms of the program cmd/dibs. They are
+// internal since nothing outside of the module may build on them.
+var inner = []string{"internal/simulation", "internal/cli"}
+
+// within reports whether a path is one of the folders, or below one.
+func within(p string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return p == f || strings.HasPrefix(p, f+"/") })
+}
 
 // checkImports reports imports that go up or across the house.
 func checkImports(t *tree, out *findings) {
@@ -41,9 +47,10 @@ func (t *tree) never(s *source, p string) string {
 	}
 	from := s.house()
 	ours := p == t.module || strings.HasPrefix(p, t.module+"/")
-	to, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(p, t.module), "/"), "/")
+	path := strings.TrimPrefix(strings.TrimPrefix(p, t.module), "/")
+	to, _, _ := strings.Cut(path, "/")
 	switch {
-	case strings.HasPrefix(s.path, simulation):
+	case within(s.path, inner):
 	case from == "internal":
 		if ours && to != "internal" {
 			return "internal packages are leaves and import only each other"
@@ -57,7 +64,7 @@ func (t *tree) never(s *source, p string) string {
 		if ours && to != from && slices.Contains(adapters, to) {
 			return "adapters never import each other"
 		}
-		if ours && slices.Contains(assemblies, to) {
+		if ours && (slices.Contains(assemblies, to) || within(path, inner)) {
 			return "adapters do not import what puts them together"
 		}
 	}

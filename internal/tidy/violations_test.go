@@ -37,6 +37,8 @@ var importViolations = []violation{
 	{"adapter imports inside an adapter", file("httpapi/x/a.go", "// Package x is.\npackage x\n\nimport _ \"example.com/house/lock/inner\"\n"), []string{"httpapi/x/a.go:4: imports example.com/house/lock/inner: adapters never"}},
 	{"contract imports an adapter", file("enginetest/a.go", "// Package enginetest is.\npackage enginetest\n\nimport _ \"example.com/house/memengine\"\n"), []string{"enginetest/a.go:4: imports example.com/house/memengine: adapters never"}},
 	{"adapter imports the lab", file("client/a.go", "package client\n\nimport _ \"example.com/house/lab\"\n"), []string{"client/a.go:3: imports example.com/house/lab: adapters do not"}},
+	{"adapter imports the program", file("client/a.go", "package client\n\nimport _ \"example.com/house/internal/cli/node\"\n"), []string{"client/a.go:3: imports example.com/house/internal/cli/node: adapters do not"}},
+	{"a name like the program's", file("internal/clients/a.go", "// Package clients is.\npackage clients\n\nimport _ \"example.com/house\"\n"), []string{"internal/clients/a.go:4: imports example.com/house: internal"}},
 	{"internal imports the domain", file("internal/leaf/a.go", "package leaf\n\nimport _ \"example.com/house\"\n"), []string{"internal/leaf/a.go:3: imports example.com/house: internal"}},
 	{"internal test imports an adapter", file("internal/leaf/a_test.go", "package leaf\n\nimport _ \"example.com/house/lock\"\n"), []string{"internal/leaf/a_test.go:3: imports example.com/house/lock: internal"}},
 	{"cgo", file("lab/a.go", "package lab\n\nimport \"C\"\n"), []string{"lab/a.go:3: imports C: the binary is static"}},

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/tokens"
+)
+
+// accessRules are about who may call, and from where.
+func accessRules(c *Config) []settings.Fault {
+	fs := append(append(SecretRules(c), humanRules(c)...), listRules(c)...)
+	if c.JWKSURL != "" {
+		if err := tokens.CheckJWKS(c.JWKSURL); err != nil {
+			fs = append(fs, c.Fault("jwks_url", err.Error()))
+		}
+	}
+	if c.AdminListen != "" {
+		if problem := ListenProblem(c.AdminListen); problem != "" {
+			fs = append(fs, c.Fault("admin_listen", problem))
+		} else if c.AdminListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+			fs = append(fs, c.Fault("admin_listen", "must be another address than listen"))
+		}
+	}
+	for key, networks := range map[string][]string{
+		"trusted_proxies": c.TrustedProxies, "block_addresses": c.BlockAddresses, "allow_addresses": c.AllowAddresses,
+	} {
+		for _, network := range networks {
+			if _, err := netip.ParsePrefix(network); err != nil {
+				fs = append(fs, c.Fault(key, fmt.Sprintf("%q must be a network such as 10.0.0.0/8; one address is 192.0.2.7/32", network)))
+			}
+		}
+	}
+	if len(c.BlockAddresses)+len(c.AllowAddresses) > 0 && c.BehindProxy && len(c.TrustedProxies) == 0 {
+		fs = append(fs, c.Fault("trusted_proxies", "is needed to tell addresses apart behind_proxy"))
+	}
+	for _, l := range c.limitSettings() {
+		if *l.text == "" {
+			continue
+		}
+		if _, err := dibs.ParseLimit(l.per, *l.text); err != nil {
+			fs = append(fs, c.Fault(l.key, err.Error()))
+		}
+	}
+	if c.LimitAddress != "" && c.BehindProxy && len(c.TrustedProxies) == 0 {
+		fs = append(fs, c.Fault("limit_address", "with behind_proxy it needs trusted_proxies: everybody has the proxy's address otherwise"))
+	}
+	for _, origin := range c.CORSOrigins {
+		if problem := httpapi.CheckOrigin(origin); problem != "" {
+			fs = append(fs, c.Fault("cors_origins", fmt.Sprintf("%q %s", origin, problem)))
+		}
+	}
+	return fs
+}
+
+// Prefixes are the networks of a setting, which was checked.
+func Prefixes(networks []string) []netip.Prefix {
+	var list []netip.Prefix
+	for _, network := range networks {
+		if p, err := netip.ParsePrefix(network); err == nil {
+			list = append(list, p.Masked())
+		}
+	}
+	return list
+}
