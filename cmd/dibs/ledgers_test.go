@@ -5,9 +5,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/dibs-dev/dibs/internal/servers"
-
 	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 func TestMySQL(t *testing.T)    { onServer(t, servers.MariaDB) }
@@ -17,19 +17,19 @@ func TestPostgres(t *testing.T) { onServer(t, servers.Postgres) }
 // verified afterwards.
 func onServer(t *testing.T, get func() (*servers.Server, error)) {
 	_, ledger, name := servers.Database(t, get)
-	env := append([]string{"DIBS_LEDGER=" + ledger}, secrets...)
-	execute(t, env, "verify").want(t, cli.ExitFailure, "dibs migrate")
-	execute(t, env, "serve", "--migrate=false").want(t, cli.ExitFailure, "dibs migrate")
-	execute(t, env, "migrate", "--check").want(t, cli.ExitFailure, "journal in ", "not what this version wants")
-	execute(t, env, "migrate").want(t, cli.ExitOK, "ledger in ", "/"+name)
+	env := append([]string{"DIBS_LEDGER=" + ledger}, clitest.Secrets...)
+	execute(t, env, "verify").Want(t, cli.ExitFailure, "dibs migrate")
+	execute(t, env, "serve", "--migrate=false").Want(t, cli.ExitFailure, "dibs migrate")
+	execute(t, env, "migrate", "--check").Want(t, cli.ExitFailure, "journal in ", "not what this version wants")
+	execute(t, env, "migrate").Want(t, cli.ExitOK, "ledger in ", "/"+name)
 	p := start(t, env, "serve", "--listen", "127.0.0.1:0", "--migrate=false")
 	url := p.await(t, p.err, `msg=serving url=(\S+)`)[1]
-	execute(t, env, append(small, "--url", url)...).want(t, cli.ExitOK, "every promise held")
-	execute(t, env, "key", "list").want(t, cli.ExitOK, "serve")
-	execute(t, env, "migrate").want(t, cli.ExitFailure, "is in use by process")
-	execute(t, env, "dev", "--listen", "127.0.0.1:0").want(t, cli.ExitFailure, "the database ", "is in use by process", "name another --ledger")
+	execute(t, env, append(small, "--url", url)...).Want(t, cli.ExitOK, "every promise held")
+	execute(t, env, "key", "list").Want(t, cli.ExitOK, "serve")
+	execute(t, env, "migrate").Want(t, cli.ExitFailure, "is in use by process")
+	execute(t, env, "dev", "--listen", "127.0.0.1:0").Want(t, cli.ExitFailure, "the database ", "is in use by process", "name another --ledger")
 	p.kill()
-	execute(t, env, "verify").want(t, cli.ExitOK, "every promise holds, campaigns verified: 1")
+	execute(t, env, "verify").Want(t, cli.ExitOK, "every promise holds, campaigns verified: 1")
 
 	dev := start(t, env, "dev", "--listen", "127.0.0.1:0")
 	dev.await(t, dev.out, `Data +(mysql|postgres)://\S+/`+name+` \(kept\)`)
@@ -40,15 +40,15 @@ func onServer(t *testing.T, get func() (*servers.Server, error)) {
 		t.Errorf("dev ended with %d", code)
 	}
 	wrong := strings.Replace(ledger, servers.Password, "wrong-pw", 1)
-	for _, r := range []result{
-		execute(t, secrets, "config", "show", "--ledger", ledger), execute(t, secrets, "config", "check", "--ledger", ledger),
-		execute(t, secrets, "verify", "--ledger", wrong),
-		{out: dev.out.String(), err: dev.err.String()},
-		{out: p.out.String(), err: p.err.String()},
+	for _, r := range []clitest.Result{
+		execute(t, clitest.Secrets, "config", "show", "--ledger", ledger), execute(t, clitest.Secrets, "config", "check", "--ledger", ledger),
+		execute(t, clitest.Secrets, "verify", "--ledger", wrong),
+		{Out: dev.out.String(), Err: dev.err.String()},
+		{Out: p.out.String(), Err: p.err.String()},
 	} {
-		if all := r.out + r.err; strings.Contains(all, servers.Password) || strings.Contains(all, "wrong-pw") {
+		if all := r.Out + r.Err; strings.Contains(all, servers.Password) || strings.Contains(all, "wrong-pw") {
 			t.Errorf("the password is shown:\n%s", all)
 		}
 	}
-	execute(t, secrets, "verify", "--ledger", wrong).want(t, cli.ExitFailure, "correct user or password")
+	execute(t, clitest.Secrets, "verify", "--ledger", wrong).Want(t, cli.ExitFailure, "correct user or password")
 }

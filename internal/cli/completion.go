@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Shells are those that the completion verb writes scripts for.
-var Shells = []string{"bash", "zsh", "fish", "powershell"}
+// shells are those that the completion verb writes scripts for.
+var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 // CompletionVerb returns the verb completion.
 func CompletionVerb() *cobra.Command {
@@ -18,7 +18,7 @@ func CompletionVerb() *cobra.Command {
   zsh         dibs completion zsh > "${fpath[1]}/_dibs"
   fish        dibs completion fish > ~/.config/fish/completions/dibs.fish
   powershell  dibs completion powershell >> $PROFILE`,
-		ValidArgs: Shells,
+		ValidArgs: shells,
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()

@@ -9,18 +9,19 @@ import (
 	"github.com/dibs-dev/dibs/internal/settings"
 )
 
-// The exit codes.
+// The exit codes of the program.
 const (
 	ExitOK      = 0
 	ExitFailure = 1
-	// ExitUsage is for a bad command line or bad settings.
+	// ExitUsage is for a bad command line or bad settings: the same command fails
+	// again until the user changes it.
 	ExitUsage = 2
-	// ExitUnjudged is for a rehearsal that found nothing broken, and could not judge
-	// all.
+	// ExitUnjudged is for a rehearsal that found no broken promise but could not
+	// judge every promise.
 	ExitUnjudged = 3
 )
 
-// ErrUnjudged is why a rehearsal ends with exitUnjudged.
+// ErrUnjudged makes the program exit with ExitUnjudged.
 var ErrUnjudged = errors.New("nothing is broken, and not every promise could be judged")
 
 // usageError is a fault of the command line.
@@ -29,21 +30,28 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// Usage makes an error one of the command line.
+// Usage marks an error as a fault of the command line.
 func Usage(err error) error { return &usageError{err} }
 
-// Usagef makes a usageError.
-func Usagef(format string, args ...any) error {
-	return &usageError{fmt.Errorf(format, args...)}
-}
+// Usagef returns a fault of the command line.
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-// settingsError lists what is wrong with the settings, a line each.
-type settingsError struct {
+// faultsError lists what is wrong with settings or flags, a line each.
+type faultsError struct {
 	what   string
 	faults []settings.Fault
 }
 
-func (e *settingsError) Error() string {
+// Faults returns one error that lists all the faults below a line that says what
+// they are about; nil without faults.
+func Faults(what string, faults []settings.Fault) error {
+	if len(faults) == 0 {
+		return nil
+	}
+	return &faultsError{what, faults}
+}
+
+func (e *faultsError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.what)
 	for _, f := range e.faults {
@@ -52,14 +60,14 @@ func (e *settingsError) Error() string {
 	return b.String()
 }
 
-// ExitCode is what the process ends with after err.
-func ExitCode(err error) int {
+// exitCode returns the exit code of the process after err.
+func exitCode(err error) int {
 	var usage *usageError
-	var wrong *settingsError
+	var faults *faultsError
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.As(err, &usage), errors.As(err, &wrong):
+	case errors.As(err, &usage), errors.As(err, &faults):
 		return ExitUsage
 	case errors.Is(err, ErrUnjudged):
 		return ExitUnjudged
@@ -67,25 +75,17 @@ func ExitCode(err error) int {
 	return ExitFailure
 }
 
-// Message is an error as people read it: without the names of packages, and
-// one line long unless it is a list of settings.
+// Message returns the text of an error for people: without the names of packages,
+// and on one line unless it is a list of faults.
 func Message(err error) string {
 	text := err.Error()
-	var wrong *settingsError
-	if !errors.As(err, &wrong) {
+	var faults *faultsError
+	if !errors.As(err, &faults) {
 		text = strings.Join(strings.Fields(text), " ")
 	}
 	return packagePrefix.ReplaceAllString(text, "$1")
 }
 
-// packagePrefix is how errors inside name where they come from; people know
-// one program.
+// packagePrefix matches the names of packages that errors begin with. Users know
+// one program, so that the names tell them nothing.
 var packagePrefix = regexp.MustCompile(`(^|: |\()(?:(?:dibs|embedded|sqlledger|memengine|redisengine|idgen|httpapi|client|settings|lab|strategies|servers|lock): )+`)
-
-// Faults makes one error of faults, nil of none.
-func Faults(what string, faults []settings.Fault) error {
-	if len(faults) == 0 {
-		return nil
-	}
-	return &settingsError{what, faults}
-}

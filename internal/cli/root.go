@@ -9,14 +9,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Group is some verbs under a title of the help.
+// Group is a group of verbs with its title in the help.
 type Group struct {
 	Title string
 	Verbs []*cobra.Command
 }
 
-// Root returns the command dibs with the verbs of the groups. The last group has
-// the help too.
+// Root returns the command dibs with the verbs of the groups. The last group also
+// has the verb help.
 func Root(b Build, groups ...Group) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dibs",
@@ -27,7 +27,7 @@ Start with "dibs dev": a server on this machine with demo campaigns.`,
 		Version:       b.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// Completion is a verb of ours, documented like the others.
+		// CompletionVerb takes its place, documented like the other verbs.
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	for _, g := range groups {
@@ -42,16 +42,17 @@ Start with "dibs dev": a server on this machine with demo campaigns.`,
 	return root
 }
 
-// Family makes a command that only holds others: without one of them it shows
-// its help, and a wrong one is told with the nearest names.
-func Family(cmd *cobra.Command) *cobra.Command {
+// Family makes a command that only holds other verbs, and returns it. Without a
+// verb it shows its help; for an unknown one it names the nearest verbs.
+func Family(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(verbs...)
 	cmd.SuggestionsMinimumDistance = 2
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		hint := fmt.Sprintf("%s --help lists what there is", cmd.CommandPath())
+		hint := fmt.Sprintf("%s --help lists the commands", cmd.CommandPath())
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 			hint = "did you mean " + strings.Join(near, " or ") + "?"
 		}
@@ -60,7 +61,8 @@ func Family(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// strict makes every fault of a command line a usageError that fits on a line.
+// strict makes every fault of a command line a usage error on a single line, with
+// the command that helps.
 func strict(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		var unknown *pflag.NotExistError

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Build is what the binary knows about itself.
+// Build identifies the binary: its version, its commit, and what compiled it.
 type Build struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
@@ -16,8 +16,9 @@ type Build struct {
 	Arch    string `json:"arch"`
 }
 
-// NewBuild tells the build by the version and the commit that the linker set, as
-// far as it did, and by what the go command wrote into the binary.
+// NewBuild returns the build of this binary. version and commit are the linker's,
+// empty when it set none; then NewBuild takes them from what the go command wrote
+// into the binary.
 func NewBuild(version, commit string) Build {
 	b := Build{Version: version, Commit: commit, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -43,19 +44,16 @@ func NewBuild(version, commit string) Build {
 
 // VersionVerb returns the verb version, which shows the build.
 func VersionVerb(b Build) *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
+	return WithOutput(&cobra.Command{
 		Use:   "version",
 		Short: "Show the version, the commit and the Go version of this binary",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := Table{}
+			t := NewTable()
 			t.Add("version", b.Version)
 			t.Add("commit", b.Commit)
 			t.Add("go", b.Go+" "+b.OS+"/"+b.Arch)
-			return Show(cmd, output, b, &t)
+			return Show(cmd, b, t)
 		},
-	}
-	AddOutput(cmd, &output)
-	return cmd
+	})
 }

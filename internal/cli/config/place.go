@@ -9,10 +9,10 @@ import (
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
-// SQLitePrefix is how the address of a file begins.
+// SQLitePrefix begins the address of a SQLite file.
 const SQLitePrefix = "sqlite:"
 
-// LedgerAt is the address of the ledger.
+// LedgerAt returns the address of the ledger.
 func (c *Config) LedgerAt() string {
 	if c.Ledger == "" {
 		return SQLitePrefix + filepath.Join(c.Data, embedded.LedgerFile)
@@ -20,7 +20,7 @@ func (c *Config) LedgerAt() string {
 	return c.Ledger
 }
 
-// JournalAt is the address of the embedded engine's journal.
+// JournalAt returns the address of the memory engine's journal.
 func (c *Config) JournalAt() string {
 	if sqlledger.InServer(c.Ledger) {
 		return c.Ledger
@@ -28,19 +28,23 @@ func (c *Config) JournalAt() string {
 	return SQLitePrefix + filepath.Join(c.Data, embedded.JournalFile)
 }
 
-// JournalPlace is where the journal is, as it can be shown.
+// EnginePlace names the engine for people.
+func (c *Config) EnginePlace() string { return enginePlace(c.Engine) }
+
+// JournalPlace names the place of the journal for people.
 func (c *Config) JournalPlace() string {
 	if c.OnRedis() {
-		return EnginePlace(c.Engine)
+		return c.EnginePlace()
 	}
 	return sqlledger.Place(c.JournalAt())
 }
 
-// Place names what is opened: the data folder or a server's database, which one
-// process at a time may have with the memory engine, or Redis and the ledger.
+// Place names for people what a node opens: Redis and the ledger; or with the
+// memory engine the data folder, or a server's database, which one process at a
+// time may use.
 func (c *Config) Place() string {
 	if c.OnRedis() {
-		return EnginePlace(c.Engine) + " and " + sqlledger.Place(c.LedgerAt())
+		return c.EnginePlace() + " and " + sqlledger.Place(c.LedgerAt())
 	}
 	if sqlledger.InServer(c.Ledger) {
 		return "the database " + sqlledger.Place(c.Ledger)
@@ -48,12 +52,12 @@ func (c *Config) Place() string {
 	return "the data folder " + c.Data
 }
 
-// OnRedis reports whether other nodes may decide beside this one.
+// OnRedis reports whether the engine is Redis, where other nodes may decide claims
+// beside this one.
 func (c *Config) OnRedis() bool { return c.Engine != embedded.Memory }
 
-// EnginePlace is an engine's name as it can be shown: without user, password
-// and options.
-func EnginePlace(engine string) string {
+// enginePlace returns an engine's address without user, password and options.
+func enginePlace(engine string) string {
 	if engine == embedded.Memory {
 		return engine
 	}

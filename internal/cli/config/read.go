@@ -1,13 +1,10 @@
 package config
 
 import (
-	"os"
-
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs/internal/settings"
-
 	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/settings"
 )
 
 // AddFlags gives a verb the flags of some settings, and --config.
@@ -18,21 +15,22 @@ func AddFlags(cmd *cobra.Command, keys ...[]string) {
 	cmd.Flags().String("config", "", "A YAML `FILE` of settings; flags and environment win over it (default $"+FileEnv+")")
 }
 
-// Rule finds faults that a verb objects to beyond those of single values.
+// Rule finds what is wrong with settings beyond the form of single values.
 type Rule func(*Config) []settings.Fault
 
-// Read loads a verb's settings. Every fault is returned, with those that
-// the rules find, and the error is for a source that cannot be read.
+// Read reads a verb's settings from its flags, the environment and the file. It
+// returns every fault of the values and every fault that the rules find. The error
+// is for a file that cannot be read.
 func Read(cmd *cobra.Command, rules ...Rule) (*Config, []settings.Fault, error) {
 	file, err := cmd.Flags().GetString("config")
 	if err != nil {
 		return nil, nil, err
 	}
 	if file == "" {
-		file = os.Getenv(FileEnv)
+		file = cli.Getenv(cmd, FileEnv)
 	}
 	c := &Config{}
-	values, faults, err := settings.Load(c, settings.Sources{Flags: cmd.Flags(), Environ: os.Environ(), File: file})
+	values, faults, err := settings.Load(c, settings.Sources{Flags: cmd.Flags(), Environ: cli.Environ(cmd), File: file})
 	if err != nil {
 		return nil, nil, cli.Usage(err)
 	}
@@ -43,7 +41,8 @@ func Read(cmd *cobra.Command, rules ...Rule) (*Config, []settings.Fault, error) 
 	}
 	for _, r := range rules {
 		for _, f := range r(c) {
-			// A value that could not be read is told once.
+			// A value that cannot be parsed is empty here: what a rule says of it would
+			// be a second fault for one mistake.
 			if !broken[f.Key] {
 				faults = append(faults, f)
 			}
@@ -52,7 +51,7 @@ func Read(cmd *cobra.Command, rules ...Rule) (*Config, []settings.Fault, error) 
 	return c, faults, nil
 }
 
-// Load is readConfig for verbs that go on only without faults.
+// Load is Read for verbs that need settings without a fault.
 func Load(cmd *cobra.Command, rules ...Rule) (*Config, error) {
 	c, faults, err := Read(cmd, rules...)
 	if err == nil {
@@ -61,10 +60,17 @@ func Load(cmd *cobra.Command, rules ...Rule) (*Config, error) {
 	return c, err
 }
 
-// Given reports whether a setting was given by any source.
+// Given reports whether any source sets a setting.
 func (c *Config) Given(key string) bool { return c.Values.Of(key).IsSet() }
 
-// Fault makes a fault of a setting, naming where its value came from.
+// ByFlag reports whether a flag sets a setting. A flag shows what the user wants
+// now; the environment and the file may be there for other verbs.
+func (c *Config) ByFlag(key string) bool {
+	v := c.Values.Of(key)
+	return v.From == "flag --"+v.Flag()
+}
+
+// Fault returns a fault of a setting that names the source of its value.
 func (c *Config) Fault(key, problem string) settings.Fault {
 	v := c.Values.Of(key)
 	from := v.From

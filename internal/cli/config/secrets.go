@@ -2,18 +2,19 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/dibs-dev/dibs/internal/settings"
 )
 
-// MinJWTSecret is the least length of the tokens' secret: HS256 is no stronger
+// minJWTSecret is the least length of a token secret in bytes: HS256 is no stronger
 // than its key.
-const MinJWTSecret = 32
+const minJWTSecret = 32
 
-// SecretRules find fault with the file of secrets.
-func SecretRules(c *Config) []settings.Fault {
+// secretRules report a file of secrets that cannot be used.
+func secretRules(c *Config) []settings.Fault {
 	if c.JWTSecretFile == "" {
 		return nil
 	}
@@ -23,17 +24,25 @@ func SecretRules(c *Config) []settings.Fault {
 	return nil
 }
 
-// humanRules find fault with the secret of the human check: one that is also good
-// for users' tokens would let its server, and everybody who passes a voucher on as a
-// token, claim for anybody.
+// jwtSecretRules report a secret that is too short for HS256.
+func jwtSecretRules(c *Config) []settings.Fault {
+	if n := len(c.JWTSecret); n > 0 && n < minJWTSecret {
+		return []settings.Fault{c.Fault("jwt_secret", fmt.Sprintf("must be at least %d bytes, this one has %d", minJWTSecret, n))}
+	}
+	return nil
+}
+
+// humanRules report a bad secret of the human check. It must differ from those of
+// users' tokens: otherwise a voucher of the check would pass as a token, and let
+// its holder claim in another user's name.
 func humanRules(c *Config) []settings.Fault {
 	if c.HumanSecret == "" {
 		return nil
 	}
-	if n := len(c.HumanSecret); n < MinJWTSecret {
-		return []settings.Fault{c.Fault("human_secret", fmt.Sprintf("must be at least %d bytes, this one has %d", MinJWTSecret, n))}
+	if n := len(c.HumanSecret); n < minJWTSecret {
+		return []settings.Fault{c.Fault("human_secret", fmt.Sprintf("must be at least %d bytes, this one has %d", minJWTSecret, n))}
 	}
-	// A file that cannot be read is secretRules' to tell.
+	// secretRules reports a file that cannot be read.
 	secrets, _ := c.JWTSecrets()
 	for _, secret := range secrets {
 		if string(secret) == c.HumanSecret {
@@ -43,7 +52,20 @@ func humanRules(c *Config) []settings.Fault {
 	return nil
 }
 
-// JWTSecrets are the secrets of users' tokens; the first one signs.
+// TokenRules are for verbs that sign tokens: a token without the server's secret
+// would be worth nothing.
+func TokenRules(c *Config) []settings.Fault {
+	if c.JWTSecretFile != "" {
+		return secretRules(c)
+	}
+	if len(c.JWTSecret) < minJWTSecret {
+		return []settings.Fault{c.Fault("jwt_secret", fmt.Sprintf("is required, at least %d bytes, the same as the server's", minJWTSecret))}
+	}
+	return nil
+}
+
+// JWTSecrets returns the secrets of users' tokens, the one that signs first. It
+// reads jwt_secret_file, so that a later call may return others.
 func (c *Config) JWTSecrets() ([][]byte, error) {
 	var secrets [][]byte
 	if c.JWTSecret != "" {
@@ -62,14 +84,14 @@ func (c *Config) JWTSecrets() ([][]byte, error) {
 		switch {
 		case len(line) == 0 || line[0] == '#':
 			continue
-		case len(line) < MinJWTSecret:
-			return nil, fmt.Errorf("line %d has %d bytes, a secret needs at least %d", i+1, len(line), MinJWTSecret)
+		case len(line) < minJWTSecret:
+			return nil, fmt.Errorf("line %d has %d bytes, a secret needs at least %d", i+1, len(line), minJWTSecret)
 		}
 		found = true
 		secrets = append(secrets, line)
 	}
 	if !found {
-		return nil, fmt.Errorf("has no secret in it")
+		return nil, errors.New("has no secret in it")
 	}
 	return secrets, nil
 }

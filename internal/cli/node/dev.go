@@ -11,13 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/settings"
-	"github.com/dibs-dev/dibs/sqlledger"
-
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/server"
-	"github.com/dibs-dev/dibs/internal/cli/store"
 )
 
 func newDevCommand(b cli.Build) *cobra.Command {
@@ -25,11 +21,11 @@ func newDevCommand(b cli.Build) *cobra.Command {
 		Use:   "dev",
 		Short: "Serve on this machine with demo campaigns and ready-made curl lines",
 		Long: `Serve on this machine with demo campaigns, an admin key and ready-made curl
-lines. The token dev_42 stands for user 42, here and only here. Without --data
-everything is in a temporary folder, which is removed at the end.`,
+lines. The token dev_42 stands for user 42; no other verb accepts it. Without --data
+everything is in a temporary folder, which dev removes at its end.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd, config.ServerRules, devRules)
+			c, err := config.Load(cmd, config.ServerRules, config.DevRules)
 			if err != nil {
 				return err
 			}
@@ -38,22 +34,6 @@ everything is in a temporary folder, which is removed at the end.`,
 	}
 	config.AddFlags(cmd, config.ServerKeys)
 	return cmd
-}
-
-// devRules keep everybody else out, since anyone may be anyone here, and keep a
-// ledger from outliving its journal.
-func devRules(c *config.Config) []settings.Fault {
-	var fs []settings.Fault
-	if config.ListenProblem(c.Listen) == "" && !config.IsLoopback(c.Listen) {
-		fs = append(fs, c.Fault("listen", "dev takes anybody's word for who they are, so it serves on loopback only, such as 127.0.0.1:8080; see dibs serve"))
-	}
-	switch passing := !c.Given("data") && !sqlledger.InServer(c.Ledger); {
-	case passing && c.OnRedis():
-		fs = append(fs, c.Fault("data", "without it the ledger is removed at the end, and what stays in Redis would not fit the next one: give --data, or --ledger in a server"))
-	case passing && c.Given("ledger"):
-		fs = append(fs, c.Fault("ledger", "without --data the journal is removed at the end, and a ledger that stays would not fit the next one: give --data too"))
-	}
-	return fs
 }
 
 // dev runs the server until a signal comes.
@@ -66,7 +46,7 @@ func dev(cmd *cobra.Command, c *config.Config, version string) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(c.Data)) }()
 	}
-	log, err := store.NewLogger(cmd, c)
+	log, err := c.Logger(cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -74,21 +54,27 @@ func dev(cmd *cobra.Command, c *config.Config, version string) (err error) {
 	if err != nil {
 		return err
 	}
-	b := banner{version: version, url: s.URL(), engine: c.Engine, data: c.Data, ledger: c.LedgerAt(), temporary: temporary, durability: s.Node.Service.Durability()}
-	if b.key, err = devKey(ctx, s.Node.Service, c); err == nil {
-		b.campaigns, err = demo(ctx, s.Node.Service)
+	svc := s.Node().Service
+	b := banner{
+		version: version, url: s.URL(), engine: c.Engine, data: c.Data, ledger: c.LedgerAt(), temporary: temporary, durability: svc.Durability(),
+	}
+	if b.key, err = devKey(ctx, svc, c); err == nil {
+		b.campaigns, err = demo(ctx, svc)
+	}
+	if err == nil {
+		err = b.print(cmd.OutOrStdout())
 	}
 	if err != nil {
-		return errors.Join(err, s.Abandon(ctx))
+		return errors.Join(err, s.Close(ctx))
 	}
-	b.print(cmd.OutOrStdout())
 	return s.Run(ctx)
 }
 
 // devKeyFile keeps the admin key of a data folder for the next start.
 const devKeyFile = "dev-admin-key"
 
-// devKey returns the admin key: the one given, the folder's, or a new one.
+// devKey returns the admin key: the one in the settings, or the folder's, or a new
+// one that it writes to the folder.
 func devKey(ctx context.Context, svc *dibs.Service, c *config.Config) (string, error) {
 	if c.AdminKey != "" {
 		_, err := svc.EnsureKey(ctx, "dev", c.AdminKey)
@@ -100,7 +86,7 @@ func devKey(ctx context.Context, svc *dibs.Service, c *config.Config) (string, e
 		if _, err := svc.EnsureKey(ctx, "dev", key); !errors.Is(err, dibs.ErrForbidden) {
 			return key, err
 		}
-		// It was revoked: the folder gets another one.
+		// The key was revoked: the folder gets a new one.
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}

@@ -5,45 +5,48 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/embedded"
-	"github.com/dibs-dev/dibs/internal/settings"
-	"github.com/dibs-dev/dibs/redisengine"
-	"github.com/dibs-dev/dibs/sqlledger"
-
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/store"
+	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/redisengine"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 func newDoctorCommand() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
+	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "doctor",
 		Short: "Examine everything that serve depends on; exit 1 when something fails",
-		Long: `Examine everything that serve depends on, with the settings that serve would
-have: the settings, this machine, the engine and the ledger. For each thing it
-says what was found and, when it is not well, what is wanted and what to do.
+		Long: `Examine everything that serve depends on, with the settings that serve would have:
+the settings, this machine, the engine and the ledger. For each it shows what it
+found, and for a problem also what it wants and what to do.
 
-WARN is for what works and may go wrong, FAIL for what does not work, or would
-break a promise. It may run beside running nodes. It changes nothing, but makes
-a table in the ledger's server for a moment, to know that it may.`,
+WARN marks what works and may cause trouble, FAIL what does not work or would break a
+promise. doctor may run beside running nodes. It changes nothing, except that it makes
+a table in the ledger's server for a moment, to test that it may.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, faults, err := config.Read(cmd, config.ServerRules, serveRules(cmd.Context()))
+			c, faults, err := readServing(cmd)
 			if err != nil {
 				return err
 			}
-			return doctor(cmd, c, faults, output)
+			u := examine(cmd.Context(), c, faults, cli.Environ(cmd))
+			if err := cli.Show(cmd, u, u.table()); err != nil {
+				return err
+			}
+			if fails := u.count(dibs.StandingFail); fails > 0 {
+				return fmt.Errorf("doctor: %d of %d checks failed", fails, len(u.Findings))
+			}
+			return nil
 		},
-	}
+	})
 	config.AddFlags(cmd, config.ServerKeys)
-	cli.AddOutput(cmd, &output)
 	return cmd
 }
 
@@ -53,20 +56,49 @@ type diagnosis struct {
 	dibs.Finding
 }
 
-// Checkup is all that doctor found.
-type Checkup struct {
+// checkup is everything that doctor found.
+type checkup struct {
 	OK       bool        `json:"ok"`
 	Findings []diagnosis `json:"findings"`
 }
 
-func (u *Checkup) add(area string, findings ...dibs.Finding) {
+// examine examines what the settings name.
+func examine(ctx context.Context, c *config.Config, faults []settings.Fault, environ []string) *checkup {
+	u := &checkup{}
+	u.add("settings", settingsFindings(c, faults, environ)...)
+	u.add("machine", machineFindings(c)...)
+	broken := map[string]bool{}
+	for _, f := range faults {
+		broken[f.Key] = true
+	}
+	// At the same time: an engine that does not answer must not delay the ledger.
+	var engine, ledger []dibs.Finding
+	var both sync.WaitGroup
+	both.Go(func() {
+		if !broken["engine"] {
+			engine = engineFindings(ctx, c)
+		}
+	})
+	both.Go(func() {
+		if !broken["ledger"] {
+			ledger = append(ledgerFindings(ctx, c), sharedFileFinding(c)...)
+		}
+	})
+	both.Wait()
+	u.add("engine", engine...)
+	u.add("ledger", ledger...)
+	u.OK = u.count(dibs.StandingFail) == 0
+	return u
+}
+
+func (u *checkup) add(area string, findings ...dibs.Finding) {
 	for _, f := range findings {
 		u.Findings = append(u.Findings, diagnosis{area, f})
 	}
 }
 
-// Count is how many findings have a standing.
-func (u *Checkup) Count(s dibs.Standing) int {
+// count returns the number of findings with a standing.
+func (u *checkup) count(s dibs.Standing) int {
 	n := 0
 	for _, d := range u.Findings {
 		if d.Standing == s {
@@ -76,53 +108,35 @@ func (u *Checkup) Count(s dibs.Standing) int {
 	return n
 }
 
-// doctor examines, and shows what was found.
-func doctor(cmd *cobra.Command, c *config.Config, faults []settings.Fault, output string) error {
-	u := &Checkup{}
-	u.add("settings", settingsFindings(c, faults)...)
-	u.add("machine", machineFindings(c)...)
-	broken := map[string]bool{}
-	for _, f := range faults {
-		broken[f.Key] = true
-	}
-	// One that does not answer does not make the other wait.
-	var engine, ledger []dibs.Finding
-	var both sync.WaitGroup
-	both.Go(func() {
-		if !broken["engine"] {
-			engine = engineFindings(cmd.Context(), c)
+// table shows the findings, and below each problem what is wanted and what to do.
+func (u *checkup) table() *cli.Table {
+	t := cli.NewTable()
+	for _, d := range u.Findings {
+		t.Add(d.Standing, d.Area, d.Subject, d.Found)
+		if d.Standing == dibs.StandingOK {
+			continue
 		}
-	})
-	both.Go(func() {
-		if !broken["ledger"] {
-			ledger = append(ledgerFindings(cmd.Context(), c), sharedFileFinding(c)...)
+		for _, more := range [][2]string{{"wanted", d.Wanted}, {"remedy", d.Remedy}} {
+			if more[1] != "" {
+				t.Add("", "", "", more[0]+": "+more[1])
+			}
 		}
-	})
-	both.Wait()
-	u.add("engine", engine...)
-	u.add("ledger", ledger...)
-	fails := u.Count(dibs.StandingFail)
-	u.OK = fails == 0
-	if err := showCheckup(cmd, output, u); err != nil {
-		return err
 	}
-	if fails > 0 {
-		return fmt.Errorf("doctor: %d of %d checks failed", fails, len(u.Findings))
-	}
-	return nil
+	t.Foot = fmt.Sprintf("\n%d OK, %d WARN, %d FAIL (%s)", u.count(dibs.StandingOK), u.count(dibs.StandingWarn), u.count(dibs.StandingFail), cli.Moment(time.Now()))
+	return t
 }
 
-// settingsFindings tells every fault that serve would refuse to start with.
-func settingsFindings(c *config.Config, faults []settings.Fault) []dibs.Finding {
+// settingsFindings returns every fault that makes serve refuse to start.
+func settingsFindings(c *config.Config, faults []settings.Fault, environ []string) []dibs.Finding {
 	var fs []dibs.Finding
 	for _, f := range faults {
 		fs = append(fs, dibs.Finding{
 			Standing: dibs.StandingFail, Subject: f.Key, Found: f.Problem + " (" + f.From + ")", Wanted: "a setting that serve starts with",
-			Remedy: "set it right; dibs config docs lists them all",
+			Remedy: "correct it; dibs config docs lists all settings",
 		})
 	}
-	for _, doubt := range doubts(c) {
-		fs = append(fs, dibs.Finding{Standing: dibs.StandingWarn, Subject: "doubt", Found: doubt, Remedy: "correct the name or the mode"})
+	for _, w := range warnings(c, environ) {
+		fs = append(fs, dibs.Finding{Standing: dibs.StandingWarn, Subject: "doubt", Found: w, Remedy: "correct the name or the mode"})
 	}
 	if len(faults) == 0 {
 		fs = append(fs, dibs.Finding{Standing: dibs.StandingOK, Subject: "all", Found: "serve can start with them"})
@@ -133,27 +147,24 @@ func settingsFindings(c *config.Config, faults []settings.Fault) []dibs.Finding 
 // engineFindings examines the engine.
 func engineFindings(ctx context.Context, c *config.Config) []dibs.Finding {
 	if c.OnRedis() {
-		return redisFindings(ctx, c)
+		found, err := redisengine.Check(ctx, redisengine.Config{URL: c.Engine, Durability: embedded.EngineLevel(c.Durability)})
+		if err != nil {
+			return []dibs.Finding{{Standing: dibs.StandingFail, Subject: "address", Found: cli.Message(err), Remedy: "correct --engine"}}
+		}
+		return found
 	}
-	fs := []dibs.Finding{{Standing: dibs.StandingOK, Subject: "durability", Found: "the memory engine commits to its journal before it answers"}}
-	owned := embedded.Owned(ctx, c.Node())
-	if errors.Is(owned, dibs.ErrOwned) {
-		return append(fs, dibs.Finding{Standing: dibs.StandingOK, Subject: "owner", Found: "in use by " + store.OwnerOf(owned)})
+	owner := "no process uses it now"
+	if owned := embedded.Owned(ctx, c.Node()); errors.Is(owned, dibs.ErrOwned) {
+		owner = "in use by " + store.OwnerOf(owned)
 	}
-	return append(fs, dibs.Finding{Standing: dibs.StandingOK, Subject: "owner", Found: "nobody runs on it now"})
+	return []dibs.Finding{
+		{Standing: dibs.StandingOK, Subject: "durability", Found: "the memory engine commits to its journal before it answers"},
+		{Standing: dibs.StandingOK, Subject: "owner", Found: owner},
+	}
 }
 
-// redisFindings are the engine's own, as doctor shows them.
-func redisFindings(ctx context.Context, c *config.Config) []dibs.Finding {
-	found, err := redisengine.Check(ctx, redisengine.Config{URL: c.Engine, Durability: embedded.EngineLevel(c.Durability)})
-	if err != nil {
-		return []dibs.Finding{{Standing: dibs.StandingFail, Subject: "address", Found: cli.Message(err), Remedy: "correct --engine"}}
-	}
-	return found
-}
-
-// ledgerFindings are about the database, and about the journal in it if there is
-// one.
+// ledgerFindings examines the ledger, and the journal if the ledger's server holds
+// it too.
 func ledgerFindings(ctx context.Context, c *config.Config) []dibs.Finding {
 	found := sqlledger.Examine(ctx, c.LedgerAt())
 	for _, f := range found {
@@ -167,7 +178,8 @@ func ledgerFindings(ctx context.Context, c *config.Config) []dibs.Finding {
 	return append(found, sqlledger.ExamineJournal(ctx, c.JournalAt())...)
 }
 
-// sharedFileFinding is about a SQLite ledger under an engine of many nodes.
+// sharedFileFinding warns of a SQLite ledger with Redis: nodes on other machines
+// cannot open the file.
 func sharedFileFinding(c *config.Config) []dibs.Finding {
 	if !c.OnRedis() || sqlledger.InServer(c.Ledger) {
 		return nil
@@ -177,30 +189,4 @@ func sharedFileFinding(c *config.Config) []dibs.Finding {
 		Wanted: "MySQL, MariaDB or PostgreSQL, for nodes on several machines",
 		Remedy: "run all nodes on this machine, with the file on a disk of its own, or name a server with --ledger",
 	}}
-}
-
-// showCheckup shows the findings, with what to do beneath each that needs it.
-func showCheckup(cmd *cobra.Command, output string, u *Checkup) error {
-	if output == cli.OutputJSON {
-		return cli.Show(cmd, output, u, nil)
-	}
-	out := cmd.OutOrStdout()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, d := range u.Findings {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", d.Standing, d.Area, d.Subject, d.Found)
-		if d.Standing == dibs.StandingOK {
-			continue
-		}
-		for _, more := range [][2]string{{"wanted", d.Wanted}, {"remedy", d.Remedy}} {
-			if more[1] != "" {
-				fmt.Fprintf(w, "\t\t\t%s: %s\n", more[0], more[1])
-			}
-		}
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "\n%d OK, %d WARN, %d FAIL (%s)\n", u.Count(dibs.StandingOK), u.Count(dibs.StandingWarn), u.Count(dibs.StandingFail),
-		time.Now().UTC().Format(time.RFC3339))
-	return nil
 }

@@ -4,27 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs/sqlledger"
-
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/store"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 func newMigrateCommand() *cobra.Command {
 	var check bool
-	var output string
-	cmd := &cobra.Command{
+	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "migrate",
 		Short: "Bring the ledger and the journal of an older version up to date",
 		Long: `Bring the ledger and the journal of an older version up to date, while no server
-uses them; on Redis, whose journal needs no schema, nodes may run meanwhile where
-the release notes say so. serve does it by itself at start, unless it is told
+uses them. With Redis, where the journal has no schema, nodes may run meanwhile if the
+release notes say so. serve does the same at its start, unless it is told
 --migrate=false.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,29 +29,29 @@ the release notes say so. serve does it by itself at start, unless it is told
 			if err != nil {
 				return err
 			}
-			return migrate(cmd, c, check, output)
+			return migrate(cmd, c, check)
 		},
-	}
+	})
 	config.AddFlags(cmd, config.StoreKeys)
 	cmd.Flags().BoolVar(&check, "check", false, "Change nothing; exit 1 when something is out of date")
-	cli.AddOutput(cmd, &output)
 	return cmd
 }
 
-// schema is a file with a schema that can be migrated.
+// schema is a database with a schema that can be migrated.
 type schema interface {
 	SchemaVersion(ctx context.Context) (current, want int64, err error)
 	Migrate(ctx context.Context) (applied int, err error)
 	Close() error
 }
 
-// schemaFile is where a schema is, what it is of, and how it is opened.
-type schemaFile struct {
+// migration is one database to migrate: where it is, what is in it, and how it is
+// opened.
+type migration struct {
 	address, what string
 	open          func() (schema, error)
 }
 
-// migrated is what was done with one file, or with its tables in a server.
+// migrated is what was done with one database.
 type migrated struct {
 	File    string `json:"file"`
 	Was     int64  `json:"was"`
@@ -63,38 +60,37 @@ type migrated struct {
 	Applied int    `json:"applied"`
 }
 
-func migrate(cmd *cobra.Command, c *config.Config, check bool, output string) error {
+func migrate(cmd *cobra.Command, c *config.Config, check bool) error {
 	ctx, opts := cmd.Context(), sqlledger.Options{AnySchema: true, Timeout: c.LedgerTimeout}
-	// The journal goes first: it knows whether a server is running.
-	files := []schemaFile{
+	// The journal comes first: opening it fails while a server runs, before anything
+	// is changed.
+	list := []migration{
 		{c.JournalAt(), "journal", func() (schema, error) { return sqlledger.OpenJournal(ctx, c.JournalAt(), opts) }},
 		{c.LedgerAt(), "ledger", func() (schema, error) { return sqlledger.Open(ctx, c.LedgerAt(), opts) }},
 	}
 	if c.OnRedis() {
-		// The journal is in Redis, and has no schema.
-		files = files[1:]
+		list = list[1:]
 	}
-	t := cli.Table{Head: []string{"FILE", "WAS", "IS", "WANTED"}}
+	t := cli.NewTable("FILE", "WAS", "IS", "WANTED")
 	var done []migrated
 	behind := false
-	for _, f := range files {
-		name := schemaName(f.address, f.what)
-		found, err := store.Exists(f.address)
+	for _, m := range list {
+		found, err := store.Exists(m.address)
 		if err != nil {
 			return err
 		}
 		if check && !found {
-			return fmt.Errorf("there is no file %s", name)
+			return fmt.Errorf("there is no file %s", m.name())
 		}
-		m, err := migrateOne(ctx, name, f.open, check)
+		result, err := m.run(ctx, check)
 		if err != nil {
-			return store.ExplainOpen(c, err, "stop it before the schema is changed")
+			return store.Explain(c, err, "stop it before the schema is changed")
 		}
-		behind = behind || m.Is != m.Wanted
-		done = append(done, m)
-		t.Add(m.File, strconv.FormatInt(m.Was, 10), strconv.FormatInt(m.Is, 10), strconv.FormatInt(m.Wanted, 10))
+		behind = behind || result.Is != result.Wanted
+		done = append(done, result)
+		t.Add(result.File, result.Was, result.Is, result.Wanted)
 	}
-	if err := cli.Show(cmd, output, done, &t); err != nil {
+	if err := cli.Show(cmd, done, t); err != nil {
 		return err
 	}
 	if behind {
@@ -103,29 +99,30 @@ func migrate(cmd *cobra.Command, c *config.Config, check bool, output string) er
 	return nil
 }
 
-// schemaName is a file's path, or which tables of a server's database are meant.
-func schemaName(address, what string) string {
-	if sqlledger.InServer(address) {
-		return what + " in " + sqlledger.Place(address)
+// name returns a file's path, or says which tables of a server's database are meant.
+func (m *migration) name() string {
+	if sqlledger.InServer(m.address) {
+		return m.what + " in " + sqlledger.Place(m.address)
 	}
-	return strings.TrimPrefix(address, config.SQLitePrefix)
+	return strings.TrimPrefix(m.address, config.SQLitePrefix)
 }
 
-func migrateOne(ctx context.Context, name string, open func() (schema, error), check bool) (m migrated, err error) {
-	m.File = name
-	s, err := open()
+// run migrates the database, or only reads its versions if check is true.
+func (m *migration) run(ctx context.Context, check bool) (r migrated, err error) {
+	r.File = m.name()
+	s, err := m.open()
 	if err != nil {
-		return m, err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if m.Was, m.Wanted, err = s.SchemaVersion(ctx); err != nil {
-		return m, err
+	if r.Was, r.Wanted, err = s.SchemaVersion(ctx); err != nil {
+		return r, err
 	}
-	if m.Is = m.Was; check {
-		return m, nil
+	if r.Is = r.Was; check {
+		return r, nil
 	}
-	if m.Applied, err = s.Migrate(ctx); err == nil {
-		m.Is, _, err = s.SchemaVersion(ctx)
+	if r.Applied, err = s.Migrate(ctx); err == nil {
+		r.Is, _, err = s.SchemaVersion(ctx)
 	}
-	return m, err
+	return r, err
 }

@@ -11,26 +11,23 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
-	"github.com/dibs-dev/dibs/internal/settings"
-
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 )
 
-// maxTokens bounds what one call makes.
+// maxTokens bounds the tokens of one call.
 const maxTokens = 10_000_000
 
-// tokenOrder is what tokens to make.
-type tokenOrder struct {
-	user   string
-	ttl    time.Duration
-	count  int
-	prefix string
-	format string
+// tokenFlags say which tokens to sign: one for user, or count of them.
+type tokenFlags struct {
+	user           string
+	ttl            time.Duration
+	count          int
+	prefix, format string
 }
 
 func newTokenCommand() *cobra.Command {
-	var o tokenOrder
+	o := tokenFlags{format: "lines"}
 	cmd := &cobra.Command{
 		Use:   "token --user U",
 		Short: "Sign tokens for users with the server's JWT secret",
@@ -38,7 +35,7 @@ func newTokenCommand() *cobra.Command {
   dibs token --count 2000 --prefix u --format csv > tokens.csv    # for load tools`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := config.Load(cmd, tokenRules)
+			c, err := config.Load(cmd, config.TokenRules)
 			if err != nil {
 				return err
 			}
@@ -56,25 +53,13 @@ func newTokenCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.user, "user", "", "The `USER` that the token is for")
 	f.DurationVar(&o.ttl, "ttl", time.Hour, "How long the tokens are valid")
-	f.IntVar(&o.count, "count", 0, "Make tokens for `N` users, named by --prefix and a number from 1")
-	f.StringVar(&o.prefix, "prefix", "u", "What the names of those users begin with")
-	o.format = "lines"
-	f.Var(cli.OneOf(&o.format, "lines", "csv"), "format", "lines (a token each) or csv (user,token with a head)")
+	f.IntVar(&o.count, "count", 0, "Sign tokens for `N` users, named by --prefix and a number from 1")
+	f.StringVar(&o.prefix, "prefix", "u", "The beginning of the names of those users")
+	f.Var(cli.OneOf(&o.format, "lines", "csv"), "format", "lines (a token on each) or csv (user,token with a head)")
 	return cmd
 }
 
-// tokenRules: a token that no server accepts is no use.
-func tokenRules(c *config.Config) []settings.Fault {
-	if fs := config.SecretRules(c); len(fs) > 0 || c.JWTSecretFile != "" {
-		return fs
-	}
-	if len(c.JWTSecret) < config.MinJWTSecret {
-		return []settings.Fault{c.Fault("jwt_secret", fmt.Sprintf("is required, at least %d bytes, the same as the server's", config.MinJWTSecret))}
-	}
-	return nil
-}
-
-func (o *tokenOrder) check(cmd *cobra.Command) error {
+func (o *tokenFlags) check(cmd *cobra.Command) error {
 	switch {
 	case (o.user == "") == (o.count == 0):
 		return cli.Usagef("name one --user or a --count of them")
@@ -90,7 +75,7 @@ func (o *tokenOrder) check(cmd *cobra.Command) error {
 	return nil
 }
 
-func (o *tokenOrder) write(out io.Writer, secret []byte) error {
+func (o *tokenFlags) write(out io.Writer, secret []byte) error {
 	w := bufio.NewWriter(out)
 	if o.format == "csv" {
 		fmt.Fprintln(w, "user,token")

@@ -11,12 +11,12 @@ func ServeVerbs(b cli.Build) []*cobra.Command {
 	return []*cobra.Command{newDevCommand(b), newServeCommand(b)}
 }
 
-// WorkVerbs returns the verbs for what was promised.
+// WorkVerbs returns the verbs about campaigns and claims.
 func WorkVerbs() []*cobra.Command {
 	return []*cobra.Command{newVerifyCommand()}
 }
 
-// OperateVerbs returns the verbs for those who run the server.
+// OperateVerbs returns the verbs for operating a server.
 func OperateVerbs() []*cobra.Command {
 	return []*cobra.Command{newConfigCommand(), newDoctorCommand(), newKeyCommand(), newMigrateCommand(), newTokenCommand()}
 }

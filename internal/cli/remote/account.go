@@ -1,99 +1,88 @@
 package remote
 
 import (
+	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
-
 	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 func newAccountCommand() *cobra.Command {
-	cmd := cli.Family(&cobra.Command{
+	return cli.Family(&cobra.Command{
 		Use:   "account",
-		Short: "Put money on a user's account, and show what is there",
-		Long: `Put money on a user's account, and show what is there: on the server at --url,
-with the API key --admin-key or $DIBS_ADMIN_KEY. Accounts pay for the red packets
-that users send, and hold what they were given.`,
-	})
-	cmd.AddCommand(newDepositCommand(), newAccountShowCommand())
-	return cmd
+		Short: "Put money on a user's account, and show the balance",
+		Long: `Put money on a user's account, and show the balance, on the server at --url with
+the API key --admin-key or $DIBS_ADMIN_KEY. An account pays for the red packets
+that its user sends, and receives the shares that the user was given.`,
+	}, newDepositCommand(), newAccountShowCommand())
 }
 
 func newDepositCommand() *cobra.Command {
-	var output string
 	d := dibs.DepositSpec{}
-	cmd := &cobra.Command{
+	cmd := ask(&cobra.Command{
 		Use:     "deposit USER --amount AMOUNT --ref NAME",
-		Short:   "Note money that came in from outside for a user",
+		Short:   "Record money that came in from outside for a user",
 		Example: `  dibs account deposit host --amount 10000000 --ref transfer-1`,
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, api, err := Connect(cmd)
-			if err != nil {
-				return err
-			}
-			v, replayed, err := api.Deposit(cmd.Context(), args[0], d)
-			if err != nil {
-				return ExplainCall(c, err)
-			}
-			if replayed {
-				fmt.Fprintln(cmd.ErrOrStderr(), "dibs: this had been done before; nothing changed")
-			}
-			t := balanceTable(v.Balances)
-			return cli.Show(cmd, output, v, &t)
-		},
-	}
-	cmd.Flags().Int64Var(&d.Amount.Amount, "amount", 0, "What came in, in minor units, `AMOUNT` (required)")
+	}, func(ctx context.Context, s *session) (dibs.DepositView, error) {
+		v, replayed, err := s.Deposit(ctx, s.args[0], d)
+		s.noteReplay(replayed)
+		return v, err
+	}, func(v *dibs.DepositView) *cli.Table { return balanceTable(v.Balances) })
+	cmd.Flags().Int64Var(&d.Amount.Amount, "amount", 0, "The `AMOUNT` that came in, in minor units (required)")
 	cmd.Flags().StringVar(&d.Amount.Currency, "currency", "CNY", "Its currency, a `CODE` such as CNY")
-	cmd.Flags().StringVar(&d.Ref, "ref", "", "The deposit's own `NAME`: the same one again changes nothing (required)")
-	return addCall(cmd, &output)
+	cmd.Flags().StringVar(&d.Ref, "ref", "", "The `NAME` of the deposit; a second deposit of this name changes nothing (required)")
+	return cmd
+}
+
+// account is a user's balances with the newest entries.
+type account struct {
+	dibs.BalanceView
+	Entries []dibs.PostingView `json:"entries"`
 }
 
 func newAccountShowCommand() *cobra.Command {
-	var output string
-	return addCall(&cobra.Command{
+	return ask(&cobra.Command{
 		Use:   "show USER",
 		Short: "Show a user's balances and the newest entries",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, api, err := Connect(cmd)
-			if err != nil {
-				return err
-			}
-			v, err := api.Account(cmd.Context(), args[0])
-			if err != nil {
-				return ExplainCall(c, err)
-			}
-			entries, err := api.AccountEntries(cmd.Context(), args[0], dibs.Page{})
-			if err != nil {
-				return ExplainCall(c, err)
-			}
-			t := balanceTable(v.Balances)
-			for _, e := range entries.Items {
-				t.Add("entry", strings.Join(strings.Fields(fmt.Sprintf("%s %s %+d %s %s %s %s",
-					cli.Moment(e.At), e.Kind, e.Amount.Amount, e.Amount.Currency, e.CampaignID, e.ClaimID, e.Ref)), " "))
-			}
-			return cli.Show(cmd, output, struct {
-				dibs.BalanceView
-				Entries []dibs.PostingView `json:"entries"`
-			}{v, entries.Items}, &t)
-		},
-	}, &output)
+	}, func(ctx context.Context, s *session) (a account, err error) {
+		if a.BalanceView, err = s.Account(ctx, s.args[0]); err != nil {
+			return a, err
+		}
+		entries, err := s.AccountEntries(ctx, s.args[0], dibs.Page{})
+		a.Entries = entries.Items
+		return a, err
+	}, func(a *account) *cli.Table {
+		t := balanceTable(a.Balances)
+		for _, e := range a.Entries {
+			line := fmt.Sprintf("%s %s %+d %s %s %s %s", cli.Moment(e.At), e.Kind, e.Amount.Amount, e.Amount.Currency, e.CampaignID, e.ClaimID, e.Ref)
+			t.Add("entry", strings.Join(strings.Fields(line), " "))
+		}
+		return t
+	})
 }
 
 // balanceTable lists balances.
-func balanceTable(balances []dibs.Money) cli.Table {
-	t := cli.Table{}
+func balanceTable(balances []dibs.Money) *cli.Table {
+	t := cli.NewTable()
 	for _, m := range balances {
-		t.Add("balance", strconv.FormatInt(m.Amount, 10)+" "+m.Currency+" (minor units)")
+		t.Add("balance", amountText(&m)+" (minor units)")
 	}
 	if len(balances) == 0 {
 		t.Add("balance", "nothing yet")
 	}
 	return t
+}
+
+// amountText shows an amount in minor units; nothing for none.
+func amountText(m *dibs.Money) string {
+	if m == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", m.Amount, m.Currency)
 }

@@ -3,88 +3,61 @@ package remote
 import (
 	"context"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
-
 	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 func newAudienceCommand() *cobra.Command {
-	cmd := cli.Family(&cobra.Command{
+	return cli.Family(&cobra.Command{
 		Use:   "audience",
-		Short: "Import lists of users for whom campaigns are",
-		Long: `Import lists of users for whom campaigns are, and see which there are: the server
-at --url, with the API key --admin-key or $DIBS_ADMIN_KEY. A campaign is for one
-when its gate says so: {"audience":{"list":"vip"}}.`,
-	})
-	cmd.AddCommand(newAudienceImportCommand(), eventsVerb("show ID", "Show a list of users", cobra.ExactArgs(1), showAudience),
-		eventsVerb("list", "List the lists of users by id", cobra.NoArgs, listAudiences))
-	return cmd
+		Short: "Import the lists of users that campaigns are open to",
+		Long: `Import the lists of users that campaigns are open to, and show them: the lists of
+the server at --url, with the API key --admin-key or $DIBS_ADMIN_KEY. A campaign is
+open to a list alone when its gate says so: {"audience":{"list":"vip"}}.`,
+	}, newAudienceImportCommand(), byID("show ID", "Show a list of users", (*client.Client).Audience, audienceTable), newAudienceListCommand())
 }
 
 func newAudienceImportCommand() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
+	return ask(&cobra.Command{
 		Use:   "import ID FILE",
 		Short: "Replace a list by the users of a CSV file, all of them or none",
-		Long: `Replace a list by the users of a CSV file: one on each line, 10,000,000 at most; a
-first line that says user or user_id is left out. All of them count from one
-moment on, or, when lines cannot be read, none: the first of these are named.`,
+		Long: `Replace a list by the users of a CSV file: one on each line, 10,000,000 at most. A
+first line that says user or user_id is skipped. The whole list takes effect at
+once. When the server cannot read some lines, it names the first of them and
+changes nothing.`,
 		Example: `  dibs audience import vip users.csv`,
 		Args:    cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, api, err := Connect(cmd)
-			if err != nil {
-				return err
-			}
-			v, err := sendFile(cmd, args[1], "users", func(file *os.File, told func(int64)) (dibs.AudienceView, error) {
-				return api.ImportAudience(cmd.Context(), args[0], file, told)
-			})
-			if err != nil {
-				return ExplainCall(c, err)
-			}
-			t := audienceTable(&v)
-			return cli.Show(cmd, output, v, &t)
-		},
-	}
-	return addCall(cmd, &output)
+	}, func(ctx context.Context, s *session) (dibs.AudienceView, error) {
+		return sendFile(s, s.args[1], "users", func(file *os.File, progress func(int64)) (dibs.AudienceView, error) {
+			return s.ImportAudience(ctx, s.args[0], file, progress)
+		})
+	}, audienceTable)
 }
 
-func audienceTable(v *dibs.AudienceView) cli.Table {
-	t := cli.Table{}
+func audienceTable(v *dibs.AudienceView) *cli.Table {
+	t := cli.NewTable()
 	t.Add("id", v.ID)
-	t.Add("users", strconv.FormatInt(v.Users, 10))
+	t.Add("users", v.Users)
 	if v.Duplicates != nil {
-		t.Add("duplicates", strconv.FormatInt(*v.Duplicates, 10))
+		t.Add("duplicates", *v.Duplicates)
 	}
-	t.Add("updated", cli.Moment(v.UpdatedAt))
+	t.Add("updated", v.UpdatedAt)
 	return t
 }
 
-func showAudience(ctx context.Context, api *client.Client, args []string) (any, cli.Table, error) {
-	v, err := api.Audience(ctx, args[0])
-	return v, audienceTable(&v), err
-}
-
-func listAudiences(ctx context.Context, api *client.Client, _ []string) (any, cli.Table, error) {
-	t := cli.Table{Head: []string{"ID", "USERS", "UPDATED"}}
-	views := []dibs.AudienceView{}
-	for page := (dibs.Page{Limit: dibs.MaxPage}); ; {
-		l, err := api.Audiences(ctx, page)
-		if err != nil {
-			return nil, t, err
-		}
-		for i := range l.Items {
-			v := &l.Items[i]
-			views = append(views, *v)
-			t.Add(v.ID, strconv.FormatInt(v.Users, 10), cli.Moment(v.UpdatedAt))
-		}
-		if page.Cursor = l.NextCursor; page.Cursor == "" {
-			return views, t, nil
-		}
-	}
+func newAudienceListCommand() *cobra.Command {
+	return ask(&cobra.Command{Use: "list", Short: "List the lists of users by id", Args: cobra.NoArgs},
+		func(ctx context.Context, s *session) ([]dibs.AudienceView, error) {
+			return all(0, func(p dibs.Page) (dibs.ListView[dibs.AudienceView], error) { return s.Audiences(ctx, p) })
+		}, func(views *[]dibs.AudienceView) *cli.Table {
+			t := cli.NewTable("ID", "USERS", "UPDATED")
+			for _, v := range *views {
+				t.Add(v.ID, v.Users, v.UpdatedAt)
+			}
+			return t
+		})
 }

@@ -3,111 +3,98 @@ package remote
 import (
 	"context"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/client"
-
 	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 func newFollowerCommand() *cobra.Command {
-	cmd := cli.Family(&cobra.Command{
+	return cli.Family(&cobra.Command{
 		Use:   "follower",
 		Short: "Import, list and count the followers of merchants",
-		Long: `Import, list and count the followers of merchants: those of the server at --url,
-with the API key --admin-key or $DIBS_ADMIN_KEY. dibs campaign announce tells them
-of a campaign.`,
-	})
-	cmd.AddCommand(newFollowerImportCommand(), newFollowerListCommand(), newFollowerCountCommand())
-	return cmd
+		Long: `Import, list and count the followers of merchants, on the server at --url with the
+API key --admin-key or $DIBS_ADMIN_KEY. dibs campaign announce tells them of a
+campaign.`,
+	}, newFollowerImportCommand(), newFollowerListCommand(), newFollowerCountCommand())
 }
 
-// merchantFlag gives a verb --merchant, which it needs.
-func merchantFlag(cmd *cobra.Command, to *string) *cobra.Command {
-	cmd.Flags().StringVar(to, "merchant", "", "The merchant, `ID`; required")
-	return cmd
-}
-
-// needsMerchant says that --merchant is missing.
-func needsMerchant(merchant string) error {
-	if merchant == "" {
-		return cli.Usagef("--merchant is required: say whose followers")
+// ofMerchant gives a verb the flag --merchant, which it requires.
+func ofMerchant(cmd *cobra.Command, to *string) *cobra.Command {
+	cmd.Flags().StringVar(to, "merchant", "", "The merchant's `ID` (required)")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *to == "" {
+			return cli.Usagef("--merchant is required: say whose followers")
+		}
+		return run(cmd, args)
 	}
-	return nil
+	return cmd
 }
 
 func newFollowerImportCommand() *cobra.Command {
-	var output, merchant string
-	cmd := &cobra.Command{
+	var merchant string
+	return ofMerchant(ask(&cobra.Command{
 		Use:   "import FILE",
-		Short: "Have the users of a CSV file follow a merchant",
-		Long: `Have the users of a CSV file follow a merchant, beside those who do: user or
-user,rank on each line, 10,000,000 at most; a first line that says so is left out.
-The higher rank hears first; without one it is 0. When lines cannot be read, nobody
-follows, and the first of them are named. An import that is broken off can be
-repeated.`,
+		Short: "Make the users of a CSV file follow a merchant",
+		Long: `Make the users of a CSV file follow a merchant, beside its present followers. Each
+line is user or user,rank, 10,000,000 lines at most; a first line that says so is
+skipped. Followers of a higher rank are told first; without a rank it is 0. When the
+server cannot read some lines, it names the first of them and changes nothing. An
+import that was interrupted can be repeated.`,
 		Example: `  dibs follower import --merchant shop followers.csv`,
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := needsMerchant(merchant); err != nil {
-				return err
-			}
-			c, api, err := Connect(cmd)
-			if err != nil {
-				return err
-			}
-			v, err := sendFile(cmd, args[0], "followers", func(file *os.File, told func(int64)) (dibs.FollowersView, error) {
-				return api.ImportFollowers(cmd.Context(), merchant, file, told)
-			})
-			if err != nil {
-				return ExplainCall(c, err)
-			}
-			t := cli.Table{}
-			t.Add("merchant", v.Merchant)
-			t.Add("imported", strconv.FormatInt(v.Imported, 10))
-			t.Add("new", strconv.FormatInt(v.New, 10))
-			t.Add("followers", strconv.FormatInt(v.Followers, 10))
-			return cli.Show(cmd, output, v, &t)
-		},
-	}
-	return addCall(merchantFlag(cmd, &merchant), &output)
+	}, func(ctx context.Context, s *session) (dibs.FollowersView, error) {
+		return sendFile(s, s.args[0], "followers", func(file *os.File, progress func(int64)) (dibs.FollowersView, error) {
+			return s.ImportFollowers(ctx, merchant, file, progress)
+		})
+	}, func(v *dibs.FollowersView) *cli.Table {
+		t := cli.NewTable()
+		t.Add("merchant", v.Merchant)
+		t.Add("imported", v.Imported)
+		t.Add("new", v.New)
+		t.Add("followers", v.Followers)
+		return t
+	}), &merchant)
 }
 
 func newFollowerListCommand() *cobra.Command {
 	var merchant string
 	limit := dibs.DefaultPage
-	cmd := eventsVerb("list", "List a merchant's followers, the highest rank first, and of equals who has followed longest", cobra.NoArgs,
-		func(ctx context.Context, api *client.Client, _ []string) (any, cli.Table, error) {
-			t := cli.Table{Head: []string{"USER", "RANK", "SINCE"}}
-			if err := needsMerchant(merchant); err != nil {
-				return nil, t, err
-			}
-			l, err := api.Followers(ctx, merchant, dibs.Page{Limit: limit})
-			for i := range l.Items {
-				f := &l.Items[i]
-				t.Add(f.User, strconv.FormatInt(f.Rank, 10), cli.Moment(f.Since))
-			}
-			return l, t, err
-		})
-	cmd.Flags().IntVar(&limit, "limit", limit, "How many at most, `N` up to 100")
-	return merchantFlag(cmd, &merchant)
+	cmd := ask(&cobra.Command{
+		Use:   "list",
+		Short: "List a merchant's followers: the highest rank first, then the longest following",
+		Args:  cobra.NoArgs,
+	}, func(ctx context.Context, s *session) (dibs.ListView[dibs.Follower], error) {
+		return s.Followers(ctx, merchant, dibs.Page{Limit: limit})
+	}, func(l *dibs.ListView[dibs.Follower]) *cli.Table {
+		t := cli.NewTable("USER", "RANK", "SINCE")
+		for _, f := range l.Items {
+			t.Add(f.User, f.Rank, f.Since)
+		}
+		return t
+	})
+	cmd.Flags().IntVar(&limit, "limit", limit, "At most `N`, up to 100")
+	return ofMerchant(cmd, &merchant)
+}
+
+// followerCount is how many users follow a merchant.
+type followerCount struct {
+	Followers int64  `json:"followers"`
+	Merchant  string `json:"id"`
 }
 
 func newFollowerCountCommand() *cobra.Command {
 	var merchant string
-	cmd := eventsVerb("count", "Tell how many follow a merchant", cobra.NoArgs,
-		func(ctx context.Context, api *client.Client, _ []string) (any, cli.Table, error) {
-			t := cli.Table{}
-			if err := needsMerchant(merchant); err != nil {
-				return nil, t, err
-			}
-			n, err := api.FollowerCount(ctx, merchant)
-			t.Add("merchant", merchant)
-			t.Add("followers", strconv.FormatInt(n, 10))
-			return map[string]any{"id": merchant, "followers": n}, t, err
-		})
-	return merchantFlag(cmd, &merchant)
+	return ofMerchant(ask(&cobra.Command{Use: "count", Short: "Count the followers of a merchant", Args: cobra.NoArgs},
+		func(ctx context.Context, s *session) (followerCount, error) {
+			n, err := s.FollowerCount(ctx, merchant)
+			return followerCount{n, merchant}, err
+		}, func(c *followerCount) *cli.Table {
+			t := cli.NewTable()
+			t.Add("merchant", c.Merchant)
+			t.Add("followers", c.Followers)
+			return t
+		}), &merchant)
 }

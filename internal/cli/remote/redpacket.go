@@ -12,51 +12,45 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/settings"
 	"github.com/dibs-dev/dibs/redpacket"
-
-	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 func newRedPacketCommand() *cobra.Command {
-	cmd := cli.Family(&cobra.Command{
+	return cli.Family(&cobra.Command{
 		Use:   "redpacket",
-		Short: "Give a red packet away, divide one, see how fair its split is",
-		Long: `Give a red packet away, by a server; or divide one and see how fair its split is,
-which needs no server. Amounts are minor units, 10000 for 100.00 yuan. dibs
-account puts money on its sender's account; dibs campaign shows and ends it.`,
-	})
-	cmd.AddCommand(newPacketCommand(), newSplitCommand(), newFairnessCommand())
-	return cmd
+		Short: "Send a red packet, divide a total, measure how fair a split is",
+		Long: `Send a red packet, by a server; or, without a server, divide a total and measure how
+fair its split is. Amounts are minor units, 10000 for 100.00 yuan. dibs account puts
+money on the sender's account; dibs campaign shows the red packet and ends it.`,
+	}, newPacketCommand(), newSplitCommand(), newFairnessCommand())
 }
 
-// packetOrder is a red packet as flags describe it.
-type packetOrder struct {
-	spec                dibs.RedPacketSpec
-	total, split        string
-	count, least, great string
-	seed                uint64
+// packetFlags are a red packet as flags describe it. The numbers are texts, so that
+// all of them can be judged at once.
+type packetFlags struct {
+	currency                         string
+	total, count, least, most, split string
 }
 
-func (o *packetOrder) addFlags(cmd *cobra.Command) {
+func (o *packetFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.total, "total", "", "What all shares sum to, an `AMOUNT` in minor units")
-	f.StringVar(&o.spec.Total.Currency, "currency", "CNY", "The currency, a `CODE` such as CNY")
-	f.StringVar(&o.count, "count", "", "How many shares, `N`")
-	f.StringVar(&o.split, "split", string(dibs.DoubleMean), "How the total is divided: double_mean, line_cut or equal, `SPLIT`")
+	f.StringVar(&o.total, "total", "", "The sum of all shares, an `AMOUNT` in minor units")
+	f.StringVar(&o.currency, "currency", "CNY", "The currency, a `CODE` such as CNY")
+	f.StringVar(&o.count, "count", "", "Divide it into `N` shares")
+	f.StringVar(&o.split, "split", string(dibs.DoubleMean), "The `SPLIT`, how the total is divided: double_mean, line_cut or equal")
 	f.StringVar(&o.least, "min", "1", "The least share, an `AMOUNT` in minor units")
-	f.StringVar(&o.great, "max", "0", "The greatest share, an `AMOUNT` in minor units; 0 for no bound")
+	f.StringVar(&o.most, "max", "0", "The greatest share, an `AMOUNT` in minor units; 0 for no limit")
 }
 
-// redPacket reads the flags, and lists those that cannot be read.
-func (o *packetOrder) redPacket() (dibs.RedPacketSpec, []settings.Fault) {
-	spec := o.spec
-	spec.Split = dibs.Split(o.split)
-	var unread []settings.Fault
+// read returns the red packet, and the flags that hold no number.
+func (o *packetFlags) read() (spec dibs.RedPacketSpec, unread []settings.Fault) {
+	spec.Total.Currency, spec.Split = o.currency, dibs.Split(o.split)
 	for _, n := range []struct {
 		flag, text string
 		to         *int64
-	}{{"total", o.total, &spec.Total.Amount}, {"count", o.count, &spec.Count}, {"min", o.least, &spec.Min}, {"max", o.great, &spec.Max}} {
+	}{{"total", o.total, &spec.Total.Amount}, {"count", o.count, &spec.Count}, {"min", o.least, &spec.Min}, {"max", o.most, &spec.Max}} {
 		var problem string
 		if *n.to, problem = wholeNumber(n.flag, n.text); problem != "" {
 			unread = append(unread, settings.Fault{Key: "--" + n.flag, Problem: problem})
@@ -80,8 +74,14 @@ func wholeNumber(flag, text string) (n int64, problem string) {
 	return 0, fmt.Sprintf("must be a whole number, not %q", text)
 }
 
-// withFlags adds the faults of a red packet's fields to those of flags that could
-// not be read, which are told once.
+// The heads of the lists of faults.
+const (
+	undividable  = "this red packet cannot be divided:"
+	unmeasurable = "this red packet cannot be measured:"
+)
+
+// withFlags adds the faults of a red packet's fields, as faults of their flags, to
+// those of flags that hold no number. A flag has one fault at most.
 func withFlags(unread []settings.Fault, fs []dibs.Fault) []settings.Fault {
 	flags := map[string]string{"/total/amount": "--total", "/total/currency": "--currency"}
 	faults := slices.Clone(unread)
@@ -97,7 +97,7 @@ func withFlags(unread []settings.Fault, fs []dibs.Fault) []settings.Fault {
 	return faults
 }
 
-// seedBytes is the randomness of a numbered seed.
+// seedBytes returns the randomness of a numbered seed.
 func seedBytes(n uint64) io.Reader {
 	var seed [32]byte
 	for i := range 8 {
@@ -106,7 +106,7 @@ func seedBytes(n uint64) io.Reader {
 	return rand.NewChaCha8(seed)
 }
 
-// caption says what was divided.
+// caption says what was divided, and how.
 func caption(p dibs.RedPacketSpec) string {
 	bounds := fmt.Sprintf("at least %d", p.Min)
 	if p.Max != 0 {
@@ -115,108 +115,96 @@ func caption(p dibs.RedPacketSpec) string {
 	return fmt.Sprintf("%d %s (minor units) in %d shares by %s, %s each", p.Total.Amount, p.Total.Currency, p.Count, p.Split, bounds)
 }
 
+// division is a total that was divided once.
+type division struct {
+	RedPacket dibs.RedPacketSpec `json:"redpacket"`
+	Shares    []int64            `json:"shares"`
+	Sum       int64              `json:"sum"`
+}
+
 func newSplitCommand() *cobra.Command {
-	var o packetOrder
-	var output string
-	cmd := &cobra.Command{
+	var o packetFlags
+	var seed uint64
+	cmd := cli.WithOutput(&cobra.Command{
 		Use:     "split --total AMOUNT --count N",
 		Short:   "Divide a total once and show the shares and their sum",
 		Example: `  dibs redpacket split --total 10000 --count 10 --split line_cut --min 100`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			spec, unread := o.redPacket()
-			if err := cli.Faults("this red packet cannot be divided:", withFlags(unread, spec.Faults(""))); err != nil {
+			spec, unread := o.read()
+			if err := cli.Faults(undividable, withFlags(unread, spec.Faults(""))); err != nil {
 				return err
 			}
 			var random io.Reader
 			if cmd.Flags().Changed("seed") {
-				random = seedBytes(o.seed)
+				random = seedBytes(seed)
 			}
 			shares, err := redpacket.Split(spec, random)
 			if err != nil {
 				return err
 			}
-			return showShares(cmd, output, spec.WithDefaults(), shares)
+			d := division{RedPacket: spec.WithDefaults(), Shares: shares}
+			t := cli.NewTable("PLACE", "SHARE")
+			t.Caption = caption(d.RedPacket)
+			for i, s := range shares {
+				d.Sum += s
+				t.Add(i+1, s)
+			}
+			t.Add("sum", d.Sum)
+			return cli.Show(cmd, d, t)
 		},
-	}
-	o.addFlags(cmd)
-	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "Divide as this seed, `N`, divides each time; without it nobody can foresee the shares")
-	cli.AddOutput(cmd, &output)
+	})
+	o.add(cmd)
+	cmd.Flags().Uint64Var(&seed, "seed", 0, "The seed `N` always divides a total alike; without a seed the shares are unpredictable")
 	return cmd
-}
-
-func showShares(cmd *cobra.Command, output string, spec dibs.RedPacketSpec, shares []int64) error {
-	t := cli.Table{Head: []string{"PLACE", "SHARE"}}
-	sum := int64(0)
-	for i, s := range shares {
-		sum += s
-		t.Add(strconv.Itoa(i+1), strconv.FormatInt(s, 10))
-	}
-	t.Add("sum", strconv.FormatInt(sum, 10))
-	if output == cli.OutputTable {
-		cmd.Println(caption(spec))
-	}
-	return cli.Show(cmd, output, struct {
-		RedPacket dibs.RedPacketSpec `json:"redpacket"`
-		Shares    []int64            `json:"shares"`
-		Sum       int64              `json:"sum"`
-	}{spec, shares, sum}, &t)
 }
 
 func newFairnessCommand() *cobra.Command {
-	var o packetOrder
-	var output string
+	var o packetFlags
+	var seed uint64
 	var rounds int
-	cmd := &cobra.Command{
+	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "fairness --total AMOUNT --count N",
 		Short: "Divide a total many times and show what each place got",
-		Long: `Divide a total many times and show what each place got: those who come first,
-second and so on. SPREAD is the standard deviation of what the place got, BEST
-LUCK how often it had the greatest share. The last line has all places together.`,
+		Long: `Divide a total many times and show what each place got: the user who takes a share
+first, second and so on. SPREAD is the standard deviation of the place's share, BEST
+LUCK how often it had the greatest one. The last line is all places together.`,
 		Example: `  dibs redpacket fairness --total 10000 --count 10 --split double_mean`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.seed == 0 {
-				o.seed = rand.Uint64()
+			if seed == 0 {
+				seed = rand.Uint64()
 			}
-			return o.fairness(cmd, rounds, output)
+			spec, unread := o.read()
+			f, err := redpacket.Measure(cmd.Context(), spec, rounds, seedBytes(seed))
+			var e *dibs.Error
+			if errors.As(err, &e) {
+				return cli.Faults(unmeasurable, withFlags(unread, e.Faults))
+			}
+			if err := errors.Join(err, cli.Faults(unmeasurable, unread)); err != nil {
+				return err
+			}
+			return cli.Show(cmd, struct {
+				*redpacket.Fairness
+				Seed uint64 `json:"seed"`
+			}{f, seed}, fairnessTable(f, seed))
 		},
-	}
-	o.addFlags(cmd)
-	cmd.Flags().IntVar(&rounds, "rounds", 100_000, "How often the total is divided, `N`")
-	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "The seed of the divisions, `N`; 0 takes a random one and shows it")
-	cli.AddOutput(cmd, &output)
+	})
+	o.add(cmd)
+	cmd.Flags().IntVar(&rounds, "rounds", 100_000, "Divide the total `N` times")
+	cmd.Flags().Uint64Var(&seed, "seed", 0, "The seed of the divisions, `N`; 0 takes a random one and shows it")
 	return cmd
 }
 
-func (o *packetOrder) fairness(cmd *cobra.Command, rounds int, output string) error {
-	spec, unread := o.redPacket()
-	f, err := redpacket.Measure(cmd.Context(), spec, rounds, seedBytes(o.seed))
-	var e *dibs.Error
-	if errors.As(err, &e) {
-		return cli.Faults("this red packet cannot be measured:", withFlags(unread, e.Faults))
-	}
-	if err := errors.Join(err, cli.Faults("this red packet cannot be measured:", unread)); err != nil {
-		return err
-	}
-	return showFairness(cmd, output, f, o.seed)
-}
-
-func showFairness(cmd *cobra.Command, output string, f *redpacket.Fairness, seed uint64) error {
-	t := cli.Table{Head: []string{"PLACE", "MEAN", "SPREAD", "LEAST", "MOST", "BEST LUCK"}}
-	line := func(name string, p redpacket.Place) {
-		t.Add(name, fmt.Sprintf("%.1f", p.Mean), fmt.Sprintf("%.1f", p.Spread), strconv.FormatInt(p.Least, 10),
-			strconv.FormatInt(p.Most, 10), fmt.Sprintf("%.2f%%", 100*p.Best))
+func fairnessTable(f *redpacket.Fairness, seed uint64) *cli.Table {
+	t := cli.NewTable("PLACE", "MEAN", "SPREAD", "LEAST", "MOST", "BEST LUCK")
+	t.Caption = fmt.Sprintf("%s, %d rounds, seed %d", caption(f.RedPacket), f.Rounds, seed)
+	line := func(name any, p redpacket.Place) {
+		t.Add(name, fmt.Sprintf("%.1f", p.Mean), fmt.Sprintf("%.1f", p.Spread), p.Least, p.Most, fmt.Sprintf("%.2f%%", 100*p.Best))
 	}
 	for _, p := range f.Places {
-		line(strconv.Itoa(p.Place), p)
+		line(p.Place, p)
 	}
 	line("all", f.All)
-	if output == cli.OutputTable {
-		cmd.Printf("%s, %d rounds, seed %d\n", caption(f.RedPacket), f.Rounds, seed)
-	}
-	return cli.Show(cmd, output, struct {
-		*redpacket.Fairness
-		Seed uint64 `json:"seed"`
-	}{f, seed}, &t)
+	return t
 }

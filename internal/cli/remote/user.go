@@ -1,55 +1,32 @@
 package remote
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
-
+	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
 )
 
 func newUserCommand() *cobra.Command {
-	cmd := cli.Family(&cobra.Command{
+	return cli.Family(&cobra.Command{
 		Use:   "user",
-		Short: "Show what there is about a user, and erase it",
-		Long: `Show what there is about a user, and erase it: on the server at --url, with the
-API key --admin-key or $DIBS_ADMIN_KEY, which must be an admin's.`,
-	})
-	cmd.AddCommand(newUserShowCommand(), newUserEraseCommand(), newUserErasuresCommand())
-	return cmd
+		Short: "Show what is stored about a user, and erase it",
+		Long: `Show what is stored about a user, and erase it, on the server at --url with an
+admin's API key in --admin-key or $DIBS_ADMIN_KEY.`,
+	}, byID("show USER", "Show what is stored about a user", (*client.Client).User, userTable), newUserEraseCommand(), newUserErasuresCommand())
 }
 
-func newUserShowCommand() *cobra.Command {
-	var output string
-	return addCall(&cobra.Command{
-		Use:   "show USER",
-		Short: "Show what there is about a user",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, api, err := Connect(cmd)
-			if err != nil {
-				return err
-			}
-			v, err := api.User(cmd.Context(), args[0])
-			if err != nil {
-				return ExplainCall(c, err)
-			}
-			t := userTable(&v)
-			return cli.Show(cmd, output, v, &t)
-		},
-	}, &output)
-}
-
-func userTable(v *dibs.UserRecord) cli.Table {
-	t := cli.Table{}
-	for _, b := range v.Balances {
-		t.Add("balance", strconv.FormatInt(b.Amount, 10)+" "+b.Currency+" (minor units)")
+func userTable(v *dibs.UserRecord) *cli.Table {
+	t := cli.NewTable()
+	if len(v.Balances) > 0 {
+		t = balanceTable(v.Balances)
 	}
 	for _, c := range v.Campaigns {
 		t.Add("claims", fmt.Sprintf("%d of %s", c.Claims, c.CampaignID))
@@ -63,93 +40,74 @@ func userTable(v *dibs.UserRecord) cli.Table {
 		}
 	}
 	if v.Quarantined > 0 {
-		t.Add("in quarantine", strconv.FormatInt(v.Quarantined, 10))
+		t.Add("in quarantine", v.Quarantined)
 	}
 	if v.Erasure != nil {
 		t.Add("erasure", v.Erasure.ID+" "+string(v.Erasure.State))
 	}
-	if len(t.Rows) == 0 {
-		t.Add("nothing", "there is nothing about "+v.UserID)
+	if t.Len() == 0 {
+		t.Add("nothing", "nothing is stored about "+v.UserID)
 	}
 	return t
 }
 
 func newUserEraseCommand() *cobra.Command {
-	var output string
 	var spec dibs.ErasureSpec
-	cmd := &cobra.Command{
+	cmd := ask(&cobra.Command{
 		Use:   "erase USER",
-		Short: "Erase a user: a pseudonym that nobody keeps takes the place",
-		Long: `Erase a user: a random pseudonym that nobody keeps takes the user's place. Counts,
-stock and sums of money stay. What a campaign still needs is erased when the
-campaign is over: the erasure waits until then, and goes on by itself. The same
-again shows how far it is.
+		Short: "Erase a user: a random pseudonym takes their place",
+		Long: `Erase a user: a random pseudonym takes their place, and no record links the two.
+Counts, stock and sums of money stay. Data that a campaign still needs is erased when
+the campaign is over: the erasure waits for that and continues by itself. The same
+command again shows how far it is.
 
-End the user's tokens first: what the user does afterwards is new.`,
+End the user's tokens first: what the user does afterwards is new data.`,
 		Example: `  dibs user erase u-42
   dibs user erasures --open`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, api, err := Connect(cmd)
-			if err != nil {
-				return err
-			}
-			v, known, err := api.EraseUser(cmd.Context(), args[0], spec)
-			if err != nil {
-				return ExplainCall(c, err)
-			}
-			if known {
-				fmt.Fprintln(cmd.ErrOrStderr(), "dibs: this erasure was begun before")
-			}
-			t := erasuresTable([]dibs.ErasureView{v})
-			return cli.Show(cmd, output, v, &t)
-		},
-	}
-	cmd.Flags().BoolVar(&spec.LeaveBalance, "leave-balance", false, "Leave the money on the user's account to nobody; pay it out before")
-	return addCall(cmd, &output)
+	}, func(ctx context.Context, s *session) (dibs.ErasureView, error) {
+		v, known, err := s.EraseUser(ctx, s.args[0], spec)
+		if known {
+			s.note("this erasure was begun before")
+		}
+		return v, err
+	}, func(v *dibs.ErasureView) *cli.Table { return erasuresTable(*v) })
+	cmd.Flags().BoolVar(&spec.LeaveBalance, "leave-balance", false, "Erase a user with money on the account, which then belongs to no user; pay it out before")
+	return cmd
 }
 
 func newUserErasuresCommand() *cobra.Command {
-	var output string
 	var open bool
-	cmd := &cobra.Command{
+	cmd := talk(cli.WithOutput(&cobra.Command{
 		Use:   "erasures [ID]",
 		Short: "List erasures, newest first, or show one",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, api, err := Connect(cmd)
+	}), func(ctx context.Context, s *session) error {
+		if len(s.args) == 1 {
+			v, err := s.Erasure(ctx, s.args[0])
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				v, err := api.Erasure(cmd.Context(), args[0])
-				if err != nil {
-					return ExplainCall(c, err)
-				}
-				t := erasuresTable([]dibs.ErasureView{v})
-				return cli.Show(cmd, output, v, &t)
-			}
-			l, err := api.Erasures(cmd.Context(), open, dibs.Page{Limit: dibs.MaxPage})
-			if err != nil {
-				return ExplainCall(c, err)
-			}
-			t := erasuresTable(l.Items)
-			return cli.Show(cmd, output, l.Items, &t)
-		},
-	}
+			return cli.Show(s.cmd, v, erasuresTable(v))
+		}
+		l, err := s.Erasures(ctx, open, dibs.Page{Limit: dibs.MaxPage})
+		if err != nil {
+			return err
+		}
+		return cli.Show(s.cmd, l.Items, erasuresTable(l.Items...))
+	})
 	cmd.Flags().BoolVar(&open, "open", false, "Only those that are not done")
-	return addCall(cmd, &output)
+	return cmd
 }
 
-func erasuresTable(views []dibs.ErasureView) cli.Table {
-	t := cli.Table{Head: []string{"ID", "STATE", "USER", "ASKED FOR", "ERASED", "WAITS FOR"}}
-	for i := range views {
-		v := &views[i]
+func erasuresTable(views ...dibs.ErasureView) *cli.Table {
+	t := cli.NewTable("ID", "STATE", "USER", "ASKED FOR", "ERASED", "WAITS FOR")
+	for _, v := range views {
 		var erased []string
 		for _, what := range slices.Sorted(maps.Keys(v.Erased)) {
 			erased = append(erased, fmt.Sprintf("%d %s", v.Erased[what], what))
 		}
-		t.Add(v.ID, string(v.State), v.UserID, cli.Moment(v.RequestedAt), strings.Join(erased, ", "), strings.Join(v.WaitsFor, ", "))
+		t.Add(v.ID, v.State, v.UserID, v.RequestedAt, strings.Join(erased, ", "), strings.Join(v.WaitsFor, ", "))
 	}
 	return t
 }

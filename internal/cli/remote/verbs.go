@@ -2,7 +2,7 @@ package remote
 
 import "github.com/spf13/cobra"
 
-// WorkVerbs returns the verbs for what is sold, given and promised.
+// WorkVerbs returns the verbs about campaigns and claims.
 func WorkVerbs() []*cobra.Command {
 	return []*cobra.Command{
 		newProductCommand(), newCampaignCommand(), newClaimCommand(), newCouponCommand(), newAudienceCommand(), newFollowerCommand(),
@@ -10,7 +10,7 @@ func WorkVerbs() []*cobra.Command {
 	}
 }
 
-// OperateVerbs returns the verbs for those who run the server.
+// OperateVerbs returns the verbs for operating a server.
 func OperateVerbs() []*cobra.Command {
 	return []*cobra.Command{newAuditCommand(), newUserCommand()}
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// A file that is being written is not read before it stands still: half a secret
-// may be long enough to be taken for one, and every token would be worth nothing.
-func TestFilesAreReadWhenTheyStandStill(t *testing.T) {
+// TestReloadWaitsForAWholeFile changes a file in two steps, as a program does that
+// writes it: half of a secret may be long enough to pass for one.
+func TestReloadWaitsForAWholeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secrets")
 	write := func(text string) {
 		t.Helper()
@@ -20,7 +20,7 @@ func TestFilesAreReadWhenTheyStandStill(t *testing.T) {
 		}
 	}
 	var loaded []string
-	w := &watchedFiles{name: "secrets", paths: []string{path}, load: func() error {
+	w := &fileSet{name: "secrets", paths: []string{path}, load: func() error {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			return err
@@ -31,7 +31,7 @@ func TestFilesAreReadWhenTheyStandStill(t *testing.T) {
 		loaded = append(loaded, string(raw))
 		return nil
 	}}
-	s := &server{log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	wants := func(what string, want ...string) {
 		t.Helper()
 		if len(loaded) != len(want) || len(want) > 0 && loaded[len(loaded)-1] != want[len(want)-1] {
@@ -39,25 +39,25 @@ func TestFilesAreReadWhenTheyStandStill(t *testing.T) {
 		}
 	}
 	write("one")
-	s.reload(w, true)
+	w.reload(log, true)
 	wants("at start", "one")
 	write("tw")
-	s.reload(w, false)
+	w.reload(log, false)
 	wants("half of it", "one")
 	write("two")
-	s.reload(w, false)
+	w.reload(log, false)
 	wants("all of it, at the first look", "one")
-	s.reload(w, false)
+	w.reload(log, false)
 	wants("all of it", "one", "two")
-	s.reload(w, false)
+	w.reload(log, false)
 	wants("the same", "one", "two")
 	write("three")
-	s.reload(w, true)
-	wants("who says so", "one", "two", "three")
+	w.reload(log, true)
+	wants("when SIGHUP says that it is whole", "one", "two", "three")
 	write("bad")
-	s.reload(w, false)
-	s.reload(w, false)
+	w.reload(log, false)
+	w.reload(log, false)
 	write("three")
-	s.reload(w, false)
+	w.reload(log, false)
 	wants("what cannot be used, and back", "one", "two", "three")
 }

@@ -5,20 +5,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/lab"
 	"github.com/dibs-dev/dibs/lab/strategies"
-
-	"github.com/dibs-dev/dibs/internal/cli"
 )
 
-// outputHTML is a form that only the lab has.
-const outputHTML = "html"
+// formatHTML is a form of the result that only the lab has.
+const formatHTML = "html"
 
 func newLabCommand() *cobra.Command {
 	var (
@@ -29,18 +27,18 @@ func newLabCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "lab",
-		Short: "Run the ways to sell what runs out side by side, and show what each costs and breaks",
-		Long: `Run the ways to sell what runs out, from code that sells too much to dibs, one
-after the other: the same servers, the same presses. Afterwards the orders are
-counted: sold too much, twice to one user, too little, told yes without an order.
+		Short: "Run ways to sell scarce goods side by side, and show what each costs and breaks",
+		Long: `Run ways to sell scarce goods, from code that sells too much to dibs, one after the
+other on the same servers with the same requests. Then count the orders: too many, two
+for one user, too few, and users that were told yes and have no order.
 
-Servers that are not named are started for the run, in temporary folders, when
-they are installed; everything that it makes is removed at the end. Exit 1 when a
-way that is known to be safe broke a promise.
+Servers that are not named are started for the run, in temporary folders, when they are
+installed; the lab removes everything that it made. It exits with 1 when a way that is
+known to be safe broke a promise.
 
-Presets: rush, 2,000 users with 5,000 presses at once on 200 units; one-user,
-one user with 10,000 presses at once; packets, 100,000 red packets for 20
-workers, and for a crowd.`,
+Presets: rush, 2,000 users with 5,000 requests at once for 200 units; one-user, one user
+with 10,000 requests at once; packets, 100,000 red packets for 20 workers, and for a
+crowd.`,
 		Example: `  dibs lab                                   # everything, a few minutes
   dibs lab --strategies naive,by-stock,dibs-embedded
   dibs lab --preset packets --html packets.html
@@ -52,9 +50,11 @@ workers, and for a crowd.`,
 				return cli.Usagef("there is no command %q; there is dibs lab locks", "lab "+args[0])
 			}
 			if list {
-				return listStrategies(cmd)
+				return strategyTable().Write(cmd.OutOrStdout())
 			}
-			labZeros(cmd, &cfg)
+			negate(cmd, map[string]*int{"users": &cfg.Users, "requests": &cfg.Requests}, -1)
+			negate(cmd, map[string]*int64{"stock": &cfg.Stock}, -1)
+			negate(cmd, map[string]*time.Duration{"time": &cfg.Time}, -time.Second)
 			cfg.Progress = cmd.ErrOrStderr()
 			return runLab(cmd, cfg, format, page)
 		},
@@ -62,43 +62,27 @@ workers, and for a crowd.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&cfg.Preset, "preset", lab.Rush, "rush, one-user or packets; it sets the defaults below")
-	f.StringSliceVar(&cfg.Strategies, "strategies", nil, "Names, with commas between (default those of the preset; see --list)")
+	f.StringSliceVar(&cfg.Strategies, "strategies", nil, "Names, separated by commas (default those of the preset; see --list)")
 	f.StringSliceVar(&cfg.Databases, "databases", nil, "mariadb, postgres or both (default those of the preset)")
-	f.IntVar(&cfg.Users, "users", 0, "How many users press (default 2000, 1 or 100000)")
-	f.IntVar(&cfg.Requests, "requests", 0, "How often they press in all (default 5000, 10000 or 100000)")
-	f.IntSliceVar(&cfg.Concurrency, "concurrency", nil, "How many presses are under way at once; several make several runs")
-	f.Int64Var(&cfg.Stock, "stock", 0, "How many there are (default 200, or 100000)")
-	f.DurationVar(&cfg.Time, "time", 0, "The longest that one way may sell (default 5s, or 8s)")
-	f.Uint64Var(&cfg.Seed, "seed", 1, "Order of the users")
-	f.StringVar(&cfg.MariaDB, "mariadb", "", "Use the server there, mysql://user:password@host:port/database; databases of the lab's own are made on it")
+	f.IntVar(&cfg.Users, "users", 0, "How many users send requests (default 2000, 1 or 100000)")
+	f.IntVar(&cfg.Requests, "requests", 0, "How many requests they send in all (default 5000, 10000 or 100000)")
+	f.IntSliceVar(&cfg.Concurrency, "concurrency", nil, "How many requests are under way at once; several numbers make several runs")
+	f.Int64Var(&cfg.Stock, "stock", 0, "How many units there are (default 200, or 100000)")
+	f.DurationVar(&cfg.Time, "time", 0, "The longest time for one way (default 5s, or 8s)")
+	f.Uint64Var(&cfg.Seed, "seed", 1, "The order of the users")
+	f.StringVar(&cfg.MariaDB, "mariadb", "", "Use the server there, mysql://user:password@host:port/database; the lab makes databases of its own on it")
 	f.StringVar(&cfg.Postgres, "postgres", "", "Use the server there, postgres://…")
-	f.StringVar(&cfg.Redis, "redis", "", "Use the empty database there, redis://host:port/9; it is emptied")
-	f.Var(cli.OneOf(&format, cli.OutputTable, cli.OutputJSON, outputHTML), "format", "How the result looks: table, json or html")
+	f.StringVar(&cfg.Redis, "redis", "", "Use the empty database there, redis://host:port/9; the lab empties it")
+	f.Var(cli.OneOf(&format, cli.OutputTable, cli.OutputJSON, formatHTML), "format", "The form of the result: table, json or html")
 	f.StringVar(&page, "html", "", "Write the page with charts to this file too")
 	f.BoolVar(&list, "list", false, "Show the strategies instead, and what each one teaches")
 	cmd.AddCommand(newLabLocksCommand())
 	return cmd
 }
 
-// labZeros keeps zeros that were asked for from being taken for defaults.
-func labZeros(cmd *cobra.Command, cfg *lab.Config) {
-	given := cmd.Flags().Changed
-	for flag, n := range map[string]*int{"users": &cfg.Users, "requests": &cfg.Requests} {
-		if given(flag) && *n == 0 {
-			*n = -1
-		}
-	}
-	if given("stock") && cfg.Stock == 0 {
-		cfg.Stock = -1
-	}
-	if given("time") && cfg.Time == 0 {
-		cfg.Time = -time.Second
-	}
-}
-
-// listStrategies shows what there is.
-func listStrategies(cmd *cobra.Command) error {
-	t := cli.Table{Head: []string{"strategy", "row", "breaks", "does", "teaches"}}
+// strategyTable shows the strategies, a row for each.
+func strategyTable() *cli.Table {
+	t := cli.NewTable("strategy", "row", "breaks", "does", "teaches")
 	for _, s := range strategies.All() {
 		breaks := "-"
 		if !s.Safe() {
@@ -110,15 +94,18 @@ func listStrategies(cmd *cobra.Command) error {
 		}
 		t.Add(s.Name, s.Row, breaks, s.Does, s.Teaches)
 	}
-	return t.Write(cmd.OutOrStdout())
+	return t
 }
+
+// cannotRun heads the faults of the flags.
+const cannotRun = "the lab cannot run like this:"
 
 // runLab runs the lab and shows what it found.
 func runLab(cmd *cobra.Command, cfg lab.Config, format, page string) error {
-	if err := cli.Faults("the lab cannot run like this:", cfg.Validate()); err != nil {
+	if err := cli.Faults(cannotRun, cfg.Validate()); err != nil {
 		return err
 	}
-	// A page that cannot be written is known before minutes are spent.
+	// A page that cannot be written should fail before the minutes that the lab takes.
 	var file *os.File
 	if page != "" {
 		var err error
@@ -135,7 +122,7 @@ func runLab(cmd *cobra.Command, cfg lab.Config, format, page string) error {
 		return err
 	}
 	report.Command = labCommand(cmd)
-	write := map[string]func(io.Writer) error{cli.OutputTable: report.Table, cli.OutputJSON: report.JSON, outputHTML: report.HTML}[format]
+	write := map[string]func(io.Writer) error{cli.OutputTable: report.Table, cli.OutputJSON: report.JSON, formatHTML: report.HTML}[format]
 	if err := errors.Join(err, write(cmd.OutOrStdout())); err != nil {
 		return err
 	}
@@ -150,11 +137,12 @@ func runLab(cmd *cobra.Command, cfg lab.Config, format, page string) error {
 	return nil
 }
 
-// labCommand is what was run, without the addresses, which have passwords.
+// labCommand returns the command line for the report, without the addresses of
+// servers, which hold passwords.
 func labCommand(cmd *cobra.Command) string {
 	parts := []string{"dibs lab"}
 	for _, name := range []string{"preset", "strategies", "databases", "users", "requests", "concurrency", "stock", "time", "seed"} {
-		if f := cmd.Flags().Lookup(name); f.Changed && !slices.Contains(parts, "--"+name) {
+		if f := cmd.Flags().Lookup(name); f.Changed {
 			parts = append(parts, "--"+name+" "+strings.Trim(f.Value.String(), "[]"))
 		}
 	}
