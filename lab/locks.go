@@ -3,7 +3,6 @@ package lab
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -433,11 +432,4 @@ func LocksTable(w io.Writer, results []LockResult) error {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", r.Locker, rate(r.PerSecond), milli(r.HandOverP50MS), milli(r.HandOverP99MS), r.Together, milli(r.KilledMS), paused, late, fenced)
 	}
 	return tw.Flush()
-}
-
-// LocksJSON writes the results for machines.
-func LocksJSON(w io.Writer, results []LockResult) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(results)
 }

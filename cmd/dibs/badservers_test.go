@@ -3,11 +3,14 @@ package main
 import (
 	"encoding/json"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -133,8 +136,8 @@ func TestBadLedgers(t *testing.T) {
 					refusesBoth(t, []string{"--ledger", bad.ledger}, []string{bad.serve}, []string{bad.doctor})
 				})
 			}
-			r := cli(t, secrets, "doctor", "--ledger", good)
-			r.want(t, exitOK, "schema", "none yet", "clock", "rights", "commits on the disk")
+			r := execute(t, clitest.Secrets, "doctor", "--ledger", good)
+			r.Want(t, cli.ExitOK, "schema", "none yet", "clock", "rights", "commits on the disk")
 		})
 	}
 }
@@ -161,25 +164,28 @@ func makeReader(t *testing.T, db *servers.Server, kind, database string) {
 func refusesBoth(t *testing.T, args, serve, doctor []string) {
 	t.Helper()
 	begun := time.Now()
-	r := cli(t, secrets, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+	r := execute(t, clitest.Secrets, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	took := time.Since(begun)
-	if r.code == exitOK {
+	if r.Code == cli.ExitOK {
 		t.Errorf("serve starts")
 	}
-	r.want(t, r.code, serve...)
-	if lines := strings.Count(r.err, "\n"); lines > 2 {
-		t.Errorf("serve says more than it has to:\n%s", r.err)
+	r.Want(t, r.Code, serve...)
+	if lines := strings.Count(r.Err, "\n"); lines > 2 {
+		t.Errorf("serve says more than it has to:\n%s", r.Err)
 	}
 	discreet(t, "serve", r, took)
 	begun = time.Now()
-	r = cli(t, secrets, append([]string{"doctor", "--output", "json"}, args...)...)
+	r = execute(t, clitest.Secrets, append([]string{"doctor", "--output", "json"}, args...)...)
 	discreet(t, "doctor", r, time.Since(begun))
-	r.want(t, exitFailure, doctor...)
-	var u checkup
-	if err := json.Unmarshal([]byte(r.out), &u); err != nil {
-		t.Fatalf("%v:\n%s", err, r.out)
+	r.Want(t, cli.ExitFailure, doctor...)
+	var u struct {
+		OK       bool
+		Findings []dibs.Finding
 	}
-	if u.OK || u.count(dibs.StandingFail) == 0 {
+	if err := json.Unmarshal([]byte(r.Out), &u); err != nil {
+		t.Fatalf("%v:\n%s", err, r.Out)
+	}
+	if u.OK || !slices.ContainsFunc(u.Findings, func(f dibs.Finding) bool { return f.Standing == dibs.StandingFail }) {
 		t.Errorf("doctor finds no fault: %+v", u)
 	}
 	for _, d := range u.Findings {
@@ -189,12 +195,12 @@ func refusesBoth(t *testing.T, args, serve, doctor []string) {
 	}
 }
 
-func discreet(t *testing.T, verb string, r result, took time.Duration) {
+func discreet(t *testing.T, verb string, r clitest.Result, took time.Duration) {
 	t.Helper()
 	if took > soon {
 		t.Errorf("%s takes %s", verb, took)
 	}
-	if all := r.out + r.err; strings.Contains(all, secretInURL) || strings.Contains(all, servers.Password) || strings.Contains(all, "goroutine ") {
+	if all := r.Out + r.Err; strings.Contains(all, secretInURL) || strings.Contains(all, servers.Password) || strings.Contains(all, "goroutine ") {
 		t.Errorf("%s shows too much:\n%s", verb, all)
 	}
 }

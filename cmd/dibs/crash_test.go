@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -41,7 +42,7 @@ func drain(t *testing.T, quota int64, args ...string) (granted, kept int) {
 	t.Helper()
 	data := t.TempDir()
 	p, url := startServe(t, data, args...)
-	publish(t, admin(t, url), "drained", 1_000_000)
+	clitest.Publish(t, clitest.Admin(t, url), "drained", 1_000_000)
 	var users atomic.Int64
 	l := newLoader(url, &users, quota, "drained")
 	stopped := make(chan struct{})
@@ -56,7 +57,7 @@ func drain(t *testing.T, quota int64, args ...string) (granted, kept int) {
 	}
 	<-stopped
 	_, url = startServe(t, data)
-	found := claimsOf(t, admin(t, url), "drained")
+	found := claimsOf(t, clitest.Admin(t, url), "drained")
 	for _, p := range l.presses {
 		if p.id == "" {
 			continue
@@ -152,8 +153,8 @@ func kill(t *testing.T, ledger string, n int) {
 		granted: map[string]map[string]string{"big": {}, "small": {}},
 	}
 	c.restart()
-	publish(t, admin(t, c.url), "big", bigStock)
-	publish(t, admin(t, c.url), "small", smallStock)
+	clitest.Publish(t, clitest.Admin(t, c.url), "big", bigStock)
+	clitest.Publish(t, clitest.Admin(t, c.url), "small", smallStock)
 	begun := time.Now()
 	for i := range n {
 		presses := c.round()
@@ -174,7 +175,7 @@ func kill(t *testing.T, ledger string, n int) {
 	if code := c.server.code(t); code != 0 {
 		t.Errorf("exit code %d at the end", code)
 	}
-	cli(t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(t, 0, "every promise holds, campaigns verified: 2")
+	execute(t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).Want(t, 0, "every promise holds, campaigns verified: 2")
 }
 
 // where are the flags that name the ledger.
@@ -188,7 +189,7 @@ func (c *crashes) where() []string {
 // restart starts the server, and now and then kills it once more on its way.
 func (c *crashes) restart() {
 	for c.r.IntN(4) == 0 {
-		p := start(c.t, secrets, slices.Concat([]string{"serve", "--data", c.data, "--listen", "127.0.0.1:0"}, c.where(), c.more)...)
+		p := start(c.t, clitest.Secrets, slices.Concat([]string{"serve", "--data", c.data, "--listen", "127.0.0.1:0"}, c.where(), c.more)...)
 		after := time.NewTimer(time.Duration(c.r.IntN(400)) * time.Millisecond)
 		select {
 		case <-after.C:
@@ -230,7 +231,7 @@ func (c *crashes) round() []press {
 
 // check looks for every press of a round in the server that was started again.
 func (c *crashes) check(presses []press) {
-	api, transport := admin(c.t, c.url), client.NewTransport()
+	api, transport := clitest.Admin(c.t, c.url), client.NewTransport()
 	defer transport.CloseIdleConnections()
 	before := map[string]map[string]string{}
 	for campaign := range c.granted {

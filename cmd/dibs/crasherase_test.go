@@ -17,6 +17,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/redpacket"
 )
 
@@ -117,7 +118,7 @@ func (x *erasures) erase(user string) {
 	x.server, x.url = startServe(x.t, x.data, append(x.where(), x.more...)...)
 	asked := make(chan struct{})
 	ask := func() (dibs.ErasureView, error) {
-		v, _, err := admin(x.t, x.url).EraseUser(x.t.Context(), user, dibs.ErasureSpec{LeaveBalance: true})
+		v, _, err := clitest.Admin(x.t, x.url).EraseUser(x.t.Context(), user, dibs.ErasureSpec{LeaveBalance: true})
 		return v, err
 	}
 	go func() {
@@ -131,7 +132,7 @@ func (x *erasures) erase(user string) {
 		if kill > 0 {
 			// It has to start first.
 			most *= 3
-			x.server = start(x.t, secrets, slices.Concat([]string{"serve", "--data", x.data, "--listen", "127.0.0.1:0"}, x.where(), x.more)...)
+			x.server = start(x.t, clitest.Secrets, slices.Concat([]string{"serve", "--data", x.data, "--listen", "127.0.0.1:0"}, x.where(), x.more)...)
 		}
 		<-time.After(time.Duration(x.r.IntN(most)) * time.Millisecond)
 		x.server.kill()
@@ -146,10 +147,10 @@ func (x *erasures) erase(user string) {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	api := admin(x.t, x.url)
+	api := clitest.Admin(x.t, x.url)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(patience); e.State != dibs.ErasureDone; <-tick.C {
+	for until := time.Now().Add(clitest.Patience); e.State != dibs.ErasureDone; <-tick.C {
 		if e, err = api.Erasure(x.t.Context(), e.ID); err != nil || time.Now().After(until) {
 			x.t.Fatalf("the erasure does not end: %+v, %v", e, err)
 		}
@@ -164,7 +165,7 @@ func (x *erasures) erase(user string) {
 	if places := x.naming(user); len(places) > 0 {
 		x.t.Errorf("the user is named still: %v", places)
 	}
-	cli(x.t, nil, append([]string{"verify", "--data", x.data}, x.where()...)...).want(x.t, 0, "every promise holds")
+	execute(x.t, nil, append([]string{"verify", "--data", x.data}, x.where()...)...).Want(x.t, 0, "every promise holds")
 }
 
 // isMidway reports whether an erasure is neither at its beginning nor at its end.

@@ -8,6 +8,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/audience"
 	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
 // past is a node that runs some days ago.
@@ -28,7 +29,7 @@ func (p *past) await(what string, is func() bool) {
 	p.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(patience); !is(); <-tick.C {
+	for until := time.Now().Add(clitest.Patience); !is(); <-tick.C {
 		if time.Now().After(until) {
 			p.t.Fatalf("it is not so: %s", what)
 		}

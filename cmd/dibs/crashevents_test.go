@@ -5,48 +5,18 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
-	"github.com/dibs-dev/dibs/consumer"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
-
-// received are the events that one taker got, in order, repeats included.
-type received struct {
-	mu     sync.Mutex
-	bodies []string
-	// faults are requests that were not signed.
-	faults []error
-	secret string
-}
-
-// ServeHTTP takes webhooks.
-func (r *received) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(req.Body)
-	if err != nil {
-		// Its sender was killed.
-		return
-	}
-	req.Body = io.NopCloser(bytes.NewReader(body))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, err := consumer.Verify(req, time.Now(), r.secret); err != nil {
-		r.faults = append(r.faults, err)
-		w.WriteHeader(http.StatusUnauthorized)
-		return
-	}
-	r.bodies = append(r.bodies, string(body))
-}
 
 // TestKillEvents kills the server at random moments while claims live and their
 // events go to a stream, whose Redis is killed too, and to a webhook. At the end
@@ -63,7 +33,7 @@ func killEvents(t *testing.T, ledger string, n int) {
 		t.Fatal(err)
 	}
 	defer redis.Kill()
-	hook := &received{}
+	hook := &clitest.Webhook{}
 	receiver := httptest.NewServer(hook)
 	defer receiver.Close()
 	defer receiver.CloseClientConnections()
@@ -72,13 +42,13 @@ func killEvents(t *testing.T, ledger string, n int) {
 		more: []string{"--events", redis.URL() + "?stream=shop", "--webhook-allow-private"},
 	}
 	c.restart()
-	hook.mu.Lock()
-	e, err := admin(t, c.url).CreateEndpoint(t.Context(), dibs.EndpointSpec{URL: receiver.URL}, "")
-	hook.secret = e.Secret
-	hook.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	var e dibs.EndpointView
+	hook.SetSecret(func() string {
+		if e, err = clitest.Admin(t, c.url).CreateEndpoint(t.Context(), dibs.EndpointSpec{URL: receiver.URL}, ""); err != nil {
+			t.Error(err)
+		}
+		return e.Secret
+	})
 	// The sink begins with what happens once it is there.
 	c.published(func(v *dibs.SinkView) bool { return v.Owner != "" })
 	c.publishLife()
@@ -108,19 +78,23 @@ func killEvents(t *testing.T, ledger string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	streamed := &received{}
+	var streamed []string
 	for _, one := range entries {
-		streamed.bodies = append(streamed.bodies, one.FieldValues["event"])
+		streamed = append(streamed, one.FieldValues["event"])
 	}
 	c.sawAll("the stream", streamed)
-	c.sawAll("the webhook", hook)
+	posted, faults := hook.Took()
+	for _, err := range faults {
+		t.Errorf("the webhook: %v", err)
+	}
+	c.sawAll("the webhook", posted)
 	c.afterLife()
 }
 
 // published waits until both sinks are as they should be.
 func (c *crashes) published(holds func(*dibs.SinkView) bool) {
 	c.t.Helper()
-	api := admin(c.t, c.url)
+	api := clitest.Admin(c.t, c.url)
 	c.until("sinks", func() (string, bool) {
 		v, err := api.EventSinks(c.t.Context())
 		if err != nil {
@@ -133,7 +107,7 @@ func (c *crashes) published(holds func(*dibs.SinkView) bool) {
 // posted waits until nothing waits for the endpoint.
 func (c *crashes) posted(endpoint string) {
 	c.t.Helper()
-	api := admin(c.t, c.url)
+	api := clitest.Admin(c.t, c.url)
 	c.until("deliveries", func() (string, bool) {
 		v, err := api.Deliveries(c.t.Context(), endpoint, dibs.DeliveryPending, dibs.Page{Limit: 10})
 		if err != nil {
@@ -148,7 +122,7 @@ func (c *crashes) until(what string, holds func() (string, bool)) {
 	c.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for over := time.Now().Add(patience); ; <-tick.C {
+	for over := time.Now().Add(clitest.Patience); ; <-tick.C {
 		state, ok := holds()
 		if ok {
 			return
@@ -161,15 +135,10 @@ func (c *crashes) until(what string, holds func() (string, bool)) {
 
 // sawAll holds what a taker got against the ledger: all steps of all claims, in
 // order, each the same when it came again.
-func (c *crashes) sawAll(what string, r *received) {
+func (c *crashes) sawAll(what string, bodies []string) {
 	c.t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, err := range r.faults {
-		c.t.Errorf("%s: %v", what, err)
-	}
 	first, next, last := map[string]string{}, map[string]int{}, map[string]string{}
-	for _, body := range r.bodies {
+	for _, body := range bodies {
 		var e dibs.Event
 		var data dibs.ClaimEventData
 		if err := json.Unmarshal([]byte(body), &e); err != nil {
@@ -199,14 +168,14 @@ func (c *crashes) sawAll(what string, r *received) {
 		}
 	}
 	c.feedHas(what, first)
-	c.t.Logf("%s got %d events, %d of them again", what, len(first), len(r.bodies)-len(first))
+	c.t.Logf("%s got %d events, %d of them again", what, len(first), len(bodies)-len(first))
 }
 
 // statuses reads the status of every claim.
 func (c *crashes) statuses() map[string]string {
 	c.t.Helper()
 	var raw bytes.Buffer
-	if err := admin(c.t, c.url).CampaignClaimsCSV(c.t.Context(), "life", client.ClaimFilter{}, &raw); err != nil {
+	if err := clitest.Admin(c.t, c.url).CampaignClaimsCSV(c.t.Context(), "life", client.ClaimFilter{}, &raw); err != nil {
 		c.t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&raw).ReadAll()
@@ -227,7 +196,7 @@ func (c *crashes) statuses() map[string]string {
 // feedHas holds the events that came against those that the ledger tells.
 func (c *crashes) feedHas(what string, came map[string]string) {
 	c.t.Helper()
-	api := admin(c.t, c.url)
+	api := clitest.Admin(c.t, c.url)
 	told := 0
 	for after := int64(0); ; {
 		list, next, err := api.Events(c.t.Context(), after)

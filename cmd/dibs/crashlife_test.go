@@ -14,6 +14,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -66,7 +67,7 @@ func killLife(t *testing.T, ledger string, n int) {
 // publishLife opens the campaign whose claims live.
 func (c *crashes) publishLife() {
 	c.t.Helper()
-	api := admin(c.t, c.url)
+	api := clitest.Admin(c.t, c.url)
 	units, within := int64(lifeUnits), dibs.Duration(time.Second)
 	_, err := api.CreateCampaign(c.t.Context(), dibs.CampaignSpec{
 		ID: "life", Kind: dibs.Sale, Title: "Life", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
@@ -128,7 +129,7 @@ func (c *crashes) lifeRound() []lifeStep {
 // take takes the step; an error means that no answer came. A step that came too
 // late is answered too: the claim's status is what the server says.
 func (s *lifeStep) take(url string, transport http.RoundTripper) error {
-	api, err := client.New(url, client.Options{AdminKey: testKey, HTTPClient: &http.Client{Transport: transport, Timeout: patience}})
+	api, err := client.New(url, client.Options{AdminKey: clitest.Key, HTTPClient: &http.Client{Transport: transport, Timeout: clitest.Patience}})
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (s *lifeStep) take(url string, transport http.RoundTripper) error {
 // checkLife looks for every step that was answered, and takes the others again.
 func (c *crashes) checkLife(steps []lifeStep) {
 	c.t.Helper()
-	api, transport := admin(c.t, c.url), client.NewTransport()
+	api, transport := clitest.Admin(c.t, c.url), client.NewTransport()
 	defer transport.CloseIdleConnections()
 	for _, s := range steps {
 		if s.status == "" {
@@ -193,17 +194,17 @@ func (c *crashes) afterLife() {
 	if code := c.server.code(c.t); code != 0 {
 		c.t.Errorf("exit code %d at the end", code)
 	}
-	cli(c.t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(c.t, 0, "every promise holds")
+	execute(c.t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).Want(c.t, 0, "every promise holds")
 }
 
 // lived waits until nothing is pending, and each unit is paid or for sale.
 func (c *crashes) lived() {
 	c.t.Helper()
-	api := admin(c.t, c.url)
+	api := clitest.Admin(c.t, c.url)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	var st dibs.StatsView
-	for until := time.Now().Add(patience); ; <-tick.C {
+	for until := time.Now().Add(clitest.Patience); ; <-tick.C {
 		var err error
 		if st, err = api.Stats(c.t.Context(), "life"); err != nil {
 			c.t.Fatal(err)

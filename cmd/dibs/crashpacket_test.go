@@ -9,6 +9,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -35,7 +36,7 @@ func killPackets(t *testing.T, ledger string, n int) {
 	c := &crashes{t: t, r: rand.New(rand.NewPCG(seed, 0)), data: t.TempDir(), ledger: ledger}
 	c.restart()
 	deposit := dibs.DepositSpec{Amount: dibs.Money{Amount: int64(n) * packetTotal, Currency: "CNY"}, Ref: "d"}
-	if _, _, err := admin(t, c.url).Deposit(t.Context(), "host", deposit); err != nil {
+	if _, _, err := clitest.Admin(t, c.url).Deposit(t.Context(), "host", deposit); err != nil {
 		t.Fatal(err)
 	}
 	credited := int64(0)
@@ -47,20 +48,20 @@ func killPackets(t *testing.T, ledger string, n int) {
 			t.Fatalf("after round %d of seed %d", i+1, seed)
 		}
 	}
-	if got := accountOf(t, admin(t, c.url), "host"); got != deposit.Amount.Amount-credited {
+	if got := accountOf(t, clitest.Admin(t, c.url), "host"); got != deposit.Amount.Amount-credited {
 		t.Errorf("the sender has %d of %d, %d were credited", got, deposit.Amount.Amount, credited)
 	}
 	c.server.signal(t, syscall.SIGTERM)
 	if code := c.server.code(t); code != 0 {
 		t.Errorf("exit code %d at the end", code)
 	}
-	cli(t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).want(t, 0, fmt.Sprintf("every promise holds, campaigns verified: %d", n))
+	execute(t, nil, append([]string{"verify", "--data", c.data}, c.where()...)...).Want(t, 0, fmt.Sprintf("every promise holds, campaigns verified: %d", n))
 }
 
 // packetRound publishes a red packet, lets users grab, and kills the server when
 // enough was granted, or some was credited, or while it is being ended.
 func (c *crashes) packetRound(id string, ending bool) []press {
-	api := admin(c.t, c.url)
+	api := clitest.Admin(c.t, c.url)
 	_, err := api.CreateCampaign(c.t.Context(), dibs.CampaignSpec{
 		ID: id, Kind: dibs.RedPacket, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour), SenderID: "host",
 		Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: packetTotal, Currency: "CNY"}, Count: packetShares}},
@@ -110,7 +111,7 @@ func (c *crashes) packetUntil(api *client.Client, id string, holds func(*dibs.Fu
 	c.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(patience); ; <-tick.C {
+	for until := time.Now().Add(clitest.Patience); ; <-tick.C {
 		st, err := api.Stats(c.t.Context(), id)
 		if err != nil {
 			c.t.Fatal(err)
@@ -128,7 +129,7 @@ func (c *crashes) packetUntil(api *client.Client, id string, holds func(*dibs.Fu
 // users were answered with what they have. It returns what was credited.
 func (c *crashes) checkPacket(id string, presses []press) int64 {
 	c.t.Helper()
-	api := admin(c.t, c.url)
+	api := clitest.Admin(c.t, c.url)
 	if _, err := api.End(c.t.Context(), id); err != nil {
 		c.t.Fatal(err)
 	}

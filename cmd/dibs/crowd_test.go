@@ -16,6 +16,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
 // TestCrowdKilled has a crowd tap over WebSockets while the node is killed.
@@ -41,12 +42,12 @@ type crowd struct {
 func crowdKilled(t *testing.T, n int) {
 	data, address := t.TempDir(), freeAddress(t)
 	serve := func() (*process, string) {
-		p := start(t, secrets, "serve", "--data", data, "--listen", address)
+		p := start(t, clitest.Secrets, "serve", "--data", data, "--listen", address)
 		return p, p.await(t, p.err, `msg=serving url=(\S+)`)[1]
 	}
 	p, url := serve()
 	stock := int64(n * 2 / 3)
-	publish(t, admin(t, url), "crowd", stock)
+	clitest.Publish(t, clitest.Admin(t, url), "crowd", stock)
 	c := &crowd{t: t, ids: make([]string, n)}
 	c.connect(url, n)
 	await(t, "everybody hears of the campaign", func() bool { return c.opened.Load() >= int64(n) })
@@ -65,7 +66,7 @@ func crowdKilled(t *testing.T, n int) {
 	taps.Wait()
 	t.Logf("%d of %d taps were answered before the node was killed", before, n)
 	c.again()
-	c.judge(claimsOf(t, admin(t, url), "crowd"), stock)
+	c.judge(claimsOf(t, clitest.Admin(t, url), "crowd"), stock)
 }
 
 // freeAddress is an address that nobody listens on.
@@ -108,7 +109,7 @@ func (c *crowd) connect(url string, n int) {
 	for i := range n {
 		group.Go(func() error {
 			c.users[i] = fmt.Sprintf("u%d", i)
-			token, err := httpapi.IssueToken([]byte(testSecret), c.users[i], time.Hour)
+			token, err := httpapi.IssueToken([]byte(clitest.Secret), c.users[i], time.Hour)
 			if err != nil {
 				return err
 			}

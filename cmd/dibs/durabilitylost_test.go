@@ -10,6 +10,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
 // lostText is what all that tells of a setting must name: what it is, and what to
@@ -25,7 +27,7 @@ func TestDurabilityLost(t *testing.T) {
 	warned := &node{address: "127.0.0.1:0"}
 	c.start(warned, "--durability-lost", "warn")
 	c.nodes = append(c.nodes, warned)
-	publish(t, c.admin(0), "sale", 1000)
+	clitest.Publish(t, c.admin(0), "sale", 1000)
 	for i := range c.nodes {
 		c.granted(i, "sale", "early"+string(rune('a'+i)))
 	}
@@ -69,7 +71,7 @@ func TestDurabilityLost(t *testing.T) {
 
 	c.redisCLI("CONFIG", "SET", "appendfsync", "always")
 	for i := range c.nodes {
-		eventually(t, patience, "a grant", func(ctx context.Context) bool {
+		eventually(t, clitest.Patience, "a grant", func(ctx context.Context) bool {
 			_, _, err := c.user(i, "late"+string(rune('a'+i))).Claim(ctx, "sale", 1, "key")
 			h, healthErr := c.admin(i).Health(ctx)
 			return err == nil && healthErr == nil && h.Ready && h.Dependencies["engine"] == dibs.DependencyView{OK: true}
@@ -81,9 +83,9 @@ func TestDurabilityLost(t *testing.T) {
 
 // TestDurabilityLostNonsense names the words that there are.
 func TestDurabilityLostNonsense(t *testing.T) {
-	r := cli(t, secrets, "serve", "--engine", "redis://127.0.0.1:1", "--durability-lost", "ignore")
-	if r.code == exitOK || !strings.Contains(r.err, `durability_lost (flag --durability-lost): must be refuse or warn, not "ignore"`) {
-		t.Errorf("serve ends with %d and says %s", r.code, r.err)
+	r := execute(t, clitest.Secrets, "serve", "--engine", "redis://127.0.0.1:1", "--durability-lost", "ignore")
+	if r.Code == cli.ExitOK || !strings.Contains(r.Err, `durability_lost (flag --durability-lost): must be refuse or warn, not "ignore"`) {
+		t.Errorf("serve ends with %d and says %s", r.Code, r.Err)
 	}
 }
 
@@ -91,7 +93,7 @@ func TestDurabilityLostNonsense(t *testing.T) {
 func (c *cluster) refusedSoon(i int, key string) {
 	c.t.Helper()
 	n := 0
-	eventually(c.t, patience, "a refusal", func(ctx context.Context) bool {
+	eventually(c.t, clitest.Patience, "a refusal", func(ctx context.Context) bool {
 		n++
 		_, _, err := c.user(i, "new"+key+string(rune('a'+i))+strings.Repeat("x", n)).Claim(ctx, "sale", 1, key)
 		var refusal *client.Error

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -67,17 +69,17 @@ func newFrozen(t *testing.T, db *servers.Server, node *process, url string) *fro
 	t.Helper()
 	f := &frozen{T: t, db: db, node: node, url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}}
 	t.Cleanup(f.client.CloseIdleConnections)
-	publish(t, admin(t, url), "noon", 1000)
+	clitest.Publish(t, clitest.Admin(t, url), "noon", 1000)
 	for _, gated := range []string{
 		`{"id":"queued","kind":"sale","title":"Q","starts_at":"2026-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z",` +
 			`"stock":{"units":3},"gate":{"room":{"mode":"fifo","rate":10},"ticket":{"lifetime":"2m"}}}`,
 		`{"id":"drawn","kind":"sale","title":"L","starts_at":"2035-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z",` +
 			`"stock":{"units":3},"gate":{"room":{"mode":"lottery","registration_closes_at":"2034-01-01T00:00:00Z"}}}`,
 	} {
-		f.must(http.StatusCreated, route{method: http.MethodPost, path: "/v1/campaigns", as: testKey, kind: "application/json", body: []byte(gated)})
+		f.must(http.StatusCreated, route{method: http.MethodPost, path: "/v1/campaigns", as: clitest.Key, kind: "application/json", body: []byte(gated)})
 	}
 	for _, path := range []string{"/v1/campaigns/queued/publish", "/v1/campaigns/drawn/publish"} {
-		f.must(http.StatusOK, route{method: http.MethodPost, path: path, as: testKey})
+		f.must(http.StatusOK, route{method: http.MethodPost, path: path, as: clitest.Key})
 	}
 	granted := f.claims("first")
 	var claim struct{ ID string }
@@ -86,7 +88,7 @@ func newFrozen(t *testing.T, db *servers.Server, node *process, url string) *fro
 	}
 	f.claim = claim.ID
 	f.routes = f.document()
-	eventually(t, patience, "the node knows by itself what is left", func(context.Context) bool {
+	eventually(t, clitest.Patience, "the node knows by itself what is left", func(context.Context) bool {
 		return strings.Contains(f.ask(route{method: http.MethodGet, path: "/metrics"}).body, `dibs_campaign_remaining{campaign="noon"} 999`)
 	})
 	f.ready()
@@ -104,7 +106,7 @@ func (f *frozen) must(status int, r route) {
 // token is a user's token.
 func (f *frozen) token(user string) string {
 	f.Helper()
-	token, err := httpapi.IssueToken([]byte(testSecret), user, time.Hour)
+	token, err := httpapi.IssueToken([]byte(clitest.Secret), user, time.Hour)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -194,7 +196,7 @@ func (f *frozen) document() []route {
 			r.name = r.method + " " + path
 			for _, who := range op.Security {
 				if _, ok := who["apiKey"]; ok {
-					r.as = testKey
+					r.as = clitest.Key
 				}
 				if _, ok := who["userToken"]; ok {
 					r.as = f.token("first")
@@ -291,7 +293,7 @@ func TestHangingJournal(t *testing.T) {
 	for name, get := range hangKinds {
 		t.Run(name, func(t *testing.T) {
 			db, ledger, _ := servers.Database(t, get)
-			p := start(t, append([]string{"DIBS_LEDGER=" + ledger}, secrets...), "serve", "--listen", "127.0.0.1:0",
+			p := start(t, append([]string{"DIBS_LEDGER=" + ledger}, clitest.Secrets...), "serve", "--listen", "127.0.0.1:0",
 				"--ledger-timeout", hangTimeout.String(), "--drain", hangDrain.String())
 			f := newFrozen(t, db, p, p.await(t, p.err, `msg=serving url=(\S+)`)[1])
 			db.Freeze(t)
@@ -375,7 +377,7 @@ func (f *frozen) stopsFrozen() {
 	begun := time.Now()
 	f.node.signal(f.T, syscall.SIGTERM)
 	code := f.node.code(f.T)
-	if took := time.Since(begun); code != exitOK || took > hangDrain+hangSlack {
+	if took := time.Since(begun); code != cli.ExitOK || took > hangDrain+hangSlack {
 		f.Errorf("the node ends after %s with %d:\n%s", took, code, f.node.err)
 	}
 	f.db.Thaw(f.T)
@@ -384,7 +386,7 @@ func (f *frozen) stopsFrozen() {
 // ready waits until the node says that it is, and the ledger has every claim.
 func (f *frozen) ready() {
 	f.Helper()
-	eventually(f.T, patience, "the node is ready and has settled everything", func(context.Context) bool {
+	eventually(f.T, clitest.Patience, "the node is ready and has settled everything", func(context.Context) bool {
 		a := f.ask(route{name: "readyz", method: http.MethodGet, path: "/readyz"})
 		var health struct {
 			Backlog int64 `json:"journal_backlog"`

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -30,7 +32,7 @@ func TestStandbyPromoted(t *testing.T) {
 func standbyPromoted(t *testing.T) {
 	pair, c := onPair(t, false)
 	const stock = 3000
-	publish(t, c.admin(0), "sale", stock)
+	clitest.Publish(t, c.admin(0), "sale", stock)
 	var users atomic.Int64
 	all := map[string]string{}
 	c.load(&users, 300, all)
@@ -44,7 +46,7 @@ func standbyPromoted(t *testing.T) {
 	before := len(all)
 	noFault(t, pair.Promote())
 	c.await()
-	eventually(t, patience, "everything is granted", func(ctx context.Context) bool {
+	eventually(t, clitest.Patience, "everything is granted", func(ctx context.Context) bool {
 		stats, err := c.admin(0).Stats(ctx, "sale")
 		return err == nil && stats.Granted == stock
 	})
@@ -64,8 +66,8 @@ func standbyPromoted(t *testing.T) {
 func TestStandbyBeyondTheJournal(t *testing.T) {
 	t.Parallel()
 	pair, c := onPair(t, false)
-	publish(t, c.admin(0), "sale", 1000)
-	publish(t, c.admin(0), "other", 10)
+	clitest.Publish(t, c.admin(0), "sale", 1000)
+	clitest.Publish(t, c.admin(0), "other", 10)
 	c.granted(0, "other", "early")
 	c.settledAll("other")
 	var users atomic.Int64
@@ -80,7 +82,7 @@ func TestStandbyBeyondTheJournal(t *testing.T) {
 	noFault(t, pair.Promote())
 	for i, n := range c.nodes {
 		late := 0
-		eventually(t, patience, "the campaign is halted", func(context.Context) bool {
+		eventually(t, clitest.Patience, "the campaign is halted", func(context.Context) bool {
 			late++
 			_, reason := c.claim(i, "sale", fmt.Sprintf("late%d-%d", i, late))
 			return reason == dibs.Unavailable.String()
@@ -92,8 +94,8 @@ func TestStandbyBeyondTheJournal(t *testing.T) {
 			t.Errorf("node %d is ready: %+v", i, health)
 		}
 	}
-	if r := cli(t, secrets, "verify", "--url", c.url); r.code == exitOK {
-		t.Errorf("verify finds nothing:\n%s", r.out)
+	if r := execute(t, clitest.Secrets, "verify", "--url", c.url); r.Code == cli.ExitOK {
+		t.Errorf("verify finds nothing:\n%s", r.Out)
 	}
 	c.drain()
 }
@@ -109,7 +111,7 @@ func TestStandbySynchronous(t *testing.T) {
 
 func standbySynchronous(t *testing.T) {
 	pair, c := onPair(t, true, "--durability", dibs.LevelLedgered)
-	publish(t, c.admin(0), "sale", bigStock)
+	clitest.Publish(t, c.admin(0), "sale", bigStock)
 	var users atomic.Int64
 	all := map[string]string{}
 	c.load(&users, 200, all)
@@ -150,7 +152,7 @@ func noFault(t *testing.T, err error) {
 // settledAll waits until a campaign's grants are in the ledger.
 func (c *cluster) settledAll(campaign string) {
 	c.t.Helper()
-	eventually(c.t, patience, "everything is settled", func(ctx context.Context) bool {
+	eventually(c.t, clitest.Patience, "everything is settled", func(ctx context.Context) bool {
 		stats, err := c.admin(0).Stats(ctx, campaign)
 		return err == nil && stats.JournalBacklog == 0
 	})
@@ -198,10 +200,10 @@ func TestGaleraDies(t *testing.T) {
 	noFault(t, g.Node(0).Exec("", "CREATE DATABASE d"))
 	m := newMoving(t, g.Node(0).Port())
 	c := clusterOn(t, fmt.Sprintf("mysql://%s:%s@%s/d", servers.User, servers.Password, m.l.Addr()), 2)
-	memory := append([]string{"DIBS_LEDGER=" + g.Node(0).URL("d")}, secrets...)
-	cli(t, memory, "serve", "--listen", "127.0.0.1:0").want(t, exitFailure, "one of a Galera cluster", "--engine redis")
-	cli(t, memory, "doctor").want(t, exitFailure, "journal", "one of a Galera cluster", "use Redis as the engine")
-	publish(t, c.admin(0), "sale", bigStock)
+	memory := append([]string{"DIBS_LEDGER=" + g.Node(0).URL("d")}, clitest.Secrets...)
+	execute(t, memory, "serve", "--listen", "127.0.0.1:0").Want(t, cli.ExitFailure, "one of a Galera cluster", "--engine redis")
+	execute(t, memory, "doctor").Want(t, cli.ExitFailure, "journal", "one of a Galera cluster", "use Redis as the engine")
+	clitest.Publish(t, c.admin(0), "sale", bigStock)
 	var users atomic.Int64
 	all := map[string]string{}
 	for round := range max(2, rounds(t)/15) {

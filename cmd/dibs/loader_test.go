@@ -16,6 +16,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
 // press is one claim that was sent, and what came back.
@@ -83,11 +84,11 @@ func (l *loader) press(ctx context.Context, transport http.RoundTripper) bool {
 
 // send claims; an error means that no answer came, or one that says nothing.
 func (p *press) send(ctx context.Context, url string, transport http.RoundTripper) error {
-	token, err := httpapi.IssueToken([]byte(testSecret), p.user, time.Hour)
+	token, err := httpapi.IssueToken([]byte(clitest.Secret), p.user, time.Hour)
 	if err != nil {
 		return err
 	}
-	c, err := client.New(url, client.Options{Token: token, HTTPClient: &http.Client{Transport: transport, Timeout: patience}})
+	c, err := client.New(url, client.Options{Token: token, HTTPClient: &http.Client{Transport: transport, Timeout: clitest.Patience}})
 	if err != nil {
 		return err
 	}
@@ -105,31 +106,6 @@ func (p *press) send(ctx context.Context, url string, transport http.RoundTrippe
 		return err
 	}
 	return nil
-}
-
-// admin is a client with the tests' key.
-func admin(t *testing.T, url string) *client.Client {
-	t.Helper()
-	c, err := client.New(url, client.Options{AdminKey: testKey})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.CloseIdle)
-	return c
-}
-
-// publish makes a campaign of units and opens it.
-func publish(t *testing.T, api *client.Client, id string, units int64) {
-	t.Helper()
-	_, err := api.CreateCampaign(t.Context(), dibs.CampaignSpec{
-		ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour), Stock: dibs.StockSpec{Units: &units},
-	}, "")
-	if err == nil {
-		_, err = api.Publish(t.Context(), id)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // claimsOf reads all claims of a campaign: users by claim id.

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
 // replied sends a request as somebody and returns the answer's fields.
@@ -50,21 +52,21 @@ func text(t *testing.T, of map[string]any, field string) string {
 // secretsUsed does what has to do with secrets and returns all of them.
 func secretsUsed(t *testing.T, url, data string) []string {
 	t.Helper()
-	r := cli(t, secrets[:1], "token", "--user", "42")
-	r.want(t, 0)
-	user := strings.TrimSpace(r.out)
-	r = cli(t, nil, "key", "create", "--name", "till", "--data", data, "--output", "json")
-	r.want(t, 0)
-	var key keyView
-	if err := json.Unmarshal([]byte(r.out), &key); err != nil {
+	r := execute(t, clitest.Secrets[:1], "token", "--user", "42")
+	r.Want(t, 0)
+	user := strings.TrimSpace(r.Out)
+	r = execute(t, nil, "key", "create", "--name", "till", "--data", data, "--output", "json")
+	r.Want(t, 0)
+	var key struct{ Secret string }
+	if err := json.Unmarshal([]byte(r.Out), &key); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now().UTC()
 	spec := fmt.Sprintf(`{"id":"c","kind":"coupon","title":"t","starts_at":%q,"ends_at":%q,"stock":{"items":["COUPON-CODE-1","COUPON-CODE-2"]},`+
 		`"gate":{"room":{"mode":"fifo","rate":100},"ticket":{"lifetime":"1m"}}}`, now.Add(-time.Minute).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
 	replied(t, http.MethodPost, url+"/v1/campaigns", key.Secret, spec)
-	replied(t, http.MethodPost, url+"/v1/campaigns/c/publish", testKey, "")
-	hook := text(t, replied(t, http.MethodPost, url+"/v1/webhook-endpoints", testKey, `{"url":"http://127.0.0.1:9/?token=in-the-address"}`), "secret")
+	replied(t, http.MethodPost, url+"/v1/campaigns/c/publish", clitest.Key, "")
+	hook := text(t, replied(t, http.MethodPost, url+"/v1/webhook-endpoints", clitest.Key, `{"url":"http://127.0.0.1:9/?token=in-the-address"}`), "secret")
 	socket := text(t, replied(t, http.MethodPost, url+"/v1/ws-tickets", user, "{}"), "ticket")
 	ticket := text(t, replied(t, http.MethodPost, url+"/v1/campaigns/c/tickets", user, "{}"), "ticket")
 	admission := text(t, replied(t, http.MethodPost, url+"/v1/campaigns/c/queue", user, ""), "admission")
@@ -82,14 +84,14 @@ func secretsUsed(t *testing.T, url, data string) []string {
 	if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusCreated {
 		t.Fatalf("the claim: status %d, %v", resp.StatusCode, err)
 	}
-	for _, wrong := range []string{user[:len(user)-2] + "xx", testKey + "-not-quite"} {
+	for _, wrong := range []string{user[:len(user)-2] + "xx", clitest.Key + "-not-quite"} {
 		replied(t, http.MethodGet, url+"/v1/me/claims", wrong, "")
 		replied(t, http.MethodPost, url+"/v1/products", wrong, "{")
 	}
 	replied(t, http.MethodGet, url+"/v1/ws?ticket="+socket, user, "")
 	return []string{
 		// The wrong token has all but the end of the right one.
-		testSecret, testKey, user[:len(user)-2], key.Secret, hook, socket, ticket, admission, "human-secret-0123456789-0123456789", "password-of-the-sink",
+		clitest.Secret, clitest.Key, user[:len(user)-2], key.Secret, hook, socket, ticket, admission, "human-secret-0123456789-0123456789", "password-of-the-sink",
 		"secret-of-the-collector", "in-the-address", "COUPON-CODE", "key-of-a-claim",
 	}
 }
@@ -101,7 +103,7 @@ func TestLogsTellNoSecrets(t *testing.T) {
 	env := append([]string{
 		"DIBS_HUMAN_SECRET=human-secret-0123456789-0123456789", "DIBS_EVENTS=redis://sink:password-of-the-sink@127.0.0.1:9/0?stream=shop",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:9", "OTEL_EXPORTER_OTLP_HEADERS=api-key=secret-of-the-collector", "OTEL_BSP_SCHEDULE_DELAY=50",
-	}, secrets...)
+	}, clitest.Secrets...)
 	p := start(t, env, "serve", "--data", data, "--listen", "127.0.0.1:0", "--log-level", "debug", "--log-format", "json", "--webhook-allow-private", "--trace-claims")
 	url := p.await(t, p.err, `"msg":"serving","url":"([^"]+)"`)[1]
 	used := secretsUsed(t, url, data)

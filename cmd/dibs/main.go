@@ -10,33 +10,39 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/verbs"
 )
 
-// sameSignal is how long signals after the first one are taken for the same.
+// The linker sets version and commit: -ldflags "-X main.version=v1.2.3".
+var version, commit string
+
+// sameSignal is how long signals after the first one count as the same: one Ctrl-C
+// can arrive twice, for the process and for its group.
 const sameSignal = 100 * time.Millisecond
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run executes a command line and returns the exit code. The first signal ends
-// the command's context, so that it can finish what it began; the second ends
-// the process.
+// run executes a command line and returns the exit code. The first signal ends the
+// verb's context, so that the verb can finish what it began; the second ends the
+// process.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if serves := len(args) > 0 && args[0] == "serve"; !serves && !signal.Ignored(syscall.SIGHUP) {
-		// The terminal is gone; under nohup that is no reason to stop. A server takes
-		// it as a call to look at its files again.
+		// The terminal is gone. Under nohup, which ignores the signal, the verb goes on;
+		// serve takes it as a request to look at its files again.
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	defer signal.Stop(signals)
 	go func() {
 		<-signals
 		cancel()
-		// One Ctrl-C can arrive twice, to the process and to its group.
 		first := time.Now()
 		for range signals {
 			if time.Since(first) > sameSignal {
@@ -44,16 +50,8 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 			}
 		}
 		fmt.Fprintln(errOut, "dibs: stopped at once by a second signal")
-		os.Exit(exitFailure)
+		os.Exit(cli.ExitFailure)
 	}()
-	root := newRootCommand()
-	root.SetArgs(args)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errOut)
-	err := root.ExecuteContext(ctx)
-	if err != nil {
-		fmt.Fprintln(errOut, "dibs: "+message(err))
-	}
-	return exitCode(err)
+	call := cli.Invocation{Args: args, Environ: os.Environ(), In: in, Out: out, Err: errOut}
+	return call.Run(ctx, verbs.Root(cli.NewBuild(version, commit)))
 }

@@ -1,219 +1,93 @@
 package main
 
 import (
-	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
+	"net"
+	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
-// binary is the program under test, built once.
-var binary string
+// TestOneProcessPerFolder starts a second process on a folder in use.
+func TestOneProcessPerFolder(t *testing.T) {
+	data := t.TempDir()
+	p, url := startServe(t, data)
+	owner := fmt.Sprintf("dibs: the data folder %s is in use by process %d on ", data, p.cmd.Process.Pid)
+	for _, second := range []struct {
+		what string
+		r    clitest.Result
+		hint string
+	}{
+		{"serve", execute(t, clitest.Secrets, "serve", "--data", data, "--listen", "127.0.0.1:0"), "--data"},
+		{"dev", execute(t, nil, "dev", "--data", data, "--listen", "127.0.0.1:0"), "--data"},
+		{"verify", execute(t, nil, "verify", "--data", data), "--url"},
+	} {
+		second.r.Want(t, 1, owner, second.hint)
+		if strings.Count(second.r.Err, "\n") != 1 {
+			t.Errorf("%s says more than a line:\n%s", second.what, second.r.Err)
+		}
+	}
+	execute(t, clitest.Secrets, "verify", "--url", url).Want(t, 0, "every promise holds")
+	p.signal(t, syscall.SIGTERM)
+	if code := p.code(t); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	execute(t, nil, "verify", "--data", data).Want(t, 0, "every promise holds")
+}
 
-func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
-
-func buildAndRun(m *testing.M) (code int) {
-	dir, err := os.MkdirTemp("", "dibs-cli-test-")
+// TestSecondSignal ends a server at once that waits for a request.
+func TestSecondSignal(t *testing.T) {
+	p, url := startServe(t, t.TempDir(), "--drain", "5m")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() {
-		if err := os.RemoveAll(dir); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}()
-	binary = filepath.Join(dir, "dibs")
-	if out, err := exec.Command("go", "build", "-o", binary, "-ldflags", "-s -w -X main.version=v0.0.0-test", ".").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
-		return 1
-	}
-	code = m.Run()
-	if err := servers.StopAll(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	return code
-}
-
-// patience bounds every wait; only a broken program uses it up.
-const patience = time.Minute
-
-// The secrets that the tests serve with.
-const (
-	testSecret = "0123456789abcdef0123456789abcdef"
-	testKey    = "test-admin-key-0123456789"
-)
-
-// output collects what a process writes, and wakes those who wait for it.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	more chan struct{}
-}
-
-func newOutput() *output { return &output{more: make(chan struct{})} }
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	close(o.more)
-	o.more = make(chan struct{})
-	return o.text.Write(b)
-}
-
-func (o *output) read() (string, <-chan struct{}) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String(), o.more
-}
-
-func (o *output) String() string {
-	s, _ := o.read()
-	return s
-}
-
-// process is the binary, running.
-type process struct {
-	cmd      *exec.Cmd
-	out, err *output
-	ended    chan struct{}
-	exit     error
-}
-
-// cleanEnv is the environment without the settings of whoever runs the tests.
-func cleanEnv(extra ...string) []string {
-	var env []string
-	for _, pair := range os.Environ() {
-		if !strings.HasPrefix(pair, "DIBS_") {
-			env = append(env, pair)
-		}
-	}
-	return append(env, extra...)
-}
-
-// start runs the binary until it ends or the test does.
-func start(t *testing.T, env []string, args ...string) *process {
-	t.Helper()
-	p := &process{cmd: exec.Command(binary, args...), out: newOutput(), err: newOutput(), ended: make(chan struct{})}
-	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = cleanEnv(env...), p.out, p.err
-	p.cmd.Dir = t.TempDir()
-	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	defer conn.Close()
+	// The server asks for the body, so the request is under way; it never comes.
+	fmt.Fprintf(conn, "POST /v1/campaigns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n", clitest.Key)
+	asked := make([]byte, len("HTTP/1.1 100"))
+	if _, err := conn.Read(asked); err != nil || string(asked) != "HTTP/1.1 100" {
+		t.Fatalf("%q, %v", asked, err)
+	}
+	p.signal(t, syscall.SIGTERM)
+	p.await(t, p.err, "msg=\"stopping")
+	// A signal right behind the first is taken for the same one, so this one
+	// is sent until the process is gone.
+	gone := make(chan struct{})
+	defer close(gone)
 	go func() {
-		p.exit = p.cmd.Wait()
-		close(p.ended)
-	}()
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			t.Logf("dibs %s wrote:\n%s%s", strings.Join(args, " "), p.out, p.err)
-		}
-	})
-	return p
-}
-
-// kill ends the process as a power cut would, as far as a process can tell.
-func (p *process) kill() {
-	// It may have ended before; then there is nobody to kill.
-	_ = p.cmd.Process.Kill()
-	<-p.ended
-}
-
-func (p *process) signal(t *testing.T, s syscall.Signal) {
-	t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// await waits until the output matches, and returns the groups of the match.
-func (p *process) await(t *testing.T, from *output, pattern string) []string {
-	t.Helper()
-	re := regexp.MustCompile(pattern)
-	deadline := time.After(patience)
-	for {
-		text, more := from.read()
-		if m := re.FindStringSubmatch(text); m != nil {
-			return m
-		}
-		select {
-		case <-more:
-		case <-p.ended:
-			// What was written last may not have been seen.
-			if m := re.FindStringSubmatch(from.String()); m != nil {
-				return m
+		again := time.NewTicker(sameSignal / 2)
+		defer again.Stop()
+		for {
+			select {
+			case <-gone:
+				return
+			case <-again.C:
+				_ = p.cmd.Process.Signal(syscall.SIGTERM)
 			}
-			t.Fatalf("the process ended (%v) before it wrote %s:\n%s%s", p.exit, pattern, p.out, p.err)
-		case <-deadline:
-			t.Fatalf("nothing matched %s:\n%s%s", pattern, p.out, p.err)
 		}
+	}()
+	if code := p.code(t); code != 1 {
+		t.Errorf("exit code %d, want 1", code)
+	}
+	if !strings.Contains(p.err.String(), "dibs: stopped at once by a second signal\n") {
+		t.Errorf("says nothing of it:\n%s", p.err)
 	}
 }
 
-// code waits for the end and returns the exit code.
-func (p *process) code(t *testing.T) int {
-	t.Helper()
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
-		t.Fatalf("the process does not end:\n%s%s", p.out, p.err)
+// TestVersion shows what the linker set.
+func TestVersion(t *testing.T) {
+	execute(t, nil, "version").Want(t, 0, "v0.0.0-test", runtime.Version())
+	r := execute(t, nil, "version", "--output", "json")
+	r.Want(t, 0)
+	var b cli.Build
+	if err := json.Unmarshal([]byte(r.Out), &b); err != nil || b.Version != "v0.0.0-test" || b.Go != runtime.Version() || b.Commit == "" {
+		t.Errorf("%+v, %v", b, err)
 	}
-	var exit *exec.ExitError
-	if errors.As(p.exit, &exit) {
-		return exit.ExitCode()
-	}
-	if p.exit != nil {
-		t.Fatal(p.exit)
-	}
-	return 0
-}
-
-// result is what a finished command said.
-type result struct {
-	out, err string
-	code     int
-}
-
-// cli runs the binary to its end.
-func cli(t *testing.T, env []string, args ...string) result {
-	t.Helper()
-	p := start(t, env, args...)
-	code := p.code(t)
-	return result{p.out.String(), p.err.String(), code}
-}
-
-// want fails unless the exit code and all the parts are there.
-func (r result) want(t *testing.T, code int, parts ...string) {
-	t.Helper()
-	if r.code != code {
-		t.Errorf("exit code %d, want %d\n%s%s", r.code, code, r.out, r.err)
-	}
-	for _, part := range parts {
-		if !strings.Contains(r.out+r.err, part) {
-			t.Errorf("says nothing of %q:\n%s%s", part, r.out, r.err)
-		}
-	}
-}
-
-// secrets are the settings of the server of most tests.
-var secrets = []string{"DIBS_JWT_SECRET=" + testSecret, "DIBS_ADMIN_KEY=" + testKey}
-
-// startServe serves a data folder on a free port and returns its URL.
-func startServe(t *testing.T, data string, args ...string) (*process, string) {
-	t.Helper()
-	p := start(t, secrets, append([]string{"serve", "--data", data, "--listen", "127.0.0.1:0"}, args...)...)
-	return p, p.await(t, p.err, `msg=serving url=(\S+)`)[1]
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
 // scraped is what a node's /metrics has of one metric.
@@ -86,21 +88,21 @@ func ask(t *testing.T, method, address, token, body string) int {
 func busyNode(t *testing.T) string {
 	t.Helper()
 	_, url := startServe(t, t.TempDir(), "--webhook-allow-private")
-	token := cli(t, secrets[:1], "token", "--user", "42")
-	token.want(t, 0)
-	user := strings.TrimSpace(token.out)
+	token := execute(t, clitest.Secrets[:1], "token", "--user", "42")
+	token.Want(t, 0)
+	user := strings.TrimSpace(token.Out)
 	now := time.Now().UTC()
 	for _, c := range []struct{ id, more string }{{"plain", ""}, {"queued", `,"gate":{"room":{"mode":"fifo","rate":1}}`}} {
 		spec := fmt.Sprintf(`{"id":%q,"kind":"sale","title":"t","starts_at":%q,"ends_at":%q,"stock":{"units":1}%s}`,
 			c.id, now.Add(-time.Minute).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339), c.more)
-		if status := ask(t, http.MethodPost, url+"/v1/campaigns", testKey, spec); status != http.StatusCreated {
+		if status := ask(t, http.MethodPost, url+"/v1/campaigns", clitest.Key, spec); status != http.StatusCreated {
 			t.Fatalf("campaign %s: status %d", c.id, status)
 		}
-		if status := ask(t, http.MethodPost, url+"/v1/campaigns/"+c.id+"/publish", testKey, ""); status != http.StatusOK {
+		if status := ask(t, http.MethodPost, url+"/v1/campaigns/"+c.id+"/publish", clitest.Key, ""); status != http.StatusOK {
 			t.Fatalf("publishing %s: status %d", c.id, status)
 		}
 	}
-	if status := ask(t, http.MethodPost, url+"/v1/webhook-endpoints", testKey, `{"url":"http://127.0.0.1:9/"}`); status != http.StatusCreated {
+	if status := ask(t, http.MethodPost, url+"/v1/webhook-endpoints", clitest.Key, `{"url":"http://127.0.0.1:9/"}`); status != http.StatusCreated {
 		t.Fatalf("adding a webhook: status %d", status)
 	}
 	for i, want := range []int{http.StatusCreated, http.StatusConflict} {
@@ -120,14 +122,14 @@ func busyMetrics(t *testing.T) map[string]*scraped {
 	url := busyNode(t)
 	ctx, tick := t.Context(), time.NewTicker(100*time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(clitest.Patience); ; {
 		all := scrape(t, url)
 		// The takers of events are looked at by and by.
 		if all["dibs_events_behind_rows"] != nil && all["dibs_http_requests_total"] != nil && all["dibs_room_waiting"] != nil {
 			return all
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no metrics of events and rooms after %s", patience)
+			t.Fatalf("no metrics of events and rooms after %s", clitest.Patience)
 		}
 		select {
 		case <-tick.C:

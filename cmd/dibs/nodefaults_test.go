@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/lab/rehearsal"
 )
@@ -35,18 +37,18 @@ func rehearseNodes(t *testing.T, get func() (*servers.Server, error), kind strin
 		size, stock = []string{"--rate", "600", "--duration", "8s", "--users", "4000"}, 3000
 	}
 	for round := range n {
-		p := start(t, secrets, append([]string{"rehearse", "--url", c.url, "--stock", strconv.FormatInt(stock, 10), "--kind", kind, "--output", "json"}, size...)...)
+		p := start(t, clitest.Secrets, append([]string{"rehearse", "--url", c.url, "--stock", strconv.FormatInt(stock, 10), "--kind", kind, "--output", "json"}, size...)...)
 		p.await(t, p.err, `pressing`)
 		killed, drained := c.nodes[round%3], c.nodes[(round+1)%3]
-		eventually(t, patience, "some claims are granted", func(ctx context.Context) bool { return c.grantedAt(ctx, killed) > 50 })
+		eventually(t, clitest.Patience, "some claims are granted", func(ctx context.Context) bool { return c.grantedAt(ctx, killed) > 50 })
 		killed.kill()
 		c.start(killed)
 		drained.signal(t, syscall.SIGTERM)
-		if code := drained.code(t); code != exitOK {
+		if code := drained.code(t); code != cli.ExitOK {
 			t.Errorf("the drained node ends with %d", code)
 		}
 		c.start(drained)
-		if code := p.code(t); code != exitOK {
+		if code := p.code(t); code != cli.ExitOK {
 			t.Fatalf("round %d: the rehearsal ends with %d:\n%s%s", round, code, p.out, p.err)
 		}
 		var report rehearsal.Report
@@ -72,7 +74,7 @@ func (c *cluster) grantedAt(ctx context.Context, n *node) int64 {
 // within seconds another one takes over, and nothing is left behind.
 func TestSettlerDies(t *testing.T) {
 	c := newCluster(t, servers.MariaDB, 3)
-	publish(t, c.admin(0), "sale", bigStock)
+	clitest.Publish(t, c.admin(0), "sale", bigStock)
 	var users atomic.Int64
 	all := map[string]string{}
 	for i, victim := range c.nodes {
@@ -88,7 +90,7 @@ func TestSettlerDies(t *testing.T) {
 		stop()
 		<-stopped
 		api := c.admin((i + 2) % 3)
-		eventually(t, patience, "another node has settled everything", func(ctx context.Context) bool {
+		eventually(t, clitest.Patience, "another node has settled everything", func(ctx context.Context) bool {
 			stats, err := api.Stats(ctx, "sale")
 			return err == nil && stats.JournalBacklog == 0
 		})
@@ -114,7 +116,7 @@ func TestNodesAndRedisDie(t *testing.T) {
 	seed := killSeed(t)
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	publish(t, c.admin(0), "sale", bigStock)
+	clitest.Publish(t, c.admin(0), "sale", bigStock)
 	var users atomic.Int64
 	all := map[string]string{}
 	for round := range max(2, rounds(t)/10) {
@@ -169,7 +171,7 @@ func (c *cluster) collect(presses []press, all map[string]string) {
 	defer transport.CloseIdleConnections()
 	for _, p := range presses {
 		if p.id == "" && p.refused == "" {
-			eventually(c.t, patience, "a repeat is answered", func(ctx context.Context) bool {
+			eventually(c.t, clitest.Patience, "a repeat is answered", func(ctx context.Context) bool {
 				return p.send(ctx, c.url, transport) == nil
 			})
 		}
@@ -184,7 +186,7 @@ func (c *cluster) await() {
 	c.t.Helper()
 	for i := range c.nodes {
 		api := c.admin(i)
-		eventually(c.t, patience, "node "+strconv.Itoa(i)+" is ready", func(ctx context.Context) bool {
+		eventually(c.t, clitest.Patience, "node "+strconv.Itoa(i)+" is ready", func(ctx context.Context) bool {
 			health, err := api.Health(ctx)
 			return err == nil && health.Ready
 		})

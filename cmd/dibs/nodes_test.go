@@ -17,6 +17,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -59,7 +61,7 @@ func clusterOn(t *testing.T, ledger string, size int, args ...string) *cluster {
 	}
 	t.Cleanup(redis.Kill)
 	c := &cluster{t: t, redis: redis, ledger: ledger, direct: client.NewTransport()}
-	c.env = append([]string{"DIBS_ENGINE=" + redis.URL(), "DIBS_LEDGER=" + ledger}, secrets...)
+	c.env = append([]string{"DIBS_ENGINE=" + redis.URL(), "DIBS_LEDGER=" + ledger}, clitest.Secrets...)
 	t.Cleanup(c.direct.CloseIdleConnections)
 	for range size {
 		c.nodes = append(c.nodes, &node{address: "127.0.0.1:0"})
@@ -107,12 +109,12 @@ func (c *cluster) RoundTrip(r *http.Request) (resp *http.Response, err error) {
 }
 
 // admin is a client of one node.
-func (c *cluster) admin(i int) *client.Client { return admin(c.t, c.nodes[i].url()) }
+func (c *cluster) admin(i int) *client.Client { return clitest.Admin(c.t, c.nodes[i].url()) }
 
 // user is a user's client of one node.
 func (c *cluster) user(i int, name string) *client.Client {
 	c.t.Helper()
-	token, err := httpapi.IssueToken([]byte(testSecret), name, time.Hour)
+	token, err := httpapi.IssueToken([]byte(clitest.Secret), name, time.Hour)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -155,7 +157,7 @@ func (c *cluster) granted(i int, campaign, user string) string {
 // verify fails unless every promise holds, by the proxy.
 func (c *cluster) verify() {
 	c.t.Helper()
-	cli(c.t, secrets, "verify", "--url", c.url).want(c.t, exitOK, "every promise holds")
+	execute(c.t, clitest.Secrets, "verify", "--url", c.url).Want(c.t, cli.ExitOK, "every promise holds")
 }
 
 // eventually waits until something is so.
@@ -177,7 +179,7 @@ func eventually(t *testing.T, limit time.Duration, what string, is func(ctx cont
 // TestNodesAreOne asks one node for what was done at another.
 func TestNodesAreOne(t *testing.T) {
 	c := newCluster(t, servers.MariaDB, 3)
-	publish(t, c.admin(0), "sale", 5)
+	clitest.Publish(t, c.admin(0), "sale", 5)
 	first := c.granted(1, "sale", "a")
 	for i := range c.nodes {
 		if claim, err := c.user(i, "a").FindClaim(t.Context(), first); err != nil || claim.UserID != "a" {
@@ -222,7 +224,7 @@ func TestNodesAreOne(t *testing.T) {
 	c.verify()
 	c.drain()
 	// The verb is one more node on the same Redis and the same ledger.
-	cli(t, c.env, "verify").want(t, exitOK, "every promise holds, campaigns verified: 1")
+	execute(t, c.env, "verify").Want(t, cli.ExitOK, "every promise holds, campaigns verified: 1")
 }
 
 func (c *cluster) changeStock(i int, campaign string, by int64) {
@@ -237,7 +239,7 @@ func (c *cluster) drain() {
 	c.t.Helper()
 	for i, n := range c.nodes {
 		n.signal(c.t, syscall.SIGTERM)
-		if code := n.code(c.t); code != exitOK {
+		if code := n.code(c.t); code != cli.ExitOK {
 			c.t.Errorf("node %d ends with %d:\n%s", i, code, n.err)
 		}
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/lab"
 )
 
 // TestPage looks at campaigns' pages with a real browser, on a telephone.
 func TestPage(t *testing.T) {
 	_, url := startServe(t, t.TempDir())
-	all := pages{T: t, url: url, admin: admin(t, url), phone: startBrowser(t)}
+	all := pages{T: t, url: url, admin: clitest.Admin(t, url), phone: startBrowser(t)}
 	for _, c := range []struct {
 		name string
 		look func(*pages)
@@ -84,7 +85,7 @@ func (p *pages) patch(id string, patch dibs.CampaignPatch) {
 
 func (p *pages) token(user string) string {
 	p.Helper()
-	token, err := httpapi.IssueToken([]byte(testSecret), user, time.Hour)
+	token, err := httpapi.IssueToken([]byte(clitest.Secret), user, time.Hour)
 	p.must(err)
 	return token
 }

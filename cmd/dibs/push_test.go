@@ -13,33 +13,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
-
-// TestFollowerVerbs imports followers and announces a campaign to them.
-func TestFollowerVerbs(t *testing.T) {
-	_, url := startServe(t, t.TempDir())
-	verb := func(args ...string) result {
-		t.Helper()
-		return cli(t, secrets, append(args, "--url", url)...)
-	}
-	verb("follower", "import", writeFile(t, "bad.csv", "user,rank\n42,1\n43,x\n"), "--merchant", "shop").want(t, 1, ": line 3 is no follower")
-	verb("follower", "count", "--merchant", "shop").want(t, 0, "followers", "0")
-	verb("follower", "import", writeFile(t, "good.csv", "user,rank\n42,1\n43,5\n44\n"), "--merchant", "shop").want(t, 0, "imported", "3")
-	verb("follower", "import", "none.csv").want(t, 2, "--merchant is required")
-	verb("follower", "list", "--merchant", "shop", "--output", "json").want(t, 0, `"user": "43"`)
-	publish(t, admin(t, url), "phone", 10)
-	verb("campaign", "announce", "phone").want(t, 1, "merchant is required")
-	verb("campaign", "announce", "phone", "--merchant", "shop", "--threshold", "1", "--first", "2").want(t, 1, "first must be at most the threshold")
-	verb("campaign", "announce", "phone", "--merchant", "shop", "--id", "slow", "--threshold", "1", "--rate", "1").want(t, 0, "1 at once, the others at 1/s")
-	verb("announcement", "pause", "slow").want(t, 0, "paused")
-	verb("campaign", "announce", "phone", "--merchant", "shop").want(t, 1, "slow of this campaign is paused")
-	verb("announcement", "resume", "slow").want(t, 0, "running")
-	verb("announcement", "cancel", "slow").want(t, 0, "cancelled")
-	verb("announcement", "resume", "slow").want(t, 1, "slow is cancelled")
-	verb("campaign", "announce", "phone", "--merchant", "shop", "--id", "quick", "--watch").want(t, 0, "done", "all at once", "3 in 1 events")
-	verb("announcement", "show", "quick", "--output", "json").want(t, 0, `"enqueued": 3`)
-	verb("announcement", "list", "phone").want(t, 0, "quick", "slow")
-}
 
 // TestPushKilled kills a server twice while it tells a campaign to followers, at
 // any moment: each of them is in one event, and one who is connected hears it.
@@ -56,7 +31,7 @@ func TestPushKilled(t *testing.T) {
 	for i := range p.followers {
 		fmt.Fprintf(&file, "f%d,%d\n", i, i%7)
 	}
-	cli(t, secrets, "follower", "import", writeFile(t, "followers.csv", file.String()), "--merchant", "shop", "--url", p.url).want(t, 0, "imported")
+	execute(t, clitest.Secrets, "follower", "import", clitest.WriteFile(t, "followers.csv", file.String()), "--merchant", "shop", "--url", p.url).Want(t, 0, "imported")
 	p.announce()
 	for kills := 0; kills < 2; {
 		least := int64(p.r.IntN(p.followers / 2))
@@ -102,9 +77,9 @@ type pushes struct {
 func (p *pushes) announce() {
 	p.t.Helper()
 	id := fmt.Sprintf("noon-%d", len(p.announced))
-	publish(p.t, admin(p.t, p.url), id, 10)
+	clitest.Publish(p.t, clitest.Admin(p.t, p.url), id, 10)
 	threshold, first, rate := int64(1000), int64(700), int64(p.rate)
-	_, err := admin(p.t, p.url).Announce(p.t.Context(), id, dibs.AnnouncementSpec{
+	_, err := clitest.Admin(p.t, p.url).Announce(p.t.Context(), id, dibs.AnnouncementSpec{
 		ID: id, Merchant: "shop", Threshold: &threshold, First: &first, Rate: &rate, Message: "at noon",
 	}, "")
 	if err != nil {
@@ -116,7 +91,7 @@ func (p *pushes) announce() {
 // await waits until the last announcement is as it should be.
 func (p *pushes) await(holds func(*dibs.AnnouncementView) bool) (v dibs.AnnouncementView) {
 	p.t.Helper()
-	api := admin(p.t, p.url)
+	api := clitest.Admin(p.t, p.url)
 	p.until("announcement", func() (string, bool) {
 		var err error
 		if v, err = api.Announcement(p.t.Context(), p.announced[len(p.announced)-1]); err != nil {
@@ -130,7 +105,7 @@ func (p *pushes) await(holds func(*dibs.AnnouncementView) bool) (v dibs.Announce
 // deliveries counts how often each delivery is in the events of announcements.
 func (c *pushes) deliveries() map[string]int {
 	c.t.Helper()
-	api, found := admin(c.t, c.url), map[string]int{}
+	api, found := clitest.Admin(c.t, c.url), map[string]int{}
 	for after := int64(0); ; {
 		events, next, err := api.Events(c.t.Context(), after)
 		if err != nil {
@@ -160,7 +135,7 @@ func (c *pushes) hears() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()
-	token, err := httpapi.IssueToken([]byte(testSecret), "f1", time.Hour)
+	token, err := httpapi.IssueToken([]byte(clitest.Secret), "f1", time.Hour)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -175,9 +150,9 @@ func (c *pushes) hears() {
 		c.t.Fatal(err)
 	}
 	defer conn.Close()
-	publish(c.t, admin(c.t, c.url), "later", 10)
+	clitest.Publish(c.t, clitest.Admin(c.t, c.url), "later", 10)
 	rate := int64(dibs.MaxPushRate)
-	if _, err := admin(c.t, c.url).Announce(ctx, "later", dibs.AnnouncementSpec{ID: "later", Merchant: "shop", Rate: &rate}, ""); err != nil {
+	if _, err := clitest.Admin(c.t, c.url).Announce(ctx, "later", dibs.AnnouncementSpec{ID: "later", Merchant: "shop", Rate: &rate}, ""); err != nil {
 		c.t.Fatal(err)
 	}
 	select {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -19,7 +21,7 @@ import (
 func TestOlderDump(t *testing.T) {
 	c := newCluster(t, servers.MariaDB, 2)
 	const stock = 1500
-	publish(t, c.admin(0), "sale", stock)
+	clitest.Publish(t, c.admin(0), "sale", stock)
 	var users atomic.Int64
 	all := map[string]string{}
 	c.load(&users, 400, all)
@@ -42,7 +44,7 @@ func TestOlderDump(t *testing.T) {
 		c.start(n)
 	}
 	c.await()
-	eventually(t, patience, "everything is granted", func(ctx context.Context) bool {
+	eventually(t, clitest.Patience, "everything is granted", func(ctx context.Context) bool {
 		stats, err := c.admin(0).Stats(ctx, "sale")
 		return err == nil && stats.Granted == stock
 	})
@@ -62,8 +64,8 @@ func TestOlderDump(t *testing.T) {
 // not sold from, and the nodes say so.
 func TestDumpBeyondTheJournal(t *testing.T) {
 	c := newCluster(t, servers.MariaDB, 2)
-	publish(t, c.admin(0), "sale", 1000)
-	publish(t, c.admin(0), "other", 10)
+	clitest.Publish(t, c.admin(0), "sale", 1000)
+	clitest.Publish(t, c.admin(0), "other", 10)
 	var users atomic.Int64
 	c.load(&users, 100, map[string]string{})
 	dump := c.dump()
@@ -85,17 +87,17 @@ func TestDumpBeyondTheJournal(t *testing.T) {
 		}
 		n.await(t, n.err, `campaign=sale.*does not (continue|follow)`)
 	}
-	broken := cli(t, secrets, "verify", "--url", c.url)
-	broken.want(t, exitFailure, "sale", "from an older backup", "a promise is broken in ")
+	broken := execute(t, clitest.Secrets, "verify", "--url", c.url)
+	broken.Want(t, cli.ExitFailure, "sale", "from an older backup", "a promise is broken in ")
 	repair := []string{"verify", "--url", c.url, "--repair"}
-	cli(t, secrets, repair...).want(t, exitFailure, "NOT REPAIRED, sale", "--older-ledger continue", "--older-ledger end")
-	cli(t, secrets, append(repair, "--older-ledger", "newest")...).want(t, exitUsage, `--older-ledger "newest": must be continue or end`)
+	execute(t, clitest.Secrets, repair...).Want(t, cli.ExitFailure, "NOT REPAIRED, sale", "--older-ledger continue", "--older-ledger end")
+	execute(t, clitest.Secrets, append(repair, "--older-ledger", "newest")...).Want(t, cli.ExitUsage, `--older-ledger "newest": must be continue or end`)
 	c.refused(0, "sale", "still", "unavailable")
 	repair = append(repair, "--older-ledger", "continue")
-	cli(t, secrets, repair...).want(t, exitOK, "repaired, sale: gave up what shard", "every promise holds")
-	cli(t, secrets, repair...).want(t, exitOK, "there was nothing to repair", "every promise holds")
+	execute(t, clitest.Secrets, repair...).Want(t, cli.ExitOK, "repaired, sale: gave up what shard", "every promise holds")
+	execute(t, clitest.Secrets, repair...).Want(t, cli.ExitOK, "there was nothing to repair", "every promise holds")
 	for i := range c.nodes {
-		eventually(t, patience, "the campaign is sold again", func(context.Context) bool {
+		eventually(t, clitest.Patience, "the campaign is sold again", func(context.Context) bool {
 			id, _ := c.claim(i, "sale", fmt.Sprint("again", i))
 			return id != ""
 		})
@@ -109,7 +111,7 @@ func TestDumpBeyondTheJournal(t *testing.T) {
 // administrator ends the campaign.
 func TestDumpAfterTheJournal(t *testing.T) {
 	c := newCluster(t, servers.MariaDB, 1)
-	publish(t, c.admin(0), "sale", 10)
+	clitest.Publish(t, c.admin(0), "sale", 10)
 	dump := c.dump()
 	for i := range 5 {
 		c.granted(0, "sale", fmt.Sprint("lost", i))
@@ -127,9 +129,9 @@ func TestDumpAfterTheJournal(t *testing.T) {
 	if said := health.Dependencies["campaigns"].Error; err != nil || health.Ready || !strings.Contains(said, "older than its journal") {
 		t.Errorf("the node says %q, %+v, %v", said, health, err)
 	}
-	cli(t, secrets, "verify", "--url", c.url, "sale").want(t, exitFailure, "from an older backup")
-	cli(t, secrets, "verify", "--url", c.url, "--older-ledger", "end").want(t, exitUsage, "--older-ledger goes with --repair")
-	cli(t, secrets, "verify", "--url", c.url, "--repair", "--older-ledger", "end", "sale").want(t, exitOK,
+	execute(t, clitest.Secrets, "verify", "--url", c.url, "sale").Want(t, cli.ExitFailure, "from an older backup")
+	execute(t, clitest.Secrets, "verify", "--url", c.url, "--older-ledger", "end").Want(t, cli.ExitUsage, "--older-ledger goes with --repair")
+	execute(t, clitest.Secrets, "verify", "--url", c.url, "--repair", "--older-ledger", "end", "sale").Want(t, cli.ExitOK,
 		"repaired, sale: ended the campaign", "every promise holds")
 	c.refused(0, "sale", "late", "ended")
 	c.drain()
@@ -139,11 +141,11 @@ func TestDumpAfterTheJournal(t *testing.T) {
 // manual forbids: they notice with the next claims, halt, and say so.
 func TestDumpUnderRunningNodes(t *testing.T) {
 	c := newCluster(t, servers.MariaDB, 2)
-	publish(t, c.admin(0), "sale", 1000)
+	clitest.Publish(t, c.admin(0), "sale", 1000)
 	var users atomic.Int64
 	dump := c.dump()
 	c.load(&users, 50, map[string]string{})
-	eventually(t, patience, "everything is settled", func(ctx context.Context) bool {
+	eventually(t, clitest.Patience, "everything is settled", func(ctx context.Context) bool {
 		stats, err := c.admin(0).Stats(ctx, "sale")
 		return err == nil && stats.JournalBacklog == 0
 	})
@@ -151,7 +153,7 @@ func TestDumpUnderRunningNodes(t *testing.T) {
 	c.redisCLI("XTRIM", "dibs:{1:0}:journal", "MAXLEN", "1")
 	for i := range c.nodes {
 		late := 0
-		eventually(t, patience, "the campaign is halted", func(context.Context) bool {
+		eventually(t, clitest.Patience, "the campaign is halted", func(context.Context) bool {
 			late++
 			_, reason := c.claim(i, "sale", fmt.Sprintf("late%d-%d", i, late))
 			return reason == "unavailable"
@@ -165,16 +167,16 @@ func TestDumpUnderRunningNodes(t *testing.T) {
 // campaign is taken out of Redis.
 func TestDumpWithoutACampaign(t *testing.T) {
 	c := newCluster(t, servers.MariaDB, 1)
-	publish(t, c.admin(0), "sale", 10)
+	clitest.Publish(t, c.admin(0), "sale", 10)
 	dump := c.dump()
-	publish(t, c.admin(0), "forgotten", 10)
+	clitest.Publish(t, c.admin(0), "forgotten", 10)
 	c.granted(0, "forgotten", "a")
 	c.drain()
 	c.restore(dump)
-	cli(t, c.env, "serve", "--listen", "127.0.0.1:0").want(t, exitFailure, "the journal has shard 2/0")
+	execute(t, c.env, "serve", "--listen", "127.0.0.1:0").Want(t, cli.ExitFailure, "the journal has shard 2/0")
 	c.acceptLoss("2:0")
 	c.start(c.nodes[0])
-	publish(t, c.admin(0), "next", 10)
+	clitest.Publish(t, c.admin(0), "next", 10)
 	c.granted(0, "next", "b")
 	c.granted(0, "sale", "b")
 	c.verify()
@@ -186,7 +188,7 @@ func TestDumpWithoutACampaign(t *testing.T) {
 // aside, and the node and verify say so.
 func TestDumpWithoutARestock(t *testing.T) {
 	c := newCluster(t, servers.MariaDB, 1)
-	publish(t, c.admin(0), "sale", 3)
+	clitest.Publish(t, c.admin(0), "sale", 3)
 	dump := c.dump()
 	c.changeStock(0, "sale", 2)
 	for i := range 4 {
@@ -197,17 +199,17 @@ func TestDumpWithoutARestock(t *testing.T) {
 	c.start(c.nodes[0])
 	n := c.nodes[0]
 	n.await(t, n.err, `in quarantine.*a constraint of the database refused it`)
-	eventually(t, patience, "the node warns", func(ctx context.Context) bool {
+	eventually(t, clitest.Patience, "the node warns", func(ctx context.Context) bool {
 		health, err := c.admin(0).Health(ctx)
 		return err == nil && health.Dependencies["settling"].Warning != ""
 	})
-	if r := cli(t, secrets, "verify", "--url", c.url); r.code == exitOK {
-		t.Errorf("verify finds nothing:\n%s", r.out)
+	if r := execute(t, clitest.Secrets, "verify", "--url", c.url); r.Code == cli.ExitOK {
+		t.Errorf("verify finds nothing:\n%s", r.Out)
 	}
 	// With the restock made again, there is room for it.
 	c.changeStock(0, "sale", 2)
-	if r := cli(t, secrets, "verify", "--repair", "--url", c.url); r.code != exitOK {
-		t.Errorf("the repair ended with %d:\n%s%s", r.code, r.out, r.err)
+	if r := execute(t, clitest.Secrets, "verify", "--repair", "--url", c.url); r.Code != cli.ExitOK {
+		t.Errorf("the repair ended with %d:\n%s%s", r.Code, r.Out, r.Err)
 	}
 	c.verify()
 	c.drain()
@@ -227,7 +229,7 @@ func (c *cluster) acceptLoss(shard string) {
 func (c *cluster) load(users *atomic.Int64, quota int64, all map[string]string) {
 	c.t.Helper()
 	l := newLoader(c.url, users, quota, "sale")
-	ctx, stop := context.WithTimeout(c.t.Context(), patience)
+	ctx, stop := context.WithTimeout(c.t.Context(), clitest.Patience)
 	defer stop()
 	go func() {
 		select {
@@ -242,7 +244,7 @@ func (c *cluster) load(users *atomic.Int64, quota int64, all map[string]string) 
 	}
 	c.collect(l.presses, all)
 	if int64(len(l.presses)) < quota {
-		c.t.Fatalf("%d presses in %s", len(l.presses), patience)
+		c.t.Fatalf("%d presses in %s", len(l.presses), clitest.Patience)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -37,7 +38,7 @@ func settlerKilled(t *testing.T, ledger string, n int) {
 	seed := killSeed(t)
 	t.Logf("seed %d, %d rounds", seed, n)
 	r := rand.New(rand.NewPCG(seed, 0))
-	publish(t, c.admin(0), "sale", bigStock)
+	clitest.Publish(t, c.admin(0), "sale", bigStock)
 	var users atomic.Int64
 	all := map[string]string{}
 	unanswered := 0
@@ -59,7 +60,7 @@ func settlerKilled(t *testing.T, ledger string, n int) {
 		stop()
 		<-stopped
 		api := c.admin((victim + 1) % 3)
-		eventually(t, patience, "another node has settled everything", func(ctx context.Context) bool {
+		eventually(t, clitest.Patience, "another node has settled everything", func(ctx context.Context) bool {
 			stats, err := api.Stats(ctx, "sale")
 			return err == nil && stats.JournalBacklog == 0
 		})
@@ -85,7 +86,7 @@ func (c *cluster) settled(ctx context.Context) []int64 {
 // settler waits until a node has settled more than before, and names it.
 func (c *cluster) settler(before []int64) (found int) {
 	c.t.Helper()
-	eventually(c.t, patience, "a node settles", func(ctx context.Context) bool {
+	eventually(c.t, clitest.Patience, "a node settles", func(ctx context.Context) bool {
 		for i, count := range c.settled(ctx) {
 			if count > before[i] {
 				found = i

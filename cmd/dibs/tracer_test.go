@@ -13,6 +13,7 @@ import (
 
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
 // span is a span as OTLP writes it in JSON.
@@ -63,7 +64,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // await waits for a span, below a parent if one is given.
 func (c *collector) await(t *testing.T, name, trace, parent string) span {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(clitest.Patience)
 	for {
 		c.mu.Lock()
 		spans, more := c.spans, c.more
@@ -84,7 +85,7 @@ func (c *collector) await(t *testing.T, name, trace, parent string) span {
 // awaitAll waits for so many spans of a name.
 func (c *collector) awaitAll(t *testing.T, name string, n int) (all []span) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(clitest.Patience)
 	for {
 		c.mu.Lock()
 		spans, more := c.spans, c.more
@@ -115,20 +116,20 @@ func TestTraces(t *testing.T) {
 	env := append([]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + at.URL, "OTEL_EXPORTER_OTLP_HEADERS=api-key=collector-secret", "OTEL_EXPORTER_OTLP_PROTOCOL=http/json",
 		"OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_SERVICE_NAME=till-7",
-	}, secrets...)
+	}, clitest.Secrets...)
 	p := start(t, env, "serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0", "--trace-claims")
 	url := p.await(t, p.err, `msg=serving url=(\S+)`)[1]
-	token := cli(t, secrets[:1], "token", "--user", "42")
-	token.want(t, 0)
+	token := execute(t, clitest.Secrets[:1], "token", "--user", "42")
+	token.Want(t, 0)
 
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	now := time.Now().UTC()
 	spec := fmt.Sprintf(`{"id":"c","kind":"sale","title":"t","starts_at":%q,"ends_at":%q,"stock":{"units":9}}`,
 		now.Add(-time.Minute).Format(time.RFC3339), now.Add(time.Hour).Format(time.RFC3339))
 	for _, call := range []struct{ path, body, bearer string }{
-		{"/v1/campaigns", spec, testKey},
-		{"/v1/campaigns/c/publish", "", testKey},
-		{"/v1/campaigns/c/claims", "", strings.TrimSpace(token.out)},
+		{"/v1/campaigns", spec, clitest.Key},
+		{"/v1/campaigns/c/publish", "", clitest.Key},
+		{"/v1/campaigns/c/claims", "", strings.TrimSpace(token.Out)},
 	} {
 		req, err := http.NewRequest(http.MethodPost, url+call.path, strings.NewReader(call.body))
 		if err != nil {
@@ -171,7 +172,7 @@ func TestTraces(t *testing.T) {
 	if !strings.Contains(c.body, "till-7") {
 		t.Error("OTEL_SERVICE_NAME is not told")
 	}
-	for _, secret := range []string{testKey, testSecret, strings.TrimSpace(token.out)} {
+	for _, secret := range []string{clitest.Key, clitest.Secret, strings.TrimSpace(token.Out)} {
 		if strings.Contains(c.body, secret) {
 			t.Errorf("a trace tells a secret: %s", secret)
 		}
@@ -181,7 +182,7 @@ func TestTraces(t *testing.T) {
 // tapped claims over a WebSocket.
 func tapped(t *testing.T, url string) {
 	t.Helper()
-	token, err := httpapi.IssueToken([]byte(testSecret), "43", time.Hour)
+	token, err := httpapi.IssueToken([]byte(clitest.Secret), "43", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -28,7 +29,7 @@ func TestTwoMasters(t *testing.T) {
 func forkUnderLoad(t *testing.T, level string) {
 	c := newCluster(t, servers.MariaDB, 1, "--durability", level)
 	const stock = 100_000
-	publish(t, c.admin(0), "sale", stock)
+	clitest.Publish(t, c.admin(0), "sale", stock)
 	for i := range 20 {
 		c.granted(0, "sale", fmt.Sprint("before", i))
 	}
@@ -49,7 +50,7 @@ func forkUnderLoad(t *testing.T, level string) {
 	second := &node{address: "127.0.0.1:0"}
 	c.nodes = append(c.nodes, second)
 	env := c.env
-	c.env = append([]string{"DIBS_ENGINE=" + replica.URL(), "DIBS_LEDGER=" + c.ledger}, secrets...)
+	c.env = append([]string{"DIBS_ENGINE=" + replica.URL(), "DIBS_LEDGER=" + c.ledger}, clitest.Secrets...)
 	c.start(second, "--durability", level)
 	c.env = env
 
@@ -110,7 +111,7 @@ func promotedReplica(t *testing.T, of *servers.Redis) *servers.Redis {
 		if command[1] == "NO" {
 			break
 		}
-		eventually(t, patience, "the replica follows", func(ctx context.Context) bool {
+		eventually(t, clitest.Patience, "the replica follows", func(ctx context.Context) bool {
 			info, err := r.Info(ctx, "replication")
 			return err == nil && info["master_link_status"] == "up"
 		})

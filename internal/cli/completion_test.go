@@ -1,0 +1,26 @@
+package cli_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
+)
+
+// TestCompletion checks that bash takes its script, and that each shell has one.
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		r := clitest.Run(t, nil, "completion", shell)
+		r.Want(t, 0, "dibs")
+		if shell != "bash" {
+			continue
+		}
+		check := exec.CommandContext(t.Context(), "bash", "-n")
+		check.Stdin = strings.NewReader(r.Out)
+		if out, err := check.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+	clitest.Run(t, nil, "completion", "tcsh").Want(t, 2, `invalid argument "tcsh"`)
+}

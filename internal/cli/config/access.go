@@ -1,0 +1,71 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/tokens"
+)
+
+// accessRules check who may call the server, from where and how often.
+func accessRules(c *Config) []settings.Fault {
+	fs := slices.Concat(secretRules(c), humanRules(c), listRules(c), networkRules(c), limitRules(c))
+	if c.JWKSURL != "" {
+		if err := tokens.CheckJWKS(c.JWKSURL); err != nil {
+			fs = append(fs, c.Fault("jwks_url", err.Error()))
+		}
+	}
+	if c.AdminListen != "" {
+		if problem := listenProblem(c.AdminListen); problem != "" {
+			fs = append(fs, c.Fault("admin_listen", problem))
+		} else if c.AdminListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
+			fs = append(fs, c.Fault("admin_listen", "must be another address than listen"))
+		}
+	}
+	for _, origin := range c.CORSOrigins {
+		if problem := httpapi.CheckOrigin(origin); problem != "" {
+			fs = append(fs, c.Fault("cors_origins", fmt.Sprintf("%q %s", origin, problem)))
+		}
+	}
+	return fs
+}
+
+// networkRules check the networks of proxies and clients.
+func networkRules(c *Config) []settings.Fault {
+	var fs []settings.Fault
+	for key, networks := range map[string][]string{
+		"trusted_proxies": c.TrustedProxies, "block_addresses": c.BlockAddresses, "allow_addresses": c.AllowAddresses,
+	} {
+		for _, network := range networks {
+			if _, err := netip.ParsePrefix(network); err != nil {
+				fs = append(fs, c.Fault(key, fmt.Sprintf("%q must be a network such as 10.0.0.0/8; one address is 192.0.2.7/32", network)))
+			}
+		}
+	}
+	if len(c.BlockAddresses)+len(c.AllowAddresses) > 0 && c.oneAddress() {
+		fs = append(fs, c.Fault("trusted_proxies", "is needed to tell addresses apart behind_proxy"))
+	}
+	return fs
+}
+
+// limitRules check the limits.
+func limitRules(c *Config) []settings.Fault {
+	var fs []settings.Fault
+	for _, l := range c.limitSettings() {
+		if l.text == "" {
+			continue
+		}
+		if _, err := dibs.ParseLimit(l.per, l.text); err != nil {
+			fs = append(fs, c.Fault(l.key, err.Error()))
+		}
+	}
+	if c.LimitAddress != "" && c.oneAddress() {
+		fs = append(fs, c.Fault("limit_address", "with behind_proxy it needs trusted_proxies: without them every client has the proxy's address"))
+	}
+	return fs
+}

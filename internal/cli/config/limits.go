@@ -1,0 +1,60 @@
+package config
+
+import (
+	"net/netip"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/limit"
+)
+
+// ConnectionLimit returns how many long-lived connections an address may have;
+// below 0 for any number. Behind a proxy that is not trusted every client has the
+// proxy's address, so that a limit would be one for all clients together.
+func (c *Config) ConnectionLimit() int {
+	if c.ConnectionsPerAddress == 0 || c.oneAddress() {
+		return -1
+	}
+	return c.ConnectionsPerAddress
+}
+
+// oneAddress reports whether every client seems to have the same address.
+func (c *Config) oneAddress() bool { return c.BehindProxy && len(c.TrustedProxies) == 0 }
+
+// limitSetting is a setting that holds a limit.
+type limitSetting struct{ key, per, text string }
+
+func (c *Config) limitSettings() [4]limitSetting {
+	return [4]limitSetting{
+		{"limit_user", "user", c.LimitUser},
+		{"limit_address", "address", c.LimitAddress},
+		{"limit_campaign", "campaign", c.LimitCampaign},
+		{"limit_server", "server", c.LimitServer},
+	}
+}
+
+// limits returns the limits of settings that keep accessRules.
+func (c *Config) limits() limit.Config {
+	var specs [4]*dibs.LimitSpec
+	for i, l := range c.limitSettings() {
+		if spec, err := dibs.ParseLimit(l.per, l.text); err == nil && l.text != "" {
+			specs[i] = spec
+		}
+	}
+	// listRules reports a file that cannot be read.
+	lists, _ := c.Lists()
+	return limit.Config{
+		User: specs[0], Address: specs[1], Campaign: specs[2], Server: specs[3], Entries: c.LimitEntries,
+		Lists: lists,
+	}
+}
+
+// Prefixes returns the networks of a setting that keeps accessRules.
+func Prefixes(networks []string) []netip.Prefix {
+	var list []netip.Prefix
+	for _, network := range networks {
+		if p, err := netip.ParsePrefix(network); err == nil {
+			list = append(list, p.Masked())
+		}
+	}
+	return list
+}

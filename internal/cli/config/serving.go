@@ -1,0 +1,97 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+// ServeRules are what production asks for, beyond ServerRules.
+func ServeRules(c *Config) []settings.Fault {
+	fs := jwtSecretRules(c)
+	if c.JWTSecret == "" && c.JWTSecretFile == "" && c.JWKSURL == "" {
+		fs = append(fs, c.Fault("jwt_secret", "is required, to tell users apart; openssl rand -hex 32 makes one, and jwks_url can take its place"))
+	}
+	for key, address := range map[string]string{"listen": c.Listen, "admin_listen": c.AdminListen} {
+		if c.TLSCert == "" && c.TLSKey == "" && !c.BehindProxy && listenProblem(address) == "" && !isLoopback(address) {
+			fs = append(fs, c.Fault(key,
+				"others could read tokens on the way: give --tls-cert and --tls-key, or --behind-proxy when a proxy in front ends TLS"))
+		}
+	}
+	return fs
+}
+
+// DevRules are for dev, beyond ServerRules. They keep other machines out, since a
+// dev_ token lets its sender be any user, and keep a ledger from outliving its
+// journal.
+func DevRules(c *Config) []settings.Fault {
+	var fs []settings.Fault
+	if listenProblem(c.Listen) == "" && !isLoopback(c.Listen) {
+		fs = append(fs, c.Fault("listen", "dev believes every client about its user, so it serves on loopback only, such as 127.0.0.1:8080; see dibs serve"))
+	}
+	switch temporary := !c.Given("data") && !sqlledger.InServer(c.Ledger); {
+	case temporary && c.OnRedis():
+		fs = append(fs, c.Fault("data", "without it the ledger is removed at the end, and what stays in Redis would not fit the next ledger: give --data, or --ledger in a server"))
+	case temporary && c.Given("ledger"):
+		fs = append(fs, c.Fault("ledger", "without --data the journal is removed at the end, and the ledger that stays would not fit the next journal: give --data too"))
+	}
+	return fs
+}
+
+// ClientRules are for verbs that call a server.
+func ClientRules(c *Config) []settings.Fault {
+	var fs []settings.Fault
+	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		fs = append(fs, c.Fault("url", "must be an address such as http://127.0.0.1:8080"))
+	}
+	if c.AdminKey == "" {
+		fs = append(fs, c.Fault("admin_key", "is required to call a server as an admin"))
+	}
+	return fs
+}
+
+// listenProblem says why an address cannot be listened on; empty for a good one.
+func listenProblem(address string) string {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "must be a host and a port, such as 127.0.0.1:8080"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n > 65535 {
+		return "must have a port from 0 to 65535"
+	}
+	return ""
+}
+
+// isLoopback reports whether only this machine can reach an address.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// maxKeyLen is the greatest length of an API key in bytes.
+const maxKeyLen = 255
+
+// adminKeyProblem says why a text cannot be an API key; empty for a good key, and
+// for none.
+func adminKeyProblem(key string) string {
+	switch {
+	case key == "":
+		return ""
+	case len(key) < dibs.MinKeyLen || len(key) > maxKeyLen || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fmt.Sprintf("must be %d to %d visible characters", dibs.MinKeyLen, maxKeyLen)
+	case strings.HasPrefix(key, "dev_") || strings.HasPrefix(key, "eyJ"):
+		// The server tells keys from tokens by how they begin.
+		return "must not look like a user's token: begin it with anything but dev_ and eyJ"
+	}
+	return ""
+}

@@ -1,0 +1,126 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/internal/settings"
+)
+
+func newConfigCommand() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "config",
+		Short: "Check, show and document the settings",
+	}, newConfigCheckCommand(), newConfigShowCommand(), newConfigDocsCommand())
+}
+
+// readServing reads the settings as serve sees them, with everything that serve
+// would refuse.
+func readServing(cmd *cobra.Command) (*config.Config, []settings.Fault, error) {
+	return config.Read(cmd, config.ServerRules, config.ServeRules, adminKeyRule(cmd.Context()))
+}
+
+func newConfigCheckCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "List everything that is wrong with the settings for serve",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, faults, err := readServing(cmd)
+			if err != nil {
+				return err
+			}
+			for _, w := range warnings(c, cli.Environ(cmd)) {
+				cmd.PrintErrln("note: " + w)
+			}
+			if err := cli.Faults(settingsAre(faults)+" wrong:", faults); err != nil {
+				return err
+			}
+			cmd.Println("the settings are good: dibs serve can run with them")
+			return nil
+		},
+	}
+	config.AddFlags(cmd, config.ServerKeys)
+	return cmd
+}
+
+// settingsAre begins a sentence about so many settings.
+func settingsAre(faults []settings.Fault) string {
+	if len(faults) == 1 {
+		return "1 setting is"
+	}
+	return fmt.Sprintf("%d settings are", len(faults))
+}
+
+// warnings lists what is allowed and probably a mistake: variables that look like
+// misspelt settings, and files of secrets that others can read.
+func warnings(c *config.Config, environ []string) []string {
+	var list []string
+	misspelt := settings.UnknownVariables(c, environ, config.FileEnv)
+	for _, name := range slices.Sorted(maps.Keys(misspelt)) {
+		list = append(list, fmt.Sprintf("%s is no setting; did you mean %s?", name, misspelt[name]))
+	}
+	for _, v := range c.Values {
+		path, ok := strings.CutPrefix(v.From, "file ")
+		if !ok || !v.Secret || runtime.GOOS == "windows" {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
+			list = append(list, fmt.Sprintf("%s holds %s and can be read by others: chmod 600 %s", path, v.Key, path))
+		}
+	}
+	return list
+}
+
+// shownSetting is a setting as config show shows it.
+type shownSetting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+func newConfigShowCommand() *cobra.Command {
+	cmd := cli.WithOutput(&cobra.Command{
+		Use:   "show",
+		Short: "Show every effective setting and its source; secrets are masked",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, faults, err := config.Read(cmd)
+			if err != nil {
+				return err
+			}
+			rows := make([]shownSetting, 0, len(c.Values))
+			t := cli.NewTable("KEY", "VALUE", "FROM")
+			for _, v := range c.Values {
+				rows = append(rows, shownSetting{v.Key, v.ShownText(), v.From})
+				t.Add(v.Key, v.ShownText(), v.From)
+			}
+			if err := cli.Show(cmd, rows, t); err != nil {
+				return err
+			}
+			return cli.Faults(settingsAre(faults)+" wrong:", faults)
+		},
+	})
+	config.AddFlags(cmd, config.ServerKeys, []string{"url"})
+	return cmd
+}
+
+func newConfigDocsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "docs",
+		Short: "Print the reference of all settings as Markdown",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.Print(config.Page())
+			return nil
+		},
+	}
+}

@@ -1,0 +1,128 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/internal/cli/store"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+func newMigrateCommand() *cobra.Command {
+	var check bool
+	cmd := cli.WithOutput(&cobra.Command{
+		Use:   "migrate",
+		Short: "Bring the ledger and the journal of an older version up to date",
+		Long: `Bring the ledger and the journal of an older version up to date, while no server
+uses them. With Redis, where the journal has no schema, nodes may run meanwhile if the
+release notes say so. serve does the same at its start, unless it is told
+--migrate=false.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := config.Load(cmd, config.StoreRules)
+			if err != nil {
+				return err
+			}
+			return migrate(cmd, c, check)
+		},
+	})
+	config.AddFlags(cmd, config.StoreKeys)
+	cmd.Flags().BoolVar(&check, "check", false, "Change nothing; exit 1 when something is out of date")
+	return cmd
+}
+
+// schema is a database with a schema that can be migrated.
+type schema interface {
+	SchemaVersion(ctx context.Context) (current, want int64, err error)
+	Migrate(ctx context.Context) (applied int, err error)
+	Close() error
+}
+
+// migration is one database to migrate: where it is, what is in it, and how it is
+// opened.
+type migration struct {
+	address, what string
+	open          func() (schema, error)
+}
+
+// migrated is what was done with one database.
+type migrated struct {
+	File    string `json:"file"`
+	Was     int64  `json:"was"`
+	Is      int64  `json:"is"`
+	Wanted  int64  `json:"wanted"`
+	Applied int    `json:"applied"`
+}
+
+func migrate(cmd *cobra.Command, c *config.Config, check bool) error {
+	ctx, opts := cmd.Context(), sqlledger.Options{AnySchema: true, Timeout: c.LedgerTimeout}
+	// The journal comes first: opening it fails while a server runs, before anything
+	// is changed.
+	list := []migration{
+		{c.JournalAt(), "journal", func() (schema, error) { return sqlledger.OpenJournal(ctx, c.JournalAt(), opts) }},
+		{c.LedgerAt(), "ledger", func() (schema, error) { return sqlledger.Open(ctx, c.LedgerAt(), opts) }},
+	}
+	if c.OnRedis() {
+		list = list[1:]
+	}
+	t := cli.NewTable("FILE", "WAS", "IS", "WANTED")
+	var done []migrated
+	behind := false
+	for _, m := range list {
+		found, err := store.Exists(m.address)
+		if err != nil {
+			return err
+		}
+		if check && !found {
+			return fmt.Errorf("there is no file %s", m.name())
+		}
+		result, err := m.run(ctx, check)
+		if err != nil {
+			return store.Explain(c, err, "stop it before the schema is changed")
+		}
+		behind = behind || result.Is != result.Wanted
+		done = append(done, result)
+		t.Add(result.File, result.Was, result.Is, result.Wanted)
+	}
+	if err := cli.Show(cmd, done, t); err != nil {
+		return err
+	}
+	if behind {
+		return errors.New("some files are not what this version wants; dibs migrate brings older ones up to date")
+	}
+	return nil
+}
+
+// name returns a file's path, or says which tables of a server's database are meant.
+func (m *migration) name() string {
+	if sqlledger.InServer(m.address) {
+		return m.what + " in " + sqlledger.Place(m.address)
+	}
+	return strings.TrimPrefix(m.address, config.SQLitePrefix)
+}
+
+// run migrates the database, or only reads its versions if check is true.
+func (m *migration) run(ctx context.Context, check bool) (r migrated, err error) {
+	r.File = m.name()
+	s, err := m.open()
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if r.Was, r.Wanted, err = s.SchemaVersion(ctx); err != nil {
+		return r, err
+	}
+	if r.Is = r.Was; check {
+		return r, nil
+	}
+	if r.Applied, err = s.Migrate(ctx); err == nil {
+		r.Is, _, err = s.SchemaVersion(ctx)
+	}
+	return r, err
+}

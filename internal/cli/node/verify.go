@@ -1,0 +1,194 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/internal/cli/remote"
+	"github.com/dibs-dev/dibs/internal/cli/store"
+	"github.com/dibs-dev/dibs/sqlledger"
+)
+
+func newVerifyCommand() *cobra.Command {
+	var repair bool
+	var older string
+	cmd := cli.WithOutput(&cobra.Command{
+		Use:   "verify [CAMPAIGN…|product:ID…]",
+		Short: "Compare engine and ledger, promise by promise; exit 1 on a difference",
+		Long: `Compare engine and ledger, campaign by campaign, promise by promise. With --url the
+running server there compares them. Without, verify opens them itself: with Redis
+beside the running nodes, with the memory engine in place of the one server. It first
+settles claims that are granted and not settled yet.
+
+--repair repairs sums that differ from their rows, changes of stock that wait for the
+engine, journal entries in quarantine that can be settled now, and an engine that
+differs from an intact ledger. It never changes claims. It says what it did, what it
+left and what to do about that, compares again, and exits with 0 only if every promise
+holds then.
+
+A ledger that was restored from a backup older than the journal lacks claims that no
+record knows any more: such a campaign grants nothing until you restore a newer
+backup, or decide with --repair --older-ledger:
+  continue  go on from the ledger as it is; the lost claims' units are sold again
+  end       end the campaign
+
+product:ID stands for the regular orders of a product.`,
+		Example: `  dibs verify --data /var/lib/dibs
+  dibs verify --url http://127.0.0.1:8080 --admin-key "$DIBS_ADMIN_KEY" phone-noon
+  dibs verify --data /var/lib/dibs --repair
+  dibs verify --data /var/lib/dibs --repair --older-ledger continue phone-noon`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if given := cmd.Flags().Changed("older-ledger"); given && !repair {
+				return cli.Usagef("--older-ledger goes with --repair")
+			} else if given && !slices.Contains(dibs.OlderLedgers, dibs.OlderLedger(older)) {
+				return cli.Usagef("--older-ledger %q: must be continue or end", older)
+			}
+			if repair {
+				return runRepair(cmd, dibs.RepairRequest{Campaigns: args, OlderLedger: dibs.OlderLedger(older)})
+			}
+			return runVerify(cmd, args)
+		},
+	})
+	cmd.Flags().BoolVar(&repair, "repair", false, "Repair what can be repaired, and compare again")
+	cmd.Flags().StringVar(&older, "older-ledger", "", "With --repair, what to do where the ledger is older than the journal: continue or end")
+	config.AddFlags(cmd, config.StoreKeys, config.ClientKeys, config.LogKeys, []string{"migrate"})
+	return cmd
+}
+
+func runVerify(cmd *cobra.Command, campaigns []string) error {
+	from, report, err := hereOrThere(cmd,
+		func(ctx context.Context, s *dibs.Service) (*dibs.Report, error) { return s.Verify(ctx, campaigns...) },
+		func(ctx context.Context, c *client.Client) (dibs.Report, error) { return c.Verify(ctx, campaigns...) })
+	if err != nil {
+		return err
+	}
+	if err := cli.Show(cmd, report, reportTable(report)); err != nil {
+		return err
+	}
+	return verdict(cmd, from, report)
+}
+
+func runRepair(cmd *cobra.Command, req dibs.RepairRequest) error {
+	from, repair, err := hereOrThere(cmd,
+		func(ctx context.Context, s *dibs.Service) (*dibs.RepairReport, error) { return s.Repair(ctx, req) },
+		func(ctx context.Context, c *client.Client) (dibs.RepairReport, error) { return c.Repair(ctx, req) })
+	if err != nil {
+		return err
+	}
+	after := reportTable(repair.After)
+	if !cli.WantsJSON(cmd) {
+		before := reportTable(repair.Before)
+		before.Caption, after.Caption = "before:", "\nafter:"
+		if err := before.Write(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+		cmd.Println()
+		for _, step := range repair.Steps {
+			done := "repaired"
+			if !step.Done {
+				done = "NOT REPAIRED"
+			}
+			cmd.Printf("%s, %s: %s\n", done, step.CampaignID, step.What)
+		}
+		if len(repair.Steps) == 0 {
+			cmd.Println("there was nothing to repair")
+		}
+	}
+	if err := cli.Show(cmd, repair, after); err != nil {
+		return err
+	}
+	return verdict(cmd, from, repair.After)
+}
+
+// verdict ends a verb by its report: a broken promise is an error.
+func verdict(cmd *cobra.Command, from string, report *dibs.Report) error {
+	if !report.OK {
+		return fmt.Errorf("a promise is broken in %s", from)
+	}
+	if !cli.WantsJSON(cmd) {
+		cmd.Printf("\n%s\n", cli.PaintFor(cmd.OutOrStdout()).Green(fmt.Sprintf("every promise holds, campaigns verified: %d", len(report.Campaigns))))
+	}
+	return nil
+}
+
+// hereOrThere runs a check by a node that it opens in this process, or by the server
+// at --url. It returns the result and the name of what was checked.
+func hereOrThere[T any](cmd *cobra.Command,
+	here func(context.Context, *dibs.Service) (*T, error), there func(context.Context, *client.Client) (T, error),
+) (from string, r *T, err error) {
+	c, err := config.Load(cmd, config.StoreRules)
+	if err != nil {
+		return "", nil, err
+	}
+	ctx := cmd.Context()
+	if asksServer(c) {
+		api, url, err := remote.Connect(cmd)
+		if err != nil {
+			return "", nil, err
+		}
+		result, err := there(ctx, api)
+		return url, &result, remote.Explain(url, err)
+	}
+	// The memory engine makes its journal at its first start, Redis has no file.
+	first := c.JournalAt()
+	if c.OnRedis() {
+		first = c.LedgerAt()
+	}
+	found, err := store.Exists(first)
+	if err != nil {
+		return "", nil, err
+	}
+	if !found {
+		return "", nil, fmt.Errorf("there is nothing to verify in %s: name a --data folder that dibs has used, or the --url of a server", c.Data)
+	}
+	if sqlledger.InServer(c.Ledger) {
+		// A database that holds something else must not get tables from a look at it.
+		c.Migrate = false
+	}
+	log, err := c.Logger(cmd.ErrOrStderr())
+	if err != nil {
+		return "", nil, err
+	}
+	node, err := store.OpenNode(ctx, c, log, nil, "ask that server with --url and --admin-key, or stop it")
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() { err = errors.Join(err, node.Close(context.WithoutCancel(ctx))) }()
+	r, err = here(ctx, node.Service)
+	return c.Place(), r, err
+}
+
+// asksServer reports whether the user means a server, and not a folder. Flags
+// decide, if there are any: the environment may be there for other verbs.
+func asksServer(c *config.Config) bool {
+	if c.ByFlag("url") || c.ByFlag("data") || c.ByFlag("ledger") || c.ByFlag("engine") {
+		return c.ByFlag("url")
+	}
+	return c.Given("url")
+}
+
+// reportTable shows every promise of every campaign, a row for each.
+func reportTable(r *dibs.Report) *cli.Table {
+	t := cli.NewTable("CAMPAIGN", "STOCK", "GRANTED", "LEFT", "CLAIMS", "PROMISE", "HELD", "DETAIL")
+	for _, c := range r.Campaigns {
+		cells := []any{c.CampaignID, c.Stock, c.Granted, c.Remaining, c.Claims}
+		for _, promise := range c.Promises {
+			held := "yes"
+			if !promise.Held {
+				held = "NO"
+			}
+			t.Add(slices.Concat(cells, []any{promise.Promise, held, promise.Detail})...)
+			// Only the first row of a campaign has its numbers.
+			cells = []any{"", "", "", "", ""}
+		}
+	}
+	return t
+}

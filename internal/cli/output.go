@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The forms of an answer.
+const (
+	OutputTable = "table"
+	OutputJSON  = "json"
+)
+
+// outputFlag is the flag that chooses the form.
+const outputFlag = "output"
+
+// WithOutput adds --output to a verb, and returns the verb.
+func WithOutput(cmd *cobra.Command) *cobra.Command {
+	form := OutputTable
+	cmd.Flags().Var(OneOf(&form, OutputTable, OutputJSON), outputFlag, "The form of the answer: table or json")
+	return cmd
+}
+
+// WantsJSON reports whether the user asked a verb for JSON.
+func WantsJSON(cmd *cobra.Command) bool {
+	f := cmd.Flags().Lookup(outputFlag)
+	return f != nil && f.Value.String() == OutputJSON
+}
+
+// Show writes a verb's answer in the form that the user asked for: value as one
+// JSON document, or its table.
+func Show(cmd *cobra.Command, value any, table interface{ Write(io.Writer) error }) error {
+	if !WantsJSON(cmd) {
+		return table.Write(cmd.OutOrStdout())
+	}
+	enc := JSONLines(cmd)
+	enc.SetIndent("", "  ")
+	return enc.Encode(value)
+}
+
+// JSONLines returns an encoder that writes each value on a line of its own, for
+// verbs that show values as they come.
+func JSONLines(cmd *cobra.Command) *json.Encoder {
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	// An address in an answer keeps its & as it is.
+	enc.SetEscapeHTML(false)
+	return enc
+}
+
+// OneOf returns a flag that takes one of some words. The word that to points at
+// is the default.
+func OneOf(to *string, words ...string) pflag.Value { return &choice{to, words} }
+
+type choice struct {
+	to    *string
+	words []string
+}
+
+// Set implements pflag.Value.
+func (c *choice) Set(text string) error {
+	if !slices.Contains(c.words, text) {
+		return fmt.Errorf("must be %s", strings.Join(c.words, " or "))
+	}
+	*c.to = text
+	return nil
+}
+
+// String implements pflag.Value.
+func (c *choice) String() string { return *c.to }
+
+// Type implements pflag.Value.
+func (c *choice) Type() string { return "FORM" }

@@ -1,0 +1,63 @@
+package remote
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newAudienceCommand() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "audience",
+		Short: "Import the lists of users that campaigns are open to",
+		Long: `Import the lists of users that campaigns are open to, and show them: the lists of
+the server at --url, with the API key --admin-key or $DIBS_ADMIN_KEY. A campaign is
+open to a list alone when its gate says so: {"audience":{"list":"vip"}}.`,
+	}, newAudienceImportCommand(), byID("show ID", "Show a list of users", (*client.Client).Audience, audienceTable), newAudienceListCommand())
+}
+
+func newAudienceImportCommand() *cobra.Command {
+	return ask(&cobra.Command{
+		Use:   "import ID FILE",
+		Short: "Replace a list by the users of a CSV file, all of them or none",
+		Long: `Replace a list by the users of a CSV file: one on each line, 10,000,000 at most. A
+first line that says user or user_id is skipped. The whole list takes effect at
+once. When the server cannot read some lines, it names the first of them and
+changes nothing.`,
+		Example: `  dibs audience import vip users.csv`,
+		Args:    cobra.ExactArgs(2),
+	}, func(ctx context.Context, s *session) (dibs.AudienceView, error) {
+		return sendFile(s, s.args[1], "users", func(file *os.File, progress func(int64)) (dibs.AudienceView, error) {
+			return s.ImportAudience(ctx, s.args[0], file, progress)
+		})
+	}, audienceTable)
+}
+
+func audienceTable(v *dibs.AudienceView) *cli.Table {
+	t := cli.NewTable()
+	t.Add("id", v.ID)
+	t.Add("users", v.Users)
+	if v.Duplicates != nil {
+		t.Add("duplicates", *v.Duplicates)
+	}
+	t.Add("updated", v.UpdatedAt)
+	return t
+}
+
+func newAudienceListCommand() *cobra.Command {
+	return ask(&cobra.Command{Use: "list", Short: "List the lists of users by id", Args: cobra.NoArgs},
+		func(ctx context.Context, s *session) ([]dibs.AudienceView, error) {
+			return all(0, func(p dibs.Page) (dibs.ListView[dibs.AudienceView], error) { return s.Audiences(ctx, p) })
+		}, func(views *[]dibs.AudienceView) *cli.Table {
+			t := cli.NewTable("ID", "USERS", "UPDATED")
+			for _, v := range *views {
+				t.Add(v.ID, v.Users, v.UpdatedAt)
+			}
+			return t
+		})
+}

@@ -1,0 +1,67 @@
+package remote
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newAuditCommand() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "audit",
+		Short: "Show what administrators did",
+		Long: `Show what administrators did, by the API or by the command line: the log of the
+server at --url, with an admin's API key in --admin-key or $DIBS_ADMIN_KEY.`,
+	}, newAuditListCommand())
+}
+
+func newAuditListCommand() *cobra.Command {
+	var f dibs.ActFilter
+	var since, until string
+	limit := dibs.MaxPage
+	cmd := ask(&cobra.Command{
+		Use:   "list",
+		Short: "List what administrators did, newest first",
+		Long: `List what administrators did, newest first. As JSON, each entry shows its target
+before and after.`,
+		Example: `  dibs audit list --target /v1/campaigns/phone-noon --output json
+  dibs audit list --action publish-campaign --since -24h`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, s *session) ([]dibs.ActView, error) {
+		if err := checkLimit(limit); err != nil {
+			return nil, err
+		}
+		if err := readMoments(time.Now(), momentFlag{"--since", since, &f.Since}, momentFlag{"--until", until, &f.Until}); err != nil {
+			return nil, err
+		}
+		return all(limit, func(p dibs.Page) (dibs.ListView[dibs.ActView], error) { return s.Acts(ctx, f, p) })
+	}, actsTable)
+	fs := cmd.Flags()
+	fs.StringVar(&f.Key, "key", "", "Only what the API key `ID` did")
+	fs.StringVar(&f.Action, "action", "", "Only this `OPERATION`, such as publish-campaign")
+	fs.StringVar(&f.Target, "target", "", "Only what changed this `THING`, such as /v1/campaigns/phone-noon")
+	fs.StringVar(&since, "since", "", "Only from this `TIME` on: 2026-12-01T04:00:00Z, or -1h for an hour ago")
+	fs.StringVar(&until, "until", "", "Only before this `TIME`")
+	fs.IntVar(&limit, "limit", limit, "At most `N`")
+	return cmd
+}
+
+func actsTable(views *[]dibs.ActView) *cli.Table {
+	t := cli.NewTable("AT", "WHO", "ROLE", "ACTION", "TARGET", "STATUS", "ADDRESS")
+	for _, v := range *views {
+		status := strconv.Itoa(v.Status)
+		if v.Status == 0 {
+			// The server records an action before it does it.
+			status = "begun"
+		} else if v.Reason != "" {
+			status += " " + v.Reason
+		}
+		t.Add(v.At, v.KeyName, v.Role, v.Action, v.Target, status, v.Address)
+	}
+	return t
+}

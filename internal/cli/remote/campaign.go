@@ -1,0 +1,153 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newCampaignCommand() *cobra.Command {
+	cmd := cli.Family(&cobra.Command{
+		Use:   "campaign",
+		Short: "Create, change and watch the campaigns of a server",
+		Long: `Create, change and watch the campaigns of the server at --url, with the API key
+--admin-key or $DIBS_ADMIN_KEY.`,
+	}, newCreateCommand(), newApplyCommand(), newListCommand(), newShowCommand(), newStockCommand(), newWatchCommand(), newAnnounceCommand())
+	for _, a := range actions {
+		cmd.AddCommand(byID(a.verb+" ID", a.short, a.do, oneCampaign))
+	}
+	return cmd
+}
+
+// action is a verb that takes a campaign from one state to another.
+type action struct {
+	verb, short string
+	do          func(*client.Client, context.Context, string) (dibs.CampaignView, error)
+}
+
+// actions are all such verbs; apply takes them too.
+var actions = []action{
+	{"publish", "Open a draft to users", (*client.Client).Publish},
+	{"pause", "Refuse claims until the campaign is resumed", (*client.Client).Pause},
+	{"resume", "Grant claims of a paused campaign again", (*client.Client).Resume},
+	{"end", "End a campaign for good", (*client.Client).End},
+}
+
+func newListCommand() *cobra.Command {
+	return ask(&cobra.Command{Use: "list", Short: "List all campaigns, newest first, drafts too", Args: cobra.NoArgs},
+		func(ctx context.Context, s *session) ([]dibs.CampaignView, error) { return s.campaigns(ctx) },
+		func(views *[]dibs.CampaignView) *cli.Table { return campaignTable(*views...) })
+}
+
+// campaigns reads all campaigns.
+func (s *session) campaigns(ctx context.Context) ([]dibs.CampaignView, error) {
+	return all(0, func(p dibs.Page) (dibs.ListView[dibs.CampaignView], error) { return s.Campaigns(ctx, p) })
+}
+
+func oneCampaign(v *dibs.CampaignView) *cli.Table { return campaignTable(*v) }
+
+// campaignTable shows campaigns, a row for each.
+func campaignTable(views ...dibs.CampaignView) *cli.Table {
+	t := cli.NewTable("ID", "KIND", "STATE", "STOCK", "LEFT", "LIMIT", "STARTS", "ENDS", "TITLE")
+	for _, v := range views {
+		t.Add(v.ID, v.Kind, v.State, stockText(v.Stock), v.Remaining, v.LimitPerUser, v.StartsAt, v.EndsAt, v.Title)
+	}
+	return t
+}
+
+// stockText shows a stock with what it consists of.
+func stockText(s *dibs.StockView) string {
+	switch {
+	case s == nil:
+		return "-"
+	case s.Units != nil:
+		return fmt.Sprintf("%d units", *s.Units)
+	case s.Items != nil:
+		return fmt.Sprintf("%d items", *s.Items)
+	case s.RedPacket != nil:
+		return fmt.Sprintf("%d %s in %d shares", s.RedPacket.Total.Amount, s.RedPacket.Total.Currency, s.RedPacket.Count)
+	case s.Codes != nil:
+		return fmt.Sprintf("%d codes", s.Codes.Count)
+	}
+	return "-"
+}
+
+// campaignDetail is a campaign with its numbers.
+type campaignDetail struct {
+	Campaign dibs.CampaignView `json:"campaign"`
+	Stats    dibs.StatsView    `json:"stats"`
+}
+
+func newShowCommand() *cobra.Command {
+	return byID("show ID", "Show a campaign and its numbers",
+		func(api *client.Client, ctx context.Context, id string) (d campaignDetail, err error) {
+			if d.Campaign, err = api.Campaign(ctx, id); err == nil {
+				d.Stats, err = api.Stats(ctx, id)
+			}
+			return d, err
+		}, detailTable)
+}
+
+// detailTable shows a campaign, a row for each of its properties.
+func detailTable(d *campaignDetail) *cli.Table {
+	t, v, s := cli.NewTable(), &d.Campaign, &d.Stats
+	t.Field("id", v.ID)
+	t.Field("title", v.Title)
+	t.Field("kind", v.Kind)
+	t.Field("state", v.State)
+	t.Field("window", cli.Moment(v.StartsAt)+" to "+cli.Moment(v.EndsAt))
+	if v.ProductID != nil {
+		t.Field("product", *v.ProductID)
+	}
+	if v.Price != nil {
+		t.Field("price", amountText(v.Price)+" (minor units)")
+	}
+	for _, tier := range v.Tiers {
+		t.Field("tier", fmt.Sprintf("from unit %d on %d %% of the price", tier.FromUnit, tier.Percent))
+	}
+	if v.PayWithin != nil {
+		t.Field("pay within", time.Duration(*v.PayWithin))
+	}
+	t.Field("limit per user", v.LimitPerUser)
+	t.Field("stock", stockText(v.Stock))
+	t.Field("left", s.Remaining)
+	if s.Low {
+		t.Field("low", fmt.Sprintf("%d or fewer are left", s.LowStock))
+	}
+	t.Field("granted", fmt.Sprintf("%d (pending %d, confirmed %d, refunded %d)", s.Granted, s.Pending, s.Confirmed, s.Refunded))
+	t.Field("released", s.Released)
+	if f := s.Funds; f != nil {
+		t.Field("sender", cmp.Or(v.SenderID, "the platform"))
+		t.Field("funds", fmt.Sprintf("%d %s: credited %d, returned %d, in escrow %d (minor units)",
+			f.Funded.Amount, f.Funded.Currency, f.Credited.Amount, f.Returned.Amount, f.Escrow.Amount))
+		t.Field("problem", f.Problem)
+	}
+	t.Field("refused", refusedText(s.Refused))
+	t.Field("unsettled", fmt.Sprintf("%d entries, %d ms", s.JournalBacklog, s.SettleLagMS))
+	if v.Comment != nil {
+		t.Field("comment", *v.Comment)
+	}
+	return t
+}
+
+// refusedText lists the refusals by reason.
+func refusedText(refused map[string]int64) string {
+	if len(refused) == 0 {
+		return "none since the server started"
+	}
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(refused)) {
+		parts = append(parts, fmt.Sprintf("%s %d", reason, refused[reason]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,97 @@
+package remote_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
+)
+
+// campaignOf reads the campaign that a verb shows.
+func campaignOf(t *testing.T, r clitest.Result) dibs.CampaignView {
+	t.Helper()
+	r.Want(t, 0)
+	var v dibs.CampaignView
+	if err := json.Unmarshal([]byte(r.Out), &v); err != nil {
+		t.Fatalf("%v: %s%s", err, r.Out, r.Err)
+	}
+	return v
+}
+
+// TestCampaignLife walks a campaign through every verb.
+func TestCampaignLife(t *testing.T) {
+	env := clitest.Served(t)
+	verb := func(args ...string) dibs.CampaignView {
+		t.Helper()
+		return campaignOf(t, clitest.Run(t, env, append(append([]string{"campaign"}, args...), "--output", "json")...))
+	}
+	v := verb("create", "--id", "phones", "--title", "Phones", "--units", "10", "--ends", "+2h", "--price", "1999", "--currency", "CNY",
+		"--limit", "2", "--pay-within", "15m", "--comment", "inner")
+	if v.State != dibs.Draft || *v.Stock.Units != 10 || v.Price.Amount != 1999 || v.LimitPerUser != 2 || v.PayWithin == nil || *v.Comment != "inner" {
+		t.Errorf("created %+v", v)
+	}
+	for _, step := range []struct {
+		verb string
+		want dibs.State
+	}{{"publish", dibs.Published}, {"pause", dibs.PausedState}, {"pause", dibs.PausedState}, {"resume", dibs.Published}} {
+		if v := verb(step.verb, "phones"); v.State != step.want {
+			t.Errorf("%s: %s, want %s", step.verb, v.State, step.want)
+		}
+	}
+	for range 2 {
+		if v := verb("stock", "phones", "--delta", "5", "--key", "pallet-1"); *v.Stock.Units != 15 || v.Remaining != 15 {
+			t.Errorf("restocked %+v", v)
+		}
+	}
+	if v := verb("stock", "phones", "--delta", "-5", "--why", "broken"); *v.Stock.Units != 10 {
+		t.Errorf("withdrew %+v", v)
+	}
+	v = verb("create", "--id", "seats", "--title", "Seats", "--items", "A1,A2", "--ends", "+1h", "--publish")
+	if v.State != dibs.Published || *v.Stock.Items != 2 {
+		t.Errorf("created %+v", v)
+	}
+	if v := verb("end", "seats"); v.State != dibs.EndedState {
+		t.Errorf("ended %+v", v)
+	}
+	clitest.Run(t, env, "campaign", "list").Want(t, 0, "phones", "10 units", "seats", "2 items", "ended")
+	clitest.Run(t, env, "campaign", "show", "phones").Want(t, 0, "pay within", "15m0s", "granted", "0 (pending 0")
+	clitest.Run(t, env, "campaign", "show", "phones", "--output", "json").Want(t, 0, `"campaign"`, `"stats"`)
+	clitest.Run(t, env, "campaign", "publish", "seats").Want(t, 1, "dibs: invalid_state")
+	clitest.Run(t, env, "campaign", "show", "nobody").Want(t, 1, "dibs: not_found")
+	clitest.Run(t, env, "campaign", "create", "--id", "phones", "--title", "Again", "--units", "1", "--ends", "+1h").Want(t, 1, "dibs: already_exists")
+	clitest.Run(t, env, "campaign", "create", "--kind", "coupon", "--units", "-1", "--ends", "+1h").Want(t, 1, "invalid_request", "title is required", "stock/units must")
+}
+
+func TestCampaignUsage(t *testing.T) {
+	env := []string{"DIBS_ADMIN_KEY=" + clitest.Key}
+	create := []string{"campaign", "create", "--title", "x"}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append(create, "--units", "1"), "--ends must be a time"},
+		{append(create, "--ends", "+1h"), "give one stock"},
+		{append(create, "--ends", "+1h", "--units", "1", "--codes", "2"), "give one stock"},
+		{append(create, "--ends", "+1h", "--units", "1", "--price", "2"), "belong together"},
+		{append(create, "--ends", "+1h", "--units", "1", "--pattern", "X"), "--pattern belongs to --codes"},
+		{[]string{"campaign", "stock", "x"}, "give --delta or --items"},
+		{[]string{"campaign", "publish"}, "accepts 1 arg(s), received 0; usage: dibs campaign publish ID"},
+		{[]string{"campaign", "list", "--output", "xml"}, "must be table or json"},
+		{[]string{"campaign", "list", "--url", "localhost"}, "url (flag --url): must be an address"},
+		{[]string{"campaign", "watch", "--every", "1ms"}, "--every must be"},
+		{[]string{"campaign", "pubilsh", "x"}, `there is no command "campaign pubilsh"; did you mean publish?`},
+		{[]string{"campaign", "apply"}, "name a file"},
+		{[]string{"campaign", "apply", "-f", "not-there.yaml"}, "no such file"},
+	} {
+		r := clitest.Run(t, env, c.args...)
+		r.Want(t, 2, c.want)
+		if strings.Count(strings.TrimSpace(r.Err), "\n") > 1 {
+			t.Errorf("%v: more than a line:\n%s", c.args, r.Err)
+		}
+	}
+	clitest.Run(t, nil, "campaign", "list").Want(t, 2, "admin_key (not set: --admin-key or DIBS_ADMIN_KEY)")
+	clitest.Run(t, env, "campaign", "list", "--url", "http://127.0.0.1:1").Want(t, 1, "dibs: no server answers at http://127.0.0.1:1")
+	clitest.Run(t, clitest.Served(t), "campaign", "list", "--admin-key", "0123456789abcdefgh").Want(t, 1, "does not take this admin key")
+}

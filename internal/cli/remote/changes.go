@@ -1,0 +1,56 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+// watchChanges shows the changes of campaigns as the server reports them, over a
+// stream for each campaign, until all have ended or ctx ends.
+func (s *session) watchChanges(ctx context.Context, ids []string) error {
+	show := s.changeLine
+	if cli.WantsJSON(s.cmd) {
+		lines := cli.JSONLines(s.cmd)
+		show = func(v *dibs.SituationView) error { return lines.Encode(v) }
+	} else if err := s.changeCells("TIME", "CAMPAIGN", "EVENT", "PHASE", "LEFT"); err != nil {
+		return err
+	}
+	// Several streams write to one output.
+	var output sync.Mutex
+	group, inner := errgroup.WithContext(ctx)
+	for _, id := range ids {
+		group.Go(func() error {
+			var failed error
+			err := s.Watch(inner, id, func(v dibs.SituationView) bool {
+				output.Lock()
+				defer output.Unlock()
+				failed = show(&v)
+				return failed == nil && v.Phase != dibs.PhaseEnded
+			})
+			if failed != nil {
+				return failed
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // The streams failed because the user stopped them.
+	}
+	return err
+}
+
+func (s *session) changeLine(v *dibs.SituationView) error {
+	return s.changeCells(cli.Moment(v.At), v.CampaignID, v.Event, v.Phase, v.Remaining)
+}
+
+func (s *session) changeCells(cells ...any) error {
+	_, err := fmt.Fprintf(s.cmd.OutOrStdout(), "%-20s  %-24s  %-10s  %-9s  %10v\n", cells...)
+	return err
+}

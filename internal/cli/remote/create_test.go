@@ -1,0 +1,30 @@
+package remote_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
+)
+
+// TestItemsFile reads a stock from a file.
+func TestItemsFile(t *testing.T) {
+	env, file := clitest.Served(t), filepath.Join(t.TempDir(), "seats.txt")
+	if err := os.WriteFile(file, []byte("A1\r\n\nA2\nA3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v := campaignOf(t, clitest.Run(t, env, "campaign", "create", "--title", "Seats", "--items-file", file, "--ends", "+1h", "--output", "json"))
+	if *v.Stock.Items != 3 {
+		t.Errorf("%d items", *v.Stock.Items)
+	}
+}
+
+func TestCampaignTiers(t *testing.T) {
+	env := clitest.Served(t)
+	create := []string{"campaign", "create", "--id", "shoes", "--title", "Shoes", "--units", "5", "--ends", "+1h", "--limit", "3", "--price", "999", "--currency", "CNY"}
+	clitest.Run(t, env, append(create, "--tier", "second:half")...).Want(t, 2, "--tier must be like 2:50")
+	clitest.Run(t, env, append(create, "--tier", "2:150")...).Want(t, 1, "tiers/0/percent")
+	clitest.Run(t, env, append(create, "--tier", "2:50,3:0", "--low-stock", "4", "--publish")...).Want(t, 0, "shoes")
+	clitest.Run(t, env, "campaign", "show", "shoes").Want(t, 0, "from unit 2 on 50 % of the price", "from unit 3 on 0 % of the price")
+}

@@ -1,0 +1,73 @@
+package remote
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs/consumer"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+// newDeadCommand is about a consumer's dead letters. It asks the consumer's broker,
+// not the server.
+func newDeadCommand() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "dead",
+		Short: "List a consumer's dead letters, and replay them",
+		Long: `List the events that a consumer gave up, and replay them. They are in the broker
+that the consumer reads from; the server is not asked.`,
+	}, newDeadListCommand(), newDeadReplayCommand())
+}
+
+// ofConsumer gives a verb the flags that name a consumer.
+func ofConsumer(cmd *cobra.Command, d *consumer.Dead) *cobra.Command {
+	cmd.Flags().StringVar(&d.URL, "from", "redis://127.0.0.1:6379", "The `URL` that the consumer reads from: redis://… or nats://…, as in --events of the server")
+	cmd.Flags().StringVar(&d.Stream, "stream", "", "The `NAME` of the stream that it reads (default the URL's, or dibs:events, or DIBS in NATS)")
+	cmd.Flags().StringVar(&d.Group, "group", "", "The `NAME` of its group (required)")
+	return cli.WithOutput(cmd)
+}
+
+func newDeadListCommand() *cobra.Command {
+	d, after, limit := consumer.Dead{}, "", 20
+	cmd := ofConsumer(&cobra.Command{
+		Use: "list", Short: "List dead letters, oldest first", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			letters, err := consumer.DeadLetters(cmd.Context(), d, after, limit)
+			if err != nil {
+				return err
+			}
+			t := cli.NewTable("ENTRY", "EVENT", "TYPE", "ATTEMPTS", "WHY")
+			for _, l := range letters {
+				t.Add(l.Entry, l.EventID, l.Type, l.Attempts, l.Why)
+			}
+			return cli.Show(cmd, letters, t)
+		},
+	}, &d)
+	cmd.Flags().StringVar(&after, "after", "", "Only those after this `ENTRY`")
+	cmd.Flags().IntVar(&limit, "limit", limit, "At most `N`")
+	return cmd
+}
+
+func newDeadReplayCommand() *cobra.Command {
+	d, all := consumer.Dead{}, false
+	cmd := ofConsumer(&cobra.Command{
+		Use: "replay [ENTRY]", Short: "Return a dead letter to its consumer, or all of them", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) == 1) {
+				return cli.Usagef("name an ENTRY, or give --all")
+			}
+			entry := ""
+			if len(args) == 1 {
+				entry = args[0]
+			}
+			n, err := consumer.Replay(cmd.Context(), d, entry)
+			if err != nil {
+				return err
+			}
+			t := cli.NewTable()
+			t.Add("replayed", n)
+			return cli.Show(cmd, map[string]int{"replayed": n}, t)
+		},
+	}, &d)
+	cmd.Flags().BoolVar(&all, "all", false, "All of them")
+	return cmd
+}

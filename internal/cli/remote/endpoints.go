@@ -1,0 +1,106 @@
+package remote
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newEndpointsCommand() *cobra.Command {
+	return cli.Family(&cobra.Command{Use: "endpoints", Short: "List, add, change, test and delete webhooks"},
+		newEndpointListCommand(), newEndpointCreateCommand(), newEndpointTestCommand(), newEndpointRotateCommand(),
+		byID("show ID", "Show a webhook", (*client.Client).Endpoint, endpointTable),
+		byID("delete ID", "Delete a webhook with its deliveries", (*client.Client).DeleteEndpoint, endpointTable),
+		byID("disable ID", "Post nothing to a webhook until it is enabled", disable(true), endpointTable),
+		byID("enable ID", "Post to a webhook again, from now on", disable(false), endpointTable),
+	)
+}
+
+func disable(disabled bool) func(*client.Client, context.Context, string) (dibs.EndpointView, error) {
+	return func(api *client.Client, ctx context.Context, id string) (dibs.EndpointView, error) {
+		return api.PatchEndpoint(ctx, id, dibs.EndpointPatch{Disabled: &disabled})
+	}
+}
+
+func endpointTable(v *dibs.EndpointView) *cli.Table {
+	t := cli.NewTable()
+	t.Add("id", v.ID)
+	t.Add("url", v.URL)
+	t.Add("types", v.Types)
+	t.Add("disabled", disabledText(v))
+	t.Field("failing since", failingText(v))
+	t.Field("secret", v.Secret)
+	return t
+}
+
+// disabledText says whether an endpoint is disabled, and why.
+func disabledText(v *dibs.EndpointView) string {
+	if v.DisabledReason == "" {
+		return strconv.FormatBool(v.Disabled)
+	}
+	return strconv.FormatBool(v.Disabled) + ": " + v.DisabledReason
+}
+
+// failingText says since when every attempt has failed; empty when they succeed.
+func failingText(v *dibs.EndpointView) string {
+	if v.FailingSince == nil {
+		return ""
+	}
+	return cli.Moment(*v.FailingSince)
+}
+
+func newEndpointListCommand() *cobra.Command {
+	return ask(&cobra.Command{Use: "list", Short: "List the webhooks", Args: cobra.NoArgs},
+		func(ctx context.Context, s *session) (dibs.ListView[dibs.EndpointView], error) {
+			return s.Endpoints(ctx)
+		},
+		func(l *dibs.ListView[dibs.EndpointView]) *cli.Table {
+			t := cli.NewTable("ID", "URL", "DISABLED", "FAILING SINCE")
+			for i := range l.Items {
+				e := &l.Items[i]
+				t.Add(e.ID, e.URL, disabledText(e), failingText(e))
+			}
+			return t
+		})
+}
+
+func newEndpointCreateCommand() *cobra.Command {
+	spec := dibs.EndpointSpec{}
+	cmd := byID("create URL", "Add a webhook; its secret is shown only now",
+		func(api *client.Client, ctx context.Context, url string) (dibs.EndpointView, error) {
+			spec.URL = url
+			return api.CreateEndpoint(ctx, spec, "")
+		}, endpointTable)
+	cmd.Flags().StringSliceVar(&spec.Types, "types", nil, "Only events of these `TYPES`, separated by commas")
+	cmd.Flags().StringVar(&spec.Description, "description", "", "A `TEXT` about its purpose")
+	return cmd
+}
+
+func newEndpointTestCommand() *cobra.Command {
+	return byID("test ID", "Post a test event to a webhook",
+		func(api *client.Client, ctx context.Context, id string) (map[string]string, error) {
+			event, err := api.TestEndpoint(ctx, id)
+			return map[string]string{"event_id": event}, err
+		}, func(v *map[string]string) *cli.Table {
+			t := cli.NewTable()
+			t.Add("event", (*v)["event_id"])
+			return t
+		})
+}
+
+func newEndpointRotateCommand() *cobra.Command {
+	keep := 24 * time.Hour
+	cmd := byID("rotate-secret ID", "Give a webhook a new secret, which is shown only now",
+		func(api *client.Client, ctx context.Context, id string) (dibs.EndpointView, error) {
+			d := dibs.Duration(keep)
+			return api.RotateSecret(ctx, id, dibs.RotateSpec{KeepOldFor: &d})
+		}, endpointTable)
+	cmd.Flags().DurationVar(&keep, "keep-old-for", keep, "The `TIME` for which the old secret signs too")
+	return cmd
+}

@@ -1,0 +1,115 @@
+package remote
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newEventsCommand() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "events",
+		Short: "Follow events, see how far their sinks are, and manage webhooks",
+		Long: `Follow the events of the server at --url, see how far each sink is, and manage
+webhooks, with the API key --admin-key or $DIBS_ADMIN_KEY. docs/EVENTS.md has the
+events and the sinks.`,
+	}, newTailCommand(), newSinksCommand(), newEndpointsCommand(), newDeliveriesCommand(), newRedeliverCommand(), newDeadCommand())
+}
+
+// tailEvery is the time between two calls for new events when there are none.
+const tailEvery = 500 * time.Millisecond
+
+func newTailCommand() *cobra.Command {
+	after, once := int64(-1), false
+	cmd := talk(&cobra.Command{Use: "tail", Short: "Print events as they happen, one JSON object a line", Args: cobra.NoArgs},
+		func(ctx context.Context, s *session) error { return s.tail(ctx, after, once) })
+	cmd.Flags().Int64Var(&after, "after", -1, "Begin after this `ROW` of the feed: 0 for everything that is kept, a day at least (default new events only)")
+	cmd.Flags().BoolVar(&once, "once", false, "Stop at the end of the feed")
+	return cmd
+}
+
+// tail prints events until ctx ends, or with once until the end of the feed.
+func (s *session) tail(ctx context.Context, after int64, once bool) error {
+	lines := cli.JSONLines(s.cmd)
+	for row := after; ; {
+		events, next, err := s.Events(ctx, row)
+		switch {
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // The call failed because the user stopped it.
+		case err != nil:
+			return err
+		}
+		for i := range events {
+			if err := lines.Encode(&events[i]); err != nil {
+				return err
+			}
+		}
+		if next == row || row < 0 {
+			if once {
+				return nil
+			}
+			select {
+			case <-time.After(tailEvery):
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		row = next
+	}
+}
+
+func newSinksCommand() *cobra.Command {
+	return ask(&cobra.Command{Use: "sinks", Short: "Show how far each sink has taken the events", Args: cobra.NoArgs},
+		func(ctx context.Context, s *session) (dibs.ListView[dibs.SinkView], error) { return s.EventSinks(ctx) },
+		func(l *dibs.ListView[dibs.SinkView]) *cli.Table {
+			t := cli.NewTable("SINK", "OK", "BEHIND", "LAG", "PUBLISHED", "PROBLEM")
+			for _, s := range l.Items {
+				t.Add(s.Name, s.OK, s.Behind, time.Duration(s.LagMS)*time.Millisecond, s.Published, s.Problem)
+			}
+			return t
+		})
+}
+
+func newDeliveriesCommand() *cobra.Command {
+	var status string
+	limit := dibs.DefaultPage
+	cmd := ask(&cobra.Command{Use: "deliveries ENDPOINT", Short: "List the deliveries to a webhook, newest first", Args: cobra.ExactArgs(1)},
+		func(ctx context.Context, s *session) (dibs.ListView[dibs.DeliveryView], error) {
+			return s.Deliveries(ctx, s.args[0], dibs.DeliveryStatus(status), dibs.Page{Limit: limit})
+		}, func(l *dibs.ListView[dibs.DeliveryView]) *cli.Table {
+			t := cli.NewTable("EVENT", "TYPE", "STATUS", "ATTEMPTS", "UPDATED", "PROBLEM")
+			for _, d := range l.Items {
+				t.Add(d.EventID, d.Type, d.Status, d.Attempts, d.UpdatedAt, d.Problem)
+			}
+			return t
+		})
+	cmd.Flags().StringVar(&status, "status", "", "Only those of this `STATUS`: pending, delivered or failed")
+	cmd.Flags().IntVar(&limit, "limit", limit, "At most `N`")
+	return cmd
+}
+
+func newRedeliverCommand() *cobra.Command {
+	var failed bool
+	cmd := ask(&cobra.Command{Use: "redeliver ENDPOINT [EVENT]", Short: "Post an event to a webhook again, or all failed ones", Args: cobra.RangeArgs(1, 2)},
+		func(ctx context.Context, s *session) (map[string]int64, error) {
+			event := ""
+			if len(s.args) == 2 {
+				event = s.args[1]
+			}
+			if failed == (event != "") {
+				return nil, cli.Usagef("name an EVENT, or give --failed")
+			}
+			n, err := s.Redeliver(ctx, s.args[0], event)
+			return map[string]int64{"redelivered": n}, err
+		}, func(v *map[string]int64) *cli.Table {
+			t := cli.NewTable()
+			t.Add("redelivered", (*v)["redelivered"])
+			return t
+		})
+	cmd.Flags().BoolVar(&failed, "failed", false, "All that the server gave up")
+	return cmd
+}

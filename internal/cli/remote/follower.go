@@ -1,0 +1,100 @@
+package remote
+
+import (
+	"context"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newFollowerCommand() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "follower",
+		Short: "Import, list and count the followers of merchants",
+		Long: `Import, list and count the followers of merchants, on the server at --url with the
+API key --admin-key or $DIBS_ADMIN_KEY. dibs campaign announce tells them of a
+campaign.`,
+	}, newFollowerImportCommand(), newFollowerListCommand(), newFollowerCountCommand())
+}
+
+// ofMerchant gives a verb the flag --merchant, which it requires.
+func ofMerchant(cmd *cobra.Command, to *string) *cobra.Command {
+	cmd.Flags().StringVar(to, "merchant", "", "The merchant's `ID` (required)")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *to == "" {
+			return cli.Usagef("--merchant is required: say whose followers")
+		}
+		return run(cmd, args)
+	}
+	return cmd
+}
+
+func newFollowerImportCommand() *cobra.Command {
+	var merchant string
+	return ofMerchant(ask(&cobra.Command{
+		Use:   "import FILE",
+		Short: "Make the users of a CSV file follow a merchant",
+		Long: `Make the users of a CSV file follow a merchant, beside its present followers. Each
+line is user or user,rank, 10,000,000 lines at most; a first line that says so is
+skipped. Followers of a higher rank are told first; without a rank it is 0. When the
+server cannot read some lines, it names the first of them and changes nothing. An
+import that was interrupted can be repeated.`,
+		Example: `  dibs follower import --merchant shop followers.csv`,
+		Args:    cobra.ExactArgs(1),
+	}, func(ctx context.Context, s *session) (dibs.FollowersView, error) {
+		return sendFile(s, s.args[0], "followers", func(file *os.File, progress func(int64)) (dibs.FollowersView, error) {
+			return s.ImportFollowers(ctx, merchant, file, progress)
+		})
+	}, func(v *dibs.FollowersView) *cli.Table {
+		t := cli.NewTable()
+		t.Add("merchant", v.Merchant)
+		t.Add("imported", v.Imported)
+		t.Add("new", v.New)
+		t.Add("followers", v.Followers)
+		return t
+	}), &merchant)
+}
+
+func newFollowerListCommand() *cobra.Command {
+	var merchant string
+	limit := dibs.DefaultPage
+	cmd := ask(&cobra.Command{
+		Use:   "list",
+		Short: "List a merchant's followers: the highest rank first, then the longest following",
+		Args:  cobra.NoArgs,
+	}, func(ctx context.Context, s *session) (dibs.ListView[dibs.Follower], error) {
+		return s.Followers(ctx, merchant, dibs.Page{Limit: limit})
+	}, func(l *dibs.ListView[dibs.Follower]) *cli.Table {
+		t := cli.NewTable("USER", "RANK", "SINCE")
+		for _, f := range l.Items {
+			t.Add(f.User, f.Rank, f.Since)
+		}
+		return t
+	})
+	cmd.Flags().IntVar(&limit, "limit", limit, "At most `N`, up to 100")
+	return ofMerchant(cmd, &merchant)
+}
+
+// followerCount is how many users follow a merchant.
+type followerCount struct {
+	Followers int64  `json:"followers"`
+	Merchant  string `json:"id"`
+}
+
+func newFollowerCountCommand() *cobra.Command {
+	var merchant string
+	return ofMerchant(ask(&cobra.Command{Use: "count", Short: "Count the followers of a merchant", Args: cobra.NoArgs},
+		func(ctx context.Context, s *session) (followerCount, error) {
+			n, err := s.FollowerCount(ctx, merchant)
+			return followerCount{n, merchant}, err
+		}, func(c *followerCount) *cli.Table {
+			t := cli.NewTable()
+			t.Add("merchant", c.Merchant)
+			t.Add("followers", c.Followers)
+			return t
+		}), &merchant)
+}

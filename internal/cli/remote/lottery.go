@@ -1,0 +1,60 @@
+package remote
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newLotteryCommand() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "lottery",
+		Short: "Show a lottery, tell its public value, verify its draw",
+		Long: `Show a lottery of the server at --url; tell the public value that it waits for, with
+the API key --admin-key or $DIBS_ADMIN_KEY; and verify its draw, from what everybody
+can see. docs/LOTTERY.md has the rule.`,
+	}, byID("show ID", "Show a lottery and what it has fixed so far", (*client.Client).Lottery, lotteryTable), newPublicValueCommand(), newLotteryVerifyCommand())
+}
+
+func newPublicValueCommand() *cobra.Command {
+	return ask(&cobra.Command{Use: "public-value ID VALUE", Short: "Tell the public value that was named beforehand, once", Args: cobra.ExactArgs(2)},
+		func(ctx context.Context, s *session) (dibs.LotteryView, error) {
+			return s.TellPublicValue(ctx, s.args[0], s.args[1])
+		}, lotteryTable)
+}
+
+// lotteryTable shows a lottery's values in the order in which they become known.
+func lotteryTable(v *dibs.LotteryView) *cli.Table {
+	t := cli.NewTable()
+	t.Add("campaign", v.CampaignID)
+	t.Add("state", v.State)
+	t.Add("rule", v.Rule)
+	t.Add("winners", v.Winners)
+	t.Add("closes", v.ClosesAt.Format(time.RFC3339))
+	t.Add("seed_hash", v.SeedHash)
+	t.Add("committed", v.CommittedAt.Format(time.RFC3339))
+	if v.PublicValueIs == "" {
+		t.Add("public value", "none was named: users have to trust the operator")
+	} else {
+		t.Add("public value", v.PublicValueIs)
+	}
+	if v.ListHash != "" {
+		t.Add("entries", v.Entries)
+		t.Add("list_hash", v.ListHash)
+	}
+	if v.PublicValue != nil {
+		t.Add("it is", *v.PublicValue)
+	}
+	if v.DrawnAt != nil {
+		t.Add("seed", v.Seed)
+		t.Add("key", v.Key)
+		t.Add("cutoff", v.Cutoff)
+		t.Add("drawn", v.DrawnAt.Format(time.RFC3339))
+	}
+	return t
+}

@@ -1,0 +1,146 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/room"
+)
+
+// lotteryCheck is what the user compares beyond what the server publishes.
+type lotteryCheck struct {
+	seedHash             string
+	user, nonce          string
+	entries, winnersFile string
+}
+
+// lotteryReport is the result of drawing a lottery again.
+type lotteryReport struct {
+	CampaignID string   `json:"campaign_id"`
+	OK         bool     `json:"ok"`
+	Entries    int64    `json:"entries"`
+	Winners    int64    `json:"winners"`
+	Problems   []string `json:"problems"`
+	// Mine is the result of the user in question: won, lost or absent.
+	Mine string `json:"mine,omitempty"`
+}
+
+var errLotteryDiffers = errors.New("the lottery differs from what was published")
+
+func newLotteryVerifyCommand() *cobra.Command {
+	var check lotteryCheck
+	cmd := talk(cli.WithOutput(&cobra.Command{
+		Use:   "verify ID",
+		Short: "Draw a lottery again from what is public, and compare; exit 1 on a difference",
+		Example: `  dibs lottery verify phone-draw --seed-hash 6f1c0e…   # as it was before registration
+  dibs lottery verify phone-draw --user 42 --nonce 0b5f…   # and am I in it?`,
+		Args: cobra.ExactArgs(1),
+	}), func(ctx context.Context, s *session) error {
+		if (check.user == "") != (check.nonce == "") {
+			return cli.Usagef("--user and --nonce belong together")
+		}
+		r, err := s.verifyLottery(ctx, s.args[0], &check)
+		if err != nil {
+			return err
+		}
+		if err := cli.Show(s.cmd, r, r.table()); err != nil {
+			return err
+		}
+		if !r.OK {
+			return errLotteryDiffers
+		}
+		return nil
+	})
+	f := cmd.Flags()
+	f.StringVar(&check.seedHash, "seed-hash", "", "The `HASH` of the seed as it was published before registration")
+	f.StringVar(&check.user, "user", "", "Look for the registration of this `USER`, with --nonce")
+	f.StringVar(&check.nonce, "nonce", "", "The `NONCE` of that registration")
+	f.StringVar(&check.entries, "entries", "", "Read the list from this `FILE` (default the server's list)")
+	f.StringVar(&check.winnersFile, "winners", "", "Write the winners' entries to this `FILE`")
+	return cmd
+}
+
+// verifyLottery draws a lottery again and compares the result with the server's.
+func (s *session) verifyLottery(ctx context.Context, id string, check *lotteryCheck) (*lotteryReport, error) {
+	v, err := s.Lottery(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if v.DrawnAt == nil {
+		return nil, fmt.Errorf("the lottery of %s is not drawn: it is %s", id, v.State)
+	}
+	list, err := s.openEntries(ctx, id, check.entries)
+	if err != nil {
+		return nil, err
+	}
+	public := ""
+	if v.PublicValue != nil {
+		public = *v.PublicValue
+	}
+	drawn, err := room.DrawAgain(list, room.Published{
+		Seed: v.Seed, SeedHash: v.SeedHash, ListHash: v.ListHash, PublicValue: public, Key: v.Key, Cutoff: v.Cutoff,
+		Winners: v.Winners, Entries: v.Entries,
+	})
+	if err = errors.Join(err, list.Close()); err != nil {
+		return nil, err
+	}
+	r := &lotteryReport{CampaignID: id, Entries: drawn.Entries, Winners: int64(len(drawn.Winners)), Problems: drawn.Problems}
+	if v.Rule != dibs.LotteryRule {
+		r.Problems = append(r.Problems, "the rule is "+v.Rule+", which this version of dibs does not know")
+	}
+	if check.seedHash != "" && check.seedHash != v.SeedHash {
+		r.Problems = append(r.Problems, "the server tells another seed_hash than --seed-hash")
+	}
+	if v.PublicValueIs != "" && v.PublicValue == nil {
+		r.Problems = append(r.Problems, "a public value was named, and none was told")
+	}
+	if check.user != "" {
+		mine := room.EntryHash(id, check.user, check.nonce)
+		if r.Mine = drawn.Result(mine); r.Mine == room.Absent {
+			r.Problems = append(r.Problems, "the list has no entry of this --user and --nonce")
+		}
+	}
+	r.OK = len(r.Problems) == 0
+	return r, writeWinners(check.winnersFile, drawn.Winners)
+}
+
+// openEntries opens the closed list: a file's, or the server's.
+func (s *session) openEntries(ctx context.Context, id, file string) (io.ReadCloser, error) {
+	if file == "" {
+		return s.LotteryEntries(ctx, id)
+	}
+	return os.Open(file)
+}
+
+func writeWinners(file string, winners []room.Sum) error {
+	if file == "" {
+		return nil
+	}
+	var text []byte
+	for _, w := range winners {
+		text = append(append(text, w.String()...), '\n')
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+func (r *lotteryReport) table() *cli.Table {
+	t := cli.NewTable()
+	t.Add("campaign", r.CampaignID)
+	t.Add("entries", r.Entries)
+	t.Add("winners", r.Winners)
+	t.Field("mine", r.Mine)
+	for _, p := range r.Problems {
+		t.Add("WRONG", p)
+	}
+	if r.OK {
+		t.Add("ok", "seed, list and winners are what was published")
+	}
+	return t
+}

@@ -1,0 +1,51 @@
+package remote
+
+import (
+	"time"
+
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+// momentFlag is a flag that takes a moment, and where the moment goes.
+type momentFlag struct {
+	flag, text string
+	to         *time.Time
+}
+
+// readMoments reads the flags that were given.
+func readMoments(now time.Time, flags ...momentFlag) (err error) {
+	for _, f := range flags {
+		if f.text == "" {
+			continue
+		}
+		if *f.to, err = parseMoment(f.flag, f.text, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parseMoment reads a moment in one of its forms: RFC 3339, now, or a duration from
+// now, such as +1h and -1h. Moments are whole milliseconds, as the
+// server keeps them.
+func parseMoment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "now" {
+		return now.UTC().Truncate(time.Millisecond), nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return now.Add(d).UTC().Truncate(time.Millisecond), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return t, cli.Usagef("%s must be a time such as 2026-12-01T04:00:00Z, now, or +1h, not %q", flag, text)
+	}
+	return t, nil
+}
+
+// checkLimit checks the flag --limit.
+func checkLimit(limit int) error {
+	if limit < 1 {
+		return cli.Usagef("--limit must be at least 1")
+	}
+	return nil
+}

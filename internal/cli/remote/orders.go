@@ -1,0 +1,105 @@
+package remote
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+// orderFlags are a search for orders as flags describe it. q has those that need no
+// conversion.
+type orderFlags struct {
+	q                               dibs.OrderQuery
+	status, orderType, since, until string
+	limit                           int
+	csv                             bool
+}
+
+func newOrdersCommand() *cobra.Command {
+	o := &orderFlags{}
+	cmd := talk(cli.WithOutput(&cobra.Command{
+		Use:   "list",
+		Short: "Find claims and orders, newest first",
+		Long: `Find claims and orders of all campaigns, newest first; those of a campaign or a
+product campaign by campaign. Every search uses an index. For a status that is rare,
+name a campaign or a time as well: the search is faster.`,
+		Example: `  dibs claim list --user 42
+  dibs claim list --campaign phone-noon --status pending
+  dibs claim list --payment-ref pay-1
+  dibs claim list --campaign spring --code SPRING-7K3M
+  dibs claim list --since 2026-12-01T00:00:00Z --csv > orders.csv`,
+		Args: cobra.NoArgs,
+	}), func(ctx context.Context, s *session) error {
+		if err := o.read(time.Now()); err != nil {
+			return err
+		}
+		if o.csv {
+			return s.OrdersCSV(ctx, o.q, s.cmd.OutOrStdout())
+		}
+		views, err := all(o.limit, func(p dibs.Page) (dibs.ListView[dibs.ClaimView], error) { return s.Orders(ctx, o.q, p) })
+		if err != nil {
+			return err
+		}
+		return cli.Show(s.cmd, views, ordersTable(views))
+	})
+	o.add(cmd)
+	return cmd
+}
+
+func (o *orderFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.q.UserID, "user", "", "Only those of this `USER`")
+	f.StringVar(&o.q.CampaignID, "campaign", "", "Only those of the campaign `ID`")
+	f.StringVar(&o.q.ProductID, "product", "", "Only those of the product `ID`, in campaigns and regular")
+	f.StringVar(&o.status, "status", "", "Only those of this `STATUS`: pending, confirmed, released or refunded")
+	f.StringVar(&o.orderType, "type", "", "Only regular orders, or those of campaigns: regular or flash")
+	f.StringVar(&o.q.PaymentRef, "payment-ref", "", "Only those with the payment of this `NAME`, paid or refused")
+	f.StringVar(&o.q.Code, "code", "", "Only the one with this `CODE` or seat of the campaign")
+	f.StringVar(&o.since, "since", "", "Only those created at this `TIME` or later: 2026-12-01T04:00:00Z, or -1h for an hour ago")
+	f.StringVar(&o.until, "until", "", "Only those created before this `TIME`")
+	f.IntVar(&o.limit, "limit", dibs.MaxPage, "At most `N`")
+	f.BoolVar(&o.csv, "csv", false, "All of them as CSV; --limit and --output do not count")
+}
+
+// read completes the query by the flags that need a conversion.
+func (o *orderFlags) read(now time.Time) error {
+	if o.status != "" {
+		status, ok := dibs.ParseStatus(o.status)
+		if !ok {
+			return cli.Usagef("--status must be pending, confirmed, released or refunded, not %q", o.status)
+		}
+		o.q.Status = &status
+	}
+	switch o.orderType {
+	case "":
+	case "regular":
+		o.q.OrderType = dibs.RegularOrder
+	case "flash":
+		o.q.OrderType = dibs.FlashOrder
+	default:
+		return cli.Usagef("--type must be regular or flash, not %q", o.orderType)
+	}
+	if err := checkLimit(o.limit); err != nil {
+		return err
+	}
+	return readMoments(now, momentFlag{"--since", o.since, &o.q.Since}, momentFlag{"--until", o.until, &o.q.Until})
+}
+
+// ordersTable shows claims, a row for each.
+func ordersTable(views []dibs.ClaimView) *cli.Table {
+	t := cli.NewTable("ID", "CAMPAIGN", "PRODUCT", "USER", "QTY", "STATUS", "AMOUNT", "CREATED", "PAYMENT")
+	for i := range views {
+		v := &views[i]
+		paid := ""
+		if v.Payment != nil {
+			paid = v.Payment.PaymentRef
+		}
+		t.Add(v.ID, cli.OrDash(v.CampaignID), cli.OrDash(v.ProductID), v.UserID, v.Quantity, v.Status,
+			cli.OrDash(amountText(v.Amount)), v.CreatedAt, cli.OrDash(paid))
+	}
+	return t
+}

@@ -1,0 +1,146 @@
+package remote
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newProductCommand() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "product",
+		Short: "Create and change the products that are sold or given",
+		Long: `Create and change the products of the server at --url, with the API key --admin-key
+or $DIBS_ADMIN_KEY. A campaign names the product that it offers; the stock of the
+product itself is for regular orders.`,
+	}, newProductCreateCommand(), newProductListCommand(), byID("show ID", "Show a product", (*client.Client).Product, productTable), newProductSetCommand())
+}
+
+// productFlags are a product's fields as flags describe them.
+type productFlags struct {
+	name, thumbnail, description, comment string
+	price                                 moneyFlags
+	stock                                 int64
+	payWithin                             time.Duration
+	late                                  string
+}
+
+func (o *productFlags) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.name, "name", "", "The product's `NAME`")
+	f.StringVar(&o.thumbnail, "thumbnail", "", "The `ADDRESS` of a picture")
+	f.StringVar(&o.description, "description", "", "A `TEXT` for users")
+	f.StringVar(&o.comment, "comment", "", "A `TEXT` for admins")
+	o.price.add(cmd, "price", "The price of a unit in minor units, an `AMOUNT`")
+	f.Int64Var(&o.stock, "stock", 0, "`N` units for regular orders")
+	f.DurationVar(&o.payWithin, "pay-within", 0, "The `TIME` to pay a regular order, such as 15m; 0s for no payment needed")
+	f.StringVar(&o.late, "late-payment", "", "The `RULE` for a payment after the deadline: reclaim or refund_due")
+}
+
+// patch returns the fields of the flags that were given.
+func (o *productFlags) patch(cmd *cobra.Command) (p dibs.ProductPatch, err error) {
+	if p.Price, err = o.price.value(cmd); err != nil {
+		return p, err
+	}
+	p.Name, p.Thumbnail = given(cmd, "name", o.name), given(cmd, "thumbnail", o.thumbnail)
+	p.Description, p.Comment = given(cmd, "description", o.description), given(cmd, "comment", o.comment)
+	p.Stock, p.PayWithin = given(cmd, "stock", o.stock), givenDuration(cmd, "pay-within", o.payWithin)
+	p.LatePayment = given(cmd, "late-payment", dibs.LatePayment(o.late))
+	return p, nil
+}
+
+func newProductCreateCommand() *cobra.Command {
+	var id, key string
+	o := &productFlags{}
+	cmd := ask(&cobra.Command{
+		Use:   "create --name NAME",
+		Short: "Create a product",
+		Example: `  dibs product create --id phone-x --name "Phone X" --price 99900 --currency CNY
+  dibs product create --id mug --name Mug --price 1500 --currency CNY --stock 40 --pay-within 15m`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, s *session) (dibs.ProductView, error) {
+		p, err := o.patch(s.cmd)
+		if err != nil {
+			return dibs.ProductView{}, err
+		}
+		return s.CreateProduct(ctx, dibs.ProductSpec{
+			ID: id, Name: o.name, Thumbnail: o.thumbnail, Price: p.Price, Description: o.description, Comment: o.comment, Stock: o.stock,
+			PayWithin: p.PayWithin, LatePayment: dibs.LatePayment(o.late),
+		}, key)
+	}, productTable)
+	o.add(cmd)
+	cmd.Flags().StringVar(&id, "id", "", "Its `ID`, 1-64 characters of A-Z a-z 0-9 . _ - (default generated)")
+	cmd.Flags().StringVar(&key, "key", "", "An idempotency `KEY`: the same product under the same key is created once")
+	return cmd
+}
+
+func newProductSetCommand() *cobra.Command {
+	o := &productFlags{}
+	cmd := ask(&cobra.Command{
+		Use:   "set ID",
+		Short: "Change the named fields of a product",
+		Example: `  dibs product set phone-x --price 89900 --currency CNY
+  dibs product set mug --stock 60`,
+		Args: cobra.ExactArgs(1),
+	}, func(ctx context.Context, s *session) (v dibs.ProductView, err error) {
+		p, err := o.patch(s.cmd)
+		if err == nil && p == (dibs.ProductPatch{}) {
+			err = cli.Usagef("name what is to change; %s --help lists the flags", s.cmd.CommandPath())
+		}
+		if err != nil {
+			return v, err
+		}
+		return s.PatchProduct(ctx, s.args[0], p)
+	}, productTable)
+	o.add(cmd)
+	return cmd
+}
+
+func newProductListCommand() *cobra.Command {
+	return ask(&cobra.Command{Use: "list", Short: "List all products by their ids", Args: cobra.NoArgs},
+		func(ctx context.Context, s *session) ([]dibs.ProductView, error) {
+			return all(0, func(p dibs.Page) (dibs.ListView[dibs.ProductView], error) { return s.Products(ctx, p) })
+		}, func(views *[]dibs.ProductView) *cli.Table {
+			t := cli.NewTable("ID", "PRICE", "STOCK", "LEFT", "PAY WITHIN", "NAME")
+			for _, v := range *views {
+				t.Add(v.ID, cli.OrDash(amountText(v.Price)), countText(v.Stock), countText(v.StockLeft), payText(v.PayWithin), v.Name)
+			}
+			return t
+		})
+}
+
+// productTable shows a product, a row for each of its properties.
+func productTable(v *dibs.ProductView) *cli.Table {
+	t := cli.NewTable()
+	t.Field("id", v.ID)
+	t.Field("name", v.Name)
+	t.Field("price", cli.OrDash(amountText(v.Price)))
+	t.Field("stock", countText(v.Stock))
+	t.Field("left", countText(v.StockLeft))
+	t.Field("pay within", payText(v.PayWithin))
+	t.Field("late payment", v.LatePayment)
+	t.Field("thumbnail", v.Thumbnail)
+	t.Field("description", v.Description)
+	t.Field("comment", v.Comment)
+	return t
+}
+
+func countText(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*n, 10)
+}
+
+func payText(d *dibs.Duration) string {
+	if d == nil {
+		return "-"
+	}
+	return time.Duration(*d).String()
+}

@@ -1,0 +1,27 @@
+package remote_test
+
+import (
+	"testing"
+
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
+)
+
+// TestProduct makes products, changes them and looks at them, from the outside.
+func TestProduct(t *testing.T) {
+	env := clitest.Served(t)
+	clitest.Run(t, env, "product", "create", "--id", "mug", "--name", "Mug", "--price", "1500", "--currency", "CNY", "--stock", "40", "--pay-within", "15m").
+		Want(t, 0, "mug", "1500 CNY", "15m0s", "reclaim")
+	clitest.Run(t, env, "product", "create", "--id", "mug", "--name", "Mug").Want(t, 1, "already_exists")
+	clitest.Run(t, env, "product", "create", "--id", "pen", "--name", "Pen", "--price", "5").Want(t, 2, "--price and --currency belong together")
+	clitest.Run(t, env, "product", "create", "--id", "pen").Want(t, 1, "name")
+	clitest.Run(t, env, "product", "create", "--id", "pen", "--name", "Pen").Want(t, 0, "pen")
+	clitest.Run(t, env, "product", "list").Want(t, 0, "mug  1500 CNY  40     40    15m0s       Mug", "pen  -")
+	clitest.Run(t, env, "product", "set", "mug").Want(t, 2, "name what is to change")
+	clitest.Run(t, env, "product", "set", "mug", "--stock", "60", "--pay-within", "0s", "--late-payment", "refund_due").Want(t, 0, "60", "refund_due", "1500 CNY")
+	clitest.Run(t, env, "product", "set", "mug", "--late-payment", "never").Want(t, 1, "late_payment")
+	clitest.Run(t, env, "product", "set", "none", "--stock", "1").Want(t, 1, "not_found")
+	clitest.Run(t, env, "product", "show", "mug", "--output", "json").Want(t, 0, `"stock": 60`, `"stock_left": 60`)
+	clitest.Run(t, env, "product", "show", "none").Want(t, 1, "not_found")
+	clitest.Run(t, env, "campaign", "create", "--id", "mugs", "--title", "Mugs", "--product", "mug", "--units", "3", "--ends", "+1h", "--publish").Want(t, 0, "mugs")
+	clitest.Run(t, env, "verify", "product:mug").Want(t, 1, "not_found", "never ordered")
+}

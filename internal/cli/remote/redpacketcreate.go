@@ -1,0 +1,48 @@
+package remote
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+// newPacketCommand drafts a red packet on a server.
+func newPacketCommand() *cobra.Command {
+	var o packetFlags
+	var window windowFlags
+	var limit int64
+	var publish bool
+	spec := dibs.CampaignSpec{Kind: dibs.RedPacket, Limit: &limit}
+	cmd := ask(&cobra.Command{
+		Use:   "create --total AMOUNT --count N --title TITLE --ends TIME",
+		Short: "Draft a red packet on a server, and publish it with --publish",
+		Long: `Draft a red packet on a server, and publish it with --publish. Publishing takes the
+total from the sender's account, or from the platform when there is no sender. At its
+end, what nobody took goes back.`,
+		Example: `  dibs redpacket create --id rain --title "Red packet rain" --total 10000000 --count 100000 \
+    --sender host --ends +1h --publish`,
+		Args: cobra.NoArgs,
+	}, func(ctx context.Context, s *session) (v dibs.CampaignView, err error) {
+		packet, unread := o.read()
+		if err := cli.Faults(undividable, withFlags(unread, packet.Faults(""))); err != nil {
+			return v, err
+		}
+		spec.Stock.RedPacket = &packet
+		if err := window.read(time.Now(), &spec); err != nil {
+			return v, err
+		}
+		return s.draft(ctx, spec, publish)
+	}, oneCampaign)
+	o.add(cmd)
+	addNames(cmd, &spec)
+	window.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&spec.SenderID, "sender", "", "The `USER` whose account pays for it (default the platform)")
+	f.Int64Var(&limit, "limit", 1, "Each user may have at most `N` shares")
+	f.BoolVar(&publish, "publish", false, "Open it to users at once")
+	return cmd
+}

@@ -1,0 +1,63 @@
+package remote
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newStockCommand() *cobra.Command {
+	var key string
+	var change dibs.StockChange
+	cmd := ask(&cobra.Command{
+		Use:   "stock ID",
+		Short: "Add to the stock of a campaign, or withdraw from it; never below what is granted",
+		Example: `  dibs campaign stock phone-noon --delta 50 --why "one more pallet"
+  dibs campaign stock front-row --items A7,A8`,
+		Args: cobra.ExactArgs(1),
+	}, func(ctx context.Context, s *session) (dibs.CampaignView, error) {
+		if (change.Delta == 0) == (len(change.Items) == 0) {
+			return dibs.CampaignView{}, cli.Usagef("give --delta or --items")
+		}
+		return s.ChangeStock(ctx, s.args[0], change, key)
+	}, oneCampaign)
+	f := cmd.Flags()
+	f.Int64Var(&change.Delta, "delta", 0, "`N` units or codes to add; negative to withdraw")
+	f.StringSliceVar(&change.Items, "items", nil, "Items to add: `A1,A2`")
+	f.StringVar(&change.Why, "why", "", "A `TEXT` for the record")
+	f.StringVar(&key, "key", "", "An idempotency `KEY`: the same change under the same key happens once")
+	return cmd
+}
+
+// stockCount returns the size of a stock as the server has it.
+func stockCount(s *dibs.StockView) int64 {
+	switch {
+	case s == nil:
+		return 0
+	case s.Units != nil:
+		return *s.Units
+	case s.Items != nil:
+		return *s.Items
+	case s.Codes != nil:
+		return s.Codes.Count
+	case s.RedPacket != nil:
+		return s.RedPacket.Count
+	}
+	return 0
+}
+
+// wantedCount returns the size of a stock as a file asks for it.
+func wantedCount(s *dibs.StockSpec) int64 {
+	switch {
+	case s.Units != nil:
+		return *s.Units
+	case s.Codes != nil:
+		return s.Codes.Count
+	case s.RedPacket != nil:
+		return s.RedPacket.Count
+	}
+	return int64(len(s.Items))
+}

@@ -1,0 +1,113 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newUserCommand() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "user",
+		Short: "Show what is stored about a user, and erase it",
+		Long: `Show what is stored about a user, and erase it, on the server at --url with an
+admin's API key in --admin-key or $DIBS_ADMIN_KEY.`,
+	}, byID("show USER", "Show what is stored about a user", (*client.Client).User, userTable), newUserEraseCommand(), newUserErasuresCommand())
+}
+
+func userTable(v *dibs.UserRecord) *cli.Table {
+	t := cli.NewTable()
+	if len(v.Balances) > 0 {
+		t = balanceTable(v.Balances)
+	}
+	for _, c := range v.Campaigns {
+		t.Add("claims", fmt.Sprintf("%d of %s", c.Claims, c.CampaignID))
+	}
+	for _, list := range []struct {
+		name string
+		ids  []string
+	}{{"red packet sent", v.Sent}, {"lottery", v.Lotteries}, {"waiting room", v.Rooms}, {"follows", v.Follows}, {"list", v.Lists}} {
+		for _, id := range list.ids {
+			t.Add(list.name, id)
+		}
+	}
+	if v.Quarantined > 0 {
+		t.Add("in quarantine", v.Quarantined)
+	}
+	if v.Erasure != nil {
+		t.Add("erasure", v.Erasure.ID+" "+string(v.Erasure.State))
+	}
+	if t.Len() == 0 {
+		t.Add("nothing", "nothing is stored about "+v.UserID)
+	}
+	return t
+}
+
+func newUserEraseCommand() *cobra.Command {
+	var spec dibs.ErasureSpec
+	cmd := ask(&cobra.Command{
+		Use:   "erase USER",
+		Short: "Erase a user: a random pseudonym takes their place",
+		Long: `Erase a user: a random pseudonym takes their place, and no record links the two.
+Counts, stock and sums of money stay. Data that a campaign still needs is erased when
+the campaign is over: the erasure waits for that and continues by itself. The same
+command again shows how far it is.
+
+End the user's tokens first: what the user does afterwards is new data.`,
+		Example: `  dibs user erase u-42
+  dibs user erasures --open`,
+		Args: cobra.ExactArgs(1),
+	}, func(ctx context.Context, s *session) (dibs.ErasureView, error) {
+		v, known, err := s.EraseUser(ctx, s.args[0], spec)
+		if known {
+			s.note("this erasure was begun before")
+		}
+		return v, err
+	}, func(v *dibs.ErasureView) *cli.Table { return erasuresTable(*v) })
+	cmd.Flags().BoolVar(&spec.LeaveBalance, "leave-balance", false, "Erase a user with money on the account, which then belongs to no user; pay it out before")
+	return cmd
+}
+
+func newUserErasuresCommand() *cobra.Command {
+	var open bool
+	cmd := talk(cli.WithOutput(&cobra.Command{
+		Use:   "erasures [ID]",
+		Short: "List erasures, newest first, or show one",
+		Args:  cobra.MaximumNArgs(1),
+	}), func(ctx context.Context, s *session) error {
+		if len(s.args) == 1 {
+			v, err := s.Erasure(ctx, s.args[0])
+			if err != nil {
+				return err
+			}
+			return cli.Show(s.cmd, v, erasuresTable(v))
+		}
+		l, err := s.Erasures(ctx, open, dibs.Page{Limit: dibs.MaxPage})
+		if err != nil {
+			return err
+		}
+		return cli.Show(s.cmd, l.Items, erasuresTable(l.Items...))
+	})
+	cmd.Flags().BoolVar(&open, "open", false, "Only those that are not done")
+	return cmd
+}
+
+func erasuresTable(views ...dibs.ErasureView) *cli.Table {
+	t := cli.NewTable("ID", "STATE", "USER", "ASKED FOR", "ERASED", "WAITS FOR")
+	for _, v := range views {
+		var erased []string
+		for _, what := range slices.Sorted(maps.Keys(v.Erased)) {
+			erased = append(erased, fmt.Sprintf("%d %s", v.Erased[what], what))
+		}
+		t.Add(v.ID, v.State, v.UserID, v.RequestedAt, strings.Join(erased, ", "), strings.Join(v.WaitsFor, ", "))
+	}
+	return t
+}

@@ -1,0 +1,209 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+func newWatchCommand() *cobra.Command {
+	var every, length time.Duration
+	var changes bool
+	cmd := talk(cli.WithOutput(&cobra.Command{
+		Use:   "watch [ID…]",
+		Short: "Watch campaigns live: what is left, granted, refused, and how fast",
+		Long: `Watch campaigns live: what is left, granted, refused, and how fast. On a terminal
+the table stays in its place, elsewhere every sample is a line. Without ids it watches
+all campaigns that are published or paused. Ctrl-C, or --for, ends it.
+
+With --changes it shows each change when the server reports it: opened, paused, sold
+out, reopened, ended, and how much is left. It ends when the last campaign has ended.`,
+	}), func(ctx context.Context, s *session) error {
+		if every < 100*time.Millisecond || every > time.Hour {
+			return cli.Usagef("--every must be from 100ms to 1h")
+		}
+		if length > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, length)
+			defer cancel()
+		}
+		ids, err := s.watchedIDs(ctx)
+		if err != nil {
+			return err
+		}
+		if changes {
+			return s.watchChanges(ctx, ids)
+		}
+		inPlace := !cli.WantsJSON(s.cmd) && cli.IsTerminal(s.cmd.OutOrStdout())
+		w := watcher{session: s, ids: ids, inPlace: inPlace, last: make(map[string]sample)}
+		return w.run(ctx, every)
+	})
+	cmd.Flags().BoolVar(&changes, "changes", false, "Show each change as it happens, instead of samples")
+	cmd.Flags().DurationVar(&every, "every", time.Second, "The time between two samples")
+	cmd.Flags().DurationVar(&length, "for", 0, "How long to watch (default until Ctrl-C)")
+	return cmd
+}
+
+// watchedIDs returns the campaigns that the user named, or else all that are
+// published or paused.
+func (s *session) watchedIDs(ctx context.Context) ([]string, error) {
+	if len(s.args) > 0 {
+		return s.args, nil
+	}
+	views, err := s.campaigns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, v := range views {
+		if v.State == dibs.Published || v.State == dibs.PausedState {
+			ids = append(ids, v.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, errors.New("no campaign is published")
+	}
+	return ids, nil
+}
+
+// watcher shows samples of some campaigns.
+type watcher struct {
+	*session
+	ids []string
+	// inPlace draws each table over the last one, which has drawn lines.
+	inPlace bool
+	drawn   int
+	// headed says that the head of the lines is written.
+	headed bool
+	last   map[string]sample
+}
+
+// sample is a campaign's numbers at one moment.
+type sample struct {
+	At      time.Time `json:"at"`
+	ID      string    `json:"campaign_id"`
+	Left    int64     `json:"remaining"`
+	Granted int64     `json:"granted"`
+	// Rate is the grants a second since the last sample.
+	Rate    float64 `json:"granted_per_second"`
+	Refused int64   `json:"refused"`
+	// Backlog is how many entries are not settled; the oldest has waited LagMS.
+	Backlog int64 `json:"journal_backlog"`
+	LagMS   int64 `json:"settle_lag_ms"`
+}
+
+// run takes samples until ctx ends. The first one must succeed; later ones may fail
+// for a while, as when the server restarts.
+func (w *watcher) run(ctx context.Context, every time.Duration) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		samples, err := w.take(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && first:
+			return err
+		case err != nil:
+			// The next table stands below this line.
+			w.drawn = 0
+			_, err = fmt.Fprintf(w.cmd.ErrOrStderr(), "%s  %s\n", cli.Moment(time.Now()), cli.Message(err))
+		default:
+			err = w.draw(samples)
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// take takes a sample of each campaign.
+func (w *watcher) take(ctx context.Context) ([]sample, error) {
+	samples := make([]sample, 0, len(w.ids))
+	for _, id := range w.ids {
+		v, err := w.Stats(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		s := sample{
+			At: time.Now().UTC(), ID: id, Left: v.Remaining, Granted: v.Granted, Backlog: v.JournalBacklog, LagMS: v.SettleLagMS,
+		}
+		for _, n := range v.Refused {
+			s.Refused += n
+		}
+		if before, ok := w.last[id]; ok {
+			s.Rate = float64(s.Granted-before.Granted) / s.At.Sub(before.At).Seconds()
+		}
+		w.last[id] = s
+		samples = append(samples, s)
+	}
+	return samples, nil
+}
+
+// draw shows samples in the form that the user asked for.
+func (w *watcher) draw(samples []sample) error {
+	if cli.WantsJSON(w.cmd) {
+		lines := cli.JSONLines(w.cmd)
+		for _, s := range samples {
+			if err := lines.Encode(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if !w.inPlace {
+		return w.drawLines(samples)
+	}
+	t := cli.NewTable("CAMPAIGN", "LEFT", "GRANTED", "RATE/S", "REFUSED", "UNSETTLED", "LAG")
+	for _, s := range samples {
+		t.Add(s.cells()...)
+	}
+	var frame bytes.Buffer
+	if w.drawn > 0 {
+		// Up to the first line of the last table, and clear from there.
+		fmt.Fprintf(&frame, "\x1b[%dA\x1b[J", w.drawn)
+	}
+	if err := t.Write(&frame); err != nil {
+		return err
+	}
+	w.drawn = t.Len() + 1
+	_, err := w.cmd.OutOrStdout().Write(frame.Bytes())
+	return err
+}
+
+// drawLines writes a line for each sample, under one head. The columns have fixed
+// widths, since later lines are not known yet.
+func (w *watcher) drawLines(samples []sample) error {
+	const form = "%-20s  %-24s  %10v  %10v  %10s  %10v  %10v  %8s\n"
+	out := w.cmd.OutOrStdout()
+	if !w.headed {
+		w.headed = true
+		if _, err := fmt.Fprintf(out, form, "TIME", "CAMPAIGN", "LEFT", "GRANTED", "RATE/S", "REFUSED", "UNSETTLED", "LAG"); err != nil {
+			return err
+		}
+	}
+	for _, s := range samples {
+		if _, err := fmt.Fprintf(out, form, append([]any{cli.Moment(s.At)}, s.cells()...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cells returns the campaign and its numbers.
+func (s *sample) cells() []any {
+	return []any{s.ID, s.Left, s.Granted, strconv.FormatFloat(s.Rate, 'f', 0, 64), s.Refused, s.Backlog, strconv.FormatInt(s.LagMS, 10) + "ms"}
+}

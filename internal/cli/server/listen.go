@@ -1,0 +1,57 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+)
+
+// face is an address with what is served there.
+type face struct {
+	http *http.Server
+	ln   net.Listener
+}
+
+// listen takes the addresses: the users' first, the administrators' last. They are
+// the same one unless admin_listen is set.
+func (s *Server) listen(ctx context.Context) error {
+	for _, address := range []string{s.c.Listen, s.c.AdminListen} {
+		if address == "" {
+			continue
+		}
+		ln, err := listen(ctx, address)
+		if err != nil {
+			return err
+		}
+		s.faces = append(s.faces, face{ln: ln})
+	}
+	return nil
+}
+
+// listen takes an address. The error says what to do when another program has it.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("the address %s is in use by another program: stop that one, or name another --listen (127.0.0.1:0 takes a free port)", address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+	}
+	return ln, nil
+}
+
+// URL returns the address for users, with its real port.
+func (s *Server) URL() string { return s.urlOf(s.faces[0]) }
+
+// AdminURL returns the address for administrators, with its real port.
+func (s *Server) AdminURL() string { return s.urlOf(s.faces[len(s.faces)-1]) }
+
+func (s *Server) urlOf(f face) string {
+	if s.certs != nil {
+		return "https://" + f.ln.Addr().String()
+	}
+	return "http://" + f.ln.Addr().String()
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/gateway"
+	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/internal/cli/store"
+	"github.com/dibs-dev/dibs/tokens"
+	"github.com/dibs-dev/dibs/tracing"
+)
+
+// Options are what a server is started with beside the settings.
+type Options struct {
+	Log *slog.Logger
+	// Version is the program's.
+	Version string
+	// DevTokens accepts the token dev_<user> for any user.
+	DevTokens bool
+}
+
+// Server is a node with its HTTP server. Start returns one that listens; Run serves,
+// and must be called once, or else Close.
+type Server struct {
+	c    *config.Config
+	opts Options
+	log  *slog.Logger
+	node *embedded.Node
+	// faces are one address for everybody, or one for users and then one for
+	// administrators.
+	faces []face
+	// hub holds the long-lived connections.
+	hub *gateway.Hub
+	// tokens, tracer and certs are nil where the settings ask for none.
+	tokens *tokens.Verifier
+	tracer *tracing.Tracer
+	certs  *certificates
+}
+
+// Start takes the addresses and opens the node.
+func Start(ctx context.Context, c *config.Config, opts Options) (s *Server, err error) {
+	s = &Server{c: c, opts: opts, log: opts.Log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close(ctx))
+			s = nil
+		}
+	}()
+	// The address comes first: a start that cannot serve must not load every
+	// campaign, which costs each an epoch.
+	if err := s.listen(ctx); err != nil {
+		// A process that has the data folder is the more useful reason: it is likely to
+		// have the address too.
+		if owned := embedded.Owned(ctx, c.Node()); owned != nil {
+			return s, store.Explain(c, owned, store.InUse(c))
+		}
+		return s, err
+	}
+	if s.tracer, err = openTracer(ctx, c, opts); err != nil {
+		return s, err
+	}
+	if s.node, err = store.OpenNode(ctx, c, s.log, s.tracer, store.InUse(c)); err != nil {
+		return s, err
+	}
+	if s.certs, err = openCertificates(c); err != nil {
+		return s, err
+	}
+	if s.tokens, err = openTokens(ctx, c, s.log); err != nil {
+		return s, err
+	}
+	return s, s.build()
+}
+
+// Node returns the node, which is open until Run or Close ends.
+func (s *Server) Node() *embedded.Node { return s.node }
+
+// build makes the handlers and the servers of the addresses.
+func (s *Server) build() error {
+	if err := s.openHub(); err != nil {
+		return err
+	}
+	cfg := httpapi.Config{
+		Service: s.node.Service, Places: s.node.Rooms, Lotteries: s.node.Rooms, Tickets: s.node.Tickets, Audiences: s.node.Audiences,
+		Gateway: s.hub, Limits: s.node.Limits, Overload: s.node.Overload, Collectors: s.node.Collectors(),
+		TrustedProxies: config.Prefixes(s.c.TrustedProxies), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins,
+		AllowDevTokens: s.opts.DevTokens, Logger: s.log, Version: s.opts.Version,
+	}
+	if s.tokens != nil {
+		cfg.Users = s.tokens
+	}
+	if s.tracer != nil {
+		cfg.Tracer, cfg.TraceClaims = s.tracer, s.c.TraceClaims
+	}
+	h, err := httpapi.NewHandlers(cfg)
+	if err != nil {
+		return err
+	}
+	handlers := []http.Handler{h.All}
+	if len(s.faces) > 1 {
+		handlers = []http.Handler{h.Outer, withProfiles(h.All)}
+	}
+	for i := range s.faces {
+		server := httpapi.NewServer(s.faces[i].ln.Addr().String(), handlers[i])
+		server.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
+		if s.certs != nil {
+			server.TLSConfig = s.certs.config()
+		}
+		s.faces[i].http = server
+	}
+	return nil
+}
+
+// openHub opens what holds the long-lived connections.
+func (s *Server) openHub() (err error) {
+	// A third of the drain time, at most, is theirs: the node settles in the rest.
+	cfg := gateway.Config{Logger: s.log, DrainWithin: min(3*time.Second, s.c.Drain/3), MaxPerAddress: s.c.ConnectionLimit()}
+	if s.tokens != nil {
+		cfg.Epoch = s.tokens.Epoch
+	}
+	if s.tracer != nil && s.c.TraceClaims {
+		cfg.Tracer = s.tracer
+	}
+	s.hub, err = s.node.OpenGateway(cfg)
+	return err
+}

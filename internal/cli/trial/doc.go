@@ -1,0 +1,3 @@
+// Package trial has the verbs that try a sale out before it happens: rehearse and
+// lab.
+package trial

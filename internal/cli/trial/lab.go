@@ -1,0 +1,150 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/lab"
+	"github.com/dibs-dev/dibs/lab/strategies"
+)
+
+// formatHTML is a form of the result that only the lab has.
+const formatHTML = "html"
+
+func newLabCommand() *cobra.Command {
+	var (
+		cfg    lab.Config
+		list   bool
+		format = cli.OutputTable
+		page   string
+	)
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "Run ways to sell scarce goods side by side, and show what each costs and breaks",
+		Long: `Run ways to sell scarce goods, from code that sells too much to dibs, one after the
+other on the same servers with the same requests. Then count the orders: too many, two
+for one user, too few, and users that were told yes and have no order.
+
+Servers that are not named are started for the run, in temporary folders, when they are
+installed; the lab removes everything that it made. It exits with 1 when a way that is
+known to be safe broke a promise.
+
+Presets: rush, 2,000 users with 5,000 requests at once for 200 units; one-user, one user
+with 10,000 requests at once; packets, 100,000 red packets for 20 workers, and for a
+crowd.`,
+		Example: `  dibs lab                                   # everything, a few minutes
+  dibs lab --strategies naive,by-stock,dibs-embedded
+  dibs lab --preset packets --html packets.html
+  dibs lab --redis redis://127.0.0.1:6379/9 --databases mariadb --mariadb mysql://root:…@127.0.0.1:3306/mysql
+  dibs lab --list`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usagef("there is no command %q; there is dibs lab locks", "lab "+args[0])
+			}
+			if list {
+				return strategyTable().Write(cmd.OutOrStdout())
+			}
+			negate(cmd, map[string]*int{"users": &cfg.Users, "requests": &cfg.Requests}, -1)
+			negate(cmd, map[string]*int64{"stock": &cfg.Stock}, -1)
+			negate(cmd, map[string]*time.Duration{"time": &cfg.Time}, -time.Second)
+			cfg.Progress = cmd.ErrOrStderr()
+			return runLab(cmd, cfg, format, page)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&cfg.Preset, "preset", lab.Rush, "rush, one-user or packets; it sets the defaults below")
+	f.StringSliceVar(&cfg.Strategies, "strategies", nil, "Names, separated by commas (default those of the preset; see --list)")
+	f.StringSliceVar(&cfg.Databases, "databases", nil, "mariadb, postgres or both (default those of the preset)")
+	f.IntVar(&cfg.Users, "users", 0, "How many users send requests (default 2000, 1 or 100000)")
+	f.IntVar(&cfg.Requests, "requests", 0, "How many requests they send in all (default 5000, 10000 or 100000)")
+	f.IntSliceVar(&cfg.Concurrency, "concurrency", nil, "How many requests are under way at once; several numbers make several runs")
+	f.Int64Var(&cfg.Stock, "stock", 0, "How many units there are (default 200, or 100000)")
+	f.DurationVar(&cfg.Time, "time", 0, "The longest time for one way (default 5s, or 8s)")
+	f.Uint64Var(&cfg.Seed, "seed", 1, "The order of the users")
+	f.StringVar(&cfg.MariaDB, "mariadb", "", "Use the server there, mysql://user:password@host:port/database; the lab makes databases of its own on it")
+	f.StringVar(&cfg.Postgres, "postgres", "", "Use the server there, postgres://…")
+	f.StringVar(&cfg.Redis, "redis", "", "Use the empty database there, redis://host:port/9; the lab empties it")
+	f.Var(cli.OneOf(&format, cli.OutputTable, cli.OutputJSON, formatHTML), "format", "The form of the result: table, json or html")
+	f.StringVar(&page, "html", "", "Write the page with charts to this file too")
+	f.BoolVar(&list, "list", false, "Show the strategies instead, and what each one teaches")
+	cmd.AddCommand(newLabLocksCommand())
+	return cmd
+}
+
+// strategyTable shows the strategies, a row for each.
+func strategyTable() *cli.Table {
+	t := cli.NewTable("strategy", "row", "breaks", "does", "teaches")
+	for _, s := range strategies.All() {
+		breaks := "-"
+		if !s.Safe() {
+			var words []string
+			for _, f := range s.Breaks {
+				words = append(words, string(f))
+			}
+			breaks = strings.Join(words, ", ")
+		}
+		t.Add(s.Name, s.Row, breaks, s.Does, s.Teaches)
+	}
+	return t
+}
+
+// cannotRun heads the faults of the flags.
+const cannotRun = "the lab cannot run like this:"
+
+// runLab runs the lab and shows what it found.
+func runLab(cmd *cobra.Command, cfg lab.Config, format, page string) error {
+	if err := cli.Faults(cannotRun, cfg.Validate()); err != nil {
+		return err
+	}
+	// A page that cannot be written should fail before the minutes that the lab takes.
+	var file *os.File
+	if page != "" {
+		var err error
+		if file, err = os.Create(page); err != nil {
+			return cli.Usagef("--html: %w", err)
+		}
+		defer file.Close()
+	}
+	report, err := lab.Run(cmd.Context(), cfg)
+	if errors.Is(err, lab.ErrNoServer) {
+		return cli.Usage(err)
+	}
+	if report == nil {
+		return err
+	}
+	report.Command = labCommand(cmd)
+	write := map[string]func(io.Writer) error{cli.OutputTable: report.Table, cli.OutputJSON: report.JSON, formatHTML: report.HTML}[format]
+	if err := errors.Join(err, write(cmd.OutOrStdout())); err != nil {
+		return err
+	}
+	if file != nil {
+		if err := errors.Join(report.HTML(file), file.Close()); err != nil {
+			return err
+		}
+	}
+	if !report.OK() {
+		return fmt.Errorf("the lab found what should not be: %s", strings.Join(report.Surprises, "; "))
+	}
+	return nil
+}
+
+// labCommand returns the command line for the report, without the addresses of
+// servers, which hold passwords.
+func labCommand(cmd *cobra.Command) string {
+	parts := []string{"dibs lab"}
+	for _, name := range []string{"preset", "strategies", "databases", "users", "requests", "concurrency", "stock", "time", "seed"} {
+		if f := cmd.Flags().Lookup(name); f.Changed {
+			parts = append(parts, "--"+name+" "+strings.Trim(f.Value.String(), "[]"))
+		}
+	}
+	return strings.Join(parts, " ")
+}
