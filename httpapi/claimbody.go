@@ -4,15 +4,16 @@ import (
 	"math"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
-// claimBody is what a claim asks for, as documented.
+// claimBody is the body of a claim, as documented.
 type claimBody struct {
 	Quantity *int64 `json:"quantity,omitempty" minimum:"1" maximum:"2147483647" doc:"units, default 1"`
 }
 
-// quickQuantity reads the bodies that everybody sends, `{}`, nothing at all and
-// `{"quantity":1}`, without reflection. It reports false for any other body,
+// quickQuantity reads the bodies that nearly all clients send, `{}`, nothing at all
+// and `{"quantity":1}`, without reflection. It reports false for any other body,
 // right or wrong: the strict decoder reads those.
 func quickQuantity(b []byte) (int64, bool) {
 	i := skipSpace(b, 0)
@@ -59,19 +60,19 @@ func skipSpace(b []byte, i int) int {
 }
 
 // decodeClaim returns the quantity that a claim's body asks for.
-func decodeClaim(s shape, raw []byte) (int64, error) {
+func decodeClaim(d web.Decoder, raw []byte) (int64, error) {
 	if q, ok := quickQuantity(raw); ok {
 		return q, nil
 	}
 	var body claimBody
-	value, err := s.decode(raw, &body)
+	value, err := d.Decode(raw, &body)
 	if err != nil {
 		return 0, err
 	}
 	if body.Quantity != nil {
 		return *body.Quantity, nil
 	}
-	// Absent means 1, but null is somebody's missing value.
+	// Absent means 1, but null is a value that the client failed to fill in.
 	if members, _ := value.(map[string]any); len(members) > 0 {
 		return 0, dibs.Invalid(dibs.Fault{Field: "/quantity", Problem: dibs.Text{EN: "must be a whole number", ZH: "必须是整数"}})
 	}

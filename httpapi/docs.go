@@ -8,18 +8,54 @@ import (
 	"html"
 	"html/template"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 //go:embed docs.html
 var docsHTML string
 
-// docsTemplate shows an OpenAPI document to people, with nothing from
-// elsewhere: no scripts, no fonts, no pictures.
+// docsTemplate shows an OpenAPI document to people. It needs no scripts, fonts or
+// pictures, and nothing from other servers.
 var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(docsHTML))
+
+// serveDocument serves the document and its page for people. It must come after all
+// other routes.
+func (a *api) serveDocument() error {
+	document := operation{method: http.MethodGet, path: "/openapi.json", id: "openapi", tag: tagOps, access: open, summary: "This document"}
+	docs := operation{method: http.MethodGet, path: "/docs", id: "docs", tag: tagOps, access: open, summary: "This document for people"}
+	a.describePlain(&document, web.TypeJSON[0])
+	a.describePlain(&docs, web.TypeHTML[0])
+	doc, raw, err := a.JSON()
+	if err != nil {
+		return fmt.Errorf("document: %w", err)
+	}
+	page, err := renderDocs(doc, a.examples)
+	if err != nil {
+		return fmt.Errorf("document: %w", err)
+	}
+	a.HandleFunc("GET /openapi.json", a.static(web.TypeJSON, raw))
+	a.HandleFunc("GET /docs", a.static(web.TypeHTML, page))
+	return nil
+}
+
+// docsPolicy lets the page use its own style sheet and nothing else.
+const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// static serves a body that does not change while the process runs.
+func (a *api) static(contentType []string, body []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h["Content-Type"] = contentType
+		h.Set("Content-Security-Policy", docsPolicy)
+		h.Set("Cache-Control", "public, max-age=60")
+		a.respond.Write(w, body)
+	}
+}
 
 // docsPage is what the template shows.
 type docsPage struct {
@@ -35,10 +71,10 @@ type docsGroup struct {
 }
 
 type docsOperation struct {
-	ID, Method, Path, Summary, Description, Who, Curl string
-	Params                                            []docsField
-	Body                                              string
-	Answers                                           []docsAnswer
+	ID, Method, Path, Summary, Description, Access, Curl string
+	Params                                               []docsField
+	Body                                                 string
+	Answers                                              []docsAnswer
 }
 
 type docsField struct {
@@ -90,8 +126,7 @@ func list(v any, name string) []any {
 	return l
 }
 
-// renderDocs makes the page of a document, with examples of bodies by
-// operation.
+// renderDocs renders the page of a document, with examples of bodies by operation.
 func renderDocs(doc map[string]any, examples map[string]string) ([]byte, error) {
 	info := object(doc, "info")
 	page := docsPage{Title: text(info, "title"), Version: text(info, "version"), About: text(info, "description")}
@@ -119,7 +154,7 @@ func renderDocs(doc map[string]any, examples map[string]string) ([]byte, error) 
 func describe(method, path string, op map[string]any, examples map[string]string) docsOperation {
 	d := docsOperation{
 		ID: text(op, "operationId"), Method: strings.ToUpper(method), Path: path,
-		Summary: text(op, "summary"), Description: text(op, "description"), Who: whoMay(op),
+		Summary: text(op, "summary"), Description: text(op, "description"), Access: accessOf(op),
 	}
 	for _, p := range list(op, "parameters") {
 		required, _ := p.(map[string]any)["required"].(bool)
@@ -133,7 +168,7 @@ func describe(method, path string, op map[string]any, examples map[string]string
 	if json.Indent(&indented, []byte(example), "", "  ") == nil {
 		d.Body = indented.String()
 	}
-	d.Curl = curlLine(d.Method, path, d.Who, example)
+	d.Curl = curlLine(d.Method, path, d.Access, example)
 	responses := object(op, "responses")
 	for _, status := range slices.Sorted(maps.Keys(responses)) {
 		r := object(responses, status)
@@ -146,8 +181,8 @@ func describe(method, path string, op map[string]any, examples map[string]string
 	return d
 }
 
-// whoMay reads the security of an operation.
-func whoMay(op map[string]any) string {
+// accessOf reads the security of an operation.
+func accessOf(op map[string]any) string {
 	var user, admin, nobody bool
 	for _, s := range list(op, "security") {
 		m, _ := s.(map[string]any)
@@ -168,8 +203,8 @@ func whoMay(op map[string]any) string {
 	return open.String()
 }
 
-// curlLine is a call to try.
-func curlLine(method, path, who, body string) string {
+// curlLine returns a command that calls an operation.
+func curlLine(method, path, access, body string) string {
 	path = strings.ReplaceAll(path, "/claims/{id}", "/claims/$CLAIM")
 	path = strings.ReplaceAll(path, "/products/{id}", "/products/$PRODUCT")
 	path = strings.ReplaceAll(path, "{id}", "$CAMPAIGN")
@@ -178,7 +213,7 @@ func curlLine(method, path, who, body string) string {
 		line += " -X " + method
 	}
 	line += ` "$DIBS` + path + `"`
-	switch who {
+	switch access {
 	case userOnly.String(), either.String():
 		line += ` -H "Authorization: Bearer $TOKEN"`
 	case adminOnly.String():
@@ -190,7 +225,7 @@ func curlLine(method, path, who, body string) string {
 	return line
 }
 
-// typeName is a schema in a word or two.
+// typeName describes a schema in a word or two.
 func typeName(s map[string]any) string {
 	switch {
 	case s == nil:
@@ -250,8 +285,7 @@ func describeSchemas(doc map[string]any) []docsSchema {
 	return out
 }
 
-// describeReasons lists the registry; a word that two entries share has one
-// anchor.
+// describeReasons lists the reasons. A word that two of them share has one anchor.
 func describeReasons() []docsReason {
 	var out []docsReason
 	seen := map[string]bool{}

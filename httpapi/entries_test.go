@@ -34,7 +34,7 @@ func (s *slowLists) WriteEntries(_ context.Context, _ *dibs.Campaign, w io.Write
 func TestListsAreBounded(t *testing.T) {
 	svc := newService(t)
 	lists := &slowLists{reached: make(chan struct{}, 10), free: make(chan struct{})}
-	h, err := httpapi.New(httpapi.Config{Service: svc, JWTSecret: []byte(jwtSecret), Lotteries: lists})
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret), Lotteries: lists})
 	must(t, err)
 	s := serve(t, svc, h)
 	units, now := int64(5), time.Now()

@@ -16,43 +16,48 @@ import (
 
 type clientFilter = client.ClaimFilter
 
-// unremembering is a service that loses the answers it should remember.
-type unremembering struct{ httpapi.Service }
+// forgetful loses the answers that it should remember.
+type forgetful struct{}
 
-func forgetful(s httpapi.Service) httpapi.Service { return unremembering{s} }
-
-func (unremembering) Remember(_ context.Context, _, _ string, _ []byte, do func() (int, []byte, error)) (dibs.StoredRequest, bool, error) {
+func (forgetful) Remember(_ context.Context, _, _ string, _ []byte, do func() (int, []byte, error)) (dibs.StoredRequest, bool, error) {
 	status, body, err := do()
 	return dibs.StoredRequest{Status: status, Body: body}, false, err
 }
 
-// broken is a service whose reads and claims end in what fail returns.
-type broken struct {
-	httpapi.Service
-	fail func() error
-}
+// broken are services whose calls end in what fail returns.
+type broken struct{ fail func() error }
+
+// brokenCampaigns and brokenHealth are broken in one way each.
+type (
+	brokenCampaigns struct {
+		campaignService
+		broken
+	}
+	brokenHealth struct{ httpapi.Operations }
+)
 
 func (b broken) Claim(context.Context, dibs.ClaimRequest) (dibs.Result, error) {
 	return dibs.Result{}, b.fail()
 }
 
-func (b broken) Stats(context.Context, string) (dibs.StatsView, error) {
+func (b brokenCampaigns) Stats(context.Context, string) (dibs.StatsView, error) {
 	return dibs.StatsView{}, b.fail()
 }
 
-func (b broken) PatchCampaign(context.Context, string, dibs.CampaignPatch) (*dibs.Campaign, error) {
+func (b brokenCampaigns) PatchCampaign(context.Context, string, dibs.CampaignPatch) (*dibs.Campaign, error) {
 	return nil, b.fail()
 }
 
-func (b broken) Health(context.Context) dibs.HealthView {
+func (brokenHealth) Health(context.Context) dibs.HealthView {
 	return dibs.HealthView{Durability: "durable", Dependencies: map[string]dibs.DependencyView{"ledger": {Error: "gone"}}}
 }
 
 func TestFailuresShowNothingInside(t *testing.T) {
 	cause := errors.New("dial tcp 10.9.8.7:3306: the password was hunter2")
 	var fail func() error
-	s := newStack(t, func(svc httpapi.Service) httpapi.Service {
-		return broken{Service: svc, fail: func() error { return fail() }}
+	s := newStack(t, func(s *httpapi.Services) {
+		b := broken{func() error { return fail() }}
+		s.Claimer, s.Campaigns, s.Operations = b, brokenCampaigns{s.Campaigns, b}, brokenHealth{s.Operations}
 	})
 	for name, c := range map[string]struct {
 		fail    func() error
@@ -108,8 +113,8 @@ func TestFailuresShowNothingInside(t *testing.T) {
 	}
 }
 
-// midway is a service whose list of claims breaks on the second page.
-type midway struct{ httpapi.Service }
+// midway has a list of claims that breaks on the second page.
+type midway struct{ httpapi.Claims }
 
 func (m midway) CampaignClaims(_ context.Context, _ string, _ dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error) {
 	if page.Cursor != "" {
@@ -119,7 +124,7 @@ func (m midway) CampaignClaims(_ context.Context, _ string, _ dibs.ClaimFilter, 
 }
 
 func TestBrokenCSVIsNoWholeCSV(t *testing.T) {
-	s := newStack(t, func(svc httpapi.Service) httpapi.Service { return midway{svc} })
+	s := newStack(t, func(s *httpapi.Services) { s.Claims = midway{s.Claims} })
 	req, err := http.NewRequest("GET", s.url+"/v1/campaigns/x/claims?format=csv", nil)
 	must(t, err)
 	req.Header.Set("Authorization", "Bearer "+adminKey)

@@ -35,7 +35,7 @@ func newGated(t *testing.T) *gatedStack {
 	_, err = node.Service.EnsureKey(t.Context(), "tests", adminKey)
 	must(t, err)
 	h, err := httpapi.New(httpapi.Config{
-		Service: node.Service, Places: node.Rooms, Lotteries: node.Rooms, Tickets: node.Tickets,
+		Services: httpapi.ServicesOf(node.Service), Places: node.Rooms, Lotteries: node.Rooms, Tickets: node.Tickets,
 		JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Logger: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
@@ -113,7 +113,7 @@ func TestAQueueOverHTTP(t *testing.T) {
 	_, err = ann.Join(ctx, "nothing")
 	wants(t, err, "not_found", "no such campaign")
 	_, err = ann.Lottery(ctx, "phone")
-	wants(t, err, "not_found", "no lots")
+	wants(t, err, "not_found", "no lottery")
 	_, err = ann.Ticket(ctx, "phone", dibs.TicketRequest{})
 	wants(t, err, "not_found", "no tickets")
 

@@ -12,53 +12,14 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-func TestLanguage(t *testing.T) {
-	l, err := newLanguages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for header, zh := range map[string]bool{
-		"":                                  false,
-		"zh":                                true,
-		"zh-CN":                             true,
-		"zh-TW,en;q=0.5":                    true,
-		"zh-Hans-CN;q=0.9, en;q=0.8":        true,
-		"en;q=0.8, zh;q=0.9":                true,
-		"en, zh":                            false,
-		"zh, en":                            true,
-		"en-US,en;q=0.9,zh-CN;q=0.8":        false,
-		"fr, zh;q=0.5, en;q=0.4":            true,
-		"fr-CH, fr;q=0.9, de;q=0.7":         false,
-		"zh;q=0, en;q=0.1":                  false,
-		"zh;q=0":                            false,
-		"*":                                 false,
-		"*;q=0.5, zh;q=0.9":                 true,
-		"de, *;q=0.5, zh;q=0.1":             false,
-		"nonsense;;;":                       false,
-		"zh;q=abc":                          false,
-		strings.Repeat("fr,", 200) + "zh":   true,
-		strings.Repeat("x", 5000):           false,
-		strings.Repeat("zh-", 2000) + "zh":  false,
-		"zh;q=0.0001, en;q=0.00001":         true,
-		"ZH-cn":                             true,
-		" zh-CN ; q=1.0 , en-GB ; q=0.9   ": true,
-	} {
-		for range 2 { // Read, then remembered.
-			if got := l.chinese(http.Header{"Accept-Language": {header}}); got != zh {
-				t.Errorf("%.60q: Chinese %v, want %v", header, got, zh)
-			}
-		}
-	}
-}
-
 // Every route that answers is documented, and nothing else is.
 func TestEveryHandlerIsDocumented(t *testing.T) {
-	h, err := New(Config{Service: noService{}, AllowDevTokens: true})
+	cfg := Config{Services: ServicesOf(nil), AllowDevTokens: true}.WithDefaults()
+	a, err := newAPI(&cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt := h.(*routes)
-	_, raw, err := rt.api.documentJSON()
+	_, raw, err := a.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,16 +35,13 @@ func TestEveryHandlerIsDocumented(t *testing.T) {
 			documented = append(documented, strings.ToUpper(method)+" "+path)
 		}
 	}
-	served := slices.Clone(rt.patterns)
+	served := slices.Clone(a.patterns)
 	slices.Sort(documented)
 	slices.Sort(served)
 	if !slices.Equal(documented, served) {
 		t.Errorf("documented %q\nserved     %q", documented, served)
 	}
 }
-
-// noService is for tests that call nothing.
-type noService struct{ Service }
 
 // The claim's own encoder and encoding/json say the same.
 func TestClaimEncoder(t *testing.T) {
@@ -121,53 +79,6 @@ func TestClaimEncoder(t *testing.T) {
 	}
 }
 
-// Every reason makes a problem that reads back whole, in both languages.
-func TestProblemEncoder(t *testing.T) {
-	at := time.Date(2026, 12, 1, 4, 0, 0, 0, time.UTC)
-	for i := range dibs.ReasonCount + 1 {
-		r := dibs.Reason(i)
-		for _, zh := range []bool{false, true} {
-			p := problem{
-				reason: r, startsAt: at, endsAt: at, remaining: 7, claimIDs: []string{"A"}, effect: dibs.EffectNone,
-				faults: []dibs.Fault{{Field: "/a~1b", Problem: dibs.Text{EN: "is bad", ZH: "不对"}}},
-			}
-			var got dibs.Problem
-			if err := json.Unmarshal(appendProblem(nil, &p, zh, "id-1"), &got); err != nil {
-				t.Fatalf("%s: %v", r, err)
-			}
-			info := r.Info()
-			want := dibs.Problem{
-				Type: "urn:dibs:problem:" + info.Word, Title: info.Title.In(zh), Status: info.Status, Detail: info.Title.In(zh),
-				Reason: info.Word, Code: info.Code, Retryable: info.Retryable, RequestID: "id-1", Effect: dibs.EffectNone,
-				Errors: []dibs.ProblemFault{{Pointer: "/a~1b", Detail: p.faults[0].Problem.In(zh)}},
-			}
-			switch r {
-			case dibs.NotStarted:
-				want.StartsAt = &at
-			case dibs.Ended:
-				want.EndsAt = &at
-			case dibs.SoldOut:
-				want.Remaining = &p.remaining
-			case dibs.LimitReached:
-				want.ClaimIDs = p.claimIDs
-			}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: %+v, want %+v", r, got, want)
-			}
-		}
-	}
-}
-
-func TestPointers(t *testing.T) {
-	for location, want := range map[string]string{
-		"body": "", "body.title": "/title", "body.stock.items[3]": "/stock/items/3", "query.limit": "/limit", "path.id": "/id",
-	} {
-		if got := pointerOf(location); got != want {
-			t.Errorf("%s: %q, want %q", location, got, want)
-		}
-	}
-}
-
 // The bounds of a connection are set: a server without them can be held open.
 func TestServerHasBounds(t *testing.T) {
 	s := NewServer("127.0.0.1:0", http.NotFoundHandler())
@@ -187,8 +98,7 @@ func (c *slowChecks) Verify(token string) (string, time.Time, error) {
 // However many requests carry a token, its signature is checked once.
 func TestSignaturesAreCheckedOnce(t *testing.T) {
 	checks := &slowChecks{}
-	cfg := Config{Users: checks}.WithDefaults()
-	u, err := newUserTokens(&cfg)
+	u, err := newUserTokens(checks, false, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

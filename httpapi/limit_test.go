@@ -18,7 +18,7 @@ func TestLimitHeaders(t *testing.T) {
 	limits, err := limit.New(limit.Config{User: &dibs.LimitSpec{Rate: 2, Every: dibs.Duration(time.Minute)}})
 	must(t, err)
 	t.Cleanup(limits.Close)
-	h, err := httpapi.New(httpapi.Config{Service: svc, AllowDevTokens: true, Limits: limits})
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), AllowDevTokens: true, Limits: limits})
 	must(t, err)
 	s := serve(t, svc, h)
 	s.sale("phone", 5, 5)

@@ -102,7 +102,7 @@ func TestOverload(t *testing.T) {
 		slow.Engine = c.Engine
 		c.Engine, c.Guard = slow, guard
 	})
-	h, err := httpapi.New(httpapi.Config{Service: svc, AllowDevTokens: true, Overload: guard, Collectors: []prometheus.Collector{guard}})
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), AllowDevTokens: true, Overload: guard, Collectors: []prometheus.Collector{guard}})
 	must(t, err)
 	s := serve(t, svc, h)
 	s.sale("phone", 1_000_000, 1)
@@ -163,7 +163,7 @@ func TestShedBeforeAnythingElse(t *testing.T) {
 	must(t, err)
 	defer guard.Close()
 	svc := newService(t)
-	h, err := httpapi.New(httpapi.Config{Service: svc, AllowDevTokens: true, Overload: guard})
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), AllowDevTokens: true, Overload: guard})
 	must(t, err)
 	s := serve(t, svc, h)
 	s.sale("phone", 5, 5)

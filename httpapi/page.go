@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 //go:embed page.html
@@ -46,7 +47,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 }).Parse(pageText))
 
 // pagePolicy lets the page run its own script, use its own style, and ask this
-// server; nothing else, and from nowhere else.
+// server; nothing else, and nothing of other servers.
 var pagePolicy = []string{
 	"default-src 'none'; script-src '" + hashOf(pageScript) + "'; style-src '" + hashOf(pageStyle) +
 		"'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -57,57 +58,54 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// showMoney shows an amount as people write it.
+// showMoney returns an amount as people write it.
 func showMoney(m *dibs.Money) string { return m.Currency + " " + m.Digits() }
 
-// renderPage is a campaign's page. What changes with each claim is not in it.
+// renderPage renders a campaign's page. Nothing on it changes with the claims.
 func renderPage(v *dibs.CampaignView) ([]byte, error) {
 	var b bytes.Buffer
 	err := pageTemplate.Execute(&b, v)
 	return b.Bytes(), err
 }
 
-const pagePattern = "GET /c/{id}"
+// forGood lets others keep an answer for a year.
+var forGood = []string{"public, max-age=31536000, s-maxage=31536000, immutable"}
 
-// registerPage adds the page.
-func (a *api) registerPage() {
-	a.quick[pagePattern] = a.shelf.servePage
-	a.plain(operation{
-		method: http.MethodGet, path: "/c/{id}", id: "campaign-page", tag: tagCatalog, access: open,
-		summary: "A campaign's page, for people",
-		description: "With a countdown, in English and Chinese, and nothing from elsewhere. `?v=` with the campaign's `version` is " +
-			"an address that may be kept for good; any other version leads to the one that is.",
-	}, "text/html; charset=utf-8", nil)
-	a.routes.HandleFunc(pagePattern, a.routes.unknown)
-}
-
-var (
-	typeHTML = []string{"text/html; charset=utf-8"}
-	forGood  = []string{"public, max-age=31536000, s-maxage=31536000, immutable"}
-	briefly  = []string{"public, max-age=1, s-maxage=1"}
-)
-
-// servePage answers with a campaign's page.
-func (s *shelf) servePage(w http.ResponseWriter, r *http.Request) (int, error) {
-	p, err := s.print(r.Context(), r.PathValue("id"))
+// serveHTML answers with a campaign's page for people.
+func (p *pageCache) serveHTML(w http.ResponseWriter, r *http.Request) (int, error) {
+	page, err := p.campaign(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, err
 	}
-	s.a.openHeader(w, r)
+	p.respond.Begin(w, r)
 	h := w.Header()
 	h["Content-Security-Policy"] = pagePolicy
-	switch version := r.URL.Query().Get("v"); version {
+	current := strconv.FormatInt(page.mark.Version, 10)
+	switch r.URL.Query().Get("v") {
 	case "":
-		// Only the definition is in it, but an edit should be seen soon.
-		h["Cache-Control"] = cacheControl(earlyCache)
-	case strconv.FormatInt(p.mark.Version, 10):
+		// The page has the definition only, but an edit should be seen soon.
+		h["Cache-Control"] = web.KeepFor(web.MaxKeep)
+	case current:
 		h["Cache-Control"] = forGood
 	default:
-		h["Cache-Control"] = briefly
-		h["Location"] = []string{"/c/" + r.PathValue("id") + "?v=" + strconv.FormatInt(p.mark.Version, 10)}
+		h["Cache-Control"] = []string{"public, max-age=1, s-maxage=1"}
+		h["Location"] = []string{"/c/" + r.PathValue("id") + "?v=" + current}
 		w.WriteHeader(http.StatusFound)
 		return http.StatusFound, nil
 	}
-	h["Etag"] = p.pageTag
-	return s.a.body200(w, r, typeHTML, p.pageTag, p.pageLength, p.page), nil
+	return page.html.Send(p.respond, w, r, web.TypeHTML), nil
+}
+
+// pageHandlers document the page for people; the page cache serves it.
+type pageHandlers struct {
+	*api
+}
+
+func (h *pageHandlers) register() {
+	h.plain(operation{
+		method: http.MethodGet, path: "/c/{id}", id: "campaign-page", tag: tagCatalog, access: open,
+		summary: "A campaign's page, for people",
+		description: "With a countdown, in English and Chinese, and nothing from other servers. `?v=` with the campaign's `version` is " +
+			"an address that may be kept for good; any other version leads to the current one.",
+	}, web.TypeHTML[0], h.unknown)
 }

@@ -76,7 +76,7 @@ func TestReadyzNamesTheCause(t *testing.T) {
 				engine.Engine, ledger.Ledger = cfg.Engine, cfg.Ledger
 				cfg.Engine, cfg.Ledger, cfg.Ledgered = engine, ledger, c.ledgered
 			})
-			h, err := httpapi.New(httpapi.Config{Service: svc, AllowDevTokens: true, Overload: busy{c.memory}})
+			h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), AllowDevTokens: true, Overload: busy{c.memory}})
 			must(t, err)
 			s := serve(t, svc, h)
 			s.sale("phone", 5, 5)

@@ -194,7 +194,7 @@ func (m *matrix) denied(op, name string, a answer, status int) {
 // allowed checks that a token was good for the operation.
 func (m *matrix) allowed(op, name string, a answer) {
 	m.t.Helper()
-	for _, gate := range []string{"has no waiting room", "draws no lots", "has no tickets"} {
+	for _, gate := range []string{"has no waiting room", "has no lottery", "has no tickets"} {
 		if a.status == 404 && strings.Contains(a.body, gate) {
 			// The campaign is open to everybody.
 			return
@@ -309,7 +309,7 @@ func TestTokensInURLsAreNothing(t *testing.T) {
 
 func TestDevTokensOnlyInDevelopment(t *testing.T) {
 	svc := newService(t)
-	h, err := httpapi.New(httpapi.Config{Service: svc, JWTSecret: []byte(jwtSecret)})
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret)})
 	must(t, err)
 	s := serve(t, svc, h)
 	if a := s.ask("GET", "/v1/me/claims", "", asUser); a.status != 401 {
@@ -324,7 +324,7 @@ func TestDevTokensOnlyInDevelopment(t *testing.T) {
 func TestRememberedTokensExpire(t *testing.T) {
 	svc := newService(t)
 	clock := time.Now()
-	h, err := httpapi.New(httpapi.Config{Service: svc, JWTSecret: []byte(jwtSecret), Now: func() time.Time { return clock }})
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret), Now: func() time.Time { return clock }})
 	must(t, err)
 	s := serve(t, svc, h)
 	token := jwtFor(t, "42", time.Minute)

@@ -41,17 +41,17 @@ type stack struct {
 	logs    *lockedBuffer
 }
 
-// newStack starts a stack; wrap may put a failing service around the real one.
-func newStack(t testing.TB, wrap func(httpapi.Service) httpapi.Service) *stack {
+// newStack starts a stack; change may replace services by failing ones.
+func newStack(t testing.TB, change func(*httpapi.Services)) *stack {
 	t.Helper()
 	svc, lists := newServiceAndLists(t)
 	logs := &lockedBuffer{}
-	var s httpapi.Service = svc
-	if wrap != nil {
-		s = wrap(svc)
+	s := httpapi.ServicesOf(svc)
+	if change != nil {
+		change(&s)
 	}
 	h, err := httpapi.New(httpapi.Config{
-		Service: s, JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Version: "test", Audiences: lists, Gateway: newShortGateway(),
+		Services: s, JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Version: "test", Audiences: lists, Gateway: newShortGateway(),
 		Logger: slog.New(slog.NewTextHandler(logs, nil)),
 	})
 	must(t, err)

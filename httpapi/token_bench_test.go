@@ -4,26 +4,27 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // The two benchmarks show what remembering verified tokens saves, and what it
 // costs where nobody comes twice.
 func benchTokens(b *testing.B, distinct int, remember bool) {
 	secret := []byte("a secret of the tests, 32 bytes+")
-	cfg := Config{JWTSecret: secret}.WithDefaults()
-	u, err := newUserTokens(&cfg)
+	u, err := newUserTokens(tokens.OfSecret(secret, time.Now), false, time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}
-	tokens := make([]string, distinct)
-	for i := range tokens {
-		if tokens[i], err = IssueToken(secret, "user-"+strconv.Itoa(i), time.Hour); err != nil {
+	all := make([]string, distinct)
+	for i := range all {
+		if all[i], err = IssueToken(secret, "user-"+strconv.Itoa(i), time.Hour); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		token := tokens[i%distinct]
+		token := all[i%distinct]
 		if remember {
 			if _, ok := u.verify(token); !ok {
 				b.Fatal("refused")

@@ -52,7 +52,7 @@ func TestTicketEndsWithItsToken(t *testing.T) {
 	users := &onceGood{until: time.Now().Add(-time.Second)}
 	g := &tickets{Collector: prometheus.NewGauge(prometheus.GaugeOpts{Name: "test_gateway", Help: "Nothing."})}
 	svc := newService(t)
-	h, err := httpapi.New(httpapi.Config{Service: svc, Users: users, Gateway: g})
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), Users: users, Gateway: g})
 	must(t, err)
 	a := serve(t, svc, h).ask("POST", "/v1/ws-tickets", "{}", "Authorization: Bearer eyJ.x.y")
 	if a.status == http.StatusCreated && !g.until.Equal(users.until) {

@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/limit"
 	"github.com/dibs-dev/dibs/tokens"
 )
@@ -59,7 +59,7 @@ func accessRules(c *config) []settings.Fault {
 		fs = append(fs, c.fault("limit_address", "with behind_proxy it needs trusted_proxies: everybody has the proxy's address otherwise"))
 	}
 	for _, origin := range c.CORSOrigins {
-		if problem := httpapi.CheckOrigin(origin); problem != "" {
+		if problem := web.CheckOrigin(origin); problem != "" {
 			fs = append(fs, c.fault("cors_origins", fmt.Sprintf("%q %s", origin, problem)))
 		}
 	}

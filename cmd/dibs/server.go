@@ -98,7 +98,7 @@ func (s *server) build(devTokens bool) error {
 		return err
 	}
 	cfg := httpapi.Config{
-		Service: s.node.Service, Places: s.node.Rooms, Lotteries: s.node.Rooms, Tickets: s.node.Tickets, AllowDevTokens: devTokens, Logger: s.log, Version: thisBuild().Version,
+		Services: httpapi.ServicesOf(s.node.Service), Places: s.node.Rooms, Lotteries: s.node.Rooms, Tickets: s.node.Tickets, AllowDevTokens: devTokens, Logger: s.log, Version: thisBuild().Version,
 		TrustedProxies: prefixes(s.c.TrustedProxies), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins, Gateway: s.hub, Limits: s.node.Limits, Overload: s.node.Overload, Audiences: s.node.Audiences,
 		Collectors: s.node.Collectors(),
 	}

@@ -18,6 +18,10 @@ var adapters = []string{
 // imports them.
 var assemblies = []string{"embedded", "cmd", "lab", "bench", "examples"}
 
+// servesDomain are internal packages below the adapters: they know the domain's types,
+// and nothing else of the house but internal.
+var servesDomain = []string{"internal/web/"}
+
 // simulation puts whole nodes together to test them. It is internal since nothing
 // but its own tests may use it.
 const simulation = "internal/simulation/"
@@ -45,7 +49,8 @@ func (t *tree) never(s *source, p string) string {
 	switch {
 	case strings.HasPrefix(s.path, simulation):
 	case from == "internal":
-		if ours && to != "internal" {
+		servant := slices.ContainsFunc(servesDomain, func(dir string) bool { return strings.HasPrefix(s.path, dir) })
+		if ours && to != "internal" && !(servant && p == t.module) {
 			return "internal packages are leaves and import only each other"
 		}
 	case s.test:
