@@ -27,10 +27,6 @@ const (
 	either
 )
 
-var accessNames = [...]string{"everyone", "everyone; an API key shows more", "user token", "API key", "user token or API key"}
-
-func (a access) String() string { return accessNames[a] }
-
 // caller is the sender of a request: a user, an admin's key, or neither.
 type caller struct {
 	user string

@@ -68,6 +68,5 @@ func (h *accountHandlers) balance(ctx context.Context, user string) (dibs.Balanc
 }
 
 func (h *accountHandlers) postings(ctx context.Context, user string, page dibs.Page) (dibs.ListView[dibs.PostingView], error) {
-	l, err := h.accounts.Postings(ctx, user, page)
-	return listOf(l, itself), err
+	return listOf(itself[dibs.PostingView])(h.accounts.Postings(ctx, user, page))
 }

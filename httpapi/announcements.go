@@ -34,7 +34,7 @@ func announcement(method, path, id, summary, description string) operation {
 }
 
 func (h *announcementHandlers) register() {
-	h.acts.subjects["/v1/announcements/{id}"] = func(ctx context.Context, id string) (any, error) { return h.announcements.Announcement(ctx, id) }
+	subject(h.api, "/v1/announcements/{id}", h.announcements.Announcement)
 	create := announcement(http.MethodPost, "/v1/campaigns/{id}/announcements", "announce-campaign", "Announce a campaign to followers",
 		"All followers of a merchant at once when they are `threshold` or fewer; else the `first` by rank at once, and the others at `rate` a second. "+
 			"They are in events of the type dev.dibs.campaign.announced, and clients that are connected receive it.")
@@ -53,13 +53,9 @@ func (h *announcementHandlers) register() {
 			PageQuery
 		},
 		) (dibs.ListView[dibs.AnnouncementView], error) {
-			l, err := h.announcements.Announcements(ctx, in.ID, in.page())
-			return listOf(l, (*dibs.Announcement).View), err
+			return listOf((*dibs.Announcement).View)(h.announcements.Announcements(ctx, in.ID, in.page()))
 		})
-	register(h.api, announcement(http.MethodGet, "/v1/announcements/{id}", "get-announcement", "Show an announcement and how far it is", ""),
-		func(ctx context.Context, _ *call, in *PathID) (dibs.AnnouncementView, error) {
-			return h.announcements.Announcement(ctx, in.ID)
-		})
+	register(h.api, announcement(http.MethodGet, "/v1/announcements/{id}", "get-announcement", "Show an announcement and how far it is", ""), byID(h.announcements.Announcement))
 	for _, action := range []struct {
 		verb, summary, description string
 		do                         func(context.Context, string) (*dibs.Announcement, error)
@@ -69,8 +65,6 @@ func (h *announcementHandlers) register() {
 		{"cancel", "End an announcement", "Followers who are not in an event yet will not be told.", h.announcements.CancelAnnouncement},
 	} {
 		change(h.api, announcement(http.MethodPost, "/v1/announcements/{id}/"+action.verb, action.verb+"-announcement", action.summary, action.description),
-			func(ctx context.Context, _ *call, in *PathID, _ *noBody) (dibs.AnnouncementView, error) {
-				return view(action.do(ctx, in.ID))
-			})
+			actionByID(func(ctx context.Context, id string) (dibs.AnnouncementView, error) { return view(action.do(ctx, id)) }))
 	}
 }

@@ -59,19 +59,18 @@ func (h *audienceHandlers) register() {
 	audience := func(ctx context.Context, id string) (dibs.AudienceView, error) {
 		return viewOf((*dibs.Audience).View)(h.audiences.Audience(ctx, id))
 	}
-	h.acts.subjects["/v1/audiences/{id}"] = func(ctx context.Context, id string) (any, error) { return audience(ctx, id) }
+	subject(h.api, "/v1/audiences/{id}", audience)
 	h.registerImports()
 	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/audiences", id: "list-audiences", tag: tagAdmin, access: adminOnly,
 		summary: "List the lists of users by id",
 	}, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (dibs.ListView[dibs.AudienceView], error) {
-		l, err := h.audiences.AudienceList(ctx, in.page())
-		return listOf(l, (*dibs.Audience).View), err
+		return listOf((*dibs.Audience).View)(h.audiences.AudienceList(ctx, in.page()))
 	})
 	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/audiences/{id}", id: "get-audience", tag: tagAdmin, access: adminOnly,
 		summary: "Show a list of users",
-	}, func(ctx context.Context, _ *call, in *PathID) (dibs.AudienceView, error) { return audience(ctx, in.ID) })
+	}, byID(audience))
 	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/merchants/{id}/followers", id: "list-followers", tag: tagAdmin, access: adminOnly,
 		summary: "List a merchant's followers, the highest rank first",
@@ -80,8 +79,7 @@ func (h *audienceHandlers) register() {
 		PageQuery
 	},
 	) (dibs.ListView[dibs.Follower], error) {
-		l, err := h.audiences.Followers(ctx, in.ID, in.page())
-		return listOf(l, itself), err
+		return listOf(itself[dibs.Follower])(h.audiences.Followers(ctx, in.ID, in.page()))
 	})
 	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/merchants/{id}", id: "get-merchant", tag: tagAdmin, access: adminOnly,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi/internal/pages"
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
@@ -39,9 +40,9 @@ type campaignHandlers struct {
 }
 
 func (h *campaignHandlers) register() {
-	h.acts.subjects["/v1/campaigns/{id}"] = func(ctx context.Context, id string) (any, error) {
-		return h.view(ctx, true)(h.campaigns.CampaignNow(ctx, id))
-	}
+	subject(h.api, "/v1/campaigns/{id}", func(ctx context.Context, id string) (dibs.CampaignView, error) {
+		return h.show(ctx)(h.campaigns.CampaignNow(ctx, id))
+	})
 	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/campaigns", id: "list-campaigns", tag: tagCatalog, access: public, strictQuery: true,
 		summary:     "List campaigns, newest first",
@@ -74,25 +75,23 @@ func (h *campaignHandlers) register() {
 		change(h.api, operation{
 			method: http.MethodPost, path: "/v1/campaigns/{id}/" + action.verb, id: action.verb + "-campaign", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
 			summary: action.summary, description: "The same action again changes nothing and is no error.",
-		}, func(ctx context.Context, _ *call, in *PathID, _ *noBody) (dibs.CampaignView, error) {
-			return h.view(ctx, true)(action.do(ctx, in.ID))
-		})
+		}, actionByID(func(ctx context.Context, id string) (dibs.CampaignView, error) {
+			return h.show(ctx)(action.do(ctx, id))
+		}))
 	}
 	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}/stats", id: "campaign-stats", tag: tagAdmin, access: adminOnly,
 		summary: "Show a campaign's numbers", description: "`granted` counts units granted and not released.",
-	}, func(ctx context.Context, _ *call, in *PathID) (dibs.StatsView, error) {
-		return h.campaigns.Stats(ctx, in.ID)
-	})
+	}, byID(h.campaigns.Stats))
 }
 
-// view shows the campaign that a call returned.
-func (h *campaignHandlers) view(ctx context.Context, admin bool) func(*dibs.Campaign, error) (dibs.CampaignView, error) {
+// show shows the campaign that a call returned, as administrators see it.
+func (h *campaignHandlers) show(ctx context.Context) func(*dibs.Campaign, error) (dibs.CampaignView, error) {
 	return func(c *dibs.Campaign, err error) (dibs.CampaignView, error) {
 		if err != nil {
 			return dibs.CampaignView{}, err
 		}
-		return h.campaigns.CampaignView(ctx, c, admin)
+		return h.campaigns.CampaignView(ctx, c, true)
 	}
 }
 
@@ -141,22 +140,8 @@ func (h *campaignHandlers) keepView(v *dibs.CampaignView) time.Duration {
 	case v.State == dibs.EndedState || !now.Before(v.EndsAt):
 		phase = dibs.PhaseEnded
 	}
-	return keepFor(now, v.StartsAt, phase)
+	return pages.KeepFor(now, v.StartsAt, phase)
 }
-
-// keepFor is how long browsers and proxies may keep the view of a campaign: a second
-// while it runs, longer before and after.
-func keepFor(now, starts time.Time, phase dibs.Phase) time.Duration {
-	switch phase {
-	case dibs.PhaseUpcoming:
-		return max(time.Second, min(web.MaxKeep, starts.Sub(now)))
-	case dibs.PhaseEnded:
-		return web.MaxKeep
-	}
-	return time.Second
-}
-
-var varyAuthorization = []string{"Authorization"}
 
 // cacheable sets the cache headers of a view, and answers 304 to a caller that has
 // it already. Nothing may keep an administrator's view.
@@ -167,7 +152,7 @@ func cacheable(c *call, view any, keep time.Duration) error {
 	}
 	tag, h := web.Tag(raw), c.Header()
 	h["Etag"] = []string{tag}
-	web.Vary(h, varyAuthorization)
+	web.Vary(h, []string{"Authorization"})
 	if c.caller.isAdmin() {
 		h["Cache-Control"] = web.NoStore
 	} else {
@@ -198,7 +183,7 @@ func (h *campaignHandlers) create(ctx context.Context, c *call, _ *struct{}, spe
 	if err == nil {
 		c.Header().Set("Location", "/v1/campaigns/"+campaign.ID)
 	}
-	return h.view(ctx, true)(campaign, err)
+	return h.show(ctx)(campaign, err)
 }
 
 // patch changes a campaign. A key that may only edit drafts changes nothing else.
@@ -212,5 +197,5 @@ func (h *campaignHandlers) patch(ctx context.Context, c *call, in *PathID, patch
 			return dibs.CampaignView{}, err
 		}
 	}
-	return h.view(ctx, true)(h.campaigns.PatchCampaign(ctx, in.ID, *patch))
+	return h.show(ctx)(h.campaigns.PatchCampaign(ctx, in.ID, *patch))
 }

@@ -142,7 +142,7 @@ func (h *claimHandler) decide(w http.ResponseWriter, r *http.Request, s *scratch
 	}
 	if h.limits != nil {
 		res, ok := h.limits.Enter(r.Context(), &req)
-		setQuota(w.Header(), &res.Quota)
+		web.SetQuota(w.Header(), &res.Quota)
 		if !ok {
 			return res, nil
 		}
@@ -205,7 +205,7 @@ func (h *claimHandler) refuse(w http.ResponseWriter, r *http.Request, res *dibs.
 	}
 	p.SetHeaders(w.Header())
 	if p.Reason == dibs.RateLimited {
-		setQuota(w.Header(), &res.Quota)
+		web.SetQuota(w.Header(), &res.Quota)
 	}
 	s.out = p.Append(s.out[:0], h.respond.Chinese(r), id)
 	w.WriteHeader(p.StatusCode())

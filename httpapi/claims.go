@@ -54,9 +54,9 @@ func (h *claimHandlers) register() {
 		description: "Granted or why not, at once and for good. The body may be absent, `{}`, or name a quantity.",
 	})
 	h.Handle(claimPattern, h.take)
-	h.acts.subjects["/v1/claims/{id}"] = func(ctx context.Context, id string) (any, error) {
+	subject(h.api, "/v1/claims/{id}", func(ctx context.Context, id string) (dibs.ClaimView, error) {
 		return viewOf(userView)(h.claims.FindClaim(ctx, id))
-	}
+	})
 	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/claims/{id}", id: "get-claim", tag: tagUser, access: either,
 		summary: "Show a claim", description: "Users see their own claims only; anything else is not found. A claim just granted is found at once. With an API key, its events too.",

@@ -36,11 +36,7 @@ func listOrCSV[T, V any](ctx context.Context, a *api, c *call, format string, pa
 	read func(dibs.Page) (dibs.List[T], error), view func(*T) V,
 ) (v dibs.ListView[V], err error) {
 	if format != "csv" {
-		l, err := read(page)
-		if err != nil {
-			return v, err
-		}
-		return listOf(l, view), nil
+		return listOf(view)(read(page))
 	}
 	// The first page is read before the answer begins, so that its error is answered
 	// as one.

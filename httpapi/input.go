@@ -1,6 +1,10 @@
 package httpapi
 
-import "github.com/dibs-dev/dibs"
+import (
+	"context"
+
+	"github.com/dibs-dev/dibs"
+)
 
 const idDoc = "1-64 characters of A-Z a-z 0-9 . _ -"
 
@@ -23,19 +27,13 @@ type PageQuery struct {
 
 func (p PageQuery) page() dibs.Page { return dibs.Page{Limit: p.Limit, Cursor: p.Cursor} }
 
-// listOf makes a page of views.
-func listOf[T, V any](l dibs.List[T], view func(*T) V) dibs.ListView[V] {
-	v := dibs.ListView[V]{Items: make([]V, len(l.Items)), NextCursor: l.NextCursor}
-	for i := range l.Items {
-		v.Items[i] = view(&l.Items[i])
-	}
-	return v
-}
+// The handlers answer with views of what the services return. The functions below
+// turn one into the other, and pass errors on.
 
-// itself is the view of what is shown as it is.
+// itself is the view of a value that is shown as it is.
 func itself[T any](v *T) T { return *v }
 
-// viewOf is the view of what a call returned, unless it failed.
+// viewOf shows the value that a call returned.
 func viewOf[T, V any](view func(*T) V) func(*T, error) (V, error) {
 	return func(v *T, err error) (V, error) {
 		if err != nil {
@@ -44,4 +42,26 @@ func viewOf[T, V any](view func(*T) V) func(*T, error) (V, error) {
 		}
 		return view(v), nil
 	}
+}
+
+// listOf shows the part of a list that a call returned. Without items, the list is
+// empty and not null.
+func listOf[T, V any](view func(*T) V) func(dibs.List[T], error) (dibs.ListView[V], error) {
+	return func(l dibs.List[T], err error) (dibs.ListView[V], error) {
+		v := dibs.ListView[V]{Items: make([]V, len(l.Items)), NextCursor: l.NextCursor}
+		for i := range l.Items {
+			v.Items[i] = view(&l.Items[i])
+		}
+		return v, err
+	}
+}
+
+// byID is the handler of a route that needs nothing but the id in its path.
+func byID[O any](do func(ctx context.Context, id string) (O, error)) func(context.Context, *call, *PathID) (O, error) {
+	return func(ctx context.Context, _ *call, in *PathID) (O, error) { return do(ctx, in.ID) }
+}
+
+// actionByID is byID for a route that changes something and has no parameters.
+func actionByID[O any](do func(ctx context.Context, id string) (O, error)) func(context.Context, *call, *PathID, *noBody) (O, error) {
+	return func(ctx context.Context, _ *call, in *PathID, _ *noBody) (O, error) { return do(ctx, in.ID) }
 }

@@ -11,13 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi/internal/apidocs"
 	"github.com/dibs-dev/dibs/internal/web"
-)
-
-// The names under which the document knows the two kinds of token.
-const (
-	schemeUser  = "userToken"
-	schemeAdmin = "apiKey"
 )
 
 // about is the text that heads the document.
@@ -69,8 +64,8 @@ func apiConfig(version string) huma.Config {
 			Components: &huma.Components{
 				Schemas: registry,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					schemeUser:  {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's token; `sub` is the user."},
-					schemeAdmin: {Type: "http", Scheme: "bearer", Description: "An API key, as `dibs key create` prints it."},
+					apidocs.SchemeUser: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's token; `sub` is the user."},
+					apidocs.SchemeKey:  {Type: "http", Scheme: "bearer", Description: "An API key, as `dibs key create` prints it."},
 				},
 			},
 		},
@@ -190,7 +185,7 @@ func (d *document) problem(description string) *huma.Response {
 
 // security is the access as the document states it.
 func (a access) security() []map[string][]string {
-	user, admin := map[string][]string{schemeUser: {}}, map[string][]string{schemeAdmin: {}}
+	user, admin := map[string][]string{apidocs.SchemeUser: {}}, map[string][]string{apidocs.SchemeKey: {}}
 	switch a {
 	case public:
 		return []map[string][]string{{}, admin}

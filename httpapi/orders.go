@@ -89,13 +89,11 @@ func (h *orderHandlers) register() {
 
 func (h *orderHandlers) mine(ctx context.Context, c *call, in *myOrders) (dibs.ListView[dibs.ClaimView], error) {
 	if in.OrderQuery == (OrderQuery{}) {
-		l, err := h.orders.UserClaims(ctx, c.caller.user, in.page())
-		return listOf(l, userView), err
+		return listOf(userView)(h.orders.UserClaims(ctx, c.caller.user, in.page()))
 	}
 	q := in.query()
 	q.UserID = c.caller.user
-	l, err := h.orders.Orders(ctx, q, in.page())
-	return listOf(l, userView), err
+	return listOf(userView)(h.orders.Orders(ctx, q, in.page()))
 }
 
 func (h *orderHandlers) search(ctx context.Context, c *call, in *allOrders) (dibs.ListView[dibs.ClaimView], error) {

@@ -30,7 +30,7 @@ func (h *productHandlers) register() {
 	get := func(ctx context.Context, id string) (dibs.ProductView, error) {
 		return viewOf(productView)(h.products.Product(ctx, id))
 	}
-	h.acts.subjects["/v1/products/{id}"] = func(ctx context.Context, id string) (any, error) { return get(ctx, id) }
+	subject(h.api, "/v1/products/{id}", get)
 	checkedChange(h.api, operation{
 		method: http.MethodPost, path: "/v1/products", id: "create-product", tag: tagProducts, access: adminOnly, role: dibs.RoleEditor, status: http.StatusCreated,
 		summary: "Create a product", example: productExample,
@@ -46,13 +46,12 @@ func (h *productHandlers) register() {
 		method: http.MethodGet, path: "/v1/products", id: "list-products", tag: tagProducts, access: adminOnly,
 		summary: "List products by id", strictQuery: true,
 	}, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (dibs.ListView[dibs.ProductView], error) {
-		l, err := h.products.Products(ctx, in.page())
-		return listOf(l, productView), err
+		return listOf(productView)(h.products.Products(ctx, in.page()))
 	})
 	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/products/{id}", id: "get-product", tag: tagProducts, access: adminOnly,
 		summary: "Show a product",
-	}, func(ctx context.Context, _ *call, in *PathID) (dibs.ProductView, error) { return get(ctx, in.ID) })
+	}, byID(get))
 	change(h.api, operation{
 		method: http.MethodPatch, path: "/v1/products/{id}", id: "patch-product", tag: tagProducts, access: adminOnly, role: dibs.RoleEditor,
 		summary: "Change a product", description: "Fields that are absent or null stay.", example: `{"name":"Phone X, 256 GB"}`,

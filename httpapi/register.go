@@ -147,6 +147,12 @@ func readChange(c *call, op *operation, d web.Decoder, into any) (any, error) {
 	return d.Decode(raw, into)
 }
 
+// subject tells the log of acts how to read the things whose addresses begin with a
+// path, for the acts on them.
+func subject[T any](a *api, path string, read func(ctx context.Context, id string) (T, error)) {
+	a.acts.subjects[path] = func(ctx context.Context, id string) (any, error) { return read(ctx, id) }
+}
+
 // plain adds a route whose handler writes its answer itself, and which needs no
 // credentials.
 func (a *api) plain(op operation, contentType string, handle http.HandlerFunc) {

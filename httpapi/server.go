@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/dibs-dev/dibs/httpapi/internal/nodemetrics"
+	"github.com/dibs-dev/dibs/httpapi/internal/pages"
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
@@ -51,7 +53,7 @@ func newAPI(cfg *Config) (*api, error) {
 	if err != nil {
 		return nil, fmt.Errorf("languages: %w", err)
 	}
-	collectors := append([]prometheus.Collector{newNodeCollector(cfg.Services.Operations, cfg.Version)}, cfg.Collectors...)
+	collectors := append([]prometheus.Collector{nodemetrics.New(cfg.Services.Operations, cfg.Version)}, cfg.Collectors...)
 	if cfg.Gateway != nil {
 		collectors = append(collectors, cfg.Gateway)
 	}
@@ -63,15 +65,15 @@ func newAPI(cfg *Config) (*api, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	pages := &pageCache{catalog: cfg.Services.Catalog, respond: respond, now: cfg.Now}
+	cache := pages.New(cfg.Services.Catalog, respond, cfg.Now)
 	proxies := &web.Proxies{Trusted: cfg.TrustedProxies, Header: cfg.ProxyHeader}
 	a := &api{
 		router: &router{
 			ServeMux: http.NewServeMux(), outer: http.NewServeMux(), respond: respond, metrics: m, log: cfg.Logger,
 			cached: map[string]cachedAnswer{
-				"GET /v1/campaigns/{id}": pages.serveCampaign,
-				"GET /v1/campaigns":      pages.serveList,
-				"GET /c/{id}":            pages.serveHTML,
+				"GET /v1/campaigns/{id}": cache.Campaign,
+				"GET /v1/campaigns":      cache.List,
+				"GET /c/{id}":            cache.HTML,
 			},
 		},
 		auth:   &authenticator{users: users, keys: cfg.Services.Keys},

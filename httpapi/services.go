@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi/internal/pages"
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
@@ -16,7 +17,7 @@ type Services struct {
 	Orders          Orders
 	Campaigns       Campaigns
 	Stock           Stock
-	Catalog         Catalog
+	Catalog         pages.Catalog
 	PublicCampaigns PublicCampaigns
 	Products        Products
 	Accounts        Accounts

@@ -53,13 +53,10 @@ func (h *userHandlers) register() {
 		method: http.MethodGet, path: "/v1/erasures", id: "list-erasures", tag: tagUsers, access: adminOnly, role: dibs.RoleAdmin, strictQuery: true,
 		summary: "List erasures of users, newest first",
 	}, func(ctx context.Context, _ *call, in *erasuresInput) (dibs.ListView[dibs.ErasureView], error) {
-		l, err := h.users.Erasures(ctx, in.Open, in.page())
-		return listOf(l, (*dibs.Erasure).View), err
+		return listOf((*dibs.Erasure).View)(h.users.Erasures(ctx, in.Open, in.page()))
 	})
 	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/erasures/{id}", id: "get-erasure", tag: tagUsers, access: adminOnly, role: dibs.RoleAdmin,
 		summary: "Show how far an erasure is", description: "Once it is done, it no longer names the user.",
-	}, func(ctx context.Context, _ *call, in *PathID) (dibs.ErasureView, error) {
-		return h.users.Erasure(ctx, in.ID)
-	})
+	}, byID(h.users.Erasure))
 }

@@ -62,7 +62,7 @@ func endpoint(method, below, id, summary, description, example string) operation
 }
 
 func (h *webhookHandlers) register() {
-	h.acts.subjects["/v1/webhook-endpoints/{id}"] = func(ctx context.Context, id string) (any, error) { return h.endpoint(ctx, id) }
+	subject(h.api, "/v1/webhook-endpoints/{id}", h.endpoint)
 	h.registerEndpoints()
 	h.registerDeliveries()
 }
@@ -84,13 +84,10 @@ func (h *webhookHandlers) registerEndpoints() {
 	})
 	register(h.api, endpoint(http.MethodGet, "", "list-webhook-endpoints", "List the endpoints by id", "", ""),
 		func(ctx context.Context, _ *call, _ *struct{}) (dibs.ListView[dibs.EndpointView], error) {
-			list, err := h.webhooks.Endpoints(ctx)
-			return listOf(dibs.List[dibs.WebhookEndpoint]{Items: list}, (*dibs.WebhookEndpoint).View), err
+			all, err := h.webhooks.Endpoints(ctx)
+			return listOf((*dibs.WebhookEndpoint).View)(dibs.List[dibs.WebhookEndpoint]{Items: all}, err)
 		})
-	register(h.api, endpoint(http.MethodGet, "/{id}", "get-webhook-endpoint", "Show an endpoint", "", ""),
-		func(ctx context.Context, _ *call, in *PathID) (dibs.EndpointView, error) {
-			return h.endpoint(ctx, in.ID)
-		})
+	register(h.api, endpoint(http.MethodGet, "/{id}", "get-webhook-endpoint", "Show an endpoint", "", ""), byID(h.endpoint))
 	change(h.api, endpoint(http.MethodPatch, "/{id}", "patch-webhook-endpoint", "Change an endpoint, or disable it",
 		"Fields that are absent or null stay. What happens while it is disabled is not delivered later.", `{"disabled":false}`),
 		func(ctx context.Context, _ *call, in *PathID, p *dibs.EndpointPatch) (dibs.EndpointView, error) {
@@ -122,8 +119,7 @@ func (h *webhookHandlers) registerDeliveries() {
 		"Finished ones are kept for seven days, as are those that wait for an endpoint that is disabled.", "")
 	list.strictQuery = true
 	register(h.api, list, func(ctx context.Context, _ *call, in *deliveriesInput) (dibs.ListView[dibs.DeliveryView], error) {
-		l, err := h.webhooks.Deliveries(ctx, in.ID, dibs.DeliveryStatus(in.Status), in.page())
-		return listOf(l, (*dibs.WebhookDelivery).View), err
+		return listOf((*dibs.WebhookDelivery).View)(h.webhooks.Deliveries(ctx, in.ID, dibs.DeliveryStatus(in.Status), in.page()))
 	})
 	change(h.api, endpoint(http.MethodPost, "/{id}/redeliver", "redeliver-webhook", "Deliver again",
 		"One event, whatever became of it, or all that were given up. It is the same event, with the same id.", `{"failed":true}`),

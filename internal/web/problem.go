@@ -130,13 +130,13 @@ func (p *Problem) SetHeaders(h http.Header) {
 	case status == http.StatusUnauthorized:
 		h["Www-Authenticate"] = askBearer
 	case status == http.StatusServiceUnavailable, status == http.StatusTooManyRequests, p.Reason == dibs.Waiting:
-		h["Retry-After"] = []string{strconv.FormatInt(max(1, WholeSeconds(p.RetryAfter)), 10)}
+		h["Retry-After"] = []string{strconv.FormatInt(max(1, wholeSeconds(p.RetryAfter)), 10)}
 	}
 }
 
-// WholeSeconds rounds a wait up, so that a caller who waits for it has waited long
+// wholeSeconds rounds a wait up, so that a caller who waits for it has waited long
 // enough.
-func WholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // heads are the first members of the documents, which depend on reason and
 // language only: heads[reason][0] in English, [1] in Chinese.

@@ -1,4 +1,4 @@
-package httpapi
+package apidocs
 
 import (
 	"bytes"
@@ -8,88 +8,52 @@ import (
 	"html"
 	"html/template"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/web"
 )
 
 //go:embed docs.html
-var docsHTML string
+var pageHTML string
 
-// docsTemplate shows an OpenAPI document to people. It needs no scripts, fonts or
+// pageTemplate shows an OpenAPI document to people. It needs no scripts, fonts or
 // pictures, and nothing from other servers.
-var docsTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(docsHTML))
+var pageTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(pageHTML))
 
-// serveDocument serves the document and its page for people. It must come after all
-// other routes.
-func (a *api) serveDocument() error {
-	document := operation{method: http.MethodGet, path: "/openapi.json", id: "openapi", tag: tagOps, access: open, summary: "This document"}
-	docs := operation{method: http.MethodGet, path: "/docs", id: "docs", tag: tagOps, access: open, summary: "This document for people"}
-	a.describePlain(&document, web.TypeJSON[0])
-	a.describePlain(&docs, web.TypeHTML[0])
-	doc, raw, err := a.JSON()
-	if err != nil {
-		return fmt.Errorf("document: %w", err)
-	}
-	page, err := renderDocs(doc, a.examples)
-	if err != nil {
-		return fmt.Errorf("document: %w", err)
-	}
-	a.HandleFunc("GET /openapi.json", a.static(web.TypeJSON, raw))
-	a.HandleFunc("GET /docs", a.static(web.TypeHTML, page))
-	return nil
-}
-
-// docsPolicy lets the page use its own style sheet and nothing else.
-const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-// static serves a body that does not change while the process runs.
-func (a *api) static(contentType []string, body []byte) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		h := w.Header()
-		h["Content-Type"] = contentType
-		h.Set("Content-Security-Policy", docsPolicy)
-		h.Set("Cache-Control", "public, max-age=60")
-		a.respond.Write(w, body)
-	}
-}
-
-// docsPage is what the template shows.
-type docsPage struct {
+// page is what the template shows.
+type page struct {
 	Title, Version, About string
-	Groups                []docsGroup
-	Reasons               []docsReason
-	Schemas               []docsSchema
+	Groups                []group
+	Reasons               []reason
+	Schemas               []schema
 }
 
-type docsGroup struct {
+type group struct {
 	Name, Description string
-	Operations        []docsOperation
+	Operations        []operation
 }
 
-type docsOperation struct {
+type operation struct {
 	ID, Method, Path, Summary, Description, Access, Curl string
-	Params                                               []docsField
+	Params                                               []field
 	Body                                                 string
-	Answers                                              []docsAnswer
+	Answers                                              []answer
 }
 
-type docsField struct {
+type field struct {
 	Name, Place, Type, Description string
 	Required                       bool
 }
 
-type docsAnswer struct{ Status, Description, Type string }
+type answer struct{ Status, Description, Type string }
 
-type docsSchema struct {
+type schema struct {
 	Name   string
-	Fields []docsField
+	Fields []field
 }
 
-type docsReason struct {
+type reason struct {
 	dibs.ReasonInfo
 	First bool
 }
@@ -126,11 +90,12 @@ func list(v any, name string) []any {
 	return l
 }
 
-// renderDocs renders the page of a document, with examples of bodies by operation.
-func renderDocs(doc map[string]any, examples map[string]string) ([]byte, error) {
+// Render returns the page of a document. examples are bodies by operation, as they
+// are written.
+func Render(doc map[string]any, examples map[string]string) ([]byte, error) {
 	info := object(doc, "info")
-	page := docsPage{Title: text(info, "title"), Version: text(info, "version"), About: text(info, "description")}
-	byTag := map[string][]docsOperation{}
+	p := page{Title: text(info, "title"), Version: text(info, "version"), About: text(info, "description")}
+	byTag := map[string][]operation{}
 	for _, path := range slices.Sorted(maps.Keys(object(doc, "paths"))) {
 		item := object(object(doc, "paths"), path)
 		for _, method := range []string{"get", "post", "put", "patch", "delete"} {
@@ -141,24 +106,24 @@ func renderDocs(doc map[string]any, examples map[string]string) ([]byte, error) 
 		}
 	}
 	for _, t := range list(doc, "tags") {
-		page.Groups = append(page.Groups, docsGroup{Name: text(t, "name"), Description: text(t, "description"), Operations: byTag[text(t, "name")]})
+		p.Groups = append(p.Groups, group{Name: text(t, "name"), Description: text(t, "description"), Operations: byTag[text(t, "name")]})
 	}
-	page.Schemas, page.Reasons = describeSchemas(doc), describeReasons()
+	p.Schemas, p.Reasons = describeSchemas(doc), describeReasons()
 	var b bytes.Buffer
-	if err := docsTemplate.Execute(&b, page); err != nil {
-		return nil, fmt.Errorf("render the docs: %w", err)
+	if err := pageTemplate.Execute(&b, p); err != nil {
+		return nil, fmt.Errorf("apidocs: %w", err)
 	}
 	return b.Bytes(), nil
 }
 
-func describe(method, path string, op map[string]any, examples map[string]string) docsOperation {
-	d := docsOperation{
+func describe(method, path string, op map[string]any, examples map[string]string) operation {
+	d := operation{
 		ID: text(op, "operationId"), Method: strings.ToUpper(method), Path: path,
 		Summary: text(op, "summary"), Description: text(op, "description"), Access: accessOf(op),
 	}
 	for _, p := range list(op, "parameters") {
 		required, _ := p.(map[string]any)["required"].(bool)
-		d.Params = append(d.Params, docsField{
+		d.Params = append(d.Params, field{
 			Name: text(p, "name"), Place: text(p, "in"), Required: required,
 			Type: typeName(object(p, "schema")), Description: text(p, "description"),
 		})
@@ -172,7 +137,7 @@ func describe(method, path string, op map[string]any, examples map[string]string
 	responses := object(op, "responses")
 	for _, status := range slices.Sorted(maps.Keys(responses)) {
 		r := object(responses, status)
-		a := docsAnswer{Status: status, Description: text(r, "description")}
+		a := answer{Status: status, Description: text(r, "description")}
 		for _, kind := range slices.Sorted(maps.Keys(object(r, "content"))) {
 			a.Type = strings.Trim(a.Type+", "+typeName(object(object(object(r, "content"), kind), "schema")), ", ")
 		}
@@ -181,26 +146,41 @@ func describe(method, path string, op map[string]any, examples map[string]string
 	return d
 }
 
+// The names under which documents know the two kinds of token.
+const (
+	SchemeUser = "userToken"
+	SchemeKey  = "apiKey"
+)
+
+// Who may call an operation, in the words of the page.
+const (
+	everyone      = "everyone"
+	everyoneOrKey = "everyone; an API key shows more"
+	onlyUser      = "user token"
+	onlyKey       = "API key"
+	userOrKey     = "user token or API key"
+)
+
 // accessOf reads the security of an operation.
 func accessOf(op map[string]any) string {
 	var user, admin, nobody bool
 	for _, s := range list(op, "security") {
 		m, _ := s.(map[string]any)
-		_, u := m[schemeUser]
-		_, a := m[schemeAdmin]
+		_, u := m[SchemeUser]
+		_, a := m[SchemeKey]
 		user, admin, nobody = user || u, admin || a, nobody || !u && !a
 	}
 	switch {
 	case nobody:
-		return public.String()
+		return everyoneOrKey
 	case user && admin:
-		return either.String()
+		return userOrKey
 	case user:
-		return userOnly.String()
+		return onlyUser
 	case admin:
-		return adminOnly.String()
+		return onlyKey
 	}
-	return open.String()
+	return everyone
 }
 
 // curlLine returns a command that calls an operation.
@@ -214,9 +194,9 @@ func curlLine(method, path, access, body string) string {
 	}
 	line += ` "$DIBS` + path + `"`
 	switch access {
-	case userOnly.String(), either.String():
+	case onlyUser, userOrKey:
 		line += ` -H "Authorization: Bearer $TOKEN"`
-	case adminOnly.String():
+	case onlyKey:
 		line += ` -H "Authorization: Bearer $ADMIN_KEY"`
 	}
 	if body != "" {
@@ -266,18 +246,18 @@ func typeName(s map[string]any) string {
 	return name
 }
 
-func describeSchemas(doc map[string]any) []docsSchema {
+func describeSchemas(doc map[string]any) []schema {
 	all := object(object(doc, "components"), "schemas")
-	var out []docsSchema
+	var out []schema
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		s := docsSchema{Name: name}
+		s := schema{Name: name}
 		required := list(all[name], "required")
 		properties := object(all[name], "properties")
-		for _, field := range slices.Sorted(maps.Keys(properties)) {
-			p := object(properties, field)
-			s.Fields = append(s.Fields, docsField{
-				Name: field, Type: typeName(p), Description: text(p, "description"),
-				Required: slices.Contains(required, any(field)),
+		for _, member := range slices.Sorted(maps.Keys(properties)) {
+			p := object(properties, member)
+			s.Fields = append(s.Fields, field{
+				Name: member, Type: typeName(p), Description: text(p, "description"),
+				Required: slices.Contains(required, any(member)),
 			})
 		}
 		out = append(out, s)
@@ -286,12 +266,12 @@ func describeSchemas(doc map[string]any) []docsSchema {
 }
 
 // describeReasons lists the reasons. A word that two of them share has one anchor.
-func describeReasons() []docsReason {
-	var out []docsReason
+func describeReasons() []reason {
+	var out []reason
 	seen := map[string]bool{}
 	for i := 1; i < dibs.ReasonCount; i++ {
 		info := dibs.Reason(i).Info()
-		out = append(out, docsReason{ReasonInfo: info, First: !seen[info.Word]})
+		out = append(out, reason{ReasonInfo: info, First: !seen[info.Word]})
 		seen[info.Word] = true
 	}
 	return out

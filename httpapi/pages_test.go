@@ -11,11 +11,12 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/httpapi/internal/pages"
 )
 
 // asked counts the reads of campaigns and products that the ledger may serve.
 type asked struct {
-	httpapi.Catalog
+	pages.Catalog
 	n atomic.Int64
 }
 

@@ -1,4 +1,4 @@
-package httpapi
+package pages
 
 import (
 	"bytes"
@@ -10,38 +10,38 @@ import (
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
-// serveList answers with the first page of the list of campaigns. Other pages, and
+// List answers with the first page of the list of campaigns. Other pages, and
 // callers with credentials, are left to the route.
-func (p *pageCache) serveList(w http.ResponseWriter, r *http.Request) (int, error) {
+func (c *Cache) List(w http.ResponseWriter, r *http.Request) (int, error) {
 	if _, given := r.Header["Authorization"]; given || r.URL.RawQuery != "" {
 		return 0, nil
 	}
-	l, err := p.first(r.Context())
+	l, err := c.first(r.Context())
 	if err != nil {
 		return 0, err
 	}
-	return p.send(w, r, l.json, l.keep), nil
+	return c.send(w, r, l.json, l.keep), nil
 }
 
 // first returns the list. The ledger is read when a campaign has changed; a change
 // of stock alone is put in a few times in a tenth of a second at most.
-func (p *pageCache) first(ctx context.Context) (l *listPage, err error) {
-	catalog := p.catalog.CatalogVersion()
-	l = p.list.Load()
+func (c *Cache) first(ctx context.Context) (l *listPage, err error) {
+	catalog := c.catalog.CatalogVersion()
+	l = c.list.Load()
 	current := l != nil && l.catalog == catalog && time.Since(l.read) < staleAfter
-	if current && (!p.hasChanged(ctx, l) || !p.pace.Allow()) {
+	if current && (!c.hasChanged(ctx, l) || !c.pace.Allow()) {
 		return l, nil
 	}
-	if !p.flight.TryBegin() {
+	if !c.flight.TryBegin() {
 		if current {
 			return l, nil
 		}
-		if err := p.flight.Begin(time.Now()); err != nil {
+		if err := c.flight.Begin(time.Now()); err != nil {
 			return nil, err
 		}
 	}
-	defer func() { p.flight.End(err) }()
-	if l = p.list.Load(); l != nil && l.catalog >= catalog && !p.hasChanged(ctx, l) && time.Since(l.read) < staleAfter {
+	defer func() { c.flight.End(err) }()
+	if l = c.list.Load(); l != nil && l.catalog >= catalog && !c.hasChanged(ctx, l) && time.Since(l.read) < staleAfter {
 		// Another reader made it while this one waited.
 		return l, nil
 	}
@@ -49,7 +49,7 @@ func (p *pageCache) first(ctx context.Context) (l *listPage, err error) {
 	if current && l != nil {
 		next.ids, next.cursor, next.read = l.ids, l.cursor, l.read
 	} else {
-		all, err := p.catalog.Campaigns(ctx, true, dibs.Page{Limit: dibs.DefaultPage})
+		all, err := c.catalog.Campaigns(ctx, true, dibs.Page{Limit: dibs.DefaultPage})
 		if err != nil {
 			return nil, err
 		}
@@ -58,17 +58,17 @@ func (p *pageCache) first(ctx context.Context) (l *listPage, err error) {
 			next.ids = append(next.ids, all.Items[i].ID)
 		}
 	}
-	if err := p.fill(ctx, next); err != nil {
+	if err := c.fill(ctx, next); err != nil {
 		return nil, err
 	}
-	p.list.Store(next)
+	c.list.Store(next)
 	return next, nil
 }
 
 // hasChanged reports whether a campaign of a list has another page than there.
-func (p *pageCache) hasChanged(ctx context.Context, l *listPage) bool {
+func (c *Cache) hasChanged(ctx context.Context, l *listPage) bool {
 	for i, id := range l.ids {
-		if page, err := p.campaign(ctx, id); err != nil || page != l.campaigns[i] {
+		if page, err := c.page(ctx, id); err != nil || page != l.campaigns[i] {
 			return true
 		}
 	}
@@ -76,12 +76,12 @@ func (p *pageCache) hasChanged(ctx context.Context, l *listPage) bool {
 }
 
 // fill makes the list from the pages of its campaigns.
-func (p *pageCache) fill(ctx context.Context, l *listPage) error {
+func (c *Cache) fill(ctx context.Context, l *listPage) error {
 	var b bytes.Buffer
 	b.WriteString(`{"items":[`)
-	now := p.now()
+	now := c.now()
 	for i, id := range l.ids {
-		page, err := p.campaign(ctx, id)
+		page, err := c.page(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (p *pageCache) fill(ctx context.Context, l *listPage) error {
 		}
 		b.Write(page.json.Body)
 		l.campaigns = append(l.campaigns, page)
-		l.keep = min(l.keep, keepFor(now, page.starts, page.phase))
+		l.keep = min(l.keep, KeepFor(now, page.starts, page.phase))
 	}
 	b.WriteString(`],"next_cursor":`)
 	l.json = web.NewPage(append(web.AppendString(b.Bytes(), l.cursor), '}'))

@@ -1,4 +1,4 @@
-package httpapi
+package nodemetrics
 
 import (
 	"context"
@@ -82,10 +82,18 @@ var claimRefusals = []dibs.Reason{
 	dibs.LimitReached, dibs.TooManyClaims, dibs.RateLimited, dibs.Waiting, dibs.TicketRequired, dibs.Unavailable, dibs.Overloaded,
 }
 
-// nodeCollector shows the node's numbers as metrics. It reads them when Prometheus
-// does.
-type nodeCollector struct {
-	node    Operations
+// Node has the numbers.
+type Node interface {
+	// Observe returns a snapshot of what the node counts, from memory.
+	Observe() dibs.Metrics
+	// Health checks the node's dependencies; it bounds the time of each check.
+	Health(ctx context.Context) dibs.HealthView
+}
+
+// Collector shows the node's numbers as metrics. It reads them when Prometheus
+// does. Use New.
+type Collector struct {
+	node    Node
 	version string
 	// nodes and histograms are the descriptions of nodeMetrics and nodeHistograms.
 	nodes, histograms []*prometheus.Desc
@@ -97,11 +105,12 @@ type nodeCollector struct {
 	pushed                                           *prometheus.Desc
 }
 
-func newNodeCollector(node Operations, version string) *nodeCollector {
+// New returns the collector of a node that runs a version of dibs.
+func New(node Node, version string) *Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
-	n := &nodeCollector{
+	n := &Collector{
 		node: node, version: version,
 		build:       desc("dibs_build_info", "1, for what runs here.", "version", "go_version", "durability"),
 		ready:       desc("dibs_ready", "1 while /readyz reports ready, else 0."),
@@ -139,7 +148,7 @@ func newNodeCollector(node Operations, version string) *nodeCollector {
 }
 
 // Describe lists the metrics.
-func (n *nodeCollector) Describe(ch chan<- *prometheus.Desc) {
+func (n *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range n.nodes {
 		ch <- d
 	}
@@ -191,7 +200,7 @@ func one(is bool) float64 {
 }
 
 // Collect reads the node once.
-func (n *nodeCollector) Collect(out chan<- prometheus.Metric) {
+func (n *Collector) Collect(out chan<- prometheus.Metric) {
 	ch, m := sender(out), n.node.Observe()
 	for i, d := range n.nodes {
 		ch <- prometheus.MustNewConstMetric(d, nodeMetrics[i].kind, nodeMetrics[i].of(&m))
@@ -227,8 +236,8 @@ func (n *nodeCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// collectHealth sends what /readyz says. Health bounds the time of each check.
-func (n *nodeCollector) collectHealth(ch sender) {
+// collectHealth sends what /readyz says.
+func (n *Collector) collectHealth(ch sender) {
 	h := n.node.Health(context.Background())
 	ch.gauge(n.build, 1, n.version, runtime.Version(), h.Durability)
 	ch.gauge(n.ready, one(h.Ready))
@@ -240,7 +249,7 @@ func (n *nodeCollector) collectHealth(ch sender) {
 }
 
 // collectCampaign sends one campaign's numbers.
-func (n *nodeCollector) collectCampaign(ch sender, c *dibs.CampaignMetrics) {
+func (n *Collector) collectCampaign(ch sender, c *dibs.CampaignMetrics) {
 	ch.gauge(n.remaining, float64(c.Remaining), c.CampaignID)
 	ch.gauge(n.low, one(c.Low), c.CampaignID)
 	ch.gauge(n.held, float64(c.Granted), c.CampaignID)

@@ -1,4 +1,4 @@
-package httpapi
+package pages
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
-// Catalog is what the page cache calls. Situation and CatalogVersion answer from
-// memory; the others may read the ledger.
+// Catalog is what the cache calls. Situation and CatalogVersion answer from memory;
+// the others may read the ledger.
 type Catalog interface {
 	// Situation returns a campaign that users may know of, with its phase and what
 	// remains; ErrNotFound for others.
@@ -31,31 +31,34 @@ const (
 	maxCachedCampaigns = 4096
 )
 
-// pageCache keeps the public views of campaigns, their pages for people and the
-// first page of the list, as they are sent. Users read them before and during a
-// sale, so that neither the number of readers nor that of claims makes the ledger
-// work: it is read when a campaign or its product has changed.
+// Cache keeps pages. Its methods are called concurrently; use New.
 //
 // A page does not change; a newer one replaces it. When the stock alone has changed,
 // a page is made again a few times in a tenth of a second at most, and readers get
 // the page before meanwhile. When the definition or the phase has changed, they wait
 // for the new page.
-type pageCache struct {
+type Cache struct {
 	catalog Catalog
 	respond *web.Responder
 	now     func() time.Time
 
-	// entries are by campaign id: string -> *cacheEntry. count is how many, or a few more.
+	// entries are by campaign id: string -> *entry. count is how many, or a few more.
 	entries sync.Map
 	count   atomic.Int64
 
 	list   atomic.Pointer[listPage]
 	flight web.Flight // held while the list is made
-	pace   web.Pace
+	pace   web.Pace   // of the list
 }
 
-// cacheEntry is one campaign in the cache.
-type cacheEntry struct {
+// New returns a cache of a catalog, whose answers respond writes. now is the clock of
+// the answers' Cache-Control.
+func New(catalog Catalog, respond *web.Responder, now func() time.Time) *Cache {
+	return &Cache{catalog: catalog, respond: respond, now: now}
+}
+
+// entry is one campaign in the cache.
+type entry struct {
 	current atomic.Pointer[campaignPage]
 	pace    web.Pace
 	// flight is held while the page is made, and guards product and version.
@@ -91,37 +94,43 @@ type listPage struct {
 	keep      time.Duration
 }
 
-// serveCampaign answers with the public view of a campaign. Callers with credentials
+// Campaign answers with the public view of a campaign. Callers with credentials
 // may see more, and are left to the route.
-func (p *pageCache) serveCampaign(w http.ResponseWriter, r *http.Request) (int, error) {
+func (c *Cache) Campaign(w http.ResponseWriter, r *http.Request) (int, error) {
 	if _, given := r.Header["Authorization"]; given {
 		return 0, nil
 	}
-	page, err := p.campaign(r.Context(), r.PathValue("id"))
+	page, err := c.page(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, err
 	}
-	return p.send(w, r, page.json, keepFor(p.now(), page.starts, page.phase)), nil
+	return c.send(w, r, page.json, KeepFor(c.now(), page.starts, page.phase)), nil
 }
 
 // send answers with a page of the API that others may keep for a while.
-func (p *pageCache) send(w http.ResponseWriter, r *http.Request, page *web.Page, keep time.Duration) int {
-	p.respond.Begin(w, r)
+func (c *Cache) send(w http.ResponseWriter, r *http.Request, page *web.Page, keep time.Duration) int {
+	c.respond.Begin(w, r)
 	h := w.Header()
 	web.Vary(h, varyAuthorization)
 	h["Cache-Control"] = web.KeepFor(keep)
-	return page.Send(p.respond, w, r, web.TypeJSON)
+	return page.Send(c.respond, w, r, web.TypeJSON)
 }
 
-// campaign returns a campaign's page; ErrNotFound for drafts too.
-func (p *pageCache) campaign(ctx context.Context, id string) (page *campaignPage, err error) {
-	e, known := p.entry(id)
-	if page := e.current.Load(); page != nil && p.isOver(page) {
-		return page, nil
+// page returns a campaign's page; ErrNotFound for drafts too.
+func (c *Cache) page(ctx context.Context, id string) (page *campaignPage, err error) {
+	e := c.find(id)
+	if e != nil {
+		if page := e.current.Load(); page != nil && c.isOver(page) {
+			return page, nil
+		}
 	}
-	now, err := p.catalog.Situation(ctx, id)
+	now, err := c.catalog.Situation(ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	if e == nil {
+		// Only campaigns that there are come into the cache, whatever ids are asked for.
+		e = c.add(id)
 	}
 	page = e.current.Load()
 	if page != nil && page.mark == now.Mark && page.remaining == now.Remaining {
@@ -144,47 +153,45 @@ func (p *pageCache) campaign(ctx context.Context, id string) (page *campaignPage
 		// Another reader made it while this one waited.
 		return page, nil
 	}
-	if page, err = p.make(ctx, e, &now); err != nil {
+	if page, err = c.build(ctx, e, &now); err != nil {
 		return nil, err
 	}
 	e.current.Store(page)
-	if !known {
-		p.keep(id, e)
-	}
 	return page, nil
 }
 
 // isOver reports whether a page is of a campaign that is over, and needs no look at
 // its situation: nothing has changed since it was made.
-func (p *pageCache) isOver(page *campaignPage) bool {
-	return page.phase == dibs.PhaseEnded && page.catalog == p.catalog.CatalogVersion() && time.Since(page.made) < staleAfter
+func (c *Cache) isOver(page *campaignPage) bool {
+	return page.phase == dibs.PhaseEnded && page.catalog == c.catalog.CatalogVersion() && time.Since(page.made) < staleAfter
 }
 
-// entry returns a campaign's entry, a new one when the cache has none.
-func (p *pageCache) entry(id string) (e *cacheEntry, known bool) {
-	if v, ok := p.entries.Load(id); ok {
-		return v.(*cacheEntry), true
+// find returns a campaign's entry, nil when the cache has none.
+func (c *Cache) find(id string) *entry {
+	if v, ok := c.entries.Load(id); ok {
+		return v.(*entry)
 	}
-	return &cacheEntry{}, false
+	return nil
 }
 
-// keep puts an entry into the cache. A full cache is emptied first: it is filled
-// again by what is read.
-func (p *pageCache) keep(id string, e *cacheEntry) {
-	if p.count.Add(1) > maxCachedCampaigns {
-		p.entries.Clear()
-		p.count.Store(1)
+// add returns the entry of a campaign, and puts it into the cache unless another
+// reader has done so. A full cache is emptied first: it is filled again by what is
+// read.
+func (c *Cache) add(id string) *entry {
+	if c.count.Add(1) > maxCachedCampaigns {
+		c.entries.Clear()
+		c.count.Store(1)
 	}
-	p.entries.LoadOrStore(id, e)
+	v, _ := c.entries.LoadOrStore(id, &entry{})
+	return v.(*entry)
 }
 
-// make makes the page of a campaign; the caller holds the entry's flight.
-func (p *pageCache) make(ctx context.Context, e *cacheEntry, now *dibs.Situation) (*campaignPage, error) {
-	c := now.Campaign
+// build makes the page of a campaign; the caller holds the entry's flight.
+func (c *Cache) build(ctx context.Context, e *entry, now *dibs.Situation) (*campaignPage, error) {
 	page := &campaignPage{
-		mark: now.Mark, phase: now.Phase, remaining: now.Remaining, catalog: p.catalog.CatalogVersion(), made: time.Now(), starts: c.StartsAt,
+		mark: now.Mark, phase: now.Phase, remaining: now.Remaining, catalog: c.catalog.CatalogVersion(), made: time.Now(), starts: now.Campaign.StartsAt,
 	}
-	v, err := p.view(ctx, e, now)
+	v, err := c.view(ctx, e, now)
 	if err != nil {
 		return nil, err
 	}
@@ -207,17 +214,31 @@ func (p *pageCache) make(ctx context.Context, e *cacheEntry, now *dibs.Situation
 // view returns the public view of a campaign. The ledger has the numbers of one that
 // is over, and the product; the product is read once for each version of the
 // campaign.
-func (p *pageCache) view(ctx context.Context, e *cacheEntry, now *dibs.Situation) (v dibs.CampaignView, err error) {
-	c := now.Campaign
-	if now.Phase == dibs.PhaseEnded || c.ProductID != "" && e.version != c.Version {
-		if v, err = p.catalog.CampaignView(ctx, c, false); err != nil || now.Phase == dibs.PhaseEnded {
+func (c *Cache) view(ctx context.Context, e *entry, now *dibs.Situation) (v dibs.CampaignView, err error) {
+	campaign := now.Campaign
+	if now.Phase == dibs.PhaseEnded || campaign.ProductID != "" && e.version != campaign.Version {
+		if v, err = c.catalog.CampaignView(ctx, campaign, false); err != nil || now.Phase == dibs.PhaseEnded {
 			return v, err
 		}
 	}
-	if e.version != c.Version {
-		e.product, e.version = productOf(v.Product), c.Version
+	if e.version != campaign.Version {
+		e.product, e.version = productOf(v.Product), campaign.Version
 	}
-	return c.View(now.Remaining, e.product, false), nil
+	return campaign.View(now.Remaining, e.product, false), nil
+}
+
+var varyAuthorization = []string{"Authorization"}
+
+// KeepFor is how long browsers and proxies may keep the view of a campaign that
+// starts at a time: a second while it runs, longer before and after.
+func KeepFor(now, starts time.Time, phase dibs.Phase) time.Duration {
+	switch phase {
+	case dibs.PhaseUpcoming:
+		return max(time.Second, min(web.MaxKeep, starts.Sub(now)))
+	case dibs.PhaseEnded:
+		return web.MaxKeep
+	}
+	return time.Second
 }
 
 // productOf is what a public view shows of a product, as a product; nil for none.

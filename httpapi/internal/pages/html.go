@@ -1,4 +1,4 @@
-package httpapi
+package pages
 
 import (
 	"bytes"
@@ -71,13 +71,13 @@ func renderPage(v *dibs.CampaignView) ([]byte, error) {
 // forGood lets others keep an answer for a year.
 var forGood = []string{"public, max-age=31536000, s-maxage=31536000, immutable"}
 
-// serveHTML answers with a campaign's page for people.
-func (p *pageCache) serveHTML(w http.ResponseWriter, r *http.Request) (int, error) {
-	page, err := p.campaign(r.Context(), r.PathValue("id"))
+// HTML answers with a campaign's page for people.
+func (c *Cache) HTML(w http.ResponseWriter, r *http.Request) (int, error) {
+	page, err := c.page(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return 0, err
 	}
-	p.respond.Begin(w, r)
+	c.respond.Begin(w, r)
 	h := w.Header()
 	h["Content-Security-Policy"] = pagePolicy
 	current := strconv.FormatInt(page.mark.Version, 10)
@@ -93,19 +93,5 @@ func (p *pageCache) serveHTML(w http.ResponseWriter, r *http.Request) (int, erro
 		w.WriteHeader(http.StatusFound)
 		return http.StatusFound, nil
 	}
-	return page.html.Send(p.respond, w, r, web.TypeHTML), nil
-}
-
-// pageHandlers document the page for people; the page cache serves it.
-type pageHandlers struct {
-	*api
-}
-
-func (h *pageHandlers) register() {
-	h.plain(operation{
-		method: http.MethodGet, path: "/c/{id}", id: "campaign-page", tag: tagCatalog, access: open,
-		summary: "A campaign's page, for people",
-		description: "With a countdown, in English and Chinese, and nothing from other servers. `?v=` with the campaign's `version` is " +
-			"an address that may be kept for good; any other version leads to the current one.",
-	}, web.TypeHTML[0], h.unknown)
+	return page.html.Send(c.respond, w, r, web.TypeHTML), nil
 }
