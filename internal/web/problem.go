@@ -50,6 +50,14 @@ func (p *Problem) StatusCode() int {
 	return p.Reason.Info().Status
 }
 
+// Text returns the sentence for people: the detail, or the reason's title.
+func (p *Problem) Text() dibs.Text {
+	if p.Detail.EN != "" {
+		return p.Detail
+	}
+	return p.Reason.Info().Title
+}
+
 var logged = dibs.Text{EN: "it was logged under this request_id", ZH: "已按该 request_id 记录"}
 
 // ProblemOf returns what callers see of an error. An error that is not for callers
@@ -137,78 +145,3 @@ func (p *Problem) SetHeaders(h http.Header) {
 // wholeSeconds rounds a wait up, so that a caller who waits for it has waited long
 // enough.
 func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
-
-// heads are the first members of the documents, which depend on reason and
-// language only: heads[reason][0] in English, [1] in Chinese.
-var heads = func() (h [dibs.ReasonCount][2][]byte) {
-	for i := range dibs.ReasonCount {
-		info := dibs.Reason(i).Info()
-		for j, zh := range []bool{false, true} {
-			b := append([]byte(nil), `{"type":`...)
-			b = AppendString(b, problemType+info.Word)
-			b = AppendString(append(b, `,"title":`...), info.Title.In(zh))
-			b = AppendString(append(b, `,"reason":`...), info.Word)
-			b = strconv.AppendInt(append(b, `,"code":`...), int64(info.Code), 10)
-			b = strconv.AppendBool(append(b, `,"retryable":`...), info.Retryable)
-			h[i][j] = append(b, `,"status":`...)
-		}
-	}
-	return h
-}()
-
-// Append appends the problem document, as dibs.Problem describes it, to b. It does
-// not allocate where b has room.
-func (p *Problem) Append(b []byte, zh bool, requestID string) []byte {
-	r := p.Reason
-	if int(r) >= dibs.ReasonCount {
-		r = dibs.Internal
-	}
-	head := &heads[r][0]
-	if zh {
-		head = &heads[r][1]
-	}
-	b = strconv.AppendInt(append(b, *head...), int64(p.StatusCode()), 10)
-	detail := p.Detail
-	if detail.EN == "" {
-		detail = r.Info().Title
-	}
-	b = AppendString(append(b, `,"detail":`...), detail.In(zh))
-	b = AppendString(append(b, `,"request_id":`...), requestID)
-	if p.Effect != "" {
-		b = AppendString(append(b, `,"effect":`...), string(p.Effect))
-	}
-	if len(p.Faults) > 0 {
-		b = appendFaults(append(b, `,"errors":`...), p.Faults, zh)
-	}
-	switch r {
-	case dibs.NotStarted:
-		b = AppendTime(append(b, `,"starts_at":`...), p.StartsAt)
-	case dibs.Ended:
-		b = AppendTime(append(b, `,"ends_at":`...), p.EndsAt)
-	case dibs.SoldOut:
-		b = strconv.AppendInt(append(b, `,"remaining":`...), p.Remaining, 10)
-	case dibs.Waiting:
-		if p.Position > 0 {
-			b = strconv.AppendInt(append(b, `,"position":`...), p.Position, 10)
-		}
-	case dibs.LimitReached:
-		b = AppendStrings(append(b, `,"claim_ids":`...), p.ClaimIDs)
-	}
-	if p.ResultCode != "" {
-		b = AppendString(append(b, `,"result_code":`...), p.ResultCode)
-	}
-	return append(b, '}')
-}
-
-func appendFaults(b []byte, fs []dibs.Fault, zh bool) []byte {
-	b = append(b, '[')
-	for i := range fs {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = AppendString(append(b, `{"pointer":`...), fs[i].Field)
-		b = AppendString(append(b, `,"detail":`...), fs[i].Problem.In(zh))
-		b = append(b, '}')
-	}
-	return append(b, ']')
-}

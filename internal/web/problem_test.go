@@ -42,6 +42,9 @@ func TestProblemEncoder(t *testing.T) {
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %+v, want %+v", r, got, want)
 			}
+			if v := p.View(zh, "id-1"); !reflect.DeepEqual(v, want) {
+				t.Errorf("%s as a view: %+v, want %+v", r, v, want)
+			}
 		}
 	}
 }
