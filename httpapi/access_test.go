@@ -2,10 +2,10 @@ package httpapi_test
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -307,51 +307,27 @@ func TestTokensInURLsAreNothing(t *testing.T) {
 	}
 }
 
-func TestDevTokensOnlyInDevelopment(t *testing.T) {
-	svc := newService(t)
-	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret)})
-	must(t, err)
-	s := serve(t, svc, h)
-	if a := s.ask("GET", "/v1/me/claims", "", asUser); a.status != 401 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
-	if a := s.ask("GET", "/v1/me/claims", "", jwtFor(t, "42", time.Hour)); a.status != 200 {
-		t.Errorf("%d %s", a.status, a.body)
-	}
+// keyCount counts the keys that are looked up.
+type keyCount struct {
+	httpapi.Keys
+	checked atomic.Int64
 }
 
-// A token that was remembered stops to be valid all the same.
-func TestRememberedTokensExpire(t *testing.T) {
-	svc := newService(t)
-	clock := time.Now()
-	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret), Now: func() time.Time { return clock }})
-	must(t, err)
-	s := serve(t, svc, h)
-	token := jwtFor(t, "42", time.Minute)
-	for _, step := range []struct {
-		pass   time.Duration
-		status int
-	}{{0, 200}, {0, 200}, {time.Minute + 20*time.Second, 200}, {15 * time.Second, 401}, {0, 401}} {
-		clock = clock.Add(step.pass)
-		if a := s.ask("GET", "/v1/me/claims", "", token); a.status != step.status {
-			t.Errorf("after %s: %d, want %d", step.pass, a.status, step.status)
-		}
-	}
+func (k *keyCount) CheckKey(ctx context.Context, secret string) (*dibs.APIKey, error) {
+	k.checked.Add(1)
+	return k.Keys.CheckKey(ctx, secret)
 }
 
-func TestConfigListsEveryFault(t *testing.T) {
-	_, err := httpapi.New(httpapi.Config{MaxBody: 1, MaxAdminBody: -1})
-	for _, field := range []string{"Service", "JWTSecret", "MaxBody", "MaxAdminBody"} {
-		if err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%v does not name %s", err, field)
-		}
-	}
-	for _, bad := range []func() (string, error){
-		func() (string, error) { return httpapi.IssueToken(nil, "42", time.Hour) },
-		func() (string, error) { return httpapi.IssueToken([]byte("x"), "4 2", time.Hour) },
-	} {
-		if token, err := bad(); err == nil {
-			t.Error(fmt.Sprint("a token was issued: ", token))
+// A claim with what looks like a key is refused without looking it up, true or
+// false: two million of them must not ask the ledger.
+func TestClaimsLookNoKeysUp(t *testing.T) {
+	keys := &keyCount{}
+	s := newStack(t, func(s *httpapi.Services) { keys.Keys, s.Keys = s.Keys, keys })
+	s.sale("phone", 5, 1)
+	for _, as := range []string{asAdmin, "Authorization: Bearer dibs_made_up_0123456789"} {
+		before := keys.checked.Load()
+		if a := s.ask("POST", "/v1/campaigns/phone/claims", "", as); a.status != 401 || keys.checked.Load() != before {
+			t.Errorf("%d after %d look-ups: %s", a.status, keys.checked.Load()-before, a.body)
 		}
 	}
 }

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"io"
 	"math"
+	"reflect"
+	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dibs-dev/dibs"
@@ -74,4 +77,40 @@ func strictQuantity(raw []byte) (int64, bool) {
 	}
 	_, err := dec.Token()
 	return quantity, errors.Is(err, io.EOF)
+}
+
+// The claim's own encoder and encoding/json say the same.
+func TestClaimEncoder(t *testing.T) {
+	at := time.Date(2026, 12, 1, 4, 0, 0, 123e6, time.FixedZone("", 3600))
+	for _, c := range []dibs.Claim{
+		{},
+		{
+			ID: "7K3M9QX2B4TD6RWA", CampaignID: "noon", Kind: dibs.Sale, UserID: "42", Quantity: 3, Status: dibs.Pending,
+			OrderType: dibs.FlashOrder, Amount: &dibs.Money{Amount: 99900, Currency: "CNY"}, PayBy: at, CreatedAt: at,
+		},
+		{Kind: dibs.Coupon, Status: dibs.Released, Items: []string{`A"1`, "中\n文", "<&>"}, Quantity: 1 << 40, CreatedAt: at},
+	} {
+		var got, want dibs.ClaimView
+		if err := json.Unmarshal(appendClaim(nil, &c), &got); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(c.View())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(raw, &want); err != nil {
+			t.Fatal(err)
+		}
+		// Times are compared as instants, the rest as it is.
+		if !got.CreatedAt.Equal(want.CreatedAt) || (got.PayBy == nil) != (want.PayBy == nil) || got.PayBy != nil && !got.PayBy.Equal(*want.PayBy) {
+			t.Errorf("times differ: %+v, want %+v", got, want)
+		}
+		got.CreatedAt, got.PayBy, want.CreatedAt, want.PayBy = time.Time{}, nil, time.Time{}, nil
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if s := string(appendClaim(nil, &c)); c.CreatedAt.Equal(at) && !strings.Contains(s, `"created_at":"2026-12-01T03:00:00.123Z"`) {
+			t.Errorf("not in UTC: %s", s)
+		}
+	}
 }

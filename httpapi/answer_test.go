@@ -3,26 +3,13 @@ package httpapi_test
 import (
 	"context"
 	"errors"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
 )
-
-type clientFilter = client.ClaimFilter
-
-// forgetful loses the answers that it should remember.
-type forgetful struct{}
-
-func (forgetful) Remember(_ context.Context, _, _ string, _ []byte, do func() (int, []byte, error)) (dibs.StoredRequest, bool, error) {
-	status, body, err := do()
-	return dibs.StoredRequest{Status: status, Body: body}, false, err
-}
 
 // broken are services whose calls end in what fail returns.
 type broken struct{ fail func() error }
@@ -110,84 +97,5 @@ func TestFailuresShowNothingInside(t *testing.T) {
 	}
 	if a := s.ask("GET", "/healthz", ""); a.status != 200 {
 		t.Errorf("healthz: %d", a.status)
-	}
-}
-
-// midway has a list of claims that breaks on the second page.
-type midway struct{ httpapi.Claims }
-
-func (m midway) CampaignClaims(_ context.Context, _ string, _ dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error) {
-	if page.Cursor != "" {
-		return dibs.List[dibs.Claim]{}, errors.New("the ledger is gone")
-	}
-	return dibs.List[dibs.Claim]{Items: make([]dibs.Claim, 100), NextCursor: "more"}, nil
-}
-
-func TestBrokenCSVIsNoWholeCSV(t *testing.T) {
-	s := newStack(t, func(s *httpapi.Services) { s.Claims = midway{s.Claims} })
-	req, err := http.NewRequest("GET", s.url+"/v1/campaigns/x/claims?format=csv", nil)
-	must(t, err)
-	req.Header.Set("Authorization", "Bearer "+adminKey)
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err == nil {
-		_, err = io.ReadAll(resp.Body)
-		must(t, resp.Body.Close())
-	}
-	if err == nil {
-		t.Error("half a CSV arrived as a whole one")
-	}
-	if err := s.admin.CampaignClaimsCSV(context.Background(), "x", clientFilter{}, io.Discard); err == nil {
-		t.Error("the client took half a CSV for a whole one")
-	}
-}
-
-// slow bodies and bodies cut off are refused, not waited for.
-func TestBodyCutOff(t *testing.T) {
-	s := newStack(t, nil)
-	body, w := io.Pipe()
-	req, err := http.NewRequest("POST", s.url+"/v1/campaigns/x/claims", body)
-	must(t, err)
-	req.Header.Set("Authorization", "Bearer dev_42")
-	req.ContentLength = 100
-	go func() {
-		_, _ = w.Write([]byte(`{"quan`))
-		_ = w.CloseWithError(io.ErrUnexpectedEOF)
-	}()
-	if resp, err := http.DefaultTransport.RoundTrip(req); err == nil {
-		must(t, resp.Body.Close())
-		if resp.StatusCode < 400 {
-			t.Errorf("status %d", resp.StatusCode)
-		}
-	}
-}
-
-func TestMetricsCountEveryAnswer(t *testing.T) {
-	s := newStack(t, nil)
-	s.sale("noon", 1, 1)
-	for range 3 {
-		s.ask("POST", "/v1/campaigns/noon/claims", "", asUser, "Idempotency-Key: k")
-	}
-	s.ask("POST", "/v1/campaigns/noon/claims", "", "Authorization: Bearer dev_7")
-	s.ask("POST", "/v1/campaigns/noon/claims", "", "Authorization: Bearer dev_8")
-	s.ask("POST", "/v1/campaigns/noon/claims", "")
-	s.ask("GET", "/v1/time", "")
-	s.ask("GET", "/nope/"+strings.Repeat("x", 30), "")
-	a := s.ask("GET", "/metrics", "")
-	if a.status != 200 {
-		t.Fatalf("%d %s", a.status, a.body)
-	}
-	for _, line := range []string{
-		`dibs_claim_seconds_count{outcome="granted"} 1`, `dibs_claim_seconds_count{outcome="replayed"} 2`,
-		`dibs_claim_seconds_count{outcome="sold_out"} 2`, `dibs_claim_seconds_count{outcome="unauthenticated"} 1`,
-		`dibs_http_requests_total{route="GET /v1/time",status="200"} 1`, `dibs_http_requests_total{route="other",status="404"} 1`,
-		`dibs_granted_total 1`, `dibs_quarantined_entries 0`, `dibs_campaign_remaining{campaign="noon"} 0`, `dibs_campaign_refused_total{campaign="noon",reason="sold_out"} 2`,
-		"go_goroutines",
-	} {
-		if !strings.Contains(a.body, line) {
-			t.Errorf("the metrics lack %s", line)
-		}
-	}
-	if strings.Contains(a.body, "xxx") {
-		t.Error("an address of a caller became a label")
 	}
 }

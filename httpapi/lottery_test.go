@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
 )
 
@@ -69,5 +70,59 @@ func TestListsAreBounded(t *testing.T) {
 	}
 	if a := s.ask("GET", path, ""); a.status != 200 {
 		t.Errorf("when there is room again: %d %s", a.status, a.body)
+	}
+}
+
+func TestALotteryOverHTTP(t *testing.T) {
+	s := newGated(t)
+	ctx := t.Context()
+	closes := time.Now().Add(30 * time.Minute)
+	s.gated("draw", time.Hour, dibs.GateSpec{Room: &dibs.RoomSpec{
+		Mode: dibs.Lottery, Winners: 1, RegistrationClosesAt: closes, PublicValue: "a number",
+	}})
+	users := []*client.Client{s.admin.WithToken("dev_ann"), s.admin.WithToken("dev_bob")}
+	for _, u := range users {
+		first, err := u.Register(ctx, "draw")
+		must(t, err)
+		again, err := u.Register(ctx, "draw")
+		if err != nil || again != first || first.Result != dibs.LotteryPending {
+			t.Fatalf("%+v, %+v, %v", first, again, err)
+		}
+	}
+	_, err := users[0].LotteryEntries(ctx, "draw")
+	wants(t, err, "invalid_state", "once registration is closed")
+	before, err := users[0].Lottery(ctx, "draw")
+	if err != nil || before.State != dibs.LotteryOpen || before.SeedHash == "" || before.Seed != "" {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	s.ahead.Store(int64(30 * time.Minute))
+	waitFor(t, func() bool {
+		v, err := users[0].Lottery(ctx, "draw")
+		must(t, err)
+		return v.ListHash != ""
+	})
+	_, err = s.admin.TellPublicValue(ctx, "draw", "7")
+	must(t, err)
+	waitFor(t, func() bool {
+		v, err := users[0].Lottery(ctx, "draw")
+		must(t, err)
+		return v.State == dibs.LotteryDrawn
+	})
+	list, err := users[0].LotteryEntries(ctx, "draw")
+	must(t, err)
+	text, err := io.ReadAll(list)
+	must(t, err)
+	must(t, list.Close())
+	if len(text) != 2*65 {
+		t.Errorf("the list is %q", text)
+	}
+	results := map[dibs.LotteryResult]int{}
+	for _, u := range users {
+		v, err := u.LotteryResult(ctx, "draw")
+		must(t, err)
+		results[v.Result]++
+	}
+	if results[dibs.LotteryWon] != 1 || results[dibs.LotteryLost] != 1 {
+		t.Errorf("results %v", results)
 	}
 }

@@ -3,7 +3,6 @@ package httpapi_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/httpapi"
-	"github.com/dibs-dev/dibs/ticket"
 )
 
 // gatedStack is a node with its gates behind HTTP, by a clock that can be set.
@@ -121,93 +119,6 @@ func TestAQueueOverHTTP(t *testing.T) {
 	_, err = ann.Join(ctx, "later")
 	if e := refusalIs(t, err, "not_started", "the waiting room opens"); e.StartsAt == nil || time.Until(*e.StartsAt) > time.Minute {
 		t.Errorf("%+v", e)
-	}
-}
-
-func TestTicketsOverHTTP(t *testing.T) {
-	s := newGated(t)
-	ctx := t.Context()
-	spec := dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute), WorkBits: 4}
-	s.gated("later", time.Hour, dibs.GateSpec{Ticket: &spec})
-	s.gated("phone", 0, dibs.GateSpec{Ticket: &spec})
-	ann := s.admin.WithToken("dev_ann")
-	_, err := ann.Ticket(ctx, "later", dibs.TicketRequest{})
-	if e := refusalIs(t, err, "not_started", "starts at"); e.StartsAt == nil || time.Until(*e.StartsAt) < time.Minute {
-		t.Errorf("%+v", e)
-	}
-	_, err = ann.Challenge(ctx, "later")
-	wants(t, err, "not_started", "starts at")
-	_, _, err = ann.Claim(ctx, "phone", 1, "tap")
-	if e := refusalIs(t, err, "ticket_required", "needs a ticket"); e.Status != 403 || e.Code != 30014 {
-		t.Errorf("%+v", e)
-	}
-	_, err = ann.Ticket(ctx, "phone", dibs.TicketRequest{})
-	wants(t, err, "ticket_required", "costs work")
-	ch, err := ann.Challenge(ctx, "phone")
-	must(t, err)
-	nonce := byte('0')
-	for ticket.Work(ch.Challenge, string(nonce)) < ch.Bits {
-		nonce++
-	}
-	v, err := ann.Ticket(ctx, "phone", dibs.TicketRequest{Challenge: ch.Challenge, Nonce: string(nonce)})
-	must(t, err)
-	_, _, err = s.admin.WithToken("dev_bob").WithTicket(v.Ticket).Claim(ctx, "phone", 1, "tap")
-	wants(t, err, "ticket_required", "no ticket of yours")
-	_, _, err = ann.WithTicket(v.Ticket).Claim(ctx, "phone", 1, "tap")
-	must(t, err)
-}
-
-func TestALotteryOverHTTP(t *testing.T) {
-	s := newGated(t)
-	ctx := t.Context()
-	closes := time.Now().Add(30 * time.Minute)
-	s.gated("draw", time.Hour, dibs.GateSpec{Room: &dibs.RoomSpec{
-		Mode: dibs.Lottery, Winners: 1, RegistrationClosesAt: closes, PublicValue: "a number",
-	}})
-	users := []*client.Client{s.admin.WithToken("dev_ann"), s.admin.WithToken("dev_bob")}
-	for _, u := range users {
-		first, err := u.Register(ctx, "draw")
-		must(t, err)
-		again, err := u.Register(ctx, "draw")
-		if err != nil || again != first || first.Result != dibs.LotteryPending {
-			t.Fatalf("%+v, %+v, %v", first, again, err)
-		}
-	}
-	_, err := users[0].LotteryEntries(ctx, "draw")
-	wants(t, err, "invalid_state", "once registration is closed")
-	before, err := users[0].Lottery(ctx, "draw")
-	if err != nil || before.State != dibs.LotteryOpen || before.SeedHash == "" || before.Seed != "" {
-		t.Fatalf("%+v, %v", before, err)
-	}
-	s.ahead.Store(int64(30 * time.Minute))
-	waitFor(t, func() bool {
-		v, err := users[0].Lottery(ctx, "draw")
-		must(t, err)
-		return v.ListHash != ""
-	})
-	_, err = s.admin.TellPublicValue(ctx, "draw", "7")
-	must(t, err)
-	waitFor(t, func() bool {
-		v, err := users[0].Lottery(ctx, "draw")
-		must(t, err)
-		return v.State == dibs.LotteryDrawn
-	})
-	list, err := users[0].LotteryEntries(ctx, "draw")
-	must(t, err)
-	text, err := io.ReadAll(list)
-	must(t, err)
-	must(t, list.Close())
-	if len(text) != 2*65 {
-		t.Errorf("the list is %q", text)
-	}
-	results := map[dibs.LotteryResult]int{}
-	for _, u := range users {
-		v, err := u.LotteryResult(ctx, "draw")
-		must(t, err)
-		results[v.Result]++
-	}
-	if results[dibs.LotteryWon] != 1 || results[dibs.LotteryLost] != 1 {
-		t.Errorf("results %v", results)
 	}
 }
 

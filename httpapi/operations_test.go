@@ -50,7 +50,9 @@ func (l *awayLedger) Settle(ctx context.Context, batches []dibs.Batch) error {
 type busy struct{ memoryFull bool }
 
 func (busy) Full() bool { return false }
-func (busy) Refused()   {}
+
+func (busy) Refused() {}
+
 func (b busy) View() dibs.OverloadView {
 	return dibs.OverloadView{Overloaded: true, Why: "claims are refused", MemoryFull: b.memoryFull, InFlight: 7}
 }

@@ -1,20 +1,22 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
 )
 
 const draftBody = `{"id":"phone-noon","kind":"sale","title":"Phone at noon","product_id":null,"comment":"inner words",
  "starts_at":"2036-12-01T04:00:00Z","ends_at":"2036-12-01T06:00:00Z","stock":{"units":200},"limit_per_user":1,
  "price":null,"pay_within":null,"late_payment":"reclaim","shards":1}`
 
-func TestAdminScenarios(t *testing.T) {
+func TestCampaignScenarios(t *testing.T) {
 	s := newStack(t, nil)
 	s.run(t, campaignScenarios)
 	s.run(t, badBodyScenarios)
-	s.run(t, productScenarios)
-	s.run(t, routeScenarios)
 }
 
 const (
@@ -114,29 +116,57 @@ var badBodyScenarios = []scenario{
 	{name: "a hash in the item", method: "POST", path: "/v1/campaigns", body: strings.Replace(draftBody, `{"units":200}`, `{"items":["a","a",3]}`, 1), headers: []string{asAdmin}, status: 400, contains: []string{`"/stock/items/2"`}},
 }
 
-// Products, and what of them the public sees.
-var productScenarios = []scenario{
-	{
-		name: "create product", method: "POST", path: "/v1/products", body: `{"id":"px","name":"P <b>","price":` + priceBody + `,"comment":"inner","stock":3}`, headers: []string{asAdmin}, status: 201,
-		contains: []string{`"name":"P <b>"`, `"comment":"inner"`, `"stock":3`, priceBody}, has: []string{"Location: /v1/products/px"},
-	},
-	{name: "get product", method: "GET", path: "/v1/products/px", headers: []string{asAdmin}, status: 200, contains: []string{`"stock":3`}},
-	{name: "patch product", method: "PATCH", path: "/v1/products/px", body: `{"stock":4}`, headers: []string{asAdmin}, status: 200, contains: []string{`"stock":4`}},
-	{name: "patch product below", method: "PATCH", path: "/v1/products/px", body: `{"stock":-4}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/stock"`}},
-	{name: "list products", method: "GET", path: "/v1/products", headers: []string{asAdmin}, status: 200, contains: []string{`"px"`}},
-	{name: "no product", method: "GET", path: "/v1/products/none", headers: []string{asAdmin}, status: 404},
-	{
-		name: "a product's inner fields stay inside", method: "POST", path: "/v1/campaigns", headers: []string{asAdmin}, status: 201,
-		body: `{"id":"with-product","kind":"sale","title":"W","product_id":"px","starts_at":"2036-12-01T04:00:00Z","ends_at":"2036-12-01T06:00:00Z","stock":{"codes":{"count":5}},"pay_within":"15m"}`,
-	},
-	{name: "published", method: "POST", path: "/v1/campaigns/with-product/publish", headers: []string{asAdmin}, status: 200, contains: []string{priceBody, `"codes":{"count":5`}},
-	{name: "public product", method: "GET", path: "/v1/campaigns/with-product", status: 200, contains: []string{`"product":{"id":"px"`, priceBody, `"pay_within":"15m0s"`}, lacks: []string{"inner", "comment", `"stock"`}},
+func TestCachingOfPublicViews(t *testing.T) {
+	s := newStack(t, nil)
+	s.sale("now", 3, 1)
+	a := s.ask("GET", "/v1/campaigns/now", "")
+	tag := a.header.Get("ETag")
+	if a.header.Get("Cache-Control") != "public, max-age=1, s-maxage=1, stale-while-revalidate=5" || tag == "" {
+		t.Fatalf("%v", a.header)
+	}
+	for _, given := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
+		b := s.ask("GET", "/v1/campaigns/now", "", "If-None-Match: "+given)
+		if b.status != 304 || b.body != "" || b.header.Get("ETag") != tag || b.header.Get("Cache-Control") == "" || b.header.Get("Vary") != "Authorization" {
+			t.Errorf("%s: %d %v %s", given, b.status, b.header, b.body)
+		}
+	}
+	if b := s.ask("GET", "/v1/campaigns/now", "", "If-None-Match: "+tag, asAdmin); b.status != 200 || b.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("an admin got the public answer: %d %v", b.status, b.header)
+	}
+	s.ask("POST", "/v1/campaigns/now/claims", "", asUser)
+	if b := s.ask("GET", "/v1/campaigns/now", "", "If-None-Match: "+tag); b.status != 200 || !strings.Contains(b.body, `"remaining":2`) {
+		t.Errorf("after a claim: %d %s", b.status, b.body)
+	}
+	if b := s.ask("HEAD", "/v1/campaigns/now", ""); b.status != 200 || b.body != "" || b.header.Get("ETag") == "" {
+		t.Errorf("HEAD: %d %v", b.status, b.header)
+	}
 }
 
-// Addresses and methods that there are not.
-var routeScenarios = []scenario{
-	{name: "unknown route", method: "GET", path: "/v2/anything", status: 404, contains: []string{`"reason":"not_found"`}},
-	{name: "later routes", method: "POST", path: "/v1/lotteries", headers: []string{asAdmin}, status: 404},
-	{name: "method", method: "DELETE", path: "/v1/products/px", headers: []string{asAdmin}, status: 405, has: []string{"Allow: GET, HEAD, PATCH"}},
-	{name: "options", method: "OPTIONS", path: "/v1/time", status: 405, has: []string{"Allow: GET, HEAD"}},
+// An editor changes drafts, and nothing that is on offer.
+func TestEditorsAndPublished(t *testing.T) {
+	s := newStack(t, nil)
+	_, editor, err := s.service.CreateKey(t.Context(), "ed", dibs.RoleEditor)
+	must(t, err)
+	as := "Authorization: Bearer " + editor
+	spec := fmt.Sprintf(`{"id":"c","kind":"sale","title":"T","starts_at":%q,"ends_at":%q,"stock":{"units":5}}`,
+		time.Now().Add(-time.Hour).Format(time.RFC3339), time.Now().Add(time.Hour).Format(time.RFC3339))
+	for _, step := range []struct {
+		method, path, body, as string
+		status                 int
+	}{
+		{"POST", "/v1/campaigns", spec, as, 201},
+		{"PATCH", "/v1/campaigns/c", `{"title":"U"}`, as, 200},
+		{"PATCH", "/v1/campaigns/none", `{"title":"U"}`, as, 404},
+		{"POST", "/v1/campaigns/c/publish", "", as, 403},
+		{"POST", "/v1/campaigns/c/publish", "", asAdmin, 200},
+		{"PATCH", "/v1/campaigns/c", `{"title":"V"}`, as, 403},
+		{"GET", "/v1/campaigns/c", "", as, 200},
+	} {
+		if a := s.ask(step.method, step.path, step.body, step.as); a.status != step.status {
+			t.Errorf("%s %s: %d %s", step.method, step.path, a.status, a.body)
+		}
+	}
+	if v := s.ask("GET", "/v1/campaigns/c", "", as); v.json["title"] != "U" {
+		t.Errorf("the title is %v", v.json["title"])
+	}
 }
