@@ -88,7 +88,7 @@ func (k *Keeper) Close() {
 }
 
 var (
-	notInvited = dibs.Text{EN: "this campaign is for others", ZH: "您不在本活动的参与范围内"}
+	notInvited = dibs.Text{EN: "This sale is for invited users.", ZH: "本活动仅限受邀用户参与。"}
 	notLoaded  = dibs.Text{EN: "who may claim is being loaded", ZH: "正在加载活动名单"}
 )
 

@@ -58,7 +58,7 @@ func gateHandler(ctx context.Context, kind string) (*node, http.Handler, error) 
 	if _, err := n.rush(ctx, "refused", 1, 0, 1, dibs.Granted); err != nil {
 		return n, nil, err
 	}
-	hc := httpapi.Config{Service: n.Service, AllowDevTokens: kind == "off", Audiences: n.Audiences}
+	hc := httpapi.Config{Services: httpapi.ServicesOf(n.Service), AllowDevTokens: kind == "off", Audiences: n.Audiences}
 	if kind != "off" {
 		hc.Limits = n.Limits
 		if err := shut(ctx, n, many); err != nil {

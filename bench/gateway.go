@@ -39,7 +39,7 @@ func gatewayHandler(n *node) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, err := httpapi.New(httpapi.Config{Service: n.Service, JWTSecret: []byte(secret), AllowDevTokens: true, Gateway: hub})
+	api, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(n.Service), JWTSecret: []byte(secret), AllowDevTokens: true, Gateway: hub})
 	if err != nil {
 		return nil, err
 	}

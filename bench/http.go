@@ -128,7 +128,7 @@ func dibsServing(ctx context.Context, kind string) (s serving, err error) {
 	if kind == "gateway" {
 		s.inner, err = gatewayHandler(n)
 	} else {
-		s.inner, err = httpapi.New(httpapi.Config{Service: n.Service, JWTSecret: []byte(secret)})
+		s.inner, err = httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(n.Service), JWTSecret: []byte(secret)})
 	}
 	s.server = httpapi.NewServer("", s.inner)
 	return s, err

@@ -99,7 +99,7 @@ func TestPositionsOverTheGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Close)
-	h, err := httpapi.New(httpapi.Config{Service: r.node.Service, Places: r.node.Rooms, AllowDevTokens: true, Gateway: hub})
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(r.node.Service), Places: r.node.Rooms, AllowDevTokens: true, Gateway: hub})
 	if err != nil {
 		t.Fatal(err)
 	}

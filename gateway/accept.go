@@ -22,11 +22,11 @@ const (
 var (
 	errFull = &dibs.Error{
 		Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 5 * time.Second,
-		Detail: dibs.Text{EN: "this node has all the connections that it can hold", ZH: "该节点连接数已满"},
+		Detail: dibs.Text{EN: "this node has reached its limit of connections", ZH: "该节点连接数已满"},
 	}
 	errAddressFull = &dibs.Error{
 		Reason: dibs.RateLimited, RetryAfter: 30 * time.Second,
-		Detail: dibs.Text{EN: "your address has all the connections that one may have", ZH: "您所在地址的连接数已达上限"},
+		Detail: dibs.Text{EN: "your address has reached its limit of connections", ZH: "您所在地址的连接数已达上限"},
 	}
 	errLeaving = &dibs.Error{
 		Reason: dibs.Unavailable, Effect: dibs.EffectNone, RetryAfter: time.Second,
@@ -40,7 +40,7 @@ var (
 		EN: "this address speaks WebSocket, version 13, over HTTP/1.1: ask for an upgrade", ZH: "该地址使用 WebSocket（版本 13，HTTP/1.1），请发送升级请求",
 	})
 	errTokenInURL = dibs.Fail(dibs.InvalidRequest, dibs.Text{
-		EN: "tokens do not belong into addresses, which logs keep: send the token in the first message, or use a ticket of POST /v1/ws-tickets",
+		EN: "do not put tokens into addresses, which logs keep: send the token in the first message, or use a ticket of POST /v1/ws-tickets",
 		ZH: "令牌不得出现在地址中：请在第一条消息中发送令牌，或使用 POST /v1/ws-tickets 获取票据",
 	})
 )

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // overRate counts a message and returns how long to wait when there were too
@@ -47,7 +49,7 @@ func (c *conn) tooFast(m any, wait time.Duration) *fault {
 		}
 		return nil
 	}
-	c.send(c.hub.encode(failure{Type: typeError, ID: idOf(m), refusal: c.refusalOf(e)}))
+	c.refuse(idOf(m), "", e)
 	return nil
 }
 
@@ -103,11 +105,8 @@ func (c *conn) auth(m *authMessage, before string) *fault {
 	epoch := c.hub.cfg.Epoch()
 	user, until, err := c.check(ctx, m.Token)
 	if err != nil {
-		p := dibs.ProblemOf(err, false)
-		return &fault{
-			code: CloseUnauthenticated, reason: reasonOf(err), id: m.ID,
-			detail: dibs.Text{EN: p.Detail, ZH: dibs.ProblemOf(err, true).Detail},
-		}
+		p := web.ProblemOf(err)
+		return &fault{code: CloseUnauthenticated, reason: p.Reason, id: m.ID, detail: p.Text()}
 	}
 	if before != "" && user != before {
 		return &fault{code: CloseUnauthenticated, reason: dibs.Forbidden, id: m.ID, detail: dibs.Text{
@@ -120,14 +119,6 @@ func (c *conn) auth(m *authMessage, before string) *fault {
 	}
 	c.send(c.hub.welcome(c, m.ID, user, until))
 	return nil
-}
-
-func reasonOf(err error) dibs.Reason {
-	var e *dibs.Error
-	if errors.As(err, &e) {
-		return e.Reason
-	}
-	return dibs.Internal
 }
 
 // welcome is the answer to a good token.
@@ -249,21 +240,22 @@ func (c *conn) trace(ctx context.Context, m *claimMessage) (in context.Context, 
 
 // refused is the answer of a refusal.
 func (c *conn) refused(m *claimMessage, res *dibs.Result) []byte {
-	p := res.Problem(c.zh)
-	p.RequestID = c.requestID
-	return c.hub.encode(result{
-		Type: typeResult, ID: m.ID, CampaignID: m.CampaignID, Outcome: p.Reason,
-		refusal: refusal{Problem: &p, RetryAfterMS: res.RetryAfter.Milliseconds()},
-	})
+	return c.hub.encode(c.resultOf(m, web.RefusalOf(res)))
+}
+
+// resultOf is the result of a claim that was not granted.
+func (c *conn) resultOf(m *claimMessage, p web.Problem) result {
+	r := c.refusalOf(&p)
+	return result{Type: typeResult, ID: m.ID, CampaignID: m.CampaignID, Outcome: r.Reason, refusal: r}
 }
 
 // answerOf is the answer of a claim that was not decided.
 func (c *conn) answerOf(m *claimMessage, err error) []byte {
-	r := c.refusalOf(err)
-	if r.Status >= 500 && reasonOf(err) != dibs.Overloaded {
-		c.hub.cfg.Logger.Error("a claim failed", "request_id", c.requestID, "reason", r.Reason, "err", err)
+	p := web.ProblemOf(err)
+	if p.StatusCode() >= http.StatusInternalServerError && p.Reason != dibs.Overloaded {
+		c.hub.cfg.Logger.Error("a claim failed", "request_id", c.requestID, "reason", p.Reason.String(), "err", err)
 	}
-	return c.hub.encode(result{Type: typeResult, ID: m.ID, CampaignID: m.CampaignID, Outcome: r.Reason, refusal: r})
+	return c.hub.encode(c.resultOf(m, p))
 }
 
 func (c *conn) answer(m *claimMessage, err error) { c.send(c.answerOf(m, err)) }
@@ -280,7 +272,7 @@ func (c *conn) subscribe(m *topicMessage) *fault {
 		after.Version = -1
 	}
 	refuse := func(err error) *fault {
-		c.send(c.hub.encode(failure{Type: typeError, ID: m.ID, CampaignID: m.CampaignID, refusal: c.refusalOf(err)}))
+		c.refuse(m.ID, m.CampaignID, err)
 		return nil
 	}
 	if !dibs.ValidID(m.CampaignID) {

@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // conn is one WebSocket. Its reader is a goroutine of its own; its writer is
@@ -335,7 +336,8 @@ func readUpTo(r io.Reader, b []byte, most int) ([]byte, error) {
 // fail tells why a message is not taken, and ends the connection.
 func (c *conn) fail(f *fault) {
 	c.hub.numbers.faults.Add(1)
-	r := c.refusalOf(dibs.Fail(f.reason, f.detail))
+	p := web.ProblemOf(dibs.Fail(f.reason, f.detail))
+	r := c.refusalOf(&p)
 	r.Retryable = r.Retryable || f.again
 	c.send(c.hub.encode(failure{Type: typeError, ID: f.id, refusal: r}))
 	c.end(closing{code: f.code, reason: closeReason(f.detail.EN), now: true})
@@ -351,14 +353,14 @@ func closeReason(s string) string {
 	return s
 }
 
-// refusalOf is what a message shows of an error.
-func (c *conn) refusalOf(err error) refusal {
-	p := dibs.ProblemOf(err, c.zh)
-	p.RequestID = c.requestID
-	r := refusal{Problem: &p}
-	var e *dibs.Error
-	if errors.As(err, &e) {
-		r.RetryAfterMS = e.RetryAfter.Milliseconds()
-	}
-	return r
+// refusalOf is what a message shows of a problem.
+func (c *conn) refusalOf(p *web.Problem) refusal {
+	v := p.View(c.zh, c.requestID)
+	return refusal{Problem: &v, RetryAfterMS: p.RetryAfter.Milliseconds()}
+}
+
+// refuse tells that a message, about a campaign or "", was not taken.
+func (c *conn) refuse(id, campaign string, err error) {
+	p := web.ProblemOf(err)
+	c.send(c.hub.encode(failure{Type: typeError, ID: id, CampaignID: campaign, refusal: c.refusalOf(&p)}))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // FuzzMessage has anything at all arrive: it is one of the messages there are,
@@ -37,7 +38,7 @@ func FuzzMessage(f *testing.F) {
 			default:
 				t.Errorf("%q: code %d", raw, bad.code)
 			}
-			sent := h.encode(failure{Type: typeError, ID: bad.id, refusal: (&conn{}).refusalOf(dibs.Fail(bad.reason, bad.detail))})
+			sent := h.encode(failure{Type: typeError, ID: bad.id, refusal: (&conn{}).refusalOf(&web.Problem{Reason: bad.reason, Detail: bad.detail})})
 			if !json.Valid(sent) || len(closeReason(bad.detail.EN)) > maxCloseReason || !utf8.ValidString(closeReason(bad.detail.EN)) {
 				t.Errorf("%q is told %q", raw, sent)
 			}
@@ -46,7 +47,7 @@ func FuzzMessage(f *testing.F) {
 		if !json.Valid(raw) || !utf8.Valid(raw) {
 			t.Errorf("%q is %+v", raw, m)
 		}
-		if id := idOf(m); len(id) > dibs.MaxKeyLen || !visible(id) {
+		if id := idOf(m); id != "" && !web.IsVisible(id, dibs.MaxKeyLen) {
 			t.Errorf("%q has the id %q", raw, id)
 		}
 		if s, ok := m.(*topicMessage); ok {

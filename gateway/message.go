@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // The types of messages that clients send.
@@ -107,11 +108,11 @@ func parse(raw []byte) (any, *fault) {
 		return nil, f
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		f := misfit("", "the message must be one JSON object with string members type and id", "消息必须是 JSON 对象，type 与 id 为字符串")
+		f := misfit("", "the message must be one JSON object with string members type and id", "消息必须是 JSON 对象，且 type 与 id 为字符串")
 		f.code = websocket.StatusInvalidFramePayloadData
 		return nil, f
 	}
-	if len(head.ID) > dibs.MaxKeyLen || !visible(head.ID) {
+	if head.ID != "" && !web.IsVisible(head.ID, dibs.MaxKeyLen) {
 		return nil, misfit("", "id must be 1-255 visible ASCII characters", "id 必须为 1-255 个可见 ASCII 字符")
 	}
 	var m any
@@ -158,20 +159,10 @@ func memberOf(err error) string {
 	} else if _, after, ok := strings.Cut(err.Error(), "unknown field "); ok {
 		name = strings.Trim(after, `"`)
 	}
-	if name == "" || len(name) > maxMemberShown || !visible(name) {
+	if !web.IsVisible(name, maxMemberShown) {
 		return "?"
 	}
 	return name
-}
-
-// visible reports whether s has visible ASCII characters only.
-func visible(s string) bool {
-	for i := range len(s) {
-		if s[i] < '!' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // welcome says who the connection is and what its limits are.
@@ -243,13 +234,11 @@ type announced struct {
 
 // encode is a message as it is sent.
 func (h *Hub) encode(m any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(m); err != nil {
-		// No message holds what JSON cannot show.
+	raw, err := web.EncodeJSON(m)
+	if err != nil {
+		// No message has a value that JSON cannot show.
 		h.cfg.Logger.Error("a message could not be encoded", "err", err)
 		return []byte(`{"type":"error","reason":"internal"}`)
 	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+	return raw
 }

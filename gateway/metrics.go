@@ -12,7 +12,7 @@ var (
 	descAll  = prometheus.NewDesc("dibs_gateway_opened_total", "Connections opened.", nil, nil)
 	descCut  = prometheus.NewDesc("dibs_gateway_ended_total", "Connections not taken or ended by the server, by cause.", []string{"cause"}, nil)
 	descTaps = prometheus.NewDesc("dibs_gateway_claims_total", "Claims that came over WebSockets.", nil, nil)
-	descSubs = prometheus.NewDesc("dibs_gateway_campaigns", "Campaigns that somebody on this node follows.", nil, nil)
+	descSubs = prometheus.NewDesc("dibs_gateway_campaigns", "Campaigns that clients of this node follow.", nil, nil)
 )
 
 // Describe sends the descriptions of the hub's numbers.

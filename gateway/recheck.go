@@ -45,7 +45,7 @@ func (c *conn) isOf(epoch uint64) bool {
 }
 
 var (
-	tokenVoid = dibs.Text{EN: "the token is not good any more: connect again with another one", ZH: "令牌已失效，请更换令牌后重新连接"}
+	tokenVoid = dibs.Text{EN: "the token is no longer valid: connect again with another one", ZH: "令牌已失效，请更换令牌后重新连接"}
 	// A ticket does not say by which token it was got.
 	ticketVoid = dibs.Text{EN: "tokens have changed: connect again with another ticket", ZH: "令牌密钥已变更，请获取新票据后重新连接"}
 )

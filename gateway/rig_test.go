@@ -83,7 +83,7 @@ func startOn(tb testing.TB, n *embedded.Node, cfg gateway.Config) *rig {
 	hub, err := gateway.New(cfg)
 	must(tb, err)
 	tb.Cleanup(hub.Close)
-	h, err := httpapi.New(httpapi.Config{Service: n.Service, JWTSecret: []byte("a secret of at least 32 bytes ..."), AllowDevTokens: true, Gateway: hub, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(n.Service), JWTSecret: []byte("a secret of at least 32 bytes ..."), AllowDevTokens: true, Gateway: hub, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	must(tb, err)
 	server := httptest.NewUnstartedServer(h)
 	server.Config = httpapi.NewServer("", h)

@@ -48,7 +48,7 @@ func NewMemoryTickets(now func() time.Time) *MemoryTickets {
 
 var errTickets = &dibs.Error{
 	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: time.Second,
-	Detail: dibs.Text{EN: "too many tickets wait to be used", ZH: "待使用的票据过多"},
+	Detail: dibs.Text{EN: "too many tickets are waiting to be used", ZH: "待使用的票据过多"},
 }
 
 // Put keeps a value; *dibs.Error of Overloaded when too many are kept.
@@ -95,7 +95,7 @@ func (h *Hub) Ticket(ctx context.Context, user string, until time.Time) (ticket 
 
 var (
 	errTicket = dibs.Fail(dibs.Unauthenticated, dibs.Text{
-		EN: "the ticket is not valid: it was used, or its time is over; ask for another one", ZH: "票据无效：已使用或已过期，请重新获取",
+		EN: "the ticket is not valid: it was used, or has expired; get another one", ZH: "票据无效：已使用或已过期，请重新获取",
 	})
 	errTicketValue = errors.New("gateway: a ticket's value is damaged")
 )

@@ -7,62 +7,64 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// announcementOp is an operation on announcements. Whoever may publish a campaign
+// Announcements is what the handlers of announcements call.
+type Announcements interface {
+	Announce(ctx context.Context, campaignID string, spec dibs.AnnouncementSpec) (*dibs.Announcement, error)
+	Announcements(ctx context.Context, campaignID string, page dibs.Page) (dibs.List[dibs.Announcement], error)
+	Announcement(ctx context.Context, id string) (dibs.AnnouncementView, error)
+	PauseAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
+	ResumeAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
+	CancelAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
+}
+
+// announcementHandlers announce campaigns to followers.
+type announcementHandlers struct {
+	*api
+	announcements Announcements
+}
+
+// announcement is an operation on announcements. A key that may publish a campaign
 // may announce it.
-func (a *api) announcementOp(method, path, id, summary, description string) operation {
-	op := operation{
-		method: method, path: path, id: id, tag: tagAdmin, access: adminOnly,
-		summary: summary, description: description, maxBody: a.cfg.MaxBody,
-	}
+func announcement(method, path, id, summary, description string) operation {
+	op := operation{method: method, path: path, id: id, tag: tagAdmin, access: adminOnly, summary: summary, description: description}
 	if method != http.MethodGet {
 		op.role = dibs.RolePublisher
 	}
 	return op
 }
 
-func (a *api) registerAnnouncements() {
-	create := a.announcementOp(http.MethodPost, "/v1/campaigns/{id}/announcements", "announce-campaign", "Tell a campaign to followers",
+func (h *announcementHandlers) register() {
+	subject(h.api, "/v1/announcements/{id}", h.announcements.Announcement)
+	create := announcement(http.MethodPost, "/v1/campaigns/{id}/announcements", "announce-campaign", "Announce a campaign to followers",
 		"All followers of a merchant at once when they are `threshold` or fewer; else the `first` by rank at once, and the others at `rate` a second. "+
-			"They are in events of the type dev.dibs.campaign.announced, and connected clients hear it.")
+			"They are in events of the type dev.dibs.campaign.announced, and clients that are connected receive it.")
 	create.status, create.example = http.StatusCreated, `{"threshold":10000,"first":1000,"rate":500,"message":"200 phones, today at noon"}`
-	change(a, create, func(ctx context.Context, c *call, in *PathID, spec *dibs.AnnouncementSpec) (dibs.AnnouncementView, error) {
-		v, err := announcementView(a.svc.Announce(ctx, in.ID, *spec))
+	view := viewOf((*dibs.Announcement).View)
+	change(h.api, create, func(ctx context.Context, c *call, in *PathID, spec *dibs.AnnouncementSpec) (dibs.AnnouncementView, error) {
+		v, err := view(h.announcements.Announce(ctx, in.ID, *spec))
 		if err == nil {
 			c.Header().Set("Location", "/v1/announcements/"+v.ID)
 		}
 		return v, err
 	})
-	register(a, a.announcementOp(http.MethodGet, "/v1/campaigns/{id}/announcements", "list-announcements", "List the announcements of a campaign, the newest first", ""),
+	register(h.api, announcement(http.MethodGet, "/v1/campaigns/{id}/announcements", "list-announcements", "List the announcements of a campaign, the newest first", ""),
 		func(ctx context.Context, _ *call, in *struct {
 			PathID
 			PageQuery
 		},
 		) (dibs.ListView[dibs.AnnouncementView], error) {
-			l, err := a.svc.Announcements(ctx, in.ID, in.page())
-			return listOf(l, (*dibs.Announcement).View), err
+			return listOf((*dibs.Announcement).View)(h.announcements.Announcements(ctx, in.ID, in.page()))
 		})
-	register(a, a.announcementOp(http.MethodGet, "/v1/announcements/{id}", "get-announcement", "Show an announcement and how far it is", ""),
-		func(ctx context.Context, _ *call, in *PathID) (dibs.AnnouncementView, error) {
-			return a.svc.Announcement(ctx, in.ID)
-		})
-	for _, act := range []struct {
+	register(h.api, announcement(http.MethodGet, "/v1/announcements/{id}", "get-announcement", "Show an announcement and how far it is", ""), byID(h.announcements.Announcement))
+	for _, action := range []struct {
 		verb, summary, description string
 		do                         func(context.Context, string) (*dibs.Announcement, error)
 	}{
-		{"pause", "Have nobody told until it is resumed", "Events that are written already go out.", a.svc.PauseAnnouncement},
-		{"resume", "Go on with an announcement that was paused", "", a.svc.ResumeAnnouncement},
-		{"cancel", "End an announcement", "Whoever is not in an event yet never is.", a.svc.CancelAnnouncement},
+		{"pause", "Pause an announcement until it is resumed", "Events that are written already go out.", h.announcements.PauseAnnouncement},
+		{"resume", "Resume an announcement that was paused", "", h.announcements.ResumeAnnouncement},
+		{"cancel", "End an announcement", "Followers who are not in an event yet will not be told.", h.announcements.CancelAnnouncement},
 	} {
-		change(a, a.announcementOp(http.MethodPost, "/v1/announcements/{id}/"+act.verb, act.verb+"-announcement", act.summary, act.description),
-			func(ctx context.Context, _ *call, in *PathID, _ *noBody) (dibs.AnnouncementView, error) {
-				return announcementView(act.do(ctx, in.ID))
-			})
+		change(h.api, announcement(http.MethodPost, "/v1/announcements/{id}/"+action.verb, action.verb+"-announcement", action.summary, action.description),
+			actionByID(func(ctx context.Context, id string) (dibs.AnnouncementView, error) { return view(action.do(ctx, id)) }))
 	}
-}
-
-func announcementView(a *dibs.Announcement, err error) (dibs.AnnouncementView, error) {
-	if err != nil {
-		return dibs.AnnouncementView{}, err
-	}
-	return a.View(), nil
 }

@@ -1,145 +1,153 @@
 package httpapi
 
 import (
-	"errors"
+	"context"
 	"io"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
-// claimPattern is the route that everybody calls at the same second.
+// claimPattern is the route that all users of a sale call within the same seconds.
 const claimPattern = "POST /v1/campaigns/{id}/claims"
 
-var errBadKey = dibs.Invalid(dibs.Fault{
-	Field:   "/" + headerKey,
-	Problem: dibs.Text{EN: "must be one header of 1-255 visible ASCII characters", ZH: "必须是单个请求头，1-255 个可见 ASCII 字符"},
-})
+// The headers by which a claim carries what gates and limits ask for.
+const (
+	// headerDevice is how the client names its device.
+	headerDevice    = "Dibs-Device"
+	headerTicket    = "Dibs-Ticket"
+	headerAdmission = "Dibs-Admission"
+)
 
-// idempotencyKey returns the request's key, "" when there is none.
-func idempotencyKey(h http.Header) (string, error) {
-	v, given := h[headerKey]
-	if !given {
-		return "", nil
-	}
-	if len(v) != 1 || !isVisible(v[0], dibs.MaxKeyLen) {
-		return "", errBadKey
-	}
-	return v[0], nil
+// Claimer decides claims.
+type Claimer interface {
+	// Claim returns the decision, which is final: Granted, or the refusal. An error
+	// means that there is none, and says what may have happened all the same.
+	Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result, error)
 }
 
-// headerDevice is what a client calls itself.
-const headerDevice = "Dibs-Device"
-
-// first is the only value of a header; "" for none, or more than one.
-func first(values []string) string {
-	if len(values) != 1 {
-		return ""
-	}
-	return values[0]
+// Limits bound how often claims are made. All claims call it concurrently.
+type Limits interface {
+	// Enter reports true when the claim may go on; else the Result is its refusal.
+	// It may wait for the claim's turn. The headers of the answer show the Result's
+	// Quota.
+	Enter(ctx context.Context, req *dibs.ClaimRequest) (dibs.Result, bool)
 }
 
-// claimHandler answers claims. It does by hand what the other routes leave to
-// huma, because this is the path that decides how many people one core can
-// answer.
+// Overload knows when more claims are under way than are answered in time, as
+// overload.Guard does. All claims call it concurrently.
+type Overload interface {
+	// Full reports whether a claim would be refused; Refused counts one that was.
+	Full() bool
+	Refused()
+	// View is how much there is to do.
+	View() dibs.OverloadView
+}
+
+// claimHandler answers claims. The steps are in the order of their cost, and the
+// handler does by hand what huma does for the other routes, because this path
+// decides how many users one core can answer: it must not lock, and must not
+// allocate beyond what TestClaimAllocations counts.
+//
+//	receive → shed → authenticate → read → limit → decide → answer
 type claimHandler struct {
-	*api
-	shape shape
+	claimer Claimer
+	auth    *authenticator
+	proxies *web.Proxies
+	// overload and limits may be nil.
+	overload Overload
+	limits   Limits
+	body     web.Decoder
+	maxBody  int64
+	respond  *web.Responder
+	times    *claimTimes
+	// tracer is nil unless claims are traced.
+	tracer Tracer
 }
 
-// scratch is the memory of one claim request, used again.
+// scratch is the memory of one request, which later requests use again.
 type scratch struct {
 	in, out []byte
 }
 
-// keptScratch is the most a scratch may have grown to and still be kept.
+// keptScratch is the most that a buffer may have grown to and still be kept.
 const keptScratch = 8 << 10
 
 var scratches = sync.Pool{New: func() any {
 	return &scratch{in: make([]byte, 0, 512), out: make([]byte, 0, 1024)}
 }}
 
+// ServeHTTP receives a claim and answers it.
 func (h *claimHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	s := scratches.Get().(*scratch)
-	id := h.ids.of(r.Header)
-	header := w.Header()
-	header[headerRequestID] = []string{id}
-	header["X-Content-Type-Options"] = noSniff
+	id := h.respond.Begin(w, r)
 	defer func() {
 		if fault := recover(); fault != nil {
-			h.panicked(w, r, fault, id)
-			h.metrics.claims.count(dibs.Internal, start)
+			h.respond.Recovered(w, r, id, fault, false)
+			h.times.observe(dibs.Internal, start)
 		}
 	}()
+	s := scratches.Get().(*scratch)
 
-	in, end := r, nobodyTraces
-	if h.cfg.TraceClaims && h.cfg.Tracer != nil {
-		in, end = h.traceClaim(r, id)
-	}
-	res, err := h.claim(w, in, s)
+	traced, end := traceClaim(h.tracer, r, id)
+	res, err := h.decide(w, traced, s)
 	end(err)
+
 	outcome := res.Outcome
 	if err == nil && outcome == dibs.Granted {
-		h.granted(w, &res, s)
+		h.grant(w, &res, s)
 	} else {
-		p := h.refusal(in, &res, err, id)
-		outcome = p.reason
-		setProblemHeaders(header, &p)
-		if outcome == dibs.RateLimited {
-			setQuota(header, &res.Quota)
-		}
-		s.out = appendProblem(s.out[:0], &p, h.lang.chinese(r.Header), id)
-		w.WriteHeader(p.statusCode())
-		h.write(w, s.out)
+		outcome = h.refuse(w, traced, &res, err, id, s)
 	}
 	if cap(s.in) <= keptScratch && cap(s.out) <= keptScratch {
 		scratches.Put(s)
 	}
 	if res.Replayed {
-		h.metrics.claims.countReplay(start)
+		h.times.observeReplay(start)
 	} else {
-		h.metrics.claims.count(outcome, start)
+		h.times.observe(outcome, start)
 	}
 }
 
-// claim reads the request and asks the service.
-func (h *claimHandler) claim(w http.ResponseWriter, r *http.Request, s *scratch) (dibs.Result, error) {
-	if h.cfg.Overload != nil && h.cfg.Overload.Full() {
-		// What cannot be answered in time costs as little as can be.
-		h.cfg.Overload.Refused()
-		return dibs.Result{}, dibs.Shed(len(r.Header[headerKey]) > 0)
+// decide takes a claim from its arrival to the decision. A refusal is a result;
+// an error means that the claim was not decided.
+func (h *claimHandler) decide(w http.ResponseWriter, r *http.Request, s *scratch) (dibs.Result, error) {
+	if h.overload != nil && h.overload.Full() {
+		// A claim that cannot be answered in time is refused before it costs anything.
+		h.overload.Refused()
+		return dibs.Result{}, dibs.Shed(len(r.Header[web.HeaderKey]) > 0)
 	}
-	who, err := h.admitClaimant(r.Header)
+	from, err := h.auth.claimant(r.Header)
 	if err != nil {
 		return dibs.Result{}, err
 	}
-	key, err := idempotencyKey(r.Header)
+	key, err := web.IdempotencyKey(r.Header)
 	if err != nil {
 		return dibs.Result{}, err
 	}
 	if err := h.read(w, r, s); err != nil {
 		return dibs.Result{}, err
 	}
-	quantity, err := decodeClaim(h.shape, s.in)
+	quantity, err := decodeClaim(h.body, s.in)
 	if err != nil {
 		return dibs.Result{}, err
 	}
 	req := dibs.ClaimRequest{
-		CampaignID: r.PathValue("id"), UserID: who.user, Quantity: quantity, Key: key,
-		Address: h.proxies.client(r), Device: first(r.Header[headerDevice]),
-		Ticket: single(r.Header, headerTicket), Admission: single(r.Header, headerAdmission),
+		CampaignID: r.PathValue("id"), UserID: from.user, Quantity: quantity, Key: key,
+		Address: h.proxies.Client(r), Device: web.Single(r.Header[headerDevice]),
+		Ticket: web.Single(r.Header[headerTicket]), Admission: web.Single(r.Header[headerAdmission]),
 	}
-	if h.cfg.Limits != nil {
-		res, ok := h.cfg.Limits.Enter(r.Context(), &req)
-		setQuota(w.Header(), &res.Quota)
+	if h.limits != nil {
+		res, ok := h.limits.Enter(r.Context(), &req)
+		web.SetQuota(w.Header(), &res.Quota)
 		if !ok {
 			return res, nil
 		}
 	}
-	return h.svc.Claim(r.Context(), req)
+	return h.claimer.Claim(r.Context(), req)
 }
 
 // read reads the body into s.in.
@@ -149,76 +157,58 @@ func (h *claimHandler) read(w http.ResponseWriter, r *http.Request, s *scratch) 
 		return nil
 	}
 	if r.ContentLength < 0 || r.ContentLength > int64(cap(s.in)) {
-		// A long body, or one of unknown length: rare, and bounded by the reader.
-		raw, err := readBody(w, r, h.cfg.MaxBody)
+		// A long body, or one of unknown length: rare, and bounded by ReadBody.
+		raw, err := web.ReadBody(w, r, h.maxBody)
 		s.in = append(s.in, raw...)
 		return err
 	}
-	if !isJSON(r.Header) && r.ContentLength > 0 {
-		return errWrongType
+	if !web.IsJSON(r.Header) && r.ContentLength > 0 {
+		return web.ErrNotJSON
 	}
 	s.in = s.in[:r.ContentLength]
 	if _, err := io.ReadFull(r.Body, s.in); err != nil {
-		return errCutOff
+		return web.ErrCutOff
 	}
 	return nil
 }
 
-// granted answers a yes: 201 the first time, 200 when it is repeated.
-func (h *claimHandler) granted(w http.ResponseWriter, res *dibs.Result, s *scratch) {
+// grant answers a yes: 201 the first time, 200 when it is repeated.
+func (h *claimHandler) grant(w http.ResponseWriter, res *dibs.Result, s *scratch) {
 	header := w.Header()
-	header["Content-Type"] = typeJSON
-	header["Cache-Control"] = noStore
+	header["Content-Type"] = web.TypeJSON
+	header["Cache-Control"] = web.NoStore
 	status := http.StatusCreated
 	if res.Replayed {
 		status = http.StatusOK
-		header[headerReplayed] = isTrue
+		header[web.HeaderReplayed] = web.True
 	} else {
 		header["Location"] = []string{"/v1/claims/" + res.Claim.ID}
 	}
 	s.out = s.out[:0]
 	if len(res.Claim.Events) == 0 {
 		s.out = appendClaim(s.out, res.Claim)
-	} else if body, err := encodeJSON(res.Claim.View()); err == nil {
-		// A repeat of a claim that has moved on is rare.
+	} else if body, err := web.EncodeJSON(res.Claim.View()); err == nil {
+		// The repeat of a claim that was paid or cancelled meanwhile is rare.
 		s.out = append(s.out, body...)
 	}
 	w.WriteHeader(status)
-	h.write(w, s.out)
+	h.respond.Write(w, s.out)
 }
 
-var isTrue = []string{"true"}
-
-// refusal turns a no, or an error, into the problem that tells it.
-func (h *claimHandler) refusal(r *http.Request, res *dibs.Result, err error, requestID string) problem {
+// refuse answers a refusal, or an error, and returns its reason.
+func (h *claimHandler) refuse(w http.ResponseWriter, r *http.Request, res *dibs.Result, err error, id string, s *scratch) dibs.Reason {
+	var p web.Problem
 	if err != nil {
-		var p problem
-		if errors.As(err, &p) {
-			return p
-		}
-		p = problemOf(err)
-		h.logFailure(r, &p, err, requestID)
-		return p
+		p = h.respond.Problem(r, id, err)
+	} else {
+		p = web.RefusalOf(res)
 	}
-	return refusalOf(res)
-}
-
-// refusalOf tells a refusal with its facts.
-func refusalOf(res *dibs.Result) problem {
-	p := problem{reason: res.Outcome, remaining: res.Remaining, claimIDs: res.ClaimIDs, place: res.Place, retryAfter: res.RetryAfter, detail: res.Explain()}
-	if p.statusCode() == http.StatusServiceUnavailable {
-		// A gate that does not know yet has let nothing through.
-		p.effect = dibs.EffectNone
+	p.SetHeaders(w.Header())
+	if p.Reason == dibs.RateLimited {
+		web.SetQuota(w.Header(), &res.Quota)
 	}
-	c := res.Campaign
-	if c != nil && c.Kind == dibs.RedPacket {
-		p.resultCode = dibs.ResultCode(res.Outcome)
-	}
-	switch res.Outcome {
-	case dibs.NotStarted:
-		p.startsAt = c.StartsAt
-	case dibs.Ended:
-		p.endsAt = c.EndsAt
-	}
-	return p
+	s.out = p.Append(s.out[:0], h.respond.Chinese(r), id)
+	w.WriteHeader(p.StatusCode())
+	h.respond.Write(w, s.out)
+	return p.Reason
 }

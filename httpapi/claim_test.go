@@ -4,86 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/overload"
 )
-
-// scenario is one request and what its answer must, and must not, contain.
-type scenario struct {
-	name         string
-	method, path string
-	body         string
-	headers      []string
-	status       int
-	contains     []string
-	lacks        []string
-	// has are headers of the answer, `Name: value`; an empty value only asks
-	// for presence.
-	has []string
-}
-
-// never may not appear in any answer: Go's words, SQL's, and secrets.
-var never = []string{"dibs.", "json:", "Go ", "struct", "sql", "SQL", "panic", "goroutine", ".go:", adminKey, jwtSecret, os.TempDir() + "/"}
-
-func (s *stack) run(t *testing.T, scenarios []scenario) {
-	t.Helper()
-	for _, sc := range scenarios {
-		t.Run(sc.name, func(t *testing.T) {
-			a := s.ask(sc.method, sc.path, sc.body, sc.headers...)
-			if a.status != sc.status {
-				t.Errorf("status %d, want %d: %s", a.status, sc.status, a.body)
-			}
-			for _, want := range sc.contains {
-				if !strings.Contains(a.body, want) {
-					t.Errorf("the answer lacks %s: %s", want, a.body)
-				}
-			}
-			for _, no := range append(sc.lacks, never...) {
-				if strings.Contains(a.body, no) {
-					t.Errorf("the answer shows %q: %s", no, a.body)
-				}
-			}
-			for _, h := range sc.has {
-				name, value, _ := strings.Cut(h, ": ")
-				if got := a.header.Get(name); got == "" || value != "" && got != value {
-					t.Errorf("header %s is %q, want %q", name, got, value)
-				}
-			}
-			checkCommon(t, a)
-		})
-	}
-}
-
-// checkCommon checks what every answer has, and every problem.
-func checkCommon(t *testing.T, a answer) {
-	t.Helper()
-	if a.header.Get("X-Request-Id") == "" || a.header.Get("X-Content-Type-Options") != "nosniff" {
-		t.Errorf("common headers are missing: %v", a.header)
-	}
-	if a.status < 400 {
-		return
-	}
-	if ct := a.header.Get("Content-Type"); ct != "application/problem+json" {
-		t.Fatalf("an error of type %q: %s", ct, a.body)
-	}
-	for _, m := range []string{"type", "title", "status", "detail", "reason", "code", "retryable", "request_id"} {
-		if _, ok := a.json[m]; !ok {
-			t.Errorf("the problem lacks %s: %s", m, a.body)
-		}
-	}
-	if a.json["status"] != float64(a.status) || a.json["request_id"] != a.header.Get("X-Request-Id") {
-		t.Errorf("the problem differs from its headers: %s", a.body)
-	}
-	if a.json["type"] != "urn:dibs:problem:"+fmt.Sprint(a.json["reason"]) {
-		t.Errorf("type and reason differ: %s", a.body)
-	}
-}
 
 // Where and as whom the scenarios claim.
 const (
@@ -302,5 +233,58 @@ func TestClaimsAtOnce(t *testing.T) {
 	must(t, err)
 	if !report.OK {
 		t.Errorf("a promise is broken: %+v", report)
+	}
+}
+
+// slow bodies and bodies cut off are refused, not waited for.
+func TestBodyCutOff(t *testing.T) {
+	s := newStack(t, nil)
+	body, w := io.Pipe()
+	req, err := http.NewRequest("POST", s.url+"/v1/campaigns/x/claims", body)
+	must(t, err)
+	req.Header.Set("Authorization", "Bearer dev_42")
+	req.ContentLength = 100
+	go func() {
+		_, _ = w.Write([]byte(`{"quan`))
+		_ = w.CloseWithError(io.ErrUnexpectedEOF)
+	}()
+	if resp, err := http.DefaultTransport.RoundTrip(req); err == nil {
+		must(t, resp.Body.Close())
+		if resp.StatusCode < 400 {
+			t.Errorf("status %d", resp.StatusCode)
+		}
+	}
+}
+
+// A claim that cannot be answered in time is refused before its token or its
+// body is looked at; other calls are not.
+func TestShedBeforeAnythingElse(t *testing.T) {
+	guard, err := overload.New(overload.Config{Max: 1})
+	must(t, err)
+	defer guard.Close()
+	svc := newService(t)
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), AllowDevTokens: true, Overload: guard})
+	must(t, err)
+	s := serve(t, svc, h)
+	s.sale("phone", 5, 5)
+	claim := func(more ...string) answer {
+		return s.ask("POST", "/v1/campaigns/phone/claims", "no JSON", append(more, "Authorization: nobody")...)
+	}
+	if a := claim(); a.status != 401 {
+		t.Errorf("while there is room: %d %s", a.status, a.body)
+	}
+	mark, ok := guard.Enter()
+	if a := claim(); !ok || a.status != 503 || a.json["reason"] != "overloaded" || a.json["effect"] != "none" {
+		t.Errorf("while there is none: %d %s", a.status, a.body)
+	}
+	if a := claim("Idempotency-Key: press-1"); a.status != 503 || a.json["reason"] != "overloaded" || a.json["effect"] != "unknown" {
+		t.Errorf("with a key, which nobody has looked up: %d %s", a.status, a.body)
+	}
+	if a := s.ask("GET", "/v1/me/claims", "", asUser); a.status != 200 {
+		t.Errorf("a list: %d", a.status)
+	}
+	guard.Leave(mark)
+	if a := s.ask("POST", "/v1/campaigns/phone/claims", "", asUser); a.status != 201 {
+		t.Errorf("when there is room again: %d %s", a.status, a.body)
 	}
 }

@@ -2,17 +2,21 @@ package httpapi
 
 import (
 	"context"
-	"encoding/csv"
-	"io"
+	"encoding/json"
 	"net/http"
-	"strconv"
-	"strings"
-	"time"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
+
+// Claims is what the handlers that show claims call.
+type Claims interface {
+	FindClaim(ctx context.Context, id string) (*dibs.Claim, error)
+	CampaignClaims(ctx context.Context, campaignID string, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
+}
 
 var errNoClaim = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such claim", ZH: "该领取记录不存在"})
 
@@ -25,144 +29,101 @@ type claimsInput struct {
 	Format string `query:"format" enum:"json,csv" doc:"csv streams all of them, without pages"`
 }
 
-func claimView(c *dibs.Claim) dibs.ClaimView { return c.View() }
+// claimView is a claim as the caller may see it.
+func claimView(c *call, claim *dibs.Claim) dibs.ClaimView {
+	if c.caller.isAdmin() {
+		return claim.AdminView()
+	}
+	return claim.View()
+}
 
-func (a *api) registerClaims() {
-	a.documentClaim(operation{
+func userView(c *dibs.Claim) dibs.ClaimView { return c.View() }
+
+// claimHandlers take claims, and show them.
+type claimHandlers struct {
+	*api
+	claims Claims
+	take   *claimHandler
+}
+
+func (h *claimHandlers) register() {
+	h.take.body = web.NewDecoder[claimBody](h.schemas, nil)
+	h.describeClaim(&operation{
 		method: http.MethodPost, path: "/v1/campaigns/{id}/claims", id: "claim", tag: tagUser, access: userOnly,
 		summary: "Claim", example: `{"quantity":1}`,
 		description: "Granted or why not, at once and for good. The body may be absent, `{}`, or name a quantity.",
 	})
-	shape := shapeOf[claimBody](a.schemas)
-	a.routes.Handle(claimPattern, &claimHandler{api: a, shape: shape})
-	register(a, operation{
+	h.Handle(claimPattern, h.take)
+	subject(h.api, "/v1/claims/{id}", func(ctx context.Context, id string) (dibs.ClaimView, error) {
+		return viewOf(userView)(h.claims.FindClaim(ctx, id))
+	})
+	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/claims/{id}", id: "get-claim", tag: tagUser, access: either,
 		summary: "Show a claim", description: "Users see their own claims only; anything else is not found. A claim just granted is found at once. With an API key, its events too.",
 	}, func(ctx context.Context, c *call, in *PathID) (dibs.ClaimView, error) {
-		claim, err := a.svc.FindClaim(ctx, in.ID)
+		claim, err := h.claims.FindClaim(ctx, in.ID)
 		if err != nil {
 			return dibs.ClaimView{}, err
 		}
-		if !c.who.isAdmin() && claim.UserID != c.who.user {
+		if !c.caller.isAdmin() && claim.UserID != c.caller.user {
 			return dibs.ClaimView{}, errNoClaim
 		}
-		return viewFor(c, claim), nil
+		return claimView(c, claim), nil
 	})
-	register(a, operation{
+	register(h.api, operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}/claims", id: "campaign-claims", tag: tagAdmin, access: adminOnly,
 		summary: "List a campaign's claims", strictQuery: true,
 		description: "In the order in which they were granted, or one user's, newest first. `format=csv` streams all of them.",
-	}, a.campaignClaims)
-	a.alsoCSV("/v1/campaigns/{id}/claims")
+	}, h.ofCampaign)
+	h.alsoCSV("/v1/campaigns/{id}/claims")
 }
 
-// alsoCSV documents that a list may come as CSV.
-func (a *api) alsoCSV(path string) {
-	ok := a.huma.OpenAPI().Paths[path].Get.Responses["200"]
-	ok.Content[typeCSV] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
-}
-
-func (a *api) campaignClaims(ctx context.Context, c *call, in *claimsInput) (v dibs.ListView[dibs.ClaimView], err error) {
+func (h *claimHandlers) ofCampaign(ctx context.Context, c *call, in *claimsInput) (v dibs.ListView[dibs.ClaimView], err error) {
 	f := dibs.ClaimFilter{UserID: in.UserID}
 	if status, ok := dibs.ParseStatus(in.Status); ok {
 		f.Status = &status
-	}
-	page := in.page()
-	if in.Format == "csv" {
-		page = dibs.Page{Limit: dibs.MaxPage}
-	}
-	l, err := a.svc.CampaignClaims(ctx, in.ID, f, page)
-	if err != nil {
-		return v, err
-	}
-	if in.Format != "csv" {
-		return listOf(l, claimView), nil
 	}
 	name := "claims.csv"
 	if dibs.ValidID(in.ID) {
 		name = in.ID + ".csv"
 	}
-	answerCSV(ctx, a, c, claimsCSV(name, func(page dibs.Page) (dibs.List[dibs.Claim], error) { return a.svc.CampaignClaims(ctx, in.ID, f, page) }), l)
-	return v, nil
+	return listOrCSV(ctx, h.api, c, in.Format, in.page(), claimsCSV(name), func(page dibs.Page) (dibs.List[dibs.Claim], error) {
+		return h.claims.CampaignClaims(ctx, in.ID, f, page)
+	}, userView)
 }
 
-// csvOf is a list as a CSV file.
-type csvOf[T any] struct {
-	name    string
-	columns []string
-	row     func(*T) []string
-	// next reads a page.
-	next func(dibs.Page) (dibs.List[T], error)
-}
-
-// claimsCSV is a list of claims as a file.
-func claimsCSV(name string, next func(dibs.Page) (dibs.List[dibs.Claim], error)) csvOf[dibs.Claim] {
-	return csvOf[dibs.Claim]{name: name, columns: csvColumns, row: csvRow, next: next}
-}
-
-// answerCSV answers a call with all pages of a list, the first of which is
-// there.
-func answerCSV[T any](ctx context.Context, a *api, c *call, file csvOf[T], first dibs.List[T]) {
-	c.Header().Set("Content-Disposition", `attachment; filename="`+file.name+`"`)
-	c.stream = func(w io.Writer) error { return streamCSV(ctx, a, c, w, file, first) }
-}
-
-const typeCSV = "text/csv; charset=utf-8"
-
-var csvColumns = []string{
-	"id", "campaign_id", "kind", "user_id", "quantity", "status", "status_code", "order_type",
-	"items", "amount", "currency", "pay_by", "created_at", "product_id", "payment_ref",
-}
-
-// pageWrite is how long one page may take to reach the reader.
-const pageWrite = 30 * time.Second
-
-// streamCSV writes all pages. When it fails in the middle, the connection is
-// cut, so that nobody takes a part for the whole.
-func streamCSV[T any](ctx context.Context, a *api, c *call, w io.Writer, file csvOf[T], l dibs.List[T]) error {
-	out := csv.NewWriter(w)
-	rc := http.NewResponseController(c)
-	err := out.Write(file.columns)
-	for err == nil {
-		// The server's deadline is for one answer of the usual size.
-		if err = rc.SetWriteDeadline(time.Now().Add(pageWrite)); err != nil {
-			break
-		}
-		for i := range l.Items {
-			if err = out.Write(file.row(&l.Items[i])); err != nil {
-				break
-			}
-		}
-		out.Flush()
-		if err == nil {
-			err = out.Error()
-		}
-		if err != nil || l.NextCursor == "" {
-			break
-		}
-		l, err = file.next(dibs.Page{Limit: dibs.MaxPage, Cursor: l.NextCursor})
+// describeClaim documents the claim, which is not an operation of huma's.
+func (d *document) describeClaim(op *operation) {
+	claim := func(description string, headers map[string]*huma.Param) *huma.Response {
+		return &huma.Response{Description: description, Headers: headers, Content: map[string]*huma.MediaType{
+			web.TypeJSON[0]: {Schema: d.schemas.Schema(reflect.TypeFor[dibs.ClaimView](), true, "")},
+		}}
 	}
-	if err != nil {
-		a.log.WarnContext(ctx, "a CSV was cut off", "request_id", c.id, "err", err)
-		panic(http.ErrAbortHandler)
+	text := &huma.Schema{Type: huma.TypeString}
+	longestDevice := dibs.MaxDeviceLen
+	d.examples[op.id] = op.example
+	rs := op.problems(d)
+	rs["201"] = claim("Granted, for good", map[string]*huma.Param{"Location": {Schema: text}})
+	rs["200"] = claim("Granted before: the first result again", map[string]*huma.Param{web.HeaderReplayed: {Schema: text}})
+	rs["400"] = d.problem("The request is not valid; `errors` lists what is wrong")
+	rs["404"] = d.problem("There is no such campaign")
+	rs["409"] = d.problem("Refused: paused, not_started, ended, sold_out, limit_reached, too_many_claims or waiting")
+	rs["413"] = d.problem("The body is too large")
+	rs["422"] = d.problem("The key was used for another quantity")
+	rs["503"] = d.problem("Not answered; `effect` says whether it may have been granted all the same")
+	o := d.describe(op, rs)
+	o.Parameters = []*huma.Param{
+		idParam(),
+		keyParam(),
+		{
+			Name: headerDevice, In: "header", Description: "the client's name for its device, for limits per device; 255 bytes at most",
+			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longestDevice},
+		},
+		{Name: headerTicket, In: "header", Description: "the ticket, where the campaign asks for one", Schema: text},
+		{Name: headerAdmission, In: "header", Description: "the admission of the user, where there is a waiting room", Schema: text},
 	}
-	return nil
-}
-
-func csvRow(c *dibs.Claim) []string {
-	amount, currency, payBy, paid := "", "", "", ""
-	if c.Payment != nil {
-		paid = c.Payment.Ref
-	}
-	if c.Amount != nil {
-		amount, currency = strconv.FormatInt(c.Amount.Amount, 10), c.Amount.Currency
-	}
-	if !c.PayBy.IsZero() {
-		payBy = c.PayBy.UTC().Format(time.RFC3339Nano)
-	}
-	return []string{
-		c.ID, c.CampaignID, string(c.Kind), c.UserID, strconv.FormatInt(c.Quantity, 10), c.Status.String(),
-		strconv.Itoa(int(c.Status)), strconv.Itoa(int(c.OrderType)), strings.Join(c.Items, "\n"), amount, currency, payBy,
-		c.CreatedAt.UTC().Format(time.RFC3339Nano), c.ProductID, paid,
-	}
+	o.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{web.TypeJSON[0]: {
+		Schema: d.schemas.Schema(reflect.TypeFor[claimBody](), true, ""), Example: json.RawMessage(op.example),
+	}}}
+	d.huma.OpenAPI().AddOperation(&o)
 }

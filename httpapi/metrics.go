@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -18,6 +17,7 @@ import (
 // stuck database does.
 var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
+// newRegistry returns a registry with the metrics of the Go runtime and the process.
 func newRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -29,11 +29,11 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	latency  *prometheus.HistogramVec
-	claims   claimMetrics
+	claims   claimTimes
 }
 
-func newMetrics(cfg *Config) (*metrics, error) {
-	r := cfg.Registry
+// newMetrics registers the handlers' metrics, and those of other parts of the node.
+func newMetrics(r *prometheus.Registry, others ...prometheus.Collector) (*metrics, error) {
 	m := &metrics{
 		registry: r,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -46,7 +46,7 @@ func newMetrics(cfg *Config) (*metrics, error) {
 	claims := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "dibs_claim_seconds", Help: "Time to answer a claim, by outcome; every answer counts, slow or fast.", Buckets: seconds,
 	}, []string{"outcome"})
-	for _, c := range append([]prometheus.Collector{m.requests, m.latency, claims, newNumbers(cfg.Service, cfg.Version)}, cfg.Collectors...) {
+	for _, c := range append([]prometheus.Collector{m.requests, m.latency, claims}, others...) {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -55,32 +55,29 @@ func newMetrics(cfg *Config) (*metrics, error) {
 	return m, nil
 }
 
-// handler serves the registry.
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
-}
-
-// claimMetrics are the claim route's histograms, found once and not per claim.
-type claimMetrics struct {
+// claimTimes are the claim route's histograms, looked up once and not per claim.
+type claimTimes struct {
 	outcomes [dibs.ReasonCount]prometheus.Observer
 	replayed prometheus.Observer
 }
 
-func (c *claimMetrics) resolve(v *prometheus.HistogramVec) {
+func (c *claimTimes) resolve(v *prometheus.HistogramVec) {
 	for i := range c.outcomes {
 		c.outcomes[i] = v.WithLabelValues(dibs.Reason(i).String())
 	}
 	c.replayed = v.WithLabelValues("replayed")
 }
 
-func (c *claimMetrics) count(r dibs.Reason, start time.Time) {
+// observe counts the answer to a claim that came at start.
+func (c *claimTimes) observe(r dibs.Reason, start time.Time) {
 	if int(r) >= len(c.outcomes) {
 		r = dibs.Internal
 	}
 	c.outcomes[r].Observe(time.Since(start).Seconds())
 }
 
-func (c *claimMetrics) countReplay(start time.Time) {
+// observeReplay counts the answer to a repeat.
+func (c *claimTimes) observeReplay(start time.Time) {
 	c.replayed.Observe(time.Since(start).Seconds())
 }
 
@@ -92,7 +89,7 @@ type routeMetrics struct {
 	byStatus sync.Map // int -> prometheus.Counter
 }
 
-// route returns the metrics of a pattern. What matches no route is "other".
+// route returns the metrics of a pattern. Requests that match no route are "other".
 func (m *metrics) route(pattern string) *routeMetrics {
 	if !strings.Contains(pattern, " ") {
 		pattern = "other"
@@ -100,6 +97,7 @@ func (m *metrics) route(pattern string) *routeMetrics {
 	return &routeMetrics{name: pattern, requests: m.requests, latency: m.latency.WithLabelValues(pattern)}
 }
 
+// observe counts an answer to a request that came at start.
 func (m *routeMetrics) observe(status int, start time.Time) {
 	if status == 0 {
 		status = http.StatusOK

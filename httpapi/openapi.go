@@ -8,14 +8,11 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/dibs-dev/dibs"
-)
-
-// The names under which the document knows the two kinds of token.
-const (
-	schemeUser  = "userToken"
-	schemeAdmin = "apiKey"
+	"github.com/dibs-dev/dibs/httpapi/internal/apidocs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // about is the text that heads the document.
@@ -28,10 +25,17 @@ A POST with an ` + "`Idempotency-Key`" + ` can be repeated: the repeat returns t
 
 // The tags group the routes for readers.
 const (
-	tagUser     = "Claims"
 	tagCatalog  = "Campaigns"
+	tagUser     = "Claims"
+	tagGateway  = "Gateway"
+	tagGates    = "Waiting rooms, lotteries, tickets"
+	tagMoney    = "Money"
+	tagSteps    = "Claims after the grant"
 	tagAdmin    = "Admin: campaigns"
 	tagProducts = "Admin: products"
+	tagEvents   = "Events"
+	tagAccess   = "Admin: access"
+	tagUsers    = "Admin: data of users"
 	tagOps      = "Operations"
 )
 
@@ -45,28 +49,28 @@ func apiConfig(version string) huma.Config {
 			Info:    &huma.Info{Title: "dibs", Version: version, Description: about},
 			Tags: []*huma.Tag{
 				{Name: tagCatalog, Description: "What is on offer."},
-				{Name: tagUser, Description: "Get one, and see what you got."},
-				{Name: tagGateway, Description: "Long-lived connections: taps and results, and what happens to campaigns."},
-				{Name: tagQueue, Description: "Wait for your turn, register for a draw, fetch a ticket."},
+				{Name: tagUser, Description: "Claim, and see what you have."},
+				{Name: tagGateway, Description: "Long-lived connections: claims and results, and changes of campaigns."},
+				{Name: tagGates, Description: "Wait for your turn, register for a draw, fetch a ticket."},
 				{Name: tagMoney, Description: "Accounts: what comes in from outside, and what red packets move."},
-				{Name: tagLife, Description: "Payment, refund, use and shipping."},
+				{Name: tagSteps, Description: "Payment, refund, use and shipping."},
 				{Name: tagAdmin, Description: "Draft, publish and watch campaigns."},
 				{Name: tagProducts, Description: "What campaigns sell or give."},
-				{Name: tagEvents, Description: "What happens, as events; and the webhooks that are told."},
-				{Name: tagAccess, Description: "Who did what, and who may."},
-				{Name: tagUsers, Description: "What there is about a user, and erasing it."},
-				{Name: tagOps, Description: "Is it alive, is it ready, how fast is it."},
+				{Name: tagEvents, Description: "Everything that happens, as events, and the webhooks that receive them."},
+				{Name: tagAccess, Description: "What administrators did."},
+				{Name: tagUsers, Description: "Show the data of a user, and erase it."},
+				{Name: tagOps, Description: "Health, readiness and metrics."},
 			},
 			Components: &huma.Components{
 				Schemas: registry,
 				SecuritySchemes: map[string]*huma.SecurityScheme{
-					schemeUser:  {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's token; `sub` is the user."},
-					schemeAdmin: {Type: "http", Scheme: "bearer", Description: "An API key, as `dibs key create` prints it."},
+					apidocs.SchemeUser: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A user's token; `sub` is the user."},
+					apidocs.SchemeKey:  {Type: "http", Scheme: "bearer", Description: "An API key, as `dibs key create` prints it."},
 				},
 			},
 		},
-		Formats:       map[string]huma.Format{typeJSON[0]: format, typeProblem[0]: format, typeCSV: format},
-		DefaultFormat: "application/json",
+		Formats:       map[string]huma.Format{web.TypeJSON[0]: format, web.TypeProblem[0]: format, typeCSV: format},
+		DefaultFormat: web.TypeJSON[0],
 	}
 }
 
@@ -83,68 +87,62 @@ func (durationText) Schema(huma.Registry) *huma.Schema {
 	return s
 }
 
-func (op *operation) successStatus() int {
-	if op.status == 0 {
-		return http.StatusOK
-	}
-	return op.status
+// document is the OpenAPI document while routes are added to it.
+type document struct {
+	huma    huma.API
+	schemas huma.Registry
+	// examples are bodies by operation, as they are written.
+	examples map[string]string
 }
 
-// document is the operation as huma takes it.
-func (op *operation) document(a *api) huma.Operation {
-	d := huma.Operation{
-		Method: op.method, Path: op.path, OperationID: op.id, Tags: []string{op.tag},
-		Summary: op.summary, Description: op.describe(), DefaultStatus: op.successStatus(),
-		Responses: op.problems(a), Security: op.access.security(),
-		RejectUnknownQueryParameters: op.strictQuery,
-		Middlewares: huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
-			c := callOf(ctx.Context())
-			if c.outside && op.access == adminOnly {
-				a.fail(c, noRoute)
-				return
-			}
-			who, err := a.admitRole(ctx.Context(), c.request.Header, op.access, op.needs())
-			if err != nil {
-				a.fail(c, err)
-				return
-			}
-			c.who = who
-			if op.access >= userOnly {
-				c.Header()["Cache-Control"] = noStore
-			}
-			if a.cfg.Tracer != nil {
-				defer a.trace(c, op)()
-				ctx = huma.WithContext(ctx, c.request.Context())
-			}
-			next(ctx)
-		}},
-	}
+func newDocument(mux humago.Mux, version string) *document {
+	api := humago.New(mux, apiConfig(version))
+	return &document{huma: api, schemas: api.OpenAPI().Components.Schemas, examples: map[string]string{}}
+}
+
+// operation returns an operation as huma takes it.
+func (d *document) operation(op *operation) huma.Operation {
+	o := d.describe(op, op.problems(d))
+	o.DefaultStatus, o.RejectUnknownQueryParameters = op.successStatus(), op.strictQuery
 	if op.body != nil && op.method == http.MethodPost {
-		d.Parameters = append(d.Parameters, keyParam())
+		o.Parameters = append(o.Parameters, keyParam())
 	}
-	return d
+	return o
+}
+
+// describe returns what all operations have in common.
+func (d *document) describe(op *operation, responses map[string]*huma.Response) huma.Operation {
+	return huma.Operation{
+		Method: op.method, Path: op.path, OperationID: op.id, Tags: []string{op.tag},
+		Summary: op.summary, Description: op.describe(), Responses: responses, Security: op.access.security(),
+	}
 }
 
 // keyParam documents Idempotency-Key.
 func keyParam() *huma.Param {
 	least, most := 1, dibs.MaxKeyLen
 	return &huma.Param{
-		Name: headerKey, In: "header", Description: "1-255 visible characters; the same key again returns the first result",
+		Name: web.HeaderKey, In: "header", Description: "1-255 visible characters; the same key again returns the first result",
 		Schema: &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most},
 	}
 }
 
-// finish documents what huma does not see: the body, which dibs reads by
+// idParam documents the id in a path.
+func idParam() *huma.Param {
+	return &huma.Param{Name: "id", In: "path", Required: true, Description: idDoc, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+// finish documents what huma does not see: the body, which this package reads
 // itself, and the statuses beside the usual one.
-func (op *operation) finish(a *api) {
-	item := a.huma.OpenAPI().Paths[op.path]
+func (d *document) finish(op *operation) {
+	item := d.huma.OpenAPI().Paths[op.path]
 	target := map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete}[op.method]
 	usual := target.Responses[strconv.Itoa(op.successStatus())]
 	switch {
 	case op.status == http.StatusCreated:
 		target.Responses["200"] = &huma.Response{
 			Description: "Made before: the first result again", Content: usual.Content,
-			Headers: map[string]*huma.Param{headerReplayed: {Schema: &huma.Schema{Type: huma.TypeString}}},
+			Headers: map[string]*huma.Param{web.HeaderReplayed: {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}
 	case op.access == public:
 		target.Responses["304"] = &huma.Response{Description: "`If-None-Match` names what is current"}
@@ -154,34 +152,40 @@ func (op *operation) finish(a *api) {
 	if op.body == nil || op.body == reflect.TypeFor[noBody]() {
 		return
 	}
-	media := &huma.MediaType{Schema: a.schemas.Schema(op.body, true, "")}
+	media := &huma.MediaType{Schema: d.schemas.Schema(op.body, true, "")}
 	if op.example != "" {
 		media.Example = json.RawMessage(op.example)
-		a.examples[op.id] = op.example
+		d.examples[op.id] = op.example
 	}
-	target.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": media}}
+	target.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{web.TypeJSON[0]: media}}
+}
+
+// alsoCSV documents that the list at a path may come as CSV.
+func (d *document) alsoCSV(path string) {
+	ok := d.huma.OpenAPI().Paths[path].Get.Responses["200"]
+	ok.Content[typeCSV] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
 // problems documents what may come instead of success.
-func (op *operation) problems(a *api) map[string]*huma.Response {
-	rs := map[string]*huma.Response{"default": a.problemResponse("A refusal or an error; `reason` says which")}
+func (op *operation) problems(d *document) map[string]*huma.Response {
+	rs := map[string]*huma.Response{"default": d.problem("A refusal or an error; `reason` says which")}
 	if op.access != open {
-		rs["401"] = a.problemResponse("The token is missing, false or expired")
+		rs["401"] = d.problem("The token is missing, false or expired")
 	}
 	if op.access == userOnly || op.access == adminOnly {
-		rs["403"] = a.problemResponse("The token is good, but not for this call")
+		rs["403"] = d.problem("The token is good, but not for this call")
 	}
 	return rs
 }
 
-func (a *api) problemResponse(description string) *huma.Response {
-	schema := a.schemas.Schema(reflect.TypeFor[dibs.Problem](), true, "")
-	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{typeProblem[0]: {Schema: schema}}}
+func (d *document) problem(description string) *huma.Response {
+	schema := d.schemas.Schema(reflect.TypeFor[dibs.Problem](), true, "")
+	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{web.TypeProblem[0]: {Schema: schema}}}
 }
 
 // security is the access as the document states it.
 func (a access) security() []map[string][]string {
-	user, admin := map[string][]string{schemeUser: {}}, map[string][]string{schemeAdmin: {}}
+	user, admin := map[string][]string{apidocs.SchemeUser: {}}, map[string][]string{apidocs.SchemeKey: {}}
 	switch a {
 	case public:
 		return []map[string][]string{{}, admin}
@@ -196,72 +200,52 @@ func (a access) security() []map[string][]string {
 	}
 }
 
-// plain documents a route whose handler is not huma's.
-func (a *api) plain(op operation, contentType string, more map[string]*huma.Response) {
-	rs := op.problems(a)
+// describePlain documents a route whose handler is not huma's.
+func (d *document) describePlain(op *operation, contentType string) {
+	rs := op.problems(d)
 	rs[strconv.Itoa(op.successStatus())] = &huma.Response{
 		Description: http.StatusText(op.successStatus()),
 		Content:     map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}
-	for status, r := range more {
-		rs[status] = r
-	}
-	a.huma.OpenAPI().AddOperation(&huma.Operation{
-		Method: op.method, Path: op.path, OperationID: op.id, Tags: []string{op.tag},
-		Summary: op.summary, Description: op.description, Responses: rs, Security: op.access.security(),
-	})
+	o := d.describe(op, rs)
+	d.huma.OpenAPI().AddOperation(&o)
 }
 
-// documentClaim documents the claim route, which has a handler of its own.
-func (a *api) documentClaim(op operation) {
-	claim := func(description string, headers map[string]*huma.Param) *huma.Response {
-		return &huma.Response{Description: description, Headers: headers, Content: map[string]*huma.MediaType{
-			"application/json": {Schema: a.schemas.Schema(reflect.TypeFor[dibs.ClaimView](), true, "")},
-		}}
+// describeUpload documents a route whose body is a CSV file, and whose answer is a T.
+func describeUpload[T any](d *document, op *operation) {
+	rs := op.problems(d)
+	rs["200"] = &huma.Response{Description: "Imported", Content: map[string]*huma.MediaType{
+		web.TypeJSON[0]: {Schema: d.schemas.Schema(reflect.TypeFor[T](), true, "")},
+	}}
+	rs["413"] = d.problem("The file is too large")
+	if op.method == http.MethodPost {
+		// A POST adds to what is there, a PUT replaces it.
+		rs["413"] = d.problem("The file is too large: import it in parts")
 	}
-	text := &huma.Schema{Type: huma.TypeString}
-	longestDevice := dibs.MaxDeviceLen
-	a.examples[op.id] = op.example
-	rs := op.problems(a)
-	rs["201"] = claim("Granted, for good", map[string]*huma.Param{"Location": {Schema: text}})
-	rs["200"] = claim("Granted before: the first result again", map[string]*huma.Param{headerReplayed: {Schema: text}})
-	rs["400"] = a.problemResponse("The request is not valid; `errors` lists what is wrong")
-	rs["404"] = a.problemResponse("There is no such campaign")
-	rs["409"] = a.problemResponse("Refused: paused, not_started, ended, sold_out, limit_reached, too_many_claims or waiting")
-	rs["413"] = a.problemResponse("The body is too large")
-	rs["422"] = a.problemResponse("The key was used for another quantity")
-	rs["503"] = a.problemResponse("Not answered; `effect` says whether it may have been granted all the same")
-	a.huma.OpenAPI().AddOperation(&huma.Operation{
-		Method: op.method, Path: op.path, OperationID: op.id, Tags: []string{op.tag},
-		Summary: op.summary, Description: op.description, Responses: rs, Security: op.access.security(),
-		Parameters: []*huma.Param{
-			{Name: "id", In: "path", Required: true, Description: idDoc, Schema: text},
-			keyParam(),
-			{
-				Name: headerDevice, In: "header", Description: "what the client calls itself, for limits per device; 255 bytes at most",
-				Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longestDevice},
-			},
-			{Name: headerTicket, In: "header", Description: "the ticket, where the campaign asks for one", Schema: text},
-			{Name: headerAdmission, In: "header", Description: "the admission of who may claim, where there is a waiting room", Schema: text},
-		},
-		RequestBody: &huma.RequestBody{Content: map[string]*huma.MediaType{"application/json": {
-			Schema: a.schemas.Schema(reflect.TypeFor[claimBody](), true, ""), Example: json.RawMessage(op.example),
-		}}},
-	})
+	rs["415"] = d.problem("The body is not CSV")
+	o := d.describe(op, rs)
+	o.Parameters = []*huma.Param{idParam()}
+	if !op.knowsRepeats {
+		o.Parameters = append(o.Parameters, keyParam())
+	}
+	o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"text/csv": {
+		Schema: &huma.Schema{Type: huma.TypeString}, Example: op.example,
+	}}}
+	d.huma.OpenAPI().AddOperation(&o)
 }
 
-// documentJSON is the document as it is served. Fields that may be left out
-// of a body may also be null, and so may prices and the time to pay: the Go types
-// cannot say so.
-func (a *api) documentJSON() (doc map[string]any, raw []byte, err error) {
-	if raw, err = json.Marshal(a.huma.OpenAPI()); err != nil {
+// JSON returns the document as it is served. Fields that may be left out of a body
+// may also be null, and so may prices and the time to pay, which the Go types cannot
+// say.
+func (d *document) JSON() (doc map[string]any, raw []byte, err error) {
+	if raw, err = json.Marshal(d.huma.OpenAPI()); err != nil {
 		return nil, nil, err
 	}
 	if err = json.Unmarshal(raw, &doc); err != nil {
 		return nil, nil, err
 	}
 	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
-	// Shapes that were registered on the way and that the document never names.
+	// huma registers these schemas, and the document names none of them.
 	for _, name := range []string{"ErrorModel", "ErrorDetail", "NoBody"} {
 		delete(schemas, name)
 	}

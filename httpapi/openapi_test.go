@@ -331,27 +331,3 @@ func TestDocumentAllowsNull(t *testing.T) {
 		}
 	}
 }
-
-// The page for people needs nothing from elsewhere and shows every operation
-// and reason.
-func TestDocsPage(t *testing.T) {
-	s := newStack(t, nil)
-	a := s.ask("GET", "/docs", "")
-	if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") || a.header.Get("Content-Security-Policy") == "" {
-		t.Fatalf("%d %v", a.status, a.header)
-	}
-	if m := regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"|@import|<script`).FindString(a.body); m != "" {
-		t.Errorf("the page asks for %s", m)
-	}
-	for _, op := range s.operations() {
-		method, path, _ := strings.Cut(op, " ")
-		if !strings.Contains(a.body, `<span class="m `+method+`">`+method+`</span> <span class="path">`+path+`</span>`) {
-			t.Errorf("the page lacks %s", op)
-		}
-	}
-	for _, want := range []string{`id="sold_out"`, "已经抢完了", "Idempotency-Key", "curl -X POST", "required"} {
-		if !strings.Contains(a.body, want) {
-			t.Errorf("the page lacks %s", want)
-		}
-	}
-}

@@ -6,7 +6,16 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
+
+// Orders is what the handlers of orders call.
+type Orders interface {
+	// Order orders units of a product's own stock.
+	Order(ctx context.Context, req dibs.OrderRequest) (dibs.Result, error)
+	Orders(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (dibs.List[dibs.Claim], error)
+	UserClaims(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.Claim], error)
+}
 
 // OrderQuery filters orders; exported as PathID is.
 type OrderQuery struct {
@@ -31,13 +40,13 @@ func (q *OrderQuery) query() dibs.OrderQuery {
 	return out
 }
 
-// myOrders filters a user's own.
+// myOrders filters a user's own orders.
 type myOrders struct {
 	PageQuery
 	OrderQuery
 }
 
-// allOrders filters everybody's.
+// allOrders filters the orders of all users.
 type allOrders struct {
 	PageQuery
 	OrderQuery
@@ -47,43 +56,75 @@ type allOrders struct {
 	Format     string `query:"format" enum:"json,csv" doc:"csv streams all of them, without pages"`
 }
 
-func (a *api) registerOrders() {
-	register(a, operation{
-		method: http.MethodGet, path: "/v1/me/claims", id: "my-claims", tag: tagUser, access: userOnly, strictQuery: true,
-		summary: "List my claims, newest first",
-	}, func(ctx context.Context, c *call, in *myOrders) (dibs.ListView[dibs.ClaimView], error) {
-		if in.OrderQuery == (OrderQuery{}) {
-			l, err := a.svc.UserClaims(ctx, c.who.user, in.page())
-			return listOf(l, claimView), err
-		}
-		q := in.query()
-		q.UserID = c.who.user
-		l, err := a.svc.Orders(ctx, q, in.page())
-		return listOf(l, claimView), err
-	})
-	register(a, operation{
-		method: http.MethodGet, path: "/v1/claims", id: "orders", tag: tagAdmin, access: adminOnly, strictQuery: true,
-		summary: "Look for orders, newest first",
-		description: "Of all campaigns, and regular ones. With `campaign_id` or `product_id`, campaign by campaign, the newest one first. " +
-			"`format=csv` streams all of them.",
-	}, a.findOrders)
-	a.alsoCSV("/v1/claims")
+// orderBody asks for units of a product.
+type orderBody struct {
+	Quantity *int64 `json:"quantity,omitempty" minimum:"1" maximum:"10000" doc:"how many units, default 1"`
 }
 
-func (a *api) findOrders(ctx context.Context, c *call, in *allOrders) (v dibs.ListView[dibs.ClaimView], err error) {
+// orderHandlers search orders, and take regular ones.
+type orderHandlers struct {
+	*api
+	orders Orders
+}
+
+func (h *orderHandlers) register() {
+	register(h.api, operation{
+		method: http.MethodGet, path: "/v1/me/claims", id: "my-claims", tag: tagUser, access: userOnly, strictQuery: true,
+		summary: "List my claims, newest first",
+	}, h.mine)
+	register(h.api, operation{
+		method: http.MethodGet, path: "/v1/claims", id: "orders", tag: tagAdmin, access: adminOnly, strictQuery: true,
+		summary: "Search orders, newest first",
+		description: "Of all campaigns, and regular ones. With `campaign_id` or `product_id`, campaign by campaign, the newest one first. " +
+			"`format=csv` streams all of them.",
+	}, h.search)
+	h.alsoCSV("/v1/claims")
+	change(h.api, operation{
+		method: http.MethodPost, path: "/v1/products/{id}/orders", id: "order-product", tag: tagUser, access: userOnly, status: http.StatusCreated,
+		summary: "Order a product", example: `{"quantity":1}`, knowsRepeats: true,
+		description: "A regular order of the product's own stock, beside the claims of campaigns: `order_type` is 1, `campaign_id` is empty. " +
+			"From then on it is a claim as others are.",
+	}, h.order)
+}
+
+func (h *orderHandlers) mine(ctx context.Context, c *call, in *myOrders) (dibs.ListView[dibs.ClaimView], error) {
+	if in.OrderQuery == (OrderQuery{}) {
+		return listOf(userView)(h.orders.UserClaims(ctx, c.caller.user, in.page()))
+	}
+	q := in.query()
+	q.UserID = c.caller.user
+	return listOf(userView)(h.orders.Orders(ctx, q, in.page()))
+}
+
+func (h *orderHandlers) search(ctx context.Context, c *call, in *allOrders) (dibs.ListView[dibs.ClaimView], error) {
 	q := in.query()
 	q.UserID, q.PaymentRef, q.Code = in.UserID, in.PaymentRef, in.Code
-	page := in.page()
-	if in.Format == "csv" {
-		page = dibs.Page{Limit: dibs.MaxPage}
-	}
-	l, err := a.svc.Orders(ctx, q, page)
+	return listOrCSV(ctx, h.api, c, in.Format, in.page(), claimsCSV("orders.csv"), func(page dibs.Page) (dibs.List[dibs.Claim], error) {
+		return h.orders.Orders(ctx, q, page)
+	}, userView)
+}
+
+func (h *orderHandlers) order(ctx context.Context, c *call, in *PathID, body *orderBody) (dibs.ClaimView, error) {
+	key, err := web.IdempotencyKey(c.request.Header)
 	if err != nil {
-		return v, err
+		return dibs.ClaimView{}, err
 	}
-	if in.Format == "csv" {
-		answerCSV(ctx, a, c, claimsCSV("orders.csv", func(page dibs.Page) (dibs.List[dibs.Claim], error) { return a.svc.Orders(ctx, q, page) }), l)
-		return v, nil
+	req := dibs.OrderRequest{ProductID: in.ID, UserID: c.caller.user, Key: key}
+	if body.Quantity != nil {
+		req.Quantity = *body.Quantity
 	}
-	return listOf(l, claimView), nil
+	res, err := h.orders.Order(ctx, req)
+	if err != nil {
+		return dibs.ClaimView{}, err
+	}
+	if res.Outcome != dibs.Granted {
+		return dibs.ClaimView{}, web.RefusalOf(&res)
+	}
+	if res.Replayed {
+		c.code = http.StatusOK
+		c.replayed()
+	} else {
+		c.Header().Set("Location", "/v1/claims/"+res.Claim.ID)
+	}
+	return res.Claim.View(), nil
 }

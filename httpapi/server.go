@@ -5,16 +5,19 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dibs-dev/dibs/httpapi/internal/nodemetrics"
+	"github.com/dibs-dev/dibs/httpapi/internal/pages"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
-// Handlers are the two faces of one API.
+// Handlers serve one API on one listener or on two.
 type Handlers struct {
-	// All serves everything to everybody who may have it.
+	// All serves every route.
 	All http.Handler
-	// Outer serves users alone: what is for administrators is not there, and API
-	// keys are worth nothing. It is for the listener that the world can reach when
-	// All is on another one.
+	// Outer serves users only: routes for administrators answer 404, and API keys are
+	// refused. It is for the public listener of a node whose All is on another one.
 	Outer http.Handler
 }
 
@@ -28,68 +31,106 @@ func New(cfg Config) (http.Handler, error) {
 
 // NewHandlers is New for two listeners.
 func NewHandlers(cfg Config) (Handlers, error) {
-	a, err := newAPI(cfg)
-	if err != nil {
-		return Handlers{}, err
-	}
-	origins := a.cfg.Origins
-	return Handlers{All: crossOrigin(origins, a.routes), Outer: crossOrigin(origins, a.routes.outer)}, nil
-}
-
-func newAPI(cfg Config) (*api, error) {
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("httpapi: %w", err)
+		return Handlers{}, fmt.Errorf("httpapi: %w", err)
 	}
-	a := &api{
-		cfg: cfg, svc: cfg.Service, log: cfg.Logger, examples: map[string]string{},
-		proxies: proxies{trusted: cfg.TrustedProxies, header: cfg.ProxyHeader},
+	a, err := newAPI(&cfg)
+	if err != nil {
+		return Handlers{}, fmt.Errorf("httpapi: %w", err)
 	}
-	a.ids.init()
-	var err error
-	if a.metrics, err = newMetrics(&cfg); err != nil {
-		return nil, fmt.Errorf("httpapi: metrics: %w", err)
+	origins := &web.CrossOrigin{
+		Origins: cfg.Origins, Methods: methods,
+		Headers: []string{"Authorization", "Content-Type", web.HeaderKey, web.HeaderRequestID, "If-None-Match", headerDevice, headerTicket, headerAdmission, "Last-Event-ID"},
+		Exposed: []string{web.HeaderRequestID, web.HeaderReplayed, "Retry-After", "ETag", "Location", "RateLimit", "RateLimit-Policy"},
 	}
-	if a.lang, err = newLanguages(); err != nil {
-		return nil, fmt.Errorf("httpapi: languages: %w", err)
-	}
-	if a.users, err = newUserTokens(&cfg); err != nil {
-		return nil, fmt.Errorf("httpapi: tokens: %w", err)
-	}
-	a.routes = &routes{ServeMux: http.NewServeMux(), outer: http.NewServeMux(), api: a}
-	a.huma = humago.New(a.routes, apiConfig(cfg.Version))
-	a.schemas = a.huma.OpenAPI().Components.Schemas
-	a.registerShelf()
-	a.registerCatalog()
-	a.registerClaims()
-	a.registerOrders()
-	a.registerLife()
-	a.registerAccounts()
-	a.registerCampaigns()
-	a.registerImport()
-	a.registerCodes()
-	a.registerQueue()
-	a.registerLottery()
-	a.registerTickets()
-	a.registerProducts()
-	a.registerRegular()
-	a.registerEvents()
-	a.registerAudit()
-	a.registerUsers()
-	if err := a.registerGateway(); err != nil {
-		return nil, fmt.Errorf("httpapi: gateway: %w", err)
-	}
-	a.registerAudiences()
-	a.registerOperations()
-	if err := a.registerDocuments(); err != nil {
-		return nil, fmt.Errorf("httpapi: documents: %w", err)
-	}
-	a.routes.HandleFunc("/", a.routes.unknown)
-	return a, nil
+	return Handlers{All: origins.Handler(a.router), Outer: origins.Handler(a.outer)}, nil
 }
 
-// The bounds of a connection. They are generous for people and narrow for
-// those who only hold connections open.
+// newAPI makes what the handlers share, and registers the routes of all groups.
+func newAPI(cfg *Config) (*api, error) {
+	respond, err := web.NewResponder(cfg.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("languages: %w", err)
+	}
+	collectors := append([]prometheus.Collector{nodemetrics.New(cfg.Services.Operations, cfg.Version)}, cfg.Collectors...)
+	if cfg.Gateway != nil {
+		collectors = append(collectors, cfg.Gateway)
+	}
+	m, err := newMetrics(cfg.Registry, collectors...)
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	users, err := newUserTokens(cfg.Users, cfg.AllowDevTokens, cfg.Now)
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	cache := pages.New(cfg.Services.Catalog, respond, cfg.Now)
+	proxies := &web.Proxies{Trusted: cfg.TrustedProxies, Header: cfg.ProxyHeader}
+	a := &api{
+		router: &router{
+			ServeMux: http.NewServeMux(), outer: http.NewServeMux(), respond: respond, metrics: m, log: cfg.Logger,
+			cached: map[string]cachedAnswer{
+				"GET /v1/campaigns/{id}": cache.Campaign,
+				"GET /v1/campaigns":      cache.List,
+				"GET /c/{id}":            cache.HTML,
+			},
+		},
+		auth:   &authenticator{users: users, keys: cfg.Services.Keys},
+		acts:   &adminLog{log: cfg.Services.AdminLog, proxies: proxies, subjects: map[string]readSubject{}},
+		memory: cfg.Services.Memory, proxies: proxies, tracer: cfg.Tracer, now: cfg.Now, maxBody: cfg.MaxBody, maxAdminBody: cfg.MaxAdminBody,
+	}
+	a.document = newDocument(a.router, cfg.Version)
+	for _, g := range groups(a, cfg) {
+		g.register()
+	}
+	a.HandleFunc("/", a.unknown)
+	// The document is complete now.
+	return a, a.serveDocument()
+}
+
+// group is a group of routes.
+type group interface{ register() }
+
+// groups returns the groups of routes that a config has.
+func groups(a *api, cfg *Config) []group {
+	s := &cfg.Services
+	take := &claimHandler{
+		claimer: s.Claimer, auth: a.auth, proxies: a.proxies, overload: cfg.Overload, limits: cfg.Limits,
+		maxBody: cfg.MaxBody, respond: a.respond, times: &a.metrics.claims,
+	}
+	if cfg.TraceClaims {
+		take.tracer = cfg.Tracer
+	}
+	all := []group{
+		&claimHandlers{api: a, claims: s.Claims, take: take},
+		&claimStepHandlers{api: a, steps: s.ClaimSteps},
+		&orderHandlers{api: a, orders: s.Orders},
+		&campaignHandlers{api: a, campaigns: s.Campaigns},
+		&pageHandlers{api: a},
+		&stockHandlers{api: a, stock: s.Stock},
+		&roomHandlers{api: a, campaigns: s.PublicCampaigns, places: cfg.Places},
+		&lotteryHandlers{api: a, campaigns: s.PublicCampaigns, lotteries: cfg.Lotteries},
+		&ticketHandlers{api: a, campaigns: s.PublicCampaigns, tickets: cfg.Tickets},
+		&productHandlers{api: a, products: s.Products},
+		&accountHandlers{api: a, accounts: s.Accounts},
+		&eventHandlers{api: a, events: s.Events},
+		&webhookHandlers{api: a, webhooks: s.Webhooks},
+		&adminLogHandlers{api: a, log: s.AdminLog},
+		&userHandlers{api: a, users: s.Users},
+		&operationHandlers{api: a, operations: s.Operations, overload: cfg.Overload, version: cfg.Version},
+	}
+	if cfg.Gateway != nil {
+		all = append(all, &gatewayHandlers{api: a, gateway: cfg.Gateway})
+	}
+	if cfg.Audiences != nil {
+		all = append(all, &audienceHandlers{api: a, audiences: cfg.Audiences}, &announcementHandlers{api: a, announcements: s.Announcements})
+	}
+	return all
+}
+
+// The bounds of a connection: generous for users on slow networks, and narrow for
+// clients that only hold connections open.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = time.Minute

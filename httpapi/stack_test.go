@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -41,17 +43,17 @@ type stack struct {
 	logs    *lockedBuffer
 }
 
-// newStack starts a stack; wrap may put a failing service around the real one.
-func newStack(t testing.TB, wrap func(httpapi.Service) httpapi.Service) *stack {
+// newStack starts a stack; change may replace services by failing ones.
+func newStack(t testing.TB, change func(*httpapi.Services)) *stack {
 	t.Helper()
 	svc, lists := newServiceAndLists(t)
 	logs := &lockedBuffer{}
-	var s httpapi.Service = svc
-	if wrap != nil {
-		s = wrap(svc)
+	s := httpapi.ServicesOf(svc)
+	if change != nil {
+		change(&s)
 	}
 	h, err := httpapi.New(httpapi.Config{
-		Service: s, JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Version: "test", Audiences: lists, Gateway: newShortGateway(),
+		Services: s, JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Version: "test", Audiences: lists, Gateway: newShortGateway(),
 		Logger: slog.New(slog.NewTextHandler(logs, nil)),
 	})
 	must(t, err)
@@ -202,4 +204,22 @@ func jwtFor(t testing.TB, user string, ttl time.Duration) string {
 	token, err := httpapi.IssueToken([]byte(jwtSecret), user, ttl)
 	must(t, err)
 	return "Authorization: Bearer " + token
+}
+
+// lockedBuffer collects what the handlers log.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }

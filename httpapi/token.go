@@ -16,13 +16,14 @@ import (
 // concurrent use.
 type Authenticator interface {
 	// Verify returns the user that a token names and when it stops to be valid.
-	// Any error means that the token is not valid; callers never see it.
+	// Any error means that the token is not valid; clients never see it.
 	Verify(token string) (user string, until time.Time, err error)
 }
 
-// aging is an Authenticator whose tokens may lose their worth before they end:
-// what was verified in an earlier epoch is verified again.
-type aging interface{ Epoch() uint64 }
+// epochs is an Authenticator whose tokens may become invalid before they end. The
+// epoch rises then, and tokens that were verified in an earlier one are verified
+// again.
+type epochs interface{ Epoch() uint64 }
 
 // IssueToken makes an HS256 token for a user, valid from now for ttl.
 func IssueToken(secret []byte, user string, ttl time.Duration) (string, error) {
@@ -42,8 +43,8 @@ func IssueToken(secret []byte, user string, ttl time.Duration) (string, error) {
 	return token, nil
 }
 
-// The bounds of what is remembered of verified tokens: longer tokens are
-// verified each time.
+// The bounds of the cache of verified tokens: how many, and how many bytes one may
+// have. Longer tokens are verified each time.
 const (
 	cachedTokens   = 1 << 16
 	maxCachedToken = 1024
@@ -51,16 +52,16 @@ const (
 	devPrefix = "dev_"
 )
 
-// verified is what a token that was verified says.
+// verified is what a valid token says.
 type verified struct {
 	user  string
 	until time.Time
 	epoch uint64
 }
 
-// userTokens verifies user tokens and remembers those that were valid, since
-// people press the button more than once. Tokens that were not are not
-// remembered: they could push out the good ones.
+// userTokens verifies user tokens and caches the valid ones, since users press the
+// button more than once. Invalid tokens are not cached: they could push out the
+// valid ones.
 type userTokens struct {
 	users    Authenticator
 	epoch    func() uint64
@@ -69,14 +70,16 @@ type userTokens struct {
 	known    *otter.Cache[string, verified]
 }
 
-func newUserTokens(cfg *Config) (*userTokens, error) {
+// newUserTokens returns what verifies tokens by users, nil for none, and where
+// allowDev is set accepts those of development.
+func newUserTokens(users Authenticator, allowDev bool, now func() time.Time) (*userTokens, error) {
 	known, err := otter.New(&otter.Options[string, verified]{MaximumSize: cachedTokens})
 	if err != nil {
 		return nil, err
 	}
-	t := &userTokens{users: cfg.Users, allowDev: cfg.AllowDevTokens, now: cfg.Now, known: known, epoch: func() uint64 { return 0 }}
-	if a, ok := cfg.Users.(aging); ok {
-		t.epoch = a.Epoch
+	t := &userTokens{users: users, allowDev: allowDev, now: now, known: known, epoch: func() uint64 { return 0 }}
+	if e, ok := users.(epochs); ok {
+		t.epoch = e.Epoch
 	}
 	return t, nil
 }
@@ -94,7 +97,7 @@ func (t *userTokens) verify(token string) (verified, bool) {
 	if t.users == nil {
 		return verified{}, false
 	}
-	// The epoch is read first: what changes while the token is verified counts.
+	// The epoch is read first, so that a change during the verification counts.
 	epoch := t.epoch()
 	if v, ok := t.known.GetIfPresent(token); ok && v.epoch == epoch && t.now().Before(v.until) {
 		return v, true

@@ -27,7 +27,7 @@ type lot struct {
 }
 
 var (
-	noLottery  = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign draws no lots", ZH: "该活动没有抽签"})
+	noLottery  = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no lottery", ZH: "该活动没有抽签"})
 	noEntry    = dibs.Fail(dibs.NotFound, dibs.Text{EN: "you are not registered", ZH: "您未登记"})
 	regClosed  = dibs.Fail(dibs.Ended, dibs.Text{EN: "registration is closed", ZH: "登记已截止"})
 	notClosed  = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the list is known once registration is closed", ZH: "登记截止后才公布名单"})

@@ -303,7 +303,7 @@ func strangersOnThePage(p *pages) {
 	}
 	page.do(chromedp.Navigate(p.url + "/c/strange?again#token=forged"))
 	page.press()
-	page.shows("claims are made with a user's token, and this is none")
+	page.shows("Sign in again: the token is not a user's.")
 }
 
 // socketOfTheBrowser: a client of the gateway that is not ours. The ticket opens

@@ -43,7 +43,7 @@ func serve(t *testing.T, around func(http.Handler) http.Handler) (*dibs.Service,
 	if _, err := node.Service.EnsureKey(t.Context(), "load", adminKey); err != nil {
 		t.Fatal(err)
 	}
-	handler, err := httpapi.New(httpapi.Config{Service: node.Service, AllowDevTokens: true})
+	handler, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(node.Service), AllowDevTokens: true})
 	if err != nil {
 		t.Fatal(err)
 	}

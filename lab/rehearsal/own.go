@@ -70,7 +70,7 @@ func startOwn(ctx context.Context, cfg *Config) (o *own, err error) {
 	}); err != nil {
 		return o, err
 	}
-	handler, err := httpapi.New(httpapi.Config{Service: o.node.Service, AllowDevTokens: true, Gateway: o.hub})
+	handler, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(o.node.Service), AllowDevTokens: true, Gateway: o.hub})
 	if err != nil {
 		return o, err
 	}

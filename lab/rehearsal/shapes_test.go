@@ -50,7 +50,7 @@ func TestExistingCampaign(t *testing.T) {
 	if _, err := node.Service.EnsureKey(t.Context(), "test", adminKey); err != nil {
 		t.Fatal(err)
 	}
-	handler, err := httpapi.New(httpapi.Config{Service: node.Service, JWTSecret: []byte(secret)})
+	handler, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(node.Service), JWTSecret: []byte(secret)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/tokens"
 )
 
@@ -28,7 +28,7 @@ func accessRules(c *Config) []settings.Fault {
 		}
 	}
 	for _, origin := range c.CORSOrigins {
-		if problem := httpapi.CheckOrigin(origin); problem != "" {
+		if problem := web.CheckOrigin(origin); problem != "" {
 			fs = append(fs, c.Fault("cors_origins", fmt.Sprintf("%q %s", origin, problem)))
 		}
 	}

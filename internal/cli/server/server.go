@@ -86,7 +86,7 @@ func (s *Server) build() error {
 		return err
 	}
 	cfg := httpapi.Config{
-		Service: s.node.Service, Places: s.node.Rooms, Lotteries: s.node.Rooms, Tickets: s.node.Tickets, Audiences: s.node.Audiences,
+		Services: httpapi.ServicesOf(s.node.Service), Places: s.node.Rooms, Lotteries: s.node.Rooms, Tickets: s.node.Tickets, Audiences: s.node.Audiences,
 		Gateway: s.hub, Limits: s.node.Limits, Overload: s.node.Overload, Collectors: s.node.Collectors(),
 		TrustedProxies: config.Prefixes(s.c.TrustedProxies), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins,
 		AllowDevTokens: s.opts.DevTokens, Logger: s.log, Version: s.opts.Version,

@@ -1,0 +1,333 @@
+package httpapi_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+// The routes that are not for admins alone, written down once more: whatever
+// is not here must ask for an API key.
+var forOthers = map[string]string{
+	"GET /healthz": "open", "GET /readyz": "open", "GET /metrics": "open", "GET /openapi.json": "open", "GET /docs": "open", "GET /v1/time": "open",
+	"GET /c/{id}":       "open",
+	"GET /v1/campaigns": "public", "GET /v1/campaigns/{id}": "public",
+	"POST /v1/campaigns/{id}/claims": "claim", "GET /v1/me/claims": "user", "POST /v1/products/{id}/orders": "user",
+	"POST /v1/campaigns/{id}/queue": "user", "GET /v1/campaigns/{id}/queue": "user", "DELETE /v1/campaigns/{id}/queue": "user",
+	"POST /v1/campaigns/{id}/tickets": "user", "POST /v1/campaigns/{id}/tickets/challenge": "user",
+	"POST /v1/campaigns/{id}/lottery/entries": "user", "GET /v1/campaigns/{id}/lottery/result": "user",
+	"GET /v1/campaigns/{id}/lottery": "open", "GET /v1/campaigns/{id}/lottery/entries": "open",
+	"GET /v1/ws": "open", "GET /v1/campaigns/{id}/events": "open", "POST /v1/ws-tickets": "user",
+	"GET /v1/me/balance": "user", "GET /v1/me/balance/entries": "user",
+	"GET /v1/claims/{id}": "either", "POST /v1/claims/{id}/cancel": "either",
+}
+
+// The least role of routes that need neither viewer, as reading does, nor
+// admin, as all else does; written down once more, too.
+var forRoles = map[string]dibs.Role{
+	"POST /v1/products": dibs.RoleEditor, "PATCH /v1/products/{id}": dibs.RoleEditor,
+	"POST /v1/campaigns": dibs.RoleEditor, "PATCH /v1/campaigns/{id}": dibs.RoleEditor,
+	"POST /v1/campaigns/{id}/publish": dibs.RolePublisher, "POST /v1/campaigns/{id}/pause": dibs.RolePublisher,
+	"POST /v1/campaigns/{id}/resume": dibs.RolePublisher, "POST /v1/campaigns/{id}/end": dibs.RolePublisher,
+	"POST /v1/campaigns/{id}/stock": dibs.RolePublisher, "POST /v1/campaigns/{id}/codes": dibs.RolePublisher, "GET /v1/campaigns/{id}/codes": dibs.RolePublisher,
+	"POST /v1/claims/{id}/confirm": dibs.RolePublisher, "POST /v1/claims/{id}/cancel": dibs.RolePublisher,
+	"POST /v1/claims/{id}/refund": dibs.RolePublisher, "POST /v1/claims/{id}/redeem": dibs.RolePublisher,
+	"POST /v1/claims/{id}/unredeem": dibs.RolePublisher, "POST /v1/claims/{id}/ship": dibs.RolePublisher,
+	"PUT /v1/audiences/{id}": dibs.RolePublisher, "POST /v1/merchants/{id}/followers/{user}": dibs.RolePublisher,
+	"DELETE /v1/merchants/{id}/followers/{user}": dibs.RolePublisher, "POST /v1/merchants/{id}/followers": dibs.RolePublisher,
+	"POST /v1/campaigns/{id}/announcements": dibs.RolePublisher, "POST /v1/announcements/{id}/pause": dibs.RolePublisher,
+	"POST /v1/announcements/{id}/resume": dibs.RolePublisher, "POST /v1/announcements/{id}/cancel": dibs.RolePublisher,
+	"GET /v1/audit": dibs.RoleAdmin, "GET /v1/users/{user}": dibs.RoleAdmin, "GET /v1/erasures": dibs.RoleAdmin, "GET /v1/erasures/{id}": dibs.RoleAdmin,
+}
+
+// roleFor is the least role that may call an operation.
+func roleFor(op string) dibs.Role {
+	switch role := forRoles[op]; {
+	case role != "":
+		return role
+	case strings.HasPrefix(op, "GET "):
+		return dibs.RoleViewer
+	}
+	return dibs.RoleAdmin
+}
+
+// operations lists what the served document describes, as "GET /path".
+func (s *stack) operations() []string {
+	s.t.Helper()
+	paths := s.ask("GET", "/openapi.json", "").json["paths"].(map[string]any)
+	var ops []string
+	for path, item := range paths {
+		for method := range item.(map[string]any) {
+			ops = append(ops, strings.ToUpper(method)+" "+path)
+		}
+	}
+	slices.Sort(ops)
+	return ops
+}
+
+// falseTokens are those that must be worth nothing anywhere.
+func falseTokens(t *testing.T, revoked string) map[string]string {
+	t.Helper()
+	now := time.Now()
+	sign := func(m jwt.SigningMethod, key any, c jwt.MapClaims) string {
+		token, err := jwt.NewWithClaims(m, c).SignedString(key)
+		must(t, err)
+		return "Bearer " + token
+	}
+	good := func(change func(jwt.MapClaims)) jwt.MapClaims {
+		c := jwt.MapClaims{"sub": "42", "exp": now.Add(time.Hour).Unix()}
+		if change != nil {
+			change(c)
+		}
+		return c
+	}
+	secret := []byte(jwtSecret)
+	valid := sign(jwt.SigningMethodHS256, secret, good(nil))
+	return map[string]string{
+		"garbage":        "Bearer garbage",
+		"empty":          "Bearer ",
+		"basic":          "Basic NDI6NDI=",
+		"no scheme":      strings.TrimPrefix(valid, "Bearer "),
+		"expired":        sign(jwt.SigningMethodHS256, secret, good(func(c jwt.MapClaims) { c["exp"] = now.Add(-time.Hour).Unix() })),
+		"not yet":        sign(jwt.SigningMethodHS256, secret, good(func(c jwt.MapClaims) { c["nbf"] = now.Add(time.Hour).Unix() })),
+		"without exp":    sign(jwt.SigningMethodHS256, secret, good(func(c jwt.MapClaims) { delete(c, "exp") })),
+		"alg none":       sign(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, good(nil)),
+		"alg HS512":      sign(jwt.SigningMethodHS512, secret, good(nil)),
+		"another secret": sign(jwt.SigningMethodHS256, []byte("another secret of 32 bytes, or so"), good(nil)),
+		"no subject":     sign(jwt.SigningMethodHS256, secret, good(func(c jwt.MapClaims) { delete(c, "sub") })),
+		"bad subject":    sign(jwt.SigningMethodHS256, secret, good(func(c jwt.MapClaims) { c["sub"] = "a b" })),
+		"cut signature":  valid[:len(valid)-3],
+		"changed":        strings.Replace(valid, ".", ".e", 1),
+		"dev of nobody":  "Bearer dev_",
+		"dev of a path":  "Bearer dev_../x",
+		"revoked key":    "Bearer " + revoked,
+		"key in part":    "Bearer " + adminKey[:20],
+	}
+}
+
+// matrix asks one operation with every kind of token.
+type matrix struct {
+	*stack
+	t     *testing.T
+	claim string
+	bad   map[string]string
+	// keys are secrets of keys by their role.
+	keys map[dibs.Role]string
+	// endpoint is one that there is; the matrix deletes some.
+	endpoint string
+	// erasure is one that there is.
+	erasure string
+}
+
+func TestSecurityMatrix(t *testing.T) {
+	s := newStack(t, nil)
+	ctx := context.Background()
+	if a := s.ask("PUT", "/v1/audiences/matrix", "42", asAdmin, "Content-Type: text/csv"); a.status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	_, err := s.admin.CreateProduct(ctx, dibs.ProductSpec{ID: "matrix", Name: "Secret product"}, "")
+	must(t, err)
+	s.sale("matrix", 1000, 1000)
+	units := int64(1)
+	_, err = s.admin.CreateCampaign(ctx, dibs.CampaignSpec{
+		ID: "draft", Kind: dibs.Sale, Title: "Secret draft", StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour), Stock: dibs.StockSpec{Units: &units},
+	}, "")
+	must(t, err)
+	must(t, s.admin.Follow(ctx, "matrix", "42", 0, true))
+	_, err = s.service.Announce(ctx, "matrix", dibs.AnnouncementSpec{ID: "matrix", Merchant: "matrix"})
+	must(t, err)
+	claim, err := s.service.Claim(ctx, dibs.ClaimRequest{CampaignID: "matrix", UserID: "42"})
+	must(t, err)
+	key, revoked, err := s.service.CreateKey(ctx, "old", dibs.RoleAdmin)
+	must(t, err)
+	must(t, s.service.RevokeKey(ctx, key.ID))
+	erasure, _, err := s.service.Erase(ctx, "42", dibs.ErasureSpec{})
+	must(t, err)
+	m := &matrix{stack: s, erasure: erasure.ID, t: t, claim: claim.Claim.ID, bad: falseTokens(t, revoked), keys: map[dibs.Role]string{}}
+	for _, role := range []dibs.Role{dibs.RoleViewer, dibs.RoleEditor, dibs.RolePublisher, dibs.RoleAdmin} {
+		if _, m.keys[role], err = s.service.CreateKey(ctx, string(role), role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ops := s.operations()
+	for _, op := range ops {
+		m.try(op)
+	}
+	for op := range forOthers {
+		if !slices.Contains(ops, op) {
+			t.Errorf("%s is not documented", op)
+		}
+	}
+	for name, token := range m.bad {
+		if _, secret, _ := strings.Cut(token, " "); len(secret) > 12 && strings.Contains(s.logs.String(), secret) {
+			t.Errorf("the log shows the token %s", name)
+		}
+	}
+}
+
+// denied checks a refusal, and that it shows nothing.
+func (m *matrix) denied(op, name string, a answer, status int) {
+	m.t.Helper()
+	checkCommon(m.t, a)
+	if a.status != status {
+		m.t.Errorf("%s with %s: %d %s", op, name, a.status, a.body)
+	}
+	if a.status == 401 && a.header.Get("WWW-Authenticate") != "Bearer" {
+		m.t.Errorf("%s with %s: no WWW-Authenticate", op, name)
+	}
+	for _, no := range append([]string{"Secret", m.claim}, never...) {
+		if strings.Contains(a.body, no) {
+			m.t.Errorf("%s with %s shows %q", op, name, no)
+		}
+	}
+}
+
+// allowed checks that a token was good for the operation.
+func (m *matrix) allowed(op, name string, a answer) {
+	m.t.Helper()
+	for _, gate := range []string{"has no waiting room", "has no lottery", "has no tickets"} {
+		if a.status == 404 && strings.Contains(a.body, gate) {
+			// The campaign is open to everybody.
+			return
+		}
+	}
+	if a.status == 401 || a.status == 403 || a.status == 404 || a.status >= 500 {
+		m.t.Errorf("%s with %s: %d %s", op, name, a.status, a.body)
+	}
+}
+
+// try asks one operation with every token.
+func (m *matrix) try(op string) {
+	need := forOthers[op]
+	if need == "" {
+		need = "admin"
+	}
+	method, path, _ := strings.Cut(op, " ")
+	id := "matrix"
+	if strings.Contains(path, "/claims/{id}") {
+		id = m.claim
+	}
+	if op == "PATCH /v1/campaigns/{id}" {
+		// What is on offer, TestEditorsAndPublished has.
+		id = "draft"
+	}
+	if strings.Contains(path, "/erasures/{id}") {
+		id = m.erasure
+	}
+	path = strings.ReplaceAll(strings.ReplaceAll(path, "{id}", id), "{user}", "42")
+	body := ""
+	if method != "GET" {
+		body = `{}`
+	}
+	endpoint := strings.HasPrefix(path, "/v1/webhook-endpoints/"+id)
+	ask := func(headers ...string) answer {
+		m.t.Helper()
+		if endpoint {
+			return m.ask(method, strings.Replace(path, id, m.anEndpoint(), 1), body, headers...)
+		}
+		return m.ask(method, path, body, headers...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.bad)) {
+		a := ask("Authorization: " + m.bad[name])
+		if need == "open" {
+			m.allowed(op, name, a)
+		} else {
+			m.denied(op, name, a, 401)
+		}
+	}
+	for name, headers := range map[string][]string{
+		"none": nil, "user": {jwtFor(m.t, "42", time.Hour)},
+		"other": {jwtFor(m.t, "7", time.Hour)}, "admin": {asAdmin},
+	} {
+		a := ask(headers...)
+		if want := verdicts[need][name]; want == 0 {
+			m.allowed(op, name, a)
+		} else {
+			m.denied(op, name, a, want)
+		}
+		if need != "open" && need != "public" && a.header.Get("Cache-Control") != "no-store" {
+			m.t.Errorf("%s with %s may be kept by others", op, name)
+		}
+		if name == "other" && need != "admin" && strings.Contains(a.body, m.claim) {
+			m.t.Errorf("%s shows another user's claim", op)
+		}
+	}
+	if need == "open" || need == "user" || need == "claim" {
+		return
+	}
+	for role, key := range m.keys {
+		a := ask("Authorization: Bearer " + key)
+		if role.May(roleFor(op)) {
+			m.allowed(op, string(role), a)
+		} else {
+			m.denied(op, string(role), a, 403)
+		}
+	}
+}
+
+// anEndpoint is the id of a webhook endpoint that there is.
+func (m *matrix) anEndpoint() string {
+	m.t.Helper()
+	if m.endpoint != "" {
+		if _, err := m.service.Endpoint(m.t.Context(), m.endpoint); err == nil {
+			return m.endpoint
+		}
+	}
+	e, err := m.service.CreateEndpoint(m.t.Context(), dibs.EndpointSpec{URL: "https://hooks.example/x", Types: []string{"dev.dibs.claim.granted"}})
+	must(m.t, err)
+	m.endpoint = e.ID
+	return e.ID
+}
+
+// verdicts are the refusals of each kind of route; 0 where there is none.
+var verdicts = map[string]map[string]int{
+	"open":   {},
+	"public": {},
+	"user":   {"none": 401, "admin": 403},
+	"claim":  {"none": 401, "admin": 401},
+	"either": {"none": 401, "other": 404},
+	"admin":  {"none": 401, "user": 403, "other": 403},
+}
+
+func TestTokensInURLsAreNothing(t *testing.T) {
+	s := newStack(t, nil)
+	for _, q := range []string{"access_token", "token", "authorization"} {
+		if a := s.ask("GET", "/v1/me/claims?"+q+"=dev_42", ""); a.status != 401 {
+			t.Errorf("%s: %d", q, a.status)
+		}
+	}
+}
+
+// keyCount counts the keys that are looked up.
+type keyCount struct {
+	httpapi.Keys
+	checked atomic.Int64
+}
+
+func (k *keyCount) CheckKey(ctx context.Context, secret string) (*dibs.APIKey, error) {
+	k.checked.Add(1)
+	return k.Keys.CheckKey(ctx, secret)
+}
+
+// A claim with what looks like a key is refused without looking it up, true or
+// false: two million of them must not ask the ledger.
+func TestClaimsLookNoKeysUp(t *testing.T) {
+	keys := &keyCount{}
+	s := newStack(t, func(s *httpapi.Services) { keys.Keys, s.Keys = s.Keys, keys })
+	s.sale("phone", 5, 1)
+	for _, as := range []string{asAdmin, "Authorization: Bearer dibs_made_up_0123456789"} {
+		before := keys.checked.Load()
+		if a := s.ask("POST", "/v1/campaigns/phone/claims", "", as); a.status != 401 || keys.checked.Load() != before {
+			t.Errorf("%d after %d look-ups: %s", a.status, keys.checked.Load()-before, a.body)
+		}
+	}
+}

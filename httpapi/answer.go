@@ -1,0 +1,108 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"io"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
+)
+
+const typeCSV = "text/csv; charset=utf-8"
+
+// output is a route's answer as huma takes it.
+type output[T any] struct {
+	Status int
+	Body   payload[T]
+}
+
+// payload is a body: a value, or the JSON of one, or a stream of CSV.
+type payload[T any] struct {
+	value  T
+	raw    []byte
+	stream func(io.Writer) error
+}
+
+// Schema is the value's own.
+func (payload[T]) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[T](), true, "")
+}
+
+// ContentType tells huma the type, whatever Accept asks for.
+func (p payload[T]) ContentType(string) string {
+	if p.stream != nil {
+		return typeCSV
+	}
+	return web.TypeJSON[0]
+}
+
+func (p payload[T]) writeTo(w io.Writer) error {
+	if p.stream != nil {
+		return p.stream(w)
+	}
+	raw := p.raw
+	if raw == nil {
+		var err error
+		if raw, err = web.EncodeJSON(p.value); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(raw)
+	return err
+}
+
+// format writes payloads and refusals, the only bodies there are.
+var format = huma.Format{
+	Marshal: func(w io.Writer, v any) error {
+		return v.(interface{ writeTo(io.Writer) error }).writeTo(w)
+	},
+	Unmarshal: json.Unmarshal,
+}
+
+// refusal is a problem as huma takes it.
+type refusal struct {
+	web.Problem
+	zh bool
+	id string
+}
+
+// refuse prepares a problem as the answer to a call.
+func refuse(c *call, p web.Problem) *refusal {
+	p.SetHeaders(c.Header())
+	return &refusal{Problem: p, zh: c.zh, id: c.id}
+}
+
+// GetStatus tells huma the status.
+func (e *refusal) GetStatus() int { return e.StatusCode() }
+
+// ContentType tells huma the type.
+func (*refusal) ContentType(string) string { return web.TypeProblem[0] }
+
+func (e *refusal) writeTo(w io.Writer) error {
+	_, err := w.Write(e.Append(nil, e.zh, e.id))
+	return err
+}
+
+// huma has one hook for all the errors that it finds by itself, for the whole
+// process. It is set while the process has one goroutine, and leaves requests of
+// other packages to the hook before it.
+var _ = func() bool {
+	before := huma.NewErrorWithContext
+	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		c := callOf(ctx.Context())
+		if c == nil {
+			return before(ctx, status, msg, errs...)
+		}
+		var fs []dibs.Fault
+		for _, err := range errs {
+			if f, ok := web.FaultOf(err); ok {
+				fs = append(fs, f)
+			}
+		}
+		return refuse(c, web.ProblemOf(dibs.Invalid(fs...)))
+	}
+	return true
+}()

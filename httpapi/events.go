@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// Events is what the handlers of the feed of events call.
+type Events interface {
+	// TailEvents returns about max events after a row of the feed, and the last row
+	// that it read; after -1 it returns none, and the newest row.
+	TailEvents(ctx context.Context, after int64, max int) (events []dibs.Event, last int64, err error)
+	Sinks(ctx context.Context) ([]dibs.SinkView, error)
+}
+
+// eventsInput says where events begin.
+type eventsInput struct {
+	After int64 `query:"after" minimum:"-1" default:"-1" doc:"after of the answer before; absent: from now on"`
+}
+
+// eventsView is a part of the feed.
+type eventsView struct {
+	Items []dibs.Event `json:"items"`
+	// After is where to go on.
+	After int64 `json:"after"`
+}
+
+// maxEvents is about how many events one answer has.
+const maxEvents = 512
+
+// eventHandlers show events, and how far the sinks that take them are.
+type eventHandlers struct {
+	*api
+	events Events
+}
+
+func (h *eventHandlers) register() {
+	register(h.api, operation{
+		method: http.MethodGet, path: "/v1/events", id: "list-events", tag: tagEvents, access: adminOnly, strictQuery: true,
+		summary: "Follow what happens", description: "Events as sinks get them, of the last day at least: ask again with `after` of the answer.",
+	}, func(ctx context.Context, _ *call, in *eventsInput) (eventsView, error) {
+		items, after, err := h.events.TailEvents(ctx, in.After, maxEvents)
+		if items == nil {
+			items = []dibs.Event{}
+		}
+		return eventsView{items, after}, err
+	})
+	register(h.api, operation{
+		method: http.MethodGet, path: "/v1/event-sinks", id: "list-event-sinks", tag: tagEvents, access: adminOnly,
+		summary: "Show how far each sink of the events is",
+	}, func(ctx context.Context, _ *call, _ *struct{}) (dibs.ListView[dibs.SinkView], error) {
+		sinks, err := h.events.Sinks(ctx)
+		if sinks == nil {
+			sinks = []dibs.SinkView{}
+		}
+		return dibs.ListView[dibs.SinkView]{Items: sinks}, err
+	})
+}

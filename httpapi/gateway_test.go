@@ -1,0 +1,86 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+// onceGood verifies a token once; after that it has expired.
+type onceGood struct {
+	until time.Time
+	asked int
+}
+
+func (o *onceGood) Verify(string) (string, time.Time, error) {
+	if o.asked++; o.asked > 1 {
+		return "", time.Time{}, errors.New("it has expired")
+	}
+	return "42", o.until, nil
+}
+
+// tickets is a gateway that makes tickets and keeps when they end.
+type tickets struct {
+	prometheus.Collector
+	until time.Time
+}
+
+func (g *tickets) Ticket(_ context.Context, _ string, until time.Time) (string, time.Time, error) {
+	g.until = until
+	return "a-ticket", until, nil
+}
+
+func (*tickets) WebSocket(http.ResponseWriter, *http.Request, func(context.Context, string) (string, time.Time, error), dibs.Visitor) error {
+	return nil
+}
+
+func (*tickets) Events(http.ResponseWriter, *http.Request, string, string, dibs.Visitor) error {
+	return nil
+}
+
+// A ticket ends with the token that it was asked for with, also when that
+// expires while the request is read: no session lasts forever.
+func TestTicketEndsWithItsToken(t *testing.T) {
+	// It is over already, so it is not remembered either.
+	users := &onceGood{until: time.Now().Add(-time.Second)}
+	g := &tickets{Collector: prometheus.NewGauge(prometheus.GaugeOpts{Name: "test_gateway", Help: "Nothing."})}
+	svc := newService(t)
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), Users: users, Gateway: g})
+	must(t, err)
+	a := serve(t, svc, h).ask("POST", "/v1/ws-tickets", "{}", "Authorization: Bearer eyJ.x.y")
+	if a.status == http.StatusCreated && !g.until.Equal(users.until) {
+		t.Errorf("the token ends at %s, the session of its ticket at %s", users.until, g.until)
+	}
+	if a.status != http.StatusCreated && a.status != http.StatusUnauthorized {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// shortGateway has the routes of long-lived connections, and ends each at once.
+type shortGateway struct{ prometheus.Collector }
+
+func newShortGateway() shortGateway {
+	return shortGateway{prometheus.NewGauge(prometheus.GaugeOpts{Name: "test_short_gateway", Help: "Nothing."})}
+}
+
+func (shortGateway) WebSocket(http.ResponseWriter, *http.Request, func(context.Context, string) (string, time.Time, error), dibs.Visitor) error {
+	return dibs.Fail(dibs.InvalidRequest, dibs.Text{EN: "ask for an upgrade"})
+}
+
+func (shortGateway) Events(w http.ResponseWriter, _ *http.Request, _, _ string, _ dibs.Visitor) error {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	_, err := w.Write([]byte("retry: 1000\n\n"))
+	return err
+}
+
+func (shortGateway) Ticket(context.Context, string, time.Time) (string, time.Time, error) {
+	return "a-ticket", time.Now().Add(time.Minute), nil
+}

@@ -1,0 +1,206 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
+)
+
+// api is what handlers share, and what their routes are registered with. It does
+// not change while it serves.
+type api struct {
+	*router
+	*document
+	auth    *authenticator
+	acts    *adminLog
+	memory  web.Memory
+	proxies *web.Proxies
+	// tracer is nil when calls are not traced.
+	tracer Tracer
+	now    func() time.Time
+	// maxBody bounds bodies in bytes, and maxAdminBody those that carry items.
+	maxBody, maxAdminBody int64
+}
+
+// admit is the first step of every operation: it finds the caller, refuses those
+// who may not use the route, and begins the trace.
+func (a *api) admit(op *operation) func(ctx huma.Context, next func(huma.Context)) {
+	return func(ctx huma.Context, next func(huma.Context)) {
+		c := callOf(ctx.Context())
+		if c.outside && op.access == adminOnly {
+			a.fail(c, noRoute)
+			return
+		}
+		who, err := a.auth.admit(c, op.access, op.needs())
+		if err != nil {
+			a.fail(c, err)
+			return
+		}
+		c.caller = who
+		if op.access >= userOnly {
+			c.Header()["Cache-Control"] = web.NoStore
+		}
+		if a.tracer != nil {
+			defer traceCall(a.tracer, c, op)()
+			ctx = huma.WithContext(ctx, c.request.Context())
+		}
+		next(ctx)
+	}
+}
+
+// add registers an operation with huma, and completes its documentation.
+func add[I, O any](a *api, op *operation, handle func(ctx context.Context, c *call, in *I) (*output[O], error)) {
+	d := a.operation(op)
+	d.Middlewares = huma.Middlewares{a.admit(op)}
+	huma.Register(a.huma, d, func(ctx context.Context, in *I) (*output[O], error) {
+		c := callOf(ctx)
+		out, err := handle(ctx, c, in)
+		if err != nil {
+			return nil, refuse(c, a.respond.Problem(c.request, c.id, err))
+		}
+		return out, nil
+	})
+	a.finish(op)
+}
+
+// register adds a route without a body.
+func register[I, O any](a *api, op operation, run func(ctx context.Context, c *call, in *I) (O, error)) {
+	add(a, &op, func(ctx context.Context, c *call, in *I) (*output[O], error) {
+		value, err := withLog(ctx, a.acts, c, &op, func() (O, error) { return run(ctx, c, in) })
+		return outputOf(c, &op, value), err
+	})
+}
+
+// change adds a route with a body of B. On POST, Idempotency-Key makes a repeat
+// return the first answer.
+func change[I, B, O any](a *api, op operation, run func(ctx context.Context, c *call, in *I, body *B) (O, error)) {
+	checkedChange(a, op, nil, run)
+}
+
+// checkedChange is change with a check of a body's values, so that a body whose form
+// is wrong is answered with the faults of its values too.
+func checkedChange[I, B, O any](a *api, op operation, check func(*B) error, run func(ctx context.Context, c *call, in *I, body *B) (O, error)) {
+	op.body = reflect.TypeFor[B]()
+	if op.maxBody == 0 {
+		op.maxBody = a.maxBody
+	}
+	decoder := web.NewDecoder(a.schemas, check)
+	add(a, &op, func(ctx context.Context, c *call, in *I) (*output[O], error) {
+		var body B
+		value, err := readChange(c, &op, decoder, &body)
+		if err != nil {
+			return nil, err
+		}
+		do := func() (O, error) {
+			return withLog(ctx, a.acts, c, &op, func() (O, error) { return run(ctx, c, in, &body) })
+		}
+		if op.knowsRepeats {
+			v, err := do()
+			return outputOf(c, &op, v), err
+		}
+		answer, err := a.once(ctx, c, &op, value, func() (any, error) { return do() })
+		return &output[O]{Status: answer.Status, Body: payload[O]{raw: answer.Body}}, err
+	})
+}
+
+// outputOf is the answer with a value, or with what the call says instead.
+func outputOf[O any](c *call, op *operation, value O) *output[O] {
+	out := &output[O]{Status: op.successStatus(), Body: payload[O]{value: value, stream: c.stream}}
+	if c.code != 0 {
+		out.Status = c.code
+	}
+	return out
+}
+
+// once runs a change, or answers its repeat.
+func (a *api) once(ctx context.Context, c *call, op *operation, body any, do func() (any, error)) (web.Answer, error) {
+	answer, err := web.Do(ctx, a.memory, web.Change{Request: c.request, Caller: c.caller.name(), Body: body, Status: op.successStatus()}, do)
+	if answer.Replayed {
+		c.replayed()
+	}
+	return answer, err
+}
+
+// ref names a change in the ledger by its Idempotency-Key; "" without one.
+func (c *call) ref() (string, error) { return web.Ref(c.request, c.caller.name()) }
+
+// readChange reads and decodes a call's body.
+func readChange(c *call, op *operation, d web.Decoder, into any) (any, error) {
+	raw, err := web.ReadBody(c, c.request, op.maxBody)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		if op.body == reflect.TypeFor[noBody]() || op.knowsRepeats {
+			return map[string]any{}, nil
+		}
+		return nil, dibs.Invalid(dibs.Fault{Problem: dibs.Text{EN: "a JSON body is required", ZH: "必须提供 JSON 请求体"}})
+	}
+	return d.Decode(raw, into)
+}
+
+// subject tells the log of acts how to read the things whose addresses begin with a
+// path, for the acts on them.
+func subject[T any](a *api, path string, read func(ctx context.Context, id string) (T, error)) {
+	a.acts.subjects[path] = func(ctx context.Context, id string) (any, error) { return read(ctx, id) }
+}
+
+// plain adds a route whose handler writes its answer itself, and which needs no
+// credentials.
+func (a *api) plain(op operation, contentType string, handle http.HandlerFunc) {
+	a.describePlain(&op, contentType)
+	a.HandleFunc(op.method+" "+op.path, handle)
+}
+
+// upload adds a route for administrators whose body is a CSV file of at most most
+// bytes. run gets the file at its start and the hash of its bytes.
+func upload[T any](a *api, op operation, most int64, run func(ctx context.Context, c *call, file io.ReadSeeker, sum string) (T, error)) {
+	handle := func(c *call) (body []byte, err error) {
+		if c.caller, err = a.auth.admit(c, adminOnly, op.needs()); err != nil {
+			return nil, err
+		}
+		defer traceCall(a.tracer, c, &op)()
+		c.Header()["Cache-Control"] = web.NoStore
+		file, sum, err := web.ReceiveCSV(c, c.request, most)
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			if closing := file.Close(); err == nil {
+				err = closing
+			}
+		}()
+		ctx := c.request.Context()
+		do := func() (any, error) {
+			return withLog(ctx, a.acts, c, &op, func() (T, error) { return run(ctx, c, file, sum) })
+		}
+		if op.knowsRepeats {
+			v, err := do()
+			if err != nil {
+				return nil, err
+			}
+			return web.EncodeJSON(v)
+		}
+		answer, err := a.once(ctx, c, &op, sum, do)
+		return answer.Body, err
+	}
+	describeUpload[T](a.document, &op)
+	a.handleInside(op.method+" "+op.path, func(w http.ResponseWriter, r *http.Request) {
+		c := callOf(r.Context())
+		body, err := handle(c)
+		if err != nil {
+			a.fail(c, err)
+			return
+		}
+		w.Header()["Content-Type"] = web.TypeJSON
+		a.respond.Write(w, body)
+	})
+}

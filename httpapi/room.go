@@ -1,0 +1,107 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
+)
+
+// PublicCampaigns is what the handlers of gates call.
+type PublicCampaigns interface {
+	// PublicCampaign returns a campaign that users may know of; ErrNotFound for others.
+	PublicCampaign(ctx context.Context, id string) (*dibs.Campaign, error)
+}
+
+var errNoRoom = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
+
+// withGate returns a campaign that has a gate, or else none.
+func withGate(ctx context.Context, campaigns PublicCampaigns, id string, none error, has func(*dibs.GateSpec) bool) (*dibs.Campaign, error) {
+	c, err := campaigns.PublicCampaign(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if c.Gate == nil || !has(c.Gate) {
+		return nil, none
+	}
+	return c, nil
+}
+
+// gateProblem turns an error of a gate into a problem with the facts that its reason
+// shows. opens is the start of what has not begun, when that is not the campaign.
+func gateProblem(c *dibs.Campaign, err error, opens time.Time) error {
+	var e *dibs.Error
+	if !errors.As(err, &e) || e.Reason != dibs.NotStarted && e.Reason != dibs.Ended && e.Reason != dibs.Paused {
+		return err
+	}
+	p := web.RefusalOf(&dibs.Result{Outcome: e.Reason, Campaign: c})
+	if e.Detail.EN != "" {
+		p.Detail = e.Detail
+		if e.Reason == dibs.NotStarted && !opens.IsZero() {
+			p.StartsAt = opens
+		}
+	}
+	return p
+}
+
+// leftView says that a place was given up.
+type leftView struct {
+	CampaignID string `json:"campaign_id"`
+	Left       bool   `json:"left"`
+}
+
+// roomHandlers serve waiting rooms. Without places, no campaign has one.
+type roomHandlers struct {
+	*api
+	campaigns PublicCampaigns
+	places    dibs.Places
+}
+
+func (h *roomHandlers) campaign(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return withGate(ctx, h.campaigns, id, errNoRoom, func(g *dibs.GateSpec) bool {
+		return h.places != nil && g.Room != nil && g.Room.Mode != dibs.Lottery
+	})
+}
+
+func (h *roomHandlers) register() {
+	const path = "/v1/campaigns/{id}/queue"
+	change(h.api, operation{
+		method: http.MethodPost, path: path, id: "join-queue", tag: tagGates, access: userOnly,
+		summary: "Take a place in the waiting room", knowsRepeats: true,
+		description: "A repeat returns the place that the user has: leaving and coming back keeps it. A user whose turn it is gets an `admission`, " +
+			"which the claim carries in `Dibs-Admission`; asking again renews it. In a shuffled room the place is 0 until the start.",
+	}, func(ctx context.Context, c *call, in *PathID, _ *noBody) (dibs.PlaceView, error) {
+		campaign, err := h.campaign(ctx, in.ID)
+		if err != nil {
+			return dibs.PlaceView{}, err
+		}
+		v, err := h.places.Join(ctx, campaign, c.caller.user)
+		if err != nil {
+			return v, gateProblem(campaign, err, campaign.Gate.Room.OpensAt)
+		}
+		return v, nil
+	})
+	register(h.api, operation{
+		method: http.MethodGet, path: path, id: "my-place", tag: tagGates, access: userOnly,
+		summary: "Show my place in the waiting room", description: "`ask_after` says when to ask again.",
+	}, func(ctx context.Context, c *call, in *PathID) (dibs.PlaceView, error) {
+		campaign, err := h.campaign(ctx, in.ID)
+		if err != nil {
+			return dibs.PlaceView{}, err
+		}
+		return h.places.Place(ctx, campaign, c.caller.user)
+	})
+	register(h.api, operation{
+		method: http.MethodDelete, path: path, id: "leave-queue", tag: tagGates, access: userOnly,
+		summary: "Give my place up for good", description: "Those behind move up. Without a place, nothing happens.",
+	}, func(ctx context.Context, c *call, in *PathID) (leftView, error) {
+		campaign, err := h.campaign(ctx, in.ID)
+		if err != nil {
+			return leftView{}, err
+		}
+		return leftView{campaign.ID, true}, h.places.Leave(ctx, campaign, c.caller.user)
+	})
+}

@@ -1,0 +1,141 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
+)
+
+// router is the mux of the admins' listener, with what all routes have in common
+// around each: request ids, headers, metrics, and answers to panics. Routes are
+// added before the first request; after that it does not change.
+type router struct {
+	*http.ServeMux
+	// outer is the mux of the listener for users, where routes for admins answer 404.
+	outer   *http.ServeMux
+	respond *web.Responder
+	metrics *metrics
+	log     *slog.Logger
+	// cached are answers from memory, by pattern.
+	cached map[string]cachedAnswer
+	// patterns are all that was registered.
+	patterns []string
+}
+
+// cachedAnswer answers a request from memory where it can and returns the status. A
+// status of 0 leaves the request to its route, or to the error if there is one.
+type cachedAnswer func(w http.ResponseWriter, r *http.Request) (status int, err error)
+
+// Handle registers a handler as it is, for both listeners.
+func (rt *router) Handle(pattern string, handler http.Handler) {
+	rt.patterns = append(rt.patterns, pattern)
+	rt.ServeMux.Handle(pattern, handler)
+	rt.outer.Handle(pattern, handler)
+}
+
+// HandleFunc registers a route for both listeners, in the form that huma's adapter
+// asks for.
+func (rt *router) HandleFunc(pattern string, handle func(http.ResponseWriter, *http.Request)) {
+	rt.add(pattern, handle, handle)
+}
+
+// handleInside registers a route that the listener for users does not have.
+func (rt *router) handleInside(pattern string, handle http.HandlerFunc) {
+	rt.add(pattern, handle, func(w http.ResponseWriter, r *http.Request) { rt.fail(callOf(r.Context()), noRoute) })
+}
+
+func (rt *router) add(pattern string, inside, outside http.HandlerFunc) {
+	rt.patterns = append(rt.patterns, pattern)
+	m := rt.metrics.route(pattern)
+	rt.ServeMux.HandleFunc(pattern, rt.fromCache(pattern, m, rt.called(m, false, inside)))
+	rt.outer.HandleFunc(pattern, rt.fromCache(pattern, m, rt.called(m, true, outside)))
+}
+
+// called puts around a route what all routes have in common.
+func (rt *router) called(m *routeMetrics, outside bool, handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		c := &call{Recorder: web.Recorder{ResponseWriter: w}, id: rt.respond.Begin(w, r), zh: rt.respond.Chinese(r), outside: outside}
+		c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+		defer func() {
+			if fault := recover(); fault != nil {
+				rt.respond.Recovered(c, c.request, c.id, fault, c.Status != 0)
+			}
+			m.observe(c.Status, start)
+			rt.logAnswer(c, start)
+		}()
+		handle(c, c.request)
+	}
+}
+
+// fromCache puts the cached answer of a pattern, if it has one, before its route.
+func (rt *router) fromCache(pattern string, m *routeMetrics, route http.HandlerFunc) http.HandlerFunc {
+	answer := rt.cached[pattern]
+	if answer == nil {
+		return route
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		start := time.Now()
+		status, err := answer(w, r)
+		switch {
+		case status != 0:
+			m.observe(status, start)
+		case err != nil:
+			rt.called(m, false, func(_ http.ResponseWriter, r *http.Request) { rt.fail(callOf(r.Context()), err) })(w, r)
+		default:
+			route(w, r)
+		}
+	}
+}
+
+// logAnswer writes a line for each call at the level debug. The address is not in
+// it, since its query may hold a secret.
+func (rt *router) logAnswer(c *call, start time.Time) {
+	ctx := c.request.Context()
+	if rt.log.Enabled(ctx, slog.LevelDebug) {
+		rt.log.DebugContext(ctx, "a request was answered", "request_id", c.id, "route", c.request.Pattern, "status", c.Status,
+			"took", time.Since(start), "key", c.caller.key)
+	}
+}
+
+// fail answers a call with an error.
+func (rt *router) fail(c *call, err error) { rt.respond.Fail(c, c.request, c.id, err) }
+
+// methods are those that a route may have.
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete}
+
+var (
+	noRoute = web.Problem{
+		Reason: dibs.NotFound, Detail: dibs.Text{EN: "there is nothing at this address; /docs lists what there is", ZH: "该地址不存在；可用接口见 /docs"},
+	}
+	noMethod = web.Problem{
+		Reason: dibs.InvalidRequest, Status: http.StatusMethodNotAllowed,
+		Detail: dibs.Text{EN: "this address does not take this method; Allow lists those it takes", ZH: "该地址不支持此方法；可用方法见 Allow"},
+	}
+)
+
+// unknown answers requests that match no route: 405 with Allow where the address
+// takes another method, else 404.
+func (rt *router) unknown(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, m := range methods {
+		probe := &http.Request{Method: m, URL: r.URL, Host: r.Host}
+		if _, pattern := rt.Handler(probe); strings.HasPrefix(pattern, m+" ") {
+			allowed = append(allowed, m)
+			if m == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
+			}
+		}
+	}
+	if len(allowed) == 0 {
+		rt.fail(callOf(r.Context()), noRoute)
+		return
+	}
+	w.Header()["Allow"] = []string{strings.Join(allowed, ", ")}
+	rt.fail(callOf(r.Context()), noMethod)
+}

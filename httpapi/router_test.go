@@ -1,0 +1,39 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Every route that answers is documented, and nothing else is.
+func TestEveryHandlerIsDocumented(t *testing.T) {
+	cfg := Config{Services: ServicesOf(nil), AllowDevTokens: true}.WithDefaults()
+	a, err := newAPI(&cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, raw, err := a.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	documented := []string{"/"} // What matches nothing else.
+	for path, item := range doc.Paths {
+		for method := range item {
+			documented = append(documented, strings.ToUpper(method)+" "+path)
+		}
+	}
+	served := slices.Clone(a.patterns)
+	slices.Sort(documented)
+	slices.Sort(served)
+	if !slices.Equal(documented, served) {
+		t.Errorf("documented %q\nserved     %q", documented, served)
+	}
+}

@@ -1,0 +1,90 @@
+package httpapi
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
+)
+
+// Stock is what the handlers of a campaign's stock and codes call.
+type Stock interface {
+	ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error)
+	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
+	// ImportCodes calls done now and then with how many codes it has written.
+	ImportCodes(ctx context.Context, id string, file io.ReadSeeker, ref string, done func(written int64)) (*dibs.Imported, error)
+	UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (dibs.List[dibs.CodeView], error)
+}
+
+// headerImported shows, in interim answers of status 102, how much of a file has
+// been imported. Clients that want them send Prefer: progress.
+const headerImported = "Dibs-Imported"
+
+// codesInput asks for a campaign's codes.
+type codesInput struct {
+	PathID
+	PageQuery
+	Format string `query:"format" enum:"json,csv" doc:"csv streams all of them"`
+}
+
+// stockHandlers change a campaign's stock, import codes and list them.
+type stockHandlers struct {
+	*api
+	stock Stock
+}
+
+func (h *stockHandlers) register() {
+	change(h.api, operation{
+		method: http.MethodPost, path: "/v1/campaigns/{id}/stock", id: "change-stock", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
+		summary: "Restock, or withdraw", example: `{"delta":50,"why":"found another box"}`, maxBody: h.maxAdminBody,
+		description: "A negative `delta` withdraws, never below what is granted. A campaign of items is restocked with `items`.",
+	}, h.change)
+	const codes = "/v1/campaigns/{id}/codes"
+	upload(h.api, operation{
+		method: http.MethodPost, path: codes, id: "import-codes", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
+		summary: "Import codes from a CSV file", example: "code\nSPRING-0001\nSPRING-0002\n",
+		description: "One code on each line, quoted or not; a first line `code` is left out. All of them are added to a campaign of items, or none: " +
+			"`errors` names the first lines that cannot be read or that come twice. With `Prefer: progress`, interim answers (102) say in `" +
+			headerImported + "` how far it is.",
+	}, h.maxAdminBody, h.importCodes)
+	register(h.api, operation{
+		method: http.MethodGet, path: codes, id: "unclaimed-codes", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher, strictQuery: true, logged: true,
+		summary: "List the codes that are not claimed",
+		description: "Without those that were withdrawn, in the order in which they were imported. While the campaign is open, a user may claim any of them " +
+			"at any moment: end or pause it first. `format=csv` streams all of them, as a file that can be imported again. " +
+			"The audit log notes each call.",
+	}, h.unclaimed)
+	h.alsoCSV(codes)
+}
+
+func (h *stockHandlers) change(ctx context.Context, c *call, in *PathID, ch *dibs.StockChange) (v dibs.CampaignView, err error) {
+	ref, err := c.ref()
+	if err != nil {
+		return v, err
+	}
+	campaign, err := h.stock.ChangeStock(ctx, in.ID, *ch, ref)
+	if err != nil {
+		return v, err
+	}
+	return h.stock.CampaignView(ctx, campaign, true)
+}
+
+func (h *stockHandlers) importCodes(ctx context.Context, c *call, file io.ReadSeeker, _ string) (v dibs.ImportView, err error) {
+	ref, err := c.ref()
+	if err != nil {
+		return v, err
+	}
+	return viewOf((*dibs.Imported).View)(h.stock.ImportCodes(ctx, c.request.PathValue("id"), file, ref, web.Progress(c, c.request, headerImported)))
+}
+
+func (h *stockHandlers) unclaimed(ctx context.Context, c *call, in *codesInput) (v dibs.ListView[dibs.CodeView], err error) {
+	file := csvFile[dibs.CodeView]{name: "codes.csv", columns: []string{"code"}, row: func(code *dibs.CodeView) []string { return []string{code.Code} }}
+	if dibs.ValidID(in.ID) {
+		file.name = in.ID + "-codes.csv"
+	}
+	return listOrCSV(ctx, h.api, c, in.Format, in.page(), file, func(page dibs.Page) (dibs.List[dibs.CodeView], error) {
+		return h.stock.UnclaimedCodes(ctx, in.ID, page)
+	}, itself)
+}

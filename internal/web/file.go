@@ -1,0 +1,86 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// The bounds of an upload: how long a file may take to arrive, and how long the
+// work on it may take between two reports of progress.
+const (
+	fileRead     = 10 * time.Minute
+	progressRest = 5 * time.Minute
+)
+
+// ReceiveCSV writes the body, a CSV file of at most most bytes, to a temporary file
+// without a name, so that no transaction waits for a slow sender. It returns the
+// file at its start with the SHA-256 of its bytes; the caller closes it.
+func ReceiveCSV(w http.ResponseWriter, r *http.Request, most int64) (file *os.File, sum string, err error) {
+	if !isType(r.Header.Get("Content-Type"), "text/csv") {
+		return nil, "", ErrNotCSV
+	}
+	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(fileRead)); err != nil {
+		return nil, "", err
+	}
+	file, err = os.CreateTemp("", "dibs-import-")
+	if err != nil {
+		return nil, "", dibs.Unavail(dibs.EffectNone, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}()
+	if err := os.Remove(file.Name()); err != nil {
+		return file, "", err
+	}
+	hash := sha256.New()
+	_, err = io.Copy(io.MultiWriter(file, hash), http.MaxBytesReader(w, r.Body, most))
+	var over *http.MaxBytesError
+	var disk *os.PathError
+	switch {
+	case errors.As(err, &over):
+		return file, "", tooLarge(most)
+	case errors.As(err, &disk):
+		return file, "", dibs.Unavail(dibs.EffectNone, err)
+	case err != nil:
+		return file, "", ErrCutOff
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return file, "", dibs.Unavail(dibs.EffectNone, err)
+	}
+	return file, hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// Progress returns a function that reports how far an upload is. Each report keeps
+// the connection open for a while longer. A client that sends `Prefer: progress`
+// receives it too, as the value of a header of an interim answer (102).
+func Progress(w http.ResponseWriter, r *http.Request, header string) func(done int64) {
+	asked := false
+	for _, v := range r.Header["Prefer"] {
+		asked = asked || strings.Contains(v, "progress")
+	}
+	rc := http.NewResponseController(w)
+	// A writer without deadlines needs none; only tests have such.
+	extend := func() { _ = rc.SetWriteDeadline(time.Now().Add(progressRest)) }
+	extend()
+	return func(done int64) {
+		extend()
+		if !asked {
+			return
+		}
+		h := w.Header()
+		h.Set(header, strconv.FormatInt(done, 10))
+		w.WriteHeader(http.StatusProcessing)
+		h.Del(header)
+	}
+}

@@ -1,0 +1,66 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/text/language"
+)
+
+// The bounds of the cache of Accept-Language headers: how many headers, and how
+// many bytes one may have. Longer ones are read each time.
+const (
+	cachedLanguages   = 1024
+	maxCachedLanguage = 256
+)
+
+// languages decides between English and Chinese. Browsers send few different
+// headers, so that a cache answers nearly all requests.
+type languages struct {
+	known *otter.Cache[string, bool]
+}
+
+func newLanguages() (*languages, error) {
+	c, err := otter.New(&otter.Options[string, bool]{MaximumSize: cachedLanguages})
+	if err != nil {
+		return nil, err
+	}
+	return &languages{known: c}, nil
+}
+
+// chinese reports whether a request prefers Chinese to English.
+func (l *languages) chinese(h http.Header) bool {
+	v := h[headerAcceptLanguage]
+	if len(v) == 0 || v[0] == "" {
+		return false
+	}
+	if len(v[0]) > maxCachedLanguage {
+		return prefersChinese(v[0])
+	}
+	if zh, ok := l.known.GetIfPresent(v[0]); ok {
+		return zh
+	}
+	zh := prefersChinese(v[0])
+	l.known.Set(v[0], zh)
+	return zh
+}
+
+// prefersChinese reads an Accept-Language header. A header that cannot be
+// read, and one that names neither language, mean English.
+func prefersChinese(header string) bool {
+	// The tags come by falling weight, without those of weight 0.
+	tags, _, err := language.ParseAcceptLanguage(header)
+	if err != nil {
+		return false
+	}
+	for _, tag := range tags {
+		base, _ := tag.Base()
+		switch base.String() {
+		case "zh":
+			return true
+		case "en", "mul":
+			return false
+		}
+	}
+	return false
+}
