@@ -37,8 +37,9 @@ func TestFailLogsCauses(t *testing.T) {
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != c.status || p.Status != c.status || p.RequestID != id || strings.Contains(w.Body.String(), "disk") {
 			t.Errorf("%v: %d %s, %v", c.err, w.Code, w.Body, err)
 		}
-		if got := strings.Contains(log.String(), "the disk is full") && strings.Contains(log.String(), id); got != c.logged {
-			t.Errorf("%v: logged %v: %s", c.err, got, log.String())
+		said := strings.Contains(log.String(), "the disk is full") && strings.Contains(log.String(), id)
+		if said != c.logged || log.Len() > 0 != c.logged {
+			t.Errorf("%v: logged %q", c.err, log.String())
 		}
 	}
 }
