@@ -14,9 +14,13 @@ import (
 
 // AdminLog keeps what administrators did.
 type AdminLog interface {
-	// BeginAct adds an act that is about to happen, and EndAct its outcome.
+	// BeginAct adds an act that is about to happen, and sets its ID and At. When it fails,
+	// the act must not happen.
 	BeginAct(ctx context.Context, a *dibs.Act) error
+	// EndAct adds the act's Status, Reason and After. When that fails, the act stays one
+	// that has begun.
 	EndAct(ctx context.Context, a *dibs.Act)
+	// Acts lists acts, newest first.
 	Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (dibs.List[dibs.Act], error)
 }
 

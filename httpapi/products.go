@@ -8,9 +8,13 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// Products is what the handlers of products call.
+// Products is what the handlers of products call. ErrNotFound for an id without one;
+// *dibs.Error of InvalidRequest with every fault.
 type Products interface {
+	// CreateProduct stores a new product; *dibs.Error of AlreadyExists.
 	CreateProduct(ctx context.Context, spec dibs.ProductSpec) (*dibs.Product, error)
+	// PatchProduct changes a product. Published campaigns keep the price that they were
+	// published with.
 	PatchProduct(ctx context.Context, id string, patch dibs.ProductPatch) (*dibs.Product, error)
 	Product(ctx context.Context, id string) (*dibs.Product, error)
 	Products(ctx context.Context, page dibs.Page) (dibs.List[dibs.Product], error)
