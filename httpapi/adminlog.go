@@ -38,9 +38,9 @@ type readSubject func(ctx context.Context, id string) (any, error)
 // maxTarget bounds what is kept of a target, in bytes.
 const maxTarget = 512
 
-// withLog runs an operation. What an administrator changes by it is in the log
-// before it happens, and its outcome after: an act that cannot be logged does not
-// happen.
+// withLog runs an operation. When an administrator changes something by it, the log
+// has the act before it happens, and the outcome after: an act that cannot be logged
+// does not happen.
 func withLog[O any](ctx context.Context, l *adminLog, c *call, op *operation, run func() (O, error)) (O, error) {
 	if !c.caller.isAdmin() || op.method == http.MethodGet && !op.logged {
 		return run()

@@ -20,7 +20,7 @@ type Products interface {
 	Products(ctx context.Context, page dibs.Page) (dibs.List[dibs.Product], error)
 }
 
-const productExample = `{"id":"phone-x","name":"Phone X","price":{"amount":99900,"currency":"CNY"},"description":"The one everybody wants","stock":500}`
+const productExample = `{"id":"phone-x","name":"Phone X","price":{"amount":99900,"currency":"CNY"},"description":"The phone of the year","stock":500}`
 
 func productView(p *dibs.Product) dibs.ProductView { return p.View(true) }
 

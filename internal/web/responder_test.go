@@ -13,8 +13,8 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// Errors of dibs's own are logged with their cause; what a caller is to blame for,
-// what is counted elsewhere, and what was answered on purpose is not.
+// Causes are logged where the server is to blame, and not where the caller is, where
+// overload is counted, or where a handler made the problem on purpose.
 func TestFailLogsCauses(t *testing.T) {
 	cause := errors.New("the disk is full")
 	for _, c := range []struct {
