@@ -12,12 +12,11 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
-	"github.com/dibs-dev/dibs/httpapi/internal/pages"
 )
 
 // asked counts the reads of campaigns and products that the ledger may serve.
 type asked struct {
-	pages.Catalog
+	httpapi.Catalog
 	n atomic.Int64
 }
 
