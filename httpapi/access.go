@@ -63,7 +63,9 @@ func errRole(need dibs.Role) error {
 
 // Keys checks the API keys of administrators.
 type Keys interface {
-	// CheckKey returns the key of a secret; ErrNotFound for none, or a revoked one.
+	// CheckKey returns the key of a secret. *dibs.Error of Unauthenticated for a secret
+	// without one, or with one that was revoked; of Overloaded when too many unknown
+	// secrets are tried at once.
 	CheckKey(ctx context.Context, secret string) (*dibs.APIKey, error)
 }
 

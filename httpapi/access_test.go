@@ -196,7 +196,7 @@ func (m *matrix) allowed(op, name string, a answer) {
 	m.t.Helper()
 	for _, gate := range []string{"has no waiting room", "has no lottery", "has no tickets"} {
 		if a.status == 404 && strings.Contains(a.body, gate) {
-			// The campaign is open to everybody.
+			// The campaign has no gate.
 			return
 		}
 	}
@@ -217,7 +217,7 @@ func (m *matrix) try(op string) {
 		id = m.claim
 	}
 	if op == "PATCH /v1/campaigns/{id}" {
-		// What is on offer, TestEditorsAndPublished has.
+		// TestEditorsAndPublished covers published campaigns.
 		id = "draft"
 	}
 	if strings.Contains(path, "/erasures/{id}") {

@@ -9,9 +9,13 @@ import (
 
 // Accounts is what the handlers of money call.
 type Accounts interface {
-	// Deposit reports true when the same deposit was made before.
+	// Deposit puts money on a user's account, once for each reference: the bool reports
+	// that it was done before. *dibs.Error of InvalidRequest, of AlreadyExists for a
+	// reference of another deposit, or of Unavailable: repeat it with the same reference.
 	Deposit(ctx context.Context, user string, d dibs.DepositSpec) (*dibs.DepositView, bool, error)
+	// Balance returns what a user has, by currency; nothing for a user who never had money.
 	Balance(ctx context.Context, user string) (*dibs.BalanceView, error)
+	// Postings lists the entries of an account, newest first. They sum to the balance.
 	Postings(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.PostingView], error)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // TestAccounts walks money over HTTP: who may move it, what a repeat says, what is
-// refused, and that nobody sees another's.
+// refused, and that no user sees another's.
 func TestAccounts(t *testing.T) {
 	s := newStack(t, nil)
 	const path, in = "/v1/accounts/host/deposits", `{"amount":{"amount":500,"currency":"CNY"},"ref":"d1"}`
@@ -41,7 +41,7 @@ func TestAccounts(t *testing.T) {
 		}
 	}
 	if a := s.ask("POST", "/v1/accounts/a%20b/deposits", in, asAdmin); a.status != 400 || !strings.Contains(a.body, `"pointer":"/user"`) {
-		t.Errorf("a deposit to nobody: %d %s", a.status, a.body)
+		t.Errorf("a deposit to a user that there cannot be: %d %s", a.status, a.body)
 	}
 	for path, want := range map[string]string{
 		"/v1/accounts/host": `{"balances":[{"amount":500,"currency":"CNY"}]}`, "/v1/accounts/nobody": `{"balances":[]}`,
@@ -112,7 +112,7 @@ func TestRedPacketAnswers(t *testing.T) {
 	ask("ann", "2", 409, `"result_code":"1"`, `"reason":"limit_reached"`)
 	a := s.ask("GET", "/v1/campaigns/rain", "")
 	if strings.Contains(a.body, "funds") || strings.Contains(a.body, "host") || !strings.Contains(a.body, `"redpacket":{"total":{"amount":300,"currency":"CNY"},"count":2}`) {
-		t.Errorf("what everybody sees: %s", a.body)
+		t.Errorf("the public view: %s", a.body)
 	}
 	claims, err := s.service.UserClaims(ctx, "ann", dibs.Page{})
 	must(t, err)

@@ -14,9 +14,13 @@ import (
 
 // AdminLog keeps what administrators did.
 type AdminLog interface {
-	// BeginAct adds an act that is about to happen, and EndAct its outcome.
+	// BeginAct adds an act that is about to happen, and sets its ID and At. When it fails,
+	// the act must not happen.
 	BeginAct(ctx context.Context, a *dibs.Act) error
+	// EndAct adds the act's Status, Reason and After. When that fails, the act stays one
+	// that has begun.
 	EndAct(ctx context.Context, a *dibs.Act)
+	// Acts lists acts, newest first.
 	Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (dibs.List[dibs.Act], error)
 }
 
@@ -34,9 +38,9 @@ type readSubject func(ctx context.Context, id string) (any, error)
 // maxTarget bounds what is kept of a target, in bytes.
 const maxTarget = 512
 
-// withLog runs an operation. What an administrator changes by it is in the log
-// before it happens, and its outcome after: an act that cannot be logged does not
-// happen.
+// withLog runs an operation. When an administrator changes something by it, the log
+// has the act before it happens, and the outcome after: an act that cannot be logged
+// does not happen.
 func withLog[O any](ctx context.Context, l *adminLog, c *call, op *operation, run func() (O, error)) (O, error) {
 	if !c.caller.isAdmin() || op.method == http.MethodGet && !op.logged {
 		return run()

@@ -95,7 +95,7 @@ func (p *publishing) Publish(ctx context.Context, id string) (*dibs.Campaign, er
 	return p.campaignService.Publish(ctx, id)
 }
 
-// What cannot be noted does not happen.
+// An act that cannot be logged does not happen.
 func TestNoActWithoutItsEntry(t *testing.T) {
 	p := &publishing{}
 	s := newStack(t, func(s *httpapi.Services) {
@@ -108,7 +108,7 @@ func TestNoActWithoutItsEntry(t *testing.T) {
 	}
 }
 
-// What is worth money is noted when somebody reads it, and not kept in the log.
+// The log notes that codes, which are worth money, were read, and does not have them.
 func TestAuditHasNoCodes(t *testing.T) {
 	s := newStack(t, nil)
 	spec := fmt.Sprintf(`{"id":"spring","kind":"coupon","title":"T","starts_at":%q,"ends_at":%q,"stock":{"items":["SECRET-1","SECRET-2"]}}`,

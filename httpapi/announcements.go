@@ -7,13 +7,19 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// Announcements is what the handlers of announcements call.
+// Announcements is what the handlers of announcements call. ErrNotFound for an id
+// without one; *dibs.Error of InvalidRequest or InvalidState.
 type Announcements interface {
+	// Announce starts to tell a campaign to the followers of a merchant; ErrAlreadyExists.
 	Announce(ctx context.Context, campaignID string, spec dibs.AnnouncementSpec) (*dibs.Announcement, error)
 	Announcements(ctx context.Context, campaignID string, page dibs.Page) (dibs.List[dibs.Announcement], error)
+	// Announcement shows how many followers each sink of the events has taken.
 	Announcement(ctx context.Context, id string) (dibs.AnnouncementView, error)
+	// PauseAnnouncement stops the queue of followers until ResumeAnnouncement. Like the
+	// others, it may be repeated.
 	PauseAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
 	ResumeAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
+	// CancelAnnouncement ends it: followers who are still in the queue are not told.
 	CancelAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
 }
 

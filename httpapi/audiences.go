@@ -10,15 +10,21 @@ import (
 )
 
 // Audiences is what the handlers of lists of users and of followers call;
-// audience.Keeper fills it. The imports call done now and then with how many users
-// they have stored.
+// audience.Keeper fills it. ErrNotFound for an id without a list; *dibs.Error of
+// InvalidRequest with the first bad lines of a file. The imports call done now and then
+// with how many users they have stored.
 type Audiences interface {
+	// Import replaces a list. All of its users count from one moment on, or none does.
 	Import(ctx context.Context, id string, file io.Reader, done func(stored int64)) (dibs.AudienceView, error)
 	Audience(ctx context.Context, id string) (*dibs.Audience, error)
 	AudienceList(ctx context.Context, page dibs.Page) (dibs.List[dibs.Audience], error)
+	// ImportFollowers adds followers. After a failure it may be repeated.
 	ImportFollowers(ctx context.Context, merchant string, file io.ReadSeeker, done func(stored int64)) (dibs.FollowersView, error)
 	Merchant(ctx context.Context, id string) (dibs.Merchant, error)
+	// Follow makes a user follow a merchant, or no longer. It may be repeated; the last
+	// rank counts.
 	Follow(ctx context.Context, merchant string, f dibs.Follower, follows bool) error
+	// Followers lists followers by falling rank.
 	Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[dibs.Follower], error)
 }
 

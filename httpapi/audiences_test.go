@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A campaign for a list lets those of the list through, and after another
-// import those of that one; who is not among them hears so.
+// A campaign for a list lets the users of the list through, and after another import
+// the users of that one; others are refused.
 func TestAudience(t *testing.T) {
 	s := newStack(t, nil)
 	csv := "Content-Type: text/csv"

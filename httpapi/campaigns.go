@@ -11,19 +11,33 @@ import (
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
-// Campaigns is what the handlers of campaigns call.
+// Campaigns is what the handlers of campaigns call. All methods that name a campaign
+// return ErrNotFound for an id without one.
 type Campaigns interface {
+	// CreateCampaign stores a new draft. *dibs.Error of InvalidRequest with every
+	// fault, or of AlreadyExists.
 	CreateCampaign(ctx context.Context, spec dibs.CampaignSpec) (*dibs.Campaign, error)
+	// PatchCampaign changes a campaign. *dibs.Error of InvalidState for fields that its
+	// state does not allow, of InvalidRequest for values that are never valid.
 	PatchCampaign(ctx context.Context, id string, patch dibs.CampaignPatch) (*dibs.Campaign, error)
+	// Publish opens a draft for claims. Like the next three, it may be repeated;
+	// *dibs.Error of InvalidState where the state does not allow it.
 	Publish(ctx context.Context, id string) (*dibs.Campaign, error)
+	// Pause and End refuse claims: no claim is granted after they return.
 	Pause(ctx context.Context, id string) (*dibs.Campaign, error)
 	Resume(ctx context.Context, id string) (*dibs.Campaign, error)
 	End(ctx context.Context, id string) (*dibs.Campaign, error)
-	// Campaign may return what was true a moment ago; CampaignNow reads the ledger.
+	// Campaign may miss the latest changes of other nodes; CampaignNow has them all, and
+	// reads the ledger.
 	Campaign(ctx context.Context, id string) (*dibs.Campaign, error)
 	CampaignNow(ctx context.Context, id string) (*dibs.Campaign, error)
+	// Campaigns lists campaigns, newest first; public leaves drafts out.
 	Campaigns(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)
+	// CampaignView shows a campaign with what remains and its product; admin adds the
+	// fields that users must not see.
 	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
+	// Stats counts grants that are not settled yet, too. The refusals are those of this
+	// node.
 	Stats(ctx context.Context, id string) (dibs.StatsView, error)
 }
 

@@ -278,7 +278,7 @@ func TestShedBeforeAnythingElse(t *testing.T) {
 		t.Errorf("while there is none: %d %s", a.status, a.body)
 	}
 	if a := claim("Idempotency-Key: press-1"); a.status != 503 || a.json["reason"] != "overloaded" || a.json["effect"] != "unknown" {
-		t.Errorf("with a key, which nobody has looked up: %d %s", a.status, a.body)
+		t.Errorf("with a key, which was not looked up: %d %s", a.status, a.body)
 	}
 	if a := s.ask("GET", "/v1/me/claims", "", asUser); a.status != 200 {
 		t.Errorf("a list: %d", a.status)

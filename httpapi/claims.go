@@ -12,9 +12,13 @@ import (
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
-// Claims is what the handlers that show claims call.
+// Claims is what the handlers that show claims call. Claims that are granted but not
+// settled yet are among them.
 type Claims interface {
+	// FindClaim returns a claim; ErrNotFound. The caller checks whose it is.
 	FindClaim(ctx context.Context, id string) (*dibs.Claim, error)
+	// CampaignClaims lists claims in the order in which they were granted. It settles what
+	// was granted before the call first.
 	CampaignClaims(ctx context.Context, campaignID string, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
 }
 

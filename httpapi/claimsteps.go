@@ -7,15 +7,22 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// ClaimSteps is what the handlers of a claim's life after its grant call. The bool
-// of a step reports that it was done before.
+// ClaimSteps is what the handlers of a claim's life after its grant call. A step is
+// done once: its bool reports that it was done before. ErrNotFound; *dibs.Error of
+// InvalidRequest, of InvalidState where the claim's status does not allow the step, or
+// of Unavailable, after which the same step may be sent again.
 type ClaimSteps interface {
+	// Confirm notes a payment, once for each payment reference. The claim returned is
+	// another one when a late payment took stock again.
 	Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (*dibs.Claim, bool, error)
-	// Cancel gives a claim up; a user other than "" must be the claim's.
+	// Cancel gives an unpaid claim up. A user other than "" must be the claim's.
 	Cancel(ctx context.Context, id, user, ref string) (*dibs.Claim, bool, error)
+	// Refund notes that money went back: never more than was paid.
 	Refund(ctx context.Context, id string, r dibs.RefundSpec, ref string) (*dibs.Claim, bool, error)
+	// Redeem notes the use of a coupon, Unredeem takes it back; once for each reference.
 	Redeem(ctx context.Context, id string, r dibs.RedeemSpec) (*dibs.Claim, bool, error)
 	Unredeem(ctx context.Context, id string, r dibs.UnredeemSpec) (*dibs.Claim, bool, error)
+	// Ship notes how the goods travel. A later call replaces the earlier values.
 	Ship(ctx context.Context, id string, s dibs.ShipmentSpec) (*dibs.Claim, bool, error)
 }
 

@@ -20,14 +20,12 @@ type csvFile[T any] struct {
 	row     func(*T) []string
 }
 
-var claimColumns = []string{
-	"id", "campaign_id", "kind", "user_id", "quantity", "status", "status_code", "order_type",
-	"items", "amount", "currency", "pay_by", "created_at", "product_id", "payment_ref",
-}
-
 // claimsCSV is a list of claims as a file.
 func claimsCSV(name string) csvFile[dibs.Claim] {
-	return csvFile[dibs.Claim]{name: name, columns: claimColumns, row: claimRow}
+	return csvFile[dibs.Claim]{name: name, row: claimRow, columns: []string{
+		"id", "campaign_id", "kind", "user_id", "quantity", "status", "status_code", "order_type",
+		"items", "amount", "currency", "pay_by", "created_at", "product_id", "payment_ref",
+	}}
 }
 
 // listOrCSV answers a call with one page of a list, or in the format csv with all of

@@ -12,12 +12,11 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
-	"github.com/dibs-dev/dibs/httpapi/internal/pages"
 )
 
 // asked counts the reads of campaigns and products that the ledger may serve.
 type asked struct {
-	pages.Catalog
+	httpapi.Catalog
 	n atomic.Int64
 }
 
@@ -123,8 +122,8 @@ func TestPageCache(t *testing.T) {
 	s.eventually("ended", "/v1/campaigns/mugs", shows(`"state":"ended"`, `"remaining":4`))
 }
 
-// A page is for everybody, runs nothing of anybody's, and is kept as long as its
-// address says.
+// A page runs no script but its own, shows a title as text, and may be kept as long as
+// its address says.
 func TestPage(t *testing.T) {
 	s := newStack(t, nil)
 	s.campaign("soon", time.Now().Add(time.Hour), time.Now().Add(2*time.Hour), 5, 1)
@@ -184,8 +183,8 @@ func TestListWithUnknownParameters(t *testing.T) {
 	}
 }
 
-// The page for people needs nothing from elsewhere and shows every operation
-// and reason.
+// The page for people needs nothing from other servers and shows every operation and
+// reason.
 func TestDocsPage(t *testing.T) {
 	s := newStack(t, nil)
 	a := s.ask("GET", "/docs", "")

@@ -9,9 +9,10 @@ import (
 
 // Events is what the handlers of the feed of events call.
 type Events interface {
-	// TailEvents returns about max events after a row of the feed, and the last row
-	// that it read; after -1 it returns none, and the newest row.
+	// TailEvents returns about max events after a row of the feed, and the last row that
+	// it read. After row -1 it returns no events, and the newest row.
 	TailEvents(ctx context.Context, after int64, max int) (events []dibs.Event, last int64, err error)
+	// Sinks shows how far each sink of the events is, on any node.
 	Sinks(ctx context.Context) ([]dibs.SinkView, error)
 }
 

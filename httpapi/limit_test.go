@@ -10,8 +10,8 @@ import (
 	"github.com/dibs-dev/dibs/limit"
 )
 
-// A claim beyond the limit of the server hears which one, and when to come
-// back; the others hear what is left.
+// A claim beyond the server's limit is told which limit, and when to come back; the
+// others are told what is left.
 func TestLimitHeaders(t *testing.T) {
 	svc := newService(t)
 	limits, err := limit.New(limit.Config{User: &dibs.LimitSpec{Rate: 2, Every: dibs.Duration(time.Minute)}})

@@ -30,8 +30,8 @@ func (s *slowLists) WriteEntries(_ context.Context, _ *dibs.Campaign, w io.Write
 	return err
 }
 
-// Anybody may ask for a list, which is read from one end to the other: so many at
-// once, and nobody who has it already.
+// Anyone may ask for a list, which is read from its start to its end: a few are sent
+// at once, and none to a client that has it already.
 func TestListsAreBounded(t *testing.T) {
 	svc := newService(t)
 	lists := &slowLists{reached: make(chan struct{}, 10), free: make(chan struct{})}

@@ -311,7 +311,7 @@ func conformObject(t testing.TB, doc, schema map[string]any, v map[string]any, w
 	}
 }
 
-// What the contract says may be null, the document says too.
+// The document allows null where the contract does.
 func TestDocumentAllowsNull(t *testing.T) {
 	s := newStack(t, nil)
 	doc := s.ask("GET", "/openapi.json", "").json

@@ -13,9 +13,15 @@ import (
 
 // Operations is what the handlers of operators, and the node's metrics, call.
 type Operations interface {
+	// Health checks the node's dependencies. It bounds the time of each check.
 	Health(ctx context.Context) dibs.HealthView
+	// Observe returns a snapshot of what the node counts, from memory.
 	Observe() dibs.Metrics
+	// Verify compares engine and ledger, and reads all that was ever claimed; all campaigns
+	// without ids.
 	Verify(ctx context.Context, campaignIDs ...string) (*dibs.Report, error)
+	// Repair verifies, repairs what it can without changing a claim, and verifies again. It
+	// may be repeated.
 	Repair(ctx context.Context, req dibs.RepairRequest) (*dibs.RepairReport, error)
 }
 

@@ -11,9 +11,13 @@ import (
 
 // Orders is what the handlers of orders call.
 type Orders interface {
-	// Order orders units of a product's own stock.
+	// Order sells units of a product's own stock. Like the decision on a claim, a refusal
+	// is a Result and no error.
 	Order(ctx context.Context, req dibs.OrderRequest) (dibs.Result, error)
+	// Orders searches the claims of all campaigns, newest first. Claims of other users
+	// may appear some tenths of a second after their grant.
 	Orders(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (dibs.List[dibs.Claim], error)
+	// UserClaims lists a user's claims, newest first. A claim just granted is among them.
 	UserClaims(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.Claim], error)
 }
 

@@ -90,9 +90,9 @@ func (s *stack) waitFor(what string, is func() bool) {
 	}
 }
 
-// More come than the engine can answer: few are let in at a time, the others
-// hear so at once, all else goes on as ever, and what was granted is there. The
-// node says that it is too much, and later that it is not any more.
+// More claims come than the engine can answer: few are let in at a time, the others
+// are refused at once, other routes go on, and what was granted is there. /readyz
+// reports the overload, and later its end.
 func TestOverload(t *testing.T) {
 	guard, err := overload.New(overload.Config{Target: 50 * time.Millisecond, Max: 60, Min: 4, After: 300 * time.Millisecond})
 	must(t, err)

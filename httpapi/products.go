@@ -8,15 +8,19 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// Products is what the handlers of products call.
+// Products is what the handlers of products call. ErrNotFound for an id without one;
+// *dibs.Error of InvalidRequest with every fault.
 type Products interface {
+	// CreateProduct stores a new product; *dibs.Error of AlreadyExists.
 	CreateProduct(ctx context.Context, spec dibs.ProductSpec) (*dibs.Product, error)
+	// PatchProduct changes a product. Published campaigns keep the price that they were
+	// published with.
 	PatchProduct(ctx context.Context, id string, patch dibs.ProductPatch) (*dibs.Product, error)
 	Product(ctx context.Context, id string) (*dibs.Product, error)
 	Products(ctx context.Context, page dibs.Page) (dibs.List[dibs.Product], error)
 }
 
-const productExample = `{"id":"phone-x","name":"Phone X","price":{"amount":99900,"currency":"CNY"},"description":"The one everybody wants","stock":500}`
+const productExample = `{"id":"phone-x","name":"Phone X","price":{"amount":99900,"currency":"CNY"},"description":"The phone of the year","stock":500}`
 
 func productView(p *dibs.Product) dibs.ProductView { return p.View(true) }
 

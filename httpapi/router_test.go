@@ -24,7 +24,7 @@ func TestEveryHandlerIsDocumented(t *testing.T) {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		t.Fatal(err)
 	}
-	documented := []string{"/"} // What matches nothing else.
+	documented := []string{"/"} // The route of all unknown addresses.
 	for path, item := range doc.Paths {
 		for method := range item {
 			documented = append(documented, strings.ToUpper(method)+" "+path)

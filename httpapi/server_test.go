@@ -82,7 +82,7 @@ func TestCrossOrigin(t *testing.T) {
 		t.Errorf("%d %v", a.status, a.header)
 	}
 	if a := newStack(t, nil).ask("GET", "/v1/time", "", "Origin: https://shop.example"); a.header.Get("Access-Control-Allow-Origin") != "" {
-		t.Error("an origin is allowed that nobody named")
+		t.Error("an origin is allowed that the config does not name")
 	}
 	for _, bad := range []string{"shop.example", "https://shop.example/", "https://*.example", "HTTPS://shop.example", "https://u@shop.example", "null", ""} {
 		if _, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), AllowDevTokens: true, Origins: []string{bad}}); err == nil {

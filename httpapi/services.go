@@ -17,7 +17,7 @@ type Services struct {
 	Orders          Orders
 	Campaigns       Campaigns
 	Stock           Stock
-	Catalog         pages.Catalog
+	Catalog         Catalog
 	PublicCampaigns PublicCampaigns
 	Products        Products
 	Accounts        Accounts
@@ -28,9 +28,14 @@ type Services struct {
 	Operations      Operations
 	Keys            Keys
 	AdminLog        AdminLog
-	// Memory remembers the answers to requests with an Idempotency-Key.
-	Memory web.Memory
+	Memory          Memory
 }
+
+// Catalog is what the pages that many users read are made from.
+type Catalog = pages.Catalog
+
+// Memory remembers the answers to requests with an Idempotency-Key.
+type Memory = web.Memory
 
 // ServicesOf returns the services of a node. It is the one place that knows which
 // type fills which field.

@@ -9,12 +9,18 @@ import (
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
-// Stock is what the handlers of a campaign's stock and codes call.
+// Stock is what the handlers of a campaign's stock and codes call. A ref makes a
+// change happen once, however often it is sent; it may be empty.
 type Stock interface {
+	// ChangeStock restocks, or withdraws what is not granted. *dibs.Error of
+	// InvalidRequest, InvalidState, or of KeyReused for a ref of another change.
 	ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error)
 	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
-	// ImportCodes calls done now and then with how many codes it has written.
+	// ImportCodes adds all codes of a file, or none, and calls done now and then with how
+	// many it has written. *dibs.Error of InvalidRequest with the first bad lines.
 	ImportCodes(ctx context.Context, id string, file io.ReadSeeker, ref string, done func(written int64)) (*dibs.Imported, error)
+	// UnclaimedCodes lists the codes that were neither granted before the call nor
+	// withdrawn. *dibs.Error of InvalidState for a campaign without codes.
 	UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (dibs.List[dibs.CodeView], error)
 }
 

@@ -63,8 +63,8 @@ var importScenarios = []scenario{
 
 func TestImportScenarios(t *testing.T) { newStack(t, nil).run(t, importScenarios) }
 
-// A file that is too large is refused by its size, and a client hears how far
-// an import is.
+// A file that is too large is refused by its size, and a client is told how far an
+// import is.
 func TestImportsThatAreLarge(t *testing.T) {
 	svc := newService(t)
 	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret), MaxBody: 1 << 10, MaxAdminBody: 1 << 20})

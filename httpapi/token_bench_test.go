@@ -9,7 +9,7 @@ import (
 )
 
 // The two benchmarks show what remembering verified tokens saves, and what it
-// costs where nobody comes twice.
+// costs where no user comes twice.
 func benchTokens(b *testing.B, distinct int, remember bool) {
 	secret := []byte("a secret of the tests, 32 bytes+")
 	u, err := newUserTokens(tokens.OfSecret(secret, time.Now), false, time.Now)

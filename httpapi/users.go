@@ -9,10 +9,15 @@ import (
 
 // Users is what the handlers of users' data call.
 type Users interface {
+	// UserRecord returns everything that is stored about a user. It reads every list of
+	// users, which may take a while.
 	UserRecord(ctx context.Context, user string) (dibs.UserRecord, error)
-	// Erase reports true when the user's erasure is under way already.
+	// Erase begins to erase a user; the bool reports that the user's erasure is under way
+	// already. *dibs.Error of InvalidState for a user who has money, unless spec leaves it.
 	Erase(ctx context.Context, user string, spec dibs.ErasureSpec) (v dibs.ErasureView, known bool, err error)
+	// Erasure returns an erasure; ErrNotFound.
 	Erasure(ctx context.Context, id string) (dibs.ErasureView, error)
+	// Erasures lists erasures, newest first; open leaves out those that are done.
 	Erasures(ctx context.Context, open bool, page dibs.Page) (dibs.List[dibs.Erasure], error)
 }
 

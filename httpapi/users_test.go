@@ -88,8 +88,8 @@ func TestEraseUser(t *testing.T) {
 	}
 }
 
-// An erasure of somebody of whom there is nothing is done by itself, and forgets
-// whose it was.
+// The erasure of a user without any data finishes by itself, and no longer names the
+// user.
 func TestEraseNobody(t *testing.T) {
 	s := newStack(t, nil)
 	e, _, err := s.admin.EraseUser(t.Context(), "nobody-7", dibs.ErasureSpec{})

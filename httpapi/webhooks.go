@@ -7,18 +7,25 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// Webhooks is what the handlers of webhooks call.
+// Webhooks is what the handlers of webhooks call. ErrNotFound for an id without an
+// endpoint; *dibs.Error of InvalidRequest with every fault.
 type Webhooks interface {
+	// CreateEndpoint and RotateSecret return the endpoint with its secret; the other
+	// methods do not show it.
 	CreateEndpoint(ctx context.Context, spec dibs.EndpointSpec) (dibs.EndpointView, error)
 	PatchEndpoint(ctx context.Context, id string, p dibs.EndpointPatch) (*dibs.WebhookEndpoint, error)
 	RotateSecret(ctx context.Context, id string, r dibs.RotateSpec) (dibs.EndpointView, error)
+	// DeleteEndpoint deletes the deliveries, too.
 	DeleteEndpoint(ctx context.Context, id string) error
 	Endpoint(ctx context.Context, id string) (*dibs.WebhookEndpoint, error)
 	Endpoints(ctx context.Context) ([]dibs.WebhookEndpoint, error)
-	// TestEndpoint returns the id of the event that it delivers.
+	// TestEndpoint queues an event that only tries the endpoint, and returns its id.
+	// *dibs.Error of InvalidState while the endpoint is disabled.
 	TestEndpoint(ctx context.Context, id string) (string, error)
+	// Deliveries lists deliveries, newest first; an empty status means all.
 	Deliveries(ctx context.Context, endpoint string, status dibs.DeliveryStatus, page dibs.Page) (dibs.List[dibs.WebhookDelivery], error)
-	// Redeliver delivers one event again, or with "" all that were given up.
+	// Redeliver delivers one event again, or with "" all that were given up, and returns
+	// how many.
 	Redeliver(ctx context.Context, endpoint, event string) (int64, error)
 }
 

@@ -11,9 +11,8 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// TestWebhookSecurity asks every route of webhooks, for one that is there, as
-// everybody who is no admin: nobody is let in, sees anything of it, or changes
-// anything.
+// TestWebhookSecurity asks every route of webhooks, for an endpoint that there is, as
+// callers that are no admins: all are refused, see nothing of it, and change nothing.
 func TestWebhookSecurity(t *testing.T) {
 	s := newStack(t, nil)
 	e, err := s.service.CreateEndpoint(t.Context(), dibs.EndpointSpec{URL: "https://hooks.example/Secret-path?token=Secret", Description: "Secret hook"})

@@ -10,7 +10,7 @@ import (
 )
 
 // TestFlight: callers that wait for an attempt fail with it, unless only its own caller
-// was to blame; callers that come later begin anew.
+// was to blame; later callers begin again.
 func TestFlight(t *testing.T) {
 	gone := dibs.Unavail(dibs.EffectNone, errors.New("gone"))
 	for _, c := range []struct{ failed, waits error }{{gone, gone}, {context.Canceled, nil}, {nil, nil}} {

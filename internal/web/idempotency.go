@@ -37,8 +37,8 @@ type Memory interface {
 	Remember(ctx context.Context, caller, key string, hash []byte, do func() (status int, body []byte, err error)) (dibs.StoredRequest, bool, error)
 }
 
-// Secretive is an answer with a secret in it, which only the first caller sees.
-type Secretive interface {
+// secretive is an answer with a secret in it, which only the first caller sees.
+type secretive interface {
 	// Remembered is what is kept of the answer, and answers a repeat.
 	Remembered() any
 }
@@ -79,7 +79,7 @@ func Do(ctx context.Context, m Memory, c Change, do func() (any, error)) (Answer
 			return 0, nil, err
 		}
 		raw, err := EncodeJSON(v)
-		if s, ok := v.(Secretive); ok && err == nil {
+		if s, ok := v.(secretive); ok && err == nil {
 			shown = raw
 			raw, err = EncodeJSON(s.Remembered())
 		}

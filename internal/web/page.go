@@ -84,7 +84,7 @@ func KeepFor(d time.Duration) []string {
 	return keepFor[min(max(int(d/time.Second), 1), len(keepFor)-1)]
 }
 
-// What a Pace allows: so many times within so long.
+// A Pace allows paceTimes within paceWindow.
 const (
 	paceWindow = 100 * time.Millisecond
 	paceTimes  = 8

@@ -75,9 +75,9 @@ func (a *Responder) Write(w http.ResponseWriter, body []byte) {
 	}
 }
 
-// Recovered logs a panic of a handler, and answers it when sent says that nothing
-// was sent yet. What was sent cannot be taken back: the connection must be cut
-// then, as for http.ErrAbortHandler, which is passed on.
+// Recovered logs a panic of a handler and answers it. When a part of the answer was
+// sent already, it panics with http.ErrAbortHandler instead, so that net/http cuts
+// the connection; it passes that on, too.
 func (a *Responder) Recovered(w http.ResponseWriter, r *http.Request, id string, fault any, sent bool) {
 	if err, ok := fault.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(http.ErrAbortHandler)

@@ -152,7 +152,7 @@ const (
 	SchemeKey  = "apiKey"
 )
 
-// Who may call an operation, in the words of the page.
+// The callers of an operation, in the words of the page.
 const (
 	everyone      = "everyone"
 	everyoneOrKey = "everyone; an API key shows more"
@@ -163,15 +163,15 @@ const (
 
 // accessOf reads the security of an operation.
 func accessOf(op map[string]any) string {
-	var user, admin, nobody bool
+	var user, admin, none bool
 	for _, s := range list(op, "security") {
 		m, _ := s.(map[string]any)
 		_, u := m[SchemeUser]
 		_, a := m[SchemeKey]
-		user, admin, nobody = user || u, admin || a, nobody || !u && !a
+		user, admin, none = user || u, admin || a, none || !u && !a
 	}
 	switch {
-	case nobody:
+	case none:
 		return everyoneOrKey
 	case user && admin:
 		return userOrKey
