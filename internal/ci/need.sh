@@ -17,6 +17,7 @@ make                 make
 gcc                  gcc
 libc6-dev            /usr/include/stdlib.h
 curl                 curl
+jq                   jq
 default-jre-headless java
 jmeter               /usr/share/jmeter/bin/ApacheJMeter.jar
 jmeter-http          /usr/share/jmeter/lib/ext/ApacheJMeter_http.jar
