@@ -1,6 +1,8 @@
 package dibs
 
-import "time"
+import (
+	"time"
+)
 
 // Kind is what a campaign gives.
 type Kind string
@@ -139,8 +141,8 @@ type Campaign struct {
 // orders.
 func (c *Campaign) Regular() bool { return c.State == RegularState }
 
-// name is how reports name the campaign.
-func (c *Campaign) name() string {
+// Name is how reports name the campaign.
+func (c *Campaign) Name() string {
 	if c.Regular() {
 		return "product:" + c.ProductID
 	}
@@ -194,4 +196,45 @@ func hash64(s string) uint64 {
 	h ^= h >> 32
 	h *= 0xd6e8feb86659fd93
 	return h ^ h>>32
+}
+
+// Low reports whether so much left is what operations want to hear of.
+func (c *Campaign) Low(remaining int64) bool { return c.LowStock > 0 && remaining <= c.LowStock }
+
+// Hears is what everybody hears of the campaign at a time, by its state and
+// window alone; false while it grants.
+func (c *Campaign) Hears(now time.Time) (Reason, bool) {
+	switch {
+	case c.State == Draft:
+		return NotFound, true
+	case c.State == PausedState:
+		return Paused, true
+	case c.State == EndedState, !now.Before(c.EndsAt):
+		return Ended, true
+	case now.Before(c.StartsAt):
+		return NotStarted, true
+	}
+	return Granted, false
+}
+
+// Product is what is sold or given.
+type Product struct {
+	ID          string
+	Name        string
+	Thumbnail   string
+	Price       *Money
+	Description string
+	Comment     string
+	// Stock is the regular stock, for regular orders; campaigns have their own.
+	// StockLeft is what of it is left.
+	Stock     int64
+	StockLeft int64
+	// PayWithin is the time to pay a regular order; zero means that it is
+	// confirmed at once. LatePayment is the rule for payments after it.
+	PayWithin   time.Duration
+	LatePayment LatePayment
+	// Version rises with each change; changes compare and set it.
+	Version   int64
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -145,3 +146,133 @@ type Quota struct {
 	Remaining int64
 	Reset     time.Duration
 }
+
+// The refusals of what there is not.
+var (
+	// NoSuchCampaign is NotFound for a campaign.
+	NoSuchCampaign = Fail(NotFound, Text{"there is no such campaign", "该活动不存在"})
+	// NoSuchClaim is NotFound for a claim.
+	NoSuchClaim = Fail(NotFound, Text{"there is no such claim", "该领取记录不存在"})
+)
+
+// Effect is what may have happened to a request before, while nobody can look:
+// with a key it may be the repeat of a yes.
+func (r *ClaimRequest) Effect() Effect {
+	return unlookedEffect(r.Key != "")
+}
+
+// unlookedEffect is the effect of a refused request, with a key or without, when
+// nobody has looked whether it is the repeat of one that was granted.
+func unlookedEffect(keyed bool) Effect {
+	if keyed {
+		return EffectUnknown
+	}
+	return EffectNone
+}
+
+// Unlooked is what to answer when looking the request's key up has failed: that
+// this attempt did nothing does not say that none before it did.
+func (r *ClaimRequest) Unlooked(err error) error {
+	if r.Key == "" {
+		return err
+	}
+	return Unsure(err)
+}
+
+// Unsure is an error after something that may have had an effect, or did: that the
+// step which failed had none does not say that nothing happened.
+func Unsure(err error) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Effect != EffectNone {
+		return err
+	}
+	other := *e
+	other.Effect = EffectUnknown
+	return &other
+}
+
+// KeyHash is what engines and ledgers keep of a request's key; 0 for none.
+func KeyHash(key string) uint64 {
+	if key == "" {
+		return 0
+	}
+	return max(hash64(key), 1)
+}
+
+// AsUnavailable makes an *Error of any error; one that is already stays.
+func AsUnavailable(err error, effect Effect) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return Unavail(effect, err)
+}
+
+// ResultCode is the answer to a grab in one character, as the articles have
+// it: "0" granted, "1" the user has one already, "-1" none left; empty for other
+// outcomes.
+func ResultCode(outcome Reason) string {
+	switch outcome {
+	case Granted:
+		return "0"
+	case LimitReached:
+		return "1"
+	case SoldOut:
+		return "-1"
+	}
+	return ""
+}
+
+// Visitor is what the API knows of who asks for a long-lived connection, before
+// it knows the user.
+type Visitor struct {
+	// Chinese says that texts for people are to be in Chinese, else English.
+	Chinese bool
+	// RequestID is what the log knows the connection by.
+	RequestID string
+	// Address is the client's, as the trusted proxies say.
+	Address netip.Addr
+}
+
+// Explain is the sentence that tells people why they were refused; empty when
+// the reason's title says it all.
+func (r *Result) Explain() Text {
+	if r.Detail.EN != "" {
+		return r.Detail
+	}
+	switch r.Outcome {
+	case NotFound:
+		return NoSuchCampaign.Detail
+	case Paused:
+		return isPaused
+	case NotStarted:
+		at := r.Campaign.StartsAt.UTC().Format(time.RFC3339)
+		return Text{"the campaign starts at " + at, "活动将于 " + at + " 开始"}
+	case Ended:
+		return isOver
+	case SoldOut:
+		if r.Remaining > 0 {
+			return Textf("only %d left, fewer than asked for", "仅剩 %d 件，不足所需数量", r.Remaining)
+		}
+		return isSold
+	case LimitReached:
+		return Textf("at most %d per user", "每人限领 %d 件", r.Campaign.LimitPerUser)
+	case TooManyClaims:
+		return isTooMany
+	case KeyReused:
+		return isReused
+	}
+	return Text{}
+}
+
+var (
+	isPaused  = Text{"the campaign is paused and may go on later", "活动已暂停，稍后可能继续"}
+	isOver    = Text{"the campaign is over", "活动已经结束"}
+	isSold    = Text{"nothing is left", "已全部领完"}
+	isTooMany = Textf("one user may make at most %d claims in a campaign, cancelled ones included",
+		"每位用户在一个活动中最多可领取 %d 次（含已取消的）", MaxClaimsPerUser)
+	isReused = Text{"this Idempotency-Key was used for a claim of another quantity", "该 Idempotency-Key 已用于不同数量的请求"}
+)
+
+// NoSuchProduct is NotFound for a product.
+var NoSuchProduct = Fail(NotFound, Text{"there is no such product", "该产品不存在"})

@@ -1,6 +1,8 @@
 package dibs
 
-import "errors"
+import (
+	"errors"
+)
 
 // Permutation is a keyed one-to-one mapping of 80-bit blocks. idgen.Feistel
 // is the one that dibs ships.
@@ -17,6 +19,9 @@ type ClaimIDs struct{ perm Permutation }
 // NewClaimIDs returns ids under a permutation. Every node of one ledger must
 // use the same one: the ledger keeps its key.
 func NewClaimIDs(p Permutation) ClaimIDs { return ClaimIDs{perm: p} }
+
+// Valid reports whether c was made by NewClaimIDs: its zero value makes no ids.
+func (c ClaimIDs) Valid() bool { return c.perm != nil }
 
 // crockford is the base-32 alphabet without I, L, O and U.
 const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -1,11 +1,9 @@
 package dibs
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -33,30 +31,31 @@ func itemFaults(field string, items []string) []Fault {
 	first := make(map[string]int, len(items))
 	for i, v := range items {
 		at := fmt.Sprintf("%s/%d", field, i)
-		if !isItem(v) {
-			fs = append(fs, Fault{at, badItem})
+		if !IsItem(v) {
+			fs = append(fs, Fault{at, BadItem})
 		} else if j, dup := first[v]; dup {
 			fs = append(fs, Fault{at, Textf("is the same as item %d", "与第 %d 项重复", j)})
 		} else {
 			first[v] = i
 		}
-		if len(fs) == maxListedFaults {
+		if len(fs) == MaxListedFaults {
 			return fs
 		}
 	}
 	return fs
 }
 
-var badItem = Textf("must be 1-%d printable characters", "必须是 1-%d 个可打印字符", MaxItemLen)
+// BadItem is the fault of an item that cannot be one.
+var BadItem = Textf("must be 1-%d printable characters", "必须是 1-%d 个可打印字符", MaxItemLen)
 
-// isItem reports whether a text may be an item.
-func isItem(v string) bool {
+// IsItem reports whether a text may be an item.
+func IsItem(v string) bool {
 	n := utf8.RuneCountInString(v)
 	return n > 0 && n <= MaxItemLen && !strings.ContainsFunc(v, isControl) && utf8.ValidString(v)
 }
 
 // maxListedFaults bounds the faults reported of one list.
-const maxListedFaults = 20
+const MaxListedFaults = 20
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
@@ -137,10 +136,10 @@ func (c *codeCheck) add(char byte) {
 
 func (c *codeCheck) char() byte { return codeAlphabet[c.sum%len(codeAlphabet)] }
 
-// generateCodes returns count different codes of a pattern, none of them in
+// GenerateCodes returns count different codes of a pattern, none of them in
 // taken. The randomness is the operating system's; the last X is the check
 // character.
-func generateCodes(pattern string, count int64, taken map[string]bool) []string {
+func GenerateCodes(pattern string, count int64, taken map[string]bool) []string {
 	codes := make([]string, 0, count)
 	seen := make(map[string]bool, count)
 	random := &randomChars{}
@@ -186,49 +185,4 @@ func (r *randomChars) next() byte {
 			return codeAlphabet[int(b)%len(codeAlphabet)]
 		}
 	}
-}
-
-// CodeView is a code that nobody has claimed.
-type CodeView struct {
-	Code string `json:"code"`
-}
-
-// UnclaimedCodes lists the codes of a campaign that nobody has claimed and that
-// were not withdrawn, in the order in which they came. What was granted before
-// the call is not among them; while the campaign goes on, any of them may be
-// granted in the next moment. *Error of InvalidState for a campaign without codes.
-func (s *Service) UnclaimedCodes(ctx context.Context, id string, page Page) (List[CodeView], error) {
-	var views List[CodeView]
-	c, err := s.Campaign(ctx, id)
-	if err != nil {
-		return views, err
-	}
-	if !c.HasItems() || c.Kind == RedPacket {
-		return views, Fail(InvalidState, Text{"the campaign has no codes", "该活动没有券码"})
-	}
-	if page.Cursor == "" {
-		if err := s.settleAll(ctx, c); err != nil {
-			return views, err
-		}
-	}
-	list, err := s.ledger.FreeItems(ctx, c.Number, page)
-	if err != nil {
-		return views, asUnavailable(err, EffectNone)
-	}
-	views.NextCursor = list.NextCursor
-	views.Items = make([]CodeView, 0, len(list.Items))
-	for _, it := range list.Items {
-		if !s.itemAside(c.Number, it.N) {
-			views.Items = append(views.Items, CodeView{Code: it.Value})
-		}
-	}
-	return views, nil
-}
-
-// itemAside reports whether an entry in quarantine has an item.
-func (s *Service) itemAside(campaign, item uint32) bool {
-	found := s.quarantined()
-	return slices.ContainsFunc(found, func(q Quarantined) bool {
-		return q.Shard.Campaign == campaign && slices.Contains(q.Entry.Items, item)
-	})
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestGeneratedCodesFollowThePattern(t *testing.T) {
-	codes := generateCodes("AB-XXXX-XXXX_9", 5000, map[string]bool{})
+	codes := GenerateCodes("AB-XXXX-XXXX_9", 5000, map[string]bool{})
 	seen := make(map[string]bool)
 	used := make(map[byte]int)
 	for _, c := range codes {
@@ -35,7 +35,7 @@ func TestTakenCodesAreNotGeneratedAgain(t *testing.T) {
 		taken[string(c)+string(c)] = true
 	}
 	// A code of one random character is its own check.
-	if got := generateCodes("XX", 1, taken); got[0] != codeAlphabet[:1]+codeAlphabet[:1] {
+	if got := GenerateCodes("XX", 1, taken); got[0] != codeAlphabet[:1]+codeAlphabet[:1] {
 		t.Fatalf("generated %q", got)
 	}
 }
@@ -75,7 +75,7 @@ func FuzzPattern(f *testing.F) {
 			return
 		}
 		seen := make(map[string]bool)
-		for _, c := range generateCodes(pattern, spec.Count, nil) {
+		for _, c := range GenerateCodes(pattern, spec.Count, nil) {
 			if len(c) != len(pattern) || seen[c] {
 				t.Fatalf("code %q of pattern %q, seen before: %v", c, pattern, seen[c])
 			}
@@ -94,7 +94,7 @@ func FuzzPattern(f *testing.F) {
 func TestCheckCharacter(t *testing.T) {
 	const pattern = "AB-XXXX-XXXX_9"
 	random := []int{3, 4, 5, 6, 8, 9, 10, 11}
-	for _, code := range generateCodes(pattern, 200, nil) {
+	for _, code := range GenerateCodes(pattern, 200, nil) {
 		if !ValidCode(pattern, code) {
 			t.Fatalf("%s is not valid", code)
 		}
@@ -118,7 +118,7 @@ func TestCheckCharacter(t *testing.T) {
 			}
 		}
 	}
-	if ValidCode("", "") || !ValidCode("", generateCodes(DefaultPattern, 1, nil)[0]) {
+	if ValidCode("", "") || !ValidCode("", GenerateCodes(DefaultPattern, 1, nil)[0]) {
 		t.Error("the default pattern")
 	}
 }

@@ -9,15 +9,15 @@
 // of it. The answer is a [Result] whose Outcome is [Granted] or the [Reason] of
 // the refusal; a granted [Claim] is the lasting record.
 //
-// [Service] is what programs use. It needs an [Engine], which decides claims in
-// one atomic step each, and a [Ledger], the SQL database that keeps them.
-// Package embedded wires both: in one folder with nothing installed, or, by two
-// addresses, on Redis and a database for many processes:
+// This package is the vocabulary and the contracts: [Engine] decides claims in one
+// atomic step each, [Journal] remembers them, and package ledger says what the SQL
+// database keeps. Package node puts all of it to work: in one folder with nothing
+// installed, or, by two addresses, on Redis and a database for many processes:
 //
-//	node, err := embedded.Open(ctx, embedded.Config{Dir: "dibs-data", Migrate: true})
+//	n, err := node.Open(ctx, node.Config{Dir: "dibs-data", Migrate: true})
 //	...
-//	defer node.Close(ctx)
-//	res, err := node.Service.Claim(ctx, dibs.ClaimRequest{
+//	defer n.Close(ctx)
+//	res, err := n.Claims.Claim(ctx, dibs.ClaimRequest{
 //		CampaignID: "phone-noon", UserID: "42", Key: "press-1",
 //	})
 //	switch {
@@ -26,11 +26,10 @@
 //	case res.Outcome == dibs.SoldOut:     // res.Remaining are left
 //	}
 //
-// A campaign begins as a draft by [Service.CreateCampaign] and grants after
-// [Service.Publish], inside its window. [Service.Pause], [Service.Resume] and
-// [Service.End] stop it and let it go on; [Service.ChangeStock] restocks it or
-// withdraws from it. [Service.Verify] compares the engine with the ledger,
-// promise by promise.
+// A campaign begins as a draft by n.Campaigns.Create and grants after
+// n.Campaigns.Publish, inside its window. Pause, Resume and End stop it and let it go
+// on; ChangeStock restocks it or withdraws from it. n.Audit.Verify compares the engine
+// with the ledger, promise by promise.
 //
 // A grant is durable in the engine's [Journal] before it is answered. Settling
 // moves the journal into the ledger behind the answer, in order, in batches,
@@ -42,7 +41,7 @@
 //
 // # Caveats
 //
-// A refusal is a [Result] and no error. An error of [Service.Claim] is an
+// A refusal is a [Result] and no error. An error of Claim is an
 // [*Error] that says what is wrong with the request, or that it could not be
 // decided: [Unavailable] or [Overloaded], with an [Effect]. EffectNone means
 // that nothing was granted. EffectUnknown means that this call may have been, or
@@ -61,12 +60,10 @@
 // one process at a time may own a data folder: the second is told [ErrOwned].
 //
 // A campaign with a time to pay (PayWithin) grants claims that are [Pending],
-// with a deadline: [Service.Confirm] pays them, [Service.Cancel] and the sweep
-// at the deadline release them. [Service.Refund], [Service.Redeem],
-// [Service.Unredeem] and [Service.Ship] are the other steps, and docs/STATES.md
-// shows them all. A step may be sent again under its name. Red packets are not
-// part of this version.
+// with a deadline: n.Orders.Confirm pays them, Cancel and the sweep at the deadline
+// release them. Refund, Redeem, Unredeem and Ship are the other steps, and
+// docs/STATES.md shows them all. A step may be sent again under its name.
 //
-// Values that the service hands out are shared with it: treat a *[Campaign] as
+// Values that a node hands out are shared with it: treat a *[Campaign] as
 // read-only, and copy it before a change.
 package dibs

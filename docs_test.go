@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 )
 
 func read(t *testing.T, path string) string {
@@ -56,12 +57,12 @@ func TestReasonsBodies(t *testing.T) {
 	shown := map[dibs.Reason]bool{}
 	for _, body := range fenced(read(t, "docs/REASONS.md"), "json") {
 		if strings.HasPrefix(body, `{"id"`) {
-			var claim dibs.ClaimView
+			var claim api.ClaimView
 			strictly(t, body, &claim)
 			shown[dibs.Granted] = true
 			continue
 		}
-		var p dibs.Problem
+		var p api.Problem
 		strictly(t, body, &p)
 		at := slices.IndexFunc(all(), func(r dibs.Reason) bool { return r.String() == p.Reason && r.Info().Status == p.Status })
 		if at < 0 {

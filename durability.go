@@ -1,8 +1,7 @@
 package dibs
 
 import (
-	"strings"
-	"time"
+	"fmt"
 )
 
 // The levels of durability: what a yes survives. docs/GUARANTEES.md says how
@@ -46,44 +45,37 @@ type LevelKeeper interface {
 	Level() (level string, settings []Finding)
 }
 
-// levelLost is the refusal of a claim whose yes would survive less than the level
-// says.
-var levelLost = &Error{
-	Reason: Unavailable, Effect: EffectNone, RetryAfter: time.Second,
-	Detail: Text{
-		"a claim could not be kept as safely as promised now; claims go on when it can",
-		"当前无法按承诺的持久级别保存领取结果，恢复后将继续",
-	},
+// Standing is how well something that was examined does.
+type Standing string
+
+// The standings. Warn: it works, and something may go wrong that need not.
+// Fail: it does not work, or a promise would not hold.
+const (
+	StandingOK   Standing = "OK"
+	StandingWarn Standing = "WARN"
+	StandingFail Standing = "FAIL"
+)
+
+// Finding is one thing that was examined in what dibs depends on. Its texts
+// are for people, in one line each, and hold no secrets.
+type Finding struct {
+	Standing Standing `json:"standing"`
+	// Subject names what was looked at, in a word or two, such as "eviction".
+	Subject string `json:"subject"`
+	// Found is what is there, Wanted what should be.
+	Found  string `json:"found"`
+	Wanted string `json:"wanted,omitempty"`
+	// Remedy is what to do, for anything but OK.
+	Remedy string `json:"remedy,omitempty"`
 }
 
-// level is the level that claims are answered at when all is well, and the settings
-// that it depends on; none where the engine does not watch them.
-func (s *Service) level() (string, []Finding) {
-	k, ok := s.cfg.Engine.(LevelKeeper)
-	if !ok {
-		return s.Durability(), nil
-	}
-	level, settings := k.Level()
-	if s.cfg.Ledgered {
-		level = LevelLedgered
-	}
-	return level, settings
-}
+// OK reports whether nothing is to be done.
+func (f Finding) OK() bool { return f.Standing == StandingOK }
 
-// showLevel adds to what is shown of the engine which settings take its level away.
-func (s *Service) showLevel(d *DependencyView) {
-	level, settings := s.level()
-	var lost []string
-	for _, f := range settings {
-		if !f.OK() {
-			lost = append(lost, f.String())
-		}
+// String shows the finding in one line.
+func (f Finding) String() string {
+	if f.OK() {
+		return f.Subject + ": " + f.Found
 	}
-	switch {
-	case len(lost) == 0:
-	case d.OK:
-		d.Warning = "the level " + level + " is not given, and claims are granted all the same: " + strings.Join(lost, "; ")
-	default:
-		d.Error = "claims are refused, since the level " + level + " is not given: " + strings.Join(lost, "; ")
-	}
+	return fmt.Sprintf("%s is %s, want %s: %s", f.Subject, f.Found, f.Wanted, f.Remedy)
 }

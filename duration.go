@@ -27,4 +27,5 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func (d Duration) std() time.Duration { return time.Duration(d) }
+// Std is d as the standard library's.
+func (d Duration) Std() time.Duration { return time.Duration(d) }

@@ -1,6 +1,9 @@
 package dibs
 
-import "context"
+import (
+	"context"
+	"log/slog"
+)
 
 // EngineClaim is a claim request as an engine takes it: validated, and bound
 // to its shard.
@@ -232,4 +235,53 @@ type Engine interface {
 	Ping(ctx context.Context) error
 	// Close stops deciding, completes what was decided, and releases resources.
 	Close(ctx context.Context) error
+}
+
+// EngineWork is what an engine has done in this process since it was opened.
+// Times are nanoseconds.
+type EngineWork struct {
+	// Batches are the claims that were decided together, or whose decisions became
+	// durable together.
+	Batches Tally
+	// Queued is how long the oldest claim of each batch waited for it, and Durable
+	// how long the batch took from there to an answer that lasts.
+	Queued, Durable Tally
+	// Lost counts batches of which nobody knew at once what became of them: an
+	// answer was lost, or a commit failed.
+	Lost int64
+}
+
+// Worker is an Engine that counts its work.
+type Worker interface {
+	// Work returns what was counted so far. It asks nobody.
+	Work() EngineWork
+}
+
+// Tally is what a histogram has counted.
+type Tally struct {
+	// Bounds are the upper bounds of the buckets.
+	Bounds []int64
+	// Counts are the values in each bucket, and last those above all bounds.
+	Counts []int64
+	// Sum is of all values.
+	Sum int64
+}
+
+// NewsTeller is an Engine that hears by itself when another process may have
+// changed what a shard refuses with: its definition, or whether anything is left.
+type NewsTeller interface {
+	// OnNews sets who is called with such a shard. It is called once, before the
+	// engine decides; f returns at once.
+	OnNews(f func(ShardID))
+}
+
+// Tracer shows where time goes, span by span. Package tracing has the one that
+// there is. It is safe for concurrent use.
+type Tracer interface {
+	// Begin begins a span: a part of the trace that ctx is in, or else a trace of
+	// its own. What belongs to it is done with the context returned; end ends it,
+	// with the error that it ended in.
+	Begin(ctx context.Context, name string, about ...slog.Attr) (in context.Context, end func(error))
+	// Part is Begin where ctx is in a trace that is kept, and nothing elsewhere.
+	Part(ctx context.Context, name string, about ...slog.Attr) (in context.Context, end func(error))
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // The library from an empty folder to the first refusal. The READMEs show the
@@ -19,24 +19,24 @@ func Example() {
 	defer func() { check(os.RemoveAll(dir)) }()
 	ctx := context.Background()
 
-	node, err := embedded.Open(ctx, embedded.Config{Dir: dir, Migrate: true})
+	n, err := node.Open(ctx, node.Config{Dir: dir, Migrate: true})
 	check(err)
-	_, err = node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+	_, err = n.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: "phone-noon", Kind: dibs.Sale, Title: "Phone at noon",
 		StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour),
 		Stock: dibs.StockSpec{Units: new(int64(1))},
 	})
 	check(err)
-	_, err = node.Service.Publish(ctx, "phone-noon")
+	_, err = n.Campaigns.Publish(ctx, "phone-noon")
 	check(err)
 	for _, user := range []string{"ann", "bob"} {
-		res, err := node.Service.Claim(ctx, dibs.ClaimRequest{
+		res, err := n.Claims.Claim(ctx, dibs.ClaimRequest{
 			CampaignID: "phone-noon", UserID: user, Key: "press-1",
 		})
 		check(err)
 		fmt.Println(user, res.Outcome)
 	}
-	check(node.Close(ctx))
+	check(n.Close(ctx))
 	// Output:
 	// ann granted
 	// bob sold_out
@@ -44,13 +44,13 @@ func Example() {
 
 // A press whose answer got lost is repeated with its key: the first result
 // comes back. Another press of the same user meets the limit.
-func ExampleService_Claim() {
-	node, closeNode := open()
+func Example_claim() {
+	n, closeNode := open()
 	defer closeNode()
-	publish(node, "phone-noon", 200)
+	publish(n, "phone-noon", 200)
 
 	ask := func(key string) dibs.Result {
-		res, err := node.Service.Claim(context.Background(), dibs.ClaimRequest{
+		res, err := n.Claims.Claim(context.Background(), dibs.ClaimRequest{
 			CampaignID: "phone-noon", UserID: "42", Key: key,
 		})
 		check(err)
@@ -69,14 +69,14 @@ func ExampleService_Claim() {
 }
 
 // Verify settles what was granted, then compares engine and ledger.
-func ExampleService_Verify() {
-	node, closeNode := open()
+func Example_verify() {
+	n, closeNode := open()
 	defer closeNode()
-	publish(node, "phone-noon", 200)
-	_, err := node.Service.Claim(context.Background(), dibs.ClaimRequest{CampaignID: "phone-noon", UserID: "42"})
+	publish(n, "phone-noon", 200)
+	_, err := n.Claims.Claim(context.Background(), dibs.ClaimRequest{CampaignID: "phone-noon", UserID: "42"})
 	check(err)
 
-	report, err := node.Service.Verify(context.Background())
+	report, err := n.Audit.Verify(context.Background())
 	check(err)
 	for _, p := range report.Campaigns[0].Promises {
 		fmt.Printf("%t  %-22s %s\n", p.Held, p.Promise, p.Detail)
@@ -93,9 +93,9 @@ func ExampleService_Verify() {
 
 // An error lists every fault of an input at once, by JSON pointers.
 func ExampleError() {
-	node, closeNode := open()
+	n, closeNode := open()
 	defer closeNode()
-	_, err := node.Service.CreateCampaign(context.Background(), dibs.CampaignSpec{
+	_, err := n.Campaigns.Create(context.Background(), dibs.CampaignSpec{
 		ID: "mugs", Kind: dibs.Sale, Title: "Mugs",
 		StartsAt: time.Date(2026, 12, 1, 6, 0, 0, 0, time.UTC),
 		EndsAt:   time.Date(2026, 12, 1, 4, 0, 0, 0, time.UTC),
@@ -113,26 +113,26 @@ func ExampleError() {
 }
 
 // open starts a node in a temporary folder, and returns what removes both.
-func open() (node *embedded.Node, closeNode func()) {
+func open() (n *node.Node, closeNode func()) {
 	dir, err := os.MkdirTemp("", "dibs-example-")
 	check(err)
-	node, err = embedded.Open(context.Background(), embedded.Config{Dir: dir, Migrate: true})
+	n, err = node.Open(context.Background(), node.Config{Dir: dir, Migrate: true})
 	check(err)
-	return node, func() {
-		check(node.Close(context.Background()))
+	return n, func() {
+		check(n.Close(context.Background()))
 		check(os.RemoveAll(dir))
 	}
 }
 
 // publish opens a sale of so many units for an hour.
-func publish(node *embedded.Node, id string, units int64) {
+func publish(n *node.Node, id string, units int64) {
 	ctx := context.Background()
-	_, err := node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+	_, err := n.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour),
 		Stock: dibs.StockSpec{Units: &units},
 	})
 	check(err)
-	_, err = node.Service.Publish(ctx, id)
+	_, err = n.Campaigns.Publish(ctx, id)
 	check(err)
 }
 

@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"context"
+	"net/url"
 	"time"
 )
 
@@ -26,20 +27,6 @@ type Gate interface {
 	// Pass reports true when the claim may go on; else the Result is its refusal,
 	// unless the claim repeats one that was granted.
 	Pass(ctx context.Context, c *Campaign, req *ClaimRequest) (Result, bool)
-}
-
-// refuse asks the gates of a campaign that has some.
-func (s *Service) refuse(ctx context.Context, c *Campaign, req *ClaimRequest) (no Result, refused bool) {
-	if sampled() {
-		defer s.stages.gates.Since(time.Now())
-	}
-	for _, g := range s.cfg.Gates {
-		if r, ok := g.Pass(ctx, c, req); !ok {
-			r.Campaign = c
-			return r, true
-		}
-	}
-	return no, false
 }
 
 // empty reports whether the gate is open to everybody.
@@ -86,4 +73,98 @@ func (g *GateSpec) changeFaults(c *Campaign) []Fault {
 		return nil
 	}
 	return []Fault{{"/gate/room", Text{"cannot change after publishing, but for its rate", "发布后除速率外不能修改"}}}
+}
+
+// AudienceSpec is who may claim: exactly one field is set.
+type AudienceSpec struct {
+	// List is the id of an imported list of users.
+	List string `json:"list,omitempty" doc:"the id of an imported list of users"`
+	// FollowersOf is a merchant, whose followers may claim.
+	FollowersOf string `json:"followers_of,omitempty" doc:"a merchant, whose followers may claim"`
+}
+
+// faults lists what is wrong with an audience.
+func (a *AudienceSpec) faults(field string) []Fault {
+	if (a.List == "") == (a.FollowersOf == "") {
+		return []Fault{{field, Text{"must have exactly one of list, followers_of", "必须且只能有 list、followers_of 之一"}}}
+	}
+	if a.List != "" && !IsID(a.List) {
+		return []Fault{{field + "/list", BadID}}
+	}
+	if a.FollowersOf != "" && !IsID(a.FollowersOf) {
+		return []Fault{{field + "/followers_of", BadID}}
+	}
+	return nil
+}
+
+// TicketSpec makes a claim carry a ticket, which is handed out from the opening
+// on. All of it may change after publishing.
+type TicketSpec struct {
+	// Lifetime is how long a ticket is good for.
+	Lifetime Duration `json:"lifetime" doc:"how long a ticket is good for, such as 2m"`
+	// WorkBits is how many leading zero bits a client has to find by trying, about
+	// 2^WorkBits hashes; 0 for none.
+	WorkBits int `json:"work_bits,omitempty" doc:"the proof of work that a ticket costs: about 2 to the power of so many hashes; 0 for none" minimum:"0" maximum:"32"`
+	// HumanCheck is the address of a page that tells people from programs and hands
+	// out vouchers; empty for none.
+	HumanCheck string `json:"human_check,omitempty" doc:"the address of a page that tells people from programs and hands out vouchers; absent: none is asked for"`
+}
+
+// Limits of tickets.
+const (
+	// MaxTicketLifetime is the longest that a ticket may be good for.
+	MaxTicketLifetime = time.Hour
+	// MaxWorkBits is the most work that a ticket may cost: minutes of a telephone.
+	MaxWorkBits = 32
+)
+
+// faults lists what is wrong with a campaign's tickets.
+func (t *TicketSpec) faults(field string) []Fault {
+	var fs []Fault
+	if d := t.Lifetime.Std(); d < time.Second || d > MaxTicketLifetime {
+		fs = append(fs, Fault{field + "/lifetime", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxTicketLifetime)})
+	}
+	if t.WorkBits < 0 || t.WorkBits > MaxWorkBits {
+		fs = append(fs, Fault{field + "/work_bits", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxWorkBits)})
+	}
+	if t.HumanCheck != "" {
+		u, err := url.Parse(t.HumanCheck)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || len(t.HumanCheck) > 2048 {
+			fs = append(fs, Fault{field + "/human_check", Text{"must be the address of a page, such as https://check.example/", "必须是页面地址，例如 https://check.example/"}})
+		}
+	}
+	return fs
+}
+
+// Guard bounds the claims that the engine decides at a time. It is asked by all
+// claims at once, after the gates and before the engine: what it takes is of the
+// claim path.
+type Guard interface {
+	// Enter takes a place for a claim; false means that there is none, and that
+	// the claim is to be refused. mark is for Leave.
+	Enter() (mark int64, ok bool)
+	// Leave gives the place back once the claim is answered.
+	Leave(mark int64)
+}
+
+// The answers of a claim for which the guard has no place, without a key and with
+// one.
+var shedPlain, shedKeyed = shed(false), shed(true)
+
+func shed(keyed bool) *Error {
+	return &Error{
+		Reason: Overloaded, Effect: unlookedEffect(keyed), RetryAfter: time.Second,
+		Detail: Text{"more people claim than can be answered in time", "当前领取人数过多，请稍后重试"},
+	}
+}
+
+// Shed is the error of a claim that is refused because too many are under way.
+// It can be told before anything else is known of the claim than whether it has
+// a key. With one it may be the repeat of a claim that was granted, which nobody
+// has looked up: its effect is unknown then.
+func Shed(keyed bool) *Error {
+	if keyed {
+		return shedKeyed
+	}
+	return shedPlain
 }

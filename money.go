@@ -1,6 +1,8 @@
 package dibs
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // MaxMinor bounds every amount: above 2^53 a double no longer holds each
 // integer, and JSON clients and Lua both count in doubles.
@@ -42,8 +44,8 @@ func (m Money) Digits() string {
 	return text[:len(text)-d] + "." + text[len(text)-d:]
 }
 
-// faults reports what is wrong with m, found at the JSON pointer field.
-func (m Money) faults(field string) []Fault {
+// Faults reports what is wrong with m, found at the JSON pointer field.
+func (m Money) Faults(field string) []Fault {
 	var fs []Fault
 	if m.Amount < 0 || m.Amount >= MaxMinor {
 		fs = append(fs, Fault{field + "/amount", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxMinor-1)})

@@ -1,6 +1,8 @@
 package dibs
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // Reason is the answer to a request: Granted, or why not. It is the one list
 // of outcomes that the engine, the API, the metrics and the docs share.
@@ -102,4 +104,24 @@ func (r *Reason) UnmarshalText(b []byte) error {
 		}
 	}
 	return fmt.Errorf("dibs: unknown reason %q", b)
+}
+
+// Text is a sentence for people, in the two languages dibs speaks.
+type Text struct {
+	EN string
+	ZH string
+}
+
+// Textf formats both languages with the same arguments.
+// A language that needs another order uses explicit indexes (%[2]d).
+func Textf(en, zh string, args ...any) Text {
+	return Text{EN: fmt.Sprintf(en, args...), ZH: fmt.Sprintf(zh, args...)}
+}
+
+// In returns the sentence in Chinese when zh is set, else in English.
+func (t Text) In(zh bool) string {
+	if zh && t.ZH != "" {
+		return t.ZH
+	}
+	return t.EN
 }

@@ -1,5 +1,10 @@
 package dibs
 
+import (
+	"strconv"
+	"strings"
+)
+
 // Split is how a red packet's total is divided into shares. Package redpacket
 // has the methods and says what each does to the spread of the shares.
 type Split string
@@ -98,4 +103,78 @@ func (p RedPacketSpec) sumFaults(field string) []Fault {
 		bad("/max", Textf("must be at least %d, or %d shares cannot hold the total", "至少为 %d，否则 %d 份装不下总额", least, p.Count))
 	}
 	return fs
+}
+
+// ShareValue is the value of a red packet's share as an item: its id and its
+// amount in minor units, `17:250`. The amount travels with the item, so that
+// engines need to know nothing of money and an answer needs no look-up.
+func ShareValue(id string, amount int64) string { return id + ":" + strconv.FormatInt(amount, 10) }
+
+// ParseShare reads a share's value; false when it is none.
+func ParseShare(value string) (id string, amount int64, ok bool) {
+	id, digits, ok := strings.Cut(value, ":")
+	if !ok || id == "" || digits == "" || digits[0] < '1' || digits[0] > '9' {
+		return "", 0, false
+	}
+	amount, err := strconv.ParseInt(digits, 10, 64)
+	return id, amount, err == nil && amount < MaxMinor
+}
+
+var (
+	// FixedShares refuses to change a red packet's shares.
+	FixedShares = Fail(InvalidState, Text{
+		"the shares of a red packet are fixed: end it, and what is left goes back to its sender",
+		"红包的份额是固定的：结束活动后，剩余金额将退回发送方",
+	})
+)
+
+// packetFaults checks what belongs to red packets alone.
+func (c *Campaign) packetFaults() []Fault {
+	var fs []Fault
+	bad := func(field, en, zh string) { fs = append(fs, Fault{field, Text{en, zh}}) }
+	if c.Kind != RedPacket {
+		if c.SenderID != "" {
+			bad("/sender_id", "belongs to a red packet", "仅用于红包")
+		}
+		if c.Packet != nil {
+			bad("/stock/redpacket", "belongs to the kind redpacket", "仅用于 redpacket 类活动")
+		}
+		return fs
+	}
+	if c.Packet == nil && c.Stock.Kind != "" {
+		bad("/stock", "must be redpacket for the kind redpacket", "redpacket 类活动的库存必须是 redpacket")
+	}
+	if c.SenderID != "" && !IsID(c.SenderID) {
+		fs = append(fs, Fault{"/sender_id", BadID})
+	}
+	if c.Price != nil {
+		bad("/price", "cannot stand in a red packet: nothing is to be paid", "红包无需支付，不能设置价格")
+	}
+	if c.PayWithin != 0 {
+		bad("/pay_within", "cannot stand in a red packet: nothing is to be paid", "红包无需支付，不能设置支付期限")
+	}
+	if c.Shards > 1 {
+		bad("/shards", "must be 1 for a red packet", "红包只能有 1 个分片")
+	}
+	return fs
+}
+
+// OpenShares turns the values of a red packet's shares into their ids and the
+// claim's amount.
+func (c *Campaign) OpenShares(claim *Claim) {
+	if c.Kind != RedPacket {
+		return
+	}
+	ids := make([]string, len(claim.Items))
+	sum := Money{Currency: c.Packet.Total.Currency}
+	for i, value := range claim.Items {
+		id, amount, ok := ParseShare(value)
+		if !ok {
+			// Damage is found by verifying, and shown as it is.
+			id = value
+		}
+		ids[i] = id
+		sum.Amount += amount
+	}
+	claim.Items, claim.Amount = ids, &sum
 }

@@ -2,6 +2,7 @@ package dibs
 
 import (
 	"crypto/rand"
+	"strconv"
 	"time"
 	"unicode/utf8"
 )
@@ -104,10 +105,10 @@ type StockChange struct {
 
 // ValidID reports whether s may be the id of a campaign, a product or a user:
 // 1-64 characters of A-Z a-z 0-9 . _ -.
-func ValidID(s string) bool { return isID(s) }
+func ValidID(s string) bool { return IsID(s) }
 
-// isID reports whether s may be an id given by a caller.
-func isID(s string) bool {
+// IsID reports whether s may be an id given by a caller.
+func IsID(s string) bool {
 	if len(s) == 0 || len(s) > MaxIDLen {
 		return false
 	}
@@ -120,13 +121,14 @@ func isID(s string) bool {
 	return true
 }
 
-// newID makes up an id with a prefix that says what it names.
-func newID(prefix string) string { return prefix + rand.Text()[:12] }
+// NewID makes up an id with a prefix that says what it names.
+func NewID(prefix string) string { return prefix + rand.Text()[:12] }
 
-var badID = Text{"must be 1-64 characters of A-Z a-z 0-9 . _ -", "必须是 1-64 个字符，限 A-Z a-z 0-9 . _ -"}
+// BadID is the problem of an id.
+var BadID = Text{"must be 1-64 characters of A-Z a-z 0-9 . _ -", "必须是 1-64 个字符，限 A-Z a-z 0-9 . _ -"}
 
-// textFault reports a text that is empty (when required) or too long.
-func textFault(field, s string, required bool, most int) []Fault {
+// TextFault reports a text that is empty (when required) or too long.
+func TextFault(field, s string, required bool, most int) []Fault {
 	n := utf8.RuneCountInString(s)
 	switch {
 	case required && n == 0:
@@ -137,4 +139,143 @@ func textFault(field, s string, required bool, most int) []Fault {
 		return []Fault{{field, Text{"must be valid UTF-8", "必须是有效的 UTF-8"}}}
 	}
 	return nil
+}
+
+// Faults lists the fields that c's state does not allow to change.
+func (p *CampaignPatch) Faults(c *Campaign) []Fault {
+	if c.State == Draft {
+		return nil
+	}
+	var fs []Fault
+	for _, fixed := range []struct {
+		field string
+		given bool
+	}{
+		{"/product_id", p.ProductID != nil},
+		{"/starts_at", p.StartsAt != nil},
+		{"/price", p.Price != nil},
+		{"/tiers", p.Tiers != nil},
+		{"/pay_within", p.PayWithin != nil},
+		{"/late_payment", p.LatePayment != nil},
+		{"/valid_for", p.ValidFor != nil},
+		{"/valid_until_at", p.ValidUntil != nil},
+	} {
+		if fixed.given {
+			fs = append(fs, Fault{fixed.field, Text{"cannot change after publishing", "发布后不能修改"}})
+		}
+	}
+	if p.Limit != nil && *p.Limit < c.LimitPerUser {
+		fs = append(fs, Fault{"/limit_per_user", Textf("may only rise after publishing, it is %d", "发布后只能提高，当前为 %d", c.LimitPerUser)})
+	}
+	fs = append(fs, p.Gate.changeFaults(c)...)
+	if c.State == EndedState && p.EndsAt != nil {
+		fs = append(fs, Fault{"/ends_at", Text{"cannot change once the campaign has been ended", "活动结束后不能修改"}})
+	}
+	return fs
+}
+
+// Apply changes c as the patch says; Faults has found nothing.
+func (p *CampaignPatch) Apply(c *Campaign) {
+	Set(&c.Title, p.Title)
+	Set(&c.Comment, p.Comment)
+	Set(&c.ProductID, p.ProductID)
+	Set(&c.LimitPerUser, p.Limit)
+	Set(&c.LatePayment, p.LatePayment)
+	Set(&c.LowStock, p.LowStock)
+	if p.StartsAt != nil {
+		c.StartsAt = Ms(*p.StartsAt)
+	}
+	if p.EndsAt != nil {
+		c.EndsAt = Ms(*p.EndsAt)
+	}
+	if p.Price != nil {
+		c.Price = p.Price
+	}
+	if p.Tiers != nil {
+		c.Tiers = p.Tiers
+	}
+	if p.PayWithin != nil {
+		c.PayWithin = p.PayWithin.Std()
+	}
+	if p.Gate != nil {
+		c.Gate = p.Gate.orNil()
+	}
+	if p.ValidFor != nil {
+		c.ValidFor, c.ValidUntil = p.ValidFor.Std(), time.Time{}
+	}
+	if p.ValidUntil != nil {
+		c.ValidUntil = Ms(*p.ValidUntil)
+	}
+}
+
+// Set copies a value that is given.
+func Set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// WrongState refuses a step that the campaign's state does not allow.
+func WrongState(c *Campaign, doing, doingZH string) error {
+	return Fail(InvalidState, Textf("cannot %[1]s a campaign that is %[3]s", "状态为 %[3]s 的活动不能%[2]s", doing, doingZH, c.State))
+}
+
+// maxConflicts is how often a change is tried again on a row that moved.
+const MaxConflicts = 5
+
+// Faults checks a stock change against the campaign's kind of stock.
+func (ch *StockChange) Faults(c *Campaign) []Fault {
+	fs := TextFault("/why", ch.Why, false, MaxCommentLen)
+	if len(ch.Items) > 0 {
+		if c.Stock.Kind != Items {
+			fs = append(fs, Fault{"/items", Text{"belongs to a campaign of items", "仅用于 items 类库存"}})
+		} else if ch.Delta != 0 && ch.Delta != int64(len(ch.Items)) {
+			fs = append(fs, Fault{"/delta", Text{"must be the number of items, or absent", "必须等于 items 的数量，或省略"}})
+		}
+		ch.Delta = int64(len(ch.Items))
+		return append(fs, itemFaults("/items", ch.Items)...)
+	}
+	most := int64(MaxStock)
+	if c.HasItems() {
+		most = MaxItems
+	}
+	switch {
+	case ch.Delta == 0:
+		fs = append(fs, Fault{"/delta", Text{"is required and not 0", "必填且不能为 0"}})
+	case ch.Delta > 0 && c.Stock.Kind == Items:
+		fs = append(fs, Fault{"/items", Text{"is required to add to a campaign of items", "增加 items 类库存时必填"}})
+	case ch.Delta < -most || ch.Delta > most-c.Stock.Total:
+		fs = append(fs, Fault{"/delta", Textf("would leave the range of 0 to %d", "将超出 0 到 %d 的范围", most)})
+	}
+	return fs
+}
+
+// Import adds items that are read one by one to a campaign's stock: all of them
+// or none.
+type Import struct {
+	Shard ShardID
+	// Ref makes the import happen once.
+	Ref string
+	Why string
+	// Count is how many there are.
+	Count int64
+	// Each calls take with every item and the line that it stands on, from the
+	// first on, each time it is called: a transaction may have to begin again.
+	Each func(take func(line int, item string) error) error
+	// Done, unless it is nil, is told now and then how many have been written.
+	Done func(written int64)
+}
+
+// Imported is what became of an import.
+type Imported struct {
+	// Items is how many were added; 0 when Replayed.
+	Items int64
+	// Replayed says that the same import had been made before.
+	Replayed bool
+	Campaign *Campaign
+}
+
+// LineFault is a fault of a line of a file.
+func LineFault(line int, problem Text) Fault {
+	return Fault{"/lines/" + strconv.Itoa(line), problem}
 }

@@ -1,6 +1,8 @@
 package dibs
 
-import "strconv"
+import (
+	"strconv"
+)
 
 // Tier is the price of the units of one claim from a unit on, until the next
 // tier: the second unit at half price is {2, 50}.
@@ -11,7 +13,8 @@ type Tier struct {
 	Percent int64 `json:"percent" doc:"what a unit costs then, in percent of the price, 0 to 100"`
 }
 
-var needPrice = Text{"need a price, the campaign's or its product's", "需要价格：活动或其产品必须有 price"}
+// NeedPrice is the problem of tiers without a price.
+var NeedPrice = Text{"need a price, the campaign's or its product's", "需要价格：活动或其产品必须有 price"}
 
 // MaxTiers bounds the tiers of a campaign.
 const MaxTiers = 20
@@ -81,9 +84,9 @@ func (c *Campaign) tierFaults() []Fault {
 		bad("/tiers", Text{"belong to a sale", "仅用于 sale"})
 	}
 	if len(c.Tiers) > 0 && c.Price == nil && c.ProductID == "" {
-		bad("/tiers", needPrice)
+		bad("/tiers", NeedPrice)
 	}
-	if len(fs) > 0 || c.Price == nil || len(c.Price.faults("")) > 0 {
+	if len(fs) > 0 || c.Price == nil || len(c.Price.Faults("")) > 0 {
 		return fs
 	}
 	if _, ok := tieredSum(c.Price.Amount, c.Tiers, c.LimitPerUser); !ok {

@@ -10,12 +10,12 @@ import (
 func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 	c := &Campaign{
 		ID: s.ID, Kind: s.Kind, Title: s.Title, Comment: s.Comment,
-		StartsAt: ms(s.StartsAt), EndsAt: ms(s.EndsAt), State: Draft,
+		StartsAt: Ms(s.StartsAt), EndsAt: Ms(s.EndsAt), State: Draft,
 		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: Reclaim, Shards: 1, SenderID: s.SenderID, Gate: s.Gate.orNil(),
-		Version: 1, CreatedAt: ms(now), UpdatedAt: ms(now),
+		Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
 	}
 	if c.ID == "" {
-		c.ID = newID("c-")
+		c.ID = NewID("c-")
 	}
 	if s.ProductID != nil {
 		c.ProductID = *s.ProductID
@@ -36,10 +36,10 @@ func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 		c.ValidFor = time.Duration(*s.ValidFor)
 	}
 	if s.ValidUntil != nil {
-		c.ValidUntil = ms(*s.ValidUntil)
+		c.ValidUntil = Ms(*s.ValidUntil)
 	}
 	fs := s.Stock.apply(c)
-	fs = append(c.faults(), fs...)
+	fs = append(c.Faults(), fs...)
 	if s.PayWithin != nil && *s.PayWithin == 0 {
 		fs = append(fs, Fault{"/pay_within", Text{"must be positive, or absent when nothing is to be paid", "必须大于零；无需支付时请省略"}})
 	}
@@ -83,28 +83,28 @@ func (s *StockSpec) apply(c *Campaign) []Fault {
 	}
 }
 
-// faults lists what is wrong with the fields that a spec and a patch share.
-func (c *Campaign) faults() []Fault {
+// Faults lists what is wrong with the fields that a spec and a patch share.
+func (c *Campaign) Faults() []Fault {
 	var fs []Fault
 	bad := func(field string, t Text) { fs = append(fs, Fault{field, t}) }
-	if !isID(c.ID) {
-		bad("/id", badID)
+	if !IsID(c.ID) {
+		bad("/id", BadID)
 	}
 	if c.Kind != Sale && c.Kind != Coupon && c.Kind != RedPacket {
 		bad("/kind", Text{"must be sale, coupon or redpacket", "必须是 sale、coupon 或 redpacket"})
 	}
 	fs = append(fs, c.packetFaults()...)
-	fs = append(fs, textFault("/title", c.Title, true, MaxTitleLen)...)
-	fs = append(fs, textFault("/comment", c.Comment, false, MaxCommentLen)...)
-	if c.ProductID != "" && !isID(c.ProductID) {
-		bad("/product_id", badID)
+	fs = append(fs, TextFault("/title", c.Title, true, MaxTitleLen)...)
+	fs = append(fs, TextFault("/comment", c.Comment, false, MaxCommentLen)...)
+	if c.ProductID != "" && !IsID(c.ProductID) {
+		bad("/product_id", BadID)
 	}
 	fs = append(fs, c.windowFaults()...)
 	if c.LimitPerUser < 1 || c.LimitPerUser > MaxLimitPerUser {
 		bad("/limit_per_user", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxLimitPerUser))
 	}
 	if c.Price != nil {
-		fs = append(fs, c.Price.faults("/price")...)
+		fs = append(fs, c.Price.Faults("/price")...)
 	}
 	fs = append(fs, c.tierFaults()...)
 	if c.LowStock < 0 || c.LowStock > MaxStock {
@@ -162,12 +162,12 @@ func (c *Campaign) windowFaults() []Fault {
 	return fs
 }
 
-// ms cuts a time to whole milliseconds UTC, the precision of the engines'
+// Ms cuts a time to whole milliseconds UTC, the precision of the engines'
 // clocks and of the ledger.
-func ms(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+func Ms(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// fromMS is the time of milliseconds since 1970; the zero time for 0.
-func fromMS(v int64) time.Time {
+// FromMS is the time of milliseconds since 1970; the zero time for 0.
+func FromMS(v int64) time.Time {
 	if v == 0 {
 		return time.Time{}
 	}
@@ -178,34 +178,35 @@ func fromMS(v int64) time.Time {
 func (s *ProductSpec) Product(now time.Time) (*Product, error) {
 	p := &Product{
 		ID: s.ID, Name: s.Name, Thumbnail: s.Thumbnail, Price: s.Price, Description: s.Description,
-		Comment: s.Comment, Stock: s.Stock, StockLeft: s.Stock, LatePayment: Reclaim, Version: 1, CreatedAt: ms(now), UpdatedAt: ms(now),
+		Comment: s.Comment, Stock: s.Stock, StockLeft: s.Stock, LatePayment: Reclaim, Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
 	}
 	if p.ID == "" {
-		p.ID = newID("p-")
+		p.ID = NewID("p-")
 	}
 	if s.PayWithin != nil {
-		p.PayWithin = s.PayWithin.std()
+		p.PayWithin = s.PayWithin.Std()
 	}
 	if s.LatePayment != "" {
 		p.LatePayment = s.LatePayment
 	}
-	if fs := p.faults(); len(fs) > 0 {
+	if fs := p.Faults(); len(fs) > 0 {
 		return nil, Invalid(fs...)
 	}
 	return p, nil
 }
 
-func (p *Product) faults() []Fault {
+// Faults lists what is wrong with a product.
+func (p *Product) Faults() []Fault {
 	var fs []Fault
-	if !isID(p.ID) {
-		fs = append(fs, Fault{"/id", badID})
+	if !IsID(p.ID) {
+		fs = append(fs, Fault{"/id", BadID})
 	}
-	fs = append(fs, textFault("/name", p.Name, true, MaxTitleLen)...)
-	fs = append(fs, textFault("/thumbnail", p.Thumbnail, false, 2048)...)
-	fs = append(fs, textFault("/description", p.Description, false, 10_000)...)
-	fs = append(fs, textFault("/comment", p.Comment, false, MaxCommentLen)...)
+	fs = append(fs, TextFault("/name", p.Name, true, MaxTitleLen)...)
+	fs = append(fs, TextFault("/thumbnail", p.Thumbnail, false, 2048)...)
+	fs = append(fs, TextFault("/description", p.Description, false, 10_000)...)
+	fs = append(fs, TextFault("/comment", p.Comment, false, MaxCommentLen)...)
 	if p.Price != nil {
-		fs = append(fs, p.Price.faults("/price")...)
+		fs = append(fs, p.Price.Faults("/price")...)
 	}
 	if p.Stock < 0 || p.Stock > MaxStock {
 		fs = append(fs, Fault{"/stock", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxStock)})
@@ -219,16 +220,16 @@ func (p *Product) faults() []Fault {
 	return fs
 }
 
-// faults lists what is wrong with a claim request.
-func (r *ClaimRequest) faults() []Fault {
+// Faults lists what is wrong with a claim request.
+func (r *ClaimRequest) Faults() []Fault {
 	var fs []Fault
-	if !isID(r.UserID) {
-		fs = append(fs, Fault{"/user_id", badID})
+	if !IsID(r.UserID) {
+		fs = append(fs, Fault{"/user_id", BadID})
 	}
 	if r.Quantity < 1 || r.Quantity > math.MaxInt32 {
 		fs = append(fs, Fault{"/quantity", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", math.MaxInt32)})
 	}
-	if !validKey(r.Key) {
+	if !ValidKey(r.Key) {
 		fs = append(fs, Fault{"/Idempotency-Key", Text{"must be 1-255 visible ASCII characters", "必须是 1-255 个可见 ASCII 字符"}})
 	}
 	if len(r.Device) > MaxDeviceLen {
@@ -243,8 +244,8 @@ const MaxDeviceLen = 255
 // MaxKeyLen bounds an idempotency key.
 const MaxKeyLen = 255
 
-// validKey reports whether a key is empty or 1-255 visible characters.
-func validKey(k string) bool {
+// ValidKey reports whether a key is empty or 1-255 visible characters.
+func ValidKey(k string) bool {
 	if len(k) > MaxKeyLen {
 		return false
 	}

@@ -112,7 +112,7 @@ func TestClaimRequestFaults(t *testing.T) {
 		{ClaimRequest{UserID: "42", Quantity: 1, Key: strings.Repeat("k", 256)}, "/Idempotency-Key"},
 	} {
 		var fields []string
-		for _, f := range c.r.faults() {
+		for _, f := range c.r.Faults() {
 			fields = append(fields, f.Field)
 		}
 		if got := strings.Join(fields, " "); got != c.want {
@@ -128,7 +128,7 @@ func TestDurationsAreStrings(t *testing.T) {
 			t.Errorf("%s was read as %v", bad, d)
 		}
 	}
-	if err := json.Unmarshal([]byte(`"15m"`), &d); err != nil || d.std() != 15*time.Minute {
+	if err := json.Unmarshal([]byte(`"15m"`), &d); err != nil || d.Std() != 15*time.Minute {
 		t.Fatalf("%v, %v", d, err)
 	}
 }

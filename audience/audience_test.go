@@ -14,6 +14,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/sqlledger"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -122,7 +124,7 @@ func TestImportRefuses(t *testing.T) {
 
 // failing fails to store from some part on.
 type failing struct {
-	dibs.Audiences
+	gate.AudienceLedger
 	left atomic.Int64
 }
 
@@ -130,7 +132,7 @@ func (f *failing) PutAudiencePart(ctx context.Context, id string, version int64,
 	if f.left.Add(-1) < 0 {
 		return dibs.Unavail(dibs.EffectNone, errors.New("the ledger is away"))
 	}
-	return f.Audiences.PutAudiencePart(ctx, id, version, part, users)
+	return f.AudienceLedger.PutAudiencePart(ctx, id, version, part, users)
 }
 
 // An import that is broken off leaves the list as it was, and no parts.
@@ -138,7 +140,7 @@ func TestImportBrokenOff(t *testing.T) {
 	l := ledger(t)
 	_, err := Import(t.Context(), l, "vip", strings.NewReader("ann"), nil)
 	must(t, err)
-	f := &failing{Audiences: l}
+	f := &failing{AudienceLedger: l}
 	f.left.Store(1)
 	var stored int64
 	if _, err := Import(t.Context(), f, "vip", strings.NewReader(strings.Join(names(3*partUsers), "\n")), func(n int64) { stored = n }); !errors.Is(err, dibs.ErrUnavailable) {
@@ -204,11 +206,11 @@ func TestKeeper(t *testing.T) {
 	must(t, err)
 	want(campaigns[0], "cid", dibs.Granted)
 	want(campaigns[0], "ann", dibs.NotEligible)
-	must(t, k.Follow(t.Context(), "shop", dibs.Follower{User: "ann"}, true))
+	must(t, k.Follow(t.Context(), "shop", gate.Follower{User: "ann"}, true))
 	want(campaigns[1], "ann", dibs.Granted)
-	must(t, k.Follow(t.Context(), "shop", dibs.Follower{User: "ann"}, false))
+	must(t, k.Follow(t.Context(), "shop", gate.Follower{User: "ann"}, false))
 	want(campaigns[1], "ann", dibs.NotEligible)
-	if err := k.Follow(t.Context(), "sh op", dibs.Follower{User: ""}, true); !errors.Is(err, dibs.ErrInvalid) {
+	if err := k.Follow(t.Context(), "sh op", gate.Follower{User: ""}, true); !errors.Is(err, dibs.ErrInvalid) {
 		t.Errorf("ids that are none: %v", err)
 	}
 }

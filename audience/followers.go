@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // followAtOnce is how many followers are stored in one transaction.
@@ -22,12 +25,12 @@ const followAtOnce = 2000
 // Followers are stored some at a time, so that nobody waits for the file; an
 // import that is broken off is repeated without harm. done hears how many have
 // been stored; it may be nil.
-func ImportFollowers(ctx context.Context, store dibs.Audiences, merchant string, file io.ReadSeeker, done func(stored int64)) (dibs.FollowersView, error) {
-	v := dibs.FollowersView{Merchant: merchant}
+func ImportFollowers(ctx context.Context, store gate.AudienceLedger, merchant string, file io.ReadSeeker, done func(stored int64)) (api.FollowersView, error) {
+	v := api.FollowersView{Merchant: merchant}
 	if !dibs.ValidID(merchant) {
 		return v, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
 	}
-	if err := readLines(ctx, file, followerRules, func(dibs.Follower) error {
+	if err := readLines(ctx, file, followerRules, func(gate.Follower) error {
 		v.Imported++
 		return nil
 	}); err != nil {
@@ -37,7 +40,7 @@ func ImportFollowers(ctx context.Context, store dibs.Audiences, merchant string,
 		return v, dibs.Unavail(dibs.EffectNone, err)
 	}
 	since := time.Now().UTC().Truncate(time.Millisecond)
-	var part []dibs.Follower
+	var part []gate.Follower
 	var stored int64
 	flush := func() error {
 		n, err := store.Follow(ctx, merchant, part, true)
@@ -49,7 +52,7 @@ func ImportFollowers(ctx context.Context, store dibs.Audiences, merchant string,
 		}
 		return err
 	}
-	err := readLines(ctx, file, followerRules, func(f dibs.Follower) error {
+	err := readLines(ctx, file, followerRules, func(f gate.Follower) error {
 		f.Since = since
 		if part = append(part, f); len(part) < followAtOnce {
 			return nil
@@ -73,17 +76,17 @@ func ImportFollowers(ctx context.Context, store dibs.Audiences, merchant string,
 
 var badID = dibs.Text{EN: "must be 1-64 characters of A-Z a-z 0-9 . _ -", ZH: "必须是 1-64 个字符，限 A-Z a-z 0-9 . _ -"}
 
-var followerRules = rules[dibs.Follower]{
+var followerRules = rules[gate.Follower]{
 	parse: follower,
 	bad: dibs.Text{
 		EN: "is no follower: a user's id of 1-64 characters of A-Z a-z 0-9 . _ -, alone or with a comma and a rank, a whole number",
-		ZH: "不是关注者：每行一个用户 ID（1-64 个字符，限 A-Z a-z 0-9 . _ -），可后接逗号和整数等级",
+		ZH: "不是关注者：每行一个用户 ID(1-64 个字符，限 A-Z a-z 0-9 . _ -),可后接逗号和整数等级",
 	},
-	many: dibs.Textf("is one more than the %d followers that a merchant may have", "超过商家关注者上限 %d", dibs.MaxAudience),
+	many: dibs.Textf("is one more than the %d followers that a merchant may have", "超过商家关注者上限 %d", gate.MaxAudience),
 }
 
 // follower reads a line; skip says that there is nobody on it.
-func follower(line string, n int) (f dibs.Follower, ok, skip bool) {
+func follower(line string, n int) (f gate.Follower, ok, skip bool) {
 	user, rank, ranked := strings.Cut(line, ",")
 	user, rank = lineText(user, 0), lineText(rank, 0)
 	if line == "" || n == 1 && (user == "user" || user == "user_id") && (!ranked || rank == "rank") {
@@ -100,21 +103,21 @@ func follower(line string, n int) (f dibs.Follower, ok, skip bool) {
 }
 
 // ImportFollowers adds followers, as the function of this name does.
-func (k *Keeper) ImportFollowers(ctx context.Context, merchant string, file io.ReadSeeker, done func(stored int64)) (dibs.FollowersView, error) {
+func (k *Keeper) ImportFollowers(ctx context.Context, merchant string, file io.ReadSeeker, done func(stored int64)) (api.FollowersView, error) {
 	return ImportFollowers(ctx, k.cfg.Store, merchant, file, done)
 }
 
 // Merchant returns how many follow a merchant: none, when nobody ever did.
-func (k *Keeper) Merchant(ctx context.Context, id string) (dibs.Merchant, error) {
+func (k *Keeper) Merchant(ctx context.Context, id string) (gate.Merchant, error) {
 	if !dibs.ValidID(id) {
-		return dibs.Merchant{}, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
+		return gate.Merchant{}, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
 	}
 	m, err := k.cfg.Store.Merchant(ctx, id)
 	if errors.Is(err, dibs.ErrNotFound) {
-		return dibs.Merchant{ID: id}, nil
+		return gate.Merchant{ID: id}, nil
 	}
 	if err != nil {
-		return dibs.Merchant{}, err
+		return gate.Merchant{}, err
 	}
 	return *m, nil
 }

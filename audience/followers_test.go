@@ -9,16 +9,17 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/audience"
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // book keeps followers in memory.
 type book struct {
-	dibs.Audiences
+	gate.AudienceLedger
 	users []string
 	calls int
 }
 
-func (b *book) Follow(_ context.Context, _ string, users []dibs.Follower, _ bool) (int64, error) {
+func (b *book) Follow(_ context.Context, _ string, users []gate.Follower, _ bool) (int64, error) {
 	b.calls++
 	for _, u := range users {
 		b.users = append(b.users, u.User+strings.Repeat("*", int(u.Rank)))
@@ -26,8 +27,8 @@ func (b *book) Follow(_ context.Context, _ string, users []dibs.Follower, _ bool
 	return int64(len(users)), nil
 }
 
-func (b *book) Merchant(context.Context, string) (*dibs.Merchant, error) {
-	return &dibs.Merchant{Followers: int64(len(b.users))}, nil
+func (b *book) Merchant(context.Context, string) (*gate.Merchant, error) {
+	return &gate.Merchant{Followers: int64(len(b.users))}, nil
 }
 
 func TestImportFollowers(t *testing.T) {

@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/gate"
 )
 
 const (
@@ -39,8 +42,8 @@ type Imported struct {
 }
 
 // View returns it as shown.
-func (i *Imported) View() dibs.AudienceView {
-	v := i.Audience.View()
+func (i *Imported) View() api.AudienceView {
+	v := api.AudienceViewOf(&i.Audience)
 	v.Duplicates = &i.Duplicates
 	return v
 }
@@ -50,7 +53,7 @@ func (i *Imported) View() dibs.AudienceView {
 // them count from one moment on, or, when any line is bad, none:
 // *dibs.Error of InvalidRequest names the first of them. done hears how many
 // users have been stored; it may be nil.
-func Import(ctx context.Context, store dibs.Audiences, id string, file io.Reader, done func(stored int64)) (*Imported, error) {
+func Import(ctx context.Context, store gate.AudienceLedger, id string, file io.Reader, done func(stored int64)) (*Imported, error) {
 	if !dibs.ValidID(id) {
 		return nil, dibs.Invalid(dibs.Fault{Field: "/id", Problem: badID})
 	}
@@ -96,7 +99,7 @@ var userRules = rules[string]{
 	bad: dibs.Text{
 		EN: "is no user: one id of 1-64 characters of A-Z a-z 0-9 . _ - on each line", ZH: "不是用户 ID：每行一个，1-64 个字符，限 A-Z a-z 0-9 . _ -",
 	},
-	many: dibs.Textf("is one more than the %d users that a list may have", "超过名单上限 %d 个用户", dibs.MaxAudience),
+	many: dibs.Textf("is one more than the %d users that a list may have", "超过名单上限 %d 个用户", gate.MaxAudience),
 }
 
 // readLines calls add for each line of a file, as long as all could be read.
@@ -120,7 +123,7 @@ func readLines[T any](ctx context.Context, file io.Reader, r rules[T], add func(
 			fs = append(fs, fault(n, r.bad))
 			continue
 		}
-		if taken++; taken > dibs.MaxAudience {
+		if taken++; taken > gate.MaxAudience {
 			return dibs.Invalid(fault(n, r.many))
 		}
 		if len(fs) > 0 {
@@ -248,7 +251,7 @@ func (s *sorter) each(f func(user string) error) error {
 
 // writer stores users in parts.
 type writer struct {
-	store dibs.Audiences
+	store gate.AudienceLedger
 	done  func(int64)
 	a     dibs.Audience
 	parts int
@@ -356,8 +359,8 @@ func unpackUsers(part []byte, f func(user string) error) error {
 }
 
 // Load reads a version of a list into a set.
-func Load(ctx context.Context, store dibs.Audiences, a *dibs.Audience) (*Set, error) {
-	if a.Users < 0 || a.Users > dibs.MaxAudience || len(a.Seed) < seedLen {
+func Load(ctx context.Context, store gate.AudienceLedger, a *dibs.Audience) (*Set, error) {
+	if a.Users < 0 || a.Users > gate.MaxAudience || len(a.Seed) < seedLen {
 		return nil, fmt.Errorf("%w: the list %s of %d users", dibs.ErrCorrupt, a.ID, a.Users)
 	}
 	p := newPrinter([seedLen]byte(a.Seed))
@@ -378,7 +381,7 @@ func Load(ctx context.Context, store dibs.Audiences, a *dibs.Audience) (*Set, er
 }
 
 // eachUser calls f for each user of a version of a list.
-func eachUser(ctx context.Context, store dibs.Audiences, a *dibs.Audience, f func(user string) error) error {
+func eachUser(ctx context.Context, store gate.AudienceLedger, a *dibs.Audience, f func(user string) error) error {
 	var n int64
 	for part := 0; n < a.Users; part++ {
 		raw, err := store.AudiencePart(ctx, a.ID, a.Version, part)

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // Keeper has in memory what campaigns need of lists and followers, and is the
@@ -36,7 +39,7 @@ var _ dibs.Gate = (*Keeper)(nil)
 
 // Config configures a Keeper. Store is required.
 type Config struct {
-	Store dibs.Audiences
+	Store gate.AudienceLedger
 	// Every is how often new versions and followers are looked for; default 1s.
 	Every time.Duration
 	// Logger hears of lists that cannot be loaded; default: nobody.
@@ -88,7 +91,7 @@ func (k *Keeper) Close() {
 }
 
 var (
-	notInvited = dibs.Text{EN: "This sale is for invited users.", ZH: "本活动仅限受邀用户参与。"}
+	notInvited = dibs.Text{EN: "this campaign is for others", ZH: "您不在本活动的参与范围内"}
 	notLoaded  = dibs.Text{EN: "who may claim is being loaded", ZH: "正在加载活动名单"}
 )
 
@@ -304,10 +307,10 @@ func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err erro
 
 // Import replaces a list, as the function of this name does, and has this node
 // notice at once.
-func (k *Keeper) Import(ctx context.Context, id string, file io.Reader, done func(stored int64)) (dibs.AudienceView, error) {
+func (k *Keeper) Import(ctx context.Context, id string, file io.Reader, done func(stored int64)) (api.AudienceView, error) {
 	got, err := Import(ctx, k.cfg.Store, id, file, done)
 	if err != nil {
-		return dibs.AudienceView{}, err
+		return api.AudienceView{}, err
 	}
 	select {
 	case k.kick <- struct{}{}:
@@ -327,7 +330,7 @@ func (k *Keeper) AudienceList(ctx context.Context, page dibs.Page) (dibs.List[di
 }
 
 // Follow makes a user follow a merchant, or no longer.
-func (k *Keeper) Follow(ctx context.Context, merchant string, f dibs.Follower, follows bool) error {
+func (k *Keeper) Follow(ctx context.Context, merchant string, f gate.Follower, follows bool) error {
 	var fs []dibs.Fault
 	for field, id := range map[string]string{"/id": merchant, "/user": f.User} {
 		if !dibs.ValidID(id) {
@@ -338,11 +341,11 @@ func (k *Keeper) Follow(ctx context.Context, merchant string, f dibs.Follower, f
 		return dibs.Invalid(fs...)
 	}
 	f.Since = time.Now().UTC().Truncate(time.Millisecond)
-	_, err := k.cfg.Store.Follow(ctx, merchant, []dibs.Follower{f}, follows)
+	_, err := k.cfg.Store.Follow(ctx, merchant, []gate.Follower{f}, follows)
 	return err
 }
 
 // Followers lists a merchant's followers, the highest rank first.
-func (k *Keeper) Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[dibs.Follower], error) {
+func (k *Keeper) Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[gate.Follower], error) {
 	return k.cfg.Store.Followers(ctx, merchant, page)
 }

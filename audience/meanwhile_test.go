@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // lateError finishes a list, and says that it could not.
-type lateError struct{ dibs.Audiences }
+type lateError struct{ gate.AudienceLedger }
 
 func (l lateError) FinishAudience(ctx context.Context, a *dibs.Audience) error {
-	if err := l.Audiences.FinishAudience(ctx, a); err != nil {
+	if err := l.AudienceLedger.FinishAudience(ctx, a); err != nil {
 		return err
 	}
 	return dibs.Unavail(dibs.EffectUnknown, errors.New("the connection broke after the commit"))
@@ -40,13 +42,13 @@ func TestImportFinishedUnheard(t *testing.T) {
 
 // moving has something happen between two pages of changes.
 type moving struct {
-	dibs.Audiences
+	gate.AudienceLedger
 	pages int
 	after func(page int)
 }
 
-func (m *moving) FollowerChanges(ctx context.Context, id string, after int64, most int) ([]dibs.FollowerChange, error) {
-	list, err := m.Audiences.FollowerChanges(ctx, id, after, most)
+func (m *moving) FollowerChanges(ctx context.Context, id string, after int64, most int) ([]gate.FollowerChange, error) {
+	list, err := m.AudienceLedger.FollowerChanges(ctx, id, after, most)
 	m.pages++
 	m.after(m.pages)
 	return list, err
@@ -59,9 +61,9 @@ func TestUnfollowedWhileLoading(t *testing.T) {
 	since := time.Now()
 	follow := func(follows bool, users ...string) {
 		t.Helper()
-		list := make([]dibs.Follower, len(users))
+		list := make([]gate.Follower, len(users))
 		for i, u := range users {
-			list[i] = dibs.Follower{User: u, Since: since}
+			list[i] = gate.Follower{User: u, Since: since}
 		}
 		_, err := l.Follow(t.Context(), "shop", list, follows)
 		must(t, err)
@@ -77,7 +79,7 @@ func TestUnfollowedWhileLoading(t *testing.T) {
 	follow(false, "gone")
 	follow(true, "ann", "bob", "cid")
 	follow(true, crowd("u", changesRead)...)
-	m := &moving{Audiences: l, after: func(page int) {
+	m := &moving{AudienceLedger: l, after: func(page int) {
 		switch page {
 		case 1:
 			follow(false, "ann", "bob")

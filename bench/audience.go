@@ -9,19 +9,22 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/audience"
 	"github.com/dibs-dev/dibs/internal/bigpages"
+
+	"github.com/dibs-dev/dibs/node"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // audiencePart imports ten million users and looks for some.
 func audiencePart(ctx context.Context, _ *options) error {
-	n, err := openNode(ctx, dibs.Config{})
+	n, err := openNode(ctx, node.ServiceConfig{})
 	if err != nil {
 		return err
 	}
 	defer n.discard()
-	fmt.Printf("| list of %d users | import into SQLite | load | memory | a look-up | one after the other | a random read |\n|---|---|---|---|---|---|---|\n", dibs.MaxAudience)
+	fmt.Printf("| list of %d users | import into SQLite | load | memory | a look-up | one after the other | a random read |\n|---|---|---|---|---|---|---|\n", gate.MaxAudience)
 	for _, shape := range []struct {
 		name string
 		of   func(i int) string
@@ -36,11 +39,11 @@ func audiencePart(ctx context.Context, _ *options) error {
 	return nil
 }
 
-func measureList(ctx context.Context, n *node, name string, of func(i int) string) error {
+func measureList(ctx context.Context, n *benchNode, name string, of func(i int) string) error {
 	users, write := io.Pipe()
 	go func() {
 		b := make([]byte, 0, 1<<16)
-		for i := range dibs.MaxAudience {
+		for i := range gate.MaxAudience {
 			if b = append(append(b, of(i)...), '\n'); len(b) > 1<<16-64 {
 				_, _ = write.Write(b)
 				b = b[:0]
@@ -64,7 +67,7 @@ func measureList(ctx context.Context, n *node, name string, of func(i int) strin
 	const looks = 1 << 20
 	var asked strings.Builder
 	for i := range looks {
-		asked.WriteString(of((i * 7919) % (2 * dibs.MaxAudience)))
+		asked.WriteString(of((i * 7919) % (2 * gate.MaxAudience)))
 	}
 	l := lookUp(set, asked.String(), looks)
 	fmt.Printf("| %s, half of those asked for are there (%d%%) | %.1f s | %.1f s | %.1f MiB | %.0f ns | %.0f ns | %.0f ns |\n", name, l.found*100/looks,

@@ -70,7 +70,7 @@ func fleetBurst(ctx context.Context, nodes int) (r fleetRound, err error) {
 		if err != nil {
 			return r, err
 		}
-		fleet[i] = &redisNode{node: &node{dir: own}}
+		fleet[i] = &redisNode{benchNode: &benchNode{dir: own}}
 		defer fleet[i].discard()
 		if err := fleet[i].open(ctx, dibs.LevelNone, r1.URL(), ledger); err != nil {
 			return r, err

@@ -18,9 +18,9 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/limit"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/tokens"
 )
 
@@ -37,21 +37,21 @@ func gateKey() (*ecdsa.PrivateKey, error) {
 
 // gateHandler serves a campaign that is sold out: open to everybody by tokens
 // that nobody checks, or with all that may stand in between.
-func gateHandler(ctx context.Context, kind string) (*node, http.Handler, error) {
+func gateHandler(ctx context.Context, kind string) (*benchNode, http.Handler, error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg := embedded.Config{Dir: dir, Migrate: true}
+	cfg := node.Config{Dir: dir, Migrate: true}
 	many := &dibs.LimitSpec{Rate: 1_000_000, Every: dibs.Duration(time.Second)}
 	if kind != "off" {
 		cfg.Limits = limit.Config{User: many, Address: many}
 	}
-	opened, err := embedded.Open(ctx, cfg)
+	opened, err := node.Open(ctx, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	n := &node{opened, dir}
+	n := &benchNode{opened, dir}
 	if err := n.campaign(ctx, "refused", 1, 1); err != nil {
 		return n, nil, err
 	}
@@ -74,7 +74,7 @@ func gateHandler(ctx context.Context, kind string) (*node, http.Handler, error) 
 
 // shut puts a gate before the campaign: limits and a list of users, whom the
 // claims are by.
-func shut(ctx context.Context, n *node, many *dibs.LimitSpec) error {
+func shut(ctx context.Context, n *benchNode, many *dibs.LimitSpec) error {
 	users, write := io.Pipe()
 	go func() {
 		for i := range pressers {
@@ -91,7 +91,7 @@ func shut(ctx context.Context, n *node, many *dibs.LimitSpec) error {
 		l.Per = per
 		gate.Limits = append(gate.Limits, l)
 	}
-	c, err := n.Service.PatchCampaign(ctx, "refused", dibs.CampaignPatch{Gate: &gate})
+	c, err := n.Service.Campaigns.Patch(ctx, "refused", dibs.CampaignPatch{Gate: &gate})
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ const (
 
 // gatewayHandler is dibs with long-lived connections, and what the measurement
 // asks of it beside: its memory, and a change of the campaign.
-func gatewayHandler(n *node) (http.Handler, error) {
-	hub, err := n.OpenGateway(gateway.Config{Heartbeat: time.Hour})
+func gatewayHandler(n *benchNode) (http.Handler, error) {
+	hub, err := gateway.Open(n.Node, gateway.Config{Heartbeat: time.Hour})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func gatewayHandler(n *node) (http.Handler, error) {
 		runtime.ReadMemStats(&m)
 		_, _ = fmt.Fprint(w, m.HeapInuse+m.StackInuse, " ", resident(), " ", runtime.NumGoroutine())
 	})
-	for path, do := range map[string]func(context.Context, string) (*dibs.Campaign, error){"/pause": n.Service.Pause, "/resume": n.Service.Resume} {
+	for path, do := range map[string]func(context.Context, string) (*dibs.Campaign, error){"/pause": n.Service.Campaigns.Pause, "/resume": n.Service.Campaigns.Resume} {
 		mux.HandleFunc(path, func(_ http.ResponseWriter, r *http.Request) {
 			if _, err := do(r.Context(), "granted"); err != nil {
 				panic(err)

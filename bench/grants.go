@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/node"
 )
 
 // median returns the middle of the values.
@@ -18,7 +20,7 @@ func median(values []float64) float64 {
 // grants measures durable grants while settling runs behind, then the rest of
 // the settling alone.
 func grants(ctx context.Context, o *options) error {
-	n, err := openNode(ctx, dibs.Config{})
+	n, err := openNode(ctx, node.ServiceConfig{})
 	if err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func grants(ctx context.Context, o *options) error {
 }
 
 // settleRate waits until all is settled, and returns the rate of it.
-func (n *node) settleRate(ctx context.Context) (float64, error) {
+func (n *benchNode) settleRate(ctx context.Context) (float64, error) {
 	before, started := n.Service.Observe().Settled, time.Now()
 	for {
 		m := n.Service.Observe()
@@ -71,7 +73,7 @@ func (n *node) settleRate(ctx context.Context) (float64, error) {
 // refusals measures the refusals of a sold-out campaign, of users who have
 // nothing and of requests with a key, which have to be looked up.
 func refusals(ctx context.Context, o *options) error {
-	n, err := openNode(ctx, dibs.Config{})
+	n, err := openNode(ctx, node.ServiceConfig{})
 	if err != nil {
 		return err
 	}
@@ -102,12 +104,12 @@ func refusals(ctx context.Context, o *options) error {
 
 // flat measures grants to a campaign with few holders and with many.
 func flat(ctx context.Context, o *options) error {
-	few, err := openNode(ctx, dibs.Config{MaxBacklog: 1 << 40})
+	few, err := openNode(ctx, node.ServiceConfig{MaxBacklog: 1 << 40})
 	if err != nil {
 		return err
 	}
 	defer few.discard()
-	many, err := openNode(ctx, dibs.Config{MaxBacklog: 1 << 40})
+	many, err := openNode(ctx, node.ServiceConfig{MaxBacklog: 1 << 40})
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func flat(ctx context.Context, o *options) error {
 			return err
 		}
 		for _, m := range []struct {
-			n    *node
+			n    *benchNode
 			id   string
 			cost *[]float64
 		}{{few, id, &small}, {many, "many", &large}} {

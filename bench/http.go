@@ -18,6 +18,9 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/memory"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // serverEnv names the handler that a process of this program serves, instead
@@ -106,7 +109,7 @@ func servingOf(ctx context.Context, kind string) (s serving, err error) {
 
 // dibsServing is a node with a campaign that grants and one that refuses.
 func dibsServing(ctx context.Context, kind string) (s serving, err error) {
-	n, err := openNode(ctx, dibs.Config{})
+	n, err := openNode(ctx, node.ServiceConfig{})
 	if err != nil {
 		return s, err
 	}
@@ -136,11 +139,11 @@ func dibsServing(ctx context.Context, kind string) (s serving, err error) {
 
 // bareHandler decodes a claim's body and answers the JSON that dibs answers.
 func bareHandler(kind string) http.HandlerFunc {
-	price := dibs.ClaimView{
+	price := api.ClaimView{
 		ID: "7K3M9QX2B4TD6RWA", CampaignID: "granted", Kind: dibs.Sale, UserID: "u1234567", Quantity: 1,
 		Status: "confirmed", StatusCode: 1, OrderType: dibs.FlashOrder, Items: []string{}, CreatedAt: time.Now().UTC(),
 	}
-	refusal := dibs.Problem{
+	refusal := api.Problem{
 		Type: "urn:dibs:problem:sold_out", Title: "Sold out", Status: 409, Detail: "Nothing is left.", Reason: "sold_out",
 		Code: 30006, Retryable: true, RequestID: "ABCDEFGHIJKLM-1", Remaining: new(int64),
 	}

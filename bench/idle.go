@@ -48,7 +48,7 @@ func idle(ctx context.Context, _ *options) (err error) {
 		if err != nil {
 			return err
 		}
-		fleet[i] = &redisNode{node: &node{dir: own}}
+		fleet[i] = &redisNode{benchNode: &benchNode{dir: own}}
 		defer fleet[i].discard()
 		if err := fleet[i].open(ctx, dibs.LevelDurable, r.URL(), ledger); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // importCodes is how many codes one import has.
@@ -50,19 +50,19 @@ func importOnce(ctx context.Context) (took time.Duration, err error) {
 	if err := out.Flush(); err != nil {
 		return 0, err
 	}
-	node, err := embedded.Open(ctx, embedded.Config{Dir: filepath.Join(dir, "data"), Migrate: true})
+	nd, err := node.Open(ctx, node.Config{Dir: filepath.Join(dir, "data"), Migrate: true})
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, node.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, nd.Close(context.WithoutCancel(ctx))) }()
 	now := time.Now()
-	if _, err := node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+	if _, err := nd.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: "spring", Kind: dibs.Coupon, Title: "Spring", StartsAt: now, EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Items: []string{}},
 	}); err != nil {
 		return 0, err
 	}
 	began, shown := time.Now(), time.Now()
-	done, err := node.Service.ImportCodes(ctx, "spring", file, "", func(n int64) {
+	done, err := nd.Service.Campaigns.ImportCodes(ctx, "spring", file, "", func(n int64) {
 		if time.Since(shown) > 5*time.Second {
 			shown = time.Now()
 			fmt.Fprintf(os.Stderr, "%d of %d codes\n", n, importCodes)

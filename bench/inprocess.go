@@ -11,30 +11,30 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/node"
 )
 
-// node is an embedded dibs in a temporary folder.
-type node struct {
-	*embedded.Node
+// benchNode is an embedded dibs in a temporary folder.
+type benchNode struct {
+	*node.Node
 	dir string
 }
 
-func openNode(ctx context.Context, tune dibs.Config) (*node, error) {
+func openNode(ctx context.Context, tune node.ServiceConfig) (*benchNode, error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
 		return nil, err
 	}
-	n, err := embedded.Open(ctx, embedded.Config{Dir: dir, Migrate: true, Service: tune})
+	n, err := node.Open(ctx, node.Config{Dir: dir, Migrate: true, Service: tune})
 	if err != nil {
 		return nil, err
 	}
-	return &node{n, dir}, nil
+	return &benchNode{n, dir}, nil
 }
 
 // discard ends the node and removes its folder; what was not settled does not
 // matter any more.
-func (n *node) discard() {
+func (n *benchNode) discard() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = n.Close(ctx)
@@ -44,20 +44,20 @@ func (n *node) discard() {
 }
 
 // campaign publishes a sale of so many units.
-func (n *node) campaign(ctx context.Context, id string, units, limit int64) error {
-	_, err := n.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+func (n *benchNode) campaign(ctx context.Context, id string, units, limit int64) error {
+	_, err := n.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
 		Stock: dibs.StockSpec{Units: &units}, Limit: &limit,
 	})
 	if err == nil {
-		_, err = n.Service.Publish(ctx, id)
+		_, err = n.Service.Campaigns.Publish(ctx, id)
 	}
 	return err
 }
 
 // rush lets callers claim one unit each, for users first, first+1, … until
 // claims are made; each must be answered with want.
-func (n *node) rush(ctx context.Context, id string, callers, first, claims int, want dibs.Reason) (time.Duration, error) {
+func (n *benchNode) rush(ctx context.Context, id string, callers, first, claims int, want dibs.Reason) (time.Duration, error) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	var failed atomic.Pointer[error]
@@ -73,7 +73,7 @@ func (n *node) rush(ctx context.Context, id string, callers, first, claims int, 
 				if i >= claims || failed.Load() != nil || i%1024 == 0 && ctx.Err() != nil {
 					return
 				}
-				r, err := n.Service.Claim(own, dibs.ClaimRequest{CampaignID: id, UserID: "u" + strconv.Itoa(first+scatter(i))})
+				r, err := n.Service.Claims.Claim(own, dibs.ClaimRequest{CampaignID: id, UserID: "u" + strconv.Itoa(first+scatter(i))})
 				if err == nil && r.Outcome != want {
 					err = fmt.Errorf("claim answered %s, want %s", r.Outcome, want)
 				}
@@ -97,7 +97,7 @@ func (n *node) rush(ctx context.Context, id string, callers, first, claims int, 
 const refusers = 16
 
 // refuse lets callers be refused by a sold-out campaign.
-func (n *node) refuse(ctx context.Context, id, key string, claims int) (time.Duration, error) {
+func (n *benchNode) refuse(ctx context.Context, id, key string, claims int) (time.Duration, error) {
 	var wg sync.WaitGroup
 	errs := make(chan error, refusers)
 	users := make([]string, 4096)
@@ -108,7 +108,7 @@ func (n *node) refuse(ctx context.Context, id, key string, claims int) (time.Dur
 	for w := range refusers {
 		wg.Go(func() {
 			for i := range claims / refusers {
-				r, err := n.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: id, UserID: users[(i+w)%len(users)], Key: key})
+				r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: id, UserID: users[(i+w)%len(users)], Key: key})
 				if err == nil && r.Outcome != dibs.SoldOut {
 					err = fmt.Errorf("claim answered %s", r.Outcome)
 				}

@@ -106,7 +106,7 @@ func powerCut(ctx context.Context, p *persistence) (c cut, err error) {
 			defer cancel()
 			for {
 				at, user := time.Now(), strconv.Itoa(10_000_000+scatter(int(next.Add(1))))
-				r, err := n.Service.Claim(own, dibs.ClaimRequest{CampaignID: "c", UserID: user, Key: user})
+				r, err := n.Service.Claims.Claim(own, dibs.ClaimRequest{CampaignID: "c", UserID: user, Key: user})
 				if err != nil || r.Outcome != dibs.Granted {
 					// The power is gone, and its claim has no answer.
 					return

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // lifeClaims is how many claims a round of the claims' life has, and
@@ -79,28 +79,28 @@ func lifeRound(ctx context.Context, get func() (*servers.Server, error)) (f life
 	}
 	var ahead atomic.Int64
 	cfg.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	node, err := embedded.Open(ctx, cfg)
+	nd, err := node.Open(ctx, cfg)
 	if err != nil {
 		return f, err
 	}
-	f.late50, f.late99, err = lateness(ctx, node)
+	f.late50, f.late99, err = lateness(ctx, nd)
 	if err == nil {
 		var more lifeFigures
-		more, err = lifeFigured(ctx, node, &ahead)
+		more, err = lifeFigured(ctx, nd, &ahead)
 		more.late50, more.late99 = f.late50, f.late99
 		f = more
 	}
-	return f, errors.Join(err, node.Close(ctx), drop())
+	return f, errors.Join(err, nd.Close(ctx), drop())
 }
 
 // place is where a node of a round keeps its data, in a folder or in a server,
 // and what removes it.
-func place(get func() (*servers.Server, error)) (cfg embedded.Config, drop func() error, err error) {
+func place(get func() (*servers.Server, error)) (cfg node.Config, drop func() error, err error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
 		return cfg, nil, err
 	}
-	cfg = embedded.Config{Dir: dir, Migrate: true}
+	cfg = node.Config{Dir: dir, Migrate: true}
 	if get == nil {
 		return cfg, func() error { return os.RemoveAll(dir) }, nil
 	}
@@ -113,8 +113,8 @@ func place(get func() (*servers.Server, error)) (cfg embedded.Config, drop func(
 	return cfg, func() error { return errors.Join(done(), os.RemoveAll(dir)) }, err
 }
 
-func lifeFigured(ctx context.Context, node *embedded.Node, ahead *atomic.Int64) (f lifeFigures, err error) {
-	ids, err := sellUnpaid(ctx, node)
+func lifeFigured(ctx context.Context, nd *node.Node, ahead *atomic.Int64) (f lifeFigures, err error) {
+	ids, err := sellUnpaid(ctx, nd)
 	if err != nil {
 		return f, err
 	}
@@ -123,7 +123,7 @@ func lifeFigured(ctx context.Context, node *embedded.Node, ahead *atomic.Int64) 
 	began := time.Now()
 	err = inParallel(lifeCallers, len(paid), func(i int) error {
 		at := time.Now()
-		_, _, err := node.Service.Confirm(ctx, paid[i], dibs.PaymentSpec{
+		_, _, err := nd.Service.Orders.Confirm(ctx, paid[i], dibs.PaymentSpec{
 			PaymentRef: "pay-" + strconv.Itoa(i), Amount: &dibs.Money{Amount: 500, Currency: "CNY"},
 		})
 		took[i] = time.Since(at)
@@ -139,7 +139,7 @@ func lifeFigured(ctx context.Context, node *embedded.Node, ahead *atomic.Int64) 
 	ahead.Store(int64(time.Hour))
 	began = time.Now()
 	for {
-		st, err := node.Service.Stats(ctx, "life")
+		st, err := nd.Service.Stats(ctx, "life")
 		if err != nil {
 			return f, err
 		}
@@ -154,7 +154,7 @@ func lifeFigured(ctx context.Context, node *embedded.Node, ahead *atomic.Int64) 
 		}
 	}
 	f.expiry = time.Since(began)
-	report, err := node.Service.Verify(ctx)
+	report, err := nd.Service.Audit.Verify(ctx)
 	if err == nil && !report.OK {
 		err = fmt.Errorf("a promise is broken: %+v", report)
 	}
@@ -169,9 +169,9 @@ const (
 
 // lateness grants claims at a steady rate, lets all of them expire, and returns
 // how long after its deadline a claim was released.
-func lateness(ctx context.Context, node *embedded.Node) (p50, p99 time.Duration, err error) {
+func lateness(ctx context.Context, nd *node.Node) (p50, p99 time.Duration, err error) {
 	n := int64(dueRate * dueFor / time.Second)
-	if err := publishUnpaid(ctx, node, "due", n, time.Second); err != nil {
+	if err := publishUnpaid(ctx, nd, "due", n, time.Second); err != nil {
 		return 0, 0, err
 	}
 	began := time.Now()
@@ -179,7 +179,7 @@ func lateness(ctx context.Context, node *embedded.Node) (p50, p99 time.Duration,
 		if err := wait(ctx, time.Until(began.Add(time.Duration(i)*time.Second/dueRate))); err != nil {
 			return err
 		}
-		_, err := node.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: "due", UserID: "u" + strconv.Itoa(i), Key: "k"})
+		_, err := nd.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "due", UserID: "u" + strconv.Itoa(i), Key: "k"})
 		return err
 	})
 	if err != nil {
@@ -187,7 +187,7 @@ func lateness(ctx context.Context, node *embedded.Node) (p50, p99 time.Duration,
 	}
 	released := dibs.Released
 	for {
-		st, err := node.Service.Stats(ctx, "due")
+		st, err := nd.Service.Stats(ctx, "due")
 		if err != nil {
 			return 0, 0, err
 		}
@@ -204,7 +204,7 @@ func lateness(ctx context.Context, node *embedded.Node) (p50, p99 time.Duration,
 	var late []time.Duration
 	page := dibs.Page{Limit: dibs.MaxPage}
 	for {
-		l, err := node.Service.CampaignClaims(ctx, "due", dibs.ClaimFilter{Status: &released}, page)
+		l, err := nd.Service.Claims.OfCampaign(ctx, "due", dibs.ClaimFilter{Status: &released}, page)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -220,26 +220,26 @@ func lateness(ctx context.Context, node *embedded.Node) (p50, p99 time.Duration,
 }
 
 // publishUnpaid publishes a sale that has to be paid in time.
-func publishUnpaid(ctx context.Context, node *embedded.Node, id string, units int64, payWithin time.Duration) error {
+func publishUnpaid(ctx context.Context, nd *node.Node, id string, units int64, payWithin time.Duration) error {
 	now, within := time.Now(), dibs.Duration(payWithin)
-	if _, err := node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+	if _, err := nd.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: id, Kind: dibs.Sale, Title: id, StartsAt: now.Add(-time.Minute), EndsAt: now.Add(24 * time.Hour),
 		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
 	}); err != nil {
 		return err
 	}
-	_, err := node.Service.Publish(ctx, id)
+	_, err := nd.Service.Campaigns.Publish(ctx, id)
 	return err
 }
 
 // sellUnpaid sells everything, settled, and returns the claims' ids.
-func sellUnpaid(ctx context.Context, node *embedded.Node) ([]string, error) {
-	if err := publishUnpaid(ctx, node, "life", lifeClaims, 30*time.Minute); err != nil {
+func sellUnpaid(ctx context.Context, nd *node.Node) ([]string, error) {
+	if err := publishUnpaid(ctx, nd, "life", lifeClaims, 30*time.Minute); err != nil {
 		return nil, err
 	}
 	ids := make([]string, lifeClaims)
 	err := inParallel(1024, lifeClaims, func(i int) error {
-		res, err := node.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: "life", UserID: "u" + strconv.Itoa(i), Key: "k"})
+		res, err := nd.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "life", UserID: "u" + strconv.Itoa(i), Key: "k"})
 		if err == nil && res.Outcome != dibs.Granted {
 			err = fmt.Errorf("claim %d: %s", i, res.Outcome)
 		}
@@ -252,7 +252,7 @@ func sellUnpaid(ctx context.Context, node *embedded.Node) ([]string, error) {
 		return nil, err
 	}
 	// A list waits until what was granted is settled.
-	_, err = node.Service.CampaignClaims(ctx, "life", dibs.ClaimFilter{}, dibs.Page{})
+	_, err = nd.Service.Claims.OfCampaign(ctx, "life", dibs.ClaimFilter{}, dibs.Page{})
 	return ids, err
 }
 

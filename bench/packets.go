@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/node"
+
+	"github.com/dibs-dev/dibs/funds"
 )
 
 // packetShares is how many shares a round's red packet has, of which a tenth is
@@ -79,26 +81,26 @@ func packetRound(ctx context.Context, onRedis bool, get func() (*servers.Server,
 		defer r.Kill()
 		cfg.Engine = r.URL()
 	}
-	node, err := embedded.Open(ctx, cfg)
+	nd, err := node.Open(ctx, cfg)
 	if err != nil {
 		return f, err
 	}
-	f, err = packetFigured(ctx, node)
-	return f, errors.Join(err, node.Close(ctx), drop())
+	f, err = packetFigured(ctx, nd)
+	return f, errors.Join(err, nd.Close(ctx), drop())
 }
 
-func packetFigured(ctx context.Context, node *embedded.Node) (f packetFigures, err error) {
+func packetFigured(ctx context.Context, nd *node.Node) (f packetFigures, err error) {
 	total := dibs.Money{Amount: packetShares * 100, Currency: "CNY"}
-	if _, _, err := node.Service.Deposit(ctx, "host", dibs.DepositSpec{Amount: total, Ref: "d"}); err != nil {
+	if _, _, err := nd.Service.Funds.Deposit(ctx, "host", funds.DepositSpec{Amount: total, Ref: "d"}); err != nil {
 		return f, err
 	}
 	began := time.Now()
-	_, err = node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+	_, err = nd.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: "rain", Kind: dibs.RedPacket, Title: "Rain", StartsAt: began.Add(-time.Minute), EndsAt: began.Add(time.Hour), SenderID: "host",
 		Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: total, Count: packetShares}},
 	})
 	if err == nil {
-		_, err = node.Service.Publish(ctx, "rain")
+		_, err = nd.Service.Campaigns.Publish(ctx, "rain")
 	}
 	if err != nil {
 		return f, err
@@ -106,7 +108,7 @@ func packetFigured(ctx context.Context, node *embedded.Node) (f packetFigures, e
 	f.drafted = time.Since(began)
 	began = time.Now()
 	if err := inParallel(packetCallers, packetShares*9/10, func(i int) error {
-		r, err := node.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: "rain", UserID: "u" + strconv.Itoa(i), Key: "k"})
+		r, err := nd.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "rain", UserID: "u" + strconv.Itoa(i), Key: "k"})
 		if err == nil && r.Outcome != dibs.Granted {
 			err = fmt.Errorf("a grab is %s", r.Outcome)
 		}
@@ -116,24 +118,24 @@ func packetFigured(ctx context.Context, node *embedded.Node) (f packetFigures, e
 	}
 	f.rate = packetShares * 9 / 10 / time.Since(began).Seconds()
 	grabbed := time.Now()
-	st, err := node.Service.Stats(ctx, "rain")
+	st, err := nd.Service.Stats(ctx, "rain")
 	if err != nil {
 		return f, err
 	}
 	f.during = st.Funds.Credited.Amount
-	if err := packetUntil(ctx, node, false); err != nil {
+	if err := packetUntil(ctx, nd, false); err != nil {
 		return f, err
 	}
 	f.credited, f.whole = time.Since(grabbed), time.Since(began)
 	ended := time.Now()
-	if _, err := node.Service.End(ctx, "rain"); err != nil {
+	if _, err := nd.Service.Campaigns.End(ctx, "rain"); err != nil {
 		return f, err
 	}
-	if err := packetUntil(ctx, node, true); err != nil {
+	if err := packetUntil(ctx, nd, true); err != nil {
 		return f, err
 	}
 	f.back = time.Since(ended)
-	report, err := node.Service.Verify(ctx)
+	report, err := nd.Service.Audit.Verify(ctx)
 	if err == nil && !report.OK {
 		err = fmt.Errorf("a promise is broken: %+v", report)
 	}
@@ -142,17 +144,17 @@ func packetFigured(ctx context.Context, node *embedded.Node) (f packetFigures, e
 
 // packetUntil waits until all that was grabbed is credited, or, when home, until
 // the rest is back.
-func packetUntil(ctx context.Context, node *embedded.Node, home bool) error {
-	c, err := node.Ledger.Campaign(ctx, "rain")
+func packetUntil(ctx context.Context, nd *node.Node, home bool) error {
+	c, err := nd.Ledger.Campaign(ctx, "rain")
 	if err != nil {
 		return err
 	}
 	for began := time.Now(); time.Since(began) < 5*time.Minute; {
-		settled, err := node.Ledger.Totals(ctx, dibs.ShardID{Campaign: c.Number})
+		settled, err := nd.Ledger.Totals(ctx, dibs.ShardID{Campaign: c.Number})
 		if err != nil {
 			return err
 		}
-		open, err := node.Ledger.OpenPackets(ctx)
+		open, err := nd.Ledger.OpenPackets(ctx)
 		if err != nil || len(open) == 0 || !home && settled.Confirmed == packetShares*9/10 && !open[0].Behind {
 			return err
 		}

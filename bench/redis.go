@@ -15,9 +15,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/redisengine"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
@@ -106,7 +106,7 @@ func redisRound(ctx context.Context, rounds map[string][]measured) error {
 
 // redisNode is a service on a Redis of its own, with its ledger in a file.
 type redisNode struct {
-	*node
+	*benchNode
 	redis  *servers.Redis
 	engine *redisengine.Engine
 	ledger *sqlledger.Ledger
@@ -122,7 +122,7 @@ func openRedisNodeOn(ctx context.Context, level string, start func(dir string) (
 	if err != nil {
 		return nil, err
 	}
-	n = &redisNode{node: &node{dir: dir}}
+	n = &redisNode{benchNode: &benchNode{dir: dir}}
 	defer func() {
 		if err != nil {
 			n.discard()
@@ -146,11 +146,11 @@ func (n *redisNode) open(ctx context.Context, level, redis, ledger string) (err 
 	if err != nil {
 		return err
 	}
-	s, err := dibs.New(dibs.Config{Engine: n.engine, Ledger: n.ledger, IDs: ids})
+	s, err := node.NewService(node.ServiceConfig{Engine: n.engine, Ledger: n.ledger.Parts(), IDs: ids})
 	if err != nil {
 		return err
 	}
-	n.Node = &embedded.Node{Service: s}
+	n.Node = &node.Node{Service: s}
 	return s.Start(ctx)
 }
 
@@ -226,7 +226,7 @@ func (n *redisNode) claimAll(ctx context.Context) (took []float64, rate float64,
 			for i := int(next.Add(1)) - 1; i < redisGrants && failed.Load() == nil; i = int(next.Add(1)) - 1 {
 				at := time.Now()
 				user := strconv.Itoa(10_000_000 + scatter(i))
-				r, err := n.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: user, Key: user})
+				r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: user, Key: user})
 				if err == nil && r.Outcome != dibs.Granted {
 					err = fmt.Errorf("a claim is answered %s", r.Outcome)
 				}

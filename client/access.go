@@ -7,10 +7,15 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/api"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // Acts lists what administrators did, newest first.
-func (c *Client) Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (l dibs.ListView[dibs.ActView], err error) {
+func (c *Client) Acts(ctx context.Context, f access.ActFilter, page dibs.Page) (l api.ListView[access.ActView], err error) {
 	v := pageQuery(page)
 	for name, value := range map[string]string{"key": f.Key, "action": f.Action, "target": f.Target} {
 		if value != "" {
@@ -27,13 +32,13 @@ func (c *Client) Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (l 
 }
 
 // Audience shows a list of users.
-func (c *Client) Audience(ctx context.Context, id string) (v dibs.AudienceView, err error) {
+func (c *Client) Audience(ctx context.Context, id string) (v api.AudienceView, err error) {
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/audiences/" + url.PathEscape(id), token: c.opts.AdminKey}, &v)
 	return v, err
 }
 
 // Audiences lists the lists of users by id.
-func (c *Client) Audiences(ctx context.Context, page dibs.Page) (l dibs.ListView[dibs.AudienceView], err error) {
+func (c *Client) Audiences(ctx context.Context, page dibs.Page) (l api.ListView[api.AudienceView], err error) {
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/audiences", query: pageQuery(page), token: c.opts.AdminKey}, &l)
 	return l, err
 }
@@ -49,7 +54,7 @@ func (c *Client) Follow(ctx context.Context, merchant, user string, rank int64, 
 }
 
 // Followers lists a merchant's followers, the highest rank first.
-func (c *Client) Followers(ctx context.Context, merchant string, page dibs.Page) (l dibs.ListView[dibs.Follower], err error) {
+func (c *Client) Followers(ctx context.Context, merchant string, page dibs.Page) (l api.ListView[gate.Follower], err error) {
 	_, err = c.do(ctx, request{
 		method: http.MethodGet, path: "/v1/merchants/" + url.PathEscape(merchant) + "/followers", query: pageQuery(page), token: c.opts.AdminKey,
 	}, &l)

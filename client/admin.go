@@ -10,6 +10,9 @@ import (
 	"net/url"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/audit"
 )
 
 // admin sends an admin call and returns what was answered.
@@ -19,70 +22,70 @@ func admin[T any](ctx context.Context, c *Client, method, path, key string, body
 }
 
 // CreateProduct creates a product. With a key, the call can be repeated.
-func (c *Client) CreateProduct(ctx context.Context, spec dibs.ProductSpec, key string) (dibs.ProductView, error) {
-	return admin[dibs.ProductView](ctx, c, http.MethodPost, "/v1/products", key, spec)
+func (c *Client) CreateProduct(ctx context.Context, spec dibs.ProductSpec, key string) (api.ProductView, error) {
+	return admin[api.ProductView](ctx, c, http.MethodPost, "/v1/products", key, spec)
 }
 
 // PatchProduct changes a product; nil fields stay.
-func (c *Client) PatchProduct(ctx context.Context, id string, patch dibs.ProductPatch) (dibs.ProductView, error) {
-	return admin[dibs.ProductView](ctx, c, http.MethodPatch, "/v1/products/"+url.PathEscape(id), "", patch)
+func (c *Client) PatchProduct(ctx context.Context, id string, patch dibs.ProductPatch) (api.ProductView, error) {
+	return admin[api.ProductView](ctx, c, http.MethodPatch, "/v1/products/"+url.PathEscape(id), "", patch)
 }
 
 // Product returns a product.
-func (c *Client) Product(ctx context.Context, id string) (dibs.ProductView, error) {
-	return admin[dibs.ProductView](ctx, c, http.MethodGet, "/v1/products/"+url.PathEscape(id), "", nil)
+func (c *Client) Product(ctx context.Context, id string) (api.ProductView, error) {
+	return admin[api.ProductView](ctx, c, http.MethodGet, "/v1/products/"+url.PathEscape(id), "", nil)
 }
 
 // Products lists products by id.
-func (c *Client) Products(ctx context.Context, page dibs.Page) (l dibs.ListView[dibs.ProductView], err error) {
+func (c *Client) Products(ctx context.Context, page dibs.Page) (l api.ListView[api.ProductView], err error) {
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/products", query: pageQuery(page), token: c.opts.AdminKey}, &l)
 	return l, err
 }
 
 // CreateCampaign drafts a campaign. With a key, the call can be repeated.
-func (c *Client) CreateCampaign(ctx context.Context, spec dibs.CampaignSpec, key string) (dibs.CampaignView, error) {
-	return admin[dibs.CampaignView](ctx, c, http.MethodPost, "/v1/campaigns", key, spec)
+func (c *Client) CreateCampaign(ctx context.Context, spec dibs.CampaignSpec, key string) (api.CampaignView, error) {
+	return admin[api.CampaignView](ctx, c, http.MethodPost, "/v1/campaigns", key, spec)
 }
 
 // PatchCampaign changes a campaign; nil fields stay.
-func (c *Client) PatchCampaign(ctx context.Context, id string, patch dibs.CampaignPatch) (dibs.CampaignView, error) {
-	return admin[dibs.CampaignView](ctx, c, http.MethodPatch, campaignPath(id), "", patch)
+func (c *Client) PatchCampaign(ctx context.Context, id string, patch dibs.CampaignPatch) (api.CampaignView, error) {
+	return admin[api.CampaignView](ctx, c, http.MethodPatch, campaignPath(id), "", patch)
 }
 
 // Publish opens a draft to users. Repeating it changes nothing, as with Pause,
 // Resume and End.
-func (c *Client) Publish(ctx context.Context, id string) (dibs.CampaignView, error) {
+func (c *Client) Publish(ctx context.Context, id string) (api.CampaignView, error) {
 	return c.act(ctx, id, "publish")
 }
 
 // Pause makes claims be refused until Resume.
-func (c *Client) Pause(ctx context.Context, id string) (dibs.CampaignView, error) {
+func (c *Client) Pause(ctx context.Context, id string) (api.CampaignView, error) {
 	return c.act(ctx, id, "pause")
 }
 
 // Resume lets a paused campaign grant again.
-func (c *Client) Resume(ctx context.Context, id string) (dibs.CampaignView, error) {
+func (c *Client) Resume(ctx context.Context, id string) (api.CampaignView, error) {
 	return c.act(ctx, id, "resume")
 }
 
 // End ends a campaign for good.
-func (c *Client) End(ctx context.Context, id string) (dibs.CampaignView, error) {
+func (c *Client) End(ctx context.Context, id string) (api.CampaignView, error) {
 	return c.act(ctx, id, "end")
 }
 
-func (c *Client) act(ctx context.Context, id, verb string) (dibs.CampaignView, error) {
-	return admin[dibs.CampaignView](ctx, c, http.MethodPost, campaignPath(id)+"/"+verb, "", nil)
+func (c *Client) act(ctx context.Context, id, verb string) (api.CampaignView, error) {
+	return admin[api.CampaignView](ctx, c, http.MethodPost, campaignPath(id)+"/"+verb, "", nil)
 }
 
 // ChangeStock restocks a campaign or withdraws from it. With a key, repeating
 // the call changes the stock once.
-func (c *Client) ChangeStock(ctx context.Context, id string, change dibs.StockChange, key string) (dibs.CampaignView, error) {
-	return admin[dibs.CampaignView](ctx, c, http.MethodPost, campaignPath(id)+"/stock", key, change)
+func (c *Client) ChangeStock(ctx context.Context, id string, change dibs.StockChange, key string) (api.CampaignView, error) {
+	return admin[api.CampaignView](ctx, c, http.MethodPost, campaignPath(id)+"/stock", key, change)
 }
 
 // Stats returns a campaign's numbers.
-func (c *Client) Stats(ctx context.Context, id string) (dibs.StatsView, error) {
-	return admin[dibs.StatsView](ctx, c, http.MethodGet, campaignPath(id)+"/stats", "", nil)
+func (c *Client) Stats(ctx context.Context, id string) (api.StatsView, error) {
+	return admin[api.StatsView](ctx, c, http.MethodGet, campaignPath(id)+"/stats", "", nil)
 }
 
 // ClaimFilter narrows a campaign's claims; empty fields do not filter.
@@ -104,7 +107,7 @@ func (f ClaimFilter) query(page dibs.Page) url.Values {
 }
 
 // CampaignClaims lists a campaign's claims.
-func (c *Client) CampaignClaims(ctx context.Context, id string, f ClaimFilter, page dibs.Page) (l dibs.ListView[dibs.ClaimView], err error) {
+func (c *Client) CampaignClaims(ctx context.Context, id string, f ClaimFilter, page dibs.Page) (l api.ListView[api.ClaimView], err error) {
 	_, err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(id) + "/claims", query: f.query(page), token: c.opts.AdminKey}, &l)
 	return l, err
 }
@@ -118,25 +121,25 @@ func (c *Client) CampaignClaimsCSV(ctx context.Context, id string, f ClaimFilter
 }
 
 // Verify compares engine and ledger; no ids mean all campaigns.
-func (c *Client) Verify(ctx context.Context, campaignIDs ...string) (v dibs.Report, err error) {
+func (c *Client) Verify(ctx context.Context, campaignIDs ...string) (v audit.Report, err error) {
 	q := url.Values{"campaign": campaignIDs}
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/verify", query: q, token: c.opts.AdminKey}, &v)
 	return v, err
 }
 
 // Repair compares engine and ledger, puts right what can be, and compares again.
-func (c *Client) Repair(ctx context.Context, req dibs.RepairRequest) (dibs.RepairReport, error) {
+func (c *Client) Repair(ctx context.Context, req audit.RepairRequest) (audit.RepairReport, error) {
 	body := struct {
-		Repair      bool             `json:"repair"`
-		Campaigns   []string         `json:"campaigns,omitempty"`
-		OlderLedger dibs.OlderLedger `json:"older_ledger,omitempty"`
+		Repair      bool              `json:"repair"`
+		Campaigns   []string          `json:"campaigns,omitempty"`
+		OlderLedger audit.OlderLedger `json:"older_ledger,omitempty"`
 	}{true, req.Campaigns, req.OlderLedger}
-	return admin[dibs.RepairReport](ctx, c, http.MethodPost, "/v1/verify", "", body)
+	return admin[audit.RepairReport](ctx, c, http.MethodPost, "/v1/verify", "", body)
 }
 
 // Health returns the server's readiness. A server that is not ready is no
 // error: the view says so.
-func (c *Client) Health(ctx context.Context) (v dibs.HealthView, err error) {
+func (c *Client) Health(ctx context.Context) (v api.HealthView, err error) {
 	resp, err := c.send(ctx, request{method: http.MethodGet, path: "/readyz"})
 	if err != nil {
 		return v, err

@@ -39,6 +39,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Options configure a client. The zero value calls what needs no token.
@@ -112,7 +114,7 @@ func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
 
 // Error is a refusal or an error as the server told it.
 type Error struct {
-	dibs.Problem
+	api.Problem
 	// RetryAfter is how long the server asks to wait; 0 when it does not.
 	RetryAfter time.Duration
 }
@@ -222,7 +224,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 func problemOf(resp *http.Response, raw []byte) error {
 	e := &Error{}
 	if json.Unmarshal(raw, &e.Problem) != nil || e.Reason == "" {
-		e.Problem = dibs.Problem{Title: http.StatusText(resp.StatusCode), Detail: "the answer is not from dibs"}
+		e.Problem = api.Problem{Title: http.StatusText(resp.StatusCode), Detail: "the answer is not from dibs"}
 	}
 	e.Status = resp.StatusCode
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
+
+	"github.com/dibs-dev/dibs/audit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -108,7 +110,7 @@ func TestCalls(t *testing.T) {
 			return c.CampaignClaimsCSV(ctx, "a", client.ClaimFilter{}, io.Discard)
 		},
 		"admin-key GET /v1/verify?campaign=a&campaign=b": func() error { _, err := c.Verify(ctx, "a", "b"); return err },
-		"admin-key POST /v1/verify":                      func() error { _, err := c.Repair(ctx, dibs.RepairRequest{Campaigns: []string{"a", "b"}}); return err },
+		"admin-key POST /v1/verify":                      func() error { _, err := c.Repair(ctx, audit.RepairRequest{Campaigns: []string{"a", "b"}}); return err },
 		" GET /readyz":                                   func() error { _, err := c.Health(ctx); return err },
 	} {
 		if err := call(); err != nil {

@@ -15,17 +15,21 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // ConnOptions configure a connection. The zero value is of use for claims.
 type ConnOptions struct {
 	// OnCampaign and OnPlace hear of campaigns that are subscribed to. They are
 	// called one after the other and hold up what comes after.
-	OnCampaign func(dibs.SituationView)
-	OnPlace    func(dibs.PlaceView)
+	OnCampaign func(api.SituationView)
+	OnPlace    func(gate.PlaceView)
 	// OnAnnouncement hears of campaigns that are announced to the user, as a
 	// follower of a merchant.
-	OnAnnouncement func(dibs.AnnouncedView)
+	OnAnnouncement func(events.AnnouncedView)
 	// Token returns a token for each connection that is made, and before the one in
 	// use ends; default: the client's. A connection whose token ends without another
 	// ends, too, and the next one asks again: a token that the server refuses then is
@@ -90,11 +94,11 @@ type waiting struct {
 }
 
 type result struct {
-	Outcome    string         `json:"outcome"`
-	Replayed   bool           `json:"replayed"`
-	Claim      dibs.ClaimView `json:"claim"`
-	RetryAfter int64          `json:"retry_after_ms"`
-	dibs.Problem
+	Outcome    string        `json:"outcome"`
+	Replayed   bool          `json:"replayed"`
+	Claim      api.ClaimView `json:"claim"`
+	RetryAfter int64         `json:"retry_after_ms"`
+	api.Problem
 }
 
 // errConnClosed is what taps hear that were not answered before Close.
@@ -168,7 +172,7 @@ func (k *Conn) dial(ctx context.Context) (*websocket.Conn, time.Time, error) {
 	var first struct {
 		Type      string    `json:"type"`
 		ExpiresAt time.Time `json:"expires_at"`
-		dibs.Problem
+		api.Problem
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &first)
@@ -195,7 +199,7 @@ func (k *Conn) dial(ctx context.Context) (*websocket.Conn, time.Time, error) {
 
 // problemIn is the refusal in a message, whose type is the message's own: that of
 // the refusal is as it is over HTTP.
-func problemIn(p *dibs.Problem) dibs.Problem {
+func problemIn(p *api.Problem) api.Problem {
 	refusal := *p
 	refusal.Type = "urn:dibs:problem:" + p.Reason
 	return refusal
@@ -357,12 +361,12 @@ func (k *Conn) read(ws *websocket.Conn) (leaveAt time.Time, err error) {
 		case "campaign":
 			k.campaign(raw)
 		case "position":
-			var p dibs.PlaceView
+			var p gate.PlaceView
 			if k.opts.OnPlace != nil && json.Unmarshal(raw, &p) == nil {
 				k.opts.OnPlace(p)
 			}
 		case "announcement":
-			var a dibs.AnnouncedView
+			var a events.AnnouncedView
 			if k.opts.OnAnnouncement != nil && json.Unmarshal(raw, &a) == nil {
 				k.opts.OnAnnouncement(a)
 			}
@@ -404,7 +408,7 @@ func (k *Conn) answered(id tapID, raw []byte) {
 }
 
 func (k *Conn) campaign(raw []byte) {
-	var n dibs.SituationView
+	var n api.SituationView
 	if json.Unmarshal(raw, &n) != nil {
 		return
 	}
@@ -423,7 +427,7 @@ func (k *Conn) campaign(raw []byte) {
 // takes. A refusal is an *Error, whose Effect "unknown" asks for the same tap
 // again, and which is not sent again by itself. When ctx ends first the claim
 // may have been granted: send it again with the same key to find out.
-func (k *Conn) Claim(ctx context.Context, t Tap) (claim dibs.ClaimView, replayed bool, err error) {
+func (k *Conn) Claim(ctx context.Context, t Tap) (claim api.ClaimView, replayed bool, err error) {
 	if t.Key == "" {
 		t.Key = crand.Text()
 	}

@@ -6,16 +6,19 @@ import (
 	"net/url"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/erasure"
 )
 
 // User tells what there is about a user.
-func (c *Client) User(ctx context.Context, user string) (dibs.UserRecord, error) {
-	return admin[dibs.UserRecord](ctx, c, http.MethodGet, "/v1/users/"+url.PathEscape(user), "", nil)
+func (c *Client) User(ctx context.Context, user string) (erasure.UserRecord, error) {
+	return admin[erasure.UserRecord](ctx, c, http.MethodGet, "/v1/users/"+url.PathEscape(user), "", nil)
 }
 
 // EraseUser begins to erase a user, or returns the erasure under way, and then
 // true.
-func (c *Client) EraseUser(ctx context.Context, user string, spec dibs.ErasureSpec) (v dibs.ErasureView, known bool, err error) {
+func (c *Client) EraseUser(ctx context.Context, user string, spec erasure.ErasureSpec) (v erasure.ErasureView, known bool, err error) {
 	known, err = c.do(ctx, request{
 		method: http.MethodPost, path: "/v1/users/" + url.PathEscape(user) + "/erasure", token: c.opts.AdminKey, body: spec,
 	}, &v)
@@ -23,12 +26,12 @@ func (c *Client) EraseUser(ctx context.Context, user string, spec dibs.ErasureSp
 }
 
 // Erasure shows how far an erasure is.
-func (c *Client) Erasure(ctx context.Context, id string) (dibs.ErasureView, error) {
-	return admin[dibs.ErasureView](ctx, c, http.MethodGet, "/v1/erasures/"+url.PathEscape(id), "", nil)
+func (c *Client) Erasure(ctx context.Context, id string) (erasure.ErasureView, error) {
+	return admin[erasure.ErasureView](ctx, c, http.MethodGet, "/v1/erasures/"+url.PathEscape(id), "", nil)
 }
 
 // Erasures lists erasures, the newest first; open narrows it to those not done.
-func (c *Client) Erasures(ctx context.Context, open bool, page dibs.Page) (l dibs.ListView[dibs.ErasureView], err error) {
+func (c *Client) Erasures(ctx context.Context, open bool, page dibs.Page) (l api.ListView[erasure.ErasureView], err error) {
 	query := pageQuery(page)
 	if open {
 		query.Set("open", "true")

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // WithTicket returns a client over the same connections whose claims carry a
@@ -43,13 +45,13 @@ func user[T any](ctx context.Context, c *Client, method, path string, body any) 
 
 // Join takes a place in a campaign's waiting room, or returns the one that the
 // user has. Whose turn it is gets an Admission; see WithAdmission.
-func (c *Client) Join(ctx context.Context, campaign string) (dibs.PlaceView, error) {
-	return user[dibs.PlaceView](ctx, c, http.MethodPost, campaignPath(campaign)+"/queue", nil)
+func (c *Client) Join(ctx context.Context, campaign string) (gate.PlaceView, error) {
+	return user[gate.PlaceView](ctx, c, http.MethodPost, campaignPath(campaign)+"/queue", nil)
 }
 
 // Place returns the user's place in a campaign's waiting room.
-func (c *Client) Place(ctx context.Context, campaign string) (dibs.PlaceView, error) {
-	return user[dibs.PlaceView](ctx, c, http.MethodGet, campaignPath(campaign)+"/queue", nil)
+func (c *Client) Place(ctx context.Context, campaign string) (gate.PlaceView, error) {
+	return user[gate.PlaceView](ctx, c, http.MethodGet, campaignPath(campaign)+"/queue", nil)
 }
 
 // Leave gives the user's place up for good.
@@ -59,28 +61,28 @@ func (c *Client) Leave(ctx context.Context, campaign string) error {
 }
 
 // Challenge tells what a ticket of a campaign costs.
-func (c *Client) Challenge(ctx context.Context, campaign string) (dibs.Challenge, error) {
-	return user[dibs.Challenge](ctx, c, http.MethodPost, campaignPath(campaign)+"/tickets/challenge", nil)
+func (c *Client) Challenge(ctx context.Context, campaign string) (gate.Challenge, error) {
+	return user[gate.Challenge](ctx, c, http.MethodPost, campaignPath(campaign)+"/tickets/challenge", nil)
 }
 
 // Ticket fetches a ticket of a campaign; see WithTicket.
-func (c *Client) Ticket(ctx context.Context, campaign string, req dibs.TicketRequest) (dibs.TicketView, error) {
-	return user[dibs.TicketView](ctx, c, http.MethodPost, campaignPath(campaign)+"/tickets", req)
+func (c *Client) Ticket(ctx context.Context, campaign string, req gate.TicketRequest) (gate.TicketView, error) {
+	return user[gate.TicketView](ctx, c, http.MethodPost, campaignPath(campaign)+"/tickets", req)
 }
 
 // Register registers the user for a campaign's lottery, or returns the
 // registration that there is.
-func (c *Client) Register(ctx context.Context, campaign string) (dibs.EntryView, error) {
-	return user[dibs.EntryView](ctx, c, http.MethodPost, campaignPath(campaign)+"/lottery/entries", nil)
+func (c *Client) Register(ctx context.Context, campaign string) (gate.EntryView, error) {
+	return user[gate.EntryView](ctx, c, http.MethodPost, campaignPath(campaign)+"/lottery/entries", nil)
 }
 
 // LotteryResult returns the user's registration, and whether it has won.
-func (c *Client) LotteryResult(ctx context.Context, campaign string) (dibs.EntryView, error) {
-	return user[dibs.EntryView](ctx, c, http.MethodGet, campaignPath(campaign)+"/lottery/result", nil)
+func (c *Client) LotteryResult(ctx context.Context, campaign string) (gate.EntryView, error) {
+	return user[gate.EntryView](ctx, c, http.MethodGet, campaignPath(campaign)+"/lottery/result", nil)
 }
 
 // Lottery tells how a campaign's lottery stands.
-func (c *Client) Lottery(ctx context.Context, campaign string) (v dibs.LotteryView, err error) {
+func (c *Client) Lottery(ctx context.Context, campaign string) (v gate.LotteryView, err error) {
 	_, err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaign) + "/lottery"}, &v)
 	return v, err
 }
@@ -104,6 +106,6 @@ func (c *Client) LotteryEntries(ctx context.Context, campaign string) (io.ReadCl
 }
 
 // TellPublicValue tells the public value that a campaign's lottery waits for.
-func (c *Client) TellPublicValue(ctx context.Context, campaign, value string) (dibs.LotteryView, error) {
-	return admin[dibs.LotteryView](ctx, c, http.MethodPost, campaignPath(campaign)+"/lottery/public-value", "", dibs.PublicValueSpec{Value: value})
+func (c *Client) TellPublicValue(ctx context.Context, campaign, value string) (gate.LotteryView, error) {
+	return admin[gate.LotteryView](ctx, c, http.MethodPost, campaignPath(campaign)+"/lottery/public-value", "", dibs.PublicValueSpec{Value: value})
 }

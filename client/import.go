@@ -10,13 +10,16 @@ import (
 	"strconv"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/campaigns"
 )
 
 // ImportCodes adds the codes of a CSV file to a campaign of items, all of them
 // or none; an *Error lists the lines that are bad. With a key, the call can be
 // repeated. done, unless nil, is told now and then how many codes have been
 // written, from another goroutine.
-func (c *Client) ImportCodes(ctx context.Context, id string, csv io.Reader, key string, done func(written int64)) (v dibs.ImportView, replayed bool, err error) {
+func (c *Client) ImportCodes(ctx context.Context, id string, csv io.Reader, key string, done func(written int64)) (v api.ImportView, replayed bool, err error) {
 	r := request{
 		method: http.MethodPost, path: campaignPath(id) + "/codes", token: c.opts.AdminKey, key: key, file: csv, kind: "text/csv",
 	}
@@ -27,7 +30,7 @@ func (c *Client) ImportCodes(ctx context.Context, id string, csv io.Reader, key 
 // ImportAudience replaces a list of users by those of a CSV file, all of them
 // or none; an *Error lists the lines that are bad. done, unless nil, is told now
 // and then how many users have been written, from another goroutine.
-func (c *Client) ImportAudience(ctx context.Context, id string, csv io.Reader, done func(written int64)) (v dibs.AudienceView, err error) {
+func (c *Client) ImportAudience(ctx context.Context, id string, csv io.Reader, done func(written int64)) (v api.AudienceView, err error) {
 	r := request{method: http.MethodPut, path: "/v1/audiences/" + url.PathEscape(id), token: c.opts.AdminKey, file: csv, kind: "text/csv"}
 	_, err = c.do(hearing(ctx, &r, done), r, &v)
 	return v, err
@@ -48,7 +51,7 @@ func hearing(ctx context.Context, r *request, done func(written int64)) context.
 }
 
 // UnclaimedCodes lists the codes of a campaign that nobody has claimed.
-func (c *Client) UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (l dibs.ListView[dibs.CodeView], err error) {
+func (c *Client) UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (l api.ListView[campaigns.CodeView], err error) {
 	_, err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(id) + "/codes", query: pageQuery(page), token: c.opts.AdminKey}, &l)
 	return l, err
 }

@@ -11,17 +11,19 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Orders looks for orders of all campaigns, newest first.
-func (c *Client) Orders(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (l dibs.ListView[dibs.ClaimView], err error) {
+func (c *Client) Orders(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (l api.ListView[api.ClaimView], err error) {
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/claims", query: orderQuery(q, page), token: c.opts.AdminKey}, &l)
 	return l, err
 }
 
 // MyOrders lists the user's claims that a query names, newest first; UserID,
 // PaymentRef and Code of it are not sent.
-func (c *Client) MyOrders(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (l dibs.ListView[dibs.ClaimView], err error) {
+func (c *Client) MyOrders(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (l api.ListView[api.ClaimView], err error) {
 	q.UserID, q.PaymentRef, q.Code = "", "", ""
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/me/claims", query: orderQuery(q, page), token: c.opts.Token}, &l)
 	return l, err

@@ -7,12 +7,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/events"
 )
 
 // Delivery is an event on its way to a handler.
 type Delivery struct {
-	Event dibs.Event
+	Event events.Event
 	// Attempt counts from 1.
 	Attempt int
 }

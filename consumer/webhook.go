@@ -14,7 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 // ErrSignature: the request is not from who knows the secret, or is too old.
@@ -30,7 +31,7 @@ const tolerance = 5 * time.Minute
 // once its signature is found to be one of a secret, by the scheme of Standard
 // Webhooks, and its time within five minutes of now. Several secrets are for
 // the time in which they change. ErrSignature for everything else.
-func Verify(r *http.Request, now time.Time, secrets ...string) (*dibs.Event, error) {
+func Verify(r *http.Request, now time.Time, secrets ...string) (*events.Event, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxEvent+1))
 	if err != nil {
 		return nil, fmt.Errorf("consumer: reading the webhook: %w", err)
@@ -43,7 +44,7 @@ func Verify(r *http.Request, now time.Time, secrets ...string) (*dibs.Event, err
 	if !signed(id+"."+stamp+".", body, r.Header.Get("Webhook-Signature"), secrets) {
 		return nil, ErrSignature
 	}
-	var e dibs.Event
+	var e events.Event
 	if err := json.Unmarshal(body, &e); err != nil {
 		return nil, fmt.Errorf("consumer: the webhook's event: %w", err)
 	}
@@ -56,7 +57,7 @@ func Verify(r *http.Request, now time.Time, secrets ...string) (*dibs.Event, err
 // signed reports whether one of the signatures is that of one of the secrets.
 func signed(head string, body []byte, signatures string, secrets []string) bool {
 	for _, secret := range secrets {
-		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, dibs.SecretPrefix))
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, webhooks.SecretPrefix))
 		if err != nil || len(key) == 0 {
 			continue
 		}

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/consumer"
-	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/events/sinks"
 )
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // TestSignature: the example that the libraries of Standard Webhooks test with.
 func TestSignature(t *testing.T) {
-	got, err := events.Sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`), secret)
+	got, err := sinks.Sign("msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`), secret)
 	if err != nil || got != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" {
 		t.Errorf("the signature is %s, %v", got, err)
 	}
@@ -27,7 +27,7 @@ func TestVerify(t *testing.T) {
 	body := `{"specversion":"1.0","id":"c.1","type":"x","subject":"c","time":"2026-12-01T04:00:00Z","data":{}}`
 	request := func(change func(h http.Header), body string, secrets ...string) *http.Request {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
-		signature, err := events.Sign("c.1", now, []byte(`{"specversion":"1.0","id":"c.1","type":"x","subject":"c","time":"2026-12-01T04:00:00Z","data":{}}`), secrets...)
+		signature, err := sinks.Sign("c.1", now, []byte(`{"specversion":"1.0","id":"c.1","type":"x","subject":"c","time":"2026-12-01T04:00:00Z","data":{}}`), secrets...)
 		if err != nil {
 			t.Fatal(err)
 		}

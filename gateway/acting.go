@@ -12,6 +12,9 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // overRate counts a message and returns how long to wait when there were too
@@ -211,7 +214,7 @@ func (c *conn) decide(m *claimMessage, user string) {
 		if res.Replayed {
 			c.hub.numbers.replays.Add(1)
 		}
-		view := res.Claim.View()
+		view := api.ClaimViewOf(res.Claim)
 		answer = c.hub.encode(result{
 			Type: typeResult, ID: m.ID, CampaignID: m.CampaignID, Outcome: dibs.Granted.String(), Replayed: res.Replayed, Claim: &view,
 		})
@@ -226,7 +229,7 @@ func (c *conn) traced(ctx context.Context, m *claimMessage, req dibs.ClaimReques
 	in, end := c.trace(ctx, m)
 	err = errPanic
 	defer func() { end(err) }()
-	return c.hub.cfg.Service.Claim(in, req)
+	return c.hub.cfg.Claims.Claim(in, req)
 }
 
 // trace begins the span of a claim, where those are wanted.
@@ -396,6 +399,6 @@ func (c *conn) tellPlaces(now time.Time) {
 }
 
 // samePlace reports whether two views say the same to who waits.
-func samePlace(a, b *dibs.PlaceView) bool {
+func samePlace(a, b *gate.PlaceView) bool {
 	return a.State == b.State && a.Place == b.Place && a.Position == b.Position
 }

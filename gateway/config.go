@@ -6,27 +6,31 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
-// Service is what the gateway needs of dibs. *dibs.Service is the one that
-// exists.
-type Service interface {
+// Claims decides claims: *claims.Claims, or what stands before it.
+type Claims interface {
 	Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result, error)
-	WatchCampaign(ctx context.Context, id string, tell func(dibs.Situation)) (dibs.Situation, func(), error)
 }
 
-var _ Service = (*dibs.Service)(nil)
+// Situations tells where campaigns stand: *live.Situations.
+type Situations interface {
+	Watch(ctx context.Context, id string, tell func(dibs.Situation)) (dibs.Situation, func(), error)
+}
 
-// Config configures a Hub. Service is required; the zero value of any other
-// field means the default named beside it.
+// Config configures a Hub. Claims and Situations are required; the zero value of any
+// other field means the default named beside it.
 type Config struct {
-	Service Service
+	Claims     Claims
+	Situations Situations
 	// Tickets remember the tickets of WebSocket addresses until they are used;
 	// default: in this process, which is enough for one node.
 	Tickets Tickets
 	// Glance tells where a user waits for a campaign with a waiting room, from
 	// memory; false when that is not known. nil means that there are no such rooms.
-	Glance func(c *dibs.Campaign, user string) (dibs.PlaceView, bool)
+	Glance func(c *dibs.Campaign, user string) (gate.PlaceView, bool)
 	// Tracer shows where the time of claims goes, each a trace of its own; nil:
 	// nobody looks.
 	Tracer dibs.Tracer
@@ -132,7 +136,8 @@ func (c Config) Validate() error {
 			fs = append(fs, dibs.Fault{Field: field, Problem: dibs.Text{EN: problem}})
 		}
 	}
-	must(c.Service != nil, "/Service", "is required")
+	must(c.Claims != nil, "/Claims", "is required")
+	must(c.Situations != nil, "/Situations", "is required")
 	for _, n := range []struct {
 		field string
 		value int

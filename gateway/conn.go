@@ -15,6 +15,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // conn is one WebSocket. Its reader is a goroutine of its own; its writer is
@@ -66,7 +68,7 @@ type sub struct {
 	sent  uint64
 	after dibs.Mark
 	// place is what was told of the waiting room last, at placeAt; the hub's tick's.
-	place   dibs.PlaceView
+	place   gate.PlaceView
 	placeAt time.Time
 }
 

@@ -277,7 +277,7 @@ func TestCampaignNews(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	r := start(t, gateway.Config{StockEvery: time.Millisecond})
-	sale := r.saleAt(node, 2, time.Now().Add(300*time.Millisecond), time.Now().Add(time.Hour))
+	sale := r.saleAt(shared, 2, time.Now().Add(300*time.Millisecond), time.Now().Add(time.Hour))
 	p, other := r.join("42"), r.join("43")
 	p.send(message{"type": "subscribe", "id": "s", "campaign_id": sale})
 	if m := p.next("subscribed"); m["id"] != "s" {
@@ -296,33 +296,33 @@ func TestCampaignNews(t *testing.T) {
 		return m
 	}
 	expect(dibs.PhaseOpen, "opened")
-	_, err := node.Service.Pause(ctx, sale)
+	_, err := shared.Service.Campaigns.Pause(ctx, sale)
 	must(t, err)
 	expect(dibs.PhasePaused, "paused")
-	_, err = node.Service.Resume(ctx, sale)
+	_, err = shared.Service.Campaigns.Resume(ctx, sale)
 	must(t, err)
 	expect(dibs.PhaseOpen, "resumed")
 	for _, user := range []string{"1", "2"} {
-		_, err := node.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: sale, UserID: user})
+		_, err := shared.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: sale, UserID: user})
 		must(t, err)
 	}
 	if m := expect(dibs.PhaseSoldOut, "sold_out"); m["remaining"] != 0.0 {
 		t.Errorf("%v", m)
 	}
-	_, err = node.Service.ChangeStock(ctx, sale, dibs.StockChange{Delta: 3}, "more")
+	_, err = shared.Service.Campaigns.ChangeStock(ctx, sale, dibs.StockChange{Delta: 3}, "more")
 	must(t, err)
 	if m := expect(dibs.PhaseOpen, "reopened"); m["remaining"] != 3.0 {
 		t.Errorf("%v", m)
 	}
 	title := "Renamed"
-	_, err = node.Service.PatchCampaign(ctx, sale, dibs.CampaignPatch{Title: &title})
+	_, err = shared.Service.Campaigns.Patch(ctx, sale, dibs.CampaignPatch{Title: &title})
 	must(t, err)
 	for m := p.next("campaign"); m["title"] != title; m = p.next("campaign") {
 		if m["event"] != "stock" && m["event"] != "changed" {
 			t.Errorf("%v", m)
 		}
 	}
-	_, err = node.Service.End(ctx, sale)
+	_, err = shared.Service.Campaigns.End(ctx, sale)
 	must(t, err)
 	last := expect(dibs.PhaseEnded, "ended")
 	other.send(message{"type": "subscribe", "campaign_id": sale, "after": last["mark"]})

@@ -13,14 +13,16 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/gateway"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // Who sends faster than may be hears so, and when it goes on is cut. Claims
 // beyond those under way are not begun.
 func TestTooMuchAtOnce(t *testing.T) {
 	t.Parallel()
-	h := hold(node.Service)
-	r := start(t, gateway.Config{Service: h, MessageRate: 1, MessageBurst: 5, MaxInFlight: 2, MaxSubscriptions: 1})
+	h := hold(shared.Claims)
+	r := start(t, gateway.Config{Claims: h, MessageRate: 1, MessageBurst: 5, MaxInFlight: 2, MaxSubscriptions: 1})
 	t.Cleanup(h.release)
 	sale, second := r.sale(10), r.sale(1)
 	p := r.join("42")
@@ -97,8 +99,8 @@ func TestTooManyConnections(t *testing.T) {
 // A claim whose connection dies is decided, and found by sending it again.
 func TestConnectionDiesDuringClaim(t *testing.T) {
 	t.Parallel()
-	h := hold(node.Service)
-	r := start(t, gateway.Config{Service: h})
+	h := hold(shared.Claims)
+	r := start(t, gateway.Config{Claims: h})
 	t.Cleanup(h.release)
 	sale := r.sale(1)
 	p := r.join("42")
@@ -116,8 +118,8 @@ func TestConnectionDiesDuringClaim(t *testing.T) {
 // closes with the code for it.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	h := hold(node.Service)
-	r := start(t, gateway.Config{Service: h, DrainWithin: 20 * time.Millisecond})
+	h := hold(shared.Claims)
+	r := start(t, gateway.Config{Claims: h, DrainWithin: 20 * time.Millisecond})
 	t.Cleanup(h.release)
 	sale := r.sale(5)
 	busy, idle := r.join("42"), r.join("43")
@@ -236,15 +238,15 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	var at atomic.Int64
 	at.Store(3)
-	r := start(t, gateway.Config{PlaceEvery: 20 * time.Millisecond, Glance: func(_ *dibs.Campaign, user string) (dibs.PlaceView, bool) {
+	r := start(t, gateway.Config{PlaceEvery: 20 * time.Millisecond, Glance: func(_ *dibs.Campaign, user string) (gate.PlaceView, bool) {
 		n := at.Load()
 		if user != "42" {
-			return dibs.PlaceView{}, false
+			return gate.PlaceView{}, false
 		}
 		if n == 0 {
-			return dibs.PlaceView{State: dibs.PlaceAdmitted, Place: 3, Admission: "let me in", AskAfter: dibs.Duration(time.Hour)}, true
+			return gate.PlaceView{State: gate.PlaceAdmitted, Place: 3, Admission: "let me in", AskAfter: dibs.Duration(time.Hour)}, true
 		}
-		return dibs.PlaceView{State: dibs.PlaceWaiting, Place: 3, Position: n}, true
+		return gate.PlaceView{State: gate.PlaceWaiting, Place: 3, Position: n}, true
 	}})
 	sale := r.queued()
 	p := r.join("42")
@@ -267,12 +269,12 @@ func (r *rig) queued() string {
 	r.Helper()
 	ctx := context.Background()
 	id, units := fmt.Sprintf("c%d", campaigns.Add(1)), int64(5)
-	_, err := node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+	_, err := shared.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(time.Hour), EndsAt: time.Now().Add(2 * time.Hour),
 		Stock: dibs.StockSpec{Units: &units}, Gate: &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 10}},
 	})
 	must(r, err)
-	_, err = node.Service.Publish(ctx, id)
+	_, err = shared.Service.Campaigns.Publish(ctx, id)
 	must(r, err)
 	return id
 }
@@ -290,7 +292,7 @@ func TestClosed(t *testing.T) {
 	if ws, resp := r.try("/v1/ws"); ws != nil || resp.StatusCode != 503 {
 		t.Errorf("after the end: %v", resp.Status)
 	}
-	if _, err := gateway.New(gateway.Config{MaxMessage: 1, MaxPerUser: -1}); err == nil || !strings.Contains(err.Error(), "Service is") ||
+	if _, err := gateway.New(gateway.Config{MaxMessage: 1, MaxPerUser: -1}); err == nil || !strings.Contains(err.Error(), "Claims is") ||
 		!strings.Contains(err.Error(), "MaxMessage") || !strings.Contains(err.Error(), "MaxPerUser") {
 		t.Errorf("%v", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/events"
 )
 
 // Hub holds the connections of one node. Use New; all methods are safe for
@@ -165,13 +165,13 @@ func (h *Hub) Tell(user string, message []byte) int {
 }
 
 // TellPush tells the followers of an announcement who are connected to this node.
-func (h *Hub) TellPush(p *dibs.Push) {
+func (h *Hub) TellPush(p *events.Push) {
 	for _, user := range p.Users {
 		if !h.has(user) {
 			continue
 		}
-		h.Tell(user, h.encode(announced{typeAnnouncement, dibs.AnnouncedView{
-			Announced: p.Announced, DeliveryID: dibs.DeliveryID(p.AnnouncementID, user),
+		h.Tell(user, h.encode(announced{typeAnnouncement, events.AnnouncedView{
+			Announced: p.Announced, DeliveryID: events.DeliveryID(p.AnnouncementID, user),
 		}}))
 	}
 }

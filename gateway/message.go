@@ -13,6 +13,10 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // The types of messages that clients send.
@@ -181,18 +185,18 @@ type welcome struct {
 
 // result answers a claim: granted with the claim, or why not.
 type result struct {
-	Type       string          `json:"type"`
-	ID         string          `json:"id"`
-	CampaignID string          `json:"campaign_id"`
-	Outcome    string          `json:"outcome"`
-	Replayed   bool            `json:"replayed,omitempty"`
-	Claim      *dibs.ClaimView `json:"claim,omitempty"`
+	Type       string         `json:"type"`
+	ID         string         `json:"id"`
+	CampaignID string         `json:"campaign_id"`
+	Outcome    string         `json:"outcome"`
+	Replayed   bool           `json:"replayed,omitempty"`
+	Claim      *api.ClaimView `json:"claim,omitempty"`
 	refusal
 }
 
 // refusal is a problem as part of a message. Its type is the message's own.
 type refusal struct {
-	*dibs.Problem
+	*api.Problem
 	RetryAfterMS int64 `json:"retry_after_ms,omitempty"`
 }
 
@@ -207,7 +211,7 @@ type failure struct {
 // situated tells where a campaign stands, and what has changed.
 type situated struct {
 	Type string `json:"type"`
-	dibs.SituationView
+	api.SituationView
 }
 
 // short is a message of a type with a few members.
@@ -223,13 +227,13 @@ type short struct {
 // placed tells where a user waits.
 type placed struct {
 	Type string `json:"type"`
-	dibs.PlaceView
+	gate.PlaceView
 }
 
 // announced tells a follower of a campaign.
 type announced struct {
 	Type string `json:"type"`
-	dibs.AnnouncedView
+	events.AnnouncedView
 }
 
 // encode is a message as it is sent.

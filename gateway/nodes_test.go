@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // What happens through one node is told by the other one, and a ticket of one
@@ -22,9 +22,9 @@ func TestNodes(t *testing.T) {
 	t.Cleanup(redis.Kill)
 	ledger := "sqlite:" + filepath.Join(t.TempDir(), "ledger.db")
 	var rigs [2]*rig
-	var nodes [2]*embedded.Node
+	var nodes [2]*node.Node
 	for i := range nodes {
-		nodes[i], err = embedded.Open(ctx, embedded.Config{Engine: redis.URL(), Ledger: ledger, Migrate: true})
+		nodes[i], err = node.Open(ctx, node.Config{Engine: redis.URL(), Ledger: ledger, Migrate: true})
 		must(t, err)
 		t.Cleanup(func() { must(t, nodes[i].Close(ctx)) })
 		rigs[i] = startOn(t, nodes[i], gateway.Config{Tickets: nodes[i].Engine.(gateway.Tickets)})
@@ -33,7 +33,7 @@ func TestNodes(t *testing.T) {
 	sale := rigs[0].saleAt(nodes[0], 1, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
 	p := there.join("43")
 	await(t, "the other node has the campaign", func() bool {
-		_, err := nodes[1].Service.Situation(ctx, sale)
+		_, err := nodes[1].Service.Live.Situations.Get(ctx, sale)
 		return err == nil
 	})
 	p.send(message{"type": "subscribe", "campaign_id": sale})
@@ -43,17 +43,17 @@ func TestNodes(t *testing.T) {
 		do    func() error
 		phase dibs.Phase
 	}{
-		{func() error { _, err := here.Pause(ctx, sale); return err }, dibs.PhasePaused},
-		{func() error { _, err := here.Resume(ctx, sale); return err }, dibs.PhaseOpen},
+		{func() error { _, err := here.Campaigns.Pause(ctx, sale); return err }, dibs.PhasePaused},
+		{func() error { _, err := here.Campaigns.Resume(ctx, sale); return err }, dibs.PhaseOpen},
 		{func() error {
-			_, err := here.Claim(ctx, dibs.ClaimRequest{CampaignID: sale, UserID: "42"})
+			_, err := here.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: sale, UserID: "42"})
 			return err
 		}, dibs.PhaseSoldOut},
 		{func() error {
-			_, err := here.ChangeStock(ctx, sale, dibs.StockChange{Delta: 1}, "more")
+			_, err := here.Campaigns.ChangeStock(ctx, sale, dibs.StockChange{Delta: 1}, "more")
 			return err
 		}, dibs.PhaseOpen},
-		{func() error { _, err := here.End(ctx, sale); return err }, dibs.PhaseEnded},
+		{func() error { _, err := here.Campaigns.End(ctx, sale); return err }, dibs.PhaseEnded},
 	} {
 		begun := time.Now()
 		must(t, step.do())

@@ -10,7 +10,7 @@ import (
 )
 
 // broken is a service that cannot even decide.
-type broken struct{ gateway.Service }
+type broken struct{}
 
 func (broken) Claim(context.Context, dibs.ClaimRequest) (dibs.Result, error) { panic("on purpose") }
 
@@ -29,7 +29,7 @@ func (e ends) Part(ctx context.Context, name string, about ...slog.Attr) (contex
 // an error.
 func TestPanic(t *testing.T) {
 	spans := make(ends, 1)
-	r := start(t, gateway.Config{Service: broken{node.Service}, Tracer: spans})
+	r := start(t, gateway.Config{Claims: broken{}, Tracer: spans})
 	p := r.join("ann")
 	if m := p.claim(r.sale(1), "tap"); m["outcome"] != "internal" || m["request_id"] == "" {
 		t.Errorf("the answer is %v", m)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/gateway"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // secrets are the tokens that are good, of which some stop to be.
@@ -49,12 +51,12 @@ func (s *secrets) become(tokens ...string) {
 func TestTokensAreCheckedAgain(t *testing.T) {
 	s := &secrets{}
 	s.become("ann:old", "ann:new", "bob:new")
-	hub, err := gateway.New(gateway.Config{Service: node.Service, Epoch: s.epoch.Load, Heartbeat: 20 * time.Millisecond, ReplyWithin: patience})
+	hub, err := gateway.New(gateway.Config{Claims: shared.Claims, Situations: shared.Live.Situations, Epoch: s.epoch.Load, Heartbeat: 20 * time.Millisecond, ReplyWithin: patience})
 	must(t, err)
 	t.Cleanup(hub.Close)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := hub.WebSocket(w, r, s.check, dibs.Visitor{}); err != nil {
-			w.WriteHeader(dibs.ProblemOf(err, false).Status)
+			w.WriteHeader(api.ProblemOf(err, false).Status)
 		}
 	}))
 	t.Cleanup(server.Close)

@@ -17,26 +17,26 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/node"
 )
 
-// node is the one dibs of all tests here; each has its own hub and campaigns.
-var node *embedded.Node
+// shared is the one dibs of all tests here; each has its own hub and campaigns.
+var shared *node.Node
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "dibs-gateway-")
 		if err == nil {
-			node, err = embedded.Open(context.Background(), embedded.Config{Dir: dir, Migrate: true})
+			shared, err = node.Open(context.Background(), node.Config{Dir: dir, Migrate: true})
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		code := m.Run()
-		if err := node.Close(context.Background()); err != nil {
+		if err := shared.Close(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -69,17 +69,18 @@ type rig struct {
 	url string
 }
 
-// start starts a hub; cfg.Service may wrap the node's.
+// start starts a hub; cfg.Claims may wrap the node's.
 func start(tb testing.TB, cfg gateway.Config) *rig {
 	tb.Helper()
-	return startOn(tb, node, cfg)
+	return startOn(tb, shared, cfg)
 }
 
-func startOn(tb testing.TB, n *embedded.Node, cfg gateway.Config) *rig {
+func startOn(tb testing.TB, n *node.Node, cfg gateway.Config) *rig {
 	tb.Helper()
-	if cfg.Service == nil {
-		cfg.Service = n.Service
+	if cfg.Claims == nil {
+		cfg.Claims = n.Claims
 	}
+	cfg.Situations = n.Live.Situations
 	hub, err := gateway.New(cfg)
 	must(tb, err)
 	tb.Cleanup(hub.Close)
@@ -98,17 +99,17 @@ var campaigns atomic.Int64
 // sale publishes a sale that runs now and returns its id.
 func (r *rig) sale(units int64) string {
 	r.Helper()
-	return r.saleAt(node, units, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
+	return r.saleAt(shared, units, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
 }
 
-func (r *rig) saleAt(n *embedded.Node, units int64, from, to time.Time) string {
+func (r *rig) saleAt(n *node.Node, units int64, from, to time.Time) string {
 	r.Helper()
 	id := fmt.Sprintf("c%d", campaigns.Add(1))
-	_, err := n.Service.CreateCampaign(context.Background(), dibs.CampaignSpec{
+	_, err := n.Service.Campaigns.Create(context.Background(), dibs.CampaignSpec{
 		ID: id, Kind: dibs.Sale, Title: "Sale " + id, StartsAt: from, EndsAt: to, Stock: dibs.StockSpec{Units: &units},
 	})
 	must(r, err)
-	_, err = n.Service.Publish(context.Background(), id)
+	_, err = n.Service.Campaigns.Publish(context.Background(), id)
 	must(r, err)
 	return id
 }
@@ -116,7 +117,7 @@ func (r *rig) saleAt(n *embedded.Node, units int64, from, to time.Time) string {
 // granted is how many units of a campaign are granted.
 func (r *rig) granted(id string) int64 {
 	r.Helper()
-	st, err := node.Service.Stats(context.Background(), id)
+	st, err := shared.Service.Stats(context.Background(), id)
 	must(r, err)
 	return st.Granted
 }
@@ -257,20 +258,20 @@ func await(tb testing.TB, what string, holds func() bool) {
 
 // held is a service whose claims wait until they are let go.
 type held struct {
-	gateway.Service
+	gateway.Claims
 	reached chan string
 	free    chan struct{}
 	once    sync.Once
 }
 
-func hold(s gateway.Service) *held {
-	return &held{Service: s, reached: make(chan string, 100), free: make(chan struct{})}
+func hold(c gateway.Claims) *held {
+	return &held{Claims: c, reached: make(chan string, 100), free: make(chan struct{})}
 }
 
 func (h *held) Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result, error) {
 	h.reached <- req.Key
 	<-h.free
-	return h.Service.Claim(ctx, req)
+	return h.Claims.Claim(ctx, req)
 }
 
 func (h *held) release() { h.once.Do(func() { close(h.free) }) }

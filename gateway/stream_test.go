@@ -109,7 +109,7 @@ func TestStream(t *testing.T) {
 	if first.name != "state" || first.data["phase"] != "open" || first.id == "" || first.id != first.data["mark"] {
 		t.Errorf("%v", first)
 	}
-	_, err := node.Service.Pause(ctx, sale)
+	_, err := shared.Service.Campaigns.Pause(ctx, sale)
 	must(t, err)
 	paused := e.until(t, dibs.PhasePaused)
 	if paused.name != "paused" {
@@ -122,7 +122,7 @@ func TestStream(t *testing.T) {
 	// What was seen is not told again, whichever node tells.
 	other := start(t, gateway.Config{})
 	again := other.follow(sale, paused.id)
-	_, err = node.Service.Resume(ctx, sale)
+	_, err = shared.Service.Campaigns.Resume(ctx, sale)
 	must(t, err)
 	if ev := again.next(t); ev.name != "resumed" || ev.data["phase"] != "open" {
 		t.Errorf("%v", ev)

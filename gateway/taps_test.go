@@ -10,8 +10,8 @@ import (
 // under way: both are answered.
 func TestOneIDForTwoCampaigns(t *testing.T) {
 	t.Parallel()
-	h := hold(node.Service)
-	r := start(t, gateway.Config{Service: h})
+	h := hold(shared.Claims)
+	r := start(t, gateway.Config{Claims: h})
 	t.Cleanup(h.release)
 	one, two := r.sale(1), r.sale(1)
 	p := r.join("42")
@@ -37,8 +37,8 @@ func TestOneIDForTwoCampaigns(t *testing.T) {
 // A claim under way that is sent again above the rate has one answer, its own.
 func TestTooFastForAClaimUnderWay(t *testing.T) {
 	t.Parallel()
-	h := hold(node.Service)
-	r := start(t, gateway.Config{Service: h, MessageRate: 1, MessageBurst: 10})
+	h := hold(shared.Claims)
+	r := start(t, gateway.Config{Claims: h, MessageRate: 1, MessageBurst: 10})
 	t.Cleanup(h.release)
 	sale := r.sale(1)
 	p := r.join("42")

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // What a campaign's message says has changed. The phase tells what is true.
@@ -89,7 +91,7 @@ func (t *topic) begin() {
 	defer close(t.ready)
 	ctx, cancel := context.WithTimeout(context.Background(), watchPatience)
 	defer cancel()
-	now, stop, err := t.hub.cfg.Service.WatchCampaign(ctx, t.id, t.tell)
+	now, stop, err := t.hub.cfg.Situations.Watch(ctx, t.id, t.tell)
 	if err != nil {
 		t.err = err
 		return
@@ -210,7 +212,9 @@ func (t *topic) publish(now dibs.Situation) {
 	}
 }
 
-func newsOf(event string, s *dibs.Situation) situated { return situated{typeCampaign, s.View(event)} }
+func newsOf(event string, s *dibs.Situation) situated {
+	return situated{typeCampaign, api.SituationViewOf(s, event)}
+}
 
 // tellLoop tells what is due, at once when something was heard and a little
 // later when it had to wait.

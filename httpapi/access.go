@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
-// access says which callers a route serves.
-type access uint8
+// callers says which callers a route serves.
+type callers uint8
 
 const (
 	// open routes read no credentials.
-	open access = iota
+	open callers = iota
 	// public routes show more to admins; credentials are optional, but bad ones are
 	// refused.
 	public
@@ -34,7 +35,7 @@ type caller struct {
 	until time.Time
 	// key is a key's id, keyName what it is called and role what it may do.
 	key, keyName string
-	role         dibs.Role
+	role         access.Role
 }
 
 func (c caller) isAdmin() bool { return c.key != "" }
@@ -57,7 +58,7 @@ var (
 )
 
 // errRole names the role that a key lacks.
-func errRole(need dibs.Role) error {
+func errRole(need access.Role) error {
 	return dibs.Fail(dibs.Forbidden, dibs.Textf("this call needs an API key of the role %s", "该接口需要 %s 角色的 API 密钥", need))
 }
 
@@ -66,7 +67,7 @@ type Keys interface {
 	// CheckKey returns the key of a secret. *dibs.Error of Unauthenticated for a secret
 	// without one, or with one that was revoked; of Overloaded when too many unknown
 	// secrets are tried at once.
-	CheckKey(ctx context.Context, secret string) (*dibs.APIKey, error)
+	CheckKey(ctx context.Context, secret string) (*access.APIKey, error)
 }
 
 // authenticator finds the caller of a request, and decides whether the caller may
@@ -130,7 +131,7 @@ func (a *authenticator) identify(ctx context.Context, h http.Header, outside boo
 
 // admit returns the caller of a request, or why the caller may not use a route. A
 // key needs the role, or a higher one.
-func (a *authenticator) admit(c *call, need access, role dibs.Role) (caller, error) {
+func (a *authenticator) admit(c *call, need callers, role access.Role) (caller, error) {
 	if need == open {
 		return caller{}, nil
 	}

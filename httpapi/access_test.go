@@ -13,6 +13,11 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/announce"
+	"github.com/dibs-dev/dibs/erasure"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 // The routes that are not for admins alone, written down once more: whatever
@@ -33,31 +38,31 @@ var forOthers = map[string]string{
 
 // The least role of routes that need neither viewer, as reading does, nor
 // admin, as all else does; written down once more, too.
-var forRoles = map[string]dibs.Role{
-	"POST /v1/products": dibs.RoleEditor, "PATCH /v1/products/{id}": dibs.RoleEditor,
-	"POST /v1/campaigns": dibs.RoleEditor, "PATCH /v1/campaigns/{id}": dibs.RoleEditor,
-	"POST /v1/campaigns/{id}/publish": dibs.RolePublisher, "POST /v1/campaigns/{id}/pause": dibs.RolePublisher,
-	"POST /v1/campaigns/{id}/resume": dibs.RolePublisher, "POST /v1/campaigns/{id}/end": dibs.RolePublisher,
-	"POST /v1/campaigns/{id}/stock": dibs.RolePublisher, "POST /v1/campaigns/{id}/codes": dibs.RolePublisher, "GET /v1/campaigns/{id}/codes": dibs.RolePublisher,
-	"POST /v1/claims/{id}/confirm": dibs.RolePublisher, "POST /v1/claims/{id}/cancel": dibs.RolePublisher,
-	"POST /v1/claims/{id}/refund": dibs.RolePublisher, "POST /v1/claims/{id}/redeem": dibs.RolePublisher,
-	"POST /v1/claims/{id}/unredeem": dibs.RolePublisher, "POST /v1/claims/{id}/ship": dibs.RolePublisher,
-	"PUT /v1/audiences/{id}": dibs.RolePublisher, "POST /v1/merchants/{id}/followers/{user}": dibs.RolePublisher,
-	"DELETE /v1/merchants/{id}/followers/{user}": dibs.RolePublisher, "POST /v1/merchants/{id}/followers": dibs.RolePublisher,
-	"POST /v1/campaigns/{id}/announcements": dibs.RolePublisher, "POST /v1/announcements/{id}/pause": dibs.RolePublisher,
-	"POST /v1/announcements/{id}/resume": dibs.RolePublisher, "POST /v1/announcements/{id}/cancel": dibs.RolePublisher,
-	"GET /v1/audit": dibs.RoleAdmin, "GET /v1/users/{user}": dibs.RoleAdmin, "GET /v1/erasures": dibs.RoleAdmin, "GET /v1/erasures/{id}": dibs.RoleAdmin,
+var forRoles = map[string]access.Role{
+	"POST /v1/products": access.RoleEditor, "PATCH /v1/products/{id}": access.RoleEditor,
+	"POST /v1/campaigns": access.RoleEditor, "PATCH /v1/campaigns/{id}": access.RoleEditor,
+	"POST /v1/campaigns/{id}/publish": access.RolePublisher, "POST /v1/campaigns/{id}/pause": access.RolePublisher,
+	"POST /v1/campaigns/{id}/resume": access.RolePublisher, "POST /v1/campaigns/{id}/end": access.RolePublisher,
+	"POST /v1/campaigns/{id}/stock": access.RolePublisher, "POST /v1/campaigns/{id}/codes": access.RolePublisher, "GET /v1/campaigns/{id}/codes": access.RolePublisher,
+	"POST /v1/claims/{id}/confirm": access.RolePublisher, "POST /v1/claims/{id}/cancel": access.RolePublisher,
+	"POST /v1/claims/{id}/refund": access.RolePublisher, "POST /v1/claims/{id}/redeem": access.RolePublisher,
+	"POST /v1/claims/{id}/unredeem": access.RolePublisher, "POST /v1/claims/{id}/ship": access.RolePublisher,
+	"PUT /v1/audiences/{id}": access.RolePublisher, "POST /v1/merchants/{id}/followers/{user}": access.RolePublisher,
+	"DELETE /v1/merchants/{id}/followers/{user}": access.RolePublisher, "POST /v1/merchants/{id}/followers": access.RolePublisher,
+	"POST /v1/campaigns/{id}/announcements": access.RolePublisher, "POST /v1/announcements/{id}/pause": access.RolePublisher,
+	"POST /v1/announcements/{id}/resume": access.RolePublisher, "POST /v1/announcements/{id}/cancel": access.RolePublisher,
+	"GET /v1/audit": access.RoleAdmin, "GET /v1/users/{user}": access.RoleAdmin, "GET /v1/erasures": access.RoleAdmin, "GET /v1/erasures/{id}": access.RoleAdmin,
 }
 
 // roleFor is the least role that may call an operation.
-func roleFor(op string) dibs.Role {
+func roleFor(op string) access.Role {
 	switch role := forRoles[op]; {
 	case role != "":
 		return role
 	case strings.HasPrefix(op, "GET "):
-		return dibs.RoleViewer
+		return access.RoleViewer
 	}
-	return dibs.RoleAdmin
+	return access.RoleAdmin
 }
 
 // operations lists what the served document describes, as "GET /path".
@@ -121,7 +126,7 @@ type matrix struct {
 	claim string
 	bad   map[string]string
 	// keys are secrets of keys by their role.
-	keys map[dibs.Role]string
+	keys map[access.Role]string
 	// endpoint is one that there is; the matrix deletes some.
 	endpoint string
 	// erasure is one that there is.
@@ -143,18 +148,18 @@ func TestSecurityMatrix(t *testing.T) {
 	}, "")
 	must(t, err)
 	must(t, s.admin.Follow(ctx, "matrix", "42", 0, true))
-	_, err = s.service.Announce(ctx, "matrix", dibs.AnnouncementSpec{ID: "matrix", Merchant: "matrix"})
+	_, err = s.service.Announcements.Create(ctx, "matrix", announce.AnnouncementSpec{ID: "matrix", Merchant: "matrix"})
 	must(t, err)
-	claim, err := s.service.Claim(ctx, dibs.ClaimRequest{CampaignID: "matrix", UserID: "42"})
+	claim, err := s.service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "matrix", UserID: "42"})
 	must(t, err)
-	key, revoked, err := s.service.CreateKey(ctx, "old", dibs.RoleAdmin)
+	key, revoked, err := s.service.Access.CreateKey(ctx, "old", access.RoleAdmin)
 	must(t, err)
-	must(t, s.service.RevokeKey(ctx, key.ID))
-	erasure, _, err := s.service.Erase(ctx, "42", dibs.ErasureSpec{})
+	must(t, s.service.Access.RevokeKey(ctx, key.ID))
+	erasure, _, err := s.service.Erasures.Erase(ctx, "42", erasure.ErasureSpec{})
 	must(t, err)
-	m := &matrix{stack: s, erasure: erasure.ID, t: t, claim: claim.Claim.ID, bad: falseTokens(t, revoked), keys: map[dibs.Role]string{}}
-	for _, role := range []dibs.Role{dibs.RoleViewer, dibs.RoleEditor, dibs.RolePublisher, dibs.RoleAdmin} {
-		if _, m.keys[role], err = s.service.CreateKey(ctx, string(role), role); err != nil {
+	m := &matrix{stack: s, erasure: erasure.ID, t: t, claim: claim.Claim.ID, bad: falseTokens(t, revoked), keys: map[access.Role]string{}}
+	for _, role := range []access.Role{access.RoleViewer, access.RoleEditor, access.RolePublisher, access.RoleAdmin} {
+		if _, m.keys[role], err = s.service.Access.CreateKey(ctx, string(role), role); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -278,11 +283,11 @@ func (m *matrix) try(op string) {
 func (m *matrix) anEndpoint() string {
 	m.t.Helper()
 	if m.endpoint != "" {
-		if _, err := m.service.Endpoint(m.t.Context(), m.endpoint); err == nil {
+		if _, err := m.service.Webhooks.Get(m.t.Context(), m.endpoint); err == nil {
 			return m.endpoint
 		}
 	}
-	e, err := m.service.CreateEndpoint(m.t.Context(), dibs.EndpointSpec{URL: "https://hooks.example/x", Types: []string{"dev.dibs.claim.granted"}})
+	e, err := m.service.Webhooks.Create(m.t.Context(), webhooks.EndpointSpec{URL: "https://hooks.example/x", Types: []string{"dev.dibs.claim.granted"}})
 	must(m.t, err)
 	m.endpoint = e.ID
 	return e.ID
@@ -313,7 +318,7 @@ type keyCount struct {
 	checked atomic.Int64
 }
 
-func (k *keyCount) CheckKey(ctx context.Context, secret string) (*dibs.APIKey, error) {
+func (k *keyCount) CheckKey(ctx context.Context, secret string) (*access.APIKey, error) {
 	k.checked.Add(1)
 	return k.Keys.CheckKey(ctx, secret)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/funds"
 )
 
 // TestAccounts walks money over HTTP: who may move it, what a repeat says, what is
@@ -89,7 +91,7 @@ func TestRedPacketAnswers(t *testing.T) {
 	if a := s.ask("POST", "/v1/campaigns/rain/publish", "", asAdmin); a.status != 409 || !strings.Contains(a.body, `"reason":"insufficient_funds","code":30012`) {
 		t.Errorf("publish without funds: %d %s", a.status, a.body)
 	}
-	_, _, err := s.service.Deposit(ctx, "host", dibs.DepositSpec{Amount: dibs.Money{Amount: 300, Currency: "CNY"}, Ref: "d"})
+	_, _, err := s.service.Funds.Deposit(ctx, "host", funds.DepositSpec{Amount: dibs.Money{Amount: 300, Currency: "CNY"}, Ref: "d"})
 	must(t, err)
 	if a := s.ask("POST", "/v1/campaigns/rain/publish", "", asAdmin); a.status != 200 || !strings.Contains(a.body, `"escrow":{"amount":300,"currency":"CNY"}`) {
 		t.Fatalf("publish: %d %s", a.status, a.body)
@@ -114,7 +116,7 @@ func TestRedPacketAnswers(t *testing.T) {
 	if strings.Contains(a.body, "funds") || strings.Contains(a.body, "host") || !strings.Contains(a.body, `"redpacket":{"total":{"amount":300,"currency":"CNY"},"count":2}`) {
 		t.Errorf("the public view: %s", a.body)
 	}
-	claims, err := s.service.UserClaims(ctx, "ann", dibs.Page{})
+	claims, err := s.service.Claims.OfUser(ctx, "ann", dibs.Page{})
 	must(t, err)
 	for _, step := range []string{"refund", "cancel"} {
 		if a := s.ask("POST", "/v1/claims/"+claims.Items[0].ID+"/"+step, "{}", asAdmin); a.status != 409 || !strings.Contains(a.body, "the user's money") {

@@ -10,18 +10,21 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/api"
 )
 
 // AdminLog keeps what administrators did.
 type AdminLog interface {
 	// BeginAct adds an act that is about to happen, and sets its ID and At. When it fails,
 	// the act must not happen.
-	BeginAct(ctx context.Context, a *dibs.Act) error
+	BeginAct(ctx context.Context, a *access.Act) error
 	// EndAct adds the act's Status, Reason and After. When that fails, the act stays one
 	// that has begun.
-	EndAct(ctx context.Context, a *dibs.Act)
+	EndAct(ctx context.Context, a *access.Act)
 	// Acts lists acts, newest first.
-	Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (dibs.List[dibs.Act], error)
+	Acts(ctx context.Context, f access.ActFilter, page dibs.Page) (dibs.List[access.Act], error)
 }
 
 // adminLog writes the calls of administrators to the log.
@@ -67,12 +70,12 @@ func withLog[O any](ctx context.Context, l *adminLog, c *call, op *operation, ru
 }
 
 // begin adds an act to the log, with its subject as it is before.
-func (l *adminLog) begin(ctx context.Context, c *call, op *operation) (*dibs.Act, error) {
+func (l *adminLog) begin(ctx context.Context, c *call, op *operation) (*access.Act, error) {
 	target := strings.ToValidUTF8(c.request.URL.Path, "?")
 	if op.hidesUser {
 		target = op.path
 	}
-	act := &dibs.Act{
+	act := &access.Act{
 		Key: c.caller.key, KeyName: c.caller.keyName, Role: c.caller.role, RequestID: c.id,
 		Action: op.id, Target: target[:min(len(target), maxTarget)],
 	}
@@ -119,7 +122,7 @@ func forLog(v any, hidesUser bool) json.RawMessage {
 	}
 	before := len(members)
 	delete(members, "secret")
-	if _, claim := v.(dibs.ClaimView); claim {
+	if _, claim := v.(api.ClaimView); claim {
 		delete(members, "items")
 	}
 	if hidesUser {
@@ -146,17 +149,17 @@ type actsInput struct {
 
 // adminLogHandlers show the log.
 type adminLogHandlers struct {
-	*api
+	*routes
 	log AdminLog
 }
 
 func (h *adminLogHandlers) register() {
-	register(h.api, operation{
-		method: http.MethodGet, path: "/v1/audit", id: "list-audit", tag: tagAccess, access: adminOnly, role: dibs.RoleAdmin, strictQuery: true,
+	register(h.routes, operation{
+		method: http.MethodGet, path: "/v1/audit", id: "list-audit", tag: tagAccess, access: adminOnly, role: access.RoleAdmin, strictQuery: true,
 		summary: "List what administrators did, newest first",
 		description: "Each act with the key that did it, and the thing as it was before and after. An act is logged before it is done: " +
 			"one with `status` 0 had begun when its process ended. Kept for 400 days.",
-	}, func(ctx context.Context, _ *call, in *actsInput) (dibs.ListView[dibs.ActView], error) {
-		return listOf((*dibs.Act).View)(h.log.Acts(ctx, dibs.ActFilter{Key: in.Key, Action: in.Action, Target: in.Target, Since: in.Since, Until: in.Until}, in.page()))
+	}, func(ctx context.Context, _ *call, in *actsInput) (api.ListView[access.ActView], error) {
+		return listOf((*access.Act).View)(h.log.Acts(ctx, access.ActFilter{Key: in.Key, Action: in.Action, Target: in.Target, Since: in.Since, Until: in.Until}, in.page()))
 	})
 }

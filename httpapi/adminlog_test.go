@@ -10,6 +10,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
+
+	"github.com/dibs-dev/dibs/access"
 )
 
 // acts lists the audit log, oldest first, as "action target status".
@@ -77,7 +79,7 @@ func TestAuditLog(t *testing.T) {
 // unlogged is a log that cannot be written.
 type unlogged struct{ httpapi.AdminLog }
 
-func (unlogged) BeginAct(context.Context, *dibs.Act) error {
+func (unlogged) BeginAct(context.Context, *access.Act) error {
 	return dibs.Unavail(dibs.EffectNone, errors.New("the ledger is away"))
 }
 

@@ -5,27 +5,31 @@ import (
 	"net/http"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/announce"
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Announcements is what the handlers of announcements call. ErrNotFound for an id
 // without one; *dibs.Error of InvalidRequest or InvalidState.
 type Announcements interface {
 	// Announce starts to tell a campaign to the followers of a merchant; ErrAlreadyExists.
-	Announce(ctx context.Context, campaignID string, spec dibs.AnnouncementSpec) (*dibs.Announcement, error)
-	Announcements(ctx context.Context, campaignID string, page dibs.Page) (dibs.List[dibs.Announcement], error)
+	Create(ctx context.Context, campaignID string, spec announce.AnnouncementSpec) (*announce.Announcement, error)
+	List(ctx context.Context, campaignID string, page dibs.Page) (dibs.List[announce.Announcement], error)
 	// Announcement shows how many followers each sink of the events has taken.
-	Announcement(ctx context.Context, id string) (dibs.AnnouncementView, error)
+	Get(ctx context.Context, id string) (announce.AnnouncementView, error)
 	// PauseAnnouncement stops the queue of followers until ResumeAnnouncement. Like the
 	// others, it may be repeated.
-	PauseAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
-	ResumeAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
+	Pause(ctx context.Context, id string) (*announce.Announcement, error)
+	Resume(ctx context.Context, id string) (*announce.Announcement, error)
 	// CancelAnnouncement ends it: followers who are still in the queue are not told.
-	CancelAnnouncement(ctx context.Context, id string) (*dibs.Announcement, error)
+	Cancel(ctx context.Context, id string) (*announce.Announcement, error)
 }
 
 // announcementHandlers announce campaigns to followers.
 type announcementHandlers struct {
-	*api
+	*routes
 	announcements Announcements
 }
 
@@ -34,43 +38,45 @@ type announcementHandlers struct {
 func announcement(method, path, id, summary, description string) operation {
 	op := operation{method: method, path: path, id: id, tag: tagAdmin, access: adminOnly, summary: summary, description: description}
 	if method != http.MethodGet {
-		op.role = dibs.RolePublisher
+		op.role = access.RolePublisher
 	}
 	return op
 }
 
 func (h *announcementHandlers) register() {
-	subject(h.api, "/v1/announcements/{id}", h.announcements.Announcement)
+	subject(h.routes, "/v1/announcements/{id}", h.announcements.Get)
 	create := announcement(http.MethodPost, "/v1/campaigns/{id}/announcements", "announce-campaign", "Announce a campaign to followers",
 		"All followers of a merchant at once when they are `threshold` or fewer; else the `first` by rank at once, and the others at `rate` a second. "+
 			"They are in events of the type dev.dibs.campaign.announced, and clients that are connected receive it.")
 	create.status, create.example = http.StatusCreated, `{"threshold":10000,"first":1000,"rate":500,"message":"200 phones, today at noon"}`
-	view := viewOf((*dibs.Announcement).View)
-	change(h.api, create, func(ctx context.Context, c *call, in *PathID, spec *dibs.AnnouncementSpec) (dibs.AnnouncementView, error) {
-		v, err := view(h.announcements.Announce(ctx, in.ID, *spec))
+	view := viewOf((*announce.Announcement).View)
+	change(h.routes, create, func(ctx context.Context, c *call, in *PathID, spec *announce.AnnouncementSpec) (announce.AnnouncementView, error) {
+		v, err := view(h.announcements.Create(ctx, in.ID, *spec))
 		if err == nil {
 			c.Header().Set("Location", "/v1/announcements/"+v.ID)
 		}
 		return v, err
 	})
-	register(h.api, announcement(http.MethodGet, "/v1/campaigns/{id}/announcements", "list-announcements", "List the announcements of a campaign, the newest first", ""),
+	register(h.routes, announcement(http.MethodGet, "/v1/campaigns/{id}/announcements", "list-announcements", "List the announcements of a campaign, the newest first", ""),
 		func(ctx context.Context, _ *call, in *struct {
 			PathID
 			PageQuery
 		},
-		) (dibs.ListView[dibs.AnnouncementView], error) {
-			return listOf((*dibs.Announcement).View)(h.announcements.Announcements(ctx, in.ID, in.page()))
+		) (api.ListView[announce.AnnouncementView], error) {
+			return listOf((*announce.Announcement).View)(h.announcements.List(ctx, in.ID, in.page()))
 		})
-	register(h.api, announcement(http.MethodGet, "/v1/announcements/{id}", "get-announcement", "Show an announcement and how far it is", ""), byID(h.announcements.Announcement))
+	register(h.routes, announcement(http.MethodGet, "/v1/announcements/{id}", "get-announcement", "Show an announcement and how far it is", ""), byID(h.announcements.Get))
 	for _, action := range []struct {
 		verb, summary, description string
-		do                         func(context.Context, string) (*dibs.Announcement, error)
+		do                         func(context.Context, string) (*announce.Announcement, error)
 	}{
-		{"pause", "Pause an announcement until it is resumed", "Events that are written already go out.", h.announcements.PauseAnnouncement},
-		{"resume", "Resume an announcement that was paused", "", h.announcements.ResumeAnnouncement},
-		{"cancel", "End an announcement", "Followers who are not in an event yet will not be told.", h.announcements.CancelAnnouncement},
+		{"pause", "Pause an announcement until it is resumed", "Events that are written already go out.", h.announcements.Pause},
+		{"resume", "Resume an announcement that was paused", "", h.announcements.Resume},
+		{"cancel", "End an announcement", "Followers who are not in an event yet will not be told.", h.announcements.Cancel},
 	} {
-		change(h.api, announcement(http.MethodPost, "/v1/announcements/{id}/"+action.verb, action.verb+"-announcement", action.summary, action.description),
-			actionByID(func(ctx context.Context, id string) (dibs.AnnouncementView, error) { return view(action.do(ctx, id)) }))
+		change(h.routes, announcement(http.MethodPost, "/v1/announcements/{id}/"+action.verb, action.verb+"-announcement", action.summary, action.description),
+			actionByID(func(ctx context.Context, id string) (announce.AnnouncementView, error) {
+				return view(action.do(ctx, id))
+			}))
 	}
 }

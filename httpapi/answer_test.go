@@ -9,6 +9,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // broken are services whose calls end in what fail returns.
@@ -27,16 +29,16 @@ func (b broken) Claim(context.Context, dibs.ClaimRequest) (dibs.Result, error) {
 	return dibs.Result{}, b.fail()
 }
 
-func (b brokenCampaigns) Stats(context.Context, string) (dibs.StatsView, error) {
-	return dibs.StatsView{}, b.fail()
+func (b brokenCampaigns) Stats(context.Context, string) (api.StatsView, error) {
+	return api.StatsView{}, b.fail()
 }
 
-func (b brokenCampaigns) PatchCampaign(context.Context, string, dibs.CampaignPatch) (*dibs.Campaign, error) {
+func (b brokenCampaigns) Patch(context.Context, string, dibs.CampaignPatch) (*dibs.Campaign, error) {
 	return nil, b.fail()
 }
 
-func (brokenHealth) Health(context.Context) dibs.HealthView {
-	return dibs.HealthView{Durability: "durable", Dependencies: map[string]dibs.DependencyView{"ledger": {Error: "gone"}}}
+func (brokenHealth) Health(context.Context) api.HealthView {
+	return api.HealthView{Durability: "durable", Dependencies: map[string]api.DependencyView{"ledger": {Error: "gone"}}}
 }
 
 func TestFailuresShowNothingInside(t *testing.T) {

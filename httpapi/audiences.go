@@ -7,6 +7,11 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/api"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // Audiences is what the handlers of lists of users and of followers call;
@@ -15,17 +20,17 @@ import (
 // with how many users they have stored.
 type Audiences interface {
 	// Import replaces a list. All of its users count from one moment on, or none does.
-	Import(ctx context.Context, id string, file io.Reader, done func(stored int64)) (dibs.AudienceView, error)
+	Import(ctx context.Context, id string, file io.Reader, done func(stored int64)) (api.AudienceView, error)
 	Audience(ctx context.Context, id string) (*dibs.Audience, error)
 	AudienceList(ctx context.Context, page dibs.Page) (dibs.List[dibs.Audience], error)
 	// ImportFollowers adds followers. After a failure it may be repeated.
-	ImportFollowers(ctx context.Context, merchant string, file io.ReadSeeker, done func(stored int64)) (dibs.FollowersView, error)
-	Merchant(ctx context.Context, id string) (dibs.Merchant, error)
+	ImportFollowers(ctx context.Context, merchant string, file io.ReadSeeker, done func(stored int64)) (api.FollowersView, error)
+	Merchant(ctx context.Context, id string) (gate.Merchant, error)
 	// Follow makes a user follow a merchant, or no longer. It may be repeated; the last
 	// rank counts.
-	Follow(ctx context.Context, merchant string, f dibs.Follower, follows bool) error
+	Follow(ctx context.Context, merchant string, f gate.Follower, follows bool) error
 	// Followers lists followers by falling rank.
-	Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[dibs.Follower], error)
+	Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[gate.Follower], error)
 }
 
 // maxAudienceFile bounds a file of users, in bytes.
@@ -57,78 +62,78 @@ type followerView struct {
 
 // audienceHandlers import and show lists of users, and followers.
 type audienceHandlers struct {
-	*api
+	*routes
 	audiences Audiences
 }
 
 func (h *audienceHandlers) register() {
-	audience := func(ctx context.Context, id string) (dibs.AudienceView, error) {
-		return viewOf((*dibs.Audience).View)(h.audiences.Audience(ctx, id))
+	view := func(ctx context.Context, id string) (api.AudienceView, error) {
+		return viewOf(api.AudienceViewOf)(h.audiences.Audience(ctx, id))
 	}
-	subject(h.api, "/v1/audiences/{id}", audience)
+	subject(h.routes, "/v1/audiences/{id}", view)
 	h.registerImports()
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/audiences", id: "list-audiences", tag: tagAdmin, access: adminOnly,
 		summary: "List the lists of users by id",
-	}, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (dibs.ListView[dibs.AudienceView], error) {
-		return listOf((*dibs.Audience).View)(h.audiences.AudienceList(ctx, in.page()))
+	}, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (api.ListView[api.AudienceView], error) {
+		return listOf(api.AudienceViewOf)(h.audiences.AudienceList(ctx, in.page()))
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/audiences/{id}", id: "get-audience", tag: tagAdmin, access: adminOnly,
 		summary: "Show a list of users",
-	}, byID(audience))
-	register(h.api, operation{
+	}, byID(view))
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/merchants/{id}/followers", id: "list-followers", tag: tagAdmin, access: adminOnly,
 		summary: "List a merchant's followers, the highest rank first",
 	}, func(ctx context.Context, _ *call, in *struct {
 		PathID
 		PageQuery
 	},
-	) (dibs.ListView[dibs.Follower], error) {
-		return listOf(itself[dibs.Follower])(h.audiences.Followers(ctx, in.ID, in.page()))
+	) (api.ListView[gate.Follower], error) {
+		return listOf(itself[gate.Follower])(h.audiences.Followers(ctx, in.ID, in.page()))
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/merchants/{id}", id: "get-merchant", tag: tagAdmin, access: adminOnly,
 		summary: "Show how many users follow a merchant",
 	}, func(ctx context.Context, _ *call, in *PathID) (merchantView, error) {
 		m, err := h.audiences.Merchant(ctx, in.ID)
 		return merchantView{m.ID, m.Followers}, err
 	})
-	change(h.api, operation{
+	change(h.routes, operation{
 		method: http.MethodPost, path: "/v1/merchants/{id}/followers/{user}", id: "follow", tag: tagAdmin, access: adminOnly,
-		role: dibs.RolePublisher, knowsRepeats: true, example: `{"rank":5}`,
+		role: access.RolePublisher, knowsRepeats: true, example: `{"rank":5}`,
 		summary: "Make a user follow a merchant", description: "Nodes let followers through within about a second. A later call with another rank replaces it.",
 	}, func(ctx context.Context, _ *call, in *followerPath, b *followerBody) (followerView, error) {
-		err := h.audiences.Follow(ctx, in.ID, dibs.Follower{User: in.User, Rank: b.Rank}, true)
+		err := h.audiences.Follow(ctx, in.ID, gate.Follower{User: in.User, Rank: b.Rank}, true)
 		return followerView{in.ID, in.User, true}, err
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodDelete, path: "/v1/merchants/{id}/followers/{user}", id: "unfollow", tag: tagAdmin, access: adminOnly,
-		role: dibs.RolePublisher, summary: "Make a user no longer follow a merchant",
+		role: access.RolePublisher, summary: "Make a user no longer follow a merchant",
 	}, func(ctx context.Context, _ *call, in *followerPath) (followerView, error) {
-		err := h.audiences.Follow(ctx, in.ID, dibs.Follower{User: in.User}, false)
+		err := h.audiences.Follow(ctx, in.ID, gate.Follower{User: in.User}, false)
 		return followerView{in.ID, in.User, false}, err
 	})
 }
 
 // registerImports adds the uploads of lists and of followers.
 func (h *audienceHandlers) registerImports() {
-	upload(h.api, operation{
-		method: http.MethodPut, path: "/v1/audiences/{id}", id: "import-audience", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher, knowsRepeats: true,
+	upload(h.routes, operation{
+		method: http.MethodPut, path: "/v1/audiences/{id}", id: "import-audience", tag: tagAdmin, access: adminOnly, role: access.RolePublisher, knowsRepeats: true,
 		summary: "Replace a list of users by those of a CSV file",
 		description: "One user on each line, 10,000,000 at most; a first line `user` or `user_id` is left out. All of them count from one moment on, or none: " +
 			"`errors` names the first lines that cannot be read. With `Prefer: progress`, interim answers (102) say in `" + headerImported + "` how far it is.",
 		example: "user\n42\n43\n",
-	}, maxAudienceFile, func(ctx context.Context, c *call, file io.ReadSeeker, _ string) (dibs.AudienceView, error) {
+	}, maxAudienceFile, func(ctx context.Context, c *call, file io.ReadSeeker, _ string) (api.AudienceView, error) {
 		return h.audiences.Import(ctx, c.request.PathValue("id"), file, web.Progress(c, c.request, headerImported))
 	})
-	upload(h.api, operation{
-		method: http.MethodPost, path: "/v1/merchants/{id}/followers", id: "import-followers", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher, knowsRepeats: true,
+	upload(h.routes, operation{
+		method: http.MethodPost, path: "/v1/merchants/{id}/followers", id: "import-followers", tag: tagAdmin, access: adminOnly, role: access.RolePublisher, knowsRepeats: true,
 		summary: "Make the users of a CSV file follow a merchant",
 		description: "`user` or `user,rank` on each line, 10,000,000 at most; a first line that says so is left out. When a line cannot be read, none of the users follows, and `errors` " +
 			"names the first bad lines. An import that was broken off can be repeated. With `Prefer: progress`, interim answers (102) say in `" + headerImported + "` how far it is.",
 		example: "user,rank\n42,5\n43,0\n",
-	}, maxAudienceFile, func(ctx context.Context, c *call, file io.ReadSeeker, _ string) (dibs.FollowersView, error) {
+	}, maxAudienceFile, func(ctx context.Context, c *call, file io.ReadSeeker, _ string) (api.FollowersView, error) {
 		return h.audiences.ImportFollowers(ctx, c.request.PathValue("id"), file, web.Progress(c, c.request, headerImported))
 	})
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi/internal/pages"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Campaigns is what the handlers of campaigns call. All methods that name a campaign
@@ -16,10 +19,10 @@ import (
 type Campaigns interface {
 	// CreateCampaign stores a new draft. *dibs.Error of InvalidRequest with every
 	// fault, or of AlreadyExists.
-	CreateCampaign(ctx context.Context, spec dibs.CampaignSpec) (*dibs.Campaign, error)
+	Create(ctx context.Context, spec dibs.CampaignSpec) (*dibs.Campaign, error)
 	// PatchCampaign changes a campaign. *dibs.Error of InvalidState for fields that its
 	// state does not allow, of InvalidRequest for values that are never valid.
-	PatchCampaign(ctx context.Context, id string, patch dibs.CampaignPatch) (*dibs.Campaign, error)
+	Patch(ctx context.Context, id string, patch dibs.CampaignPatch) (*dibs.Campaign, error)
 	// Publish opens a draft for claims. Like the next three, it may be repeated;
 	// *dibs.Error of InvalidState where the state does not allow it.
 	Publish(ctx context.Context, id string) (*dibs.Campaign, error)
@@ -27,18 +30,18 @@ type Campaigns interface {
 	Pause(ctx context.Context, id string) (*dibs.Campaign, error)
 	Resume(ctx context.Context, id string) (*dibs.Campaign, error)
 	End(ctx context.Context, id string) (*dibs.Campaign, error)
-	// Campaign may miss the latest changes of other nodes; CampaignNow has them all, and
+	// Get may miss the latest changes of other nodes; Now has them all, and
 	// reads the ledger.
-	Campaign(ctx context.Context, id string) (*dibs.Campaign, error)
-	CampaignNow(ctx context.Context, id string) (*dibs.Campaign, error)
-	// Campaigns lists campaigns, newest first; public leaves drafts out.
-	Campaigns(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)
+	Get(ctx context.Context, id string) (*dibs.Campaign, error)
+	Now(ctx context.Context, id string) (*dibs.Campaign, error)
+	// List returns campaigns, newest first; public leaves drafts out.
+	List(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)
 	// CampaignView shows a campaign with what remains and its product; admin adds the
 	// fields that users must not see.
-	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
+	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error)
 	// Stats counts grants that are not settled yet, too. The refusals are those of this
 	// node.
-	Stats(ctx context.Context, id string) (dibs.StatsView, error)
+	Stats(ctx context.Context, id string) (api.StatsView, error)
 }
 
 const campaignExample = `{"id":"phone-noon","kind":"sale","title":"Phone at noon","starts_at":"2026-12-01T04:00:00Z","ends_at":"2026-12-01T06:00:00Z",` +
@@ -49,31 +52,31 @@ var errNoCampaign = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such cam
 // campaignHandlers show and change campaigns. The views for callers without
 // credentials come from the page cache.
 type campaignHandlers struct {
-	*api
+	*routes
 	campaigns Campaigns
 }
 
 func (h *campaignHandlers) register() {
-	subject(h.api, "/v1/campaigns/{id}", func(ctx context.Context, id string) (dibs.CampaignView, error) {
-		return h.show(ctx)(h.campaigns.CampaignNow(ctx, id))
+	subject(h.routes, "/v1/campaigns/{id}", func(ctx context.Context, id string) (api.CampaignView, error) {
+		return h.show(ctx)(h.campaigns.Now(ctx, id))
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/campaigns", id: "list-campaigns", tag: tagCatalog, access: public, strictQuery: true,
 		summary:     "List campaigns, newest first",
 		description: "Everyone sees what is published; an API key sees drafts too, and every field.",
 	}, h.list)
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}", id: "get-campaign", tag: tagCatalog, access: public,
 		summary:     "Show a campaign",
 		description: "Product, window, state and what remains. With an `ETag`; `If-None-Match` is answered by 304.",
 	}, h.get)
-	checkedChange(h.api, operation{
-		method: http.MethodPost, path: "/v1/campaigns", id: "create-campaign", tag: tagAdmin, access: adminOnly, role: dibs.RoleEditor, status: http.StatusCreated,
+	checkedChange(h.routes, operation{
+		method: http.MethodPost, path: "/v1/campaigns", id: "create-campaign", tag: tagAdmin, access: adminOnly, role: access.RoleEditor, status: http.StatusCreated,
 		summary: "Draft a campaign", example: campaignExample, maxBody: h.maxAdminBody,
 		description: "A draft is invisible to users until it is published. `stock` has exactly one of `units`, `items`, `codes` and `redpacket`.",
 	}, func(spec *dibs.CampaignSpec) error { _, err := spec.Campaign(time.Now()); return err }, h.create)
-	change(h.api, operation{
-		method: http.MethodPatch, path: "/v1/campaigns/{id}", id: "patch-campaign", tag: tagAdmin, access: adminOnly, role: dibs.RoleEditor,
+	change(h.routes, operation{
+		method: http.MethodPatch, path: "/v1/campaigns/{id}", id: "patch-campaign", tag: tagAdmin, access: adminOnly, role: access.RoleEditor,
 		summary: "Change a campaign", example: `{"ends_at":"2026-12-01T07:00:00Z"}`,
 		description: "Fields that are absent or null stay. After publishing, only title, comment, ends_at, low_stock and an upward limit_per_user may change, and keys need the role publisher.",
 	}, h.patch)
@@ -86,35 +89,35 @@ func (h *campaignHandlers) register() {
 		{"resume", "Resume a paused campaign", h.campaigns.Resume},
 		{"end", "End a campaign for good", h.campaigns.End},
 	} {
-		change(h.api, operation{
-			method: http.MethodPost, path: "/v1/campaigns/{id}/" + action.verb, id: action.verb + "-campaign", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
+		change(h.routes, operation{
+			method: http.MethodPost, path: "/v1/campaigns/{id}/" + action.verb, id: action.verb + "-campaign", tag: tagAdmin, access: adminOnly, role: access.RolePublisher,
 			summary: action.summary, description: "The same action again changes nothing and is no error.",
-		}, actionByID(func(ctx context.Context, id string) (dibs.CampaignView, error) {
+		}, actionByID(func(ctx context.Context, id string) (api.CampaignView, error) {
 			return h.show(ctx)(action.do(ctx, id))
 		}))
 	}
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}/stats", id: "campaign-stats", tag: tagAdmin, access: adminOnly,
 		summary: "Show a campaign's numbers", description: "`granted` counts units granted and not released.",
 	}, byID(h.campaigns.Stats))
 }
 
 // show shows the campaign that a call returned, as administrators see it.
-func (h *campaignHandlers) show(ctx context.Context) func(*dibs.Campaign, error) (dibs.CampaignView, error) {
-	return func(c *dibs.Campaign, err error) (dibs.CampaignView, error) {
+func (h *campaignHandlers) show(ctx context.Context) func(*dibs.Campaign, error) (api.CampaignView, error) {
+	return func(c *dibs.Campaign, err error) (api.CampaignView, error) {
 		if err != nil {
-			return dibs.CampaignView{}, err
+			return api.CampaignView{}, err
 		}
 		return h.campaigns.CampaignView(ctx, c, true)
 	}
 }
 
-func (h *campaignHandlers) list(ctx context.Context, c *call, in *struct{ PageQuery }) (v dibs.ListView[dibs.CampaignView], err error) {
-	l, err := h.campaigns.Campaigns(ctx, !c.caller.isAdmin(), in.page())
+func (h *campaignHandlers) list(ctx context.Context, c *call, in *struct{ PageQuery }) (v api.ListView[api.CampaignView], err error) {
+	l, err := h.campaigns.List(ctx, !c.caller.isAdmin(), in.page())
 	if err != nil {
 		return v, err
 	}
-	v.NextCursor, v.Items = l.NextCursor, make([]dibs.CampaignView, len(l.Items))
+	v.NextCursor, v.Items = l.NextCursor, make([]api.CampaignView, len(l.Items))
 	keep := web.MaxKeep
 	for i := range l.Items {
 		if v.Items[i], err = h.campaigns.CampaignView(ctx, &l.Items[i], c.caller.isAdmin()); err != nil {
@@ -125,28 +128,28 @@ func (h *campaignHandlers) list(ctx context.Context, c *call, in *struct{ PageQu
 	return v, cacheable(c, v, keep)
 }
 
-func (h *campaignHandlers) get(ctx context.Context, c *call, in *PathID) (dibs.CampaignView, error) {
-	read := h.campaigns.Campaign
+func (h *campaignHandlers) get(ctx context.Context, c *call, in *PathID) (api.CampaignView, error) {
+	read := h.campaigns.Get
 	if c.caller.isAdmin() {
 		// An administrator sees a change at once, through whichever node it was made.
-		read = h.campaigns.CampaignNow
+		read = h.campaigns.Now
 	}
 	campaign, err := read(ctx, in.ID)
 	if err != nil {
-		return dibs.CampaignView{}, err
+		return api.CampaignView{}, err
 	}
 	if campaign.State == dibs.Draft && !c.caller.isAdmin() {
-		return dibs.CampaignView{}, errNoCampaign
+		return api.CampaignView{}, errNoCampaign
 	}
 	v, err := h.campaigns.CampaignView(ctx, campaign, c.caller.isAdmin())
 	if err != nil {
-		return dibs.CampaignView{}, err
+		return api.CampaignView{}, err
 	}
 	return v, cacheable(c, v, h.keepView(&v))
 }
 
 // keepView is how long others may keep the view of a campaign.
-func (h *campaignHandlers) keepView(v *dibs.CampaignView) time.Duration {
+func (h *campaignHandlers) keepView(v *api.CampaignView) time.Duration {
 	now, phase := h.now(), dibs.PhaseOpen
 	switch {
 	case now.Before(v.StartsAt):
@@ -181,18 +184,18 @@ func cacheable(c *call, view any, keep time.Duration) error {
 // create drafts a campaign. A draft without an id of its own gets one that the
 // Idempotency-Key determines, so that a repeat finds the draft even when the memory
 // of the first answer was lost.
-func (h *campaignHandlers) create(ctx context.Context, c *call, _ *struct{}, spec *dibs.CampaignSpec) (dibs.CampaignView, error) {
+func (h *campaignHandlers) create(ctx context.Context, c *call, _ *struct{}, spec *dibs.CampaignSpec) (api.CampaignView, error) {
 	ref, err := c.ref()
 	if err != nil {
-		return dibs.CampaignView{}, err
+		return api.CampaignView{}, err
 	}
 	derived := spec.ID == "" && ref != ""
 	if derived {
 		spec.ID = "c-" + ref
 	}
-	campaign, err := h.campaigns.CreateCampaign(ctx, *spec)
+	campaign, err := h.campaigns.Create(ctx, *spec)
 	if derived && errors.Is(err, dibs.ErrAlreadyExists) {
-		campaign, err = h.campaigns.Campaign(ctx, spec.ID)
+		campaign, err = h.campaigns.Get(ctx, spec.ID)
 	}
 	if err == nil {
 		c.Header().Set("Location", "/v1/campaigns/"+campaign.ID)
@@ -201,15 +204,15 @@ func (h *campaignHandlers) create(ctx context.Context, c *call, _ *struct{}, spe
 }
 
 // patch changes a campaign. A key that may only edit drafts changes nothing else.
-func (h *campaignHandlers) patch(ctx context.Context, c *call, in *PathID, patch *dibs.CampaignPatch) (dibs.CampaignView, error) {
-	if !c.caller.role.May(dibs.RolePublisher) {
-		campaign, err := h.campaigns.CampaignNow(ctx, in.ID)
+func (h *campaignHandlers) patch(ctx context.Context, c *call, in *PathID, patch *dibs.CampaignPatch) (api.CampaignView, error) {
+	if !c.caller.role.May(access.RolePublisher) {
+		campaign, err := h.campaigns.Now(ctx, in.ID)
 		if err == nil && campaign.State != dibs.Draft {
-			err = errRole(dibs.RolePublisher)
+			err = errRole(access.RolePublisher)
 		}
 		if err != nil {
-			return dibs.CampaignView{}, err
+			return api.CampaignView{}, err
 		}
 	}
-	return h.show(ctx)(h.campaigns.PatchCampaign(ctx, in.ID, *patch))
+	return h.show(ctx)(h.campaigns.Patch(ctx, in.ID, *patch))
 }

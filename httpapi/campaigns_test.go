@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/access"
 )
 
 const draftBody = `{"id":"phone-noon","kind":"sale","title":"Phone at noon","product_id":null,"comment":"inner words",
@@ -145,7 +145,7 @@ func TestCachingOfPublicViews(t *testing.T) {
 // An editor changes drafts, and nothing that is on offer.
 func TestEditorsAndPublished(t *testing.T) {
 	s := newStack(t, nil)
-	_, editor, err := s.service.CreateKey(t.Context(), "ed", dibs.RoleEditor)
+	_, editor, err := s.service.Access.CreateKey(t.Context(), "ed", access.RoleEditor)
 	must(t, err)
 	as := "Authorization: Bearer " + editor
 	spec := fmt.Sprintf(`{"id":"c","kind":"sale","title":"T","starts_at":%q,"ends_at":%q,"stock":{"units":5}}`,

@@ -9,6 +9,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // claimPattern is the route that all users of a sale call within the same seconds.
@@ -44,7 +46,7 @@ type Overload interface {
 	Full() bool
 	Refused()
 	// View is how much there is to do.
-	View() dibs.OverloadView
+	View() api.OverloadView
 }
 
 // claimHandler answers claims. The steps are in the order of their cost, and the
@@ -187,7 +189,7 @@ func (h *claimHandler) grant(w http.ResponseWriter, res *dibs.Result, s *scratch
 	s.out = s.out[:0]
 	if len(res.Claim.Events) == 0 {
 		s.out = appendClaim(s.out, res.Claim)
-	} else if body, err := web.EncodeJSON(res.Claim.View()); err == nil {
+	} else if body, err := web.EncodeJSON(api.ClaimViewOf(res.Claim)); err == nil {
 		// The repeat of a claim that was paid or cancelled meanwhile is rare.
 		s.out = append(s.out, body...)
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/overload"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Where and as whom the scenarios claim.
@@ -156,7 +158,7 @@ func TestClaimBodies(t *testing.T) {
 		if pointer == "none" {
 			continue
 		}
-		var p dibs.Problem
+		var p api.Problem
 		must(t, json.Unmarshal([]byte(a.body), &p))
 		if len(p.Errors) != 1 || p.Errors[0].Pointer != pointer || p.Errors[0].Detail == "" {
 			t.Errorf("%s: errors %v, want one at %q", body, p.Errors, pointer)

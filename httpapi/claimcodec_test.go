@@ -14,6 +14,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // FuzzClaimBody compares the claim's decoder with a strict reading by
@@ -90,11 +92,11 @@ func TestClaimEncoder(t *testing.T) {
 		},
 		{Kind: dibs.Coupon, Status: dibs.Released, Items: []string{`A"1`, "中\n文", "<&>"}, Quantity: 1 << 40, CreatedAt: at},
 	} {
-		var got, want dibs.ClaimView
+		var got, want api.ClaimView
 		if err := json.Unmarshal(appendClaim(nil, &c), &got); err != nil {
 			t.Fatal(err)
 		}
-		raw, err := json.Marshal(c.View())
+		raw, err := json.Marshal(api.ClaimViewOf(&c))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // sameAnswer answers every claim alike.
@@ -48,7 +50,7 @@ var costlyClaim = &dibs.Claim{
 // claimOnce returns a function that makes one claim, and the writer of its answer.
 func claimOnce(t testing.TB, res dibs.Result) (func(), *noWriter) {
 	t.Helper()
-	services := ServicesOf(nil)
+	services := ServicesOf(&node.Service{Live: &live.Node{}})
 	services.Claimer = &sameAnswer{res: res}
 	h, err := New(Config{Services: services, JWTSecret: []byte("a secret of the tests, 32 bytes+")})
 	if err != nil {

@@ -10,16 +10,18 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Claims is what the handlers that show claims call. Claims that are granted but not
 // settled yet are among them.
 type Claims interface {
 	// FindClaim returns a claim; ErrNotFound. The caller checks whose it is.
-	FindClaim(ctx context.Context, id string) (*dibs.Claim, error)
+	Find(ctx context.Context, id string) (*dibs.Claim, error)
 	// CampaignClaims lists claims in the order in which they were granted. It settles what
 	// was granted before the call first.
-	CampaignClaims(ctx context.Context, campaignID string, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
+	OfCampaign(ctx context.Context, campaignID string, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
 }
 
 var errNoClaim = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such claim", ZH: "该领取记录不存在"})
@@ -34,18 +36,18 @@ type claimsInput struct {
 }
 
 // claimView is a claim as the caller may see it.
-func claimView(c *call, claim *dibs.Claim) dibs.ClaimView {
+func claimView(c *call, claim *dibs.Claim) api.ClaimView {
 	if c.caller.isAdmin() {
-		return claim.AdminView()
+		return api.AdminClaimViewOf(claim)
 	}
-	return claim.View()
+	return api.ClaimViewOf(claim)
 }
 
-func userView(c *dibs.Claim) dibs.ClaimView { return c.View() }
+func userView(c *dibs.Claim) api.ClaimView { return api.ClaimViewOf(c) }
 
 // claimHandlers take claims, and show them.
 type claimHandlers struct {
-	*api
+	*routes
 	claims Claims
 	take   *claimHandler
 }
@@ -58,23 +60,23 @@ func (h *claimHandlers) register() {
 		description: "Granted or why not, at once and for good. The body may be absent, `{}`, or name a quantity.",
 	})
 	h.Handle(claimPattern, h.take)
-	subject(h.api, "/v1/claims/{id}", func(ctx context.Context, id string) (dibs.ClaimView, error) {
-		return viewOf(userView)(h.claims.FindClaim(ctx, id))
+	subject(h.routes, "/v1/claims/{id}", func(ctx context.Context, id string) (api.ClaimView, error) {
+		return viewOf(userView)(h.claims.Find(ctx, id))
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/claims/{id}", id: "get-claim", tag: tagUser, access: either,
 		summary: "Show a claim", description: "Users see their own claims only; anything else is not found. A claim just granted is found at once. With an API key, its events too.",
-	}, func(ctx context.Context, c *call, in *PathID) (dibs.ClaimView, error) {
-		claim, err := h.claims.FindClaim(ctx, in.ID)
+	}, func(ctx context.Context, c *call, in *PathID) (api.ClaimView, error) {
+		claim, err := h.claims.Find(ctx, in.ID)
 		if err != nil {
-			return dibs.ClaimView{}, err
+			return api.ClaimView{}, err
 		}
 		if !c.caller.isAdmin() && claim.UserID != c.caller.user {
-			return dibs.ClaimView{}, errNoClaim
+			return api.ClaimView{}, errNoClaim
 		}
 		return claimView(c, claim), nil
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}/claims", id: "campaign-claims", tag: tagAdmin, access: adminOnly,
 		summary: "List a campaign's claims", strictQuery: true,
 		description: "In the order in which they were granted, or one user's, newest first. `format=csv` streams all of them.",
@@ -82,7 +84,7 @@ func (h *claimHandlers) register() {
 	h.alsoCSV("/v1/campaigns/{id}/claims")
 }
 
-func (h *claimHandlers) ofCampaign(ctx context.Context, c *call, in *claimsInput) (v dibs.ListView[dibs.ClaimView], err error) {
+func (h *claimHandlers) ofCampaign(ctx context.Context, c *call, in *claimsInput) (v api.ListView[api.ClaimView], err error) {
 	f := dibs.ClaimFilter{UserID: in.UserID}
 	if status, ok := dibs.ParseStatus(in.Status); ok {
 		f.Status = &status
@@ -91,8 +93,8 @@ func (h *claimHandlers) ofCampaign(ctx context.Context, c *call, in *claimsInput
 	if dibs.ValidID(in.ID) {
 		name = in.ID + ".csv"
 	}
-	return listOrCSV(ctx, h.api, c, in.Format, in.page(), claimsCSV(name), func(page dibs.Page) (dibs.List[dibs.Claim], error) {
-		return h.claims.CampaignClaims(ctx, in.ID, f, page)
+	return listOrCSV(ctx, h.routes, c, in.Format, in.page(), claimsCSV(name), func(page dibs.Page) (dibs.List[dibs.Claim], error) {
+		return h.claims.OfCampaign(ctx, in.ID, f, page)
 	}, userView)
 }
 
@@ -100,7 +102,7 @@ func (h *claimHandlers) ofCampaign(ctx context.Context, c *call, in *claimsInput
 func (d *document) describeClaim(op *operation) {
 	claim := func(description string, headers map[string]*huma.Param) *huma.Response {
 		return &huma.Response{Description: description, Headers: headers, Content: map[string]*huma.MediaType{
-			web.TypeJSON[0]: {Schema: d.schemas.Schema(reflect.TypeFor[dibs.ClaimView](), true, "")},
+			web.TypeJSON[0]: {Schema: d.schemas.Schema(reflect.TypeFor[api.ClaimView](), true, "")},
 		}}
 	}
 	text := &huma.Schema{Type: huma.TypeString}

@@ -5,6 +5,9 @@ import (
 	"net/http"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/api"
 )
 
 // ClaimSteps is what the handlers of a claim's life after its grant call. A step is
@@ -28,24 +31,24 @@ type ClaimSteps interface {
 
 // claimStepHandlers take claims through the steps after the grant.
 type claimStepHandlers struct {
-	*api
+	*routes
 	steps ClaimSteps
 }
 
 // step is the operation of a step.
 func step(verb, summary, example, description string) operation {
 	return operation{
-		method: http.MethodPost, path: "/v1/claims/{id}/" + verb, id: verb + "-claim", tag: tagSteps, access: adminOnly, role: dibs.RolePublisher,
+		method: http.MethodPost, path: "/v1/claims/{id}/" + verb, id: verb + "-claim", tag: tagSteps, access: adminOnly, role: access.RolePublisher,
 		summary: summary, description: description, example: example,
 	}
 }
 
 // stepped answers with a claim after a step, and says so when the step was done
 // before.
-func stepped(c *call) func(*dibs.Claim, bool, error) (dibs.ClaimView, error) {
-	return func(claim *dibs.Claim, replayed bool, err error) (dibs.ClaimView, error) {
+func stepped(c *call) func(*dibs.Claim, bool, error) (api.ClaimView, error) {
+	return func(claim *dibs.Claim, replayed bool, err error) (api.ClaimView, error) {
 		if err != nil {
-			return dibs.ClaimView{}, err
+			return api.ClaimView{}, err
 		}
 		if replayed {
 			c.replayed()
@@ -55,50 +58,50 @@ func stepped(c *call) func(*dibs.Claim, bool, error) (dibs.ClaimView, error) {
 }
 
 func (h *claimStepHandlers) register() {
-	change(h.api, step("confirm", "Note a payment", `{"amount":{"amount":99900,"currency":"CNY"},"payment_ref":"pay-1"}`,
+	change(h.routes, step("confirm", "Note a payment", `{"amount":{"amount":99900,"currency":"CNY"},"payment_ref":"pay-1"}`,
 		"The amount must be the claim's. The same `payment_ref` again changes nothing; another one on a paid claim is refused. "+
 			"A payment whose claim was released follows the campaign's `late_payment`: `reclaim` takes stock again, and the answer "+
 			"is the new claim, which names the old one in `replaces`; otherwise the claim stays released with `payment.refund_due`."),
-		func(ctx context.Context, c *call, in *PathID, p *dibs.PaymentSpec) (dibs.ClaimView, error) {
+		func(ctx context.Context, c *call, in *PathID, p *dibs.PaymentSpec) (api.ClaimView, error) {
 			return stepped(c)(h.steps.Confirm(ctx, in.ID, *p))
 		})
 	cancel := step("cancel", "Give an unpaid claim up", "", "Its stock comes back at once. Users cancel their own claims, an API key any.")
 	cancel.access, cancel.tag = either, tagUser
-	change(h.api, cancel, h.cancel)
-	change(h.api, step("refund", "Note that money went back", `{"amount":{"amount":5000,"currency":"CNY"},"restock":true}`,
+	change(h.routes, cancel, h.cancel)
+	change(h.routes, step("refund", "Note that money went back", `{"amount":{"amount":5000,"currency":"CNY"},"restock":true}`,
 		"Without `amount`, all that is left of the payment. With `restock` the stock and the user's allowance come back, and the claim "+
 			"is refunded whatever the amount. What was refunded never exceeds what was paid. A repeat needs the `Idempotency-Key`."), h.refund)
-	change(h.api, step("redeem", "Note the use of a coupon", `{"ref":"order-9"}`,
+	change(h.routes, step("redeem", "Note the use of a coupon", `{"ref":"order-9"}`,
 		"Once for each `ref`, while the coupon is valid, and never for two at a time. With `user_id`, only that user's coupon."),
-		func(ctx context.Context, c *call, in *PathID, r *dibs.RedeemSpec) (dibs.ClaimView, error) {
+		func(ctx context.Context, c *call, in *PathID, r *dibs.RedeemSpec) (api.ClaimView, error) {
 			return stepped(c)(h.steps.Redeem(ctx, in.ID, *r))
 		})
-	change(h.api, step("unredeem", "Roll the use of a coupon back", `{"ref":"order-9"}`,
+	change(h.routes, step("unredeem", "Roll the use of a coupon back", `{"ref":"order-9"}`,
 		"The coupon can be used again, under another `ref`: a late copy of the first call does not use it."),
-		func(ctx context.Context, c *call, in *PathID, r *dibs.UnredeemSpec) (dibs.ClaimView, error) {
+		func(ctx context.Context, c *call, in *PathID, r *dibs.UnredeemSpec) (api.ClaimView, error) {
 			return stepped(c)(h.steps.Unredeem(ctx, in.ID, *r))
 		})
-	change(h.api, step("ship", "Note how the goods travel", `{"carrier":"SF Express","tracking_no":"SF1234567890"}`,
+	change(h.routes, step("ship", "Note how the goods travel", `{"carrier":"SF Express","tracking_no":"SF1234567890"}`,
 		"Of a confirmed claim of a sale. A later call with other values replaces them; the events keep all."),
-		func(ctx context.Context, c *call, in *PathID, s *dibs.ShipmentSpec) (dibs.ClaimView, error) {
+		func(ctx context.Context, c *call, in *PathID, s *dibs.ShipmentSpec) (api.ClaimView, error) {
 			return stepped(c)(h.steps.Ship(ctx, in.ID, *s))
 		})
 }
 
 // cancel and refund name their step in the ledger by the Idempotency-Key too, so
 // that it is made once even when the memory of its answer was lost.
-func (h *claimStepHandlers) cancel(ctx context.Context, c *call, in *PathID, _ *noBody) (dibs.ClaimView, error) {
+func (h *claimStepHandlers) cancel(ctx context.Context, c *call, in *PathID, _ *noBody) (api.ClaimView, error) {
 	ref, err := c.ref()
 	if err != nil {
-		return dibs.ClaimView{}, err
+		return api.ClaimView{}, err
 	}
 	return stepped(c)(h.steps.Cancel(ctx, in.ID, c.caller.user, ref))
 }
 
-func (h *claimStepHandlers) refund(ctx context.Context, c *call, in *PathID, r *dibs.RefundSpec) (dibs.ClaimView, error) {
+func (h *claimStepHandlers) refund(ctx context.Context, c *call, in *PathID, r *dibs.RefundSpec) (api.ClaimView, error) {
 	ref, err := c.ref()
 	if err != nil {
-		return dibs.ClaimView{}, err
+		return api.ClaimView{}, err
 	}
 	return stepped(c)(h.steps.Refund(ctx, in.ID, *r, ref))
 }

@@ -15,16 +15,16 @@ func TestClaimLife(t *testing.T) {
 	s := newStack(t, nil)
 	ctx := context.Background()
 	units, within, now := int64(10), dibs.Duration(15*time.Minute), time.Now()
-	_, err := s.service.CreateCampaign(ctx, dibs.CampaignSpec{
+	_, err := s.service.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: "life", Kind: dibs.Sale, Title: "Life", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour),
 		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within, Limit: new(int64(5)),
 	})
 	must(t, err)
-	_, err = s.service.Publish(ctx, "life")
+	_, err = s.service.Campaigns.Publish(ctx, "life")
 	must(t, err)
 	var ids []string
 	for _, key := range []string{"1", "2"} {
-		res, err := s.service.Claim(ctx, dibs.ClaimRequest{CampaignID: "life", UserID: "42", Key: key})
+		res, err := s.service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "life", UserID: "42", Key: key})
 		must(t, err)
 		ids = append(ids, res.Claim.ID)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/tokens"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // Config configures the handler. Services is required, and at least one of
@@ -26,9 +28,9 @@ type Config struct {
 	JWTSecret []byte
 	// Places, Lotteries and Tickets are the waiting rooms, lotteries and tickets of
 	// campaigns; nil means that no campaign has any.
-	Places    dibs.Places
-	Lotteries dibs.Lotteries
-	Tickets   dibs.Tickets
+	Places    gate.Places
+	Lotteries gate.Lotteries
+	Tickets   gate.Tickets
 	// AllowDevTokens accepts `dev_<user>` as a user token: for development only.
 	AllowDevTokens bool
 	// TrustedProxies are the networks of proxies whose ProxyHeader names the client:

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // csvFile is a list as a CSV file.
@@ -30,9 +32,9 @@ func claimsCSV(name string) csvFile[dibs.Claim] {
 
 // listOrCSV answers a call with one page of a list, or in the format csv with all of
 // them, as a stream.
-func listOrCSV[T, V any](ctx context.Context, a *api, c *call, format string, page dibs.Page, file csvFile[T],
+func listOrCSV[T, V any](ctx context.Context, a *routes, c *call, format string, page dibs.Page, file csvFile[T],
 	read func(dibs.Page) (dibs.List[T], error), view func(*T) V,
-) (v dibs.ListView[V], err error) {
+) (v api.ListView[V], err error) {
 	if format != "csv" {
 		return listOf(view)(read(page))
 	}

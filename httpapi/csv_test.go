@@ -34,7 +34,7 @@ func TestClaimsCSVAndPages(t *testing.T) {
 	must(t, err)
 	ids := map[string]bool{}
 	for i := range n {
-		r, err := s.service.Claim(ctx, dibs.ClaimRequest{CampaignID: "seats", UserID: fmt.Sprintf("u%d", i/2)})
+		r, err := s.service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "seats", UserID: fmt.Sprintf("u%d", i/2)})
 		must(t, err)
 		ids[r.Claim.ID] = true
 	}
@@ -83,7 +83,7 @@ type clientFilter = client.ClaimFilter
 // midway has a list of claims that breaks on the second page.
 type midway struct{ httpapi.Claims }
 
-func (m midway) CampaignClaims(_ context.Context, _ string, _ dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error) {
+func (m midway) OfCampaign(_ context.Context, _ string, _ dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error) {
 	if page.Cursor != "" {
 		return dibs.List[dibs.Claim]{}, errors.New("the ledger is gone")
 	}

@@ -11,7 +11,7 @@ import (
 // pageHandlers document the page for people. The page cache answers all requests for
 // one, with an error where there is no such campaign.
 type pageHandlers struct {
-	*api
+	*routes
 }
 
 func (h *pageHandlers) register() {
@@ -25,7 +25,7 @@ func (h *pageHandlers) register() {
 
 // serveDocument serves the document and its page for people. It must come after all
 // other routes.
-func (a *api) serveDocument() error {
+func (a *routes) serveDocument() error {
 	document := operation{method: http.MethodGet, path: "/openapi.json", id: "openapi", tag: tagOps, access: open, summary: "This document"}
 	docs := operation{method: http.MethodGet, path: "/docs", id: "docs", tag: tagOps, access: open, summary: "This document for people"}
 	a.describePlain(&document, web.TypeJSON[0])
@@ -47,7 +47,7 @@ func (a *api) serveDocument() error {
 const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // static serves a body that does not change while the process runs.
-func (a *api) static(contentType []string, body []byte) http.HandlerFunc {
+func (a *routes) static(contentType []string, body []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h["Content-Type"] = contentType

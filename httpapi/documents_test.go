@@ -12,6 +12,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // asked counts the reads of campaigns and products that the ledger may serve.
@@ -20,12 +22,12 @@ type asked struct {
 	n atomic.Int64
 }
 
-func (a *asked) Campaigns(ctx context.Context, public bool, p dibs.Page) (dibs.List[dibs.Campaign], error) {
+func (a *asked) List(ctx context.Context, public bool, p dibs.Page) (dibs.List[dibs.Campaign], error) {
 	a.n.Add(1)
-	return a.Catalog.Campaigns(ctx, public, p)
+	return a.Catalog.List(ctx, public, p)
 }
 
-func (a *asked) CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error) {
+func (a *asked) CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error) {
 	a.n.Add(1)
 	return a.Catalog.CampaignView(ctx, c, admin)
 }
@@ -85,7 +87,7 @@ func TestPageCache(t *testing.T) {
 	s.eventually("published", "/v1/campaigns/mugs", shows(`"remaining":5`, `"A mug"`, `"state":"published"`))
 	s.eventually("listed", "/v1/campaigns", shows(`"remaining":5`, `"A mug"`))
 	before := counted.n.Load()
-	_, err := s.service.Claim(ctx, dibs.ClaimRequest{CampaignID: "mugs", UserID: "42"})
+	_, err := s.service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "mugs", UserID: "42"})
 	must(t, err)
 	s.eventually("a claim", "/v1/campaigns/mugs", shows(`"remaining":4`))
 	s.eventually("a claim, in the list", "/v1/campaigns", shows(`"remaining":4`))

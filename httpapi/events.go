@@ -4,16 +4,17 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/events"
 )
 
 // Events is what the handlers of the feed of events call.
 type Events interface {
-	// TailEvents returns about max events after a row of the feed, and the last row that
+	// Tail returns about max events after a row of the feed, and the last row that
 	// it read. After row -1 it returns no events, and the newest row.
-	TailEvents(ctx context.Context, after int64, max int) (events []dibs.Event, last int64, err error)
+	Tail(ctx context.Context, after int64, max int) (events []events.Event, last int64, err error)
 	// Sinks shows how far each sink of the events is, on any node.
-	Sinks(ctx context.Context) ([]dibs.SinkView, error)
+	Sinks(ctx context.Context) ([]events.SinkView, error)
 }
 
 // eventsInput says where events begin.
@@ -23,7 +24,7 @@ type eventsInput struct {
 
 // eventsView is a part of the feed.
 type eventsView struct {
-	Items []dibs.Event `json:"items"`
+	Items []events.Event `json:"items"`
 	// After is where to go on.
 	After int64 `json:"after"`
 }
@@ -33,29 +34,29 @@ const maxEvents = 512
 
 // eventHandlers show events, and how far the sinks that take them are.
 type eventHandlers struct {
-	*api
+	*routes
 	events Events
 }
 
 func (h *eventHandlers) register() {
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/events", id: "list-events", tag: tagEvents, access: adminOnly, strictQuery: true,
 		summary: "Follow what happens", description: "Events as sinks get them, of the last day at least: ask again with `after` of the answer.",
 	}, func(ctx context.Context, _ *call, in *eventsInput) (eventsView, error) {
-		items, after, err := h.events.TailEvents(ctx, in.After, maxEvents)
+		items, after, err := h.events.Tail(ctx, in.After, maxEvents)
 		if items == nil {
-			items = []dibs.Event{}
+			items = []events.Event{}
 		}
 		return eventsView{items, after}, err
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/event-sinks", id: "list-event-sinks", tag: tagEvents, access: adminOnly,
 		summary: "Show how far each sink of the events is",
-	}, func(ctx context.Context, _ *call, _ *struct{}) (dibs.ListView[dibs.SinkView], error) {
+	}, func(ctx context.Context, _ *call, _ *struct{}) (api.ListView[events.SinkView], error) {
 		sinks, err := h.events.Sinks(ctx)
 		if sinks == nil {
-			sinks = []dibs.SinkView{}
+			sinks = []events.SinkView{}
 		}
-		return dibs.ListView[dibs.SinkView]{Items: sinks}, err
+		return api.ListView[events.SinkView]{Items: sinks}, err
 	})
 }

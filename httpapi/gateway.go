@@ -31,12 +31,12 @@ type wsTicketView struct {
 
 // gatewayHandlers open long-lived connections.
 type gatewayHandlers struct {
-	*api
+	*routes
 	gateway Gateway
 }
 
 func (h *gatewayHandlers) register() {
-	change(h.api, operation{
+	change(h.routes, operation{
 		method: http.MethodPost, path: "/v1/ws-tickets", id: "create-ws-ticket", tag: tagGateway, access: userOnly, status: http.StatusCreated,
 		summary: "Get a ticket for a WebSocket", knowsRepeats: true, example: "{}",
 		description: "For clients that cannot send a token in the first message. The ticket opens one WebSocket, within seconds, " +

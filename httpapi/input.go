@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 const idDoc = "1-64 characters of A-Z a-z 0-9 . _ -"
@@ -46,9 +48,9 @@ func viewOf[T, V any](view func(*T) V) func(*T, error) (V, error) {
 
 // listOf shows the part of a list that a call returned. Without items, the list is
 // empty and not null.
-func listOf[T, V any](view func(*T) V) func(dibs.List[T], error) (dibs.ListView[V], error) {
-	return func(l dibs.List[T], err error) (dibs.ListView[V], error) {
-		v := dibs.ListView[V]{Items: make([]V, len(l.Items)), NextCursor: l.NextCursor}
+func listOf[T, V any](view func(*T) V) func(dibs.List[T], error) (api.ListView[V], error) {
+	return func(l dibs.List[T], err error) (api.ListView[V], error) {
+		v := api.ListView[V]{Items: make([]V, len(l.Items)), NextCursor: l.NextCursor}
 		for i := range l.Items {
 			v.Items[i] = view(&l.Items[i])
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 var errNoLottery = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no lottery", ZH: "该活动没有抽签"})
@@ -32,9 +34,9 @@ const typeText = "text/plain; charset=utf-8"
 
 // lotteryHandlers serve lotteries. Without lotteries, no campaign has one.
 type lotteryHandlers struct {
-	*api
+	*routes
 	campaigns PublicCampaigns
-	lotteries dibs.Lotteries
+	lotteries gate.Lotteries
 	// lists has an element for each list that is being sent.
 	lists chan struct{}
 }
@@ -48,36 +50,36 @@ func (h *lotteryHandlers) campaign(ctx context.Context, id string) (*dibs.Campai
 func (h *lotteryHandlers) register() {
 	const path = "/v1/campaigns/{id}/lottery"
 	h.lists = make(chan struct{}, maxLists)
-	change(h.api, operation{
+	change(h.routes, operation{
 		method: http.MethodPost, path: path + "/entries", id: "register-for-lottery", tag: tagGates, access: userOnly,
 		status: http.StatusCreated, knowsRepeats: true,
 		summary:     "Register for the draw",
 		description: "A repeat returns the registration that there is. Keep `nonce` and `entry`: they prove that you are in the list.",
 	}, h.enter)
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: path + "/result", id: "my-lottery-result", tag: tagGates, access: userOnly,
 		summary: "Show my registration, and whether it has won", description: "From the start on, a winner gets an `admission`; asking again renews it.",
-	}, func(ctx context.Context, c *call, in *PathID) (dibs.EntryView, error) {
+	}, func(ctx context.Context, c *call, in *PathID) (gate.EntryView, error) {
 		campaign, err := h.campaign(ctx, in.ID)
 		if err != nil {
-			return dibs.EntryView{}, err
+			return gate.EntryView{}, err
 		}
 		return h.lotteries.Entry(ctx, campaign, c.caller.user)
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: path, id: "get-lottery", tag: tagGates, access: open,
 		summary: "Show a lottery",
 		description: "What is fixed before registration opens (`seed_hash`), what the closing fixes (`list_hash`), and what the draw reveals " +
 			"(`seed`, `cutoff`): with the entries, anyone can draw again.",
 	}, h.show)
-	change(h.api, operation{
+	change(h.routes, operation{
 		method: http.MethodPost, path: path + "/public-value", id: "tell-public-value", tag: tagGates, access: adminOnly,
 		summary: "Give a lottery the public value that it waits for", example: `{"value":"3,888.60"}`,
 		description: "Once, after the closing. The same value again changes nothing; another one is refused. Then the winners are drawn.",
-	}, func(ctx context.Context, _ *call, in *PathID, body *dibs.PublicValueSpec) (dibs.LotteryView, error) {
+	}, func(ctx context.Context, _ *call, in *PathID, body *dibs.PublicValueSpec) (gate.LotteryView, error) {
 		campaign, err := h.campaign(ctx, in.ID)
 		if err != nil {
-			return dibs.LotteryView{}, err
+			return gate.LotteryView{}, err
 		}
 		return h.lotteries.TellPublicValue(ctx, campaign, body.Value)
 	})
@@ -92,10 +94,10 @@ func (h *lotteryHandlers) register() {
 	})
 }
 
-func (h *lotteryHandlers) enter(ctx context.Context, c *call, in *PathID, _ *noBody) (dibs.EntryView, error) {
+func (h *lotteryHandlers) enter(ctx context.Context, c *call, in *PathID, _ *noBody) (gate.EntryView, error) {
 	campaign, err := h.campaign(ctx, in.ID)
 	if err != nil {
-		return dibs.EntryView{}, err
+		return gate.EntryView{}, err
 	}
 	v, again, err := h.lotteries.Register(ctx, campaign, c.caller.user)
 	if err != nil {
@@ -108,17 +110,17 @@ func (h *lotteryHandlers) enter(ctx context.Context, c *call, in *PathID, _ *noB
 	return v, nil
 }
 
-func (h *lotteryHandlers) show(ctx context.Context, c *call, in *PathID) (dibs.LotteryView, error) {
+func (h *lotteryHandlers) show(ctx context.Context, c *call, in *PathID) (gate.LotteryView, error) {
 	campaign, err := h.campaign(ctx, in.ID)
 	if err != nil {
-		return dibs.LotteryView{}, err
+		return gate.LotteryView{}, err
 	}
 	v, err := h.lotteries.Lottery(ctx, campaign)
 	if err != nil {
 		return v, err
 	}
 	keep := keepLottery
-	if v.State == dibs.LotteryDrawn {
+	if v.State == gate.LotteryDrawn {
 		keep = keepDrawn
 	}
 	c.Header().Set("Cache-Control", "public, max-age="+strconv.Itoa(int(keep/time.Second)))

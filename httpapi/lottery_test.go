@@ -11,16 +11,18 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // slowLists is a lottery whose lists are sent when they are let go.
 type slowLists struct {
-	dibs.Lotteries
+	gate.Lotteries
 	reached, free chan struct{}
 }
 
-func (*slowLists) Lottery(context.Context, *dibs.Campaign) (dibs.LotteryView, error) {
-	return dibs.LotteryView{ListHash: "5e5e"}, nil
+func (*slowLists) Lottery(context.Context, *dibs.Campaign) (gate.LotteryView, error) {
+	return gate.LotteryView{ListHash: "5e5e"}, nil
 }
 
 func (s *slowLists) WriteEntries(_ context.Context, _ *dibs.Campaign, w io.Writer) error {
@@ -39,12 +41,12 @@ func TestListsAreBounded(t *testing.T) {
 	must(t, err)
 	s := serve(t, svc, h)
 	units, now := int64(5), time.Now()
-	_, err = svc.CreateCampaign(t.Context(), dibs.CampaignSpec{
+	_, err = svc.Campaigns.Create(t.Context(), dibs.CampaignSpec{
 		ID: "draw", Kind: dibs.Sale, Title: "T", StartsAt: now.Add(time.Hour), EndsAt: now.Add(2 * time.Hour), Stock: dibs.StockSpec{Units: &units},
 		Gate: &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.Lottery, RegistrationClosesAt: now.Add(time.Minute)}},
 	})
 	must(t, err)
-	_, err = svc.Publish(t.Context(), "draw")
+	_, err = svc.Campaigns.Publish(t.Context(), "draw")
 	must(t, err)
 	const path, atOnce = "/v1/campaigns/draw/lottery/entries", 4
 	answers := make(chan answer, atOnce)
@@ -85,14 +87,14 @@ func TestALotteryOverHTTP(t *testing.T) {
 		first, err := u.Register(ctx, "draw")
 		must(t, err)
 		again, err := u.Register(ctx, "draw")
-		if err != nil || again != first || first.Result != dibs.LotteryPending {
+		if err != nil || again != first || first.Result != gate.LotteryPending {
 			t.Fatalf("%+v, %+v, %v", first, again, err)
 		}
 	}
 	_, err := users[0].LotteryEntries(ctx, "draw")
 	wants(t, err, "invalid_state", "once registration is closed")
 	before, err := users[0].Lottery(ctx, "draw")
-	if err != nil || before.State != dibs.LotteryOpen || before.SeedHash == "" || before.Seed != "" {
+	if err != nil || before.State != gate.LotteryOpen || before.SeedHash == "" || before.Seed != "" {
 		t.Fatalf("%+v, %v", before, err)
 	}
 	s.ahead.Store(int64(30 * time.Minute))
@@ -106,7 +108,7 @@ func TestALotteryOverHTTP(t *testing.T) {
 	waitFor(t, func() bool {
 		v, err := users[0].Lottery(ctx, "draw")
 		must(t, err)
-		return v.State == dibs.LotteryDrawn
+		return v.State == gate.LotteryDrawn
 	})
 	list, err := users[0].LotteryEntries(ctx, "draw")
 	must(t, err)
@@ -116,13 +118,13 @@ func TestALotteryOverHTTP(t *testing.T) {
 	if len(text) != 2*65 {
 		t.Errorf("the list is %q", text)
 	}
-	results := map[dibs.LotteryResult]int{}
+	results := map[gate.LotteryResult]int{}
 	for _, u := range users {
 		v, err := u.LotteryResult(ctx, "draw")
 		must(t, err)
 		results[v.Result]++
 	}
-	if results[dibs.LotteryWon] != 1 || results[dibs.LotteryLost] != 1 {
+	if results[gate.LotteryWon] != 1 || results[gate.LotteryLost] != 1 {
 		t.Errorf("results %v", results)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi/internal/apidocs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // about is the text that heads the document.
@@ -179,12 +181,12 @@ func (op *operation) problems(d *document) map[string]*huma.Response {
 }
 
 func (d *document) problem(description string) *huma.Response {
-	schema := d.schemas.Schema(reflect.TypeFor[dibs.Problem](), true, "")
+	schema := d.schemas.Schema(reflect.TypeFor[api.Problem](), true, "")
 	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{web.TypeProblem[0]: {Schema: schema}}}
 }
 
 // security is the access as the document states it.
-func (a access) security() []map[string][]string {
+func (a callers) security() []map[string][]string {
 	user, admin := map[string][]string{apidocs.SchemeUser: {}}, map[string][]string{apidocs.SchemeKey: {}}
 	switch a {
 	case public:

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/access"
 )
 
 // operation is a route with its documentation.
@@ -15,10 +15,10 @@ type operation struct {
 	tag          string
 	summary      string
 	description  string
-	access       access
+	access       callers
 	// role is the least that a key needs; default: viewer for GET, admin for all
 	// else.
-	role dibs.Role
+	role access.Role
 	// status is the one of success, default 200.
 	status int
 	// body is the type of the request's body, nil for none, and example one.
@@ -51,14 +51,14 @@ func (op *operation) successStatus() int {
 
 // needs is the least role of a key that may call the route. A route that names no
 // role is for admins, unless it only reads.
-func (op *operation) needs() dibs.Role {
+func (op *operation) needs() access.Role {
 	switch {
 	case op.role != "":
 		return op.role
 	case op.method == http.MethodGet:
-		return dibs.RoleViewer
+		return access.RoleViewer
 	}
-	return dibs.RoleAdmin
+	return access.RoleAdmin
 }
 
 // describe is the route's description, with what a key needs.
@@ -67,7 +67,7 @@ func (op *operation) describe() string {
 		return op.description
 	}
 	text := strings.TrimSpace(op.description + " Keys need the role " + string(op.needs()))
-	if op.needs() == dibs.RoleAdmin {
+	if op.needs() == access.RoleAdmin {
 		return text + "."
 	}
 	return text + " or a higher one."

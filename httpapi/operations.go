@@ -9,20 +9,24 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/audit"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // Operations is what the handlers of operators, and the node's metrics, call.
 type Operations interface {
 	// Health checks the node's dependencies. It bounds the time of each check.
-	Health(ctx context.Context) dibs.HealthView
+	Health(ctx context.Context) api.HealthView
 	// Observe returns a snapshot of what the node counts, from memory.
-	Observe() dibs.Metrics
+	Observe() node.Metrics
 	// Verify compares engine and ledger, and reads all that was ever claimed; all campaigns
 	// without ids.
-	Verify(ctx context.Context, campaignIDs ...string) (*dibs.Report, error)
+	Verify(ctx context.Context, campaignIDs ...string) (*audit.Report, error)
 	// Repair verifies, repairs what it can without changing a claim, and verifies again. It
 	// may be repeated.
-	Repair(ctx context.Context, req dibs.RepairRequest) (*dibs.RepairReport, error)
+	Repair(ctx context.Context, req audit.RepairRequest) (*audit.RepairReport, error)
 }
 
 // timeView is the server's time, for countdowns.
@@ -46,12 +50,12 @@ type repairBody struct {
 	Repair    bool     `json:"repair" doc:"must be true: GET compares without changing anything"`
 	Campaigns []string `json:"campaigns,omitempty" maxItems:"100" doc:"only these, product:ID for a product's regular orders; default all"`
 	// OlderLedger decides about campaigns that are halted.
-	OlderLedger dibs.OlderLedger `json:"older_ledger,omitempty" enum:"continue,end" doc:"what to do about campaigns whose ledger was restored from a backup that is older than their journal: continue sells again what the lost claims held, end ends the campaign; without it they stay halted"`
+	OlderLedger audit.OlderLedger `json:"older_ledger,omitempty" enum:"continue,end" doc:"what to do about campaigns whose ledger was restored from a backup that is older than their journal: continue sells again what the lost claims held, end ends the campaign; without it they stay halted"`
 }
 
 // operationHandlers answer operators and their tools.
 type operationHandlers struct {
-	*api
+	*routes
 	operations Operations
 	// overload may be nil.
 	overload Overload
@@ -59,32 +63,32 @@ type operationHandlers struct {
 }
 
 func (h *operationHandlers) register() {
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/verify", id: "verify", tag: tagAdmin, access: adminOnly, strictQuery: true,
 		summary:     "Compare engine and ledger, promise by promise",
 		description: "Reads all that was ever claimed, which may take minutes.",
-	}, func(ctx context.Context, _ *call, in *verifyInput) (dibs.Report, error) {
-		return viewOf(itself[dibs.Report])(h.operations.Verify(ctx, in.Campaigns...))
+	}, func(ctx context.Context, _ *call, in *verifyInput) (audit.Report, error) {
+		return viewOf(itself[audit.Report])(h.operations.Verify(ctx, in.Campaigns...))
 	})
-	change(h.api, operation{
+	change(h.routes, operation{
 		method: http.MethodPost, path: "/v1/verify", id: "repair", tag: tagAdmin, access: adminOnly,
 		summary: "Compare, repair, and compare again", example: `{"repair":true}`,
 		description: "Counts sums afresh, settles the entries in quarantine that can be settled, and loads an engine again that differs from a ledger " +
 			"that is whole. Claims are never changed. `steps` lists what was done, and for the rest what to do. A repeat changes nothing.",
 	}, h.repair)
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/time", id: "time", tag: tagCatalog, access: open, summary: "Show the server's time, for countdowns",
 	}, func(_ context.Context, c *call, _ *struct{}) (timeView, error) {
 		c.Header()["Cache-Control"] = web.NoStore
 		return timeView{Now: h.now().UTC()}, nil
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/healthz", id: "healthz", tag: tagOps, access: open, summary: "Check that the process is alive",
 	}, func(_ context.Context, c *call, _ *struct{}) (aliveView, error) {
 		c.Header()["Cache-Control"] = web.NoStore
 		return aliveView{Status: "ok", Version: h.version}, nil
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/readyz", id: "readyz", tag: tagOps, access: open, summary: "Check that the node can do its work",
 		description: "Each dependency by name, the durability of a yes, and how much there is to do. 503 with the same body while it cannot, or is overloaded.",
 	}, h.ready)
@@ -95,16 +99,16 @@ func (h *operationHandlers) register() {
 	h.handleInside("GET /metrics", promhttp.HandlerFor(h.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP)
 }
 
-func (h *operationHandlers) repair(ctx context.Context, _ *call, _ *struct{}, body *repairBody) (dibs.RepairReport, error) {
+func (h *operationHandlers) repair(ctx context.Context, _ *call, _ *struct{}, body *repairBody) (audit.RepairReport, error) {
 	if !body.Repair {
-		return dibs.RepairReport{}, dibs.Invalid(dibs.Fault{Field: "/repair", Problem: dibs.Text{
+		return audit.RepairReport{}, dibs.Invalid(dibs.Fault{Field: "/repair", Problem: dibs.Text{
 			EN: "must be true: GET compares without changing anything", ZH: "必须为 true：仅比较请使用 GET",
 		}})
 	}
-	return viewOf(itself[dibs.RepairReport])(h.operations.Repair(ctx, dibs.RepairRequest{Campaigns: body.Campaigns, OlderLedger: body.OlderLedger}))
+	return viewOf(itself[audit.RepairReport])(h.operations.Repair(ctx, audit.RepairRequest{Campaigns: body.Campaigns, OlderLedger: body.OlderLedger}))
 }
 
-func (h *operationHandlers) ready(ctx context.Context, c *call, _ *struct{}) (dibs.HealthView, error) {
+func (h *operationHandlers) ready(ctx context.Context, c *call, _ *struct{}) (api.HealthView, error) {
 	c.Header()["Cache-Control"] = web.NoStore
 	v := h.operations.Health(ctx)
 	if h.overload != nil {

@@ -10,6 +10,11 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/ledger"
+	"github.com/dibs-dev/dibs/live"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/node"
 )
 
 var errAway = errors.New("away")
@@ -28,16 +33,23 @@ func (e *awayEngine) Ping(ctx context.Context) error {
 }
 
 type awayLedger struct {
-	dibs.Ledger
-	away atomic.Bool
+	live.Ledger
+	database ledger.Database
+	away     atomic.Bool
 }
 
 func (l *awayLedger) Ping(ctx context.Context) error {
 	if l.away.Load() {
 		return errAway
 	}
-	return l.Ledger.Ping(ctx)
+	return l.database.Ping(ctx)
 }
+
+func (l *awayLedger) Secret(ctx context.Context, name string, size int) ([]byte, error) {
+	return l.database.Secret(ctx, name, size)
+}
+
+func (l *awayLedger) Close() error { return l.database.Close() }
 
 func (l *awayLedger) Settle(ctx context.Context, batches []dibs.Batch) error {
 	if l.away.Load() {
@@ -53,8 +65,8 @@ func (busy) Full() bool { return false }
 
 func (busy) Refused() {}
 
-func (b busy) View() dibs.OverloadView {
-	return dibs.OverloadView{Overloaded: true, Why: "claims are refused", MemoryFull: b.memoryFull, InFlight: 7}
+func (b busy) View() api.OverloadView {
+	return api.OverloadView{Overloaded: true, Why: "claims are refused", MemoryFull: b.memoryFull, InFlight: 7}
 }
 
 // /readyz names what is away, and not what follows from it.
@@ -74,9 +86,9 @@ func TestReadyzNamesTheCause(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			engine, ledger := &awayEngine{}, &awayLedger{}
-			svc, _ := newServiceWith(t, func(cfg *dibs.Config) {
-				engine.Engine, ledger.Ledger = cfg.Engine, cfg.Ledger
-				cfg.Engine, cfg.Ledger, cfg.Ledgered = engine, ledger, c.ledgered
+			svc, _ := newServiceWith(t, func(cfg *node.ServiceConfig) {
+				engine.Engine, ledger.Ledger, ledger.database = cfg.Engine, cfg.Ledger.Live, cfg.Ledger.Database
+				cfg.Engine, cfg.Ledger.Live, cfg.Ledger.Database, cfg.Ledgered = engine, ledger, ledger, c.ledgered
 			})
 			h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), AllowDevTokens: true, Overload: busy{c.memory}})
 			must(t, err)

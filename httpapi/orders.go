@@ -7,18 +7,20 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Orders is what the handlers of orders call.
 type Orders interface {
-	// Order sells units of a product's own stock. Like the decision on a claim, a refusal
+	// Place sells units of a product's own stock. Like the decision on a claim, a refusal
 	// is a Result and no error.
-	Order(ctx context.Context, req dibs.OrderRequest) (dibs.Result, error)
-	// Orders searches the claims of all campaigns, newest first. Claims of other users
+	Place(ctx context.Context, req dibs.OrderRequest) (dibs.Result, error)
+	// List searches the claims of all campaigns, newest first. Claims of other users
 	// may appear some tenths of a second after their grant.
-	Orders(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (dibs.List[dibs.Claim], error)
-	// UserClaims lists a user's claims, newest first. A claim just granted is among them.
-	UserClaims(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.Claim], error)
+	List(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (dibs.List[dibs.Claim], error)
+	// OfUser lists a user's claims, newest first. A claim just granted is among them.
+	OfUser(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.Claim], error)
 }
 
 // OrderQuery filters orders; exported as PathID is.
@@ -67,23 +69,23 @@ type orderBody struct {
 
 // orderHandlers search orders, and take regular ones.
 type orderHandlers struct {
-	*api
+	*routes
 	orders Orders
 }
 
 func (h *orderHandlers) register() {
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/me/claims", id: "my-claims", tag: tagUser, access: userOnly, strictQuery: true,
 		summary: "List my claims, newest first",
 	}, h.mine)
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/claims", id: "orders", tag: tagAdmin, access: adminOnly, strictQuery: true,
 		summary: "Search orders, newest first",
 		description: "Of all campaigns, and regular ones. With `campaign_id` or `product_id`, campaign by campaign, the newest one first. " +
 			"`format=csv` streams all of them.",
 	}, h.search)
 	h.alsoCSV("/v1/claims")
-	change(h.api, operation{
+	change(h.routes, operation{
 		method: http.MethodPost, path: "/v1/products/{id}/orders", id: "order-product", tag: tagUser, access: userOnly, status: http.StatusCreated,
 		summary: "Order a product", example: `{"quantity":1}`, knowsRepeats: true,
 		description: "A regular order of the product's own stock, beside the claims of campaigns: `order_type` is 1, `campaign_id` is empty. " +
@@ -91,38 +93,38 @@ func (h *orderHandlers) register() {
 	}, h.order)
 }
 
-func (h *orderHandlers) mine(ctx context.Context, c *call, in *myOrders) (dibs.ListView[dibs.ClaimView], error) {
+func (h *orderHandlers) mine(ctx context.Context, c *call, in *myOrders) (api.ListView[api.ClaimView], error) {
 	if in.OrderQuery == (OrderQuery{}) {
-		return listOf(userView)(h.orders.UserClaims(ctx, c.caller.user, in.page()))
+		return listOf(userView)(h.orders.OfUser(ctx, c.caller.user, in.page()))
 	}
 	q := in.query()
 	q.UserID = c.caller.user
-	return listOf(userView)(h.orders.Orders(ctx, q, in.page()))
+	return listOf(userView)(h.orders.List(ctx, q, in.page()))
 }
 
-func (h *orderHandlers) search(ctx context.Context, c *call, in *allOrders) (dibs.ListView[dibs.ClaimView], error) {
+func (h *orderHandlers) search(ctx context.Context, c *call, in *allOrders) (api.ListView[api.ClaimView], error) {
 	q := in.query()
 	q.UserID, q.PaymentRef, q.Code = in.UserID, in.PaymentRef, in.Code
-	return listOrCSV(ctx, h.api, c, in.Format, in.page(), claimsCSV("orders.csv"), func(page dibs.Page) (dibs.List[dibs.Claim], error) {
-		return h.orders.Orders(ctx, q, page)
+	return listOrCSV(ctx, h.routes, c, in.Format, in.page(), claimsCSV("orders.csv"), func(page dibs.Page) (dibs.List[dibs.Claim], error) {
+		return h.orders.List(ctx, q, page)
 	}, userView)
 }
 
-func (h *orderHandlers) order(ctx context.Context, c *call, in *PathID, body *orderBody) (dibs.ClaimView, error) {
+func (h *orderHandlers) order(ctx context.Context, c *call, in *PathID, body *orderBody) (api.ClaimView, error) {
 	key, err := web.IdempotencyKey(c.request.Header)
 	if err != nil {
-		return dibs.ClaimView{}, err
+		return api.ClaimView{}, err
 	}
 	req := dibs.OrderRequest{ProductID: in.ID, UserID: c.caller.user, Key: key}
 	if body.Quantity != nil {
 		req.Quantity = *body.Quantity
 	}
-	res, err := h.orders.Order(ctx, req)
+	res, err := h.orders.Place(ctx, req)
 	if err != nil {
-		return dibs.ClaimView{}, err
+		return api.ClaimView{}, err
 	}
 	if res.Outcome != dibs.Granted {
-		return dibs.ClaimView{}, web.RefusalOf(&res)
+		return api.ClaimView{}, web.RefusalOf(&res)
 	}
 	if res.Replayed {
 		c.code = http.StatusOK
@@ -130,5 +132,5 @@ func (h *orderHandlers) order(ctx context.Context, c *call, in *PathID, body *or
 	} else {
 		c.Header().Set("Location", "/v1/claims/"+res.Claim.ID)
 	}
-	return res.Claim.View(), nil
+	return api.ClaimViewOf(res.Claim), nil
 }

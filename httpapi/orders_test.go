@@ -8,6 +8,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Looking for orders, with each filter that is refused.
@@ -59,7 +61,7 @@ func TestOrderScenarios(t *testing.T) {
 	must(t, err)
 	_, err = s.admin.Publish(ctx, "mugs")
 	must(t, err)
-	var last dibs.ClaimView
+	var last api.ClaimView
 	for _, user := range []string{"42", "7"} {
 		c, err := client.New(s.url, client.Options{Token: "dev_" + user})
 		must(t, err)

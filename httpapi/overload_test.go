@@ -15,6 +15,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/overload"
+
+	"github.com/dibs-dev/dibs/node"
 )
 
 // slowEngine is an engine behind which claims queue: two at a time, each for a
@@ -98,7 +100,7 @@ func TestOverload(t *testing.T) {
 	must(t, err)
 	defer guard.Close()
 	slow := &slowEngine{places: make(chan struct{}, 2), each: 5 * time.Millisecond}
-	svc, _ := newServiceWith(t, func(c *dibs.Config) {
+	svc, _ := newServiceWith(t, func(c *node.ServiceConfig) {
 		slow.Engine = c.Engine
 		c.Engine, c.Guard = slow, guard
 	})
@@ -149,7 +151,7 @@ func TestOverload(t *testing.T) {
 	if stats.Granted != p.granted.Load() || p.shed.Load() == 0 {
 		t.Errorf("%d were told yes, %d are granted; %d were refused", p.granted.Load(), stats.Granted, p.shed.Load())
 	}
-	report, err := svc.Verify(t.Context())
+	report, err := svc.Audit.Verify(t.Context())
 	must(t, err)
 	if !report.OK {
 		t.Errorf("%+v", report)

@@ -14,9 +14,9 @@ import (
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
-// api is what handlers share, and what their routes are registered with. It does
+// routes is what handlers share, and what their routes are registered with. It does
 // not change while it serves.
-type api struct {
+type routes struct {
 	*router
 	*document
 	auth    *authenticator
@@ -32,7 +32,7 @@ type api struct {
 
 // admit is the first step of every operation: it finds the caller, refuses those
 // who may not use the route, and begins the trace.
-func (a *api) admit(op *operation) func(ctx huma.Context, next func(huma.Context)) {
+func (a *routes) admit(op *operation) func(ctx huma.Context, next func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		c := callOf(ctx.Context())
 		if c.outside && op.access == adminOnly {
@@ -57,7 +57,7 @@ func (a *api) admit(op *operation) func(ctx huma.Context, next func(huma.Context
 }
 
 // add registers an operation with huma, and completes its documentation.
-func add[I, O any](a *api, op *operation, handle func(ctx context.Context, c *call, in *I) (*output[O], error)) {
+func add[I, O any](a *routes, op *operation, handle func(ctx context.Context, c *call, in *I) (*output[O], error)) {
 	d := a.operation(op)
 	d.Middlewares = huma.Middlewares{a.admit(op)}
 	huma.Register(a.huma, d, func(ctx context.Context, in *I) (*output[O], error) {
@@ -72,7 +72,7 @@ func add[I, O any](a *api, op *operation, handle func(ctx context.Context, c *ca
 }
 
 // register adds a route without a body.
-func register[I, O any](a *api, op operation, run func(ctx context.Context, c *call, in *I) (O, error)) {
+func register[I, O any](a *routes, op operation, run func(ctx context.Context, c *call, in *I) (O, error)) {
 	add(a, &op, func(ctx context.Context, c *call, in *I) (*output[O], error) {
 		value, err := withLog(ctx, a.acts, c, &op, func() (O, error) { return run(ctx, c, in) })
 		return outputOf(c, &op, value), err
@@ -81,13 +81,13 @@ func register[I, O any](a *api, op operation, run func(ctx context.Context, c *c
 
 // change adds a route with a body of B. On POST, Idempotency-Key makes a repeat
 // return the first answer.
-func change[I, B, O any](a *api, op operation, run func(ctx context.Context, c *call, in *I, body *B) (O, error)) {
+func change[I, B, O any](a *routes, op operation, run func(ctx context.Context, c *call, in *I, body *B) (O, error)) {
 	checkedChange(a, op, nil, run)
 }
 
 // checkedChange is change with a check of a body's values, so that a body whose form
 // is wrong is answered with the faults of its values too.
-func checkedChange[I, B, O any](a *api, op operation, check func(*B) error, run func(ctx context.Context, c *call, in *I, body *B) (O, error)) {
+func checkedChange[I, B, O any](a *routes, op operation, check func(*B) error, run func(ctx context.Context, c *call, in *I, body *B) (O, error)) {
 	op.body = reflect.TypeFor[B]()
 	if op.maxBody == 0 {
 		op.maxBody = a.maxBody
@@ -121,7 +121,7 @@ func outputOf[O any](c *call, op *operation, value O) *output[O] {
 }
 
 // once runs a change, or answers its repeat.
-func (a *api) once(ctx context.Context, c *call, op *operation, body any, do func() (any, error)) (web.Answer, error) {
+func (a *routes) once(ctx context.Context, c *call, op *operation, body any, do func() (any, error)) (web.Answer, error) {
 	answer, err := web.Do(ctx, a.memory, web.Change{Request: c.request, Caller: c.caller.name(), Body: body, Status: op.successStatus()}, do)
 	if answer.Replayed {
 		c.replayed()
@@ -149,20 +149,20 @@ func readChange(c *call, op *operation, d web.Decoder, into any) (any, error) {
 
 // subject tells the log of acts how to read the things whose addresses begin with a
 // path, for the acts on them.
-func subject[T any](a *api, path string, read func(ctx context.Context, id string) (T, error)) {
+func subject[T any](a *routes, path string, read func(ctx context.Context, id string) (T, error)) {
 	a.acts.subjects[path] = func(ctx context.Context, id string) (any, error) { return read(ctx, id) }
 }
 
 // plain adds a route whose handler writes its answer itself, and which needs no
 // credentials.
-func (a *api) plain(op operation, contentType string, handle http.HandlerFunc) {
+func (a *routes) plain(op operation, contentType string, handle http.HandlerFunc) {
 	a.describePlain(&op, contentType)
 	a.HandleFunc(op.method+" "+op.path, handle)
 }
 
 // upload adds a route for administrators whose body is a CSV file of at most most
 // bytes. run gets the file at its start and the hash of its bytes.
-func upload[T any](a *api, op operation, most int64, run func(ctx context.Context, c *call, file io.ReadSeeker, sum string) (T, error)) {
+func upload[T any](a *routes, op operation, most int64, run func(ctx context.Context, c *call, file io.ReadSeeker, sum string) (T, error)) {
 	handle := func(c *call) (body []byte, err error) {
 		if c.caller, err = a.auth.admit(c, adminOnly, op.needs()); err != nil {
 			return nil, err

@@ -8,8 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
+
+	"github.com/dibs-dev/dibs/access"
 )
 
 func TestAdminIdempotency(t *testing.T) {
@@ -94,7 +95,7 @@ func TestChangesSurviveLostAnswers(t *testing.T) {
 // forgetful loses the answers that it should remember.
 type forgetful struct{}
 
-func (forgetful) Remember(_ context.Context, _, _ string, _ []byte, do func() (int, []byte, error)) (dibs.StoredRequest, bool, error) {
+func (forgetful) Remember(_ context.Context, _, _ string, _ []byte, do func() (int, []byte, error)) (access.StoredRequest, bool, error) {
 	status, body, err := do()
-	return dibs.StoredRequest{Status: status, Body: body}, false, err
+	return access.StoredRequest{Status: status, Body: body}, false, err
 }

@@ -8,19 +8,21 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // PublicCampaigns is what the handlers of gates call.
 type PublicCampaigns interface {
-	// PublicCampaign returns a campaign that users may know of; ErrNotFound for others.
-	PublicCampaign(ctx context.Context, id string) (*dibs.Campaign, error)
+	// Public returns a campaign that users may know of; ErrNotFound for others.
+	Public(ctx context.Context, id string) (*dibs.Campaign, error)
 }
 
 var errNoRoom = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
 
 // withGate returns a campaign that has a gate, or else none.
 func withGate(ctx context.Context, campaigns PublicCampaigns, id string, none error, has func(*dibs.GateSpec) bool) (*dibs.Campaign, error) {
-	c, err := campaigns.PublicCampaign(ctx, id)
+	c, err := campaigns.Public(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +57,9 @@ type leftView struct {
 
 // roomHandlers serve waiting rooms. Without places, no campaign has one.
 type roomHandlers struct {
-	*api
+	*routes
 	campaigns PublicCampaigns
-	places    dibs.Places
+	places    gate.Places
 }
 
 func (h *roomHandlers) campaign(ctx context.Context, id string) (*dibs.Campaign, error) {
@@ -68,15 +70,15 @@ func (h *roomHandlers) campaign(ctx context.Context, id string) (*dibs.Campaign,
 
 func (h *roomHandlers) register() {
 	const path = "/v1/campaigns/{id}/queue"
-	change(h.api, operation{
+	change(h.routes, operation{
 		method: http.MethodPost, path: path, id: "join-queue", tag: tagGates, access: userOnly,
 		summary: "Take a place in the waiting room", knowsRepeats: true,
 		description: "A repeat returns the place that the user has: leaving and coming back keeps it. A user whose turn it is gets an `admission`, " +
 			"which the claim carries in `Dibs-Admission`; asking again renews it. In a shuffled room the place is 0 until the start.",
-	}, func(ctx context.Context, c *call, in *PathID, _ *noBody) (dibs.PlaceView, error) {
+	}, func(ctx context.Context, c *call, in *PathID, _ *noBody) (gate.PlaceView, error) {
 		campaign, err := h.campaign(ctx, in.ID)
 		if err != nil {
-			return dibs.PlaceView{}, err
+			return gate.PlaceView{}, err
 		}
 		v, err := h.places.Join(ctx, campaign, c.caller.user)
 		if err != nil {
@@ -84,17 +86,17 @@ func (h *roomHandlers) register() {
 		}
 		return v, nil
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodGet, path: path, id: "my-place", tag: tagGates, access: userOnly,
 		summary: "Show my place in the waiting room", description: "`ask_after` says when to ask again.",
-	}, func(ctx context.Context, c *call, in *PathID) (dibs.PlaceView, error) {
+	}, func(ctx context.Context, c *call, in *PathID) (gate.PlaceView, error) {
 		campaign, err := h.campaign(ctx, in.ID)
 		if err != nil {
-			return dibs.PlaceView{}, err
+			return gate.PlaceView{}, err
 		}
 		return h.places.Place(ctx, campaign, c.caller.user)
 	})
-	register(h.api, operation{
+	register(h.routes, operation{
 		method: http.MethodDelete, path: path, id: "leave-queue", tag: tagGates, access: userOnly,
 		summary: "Give my place up for good", description: "Those behind move up. Without a place, nothing happens.",
 	}, func(ctx context.Context, c *call, in *PathID) (leftView, error) {

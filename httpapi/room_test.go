@@ -12,8 +12,10 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/node"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // gatedStack is a node with its gates behind HTTP, by a clock that can be set.
@@ -27,13 +29,13 @@ func (s *gatedStack) now() time.Time { return time.Now().Add(time.Duration(s.ahe
 func newGated(t *testing.T) *gatedStack {
 	t.Helper()
 	s := &gatedStack{}
-	node, err := embedded.Open(t.Context(), embedded.Config{Dir: freshFolder(t), Now: s.now})
+	nd, err := node.Open(t.Context(), node.Config{Dir: freshFolder(t), Now: s.now})
 	must(t, err)
-	t.Cleanup(func() { must(t, node.Close(context.Background())) })
-	_, err = node.Service.EnsureKey(t.Context(), "tests", adminKey)
+	t.Cleanup(func() { must(t, nd.Close(context.Background())) })
+	_, err = nd.Service.Access.EnsureKey(t.Context(), "tests", adminKey)
 	must(t, err)
 	h, err := httpapi.New(httpapi.Config{
-		Services: httpapi.ServicesOf(node.Service), Places: node.Rooms, Lotteries: node.Rooms, Tickets: node.Tickets,
+		Services: httpapi.ServicesOf(nd.Service), Places: nd.Rooms, Lotteries: nd.Rooms, Tickets: nd.Tickets,
 		JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Logger: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
@@ -42,7 +44,7 @@ func newGated(t *testing.T) *gatedStack {
 	admin, err := client.New(server.URL, client.Options{AdminKey: adminKey})
 	must(t, err)
 	t.Cleanup(admin.CloseIdle)
-	s.stack = &stack{t: t, service: node.Service, url: server.URL, admin: admin}
+	s.stack = &stack{t: t, service: nd.Service, url: server.URL, admin: admin}
 	return s
 }
 
@@ -89,7 +91,7 @@ func TestAQueueOverHTTP(t *testing.T) {
 	must(t, err)
 	second, err := bob.Join(ctx, "phone")
 	must(t, err)
-	if first.State != dibs.PlaceAdmitted || first.Admission == "" || second.State != dibs.PlaceWaiting || second.Position != 1 || second.Place != 2 {
+	if first.State != gate.PlaceAdmitted || first.Admission == "" || second.State != gate.PlaceWaiting || second.Position != 1 || second.Place != 2 {
 		t.Fatalf("%+v, %+v", first, second)
 	}
 	_, _, err = bob.WithAdmission(first.Admission).Claim(ctx, "phone", 1, "tap")
@@ -112,7 +114,7 @@ func TestAQueueOverHTTP(t *testing.T) {
 	wants(t, err, "not_found", "no such campaign")
 	_, err = ann.Lottery(ctx, "phone")
 	wants(t, err, "not_found", "no lottery")
-	_, err = ann.Ticket(ctx, "phone", dibs.TicketRequest{})
+	_, err = ann.Ticket(ctx, "phone", gate.TicketRequest{})
 	wants(t, err, "not_found", "no tickets")
 
 	s.gated("later", time.Hour, dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.Shuffle, Rate: 1, OpensAt: time.Now().Add(time.Minute)}})
@@ -152,7 +154,7 @@ func TestFaultsOfGates(t *testing.T) {
 		"/gate/ticket/work_bits":            {Ticket: &dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute), WorkBits: 64}},
 		"/gate/ticket/human_check":          {Ticket: &dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute), HumanCheck: "javascript:alert(1)"}},
 	} {
-		_, err := s.service.CreateCampaign(t.Context(), dibs.CampaignSpec{
+		_, err := s.service.Campaigns.Create(t.Context(), dibs.CampaignSpec{
 			Kind: dibs.Sale, Title: "x", StartsAt: now.Add(time.Minute), EndsAt: now.Add(2 * time.Hour), Stock: dibs.StockSpec{Units: &units}, Gate: &gate,
 		})
 		var e *dibs.Error

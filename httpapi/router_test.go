@@ -5,11 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // Every route that answers is documented, and nothing else is.
 func TestEveryHandlerIsDocumented(t *testing.T) {
-	cfg := Config{Services: ServicesOf(nil), AllowDevTokens: true}.WithDefaults()
+	cfg := Config{Services: ServicesOf(&node.Service{Live: &live.Node{}}), AllowDevTokens: true}.WithDefaults()
 	a, err := newAPI(&cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func NewHandlers(cfg Config) (Handlers, error) {
 }
 
 // newAPI makes what the handlers share, and registers the routes of all groups.
-func newAPI(cfg *Config) (*api, error) {
+func newAPI(cfg *Config) (*routes, error) {
 	respond, err := web.NewResponder(cfg.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("languages: %w", err)
@@ -67,7 +67,7 @@ func newAPI(cfg *Config) (*api, error) {
 	}
 	cache := pages.New(cfg.Services.Catalog, respond, cfg.Now)
 	proxies := &web.Proxies{Trusted: cfg.TrustedProxies, Header: cfg.ProxyHeader}
-	a := &api{
+	a := &routes{
 		router: &router{
 			ServeMux: http.NewServeMux(), outer: http.NewServeMux(), respond: respond, metrics: m, log: cfg.Logger,
 			cached: map[string]cachedAnswer{
@@ -93,7 +93,7 @@ func newAPI(cfg *Config) (*api, error) {
 type group interface{ register() }
 
 // groups returns the groups of routes that a config has.
-func groups(a *api, cfg *Config) []group {
+func groups(a *routes, cfg *Config) []group {
 	s := &cfg.Services
 	take := &claimHandler{
 		claimer: s.Claimer, auth: a.auth, proxies: a.proxies, overload: cfg.Overload, limits: cfg.Limits,
@@ -103,28 +103,28 @@ func groups(a *api, cfg *Config) []group {
 		take.tracer = cfg.Tracer
 	}
 	all := []group{
-		&claimHandlers{api: a, claims: s.Claims, take: take},
-		&claimStepHandlers{api: a, steps: s.ClaimSteps},
-		&orderHandlers{api: a, orders: s.Orders},
-		&campaignHandlers{api: a, campaigns: s.Campaigns},
-		&pageHandlers{api: a},
-		&stockHandlers{api: a, stock: s.Stock},
-		&roomHandlers{api: a, campaigns: s.PublicCampaigns, places: cfg.Places},
-		&lotteryHandlers{api: a, campaigns: s.PublicCampaigns, lotteries: cfg.Lotteries},
-		&ticketHandlers{api: a, campaigns: s.PublicCampaigns, tickets: cfg.Tickets},
-		&productHandlers{api: a, products: s.Products},
-		&accountHandlers{api: a, accounts: s.Accounts},
-		&eventHandlers{api: a, events: s.Events},
-		&webhookHandlers{api: a, webhooks: s.Webhooks},
-		&adminLogHandlers{api: a, log: s.AdminLog},
-		&userHandlers{api: a, users: s.Users},
-		&operationHandlers{api: a, operations: s.Operations, overload: cfg.Overload, version: cfg.Version},
+		&claimHandlers{routes: a, claims: s.Claims, take: take},
+		&claimStepHandlers{routes: a, steps: s.ClaimSteps},
+		&orderHandlers{routes: a, orders: s.Orders},
+		&campaignHandlers{routes: a, campaigns: s.Campaigns},
+		&pageHandlers{routes: a},
+		&stockHandlers{routes: a, stock: s.Stock},
+		&roomHandlers{routes: a, campaigns: s.PublicCampaigns, places: cfg.Places},
+		&lotteryHandlers{routes: a, campaigns: s.PublicCampaigns, lotteries: cfg.Lotteries},
+		&ticketHandlers{routes: a, campaigns: s.PublicCampaigns, tickets: cfg.Tickets},
+		&productHandlers{routes: a, products: s.Products},
+		&accountHandlers{routes: a, accounts: s.Accounts},
+		&eventHandlers{routes: a, events: s.Events},
+		&webhookHandlers{routes: a, webhooks: s.Webhooks},
+		&adminLogHandlers{routes: a, log: s.AdminLog},
+		&userHandlers{routes: a, users: s.Users},
+		&operationHandlers{routes: a, operations: s.Operations, overload: cfg.Overload, version: cfg.Version},
 	}
 	if cfg.Gateway != nil {
-		all = append(all, &gatewayHandlers{api: a, gateway: cfg.Gateway})
+		all = append(all, &gatewayHandlers{routes: a, gateway: cfg.Gateway})
 	}
 	if cfg.Audiences != nil {
-		all = append(all, &audienceHandlers{api: a, audiences: cfg.Audiences}, &announcementHandlers{api: a, announcements: s.Announcements})
+		all = append(all, &audienceHandlers{routes: a, audiences: cfg.Audiences}, &announcementHandlers{routes: a, announcements: s.Announcements})
 	}
 	return all
 }

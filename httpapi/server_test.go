@@ -14,9 +14,9 @@ import (
 // worth nothing there: a true one is answered as a false one is, unseen.
 func TestOuterListener(t *testing.T) {
 	svc := newService(t)
-	_, err := svc.CreateProduct(t.Context(), dibs.ProductSpec{ID: "matrix", Name: "Secret product"})
+	_, err := svc.Products.Create(t.Context(), dibs.ProductSpec{ID: "matrix", Name: "Secret product"})
 	must(t, err)
-	keys := &keyCount{Keys: svc}
+	keys := &keyCount{Keys: svc.Access}
 	services := httpapi.ServicesOf(svc)
 	services.Keys = keys
 	h, err := httpapi.NewHandlers(httpapi.Config{Services: services, JWTSecret: []byte(jwtSecret), AllowDevTokens: true})

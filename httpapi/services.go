@@ -1,11 +1,19 @@
 package httpapi
 
 import (
+	"context"
 	"reflect"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/audit"
+	"github.com/dibs-dev/dibs/campaigns"
+	"github.com/dibs-dev/dibs/claims"
 	"github.com/dibs-dev/dibs/httpapi/internal/pages"
 	"github.com/dibs-dev/dibs/internal/web"
+	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/orders"
+
+	"github.com/dibs-dev/dibs/node"
 )
 
 // Services are what the handlers call, a field for each group of routes. All are
@@ -39,12 +47,48 @@ type Memory = web.Memory
 
 // ServicesOf returns the services of a node. It is the one place that knows which
 // type fills which field.
-func ServicesOf(s *dibs.Service) Services {
+func ServicesOf(s *node.Service) Services {
+	campaigns := campaignDoor{s.Campaigns, s}
 	return Services{
-		Claimer: s, Claims: s, ClaimSteps: s, Orders: s, Campaigns: s, Stock: s, Catalog: s, PublicCampaigns: s, Products: s,
-		Accounts: s, Announcements: s, Events: s, Webhooks: s, Users: s, Operations: s, Keys: s, AdminLog: s, Memory: s,
+		Claimer: s.Claims, Claims: s.Claims, ClaimSteps: s.Orders, Orders: orderDoor{s.Orders, s.Claims}, Campaigns: campaigns,
+		Stock: campaigns, Catalog: catalog{campaigns, s.Live.Situations, s.Live.Registry}, PublicCampaigns: s.Live.Lookups,
+		Products: s.Products, Accounts: s.Funds, Announcements: s.Announcements, Events: s.Events, Webhooks: s.Webhooks,
+		Users: s.Erasures, Operations: operationDoor{s, s.Audit}, Keys: s.Access, AdminLog: s.Access, Memory: s.Access,
 	}
 }
+
+// campaignDoor is Campaigns and Stock: campaigns, and the node's numbers of them.
+type campaignDoor struct {
+	*campaigns.Campaigns
+	*node.Service
+}
+
+// orderDoor is Orders: orders, and users' own claims.
+type orderDoor struct {
+	*orders.Orders
+	*claims.Claims
+}
+
+// operationDoor is Operations: the node's health and numbers, and its audit.
+type operationDoor struct {
+	*node.Service
+	*audit.Audit
+}
+
+// catalog is pages.Catalog.
+type catalog struct {
+	campaignDoor
+	situations *live.Situations
+	registry   *live.Registry
+}
+
+// Get tells where a campaign stands.
+func (c catalog) Get(ctx context.Context, id string) (dibs.Situation, error) {
+	return c.situations.Get(ctx, id)
+}
+
+// CatalogVersion rises when any campaign changes.
+func (c catalog) CatalogVersion() int64 { return c.registry.CatalogVersion() }
 
 // missing lists the fields that are not set.
 func (s Services) missing() (names []string) {

@@ -25,6 +25,8 @@ import (
 	"github.com/dibs-dev/dibs/memengine"
 	"github.com/dibs-dev/dibs/redpacket"
 	"github.com/dibs-dev/dibs/sqlledger"
+
+	"github.com/dibs-dev/dibs/node"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,7 +39,7 @@ const (
 // stack is a whole dibs behind HTTP, in temporary files.
 type stack struct {
 	t       testing.TB
-	service *dibs.Service
+	service *node.Service
 	url     string
 	admin   *client.Client
 	logs    *lockedBuffer
@@ -63,7 +65,7 @@ func newStack(t testing.TB, change func(*httpapi.Services)) *stack {
 }
 
 // serve puts a handler behind a server of the tests.
-func serve(t testing.TB, svc *dibs.Service, h http.Handler) *stack {
+func serve(t testing.TB, svc *node.Service, h http.Handler) *stack {
 	t.Helper()
 	server := httptest.NewUnstartedServer(h)
 	server.Config = httpapi.NewServer("", h)
@@ -86,19 +88,19 @@ func freshFolder(t testing.TB) string {
 	})
 }
 
-func newService(t testing.TB) *dibs.Service {
+func newService(t testing.TB) *node.Service {
 	t.Helper()
 	svc, _ := newServiceAndLists(t)
 	return svc
 }
 
-func newServiceAndLists(t testing.TB) (*dibs.Service, *audience.Keeper) {
+func newServiceAndLists(t testing.TB) (*node.Service, *audience.Keeper) {
 	t.Helper()
-	return newServiceWith(t, func(*dibs.Config) {})
+	return newServiceWith(t, func(*node.ServiceConfig) {})
 }
 
 // newServiceWith starts a service with a config that the test changes.
-func newServiceWith(t testing.TB, change func(*dibs.Config)) (*dibs.Service, *audience.Keeper) {
+func newServiceWith(t testing.TB, change func(*node.ServiceConfig)) (*node.Service, *audience.Keeper) {
 	t.Helper()
 	ctx := context.Background()
 	dir := freshFolder(t)
@@ -113,19 +115,19 @@ func newServiceWith(t testing.TB, change func(*dibs.Config)) (*dibs.Service, *au
 	ids, err := idgen.ForClaims(ctx, ledger)
 	must(t, err)
 	lists := audience.NewKeeper(audience.Config{Store: ledger, Every: 10 * time.Millisecond})
-	cfg := dibs.Config{
-		Engine: engine, Ledger: ledger, IDs: ids, Gates: []dibs.Gate{lists}, Erasers: []dibs.Eraser{lists},
+	cfg := node.ServiceConfig{
+		Engine: engine, Ledger: ledger.Parts(), IDs: ids, Gates: []dibs.Gate{lists}, Erasers: []dibs.Eraser{lists},
 		EraseEvery: 10 * time.Millisecond, EraseRest: time.Millisecond,
 		Split: func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
 	}
 	change(&cfg)
-	svc, err := dibs.New(cfg)
+	svc, err := node.NewService(cfg)
 	must(t, err)
 	must(t, svc.Start(ctx))
 	t.Cleanup(func() { must(t, svc.Close(context.Background())) })
-	lists.Start(ctx, svc.Held)
+	lists.Start(ctx, svc.Live.Registry.Held)
 	t.Cleanup(lists.Close)
-	_, err = svc.EnsureKey(ctx, "tests", adminKey)
+	_, err = svc.Access.EnsureKey(ctx, "tests", adminKey)
 	must(t, err)
 	return svc, lists
 }

@@ -7,6 +7,10 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/campaigns"
 )
 
 // Stock is what the handlers of a campaign's stock and codes call. A ref makes a
@@ -15,13 +19,13 @@ type Stock interface {
 	// ChangeStock restocks, or withdraws what is not granted. *dibs.Error of
 	// InvalidRequest, InvalidState, or of KeyReused for a ref of another change.
 	ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error)
-	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
+	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error)
 	// ImportCodes adds all codes of a file, or none, and calls done now and then with how
 	// many it has written. *dibs.Error of InvalidRequest with the first bad lines.
 	ImportCodes(ctx context.Context, id string, file io.ReadSeeker, ref string, done func(written int64)) (*dibs.Imported, error)
 	// UnclaimedCodes lists the codes that were neither granted before the call nor
 	// withdrawn. *dibs.Error of InvalidState for a campaign without codes.
-	UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (dibs.List[dibs.CodeView], error)
+	UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (dibs.List[campaigns.CodeView], error)
 }
 
 // headerImported shows, in interim answers of status 102, how much of a file has
@@ -37,26 +41,26 @@ type codesInput struct {
 
 // stockHandlers change a campaign's stock, import codes and list them.
 type stockHandlers struct {
-	*api
+	*routes
 	stock Stock
 }
 
 func (h *stockHandlers) register() {
-	change(h.api, operation{
-		method: http.MethodPost, path: "/v1/campaigns/{id}/stock", id: "change-stock", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
+	change(h.routes, operation{
+		method: http.MethodPost, path: "/v1/campaigns/{id}/stock", id: "change-stock", tag: tagAdmin, access: adminOnly, role: access.RolePublisher,
 		summary: "Restock, or withdraw", example: `{"delta":50,"why":"found another box"}`, maxBody: h.maxAdminBody,
 		description: "A negative `delta` withdraws, never below what is granted. A campaign of items is restocked with `items`.",
 	}, h.change)
 	const codes = "/v1/campaigns/{id}/codes"
-	upload(h.api, operation{
-		method: http.MethodPost, path: codes, id: "import-codes", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher,
+	upload(h.routes, operation{
+		method: http.MethodPost, path: codes, id: "import-codes", tag: tagAdmin, access: adminOnly, role: access.RolePublisher,
 		summary: "Import codes from a CSV file", example: "code\nSPRING-0001\nSPRING-0002\n",
 		description: "One code on each line, quoted or not; a first line `code` is left out. All of them are added to a campaign of items, or none: " +
 			"`errors` names the first lines that cannot be read or that come twice. With `Prefer: progress`, interim answers (102) say in `" +
 			headerImported + "` how far it is.",
 	}, h.maxAdminBody, h.importCodes)
-	register(h.api, operation{
-		method: http.MethodGet, path: codes, id: "unclaimed-codes", tag: tagAdmin, access: adminOnly, role: dibs.RolePublisher, strictQuery: true, logged: true,
+	register(h.routes, operation{
+		method: http.MethodGet, path: codes, id: "unclaimed-codes", tag: tagAdmin, access: adminOnly, role: access.RolePublisher, strictQuery: true, logged: true,
 		summary: "List the codes that are not claimed",
 		description: "Without those that were withdrawn, in the order in which they were imported. While the campaign is open, a user may claim any of them " +
 			"at any moment: end or pause it first. `format=csv` streams all of them, as a file that can be imported again. " +
@@ -65,7 +69,7 @@ func (h *stockHandlers) register() {
 	h.alsoCSV(codes)
 }
 
-func (h *stockHandlers) change(ctx context.Context, c *call, in *PathID, ch *dibs.StockChange) (v dibs.CampaignView, err error) {
+func (h *stockHandlers) change(ctx context.Context, c *call, in *PathID, ch *dibs.StockChange) (v api.CampaignView, err error) {
 	ref, err := c.ref()
 	if err != nil {
 		return v, err
@@ -77,20 +81,20 @@ func (h *stockHandlers) change(ctx context.Context, c *call, in *PathID, ch *dib
 	return h.stock.CampaignView(ctx, campaign, true)
 }
 
-func (h *stockHandlers) importCodes(ctx context.Context, c *call, file io.ReadSeeker, _ string) (v dibs.ImportView, err error) {
+func (h *stockHandlers) importCodes(ctx context.Context, c *call, file io.ReadSeeker, _ string) (v api.ImportView, err error) {
 	ref, err := c.ref()
 	if err != nil {
 		return v, err
 	}
-	return viewOf((*dibs.Imported).View)(h.stock.ImportCodes(ctx, c.request.PathValue("id"), file, ref, web.Progress(c, c.request, headerImported)))
+	return viewOf(api.ImportViewOf)(h.stock.ImportCodes(ctx, c.request.PathValue("id"), file, ref, web.Progress(c, c.request, headerImported)))
 }
 
-func (h *stockHandlers) unclaimed(ctx context.Context, c *call, in *codesInput) (v dibs.ListView[dibs.CodeView], err error) {
-	file := csvFile[dibs.CodeView]{name: "codes.csv", columns: []string{"code"}, row: func(code *dibs.CodeView) []string { return []string{code.Code} }}
+func (h *stockHandlers) unclaimed(ctx context.Context, c *call, in *codesInput) (v api.ListView[campaigns.CodeView], err error) {
+	file := csvFile[campaigns.CodeView]{name: "codes.csv", columns: []string{"code"}, row: func(code *campaigns.CodeView) []string { return []string{code.Code} }}
 	if dibs.ValidID(in.ID) {
 		file.name = in.ID + "-codes.csv"
 	}
-	return listOrCSV(ctx, h.api, c, in.Format, in.page(), file, func(page dibs.Page) (dibs.List[dibs.CodeView], error) {
+	return listOrCSV(ctx, h.routes, c, in.Format, in.page(), file, func(page dibs.Page) (dibs.List[campaigns.CodeView], error) {
 		return h.stock.UnclaimedCodes(ctx, in.ID, page)
 	}, itself)
 }

@@ -6,34 +6,36 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 var errNoTickets = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no tickets", ZH: "该活动无需凭票"})
 
 // ticketHandlers give tickets out. Without tickets, no campaign asks for one.
 type ticketHandlers struct {
-	*api
+	*routes
 	campaigns PublicCampaigns
-	tickets   dibs.Tickets
+	tickets   gate.Tickets
 }
 
 func (h *ticketHandlers) register() {
-	change(h.api, operation{
+	change(h.routes, operation{
 		method: http.MethodPost, path: "/v1/campaigns/{id}/tickets", id: "get-ticket", tag: tagGates, access: userOnly,
 		summary: "Get a ticket, from the opening on", knowsRepeats: true,
 		example:     `{"challenge":"AZc9…","nonce":"48213"}`,
 		description: "A claim carries it in `Dibs-Ticket`. It may cost work, or a voucher of a human check: the challenge says so.",
-	}, func(ctx context.Context, c *call, in *PathID, req *dibs.TicketRequest) (dibs.TicketView, error) {
-		return atTicketGate(ctx, h, in.ID, func(campaign *dibs.Campaign) (dibs.TicketView, error) {
+	}, func(ctx context.Context, c *call, in *PathID, req *gate.TicketRequest) (gate.TicketView, error) {
+		return atTicketGate(ctx, h, in.ID, func(campaign *dibs.Campaign) (gate.TicketView, error) {
 			return h.tickets.Ticket(ctx, campaign, c.caller.user, *req)
 		})
 	})
-	change(h.api, operation{
+	change(h.routes, operation{
 		method: http.MethodPost, path: "/v1/campaigns/{id}/tickets/challenge", id: "get-challenge", tag: tagGates, access: userOnly,
 		summary: "Show what a ticket costs, from the opening on", knowsRepeats: true,
 		description: "Find a `nonce` so that the SHA-256 of `challenge`, a colon and the nonce begins with `bits` zero bits.",
-	}, func(ctx context.Context, c *call, in *PathID, _ *noBody) (dibs.Challenge, error) {
-		return atTicketGate(ctx, h, in.ID, func(campaign *dibs.Campaign) (dibs.Challenge, error) {
+	}, func(ctx context.Context, c *call, in *PathID, _ *noBody) (gate.Challenge, error) {
+		return atTicketGate(ctx, h, in.ID, func(campaign *dibs.Campaign) (gate.Challenge, error) {
 			return h.tickets.Challenge(ctx, campaign, c.caller.user)
 		})
 	})

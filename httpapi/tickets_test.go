@@ -6,6 +6,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/ticket"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 func TestTicketsOverHTTP(t *testing.T) {
@@ -15,7 +17,7 @@ func TestTicketsOverHTTP(t *testing.T) {
 	s.gated("later", time.Hour, dibs.GateSpec{Ticket: &spec})
 	s.gated("phone", 0, dibs.GateSpec{Ticket: &spec})
 	ann := s.admin.WithToken("dev_ann")
-	_, err := ann.Ticket(ctx, "later", dibs.TicketRequest{})
+	_, err := ann.Ticket(ctx, "later", gate.TicketRequest{})
 	if e := refusalIs(t, err, "not_started", "starts at"); e.StartsAt == nil || time.Until(*e.StartsAt) < time.Minute {
 		t.Errorf("%+v", e)
 	}
@@ -25,7 +27,7 @@ func TestTicketsOverHTTP(t *testing.T) {
 	if e := refusalIs(t, err, "ticket_required", "needs a ticket"); e.Status != 403 || e.Code != 30014 {
 		t.Errorf("%+v", e)
 	}
-	_, err = ann.Ticket(ctx, "phone", dibs.TicketRequest{})
+	_, err = ann.Ticket(ctx, "phone", gate.TicketRequest{})
 	wants(t, err, "ticket_required", "costs work")
 	ch, err := ann.Challenge(ctx, "phone")
 	must(t, err)
@@ -33,7 +35,7 @@ func TestTicketsOverHTTP(t *testing.T) {
 	for ticket.Work(ch.Challenge, string(nonce)) < ch.Bits {
 		nonce++
 	}
-	v, err := ann.Ticket(ctx, "phone", dibs.TicketRequest{Challenge: ch.Challenge, Nonce: string(nonce)})
+	v, err := ann.Ticket(ctx, "phone", gate.TicketRequest{Challenge: ch.Challenge, Nonce: string(nonce)})
 	must(t, err)
 	_, _, err = s.admin.WithToken("dev_bob").WithTicket(v.Ticket).Claim(ctx, "phone", 1, "tap")
 	wants(t, err, "ticket_required", "no ticket of yours")

@@ -5,20 +5,24 @@ import (
 	"net/http"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/erasure"
 )
 
 // Users is what the handlers of users' data call.
 type Users interface {
 	// UserRecord returns everything that is stored about a user. It reads every list of
 	// users, which may take a while.
-	UserRecord(ctx context.Context, user string) (dibs.UserRecord, error)
+	Record(ctx context.Context, user string) (erasure.UserRecord, error)
 	// Erase begins to erase a user; the bool reports that the user's erasure is under way
 	// already. *dibs.Error of InvalidState for a user who has money, unless spec leaves it.
-	Erase(ctx context.Context, user string, spec dibs.ErasureSpec) (v dibs.ErasureView, known bool, err error)
+	Erase(ctx context.Context, user string, spec erasure.ErasureSpec) (v erasure.ErasureView, known bool, err error)
 	// Erasure returns an erasure; ErrNotFound.
-	Erasure(ctx context.Context, id string) (dibs.ErasureView, error)
+	Get(ctx context.Context, id string) (erasure.ErasureView, error)
 	// Erasures lists erasures, newest first; open leaves out those that are done.
-	Erasures(ctx context.Context, open bool, page dibs.Page) (dibs.List[dibs.Erasure], error)
+	List(ctx context.Context, open bool, page dibs.Page) (dibs.List[erasure.Erasure], error)
 }
 
 // erasuresInput filters erasures.
@@ -29,39 +33,39 @@ type erasuresInput struct {
 
 // userHandlers show users' data, and erase it.
 type userHandlers struct {
-	*api
+	*routes
 	users Users
 }
 
 func (h *userHandlers) register() {
-	register(h.api, operation{
-		method: http.MethodGet, path: "/v1/users/{user}", id: "get-user", tag: tagUsers, access: adminOnly, role: dibs.RoleAdmin,
+	register(h.routes, operation{
+		method: http.MethodGet, path: "/v1/users/{user}", id: "get-user", tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
 		summary:     "Show the data of a user",
 		description: "For a user's request for it. It reads every list of users, so that it may take a while. Lists in it end after 1,000.",
-	}, func(ctx context.Context, _ *call, in *PathUser) (dibs.UserRecord, error) {
-		return h.users.UserRecord(ctx, in.User)
+	}, func(ctx context.Context, _ *call, in *PathUser) (erasure.UserRecord, error) {
+		return h.users.Record(ctx, in.User)
 	})
-	change(h.api, operation{
-		method: http.MethodPost, path: "/v1/users/{user}/erasure", id: "erase-user", tag: tagUsers, access: adminOnly, role: dibs.RoleAdmin,
+	change(h.routes, operation{
+		method: http.MethodPost, path: "/v1/users/{user}/erasure", id: "erase-user", tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
 		summary: "Erase a user", status: http.StatusAccepted, example: `{"leave_balance":false}`, knowsRepeats: true, hidesUser: true,
 		description: "A pseudonym replaces the user: it is random, and not kept once the erasure is done. Counts, stock and sums of money stay. " +
 			"What an engine still needs is erased when its campaigns are over: until then the erasure is `waiting`, and says for what. " +
 			"A repeat returns the erasure under way. A user who has money is refused without `leave_balance`.",
-	}, func(ctx context.Context, c *call, in *PathUser, spec *dibs.ErasureSpec) (dibs.ErasureView, error) {
+	}, func(ctx context.Context, c *call, in *PathUser, spec *erasure.ErasureSpec) (erasure.ErasureView, error) {
 		v, known, err := h.users.Erase(ctx, in.User, *spec)
 		if known {
 			c.replayed()
 		}
 		return v, err
 	})
-	register(h.api, operation{
-		method: http.MethodGet, path: "/v1/erasures", id: "list-erasures", tag: tagUsers, access: adminOnly, role: dibs.RoleAdmin, strictQuery: true,
+	register(h.routes, operation{
+		method: http.MethodGet, path: "/v1/erasures", id: "list-erasures", tag: tagUsers, access: adminOnly, role: access.RoleAdmin, strictQuery: true,
 		summary: "List erasures of users, newest first",
-	}, func(ctx context.Context, _ *call, in *erasuresInput) (dibs.ListView[dibs.ErasureView], error) {
-		return listOf((*dibs.Erasure).View)(h.users.Erasures(ctx, in.Open, in.page()))
+	}, func(ctx context.Context, _ *call, in *erasuresInput) (api.ListView[erasure.ErasureView], error) {
+		return listOf((*erasure.Erasure).View)(h.users.List(ctx, in.Open, in.page()))
 	})
-	register(h.api, operation{
-		method: http.MethodGet, path: "/v1/erasures/{id}", id: "get-erasure", tag: tagUsers, access: adminOnly, role: dibs.RoleAdmin,
+	register(h.routes, operation{
+		method: http.MethodGet, path: "/v1/erasures/{id}", id: "get-erasure", tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
 		summary: "Show how far an erasure is", description: "Once it is done, it no longer names the user.",
-	}, byID(h.users.Erasure))
+	}, byID(h.users.Get))
 }

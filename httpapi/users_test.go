@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/erasure"
 )
 
 // erased waits until an erasure is in a state.
-func (s *stack) erased(id string, want dibs.EraseState) dibs.ErasureView {
+func (s *stack) erased(id string, want erasure.EraseState) erasure.ErasureView {
 	s.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		v, err := s.admin.Erasure(s.t.Context(), id)
@@ -57,21 +59,21 @@ func TestEraseUser(t *testing.T) {
 	if a := s.ask("POST", "/v1/users/"+user+"/erasure", `{}`, asAdmin); a.status != 409 || !strings.Contains(a.body, "7 CNY") {
 		t.Errorf("with money: %d %s", a.status, a.body)
 	}
-	e, known, err := s.admin.EraseUser(ctx, user, dibs.ErasureSpec{LeaveBalance: true})
+	e, known, err := s.admin.EraseUser(ctx, user, erasure.ErasureSpec{LeaveBalance: true})
 	must(t, err)
 	if known {
 		t.Error("it was begun before")
 	}
 	// Nodes are told first that there is one follower less: that takes its time.
-	v := s.erased(e.ID, dibs.ErasureWaiting)
+	v := s.erased(e.ID, erasure.ErasureWaiting)
 	if fmt.Sprint(v.WaitsFor) != "[nodes that hear of the followers of shop]" {
 		t.Errorf("it waits for %v", v.WaitsFor)
 	}
-	if again, known, err := s.admin.EraseUser(ctx, user, dibs.ErasureSpec{}); err != nil || !known || again.ID != e.ID {
+	if again, known, err := s.admin.EraseUser(ctx, user, erasure.ErasureSpec{}); err != nil || !known || again.ID != e.ID {
 		t.Errorf("again: %+v %v %v", again, known, err)
 	}
 	claim := s.ask("GET", "/v1/claims/"+id, "", asAdmin)
-	if who := fmt.Sprint(claim.json["user_id"]); !strings.HasPrefix(who, dibs.PseudonymPrefix) || strings.Contains(claim.body, "4711") {
+	if who := fmt.Sprint(claim.json["user_id"]); !strings.HasPrefix(who, erasure.PseudonymPrefix) || strings.Contains(claim.body, "4711") {
 		t.Errorf("the order: %s", claim.body)
 	}
 	if r, err = s.admin.User(ctx, user); err != nil || len(r.Campaigns)+len(r.Balances)+len(r.Follows)+len(r.Lists) > 0 {
@@ -80,7 +82,7 @@ func TestEraseUser(t *testing.T) {
 	if log := s.ask("GET", "/v1/audit?limit=100", "", asAdmin).body; strings.Contains(log, user) || strings.Contains(log, "4711") || !strings.Contains(log, "erase-user") {
 		t.Errorf("the audit log has: %s", log)
 	}
-	if report, err := s.service.Verify(ctx); err != nil || !report.OK {
+	if report, err := s.service.Audit.Verify(ctx); err != nil || !report.OK {
 		t.Errorf("verify: %+v %v", report, err)
 	}
 	if logs := s.logs.String(); strings.Contains(logs, user) {
@@ -92,12 +94,12 @@ func TestEraseUser(t *testing.T) {
 // user.
 func TestEraseNobody(t *testing.T) {
 	s := newStack(t, nil)
-	e, _, err := s.admin.EraseUser(t.Context(), "nobody-7", dibs.ErasureSpec{})
+	e, _, err := s.admin.EraseUser(t.Context(), "nobody-7", erasure.ErasureSpec{})
 	must(t, err)
 	if e.UserID != "nobody-7" {
 		t.Errorf("%+v", e)
 	}
-	if v := s.erased(e.ID, dibs.ErasureDone); v.UserID != "" || v.DoneAt == nil {
+	if v := s.erased(e.ID, erasure.ErasureDone); v.UserID != "" || v.DoneAt == nil {
 		t.Errorf("%+v", v)
 	}
 	l, err := s.admin.Erasures(t.Context(), false, dibs.Page{})
@@ -108,7 +110,7 @@ func TestEraseNobody(t *testing.T) {
 	if l, err = s.admin.Erasures(t.Context(), true, dibs.Page{}); err != nil || len(l.Items) != 0 {
 		t.Errorf("open: %+v %v", l, err)
 	}
-	if _, _, err := s.admin.EraseUser(t.Context(), "a b", dibs.ErasureSpec{}); !errors.Is(err, dibs.ErrInvalid) {
+	if _, _, err := s.admin.EraseUser(t.Context(), "a b", erasure.ErasureSpec{}); !errors.Is(err, dibs.ErrInvalid) {
 		t.Errorf("a user with a bad id: %v", err)
 	}
 }

@@ -5,6 +5,9 @@ import (
 	"net/http"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 // Webhooks is what the handlers of webhooks call. ErrNotFound for an id without an
@@ -12,18 +15,18 @@ import (
 type Webhooks interface {
 	// CreateEndpoint and RotateSecret return the endpoint with its secret; the other
 	// methods do not show it.
-	CreateEndpoint(ctx context.Context, spec dibs.EndpointSpec) (dibs.EndpointView, error)
-	PatchEndpoint(ctx context.Context, id string, p dibs.EndpointPatch) (*dibs.WebhookEndpoint, error)
-	RotateSecret(ctx context.Context, id string, r dibs.RotateSpec) (dibs.EndpointView, error)
+	Create(ctx context.Context, spec webhooks.EndpointSpec) (webhooks.EndpointView, error)
+	Patch(ctx context.Context, id string, p webhooks.EndpointPatch) (*webhooks.WebhookEndpoint, error)
+	RotateSecret(ctx context.Context, id string, r webhooks.RotateSpec) (webhooks.EndpointView, error)
 	// DeleteEndpoint deletes the deliveries, too.
-	DeleteEndpoint(ctx context.Context, id string) error
-	Endpoint(ctx context.Context, id string) (*dibs.WebhookEndpoint, error)
-	Endpoints(ctx context.Context) ([]dibs.WebhookEndpoint, error)
-	// TestEndpoint queues an event that only tries the endpoint, and returns its id.
+	Delete(ctx context.Context, id string) error
+	Get(ctx context.Context, id string) (*webhooks.WebhookEndpoint, error)
+	List(ctx context.Context) ([]webhooks.WebhookEndpoint, error)
+	// Test queues an event that only tries the endpoint, and returns its id.
 	// *dibs.Error of InvalidState while the endpoint is disabled.
-	TestEndpoint(ctx context.Context, id string) (string, error)
+	Test(ctx context.Context, id string) (string, error)
 	// Deliveries lists deliveries, newest first; an empty status means all.
-	Deliveries(ctx context.Context, endpoint string, status dibs.DeliveryStatus, page dibs.Page) (dibs.List[dibs.WebhookDelivery], error)
+	Deliveries(ctx context.Context, endpoint string, status webhooks.DeliveryStatus, page dibs.Page) (dibs.List[webhooks.WebhookDelivery], error)
 	// Redeliver delivers one event again, or with "" all that were given up, and returns
 	// how many.
 	Redeliver(ctx context.Context, endpoint, event string) (int64, error)
@@ -56,7 +59,7 @@ const endpointExample = `{"url":"https://shop.example/hooks/dibs","types":["dev.
 
 // webhookHandlers manage the endpoints of webhooks and their deliveries.
 type webhookHandlers struct {
-	*api
+	*routes
 	webhooks Webhooks
 }
 
@@ -69,66 +72,66 @@ func endpoint(method, below, id, summary, description, example string) operation
 }
 
 func (h *webhookHandlers) register() {
-	subject(h.api, "/v1/webhook-endpoints/{id}", h.endpoint)
+	subject(h.routes, "/v1/webhook-endpoints/{id}", h.endpoint)
 	h.registerEndpoints()
 	h.registerDeliveries()
 }
 
-func (h *webhookHandlers) endpoint(ctx context.Context, id string) (dibs.EndpointView, error) {
-	return viewOf((*dibs.WebhookEndpoint).View)(h.webhooks.Endpoint(ctx, id))
+func (h *webhookHandlers) endpoint(ctx context.Context, id string) (webhooks.EndpointView, error) {
+	return viewOf((*webhooks.WebhookEndpoint).View)(h.webhooks.Get(ctx, id))
 }
 
 func (h *webhookHandlers) registerEndpoints() {
 	create := endpoint(http.MethodPost, "", "create-webhook-endpoint", "Have events posted to an address",
 		"The answer has the secret that signs them, this once: a repeat by Idempotency-Key does not have it.", endpointExample)
 	create.status = http.StatusCreated
-	change(h.api, create, func(ctx context.Context, c *call, _ *struct{}, spec *dibs.EndpointSpec) (dibs.EndpointView, error) {
-		v, err := h.webhooks.CreateEndpoint(ctx, *spec)
+	change(h.routes, create, func(ctx context.Context, c *call, _ *struct{}, spec *webhooks.EndpointSpec) (webhooks.EndpointView, error) {
+		v, err := h.webhooks.Create(ctx, *spec)
 		if err == nil {
 			c.Header().Set("Location", "/v1/webhook-endpoints/"+v.ID)
 		}
 		return v, err
 	})
-	register(h.api, endpoint(http.MethodGet, "", "list-webhook-endpoints", "List the endpoints by id", "", ""),
-		func(ctx context.Context, _ *call, _ *struct{}) (dibs.ListView[dibs.EndpointView], error) {
-			all, err := h.webhooks.Endpoints(ctx)
-			return listOf((*dibs.WebhookEndpoint).View)(dibs.List[dibs.WebhookEndpoint]{Items: all}, err)
+	register(h.routes, endpoint(http.MethodGet, "", "list-webhook-endpoints", "List the endpoints by id", "", ""),
+		func(ctx context.Context, _ *call, _ *struct{}) (api.ListView[webhooks.EndpointView], error) {
+			all, err := h.webhooks.List(ctx)
+			return listOf((*webhooks.WebhookEndpoint).View)(dibs.List[webhooks.WebhookEndpoint]{Items: all}, err)
 		})
-	register(h.api, endpoint(http.MethodGet, "/{id}", "get-webhook-endpoint", "Show an endpoint", "", ""), byID(h.endpoint))
-	change(h.api, endpoint(http.MethodPatch, "/{id}", "patch-webhook-endpoint", "Change an endpoint, or disable it",
+	register(h.routes, endpoint(http.MethodGet, "/{id}", "get-webhook-endpoint", "Show an endpoint", "", ""), byID(h.endpoint))
+	change(h.routes, endpoint(http.MethodPatch, "/{id}", "patch-webhook-endpoint", "Change an endpoint, or disable it",
 		"Fields that are absent or null stay. What happens while it is disabled is not delivered later.", `{"disabled":false}`),
-		func(ctx context.Context, _ *call, in *PathID, p *dibs.EndpointPatch) (dibs.EndpointView, error) {
-			return viewOf((*dibs.WebhookEndpoint).View)(h.webhooks.PatchEndpoint(ctx, in.ID, *p))
+		func(ctx context.Context, _ *call, in *PathID, p *webhooks.EndpointPatch) (webhooks.EndpointView, error) {
+			return viewOf((*webhooks.WebhookEndpoint).View)(h.webhooks.Patch(ctx, in.ID, *p))
 		})
-	register(h.api, endpoint(http.MethodDelete, "/{id}", "delete-webhook-endpoint", "Delete an endpoint with its deliveries", "The answer is the endpoint as it was.", ""),
-		func(ctx context.Context, _ *call, in *PathID) (dibs.EndpointView, error) {
+	register(h.routes, endpoint(http.MethodDelete, "/{id}", "delete-webhook-endpoint", "Delete an endpoint with its deliveries", "The answer is the endpoint as it was.", ""),
+		func(ctx context.Context, _ *call, in *PathID) (webhooks.EndpointView, error) {
 			v, err := h.endpoint(ctx, in.ID)
 			if err != nil {
 				return v, err
 			}
-			return v, h.webhooks.DeleteEndpoint(ctx, in.ID)
+			return v, h.webhooks.Delete(ctx, in.ID)
 		})
-	change(h.api, endpoint(http.MethodPost, "/{id}/rotate-secret", "rotate-webhook-secret", "Give an endpoint another secret",
+	change(h.routes, endpoint(http.MethodPost, "/{id}/rotate-secret", "rotate-webhook-secret", "Give an endpoint another secret",
 		"The answer has it, this once: a repeat by Idempotency-Key does not have it. The old one signs too for `keep_old_for`, a day by default.", `{"keep_old_for":"1h"}`),
-		func(ctx context.Context, _ *call, in *PathID, r *dibs.RotateSpec) (dibs.EndpointView, error) {
+		func(ctx context.Context, _ *call, in *PathID, r *webhooks.RotateSpec) (webhooks.EndpointView, error) {
 			return h.webhooks.RotateSecret(ctx, in.ID, *r)
 		})
 }
 
 func (h *webhookHandlers) registerDeliveries() {
-	change(h.api, endpoint(http.MethodPost, "/{id}/test", "test-webhook-endpoint", "Post an event that only tries the endpoint",
+	change(h.routes, endpoint(http.MethodPost, "/{id}/test", "test-webhook-endpoint", "Post an event that only tries the endpoint",
 		"It is of the type dev.dibs.webhook.test, and is posted whatever types the endpoint wants.", ""),
 		func(ctx context.Context, _ *call, in *PathID, _ *noBody) (testView, error) {
-			id, err := h.webhooks.TestEndpoint(ctx, in.ID)
+			id, err := h.webhooks.Test(ctx, in.ID)
 			return testView{id}, err
 		})
 	list := endpoint(http.MethodGet, "/{id}/deliveries", "list-webhook-deliveries", "List an endpoint's deliveries, newest first",
 		"Finished ones are kept for seven days, as are those that wait for an endpoint that is disabled.", "")
 	list.strictQuery = true
-	register(h.api, list, func(ctx context.Context, _ *call, in *deliveriesInput) (dibs.ListView[dibs.DeliveryView], error) {
-		return listOf((*dibs.WebhookDelivery).View)(h.webhooks.Deliveries(ctx, in.ID, dibs.DeliveryStatus(in.Status), in.page()))
+	register(h.routes, list, func(ctx context.Context, _ *call, in *deliveriesInput) (api.ListView[webhooks.DeliveryView], error) {
+		return listOf((*webhooks.WebhookDelivery).View)(h.webhooks.Deliveries(ctx, in.ID, webhooks.DeliveryStatus(in.Status), in.page()))
 	})
-	change(h.api, endpoint(http.MethodPost, "/{id}/redeliver", "redeliver-webhook", "Deliver again",
+	change(h.routes, endpoint(http.MethodPost, "/{id}/redeliver", "redeliver-webhook", "Deliver again",
 		"One event, whatever became of it, or all that were given up. It is the same event, with the same id.", `{"failed":true}`),
 		func(ctx context.Context, _ *call, in *PathID, b *redeliverBody) (redeliverView, error) {
 			if b.Failed == (b.EventID != "") {

@@ -9,17 +9,19 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 // TestWebhookSecurity asks every route of webhooks, for an endpoint that there is, as
 // callers that are no admins: all are refused, see nothing of it, and change nothing.
 func TestWebhookSecurity(t *testing.T) {
 	s := newStack(t, nil)
-	e, err := s.service.CreateEndpoint(t.Context(), dibs.EndpointSpec{URL: "https://hooks.example/Secret-path?token=Secret", Description: "Secret hook"})
+	e, err := s.service.Webhooks.Create(t.Context(), webhooks.EndpointSpec{URL: "https://hooks.example/Secret-path?token=Secret", Description: "Secret hook"})
 	must(t, err)
-	event, err := s.service.TestEndpoint(t.Context(), e.ID)
+	event, err := s.service.Webhooks.Test(t.Context(), e.ID)
 	must(t, err)
-	before, err := s.service.Endpoint(t.Context(), e.ID)
+	before, err := s.service.Webhooks.Get(t.Context(), e.ID)
 	must(t, err)
 	m := &matrix{stack: s, t: t, claim: e.Secret, bad: falseTokens(t, "dibs_revoked_0123456789")}
 	tried := 0
@@ -46,11 +48,11 @@ func TestWebhookSecurity(t *testing.T) {
 	if tried != 9 {
 		t.Errorf("%d routes were tried", tried)
 	}
-	after, err := s.service.Endpoint(t.Context(), e.ID)
+	after, err := s.service.Webhooks.Get(t.Context(), e.ID)
 	must(t, err)
-	all, err := s.service.Endpoints(t.Context())
+	all, err := s.service.Webhooks.List(t.Context())
 	must(t, err)
-	list, err := s.service.Deliveries(t.Context(), e.ID, "", dibs.Page{})
+	list, err := s.service.Webhooks.Deliveries(t.Context(), e.ID, "", dibs.Page{})
 	must(t, err)
 	if fmt.Sprint(*after) != fmt.Sprint(*before) || len(all) != 1 || len(list.Items) != 1 {
 		t.Errorf("the endpoint was %+v and is %+v, of %d; it has %d deliveries", *before, *after, len(all), len(list.Items))
@@ -70,14 +72,14 @@ func TestWebhookSecretsAreShownOnce(t *testing.T) {
 	shown := func(what string, a answer) {
 		t.Helper()
 		secret, _ := a.json["secret"].(string)
-		if a.status > 201 || !strings.HasPrefix(secret, dibs.SecretPrefix) || slices.Contains(secrets, secret) {
+		if a.status > 201 || !strings.HasPrefix(secret, webhooks.SecretPrefix) || slices.Contains(secrets, secret) {
 			t.Fatalf("%s: %d %s", what, a.status, a.body)
 		}
 		secrets = append(secrets, secret)
 	}
 	hidden := func(what string, a answer) {
 		t.Helper()
-		if a.status != 200 || strings.Contains(a.body, dibs.SecretPrefix) || strings.Contains(a.body, `"secret"`) {
+		if a.status != 200 || strings.Contains(a.body, webhooks.SecretPrefix) || strings.Contains(a.body, `"secret"`) {
 			t.Errorf("%s: %d %s", what, a.status, a.body)
 		}
 	}

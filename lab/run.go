@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/lab/strategies"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // connections is how many a strategy has to a database, at most.
@@ -106,7 +106,7 @@ func (b *bench) run(ctx context.Context, j *job) (r *Result, err error) {
 		return r, err
 	}
 	a, err := s.Open(ctx, w)
-	if errors.Is(err, embedded.ErrDurability) {
+	if errors.Is(err, node.ErrDurability) {
 		r.Skipped = err.Error()
 		return r, nil
 	}

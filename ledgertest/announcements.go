@@ -10,19 +10,25 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/announce"
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/ledger"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // follow has users follow the shop, each with the rank of its place in ranks, or 0.
 func (f *fixture) follow(users []string, ranks ...int64) {
 	f.t.Helper()
-	list := make([]dibs.Follower, len(users))
+	list := make([]gate.Follower, len(users))
 	for i, u := range users {
-		list[i] = dibs.Follower{User: u, Since: start}
+		list[i] = gate.Follower{User: u, Since: start}
 		if i < len(ranks) {
 			list[i].Rank = ranks[i]
 		}
 	}
-	_, err := f.ledger().Follow(f.t.Context(), "shop", list, true)
+	_, err := f.ledger().Audiences.Follow(f.t.Context(), "shop", list, true)
 	f.must(err)
 }
 
@@ -30,27 +36,27 @@ func (f *fixture) follow(users []string, ranks ...int64) {
 func said(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
 
 // announcement is one of the shop that is not stored yet.
-func announcement(id string, c *dibs.Campaign, threshold, first, rate int64) *dibs.Announcement {
-	return &dibs.Announcement{
-		ID: id, Campaign: c.Number, CampaignID: c.ID, Merchant: "shop", Message: "at noon 中午", State: dibs.AnnouncementRunning,
+func announcement(id string, c *dibs.Campaign, threshold, first, rate int64) *announce.Announcement {
+	return &announce.Announcement{
+		ID: id, Campaign: c.Number, CampaignID: c.ID, Merchant: "shop", Message: "at noon 中午", State: announce.AnnouncementRunning,
 		Threshold: threshold, First: first, Rate: rate, PacedAt: start, CreatedAt: start, UpdatedAt: start,
 	}
 }
 
 // turn enqueues once, for an owner.
-func (f *fixture) turn(l dibs.Ledger, id, owner string) (*dibs.Announcement, int) {
+func (f *fixture) turn(l ledger.Ledger, id, owner string) (*announce.Announcement, int) {
 	f.t.Helper()
-	a, n, err := l.EnqueueFollowers(f.t.Context(), dibs.PushTurn{ID: id, Owner: owner, Lease: time.Minute})
+	a, n, err := l.Announce.EnqueueFollowers(f.t.Context(), events.PushTurn{ID: id, Owner: owner, Lease: time.Minute})
 	f.must(err)
 	return a, n
 }
 
 // finish enqueues until the announcement is over.
-func (f *fixture) finish(l dibs.Ledger, id, owner string) {
+func (f *fixture) finish(l ledger.Ledger, id, owner string) {
 	f.t.Helper()
 	limit := time.Now().Add(time.Minute)
 	for time.Now().Before(limit) {
-		if a, _ := f.turn(l, id, owner); a.State == dibs.AnnouncementDone {
+		if a, _ := f.turn(l, id, owner); a.State == announce.AnnouncementDone {
 			return
 		}
 	}
@@ -73,50 +79,50 @@ func (f *fixture) pushed(after int64) (events []string) {
 func testAnnouncementAtOnce(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := f.insert(campaign("c", 10))
-	refusal := l.InsertAnnouncement(ctx, announcement("none", c, 10, 0, 1))
+	refusal := l.Announce.InsertAnnouncement(ctx, announcement("none", c, 10, 0, 1))
 	wants(t, "a merchant whom nobody follows", refusal, dibs.ErrInvalid)
 	f.follow([]string{"ann", "bob", "cid"})
-	_, err := l.Follow(ctx, "shop", []dibs.Follower{{User: "bob"}}, false)
+	_, err := l.Audiences.Follow(ctx, "shop", []gate.Follower{{User: "bob"}}, false)
 	f.must(err)
 	a := announcement("a", c, 2, 1, 1)
-	f.must(l.InsertAnnouncement(ctx, a))
+	f.must(l.Announce.InsertAnnouncement(ctx, a))
 	same(t, "followers", a.Followers, 2)
-	wants(t, "the same id", l.InsertAnnouncement(ctx, announcement("a", c, 2, 1, 1)), dibs.ErrAlreadyExists)
-	wants(t, "another one meanwhile", l.InsertAnnouncement(ctx, announcement("b", c, 2, 1, 1)), dibs.ErrInvalidState)
-	running, err := l.RunningAnnouncements(ctx, 10)
+	wants(t, "the same id", l.Announce.InsertAnnouncement(ctx, announcement("a", c, 2, 1, 1)), dibs.ErrAlreadyExists)
+	wants(t, "another one meanwhile", l.Announce.InsertAnnouncement(ctx, announcement("b", c, 2, 1, 1)), dibs.ErrInvalidState)
+	running, err := l.Announce.RunningAnnouncements(ctx, 10)
 	f.must(err)
-	same(t, "running", running, []dibs.Announcement{*a})
+	same(t, "running", running, []announce.Announcement{*a})
 	// Whoever comes later is not told.
 	f.follow([]string{"dan", "bob"})
 	f.finish(l, "a", "node")
 	same(t, "events", f.pushed(0), []string{"a 1: ann cid"})
-	got, err := l.Announcement(ctx, "a")
+	got, err := l.Announce.Announcement(ctx, "a")
 	f.must(err)
 	same(t, "state", said(got.State, got.Enqueued, got.Events, got.FinishedAt.IsZero()), "done 2 1 false")
-	_, _, err = l.EnqueueFollowers(ctx, dibs.PushTurn{ID: "a", Owner: "node", Lease: time.Minute})
-	wants(t, "more of what is done", err, dibs.ErrPushTaken)
-	pushes, last, err := l.Pushes(ctx, 0, 10)
+	_, _, err = l.Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "node", Lease: time.Minute})
+	wants(t, "more of what is done", err, announce.ErrPushTaken)
+	pushes, last, err := l.Announce.Pushes(ctx, 0, 10)
 	f.must(err)
-	same(t, "what clients hear", pushes, []dibs.Push{{Announced: dibs.Announced{
+	same(t, "what clients hear", pushes, []events.Push{{Announced: events.Announced{
 		AnnouncementID: "a", CampaignID: "c", Merchant: "shop", Kind: dibs.Sale, Title: c.Title, Message: "at noon 中午",
 		StartsAt: c.StartsAt, EndsAt: c.EndsAt,
 	}, N: 1, Users: []string{"ann", "cid"}}})
 	for after, want := range map[int64]int64{last - 1: 2, last: 0} {
-		n, err := l.Untaken(ctx, "a", after)
+		n, err := l.Announce.Untaken(ctx, "a", after)
 		f.must(err)
 		same(t, "untaken", n, want)
 	}
 	// The feed forgets its rows, and with them which are of announcements.
-	_, err = l.TrimFeed(ctx, time.Now().Add(time.Hour), time.Hour)
+	_, err = l.Events.TrimFeed(ctx, time.Now().Add(time.Hour), time.Hour)
 	f.must(err)
-	n, err := l.Untaken(ctx, "a", 0)
+	n, err := l.Announce.Untaken(ctx, "a", 0)
 	f.must(err)
 	same(t, "untaken of a feed that was trimmed", n, 0)
-	f.must(l.InsertAnnouncement(ctx, announcement("b", c, 9, 1, 1)))
-	list, err := l.AnnouncementsOf(ctx, c.Number, dibs.Page{Limit: 1})
+	f.must(l.Announce.InsertAnnouncement(ctx, announcement("b", c, 9, 1, 1)))
+	list, err := l.Announce.AnnouncementsOf(ctx, c.Number, dibs.Page{Limit: 1})
 	f.must(err)
 	same(t, "the newest", list.Items[0].ID, "b")
-	list, err = l.AnnouncementsOf(ctx, c.Number, dibs.Page{Limit: 1, Cursor: list.NextCursor})
+	list, err = l.Announce.AnnouncementsOf(ctx, c.Number, dibs.Page{Limit: 1, Cursor: list.NextCursor})
 	f.must(err)
 	same(t, "the older", list.Items[0].ID+list.NextCursor, "a")
 }
@@ -128,12 +134,12 @@ func testAnnouncementQueue(t *testing.T, f *fixture) {
 	c := f.insert(campaign("c", 10))
 	f.follow([]string{"u1", "u2", "u3", "u4", "u5", "u6", "u7"}, 0, 3, 0, 9, 3, 0, 0)
 	a := announcement("a", c, 6, 3, 1000)
-	f.must(l.InsertAnnouncement(ctx, a))
+	f.must(l.Announce.InsertAnnouncement(ctx, a))
 	// The first are chosen: a rank that changes now does not count. One of them, and
 	// one of the others, follow no longer; one does anew.
 	f.follow([]string{"u1", "u4", "u2"}, 99, 0, 0)
 	for _, user := range []string{"u5", "u6"} {
-		_, err := l.Follow(ctx, "shop", []dibs.Follower{{User: user}}, false)
+		_, err := l.Audiences.Follow(ctx, "shop", []gate.Follower{{User: user}}, false)
 		f.must(err)
 	}
 	f.follow([]string{"u6"})
@@ -147,7 +153,7 @@ func testAnnouncementQueue(t *testing.T, f *fixture) {
 		users = append(users, strings.Fields(e)[2:]...)
 	}
 	same(t, "the others, who has followed longest first", users, []string{"u1", "u3", "u7"})
-	got, err := l.Announcement(ctx, "a")
+	got, err := l.Announce.Announcement(ctx, "a")
 	f.must(err)
 	same(t, "enqueued", fmt.Sprint(got.Followers, got.Enqueued, got.Events), fmt.Sprint(7, 5, len(told)))
 }
@@ -157,57 +163,57 @@ func testAnnouncementMoves(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := f.insert(campaign("c", 10))
 	f.follow(values("u", 5))
-	_, err := l.MoveAnnouncement(ctx, "a", dibs.AnnouncementPaused, "", start)
+	_, err := l.Announce.MoveAnnouncement(ctx, "a", announce.AnnouncementPaused, "", start)
 	wants(t, "what there is not", err, dibs.ErrNotFound)
-	f.must(l.InsertAnnouncement(ctx, announcement("a", c, 2, 2, 1)))
+	f.must(l.Announce.InsertAnnouncement(ctx, announcement("a", c, 2, 2, 1)))
 	for _, step := range []struct {
-		to   dibs.AnnouncementState
+		to   announce.AnnouncementState
 		err  error
 		runs bool
 	}{
-		{dibs.AnnouncementPaused, nil, false},
-		{dibs.AnnouncementPaused, nil, false},
-		{dibs.AnnouncementRunning, nil, true},
-		{dibs.AnnouncementCancelled, nil, false},
-		{dibs.AnnouncementCancelled, nil, false},
-		{dibs.AnnouncementRunning, dibs.ErrInvalidState, false},
-		{dibs.AnnouncementPaused, dibs.ErrInvalidState, false},
+		{announce.AnnouncementPaused, nil, false},
+		{announce.AnnouncementPaused, nil, false},
+		{announce.AnnouncementRunning, nil, true},
+		{announce.AnnouncementCancelled, nil, false},
+		{announce.AnnouncementCancelled, nil, false},
+		{announce.AnnouncementRunning, dibs.ErrInvalidState, false},
+		{announce.AnnouncementPaused, dibs.ErrInvalidState, false},
 	} {
-		_, err := l.MoveAnnouncement(ctx, "a", step.to, "why", start.Add(time.Second))
+		_, err := l.Announce.MoveAnnouncement(ctx, "a", step.to, "why", start.Add(time.Second))
 		wants(t, "to "+string(step.to), err, step.err)
-		_, _, err = l.EnqueueFollowers(ctx, dibs.PushTurn{ID: "a", Owner: "node", Lease: time.Minute})
-		if step.runs != (err == nil) || err != nil && !errors.Is(err, dibs.ErrPushTaken) {
+		_, _, err = l.Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "node", Lease: time.Minute})
+		if step.runs != (err == nil) || err != nil && !errors.Is(err, announce.ErrPushTaken) {
 			t.Errorf("enqueueing what is to be %s: %v", step.to, err)
 		}
 	}
-	got, err := l.Announcement(ctx, "a")
+	got, err := l.Announce.Announcement(ctx, "a")
 	f.must(err)
 	same(t, "the cancelled one", said(got.State, got.Why, got.Enqueued, got.FinishedAt.Equal(start.Add(time.Second))), "cancelled why 2 true")
-	f.must(l.InsertAnnouncement(ctx, announcement("b", c, 9, 0, 1)))
+	f.must(l.Announce.InsertAnnouncement(ctx, announcement("b", c, 9, 0, 1)))
 }
 
 // Several processes enqueue: one has the lease, and without leases that hold,
 // everybody is enqueued once all the same.
 func testAnnouncementRace(t *testing.T, f *fixture) {
 	ctx := t.Context()
-	ledgers := []dibs.Ledger{f.ledger(), f.open(), f.open()}
+	ledgers := []ledger.Ledger{f.ledger(), f.open(), f.open()}
 	c := f.insert(campaign("c", 10))
 	users := values("u", 12_300)
 	f.follow(users)
-	f.must(ledgers[0].InsertAnnouncement(ctx, announcement("a", c, 20_000, 100, 1)))
+	f.must(ledgers[0].Announce.InsertAnnouncement(ctx, announcement("a", c, 20_000, 100, 1)))
 	a, n := f.turn(ledgers[0], "a", "one")
-	same(t, "the first turn", fmt.Sprint(n, a.Enqueued, a.Events), fmt.Sprint(dibs.PushMost, dibs.PushMost, dibs.PushMost/dibs.PushBatch))
-	_, _, err := ledgers[1].EnqueueFollowers(ctx, dibs.PushTurn{ID: "a", Owner: "two", Lease: time.Minute})
-	wants(t, "a turn of another process", err, dibs.ErrPushTaken)
+	same(t, "the first turn", fmt.Sprint(n, a.Enqueued, a.Events), fmt.Sprint(announce.PushMost, announce.PushMost, announce.PushMost/announce.PushBatch))
+	_, _, err := ledgers[1].Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "two", Lease: time.Minute})
+	wants(t, "a turn of another process", err, announce.ErrPushTaken)
 	var all sync.WaitGroup
 	failed := make(chan error, len(ledgers))
 	for _, l := range ledgers {
 		all.Go(func() {
 			for {
 				// The lease is over at once, and all of them say that they are the same.
-				a, _, err := l.EnqueueFollowers(ctx, dibs.PushTurn{ID: "a", Owner: "one"})
+				a, _, err := l.Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "one"})
 				switch {
-				case errors.Is(err, dibs.ErrPushTaken), err == nil && a.State == dibs.AnnouncementDone:
+				case errors.Is(err, announce.ErrPushTaken), err == nil && a.State == announce.AnnouncementDone:
 					return
 				case err != nil && !errors.Is(err, dibs.ErrConflict) && !errors.Is(err, dibs.ErrUnavailable):
 					failed <- err

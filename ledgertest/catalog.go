@@ -14,38 +14,38 @@ func testProducts(t *testing.T, f *fixture) {
 		ID: "phone", Name: "Phone 手机", Thumbnail: "https://example.com/p.png", Price: &dibs.Money{Amount: 99900, Currency: "CNY"},
 		Description: "a phone", Comment: "c", Stock: 100, StockLeft: 100, PayWithin: time.Minute, LatePayment: dibs.RefundDue, Version: 1, CreatedAt: start, UpdatedAt: start,
 	}
-	f.must(l.InsertProduct(ctx, p))
-	wants(t, "insert a product twice", l.InsertProduct(ctx, p), dibs.ErrAlreadyExists)
-	got, err := l.Product(ctx, "phone")
+	f.must(l.Campaigns.InsertProduct(ctx, p))
+	wants(t, "insert a product twice", l.Campaigns.InsertProduct(ctx, p), dibs.ErrAlreadyExists)
+	got, err := l.Campaigns.Product(ctx, "phone")
 	f.must(err)
 	same(t, "price", *got.Price, *p.Price)
 	got.Price = p.Price
 	same(t, "the stored product", *got, *p)
-	_, err = l.Product(ctx, "none")
+	_, err = l.Campaigns.Product(ctx, "none")
 	wants(t, "an unknown product", err, dibs.ErrNotFound)
 
 	stale := *p
 	p.Name, p.Price, p.Stock, p.UpdatedAt = "Phone 2", nil, 120, start.Add(time.Second)
 	p.PayWithin, p.LatePayment = 0, dibs.Reclaim
-	f.must(l.UpdateProduct(ctx, p))
+	f.must(l.Campaigns.UpdateProduct(ctx, p))
 	same(t, "what is left after a change", p.StockLeft, int64(120))
 	same(t, "the version after a change", p.Version, int64(2))
-	got, err = l.Product(ctx, "phone")
+	got, err = l.Campaigns.Product(ctx, "phone")
 	f.must(err)
 	same(t, "the changed product", *got, *p)
-	wants(t, "a change of an older version", l.UpdateProduct(ctx, &stale), dibs.ErrConflict)
+	wants(t, "a change of an older version", l.Campaigns.UpdateProduct(ctx, &stale), dibs.ErrConflict)
 	same(t, "the version after a refused change", stale.Version, int64(1))
-	wants(t, "a change of an unknown product", l.UpdateProduct(ctx, &dibs.Product{ID: "none", Version: 1}), dibs.ErrNotFound)
+	wants(t, "a change of an unknown product", l.Campaigns.UpdateProduct(ctx, &dibs.Product{ID: "none", Version: 1}), dibs.ErrNotFound)
 
 	for i := range 24 {
-		f.must(l.InsertProduct(ctx, &dibs.Product{ID: fmt.Sprintf("a%02d", i), Name: "n", Version: 1, CreatedAt: start, UpdatedAt: start}))
+		f.must(l.Campaigns.InsertProduct(ctx, &dibs.Product{ID: fmt.Sprintf("a%02d", i), Name: "n", Version: 1, CreatedAt: start, UpdatedAt: start}))
 	}
 	var ids []string
-	collect(t, 10, func(page dibs.Page) (dibs.List[dibs.Product], error) { return l.Products(ctx, page) },
+	collect(t, 10, func(page dibs.Page) (dibs.List[dibs.Product], error) { return l.Campaigns.Products(ctx, page) },
 		func(p dibs.Product) { ids = append(ids, p.ID) })
 	same(t, "products listed", len(ids), 25)
 	same(t, "the first and last product", []string{ids[0], ids[24]}, []string{"a00", "phone"})
-	badCursor(t, func(page dibs.Page) error { _, err := l.Products(ctx, page); return err })
+	badCursor(t, func(page dibs.Page) error { _, err := l.Campaigns.Products(ctx, page); return err })
 }
 
 // collect reads a list page by page, at most limit a page.
@@ -93,11 +93,11 @@ func testCampaigns(t *testing.T, f *fixture) {
 		t.Fatalf("the campaign's number is %d", c.Number)
 	}
 	again := *c
-	wants(t, "insert a campaign twice", l.InsertCampaign(ctx, &again, nil), dibs.ErrAlreadyExists)
+	wants(t, "insert a campaign twice", l.Campaigns.InsertCampaign(ctx, &again, nil), dibs.ErrAlreadyExists)
 
 	for what, read := range map[string]func() (*dibs.Campaign, error){
-		"by id":     func() (*dibs.Campaign, error) { return l.Campaign(ctx, "phone-noon") },
-		"by number": func() (*dibs.Campaign, error) { return l.CampaignByNumber(ctx, c.Number) },
+		"by id":     func() (*dibs.Campaign, error) { return l.Live.Campaign(ctx, "phone-noon") },
+		"by number": func() (*dibs.Campaign, error) { return l.Live.CampaignByNumber(ctx, c.Number) },
 	} {
 		got, err := read()
 		f.must(err)
@@ -106,21 +106,21 @@ func testCampaigns(t *testing.T, f *fixture) {
 		got.Price, got.Gate = c.Price, c.Gate
 		same(t, "the campaign "+what, *got, *c)
 	}
-	_, err := l.Campaign(ctx, "none")
+	_, err := l.Live.Campaign(ctx, "none")
 	wants(t, "an unknown campaign", err, dibs.ErrNotFound)
-	_, err = l.CampaignByNumber(ctx, c.Number+1)
+	_, err = l.Live.CampaignByNumber(ctx, c.Number+1)
 	wants(t, "an unknown number", err, dibs.ErrNotFound)
 
 	other := f.insert(campaign("other", 1))
 	if other.Number == c.Number {
 		t.Errorf("two campaigns have number %d", c.Number)
 	}
-	got, err := l.Campaign(ctx, "other")
+	got, err := l.Live.Campaign(ctx, "other")
 	f.must(err)
 	if got.Price != nil {
 		t.Errorf("a campaign without a price has %v", *got.Price)
 	}
-	refuses(t, "a campaign of items without items", l.InsertCampaign(ctx, &dibs.Campaign{
+	refuses(t, "a campaign of items without items", l.Campaigns.InsertCampaign(ctx, &dibs.Campaign{
 		ID: "x", Stock: dibs.Stock{Kind: dibs.Items, Total: 2}, LimitPerUser: 1, Shards: 1, Version: 1,
 	}, nil))
 }
@@ -136,7 +136,9 @@ func testCampaignLists(t *testing.T, f *fixture) {
 	var ids []string
 	list := func(states []dibs.State) {
 		ids = nil
-		collect(t, 7, func(page dibs.Page) (dibs.List[dibs.Campaign], error) { return l.Campaigns(ctx, states, page) },
+		collect(t, 7, func(page dibs.Page) (dibs.List[dibs.Campaign], error) {
+			return l.Campaigns.Campaigns(ctx, states, page)
+		},
 			func(c dibs.Campaign) { ids = append(ids, c.ID) })
 	}
 	list(nil)
@@ -145,10 +147,10 @@ func testCampaignLists(t *testing.T, f *fixture) {
 	list([]dibs.State{dibs.PausedState, dibs.EndedState})
 	same(t, "paused and ended campaigns", fmt.Sprint(ids), "[c23 c22 c19 c18 c15 c14 c11 c10 c07 c06 c03 c02]")
 
-	over, err := l.LiveCampaigns(ctx, campaign("ends", 1).EndsAt)
+	over, err := l.Live.LiveCampaigns(ctx, campaign("ends", 1).EndsAt)
 	f.must(err)
 	same(t, "live campaigns after their end", len(over), 0)
-	live, err := l.LiveCampaigns(ctx, campaign("ends", 1).EndsAt.Add(-time.Millisecond))
+	live, err := l.Live.LiveCampaigns(ctx, campaign("ends", 1).EndsAt.Add(-time.Millisecond))
 	f.must(err)
 	same(t, "live campaigns", len(live), 12)
 	for _, c := range live {
@@ -156,21 +158,21 @@ func testCampaignLists(t *testing.T, f *fixture) {
 			t.Errorf("campaign %s is %s", c.ID, c.State)
 		}
 	}
-	versions, err := l.LiveVersions(ctx, campaign("ends", 1).EndsAt.Add(-time.Millisecond))
+	versions, err := l.Live.LiveVersions(ctx, campaign("ends", 1).EndsAt.Add(-time.Millisecond))
 	f.must(err)
 	same(t, "versions of live campaigns", len(versions), len(live))
 	for i, v := range versions {
 		same(t, "a live campaign's version", v, dibs.CampaignVersion{Number: live[i].Number, Version: live[i].Version})
 	}
-	versions, err = l.LiveVersions(ctx, campaign("ends", 1).EndsAt)
+	versions, err = l.Live.LiveVersions(ctx, campaign("ends", 1).EndsAt)
 	f.must(err)
 	same(t, "versions of campaigns after their end", len(versions), 0)
 	for limit, want := range map[int]int{0: dibs.DefaultPage, 5: 5, 24: 24, 1000: 24} {
-		got, err := l.Campaigns(ctx, nil, dibs.Page{Limit: limit})
+		got, err := l.Campaigns.Campaigns(ctx, nil, dibs.Page{Limit: limit})
 		f.must(err)
 		same(t, fmt.Sprintf("a page with limit %d", limit), len(got.Items), want)
 	}
-	badCursor(t, func(page dibs.Page) error { _, err := l.Campaigns(ctx, nil, page); return err })
+	badCursor(t, func(page dibs.Page) error { _, err := l.Campaigns.Campaigns(ctx, nil, page); return err })
 }
 
 func testCampaignChanges(t *testing.T, f *fixture) {
@@ -182,22 +184,22 @@ func testCampaignChanges(t *testing.T, f *fixture) {
 	c.LimitPerUser, c.Price, c.PayWithin, c.LatePayment = 7, &dibs.Money{Amount: 5, Currency: "EUR"}, time.Second, dibs.RefundDue
 	c.Gate = &dibs.GateSpec{Ticket: &dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute)}}
 	c.Tiers = []dibs.Tier{{FromUnit: 1, Percent: 90}}
-	f.must(l.UpdateCampaign(ctx, c))
+	f.must(l.Campaigns.UpdateCampaign(ctx, c))
 	same(t, "the version after a change", c.Version, int64(2))
-	got, err := l.Campaign(ctx, "c")
+	got, err := l.Live.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the new price", *got.Price, *c.Price)
 	same(t, "the new gate", *got.Gate.Ticket, *c.Gate.Ticket)
 	got.Price, got.Gate = c.Price, c.Gate
 	same(t, "the changed campaign", *got, *c)
 
-	wants(t, "a change of an older version", l.UpdateCampaign(ctx, &stale), dibs.ErrConflict)
+	wants(t, "a change of an older version", l.Campaigns.UpdateCampaign(ctx, &stale), dibs.ErrConflict)
 	same(t, "the version after a refused change", stale.Version, int64(1))
-	wants(t, "a change of an unknown campaign", l.UpdateCampaign(ctx, campaign("none", 1)), dibs.ErrNotFound)
+	wants(t, "a change of an unknown campaign", l.Campaigns.UpdateCampaign(ctx, campaign("none", 1)), dibs.ErrNotFound)
 
 	c.Stock.Total = 1_000
-	f.must(l.UpdateCampaign(ctx, c))
-	got, err = l.Campaign(ctx, "c")
+	f.must(l.Campaigns.UpdateCampaign(ctx, c))
+	got, err = l.Live.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the stock after a change of the campaign", got.Stock.Total, int64(10))
 }

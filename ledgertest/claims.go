@@ -17,18 +17,18 @@ func testClaims(t *testing.T, f *fixture) {
 	s.next(dibs.Entry{Kind: dibs.EntryGrant, UserID: "u1", Quantity: 1})
 	f.settle(s)
 	key := uint64(1)<<63 | uint64(p.Seq)
-	got, err := l.ClaimByKey(ctx, c.Number, "u1", key)
+	got, err := l.Claims.ClaimByKey(ctx, c.Number, "u1", key)
 	f.must(err)
 	same(t, "the claim's place", got.Position, p)
 	for what, find := range map[string]func() (*dibs.Claim, error){
-		"another user":     func() (*dibs.Claim, error) { return l.ClaimByKey(ctx, c.Number, "u2", key) },
-		"another campaign": func() (*dibs.Claim, error) { return l.ClaimByKey(ctx, d.Number, "u1", key) },
-		"another key":      func() (*dibs.Claim, error) { return l.ClaimByKey(ctx, c.Number, "u1", key+7) },
-		"no key":           func() (*dibs.Claim, error) { return l.ClaimByKey(ctx, c.Number, "u1", 0) },
+		"another user":     func() (*dibs.Claim, error) { return l.Claims.ClaimByKey(ctx, c.Number, "u2", key) },
+		"another campaign": func() (*dibs.Claim, error) { return l.Claims.ClaimByKey(ctx, d.Number, "u1", key) },
+		"another key":      func() (*dibs.Claim, error) { return l.Claims.ClaimByKey(ctx, c.Number, "u1", key+7) },
+		"no key":           func() (*dibs.Claim, error) { return l.Claims.ClaimByKey(ctx, c.Number, "u1", 0) },
 		"another place": func() (*dibs.Claim, error) {
 			q := p
 			q.Seq += 100
-			return l.Claim(ctx, q)
+			return l.Claims.Claim(ctx, q)
 		},
 	} {
 		_, err := find()
@@ -51,7 +51,7 @@ func testClaimLists(t *testing.T, f *fixture) {
 	f.settle(s, r)
 	list := func(filter dibs.ClaimFilter) (got []dibs.Claim) {
 		t.Helper()
-		collect(t, 7, func(page dibs.Page) (dibs.List[dibs.Claim], error) { return l.ClaimList(ctx, filter, page) },
+		collect(t, 7, func(page dibs.Page) (dibs.List[dibs.Claim], error) { return l.Claims.ClaimList(ctx, filter, page) },
 			func(c dibs.Claim) { got = append(got, c) })
 		return got
 	}
@@ -79,7 +79,7 @@ func testClaimLists(t *testing.T, f *fixture) {
 	same(t, "pending claims of a user", len(list(dibs.ClaimFilter{Status: &pending, UserID: "u0"})), 25)
 	same(t, "released claims", len(list(dibs.ClaimFilter{Status: &released})), 0)
 	same(t, "claims of nobody", len(list(dibs.ClaimFilter{UserID: "nobody"})), 0)
-	badCursor(t, func(page dibs.Page) error { _, err := l.ClaimList(ctx, dibs.ClaimFilter{}, page); return err })
+	badCursor(t, func(page dibs.Page) error { _, err := l.Claims.ClaimList(ctx, dibs.ClaimFilter{}, page); return err })
 }
 
 func testAudit(t *testing.T, f *fixture) {
@@ -93,13 +93,13 @@ func testAudit(t *testing.T, f *fixture) {
 		s.grant(fmt.Sprintf("bad%02d", i), 3)
 	}
 	f.settle(s)
-	a, err := f.ledger().Audit(ctx, c)
+	a, err := f.ledger().Audit.Audit(ctx, c)
 	f.must(err)
 	same(t, "users over the limit", len(a.OverLimit), 10)
 	same(t, "the first of them", a.OverLimit[0], "bad00")
 	same(t, "units held", a.Held, int64(38))
 	same(t, "stock left", a.StockLeft, int64(62))
 	same(t, "bad totals", len(a.BadTotals), 0)
-	_, err = f.ledger().Audit(ctx, &dibs.Campaign{ID: "none", Number: c.Number + 1})
+	_, err = f.ledger().Audit.Audit(ctx, &dibs.Campaign{ID: "none", Number: c.Number + 1})
 	wants(t, "audit an unknown campaign", err, dibs.ErrNotFound)
 }

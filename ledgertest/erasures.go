@@ -7,32 +7,37 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/erasure"
+	"github.com/dibs-dev/dibs/gate"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 // erasure begins one that the ledger knows.
-func (f *fixture) erasure(user string, leave bool) *dibs.Erasure {
+func (f *fixture) erasure(user string, leave bool) *erasure.Erasure {
 	f.t.Helper()
-	e := &dibs.Erasure{
-		ID: "e-" + user, UserID: user, Pseudonym: dibs.PseudonymPrefix + "x-" + user, LeaveBalance: leave, State: dibs.ErasureRunning, Step: dibs.EraseClaims,
+	e := &erasure.Erasure{
+		ID: "e-" + user, UserID: user, Pseudonym: erasure.PseudonymPrefix + "x-" + user, LeaveBalance: leave, State: erasure.ErasureRunning, Step: erasure.EraseClaims,
 		RequestedAt: start, UpdatedAt: start, Version: 1,
 	}
-	f.must(f.ledger().InsertErasure(f.t.Context(), e))
+	f.must(f.ledger().Erasure.InsertErasure(f.t.Context(), e))
 	return e
 }
 
 // round does all steps of an erasure once. Each part goes on from what another
 // node reads: that is what a crash leaves.
-func (f *fixture) round(e *dibs.Erasure, held map[uint32]bool, now time.Time) {
+func (f *fixture) round(e *erasure.Erasure, held map[uint32]bool, now time.Time) {
 	f.t.Helper()
-	e.Step, e.Cursor, e.Changed = dibs.EraseClaims, "", 0
-	for parts := 0; e.Step != dibs.EraseEnd; parts++ {
-		if e.Step == dibs.EraseLists {
+	e.Step, e.Cursor, e.Changed = erasure.EraseClaims, "", 0
+	for parts := 0; e.Step != erasure.EraseEnd; parts++ {
+		if e.Step == erasure.EraseLists {
 			e.Advance()
-			f.must(f.ledger().SaveErasure(f.t.Context(), e))
+			f.must(f.ledger().Erasure.SaveErasure(f.t.Context(), e))
 			continue
 		}
-		f.must(f.ledger().EraseSome(f.t.Context(), e, held, now))
-		stored, err := f.ledger().ErasureByID(f.t.Context(), e.ID)
+		f.must(f.ledger().Erasure.EraseSome(f.t.Context(), e, held, now))
+		stored, err := f.ledger().Erasure.ErasureByID(f.t.Context(), e.ID)
 		f.must(err)
 		same(f.t, "the erasure as it is stored", *stored, *e)
 		if e = stored; parts > 1000 {
@@ -46,38 +51,38 @@ func testErasures(t *testing.T, f *fixture) {
 	e := f.erasure("ann", false)
 	again := *e
 	again.ID = "e-other"
-	wants(t, "another erasure of the same user", l.InsertErasure(ctx, &again), dibs.ErrAlreadyExists)
-	got, err := l.ErasureOf(ctx, "ann")
+	wants(t, "another erasure of the same user", l.Erasure.InsertErasure(ctx, &again), dibs.ErrAlreadyExists)
+	got, err := l.Erasure.ErasureOf(ctx, "ann")
 	f.must(err)
 	same(t, "the user's erasure", *got, *e)
-	_, err = l.ErasureOf(ctx, "bob")
+	_, err = l.Erasure.ErasureOf(ctx, "bob")
 	wants(t, "nobody's erasure", err, dibs.ErrNotFound)
 	stale := got.Clone()
-	got.Note(dibs.EraseClaims, 7)
-	got.State, got.WaitsFor = dibs.ErasureWaiting, []string{"campaign phone"}
-	f.must(l.SaveErasure(ctx, got))
-	wants(t, "an erasure that has gone on", l.SaveErasure(ctx, stale), dibs.ErrConflict)
-	wants(t, "a step of it", l.EraseSome(ctx, stale, nil, start), dibs.ErrConflict)
-	same(t, "what it is after a conflict", stale.Step, dibs.EraseClaims)
-	stored, err := l.ErasureByID(ctx, e.ID)
+	got.Note(erasure.EraseClaims, 7)
+	got.State, got.WaitsFor = erasure.ErasureWaiting, []string{"campaign phone"}
+	f.must(l.Erasure.SaveErasure(ctx, got))
+	wants(t, "an erasure that has gone on", l.Erasure.SaveErasure(ctx, stale), dibs.ErrConflict)
+	wants(t, "a step of it", l.Erasure.EraseSome(ctx, stale, nil, start), dibs.ErrConflict)
+	same(t, "what it is after a conflict", stale.Step, erasure.EraseClaims)
+	stored, err := l.Erasure.ErasureByID(ctx, e.ID)
 	f.must(err)
 	same(t, "the erasure", *stored, *got)
 
-	got.State, got.DoneAt = dibs.ErasureDone, start.Add(time.Hour)
-	f.must(l.SaveErasure(ctx, got))
-	stored, err = l.ErasureByID(ctx, e.ID)
+	got.State, got.DoneAt = erasure.ErasureDone, start.Add(time.Hour)
+	f.must(l.Erasure.SaveErasure(ctx, got))
+	stored, err = l.Erasure.ErasureByID(ctx, e.ID)
 	f.must(err)
 	same(t, "who it was, once it is done", stored.UserID+stored.Pseudonym, "")
 	same(t, "it, as the caller has it", *got, *stored)
-	_, err = l.ErasureOf(ctx, "ann")
+	_, err = l.Erasure.ErasureOf(ctx, "ann")
 	wants(t, "the erasure of a user who is erased", err, dibs.ErrNotFound)
-	f.must(l.InsertErasure(ctx, &again))
-	open, err := l.ErasureList(ctx, true, dibs.Page{})
+	f.must(l.Erasure.InsertErasure(ctx, &again))
+	open, err := l.Erasure.ErasureList(ctx, true, dibs.Page{})
 	f.must(err)
 	same(t, "open erasures", fmt.Sprint(len(open.Items), " ", open.Items[0].ID), "1 e-other")
-	page, err := l.ErasureList(ctx, false, dibs.Page{Limit: 1})
+	page, err := l.Erasure.ErasureList(ctx, false, dibs.Page{Limit: 1})
 	f.must(err)
-	rest, err := l.ErasureList(ctx, false, dibs.Page{Limit: 1, Cursor: page.NextCursor})
+	rest, err := l.Erasure.ErasureList(ctx, false, dibs.Page{Limit: 1, Cursor: page.NextCursor})
 	f.must(err)
 	same(t, "all erasures", []string{page.Items[0].ID, rest.Items[0].ID, rest.NextCursor}, []string{"e-other", "e-ann", ""})
 }
@@ -102,7 +107,7 @@ func testEraseClaims(t *testing.T, f *fixture) {
 		campaigns[id] = c
 	}
 	over := campaigns["over"]
-	moved, err := l.Move(ctx, [][]dibs.Move{{{
+	moved, err := l.Orders.Move(ctx, [][]dibs.Move{{{
 		Campaign: over, Position: places["over"], Step: dibs.StepShip, At: start, EventFacts: dibs.EventFacts{Carrier: "post", TrackingNo: "T-1 of ann"},
 	}}})
 	f.must(err)
@@ -115,7 +120,7 @@ func testEraseClaims(t *testing.T, f *fixture) {
 	f.round(e, held, now)
 	same(t, "what it waits for", fmt.Sprint(f.stored(e).WaitsFor), "[campaign live campaign held]")
 	for id, want := range map[string]string{"over": e.Pseudonym, "live": "ann", "held": "ann"} {
-		c, err := l.Claim(ctx, places[id])
+		c, err := l.Claims.Claim(ctx, places[id])
 		f.must(err)
 		same(t, "whose the claim of "+id+" is", c.UserID, want)
 		if id == "over" && (c.Shipment == nil || c.Shipment.TrackingNo+c.Shipment.Carrier != "") {
@@ -124,9 +129,9 @@ func testEraseClaims(t *testing.T, f *fixture) {
 	}
 	after := f.clean(over)
 	same(t, "the audit's numbers", []int64{after.Held, after.StockLeft, after.Claims}, []int64{before.Held, before.StockLeft, before.Claims})
-	r, err := l.UserRecord(ctx, "ann")
+	r, err := l.Erasure.UserRecord(ctx, "ann")
 	f.must(err)
-	same(t, "what there is about her", r.Campaigns, []dibs.UserClaims{{CampaignID: "held", Claims: 1}, {CampaignID: "live", Claims: 1}})
+	same(t, "what there is about her", r.Campaigns, []erasure.UserClaims{{CampaignID: "held", Claims: 1}, {CampaignID: "live", Claims: 1}})
 
 	e = f.stored(e)
 	f.round(e, nil, now.Add(24*time.Hour))
@@ -134,11 +139,11 @@ func testEraseClaims(t *testing.T, f *fixture) {
 	same(t, "what it waits for in the end", len(e.WaitsFor), 0)
 	same(t, "claims", e.Erased["claims"], int64(3))
 	for _, id := range names {
-		c, err := l.Claim(ctx, places[id])
+		c, err := l.Claims.Claim(ctx, places[id])
 		f.must(err)
 		same(t, "whose the claim of "+id+" is in the end", c.UserID, e.Pseudonym)
 		f.clean(campaigns[id])
-		list, err := l.ClaimList(ctx, dibs.ClaimFilter{UserID: "bob", Campaign: campaigns[id].Number}, dibs.Page{})
+		list, err := l.Claims.ClaimList(ctx, dibs.ClaimFilter{UserID: "bob", Campaign: campaigns[id].Number}, dibs.Page{})
 		f.must(err)
 		same(t, "bob's claims", len(list.Items), 1)
 	}
@@ -147,9 +152,9 @@ func testEraseClaims(t *testing.T, f *fixture) {
 }
 
 // stored reads an erasure anew.
-func (f *fixture) stored(e *dibs.Erasure) *dibs.Erasure {
+func (f *fixture) stored(e *erasure.Erasure) *erasure.Erasure {
 	f.t.Helper()
-	got, err := f.ledger().ErasureByID(f.t.Context(), e.ID)
+	got, err := f.ledger().Erasure.ErasureByID(f.t.Context(), e.ID)
 	f.must(err)
 	return got
 }
@@ -187,16 +192,16 @@ func testEraseMoney(t *testing.T, f *fixture) {
 	f.has(e.Pseudonym, 800)
 	f.has("bob", 250)
 	f.funds(c, 300, 300, 0)
-	bad, err := l.AuditAccounts(ctx, "CNY")
+	bad, err := l.Audit.AuditAccounts(ctx, "CNY")
 	f.must(err)
 	same(t, "what is at odds", len(bad), 0)
-	postings, err := l.Postings(ctx, "ann", dibs.Page{})
+	postings, err := l.Funds.Postings(ctx, "ann", dibs.Page{})
 	f.must(err)
 	same(t, "entries of ann", len(postings.Items), 0)
-	r, err := l.UserRecord(ctx, "ann")
+	r, err := l.Erasure.UserRecord(ctx, "ann")
 	f.must(err)
 	same(t, "what there is about ann", fmt.Sprint(len(r.Sent), len(r.Campaigns), len(r.Balances)), "0 0 0")
-	got, err := l.CampaignByNumber(ctx, c.Number)
+	got, err := l.Live.CampaignByNumber(ctx, c.Number)
 	f.must(err)
 	same(t, "the sender", got.SenderID, e.Pseudonym)
 }
@@ -205,25 +210,25 @@ func testEraseMoney(t *testing.T, f *fixture) {
 func testEraseFollows(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	for _, shop := range []string{"a", "b"} {
-		_, err := l.Follow(ctx, shop, []dibs.Follower{{User: "ann", Since: start}, {User: "bob", Since: start}}, true)
+		_, err := l.Audiences.Follow(ctx, shop, []gate.Follower{{User: "ann", Since: start}, {User: "bob", Since: start}}, true)
 		f.must(err)
 	}
 	e := f.erasure("ann", false)
 	f.round(e, nil, start)
-	m, err := l.Merchant(ctx, "a")
+	m, err := l.Audiences.Merchant(ctx, "a")
 	f.must(err)
-	same(t, "followers", *m, dibs.Merchant{ID: "a", Followers: 1, Seq: 3})
-	changes, err := l.FollowerChanges(ctx, "a", 2, 10)
+	same(t, "followers", *m, gate.Merchant{ID: "a", Followers: 1, Seq: 3})
+	changes, err := l.Audiences.FollowerChanges(ctx, "a", 2, 10)
 	f.must(err)
-	same(t, "what nodes hear", changes, []dibs.FollowerChange{{User: "ann", Seq: 3}})
+	same(t, "what nodes hear", changes, []gate.FollowerChange{{User: "ann", Seq: 3}})
 	same(t, "what it waits for", len(f.stored(e).WaitsFor), 2)
 	e = f.stored(e)
-	f.round(e, nil, start.Add(dibs.FollowerRest))
+	f.round(e, nil, start.Add(erasure.FollowerRest))
 	same(t, "what it waits for in the end", len(f.stored(e).WaitsFor), 0)
-	changes, err = l.FollowerChanges(ctx, "a", 0, 10)
+	changes, err = l.Audiences.FollowerChanges(ctx, "a", 0, 10)
 	f.must(err)
-	same(t, "what is left", changes, []dibs.FollowerChange{{User: "bob", Follows: true, Seq: 2}})
-	m, err = l.Merchant(ctx, "a")
+	same(t, "what is left", changes, []gate.FollowerChange{{User: "bob", Follows: true, Seq: 2}})
+	m, err = l.Audiences.Merchant(ctx, "a")
 	f.must(err)
 	same(t, "followers in the end", m.Followers, int64(1))
 }
@@ -234,10 +239,10 @@ func testEraseTexts(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	// One part is not enough, and what is hers is at its end.
 	const rows = 203
-	endpoint := &dibs.WebhookEndpoint{ID: "hook", URL: "https://example.com", Secret: "s", Version: 1, CreatedAt: start, UpdatedAt: start}
-	f.must(l.InsertEndpoint(ctx, endpoint))
-	var acts []*dibs.Act
-	var deliveries []dibs.WebhookDelivery
+	endpoint := &webhooks.WebhookEndpoint{ID: "hook", URL: "https://example.com", Secret: "s", Version: 1, CreatedAt: start, UpdatedAt: start}
+	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint))
+	var acts []*access.Act
+	var deliveries []webhooks.WebhookDelivery
 	body := func(user string) string {
 		return fmt.Sprintf(`{"user_id":%q,"ref":"ann","items":["CODE-1"],"carrier":"post","tracking_no":"T\"1"}`, user)
 	}
@@ -247,39 +252,39 @@ func testEraseTexts(t *testing.T, f *fixture) {
 			user, target = "ann", "/v1/accounts/ann/deposits"
 		}
 		at := start.Add(time.Duration(i) * time.Second)
-		acts = append(acts, &dibs.Act{
-			ID: dibs.NewActID(at), At: at, Key: "k", Action: "deposit", Target: target, Before: []byte(`{"user":"` + user + `"}`), After: []byte(body(user)),
+		acts = append(acts, &access.Act{
+			ID: access.NewActID(at), At: at, Key: "k", Action: "deposit", Target: target, Before: []byte(`{"user":"` + user + `"}`), After: []byte(body(user)),
 		})
-		deliveries = append(deliveries, dibs.WebhookDelivery{
-			Endpoint: "hook", EventID: fmt.Sprint("e", i), Type: "t", Subject: "s", Body: []byte(body(user)), Status: dibs.DeliveryPending,
+		deliveries = append(deliveries, webhooks.WebhookDelivery{
+			Endpoint: "hook", EventID: fmt.Sprint("e", i), Type: "t", Subject: "s", Body: []byte(body(user)), Status: webhooks.DeliveryPending,
 			NextAt: start, CreatedAt: start, UpdatedAt: start,
 		})
 	}
-	f.must(l.SaveActs(ctx, acts))
-	f.must(l.QueueDeliveries(ctx, nil, deliveries))
-	f.must(l.SaveRequest(ctx, &dibs.StoredRequest{Caller: "k1", Key: "x", Hash: []byte("h"), Status: 200, Body: []byte(body("ann")), At: start}))
-	f.must(l.SaveRequest(ctx, &dibs.StoredRequest{Caller: "user:ann", Key: "x", Hash: []byte("h"), Status: 200, Body: []byte(`{}`), At: start}))
+	f.must(l.Access.SaveActs(ctx, acts))
+	f.must(l.Webhooks.QueueDeliveries(ctx, nil, deliveries))
+	f.must(l.Access.SaveRequest(ctx, &access.StoredRequest{Caller: "k1", Key: "x", Hash: []byte("h"), Status: 200, Body: []byte(body("ann")), At: start}))
+	f.must(l.Access.SaveRequest(ctx, &access.StoredRequest{Caller: "user:ann", Key: "x", Hash: []byte("h"), Status: 200, Body: []byte(`{}`), At: start}))
 	e := f.erasure("ann", false)
 	f.round(e, nil, start)
 	e = f.stored(e)
 	same(t, "what was changed", fmt.Sprint(e.Erased), "map[audit:1 deliveries:1 requests:2]")
 
 	erased := strings.ReplaceAll(`{"user_id":"P","ref":"ann","items":["CODE-1"],"carrier":"","tracking_no":""}`, "P", e.Pseudonym)
-	list, err := l.Acts(ctx, dibs.ActFilter{}, dibs.Page{Limit: 2})
+	list, err := l.Access.Acts(ctx, access.ActFilter{}, dibs.Page{Limit: 2})
 	f.must(err)
 	hers, other := list.Items[0], list.Items[1]
 	same(t, "the act on her", []string{hers.Target, string(hers.Before), string(hers.After)}, []string{
 		"/v1/accounts/" + e.Pseudonym + "/deposits", `{"user":"` + e.Pseudonym + `"}`, strings.Replace(erased, `["CODE-1"]`, `[]`, 1),
 	})
 	same(t, "an act on another", []string{other.Target, string(other.After)}, []string{"/v1/campaigns/ann/stock", body("annabel")})
-	due, err := l.DueDeliveries(ctx, "hook", start, rows)
+	due, err := l.Webhooks.DueDeliveries(ctx, "hook", start, rows)
 	f.must(err)
 	same(t, "her delivery", string(due[rows-1].Body), erased)
 	same(t, "another's delivery", string(due[0].Body), body("annabel"))
-	request, err := l.Request(ctx, "k1", "x")
+	request, err := l.Access.Request(ctx, "k1", "x")
 	f.must(err)
 	same(t, "a remembered answer", string(request.Body), erased)
-	_, err = l.Request(ctx, "user:ann", "x")
+	_, err = l.Access.Request(ctx, "user:ann", "x")
 	wants(t, "her own request", err, dibs.ErrNotFound)
 }
 
@@ -290,20 +295,20 @@ func testEraseAnnounced(t *testing.T, f *fixture) {
 	c := campaign("phone", 10)
 	f.insert(c)
 	f.follow([]string{"annabel", "ann", "bob"})
-	f.must(l.InsertAnnouncement(ctx, announcement("ann", c, 10, 0, 1)))
+	f.must(l.Announce.InsertAnnouncement(ctx, announcement("ann", c, 10, 0, 1)))
 	f.finish(l, "ann", "node")
-	f.must(l.InsertEndpoint(ctx, &dibs.WebhookEndpoint{ID: "hook", URL: "https://example.com", Secret: "s", Version: 1, CreatedAt: start, UpdatedAt: start}))
+	f.must(l.Webhooks.InsertEndpoint(ctx, &webhooks.WebhookEndpoint{ID: "hook", URL: "https://example.com", Secret: "s", Version: 1, CreatedAt: start, UpdatedAt: start}))
 	body := `{"announcement_id":"ann","recipients":[{"user_id":"annabel","delivery_id":"ann:annabel"},{"user_id":"ann","delivery_id":"ann:ann"}]}`
-	f.must(l.QueueDeliveries(ctx, nil, []dibs.WebhookDelivery{{
-		Endpoint: "hook", EventID: "ann:1", Type: "t", Subject: "s", Body: []byte(body), Status: dibs.DeliveryPending, NextAt: start, CreatedAt: start, UpdatedAt: start,
+	f.must(l.Webhooks.QueueDeliveries(ctx, nil, []webhooks.WebhookDelivery{{
+		Endpoint: "hook", EventID: "ann:1", Type: "t", Subject: "s", Body: []byte(body), Status: webhooks.DeliveryPending, NextAt: start, CreatedAt: start, UpdatedAt: start,
 	}}))
 	e := f.erasure("ann", false)
 	f.round(e, nil, start)
 	e = f.stored(e)
-	pushes, _, err := l.Pushes(ctx, 0, 10)
+	pushes, _, err := l.Announce.Pushes(ctx, 0, 10)
 	f.must(err)
 	same(t, "whom the event tells", pushes[0].Users, []string{"annabel", e.Pseudonym, "bob"})
-	due, err := l.DueDeliveries(ctx, "hook", start, 10)
+	due, err := l.Webhooks.DueDeliveries(ctx, "hook", start, 10)
 	f.must(err)
 	same(t, "the delivery", string(due[0].Body),
 		strings.ReplaceAll(`{"announcement_id":"ann","recipients":[{"user_id":"annabel","delivery_id":"ann:annabel"},{"user_id":"P","delivery_id":"ann:P"}]}`, "P", e.Pseudonym))
@@ -318,14 +323,14 @@ func testEraseRooms(t *testing.T, f *fixture) {
 	c := f.insert(campaign("draw", 10))
 	_, err := rooms.CommitLottery(ctx, lotteryOf(c.Number))
 	f.must(err)
-	_, err = rooms.RegisterEntries(ctx, c.Number, []dibs.LotteryEntry{entry("ann", 7)}, 10)
+	_, err = rooms.RegisterEntries(ctx, c.Number, []gate.LotteryEntry{entry("ann", 7)}, 10)
 	f.must(err)
-	f.must(rooms.SavePlaces(ctx, dibs.SavedRoom{Campaign: c.Number, Tail: 1, Seed: "s", At: start}, []dibs.SavedPlace{{Number: 1, UserID: "ann"}}))
+	f.must(rooms.SavePlaces(ctx, gate.SavedRoom{Campaign: c.Number, Tail: 1, Seed: "s", At: start}, []gate.SavedPlace{{Number: 1, UserID: "ann"}}))
 	_, s := f.load(c, 0)
 	f.settle(s)
 	s.grant("ann", 1)
-	f.must(l.Quarantine(ctx, s.batch(), "a test"))
-	r, err := l.UserRecord(ctx, "ann")
+	f.must(l.Live.Quarantine(ctx, s.batch(), "a test"))
+	r, err := l.Erasure.UserRecord(ctx, "ann")
 	f.must(err)
 	same(t, "what there is about her", fmt.Sprint(r.Lotteries, r.Rooms, r.Quarantined), "[draw] [draw] 1")
 
@@ -339,10 +344,10 @@ func testEraseRooms(t *testing.T, f *fixture) {
 	entries, err := rooms.EntriesAfter(ctx, c.Number, "", 10)
 	f.must(err)
 	same(t, "the registration", fmt.Sprint(len(entries), entries[0].UserID, entries[0].Entry, entries[0].Nonce), fmt.Sprint(1, e.Pseudonym, entry("ann", 7).Entry, ""))
-	q, err := l.Quarantined(ctx, c.Number, 10)
+	q, err := l.Live.Quarantined(ctx, c.Number, 10)
 	f.must(err)
 	same(t, "who is in quarantine", q[0].Entry.UserID, e.Pseudonym)
 	places, err := rooms.SavedPlaces(ctx, c.Number, 0, 10)
 	f.must(err)
-	same(t, "the place", places, []dibs.SavedPlace{{Number: 1, UserID: e.Pseudonym}})
+	same(t, "the place", places, []gate.SavedPlace{{Number: 1, UserID: e.Pseudonym}})
 }

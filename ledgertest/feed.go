@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 // news reads the feed after a row to its end, some news at a time.
-func (f *fixture) news(l dibs.Ledger, after int64, atOnce int) (all []dibs.News, last int64) {
+func (f *fixture) news(l ledger.Ledger, after int64, atOnce int) (all []events.News, last int64) {
 	f.t.Helper()
 	for last = after; ; {
-		more, to, err := l.News(f.t.Context(), last, atOnce)
+		more, to, err := l.Events.News(f.t.Context(), last, atOnce)
 		f.must(err)
 		if to == last {
 			if len(more) > 0 {
@@ -26,7 +29,7 @@ func (f *fixture) news(l dibs.Ledger, after int64, atOnce int) (all []dibs.News,
 }
 
 // newsText prints news, one a line.
-func newsText(all []dibs.News) string {
+func newsText(all []events.News) string {
 	var s string
 	for i := range all {
 		n := &all[i]
@@ -56,25 +59,25 @@ func testFeed(t *testing.T, f *fixture) {
 	same(t, "a draft's news", newsText(must1(f.news(l, 0, 10))), "")
 	for _, state := range []dibs.State{dibs.Published, dibs.PausedState, dibs.Published} {
 		c.State = state
-		f.must(l.UpdateCampaign(ctx, c))
+		f.must(l.Campaigns.UpdateCampaign(ctx, c))
 	}
 	c.Title = "another"
-	f.must(l.UpdateCampaign(ctx, c))
+	f.must(l.Campaigns.UpdateCampaign(ctx, c))
 	_, s := f.load(c, 0)
 	p, q := s.grant("u1", 1), s.grant("u2", 2)
 	f.settle(s)
 	f.moves(step(c, p, dibs.StepConfirm, paid("p1", 500)))
 	f.move(step(c, p, dibs.StepConfirm, paid("p1", 500)))
 	f.refused("a cancel of a paid claim", step(c, p, dibs.StepCancel, dibs.EventFacts{}), dibs.ErrInvalidState)
-	f.must(l.Restock(ctx, dibs.Restock{Shard: s.shard, Ref: "r", Delta: 2, Why: "more"}))
-	f.must(l.Restock(ctx, dibs.Restock{Shard: s.shard, Ref: "r", Delta: 2, Why: "more"}))
-	expired, err := l.Expire(ctx, start.Add(time.Hour), 10)
+	f.must(l.Campaigns.Restock(ctx, dibs.Restock{Shard: s.shard, Ref: "r", Delta: 2, Why: "more"}))
+	f.must(l.Campaigns.Restock(ctx, dibs.Restock{Shard: s.shard, Ref: "r", Delta: 2, Why: "more"}))
+	expired, err := l.Orders.Expire(ctx, start.Add(time.Hour), 10)
 	f.must(err)
 	same(t, "expired", expired, 1)
 	s.adjust("w", -1)
 	s.grant("u3", 4)
 	f.settle(s)
-	refuses(t, "a batch again", l.Settle(ctx, []dibs.Batch{{Campaign: c, Shard: s.shard, From: p.Cursor, To: q.Cursor}}))
+	refuses(t, "a batch again", l.Live.Settle(ctx, []dibs.Batch{{Campaign: c, Shard: s.shard, From: p.Cursor, To: q.Cursor}}))
 	want := "c published published 4/4 +0 \nc paused paused 4/4 +0 \nc resumed published 4/4 +0 \nc changed published 4/4 +0 \n" +
 		"u1 1.2 0 pending []\nu2 1.3 0 pending []\nc low_stock published 1/4 +0 \n" +
 		"u1 1.2 1 confirm confirmed [] paid p1\nc stock_changed published 3/6 +2 more\nu2 1.3 1 expire released []\n" +
@@ -82,11 +85,11 @@ func testFeed(t *testing.T, f *fixture) {
 	for _, atOnce := range []int{1, 600, 10_000} {
 		all, last := f.news(l, 0, atOnce)
 		same(t, fmt.Sprintf("news, %d at once", atOnce), newsText(all), want)
-		head, oldest, err := l.FeedHead(ctx, 0)
+		head, oldest, err := l.Events.FeedHead(ctx, 0)
 		f.must(err)
 		same(t, "the head", head, last)
 		same(t, "the oldest row's time is known", oldest.IsZero(), false)
-		if _, oldest, err = l.FeedHead(ctx, last); err != nil || !oldest.IsZero() {
+		if _, oldest, err = l.Events.FeedHead(ctx, last); err != nil || !oldest.IsZero() {
 			t.Errorf("after the head, the oldest is of %v: %v", oldest, err)
 		}
 	}
@@ -137,10 +140,10 @@ func testFeedRace(t *testing.T, f *fixture) {
 		all.Go(func() {
 			for r := range rounds {
 				p := s.grant(fmt.Sprintf("u%d", r), 1)
-				if err := l.Settle(ctx, []dibs.Batch{s.batch()}); err != nil {
+				if err := l.Live.Settle(ctx, []dibs.Batch{s.batch()}); err != nil {
 					t.Errorf("settle: %v", err)
 				}
-				if _, err := l.Move(ctx, [][]dibs.Move{{step(c, p, dibs.StepConfirm, paid("p", 500))}}); err != nil {
+				if _, err := l.Orders.Move(ctx, [][]dibs.Move{{step(c, p, dibs.StepConfirm, paid("p", 500))}}); err != nil {
 					t.Errorf("move: %v", err)
 				}
 			}
@@ -153,7 +156,7 @@ func testFeedRace(t *testing.T, f *fixture) {
 	seen, last := 0, int64(0)
 	next := make(map[dibs.Position]int)
 	for over := false; ; {
-		news, to, err := reader.News(ctx, last, 1)
+		news, to, err := reader.Events.News(ctx, last, 1)
 		f.must(err)
 		if to == last {
 			if over {
@@ -189,9 +192,9 @@ func testSinks(t *testing.T, f *fixture) {
 	_, s := f.load(c, 0)
 	s.grant("u1", 1)
 	f.settle(s)
-	hold := func(name, owner string, lease time.Duration) dibs.SinkState {
+	hold := func(name, owner string, lease time.Duration) events.SinkState {
 		t.Helper()
-		st, err := l.HoldSink(ctx, name, owner, lease)
+		st, err := l.Events.HoldSink(ctx, name, owner, lease)
 		f.must(err)
 		return st
 	}
@@ -209,26 +212,26 @@ func testSinks(t *testing.T, f *fixture) {
 	same(t, "another process", hold("kafka", "b", time.Hour).Owner, "a")
 	s.grant("u2", 1)
 	f.settle(s)
-	taking := dibs.Taking{Name: "kafka", Owner: "a", From: 1, To: 2, Events: 1, Lease: time.Hour}
-	f.must(l.SinkFailed(ctx, "kafka", "a", "no\x00answer"))
+	taking := events.Taking{Name: "kafka", Owner: "a", From: 1, To: 2, Events: 1, Lease: time.Hour}
+	f.must(l.Events.SinkFailed(ctx, "kafka", "a", "no\x00answer"))
 	hold("kafka", "a", leaseOver)
-	f.must(l.TakeNews(ctx, taking))
-	wants(t, "taken twice", l.TakeNews(ctx, taking), dibs.ErrSinkTaken)
+	f.must(l.Events.TakeNews(ctx, taking))
+	wants(t, "taken twice", l.Events.TakeNews(ctx, taking), events.ErrSinkTaken)
 	same(t, "the lease lasts longer", hold("kafka", "b", time.Hour).Owner, "a")
-	f.must(l.SinkFailed(ctx, "kafka", "b", "not mine"))
+	f.must(l.Events.SinkFailed(ctx, "kafka", "b", "not mine"))
 	hold("kafka", "a", leaseOver)
 	await("kafka", "b")
 	taking.From, taking.To = 2, 3
-	wants(t, "taken by who was late", l.TakeNews(ctx, taking), dibs.ErrSinkTaken)
-	f.must(l.SinkFailed(ctx, "kafka", "b", "no answer"))
-	f.must(l.LetSinkGo(ctx, "kafka", "a"))
+	wants(t, "taken by who was late", l.Events.TakeNews(ctx, taking), events.ErrSinkTaken)
+	f.must(l.Events.SinkFailed(ctx, "kafka", "b", "no answer"))
+	f.must(l.Events.LetSinkGo(ctx, "kafka", "a"))
 	same(t, "another process lets it go", hold("kafka", "c", time.Hour).Owner, "b")
 	hold("amqp", "a", time.Hour)
-	all, err := l.Sinks(ctx)
+	all, err := l.Events.Sinks(ctx)
 	f.must(err)
 	same(t, "the sinks", fmt.Sprintf("%s %d %s; %s %d %s %d %q", all[0].Name, all[0].Taken, all[0].Owner,
 		all[1].Name, all[1].Taken, all[1].Owner, all[1].Failures, all[1].Problem), `amqp 2 a; kafka 2 b 1 "no answer"`)
-	f.must(l.LetSinkGo(ctx, "kafka", "b"))
+	f.must(l.Events.LetSinkGo(ctx, "kafka", "b"))
 	same(t, "it was let go", hold("kafka", "c", time.Hour).Owner, "c")
 	for range 3 {
 		s.grant("u", 1)
@@ -238,7 +241,7 @@ func testSinks(t *testing.T, f *fixture) {
 	long, forgetAll := start.Add(24*time.Hour), -time.Minute
 	trim := func(what string, before time.Time, forget time.Duration, want int64) {
 		t.Helper()
-		n, err := l.TrimFeed(ctx, before, forget)
+		n, err := l.Events.TrimFeed(ctx, before, forget)
 		f.must(err)
 		same(t, what, n, want)
 	}
@@ -248,7 +251,7 @@ func testSinks(t *testing.T, f *fixture) {
 	_, last := f.news(l, 2, 100)
 	same(t, "the rest is there", last, int64(5))
 	trim("rows when the sinks are forgotten", long, forgetAll, 3)
-	all, err = l.Sinks(ctx)
+	all, err = l.Events.Sinks(ctx)
 	f.must(err)
 	same(t, "sinks that are left", len(all), 0)
 }

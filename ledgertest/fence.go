@@ -29,21 +29,21 @@ func testEpochFence(t *testing.T, f *fixture) {
 		if raised.Epoch <= before.Epoch {
 			t.Errorf("%s leaves the epoch at %d", what, raised.Epoch)
 		}
-		wants(t, "a batch that was read before "+what, l.Settle(ctx, []dibs.Batch{stale}), dibs.ErrFenced)
+		wants(t, "a batch that was read before "+what, l.Live.Settle(ctx, []dibs.Batch{stale}), dibs.ErrFenced)
 		one := stale
 		one.Entries = stale.Entries[:1]
 		one.To = one.Entries[0].Cursor
-		wants(t, "an entry to set aside that was read before "+what, l.Quarantine(ctx, one, "a test"), dibs.ErrFenced)
+		wants(t, "an entry to set aside that was read before "+what, l.Live.Quarantine(ctx, one, "a test"), dibs.ErrFenced)
 		same(t, "the totals after "+what, f.totals(c, 0), raised)
 	}
 	early := stale
 	early.Fence = f.totals(c, 0).Epoch + 1
-	wants(t, "a batch of an epoch that is not yet", l.Settle(ctx, []dibs.Batch{early}), dibs.ErrFenced)
+	wants(t, "a batch of an epoch that is not yet", l.Live.Settle(ctx, []dibs.Batch{early}), dibs.ErrFenced)
 
 	// The same entries, read again, are taken; behind another position they are not.
 	stale.Fence = f.totals(c, 0).Epoch
-	f.must(l.Settle(ctx, []dibs.Batch{stale}))
-	wants(t, "the same batch again", l.Settle(ctx, []dibs.Batch{stale}), dibs.ErrPositionMoved)
+	f.must(l.Live.Settle(ctx, []dibs.Batch{stale}))
+	wants(t, "the same batch again", l.Live.Settle(ctx, []dibs.Batch{stale}), dibs.ErrPositionMoved)
 	same(t, "stock left", f.totals(c, 0).StockLeft, int64(6))
 	f.clean(c)
 }
@@ -56,10 +56,10 @@ func testFenceCommands(t *testing.T, f *fixture) {
 	_, s := f.load(c, 0)
 	_, other := f.load(d, 0)
 	for _, shard := range []dibs.ShardID{s.shard, other.shard} {
-		f.must(l.Restock(ctx, dibs.Restock{Shard: shard, Ref: "more", Delta: 5}))
+		f.must(l.Campaigns.Restock(ctx, dibs.Restock{Shard: shard, Ref: "more", Delta: 5}))
 	}
 	f.fence(s.shard, dibs.Opener{})
-	left, err := l.Commands(ctx, 0, 10)
+	left, err := l.Live.Commands(ctx, 0, 10)
 	f.must(err)
 	if len(left) != 1 || left[0].Shard != other.shard {
 		t.Errorf("after the fence the commands are %+v, want those of shard %s alone", left, other.shard)
@@ -79,24 +79,24 @@ func testElsewhere(t *testing.T, f *fixture) {
 	id := dibs.ShardID{Campaign: c.Number}
 	sees := func(seen, gone []string, want ...dibs.ShardID) {
 		t.Helper()
-		elsewhere, err := l.SeeServers(ctx, seen, gone)
+		elsewhere, err := l.Live.SeeServers(ctx, seen, gone)
 		f.must(err)
 		same(t, fmt.Sprintf("the live shards that servers other than %v hold", seen), elsewhere, want)
 	}
 	sees([]string{"new", "old"}, nil)
-	first, err := l.LoadShard(ctx, c, id, dibs.Opener{Server: "old"})
+	first, err := l.Live.LoadShard(ctx, c, id, dibs.Opener{Server: "old"})
 	f.must(err)
 	// The new one follows the old one's journal, and takes over although that lives.
-	second, err := l.LoadShard(ctx, c, id, dibs.Opener{Server: "new", Epoch: first.Epoch})
+	second, err := l.Live.LoadShard(ctx, c, id, dibs.Opener{Server: "new", Epoch: first.Epoch})
 	f.must(err)
 	sees([]string{"old"}, nil, id)
 	sees([]string{"new"}, nil)
 	before := f.totals(c, 0)
 	refused := func(what string, by dibs.Opener) {
 		t.Helper()
-		_, err := l.LoadShard(ctx, c, id, by)
+		_, err := l.Live.LoadShard(ctx, c, id, by)
 		wants(t, "a load by "+what, err, dibs.ErrElsewhere)
-		_, err = l.Fence(ctx, id, by)
+		_, err = l.Live.Fence(ctx, id, by)
 		wants(t, "a fence by "+what, err, dibs.ErrElsewhere)
 		same(t, "the totals after a load by "+what, f.totals(c, 0), before)
 	}
@@ -105,13 +105,13 @@ func testElsewhere(t *testing.T, f *fixture) {
 	refused("a process of its own", dibs.Opener{})
 
 	// The holder itself was emptied, and goes on.
-	third, err := l.LoadShard(ctx, c, id, dibs.Opener{Server: "new"})
+	third, err := l.Live.LoadShard(ctx, c, id, dibs.Opener{Server: "new"})
 	f.must(err)
 	before = f.totals(c, 0)
 	refused("the old server still", dibs.Opener{Server: "old", Epoch: second.Epoch})
 	// At the holder's address another server answers.
 	sees([]string{"old"}, []string{"new"}, id)
-	fourth, err := l.LoadShard(ctx, c, id, dibs.Opener{Server: "old", Epoch: first.Epoch})
+	fourth, err := l.Live.LoadShard(ctx, c, id, dibs.Opener{Server: "old", Epoch: first.Epoch})
 	f.must(err)
 	if fourth.Epoch <= third.Epoch {
 		t.Errorf("epoch %d after %d", fourth.Epoch, third.Epoch)
@@ -132,11 +132,11 @@ func testSkipTo(t *testing.T, f *fixture) {
 	s.grant("lost", 1)
 	lost := s.batch()
 	s.grant("u2", 1)
-	wants(t, "a place that is not the position", l.SkipTo(ctx, s.shard, s.last, s.last), dibs.ErrPositionMoved)
-	wants(t, "a place before the position", l.SkipTo(ctx, s.shard, from, dibs.Cursor{Epoch: from.Epoch, Seq: 1}), dibs.ErrPositionMoved)
-	f.must(l.SkipTo(ctx, s.shard, from, lost.To))
-	wants(t, "the same again", l.SkipTo(ctx, s.shard, from, lost.To), dibs.ErrPositionMoved)
-	wants(t, "a batch that was read before", l.Settle(ctx, []dibs.Batch{lost}), dibs.ErrFenced)
+	wants(t, "a place that is not the position", l.Audit.SkipTo(ctx, s.shard, s.last, s.last), dibs.ErrPositionMoved)
+	wants(t, "a place before the position", l.Audit.SkipTo(ctx, s.shard, from, dibs.Cursor{Epoch: from.Epoch, Seq: 1}), dibs.ErrPositionMoved)
+	f.must(l.Audit.SkipTo(ctx, s.shard, from, lost.To))
+	wants(t, "the same again", l.Audit.SkipTo(ctx, s.shard, from, lost.To), dibs.ErrPositionMoved)
+	wants(t, "a batch that was read before", l.Live.Settle(ctx, []dibs.Batch{lost}), dibs.ErrFenced)
 	after := f.totals(c, 0)
 	if after.Epoch <= before.Epoch {
 		t.Errorf("the epoch stays at %d", after.Epoch)
@@ -147,7 +147,7 @@ func testSkipTo(t *testing.T, f *fixture) {
 	f.settle(s)
 	same(t, "what is left after the next entry", f.totals(c, 0).StockLeft, int64(8))
 	f.clean(c)
-	err := l.SkipTo(ctx, dibs.ShardID{Campaign: c.Number + 1}, from, lost.To)
+	err := l.Audit.SkipTo(ctx, dibs.ShardID{Campaign: c.Number + 1}, from, lost.To)
 	if !errors.Is(err, dibs.ErrNotFound) {
 		t.Errorf("a shard that does not exist: %v", err)
 	}
@@ -156,7 +156,7 @@ func testSkipTo(t *testing.T, f *fixture) {
 // fence raises a shard's epoch.
 func (f *fixture) fence(id dibs.ShardID, by dibs.Opener) dibs.ShardTotals {
 	f.t.Helper()
-	got, err := f.ledger().Fence(f.t.Context(), id, by)
+	got, err := f.ledger().Live.Fence(f.t.Context(), id, by)
 	f.must(err)
 	return got
 }

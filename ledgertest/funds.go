@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/audit"
+	"github.com/dibs-dev/dibs/funds"
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 // cny is an amount in fen.
@@ -28,7 +32,7 @@ func (f *fixture) packet(id, sender string, shares ...int64) *dibs.Campaign {
 		values[i] = dibs.ShareValue(strconv.Itoa(i+1), amount)
 	}
 	c.Packet = &spec
-	f.must(f.ledger().InsertCampaign(f.t.Context(), c, values))
+	f.must(f.ledger().Campaigns.InsertCampaign(f.t.Context(), c, values))
 	return c
 }
 
@@ -37,13 +41,13 @@ func (f *fixture) published(id, sender string, shares ...int64) *dibs.Campaign {
 	f.t.Helper()
 	c := f.packet(id, sender, shares...)
 	c.State = dibs.Published
-	f.must(f.ledger().FundCampaign(f.t.Context(), c))
+	f.must(f.ledger().Campaigns.FundCampaign(f.t.Context(), c))
 	return c
 }
 
 func (f *fixture) deposit(user, ref string, amount int64) bool {
 	f.t.Helper()
-	replayed, err := f.ledger().Deposit(f.t.Context(), &dibs.Deposit{UserID: user, Amount: cny(amount), Ref: ref, At: start})
+	replayed, err := f.ledger().Funds.Deposit(f.t.Context(), &funds.Deposit{UserID: user, Amount: cny(amount), Ref: ref, At: start})
 	f.must(err)
 	return replayed
 }
@@ -51,7 +55,7 @@ func (f *fixture) deposit(user, ref string, amount int64) bool {
 // has checks what a user has, in fen.
 func (f *fixture) has(user string, want int64) {
 	f.t.Helper()
-	got, err := f.ledger().Balances(f.t.Context(), user)
+	got, err := f.ledger().Funds.Balances(f.t.Context(), user)
 	f.must(err)
 	list := []dibs.Money{}
 	if len(got) > 0 || want != 0 {
@@ -62,9 +66,9 @@ func (f *fixture) has(user string, want int64) {
 
 // funds checks where a red packet's money is, and that its audit finds nothing
 // amiss.
-func (f *fixture) funds(c *dibs.Campaign, credited, returned, escrow int64) *dibs.CampaignAudit {
+func (f *fixture) funds(c *dibs.Campaign, credited, returned, escrow int64) *audit.CampaignAudit {
 	f.t.Helper()
-	got, err := f.ledger().PacketFunds(f.t.Context(), c.Number)
+	got, err := f.ledger().Funds.PacketFunds(f.t.Context(), c.Number)
 	f.must(err)
 	same(f.t, "credited, returned, in escrow", []int64{got.Credited, got.Returned, got.Escrow}, []int64{credited, returned, escrow})
 	same(f.t, "funded", got.Funded, credited+returned+escrow)
@@ -79,7 +83,7 @@ func (f *fixture) funds(c *dibs.Campaign, credited, returned, escrow int64) *dib
 func (f *fixture) credit(c *dibs.Campaign, most int) (n int) {
 	f.t.Helper()
 	for {
-		now, err := f.ledger().CreditClaims(f.t.Context(), c, start, most)
+		now, err := f.ledger().Funds.CreditClaims(f.t.Context(), c, start, most)
 		f.must(err)
 		if n += now; now < most {
 			return n
@@ -91,13 +95,13 @@ func (f *fixture) credit(c *dibs.Campaign, most int) (n int) {
 func (f *fixture) end(c *dibs.Campaign) {
 	f.t.Helper()
 	c.State = dibs.EndedState
-	f.must(f.ledger().UpdateCampaign(f.t.Context(), c))
+	f.must(f.ledger().Campaigns.UpdateCampaign(f.t.Context(), c))
 }
 
 // comesHome tries to return the remainder.
 func (f *fixture) comesHome(c *dibs.Campaign, want bool) {
 	f.t.Helper()
-	home, err := f.ledger().ReturnRemainder(f.t.Context(), c, start)
+	home, err := f.ledger().Funds.ReturnRemainder(f.t.Context(), c, start)
 	f.must(err)
 	same(f.t, "whether the remainder of "+c.ID+" came home", home, want)
 }
@@ -109,27 +113,27 @@ func testDeposits(t *testing.T, f *fixture) {
 	same(t, "the second time", f.deposit("ann", "d1", 700), true)
 	f.deposit("ann", "d2", 300)
 	f.has("ann", 1000)
-	for what, d := range map[string]dibs.Deposit{
+	for what, d := range map[string]funds.Deposit{
 		"the ref of another user": {UserID: "bob", Amount: cny(700), Ref: "d1"},
 		"another amount":          {UserID: "ann", Amount: cny(701), Ref: "d1"},
 		"another currency":        {UserID: "ann", Amount: dibs.Money{Amount: 700, Currency: "USD"}, Ref: "d1"},
 	} {
-		_, err := l.Deposit(ctx, &d)
+		_, err := l.Funds.Deposit(ctx, &d)
 		wants(t, what, err, dibs.ErrAlreadyExists)
 	}
-	_, err := l.Deposit(ctx, &dibs.Deposit{UserID: "ann", Amount: cny(dibs.MaxMinor - 1), Ref: "d3", At: start})
+	_, err := l.Funds.Deposit(ctx, &funds.Deposit{UserID: "ann", Amount: cny(dibs.MaxMinor - 1), Ref: "d3", At: start})
 	wants(t, "more than a balance holds", err, dibs.ErrInvalid)
 	f.has("ann", 1000)
 	f.has("bob", 0)
-	_, err = l.Deposit(ctx, &dibs.Deposit{UserID: "ann", Amount: dibs.Money{Amount: 5, Currency: "USD"}, Ref: "usd", At: start.Add(time.Second)})
+	_, err = l.Funds.Deposit(ctx, &funds.Deposit{UserID: "ann", Amount: dibs.Money{Amount: 5, Currency: "USD"}, Ref: "usd", At: start.Add(time.Second)})
 	f.must(err)
-	got, err := l.Balances(ctx, "ann")
+	got, err := l.Funds.Balances(ctx, "ann")
 	f.must(err)
 	same(t, "balances in two currencies", got, []dibs.Money{cny(1000), {Amount: 5, Currency: "USD"}})
 
-	page, err := l.Postings(ctx, "ann", dibs.Page{Limit: 2})
+	page, err := l.Funds.Postings(ctx, "ann", dibs.Page{Limit: 2})
 	f.must(err)
-	rest, err := l.Postings(ctx, "ann", dibs.Page{Limit: 2, Cursor: page.NextCursor})
+	rest, err := l.Funds.Postings(ctx, "ann", dibs.Page{Limit: 2, Cursor: page.NextCursor})
 	f.must(err)
 	var refs []string
 	for _, p := range append(page.Items, rest.Items...) {
@@ -137,17 +141,17 @@ func testDeposits(t *testing.T, f *fixture) {
 	}
 	same(t, "the postings", refs, []string{"deposit usd 5 USD ", "deposit d2 300 CNY ", "deposit d1 700 CNY "})
 	same(t, "the end of the list", rest.NextCursor, "")
-	_, err = l.Postings(ctx, "ann", dibs.Page{Cursor: "!"})
+	_, err = l.Funds.Postings(ctx, "ann", dibs.Page{Cursor: "!"})
 	wants(t, "a cursor of nobody", err, dibs.ErrInvalid)
 }
 
 // testDepositRace makes one deposit from many sides: it counts once.
 func testDepositRace(t *testing.T, f *fixture) {
-	ledgers := []dibs.Ledger{f.ledger(), f.open()}
+	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	errs := make(chan error)
 	for i := range 16 {
 		go func() {
-			_, err := ledgers[i%2].Deposit(t.Context(), &dibs.Deposit{UserID: "ann", Amount: cny(10), Ref: strconv.Itoa(i / 4), At: start})
+			_, err := ledgers[i%2].Funds.Deposit(t.Context(), &funds.Deposit{UserID: "ann", Amount: cny(10), Ref: strconv.Itoa(i / 4), At: start})
 			errs <- err
 		}()
 	}
@@ -163,38 +167,38 @@ func testPacketFunding(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	f.deposit("ann", "d", 99)
 	c := f.packet("c", "ann", 70, 30)
-	got, err := l.Campaign(ctx, "c")
+	got, err := l.Live.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the campaign's red packet", *got.Packet, *c.Packet)
 	same(t, "the sender", got.SenderID, "ann")
 	f.funds(c, 0, 0, 0)
 	draft := *c
 	draft.State = dibs.Published
-	wants(t, "fund it with too little", l.FundCampaign(ctx, &draft), dibs.ErrInsufficientFunds)
-	got, err = l.Campaign(ctx, "c")
+	wants(t, "fund it with too little", l.Campaigns.FundCampaign(ctx, &draft), dibs.ErrInsufficientFunds)
+	got, err = l.Live.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the state after that", got.State, dibs.Draft)
 	same(t, "the version after that", got.Version, c.Version)
 	f.has("ann", 99)
 	f.deposit("ann", "d2", 51)
 	stale := draft
-	f.must(l.FundCampaign(ctx, &draft))
+	f.must(l.Campaigns.FundCampaign(ctx, &draft))
 	same(t, "the version", draft.Version, c.Version+1)
-	wants(t, "fund it twice", l.FundCampaign(ctx, &stale), dibs.ErrConflict)
+	wants(t, "fund it twice", l.Campaigns.FundCampaign(ctx, &stale), dibs.ErrConflict)
 	f.has("ann", 50)
 	f.funds(&draft, 0, 0, 100)
 
 	// The platform may give what it has not.
 	p := f.published("p", "", 5, 5, 5)
 	f.funds(p, 0, 0, 15)
-	open, err := l.OpenPackets(ctx)
+	open, err := l.Funds.OpenPackets(ctx)
 	f.must(err)
 	var ids []string
 	for _, o := range open {
 		ids = append(ids, fmt.Sprintf("%s %t %d", o.Campaign.ID, o.Behind, o.Left))
 	}
 	same(t, "the open red packets", ids, []string{"c false 2", "p false 3"})
-	_, err = l.PacketFunds(ctx, 999)
+	_, err = l.Funds.PacketFunds(ctx, 999)
 	wants(t, "the funds of what is not there", err, dibs.ErrNotFound)
 }
 
@@ -207,10 +211,10 @@ func testPacketCredits(t *testing.T, f *fixture) {
 	at := s.grant("u2", 1, 0)
 	s.grant("u3", 1, 4)
 	f.settle(s)
-	claim, err := l.Claim(ctx, at)
+	claim, err := l.Claims.Claim(ctx, at)
 	f.must(err)
 	same(t, "the claim's share", claim.Items, []string{"1:10"})
-	open, err := l.OpenPackets(ctx)
+	open, err := l.Funds.OpenPackets(ctx)
 	f.must(err)
 	same(t, "there is something to credit", fmt.Sprint(open[0].Behind, open[0].Left), "true 2")
 	same(t, "claims that wait", f.funds(c, 0, 0, 150).Packet.Waiting, int64(3))
@@ -239,10 +243,10 @@ func testPacketCredits(t *testing.T, f *fixture) {
 	f.comesHome(c, true)
 	f.comesHome(c, false)
 	f.funds(c, 110, 40, 0)
-	open, err = l.OpenPackets(ctx)
+	open, err = l.Funds.OpenPackets(ctx)
 	f.must(err)
 	same(t, "open red packets at the end", len(open), 0)
-	postings, err := l.Postings(ctx, "u4", dibs.Page{})
+	postings, err := l.Funds.Postings(ctx, "u4", dibs.Page{})
 	f.must(err)
 	same(t, "the posting", fmt.Sprintf("%s %s %d", postings.Items[0].Kind, postings.Items[0].CampaignID, postings.Items[0].Claim.Epoch), "credit c 3")
 }
@@ -257,12 +261,12 @@ func testPacketReturn(t *testing.T, f *fixture) {
 	f.settle(s)
 	f.end(c)
 	f.credit(c, 10)
-	ledgers := []dibs.Ledger{f.ledger(), f.open()}
+	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	var won sync.Map
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			home, err := ledgers[i%2].ReturnRemainder(t.Context(), c, start)
+			home, err := ledgers[i%2].Funds.ReturnRemainder(t.Context(), c, start)
 			if err != nil {
 				t.Error(err)
 			}
@@ -293,7 +297,7 @@ func testPacketCreditRace(t *testing.T, f *fixture) {
 	_, s := f.load(c, 0)
 	done := make(chan struct{})
 	var all sync.WaitGroup
-	for _, l := range []dibs.Ledger{f.ledger(), f.open()} {
+	for _, l := range []ledger.Ledger{f.ledger(), f.open()} {
 		all.Go(func() {
 			for over := false; !over; {
 				select {
@@ -301,7 +305,7 @@ func testPacketCreditRace(t *testing.T, f *fixture) {
 					over = true
 				default:
 				}
-				if _, err := l.CreditClaims(t.Context(), c, start, 7); err != nil {
+				if _, err := l.Funds.CreditClaims(t.Context(), c, start, 7); err != nil {
 					t.Error(err)
 					return
 				}
@@ -331,13 +335,13 @@ func testPacketReadmit(t *testing.T, f *fixture) {
 	f.settle(s)
 	bad := s.grant("u1", 1, 0)
 	b := s.batch()
-	f.must(l.Quarantine(ctx, b, "planted"))
+	f.must(l.Live.Quarantine(ctx, b, "planted"))
 	s.grant("u2", 1, 1)
 	f.settle(s)
 	same(t, "credited", f.credit(c, 10), 1)
 	f.end(c)
 	f.comesHome(c, false)
-	f.must(l.Readmit(ctx, c, bad))
+	f.must(l.Audit.Readmit(ctx, c, bad))
 	f.has("u1", 10)
 	same(t, "credited twice", f.credit(c, 10), 0)
 	f.funds(c, 30, 0, 70)
@@ -345,17 +349,17 @@ func testPacketReadmit(t *testing.T, f *fixture) {
 	// One that nobody has passed yet waits its turn.
 	early := s.grant("u3", 1, 2)
 	b = s.batch()
-	f.must(l.Quarantine(ctx, b, "planted"))
-	f.must(l.Readmit(ctx, c, early))
+	f.must(l.Live.Quarantine(ctx, b, "planted"))
+	f.must(l.Audit.Readmit(ctx, c, early))
 	f.has("u3", 0)
 	same(t, "credited in turn", f.credit(c, 10), 1)
 
 	// Crediting has come as far as the last one, and no further.
 	last := s.grant("u4", 1, 3)
 	b = s.batch()
-	f.must(l.Quarantine(ctx, b, "planted"))
+	f.must(l.Live.Quarantine(ctx, b, "planted"))
 	same(t, "credited while the last one is aside", f.credit(c, 10), 0)
-	f.must(l.Readmit(ctx, c, last))
+	f.must(l.Audit.Readmit(ctx, c, last))
 	f.has("u4", 40)
 	same(t, "credited twice", f.credit(c, 10), 0)
 	f.comesHome(c, true)
@@ -369,9 +373,9 @@ func testPacketAmounts(t *testing.T, f *fixture) {
 	spec := dibs.RedPacketSpec{Total: cny(most), Count: 2}.WithDefaults()
 	c := campaign("c", 2)
 	c.Kind, c.State, c.SenderID, c.Packet, c.Stock.Kind = dibs.RedPacket, dibs.Draft, "ann", &spec, dibs.Shares
-	f.must(f.ledger().InsertCampaign(t.Context(), c, []string{dibs.ShareValue("1", 1), dibs.ShareValue("2", most-1)}))
+	f.must(f.ledger().Campaigns.InsertCampaign(t.Context(), c, []string{dibs.ShareValue("1", 1), dibs.ShareValue("2", most-1)}))
 	c.State = dibs.Published
-	f.must(f.ledger().FundCampaign(t.Context(), c))
+	f.must(f.ledger().Campaigns.FundCampaign(t.Context(), c))
 	_, s := f.load(c, 0)
 	s.grant("bob", 1, 1)
 	f.settle(s)
@@ -379,7 +383,7 @@ func testPacketAmounts(t *testing.T, f *fixture) {
 	f.has("bob", most-1)
 	f.has("ann", 0)
 	f.funds(c, most-1, 0, 1)
-	err := f.ledger().InsertCampaign(t.Context(), &dibs.Campaign{
+	err := f.ledger().Campaigns.InsertCampaign(t.Context(), &dibs.Campaign{
 		ID: "bad", Kind: dibs.RedPacket, State: dibs.Draft, Packet: &spec, Stock: dibs.Stock{Kind: dibs.Shares, Total: 1}, LimitPerUser: 1, Shards: 1,
 	}, []string{"1:" + strconv.FormatUint(math.MaxUint64, 10)})
 	refuses(t, "a share beyond all bounds", err)

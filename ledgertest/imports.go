@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 // importOf is an import of items, a line each from 1 on.
@@ -48,14 +50,14 @@ func testImport(t *testing.T, f *fixture) {
 	in := importOf(c, "i1", first)
 	var told []int64
 	in.Done = func(n int64) { told = append(told, n) }
-	n, err := l.Import(ctx, in)
+	n, err := l.Campaigns.Import(ctx, in)
 	f.must(err)
 	same(t, "imported", n, int64(700))
-	n, err = l.Import(ctx, in)
+	n, err = l.Campaigns.Import(ctx, in)
 	f.must(err)
 	same(t, "imported again by the same ref", n, int64(0))
 	same(t, "the audit's stock", f.clean(c).Stock, int64(700))
-	cmds, err := l.Commands(ctx, 0, 10)
+	cmds, err := l.Live.Commands(ctx, 0, 10)
 	f.must(err)
 	same(t, "commands of a draft", len(cmds), 0)
 
@@ -65,10 +67,10 @@ func testImport(t *testing.T, f *fixture) {
 	f.settle(s)
 	// Into one that grants: the engine is told, in commands of a bounded size.
 	second := values("w", 5001)
-	n, err = l.Import(ctx, importOf(c, "i2", second))
+	n, err = l.Campaigns.Import(ctx, importOf(c, "i2", second))
 	f.must(err)
 	same(t, "imported", n, int64(5001))
-	cmds, err = l.Commands(ctx, 0, 10)
+	cmds, err = l.Live.Commands(ctx, 0, 10)
 	f.must(err)
 	var all []string
 	for i, cmd := range cmds {
@@ -97,14 +99,14 @@ func testImportRefused(t *testing.T, f *fixture) {
 	f.load(c, 0)
 	list := values("w", 1200)
 	list[700], list[900], list[1100] = "v-3", "w-10", "w-10"
-	_, err := l.Import(ctx, importOf(c, "i", list))
+	_, err := l.Campaigns.Import(ctx, importOf(c, "i", list))
 	wants(t, "items that come twice", err, dibs.ErrInvalid)
 	same(t, "the faults", faultsOf(err), "/lines/701 is in the campaign already\n/lines/901 is the same as line 11\n/lines/1101 is the same as line 11")
 	same := func(what string) {
 		t.Helper()
-		made, err := l.StockChanges(ctx, c.Number, "i")
+		made, err := l.Campaigns.StockChanges(ctx, c.Number, "i")
 		f.must(err)
-		cmds, err := l.Commands(ctx, 0, 10)
+		cmds, err := l.Live.Commands(ctx, 0, 10)
 		f.must(err)
 		if a := f.clean(c); a.Stock != 5 || len(made) > 0 || len(cmds) > 0 {
 			t.Errorf("%s: stock %d, changes by the ref: %v, %d commands", what, a.Stock, made, len(cmds))
@@ -114,7 +116,7 @@ func testImportRefused(t *testing.T, f *fixture) {
 	for i := range list {
 		list[i] = "v-" + strconv.Itoa(i%5)
 	}
-	_, err = l.Import(ctx, importOf(c, "i", list))
+	_, err = l.Campaigns.Import(ctx, importOf(c, "i", list))
 	wants(t, "nothing but what is there", err, dibs.ErrInvalid)
 	if n := strings.Count(faultsOf(err), "\n") + 1; n != 20 {
 		t.Errorf("%d faults are listed", n)
@@ -124,18 +126,18 @@ func testImportRefused(t *testing.T, f *fixture) {
 	in := importOf(c, "i", values("x", 300))
 	each := in.Each
 	in.Each = func(take func(int, string) error) error { return errors.Join(each(take), broken) }
-	_, err = l.Import(ctx, in)
+	_, err = l.Campaigns.Import(ctx, in)
 	wants(t, "a file that breaks off", err, broken)
 	same("a file that breaks off")
 	in = importOf(c, "i", values("x", 300))
 	in.Count++
-	_, err = l.Import(ctx, in)
+	_, err = l.Campaigns.Import(ctx, in)
 	refuses(t, "another count", err)
 	same("another count")
 	units := f.insert(campaign("units", 10))
-	_, err = l.Import(ctx, importOf(units, "i", []string{"a"}))
+	_, err = l.Campaigns.Import(ctx, importOf(units, "i", []string{"a"}))
 	refuses(t, "items for a stock of units", err)
-	_, err = l.Import(ctx, importOf(&dibs.Campaign{Number: c.Number + 7}, "i", []string{"a"}))
+	_, err = l.Campaigns.Import(ctx, importOf(&dibs.Campaign{Number: c.Number + 7}, "i", []string{"a"}))
 	wants(t, "an unknown campaign", err, dibs.ErrNotFound)
 	f.clean(units)
 }
@@ -145,7 +147,7 @@ func testImportRefused(t *testing.T, f *fixture) {
 func testImportRace(t *testing.T, f *fixture) {
 	c := f.insertItems(campaign("c", 0), []string{"first"})
 	f.load(c, 0)
-	ledgers := []dibs.Ledger{f.ledger(), f.open()}
+	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	errs := make(chan error)
 	const each = 6
 	for i := range 2 * each {
@@ -154,7 +156,7 @@ func testImportRace(t *testing.T, f *fixture) {
 			ref = fmt.Sprint("other", i)
 		}
 		go func() {
-			_, err := ledgers[i%2].Import(t.Context(), importOf(c, ref, values("v", 90)))
+			_, err := ledgers[i%2].Campaigns.Import(t.Context(), importOf(c, ref, values("v", 90)))
 			errs <- err
 		}()
 	}

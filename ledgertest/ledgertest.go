@@ -10,12 +10,15 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/audit"
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 // Factory makes a new, empty ledger, ready for use, and returns a function that
 // opens it. Each call of that function opens the same ledger once more, as
 // another node would. The suite closes what it opens.
-type Factory func(t *testing.T) (open func() dibs.Ledger)
+type Factory func(t *testing.T) (open func() ledger.Ledger)
 
 // contract lists the behaviours that every ledger has.
 var contract = []struct {
@@ -139,11 +142,11 @@ func Run(t *testing.T, factory Factory) {
 }
 
 // opener closes at the test's end what open returns.
-func opener(t *testing.T, open func() dibs.Ledger) func() dibs.Ledger {
-	return func() dibs.Ledger {
+func opener(t *testing.T, open func() ledger.Ledger) func() ledger.Ledger {
+	return func() ledger.Ledger {
 		l := open()
 		t.Cleanup(func() {
-			if err := l.Close(); err != nil {
+			if err := l.Database.Close(); err != nil {
 				t.Errorf("close the ledger: %v", err)
 			}
 		})
@@ -154,13 +157,13 @@ func opener(t *testing.T, open func() dibs.Ledger) func() dibs.Ledger {
 // fixture is one test's ledger.
 type fixture struct {
 	t    *testing.T
-	open func() dibs.Ledger
-	l    dibs.Ledger
+	open func() ledger.Ledger
+	l    ledger.Ledger
 }
 
 // ledger opens the ledger once and returns it.
-func (f *fixture) ledger() dibs.Ledger {
-	if f.l == nil {
+func (f *fixture) ledger() ledger.Ledger {
+	if f.l.Live == nil {
 		f.l = f.open()
 	}
 	return f.l
@@ -190,7 +193,7 @@ func values(prefix string, n int) []string {
 // insert stores a campaign with a stock of units.
 func (f *fixture) insert(c *dibs.Campaign) *dibs.Campaign {
 	f.t.Helper()
-	f.must(f.ledger().InsertCampaign(f.t.Context(), c, nil))
+	f.must(f.ledger().Campaigns.InsertCampaign(f.t.Context(), c, nil))
 	return c
 }
 
@@ -198,7 +201,7 @@ func (f *fixture) insert(c *dibs.Campaign) *dibs.Campaign {
 func (f *fixture) insertItems(c *dibs.Campaign, items []string) *dibs.Campaign {
 	f.t.Helper()
 	c.Stock = dibs.Stock{Kind: dibs.Items, Total: int64(len(items))}
-	f.must(f.ledger().InsertCampaign(f.t.Context(), c, items))
+	f.must(f.ledger().Campaigns.InsertCampaign(f.t.Context(), c, items))
 	return c
 }
 
@@ -206,7 +209,7 @@ func (f *fixture) insertItems(c *dibs.Campaign, items []string) *dibs.Campaign {
 func (f *fixture) load(c *dibs.Campaign, shard uint8) (*dibs.ShardLoad, *script) {
 	f.t.Helper()
 	id := dibs.ShardID{Campaign: c.Number, Shard: shard}
-	load, err := f.ledger().LoadShard(f.t.Context(), c, id, dibs.Opener{})
+	load, err := f.ledger().Live.LoadShard(f.t.Context(), c, id, dibs.Opener{})
 	f.must(err)
 	s := &script{c: c, shard: id, from: load.Position, last: load.Position}
 	s.reopen(load.Epoch)
@@ -220,21 +223,21 @@ func (f *fixture) settle(scripts ...*script) {
 	for _, s := range scripts {
 		batches = append(batches, s.batch())
 	}
-	f.must(f.ledger().Settle(f.t.Context(), batches))
+	f.must(f.ledger().Live.Settle(f.t.Context(), batches))
 }
 
 // totals reads a shard's sums.
 func (f *fixture) totals(c *dibs.Campaign, shard uint8) dibs.ShardTotals {
 	f.t.Helper()
-	got, err := f.ledger().Totals(f.t.Context(), dibs.ShardID{Campaign: c.Number, Shard: shard})
+	got, err := f.ledger().Live.Totals(f.t.Context(), dibs.ShardID{Campaign: c.Number, Shard: shard})
 	f.must(err)
 	return got
 }
 
 // clean audits the campaign and fails on anything amiss.
-func (f *fixture) clean(c *dibs.Campaign) *dibs.CampaignAudit {
+func (f *fixture) clean(c *dibs.Campaign) *audit.CampaignAudit {
 	f.t.Helper()
-	a, err := f.ledger().Audit(f.t.Context(), c)
+	a, err := f.ledger().Audit.Audit(f.t.Context(), c)
 	f.must(err)
 	if len(a.OverLimit)+len(a.BadItems)+len(a.BadTotals)+len(a.BadLives) > 0 || a.BeyondPosition != 0 {
 		f.t.Errorf("the audit of %s: over limit %v, items %v, totals %v, lives %v, beyond the position %d",

@@ -11,6 +11,8 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 // lifeInput is a step that a client asks for, and lifeOutput the answer.
@@ -122,7 +124,7 @@ func testLivesLinear(t *testing.T, f *fixture) {
 		at = append(at, s.grant(fmt.Sprint("u", i), 1))
 	}
 	f.settle(s)
-	ledgers := []dibs.Ledger{f.ledger(), f.open(), f.open()}
+	ledgers := []ledger.Ledger{f.ledger(), f.open(), f.open()}
 	seed := rand.Uint64()
 	for i, p := range at {
 		h := &history{c: c, at: p}
@@ -155,7 +157,7 @@ type history struct {
 }
 
 // step takes one random step.
-func (h *history) step(t *testing.T, l dibs.Ledger, client int, r *rand.Rand) {
+func (h *history) step(t *testing.T, l ledger.Ledger, client int, r *rand.Rand) {
 	steps := []dibs.Step{dibs.StepConfirm, dibs.StepConfirm, dibs.StepCancel, dibs.StepExpire, dibs.StepRefund, dibs.StepRefund, dibs.StepRefundDue}
 	in := lifeInput{step: steps[r.IntN(len(steps))]}
 	facts := dibs.EventFacts{}
@@ -170,7 +172,7 @@ func (h *history) step(t *testing.T, l dibs.Ledger, client int, r *rand.Rand) {
 	m := step(h.c, h.at, in.step, facts)
 	m.At = start.Add(time.Hour)
 	began := time.Now().UnixNano()
-	moved, err := l.Move(t.Context(), [][]dibs.Move{{m}})
+	moved, err := l.Orders.Move(t.Context(), [][]dibs.Move{{m}})
 	ended := time.Now().UnixNano()
 	if err != nil {
 		t.Error(err)

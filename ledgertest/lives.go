@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 // unpaid returns a sale with a price and a time to pay that is not stored yet.
@@ -24,7 +26,7 @@ func step(c *dibs.Campaign, p dibs.Position, s dibs.Step, facts dibs.EventFacts)
 // move makes one move and returns what became of it.
 func (f *fixture) move(m dibs.Move) dibs.Moved {
 	f.t.Helper()
-	moved, err := f.ledger().Move(f.t.Context(), [][]dibs.Move{{m}})
+	moved, err := f.ledger().Orders.Move(f.t.Context(), [][]dibs.Move{{m}})
 	f.must(err)
 	if len(moved) != 1 || len(moved[0]) != 1 {
 		f.t.Fatalf("one move has the results %v", moved)
@@ -39,7 +41,7 @@ func (f *fixture) moves(m dibs.Move) *dibs.Claim {
 	if got.Err != nil || got.Replayed {
 		f.t.Fatalf("the step %s of %s: replayed %v, error %v", m.Step, m.Position, got.Replayed, got.Err)
 	}
-	read, err := f.ledger().Claim(f.t.Context(), m.Position)
+	read, err := f.ledger().Claims.Claim(f.t.Context(), m.Position)
 	f.must(err)
 	same(f.t, "the claim as it is read", lifeOf(read), lifeOf(got.Claim))
 	return got.Claim
@@ -73,11 +75,11 @@ func (f *fixture) refused(what string, m dibs.Move, want error) {
 }
 
 // released lists the claims that the outbox's commands release.
-func (f *fixture) released(l dibs.Ledger) []dibs.Position {
+func (f *fixture) released(l ledger.Ledger) []dibs.Position {
 	f.t.Helper()
 	var all []dibs.Position
 	for after := int64(0); ; {
-		cmds, err := l.Commands(f.t.Context(), after, 100)
+		cmds, err := l.Live.Commands(f.t.Context(), after, 100)
 		f.must(err)
 		if len(cmds) == 0 {
 			return all
@@ -146,7 +148,7 @@ func testLivesRelease(t *testing.T, f *fixture) {
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
 		Position: q.Cursor, Epoch: p.Epoch, Stock: 10, StockLeft: 7, Pending: 3, Released: 2,
 	})
-	cmds, err := f.ledger().Commands(t.Context(), 0, 10)
+	cmds, err := f.ledger().Live.Commands(t.Context(), 0, 10)
 	f.must(err)
 	same(t, "commands", len(cmds), 1)
 	same(t, "the command's releases", cmds[0].Releases, []dibs.Release{{Claim: p, Epoch: p.Epoch}})
@@ -181,7 +183,7 @@ func testLivesItems(t *testing.T, f *fixture) {
 	s.release(p.Cursor, 2)
 	r := s.grant("u3", 2, 3, 4)
 	f.settle(s)
-	got, err := f.ledger().Claim(t.Context(), r)
+	got, err := f.ledger().Claims.Claim(t.Context(), r)
 	f.must(err)
 	same(t, "the items of the next owner", got.Items, []string{"v-3", "v-4"})
 	refund := step(c, q, dibs.StepRefund, dibs.EventFacts{Restock: true})
@@ -207,7 +209,7 @@ func testLivesExpire(t *testing.T, f *fixture) {
 	f.moves(step(c, at[4], dibs.StepConfirm, paid("p", 500)))
 	expire := func(now time.Time, max, want int) {
 		t.Helper()
-		n, err := f.ledger().Expire(t.Context(), now, max)
+		n, err := f.ledger().Orders.Expire(t.Context(), now, max)
 		f.must(err)
 		same(t, "claims that expired", n, want)
 	}
@@ -216,11 +218,11 @@ func testLivesExpire(t *testing.T, f *fixture) {
 	expire(deadline, 4, 4)
 	expire(deadline, 100, 5)
 	expire(deadline.Add(time.Hour), 100, 0)
-	claim, err := f.ledger().Claim(t.Context(), at[0])
+	claim, err := f.ledger().Claims.Claim(t.Context(), at[0])
 	f.must(err)
 	same(t, "the status", claim.Status, dibs.Released)
 	same(t, "the event", claim.Events[0].Step, dibs.StepExpire)
-	claim, err = f.ledger().Claim(t.Context(), kept)
+	claim, err = f.ledger().Claims.Claim(t.Context(), kept)
 	f.must(err)
 	same(t, "the status of a claim without a deadline", claim.Status, dibs.Confirmed)
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
@@ -240,7 +242,7 @@ func testLivesExpireRace(t *testing.T, f *fixture) {
 		s.grant(fmt.Sprint("u", i), 1)
 	}
 	f.settle(s)
-	ledgers := []dibs.Ledger{f.ledger(), f.open(), f.open()}
+	ledgers := []ledger.Ledger{f.ledger(), f.open(), f.open()}
 	type sweep struct {
 		n   int
 		err error
@@ -250,9 +252,9 @@ func testLivesExpireRace(t *testing.T, f *fixture) {
 		go func() {
 			all := 0
 			for {
-				n, err := l.Expire(t.Context(), start.Add(time.Hour), 70)
+				n, err := l.Orders.Expire(t.Context(), start.Add(time.Hour), 70)
 				all += n
-				left, totalsErr := l.Totals(t.Context(), dibs.ShardID{Campaign: c.Number})
+				left, totalsErr := l.Live.Totals(t.Context(), dibs.ShardID{Campaign: c.Number})
 				if err = errors.Join(err, totalsErr); err != nil || left.Pending == 0 {
 					swept <- sweep{all, err}
 					return

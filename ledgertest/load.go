@@ -11,13 +11,13 @@ func testItems(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := campaign("dup", 3)
 	c.Stock.Kind = dibs.Items
-	err := l.InsertCampaign(ctx, c, []string{"A1", "A2", "A1"})
+	err := l.Campaigns.InsertCampaign(ctx, c, []string{"A1", "A2", "A1"})
 	wants(t, "a list that has an item twice", err, dibs.ErrInvalid)
 	var said *dibs.Error
 	if errors.As(err, &said) && (len(said.Faults) != 1 || said.Faults[0].Field != "/stock/items/2") {
 		t.Errorf("the faults are %+v, want one at /stock/items/2", said.Faults)
 	}
-	_, err = l.Campaign(ctx, "dup")
+	_, err = l.Live.Campaign(ctx, "dup")
 	wants(t, "the campaign that was refused", err, dibs.ErrNotFound)
 
 	// The same value may be in two campaigns.
@@ -100,9 +100,9 @@ func testLoadItems(t *testing.T, f *fixture) {
 func testLoadUnknown(t *testing.T, f *fixture) {
 	c := f.insert(campaign("c", 10))
 	for _, id := range []dibs.ShardID{{Campaign: c.Number, Shard: 1}, {Campaign: c.Number + 1}} {
-		_, err := f.ledger().LoadShard(t.Context(), c, id, dibs.Opener{})
+		_, err := f.ledger().Live.LoadShard(t.Context(), c, id, dibs.Opener{})
 		wants(t, "load a shard that does not exist", err, dibs.ErrNotFound)
-		_, err = f.ledger().Totals(t.Context(), id)
+		_, err = f.ledger().Live.Totals(t.Context(), id)
 		wants(t, "totals of a shard that does not exist", err, dibs.ErrNotFound)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/funds"
 )
 
 // moneySteps is how many random steps of money a ledger is taken through, and
@@ -23,7 +25,7 @@ type moneyModel struct {
 	f       *fixture
 	r       *rand.Rand
 	has     map[string]int64
-	refs    map[string]dibs.Deposit
+	refs    map[string]funds.Deposit
 	packets []*modelPacket
 }
 
@@ -46,7 +48,7 @@ type modelPacket struct {
 func testMoney(t *testing.T, f *fixture) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	m := &moneyModel{f: f, r: rand.New(rand.NewPCG(seed, 0)), has: map[string]int64{}, refs: map[string]dibs.Deposit{}}
+	m := &moneyModel{f: f, r: rand.New(rand.NewPCG(seed, 0)), has: map[string]int64{}, refs: map[string]funds.Deposit{}}
 	for i := range moneySteps {
 		what := m.step()
 		for _, user := range []string{m.user(), m.user()} {
@@ -70,7 +72,7 @@ func testMoney(t *testing.T, f *fixture) {
 // books checks that all accounts fit.
 func (f *fixture) books() {
 	f.t.Helper()
-	bad, err := f.ledger().AuditAccounts(f.t.Context(), "CNY")
+	bad, err := f.ledger().Audit.AuditAccounts(f.t.Context(), "CNY")
 	f.must(err)
 	same(f.t, "what does not fit in the accounts", bad, nil)
 }
@@ -102,7 +104,7 @@ func (m *moneyModel) step() string {
 
 // deposit deposits, or repeats a deposit, or takes its ref for another.
 func (m *moneyModel) deposit() string {
-	d := dibs.Deposit{UserID: m.user(), Amount: cny(1 + m.r.Int64N(500)), Ref: "d" + strconv.Itoa(m.r.IntN(20)), At: start}
+	d := funds.Deposit{UserID: m.user(), Amount: cny(1 + m.r.Int64N(500)), Ref: "d" + strconv.Itoa(m.r.IntN(20)), At: start}
 	if len(m.packets) == 0 {
 		// Somebody has to have something.
 		d.Ref = "first-" + d.UserID
@@ -111,7 +113,7 @@ func (m *moneyModel) deposit() string {
 	if known && m.r.IntN(2) == 0 {
 		d = before
 	}
-	replayed, err := m.f.ledger().Deposit(m.f.t.Context(), &d)
+	replayed, err := m.f.ledger().Funds.Deposit(m.f.t.Context(), &d)
 	switch {
 	case known && d == before:
 		m.f.must(err)
@@ -144,7 +146,7 @@ func (m *moneyModel) publish() string {
 	p.c = m.f.packet("p"+strconv.Itoa(m.r.Int()), sender, p.shares...)
 	draft := *p.c
 	draft.State = dibs.Published
-	err := m.f.ledger().FundCampaign(m.f.t.Context(), &draft)
+	err := m.f.ledger().Campaigns.FundCampaign(m.f.t.Context(), &draft)
 	if sender != "" && m.has[sender] < p.sum {
 		wants(m.f.t, "a red packet that its sender cannot pay", err, dibs.ErrInsufficientFunds)
 		return "refused " + p.c.ID
@@ -161,7 +163,7 @@ func (m *moneyModel) publish() string {
 
 // reload loads a red packet anew: its epoch rises.
 func (m *moneyModel) reload(p *modelPacket) (*dibs.ShardLoad, *script) {
-	load, err := m.f.ledger().LoadShard(m.f.t.Context(), p.c, p.s.shard, dibs.Opener{})
+	load, err := m.f.ledger().Live.LoadShard(m.f.t.Context(), p.c, p.s.shard, dibs.Opener{})
 	m.f.must(err)
 	s := &script{c: p.c, shard: p.s.shard, from: load.Position, last: load.Position}
 	s.reopen(load.Epoch)
@@ -187,7 +189,7 @@ func (m *moneyModel) grab(p *modelPacket) string {
 
 // credit credits some of what was settled.
 func (m *moneyModel) credit(p *modelPacket, most int) string {
-	n, err := m.f.ledger().CreditClaims(m.f.t.Context(), p.c, start, most)
+	n, err := m.f.ledger().Funds.CreditClaims(m.f.t.Context(), p.c, start, most)
 	m.f.must(err)
 	same(m.f.t, "credited", n, min(most, p.next-p.credited))
 	for range n {
@@ -221,7 +223,7 @@ func (m *moneyModel) end(p *modelPacket) string {
 
 // comeHome returns the remainder, or is too early or too late.
 func (m *moneyModel) comeHome(p *modelPacket) string {
-	home, err := m.f.ledger().ReturnRemainder(m.f.t.Context(), p.c, start)
+	home, err := m.f.ledger().Funds.ReturnRemainder(m.f.t.Context(), p.c, start)
 	if errors.Is(err, dibs.ErrConflict) {
 		err = nil
 	}
@@ -259,9 +261,9 @@ func testMoneyBounds(t *testing.T, f *fixture) {
 	c := f.packet("c", "", 5, 5)
 	tooMuch := *c
 	tooMuch.State = dibs.Published
-	wants(t, "the platform gives what nobody could hold", l.FundCampaign(ctx, &tooMuch), dibs.ErrInvalid)
+	wants(t, "the platform gives what nobody could hold", l.Campaigns.FundCampaign(ctx, &tooMuch), dibs.ErrInvalid)
 	f.funds(c, 0, 0, 0)
-	_, err := l.Deposit(ctx, &dibs.Deposit{UserID: "bob", Amount: cny(10), Ref: "b", At: start})
+	_, err := l.Funds.Deposit(ctx, &funds.Deposit{UserID: "bob", Amount: cny(10), Ref: "b", At: start})
 	wants(t, "a deposit that nobody could hold", err, dibs.ErrInvalid)
 	f.has("bob", 0)
 	f.deposit("bob", "b", 1)
@@ -274,10 +276,10 @@ func testMoneyBounds(t *testing.T, f *fixture) {
 	f.has("ann", dibs.MaxMinor-5)
 	f.end(p)
 	f.comesHome(p, true)
-	_, err = l.Deposit(ctx, &dibs.Deposit{UserID: "bob", Amount: cny(4), Ref: "b2", At: start})
+	_, err = l.Funds.Deposit(ctx, &funds.Deposit{UserID: "bob", Amount: cny(4), Ref: "b2", At: start})
 	wants(t, "what came back leaves room, and no more", err, dibs.ErrInvalid)
 	f.deposit("bob", "b3", 3)
-	_, err = l.Deposit(ctx, &dibs.Deposit{UserID: "bob", Amount: dibs.Money{Amount: dibs.MaxMinor - 1, Currency: "USD"}, Ref: "usd", At: start})
+	_, err = l.Funds.Deposit(ctx, &funds.Deposit{UserID: "bob", Amount: dibs.Money{Amount: dibs.MaxMinor - 1, Currency: "USD"}, Ref: "usd", At: start})
 	f.must(err)
 	f.books()
 }

@@ -15,11 +15,13 @@ func testOrders(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	campaigns := f.orders()
 	var all []dibs.Claim
-	collect(t, 100, func(page dibs.Page) (dibs.List[dibs.Claim], error) { return l.ClaimList(ctx, dibs.ClaimFilter{}, page) },
+	collect(t, 100, func(page dibs.Page) (dibs.List[dibs.Claim], error) {
+		return l.Claims.ClaimList(ctx, dibs.ClaimFilter{}, page)
+	},
 		func(c dibs.Claim) { all = append(all, c) })
 	same(t, "all claims", len(all), 160)
 	numbers := func(product string) []uint32 {
-		got, err := l.CampaignsOf(ctx, product)
+		got, err := l.Orders.CampaignsOf(ctx, product)
 		f.must(err)
 		return got
 	}
@@ -58,16 +60,16 @@ func testOrders(t *testing.T, f *fixture) {
 		"a page and a half at one": {Since: middle, Until: middle.Add(time.Millisecond)},
 	} {
 		var got []dibs.Position
-		collect(t, 7, func(page dibs.Page) (dibs.List[dibs.Claim], error) { return l.OrderList(ctx, q, page) },
+		collect(t, 7, func(page dibs.Page) (dibs.List[dibs.Claim], error) { return l.Orders.OrderList(ctx, q, page) },
 			func(c dibs.Claim) { got = append(got, c.Position) })
 		same(t, what, got, wantedOrders(all, q))
 	}
-	found, err := l.OrderList(ctx, dibs.OrderFilter{Campaigns: []uint32{campaigns[2].Number}, Code: "v-3"}, dibs.Page{})
+	found, err := l.Orders.OrderList(ctx, dibs.OrderFilter{Campaigns: []uint32{campaigns[2].Number}, Code: "v-3"}, dibs.Page{})
 	f.must(err)
 	same(t, "the claim by code", lifeOf(&found.Items[0]), lifeOf(&all[slices.IndexFunc(all, func(c dibs.Claim) bool { return slices.Contains(c.Items, "v-3") })]))
-	badCursor(t, func(page dibs.Page) error { _, err := l.OrderList(ctx, dibs.OrderFilter{}, page); return err })
+	badCursor(t, func(page dibs.Page) error { _, err := l.Orders.OrderList(ctx, dibs.OrderFilter{}, page); return err })
 	badCursor(t, func(page dibs.Page) error {
-		_, err := l.OrderList(ctx, dibs.OrderFilter{Campaigns: numbers("p")}, page)
+		_, err := l.Orders.OrderList(ctx, dibs.OrderFilter{Campaigns: numbers("p")}, page)
 		return err
 	})
 }

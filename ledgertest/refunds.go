@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 func testLivesRefund(t *testing.T, f *fixture) {
@@ -95,7 +97,7 @@ func testLivesRedeem(t *testing.T, f *fixture) {
 	bought := s.grant("u1", 1)
 	f.settle(s)
 	f.refused("redeeming what was sold", step(sale, bought, dibs.StepRedeem, dibs.EventFacts{Ref: "o"}), dibs.ErrInvalidState)
-	got, err := f.ledger().Campaign(t.Context(), "c")
+	got, err := f.ledger().Live.Campaign(t.Context(), "c")
 	f.must(err)
 	same(t, "the campaign's coupons live", got.ValidFor, time.Hour)
 }
@@ -114,7 +116,7 @@ func testLivesGroups(t *testing.T, f *fixture) {
 		return []dibs.Move{step(c, old, dibs.StepReplace, replace), step(c, to, dibs.StepConfirm, confirm)}
 	}
 	f.moves(step(c, third, dibs.StepCancel, dibs.EventFacts{}))
-	moved, err := f.ledger().Move(t.Context(), [][]dibs.Move{group(third, "p"), group(next, "p"), group(next, "q")})
+	moved, err := f.ledger().Orders.Move(t.Context(), [][]dibs.Move{group(third, "p"), group(next, "p"), group(next, "q")})
 	f.must(err)
 	wants(t, "the first of a group that was refused", moved[0][0].Err, dibs.ErrConflict)
 	wants(t, "its second", moved[0][1].Err, dibs.ErrLatePayment)
@@ -125,7 +127,7 @@ func testLivesGroups(t *testing.T, f *fixture) {
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
 		Position: third.Cursor, Epoch: old.Epoch, Stock: 10, StockLeft: 9, Confirmed: 1, Released: 2,
 	})
-	moved, err = f.ledger().Move(t.Context(), [][]dibs.Move{group(next, "p")})
+	moved, err = f.ledger().Orders.Move(t.Context(), [][]dibs.Move{group(next, "p")})
 	f.must(err)
 	same(t, "the group again", []bool{moved[0][0].Replayed, moved[0][1].Replayed}, []bool{true, true})
 	f.clean(c)
@@ -153,7 +155,7 @@ func testLivesMany(t *testing.T, f *fixture) {
 		}
 		f.settle(s)
 	}
-	moved, err := f.ledger().Move(t.Context(), groups)
+	moved, err := f.ledger().Orders.Move(t.Context(), groups)
 	f.must(err)
 	for i := range moved {
 		f.must(moved[i][0].Err)
@@ -174,7 +176,7 @@ func testLivesRace(t *testing.T, f *fixture) {
 		at = append(at, s.grant(fmt.Sprint("u", i), 1))
 	}
 	f.settle(s)
-	ledgers := []dibs.Ledger{f.ledger(), f.open(), f.open()}
+	ledgers := []ledger.Ledger{f.ledger(), f.open(), f.open()}
 	type result struct {
 		won int
 		err error
@@ -191,7 +193,7 @@ func testLivesRace(t *testing.T, f *fixture) {
 				if (i+j)%3 == 2 {
 					m.Step, m.At = dibs.StepExpire, start.Add(time.Hour)
 				}
-				moved, err := l.Move(t.Context(), [][]dibs.Move{{m}})
+				moved, err := l.Orders.Move(t.Context(), [][]dibs.Move{{m}})
 				if err != nil {
 					r.err = err
 					break
@@ -226,7 +228,7 @@ func testLivesLoad(t *testing.T, f *fixture) {
 	same(t, "the released holding", load.Holdings[0].Released, true)
 	same(t, "releases after the load", len(f.released(f.ledger())), 0)
 	f.moves(step(c, q, dibs.StepCancel, dibs.EventFacts{}))
-	cmds, err := f.ledger().Commands(t.Context(), 0, 10)
+	cmds, err := f.ledger().Live.Commands(t.Context(), 0, 10)
 	f.must(err)
 	same(t, "the epoch of the next command", cmds[0].Releases[0].Epoch, load.Epoch)
 	f.clean(c)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 // product stores a product with a regular stock.
@@ -16,14 +18,14 @@ func (f *fixture) product(stock int64, payWithin time.Duration) *dibs.Product {
 		ID: "p", Name: "p", Price: &dibs.Money{Amount: 500, Currency: "CNY"}, Stock: stock, StockLeft: stock, PayWithin: payWithin,
 		LatePayment: dibs.Reclaim, Version: 1, CreatedAt: start, UpdatedAt: start,
 	}
-	f.must(f.ledger().InsertProduct(f.t.Context(), p))
+	f.must(f.ledger().Campaigns.InsertProduct(f.t.Context(), p))
 	return p
 }
 
 // order orders units of the product.
 func (f *fixture) order(user string, quantity int64, key uint64) dibs.OrderResult {
 	f.t.Helper()
-	res, err := f.ledger().Order(f.t.Context(), dibs.Order{ProductID: "p", UserID: user, Quantity: quantity, Key: key, At: start})
+	res, err := f.ledger().Orders.Order(f.t.Context(), dibs.Order{ProductID: "p", UserID: user, Quantity: quantity, Key: key, At: start})
 	f.must(err)
 	return res
 }
@@ -31,21 +33,21 @@ func (f *fixture) order(user string, quantity int64, key uint64) dibs.OrderResul
 // left reads what is left of the product's stock.
 func (f *fixture) left() int64 {
 	f.t.Helper()
-	p, err := f.ledger().Product(f.t.Context(), "p")
+	p, err := f.ledger().Campaigns.Product(f.t.Context(), "p")
 	f.must(err)
 	return p.StockLeft
 }
 
 func testRegular(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	_, err := l.Order(ctx, dibs.Order{ProductID: "p", UserID: "u", Quantity: 1, At: start})
+	_, err := l.Orders.Order(ctx, dibs.Order{ProductID: "p", UserID: "u", Quantity: 1, At: start})
 	wants(t, "of no product", err, dibs.ErrNotFound)
 	f.product(10, time.Minute)
 	first := f.order("u1", 2, 7)
 	same(t, "the first order", []any{first.Outcome, first.Replayed, first.Claim.Status, first.Claim.OrderType, *first.Claim.Amount, first.Claim.PayBy},
 		[]any{dibs.Granted, false, dibs.Pending, dibs.RegularOrder, dibs.Money{Amount: 1000, Currency: "CNY"}, start.Add(time.Minute)})
 	c := first.Campaign
-	read, err := l.Claim(ctx, first.Claim.Position)
+	read, err := l.Claims.Claim(ctx, first.Claim.Position)
 	f.must(err)
 	same(t, "it is read", lifeOf(read), lifeOf(first.Claim))
 	same(t, "what is left", f.left(), int64(8))
@@ -62,25 +64,25 @@ func testRegular(t *testing.T, f *fixture) {
 	f.moves(step(c, first.Claim.Position, dibs.StepConfirm, paid("pay", 1000)))
 	f.moves(step(c, first.Claim.Position, dibs.StepRefund, dibs.EventFacts{Restock: true}))
 	same(t, "after a refund with restock", f.left(), int64(2))
-	n, err := l.Expire(ctx, start.Add(time.Hour), 10)
+	n, err := l.Orders.Expire(ctx, start.Add(time.Hour), 10)
 	f.must(err)
 	same(t, "expired", n, 1)
 	same(t, "after the expiry", f.left(), int64(10))
-	cmds, err := l.Commands(ctx, 0, 10)
+	cmds, err := l.Live.Commands(ctx, 0, 10)
 	f.must(err)
 	same(t, "commands to an engine", len(cmds), 0)
 	f.clean(c)
 
 	// No list of campaigns shows it, and no id names it.
-	list, err := l.Campaigns(ctx, nil, dibs.Page{})
+	list, err := l.Campaigns.Campaigns(ctx, nil, dibs.Page{})
 	f.must(err)
 	same(t, "campaigns", len(list.Items), 0)
-	_, err = l.Campaign(ctx, c.ID)
+	_, err = l.Live.Campaign(ctx, c.ID)
 	wants(t, "the campaign by its id", err, dibs.ErrNotFound)
-	numbers, err := l.CampaignsOf(ctx, "p")
+	numbers, err := l.Orders.CampaignsOf(ctx, "p")
 	f.must(err)
 	same(t, "the product's campaigns", numbers, []uint32{c.Number})
-	regular, err := l.Campaigns(ctx, []dibs.State{dibs.RegularState}, dibs.Page{})
+	regular, err := l.Campaigns.Campaigns(ctx, []dibs.State{dibs.RegularState}, dibs.Page{})
 	f.must(err)
 	same(t, "campaigns of regular orders", len(regular.Items), 1)
 
@@ -90,29 +92,29 @@ func testRegular(t *testing.T, f *fixture) {
 // changeProduct changes the product under its orders.
 func (f *fixture) changeProduct(c *dibs.Campaign) {
 	t, l, ctx := f.t, f.ledger(), f.t.Context()
-	p, err := l.Product(ctx, "p")
+	p, err := l.Campaigns.Product(ctx, "p")
 	f.must(err)
 	p.Stock, p.Price, p.PayWithin, p.LatePayment = 4, nil, 0, dibs.RefundDue
-	f.must(l.UpdateProduct(ctx, p))
+	f.must(l.Campaigns.UpdateProduct(ctx, p))
 	same(t, "what is left of less", f.left(), int64(4))
 	free := f.order("u1", 3, 8)
 	same(t, "a free order", []any{free.Claim.Status, free.Claim.Amount == nil, free.Campaign.LatePayment}, []any{dibs.Confirmed, true, dibs.RefundDue})
 	f.clean(c)
 	p.Stock = 2
-	wants(t, "a stock below what is ordered", l.UpdateProduct(ctx, p), dibs.ErrInvalidState)
+	wants(t, "a stock below what is ordered", l.Campaigns.UpdateProduct(ctx, p), dibs.ErrInvalidState)
 	p.Stock = 3
-	f.must(l.UpdateProduct(ctx, p))
+	f.must(l.Campaigns.UpdateProduct(ctx, p))
 	same(t, "what is left of what is ordered", f.left(), int64(0))
 	p.Stock, p.Price = 100, &dibs.Money{Amount: dibs.MaxMinor - 1, Currency: "CNY"}
-	f.must(l.UpdateProduct(ctx, p))
-	_, err = l.Order(ctx, dibs.Order{ProductID: "p", UserID: "u", Quantity: 2, At: start})
+	f.must(l.Campaigns.UpdateProduct(ctx, p))
+	_, err = l.Orders.Order(ctx, dibs.Order{ProductID: "p", UserID: "u", Quantity: 2, At: start})
 	wants(t, "an amount that is none", err, dibs.ErrInvalid)
-	late, err := l.Order(ctx, dibs.Order{ProductID: "p", UserID: "u", Quantity: 2, At: start, Late: true, Amount: &dibs.Money{Amount: 7, Currency: "CNY"}})
+	late, err := l.Orders.Order(ctx, dibs.Order{ProductID: "p", UserID: "u", Quantity: 2, At: start, Late: true, Amount: &dibs.Money{Amount: 7, Currency: "CNY"}})
 	f.must(err)
 	same(t, "what it cost before", late.Claim.Amount.Amount, int64(7))
 	a := f.clean(c)
 	same(t, "the audit's stock", a.Stock, int64(100))
-	changed, err := l.Recount(ctx, c)
+	changed, err := l.Audit.Recount(ctx, c)
 	f.must(err)
 	same(t, "a recount", len(changed), 0)
 }
@@ -121,7 +123,7 @@ func (f *fixture) changeProduct(c *dibs.Campaign) {
 // stock changes: never one too many, and a key counts once.
 func testRegularRace(t *testing.T, f *fixture) {
 	ctx, p := t.Context(), f.product(20, 0)
-	ledgers := []dibs.Ledger{f.ledger(), f.open()}
+	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	const callers = 16
 	type answer struct {
 		units int64
@@ -133,7 +135,7 @@ func testRegularRace(t *testing.T, f *fixture) {
 			var got answer
 			for j := range 4 {
 				// Each key is used by two callers.
-				res, err := ledgers[i%2].Order(ctx, dibs.Order{ProductID: "p", UserID: fmt.Sprint("u", i/2), Quantity: 1, Key: uint64(j + 1), At: start})
+				res, err := ledgers[i%2].Orders.Order(ctx, dibs.Order{ProductID: "p", UserID: fmt.Sprint("u", i/2), Quantity: 1, Key: uint64(j + 1), At: start})
 				got.err = errors.Join(got.err, err)
 				if err == nil && res.Outcome == dibs.Granted && !res.Replayed {
 					got.units++
@@ -144,7 +146,7 @@ func testRegularRace(t *testing.T, f *fixture) {
 	}
 	p.Stock = 25
 	for {
-		err := ledgers[1].UpdateProduct(ctx, p)
+		err := ledgers[1].Campaigns.UpdateProduct(ctx, p)
 		if err == nil {
 			break
 		}

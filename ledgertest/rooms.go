@@ -9,35 +9,33 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
-// roomLedger is the ledger as waiting rooms and lotteries use it.
-func (f *fixture) rooms() dibs.RoomLedger {
+// rooms is the ledger as waiting rooms and lotteries use it.
+func (f *fixture) rooms() gate.RoomLedger {
 	f.t.Helper()
-	l, ok := f.ledger().(dibs.RoomLedger)
-	if !ok {
-		f.t.Fatal("the ledger keeps no waiting rooms")
-	}
-	return l
+	return f.ledger().Rooms
 }
 
 // withCampaign stores a campaign and returns its number.
 func (f *fixture) withCampaign(id string) uint32 {
 	f.t.Helper()
 	c := campaign(id, 10)
-	if err := f.ledger().InsertCampaign(f.t.Context(), c, nil); err != nil {
+	if err := f.ledger().Campaigns.InsertCampaign(f.t.Context(), c, nil); err != nil {
 		f.t.Fatal(err)
 	}
 	return c.Number
 }
 
-func lotteryOf(number uint32) dibs.LotteryRow {
-	return dibs.LotteryRow{Campaign: number, Seed: strings.Repeat("5e", 32), Winners: 3, CommittedAt: start}
+func lotteryOf(number uint32) gate.LotteryRow {
+	return gate.LotteryRow{Campaign: number, Seed: strings.Repeat("5e", 32), Winners: 3, CommittedAt: start}
 }
 
 // entry makes up a registration whose hash begins with two digits of n.
-func entry(user string, n int) dibs.LotteryEntry {
-	return dibs.LotteryEntry{UserID: user, Entry: fmt.Sprintf("%02x%062d", n, 0), Nonce: "n-" + user, At: start.Add(time.Second)}
+func entry(user string, n int) gate.LotteryEntry {
+	return gate.LotteryEntry{UserID: user, Entry: fmt.Sprintf("%02x%062d", n, 0), Nonce: "n-" + user, At: start.Add(time.Second)}
 }
 
 func testLotteries(t *testing.T, f *fixture) {
@@ -45,7 +43,7 @@ func testLotteries(t *testing.T, f *fixture) {
 	if _, err := l.LotteryOf(ctx, number); !errors.Is(err, dibs.ErrNotFound) {
 		t.Fatalf("a lottery that nobody made: %v", err)
 	}
-	if _, err := l.RegisterEntries(ctx, number, []dibs.LotteryEntry{entry("ann", 7)}, 10); !errors.Is(err, dibs.ErrNotFound) {
+	if _, err := l.RegisterEntries(ctx, number, []gate.LotteryEntry{entry("ann", 7)}, 10); !errors.Is(err, dibs.ErrNotFound) {
 		t.Fatalf("a registration without a lottery: %v", err)
 	}
 	first, err := l.CommitLottery(ctx, lotteryOf(number))
@@ -65,7 +63,7 @@ func testLotteries(t *testing.T, f *fixture) {
 	if err := l.UpdateLottery(ctx, &stale); !errors.Is(err, dibs.ErrConflict) {
 		t.Fatalf("an update of an older version: %v", err)
 	}
-	if err := l.UpdateLottery(ctx, &dibs.LotteryRow{Campaign: number + 1, Version: 1}); !errors.Is(err, dibs.ErrNotFound) {
+	if err := l.UpdateLottery(ctx, &gate.LotteryRow{Campaign: number + 1, Version: 1}); !errors.Is(err, dibs.ErrNotFound) {
 		t.Fatalf("an update of nothing: %v", err)
 	}
 	if kept, err := l.LotteryOf(ctx, number); err != nil || *kept != *first {
@@ -78,7 +76,7 @@ func testLotteryEntries(t *testing.T, f *fixture) {
 	if _, err := l.CommitLottery(ctx, lotteryOf(number)); err != nil {
 		t.Fatal(err)
 	}
-	register := func(max int64, entries ...dibs.LotteryEntry) []dibs.LotteryEntry {
+	register := func(max int64, entries ...gate.LotteryEntry) []gate.LotteryEntry {
 		t.Helper()
 		got, err := l.RegisterEntries(ctx, number, entries, max)
 		if err != nil {
@@ -92,7 +90,7 @@ func testLotteryEntries(t *testing.T, f *fixture) {
 	}
 	// Who is in stays as he is; who comes when it is full is not entered.
 	got = register(3, entry("ann", 5), entry("bob", 6), entry("carl", 7))
-	if got[0] != entry("ann", 3) || got[1] != entry("bob", 6) || got[2] != (dibs.LotteryEntry{}) {
+	if got[0] != entry("ann", 3) || got[1] != entry("bob", 6) || got[2] != (gate.LotteryEntry{}) {
 		t.Fatalf("%+v", got)
 	}
 	mine, err := l.EntryOf(ctx, number, "bob")
@@ -139,7 +137,7 @@ func testLotteryClosing(t *testing.T, f *fixture) {
 			if i == people/4 {
 				close(begun)
 			}
-			got, err := l.RegisterEntries(ctx, number, []dibs.LotteryEntry{entry(fmt.Sprint("u", i), i)}, people)
+			got, err := l.RegisterEntries(ctx, number, []gate.LotteryEntry{entry(fmt.Sprint("u", i), i)}, people)
 			switch {
 			case err == nil:
 				taken <- got[0].Entry
@@ -163,7 +161,7 @@ func testLotteryClosing(t *testing.T, f *fixture) {
 	if err != nil || int64(len(list)) != closed.Entries || len(list) != len(taken) {
 		t.Fatalf("%d entries, %d counted at the closing, %d answered, %v", len(list), closed.Entries, len(taken), err)
 	}
-	if _, err := l.RegisterEntries(ctx, number, []dibs.LotteryEntry{entry("late", 99)}, people+9); !errors.Is(err, dibs.ErrInvalidState) {
+	if _, err := l.RegisterEntries(ctx, number, []gate.LotteryEntry{entry("late", 99)}, people+9); !errors.Is(err, dibs.ErrInvalidState) {
 		t.Fatalf("after the closing: %v", err)
 	}
 }
@@ -173,11 +171,11 @@ func testRooms(t *testing.T, f *fixture) {
 	if _, err := l.SavedRoomOf(ctx, number); !errors.Is(err, dibs.ErrNotFound) {
 		t.Fatalf("a room that nobody used: %v", err)
 	}
-	places := make([]dibs.SavedPlace, 600)
+	places := make([]gate.SavedPlace, 600)
 	for i := range places {
-		places[i] = dibs.SavedPlace{Number: int64(i) + 1, UserID: fmt.Sprint("u", i)}
+		places[i] = gate.SavedPlace{Number: int64(i) + 1, UserID: fmt.Sprint("u", i)}
 	}
-	r := dibs.SavedRoom{Campaign: number, Tail: 600, Early: -1, At: start}
+	r := gate.SavedRoom{Campaign: number, Tail: 600, Early: -1, At: start}
 	if err := l.SavePlaces(ctx, r, places[:400]); err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +194,7 @@ func testRooms(t *testing.T, f *fixture) {
 	if err != nil || len(got) != 600 || got[0] != places[0] || got[1] != places[2] || got[598] != places[599] {
 		t.Fatalf("%d places, %v", len(got), err)
 	}
-	if want := (dibs.SavedPlace{Number: 2 + dibs.PlaceGivenUp, UserID: places[1].UserID}); got[599] != want {
+	if want := (gate.SavedPlace{Number: 2 + gate.PlaceGivenUp, UserID: places[1].UserID}); got[599] != want {
 		t.Fatalf("a place that was given up is %+v, want %+v", got[599], want)
 	}
 	// Once more, by one who did not hear of it.

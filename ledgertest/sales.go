@@ -16,7 +16,7 @@ func testLowStock(t *testing.T, f *fixture) {
 	f.insert(c)
 	since := func(what string, low bool) time.Time {
 		t.Helper()
-		got, err := l.Campaign(ctx, "c")
+		got, err := l.Live.Campaign(ctx, "c")
 		f.must(err)
 		same(t, what+": low", !got.LowSince.IsZero(), low)
 		same(t, what+": low_stock", got.LowStock, c.LowStock)
@@ -37,16 +37,16 @@ func testLowStock(t *testing.T, f *fixture) {
 	f.moves(step(c, first, dibs.StepCancel, dibs.EventFacts{}))
 	since("9 left", false)
 
-	now, err := l.Campaign(ctx, "c")
+	now, err := l.Live.Campaign(ctx, "c")
 	f.must(err)
 	now.LowStock = 9
-	f.must(l.UpdateCampaign(ctx, now))
+	f.must(l.Campaigns.UpdateCampaign(ctx, now))
 	c.LowStock = 9
 	since("a threshold above the stock", true)
-	f.must(l.Restock(ctx, dibs.Restock{Shard: dibs.ShardID{Campaign: c.Number}, Ref: "r", Delta: 1}))
+	f.must(l.Campaigns.Restock(ctx, dibs.Restock{Shard: dibs.ShardID{Campaign: c.Number}, Ref: "r", Delta: 1}))
 	since("10 left", false)
 	now.LowStock = 0
-	f.must(l.UpdateCampaign(ctx, now))
+	f.must(l.Campaigns.UpdateCampaign(ctx, now))
 	c.LowStock = 0
 	s.grant("u4", 9)
 	f.settle(s)
@@ -56,12 +56,12 @@ func testLowStock(t *testing.T, f *fixture) {
 	draft := campaign("draft", 1)
 	draft.State, draft.LowStock = dibs.Draft, 5
 	f.insert(draft)
-	got, err := l.Campaign(ctx, "draft")
+	got, err := l.Live.Campaign(ctx, "draft")
 	f.must(err)
 	same(t, "a draft is not low", got.LowSince.IsZero(), true)
 	got.State = dibs.Published
-	f.must(l.UpdateCampaign(ctx, got))
-	got, err = l.Campaign(ctx, "draft")
+	f.must(l.Campaigns.UpdateCampaign(ctx, got))
+	got, err = l.Live.Campaign(ctx, "draft")
 	f.must(err)
 	same(t, "it is once it is published", got.LowSince.IsZero(), false)
 }

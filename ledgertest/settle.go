@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/audit"
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 func testSettle(t *testing.T, f *fixture) {
@@ -15,7 +18,7 @@ func testSettle(t *testing.T, f *fixture) {
 	_, s := f.load(c, 0)
 	p := s.grant("u1", 3)
 	f.settle(s)
-	got, err := f.ledger().Claim(t.Context(), p)
+	got, err := f.ledger().Claims.Claim(t.Context(), p)
 	f.must(err)
 	same(t, "the amount", *got.Amount, dibs.Money{Amount: 750, Currency: "CNY"})
 	got.Amount = nil
@@ -33,7 +36,7 @@ func testSettle(t *testing.T, f *fixture) {
 	f.settle(s)
 	same(t, "stock left", f.totals(c, 0).StockLeft, int64(96))
 	a := f.clean(c)
-	same(t, "the audit", *a, dibs.CampaignAudit{
+	same(t, "the audit", *a, audit.CampaignAudit{
 		Stock: 100, StockLeft: 96, Held: 4, Claims: 2, ByStatus: map[string]int64{"confirmed": 4},
 		SumHeld: 4, SumsAgree: true,
 	})
@@ -51,7 +54,7 @@ func testSettleKinds(t *testing.T, f *fixture) {
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
 		Position: s.last, Epoch: p.Epoch, Stock: 10, StockLeft: 8, Pending: 2,
 	})
-	got, err := f.ledger().Claim(t.Context(), p)
+	got, err := f.ledger().Claims.Claim(t.Context(), p)
 	f.must(err)
 	same(t, "the status", got.Status, dibs.Pending)
 	same(t, "the deadline", got.PayBy, start.Add(15*time.Minute))
@@ -73,7 +76,7 @@ func testSettleItems(t *testing.T, f *fixture) {
 		at = append(at, s.grant(fmt.Sprintf("u%d", i), 2, 299-2*i, 298-2*i))
 	}
 	f.settle(s)
-	got, err := f.ledger().Claim(t.Context(), at[7])
+	got, err := f.ledger().Claims.Claim(t.Context(), at[7])
 	f.must(err)
 	same(t, "the claim's items", got.Items, []string{"v-284", "v-285"})
 	same(t, "stock left", f.totals(c, 0).StockLeft, int64(20))
@@ -114,10 +117,10 @@ func testSettleTwice(t *testing.T, f *fixture) {
 	_, s := f.load(c, 0)
 	s.grant("u1", 1)
 	b := s.batch()
-	f.must(f.ledger().Settle(t.Context(), []dibs.Batch{b}))
+	f.must(f.ledger().Live.Settle(t.Context(), []dibs.Batch{b}))
 	before := f.totals(c, 0)
-	wants(t, "the same batch again", f.ledger().Settle(t.Context(), []dibs.Batch{b}), dibs.ErrPositionMoved)
-	wants(t, "the same batch twice in one call", f.ledger().Settle(t.Context(), []dibs.Batch{b, b}), dibs.ErrPositionMoved)
+	wants(t, "the same batch again", f.ledger().Live.Settle(t.Context(), []dibs.Batch{b}), dibs.ErrPositionMoved)
+	wants(t, "the same batch twice in one call", f.ledger().Live.Settle(t.Context(), []dibs.Batch{b, b}), dibs.ErrPositionMoved)
 	same(t, "the totals after a replay", f.totals(c, 0), before)
 	f.clean(c)
 }
@@ -141,10 +144,10 @@ func testSettleGaps(t *testing.T, f *fixture) {
 	} {
 		b := s.peek()
 		spoil(&b)
-		wants(t, what, f.ledger().Settle(t.Context(), []dibs.Batch{b}), dibs.ErrGap)
+		wants(t, what, f.ledger().Live.Settle(t.Context(), []dibs.Batch{b}), dibs.ErrGap)
 	}
 	same(t, "stock left after refusals", f.totals(c, 0).StockLeft, int64(10))
-	f.must(f.ledger().Settle(t.Context(), []dibs.Batch{good}))
+	f.must(f.ledger().Live.Settle(t.Context(), []dibs.Batch{good}))
 	f.clean(c)
 }
 
@@ -158,7 +161,7 @@ func testSettleAllOrNothing(t *testing.T, f *fixture) {
 	moved.grant("u2", 1)
 	b := moved.peek()
 	f.settle(moved)
-	err := f.ledger().Settle(t.Context(), []dibs.Batch{s.peek(), b})
+	err := f.ledger().Live.Settle(t.Context(), []dibs.Batch{s.peek(), b})
 	wants(t, "a batch beside one that moved", err, dibs.ErrPositionMoved)
 	same(t, "the totals of the batch beside it", f.totals(c, 0), dibs.ShardTotals{Epoch: s.last.Epoch, Stock: 10, StockLeft: 10})
 	f.settle(s)
@@ -173,7 +176,7 @@ func testSettleRefusesOversell(t *testing.T, f *fixture) {
 	_, s := f.load(c, 0)
 	s.grant("u1", 2)
 	s.grant("u2", 2)
-	refuses(t, "settle an oversold batch", f.ledger().Settle(t.Context(), []dibs.Batch{s.peek()}))
+	refuses(t, "settle an oversold batch", f.ledger().Live.Settle(t.Context(), []dibs.Batch{s.peek()}))
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{Epoch: s.last.Epoch, Stock: 3, StockLeft: 3})
 	same(t, "claims", f.clean(c).Claims, int64(0))
 }
@@ -191,12 +194,12 @@ func testSettleRefusesTakenItem(t *testing.T, f *fixture) {
 		bad := *s
 		bad.entries = nil
 		bad.grant("u2", 2, items...)
-		refuses(t, what, f.ledger().Settle(t.Context(), []dibs.Batch{bad.peek()}))
+		refuses(t, what, f.ledger().Live.Settle(t.Context(), []dibs.Batch{bad.peek()}))
 	}
 	short := *s
 	short.entries = nil
 	short.grant("u2", 2, 5)
-	wants(t, "fewer items than the quantity", f.ledger().Settle(t.Context(), []dibs.Batch{short.peek()}), dibs.ErrCorrupt)
+	wants(t, "fewer items than the quantity", f.ledger().Live.Settle(t.Context(), []dibs.Batch{short.peek()}), dibs.ErrCorrupt)
 	same(t, "stock left", f.totals(c, 0).StockLeft, int64(9))
 	s.grant("u2", 2, 5, 6)
 	f.settle(s)
@@ -208,7 +211,7 @@ func testSettleRefusesTakenItem(t *testing.T, f *fixture) {
 func testSettleRace(t *testing.T, f *fixture) {
 	c := f.insert(campaign("c", 1000))
 	_, s := f.load(c, 0)
-	ledgers := []dibs.Ledger{f.ledger(), f.open()}
+	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	for round := range 20 {
 		for i := range 10 {
 			s.grant(fmt.Sprintf("u%d-%d", round, i), 1)
@@ -216,7 +219,7 @@ func testSettleRace(t *testing.T, f *fixture) {
 		b := s.batch()
 		errs := make(chan error, len(ledgers))
 		for _, l := range ledgers {
-			go func() { errs <- l.Settle(t.Context(), []dibs.Batch{b}) }()
+			go func() { errs <- l.Live.Settle(t.Context(), []dibs.Batch{b}) }()
 		}
 		won := 0
 		for range ledgers {

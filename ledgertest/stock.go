@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 // changed checks what the ledger has of stock changes by refs.
 func (f *fixture) changed(c *dibs.Campaign, want []int64, refs ...string) {
 	f.t.Helper()
-	made, err := f.ledger().StockChanges(f.t.Context(), c.Number, refs...)
+	made, err := f.ledger().Campaigns.StockChanges(f.t.Context(), c.Number, refs...)
 	f.must(err)
 	slices.Sort(made)
 	same(f.t, fmt.Sprint("stock changes by ", refs), made, want)
@@ -28,7 +30,7 @@ func testWithdraw(t *testing.T, f *fixture) {
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{
 		Position: s.last, Epoch: s.last.Epoch, Stock: 7, StockLeft: 5, Confirmed: 2,
 	})
-	got, err := l.Campaign(ctx, "c")
+	got, err := l.Live.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the campaign's stock", got.Stock.Total, int64(7))
 	f.changed(c, []int64{-3}, "w1")
@@ -37,7 +39,7 @@ func testWithdraw(t *testing.T, f *fixture) {
 	f.settle(s)
 	same(t, "stock left after a repeat", f.totals(c, 0).StockLeft, int64(5))
 	s.adjust("w2", -6)
-	refuses(t, "withdraw more than is left", l.Settle(ctx, []dibs.Batch{s.peek()}))
+	refuses(t, "withdraw more than is left", l.Live.Settle(ctx, []dibs.Batch{s.peek()}))
 	same(t, "the audit's stock", f.clean(c).Stock, int64(7))
 
 	d := f.insertItems(campaign("d", 0), values("v", 5))
@@ -50,7 +52,7 @@ func testWithdraw(t *testing.T, f *fixture) {
 	bad := *s
 	bad.entries = nil
 	bad.adjust("w3", -1, 0)
-	wants(t, "withdraw an item that is held", l.Settle(ctx, []dibs.Batch{bad.peek()}), dibs.ErrCorrupt)
+	wants(t, "withdraw an item that is held", l.Live.Settle(ctx, []dibs.Batch{bad.peek()}), dibs.ErrCorrupt)
 	same(t, "the audit's stock", f.clean(d).Stock, int64(3))
 
 	// Refs are a campaign's own.
@@ -58,7 +60,7 @@ func testWithdraw(t *testing.T, f *fixture) {
 	_, s = f.load(e, 0)
 	s.adjust("w1", -4)
 	f.settle(s)
-	f.must(l.Restock(ctx, dibs.Restock{Shard: s.shard, Ref: "r1", Delta: 1}))
+	f.must(l.Campaigns.Restock(ctx, dibs.Restock{Shard: s.shard, Ref: "r1", Delta: 1}))
 	f.changed(e, []int64{-4, 1}, "none", "r1", "w1")
 	f.changed(c, []int64{-3}, "none", "r1", "w1")
 }
@@ -72,7 +74,7 @@ func testWithdrawFromDraft(t *testing.T, f *fixture) {
 		return c
 	}
 	take := func(c *dibs.Campaign, ref string, n int64) error {
-		return f.ledger().Restock(t.Context(), dibs.Restock{Shard: dibs.ShardID{Campaign: c.Number}, Ref: ref, Delta: -n})
+		return f.ledger().Campaigns.Restock(t.Context(), dibs.Restock{Shard: dibs.ShardID{Campaign: c.Number}, Ref: ref, Delta: -n})
 	}
 	units := f.insert(draft("units", 5))
 	f.must(take(units, "w1", 2))
@@ -105,14 +107,14 @@ func testRestock(t *testing.T, f *fixture) {
 	r := dibs.Restock{Shard: id, Ref: "r1", Delta: 5, Why: "more"}
 	f.changed(c, nil, "r1")
 	for range 3 {
-		f.must(l.Restock(ctx, r))
+		f.must(l.Campaigns.Restock(ctx, r))
 	}
 	f.changed(c, []int64{5}, "r1")
 	same(t, "the totals", f.totals(c, 0), dibs.ShardTotals{Epoch: load.Epoch, Stock: 15, StockLeft: 15})
-	got, err := l.Campaign(ctx, "c")
+	got, err := l.Live.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the campaign's stock", got.Stock.Total, int64(15))
-	cmds, err := l.Commands(ctx, 0, 10)
+	cmds, err := l.Live.Commands(ctx, 0, 10)
 	f.must(err)
 	same(t, "commands", len(cmds), 1)
 	same(t, "the command", cmds[0].Adjust, dibs.Adjustment{Shard: id, Epoch: load.Epoch, Ref: "r1", Delta: 5})
@@ -126,7 +128,7 @@ func testRestock(t *testing.T, f *fixture) {
 	// A load counts what waits, and drops it.
 	load, _ = f.load(c, 0)
 	same(t, "stock left in the load", load.StockLeft, int64(11))
-	cmds, err = l.Commands(ctx, 0, 10)
+	cmds, err = l.Live.Commands(ctx, 0, 10)
 	f.must(err)
 	same(t, "commands after the load", len(cmds), 0)
 	same(t, "the audit's stock", f.clean(c).Stock, int64(15))
@@ -140,8 +142,8 @@ func testRestockItems(t *testing.T, f *fixture) {
 	_, s := f.load(c, 1)
 	f.load(c, 0)
 	id := dibs.ShardID{Campaign: c.Number, Shard: 1}
-	f.must(l.Restock(ctx, dibs.Restock{Shard: id, Ref: "r", Delta: 3, Items: values("w", 3)}))
-	cmds, err := l.Commands(ctx, 0, 10)
+	f.must(l.Campaigns.Restock(ctx, dibs.Restock{Shard: id, Ref: "r", Delta: 3, Items: values("w", 3)}))
+	cmds, err := l.Live.Commands(ctx, 0, 10)
 	f.must(err)
 	same(t, "commands", len(cmds), 1)
 	same(t, "the command", cmds[0].Adjust, dibs.Adjustment{
@@ -164,7 +166,7 @@ func testRestockRefused(t *testing.T, f *fixture) {
 	items := f.insertItems(campaign("items", 0), values("v", 5))
 	of := func(c *dibs.Campaign, r dibs.Restock) error {
 		r.Shard.Campaign = c.Number
-		return l.Restock(ctx, r)
+		return l.Campaigns.Restock(ctx, r)
 	}
 	err := of(items, dibs.Restock{Ref: "r", Delta: 4, Items: []string{"a", "v-3", "b", "a"}})
 	wants(t, "items that are there", err, dibs.ErrInvalid)
@@ -187,11 +189,11 @@ func testRestockRefused(t *testing.T, f *fixture) {
 
 func testRestockRace(t *testing.T, f *fixture) {
 	c := f.insert(campaign("c", 10))
-	ledgers := []dibs.Ledger{f.ledger(), f.open()}
+	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	r := dibs.Restock{Shard: dibs.ShardID{Campaign: c.Number}, Ref: "r", Delta: 5}
 	errs := make(chan error)
 	for i := range 16 {
-		go func() { errs <- ledgers[i%2].Restock(t.Context(), r) }()
+		go func() { errs <- ledgers[i%2].Campaigns.Restock(t.Context(), r) }()
 	}
 	for range 16 {
 		if err := <-errs; err != nil {
@@ -199,7 +201,7 @@ func testRestockRace(t *testing.T, f *fixture) {
 		}
 	}
 	same(t, "the stock", f.clean(c).Stock, int64(15))
-	cmds, err := f.ledger().Commands(t.Context(), 0, 100)
+	cmds, err := f.ledger().Live.Commands(t.Context(), 0, 100)
 	f.must(err)
 	same(t, "commands", len(cmds), 1)
 }
@@ -210,12 +212,12 @@ func testCommands(t *testing.T, f *fixture) {
 	c.Shards = 2
 	f.insert(c)
 	for i := range 5 {
-		f.must(l.Restock(ctx, dibs.Restock{
+		f.must(l.Campaigns.Restock(ctx, dibs.Restock{
 			Shard: dibs.ShardID{Campaign: c.Number, Shard: uint8(i % 2)}, Ref: fmt.Sprintf("r%d", i), Delta: 1,
 		}))
 	}
 	refs := func(max int) (refs []string, ids []int64) {
-		cmds, err := l.Commands(ctx, 0, max)
+		cmds, err := l.Live.Commands(ctx, 0, max)
 		f.must(err)
 		for _, cmd := range cmds {
 			refs = append(refs, cmd.Adjust.Ref)
@@ -225,11 +227,11 @@ func testCommands(t *testing.T, f *fixture) {
 	}
 	got, ids := refs(3)
 	same(t, "the oldest commands", got, []string{"r0", "r1", "r2"})
-	after, err := l.Commands(ctx, ids[1], 2)
+	after, err := l.Live.Commands(ctx, ids[1], 2)
 	f.must(err)
 	same(t, "the commands after the second", []string{after[0].Adjust.Ref, after[1].Adjust.Ref}, []string{"r2", "r3"})
-	f.must(l.DropCommand(ctx, ids[1]))
-	f.must(l.DropCommand(ctx, ids[1]))
+	f.must(l.Live.DropCommand(ctx, ids[1]))
+	f.must(l.Live.DropCommand(ctx, ids[1]))
 	got, _ = refs(10)
 	same(t, "commands after one was dropped", got, []string{"r0", "r2", "r3", "r4"})
 	f.load(c, 0)

@@ -7,10 +7,13 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
-func endpoint(id string) *dibs.WebhookEndpoint {
-	return &dibs.WebhookEndpoint{
+func endpoint(id string) *webhooks.WebhookEndpoint {
+	return &webhooks.WebhookEndpoint{
 		ID: id, URL: "https://shop.example/" + id, Types: []string{"a", "b"}, Secret: "s1", Version: 1, CreatedAt: start, UpdatedAt: start,
 	}
 }
@@ -22,44 +25,44 @@ func testEndpoints(t *testing.T, f *fixture) {
 	s.grant("u1", 1)
 	f.settle(s)
 	e := endpoint("one")
-	f.must(l.InsertEndpoint(ctx, e))
-	sinks, err := l.Sinks(ctx)
+	f.must(l.Webhooks.InsertEndpoint(ctx, e))
+	sinks, err := l.Events.Sinks(ctx)
 	f.must(err)
-	same(t, "webhooks take the feed from the first endpoint on", fmt.Sprintf("%s %d", sinks[0].Name, sinks[0].Taken), dibs.WebhookSink+" 1")
-	refuses(t, "an id that is taken", l.InsertEndpoint(ctx, endpoint("one")))
+	same(t, "webhooks take the feed from the first endpoint on", fmt.Sprintf("%s %d", sinks[0].Name, sinks[0].Taken), webhooks.WebhookSink+" 1")
+	refuses(t, "an id that is taken", l.Webhooks.InsertEndpoint(ctx, endpoint("one")))
 	e.Types, e.OldSecret, e.OldUntil, e.Disabled, e.DisabledReason = nil, "s0", start.Add(time.Hour), true, "410"
-	f.must(l.UpdateEndpoint(ctx, e))
+	f.must(l.Webhooks.UpdateEndpoint(ctx, e))
 	stale := endpoint("one")
-	wants(t, "a change of what changed meanwhile", l.UpdateEndpoint(ctx, stale), dibs.ErrConflict)
-	wants(t, "a change of nothing", l.UpdateEndpoint(ctx, endpoint("none")), dibs.ErrNotFound)
-	got, err := l.Endpoint(ctx, "one")
+	wants(t, "a change of what changed meanwhile", l.Webhooks.UpdateEndpoint(ctx, stale), dibs.ErrConflict)
+	wants(t, "a change of nothing", l.Webhooks.UpdateEndpoint(ctx, endpoint("none")), dibs.ErrNotFound)
+	got, err := l.Webhooks.Endpoint(ctx, "one")
 	f.must(err)
 	e.Types = []string{}
 	same(t, "the endpoint", *got, *e)
-	_, err = l.Endpoint(ctx, "none")
+	_, err = l.Webhooks.Endpoint(ctx, "none")
 	wants(t, "no endpoint", err, dibs.ErrNotFound)
-	f.must(l.InsertEndpoint(ctx, endpoint("another")))
-	all, err := l.Endpoints(ctx)
+	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint("another")))
+	all, err := l.Webhooks.Endpoints(ctx)
 	f.must(err)
 	same(t, "all", all[0].ID+" "+all[1].ID, "another one")
-	f.must(l.QueueDeliveries(ctx, nil, []dibs.WebhookDelivery{delivery("one", "e1", "s")}))
-	f.must(l.DeleteEndpoint(ctx, "one"))
-	wants(t, "deleted twice", l.DeleteEndpoint(ctx, "one"), dibs.ErrNotFound)
-	f.must(l.DeleteEndpoint(ctx, "another"))
-	sinks, err = l.Sinks(ctx)
+	f.must(l.Webhooks.QueueDeliveries(ctx, nil, []webhooks.WebhookDelivery{delivery("one", "e1", "s")}))
+	f.must(l.Webhooks.DeleteEndpoint(ctx, "one"))
+	wants(t, "deleted twice", l.Webhooks.DeleteEndpoint(ctx, "one"), dibs.ErrNotFound)
+	f.must(l.Webhooks.DeleteEndpoint(ctx, "another"))
+	sinks, err = l.Events.Sinks(ctx)
 	f.must(err)
 	same(t, "sinks after the last endpoint", len(sinks), 0)
-	_, err = l.HoldSink(ctx, dibs.WebhookSink, "late", time.Hour)
-	wants(t, "a hold of webhooks that nobody wants", err, dibs.ErrSinkTaken)
+	_, err = l.Events.HoldSink(ctx, webhooks.WebhookSink, "late", time.Hour)
+	wants(t, "a hold of webhooks that nobody wants", err, events.ErrSinkTaken)
 	s.grant("u2", 1)
 	f.settle(s)
-	f.must(l.InsertEndpoint(ctx, endpoint("new")))
-	st, err := l.HoldSink(ctx, dibs.WebhookSink, "late", time.Hour)
+	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint("new")))
+	st, err := l.Events.HoldSink(ctx, webhooks.WebhookSink, "late", time.Hour)
 	f.must(err)
 	same(t, "a first endpoint gets what happens from then on", st.Taken, int64(2))
-	_, err = l.TrimFeed(ctx, start, -time.Minute)
+	_, err = l.Events.TrimFeed(ctx, start, -time.Minute)
 	f.must(err)
-	st, err = l.HoldSink(ctx, dibs.WebhookSink, "late", time.Hour)
+	st, err = l.Events.HoldSink(ctx, webhooks.WebhookSink, "late", time.Hour)
 	f.must(err)
 	same(t, "the sink of endpoints that nobody had seen", st.Owner, "late")
 }
@@ -67,20 +70,20 @@ func testEndpoints(t *testing.T, f *fixture) {
 // testFailing: an endpoint knows since when it fails.
 func testFailing(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	f.must(l.InsertEndpoint(ctx, endpoint("one")))
+	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint("one")))
 	note := func(good bool) time.Duration {
 		t.Helper()
-		failing, err := l.NoteAttempts(ctx, "one", good)
+		failing, err := l.Webhooks.NoteAttempts(ctx, "one", good)
 		f.must(err)
 		return failing
 	}
-	read := func() *dibs.WebhookEndpoint {
+	read := func() *webhooks.WebhookEndpoint {
 		t.Helper()
-		e, err := l.Endpoint(ctx, "one")
+		e, err := l.Webhooks.Endpoint(ctx, "one")
 		f.must(err)
 		return e
 	}
-	_, err := l.NoteAttempts(ctx, "none", false)
+	_, err := l.Webhooks.NoteAttempts(ctx, "none", false)
 	wants(t, "attempts at nothing", err, dibs.ErrNotFound)
 	same(t, "one good attempt", note(true), 0)
 	same(t, "it does not fail", read().FailingSince.IsZero(), true)
@@ -93,7 +96,7 @@ func testFailing(t *testing.T, f *fixture) {
 	same(t, "it fails since then", read().FailingSince, since)
 	e := read()
 	e.Description = "changed"
-	f.must(l.UpdateEndpoint(ctx, e))
+	f.must(l.Webhooks.UpdateEndpoint(ctx, e))
 	same(t, "a change of something else", read().FailingSince, since)
 	same(t, "a good attempt", note(true), 0)
 	same(t, "it is well again", read().FailingSince.IsZero(), true)
@@ -101,7 +104,7 @@ func testFailing(t *testing.T, f *fixture) {
 	e = read()
 	for _, disabled := range []bool{true, false} {
 		e.Disabled = disabled
-		f.must(l.UpdateEndpoint(ctx, e))
+		f.must(l.Webhooks.UpdateEndpoint(ctx, e))
 	}
 	same(t, "one that was enabled begins anew", read().FailingSince.IsZero(), true)
 }
@@ -112,52 +115,52 @@ func testManyDeliveries(t *testing.T, f *fixture) {
 	const many = 1100
 	ctx, l := t.Context(), f.ledger()
 	for _, id := range []string{"on", "off", "gone"} {
-		f.must(l.InsertEndpoint(ctx, endpoint(id)))
+		f.must(l.Webhooks.InsertEndpoint(ctx, endpoint(id)))
 	}
-	queue := func(endpoint string, n int, status dibs.DeliveryStatus, at time.Time) {
+	queue := func(endpoint string, n int, status webhooks.DeliveryStatus, at time.Time) {
 		t.Helper()
-		list := make([]dibs.WebhookDelivery, n)
+		list := make([]webhooks.WebhookDelivery, n)
 		for i := range list {
 			list[i] = delivery(endpoint, fmt.Sprintf("%s-%s-%d-%d", endpoint, status, at.Unix(), i), "s")
 			list[i].Status, list[i].CreatedAt, list[i].UpdatedAt = status, at, at
 		}
-		f.must(l.QueueDeliveries(ctx, nil, list))
+		f.must(l.Webhooks.QueueDeliveries(ctx, nil, list))
 	}
 	old, cut, young := start, start.Add(time.Hour), start.Add(2*time.Hour)
-	queue("on", many, dibs.DeliveryDelivered, old)
-	queue("on", 3, dibs.DeliveryFailed, old)
-	queue("on", 4, dibs.DeliveryPending, old)
-	queue("on", 5, dibs.DeliveryDelivered, young)
-	queue("off", many, dibs.DeliveryPending, old)
-	queue("off", 2, dibs.DeliveryPending, young)
-	queue("gone", many, dibs.DeliveryPending, young)
-	off, err := l.Endpoint(ctx, "off")
+	queue("on", many, webhooks.DeliveryDelivered, old)
+	queue("on", 3, webhooks.DeliveryFailed, old)
+	queue("on", 4, webhooks.DeliveryPending, old)
+	queue("on", 5, webhooks.DeliveryDelivered, young)
+	queue("off", many, webhooks.DeliveryPending, old)
+	queue("off", 2, webhooks.DeliveryPending, young)
+	queue("gone", many, webhooks.DeliveryPending, young)
+	off, err := l.Webhooks.Endpoint(ctx, "off")
 	f.must(err)
 	off.Disabled = true
-	f.must(l.UpdateEndpoint(ctx, off))
+	f.must(l.Webhooks.UpdateEndpoint(ctx, off))
 	waiting := func(what, endpoint string, most, want int) {
 		t.Helper()
-		n, err := l.WaitingDeliveries(ctx, endpoint, time.Time{}, most)
+		n, err := l.Webhooks.WaitingDeliveries(ctx, endpoint, time.Time{}, most)
 		f.must(err)
 		same(t, what, n, want)
 	}
 	waiting("those that wait", "off", 1_000_000, many+2)
 	waiting("not all of those that wait", "off", 10, 10)
 	waiting("one that is on", "on", 10, 4)
-	n, err := l.WaitingDeliveries(ctx, "off", young, 1_000_000)
+	n, err := l.Webhooks.WaitingDeliveries(ctx, "off", young, 1_000_000)
 	f.must(err)
 	same(t, "those made since a time", n, 2)
 	for _, want := range []int64{many + 3 + many, 0} {
-		n, err := l.TrimDeliveries(ctx, cut)
+		n, err := l.Webhooks.TrimDeliveries(ctx, cut)
 		f.must(err)
 		same(t, "dropped", n, want)
 	}
 	waiting("what waits for one that is on stays", "on", 10, 4)
 	waiting("young ones stay", "off", 10, 2)
-	rest, err := l.Deliveries(ctx, "on", dibs.DeliveryDelivered, dibs.Page{})
+	rest, err := l.Webhooks.Deliveries(ctx, "on", webhooks.DeliveryDelivered, dibs.Page{})
 	f.must(err)
 	same(t, "those that are listed", len(rest.Items), 5)
-	f.must(l.DeleteEndpoint(ctx, "gone"))
+	f.must(l.Webhooks.DeleteEndpoint(ctx, "gone"))
 	waiting("those of an endpoint that is gone", "gone", 10, 0)
 }
 
@@ -173,36 +176,36 @@ func testEndpointsRace(t *testing.T, f *fixture) {
 		defer close(done)
 		for i := range rounds {
 			for j := range 2 {
-				if err := other.InsertEndpoint(ctx, endpoint(fmt.Sprintf("e%d-%d", i, j))); err != nil {
+				if err := other.Webhooks.InsertEndpoint(ctx, endpoint(fmt.Sprintf("e%d-%d", i, j))); err != nil {
 					t.Errorf("insert: %v", err)
 				}
 			}
 			for j := range 2 {
-				if err := other.DeleteEndpoint(ctx, fmt.Sprintf("e%d-%d", i, j)); err != nil {
+				if err := other.Webhooks.DeleteEndpoint(ctx, fmt.Sprintf("e%d-%d", i, j)); err != nil {
 					t.Errorf("delete: %v", err)
 				}
 			}
 		}
 	}()
 	for i := 0; ; i++ {
-		st, err := l.HoldSink(ctx, dibs.WebhookSink, "a", time.Hour)
+		st, err := l.Events.HoldSink(ctx, webhooks.WebhookSink, "a", time.Hour)
 		if err == nil {
-			all, listErr := l.Endpoints(ctx)
+			all, listErr := l.Webhooks.Endpoints(ctx)
 			f.must(listErr)
-			var list []dibs.WebhookDelivery
+			var list []webhooks.WebhookDelivery
 			for j := range all {
 				list = append(list, delivery(all[j].ID, fmt.Sprintf("e%d", i), "s"))
 			}
-			err = l.QueueDeliveries(ctx, &dibs.Taking{
-				Name: dibs.WebhookSink, Owner: "a", From: st.Taken, To: st.Taken, Events: 1, Lease: time.Hour,
+			err = l.Webhooks.QueueDeliveries(ctx, &events.Taking{
+				Name: webhooks.WebhookSink, Owner: "a", From: st.Taken, To: st.Taken, Events: 1, Lease: time.Hour,
 			}, list)
 		}
-		if err != nil && !errors.Is(err, dibs.ErrSinkTaken) {
+		if err != nil && !errors.Is(err, events.ErrSinkTaken) {
 			t.Fatalf("round %d: %v", i, err)
 		}
 		select {
 		case <-done:
-			sinks, err := l.Sinks(ctx)
+			sinks, err := l.Events.Sinks(ctx)
 			f.must(err)
 			same(t, "sinks without endpoints", len(sinks), 0)
 			return
@@ -211,29 +214,29 @@ func testEndpointsRace(t *testing.T, f *fixture) {
 	}
 }
 
-func delivery(endpoint, event, subject string) dibs.WebhookDelivery {
-	return dibs.WebhookDelivery{
+func delivery(endpoint, event, subject string) webhooks.WebhookDelivery {
+	return webhooks.WebhookDelivery{
 		Endpoint: endpoint, EventID: event, Type: "a", Subject: subject, Body: []byte(`{"id":"` + event + `"}`),
-		Status: dibs.DeliveryPending, NextAt: start, CreatedAt: start, UpdatedAt: start,
+		Status: webhooks.DeliveryPending, NextAt: start, CreatedAt: start, UpdatedAt: start,
 	}
 }
 
 func testDeliveries(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	f.must(l.InsertEndpoint(ctx, endpoint("one")))
-	f.must(l.InsertEndpoint(ctx, endpoint("two")))
-	st, err := l.HoldSink(ctx, dibs.WebhookSink, "a", time.Hour)
+	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint("one")))
+	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint("two")))
+	st, err := l.Events.HoldSink(ctx, webhooks.WebhookSink, "a", time.Hour)
 	f.must(err)
-	taking := &dibs.Taking{Name: dibs.WebhookSink, Owner: "a", From: st.Taken, To: st.Taken + 3, Events: 2, Lease: time.Hour}
-	list := []dibs.WebhookDelivery{
+	taking := &events.Taking{Name: webhooks.WebhookSink, Owner: "a", From: st.Taken, To: st.Taken + 3, Events: 2, Lease: time.Hour}
+	list := []webhooks.WebhookDelivery{
 		delivery("one", "e1", "s"), delivery("gone", "e1", "s"), delivery("two", "e1", "s"), delivery("one", "e2", "s"), delivery("one", "e3", "other"),
 	}
-	f.must(l.QueueDeliveries(ctx, taking, list))
-	wants(t, "queued twice", l.QueueDeliveries(ctx, taking, list), dibs.ErrSinkTaken)
-	f.must(l.QueueDeliveries(ctx, nil, list[:1]))
-	due := func(what, endpoint string, at time.Time, want string) []dibs.WebhookDelivery {
+	f.must(l.Webhooks.QueueDeliveries(ctx, taking, list))
+	wants(t, "queued twice", l.Webhooks.QueueDeliveries(ctx, taking, list), events.ErrSinkTaken)
+	f.must(l.Webhooks.QueueDeliveries(ctx, nil, list[:1]))
+	due := func(what, endpoint string, at time.Time, want string) []webhooks.WebhookDelivery {
 		t.Helper()
-		found, err := l.DueDeliveries(ctx, endpoint, at, 10)
+		found, err := l.Webhooks.DueDeliveries(ctx, endpoint, at, 10)
 		f.must(err)
 		s := ""
 		for i := range found {
@@ -248,26 +251,26 @@ func testDeliveries(t *testing.T, f *fixture) {
 	due("of another endpoint", "two", start, "e1 ")
 	late := found[0]
 	late.Attempts, late.NextAt, late.Answer, late.Problem, late.UpdatedAt = 1, start.Add(time.Minute), 500, "it said 500", start.Add(time.Second)
-	f.must(l.FinishDeliveries(ctx, []dibs.WebhookDelivery{late}))
+	f.must(l.Webhooks.FinishDeliveries(ctx, []webhooks.WebhookDelivery{late}))
 	due("an older one of the subject waits", "one", start.Add(time.Second), "e3 ")
 	due("it is due again", "one", start.Add(time.Minute), "e1 e2 e3 ")
 	overtaken := late
 	overtaken.NextAt, overtaken.Problem = start, "it said nothing"
-	f.must(l.FinishDeliveries(ctx, []dibs.WebhookDelivery{overtaken}))
+	f.must(l.Webhooks.FinishDeliveries(ctx, []webhooks.WebhookDelivery{overtaken}))
 	due("an attempt that was overtaken brings nothing forward", "one", start.Add(time.Second), "e3 ")
-	late.Status, late.Attempts = dibs.DeliveryFailed, 2
-	found[1].Status = dibs.DeliveryDelivered
-	f.must(l.FinishDeliveries(ctx, []dibs.WebhookDelivery{late, found[1]}))
+	late.Status, late.Attempts = webhooks.DeliveryFailed, 2
+	found[1].Status = webhooks.DeliveryDelivered
+	f.must(l.Webhooks.FinishDeliveries(ctx, []webhooks.WebhookDelivery{late, found[1]}))
 	due("those that are finished", "one", start.Add(time.Minute), "e3 ")
 	posted := found[1]
-	posted.Status, posted.Attempts = dibs.DeliveryPending, 9
-	f.must(l.FinishDeliveries(ctx, []dibs.WebhookDelivery{posted}))
+	posted.Status, posted.Attempts = webhooks.DeliveryPending, 9
+	f.must(l.Webhooks.FinishDeliveries(ctx, []webhooks.WebhookDelivery{posted}))
 	due("what was delivered, and failed for who came later", "one", start.Add(time.Minute), "e3 ")
 
 	f.listDeliveries()
 	again := func(what, event string, want int64) {
 		t.Helper()
-		n, err := l.Redeliver(ctx, "one", event, start.Add(2*time.Minute))
+		n, err := l.Webhooks.Redeliver(ctx, "one", event, start.Add(2*time.Minute))
 		f.must(err)
 		same(t, what, n, want)
 	}
@@ -275,12 +278,12 @@ func testDeliveries(t *testing.T, f *fixture) {
 	again("one that was delivered", "e2", 1)
 	again("one that is not there", "e9", 0)
 	due("again", "one", start.Add(2*time.Minute), "e1 e2 e3 ")
-	found[2].Status, found[2].UpdatedAt = dibs.DeliveryDelivered, start
-	f.must(l.FinishDeliveries(ctx, found[2:]))
-	dropped, err := l.TrimDeliveries(ctx, start.Add(time.Second))
+	found[2].Status, found[2].UpdatedAt = webhooks.DeliveryDelivered, start
+	f.must(l.Webhooks.FinishDeliveries(ctx, found[2:]))
+	dropped, err := l.Webhooks.TrimDeliveries(ctx, start.Add(time.Second))
 	f.must(err)
 	same(t, "dropped", dropped, int64(1))
-	rest, err := l.Deliveries(ctx, "one", "", dibs.Page{})
+	rest, err := l.Webhooks.Deliveries(ctx, "one", "", dibs.Page{})
 	f.must(err)
 	same(t, "what is left", len(rest.Items), 2)
 }
@@ -291,7 +294,7 @@ func (f *fixture) listDeliveries() {
 	ctx, l, t := f.t.Context(), f.ledger(), f.t
 	pages := ""
 	for page := (dibs.Page{Limit: 2}); ; {
-		got, err := l.Deliveries(ctx, "one", "", page)
+		got, err := l.Webhooks.Deliveries(ctx, "one", "", page)
 		f.must(err)
 		for i := range got.Items {
 			d := &got.Items[i]
@@ -302,7 +305,7 @@ func (f *fixture) listDeliveries() {
 		}
 	}
 	same(t, "the list", pages, "e3 pending 0 0 ; e2 delivered 0 0 ; e1 failed 2 500 it said 500; ")
-	failed, err := l.Deliveries(ctx, "one", dibs.DeliveryFailed, dibs.Page{})
+	failed, err := l.Webhooks.Deliveries(ctx, "one", webhooks.DeliveryFailed, dibs.Page{})
 	f.must(err)
 	same(t, "those that failed", len(failed.Items), 1)
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/internal/meter"
 )
 
 var (
@@ -58,7 +60,7 @@ type Engine struct {
 	stopOnce sync.Once
 	closed   atomic.Pointer[error] // why nothing is decided any more
 	fault    atomic.Pointer[error] // why the last commit failed
-	work     *dibs.WorkCounts
+	work     *meter.WorkCounts
 }
 
 // errClosed is the cause of refusals after Close.
@@ -83,7 +85,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		store: cfg.Store, generation: generation, now: cfg.Now, log: cfg.Logger, seed: maphash.MakeSeed(),
 		kick: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
-		appended: make(chan struct{}, 1), work: dibs.NewWorkCounts(),
+		appended: make(chan struct{}, 1), work: meter.NewWorkCounts(),
 	}
 	go e.commitLoop()
 	return e, nil

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/memory"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 const (
@@ -164,7 +165,7 @@ func (g *Guard) note(took float64, under int64) {
 
 // judge decides whether the node is overloaded. What is overloaded stays so until
 // the reason has been gone for a while.
-func (g *Guard) judge(every time.Duration, readMemory bool) dibs.OverloadView {
+func (g *Guard) judge(every time.Duration, readMemory bool) api.OverloadView {
 	c, v := &g.c, *g.seen.Load()
 	if readMemory {
 		v.MemoryBytes, v.MemoryLimitBytes = memory.Used(), g.cfg.Memory

@@ -10,6 +10,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/memory"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // The defaults of a Config.
@@ -113,7 +115,7 @@ type Guard struct {
 	// c is the loop's.
 	c control
 	// seen is what the loop saw last.
-	seen atomic.Pointer[dibs.OverloadView]
+	seen atomic.Pointer[api.OverloadView]
 
 	life context.CancelFunc
 	loop sync.WaitGroup
@@ -131,7 +133,7 @@ func New(cfg Config) (*Guard, error) {
 	g := &Guard{cfg: cfg, begin: time.Now()}
 	g.limit.Store(cfg.Max)
 	g.c.limit = cfg.Max
-	g.seen.Store(&dibs.OverloadView{Limit: cfg.Max, TargetMS: cfg.Target.Milliseconds(), MemoryLimitBytes: cfg.Memory})
+	g.seen.Store(&api.OverloadView{Limit: cfg.Max, TargetMS: cfg.Target.Milliseconds(), MemoryLimitBytes: cfg.Memory})
 	ctx, cancel := context.WithCancel(context.Background())
 	g.life = cancel
 	g.loop.Go(func() { g.look(ctx) })
@@ -189,4 +191,4 @@ func (g *Guard) Leave(mark int64) {
 }
 
 // View returns how much the node had to do when the guard looked last.
-func (g *Guard) View() dibs.OverloadView { return *g.seen.Load() }
+func (g *Guard) View() api.OverloadView { return *g.seen.Load() }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/memory"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 func must(t testing.TB, err error) {
@@ -254,7 +256,7 @@ func TestMemory(t *testing.T) {
 	must(t, err)
 	// The test looks itself.
 	g.Close()
-	look := func(part float64) dibs.OverloadView {
+	look := func(part float64) api.OverloadView {
 		g.cfg.Memory = int64(float64(memory.Used()) / part)
 		return g.judge(time.Second, true)
 	}

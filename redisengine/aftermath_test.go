@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/node"
 )
 
 // holdLedger keeps everybody from writing to a SQLite ledger until release.
@@ -45,7 +47,7 @@ func TestLedgeredSurvivesTheLossOfRedis(t *testing.T) {
 	}
 	answers := make(chan answer, 2)
 	claim := func(user string) {
-		res, err := n.Claim(f.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: user, Key: "k"})
+		res, err := n.Claims.Claim(f.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: user, Key: "k"})
 		answers <- answer{res, err}
 	}
 	granted := func() int64 {
@@ -86,7 +88,7 @@ func TestAnEndInTheLedgerIsFollowed(t *testing.T) {
 	must(t, f.nodes[0].ledger.UpdateCampaign(f.Context(), c))
 	for i, n := range f.nodes {
 		f.until("everybody is refused", func() bool {
-			res, err := n.Claim(f.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: fmt.Sprintf("late-%d-%d", i, time.Now().UnixNano())})
+			res, err := n.Claims.Claim(f.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: fmt.Sprintf("late-%d-%d", i, time.Now().UnixNano())})
 			return err == nil && res.Outcome == dibs.Ended
 		})
 	}
@@ -136,7 +138,7 @@ func TestNothingStaysInRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(t, 0)
 			var at clock
-			f.tune = dibs.Config{Now: at.now, TidyEvery: 50 * time.Millisecond}
+			f.tune = node.ServiceConfig{Now: at.now, TidyEvery: 50 * time.Millisecond}
 			f.join()
 			f.publish("phone", 10)
 			if n := f.rush("phone", 10); n != 10 {
@@ -145,7 +147,7 @@ func TestNothingStaysInRedis(t *testing.T) {
 			if len(f.keysOfFirst()) == 0 {
 				t.Fatal("there is nothing in Redis")
 			}
-			_, err := f.nodes[0].End(f.Context(), "phone")
+			_, err := f.nodes[0].Campaigns.End(f.Context(), "phone")
 			must(t, err)
 			meanwhile(f)
 			at.ahead.Store(int64(6 * time.Minute))
@@ -167,7 +169,7 @@ func TestAStuckLoadLeavesTheOthersAlone(t *testing.T) {
 		ID: "stuck", Kind: dibs.Sale, Title: "stuck", StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour),
 		Stock: dibs.StockSpec{Units: new(int64(5))},
 	}
-	_, err := f.nodes[0].CreateCampaign(f.Context(), c)
+	_, err := f.nodes[0].Campaigns.Create(f.Context(), c)
 	must(t, err)
 	// Another node, which hangs, has it.
 	redisDo(t, f, "SET", "dibs:{2:0}:settler", "another", "PX", "60000")
@@ -241,7 +243,7 @@ func TestABrokenOffLoadIsMadeGoodFor(t *testing.T) {
 	must(t, err)
 	_, err = first.ledger.LoadShard(f.Context(), c, id, dibs.Opener{Server: server})
 	must(t, err)
-	_, err = first.ChangeStock(f.Context(), "phone", dibs.StockChange{Delta: 7}, "ref")
+	_, err = first.Campaigns.ChangeStock(f.Context(), "phone", dibs.StockChange{Delta: 7}, "ref")
 	must(t, err)
 	f.until("the restock", func() bool {
 		v, err := first.Stats(f.Context(), "phone")
@@ -260,7 +262,7 @@ func TestRedisRestartsAfterTheEnd(t *testing.T) {
 	f.rush("phone", 8)
 	release := f.holdLedger()
 	yes := f.wants(f.nodes[0], dibs.Granted, "phone", "late", "k")
-	c, err := f.nodes[0].Campaign(f.Context(), "phone")
+	c, err := f.nodes[0].Live.Registry.Get(f.Context(), "phone")
 	must(t, err)
 	// As the engine has it; the ledger is told when it answers again.
 	ended := *c
@@ -273,13 +275,13 @@ func TestRedisRestartsAfterTheEnd(t *testing.T) {
 		c, err := n.ledger.Campaign(f.Context(), "phone")
 		must(t, err)
 		if c.State == dibs.Published {
-			_, err = n.End(f.Context(), "phone")
+			_, err = n.Campaigns.End(f.Context(), "phone")
 			must(t, err)
 		}
 	}
 	for i, n := range f.nodes {
 		f.until("a repeat is answered", func() bool {
-			res, err := n.Claim(f.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "late", Key: "k"})
+			res, err := n.Claims.Claim(f.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "late", Key: "k"})
 			if err != nil {
 				return false
 			}

@@ -10,6 +10,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/redisengine"
 	"github.com/dibs-dev/dibs/redpacket"
+
+	"github.com/dibs-dev/dibs/node"
 )
 
 // Redis does not forget a campaign that goes on by its own clock, whoever says
@@ -51,17 +53,17 @@ func TestRedisClockDecidesWhatIsOver(t *testing.T) {
 func TestANodesClockIsAhead(t *testing.T) {
 	f := newFleet(t, 0)
 	var ahead atomic.Int64
-	f.tune = dibs.Config{TidyEvery: 50 * time.Millisecond, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
+	f.tune = node.ServiceConfig{TidyEvery: 50 * time.Millisecond, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
 	wrong := f.join()
-	f.tune = dibs.Config{TidyEvery: 50 * time.Millisecond}
+	f.tune = node.ServiceConfig{TidyEvery: 50 * time.Millisecond}
 	right := f.join()
 	f.publish("phone", 1000)
 	f.wants(right, dibs.Granted, "phone", "first", "k")
 	ahead.Store(int64(66 * time.Minute))
 	before := f.calls()["xlen"]
 	for n := 0; f.calls()["xlen"] < before+5; n++ {
-		for i, node := range []*node{wrong, right} {
-			f.wants(node, dibs.Granted, "phone", fmt.Sprint("u", i, "-", n%400), "k")
+		for i, nd := range []*member{wrong, right} {
+			f.wants(nd, dibs.Granted, "phone", fmt.Sprint("u", i, "-", n%400), "k")
 		}
 	}
 	st, err := right.engine.Stats(t.Context(), dibs.ShardID{Campaign: 1})
@@ -75,7 +77,7 @@ func TestANodesClockIsAhead(t *testing.T) {
 func TestANodesClockEndsNoRedPacket(t *testing.T) {
 	f := newFleet(t, 0)
 	var ahead atomic.Int64
-	f.tune = dibs.Config{
+	f.tune = node.ServiceConfig{
 		CreditEvery: 5 * time.Millisecond,
 		Split:       func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
 	}
@@ -86,9 +88,9 @@ func TestANodesClockEndsNoRedPacket(t *testing.T) {
 		ID: "rain", Kind: dibs.RedPacket, Title: "rain", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
 		Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 10_000, Currency: "CNY"}, Count: 100}},
 	}
-	_, err := right.CreateCampaign(f.Context(), spec)
+	_, err := right.Campaigns.Create(f.Context(), spec)
 	must(t, err)
-	_, err = right.Publish(f.Context(), "rain")
+	_, err = right.Campaigns.Publish(f.Context(), "rain")
 	must(t, err)
 	f.wants(right, dibs.Granted, "rain", "first", "k")
 	ahead.Store(int64(66 * time.Minute))

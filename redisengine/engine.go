@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/internal/meter"
 )
 
 var (
@@ -131,7 +133,7 @@ type Engine struct {
 	news atomic.Pointer[func(dibs.ShardID)]
 	// ledger is whom Bind has tied the database to.
 	ledger atomic.Pointer[string]
-	work   *dibs.WorkCounts
+	work   *meter.WorkCounts
 }
 
 var (
@@ -151,7 +153,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	_, _ = rand.Read(node[:])
 	e := &Engine{
 		cfg: cfg, log: cfg.Logger, since: time.Now(), node: binary.BigEndian.Uint32(node[:]), name: rand.Text(),
-		stop: make(chan struct{}), appended: make(chan struct{}, 1), work: dibs.NewWorkCounts(),
+		stop: make(chan struct{}), appended: make(chan struct{}, 1), work: meter.NewWorkCounts(),
 	}
 	e.lanes.Store(&laneMap{})
 	c, err := connect(&cfg, e.invalidated)

@@ -37,7 +37,7 @@ func TestALeftBehindMasterIsFound(t *testing.T) {
 	f.wants(second, dibs.Granted, "phone", "late", "k")
 	left := f.nodes[0]
 	f.until("the node that was left behind says so", func() bool { return !left.Health(t.Context()).Ready })
-	_, err := left.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "lost", Key: "k"})
+	_, err := left.Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "lost", Key: "k"})
 	if err == nil {
 		t.Error("the node that was left behind answers a claim")
 	}
@@ -45,7 +45,7 @@ func TestALeftBehindMasterIsFound(t *testing.T) {
 		t.Errorf("the node that was left behind says %q", said)
 	}
 	f.wants(second, dibs.Granted, "phone", "later", "k")
-	report, err := second.Verify(t.Context())
+	report, err := second.Audit.Verify(t.Context())
 	if err != nil || !report.OK {
 		t.Errorf("the other node sees %+v, %v", report, err)
 	}

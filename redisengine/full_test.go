@@ -12,15 +12,17 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/redisengine"
+
+	"github.com/dibs-dev/dibs/node"
 )
 
 // fill has users claim until Redis is full, and returns those who were granted
 // something.
-func (f *fleet) fill(n *node, id string) (granted []string) {
+func (f *fleet) fill(n *member, id string) (granted []string) {
 	f.Helper()
 	for i, full := 0, 0; full < 20; i++ {
 		user := fmt.Sprint("filler-", i)
-		res, err := n.Claim(f.Context(), dibs.ClaimRequest{CampaignID: id, UserID: user, Key: "press"})
+		res, err := n.Claims.Claim(f.Context(), dibs.ClaimRequest{CampaignID: id, UserID: user, Key: "press"})
 		switch {
 		case err == nil && res.Outcome == dibs.Granted:
 			granted = append(granted, user)
@@ -47,7 +49,7 @@ func (f *fleet) setRoom(bytes int) {
 }
 
 // die ends a node that can say goodbye to nobody: its leases stay.
-func (f *fleet) die(n *node, wire *cable) {
+func (f *fleet) die(n *member, wire *cable) {
 	f.Helper()
 	wire.sever()
 	gone, cancel := context.WithCancel(context.Background())
@@ -63,7 +65,7 @@ func (f *fleet) die(n *node, wire *cable) {
 }
 
 // settledAll waits until the ledger has so many grants of the first campaign.
-func (f *fleet) settledAll(n *node, want int) {
+func (f *fleet) settledAll(n *member, want int) {
 	f.Helper()
 	f.until(fmt.Sprintf("%d grants in the ledger", want), func() bool {
 		totals, err := n.ledger.Totals(f.Context(), dibs.ShardID{Campaign: 1})
@@ -76,7 +78,7 @@ func (f *fleet) settledAll(n *node, want int) {
 // go on, without anybody's help.
 func TestFullRedisRecovers(t *testing.T) {
 	f, wire := newFleet(t, 0), &cable{}
-	f.tune = dibs.Config{JournalKeep: 100 * time.Millisecond, TidyEvery: 100 * time.Millisecond}
+	f.tune = node.ServiceConfig{JournalKeep: 100 * time.Millisecond, TidyEvery: 100 * time.Millisecond}
 	f.engine.Dial = wire.dial
 	dead := f.join()
 	f.engine.Dial = nil
@@ -99,7 +101,7 @@ func TestFullRedisRecovers(t *testing.T) {
 		return left == 0
 	})
 	f.until("a grant", func() bool {
-		res, err := n.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "after", Key: "press"})
+		res, err := n.Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "after", Key: "press"})
 		return err == nil && res.Outcome == dibs.Granted
 	})
 	if res := f.wants(n, dibs.Granted, "phone", granted[0], "press"); !res.Replayed {
@@ -129,10 +131,10 @@ func TestFullRedisIsLoadedAgain(t *testing.T) {
 			t.Errorf("the repeat of %s is granted anew: %+v", user, res.Claim)
 		}
 	}
-	if _, err := n.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "after"}); !errors.Is(err, dibs.ErrUnavailable) {
+	if _, err := n.Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "after"}); !errors.Is(err, dibs.ErrUnavailable) {
 		t.Errorf("a new claim on a full Redis is %v", err)
 	}
-	if _, err := n.End(t.Context(), "phone"); err != nil {
+	if _, err := n.Campaigns.End(t.Context(), "phone"); err != nil {
 		t.Errorf("a campaign on a full Redis cannot be ended: %v", err)
 	}
 	f.wants(n, dibs.Ended, "phone", "late", "")

@@ -11,6 +11,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // paidFleet is a fleet on Redis and MariaDB whose clock the test moves.
@@ -34,18 +36,18 @@ func (f *fleet) sellUnpaid(id string, units int64) {
 	f.Helper()
 	now := time.Now()
 	within := dibs.Duration(15 * time.Minute)
-	_, err := f.nodes[0].CreateCampaign(f.Context(), dibs.CampaignSpec{
+	_, err := f.nodes[0].Campaigns.Create(f.Context(), dibs.CampaignSpec{
 		ID: id, Kind: dibs.Sale, Title: id, StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour),
 		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
 	})
 	must(f, err)
-	_, err = f.nodes[0].Publish(f.Context(), id)
+	_, err = f.nodes[0].Campaigns.Publish(f.Context(), id)
 	must(f, err)
 }
 
 // settledWithin waits until a campaign has nothing pending and nothing on its
 // way, as a node sees it.
-func (f *fleet) settledWithin(n *node, id string) dibs.StatsView {
+func (f *fleet) settledWithin(n *member, id string) api.StatsView {
 	f.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -85,7 +87,7 @@ func TestFleetLife(t *testing.T) {
 					offset.Add(int64(16 * time.Minute))
 				}
 				user, key := fmt.Sprintf("u%d-%d", u, i), "k"
-				res, err := f.nodes[r.IntN(3)].Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phones", UserID: user, Key: key})
+				res, err := f.nodes[r.IntN(3)].Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phones", UserID: user, Key: key})
 				if err != nil {
 					t.Error(err)
 					return
@@ -105,7 +107,7 @@ func TestFleetLife(t *testing.T) {
 		t.Errorf("%d granted: %+v", granted.Load(), st)
 	}
 	for _, n := range f.nodes {
-		report, err := n.Verify(t.Context())
+		report, err := n.Audit.Verify(t.Context())
 		if err != nil || !report.OK {
 			t.Errorf("%+v, %v", report, err)
 		}
@@ -124,12 +126,12 @@ func (f *fleet) live(r *rand.Rand, id, user string) {
 			var err error
 			switch choice {
 			case 0:
-				_, _, err = n.Cancel(f.Context(), id, user, "once")
+				_, _, err = n.Orders.Cancel(f.Context(), id, user, "once")
 			case 1, 2:
 				var c *dibs.Claim
-				c, _, err = n.Confirm(f.Context(), id, paid)
+				c, _, err = n.Orders.Confirm(f.Context(), id, paid)
 				if err == nil && choice == 2 {
-					_, _, err = n.Refund(f.Context(), c.ID, dibs.RefundSpec{Restock: true}, "once")
+					_, _, err = n.Orders.Refund(f.Context(), c.ID, dibs.RefundSpec{Restock: true}, "once")
 				}
 			default:
 				// Nobody pays.
@@ -153,17 +155,17 @@ func TestFleetLatePayment(t *testing.T) {
 	// The deadline of what is taken again is by Redis' own clock.
 	offset.Store(0)
 	paid := dibs.PaymentSpec{PaymentRef: "pay-1", Amount: &dibs.Money{Amount: 500, Currency: "CNY"}}
-	c, _, err := f.nodes[1].Confirm(t.Context(), id, paid)
+	c, _, err := f.nodes[1].Orders.Confirm(t.Context(), id, paid)
 	if err != nil || c.Status != dibs.Confirmed || c.Replaces != id {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	again, replayed, err := f.nodes[0].Confirm(t.Context(), id, paid)
+	again, replayed, err := f.nodes[0].Orders.Confirm(t.Context(), id, paid)
 	if err != nil || !replayed || again.ID != c.ID {
 		t.Fatalf("%+v, %v, %v", again, replayed, err)
 	}
 	f.wants(f.nodes[1], dibs.SoldOut, "phone", "bob", "k")
 	for _, n := range f.nodes {
-		if report, err := n.Verify(t.Context()); err != nil || !report.OK {
+		if report, err := n.Audit.Verify(t.Context()); err != nil || !report.OK {
 			t.Errorf("%+v, %v", report, err)
 		}
 	}
@@ -187,13 +189,13 @@ func TestLatePaymentWaitsForTheLevel(t *testing.T) {
 		return len(wrongIn(settings)) > 0
 	})
 	paid := dibs.PaymentSpec{PaymentRef: "pay-1", Amount: &dibs.Money{Amount: 500, Currency: "CNY"}}
-	c, _, err := n.Confirm(t.Context(), id, paid)
+	c, _, err := n.Orders.Confirm(t.Context(), id, paid)
 	if !errors.Is(err, dibs.ErrUnavailable) {
 		t.Fatalf("the late payment is %+v, %v", c, err)
 	}
 	redisDo(t, f, "CONFIG", "SET", "appendfsync", "always")
 	f.until("the payment's stock", func() bool {
-		c, _, err = n.Confirm(t.Context(), id, paid)
+		c, _, err = n.Orders.Confirm(t.Context(), id, paid)
 		return err == nil
 	})
 	if c.Status != dibs.Confirmed || c.Replaces != id {

@@ -115,7 +115,7 @@ func TestUnreadableEntriesAreSetAside(t *testing.T) {
 	}
 	flush(t, f.redis.Addr())
 	f.until("a rebuild", func() bool {
-		res, err := f.nodes[1].Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "after-0", Key: "k"})
+		res, err := f.nodes[1].Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "after-0", Key: "k"})
 		return err == nil && res.Replayed
 	})
 	for i := range 5 {

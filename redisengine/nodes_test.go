@@ -17,6 +17,7 @@ import (
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/internal/fresh"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/redisengine"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
@@ -26,16 +27,16 @@ type fleet struct {
 	*testing.T
 	redis  *servers.Redis
 	ledger string
-	tune   dibs.Config
+	tune   node.ServiceConfig
 	engine redisengine.Config
 	// wrap, when it is set, changes what the next nodes are made of.
-	wrap  func(*dibs.Config)
-	nodes []*node
+	wrap  func(*node.ServiceConfig)
+	nodes []*member
 }
 
-// node is one of a fleet's, with connections of its own.
-type node struct {
-	*dibs.Service
+// member is one of a fleet's, with connections of its own.
+type member struct {
+	*node.Service
 	engine *redisengine.Engine
 	ledger *sqlledger.Ledger
 }
@@ -76,7 +77,7 @@ func (f *fleet) engineConfig() redisengine.Config {
 }
 
 // join adds a node.
-func (f *fleet) join() *node {
+func (f *fleet) join() *member {
 	f.Helper()
 	log := slog.New(slog.NewTextHandler(f.Output(), nil))
 	ctx := f.Context()
@@ -95,23 +96,23 @@ func (f *fleet) join() *node {
 		f.Fatal(err)
 	}
 	cfg := f.tune
-	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Logger, cfg.LedgerTimeout = e, l, ids, log, ledgerTime
+	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Logger, cfg.LedgerTimeout = e, l.Parts(), ids, log, ledgerTime
 	if f.wrap != nil {
 		f.wrap(&cfg)
 	}
-	s, err := dibs.New(cfg)
+	s, err := node.NewService(cfg)
 	if err != nil {
 		f.Fatal(err)
 	}
 	if err := s.Start(ctx); err != nil {
 		f.Fatal(err)
 	}
-	n := &node{Service: s, engine: e, ledger: l}
+	n := &member{Service: s, engine: e, ledger: l}
 	f.nodes = append(f.nodes, n)
 	return n
 }
 
-func (n *node) close(t *testing.T) {
+func (n *member) close(t *testing.T) {
 	if n.Service == nil {
 		return
 	}
@@ -132,18 +133,18 @@ func (f *fleet) publish(id string, units int64) {
 		ID: id, Kind: dibs.Sale, Title: id, StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour),
 		Stock: dibs.StockSpec{Units: &units},
 	}
-	if _, err := f.nodes[0].CreateCampaign(f.Context(), spec); err != nil {
+	if _, err := f.nodes[0].Campaigns.Create(f.Context(), spec); err != nil {
 		f.Fatal(err)
 	}
-	if _, err := f.nodes[0].Publish(f.Context(), id); err != nil {
+	if _, err := f.nodes[0].Campaigns.Publish(f.Context(), id); err != nil {
 		f.Fatal(err)
 	}
 }
 
 // wants makes a claim through a node and checks its outcome.
-func (f *fleet) wants(n *node, want dibs.Reason, id, user, key string) dibs.Result {
+func (f *fleet) wants(n *member, want dibs.Reason, id, user, key string) dibs.Result {
 	f.Helper()
-	res, err := n.Claim(f.Context(), dibs.ClaimRequest{CampaignID: id, UserID: user, Key: key})
+	res, err := n.Claims.Claim(f.Context(), dibs.ClaimRequest{CampaignID: id, UserID: user, Key: key})
 	if err != nil || res.Outcome != want {
 		f.Fatalf("claim of %s on %s: %s, %v, want %s", user, id, res.Outcome, err, want)
 	}
@@ -176,7 +177,7 @@ func (f *fleet) verify() {
 		if n.Service == nil {
 			continue
 		}
-		report, err := n.Verify(f.Context())
+		report, err := n.Audit.Verify(f.Context())
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -199,9 +200,9 @@ func (f *fleet) rush(id string, users int) (granted int64) {
 					continue
 				}
 				req := dibs.ClaimRequest{CampaignID: id, UserID: fmt.Sprint("u", u), Key: "press"}
-				res, err := n.Claim(f.Context(), req)
+				res, err := n.Claims.Claim(f.Context(), req)
 				for again := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(again); {
-					res, err = f.nodes[u%len(f.nodes)].Claim(f.Context(), req)
+					res, err = f.nodes[u%len(f.nodes)].Claims.Claim(f.Context(), req)
 				}
 				switch {
 				case err != nil:
@@ -226,37 +227,37 @@ func TestNodesShareACampaign(t *testing.T) {
 	}
 	f.wants(f.nodes[0], dibs.LimitReached, "phone", "42", "other")
 	for _, n := range f.nodes {
-		c, err := n.FindClaim(t.Context(), first.Claim.ID)
+		c, err := n.Claims.Find(t.Context(), first.Claim.ID)
 		if err != nil || c.UserID != "42" {
 			t.Fatalf("%+v, %v", c, err)
 		}
-		mine, err := n.UserClaims(t.Context(), "42", dibs.Page{})
+		mine, err := n.Claims.OfUser(t.Context(), "42", dibs.Page{})
 		if err != nil || len(mine.Items) != 1 {
 			t.Fatalf("%+v, %v", mine, err)
 		}
 	}
-	if _, err := f.nodes[2].Pause(t.Context(), "phone"); err != nil {
+	if _, err := f.nodes[2].Campaigns.Pause(t.Context(), "phone"); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range f.nodes {
 		f.wants(n, dibs.Paused, "phone", "43", "")
 		f.wants(n, dibs.Granted, "phone", "42", "press")
 	}
-	if _, err := f.nodes[1].Resume(t.Context(), "phone"); err != nil {
+	if _, err := f.nodes[1].Campaigns.Resume(t.Context(), "phone"); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.rush("phone", 600); n != 199 {
 		t.Fatalf("%d were granted in the rush", n)
 	}
 	f.verify()
-	if _, err := f.nodes[0].ChangeStock(t.Context(), "phone", dibs.StockChange{Delta: 10}, "more"); err != nil {
+	if _, err := f.nodes[0].Campaigns.ChangeStock(t.Context(), "phone", dibs.StockChange{Delta: 10}, "more"); err != nil {
 		t.Fatal(err)
 	}
 	f.until("new stock", func() bool {
 		v, err := f.nodes[2].Stats(t.Context(), "phone")
 		return err == nil && v.Remaining == 10
 	})
-	if _, err := f.nodes[1].ChangeStock(t.Context(), "phone", dibs.StockChange{Delta: -4}, "less"); err != nil {
+	if _, err := f.nodes[1].Campaigns.ChangeStock(t.Context(), "phone", dibs.StockChange{Delta: -4}, "less"); err != nil {
 		t.Fatal(err)
 	}
 	if n := f.rush("phone", 900); n != 199+6 {
@@ -295,7 +296,7 @@ func TestNodesRebuildAnEmptyRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.until("a claim", func() bool {
-		res, err := f.nodes[1].Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "u1", Key: "press"})
+		res, err := f.nodes[1].Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: "u1", Key: "press"})
 		return err == nil && res.Replayed
 	})
 	f.verify()
@@ -337,19 +338,19 @@ func TestNodesFollowChanges(t *testing.T) {
 	f.publish("phone", 10)
 	f.wants(f.nodes[1], dibs.Granted, "phone", "42", "press")
 	title, limit := "Phone at one", int64(3)
-	if _, err := f.nodes[0].PatchCampaign(t.Context(), "phone", dibs.CampaignPatch{Title: &title, Limit: &limit}); err != nil {
+	if _, err := f.nodes[0].Campaigns.Patch(t.Context(), "phone", dibs.CampaignPatch{Title: &title, Limit: &limit}); err != nil {
 		t.Fatal(err)
 	}
 	f.wants(f.nodes[1], dibs.Granted, "phone", "42", "again")
-	if c, err := f.nodes[1].CampaignNow(t.Context(), "phone"); err != nil || c.Title != title {
+	if c, err := f.nodes[1].Live.Registry.Now(t.Context(), "phone"); err != nil || c.Title != title {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	f.until("the new title", func() bool {
-		c, err := f.nodes[1].Campaign(t.Context(), "phone")
+		c, err := f.nodes[1].Live.Registry.Get(t.Context(), "phone")
 		return err == nil && c.Title == title && c.LimitPerUser == limit
 	})
 	// A node that has just come has to obey an end at once, too.
-	if _, err := f.join().End(t.Context(), "phone"); err != nil {
+	if _, err := f.join().Campaigns.End(t.Context(), "phone"); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range f.nodes {
@@ -364,7 +365,7 @@ func TestNodesFollowChanges(t *testing.T) {
 func TestNodesLeaveNothingBehind(t *testing.T) {
 	f := newFleet(t, 0)
 	var ahead atomic.Int64
-	f.tune = dibs.Config{TidyEvery: 50 * time.Millisecond, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
+	f.tune = node.ServiceConfig{TidyEvery: 50 * time.Millisecond, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
 	f.engine.KeepRetired = 100 * time.Millisecond
 	f.join()
 	f.join()
@@ -373,7 +374,7 @@ func TestNodesLeaveNothingBehind(t *testing.T) {
 	if n := f.rush("phone", 100); n != 49 {
 		t.Fatalf("%d were granted", n)
 	}
-	if _, err := f.nodes[1].End(t.Context(), "phone"); err != nil {
+	if _, err := f.nodes[1].Campaigns.End(t.Context(), "phone"); err != nil {
 		t.Fatal(err)
 	}
 	ahead.Store(int64(10 * time.Minute))
@@ -404,11 +405,11 @@ func TestNodesLeaveNothingBehind(t *testing.T) {
 func TestNodesClearBrokenLoads(t *testing.T) {
 	f := newFleet(t, 0)
 	var ahead atomic.Int64
-	f.tune = dibs.Config{TidyEvery: 50 * time.Millisecond, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
+	f.tune = node.ServiceConfig{TidyEvery: 50 * time.Millisecond, Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }}
 	f.join()
 	f.publish("phone", 50)
 	f.wants(f.nodes[0], dibs.Granted, "phone", "42", "press")
-	_, err := f.nodes[0].End(t.Context(), "phone")
+	_, err := f.nodes[0].Campaigns.End(t.Context(), "phone")
 	must(t, err)
 	left := func() bool {
 		m, err := f.redis.Do(t.Context(), "EXISTS", "dibs:{1:0}:meta", "dibs:{1:0}:holdings")

@@ -10,6 +10,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/audit"
 )
 
 // redisDo sends a command behind the engine's back.
@@ -22,9 +24,9 @@ func redisDo(t *testing.T, f *fleet, command ...string) {
 }
 
 // broken lists the promises that a node's report says are broken.
-func (f *fleet) broken(n *node) (list []string) {
+func (f *fleet) broken(n *member) (list []string) {
 	f.Helper()
-	report, err := n.Verify(f.Context())
+	report, err := n.Audit.Verify(f.Context())
 	must(f.T, err)
 	for _, c := range report.Campaigns {
 		for _, p := range c.Promises {
@@ -56,7 +58,7 @@ func TestNodesRepairRedis(t *testing.T) {
 			if len(f.broken(f.nodes[0])) == 0 {
 				t.Fatal("nobody sees the damage")
 			}
-			r, err := f.nodes[1].Repair(t.Context(), dibs.RepairRequest{})
+			r, err := f.nodes[1].Audit.Repair(t.Context(), audit.RepairRequest{})
 			must(t, err)
 			if !r.OK || len(r.Steps) != 1 || !strings.Contains(r.Steps[0].What, "loaded anew from the ledger: shard 1/0") {
 				t.Fatalf("the repair: %+v", r)
@@ -101,9 +103,9 @@ func TestNodesSetPoisonAside(t *testing.T) {
 	for i := range 10 {
 		spec.Stock.Items = append(spec.Stock.Items, fmt.Sprint("seat-", i))
 	}
-	_, err := f.nodes[0].CreateCampaign(t.Context(), spec)
+	_, err := f.nodes[0].Campaigns.Create(t.Context(), spec)
 	must(t, err)
-	_, err = f.nodes[0].Publish(t.Context(), "seats")
+	_, err = f.nodes[0].Campaigns.Publish(t.Context(), "seats")
 	must(t, err)
 	last := f.wants(f.nodes[0], dibs.Granted, "seats", "u0", "k").Claim.Position.Cursor
 	f.verify()
@@ -125,7 +127,7 @@ func TestNodesSetPoisonAside(t *testing.T) {
 	}
 	flush(t, f.redis.Addr())
 	f.until("a rebuild", func() bool {
-		res, err := f.nodes[1].Claim(t.Context(), dibs.ClaimRequest{CampaignID: "seats", UserID: "after-0", Key: "k"})
+		res, err := f.nodes[1].Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "seats", UserID: "after-0", Key: "k"})
 		return err == nil && res.Replayed
 	})
 	f.wants(f.nodes[0], dibs.LimitReached, "seats", "ghost", "another")

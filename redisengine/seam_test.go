@@ -12,6 +12,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/audit"
 )
 
 // crossingsAtOnce is how many cells run at the same time: they wait most of their
@@ -186,9 +188,9 @@ func cross(t *testing.T, l *loss, c *column, ledgered, alone bool) {
 }
 
 // endsWell expects that all is whole in the end.
-func (x *crossing) endsWell(l *loss, c *column, survivor *node, server *servers.Redis) {
+func (x *crossing) endsWell(l *loss, c *column, survivor *member, server *servers.Redis) {
 	x.Helper()
-	sellers := []*node{survivor}
+	sellers := []*member{survivor}
 	if !l.fork {
 		sellers = x.alive()
 	}
@@ -214,7 +216,7 @@ func (x *crossing) endsWell(l *loss, c *column, survivor *node, server *servers.
 	}
 	x.agree(survivor)
 	for _, n := range sellers {
-		report, err := n.Verify(x.ctx)
+		report, err := n.Audit.Verify(x.ctx)
 		must(x.T, err)
 		if !report.OK {
 			x.Errorf("a promise is broken: %+v", report)
@@ -229,7 +231,7 @@ func (x *crossing) endsWell(l *loss, c *column, survivor *node, server *servers.
 
 // agree waits until nothing is in flight any more, and expects engine and ledger to
 // have the same left.
-func (x *crossing) agree(n *node) {
+func (x *crossing) agree(n *member) {
 	x.Helper()
 	x.settledAll(n)
 	st, err := n.engine.Stats(x.ctx, theShard)
@@ -243,9 +245,9 @@ func (x *crossing) agree(n *node) {
 
 // oneGivesWay waits until one of the two nodes says that it sells nothing, since the
 // other's server has the campaign, and returns the other.
-func (x *crossing) oneGivesWay() (survivor *node) {
+func (x *crossing) oneGivesWay() (survivor *member) {
 	x.Helper()
-	nodes := []*node{x.first, x.second}
+	nodes := []*member{x.first, x.second}
 	x.await("one node to give way", func() bool {
 		var gone [2]bool
 		for i, n := range nodes {
@@ -263,9 +265,9 @@ func (x *crossing) oneGivesWay() (survivor *node) {
 
 // saysOlder expects a node to sell nothing and to say why, and to go on when it is
 // told to.
-func (x *crossing) saysOlder(n *node) {
+func (x *crossing) saysOlder(n *member) {
 	x.Helper()
-	res, err := n.Claim(x.ctx, dibs.ClaimRequest{CampaignID: theCampaign, UserID: "too-early", Key: "k"})
+	res, err := n.Claims.Claim(x.ctx, dibs.ClaimRequest{CampaignID: theCampaign, UserID: "too-early", Key: "k"})
 	if !errors.Is(err, dibs.ErrUnavailable) {
 		x.Fatalf("from a ledger that is older than its journal is answered %s, %v", res.Outcome, err)
 	}
@@ -274,20 +276,20 @@ func (x *crossing) saysOlder(n *node) {
 		h := n.Health(x.ctx)
 		return !h.Ready && strings.Contains(h.Dependencies["campaigns"].Error, "older than its journal")
 	})
-	report, err := n.Verify(x.ctx)
+	report, err := n.Audit.Verify(x.ctx)
 	must(x.T, err)
 	if said := fmt.Sprint(report.Campaigns); report.OK || !strings.Contains(said, "older backup") {
 		x.Errorf("verify says %s", said)
 	}
 	x.await("the repair", func() bool {
 		// The lease of the node that died may stand in its way.
-		repaired, err := n.Repair(x.ctx, dibs.RepairRequest{OlderLedger: dibs.OlderLedgerContinue})
+		repaired, err := n.Audit.Repair(x.ctx, audit.RepairRequest{OlderLedger: audit.OlderLedgerContinue})
 		return err == nil && repaired.OK
 	})
 }
 
 // allCredited waits until every share is credited.
-func (x *crossing) allCredited(n *node) {
+func (x *crossing) allCredited(n *member) {
 	x.Helper()
 	x.await("every share to be credited", func() bool {
 		funds, err := n.ledger.PacketFunds(x.ctx, 1)
@@ -318,8 +320,8 @@ func heldRestock(x *crossing, at step) {
 	unsettled(x)
 	x.h.holdAt(at)
 	x.restocked = true
-	x.again = func(n *node) error {
-		_, err := n.ChangeStock(x.ctx, theCampaign, dibs.StockChange{Delta: crossMore}, "more")
+	x.again = func(n *member) error {
+		_, err := n.Campaigns.ChangeStock(x.ctx, theCampaign, dibs.StockChange{Delta: crossMore}, "more")
 		return err
 	}
 	first := x.first
@@ -334,8 +336,8 @@ func heldCancel(x *crossing, at step) {
 	unsettled(x)
 	x.h.holdAt(at)
 	id := x.firstYes().claim.ID
-	x.again = func(n *node) error {
-		_, _, err := n.Cancel(x.ctx, id, "", "changed my mind")
+	x.again = func(n *member) error {
+		_, _, err := n.Orders.Cancel(x.ctx, id, "", "changed my mind")
 		return err
 	}
 	first := x.first
@@ -363,8 +365,8 @@ func heldDrop(x *crossing) {
 	x.tune = tune
 	heldLoad(x, loadedShard)
 	id := x.firstYes().claim.ID
-	x.again = func(n *node) error {
-		_, _, err := n.Cancel(x.ctx, id, "", "changed my mind")
+	x.again = func(n *member) error {
+		_, _, err := n.Orders.Cancel(x.ctx, id, "", "changed my mind")
 		return err
 	}
 	must(x.T, x.again(ahead))

@@ -18,6 +18,8 @@ import (
 	"github.com/dibs-dev/dibs/redisengine"
 	"github.com/dibs-dev/dibs/redpacket"
 	"github.com/dibs-dev/dibs/sqlledger"
+
+	"github.com/dibs-dev/dibs/node"
 )
 
 const (
@@ -39,7 +41,7 @@ type crossing struct {
 	wire *wire
 	// first is the node that is held, second a node that joins after the loss; nil
 	// where the first one has to cope alone.
-	first, second *node
+	first, second *member
 	// late is the holder of the second node.
 	late *holder
 	// replica is a server that has followed until the mark, and dump the ledger as it
@@ -58,7 +60,7 @@ type crossing struct {
 	inLedger  map[dibs.Cursor]string
 	inJournal map[*servers.Redis]map[dibs.Cursor]string
 	// again repeats the command that was in flight, as its caller does; nil for none.
-	again func(n *node) error
+	again func(n *member) error
 	// older says that claims that the ledger had are lost by decision.
 	older bool
 	// restocked says that the command was a restock.
@@ -68,7 +70,7 @@ type crossing struct {
 // yes is a grant that a user was told of.
 type yes struct {
 	claim *dibs.Claim
-	by    *node
+	by    *member
 	// late says that it was asked for after the loss.
 	late bool
 }
@@ -76,7 +78,7 @@ type yes struct {
 func newCrossing(t *testing.T, ledgered bool) *crossing {
 	t.Helper()
 	f := newFleet(t, 0)
-	f.tune = dibs.Config{
+	f.tune = node.ServiceConfig{
 		Ledgered: ledgered, CreditEvery: 20 * time.Millisecond, SettleEvery: 10 * time.Millisecond,
 		Split: func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
 	}
@@ -90,11 +92,12 @@ func newCrossing(t *testing.T, ledgered bool) *crossing {
 }
 
 // joinBehind adds a node behind a holder.
-func (x *crossing) joinBehind(h *holder) *node {
+func (x *crossing) joinBehind(h *holder) *member {
 	x.Helper()
-	x.wrap = func(cfg *dibs.Config) {
+	x.wrap = func(cfg *node.ServiceConfig) {
 		cfg.Engine = &heldEngine{cfg.Engine.(*redisengine.Engine), h}
-		cfg.Ledger = &heldLedger{cfg.Ledger.(*sqlledger.Ledger), h}
+		l := &heldLedger{cfg.Ledger.Live.(*sqlledger.Ledger), h}
+		cfg.Ledger.Live, cfg.Ledger.Funds = l, l
 	}
 	defer func() { x.wrap = nil }()
 	return x.join()
@@ -124,9 +127,9 @@ func (x *crossing) publishOne(packet bool) {
 		spec.Kind, spec.Price, spec.PayWithin = dibs.RedPacket, nil, nil
 		spec.Stock = dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 10_000, Currency: "CNY"}, Count: crossStock}}
 	}
-	_, err := x.first.CreateCampaign(x.ctx, spec)
+	_, err := x.first.Campaigns.Create(x.ctx, spec)
 	must(x.T, err)
-	_, err = x.first.Publish(x.ctx, theCampaign)
+	_, err = x.first.Campaigns.Publish(x.ctx, theCampaign)
 	must(x.T, err)
 }
 
@@ -145,8 +148,8 @@ func (x *crossing) await(what string, holds func() bool) {
 }
 
 // ask makes a claim and notes a yes.
-func (x *crossing) ask(n *node, user string, late bool) (dibs.Result, error) {
-	res, err := n.Claim(x.ctx, dibs.ClaimRequest{CampaignID: theCampaign, UserID: user, Key: "k"})
+func (x *crossing) ask(n *member, user string, late bool) (dibs.Result, error) {
+	res, err := n.Claims.Claim(x.ctx, dibs.ClaimRequest{CampaignID: theCampaign, UserID: user, Key: "k"})
 	if err == nil && res.Outcome == dibs.Granted {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -156,7 +159,7 @@ func (x *crossing) ask(n *node, user string, late bool) (dibs.Result, error) {
 }
 
 // granted asks for a user until the answer is yes.
-func (x *crossing) granted(n *node, user string, late bool) *dibs.Claim {
+func (x *crossing) granted(n *member, user string, late bool) *dibs.Claim {
 	x.Helper()
 	var res dibs.Result
 	x.await("a yes to "+user, func() bool {
@@ -196,7 +199,7 @@ func (x *crossing) firstYes() yes {
 }
 
 // settledAll waits until the ledger has all that the engine has granted.
-func (x *crossing) settledAll(n *node) {
+func (x *crossing) settledAll(n *member) {
 	x.Helper()
 	x.await("engine and ledger to have the same", func() bool {
 		st, err := n.engine.Stats(x.ctx, theShard)
@@ -264,7 +267,7 @@ func (x *crossing) dies() {
 }
 
 // alive are the nodes that have not died.
-func (x *crossing) alive() (nodes []*node) {
+func (x *crossing) alive() (nodes []*member) {
 	for _, n := range x.nodes {
 		if n.Service != nil {
 			nodes = append(nodes, n)
@@ -310,14 +313,14 @@ func (x *crossing) noteJournal(r *servers.Redis) {
 }
 
 // isElsewhere reports whether a node says that another server has the campaign.
-func (x *crossing) isElsewhere(n *node) bool {
+func (x *crossing) isElsewhere(n *member) bool {
 	return strings.Contains(n.Health(x.ctx).Dependencies["campaigns"].Error, "another server")
 }
 
 // keptYeses compares what users were told with what the ledger has in the end: what
 // the survivor's server and the ledger had after the loss is there, and whatever the
 // survivor has granted since; at `ledgered`, every yes.
-func (x *crossing) keptYeses(survivor *node, server *servers.Redis) {
+func (x *crossing) keptYeses(survivor *member, server *servers.Redis) {
 	x.Helper()
 	has, journal := x.claimsNow(), maps.Clone(x.inJournal[server])
 	x.mu.Lock()
@@ -346,7 +349,7 @@ func (x *crossing) keptYeses(survivor *node, server *servers.Redis) {
 
 // sellsOut sells what is left through a node, and expects that engine and ledger agree
 // that nothing is.
-func (x *crossing) sellsOut(n *node) {
+func (x *crossing) sellsOut(n *member) {
 	x.Helper()
 	over := false
 	for i := 0; !over; i++ {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // readEvery is how often the row of a lottery is read that may change by another
@@ -70,19 +72,19 @@ func (l *lot) step(ctx context.Context) (more bool, err error) {
 }
 
 // listed is the row with the hash of the closed list.
-func (l *lot) listed(ctx context.Context) (dibs.LotteryRow, error) {
+func (l *lot) listed(ctx context.Context) (gate.LotteryRow, error) {
 	h := NewListHasher()
-	if err := l.each(ctx, func(_ *dibs.LotteryEntry, sum Sum) error { return h.Add(sum) }); err != nil {
-		return dibs.LotteryRow{}, err
+	if err := l.each(ctx, func(_ *gate.LotteryEntry, sum Sum) error { return h.Add(sum) }); err != nil {
+		return gate.LotteryRow{}, err
 	}
 	// Entries are counted as they come; that the list has as many says that none
 	// came after the closing.
 	row, err := l.read(ctx)
 	if err != nil {
-		return dibs.LotteryRow{}, err
+		return gate.LotteryRow{}, err
 	}
 	if row.Entries != h.Len() {
-		return dibs.LotteryRow{}, fmt.Errorf("%w: lottery %d has %d entries, %d were counted", dibs.ErrCorrupt, row.Campaign, h.Len(), row.Entries)
+		return gate.LotteryRow{}, fmt.Errorf("%w: lottery %d has %d entries, %d were counted", dibs.ErrCorrupt, row.Campaign, h.Len(), row.Entries)
 	}
 	next := *row
 	next.ListHash = h.Sum().String()
@@ -90,7 +92,7 @@ func (l *lot) listed(ctx context.Context) (dibs.LotteryRow, error) {
 }
 
 // draw draws the winners of a closed list.
-func (l *lot) draw(ctx context.Context, row *dibs.LotteryRow) error {
+func (l *lot) draw(ctx context.Context, row *gate.LotteryRow) error {
 	seed, err := ParseSum(row.Seed)
 	list, listErr := ParseSum(row.ListHash)
 	if err := errors.Join(err, listErr); err != nil {
@@ -98,7 +100,7 @@ func (l *lot) draw(ctx context.Context, row *dibs.LotteryRow) error {
 	}
 	key := DrawKey(seed, list, row.PublicValue)
 	tickets, hash := make([]Sum, 0, row.Entries), NewListHasher()
-	if err := l.each(ctx, func(_ *dibs.LotteryEntry, entry Sum) error {
+	if err := l.each(ctx, func(_ *gate.LotteryEntry, entry Sum) error {
 		tickets = append(tickets, TicketOf(key, entry))
 		return hash.Add(entry)
 	}); err != nil {
@@ -112,7 +114,7 @@ func (l *lot) draw(ctx context.Context, row *dibs.LotteryRow) error {
 }
 
 // loadWinners has this node know the winners, so that claims need not ask.
-func (l *lot) loadWinners(ctx context.Context, row *dibs.LotteryRow) error {
+func (l *lot) loadWinners(ctx context.Context, row *gate.LotteryRow) error {
 	if l.winners.Load() != nil {
 		return nil
 	}
@@ -121,7 +123,7 @@ func (l *lot) loadWinners(ctx context.Context, row *dibs.LotteryRow) error {
 		return err
 	}
 	winners := make(map[string]struct{}, min(row.Winners, row.Entries))
-	if err := l.each(ctx, func(e *dibs.LotteryEntry, entry Sum) error {
+	if err := l.each(ctx, func(e *gate.LotteryEntry, entry Sum) error {
 		if Wins(TicketOf(d.key, entry), d.cutoff) {
 			winners[e.UserID] = struct{}{}
 		}

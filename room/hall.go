@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // hall is the waiting room of one campaign on this node.
@@ -105,7 +107,7 @@ func (h *hall) follow(ctx context.Context, c *dibs.Campaign) {
 	// Where Redis has lost a room, it begins anew: that is told, too.
 	if p.admitted != h.told {
 		h.told = p.admitted
-		h.r.tell(dibs.RoomProgress{
+		h.r.tell(gate.RoomProgress{
 			CampaignID: c.ID, AdmittedUpTo: p.admitted, Waiting: max(0, p.tail-p.admitted),
 			PerSecond: c.Gate.Room.PerSecond(), At: time.UnixMilli(p.nowMS).UTC(),
 		})
@@ -129,7 +131,7 @@ const (
 )
 
 // view tells a number as its user sees it, as far as the room was seen.
-func (h *hall) view(c *dibs.Campaign, number int64) dibs.PlaceView {
+func (h *hall) view(c *dibs.Campaign, number int64) gate.PlaceView {
 	p := h.seen.Load()
 	if p == nil {
 		// A number is remembered for longer than how far its room is.
@@ -137,15 +139,15 @@ func (h *hall) view(c *dibs.Campaign, number int64) dibs.PlaceView {
 	}
 	spec := c.Gate.Room
 	place := h.order.place(number, p, spec.Mode == dibs.Shuffle)
-	v := dibs.PlaceView{
-		CampaignID: c.ID, State: dibs.PlaceWaiting, Place: place, AdmittedUpTo: p.admitted, Waiting: max(0, p.tail-p.admitted), StartsAt: c.StartsAt,
+	v := gate.PlaceView{
+		CampaignID: c.ID, State: gate.PlaceWaiting, Place: place, AdmittedUpTo: p.admitted, Waiting: max(0, p.tail-p.admitted), StartsAt: c.StartsAt,
 	}
 	var wait float64
 	switch {
 	case place == 0:
-		v.State = dibs.PlaceArrived
+		v.State = gate.PlaceArrived
 	case p.started() && place <= p.admitted:
-		v.State = dibs.PlaceAdmitted
+		v.State = gate.PlaceAdmitted
 	case p.started():
 		v.Position = place - p.admitted
 		wait = float64(v.Position) / spec.PerSecond()
@@ -163,20 +165,20 @@ func (h *hall) view(c *dibs.Campaign, number int64) dibs.PlaceView {
 }
 
 // Join implements dibs.Places.
-func (r *Rooms) Join(ctx context.Context, c *dibs.Campaign, user string) (dibs.PlaceView, error) {
+func (r *Rooms) Join(ctx context.Context, c *dibs.Campaign, user string) (gate.PlaceView, error) {
 	h, err := r.hall(c)
 	if err != nil {
-		return dibs.PlaceView{}, err
+		return gate.PlaceView{}, err
 	}
 	now := r.cfg.Now()
 	switch reason, _ := c.Hears(now); {
 	case reason == dibs.NotFound:
-		return dibs.PlaceView{}, noRoom
+		return gate.PlaceView{}, noRoom
 	case reason == dibs.Ended:
-		return dibs.PlaceView{}, overNow
+		return gate.PlaceView{}, overNow
 	case now.Before(c.Gate.Room.OpensAt):
 		at := c.Gate.Room.OpensAt.UTC().Format(time.RFC3339)
-		return dibs.PlaceView{}, &dibs.Error{
+		return gate.PlaceView{}, &dibs.Error{
 			Reason: dibs.NotStarted, Detail: dibs.Text{EN: "the waiting room opens at " + at, ZH: "等候室将于 " + at + " 开放"},
 		}
 	}
@@ -185,25 +187,25 @@ func (r *Rooms) Join(ctx context.Context, c *dibs.Campaign, user string) (dibs.P
 }
 
 // Place implements dibs.Places.
-func (r *Rooms) Place(ctx context.Context, c *dibs.Campaign, user string) (dibs.PlaceView, error) {
+func (r *Rooms) Place(ctx context.Context, c *dibs.Campaign, user string) (gate.PlaceView, error) {
 	h, err := r.hall(c)
 	if err != nil {
-		return dibs.PlaceView{}, err
+		return gate.PlaceView{}, err
 	}
 	return h.ask(ctx, c, ask{user, false})
 }
 
-func (h *hall) ask(ctx context.Context, c *dibs.Campaign, a ask) (dibs.PlaceView, error) {
+func (h *hall) ask(ctx context.Context, c *dibs.Campaign, a ask) (gate.PlaceView, error) {
 	number, err := h.asks.call(ctx, a)
 	switch {
 	case err != nil:
-		return dibs.PlaceView{}, err
+		return gate.PlaceView{}, err
 	case number == roomFull:
-		return dibs.PlaceView{}, isFull
+		return gate.PlaceView{}, isFull
 	case number == leftForGood:
-		return dibs.PlaceView{}, wentTwice
+		return gate.PlaceView{}, wentTwice
 	case number == noNumber:
-		return dibs.PlaceView{}, noPlace
+		return gate.PlaceView{}, noPlace
 	}
 	nowMS := h.r.cfg.Now().UnixMilli()
 	h.r.known.Set(who{c.Number, a.user}, knownPlace{number: number, sureMS: nowMS})
@@ -211,8 +213,8 @@ func (h *hall) ask(ctx context.Context, c *dibs.Campaign, a ask) (dibs.PlaceView
 }
 
 // admitted adds the admission to the view of whose turn it is.
-func (h *hall) admitted(c *dibs.Campaign, user string, v dibs.PlaceView) dibs.PlaceView {
-	if _, closed := c.Hears(h.r.cfg.Now()); v.State == dibs.PlaceAdmitted && !closed {
+func (h *hall) admitted(c *dibs.Campaign, user string, v gate.PlaceView) gate.PlaceView {
+	if _, closed := c.Hears(h.r.cfg.Now()); v.State == gate.PlaceAdmitted && !closed {
 		v.Admission, v.AdmissionExpiresAt = h.r.admission(c, user)
 		// Half of its time is left when it is renewed.
 		v.AskAfter = dibs.Duration(c.Gate.Room.AdmitForOf() / 2)
@@ -227,17 +229,17 @@ const glanceAgain = 5 * time.Second
 
 // Glance implements dibs.Places. An admission is made only for a number that was
 // there a moment ago: the user may have given it up on another node.
-func (r *Rooms) Glance(c *dibs.Campaign, user string) (dibs.PlaceView, bool) {
+func (r *Rooms) Glance(c *dibs.Campaign, user string) (gate.PlaceView, bool) {
 	h, err := r.hall(c)
 	if err != nil || c.State == dibs.Draft || r.life.Err() != nil {
-		return dibs.PlaceView{}, false
+		return gate.PlaceView{}, false
 	}
 	key, nowMS := who{c.Number, user}, r.cfg.Now().UnixMilli()
 	k, _ := r.known.GetIfPresent(key)
 	sure := k.sureMS > 0 && nowMS-k.sureMS < glanceAgain.Milliseconds()
 	if k.number > 0 {
 		v := h.view(c, k.number)
-		if _, has := r.hasAdmission(c, key); sure || has || v.State != dibs.PlaceAdmitted {
+		if _, has := r.hasAdmission(c, key); sure || has || v.State != gate.PlaceAdmitted {
 			return h.admitted(c, user, v), true
 		}
 		if k.askedMS > 0 && k.sureMS >= k.askedMS && nowMS-k.sureMS < usedFor.Milliseconds() {
@@ -253,7 +255,7 @@ func (r *Rooms) Glance(c *dibs.Campaign, user string) (dibs.PlaceView, bool) {
 		r.known.Set(key, k)
 		r.running.Go(func() { h.findOut(key, nowMS) })
 	}
-	return dibs.PlaceView{}, false
+	return gate.PlaceView{}, false
 }
 
 // findOut asks the store for a user's number, for a glance at some time.

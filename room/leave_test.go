@@ -9,6 +9,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/room"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // Who has given his place up on one node gets no admission from another one that
@@ -28,12 +30,12 @@ func TestLeftOnAnotherNode(t *testing.T) {
 	must(t, one.Leave(context.Background(), c, "ann"))
 	at.set(noon.Add(time.Minute))
 	other.Tick(c)
-	var v dibs.PlaceView
+	var v gate.PlaceView
 	waitFor(t, func() (ok bool) {
 		v, ok = other.Glance(c, "bob")
 		return ok
 	})
-	if v.State != dibs.PlaceAdmitted || v.Admission == "" {
+	if v.State != gate.PlaceAdmitted || v.Admission == "" {
 		t.Errorf("bob: %+v", v)
 	}
 	// He is asked for no earlier than she.
@@ -69,7 +71,7 @@ type holding struct {
 	save chan struct{}
 }
 
-func (l holding) SavePlaces(context.Context, dibs.SavedRoom, []dibs.SavedPlace) error {
+func (l holding) SavePlaces(context.Context, gate.SavedRoom, []gate.SavedPlace) error {
 	<-l.save
 	return nil
 }

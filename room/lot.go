@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // lot is the lottery of one campaign on this node.
@@ -18,10 +20,10 @@ type lot struct {
 	r        *Rooms
 	campaign atomic.Pointer[dibs.Campaign]
 	// row is the lottery as it was read last; nil before.
-	row atomic.Pointer[dibs.LotteryRow]
+	row atomic.Pointer[gate.LotteryRow]
 	// winners are the users who won; nil before they are known here.
 	winners atomic.Pointer[map[string]struct{}]
-	enters  gather[dibs.LotteryEntry, dibs.LotteryEntry]
+	enters  gather[gate.LotteryEntry, gate.LotteryEntry]
 	// readMS is when the row was read last.
 	readMS atomic.Int64
 }
@@ -64,12 +66,12 @@ func (r *Rooms) lottery(c *dibs.Campaign) (*lot, error) {
 
 // committed returns the lottery's row, which is made when there is none: no entry
 // is ever taken before the seed is fixed.
-func (l *lot) committed(ctx context.Context) (*dibs.LotteryRow, error) {
+func (l *lot) committed(ctx context.Context) (*gate.LotteryRow, error) {
 	if row := l.row.Load(); row != nil {
 		return row, nil
 	}
 	c := l.campaign.Load()
-	row := dibs.LotteryRow{Campaign: c.Number, Seed: newSeed().String(), Winners: c.Gate.Room.Winners, CommittedAt: l.r.cfg.Now().UTC()}
+	row := gate.LotteryRow{Campaign: c.Number, Seed: newSeed().String(), Winners: c.Gate.Room.Winners, CommittedAt: l.r.cfg.Now().UTC()}
 	if row.Winners == 0 {
 		row.Winners = min(c.Stock.Total, dibs.MaxRoomUsers)
 	}
@@ -82,14 +84,14 @@ func (l *lot) committed(ctx context.Context) (*dibs.LotteryRow, error) {
 }
 
 // Register implements dibs.Lotteries.
-func (r *Rooms) Register(ctx context.Context, c *dibs.Campaign, user string) (dibs.EntryView, bool, error) {
+func (r *Rooms) Register(ctx context.Context, c *dibs.Campaign, user string) (gate.EntryView, bool, error) {
 	l, err := r.lottery(c)
 	if err != nil {
-		return dibs.EntryView{}, false, err
+		return gate.EntryView{}, false, err
 	}
 	row, err := l.committed(ctx)
 	if err != nil {
-		return dibs.EntryView{}, false, err
+		return gate.EntryView{}, false, err
 	}
 	now, spec := r.cfg.Now(), c.Gate.Room
 	switch {
@@ -97,20 +99,20 @@ func (r *Rooms) Register(ctx context.Context, c *dibs.Campaign, user string) (di
 		return l.closedFor(ctx, user)
 	case now.Before(spec.RegistrationOpensAt):
 		at := spec.RegistrationOpensAt.UTC().Format(time.RFC3339)
-		return dibs.EntryView{}, false, &dibs.Error{
+		return gate.EntryView{}, false, &dibs.Error{
 			Reason: dibs.NotStarted, Detail: dibs.Text{EN: "registration opens at " + at, ZH: "登记将于 " + at + " 开始"},
 		}
 	}
 	nonce := newNonce()
-	mine := dibs.LotteryEntry{UserID: user, Nonce: nonce, Entry: EntryHash(c.ID, user, nonce).String(), At: now.UTC().Truncate(time.Millisecond)}
+	mine := gate.LotteryEntry{UserID: user, Nonce: nonce, Entry: EntryHash(c.ID, user, nonce).String(), At: now.UTC().Truncate(time.Millisecond)}
 	got, err := l.enters.call(ctx, mine)
 	switch {
 	case errors.Is(err, dibs.ErrInvalidState):
-		return dibs.EntryView{}, false, regClosed
+		return gate.EntryView{}, false, regClosed
 	case err != nil:
-		return dibs.EntryView{}, false, err
+		return gate.EntryView{}, false, err
 	case got.UserID == "":
-		return dibs.EntryView{}, false, isFull
+		return gate.EntryView{}, false, isFull
 	}
 	r.entries.Set(who{c.Number, user}, got)
 	again := got.Entry != mine.Entry
@@ -121,19 +123,19 @@ func (r *Rooms) Register(ctx context.Context, c *dibs.Campaign, user string) (di
 }
 
 // closedFor answers who registers after the closing: who is in hears that he is.
-func (l *lot) closedFor(ctx context.Context, user string) (dibs.EntryView, bool, error) {
+func (l *lot) closedFor(ctx context.Context, user string) (gate.EntryView, bool, error) {
 	e, err := l.entryOf(ctx, user)
 	if errors.Is(err, noEntry) {
 		err = regClosed
 	}
 	if err != nil {
-		return dibs.EntryView{}, false, err
+		return gate.EntryView{}, false, err
 	}
 	return l.view(l.row.Load(), e), true, nil
 }
 
 // entryOf returns a user's entry. It never changes, so that a node remembers it.
-func (l *lot) entryOf(ctx context.Context, user string) (*dibs.LotteryEntry, error) {
+func (l *lot) entryOf(ctx context.Context, user string) (*gate.LotteryEntry, error) {
 	key := who{l.campaign.Load().Number, user}
 	if e, ok := l.r.entries.GetIfPresent(key); ok {
 		return &e, nil
@@ -160,7 +162,7 @@ func newNonce() string {
 }
 
 // enter stores registrations together.
-func (l *lot) enter(ctx context.Context, entries []dibs.LotteryEntry) ([]dibs.LotteryEntry, error) {
+func (l *lot) enter(ctx context.Context, entries []gate.LotteryEntry) ([]gate.LotteryEntry, error) {
 	c := l.campaign.Load()
 	got, err := l.r.cfg.Ledger.RegisterEntries(ctx, c.Number, entries, c.Gate.Room.MaxOf())
 	if err != nil && !errors.Is(err, dibs.ErrInvalidState) {
@@ -170,25 +172,25 @@ func (l *lot) enter(ctx context.Context, entries []dibs.LotteryEntry) ([]dibs.Lo
 }
 
 // Entry implements dibs.Lotteries.
-func (r *Rooms) Entry(ctx context.Context, c *dibs.Campaign, user string) (dibs.EntryView, error) {
+func (r *Rooms) Entry(ctx context.Context, c *dibs.Campaign, user string) (gate.EntryView, error) {
 	l, err := r.lottery(c)
 	if err != nil {
-		return dibs.EntryView{}, err
+		return gate.EntryView{}, err
 	}
 	e, err := l.entryOf(ctx, user)
 	if err != nil {
-		return dibs.EntryView{}, err
+		return gate.EntryView{}, err
 	}
 	row, err := l.current(ctx)
 	if err != nil {
-		return dibs.EntryView{}, err
+		return gate.EntryView{}, err
 	}
 	return l.view(row, e), nil
 }
 
 // current returns the lottery's row as it was a moment ago: however many ask, the
 // ledger is asked once a second, and only while there is something to wait for.
-func (l *lot) current(ctx context.Context) (*dibs.LotteryRow, error) {
+func (l *lot) current(ctx context.Context) (*gate.LotteryRow, error) {
 	row, err := l.committed(ctx)
 	now := l.r.cfg.Now()
 	if err != nil || !row.DrawnAt.IsZero() || now.Before(l.campaign.Load().Gate.Room.RegistrationClosesAt) ||
@@ -199,7 +201,7 @@ func (l *lot) current(ctx context.Context) (*dibs.LotteryRow, error) {
 }
 
 // read reads the row anew.
-func (l *lot) read(ctx context.Context) (*dibs.LotteryRow, error) {
+func (l *lot) read(ctx context.Context) (*gate.LotteryRow, error) {
 	l.readMS.Store(l.r.cfg.Now().UnixMilli())
 	row, err := l.r.cfg.Ledger.LotteryOf(ctx, l.campaign.Load().Number)
 	if err != nil {
@@ -211,7 +213,7 @@ func (l *lot) read(ctx context.Context) (*dibs.LotteryRow, error) {
 
 // keep notes a row that is not older than the one known: entries are counted
 // without another version.
-func (l *lot) keep(row *dibs.LotteryRow) {
+func (l *lot) keep(row *gate.LotteryRow) {
 	for {
 		old := l.row.Load()
 		if old != nil && old.Version > row.Version || l.row.CompareAndSwap(old, row) {
@@ -221,9 +223,9 @@ func (l *lot) keep(row *dibs.LotteryRow) {
 }
 
 // view tells a registration as its user sees it.
-func (l *lot) view(row *dibs.LotteryRow, e *dibs.LotteryEntry) dibs.EntryView {
+func (l *lot) view(row *gate.LotteryRow, e *gate.LotteryEntry) gate.EntryView {
 	c := l.campaign.Load()
-	v := dibs.EntryView{CampaignID: c.ID, Entry: e.Entry, Nonce: e.Nonce, RegisteredAt: e.At, Result: dibs.LotteryPending}
+	v := gate.EntryView{CampaignID: c.ID, Entry: e.Entry, Nonce: e.Nonce, RegisteredAt: e.At, Result: gate.LotteryPending}
 	d, err := drawOf(row)
 	if err != nil || d == nil {
 		return v
@@ -233,11 +235,11 @@ func (l *lot) view(row *dibs.LotteryRow, e *dibs.LotteryEntry) dibs.EntryView {
 		return v
 	}
 	ticket := TicketOf(d.key, entry)
-	v.Ticket, v.Result = ticket.String(), dibs.LotteryLost
+	v.Ticket, v.Result = ticket.String(), gate.LotteryLost
 	if !Wins(ticket, d.cutoff) {
 		return v
 	}
-	v.Result = dibs.LotteryWon
+	v.Result = gate.LotteryWon
 	if _, closed := c.Hears(l.r.cfg.Now()); !closed {
 		v.Admission, v.AdmissionExpiresAt = l.r.admission(c, e.UserID)
 	}
@@ -248,7 +250,7 @@ func (l *lot) view(row *dibs.LotteryRow, e *dibs.LotteryEntry) dibs.EntryView {
 type drawn struct{ key, cutoff Sum }
 
 // drawOf reads the draw of a row; nil before it.
-func drawOf(row *dibs.LotteryRow) (*drawn, error) {
+func drawOf(row *gate.LotteryRow) (*drawn, error) {
 	if row.DrawnAt.IsZero() {
 		return nil, nil //nolint:nilnil // there is no draw, and nothing is wrong
 	}
@@ -262,38 +264,38 @@ func drawOf(row *dibs.LotteryRow) (*drawn, error) {
 }
 
 // Lottery implements dibs.Lotteries.
-func (r *Rooms) Lottery(ctx context.Context, c *dibs.Campaign) (dibs.LotteryView, error) {
+func (r *Rooms) Lottery(ctx context.Context, c *dibs.Campaign) (gate.LotteryView, error) {
 	l, err := r.lottery(c)
 	if err != nil {
-		return dibs.LotteryView{}, err
+		return gate.LotteryView{}, err
 	}
 	row, err := l.current(ctx)
 	if err != nil {
-		return dibs.LotteryView{}, err
+		return gate.LotteryView{}, err
 	}
 	return l.public(row)
 }
 
 // public is what everybody may know of a lottery.
-func (l *lot) public(row *dibs.LotteryRow) (dibs.LotteryView, error) {
+func (l *lot) public(row *gate.LotteryRow) (gate.LotteryView, error) {
 	c, now := l.campaign.Load(), l.r.cfg.Now()
 	spec := c.Gate.Room
 	seed, err := ParseSum(row.Seed)
 	if err != nil {
-		return dibs.LotteryView{}, fmt.Errorf("%w: the lottery of campaign %s: %w", dibs.ErrCorrupt, c.ID, err)
+		return gate.LotteryView{}, fmt.Errorf("%w: the lottery of campaign %s: %w", dibs.ErrCorrupt, c.ID, err)
 	}
-	v := dibs.LotteryView{
-		CampaignID: c.ID, State: dibs.LotteryOpen, Rule: dibs.LotteryRule, Winners: row.Winners, ClosesAt: spec.RegistrationClosesAt,
+	v := gate.LotteryView{
+		CampaignID: c.ID, State: gate.LotteryOpen, Rule: gate.LotteryRule, Winners: row.Winners, ClosesAt: spec.RegistrationClosesAt,
 		SeedHash: SeedHash(seed).String(), CommittedAt: row.CommittedAt, PublicValueIs: spec.PublicValue,
 	}
 	if opens := spec.RegistrationOpensAt; !opens.IsZero() {
 		v.OpensAt = &opens
 		if now.Before(opens) {
-			v.State = dibs.LotteryUpcoming
+			v.State = gate.LotteryUpcoming
 		}
 	}
 	if !now.Before(spec.RegistrationClosesAt) || !row.ClosedAt.IsZero() {
-		v.State = dibs.LotteryClosed
+		v.State = gate.LotteryClosed
 	}
 	if row.ListHash != "" {
 		v.ClosedAt, v.Entries, v.ListHash = &row.ClosedAt, row.Entries, row.ListHash
@@ -303,7 +305,7 @@ func (l *lot) public(row *dibs.LotteryRow) (dibs.LotteryView, error) {
 	}
 	d, err := drawOf(row)
 	if err == nil && d != nil {
-		v.State, v.Seed, v.Key, v.Cutoff, v.DrawnAt = dibs.LotteryDrawn, row.Seed, d.key.String(), row.Cutoff, &row.DrawnAt
+		v.State, v.Seed, v.Key, v.Cutoff, v.DrawnAt = gate.LotteryDrawn, row.Seed, d.key.String(), row.Cutoff, &row.DrawnAt
 	}
 	return v, err
 }
@@ -321,7 +323,7 @@ func (r *Rooms) WriteEntries(ctx context.Context, c *dibs.Campaign, w io.Writer)
 	if row.ListHash == "" {
 		return notClosed
 	}
-	return l.each(ctx, func(e *dibs.LotteryEntry, _ Sum) error {
+	return l.each(ctx, func(e *gate.LotteryEntry, _ Sum) error {
 		_, err := io.WriteString(w, e.Entry+"\n")
 		return err
 	})
@@ -331,7 +333,7 @@ func (r *Rooms) WriteEntries(ctx context.Context, c *dibs.Campaign, w io.Writer)
 const entryPage = 5000
 
 // each calls f for each entry, in the order of the public list.
-func (l *lot) each(ctx context.Context, f func(*dibs.LotteryEntry, Sum) error) error {
+func (l *lot) each(ctx context.Context, f func(*gate.LotteryEntry, Sum) error) error {
 	number := l.campaign.Load().Number
 	for after := ""; ; {
 		page, err := l.r.cfg.Ledger.EntriesAfter(ctx, number, after, entryPage)
@@ -355,36 +357,36 @@ func (l *lot) each(ctx context.Context, f func(*dibs.LotteryEntry, Sum) error) e
 }
 
 // TellPublicValue implements dibs.Lotteries.
-func (r *Rooms) TellPublicValue(ctx context.Context, c *dibs.Campaign, value string) (dibs.LotteryView, error) {
+func (r *Rooms) TellPublicValue(ctx context.Context, c *dibs.Campaign, value string) (gate.LotteryView, error) {
 	l, err := r.lottery(c)
 	if err != nil {
-		return dibs.LotteryView{}, err
+		return gate.LotteryView{}, err
 	}
 	spec := dibs.PublicValueSpec{Value: value}
 	if fs := spec.Faults(); fs != nil {
-		return dibs.LotteryView{}, dibs.Invalid(fs...)
+		return gate.LotteryView{}, dibs.Invalid(fs...)
 	}
 	if c.Gate.Room.PublicValue == "" {
-		return dibs.LotteryView{}, unasked
+		return gate.LotteryView{}, unasked
 	}
 	for {
 		row, err := l.read(ctx)
 		if err != nil {
-			return dibs.LotteryView{}, err
+			return gate.LotteryView{}, err
 		}
 		switch {
 		case row.ListHash == "":
-			return dibs.LotteryView{}, notClosed
+			return gate.LotteryView{}, notClosed
 		case row.PublicValue == value:
 			return l.public(row)
 		case row.PublicValue != "":
-			return dibs.LotteryView{}, otherValue
+			return gate.LotteryView{}, otherValue
 		}
 		next := *row
 		next.PublicValue = value
 		if err := l.store(ctx, &next); !errors.Is(err, dibs.ErrConflict) {
 			if err != nil {
-				return dibs.LotteryView{}, err
+				return gate.LotteryView{}, err
 			}
 			return l.public(&next)
 		}
@@ -392,7 +394,7 @@ func (r *Rooms) TellPublicValue(ctx context.Context, c *dibs.Campaign, value str
 }
 
 // store stores a changed row; dibs.ErrConflict when another node was first.
-func (l *lot) store(ctx context.Context, row *dibs.LotteryRow) error {
+func (l *lot) store(ctx context.Context, row *gate.LotteryRow) error {
 	err := l.r.cfg.Ledger.UpdateLottery(ctx, row)
 	switch {
 	case errors.Is(err, dibs.ErrConflict):

@@ -11,6 +11,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/room"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 func lottery(winners int64) dibs.RoomSpec {
@@ -27,14 +29,14 @@ func listOf(t *testing.T, r *room.Rooms, c *dibs.Campaign) []string {
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 
-func show(t *testing.T, r *room.Rooms, c *dibs.Campaign) dibs.LotteryView {
+func show(t *testing.T, r *room.Rooms, c *dibs.Campaign) gate.LotteryView {
 	t.Helper()
 	v, err := r.Lottery(t.Context(), c)
 	must(t, err)
 	return v
 }
 
-func register(t *testing.T, r *room.Rooms, c *dibs.Campaign, user string) dibs.EntryView {
+func register(t *testing.T, r *room.Rooms, c *dibs.Campaign, user string) gate.EntryView {
 	t.Helper()
 	v, _, err := r.Register(t.Context(), c, user)
 	must(t, err)
@@ -50,7 +52,7 @@ func TestALotteryFromSeedToAdmission(t *testing.T) {
 	tick := func() { one.Tick(c); two.Tick(c) }
 	tick()
 	before := show(t, two, c)
-	if before.State != dibs.LotteryUpcoming || len(before.SeedHash) != 64 || !before.CommittedAt.Equal(at.Now()) || before.Seed != "" || before.Winners != 15 {
+	if before.State != gate.LotteryUpcoming || len(before.SeedHash) != 64 || !before.CommittedAt.Equal(at.Now()) || before.Seed != "" || before.Winners != 15 {
 		t.Fatalf("before registration: %+v", before)
 	}
 	_, _, err := one.Register(t.Context(), c, "ann")
@@ -58,7 +60,7 @@ func TestALotteryFromSeedToAdmission(t *testing.T) {
 
 	at.set(noon.Add(-2 * hour))
 	const people = 60
-	entries := make([]dibs.EntryView, people)
+	entries := make([]gate.EntryView, people)
 	var all sync.WaitGroup
 	for i := range people {
 		all.Go(func() {
@@ -72,11 +74,11 @@ func TestALotteryFromSeedToAdmission(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if e := entries[7]; e.Entry != room.EntryHash("draw", user(7), e.Nonce).String() || e.Result != dibs.LotteryPending || e.Ticket != "" {
+	if e := entries[7]; e.Entry != room.EntryHash("draw", user(7), e.Nonce).String() || e.Result != gate.LotteryPending || e.Ticket != "" {
 		t.Fatalf("%+v", e)
 	}
 	fails(t, one.WriteEntries(t.Context(), c, &bytes.Buffer{}), dibs.InvalidState)
-	if v := show(t, one, c); v.State != dibs.LotteryOpen || v.Seed != "" || v.ListHash != "" {
+	if v := show(t, one, c); v.State != gate.LotteryOpen || v.Seed != "" || v.ListHash != "" {
 		t.Fatalf("while it is open: %+v", v)
 	}
 
@@ -100,9 +102,9 @@ func TestALotteryFromSeedToAdmission(t *testing.T) {
 }
 
 // checkDraw draws again from what is public.
-func checkDraw(t *testing.T, v dibs.LotteryView, seedHash, public string, list []string, entries []dibs.EntryView) {
+func checkDraw(t *testing.T, v gate.LotteryView, seedHash, public string, list []string, entries []gate.EntryView) {
 	t.Helper()
-	if v.State != dibs.LotteryDrawn || v.Entries != int64(len(entries)) || len(list) != len(entries) || v.SeedHash != seedHash || hexOf(v.Seed) != seedHash {
+	if v.State != gate.LotteryDrawn || v.Entries != int64(len(entries)) || len(list) != len(entries) || v.SeedHash != seedHash || hexOf(v.Seed) != seedHash {
 		t.Fatalf("%d entries in the list of %d, %+v", len(list), len(entries), v)
 	}
 	for i := range entries {
@@ -132,7 +134,7 @@ func checkResults(t *testing.T, nodes []*room.Rooms, c *dibs.Campaign, at *clock
 			e, err := r.Entry(t.Context(), c, user(i))
 			must(t, err)
 			wins := hexOf(v.Key+e.Entry) <= v.Cutoff
-			if (e.Result == dibs.LotteryWon) != wins || (e.Admission != "") != wins || e.Ticket != hexOf(v.Key+e.Entry) {
+			if (e.Result == gate.LotteryWon) != wins || (e.Admission != "") != wins || e.Ticket != hexOf(v.Key+e.Entry) {
 				t.Fatalf("node %d: %s has %+v, and wins: %v", n, user(i), e, wins)
 			}
 			if wins {
@@ -166,7 +168,7 @@ func TestALotteryWaitsForItsPublicValue(t *testing.T) {
 	if before.Winners != c.Stock.Total || before.PublicValueIs != spec.PublicValue || before.PublicValue != nil {
 		t.Fatalf("%+v", before)
 	}
-	entries := make([]dibs.EntryView, 40)
+	entries := make([]gate.EntryView, 40)
 	for i := range entries {
 		entries[i] = register(t, r, c, user(i))
 	}
@@ -177,7 +179,7 @@ func TestALotteryWaitsForItsPublicValue(t *testing.T) {
 	fails(t, tell("3,888.60"), dibs.InvalidState)
 	at.set(noon.Add(-hour))
 	r.Tick(c)
-	if v := show(t, r, c); v.State != dibs.LotteryClosed || v.Seed != "" || v.Entries != 40 || len(v.ListHash) != 64 {
+	if v := show(t, r, c); v.State != gate.LotteryClosed || v.Seed != "" || v.Entries != 40 || len(v.ListHash) != 64 {
 		t.Fatalf("closed: %+v", v)
 	}
 	at.set(noon)
@@ -213,7 +215,7 @@ func TestALotteryThatEverybodyWins(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	checkResults(t, []*room.Rooms{r}, few, at, 3)
-	if v := show(t, r, none); v.State != dibs.LotteryDrawn || v.Entries != 0 || v.ListHash != hexOf("") {
+	if v := show(t, r, none); v.State != gate.LotteryDrawn || v.Entries != 0 || v.ListHash != hexOf("") {
 		t.Errorf("%+v", v)
 	}
 	at.set(noon)
@@ -250,11 +252,11 @@ func TestWhenALotteryTakesNobody(t *testing.T) {
 
 // changing is a ledger whose list is changed behind dibs's back.
 type changing struct {
-	dibs.RoomLedger
+	gate.RoomLedger
 	drop bool
 }
 
-func (l *changing) EntriesAfter(ctx context.Context, campaign uint32, after string, most int) ([]dibs.LotteryEntry, error) {
+func (l *changing) EntriesAfter(ctx context.Context, campaign uint32, after string, most int) ([]gate.LotteryEntry, error) {
 	page, err := l.RoomLedger.EntriesAfter(ctx, campaign, after, most)
 	if l.drop && len(page) > 1 {
 		page = page[1:]
@@ -284,7 +286,7 @@ func TestAChangedListIsNotDrawn(t *testing.T) {
 			}
 			at.pass(time.Second)
 			r.Tick(c)
-			if v := show(t, r, c); v.State != dibs.LotteryClosed || v.Seed != "" {
+			if v := show(t, r, c); v.State != gate.LotteryClosed || v.Seed != "" {
 				t.Fatalf("%+v", v)
 			}
 			bad.drop = false
@@ -292,7 +294,7 @@ func TestAChangedListIsNotDrawn(t *testing.T) {
 			r.Tick(c)
 			must(t, func() error { _, err := r.TellPublicValue(t.Context(), c, "7"); return err }())
 			r.Tick(c)
-			if v := show(t, r, c); v.State != dibs.LotteryDrawn {
+			if v := show(t, r, c); v.State != gate.LotteryDrawn {
 				t.Fatalf("once it is whole again: %+v", v)
 			}
 		})

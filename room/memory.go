@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 const (
@@ -23,7 +25,7 @@ const (
 
 // memory keeps rooms in this process, and saves every number before it is told.
 type memory struct {
-	ledger dibs.RoomLedger
+	ledger gate.RoomLedger
 	now    func() time.Time
 
 	mu    sync.Mutex
@@ -41,13 +43,13 @@ type desk struct {
 	left    map[string]int
 	turns   turns
 	// unsaved are numbers that the ledger may not have yet.
-	unsaved []dibs.SavedPlace
+	unsaved []gate.SavedPlace
 	savedMS int64
 	// savedEarly is turns.early as the ledger has it.
 	savedEarly int64
 }
 
-func newMemory(ledger dibs.RoomLedger, now func() time.Time) *memory {
+func newMemory(ledger gate.RoomLedger, now func() time.Time) *memory {
 	return &memory{ledger: ledger, now: now, desks: make(map[uint32]*desk)}
 }
 
@@ -119,7 +121,7 @@ func (d *desk) number(a ask, at *terms) int64 {
 	d.turns.tail++
 	n = d.turns.tail
 	d.numbers[a.user] = n
-	d.unsaved = append(d.unsaved, dibs.SavedPlace{Number: n, UserID: a.user})
+	d.unsaved = append(d.unsaved, gate.SavedPlace{Number: n, UserID: a.user})
 	return n
 }
 
@@ -127,7 +129,7 @@ func (d *desk) number(a ask, at *terms) int64 {
 // call: until then nobody is told his number.
 func (m *memory) save(ctx context.Context, d *desk, campaign uint32) error {
 	t := &d.turns
-	r := dibs.SavedRoom{
+	r := gate.SavedRoom{
 		Campaign: campaign, Tail: t.tail, Early: t.early, AdmittedMicro: int64(t.admitted * 1e6), At: time.UnixMilli(t.asOfMS),
 	}
 	if t.early >= 0 {
@@ -193,9 +195,9 @@ func (m *memory) load(ctx context.Context, d *desk, campaign uint32, shuffle boo
 		}
 		for i := range page {
 			last = page[i].Number
-			if last > dibs.PlaceGivenUp {
+			if last > gate.PlaceGivenUp {
 				left[page[i].UserID]++
-				tail = max(tail, last-dibs.PlaceGivenUp)
+				tail = max(tail, last-gate.PlaceGivenUp)
 				continue
 			}
 			numbers[page[i].UserID], taken[last], tail = last, true, max(tail, last)
@@ -218,7 +220,7 @@ func (m *memory) load(ctx context.Context, d *desk, campaign uint32, shuffle boo
 }
 
 // resume goes on where an earlier process was.
-func resume(r *dibs.SavedRoom, tail int64, now time.Time) (turns, error) {
+func resume(r *gate.SavedRoom, tail int64, now time.Time) (turns, error) {
 	t := newTurns()
 	t.tail, t.early, t.admitted = tail, r.Early, float64(r.AdmittedMicro)/1e6
 	t.asOfMS = max(r.At.UnixMilli(), now.Add(-catchUp).UnixMilli())

@@ -14,6 +14,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/redisengine"
 	"github.com/dibs-dev/dibs/room"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // node is one of several on a Redis.
@@ -138,11 +140,11 @@ func TestNodesShareOneShuffle(t *testing.T) {
 	for i := range early {
 		join(t, nodes[i%2].Rooms, c, user(i))
 	}
-	if v := place(t, nodes[0].Rooms, c, user(1)); v.State != dibs.PlaceArrived {
+	if v := place(t, nodes[0].Rooms, c, user(1)); v.State != gate.PlaceArrived {
 		t.Fatalf("before the start: %+v", v)
 	}
 	c = changed(c, func(c *dibs.Campaign) { c.StartsAt = time.Now().Add(-time.Second) })
-	if v := place(t, nodes[1].Rooms, c, user(0)); v.State == dibs.PlaceArrived {
+	if v := place(t, nodes[1].Rooms, c, user(0)); v.State == gate.PlaceArrived {
 		t.Fatalf("after the start: %+v", v)
 	}
 	redis.Kill()
@@ -155,7 +157,7 @@ func TestNodesShareOneShuffle(t *testing.T) {
 			t.Fatalf("%s: %+v and %+v", user(i), a, b)
 		}
 		seen[a.Place] = true
-		if a.State == dibs.PlaceAdmitted {
+		if a.State == gate.PlaceAdmitted {
 			admitted++
 			if _, passed := claims(nodes[1].Rooms, c, user(i), a.Admission); !passed {
 				t.Errorf("the other node refuses the admission of %s", user(i))
@@ -199,7 +201,7 @@ func TestLeavingOnRedis(t *testing.T) {
 	_, err = nodes[0].Place(t.Context(), c, user(1))
 	fails(t, err, dibs.NotFound)
 	c = changed(c, func(c *dibs.Campaign) { c.StartsAt = time.Now().Add(-time.Second) })
-	if v := place(t, nodes[0].Rooms, c, user(3)); v.State != dibs.PlaceAdmitted || v.AdmittedUpTo != 4 || v.Admission == "" {
+	if v := place(t, nodes[0].Rooms, c, user(3)); v.State != gate.PlaceAdmitted || v.AdmittedUpTo != 4 || v.Admission == "" {
 		t.Errorf("%+v", v)
 	}
 	if v := join(t, nodes[1].Rooms, c, user(1)); v.Place != 11 {
@@ -233,7 +235,7 @@ func waitFor(t *testing.T, done func() bool) {
 }
 
 // placeSoon is place while Redis comes back.
-func placeSoon(t *testing.T, r *room.Rooms, c *dibs.Campaign, user string) (v dibs.PlaceView) {
+func placeSoon(t *testing.T, r *room.Rooms, c *dibs.Campaign, user string) (v gate.PlaceView) {
 	t.Helper()
 	waitFor(t, func() bool {
 		var err error

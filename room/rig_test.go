@@ -14,6 +14,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/room"
 	"github.com/dibs-dev/dibs/sqlledger"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -97,14 +99,14 @@ func changed(c *dibs.Campaign, change func(*dibs.Campaign)) *dibs.Campaign {
 }
 
 // join takes a place that there must be.
-func join(t testing.TB, r *room.Rooms, c *dibs.Campaign, user string) dibs.PlaceView {
+func join(t testing.TB, r *room.Rooms, c *dibs.Campaign, user string) gate.PlaceView {
 	t.Helper()
 	v, err := r.Join(context.Background(), c, user)
 	must(t, err)
 	return v
 }
 
-func place(t testing.TB, r *room.Rooms, c *dibs.Campaign, user string) dibs.PlaceView {
+func place(t testing.TB, r *room.Rooms, c *dibs.Campaign, user string) gate.PlaceView {
 	t.Helper()
 	v, err := r.Place(context.Background(), c, user)
 	must(t, err)

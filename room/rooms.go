@@ -39,11 +39,13 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/seal"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // Config configures rooms. Ledger and Key are required.
 type Config struct {
-	Ledger dibs.RoomLedger
+	Ledger gate.RoomLedger
 	// Redis keeps the places for all nodes; nil: this process keeps them.
 	Redis Redis
 	// Key signs admissions: every node of a ledger has the same one.
@@ -80,14 +82,14 @@ type Rooms struct {
 	lots  sync.Map // uint32 -> *lot
 	known *otter.Cache[who, knownPlace]
 	// entries are registrations that this node has told their users.
-	entries *otter.Cache[who, dibs.LotteryEntry]
+	entries *otter.Cache[who, gate.LotteryEntry]
 	// given are admissions that users have.
 	given *otter.Cache[who, given]
 
 	watchers struct {
 		mu   sync.Mutex
 		next int
-		all  map[int]func(dibs.RoomProgress)
+		all  map[int]func(gate.RoomProgress)
 	}
 
 	life    context.Context
@@ -106,8 +108,8 @@ type who struct {
 
 var (
 	_ dibs.Gate      = (*Rooms)(nil)
-	_ dibs.Places    = (*Rooms)(nil)
-	_ dibs.Lotteries = (*Rooms)(nil)
+	_ gate.Places    = (*Rooms)(nil)
+	_ gate.Lotteries = (*Rooms)(nil)
 )
 
 // New returns rooms that answer at once; Start has them go on by themselves.
@@ -128,7 +130,7 @@ func New(cfg Config) (*Rooms, error) {
 	if err := r.openCaches(); err != nil {
 		return nil, fmt.Errorf("room: %w", err)
 	}
-	r.watchers.all = make(map[int]func(dibs.RoomProgress))
+	r.watchers.all = make(map[int]func(gate.RoomProgress))
 	r.life, r.cancel = context.WithCancel(context.Background())
 	if r.store = store(newMemory(cfg.Ledger, cfg.Now)); cfg.Redis != nil {
 		r.store = &shared{redis: cfg.Redis}
@@ -140,7 +142,7 @@ func New(cfg Config) (*Rooms, error) {
 func (r *Rooms) openCaches() error {
 	var errs [3]error
 	r.known, errs[0] = otter.New(&otter.Options[who, knownPlace]{MaximumSize: knownPlaces})
-	r.entries, errs[1] = otter.New(&otter.Options[who, dibs.LotteryEntry]{MaximumSize: knownPlaces})
+	r.entries, errs[1] = otter.New(&otter.Options[who, gate.LotteryEntry]{MaximumSize: knownPlaces})
 	r.given, errs[2] = otter.New(&otter.Options[who, given]{MaximumSize: knownPlaces})
 	return errors.Join(errs[:]...)
 }
@@ -265,7 +267,7 @@ func (r *Rooms) waits(c *dibs.Campaign, user string, verdict seal.Verdict) dibs.
 		if v, ok := r.halls.Load(c.Number); ok {
 			view := v.(*hall).view(c, k.number)
 			res.Place, res.Detail, res.RetryAfter = view.Position, notYourTurn, time.Duration(view.AskAfter)
-			if view.State == dibs.PlaceAdmitted {
+			if view.State == gate.PlaceAdmitted {
 				res.Detail = askAgain
 			}
 		}
@@ -311,7 +313,7 @@ func (r *Rooms) hasAdmission(c *dibs.Campaign, key who) (given, bool) {
 }
 
 // Watch implements dibs.Places.
-func (r *Rooms) Watch(f func(dibs.RoomProgress)) (stop func()) {
+func (r *Rooms) Watch(f func(gate.RoomProgress)) (stop func()) {
 	w := &r.watchers
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -326,10 +328,10 @@ func (r *Rooms) Watch(f func(dibs.RoomProgress)) (stop func()) {
 }
 
 // tell tells all who watch.
-func (r *Rooms) tell(p dibs.RoomProgress) {
+func (r *Rooms) tell(p gate.RoomProgress) {
 	w := &r.watchers
 	w.mu.Lock()
-	all := make([]func(dibs.RoomProgress), 0, len(w.all))
+	all := make([]func(gate.RoomProgress), 0, len(w.all))
 	for _, f := range w.all {
 		all = append(all, f)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/seal"
 	"github.com/dibs-dev/dibs/room"
 	"github.com/dibs-dev/dibs/sqlledger"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 func fifo(rate int64) dibs.RoomSpec { return dibs.RoomSpec{Mode: dibs.FIFO, Rate: rate} }
@@ -54,7 +56,7 @@ func TestPlacesAreUniqueAndStay(t *testing.T) {
 			t.Fatalf("%s had place %d, and has %d after a restart", user(i), places[i], p)
 		}
 	}
-	if v := join(t, second, c, "late"); v.Place != people+1 || v.Position != people+1 || v.Waiting != people+1 || v.State != dibs.PlaceWaiting {
+	if v := join(t, second, c, "late"); v.Place != people+1 || v.Position != people+1 || v.Waiting != people+1 || v.State != gate.PlaceWaiting {
 		t.Fatalf("who comes last has %+v", v)
 	}
 	_, err := second.Place(t.Context(), c, "nobody")
@@ -74,7 +76,7 @@ func TestTurnsGoOnAfterARestart(t *testing.T) {
 		at.set(noon.Add(time.Duration(s) * time.Second))
 		r.Tick(c)
 	}
-	if v := place(t, r, c, user(0)); v.AdmittedUpTo != 60 || v.State != dibs.PlaceAdmitted {
+	if v := place(t, r, c, user(0)); v.AdmittedUpTo != 60 || v.State != gate.PlaceAdmitted {
 		t.Fatalf("after 5 s at 10/s and a burst of 10: %+v", v)
 	}
 	r.Close()
@@ -92,7 +94,7 @@ func TestAShuffledRoom(t *testing.T) {
 	r := newRooms(t, room.Config{Ledger: l, Now: at.Now})
 	const early = 100
 	for i := range early {
-		if v := join(t, r, c, user(i)); v.State != dibs.PlaceArrived || v.Place != 0 || v.Position != 0 || v.Admission != "" {
+		if v := join(t, r, c, user(i)); v.State != gate.PlaceArrived || v.Place != 0 || v.Position != 0 || v.Admission != "" {
 			t.Fatalf("before the start, %s sees %+v", user(i), v)
 		}
 	}
@@ -137,7 +139,7 @@ func TestWhoLeavesMakesRoom(t *testing.T) {
 	fails(t, err, dibs.NotFound)
 	at.set(noon)
 	// Two at once: the second and the third have left, so that the fourth is in.
-	if v := place(t, r, c, user(3)); v.State != dibs.PlaceAdmitted || v.AdmittedUpTo != 4 {
+	if v := place(t, r, c, user(3)); v.State != gate.PlaceAdmitted || v.AdmittedUpTo != 4 {
 		t.Errorf("%+v", v)
 	}
 	// Who comes back is the last.
@@ -181,12 +183,12 @@ func TestComingAndLeavingTakesNoPlaces(t *testing.T) {
 }
 
 // idle is a ledger that keeps nothing: for the time bubble of synctest.
-type idle struct{ dibs.RoomLedger }
+type idle struct{ gate.RoomLedger }
 
-func (idle) SavedRoomOf(context.Context, uint32) (*dibs.SavedRoom, error) {
+func (idle) SavedRoomOf(context.Context, uint32) (*gate.SavedRoom, error) {
 	return nil, dibs.ErrNotFound
 }
-func (idle) SavePlaces(context.Context, dibs.SavedRoom, []dibs.SavedPlace) error { return nil }
+func (idle) SavePlaces(context.Context, gate.SavedRoom, []gate.SavedPlace) error { return nil }
 func (idle) TrimRooms(context.Context, time.Time) error                          { return nil }
 
 // TestAdmissionRate runs a room by the clock, with those who watch.
@@ -201,8 +203,8 @@ func TestAdmissionRate(t *testing.T) {
 		now := &atomic.Pointer[dibs.Campaign]{}
 		now.Store(c)
 		r.Start(func() []*dibs.Campaign { return []*dibs.Campaign{now.Load()} })
-		var told []dibs.RoomProgress
-		stop := r.Watch(func(p dibs.RoomProgress) { told = append(told, p) })
+		var told []gate.RoomProgress
+		stop := r.Watch(func(p gate.RoomProgress) { told = append(told, p) })
 		for i := range 40 {
 			join(t, r, c, user(i))
 		}
@@ -212,11 +214,11 @@ func TestAdmissionRate(t *testing.T) {
 			t.Errorf("the estimate is %s, want %s", time.Duration(v.Estimate), want)
 		}
 		<-time.After(time.Until(start.Add(38*time.Second - time.Millisecond)))
-		if v := place(t, r, c, user(19)); v.State != dibs.PlaceWaiting || v.Position != 1 {
+		if v := place(t, r, c, user(19)); v.State != gate.PlaceWaiting || v.Position != 1 {
 			t.Errorf("a moment before: %+v", v)
 		}
 		<-time.After(time.Millisecond)
-		if v := place(t, r, c, user(19)); v.State != dibs.PlaceAdmitted || v.Admission == "" {
+		if v := place(t, r, c, user(19)); v.State != gate.PlaceAdmitted || v.Admission == "" {
 			t.Errorf("at the estimated time: %+v", v)
 		}
 		// While it is paused nobody is let in.
@@ -315,7 +317,7 @@ func TestGlances(t *testing.T) {
 	if v, ok := r.Glance(c, "ann"); ok {
 		t.Errorf("a node that knows nothing yet tells %+v", v)
 	}
-	var v dibs.PlaceView
+	var v gate.PlaceView
 	waitFor(t, func() (ok bool) { v, ok = r.Glance(c, "ann"); return ok })
 	if _, passed := claims(r, c, "ann", v.Admission); !passed || v.Place != 1 {
 		t.Errorf("%+v", v)
@@ -353,7 +355,7 @@ type broken struct {
 	fail atomic.Bool
 }
 
-func (b *broken) SavePlaces(ctx context.Context, r dibs.SavedRoom, p []dibs.SavedPlace) error {
+func (b *broken) SavePlaces(ctx context.Context, r gate.SavedRoom, p []gate.SavedPlace) error {
 	if b.fail.Load() {
 		return errIO
 	}

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/access"
 )
 
 const keyColumns = `id, name, role, hash, created_at, revoked_at`
 
 // InsertKey implements dibs.Access.
-func (l *Ledger) InsertKey(ctx context.Context, k *dibs.APIKey) error {
+func (l *Ledger) InsertKey(ctx context.Context, k *access.APIKey) error {
 	return l.write(ctx, "insert API key", func(s *session) error {
 		_, err := s.exec(ctx, `INSERT INTO api_keys (`+keyColumns+`) VALUES (?,?,?,?,?,?)`,
 			k.ID, k.Name, string(k.Role), k.Hash, k.CreatedAt.UnixMilli(), optionalMS(k.RevokedAt))
@@ -33,8 +35,8 @@ func optionalMS(t time.Time) int64 {
 }
 
 // KeyByHash implements dibs.Access.
-func (l *Ledger) KeyByHash(ctx context.Context, hash []byte) (*dibs.APIKey, error) {
-	var k dibs.APIKey
+func (l *Ledger) KeyByHash(ctx context.Context, hash []byte) (*access.APIKey, error) {
+	var k access.APIKey
 	err := l.read(ctx, "read API key", func(s *session) error {
 		rows, err := s.query(ctx, `SELECT `+keyColumns+` FROM api_keys WHERE hash = ? AND revoked_at = 0`, hash)
 		if err != nil {
@@ -50,11 +52,11 @@ func (l *Ledger) KeyByHash(ctx context.Context, hash []byte) (*dibs.APIKey, erro
 }
 
 // Keys implements dibs.Access.
-func (l *Ledger) Keys(ctx context.Context) ([]dibs.APIKey, error) {
-	var found []dibs.APIKey
+func (l *Ledger) Keys(ctx context.Context) ([]access.APIKey, error) {
+	var found []access.APIKey
 	err := l.read(ctx, "list API keys", func(s *session) error {
 		return s.each(ctx, `SELECT `+keyColumns+` FROM api_keys ORDER BY created_at DESC, id DESC`, nil, func(rows *sql.Rows) error {
-			found = append(found, dibs.APIKey{})
+			found = append(found, access.APIKey{})
 			return scanKey(rows, &found[len(found)-1])
 		})
 	})
@@ -64,7 +66,7 @@ func (l *Ledger) Keys(ctx context.Context) ([]dibs.APIKey, error) {
 	return found, nil
 }
 
-func scanKey(rows *sql.Rows, k *dibs.APIKey) error {
+func scanKey(rows *sql.Rows, k *access.APIKey) error {
 	var created, revoked int64
 	err := rows.Scan(&k.ID, &k.Name, &k.Role, &k.Hash, &created, &revoked)
 	k.CreatedAt, k.RevokedAt = fromMS(created), fromOptionalMS(revoked)
@@ -85,8 +87,8 @@ func (l *Ledger) RevokeKey(ctx context.Context, id string, at time.Time) error {
 }
 
 // Request implements dibs.Access.
-func (l *Ledger) Request(ctx context.Context, caller, key string) (*dibs.StoredRequest, error) {
-	r := &dibs.StoredRequest{Caller: caller, Key: key}
+func (l *Ledger) Request(ctx context.Context, caller, key string) (*access.StoredRequest, error) {
+	r := &access.StoredRequest{Caller: caller, Key: key}
 	var at int64
 	err := l.read(ctx, "read request", func(s *session) error {
 		err := s.row(ctx, `SELECT hash, status, body, at FROM requests WHERE caller = ? AND request_key = ?`,
@@ -104,7 +106,7 @@ func (l *Ledger) Request(ctx context.Context, caller, key string) (*dibs.StoredR
 }
 
 // SaveRequest implements dibs.Access.
-func (l *Ledger) SaveRequest(ctx context.Context, r *dibs.StoredRequest) error {
+func (l *Ledger) SaveRequest(ctx context.Context, r *access.StoredRequest) error {
 	return l.write(ctx, "save request", func(s *session) error {
 		// An empty body is no body at all to some drivers.
 		body := append([]byte{}, r.Body...)

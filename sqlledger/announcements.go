@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/announce"
 )
 
 var anAnnouncement = dibs.Text{EN: "announcement", ZH: "通知"}
@@ -17,7 +19,7 @@ const announcementColumns = `number, id, campaign, campaign_id, merchant, messag
 
 // stored is an announcement with its number.
 type stored struct {
-	dibs.Announcement
+	announce.Announcement
 	number int64
 }
 
@@ -30,7 +32,7 @@ func scanAnnouncement(rows *sql.Rows, a *stored) error {
 }
 
 // InsertAnnouncement implements dibs.Announcements.
-func (l *Ledger) InsertAnnouncement(ctx context.Context, a *dibs.Announcement) error {
+func (l *Ledger) InsertAnnouncement(ctx context.Context, a *announce.Announcement) error {
 	return l.write(ctx, "insert announcement", func(s *session) error {
 		if err := l.mayAnnounce(ctx, s, a); err != nil {
 			return err
@@ -64,7 +66,7 @@ func (l *Ledger) InsertAnnouncement(ctx context.Context, a *dibs.Announcement) e
 
 // mayAnnounce refuses an id that is taken, and a campaign that is being
 // announced.
-func (l *Ledger) mayAnnounce(ctx context.Context, s *session, a *dibs.Announcement) error {
+func (l *Ledger) mayAnnounce(ctx context.Context, s *session, a *announce.Announcement) error {
 	var n int64
 	if err := s.row(ctx, `SELECT COUNT(*) FROM announcements WHERE id = ?`, []any{a.ID}, &n); err != nil {
 		return err
@@ -93,7 +95,7 @@ func announcement(ctx context.Context, s *session, id, lock string) (a stored, e
 }
 
 // Announcement implements dibs.Announcements.
-func (l *Ledger) Announcement(ctx context.Context, id string) (*dibs.Announcement, error) {
+func (l *Ledger) Announcement(ctx context.Context, id string) (*announce.Announcement, error) {
 	var a stored
 	err := l.read(ctx, "read an announcement", func(s *session) (err error) {
 		a, err = announcement(ctx, s, id, "")
@@ -106,22 +108,22 @@ func (l *Ledger) Announcement(ctx context.Context, id string) (*dibs.Announcemen
 }
 
 // AnnouncementsOf implements dibs.Announcements.
-func (l *Ledger) AnnouncementsOf(ctx context.Context, campaign uint32, page dibs.Page) (dibs.List[dibs.Announcement], error) {
+func (l *Ledger) AnnouncementsOf(ctx context.Context, campaign uint32, page dibs.Page) (dibs.List[announce.Announcement], error) {
 	before := int64(math.MaxInt64)
 	if _, err := readCursor(page, &before); err != nil {
-		return dibs.List[dibs.Announcement]{}, err
+		return dibs.List[announce.Announcement]{}, err
 	}
 	limit := limitOf(page)
 	found, err := l.announcements(ctx, `campaign = ? AND number < ? ORDER BY number DESC LIMIT ?`, campaign, before, limit+1)
 	if err != nil {
-		return dibs.List[dibs.Announcement]{}, err
+		return dibs.List[announce.Announcement]{}, err
 	}
 	l2, err := cut(found, limit, func(a *stored) any { return a.number })
-	return dibs.List[dibs.Announcement]{Items: plain(l2.Items), NextCursor: l2.NextCursor}, err
+	return dibs.List[announce.Announcement]{Items: plain(l2.Items), NextCursor: l2.NextCursor}, err
 }
 
 // RunningAnnouncements implements dibs.Announcements.
-func (l *Ledger) RunningAnnouncements(ctx context.Context, most int) ([]dibs.Announcement, error) {
+func (l *Ledger) RunningAnnouncements(ctx context.Context, most int) ([]announce.Announcement, error) {
 	found, err := l.announcements(ctx, `state = 'running' ORDER BY number LIMIT ?`, most)
 	return plain(found), err
 }
@@ -137,8 +139,8 @@ func (l *Ledger) announcements(ctx context.Context, where string, args ...any) (
 	return found, err
 }
 
-func plain(found []stored) []dibs.Announcement {
-	list := make([]dibs.Announcement, len(found))
+func plain(found []stored) []announce.Announcement {
+	list := make([]announce.Announcement, len(found))
 	for i := range found {
 		list[i] = found[i].Announcement
 	}
@@ -146,7 +148,7 @@ func plain(found []stored) []dibs.Announcement {
 }
 
 // MoveAnnouncement implements dibs.Announcements.
-func (l *Ledger) MoveAnnouncement(ctx context.Context, id string, to dibs.AnnouncementState, why string, now time.Time) (*dibs.Announcement, error) {
+func (l *Ledger) MoveAnnouncement(ctx context.Context, id string, to announce.AnnouncementState, why string, now time.Time) (*announce.Announcement, error) {
 	var a stored
 	err := l.write(ctx, "move an announcement", func(s *session) (err error) {
 		if a, err = announcement(ctx, s, id, s.d.forUpdate); err != nil {
@@ -184,5 +186,3 @@ func saveAnnouncement(ctx context.Context, s *session, a, before *stored) error 
 	_, err = s.exec(ctx, `DELETE FROM announcement_firsts WHERE announcement = ?`, a.number)
 	return err
 }
-
-var _ dibs.Announcements = (*Ledger)(nil)

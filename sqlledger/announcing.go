@@ -7,11 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/announce"
+	"github.com/dibs-dev/dibs/events"
 )
 
 // EnqueueFollowers implements dibs.Announcements.
-func (l *Ledger) EnqueueFollowers(ctx context.Context, t dibs.PushTurn) (*dibs.Announcement, int, error) {
+func (l *Ledger) EnqueueFollowers(ctx context.Context, t events.PushTurn) (*announce.Announcement, int, error) {
 	var a stored
 	var users []string
 	err := l.write(long(ctx, longStatement), "enqueue followers", func(s *session) error {
@@ -24,7 +25,7 @@ func (l *Ledger) EnqueueFollowers(ctx context.Context, t dibs.PushTurn) (*dibs.A
 		n, err := s.exec(ctx, `UPDATE announcements SET owner = ?, lease_until = ? WHERE id = ? AND state = 'running' AND (owner = ? OR lease_until <= ?)`,
 			t.Owner, at+t.Lease.Milliseconds(), t.ID, t.Owner, at)
 		if err == nil && n != 1 {
-			err = dibs.ErrPushTaken
+			err = announce.ErrPushTaken
 		}
 		if err == nil {
 			a, err = announcement(ctx, s, t.ID, "")
@@ -60,11 +61,11 @@ func nextFollowers(ctx context.Context, s *session, a *stored, most int, now tim
 	if err != nil {
 		return nil, err
 	}
-	a.Enqueue(len(users), (len(users)+dibs.PushBatch-1)/dibs.PushBatch, now)
+	a.Enqueue(len(users), (len(users)+announce.PushBatch-1)/announce.PushBatch, now)
 	switch {
 	case !over:
 	case a.FirstDone:
-		_, err = a.Become(dibs.AnnouncementDone, "", now)
+		_, err = a.Become(announce.AnnouncementDone, "", now)
 	default:
 		// The queue begins.
 		a.FirstDone, a.PacedAt = true, now
@@ -136,7 +137,7 @@ func nextOfRest(ctx context.Context, s *session, a *stored, most int) (users []s
 		}
 		var firsts []int64
 		if a.First > 0 && a.Followers > a.Threshold {
-			if firsts, err = firstsOf(ctx, s, a, a.RestTo, page[len(page)-1].seq, dibs.MaxFirst); err != nil {
+			if firsts, err = firstsOf(ctx, s, a, a.RestTo, page[len(page)-1].seq, announce.MaxFirst); err != nil {
 				return nil, false, err
 			}
 		}
@@ -162,7 +163,7 @@ func nextOfRest(ctx context.Context, s *session, a *stored, most int) (users []s
 // tellPushes writes users to the feed, and the place behind them.
 func tellPushes(ctx context.Context, s *session, a, before *stored, users []string, now time.Time) error {
 	var starts, ends int64
-	what := dibs.Announced{AnnouncementID: a.ID, CampaignID: a.CampaignID, Merchant: a.Merchant, Message: a.Message}
+	what := events.Announced{AnnouncementID: a.ID, CampaignID: a.CampaignID, Merchant: a.Merchant, Message: a.Message}
 	if err := s.row(ctx, `SELECT kind, title, starts_at, ends_at FROM campaigns WHERE number = ?`, []any{a.Campaign},
 		&what.Kind, &what.Title, &starts, &ends); err != nil {
 		return err
@@ -173,9 +174,9 @@ func tellPushes(ctx context.Context, s *session, a, before *stored, users []stri
 	}
 	var rows []told
 	var args []any
-	for part := range slices.Chunk(users, dibs.PushBatch) {
+	for part := range slices.Chunk(users, announce.PushBatch) {
 		n := before.Events + int64(len(rows)) + 1
-		rows = append(rows, told{feedPush, now.UnixMilli(), dibs.Push{Announced: what, N: n, Users: part}})
+		rows = append(rows, told{feedPush, now.UnixMilli(), events.Push{Announced: what, N: n, Users: part}})
 		args = append(args, int64(0), a.number, len(part))
 	}
 	last, err := announceAt(ctx, s, rows)
@@ -198,7 +199,7 @@ func (l *Ledger) Untaken(ctx context.Context, id string, row int64) (n int64, er
 }
 
 // Pushes implements dibs.Announcements.
-func (l *Ledger) Pushes(ctx context.Context, after int64, most int) (pushes []dibs.Push, last int64, err error) {
+func (l *Ledger) Pushes(ctx context.Context, after int64, most int) (pushes []events.Push, last int64, err error) {
 	err = l.read(ctx, "read announcements' events", func(s *session) error {
 		pushes, last = nil, after
 		var keys [][]any
@@ -219,7 +220,7 @@ func (l *Ledger) Pushes(ctx context.Context, after int64, most int) (pushes []di
 		}
 		slices.SortFunc(found, func(a, b feedRow) int { return cmp.Compare(a.id, b.id) })
 		for i := range found {
-			pushes = append(pushes, dibs.Push{})
+			pushes = append(pushes, events.Push{})
 			if err := decodeRow(&found[i], &pushes[i]); err != nil {
 				return err
 			}

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 var (
@@ -121,7 +123,7 @@ func (l *Ledger) AudiencePart(ctx context.Context, id string, version int64, par
 }
 
 // Follow implements dibs.Audiences.
-func (l *Ledger) Follow(ctx context.Context, merchant string, users []dibs.Follower, follows bool) (changed int64, err error) {
+func (l *Ledger) Follow(ctx context.Context, merchant string, users []gate.Follower, follows bool) (changed int64, err error) {
 	err = l.write(ctx, "change followers", func(s *session) error {
 		s.many(int64(len(users)))
 		changed, err = changeFollowers(ctx, s, merchant, users, follows)
@@ -131,7 +133,7 @@ func (l *Ledger) Follow(ctx context.Context, merchant string, users []dibs.Follo
 }
 
 // changeFollowers is Follow within a transaction.
-func changeFollowers(ctx context.Context, s *session, merchant string, users []dibs.Follower, follows bool) (changed int64, err error) {
+func changeFollowers(ctx context.Context, s *session, merchant string, users []gate.Follower, follows bool) (changed int64, err error) {
 	if _, err := s.insertNew(ctx, `INSERT INTO merchants (id, seq, followers) VALUES (?,0,0)`, merchant); err != nil {
 		return 0, err
 	}
@@ -169,14 +171,14 @@ type standing struct{ follows, rank int64 }
 
 // change makes users follow, or no longer: those who are new by few statements,
 // others one by one.
-func (f *followChange) change(ctx context.Context, s *session, users []dibs.Follower) error {
+func (f *followChange) change(ctx context.Context, s *session, users []gate.Follower) error {
 	before, err := f.before(ctx, s, users)
 	if err != nil {
 		return err
 	}
 	// Who comes twice is changed once more, after the rows are there.
 	var fresh []any
-	var again []*dibs.Follower
+	var again []*gate.Follower
 	for i := range users {
 		u := &users[i]
 		if _, there := before[u.User]; there {
@@ -205,7 +207,7 @@ func (f *followChange) change(ctx context.Context, s *session, users []dibs.Foll
 }
 
 // before reads the rows that users have.
-func (f *followChange) before(ctx context.Context, s *session, users []dibs.Follower) (map[string]standing, error) {
+func (f *followChange) before(ctx context.Context, s *session, users []gate.Follower) (map[string]standing, error) {
 	keys := make([][]any, len(users))
 	for i := range users {
 		keys[i] = []any{f.merchant, users[i].User}
@@ -222,7 +224,7 @@ func (f *followChange) before(ctx context.Context, s *session, users []dibs.Foll
 }
 
 // again changes a user who has a row.
-func (f *followChange) again(ctx context.Context, s *session, u *dibs.Follower, before standing) (standing, error) {
+func (f *followChange) again(ctx context.Context, s *session, u *gate.Follower, before standing) (standing, error) {
 	now := standing{int64(flag(f.follows)), u.Rank}
 	switch {
 	case before == now || before.follows == 0 && !f.follows:
@@ -239,8 +241,8 @@ func (f *followChange) again(ctx context.Context, s *session, u *dibs.Follower, 
 }
 
 // Merchant implements dibs.Audiences.
-func (l *Ledger) Merchant(ctx context.Context, id string) (*dibs.Merchant, error) {
-	m := &dibs.Merchant{ID: id}
+func (l *Ledger) Merchant(ctx context.Context, id string) (*gate.Merchant, error) {
+	m := &gate.Merchant{ID: id}
 	err := l.read(ctx, "read a merchant", func(s *session) error {
 		err := s.row(ctx, `SELECT seq, followers FROM merchants WHERE id = ?`, []any{id}, &m.Seq, &m.Followers)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -258,9 +260,9 @@ func (l *Ledger) Merchant(ctx context.Context, id string) (*dibs.Merchant, error
 type followerKey struct{ Rank, Seq int64 }
 
 // Followers implements dibs.Audiences.
-func (l *Ledger) Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[dibs.Follower], error) {
+func (l *Ledger) Followers(ctx context.Context, merchant string, page dibs.Page) (dibs.List[gate.Follower], error) {
 	type placed struct {
-		dibs.Follower
+		gate.Follower
 		seq int64
 	}
 	type part struct {
@@ -270,7 +272,7 @@ func (l *Ledger) Followers(ctx context.Context, merchant string, page dibs.Page)
 	parts := []part{{"", nil}}
 	var after followerKey
 	if more, err := readCursor(page, &after); err != nil {
-		return dibs.List[dibs.Follower]{}, err
+		return dibs.List[gate.Follower]{}, err
 	} else if more {
 		// The rest of those of a rank, then those below: each is a range of the index.
 		parts = []part{{` AND standing = ? AND seq > ?`, []any{after.Rank, after.Seq}}, {` AND standing < ?`, []any{after.Rank}}}
@@ -297,10 +299,10 @@ func (l *Ledger) Followers(ctx context.Context, merchant string, page dibs.Page)
 		return nil
 	})
 	if err != nil {
-		return dibs.List[dibs.Follower]{}, err
+		return dibs.List[gate.Follower]{}, err
 	}
 	cutOff, err := cut(found, limit, func(f *placed) any { return followerKey{f.Rank, f.seq} })
-	list := dibs.List[dibs.Follower]{NextCursor: cutOff.NextCursor}
+	list := dibs.List[gate.Follower]{NextCursor: cutOff.NextCursor}
 	for i := range cutOff.Items {
 		list.Items = append(list.Items, cutOff.Items[i].Follower)
 	}
@@ -308,12 +310,12 @@ func (l *Ledger) Followers(ctx context.Context, merchant string, page dibs.Page)
 }
 
 // FollowerChanges implements dibs.Audiences.
-func (l *Ledger) FollowerChanges(ctx context.Context, merchant string, after int64, most int) ([]dibs.FollowerChange, error) {
-	var found []dibs.FollowerChange
+func (l *Ledger) FollowerChanges(ctx context.Context, merchant string, after int64, most int) ([]gate.FollowerChange, error) {
+	var found []gate.FollowerChange
 	err := l.read(ctx, "list changes of followers", func(s *session) error {
 		return s.each(ctx, `SELECT user_id, follows, seq FROM followers WHERE merchant = ? AND seq > ? ORDER BY seq LIMIT ?`,
 			[]any{merchant, after, most}, func(rows *sql.Rows) error {
-				var c dibs.FollowerChange
+				var c gate.FollowerChange
 				err := rows.Scan(&c.User, &c.Follows, &c.Seq)
 				found = append(found, c)
 				return err
@@ -336,5 +338,3 @@ func (l *Ledger) ReplaceAudiencePart(ctx context.Context, a *dibs.Audience, part
 		return err
 	})
 }
-
-var _ dibs.Audiences = (*Ledger)(nil)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/audit"
 )
 
 // maxBad bounds each list of an audit.
@@ -16,7 +18,7 @@ const maxBad = 10
 type auditor struct {
 	s *session
 	c *dibs.Campaign
-	a *dibs.CampaignAudit
+	a *audit.CampaignAudit
 	// initial, total and left are the sums in the campaign's row.
 	initial, total, left int64
 	shards               []shardCount
@@ -51,8 +53,8 @@ func (n *shardCount) total(status dibs.Status) int64 {
 
 // Audit implements dibs.Ledger. StockLeft is what the rows leave over: the
 // items that nobody holds, or the stock less what is held.
-func (l *Ledger) Audit(ctx context.Context, c *dibs.Campaign) (*dibs.CampaignAudit, error) {
-	a := &dibs.CampaignAudit{ByStatus: make(map[string]int64)}
+func (l *Ledger) Audit(ctx context.Context, c *dibs.Campaign) (*audit.CampaignAudit, error) {
+	a := &audit.CampaignAudit{ByStatus: make(map[string]int64)}
 	err := l.snapshot(long(ctx, auditStatement), "audit campaign "+c.ID, func(s *session) error {
 		au := &auditor{s: s, c: c, a: a}
 		for _, step := range []func(context.Context) error{

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/funds"
 )
 
 // countMoney counts the money of a red packet afresh, by its shares and by the
@@ -14,10 +16,10 @@ func (au *auditor) countMoney(ctx context.Context) error {
 	if au.c.Packet == nil {
 		return nil
 	}
-	p := &dibs.PacketAudit{Total: au.c.Packet.Total.Amount}
+	p := &funds.PacketAudit{Total: au.c.Packet.Total.Amount}
 	p.Currency = au.c.Packet.Total.Currency
 	au.a.Packet = p
-	for _, step := range []func(context.Context, *dibs.PacketAudit) error{
+	for _, step := range []func(context.Context, *funds.PacketAudit) error{
 		au.countShares, au.sumTransfers, au.findBadPairs, au.findBadCredits,
 	} {
 		if err := step(ctx, p); err != nil {
@@ -28,7 +30,7 @@ func (au *auditor) countMoney(ctx context.Context) error {
 }
 
 // badMoney notes what does not fit.
-func badMoney(p *dibs.PacketAudit, format string, args ...any) {
+func badMoney(p *funds.PacketAudit, format string, args ...any) {
 	if len(p.Bad) < maxBad {
 		p.Bad = append(p.Bad, fmt.Sprintf(format, args...))
 	}
@@ -36,7 +38,7 @@ func badMoney(p *dibs.PacketAudit, format string, args ...any) {
 
 // countShares adds the shares up. What is given out is a share's value; what is
 // credited is its amount.
-func (au *auditor) countShares(ctx context.Context, p *dibs.PacketAudit) error {
+func (au *auditor) countShares(ctx context.Context, p *funds.PacketAudit) error {
 	spec := au.c.Packet
 	err := au.s.each(ctx, `SELECT n, value, amount FROM items WHERE campaign = ? ORDER BY n`, []any{au.c.Number}, func(rows *sql.Rows) error {
 		var n uint32
@@ -63,20 +65,20 @@ func (au *auditor) countShares(ctx context.Context, p *dibs.PacketAudit) error {
 
 // sumTransfers adds the entries up, and compares the row of the red packet and
 // its escrow with them.
-func (au *auditor) sumTransfers(ctx context.Context, p *dibs.PacketAudit) error {
+func (au *auditor) sumTransfers(ctx context.Context, p *funds.PacketAudit) error {
 	if err := au.s.each(ctx, `SELECT what, SUM(amount) FROM entries WHERE campaign = ? AND side = 1 GROUP BY what`,
 		[]any{au.c.Number}, func(rows *sql.Rows) error {
-			var what dibs.TransferKind
+			var what funds.TransferKind
 			var sum int64
 			if err := rows.Scan(&what, &sum); err != nil {
 				return err
 			}
 			switch what {
-			case dibs.TransferFund:
+			case funds.TransferFund:
 				p.Funded = sum
-			case dibs.TransferCredit:
+			case funds.TransferCredit:
 				p.Credited = sum
-			case dibs.TransferReturn:
+			case funds.TransferReturn:
 				p.Returned = sum
 			default:
 				badMoney(p, "%d moved by transfers of the kind %q", sum, what)
@@ -108,7 +110,7 @@ func (au *auditor) sumTransfers(ctx context.Context, p *dibs.PacketAudit) error 
 }
 
 // findBadPairs finds transfers that are not two entries that sum to zero.
-func (au *auditor) findBadPairs(ctx context.Context, p *dibs.PacketAudit) error {
+func (au *auditor) findBadPairs(ctx context.Context, p *funds.PacketAudit) error {
 	return au.s.each(ctx, `SELECT shard, epoch, seq, what, COUNT(*), SUM(amount) FROM entries WHERE campaign = ?
 		GROUP BY shard, epoch, seq, what, ref HAVING COUNT(*) <> 2 OR SUM(amount) <> 0 LIMIT ?`, []any{au.c.Number, maxBad},
 		func(rows *sql.Rows) error {
@@ -130,7 +132,7 @@ const creditsChecked = 20_000
 // with their shares' worth, and credits of no claim. It goes by ranges of places
 // and joins nothing: rows that have just been written are unknown to a planner,
 // which then reads all credits for each claim.
-func (au *auditor) findBadCredits(ctx context.Context, p *dibs.PacketAudit) error {
+func (au *auditor) findBadCredits(ctx context.Context, p *funds.PacketAudit) error {
 	var to dibs.Cursor
 	if err := au.s.row(ctx, `SELECT credit_epoch, credit_seq FROM packets WHERE campaign = ?`, []any{au.c.Number}, &to.Epoch, &to.Seq); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/fresh"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/ledger"
 	"github.com/dibs-dev/dibs/ledgertest"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
@@ -60,9 +61,9 @@ func runLedger(t *testing.T, get func() (*servers.Server, error)) {
 		t.Fatal(err)
 	}
 	ready := tables{t: t, s: s, make: func(url string) { closeAll(t, openAt(t, url)) }}
-	ledgertest.Run(t, func(t *testing.T) func() dibs.Ledger {
+	ledgertest.Run(t, func(t *testing.T) func() ledger.Ledger {
 		url := ready.take(t)
-		return func() dibs.Ledger { return openAt(t, url) }
+		return func() ledger.Ledger { return openAt(t, url).Parts() }
 	})
 }
 
@@ -100,9 +101,9 @@ func openJournalAt(t testing.TB, address string) *sqlledger.JournalTable {
 }
 
 func TestSQLiteLedger(t *testing.T) {
-	ledgertest.Run(t, func(t *testing.T) func() dibs.Ledger {
+	ledgertest.Run(t, func(t *testing.T) func() ledger.Ledger {
 		path := filepath.Join(freshLedger(t), "ledger.db")
-		return func() dibs.Ledger { return openLedger(t, path) }
+		return func() ledger.Ledger { return openLedger(t, path).Parts() }
 	})
 }
 

@@ -7,18 +7,20 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/funds"
 )
 
 // sender is the account that a red packet is paid from.
 func sender(c *dibs.Campaign) account {
 	if c.SenderID == "" {
-		return account{kind: dibs.PlatformAccount}
+		return account{kind: funds.PlatformAccount}
 	}
-	return account{dibs.UserAccount, c.SenderID}
+	return account{funds.UserAccount, c.SenderID}
 }
 
 // escrow is the account that holds a red packet's money.
-func escrow(c *dibs.Campaign) account { return account{dibs.EscrowAccount, c.ID} }
+func escrow(c *dibs.Campaign) account { return account{funds.EscrowAccount, c.ID} }
 
 // FundCampaign implements dibs.Funds.
 func (l *Ledger) FundCampaign(ctx context.Context, c *dibs.Campaign) error {
@@ -45,7 +47,7 @@ func (l *Ledger) fund(ctx context.Context, s *session, c *dibs.Campaign) error {
 		return err
 	}
 	t := transfer{
-		campaign: c.Number, what: dibs.TransferFund, from: sender(c), to: escrow(c), currency: total.Currency, amount: total.Amount,
+		campaign: c.Number, what: funds.TransferFund, from: sender(c), to: escrow(c), currency: total.Currency, amount: total.Amount,
 	}
 	if err := t.write(ctx, s, c.UpdatedAt); err != nil {
 		return err
@@ -53,7 +55,7 @@ func (l *Ledger) fund(ctx context.Context, s *session, c *dibs.Campaign) error {
 	if err := addTo(ctx, s, t.to, t.currency, t.amount); err != nil {
 		return err
 	}
-	if t.from.kind == dibs.PlatformAccount {
+	if t.from.kind == funds.PlatformAccount {
 		return l.bringIn(ctx, s, t.from.kind, t.currency, t.amount)
 	}
 	paid, err := takeFrom(ctx, s, t.from, t.currency, t.amount)
@@ -137,8 +139,8 @@ func creditAll(ctx context.Context, s *session, c *dibs.Campaign, claims []credi
 			return 0, fmt.Errorf("%w: the claim at %s of red packet %s has no share", dibs.ErrCorrupt, claims[i].Cursor, c.ID)
 		}
 		t := transfer{
-			campaign: c.Number, at: claims[i].Cursor, what: dibs.TransferCredit, from: escrow(c),
-			to: account{dibs.UserAccount, claims[i].user}, currency: currency, amount: claims[i].amount,
+			campaign: c.Number, at: claims[i].Cursor, what: funds.TransferCredit, from: escrow(c),
+			to: account{funds.UserAccount, claims[i].user}, currency: currency, amount: claims[i].amount,
 		}
 		args = t.entries(args, at)
 		users[claims[i].user] += claims[i].amount
@@ -172,7 +174,7 @@ func addToUsers(ctx context.Context, s *session, users map[string]int64, currenc
 		n := chunk(len(names), eventRows)
 		args := make([]any, 0, 4*n)
 		for _, name := range names[:n] {
-			args = append(args, string(dibs.UserAccount), name, currency, users[name])
+			args = append(args, string(funds.UserAccount), name, currency, users[name])
 		}
 		if _, err := s.exec(ctx, `INSERT INTO accounts (kind, owner, currency, balance) VALUES `+repeat("(?,?,?,?)", n)+s.d.addBalance, args...); err != nil {
 			return err
@@ -245,7 +247,7 @@ func sendHome(ctx context.Context, s *session, c *dibs.Campaign, credited, withd
 	}
 	if left > 0 {
 		t := transfer{
-			campaign: c.Number, what: dibs.TransferReturn, from: escrow(c), to: sender(c), currency: c.Packet.Total.Currency, amount: left,
+			campaign: c.Number, what: funds.TransferReturn, from: escrow(c), to: sender(c), currency: c.Packet.Total.Currency, amount: left,
 		}
 		if err := t.write(ctx, s, at); err != nil {
 			return err

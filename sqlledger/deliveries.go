@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 const deliveryColumns = `id, endpoint, event_id, type, subject, body, status, attempts, next_at, answer, problem, created_at, updated_at`
 
 // QueueDeliveries implements dibs.Webhooks.
-func (l *Ledger) QueueDeliveries(ctx context.Context, taken *dibs.Taking, deliveries []dibs.WebhookDelivery) error {
+func (l *Ledger) QueueDeliveries(ctx context.Context, taken *events.Taking, deliveries []webhooks.WebhookDelivery) error {
 	return l.write(ctx, "queue deliveries", func(s *session) error {
 		if taken != nil {
 			// It comes first: who was late does the work in vain otherwise.
@@ -69,8 +72,8 @@ func (l *Ledger) insertDeliveries(ctx context.Context, s *session, args []any) e
 }
 
 // DueDeliveries implements dibs.Webhooks.
-func (l *Ledger) DueDeliveries(ctx context.Context, endpoint string, now time.Time, most int) ([]dibs.WebhookDelivery, error) {
-	var found []dibs.WebhookDelivery
+func (l *Ledger) DueDeliveries(ctx context.Context, endpoint string, now time.Time, most int) ([]webhooks.WebhookDelivery, error) {
+	var found []webhooks.WebhookDelivery
 	at := now.UnixMilli()
 	err := l.read(ctx, "list due deliveries", func(s *session) error {
 		return s.each(ctx, `SELECT `+deliveryColumns+` FROM webhook_deliveries d
@@ -85,7 +88,7 @@ func (l *Ledger) DueDeliveries(ctx context.Context, endpoint string, now time.Ti
 	return found, err
 }
 
-func scanDelivery(rows *sql.Rows) (d dibs.WebhookDelivery, err error) {
+func scanDelivery(rows *sql.Rows) (d webhooks.WebhookDelivery, err error) {
 	var next, created, updated int64
 	err = rows.Scan(&d.ID, &d.Endpoint, &d.EventID, &d.Type, &d.Subject, &d.Body, &d.Status, &d.Attempts, &next, &d.Answer, &d.Problem,
 		&created, &updated)
@@ -94,7 +97,7 @@ func scanDelivery(rows *sql.Rows) (d dibs.WebhookDelivery, err error) {
 }
 
 // FinishDeliveries implements dibs.Webhooks.
-func (l *Ledger) FinishDeliveries(ctx context.Context, deliveries []dibs.WebhookDelivery) error {
+func (l *Ledger) FinishDeliveries(ctx context.Context, deliveries []webhooks.WebhookDelivery) error {
 	return l.write(ctx, "finish deliveries", func(s *session) error {
 		for i := range deliveries {
 			d := &deliveries[i]
@@ -109,17 +112,17 @@ func (l *Ledger) FinishDeliveries(ctx context.Context, deliveries []dibs.Webhook
 }
 
 // Deliveries implements dibs.Webhooks.
-func (l *Ledger) Deliveries(ctx context.Context, endpoint string, status dibs.DeliveryStatus, page dibs.Page) (dibs.List[dibs.WebhookDelivery], error) {
+func (l *Ledger) Deliveries(ctx context.Context, endpoint string, status webhooks.DeliveryStatus, page dibs.Page) (dibs.List[webhooks.WebhookDelivery], error) {
 	before := int64(math.MaxInt64)
 	if _, err := readCursor(page, &before); err != nil {
-		return dibs.List[dibs.WebhookDelivery]{}, err
+		return dibs.List[webhooks.WebhookDelivery]{}, err
 	}
 	where, args := `endpoint = ? AND id < ?`, []any{endpoint, before}
 	if status != "" {
 		where, args = where+` AND status = ?`, append(args, string(status))
 	}
 	limit := limitOf(page)
-	var found []dibs.WebhookDelivery
+	var found []webhooks.WebhookDelivery
 	err := l.read(ctx, "list deliveries", func(s *session) error {
 		return s.each(ctx, `SELECT `+deliveryColumns+` FROM webhook_deliveries WHERE `+where+` ORDER BY id DESC LIMIT ?`,
 			append(args, limit+1), func(rows *sql.Rows) error {
@@ -129,9 +132,9 @@ func (l *Ledger) Deliveries(ctx context.Context, endpoint string, status dibs.De
 			})
 	})
 	if err != nil {
-		return dibs.List[dibs.WebhookDelivery]{}, err
+		return dibs.List[webhooks.WebhookDelivery]{}, err
 	}
-	return cut(found, limit, func(d *dibs.WebhookDelivery) any { return d.ID })
+	return cut(found, limit, func(d *webhooks.WebhookDelivery) any { return d.ID })
 }
 
 // Redeliver implements dibs.Webhooks.
@@ -166,10 +169,10 @@ func (l *Ledger) TrimDeliveries(ctx context.Context, before time.Time) (dropped 
 		statement string
 		args      []any
 	}{
-		{`SELECT id FROM webhook_deliveries WHERE status = ? AND updated_at < ? ORDER BY updated_at LIMIT ?`, []any{string(dibs.DeliveryDelivered), at}},
-		{`SELECT id FROM webhook_deliveries WHERE status = ? AND updated_at < ? ORDER BY updated_at LIMIT ?`, []any{string(dibs.DeliveryFailed), at}},
+		{`SELECT id FROM webhook_deliveries WHERE status = ? AND updated_at < ? ORDER BY updated_at LIMIT ?`, []any{string(webhooks.DeliveryDelivered), at}},
+		{`SELECT id FROM webhook_deliveries WHERE status = ? AND updated_at < ? ORDER BY updated_at LIMIT ?`, []any{string(webhooks.DeliveryFailed), at}},
 		{`SELECT d.id FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint = e.id
-			WHERE e.disabled = 1 AND d.status = ? AND d.updated_at < ? LIMIT ?`, []any{string(dibs.DeliveryPending), at}},
+			WHERE e.disabled = 1 AND d.status = ? AND d.updated_at < ? LIMIT ?`, []any{string(webhooks.DeliveryPending), at}},
 	} {
 		for n := int64(dropMost); n == dropMost; dropped += n {
 			if n, err = l.dropDeliveries(ctx, old.statement, old.args...); err != nil {

@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/erasure"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // eraseAtOnce is how many campaigns, merchants or rows one transaction of an
@@ -18,34 +22,34 @@ const eraseAtOnce = 100
 type eraser struct {
 	l    *Ledger
 	s    *session
-	e    *dibs.Erasure
+	e    *erasure.Erasure
 	held map[uint32]bool
 	now  time.Time
 }
 
 // eraseSome does a part of each step: it returns how many rows it changed, and
 // where in its rows the step goes on; nowhere when it is through.
-var eraseSome = map[dibs.EraseStep]func(*eraser, context.Context) (n int64, next string, err error){
-	dibs.EraseClaims:     (*eraser).claims,
-	dibs.EraseLotteries:  (*eraser).lotteries,
-	dibs.EraseQuarantine: (*eraser).quarantine,
-	dibs.ErasePlaces:     (*eraser).places,
-	dibs.EraseFollows:    (*eraser).follows,
-	dibs.EraseMoney:      (*eraser).money,
-	dibs.EraseRequests:   (*eraser).requests,
-	dibs.EraseAnnounced:  (*eraser).announced,
-	dibs.EraseDeliveries: (*eraser).deliveries,
-	dibs.EraseAudit:      (*eraser).audit,
-	dibs.EraseCheck:      (*eraser).check,
+var eraseSome = map[erasure.EraseStep]func(*eraser, context.Context) (n int64, next string, err error){
+	erasure.EraseClaims:     (*eraser).claims,
+	erasure.EraseLotteries:  (*eraser).lotteries,
+	erasure.EraseQuarantine: (*eraser).quarantine,
+	erasure.ErasePlaces:     (*eraser).places,
+	erasure.EraseFollows:    (*eraser).follows,
+	erasure.EraseMoney:      (*eraser).money,
+	erasure.EraseRequests:   (*eraser).requests,
+	erasure.EraseAnnounced:  (*eraser).announced,
+	erasure.EraseDeliveries: (*eraser).deliveries,
+	erasure.EraseAudit:      (*eraser).audit,
+	erasure.EraseCheck:      (*eraser).check,
 }
 
 // EraseSome implements dibs.Users.
-func (l *Ledger) EraseSome(ctx context.Context, e *dibs.Erasure, held map[uint32]bool, now time.Time) error {
+func (l *Ledger) EraseSome(ctx context.Context, e *erasure.Erasure, held map[uint32]bool, now time.Time) error {
 	step := eraseSome[e.Step]
 	if step == nil || e.UserID == "" || e.Pseudonym == "" {
 		return fmt.Errorf("sqlledger: the erasure %s is at %q, of which the ledger has nothing to do", e.ID, e.Step)
 	}
-	var next *dibs.Erasure
+	var next *erasure.Erasure
 	err := l.write(long(ctx, longStatement), "erase a user's "+string(e.Step), func(s *session) error {
 		next = e.Clone()
 		// What is done by two at once is undone for one of them.
@@ -189,7 +193,7 @@ func (x *eraser) following(ctx context.Context, after string, most int) ([]follo
 
 // gone says that nodes have heard by now that the user does not follow any more.
 func (f *followedMerchant) gone(now time.Time) bool {
-	return !f.follows && !f.since.After(now.Add(-dibs.FollowerRest))
+	return !f.follows && !f.since.After(now.Add(-erasure.FollowerRest))
 }
 
 // follows ends what the user follows, and takes the rows away that say so when
@@ -204,7 +208,7 @@ func (x *eraser) follows(ctx context.Context) (n int64, next string, err error) 
 		var m int64
 		switch {
 		case f.follows:
-			m, err = changeFollowers(ctx, x.s, f.merchant, []dibs.Follower{{User: x.e.UserID, Since: x.now}}, false)
+			m, err = changeFollowers(ctx, x.s, f.merchant, []gate.Follower{{User: x.e.UserID, Since: x.now}}, false)
 		case f.gone(x.now):
 			_, err = x.s.exec(ctx, `DELETE FROM followers WHERE merchant = ? AND user_id = ? AND follows = 0`, f.merchant, x.e.UserID)
 		}

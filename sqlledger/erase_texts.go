@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/events"
 )
 
 // eraseRows is how many rows of texts one transaction reads.
@@ -125,7 +127,7 @@ func (x *eraser) announced(ctx context.Context) (int64, string, error) {
 			if err := rows.Scan(&row.id, &row.payload); err != nil {
 				return nil, nil, err
 			}
-			var p dibs.Push
+			var p events.Push
 			if err := decodeRow(&row, &p); err != nil {
 				return nil, nil, err
 			}

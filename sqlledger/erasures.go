@@ -8,16 +8,16 @@ import (
 	"fmt"
 
 	"github.com/dibs-dev/dibs"
-)
 
-var _ dibs.Users = (*Ledger)(nil)
+	"github.com/dibs-dev/dibs/erasure"
+)
 
 const erasureColumns = `id, user_id, pseudonym, leave_balance, state, step, place, changed, clean_since, waits, erased, requested_at, updated_at, done_at, version`
 
 var anErasure = dibs.Text{EN: "erasure", ZH: "删除任务"}
 
 // erasureValues are the columns of an erasure but for its id and version.
-func erasureValues(e *dibs.Erasure) ([]any, error) {
+func erasureValues(e *erasure.Erasure) ([]any, error) {
 	waits, err := json.Marshal(e.WaitsFor)
 	if err != nil {
 		return nil, fmt.Errorf("write an erasure: %w", err)
@@ -26,7 +26,7 @@ func erasureValues(e *dibs.Erasure) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write an erasure: %w", err)
 	}
-	user := sql.NullString{String: e.UserID, Valid: e.State != dibs.ErasureDone}
+	user := sql.NullString{String: e.UserID, Valid: e.State != erasure.ErasureDone}
 	pseudonym, place := e.Pseudonym, e.Cursor
 	if !user.Valid {
 		// Nothing says any more who it was.
@@ -39,7 +39,7 @@ func erasureValues(e *dibs.Erasure) ([]any, error) {
 }
 
 // InsertErasure implements dibs.Users.
-func (l *Ledger) InsertErasure(ctx context.Context, e *dibs.Erasure) error {
+func (l *Ledger) InsertErasure(ctx context.Context, e *erasure.Erasure) error {
 	return l.write(ctx, "insert an erasure", func(s *session) error {
 		values, err := erasureValues(e)
 		if err != nil {
@@ -55,7 +55,7 @@ func (l *Ledger) InsertErasure(ctx context.Context, e *dibs.Erasure) error {
 }
 
 // SaveErasure implements dibs.Users.
-func (l *Ledger) SaveErasure(ctx context.Context, e *dibs.Erasure) error {
+func (l *Ledger) SaveErasure(ctx context.Context, e *erasure.Erasure) error {
 	err := l.write(ctx, "save an erasure", func(s *session) error { return saveErasure(ctx, s, e) })
 	if err == nil {
 		saved(e)
@@ -64,14 +64,14 @@ func (l *Ledger) SaveErasure(ctx context.Context, e *dibs.Erasure) error {
 }
 
 // saved brings an erasure to what was stored of it.
-func saved(e *dibs.Erasure) {
+func saved(e *erasure.Erasure) {
 	e.Version++
-	if e.State == dibs.ErasureDone {
+	if e.State == erasure.ErasureDone {
 		e.UserID, e.Pseudonym, e.Cursor = "", "", ""
 	}
 }
 
-func saveErasure(ctx context.Context, s *session, e *dibs.Erasure) error {
+func saveErasure(ctx context.Context, s *session, e *erasure.Erasure) error {
 	values, err := erasureValues(e)
 	if err != nil {
 		return err
@@ -86,17 +86,17 @@ func saveErasure(ctx context.Context, s *session, e *dibs.Erasure) error {
 }
 
 // ErasureByID implements dibs.Users.
-func (l *Ledger) ErasureByID(ctx context.Context, id string) (*dibs.Erasure, error) {
+func (l *Ledger) ErasureByID(ctx context.Context, id string) (*erasure.Erasure, error) {
 	return l.erasure(ctx, "id", id)
 }
 
 // ErasureOf implements dibs.Users.
-func (l *Ledger) ErasureOf(ctx context.Context, user string) (*dibs.Erasure, error) {
+func (l *Ledger) ErasureOf(ctx context.Context, user string) (*erasure.Erasure, error) {
 	return l.erasure(ctx, "user_id", user)
 }
 
-func (l *Ledger) erasure(ctx context.Context, column, value string) (*dibs.Erasure, error) {
-	var e dibs.Erasure
+func (l *Ledger) erasure(ctx context.Context, column, value string) (*erasure.Erasure, error) {
+	var e erasure.Erasure
 	err := l.read(ctx, "read an erasure", func(s *session) error {
 		rows, err := s.query(ctx, `SELECT `+erasureColumns+` FROM erasures WHERE `+column+` = ?`, value)
 		if err != nil {
@@ -110,7 +110,7 @@ func (l *Ledger) erasure(ctx context.Context, column, value string) (*dibs.Erasu
 	return &e, nil
 }
 
-func scanErasure(rows *sql.Rows, e *dibs.Erasure) error {
+func scanErasure(rows *sql.Rows, e *erasure.Erasure) error {
 	var user sql.NullString
 	var waits, erased string
 	var clean, requested, updated, done int64
@@ -134,45 +134,45 @@ type erasureKey struct {
 }
 
 // ErasureList implements dibs.Users.
-func (l *Ledger) ErasureList(ctx context.Context, open bool, page dibs.Page) (dibs.List[dibs.Erasure], error) {
+func (l *Ledger) ErasureList(ctx context.Context, open bool, page dibs.Page) (dibs.List[erasure.Erasure], error) {
 	where, args := `1 = 1`, []any{}
 	if open {
 		where = `user_id IS NOT NULL`
 	}
 	var after erasureKey
 	if more, err := readCursor(page, &after); err != nil {
-		return dibs.List[dibs.Erasure]{}, err
+		return dibs.List[erasure.Erasure]{}, err
 	} else if more {
 		condition, values := l.d.compare([]string{"requested_at", "id"}, "<", after.At, after.ID)
 		where, args = where+` AND `+condition, values
 	}
 	limit := limitOf(page)
-	var found []dibs.Erasure
+	var found []erasure.Erasure
 	err := l.read(ctx, "list erasures", func(s *session) error {
 		return s.each(ctx, `SELECT `+erasureColumns+` FROM erasures WHERE `+where+` ORDER BY requested_at DESC, id DESC LIMIT ?`,
 			append(args, limit+1), func(rows *sql.Rows) error {
-				found = append(found, dibs.Erasure{})
+				found = append(found, erasure.Erasure{})
 				return scanErasure(rows, &found[len(found)-1])
 			})
 	})
 	if err != nil {
-		return dibs.List[dibs.Erasure]{}, err
+		return dibs.List[erasure.Erasure]{}, err
 	}
-	return cut(found, limit, func(e *dibs.Erasure) any { return erasureKey{e.RequestedAt.UnixMilli(), e.ID} })
+	return cut(found, limit, func(e *erasure.Erasure) any { return erasureKey{e.RequestedAt.UnixMilli(), e.ID} })
 }
 
 // UserRecord implements dibs.Users.
-func (l *Ledger) UserRecord(ctx context.Context, user string) (*dibs.UserRecord, error) {
-	r := &dibs.UserRecord{UserID: user}
+func (l *Ledger) UserRecord(ctx context.Context, user string) (*erasure.UserRecord, error) {
+	r := &erasure.UserRecord{UserID: user}
 	balances, err := l.Balances(ctx, user)
 	if err != nil {
 		return nil, err
 	}
 	err = l.snapshot(ctx, "read what there is about a user", func(s *session) error {
-		r.Balances, r.Campaigns = balances, []dibs.UserClaims{}
+		r.Balances, r.Campaigns = balances, []erasure.UserClaims{}
 		if err := s.each(ctx, `SELECT c.id, c.state, c.product_id, t.n FROM (SELECT campaign, COUNT(*) AS n FROM claims WHERE user_id = ? GROUP BY campaign) t
 			JOIN campaigns c ON c.number = t.campaign ORDER BY t.campaign DESC LIMIT ?`, []any{user, dibs.MaxUserRecord}, func(rows *sql.Rows) error {
-			r.Campaigns = append(r.Campaigns, dibs.UserClaims{})
+			r.Campaigns = append(r.Campaigns, erasure.UserClaims{})
 			last := &r.Campaigns[len(r.Campaigns)-1]
 			var c dibs.Campaign
 			err := rows.Scan(&c.ID, &c.State, &c.ProductID, &last.Claims)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/events"
 )
 
 // errBadState makes database/sql close a connection instead of keeping it.
@@ -15,7 +17,7 @@ var errBadState = fmt.Errorf("sqlledger: the connection's state is unknown: %w",
 
 // verdicts are the contract's own errors, which pass through unchanged.
 var verdicts = []error{
-	dibs.ErrConflict, dibs.ErrPositionMoved, dibs.ErrSinkTaken, dibs.ErrGap, dibs.ErrOwned,
+	dibs.ErrConflict, dibs.ErrPositionMoved, events.ErrSinkTaken, dibs.ErrGap, dibs.ErrOwned,
 	dibs.ErrFenced, dibs.ErrCorrupt, dibs.ErrForked, ErrSchema, context.Canceled, context.DeadlineExceeded,
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/events"
 )
 
 // The kinds of the feed's rows.
@@ -43,15 +45,15 @@ type grantsTold struct {
 // shard, epoch and seq, and the number of the step.
 type stepTold [5]uint32
 
-// announce writes to the feed. It comes last in a transaction: from then on until
+// publish writes to the feed. It comes last in a transaction: from then on until
 // the commit everybody else who tells something waits, so that rows can be seen
 // in the order of their numbers.
-func announce(ctx context.Context, s *session, rows []told) error {
+func publish(ctx context.Context, s *session, rows []told) error {
 	_, err := announceAt(ctx, s, rows)
 	return err
 }
 
-// announceAt is announce, and returns the number of the last row; 0 without rows.
+// announceAt is publish, and returns the number of the last row; 0 without rows.
 func announceAt(ctx context.Context, s *session, rows []told) (last int64, err error) {
 	if len(rows) == 0 {
 		return 0, nil
@@ -126,12 +128,12 @@ func tellSteps(ctx context.Context, s *session, changed []*life) error {
 		}
 	}
 	add()
-	return announce(ctx, s, rows)
+	return publish(ctx, s, rows)
 }
 
 // campaignTold is a change of a campaign as it stands in the transaction.
-func campaignTold(ctx context.Context, s *session, number uint32, at time.Time, change dibs.CampaignChange, delta int64, why string) (told, error) {
-	n := dibs.CampaignNews{Change: change, Delta: delta, Why: why}
+func campaignTold(ctx context.Context, s *session, number uint32, at time.Time, change events.CampaignChange, delta int64, why string) (told, error) {
+	n := events.CampaignNews{Change: change, Delta: delta, Why: why}
 	var starts, ends int64
 	err := s.row(ctx, `SELECT id, kind, title, state, starts_at, ends_at, stock_total, stock_left FROM campaigns WHERE number = ?`, []any{number},
 		&n.ID, &n.Kind, &n.Title, &n.State, &starts, &ends, &n.Stock, &n.StockLeft)
@@ -154,12 +156,12 @@ func (l *Ledger) tellStock(ctx context.Context, s *session, rows []told, b *dibs
 	}
 	for _, one := range []struct {
 		happened bool
-		change   dibs.CampaignChange
+		change   events.CampaignChange
 		delta    int64
 	}{
-		{sum.withdrawn > 0, dibs.CampaignStockChanged, -sum.withdrawn},
-		{sum.low, dibs.CampaignLowStock, 0},
-		{left == 0, dibs.CampaignSoldOut, 0},
+		{sum.withdrawn > 0, events.CampaignStockChanged, -sum.withdrawn},
+		{sum.low, events.CampaignLowStock, 0},
+		{left == 0, events.CampaignSoldOut, 0},
 	} {
 		if !one.happened {
 			continue
@@ -183,9 +185,9 @@ func (l *Ledger) noteChange(ctx context.Context, s *session, c *dibs.Campaign, b
 	if err := noticeMore(ctx, s, c.Number); err != nil || c.State == dibs.Draft {
 		return err
 	}
-	changes := []dibs.CampaignChange{changeOf(c.State, before)}
+	changes := []events.CampaignChange{changeOf(c.State, before)}
 	if low {
-		changes = append(changes, dibs.CampaignLowStock)
+		changes = append(changes, events.CampaignLowStock)
 	}
 	var rows []told
 	for _, change := range changes {
@@ -195,20 +197,20 @@ func (l *Ledger) noteChange(ctx context.Context, s *session, c *dibs.Campaign, b
 		}
 		rows = append(rows, row)
 	}
-	return announce(ctx, s, rows)
+	return publish(ctx, s, rows)
 }
 
 // changeOf names a change by the states before and after it.
-func changeOf(now, before dibs.State) dibs.CampaignChange {
+func changeOf(now, before dibs.State) events.CampaignChange {
 	switch {
 	case now == before:
-		return dibs.CampaignChanged
+		return events.CampaignChanged
 	case now == dibs.PausedState:
-		return dibs.CampaignPaused
+		return events.CampaignPaused
 	case now == dibs.EndedState:
-		return dibs.CampaignEnded
+		return events.CampaignEnded
 	case before == dibs.PausedState:
-		return dibs.CampaignResumed
+		return events.CampaignResumed
 	}
-	return dibs.CampaignPublished
+	return events.CampaignPublished
 }

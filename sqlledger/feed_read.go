@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/events"
 )
 
 // feedRow is a row of the feed as it is read.
@@ -23,7 +25,7 @@ type feedRow struct {
 const feedPage = 256
 
 // News implements dibs.Feed.
-func (l *Ledger) News(ctx context.Context, after int64, most int) (news []dibs.News, last int64, err error) {
+func (l *Ledger) News(ctx context.Context, after int64, most int) (news []events.News, last int64, err error) {
 	err = l.snapshot(long(ctx, longStatement), "read the feed", func(s *session) error {
 		news, last = nil, after
 		var rows []feedRow
@@ -54,7 +56,7 @@ func (l *Ledger) News(ctx context.Context, after int64, most int) (news []dibs.N
 }
 
 // newsOf is what one row tells.
-func (l *Ledger) newsOf(ctx context.Context, s *session, row *feedRow) ([]dibs.News, error) {
+func (l *Ledger) newsOf(ctx context.Context, s *session, row *feedRow) ([]events.News, error) {
 	switch row.kind {
 	case feedGrants:
 		var g grantsTold
@@ -69,17 +71,17 @@ func (l *Ledger) newsOf(ctx context.Context, s *session, row *feedRow) ([]dibs.N
 		}
 		return l.stepNews(ctx, s, row, steps)
 	case feedCampaign:
-		n := &dibs.CampaignNews{}
+		n := &events.CampaignNews{}
 		if err := decodeRow(row, n); err != nil {
 			return nil, err
 		}
-		return []dibs.News{{Row: row.id, At: row.at, Campaign: n}}, nil
+		return []events.News{{Row: row.id, At: row.at, Campaign: n}}, nil
 	case feedPush:
-		p := &dibs.Push{}
+		p := &events.Push{}
 		if err := decodeRow(row, p); err != nil {
 			return nil, err
 		}
-		return []dibs.News{{Row: row.id, At: row.at, Push: p}}, nil
+		return []events.News{{Row: row.id, At: row.at, Push: p}}, nil
 	}
 	return nil, fmt.Errorf("%w: a row of the feed is of no known kind %q", dibs.ErrCorrupt, row.kind)
 }
@@ -93,7 +95,7 @@ func decodeRow(row *feedRow, into any) error {
 
 // grantNews reads the claims that were granted between two places, as they
 // were then.
-func (l *Ledger) grantNews(ctx context.Context, s *session, row *feedRow, g *grantsTold) ([]dibs.News, error) {
+func (l *Ledger) grantNews(ctx context.Context, s *session, row *feedRow, g *grantsTold) ([]events.News, error) {
 	columns := []string{"epoch", "seq"}
 	after, args := s.d.compare(columns, ">", int64(g.From[0]), int64(g.From[1]))
 	upTo, more := s.d.compare(columns, "<=", int64(g.To[0]), int64(g.To[1]))
@@ -109,10 +111,10 @@ func (l *Ledger) grantNews(ctx context.Context, s *session, row *feedRow, g *gra
 	if err := l.itemsInChunks(ctx, s, claims); err != nil {
 		return nil, err
 	}
-	news := make([]dibs.News, len(claims))
+	news := make([]events.News, len(claims))
 	for i := range claims {
 		asGranted(&claims[i])
-		news[i] = dibs.News{Row: row.id, At: claims[i].CreatedAt, Claim: &claims[i]}
+		news[i] = events.News{Row: row.id, At: claims[i].CreatedAt, Claim: &claims[i]}
 	}
 	return news, nil
 }
@@ -126,7 +128,7 @@ func asGranted(c *dibs.Claim) {
 }
 
 // stepNews reads claims as they were after some of their steps.
-func (l *Ledger) stepNews(ctx context.Context, s *session, row *feedRow, steps []stepTold) ([]dibs.News, error) {
+func (l *Ledger) stepNews(ctx context.Context, s *session, row *feedRow, steps []stepTold) ([]events.News, error) {
 	at := make([]dibs.Position, len(steps))
 	for i, st := range steps {
 		at[i] = dibs.Position{
@@ -155,7 +157,7 @@ func (l *Ledger) stepNews(ctx context.Context, s *session, row *feedRow, steps [
 	for i := range claims {
 		byPlace[claims[i].Position] = &claims[i]
 	}
-	news := make([]dibs.News, 0, len(steps))
+	news := make([]events.News, 0, len(steps))
 	for i, st := range steps {
 		c, n := byPlace[at[i]], int(st[4])
 		if c == nil || n > len(c.Events) {
@@ -169,7 +171,7 @@ func (l *Ledger) stepNews(ctx context.Context, s *session, row *feedRow, steps [
 		if gone(&then) {
 			then.Items = nil
 		}
-		news = append(news, dibs.News{Row: row.id, At: c.Events[n-1].At, Claim: &then, N: n})
+		news = append(news, events.News{Row: row.id, At: c.Events[n-1].At, Claim: &then, N: n})
 	}
 	return news, nil
 }

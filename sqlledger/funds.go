@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/funds"
 )
 
 // addToExcluded is addBalance in the words of SQLite and PostgreSQL.
@@ -20,7 +22,7 @@ type transfer struct {
 	// campaign, at and ref name it; at is a claim's place, zero for none.
 	campaign uint32
 	at       dibs.Cursor
-	what     dibs.TransferKind
+	what     funds.TransferKind
 	ref      string
 	from, to account
 	currency string
@@ -29,7 +31,7 @@ type transfer struct {
 
 // account names an account of some currency.
 type account struct {
-	kind  dibs.AccountKind
+	kind  funds.AccountKind
 	owner string
 }
 
@@ -71,9 +73,9 @@ func takeFrom(ctx context.Context, s *session, a account, currency string, amoun
 }
 
 // Deposit implements dibs.Funds.
-func (l *Ledger) Deposit(ctx context.Context, d *dibs.Deposit) (replayed bool, err error) {
+func (l *Ledger) Deposit(ctx context.Context, d *funds.Deposit) (replayed bool, err error) {
 	t := transfer{
-		what: dibs.TransferDeposit, ref: d.Ref, from: account{kind: dibs.OutsideAccount}, to: account{dibs.UserAccount, d.UserID},
+		what: funds.TransferDeposit, ref: d.Ref, from: account{kind: funds.OutsideAccount}, to: account{funds.UserAccount, d.UserID},
 		currency: d.Amount.Currency, amount: d.Amount.Amount,
 	}
 	err = l.write(ctx, "deposit", func(s *session) error {
@@ -100,9 +102,9 @@ func (l *Ledger) Deposit(ctx context.Context, d *dibs.Deposit) (replayed bool, e
 // platform. What both have given, less what came back to them, is all that there
 // is: as long as it stays below dibs.MaxMinor, no account can be full, and
 // nothing that is owed to anybody, a share or a remainder, can fail for it.
-func (l *Ledger) bringIn(ctx context.Context, s *session, from dibs.AccountKind, currency string, amount int64) error {
+func (l *Ledger) bringIn(ctx context.Context, s *session, from funds.AccountKind, currency string, amount int64) error {
 	all := int64(0)
-	for _, kind := range []dibs.AccountKind{dibs.OutsideAccount, dibs.PlatformAccount} {
+	for _, kind := range []funds.AccountKind{funds.OutsideAccount, funds.PlatformAccount} {
 		given := int64(0)
 		if kind == from {
 			given = amount
@@ -132,11 +134,11 @@ var tooMuchMoney = dibs.Invalid(dibs.Fault{Field: "/amount/amount", Problem: dib
 	"would bring all money of the currency to %d or beyond", "将使该币种的资金总额达到或超过 %d", dibs.MaxMinor)})
 
 // sameDeposit returns an error when the ref is another deposit's.
-func sameDeposit(ctx context.Context, s *session, d *dibs.Deposit) error {
+func sameDeposit(ctx context.Context, s *session, d *funds.Deposit) error {
 	var user, currency string
 	var amount int64
 	err := s.row(ctx, `SELECT owner, currency, amount FROM entries WHERE campaign = 0 AND shard = 0 AND epoch = 0 AND seq = 0
-		AND what = ? AND ref = ? AND side = 1`, []any{string(dibs.TransferDeposit), d.Ref}, &user, &currency, &amount)
+		AND what = ? AND ref = ? AND side = 1`, []any{string(funds.TransferDeposit), d.Ref}, &user, &currency, &amount)
 	if err == nil && (user != d.UserID || currency != d.Amount.Currency || amount != d.Amount.Amount) {
 		err = dibs.Fail(dibs.AlreadyExists, dibs.Text{
 			EN: "Another deposit has this ref: another user's, or of another amount", ZH: "该 ref 已用于另一笔充值（用户或金额不同）",
@@ -161,17 +163,17 @@ func (l *Ledger) Balances(ctx context.Context, user string) ([]dibs.Money, error
 
 // postingCursor is where a page of postings ended.
 type postingCursor struct {
-	At       int64             `json:"t"`
-	Campaign uint32            `json:"c"`
-	Epoch    uint16            `json:"e"`
-	Seq      uint32            `json:"q"`
-	What     dibs.TransferKind `json:"w"`
-	Ref      string            `json:"r"`
+	At       int64              `json:"t"`
+	Campaign uint32             `json:"c"`
+	Epoch    uint16             `json:"e"`
+	Seq      uint32             `json:"q"`
+	What     funds.TransferKind `json:"w"`
+	Ref      string             `json:"r"`
 }
 
 // Postings implements dibs.Funds.
-func (l *Ledger) Postings(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.Posting], error) {
-	var none dibs.List[dibs.Posting]
+func (l *Ledger) Postings(ctx context.Context, user string, page dibs.Page) (dibs.List[funds.Posting], error) {
+	var none dibs.List[funds.Posting]
 	after := postingCursor{At: math.MaxInt64}
 	if _, err := readCursor(page, &after); err != nil {
 		return none, err
@@ -180,12 +182,12 @@ func (l *Ledger) Postings(ctx context.Context, user string, page dibs.Page) (dib
 	where, args := l.d.compare([]string{"e.at", "e.campaign", "e.epoch", "e.seq", "e.what", "e.ref"}, "<",
 		after.At, min(after.Campaign, dibs.MaxCampaignNumber+1), min(after.Epoch, dibs.MaxEpoch+1), after.Seq, string(after.What), after.Ref)
 	args = append([]any{user}, append(args, limit+1)...)
-	var found []dibs.Posting
+	var found []funds.Posting
 	err := l.read(ctx, "list postings", func(s *session) error {
 		return s.each(ctx, `SELECT e.campaign, e.shard, e.epoch, e.seq, e.what, e.ref, e.currency, e.amount, e.at, COALESCE(c.id, '')
 			FROM entries e LEFT JOIN campaigns c ON c.number = e.campaign WHERE e.owner = ? AND e.kind = 'user' AND `+where+`
 			ORDER BY e.at DESC, e.campaign DESC, e.epoch DESC, e.seq DESC, e.what DESC, e.ref DESC LIMIT ?`, args, func(rows *sql.Rows) error {
-			var p dibs.Posting
+			var p funds.Posting
 			var at int64
 			err := rows.Scan(&p.Claim.Campaign, &p.Claim.Shard, &p.Claim.Epoch, &p.Claim.Seq, &p.Kind, &p.Ref, &p.Currency, &p.Amount, &at, &p.CampaignID)
 			p.At = fromMS(at)
@@ -196,7 +198,7 @@ func (l *Ledger) Postings(ctx context.Context, user string, page dibs.Page) (dib
 	if err != nil {
 		return none, err
 	}
-	return cut(found, limit, func(p *dibs.Posting) any {
+	return cut(found, limit, func(p *funds.Posting) any {
 		return postingCursor{p.At.UnixMilli(), p.Claim.Campaign, p.Claim.Epoch, p.Claim.Seq, p.Kind, p.Ref}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 // Options are how a ledger or a journal is opened. The zero value is usable.
@@ -49,8 +50,6 @@ type Ledger struct {
 	writers *pool
 	readers *pool
 }
-
-var _ dibs.Ledger = (*Ledger)(nil)
 
 // OpenSQLite opens the ledger in a file, and makes the file and its folder,
 // readable by their owner alone, when they are missing. A schema that does not
@@ -190,4 +189,13 @@ func joinMoney(amount int64, currency string) *dibs.Money {
 		return nil
 	}
 	return &dibs.Money{Amount: amount, Currency: currency}
+}
+
+// Parts returns the ledger by the services that use it: this one database fills
+// all of them.
+func (l *Ledger) Parts() ledger.Ledger {
+	return ledger.Ledger{
+		Live: l, Claims: l, Campaigns: l, Orders: l, Funds: l, Announce: l, Events: l, Webhooks: l, Access: l, Erasure: l, Audit: l,
+		Audiences: l, Rooms: l, Database: l,
+	}
 }

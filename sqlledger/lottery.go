@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/dibs-dev/dibs"
-)
 
-var _ dibs.RoomLedger = (*Ledger)(nil)
+	"github.com/dibs-dev/dibs/gate"
+)
 
 const lotteryColumns = `campaign, seed, winners, committed_at, closed_at, entries, list_hash, public_value, cutoff, drawn_at, version`
 
@@ -19,8 +19,8 @@ var (
 )
 
 // CommitLottery implements dibs.RoomLedger.
-func (l *Ledger) CommitLottery(ctx context.Context, row dibs.LotteryRow) (*dibs.LotteryRow, error) {
-	var kept dibs.LotteryRow
+func (l *Ledger) CommitLottery(ctx context.Context, row gate.LotteryRow) (*gate.LotteryRow, error) {
+	var kept gate.LotteryRow
 	err := l.write(ctx, "commit a lottery", func(s *session) error {
 		if _, err := s.insertNew(ctx, `INSERT INTO lotteries (`+lotteryColumns+`) VALUES (`+repeat("?", 11)+`)`,
 			row.Campaign, row.Seed, row.Winners, row.CommittedAt.UnixMilli(), 0, 0, "", "", "", 0, 1); err != nil {
@@ -35,8 +35,8 @@ func (l *Ledger) CommitLottery(ctx context.Context, row dibs.LotteryRow) (*dibs.
 }
 
 // LotteryOf implements dibs.RoomLedger.
-func (l *Ledger) LotteryOf(ctx context.Context, campaign uint32) (*dibs.LotteryRow, error) {
-	var row dibs.LotteryRow
+func (l *Ledger) LotteryOf(ctx context.Context, campaign uint32) (*gate.LotteryRow, error) {
+	var row gate.LotteryRow
 	err := l.read(ctx, "read a lottery", func(s *session) error { return readLottery(ctx, s, campaign, &row) })
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (l *Ledger) LotteryOf(ctx context.Context, campaign uint32) (*dibs.LotteryR
 	return &row, nil
 }
 
-func readLottery(ctx context.Context, s *session, campaign uint32, row *dibs.LotteryRow) error {
+func readLottery(ctx context.Context, s *session, campaign uint32, row *gate.LotteryRow) error {
 	rows, err := s.query(ctx, `SELECT `+lotteryColumns+` FROM lotteries WHERE campaign = ?`, campaign)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func readLottery(ctx context.Context, s *session, campaign uint32, row *dibs.Lot
 	return one(rows, notFound(aLottery, campaign), func() error { return scanLottery(rows, row) })
 }
 
-func scanLottery(rows *sql.Rows, row *dibs.LotteryRow) error {
+func scanLottery(rows *sql.Rows, row *gate.LotteryRow) error {
 	var committed, closed, drawn int64
 	err := rows.Scan(&row.Campaign, &row.Seed, &row.Winners, &committed, &closed, &row.Entries, &row.ListHash, &row.PublicValue,
 		&row.Cutoff, &drawn, &row.Version)
@@ -62,7 +62,7 @@ func scanLottery(rows *sql.Rows, row *dibs.LotteryRow) error {
 
 // UpdateLottery implements dibs.RoomLedger. The count of entries is that of the
 // rows, whatever the row says: registering raises it.
-func (l *Ledger) UpdateLottery(ctx context.Context, row *dibs.LotteryRow) error {
+func (l *Ledger) UpdateLottery(ctx context.Context, row *gate.LotteryRow) error {
 	err := l.write(ctx, "update a lottery", func(s *session) error {
 		n, err := s.exec(ctx, `UPDATE lotteries SET closed_at = ?, list_hash = ?, public_value = ?, cutoff = ?, drawn_at = ?, version = version + 1
 			WHERE campaign = ? AND version = ?`, toOptionalMS(row.ClosedAt), row.ListHash, row.PublicValue, row.Cutoff, toOptionalMS(row.DrawnAt),
@@ -82,17 +82,17 @@ var errLotteryClosed = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "registration 
 
 // RegisterEntries implements dibs.RoomLedger. The lottery's row is locked, so
 // that nobody is entered once it is closed.
-func (l *Ledger) RegisterEntries(ctx context.Context, campaign uint32, entries []dibs.LotteryEntry, most int64) ([]dibs.LotteryEntry, error) {
+func (l *Ledger) RegisterEntries(ctx context.Context, campaign uint32, entries []gate.LotteryEntry, most int64) ([]gate.LotteryEntry, error) {
 	// In the order of users, no two transactions wait for each other.
 	order := make([]int, len(entries))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(entries[a].UserID, entries[b].UserID) })
-	var got []dibs.LotteryEntry
+	var got []gate.LotteryEntry
 	err := l.write(ctx, "register for a lottery", func(s *session) error {
-		got = make([]dibs.LotteryEntry, len(entries))
-		var row dibs.LotteryRow
+		got = make([]gate.LotteryEntry, len(entries))
+		var row gate.LotteryRow
 		rows, err := s.query(ctx, `SELECT `+lotteryColumns+` FROM lotteries WHERE campaign = ?`+s.d.forUpdate, campaign)
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func (l *Ledger) RegisterEntries(ctx context.Context, campaign uint32, entries [
 
 // registerEntry stores an entry, or reads the one there is; free says whether
 // there is room for one more.
-func registerEntry(ctx context.Context, s *session, campaign uint32, e, got *dibs.LotteryEntry, free bool) (added int64, err error) {
+func registerEntry(ctx context.Context, s *session, campaign uint32, e, got *gate.LotteryEntry, free bool) (added int64, err error) {
 	if free {
 		added, err = s.insertNew(ctx, `INSERT INTO lottery_entries (campaign, user_id, entry, nonce, at) VALUES (?,?,?,?,?)`,
 			campaign, e.UserID, e.Entry, e.Nonce, e.At.UnixMilli())
@@ -143,7 +143,7 @@ func registerEntry(ctx context.Context, s *session, campaign uint32, e, got *dib
 
 const entryOf = `SELECT user_id, entry, nonce, at FROM lottery_entries WHERE campaign = ? AND user_id = ?`
 
-func scanEntry(rows *sql.Rows, e *dibs.LotteryEntry) error {
+func scanEntry(rows *sql.Rows, e *gate.LotteryEntry) error {
 	var at int64
 	err := rows.Scan(&e.UserID, &e.Entry, &e.Nonce, &at)
 	e.At = fromMS(at)
@@ -151,8 +151,8 @@ func scanEntry(rows *sql.Rows, e *dibs.LotteryEntry) error {
 }
 
 // EntryOf implements dibs.RoomLedger.
-func (l *Ledger) EntryOf(ctx context.Context, campaign uint32, user string) (*dibs.LotteryEntry, error) {
-	var e dibs.LotteryEntry
+func (l *Ledger) EntryOf(ctx context.Context, campaign uint32, user string) (*gate.LotteryEntry, error) {
+	var e gate.LotteryEntry
 	err := l.read(ctx, "read a registration", func(s *session) error {
 		rows, err := s.query(ctx, entryOf, campaign, user)
 		if err != nil {
@@ -167,13 +167,13 @@ func (l *Ledger) EntryOf(ctx context.Context, campaign uint32, user string) (*di
 }
 
 // EntriesAfter implements dibs.RoomLedger.
-func (l *Ledger) EntriesAfter(ctx context.Context, campaign uint32, after string, most int) ([]dibs.LotteryEntry, error) {
-	found := make([]dibs.LotteryEntry, 0, most)
+func (l *Ledger) EntriesAfter(ctx context.Context, campaign uint32, after string, most int) ([]gate.LotteryEntry, error) {
+	found := make([]gate.LotteryEntry, 0, most)
 	err := l.read(ctx, "list registrations", func(s *session) error {
 		found = found[:0]
 		return s.each(ctx, `SELECT user_id, entry, nonce, at FROM lottery_entries WHERE campaign = ? AND entry > ? ORDER BY entry LIMIT ?`,
 			[]any{campaign, after, most}, func(rows *sql.Rows) error {
-				var e dibs.LotteryEntry
+				var e gate.LotteryEntry
 				err := scanEntry(rows, &e)
 				found = append(found, e)
 				return err

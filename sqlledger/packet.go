@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/funds"
 )
 
 // packetColumns are read with campaigns; they are NULL for other kinds.
@@ -88,15 +90,15 @@ func withdrawItems(ctx context.Context, s *session, shard dibs.ShardID, e *dibs.
 }
 
 // OpenPackets implements dibs.Funds.
-func (l *Ledger) OpenPackets(ctx context.Context) ([]*dibs.OpenPacket, error) {
-	var found []*dibs.OpenPacket
+func (l *Ledger) OpenPackets(ctx context.Context) ([]*funds.OpenPacket, error) {
+	var found []*funds.OpenPacket
 	err := l.read(ctx, "list open red packets", func(s *session) error {
 		return s.each(ctx, `SELECT credit_epoch, credit_seq, pos_epoch, pos_seq, positions.stock_left, `+campaignColumns+`
 			FROM campaigns JOIN packets ON packets.campaign = campaigns.number
 			JOIN positions ON positions.campaign = campaigns.number AND positions.shard = 0
 			WHERE returned_at = 0 AND funded_at > 0 ORDER BY number`, nil, func(rows *sql.Rows) error {
 			var credited, settled dibs.Cursor
-			p := &dibs.OpenPacket{Campaign: new(dibs.Campaign)}
+			p := &funds.OpenPacket{Campaign: new(dibs.Campaign)}
 			found = append(found, p)
 			err := scanCampaign(rows, p.Campaign, &credited.Epoch, &credited.Seq, &settled.Epoch, &settled.Seq, &p.Left)
 			p.Behind = credited.Before(settled)

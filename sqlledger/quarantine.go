@@ -238,7 +238,7 @@ func (l *Ledger) Readmit(ctx context.Context, c *dibs.Campaign, at dibs.Position
 		if _, err = s.exec(ctx, `DELETE FROM quarantine WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`, place...); err != nil {
 			return err
 		}
-		return announce(ctx, s, tellGrants(nil, &dibs.Batch{
+		return publish(ctx, s, tellGrants(nil, &dibs.Batch{
 			Shard: at.ShardID, From: dibs.Cursor{Epoch: at.Epoch, Seq: at.Seq - 1}, Entries: []dibs.Entry{found[0].Entry},
 		}))
 	}))

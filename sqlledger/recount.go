@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/audit"
 )
 
 // Recount implements dibs.Mending.
@@ -16,7 +18,7 @@ func (l *Ledger) Recount(ctx context.Context, c *dibs.Campaign) ([]string, error
 		if err := lockCampaign(ctx, s, c.Number); err != nil {
 			return err
 		}
-		au := &auditor{s: s, c: c, a: &dibs.CampaignAudit{ByStatus: make(map[string]int64)}}
+		au := &auditor{s: s, c: c, a: &audit.CampaignAudit{ByStatus: make(map[string]int64)}}
 		for _, step := range []func(context.Context) error{au.countStock, au.countClaims, au.countQuarantine, au.countItems} {
 			if err := step(ctx); err != nil {
 				return err

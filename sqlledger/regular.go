@@ -134,7 +134,7 @@ func (l *Ledger) writeOrder(ctx context.Context, s *session, o *dibs.Order, clai
 		return err
 	}
 	place := claim.Position
-	return announce(ctx, s, []told{{feedGrants, o.At.UnixMilli(), grantsTold{
+	return publish(ctx, s, []told{{feedGrants, o.At.UnixMilli(), grantsTold{
 		Campaign: place.Campaign, Shard: place.Shard,
 		From: [2]uint32{regularEpoch, place.Seq - 1}, To: [2]uint32{regularEpoch, place.Seq},
 	}}})

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/events"
 )
 
 // command is how the outbox keeps an adjustment, or releases.
@@ -85,11 +87,11 @@ func (l *Ledger) tellRestock(ctx context.Context, s *session, r dibs.Restock) er
 	if err := s.row(ctx, `SELECT state FROM campaigns WHERE number = ?`, []any{r.Shard.Campaign}, &state); err != nil || state == dibs.Draft {
 		return err
 	}
-	news, err := campaignTold(ctx, s, r.Shard.Campaign, l.opts.Now(), dibs.CampaignStockChanged, r.Delta, r.Why)
+	news, err := campaignTold(ctx, s, r.Shard.Campaign, l.opts.Now(), events.CampaignStockChanged, r.Delta, r.Why)
 	if err != nil {
 		return err
 	}
-	return announce(ctx, s, []told{news})
+	return publish(ctx, s, []told{news})
 }
 
 // lockForStock keeps the shard's epoch as it is until the transaction ends: a

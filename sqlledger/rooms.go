@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // placeRows is the most places that one statement writes.
@@ -14,7 +16,7 @@ const placeRows = 256
 var aRoom = dibs.Text{EN: "waiting room of campaign", ZH: "等候室"}
 
 // SavePlaces implements dibs.RoomLedger.
-func (l *Ledger) SavePlaces(ctx context.Context, r dibs.SavedRoom, places []dibs.SavedPlace) error {
+func (l *Ledger) SavePlaces(ctx context.Context, r gate.SavedRoom, places []gate.SavedPlace) error {
 	return l.write(ctx, "save places", func(s *session) error {
 		if _, err := s.insertNew(ctx, `INSERT INTO rooms (campaign, tail, early, seed, admitted_micro, at) VALUES (?,?,?,?,?,?)`,
 			r.Campaign, r.Tail, r.Early, r.Seed, r.AdmittedMicro, r.At.UnixMilli()); err != nil {
@@ -51,14 +53,14 @@ func insertPlaces(ctx context.Context, s *session, args []any) error {
 // DropPlace implements dibs.RoomLedger.
 func (l *Ledger) DropPlace(ctx context.Context, campaign uint32, number int64) error {
 	return l.write(ctx, "drop a place", func(s *session) error {
-		_, err := s.exec(ctx, `UPDATE room_places SET number = number + ? WHERE campaign = ? AND number = ?`, dibs.PlaceGivenUp, campaign, number)
+		_, err := s.exec(ctx, `UPDATE room_places SET number = number + ? WHERE campaign = ? AND number = ?`, gate.PlaceGivenUp, campaign, number)
 		return err
 	})
 }
 
 // SavedRoomOf implements dibs.RoomLedger.
-func (l *Ledger) SavedRoomOf(ctx context.Context, campaign uint32) (*dibs.SavedRoom, error) {
-	var r dibs.SavedRoom
+func (l *Ledger) SavedRoomOf(ctx context.Context, campaign uint32) (*gate.SavedRoom, error) {
+	var r gate.SavedRoom
 	err := l.read(ctx, "read a waiting room", func(s *session) error {
 		rows, err := s.query(ctx, `SELECT campaign, tail, early, seed, admitted_micro, at FROM rooms WHERE campaign = ?`, campaign)
 		if err != nil {
@@ -78,13 +80,13 @@ func (l *Ledger) SavedRoomOf(ctx context.Context, campaign uint32) (*dibs.SavedR
 }
 
 // SavedPlaces implements dibs.RoomLedger.
-func (l *Ledger) SavedPlaces(ctx context.Context, campaign uint32, after int64, most int) ([]dibs.SavedPlace, error) {
-	found := make([]dibs.SavedPlace, 0, most)
+func (l *Ledger) SavedPlaces(ctx context.Context, campaign uint32, after int64, most int) ([]gate.SavedPlace, error) {
+	found := make([]gate.SavedPlace, 0, most)
 	err := l.read(ctx, "list places", func(s *session) error {
 		found = found[:0]
 		return s.each(ctx, `SELECT number, user_id FROM room_places WHERE campaign = ? AND number > ? ORDER BY number LIMIT ?`,
 			[]any{campaign, after, most}, func(rows *sql.Rows) error {
-				var p dibs.SavedPlace
+				var p gate.SavedPlace
 				err := rows.Scan(&p.Number, &p.UserID)
 				found = append(found, p)
 				return err

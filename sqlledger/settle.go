@@ -33,7 +33,7 @@ func (l *Ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
 				return err
 			}
 		}
-		return announce(ctx, s, news)
+		return publish(ctx, s, news)
 	}))
 }
 

@@ -5,7 +5,8 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 // FeedHead implements dibs.Feed.
@@ -58,8 +59,8 @@ func (l *Ledger) TrimFeed(ctx context.Context, before time.Time, forget time.Dur
 
 const sinkColumns = `name, taken, owner, lease_until, seen_at, published, failures, problem`
 
-func scanSink(rows *sql.Rows) (dibs.SinkState, error) {
-	var st dibs.SinkState
+func scanSink(rows *sql.Rows) (events.SinkState, error) {
+	var st events.SinkState
 	var until, seen int64
 	err := rows.Scan(&st.Name, &st.Taken, &st.Owner, &until, &seen, &st.Published, &st.Failures, &st.Problem)
 	st.LeaseUntil, st.SeenAt = fromOptionalMS(until), fromMS(seen)
@@ -67,8 +68,8 @@ func scanSink(rows *sql.Rows) (dibs.SinkState, error) {
 }
 
 // Sinks implements dibs.Feed.
-func (l *Ledger) Sinks(ctx context.Context) ([]dibs.SinkState, error) {
-	var found []dibs.SinkState
+func (l *Ledger) Sinks(ctx context.Context) ([]events.SinkState, error) {
+	var found []events.SinkState
 	err := l.read(ctx, "list the sinks", func(s *session) error {
 		return s.each(ctx, `SELECT `+sinkColumns+` FROM sinks ORDER BY name`, nil, func(rows *sql.Rows) error {
 			st, err := scanSink(rows)
@@ -91,8 +92,8 @@ func (l *Ledger) sharedNow(ctx context.Context, s *session) (int64, error) {
 }
 
 // HoldSink implements dibs.Feed.
-func (l *Ledger) HoldSink(ctx context.Context, name, owner string, lease time.Duration) (dibs.SinkState, error) {
-	var st dibs.SinkState
+func (l *Ledger) HoldSink(ctx context.Context, name, owner string, lease time.Duration) (events.SinkState, error) {
+	var st events.SinkState
 	err := l.write(ctx, "hold the sink "+name, func(s *session) error {
 		now, err := l.sharedNow(ctx, s)
 		if err == nil {
@@ -109,7 +110,7 @@ func (l *Ledger) HoldSink(ctx context.Context, name, owner string, lease time.Du
 		if err != nil {
 			return err
 		}
-		return one(rows, dibs.ErrSinkTaken, func() (err error) {
+		return one(rows, events.ErrSinkTaken, func() (err error) {
 			st, err = scanSink(rows)
 			return err
 		})
@@ -129,7 +130,7 @@ func ensureSink(ctx context.Context, s *session, name string, now int64) error {
 	if err != nil {
 		return err
 	}
-	if name == dibs.WebhookSink {
+	if name == webhooks.WebhookSink {
 		if err := s.row(ctx, `SELECT COUNT(*) FROM webhook_endpoints`, nil, &n); err != nil || n == 0 {
 			return err
 		}
@@ -148,12 +149,12 @@ func lockFeed(ctx context.Context, s *session) (last int64, err error) {
 }
 
 // TakeNews implements dibs.Feed.
-func (l *Ledger) TakeNews(ctx context.Context, t dibs.Taking) error {
+func (l *Ledger) TakeNews(ctx context.Context, t events.Taking) error {
 	return l.write(ctx, "take from the feed", func(s *session) error { return l.take(ctx, s, &t) })
 }
 
 // take moves a sink by compare-and-set.
-func (l *Ledger) take(ctx context.Context, s *session, t *dibs.Taking) error {
+func (l *Ledger) take(ctx context.Context, s *session, t *events.Taking) error {
 	now, err := l.sharedNow(ctx, s)
 	if err != nil {
 		return err
@@ -162,7 +163,7 @@ func (l *Ledger) take(ctx context.Context, s *session, t *dibs.Taking) error {
 		WHERE name = ? AND owner = ? AND taken = ?`,
 		t.To, now+t.Lease.Milliseconds(), now, t.Events, t.Name, t.Owner, t.From)
 	if err == nil && n != 1 {
-		err = dibs.ErrSinkTaken
+		err = events.ErrSinkTaken
 	}
 	return err
 }

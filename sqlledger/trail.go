@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/access"
 )
 
 const actColumns = `id, at, actor, actor_name, role, address, request_id, action, target, status, reason, before_json, after_json`
 
 // SaveActs implements dibs.Trail.
-func (l *Ledger) SaveActs(ctx context.Context, acts []*dibs.Act) error {
+func (l *Ledger) SaveActs(ctx context.Context, acts []*access.Act) error {
 	return l.write(ctx, "save acts", func(s *session) error {
 		for _, a := range acts {
 			n, err := s.exec(ctx, `UPDATE audit SET status = ?, reason = ?, after_json = ? WHERE id = ?`, a.Status, a.Reason, string(a.After), a.ID)
@@ -34,7 +36,7 @@ func (l *Ledger) SaveActs(ctx context.Context, acts []*dibs.Act) error {
 }
 
 // Acts implements dibs.Trail. Ids begin with the time.
-func (l *Ledger) Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (dibs.List[dibs.Act], error) {
+func (l *Ledger) Acts(ctx context.Context, f access.ActFilter, page dibs.Page) (dibs.List[access.Act], error) {
 	where, args := []string{"1 = 1"}, []any{}
 	add := func(condition string, value any) {
 		where, args = append(where, condition), append(args, value)
@@ -52,26 +54,26 @@ func (l *Ledger) Acts(ctx context.Context, f dibs.ActFilter, page dibs.Page) (di
 	}
 	var after string
 	if more, err := readCursor(page, &after); err != nil {
-		return dibs.List[dibs.Act]{}, err
+		return dibs.List[access.Act]{}, err
 	} else if more {
 		add("id < ?", after)
 	}
 	limit := limitOf(page)
-	var found []dibs.Act
+	var found []access.Act
 	err := l.read(ctx, "list acts", func(s *session) error {
 		return s.each(ctx, `SELECT `+actColumns+` FROM audit WHERE `+strings.Join(where, " AND ")+` ORDER BY id DESC LIMIT ?`,
 			append(args, limit+1), func(rows *sql.Rows) error {
-				found = append(found, dibs.Act{})
+				found = append(found, access.Act{})
 				return scanAct(rows, &found[len(found)-1])
 			})
 	})
 	if err != nil {
-		return dibs.List[dibs.Act]{}, err
+		return dibs.List[access.Act]{}, err
 	}
-	return cut(found, limit, func(a *dibs.Act) any { return a.ID })
+	return cut(found, limit, func(a *access.Act) any { return a.ID })
 }
 
-func scanAct(rows *sql.Rows, a *dibs.Act) error {
+func scanAct(rows *sql.Rows, a *access.Act) error {
 	var at int64
 	var before, after string
 	err := rows.Scan(&a.ID, &at, &a.Key, &a.KeyName, &a.Role, &a.Address, &a.RequestID, &a.Action, &a.Target, &a.Status, &a.Reason, &before, &after)

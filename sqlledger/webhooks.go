@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 const endpointColumns = `id, url, description, types, secret, old_secret, old_until, disabled, disabled_reason, failing_since, version, created_at, updated_at`
 
 // InsertEndpoint implements dibs.Webhooks.
-func (l *Ledger) InsertEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) error {
+func (l *Ledger) InsertEndpoint(ctx context.Context, e *webhooks.WebhookEndpoint) error {
 	types, err := typesText(e.Types)
 	if err != nil {
 		return err
@@ -30,7 +32,7 @@ func (l *Ledger) InsertEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) er
 		if err := s.row(ctx, `SELECT COUNT(*) FROM webhook_endpoints`, nil, &n); err != nil {
 			return err
 		}
-		if n >= dibs.MaxEndpoints {
+		if n >= webhooks.MaxEndpoints {
 			return dibs.Fail(dibs.InvalidState, dibs.Textf("there are %d endpoints, the most that there can be", "已有 %d 个端点，达到上限", n))
 		}
 		if n == 0 {
@@ -39,7 +41,7 @@ func (l *Ledger) InsertEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) er
 			if err != nil {
 				return err
 			}
-			if _, err := s.insertNew(ctx, `INSERT INTO sinks (`+sinkColumns+`) VALUES (?,?,'',0,?,0,0,'')`, dibs.WebhookSink, last, now); err != nil {
+			if _, err := s.insertNew(ctx, `INSERT INTO sinks (`+sinkColumns+`) VALUES (?,?,'',0,?,0,0,'')`, webhooks.WebhookSink, last, now); err != nil {
 				return err
 			}
 		}
@@ -70,7 +72,7 @@ func flag(b bool) int {
 }
 
 // UpdateEndpoint implements dibs.Webhooks.
-func (l *Ledger) UpdateEndpoint(ctx context.Context, e *dibs.WebhookEndpoint) error {
+func (l *Ledger) UpdateEndpoint(ctx context.Context, e *webhooks.WebhookEndpoint) error {
 	types, err := typesText(e.Types)
 	if err != nil {
 		return err
@@ -111,7 +113,7 @@ func (l *Ledger) DeleteEndpoint(ctx context.Context, id string) error {
 			return err
 		}
 		// Who queues deliveries holds the sink's row: nothing is added from here on.
-		if err := s.each(ctx, `SELECT taken FROM sinks WHERE name = ?`+s.d.forUpdate, []any{dibs.WebhookSink}, func(*sql.Rows) error { return nil }); err != nil {
+		if err := s.each(ctx, `SELECT taken FROM sinks WHERE name = ?`+s.d.forUpdate, []any{webhooks.WebhookSink}, func(*sql.Rows) error { return nil }); err != nil {
 			return err
 		}
 		if err := s.each(ctx, `SELECT id FROM webhook_endpoints WHERE id = ?`+s.d.forUpdate, []any{id}, func(*sql.Rows) error { return nil }); err != nil {
@@ -129,14 +131,14 @@ func (l *Ledger) DeleteEndpoint(ctx context.Context, id string) error {
 		}
 		// With the last endpoint goes the sink: it would keep the feed from being
 		// trimmed.
-		_, err = s.exec(ctx, `DELETE FROM sinks WHERE name = ? AND NOT EXISTS (SELECT 1 FROM webhook_endpoints)`, dibs.WebhookSink)
+		_, err = s.exec(ctx, `DELETE FROM sinks WHERE name = ? AND NOT EXISTS (SELECT 1 FROM webhook_endpoints)`, webhooks.WebhookSink)
 		return err
 	})
 }
 
 // Endpoint implements dibs.Webhooks.
-func (l *Ledger) Endpoint(ctx context.Context, id string) (*dibs.WebhookEndpoint, error) {
-	var e dibs.WebhookEndpoint
+func (l *Ledger) Endpoint(ctx context.Context, id string) (*webhooks.WebhookEndpoint, error) {
+	var e webhooks.WebhookEndpoint
 	err := l.read(ctx, "read endpoint", func(s *session) error {
 		rows, err := s.query(ctx, `SELECT `+endpointColumns+` FROM webhook_endpoints WHERE id = ?`, id)
 		if err != nil {
@@ -151,18 +153,18 @@ func (l *Ledger) Endpoint(ctx context.Context, id string) (*dibs.WebhookEndpoint
 }
 
 // Endpoints implements dibs.Webhooks.
-func (l *Ledger) Endpoints(ctx context.Context) ([]dibs.WebhookEndpoint, error) {
-	var found []dibs.WebhookEndpoint
+func (l *Ledger) Endpoints(ctx context.Context) ([]webhooks.WebhookEndpoint, error) {
+	var found []webhooks.WebhookEndpoint
 	err := l.read(ctx, "list endpoints", func(s *session) error {
 		return s.each(ctx, `SELECT `+endpointColumns+` FROM webhook_endpoints ORDER BY id`, nil, func(rows *sql.Rows) error {
-			found = append(found, dibs.WebhookEndpoint{})
+			found = append(found, webhooks.WebhookEndpoint{})
 			return scanEndpoint(rows, &found[len(found)-1])
 		})
 	})
 	return found, err
 }
 
-func scanEndpoint(rows *sql.Rows, e *dibs.WebhookEndpoint) error {
+func scanEndpoint(rows *sql.Rows, e *webhooks.WebhookEndpoint) error {
 	var types string
 	var oldUntil, failing, created, updated int64
 	if err := rows.Scan(&e.ID, &e.URL, &e.Description, &types, &e.Secret, &e.OldSecret, &oldUntil, &e.Disabled, &e.DisabledReason,

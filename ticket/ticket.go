@@ -27,6 +27,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/seal"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // Config configures tickets. Key is required.
@@ -68,7 +70,7 @@ type Tickets struct {
 
 var (
 	_ dibs.Gate    = (*Tickets)(nil)
-	_ dibs.Tickets = (*Tickets)(nil)
+	_ gate.Tickets = (*Tickets)(nil)
 )
 
 // New returns tickets, or says what is wrong with the configuration.
@@ -140,14 +142,14 @@ func (t *Tickets) open(c *dibs.Campaign, now time.Time) (*dibs.TicketSpec, error
 }
 
 // Challenge implements dibs.Tickets.
-func (t *Tickets) Challenge(_ context.Context, c *dibs.Campaign, user string) (dibs.Challenge, error) {
+func (t *Tickets) Challenge(_ context.Context, c *dibs.Campaign, user string) (gate.Challenge, error) {
 	now := t.now()
 	spec, err := t.open(c, now)
 	if err != nil {
-		return dibs.Challenge{}, err
+		return gate.Challenge{}, err
 	}
 	t.counts.challenges.Add(1)
-	ch := dibs.Challenge{CampaignID: c.ID, Bits: spec.WorkBits, HumanCheck: spec.HumanCheck}
+	ch := gate.Challenge{CampaignID: c.ID, Bits: spec.WorkBits, HumanCheck: spec.HumanCheck}
 	if spec.WorkBits > 0 {
 		until := now.Add(workFor).UTC().Truncate(time.Millisecond)
 		ch.Challenge, ch.ExpiresAt = t.challenges.Seal(c.Number, user, until), &until
@@ -156,32 +158,32 @@ func (t *Tickets) Challenge(_ context.Context, c *dibs.Campaign, user string) (d
 }
 
 // Ticket implements dibs.Tickets.
-func (t *Tickets) Ticket(_ context.Context, c *dibs.Campaign, user string, req dibs.TicketRequest) (dibs.TicketView, error) {
+func (t *Tickets) Ticket(_ context.Context, c *dibs.Campaign, user string, req gate.TicketRequest) (gate.TicketView, error) {
 	now := t.now()
 	spec, err := t.open(c, now)
 	if err != nil {
 		t.counts.early.Add(1)
-		return dibs.TicketView{}, err
+		return gate.TicketView{}, err
 	}
 	if spec.WorkBits > 0 {
 		if err := t.checkWork(c, user, spec.WorkBits, &req, now); err != nil {
 			t.counts.workRefused.Add(1)
-			return dibs.TicketView{}, err
+			return gate.TicketView{}, err
 		}
 	}
 	if spec.HumanCheck != "" {
 		if err := t.checkVoucher(c, user, req.Voucher, now); err != nil {
 			t.counts.humanRefused.Add(1)
-			return dibs.TicketView{}, err
+			return gate.TicketView{}, err
 		}
 	}
 	until := now.Add(time.Duration(spec.Lifetime)).UTC().Truncate(time.Millisecond)
 	t.counts.issued.Add(1)
-	return dibs.TicketView{CampaignID: c.ID, Ticket: t.tickets.Seal(c.Number, user, until), ExpiresAt: until}, nil
+	return gate.TicketView{CampaignID: c.ID, Ticket: t.tickets.Seal(c.Number, user, until), ExpiresAt: until}, nil
 }
 
 // checkWork checks the work: one seal and one hash.
-func (t *Tickets) checkWork(c *dibs.Campaign, user string, need int, req *dibs.TicketRequest, now time.Time) error {
+func (t *Tickets) checkWork(c *dibs.Campaign, user string, need int, req *gate.TicketRequest, now time.Time) error {
 	switch t.challenges.Open(req.Challenge, c.Number, user, now) {
 	case seal.Valid:
 	case seal.Missing:

@@ -14,6 +14,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/seal"
 	"github.com/dibs-dev/dibs/ticket"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 var (
@@ -48,7 +50,7 @@ func campaign(number uint32, id string, spec dibs.TicketSpec) *dibs.Campaign {
 
 func plain() dibs.TicketSpec { return dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute)} }
 
-func (b *booth) fetch(c *dibs.Campaign, user string, req dibs.TicketRequest) string {
+func (b *booth) fetch(c *dibs.Campaign, user string, req gate.TicketRequest) string {
 	b.t.Helper()
 	v, err := b.Ticket(context.Background(), c, user, req)
 	if err != nil {
@@ -57,7 +59,7 @@ func (b *booth) fetch(c *dibs.Campaign, user string, req dibs.TicketRequest) str
 	return v.Ticket
 }
 
-func (b *booth) refuses(c *dibs.Campaign, user string, req dibs.TicketRequest, want dibs.Reason) {
+func (b *booth) refuses(c *dibs.Campaign, user string, req gate.TicketRequest, want dibs.Reason) {
 	b.t.Helper()
 	v, err := b.Ticket(context.Background(), c, user, req)
 	var e *dibs.Error
@@ -73,7 +75,7 @@ func (b *booth) claims(c *dibs.Campaign, user, ticket string) (dibs.Result, bool
 func TestATicketIsGoodForItsUserOnly(t *testing.T) {
 	b := newBooth(t)
 	c, other := campaign(1, "phone", plain()), campaign(2, "other", plain())
-	text := b.fetch(c, "ann", dibs.TicketRequest{})
+	text := b.fetch(c, "ann", gate.TicketRequest{})
 	for _, tt := range []struct {
 		name         string
 		c            *dibs.Campaign
@@ -117,7 +119,7 @@ func TestNoTicketBeforeTheOpening(t *testing.T) {
 	c := campaign(1, "phone", dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute), WorkBits: 8})
 	for after, want := range map[time.Duration]dibs.Reason{-time.Millisecond: dibs.NotStarted, 2 * time.Hour: dibs.Ended} {
 		b.now = noon.Add(after)
-		b.refuses(c, "ann", dibs.TicketRequest{}, want)
+		b.refuses(c, "ann", gate.TicketRequest{}, want)
 		_, err := b.Challenge(context.Background(), c, "ann")
 		var e *dibs.Error
 		if !errors.As(err, &e) || e.Reason != want {
@@ -127,9 +129,9 @@ func TestNoTicketBeforeTheOpening(t *testing.T) {
 	b.now = noon
 	draft := *c
 	draft.State = dibs.Draft
-	b.refuses(&draft, "ann", dibs.TicketRequest{}, dibs.NotFound)
+	b.refuses(&draft, "ann", gate.TicketRequest{}, dibs.NotFound)
 	draft.State, draft.Gate = dibs.Published, nil
-	b.refuses(&draft, "ann", dibs.TicketRequest{}, dibs.NotFound)
+	b.refuses(&draft, "ann", gate.TicketRequest{}, dibs.NotFound)
 }
 
 // solve works, by another code than the one that checks.
@@ -152,7 +154,7 @@ func TestATicketCostsWork(t *testing.T) {
 	if err != nil || ch.Bits != bits || ch.Challenge == "" || !ch.ExpiresAt.Equal(noon.Add(5*time.Minute)) {
 		t.Fatalf("%+v, %v", ch, err)
 	}
-	done := dibs.TicketRequest{Challenge: ch.Challenge, Nonce: solve(ch.Challenge, bits)}
+	done := gate.TicketRequest{Challenge: ch.Challenge, Nonce: solve(ch.Challenge, bits)}
 	if _, passed := b.claims(c, "ann", b.fetch(c, "ann", done)); !passed {
 		t.Error("the ticket is worth nothing")
 	}
@@ -162,14 +164,14 @@ func TestATicketCostsWork(t *testing.T) {
 			idle = fmt.Sprint(n)
 		}
 	}
-	for name, req := range map[string]dibs.TicketRequest{
+	for name, req := range map[string]gate.TicketRequest{
 		"nothing": {}, "too little": {Challenge: ch.Challenge, Nonce: idle}, "an own challenge": {Challenge: "abc", Nonce: solve("abc", bits)},
 	} {
 		t.Run(name, func(t *testing.T) { b.refuses(c, "ann", req, dibs.TicketRequired) })
 	}
 	b.refuses(c, "bob", done, dibs.TicketRequired)
 	b.refuses(other, "ann", done, dibs.TicketRequired)
-	b.refuses(c, "ann", dibs.TicketRequest{Challenge: ch.Challenge, Nonce: strings.Repeat("1", 65)}, dibs.InvalidRequest)
+	b.refuses(c, "ann", gate.TicketRequest{Challenge: ch.Challenge, Nonce: strings.Repeat("1", 65)}, dibs.InvalidRequest)
 	if _, passed := b.claims(c, "ann", ch.Challenge); passed {
 		t.Error("a challenge is as good as a ticket")
 	}
@@ -196,7 +198,7 @@ func TestTheHumanCheck(t *testing.T) {
 		return text
 	}
 	good := sign(jwt.SigningMethodHS256, secret, nil)
-	if _, passed := b.claims(c, "ann", b.fetch(c, "ann", dibs.TicketRequest{Voucher: good})); !passed {
+	if _, passed := b.claims(c, "ann", b.fetch(c, "ann", gate.TicketRequest{Voucher: good})); !passed {
 		t.Error("the ticket is worth nothing")
 	}
 	for name, voucher := range map[string]string{
@@ -214,7 +216,7 @@ func TestTheHumanCheck(t *testing.T) {
 		"good for very long": sign(jwt.SigningMethodHS256, secret, func(c jwt.MapClaims) { c["exp"] = noon.Add(time.Hour).Unix() }),
 		"very long":          good + strings.Repeat("x", 2000),
 	} {
-		t.Run(name, func(t *testing.T) { b.refuses(c, "ann", dibs.TicketRequest{Voucher: voucher}, dibs.TicketRequired) })
+		t.Run(name, func(t *testing.T) { b.refuses(c, "ann", gate.TicketRequest{Voucher: voucher}, dibs.TicketRequired) })
 	}
 	// Without a secret there is no voucher that could be good: not even one that is
 	// signed by nothing.
@@ -223,7 +225,7 @@ func TestTheHumanCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, voucher := range []string{good, sign(jwt.SigningMethodHS256, []byte{}, nil)} {
-		if _, err := alone.Ticket(context.Background(), c, "ann", dibs.TicketRequest{Voucher: voucher}); err == nil {
+		if _, err := alone.Ticket(context.Background(), c, "ann", gate.TicketRequest{Voucher: voucher}); err == nil {
 			t.Errorf("a server without a secret has taken %q", voucher)
 		}
 	}
@@ -244,7 +246,7 @@ func FuzzTicket(f *testing.F) {
 		f.Fatal(err)
 	}
 	c := campaign(1, "phone", plain())
-	v, err := b.Ticket(context.Background(), c, "ann", dibs.TicketRequest{})
+	v, err := b.Ticket(context.Background(), c, "ann", gate.TicketRequest{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -265,7 +267,7 @@ func BenchmarkPass(b *testing.B) {
 		b.Fatal(err)
 	}
 	c := campaign(1, "phone", plain())
-	v, err := tickets.Ticket(context.Background(), c, "ann", dibs.TicketRequest{})
+	v, err := tickets.Ticket(context.Background(), c, "ann", gate.TicketRequest{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/redpacket"
+
+	"github.com/dibs-dev/dibs/erasure"
 )
 
 // TestKillErasure kills the server again and again while it erases a user of whom much
@@ -26,7 +28,7 @@ import (
 // finds nothing.
 func TestKillErasure(t *testing.T) {
 	dir := t.TempDir()
-	files := []string{filepath.Join(dir, embedded.LedgerFile), filepath.Join(dir, embedded.JournalFile)}
+	files := []string{filepath.Join(dir, node.LedgerFile), filepath.Join(dir, node.JournalFile)}
 	killErasures(t, dir, "", (rounds(t)+5)/6, func() []*sql.DB {
 		var all []*sql.DB
 		for _, file := range files {
@@ -87,8 +89,8 @@ func (x *erasures) live(users []string) {
 	var ahead atomic.Int64
 	ahead.Store(int64(-72 * time.Hour))
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	node, err := embedded.Open(ctx, embedded.Config{
-		Dir: x.data, Ledger: x.ledger, Migrate: true, Now: now, Service: dibs.Config{
+	nd, err := node.Open(ctx, node.Config{
+		Dir: x.data, Ledger: x.ledger, Migrate: true, Now: now, Service: node.ServiceConfig{
 			Split:     func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
 			TidyEvery: 10 * time.Millisecond, SettleEvery: time.Millisecond, CreditEvery: 10 * time.Millisecond,
 		},
@@ -96,17 +98,17 @@ func (x *erasures) live(users []string) {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	p := &past{erasures: x, node: node, now: now}
+	p := &past{erasures: x, node: nd, now: now}
 	p.sell(users)
 	p.follow(users)
 	p.record(users)
 	ahead.Add(int64(24 * time.Hour))
 	p.await("nothing is held any more", func() bool {
-		shards, err := node.Engine.JournalShards(ctx)
+		shards, err := nd.Engine.JournalShards(ctx)
 		p.must(err)
 		return len(shards) == 0
 	})
-	p.must(node.Close(context.Background()))
+	p.must(nd.Close(context.Background()))
 }
 
 // erase erases a user, with kills in between.
@@ -117,8 +119,8 @@ func (x *erasures) erase(user string) {
 	}
 	x.server, x.url = startServe(x.t, x.data, append(x.where(), x.more...)...)
 	asked := make(chan struct{})
-	ask := func() (dibs.ErasureView, error) {
-		v, _, err := clitest.Admin(x.t, x.url).EraseUser(x.t.Context(), user, dibs.ErasureSpec{LeaveBalance: true})
+	ask := func() (erasure.ErasureView, error) {
+		v, _, err := clitest.Admin(x.t, x.url).EraseUser(x.t.Context(), user, erasure.ErasureSpec{LeaveBalance: true})
 		return v, err
 	}
 	go func() {
@@ -150,7 +152,7 @@ func (x *erasures) erase(user string) {
 	api := clitest.Admin(x.t, x.url)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(clitest.Patience); e.State != dibs.ErasureDone; <-tick.C {
+	for until := time.Now().Add(clitest.Patience); e.State != erasure.ErasureDone; <-tick.C {
 		if e, err = api.Erasure(x.t.Context(), e.ID); err != nil || time.Now().After(until) {
 			x.t.Fatalf("the erasure does not end: %+v, %v", e, err)
 		}
@@ -175,7 +177,7 @@ func (x *erasures) isMidway() (is bool) {
 		// The journal's file has no erasures.
 		if slices.Contains(x.tables(db), "erasures") {
 			x.rows(db, "SELECT step FROM erasures WHERE user_id IS NOT NULL AND clean_since = 0", func(_, values []string) {
-				is = is || values[0] != string(dibs.EraseClaims)
+				is = is || values[0] != string(erasure.EraseClaims)
 			})
 		}
 	})

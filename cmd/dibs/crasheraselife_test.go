@@ -7,14 +7,21 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/audience"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/node"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/announce"
+	"github.com/dibs-dev/dibs/funds"
+	"github.com/dibs-dev/dibs/webhooks"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // past is a node that runs some days ago.
 type past struct {
 	*erasures
-	node *embedded.Node
+	node *node.Node
 	now  func() time.Time
 }
 
@@ -40,16 +47,16 @@ func (p *past) await(what string, is func() bool) {
 func (p *past) publish(spec dibs.CampaignSpec) {
 	p.t.Helper()
 	spec.Title, spec.StartsAt, spec.EndsAt = spec.ID, p.now().Add(-time.Minute), p.now().Add(time.Hour)
-	_, err := p.node.Service.CreateCampaign(p.t.Context(), spec)
+	_, err := p.node.Service.Campaigns.Create(p.t.Context(), spec)
 	p.must(err)
-	_, err = p.node.Service.Publish(p.t.Context(), spec.ID)
+	_, err = p.node.Service.Campaigns.Publish(p.t.Context(), spec.ID)
 	p.must(err)
 }
 
 // claim has a user claim.
 func (p *past) claim(campaign, user string) string {
 	p.t.Helper()
-	r, err := p.node.Service.Claim(p.t.Context(), dibs.ClaimRequest{CampaignID: campaign, UserID: user, Key: "k"})
+	r, err := p.node.Service.Claims.Claim(p.t.Context(), dibs.ClaimRequest{CampaignID: campaign, UserID: user, Key: "k"})
 	p.must(err)
 	if r.Outcome != dibs.Granted {
 		p.t.Fatalf("%s claims %s: %s", user, campaign, r.Outcome)
@@ -68,30 +75,30 @@ func (p *past) sell(users []string) {
 		p.publish(dibs.CampaignSpec{ID: id, Kind: dibs.Sale, Stock: dibs.StockSpec{Units: &units}})
 		for _, user := range all {
 			claim := p.claim(id, user)
-			_, _, err := s.Ship(ctx, claim, dibs.ShipmentSpec{Carrier: "SF", TrackingNo: "T-" + claim})
+			_, _, err := s.Orders.Ship(ctx, claim, dibs.ShipmentSpec{Carrier: "SF", TrackingNo: "T-" + claim})
 			p.must(err)
 		}
 	}
 	p.publish(dibs.CampaignSpec{ID: "spring", Kind: dibs.Coupon, Stock: dibs.StockSpec{Codes: &dibs.CodesSpec{Count: units}}})
-	_, _, err := s.Deposit(ctx, all[0], dibs.DepositSpec{Amount: cny(1000 * units), Ref: "d"})
+	_, _, err := s.Funds.Deposit(ctx, all[0], funds.DepositSpec{Amount: cny(1000 * units), Ref: "d"})
 	p.must(err)
 	p.publish(dibs.CampaignSpec{
 		ID: "rain", Kind: dibs.RedPacket, SenderID: all[0], Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: cny(1000 * units), Count: units}},
 	})
-	_, err = s.CreateProduct(ctx, dibs.ProductSpec{ID: "tea", Name: "tea", Stock: 100 * units})
+	_, err = s.Products.Create(ctx, dibs.ProductSpec{ID: "tea", Name: "tea", Stock: 100 * units})
 	p.must(err)
 	for _, user := range all {
-		_, _, err := s.Redeem(ctx, p.claim("spring", user), dibs.RedeemSpec{Ref: "used", UserID: user})
+		_, _, err := s.Orders.Redeem(ctx, p.claim("spring", user), dibs.RedeemSpec{Ref: "used", UserID: user})
 		p.must(err)
 		p.claim("rain", user)
 		for i := range 5 {
-			r, err := s.Order(ctx, dibs.OrderRequest{ProductID: "tea", UserID: user, Key: fmt.Sprint("tea-", i)})
+			r, err := s.Orders.Place(ctx, dibs.OrderRequest{ProductID: "tea", UserID: user, Key: fmt.Sprint("tea-", i)})
 			p.must(err)
-			_, _, err = s.Ship(ctx, r.Claim.ID, dibs.ShipmentSpec{Carrier: "SF", TrackingNo: "T-" + user})
+			_, _, err = s.Orders.Ship(ctx, r.Claim.ID, dibs.ShipmentSpec{Carrier: "SF", TrackingNo: "T-" + user})
 			p.must(err)
 		}
 	}
-	_, err = s.End(ctx, "rain")
+	_, err = s.Campaigns.End(ctx, "rain")
 	p.must(err)
 	p.await("all shares are on accounts", func() bool {
 		st, err := s.Stats(ctx, "rain")
@@ -107,18 +114,18 @@ func (p *past) follow(users []string) {
 	ctx, l := p.t.Context(), p.node.Ledger
 	_, err := audience.Import(ctx, l, "vip", strings.NewReader("somebody-else\n"+strings.Join(users, "\n")+"\n"), nil)
 	p.must(err)
-	followers := []dibs.Follower{{User: "somebody-else", Since: p.now()}}
+	followers := []gate.Follower{{User: "somebody-else", Since: p.now()}}
 	for _, user := range users {
-		followers = append(followers, dibs.Follower{User: user, Since: p.now()})
+		followers = append(followers, gate.Follower{User: user, Since: p.now()})
 	}
 	_, err = l.Follow(ctx, "shop", followers, true)
 	p.must(err)
-	a, err := p.node.Service.Announce(ctx, "sale-0", dibs.AnnouncementSpec{Merchant: "shop", Message: "at noon"})
+	a, err := p.node.Service.Announcements.Create(ctx, "sale-0", announce.AnnouncementSpec{Merchant: "shop", Message: "at noon"})
 	p.must(err)
 	p.await("all are told", func() bool {
-		v, err := p.node.Service.Announcement(ctx, a.ID)
+		v, err := p.node.Service.Announcements.Get(ctx, a.ID)
 		p.must(err)
-		return v.State == dibs.AnnouncementDone
+		return v.State == announce.AnnouncementDone
 	})
 	_, err = l.Follow(ctx, "shop", followers[1:], false)
 	p.must(err)
@@ -129,24 +136,24 @@ func (p *past) follow(users []string) {
 func (p *past) record(users []string) {
 	p.t.Helper()
 	ctx, l := p.t.Context(), p.node.Ledger
-	p.must(l.InsertEndpoint(ctx, &dibs.WebhookEndpoint{ID: "hook", URL: "https://192.0.2.1/", Secret: "s", Version: 1, CreatedAt: p.now(), UpdatedAt: p.now()}))
+	p.must(l.InsertEndpoint(ctx, &webhooks.WebhookEndpoint{ID: "hook", URL: "https://192.0.2.1/", Secret: "s", Version: 1, CreatedAt: p.now(), UpdatedAt: p.now()}))
 	for n, user := range users {
 		body := fmt.Sprintf(`{"user_id":%q,"items":["C-1"],"carrier":"SF","tracking_no":"T"}`, user)
-		var deliveries []dibs.WebhookDelivery
+		var deliveries []webhooks.WebhookDelivery
 		for part := range 10 {
-			var acts []*dibs.Act
+			var acts []*access.Act
 			for i := range 60 {
 				at := p.now()
-				acts = append(acts, &dibs.Act{
-					ID: dibs.NewActID(at), At: at, Key: "k", Action: "deposit", Target: "/v1/accounts/" + user + "/deposits", Status: 200, After: []byte(body),
+				acts = append(acts, &access.Act{
+					ID: access.NewActID(at), At: at, Key: "k", Action: "deposit", Target: "/v1/accounts/" + user + "/deposits", Status: 200, After: []byte(body),
 				})
-				deliveries = append(deliveries, dibs.WebhookDelivery{
-					Endpoint: "hook", EventID: fmt.Sprint("e-", n, "-", part, "-", i), Type: "t", Subject: "s", Body: []byte(body), Status: dibs.DeliveryPending,
+				deliveries = append(deliveries, webhooks.WebhookDelivery{
+					Endpoint: "hook", EventID: fmt.Sprint("e-", n, "-", part, "-", i), Type: "t", Subject: "s", Body: []byte(body), Status: webhooks.DeliveryPending,
 					NextAt: time.Now().Add(time.Hour), CreatedAt: p.now(), UpdatedAt: p.now(),
 				})
 			}
 			p.must(l.SaveActs(ctx, acts))
-			p.must(l.SaveRequest(ctx, &dibs.StoredRequest{Caller: "k", Key: fmt.Sprint("r-", n, "-", part), Hash: []byte("h"), Status: 200, Body: []byte(body), At: time.Now()}))
+			p.must(l.SaveRequest(ctx, &access.StoredRequest{Caller: "k", Key: fmt.Sprint("r-", n, "-", part), Hash: []byte("h"), Status: 200, Body: []byte(body), At: time.Now()}))
 		}
 		p.must(l.QueueDeliveries(ctx, nil, deliveries))
 	}

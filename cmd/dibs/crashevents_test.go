@@ -16,6 +16,9 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 // TestKillEvents kills the server at random moments while claims live and their
@@ -42,15 +45,15 @@ func killEvents(t *testing.T, ledger string, n int) {
 		more: []string{"--events", redis.URL() + "?stream=shop", "--webhook-allow-private"},
 	}
 	c.restart()
-	var e dibs.EndpointView
+	var e webhooks.EndpointView
 	hook.SetSecret(func() string {
-		if e, err = clitest.Admin(t, c.url).CreateEndpoint(t.Context(), dibs.EndpointSpec{URL: receiver.URL}, ""); err != nil {
+		if e, err = clitest.Admin(t, c.url).CreateEndpoint(t.Context(), webhooks.EndpointSpec{URL: receiver.URL}, ""); err != nil {
 			t.Error(err)
 		}
 		return e.Secret
 	})
 	// The sink begins with what happens once it is there.
-	c.published(func(v *dibs.SinkView) bool { return v.Owner != "" })
+	c.published(func(v *events.SinkView) bool { return v.Owner != "" })
 	c.publishLife()
 	for i := range n {
 		if i%2 == 1 {
@@ -68,7 +71,7 @@ func killEvents(t *testing.T, ledger string, n int) {
 		}
 	}
 	c.lived()
-	c.published(func(v *dibs.SinkView) bool { return v.OK && v.Behind == 0 })
+	c.published(func(v *events.SinkView) bool { return v.OK && v.Behind == 0 })
 	c.posted(e.ID)
 	m, err := redis.Do(t.Context(), "XRANGE", "shop", "-", "+")
 	if err != nil {
@@ -92,7 +95,7 @@ func killEvents(t *testing.T, ledger string, n int) {
 }
 
 // published waits until both sinks are as they should be.
-func (c *crashes) published(holds func(*dibs.SinkView) bool) {
+func (c *crashes) published(holds func(*events.SinkView) bool) {
 	c.t.Helper()
 	api := clitest.Admin(c.t, c.url)
 	c.until("sinks", func() (string, bool) {
@@ -109,7 +112,7 @@ func (c *crashes) posted(endpoint string) {
 	c.t.Helper()
 	api := clitest.Admin(c.t, c.url)
 	c.until("deliveries", func() (string, bool) {
-		v, err := api.Deliveries(c.t.Context(), endpoint, dibs.DeliveryPending, dibs.Page{Limit: 10})
+		v, err := api.Deliveries(c.t.Context(), endpoint, webhooks.DeliveryPending, dibs.Page{Limit: 10})
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -139,8 +142,8 @@ func (c *crashes) sawAll(what string, bodies []string) {
 	c.t.Helper()
 	first, next, last := map[string]string{}, map[string]int{}, map[string]string{}
 	for _, body := range bodies {
-		var e dibs.Event
-		var data dibs.ClaimEventData
+		var e events.Event
+		var data events.ClaimEventData
 		if err := json.Unmarshal([]byte(body), &e); err != nil {
 			c.t.Fatalf("%s: %q: %v", what, body, err)
 		}
@@ -151,7 +154,7 @@ func (c *crashes) sawAll(what string, bodies []string) {
 			continue
 		}
 		first[e.ID] = body
-		if !strings.HasPrefix(e.Type, dibs.EventTypePrefix+"claim.") {
+		if !strings.HasPrefix(e.Type, events.EventTypePrefix+"claim.") {
 			continue
 		}
 		if err := json.Unmarshal(e.Data, &data); err != nil {

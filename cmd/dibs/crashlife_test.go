@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
@@ -67,14 +68,14 @@ func killLife(t *testing.T, ledger string, n int) {
 // publishLife opens the campaign whose claims live.
 func (c *crashes) publishLife() {
 	c.t.Helper()
-	api := clitest.Admin(c.t, c.url)
+	admin := clitest.Admin(c.t, c.url)
 	units, within := int64(lifeUnits), dibs.Duration(time.Second)
-	_, err := api.CreateCampaign(c.t.Context(), dibs.CampaignSpec{
+	_, err := admin.CreateCampaign(c.t.Context(), dibs.CampaignSpec{
 		ID: "life", Kind: dibs.Sale, Title: "Life", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
 		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
 	}, "")
 	if err == nil {
-		_, err = api.Publish(c.t.Context(), "life")
+		_, err = admin.Publish(c.t.Context(), "life")
 	}
 	if err != nil {
 		c.t.Fatal(err)
@@ -129,29 +130,29 @@ func (c *crashes) lifeRound() []lifeStep {
 // take takes the step; an error means that no answer came. A step that came too
 // late is answered too: the claim's status is what the server says.
 func (s *lifeStep) take(url string, transport http.RoundTripper) error {
-	api, err := client.New(url, client.Options{AdminKey: clitest.Key, HTTPClient: &http.Client{Transport: transport, Timeout: clitest.Patience}})
+	admin, err := client.New(url, client.Options{AdminKey: clitest.Key, HTTPClient: &http.Client{Transport: transport, Timeout: clitest.Patience}})
 	if err != nil {
 		return err
 	}
 	ctx := context.Background()
 	paid := dibs.PaymentSpec{PaymentRef: "pay-" + s.id, Amount: &dibs.Money{Amount: 500, Currency: "CNY"}}
-	var v dibs.ClaimView
+	var v api.ClaimView
 	switch s.step {
 	case "cancel":
-		v, _, err = api.Cancel(ctx, s.id, "cancel-"+s.id)
+		v, _, err = admin.Cancel(ctx, s.id, "cancel-"+s.id)
 	case "confirm", "refund":
-		v, _, err = api.Confirm(ctx, s.id, paid)
+		v, _, err = admin.Confirm(ctx, s.id, paid)
 		if err == nil && s.step == "refund" && v.Status != "released" {
 			s.id = v.ID
-			v, _, err = api.Refund(ctx, v.ID, dibs.RefundSpec{Restock: true}, "refund-"+v.ID)
+			v, _, err = admin.Refund(ctx, v.ID, dibs.RefundSpec{Restock: true}, "refund-"+v.ID)
 		}
 	default:
-		v, err = api.FindClaim(ctx, s.id)
+		v, err = admin.FindClaim(ctx, s.id)
 	}
 	var refusal *client.Error
 	if errors.As(err, &refusal) && refusal.Reason == dibs.InvalidState.String() {
 		// It has expired before it could be cancelled.
-		v, err = api.FindClaim(ctx, s.id)
+		v, err = admin.FindClaim(ctx, s.id)
 	}
 	if err == nil {
 		s.id, s.status = v.ID, v.Status
@@ -162,7 +163,7 @@ func (s *lifeStep) take(url string, transport http.RoundTripper) error {
 // checkLife looks for every step that was answered, and takes the others again.
 func (c *crashes) checkLife(steps []lifeStep) {
 	c.t.Helper()
-	api, transport := clitest.Admin(c.t, c.url), client.NewTransport()
+	admin, transport := clitest.Admin(c.t, c.url), client.NewTransport()
 	defer transport.CloseIdleConnections()
 	for _, s := range steps {
 		if s.status == "" {
@@ -172,7 +173,7 @@ func (c *crashes) checkLife(steps []lifeStep) {
 			}
 			s = again
 		}
-		v, err := api.FindClaim(c.t.Context(), s.id)
+		v, err := admin.FindClaim(c.t.Context(), s.id)
 		if err != nil || v.Status != s.status && s.status != "pending" {
 			c.t.Fatalf("the %s of %s was answered %s, and the claim is %+v, %v", s.step, s.id, s.status, v, err)
 		}
@@ -180,7 +181,7 @@ func (c *crashes) checkLife(steps []lifeStep) {
 			continue
 		}
 		// The next round needs the stock.
-		if _, _, err := api.Refund(c.t.Context(), s.id, dibs.RefundSpec{Restock: true}, "back-"+s.id); err != nil {
+		if _, _, err := admin.Refund(c.t.Context(), s.id, dibs.RefundSpec{Restock: true}, "back-"+s.id); err != nil {
 			c.t.Fatalf("refund %s: %v", s.id, err)
 		}
 	}
@@ -200,13 +201,13 @@ func (c *crashes) afterLife() {
 // lived waits until nothing is pending, and each unit is paid or for sale.
 func (c *crashes) lived() {
 	c.t.Helper()
-	api := clitest.Admin(c.t, c.url)
+	admin := clitest.Admin(c.t, c.url)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	var st dibs.StatsView
+	var st api.StatsView
 	for until := time.Now().Add(clitest.Patience); ; <-tick.C {
 		var err error
-		if st, err = api.Stats(c.t.Context(), "life"); err != nil {
+		if st, err = admin.Stats(c.t.Context(), "life"); err != nil {
 			c.t.Fatal(err)
 		}
 		if st.Pending == 0 && st.Remaining+st.Confirmed == lifeUnits {

@@ -11,6 +11,9 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/funds"
 )
 
 const (
@@ -35,7 +38,7 @@ func killPackets(t *testing.T, ledger string, n int) {
 	t.Logf("seed %d, %d rounds", seed, n)
 	c := &crashes{t: t, r: rand.New(rand.NewPCG(seed, 0)), data: t.TempDir(), ledger: ledger}
 	c.restart()
-	deposit := dibs.DepositSpec{Amount: dibs.Money{Amount: int64(n) * packetTotal, Currency: "CNY"}, Ref: "d"}
+	deposit := funds.DepositSpec{Amount: dibs.Money{Amount: int64(n) * packetTotal, Currency: "CNY"}, Ref: "d"}
 	if _, _, err := clitest.Admin(t, c.url).Deposit(t.Context(), "host", deposit); err != nil {
 		t.Fatal(err)
 	}
@@ -61,13 +64,13 @@ func killPackets(t *testing.T, ledger string, n int) {
 // packetRound publishes a red packet, lets users grab, and kills the server when
 // enough was granted, or some was credited, or while it is being ended.
 func (c *crashes) packetRound(id string, ending bool) []press {
-	api := clitest.Admin(c.t, c.url)
-	_, err := api.CreateCampaign(c.t.Context(), dibs.CampaignSpec{
+	admin := clitest.Admin(c.t, c.url)
+	_, err := admin.CreateCampaign(c.t.Context(), dibs.CampaignSpec{
 		ID: id, Kind: dibs.RedPacket, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour), SenderID: "host",
 		Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: packetTotal, Currency: "CNY"}, Count: packetShares}},
 	}, "")
 	if err == nil {
-		_, err = api.Publish(c.t.Context(), id)
+		_, err = admin.Publish(c.t.Context(), id)
 	}
 	if err != nil {
 		c.t.Fatal(err)
@@ -88,14 +91,14 @@ func (c *crashes) packetRound(id string, ending bool) []press {
 	case ending:
 		// Whether it is answered, the kill decides.
 		go func() {
-			_, err := api.End(c.t.Context(), id)
+			_, err := admin.End(c.t.Context(), id)
 			ended <- err
 		}()
 		after := time.NewTimer(time.Duration(c.r.IntN(700)) * time.Millisecond)
 		<-after.C
 	default:
 		ended <- nil
-		c.packetUntil(api, id, func(f *dibs.FundsView) bool { return f.Credited.Amount > 0 })
+		c.packetUntil(admin, id, func(f *api.FundsView) bool { return f.Credited.Amount > 0 })
 	}
 	c.server.kill()
 	<-stopped
@@ -107,12 +110,12 @@ func (c *crashes) packetRound(id string, ending bool) []press {
 }
 
 // packetUntil waits for what becomes of a red packet's money.
-func (c *crashes) packetUntil(api *client.Client, id string, holds func(*dibs.FundsView) bool) *dibs.FundsView {
+func (c *crashes) packetUntil(admin *client.Client, id string, holds func(*api.FundsView) bool) *api.FundsView {
 	c.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(clitest.Patience); ; <-tick.C {
-		st, err := api.Stats(c.t.Context(), id)
+		st, err := admin.Stats(c.t.Context(), id)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -129,17 +132,17 @@ func (c *crashes) packetUntil(api *client.Client, id string, holds func(*dibs.Fu
 // users were answered with what they have. It returns what was credited.
 func (c *crashes) checkPacket(id string, presses []press) int64 {
 	c.t.Helper()
-	api := clitest.Admin(c.t, c.url)
-	if _, err := api.End(c.t.Context(), id); err != nil {
+	admin := clitest.Admin(c.t, c.url)
+	if _, err := admin.End(c.t.Context(), id); err != nil {
 		c.t.Fatal(err)
 	}
-	f := c.packetUntil(api, id, func(f *dibs.FundsView) bool { return f.ReturnedAt != nil })
+	f := c.packetUntil(admin, id, func(f *api.FundsView) bool { return f.ReturnedAt != nil })
 	if f.Credited.Amount+f.Returned.Amount != packetTotal || f.Escrow.Amount != 0 {
 		c.t.Errorf("the funds of %s at the end: %+v", id, f)
 	}
 	sum := int64(0)
-	for user := range claimsByUser(c.t, api, id) {
-		sum += accountOf(c.t, api, user)
+	for user := range claimsByUser(c.t, admin, id) {
+		sum += accountOf(c.t, admin, user)
 	}
 	if sum != f.Credited.Amount {
 		c.t.Errorf("%s credited %d, its users have %d", id, f.Credited.Amount, sum)
@@ -148,8 +151,8 @@ func (c *crashes) checkPacket(id string, presses []press) int64 {
 		if p.id == "" {
 			continue
 		}
-		claim, err := api.FindClaim(c.t.Context(), p.id)
-		if err != nil || claim.Amount == nil || claim.UserID != p.user || accountOf(c.t, api, p.user) != claim.Amount.Amount {
+		claim, err := admin.FindClaim(c.t.Context(), p.id)
+		if err != nil || claim.Amount == nil || claim.UserID != p.user || accountOf(c.t, admin, p.user) != claim.Amount.Amount {
 			c.t.Errorf("%s was granted %s of %s, which is %+v, %v", p.user, p.id, id, claim, err)
 		}
 	}
@@ -157,10 +160,10 @@ func (c *crashes) checkPacket(id string, presses []press) int64 {
 }
 
 // claimsByUser are a campaign's claims by their users, each of whom has one.
-func claimsByUser(t *testing.T, api *client.Client, campaign string) map[string]string {
+func claimsByUser(t *testing.T, admin *client.Client, campaign string) map[string]string {
 	t.Helper()
 	users := map[string]string{}
-	for id, user := range claimsOf(t, api, campaign) {
+	for id, user := range claimsOf(t, admin, campaign) {
 		if other, twice := users[user]; twice {
 			t.Errorf("user %s has %s and %s", user, id, other)
 		}
@@ -170,9 +173,9 @@ func claimsByUser(t *testing.T, api *client.Client, campaign string) map[string]
 }
 
 // accountOf is what a user has, in fen.
-func accountOf(t *testing.T, api *client.Client, user string) int64 {
+func accountOf(t *testing.T, admin *client.Client, user string) int64 {
 	t.Helper()
-	v, err := api.Account(t.Context(), user)
+	v, err := admin.Account(t.Context(), user)
 	if err != nil {
 		t.Fatal(err)
 	}

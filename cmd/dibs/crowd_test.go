@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
@@ -99,11 +100,11 @@ func await(t *testing.T, what string, holds func() bool) {
 func (c *crowd) connect(url string, n int) {
 	c.t.Helper()
 	c.users, c.conns = make([]string, n), make([]*client.Conn, n)
-	api, err := client.New(url, client.Options{})
+	admin, err := client.New(url, client.Options{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.t.Cleanup(api.CloseIdle)
+	c.t.Cleanup(admin.CloseIdle)
 	var group errgroup.Group
 	group.SetLimit(64)
 	for i := range n {
@@ -116,7 +117,7 @@ func (c *crowd) connect(url string, n int) {
 			ctx, cancel := context.WithTimeout(context.Background(), crowdPatience)
 			defer cancel()
 			var once sync.Once
-			c.conns[i], err = api.WithToken(token).Connect(ctx, client.ConnOptions{OnCampaign: func(n dibs.SituationView) {
+			c.conns[i], err = admin.WithToken(token).Connect(ctx, client.ConnOptions{OnCampaign: func(n api.SituationView) {
 				if n.Phase == dibs.PhaseOpen {
 					once.Do(func() { c.opened.Add(1) })
 				}

@@ -12,6 +12,8 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // lostText is what all that tells of a setting must name: what it is, and what to
@@ -24,7 +26,7 @@ const lostText = "appendfsync is everysec, want always: set appendfsync always"
 // is as before, by itself.
 func TestDurabilityLost(t *testing.T) {
 	c := clusterOn(t, "sqlite:"+filepath.Join(t.TempDir(), "ledger.db"), 2)
-	warned := &node{address: "127.0.0.1:0"}
+	warned := &member{address: "127.0.0.1:0"}
 	c.start(warned, "--durability-lost", "warn")
 	c.nodes = append(c.nodes, warned)
 	clitest.Publish(t, c.admin(0), "sale", 1000)
@@ -74,7 +76,7 @@ func TestDurabilityLost(t *testing.T) {
 		eventually(t, clitest.Patience, "a grant", func(ctx context.Context) bool {
 			_, _, err := c.user(i, "late"+string(rune('a'+i))).Claim(ctx, "sale", 1, "key")
 			h, healthErr := c.admin(i).Health(ctx)
-			return err == nil && healthErr == nil && h.Ready && h.Dependencies["engine"] == dibs.DependencyView{OK: true}
+			return err == nil && healthErr == nil && h.Ready && h.Dependencies["engine"] == api.DependencyView{OK: true}
 		})
 	}
 	c.verify()

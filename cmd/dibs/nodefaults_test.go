@@ -66,7 +66,7 @@ func rehearseNodes(t *testing.T, get func() (*servers.Server, error), kind strin
 
 // grantedAt is how many claims a node has granted since its start, by its
 // metrics; -1 while it does not answer.
-func (c *cluster) grantedAt(ctx context.Context, n *node) int64 {
+func (c *cluster) grantedAt(ctx context.Context, n *member) int64 {
 	return c.metric(ctx, n, "dibs_granted_total")
 }
 
@@ -218,7 +218,7 @@ func (p *process) gone() bool {
 }
 
 // metric reads one number of a node; -1 while it does not answer.
-func (c *cluster) metric(ctx context.Context, n *node, name string) int64 {
+func (c *cluster) metric(ctx context.Context, n *member, name string) int64 {
 	text, err := get(ctx, n.url()+"/metrics")
 	if err != nil {
 		return -1

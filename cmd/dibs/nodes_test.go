@@ -29,21 +29,21 @@ type cluster struct {
 	env   []string
 	// ledger is the database's address.
 	ledger string
-	nodes  []*node
+	nodes  []*member
 	next   atomic.Uint64
 	direct *http.Transport
 	// url is the proxy's.
 	url string
 }
 
-// node is one process of a cluster, which keeps its address when it is started
+// member is one process of a cluster, which keeps its address when it is started
 // again.
-type node struct {
+type member struct {
 	*process
 	address string
 }
 
-func (n *node) url() string { return "http://" + n.address }
+func (n *member) url() string { return "http://" + n.address }
 
 // newCluster starts nodes on a Redis of their own and an empty database.
 func newCluster(t *testing.T, get func() (*servers.Server, error), size int, args ...string) *cluster {
@@ -64,7 +64,7 @@ func clusterOn(t *testing.T, ledger string, size int, args ...string) *cluster {
 	c.env = append([]string{"DIBS_ENGINE=" + redis.URL(), "DIBS_LEDGER=" + ledger}, clitest.Secrets...)
 	t.Cleanup(c.direct.CloseIdleConnections)
 	for range size {
-		c.nodes = append(c.nodes, &node{address: "127.0.0.1:0"})
+		c.nodes = append(c.nodes, &member{address: "127.0.0.1:0"})
 	}
 	for _, n := range c.nodes {
 		c.start(n, args...)
@@ -82,7 +82,7 @@ func clusterOn(t *testing.T, ledger string, size int, args ...string) *cluster {
 }
 
 // start starts a node, and again after its end.
-func (c *cluster) start(n *node, args ...string) {
+func (c *cluster) start(n *member, args ...string) {
 	c.t.Helper()
 	n.process = start(c.t, c.env, append([]string{"serve", "--listen", n.address}, args...)...)
 	// The proxy reads the address meanwhile, which is the same again after the

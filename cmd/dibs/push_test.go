@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+
+	"github.com/dibs-dev/dibs/announce"
+	"github.com/dibs-dev/dibs/events"
 )
 
 // TestPushKilled kills a server twice while it tells a campaign to followers, at
@@ -35,8 +37,10 @@ func TestPushKilled(t *testing.T) {
 	p.announce()
 	for kills := 0; kills < 2; {
 		least := int64(p.r.IntN(p.followers / 2))
-		v := p.await(func(v *dibs.AnnouncementView) bool { return v.Enqueued > least || v.State == dibs.AnnouncementDone })
-		if v.State == dibs.AnnouncementDone {
+		v := p.await(func(v *announce.AnnouncementView) bool {
+			return v.Enqueued > least || v.State == announce.AnnouncementDone
+		})
+		if v.State == announce.AnnouncementDone {
 			// On a busy machine it is seen too late, and another one is killed.
 			p.announce()
 			continue
@@ -48,13 +52,13 @@ func TestPushKilled(t *testing.T) {
 		kills++
 		t.Logf("killed after %d of %d", v.Enqueued, v.Followers)
 	}
-	if v := p.await(func(v *dibs.AnnouncementView) bool { return v.State == dibs.AnnouncementDone }); v.Enqueued != int64(p.followers) {
+	if v := p.await(func(v *announce.AnnouncementView) bool { return v.State == announce.AnnouncementDone }); v.Enqueued != int64(p.followers) {
 		t.Errorf("%+v", v)
 	}
 	told := p.deliveries()
 	for _, a := range p.announced {
 		for i := range p.followers {
-			if id := dibs.DeliveryID(a, fmt.Sprintf("f%d", i)); told[id] != 1 {
+			if id := events.DeliveryID(a, fmt.Sprintf("f%d", i)); told[id] != 1 {
 				t.Fatalf("%s was told %d times", id, told[id])
 			}
 		}
@@ -79,7 +83,7 @@ func (p *pushes) announce() {
 	id := fmt.Sprintf("noon-%d", len(p.announced))
 	clitest.Publish(p.t, clitest.Admin(p.t, p.url), id, 10)
 	threshold, first, rate := int64(1000), int64(700), int64(p.rate)
-	_, err := clitest.Admin(p.t, p.url).Announce(p.t.Context(), id, dibs.AnnouncementSpec{
+	_, err := clitest.Admin(p.t, p.url).Announce(p.t.Context(), id, announce.AnnouncementSpec{
 		ID: id, Merchant: "shop", Threshold: &threshold, First: &first, Rate: &rate, Message: "at noon",
 	}, "")
 	if err != nil {
@@ -89,7 +93,7 @@ func (p *pushes) announce() {
 }
 
 // await waits until the last announcement is as it should be.
-func (p *pushes) await(holds func(*dibs.AnnouncementView) bool) (v dibs.AnnouncementView) {
+func (p *pushes) await(holds func(*announce.AnnouncementView) bool) (v announce.AnnouncementView) {
 	p.t.Helper()
 	api := clitest.Admin(p.t, p.url)
 	p.until("announcement", func() (string, bool) {
@@ -107,16 +111,16 @@ func (c *pushes) deliveries() map[string]int {
 	c.t.Helper()
 	api, found := clitest.Admin(c.t, c.url), map[string]int{}
 	for after := int64(0); ; {
-		events, next, err := api.Events(c.t.Context(), after)
+		list, next, err := api.Events(c.t.Context(), after)
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		for i := range events {
-			var data dibs.PushEventData
-			if events[i].Type != dibs.EventTypeAnnounced {
+		for i := range list {
+			var data events.PushEventData
+			if list[i].Type != events.EventTypeAnnounced {
 				continue
 			}
-			if err := json.Unmarshal(events[i].Data, &data); err != nil {
+			if err := json.Unmarshal(list[i].Data, &data); err != nil {
 				c.t.Fatal(err)
 			}
 			for _, r := range data.Recipients {
@@ -144,15 +148,15 @@ func (c *pushes) hears() {
 		c.t.Fatal(err)
 	}
 	defer api.CloseIdle()
-	heard := make(chan dibs.AnnouncedView, 1)
-	conn, err := api.Connect(ctx, client.ConnOptions{OnAnnouncement: func(a dibs.AnnouncedView) { heard <- a }})
+	heard := make(chan events.AnnouncedView, 1)
+	conn, err := api.Connect(ctx, client.ConnOptions{OnAnnouncement: func(a events.AnnouncedView) { heard <- a }})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	defer conn.Close()
 	clitest.Publish(c.t, clitest.Admin(c.t, c.url), "later", 10)
-	rate := int64(dibs.MaxPushRate)
-	if _, err := clitest.Admin(c.t, c.url).Announce(ctx, "later", dibs.AnnouncementSpec{ID: "later", Merchant: "shop", Rate: &rate}, ""); err != nil {
+	rate := int64(announce.MaxPushRate)
+	if _, err := clitest.Admin(c.t, c.url).Announce(ctx, "later", announce.AnnouncementSpec{ID: "later", Merchant: "shop", Rate: &rate}, ""); err != nil {
 		c.t.Fatal(err)
 	}
 	select {

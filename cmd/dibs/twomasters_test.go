@@ -47,7 +47,7 @@ func forkUnderLoad(t *testing.T, level string) {
 			}
 		}
 	})
-	second := &node{address: "127.0.0.1:0"}
+	second := &member{address: "127.0.0.1:0"}
 	c.nodes = append(c.nodes, second)
 	env := c.env
 	c.env = append([]string{"DIBS_ENGINE=" + replica.URL(), "DIBS_LEDGER=" + c.ledger}, clitest.Secrets...)

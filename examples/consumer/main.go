@@ -17,8 +17,9 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/consumer"
+
+	"github.com/dibs-dev/dibs/events"
 )
 
 func main() {
@@ -48,11 +49,11 @@ func main() {
 // credit gives ten points for a sale that was paid. A real one stores the
 // event's id in the transaction of the points, under a unique key, so that an
 // event that comes twice counts once.
-func credit(_ context.Context, e *dibs.Event) error {
+func credit(_ context.Context, e *events.Event) error {
 	if e.Type != "dev.dibs.claim.confirmed" {
 		return nil
 	}
-	var data dibs.ClaimEventData
+	var data events.ClaimEventData
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		return err
 	}

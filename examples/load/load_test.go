@@ -20,30 +20,30 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/node"
 )
 
 const adminKey = "load-test-admin-key"
 
 // serve starts what `dibs dev` serves, behind a handler of the test's own, and
 // returns its address.
-func serve(t *testing.T, around func(http.Handler) http.Handler) (*dibs.Service, *url.URL) {
+func serve(t *testing.T, around func(http.Handler) http.Handler) (*node.Service, *url.URL) {
 	t.Helper()
-	node, err := embedded.Open(t.Context(), embedded.Config{Dir: t.TempDir(), Migrate: true})
+	nd, err := node.Open(t.Context(), node.Config{Dir: t.TempDir(), Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		// The test's own context has ended by now.
-		if err := node.Close(context.Background()); err != nil {
+		if err := nd.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	if _, err := node.Service.EnsureKey(t.Context(), "load", adminKey); err != nil {
+	if _, err := nd.Service.Access.EnsureKey(t.Context(), "load", adminKey); err != nil {
 		t.Fatal(err)
 	}
-	handler, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(node.Service), AllowDevTokens: true})
+	handler, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(nd.Service), AllowDevTokens: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func serve(t *testing.T, around func(http.Handler) http.Handler) (*dibs.Service,
 	if err != nil {
 		t.Fatal(err)
 	}
-	return node.Service, address
+	return nd.Service, address
 }
 
 // sample is what JMeter says of some requests that went alike.

@@ -30,9 +30,9 @@ func (w *world) publish() {
 			w.spend(100 * time.Millisecond)
 		}
 		svc := w.sites[0].running().svc
-		_, err := svc.CreateCampaign(w.ctx, o.spec(w, d))
+		_, err := svc.Campaigns.Create(w.ctx, o.spec(w, d))
 		if err == nil {
-			_, err = svc.Publish(w.ctx, o.id)
+			_, err = svc.Campaigns.Publish(w.ctx, o.id)
 		}
 		if err == nil {
 			var c *dibs.Campaign
@@ -125,7 +125,7 @@ func (a *admin) send(ctx context.Context, d *dice, o *offer, c *stockChange) {
 			if c.items != nil {
 				ch.Delta = 0
 			}
-			_, err := p.svc.ChangeStock(ctx, o.id, ch, c.ref)
+			_, err := p.svc.Campaigns.ChangeStock(ctx, o.id, ch, c.ref)
 			return err
 		})
 		if p != nil {
@@ -175,7 +175,7 @@ func (a *admin) state(ctx context.Context, o *offer, what string, do func(contex
 
 func (a *admin) pauseAndResume(ctx context.Context, o *offer) {
 	a.state(ctx, o, "pause", func(ctx context.Context, p *process) error {
-		_, err := p.svc.Pause(ctx, o.id)
+		_, err := p.svc.Campaigns.Pause(ctx, o.id)
 		return err
 	})
 	a.w.idle(ctx, a.d.upTo(time.Second))
@@ -187,7 +187,7 @@ func (a *admin) pauseAndResume(ctx context.Context, o *offer) {
 func (w *world) resume(ctx context.Context, d *dice, o *offer) {
 	for range 5 {
 		p, answered, err := w.call(ctx, d, func(ctx context.Context, p *process) error {
-			_, err := p.svc.Resume(ctx, o.id)
+			_, err := p.svc.Campaigns.Resume(ctx, o.id)
 			return err
 		})
 		if p != nil {
@@ -202,14 +202,14 @@ func (w *world) resume(ctx context.Context, d *dice, o *offer) {
 func (a *admin) extend(ctx context.Context, o *offer) {
 	ends := a.w.now().Add(a.d.between(time.Second, 2*time.Hour))
 	a.state(ctx, o, "extend", func(ctx context.Context, p *process) error {
-		_, err := p.svc.PatchCampaign(ctx, o.id, dibs.CampaignPatch{EndsAt: &ends})
+		_, err := p.svc.Campaigns.Patch(ctx, o.id, dibs.CampaignPatch{EndsAt: &ends})
 		return err
 	})
 }
 
 func (a *admin) end(ctx context.Context, o *offer) {
 	done := a.state(ctx, o, "end", func(ctx context.Context, p *process) error {
-		_, err := p.svc.End(ctx, o.id)
+		_, err := p.svc.Campaigns.End(ctx, o.id)
 		return err
 	})
 	o.mu.Lock()

@@ -52,7 +52,7 @@ func (w *world) sellOut(o *offer) {
 	left := p.totals.StockLeft
 	for i := int64(0); i < left+20; i++ {
 		r := w.book.ask(&request{user: fmt.Sprintf("stranger%d", i+1), key: "last", offer: o, quantity: 1})
-		res, err := svc.Claim(w.ctx, dibs.ClaimRequest{CampaignID: o.id, UserID: r.user, Quantity: 1, Key: r.key})
+		res, err := svc.Claims.Claim(w.ctx, dibs.ClaimRequest{CampaignID: o.id, UserID: r.user, Quantity: 1, Key: r.key})
 		if err == nil && res.Outcome == dibs.Granted {
 			w.book.note(r, &res, time.Now())
 		}
@@ -83,7 +83,7 @@ func (w *world) endAll() {
 	for _, o := range w.book.offers {
 		c, err := w.base.ledger.Campaign(w.ctx, o.id)
 		if err == nil && c.State != dibs.EndedState {
-			_, err = w.saneSite().svc.End(w.ctx, o.id)
+			_, err = w.saneSite().svc.Campaigns.End(w.ctx, o.id)
 		}
 		if err != nil {
 			w.broken("%s cannot be ended: %v", o.id, err)

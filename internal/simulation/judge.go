@@ -203,7 +203,7 @@ func (w *world) verify() {
 		w.broken("no node serves")
 		return
 	}
-	report, err := p.svc.Verify(w.ctx)
+	report, err := p.svc.Audit.Verify(w.ctx)
 	if err != nil {
 		w.broken("verify fails: %v", err)
 		return

@@ -7,17 +7,28 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/funds"
+	parts "github.com/dibs-dev/dibs/ledger"
+	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // ledger is a node's way to the database: what the node asks may be slow, end in
 // a deadlock, or be carried out without an answer. What a node asks seldom, and
 // what loses nothing, goes straight to the database.
 type ledger struct {
-	dibs.Ledger
+	*sqlledger.Ledger
 	p *process
 }
 
 func newLedger(p *process) *ledger { return &ledger{p.w.base.ledger, p} }
+
+// Parts returns the ledger as a node wants it, all of it by way of l.
+func (l *ledger) Parts() parts.Ledger {
+	all := l.Ledger.Parts()
+	all.Live, all.Claims, all.Campaigns, all.Orders, all.Funds, all.Audit, all.Database = l, l, l, l, l, l, l
+	return all
+}
 
 // write is a transaction without a result.
 func (l *ledger) write(ctx context.Context, op string, run func(context.Context) error) error {
@@ -206,7 +217,9 @@ func (l *ledger) LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Ca
 
 // LiveVersions implements dibs.Catalog.
 func (l *ledger) LiveVersions(ctx context.Context, after time.Time) ([]dibs.CampaignVersion, error) {
-	return askLedger(ctx, l, "live versions", false, func(ctx context.Context) ([]dibs.CampaignVersion, error) { return l.Ledger.LiveVersions(ctx, after) })
+	return askLedger(ctx, l, "live versions", false, func(ctx context.Context) ([]dibs.CampaignVersion, error) {
+		return l.Ledger.LiveVersions(ctx, after)
+	})
 }
 
 // Claim implements dibs.Claims.
@@ -242,7 +255,7 @@ func (l *ledger) ReturnRemainder(ctx context.Context, c *dibs.Campaign, at time.
 }
 
 // OpenPackets implements dibs.Funds.
-func (l *ledger) OpenPackets(ctx context.Context) ([]*dibs.OpenPacket, error) {
+func (l *ledger) OpenPackets(ctx context.Context) ([]*funds.OpenPacket, error) {
 	return askLedger(ctx, l, "open packets", false, l.Ledger.OpenPackets)
 }
 

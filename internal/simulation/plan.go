@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/node"
 )
 
 // The faults that a run may have.
@@ -38,7 +40,7 @@ var (
 // plan is what a run is like. All of it comes from the seed.
 type plan struct {
 	seed    uint64
-	service dibs.Config
+	service node.ServiceConfig
 	// skews are how far the clocks of the nodes are ahead.
 	skews  []time.Duration
 	offers []offerPlan
@@ -76,7 +78,7 @@ func newPlan(seed uint64) *plan {
 		rounds: 1 + d.IntN(3), round: d.between(3*time.Second, 9*time.Second),
 		gap: d.between(500*time.Millisecond, 4*time.Second), lag: d.between(50*time.Millisecond, 1500*time.Millisecond),
 	}
-	p.service = dibs.Config{
+	p.service = node.ServiceConfig{
 		Ledgered:    d.chance(0.25),
 		SettleBatch: one(d, 1, 2, 5, 100, 1<<14), SettleEvery: one(d, 10*time.Millisecond, 100*time.Millisecond, 500*time.Millisecond),
 		JournalKeep: one(d, time.Millisecond, 500*time.Millisecond, time.Hour), TidyEvery: one(d, 200*time.Millisecond, time.Second, 5*time.Second),

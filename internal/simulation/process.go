@@ -8,6 +8,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/redpacket"
+
+	"github.com/dibs-dev/dibs/node"
 )
 
 // site is where a node runs, again after each crash: its machine, its clock, its
@@ -41,7 +43,7 @@ type process struct {
 	begun chan struct{}
 	eng   *engine
 	led   *ledger
-	svc   *dibs.Service
+	svc   *node.Service
 	// serves is set once it answers claims.
 	serves bool
 }
@@ -151,10 +153,10 @@ func (s *site) spawn() *process {
 	p := &process{w: s.w, site: s, name: s.name + "." + string(rune('a'+(s.runs-1)%26)), dead: make(chan struct{}), begun: make(chan struct{})}
 	p.eng, p.led = newEngine(p), newLedger(p)
 	cfg := s.w.plan.service
-	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Now = p.eng, p.led, s.w.ids, s.now
+	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Now = p.eng, p.led.Parts(), s.w.ids, s.now
 	cfg.Logger = slog.New(newLogHandler(s.w.story, p.name))
 	cfg.Split = func(spec dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(spec, nil) }
-	svc, err := dibs.New(cfg)
+	svc, err := node.NewService(cfg)
 	if err != nil {
 		s.w.broken("a node cannot be made: %v", err)
 		return nil

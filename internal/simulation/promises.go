@@ -192,7 +192,7 @@ func (w *world) noticed(why string) bool {
 			return true
 		}
 	}
-	report, err := w.saneSite().svc.Verify(w.ctx)
+	report, err := w.saneSite().svc.Audit.Verify(w.ctx)
 	return err != nil || !report.OK
 }
 

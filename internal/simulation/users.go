@@ -94,7 +94,7 @@ func (w *world) call(ctx context.Context, d *dice, do func(ctx context.Context, 
 func (w *world) claim(ctx context.Context, d *dice, r *request) bool {
 	var res dibs.Result
 	p, answered, err := w.call(ctx, d, func(ctx context.Context, p *process) (err error) {
-		res, err = p.svc.Claim(context.WithValue(ctx, requestKey{}, r), dibs.ClaimRequest{
+		res, err = p.svc.Claims.Claim(context.WithValue(ctx, requestKey{}, r), dibs.ClaimRequest{
 			CampaignID: r.offer.id, UserID: r.user, Quantity: r.quantity, Key: r.key,
 		})
 		return err
@@ -131,12 +131,12 @@ func (u *user) live(ctx context.Context, r *request) {
 		u.w.pay(ctx, u.d, y)
 	case x < 0.75 && r.offer.price > 0:
 		u.w.step(ctx, u.d, y, "cancelled", &y.cancelling, &y.cancelled, func(ctx context.Context, p *process) error {
-			_, _, err := p.svc.Cancel(ctx, y.claim.ID, u.name, "c-"+y.claim.ID)
+			_, _, err := p.svc.Orders.Cancel(ctx, y.claim.ID, u.name, "c-"+y.claim.ID)
 			return err
 		})
 	case x < 0.9 && r.offer.kind == dibs.Sale:
 		u.w.step(ctx, u.d, y, "refunded", &y.refunding, &y.refunded, func(ctx context.Context, p *process) error {
-			_, _, err := p.svc.Refund(ctx, y.claim.ID, dibs.RefundSpec{Restock: true}, "r-"+y.claim.ID)
+			_, _, err := p.svc.Orders.Refund(ctx, y.claim.ID, dibs.RefundSpec{Restock: true}, "r-"+y.claim.ID)
 			return err
 		})
 	}
@@ -145,7 +145,7 @@ func (u *user) live(ctx context.Context, r *request) {
 // pay pays for a claim, in time or not.
 func (w *world) pay(ctx context.Context, d *dice, y *yes) {
 	w.step(ctx, d, y, "paid", &y.paying, &y.paid, func(ctx context.Context, p *process) error {
-		_, _, err := p.svc.Confirm(ctx, y.claim.ID, dibs.PaymentSpec{Amount: y.claim.Amount, PaymentRef: "p-" + y.claim.ID})
+		_, _, err := p.svc.Orders.Confirm(ctx, y.claim.ID, dibs.PaymentSpec{Amount: y.claim.Amount, PaymentRef: "p-" + y.claim.ID})
 		return err
 	})
 }

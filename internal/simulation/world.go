@@ -152,7 +152,7 @@ func (w *world) current() *server {
 // spend lets virtual time pass, or less when the run is broken.
 func (w *world) spend(d time.Duration) { <-time.After(d) }
 
-// Run is the run of a seed.
+// run is the run of a seed.
 func (w *world) run() {
 	for _, s := range w.sites {
 		s.begin()

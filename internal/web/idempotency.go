@@ -8,6 +8,8 @@ import (
 	"net/http"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/access"
 )
 
 var errBadKey = dibs.Invalid(dibs.Fault{
@@ -34,7 +36,7 @@ type Memory interface {
 	// runs do and remembers what that returns. A key that was used for a request with
 	// another hash is an error (idempotency_key_reused). Errors of do are returned and
 	// not remembered.
-	Remember(ctx context.Context, caller, key string, hash []byte, do func() (status int, body []byte, err error)) (dibs.StoredRequest, bool, error)
+	Remember(ctx context.Context, caller, key string, hash []byte, do func() (status int, body []byte, err error)) (access.StoredRequest, bool, error)
 }
 
 // secretive is an answer with a secret in it, which only the first caller sees.
@@ -85,7 +87,7 @@ func Do(ctx context.Context, m Memory, c Change, do func() (any, error)) (Answer
 		}
 		return c.Status, raw, err
 	}
-	var stored dibs.StoredRequest
+	var stored access.StoredRequest
 	replayed := false
 	if key == "" || c.Request.Method != http.MethodPost {
 		stored.Status, stored.Body, err = run()

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/access"
 )
 
 // onePlace remembers answers by caller and key.
-type onePlace map[string]dibs.StoredRequest
+type onePlace map[string]access.StoredRequest
 
-func (m onePlace) Remember(_ context.Context, caller, key string, hash []byte, do func() (int, []byte, error)) (dibs.StoredRequest, bool, error) {
+func (m onePlace) Remember(_ context.Context, caller, key string, hash []byte, do func() (int, []byte, error)) (access.StoredRequest, bool, error) {
 	if was, ok := m[caller+key]; ok {
 		if !bytes.Equal(was.Hash, hash) {
 			return was, false, dibs.ErrKeyReused
@@ -24,9 +26,9 @@ func (m onePlace) Remember(_ context.Context, caller, key string, hash []byte, d
 	}
 	status, body, err := do()
 	if err != nil {
-		return dibs.StoredRequest{}, false, err
+		return access.StoredRequest{}, false, err
 	}
-	m[caller+key] = dibs.StoredRequest{Status: status, Body: body, Hash: hash}
+	m[caller+key] = access.StoredRequest{Status: status, Body: body, Hash: hash}
 	return m[caller+key], false, nil
 }
 

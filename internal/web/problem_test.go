@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Every reason makes a problem that reads back whole, in both languages.
@@ -19,15 +21,15 @@ func TestProblemEncoder(t *testing.T) {
 				Reason: r, StartsAt: at, EndsAt: at, Remaining: 7, ClaimIDs: []string{"A"}, Effect: dibs.EffectNone,
 				Faults: []dibs.Fault{{Field: "/a~1b", Problem: dibs.Text{EN: "is bad", ZH: "不对"}}},
 			}
-			var got dibs.Problem
+			var got api.Problem
 			if err := json.Unmarshal(p.Append(nil, zh, "id-1"), &got); err != nil {
 				t.Fatalf("%s: %v", r, err)
 			}
 			info := r.Info()
-			want := dibs.Problem{
+			want := api.Problem{
 				Type: "urn:dibs:problem:" + info.Word, Title: info.Title.In(zh), Status: info.Status, Detail: info.Title.In(zh),
 				Reason: info.Word, Code: info.Code, Retryable: info.Retryable, RequestID: "id-1", Effect: dibs.EffectNone,
-				Errors: []dibs.ProblemFault{{Pointer: "/a~1b", Detail: p.Faults[0].Problem.In(zh)}},
+				Errors: []api.ProblemFault{{Pointer: "/a~1b", Detail: p.Faults[0].Problem.In(zh)}},
 			}
 			switch r {
 			case dibs.NotStarted:

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // heads are the first members of the documents, which depend on reason and
@@ -80,14 +82,14 @@ func appendFaults(b []byte, fs []dibs.Fault, zh bool) []byte {
 
 // View returns the problem document as a value, for messages that it is a part of.
 // It says the same as Append, but leaves an empty list of claims out.
-func (p *Problem) View(zh bool, requestID string) dibs.Problem {
+func (p *Problem) View(zh bool, requestID string) api.Problem {
 	info := p.Reason.Info()
-	v := dibs.Problem{
+	v := api.Problem{
 		Type: problemType + info.Word, Title: info.Title.In(zh), Status: p.StatusCode(), Detail: p.Text().In(zh), Reason: info.Word,
 		Code: info.Code, Retryable: info.Retryable, RequestID: requestID, Effect: p.Effect, ResultCode: p.ResultCode,
 	}
 	for _, f := range p.Faults {
-		v.Errors = append(v.Errors, dibs.ProblemFault{Pointer: f.Field, Detail: f.Problem.In(zh)})
+		v.Errors = append(v.Errors, api.ProblemFault{Pointer: f.Field, Detail: f.Problem.In(zh)})
 	}
 	utc := func(t time.Time) *time.Time { t = t.UTC(); return &t }
 	switch p.Reason {

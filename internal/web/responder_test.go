@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Causes are logged where the server is to blame, and not where the caller is, where
@@ -33,7 +35,7 @@ func TestFailLogsCauses(t *testing.T) {
 		r := httptest.NewRequest("GET", "/", nil)
 		id := a.Begin(w, r)
 		a.Fail(w, r, id, c.err)
-		var p dibs.Problem
+		var p api.Problem
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != c.status || p.Status != c.status || p.RequestID != id || strings.Contains(w.Body.String(), "disk") {
 			t.Errorf("%v: %d %s, %v", c.err, w.Code, w.Body, err)
 		}

@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/lab/rehearsal"
+	"github.com/dibs-dev/dibs/node"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 const adminKey = "dibs_rehearsal_of_a_server_that_may_lie"
@@ -33,20 +34,20 @@ func serve(t *testing.T, around func(http.Handler) http.Handler) rehearsal.Confi
 	if err != nil {
 		t.Fatal(err)
 	}
-	node, err := embedded.Open(t.Context(), embedded.Config{Dir: dir})
+	nd, err := node.Open(t.Context(), node.Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		// The test's own context has ended by now.
-		if err := node.Close(noContext()); err != nil {
+		if err := nd.Close(noContext()); err != nil {
 			t.Error(err)
 		}
 	})
-	if _, err := node.Service.EnsureKey(t.Context(), "test", adminKey); err != nil {
+	if _, err := nd.Service.Access.EnsureKey(t.Context(), "test", adminKey); err != nil {
 		t.Fatal(err)
 	}
-	handler, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(node.Service), AllowDevTokens: true})
+	handler, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(nd.Service), AllowDevTokens: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +65,11 @@ var emptyFolder = sync.OnceValues(func() (dir string, err error) {
 		return "", err
 	}
 	made = dir
-	node, err := embedded.Open(context.Background(), embedded.Config{Dir: dir, Migrate: true})
+	nd, err := node.Open(context.Background(), node.Config{Dir: dir, Migrate: true})
 	if err != nil {
 		return "", err
 	}
-	return dir, node.Close(context.Background())
+	return dir, nd.Close(context.Background())
 })
 
 // made is the folder that TestMain removes.
@@ -109,7 +110,7 @@ func userOf(r *http.Request) string {
 
 // forged is a claim that no server granted.
 func forged(r *http.Request) []byte {
-	body, err := json.Marshal(dibs.ClaimView{
+	body, err := json.Marshal(api.ClaimView{
 		ID: "FORGEDFORGEDFORG", CampaignID: strings.Split(r.URL.Path, "/")[3], UserID: userOf(r), Quantity: 1, Status: "confirmed",
 	})
 	if err != nil {
@@ -150,7 +151,7 @@ func sameFor(what func(id string, r *http.Request, status int, body []byte) (int
 	id := ""
 	return func(r *http.Request, status int, body []byte) (int, []byte) {
 		if id == "" && isClaim(r) && status == http.StatusCreated {
-			var v dibs.ClaimView
+			var v api.ClaimView
 			if err := json.Unmarshal(body, &v); err == nil {
 				id = v.ID
 			}

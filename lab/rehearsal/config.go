@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // Scenario names one of the articles' two loads.
@@ -77,7 +77,7 @@ type Config struct {
 	Campaign string
 	// Data keeps the embedded server's files in this folder; empty means a
 	// temporary one. Engine, Ledger and Durability are those of an embedded
-	// server as embedded.Config has them; Redis needs a ledger that stays.
+	// server as node.Config has them; Redis needs a ledger that stays.
 	Data, Engine, Ledger, Durability string
 
 	// Seed orders the presses; 0 means a random one, which the report names.
@@ -198,7 +198,7 @@ func (c *Config) exclusions(must func(ok bool, flag, format string, args ...any)
 		must(c.AdminKey == "", "admin-key", "needs --url")
 		must(c.JWTSecret == "", "jwt-secret", "needs --url")
 		must(c.Campaign == "" || c.Data != "" || c.Ledger != "", "campaign", "needs --url, or --data with a folder that holds it")
-		onRedis := c.Engine != "" && c.Engine != embedded.Memory
+		onRedis := c.Engine != "" && c.Engine != node.Memory
 		must(!onRedis || c.Data != "" || c.Ledger != "", "engine", "Redis needs --ledger or --data, with the ledger that its campaigns are in")
 		return
 	}

@@ -8,7 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/audit"
 )
 
 // readersAtOnce is how many claims are repeated or read back at a time, after
@@ -25,7 +26,7 @@ type evidence struct {
 	limit    int64
 	quantity int64
 	// before is what the campaign's numbers were at the start.
-	before dibs.StatsView
+	before api.StatsView
 	tally  *tally
 
 	// repeatsErr, and so on, say why a part is missing; nil when it is there.
@@ -42,13 +43,13 @@ type evidence struct {
 	read          int64
 	lost, changed []string
 	// ledger are the campaign's claims as the server lists them.
-	ledger []dibs.ClaimView
-	after  dibs.StatsView
-	report dibs.Report
+	ledger []api.ClaimView
+	after  api.StatsView
+	report audit.Report
 	// packet says that the campaign is a red packet; funds is where its money is
 	// after its end, and fundsErr why that could not be told.
 	packet   bool
-	funds    dibs.FundsView
+	funds    api.FundsView
 	fundsErr error
 }
 
@@ -154,8 +155,8 @@ func (e *evidence) ask(ctx context.Context, s server, campaign string) {
 	e.report, e.verifyErr = s.verify(ctx, campaign)
 }
 
-func listAll(ctx context.Context, s server, campaign string) ([]dibs.ClaimView, error) {
-	var all []dibs.ClaimView
+func listAll(ctx context.Context, s server, campaign string) ([]api.ClaimView, error) {
+	var all []api.ClaimView
 	for cursor := ""; ; {
 		page, err := s.claims(ctx, campaign, cursor)
 		if err != nil {

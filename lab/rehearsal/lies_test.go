@@ -8,15 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/lab/rehearsal"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 func noContext() context.Context { return context.Background() }
 
 // without is a list of claims that lacks one.
 func without(id string, body []byte) []byte {
-	var l dibs.ListView[dibs.ClaimView]
+	var l api.ListView[api.ClaimView]
 	if err := json.Unmarshal(body, &l); err != nil {
 		return body
 	}
@@ -105,7 +106,7 @@ var lies = []struct {
 
 	{"a repeat returns a new claim", func() lie {
 		return once(statusOf(http.StatusOK), func(_ *http.Request, status int, body []byte) (int, []byte) {
-			var v dibs.ClaimView
+			var v api.ClaimView
 			if err := json.Unmarshal(body, &v); err != nil {
 				panic(err)
 			}

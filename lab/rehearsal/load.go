@@ -10,6 +10,8 @@ import (
 	"github.com/sethvargo/go-retry"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // How a press without an answer is sent again: with the same key, after a
@@ -193,7 +195,7 @@ func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
 }
 
 // fits notes a granted claim that is not what was asked for.
-func (l *load) fits(req *dibs.ClaimRequest, c *dibs.ClaimView) {
+func (l *load) fits(req *dibs.ClaimRequest, c *api.ClaimView) {
 	if c.UserID != req.UserID || c.CampaignID != req.CampaignID || c.Quantity != req.Quantity {
 		l.tally.misfit("%s asked for %d of %s and was answered with claim %s of %s for %d of %s",
 			req.UserID, req.Quantity, req.CampaignID, c.ID, c.UserID, c.Quantity, c.CampaignID)

@@ -10,9 +10,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/overload"
 )
 
@@ -26,7 +26,7 @@ const idleAtFirst = 2 * time.Minute
 // own is an embedded server on loopback, made for one rehearsal.
 type own struct {
 	url, adminKey string
-	node          *embedded.Node
+	node          *node.Node
 	hub           *gateway.Hub
 	http          *http.Server
 	served        chan error
@@ -55,15 +55,15 @@ func startOwn(ctx context.Context, cfg *Config) (o *own, err error) {
 		}
 		o.temporary = folder
 	}
-	if o.node, err = embedded.Open(ctx, embedded.Config{
+	if o.node, err = node.Open(ctx, node.Config{
 		Engine: cfg.Engine, Dir: folder, Ledger: cfg.Ledger, Durability: cfg.Durability, Migrate: true, Overload: theLoad,
 	}); err != nil {
 		return o, err
 	}
-	if _, err = o.node.Service.EnsureKey(ctx, "rehearsal", o.adminKey); err != nil {
+	if _, err = o.node.Service.Access.EnsureKey(ctx, "rehearsal", o.adminKey); err != nil {
 		return o, err
 	}
-	if o.hub, err = o.node.OpenGateway(gateway.Config{
+	if o.hub, err = gateway.Open(o.node, gateway.Config{
 		// The load is the point here, and one user's may be all of it.
 		MaxConnections: maxConcurrency + 1, MessageRate: maxRequests, MessageBurst: maxRequests,
 		MaxInFlight: maxConcurrency, MaxQueued: maxConcurrency,

@@ -11,6 +11,9 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/audit"
 )
 
 // patience asks again, after the load, for what a server cannot answer for the
@@ -92,22 +95,22 @@ func read[T any](ctx context.Context, p *patience, get func(context.Context) (T,
 	return v, err
 }
 
-func (s patient) find(ctx context.Context, user, id string) (*dibs.ClaimView, error) {
-	return read(ctx, s.patience, func(ctx context.Context) (*dibs.ClaimView, error) { return s.server.find(ctx, user, id) })
+func (s patient) find(ctx context.Context, user, id string) (*api.ClaimView, error) {
+	return read(ctx, s.patience, func(ctx context.Context) (*api.ClaimView, error) { return s.server.find(ctx, user, id) })
 }
 
-func (s patient) claims(ctx context.Context, campaign, cursor string) (dibs.ListView[dibs.ClaimView], error) {
-	return read(ctx, s.patience, func(ctx context.Context) (dibs.ListView[dibs.ClaimView], error) {
+func (s patient) claims(ctx context.Context, campaign, cursor string) (api.ListView[api.ClaimView], error) {
+	return read(ctx, s.patience, func(ctx context.Context) (api.ListView[api.ClaimView], error) {
 		return s.server.claims(ctx, campaign, cursor)
 	})
 }
 
-func (s patient) stats(ctx context.Context, campaign string) (dibs.StatsView, error) {
-	return read(ctx, s.patience, func(ctx context.Context) (dibs.StatsView, error) { return s.server.stats(ctx, campaign) })
+func (s patient) stats(ctx context.Context, campaign string) (api.StatsView, error) {
+	return read(ctx, s.patience, func(ctx context.Context) (api.StatsView, error) { return s.server.stats(ctx, campaign) })
 }
 
-func (s patient) verify(ctx context.Context, campaign string) (dibs.Report, error) {
-	return read(ctx, s.patience, func(ctx context.Context) (dibs.Report, error) { return s.server.verify(ctx, campaign) })
+func (s patient) verify(ctx context.Context, campaign string) (audit.Report, error) {
+	return read(ctx, s.patience, func(ctx context.Context) (audit.Report, error) { return s.server.verify(ctx, campaign) })
 }
 
 func (s patient) end(ctx context.Context, id string) error {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Report is what a rehearsal found.
@@ -50,9 +50,9 @@ type Report struct {
 	Latencies []Latency `json:"latencies"`
 	Transport Transport `json:"transport"`
 	// Notes are what the reader should know besides.
-	Notes    []string       `json:"notes"`
-	Promises []Verdict      `json:"promises"`
-	Stats    dibs.StatsView `json:"stats"`
+	Notes    []string      `json:"notes"`
+	Promises []Verdict     `json:"promises"`
+	Stats    api.StatsView `json:"stats"`
 }
 
 // Outcome is how many presses had one outcome.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // spareFiles are for what is not a connection of the load: databases, listeners,
@@ -68,7 +70,7 @@ type rehearsal struct {
 	campaign    string
 	ours        bool
 	limit       int64
-	before      dibs.StatsView
+	before      api.StatsView
 }
 
 // begin brings server, connections and campaign to where the load can start.

@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/audit"
 )
 
 // server is a dibs as the rehearsal sees it: over HTTP, from outside. An error
@@ -13,17 +16,17 @@ import (
 type server interface {
 	claim(ctx context.Context, req dibs.ClaimRequest) (answer, error)
 	// find returns a claim as its user sees it, nil when the server has none.
-	find(ctx context.Context, user, id string) (*dibs.ClaimView, error)
+	find(ctx context.Context, user, id string) (*api.ClaimView, error)
 	// greet checks that a user's token is accepted.
 	greet(ctx context.Context, user string) error
 
 	createCampaign(ctx context.Context, spec dibs.CampaignSpec) error
 	publish(ctx context.Context, id string) error
 	end(ctx context.Context, id string) error
-	campaign(ctx context.Context, id string) (dibs.CampaignView, error)
-	claims(ctx context.Context, campaign, cursor string) (dibs.ListView[dibs.ClaimView], error)
-	stats(ctx context.Context, campaign string) (dibs.StatsView, error)
-	verify(ctx context.Context, campaign string) (dibs.Report, error)
+	campaign(ctx context.Context, id string) (api.CampaignView, error)
+	claims(ctx context.Context, campaign, cursor string) (api.ListView[api.ClaimView], error)
+	stats(ctx context.Context, campaign string) (api.StatsView, error)
+	verify(ctx context.Context, campaign string) (audit.Report, error)
 }
 
 // answer is what came back for a claim.
@@ -33,7 +36,7 @@ type answer struct {
 	reason   string
 	replayed bool
 	effect   dibs.Effect
-	claim    dibs.ClaimView
+	claim    api.ClaimView
 	// again says that the server did not look at the request, or that its effect is
 	// unknown: it may answer otherwise later.
 	again bool

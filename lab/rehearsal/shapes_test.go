@@ -11,9 +11,9 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/lab/rehearsal"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // TestQuantities: several units per request, more than one request per user,
@@ -38,19 +38,19 @@ func TestMoreStockThanDemand(t *testing.T) {
 // tokens, twice, and leaves it running.
 func TestExistingCampaign(t *testing.T) {
 	secret := strings.Repeat("s", 32)
-	node, err := embedded.Open(t.Context(), embedded.Config{Dir: t.TempDir(), Migrate: true})
+	nd, err := node.Open(t.Context(), node.Config{Dir: t.TempDir(), Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := node.Close(t.Context()); err != nil {
+		if err := nd.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}()
-	if _, err := node.Service.EnsureKey(t.Context(), "test", adminKey); err != nil {
+	if _, err := nd.Service.Access.EnsureKey(t.Context(), "test", adminKey); err != nil {
 		t.Fatal(err)
 	}
-	handler, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(node.Service), JWTSecret: []byte(secret)})
+	handler, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(nd.Service), JWTSecret: []byte(secret)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,17 +101,17 @@ func TestKeepsData(t *testing.T) {
 	if !first.OK || !second.OK || first.CampaignID == second.CampaignID {
 		t.Errorf("%s\n%s", table(t, first), table(t, second))
 	}
-	node, err := embedded.Open(t.Context(), embedded.Config{Dir: dir})
+	nd, err := node.Open(t.Context(), node.Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range []*rehearsal.Report{first, second} {
-		c, err := node.Service.Campaign(t.Context(), r.CampaignID)
+		c, err := nd.Service.Live.Registry.Get(t.Context(), r.CampaignID)
 		if err != nil || c.State != dibs.EndedState {
 			t.Errorf("campaign %s: %+v, %v; it was to be ended", r.CampaignID, c, err)
 		}
 	}
-	if err := node.Close(t.Context()); err != nil {
+	if err := nd.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // fate is what became of a press.
@@ -36,7 +38,7 @@ const (
 type grant struct {
 	press    press
 	replayed bool
-	claim    dibs.ClaimView
+	claim    api.ClaimView
 }
 
 // tally counts answers while they come. Safe for concurrent use.

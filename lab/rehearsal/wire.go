@@ -10,6 +10,9 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/audit"
 )
 
 // wire is a server spoken to over HTTP.
@@ -60,7 +63,7 @@ func (w *wire) claim(ctx context.Context, req dibs.ClaimRequest) (answer, error)
 	return answer{reason: granted, replayed: replayed, claim: claim}, nil
 }
 
-func (w *wire) find(ctx context.Context, user, id string) (*dibs.ClaimView, error) {
+func (w *wire) find(ctx context.Context, user, id string) (*api.ClaimView, error) {
 	c, err := w.as(user)
 	if err != nil {
 		return nil, err
@@ -99,18 +102,18 @@ func (w *wire) end(ctx context.Context, id string) error {
 	return err
 }
 
-func (w *wire) campaign(ctx context.Context, id string) (dibs.CampaignView, error) {
+func (w *wire) campaign(ctx context.Context, id string) (api.CampaignView, error) {
 	return w.admin.Campaign(ctx, id)
 }
 
-func (w *wire) claims(ctx context.Context, campaign, cursor string) (dibs.ListView[dibs.ClaimView], error) {
+func (w *wire) claims(ctx context.Context, campaign, cursor string) (api.ListView[api.ClaimView], error) {
 	return w.admin.CampaignClaims(ctx, campaign, client.ClaimFilter{}, dibs.Page{Limit: dibs.MaxPage, Cursor: cursor})
 }
 
-func (w *wire) stats(ctx context.Context, campaign string) (dibs.StatsView, error) {
+func (w *wire) stats(ctx context.Context, campaign string) (api.StatsView, error) {
 	return w.admin.Stats(ctx, campaign)
 }
 
-func (w *wire) verify(ctx context.Context, campaign string) (dibs.Report, error) {
+func (w *wire) verify(ctx context.Context, campaign string) (audit.Report, error) {
 	return w.admin.Verify(ctx, campaign)
 }

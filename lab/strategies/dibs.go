@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // Dibs is dibs at work: one step decides for all who come together, the journal
 // has a yes before it is said, and the ledger follows in batches.
 type Dibs struct {
-	node *embedded.Node
+	node *node.Node
 	id   string
 	// granted counts the yeses, to know when all are in the ledger.
 	granted atomic.Int64
@@ -22,28 +22,28 @@ type Dibs struct {
 // openDibs starts a node. Redis decides at a level; without one, memory does.
 func openDibs(level string) func(context.Context, *World) (Attempt, error) {
 	return func(ctx context.Context, w *World) (Attempt, error) {
-		cfg := embedded.Config{
-			Engine: embedded.Memory, Dir: w.Dir, Migrate: true, Durability: dibs.LevelDurable,
-			Service: dibs.Config{MaxBacklog: 1 << 40},
+		cfg := node.Config{
+			Engine: node.Memory, Dir: w.Dir, Migrate: true, Durability: dibs.LevelDurable,
+			Service: node.ServiceConfig{MaxBacklog: 1 << 40},
 		}
 		if level != "" {
 			cfg.Engine, cfg.Ledger, cfg.Durability = w.RedisURL, w.LedgerURL, level
 		}
-		node, err := embedded.Open(ctx, cfg)
+		nd, err := node.Open(ctx, cfg)
 		if err != nil {
 			return nil, err
 		}
-		a := &Dibs{node: node, id: "lab"}
+		a := &Dibs{node: nd, id: "lab"}
 		limit := int64(1)
-		_, err = node.Service.CreateCampaign(ctx, dibs.CampaignSpec{
+		_, err = nd.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
 			ID: a.id, Kind: dibs.Sale, Title: "Lab", StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(24 * time.Hour),
 			Stock: dibs.StockSpec{Units: &w.Stock}, Limit: &limit,
 		})
 		if err == nil {
-			_, err = node.Service.Publish(ctx, a.id)
+			_, err = nd.Service.Campaigns.Publish(ctx, a.id)
 		}
 		if err != nil {
-			return nil, errors.Join(err, node.Close(ctx))
+			return nil, errors.Join(err, nd.Close(ctx))
 		}
 		return a, nil
 	}
@@ -51,7 +51,7 @@ func openDibs(level string) func(context.Context, *World) (Attempt, error) {
 
 // Claim implements Attempt.
 func (a *Dibs) Claim(ctx context.Context, user string) (Outcome, error) {
-	r, err := a.node.Service.Claim(ctx, dibs.ClaimRequest{CampaignID: a.id, UserID: user})
+	r, err := a.node.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: a.id, UserID: user})
 	switch {
 	case err != nil:
 		return Busy, err
@@ -82,7 +82,7 @@ func (a *Dibs) Finish(ctx context.Context) error {
 
 // Orders counts the claims of each user in the ledger.
 func (a *Dibs) Orders(ctx context.Context) (map[string]int64, error) {
-	c, err := a.node.Service.Campaign(ctx, a.id)
+	c, err := a.node.Service.Live.Registry.Get(ctx, a.id)
 	if err != nil {
 		return nil, err
 	}

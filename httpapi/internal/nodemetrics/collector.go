@@ -7,6 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // descs are the descriptions of all metrics; desc adds one.
@@ -53,31 +57,31 @@ const (
 var numbers = []struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	of   func(*dibs.Metrics) float64
+	of   func(*node.Metrics) float64
 }{
-	{desc("dibs_granted_total", "Claims granted by this node, repeats not counted."), counter, func(m *dibs.Metrics) float64 { return float64(m.Granted) }},
-	{desc("dibs_expired_total", "Unpaid claims that this node released after their time."), counter, func(m *dibs.Metrics) float64 { return float64(m.Expired) }},
-	{desc("dibs_credited_total", "Shares of red packets that this node credited."), counter, func(m *dibs.Metrics) float64 { return float64(m.Credited) }},
-	{desc("dibs_settled_total", "Journal entries that this node settled."), counter, func(m *dibs.Metrics) float64 { return float64(m.Settled) }},
-	{desc("dibs_settle_batches_total", "Transactions that settled entries."), counter, func(m *dibs.Metrics) float64 { return float64(m.SettleBatches) }},
-	{desc("dibs_settle_errors_total", "Settlements that failed and are retried."), counter, func(m *dibs.Metrics) float64 { return float64(m.SettleErrors) }},
-	{desc("dibs_settle_seconds_total", "Time spent settling."), counter, func(m *dibs.Metrics) float64 { return m.SettleTime.Seconds() }},
-	{desc("dibs_quarantined_entries", "Journal entries that the ledger could not take; look into anything above 0."), gauge, func(m *dibs.Metrics) float64 { return float64(m.Quarantined) }},
-	{desc("dibs_campaigns_live", "Campaigns that this node takes claims for."), gauge, func(m *dibs.Metrics) float64 { return float64(m.Live) }},
-	{desc("dibs_campaigns_halted", "Campaigns that this node could not load, or cannot settle any more."), gauge, func(m *dibs.Metrics) float64 { return float64(m.Halted) }},
-	{desc("dibs_redpackets_stuck", "Red packets whose crediting is stuck."), gauge, func(m *dibs.Metrics) float64 { return float64(m.Stuck) }},
-	{desc("dibs_engine_waiting_claims", "Claims that wait in this process, for their decision or for it to be durable."), gauge, func(m *dibs.Metrics) float64 { return float64(m.Waiting) }},
-	{desc("dibs_engine_lost_batches_total", "Batches of claims whose outcome was unknown at first."), counter, func(m *dibs.Metrics) float64 { return float64(m.Work.Lost) }},
-	{desc("dibs_outbox_behind_commands", "Commands that the last attempt could not send to the engine."), gauge, func(m *dibs.Metrics) float64 { return float64(m.OutboxBehind) }},
-	{desc("dibs_outbox_errors_total", "Failed attempts to send commands to the engine."), counter, func(m *dibs.Metrics) float64 { return float64(m.OutboxErrors) }},
-	{desc("dibs_webhooks_disabled", "Webhooks disabled by hand or after repeated failures; ten seconds late at most."), gauge, func(m *dibs.Metrics) float64 { return float64(m.WebhooksDisabled) }},
-	{desc("dibs_webhooks_failing", "Webhooks whose last attempt failed."), gauge, func(m *dibs.Metrics) float64 { return float64(m.WebhooksFailing) }},
-	{desc("dibs_push_skipped_total", "Followers who had unfollowed when their turn came, counted when their announcement is done."), counter, func(m *dibs.Metrics) float64 { return float64(m.Pushes.Skipped) }},
-	{desc("dibs_push_errors_total", "Failed attempts to enqueue followers; each is retried."), counter, func(m *dibs.Metrics) float64 { return float64(m.Pushes.Errors) }},
-	{desc("dibs_push_announcements", "Announcements that run, up to 100. Each node shows all."), gauge, func(m *dibs.Metrics) float64 { return float64(m.Pushes.Running) }},
-	{desc("dibs_push_waiting_followers", "Followers of the running announcements who are not enqueued yet."), gauge, func(m *dibs.Metrics) float64 { return float64(m.Pushes.Waiting) }},
-	{desc("dibs_push_rate_followers", "Followers a second that the running announcements are set to tell."), gauge, func(m *dibs.Metrics) float64 { return float64(m.Pushes.Rate) }},
-	{desc("dibs_push_still_seconds", "How long the longest-stalled announcement has made no progress."), gauge, func(m *dibs.Metrics) float64 { return m.Pushes.Still.Seconds() }},
+	{desc("dibs_granted_total", "Claims granted by this node, repeats not counted."), counter, func(m *node.Metrics) float64 { return float64(m.Granted) }},
+	{desc("dibs_expired_total", "Unpaid claims that this node released after their time."), counter, func(m *node.Metrics) float64 { return float64(m.Expired) }},
+	{desc("dibs_credited_total", "Shares of red packets that this node credited."), counter, func(m *node.Metrics) float64 { return float64(m.Credited) }},
+	{desc("dibs_settled_total", "Journal entries that this node settled."), counter, func(m *node.Metrics) float64 { return float64(m.Settled) }},
+	{desc("dibs_settle_batches_total", "Transactions that settled entries."), counter, func(m *node.Metrics) float64 { return float64(m.SettleBatches) }},
+	{desc("dibs_settle_errors_total", "Settlements that failed and are retried."), counter, func(m *node.Metrics) float64 { return float64(m.SettleErrors) }},
+	{desc("dibs_settle_seconds_total", "Time spent settling."), counter, func(m *node.Metrics) float64 { return m.SettleTime.Seconds() }},
+	{desc("dibs_quarantined_entries", "Journal entries that the ledger could not take; look into anything above 0."), gauge, func(m *node.Metrics) float64 { return float64(m.Quarantined) }},
+	{desc("dibs_campaigns_live", "Campaigns that this node takes claims for."), gauge, func(m *node.Metrics) float64 { return float64(m.Live) }},
+	{desc("dibs_campaigns_halted", "Campaigns that this node could not load, or cannot settle any more."), gauge, func(m *node.Metrics) float64 { return float64(m.Halted) }},
+	{desc("dibs_redpackets_stuck", "Red packets whose crediting is stuck."), gauge, func(m *node.Metrics) float64 { return float64(m.Stuck) }},
+	{desc("dibs_engine_waiting_claims", "Claims that wait in this process, for their decision or for it to be durable."), gauge, func(m *node.Metrics) float64 { return float64(m.Waiting) }},
+	{desc("dibs_engine_lost_batches_total", "Batches of claims whose outcome was unknown at first."), counter, func(m *node.Metrics) float64 { return float64(m.Work.Lost) }},
+	{desc("dibs_outbox_behind_commands", "Commands that the last attempt could not send to the engine."), gauge, func(m *node.Metrics) float64 { return float64(m.OutboxBehind) }},
+	{desc("dibs_outbox_errors_total", "Failed attempts to send commands to the engine."), counter, func(m *node.Metrics) float64 { return float64(m.OutboxErrors) }},
+	{desc("dibs_webhooks_disabled", "Webhooks disabled by hand or after repeated failures; ten seconds late at most."), gauge, func(m *node.Metrics) float64 { return float64(m.WebhooksDisabled) }},
+	{desc("dibs_webhooks_failing", "Webhooks whose last attempt failed."), gauge, func(m *node.Metrics) float64 { return float64(m.WebhooksFailing) }},
+	{desc("dibs_push_skipped_total", "Followers who had unfollowed when their turn came, counted when their announcement is done."), counter, func(m *node.Metrics) float64 { return float64(m.Pushes.Skipped) }},
+	{desc("dibs_push_errors_total", "Failed attempts to enqueue followers; each is retried."), counter, func(m *node.Metrics) float64 { return float64(m.Pushes.Errors) }},
+	{desc("dibs_push_announcements", "Announcements that run, up to 100. Each node shows all."), gauge, func(m *node.Metrics) float64 { return float64(m.Pushes.Running) }},
+	{desc("dibs_push_waiting_followers", "Followers of the running announcements who are not enqueued yet."), gauge, func(m *node.Metrics) float64 { return float64(m.Pushes.Waiting) }},
+	{desc("dibs_push_rate_followers", "Followers a second that the running announcements are set to tell."), gauge, func(m *node.Metrics) float64 { return float64(m.Pushes.Rate) }},
+	{desc("dibs_push_still_seconds", "How long the longest-stalled announcement has made no progress."), gauge, func(m *node.Metrics) float64 { return m.Pushes.Still.Seconds() }},
 }
 
 // nanoseconds is the unit of a histogram of times, in seconds.
@@ -90,18 +94,18 @@ var histograms = []struct {
 	desc *prometheus.Desc
 	// unit is what 1 is worth.
 	unit float64
-	of   func(*dibs.Metrics) dibs.Tally
+	of   func(*node.Metrics) dibs.Tally
 	// labels are the values of the labels.
 	labels []string
 }{
-	{stages, nanoseconds, func(m *dibs.Metrics) dibs.Tally { return m.Gates }, []string{"gates"}},
-	{stages, nanoseconds, func(m *dibs.Metrics) dibs.Tally { return m.Engine }, []string{"engine"}},
-	{stages, nanoseconds, func(m *dibs.Metrics) dibs.Tally { return m.Work.Queued }, []string{"queue"}},
-	{stages, nanoseconds, func(m *dibs.Metrics) dibs.Tally { return m.Work.Durable }, []string{"durable"}},
-	{stages, nanoseconds, func(m *dibs.Metrics) dibs.Tally { return m.Ledger }, []string{"ledger"}},
-	{desc("dibs_engine_batch_claims", "Claims that were decided, or made durable, together."), 1, func(m *dibs.Metrics) dibs.Tally { return m.Work.Batches }, nil},
-	{desc("dibs_settle_batch_entries", "Journal entries that one transaction settled."), 1, func(m *dibs.Metrics) dibs.Tally { return m.SettleSizes }, nil},
-	{desc("dibs_settle_transaction_seconds", "Time of one settling transaction."), nanoseconds, func(m *dibs.Metrics) dibs.Tally { return m.SettleTimes }, nil},
+	{stages, nanoseconds, func(m *node.Metrics) dibs.Tally { return m.Gates }, []string{"gates"}},
+	{stages, nanoseconds, func(m *node.Metrics) dibs.Tally { return m.Engine }, []string{"engine"}},
+	{stages, nanoseconds, func(m *node.Metrics) dibs.Tally { return m.Work.Queued }, []string{"queue"}},
+	{stages, nanoseconds, func(m *node.Metrics) dibs.Tally { return m.Work.Durable }, []string{"durable"}},
+	{stages, nanoseconds, func(m *node.Metrics) dibs.Tally { return m.Ledger }, []string{"ledger"}},
+	{desc("dibs_engine_batch_claims", "Claims that were decided, or made durable, together."), 1, func(m *node.Metrics) dibs.Tally { return m.Work.Batches }, nil},
+	{desc("dibs_settle_batch_entries", "Journal entries that one transaction settled."), 1, func(m *node.Metrics) dibs.Tally { return m.SettleSizes }, nil},
+	{desc("dibs_settle_transaction_seconds", "Time of one settling transaction."), nanoseconds, func(m *node.Metrics) dibs.Tally { return m.SettleTimes }, nil},
 }
 
 // claimRefusals are the reasons for which the service refuses claims.
@@ -113,9 +117,9 @@ var claimRefusals = []dibs.Reason{
 // Node has the numbers.
 type Node interface {
 	// Observe returns a snapshot of what the node counts, from memory.
-	Observe() dibs.Metrics
+	Observe() node.Metrics
 	// Health checks the node's dependencies; it bounds the time of each check.
-	Health(ctx context.Context) dibs.HealthView
+	Health(ctx context.Context) api.HealthView
 }
 
 // Collector shows the node's numbers as metrics. It reads them when Prometheus
@@ -126,7 +130,7 @@ type Collector struct {
 }
 
 // New returns the collector of a node that runs a version of dibs.
-func New(node Node, version string) *Collector { return &Collector{node: node, version: version} }
+func New(nd Node, version string) *Collector { return &Collector{node: nd, version: version} }
 
 // Describe lists the metrics.
 func (n *Collector) Describe(ch chan<- *prometheus.Desc) {
@@ -212,7 +216,7 @@ func (n *Collector) collectHealth(ch sender) {
 }
 
 // campaign sends one campaign's numbers.
-func (ch sender) campaign(c *dibs.CampaignMetrics) {
+func (ch sender) campaign(c *live.CampaignMetrics) {
 	ch.gauge(campaignRemaining, float64(c.Remaining), c.CampaignID)
 	ch.gauge(campaignLow, one(c.Low), c.CampaignID)
 	ch.gauge(campaignGranted, float64(c.Granted), c.CampaignID)

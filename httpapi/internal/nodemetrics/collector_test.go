@@ -7,23 +7,31 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	claiming "github.com/dibs-dev/dibs/claims"
+	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // still is a node with fixed numbers.
-type still struct{ m dibs.Metrics }
+type still struct{ m node.Metrics }
 
-func (s still) Observe() dibs.Metrics { return s.m }
+func (s still) Observe() node.Metrics { return s.m }
 
-func (still) Health(context.Context) dibs.HealthView {
-	return dibs.HealthView{Ready: true, Durability: "durable", Dependencies: map[string]dibs.DependencyView{"ledger": {OK: true}, "engine": {}}}
+func (still) Health(context.Context) api.HealthView {
+	return api.HealthView{Ready: true, Durability: "durable", Dependencies: map[string]api.DependencyView{"ledger": {OK: true}, "engine": {}}}
 }
 
 // What a node counts is shown once, under the names and units of the docs. Two
 // reasons that share a word are one series.
 func TestCollector(t *testing.T) {
-	s := still{dibs.Metrics{
-		Granted: 7, SettleTimes: dibs.Tally{Bounds: []int64{1e6, 1e9}, Counts: []int64{2, 3, 1}, Sum: 5e9},
-		Campaigns: []dibs.CampaignMetrics{{CampaignID: "phone", Remaining: 3, Low: true, LagMS: 1500}},
+	s := still{node.Metrics{
+		ClaimMetrics: claiming.ClaimMetrics{Granted: 7},
+		NodeMetrics: live.NodeMetrics{
+			SettleTimes: dibs.Tally{Bounds: []int64{1e6, 1e9}, Counts: []int64{2, 3, 1}, Sum: 5e9},
+			Campaigns:   []live.CampaignMetrics{{CampaignID: "phone", Remaining: 3, Low: true, LagMS: 1500}},
+		},
 	}}
 	refused := &s.m.Campaigns[0].Refused
 	refused[dibs.InvalidRequest], refused[dibs.TooLarge], refused[dibs.SoldOut] = 2, 3, 5

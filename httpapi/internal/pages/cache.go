@@ -9,18 +9,20 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Catalog is what the cache calls. Situation and CatalogVersion answer from memory;
 // the others may read the ledger.
 type Catalog interface {
-	// Situation returns a campaign that users may know of, with its phase and what
+	// Get returns a campaign that users may know of, with its phase and what
 	// remains; ErrNotFound for others.
-	Situation(ctx context.Context, id string) (dibs.Situation, error)
+	Get(ctx context.Context, id string) (dibs.Situation, error)
 	// CatalogVersion rises when a campaign or a product may have changed.
 	CatalogVersion() int64
-	Campaigns(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)
-	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (dibs.CampaignView, error)
+	List(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)
+	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error)
 }
 
 const (
@@ -124,7 +126,7 @@ func (c *Cache) page(ctx context.Context, id string) (page *campaignPage, err er
 			return page, nil
 		}
 	}
-	now, err := c.catalog.Situation(ctx, id)
+	now, err := c.catalog.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +216,7 @@ func (c *Cache) build(ctx context.Context, e *entry, now *dibs.Situation) (*camp
 // view returns the public view of a campaign. The ledger has the numbers of one that
 // is over, and the product; the product is read once for each version of the
 // campaign.
-func (c *Cache) view(ctx context.Context, e *entry, now *dibs.Situation) (v dibs.CampaignView, err error) {
+func (c *Cache) view(ctx context.Context, e *entry, now *dibs.Situation) (v api.CampaignView, err error) {
 	campaign := now.Campaign
 	if now.Phase == dibs.PhaseEnded || campaign.ProductID != "" && e.version != campaign.Version {
 		if v, err = c.catalog.CampaignView(ctx, campaign, false); err != nil || now.Phase == dibs.PhaseEnded {
@@ -224,7 +226,7 @@ func (c *Cache) view(ctx context.Context, e *entry, now *dibs.Situation) (v dibs
 	if e.version != campaign.Version {
 		e.product, e.version = productOf(v.Product), campaign.Version
 	}
-	return campaign.View(now.Remaining, e.product, false), nil
+	return api.CampaignViewOf(campaign, now.Remaining, e.product, false), nil
 }
 
 var varyAuthorization = []string{"Authorization"}
@@ -242,7 +244,7 @@ func KeepFor(now, starts time.Time, phase dibs.Phase) time.Duration {
 }
 
 // productOf is what a public view shows of a product, as a product; nil for none.
-func productOf(v *dibs.ProductView) *dibs.Product {
+func productOf(v *api.ProductView) *dibs.Product {
 	if v == nil {
 		return nil
 	}

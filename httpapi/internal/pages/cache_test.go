@@ -12,6 +12,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // slowCatalog has one campaign, phone, whose view is read when all readers are there.
@@ -21,7 +23,7 @@ type slowCatalog struct {
 	views   atomic.Int64
 }
 
-func (c *slowCatalog) Situation(_ context.Context, id string) (dibs.Situation, error) {
+func (c *slowCatalog) Get(_ context.Context, id string) (dibs.Situation, error) {
 	if id != "phone" {
 		return dibs.Situation{}, dibs.ErrNotFound
 	}
@@ -31,14 +33,14 @@ func (c *slowCatalog) Situation(_ context.Context, id string) (dibs.Situation, e
 
 func (*slowCatalog) CatalogVersion() int64 { return 1 }
 
-func (c *slowCatalog) Campaigns(context.Context, bool, dibs.Page) (dibs.List[dibs.Campaign], error) {
+func (c *slowCatalog) List(context.Context, bool, dibs.Page) (dibs.List[dibs.Campaign], error) {
 	return dibs.List[dibs.Campaign]{Items: []dibs.Campaign{*c.now.Campaign}}, nil
 }
 
-func (c *slowCatalog) CampaignView(_ context.Context, campaign *dibs.Campaign, _ bool) (dibs.CampaignView, error) {
+func (c *slowCatalog) CampaignView(_ context.Context, campaign *dibs.Campaign, _ bool) (api.CampaignView, error) {
 	c.views.Add(1)
 	c.readers.Wait()
-	return campaign.View(c.now.Remaining, &dibs.Product{ID: "p", Name: "A phone"}, false), nil
+	return api.CampaignViewOf(campaign, c.now.Remaining, &dibs.Product{ID: "p", Name: "A phone"}, false), nil
 }
 
 func newSlow(t *testing.T, readers int) (*Cache, *slowCatalog) {

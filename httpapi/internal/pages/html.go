@@ -12,6 +12,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 //go:embed page.html
@@ -38,7 +40,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"when":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"money":  showMoney,
 	// A share of a red packet is in the currency of the whole.
-	"decimals": func(v *dibs.CampaignView) int {
+	"decimals": func(v *api.CampaignView) int {
 		if v.RedPacket != nil {
 			return v.RedPacket.Total.Decimals()
 		}
@@ -62,7 +64,7 @@ func hashOf(text string) string {
 func showMoney(m *dibs.Money) string { return m.Currency + " " + m.Digits() }
 
 // renderPage renders a campaign's page. Nothing on it changes with the claims.
-func renderPage(v *dibs.CampaignView) ([]byte, error) {
+func renderPage(v *api.CampaignView) ([]byte, error) {
 	var b bytes.Buffer
 	err := pageTemplate.Execute(&b, v)
 	return b.Bytes(), err

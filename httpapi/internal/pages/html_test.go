@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // A page says what stands between a user and the claim, in both languages.
@@ -25,7 +27,7 @@ func TestPageTellsTheGate(t *testing.T) {
 		"followers": {&dibs.GateSpec{Audience: &dibs.AudienceSpec{FollowersOf: "shop"}}, []string{"followers", "关注者"}},
 		"everybody": {nil, nil},
 	} {
-		page, err := renderPage(&dibs.CampaignView{ID: "c", Gate: c.gate})
+		page, err := renderPage(&api.CampaignView{ID: "c", Gate: c.gate})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func (c *Cache) first(ctx context.Context) (l *listPage, err error) {
 	if current && l != nil {
 		next.ids, next.cursor, next.read = l.ids, l.cursor, l.read
 	} else {
-		all, err := c.catalog.Campaigns(ctx, true, dibs.Page{Limit: dibs.DefaultPage})
+		all, err := c.catalog.List(ctx, true, dibs.Page{Limit: dibs.DefaultPage})
 		if err != nil {
 			return nil, err
 		}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
@@ -33,7 +33,7 @@ var engineOptions = []string{"addr", "master_set", "db", "skip_verify", "protoco
 // EngineProblem says what is wrong with the form of an engine's address; empty for
 // a good one. It connects to nothing, and never repeats a password.
 func EngineProblem(engine string) string {
-	if engine == embedded.Memory {
+	if engine == node.Memory {
 		return ""
 	}
 	u, err := url.Parse(engine)

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/dibs-dev/dibs/embedded"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
@@ -15,7 +15,7 @@ const SQLitePrefix = "sqlite:"
 // LedgerAt returns the address of the ledger.
 func (c *Config) LedgerAt() string {
 	if c.Ledger == "" {
-		return SQLitePrefix + filepath.Join(c.Data, embedded.LedgerFile)
+		return SQLitePrefix + filepath.Join(c.Data, node.LedgerFile)
 	}
 	return c.Ledger
 }
@@ -25,7 +25,7 @@ func (c *Config) JournalAt() string {
 	if sqlledger.InServer(c.Ledger) {
 		return c.Ledger
 	}
-	return SQLitePrefix + filepath.Join(c.Data, embedded.JournalFile)
+	return SQLitePrefix + filepath.Join(c.Data, node.JournalFile)
 }
 
 // EnginePlace names the engine for people.
@@ -54,11 +54,11 @@ func (c *Config) Place() string {
 
 // OnRedis reports whether the engine is Redis, where other nodes may decide claims
 // beside this one.
-func (c *Config) OnRedis() bool { return c.Engine != embedded.Memory }
+func (c *Config) OnRedis() bool { return c.Engine != node.Memory }
 
 // enginePlace returns an engine's address without user, password and options.
 func enginePlace(engine string) string {
-	if engine == embedded.Memory {
+	if engine == node.Memory {
 		return engine
 	}
 	u, err := url.Parse(engine)

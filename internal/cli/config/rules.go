@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
-	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/events/sinks"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/tracing"
 )
 
@@ -24,7 +24,7 @@ func StoreRules(c *Config) []settings.Fault {
 	if problem := LedgerProblem(c.Ledger); problem != "" {
 		fs = append(fs, c.Fault("ledger", problem))
 	}
-	if level := c.Durability; c.Engine == embedded.Memory && level != "" && level != dibs.LevelDurable && level != dibs.LevelLedgered {
+	if level := c.Durability; c.Engine == node.Memory && level != "" && level != dibs.LevelDurable && level != dibs.LevelLedgered {
 		fs = append(fs, c.Fault("durability", fmt.Sprintf(
 			"the memory engine is always durable, at no extra cost, and has no replicas: choose durable or ledgered, not %q", level)))
 	}
@@ -40,7 +40,7 @@ func ServerRules(c *Config) []settings.Fault {
 	if problem := adminKeyProblem(c.AdminKey); problem != "" {
 		fs = append(fs, c.Fault("admin_key", problem))
 	}
-	if c.Engine == embedded.Memory && c.DurabilityLost == dibs.WarnLost {
+	if c.Engine == node.Memory && c.DurabilityLost == dibs.WarnLost {
 		fs = append(fs, c.Fault("durability_lost", "the memory engine cannot grant what it cannot write: leave it out, or choose refuse"))
 	}
 	if c.Given("push_first") && c.PushFirst > c.PushThreshold {
@@ -59,8 +59,8 @@ func eventsRules(c *Config) []settings.Fault {
 	var fs []settings.Fault
 	seen := make(map[string]bool)
 	for _, sink := range c.Events {
-		name := events.Name(sink)
-		if err := events.Check(sink); err != nil {
+		name := sinks.Name(sink)
+		if err := sinks.Check(sink); err != nil {
 			fs = append(fs, c.Fault("events", name+": "+err.Error()))
 		} else if seen[name] {
 			fs = append(fs, c.Fault("events", name+" is named twice"))

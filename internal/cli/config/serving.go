@@ -7,9 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/settings"
 	"github.com/dibs-dev/dibs/sqlledger"
+
+	"github.com/dibs-dev/dibs/access"
 )
 
 // ServeRules are what production asks for, beyond ServerRules.
@@ -87,8 +88,8 @@ func adminKeyProblem(key string) string {
 	switch {
 	case key == "":
 		return ""
-	case len(key) < dibs.MinKeyLen || len(key) > maxKeyLen || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return fmt.Sprintf("must be %d to %d visible characters", dibs.MinKeyLen, maxKeyLen)
+	case len(key) < access.MinKeyLen || len(key) > maxKeyLen || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fmt.Sprintf("must be %d to %d visible characters", access.MinKeyLen, maxKeyLen)
 	case strings.HasPrefix(key, "dev_") || strings.HasPrefix(key, "eyJ"):
 		// The server tells keys from tokens by how they begin.
 		return "must not look like a user's token: begin it with anything but dev_ and eyJ"

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/sqlledger"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // banner is what dev prints at its start.
@@ -19,7 +21,7 @@ type banner struct {
 	temporary  bool
 	key        string
 	durability string
-	campaigns  []dibs.CampaignView
+	campaigns  []api.CampaignView
 }
 
 // database names the kind of database at an address.
@@ -35,7 +37,7 @@ func database(address string) string {
 
 // engineKind names the kind of engine.
 func (b *banner) engineKind() string {
-	if b.engine == embedded.Memory {
+	if b.engine == node.Memory {
 		return b.engine
 	}
 	return "Redis"
@@ -100,7 +102,7 @@ func (b *banner) campaignTable() *cli.Table {
 }
 
 // stateText says in words whether a campaign is open, and until or from when.
-func stateText(c *dibs.CampaignView, now time.Time) string {
+func stateText(c *api.CampaignView, now time.Time) string {
 	switch {
 	case c.State == dibs.EndedState || !now.Before(c.EndsAt):
 		return "ended"

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // The demo campaigns.
@@ -23,14 +26,14 @@ const demoOpenFor = 8 * time.Hour
 // demo makes the demo campaigns. In a data folder that was used before it finds them
 // instead: they keep what was granted, and their end is moved when less than an hour
 // is left.
-func demo(ctx context.Context, svc *dibs.Service) ([]dibs.CampaignView, error) {
+func demo(ctx context.Context, svc *node.Service) ([]api.CampaignView, error) {
 	phone := dibs.ProductSpec{
 		ID: "phone", Name: "Phone", Description: "The phone that everybody wants at noon.", Price: &dibs.Money{Amount: 99_900, Currency: "CNY"},
 	}
-	if _, err := svc.CreateProduct(ctx, phone); err != nil && !errors.Is(err, dibs.ErrAlreadyExists) {
+	if _, err := svc.Products.Create(ctx, phone); err != nil && !errors.Is(err, dibs.ErrAlreadyExists) {
 		return nil, fmt.Errorf("the demo product: %w", err)
 	}
-	var views []dibs.CampaignView
+	var views []api.CampaignView
 	for _, spec := range demoSpecs(phone.ID, time.Now()) {
 		v, err := demoCampaign(ctx, svc, spec)
 		if err != nil {
@@ -68,19 +71,19 @@ func demoSpecs(product string, now time.Time) []dibs.CampaignSpec {
 }
 
 // demoCampaign makes one campaign and publishes it, unless it exists.
-func demoCampaign(ctx context.Context, svc *dibs.Service, spec dibs.CampaignSpec) (dibs.CampaignView, error) {
-	c, err := svc.CreateCampaign(ctx, spec)
+func demoCampaign(ctx context.Context, svc *node.Service, spec dibs.CampaignSpec) (api.CampaignView, error) {
+	c, err := svc.Campaigns.Create(ctx, spec)
 	if errors.Is(err, dibs.ErrAlreadyExists) {
-		c, err = svc.Campaign(ctx, spec.ID)
+		c, err = svc.Live.Registry.Get(ctx, spec.ID)
 	}
 	if err == nil && c.State != dibs.EndedState && time.Until(c.EndsAt) < time.Hour {
-		c, err = svc.PatchCampaign(ctx, c.ID, dibs.CampaignPatch{EndsAt: &spec.EndsAt})
+		c, err = svc.Campaigns.Patch(ctx, c.ID, dibs.CampaignPatch{EndsAt: &spec.EndsAt})
 	}
 	if err == nil && c.State == dibs.Draft {
-		c, err = svc.Publish(ctx, c.ID)
+		c, err = svc.Campaigns.Publish(ctx, c.ID)
 	}
 	if err != nil {
-		return dibs.CampaignView{}, err
+		return api.CampaignView{}, err
 	}
 	return svc.CampaignView(ctx, c, true)
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/server"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/node"
 )
 
 func newDevCommand(b cli.Build) *cobra.Command {
@@ -75,22 +78,22 @@ const devKeyFile = "dev-admin-key"
 
 // devKey returns the admin key: the one in the settings, or the folder's, or a new
 // one that it writes to the folder.
-func devKey(ctx context.Context, svc *dibs.Service, c *config.Config) (string, error) {
+func devKey(ctx context.Context, svc *node.Service, c *config.Config) (string, error) {
 	if c.AdminKey != "" {
-		_, err := svc.EnsureKey(ctx, "dev", c.AdminKey)
+		_, err := svc.Access.EnsureKey(ctx, "dev", c.AdminKey)
 		return c.AdminKey, err
 	}
 	path := filepath.Join(c.Data, devKeyFile)
 	if kept, err := os.ReadFile(path); err == nil {
 		key := strings.TrimSpace(string(kept))
-		if _, err := svc.EnsureKey(ctx, "dev", key); !errors.Is(err, dibs.ErrForbidden) {
+		if _, err := svc.Access.EnsureKey(ctx, "dev", key); !errors.Is(err, dibs.ErrForbidden) {
 			return key, err
 		}
 		// The key was revoked: the folder gets a new one.
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	_, key, err := svc.CreateKey(ctx, "dev", dibs.RoleAdmin)
+	_, key, err := svc.Access.CreateKey(ctx, "dev", access.RoleAdmin)
 	if err != nil {
 		return "", err
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/store"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/redisengine"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
@@ -147,14 +147,14 @@ func settingsFindings(c *config.Config, faults []settings.Fault, environ []strin
 // engineFindings examines the engine.
 func engineFindings(ctx context.Context, c *config.Config) []dibs.Finding {
 	if c.OnRedis() {
-		found, err := redisengine.Check(ctx, redisengine.Config{URL: c.Engine, Durability: embedded.EngineLevel(c.Durability)})
+		found, err := redisengine.Check(ctx, redisengine.Config{URL: c.Engine, Durability: node.EngineLevel(c.Durability)})
 		if err != nil {
 			return []dibs.Finding{{Standing: dibs.StandingFail, Subject: "address", Found: cli.Message(err), Remedy: "correct --engine"}}
 		}
 		return found
 	}
 	owner := "no process uses it now"
-	if owned := embedded.Owned(ctx, c.Node()); errors.Is(owned, dibs.ErrOwned) {
+	if owned := node.Owned(ctx, c.Node()); errors.Is(owned, dibs.ErrOwned) {
 		owner = "in use by " + store.OwnerOf(owned)
 	}
 	return []dibs.Finding{

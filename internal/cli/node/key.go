@@ -10,10 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/store"
+
+	"github.com/dibs-dev/dibs/access"
 )
 
 func newKeyCommand() *cobra.Command {
@@ -28,15 +29,15 @@ beside a running server or without one.`,
 // shownKey is an API key as the verbs show it. Only key create knows the secret: the
 // ledger keeps its hash.
 type shownKey struct {
-	ID        string     `json:"id"`
-	Name      string     `json:"name"`
-	Role      dibs.Role  `json:"role"`
-	CreatedAt time.Time  `json:"created_at"`
-	RevokedAt *time.Time `json:"revoked_at,omitempty"`
-	Secret    string     `json:"secret,omitempty"`
+	ID        string      `json:"id"`
+	Name      string      `json:"name"`
+	Role      access.Role `json:"role"`
+	CreatedAt time.Time   `json:"created_at"`
+	RevokedAt *time.Time  `json:"revoked_at,omitempty"`
+	Secret    string      `json:"secret,omitempty"`
 }
 
-func showKey(k *dibs.APIKey, secret string) shownKey {
+func showKey(k *access.APIKey, secret string) shownKey {
 	v := shownKey{ID: k.ID, Name: k.Name, Role: k.Role, CreatedAt: k.CreatedAt, Secret: secret}
 	if !k.RevokedAt.IsZero() {
 		v.RevokedAt = &k.RevokedAt
@@ -46,8 +47,7 @@ func showKey(k *dibs.APIKey, secret string) shownKey {
 
 // keyLedger is what the verbs need of a ledger.
 type keyLedger interface {
-	dibs.Access
-	dibs.Trail
+	access.Ledger
 }
 
 // record writes to the admin log what a verb is about to do on the ledger.
@@ -65,8 +65,8 @@ func record(ctx context.Context, l keyLedger, action, target string, after any) 
 	if err != nil {
 		return err
 	}
-	return l.SaveActs(ctx, []*dibs.Act{{
-		ID: dibs.NewActID(now), At: now, Key: name, KeyName: "the command line on " + host, Role: dibs.RoleAdmin,
+	return l.SaveActs(ctx, []*access.Act{{
+		ID: access.NewActID(now), At: now, Key: name, KeyName: "the command line on " + host, Role: access.RoleAdmin,
 		Action: action, Target: target, Status: 200, After: raw,
 	}})
 }
@@ -92,8 +92,8 @@ func onLedger(cmd *cobra.Command, create bool, do func(cmd *cobra.Command, args 
 
 func newKeyCreateCommand() *cobra.Command {
 	var name, secret string
-	var k *dibs.APIKey
-	role := string(dibs.RoleAdmin)
+	var k *access.APIKey
+	role := string(access.RoleAdmin)
 	cmd := onLedger(cli.WithOutput(&cobra.Command{
 		Use:   "create --name NAME",
 		Short: "Make a key and show its secret, only now",
@@ -103,7 +103,7 @@ publisher runs them and moves claims, admin does everything.`,
 		Args: cobra.NoArgs,
 		// Before the ledger: a key without a name must leave no new ledger behind.
 		PreRunE: func(*cobra.Command, []string) (err error) {
-			if k, secret, err = dibs.NewKey(name, dibs.Role(role), time.Now()); err != nil {
+			if k, secret, err = access.NewKey(name, access.Role(role), time.Now()); err != nil {
 				return cli.Usage(err)
 			}
 			return nil

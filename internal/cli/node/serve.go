@@ -77,7 +77,7 @@ func serve(cmd *cobra.Command, c *config.Config, b cli.Build) error {
 	}
 	svc := s.Node().Service
 	if c.AdminKey != "" {
-		if _, err := svc.EnsureKey(ctx, "serve", c.AdminKey); err != nil {
+		if _, err := svc.Access.EnsureKey(ctx, "serve", c.AdminKey); err != nil {
 			return errors.Join(cli.Faults("serve refuses to start:", []settings.Fault{c.Fault("admin_key", cli.Message(err))}), s.Close(ctx))
 		}
 	}

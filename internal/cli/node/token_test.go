@@ -6,16 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // TestToken claims with a token that the verb made.
 func TestToken(t *testing.T) {
 	_, url := clitest.Serve(t, t.TempDir())
 	clitest.Publish(t, clitest.Admin(t, url), "c", 5)
-	claim := func(token string) (dibs.ClaimView, error) {
+	claim := func(token string) (api.ClaimView, error) {
 		c, err := client.New(url, client.Options{Token: token, HTTPClient: http.DefaultClient})
 		if err != nil {
 			t.Fatal(err)

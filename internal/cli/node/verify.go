@@ -8,13 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/remote"
 	"github.com/dibs-dev/dibs/internal/cli/store"
 	"github.com/dibs-dev/dibs/sqlledger"
+
+	"github.com/dibs-dev/dibs/audit"
+	"github.com/dibs-dev/dibs/node"
 )
 
 func newVerifyCommand() *cobra.Command {
@@ -48,11 +50,11 @@ product:ID stands for the regular orders of a product.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if given := cmd.Flags().Changed("older-ledger"); given && !repair {
 				return cli.Usagef("--older-ledger goes with --repair")
-			} else if given && !slices.Contains(dibs.OlderLedgers, dibs.OlderLedger(older)) {
+			} else if given && !slices.Contains(audit.OlderLedgers, audit.OlderLedger(older)) {
 				return cli.Usagef("--older-ledger %q: must be continue or end", older)
 			}
 			if repair {
-				return runRepair(cmd, dibs.RepairRequest{Campaigns: args, OlderLedger: dibs.OlderLedger(older)})
+				return runRepair(cmd, audit.RepairRequest{Campaigns: args, OlderLedger: audit.OlderLedger(older)})
 			}
 			return runVerify(cmd, args)
 		},
@@ -65,8 +67,10 @@ product:ID stands for the regular orders of a product.`,
 
 func runVerify(cmd *cobra.Command, campaigns []string) error {
 	from, report, err := hereOrThere(cmd,
-		func(ctx context.Context, s *dibs.Service) (*dibs.Report, error) { return s.Verify(ctx, campaigns...) },
-		func(ctx context.Context, c *client.Client) (dibs.Report, error) { return c.Verify(ctx, campaigns...) })
+		func(ctx context.Context, s *node.Service) (*audit.Report, error) {
+			return s.Audit.Verify(ctx, campaigns...)
+		},
+		func(ctx context.Context, c *client.Client) (audit.Report, error) { return c.Verify(ctx, campaigns...) })
 	if err != nil {
 		return err
 	}
@@ -76,10 +80,12 @@ func runVerify(cmd *cobra.Command, campaigns []string) error {
 	return verdict(cmd, from, report)
 }
 
-func runRepair(cmd *cobra.Command, req dibs.RepairRequest) error {
+func runRepair(cmd *cobra.Command, req audit.RepairRequest) error {
 	from, repair, err := hereOrThere(cmd,
-		func(ctx context.Context, s *dibs.Service) (*dibs.RepairReport, error) { return s.Repair(ctx, req) },
-		func(ctx context.Context, c *client.Client) (dibs.RepairReport, error) { return c.Repair(ctx, req) })
+		func(ctx context.Context, s *node.Service) (*audit.RepairReport, error) {
+			return s.Audit.Repair(ctx, req)
+		},
+		func(ctx context.Context, c *client.Client) (audit.RepairReport, error) { return c.Repair(ctx, req) })
 	if err != nil {
 		return err
 	}
@@ -109,7 +115,7 @@ func runRepair(cmd *cobra.Command, req dibs.RepairRequest) error {
 }
 
 // verdict ends a verb by its report: a broken promise is an error.
-func verdict(cmd *cobra.Command, from string, report *dibs.Report) error {
+func verdict(cmd *cobra.Command, from string, report *audit.Report) error {
 	if !report.OK {
 		return fmt.Errorf("a promise is broken in %s", from)
 	}
@@ -122,7 +128,7 @@ func verdict(cmd *cobra.Command, from string, report *dibs.Report) error {
 // hereOrThere runs a check by a node that it opens in this process, or by the server
 // at --url. It returns the result and the name of what was checked.
 func hereOrThere[T any](cmd *cobra.Command,
-	here func(context.Context, *dibs.Service) (*T, error), there func(context.Context, *client.Client) (T, error),
+	here func(context.Context, *node.Service) (*T, error), there func(context.Context, *client.Client) (T, error),
 ) (from string, r *T, err error) {
 	c, err := config.Load(cmd, config.StoreRules)
 	if err != nil {
@@ -157,12 +163,12 @@ func hereOrThere[T any](cmd *cobra.Command,
 	if err != nil {
 		return "", nil, err
 	}
-	node, err := store.OpenNode(ctx, c, log, nil, "ask that server with --url and --admin-key, or stop it")
+	nd, err := store.OpenNode(ctx, c, log, nil, "ask that server with --url and --admin-key, or stop it")
 	if err != nil {
 		return "", nil, err
 	}
-	defer func() { err = errors.Join(err, node.Close(context.WithoutCancel(ctx))) }()
-	r, err = here(ctx, node.Service)
+	defer func() { err = errors.Join(err, nd.Close(context.WithoutCancel(ctx))) }()
+	r, err = here(ctx, nd.Service)
 	return c.Place(), r, err
 }
 
@@ -176,7 +182,7 @@ func asksServer(c *config.Config) bool {
 }
 
 // reportTable shows every promise of every campaign, a row for each.
-func reportTable(r *dibs.Report) *cli.Table {
+func reportTable(r *audit.Report) *cli.Table {
 	t := cli.NewTable("CAMPAIGN", "STOCK", "GRANTED", "LEFT", "CLAIMS", "PROMISE", "HELD", "DETAIL")
 	for _, c := range r.Campaigns {
 		cells := []any{c.CampaignID, c.Stock, c.Granted, c.Remaining, c.Claims}

@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+
+	"github.com/dibs-dev/dibs/audit"
 )
 
 func TestVerifyNothing(t *testing.T) {
@@ -53,7 +54,7 @@ func TestRepair(t *testing.T) {
 	clitest.Run(t, nil, "verify", "--data", data).Want(t, cli.ExitFailure, "a promise is broken in ")
 	r := clitest.Run(t, nil, "verify", "--data", data, "--repair", "--output", "json")
 	r.Want(t, cli.ExitOK)
-	var report dibs.RepairReport
+	var report audit.RepairReport
 	if err := json.Unmarshal([]byte(r.Out), &report); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/funds"
 )
 
 func newAccountCommand() *cobra.Command {
@@ -22,17 +24,17 @@ that its user sends, and receives the shares that the user was given.`,
 }
 
 func newDepositCommand() *cobra.Command {
-	d := dibs.DepositSpec{}
+	d := funds.DepositSpec{}
 	cmd := ask(&cobra.Command{
 		Use:     "deposit USER --amount AMOUNT --ref NAME",
 		Short:   "Record money that came in from outside for a user",
 		Example: `  dibs account deposit host --amount 10000000 --ref transfer-1`,
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, s *session) (dibs.DepositView, error) {
+	}, func(ctx context.Context, s *session) (funds.DepositView, error) {
 		v, replayed, err := s.Deposit(ctx, s.args[0], d)
 		s.noteReplay(replayed)
 		return v, err
-	}, func(v *dibs.DepositView) *cli.Table { return balanceTable(v.Balances) })
+	}, func(v *funds.DepositView) *cli.Table { return balanceTable(v.Balances) })
 	cmd.Flags().Int64Var(&d.Amount.Amount, "amount", 0, "The `AMOUNT` that came in, in minor units (required)")
 	cmd.Flags().StringVar(&d.Amount.Currency, "currency", "CNY", "Its currency, a `CODE` such as CNY")
 	cmd.Flags().StringVar(&d.Ref, "ref", "", "The `NAME` of the deposit; a second deposit of this name changes nothing (required)")
@@ -41,8 +43,8 @@ func newDepositCommand() *cobra.Command {
 
 // account is a user's balances with the newest entries.
 type account struct {
-	dibs.BalanceView
-	Entries []dibs.PostingView `json:"entries"`
+	funds.BalanceView
+	Entries []funds.PostingView `json:"entries"`
 }
 
 func newAccountShowCommand() *cobra.Command {

@@ -10,6 +10,9 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/announce"
+	"github.com/dibs-dev/dibs/api"
 )
 
 func newAnnouncementCommand() *cobra.Command {
@@ -29,7 +32,7 @@ starts one; docs/PUSH.md has more.`,
 
 // newAnnounceCommand is `dibs campaign announce`.
 func newAnnounceCommand() *cobra.Command {
-	var spec dibs.AnnouncementSpec
+	var spec announce.AnnouncementSpec
 	var key string
 	var threshold, first, rate int64
 	cmd := watchable(&cobra.Command{
@@ -43,7 +46,7 @@ clients. Users that follow later are not told.`,
 		Example: `  dibs follower import --merchant shop followers.csv
   dibs campaign announce phone-noon --merchant shop --rate 500 --watch`,
 		Args: cobra.ExactArgs(1),
-	}, func(ctx context.Context, s *session) (dibs.AnnouncementView, error) {
+	}, func(ctx context.Context, s *session) (announce.AnnouncementView, error) {
 		for name, to := range map[string]struct {
 			from *int64
 			to   **int64
@@ -67,16 +70,16 @@ clients. Users that follow later are not told.`,
 
 func newAnnouncementShowCommand() *cobra.Command {
 	return watchable(&cobra.Command{Use: "show ID", Short: "Show an announcement and how far it is", Args: cobra.ExactArgs(1)},
-		func(ctx context.Context, s *session) (dibs.AnnouncementView, error) {
+		func(ctx context.Context, s *session) (announce.AnnouncementView, error) {
 			return s.Announcement(ctx, s.args[0])
 		})
 }
 
 func newAnnouncementListCommand() *cobra.Command {
 	return byID("list CAMPAIGN", "List the latest announcements of a campaign, newest first",
-		func(api *client.Client, ctx context.Context, campaign string) (dibs.ListView[dibs.AnnouncementView], error) {
-			return api.Announcements(ctx, campaign, dibs.Page{Limit: dibs.MaxPage})
-		}, func(l *dibs.ListView[dibs.AnnouncementView]) *cli.Table {
+		func(admin *client.Client, ctx context.Context, campaign string) (api.ListView[announce.AnnouncementView], error) {
+			return admin.Announcements(ctx, campaign, dibs.Page{Limit: dibs.MaxPage})
+		}, func(l *api.ListView[announce.AnnouncementView]) *cli.Table {
 			t := cli.NewTable("ID", "MERCHANT", "STATE", "FOLLOWERS", "ENQUEUED", "CREATED")
 			for _, v := range l.Items {
 				t.Add(v.ID, v.Merchant, v.State, v.Followers, v.Enqueued, v.CreatedAt)
@@ -85,7 +88,7 @@ func newAnnouncementListCommand() *cobra.Command {
 		})
 }
 
-func announcementTable(v *dibs.AnnouncementView) *cli.Table {
+func announcementTable(v *announce.AnnouncementView) *cli.Table {
 	t := cli.NewTable()
 	t.Add("id", v.ID)
 	t.Add("campaign", v.CampaignID)

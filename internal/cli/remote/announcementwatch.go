@@ -9,13 +9,14 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/announce"
 )
 
 // watchable makes cmd a verb that answers with an announcement, and with --watch
 // shows how far it is until it is over.
-func watchable(cmd *cobra.Command, do func(context.Context, *session) (dibs.AnnouncementView, error)) *cobra.Command {
+func watchable(cmd *cobra.Command, do func(context.Context, *session) (announce.AnnouncementView, error)) *cobra.Command {
 	var watch bool
 	talk(cli.WithOutput(cmd), func(ctx context.Context, s *session) error {
 		v, err := do(ctx, s)
@@ -50,7 +51,7 @@ func (s *session) watchAnnouncement(ctx context.Context, id string) error {
 			return nil
 		case err != nil:
 			return err
-		case v.State == dibs.AnnouncementDone || v.State == dibs.AnnouncementCancelled:
+		case v.State == announce.AnnouncementDone || v.State == announce.AnnouncementCancelled:
 			bar.end()
 			return cli.Show(s.cmd, v, announcementTable(&v))
 		}
@@ -88,7 +89,7 @@ func newAnnouncementBar(to io.Writer, asJSON bool) *announcementBar {
 	return b
 }
 
-func (b *announcementBar) show(v *dibs.AnnouncementView, line string) error {
+func (b *announcementBar) show(v *announce.AnnouncementView, line string) error {
 	if b.bar == nil {
 		_, err := fmt.Fprintln(b.to, line)
 		return err

@@ -148,7 +148,7 @@ func (s *session) apply(ctx context.Context, list []wanted, dryRun bool) error {
 	var results []applied
 	var failed error
 	for i := range list {
-		a := applying{api: s.Client, w: &list[i], dry: dryRun}
+		a := applying{admin: s.Client, w: &list[i], dry: dryRun}
 		if err := a.run(ctx); err != nil {
 			failed = fmt.Errorf("campaign %s: %w", a.w.ID, Explain(s.url, err))
 			break

@@ -12,12 +12,14 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // applying takes one campaign to what is wanted.
 type applying struct {
-	api *client.Client
-	w   *wanted
+	admin *client.Client
+	w     *wanted
 	// dry records in done what would be done, and does nothing.
 	dry   bool
 	state dibs.State
@@ -26,11 +28,11 @@ type applying struct {
 }
 
 func (a *applying) run(ctx context.Context) error {
-	v, err := a.api.Campaign(ctx, a.w.ID)
+	v, err := a.admin.Campaign(ctx, a.w.ID)
 	switch {
 	case errors.Is(err, dibs.ErrNotFound):
 		err = a.do("created", func() error {
-			_, err := a.api.CreateCampaign(ctx, a.w.CampaignSpec, "")
+			_, err := a.admin.CreateCampaign(ctx, a.w.CampaignSpec, "")
 			return err
 		})
 		a.state = dibs.Draft
@@ -54,7 +56,7 @@ func (a *applying) do(what string, step func() error) error {
 }
 
 // change patches what differs from the server's campaign.
-func (a *applying) change(ctx context.Context, v *dibs.CampaignView) error {
+func (a *applying) change(ctx context.Context, v *api.CampaignView) error {
 	if a.w.Kind != v.Kind {
 		return cli.Usagef("kind is %s on the server and cannot change", v.Kind)
 	}
@@ -69,14 +71,14 @@ func (a *applying) change(ctx context.Context, v *dibs.CampaignView) error {
 		return nil
 	}
 	return a.do("changed "+strings.Join(fields, " "), func() error {
-		_, err := a.api.PatchCampaign(ctx, a.w.ID, patch)
+		_, err := a.admin.PatchCampaign(ctx, a.w.ID, patch)
 		return err
 	})
 }
 
 // differences returns the patch that makes v as wanted, and the fields in it. A field
 // that the file leaves out is no difference.
-func differences(w *dibs.CampaignSpec, v *dibs.CampaignView) (p dibs.CampaignPatch, fields []string) {
+func differences(w *dibs.CampaignSpec, v *api.CampaignView) (p dibs.CampaignPatch, fields []string) {
 	differ := func(field string, differs bool, set func()) {
 		if differs {
 			fields = append(fields, field)
@@ -123,7 +125,7 @@ func (a *applying) move(ctx context.Context) error {
 	for _, verb := range path {
 		i := slices.IndexFunc(actions, func(x action) bool { return x.verb == verb })
 		err := a.do(verb, func() error {
-			_, err := actions[i].do(a.api, ctx, a.w.ID)
+			_, err := actions[i].do(a.admin, ctx, a.w.ID)
 			return err
 		})
 		if err != nil {

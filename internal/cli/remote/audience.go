@@ -9,6 +9,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 func newAudienceCommand() *cobra.Command {
@@ -31,14 +33,14 @@ once. When the server cannot read some lines, it names the first of them and
 changes nothing.`,
 		Example: `  dibs audience import vip users.csv`,
 		Args:    cobra.ExactArgs(2),
-	}, func(ctx context.Context, s *session) (dibs.AudienceView, error) {
-		return sendFile(s, s.args[1], "users", func(file *os.File, progress func(int64)) (dibs.AudienceView, error) {
+	}, func(ctx context.Context, s *session) (api.AudienceView, error) {
+		return sendFile(s, s.args[1], "users", func(file *os.File, progress func(int64)) (api.AudienceView, error) {
 			return s.ImportAudience(ctx, s.args[0], file, progress)
 		})
 	}, audienceTable)
 }
 
-func audienceTable(v *dibs.AudienceView) *cli.Table {
+func audienceTable(v *api.AudienceView) *cli.Table {
 	t := cli.NewTable()
 	t.Add("id", v.ID)
 	t.Add("users", v.Users)
@@ -51,9 +53,9 @@ func audienceTable(v *dibs.AudienceView) *cli.Table {
 
 func newAudienceListCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "list", Short: "List the lists of users by id", Args: cobra.NoArgs},
-		func(ctx context.Context, s *session) ([]dibs.AudienceView, error) {
-			return all(0, func(p dibs.Page) (dibs.ListView[dibs.AudienceView], error) { return s.Audiences(ctx, p) })
-		}, func(views *[]dibs.AudienceView) *cli.Table {
+		func(ctx context.Context, s *session) ([]api.AudienceView, error) {
+			return all(0, func(p dibs.Page) (api.ListView[api.AudienceView], error) { return s.Audiences(ctx, p) })
+		}, func(views *[]api.AudienceView) *cli.Table {
 			t := cli.NewTable("ID", "USERS", "UPDATED")
 			for _, v := range *views {
 				t.Add(v.ID, v.Users, v.UpdatedAt)

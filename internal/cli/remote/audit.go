@@ -9,6 +9,9 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/api"
 )
 
 func newAuditCommand() *cobra.Command {
@@ -21,7 +24,7 @@ server at --url, with an admin's API key in --admin-key or $DIBS_ADMIN_KEY.`,
 }
 
 func newAuditListCommand() *cobra.Command {
-	var f dibs.ActFilter
+	var f access.ActFilter
 	var since, until string
 	limit := dibs.MaxPage
 	cmd := ask(&cobra.Command{
@@ -32,14 +35,14 @@ before and after.`,
 		Example: `  dibs audit list --target /v1/campaigns/phone-noon --output json
   dibs audit list --action publish-campaign --since -24h`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, s *session) ([]dibs.ActView, error) {
+	}, func(ctx context.Context, s *session) ([]access.ActView, error) {
 		if err := checkLimit(limit); err != nil {
 			return nil, err
 		}
 		if err := readMoments(time.Now(), momentFlag{"--since", since, &f.Since}, momentFlag{"--until", until, &f.Until}); err != nil {
 			return nil, err
 		}
-		return all(limit, func(p dibs.Page) (dibs.ListView[dibs.ActView], error) { return s.Acts(ctx, f, p) })
+		return all(limit, func(p dibs.Page) (api.ListView[access.ActView], error) { return s.Acts(ctx, f, p) })
 	}, actsTable)
 	fs := cmd.Flags()
 	fs.StringVar(&f.Key, "key", "", "Only what the API key `ID` did")
@@ -51,7 +54,7 @@ before and after.`,
 	return cmd
 }
 
-func actsTable(views *[]dibs.ActView) *cli.Table {
+func actsTable(views *[]access.ActView) *cli.Table {
 	t := cli.NewTable("AT", "WHO", "ROLE", "ACTION", "TARGET", "STATUS", "ADDRESS")
 	for _, v := range *views {
 		status := strconv.Itoa(v.Status)

@@ -14,6 +14,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 func newCampaignCommand() *cobra.Command {
@@ -32,7 +34,7 @@ func newCampaignCommand() *cobra.Command {
 // action is a verb that takes a campaign from one state to another.
 type action struct {
 	verb, short string
-	do          func(*client.Client, context.Context, string) (dibs.CampaignView, error)
+	do          func(*client.Client, context.Context, string) (api.CampaignView, error)
 }
 
 // actions are all such verbs; apply takes them too.
@@ -45,19 +47,19 @@ var actions = []action{
 
 func newListCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "list", Short: "List all campaigns, newest first, drafts too", Args: cobra.NoArgs},
-		func(ctx context.Context, s *session) ([]dibs.CampaignView, error) { return s.campaigns(ctx) },
-		func(views *[]dibs.CampaignView) *cli.Table { return campaignTable(*views...) })
+		func(ctx context.Context, s *session) ([]api.CampaignView, error) { return s.campaigns(ctx) },
+		func(views *[]api.CampaignView) *cli.Table { return campaignTable(*views...) })
 }
 
 // campaigns reads all campaigns.
-func (s *session) campaigns(ctx context.Context) ([]dibs.CampaignView, error) {
-	return all(0, func(p dibs.Page) (dibs.ListView[dibs.CampaignView], error) { return s.Campaigns(ctx, p) })
+func (s *session) campaigns(ctx context.Context) ([]api.CampaignView, error) {
+	return all(0, func(p dibs.Page) (api.ListView[api.CampaignView], error) { return s.Campaigns(ctx, p) })
 }
 
-func oneCampaign(v *dibs.CampaignView) *cli.Table { return campaignTable(*v) }
+func oneCampaign(v *api.CampaignView) *cli.Table { return campaignTable(*v) }
 
 // campaignTable shows campaigns, a row for each.
-func campaignTable(views ...dibs.CampaignView) *cli.Table {
+func campaignTable(views ...api.CampaignView) *cli.Table {
 	t := cli.NewTable("ID", "KIND", "STATE", "STOCK", "LEFT", "LIMIT", "STARTS", "ENDS", "TITLE")
 	for _, v := range views {
 		t.Add(v.ID, v.Kind, v.State, stockText(v.Stock), v.Remaining, v.LimitPerUser, v.StartsAt, v.EndsAt, v.Title)
@@ -66,7 +68,7 @@ func campaignTable(views ...dibs.CampaignView) *cli.Table {
 }
 
 // stockText shows a stock with what it consists of.
-func stockText(s *dibs.StockView) string {
+func stockText(s *api.StockView) string {
 	switch {
 	case s == nil:
 		return "-"
@@ -84,15 +86,15 @@ func stockText(s *dibs.StockView) string {
 
 // campaignDetail is a campaign with its numbers.
 type campaignDetail struct {
-	Campaign dibs.CampaignView `json:"campaign"`
-	Stats    dibs.StatsView    `json:"stats"`
+	Campaign api.CampaignView `json:"campaign"`
+	Stats    api.StatsView    `json:"stats"`
 }
 
 func newShowCommand() *cobra.Command {
 	return byID("show ID", "Show a campaign and its numbers",
-		func(api *client.Client, ctx context.Context, id string) (d campaignDetail, err error) {
-			if d.Campaign, err = api.Campaign(ctx, id); err == nil {
-				d.Stats, err = api.Stats(ctx, id)
+		func(admin *client.Client, ctx context.Context, id string) (d campaignDetail, err error) {
+			if d.Campaign, err = admin.Campaign(ctx, id); err == nil {
+				d.Stats, err = admin.Stats(ctx, id)
 			}
 			return d, err
 		}, detailTable)

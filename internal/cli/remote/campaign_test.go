@@ -7,13 +7,15 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // campaignOf reads the campaign that a verb shows.
-func campaignOf(t *testing.T, r clitest.Result) dibs.CampaignView {
+func campaignOf(t *testing.T, r clitest.Result) api.CampaignView {
 	t.Helper()
 	r.Want(t, 0)
-	var v dibs.CampaignView
+	var v api.CampaignView
 	if err := json.Unmarshal([]byte(r.Out), &v); err != nil {
 		t.Fatalf("%v: %s%s", err, r.Out, r.Err)
 	}
@@ -23,7 +25,7 @@ func campaignOf(t *testing.T, r clitest.Result) dibs.CampaignView {
 // TestCampaignLife walks a campaign through every verb.
 func TestCampaignLife(t *testing.T) {
 	env := clitest.Served(t)
-	verb := func(args ...string) dibs.CampaignView {
+	verb := func(args ...string) api.CampaignView {
 		t.Helper()
 		return campaignOf(t, clitest.Run(t, env, append(append([]string{"campaign"}, args...), "--output", "json")...))
 	}

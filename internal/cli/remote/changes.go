@@ -9,6 +9,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // watchChanges shows the changes of campaigns as the server reports them, over a
@@ -17,7 +19,7 @@ func (s *session) watchChanges(ctx context.Context, ids []string) error {
 	show := s.changeLine
 	if cli.WantsJSON(s.cmd) {
 		lines := cli.JSONLines(s.cmd)
-		show = func(v *dibs.SituationView) error { return lines.Encode(v) }
+		show = func(v *api.SituationView) error { return lines.Encode(v) }
 	} else if err := s.changeCells("TIME", "CAMPAIGN", "EVENT", "PHASE", "LEFT"); err != nil {
 		return err
 	}
@@ -27,7 +29,7 @@ func (s *session) watchChanges(ctx context.Context, ids []string) error {
 	for _, id := range ids {
 		group.Go(func() error {
 			var failed error
-			err := s.Watch(inner, id, func(v dibs.SituationView) bool {
+			err := s.Watch(inner, id, func(v api.SituationView) bool {
 				output.Lock()
 				defer output.Unlock()
 				failed = show(&v)
@@ -46,7 +48,7 @@ func (s *session) watchChanges(ctx context.Context, ids []string) error {
 	return err
 }
 
-func (s *session) changeLine(v *dibs.SituationView) error {
+func (s *session) changeLine(v *api.SituationView) error {
 	return s.changeCells(cli.Moment(v.At), v.CampaignID, v.Event, v.Phase, v.Remaining)
 }
 

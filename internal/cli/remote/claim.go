@@ -10,6 +10,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 func newClaimCommand() *cobra.Command {
@@ -25,12 +27,12 @@ which status to which.`,
 
 // step is a call that records a step of a claim. replayed says that the step was
 // recorded before, which is no failure.
-type step func(ctx context.Context, s *session, id string) (claim dibs.ClaimView, replayed bool, err error)
+type step func(ctx context.Context, s *session, id string) (claim api.ClaimView, replayed bool, err error)
 
 // onClaim makes a verb on one claim.
 func onClaim(use, short string, do step) *cobra.Command {
 	return ask(&cobra.Command{Use: use + " ID", Short: short, Args: cobra.ExactArgs(1)},
-		func(ctx context.Context, s *session) (dibs.ClaimView, error) {
+		func(ctx context.Context, s *session) (api.ClaimView, error) {
 			v, replayed, err := do(ctx, s, s.args[0])
 			s.noteReplay(replayed)
 			return v, byFlags(err)
@@ -63,7 +65,7 @@ func newClaimShowCommand() *cobra.Command {
 
 func newConfirmCommand() *cobra.Command {
 	p, m := dibs.PaymentSpec{}, moneyFlags{}
-	cmd := onClaim("confirm", "Record a payment", func(ctx context.Context, s *session, id string) (v dibs.ClaimView, replayed bool, err error) {
+	cmd := onClaim("confirm", "Record a payment", func(ctx context.Context, s *session, id string) (v api.ClaimView, replayed bool, err error) {
 		if p.Amount, err = m.value(s.cmd); err != nil {
 			return v, false, err
 		}
@@ -81,14 +83,14 @@ func newConfirmCommand() *cobra.Command {
 }
 
 func newCancelCommand() *cobra.Command {
-	return onClaim("cancel", "Give up an unpaid claim; its stock comes back", func(ctx context.Context, s *session, id string) (dibs.ClaimView, bool, error) {
+	return onClaim("cancel", "Give up an unpaid claim; its stock comes back", func(ctx context.Context, s *session, id string) (api.ClaimView, bool, error) {
 		return s.Cancel(ctx, id, "")
 	})
 }
 
 func newRefundCommand() *cobra.Command {
 	r, m, key := dibs.RefundSpec{}, moneyFlags{}, ""
-	cmd := onClaim("refund", "Record a refund", func(ctx context.Context, s *session, id string) (v dibs.ClaimView, replayed bool, err error) {
+	cmd := onClaim("refund", "Record a refund", func(ctx context.Context, s *session, id string) (v api.ClaimView, replayed bool, err error) {
 		if r.Amount, err = m.value(s.cmd); err != nil {
 			return v, false, err
 		}
@@ -102,7 +104,7 @@ func newRefundCommand() *cobra.Command {
 
 func newRedeemCommand() *cobra.Command {
 	r, m := dibs.RedeemSpec{}, moneyFlags{}
-	cmd := onClaim("redeem", "Record the use of a coupon", func(ctx context.Context, s *session, id string) (v dibs.ClaimView, replayed bool, err error) {
+	cmd := onClaim("redeem", "Record the use of a coupon", func(ctx context.Context, s *session, id string) (v api.ClaimView, replayed bool, err error) {
 		if r.Amount, err = m.value(s.cmd); err != nil {
 			return v, false, err
 		}
@@ -116,7 +118,7 @@ func newRedeemCommand() *cobra.Command {
 
 func newUnredeemCommand() *cobra.Command {
 	u := dibs.UnredeemSpec{}
-	cmd := onClaim("unredeem", "Take the use of a coupon back", func(ctx context.Context, s *session, id string) (dibs.ClaimView, bool, error) {
+	cmd := onClaim("unredeem", "Take the use of a coupon back", func(ctx context.Context, s *session, id string) (api.ClaimView, bool, error) {
 		return s.Unredeem(ctx, id, u)
 	})
 	cmd.Flags().StringVar(&u.Ref, "ref", "", "The `NAME` of the use to take back (default the present one)")
@@ -125,7 +127,7 @@ func newUnredeemCommand() *cobra.Command {
 
 func newShipCommand() *cobra.Command {
 	p := dibs.ShipmentSpec{}
-	cmd := onClaim("ship", "Record the shipment of the goods", func(ctx context.Context, s *session, id string) (dibs.ClaimView, bool, error) {
+	cmd := onClaim("ship", "Record the shipment of the goods", func(ctx context.Context, s *session, id string) (api.ClaimView, bool, error) {
 		return s.Ship(ctx, id, p)
 	})
 	cmd.Flags().StringVar(&p.Carrier, "carrier", "", "The `NAME` of the carrier (required)")
@@ -134,7 +136,7 @@ func newShipCommand() *cobra.Command {
 }
 
 // claimTable shows a claim, a row for each of its properties and events.
-func claimTable(v *dibs.ClaimView) *cli.Table {
+func claimTable(v *api.ClaimView) *cli.Table {
 	t := cli.NewTable()
 	t.Field("id", v.ID)
 	if v.CampaignID != "" {

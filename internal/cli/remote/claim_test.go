@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
@@ -16,20 +16,20 @@ func TestClaimLife(t *testing.T) {
 		"--price", "500", "--currency", "CNY", "--pay-within", "15m", "--publish").Want(t, 0)
 	clitest.Run(t, env, "campaign", "create", "--id", "off", "--kind", "coupon", "--title", "Off", "--codes", "3", "--ends", "+2h",
 		"--valid-for", "24h", "--publish").Want(t, 0)
-	api := clitest.User(t, strings.TrimPrefix(env[0], "DIBS_URL="), "42")
+	admin := clitest.User(t, strings.TrimPrefix(env[0], "DIBS_URL="), "42")
 	claim := func(campaign, key string) string {
 		t.Helper()
-		c, _, err := api.Claim(t.Context(), campaign, 1, key)
+		c, _, err := admin.Claim(t.Context(), campaign, 1, key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c.ID
 	}
-	verb := func(args ...string) dibs.ClaimView {
+	verb := func(args ...string) api.ClaimView {
 		t.Helper()
 		r := clitest.Run(t, env, append(append([]string{"claim"}, args...), "--output", "json")...)
 		r.Want(t, 0)
-		var v dibs.ClaimView
+		var v api.ClaimView
 		if err := json.Unmarshal([]byte(r.Out), &v); err != nil {
 			t.Fatalf("%v: %s%s", err, r.Out, r.Err)
 		}

@@ -6,8 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 func newCouponCommand() *cobra.Command {
@@ -34,13 +35,13 @@ it names the first of them and changes nothing.`,
   dibs coupon import spring codes.csv
   dibs campaign publish spring`,
 		Args: cobra.ExactArgs(2),
-	}, func(ctx context.Context, s *session) (dibs.ImportView, error) {
-		return sendFile(s, s.args[1], "codes", func(file *os.File, progress func(int64)) (dibs.ImportView, error) {
+	}, func(ctx context.Context, s *session) (api.ImportView, error) {
+		return sendFile(s, s.args[1], "codes", func(file *os.File, progress func(int64)) (api.ImportView, error) {
 			v, replayed, err := s.ImportCodes(ctx, s.args[0], file, key, progress)
 			s.noteReplay(replayed)
 			return v, err
 		})
-	}, func(v *dibs.ImportView) *cli.Table {
+	}, func(v *api.ImportView) *cli.Table {
 		t := cli.NewTable()
 		t.Add("campaign", v.CampaignID)
 		t.Add("imported", v.Imported)

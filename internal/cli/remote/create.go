@@ -12,6 +12,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // campaignFlags are a campaign as flags describe it. spec has those that need no
@@ -46,10 +48,10 @@ func newCreateCommand() *cobra.Command {
     --starts 2026-12-01T04:00:00Z --ends 2026-12-01T06:00:00Z --price 99900 --currency CNY
   dibs campaign create --kind coupon --title "Coupon rain" --codes 5000 --ends +2h --publish`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, s *session) (dibs.CampaignView, error) {
+	}, func(ctx context.Context, s *session) (api.CampaignView, error) {
 		spec, err := o.read(s.cmd, time.Now())
 		if err != nil {
-			return dibs.CampaignView{}, err
+			return api.CampaignView{}, err
 		}
 		return s.draft(ctx, spec, publish)
 	}, oneCampaign)
@@ -59,7 +61,7 @@ func newCreateCommand() *cobra.Command {
 }
 
 // draft creates a campaign, and publishes it if the user wants that.
-func (s *session) draft(ctx context.Context, spec dibs.CampaignSpec, publish bool) (dibs.CampaignView, error) {
+func (s *session) draft(ctx context.Context, spec dibs.CampaignSpec, publish bool) (api.CampaignView, error) {
 	v, err := s.CreateCampaign(ctx, spec, "")
 	if err == nil && publish {
 		v, err = s.Publish(ctx, v.ID)

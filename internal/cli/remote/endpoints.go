@@ -10,6 +10,9 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 func newEndpointsCommand() *cobra.Command {
@@ -22,13 +25,13 @@ func newEndpointsCommand() *cobra.Command {
 	)
 }
 
-func disable(disabled bool) func(*client.Client, context.Context, string) (dibs.EndpointView, error) {
-	return func(api *client.Client, ctx context.Context, id string) (dibs.EndpointView, error) {
-		return api.PatchEndpoint(ctx, id, dibs.EndpointPatch{Disabled: &disabled})
+func disable(disabled bool) func(*client.Client, context.Context, string) (webhooks.EndpointView, error) {
+	return func(admin *client.Client, ctx context.Context, id string) (webhooks.EndpointView, error) {
+		return admin.PatchEndpoint(ctx, id, webhooks.EndpointPatch{Disabled: &disabled})
 	}
 }
 
-func endpointTable(v *dibs.EndpointView) *cli.Table {
+func endpointTable(v *webhooks.EndpointView) *cli.Table {
 	t := cli.NewTable()
 	t.Add("id", v.ID)
 	t.Add("url", v.URL)
@@ -40,7 +43,7 @@ func endpointTable(v *dibs.EndpointView) *cli.Table {
 }
 
 // disabledText says whether an endpoint is disabled, and why.
-func disabledText(v *dibs.EndpointView) string {
+func disabledText(v *webhooks.EndpointView) string {
 	if v.DisabledReason == "" {
 		return strconv.FormatBool(v.Disabled)
 	}
@@ -48,7 +51,7 @@ func disabledText(v *dibs.EndpointView) string {
 }
 
 // failingText says since when every attempt has failed; empty when they succeed.
-func failingText(v *dibs.EndpointView) string {
+func failingText(v *webhooks.EndpointView) string {
 	if v.FailingSince == nil {
 		return ""
 	}
@@ -57,10 +60,10 @@ func failingText(v *dibs.EndpointView) string {
 
 func newEndpointListCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "list", Short: "List the webhooks", Args: cobra.NoArgs},
-		func(ctx context.Context, s *session) (dibs.ListView[dibs.EndpointView], error) {
+		func(ctx context.Context, s *session) (api.ListView[webhooks.EndpointView], error) {
 			return s.Endpoints(ctx)
 		},
-		func(l *dibs.ListView[dibs.EndpointView]) *cli.Table {
+		func(l *api.ListView[webhooks.EndpointView]) *cli.Table {
 			t := cli.NewTable("ID", "URL", "DISABLED", "FAILING SINCE")
 			for i := range l.Items {
 				e := &l.Items[i]
@@ -71,11 +74,11 @@ func newEndpointListCommand() *cobra.Command {
 }
 
 func newEndpointCreateCommand() *cobra.Command {
-	spec := dibs.EndpointSpec{}
+	spec := webhooks.EndpointSpec{}
 	cmd := byID("create URL", "Add a webhook; its secret is shown only now",
-		func(api *client.Client, ctx context.Context, url string) (dibs.EndpointView, error) {
+		func(admin *client.Client, ctx context.Context, url string) (webhooks.EndpointView, error) {
 			spec.URL = url
-			return api.CreateEndpoint(ctx, spec, "")
+			return admin.CreateEndpoint(ctx, spec, "")
 		}, endpointTable)
 	cmd.Flags().StringSliceVar(&spec.Types, "types", nil, "Only events of these `TYPES`, separated by commas")
 	cmd.Flags().StringVar(&spec.Description, "description", "", "A `TEXT` about its purpose")
@@ -84,8 +87,8 @@ func newEndpointCreateCommand() *cobra.Command {
 
 func newEndpointTestCommand() *cobra.Command {
 	return byID("test ID", "Post a test event to a webhook",
-		func(api *client.Client, ctx context.Context, id string) (map[string]string, error) {
-			event, err := api.TestEndpoint(ctx, id)
+		func(admin *client.Client, ctx context.Context, id string) (map[string]string, error) {
+			event, err := admin.TestEndpoint(ctx, id)
 			return map[string]string{"event_id": event}, err
 		}, func(v *map[string]string) *cli.Table {
 			t := cli.NewTable()
@@ -97,9 +100,9 @@ func newEndpointTestCommand() *cobra.Command {
 func newEndpointRotateCommand() *cobra.Command {
 	keep := 24 * time.Hour
 	cmd := byID("rotate-secret ID", "Give a webhook a new secret, which is shown only now",
-		func(api *client.Client, ctx context.Context, id string) (dibs.EndpointView, error) {
+		func(admin *client.Client, ctx context.Context, id string) (webhooks.EndpointView, error) {
 			d := dibs.Duration(keep)
-			return api.RotateSecret(ctx, id, dibs.RotateSpec{KeepOldFor: &d})
+			return admin.RotateSecret(ctx, id, webhooks.RotateSpec{KeepOldFor: &d})
 		}, endpointTable)
 	cmd.Flags().DurationVar(&keep, "keep-old-for", keep, "The `TIME` for which the old secret signs too")
 	return cmd

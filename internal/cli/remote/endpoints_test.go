@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 // TestEndpoints manages a webhook that takes events.
@@ -18,7 +19,7 @@ func TestEndpoints(t *testing.T) {
 	defer receiver.CloseClientConnections()
 	_, url := clitest.Serve(t, t.TempDir(), "--webhook-allow-private")
 	env := []string{"DIBS_URL=" + url, "DIBS_ADMIN_KEY=" + clitest.Key}
-	endpoint := func(args ...string) (e dibs.EndpointView) {
+	endpoint := func(args ...string) (e webhooks.EndpointView) {
 		t.Helper()
 		r := clitest.Run(t, env, append([]string{"events", "endpoints"}, append(args, "--output", "json")...)...)
 		if err := json.Unmarshal([]byte(r.Out), &e); err != nil || r.Code != 0 {
@@ -27,12 +28,12 @@ func TestEndpoints(t *testing.T) {
 		return e
 	}
 	clitest.Run(t, env, "events", "endpoints", "create", "ftp://x").Want(t, 1, "must be an address")
-	var e, next dibs.EndpointView
+	var e, next webhooks.EndpointView
 	hook.SetSecret(func() string {
 		e = endpoint("create", receiver.URL, "--types", "dev.dibs.campaign.published")
 		return e.Secret
 	})
-	if !strings.HasPrefix(e.Secret, dibs.SecretPrefix) {
+	if !strings.HasPrefix(e.Secret, webhooks.SecretPrefix) {
 		t.Errorf("the new endpoint is %+v", e)
 	}
 	clitest.Run(t, env, "campaign", "create", "--id", "noon", "--title", "Noon", "--units", "5", "--ends", "+1h").Want(t, 0)
@@ -45,7 +46,7 @@ func TestEndpoints(t *testing.T) {
 		})
 	}
 	delivered(2)
-	clitest.Run(t, env, "events", "sinks").Want(t, 0, dibs.WebhookSink, "true")
+	clitest.Run(t, env, "events", "sinks").Want(t, 0, webhooks.WebhookSink, "true")
 	clitest.Run(t, env, "events", "tail", "--after", "0", "--once").Want(t, 0, `"type":"dev.dibs.campaign.published"`, `"subject":"noon"`)
 	clitest.Run(t, env, "events", "redeliver", e.ID).Want(t, 2, "name an EVENT, or give --failed")
 	clitest.Run(t, env, "events", "redeliver", e.ID, "--failed").Want(t, 0, "redelivered", "0")
@@ -54,7 +55,7 @@ func TestEndpoints(t *testing.T) {
 		next = endpoint("rotate-secret", e.ID, "--keep-old-for", "0s")
 		return next.Secret
 	})
-	if next.Secret == e.Secret || next.OldSecretUntil != nil || !strings.HasPrefix(next.Secret, dibs.SecretPrefix) {
+	if next.Secret == e.Secret || next.OldSecretUntil != nil || !strings.HasPrefix(next.Secret, webhooks.SecretPrefix) {
 		t.Errorf("after the rotation: %+v", next)
 	}
 	clitest.Run(t, env, "events", "endpoints", "test", e.ID).Want(t, 0)

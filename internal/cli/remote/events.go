@@ -8,6 +8,10 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 func newEventsCommand() *cobra.Command {
@@ -64,8 +68,8 @@ func (s *session) tail(ctx context.Context, after int64, once bool) error {
 
 func newSinksCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "sinks", Short: "Show how far each sink has taken the events", Args: cobra.NoArgs},
-		func(ctx context.Context, s *session) (dibs.ListView[dibs.SinkView], error) { return s.EventSinks(ctx) },
-		func(l *dibs.ListView[dibs.SinkView]) *cli.Table {
+		func(ctx context.Context, s *session) (api.ListView[events.SinkView], error) { return s.EventSinks(ctx) },
+		func(l *api.ListView[events.SinkView]) *cli.Table {
 			t := cli.NewTable("SINK", "OK", "BEHIND", "LAG", "PUBLISHED", "PROBLEM")
 			for _, s := range l.Items {
 				t.Add(s.Name, s.OK, s.Behind, time.Duration(s.LagMS)*time.Millisecond, s.Published, s.Problem)
@@ -78,9 +82,9 @@ func newDeliveriesCommand() *cobra.Command {
 	var status string
 	limit := dibs.DefaultPage
 	cmd := ask(&cobra.Command{Use: "deliveries ENDPOINT", Short: "List the deliveries to a webhook, newest first", Args: cobra.ExactArgs(1)},
-		func(ctx context.Context, s *session) (dibs.ListView[dibs.DeliveryView], error) {
-			return s.Deliveries(ctx, s.args[0], dibs.DeliveryStatus(status), dibs.Page{Limit: limit})
-		}, func(l *dibs.ListView[dibs.DeliveryView]) *cli.Table {
+		func(ctx context.Context, s *session) (api.ListView[webhooks.DeliveryView], error) {
+			return s.Deliveries(ctx, s.args[0], webhooks.DeliveryStatus(status), dibs.Page{Limit: limit})
+		}, func(l *api.ListView[webhooks.DeliveryView]) *cli.Table {
 			t := cli.NewTable("EVENT", "TYPE", "STATUS", "ATTEMPTS", "UPDATED", "PROBLEM")
 			for _, d := range l.Items {
 				t.Add(d.EventID, d.Type, d.Status, d.Attempts, d.UpdatedAt, d.Problem)

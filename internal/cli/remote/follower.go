@@ -8,6 +8,10 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 func newFollowerCommand() *cobra.Command {
@@ -45,11 +49,11 @@ server cannot read some lines, it names the first of them and changes nothing. A
 import that was interrupted can be repeated.`,
 		Example: `  dibs follower import --merchant shop followers.csv`,
 		Args:    cobra.ExactArgs(1),
-	}, func(ctx context.Context, s *session) (dibs.FollowersView, error) {
-		return sendFile(s, s.args[0], "followers", func(file *os.File, progress func(int64)) (dibs.FollowersView, error) {
+	}, func(ctx context.Context, s *session) (api.FollowersView, error) {
+		return sendFile(s, s.args[0], "followers", func(file *os.File, progress func(int64)) (api.FollowersView, error) {
 			return s.ImportFollowers(ctx, merchant, file, progress)
 		})
-	}, func(v *dibs.FollowersView) *cli.Table {
+	}, func(v *api.FollowersView) *cli.Table {
 		t := cli.NewTable()
 		t.Add("merchant", v.Merchant)
 		t.Add("imported", v.Imported)
@@ -66,9 +70,9 @@ func newFollowerListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List a merchant's followers: the highest rank first, then the longest following",
 		Args:  cobra.NoArgs,
-	}, func(ctx context.Context, s *session) (dibs.ListView[dibs.Follower], error) {
+	}, func(ctx context.Context, s *session) (api.ListView[gate.Follower], error) {
 		return s.Followers(ctx, merchant, dibs.Page{Limit: limit})
-	}, func(l *dibs.ListView[dibs.Follower]) *cli.Table {
+	}, func(l *api.ListView[gate.Follower]) *cli.Table {
 		t := cli.NewTable("USER", "RANK", "SINCE")
 		for _, f := range l.Items {
 			t.Add(f.User, f.Rank, f.Since)

@@ -6,9 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 func newLotteryCommand() *cobra.Command {
@@ -23,13 +24,13 @@ can see. docs/LOTTERY.md has the rule.`,
 
 func newPublicValueCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "public-value ID VALUE", Short: "Tell the public value that was named beforehand, once", Args: cobra.ExactArgs(2)},
-		func(ctx context.Context, s *session) (dibs.LotteryView, error) {
+		func(ctx context.Context, s *session) (gate.LotteryView, error) {
 			return s.TellPublicValue(ctx, s.args[0], s.args[1])
 		}, lotteryTable)
 }
 
 // lotteryTable shows a lottery's values in the order in which they become known.
-func lotteryTable(v *dibs.LotteryView) *cli.Table {
+func lotteryTable(v *gate.LotteryView) *cli.Table {
 	t := cli.NewTable()
 	t.Add("campaign", v.CampaignID)
 	t.Add("state", v.State)

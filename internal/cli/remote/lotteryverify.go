@@ -9,9 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/room"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // lotteryCheck is what the user compares beyond what the server publishes.
@@ -92,7 +93,7 @@ func (s *session) verifyLottery(ctx context.Context, id string, check *lotteryCh
 		return nil, err
 	}
 	r := &lotteryReport{CampaignID: id, Entries: drawn.Entries, Winners: int64(len(drawn.Winners)), Problems: drawn.Problems}
-	if v.Rule != dibs.LotteryRule {
+	if v.Rule != gate.LotteryRule {
 		r.Problems = append(r.Problems, "the rule is "+v.Rule+", which this version of dibs does not know")
 	}
 	if check.seedHash != "" && check.seedHash != v.SeedHash {

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+
+	"github.com/dibs-dev/dibs/gate"
 )
 
 // registered drafts a lottery and registers ann, bob and eve while it is open: on
 // a slow machine the first one closes too early, and another is made.
-func registered(t *testing.T, env []string) (id, seedHash string, entries []dibs.EntryView) {
+func registered(t *testing.T, env []string) (id, seedHash string, entries []gate.EntryView) {
 	t.Helper()
 	for open := 2 * time.Second; open < clitest.Patience; open *= 2 {
 		id = "draw-" + open.String()
@@ -49,7 +50,7 @@ func TestLottery(t *testing.T) {
 	clitest.Run(t, env, "campaign", "create", "--title", "Draw", "--units", "5", "--starts", "+1h", "--ends", "+2h", "--room", "lottery", "--winners", "2",
 		"--registration-closes", "+90m").Want(t, 1, "gate/room/registration_closes_at")
 	id, seedHash, entries := registered(t, env)
-	var v dibs.LotteryView
+	var v gate.LotteryView
 	show := func() {
 		t.Helper()
 		r := clitest.Run(t, env, "lottery", "show", id, "--output", "json")

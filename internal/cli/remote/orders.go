@@ -8,6 +8,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // orderFlags are a search for orders as flags describe it. q has those that need no
@@ -40,7 +42,7 @@ name a campaign or a time as well: the search is faster.`,
 		if o.csv {
 			return s.OrdersCSV(ctx, o.q, s.cmd.OutOrStdout())
 		}
-		views, err := all(o.limit, func(p dibs.Page) (dibs.ListView[dibs.ClaimView], error) { return s.Orders(ctx, o.q, p) })
+		views, err := all(o.limit, func(p dibs.Page) (api.ListView[api.ClaimView], error) { return s.Orders(ctx, o.q, p) })
 		if err != nil {
 			return err
 		}
@@ -90,7 +92,7 @@ func (o *orderFlags) read(now time.Time) error {
 }
 
 // ordersTable shows claims, a row for each.
-func ordersTable(views []dibs.ClaimView) *cli.Table {
+func ordersTable(views []api.ClaimView) *cli.Table {
 	t := cli.NewTable("ID", "CAMPAIGN", "PRODUCT", "USER", "QTY", "STATUS", "AMOUNT", "CREATED", "PAYMENT")
 	for i := range views {
 		v := &views[i]

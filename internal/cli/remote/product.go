@@ -10,6 +10,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 func newProductCommand() *cobra.Command {
@@ -64,10 +66,10 @@ func newProductCreateCommand() *cobra.Command {
 		Example: `  dibs product create --id phone-x --name "Phone X" --price 99900 --currency CNY
   dibs product create --id mug --name Mug --price 1500 --currency CNY --stock 40 --pay-within 15m`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, s *session) (dibs.ProductView, error) {
+	}, func(ctx context.Context, s *session) (api.ProductView, error) {
 		p, err := o.patch(s.cmd)
 		if err != nil {
-			return dibs.ProductView{}, err
+			return api.ProductView{}, err
 		}
 		return s.CreateProduct(ctx, dibs.ProductSpec{
 			ID: id, Name: o.name, Thumbnail: o.thumbnail, Price: p.Price, Description: o.description, Comment: o.comment, Stock: o.stock,
@@ -88,7 +90,7 @@ func newProductSetCommand() *cobra.Command {
 		Example: `  dibs product set phone-x --price 89900 --currency CNY
   dibs product set mug --stock 60`,
 		Args: cobra.ExactArgs(1),
-	}, func(ctx context.Context, s *session) (v dibs.ProductView, err error) {
+	}, func(ctx context.Context, s *session) (v api.ProductView, err error) {
 		p, err := o.patch(s.cmd)
 		if err == nil && p == (dibs.ProductPatch{}) {
 			err = cli.Usagef("name what is to change; %s --help lists the flags", s.cmd.CommandPath())
@@ -104,9 +106,9 @@ func newProductSetCommand() *cobra.Command {
 
 func newProductListCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "list", Short: "List all products by their ids", Args: cobra.NoArgs},
-		func(ctx context.Context, s *session) ([]dibs.ProductView, error) {
-			return all(0, func(p dibs.Page) (dibs.ListView[dibs.ProductView], error) { return s.Products(ctx, p) })
-		}, func(views *[]dibs.ProductView) *cli.Table {
+		func(ctx context.Context, s *session) ([]api.ProductView, error) {
+			return all(0, func(p dibs.Page) (api.ListView[api.ProductView], error) { return s.Products(ctx, p) })
+		}, func(views *[]api.ProductView) *cli.Table {
 			t := cli.NewTable("ID", "PRICE", "STOCK", "LEFT", "PAY WITHIN", "NAME")
 			for _, v := range *views {
 				t.Add(v.ID, cli.OrDash(amountText(v.Price)), countText(v.Stock), countText(v.StockLeft), payText(v.PayWithin), v.Name)
@@ -116,7 +118,7 @@ func newProductListCommand() *cobra.Command {
 }
 
 // productTable shows a product, a row for each of its properties.
-func productTable(v *dibs.ProductView) *cli.Table {
+func productTable(v *api.ProductView) *cli.Table {
 	t := cli.NewTable()
 	t.Field("id", v.ID)
 	t.Field("name", v.Name)

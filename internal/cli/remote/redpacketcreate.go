@@ -8,6 +8,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // newPacketCommand drafts a red packet on a server.
@@ -26,7 +28,7 @@ end, what nobody took goes back.`,
 		Example: `  dibs redpacket create --id rain --title "Red packet rain" --total 10000000 --count 100000 \
     --sender host --ends +1h --publish`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, s *session) (v dibs.CampaignView, err error) {
+	}, func(ctx context.Context, s *session) (v api.CampaignView, err error) {
 		packet, unread := o.read()
 		if err := cli.Faults(undividable, withFlags(unread, packet.Faults(""))); err != nil {
 			return v, err

@@ -13,19 +13,21 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 // Connect returns a client of the server that a verb's settings name, and the
 // server's address. It calls nothing yet.
-func Connect(cmd *cobra.Command) (api *client.Client, url string, err error) {
+func Connect(cmd *cobra.Command) (admin *client.Client, url string, err error) {
 	c, err := config.Load(cmd, config.ClientRules)
 	if err != nil {
 		return nil, "", err
 	}
-	if api, err = client.New(c.URL, client.Options{AdminKey: c.AdminKey}); err != nil {
+	if admin, err = client.New(c.URL, client.Options{AdminKey: c.AdminKey}); err != nil {
 		return nil, "", cli.Usage(err)
 	}
-	return api, c.URL, nil
+	return admin, c.URL, nil
 }
 
 // Explain adds to the error of a call what the user can do about it, and names the
@@ -83,11 +85,11 @@ func (s *session) noteReplay(replayed bool) {
 func connected(cmd *cobra.Command, do func(context.Context, *session) error) *cobra.Command {
 	config.AddFlags(cmd, config.ClientKeys)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		api, url, err := Connect(cmd)
+		admin, url, err := Connect(cmd)
 		if err != nil {
 			return err
 		}
-		return do(cmd.Context(), &session{api, url, cmd, args})
+		return do(cmd.Context(), &session{admin, url, cmd, args})
 	}
 	return cmd
 }
@@ -118,7 +120,7 @@ func byID[T any](use, short string, do func(*client.Client, context.Context, str
 
 // all reads a list page by page, at most limit items of it; 0 reads the whole list.
 // It returns no nil, so that an empty list is [] as JSON.
-func all[T any](limit int, read func(dibs.Page) (dibs.ListView[T], error)) ([]T, error) {
+func all[T any](limit int, read func(dibs.Page) (api.ListView[T], error)) ([]T, error) {
 	items := []T{}
 	page := dibs.Page{Limit: dibs.MaxPage}
 	if limit > 0 {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/api"
 )
 
 func newStockCommand() *cobra.Command {
@@ -18,9 +20,9 @@ func newStockCommand() *cobra.Command {
 		Example: `  dibs campaign stock phone-noon --delta 50 --why "one more pallet"
   dibs campaign stock front-row --items A7,A8`,
 		Args: cobra.ExactArgs(1),
-	}, func(ctx context.Context, s *session) (dibs.CampaignView, error) {
+	}, func(ctx context.Context, s *session) (api.CampaignView, error) {
 		if (change.Delta == 0) == (len(change.Items) == 0) {
-			return dibs.CampaignView{}, cli.Usagef("give --delta or --items")
+			return api.CampaignView{}, cli.Usagef("give --delta or --items")
 		}
 		return s.ChangeStock(ctx, s.args[0], change, key)
 	}, oneCampaign)
@@ -33,7 +35,7 @@ func newStockCommand() *cobra.Command {
 }
 
 // stockCount returns the size of a stock as the server has it.
-func stockCount(s *dibs.StockView) int64 {
+func stockCount(s *api.StockView) int64 {
 	switch {
 	case s == nil:
 		return 0

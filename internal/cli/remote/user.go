@@ -12,6 +12,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
+
+	"github.com/dibs-dev/dibs/erasure"
 )
 
 func newUserCommand() *cobra.Command {
@@ -23,7 +25,7 @@ admin's API key in --admin-key or $DIBS_ADMIN_KEY.`,
 	}, byID("show USER", "Show what is stored about a user", (*client.Client).User, userTable), newUserEraseCommand(), newUserErasuresCommand())
 }
 
-func userTable(v *dibs.UserRecord) *cli.Table {
+func userTable(v *erasure.UserRecord) *cli.Table {
 	t := cli.NewTable()
 	if len(v.Balances) > 0 {
 		t = balanceTable(v.Balances)
@@ -52,7 +54,7 @@ func userTable(v *dibs.UserRecord) *cli.Table {
 }
 
 func newUserEraseCommand() *cobra.Command {
-	var spec dibs.ErasureSpec
+	var spec erasure.ErasureSpec
 	cmd := ask(&cobra.Command{
 		Use:   "erase USER",
 		Short: "Erase a user: a random pseudonym takes their place",
@@ -65,13 +67,13 @@ End the user's tokens first: what the user does afterwards is new data.`,
 		Example: `  dibs user erase u-42
   dibs user erasures --open`,
 		Args: cobra.ExactArgs(1),
-	}, func(ctx context.Context, s *session) (dibs.ErasureView, error) {
+	}, func(ctx context.Context, s *session) (erasure.ErasureView, error) {
 		v, known, err := s.EraseUser(ctx, s.args[0], spec)
 		if known {
 			s.note("this erasure was begun before")
 		}
 		return v, err
-	}, func(v *dibs.ErasureView) *cli.Table { return erasuresTable(*v) })
+	}, func(v *erasure.ErasureView) *cli.Table { return erasuresTable(*v) })
 	cmd.Flags().BoolVar(&spec.LeaveBalance, "leave-balance", false, "Erase a user with money on the account, which then belongs to no user; pay it out before")
 	return cmd
 }
@@ -100,7 +102,7 @@ func newUserErasuresCommand() *cobra.Command {
 	return cmd
 }
 
-func erasuresTable(views ...dibs.ErasureView) *cli.Table {
+func erasuresTable(views ...erasure.ErasureView) *cli.Table {
 	t := cli.NewTable("ID", "STATE", "USER", "ASKED FOR", "ERASED", "WAITS FOR")
 	for _, v := range views {
 		var erased []string

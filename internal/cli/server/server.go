@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/store"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/tokens"
 	"github.com/dibs-dev/dibs/tracing"
 )
@@ -31,7 +31,7 @@ type Server struct {
 	c    *config.Config
 	opts Options
 	log  *slog.Logger
-	node *embedded.Node
+	node *node.Node
 	// faces are one address for everybody, or one for users and then one for
 	// administrators.
 	faces []face
@@ -57,7 +57,7 @@ func Start(ctx context.Context, c *config.Config, opts Options) (s *Server, err 
 	if err := s.listen(ctx); err != nil {
 		// A process that has the data folder is the more useful reason: it is likely to
 		// have the address too.
-		if owned := embedded.Owned(ctx, c.Node()); owned != nil {
+		if owned := node.Owned(ctx, c.Node()); owned != nil {
 			return s, store.Explain(c, owned, store.InUse(c))
 		}
 		return s, err
@@ -78,7 +78,7 @@ func Start(ctx context.Context, c *config.Config, opts Options) (s *Server, err 
 }
 
 // Node returns the node, which is open until Run or Close ends.
-func (s *Server) Node() *embedded.Node { return s.node }
+func (s *Server) Node() *node.Node { return s.node }
 
 // build makes the handlers and the servers of the addresses.
 func (s *Server) build() error {
@@ -126,6 +126,6 @@ func (s *Server) openHub() (err error) {
 	if s.tracer != nil && s.c.TraceClaims {
 		cfg.Tracer = s.tracer
 	}
-	s.hub, err = s.node.OpenGateway(cfg)
+	s.hub, err = gateway.Open(s.node, cfg)
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/redisengine"
 	"github.com/dibs-dev/dibs/sqlledger"
 )
@@ -45,7 +45,7 @@ func Explain(c *config.Config, err error, remedy string) error {
 			return fmt.Errorf("%w (dibs migrate brings an older schema up to date)", err)
 		}
 		return fmt.Errorf("%w (dibs migrate --data %s brings older files up to date)", err, c.Data)
-	case errors.Is(err, embedded.ErrDurability):
+	case errors.Is(err, node.ErrDurability):
 		return fmt.Errorf("%s: configure Redis for it (appendonly yes, appendfsync always; dibs doctor says more), or ask for less with --durability: %w",
 			c.EnginePlace(), err)
 	case errors.Is(err, redisengine.ErrForeign):

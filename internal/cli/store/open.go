@@ -9,26 +9,27 @@ import (
 	"os"
 	"strings"
 
-	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/embedded"
 	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/sqlledger"
 	"github.com/dibs-dev/dibs/tracing"
+
+	"github.com/dibs-dev/dibs/access"
 )
 
 // OpenNode opens the node that the settings describe. remedy tells the user what to
 // do when another process uses the data folder; tracer may be nil.
-func OpenNode(ctx context.Context, c *config.Config, log *slog.Logger, tracer *tracing.Tracer, remedy string) (*embedded.Node, error) {
+func OpenNode(ctx context.Context, c *config.Config, log *slog.Logger, tracer *tracing.Tracer, remedy string) (*node.Node, error) {
 	cfg := c.Node()
 	cfg.Service.Logger = log
 	if tracer != nil {
 		cfg.Service.Tracer, cfg.Service.TraceClaims = tracer, c.TraceClaims
 	}
-	node, err := embedded.Open(ctx, cfg)
+	nd, err := node.Open(ctx, cfg)
 	if err != nil {
 		return nil, Explain(c, err, remedy)
 	}
-	return node, nil
+	return nd, nil
 }
 
 // Exists reports whether the file of an address exists. It takes a server's database
@@ -83,7 +84,7 @@ func HasAdminKey(ctx context.Context, c *config.Config) (has bool, err error) {
 	}
 	keys, err := l.Keys(ctx)
 	for _, k := range keys {
-		has = has || k.Role == dibs.RoleAdmin && k.RevokedAt.IsZero()
+		has = has || k.Role == access.RoleAdmin && k.RevokedAt.IsZero()
 	}
 	return has, err
 }

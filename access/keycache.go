@@ -1,0 +1,127 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// keyCacheFor is how long a checked key is not looked up again; a revoked key
+// works that long at most.
+const keyCacheFor = 5 * time.Second
+
+// unknownKeyFor is how long a key that there was not is not looked up again: a
+// key that was made on another machine works that late at most.
+const unknownKeyFor = time.Second
+
+// maxCachedKeys bounds what is remembered of keys, known and unknown ones apart:
+// those that somebody makes up push out none that exist.
+const maxCachedKeys = 1024
+
+// keyCache remembers keys that were looked up.
+type keyCache struct {
+	mu   sync.Mutex
+	keys map[[sha256.Size]byte]cachedKey
+	// unknown are keys that there were not, until when that is believed.
+	unknown map[[sha256.Size]byte]time.Time
+	// revocations counts keys that were ended here: what was read before one of
+	// them is not remembered after it.
+	revocations int64
+	// looking has a place for each look-up, waiting counts those who want one.
+	looking chan struct{}
+	waiting int
+}
+
+type cachedKey struct {
+	key   *APIKey
+	until time.Time
+}
+
+// recalled is what is remembered of a key: the key while it is believed, else
+// whether it was valid before, or whether there was none a moment ago.
+type recalled struct {
+	key             *APIKey
+	before, unknown bool
+	revocations     int64
+}
+
+func (c *keyCache) recall(hash [sha256.Size]byte, now time.Time) recalled {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, before := c.keys[hash]
+	is := recalled{before: before, revocations: c.revocations}
+	if before && now.Before(known.until) {
+		is.key = known.key
+	} else {
+		is.unknown = now.Before(c.unknown[hash])
+	}
+	return is
+}
+
+// note remembers a key that was valid when so many were revoked.
+func (c *keyCache) note(hash [sha256.Size]byte, k cachedKey, revocations int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.revocations != revocations {
+		// It may be the one that was revoked meanwhile.
+		return
+	}
+	if c.keys == nil || len(c.keys) >= maxCachedKeys {
+		c.keys = make(map[[sha256.Size]byte]cachedKey)
+	}
+	c.keys[hash] = k
+	delete(c.unknown, hash)
+}
+
+// noteUnknown remembers that there was no such key, or none any more.
+func (c *keyCache) noteUnknown(hash [sha256.Size]byte, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.unknown == nil || len(c.unknown) >= maxCachedKeys {
+		c.unknown = make(map[[sha256.Size]byte]time.Time)
+	}
+	c.unknown[hash] = now.Add(unknownKeyFor)
+	delete(c.keys, hash)
+}
+
+// forgetUnknown lets keys be looked up that there were not: one was made.
+func (c *keyCache) forgetUnknown() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unknown = nil
+}
+
+// enter takes the turn of a key that was not valid before.
+func (c *keyCache) enter(ctx context.Context) (free func(), err error) {
+	c.mu.Lock()
+	if c.looking == nil {
+		c.looking = make(chan struct{}, maxKeyLookups)
+	}
+	looking := c.looking
+	full := c.waiting >= maxKeysWaiting
+	if !full {
+		c.waiting++
+	}
+	c.mu.Unlock()
+	if full {
+		return nil, tooManyKeys
+	}
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.waiting--
+	}()
+	patience := time.NewTimer(keyPatience)
+	defer patience.Stop()
+	select {
+	case looking <- struct{}{}:
+		return func() { <-looking }, nil
+	case <-patience.C:
+		return nil, tooManyKeys
+	case <-ctx.Done():
+		return nil, dibs.Unavail(dibs.EffectNone, ctx.Err())
+	}
+}

@@ -1,0 +1,91 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// requestKeep is how long answers of admin requests are remembered.
+const requestKeep = 48 * time.Hour
+
+// requestGate lets one request of a caller's key run at a time on this node.
+type requestGate struct {
+	mu      sync.Mutex
+	running map[[2]string]chan struct{}
+}
+
+// enter returns when nobody else runs the pair, and its exit.
+func (g *requestGate) enter(ctx context.Context, caller, key string) (exit func(), err error) {
+	id := [2]string{caller, key}
+	for {
+		g.mu.Lock()
+		other, busy := g.running[id]
+		if !busy {
+			if g.running == nil {
+				g.running = make(map[[2]string]chan struct{})
+			}
+			done := make(chan struct{})
+			g.running[id] = done
+			g.mu.Unlock()
+			return func() {
+				g.mu.Lock()
+				delete(g.running, id)
+				g.mu.Unlock()
+				close(done)
+			}, nil
+		}
+		g.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, dibs.Unavail(dibs.EffectUnknown, ctx.Err())
+		}
+	}
+}
+
+// Remember runs an admin request once per caller and idempotency key: a repeat
+// with the same hash returns the first answer and true, one with another hash
+// is ErrKeyReused. Answers with a status of 500 or above are not remembered.
+func (s *Access) Remember(ctx context.Context, caller, key string, hash []byte,
+	do func() (status int, body []byte, err error),
+) (StoredRequest, bool, error) {
+	exit, err := s.requests.enter(ctx, caller, key)
+	if err != nil {
+		return StoredRequest{}, false, err
+	}
+	defer exit()
+	old, err := s.ledger.Request(ctx, caller, key)
+	switch {
+	case err == nil && !bytes.Equal(old.Hash, hash):
+		return StoredRequest{}, false, dibs.ErrKeyReused
+	case err == nil:
+		return *old, true, nil
+	case !errors.Is(err, dibs.ErrNotFound):
+		return StoredRequest{}, false, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	status, body, err := do()
+	if err != nil {
+		return StoredRequest{}, false, err
+	}
+	r := StoredRequest{Caller: caller, Key: key, Hash: hash, Status: status, Body: body, At: dibs.Ms(s.now())}
+	if status >= 500 {
+		return r, false, nil
+	}
+	if err := s.ledger.SaveRequest(ctx, &r); err != nil && !errors.Is(err, dibs.ErrAlreadyExists) {
+		// The change is made; only a repeat would not know. Say so to operators.
+		s.log.Error("an admin answer was not remembered", "err", err)
+	}
+	return r, false, nil
+}
+
+// forgetRequests drops remembered answers that are old enough.
+func (s *Access) forgetRequests(ctx context.Context) {
+	if err := s.ledger.DropRequests(ctx, s.now().Add(-requestKeep)); err != nil && ctx.Err() == nil {
+		s.log.Warn("forgetting old admin answers failed", "err", err)
+	}
+}

@@ -1,0 +1,222 @@
+package announce
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+const (
+	// pushEvery is how often announcements are looked for that other nodes have
+	// begun, or left.
+	pushEvery = time.Second
+	// pushLease is how long a node keeps an announcement without a word.
+	pushLease = 2 * time.Second
+	// pushersAtOnce is how many announcements a node works on at a time, and
+	// pushesListed how many it knows of.
+	pushersAtOnce = 4
+	pushesListed  = 100
+	// tellPushesEvery is how often a node looks for what its clients are to hear.
+	tellPushesEvery = 250 * time.Millisecond
+	// pushesRead is how many events of announcements are read at a time.
+	pushesRead = 32
+)
+
+// pushing is what a node does for announcements.
+type pushing struct {
+	// owner names this process in leases.
+	owner string
+	kick  chan struct{}
+	mu    sync.Mutex
+	// busy are those that this node works on.
+	busy map[string]bool
+	// numbers are shown by Observe.
+	numbers pushNumbers
+
+	tellMu sync.Mutex
+	// tell hear of pushes, by number, from a row of the feed on; -1 while it is not
+	// known.
+	tell map[int]func(*events.Push)
+	next int
+	row  int64
+}
+
+// loop enqueues the followers of announcements that run.
+func (s *Announcements) loop(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	free := make(chan struct{}, pushersAtOnce)
+	for wait.SleepOr(ctx, pushEvery, s.pushing.kick) {
+		running, err := s.ledger.RunningAnnouncements(ctx, pushesListed)
+		if err != nil {
+			// That the ledger does not answer is said elsewhere.
+			continue
+		}
+		s.pushing.numbers.see(running)
+		for i := range running {
+			a := &running[i]
+			if !s.pushing.begin(a.ID) {
+				continue
+			}
+			select {
+			case free <- struct{}{}:
+			default:
+				// Its turn comes when another one is done.
+				s.pushing.end(a.ID)
+				continue
+			}
+			all.Go(func() {
+				defer func() { <-free }()
+				defer s.pushing.end(a.ID)
+				s.push(ctx, a)
+			})
+		}
+	}
+}
+
+func (p *pushing) begin(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy[id] {
+		return false
+	}
+	if p.busy == nil {
+		p.busy = map[string]bool{}
+	}
+	p.busy[id] = true
+	return true
+}
+
+func (p *pushing) end(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.busy, id)
+}
+
+// push works on an announcement until it does not run any more, or another
+// node has it.
+func (s *Announcements) push(ctx context.Context, a *Announcement) {
+	for ctx.Err() == nil {
+		pause, err := s.pushTurn(ctx, a.ID, a.Campaign)
+		switch {
+		case errors.Is(err, ErrPushTaken), errors.Is(err, dibs.ErrNotFound):
+			return
+		case err != nil && ctx.Err() == nil:
+			s.pushing.numbers.turn(a, 0, err)
+			s.log.Warn("an announcement waits: followers could not be enqueued", "announcement", a.ID, "err", err)
+			pause = pushEvery
+		}
+		if !wait.Sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+// pushTurn enqueues some followers and returns how long to wait for the next.
+func (s *Announcements) pushTurn(ctx context.Context, id string, campaign uint32) (time.Duration, error) {
+	c, err := s.ledger.CampaignByNumber(ctx, campaign)
+	if err != nil {
+		return 0, err
+	}
+	if endedBy(c, s.now()) {
+		_, err := s.ledger.MoveAnnouncement(ctx, id, AnnouncementCancelled, "the campaign is over", dibs.Ms(s.now()))
+		if err == nil {
+			err = ErrPushTaken
+		}
+		return 0, err
+	}
+	a, n, err := s.ledger.EnqueueFollowers(ctx, events.PushTurn{ID: id, Owner: s.pushing.owner, Lease: pushLease})
+	if err != nil {
+		return 0, err
+	}
+	s.pushing.numbers.turn(a, n, nil)
+	switch {
+	case a.State != AnnouncementRunning:
+		s.log.Info("an announcement is "+string(a.State), "announcement", id, "campaign", c.ID, "followers", a.Followers, "enqueued", a.Enqueued)
+		return 0, ErrPushTaken
+	case n == PushMost:
+		return 0, nil
+	}
+	return a.Pause(), nil
+}
+
+// Watch calls tell with each event of announcements, whichever node it
+// was enqueued by, from now on. tell is called from one goroutine; none begins
+// after stop has returned.
+func (s *Announcements) Watch(tell func(*events.Push)) (stop func()) {
+	// Where the feed ends is known later if the ledger does not answer now.
+	row := s.feedEnd(s.life)
+	p := &s.pushing
+	p.tellMu.Lock()
+	defer p.tellMu.Unlock()
+	if len(p.tell) == 0 {
+		p.tell, p.row = map[int]func(*events.Push){}, row
+	}
+	n := p.next
+	p.next++
+	p.tell[n] = tell
+	return func() {
+		p.tellMu.Lock()
+		defer p.tellMu.Unlock()
+		delete(p.tell, n)
+	}
+}
+
+// feedEnd is the feed's last row; -1 when the ledger does not say.
+func (s *Announcements) feedEnd(ctx context.Context) int64 {
+	ctx, cancel := context.WithTimeout(ctx, pushEvery)
+	defer cancel()
+	head, _, err := s.ledger.FeedHead(ctx, 0)
+	if err != nil {
+		return -1
+	}
+	return head
+}
+
+// tellPushesLoop tells whoever watches on this node of announcements.
+func (s *Announcements) tellPushesLoop(ctx context.Context) {
+	for wait.Sleep(ctx, tellPushesEvery) {
+		for s.tellPushes(ctx) {
+			continue
+		}
+	}
+}
+
+// tellPushes tells of some events, and reports whether there may be more.
+func (s *Announcements) tellPushes(ctx context.Context) bool {
+	p := &s.pushing
+	p.tellMu.Lock()
+	defer p.tellMu.Unlock()
+	if len(p.tell) == 0 {
+		return false
+	}
+	if p.row < 0 {
+		p.row = s.feedEnd(ctx)
+		return false
+	}
+	pushes, last, err := s.ledger.Pushes(ctx, p.row, pushesRead)
+	if err != nil {
+		// It is tried again; that the ledger does not answer is said elsewhere.
+		return false
+	}
+	for i := range pushes {
+		for _, tell := range p.tell {
+			tell(&pushes[i])
+		}
+	}
+	p.row = last
+	return len(pushes) == pushesRead
+}
+
+// Metrics returns a snapshot of the announcements.
+func (s *Announcements) Metrics() PushMetrics { return s.pushing.numbers.metrics(s.now()) }
+
+// Loops are what runs in the background, each until its context ends.
+func (s *Announcements) Loops() []func(context.Context) {
+	return []func(context.Context){s.loop, s.tellPushesLoop}
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"github.com/dibs-dev/dibs"
+)
+
+// HealthView is whether the service can do its work, dependency by dependency.
+type HealthView struct {
+	Ready bool `json:"ready"`
+	// Durability is the level at which claims are answered.
+	Durability   string                    `json:"durability"`
+	Dependencies map[string]DependencyView `json:"dependencies"`
+	// SettleLagMS and JournalBacklog are the worst of all campaigns.
+	SettleLagMS    int64 `json:"settle_lag_ms"`
+	JournalBacklog int64 `json:"journal_backlog"`
+	// Overload is how much this node has to do; absent where nobody measures it.
+	Overload *OverloadView `json:"overload,omitempty"`
+}
+
+// DependencyView is one dependency's part of the health.
+type DependencyView struct {
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+	// Warning is what somebody should look at, although the work goes on.
+	Warning string `json:"warning,omitempty"`
+}
+
+// NameTheCause says of what needs a dependency that is away that it waits for that:
+// it is no fault of its own.
+func (h *HealthView) NameTheCause() {
+	for _, cause := range []string{"engine", "ledger"} {
+		if h.Dependencies[cause].OK {
+			continue
+		}
+		for _, name := range []string{"settling", "campaigns"} {
+			if d := h.Dependencies[name]; !d.OK {
+				d.Error = "waits for the " + cause
+				h.Dependencies[name] = d
+			}
+		}
+		return
+	}
+}
+
+// SetOverload adds how much the node has to do. While a dependency is away that
+// claims wait for, they pile up and are refused: that is no overload then.
+func (h *HealthView) SetOverload(v OverloadView) {
+	away := !h.Dependencies["engine"].OK || h.Durability == dibs.LevelLedgered && !h.Dependencies["ledger"].OK
+	if away && !v.MemoryFull {
+		v.Overloaded, v.Why = false, ""
+	}
+	h.Overload = &v
+	h.Ready = h.Ready && !v.Overloaded
+}
+
+// OverloadView is how much a node has to do, and whether that is too much.
+type OverloadView struct {
+	// Overloaded says that the node should get no more for a while, and Why.
+	Overloaded bool   `json:"overloaded"`
+	Why        string `json:"why,omitempty"`
+	// MemoryFull says that memory is among the reasons.
+	MemoryFull bool `json:"-"`
+	// InFlight claims are with the engine now; Limit is how many may be.
+	InFlight int64 `json:"in_flight"`
+	Limit    int64 `json:"limit"`
+	// ShedPerSecond is how many claims were refused for that lately.
+	ShedPerSecond int64 `json:"shed_per_second"`
+	// LatencyMS is how long claims that wait for the engine take, TargetMS how long
+	// they may.
+	LatencyMS int64 `json:"latency_ms"`
+	TargetMS  int64 `json:"target_ms"`
+	// MemoryBytes is what the process has of the system, MemoryLimitBytes what it
+	// may have; 0 when there is no limit.
+	MemoryBytes      int64 `json:"memory_bytes"`
+	MemoryLimitBytes int64 `json:"memory_limit_bytes,omitempty"`
+}

@@ -1,0 +1,342 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/live"
+)
+
+// Verify compares the engine with the ledger, campaign by campaign, promise by
+// promise. It settles what was granted before the call first. Without ids it
+// checks every campaign that was ever published.
+func (s *Audit) Verify(ctx context.Context, campaignIDs ...string) (*Report, error) {
+	campaigns, err := s.toVerify(ctx, campaignIDs)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{OK: true, Campaigns: []CampaignReport{}}
+	books := make(books)
+	for _, c := range campaigns {
+		r, _, err := s.verifyOne(ctx, c, books)
+		if err != nil {
+			return nil, fmt.Errorf("dibs: verifying campaign %s: %w", c.ID, err)
+		}
+		report.OK = report.OK && r.OK
+		report.Campaigns = append(report.Campaigns, *r)
+	}
+	return report, nil
+}
+
+func (s *Audit) toVerify(ctx context.Context, ids []string) ([]*dibs.Campaign, error) {
+	var campaigns []*dibs.Campaign
+	for _, id := range ids {
+		c, err := s.campaignToVerify(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		campaigns = append(campaigns, c)
+	}
+	page := dibs.Page{Limit: dibs.MaxPage}
+	for len(ids) == 0 {
+		list, err := s.ledger.Campaigns(ctx, []dibs.State{dibs.Published, dibs.PausedState, dibs.EndedState, dibs.RegularState}, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			campaigns = append(campaigns, &list.Items[i])
+		}
+		if page.Cursor = list.NextCursor; page.Cursor == "" {
+			break
+		}
+	}
+	return campaigns, nil
+}
+
+// regularPrefix begins the name of a product's regular orders, which no
+// campaign's id can have.
+const regularPrefix = "product:"
+
+// campaignToVerify is a campaign by its id, or `product:ID` for the regular
+// orders of a product.
+func (s *Audit) campaignToVerify(ctx context.Context, id string) (*dibs.Campaign, error) {
+	product, regular := strings.CutPrefix(id, regularPrefix)
+	if !regular {
+		return s.registry.Get(ctx, id)
+	}
+	c, err := s.ledger.RegularCampaign(ctx, product)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return nil, dibs.Fail(dibs.NotFound, dibs.Textf("there is no product %[1]s, or it was never ordered", "没有产品 %[1]s，或该产品从未被订购", product))
+	}
+	return c, err
+}
+
+// books is what does not fit in the accounts of a currency, counted once for all
+// red packets of a verification: they share the accounts.
+type books map[string][]string
+
+func (s *Audit) balance(ctx context.Context, c *dibs.Campaign, b books) ([]string, error) {
+	if c.Kind != dibs.RedPacket {
+		return nil, nil
+	}
+	currency := c.Packet.Total.Currency
+	bad, counted := b[currency]
+	if !counted {
+		var err error
+		if bad, err = s.ledger.AuditAccounts(ctx, currency); err != nil {
+			return nil, err
+		}
+		b[currency] = bad
+	}
+	return bad, nil
+}
+
+// engineCount is what the engine has of a campaign at one moment.
+type engineCount struct {
+	live      bool
+	remaining int64
+	granted   int64
+	at        []dibs.Cursor
+}
+
+// verifyAttempts is how often a campaign is counted again because claims came
+// in between the engine's count and the ledger's.
+const verifyAttempts = 20
+
+// finding is what was found of one campaign.
+type finding struct {
+	audit  *CampaignAudit
+	engine engineCount
+	// exact says that both describe the same moment.
+	exact bool
+	// halted says that what was granted is not settled, and will not be.
+	halted bool
+	// lost are parts of the journal that neither it nor the ledger has any more.
+	lost []live.LostPart
+	// waiting counts commands that the engine does not take.
+	waiting int
+	claims  comparison
+	// accounts is what does not fit in the accounts of a red packet's currency.
+	accounts []string
+}
+
+// held is the units granted and not released by the ledger, with those that it
+// could not settle.
+func (f *finding) held() int64 { return f.audit.Held + f.audit.QuarantinedUnits }
+
+// verifyOne audits a campaign.
+func (s *Audit) verifyOne(ctx context.Context, c *dibs.Campaign, b books) (*CampaignReport, *finding, error) {
+	f, err := s.examine(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.accounts, err = s.balance(ctx, c, b); err != nil {
+		return nil, nil, err
+	}
+	r := &CampaignReport{
+		CampaignID: c.Name(), OK: true, Stock: f.audit.Stock, Remaining: f.audit.StockLeft,
+		Granted: f.held(), Claims: f.audit.Claims, Quarantined: f.audit.Quarantined, Promises: f.promises(),
+	}
+	for _, p := range r.Promises {
+		r.OK = r.OK && p.Held
+	}
+	return r, f, nil
+}
+
+// examine counts a campaign. Claims may go on meanwhile: the ledger is compared
+// with an engine that did not move between two counts; after too many attempts,
+// what the two have is compared by order alone.
+func (s *Audit) examine(ctx context.Context, c *dibs.Campaign) (*finding, error) {
+	f := &finding{}
+	var err error
+	if f.lost, err = s.loader.LostParts(ctx, c); err != nil {
+		return nil, err
+	}
+	if len(f.lost) > 0 {
+		// Nothing can be settled, and the engine is not to be opened for it.
+		f.halted = true
+		f.audit, err = s.ledger.Audit(ctx, c)
+		return f, err
+	}
+	// What kept this node from loading it may be over.
+	s.loader.TryAgain(c)
+	for range verifyAttempts {
+		var err error
+		if f.waiting, err = s.commandsWaiting(ctx, c); err != nil {
+			return nil, err
+		}
+		before, err := s.countEngine(ctx, c, true)
+		if f.halted = errors.Is(err, live.ErrStill); err != nil && !f.halted {
+			return nil, err
+		}
+		if f.audit, err = s.ledger.Audit(ctx, c); err != nil {
+			return nil, err
+		}
+		if f.engine, err = s.countEngine(ctx, c, false); err != nil {
+			return nil, err
+		}
+		// What waits in the outbox, the ledger has moved and the engine has not.
+		f.exact = !f.halted && sameCursors(before.at, f.engine.at) && f.audit.Waiting == 0
+		if f.exact || f.halted || f.waiting > 0 {
+			break
+		}
+	}
+	return f, s.compareClaims(ctx, c, &f.claims)
+}
+
+func sameCursors(a, b []dibs.Cursor) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// countEngine counts a campaign in the engine; settle brings the ledger up to
+// that count.
+func (s *Audit) countEngine(ctx context.Context, c *dibs.Campaign, settle bool) (engineCount, error) {
+	var n engineCount
+	l, err := s.loader.LiveOf(ctx, c)
+	if err != nil || l == nil {
+		return n, err
+	}
+	n.live = true
+	for _, t := range l.Shards {
+		st, err := s.engine.Stats(ctx, t.Id)
+		if errors.Is(err, dibs.ErrNotOpen) && !s.registry.Sells(c) {
+			// It has left the engine, by another node.
+			return engineCount{}, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		n.remaining += st.Remaining
+		n.granted += st.Granted
+		n.at = append(n.at, dibs.Cursor{Epoch: st.Head.Epoch, Seq: st.Head.Seq + uint32(st.Queued)})
+		if settle {
+			if err := s.settler.SettleTo(ctx, t, st.Head); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, nil
+}
+
+// promises judges what was found.
+func (f *finding) promises() []PromiseCheck {
+	check := func(promise string, held bool, format string, args ...any) PromiseCheck {
+		return PromiseCheck{Promise: promise, Held: held, Detail: fmt.Sprintf(format, args...)}
+	}
+	a, e, held := f.audit, &f.engine, f.held()
+	comparable := e.live && f.exact
+	return []PromiseCheck{
+		check("no oversell", held <= a.Stock && a.StockLeft >= 0,
+			"%d of %d units are held, %d left", held, a.Stock, a.StockLeft),
+		check("the limit holds", len(a.OverLimit) == 0, "users over the limit: %s", orNone(a.OverLimit)),
+		check("a yes is kept", f.kept() && (!comparable || e.granted == held),
+			"%s; %s%s%s", e.beside("units granted", e.granted, held, f), f.claims.String(), f.aside(), f.gone()),
+		check("no phantom", len(a.BadItems) == 0 && a.BeyondPosition == 0,
+			"items at odds with claims: %s; claims past the settled position: %d", orNone(a.BadItems), a.BeyondPosition),
+		check("stock comes back once", a.Stock == a.StockLeft+a.Held+a.Withheld && len(a.BadTotals) == 0,
+			"%d in stock = %d left + %d held; sums at odds with rows: %s", a.Stock, a.StockLeft, a.Held+a.Withheld, orNone(a.BadTotals)),
+		f.money(),
+		check("no undersell", f.waiting == 0 && (!comparable || e.remaining == a.StockLeft),
+			"%s%s", e.beside("units left", e.remaining, a.StockLeft, f), f.stuck()),
+	}
+}
+
+// kept reports whether every grant that was looked at is where it belongs.
+func (f *finding) kept() bool { return f.audit.Quarantined == 0 && !f.halted && f.claims.ok() }
+
+// stuck says what waits for the engine.
+func (f *finding) stuck() string {
+	if f.waiting == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; changes of stock that the engine does not take: %d, the log says why", f.waiting)
+}
+
+// commandsWaiting sends what waits for the engine and counts what it does not
+// take of a campaign.
+func (s *Audit) commandsWaiting(ctx context.Context, c *dibs.Campaign) (n int, err error) {
+	if err = s.outbox.Send(ctx); err == nil {
+		return 0, nil
+	}
+	s.log.Warn("commands wait for the engine", "err", err)
+	commands, listErr := s.ledger.Commands(ctx, 0, live.OutboxPage)
+	if listErr != nil {
+		return 0, listErr
+	}
+	for i := range commands {
+		if commands[i].Shard.Campaign == c.Number {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// aside says what is in quarantine.
+func (f *finding) aside() string {
+	if f.audit.Quarantined == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; in quarantine: %d, first %s", f.audit.Quarantined, strings.Join(f.audit.InQuarantine, "; "))
+}
+
+// gone says which claims nobody knows any more.
+func (f *finding) gone() string {
+	var b strings.Builder
+	for i := range f.lost {
+		fmt.Fprintf(&b, "; %s: the ledger was restored from an older backup, and nothing is sold until somebody decides; see dibs verify --repair", &f.lost[i])
+	}
+	return b.String()
+}
+
+// beside says what engine and ledger have of something; what names it.
+func (e *engineCount) beside(what string, engine, ledger int64, f *finding) string {
+	switch {
+	case len(f.lost) > 0:
+		return fmt.Sprintf("the ledger has %d %s", ledger, what)
+	case f.halted:
+		return fmt.Sprintf("settling stands still, the log says why: the engine has %d %s, the ledger %d", engine, what, ledger)
+	case !e.live:
+		return fmt.Sprintf("the ledger has %d %s; the campaign has left the engine", ledger, what)
+	case !f.exact:
+		return fmt.Sprintf("claims went on while counting: engine %d %s, ledger %d", engine, what, ledger)
+	}
+	return fmt.Sprintf("the engine has %d %s, the ledger %d", engine, what, ledger)
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+// money judges the money of a campaign: what was paid for its claims, or what a
+// red packet's shares came to.
+func (f *finding) money() PromiseCheck {
+	a := f.audit
+	check := PromiseCheck{Promise: "money is conserved", Held: len(a.BadLives) == 0}
+	if a.Packet == nil {
+		check.Detail = fmt.Sprintf("%d paid, %d refunded, %d due back (minor units); claims at odds with their events: %s",
+			a.Paid, a.Refunded, a.Due, orNone(a.BadLives))
+		return check
+	}
+	p := a.Packet
+	bad := slices.Concat(p.Bad, f.accounts, a.BadLives)
+	check.Held = len(bad) == 0 && p.Shares == p.Total && p.Funded == p.Credited+p.Returned+p.Escrow
+	check.Detail = fmt.Sprintf("%d shares sum to %d of %d; %d funded = %d credited + %d returned + %d in escrow (minor units); "+
+		"claims still to be credited: %d; at odds: %s",
+		p.Count, p.Shares, p.Total, p.Funded, p.Credited, p.Returned, p.Escrow, p.Waiting, orNone(bad))
+	return check
+}

@@ -1,0 +1,362 @@
+package campaigns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
+	"github.com/dibs-dev/dibs/live"
+)
+
+// maxShards is 1 as long as stock is not moved between the shards of a
+// campaign: a user whose shard is empty would be told that all is sold.
+const maxShards = 1
+
+// Ledger keeps campaigns, products and stock.
+type Ledger interface {
+	// Audience returns a list. ErrNotFound.
+	Audience(ctx context.Context, id string) (*dibs.Audience, error)
+	// FundCampaign is UpdateCampaign for a red packet that is being published: in
+	// the same transaction its total moves from the sender, or the platform, into
+	// escrow. An *Error of InsufficientFunds, and no change, when the sender has
+	// less; of InvalidRequest as in Deposit.
+	FundCampaign(ctx context.Context, c *dibs.Campaign) error
+	// InsertProduct stores a new product. ErrAlreadyExists.
+	InsertProduct(ctx context.Context, p *dibs.Product) error
+	// UpdateProduct stores p where the stored Version is p.Version, and raises
+	// it in p. What is ordered of the regular stock stays ordered: StockLeft
+	// follows Stock, in p too, and a Stock below what is ordered is an *Error of
+	// InvalidState. ErrConflict, ErrNotFound.
+	UpdateProduct(ctx context.Context, p *dibs.Product) error
+	// Product returns one. ErrNotFound.
+	Product(ctx context.Context, id string) (*dibs.Product, error)
+	// Products lists by id.
+	Products(ctx context.Context, page dibs.Page) (dibs.List[dibs.Product], error)
+	// InsertCampaign stores a new campaign with its items (nil for units) and
+	// sets its Number. ErrAlreadyExists.
+	InsertCampaign(ctx context.Context, c *dibs.Campaign, items []string) error
+	// UpdateCampaign stores c where the stored Version is c.Version, and raises
+	// it in c. Stock is not changed by it. ErrConflict, ErrNotFound.
+	UpdateCampaign(ctx context.Context, c *dibs.Campaign) error
+	// Campaign returns one by id, CampaignByNumber by number. ErrNotFound.
+	Campaign(ctx context.Context, id string) (*dibs.Campaign, error)
+	// Campaigns lists newest first; states filters when it is not empty.
+	Campaigns(ctx context.Context, states []dibs.State, page dibs.Page) (dibs.List[dibs.Campaign], error)
+	// LiveCampaigns returns every campaign that is published or paused and ends
+	// after a time.
+	LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Campaign, error)
+	// Restock adds stock to the ledger and writes the engine's command to the
+	// outbox, in one transaction; a repeat of the Ref changes nothing. A negative
+	// Delta beyond what is left is an *Error of InvalidState.
+	Restock(ctx context.Context, r dibs.Restock) error
+	// Import adds items to a campaign of items, as Restock does, and returns how
+	// many; 0 for a repeat of the Ref. An item that comes twice, or that the
+	// campaign has, is an *Error of InvalidRequest that names its line.
+	Import(ctx context.Context, in dibs.Import) (int64, error)
+	// FreeItems lists the items of a campaign that no claim has and that were not
+	// withdrawn, by their numbers.
+	FreeItems(ctx context.Context, campaign uint32, page dibs.Page) (dibs.List[dibs.FreeItem], error)
+	// StockChanges returns by how much the stock was changed under each of the
+	// refs: the deltas that are recorded, those of withdrawals in quarantine too.
+	StockChanges(ctx context.Context, campaign uint32, refs ...string) ([]int64, error)
+}
+
+// Campaigns drafts, publishes and changes campaigns, and their stock.
+type Campaigns struct {
+	registry      *live.Registry
+	settler       *live.Settler
+	loader        *live.Loader
+	aside         *live.Quarantine
+	outbox        *live.Outbox
+	engine        dibs.Engine
+	ledger        Ledger
+	log           *slog.Logger
+	now           func() time.Time
+	ledgerTimeout time.Duration
+	split         func(dibs.RedPacketSpec) ([]int64, error)
+}
+
+// Config is what Campaigns and Products are made of.
+type Config struct {
+	Live          *live.Node
+	Engine        dibs.Engine
+	Ledger        Ledger
+	Logger        *slog.Logger
+	Now           func() time.Time
+	LedgerTimeout time.Duration
+	// Split divides a red packet into its shares; without it red packets are refused.
+	Split func(dibs.RedPacketSpec) ([]int64, error)
+}
+
+// New returns Campaigns, and Products, on a node.
+func New(c Config) (*Campaigns, *Products) {
+	all := &Campaigns{
+		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, aside: c.Live.Quarantine, outbox: c.Live.Outbox,
+		engine: c.Engine, ledger: c.Ledger, log: c.Logger, now: c.Now, ledgerTimeout: c.LedgerTimeout, split: c.Split,
+	}
+	return all, &Products{campaigns: all, ledger: c.Ledger, now: c.Now}
+}
+
+// Create stores a new draft. *Error of InvalidRequest with every
+// fault, or of AlreadyExists.
+func (s *Campaigns) Create(ctx context.Context, spec dibs.CampaignSpec) (*dibs.Campaign, error) {
+	c, err := spec.Campaign(s.now())
+	if err != nil {
+		return nil, err
+	}
+	if most := min(s.engine.MaxShards(), maxShards); c.Shards > most {
+		return nil, dibs.Invalid(dibs.Fault{Field: "/shards", Problem: dibs.Textf("must be at most %d with this engine", "此引擎最多为 %d", most)})
+	}
+	if err := errors.Join(s.productExists(ctx, c), s.audienceExists(ctx, c)); err != nil {
+		return nil, err
+	}
+	items := spec.Stock.Items
+	switch c.Stock.Kind {
+	case dibs.Codes:
+		items = dibs.GenerateCodes(c.Stock.Pattern, c.Stock.Total, nil)
+	case dibs.Shares:
+		if items, err = s.divide(c.Packet); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.ledger.InsertCampaign(ctx, c, items); err != nil {
+		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
+	}
+	return c, nil
+}
+
+// productExists checks the campaign's product.
+func (s *Campaigns) productExists(ctx context.Context, c *dibs.Campaign) error {
+	if c.ProductID == "" {
+		return nil
+	}
+	_, err := s.ledger.Product(ctx, c.ProductID)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return dibs.Invalid(dibs.Fault{Field: "/product_id", Problem: dibs.Text{EN: "names no product", ZH: "没有这个产品"}})
+	}
+	return err
+}
+
+// audienceExists checks the list that a campaign is for.
+func (s *Campaigns) audienceExists(ctx context.Context, c *dibs.Campaign) error {
+	if c.Gate == nil || c.Gate.Audience == nil || c.Gate.Audience.List == "" {
+		return nil
+	}
+	_, err := s.ledger.Audience(ctx, c.Gate.Audience.List)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return dibs.Invalid(dibs.Fault{Field: "/gate/audience/list", Problem: dibs.Text{EN: "names no list: import it first", ZH: "没有这个名单：请先导入"}})
+	}
+	return err
+}
+
+// divide makes the values of a red packet's shares, and trusts nobody with the
+// sum.
+func (s *Campaigns) divide(p *dibs.RedPacketSpec) ([]string, error) {
+	if s.split == nil {
+		return nil, errNoSplit
+	}
+	shares, err := s.split(*p)
+	if err != nil {
+		return nil, fmt.Errorf("dibs: dividing a red packet: %w", err)
+	}
+	values := make([]string, len(shares))
+	left := p.Total.Amount
+	for i, amount := range shares {
+		if amount < p.Min || p.Max != 0 && amount > p.Max {
+			return nil, fmt.Errorf("dibs: dividing a red packet: a share of %d is not from %d to %d", amount, p.Min, p.Max)
+		}
+		left -= amount
+		values[i] = dibs.ShareValue(strconv.Itoa(i+1), amount)
+	}
+	if left != 0 || int64(len(shares)) != p.Count {
+		return nil, fmt.Errorf("dibs: dividing a red packet: %d shares leave %d of the total", len(shares), left)
+	}
+	return values, nil
+}
+
+// Get returns a campaign as this node knows it, drafts included. ErrNotFound.
+func (s *Campaigns) Get(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return s.registry.Get(ctx, id)
+}
+
+// Now is Get with the changes that were made through other nodes until now.
+func (s *Campaigns) Now(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return s.registry.Now(ctx, id)
+}
+
+// List lists campaigns, newest first; public leaves drafts out.
+func (s *Campaigns) List(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error) {
+	var states []dibs.State
+	if public {
+		states = []dibs.State{dibs.Published, dibs.PausedState, dibs.EndedState}
+	}
+	return s.ledger.Campaigns(ctx, states, page)
+}
+
+// Patch changes a campaign. *Error of InvalidState, naming the fields,
+// for what its state does not allow; of InvalidRequest for values that are bad
+// in any state.
+func (s *Campaigns) Patch(ctx context.Context, id string, p dibs.CampaignPatch) (*dibs.Campaign, error) {
+	return s.Change(ctx, id, func(c *dibs.Campaign) error {
+		if fs := p.Faults(c); len(fs) > 0 {
+			return &dibs.Error{Reason: dibs.InvalidState, Faults: fs, Detail: dibs.Textf(
+				"these fields cannot change so while the campaign is %s", "活动状态为 %s 时，这些字段不能这样修改", c.State)}
+		}
+		p.Apply(c)
+		if fs := c.Faults(); len(fs) > 0 {
+			return dibs.Invalid(fs...)
+		}
+		return errors.Join(s.productExists(ctx, c), s.audienceExists(ctx, c))
+	})
+}
+
+// Publish opens a draft for claims and warms the engine. Publishing again
+// changes nothing.
+func (s *Campaigns) Publish(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return s.Change(ctx, id, func(c *dibs.Campaign) error {
+		if c.State == dibs.Published {
+			return nil
+		}
+		if c.State != dibs.Draft {
+			return dibs.WrongState(c, "publish", "发布")
+		}
+		if !s.now().Before(c.EndsAt) {
+			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "ends_at has passed", ZH: "ends_at 已过"})
+		}
+		if c.Stock.Total == 0 {
+			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign has nothing to give: import its codes, or restock it", ZH: "活动没有库存：请先导入券码或补货"})
+		}
+		if err := s.takeProductPrice(ctx, c); err != nil {
+			return err
+		}
+		c.State = dibs.Published
+		return nil
+	})
+}
+
+// takeProductPrice fixes the price at publishing.
+func (s *Campaigns) takeProductPrice(ctx context.Context, c *dibs.Campaign) error {
+	if c.Price != nil || c.ProductID == "" || c.Kind == dibs.RedPacket {
+		return nil
+	}
+	p, err := s.ledger.Product(ctx, c.ProductID)
+	if err != nil {
+		return fmt.Errorf("dibs: reading the product of campaign %s: %w", c.ID, err)
+	}
+	if c.Price = p.Price; c.Price == nil && len(c.Tiers) > 0 {
+		return dibs.Invalid(dibs.Fault{Field: "/tiers", Problem: dibs.NeedPrice})
+	}
+	if fs := c.Faults(); len(fs) > 0 {
+		return dibs.Invalid(fs...)
+	}
+	return nil
+}
+
+// Pause makes claims be refused with Paused until Resume. When it returns, no
+// later claim is granted.
+func (s *Campaigns) Pause(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return s.moveState(ctx, id, dibs.PausedState, "pause", "暂停", dibs.Published)
+}
+
+// Resume opens a paused campaign again.
+func (s *Campaigns) Resume(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return s.moveState(ctx, id, dibs.Published, "resume", "恢复", dibs.PausedState)
+}
+
+// End ends a campaign for good. When it returns, no later claim is granted.
+func (s *Campaigns) End(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return s.moveState(ctx, id, dibs.EndedState, "end", "结束", dibs.Published, dibs.PausedState)
+}
+
+func (s *Campaigns) moveState(ctx context.Context, id string, to dibs.State, doing, doingZH string, from ...dibs.State) (*dibs.Campaign, error) {
+	return s.Change(ctx, id, func(c *dibs.Campaign) error {
+		if c.State == to {
+			return nil
+		}
+		for _, f := range from {
+			if c.State == f {
+				c.State = to
+				return nil
+			}
+		}
+		return dibs.WrongState(c, doing, doingZH)
+	})
+}
+
+// Change applies a change to a copy of the campaign, stores it by
+// compare-and-set, and then makes the engine follow.
+func (s *Campaigns) Change(ctx context.Context, id string, change func(*dibs.Campaign) error) (*dibs.Campaign, error) {
+	c, unlock, err := s.registry.Lock(ctx, id)
+	if err == nil {
+		defer unlock()
+	}
+	for range dibs.MaxConflicts {
+		if errors.Is(err, dibs.ErrNotFound) {
+			return nil, dibs.NoSuchCampaign
+		}
+		if err != nil {
+			return nil, err
+		}
+		before := *c
+		if err := change(c); err != nil {
+			return nil, err
+		}
+		if !reflect.DeepEqual(*c, before) {
+			c.UpdatedAt = dibs.Ms(s.now())
+			err = s.storeChange(ctx, c, &before)
+		}
+		if errors.Is(err, dibs.ErrConflict) {
+			c, err = s.ledger.Campaign(ctx, id)
+			continue
+		}
+		if err != nil {
+			return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
+		}
+		return c, dibs.Unsure(s.follow(ctx, c))
+	}
+	return nil, dibs.Unavail(dibs.EffectNone, dibs.ErrConflict)
+}
+
+// storeChange stores a changed campaign. A red packet is paid for in the
+// transaction that publishes it.
+func (s *Campaigns) storeChange(ctx context.Context, c, before *dibs.Campaign) error {
+	if c.Kind == dibs.RedPacket && before.State == dibs.Draft && c.State == dibs.Published {
+		return s.ledger.FundCampaign(ctx, c)
+	}
+	return s.ledger.UpdateCampaign(ctx, c)
+}
+
+// follow makes the engine hold and obey a campaign as the ledger has it.
+func (s *Campaigns) follow(ctx context.Context, c *dibs.Campaign) error {
+	defer s.registry.Changed()
+	if s.registry.Sells(c) {
+		if err := s.loader.Admit(ctx, c); err != nil {
+			return err
+		}
+	}
+	if l := s.registry.Live(c.ID); l != nil {
+		l.Renew(c)
+	} else if c.State == dibs.Draft || !s.engine.Shared() || s.registry.Over(c) {
+		return nil
+	}
+	// Somebody may be loading it by the definition before.
+	for until := time.Now().Add(live.JoinPatience); ; {
+		err := s.engine.Configure(ctx, c)
+		if errors.Is(err, dibs.ErrNotOpen) && s.engine.Shared() && time.Now().Before(until) && wait.Sleep(ctx, live.JoinEvery) {
+			continue
+		}
+		if errors.Is(err, dibs.ErrNotOpen) && !s.registry.Sells(c) {
+			return nil
+		}
+		if err != nil {
+			return dibs.AsUnavailable(err, dibs.EffectUnknown)
+		}
+		return nil
+	}
+}

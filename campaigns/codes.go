@@ -1,0 +1,222 @@
+package campaigns
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+// CodeView is a code that nobody has claimed.
+type CodeView struct {
+	Code string `json:"code"`
+}
+
+// UnclaimedCodes lists the codes of a campaign that nobody has claimed and that
+// were not withdrawn, in the order in which they came. What was granted before
+// the call is not among them; while the campaign goes on, any of them may be
+// granted in the next moment. *Error of InvalidState for a campaign without codes.
+func (s *Campaigns) UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (dibs.List[CodeView], error) {
+	var views dibs.List[CodeView]
+	c, err := s.registry.Get(ctx, id)
+	if err != nil {
+		return views, err
+	}
+	if !c.HasItems() || c.Kind == dibs.RedPacket {
+		return views, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign has no codes", ZH: "该活动没有券码"})
+	}
+	if page.Cursor == "" {
+		if err := s.settler.SettleAll(ctx, c); err != nil {
+			return views, err
+		}
+	}
+	list, err := s.ledger.FreeItems(ctx, c.Number, page)
+	if err != nil {
+		return views, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	views.NextCursor = list.NextCursor
+	views.Items = make([]CodeView, 0, len(list.Items))
+	for _, it := range list.Items {
+		if !s.itemAside(c.Number, it.N) {
+			views.Items = append(views.Items, CodeView{Code: it.Value})
+		}
+	}
+	return views, nil
+}
+
+// itemAside reports whether an entry in quarantine has an item.
+func (s *Campaigns) itemAside(campaign, item uint32) bool {
+	found := s.aside.Quarantined()
+	return slices.ContainsFunc(found, func(q dibs.Quarantined) bool {
+		return q.Shard.Campaign == campaign && slices.Contains(q.Entry.Items, item)
+	})
+}
+
+// ImportCodes adds the codes of a CSV file to a campaign of items, a draft or
+// one that is published, in one transaction. The file has one code on each
+// line, which may be quoted; spaces around it, blank lines, a byte order mark
+// and a first line that says `code` are left out. ref makes the import happen
+// once; it may be empty. done, unless nil, is told of the progress.
+//
+// *Error of InvalidRequest with the lines that cannot be read, that come twice,
+// or that the campaign has already, the first of them; of InvalidState for a
+// campaign of another kind of stock or one that has ended.
+func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeeker, ref string, done func(written int64)) (*dibs.Imported, error) {
+	if ref == "" {
+		ref = dibs.NewID("i-")
+	}
+	c, err := s.registry.Fresh(ctx, id)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return nil, dibs.NoSuchCampaign
+	}
+	if err != nil {
+		return nil, err
+	}
+	made, err := s.ledger.StockChanges(ctx, c.Number, ref, stockRef(ref, -1))
+	switch {
+	case err != nil:
+		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+	case len(made) > 0 && slices.Max(made) < 0:
+		return nil, refReused(made[0])
+	case len(made) > 0:
+		return &dibs.Imported{Replayed: true, Campaign: c}, nil
+	}
+	if c.Stock.Kind != dibs.Items {
+		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: `codes are imported into a campaign of items: "stock":{"items":[]}`, ZH: `只能向 items 类库存导入："stock":{"items":[]}`})
+	}
+	if c.State == dibs.EndedState || c.State != dibs.Draft && !s.now().Before(c.EndsAt) {
+		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign has ended", ZH: "活动已经结束"})
+	}
+	count, err := examineCodes(file, dibs.MaxItems-c.Stock.Total)
+	if err != nil {
+		return nil, err
+	}
+	added, err := s.ledger.Import(ctx, dibs.Import{
+		Shard: dibs.ShardID{Campaign: c.Number}, Ref: ref, Why: "import", Count: count, Done: done,
+		Each: func(take func(int, string) error) error { return eachCode(file, take) },
+	})
+	if err != nil {
+		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
+	}
+	if err := s.outbox.Send(ctx); err != nil {
+		s.log.Warn("imported codes wait in the outbox", "campaign", c.ID, "err", err)
+		wait.Kick(s.outbox.OutboxKick)
+	}
+	c, err = s.registry.Fresh(ctx, id)
+	// The same import may have been quicker on another way: then it is this one.
+	return &dibs.Imported{Items: added, Replayed: added == 0, Campaign: c}, err
+}
+
+// examineCodes counts a file's codes, or lists the first lines that are bad.
+func examineCodes(file io.ReadSeeker, room int64) (count int64, err error) {
+	var fs []dibs.Fault
+	err = eachCode(file, func(line int, code string) error {
+		if count++; dibs.IsItem(code) {
+			return nil
+		}
+		problem := dibs.BadItem
+		if code == badLine {
+			problem = dibs.Text{EN: "must be one code, in quotes or without any", ZH: "每行必须是一个券码，可带引号"}
+		}
+		if fs = append(fs, dibs.LineFault(line, problem)); len(fs) == dibs.MaxListedFaults {
+			return dibs.Invalid(fs...)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case len(fs) > 0:
+		return 0, dibs.Invalid(fs...)
+	case count == 0:
+		return 0, dibs.Invalid(dibs.Fault{Field: "", Problem: dibs.Text{EN: "the file has no codes", ZH: "文件中没有券码"}})
+	case count > room:
+		return 0, dibs.Invalid(dibs.Fault{Field: "", Problem: dibs.Textf("the file has %d codes, and the campaign has room for %d", "文件中有 %d 个券码，活动还能容纳 %d 个", count, room)})
+	}
+	return count, nil
+}
+
+const (
+	// maxCodeLine bounds a line in bytes: a code of the longest characters, in
+	// quotes, with room for spaces.
+	maxCodeLine = 4 << 10
+	// badLine stands for a line that has not one field. No item looks like it.
+	badLine = "\x00"
+)
+
+// eachCode calls take with every code of a file from its beginning, or with
+// badLine where a line cannot be read. A line that is too long costs no more
+// memory than others.
+func eachCode(file io.ReadSeeker, take func(line int, code string) error) error {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("dibs: reading the codes: %w", err)
+	}
+	in := bufio.NewReaderSize(file, maxCodeLine)
+	for line := 1; ; line++ {
+		raw, end, err := readLine(in)
+		if err != nil {
+			return fmt.Errorf("dibs: reading the codes: %w", err)
+		}
+		code := badLine
+		if raw != nil {
+			code = codeOf(raw, line == 1)
+		}
+		if code != "" {
+			if err := take(line, code); err != nil {
+				return err
+			}
+		}
+		if end {
+			return nil
+		}
+	}
+}
+
+// readLine reads a line, nil for one that is too long, and reports whether the
+// file ends with it.
+func readLine(in *bufio.Reader) (raw []byte, end bool, err error) {
+	raw, err = in.ReadSlice('\n')
+	if raw == nil {
+		raw = []byte{}
+	}
+	for errors.Is(err, bufio.ErrBufferFull) {
+		raw = nil
+		_, err = in.ReadSlice('\n')
+	}
+	if end = errors.Is(err, io.EOF); end {
+		err = nil
+	}
+	return raw, end, err
+}
+
+var byteOrderMark = []byte("\ufeff")
+
+// codeOf reads a line; empty for one without a code.
+func codeOf(raw []byte, first bool) string {
+	if first {
+		raw = bytes.TrimPrefix(raw, byteOrderMark)
+	}
+	raw = bytes.TrimSpace(raw)
+	code := string(raw)
+	if bytes.ContainsAny(raw, `",`) {
+		fields, err := csv.NewReader(strings.NewReader(code)).Read()
+		if err != nil || len(fields) != 1 {
+			return badLine
+		}
+		if code = strings.TrimSpace(fields[0]); code == "" {
+			return badLine
+		}
+	}
+	if first && strings.EqualFold(code, "code") {
+		return ""
+	}
+	return code
+}

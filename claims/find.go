@@ -1,0 +1,223 @@
+package claims
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// Find returns a claim by its id, settled or not. ErrNotFound. Whose
+// claim it is, the caller checks.
+func (s *Claims) Find(ctx context.Context, id string) (*dibs.Claim, error) {
+	p, err := s.ids.Decode(id)
+	if err != nil {
+		return nil, dibs.NoSuchClaim
+	}
+	claim, err := s.ledger.Claim(ctx, p)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return s.findUnsettled(ctx, p)
+	}
+	if err != nil {
+		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	c, err := s.registry.ByNumberOrRead(ctx, p.Campaign)
+	if err != nil {
+		return nil, err
+	}
+	return s.Dress(c, claim), nil
+}
+
+// findUnsettled asks the engine for a claim that the ledger does not have.
+func (s *Claims) findUnsettled(ctx context.Context, p dibs.Position) (*dibs.Claim, error) {
+	g, ok, err := s.engine.Find(ctx, p)
+	if err != nil {
+		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	if !ok {
+		// What could not be settled outlives the engine's memory of it.
+		g, ok = s.aside.GrantAside(func(q *dibs.Quarantined) bool { return q.Shard == p.ShardID && q.Entry.Cursor == p.Cursor })
+	}
+	if !ok {
+		return nil, dibs.NoSuchClaim
+	}
+	c, err := s.registry.ByNumberOrRead(ctx, p.Campaign)
+	if err != nil {
+		return nil, err
+	}
+	return s.of(c, &g), nil
+}
+
+// unsettledWait is how many unsettled claims of a user a list shows by itself;
+// beyond them it waits for the settling.
+const unsettledWait = dibs.DefaultPage / 2
+
+// OfUser lists a user's claims, newest first. A claim just granted is
+// there, settled or not.
+func (s *Claims) OfUser(ctx context.Context, user string, page dibs.Page) (dibs.List[dibs.Claim], error) {
+	var fresh []dibs.Grant
+	if page.Cursor == "" {
+		var err error
+		if fresh, err = s.UnsettledOf(ctx, user); err != nil {
+			return dibs.List[dibs.Claim]{}, err
+		}
+	}
+	if page.Limit == 0 {
+		page.Limit = dibs.DefaultPage
+	}
+	if len(fresh) > min(unsettledWait, page.Limit/2) {
+		if err := s.SettleGrants(ctx, fresh); err != nil {
+			return dibs.List[dibs.Claim]{}, err
+		}
+		fresh = nil
+	}
+	page.Limit -= len(fresh)
+	list, err := s.list(ctx, dibs.ClaimFilter{UserID: user}, page)
+	if err != nil {
+		return list, err
+	}
+	return s.withUnsettled(ctx, list, fresh)
+}
+
+// withUnsettled puts grants in front of a list, but those that were settled
+// meanwhile and are in it.
+func (s *Claims) withUnsettled(ctx context.Context, list dibs.List[dibs.Claim], fresh []dibs.Grant) (dibs.List[dibs.Claim], error) {
+	var first []dibs.Claim
+	for i := range fresh {
+		g := &fresh[i]
+		if slices.ContainsFunc(list.Items, func(c dibs.Claim) bool { return c.Position == g.Position }) {
+			continue
+		}
+		c, err := s.registry.ByNumberOrRead(ctx, g.Campaign)
+		if err != nil {
+			return list, err
+		}
+		first = append(first, *s.of(c, g))
+	}
+	list.Items = append(first, list.Items...)
+	// One campaign may be settled further than another.
+	slices.SortFunc(list.Items, func(a, b dibs.Claim) int {
+		return newestFirst(a.CreatedAt.UnixMilli(), b.CreatedAt.UnixMilli(), a.Position, b.Position)
+	})
+	return list, nil
+}
+
+// UnsettledOf returns a user's grants that the ledger does not have yet,
+// newest first.
+func (s *Claims) UnsettledOf(ctx context.Context, user string) ([]dibs.Grant, error) {
+	grants, err := s.engine.HoldingsOf(ctx, user)
+	if err != nil {
+		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	grants = append(grants, s.aside.GrantsAside(user)...)
+	seen := make(map[dibs.Position]bool, len(grants))
+	grants = slices.DeleteFunc(grants, func(g dibs.Grant) bool {
+		if seen[g.Position] {
+			return true
+		}
+		seen[g.Position] = true
+		var position dibs.Cursor
+		if t := s.registry.Shard(g.ShardID); t != nil {
+			position = t.At()
+		} else if totals, readErr := s.ledger.Totals(ctx, g.ShardID); readErr == nil {
+			position = totals.Position
+		} else {
+			err = readErr
+		}
+		return !position.Before(g.Cursor) && !s.aside.IsAside(g.Position)
+	})
+	if err != nil {
+		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	slices.SortFunc(grants, func(a, b dibs.Grant) int { return newestFirst(a.At, b.At, a.Position, b.Position) })
+	return grants, nil
+}
+
+// newestFirst is the ledger's order, which the next page goes on in.
+func newestFirst(aMS, bMS int64, a, b dibs.Position) int {
+	return cmp.Or(cmp.Compare(bMS, aMS), cmp.Compare(b.Campaign, a.Campaign), cmp.Compare(b.Shard, a.Shard),
+		cmp.Compare(b.Epoch, a.Epoch), cmp.Compare(b.Seq, a.Seq))
+}
+
+// SettleGrants waits until grants are settled.
+func (s *Claims) SettleGrants(ctx context.Context, grants []dibs.Grant) error {
+	for i := range grants {
+		if t := s.registry.Shard(grants[i].ShardID); t != nil {
+			if err := s.settler.SettleTo(ctx, t, grants[i].Cursor); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// OfCampaign lists a campaign's claims in the order they were granted;
+// what was granted before the call is settled first.
+func (s *Claims) OfCampaign(ctx context.Context, campaignID string, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error) {
+	c, err := s.registry.Get(ctx, campaignID)
+	if err != nil {
+		return dibs.List[dibs.Claim]{}, err
+	}
+	if page.Cursor == "" {
+		if err := s.settler.SettleAll(ctx, c); err != nil {
+			return dibs.List[dibs.Claim]{}, err
+		}
+	}
+	f.Campaign = c.Number
+	return s.list(ctx, f, page)
+}
+
+// list reads a page and dresses its claims.
+func (s *Claims) list(ctx context.Context, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error) {
+	list, err := s.ledger.ClaimList(ctx, f, page)
+	if err != nil {
+		return list, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	return list, s.DressAll(ctx, list.Items)
+}
+
+// Dress fills the fields of a settled claim that its row does not have.
+func (s *Claims) Dress(c *dibs.Campaign, claim *dibs.Claim) *dibs.Claim {
+	claim.ID = s.ids.Encode(claim.Position)
+	claim.CampaignID, claim.ProductID, claim.Kind = c.ID, c.ProductID, c.Kind
+	c.OpenShares(claim)
+	if c.Regular() {
+		claim.CampaignID = ""
+	}
+	s.dressLife(c, claim)
+	return claim
+}
+
+// dressLife fills in what a claim's events tell about other claims, and the
+// end of a coupon.
+func (s *Claims) dressLife(c *dibs.Campaign, claim *dibs.Claim) {
+	claim.ValidUntil = time.Time{}
+	if c.Kind == dibs.Coupon {
+		claim.ValidUntil = c.ValidUntilFor(claim)
+	}
+	for i := range claim.Events {
+		e := &claim.Events[i]
+		switch {
+		case e.Other == nil:
+		case e.Step == dibs.StepReplace:
+			claim.ReplacedBy = s.ids.Encode(*e.Other)
+		default:
+			claim.Replaces = s.ids.Encode(*e.Other)
+		}
+	}
+}
+
+// DressAll dresses claims of any campaigns.
+func (s *Claims) DressAll(ctx context.Context, claims []dibs.Claim) error {
+	for i := range claims {
+		c, err := s.registry.ByNumberOrRead(ctx, claims[i].Position.Campaign)
+		if err != nil {
+			return err
+		}
+		s.Dress(c, &claims[i])
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package sinks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs/events"
+)
+
+const (
+	// publishMost is about how many events are published at a time, and
+	// publishPatience bounds the wait for the sink to acknowledge them.
+	publishMost     = 2048
+	publishPatience = 10 * time.Second
+	// pauseMin and pauseMax bound the pause after a failure.
+	pauseMin = 200 * time.Millisecond
+	pauseMax = 15 * time.Second
+)
+
+// Feed is where events are read from, and where it is kept how far each sink is:
+// *events.Events.
+type Feed interface {
+	After(ctx context.Context, after int64, max int) (batch []events.Event, last int64, err error)
+	HoldSink(ctx context.Context, name, owner string, lease time.Duration) (events.SinkState, error)
+	TakeNews(ctx context.Context, t events.Taking) error
+	SinkFailed(ctx context.Context, name, owner, problem string) error
+	LetSinkGo(ctx context.Context, name, owner string) error
+}
+
+// Config configures the dispatchers of a node. Feed and Endpoints are required; the
+// zero value of any other field means the default named beside it.
+type Config struct {
+	Feed      Feed
+	Endpoints Endpoints
+	// Sinks are addresses that Check has nothing against.
+	Sinks []string
+	// Webhooks configures the posting to endpoints.
+	Webhooks WebhookConfig
+	// Poll is how often the feed is asked for news; default 200ms.
+	Poll time.Duration
+	// Lease is how long a node keeps a sink without a word: after a crash another
+	// one waits for so long; default 20s. Half of it bounds one attempt to publish.
+	Lease time.Duration
+	// Alone says that no other process uses the ledger: then leases that others
+	// have are those of the dead, and are not waited for.
+	Alone bool
+	// Owner names this process in leases; default made of host and process.
+	Owner string
+	// Logger receives what operators should know; default: nothing is logged.
+	Logger *slog.Logger
+}
+
+// Dispatchers carry events to the sinks of one node until Close.
+type Dispatchers struct {
+	cancel context.CancelFunc
+	loops  sync.WaitGroup
+}
+
+// dispatcher carries events to one sink.
+type dispatcher struct {
+	src   Feed
+	name  string
+	owner string
+	poll  time.Duration
+	lease time.Duration
+	alone bool
+	log   *slog.Logger
+	// hand passes events on. It moves the place itself when it returns true.
+	hand func(ctx context.Context, batch []events.Event, t *events.Taking) (moved bool, err error)
+	stop func() error
+	// wanted reports whether there is anybody to carry events to; nil for always.
+	wanted func(ctx context.Context) (bool, error)
+	// begun is when the dispatcher was made, and heldFor how long after that this
+	// node has the sink. Clocks that are set do not matter.
+	begun   time.Time
+	heldFor atomic.Int64
+}
+
+// made counts the owners that this process has made up.
+var made atomic.Int64
+
+func (cfg Config) withDefaults() Config {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Poll <= 0 {
+		cfg.Poll = 200 * time.Millisecond
+	}
+	if cfg.Lease <= 0 {
+		cfg.Lease = 2 * publishPatience
+	}
+	if cfg.Owner == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "a host"
+		}
+		cfg.Owner = fmt.Sprintf("%s:%d:%d:%d", host, os.Getpid(), made.Add(1), time.Now().UnixNano())
+	}
+	return cfg
+}
+
+// Start begins to carry events. Addresses that cannot be used are an error;
+// sinks that cannot be reached are not.
+func Start(cfg Config) (*Dispatchers, error) {
+	cfg = cfg.withDefaults()
+	var list []*dispatcher
+	for _, address := range cfg.Sinks {
+		p, err := Open(address)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, &dispatcher{
+			src: cfg.Feed, name: Name(address), owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, alone: cfg.Alone,
+			log: cfg.Logger, hand: publish(p, cfg.Lease/2), stop: p.Close, begun: time.Now(),
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &Dispatchers{cancel: cancel}
+	for _, one := range list {
+		d.loops.Go(func() {
+			one.run(ctx)
+			one.leave()
+		})
+	}
+	w := newWebhooks(&cfg)
+	d.loops.Go(func() { w.run(ctx) })
+	return d, nil
+}
+
+// Close ends the work; what is not published yet is by another node, or after
+// the next start.
+func (d *Dispatchers) Close() {
+	d.cancel()
+	d.loops.Wait()
+}
+
+// publish hands events to a publisher.
+func publish(p Publisher, patience time.Duration) func(context.Context, []events.Event, *events.Taking) (bool, error) {
+	return func(ctx context.Context, batch []events.Event, _ *events.Taking) (bool, error) {
+		messages := make([]Message, len(batch))
+		for i := range batch {
+			e := &batch[i]
+			body, err := e.Encode()
+			if err != nil {
+				return false, err
+			}
+			messages[i] = Message{ID: e.ID, Type: e.Type, Subject: e.Subject, Body: body}
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return false, p.Publish(ctx, messages)
+	}
+}
+
+// run carries events until ctx ends.
+func (d *dispatcher) run(ctx context.Context) {
+	pause := pauseMin
+	for ctx.Err() == nil {
+		worked, err := d.turn(ctx)
+		switch {
+		case worked:
+			pause = pauseMin
+		case err != nil:
+			pause = min(2*pause, pauseMax)
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, events.ErrSinkTaken) {
+			d.log.Warn("events wait: a sink cannot take them", "sink", d.name, "err", err)
+		}
+		wait(ctx, pause)
+	}
+}
+
+// leave lets other nodes have the sink at once. By then nothing of this node's is on
+// its way: what the next one carries must not meet it.
+func (d *dispatcher) leave() {
+	if err := d.stop(); err != nil {
+		d.log.Debug("a sink was not closed", "sink", d.name, "err", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	// Otherwise the lease ends by itself.
+	if err := d.src.LetSinkGo(ctx, d.name, d.owner); err != nil {
+		d.log.Debug("a sink was not let go", "sink", d.name, "err", err)
+	}
+}
+
+// wait returns after a time or when ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// turn holds the sink, if it can be had, and carries events until something
+// fails; worked says that some were carried.
+func (d *dispatcher) turn(ctx context.Context) (worked bool, err error) {
+	if d.wanted != nil {
+		if wanted, err := d.wanted(ctx); err != nil || !wanted {
+			wait(ctx, 4*d.poll)
+			return false, err
+		}
+	}
+	st, err := d.hold(ctx)
+	if err != nil {
+		return false, err
+	}
+	if st.Owner != d.owner {
+		// Another node does it; it may end.
+		wait(ctx, d.lease/4)
+		return false, nil
+	}
+	for taken, held := st.Taken, time.Now(); ctx.Err() == nil; {
+		if time.Since(held) > d.lease/4 {
+			if d.wanted != nil {
+				if wanted, err := d.wanted(ctx); err != nil || !wanted {
+					return worked, err
+				}
+			}
+			if st, err := d.hold(ctx); err != nil || st.Owner != d.owner || st.Taken != taken {
+				return worked, err
+			}
+			held = time.Now()
+		}
+		batch, last, err := d.src.After(ctx, taken, publishMost)
+		if err != nil {
+			return worked, err
+		}
+		if last == taken {
+			wait(ctx, d.poll)
+			continue
+		}
+		if err := d.carry(ctx, batch, taken, last); err != nil {
+			return worked, err
+		}
+		taken, held, worked = last, time.Now(), true
+	}
+	return worked, nil
+}
+
+func (d *dispatcher) hold(ctx context.Context) (events.SinkState, error) {
+	asked := time.Now()
+	st, err := d.src.HoldSink(ctx, d.name, d.owner, d.lease)
+	if err == nil && st.Owner != d.owner && d.alone {
+		if err = d.src.LetSinkGo(ctx, d.name, st.Owner); err == nil {
+			st, err = d.src.HoldSink(ctx, d.name, d.owner, d.lease)
+		}
+	}
+	if err == nil && st.Owner == d.owner {
+		d.held(asked)
+	} else if err == nil {
+		d.heldFor.Store(0)
+	}
+	return st, err
+}
+
+// held notes that the lease began when it was asked for, or later.
+func (d *dispatcher) held(asked time.Time) { d.heldFor.Store(int64(asked.Sub(d.begun) + d.lease)) }
+
+// holds reports whether this node has the sink for some time yet.
+func (d *dispatcher) holds(yet time.Duration) bool {
+	return time.Since(d.begun)+yet < time.Duration(d.heldFor.Load())
+}
+
+// carry hands events on and moves the place behind them.
+func (d *dispatcher) carry(ctx context.Context, batch []events.Event, from, to int64) error {
+	t := events.Taking{Name: d.name, Owner: d.owner, From: from, To: to, Events: len(batch), Lease: d.lease}
+	asked := time.Now()
+	moved, err := false, error(nil)
+	if len(batch) > 0 {
+		moved, err = d.hand(ctx, batch, &t)
+	}
+	if err != nil {
+		if ctx.Err() != nil || errors.Is(err, events.ErrSinkTaken) {
+			return err
+		}
+		return errors.Join(err, d.src.SinkFailed(ctx, d.name, d.owner, err.Error()))
+	}
+	if !moved {
+		asked = time.Now()
+		err = d.src.TakeNews(ctx, t)
+	}
+	if err == nil {
+		d.held(asked)
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package live
+
+import (
+	"sync"
+	"time"
+)
+
+// rest is the pause after failed attempts, which grows.
+type rest struct {
+	mu    sync.Mutex
+	until time.Time
+	pause time.Duration
+	// spent says that this attempt has cost an epoch, epochs how many those in a
+	// row have.
+	spent  bool
+	epochs int
+	// cause is why the last attempt failed; nil when it did not.
+	cause error
+}
+
+// spend notes that an attempt has cost an epoch.
+func (r *rest) spend() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spent = true
+}
+
+// over reports whether it is time for another attempt.
+func (r *rest) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !time.Now().Before(r.until)
+}
+
+// after notes how an attempt ended and returns the pause that follows.
+func (r *rest) after(err error) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	spent := r.spent
+	r.spent, r.cause = false, err
+	switch {
+	case err == nil:
+		r.until, r.pause, r.epochs = time.Time{}, 0, 0
+		return 0
+	case spent:
+		most := rejoinSoon
+		if r.epochs++; r.epochs > rejoinMany {
+			most = rejoinMax
+		}
+		r.pause = min(max(2*r.pause, rejoinMin), most)
+	default:
+		r.pause = rejoinMin
+	}
+	r.until = time.Now().Add(r.pause)
+	return r.pause
+}
+
+// end ends the pause: somebody asks for another attempt at once.
+func (r *rest) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.until = time.Time{}
+}
+
+// failing returns why the last attempt failed; nil when it did not.
+func (r *rest) failing() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cause
+}

@@ -1,0 +1,108 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// discover takes up campaigns that other nodes have published or changed, and
+// tries those again that could not be loaded.
+func (s *Watcher) discover(ctx context.Context) {
+	if !s.engine.Shared() && s.loader.stranded() == nil {
+		return
+	}
+	campaigns, err := s.readChanged(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.Warn("the live campaigns could not be read", "err", err)
+		}
+		return
+	}
+	for _, c := range campaigns {
+		if l := s.registry.Live(c.ID); l != nil {
+			if old := l.Def(); old.Version < c.Version {
+				l.Renew(c)
+				s.registry.Changed()
+				// Whoever changed it may have died before the engine was told.
+				l.Rouse()
+			}
+		}
+	}
+	s.loader.admitAll(ctx, campaigns)
+	s.noticeEnds(ctx, campaigns)
+	s.loader.forgetAdmissions(campaigns)
+}
+
+// noticeEnds reads the campaigns anew that are live on this node and not in the
+// ledger any more: whoever ended one may have died before the engine knew.
+func (s *Watcher) noticeEnds(ctx context.Context, campaigns []*dibs.Campaign) {
+	listed := make(map[uint32]bool, len(campaigns))
+	for _, c := range campaigns {
+		listed[c.Number] = true
+	}
+	s.registry.each(func(l *Campaign) bool {
+		c := l.Def()
+		if !c.Live() || listed[c.Number] {
+			return true
+		}
+		if _, err := s.registry.Fresh(ctx, c.ID); err != nil && ctx.Err() == nil {
+			s.log.Warn("a campaign's end could not be read", "campaign", c.ID, "err", err)
+		}
+		return ctx.Err() == nil
+	})
+}
+
+// fewChanged is how many campaigns are read one by one; where more have changed
+// all are read at once.
+const fewChanged = 16
+
+// readChanged returns the campaigns that are live in the ledger, by number. Of
+// those that are as they were nothing but the version is read. What is to be taken
+// up on this node is read each time: a restock leaves the version as it is.
+func (s *Watcher) readChanged(ctx context.Context) ([]*dibs.Campaign, error) {
+	after := s.now().Add(-retireAfter)
+	versions, err := s.ledger.LiveVersions(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	known := make([]*dibs.Campaign, 0, len(versions))
+	var changed []uint32
+	for _, v := range versions {
+		c := s.discovered[v.Number]
+		if c == nil || c.Version != v.Version || s.missing(c) {
+			changed = append(changed, v.Number)
+			continue
+		}
+		known = append(known, c)
+	}
+	if len(changed) > fewChanged {
+		if known, err = s.ledger.LiveCampaigns(ctx, after); err != nil {
+			return nil, err
+		}
+		changed = nil
+	}
+	for _, number := range changed {
+		c, err := s.ledger.CampaignByNumber(ctx, number)
+		if errors.Is(err, dibs.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		known = append(known, c)
+	}
+	slices.SortFunc(known, func(a, b *dibs.Campaign) int { return int(a.Number) - int(b.Number) })
+	s.discovered = make(map[uint32]*dibs.Campaign, len(known))
+	for _, c := range known {
+		s.discovered[c.Number] = c
+	}
+	return known, nil
+}
+
+// missing reports whether this node should sell a campaign and does not.
+func (s *Watcher) missing(c *dibs.Campaign) bool {
+	return s.registry.Live(c.ID) == nil && s.registry.Sells(c)
+}

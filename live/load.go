@@ -1,0 +1,366 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+// Loader brings campaigns into the engine, from the ledger, and takes them out of
+// it. Each campaign is admitted by one goroutine at a time, by its admission.
+type Loader struct {
+	registry      *Registry
+	settler       *Settler
+	engine        dibs.Engine
+	ledger        Ledger
+	log           *slog.Logger
+	life          context.Context
+	now           func() time.Time
+	ledgerTimeout time.Duration
+
+	// admissions are campaigns on their way into this node, or that failed.
+	admissions sync.Map // string -> *admission
+	// halts are the campaigns whose journal and ledger do not fit together, with what
+	// was found: also those that are over, which nothing loads.
+	halts sync.Map // string -> error
+	// stuckTail is why grants of a campaign that is over could not be settled at
+	// start; nil when all were.
+	stuckTail atomic.Pointer[error]
+}
+
+// admissionsAtOnce is how many campaigns are made live at the same time.
+const admissionsAtOnce = 16
+
+const (
+	// JoinPatience is how long someone waits for another node that loads a shard.
+	JoinPatience = 3 * time.Second
+	// JoinEvery is how often a node asks again while it waits so.
+	JoinEvery = 30 * time.Millisecond
+	// The pauses between attempts to join a shard. One that only found the engine
+	// absent is made again soon. Those that cost an epoch are made every rejoinSoon,
+	// so that a campaign is open soon after a fault is gone; but a shard has no more
+	// than MaxEpoch epochs in its life, and when so many have failed in a row,
+	// further ones become rare.
+	rejoinMin  = time.Second
+	rejoinSoon = 5 * time.Second
+	rejoinMax  = 10 * time.Minute
+	rejoinMany = 100
+)
+
+// join returns when a shard is open and agrees with the ledger: another node
+// has opened it, or this one does.
+func (s *Loader) join(ctx context.Context, t *Shard) (err error) {
+	defer func() {
+		if errors.Is(err, dibs.ErrGap) || errors.Is(err, dibs.ErrElsewhere) {
+			// What is granted here could never reach the ledger: no process grants it.
+			err = errors.Join(err, s.engine.Halt(ctx, t.Id))
+		}
+	}()
+	looked := false
+	for until := time.Now().Add(JoinPatience); ; {
+		joined, err := s.attach(ctx, t)
+		if err != nil || joined {
+			return err
+		}
+		if !looked {
+			// Before the lease, for which this node may wait for ever: while history is
+			// lost, every node tries again and says why.
+			if _, err := s.fits(ctx, t.Id); errors.Is(err, dibs.ErrGap) {
+				return err
+			}
+			looked = true
+		}
+		held, err := s.settler.takeLease(ctx, t, dibs.Cursor{})
+		if err != nil {
+			return err
+		}
+		s.settler.hold(t, held)
+		if held {
+			err = s.Load(ctx, t)
+			if err == nil || !errors.Is(err, dibs.ErrStale) {
+				return err
+			}
+		}
+		if time.Now().After(until) || !wait.Sleep(ctx, JoinEvery) {
+			return dibs.Unavail(dibs.EffectNone, errors.Join(dibs.ErrNotOpen, ctx.Err()))
+		}
+	}
+}
+
+// attach takes over a shard that the engine holds, if what it holds continues
+// what the ledger has. Where the ledger is ahead, or of another epoch, history
+// was lost on one of the two sides, or somebody is loading the shard.
+func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
+	totals, err := s.ledger.Totals(ctx, t.Id)
+	if err != nil {
+		return false, err
+	}
+	st, err := s.engine.Stats(ctx, t.Id)
+	if errors.Is(err, dibs.ErrNotOpen) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if st.Head.Epoch != totals.Epoch || st.Head.Before(totals.Position) {
+		return false, nil
+	}
+	if totals.Position.Before(st.Settled) {
+		// Another node may have settled meanwhile.
+		if totals, err = s.ledger.Totals(ctx, t.Id); err != nil {
+			return false, err
+		}
+		if totals.Position.Before(st.Settled) {
+			// The ledger was restored from a backup. The journal settles what it has
+			// again; but the stock that came back since, or was added, the engine counts
+			// and the ledger does not: it is loaded from the ledger.
+			return false, nil
+		}
+	}
+	if err := s.continues(ctx, t.Id, totals.Position, st.Head); err != nil {
+		return false, err
+	}
+	t.enter(totals.Epoch, totals.Position)
+	if !s.engine.Shared() || totals.Position != st.Settled {
+		held, err := s.settler.takeLease(ctx, t, totals.Position)
+		if err != nil {
+			return false, err
+		}
+		s.settler.hold(t, held)
+	}
+	t.seen.Store(&st)
+	return true, nil
+}
+
+// continues returns ErrGap when the journal does not go on where the ledger
+// ends: the ledger was restored from a backup that is older than what the
+// journal kept. What was granted in between, nobody knows any more.
+func (s *Loader) continues(ctx context.Context, id dibs.ShardID, position, head dibs.Cursor) error {
+	if !position.Before(head) {
+		return nil
+	}
+	next, err := s.engine.ReadJournal(ctx, id, position, 1)
+	if err != nil || len(next) > 0 && dibs.Continues(position, &next[0]) {
+		return err
+	}
+	// It may have been settled and trimmed meanwhile.
+	totals, err := s.ledger.Totals(ctx, id)
+	if err != nil {
+		return err
+	}
+	if totals.Position != position {
+		return dibs.Unavail(dibs.EffectNone, dibs.ErrPositionMoved)
+	}
+	return fmt.Errorf("shard %s: the ledger ends at %s and the journal at %s, and what follows in the journal is not what comes next: %w",
+		id, position, head, dibs.ErrGap)
+}
+
+// halt takes a campaign out of service here whose journal cannot be settled any
+// more: what is granted after a gap could never reach the ledger. It comes back
+// when attaching to it succeeds again.
+func (s *Loader) halt(c *dibs.Campaign, cause error) {
+	s.log.Error("a campaign is halted: its journal and its ledger do not fit together", "campaign", c.ID, "err", cause)
+	s.halts.Store(c.ID, cause)
+	s.registry.Drop(c)
+}
+
+// Load brings a shard from the ledger into the engine. When the ledger and the
+// journal's tail contradict each other, the tail is settled first: the entry
+// that is to blame is in quarantine then, and part of the load.
+func (s *Loader) Load(ctx context.Context, t *Shard) error {
+	err := s.loadOnce(ctx, t)
+	if !errors.Is(err, dibs.ErrCorrupt) {
+		return err
+	}
+	before := t.At()
+	if tailErr := s.settler.settleTail(ctx, t); tailErr != nil {
+		return errors.Join(err, tailErr)
+	}
+	if t.At() == before {
+		return err
+	}
+	return s.loadOnce(ctx, t)
+}
+
+// loadOnce loads a shard. A ledger that was restored from a backup knows fewer
+// epochs than the journal has seen.
+func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
+	// A load costs an epoch; an engine that does not answer gets none.
+	if err := s.engine.Ping(ctx); err != nil {
+		return dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	defer s.leaseWhile(ctx, t)()
+	if !s.engine.Shared() {
+		// No position may move between the load and the engine's reading of its
+		// journal's tail. Where other nodes settle too, this cannot be had, and need
+		// not: what they settle stands in the tail, which is kept longer than a load
+		// takes.
+		s.settler.settling.Lock()
+		defer s.settler.settling.Unlock()
+	}
+	c, err := s.ledger.CampaignByNumber(ctx, t.Id.Campaign)
+	if err != nil {
+		return err
+	}
+	if !s.registry.Sells(c) && !t.l.recalled {
+		// It was ended meanwhile, on another node.
+		t.l.Renew(c)
+		if s.engine.Shared() {
+			// A load that was broken off may have fenced everybody off before its end.
+			return s.adopt(ctx, t)
+		}
+		return dibs.Unavail(dibs.EffectNone, dibs.ErrNotOpen)
+	}
+	if s.engine.Shared() {
+		// What this node has read and is settling just now, the load counts: where the
+		// engine has lost it, nobody else has it any more.
+		s.settler.settling.Lock()
+		s.settler.settling.Unlock() //nolint:staticcheck // nothing is done meanwhile, it is only waited for
+	}
+	by, err := s.fits(ctx, t.Id)
+	if err != nil {
+		return err
+	}
+	load, err := s.ledger.LoadShard(ctx, c, t.Id, by)
+	if err != nil {
+		return err
+	}
+	t.rest.spend()
+	if s.engine.Shared() {
+		load.Stands = func(ctx context.Context) error { return s.stands(ctx, t.Id, load.Epoch) }
+	}
+	t.enter(load.Epoch, load.Position)
+	if err := s.engine.Open(ctx, c, t.Id, load); err != nil {
+		return err
+	}
+	t.l.Renew(c)
+	return s.overtaken(ctx, c)
+}
+
+// stands returns nil while an epoch is a shard's latest in the ledger.
+func (s *Loader) stands(ctx context.Context, id dibs.ShardID, epoch uint16) error {
+	totals, err := s.ledger.Totals(ctx, id)
+	if err == nil && totals.Epoch != epoch {
+		err = dibs.ErrStale
+	}
+	return err
+}
+
+// overtaken makes the engine obey a change of a campaign that came while it was
+// loaded by the definition before.
+func (s *Loader) overtaken(ctx context.Context, c *dibs.Campaign) error {
+	if !s.engine.Shared() {
+		return nil
+	}
+	now, err := s.ledger.CampaignByNumber(ctx, c.Number)
+	if err != nil || now.Version == c.Version {
+		return err
+	}
+	if err := s.engine.Configure(ctx, now); err != nil && !errors.Is(err, dibs.ErrNotOpen) {
+		return err
+	}
+	return nil
+}
+
+// leaseWhile keeps the lease of a shard until the returned function is called:
+// a large shard takes longer to load than a lease lasts.
+func (s *Loader) leaseWhile(ctx context.Context, t *Shard) (end func()) {
+	if !s.engine.Shared() {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		for wait.Sleep(ctx, dibs.LeaseTime/3) {
+			if _, err := s.engine.Lease(ctx, t.Id, dibs.Cursor{}); err != nil && ctx.Err() == nil {
+				s.log.Warn("the lease of a shard that is being loaded could not be renewed", "shard", t.Id.String(), "err", err)
+			}
+		}
+	}()
+	return cancel
+}
+
+// notOpen acts on a shard that the engine does not hold, or does not trust.
+func (s *Loader) notOpen(ctx context.Context, t *Shard) {
+	c := t.l.Def()
+	if s.registry.Over(c) {
+		// Another node has let it leave the engine.
+		s.registry.Drop(c)
+		return
+	}
+	if now := time.Now(); s.registry.Sells(c) || s.engine.Shared() && !now.Before(t.tailAt) {
+		// What is over is not loaded, and what its journal has left is settled.
+		t.tailAt = now.Add(dibs.LeaseTime)
+		s.rejoin(ctx, t)
+	}
+}
+
+// rejoin has a shard joined again, unless that is being done or has failed just
+// now.
+func (s *Loader) rejoin(ctx context.Context, t *Shard) {
+	if !t.rest.over() || !t.joining.CompareAndSwap(false, true) {
+		return
+	}
+	c := t.l.Def()
+	if s.registry.Sells(c) {
+		s.log.Warn("a shard is not open: it is loaded from the ledger", "campaign", c.ID, "shard", t.Id.String())
+	}
+	go func() {
+		defer t.joining.Store(false)
+		err := s.join(ctx, t)
+		again := t.rest.after(err)
+		if err != nil && ctx.Err() == nil {
+			if hopeless(err) {
+				// Else nothing keeps what was granted from being settled.
+				t.failed(err)
+			}
+			s.log.Error("a shard could not be loaded", "campaign", c.ID, "shard", t.Id.String(), "err", err, "again_in", again)
+		}
+	}()
+}
+
+// Every shard has an epoch in the ledger: the fence. A node notes it when it joins
+// the shard, and whatever it writes by what it read since carries it. Whoever loads
+// the shard raises the epoch, so that nothing of a history that was given up reaches
+// the ledger. Which server may take a shard over is decided by what its journal has,
+// and by which servers are alive; see Settlement.LoadShard.
+
+// opener says where a shard's next epoch would begin, and where its journal ends.
+func (s *Loader) opener(ctx context.Context, id dibs.ShardID) (end dibs.Cursor, by dibs.Opener, err error) {
+	if end, err = s.engine.JournalEnd(ctx, id); err != nil {
+		return end, by, err
+	}
+	by.Epoch = end.Epoch
+	by.Server, err = s.engine.Server(ctx, id)
+	return end, by, err
+}
+
+// fits says where a shard's next epoch would begin, or returns ErrGap when its
+// journal does not go on where the ledger ends.
+func (s *Loader) fits(ctx context.Context, id dibs.ShardID) (dibs.Opener, error) {
+	end, by, err := s.opener(ctx, id)
+	if err != nil {
+		return by, err
+	}
+	totals, err := s.ledger.Totals(ctx, id)
+	if err != nil {
+		return by, err
+	}
+	return by, s.continues(ctx, id, totals.Position, end)
+}
+
+// fencedOff has a shard joined again whose epoch was raised since this node joined
+// it under a fence. Until then nothing of it is settled here.
+func (s *Loader) fencedOff(ctx context.Context, t *Shard, fence uint16) {
+	if t.leave(fence) {
+		// Also when it is over: another node may have it open, for a late payment or to
+		// bring what is left of a red packet home.
+		s.rejoin(ctx, t)
+	}
+}

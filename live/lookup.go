@@ -1,0 +1,149 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// maxLookups bounds concurrent ledger look-ups caused by claims.
+const maxLookups = 64
+
+// Lookups reads campaigns that are not live on this node, for claims and public
+// pages: each once for all who ask, and at most maxLookups at a time.
+type Lookups struct {
+	registry *Registry
+	ledger   Ledger
+	life     context.Context
+	// lookups has a place for each question to the ledger.
+	lookups chan struct{}
+	looked  lookups
+}
+
+const (
+	// lookupKeep is how long what was read of a campaign that is not live here is
+	// believed. One that this node publishes is live then, and asked no more; one
+	// that another node publishes is taken up within discoverEvery.
+	lookupKeep = DiscoverEvery
+	// lookupsKept bounds the campaigns that are remembered, by ids that users send.
+	lookupsKept = 4096
+	// lookupPatience bounds one question to the ledger.
+	lookupPatience = 5 * time.Second
+)
+
+// lookups reads campaigns that are not live here, each once for all who ask.
+type lookups struct {
+	mu    sync.Mutex
+	known map[string]*lookup
+}
+
+type lookup struct {
+	c    *dibs.Campaign // never changed
+	err  error
+	done chan struct{}
+	// until is when it has to be read again; zero while it is being read.
+	until time.Time
+}
+
+// LookUp returns a campaign as the ledger had it within lookupKeep.
+// ErrNotFound; an *Error of Overloaded when too much is asked at once.
+func (s *Lookups) LookUp(ctx context.Context, req *dibs.ClaimRequest) (*dibs.Campaign, error) {
+	ls := &s.looked
+	ls.mu.Lock()
+	l := ls.known[req.CampaignID]
+	if l == nil || !l.until.IsZero() && !time.Now().Before(l.until) {
+		free, err := s.MayLookUp(req)
+		if err != nil {
+			ls.mu.Unlock()
+			return nil, err
+		}
+		l = &lookup{done: make(chan struct{})}
+		ls.keep(req.CampaignID, l)
+		go func() {
+			defer free()
+			s.read(req.CampaignID, l)
+		}()
+	}
+	ls.mu.Unlock()
+	select {
+	case <-l.done:
+		return l.c, l.err
+	case <-ctx.Done():
+		return nil, dibs.Unavail(req.Effect(), ctx.Err())
+	}
+}
+
+// public is lookUp for users: what they may not know of is not found.
+func (s *Lookups) public(ctx context.Context, id string) (*dibs.Campaign, error) {
+	c, err := s.LookUp(ctx, &dibs.ClaimRequest{CampaignID: id})
+	switch {
+	case errors.Is(err, dibs.ErrNotFound), err == nil && (c.State == dibs.Draft || c.Regular()):
+		return nil, dibs.NoSuchCampaign
+	case err != nil:
+		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	return c, nil
+}
+
+// MayLookUp takes one of the places for those who ask the ledger on behalf of a
+// claim.
+func (s *Lookups) MayLookUp(req *dibs.ClaimRequest) (free func(), err error) {
+	select {
+	case s.lookups <- struct{}{}:
+		return func() { <-s.lookups }, nil
+	default:
+		return nil, &dibs.Error{Reason: dibs.Overloaded, Effect: req.Effect(), RetryAfter: time.Second, Detail: tooManyLookups}
+	}
+}
+
+// read asks the ledger. What it does not answer is not remembered.
+func (s *Lookups) read(id string, l *lookup) {
+	// Whoever asked first may go away: others wait too.
+	ctx, cancel := context.WithTimeout(s.life, lookupPatience)
+	defer cancel()
+	until := time.Now().Add(lookupKeep)
+	l.c, l.err = s.ledger.Campaign(ctx, id)
+	s.looked.mu.Lock()
+	defer s.looked.mu.Unlock()
+	if l.until = until; l.err != nil && !errors.Is(l.err, dibs.ErrNotFound) && s.looked.known[id] == l {
+		delete(s.looked.known, id)
+	}
+	close(l.done)
+}
+
+// keep remembers a lookup, and when there are too many, forgets what is over, or
+// else any.
+func (ls *lookups) keep(id string, l *lookup) {
+	if len(ls.known) >= lookupsKept {
+		now := time.Now()
+		for other, is := range ls.known {
+			if !is.until.IsZero() && !now.Before(is.until) {
+				delete(ls.known, other)
+			}
+		}
+		for other := range ls.known {
+			if len(ls.known) < lookupsKept {
+				break
+			}
+			delete(ls.known, other)
+		}
+	}
+	if ls.known == nil {
+		ls.known = make(map[string]*lookup)
+	}
+	ls.known[id] = l
+}
+
+// Public is Campaign for users, whoever asks and however often: drafts
+// are not found, and the ledger is asked once a second at most for a campaign
+// that is not live here. ErrNotFound; *Error of Overloaded when too much is asked
+// at once.
+func (s *Lookups) Public(ctx context.Context, id string) (*dibs.Campaign, error) {
+	if l := s.registry.Live(id); l != nil {
+		return l.Def(), nil
+	}
+	return s.public(ctx, id)
+}

@@ -1,0 +1,184 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+// outboxPage is how many commands are read at a time.
+const OutboxPage = 100
+
+// Outbox carries the ledger's commands to the engine. One round of sending goes on
+// at a time.
+type Outbox struct {
+	registry *Registry
+	loader   *Loader
+	engine   dibs.Engine
+	ledger   Ledger
+	log      *slog.Logger
+	tracer   dibs.Tracer
+
+	OutboxKick chan struct{}
+	// sending is held while commands are sent.
+	sending chan struct{}
+
+	errors atomic.Int64
+	// behind is how many commands could not be sent the last time.
+	behind atomic.Int64
+}
+
+// loop carries the ledger's commands to the engine.
+func (s *Outbox) loop(ctx context.Context) {
+	for {
+		if err := s.Send(ctx); err != nil && ctx.Err() == nil {
+			s.errors.Add(1)
+			s.log.Error("sending commands to the engine failed", "err", err)
+		}
+		if !wait.SleepOr(ctx, settleTick, s.OutboxKick) {
+			return
+		}
+	}
+}
+
+// releasesAtOnce is how many releases are sent to an engine at the same time:
+// it makes them durable together.
+const releasesAtOnce = 256
+
+// Send sends what waits in the outbox. Engines recognise repeats, so
+// that nodes that send the same do no harm.
+func (s *Outbox) Send(ctx context.Context) error {
+	select {
+	case s.sending <- struct{}{}:
+		defer func() { <-s.sending }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var errs error
+	// What cannot be sent to one shard does not hold the others up.
+	waits, behind := make(map[dibs.ShardID]bool), int64(0)
+	defer func() { s.behind.Store(behind) }()
+	for after := int64(0); ; {
+		commands, err := s.ledger.Commands(ctx, after, OutboxPage)
+		if err != nil || len(commands) == 0 {
+			return errors.Join(errs, err)
+		}
+		after = commands[len(commands)-1].ID
+		n, err := s.sendPage(ctx, commands, waits)
+		behind, errs = behind+n, errors.Join(errs, err)
+		if len(commands) < OutboxPage || ctx.Err() != nil {
+			return errs
+		}
+	}
+}
+
+// sendPage sends commands, but none to a shard that waits for an earlier one,
+// and returns how many were not sent.
+func (s *Outbox) sendPage(ctx context.Context, commands []dibs.Command, waits map[dibs.ShardID]bool) (behind int64, err error) {
+	ctx, end := begin(ctx, s.tracer, "send commands", slog.Int("dibs.commands", len(commands)))
+	defer func() { end(err) }()
+	for i := range commands {
+		cmd := &commands[i]
+		if waits[cmd.Shard] {
+			behind++
+			continue
+		}
+		if failed := s.sendCommand(ctx, cmd); failed != nil {
+			waits[cmd.Shard] = true
+			behind++
+			err = errors.Join(err, fmt.Errorf("dibs: a command to shard %s: %w", cmd.Shard, failed))
+		}
+	}
+	return behind, err
+}
+
+// sendCommand has a command carried out, and drops it.
+func (s *Outbox) sendCommand(ctx context.Context, cmd *dibs.Command) error {
+	err := s.carryOut(ctx, cmd)
+	if t := s.registry.Shard(cmd.Shard); t != nil {
+		t.Rouse()
+	}
+	if errors.Is(err, dibs.ErrNotOpen) {
+		c, readErr := s.ledger.CampaignByNumber(ctx, cmd.Shard.Campaign)
+		if readErr != nil {
+			return errors.Join(err, readErr)
+		}
+		if s.registry.Sells(c) {
+			// It is being loaded; the load's epoch decides whether it counts.
+			return err
+		}
+		return s.dropUncarried(ctx, cmd)
+	}
+	// A stale command was counted by the rebuild that raised the epoch.
+	if err != nil && !errors.Is(err, dibs.ErrStale) {
+		return err
+	}
+	return s.ledger.DropCommand(ctx, cmd.ID)
+}
+
+// dropUncarried drops a command to a shard that is over and in no engine. Another
+// node may be loading the shard all the same, for a late payment or since its clock
+// is another one, by what the ledger had before the command was written. The lease
+// tells of most such loads; the raised epoch has every other one made again.
+func (s *Outbox) dropUncarried(ctx context.Context, cmd *dibs.Command) error {
+	waiting, err := s.ledger.Commands(ctx, cmd.ID-1, 1)
+	if err != nil || len(waiting) == 0 || waiting[0].ID != cmd.ID {
+		// It was dropped with one before it.
+		return err
+	}
+	totals, err := s.ledger.Totals(ctx, cmd.Shard)
+	if err != nil {
+		return err
+	}
+	if totals.Epoch == 0 || cmd.Epoch() < totals.Epoch {
+		// No load was made yet, or one that counted it was.
+		return s.ledger.DropCommand(ctx, cmd.ID)
+	}
+	switch held, err := s.engine.Lease(ctx, cmd.Shard, dibs.Cursor{}); {
+	case err != nil:
+		return err
+	case !held:
+		return dibs.Unavail(dibs.EffectNone, dibs.ErrNotOpen)
+	}
+	_, by, err := s.loader.opener(ctx, cmd.Shard)
+	if err != nil {
+		return err
+	}
+	_, err = s.ledger.Fence(ctx, cmd.Shard, by)
+	return err
+}
+
+// carryOut makes the engine do what a command says.
+func (s *Outbox) carryOut(ctx context.Context, cmd *dibs.Command) error {
+	if len(cmd.Releases) == 0 {
+		return s.engine.Adjust(ctx, cmd.Adjust)
+	}
+	var all sync.WaitGroup
+	free := make(chan struct{}, releasesAtOnce)
+	failed := make(chan error, 1)
+	for _, r := range cmd.Releases {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			if err := s.engine.Release(ctx, r); err != nil {
+				select {
+				case failed <- err:
+				default:
+				}
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,293 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+// Ledger keeps what this node takes into the engine and out of it.
+type Ledger interface {
+	// Campaign returns one by id, CampaignByNumber by number. ErrNotFound.
+	Campaign(ctx context.Context, id string) (*dibs.Campaign, error)
+	CampaignByNumber(ctx context.Context, number uint32) (*dibs.Campaign, error)
+	// LiveCampaigns returns every campaign that is published or paused and ends
+	// after a time.
+	LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Campaign, error)
+	// LiveVersions is LiveCampaigns with the numbers and versions alone, ordered by
+	// number: what every node asks for each second, to read what has changed.
+	LiveVersions(ctx context.Context, after time.Time) ([]dibs.CampaignVersion, error)
+	// LoadShard raises the shard's epoch and reads the shard, in one transaction.
+	// Outbox commands of the shard written before are dropped by it: the load
+	// counts what they carry. Grants in quarantine are among the holdings, and as
+	// many items as they take are not free. ErrElsewhere when another server holds
+	// the shard, was seen within ServerLife, and knows more of the shard than the
+	// opener's does: nothing is changed then.
+	LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by dibs.Opener) (*dibs.ShardLoad, error)
+	// Fence raises a shard's epoch as LoadShard does, and reads nothing: no batch
+	// that was read before is taken any more, and a load that is under way has to
+	// be made again. ErrElsewhere as in LoadShard.
+	Fence(ctx context.Context, shard dibs.ShardID, by dibs.Opener) (dibs.ShardTotals, error)
+	// SeeServers notes that the servers were seen alive just now, by the clock that
+	// all processes of the ledger share, and that the gone ones are so no more. It
+	// returns the shards of live campaigns that servers hold which are not among the
+	// seen ones.
+	SeeServers(ctx context.Context, seen, gone []string) (elsewhere []dibs.ShardID, err error)
+	// Settle writes batches of different shards in one transaction: claims,
+	// items, stock_left and totals once per batch, and the position by
+	// compare-and-set. ErrFenced when a shard's epoch is not the batch's Fence;
+	// ErrPositionMoved when a batch does not continue its shard's committed
+	// position; ErrPoison when it has an entry that no repeat will make settle;
+	// ErrForked when the ledger has a claim at an entry's place already. Nothing is
+	// written then.
+	Settle(ctx context.Context, batches []dibs.Batch) error
+	// Totals returns a shard's sums. ErrNotFound.
+	Totals(ctx context.Context, shard dibs.ShardID) (dibs.ShardTotals, error)
+	// Commands returns the oldest waiting commands after an ID.
+	Commands(ctx context.Context, after int64, max int) ([]dibs.Command, error)
+	// DropCommand removes a command that the engine has carried out.
+	DropCommand(ctx context.Context, id int64) error
+	// Quarantine records the batch's only entry, which Settle refused with
+	// ErrPoison, and moves the position past it, in one transaction. The entry
+	// takes from stock_left, and a grant adds to the totals, as a settled one
+	// would, but never more than is left. ErrFenced and ErrPositionMoved as in
+	// Settle; ErrForked when the ledger has a claim at the entry's place; ErrCorrupt for
+	// an entry that is neither a grant nor a withdrawal.
+	Quarantine(ctx context.Context, b dibs.Batch, why string) error
+	// Quarantined lists entries in quarantine by their places; campaign 0 means
+	// those of all campaigns.
+	Quarantined(ctx context.Context, campaign uint32, max int) ([]dibs.Quarantined, error)
+}
+
+// Registry has the campaigns that this node holds: what every other part asks
+// first. Its maps may be read at any time; a campaign is put in once all its shards
+// are open, by Opener, and taken out by Drop. All methods are safe for concurrent
+// use.
+type Registry struct {
+	engine        dibs.Engine
+	ledger        Ledger
+	now           func() time.Time
+	ledgerTimeout time.Duration
+
+	// lives are the campaigns that the engine holds, by id and by number.
+	lives    sync.Map // string -> *live
+	byNumber sync.Map // uint32 -> *live
+	// admin makes changes of campaigns happen one at a time on this node.
+	admin wait.Lock
+	// catalog rises when this node learns that any campaign has changed.
+	catalog atomic.Int64
+
+	// Elsewhere counts refusals of claims on campaigns that are not live here.
+	Elsewhere [dibs.ReasonCount]atomic.Int64
+	// leaving guards gone: what campaigns refused that are not live here any more.
+	leaving sync.Mutex
+	gone    [dibs.ReasonCount]int64
+}
+
+// Live returns a campaign that this node holds; nil when it does not.
+func (s *Registry) Live(id string) *Campaign {
+	if v, ok := s.lives.Load(id); ok {
+		return v.(*Campaign)
+	}
+	return nil
+}
+
+// liveNumber is live by the campaign's number.
+func (s *Registry) liveNumber(number uint32) *Campaign {
+	if v, ok := s.byNumber.Load(number); ok {
+		return v.(*Campaign)
+	}
+	return nil
+}
+
+// Put makes a campaign live, whose shards are open.
+func (s *Registry) Put(c *dibs.Campaign, l *Campaign) {
+	s.byNumber.Store(c.Number, l)
+	s.lives.Store(c.ID, l)
+	s.Changed()
+}
+
+// Changed notes that this node has learnt of a change of some campaign.
+func (s *Registry) Changed() { s.catalog.Add(1) }
+
+// CatalogVersion rises when this node learns that some campaign has changed, on
+// whichever node: what was read of the campaigns before may be stale then.
+func (s *Registry) CatalogVersion() int64 { return s.catalog.Load() }
+
+// each calls f for every campaign that is live here, until it returns false.
+func (s *Registry) each(f func(*Campaign) bool) {
+	s.lives.Range(func(_, v any) bool { return f(v.(*Campaign)) })
+}
+
+// eachHeld calls f for every shard that this node settles.
+func (s *Registry) eachHeld(f func(*Shard) bool) {
+	s.eachShard(func(t *Shard) bool { return !t.Held.Load() || f(t) })
+}
+
+// eachShard calls f for every shard of the campaigns that are live here.
+func (s *Registry) eachShard(f func(*Shard) bool) {
+	s.each(func(l *Campaign) bool {
+		for _, t := range l.Shards {
+			if !f(t) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Shard returns a shard of a campaign that this node holds; nil when it does not.
+func (s *Registry) Shard(id dibs.ShardID) *Shard {
+	l := s.liveNumber(id.Campaign)
+	if l == nil || int(id.Shard) >= len(l.Shards) {
+		return nil
+	}
+	return l.Shards[id.Shard]
+}
+
+// Holds reports whether this node holds a campaign, from its memory: whether
+// Held has it.
+func (s *Registry) Holds(id string) bool {
+	return s.Live(id) != nil
+}
+
+// Held returns the campaigns that this node holds, from its memory: those that
+// are published or paused, and those that ended a while ago. It may be called
+// often; the campaigns are read-only.
+func (s *Registry) Held() []*dibs.Campaign {
+	var held []*dibs.Campaign
+	s.each(func(l *Campaign) bool {
+		held = append(held, l.Def())
+		return true
+	})
+	return held
+}
+
+// Get returns a campaign, drafts included. ErrNotFound.
+func (s *Registry) Get(ctx context.Context, id string) (*dibs.Campaign, error) {
+	if l := s.Live(id); l != nil {
+		return l.Def(), nil
+	}
+	c, err := s.ledger.Campaign(ctx, id)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return nil, dibs.NoSuchCampaign
+	}
+	return c, err
+}
+
+// Now is Campaign with the changes that were made through other nodes
+// until now.
+func (s *Registry) Now(ctx context.Context, id string) (*dibs.Campaign, error) {
+	c, err := s.Fresh(ctx, id)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return nil, dibs.NoSuchCampaign
+	}
+	return c, err
+}
+
+// Fresh reads a campaign whose stock changed and shows it to this
+// node's readers.
+func (s *Registry) Fresh(ctx context.Context, id string) (*dibs.Campaign, error) {
+	c, err := s.ledger.Campaign(ctx, id)
+	if err != nil {
+		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
+	}
+	if l := s.Live(id); l != nil {
+		l.Renew(c)
+	}
+	s.Changed()
+	return c, nil
+}
+
+// ByNumberOrRead returns a campaign by its number.
+func (s *Registry) ByNumberOrRead(ctx context.Context, number uint32) (*dibs.Campaign, error) {
+	if l := s.liveNumber(number); l != nil {
+		return l.Def(), nil
+	}
+	c, err := s.ledger.CampaignByNumber(ctx, number)
+	if err != nil {
+		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	return c, nil
+}
+
+// Sells reports whether a campaign is one that the engine has to hold.
+func (s *Registry) Sells(c *dibs.Campaign) bool { return c.Live() && s.now().Before(c.EndsAt) }
+
+// retireAfter is how long an ended campaign stays in the engine, where repeats
+// of its claims are cheap.
+const retireAfter = 5 * time.Minute
+
+// Over reports whether a campaign ended long enough ago to leave the engine.
+func (s *Registry) Over(c *dibs.Campaign) bool {
+	since := s.now().Add(-retireAfter)
+	return c.State == dibs.EndedState && c.UpdatedAt.Before(since) || c.EndsAt.Before(since)
+}
+
+// Lock makes this call the only one of this node that changes campaigns,
+// and reads one. Both together have the time of one call of the ledger: while the
+// ledger hangs, nobody waits for those before them first. unlock ends it.
+func (s *Registry) Lock(ctx context.Context, id string) (c *dibs.Campaign, unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.ledgerTimeout)
+	defer cancel()
+	if err := s.admin.Take(ctx); err != nil {
+		return nil, nil, err
+	}
+	if c, err = s.ledger.Campaign(ctx, id); err != nil {
+		s.admin.Unlock()
+		if ctx.Err() != nil {
+			err = dibs.AsUnavailable(err, dibs.EffectNone)
+		}
+		return nil, nil, err
+	}
+	return c, s.admin.Unlock, nil
+}
+
+// glance returns a shard's numbers without asking another machine: as they are,
+// or as they were seen last.
+func (s *Registry) glance(ctx context.Context, t *Shard) (dibs.ShardStats, error) {
+	if !s.engine.Shared() {
+		return s.engine.Stats(ctx, t.Id)
+	}
+	if st := t.seen.Load(); st != nil {
+		return *st, nil
+	}
+	return dibs.ShardStats{}, dibs.ErrNotOpen
+}
+
+// refusals adds all refusals of this node up and returns the live campaigns. A
+// sum never falls: who leaves meanwhile is in it once.
+func (s *Registry) refusals(sum *[dibs.ReasonCount]int64) (all []*Campaign) {
+	s.leaving.Lock()
+	defer s.leaving.Unlock()
+	*sum = s.gone
+	for r := range sum {
+		sum[r] += s.Elsewhere[r].Load()
+	}
+	s.each(func(l *Campaign) bool {
+		all = append(all, l)
+		for r := range l.refused {
+			sum[r] += l.refused[r].Load()
+		}
+		return true
+	})
+	return all
+}
+
+// Drop takes a campaign off this node. What it refused stays counted.
+func (s *Registry) Drop(c *dibs.Campaign) {
+	s.leaving.Lock()
+	defer s.leaving.Unlock()
+	if v, ok := s.lives.LoadAndDelete(c.ID); ok {
+		l := v.(*Campaign)
+		for r := range l.refused {
+			s.gone[r] += l.refused[r].Load()
+		}
+	}
+	s.byNumber.Delete(c.Number)
+}

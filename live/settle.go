@@ -1,0 +1,379 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/meter"
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+// Settler moves journal entries into the ledger, in batches of all shards that this
+// node settles. settling is held while a batch is settled, or a shard loaded on an
+// engine inside of the process; what it guards is turn.
+type Settler struct {
+	registry      *Registry
+	loader        *Loader
+	aside         *Quarantine
+	engine        dibs.Engine
+	ledger        Ledger
+	log           *slog.Logger
+	life          context.Context
+	tracer        dibs.Tracer
+	batch         int
+	every         time.Duration
+	maxBacklog    int64
+	ledgerTimeout time.Duration
+
+	settleKick chan struct{}
+	settling   wait.Lock
+	turn       int // the shard that is settled first; guarded by settling
+
+	settled          atomic.Int64
+	settleBatchCount atomic.Int64
+	settleErrors     atomic.Int64
+	settleNanos      atomic.Int64
+	// settleSizes are the entries of each transaction, settleTimes what it took.
+	settleSizes, settleTimes *meter.Histogram
+}
+
+// loop moves journal entries into the ledger until ctx ends.
+func (s *Settler) loop(ctx context.Context) {
+	tick := time.NewTicker(settleTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.engine.Appended():
+			// Entries wait a moment for company: by count or by time.
+			if !s.enoughWait(ctx, s.batch) && !wait.SleepOr(ctx, s.every, s.settleKick) {
+				return
+			}
+			if s.enoughWait(ctx, s.batch/rushBatch) && !s.restInRush(ctx, firstRest) {
+				return
+			}
+		case <-s.settleKick:
+		case <-tick.C:
+		}
+		if !s.waiting(ctx) {
+			return
+		}
+	}
+}
+
+// waiting settles until nothing waits; false when ctx ended first.
+func (s *Settler) waiting(ctx context.Context) bool {
+	pause := settlePauseMin
+	for {
+		started := time.Now()
+		n, err := s.once(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err != nil:
+			s.settleErrors.Add(1)
+			s.log.Error("settling failed", "err", err)
+			// One shard's trouble does not slow the others down.
+			if n == 0 && !wait.SleepOr(ctx, pause, s.settleKick) {
+				return false
+			}
+			pause = min(2*pause, settlePauseMax)
+		case n < s.batch:
+			// What came meanwhile waits for company again: a steady stream of claims
+			// would else be settled in transactions of a few rows, without an end.
+			return true
+		default:
+			pause = settlePauseMin
+			// The rush comes first: the processors that settling leaves alone
+			// answer claims. Someone who waits for a claim to be settled wakes it.
+			if !s.restInRush(ctx, s.settleRest(time.Since(started))) {
+				return false
+			}
+		}
+	}
+}
+
+// once settles up to one batch from all shards in one transaction and
+// returns how many entries it settled.
+func (s *Settler) once(ctx context.Context) (int, error) {
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	var batches []dibs.Batch
+	var shards []*Shard
+	total := 0
+	var readErr error
+	for _, t := range s.heldInTurn() {
+		if total >= s.batch {
+			break
+		}
+		b, err := s.readBatch(ctx, t, s.batch-total, false)
+		if err != nil {
+			t.failed(err)
+			readErr = errors.Join(readErr, err)
+			if ctx.Err() != nil {
+				break
+			}
+			continue
+		}
+		if len(b.Entries) == 0 {
+			t.failed(nil)
+		} else {
+			batches, shards = append(batches, b), append(shards, t)
+			total += len(b.Entries)
+		}
+	}
+	if total == 0 {
+		return 0, readErr
+	}
+	err := s.settleBatches(ctx, batches, shards)
+	if err == nil {
+		return total, readErr
+	}
+	// One shard's trouble must not hold the others up: each on its own.
+	settled := 0
+	for i := range batches {
+		if len(batches) > 1 {
+			err = s.settleBatches(ctx, batches[i:i+1], shards[i:i+1])
+		}
+		n := len(batches[i].Entries)
+		if errors.Is(err, dibs.ErrPoison) {
+			n, err = s.isolate(ctx, batches[i], shards[i])
+		}
+		if err != nil {
+			readErr = errors.Join(readErr, err)
+			continue
+		}
+		settled += n
+	}
+	return settled, readErr
+}
+
+// heldInTurn returns the shards that this node settles, each time from another
+// one on: one that fills every batch must not keep the others waiting.
+func (s *Settler) heldInTurn() []*Shard {
+	var held []*Shard
+	s.registry.eachHeld(func(t *Shard) bool {
+		held = append(held, t)
+		return true
+	})
+	if len(held) == 0 {
+		return nil
+	}
+	s.turn++
+	first := s.turn % len(held)
+	return slices.Concat(held[first:], held[:first])
+}
+
+// readBatch reads what a shard's journal has after its position. Nothing is read
+// while the journal is of another epoch than the one that this node has joined,
+// unless tail says that this node has raised the epoch to settle what is left.
+func (s *Settler) readBatch(ctx context.Context, t *Shard, limit int, tail bool) (dibs.Batch, error) {
+	fence, from := t.place()
+	if limit <= 0 || fence == 0 {
+		return dibs.Batch{}, nil
+	}
+	st, err := s.registry.glance(ctx, t)
+	switch {
+	case err == nil && (!from.Before(st.Head) && !from.Before(t.want()) || st.Head.Epoch != fence && !tail):
+		return dibs.Batch{}, nil
+	case errors.Is(err, dibs.ErrNotOpen) && !tail:
+		end, err := s.engine.JournalEnd(ctx, t.Id)
+		if err != nil || end.Epoch != fence {
+			return dibs.Batch{}, err
+		}
+	case err != nil && !errors.Is(err, dibs.ErrNotOpen):
+		return dibs.Batch{}, err
+	}
+	entries, err := s.engine.ReadJournal(ctx, t.Id, from, limit)
+	if err != nil {
+		return dibs.Batch{}, fmt.Errorf("dibs: reading the journal of shard %s: %w", t.Id, err)
+	}
+	if len(entries) == 0 || !dibs.Continues(from, &entries[0]) {
+		// While this node stood still another one may have settled what follows, and
+		// trimmed it.
+		if same, err := s.askPosition(ctx, t); err != nil || !same || len(entries) == 0 {
+			return dibs.Batch{}, err
+		}
+	}
+	return dibs.Batch{
+		Campaign: t.l.Def(), Shard: t.Id, Fence: fence, From: from,
+		To: entries[len(entries)-1].Cursor, Entries: entries,
+	}, nil
+}
+
+// settleBatches writes batches in one transaction and moves their positions.
+func (s *Settler) settleBatches(ctx context.Context, batches []dibs.Batch, shards []*Shard) (err error) {
+	n := 0
+	for i := range batches {
+		n += len(batches[i].Entries)
+	}
+	ctx, end := begin(ctx, s.tracer, "settle", slog.Int("dibs.entries", n), slog.Int("dibs.shards", len(batches)))
+	defer func() { end(err) }()
+	started := time.Now()
+	if err := s.ledger.Settle(ctx, batches); err != nil {
+		return s.settleFailed(ctx, batches, shards, err)
+	}
+	for i, t := range shards {
+		t.moveTo(batches[i].Fence, batches[i].To)
+		s.tellSettled(ctx, t)
+		s.heedLow(ctx, t.l)
+	}
+	s.settled.Add(int64(n))
+	s.settleBatchCount.Add(1)
+	took := int64(time.Since(started))
+	s.settleNanos.Add(took)
+	s.settleTimes.Observe(took)
+	s.settleSizes.Observe(int64(n))
+	return nil
+}
+
+// settleFailed notes the error. When another settler has moved a position, this
+// node goes on from there; when the epoch was raised, it joins the shard again.
+func (s *Settler) settleFailed(ctx context.Context, batches []dibs.Batch, shards []*Shard, cause error) error {
+	for i, t := range shards {
+		if len(shards) == 1 {
+			// Among several, it is not known yet whose fault it is.
+			t.failed(cause)
+			if errors.Is(cause, dibs.ErrGap) {
+				s.loader.halt(t.l.Def(), cause)
+			}
+			if errors.Is(cause, dibs.ErrFenced) {
+				s.loader.fencedOff(ctx, t, batches[i].Fence)
+			}
+		}
+		if !errors.Is(cause, dibs.ErrPositionMoved) {
+			continue
+		}
+		if _, err := s.askPosition(ctx, t); err != nil {
+			return errors.Join(cause, err)
+		}
+	}
+	return cause
+}
+
+// settleTail settles all that a shard's journal has.
+func (s *Settler) settleTail(ctx context.Context, t *Shard) error {
+	s.settling.Lock()
+	defer s.settling.Unlock()
+	for {
+		b, err := s.readBatch(ctx, t, s.batch, true)
+		if err != nil || len(b.Entries) == 0 {
+			return err
+		}
+		err = s.settleBatches(ctx, []dibs.Batch{b}, []*Shard{t})
+		if errors.Is(err, dibs.ErrPoison) {
+			_, err = s.isolate(ctx, b, t)
+		}
+		// Another node settles it too: it goes on from where that one is.
+		if err != nil && !(errors.Is(err, dibs.ErrPositionMoved) && s.engine.Shared()) {
+			return err
+		}
+	}
+}
+
+// heedLow tells operations, once for each time, that the stock of a campaign
+// whose batch has just been settled came down to its low_stock. The ledger notes
+// it in the transaction that takes the stock.
+func (s *Settler) heedLow(ctx context.Context, l *Campaign) {
+	if l.Def().LowStock == 0 {
+		return
+	}
+	c, err := s.ledger.Campaign(ctx, l.Def().ID)
+	if err != nil {
+		// The next batch looks again.
+		return
+	}
+	since := c.LowSince.UnixMilli()
+	if l.lowSince.Swap(since) != since && !c.LowSince.IsZero() {
+		s.log.Warn("the stock of a campaign is low", "campaign", c.ID, "low_stock", c.LowStock, "since", c.LowSince.Format(time.RFC3339))
+	}
+}
+
+// isolate settles a batch that the ledger refused up to the entry that is to
+// blame, and sets that one aside. It returns how many entries that were; the
+// rest is settled as usual.
+func (s *Settler) isolate(ctx context.Context, b dibs.Batch, t *Shard) (int, error) {
+	done := 0
+	for len(b.Entries) > 1 {
+		half := b.UpTo(len(b.Entries) / 2)
+		switch err := s.settleBatches(ctx, []dibs.Batch{half}, []*Shard{t}); {
+		case err == nil:
+			done += len(half.Entries)
+			b.From, b.Entries = half.To, b.Entries[len(half.Entries):]
+		case errors.Is(err, dibs.ErrPoison):
+			b = half
+		default:
+			return done, err
+		}
+	}
+	// It was refused in company; alone it may be another matter.
+	err := s.settleBatches(ctx, []dibs.Batch{b}, []*Shard{t})
+	if errors.Is(err, dibs.ErrPoison) {
+		err = s.quarantine(ctx, b, t, err)
+	}
+	if err != nil {
+		return done, err
+	}
+	return done + 1, nil
+}
+
+// quarantine sets a batch's only entry aside.
+func (s *Settler) quarantine(ctx context.Context, b dibs.Batch, t *Shard, cause error) error {
+	before, err := s.ledger.Quarantined(ctx, t.Id.Campaign, MaxListed)
+	if err != nil {
+		return err
+	}
+	before = slices.DeleteFunc(before, func(q dibs.Quarantined) bool { return q.Shard != t.Id })
+	if len(before) >= maxQuarantined {
+		t.failed(errTooMany)
+		return fmt.Errorf("shard %s: %w: %w", t.Id, errTooMany, cause)
+	}
+	if err := s.ledger.Quarantine(ctx, b, cause.Error()); err != nil {
+		return s.settleFailed(ctx, []dibs.Batch{b}, []*Shard{t}, errors.Join(err, cause))
+	}
+	e := &b.Entries[0]
+	// Once, by whoever set it aside: readiness and metrics go on saying it.
+	s.log.Error("a journal entry is in quarantine: the ledger cannot take it", "campaign", b.Campaign.ID,
+		"position", dibs.Position{ShardID: t.Id, Cursor: e.Cursor}.String(), "user", e.UserID, "quantity", e.Quantity, "items", e.Items, "err", cause)
+	s.aside.ReadQuarantine(ctx)
+	t.moveTo(b.Fence, b.To)
+	s.tellSettled(ctx, t)
+	// What stands behind it has waited long enough.
+	wait.Kick(s.settleKick)
+	return nil
+}
+
+// maxQuarantined is how many entries of a shard may be in quarantine. One is an
+// accident; so many are a ledger that is at odds with itself, and settling on
+// would spread it.
+const maxQuarantined = 100
+
+// errTooMany stops a shard whose entries the ledger refuses one after the other.
+var errTooMany = fmt.Errorf("dibs: %d entries of a shard are in quarantine: nothing more of it is settled until dibs verify --repair, or somebody, has put the ledger right", maxQuarantined)
+
+// settlePause bounds the wait after a failed attempt to settle.
+const (
+	settlePauseMin = 20 * time.Millisecond
+	settlePauseMax = 2 * time.Second
+	settleTick     = time.Second
+)
+
+// A rush is over sooner when the processors answer claims instead of settling
+// them. One that brings 1/rushBatch of a batch at once has firstRest before
+// settling begins; most are over by then. While little waits, settling rests for
+// longRest times of what its last batch took. From 1/littleBacklog of the room
+// for it on, so that the backlog of a rush that lasts does not grow without
+// need, it rests for shortRest times.
+const (
+	rushBatch           = 8
+	longRest, shortRest = 4, 1
+	littleBacklog       = 8
+	firstRest           = 2 * time.Second
+)

@@ -1,0 +1,79 @@
+package live
+
+import (
+	"context"
+	"time"
+
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+// settleRest is how long settling rests during a rush, after a batch that took so
+// long.
+func (s *Settler) settleRest(took time.Duration) time.Duration {
+	if s.backlogAbove(s.maxBacklog / littleBacklog) {
+		return took * shortRest
+	}
+	return took * longRest
+}
+
+// restInRush waits for so long, but no longer than claims queue; false when ctx
+// ended first.
+func (s *Settler) restInRush(ctx context.Context, d time.Duration) bool {
+	for d > 0 && s.ClaimsRush(ctx) {
+		nap, began := min(d, watchEvery), time.Now()
+		if !wait.SleepOr(ctx, nap, s.settleKick) {
+			return false
+		}
+		if time.Since(began) < nap {
+			// Somebody wants it to go on.
+			return true
+		}
+		d -= nap
+	}
+	return true
+}
+
+// ClaimsRush reports whether claims queue, to be decided or for their commit,
+// while the backlog has room and nobody waits for a claim to be settled.
+func (s *Settler) ClaimsRush(ctx context.Context) bool {
+	if s.backlogAbove(s.maxBacklog / 2) {
+		return false
+	}
+	rush, wanted := false, false
+	s.registry.eachHeld(func(t *Shard) bool {
+		if wanted = t.isWanted(); wanted {
+			return false
+		}
+		st, err := s.registry.glance(ctx, t)
+		if err != nil {
+			return true
+		}
+		rush = rush || st.Queued > 0 || st.Waiting > 0
+		return true
+	})
+	return rush && !wanted
+}
+
+// backlogAbove reports whether more entries than that wait of any campaign that
+// this node settles. What is refused is refused by a campaign, not by a shard.
+func (s *Settler) backlogAbove(most int64) bool {
+	sums, above := map[*Campaign]int64{}, false
+	s.registry.eachHeld(func(t *Shard) bool {
+		sums[t.l] += t.backlog.Load()
+		above = sums[t.l] > most
+		return !above
+	})
+	return above
+}
+
+// enoughWait reports whether so many entries are there already.
+func (s *Settler) enoughWait(ctx context.Context, entries int) bool {
+	n := int64(0)
+	s.registry.eachHeld(func(t *Shard) bool {
+		if st, err := s.registry.glance(ctx, t); err == nil {
+			n += backlogOf(t.At(), st.Head)
+		}
+		return n < int64(entries)
+	})
+	return n >= int64(entries)
+}

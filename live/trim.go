@@ -1,0 +1,98 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// trim drops journal entries that were settled long ago, also those of
+// campaigns that have left the engine.
+func (s *Watcher) trim(ctx context.Context) {
+	before := s.now().Add(-s.journalKeep)
+	shards, err := s.engine.JournalShards(ctx)
+	for _, id := range shards {
+		if err := s.leave(ctx, id); err != nil && ctx.Err() == nil {
+			s.log.Warn("a campaign that is over stays in the engine", "shard", id.String(), "err", err)
+		}
+		if err := s.trimShard(ctx, id, before); err != nil && ctx.Err() == nil {
+			s.log.Warn("trimming the journal failed", "shard", id.String(), "err", err)
+		}
+	}
+	listed := make(map[dibs.ShardID]bool, len(shards))
+	for _, id := range shards {
+		listed[id] = true
+	}
+	maps.DeleteFunc(s.left, func(id dibs.ShardID, since time.Time) bool {
+		return err == nil && !listed[id] || s.now().Sub(since) > leftFor
+	})
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("trimming the journal failed", "err", err)
+	}
+}
+
+// leftFor is how long a shard that has left the engine is taken to be out of it. A
+// late payment may bring it back through another node, which may die with it.
+const leftFor = 10 * time.Minute
+
+// leave has the engine forget a shard of a campaign that is over and live on no
+// node: all were stopped between its end and its leaving, or the engine was.
+func (s *Watcher) leave(ctx context.Context, id dibs.ShardID) error {
+	if !s.engine.Shared() || !s.left[id].IsZero() || s.registry.Shard(id) != nil {
+		return nil
+	}
+	c, err := s.ledger.CampaignByNumber(ctx, id.Campaign)
+	if err != nil || !s.registry.Over(c) {
+		return err
+	}
+	totals, err := s.ledger.Totals(ctx, id)
+	if err != nil {
+		return err
+	}
+	// Another node may be settling it.
+	if held, err := s.engine.Lease(ctx, id, totals.Position); err != nil || !held {
+		return err
+	}
+	if err := s.loader.AdoptTail(ctx, c, id); err != nil {
+		return err
+	}
+	if err := s.engine.Retire(ctx, id); err != nil && !errors.Is(err, dibs.ErrNotOpen) {
+		return err
+	}
+	s.left[id] = s.now()
+	return nil
+}
+
+func (s *Watcher) trimShard(ctx context.Context, id dibs.ShardID, before time.Time) error {
+	t := s.registry.Shard(id)
+	var seen *dibs.ShardStats
+	if t != nil {
+		seen = t.seen.Load()
+	}
+	// The ledger says how far it is: it may have been restored from a backup.
+	totals, err := s.ledger.Totals(ctx, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case seen == nil:
+	case seen.Head.Epoch < totals.Epoch:
+		// A load was broken off after it had raised the epoch: what was sent to the
+		// engine since waits for an epoch that nobody opens. Or the shard is open on
+		// another server, and what this one has is of a history that was given up.
+		if s.registry.Sells(t.l.Def()) {
+			s.loader.rejoin(ctx, t)
+		}
+		return nil
+	case s.engine.Shared() && totals.Position.Before(seen.Settled):
+		// It has been: whoever has the lease settles from there.
+		if _, err := s.engine.Lease(ctx, id, totals.Position); err != nil {
+			return err
+		}
+		t.Rouse()
+	}
+	return s.engine.TrimJournal(ctx, id, totals.Position, before)
+}

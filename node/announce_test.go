@@ -1,0 +1,195 @@
+package node_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/audience"
+
+	"github.com/dibs-dev/dibs/announce"
+	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/node"
+)
+
+// told are the delivery ids of all events of announcements, with how often each
+// was told.
+func (r *rig) told() map[string]int {
+	r.Helper()
+	found := map[string]int{}
+	for after := int64(0); ; {
+		list, last, err := r.node.Service.Events.After(r.Context(), after, 10_000)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for i := range list {
+			if list[i].Type != events.EventTypeAnnounced {
+				continue
+			}
+			var data events.PushEventData
+			if err := json.Unmarshal(list[i].Data, &data); err != nil {
+				r.Fatal(err)
+			}
+			for _, one := range data.Recipients {
+				if one.DeliveryID != events.DeliveryID(data.AnnouncementID, one.UserID) {
+					r.Errorf("%+v", one)
+				}
+				found[one.DeliveryID]++
+			}
+		}
+		if last == after {
+			return found
+		}
+		after = last
+	}
+}
+
+// announcementIs waits until an announcement is in a state.
+func (r *rig) announcementIs(id string, want announce.AnnouncementState) announce.AnnouncementView {
+	r.Helper()
+	limit := time.After(time.Minute)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		v, err := r.node.Service.Announcements.Get(r.Context(), id)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if v.State == want {
+			return v
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			r.Fatalf("the announcement is %+v, not %s", v, want)
+		}
+	}
+}
+
+func (r *rig) followed(merchant string, n int) {
+	r.Helper()
+	var file strings.Builder
+	for i := range n {
+		fmt.Fprintf(&file, "u%d,%d\n", i, i%10)
+	}
+	v, err := audience.ImportFollowers(r.Context(), r.node.Ledger, merchant, strings.NewReader(file.String()), nil)
+	if err != nil || v.Followers != int64(n) {
+		r.Fatalf("%+v, %v", v, err)
+	}
+}
+
+func TestAnnounce(t *testing.T) {
+	r := newRig(t, node.ServiceConfig{Push: announce.PushConfig{Threshold: 1200, First: 100, Rate: 100_000}})
+	r.followed("small", 1200)
+	r.followed("large", 1201)
+	r.publish(r.sale("phone", 10))
+	s := r.node.Service
+	heard := make(chan *events.Push, 100)
+	stop := s.Announcements.Watch(func(p *events.Push) { heard <- p })
+	defer stop()
+	for _, merchant := range []string{"small", "large"} {
+		a, err := s.Announcements.Create(t.Context(), "phone", announce.AnnouncementSpec{ID: merchant, Merchant: merchant, Message: "at noon"})
+		if err != nil || a.State != announce.AnnouncementRunning {
+			t.Fatal(a, err)
+		}
+		v := r.announcementIs(merchant, announce.AnnouncementDone)
+		if v.Enqueued != v.Followers || v.Estimate != 0 || v.FinishedAt == nil {
+			t.Errorf("%+v", v)
+		}
+	}
+	r.numbersAre(announce.PushMetrics{AtOnce: 1200 + 100, Queued: 1101})
+	told := r.told()
+	for id, n := range told {
+		if n != 1 {
+			t.Errorf("%s was told %d times", id, n)
+		}
+	}
+	if len(told) != 1200+1201 {
+		t.Errorf("%d are told", len(told))
+	}
+	limit := time.After(time.Minute)
+	for users := 0; users < 1200+1201; {
+		select {
+		case p := <-heard:
+			if users += len(p.Users); p.Title != "phone" || p.Message != "at noon" || len(p.Users) > announce.PushBatch {
+				t.Errorf("%+v", p)
+			}
+		case <-limit:
+			t.Fatalf("%d users were heard of", users)
+		}
+	}
+}
+
+// numbersAre waits until the metrics of announcements are so.
+func (r *rig) numbersAre(want announce.PushMetrics) {
+	r.Helper()
+	tick, limit := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
+	defer tick.Stop()
+	for {
+		have := r.node.Service.Observe().Pushes
+		if have == want {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			r.Fatalf("the metrics are %+v, want %+v", have, want)
+		}
+	}
+}
+
+func TestAnnounceRefused(t *testing.T) {
+	r := newRig(t, node.ServiceConfig{})
+	s := r.node.Service
+	r.publish(r.sale("phone", 10))
+	tell := func(campaign string, spec announce.AnnouncementSpec) error {
+		_, err := s.Announcements.Create(t.Context(), campaign, spec)
+		return err
+	}
+	r.fails(tell("nothing", announce.AnnouncementSpec{Merchant: "shop"}), dibs.NotFound)
+	for _, spec := range []announce.AnnouncementSpec{{}, {Merchant: "shop"}} {
+		// None is named, and then one whom nobody follows.
+		if e := r.fails(tell("phone", spec), dibs.InvalidRequest); e.Faults[0].Field != "/merchant" {
+			t.Errorf("%v", e)
+		}
+	}
+	r.followed("shop", 3)
+	zero, one := int64(0), int64(1)
+	if e := r.fails(tell("phone", announce.AnnouncementSpec{Merchant: "shop", Rate: &zero, Threshold: &zero, First: &one}), dibs.InvalidRequest); len(e.Faults) != 2 {
+		t.Errorf("%v", e)
+	}
+	if _, err := s.Campaigns.Create(t.Context(), r.sale("draft", 1)); err != nil {
+		t.Fatal(err)
+	}
+	r.fails(tell("draft", announce.AnnouncementSpec{Merchant: "shop"}), dibs.InvalidState)
+	slow := announce.AnnouncementSpec{ID: "slow", Merchant: "shop", Threshold: &zero, Rate: &one}
+	if err := tell("phone", slow); err != nil {
+		t.Fatal(err)
+	}
+	slow.ID = ""
+	if e := r.fails(tell("phone", slow), dibs.InvalidState); !strings.Contains(e.Error(), "slow of this campaign is running") {
+		t.Errorf("%v", e)
+	}
+	if _, err := s.Announcements.Pause(t.Context(), "slow"); err != nil {
+		t.Fatal(err)
+	}
+	r.fails(tell("phone", slow), dibs.InvalidState)
+	if _, err := s.Announcements.Resume(t.Context(), "slow"); err != nil {
+		t.Fatal(err)
+	}
+	// It ends with its campaign, and cannot be taken up again.
+	if _, err := s.Campaigns.End(t.Context(), "phone"); err != nil {
+		t.Fatal(err)
+	}
+	if v := r.announcementIs("slow", announce.AnnouncementCancelled); !strings.Contains(v.Why, "over") {
+		t.Errorf("%+v", v)
+	}
+	if _, err := s.Announcements.Resume(t.Context(), "slow"); !errors.Is(err, dibs.ErrInvalidState) {
+		t.Errorf("resuming it: %v", err)
+	}
+	r.fails(tell("phone", announce.AnnouncementSpec{Merchant: "shop"}), dibs.InvalidState)
+}

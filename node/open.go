@@ -1,0 +1,326 @@
+// Package node wires a dibs node into a Go program: an engine, a ledger
+// and the service between them. With nothing installed both are in one folder;
+// the engine may be Redis instead, and the ledger MySQL or PostgreSQL.
+//
+// # Basics
+//
+// One Open serves every pair, so that a program moves from a folder to servers
+// by two addresses. On the memory engine, whose journal is a table, one node
+// at a time owns folder or database. On Redis any number of nodes may run at
+// once: they share all they know through Redis and the ledger, claim ids
+// included, whose key is in the ledger.
+//
+// # Caveats
+//
+// Nodes on Redis may share a SQLite file only when they run on one machine:
+// its locks do not work over a network. The process and this package do not
+// guess whether they do.
+package node
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/audience"
+	"github.com/dibs-dev/dibs/events/sinks"
+	"github.com/dibs-dev/dibs/idgen"
+	"github.com/dibs-dev/dibs/limit"
+	"github.com/dibs-dev/dibs/overload"
+	"github.com/dibs-dev/dibs/redpacket"
+	"github.com/dibs-dev/dibs/room"
+	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/ticket"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The files in a data folder.
+const (
+	LedgerFile  = "ledger.db"
+	JournalFile = "journal.db"
+)
+
+// Config configures a node.
+type Config struct {
+	// Engine decides claims: Memory, which empty means too, or the address of
+	// Redis as redisengine.Config.URL takes it.
+	Engine string
+	// Dir is the data folder; it is created when missing. Required when
+	// something is kept there: the memory engine's journal, unless Ledger is in
+	// a server, and the ledger, unless it has an address of its own.
+	Dir string
+	// Ledger is the ledger's address as sqlledger.Open takes it; empty means
+	// LedgerFile in Dir. With a ledger in a server the memory engine's journal
+	// is beside it.
+	Ledger string
+	// LedgerTimeout bounds each call of the ledger, and of a journal beside it; 0 means
+	// sqlledger.DefaultTimeout. See sqlledger.Options.Timeout for its bounds.
+	LedgerTimeout time.Duration
+	// Durability is what a yes must survive, one of dibs.Levels; empty
+	// means dibs.LevelDurable. Open refuses an engine that promises less.
+	Durability string
+	// DurabilityLost is what becomes of claims while Redis gives less than that, one
+	// of dibs.LostRules; empty means dibs.RefuseLost. The memory engine refuses always.
+	DurabilityLost string
+	// Service tunes the service; its Engine, Ledger, IDs, Ledgered and LedgerTimeout
+	// are set by Open.
+	Service ServiceConfig
+	// Now is the memory engine's and the service's clock; nil means time.Now.
+	Now func() time.Time
+	// Migrate brings the schema of files of an older version up to date; without
+	// it, Open refuses them. New files are made in any case.
+	Migrate bool
+	// Limits are those of the server; those of campaigns are kept without it. Its
+	// Redis, Key and Logger are set by Open.
+	Limits limit.Config
+	// Overload bounds the claims under way; its Logger is set by Open.
+	Overload overload.Config
+	// Events says where events go, webhooks aside, which are in the ledger, and
+	// how these are posted; its Source and Logger are set by Open.
+	Events sinks.Config
+	// HumanSecret checks the vouchers of a human check, which tickets may ask for;
+	// see ticket.Config.
+	HumanSecret []byte
+}
+
+// Node is a running dibs.
+type Node struct {
+	*Service
+	Engine dibs.Engine
+	Ledger *sqlledger.Ledger
+	// Rooms are the waiting rooms and lotteries of campaigns, Tickets their tickets.
+	Rooms   *room.Rooms
+	Tickets *ticket.Tickets
+	// Limits are for httpapi.Config.
+	Limits *limit.Limiter
+	// Overload bounds the claims under way; for httpapi.Config, too.
+	Overload *overload.Guard
+	// Audiences has who may claim; for httpapi.Config.
+	Audiences *audience.Keeper
+	events    *sinks.Dispatchers
+}
+
+// Open starts a node. dibs.ErrOwned when another process runs on the folder or
+// the database of a memory engine; ErrDurability when the engine promises less
+// than was asked for. Close it to settle what was granted; after a crash, the
+// next Open does, or another node.
+func Open(ctx context.Context, cfg Config) (n *Node, err error) {
+	if err := cfg.prepare(); err != nil {
+		return nil, err
+	}
+	n = &Node{}
+	defer func() {
+		if err != nil {
+			// The first error says more than what closing may add to it.
+			_ = n.release(ctx)
+			n = nil
+		}
+	}()
+	for _, address := range cfg.Events.Sinks {
+		if err := sinks.Check(address); err != nil {
+			return n, fmt.Errorf("node: Config.Events.Sinks: %s: %w", sinks.Name(address), err)
+		}
+	}
+	// The memory engine is taken first: its lock tells who owns both.
+	if n.Engine, err = cfg.openEngine(ctx); err != nil {
+		return n, err
+	}
+	opts := cfg.optionsFor(cfg.Ledger)
+	opts.Tracer = cfg.Service.Tracer
+	if n.Ledger, err = sqlledger.Open(ctx, cfg.Ledger, opts); err != nil {
+		return n, err
+	}
+	if err = n.bind(ctx); err != nil {
+		return n, err
+	}
+	ids, err := idgen.ForClaims(ctx, n.Ledger)
+	if err != nil {
+		return n, err
+	}
+	sc := cfg.Service
+	if sc.Split == nil {
+		sc.Split = func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) }
+	}
+	sc.Engine, sc.Ledger, sc.IDs, sc.Ledgered = n.Engine, n.Ledger.Parts(), ids, cfg.Durability == dibs.LevelLedgered
+	sc.LedgerTimeout = cfg.LedgerTimeout
+	if cfg.Now != nil {
+		sc.Now = cfg.Now
+	}
+	if err = n.openLimits(ctx, &cfg, &sc); err != nil {
+		return n, err
+	}
+	// Who need not ask is turned away first, whatever else stands in between.
+	n.Audiences = audience.NewKeeper(audience.Config{Store: n.Ledger, Logger: cfg.Service.Logger})
+	sc.Erasers = append([]dibs.Eraser{n.Audiences}, sc.Erasers...)
+	sc.Gates = append([]dibs.Gate{n.Audiences}, sc.Gates...)
+	sc.WebhookPrivate = cfg.Events.Webhooks.AllowPrivate
+	if err = n.openGates(ctx, &cfg, &sc); err != nil {
+		return n, err
+	}
+	if n.Service, err = NewService(sc); err != nil {
+		return n, err
+	}
+	if err = n.Service.Start(ctx); err != nil {
+		return n, err
+	}
+	n.Rooms.Start(n.Service.Live.Registry.Held)
+	n.Audiences.Start(ctx, n.Service.Live.Registry.Held)
+	ec := cfg.Events
+	ec.Feed, ec.Endpoints, ec.Logger = n.Service.Events, n.Webhooks, cfg.Service.Logger
+	// The memory engine's lock keeps others away from the ledger too.
+	ec.Alone = ec.Alone || cfg.Engine == Memory
+	n.events, err = sinks.Start(ec)
+	return n, err
+}
+
+// openLimits makes the limits, which nodes on one Redis share, and the guard of
+// the engine.
+func (n *Node) openLimits(ctx context.Context, cfg *Config, sc *ServiceConfig) (err error) {
+	c := cfg.Limits
+	c.Logger = cfg.Service.Logger
+	if c.Key, err = n.Ledger.Secret(ctx, "limit", limit.KeySize); err != nil {
+		return fmt.Errorf("node: reading the key of limits: %w", err)
+	}
+	if n.Engine.Shared() {
+		c.Redis = cfg.Engine
+	}
+	c.Holds = func(id string) bool { return n.Service.Live.Registry.Holds(id) }
+	if n.Limits, err = limit.New(c); err != nil {
+		return err
+	}
+	oc := cfg.Overload
+	oc.Logger = cfg.Service.Logger
+	n.Overload, err = overload.New(oc)
+	sc.Guard = n.Overload
+	return err
+}
+
+// prepare checks the configuration, fills it in, and makes the folder.
+func (cfg *Config) prepare() error {
+	if cfg.Engine == "" {
+		cfg.Engine = Memory
+	}
+	if cfg.Durability == "" {
+		cfg.Durability = dibs.LevelDurable
+	}
+	if rank(cfg.Durability) < 0 {
+		return fmt.Errorf("node: Config.Durability must be one of %v, not %q", dibs.Levels(), cfg.Durability)
+	}
+	if cfg.DurabilityLost == "" {
+		cfg.DurabilityLost = dibs.RefuseLost
+	}
+	if rules := dibs.LostRules(); !slices.Contains(rules, cfg.DurabilityLost) || cfg.Engine == Memory && cfg.DurabilityLost != dibs.RefuseLost {
+		return fmt.Errorf("node: Config.DurabilityLost must be one of %v, and %s for the memory engine, not %q", rules, dibs.RefuseLost, cfg.DurabilityLost)
+	}
+	if err := sqlledger.CheckTimeout(cfg.LedgerTimeout); err != nil {
+		return fmt.Errorf("node: Config.LedgerTimeout %w", err)
+	}
+	inServer := sqlledger.InServer(cfg.Ledger)
+	if cfg.Dir != "" && !inServer {
+		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+			return fmt.Errorf("node: %w", err)
+		}
+	}
+	if cfg.Dir == "" && (cfg.Ledger == "" || cfg.Engine == Memory && !inServer) {
+		return errors.New("node: Config.Dir is required")
+	}
+	if cfg.Ledger == "" {
+		cfg.Ledger = sqliteAt + filepath.Join(cfg.Dir, LedgerFile)
+	}
+	return nil
+}
+
+// bind makes sure that engine and ledger belong together: a journal that is
+// opened beside its ledger does, a Redis is asked.
+func (n *Node) bind(ctx context.Context) error {
+	shared, ok := n.Engine.(interface {
+		Bind(ctx context.Context, ledger string) error
+	})
+	if !ok {
+		return nil
+	}
+	identity, err := n.Ledger.Secret(ctx, "identity", 16)
+	if err != nil {
+		return fmt.Errorf("node: reading the ledger's identity: %w", err)
+	}
+	return shared.Bind(ctx, hex.EncodeToString(identity))
+}
+
+// sqliteAt is how the address of a file begins.
+const sqliteAt = "sqlite:"
+
+// Close settles what was granted until ctx ends, then closes everything.
+func (n *Node) Close(ctx context.Context) error {
+	if n.events != nil {
+		// What is not published is at the next start, or by another node.
+		n.events.Close()
+	}
+	n.Rooms.Close()
+	err := n.Service.Close(ctx)
+	return errors.Join(err, n.release(ctx))
+}
+
+// release closes the engine, which completes what was decided, and the ledger.
+func (n *Node) release(ctx context.Context) error {
+	var errs []error
+	if n.Rooms != nil {
+		n.Rooms.Close()
+	}
+	if n.Audiences != nil {
+		n.Audiences.Close()
+	}
+	if n.Limits != nil {
+		n.Limits.Close()
+	}
+	if n.Overload != nil {
+		n.Overload.Close()
+	}
+	if n.Engine != nil {
+		// Its last commits are short; they are not cut off by a settling that
+		// used its time up.
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		errs = append(errs, n.Engine.Close(closing))
+	}
+	if n.Ledger != nil {
+		errs = append(errs, n.Ledger.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// openGates makes what stands before the engine, and puts it behind the gates
+// that the caller has. Every node of a ledger signs with the same key.
+func (n *Node) openGates(ctx context.Context, cfg *Config, sc *ServiceConfig) error {
+	key, err := n.Ledger.Secret(ctx, "gate", gateKey)
+	if err != nil {
+		return fmt.Errorf("node: reading the key of tickets: %w", err)
+	}
+	if n.Tickets, err = ticket.New(ticket.Config{Key: key, HumanSecret: cfg.HumanSecret, Now: cfg.Now}); err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
+	rc := room.Config{Ledger: n.Ledger, Key: key, Now: cfg.Now, Logger: cfg.Service.Logger}
+	// An engine that nodes share keeps the places, too.
+	rc.Redis, _ = n.Engine.(room.Redis)
+	if n.Rooms, err = room.New(rc); err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
+	// Limits are asked last: a claim that could not pass anyway takes nothing from
+	// those who can.
+	sc.Gates = append(slices.Clone(sc.Gates), n.Tickets, n.Rooms, n.Limits)
+	return nil
+}
+
+// gateKey is how many bytes the key has that signs tickets and admissions.
+const gateKey = 32
+
+// Collectors are what stands before the engine and counts for itself; they are
+// for httpapi.Config, which shows the service's numbers without being told.
+func (n *Node) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{n.Limits, n.Audiences, n.Tickets, n.Rooms, n.Overload}
+}

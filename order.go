@@ -1,0 +1,111 @@
+package dibs
+
+import (
+	"time"
+)
+
+// OrderQuery looks for orders. Zero fields do not filter.
+type OrderQuery struct {
+	UserID     string
+	Status     *Status
+	CampaignID string
+	ProductID  string
+	OrderType  OrderType
+	PaymentRef string
+	// Code is a code or a seat of the campaign, which has to be named.
+	Code string
+	// Since ≤ created_at < Until.
+	Since, Until time.Time
+}
+
+// Faults lists what is wrong with the query.
+func (q *OrderQuery) Faults() []Fault {
+	var fs []Fault
+	for _, id := range []struct{ field, value string }{
+		{"/user_id", q.UserID}, {"/campaign_id", q.CampaignID}, {"/product_id", q.ProductID},
+	} {
+		if id.value != "" && !IsID(id.value) {
+			fs = append(fs, Fault{id.field, BadID})
+		}
+	}
+	if q.OrderType != 0 && q.OrderType != RegularOrder && q.OrderType != FlashOrder {
+		fs = append(fs, Fault{"/order_type", Text{"must be 1 or 2", "必须是 1 或 2"}})
+	}
+	fs = append(fs, RefFault("/payment_ref", q.PaymentRef, false)...)
+	if q.Code != "" && !IsItem(q.Code) {
+		fs = append(fs, Fault{"/code", BadItem})
+	} else if q.Code != "" && q.CampaignID == "" {
+		fs = append(fs, Fault{"/code", Text{"needs campaign_id", "需要同时提供 campaign_id"}})
+	}
+	for _, at := range []struct {
+		field string
+		t     time.Time
+	}{{"/since", q.Since}, {"/until", q.Until}} {
+		if y := at.t.Year(); !at.t.IsZero() && (y < 1970 || y > 9999) {
+			fs = append(fs, Fault{at.field, Text{"must be a time from 1970 to 9999", "必须是 1970 到 9999 年之间的时间"}})
+		}
+	}
+	if len(fs) == 0 && !q.Since.IsZero() && !q.Until.IsZero() && !q.Since.Before(q.Until) {
+		fs = append(fs, Fault{"/until", Text{"must be after since", "必须晚于 since"}})
+	}
+	return fs
+}
+
+// PaymentSpec tells of a payment.
+type PaymentSpec struct {
+	Amount     *Money `json:"amount,omitempty" doc:"what was paid: exactly what the claim costs; absent when it costs nothing"`
+	PaymentRef string `json:"payment_ref" doc:"the payment's own name, 1-255 characters: the same one again changes nothing"`
+}
+
+// RefundSpec asks for money to be noted as returned.
+type RefundSpec struct {
+	Amount  *Money `json:"amount,omitempty" doc:"absent: all that is left of the payment"`
+	Restock bool   `json:"restock,omitempty" doc:"the stock and the user's allowance come back too"`
+}
+
+// RedeemSpec tells of the use of a coupon.
+type RedeemSpec struct {
+	Ref    string `json:"ref" doc:"what the coupon is used for, an order say, 1-255 characters: the same one again changes nothing"`
+	UserID string `json:"user_id,omitempty" doc:"whose the coupon must be, when given"`
+	Amount *Money `json:"amount,omitempty" doc:"what it saved, for the record"`
+}
+
+// UnredeemSpec rolls the use of a coupon back.
+type UnredeemSpec struct {
+	Ref string `json:"ref,omitempty" doc:"the use to roll back; absent: the present one"`
+}
+
+// ShipmentSpec says how the goods travel.
+type ShipmentSpec struct {
+	Carrier    string `json:"carrier" doc:"1-100 characters"`
+	TrackingNo string `json:"tracking_no" doc:"1-255 characters"`
+}
+
+// RefFault reports a ref that is missing, too long, or has characters that
+// cannot be seen.
+func RefFault(field, ref string, required bool) []Fault {
+	if fs := TextFault(field, ref, required, MaxRefLen); len(fs) > 0 {
+		return fs
+	}
+	for _, r := range ref {
+		if r < ' ' || r == 0x7f {
+			return []Fault{{field, Text{"must not have control characters", "不能包含控制字符"}}}
+		}
+	}
+	return nil
+}
+
+// LateKey is the key under which a payment takes stock again for a claim that
+// was released, as the engine has it. No user's key has a space in it.
+func LateKey(claimID string) uint64 { return KeyHash("late payment of " + claimID) }
+
+// OrderRequest asks for units of a product's own stock.
+type OrderRequest struct {
+	ProductID string
+	UserID    string
+	// Quantity is how many units; 0 means 1.
+	Quantity int64
+	// Key identifies the request, so that a repeat returns the first result;
+	// empty for a request that cannot be repeated. Scoped to user and product.
+	Key string
+}

@@ -1,0 +1,88 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// List lists claims of all campaigns, newest first; those of a campaign or a
+// product campaign by campaign, the newest one first. What was granted to a user
+// or of a campaign before the call is in it; others appear when they are settled,
+// some tenths of a second later.
+func (s *Orders) List(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (dibs.List[dibs.Claim], error) {
+	if fs := q.Faults(); len(fs) > 0 {
+		return dibs.List[dibs.Claim]{}, dibs.Invalid(fs...)
+	}
+	f := dibs.OrderFilter{
+		UserID: q.UserID, Status: q.Status, OrderType: q.OrderType, PaymentRef: q.PaymentRef, Code: q.Code,
+		Since: dibs.Ms(q.Since), Until: q.Until,
+	}
+	if q.Since.IsZero() {
+		f.Since = time.Time{}
+	}
+	var err error
+	if f.Campaigns, err = s.campaignsFor(ctx, &q); err != nil {
+		return dibs.List[dibs.Claim]{}, err
+	}
+	if page.Cursor == "" {
+		if err := s.settleFor(ctx, &q); err != nil {
+			return dibs.List[dibs.Claim]{}, err
+		}
+	}
+	list, err := s.ledger.OrderList(ctx, f, page)
+	if err != nil {
+		return list, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	return list, s.claims.DressAll(ctx, list.Items)
+}
+
+// campaignsFor returns the campaigns that a query names, nil for all.
+func (s *Orders) campaignsFor(ctx context.Context, q *dibs.OrderQuery) ([]uint32, error) {
+	var numbers []uint32
+	if q.ProductID != "" {
+		var err error
+		if numbers, err = s.ledger.CampaignsOf(ctx, q.ProductID); err != nil {
+			return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+		}
+	}
+	if q.CampaignID == "" {
+		return numbers, nil
+	}
+	c, err := s.registry.Get(ctx, q.CampaignID)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return []uint32{}, nil
+	}
+	if err != nil {
+		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	if q.ProductID != "" && !slices.Contains(numbers, c.Number) {
+		return []uint32{}, nil
+	}
+	return []uint32{c.Number}, nil
+}
+
+// settleFor settles what a query may be about and the ledger does not have yet.
+func (s *Orders) settleFor(ctx context.Context, q *dibs.OrderQuery) error {
+	if q.UserID != "" {
+		fresh, err := s.claims.UnsettledOf(ctx, q.UserID)
+		if err != nil {
+			return err
+		}
+		return s.claims.SettleGrants(ctx, fresh)
+	}
+	if q.CampaignID == "" {
+		return nil
+	}
+	c, err := s.registry.Get(ctx, q.CampaignID)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	return s.settler.SettleAll(ctx, c)
+}

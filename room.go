@@ -1,0 +1,226 @@
+package dibs
+
+import (
+	"time"
+	"unicode/utf8"
+)
+
+// RoomMode is how a waiting room gives places.
+type RoomMode string
+
+// The modes.
+const (
+	// FIFO gives places by arrival.
+	FIFO RoomMode = "fifo"
+	// Shuffle gives a random place to each who arrived before the start.
+	Shuffle RoomMode = "shuffle"
+	// Lottery draws the winners among those who registered.
+	Lottery RoomMode = "lottery"
+)
+
+// RoomSpec makes users wait for their turn. After publishing, Rate, Per and
+// Burst may change.
+type RoomSpec struct {
+	Mode RoomMode `json:"mode" doc:"how places are given" enum:"fifo,shuffle,lottery"`
+	// Rate is how many users are admitted in each Per, of FIFO and Shuffle.
+	Rate int64 `json:"rate,omitempty" doc:"users admitted per second, or in each per; required but for a lottery" minimum:"1" maximum:"1000000"`
+	// Per is the time that Rate is for; 0 means a second.
+	Per Duration `json:"per,omitempty" doc:"the time that rate is for, such as 1m; default 1s"`
+	// Burst is how many are admitted at once at the start, and when nobody had to
+	// wait for a while; 0 means a second's worth of the rate.
+	Burst int64 `json:"burst,omitempty" doc:"users admitted at once at the start, or after nobody had to wait; default what the rate gives in a second"`
+	// OpensAt is from when on users may take places; zero means from publishing on.
+	OpensAt time.Time `json:"opens_at,omitzero" doc:"from when on users may take places; default from publishing on"`
+	// Max is the most users that get a place, or register; 0 means MaxRoomUsers.
+	Max int64 `json:"max,omitempty" doc:"the most users who get a place, or register; default and most 5000000"`
+	// AdmitFor is how long an admission is good for before it has to be renewed; 0
+	// means DefaultAdmitFor.
+	AdmitFor Duration `json:"admit_for,omitempty" doc:"how long an admission is good for before it has to be renewed, default 2m"`
+
+	// What follows is a lottery's. RegistrationOpensAt is zero for from publishing
+	// on.
+	RegistrationOpensAt  time.Time `json:"registration_opens_at,omitzero" doc:"a lottery: the first moment of registration; default from publishing on"`
+	RegistrationClosesAt time.Time `json:"registration_closes_at,omitzero" doc:"a lottery: the first moment after registration, at starts_at or before"`
+	// Winners is how many are drawn; 0 means as many as there was stock when the
+	// seed was fixed.
+	Winners int64 `json:"winners,omitempty" doc:"a lottery: how many win; default as many as there is stock at publishing"`
+	// PublicValue names, beforehand, a value that will be public after the closing
+	// and that nobody can choose. The draw waits until it is told.
+	PublicValue string `json:"public_value,omitempty" doc:"a lottery: names beforehand what will be mixed in, which nobody knows before the closing and everybody after it, such as: the closing SSE Composite of 2026-12-01"`
+}
+
+// Limits of a waiting room.
+const (
+	// MaxRoomRate is the most users that a waiting room admits at once, or per Per.
+	MaxRoomRate = 1_000_000
+	// MaxRoomUsers is the most users that a room has places for.
+	MaxRoomUsers = 5_000_000
+	// DefaultAdmitFor is how long an admission is good for when nothing is said.
+	DefaultAdmitFor = 2 * time.Minute
+	// maxAdmitFor is the longest that it may be.
+	maxAdmitFor = 24 * time.Hour
+	// maxPublicValue is the longest name of a public value, and the longest value.
+	maxPublicValue = 200
+)
+
+// PerSecond is how many users are admitted per second.
+func (r *RoomSpec) PerSecond() float64 {
+	if r.Per == 0 {
+		return float64(r.Rate)
+	}
+	return float64(r.Rate) / r.Per.Std().Seconds()
+}
+
+// BurstOf is how many are admitted at once.
+func (r *RoomSpec) BurstOf() int64 {
+	if r.Burst > 0 {
+		return r.Burst
+	}
+	return max(1, int64(r.PerSecond()))
+}
+
+// MaxOf is the most users in the room.
+func (r *RoomSpec) MaxOf() int64 {
+	if r.Max > 0 {
+		return r.Max
+	}
+	return MaxRoomUsers
+}
+
+// AdmitForOf is how long an admission is good for.
+func (r *RoomSpec) AdmitForOf() time.Duration {
+	if r.AdmitFor > 0 {
+		return r.AdmitFor.Std()
+	}
+	return DefaultAdmitFor
+}
+
+// faults lists what is wrong with a waiting room of a campaign.
+func (r *RoomSpec) faults(field string, c *Campaign) []Fault {
+	var fs []Fault
+	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
+	if d := r.AdmitFor.Std(); r.AdmitFor != 0 && (d < time.Second || d > maxAdmitFor) {
+		bad("/admit_for", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", maxAdmitFor))
+	}
+	if r.Max < 0 || r.Max > MaxRoomUsers {
+		bad("/max", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxRoomUsers))
+	}
+	switch r.Mode {
+	case FIFO, Shuffle:
+		return append(append(fs, r.queueFaults(field, c)...), r.absent(field, r.lotteryFields(), Text{"belongs to a lottery", "仅用于 lottery"})...)
+	case Lottery:
+		return append(append(fs, r.lotteryFaults(field, c)...), r.absent(field, r.queueFields(), Text{"belongs to fifo and shuffle", "仅用于 fifo 和 shuffle"})...)
+	}
+	return append(fs, Fault{field + "/mode", Text{"must be fifo, shuffle or lottery", "必须是 fifo、shuffle 或 lottery"}})
+}
+
+// given is a field and whether it was set.
+type given struct {
+	name string
+	set  bool
+}
+
+func (r *RoomSpec) queueFields() []given {
+	return []given{{"/rate", r.Rate != 0}, {"/per", r.Per != 0}, {"/burst", r.Burst != 0}, {"/opens_at", !r.OpensAt.IsZero()}}
+}
+
+func (r *RoomSpec) lotteryFields() []given {
+	return []given{
+		{"/registration_opens_at", !r.RegistrationOpensAt.IsZero()},
+		{"/registration_closes_at", !r.RegistrationClosesAt.IsZero()},
+		{"/winners", r.Winners != 0},
+		{"/public_value", r.PublicValue != ""},
+	}
+}
+
+// absent lists fields that were given and belong to another mode.
+func (r *RoomSpec) absent(field string, fields []given, why Text) []Fault {
+	var fs []Fault
+	for _, f := range fields {
+		if f.set {
+			fs = append(fs, Fault{field + f.name, why})
+		}
+	}
+	return fs
+}
+
+// queueFaults checks what FIFO and Shuffle have.
+func (r *RoomSpec) queueFaults(field string, c *Campaign) []Fault {
+	var fs []Fault
+	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
+	if r.Rate < 1 || r.Rate > MaxRoomRate {
+		bad("/rate", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxRoomRate))
+	}
+	if d := r.Per.Std(); r.Per != 0 && (d < time.Second || d > 24*time.Hour) {
+		bad("/per", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", 24*time.Hour))
+	}
+	if r.Burst < 0 || r.Burst > MaxRoomRate {
+		bad("/burst", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxRoomRate))
+	}
+	switch {
+	case r.OpensAt.IsZero():
+	case !r.OpensAt.Before(c.EndsAt):
+		bad("/opens_at", Text{"must be before the campaign's ends_at", "必须早于活动的 ends_at"})
+	case r.Mode == Shuffle && !r.OpensAt.Before(c.StartsAt):
+		bad("/opens_at", Text{"must be before the campaign's starts_at: who comes later is not shuffled", "必须早于活动的 starts_at：之后到达者不参与打乱"})
+	}
+	return fs
+}
+
+// lotteryFaults checks what a lottery has.
+func (r *RoomSpec) lotteryFaults(field string, c *Campaign) []Fault {
+	var fs []Fault
+	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
+	switch opens, closes := r.RegistrationOpensAt, r.RegistrationClosesAt; {
+	case closes.IsZero():
+		bad("/registration_closes_at", Text{"is required: a time at starts_at or before", "必填：不晚于 starts_at 的时间"})
+	case closes.After(c.StartsAt):
+		bad("/registration_closes_at", Text{"must not be after the campaign's starts_at: who won is known then", "不得晚于活动的 starts_at：届时中签结果须已确定"})
+	case !opens.IsZero() && !opens.Before(closes):
+		bad("/registration_closes_at", Text{"must be after registration_opens_at", "必须晚于 registration_opens_at"})
+	}
+	if r.Winners < 0 || r.Winners > MaxRoomUsers {
+		bad("/winners", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxRoomUsers))
+	}
+	return append(fs, publicValueFaults(field+"/public_value", r.PublicValue, false)...)
+}
+
+// publicValueFaults checks a public value, or its name: it is part of a text
+// whose lines are hashed.
+func publicValueFaults(field, value string, required bool) []Fault {
+	if fs := TextFault(field, value, required, maxPublicValue); fs != nil {
+		return fs
+	}
+	for _, c := range value {
+		if isControl(c) || c == utf8.RuneError {
+			return []Fault{{field, Text{"must be one line of printable characters", "必须是单行可打印字符"}}}
+		}
+	}
+	return nil
+}
+
+// sameButRate reports whether two rooms differ at most in how fast they admit.
+func (r *RoomSpec) sameButRate(other *RoomSpec) bool {
+	if r == nil || other == nil {
+		return r == other
+	}
+	a, b := *r, *other
+	a.Rate, a.Per, a.Burst = b.Rate, b.Per, b.Burst
+	for _, t := range []struct{ a, b *time.Time }{
+		{&a.OpensAt, &b.OpensAt}, {&a.RegistrationOpensAt, &b.RegistrationOpensAt}, {&a.RegistrationClosesAt, &b.RegistrationClosesAt},
+	} {
+		// The same moment may be said in two ways.
+		if t.a.Equal(*t.b) {
+			*t.a = *t.b
+		}
+	}
+	return a == b
+}
+
+// PublicValueSpec tells a lottery's public value.
+type PublicValueSpec struct {
+	Value string `json:"value" doc:"the value that was named beforehand, 1-200 characters on one line"`
+}
+
+// Faults lists what is wrong with a public value.
+func (p *PublicValueSpec) Faults() []Fault { return publicValueFaults("/value", p.Value, true) }
