@@ -98,12 +98,13 @@ func TestHalfLost(t *testing.T) {
 }
 
 // TestMinorityHangs pauses one of three servers, which is worse than a lost one:
-// it never says no. Nobody waits for it, a holder keeps what he has, and when
-// it goes on it gives back what was asked of it.
+// it never says no. No caller waits for it, a holder keeps its lock, and when the
+// server goes on it gives back what was asked of it: at once, or when the lifetime is
+// over where the connection broke meanwhile.
 func TestMinorityHangs(t *testing.T) {
 	ctx := patient(t)
 	k := kindOf(t, majority)
-	calm := k.open(t, long)
+	calm := k.open(t, time.Minute)
 	must(t, theThree[2].Freeze())
 	defer func() { must(t, theThree[2].Thaw()) }()
 	begun := time.Now()
