@@ -92,7 +92,7 @@ func TestBadEngines(t *testing.T) {
 	}
 }
 
-// TestUnreachable starts them on addresses where nobody is, and where somebody
+// TestUnreachable starts them on addresses where nothing listens, and where a server
 // takes connections and never answers.
 func TestUnreachable(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -142,7 +142,7 @@ func TestBadLedgers(t *testing.T) {
 	}
 }
 
-// makeReader makes a user who may look and do nothing.
+// makeReader makes a user of the database that may read and nothing else.
 func makeReader(t *testing.T, db *servers.Server, kind, database string) {
 	t.Helper()
 	var statements []string

@@ -51,13 +51,14 @@ func startBrowser(t *testing.T) *phone {
 	return p
 }
 
-// tab is a page that somebody looks at.
+// tab is an open page.
 type tab struct {
 	*testing.T
 	*phone
 }
 
-// open opens a page, as somebody who reads a language. When it is left, the page must have fitted, and complained of nothing.
+// open opens a page in a user's language. When the test leaves it, the page must have
+// fitted and reported no error.
 func (p *phone) open(t *testing.T, url, language string) *tab {
 	t.Helper()
 	if p.shown != nil {
@@ -74,8 +75,8 @@ func (p *phone) open(t *testing.T, url, language string) *tab {
 	return tab
 }
 
-// hear notes what a page complains of. That a request was refused, the browser
-// says, too: refusals are answers.
+// hear records the errors that a page reports. A refused request is none, although the
+// browser reports it: refusals are answers.
 func (p *phone) hear(event any) {
 	var wrong string
 	switch e := event.(type) {
@@ -99,8 +100,8 @@ func (p *phone) hear(event any) {
 	p.wrong = append(p.wrong, wrong)
 }
 
-// close checks what holds for every page at its end: nobody has to scroll
-// sideways, and nothing went wrong. It leaves nothing for the next page.
+// close checks what every page must keep at its end: its width fits, and nothing went
+// wrong. It leaves nothing for the next page.
 func (p *tab) close() {
 	p.Helper()
 	if p.shown != p {

@@ -190,8 +190,8 @@ func (x *chaos) changes(id string) (sum int64) {
 	return sum
 }
 
-// chaosCrowd presses for ever new users, each again and again at one node after
-// the other until he is answered.
+// chaosCrowd claims for ever new users. Each repeats its claim at one node after the
+// other until it has an answer.
 type chaosCrowd struct {
 	stop    context.CancelFunc
 	all     sync.WaitGroup

@@ -45,17 +45,12 @@ func drain(t *testing.T, quota int64, args ...string) (granted, kept int) {
 	clitest.Publish(t, clitest.Admin(t, url), "drained", 1_000_000)
 	var users atomic.Int64
 	l := newLoader(url, &users, quota, "drained")
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		l.run(t.Context())
-	}()
-	<-l.enough
+	wait := l.begin(t.Context(), t)
 	p.signal(t, syscall.SIGTERM)
 	if code := p.code(t); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	<-stopped
+	wait()
 	_, url = startServe(t, data)
 	found := claimsOf(t, clitest.Admin(t, url), "drained")
 	for _, p := range l.presses {
@@ -205,18 +200,9 @@ func (c *crashes) restart() {
 func (c *crashes) round() []press {
 	quota := leastAnswered + c.r.Int64N(400)
 	l := newLoader(c.url, &c.users, quota, "big", "small")
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		l.run(c.t.Context())
-	}()
-	select {
-	case <-l.enough:
-	case <-stopped:
-		c.t.Fatalf("the load ended before the kill: %v", l.failures)
-	}
+	wait := l.begin(c.t.Context(), c.t)
 	c.server.kill()
-	<-stopped
+	wait()
 	if n := l.granted.Load(); n < leastAnswered {
 		c.t.Fatalf("a round of %d grants does not count", n)
 	}

@@ -72,10 +72,10 @@ func killErasures(t *testing.T, data, ledger string, n int, open func() []*sql.D
 	}
 }
 
-// erasures are users who are erased by a server that is killed.
+// erasures erases users on a server that is killed meanwhile.
 type erasures struct {
 	*crashes
-	// open opens the databases, to read them while nobody else does.
+	// open opens the databases, to read them while no server does.
 	open func() []*sql.DB
 	// within is how many milliseconds after it was asked for an erasure is cut off at
 	// the latest, midway how often that was in its middle.

@@ -64,7 +64,7 @@ func (p *past) claim(campaign, user string) string {
 	return r.Claim.ID
 }
 
-// sell has everybody buy, order, use a coupon and get a share of a red packet.
+// sell makes every user buy, order, use a coupon and get a share of a red packet.
 func (p *past) sell(users []string) {
 	p.t.Helper()
 	ctx, s := p.t.Context(), p.node.Service
@@ -107,8 +107,8 @@ func (p *past) sell(users []string) {
 	})
 }
 
-// follow puts everybody on a list, and has a campaign announced to them as followers,
-// which they are not any more then.
+// follow puts every user on a list, and announces a campaign to them as followers, who
+// then stop following.
 func (p *past) follow(users []string) {
 	p.t.Helper()
 	ctx, l := p.t.Context(), p.node.Ledger
@@ -131,8 +131,8 @@ func (p *past) follow(users []string) {
 	p.must(err)
 }
 
-// record leaves acts, remembered answers and deliveries that name everybody, enough that
-// their erasing takes a while.
+// record leaves so many admin actions, stored answers and deliveries that name every user
+// that erasing them takes a while.
 func (p *past) record(users []string) {
 	p.t.Helper()
 	ctx, l := p.t.Context(), p.node.Ledger

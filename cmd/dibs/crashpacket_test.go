@@ -76,16 +76,7 @@ func (c *crashes) packetRound(id string, ending bool) []press {
 		c.t.Fatal(err)
 	}
 	l := newLoader(c.url, &c.users, leastAnswered+c.r.Int64N(300), id)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		l.run(c.t.Context())
-	}()
-	select {
-	case <-l.enough:
-	case <-stopped:
-		c.t.Fatalf("the load ended before the kill: %v", l.failures)
-	}
+	wait := l.begin(c.t.Context(), c.t)
 	ended := make(chan error, 1)
 	switch {
 	case ending:
@@ -101,7 +92,7 @@ func (c *crashes) packetRound(id string, ending bool) []press {
 		c.packetUntil(admin, id, func(f *api.FundsView) bool { return f.Credited.Amount > 0 })
 	}
 	c.server.kill()
-	<-stopped
+	wait()
 	if err := <-ended; err != nil {
 		c.t.Logf("the end was cut off: %v", err)
 	}

@@ -70,7 +70,7 @@ func crowdKilled(t *testing.T, n int) {
 	c.judge(claimsOf(t, clitest.Admin(t, url), "crowd"), stock)
 }
 
-// freeAddress is an address that nobody listens on.
+// freeAddress returns an address that no program listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

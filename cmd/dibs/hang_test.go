@@ -241,7 +241,7 @@ func (f *frozen) filled(path string) string {
 // statuses of their answers while it hangs. All others are unavailable.
 var withoutLedger = map[string][]int{
 	"GET /healthz": {200}, "GET /readyz": {503}, "GET /metrics": {200}, "GET /openapi.json": {200}, "GET /docs": {200}, "GET /v1/time": {200},
-	// What everybody sees of a campaign that this node has.
+	// The public view of a campaign that this node holds.
 	"GET /c/{id}": {200}, "GET /v1/campaigns/{id} by anybody": {200}, "GET /v1/campaigns/{id}/events": {200},
 	// The user of the request has a claim already; others are granted theirs.
 	"POST /v1/campaigns/{id}/claims": {409},
@@ -319,7 +319,7 @@ func TestHangingLedgered(t *testing.T) {
 	c.drain()
 }
 
-// unavailable has users claim who get no answer in time but that there is none.
+// unavailable makes users claim, and each receives in time that the outcome is unknown.
 func (f *frozen) unavailable(effects ...string) {
 	f.Helper()
 	var wait sync.WaitGroup
@@ -395,8 +395,8 @@ func (f *frozen) ready() {
 	})
 }
 
-// goesOn checks that a node works again whose database does, and that those who claimed
-// meanwhile have what they were told, or get it now.
+// goesOn checks that a node works again when its database does, and that users that
+// claimed meanwhile have what they were told, or get it now.
 func (f *frozen) goesOn() {
 	f.Helper()
 	f.ready()

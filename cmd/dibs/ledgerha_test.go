@@ -61,8 +61,8 @@ func standbyPromoted(t *testing.T) {
 }
 
 // TestStandbyBeyondTheJournal promotes a standby that lacks more than the journal
-// kept: nobody can tell what was granted in between. The campaign is not sold from,
-// and the nodes say why; another campaign goes on.
+// kept: no record tells what was granted in between. The nodes grant nothing from the
+// campaign and say why; another campaign goes on.
 func TestStandbyBeyondTheJournal(t *testing.T) {
 	t.Parallel()
 	pair, c := onPair(t, false)

@@ -63,6 +63,23 @@ func (l *loader) run(ctx context.Context) {
 	all.Wait()
 }
 
+// begin runs the loader in the background until ctx ends or the server stops to answer,
+// and returns when enough claims are granted. wait returns when the loader has ended.
+func (l *loader) begin(ctx context.Context, t *testing.T) (wait func()) {
+	t.Helper()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		l.run(ctx)
+	}()
+	select {
+	case <-l.enough:
+	case <-stopped:
+		t.Fatalf("the load ended before enough was granted: %v", l.failures)
+	}
+	return func() { <-stopped }
+}
+
 // press sends one claim and reports whether an answer came.
 func (l *loader) press(ctx context.Context, transport http.RoundTripper) bool {
 	n := l.users.Add(1)

@@ -13,7 +13,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
-// replied sends a request as somebody and returns the answer's fields.
+// replied sends a request with a token and returns the answer's fields.
 func replied(t *testing.T, method, address, token, body string) map[string]any {
 	t.Helper()
 	req, err := http.NewRequest(method, address, strings.NewReader(body))

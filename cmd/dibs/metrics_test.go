@@ -62,7 +62,7 @@ func scrape(t *testing.T, url string) map[string]*scraped {
 	return all
 }
 
-// ask sends a request as somebody and returns the status.
+// ask sends a request with a token and returns the status.
 func ask(t *testing.T, method, address, token, body string) int {
 	t.Helper()
 	req, err := http.NewRequest(method, address, strings.NewReader(body))
@@ -149,7 +149,8 @@ func readFile(t *testing.T, path string) string {
 }
 
 // TestMetrics holds the documents and the monitoring example against what a
-// node shows: what nobody can look up, or what looks at nothing, is a fault.
+// node shows: a metric without documentation, or an expression without a metric, is a
+// fault.
 func TestMetrics(t *testing.T) {
 	all := busyMetrics(t)
 	t.Run("documented", func(t *testing.T) { metricsAreDocumented(t, all) })

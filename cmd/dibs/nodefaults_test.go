@@ -23,7 +23,7 @@ import (
 
 // TestRehearseNodes loads three nodes by their proxy while one of them is
 // killed and started again, and another one drained: every promise holds, and
-// whoever was not answered learns what became of the press.
+// a user without an answer learns the outcome by repeating the request.
 func TestRehearseNodes(t *testing.T) { rehearseNodes(t, servers.MariaDB, "sale", (rounds(t)+19)/20) }
 
 // TestRehearseNodesPostgres is the same with a red packet: its shares are credited
@@ -80,15 +80,10 @@ func TestSettlerDies(t *testing.T) {
 	for i, victim := range c.nodes {
 		l := newLoader(c.nodes[(i+1)%3].url(), &users, 300, "sale")
 		ctx, stop := context.WithCancel(t.Context())
-		stopped := make(chan struct{})
-		go func() {
-			defer close(stopped)
-			l.run(ctx)
-		}()
-		<-l.enough
+		wait := l.begin(ctx, t)
 		victim.kill()
 		stop()
-		<-stopped
+		wait()
 		api := c.admin((i + 2) % 3)
 		eventually(t, clitest.Patience, "another node has settled everything", func(ctx context.Context) bool {
 			stats, err := api.Stats(ctx, "sale")
@@ -121,17 +116,12 @@ func TestNodesAndRedisDie(t *testing.T) {
 	all := map[string]string{}
 	for round := range max(2, rounds(t)/10) {
 		l := newLoader(c.nodes[round%2].url(), &users, 200, "sale")
-		stopped := make(chan struct{})
-		go func() {
-			defer close(stopped)
-			l.run(t.Context())
-		}()
-		<-l.enough
+		wait := l.begin(t.Context(), t)
 		c.redis.Kill()
 		if r.IntN(2) == 0 {
 			c.nodes[1-round%2].kill()
 		}
-		<-stopped
+		wait()
 		if err := c.redis.Start(); err != nil {
 			t.Fatal(err)
 		}

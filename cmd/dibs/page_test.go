@@ -99,7 +99,7 @@ func (p *pages) as(user string) *client.Client {
 	return c
 }
 
-// open opens a campaign's page as a user; "" for nobody.
+// open opens a campaign's page as a user; "" for none.
 func (p *pages) open(id, user, language string) *tab {
 	p.Helper()
 	address := p.url + "/c/" + id
@@ -138,7 +138,7 @@ func beforeTheSale(p *pages) {
 }
 
 // claimOnThePage: a claim by the button, the same one when it is pressed again
-// and after a reload, and nothing for who has what he may have.
+// and after a reload, and nothing beyond the limit.
 func claimOnThePage(p *pages) {
 	p.campaign("phone", func(*dibs.CampaignSpec) {})
 	page := p.open("phone", "7", english)
@@ -248,8 +248,8 @@ func ticketOnThePage(p *pages) {
 	page.shows("It is yours.")
 }
 
-// lostOnThePage: whose answer was lost hears in the end that it is his: neither a
-// ticket that he gets no more nor a limit stands in the place of the answer.
+// lostOnThePage: a user whose answer was lost learns in the end that the claim was
+// granted: neither a used ticket nor a limit takes the place of the answer.
 func lostOnThePage(p *pages) {
 	p.campaign("torn", func(c *dibs.CampaignSpec) {
 		c.Gate = &dibs.GateSpec{Ticket: &dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute), WorkBits: 1}}
@@ -274,7 +274,7 @@ func lostOnThePage(p *pages) {
 	page.shows("It is over")
 	page.press()
 	page.await("claims === 2 && !document.getElementById('press').disabled")
-	// Also who loads the page again may press once more.
+	// A reload of the page allows one more press too.
 	page.do(chromedp.Navigate(p.url + "/c/torn?again"))
 	page.shows("It is over")
 	page.press()
@@ -292,8 +292,8 @@ func shareOnThePage(p *pages) {
 	page.shows("It is yours. JPY 700\n")
 }
 
-// strangersOnThePage: nobody has no button, and a token that counts no more is
-// told what it is.
+// strangersOnThePage: there is no button without a user, and the page explains a token
+// that is no longer valid.
 func strangersOnThePage(p *pages) {
 	p.campaign("strange", func(*dibs.CampaignSpec) {})
 	page := p.open("strange", "", english)

@@ -19,7 +19,7 @@ import (
 )
 
 // TestPushKilled kills a server twice while it tells a campaign to followers, at
-// any moment: each of them is in one event, and one who is connected hears it.
+// any moment: each of them is in one event, and a connected follower is told.
 func TestPushKilled(t *testing.T) {
 	p := &pushes{followers: 5000, rate: 2500}
 	if os.Getenv("SOAK") != "" {
@@ -66,7 +66,7 @@ func TestPushKilled(t *testing.T) {
 	if len(told) != len(p.announced)*p.followers {
 		t.Errorf("%d deliveries of %d announcements to %d followers", len(told), len(p.announced), p.followers)
 	}
-	p.hears()
+	p.tellsOne()
 }
 
 // pushes is a server that is killed while it tells followers.
@@ -134,8 +134,8 @@ func (c *pushes) deliveries() map[string]int {
 	}
 }
 
-// hears announces another campaign, and waits until a follower hears of it.
-func (c *pushes) hears() {
+// tellsOne announces another campaign, and waits until a follower is told.
+func (c *pushes) tellsOne() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()

@@ -60,8 +60,8 @@ func TestOlderDump(t *testing.T) {
 }
 
 // TestDumpBeyondTheJournal restores a dump that is older than the journal's
-// tail: nobody can tell what was granted in between, so that the campaign is
-// not sold from, and the nodes say so.
+// tail: no record tells what was granted in between, so that the nodes grant nothing
+// from the campaign, and say so.
 func TestDumpBeyondTheJournal(t *testing.T) {
 	c := newCluster(t, servers.MariaDB, 2)
 	clitest.Publish(t, c.admin(0), "sale", 1000)

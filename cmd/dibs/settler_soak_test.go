@@ -46,19 +46,14 @@ func settlerKilled(t *testing.T, ledger string, n int) {
 		before := c.settled(t.Context())
 		l := newLoader(c.url, &users, leastAnswered+r.Int64N(400), "sale")
 		ctx, stop := context.WithCancel(t.Context())
-		stopped := make(chan struct{})
-		go func() {
-			defer close(stopped)
-			l.run(ctx)
-		}()
-		<-l.enough
+		wait := l.begin(ctx, t)
 		victim := c.settler(before)
 		// At any moment of its work, not just after a settling.
 		moment := time.NewTimer(time.Duration(r.IntN(300)) * time.Millisecond)
 		<-moment.C
 		c.nodes[victim].kill()
 		stop()
-		<-stopped
+		wait()
 		api := c.admin((victim + 1) % 3)
 		eventually(t, clitest.Patience, "another node has settled everything", func(ctx context.Context) bool {
 			stats, err := api.Stats(ctx, "sale")

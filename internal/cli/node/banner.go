@@ -89,6 +89,7 @@ func (b *banner) print(out io.Writer) error {
 	return err
 }
 
+// campaignTable shows the demo campaigns, indented like the lines above them.
 func (b *banner) campaignTable() *cli.Table {
 	t := cli.NewTable()
 	for _, c := range b.campaigns {

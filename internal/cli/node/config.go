@@ -15,6 +15,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/settings"
 )
 
+// newConfigCommand returns the verbs about settings. They open at most the ledger, to see
+// whether it has a key.
 func newConfigCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "config",
@@ -28,6 +30,8 @@ func readServing(cmd *cobra.Command) (*config.Config, []settings.Fault, error) {
 	return config.Read(cmd, config.ServerRules, config.ServeRules, adminKeyRule(cmd.Context()))
 }
 
+// newConfigCheckCommand lists the faults of the settings for serve. Warnings do not change
+// its exit code.
 func newConfigCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -87,6 +91,8 @@ type shownSetting struct {
 	From  string `json:"from"`
 }
 
+// newConfigShowCommand shows the settings with their sources, also when some of them have
+// a fault.
 func newConfigShowCommand() *cobra.Command {
 	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "show",
@@ -113,6 +119,7 @@ func newConfigShowCommand() *cobra.Command {
 	return cmd
 }
 
+// newConfigDocsCommand prints what docs/CONFIG.md must be.
 func newConfigDocsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "docs",

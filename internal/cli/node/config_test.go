@@ -8,7 +8,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
-// TestConfigPrecedence checks who wins: flag, environment, file, default.
+// TestConfigPrecedence checks that flags win over the environment, that over the file,
+// and that over defaults.
 func TestConfigPrecedence(t *testing.T) {
 	file := clitest.WriteFile(t, "dibs.yaml", "listen: 127.0.0.1:1\ndrain: 1s\nlog_level: warn\nadmin_key: "+clitest.Key+"\nurl:\n")
 	env := []string{"DIBS_CONFIG=" + file, "DIBS_LISTEN=127.0.0.1:2", "DIBS_DRAIN=2s", "DIBS_LOG_FORMAT=", "DIBS_JWT_SECRET=" + clitest.Secret}

@@ -44,6 +44,8 @@ func demo(ctx context.Context, svc *node.Service) ([]api.CampaignView, error) {
 	return views, nil
 }
 
+// demoSpecs returns the demo campaigns: one of each kind that is open, and a sale that is
+// not.
 func demoSpecs(product string, now time.Time) []dibs.CampaignSpec {
 	units, seats := int64(200), int64(500)
 	today, tomorrow := now.Add(-time.Second), now.Add(24*time.Hour)

@@ -19,6 +19,8 @@ import (
 	"github.com/dibs-dev/dibs/node"
 )
 
+// newDevCommand returns the verb for trying dibs out. It takes all settings of serve, so
+// that moving to production changes little but the verb.
 func newDevCommand(b cli.Build) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",

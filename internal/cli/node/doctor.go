@@ -19,6 +19,8 @@ import (
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
+// newDoctorCommand returns the verb that finds out why serve would not work well. It shows
+// all findings before it fails.
 func newDoctorCommand() *cobra.Command {
 	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "doctor",
@@ -91,6 +93,7 @@ func examine(ctx context.Context, c *config.Config, faults []settings.Fault, env
 	return u
 }
 
+// add adds findings about a part of the system.
 func (u *checkup) add(area string, findings ...dibs.Finding) {
 	for _, f := range findings {
 		u.Findings = append(u.Findings, diagnosis{area, f})

@@ -17,6 +17,8 @@ import (
 	"github.com/dibs-dev/dibs/access"
 )
 
+// newKeyCommand returns the verbs on API keys. They need no server and no key, only access
+// to the ledger: this is how an operator gets the first key.
 func newKeyCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "key",
@@ -37,6 +39,7 @@ type shownKey struct {
 	Secret    string      `json:"secret,omitempty"`
 }
 
+// showKey returns a key as the verbs show it; secret is empty for a key that is not new.
 func showKey(k *access.APIKey, secret string) shownKey {
 	v := shownKey{ID: k.ID, Name: k.Name, Role: k.Role, CreatedAt: k.CreatedAt, Secret: secret}
 	if !k.RevokedAt.IsZero() {
@@ -90,6 +93,8 @@ func onLedger(cmd *cobra.Command, create bool, do func(cmd *cobra.Command, args 
 	return cmd
 }
 
+// newKeyCreateCommand makes a key. It writes to the admin log first: a key that no record
+// knows must not exist.
 func newKeyCreateCommand() *cobra.Command {
 	var name, secret string
 	var k *access.APIKey
@@ -131,6 +136,7 @@ publisher runs them and moves claims, admin does everything.`,
 	return cmd
 }
 
+// newKeyListCommand lists keys without their secrets, which no ledger has.
 func newKeyListCommand() *cobra.Command {
 	return onLedger(cli.WithOutput(&cobra.Command{Use: "list", Short: "List all keys, revoked ones too", Args: cobra.NoArgs}), false,
 		func(cmd *cobra.Command, _ []string, l keyLedger) error {
@@ -149,6 +155,7 @@ func newKeyListCommand() *cobra.Command {
 		})
 }
 
+// newKeyRevokeCommand revokes a key. It may be repeated.
 func newKeyRevokeCommand() *cobra.Command {
 	return onLedger(&cobra.Command{Use: "revoke ID", Short: "Revoke a key; running servers refuse it within seconds", Args: cobra.ExactArgs(1)}, false,
 		func(cmd *cobra.Command, args []string, l keyLedger) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
+// newMigrateCommand returns the verb for operators that start serve with --migrate=false.
 func newMigrateCommand() *cobra.Command {
 	var check bool
 	cmd := cli.WithOutput(&cobra.Command{
@@ -60,6 +61,7 @@ type migrated struct {
 	Applied int    `json:"applied"`
 }
 
+// migrate migrates the journal and the ledger, or only compares versions if check is true.
 func migrate(cmd *cobra.Command, c *config.Config, check bool) error {
 	ctx, opts := cmd.Context(), sqlledger.Options{AnySchema: true, Timeout: c.LedgerTimeout}
 	// The journal comes first: opening it fails while a server runs, before anything

@@ -15,6 +15,7 @@ import (
 	"github.com/dibs-dev/dibs/sqlledger"
 )
 
+// newServeCommand returns the verb for production.
 func newServeCommand(b cli.Build) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",

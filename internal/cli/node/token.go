@@ -26,6 +26,8 @@ type tokenFlags struct {
 	prefix, format string
 }
 
+// newTokenCommand returns the verb that signs tokens, for tests and load tools: in
+// production the shop signs the tokens of its users.
 func newTokenCommand() *cobra.Command {
 	o := tokenFlags{format: "lines"}
 	cmd := &cobra.Command{
@@ -59,6 +61,7 @@ func newTokenCommand() *cobra.Command {
 	return cmd
 }
 
+// check refuses flags that name no user, or users that the server would refuse.
 func (o *tokenFlags) check(cmd *cobra.Command) error {
 	switch {
 	case (o.user == "") == (o.count == 0):
@@ -75,6 +78,7 @@ func (o *tokenFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
+// write signs the tokens and writes one on each line.
 func (o *tokenFlags) write(out io.Writer, secret []byte) error {
 	w := bufio.NewWriter(out)
 	if o.format == "csv" {

@@ -19,6 +19,7 @@ import (
 	"github.com/dibs-dev/dibs/node"
 )
 
+// newVerifyCommand returns the verb that proves the promises, and repairs.
 func newVerifyCommand() *cobra.Command {
 	var repair bool
 	var older string
@@ -65,6 +66,7 @@ product:ID stands for the regular orders of a product.`,
 	return cmd
 }
 
+// runVerify compares engine and ledger and shows the report.
 func runVerify(cmd *cobra.Command, campaigns []string) error {
 	from, report, err := hereOrThere(cmd,
 		func(ctx context.Context, s *node.Service) (*audit.Report, error) {
@@ -80,6 +82,7 @@ func runVerify(cmd *cobra.Command, campaigns []string) error {
 	return verdict(cmd, from, report)
 }
 
+// runRepair repairs and shows the reports of before and after.
 func runRepair(cmd *cobra.Command, req audit.RepairRequest) error {
 	from, repair, err := hereOrThere(cmd,
 		func(ctx context.Context, s *node.Service) (*audit.RepairReport, error) {

@@ -15,13 +15,17 @@ import (
 func TestVerifyNothing(t *testing.T) {
 	clitest.Run(t, nil, "verify", "--data", t.TempDir()).Want(t, 1, "there is nothing to verify")
 	clitest.Run(t, nil, "verify", "--url", "http://127.0.0.1:1").Want(t, 2, "admin_key (not set")
+	// The environment names a server; a flag names a folder in its place.
+	env := []string{"DIBS_URL=http://127.0.0.1:1"}
+	clitest.Run(t, env, "verify").Want(t, 2, "admin_key (not set")
+	clitest.Run(t, env, "verify", "--data", t.TempDir()).Want(t, 1, "there is nothing to verify")
 }
 
 // wrongSum changes a sum, as an operator may by hand.
 const wrongSum = `UPDATE positions SET stock_left = stock_left + 1`
 
-// TestRepair damages the ledger beneath a running server and in a folder that
-// nobody uses, and repairs both.
+// TestRepair damages the ledger beneath a running server and in a folder that no server
+// uses, and repairs both.
 func TestRepair(t *testing.T) {
 	data := t.TempDir()
 	damage := func(statement string) {

@@ -13,6 +13,7 @@ import (
 	"github.com/dibs-dev/dibs/funds"
 )
 
+// newAccountCommand returns the verbs on /v1/accounts/{user}.
 func newAccountCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "account",
@@ -23,6 +24,8 @@ that its user sends, and receives the shares that the user was given.`,
 	}, newDepositCommand(), newAccountShowCommand())
 }
 
+// newDepositCommand records a deposit. The ref makes it safe to repeat: the server
+// knows the deposit again and changes nothing.
 func newDepositCommand() *cobra.Command {
 	d := funds.DepositSpec{}
 	cmd := ask(&cobra.Command{
@@ -47,6 +50,8 @@ type account struct {
 	Entries []funds.PostingView `json:"entries"`
 }
 
+// newAccountShowCommand shows an account by two calls, so that an entry may be newer than
+// the balances above it.
 func newAccountShowCommand() *cobra.Command {
 	return ask(&cobra.Command{
 		Use:   "show USER",

@@ -15,6 +15,8 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
+// newAnnouncementCommand returns the verbs on /v1/announcements/{id}. All of them may be
+// repeated.
 func newAnnouncementCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "announcement",
@@ -68,6 +70,7 @@ clients. Users that follow later are not told.`,
 	return cmd
 }
 
+// newAnnouncementShowCommand shows one announcement, and follows it with --watch.
 func newAnnouncementShowCommand() *cobra.Command {
 	return watchable(&cobra.Command{Use: "show ID", Short: "Show an announcement and how far it is", Args: cobra.ExactArgs(1)},
 		func(ctx context.Context, s *session) (announce.AnnouncementView, error) {
@@ -75,6 +78,7 @@ func newAnnouncementShowCommand() *cobra.Command {
 		})
 }
 
+// newAnnouncementListCommand lists a page of announcements: a campaign has few.
 func newAnnouncementListCommand() *cobra.Command {
 	return byID("list CAMPAIGN", "List the latest announcements of a campaign, newest first",
 		func(admin *client.Client, ctx context.Context, campaign string) (api.ListView[announce.AnnouncementView], error) {
@@ -88,6 +92,8 @@ func newAnnouncementListCommand() *cobra.Command {
 		})
 }
 
+// announcementTable shows an announcement, a row for each of its properties. delivered is
+// there only when the server counts deliveries.
 func announcementTable(v *announce.AnnouncementView) *cli.Table {
 	t := cli.NewTable()
 	t.Add("id", v.ID)

@@ -81,6 +81,8 @@ type announcementBar struct {
 	bar *progressbar.ProgressBar
 }
 
+// newAnnouncementBar returns what shows the progress. JSON documents on the output tell
+// it already, so that they need no bar beside them.
 func newAnnouncementBar(to io.Writer, asJSON bool) *announcementBar {
 	b := &announcementBar{to: to}
 	if cli.IsTerminal(to) && !asJSON {
@@ -89,6 +91,7 @@ func newAnnouncementBar(to io.Writer, asJSON bool) *announcementBar {
 	return b
 }
 
+// show moves the bar, or writes the line.
 func (b *announcementBar) show(v *announce.AnnouncementView, line string) error {
 	if b.bar == nil {
 		_, err := fmt.Fprintln(b.to, line)

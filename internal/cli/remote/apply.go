@@ -33,6 +33,9 @@ type applied struct {
 	Planned bool       `json:"planned,omitempty"`
 }
 
+// newApplyCommand is for campaigns that are kept in a file, under version control say. It
+// is built on connected, since the explanation of an error belongs behind the name of
+// the campaign that it is about.
 func newApplyCommand() *cobra.Command {
 	var file string
 	var dryRun bool

@@ -27,6 +27,8 @@ type applying struct {
 	notes []string
 }
 
+// run creates the campaign or changes it, and then moves it to the wanted state. Every
+// step may be repeated: after a failure the same file can be applied again.
 func (a *applying) run(ctx context.Context) error {
 	v, err := a.admin.Campaign(ctx, a.w.ID)
 	switch {

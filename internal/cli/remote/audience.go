@@ -13,6 +13,7 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
+// newAudienceCommand returns the verbs on /v1/audiences.
 func newAudienceCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "audience",
@@ -23,6 +24,7 @@ open to a list alone when its gate says so: {"audience":{"list":"vip"}}.`,
 	}, newAudienceImportCommand(), byID("show ID", "Show a list of users", (*client.Client).Audience, audienceTable), newAudienceListCommand())
 }
 
+// newAudienceImportCommand replaces a list. It may be repeated with the same file.
 func newAudienceImportCommand() *cobra.Command {
 	return ask(&cobra.Command{
 		Use:   "import ID FILE",
@@ -40,6 +42,7 @@ changes nothing.`,
 	}, audienceTable)
 }
 
+// audienceTable shows a list of users. Only an import counts duplicates.
 func audienceTable(v *api.AudienceView) *cli.Table {
 	t := cli.NewTable()
 	t.Add("id", v.ID)
@@ -51,6 +54,7 @@ func audienceTable(v *api.AudienceView) *cli.Table {
 	return t
 }
 
+// newAudienceListCommand shows the lists, and not their users: there may be millions.
 func newAudienceListCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "list", Short: "List the lists of users by id", Args: cobra.NoArgs},
 		func(ctx context.Context, s *session) ([]api.AudienceView, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
+// newAuditCommand returns the verbs on /v1/audit.
 func newAuditCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "audit",
@@ -23,6 +24,8 @@ server at --url, with an admin's API key in --admin-key or $DIBS_ADMIN_KEY.`,
 	}, newAuditListCommand())
 }
 
+// newAuditListCommand searches the admin log. Its table leaves out what an action changed;
+// the JSON has it.
 func newAuditListCommand() *cobra.Command {
 	var f access.ActFilter
 	var since, until string
@@ -54,6 +57,7 @@ before and after.`,
 	return cmd
 }
 
+// actsTable shows admin actions, a row for each.
 func actsTable(views *[]access.ActView) *cli.Table {
 	t := cli.NewTable("AT", "WHO", "ROLE", "ACTION", "TARGET", "STATUS", "ADDRESS")
 	for _, v := range *views {

@@ -18,6 +18,8 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
+// newCampaignCommand returns the verbs on /v1/campaigns. The verbs that change the state
+// may be repeated: a campaign that is paused can be paused again.
 func newCampaignCommand() *cobra.Command {
 	cmd := cli.Family(&cobra.Command{
 		Use:   "campaign",
@@ -45,6 +47,8 @@ var actions = []action{
 	{"end", "End a campaign for good", (*client.Client).End},
 }
 
+// newListCommand reads all pages before it shows the first row, so that the columns are
+// aligned.
 func newListCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "list", Short: "List all campaigns, newest first, drafts too", Args: cobra.NoArgs},
 		func(ctx context.Context, s *session) ([]api.CampaignView, error) { return s.campaigns(ctx) },
@@ -56,6 +60,7 @@ func (s *session) campaigns(ctx context.Context) ([]api.CampaignView, error) {
 	return all(0, func(p dibs.Page) (api.ListView[api.CampaignView], error) { return s.Campaigns(ctx, p) })
 }
 
+// oneCampaign is campaignTable for the verbs that answer with one campaign.
 func oneCampaign(v *api.CampaignView) *cli.Table { return campaignTable(*v) }
 
 // campaignTable shows campaigns, a row for each.
@@ -90,6 +95,7 @@ type campaignDetail struct {
 	Stats    api.StatsView    `json:"stats"`
 }
 
+// newShowCommand shows a campaign by two calls, the second for its numbers.
 func newShowCommand() *cobra.Command {
 	return byID("show ID", "Show a campaign and its numbers",
 		func(admin *client.Client, ctx context.Context, id string) (d campaignDetail, err error) {

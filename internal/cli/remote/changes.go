@@ -48,10 +48,12 @@ func (s *session) watchChanges(ctx context.Context, ids []string) error {
 	return err
 }
 
+// changeLine writes a change as a line of the table.
 func (s *session) changeLine(v *api.SituationView) error {
 	return s.changeCells(cli.Moment(v.At), v.CampaignID, v.Event, v.Phase, v.Remaining)
 }
 
+// changeCells writes cells in columns of fixed widths: later lines are not known yet.
 func (s *session) changeCells(cells ...any) error {
 	_, err := fmt.Fprintf(s.cmd.OutOrStdout(), "%-20s  %-24s  %-10s  %-9s  %10v\n", cells...)
 	return err

@@ -7,7 +7,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
-// TestWatchChanges hears of each change as it happens, and ends with the campaign.
+// TestWatchChanges shows each change as it happens, and ends with the campaign.
 func TestWatchChanges(t *testing.T) {
 	_, url := clitest.Serve(t, t.TempDir())
 	api := clitest.Admin(t, url)

@@ -14,6 +14,7 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
+// newClaimCommand returns the verbs on /v1/claims.
 func newClaimCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "claim",
@@ -59,10 +60,13 @@ func byFlags(err error) error {
 	return refusal
 }
 
+// newClaimShowCommand shows a claim with its events, the oldest first.
 func newClaimShowCommand() *cobra.Command {
 	return byID("show ID", "Show a claim and what happened to it", (*client.Client).FindClaim, claimTable)
 }
 
+// newConfirmCommand records a payment. The ref makes it safe to repeat. Without an amount
+// it takes what the claim costs, which it has to ask for first.
 func newConfirmCommand() *cobra.Command {
 	p, m := dibs.PaymentSpec{}, moneyFlags{}
 	cmd := onClaim("confirm", "Record a payment", func(ctx context.Context, s *session, id string) (v api.ClaimView, replayed bool, err error) {
@@ -82,12 +86,15 @@ func newConfirmCommand() *cobra.Command {
 	return cmd
 }
 
+// newCancelCommand cancels a claim. It needs no key: a claim can be cancelled once.
 func newCancelCommand() *cobra.Command {
 	return onClaim("cancel", "Give up an unpaid claim; its stock comes back", func(ctx context.Context, s *session, id string) (api.ClaimView, bool, error) {
 		return s.Cancel(ctx, id, "")
 	})
 }
 
+// newRefundCommand records a refund. A claim can have several, so that only --key makes it
+// safe to repeat.
 func newRefundCommand() *cobra.Command {
 	r, m, key := dibs.RefundSpec{}, moneyFlags{}, ""
 	cmd := onClaim("refund", "Record a refund", func(ctx context.Context, s *session, id string) (v api.ClaimView, replayed bool, err error) {
@@ -102,6 +109,7 @@ func newRefundCommand() *cobra.Command {
 	return cmd
 }
 
+// newRedeemCommand records the use of a coupon. The ref makes it safe to repeat.
 func newRedeemCommand() *cobra.Command {
 	r, m := dibs.RedeemSpec{}, moneyFlags{}
 	cmd := onClaim("redeem", "Record the use of a coupon", func(ctx context.Context, s *session, id string) (v api.ClaimView, replayed bool, err error) {
@@ -116,6 +124,7 @@ func newRedeemCommand() *cobra.Command {
 	return cmd
 }
 
+// newUnredeemCommand undoes a use. With the ref of a use it cannot undo a later one.
 func newUnredeemCommand() *cobra.Command {
 	u := dibs.UnredeemSpec{}
 	cmd := onClaim("unredeem", "Take the use of a coupon back", func(ctx context.Context, s *session, id string) (api.ClaimView, bool, error) {
@@ -125,6 +134,8 @@ func newUnredeemCommand() *cobra.Command {
 	return cmd
 }
 
+// newShipCommand records a shipment. It may be repeated; another shipment takes the place
+// of the first.
 func newShipCommand() *cobra.Command {
 	p := dibs.ShipmentSpec{}
 	cmd := onClaim("ship", "Record the shipment of the goods", func(ctx context.Context, s *session, id string) (api.ClaimView, bool, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
+// newCouponCommand returns the verbs on /v1/campaigns/{id}/codes.
 func newCouponCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "coupon",
@@ -22,6 +23,8 @@ code; dibs claim redeem and unredeem record its use and take that back.`,
 	}, newImportCommand(), newExportCommand())
 }
 
+// newImportCommand imports codes. Without --key a repeat of an import that got no answer
+// may be refused, since the codes are in the campaign already.
 func newImportCommand() *cobra.Command {
 	var key string
 	cmd := ask(&cobra.Command{
@@ -52,6 +55,7 @@ it names the first of them and changes nothing.`,
 	return cmd
 }
 
+// newExportCommand streams the codes: there may be millions.
 func newExportCommand() *cobra.Command {
 	return talk(&cobra.Command{
 		Use:   "export CAMPAIGN",

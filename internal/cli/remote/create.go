@@ -38,6 +38,8 @@ type campaignFlags struct {
 	room        roomFlags
 }
 
+// newCreateCommand creates a campaign. With --id it may be repeated: the second time the
+// server refuses it as already_exists.
 func newCreateCommand() *cobra.Command {
 	o := &campaignFlags{}
 	var publish bool
@@ -103,6 +105,7 @@ func addNames(cmd *cobra.Command, spec *dibs.CampaignSpec) {
 // windowFlags are the window of a campaign.
 type windowFlags struct{ starts, ends string }
 
+// add adds the flags to a verb.
 func (w *windowFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.starts, "starts", "now", "When it starts: a `TIME` such as 2026-12-01T04:00:00Z, now, or +1h from now")
 	cmd.Flags().StringVar(&w.ends, "ends", "", "When it ends: a `TIME` like that of --starts")

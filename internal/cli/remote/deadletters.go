@@ -26,6 +26,7 @@ func ofConsumer(cmd *cobra.Command, d *consumer.Dead) *cobra.Command {
 	return cli.WithOutput(cmd)
 }
 
+// newDeadListCommand lists dead letters, a page of them: --after continues.
 func newDeadListCommand() *cobra.Command {
 	d, after, limit := consumer.Dead{}, "", 20
 	cmd := ofConsumer(&cobra.Command{
@@ -47,6 +48,8 @@ func newDeadListCommand() *cobra.Command {
 	return cmd
 }
 
+// newDeadReplayCommand returns dead letters to the stream. A consumer may see a letter
+// twice when a replay is repeated, as it may see every event.
 func newDeadReplayCommand() *cobra.Command {
 	d, all := consumer.Dead{}, false
 	cmd := ofConsumer(&cobra.Command{

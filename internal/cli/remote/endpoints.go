@@ -15,6 +15,7 @@ import (
 	"github.com/dibs-dev/dibs/webhooks"
 )
 
+// newEndpointsCommand returns the verbs on /v1/webhook-endpoints.
 func newEndpointsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{Use: "endpoints", Short: "List, add, change, test and delete webhooks"},
 		newEndpointListCommand(), newEndpointCreateCommand(), newEndpointTestCommand(), newEndpointRotateCommand(),
@@ -25,12 +26,14 @@ func newEndpointsCommand() *cobra.Command {
 	)
 }
 
+// disable returns the call that disables an endpoint, or enables it.
 func disable(disabled bool) func(*client.Client, context.Context, string) (webhooks.EndpointView, error) {
 	return func(admin *client.Client, ctx context.Context, id string) (webhooks.EndpointView, error) {
 		return admin.PatchEndpoint(ctx, id, webhooks.EndpointPatch{Disabled: &disabled})
 	}
 }
 
+// endpointTable shows a webhook. The server tells its secret only when it is new.
 func endpointTable(v *webhooks.EndpointView) *cli.Table {
 	t := cli.NewTable()
 	t.Add("id", v.ID)
@@ -58,6 +61,7 @@ func failingText(v *webhooks.EndpointView) string {
 	return cli.Moment(*v.FailingSince)
 }
 
+// newEndpointListCommand lists all webhooks: the server bounds their number.
 func newEndpointListCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "list", Short: "List the webhooks", Args: cobra.NoArgs},
 		func(ctx context.Context, s *session) (api.ListView[webhooks.EndpointView], error) {
@@ -73,6 +77,8 @@ func newEndpointListCommand() *cobra.Command {
 		})
 }
 
+// newEndpointCreateCommand adds a webhook. A repeat adds another one, with a secret of its
+// own.
 func newEndpointCreateCommand() *cobra.Command {
 	spec := webhooks.EndpointSpec{}
 	cmd := byID("create URL", "Add a webhook; its secret is shown only now",
@@ -85,6 +91,7 @@ func newEndpointCreateCommand() *cobra.Command {
 	return cmd
 }
 
+// newEndpointTestCommand posts an event that means nothing, to try address and signature.
 func newEndpointTestCommand() *cobra.Command {
 	return byID("test ID", "Post a test event to a webhook",
 		func(admin *client.Client, ctx context.Context, id string) (map[string]string, error) {
@@ -97,6 +104,8 @@ func newEndpointTestCommand() *cobra.Command {
 		})
 }
 
+// newEndpointRotateCommand changes the secret. For a day the old secret signs too, so that
+// the receiver can be changed meanwhile.
 func newEndpointRotateCommand() *cobra.Command {
 	keep := 24 * time.Hour
 	cmd := byID("rotate-secret ID", "Give a webhook a new secret, which is shown only now",

@@ -14,6 +14,7 @@ import (
 	"github.com/dibs-dev/dibs/webhooks"
 )
 
+// newEventsCommand returns the verbs on events, their sinks and webhooks.
 func newEventsCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "events",
@@ -27,6 +28,7 @@ events and the sinks.`,
 // tailEvery is the time between two calls for new events when there are none.
 const tailEvery = 500 * time.Millisecond
 
+// newTailCommand follows the feed. It has no --output: an event is JSON.
 func newTailCommand() *cobra.Command {
 	after, once := int64(-1), false
 	cmd := talk(&cobra.Command{Use: "tail", Short: "Print events as they happen, one JSON object a line", Args: cobra.NoArgs},
@@ -66,6 +68,7 @@ func (s *session) tail(ctx context.Context, after int64, once bool) error {
 	}
 }
 
+// newSinksCommand shows how far each sink is. All webhooks together are one sink.
 func newSinksCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "sinks", Short: "Show how far each sink has taken the events", Args: cobra.NoArgs},
 		func(ctx context.Context, s *session) (api.ListView[events.SinkView], error) { return s.EventSinks(ctx) },
@@ -78,6 +81,7 @@ func newSinksCommand() *cobra.Command {
 		})
 }
 
+// newDeliveriesCommand lists a page of deliveries: a webhook may have millions.
 func newDeliveriesCommand() *cobra.Command {
 	var status string
 	limit := dibs.DefaultPage
@@ -96,6 +100,7 @@ func newDeliveriesCommand() *cobra.Command {
 	return cmd
 }
 
+// newRedeliverCommand posts events again. The receiver knows them by their ids.
 func newRedeliverCommand() *cobra.Command {
 	var failed bool
 	cmd := ask(&cobra.Command{Use: "redeliver ENDPOINT [EVENT]", Short: "Post an event to a webhook again, or all failed ones", Args: cobra.RangeArgs(1, 2)},

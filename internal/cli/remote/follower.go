@@ -14,6 +14,7 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
+// newFollowerCommand returns the verbs on /v1/merchants/{id}/followers.
 func newFollowerCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "follower",
@@ -37,6 +38,8 @@ func ofMerchant(cmd *cobra.Command, to *string) *cobra.Command {
 	return cmd
 }
 
+// newFollowerImportCommand adds followers. It may be repeated: a user follows a merchant
+// once.
 func newFollowerImportCommand() *cobra.Command {
 	var merchant string
 	return ofMerchant(ask(&cobra.Command{
@@ -63,6 +66,7 @@ import that was interrupted can be repeated.`,
 	}), &merchant)
 }
 
+// newFollowerListCommand lists a page of followers: a merchant may have millions.
 func newFollowerListCommand() *cobra.Command {
 	var merchant string
 	limit := dibs.DefaultPage
@@ -89,6 +93,7 @@ type followerCount struct {
 	Merchant  string `json:"id"`
 }
 
+// newFollowerCountCommand counts followers without reading them.
 func newFollowerCountCommand() *cobra.Command {
 	var merchant string
 	return ofMerchant(ask(&cobra.Command{Use: "count", Short: "Count the followers of a merchant", Args: cobra.NoArgs},

@@ -6,8 +6,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
-// TestFollowerVerbs imports followers and announces a campaign to them.
-func TestFollowerVerbs(t *testing.T) {
+// TestFollowers imports followers, lists and counts them.
+func TestFollowers(t *testing.T) {
 	_, url := clitest.Serve(t, t.TempDir())
 	verb := func(args ...string) clitest.Result {
 		t.Helper()
@@ -18,16 +18,6 @@ func TestFollowerVerbs(t *testing.T) {
 	verb("follower", "import", clitest.WriteFile(t, "good.csv", "user,rank\n42,1\n43,5\n44\n"), "--merchant", "shop").Want(t, 0, "imported", "3")
 	verb("follower", "import", "none.csv").Want(t, 2, "--merchant is required")
 	verb("follower", "list", "--merchant", "shop", "--output", "json").Want(t, 0, `"user": "43"`)
-	clitest.Publish(t, clitest.Admin(t, url), "phone", 10)
-	verb("campaign", "announce", "phone").Want(t, 1, "merchant is required")
-	verb("campaign", "announce", "phone", "--merchant", "shop", "--threshold", "1", "--first", "2").Want(t, 1, "first must be at most the threshold")
-	verb("campaign", "announce", "phone", "--merchant", "shop", "--id", "slow", "--threshold", "1", "--rate", "1").Want(t, 0, "1 at once, the others at 1/s")
-	verb("announcement", "pause", "slow").Want(t, 0, "paused")
-	verb("campaign", "announce", "phone", "--merchant", "shop").Want(t, 1, "slow of this campaign is paused")
-	verb("announcement", "resume", "slow").Want(t, 0, "running")
-	verb("announcement", "cancel", "slow").Want(t, 0, "cancelled")
-	verb("announcement", "resume", "slow").Want(t, 1, "slow is cancelled")
-	verb("campaign", "announce", "phone", "--merchant", "shop", "--id", "quick", "--watch").Want(t, 0, "done", "all at once", "3 in 1 events")
-	verb("announcement", "show", "quick", "--output", "json").Want(t, 0, `"enqueued": 3`)
-	verb("announcement", "list", "phone").Want(t, 0, "quick", "slow")
+	verb("follower", "list", "--merchant", "shop", "--limit", "1").Want(t, 0, "USER  RANK  SINCE\n43    5     20")
+	verb("follower", "count", "--merchant", "shop", "--output", "json").Want(t, 0, "{\n  \"followers\": 3,\n  \"id\": \"shop\"\n}\n")
 }

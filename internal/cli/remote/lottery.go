@@ -12,6 +12,8 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
+// newLotteryCommand returns the verbs on /v1/campaigns/{id}/lottery. show and verify read
+// what is public, although connecting asks for an admin key as it does for all verbs.
 func newLotteryCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "lottery",
@@ -22,6 +24,8 @@ can see. docs/LOTTERY.md has the rule.`,
 	}, byID("show ID", "Show a lottery and what it has fixed so far", (*client.Client).Lottery, lotteryTable), newPublicValueCommand(), newLotteryVerifyCommand())
 }
 
+// newPublicValueCommand tells the public value. The same value may be told again; another
+// one is refused, or the operator could choose among draws.
 func newPublicValueCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "public-value ID VALUE", Short: "Tell the public value that was named beforehand, once", Args: cobra.ExactArgs(2)},
 		func(ctx context.Context, s *session) (gate.LotteryView, error) {

@@ -33,8 +33,11 @@ type lotteryReport struct {
 	Mine string `json:"mine,omitempty"`
 }
 
+// errLotteryDiffers makes the verb exit with 1 after it has shown what differs.
 var errLotteryDiffers = errors.New("the lottery differs from what was published")
 
+// newLotteryVerifyCommand draws a lottery again. It believes the server in nothing that
+// can be computed: seed, list and winners must fit the hashes of before.
 func newLotteryVerifyCommand() *cobra.Command {
 	var check lotteryCheck
 	cmd := talk(cli.WithOutput(&cobra.Command{
@@ -120,6 +123,7 @@ func (s *session) openEntries(ctx context.Context, id, file string) (io.ReadClos
 	return os.Open(file)
 }
 
+// writeWinners writes the entries of the winners, one on each line, if a file is named.
 func writeWinners(file string, winners []room.Sum) error {
 	if file == "" {
 		return nil
@@ -131,6 +135,7 @@ func writeWinners(file string, winners []room.Sum) error {
 	return os.WriteFile(file, text, 0o644)
 }
 
+// table shows the report, a row for each problem.
 func (r *lotteryReport) table() *cli.Table {
 	t := cli.NewTable()
 	t.Add("campaign", r.CampaignID)

@@ -21,6 +21,7 @@ type orderFlags struct {
 	csv                             bool
 }
 
+// newOrdersCommand searches claims and orders by GET /v1/claims.
 func newOrdersCommand() *cobra.Command {
 	o := &orderFlags{}
 	cmd := talk(cli.WithOutput(&cobra.Command{
@@ -52,6 +53,7 @@ name a campaign or a time as well: the search is faster.`,
 	return cmd
 }
 
+// add adds the flags of a search.
 func (o *orderFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.q.UserID, "user", "", "Only those of this `USER`")

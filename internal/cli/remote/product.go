@@ -14,6 +14,7 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
+// newProductCommand returns the verbs on /v1/products.
 func newProductCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "product",
@@ -33,6 +34,7 @@ type productFlags struct {
 	late                                  string
 }
 
+// add adds the flags of the fields that can be changed.
 func (o *productFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.name, "name", "", "The product's `NAME`")
@@ -57,6 +59,7 @@ func (o *productFlags) patch(cmd *cobra.Command) (p dibs.ProductPatch, err error
 	return p, nil
 }
 
+// newProductCreateCommand creates a product. --id or --key makes it safe to repeat.
 func newProductCreateCommand() *cobra.Command {
 	var id, key string
 	o := &productFlags{}
@@ -82,6 +85,7 @@ func newProductCreateCommand() *cobra.Command {
 	return cmd
 }
 
+// newProductSetCommand changes the fields of the given flags; the others stay.
 func newProductSetCommand() *cobra.Command {
 	o := &productFlags{}
 	cmd := ask(&cobra.Command{
@@ -104,6 +108,7 @@ func newProductSetCommand() *cobra.Command {
 	return cmd
 }
 
+// newProductListCommand lists all products.
 func newProductListCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "list", Short: "List all products by their ids", Args: cobra.NoArgs},
 		func(ctx context.Context, s *session) ([]api.ProductView, error) {
@@ -133,6 +138,7 @@ func productTable(v *api.ProductView) *cli.Table {
 	return t
 }
 
+// countText shows a number of units; a dash for a product without a stock of its own.
 func countText(n *int64) string {
 	if n == nil {
 		return "-"
@@ -140,6 +146,7 @@ func countText(n *int64) string {
 	return strconv.FormatInt(*n, 10)
 }
 
+// payText shows the time to pay; a dash for none.
 func payText(d *dibs.Duration) string {
 	if d == nil {
 		return "-"

@@ -17,6 +17,7 @@ import (
 	"github.com/dibs-dev/dibs/redpacket"
 )
 
+// newRedPacketCommand returns the verbs on red packets. Only create calls a server.
 func newRedPacketCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "redpacket",
@@ -34,6 +35,7 @@ type packetFlags struct {
 	total, count, least, most, split string
 }
 
+// add adds the flags of what is divided.
 func (o *packetFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.total, "total", "", "The sum of all shares, an `AMOUNT` in minor units")
@@ -122,6 +124,7 @@ type division struct {
 	Sum       int64              `json:"sum"`
 }
 
+// newSplitCommand divides a total by the code that the server divides with.
 func newSplitCommand() *cobra.Command {
 	var o packetFlags
 	var seed uint64
@@ -159,6 +162,7 @@ func newSplitCommand() *cobra.Command {
 	return cmd
 }
 
+// newFairnessCommand measures a split. With --seed it gives the same numbers each time.
 func newFairnessCommand() *cobra.Command {
 	var o packetFlags
 	var seed uint64
@@ -196,6 +200,7 @@ LUCK how often it had the greatest one. The last line is all places together.`,
 	return cmd
 }
 
+// fairnessTable shows what each place got, in minor units.
 func fairnessTable(f *redpacket.Fairness, seed uint64) *cli.Table {
 	t := cli.NewTable("PLACE", "MEAN", "SPREAD", "LEAST", "MOST", "BEST LUCK")
 	t.Caption = fmt.Sprintf("%s, %d rounds, seed %d", caption(f.RedPacket), f.Rounds, seed)

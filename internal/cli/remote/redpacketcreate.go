@@ -24,7 +24,7 @@ func newPacketCommand() *cobra.Command {
 		Short: "Draft a red packet on a server, and publish it with --publish",
 		Long: `Draft a red packet on a server, and publish it with --publish. Publishing takes the
 total from the sender's account, or from the platform when there is no sender. At its
-end, what nobody took goes back.`,
+end, the unclaimed shares go back.`,
 		Example: `  dibs redpacket create --id rain --title "Red packet rain" --total 10000000 --count 100000 \
     --sender host --ends +1h --publish`,
 		Args: cobra.NoArgs,

@@ -19,6 +19,7 @@ type roomFlags struct {
 	ticketLife                                   time.Duration
 }
 
+// add adds the flags of a campaign's gate.
 func (o *roomFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "room", "", "A waiting room, `MODE` fifo or shuffle, or a lottery (default none)")

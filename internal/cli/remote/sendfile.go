@@ -32,20 +32,25 @@ func sendFile[T any](s *session, name, noun string, send func(file *os.File, pro
 
 // countLines counts the lines of a file and goes back to its beginning.
 func countLines(file *os.File) (lines int64, err error) {
-	in := bufio.NewReaderSize(file, 1<<20)
+	in, last := bufio.NewReaderSize(file, 1<<20), byte('\n')
 	for {
 		chunk, err := in.ReadSlice('\n')
-		if len(chunk) > 0 && (chunk[len(chunk)-1] == '\n' || errors.Is(err, io.EOF)) {
-			lines++
+		if len(chunk) > 0 {
+			last = chunk[len(chunk)-1]
 		}
-		if errors.Is(err, io.EOF) {
+		switch {
+		case err == nil:
+			lines++
+		case errors.Is(err, io.EOF):
+			if last != '\n' {
+				lines++
+			}
 			_, err = file.Seek(0, io.SeekStart)
 			return lines, err
-		}
-		// A line longer than the buffer comes in several chunks.
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		case !errors.Is(err, bufio.ErrBufferFull):
 			return 0, err
 		}
+		// A line longer than the buffer comes in several chunks.
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
+// newStockCommand changes the stock of a campaign. --key makes it safe to repeat; without
+// one a repeat changes the stock again.
 func newStockCommand() *cobra.Command {
 	var key string
 	var change dibs.StockChange

@@ -16,6 +16,7 @@ import (
 	"github.com/dibs-dev/dibs/erasure"
 )
 
+// newUserCommand returns the verbs on /v1/users/{user} and /v1/erasures.
 func newUserCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "user",
@@ -25,6 +26,7 @@ admin's API key in --admin-key or $DIBS_ADMIN_KEY.`,
 	}, byID("show USER", "Show what is stored about a user", (*client.Client).User, userTable), newUserEraseCommand(), newUserErasuresCommand())
 }
 
+// userTable shows what is stored about a user, a row for each thing.
 func userTable(v *erasure.UserRecord) *cli.Table {
 	t := cli.NewTable()
 	if len(v.Balances) > 0 {
@@ -53,6 +55,8 @@ func userTable(v *erasure.UserRecord) *cli.Table {
 	return t
 }
 
+// newUserEraseCommand asks for an erasure. It may be repeated: while an erasure is under
+// way the server answers with it.
 func newUserEraseCommand() *cobra.Command {
 	var spec erasure.ErasureSpec
 	cmd := ask(&cobra.Command{
@@ -78,6 +82,7 @@ End the user's tokens first: what the user does afterwards is new data.`,
 	return cmd
 }
 
+// newUserErasuresCommand lists a page of erasures, or shows one.
 func newUserErasuresCommand() *cobra.Command {
 	var open bool
 	cmd := talk(cli.WithOutput(&cobra.Command{
@@ -102,6 +107,7 @@ func newUserErasuresCommand() *cobra.Command {
 	return cmd
 }
 
+// erasuresTable shows erasures, a row for each.
 func erasuresTable(views ...erasure.ErasureView) *cli.Table {
 	t := cli.NewTable("ID", "STATE", "USER", "ASKED FOR", "ERASED", "WAITS FOR")
 	for _, v := range views {

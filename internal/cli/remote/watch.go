@@ -14,6 +14,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 )
 
+// newWatchCommand follows campaigns by samples of their numbers, or by a stream of what
+// happens to them.
 func newWatchCommand() *cobra.Command {
 	var every, length time.Duration
 	var changes bool

@@ -8,7 +8,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
-// TestWatch follows a campaign until a signal, and until the time is over.
+// TestWatch follows a campaign until Ctrl-C, and until the time is over.
 func TestWatch(t *testing.T) {
 	env := clitest.Served(t)
 	clitest.Run(t, env, "campaign", "watch").Want(t, 1, "no campaign is published")

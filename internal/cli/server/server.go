@@ -32,7 +32,7 @@ type Server struct {
 	opts Options
 	log  *slog.Logger
 	node *node.Node
-	// faces are one address for everybody, or one for users and then one for
+	// faces are one address for all clients, or one for users and then one for
 	// administrators.
 	faces []face
 	// hub holds the long-lived connections.

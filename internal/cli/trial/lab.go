@@ -18,6 +18,8 @@ import (
 // formatHTML is a form of the result that only the lab has.
 const formatHTML = "html"
 
+// newLabCommand returns the verb that measures ways to sell. It has --format in place of
+// --output, for the form that only it has.
 func newLabCommand() *cobra.Command {
 	var (
 		cfg    lab.Config

@@ -19,6 +19,8 @@ import (
 // users of the machine can read those, and addresses hold passwords.
 const holdAt = "LAB_LOCKS_AT"
 
+// newLabLocksCommand returns the verb that compares locks. With --hold, which is hidden, it
+// is the holder that the comparison kills and pauses.
 func newLabLocksCommand() *cobra.Command {
 	var cfg lab.LocksConfig
 	var hold string

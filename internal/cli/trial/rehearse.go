@@ -37,6 +37,7 @@ It exits with 0 when every promise held, with 1 when one is broken or when it co
 run or was stopped, with 2 for a bad command line, and with 3 when nothing is broken and
 a promise could not be judged.`
 
+// newRehearseCommand returns the verb that proves the promises under load.
 func newRehearseCommand() *cobra.Command {
 	var cfg rehearsal.Config
 	var keys bool

@@ -4,7 +4,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/internal/cli/verbs"
 )
 
 func TestUsage(t *testing.T) {
@@ -24,5 +29,35 @@ func TestUsage(t *testing.T) {
 		if strings.Count(r.Err, "\n") != 1 || r.Out != "" {
 			t.Errorf("%s: more than a line:\n%s%s", args, r.Out, r.Err)
 		}
+	}
+}
+
+// TestHelp checks the help of every verb: a short line without a full stop, which the
+// list of verbs shows, and longer text that fits a terminal.
+func TestHelp(t *testing.T) {
+	count := 0
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		count++
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: the short help is %q", cmd.CommandPath(), cmd.Short)
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if len([]rune(line)) > 90 {
+				t.Errorf("%s: a line of the help is too long: %s", cmd.CommandPath(), line)
+			}
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || strings.HasSuffix(f.Usage, ".") {
+				t.Errorf("%s --%s: the help is %q", cmd.CommandPath(), f.Name, f.Usage)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(verbs.Root(cli.Build{Version: "v1"}))
+	if count < 90 {
+		t.Errorf("the program has %d verbs", count)
 	}
 }
