@@ -212,7 +212,7 @@ func (s *Announcements) Get(ctx context.Context, id string) (AnnouncementView, e
 	return v, nil
 }
 
-// Pause has nobody enqueued until ResumeAnnouncement. Repeating it
+// Pause enqueues no follower until Resume. Repeating it
 // changes nothing, as with the others. ErrNotFound, *Error of InvalidState.
 func (s *Announcements) Pause(ctx context.Context, id string) (*Announcement, error) {
 	return s.moveTo(ctx, id, AnnouncementPaused)

@@ -4,7 +4,7 @@
 //
 // # Basics
 //
-// New makes a Hub of a dibs.Service. The API gives it its connections: httpapi's
+// New makes a Hub of a node. The API gives it its connections: httpapi's
 // Config.Gateway takes a Hub. Drain has all of them go elsewhere, Close ends
 // what is left.
 //

@@ -19,11 +19,11 @@ type Announcements interface {
 	List(ctx context.Context, campaignID string, page dibs.Page) (dibs.List[announce.Announcement], error)
 	// Announcement shows how many followers each sink of the events has taken.
 	Get(ctx context.Context, id string) (announce.AnnouncementView, error)
-	// PauseAnnouncement stops the queue of followers until ResumeAnnouncement. Like the
+	// Pause stops the queue of followers until Resume. Like the
 	// others, it may be repeated.
 	Pause(ctx context.Context, id string) (*announce.Announcement, error)
 	Resume(ctx context.Context, id string) (*announce.Announcement, error)
-	// CancelAnnouncement ends it: followers who are still in the queue are not told.
+	// Cancel ends it: followers who are still in the queue are not told.
 	Cancel(ctx context.Context, id string) (*announce.Announcement, error)
 }
 

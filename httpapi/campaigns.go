@@ -17,10 +17,10 @@ import (
 // Campaigns is what the handlers of campaigns call. All methods that name a campaign
 // return ErrNotFound for an id without one.
 type Campaigns interface {
-	// CreateCampaign stores a new draft. *dibs.Error of InvalidRequest with every
+	// Create stores a new draft. *dibs.Error of InvalidRequest with every
 	// fault, or of AlreadyExists.
 	Create(ctx context.Context, spec dibs.CampaignSpec) (*dibs.Campaign, error)
-	// PatchCampaign changes a campaign. *dibs.Error of InvalidState for fields that its
+	// Patch changes a campaign. *dibs.Error of InvalidState for fields that its
 	// state does not allow, of InvalidRequest for values that are never valid.
 	Patch(ctx context.Context, id string, patch dibs.CampaignPatch) (*dibs.Campaign, error)
 	// Publish opens a draft for claims. Like the next three, it may be repeated;

@@ -17,9 +17,9 @@ import (
 // Claims is what the handlers that show claims call. Claims that are granted but not
 // settled yet are among them.
 type Claims interface {
-	// FindClaim returns a claim; ErrNotFound. The caller checks whose it is.
+	// Find returns a claim; ErrNotFound. The caller checks whose it is.
 	Find(ctx context.Context, id string) (*dibs.Claim, error)
-	// CampaignClaims lists claims in the order in which they were granted. It settles what
+	// OfCampaign lists claims in the order in which they were granted. It settles what
 	// was granted before the call first.
 	OfCampaign(ctx context.Context, campaignID string, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
 }

@@ -66,7 +66,7 @@ type Ledger interface {
 
 // Registry has the campaigns that this node holds: what every other part asks
 // first. Its maps may be read at any time; a campaign is put in once all its shards
-// are open, by Opener, and taken out by Drop. All methods are safe for concurrent
+// are open, by Loader, and taken out by Drop. All methods are safe for concurrent
 // use.
 type Registry struct {
 	engine        dibs.Engine

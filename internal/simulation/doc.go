@@ -5,7 +5,7 @@
 //
 // One seed draws one run: how many nodes there are and how wrong their clocks are,
 // the campaigns, the people, the settings, and what goes wrong. Several nodes, each a
-// dibs.Service as the project wires it, run in one bubble of testing/synctest over a
+// node.Service as the project wires it, run in one bubble of testing/synctest over a
 // model of Redis and the real SQL ledger on SQLite. An hour takes some milliseconds.
 // Users claim, repeat, pay, cancel; admins restock, withdraw, pause, extend, end;
 // meanwhile servers are restarted, emptied, promoted with a copy that is late, or
