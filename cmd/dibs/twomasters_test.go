@@ -34,6 +34,9 @@ func forkUnderLoad(t *testing.T, level string) {
 		c.granted(0, "sale", fmt.Sprint("before", i))
 	}
 	replica := promotedReplica(t, c.redis)
+	// Before anyone claims in the background: claims read the list of nodes.
+	second := &member{address: "127.0.0.1:0"}
+	c.nodes = append(c.nodes, second)
 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -47,8 +50,6 @@ func forkUnderLoad(t *testing.T, level string) {
 			}
 		}
 	})
-	second := &member{address: "127.0.0.1:0"}
-	c.nodes = append(c.nodes, second)
 	env := c.env
 	c.env = append([]string{"DIBS_ENGINE=" + replica.URL(), "DIBS_LEDGER=" + c.ledger}, clitest.Secrets...)
 	c.start(second, "--durability", level)

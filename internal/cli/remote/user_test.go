@@ -25,7 +25,10 @@ func TestUser(t *testing.T) {
 	clitest.Run(t, env, "user", "erase", "u-42").Want(t, 1, "leave")
 	r := clitest.Run(t, env, "user", "erase", "u-42", "--leave-balance", "--output", "json")
 	r.Want(t, 0, `"user_id": "u-42"`)
-	clitest.Run(t, env, "user", "erase", "u-42", "--leave-balance").Want(t, 0, "this erasure was begun before", "WAITS FOR", "mugs")
+	clitest.Run(t, env, "user", "erase", "u-42", "--leave-balance").Want(t, 0, "this erasure was begun before", "WAITS FOR")
+	clitest.Until(t, "the erasure waits for the campaign", func() bool {
+		return strings.Contains(clitest.Run(t, env, "user", "erasures", "--open").Out, "mugs")
+	})
 	clitest.Run(t, env, "user", "erasures", "--open").Want(t, 0, "ASKED FOR", "u-42")
 	clitest.Run(t, env, "user", "erasures", "no-such").Want(t, 1, "not_found")
 	clitest.Run(t, env, "user", "show", "u-42").Want(t, 0, "erasure")
