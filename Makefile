@@ -9,17 +9,17 @@ COMMIT ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
 # of the package never meet them.
 TOOL := go tool -modfile=tools.mod
 
-# How many packages are tested at once: one more than there are processors, since
+# How many packages are tested at once: two more than there are processors, since
 # tests wait for servers, leases and failovers much of their time.
-PACKAGES ?= $(shell echo $$(($$(nproc) + 1)))
+PACKAGES ?= $(shell echo $$(($$(nproc) + 2)))
 # The packages whose tests wait for servers most are begun first, so that nothing
 # is left to wait for alone in the end.
-FIRST := ./cmd/dibs ./redisengine ./sqlledger
+FIRST := ./cmd/dibs ./engine/redisengine ./ledger/sqlledger
 # The longest that one package's tests may take.
 TIMEOUT ?= 15m
 FUZZTIME ?= 1m
-# How many rounds the soak campaigns run, or a share of them; see internal/ci/soak.sh.
-SOAK ?= 300
+# The share of the soak campaigns: 100 takes about two hours on two processors; see internal/ci/soak.sh.
+SOAK ?= 100
 # Arguments passed on by run, bench, race, soak and integration.
 ARGS ?=
 # Every test runs under the race detector. It watches Go's memory; SQLite, which is
@@ -44,12 +44,28 @@ run: ## Run the embedded server with demo campaigns (ARGS="--listen …")
 build: ## Build the static binary bin/dibs
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/dibs ./cmd/dibs
 
+# Every file of a release has the time of the commit, so that it can be made again
+# bit for bit.
+.PHONY: release
+release: ## Make what users install, in dist/ (Debian; ARGS="-only linux_amd64")
+	go run ./internal/release -version $(VERSION) -commit $(COMMIT) -time $(shell git log -1 --format=%ct) $(ARGS)
+
+.PHONY: reproduce
+reproduce: ## Make the release of the commit twice, apart, and compare every byte (ARGS as of release)
+	@internal/ci/reproduce.sh $(ARGS)
+
+.PHONY: ecosystem
+ecosystem: ## Have tools of others read the documents of the API and run the load plans (npm and a network)
+	@internal/ci/ecosystem.sh
+
+# What is compiled without the race detector is compiled as a release is, so that
+# everything is compiled twice and not three times.
 .PHONY: test
 test: need ## Vet, and run every test under the race detector
-	go vet ./...
-	go vet -tags soak ./...
+	CGO_ENABLED=0 go vet -trimpath ./...
+	CGO_ENABLED=0 go vet -trimpath -tags soak ./...
 	go test -vet=off $(RACE) -p $(PACKAGES) -timeout $(TIMEOUT) $(FIRST) ./...
-	SIM_SEEDS=1000 go test -vet=off -timeout $(TIMEOUT) -run '^Test(Simulation|Planted)$$' ./internal/simulation
+	SIM_SEEDS=1000 CGO_ENABLED=0 go test -trimpath -vet=off -timeout $(TIMEOUT) -run '^Test(Simulation|Planted)$$' ./internal/simulation
 
 .PHONY: race
 race: need ## Hunt for races: every test on 1, 2 and 4 processors, uncached
@@ -64,17 +80,37 @@ bench: ## Measure (ARGS are those of bench)
 	go run ./bench $(ARGS)
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz target for FUZZTIME=1m
-	FUZZTIME=$(FUZZTIME) internal/ci/fuzz.sh
+fuzz: ## Run each fuzz target for FUZZTIME=1m (KEEP=1 keeps what they find in testdata)
+	FUZZTIME=$(FUZZTIME) KEEP=$(KEEP) internal/ci/fuzz.sh
 
 .PHONY: soak
-soak: need ## Run the long campaigns, some hours (SOAK=300 rounds; ARGS names some of them)
+soak: need ## Run the long campaigns, about two hours (SOAK=100 is the share; ARGS names some of them)
 	SOAK=$(SOAK) internal/ci/soak.sh $(ARGS)
 
 .PHONY: sim
 sim: ## Simulate whole nodes (SEEDS=1000 from SEED=0 on; SEED=7 alone shows that run if it breaks)
 	SIM_SEED=$(SEED) SIM_SEEDS=$(if $(SEEDS)$(SEED),$(SEEDS),1000) SIM_PLANT=$(PLANT) \
 		go test -count=1 -timeout 24h -v -run '^TestSimulation$$' ./internal/simulation
+
+# The folder for the pictures.
+SCREENS ?= screens
+.PHONY: screens
+screens: need ## Photograph every page into SCREENS=screens
+	go run ./internal/screens -out $(SCREENS) $(ARGS)
+
+.PHONY: pictures
+pictures: need ## Photograph what the READMEs show, into docs/pictures
+	go run ./internal/screens -pictures docs/pictures
+
+.PHONY: pages
+pages: need ## Measure the pages: first content, frames, watchers (ARGS="-live 10m" or "-consoles" in their place)
+	go run ./internal/screens -measure $(ARGS)
+
+# The one tool from outside of Go's module file, for developers of the pages alone: no test needs it.
+TYPESCRIPT := typescript@5.9.3
+.PHONY: check-js
+check-js: ## Check the types of the pages' modules (needs Node's npx)
+	npx --yes --package $(TYPESCRIPT) tsc -p web/jsconfig.json
 
 .PHONY: lint
 lint: ## Lint, check the formatting, and look for known vulnerabilities

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"slices"
 	"time"
 )
 
@@ -73,6 +74,13 @@ const (
 	RefundDue LatePayment = "refund_due"
 )
 
+// The statuses of a product. Off sale, it takes no regular order and no campaign of it
+// can be published; campaigns that run go on, and orders that were made keep their life.
+const (
+	OnSale  = "on_sale"
+	OffSale = "off_sale"
+)
+
 // Limits of a campaign's fields.
 const (
 	MaxIDLen        = 64
@@ -105,6 +113,9 @@ type Campaign struct {
 	Stock    Stock
 	// LimitPerUser is the most units one user may hold, from 1.
 	LimitPerUser int64
+	// LimitPerProduct is the most units of the product that one user may hold over all
+	// of its campaigns that have such a limit, live and past; 0 for none.
+	LimitPerProduct int64
 	// Price is per unit; nil when nothing is to be paid.
 	Price *Money
 	// Tiers change the price of later units of one claim, in the order of their
@@ -131,6 +142,12 @@ type Campaign struct {
 	Gate *GateSpec
 	// Shards is how many independent parts the stock is divided into.
 	Shards int
+	// EarlierShards are the numbers of shards that the campaign had before, in their
+	// order; nil while it has those that it began with.
+	EarlierShards []int
+	// EndedAt is when an administrator ended the campaign; zero while it was not ended,
+	// or when only its window is over.
+	EndedAt time.Time
 	// Version rises with each change; changes compare and set it.
 	Version   int64
 	CreatedAt time.Time
@@ -140,6 +157,15 @@ type Campaign struct {
 // Regular reports whether the campaign is the one behind a product's regular
 // orders.
 func (c *Campaign) Regular() bool { return c.State == RegularState }
+
+// LimitedProduct is the product whose campaigns share a limit with this one; empty for
+// a campaign without LimitPerProduct.
+func (c *Campaign) LimitedProduct() string {
+	if c.LimitPerProduct == 0 {
+		return ""
+	}
+	return c.ProductID
+}
 
 // Name is how reports name the campaign.
 func (c *Campaign) Name() string {
@@ -172,15 +198,45 @@ func (c *Campaign) InitialStatus() Status {
 // HasItems reports whether the stock is a list of distinct items.
 func (c *Campaign) HasItems() bool { return c.Stock.Kind != Units }
 
-// LimitFirst reports whether who holds as much as he may hears that before he
-// hears that all is gone: of a red packet, that he has his share.
+// LimitFirst reports whether the limit per user is checked before the stock. It is for
+// red packets: a user who has a share is told so, also when all shares are gone.
 func (c *Campaign) LimitFirst() bool { return c.Kind == RedPacket }
 
-// ShardOf returns the shard that decides for a user: always the same one.
-func (c *Campaign) ShardOf(user string) ShardID {
+// ShardOf returns the shard that decides for a user. It stays the same while the number
+// of shards does. When that has risen, a user with a claim on one of EarlierShardsOf
+// stays there.
+func (c *Campaign) ShardOf(user string) ShardID { return c.shardAmong(user, c.Shards) }
+
+// EarlierShardsOf returns the other shards that a user was on by the numbers of shards
+// that the campaign had before, the earliest first. A user has claims on one shard at
+// most, and stays there: each of these is asked first whether it knows the user.
+func (c *Campaign) EarlierShardsOf(user string) []ShardID {
+	if len(c.EarlierShards) == 0 {
+		return nil
+	}
+	now := c.ShardOf(user)
+	var earlier []ShardID
+	for _, shards := range c.EarlierShards {
+		if id := c.shardAmong(user, shards); id != now && !slices.Contains(earlier, id) {
+			earlier = append(earlier, id)
+		}
+	}
+	return earlier
+}
+
+// FirstShards is how many shards the campaign began with: its first stock was divided
+// over them.
+func (c *Campaign) FirstShards() int {
+	if len(c.EarlierShards) > 0 {
+		return c.EarlierShards[0]
+	}
+	return c.Shards
+}
+
+func (c *Campaign) shardAmong(name string, shards int) ShardID {
 	id := ShardID{Campaign: c.Number}
-	if c.Shards > 1 {
-		id.Shard = uint8(hash64(user) % uint64(c.Shards))
+	if shards > 1 {
+		id.Shard = uint8(hash64(name) % uint64(shards))
 	}
 	return id
 }
@@ -198,12 +254,12 @@ func hash64(s string) uint64 {
 	return h ^ h>>32
 }
 
-// Low reports whether so much left is what operations want to hear of.
+// Low reports whether so few units are left that an event says so.
 func (c *Campaign) Low(remaining int64) bool { return c.LowStock > 0 && remaining <= c.LowStock }
 
-// Hears is what everybody hears of the campaign at a time, by its state and
-// window alone; false while it grants.
-func (c *Campaign) Hears(now time.Time) (Reason, bool) {
+// Closed returns why the campaign grants nothing at a time, by its state and window
+// alone; false while it grants.
+func (c *Campaign) Closed(now time.Time) (Reason, bool) {
 	switch {
 	case c.State == Draft:
 		return NotFound, true
@@ -225,6 +281,8 @@ type Product struct {
 	Price       *Money
 	Description string
 	Comment     string
+	// Status is OnSale or OffSale.
+	Status string
 	// Stock is the regular stock, for regular orders; campaigns have their own.
 	// StockLeft is what of it is left.
 	Stock     int64

@@ -67,8 +67,17 @@ type Claim struct {
 	// PayBy is the deadline of a pending claim; zero when there is none.
 	PayBy     time.Time
 	CreatedAt time.Time
+	// Reference is what the caller gave the request to come back with the claim, the
+	// address to go to afterwards say; empty for none.
+	Reference string
 
 	// What follows is what happened since the grant.
+
+	// UpdatedAt is when the claim's last step was, or its comment changed; CreatedAt
+	// as long as there was none.
+	UpdatedAt time.Time
+	// Comment is what administrators noted about the claim; users never see it.
+	Comment string
 
 	// Restocked says that the stock of a refunded claim came back.
 	Restocked bool
@@ -94,6 +103,9 @@ type ClaimRequest struct {
 	// Key identifies the request, so that a repeat returns the first result;
 	// empty for a request that cannot be repeated. Scoped to user and campaign.
 	Key string
+	// Reference is the caller's own, at most 256 characters, and comes back with the
+	// claim. dibs never reads it.
+	Reference string
 
 	// What follows is for the gates of a campaign that has some; empty when the
 	// client sent nothing.
@@ -105,6 +117,13 @@ type ClaimRequest struct {
 	// Ticket lets a user claim who got it from the opening on, Admission one whose
 	// turn it is.
 	Ticket, Admission string
+	// Until is when the client's token ends, zero for no end: a claim that has waited for its
+	// turn until then is refused.
+	Until time.Time
+	// TokenID is the token's own name, and Issued when it was issued; empty and zero without. A claim that has waited is
+	// refused when the token was revoked meanwhile.
+	TokenID string
+	Issued  time.Time
 }
 
 // Result is the answer to a claim request.
@@ -118,8 +137,11 @@ type Result struct {
 	Claim *Claim
 	// Remaining is how many units are left, with SoldOut.
 	Remaining int64
-	// ClaimIDs are the user's claims that fill the limit, with LimitReached.
+	// ClaimIDs are the user's claims that fill the limit, with LimitReached. Where that
+	// is the limit per product, they are those of the campaign asked for.
 	ClaimIDs []string
+	// OfProduct says, with LimitReached, that it is the limit per product.
+	OfProduct bool
 	// Place is the user's place among those who wait, from 1, with Waiting; 0 when
 	// he has none.
 	Place int64
@@ -159,15 +181,6 @@ var (
 // with a key it may be the repeat of a yes.
 func (r *ClaimRequest) Effect() Effect {
 	return unlookedEffect(r.Key != "")
-}
-
-// unlookedEffect is the effect of a refused request, with a key or without, when
-// nobody has looked whether it is the repeat of one that was granted.
-func unlookedEffect(keyed bool) Effect {
-	if keyed {
-		return EffectUnknown
-	}
-	return EffectNone
 }
 
 // Unlooked is what to answer when looking the request's key up has failed: that
@@ -246,8 +259,7 @@ func (r *Result) Explain() Text {
 	case Paused:
 		return isPaused
 	case NotStarted:
-		at := r.Campaign.StartsAt.UTC().Format(time.RFC3339)
-		return Text{"the campaign starts at " + at, "活动将于 " + at + " 开始"}
+		return Text{"the campaign starts at %s", "活动将于 %s开始"}.At(r.Campaign.StartsAt)
 	case Ended:
 		return isOver
 	case SoldOut:
@@ -256,6 +268,10 @@ func (r *Result) Explain() Text {
 		}
 		return isSold
 	case LimitReached:
+		if r.OfProduct {
+			return Textf("at most %d of product %s per user, over all of its campaigns with limit_per_product",
+				"每人限领 %d 件产品 %s，设有 limit_per_product 的活动合并计算", r.Campaign.LimitPerProduct, r.Campaign.ProductID)
+		}
 		return Textf("at most %d per user", "每人限领 %d 件", r.Campaign.LimitPerUser)
 	case TooManyClaims:
 		return isTooMany
@@ -271,7 +287,7 @@ var (
 	isSold    = Text{"nothing is left", "已全部领完"}
 	isTooMany = Textf("one user may make at most %d claims in a campaign, cancelled ones included",
 		"每位用户在一个活动中最多可领取 %d 次（含已取消的）", MaxClaimsPerUser)
-	isReused = Text{"this Idempotency-Key was used for a claim of another quantity", "该 Idempotency-Key 已用于不同数量的请求"}
+	isReused = Text{"this Idempotency-Key was used for a claim of another quantity or reference", "该 Idempotency-Key 已用于数量或 reference 不同的请求"}
 )
 
 // NoSuchProduct is NotFound for a product.

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultPattern is the form of generated codes when none is asked for.
-const DefaultPattern = "XXXX-XXXX-XXXX"
+// defaultPattern is the form of generated codes when none is asked for.
+const defaultPattern = "XXXX-XXXX-XXXX"
 
 // codeAlphabet has of each two that look alike at most one (0 and O, 1, I and L,
 // 2 and Z, 5 and S, 8 and B) and no vowels, so that no code spells a word. 256 is
@@ -51,13 +51,11 @@ var BadItem = Textf("must be 1-%d printable characters", "必须是 1-%d 个可�
 // IsItem reports whether a text may be an item.
 func IsItem(v string) bool {
 	n := utf8.RuneCountInString(v)
-	return n > 0 && n <= MaxItemLen && !strings.ContainsFunc(v, isControl) && utf8.ValidString(v)
+	return n > 0 && n <= MaxItemLen && !strings.ContainsFunc(v, IsControl) && utf8.ValidString(v)
 }
 
-// maxListedFaults bounds the faults reported of one list.
+// MaxListedFaults bounds the faults reported of one list.
 const MaxListedFaults = 20
-
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // codesFaults checks a request for generated codes.
 func codesFaults(s *CodesSpec) []Fault {
@@ -99,7 +97,7 @@ func patternNeeds(count int64) int {
 // their neighbours. It does not say that there is such a code.
 func ValidCode(pattern, code string) bool {
 	if pattern == "" {
-		pattern = DefaultPattern
+		pattern = defaultPattern
 	}
 	if len(code) != len(pattern) {
 		return false

@@ -55,7 +55,7 @@ func TestPatternsThatCanBeGuessedAreRefused(t *testing.T) {
 		{"XXXXXXXXXX!", 1, false},
 		{"XXXXXXXXXX 1", 1, false},
 		{strings.Repeat("X", MaxItemLen+1), 1, false},
-		{DefaultPattern, MaxItems, true},
+		{defaultPattern, MaxItems, true},
 	} {
 		if fs := patternFaults(c.pattern, c.count); (len(fs) == 0) != c.ok {
 			t.Errorf("%q for %d codes: %v, want ok %v", c.pattern, c.count, fs, c.ok)
@@ -118,7 +118,7 @@ func TestCheckCharacter(t *testing.T) {
 			}
 		}
 	}
-	if ValidCode("", "") || !ValidCode("", GenerateCodes(DefaultPattern, 1, nil)[0]) {
+	if ValidCode("", "") || !ValidCode("", GenerateCodes(defaultPattern, 1, nil)[0]) {
 		t.Error("the default pattern")
 	}
 }

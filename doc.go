@@ -1,6 +1,6 @@
-// Package dibs decides who gets things that run out: flash sales and coupons.
-// A million people ask at once; each is answered at once and for good, granted
-// or why not. The engine decides, the journal remembers, the ledger keeps.
+// Package dibs decides who gets things that run out: flash sales, coupons and red
+// packets. A million people ask at once; each is answered at once and for good,
+// granted or why not. The engine decides, the journal remembers, the ledger keeps.
 //
 // # Basics
 //

@@ -38,13 +38,6 @@ const (
 // LostRules returns the words for what happens to claims when the level is lost.
 func LostRules() []string { return []string{RefuseLost, WarnLost} }
 
-// LevelKeeper is an Engine that watches whether what it stands on gives its level.
-type LevelKeeper interface {
-	// Level returns the level that was asked for, and what was found last of each
-	// setting that it depends on, once for each Subject. It asks nobody.
-	Level() (level string, settings []Finding)
-}
-
 // Standing is how well something that was examined does.
 type Standing string
 

@@ -18,9 +18,19 @@ type EngineClaim struct {
 	// neither the window nor the campaign's state refuses it; stock, limit and
 	// MaxClaimsPerUser do.
 	Late bool
-	// OnlyRepeat asks for nothing new, while too much waits to be settled: the
-	// outcome is that of a repeat, or Overloaded.
+	// Reference is the caller's own text, empty for none. The engine decides nothing by
+	// it: it goes into the journal with a new grant.
+	Reference string
+	// OnlyRepeat asks for nothing new: the backlog is full, a gate refused, or the
+	// level is lost; the outcome is that of a repeat, or Overloaded.
 	OnlyRepeat bool
+	// OnlyKnown asks a shard that the user may have been on before the campaign had
+	// more shards: the outcome is NotFound for a user who never had a claim there.
+	OnlyKnown bool
+	// Shards is the number of shards by which this one was chosen; 0 is not checked.
+	// A shard that obeys a definition with another number decides nothing, and returns
+	// ErrStale.
+	Shards int
 }
 
 // Effect is that of a claim which failed before its key was looked up.
@@ -43,9 +53,11 @@ type Grant struct {
 // Decision is an engine's answer to a claim.
 type Decision struct {
 	// Outcome is Granted, Paused, NotStarted, Ended, SoldOut, LimitReached,
-	// TooManyClaims, KeyReused, Overloaded when only a repeat was asked for and it is
-	// none, or Unavailable while the engine's level is not given: then nothing is
-	// granted, and repeats are answered.
+	// TooManyClaims, KeyReused, NotFound when only a known user was asked for and this
+	// one is none, Overloaded when only a repeat was asked for and it is none, or
+	// Unavailable while the engine's level is not given or a campaign that shares the
+	// limit per product is not counted: then nothing is granted, and repeats are
+	// answered.
 	Outcome  Reason
 	Replayed bool
 	// Grant is set when Outcome is Granted.
@@ -53,8 +65,10 @@ type Decision struct {
 	// Remaining is what is left, with SoldOut.
 	Remaining int64
 	// Held are the claims that fill the limit, with LimitReached, newest first,
-	// at most MaxHeldListed of them.
+	// at most MaxHeldListed of them. Those of other campaigns are not listed.
 	Held []Position
+	// OfProduct says, with LimitReached, that it is the limit per product.
+	OfProduct bool
 }
 
 // MaxHeldListed bounds the claims that a LimitReached decision lists.
@@ -96,6 +110,12 @@ type ShardLoad struct {
 	Holdings []Holding
 	// Refs are the withdrawals that the ledger has settled.
 	Refs []string
+	// Moved is the units that left the shard by transfers, less those that came, as
+	// the ledger has counted both; before the tail.
+	Moved int64
+	// Sharing are the other campaigns that share the limit per product, by number, as
+	// the ledger has them: all that were ever published. Nil without such a limit.
+	Sharing []uint32
 	// Stands returns nil while the epoch is the ledger's latest; nil for an engine
 	// that has the ledger to itself. A shared engine asks it after the shard was taken
 	// out and before it is opened: a server that was emptied meanwhile cannot tell
@@ -119,6 +139,17 @@ type Adjustment struct {
 	// FirstItem and Items are the new items' number and values (restock only).
 	FirstItem uint32
 	Items     []string
+	// Numbers are those of the Items in place of FirstItem, where the campaign's items
+	// are divided over several shards: a shard's own then do not follow one another.
+	Numbers []uint32
+}
+
+// Number is the number of the i-th of Items.
+func (a *Adjustment) Number(i int) uint32 {
+	if a.Numbers != nil {
+		return a.Numbers[i]
+	}
+	return a.FirstItem + uint32(i)
 }
 
 // Release gives the stock of a claim, and the user's allowance, back.
@@ -137,6 +168,10 @@ type ShardStats struct {
 	Remaining int64
 	// Granted is the units granted and not released.
 	Granted int64
+	// Moved is the units that left the shard by transfers, less those that came: a
+	// transfer changes no shard's Remaining + Moved, and the sum over a campaign's
+	// shards is what is left of it, with what is on its way.
+	Moved int64
 	// Head is the last durable journal entry.
 	Head Cursor
 	// HeadAt is when it was decided, in milliseconds since 1970.
@@ -153,13 +188,19 @@ type ShardStats struct {
 	Version int64
 	// Settled is the committed position that Lease told the engine last.
 	Settled Cursor
+	// Uncounted is the number of a campaign that shares the limit per product and whose
+	// claims the engine does not count, one of several perhaps; 0 for none. Until each
+	// of them was opened, the shard grants nothing: the outcome of new claims is
+	// Unavailable.
+	Uncounted uint32
 }
 
 // Engine decides claims. Its guarantees, whatever the concurrency:
 //
 //   - Within one epoch, decisions on a shard are linearizable. The units
 //     granted and not released never exceed the stock, nor the limit for any
-//     user.
+//     user. The limit per product holds over the shards of one number of all
+//     campaigns that share it.
 //   - A decision and its journal entry are one atomic step. An answer that
 //     depends on an entry (a grant, its repeat, a limit refusal, a read) is
 //     given only when the entry is as durable as the engine's level says.
@@ -167,8 +208,8 @@ type ShardStats struct {
 //     window or stock are by then. The same key with another quantity is
 //     KeyReused.
 //   - The order of checks: repeat, paused or ended, window, then stock before
-//     limit for sales and coupons, limit before stock for red packets, then
-//     MaxClaimsPerUser. A user whose loaded claims are more than that is refused
+//     limit for sales and coupons, limit before stock for red packets, then the
+//     limit per product and MaxClaimsPerUser. A user whose loaded claims are more than that is refused
 //     further ones, and nothing else.
 //   - Errors are *Error of Unavailable or Overloaded with their effect, the
 //     context's, ErrNotOpen or ErrStale. After EffectUnknown the caller
@@ -193,8 +234,8 @@ type Engine interface {
 	// meanwhile the shard is not open. ErrStale when the shard is open, or being
 	// opened, in a later epoch: another process was first.
 	Open(ctx context.Context, c *Campaign, shard ShardID, load *ShardLoad) error
-	// Configure makes a campaign's state, window and limit those of c, on all
-	// its shards; the time to pay and the stock never change by it. An older
+	// Configure makes a campaign's state, window, limit and number of shards those of
+	// c, on all its shards; the time to pay and the stock never change by it. An older
 	// Version than the engine has changes nothing. When it returns, no later
 	// claim is decided by the old definition.
 	Configure(ctx context.Context, c *Campaign) error
@@ -225,6 +266,8 @@ type Engine interface {
 	// Servers names the runs of all servers that decide on shards and that answer
 	// now, by their addresses; none where that is this process.
 	Servers(ctx context.Context) (map[string]string, error)
+	// Abilities returns what the engine can do beside this contract.
+	Abilities() Abilities
 	// Shared reports whether other processes decide on the same shards.
 	Shared() bool
 	// MaxShards is the most shards a campaign may have on this engine.
@@ -235,44 +278,6 @@ type Engine interface {
 	Ping(ctx context.Context) error
 	// Close stops deciding, completes what was decided, and releases resources.
 	Close(ctx context.Context) error
-}
-
-// EngineWork is what an engine has done in this process since it was opened.
-// Times are nanoseconds.
-type EngineWork struct {
-	// Batches are the claims that were decided together, or whose decisions became
-	// durable together.
-	Batches Tally
-	// Queued is how long the oldest claim of each batch waited for it, and Durable
-	// how long the batch took from there to an answer that lasts.
-	Queued, Durable Tally
-	// Lost counts batches of which nobody knew at once what became of them: an
-	// answer was lost, or a commit failed.
-	Lost int64
-}
-
-// Worker is an Engine that counts its work.
-type Worker interface {
-	// Work returns what was counted so far. It asks nobody.
-	Work() EngineWork
-}
-
-// Tally is what a histogram has counted.
-type Tally struct {
-	// Bounds are the upper bounds of the buckets.
-	Bounds []int64
-	// Counts are the values in each bucket, and last those above all bounds.
-	Counts []int64
-	// Sum is of all values.
-	Sum int64
-}
-
-// NewsTeller is an Engine that hears by itself when another process may have
-// changed what a shard refuses with: its definition, or whether anything is left.
-type NewsTeller interface {
-	// OnNews sets who is called with such a shard. It is called once, before the
-	// engine decides; f returns at once.
-	OnNews(f func(ShardID))
 }
 
 // Tracer shows where time goes, span by span. Package tracing has the one that

@@ -99,6 +99,28 @@ func Unavail(effect Effect, cause error) *Error {
 	return &Error{Reason: Unavailable, Effect: effect, Cause: cause, RetryAfter: time.Second}
 }
 
+// The answers of a claim for which the guard has no place, without a key and with
+// one.
+var shedPlain, shedKeyed = shed(false), shed(true)
+
+func shed(keyed bool) *Error {
+	return &Error{
+		Reason: Overloaded, Effect: unlookedEffect(keyed), RetryAfter: time.Second,
+		Detail: Text{"more people claim than can be answered in time", "当前领取人数过多，请稍后重试"},
+	}
+}
+
+// Shed is the error of a claim that is refused because too many are under way.
+// It can be told before anything else is known of the claim than whether it has
+// a key. With one it may be the repeat of a claim that was granted, which nobody
+// has looked up: its effect is unknown then.
+func Shed(keyed bool) *Error {
+	if keyed {
+		return shedKeyed
+	}
+	return shedPlain
+}
+
 // Text returns the sentence for people: the detail, or the reason's title.
 func (e *Error) Text() Text {
 	if e.Detail.EN != "" {
@@ -134,4 +156,13 @@ func (e *Error) Unwrap() error { return e.Cause }
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Reason == e.Reason
+}
+
+// unlookedEffect is the effect of a refused request, with a key or without, when
+// nobody has looked whether it is the repeat of one that was granted.
+func unlookedEffect(keyed bool) Effect {
+	if keyed {
+		return EffectUnknown
+	}
+	return EffectNone
 }

@@ -93,6 +93,8 @@ type Move struct {
 	At       time.Time
 	// UserID, when it is not empty, is who the claim must belong to.
 	UserID string
+	// Within, unless it is 0, is the most that may have gone back of the payment after a refund, in minor units.
+	Within int64
 	EventFacts
 }
 
@@ -112,15 +114,15 @@ type Moved struct {
 const (
 	MaxRefLen     = 255
 	MaxCarrierLen = 100
-	// MaxSteps bounds the events of one claim.
-	MaxSteps = 1000
+	// maxSteps bounds the events of one claim.
+	maxSteps = 1000
 )
 
 // Apply brings a claim up to an event: the ledger tells a claim's life by
 // applying its events in order.
 func (c *Claim) Apply(e *ClaimEvent) {
 	c.Events = append(c.Events, *e)
-	c.Status = e.Status
+	c.Status, c.UpdatedAt = e.Status, e.At
 	switch e.Step {
 	case StepConfirm:
 		c.Payment = &Payment{Ref: e.Ref, Amount: amountOr(e.Amount), At: e.At}

@@ -19,22 +19,15 @@ func Example() {
 	defer func() { check(os.RemoveAll(dir)) }()
 	ctx := context.Background()
 
-	n, err := node.Open(ctx, node.Config{Dir: dir, Migrate: true})
-	check(err)
-	_, err = n.Campaigns.Create(ctx, dibs.CampaignSpec{
-		ID: "phone-noon", Kind: dibs.Sale, Title: "Phone at noon",
+	n := must(node.Open(ctx, node.Config{Dir: dir, Migrate: true}))
+	must(n.Campaigns.Create(ctx, dibs.CampaignSpec{
+		ID: "phone-noon", Kind: dibs.Sale, Title: "Phone at noon", Stock: dibs.StockSpec{Units: new(int64(1))},
 		StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour),
-		Stock: dibs.StockSpec{Units: new(int64(1))},
-	})
-	check(err)
-	_, err = n.Campaigns.Publish(ctx, "phone-noon")
-	check(err)
+	}))
+	must(n.Campaigns.Publish(ctx, "phone-noon"))
 	for _, user := range []string{"ann", "bob"} {
-		res, err := n.Claims.Claim(ctx, dibs.ClaimRequest{
-			CampaignID: "phone-noon", UserID: user, Key: "press-1",
-		})
-		check(err)
-		fmt.Println(user, res.Outcome)
+		press := dibs.ClaimRequest{CampaignID: "phone-noon", UserID: user, Key: "press-1"}
+		fmt.Println(user, must(n.Claims.Claim(ctx, press)).Outcome)
 	}
 	check(n.Close(ctx))
 	// Output:
@@ -87,7 +80,7 @@ func Example_verify() {
 	// true  a yes is kept          the engine has 1 units granted, the ledger 1; one by one, 1 of the journal and 1 of the ledger: at odds: none
 	// true  no phantom             items at odds with claims: none; claims past the settled position: 0
 	// true  stock comes back once  200 in stock = 199 left + 1 held; sums at odds with rows: none
-	// true  money is conserved     0 paid, 0 refunded, 0 due back (minor units); claims at odds with their events: none
+	// true  money is conserved     0 paid, 0 refunded, 0 due back; claims at odds with their events: none
 	// true  no undersell           the engine has 199 units left, the ledger 199
 }
 
@@ -140,4 +133,10 @@ func check(err error) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// must returns a value that came without an error.
+func must[T any](v T, err error) T {
+	check(err)
+	return v
 }

@@ -112,20 +112,20 @@ type TicketSpec struct {
 
 // Limits of tickets.
 const (
-	// MaxTicketLifetime is the longest that a ticket may be good for.
-	MaxTicketLifetime = time.Hour
-	// MaxWorkBits is the most work that a ticket may cost: minutes of a telephone.
-	MaxWorkBits = 32
+	// maxTicketLifetime is the longest that a ticket may be good for.
+	maxTicketLifetime = time.Hour
+	// maxWorkBits is the most work that a ticket may cost: minutes of a telephone.
+	maxWorkBits = 32
 )
 
 // faults lists what is wrong with a campaign's tickets.
 func (t *TicketSpec) faults(field string) []Fault {
 	var fs []Fault
-	if d := t.Lifetime.Std(); d < time.Second || d > MaxTicketLifetime {
-		fs = append(fs, Fault{field + "/lifetime", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxTicketLifetime)})
+	if d := t.Lifetime.Std(); d < time.Second || d > maxTicketLifetime {
+		fs = append(fs, Fault{field + "/lifetime", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", maxTicketLifetime)})
 	}
-	if t.WorkBits < 0 || t.WorkBits > MaxWorkBits {
-		fs = append(fs, Fault{field + "/work_bits", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxWorkBits)})
+	if t.WorkBits < 0 || t.WorkBits > maxWorkBits {
+		fs = append(fs, Fault{field + "/work_bits", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", maxWorkBits)})
 	}
 	if t.HumanCheck != "" {
 		u, err := url.Parse(t.HumanCheck)
@@ -134,37 +134,4 @@ func (t *TicketSpec) faults(field string) []Fault {
 		}
 	}
 	return fs
-}
-
-// Guard bounds the claims that the engine decides at a time. It is asked by all
-// claims at once, after the gates and before the engine: what it takes is of the
-// claim path.
-type Guard interface {
-	// Enter takes a place for a claim; false means that there is none, and that
-	// the claim is to be refused. mark is for Leave.
-	Enter() (mark int64, ok bool)
-	// Leave gives the place back once the claim is answered.
-	Leave(mark int64)
-}
-
-// The answers of a claim for which the guard has no place, without a key and with
-// one.
-var shedPlain, shedKeyed = shed(false), shed(true)
-
-func shed(keyed bool) *Error {
-	return &Error{
-		Reason: Overloaded, Effect: unlookedEffect(keyed), RetryAfter: time.Second,
-		Detail: Text{"more people claim than can be answered in time", "当前领取人数过多，请稍后重试"},
-	}
-}
-
-// Shed is the error of a claim that is refused because too many are under way.
-// It can be told before anything else is known of the claim than whether it has
-// a key. With one it may be the repeat of a claim that was granted, which nobody
-// has looked up: its effect is unknown then.
-func Shed(keyed bool) *Error {
-	if keyed {
-		return shedKeyed
-	}
-	return shedPlain
 }

@@ -37,6 +37,9 @@ type Entry struct {
 	UserID string
 	Key    uint64
 	PayBy  int64
+	// Reference is what the caller gave with a granted request; empty for none, and in
+	// entries of versions that did not keep it.
+	Reference string
 	// Quantity is the units granted or released, or the signed adjustment.
 	Quantity int64
 	// Items are the numbers of the items granted, released or adjusted.
@@ -78,8 +81,9 @@ type Journal interface {
 	JournalShards(ctx context.Context) ([]ShardID, error)
 	// Lease makes this process the one that settles a shard, and that loads it
 	// when it is not open, for LeaseTime from now; false while another one is.
-	// The holder calls again to stay it, and tells how far the ledger is. It
-	// saves double work: what is correct never depends on it.
+	// The holder calls again to stay it, and tells how far the ledger is; the zero
+	// Cursor leaves what was told before. It saves double work: what is correct never
+	// depends on it.
 	Lease(ctx context.Context, shard ShardID, settled Cursor) (bool, error)
 	// Appended is signalled, at least once, after entries became durable; those
 	// of other processes are found by looking.

@@ -32,10 +32,10 @@ const (
 
 // The bounds of limits.
 const (
-	MaxLimits     = 8
-	MaxLimitRate  = 10_000_000
-	MaxLimitEvery = 24 * time.Hour
-	MaxLimitWait  = 10 * time.Second
+	maxLimits     = 8
+	maxLimitRate  = 10_000_000
+	maxLimitEvery = 24 * time.Hour
+	maxLimitWait  = 10 * time.Second
 )
 
 // WithDefaults returns the limit with every zero field set.
@@ -65,12 +65,12 @@ func (l *LimitSpec) Faults(field string) []Fault {
 	}
 	d := l.WithDefaults()
 	bad("/bucket", d.Bucket == LimitToken || d.Bucket == LimitLeaky, Text{"must be token or leaky", "必须是 token 或 leaky"})
-	bad("/rate", l.Rate >= 1 && l.Rate <= MaxLimitRate, Textf("must be from 1 to %d: pause the campaign to let nobody claim", "必须在 1 到 %d 之间；如需禁止领取请暂停活动", MaxLimitRate))
+	bad("/rate", l.Rate >= 1 && l.Rate <= maxLimitRate, Textf("must be from 1 to %d: pause the campaign to let nobody claim", "必须在 1 到 %d 之间；如需禁止领取请暂停活动", maxLimitRate))
 	every := time.Duration(d.Every)
-	bad("/every", every >= time.Millisecond && every <= MaxLimitEvery, Textf("must be from 1ms to %s", "必须在 1ms 到 %s 之间", MaxLimitEvery))
-	bad("/burst", l.Burst >= 0 && l.Burst <= MaxLimitRate, Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxLimitRate))
+	bad("/every", every >= time.Millisecond && every <= maxLimitEvery, Textf("must be from 1ms to %s", "必须在 1ms 到 %s 之间", maxLimitEvery))
+	bad("/burst", l.Burst >= 0 && l.Burst <= maxLimitRate, Textf("must be from 1 to %d", "必须在 1 到 %d 之间", maxLimitRate))
 	wait := time.Duration(l.MaxWait)
-	bad("/max_wait", wait >= 0 && wait <= MaxLimitWait, Textf("must be from 1ms to %s", "必须在 1ms 到 %s 之间", MaxLimitWait))
+	bad("/max_wait", wait >= 0 && wait <= maxLimitWait, Textf("must be from 1ms to %s", "必须在 1ms 到 %s 之间", maxLimitWait))
 	bad("/max_wait", wait == 0 || d.Bucket == LimitLeaky, Text{"is for leaky buckets: nobody waits in a token bucket", "仅用于 leaky 桶"})
 	return fs
 }
@@ -80,8 +80,8 @@ var limitPers = map[string]bool{"user": true, "address": true, "device": true, "
 
 // limitFaults lists what is wrong with a campaign's limits.
 func limitFaults(field string, limits []LimitSpec) []Fault {
-	if len(limits) > MaxLimits {
-		return []Fault{{field, Textf("must be at most %d", "最多 %d 个", MaxLimits)}}
+	if len(limits) > maxLimits {
+		return []Fault{{field, Textf("must be at most %d", "最多 %d 个", maxLimits)}}
 	}
 	var fs []Fault
 	for i := range limits {

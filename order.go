@@ -12,6 +12,10 @@ type OrderQuery struct {
 	ProductID  string
 	OrderType  OrderType
 	PaymentRef string
+	// RefundDue: only those whose payment came too late and has to go back.
+	RefundDue bool
+	// Reference is the caller's own, as it was given with the claim.
+	Reference string
 	// Code is a code or a seat of the campaign, which has to be named.
 	Code string
 	// Since ≤ created_at < Until.
@@ -31,7 +35,8 @@ func (q *OrderQuery) Faults() []Fault {
 	if q.OrderType != 0 && q.OrderType != RegularOrder && q.OrderType != FlashOrder {
 		fs = append(fs, Fault{"/order_type", Text{"must be 1 or 2", "必须是 1 或 2"}})
 	}
-	fs = append(fs, RefFault("/payment_ref", q.PaymentRef, false)...)
+	fs = append(fs, TextFault("/payment_ref", q.PaymentRef, false, MaxRefLen)...)
+	fs = append(fs, TextFault("/reference", q.Reference, false, maxReferenceLen)...)
 	if q.Code != "" && !IsItem(q.Code) {
 		fs = append(fs, Fault{"/code", BadItem})
 	} else if q.Code != "" && q.CampaignID == "" {
@@ -79,33 +84,4 @@ type UnredeemSpec struct {
 type ShipmentSpec struct {
 	Carrier    string `json:"carrier" doc:"1-100 characters"`
 	TrackingNo string `json:"tracking_no" doc:"1-255 characters"`
-}
-
-// RefFault reports a ref that is missing, too long, or has characters that
-// cannot be seen.
-func RefFault(field, ref string, required bool) []Fault {
-	if fs := TextFault(field, ref, required, MaxRefLen); len(fs) > 0 {
-		return fs
-	}
-	for _, r := range ref {
-		if r < ' ' || r == 0x7f {
-			return []Fault{{field, Text{"must not have control characters", "不能包含控制字符"}}}
-		}
-	}
-	return nil
-}
-
-// LateKey is the key under which a payment takes stock again for a claim that
-// was released, as the engine has it. No user's key has a space in it.
-func LateKey(claimID string) uint64 { return KeyHash("late payment of " + claimID) }
-
-// OrderRequest asks for units of a product's own stock.
-type OrderRequest struct {
-	ProductID string
-	UserID    string
-	// Quantity is how many units; 0 means 1.
-	Quantity int64
-	// Key identifies the request, so that a repeat returns the first result;
-	// empty for a request that cannot be repeated. Scoped to user and product.
-	Key string
 }

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Phase is what a campaign has for who presses the button now: its state, its
-// window and its stock in one word.
+// Phase is a campaign's state, window and stock in one word, as a claim would find
+// them now.
 type Phase string
 
-// The phases, in the order in which a claim would hear of them.
+// The phases, in the order in which a claim is refused by them.
 const (
 	PhaseEnded    Phase = "ended"
 	PhasePaused   Phase = "paused"
@@ -21,9 +21,9 @@ const (
 	PhaseOpen     Phase = "open"
 )
 
-// Situation is where a campaign stands, as one node knows it. It is complete in
-// itself: who has the newest needs none before it.
-type Situation struct {
+// Snapshot is where a campaign stands, as one node knows it. It is complete in
+// itself: the newest needs none before it.
+type Snapshot struct {
 	// Campaign is the definition, drafts excluded.
 	Campaign *Campaign
 	Phase    Phase
@@ -34,7 +34,7 @@ type Situation struct {
 	Mark Mark
 }
 
-// Mark orders the situations of one campaign, also those that different nodes
+// Mark orders the snapshots of one campaign, also those that different nodes
 // tell of, and those before and after a restart.
 type Mark struct {
 	// Version is the definition's.

@@ -8,15 +8,15 @@ import (
 // The widths of a position's parts, in bits. Together they are the 80 bits
 // that a claim's id shows under a keyed permutation.
 const (
-	CampaignBits = 28
-	ShardBits    = 8
-	EpochBits    = 12
-	SeqBits      = 32
+	campaignBits = 28
+	shardBits    = 8
+	epochBits    = 12
+	seqBits      = 32
 
 	// MaxCampaignNumber, MaxShards and MaxEpoch are the largest values.
-	MaxCampaignNumber = 1<<CampaignBits - 1
-	MaxShards         = 1 << ShardBits
-	MaxEpoch          = 1<<EpochBits - 1
+	MaxCampaignNumber = 1<<campaignBits - 1
+	MaxShards         = 1 << shardBits
+	MaxEpoch          = 1<<epochBits - 1
 )
 
 // ShardID names one shard of one campaign. It is comparable.
@@ -59,7 +59,7 @@ func (p Position) String() string { return p.ShardID.String() + "@" + p.Cursor.S
 // pack writes the 80 bits, most significant first.
 func (p Position) pack() [10]byte {
 	var b [10]byte
-	hi := uint64(p.Campaign)<<(ShardBits+EpochBits) | uint64(p.Shard)<<EpochBits | uint64(p.Epoch)
+	hi := uint64(p.Campaign)<<(shardBits+epochBits) | uint64(p.Shard)<<epochBits | uint64(p.Epoch)
 	// hi holds 48 bits, seq the last 32.
 	binary.BigEndian.PutUint16(b[0:2], uint16(hi>>32))
 	binary.BigEndian.PutUint32(b[2:6], uint32(hi))
@@ -71,7 +71,7 @@ func (p Position) pack() [10]byte {
 func unpackPosition(b [10]byte) Position {
 	hi := uint64(binary.BigEndian.Uint16(b[0:2]))<<32 | uint64(binary.BigEndian.Uint32(b[2:6]))
 	return Position{
-		ShardID: ShardID{Campaign: uint32(hi >> (ShardBits + EpochBits)), Shard: uint8(hi >> EpochBits)},
+		ShardID: ShardID{Campaign: uint32(hi >> (shardBits + epochBits)), Shard: uint8(hi >> epochBits)},
 		Cursor:  Cursor{Epoch: uint16(hi) & MaxEpoch, Seq: binary.BigEndian.Uint32(b[6:10])},
 	}
 }

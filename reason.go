@@ -2,6 +2,8 @@ package dibs
 
 import (
 	"fmt"
+	"strings"
+	"time"
 )
 
 // Reason is the answer to a request: Granted, or why not. It is the one list
@@ -117,6 +119,17 @@ type Text struct {
 func Textf(en, zh string, args ...any) Text {
 	return Text{EN: fmt.Sprintf(en, args...), ZH: fmt.Sprintf(zh, args...)}
 }
+
+// At is a text with a moment in the place of its %s: in English in UTC, in Chinese as
+// clocks in China show it. Programs read the fields of the answer instead.
+func (t Text) At(moment time.Time) Text {
+	return Text{
+		EN: strings.Replace(t.EN, "%s", moment.UTC().Format(time.DateTime)+" UTC", 1),
+		ZH: strings.Replace(t.ZH, "%s", moment.In(china).Format(time.DateTime)+"（北京时间）", 1),
+	}
+}
+
+var china = time.FixedZone("UTC+8", 8*60*60)
 
 // In returns the sentence in Chinese when zh is set, else in English.
 func (t Text) In(zh bool) string {

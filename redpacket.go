@@ -105,11 +105,6 @@ func (p RedPacketSpec) sumFaults(field string) []Fault {
 	return fs
 }
 
-// ShareValue is the value of a red packet's share as an item: its id and its
-// amount in minor units, `17:250`. The amount travels with the item, so that
-// engines need to know nothing of money and an answer needs no look-up.
-func ShareValue(id string, amount int64) string { return id + ":" + strconv.FormatInt(amount, 10) }
-
 // ParseShare reads a share's value; false when it is none.
 func ParseShare(value string) (id string, amount int64, ok bool) {
 	id, digits, ok := strings.Cut(value, ":")
@@ -152,9 +147,6 @@ func (c *Campaign) packetFaults() []Fault {
 	}
 	if c.PayWithin != 0 {
 		bad("/pay_within", "cannot stand in a red packet: nothing is to be paid", "红包无需支付，不能设置支付期限")
-	}
-	if c.Shards > 1 {
-		bad("/shards", "must be 1 for a red packet", "红包只能有 1 个分片")
 	}
 	return fs
 }

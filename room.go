@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -34,7 +35,7 @@ type RoomSpec struct {
 	// Max is the most users that get a place, or register; 0 means MaxRoomUsers.
 	Max int64 `json:"max,omitempty" doc:"the most users who get a place, or register; default and most 5000000"`
 	// AdmitFor is how long an admission is good for before it has to be renewed; 0
-	// means DefaultAdmitFor.
+	// means defaultAdmitFor.
 	AdmitFor Duration `json:"admit_for,omitempty" doc:"how long an admission is good for before it has to be renewed, default 2m"`
 
 	// What follows is a lottery's. RegistrationOpensAt is zero for from publishing
@@ -47,20 +48,21 @@ type RoomSpec struct {
 	// PublicValue names, beforehand, a value that will be public after the closing
 	// and that nobody can choose. The draw waits until it is told.
 	PublicValue string `json:"public_value,omitempty" doc:"a lottery: names beforehand what will be mixed in, which nobody knows before the closing and everybody after it, such as: the closing SSE Composite of 2026-12-01"`
+	// PublicValueFormat is how the value will be written: decimal:2, digits:6 or hex:64,
+	// so that a value has one spelling. Empty means the simplest spelling of it.
+	PublicValueFormat string `json:"public_value_format,omitempty" doc:"a lottery: how the value will be written, so that it has one spelling: decimal:N, a number with N decimals; digits:N, exactly N digits; hex:N, N hexadecimal digits in lower case; default the simplest spelling of a number, or several, or a hash of 32 digits or more"`
 }
 
 // Limits of a waiting room.
 const (
-	// MaxRoomRate is the most users that a waiting room admits at once, or per Per.
-	MaxRoomRate = 1_000_000
+	// maxRoomRate is the most users that a waiting room admits at once, or per Per.
+	maxRoomRate = 1_000_000
 	// MaxRoomUsers is the most users that a room has places for.
 	MaxRoomUsers = 5_000_000
-	// DefaultAdmitFor is how long an admission is good for when nothing is said.
-	DefaultAdmitFor = 2 * time.Minute
+	// defaultAdmitFor is how long an admission is good for when nothing is said.
+	defaultAdmitFor = 2 * time.Minute
 	// maxAdmitFor is the longest that it may be.
 	maxAdmitFor = 24 * time.Hour
-	// maxPublicValue is the longest name of a public value, and the longest value.
-	maxPublicValue = 200
 )
 
 // PerSecond is how many users are admitted per second.
@@ -92,7 +94,7 @@ func (r *RoomSpec) AdmitForOf() time.Duration {
 	if r.AdmitFor > 0 {
 		return r.AdmitFor.Std()
 	}
-	return DefaultAdmitFor
+	return defaultAdmitFor
 }
 
 // faults lists what is wrong with a waiting room of a campaign.
@@ -130,6 +132,7 @@ func (r *RoomSpec) lotteryFields() []given {
 		{"/registration_closes_at", !r.RegistrationClosesAt.IsZero()},
 		{"/winners", r.Winners != 0},
 		{"/public_value", r.PublicValue != ""},
+		{"/public_value_format", r.PublicValueFormat != ""},
 	}
 }
 
@@ -148,14 +151,14 @@ func (r *RoomSpec) absent(field string, fields []given, why Text) []Fault {
 func (r *RoomSpec) queueFaults(field string, c *Campaign) []Fault {
 	var fs []Fault
 	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
-	if r.Rate < 1 || r.Rate > MaxRoomRate {
-		bad("/rate", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxRoomRate))
+	if r.Rate < 1 || r.Rate > maxRoomRate {
+		bad("/rate", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", maxRoomRate))
 	}
 	if d := r.Per.Std(); r.Per != 0 && (d < time.Second || d > 24*time.Hour) {
 		bad("/per", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", 24*time.Hour))
 	}
-	if r.Burst < 0 || r.Burst > MaxRoomRate {
-		bad("/burst", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxRoomRate))
+	if r.Burst < 0 || r.Burst > maxRoomRate {
+		bad("/burst", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", maxRoomRate))
 	}
 	switch {
 	case r.OpensAt.IsZero():
@@ -182,6 +185,11 @@ func (r *RoomSpec) lotteryFaults(field string, c *Campaign) []Fault {
 	if r.Winners < 0 || r.Winners > MaxRoomUsers {
 		bad("/winners", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxRoomUsers))
 	}
+	if problem := formatProblem(r.PublicValueFormat); problem.EN != "" {
+		bad("/public_value_format", problem)
+	} else if r.PublicValueFormat != "" && r.PublicValue == "" {
+		bad("/public_value_format", Text{"needs a public_value", "需要同时设置 public_value"})
+	}
 	return append(fs, publicValueFaults(field+"/public_value", r.PublicValue, false)...)
 }
 
@@ -191,10 +199,8 @@ func publicValueFaults(field, value string, required bool) []Fault {
 	if fs := TextFault(field, value, required, maxPublicValue); fs != nil {
 		return fs
 	}
-	for _, c := range value {
-		if isControl(c) || c == utf8.RuneError {
-			return []Fault{{field, Text{"must be one line of printable characters", "必须是单行可打印字符"}}}
-		}
+	if strings.ContainsRune(value, utf8.RuneError) {
+		return []Fault{{field, Text{"must be one line of printable characters", "必须是单行可打印字符"}}}
 	}
 	return nil
 }
@@ -219,8 +225,18 @@ func (r *RoomSpec) sameButRate(other *RoomSpec) bool {
 
 // PublicValueSpec tells a lottery's public value.
 type PublicValueSpec struct {
-	Value string `json:"value" doc:"the value that was named beforehand, 1-200 characters on one line"`
+	Value string `json:"value" doc:"the value that was named beforehand, in the format that was announced with it: 1-200 characters on one line"`
 }
 
-// Faults lists what is wrong with a public value.
-func (p *PublicValueSpec) Faults() []Fault { return publicValueFaults("/value", p.Value, true) }
+// Faults lists what is wrong with a public value of a room's lottery. Each value has one
+// spelling: with several, the operator could choose among as many draws.
+func (p *PublicValueSpec) Faults(r *RoomSpec) []Fault {
+	const field = "/value"
+	if fs := publicValueFaults(field, p.Value, true); fs != nil {
+		return fs
+	}
+	if problem := spellingProblem(p.Value, r.PublicValueFormat); problem.EN != "" {
+		return []Fault{{field, problem}}
+	}
+	return nil
+}

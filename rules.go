@@ -3,7 +3,6 @@ package dibs
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
 // ErrLatePayment: the claim of this payment was released before it came. The
@@ -30,7 +29,7 @@ func (m *Move) Decide(c *Claim) (e *ClaimEvent, replayed bool, err error) {
 	if replayed || err != nil {
 		return nil, replayed, err
 	}
-	if e.N > MaxSteps {
+	if e.N > maxSteps {
 		return nil, false, Fail(InvalidState, Text{"too much has happened to this claim", "该订单的操作次数过多"})
 	}
 	return e, false, nil
@@ -86,7 +85,7 @@ func (m *Move) rightAmount(c *Claim) error {
 	}
 	if m.Amount == nil || c.Amount == nil && m.Amount.Amount != 0 || c.Amount != nil && *m.Amount != *c.Amount {
 		due := amountOr(c.Amount)
-		return Invalid(Fault{"/amount", Textf("must be what the claim costs: %d %s", "必须等于订单金额：%d %s", due.Amount, due.Currency)})
+		return Invalid(Fault{"/amount", Textf("must be what the claim costs: %s %s", "必须等于订单金额：%s %s", due.Digits(), due.Currency)})
 	}
 	return nil
 }
@@ -157,6 +156,9 @@ func (m *Move) refund(c *Claim, e *ClaimEvent) (bool, error) {
 	if err := refundable(e.Amount, &paid, left); err != nil {
 		return false, err
 	}
+	if m.Within > 0 && paid.Refunded+e.Amount.Amount > m.Within {
+		return false, Fail(InvalidState, Text{"another refund of the claim was noted at the same time: ask again", "该订单的另一笔退款刚刚登记，请重新提交"})
+	}
 	if e.Amount.Currency == "" {
 		e.Amount = nil
 	}
@@ -174,7 +176,7 @@ func refundable(amount *Money, paid *Payment, left int64) error {
 	case amount.Amount < 0:
 		return Invalid(Fault{"/amount/amount", Text{"must not be negative", "不能为负数"}})
 	case amount.Amount > left:
-		return Fail(InvalidState, Textf("only %d %s of the payment are left to refund", "可退金额仅剩 %d %s", left, paid.Amount.Currency))
+		return Fail(InvalidState, Textf("only %s %s of the payment are left to refund", "可退金额仅剩 %s %s", Money{left, paid.Amount.Currency}.Digits(), paid.Amount.Currency))
 	}
 	return nil
 }
@@ -193,8 +195,7 @@ func (m *Move) redeem(c *Claim, _ *ClaimEvent) (bool, error) {
 		// A late copy of the first call must not use the coupon again.
 		return false, Fail(InvalidState, Text{"the use for this order was rolled back: redeem with another ref", "该订单的核销已回退，请使用新的 ref"})
 	case !ends.IsZero() && !m.At.Before(ends):
-		at := ends.UTC().Format(time.RFC3339)
-		return false, Fail(InvalidState, Text{"the coupon was valid until " + at, "优惠券已于 " + at + " 过期"})
+		return false, Fail(InvalidState, Text{"the coupon was valid until %s", "优惠券已于 %s过期"}.At(ends))
 	}
 	return false, nil
 }

@@ -2,34 +2,34 @@ package dibs
 
 import (
 	"crypto/rand"
-	"strconv"
+	"slices"
 	"time"
-	"unicode/utf8"
 )
 
 // CampaignSpec is a campaign as a merchant writes it. Kind, Title, StartsAt,
 // EndsAt and Stock are required; nil and empty fields take the defaults that
 // Campaign documents.
 type CampaignSpec struct {
-	ID          string      `json:"id,omitempty" doc:"1-64 characters of A-Z a-z 0-9 . _ -; made up when absent"`
-	Kind        Kind        `json:"kind" doc:"sale, coupon or redpacket" enum:"sale,coupon,redpacket"`
-	Title       string      `json:"title" doc:"1-200 characters"`
-	ProductID   *string     `json:"product_id,omitempty" doc:"the product that is sold or given"`
-	Comment     string      `json:"comment,omitempty"`
-	StartsAt    time.Time   `json:"starts_at" doc:"the first moment of the window"`
-	EndsAt      time.Time   `json:"ends_at" doc:"the first moment after the window"`
-	Stock       StockSpec   `json:"stock" doc:"exactly one of units, items, codes, redpacket"`
-	Limit       *int64      `json:"limit_per_user,omitempty" doc:"units one user may hold, default 1"`
-	Price       *Money      `json:"price,omitempty" doc:"per unit; default the product's price"`
-	Tiers       []Tier      `json:"tiers,omitempty" doc:"prices of later units of a claim, such as the second at half price"`
-	PayWithin   *Duration   `json:"pay_within,omitempty" doc:"time to pay, such as 15m; absent: nothing to wait for"`
-	LatePayment LatePayment `json:"late_payment,omitempty" doc:"what a payment after the deadline does, default reclaim" enum:"reclaim,refund_due"`
-	ValidFor    *Duration   `json:"valid_for,omitempty" doc:"a coupon's life from its claim on, such as 720h"`
-	ValidUntil  *time.Time  `json:"valid_until_at,omitempty" doc:"the first moment at which a coupon is not valid any more"`
-	LowStock    int64       `json:"low_stock,omitempty" doc:"operations hear of it when so much is left, or less; 0 for never"`
-	SenderID    string      `json:"sender_id,omitempty" doc:"the user whose funds pay for a red packet; absent: the platform"`
-	Gate        *GateSpec   `json:"gate,omitempty" doc:"who may claim, and when it is whose turn; absent: everybody"`
-	Shards      *int        `json:"shards,omitempty" doc:"independent parts of the stock, default 1"`
+	ID              string      `json:"id,omitempty" doc:"1-64 characters of A-Z a-z 0-9 . _ -; made up when absent"`
+	Kind            Kind        `json:"kind" doc:"sale, coupon or redpacket" enum:"sale,coupon,redpacket"`
+	Title           string      `json:"title" doc:"1-200 characters"`
+	ProductID       *string     `json:"product_id,omitempty" doc:"the product that is sold or given"`
+	Comment         string      `json:"comment,omitempty"`
+	StartsAt        time.Time   `json:"starts_at" doc:"the first moment of the window"`
+	EndsAt          time.Time   `json:"ends_at" doc:"the first moment after the window"`
+	Stock           StockSpec   `json:"stock" doc:"exactly one of units, items, codes, redpacket"`
+	Limit           *int64      `json:"limit_per_user,omitempty" doc:"units one user may hold, default 1"`
+	LimitPerProduct *int64      `json:"limit_per_product,omitempty" doc:"units of the product that one user may hold over all of its campaigns that have this limit, live and past; absent: no such limit"`
+	Price           *Money      `json:"price,omitempty" doc:"per unit; default the product's price"`
+	Tiers           []Tier      `json:"tiers,omitempty" doc:"prices of later units of a claim, such as the second at half price"`
+	PayWithin       *Duration   `json:"pay_within,omitempty" doc:"time to pay, such as 15m; absent: nothing to wait for"`
+	LatePayment     LatePayment `json:"late_payment,omitempty" doc:"what a payment after the deadline does, default reclaim" enum:"reclaim,refund_due"`
+	ValidFor        *Duration   `json:"valid_for,omitempty" doc:"a coupon's life from its claim on, such as 720h"`
+	ValidUntil      *time.Time  `json:"valid_until_at,omitempty" doc:"the first moment at which a coupon is not valid any more"`
+	LowStock        int64       `json:"low_stock,omitempty" doc:"operations hear of it when so much is left, or less; 0 for never"`
+	SenderID        string      `json:"sender_id,omitempty" doc:"the user whose funds pay for a red packet; absent: the platform"`
+	Gate            *GateSpec   `json:"gate,omitempty" doc:"who may claim, and when it is whose turn; absent: everybody"`
+	Shards          *int        `json:"shards,omitempty" doc:"parts of the stock, for as many cores of Redis, 1-64, default 1"`
 }
 
 // StockSpec is what a campaign can grant: exactly one field is set.
@@ -50,23 +50,33 @@ type CodesSpec struct {
 }
 
 // CampaignPatch changes a campaign. Nil fields stay. After publishing, only
-// Title, Comment, EndsAt, LowStock, an upward Limit and what GateSpec allows may
-// change.
+// Title, Comment, EndsAt, LowStock, an upward Limit, LimitPerProduct or Shards and what
+// GateSpec allows may change.
 type CampaignPatch struct {
-	Title       *string      `json:"title,omitempty"`
-	Comment     *string      `json:"comment,omitempty"`
-	ProductID   *string      `json:"product_id,omitempty"`
-	StartsAt    *time.Time   `json:"starts_at,omitempty"`
-	EndsAt      *time.Time   `json:"ends_at,omitempty"`
-	Limit       *int64       `json:"limit_per_user,omitempty"`
-	Price       *Money       `json:"price,omitempty"`
-	Tiers       []Tier       `json:"tiers,omitzero" doc:"all of them anew; an empty list takes them away"`
-	PayWithin   *Duration    `json:"pay_within,omitempty"`
-	LatePayment *LatePayment `json:"late_payment,omitempty" enum:"reclaim,refund_due"`
-	ValidFor    *Duration    `json:"valid_for,omitempty"`
-	ValidUntil  *time.Time   `json:"valid_until_at,omitempty"`
-	LowStock    *int64       `json:"low_stock,omitempty"`
-	Gate        *GateSpec    `json:"gate,omitempty" doc:"all of it anew; {} opens the campaign to everybody"`
+	Title           *string      `json:"title,omitempty"`
+	Comment         *string      `json:"comment,omitempty"`
+	ProductID       *string      `json:"product_id,omitempty"`
+	StartsAt        *time.Time   `json:"starts_at,omitempty"`
+	EndsAt          *time.Time   `json:"ends_at,omitempty"`
+	Limit           *int64       `json:"limit_per_user,omitempty"`
+	LimitPerProduct *int64       `json:"limit_per_product,omitempty" doc:"after publishing it may only rise"`
+	Price           *Money       `json:"price,omitempty"`
+	Tiers           []Tier       `json:"tiers,omitzero" doc:"all of them anew; an empty list takes them away"`
+	PayWithin       *Duration    `json:"pay_within,omitempty"`
+	LatePayment     *LatePayment `json:"late_payment,omitempty" enum:"reclaim,refund_due"`
+	ValidFor        *Duration    `json:"valid_for,omitempty"`
+	ValidUntil      *time.Time   `json:"valid_until_at,omitempty"`
+	LowStock        *int64       `json:"low_stock,omitempty"`
+	Shards          *int         `json:"shards,omitempty" doc:"parts of the stock: it may rise, up to 64, and six times at most"`
+	Gate            *GateSpec    `json:"gate,omitempty" doc:"all of it anew; {} opens the campaign to everybody"`
+	// Stock changes a draft's stock to another number of its kind; campaigns.Patch makes
+	// that change, and Apply does not.
+	Stock *StockSpec `json:"stock,omitempty" doc:"of a draft: another number of units, or of codes of the same pattern"`
+	// Version is that of the campaign which the change was made of. Where the campaign
+	// has another one by now, nothing changes; nil changes any version.
+	Version *int64 `json:"version,omitempty" doc:"the version that the change was made of; refused with invalid_state and /version when the campaign has another one by now"`
+
+	null []string
 }
 
 // ProductSpec is a product as a merchant writes it. Name is required.
@@ -78,6 +88,8 @@ type ProductSpec struct {
 	Description string `json:"description,omitempty"`
 	Comment     string `json:"comment,omitempty"`
 	Stock       int64  `json:"stock,omitempty" doc:"regular stock, for regular orders"`
+
+	Status string `json:"status,omitempty" doc:"whether it may be sold, default on_sale; off_sale refuses regular orders and publishing" enum:"on_sale,off_sale"`
 
 	PayWithin   *Duration   `json:"pay_within,omitempty" doc:"time to pay a regular order, such as 15m; absent: nothing to wait for"`
 	LatePayment LatePayment `json:"late_payment,omitempty" doc:"what a payment after the deadline does, default reclaim" enum:"reclaim,refund_due"`
@@ -92,8 +104,12 @@ type ProductPatch struct {
 	Comment     *string `json:"comment,omitempty"`
 	Stock       *int64  `json:"stock,omitempty" doc:"never below what is ordered"`
 
+	Status *string `json:"status,omitempty" doc:"off_sale refuses regular orders and publishing" enum:"on_sale,off_sale"`
+
 	PayWithin   *Duration    `json:"pay_within,omitempty" doc:"0s for nothing to wait for; of later orders"`
 	LatePayment *LatePayment `json:"late_payment,omitempty" enum:"reclaim,refund_due"`
+
+	null []string
 }
 
 // StockChange restocks a campaign, or withdraws from it.
@@ -127,26 +143,12 @@ func NewID(prefix string) string { return prefix + rand.Text()[:12] }
 // BadID is the problem of an id.
 var BadID = Text{"must be 1-64 characters of A-Z a-z 0-9 . _ -", "必须是 1-64 个字符，限 A-Z a-z 0-9 . _ -"}
 
-// TextFault reports a text that is empty (when required) or too long.
-func TextFault(field, s string, required bool, most int) []Fault {
-	n := utf8.RuneCountInString(s)
-	switch {
-	case required && n == 0:
-		return []Fault{{field, Text{"is required", "必填"}}}
-	case n > most:
-		return []Fault{{field, Textf("must be at most %d characters", "最多 %d 个字符", most)}}
-	case !utf8.ValidString(s):
-		return []Fault{{field, Text{"must be valid UTF-8", "必须是有效的 UTF-8"}}}
-	}
-	return nil
-}
-
 // Faults lists the fields that c's state does not allow to change.
 func (p *CampaignPatch) Faults(c *Campaign) []Fault {
+	fs := nullFaults(p.null, clearCampaign)
 	if c.State == Draft {
-		return nil
+		return append(append(fs, p.stockFaults(c)...), p.shardFaults(c)...)
 	}
-	var fs []Fault
 	for _, fixed := range []struct {
 		field string
 		given bool
@@ -159,19 +161,61 @@ func (p *CampaignPatch) Faults(c *Campaign) []Fault {
 		{"/late_payment", p.LatePayment != nil},
 		{"/valid_for", p.ValidFor != nil},
 		{"/valid_until_at", p.ValidUntil != nil},
+		{"/stock", p.Stock != nil},
 	} {
-		if fixed.given {
+		if fixed.given || slices.Contains(p.null, fixed.field[1:]) {
 			fs = append(fs, Fault{fixed.field, Text{"cannot change after publishing", "发布后不能修改"}})
 		}
 	}
-	if p.Limit != nil && *p.Limit < c.LimitPerUser {
+	limit := p.Limit
+	if slices.Contains(p.null, "limit_per_user") {
+		limit = new(int64)
+		*limit = 1
+	}
+	if limit != nil && *limit < c.LimitPerUser {
 		fs = append(fs, Fault{"/limit_per_user", Textf("may only rise after publishing, it is %d", "发布后只能提高，当前为 %d", c.LimitPerUser)})
 	}
-	fs = append(fs, p.Gate.changeFaults(c)...)
+	if slices.Contains(p.null, "limit_per_product") || p.LimitPerProduct != nil && c.LimitPerProduct == 0 {
+		fs = append(fs, Fault{"/limit_per_product", Text{"cannot change after publishing", "发布后不能修改"}})
+	} else if p.LimitPerProduct != nil && *p.LimitPerProduct < c.LimitPerProduct {
+		fs = append(fs, Fault{"/limit_per_product", Textf("may only rise after publishing, it is %d", "发布后只能提高，当前为 %d", c.LimitPerProduct)})
+	}
+	gate := p.Gate
+	if slices.Contains(p.null, "gate") {
+		gate = &GateSpec{}
+	}
+	fs = append(fs, gate.changeFaults(c)...)
 	if c.State == EndedState && p.EndsAt != nil {
 		fs = append(fs, Fault{"/ends_at", Text{"cannot change once the campaign has been ended", "活动结束后不能修改"}})
 	}
-	return fs
+	return append(fs, p.shardFaults(c)...)
+}
+
+// maxMoreShards bounds how often a campaign gets more shards: a user who has no claim
+// is looked for on one shard for each time.
+const maxMoreShards = 6
+
+// shardFaults says why a campaign cannot have as many shards as the patch says.
+func (p *CampaignPatch) shardFaults(c *Campaign) []Fault {
+	bad := func(t Text) []Fault { return []Fault{{"/shards", t}} }
+	switch {
+	case p.Shards == nil || *p.Shards == c.Shards:
+		return nil
+	case *p.Shards < c.Shards:
+		return bad(Textf("may only rise, it is %d", "只能增加，当前为 %d", c.Shards))
+	case *p.Shards > maxCampaignShards:
+		return bad(Textf("must be at most %d", "最多为 %d", maxCampaignShards))
+	case int64(*p.Shards) > c.Stock.Total && c.Stock.Total > 0:
+		return bad(Textf("must not be more than the %d units, items or shares of the stock", "不能超过库存数量 %d", c.Stock.Total))
+	case c.State != Draft && c.LimitedProduct() != "":
+		// A user has one shard for all campaigns that count for each other.
+		return bad(Text{"cannot change after publishing: campaigns that share limit_per_product are divided alike", "发布后不能修改：共享 limit_per_product 的活动分片数必须一致"})
+	case c.State == EndedState:
+		return bad(Text{"cannot change once the campaign has been ended", "活动结束后不能修改"})
+	case len(c.EarlierShards) >= maxMoreShards:
+		return bad(Textf("has risen %d times, and cannot rise more often", "已增加 %d 次，不能再增加", maxMoreShards))
+	}
+	return nil
 }
 
 // Apply changes c as the patch says; Faults has found nothing.
@@ -180,8 +224,12 @@ func (p *CampaignPatch) Apply(c *Campaign) {
 	Set(&c.Comment, p.Comment)
 	Set(&c.ProductID, p.ProductID)
 	Set(&c.LimitPerUser, p.Limit)
+	Set(&c.LimitPerProduct, p.LimitPerProduct)
 	Set(&c.LatePayment, p.LatePayment)
 	Set(&c.LowStock, p.LowStock)
+	if p.Shards != nil && *p.Shards > c.Shards {
+		c.EarlierShards, c.Shards = append(slices.Clip(c.EarlierShards), c.Shards), *p.Shards
+	}
 	if p.StartsAt != nil {
 		c.StartsAt = Ms(*p.StartsAt)
 	}
@@ -206,6 +254,44 @@ func (p *CampaignPatch) Apply(c *Campaign) {
 	if p.ValidUntil != nil {
 		c.ValidUntil = Ms(*p.ValidUntil)
 	}
+	setNulls(c, p.null, clearCampaign)
+}
+
+// stockFaults says why a draft's stock cannot become what the patch says. Its kind stays:
+// items are added and withdrawn by their values.
+func (p *CampaignPatch) stockFaults(c *Campaign) []Fault {
+	switch {
+	case p.Stock == nil:
+		return nil
+	case p.Stock.Units != nil && p.Stock.Items == nil && p.Stock.Codes == nil && p.Stock.RedPacket == nil && c.Stock.Kind == Units:
+		if n := *p.Stock.Units; n < 0 || n > MaxStock {
+			return []Fault{{"/stock/units", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxStock)}}
+		}
+		return nil
+	case p.Stock.Codes != nil && p.Stock.Items == nil && p.Stock.Units == nil && p.Stock.RedPacket == nil && c.Stock.Kind == Codes:
+		if p.Stock.Codes.Pattern != "" && p.Stock.Codes.Pattern != c.Stock.Pattern {
+			return []Fault{{"/stock/codes/pattern", Textf("stays as it is, %s: make another draft", "不能修改，当前为 %s：请另建草稿", c.Stock.Pattern)}}
+		}
+		if n := p.Stock.Codes.Count; n < 0 || n > MaxItems {
+			return []Fault{{"/stock/codes/count", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxItems)}}
+		}
+		return nil
+	case c.Stock.Kind == Items:
+		return []Fault{{"/stock", Text{"items are added and withdrawn by POST /v1/campaigns/{id}/stock", "items 类库存请用 POST /v1/campaigns/{id}/stock 增减"}}}
+	}
+	return []Fault{{"/stock", Textf("keeps its kind, %s: make another draft", "库存类型不能修改，当前为 %s：请另建草稿", c.Stock.Kind)}}
+}
+
+// StockOf returns how many units or codes the patch wants a draft to have; false when it
+// leaves the stock as it is. Faults has found nothing.
+func (p *CampaignPatch) StockOf() (int64, bool) {
+	switch {
+	case p.Stock == nil:
+		return 0, false
+	case p.Stock.Units != nil:
+		return *p.Stock.Units, true
+	}
+	return p.Stock.Codes.Count, true
 }
 
 // Set copies a value that is given.
@@ -215,17 +301,12 @@ func Set[T any](to, from *T) {
 	}
 }
 
-// WrongState refuses a step that the campaign's state does not allow.
-func WrongState(c *Campaign, doing, doingZH string) error {
-	return Fail(InvalidState, Textf("cannot %[1]s a campaign that is %[3]s", "状态为 %[3]s 的活动不能%[2]s", doing, doingZH, c.State))
-}
-
-// maxConflicts is how often a change is tried again on a row that moved.
+// MaxConflicts is how often a change is tried again on a row that moved.
 const MaxConflicts = 5
 
 // Faults checks a stock change against the campaign's kind of stock.
 func (ch *StockChange) Faults(c *Campaign) []Fault {
-	fs := TextFault("/why", ch.Why, false, MaxCommentLen)
+	fs := proseFault("/why", ch.Why, false, MaxCommentLen)
 	if len(ch.Items) > 0 {
 		if c.Stock.Kind != Items {
 			fs = append(fs, Fault{"/items", Text{"belongs to a campaign of items", "仅用于 items 类库存"}})
@@ -250,22 +331,6 @@ func (ch *StockChange) Faults(c *Campaign) []Fault {
 	return fs
 }
 
-// Import adds items that are read one by one to a campaign's stock: all of them
-// or none.
-type Import struct {
-	Shard ShardID
-	// Ref makes the import happen once.
-	Ref string
-	Why string
-	// Count is how many there are.
-	Count int64
-	// Each calls take with every item and the line that it stands on, from the
-	// first on, each time it is called: a transaction may have to begin again.
-	Each func(take func(line int, item string) error) error
-	// Done, unless it is nil, is told now and then how many have been written.
-	Done func(written int64)
-}
-
 // Imported is what became of an import.
 type Imported struct {
 	// Items is how many were added; 0 when Replayed.
@@ -273,9 +338,4 @@ type Imported struct {
 	// Replayed says that the same import had been made before.
 	Replayed bool
 	Campaign *Campaign
-}
-
-// LineFault is a fault of a line of a file.
-func LineFault(line int, problem Text) Fault {
-	return Fault{"/lines/" + strconv.Itoa(line), problem}
 }

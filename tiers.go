@@ -16,8 +16,8 @@ type Tier struct {
 // NeedPrice is the problem of tiers without a price.
 var NeedPrice = Text{"need a price, the campaign's or its product's", "需要价格：活动或其产品必须有 price"}
 
-// MaxTiers bounds the tiers of a campaign.
-const MaxTiers = 20
+// maxTiers bounds the tiers of a campaign.
+const maxTiers = 20
 
 // AmountFor returns what quantity units cost in one claim; nil when there is no
 // price. Each unit's price is rounded to a whole minor unit, halves up, and the
@@ -63,8 +63,8 @@ func tieredSum(price int64, tiers []Tier, quantity int64) (sum int64, ok bool) {
 func (c *Campaign) tierFaults() []Fault {
 	var fs []Fault
 	bad := func(field string, t Text) { fs = append(fs, Fault{field, t}) }
-	if len(c.Tiers) > MaxTiers {
-		return []Fault{{"/tiers", Textf("must be at most %d", "最多 %d 项", MaxTiers)}}
+	if len(c.Tiers) > maxTiers {
+		return []Fault{{"/tiers", Textf("must be at most %d", "最多 %d 项", maxTiers)}}
 	}
 	last := int64(0)
 	for i, t := range c.Tiers {

@@ -49,7 +49,7 @@ func TestAmountsByTiers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		var tiers []Tier
-		for from := int64(1); from < 60 && len(tiers) < MaxTiers; from += r.Int64N(8) + 1 {
+		for from := int64(1); from < 60 && len(tiers) < maxTiers; from += r.Int64N(8) + 1 {
 			tiers = append(tiers, Tier{FromUnit: from, Percent: r.Int64N(101)})
 		}
 		if len(tiers) > 0 && r.IntN(2) == 0 {
@@ -87,7 +87,7 @@ func TestAmountsNearTheBound(t *testing.T) {
 }
 
 func TestTierFaults(t *testing.T) {
-	many := make([]Tier, MaxTiers+1)
+	many := make([]Tier, maxTiers+1)
 	for i := range many {
 		many[i] = Tier{int64(i + 1), 50}
 	}

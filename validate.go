@@ -23,6 +23,9 @@ func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 	if s.Limit != nil {
 		c.LimitPerUser = *s.Limit
 	}
+	if s.LimitPerProduct != nil {
+		c.LimitPerProduct = *s.LimitPerProduct
+	}
 	if s.PayWithin != nil {
 		c.PayWithin = time.Duration(*s.PayWithin)
 	}
@@ -40,8 +43,15 @@ func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 	}
 	fs := s.Stock.apply(c)
 	fs = append(c.Faults(), fs...)
+	if s.LimitPerProduct != nil && *s.LimitPerProduct == 0 {
+		fs = append(fs, Fault{"/limit_per_product", limitRange})
+	}
 	if s.PayWithin != nil && *s.PayWithin == 0 {
 		fs = append(fs, Fault{"/pay_within", Text{"must be positive, or absent when nothing is to be paid", "必须大于零；无需支付时请省略"}})
+	}
+	if int64(c.Shards) > c.Stock.Total && c.Stock.Total > 0 && c.Shards <= maxCampaignShards {
+		// Only at first: some may be withdrawn later, and items be imported.
+		fs = append(fs, Fault{"/shards", Textf("must not be more than the %d units, items or shares of the stock", "不能超过库存数量 %d", c.Stock.Total)})
 	}
 	if len(fs) > 0 {
 		return nil, Invalid(fs...)
@@ -76,7 +86,7 @@ func (s *StockSpec) apply(c *Campaign) []Fault {
 		return itemFaults("/stock/items", s.Items)
 	default:
 		if s.Codes.Pattern == "" {
-			s.Codes.Pattern = DefaultPattern
+			s.Codes.Pattern = defaultPattern
 		}
 		c.Stock = Stock{Kind: Codes, Total: s.Codes.Count, Pattern: s.Codes.Pattern}
 		return codesFaults(s.Codes)
@@ -95,14 +105,15 @@ func (c *Campaign) Faults() []Fault {
 	}
 	fs = append(fs, c.packetFaults()...)
 	fs = append(fs, TextFault("/title", c.Title, true, MaxTitleLen)...)
-	fs = append(fs, TextFault("/comment", c.Comment, false, MaxCommentLen)...)
+	fs = append(fs, proseFault("/comment", c.Comment, false, MaxCommentLen)...)
 	if c.ProductID != "" && !IsID(c.ProductID) {
 		bad("/product_id", BadID)
 	}
 	fs = append(fs, c.windowFaults()...)
 	if c.LimitPerUser < 1 || c.LimitPerUser > MaxLimitPerUser {
-		bad("/limit_per_user", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxLimitPerUser))
+		bad("/limit_per_user", limitRange)
 	}
+	fs = append(fs, c.productLimitFaults()...)
 	if c.Price != nil {
 		fs = append(fs, c.Price.Faults("/price")...)
 	}
@@ -121,10 +132,39 @@ func (c *Campaign) Faults() []Fault {
 	}
 	fs = append(fs, c.validityFaults()...)
 	fs = append(fs, c.Gate.faults(c)...)
-	if c.Shards < 1 || c.Shards > MaxShards {
-		bad("/shards", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxShards))
+	return append(fs, c.shardFaults()...)
+}
+
+// limitRange is the problem of a limit on what a user may hold.
+var limitRange = Textf("must be from 1 to %d", "必须在 1 到 %d 之间", MaxLimitPerUser)
+
+// productLimitFaults checks the limit that the campaign shares with others of its
+// product.
+func (c *Campaign) productLimitFaults() []Fault {
+	const field = "/limit_per_product"
+	switch {
+	case c.LimitPerProduct == 0:
+		return nil
+	case c.LimitPerProduct < 0 || c.LimitPerProduct > MaxLimitPerUser:
+		return []Fault{{field, limitRange}}
+	case c.ProductID == "":
+		return []Fault{{field, Text{"needs product_id: it counts over the campaigns of one product", "需要 product_id：它统计同一产品的所有活动"}}}
+	case c.Kind == RedPacket:
+		return []Fault{{field, Text{"belongs to a sale or coupon: a red packet has limit_per_user alone", "仅用于 sale 或 coupon；红包只有 limit_per_user"}}}
 	}
-	return fs
+	return nil
+}
+
+// maxCampaignShards is how many shards a campaign may have: fewer than a position can
+// tell apart, since each of them costs requests that look at all.
+const maxCampaignShards = 64
+
+// shardFaults checks the number of shards.
+func (c *Campaign) shardFaults() []Fault {
+	if c.Shards < 1 || c.Shards > maxCampaignShards {
+		return []Fault{{"/shards", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", maxCampaignShards)}}
+	}
+	return nil
 }
 
 // validityFaults checks a coupon's life.
@@ -178,13 +218,16 @@ func FromMS(v int64) time.Time {
 func (s *ProductSpec) Product(now time.Time) (*Product, error) {
 	p := &Product{
 		ID: s.ID, Name: s.Name, Thumbnail: s.Thumbnail, Price: s.Price, Description: s.Description,
-		Comment: s.Comment, Stock: s.Stock, StockLeft: s.Stock, LatePayment: Reclaim, Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
+		Comment: s.Comment, Status: OnSale, Stock: s.Stock, StockLeft: s.Stock, LatePayment: Reclaim, Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
 	}
 	if p.ID == "" {
 		p.ID = NewID("p-")
 	}
 	if s.PayWithin != nil {
 		p.PayWithin = s.PayWithin.Std()
+	}
+	if s.Status != "" {
+		p.Status = s.Status
 	}
 	if s.LatePayment != "" {
 		p.LatePayment = s.LatePayment
@@ -203,13 +246,16 @@ func (p *Product) Faults() []Fault {
 	}
 	fs = append(fs, TextFault("/name", p.Name, true, MaxTitleLen)...)
 	fs = append(fs, TextFault("/thumbnail", p.Thumbnail, false, 2048)...)
-	fs = append(fs, TextFault("/description", p.Description, false, 10_000)...)
-	fs = append(fs, TextFault("/comment", p.Comment, false, MaxCommentLen)...)
+	fs = append(fs, proseFault("/description", p.Description, false, 10_000)...)
+	fs = append(fs, proseFault("/comment", p.Comment, false, MaxCommentLen)...)
 	if p.Price != nil {
 		fs = append(fs, p.Price.Faults("/price")...)
 	}
 	if p.Stock < 0 || p.Stock > MaxStock {
 		fs = append(fs, Fault{"/stock", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxStock)})
+	}
+	if p.Status != OnSale && p.Status != OffSale {
+		fs = append(fs, Fault{"/status", Text{"must be on_sale or off_sale", "必须是 on_sale 或 off_sale"}})
 	}
 	if p.PayWithin != 0 && (p.PayWithin < time.Second || p.PayWithin > MaxPayWithin) {
 		fs = append(fs, Fault{"/pay_within", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxPayWithin)})
@@ -229,14 +275,22 @@ func (r *ClaimRequest) Faults() []Fault {
 	if r.Quantity < 1 || r.Quantity > math.MaxInt32 {
 		fs = append(fs, Fault{"/quantity", Textf("must be from 1 to %d", "必须在 1 到 %d 之间", math.MaxInt32)})
 	}
-	if !ValidKey(r.Key) {
-		fs = append(fs, Fault{"/Idempotency-Key", Text{"must be 1-255 visible ASCII characters", "必须是 1-255 个可见 ASCII 字符"}})
+	// A key may have spaces, as one in quotes in a header has.
+	if !isASCIIFrom(' ', r.Key, MaxKeyLen) {
+		fs = append(fs, Fault{"/Idempotency-Key", Text{"must be 1-255 visible ASCII characters or spaces", "必须是 1-255 个可见 ASCII 字符或空格"}})
+	}
+	if r.Reference != "" {
+		fs = append(fs, TextFault("/reference", r.Reference, false, maxReferenceLen)...)
 	}
 	if len(r.Device) > MaxDeviceLen {
 		fs = append(fs, Fault{"/Dibs-Device", Textf("must be at most %d bytes", "最多 %d 个字节", MaxDeviceLen)})
 	}
 	return fs
 }
+
+// maxReferenceLen bounds a caller's reference, in characters: it fits an address, and
+// an index of every database.
+const maxReferenceLen = 256
 
 // MaxDeviceLen bounds what a client calls itself, in bytes.
 const MaxDeviceLen = 255
@@ -245,12 +299,15 @@ const MaxDeviceLen = 255
 const MaxKeyLen = 255
 
 // ValidKey reports whether a key is empty or 1-255 visible characters.
-func ValidKey(k string) bool {
-	if len(k) > MaxKeyLen {
+func ValidKey(k string) bool { return isASCIIFrom('!', k, MaxKeyLen) }
+
+// isASCIIFrom reports whether s has at most so many characters, all from least to '~'.
+func isASCIIFrom(least byte, s string, most int) bool {
+	if len(s) > most {
 		return false
 	}
-	for i := range len(k) {
-		if k[i] < '!' || k[i] > '~' {
+	for i := range len(s) {
+		if s[i] < least || s[i] > '~' {
 			return false
 		}
 	}

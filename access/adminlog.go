@@ -12,9 +12,9 @@ import (
 	"github.com/dibs-dev/dibs/internal/batch"
 )
 
-// Act is something that an administrator did, as the audit log keeps it.
-type Act struct {
-	// ID orders acts by time.
+// AdminAction is something that an administrator did, as the audit log keeps it.
+type AdminAction struct {
+	// ID orders actions by time.
 	ID string
 	At time.Time
 	// Key is the id of the API key, or who used the command line on the ledger
@@ -26,31 +26,31 @@ type Act struct {
 	// Action is the operation, `publish-campaign`; Target is what it was about,
 	// `/v1/campaigns/phone`.
 	Action, Target string
-	// Status is that of the answer, 0 while there is none: the act has begun, and
+	// Status is that of the answer, 0 while there is none: the action has begun, and
 	// the process may have ended in the middle of it. Reason is a refusal's.
 	Status int
 	Reason string
-	// Before and After are the thing as JSON, before the act and after it; nil where
+	// Before and After are the thing as JSON, before the action and after it; nil where
 	// there is none.
 	Before, After json.RawMessage
 }
 
-// MaxActBody is the most bytes of Before and After each; longer ones are kept
+// MaxActionBody is the most bytes of Before and After each; longer ones are kept
 // as their length.
-const MaxActBody = 64 << 10
+const MaxActionBody = 64 << 10
 
-// ActFilter says which acts to look for. Zero fields do not filter.
-type ActFilter struct {
+// AdminActionFilter says which actions to look for. Zero fields do not filter.
+type AdminActionFilter struct {
 	Key, Action, Target string
 	// Since ≤ at < Until.
 	Since, Until time.Time
 }
 
-// ActView is an act as shown.
-type ActView struct {
+// AdminActionView is an action as shown.
+type AdminActionView struct {
 	ID        string          `json:"id"`
 	At        time.Time       `json:"at"`
-	Key       string          `json:"key" doc:"the API key's id; cli: and a name for the command line"`
+	Key       string          `json:"key" doc:"the API key's id; cli: and a name for the command line, oidc: and a name for a sign-in at the identity provider"`
 	KeyName   string          `json:"key_name"`
 	Role      Role            `json:"role"`
 	Address   string          `json:"address"`
@@ -63,42 +63,42 @@ type ActView struct {
 	After     json.RawMessage `json:"after,omitempty"`
 }
 
-// View returns the act as shown.
-func (a *Act) View() ActView {
-	return ActView{
+// View returns the action as shown.
+func (a *AdminAction) View() AdminActionView {
+	return AdminActionView{
 		ID: a.ID, At: a.At, Key: a.Key, KeyName: a.KeyName, Role: a.Role, Address: a.Address, RequestID: a.RequestID,
 		Action: a.Action, Target: a.Target, Status: a.Status, Reason: a.Reason, Before: a.Before, After: a.After,
 	}
 }
 
-// NewActID returns an id for an act at a time. Ids of one process are in the order
+// NewAdminActionID returns an id for an action at a time. Ids of one process are in the order
 // in which they were made, also within a millisecond.
-func NewActID(at time.Time) string {
-	return dibs.NewID(fmt.Sprintf("a-%012x-%04x", at.UnixMilli(), uint16(actsMade.Add(1))))
+func NewAdminActionID(at time.Time) string {
+	return dibs.NewID(fmt.Sprintf("a-%012x-%04x", at.UnixMilli(), uint16(actionsMade.Add(1))))
 }
 
-var actsMade atomic.Uint32
+var actionsMade atomic.Uint32
 
-// actKeep is how long acts are kept.
-const actKeep = 400 * 24 * time.Hour
+// actionKeep is how long actions are kept.
+const actionKeep = 400 * 24 * time.Hour
 
-// savedAct is an act on its way to the ledger, and what became of that.
-type savedAct struct {
-	act *Act
-	err error
+// savedAction is an action on its way to the ledger, and what became of that.
+type savedAction struct {
+	action *AdminAction
+	err    error
 }
 
-// maxActs is the most acts in one transaction.
-const maxActs = 64
+// maxSavedActions is the most actions in one transaction.
+const maxSavedActions = 64
 
-// BeginAct notes what an administrator is about to do, before it is done: an
-// act that cannot be noted must not happen. It sets the act's ID and At.
-func (s *Access) BeginAct(ctx context.Context, a *Act) error {
+// BeginAction notes what an administrator is about to do, before it is done: an
+// action that cannot be noted must not happen. It sets the action's ID and At.
+func (s *Access) BeginAction(ctx context.Context, a *AdminAction) error {
 	a.At = dibs.Ms(s.now())
-	a.ID = NewActID(a.At)
+	a.ID = NewAdminActionID(a.At)
 	a.Before = boundedBody(a.Before)
-	if err := s.saveAct(ctx, *a); err != nil {
-		// Whether it was noted or not, the act does not happen.
+	if err := s.saveAction(ctx, *a); err != nil {
+		// Whether it was noted or not, the action does not happen.
 		var e *dibs.Error
 		if errors.As(err, &e) && e.Reason != dibs.Unavailable {
 			return err
@@ -108,48 +108,48 @@ func (s *Access) BeginAct(ctx context.Context, a *Act) error {
 	return nil
 }
 
-// EndAct notes what became of an act: its Status, Reason and After. When that
-// fails, operators hear of it, and the act stays one that has begun.
-func (s *Access) EndAct(ctx context.Context, a *Act) {
+// EndAction notes what became of an action: its Status, Reason and After. When that
+// fails, the failure is logged, and the action stays one that has begun.
+func (s *Access) EndAction(ctx context.Context, a *AdminAction) {
 	a.After = boundedBody(a.After)
-	// Whoever asked may be gone: what happened has happened.
-	if err := s.saveAct(context.WithoutCancel(ctx), *a); err != nil {
-		s.log.Error("the end of an admin's action was not noted", "act", a.ID, "action", a.Action, "target", a.Target, "status", a.Status, "err", err)
+	// The request may have ended: what happened is noted all the same.
+	if err := s.saveAction(context.WithoutCancel(ctx), *a); err != nil {
+		s.log.Error("the end of an admin's action was not noted", "id", a.ID, "action", a.Action, "target", a.Target, "status", a.Status, "err", err)
 	}
 }
 
 // boundedBody keeps a body, or its length when it is too long.
 func boundedBody(body json.RawMessage) json.RawMessage {
-	if len(body) <= MaxActBody {
+	if len(body) <= MaxActionBody {
 		return body
 	}
 	return fmt.Appendf(nil, `{"too_long":%d}`, len(body))
 }
 
-// saveAct saves an act together with those that others save meanwhile.
-func (s *Access) saveAct(ctx context.Context, a Act) error {
+// saveAction saves an action together with those that others save meanwhile.
+func (s *Access) saveAction(ctx context.Context, a AdminAction) error {
 	ctx, cancel := context.WithTimeout(ctx, s.ledgerTimeout)
 	defer cancel()
-	w := &savedAct{act: &a}
-	if err := s.acts.Do(ctx, w, maxActs, s.saveActBatch); err != nil {
+	w := &savedAction{action: &a}
+	if err := s.actions.Do(ctx, w, maxSavedActions, s.saveActionBatch); err != nil {
 		return err
 	}
 	return w.err
 }
 
-// saveActBatch saves acts in one transaction, or each in its own when one of
+// saveActionBatch saves actions in one transaction, or each in its own when one of
 // them spoils that.
-func (s *Access) saveActBatch(saved []*savedAct) {
+func (s *Access) saveActionBatch(saved []*savedAction) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.life), batch.Patience)
 	defer cancel()
-	acts := make([]*Act, len(saved))
+	actions := make([]*AdminAction, len(saved))
 	for i, w := range saved {
-		acts[i] = w.act
+		actions[i] = w.action
 	}
-	err := s.ledger.SaveActs(ctx, acts)
+	err := s.ledger.SaveAdminActions(ctx, actions)
 	if err != nil && len(saved) > 1 && !errors.Is(err, dibs.ErrUnavailable) {
 		for i := range saved {
-			s.saveActBatch(saved[i : i+1])
+			s.saveActionBatch(saved[i : i+1])
 		}
 		return
 	}
@@ -158,14 +158,15 @@ func (s *Access) saveActBatch(saved []*savedAct) {
 	}
 }
 
-// Acts lists what administrators did, newest first.
-func (s *Access) Acts(ctx context.Context, f ActFilter, page dibs.Page) (dibs.List[Act], error) {
-	return s.ledger.Acts(ctx, f, page)
+// AdminActions lists what administrators did, newest first.
+func (s *Access) AdminActions(ctx context.Context, f AdminActionFilter, page dibs.Page) (dibs.List[AdminAction], error) {
+	return s.ledger.AdminActions(ctx, f, page)
 }
 
-// forgetActs drops acts that are old enough.
-func (s *Access) forgetActs(ctx context.Context) {
-	if err := s.ledger.DropActs(ctx, s.now().Add(-actKeep)); err != nil && ctx.Err() == nil {
-		s.log.Warn("forgetting old acts failed", "err", err)
+// forgetActions drops actions that are old enough, a day's at once: each time adds a record
+// to the chain.
+func (s *Access) forgetActions(ctx context.Context) {
+	if err := s.ledger.DropAdminActions(ctx, s.now().Add(-actionKeep).Truncate(24*time.Hour)); err != nil && ctx.Err() == nil {
+		s.log.Warn("forgetting old actions failed", "err", err)
 	}
 }

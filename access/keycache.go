@@ -33,6 +33,63 @@ type keyCache struct {
 	// looking has a place for each look-up, waiting counts those who want one.
 	looking chan struct{}
 	waiting int
+	// used is when keys were used that the ledger does not know of yet, by their ids: at
+	// most as many as there are keys.
+	used map[string]time.Time
+	// warned is when it was logged last that a key ends soon, by the key's id: at most as
+	// many as there are keys.
+	warned map[string]time.Time
+}
+
+// warnEvery is how often it is logged that a key ends soon.
+const warnEvery = 24 * time.Hour
+
+// warn reports whether it is time to log that a key ends soon, and notes that it is done.
+func (c *keyCache) warn(id string, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, told := c.warned[id]; told && now.Sub(at) < warnEvery {
+		return false
+	}
+	if c.warned == nil {
+		c.warned = make(map[string]time.Time)
+	}
+	c.warned[id] = now
+	return true
+}
+
+// use notes that a key was used.
+func (c *keyCache) use(id string, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.used == nil {
+		c.used = make(map[string]time.Time)
+	}
+	c.used[id] = dibs.Ms(now)
+}
+
+// usedAt is when a key was used, as far as it is not in the ledger; zero for not.
+func (c *keyCache) usedAt(id string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used[id]
+}
+
+// takeUsed returns what is to be noted in the ledger, and forgets it.
+func (c *keyCache) takeUsed() map[string]time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	used := c.used
+	c.used = nil
+	return used
+}
+
+// forget has all keys looked up again: one was ended, or ends sooner than it did.
+func (c *keyCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keys = nil
+	c.revocations++
 }
 
 type cachedKey struct {

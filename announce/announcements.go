@@ -48,6 +48,9 @@ type Ledger interface {
 	FeedHead(ctx context.Context, after int64) (head int64, oldest time.Time, err error)
 	// Sinks lists the takers of the feed by name.
 	Sinks(ctx context.Context) ([]events.SinkState, error)
+	// MerchantSizes calls do for each number of followers that a merchant has, the lowest
+	// first, with how many merchants have it. Merchants without followers are left out.
+	MerchantSizes(ctx context.Context, do func(followers, merchants int64)) error
 	CampaignByNumber(ctx context.Context, number uint32) (*dibs.Campaign, error)
 }
 

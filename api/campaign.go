@@ -9,18 +9,23 @@ import (
 // CampaignView is a campaign as shown. The public view leaves the last group
 // of fields out.
 type CampaignView struct {
-	ID           string         `json:"id"`
-	Kind         dibs.Kind      `json:"kind"`
-	Title        string         `json:"title"`
-	ProductID    *string        `json:"product_id"`
-	Product      *ProductView   `json:"product,omitempty"`
-	StartsAt     time.Time      `json:"starts_at"`
-	EndsAt       time.Time      `json:"ends_at"`
-	State        dibs.State     `json:"state"`
-	LimitPerUser int64          `json:"limit_per_user"`
-	Price        *dibs.Money    `json:"price"`
-	Tiers        []dibs.Tier    `json:"tiers,omitempty"`
-	PayWithin    *dibs.Duration `json:"pay_within"`
+	ID        string       `json:"id"`
+	Kind      dibs.Kind    `json:"kind"`
+	Title     string       `json:"title"`
+	ProductID *string      `json:"product_id"`
+	Product   *ProductView `json:"product,omitempty"`
+	StartsAt  time.Time    `json:"starts_at"`
+	EndsAt    time.Time    `json:"ends_at"`
+	State     dibs.State   `json:"state"`
+	// EndedAt is when it was ended by hand, whatever EndsAt says.
+	EndedAt      *time.Time `json:"ended_at,omitempty"`
+	LimitPerUser int64      `json:"limit_per_user"`
+	// LimitPerProduct is shared by the product's campaigns that have one; absent for
+	// none.
+	LimitPerProduct int64          `json:"limit_per_product,omitempty"`
+	Price           *dibs.Money    `json:"price"`
+	Tiers           []dibs.Tier    `json:"tiers,omitempty"`
+	PayWithin       *dibs.Duration `json:"pay_within"`
 	// ValidFor and ValidUntil are a coupon's life.
 	ValidFor   *dibs.Duration `json:"valid_for,omitempty"`
 	ValidUntil *time.Time     `json:"valid_until_at,omitempty"`
@@ -60,7 +65,10 @@ type StockView struct {
 func CampaignViewOf(c *dibs.Campaign, remaining int64, product *dibs.Product, admin bool) CampaignView {
 	v := CampaignView{
 		ID: c.ID, Kind: c.Kind, Title: c.Title, StartsAt: c.StartsAt, EndsAt: c.EndsAt, State: c.State,
-		LimitPerUser: c.LimitPerUser, Price: c.Price, Tiers: c.Tiers, Gate: c.Gate, Remaining: remaining, Version: c.Version,
+		LimitPerUser: c.LimitPerUser, LimitPerProduct: c.LimitPerProduct, Price: c.Price, Tiers: c.Tiers, Gate: c.Gate, Remaining: remaining, Version: c.Version,
+	}
+	if !c.EndedAt.IsZero() {
+		v.EndedAt = &c.EndedAt
 	}
 	if c.ProductID != "" {
 		v.ProductID = &c.ProductID
@@ -120,10 +128,9 @@ type StatsView struct {
 	Released  int64 `json:"released"`
 	Refunded  int64 `json:"refunded"`
 	// LowStock is the campaign's, and Low says that no more is left.
-	LowStock int64 `json:"low_stock"`
-	Low      bool  `json:"low"`
-	// Refused counts refusals by reason, of this node since it started.
-	Refused map[string]int64 `json:"refused"`
+	LowStock int64            `json:"low_stock"`
+	Low      bool             `json:"low"`
+	Refused  map[string]int64 `json:"refused" doc:"refusals by reason, of the node that answers since it started"`
 	// SettleLagMS is how long the oldest unsettled entry has waited.
 	SettleLagMS    int64 `json:"settle_lag_ms"`
 	JournalBacklog int64 `json:"journal_backlog"`
@@ -154,6 +161,8 @@ type ProductView struct {
 	Thumbnail   string      `json:"thumbnail"`
 	Price       *dibs.Money `json:"price"`
 	Description string      `json:"description"`
+	// Status is off_sale when no order is taken.
+	Status string `json:"status"`
 	// PayWithin is the time to pay a regular order.
 	PayWithin *dibs.Duration `json:"pay_within,omitempty"`
 	// What follows is for admins; StockLeft is what of the regular stock is left.
@@ -169,7 +178,7 @@ type ProductView struct {
 func ProductViewOf(p *dibs.Product, admin bool) ProductView {
 	v := ProductView{
 		ID: p.ID, Name: p.Name, Thumbnail: p.Thumbnail, Price: p.Price,
-		Description: p.Description, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		Description: p.Description, Status: p.Status, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 	if admin {
 		v.Comment, v.Stock, v.StockLeft, v.LatePayment = p.Comment, &p.Stock, &p.StockLeft, p.LatePayment

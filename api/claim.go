@@ -21,6 +21,10 @@ type ClaimView struct {
 	Amount     *dibs.Money    `json:"amount"`
 	PayBy      *time.Time     `json:"pay_by,omitempty"`
 	CreatedAt  time.Time      `json:"created_at"`
+	// UpdatedAt is when the last step was; CreatedAt before the first.
+	UpdatedAt time.Time `json:"updated_at"`
+	// Reference is what the caller gave with the request; never follow it unchecked.
+	Reference string `json:"reference,omitempty"`
 	// ResultCode is "0" for a red packet.
 	ResultCode string `json:"result_code,omitempty"`
 
@@ -33,8 +37,9 @@ type ClaimView struct {
 	Replaces   string     `json:"replaces,omitempty"`
 	ReplacedBy string     `json:"replaced_by,omitempty"`
 	ValidUntil *time.Time `json:"valid_until_at,omitempty"`
-	// Events are for admins.
-	Events []EventView `json:"events,omitempty"`
+	// Comment and Events are for admins.
+	Comment string      `json:"comment,omitempty"`
+	Events  []EventView `json:"events,omitempty"`
 }
 
 // ClaimViewOf returns the claim as answered.
@@ -42,7 +47,7 @@ func ClaimViewOf(c *dibs.Claim) ClaimView {
 	v := ClaimView{
 		ID: c.ID, CampaignID: c.CampaignID, ProductID: c.ProductID, Kind: c.Kind, UserID: c.UserID, Quantity: c.Quantity,
 		Status: c.Status.String(), StatusCode: int8(c.Status), OrderType: c.OrderType,
-		Items: c.Items, Amount: c.Amount, CreatedAt: c.CreatedAt,
+		Items: c.Items, Amount: c.Amount, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Reference: c.Reference,
 	}
 	if v.Items == nil {
 		v.Items = []string{}
@@ -115,9 +120,10 @@ func viewLife(c *dibs.Claim, v *ClaimView) {
 	}
 }
 
-// AdminClaimViewOf is View with the claim's events.
+// AdminClaimViewOf is ClaimViewOf with the claim's events and comment.
 func AdminClaimViewOf(c *dibs.Claim) ClaimView {
 	v := ClaimViewOf(c)
+	v.Comment = c.Comment
 	for i := range c.Events {
 		e := &c.Events[i]
 		v.Events = append(v.Events, EventView{

@@ -16,20 +16,17 @@ type Ledger interface {
 	// their sum with zero; it returns what does not fit, at most 10, in words.
 	AuditAccounts(ctx context.Context, currency string) ([]string, error)
 	// Campaigns lists newest first; states filters when it is not empty.
-	Campaigns(ctx context.Context, states []dibs.State, page dibs.Page) (dibs.List[dibs.Campaign], error)
+	Campaigns(ctx context.Context, states []dibs.State, product string, page dibs.Page) (dibs.List[dibs.Campaign], error)
 	// SkipTo moves a shard's committed position forward without settling anything:
 	// an administrator has given up what the journal had between the two places and
 	// has no more. The epoch is raised, as by Fence. ErrPositionMoved when the
 	// position is not from.
 	SkipTo(ctx context.Context, shard dibs.ShardID, from, to dibs.Cursor) error
 	// Commands returns the oldest waiting commands after an ID.
-	Commands(ctx context.Context, after int64, max int) ([]dibs.Command, error)
+	Commands(ctx context.Context, after int64, max int) ([]live.Command, error)
 	// RegularCampaign returns the campaign of a product's orders. ErrNotFound for a
 	// product that there is not, or that was never ordered.
 	RegularCampaign(ctx context.Context, productID string) (*dibs.Campaign, error)
-	// Quarantined lists entries in quarantine by their places; campaign 0 means
-	// those of all campaigns.
-	Quarantined(ctx context.Context, campaign uint32, max int) ([]dibs.Quarantined, error)
 	// Readmit settles an entry that is in quarantine, in one transaction. ErrPoison
 	// when it can still not be taken, ErrForked as in Settle; it stays then.
 	// ErrNotFound.

@@ -66,9 +66,9 @@ func (s *Audit) compareJournal(ctx context.Context, t *live.Shard, found *compar
 	// The position here may be behind the ledger's, never before it.
 	position := t.At()
 	after := dibs.Cursor{Epoch: position.Epoch, Seq: position.Seq - min(position.Seq, maxCompared)}
-	entries, err := s.engine.ReadJournal(ctx, t.Id, after, maxCompared)
+	entries, err := s.engine.ReadJournal(ctx, t.ID, after, maxCompared)
 	if errors.Is(err, dibs.ErrCorrupt) {
-		note(&found.lost, "the journal of shard %s cannot be read", t.Id)
+		note(&found.lost, "the journal of shard %s cannot be read", t.ID)
 		return nil
 	}
 	if err != nil {
@@ -76,12 +76,22 @@ func (s *Audit) compareJournal(ctx context.Context, t *live.Shard, found *compar
 	}
 	for i := range entries {
 		e := &entries[i]
-		at := dibs.Position{ShardID: t.Id, Cursor: e.Cursor}
-		if e.Kind != dibs.EntryGrant || position.Before(e.Cursor) || s.aside.IsAside(at) {
+		at := dibs.Position{ShardID: t.ID, Cursor: e.Cursor}
+		if e.Kind != dibs.EntryGrant || position.Before(e.Cursor) {
 			continue
 		}
+		claim, err := s.ledger.Claim(ctx, at)
+		if errors.Is(err, dibs.ErrNotFound) {
+			aside, asideErr := s.aside.IsAside(ctx, at)
+			if asideErr != nil {
+				return dibs.AsUnavailable(asideErr, dibs.EffectNone)
+			}
+			if aside {
+				continue
+			}
+		}
 		found.fromJournal++
-		switch claim, err := s.ledger.Claim(ctx, at); {
+		switch {
 		case errors.Is(err, dibs.ErrNotFound):
 			note(&found.lost, "%s of user %s was granted and is not in the ledger", s.ids.Encode(at), e.UserID)
 		case err != nil:

@@ -49,7 +49,10 @@ type mend struct {
 	books books
 	// choice is what to do where the ledger is older than the journal.
 	choice OlderLedger
-	steps  []RepairStep
+	// readmitted says that items were given out or withdrawn in the ledger which the
+	// engine may take for free: a restock may have brought them there meanwhile.
+	readmitted bool
+	steps      []RepairStep
 }
 
 func (m *mend) did(format string, args ...any) { m.step(true, format, args...) }
@@ -101,7 +104,7 @@ func (m *mend) run(ctx context.Context) (*CampaignReport, error) {
 }
 
 // sent says what became of the commands that waited.
-func (m *mend) sent(waited []dibs.Command, f *finding) {
+func (m *mend) sent(waited []live.Command, f *finding) {
 	n := 0
 	for i := range waited {
 		if waited[i].Shard.Campaign == m.c.Number {
@@ -152,7 +155,7 @@ func (m *mend) sums(ctx context.Context, f *finding) error {
 
 // readmit tries to settle what is in quarantine.
 func (m *mend) readmit(ctx context.Context) error {
-	found, err := m.s.ledger.Quarantined(ctx, m.c.Number, live.MaxListed)
+	found, err := m.s.aside.InLedger(ctx, live.QuarantineFilter{Campaign: m.c.Number})
 	if err != nil {
 		return err
 	}
@@ -165,6 +168,7 @@ func (m *mend) readmit(ctx context.Context) error {
 		}
 		switch err := m.s.ledger.Readmit(ctx, m.c, at); {
 		case err == nil:
+			m.readmitted = m.readmitted || len(q.Entry.Items) > 0
 			m.did("settled from the quarantine: claim %s of user %s, %d", m.s.ids.Encode(at), q.Entry.UserID, q.Entry.Quantity)
 		case errors.Is(err, dibs.ErrPoison), errors.Is(err, dibs.ErrForked):
 			m.cannot("claim %s of user %s, %d, items %v, stays in quarantine: make room for it (restock, or free its items) and repair again: %v",
@@ -212,7 +216,7 @@ func (f *finding) whole() bool {
 func (m *mend) engine(ctx context.Context, f *finding) error {
 	e, a := &f.engine, f.audit
 	counts := e.live && f.exact && (e.granted != f.held() || e.remaining != a.StockLeft)
-	if !counts && len(f.claims.strange) == 0 && f.waiting == 0 {
+	if !counts && len(f.claims.strange) == 0 && f.waiting == 0 && !m.readmitted {
 		return nil
 	}
 	if !f.whole() {
@@ -225,10 +229,10 @@ func (m *mend) engine(ctx context.Context, f *finding) error {
 	}
 	for _, t := range l.Shards {
 		if err := m.s.loader.Load(ctx, t); err != nil {
-			m.cannot("shard %s could not be loaded anew: %v", t.Id, err)
+			m.cannot("shard %s could not be loaded anew: %v", t.ID, err)
 			continue
 		}
-		m.did("loaded anew from the ledger: shard %s", t.Id)
+		m.did("loaded anew from the ledger: shard %s", t.ID)
 	}
 	return nil
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/live"
 )
 
@@ -43,7 +46,7 @@ func (s *Audit) toVerify(ctx context.Context, ids []string) ([]*dibs.Campaign, e
 	}
 	page := dibs.Page{Limit: dibs.MaxPage}
 	for len(ids) == 0 {
-		list, err := s.ledger.Campaigns(ctx, []dibs.State{dibs.Published, dibs.PausedState, dibs.EndedState, dibs.RegularState}, page)
+		list, err := s.ledger.Campaigns(ctx, []dibs.State{dibs.Published, dibs.PausedState, dibs.EndedState, dibs.RegularState}, "", page)
 		if err != nil {
 			return nil, err
 		}
@@ -122,6 +125,8 @@ type finding struct {
 	claims  comparison
 	// accounts is what does not fit in the accounts of a red packet's currency.
 	accounts []string
+	// currency is that of the campaign's money; "" where nothing is paid.
+	currency string
 }
 
 // held is the units granted and not released by the ledger, with those that it
@@ -151,7 +156,7 @@ func (s *Audit) verifyOne(ctx context.Context, c *dibs.Campaign, b books) (*Camp
 // with an engine that did not move between two counts; after too many attempts,
 // what the two have is compared by order alone.
 func (s *Audit) examine(ctx context.Context, c *dibs.Campaign) (*finding, error) {
-	f := &finding{}
+	f := &finding{currency: currencyOf(c)}
 	var err error
 	if f.lost, err = s.loader.LostParts(ctx, c); err != nil {
 		return nil, err
@@ -210,13 +215,18 @@ func (s *Audit) countEngine(ctx context.Context, c *dibs.Campaign, settle bool) 
 	}
 	n.live = true
 	for _, t := range l.Shards {
-		st, err := s.engine.Stats(ctx, t.Id)
+		if settle {
+			if err := s.settler.Compare(ctx, t); err != nil {
+				return n, dibs.AsUnavailable(err, dibs.EffectNone)
+			}
+		}
+		st, err := s.opened(ctx, c, t.ID)
 		if errors.Is(err, dibs.ErrNotOpen) && !s.registry.Sells(c) {
 			// It has left the engine, by another node.
 			return engineCount{}, nil
 		}
 		if err != nil {
-			return n, err
+			return n, dibs.AsUnavailable(err, dibs.EffectNone)
 		}
 		n.remaining += st.Remaining
 		n.granted += st.Granted
@@ -228,6 +238,17 @@ func (s *Audit) countEngine(ctx context.Context, c *dibs.Campaign, settle bool) 
 		}
 	}
 	return n, nil
+}
+
+// opened is what the engine has of a shard. One that is just being loaded, by
+// this node or another, is waited for as long as nodes wait for one another.
+func (s *Audit) opened(ctx context.Context, c *dibs.Campaign, id dibs.ShardID) (dibs.ShardStats, error) {
+	for until := time.Now().Add(live.OpenPatience); ; {
+		st, err := s.engine.Stats(ctx, id)
+		if !errors.Is(err, dibs.ErrNotOpen) || !s.registry.Sells(c) || time.Now().After(until) || !wait.Sleep(ctx, live.JoinEvery) {
+			return st, err
+		}
+	}
 }
 
 // promises judges what was found.
@@ -322,21 +343,45 @@ func orNone(list []string) string {
 	return strings.Join(list, ", ")
 }
 
+// currencyOf returns the currency of a campaign's money; "" where nothing is paid.
+func currencyOf(c *dibs.Campaign) string {
+	switch {
+	case c.Packet != nil:
+		return c.Packet.Total.Currency
+	case c.Price != nil:
+		return c.Price.Currency
+	}
+	return ""
+}
+
+// sum writes an amount of the campaign's currency as people write it.
+// Without a price nothing is paid, and the amount is a zero without a currency.
+func (f *finding) sum(minor int64) string {
+	switch {
+	case minor < 0:
+		// A ledger that somebody changed by hand may hold less than nothing.
+		return "-" + f.sum(-minor)
+	case f.currency == "":
+		return strconv.FormatInt(minor, 10)
+	}
+	return dibs.Money{Amount: minor, Currency: f.currency}.Digits() + " " + f.currency
+}
+
 // money judges the money of a campaign: what was paid for its claims, or what a
 // red packet's shares came to.
 func (f *finding) money() PromiseCheck {
 	a := f.audit
 	check := PromiseCheck{Promise: "money is conserved", Held: len(a.BadLives) == 0}
 	if a.Packet == nil {
-		check.Detail = fmt.Sprintf("%d paid, %d refunded, %d due back (minor units); claims at odds with their events: %s",
-			a.Paid, a.Refunded, a.Due, orNone(a.BadLives))
+		check.Detail = fmt.Sprintf("%s paid, %s refunded, %s due back; claims at odds with their events: %s",
+			f.sum(a.Paid), f.sum(a.Refunded), f.sum(a.Due), orNone(a.BadLives))
 		return check
 	}
 	p := a.Packet
 	bad := slices.Concat(p.Bad, f.accounts, a.BadLives)
 	check.Held = len(bad) == 0 && p.Shares == p.Total && p.Funded == p.Credited+p.Returned+p.Escrow
-	check.Detail = fmt.Sprintf("%d shares sum to %d of %d; %d funded = %d credited + %d returned + %d in escrow (minor units); "+
+	check.Detail = fmt.Sprintf("%d shares sum to %s of %s; %s funded = %s credited + %s returned + %s in escrow; "+
 		"claims still to be credited: %d; at odds: %s",
-		p.Count, p.Shares, p.Total, p.Funded, p.Credited, p.Returned, p.Escrow, p.Waiting, orNone(bad))
+		p.Count, f.sum(p.Shares), f.sum(p.Total), f.sum(p.Funded), f.sum(p.Credited), f.sum(p.Returned), f.sum(p.Escrow), p.Waiting, orNone(bad))
 	return check
 }

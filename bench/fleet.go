@@ -13,21 +13,29 @@ import (
 )
 
 const (
-	// fleetSize is how many nodes share the claims that one decides alone.
+	// fleetSize is how many nodes share the claims that one node decides alone in the other half
+	// of the rounds.
 	fleetSize = 3
-	// burst is how many claims come at once, in the fleet's rounds.
+	// burst is how many claims a round has. With several nodes it is divided among them without
+	// a remainder carried over: a node makes burst/nodes claims.
 	burst = 100_000
 )
 
-// fleetRound is what a burst costs and how long the ledger is behind it.
+// fleetRound is one round: cpu is the CPU of the nodes and their callers, redis the CPU of Redis,
+// both in µs a claim; lag is the time in seconds from the last answer until the ledger has all.
 type fleetRound struct{ cpu, redis, lag float64 }
 
-// redisFleet has one node and then several take the same burst, settling into
-// MariaDB. The nodes are in this process, beside their callers.
+// redisFleet asks whether a claim costs more when several nodes share the work: one node and then
+// fleetSize nodes take the same burst on one Redis and settle into one MariaDB. The yardstick is
+// one node's CPU per claim.
+// All nodes are in this process, beside their callers, so the CPU includes the callers', and three
+// nodes have no more cores than one: the part says what nodes cost, not how much faster a fleet is.
+// The number of callers is the same for one node and for several, since larger batches cost less.
 func redisFleet(ctx context.Context, o *options) (err error) {
 	defer func() { err = errors.Join(err, servers.StopAll()) }()
 	rounds := map[int][]fleetRound{}
 	for range o.rounds {
+		// In turn, so that a slow minute meets both.
 		for _, nodes := range []int{1, fleetSize} {
 			r, err := fleetBurst(ctx, nodes)
 			if err != nil {
@@ -52,7 +60,9 @@ func redisFleet(ctx context.Context, o *options) (err error) {
 	return nil
 }
 
-// fleetBurst opens nodes on a Redis and a ledger of their own.
+// fleetBurst opens nodes on a Redis and a database that no other round uses: tables that grow from
+// round to round would make later rounds dearer. Redis keeps nothing on the disk, so that the
+// time of a sync does not decide how large batches become.
 func fleetBurst(ctx context.Context, nodes int) (r fleetRound, err error) {
 	r1, dir, err := plainRedis()
 	if err != nil {
@@ -76,6 +86,7 @@ func fleetBurst(ctx context.Context, nodes int) (r fleetRound, err error) {
 			return r, err
 		}
 	}
+	// Each node makes one claim before the burst, so the stock has that many more.
 	if err := fleet[0].campaign(ctx, "c", burst+int64(nodes), 1); err != nil {
 		return r, err
 	}
@@ -89,7 +100,8 @@ func fleetClaims(ctx context.Context, server *servers.Redis, fleet []*redisNode)
 		return r, err
 	}
 	defer c.Close()
-	// Every node takes the campaign up before it is measured.
+	// Every node takes the campaign up before it is measured: its first claim loads the definition
+	// and the scripts. The users' numbers are negative, so they are none of the burst's.
 	for i, n := range fleet {
 		if _, err := n.rush(ctx, "c", 1, -1-i, 1, dibs.Granted); err != nil {
 			return r, err
@@ -99,11 +111,13 @@ func fleetClaims(ctx context.Context, server *servers.Redis, fleet []*redisNode)
 	if err != nil {
 		return r, err
 	}
+	// From here to the settled ledger all CPU counts: a fleet that settles twice would show here.
 	cpu := cpuTime()
 	errs := make([]error, len(fleet))
 	var wg sync.WaitGroup
 	for i, n := range fleet {
 		wg.Go(func() {
+			// scatter maps to 24 bits, so a base above them gives each node users of its own.
 			_, errs[i] = n.rush(ctx, "c", redisCallers/len(fleet), (i+1)<<24, burst/len(fleet), dibs.Granted)
 		})
 	}
@@ -111,6 +125,7 @@ func fleetClaims(ctx context.Context, server *servers.Redis, fleet []*redisNode)
 	if err := errors.Join(errs...); err != nil {
 		return r, err
 	}
+	// Any node can tell: they read one Redis and one ledger.
 	if r.lag, err = fleet[0].settled(ctx); err != nil {
 		return r, err
 	}
@@ -120,8 +135,9 @@ func fleetClaims(ctx context.Context, server *servers.Redis, fleet []*redisNode)
 	return r, err
 }
 
-// settled waits until the ledger has all that was claimed, and returns how long
-// that took, in seconds.
+// settled waits until the ledger has all that was claimed, and returns how long that took, in
+// seconds. It reads the journal's end once, after the last answer, and then asks the ledger every
+// 10 ms: so the figure is at most 10 ms and one call too high.
 func (n *redisNode) settled(ctx context.Context) (float64, error) {
 	begun, shard := time.Now(), dibs.ShardID{Campaign: 1}
 	st, err := n.engine.Stats(ctx, shard)

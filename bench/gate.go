@@ -18,13 +18,14 @@ import (
 	"github.com/lestrrat-go/jwx/v3/jwk"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/gate/limit"
 	"github.com/dibs-dev/dibs/httpapi"
-	"github.com/dibs-dev/dibs/limit"
 	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/tokens"
 )
 
-// gateKind begins the names of servers with a gate, or without one to compare.
+// gateKind begins the names of the servers of this part: gate-off is the yardstick without a gate,
+// gate-hs256 and gate-es256 have one.
 const gateKind = "gate-"
 
 // gateKey signs the tokens of this part by ES256. It is made from a text, so
@@ -35,14 +36,18 @@ func gateKey() (*ecdsa.PrivateKey, error) {
 	return ecdsa.ParseRawPrivateKey(elliptic.P256(), d.FillBytes(make([]byte, 32)))
 }
 
-// gateHandler serves a campaign that is sold out: open to everybody by tokens
-// that nobody checks, or with all that may stand in between.
+// gateHandler serves a campaign that is sold out: for off open to every user, with development
+// tokens that nobody signs; for the other kinds with signed tokens, limits of server and campaign,
+// and a list of users. Sold out, because a refusal is the cheapest answer of the engine: what the
+// gate adds stands out most against it. The ratio to a grant would be smaller.
 func gateHandler(ctx context.Context, kind string) (*benchNode, http.Handler, error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
 		return nil, nil, err
 	}
 	cfg := node.Config{Dir: dir, Migrate: true}
+	// A limit that no load of this part reaches: a claim that a limit refuses has another status,
+	// and press would fail.
 	many := &dibs.LimitSpec{Rate: 1_000_000, Every: dibs.Duration(time.Second)}
 	if kind != "off" {
 		cfg.Limits = limit.Config{User: many, Address: many}
@@ -58,6 +63,8 @@ func gateHandler(ctx context.Context, kind string) (*benchNode, http.Handler, er
 	if _, err := n.rush(ctx, "refused", 1, 0, 1, dibs.Granted); err != nil {
 		return n, nil, err
 	}
+	// The server without a gate accepts development tokens, and the others refuse them: a handler
+	// that accepts both would check a token in two ways.
 	hc := httpapi.Config{Services: httpapi.ServicesOf(n.Service), AllowDevTokens: kind == "off", Audiences: n.Audiences}
 	if kind != "off" {
 		hc.Limits = n.Limits
@@ -72,8 +79,9 @@ func gateHandler(ctx context.Context, kind string) (*benchNode, http.Handler, er
 	return n, h, err
 }
 
-// shut puts a gate before the campaign: limits and a list of users, whom the
-// claims are by.
+// shut puts a gate before the campaign: a limit per user, a limit per address and a list of
+// exactly the users who claim. All claims pass it, so that they reach the engine and are refused
+// there, as without a gate.
 func shut(ctx context.Context, n *benchNode, many *dibs.LimitSpec) error {
 	users, write := io.Pipe()
 	go func() {
@@ -95,7 +103,8 @@ func shut(ctx context.Context, n *benchNode, many *dibs.LimitSpec) error {
 	if err != nil {
 		return err
 	}
-	// Until the list is here, claims are refused for another reason.
+	// The node loads the list after the change. Until then it refuses claims for another reason,
+	// and press would fail.
 	for tick := time.NewTicker(10 * time.Millisecond); ; <-tick.C {
 		if _, ok := n.Audiences.Pass(ctx, c, &dibs.ClaimRequest{UserID: gateUser(0)}); ok {
 			return nil
@@ -103,9 +112,11 @@ func shut(ctx context.Context, n *benchNode, many *dibs.LimitSpec) error {
 	}
 }
 
+// gateUser names the i-th user, in no order.
 func gateUser(i int) string { return "g" + strconv.Itoa(scatter(i)) }
 
-// verifierOf verifies HS256, or ES256 by a JWKS.
+// verifierOf verifies tokens by HS256, or by ES256 with a JWKS that it serves in this process and
+// that the verifier reads over HTTP. The issuer lives as long as the process.
 func verifierOf(ctx context.Context, kind string) (*tokens.Verifier, error) {
 	if kind == "hs256" {
 		return tokens.Open(ctx, tokens.Config{Secrets: [][]byte{[]byte(secret)}})
@@ -130,7 +141,9 @@ func verifierOf(ctx context.Context, kind string) (*tokens.Verifier, error) {
 	return tokens.Open(ctx, tokens.Config{JWKS: issuer.URL})
 }
 
-// gateTokens are the tokens of a kind of server, for the users of the list.
+// gateTokens are the tokens of a kind of server, one for each claim. Only the first pressers differ:
+// the others are the same users again, as when a crowd presses again, so that a server which
+// remembers verified tokens checks most of them once.
 func gateTokens(kind string, claims int) ([]string, error) {
 	list := make([]string, claims)
 	key, err := gateKey()
@@ -157,7 +170,9 @@ func gateTokens(kind string, claims int) ([]string, error) {
 	return list, nil
 }
 
-// gatePart measures what stands before the engine.
+// gatePart measures what stands before the engine, as CPU of the server per refused claim. The
+// yardstick is the same server without tokens to check, limits and a list. The servers answer in
+// turns (cpuInTurns), because the difference is smaller than what the machine's speed changes.
 func gatePart(ctx context.Context, o *options) error {
 	const claims = 60_000
 	kinds := []string{"off", "hs256", "es256"}
@@ -168,6 +183,7 @@ func gatePart(ctx context.Context, o *options) error {
 		if err != nil {
 			return err
 		}
+		// Each kind has tokens of its own form, of the same users.
 		lists[gateKind+kind], servers = list, append(servers, gateKind+kind)
 	}
 	for range o.rounds {

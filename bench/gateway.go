@@ -25,15 +25,18 @@ import (
 )
 
 const (
-	// sockets are the WebSockets of the measurement, of a user each.
+	// sockets is how many WebSockets are open at once, each of another user. It is enough that
+	// what a node needs anyway, divided by it, does not show in the memory of one.
 	sockets = 10_000
-	// viewEnv is the answer that the bare handler of views gives.
+	// viewEnv is the environment variable with the answer that the bare handler of views gives:
+	// the lines of its header, a blank line, its body. views is how many views a round has.
 	viewEnv = "DIBS_BENCH_VIEW"
 	views   = 60_000
 )
 
-// gatewayHandler is dibs with long-lived connections, and what the measurement
-// asks of it beside: its memory, and a change of the campaign.
+// gatewayHandler is dibs with long-lived connections, and what the measurement asks of it besides:
+// /memory tells its memory and goroutines, /pause and /resume change the campaign. The heartbeat
+// is an hour, so that no connection receives one while its memory is read.
 func gatewayHandler(n *benchNode) (http.Handler, error) {
 	hub, err := gateway.Open(n.Node, gateway.Config{Heartbeat: time.Hour})
 	if err != nil {
@@ -46,6 +49,8 @@ func gatewayHandler(n *benchNode) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("/", api)
 	mux.HandleFunc("/memory", func(w http.ResponseWriter, _ *http.Request) {
+		// This collects the garbage and returns free pages to the system. Without it the resident
+		// memory would include what the opening of the connections left behind.
 		debug.FreeOSMemory()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -61,18 +66,19 @@ func gatewayHandler(n *benchNode) (http.Handler, error) {
 	return mux, nil
 }
 
-// resident is the process's memory as the system counts it.
+// resident is the process's resident memory in bytes, as Linux counts it; 0 on other systems.
 func resident() int64 {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return 0
 	}
-	// What is no number counts as 0.
+	// A text that is no number counts as 0.
 	pages, _ := strconv.ParseInt(strings.Fields(string(raw))[1], 10, 64)
 	return pages * int64(os.Getpagesize())
 }
 
-// bareView answers every request with the same bytes.
+// bareView answers every request with the same header and body, and decides nothing: the yardstick
+// for a view. It has the header of dibs too, since writing it is a part of the cost.
 func bareView() http.HandlerFunc {
 	head, body, _ := strings.Cut(os.Getenv(viewEnv), "\n\n")
 	header := http.Header{}
@@ -90,7 +96,7 @@ func bareView() http.HandlerFunc {
 	}
 }
 
-// ask asks the server for a text.
+// ask asks the server for a text, over a connection that is not kept.
 func (r *remote) ask(ctx context.Context, path string) (string, http.Header, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+path, nil)
 	if err != nil {
@@ -107,7 +113,8 @@ func (r *remote) ask(ctx context.Context, path string) (string, http.Header, err
 	return string(raw), res.Header, err
 }
 
-// overGateway measures WebSockets and views.
+// overGateway measures WebSockets (memory of an idle one, time until all receive a change), and the
+// CPU of a campaign's view beside a bare handler that sends the same bytes.
 func overGateway(ctx context.Context, o *options) error {
 	fmt.Println("| WebSockets of one node | |\n|---|---|")
 	if err := idleSockets(ctx, o); err != nil {
@@ -116,8 +123,9 @@ func overGateway(ctx context.Context, o *options) error {
 	return viewCost(ctx, o)
 }
 
-// idleSockets opens them, and measures their memory and how soon all of them
-// hear of a change.
+// idleSockets opens the connections and measures what an idle one takes in the server's process:
+// heap and stacks in use by Go's count, resident memory, goroutines. The kernel's buffers are in
+// neither count, and TLS is not there. Then hearAll measures how soon all receive a change.
 func idleSockets(ctx context.Context, o *options) error {
 	r, err := start(ctx, "gateway")
 	if err != nil {
@@ -132,7 +140,8 @@ func idleSockets(ctx context.Context, o *options) error {
 		_, err = fmt.Sscan(text, &n[0], &n[1], &n[2])
 		return n, err
 	}
-	// What a first connection needs once is not counted for each.
+	// The first connection creates what all share, such as the hub's view of the campaign. It is
+	// opened before the first look at the memory, so that this is not divided among the others.
 	warm, err := openSocket(ctx, r.addr, "warm")
 	if err != nil {
 		return err
@@ -142,6 +151,7 @@ func idleSockets(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
+	// The array and the buffers of the sockets are in this process, not in the server's memory.
 	all := make([]*socket, sockets)
 	defer func() {
 		for _, s := range all {
@@ -166,8 +176,9 @@ func idleSockets(ctx context.Context, o *options) error {
 	return hearAll(ctx, o, r, all)
 }
 
-// hearAll pauses and resumes a campaign, and prints how long it takes until
-// everybody has heard.
+// hearAll pauses and resumes a campaign, and prints how long it takes until every connection has
+// received it, from the call on. The readers are goroutines of this process on the same CPUs, so
+// the figure includes reading ten thousand frames; it depends on the load of the machine.
 func hearAll(ctx context.Context, o *options, r *remote, all []*socket) error {
 	var took []float64
 	for range o.rounds {
@@ -190,16 +201,20 @@ func hearAll(ctx context.Context, o *options, r *remote, all []*socket) error {
 			if err := fault.Load(); err != nil {
 				return *err
 			}
+			// ask has returned by now, so the figure ends with the call's answer or with the last
+			// connection, whichever is later.
 			took = append(took, time.Since(begun).Seconds()*1e3)
 		}
 	}
+	// median sorts, so the last value is the greatest.
 	fmt.Printf("| a change, from the call to the last of %d connections | %.0f ms (worst of %d: %.0f ms) |\n",
 		len(all), median(took), len(took), took[len(took)-1])
 	return nil
 }
 
-// viewCost compares the CPU of a campaign's view with that of a handler that
-// sends the same bytes.
+// viewCost compares the CPU of a campaign's view with that of a handler that sends the same bytes.
+// Views are what users poll before a sale begins, and most requests of a rush are views. Each
+// round copies the header and body that dibs has just sent, so the bare handler never sends less.
 func viewCost(ctx context.Context, o *options) error {
 	var bare, full []float64
 	for range o.rounds {
@@ -207,6 +222,7 @@ func viewCost(ctx context.Context, o *options) error {
 		if err != nil {
 			return err
 		}
+		// What the bare handler will send: one request before the measurement.
 		body, header, err := d.ask(ctx, "/v1/campaigns/granted")
 		if err != nil {
 			d.stop()
@@ -242,7 +258,8 @@ func viewCost(ctx context.Context, o *options) error {
 	return nil
 }
 
-// cpuPerView warms a server up and measures, in microseconds.
+// cpuPerView returns the server's CPU per view, in microseconds. A tenth of the views goes before,
+// uncounted: the first requests grow the heap, open the connections and fill the page cache.
 func (r *remote) cpuPerView(ctx context.Context) (float64, error) {
 	if err := r.fetch(ctx, views/10); err != nil {
 		return 0, err
@@ -258,7 +275,8 @@ func (r *remote) cpuPerView(ctx context.Context) (float64, error) {
 	return float64(after-before) / 1e3 / views, err
 }
 
-// fetch reads the view n times over a few connections.
+// fetch reads the view n times over a few connections, one request at a time on each. It writes the
+// request as text: http.Client would use more CPU than the server that it shares the machine with.
 func (r *remote) fetch(ctx context.Context, n int) error {
 	return inParallel(connections, connections, func(int) error {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.addr)
@@ -279,13 +297,16 @@ func (r *remote) fetch(ctx context.Context, n int) error {
 	})
 }
 
-// socket is a WebSocket by hand: ten thousand of a library's would measure that.
+// socket is a WebSocket without a library: it speaks as much of the protocol as this part needs,
+// and a small buffer is all that it takes. Ten thousand clients of a library would take memory and
+// CPU from the server that is measured. One goroutine reads a socket at a time.
 type socket struct {
 	conn net.Conn
 	in   *bufio.Reader
 }
 
-// openSocket opens a WebSocket as a user, and subscribes to the campaign.
+// openSocket opens a WebSocket as a user, subscribes to the campaign, and returns when the server
+// has confirmed both. Messages are below 126 bytes, so their length fits one byte of the frame.
 func openSocket(ctx context.Context, addr, user string) (*socket, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -305,7 +326,8 @@ func openSocket(ctx context.Context, addr, user string) (*socket, error) {
 		{`{"type":"subscribe","campaign_id":"granted"}`, `"phase":"open"`},
 	} {
 		if err == nil {
-			// The mask is zeros: who masks by hand may choose.
+			// Clients must mask what they send, with any mask. A mask of zeros leaves the text as
+			// it is. 0x81 is a whole text message.
 			_, err = conn.Write(append([]byte{0x81, 0x80 | byte(len(step[0])), 0, 0, 0, 0}, step[0]...))
 		}
 		if err == nil {
@@ -318,7 +340,8 @@ func openSocket(ctx context.Context, addr, user string) (*socket, error) {
 	return s, nil
 }
 
-// until reads frames until one has a word in it.
+// until reads frames until one is a whole text message that contains a word. It reads lengths of
+// one or of three bytes, up to 64 KiB: the server sends nothing longer here.
 func (s *socket) until(word string) error {
 	for {
 		var head [2]byte

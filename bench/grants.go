@@ -11,15 +11,20 @@ import (
 	"github.com/dibs-dev/dibs/node"
 )
 
-// median returns the middle of the values.
+// median sorts the values and returns the middle one; of an even number, the upper of the two in
+// the middle. It needs at least one value.
 func median(values []float64) float64 {
 	slices.Sort(values)
 	return values[len(values)/2]
 }
 
-// grants measures durable grants while settling runs behind, then the rest of
-// the settling alone.
+// grants measures durable grants: each caller waits until its grant is in the journal, synced. No
+// yardstick stands beside it: the part compares grants with settling, which must keep up in the
+// long run. So each round prints how many entries were settled while claims came, and how fast the
+// rest was settled alone. The stock never runs out and no user comes twice, so every answer is a
+// grant. The rate depends on the disk's sync and on callers: more callers share one sync.
 func grants(ctx context.Context, o *options) error {
+	// One node for all rounds: its ledger grows, as that of a node does that sells for hours.
 	n, err := openNode(ctx, node.ServiceConfig{})
 	if err != nil {
 		return err
@@ -29,6 +34,7 @@ func grants(ctx context.Context, o *options) error {
 		return err
 	}
 	var rates, behind, alone []float64
+	// Each round begins with other users: a user who has a grant would be refused by the limit.
 	first := 0
 	for range o.rounds {
 		before := n.Service.Observe().Settled
@@ -37,6 +43,7 @@ func grants(ctx context.Context, o *options) error {
 			return err
 		}
 		first += 1 << 24
+		// The rate ends with the last answer; what is left to settle is measured by itself below.
 		rates = append(rates, float64(o.claims)/took.Seconds())
 		behind = append(behind, float64(n.Service.Observe().Settled-before)/took.Seconds())
 		rate, err := n.settleRate(ctx)
@@ -50,7 +57,8 @@ func grants(ctx context.Context, o *options) error {
 	return nil
 }
 
-// settleRate waits until all is settled, and returns the rate of it.
+// settleRate waits until all is settled, and returns the entries settled a second meanwhile. It
+// looks every 10 ms: the rate is too low when so little was left that it took only some of those.
 func (n *benchNode) settleRate(ctx context.Context) (float64, error) {
 	before, started := n.Service.Observe().Settled, time.Now()
 	for {
@@ -70,8 +78,10 @@ func (n *benchNode) settleRate(ctx context.Context) (float64, error) {
 	}
 }
 
-// refusals measures the refusals of a sold-out campaign, of users who have
-// nothing and of requests with a key, which have to be looked up.
+// refusals measures the refusals of a sold-out campaign, which is what nearly every user of a rush
+// receives. A request without a key needs one look at a counter; a request with a key has to be
+// looked up among the holders first, since it may repeat a claim that was granted. All users ask
+// for the first time and hold nothing.
 func refusals(ctx context.Context, o *options) error {
 	n, err := openNode(ctx, node.ServiceConfig{})
 	if err != nil {
@@ -84,6 +94,8 @@ func refusals(ctx context.Context, o *options) error {
 	if _, err := n.rush(ctx, "c", o.callers, 0, 10_000, dibs.Granted); err != nil {
 		return err
 	}
+	// A refusal takes some hundred nanoseconds: so many take seconds, beside which the start of the
+	// callers and one collection of garbage do not show.
 	const claims = 20_000_000
 	fmt.Printf("| refused/s, sold out | without a key | with a key |\n|---|---|---|\n")
 	var plain, keyed []float64
@@ -102,7 +114,11 @@ func refusals(ctx context.Context, o *options) error {
 	return nil
 }
 
-// flat measures grants to a campaign with few holders and with many.
+// flat asks whether the last unit costs more than the first: it compares the CPU of a grant in a
+// campaign of ten thousand holders with that of a grant in one of o.holders. Settling is included,
+// since the ledger's indexes grow too. Each size has a node and thus a ledger of its own. The
+// heap is the process's: collecting it costs both sizes alike. MaxBacklog is out of reach, since
+// filling the large campaign would otherwise be refused as overloaded and end the part.
 func flat(ctx context.Context, o *options) error {
 	few, err := openNode(ctx, node.ServiceConfig{MaxBacklog: 1 << 40})
 	if err != nil {
@@ -120,12 +136,16 @@ func flat(ctx context.Context, o *options) error {
 	if _, err := many.rush(ctx, "many", o.callers, 0, o.holders, dibs.Granted); err != nil {
 		return err
 	}
+	// What the filling left unsettled would otherwise be settled, and counted, in the first round.
 	if _, err := many.settleRate(ctx); err != nil {
 		return err
 	}
 	const claims = 200_000
 	var small, large []float64
+	// At least five rounds: a ratio near one needs a steadier median than a rate.
 	for i := range max(o.rounds, 5) {
+		// A new campaign for each round, or the small one would grow from round to round. The large
+		// one grows by a few percent.
 		id := fmt.Sprintf("few-%d", i)
 		if err := few.campaign(ctx, id, 1_000_000_000, 1); err != nil {
 			return err
@@ -141,6 +161,7 @@ func flat(ctx context.Context, o *options) error {
 			if _, err := m.n.settleRate(ctx); err != nil {
 				return err
 			}
+			// All threads of the process: the callers' part is the same for both sizes.
 			cpu := cpuTime()
 			if _, err := m.n.rush(ctx, m.id, o.callers, (i+1)<<24, claims, dibs.Granted); err != nil {
 				return err

@@ -23,23 +23,29 @@ import (
 	"github.com/dibs-dev/dibs/node"
 )
 
-// serverEnv names the handler that a process of this program serves, instead
-// of measuring.
+// serverEnv is the environment variable that names the handler that a process of this program
+// serves, instead of measuring: bare-granted, bare-refused, bare-view, dibs, gateway, or gate- with
+// a kind of gate.
 const serverEnv = "DIBS_BENCH_SERVER"
 
-// serverProfileEnv names a file for the CPU profile of that process.
+// serverProfileEnv names a file for the CPU profile of that process. Each server that is started
+// writes the file anew, so choose with -only what to look at.
 const serverProfileEnv = "DIBS_BENCH_SERVER_PROFILE"
 
 const (
+	// secret signs the tokens by HS256, and connections is how many connections claim at once, each
+	// one claim at a time: enough that the server is never idle on the CPUs that it has.
 	secret      = "a secret of the benchmark, 32 bytes"
 	connections = 64
-	// pressers are the users of the refused claims: a crowd presses again and
-	// again, so that their tokens come back.
+	// pressers is how many users the refused claims come from: a crowd presses again and again, so
+	// their tokens come back and the server has verified most of them before.
+	// The other line of the table, with new users only, shows what that saves.
 	pressers = 2000
 )
 
-// serve is the other process: it prints its address, and answers /cpu with the
-// CPU time it has used once everything is settled.
+// serve is the server's process: it prints its address, and answers /cpu with the CPU time that it
+// has used once everything is settled, in nanoseconds. So the CPU of a grant includes its settling,
+// even of what was granted just before. The process ends when its standard input closes.
 func serve(kind string) error {
 	ctx := context.Background()
 	finish, err := profile(os.Getenv(serverProfileEnv))
@@ -47,7 +53,8 @@ func serve(kind string) error {
 		return err
 	}
 	defer finish()
-	// As in dibs serve.
+	// As in dibs serve, and the bare handlers get it too: a yardstick that collects garbage more
+	// often would flatter dibs.
 	go memory.Ease(ctx)
 	s, err := servingOf(ctx, kind)
 	if err != nil {
@@ -82,7 +89,8 @@ func serve(kind string) error {
 	return nil
 }
 
-// serving is what the other process serves, until it is discarded.
+// serving is what the server's process serves. settled returns when nothing waits to be settled;
+// discard ends it and removes its folder.
 type serving struct {
 	inner   http.Handler
 	server  *http.Server
@@ -90,6 +98,8 @@ type serving struct {
 	discard func()
 }
 
+// servingOf returns what a kind serves. The bare kinds have a plain http.Server, without the
+// time-outs of dibs: they decide nothing and keep nothing.
 func servingOf(ctx context.Context, kind string) (s serving, err error) {
 	s = serving{inner: bareHandler(kind), server: &http.Server{}, settled: func() error { return nil }, discard: func() {}}
 	switch {
@@ -113,6 +123,7 @@ func dibsServing(ctx context.Context, kind string) (s serving, err error) {
 	if err != nil {
 		return s, err
 	}
+	// After an error nobody else discards the node.
 	defer func() {
 		if err != nil {
 			n.discard()
@@ -137,7 +148,10 @@ func dibsServing(ctx context.Context, kind string) (s serving, err error) {
 	return s, err
 }
 
-// bareHandler decodes a claim's body and answers the JSON that dibs answers.
+// bareHandler is the yardstick over HTTP: it decodes a claim's body and answers JSON of the shape
+// that dibs answers, by net/http and encoding/json, and decides nothing. It checks no token and
+// routes nothing: token, routing, claim, journal and metrics are what the ratio shows. An answer
+// with fewer fields than dibs sends would make the ratio too high; keep the two alike.
 func bareHandler(kind string) http.HandlerFunc {
 	price := api.ClaimView{
 		ID: "7K3M9QX2B4TD6RWA", CampaignID: "granted", Kind: dibs.Sale, UserID: "u1234567", Quantity: 1,
@@ -167,13 +181,16 @@ func bareHandler(kind string) http.HandlerFunc {
 	}
 }
 
-// remote is a server in a process of its own.
+// remote is a server in a process of its own, so that its CPU is counted apart from that of the
+// clients. in is the process's standard input: the process ends when it closes, also when this
+// program is killed.
 type remote struct {
 	cmd  *exec.Cmd
 	in   io.Closer
 	addr string
 }
 
+// start starts a server of a kind and returns once it listens. The caller stops it.
 func start(ctx context.Context, kind string) (*remote, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -182,6 +199,7 @@ func start(ctx context.Context, kind string) (*remote, error) {
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(os.Environ(), serverEnv+"="+kind)
 	cmd.Stderr = os.Stderr
+	// The server reads this pipe until it closes, and then ends.
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -200,12 +218,13 @@ func start(ctx context.Context, kind string) (*remote, error) {
 	return &remote{cmd, in, strings.TrimSpace(line)}, nil
 }
 
+// stop ends the server and waits for it. How it ended does not matter: all figures were read.
 func (r *remote) stop() {
 	_ = r.in.Close()
 	_ = r.cmd.Wait()
 }
 
-// cpu asks for the server's CPU time.
+// cpu returns the server's CPU time since its start, user and system, once all is settled.
 func (r *remote) cpu(ctx context.Context) (time.Duration, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+"/cpu", nil)
 	if err != nil {
@@ -224,8 +243,9 @@ func (r *remote) cpu(ctx context.Context) (time.Duration, error) {
 	return time.Duration(n), err
 }
 
-// press sends one claim per token over a few connections and checks that each
-// is answered with a status.
+// press sends one claim per token over a few connections and checks that each is answered with a
+// status: a server that refuses for another reason does other work, and its figure would lie. The
+// claims have no idempotency key. It writes requests as text, since the clients share the CPUs.
 func (r *remote) press(ctx context.Context, campaign string, tokens []string, status int) error {
 	var wg sync.WaitGroup
 	errs := make(chan error, connections)
@@ -239,6 +259,8 @@ func (r *remote) press(ctx context.Context, campaign string, tokens []string, st
 			}
 			defer func() { _ = conn.Close() }()
 			in := bufio.NewReader(conn)
+			// Each connection waits for its answer before it sends the next claim: no queue grows in
+			// the server by the machine's load.
 			for i := w; i < len(tokens); i += connections {
 				_, err := fmt.Fprintf(conn, "POST /v1/campaigns/%s/claims HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n"+
 					"Content-Type: application/json\r\nContent-Length: 14\r\n\r\n{\"quantity\":1}", campaign, tokens[i])
@@ -261,7 +283,8 @@ func (r *remote) press(ctx context.Context, campaign string, tokens []string, st
 	}
 }
 
-// readAnswer reads one answer with a Content-Length off the connection.
+// readAnswer reads one answer off the connection, and fails on another status than want, such as
+// HTTP/1.1 201. The body is read to its end, since the next answer follows it.
 func readAnswer(in *bufio.Reader, want []byte) error {
 	res, err := http.ReadResponse(in, nil)
 	if err != nil {
@@ -277,7 +300,10 @@ func readAnswer(in *bufio.Reader, want []byte) error {
 	return res.Body.Close()
 }
 
-// overHTTP compares the CPU of a claim with that of a bare handler.
+// overHTTP compares the CPU of a claim over HTTP with that of a bare handler: refused with tokens
+// that come back, refused with new tokens only, and granted. CPU, because on shared cores the
+// rate says how the clients and the server divide them. A round starts a new server of each kind
+// and gives both the same tokens.
 func overHTTP(ctx context.Context, o *options) error {
 	const claims = 60_000
 	fmt.Printf("| server CPU per request, %d connections | bare net/http | dibs | ratio |\n|---|---|---|---|\n", connections)
@@ -286,12 +312,14 @@ func overHTTP(ctx context.Context, o *options) error {
 		status         int
 		users          int
 	}{
+		// 409 is Conflict, sold out; 201 is Created, granted.
 		{fmt.Sprintf("refused: sold out, %d users press again", pressers), "refused", 409, pressers},
 		{"refused: sold out, every user new", "refused", 409, 0},
 		{"granted: durable, settling included", "granted", 201, 0},
 	} {
 		var bare, full []float64
 		for round := range o.rounds {
+			// Tokens are signed here, before and outside of what is measured.
 			tokens, err := tokensFor(round, claims, c.users)
 			if err != nil {
 				return err
@@ -310,6 +338,8 @@ func overHTTP(ctx context.Context, o *options) error {
 	return nil
 }
 
+// tokensFor returns a token for each claim: of users who come again and again, or, when users is
+// 0, each of another user. Users differ from round to round.
 func tokensFor(round, claims, users int) ([]string, error) {
 	tokens := make([]string, claims)
 	for i := range tokens {
@@ -326,13 +356,15 @@ func tokensFor(round, claims, users int) ([]string, error) {
 	return tokens, nil
 }
 
-// cpuPerClaim starts a server, warms it up and measures, in microseconds.
+// cpuPerClaim starts a server and returns its CPU per claim, in microseconds. The first tenth of
+// the tokens only warms it up: connections, heap, and the tokens of the users who come again.
 func cpuPerClaim(ctx context.Context, kind, campaign string, tokens []string, status int) (float64, error) {
 	r, err := start(ctx, kind)
 	if err != nil {
 		return 0, err
 	}
 	defer r.stop()
+	// All of the users who come again are within the first tenth.
 	warm := len(tokens) / 10
 	if err := r.press(ctx, campaign, tokens[:warm], status); err != nil {
 		return 0, fmt.Errorf("%s: %w", kind, err)

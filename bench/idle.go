@@ -16,16 +16,20 @@ import (
 )
 
 const (
-	// idleCampaigns are live while nobody claims.
+	// idleCampaigns is how many campaigns are live while no claim comes.
 	idleCampaigns = 1000
-	// idleCalm passes before counting, so that all that was granted is settled and
-	// looked at rarely; idleTime is counted.
+	// idleCalm passes before the count begins: by then all that was granted is settled, and nodes
+	// look at a shard every few seconds only. Without it the count would have the end of the rush.
+	// idleTime is what is counted: some turns of the slowest look that the owner of the patrol takes.
 	idleCalm = 12 * time.Second
 	idleTime = 20 * time.Second
 )
 
-// idle counts what nodes ask of Redis while many campaigns are live and nobody
-// claims, with every write synced.
+// idle counts what nodes ask of Redis while many campaigns are live and nobody claims. Idle
+// campaigns must cost next to nothing: a shop has many of them, and with every write synced, each
+// write takes time of the disk from a rush elsewhere. There is no yardstick; docs/PERFORMANCE.md
+// has the figures of an earlier design. The counts come from Redis itself, so that no node forgets
+// a call. They include the few INFO of this part.
 func idle(ctx context.Context, _ *options) (err error) {
 	defer func() { err = errors.Join(err, servers.StopAll()) }()
 	dir, err := os.MkdirTemp("", "dibs-bench-")
@@ -48,13 +52,15 @@ func idle(ctx context.Context, _ *options) (err error) {
 		if err != nil {
 			return err
 		}
+		// redis stays nil: discard must not stop the server that all share.
 		fleet[i] = &redisNode{benchNode: &benchNode{dir: own}}
 		defer fleet[i].discard()
 		if err := fleet[i].open(ctx, dibs.LevelDurable, r.URL(), ledger); err != nil {
 			return err
 		}
 	}
-	// Each node has claims in each campaign: all have been in use.
+	// Each node has claims in each campaign, so all nodes have taken all campaigns up: one that was
+	// never used asks for nothing.
 	err = inParallel(16, idleCampaigns, func(i int) error {
 		id := fmt.Sprint("c", i)
 		if err := fleet[i%fleetSize].campaign(ctx, id, 10, 1); err != nil {
@@ -73,7 +79,8 @@ func idle(ctx context.Context, _ *options) (err error) {
 	return idleFigures(ctx, r)
 }
 
-// idleFigures prints what is asked of Redis in a second.
+// idleFigures prints what is asked of Redis a second. Commands include those inside of scripts:
+// Redis counts both. CPU is in percent of one core.
 func idleFigures(ctx context.Context, r *servers.Redis) error {
 	c, err := redisClient(r)
 	if err != nil {
@@ -107,11 +114,14 @@ func idleFigures(ctx context.Context, r *servers.Redis) error {
 // idleCount is what a server has done since its start; cpu is in µs.
 type idleCount struct{ scripts, all, writes, cpu float64 }
 
+// commandCalls finds the lines of INFO commandstats; a subcommand is written config|get.
 var commandCalls = regexp.MustCompile(`cmdstat_([a-z|]+):calls=(\d+)`)
 
-// idleWrites are the commands with which nodes write.
+// idleWrites are the commands with which nodes write, and which thus reach the append-only file.
+// A command that a new script writes with has to be added here, or its writes are not counted.
 var idleWrites = map[string]bool{"set": true, "hset": true, "xadd": true, "hincrby": true, "del": true, "unlink": true, "pexpire": true, "xdel": true, "xtrim": true}
 
+// idleCounts reads the counters since the server's start; the difference of two counts.
 func idleCounts(ctx context.Context, c rueidis.Client) (n idleCount, err error) {
 	if n.cpu, err = redisCPU(ctx, c); err != nil {
 		return n, err
@@ -129,6 +139,7 @@ func idleCounts(ctx context.Context, c rueidis.Client) (n idleCount, err error) 
 		if found[1] == "evalsha" || found[1] == "eval" {
 			n.scripts += calls
 		}
+		// INFO counts the commands inside of scripts by their own names too.
 		if idleWrites[found[1]] {
 			n.writes += calls
 		}

@@ -17,7 +17,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
-// persistence is one way in which Redis keeps what it answered.
+// persistence is one way in which Redis keeps what it answered: the level that a node is opened
+// with, and Redis' arguments. The node refuses a level that the arguments do not reach.
 type persistence struct {
 	name, level string
 	args        []string
@@ -39,8 +40,9 @@ var persistences = []persistence{
 }
 
 const (
-	// levelTime is how long callers claim before the power is cut, and levelStock
-	// more than they can get in it.
+	// levelTime is how long callers claim before the power is cut: a few of the seconds after
+	// which everysec syncs and a snapshot is due. levelStock is more than callers can get in it,
+	// so that every answer before the cut is a grant.
 	levelTime  = 4 * time.Second
 	levelStock = 8_000_000
 )
@@ -48,12 +50,15 @@ const (
 // cut is what one power cut took.
 type cut struct {
 	measured
-	// answered is how many claims had a yes. Of these Redis has lost so many, and
-	// gone are those that had not been settled either.
+	// answered is how many claims had a yes. lost is how many of these Redis does not have after
+	// the cut. gone is how many were not settled either: no copy of them is left.
 	answered, lost, gone float64
 }
 
-// levels measures what each way costs, and what a power cut takes.
+// levels measures what each way of keeping costs, as rate and latency, and what a power cut takes.
+// The losses are what the part is for, and hold on any machine; the rates stand beside them to show
+// the price, and depend on the disk. The replica is on the same machine: it lags less than one
+// across a network, so its losses without WAIT are the least that one may expect.
 func levels(ctx context.Context, o *options) error {
 	fmt.Printf("| Redis keeps | level | claims/s | p50 ms | p99 ms | answered | lost by Redis | and not settled |\n|---|---|---|---|---|---|---|---|\n")
 	for i := range persistences {
@@ -80,8 +85,9 @@ func levels(ctx context.Context, o *options) error {
 	return nil
 }
 
-// powerCut has callers claim, cuts the power under them, and counts what is not
-// there when Redis has started again.
+// powerCut has callers claim, cuts the power under them, and counts what is not there when Redis
+// has started again. Callers count an answer only when they have it: a claim that was granted and
+// not answered is no loss.
 func powerCut(ctx context.Context, p *persistence) (c cut, err error) {
 	n, disk, replica, err := openCuttable(ctx, p)
 	if err != nil {
@@ -96,19 +102,22 @@ func powerCut(ctx context.Context, p *persistence) (c cut, err error) {
 	}
 	calling, stop := context.WithCancel(ctx)
 	defer stop()
+	// Each caller has a list of its own, so callers need no lock.
 	var took [redisCallers][]float64
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	begun := time.Now()
 	for w := range took {
 		wg.Go(func() {
+			// A context of its own: thousands of callers that wait on one are a bottleneck.
 			own, cancel := context.WithCancel(calling)
 			defer cancel()
 			for {
 				at, user := time.Now(), strconv.Itoa(10_000_000+scatter(int(next.Add(1))))
 				r, err := n.Service.Claims.Claim(own, dibs.ClaimRequest{CampaignID: "c", UserID: user, Key: user})
 				if err != nil || r.Outcome != dibs.Granted {
-					// The power is gone, and its claim has no answer.
+					// The power is gone, and this claim has no answer. Any other failure ends the caller
+					// too: the rows print how many were answered, so a part that fails early shows.
 					return
 				}
 				took[w] = append(took[w], time.Since(at).Seconds()*1000)
@@ -120,11 +129,14 @@ func powerCut(ctx context.Context, p *persistence) (c cut, err error) {
 	case <-ctx.Done():
 	}
 	measuredFor := time.Since(begun)
+	// PowerLoss kills Redis and cuts the append-only file back to what was synced: a kill alone
+	// loses nothing that the kernel has. A snapshot is renamed into place when it is whole.
 	if p.syncs {
 		_, err = disk.PowerLoss()
 	} else {
 		n.redis.Kill()
 	}
+	// Callers that still wait for an answer get none any more.
 	stop()
 	wg.Wait()
 	if err != nil {
@@ -134,17 +146,19 @@ func powerCut(ctx context.Context, p *persistence) (c cut, err error) {
 	if len(all) == 0 {
 		return c, errors.New("no claim was answered")
 	}
+	// Answers that came between the end of levelTime and the cut count, since callers had them.
 	c.answered, c.rate = float64(len(all)), float64(len(all))/measuredFor.Seconds()
 	c.p50, c.p99 = quantiles(all)
 	return c, c.count(ctx, n, replica)
 }
 
-// openCuttable is openRedisNode on a disk that can lose its power, with a replica
-// where there is to be one.
+// openCuttable is openRedisNode on a disk that can lose its power, with a replica where there is to
+// be one. The replica runs before the node opens, as the level replicated requires.
 func openCuttable(ctx context.Context, p *persistence) (n *redisNode, disk *servers.Disk, replica *servers.Redis, err error) {
 	n, err = openRedisNodeOn(ctx, p.level, func(dir string) (r *servers.Redis, err error) {
 		args := p.args
 		if p.replica {
+			// Redis waits five seconds for further replicas by default before it sends the first copy.
 			args = append(slices.Clone(args), "--repl-diskless-sync-delay", "0")
 		}
 		if r, disk, err = servers.StartRedisOnDisk(dir, args...); err != nil || !p.replica {
@@ -189,8 +203,9 @@ func startReplica(ctx context.Context, dir string, master *servers.Redis) (*serv
 	return replica, errors.New("the replica does not follow")
 }
 
-// heir is who has the shard after the power cut: the server itself, started on
-// what is left, or the replica, promoted.
+// heir returns the server that has the shard after the power cut: the same one, started again on
+// what is left on the disk, or the replica, promoted. It counts the replica as it stands, without
+// waiting for what may be under way: the master is dead.
 func heir(ctx context.Context, master, replica *servers.Redis) (*servers.Redis, error) {
 	if replica == nil {
 		return master, master.Start()
@@ -199,8 +214,9 @@ func heir(ctx context.Context, master, replica *servers.Redis) (*servers.Redis, 
 	return replica, err
 }
 
-// count has Redis come back, and compares. The service is closed before: it
-// would load what was lost again.
+// count has Redis come back, and compares what was answered with what it has. The service is closed
+// before: it would load what was lost again from the ledger. The ledger is read before Redis comes
+// back, so that nothing is settled in between.
 func (c *cut) count(ctx context.Context, n *redisNode, replica *servers.Redis) error {
 	closing, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -216,6 +232,7 @@ func (c *cut) count(ctx context.Context, n *redisNode, replica *servers.Redis) e
 		return err
 	}
 	kept := 0.0
+	// The engine's own count of grants, campaign 1, shard 0. Without the key nothing was kept.
 	granted, err := from.Do(ctx, "HGET", "dibs:{1:0}:meta", "granted")
 	if err == nil && !granted.IsNil() {
 		kept, err = granted.AsFloat64()
@@ -224,6 +241,7 @@ func (c *cut) count(ctx context.Context, n *redisNode, replica *servers.Redis) e
 		return err
 	}
 	settled := float64(totals.Stock - totals.StockLeft)
+	// Redis may have more than was answered: grants whose answers the cut took.
 	c.lost = max(c.answered-kept, 0)
 	c.gone = max(c.answered-max(kept, settled), 0)
 	return nil

@@ -16,16 +16,19 @@ import (
 	"github.com/dibs-dev/dibs/node"
 )
 
-// lifeClaims is how many claims a round of the claims' life has, and
-// lifeCallers how many callers confirm them.
+// lifeClaims is how many unpaid claims a round has, and lifeCallers how many callers confirm a
+// fifth of them, each one at a time, as payment services call back.
 const (
 	lifeClaims  = 100_000
 	lifeCallers = 64
 )
 
-// life measures what happens after the grant: payments that come one by one
-// from many callers, and unpaid claims that all expire at once, with the stock
-// reopening in the engine.
+// life measures what happens after the grant, on each ledger: payments that come one by one from
+// many callers, and unpaid claims that all expire at once, until the engine has their stock for
+// sale again. All at once is the worst case, as after a sale that sold out in a second. lateness
+// measures the usual case, deadlines at a steady rate. The ledgers stand beside each other; they
+// sync each commit, so the figures depend on the disk. Each round ends with a full verification:
+// steps that are fast and wrong fail the part.
 func life(ctx context.Context, o *options) error {
 	fmt.Printf("%d claims; %d callers confirm a fifth of them, the rest expires\n\n", lifeClaims, lifeCallers)
 	fmt.Printf("late: how long after its deadline a claim was released, at %d deadlines a second\n\n", dueRate)
@@ -42,7 +45,9 @@ func life(ctx context.Context, o *options) error {
 	return servers.StopAll()
 }
 
-// lifeOn prints the line of one ledger, the best of the rounds.
+// lifeOn prints the line of one ledger: the best of the rounds, not the median, since a round takes
+// long and what disturbs it only makes it slower. The best expiry may be of another round than the
+// best rate of confirmations; the lateness is of the latter's.
 func lifeOn(ctx context.Context, o *options, name string, get func() (*servers.Server, error)) error {
 	var best lifeFigures
 	for range o.rounds {
@@ -64,6 +69,8 @@ func lifeOn(ctx context.Context, o *options, name string, get func() (*servers.S
 	return nil
 }
 
+// lifeFigures is one round: confirm is confirmations a second, p99 how long one took at the 99th
+// percentile, and expiry the time until all unpaid claims had expired and their stock was back.
 type lifeFigures struct {
 	confirm     float64
 	p99, expiry time.Duration
@@ -71,7 +78,9 @@ type lifeFigures struct {
 	late50, late99 time.Duration
 }
 
-// lifeRound sells, confirms a fifth, lets the rest expire and verifies.
+// lifeRound opens a node with an empty ledger, measures lateness, sells, confirms a fifth, lets the
+// rest expire and verifies. The node's clock is the system's plus ahead, so that the round can pass
+// the deadline of all claims without waiting for half an hour.
 func lifeRound(ctx context.Context, get func() (*servers.Server, error)) (f lifeFigures, err error) {
 	cfg, drop, err := place(get)
 	if err != nil {
@@ -93,8 +102,8 @@ func lifeRound(ctx context.Context, get func() (*servers.Server, error)) (f life
 	return f, errors.Join(err, nd.Close(ctx), drop())
 }
 
-// place is where a node of a round keeps its data, in a folder or in a server,
-// and what removes it.
+// place is where a node of a round keeps its data: a folder, and with get a new database of a
+// server that this process starts. drop removes both.
 func place(get func() (*servers.Server, error)) (cfg node.Config, drop func() error, err error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
@@ -113,6 +122,7 @@ func place(get func() (*servers.Server, error)) (cfg node.Config, drop func() er
 	return cfg, func() error { return errors.Join(done(), os.RemoveAll(dir)) }, err
 }
 
+// lifeFigured measures the payments and the expiry of one round on an open node.
 func lifeFigured(ctx context.Context, nd *node.Node, ahead *atomic.Int64) (f lifeFigures, err error) {
 	ids, err := sellUnpaid(ctx, nd)
 	if err != nil {
@@ -136,6 +146,7 @@ func lifeFigured(ctx context.Context, nd *node.Node, ahead *atomic.Int64) (f lif
 	slices.Sort(took)
 	f.p99 = took[len(took)*99/100]
 
+	// Payments are due after 30 minutes: from here on every unpaid claim is late at once.
 	ahead.Store(int64(time.Hour))
 	began = time.Now()
 	for {
@@ -143,9 +154,11 @@ func lifeFigured(ctx context.Context, nd *node.Node, ahead *atomic.Int64) (f lif
 		if err != nil {
 			return f, err
 		}
+		// The engine counts as left what it sells again: the releases have come back to it.
 		if st.Remaining == int64(lifeClaims-len(paid)) {
 			break
 		}
+		// Without a bound, a claim that never expires would keep the part running for ever.
 		if time.Since(began) > 5*time.Minute {
 			return f, fmt.Errorf("unpaid claims do not expire: %+v", st)
 		}
@@ -167,8 +180,11 @@ const (
 	dueFor  = 4 * time.Second
 )
 
-// lateness grants claims at a steady rate, lets all of them expire, and returns
-// how long after its deadline a claim was released.
+// lateness grants claims at a steady rate, lets all of them expire a second after their grant, and
+// returns how long after its deadline a claim was released, by the times that the ledger has. The
+// callers fall behind the rate on a slow machine; each claim's deadline follows its own grant, so
+// the figure stays true, at a lower rate than the table says.
+// It runs before anything else is sold, so that the expiry at once does not delay it.
 func lateness(ctx context.Context, nd *node.Node) (p50, p99 time.Duration, err error) {
 	n := int64(dueRate * dueFor / time.Second)
 	if err := publishUnpaid(ctx, nd, "due", n, time.Second); err != nil {
@@ -191,6 +207,7 @@ func lateness(ctx context.Context, nd *node.Node) (p50, p99 time.Duration, err e
 		if err != nil {
 			return 0, 0, err
 		}
+		// A claim that was not granted would never be released, and the part would end after a minute.
 		if st.Released == n {
 			break
 		}
@@ -209,6 +226,7 @@ func lateness(ctx context.Context, nd *node.Node) (p50, p99 time.Duration, err e
 			return 0, 0, err
 		}
 		for i := range l.Items {
+			// The only event of a released claim here is its expiry.
 			late = append(late, l.Items[i].Events[0].At.Sub(l.Items[i].PayBy))
 		}
 		if page.Cursor = l.NextCursor; page.Cursor == "" {
@@ -219,7 +237,8 @@ func lateness(ctx context.Context, nd *node.Node) (p50, p99 time.Duration, err e
 	return late[len(late)/2], late[len(late)*99/100], nil
 }
 
-// publishUnpaid publishes a sale that has to be paid in time.
+// publishUnpaid publishes a sale of so many units, one for each user, at 5.00 CNY, that has to be
+// paid in time.
 func publishUnpaid(ctx context.Context, nd *node.Node, id string, units int64, payWithin time.Duration) error {
 	now, within := time.Now(), dibs.Duration(payWithin)
 	if _, err := nd.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
@@ -251,7 +270,7 @@ func sellUnpaid(ctx context.Context, nd *node.Node) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A list waits until what was granted is settled.
+	// A list waits until what was granted is settled: the payments would otherwise wait for it.
 	_, err = nd.Service.Claims.OfCampaign(ctx, "life", dibs.ClaimFilter{}, dibs.Page{})
 	return ids, err
 }
@@ -268,7 +287,9 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// inParallel calls f for each number below n, some at a time.
+// inParallel calls f for each number below n, in order of their start, by so many callers at a
+// time, and returns one of the errors. A caller stops at its first error, the others go on. errs
+// has room for one error of each caller, so none waits to report it.
 func inParallel(callers, n int, f func(i int) error) error {
 	var next atomic.Int64
 	var all sync.WaitGroup

@@ -14,18 +14,20 @@ import (
 	"github.com/dibs-dev/dibs/lock"
 )
 
+// ones counts the bits that are set.
 func ones(n uint64) int { return bits.OnesCount64(n) }
 
 const (
-	// lockTurns is how often a lock is taken and given back in a round, lockSlice
-	// how often before it is the other way's turn.
+	// lockTurns is how often a lock is taken and given back in a round, and lockSlice how often
+	// before it is the other way's turn: some milliseconds, in which the machine's speed holds.
 	lockTurns, lockSlice = 5000, 50
-	// contenders is how many want one lock, each so often.
+	// contenders is how many callers want one lock at a time, each contenderTurns times.
 	contenders, contenderTurns = 50, 20
 )
 
-// locks measures the lock on Redis beside rueidislock, and its hand-over beside
-// asking every 10 ms.
+// locks measures the lock on one Redis. The yardstick of a lock and unlock that nobody else wants is
+// rueidislock, on the same server and by the same Redis client; the yardstick of a hand-over among
+// many is asking for the lock every 10 ms, which is what most code does.
 func locks(ctx context.Context, o *options) error {
 	r, dir, err := plainRedis()
 	if err != nil {
@@ -38,8 +40,10 @@ func locks(ctx context.Context, o *options) error {
 	}
 	defer ours.Close()
 	theirs, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		// One key: by default it takes a majority of three keys, and would do more work than ours.
 		ClientOption: rueidis.ClientOption{InitAddress: []string{r.Addr()}}, KeyMajority: 1,
-		// On a busy machine its default of 20 ms makes it wait for news that never come.
+		// On a busy machine its default of 20 ms expires before the answer comes, and then it waits
+		// for a message that nobody sends.
 		TryNextAfter: time.Second,
 	})
 	if err != nil {
@@ -62,6 +66,7 @@ func locks(ctx context.Context, o *options) error {
 	}
 	// In short turns, so that what else the machine does meets both alike.
 	var a, b []float64
+	// So many slices of each way.
 	for range o.rounds * lockTurns / lockSlice {
 		for _, way := range []struct {
 			do   func() error
@@ -76,13 +81,16 @@ func locks(ctx context.Context, o *options) error {
 			*way.into = append(*way.into, float64(time.Since(begun).Microseconds())/lockSlice)
 		}
 	}
-	fmt.Printf("| lock and unlock, nobody else | µs | to rueidislock |\n|---|---|---|\n")
+	fmt.Printf("| lock and unlock, no other holder | µs | to rueidislock |\n|---|---|---|\n")
 	fmt.Printf("| lock | %.0f | %.2f |\n| rueidislock, one server | %.0f | 1.00 |\n", median(a), median(a)/median(b), median(b))
 	return handOvers(ctx, o, ours)
 }
 
-// handOvers measures from the Unlock of one to the Lock of the next.
+// handOvers measures from the Unlock of one holder until the Lock of the next returns: woken in
+// order by the lock, and asking. Asking every 10 ms has a mean of some ms by itself; the p99 shows
+// callers who are unlucky again and again.
 func handOvers(ctx context.Context, o *options, l lock.Locker) error {
+	// Both ways take the same kind of lock on the same server: only the waiting differs.
 	waited := func() (lock.Held, error) { return l.Lock(ctx, "wanted", lock.Options{}) }
 	polled := func() (lock.Held, error) {
 		for {
@@ -119,10 +127,14 @@ func handOvers(ctx context.Context, o *options, l lock.Locker) error {
 	return nil
 }
 
+// handOver has contenders take the lock by turns, and returns the hand-overs in milliseconds. Holders
+// do nothing while they hold it, so that only the hand-over is measured. A caller may take it again
+// at once; that counts as a hand-over too.
 func handOver(ctx context.Context, take func() (lock.Held, error)) (took []float64, err error) {
 	var wg sync.WaitGroup
 	errs := make(chan error, contenders)
-	// The lock guards these two.
+	// The lock under test guards given and took: two holders at once would be a data race, and a
+	// defect of the lock. given is read just before Unlock, so its call to Redis is included.
 	var given time.Time
 	for range contenders {
 		wg.Go(func() {

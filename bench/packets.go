@@ -15,16 +15,18 @@ import (
 	"github.com/dibs-dev/dibs/funds"
 )
 
-// packetShares is how many shares a round's red packet has, of which a tenth is
-// left over, and packetCallers how many grab at a time.
+// packetShares is how many shares a round's red packet has, of which a tenth is left over, so that
+// there is something to return at the end. packetCallers is how many users grab at a time.
 const (
 	packetShares  = 100_000
 	packetCallers = 64
 )
 
-// packets measures a red packet from its draft to its remainder: how fast shares
-// are grabbed while others are credited, and how long it takes until the last one
-// is, and the rest is back.
+// packets measures a red packet from its draft to its remainder: how fast shares are grabbed while
+// others are credited, how long it takes until the last one is credited, and until the rest is back
+// on the sender's account. Crediting follows settling and shares the CPUs and the disk with the
+// grabs: a fast rate of grabs with few credits meanwhile only moves the work to later, so "whole",
+// from the first grab to the last credit, decides which round is the best. All combinations sync.
 func packets(ctx context.Context, o *options) error {
 	fmt.Printf("%d shares, of which %d are grabbed by %d callers; the best of %d rounds\n\n", packetShares, packetShares*9/10, packetCallers, o.rounds)
 	fmt.Println("| engine | ledger | divided and drafted in | grabs/s | credited while grabbing | all credited, after the last grab | credits/s, from the first grab on | the rest is back, after the end |")
@@ -55,6 +57,9 @@ func packets(ctx context.Context, o *options) error {
 	return servers.StopAll()
 }
 
+// packetFigures is one round: drafted includes dividing and publishing; credited is from the last
+// grab and whole from the first grab to the last credit; back is from the end to the returned rest.
+// rate is grabs a second.
 type packetFigures struct {
 	drafted, credited, whole, back time.Duration
 	rate                           float64
@@ -62,7 +67,8 @@ type packetFigures struct {
 	during int64
 }
 
-// packetRound gives one red packet away and verifies.
+// packetRound gives one red packet away on a new node and verifies. Redis, when asked for, syncs
+// every write, as the level durable requires.
 func packetRound(ctx context.Context, onRedis bool, get func() (*servers.Server, error)) (f packetFigures, err error) {
 	cfg, drop, err := place(get)
 	if err != nil {
@@ -78,6 +84,7 @@ func packetRound(ctx context.Context, onRedis bool, get func() (*servers.Server,
 		if err != nil {
 			return f, err
 		}
+		// After the node is closed: deferred calls run last.
 		defer r.Kill()
 		cfg.Engine = r.URL()
 	}
@@ -89,6 +96,8 @@ func packetRound(ctx context.Context, onRedis bool, get func() (*servers.Server,
 	return f, errors.Join(err, nd.Close(ctx), drop())
 }
 
+// packetFigured measures one red packet: 1.00 CNY a share in the mean, from a sender whose deposit
+// pays for all of it.
 func packetFigured(ctx context.Context, nd *node.Node) (f packetFigures, err error) {
 	total := dibs.Money{Amount: packetShares * 100, Currency: "CNY"}
 	if _, _, err := nd.Service.Funds.Deposit(ctx, "host", funds.DepositSpec{Amount: total, Ref: "d"}); err != nil {
@@ -105,6 +114,7 @@ func packetFigured(ctx context.Context, nd *node.Node) (f packetFigures, err err
 	if err != nil {
 		return f, err
 	}
+	// The grabs begin at once after publishing: users wait for the moment too.
 	f.drafted = time.Since(began)
 	began = time.Now()
 	if err := inParallel(packetCallers, packetShares*9/10, func(i int) error {
@@ -122,6 +132,7 @@ func packetFigured(ctx context.Context, nd *node.Node) (f packetFigures, err err
 	if err != nil {
 		return f, err
 	}
+	// What was credited by now was credited beside the grabs.
 	f.during = st.Funds.Credited.Amount
 	if err := packetUntil(ctx, nd, false); err != nil {
 		return f, err
@@ -135,6 +146,7 @@ func packetFigured(ctx context.Context, nd *node.Node) (f packetFigures, err err
 		return f, err
 	}
 	f.back = time.Since(ended)
+	// Shares, credits and the remainder must add up to the total, or the figures mean nothing.
 	report, err := nd.Service.Audit.Verify(ctx)
 	if err == nil && !report.OK {
 		err = fmt.Errorf("a promise is broken: %+v", report)
@@ -142,8 +154,9 @@ func packetFigured(ctx context.Context, nd *node.Node) (f packetFigures, err err
 	return f, err
 }
 
-// packetUntil waits until all that was grabbed is credited, or, when home, until
-// the rest is back.
+// packetUntil waits until all that was grabbed is settled and credited, or, when home, until the
+// rest is back and the packet is no longer open. It asks the ledger every 10 ms, which is how exact
+// the figures are, and gives up after five minutes.
 func packetUntil(ctx context.Context, nd *node.Node, home bool) error {
 	c, err := nd.Ledger.Campaign(ctx, "rain")
 	if err != nil {

@@ -15,14 +15,15 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/engine/redisengine"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/node"
-	"github.com/dibs-dev/dibs/redisengine"
-	"github.com/dibs-dev/dibs/sqlledger"
 )
 
-// redisLevels are how Redis persists, and what that is worth.
+// redisLevels are how Redis persists, by the value of appendfsync, and the level that a node may be
+// opened with on such a server.
 var redisLevels = []struct {
 	name, level string
 	args        []string
@@ -33,17 +34,20 @@ var redisLevels = []struct {
 }
 
 const (
-	// redisCallers is how many callers claim at once.
+	// redisCallers is how many callers claim at once, each one claim at a time. Claims that arrive
+	// while a call to Redis is under way form the next batch, so more callers make larger batches
+	// and cheaper claims: the figures hold for a rush, not for one user after the other.
 	redisCallers = 2048
-	// redisGrants is how many grants a round has: a rush of about two seconds, for
-	// which settling waits. redisGrabs is how many grabs the yardstick has, which
-	// take about as long.
+	// redisGrants is how many grants a round has: a rush of about two seconds, in which settling has
+	// hardly begun. So the rates are those of a rush, not of hours. redisGrabs is how many grabs the
+	// yardstick has, which take about as long: it is slower.
 	redisGrants, redisGrabs = 300_000, 60_000
 )
 
-// measured is one round of one way. cpu is what Redis used a claim, and own what
-// this process did, in µs; times and timesCPU are rate and cpu to those of the
-// yardstick that was measured just before it.
+// measured is one round of one way. rate is claims a second; p50 and p99 are how long a claim took,
+// in ms. cpu is what Redis used a claim, and own what this process did, callers included, both in
+// µs; times and timesCPU are rate and cpu divided by those of the yardstick that was measured just
+// before it: only ratios of neighbours are compared, never ratios of medians.
 type measured struct{ rate, p50, p99, cpu, own, times, timesCPU float64 }
 
 // beside is m with its ratios to a yardstick.
@@ -52,7 +56,10 @@ func (m measured) beside(yardstick *measured) measured {
 	return m
 }
 
-// redisPart measures the engine on Redis beside the yardstick.
+// redisPart measures the engine on Redis beside the yardstick: the script that such sales are mostly
+// built on, one call for each claim (package yardstick). The yardstick's Redis keeps nothing on the
+// disk and nothing is settled elsewhere, so it does less than dibs at every level but the last. The
+// part prints the rates, the memory of a grant, and the rate of refusals.
 func redisPart(ctx context.Context, o *options) error {
 	rounds := map[string][]measured{}
 	for range o.rounds {
@@ -60,6 +67,7 @@ func redisPart(ctx context.Context, o *options) error {
 			return err
 		}
 	}
+	// A way that was not measured prints zeros: redis-benchmark may not be installed.
 	mid := func(name string, value func(*measured) float64) float64 {
 		var values []float64
 		for i := range rounds[name] {
@@ -87,8 +95,8 @@ func redisPart(ctx context.Context, o *options) error {
 // usPer is a time for each of n, in µs.
 func usPer(d time.Duration, n int) float64 { return d.Seconds() * 1e6 / float64(n) }
 
-// redisRound measures each level right after a yardstick of its own: on a machine
-// that is faster in one second than in the next, only neighbours compare.
+// redisRound measures each level right after a yardstick of its own: on a machine that is faster in
+// one second than in the next, only neighbours compare. redis-benchmark goes first and once a round.
 func redisRound(ctx context.Context, rounds map[string][]measured) error {
 	for i, l := range redisLevels {
 		yardstick, err := yardsticks(ctx, rounds, i == 0)
@@ -104,7 +112,8 @@ func redisRound(ctx context.Context, rounds map[string][]measured) error {
 	return nil
 }
 
-// redisNode is a service on a Redis of its own, with its ledger in a file.
+// redisNode is a service on Redis, wired by hand, so that a part can reach engine and ledger. redis
+// is the server that the node owns and stops; nil when several nodes share one.
 type redisNode struct {
 	*benchNode
 	redis  *servers.Redis
@@ -112,11 +121,12 @@ type redisNode struct {
 	ledger *sqlledger.Ledger
 }
 
+// openRedisNode starts a Redis with arguments and opens a node on it, with its ledger in SQLite.
 func openRedisNode(ctx context.Context, level string, args []string) (*redisNode, error) {
 	return openRedisNodeOn(ctx, level, func(dir string) (*servers.Redis, error) { return servers.StartRedis(dir, args...) })
 }
 
-// openRedisNodeOn is openRedisNode with a Redis that is started in some way.
+// openRedisNodeOn is openRedisNode with a Redis that start starts in the node's folder.
 func openRedisNodeOn(ctx context.Context, level string, start func(dir string) (*servers.Redis, error)) (n *redisNode, err error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
@@ -131,10 +141,11 @@ func openRedisNodeOn(ctx context.Context, level string, start func(dir string) (
 	if n.redis, err = start(dir); err != nil {
 		return n, err
 	}
+	// An error of open is returned and ends the node: the deferred function sees it.
 	return n, n.open(ctx, level, n.redis.URL(), "sqlite:"+filepath.Join(dir, "ledger.db"))
 }
 
-// open joins a Redis and a ledger.
+// open opens engine and ledger, and starts the service. After an error discard ends what was opened.
 func (n *redisNode) open(ctx context.Context, level, redis, ledger string) (err error) {
 	if n.engine, err = redisengine.Open(ctx, redisengine.Config{URL: redis, Durability: level}); err != nil {
 		return err
@@ -154,12 +165,13 @@ func (n *redisNode) open(ctx context.Context, level, redis, ledger string) (err 
 	return s.Start(ctx)
 }
 
-// discard ends the node and its server, and removes their folder.
+// discard ends the node and, if it owns one, its server, and removes their folder. The engine closes
+// before the server is killed: it would wait for answers until its time is up.
 func (n *redisNode) discard() {
 	var errs []error
 	if n.Node != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		// What was not settled does not matter any more.
+		// Entries that are not settled do not matter any more.
 		_ = n.Service.Close(ctx)
 		cancel()
 	}
@@ -171,6 +183,7 @@ func (n *redisNode) discard() {
 	if n.ledger != nil {
 		errs = append(errs, n.ledger.Close())
 	}
+	// Killed, not stopped: what it would write at its end is removed with the folder.
 	if n.redis != nil {
 		n.redis.Kill()
 	}
@@ -179,7 +192,8 @@ func (n *redisNode) discard() {
 	}
 }
 
-// redisRush has callers claim, each one at a time, with a key of its own.
+// redisRush opens a node at a level and has callers claim all of the stock. Redis counts its own
+// CPU, so the commands of settling and leases are included, and so are those of this part.
 func redisRush(ctx context.Context, level string, args []string) (m measured, err error) {
 	n, err := openRedisNode(ctx, level, args)
 	if err != nil {
@@ -198,6 +212,7 @@ func redisRush(ctx context.Context, level string, args []string) (m measured, er
 	if err != nil {
 		return m, err
 	}
+	// The process's CPU has the callers and the settling of the first part of the rush.
 	own := cpuTime()
 	took, rate, err := n.claimAll(ctx)
 	if err != nil {
@@ -210,8 +225,9 @@ func redisRush(ctx context.Context, level string, args []string) (m measured, er
 	return m, err
 }
 
-// claimAll has callers claim all of the stock, for users of eight digits. It
-// returns what each claim took, in ms, and claims a second.
+// claimAll has callers claim all of the stock, each claim for another user of eight digits and with
+// an idempotency key, as careful clients send. Users and sizes are those of the yardstick, since
+// both decide what Redis stores. It returns what each claim took, in ms, and claims a second.
 func (n *redisNode) claimAll(ctx context.Context) (took []float64, rate float64, err error) {
 	took = make([]float64, redisGrants)
 	var next atomic.Int64
@@ -225,6 +241,7 @@ func (n *redisNode) claimAll(ctx context.Context) (took []float64, rate float64,
 			defer cancel()
 			for i := int(next.Add(1)) - 1; i < redisGrants && failed.Load() == nil; i = int(next.Add(1)) - 1 {
 				at := time.Now()
+				// One slot of took for each claim, so callers need no lock.
 				user := strconv.Itoa(10_000_000 + scatter(i))
 				r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: user, Key: user})
 				if err == nil && r.Outcome != dibs.Granted {
@@ -246,7 +263,10 @@ func (n *redisNode) claimAll(ctx context.Context) (took []float64, rate float64,
 	return took, rate, nil
 }
 
-// redisRefusals measures a sold-out sale.
+// redisRefusals measures the refusals of a sold-out sale on one node. The node reads once that the
+// sale is sold out and then answers by itself: Redis is not asked, so the level does not matter. A
+// request with a key is asked about in Redis only when its user may hold something, which the filter
+// on the node denies for the users here.
 func redisRefusals(ctx context.Context, o *options) error {
 	n, err := openRedisNode(ctx, dibs.LevelNone, nil)
 	if err != nil {
@@ -256,6 +276,7 @@ func redisRefusals(ctx context.Context, o *options) error {
 	if err := n.campaign(ctx, "c", 10_000, 1); err != nil {
 		return err
 	}
+	// Sold out by real grants, so that the filter of holders has the size that it has after a sale.
 	if _, err := n.rush(ctx, "c", redisCallers, 0, 10_000, dibs.Granted); err != nil {
 		return err
 	}
@@ -277,8 +298,9 @@ func redisRefusals(ctx context.Context, o *options) error {
 	return nil
 }
 
-// redisBytes compares the memory of a grant, after the journal was trimmed,
-// with that of a grab.
+// redisBytes compares the memory that a grant keeps in Redis, after the journal was trimmed, with
+// that of a grab of the yardstick. Before the trim a grant has its journal entry too, for an hour.
+// Both users have eight digits; longer names cost both more.
 func redisBytes(ctx context.Context) error {
 	r, dir, err := plainRedis()
 	if err != nil {
@@ -314,6 +336,8 @@ func redisBytes(ctx context.Context) error {
 		return err
 	}
 	defer own.Close()
+	// From here on: an open campaign has keys without any grant, and the node's connections have
+	// buffers.
 	before, err := redisInfo(ctx, own, "memory", "used_memory")
 	if err != nil {
 		return err
@@ -329,6 +353,7 @@ func redisBytes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// A moment in the future, so that entries of any age are trimmed: a node waits for an hour.
 	if err := n.engine.TrimJournal(ctx, shard, st.Head, time.Now().Add(time.Hour)); err != nil {
 		return err
 	}
@@ -339,11 +364,13 @@ func redisBytes(ctx context.Context) error {
 	return err
 }
 
+// redisClient returns a client of one server without a cache of its own, which would answer in the
+// server's place.
 func redisClient(r *servers.Redis) (rueidis.Client, error) {
 	return rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{r.Addr()}, DisableCache: true, ForceSingleClient: true})
 }
 
-// redisInfo reads a number of a section of INFO.
+// redisInfo reads a number of a section of INFO. A name that is not there is an error.
 func redisInfo(ctx context.Context, c rueidis.Client, section, name string) (float64, error) {
 	info, err := c.Do(ctx, c.B().Info().Section(section).Build()).ToString()
 	if err != nil {
@@ -354,7 +381,8 @@ func redisInfo(ctx context.Context, c rueidis.Client, section, name string) (flo
 	return strconv.ParseFloat(value, 64)
 }
 
-// redisCPU is what the server has used of the CPUs, in µs.
+// redisCPU is the server's CPU time since its start, user and system, in µs. Its children, which
+// rewrite files and write snapshots, are not in it.
 func redisCPU(ctx context.Context, c rueidis.Client) (float64, error) {
 	user, err := redisInfo(ctx, c, "cpu", "used_cpu_user")
 	if err != nil {

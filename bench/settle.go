@@ -12,19 +12,23 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
-	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
+	"github.com/dibs-dev/dibs/live"
 )
 
 const (
-	// settledClaims are settled into each ledger in each round.
+	// settledClaims are settled into each ledger in each round: enough that indexes have several
+	// levels, and that a checkpoint of the database falls into the round.
 	settledClaims = 500_000
-	// settledBatch is how many entries a transaction settles: the default of
-	// settle_batch.
+	// settledBatch is how many entries a transaction settles: the default of settle_batch. Smaller
+	// batches cost more for each claim, since each transaction is synced.
 	settledBatch = 16384
 )
 
-// settle measures how fast claims enter the ledgers of each kind, one after
-// the other in each round, each into an empty one, without an engine.
+// settle measures how fast claims enter the ledgers of each kind, in turn in each round, each into
+// an empty one, without an engine: the bound of what a node can sell hour after hour. SQLite works
+// in this process, the servers in theirs, so "CPU of dibs" leaves their work out and compares
+// only what stays on the node. The rates of all three depend on the disk.
 func settle(ctx context.Context, o *options) (err error) {
 	defer func() { err = errors.Join(err, servers.StopAll()) }()
 	kinds := []struct {
@@ -56,7 +60,7 @@ func settle(ctx context.Context, o *options) (err error) {
 	return nil
 }
 
-// emptyFile is a ledger in a file of a temporary folder.
+// emptyFile is a ledger in a file of a temporary folder; done removes it.
 func emptyFile() (address string, done func() error, err error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
@@ -65,7 +69,8 @@ func emptyFile() (address string, done func() error, err error) {
 	return "sqlite:" + filepath.Join(dir, "ledger.db"), func() error { return os.RemoveAll(dir) }, nil
 }
 
-// emptyDatabase is a ledger in a server that this process starts.
+// emptyDatabase is a ledger in a new database of a server that get starts once and gives again
+// later; done removes the database.
 func emptyDatabase(get func() (*servers.Server, error)) func() (string, func() error, error) {
 	return func() (string, func() error, error) {
 		s, err := get()
@@ -77,8 +82,9 @@ func emptyDatabase(get func() (*servers.Server, error)) func() (string, func() e
 	}
 }
 
-// settleInto settles grants of one unit to users in random order, and returns
-// how long that took.
+// settleInto settles grants of one unit to users in random order, and returns how long the settling
+// took, without the making of the entries. The order is what matters: users who come in order would
+// all be added at one end of the index by user. Users may repeat, as the ledger checks no limit.
 func settleInto(ctx context.Context, address string) (took time.Duration, err error) {
 	l, err := sqlledger.Open(ctx, address, sqlledger.Options{Migrate: true})
 	if err != nil {
@@ -93,23 +99,26 @@ func settleInto(ctx context.Context, address string) (took time.Duration, err er
 		return 0, err
 	}
 	shard := dibs.ShardID{Campaign: c.Number}
-	load, err := l.LoadShard(ctx, c, shard, dibs.Opener{})
+	load, err := l.LoadShard(ctx, c, shard, live.Opener{})
 	if err != nil {
 		return 0, err
 	}
-	batch := dibs.Batch{Campaign: c, Shard: shard, Fence: load.Epoch, To: dibs.Cursor{Epoch: load.Epoch, Seq: 1}}
+	batch := live.Batch{Campaign: c, Shard: shard, Fence: load.Epoch, To: dibs.Cursor{Epoch: load.Epoch, Seq: 1}}
+	// An epoch begins with an entry that opens it; the first transaction settles that one alone.
 	batch.Entries = []dibs.Entry{{Cursor: batch.To, Kind: dibs.EntryOpen}}
 	for left := settledClaims; ; {
 		began := time.Now()
-		if err := l.Settle(ctx, []dibs.Batch{batch}); err != nil {
+		if err := l.Settle(ctx, []live.Batch{batch}); err != nil {
 			return 0, err
 		}
+		// Only the call: making the entries below is no part of settling.
 		took += time.Since(began)
 		if left == 0 {
 			return took, nil
 		}
 		n := min(left, settledBatch)
 		left -= n
+		// A batch begins where the last one ended: the ledger refuses a gap.
 		batch.From, batch.Entries = batch.To, batch.Entries[:0]
 		for range n {
 			batch.To.Seq++

@@ -5,12 +5,15 @@ import (
 	"fmt"
 )
 
-// turns is how many times each of the servers that are compared has its turn.
+// turns is how many times each of the servers that are compared has its turn. More turns make the
+// slices shorter, until the requests for the CPU time weigh in them.
 const turns = 20
 
-// cpuInTurns has servers of several kinds answer claims in turns, each a slice of
-// its list at a time, and returns what a claim cost each, in microseconds. On a
-// machine whose speed changes from second to second, only neighbours compare.
+// cpuInTurns has servers of several kinds answer claims in turns, each a slice of its list at a time,
+// and returns what a claim cost each, in microseconds, as the mean of its turns. On a machine whose
+// speed changes from second to second, only neighbours compare. All servers run from the beginning,
+// idle out of their turn; before the first turn each answers a tenth of its list, uncounted. Each
+// claim must have the status. lists has a token for each claim, by kind.
 func cpuInTurns(ctx context.Context, kinds []string, campaign string, lists map[string][]string, status int) (map[string]float64, error) {
 	servers := map[string]*remote{}
 	for _, kind := range kinds {

@@ -13,13 +13,15 @@ import (
 	"github.com/dibs-dev/dibs/internal/yardstick"
 )
 
-// The two clients of the yardstick.
+// The two clients of the yardstick. The Go client is the one that dibs uses, so that the ratio is
+// not one of clients; redis-benchmark is written in C and shows what the Go client costs.
 const (
 	goYardstick   = "yardstick, Go client"
 	toolYardstick = "yardstick, redis-benchmark"
 )
 
-// plainRedis starts a server without an AOF in a folder of its own.
+// plainRedis starts a server that keeps nothing on the disk, in a folder of its own. stopRedis ends
+// it and removes the folder.
 func plainRedis() (*servers.Redis, string, error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
@@ -29,6 +31,7 @@ func plainRedis() (*servers.Redis, string, error) {
 	return r, dir, err
 }
 
+// stopRedis kills a server and removes its folder. An error is only printed: the figures are there.
 func stopRedis(r *servers.Redis, dir string) {
 	r.Kill()
 	if err := os.RemoveAll(dir); err != nil {
@@ -36,8 +39,9 @@ func stopRedis(r *servers.Redis, dir string) {
 	}
 }
 
-// yardsticks measures the yardstick with the Go client, and when tool is set with
-// redis-benchmark too. It returns the first.
+// yardsticks measures the yardstick with the Go client, and when tool is set with redis-benchmark
+// too, if that is installed. It adds both to rounds and returns the first, which is what neighbours
+// are compared with. redis-benchmark is compared with it as well.
 func yardsticks(ctx context.Context, rounds map[string][]measured, tool bool) (m measured, err error) {
 	r, dir, err := plainRedis()
 	if err != nil {
@@ -76,19 +80,20 @@ func yardsticks(ctx context.Context, rounds map[string][]measured, tool bool) (m
 	return m, err
 }
 
-// grabAll grabs n packets.
+// grabAll empties the server and grabs n packets, each for another user.
 func grabAll(ctx context.Context, c rueidis.Client, n int) (measured, error) {
 	g, err := yardstick.Grab(ctx, c, n)
 	return measured{rate: g.Rate, p50: g.P50, p99: g.P99}, err
 }
 
-// grabByTool does the same by a client that costs less.
+// grabByTool grabs redisGrabs packets by redis-benchmark, which tells no 99th percentile.
 func grabByTool(ctx context.Context, r *servers.Redis, c rueidis.Client) (measured, error) {
 	g, err := yardstick.GrabByTool(ctx, r.Addr(), c, redisGrabs)
 	return measured{rate: g.Rate, p50: g.P50}, err
 }
 
-// quantiles sorts the values and returns the middle and the 99th percentile.
+// quantiles sorts the values and returns the middle and the 99th percentile. It needs at least one
+// value; of fewer than a hundred, the 99th percentile is the greatest.
 func quantiles(values []float64) (p50, p99 float64) {
 	slices.Sort(values)
 	return values[len(values)/2], values[len(values)*99/100]

@@ -12,11 +12,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/moving"
 )
-
-// maxShards is 1 as long as stock is not moved between the shards of a
-// campaign: a user whose shard is empty would be told that all is sold.
-const maxShards = 1
 
 // Ledger keeps campaigns, products and stock.
 type Ledger interface {
@@ -46,22 +43,27 @@ type Ledger interface {
 	UpdateCampaign(ctx context.Context, c *dibs.Campaign) error
 	// Campaign returns one by id, CampaignByNumber by number. ErrNotFound.
 	Campaign(ctx context.Context, id string) (*dibs.Campaign, error)
-	// Campaigns lists newest first; states filters when it is not empty.
-	Campaigns(ctx context.Context, states []dibs.State, page dibs.Page) (dibs.List[dibs.Campaign], error)
+	// Campaigns lists newest first; states filters when it is not empty, and product when
+	// it is not "".
+	Campaigns(ctx context.Context, states []dibs.State, product string, page dibs.Page) (dibs.List[dibs.Campaign], error)
 	// LiveCampaigns returns every campaign that is published or paused and ends
 	// after a time.
 	LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Campaign, error)
 	// Restock adds stock to the ledger and writes the engine's command to the
 	// outbox, in one transaction; a repeat of the Ref changes nothing. A negative
 	// Delta beyond what is left is an *Error of InvalidState.
-	Restock(ctx context.Context, r dibs.Restock) error
+	Restock(ctx context.Context, r Restock) error
 	// Import adds items to a campaign of items, as Restock does, and returns how
 	// many; 0 for a repeat of the Ref. An item that comes twice, or that the
 	// campaign has, is an *Error of InvalidRequest that names its line.
-	Import(ctx context.Context, in dibs.Import) (int64, error)
+	Import(ctx context.Context, in Import) (int64, error)
 	// FreeItems lists the items of a campaign that no claim has and that were not
 	// withdrawn, by their numbers.
-	FreeItems(ctx context.Context, campaign uint32, page dibs.Page) (dibs.List[dibs.FreeItem], error)
+	FreeItems(ctx context.Context, campaign uint32, page dibs.Page) (dibs.List[FreeItem], error)
+	// AbandonShard takes a shard off the deployment that it is on, which it returns, and
+	// raises its epoch. An *Error of InvalidState when unsold is not nil and not what is
+	// left of it, or when it is on no deployment. ErrNotFound.
+	AbandonShard(ctx context.Context, shard dibs.ShardID, unsold *int64) (from int, err error)
 	// StockChanges returns by how much the stock was changed under each of the
 	// refs: the deltas that are recorded, those of withdrawals in quarantine too.
 	StockChanges(ctx context.Context, campaign uint32, refs ...string) ([]int64, error)
@@ -76,6 +78,7 @@ type Campaigns struct {
 	outbox        *live.Outbox
 	engine        dibs.Engine
 	ledger        Ledger
+	moving        *moving.Mover
 	log           *slog.Logger
 	now           func() time.Time
 	ledgerTimeout time.Duration
@@ -87,6 +90,7 @@ type Config struct {
 	Live          *live.Node
 	Engine        dibs.Engine
 	Ledger        Ledger
+	Moving        *moving.Mover
 	Logger        *slog.Logger
 	Now           func() time.Time
 	LedgerTimeout time.Duration
@@ -98,7 +102,7 @@ type Config struct {
 func New(c Config) (*Campaigns, *Products) {
 	all := &Campaigns{
 		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, aside: c.Live.Quarantine, outbox: c.Live.Outbox,
-		engine: c.Engine, ledger: c.Ledger, log: c.Logger, now: c.Now, ledgerTimeout: c.LedgerTimeout, split: c.Split,
+		engine: c.Engine, ledger: c.Ledger, moving: c.Moving, log: c.Logger, now: c.Now, ledgerTimeout: c.LedgerTimeout, split: c.Split,
 	}
 	return all, &Products{campaigns: all, ledger: c.Ledger, now: c.Now}
 }
@@ -110,10 +114,10 @@ func (s *Campaigns) Create(ctx context.Context, spec dibs.CampaignSpec) (*dibs.C
 	if err != nil {
 		return nil, err
 	}
-	if most := min(s.engine.MaxShards(), maxShards); c.Shards > most {
-		return nil, dibs.Invalid(dibs.Fault{Field: "/shards", Problem: dibs.Textf("must be at most %d with this engine", "此引擎最多为 %d", most)})
+	if err := s.tooManyShards(c); err != nil {
+		return nil, err
 	}
-	if err := errors.Join(s.productExists(ctx, c), s.audienceExists(ctx, c)); err != nil {
+	if err := errors.Join(s.countsProducts(c), s.productExists(ctx, c), s.audienceExists(ctx, c)); err != nil {
 		return nil, err
 	}
 	items := spec.Stock.Items
@@ -129,6 +133,25 @@ func (s *Campaigns) Create(ctx context.Context, spec dibs.CampaignSpec) (*dibs.C
 		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}
 	return c, nil
+}
+
+// countsProducts refuses a limit per product where the engine cannot count over
+// campaigns.
+func (s *Campaigns) countsProducts(c *dibs.Campaign) error {
+	if c.LimitedProduct() == "" || c.State != dibs.Draft || s.engine.Abilities().Counts != nil {
+		return nil
+	}
+	return dibs.Invalid(live.NoProductLimits)
+}
+
+// tooManyShards refuses more shards than the engine takes.
+func (s *Campaigns) tooManyShards(c *dibs.Campaign) error {
+	most := s.engine.MaxShards()
+	if c.Shards <= most {
+		return nil
+	}
+	return dibs.Invalid(dibs.Fault{Field: "/shards", Problem: dibs.Textf(
+		"must be at most %d with this engine; campaigns of several shards are for Redis", "此引擎最多为 %d；多分片活动需要 Redis", most)})
 }
 
 // productExists checks the campaign's product.
@@ -172,7 +195,7 @@ func (s *Campaigns) divide(p *dibs.RedPacketSpec) ([]string, error) {
 			return nil, fmt.Errorf("dibs: dividing a red packet: a share of %d is not from %d to %d", amount, p.Min, p.Max)
 		}
 		left -= amount
-		values[i] = dibs.ShareValue(strconv.Itoa(i+1), amount)
+		values[i] = ShareValue(strconv.Itoa(i+1), amount)
 	}
 	if left != 0 || int64(len(shares)) != p.Count {
 		return nil, fmt.Errorf("dibs: dividing a red packet: %d shares leave %d of the total", len(shares), left)
@@ -190,30 +213,52 @@ func (s *Campaigns) Now(ctx context.Context, id string) (*dibs.Campaign, error) 
 	return s.registry.Now(ctx, id)
 }
 
-// List lists campaigns, newest first; public leaves drafts out.
-func (s *Campaigns) List(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error) {
+// List lists campaigns, newest first: all, or those of a product. public leaves drafts
+// out.
+func (s *Campaigns) List(ctx context.Context, public bool, product string, page dibs.Page) (dibs.List[dibs.Campaign], error) {
 	var states []dibs.State
 	if public {
 		states = []dibs.State{dibs.Published, dibs.PausedState, dibs.EndedState}
 	}
-	return s.ledger.Campaigns(ctx, states, page)
+	return s.ledger.Campaigns(ctx, states, product, page)
 }
 
 // Patch changes a campaign. *Error of InvalidState, naming the fields,
-// for what its state does not allow; of InvalidRequest for values that are bad
-// in any state.
+// for what its state does not allow, and naming the version when the campaign has
+// another one than the patch; of InvalidRequest for values that are bad in any state.
+//
+// A draft's stock is changed after the other fields: when that fails, the same patch
+// again makes both what it says.
 func (s *Campaigns) Patch(ctx context.Context, id string, p dibs.CampaignPatch) (*dibs.Campaign, error) {
-	return s.Change(ctx, id, func(c *dibs.Campaign) error {
-		if fs := p.Faults(c); len(fs) > 0 {
+	c, err := s.Change(ctx, id, func(c *dibs.Campaign) error {
+		// Stored by compare-and-set, so that the version holds until the change is made.
+		if p.Version != nil && *p.Version != c.Version {
+			return changedMeanwhile(c, *p.Version)
+		}
+		if fs := p.Faults(c); len(fs) > 0 && c.State == dibs.Draft {
+			return dibs.Invalid(fs...)
+		} else if len(fs) > 0 {
 			return &dibs.Error{Reason: dibs.InvalidState, Faults: fs, Detail: dibs.Textf(
 				"these fields cannot change so while the campaign is %s", "活动状态为 %s 时，这些字段不能这样修改", c.State)}
 		}
+		shards := c.Shards
 		p.Apply(c)
 		if fs := c.Faults(); len(fs) > 0 {
 			return dibs.Invalid(fs...)
 		}
-		return errors.Join(s.productExists(ctx, c), s.audienceExists(ctx, c))
+		if c.Shards != shards && c.State != dibs.Draft && !s.now().Before(c.EndsAt) {
+			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is over: it gets no more shards", ZH: "活动已经结束，不能再增加分片"})
+		}
+		return errors.Join(s.tooManyShards(c), s.countsProducts(c), s.productExists(ctx, c), s.audienceExists(ctx, c))
 	})
+	if err != nil {
+		return c, err
+	}
+	units, given := p.StockOf()
+	if !given || units == c.Stock.Total {
+		return c, nil
+	}
+	return s.ChangeStock(ctx, id, dibs.StockChange{Delta: units - c.Stock.Total, Why: "the draft was changed"}, "")
 }
 
 // Publish opens a draft for claims and warms the engine. Publishing again
@@ -224,7 +269,7 @@ func (s *Campaigns) Publish(ctx context.Context, id string) (*dibs.Campaign, err
 			return nil
 		}
 		if c.State != dibs.Draft {
-			return dibs.WrongState(c, "publish", "发布")
+			return wrongState(c, "publish", "发布")
 		}
 		if !s.now().Before(c.EndsAt) {
 			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "ends_at has passed", ZH: "ends_at 已过"})
@@ -232,7 +277,7 @@ func (s *Campaigns) Publish(ctx context.Context, id string) (*dibs.Campaign, err
 		if c.Stock.Total == 0 {
 			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign has nothing to give: import its codes, or restock it", ZH: "活动没有库存：请先导入券码或补货"})
 		}
-		if err := s.takeProductPrice(ctx, c); err != nil {
+		if err := errors.Join(s.countsProducts(c), s.takeProductPrice(ctx, c)); err != nil {
 			return err
 		}
 		c.State = dibs.Published
@@ -240,14 +285,21 @@ func (s *Campaigns) Publish(ctx context.Context, id string) (*dibs.Campaign, err
 	})
 }
 
-// takeProductPrice fixes the price at publishing.
+// takeProductPrice fixes the price at publishing. A product that is off sale is not
+// published.
 func (s *Campaigns) takeProductPrice(ctx context.Context, c *dibs.Campaign) error {
-	if c.Price != nil || c.ProductID == "" || c.Kind == dibs.RedPacket {
+	if c.ProductID == "" {
 		return nil
 	}
 	p, err := s.ledger.Product(ctx, c.ProductID)
 	if err != nil {
 		return fmt.Errorf("dibs: reading the product of campaign %s: %w", c.ID, err)
+	}
+	if p.Status == dibs.OffSale {
+		return dibs.Fail(dibs.InvalidState, dibs.Textf("the product %s is off sale: put it on sale, then publish", "商品 %s 已下架：请先上架再发布", p.ID))
+	}
+	if c.Price != nil || c.Kind == dibs.RedPacket {
+		return nil
 	}
 	if c.Price = p.Price; c.Price == nil && len(c.Tiers) > 0 {
 		return dibs.Invalid(dibs.Fault{Field: "/tiers", Problem: dibs.NeedPrice})
@@ -281,11 +333,13 @@ func (s *Campaigns) moveState(ctx context.Context, id string, to dibs.State, doi
 		}
 		for _, f := range from {
 			if c.State == f {
-				c.State = to
+				if c.State = to; to == dibs.EndedState {
+					c.EndedAt = dibs.Ms(s.now())
+				}
 				return nil
 			}
 		}
-		return dibs.WrongState(c, doing, doingZH)
+		return wrongState(c, doing, doingZH)
 	})
 }
 
@@ -346,7 +400,7 @@ func (s *Campaigns) follow(ctx context.Context, c *dibs.Campaign) error {
 		return nil
 	}
 	// Somebody may be loading it by the definition before.
-	for until := time.Now().Add(live.JoinPatience); ; {
+	for until := time.Now().Add(live.OpenPatience); ; {
 		err := s.engine.Configure(ctx, c)
 		if errors.Is(err, dibs.ErrNotOpen) && s.engine.Shared() && time.Now().Before(until) && wait.Sleep(ctx, live.JoinEvery) {
 			continue
@@ -359,4 +413,18 @@ func (s *Campaigns) follow(ctx context.Context, c *dibs.Campaign) error {
 		}
 		return nil
 	}
+}
+
+// changedMeanwhile refuses a change that was made of another version.
+func changedMeanwhile(c *dibs.Campaign, of int64) error {
+	return &dibs.Error{
+		Reason: dibs.InvalidState,
+		Detail: dibs.Text{EN: "the campaign was changed meanwhile: read it again, and decide", ZH: "活动已被他人修改：请重新读取后再决定"},
+		Faults: []dibs.Fault{{Field: "/version", Problem: dibs.Textf("is %d by now, not %d", "当前为 %d，而非 %d", c.Version, of)}},
+	}
+}
+
+// wrongState refuses a step that the campaign's state does not allow.
+func wrongState(c *dibs.Campaign, doing, doingZH string) error {
+	return dibs.Fail(dibs.InvalidState, dibs.Textf("cannot %[1]s a campaign that is %[3]s", "状态为 %[3]s 的活动不能%[2]s", doing, doingZH, c.State))
 }

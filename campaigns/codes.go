@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/wait"
+	"github.com/dibs-dev/dibs/live"
 )
 
 // CodeView is a code that nobody has claimed.
@@ -44,20 +46,17 @@ func (s *Campaigns) UnclaimedCodes(ctx context.Context, id string, page dibs.Pag
 	}
 	views.NextCursor = list.NextCursor
 	views.Items = make([]CodeView, 0, len(list.Items))
+	// An entry in quarantine keeps its items.
+	aside, err := s.aside.Find(ctx, live.QuarantineFilter{Campaign: c.Number})
+	if err != nil {
+		return views, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
 	for _, it := range list.Items {
-		if !s.itemAside(c.Number, it.N) {
+		if !slices.ContainsFunc(aside, func(q live.Quarantined) bool { return slices.Contains(q.Entry.Items, it.N) }) {
 			views.Items = append(views.Items, CodeView{Code: it.Value})
 		}
 	}
 	return views, nil
-}
-
-// itemAside reports whether an entry in quarantine has an item.
-func (s *Campaigns) itemAside(campaign, item uint32) bool {
-	found := s.aside.Quarantined()
-	return slices.ContainsFunc(found, func(q dibs.Quarantined) bool {
-		return q.Shard.Campaign == campaign && slices.Contains(q.Entry.Items, item)
-	})
 }
 
 // ImportCodes adds the codes of a CSV file to a campaign of items, a draft or
@@ -99,8 +98,8 @@ func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeek
 	if err != nil {
 		return nil, err
 	}
-	added, err := s.ledger.Import(ctx, dibs.Import{
-		Shard: dibs.ShardID{Campaign: c.Number}, Ref: ref, Why: "import", Count: count, Done: done,
+	added, err := s.ledger.Import(ctx, Import{
+		Shard: dibs.ShardID{Campaign: c.Number}, Spread: c.Shards > 1, Ref: ref, Why: "import", Count: count, Done: done,
 		Each: func(take func(int, string) error) error { return eachCode(file, take) },
 	})
 	if err != nil {
@@ -126,7 +125,7 @@ func examineCodes(file io.ReadSeeker, room int64) (count int64, err error) {
 		if code == badLine {
 			problem = dibs.Text{EN: "must be one code, in quotes or without any", ZH: "每行必须是一个券码，可带引号"}
 		}
-		if fs = append(fs, dibs.LineFault(line, problem)); len(fs) == dibs.MaxListedFaults {
+		if fs = append(fs, LineFault(line, problem)); len(fs) == dibs.MaxListedFaults {
 			return dibs.Invalid(fs...)
 		}
 		return nil
@@ -219,4 +218,33 @@ func codeOf(raw []byte, first bool) string {
 		return ""
 	}
 	return code
+}
+
+// FreeItem is an item that nobody has.
+type FreeItem struct {
+	N     uint32
+	Value string
+}
+
+// Import adds items that are read one by one to a campaign's stock: all of them
+// or none.
+type Import struct {
+	Shard dibs.ShardID
+	// Spread divides the items over all shards of the campaign, one after the other.
+	Spread bool
+	// Ref makes the import happen once.
+	Ref string
+	Why string
+	// Count is how many there are.
+	Count int64
+	// Each calls take with every item and the line that it stands on, from the
+	// first on, each time it is called: a transaction may have to begin again.
+	Each func(take func(line int, item string) error) error
+	// Done, unless it is nil, is told now and then how many have been written.
+	Done func(written int64)
+}
+
+// LineFault is a fault of a line of a file.
+func LineFault(line int, problem dibs.Text) dibs.Fault {
+	return dibs.Fault{Field: "/lines/" + strconv.Itoa(line), Problem: problem}
 }

@@ -50,18 +50,10 @@ func (s *Products) Patch(ctx context.Context, id string, patch dibs.ProductPatch
 		if err != nil {
 			return nil, err
 		}
-		dibs.Set(&p.Name, patch.Name)
-		dibs.Set(&p.Thumbnail, patch.Thumbnail)
-		dibs.Set(&p.Description, patch.Description)
-		dibs.Set(&p.Comment, patch.Comment)
-		dibs.Set(&p.Stock, patch.Stock)
-		dibs.Set(&p.LatePayment, patch.LatePayment)
-		if patch.PayWithin != nil {
-			p.PayWithin = patch.PayWithin.Std()
+		if fs := patch.Faults(); len(fs) > 0 {
+			return nil, dibs.Invalid(fs...)
 		}
-		if patch.Price != nil {
-			p.Price = patch.Price
-		}
+		patch.Apply(p)
 		if fs := p.Faults(); len(fs) > 0 {
 			return nil, dibs.Invalid(fs...)
 		}
@@ -73,7 +65,7 @@ func (s *Products) Patch(ctx context.Context, id string, patch dibs.ProductPatch
 		if err != nil {
 			return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 		}
-		if patch.Name == nil && patch.Thumbnail == nil && patch.Description == nil && patch.Price == nil && patch.PayWithin == nil {
+		if !patch.Shown() {
 			return p, nil
 		}
 		return p, s.touchCampaigns(ctx, p)

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"strconv"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -64,15 +64,37 @@ func stockRef(ref string, delta int64) string {
 	return ref
 }
 
+// PartRef is the ref of the n-th part, from 0, of a change that was divided over
+// the shards of a campaign.
+func PartRef(ref string, n int) string {
+	if n == 0 {
+		return ref
+	}
+	return ref + " " + strconv.Itoa(n)
+}
+
 // stockChanged reports whether a change by a ref is in the ledger; KeyReused when
 // the ref was used for another change only.
 func (s *Campaigns) stockChanged(ctx context.Context, c *dibs.Campaign, delta int64, ref string) (bool, error) {
 	// Earlier versions kept withdrawals under the ref alone.
-	made, err := s.ledger.StockChanges(ctx, c.Number, ref, stockRef(ref, -1))
-	if err != nil || len(made) == 0 || slices.Contains(made, delta) {
-		return len(made) > 0, err
+	// The change may have been divided over more shards than this node knows of by now.
+	refs := make([]string, 0, 2*dibs.MaxShards)
+	for n := range dibs.MaxShards {
+		refs = append(refs, PartRef(ref, n), PartRef(stockRef(ref, -1), n))
 	}
-	return false, refReused(made[0])
+	made, err := s.ledger.StockChanges(ctx, c.Number, refs...)
+	if err != nil || len(made) == 0 {
+		return false, err
+	}
+	var added, taken int64
+	for _, part := range made {
+		added += max(part, 0)
+		taken += min(part, 0)
+	}
+	if delta == added || delta == taken {
+		return true, nil
+	}
+	return false, refReused(cmp.Or(added, taken))
 }
 
 // refReused refuses a ref that was used for a change of the stock by another
@@ -97,7 +119,7 @@ func (s *Campaigns) restockNow(ctx context.Context, id string, ch dibs.StockChan
 
 // restock adds stock, or changes a draft's either way.
 func (s *Campaigns) restock(ctx context.Context, c *dibs.Campaign, ch dibs.StockChange, ref string) error {
-	r := dibs.Restock{Shard: dibs.ShardID{Campaign: c.Number}, Ref: stockRef(ref, ch.Delta), Delta: ch.Delta, Items: ch.Items, Why: ch.Why}
+	r := Restock{Shard: dibs.ShardID{Campaign: c.Number}, Spread: c.Shards > 1, Ref: stockRef(ref, ch.Delta), Delta: ch.Delta, Items: ch.Items, Why: ch.Why}
 	if ch.Delta > 0 && c.Stock.Kind == dibs.Codes {
 		r.Items = dibs.GenerateCodes(c.Stock.Pattern, ch.Delta, nil)
 	}
@@ -115,16 +137,27 @@ func (s *Campaigns) restock(ctx context.Context, c *dibs.Campaign, ch dibs.Stock
 	return nil
 }
 
-// withdraw takes stock from the engine and waits until the ledger followed.
+// withdraw takes stock from the engine and waits until the ledger followed. Of a
+// campaign with several shards it takes it from one, the same for each repeat, which
+// knows the ref then; the others send it what is missing there.
 func (s *Campaigns) withdraw(ctx context.Context, c *dibs.Campaign, ch dibs.StockChange, ref string) error {
-	if l, err := s.loader.LiveOf(ctx, c); err != nil || l == nil {
+	l, err := s.loader.LiveOf(ctx, c)
+	if err != nil || l == nil {
 		return dibs.Unavail(dibs.EffectNone, cmp.Or(err, dibs.ErrNotOpen))
 	}
-	err := s.engine.Adjust(ctx, dibs.Adjustment{Shard: dibs.ShardID{Campaign: c.Number}, Ref: stockRef(ref, ch.Delta), Delta: ch.Delta})
+	a := dibs.Adjustment{Shard: withdrawnFrom(c, ref), Ref: stockRef(ref, ch.Delta), Delta: ch.Delta}
+	err = s.engine.Adjust(ctx, a)
+	for tries := 0; c.Shards > 1 && errors.Is(err, dibs.ErrInvalidState) && tries < gatherTries; tries++ {
+		if err := s.moving.Gather(ctx, c, a.Shard.Shard, -ch.Delta); err != nil {
+			return err
+		}
+		// Users may have been faster.
+		err = s.engine.Adjust(ctx, a)
+	}
 	if err != nil {
 		return dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}
-	if err := s.settler.SettleAll(ctx, c); err != nil {
+	if err := s.settler.SettleShard(ctx, l.Shard(a.Shard.Shard)); err != nil {
 		// The engine has withdrawn it, and the journal has it: a repeat with the
 		// same key finds that out.
 		return &dibs.Error{Reason: dibs.Unavailable, Effect: dibs.EffectUnknown, RetryAfter: time.Second, Cause: err}
@@ -140,4 +173,30 @@ func (s *Campaigns) withdraw(ctx context.Context, c *dibs.Campaign, ch dibs.Stoc
 	return nil
 }
 
+// withdrawnFrom is the shard that a withdrawal is taken from: by the shards that the
+// campaign began with, since a repeat may come when it has more.
+func withdrawnFrom(c *dibs.Campaign, ref string) dibs.ShardID {
+	first := dibs.Campaign{Number: c.Number, Shards: c.FirstShards()}
+	return first.ShardOf(ref)
+}
+
+// gatherTries is how often what is to be withdrawn is brought together again, after
+// users were faster.
+const gatherTries = 3
+
 var errWithdrawalLost = errors.New("dibs: the engine has lost a withdrawal before it was settled")
+
+// Restock is a change of a campaign's stock.
+type Restock struct {
+	Shard dibs.ShardID
+	// Spread divides the change over all shards of the campaign, so that they have
+	// as much left as each other; the parts have refs of their own, see PartRef.
+	Spread bool
+	// Ref makes the change happen once.
+	Ref string
+	// Delta is positive; with items, their count. It may be negative while the
+	// engine has never opened the shard.
+	Delta int64
+	Items []string
+	Why   string
+}

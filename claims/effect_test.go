@@ -44,7 +44,7 @@ func TestEffectsOfClaimsNotDecided(t *testing.T) {
 	cause := errors.New("a cable was pulled")
 	cases := map[string]struct {
 		engine *failing
-		guard  dibs.Guard
+		guard  Guard
 		// live says that the engine has the campaign.
 		live   bool
 		ledger error

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/live"
 )
 
 // Find returns a claim by its id, settled or not. ErrNotFound. Whose
@@ -39,7 +40,9 @@ func (s *Claims) findUnsettled(ctx context.Context, p dibs.Position) (*dibs.Clai
 	}
 	if !ok {
 		// What could not be settled outlives the engine's memory of it.
-		g, ok = s.aside.GrantAside(func(q *dibs.Quarantined) bool { return q.Shard == p.ShardID && q.Entry.Cursor == p.Cursor })
+		if g, ok, err = s.aside.GrantAside(ctx, live.QuarantineFilter{At: p}); err != nil {
+			return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+		}
 	}
 	if !ok {
 		return nil, dibs.NoSuchClaim
@@ -48,7 +51,10 @@ func (s *Claims) findUnsettled(ctx context.Context, p dibs.Position) (*dibs.Clai
 	if err != nil {
 		return nil, err
 	}
-	return s.of(c, &g), nil
+	claim := s.of(c, &g)
+	// Without its reference the claim is there all the same.
+	_ = s.addReferences(ctx, claim)
+	return claim, nil
 }
 
 // unsettledWait is how many unsettled claims of a user a list shows by itself;
@@ -97,6 +103,12 @@ func (s *Claims) withUnsettled(ctx context.Context, list dibs.List[dibs.Claim], 
 		}
 		first = append(first, *s.of(c, g))
 	}
+	some := make([]*dibs.Claim, len(first))
+	for i := range first {
+		some[i] = &first[i]
+	}
+	// As in findUnsettled.
+	_ = s.addReferences(ctx, some...)
 	list.Items = append(first, list.Items...)
 	// One campaign may be settled further than another.
 	slices.SortFunc(list.Items, func(a, b dibs.Claim) int {
@@ -112,7 +124,15 @@ func (s *Claims) UnsettledOf(ctx context.Context, user string) ([]dibs.Grant, er
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
-	grants = append(grants, s.aside.GrantsAside(user)...)
+	aside, err := s.aside.GrantsAside(ctx, live.QuarantineFilter{User: user})
+	if err != nil {
+		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	isAside := make(map[dibs.Position]bool, len(aside))
+	for i := range aside {
+		isAside[aside[i].Position] = true
+	}
+	grants = append(grants, aside...)
 	seen := make(map[dibs.Position]bool, len(grants))
 	grants = slices.DeleteFunc(grants, func(g dibs.Grant) bool {
 		if seen[g.Position] {
@@ -127,7 +147,7 @@ func (s *Claims) UnsettledOf(ctx context.Context, user string) ([]dibs.Grant, er
 		} else {
 			err = readErr
 		}
-		return !position.Before(g.Cursor) && !s.aside.IsAside(g.Position)
+		return !position.Before(g.Cursor) && !isAside[g.Position]
 	})
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)

@@ -8,28 +8,31 @@ import (
 	"github.com/dibs-dev/dibs/live"
 )
 
-// notOpenNow answers for a campaign that the engine should hold and does not.
-func (s *Claims) notOpenNow(ctx context.Context, l *live.Campaign, req *dibs.ClaimRequest) (dibs.Result, error) {
+// notOpenNow answers for a shard that the engine should hold and does not.
+func (s *Claims) notOpenNow(ctx context.Context, l *live.Campaign, req *dibs.ClaimRequest, shard uint8) (dibs.Result, error) {
 	c := l.Def()
 	if !s.registry.Sells(c) {
-		if err := s.allSettled(ctx, l.Shard(c.ShardOf(req.UserID).Shard)); err != nil {
-			return dibs.Result{}, s.failed(l, dibs.Unavail(req.Effect(), err))
+		// The user's claim may be on any of the shards that were theirs.
+		for _, id := range append(c.EarlierShardsOf(req.UserID), c.ShardOf(req.UserID)) {
+			if err := s.allSettled(ctx, l.Shard(id.Shard)); err != nil {
+				return dibs.Result{}, s.failed(l, dibs.Unavail(req.Effect(), err))
+			}
 		}
 		return s.notLive(ctx, req)
 	}
-	l.Shard(c.ShardOf(req.UserID).Shard).Rouse()
+	l.Shard(shard).Rouse()
 	return dibs.Result{}, s.failed(l, dibs.Unavail(req.Effect(), dibs.ErrNotOpen))
 }
 
 // allSettled returns nil when the ledger can answer for a shard that is not open
 // any more: a yes that waits in the journal is not there yet.
 func (s *Claims) allSettled(ctx context.Context, t *live.Shard) error {
-	end, err := s.engine.JournalEnd(ctx, t.Id)
+	end, err := s.engine.JournalEnd(ctx, t.ID)
 	if err != nil || !t.At().Before(end) {
 		return err
 	}
 	// Another node may have settled it, and nobody tells where it is not open.
-	totals, err := s.ledger.Totals(ctx, t.Id)
+	totals, err := s.ledger.Totals(ctx, t.ID)
 	if err == nil && totals.Position.Before(end) {
 		err = dibs.ErrNotOpen
 	}
@@ -54,6 +57,9 @@ func (s *Claims) notLive(ctx context.Context, req *dibs.ClaimRequest) (dibs.Resu
 		if err := s.loader.AdmitFor(ctx, c); err != nil {
 			return dibs.Result{}, s.failedElsewhere(dibs.Unavail(req.Effect(), err))
 		}
+		if s.TokenEnded(req) {
+			return dibs.Result{}, s.failedElsewhere(ErrTokenEnded)
+		}
 		return s.Claim(ctx, *req)
 	}
 	if req.Key != "" {
@@ -63,7 +69,7 @@ func (s *Claims) notLive(ctx context.Context, req *dibs.ClaimRequest) (dibs.Resu
 		}
 		defer free()
 		claim, err := s.ledger.ClaimByKey(ctx, c.Number, req.UserID, dibs.KeyHash(req.Key))
-		if err == nil && claim.Quantity != req.Quantity {
+		if err == nil && (claim.Quantity != req.Quantity || req.Reference != "" && claim.Reference != req.Reference) {
 			return s.elsewhere(c, dibs.KeyReused), nil
 		}
 		if err == nil {
@@ -73,10 +79,12 @@ func (s *Claims) notLive(ctx context.Context, req *dibs.ClaimRequest) (dibs.Resu
 		if !errors.Is(err, dibs.ErrNotFound) {
 			return dibs.Result{}, s.failedElsewhere(req.Unlooked(dibs.AsUnavailable(err, dibs.EffectUnknown)))
 		}
-		if g, ok := s.aside.GrantAside(func(q *dibs.Quarantined) bool {
-			return q.Shard.Campaign == c.Number && q.Entry.UserID == req.UserID && q.Entry.Key == dibs.KeyHash(req.Key)
-		}); ok {
-			return s.replayAside(c, req, &g), nil
+		g, ok, err := s.aside.GrantAside(ctx, live.QuarantineFilter{Campaign: c.Number, User: req.UserID, Key: dibs.KeyHash(req.Key)})
+		if err != nil {
+			return dibs.Result{}, s.failedElsewhere(req.Unlooked(dibs.AsUnavailable(err, dibs.EffectUnknown)))
+		}
+		if ok {
+			return s.replayAside(ctx, c, req, &g), nil
 		}
 	}
 	return s.elsewhere(c, dibs.Ended), nil
@@ -99,11 +107,14 @@ func (s *Claims) failedElsewhere(err error) error {
 	return err
 }
 
-// replayAside answers the repeat of a claim that is in quarantine.
-func (s *Claims) replayAside(c *dibs.Campaign, req *dibs.ClaimRequest, g *dibs.Grant) dibs.Result {
-	if g.Quantity != req.Quantity {
+// replayAside answers the repeat of a claim that is in quarantine. The ledger has its
+// reference; where that cannot be read now, the repeat is a yes without it.
+func (s *Claims) replayAside(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimRequest, g *dibs.Grant) dibs.Result {
+	claim := s.of(c, g)
+	known := s.addReferences(ctx, claim) == nil
+	if g.Quantity != req.Quantity || known && req.Reference != "" && claim.Reference != req.Reference {
 		return s.elsewhere(c, dibs.KeyReused)
 	}
 	s.replayed.Add(1)
-	return dibs.Result{Outcome: dibs.Granted, Replayed: true, Claim: s.of(c, g), Campaign: c}
+	return dibs.Result{Outcome: dibs.Granted, Replayed: true, Claim: claim, Campaign: c}
 }

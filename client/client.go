@@ -2,9 +2,10 @@
 //
 // # Basics
 //
-// New makes a client; its methods mirror the API and return dibs's views. A
-// refusal or an error of the server is an *Error, which errors.Is matches with
-// the sentinels of package dibs:
+// New makes a client. Claim is its own method; all else is a method of one of its
+// parts (c.Campaigns.Publish, c.Orders.Confirm), which mirror the API and return
+// dibs's views. A refusal or an error of the server is an *Error, which errors.Is
+// matches with the sentinels of package dibs:
 //
 //	claim, replayed, err := c.Claim(ctx, "phone-noon", 1, key)
 //	var refusal *client.Error
@@ -25,7 +26,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,42 +34,38 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/dibs-dev/dibs"
 
 	"github.com/dibs-dev/dibs/api"
 )
 
-// Options configure a client. The zero value calls what needs no token.
-type Options struct {
-	// Token is the user token for user calls.
-	Token string
-	// Ticket and Admission are what claims carry for the gates of their campaign.
-	Ticket, Admission string
-	// AdminKey is the API key for admin calls.
-	AdminKey string
-	// Language is sent as Accept-Language when it is set, `zh-CN`.
-	Language string
-	// HTTPClient replaces the default, which keeps up to 1,024 idle connections
-	// to the server and has no timeout of its own: contexts bound the calls.
-	HTTPClient *http.Client
-}
-
-// Client calls one server. It is safe for concurrent use.
+// Client calls one server: claims by itself, all else by the part that is named for it.
+// It is safe for concurrent use, and so are its parts. Make one with New.
 type Client struct {
-	base string
-	opts Options
-	http *http.Client
+	*caller
+	Campaigns     Campaigns
+	Products      Products
+	Orders        Orders
+	Accounts      Accounts
+	Rooms         Rooms
+	Tickets       Tickets
+	Lotteries     Lotteries
+	Announcements Announcements
+	Audiences     Audiences
+	Followers     Followers
+	Events        Events
+	Webhooks      Webhooks
+	Erasures      Erasures
+	Audit         Audit
+	Tokens        Tokens
+	Keys          Keys
+	Sessions      Sessions
+	Approvals     Approvals
 }
 
 // idleConns is how many connections wait for the next call.
 const idleConns = 1024
-
-// maxAnswer bounds what is read of an answer that is no stream.
-const maxAnswer = 64 << 20
 
 // New returns a client of the server at baseURL, `http://127.0.0.1:8080`.
 func New(baseURL string, opts Options) (*Client, error) {
@@ -80,11 +76,33 @@ func New(baseURL string, opts Options) (*Client, error) {
 	if u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
 		return nil, errors.New("client: the base URL must look like https://host:port, without user and password")
 	}
-	c := &Client{base: strings.TrimRight(baseURL, "/"), opts: opts, http: opts.HTTPClient}
+	c := &caller{base: strings.TrimRight(baseURL, "/"), opts: opts, http: opts.HTTPClient}
 	if c.http == nil {
 		c.http = &http.Client{Transport: NewTransport()}
 	}
-	return c, nil
+	c.http = notRedirected(c.http)
+	return newClient(c), nil
+}
+
+func newClient(c *caller) *Client {
+	return &Client{
+		c, Campaigns{c}, Products{c}, Orders{c}, Accounts{c}, Rooms{c}, Tickets{c}, Lotteries{c},
+		Announcements{c}, Audiences{c}, Followers{c}, Events{c}, Webhooks{c}, Erasures{c}, Audit{c}, Tokens{c}, Keys{c}, Sessions{c}, Approvals{c},
+	}
+}
+
+// with returns a client over the same connections with other options.
+func (c *Client) with(change func(*Options)) *Client {
+	other := *c.caller
+	change(&other.opts)
+	return newClient(&other)
+}
+
+// notRedirected returns a copy of a client that follows no redirects.
+func notRedirected(h *http.Client) *http.Client {
+	stays := *h
+	stays.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &stays
 }
 
 // NewTransport returns a transport for many concurrent calls to one server.
@@ -104,131 +122,83 @@ func NewTransport() *http.Transport {
 
 // WithToken returns a client for another user over the same connections.
 func (c *Client) WithToken(token string) *Client {
-	other := *c
-	other.opts.Token = token
-	return &other
+	return c.with(func(o *Options) { o.Token = token })
+}
+
+// WithTicket returns a client over the same connections whose claims carry a
+// ticket; "" for none.
+func (c *Client) WithTicket(ticket string) *Client {
+	return c.with(func(o *Options) { o.Ticket = ticket })
+}
+
+// WithAdmission returns a client over the same connections whose claims carry an
+// admission; "" for none.
+func (c *Client) WithAdmission(admission string) *Client {
+	return c.with(func(o *Options) { o.Admission = admission })
 }
 
 // CloseIdle closes the connections that no call uses.
 func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
 
-// Error is a refusal or an error as the server told it.
-type Error struct {
-	api.Problem
-	// RetryAfter is how long the server asks to wait; 0 when it does not.
-	RetryAfter time.Duration
+// Claim asks for quantity units of a campaign; 0 means 1. With a key, the same
+// call can be repeated, and replayed tells that the claim had been granted
+// before. A refusal is an *Error.
+func (c *Client) Claim(ctx context.Context, campaign string, quantity int64, key string) (claim api.ClaimView, replayed bool, err error) {
+	return c.ClaimWith(ctx, campaign, quantity, key, "")
 }
 
-// Error names the reason and the detail.
-func (e *Error) Error() string {
-	word := e.Reason
-	if word == "" {
-		word = "HTTP " + strconv.Itoa(e.Status)
+// ClaimWith is Claim with a reference of the caller's own, at most 256 characters, which
+// comes back with the claim.
+func (c *Client) ClaimWith(ctx context.Context, campaign string, quantity int64, key, reference string) (claim api.ClaimView, replayed bool, err error) {
+	body := struct {
+		Quantity  int64  `json:"quantity,omitempty"`
+		Reference string `json:"reference,omitempty"`
+	}{quantity, reference}
+	replayed, err = c.do(ctx, request{
+		method: http.MethodPost, path: campaignPath(campaign) + "/claims",
+		token: c.opts.Token, key: key, body: body, gates: true,
+	}, &claim)
+	return claim, replayed, err
+}
+
+// Order asks for quantity units of a product's own stock; 0 means 1. It answers
+// as Claim does.
+func (c *Client) Order(ctx context.Context, product string, quantity int64, key string) (claim api.ClaimView, replayed bool, err error) {
+	body := struct {
+		Quantity int64 `json:"quantity,omitempty"`
+	}{quantity}
+	replayed, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/v1/products/" + url.PathEscape(product) + "/orders",
+		token: c.opts.Token, key: key, body: body,
+	}, &claim)
+	return claim, replayed, err
+}
+
+// Time returns the server's time.
+func (c *Client) Time(ctx context.Context) (time.Time, error) {
+	var v struct {
+		Now time.Time `json:"now"`
 	}
-	s := word + ": " + e.Detail
-	for _, f := range e.Errors {
-		s += "; " + f.Pointer + " " + f.Detail
-	}
-	return s
+	_, err := c.do(ctx, request{method: http.MethodGet, path: "/v1/time"}, &v)
+	return v.Now, err
 }
 
-// Is matches dibs's sentinels by their reason.
-func (e *Error) Is(target error) bool {
-	t, ok := target.(*dibs.Error)
-	return ok && t.Reason.String() == e.Reason
-}
-
-// request is one call.
-type request struct {
-	method, path string
-	query        url.Values
-	token        string
-	key          string
-	body         any
-	// gates says that the call carries what the gates of its campaign want.
-	gates bool
-	// file is a body that is no JSON, of a type; prefer is a Prefer header.
-	file         io.Reader
-	kind, prefer string
-}
-
-// do sends a request and decodes its answer into out, unless that is nil. It
-// reports whether the answer is a repeat of the first one.
-func (c *Client) do(ctx context.Context, r request, out any) (replayed bool, err error) {
-	resp, err := c.send(ctx, r)
+// Health returns the server's readiness. A server that is not ready is no
+// error: the view says so.
+func (c *Client) Health(ctx context.Context) (v api.HealthView, err error) {
+	resp, err := c.send(ctx, request{method: http.MethodGet, path: "/readyz"})
 	if err != nil {
-		return false, err
+		return v, err
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return false, fmt.Errorf("client: %s %s: reading the answer: %w", r.method, r.path, err)
+		return v, fmt.Errorf("client: GET /readyz: %w", err)
 	}
-	if resp.StatusCode >= 300 {
-		return false, problemOf(resp, raw)
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
+		return v, problemOf(resp, raw)
 	}
-	if out != nil {
-		if err := json.Unmarshal(raw, out); err != nil {
-			return false, fmt.Errorf("client: %s %s: the answer: %w", r.method, r.path, err)
-		}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return v, fmt.Errorf("client: GET /readyz: %w", err)
 	}
-	return resp.Header.Get("Idempotent-Replayed") == "true", nil
-}
-
-// send sends a request.
-func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
-	address := c.base + r.path
-	if len(r.query) > 0 {
-		address += "?" + r.query.Encode()
-	}
-	var body io.Reader
-	kind := "application/json"
-	if r.file != nil {
-		body, kind = r.file, r.kind
-	} else if r.body != nil {
-		raw, err := json.Marshal(r.body)
-		if err != nil {
-			return nil, fmt.Errorf("client: %s %s: %w", r.method, r.path, err)
-		}
-		body = bytes.NewReader(raw)
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, address, body)
-	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", kind)
-	}
-	if r.prefer != "" {
-		req.Header.Set("Prefer", r.prefer)
-	}
-	if r.token != "" {
-		req.Header.Set("Authorization", "Bearer "+r.token)
-	}
-	if r.key != "" {
-		req.Header.Set("Idempotency-Key", r.key)
-	}
-	if r.gates {
-		c.gateHeaders(req.Header)
-	}
-	if c.opts.Language != "" {
-		req.Header.Set("Accept-Language", c.opts.Language)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
-	}
-	return resp, nil
-}
-
-// problemOf reads a problem document, or makes one of what a proxy said.
-func problemOf(resp *http.Response, raw []byte) error {
-	e := &Error{}
-	if json.Unmarshal(raw, &e.Problem) != nil || e.Reason == "" {
-		e.Problem = api.Problem{Title: http.StatusText(resp.StatusCode), Detail: "the answer is not from dibs"}
-	}
-	e.Status = resp.StatusCode
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
-		e.RetryAfter = time.Duration(seconds) * time.Second
-	}
-	return e
+	return v, nil
 }

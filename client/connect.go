@@ -25,7 +25,7 @@ import (
 type ConnOptions struct {
 	// OnCampaign and OnPlace hear of campaigns that are subscribed to. They are
 	// called one after the other and hold up what comes after.
-	OnCampaign func(api.SituationView)
+	OnCampaign func(api.SnapshotView)
 	OnPlace    func(gate.PlaceView)
 	// OnAnnouncement hears of campaigns that are announced to the user, as a
 	// follower of a merchant.
@@ -50,6 +50,8 @@ type Tap struct {
 	// Key identifies the claim; empty makes one up. The same key again, over any
 	// connection, is the same claim.
 	Key string
+	// Reference is the caller's own, and comes back with the claim.
+	Reference string
 	// Device, Ticket and Admission are what the campaign's gate asks for.
 	Device, Ticket, Admission string
 }
@@ -124,6 +126,8 @@ func (c *Client) Connect(ctx context.Context, opts ConnOptions) (*Conn, error) {
 	}
 	if opts.HTTPClient == nil {
 		opts.HTTPClient = c.http
+	} else {
+		opts.HTTPClient = notRedirected(opts.HTTPClient)
 	}
 	life, end := context.WithCancel(context.Background())
 	k := &Conn{
@@ -408,7 +412,7 @@ func (k *Conn) answered(id tapID, raw []byte) {
 }
 
 func (k *Conn) campaign(raw []byte) {
-	var n api.SituationView
+	var n api.SnapshotView
 	if json.Unmarshal(raw, &n) != nil {
 		return
 	}
@@ -436,10 +440,11 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim api.ClaimView, replayed 
 		ID         string `json:"id"`
 		CampaignID string `json:"campaign_id"`
 		Quantity   int64  `json:"quantity,omitempty"`
+		Reference  string `json:"reference,omitempty"`
 		Device     string `json:"device,omitempty"`
 		Ticket     string `json:"ticket,omitempty"`
 		Admission  string `json:"admission,omitempty"`
-	}{"claim", t.Key, t.CampaignID, t.Quantity, t.Device, t.Ticket, t.Admission})
+	}{"claim", t.Key, t.CampaignID, t.Quantity, t.Reference, t.Device, t.Ticket, t.Admission})
 	if err != nil {
 		return claim, false, fmt.Errorf("client: a claim: %w", err)
 	}

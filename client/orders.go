@@ -2,8 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,36 +9,49 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-
 	"github.com/dibs-dev/dibs/api"
 )
 
-// Orders looks for orders of all campaigns, newest first.
-func (c *Client) Orders(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (l api.ListView[api.ClaimView], err error) {
+// Orders follows claims after their grant. Users call Mine, users and admins Get and
+// Cancel, admins the rest.
+type Orders struct{ *caller }
+
+// List looks for orders of all campaigns, newest first.
+func (c Orders) List(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (l api.ListView[api.ClaimView], err error) {
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/claims", query: orderQuery(q, page), token: c.opts.AdminKey}, &l)
 	return l, err
 }
 
-// MyOrders lists the user's claims that a query names, newest first; UserID,
-// PaymentRef and Code of it are not sent.
-func (c *Client) MyOrders(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (l api.ListView[api.ClaimView], err error) {
-	q.UserID, q.PaymentRef, q.Code = "", "", ""
+// Mine lists the user's claims that a query names, newest first; UserID,
+// PaymentRef, RefundDue and Code of it are not sent.
+func (c Orders) Mine(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (l api.ListView[api.ClaimView], err error) {
+	q.UserID, q.PaymentRef, q.RefundDue, q.Code = "", "", false, ""
 	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/me/claims", query: orderQuery(q, page), token: c.opts.Token}, &l)
 	return l, err
 }
 
-// OrdersCSV writes all orders that a query names to w. When it returns an error,
+// CSV writes all orders that a query names to w. When it returns an error,
 // what was written may be a part.
-func (c *Client) OrdersCSV(ctx context.Context, q dibs.OrderQuery, w io.Writer) error {
+func (c Orders) CSV(ctx context.Context, q dibs.OrderQuery, w io.Writer) error {
 	query := orderQuery(q, dibs.Page{})
 	query.Set("format", "csv")
 	return c.stream(ctx, request{method: http.MethodGet, path: "/v1/claims", query: query, token: c.opts.AdminKey}, w)
 }
 
+// Get returns a claim of the user, or any claim with an API key.
+func (c Orders) Get(ctx context.Context, id string) (claim api.ClaimView, err error) {
+	token := c.opts.Token
+	if token == "" {
+		token = c.opts.AdminKey
+	}
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/claims/" + url.PathEscape(id), token: token}, &claim)
+	return claim, err
+}
+
 func orderQuery(q dibs.OrderQuery, page dibs.Page) url.Values {
 	v := pageQuery(page)
 	for name, value := range map[string]string{
-		"user_id": q.UserID, "campaign_id": q.CampaignID, "product_id": q.ProductID, "payment_ref": q.PaymentRef, "code": q.Code,
+		"user_id": q.UserID, "campaign_id": q.CampaignID, "product_id": q.ProductID, "payment_ref": q.PaymentRef, "reference": q.Reference, "code": q.Code,
 	} {
 		if value != "" {
 			v.Set(name, value)
@@ -48,6 +59,9 @@ func orderQuery(q dibs.OrderQuery, page dibs.Page) url.Values {
 	}
 	if q.Status != nil {
 		v.Set("status", q.Status.String())
+	}
+	if q.RefundDue {
+		v.Set("refund_due", "true")
 	}
 	if q.OrderType != 0 {
 		v.Set("order_type", strconv.Itoa(int(q.OrderType)))
@@ -61,22 +75,54 @@ func orderQuery(q dibs.OrderQuery, page dibs.Page) url.Values {
 	return v
 }
 
-// stream writes an answer of any length to w.
-func (c *Client) stream(ctx context.Context, r request, w io.Writer) error {
-	resp, err := c.send(ctx, r)
-	if err != nil {
-		return err
+// step takes a step of a claim with the API key, and reports whether it had
+// been taken before.
+func (c Orders) step(ctx context.Context, id, verb, token, key string, body any) (claim api.ClaimView, replayed bool, err error) {
+	replayed, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/v1/claims/" + url.PathEscape(id) + "/" + verb, token: token, key: key, body: body,
+	}, &claim)
+	return claim, replayed, err
+}
+
+// Comment notes something about a claim for administrators; empty takes it away.
+func (c Orders) Comment(ctx context.Context, id, comment string) (api.ClaimView, error) {
+	return admin[api.ClaimView](ctx, c.caller, http.MethodPatch, "/v1/claims/"+url.PathEscape(id), "", map[string]string{"comment": comment})
+}
+
+// Confirm takes note of a payment. The same reference again changes nothing,
+// so that the call can be repeated until it is answered. The claim returned is
+// a new one, which names the old, when a late payment took stock again.
+func (c Orders) Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (api.ClaimView, bool, error) {
+	return c.step(ctx, id, "confirm", c.opts.AdminKey, "", p)
+}
+
+// Cancel gives an unpaid claim up: the user's own with a user token, any with
+// an API key. With a key, the call can be repeated.
+func (c Orders) Cancel(ctx context.Context, id, key string) (api.ClaimView, bool, error) {
+	token := c.opts.Token
+	if token == "" {
+		token = c.opts.AdminKey
 	}
-	if resp.StatusCode >= 300 {
-		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-		if err = errors.Join(err, resp.Body.Close()); err != nil {
-			return fmt.Errorf("client: %s %s: %w", r.method, r.path, err)
-		}
-		return problemOf(resp, raw)
-	}
-	_, err = io.Copy(w, resp.Body)
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return fmt.Errorf("client: %s %s: the stream broke: %w", r.method, r.path, err)
-	}
-	return nil
+	return c.step(ctx, id, "cancel", token, key, nil)
+}
+
+// Refund takes note of money that went back. Only with a key can the call be
+// repeated.
+func (c Orders) Refund(ctx context.Context, id string, r dibs.RefundSpec, key string) (api.ClaimView, bool, error) {
+	return c.step(ctx, id, "refund", c.opts.AdminKey, key, r)
+}
+
+// Redeem takes note of the use of a coupon, once for each reference.
+func (c Orders) Redeem(ctx context.Context, id string, r dibs.RedeemSpec) (api.ClaimView, bool, error) {
+	return c.step(ctx, id, "redeem", c.opts.AdminKey, "", r)
+}
+
+// Unredeem rolls the use of a coupon back.
+func (c Orders) Unredeem(ctx context.Context, id string, r dibs.UnredeemSpec) (api.ClaimView, bool, error) {
+	return c.step(ctx, id, "unredeem", c.opts.AdminKey, "", r)
+}
+
+// Ship takes note of how the goods travel.
+func (c Orders) Ship(ctx context.Context, id string, s dibs.ShipmentSpec) (api.ClaimView, bool, error) {
+	return c.step(ctx, id, "ship", c.opts.AdminKey, "", s)
 }

@@ -30,7 +30,7 @@ var errStop = errors.New("client: heard enough")
 // Watch calls tell with where a campaign stands, now and after each change,
 // until tell returns false or ctx ends. It connects again by itself, and
 // nothing is told twice. An *Error when there is no such campaign.
-func (c *Client) Watch(ctx context.Context, campaign string, tell func(api.SituationView) bool) error {
+func (c Campaigns) Watch(ctx context.Context, campaign string, tell func(api.SnapshotView) bool) error {
 	last, pause := "", watchPause
 	for {
 		wait, err := c.watchOnce(ctx, campaign, &last, tell)
@@ -62,7 +62,7 @@ func (c *Client) Watch(ctx context.Context, campaign string, tell func(api.Situa
 
 // watchOnce reads one stream to its end. wait is the pause that the server asks
 // for, once it has said anything.
-func (c *Client) watchOnce(ctx context.Context, campaign string, last *string, tell func(api.SituationView) bool) (wait time.Duration, err error) {
+func (c Campaigns) watchOnce(ctx context.Context, campaign string, last *string, tell func(api.SnapshotView) bool) (wait time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+campaignPath(campaign)+"/events", nil)
 	if err != nil {
 		return 0, fmt.Errorf("client: %w", err)
@@ -95,7 +95,7 @@ func (c *Client) watchOnce(ctx context.Context, campaign string, last *string, t
 		switch {
 		case lines.Text() == "":
 			if data != "" && name != "goaway" {
-				var n api.SituationView
+				var n api.SnapshotView
 				if err := json.Unmarshal([]byte(data), &n); err != nil {
 					return wait, fmt.Errorf("client: an event of %s: %w", campaign, err)
 				}

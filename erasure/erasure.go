@@ -1,6 +1,7 @@
 package erasure
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -165,8 +166,24 @@ type UserRecord struct {
 	Erasure *ErasureView `json:"erasure,omitempty"`
 }
 
+// Empty reports whether nothing but the id that was asked for is in the record.
+func (r UserRecord) Empty() bool {
+	return len(r.Campaigns)+len(r.Balances)+len(r.Sent)+len(r.Lotteries)+len(r.Rooms)+len(r.Follows)+len(r.Lists) == 0 && r.Quarantined == 0 && r.Erasure == nil
+}
+
 // UserClaims counts a user's claims of a campaign.
 type UserClaims struct {
 	CampaignID string `json:"campaign_id"`
 	Claims     int64  `json:"claims"`
 }
+
+// Eraser has users in places that a ledger cannot read.
+type Eraser interface {
+	// EraseUser takes a user out of all of them, and returns of how many.
+	EraseUser(ctx context.Context, user string) (int64, error)
+	// ListsOf names those that have the user, at most MaxUserRecord.
+	ListsOf(ctx context.Context, user string) ([]string, error)
+}
+
+// MaxUserRecord bounds each list of a UserRecord.
+const MaxUserRecord = 1000

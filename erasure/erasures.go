@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -50,14 +49,14 @@ type Ledger interface {
 // Erasures forgets users.
 type Erasures struct {
 	registry *live.Registry
-	watcher  *live.Watcher
+	poller   *live.Poller
 	engine   dibs.Engine
 	ledger   Ledger
 	log      *slog.Logger
 	now      func() time.Time
 	every    time.Duration
 	rest     time.Duration
-	erasers  []dibs.Eraser
+	erasers  []Eraser
 
 	eraseKick chan struct{}
 }
@@ -73,13 +72,13 @@ type Config struct {
 	// finds nothing any more waits before it looks for the last time.
 	Every, Rest time.Duration
 	// Erasers have users in places that the ledger cannot read.
-	Erasers []dibs.Eraser
+	Erasers []Eraser
 }
 
 // New returns Erasures on a node.
 func New(c Config) *Erasures {
 	return &Erasures{
-		registry: c.Live.Registry, watcher: c.Live.Watcher, engine: c.Engine, ledger: c.Ledger, log: c.Logger, now: c.Now,
+		registry: c.Live.Registry, poller: c.Live.Poller, engine: c.Engine, ledger: c.Ledger, log: c.Logger, now: c.Now,
 		every: c.Every, rest: c.Rest, erasers: c.Erasers, eraseKick: make(chan struct{}, 1),
 	}
 }
@@ -128,15 +127,15 @@ func (s *Erasures) hasNothing(ctx context.Context, user string) error {
 	var has []string
 	for _, b := range balances {
 		if b.Amount != 0 {
-			has = append(has, fmt.Sprintf("%d %s", b.Amount, b.Currency))
+			has = append(has, b.Digits()+" "+b.Currency)
 		}
 	}
 	if len(has) == 0 {
 		return nil
 	}
 	return dibs.Fail(dibs.InvalidState, dibs.Textf(
-		"the user's account has %s (minor units): pay it out by your own means, then ask again with leave_balance, and it stays on an account of nobody",
-		"该用户账户余额 %s（最小货币单位）：请先自行结清，再携带 leave_balance 重试，余额将留在无主账户上", strings.Join(has, ", ")))
+		"the user's account has %s: pay it out by your own means, then ask again with leave_balance, and it stays on an account of nobody",
+		"该用户账户余额 %s：请先自行结清，再携带 leave_balance 重试，余额将留在无主账户上", strings.Join(has, ", ")))
 }
 
 // Get returns an erasure. ErrNotFound.

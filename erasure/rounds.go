@@ -14,7 +14,7 @@ import (
 // saved by compare-and-set: nodes that do the same do no harm.
 func (s *Erasures) Loop(ctx context.Context) {
 	for asked := true; ; {
-		if asked || s.watcher.OnPatrol() {
+		if asked || s.poller.HasFleetLease() {
 			if err := s.eraseAll(ctx); err != nil && ctx.Err() == nil {
 				s.log.Error("erasing users failed; it is tried again", "err", err)
 			}

@@ -25,7 +25,7 @@ type Ledger interface {
 	// Postings lists a user's entries, newest first.
 	Postings(ctx context.Context, user string, page dibs.Page) (dibs.List[Posting], error)
 	// PacketFunds returns where a red packet's money is. ErrNotFound.
-	PacketFunds(ctx context.Context, campaign uint32) (dibs.PacketFunds, error)
+	PacketFunds(ctx context.Context, campaign uint32) (PacketFunds, error)
 	// OpenPackets lists the red packets that there is something to do for.
 	OpenPackets(ctx context.Context) ([]*OpenPacket, error)
 	// CreditClaims credits up to max settled claims that have not been, oldest
@@ -46,7 +46,7 @@ type Funds struct {
 	registry  *live.Registry
 	settler   *live.Settler
 	loader    *live.Loader
-	watcher   *live.Watcher
+	poller    *live.Poller
 	aside     *live.Quarantine
 	campaigns *campaigns.Campaigns
 	engine    dibs.Engine
@@ -77,7 +77,7 @@ type Config struct {
 // New returns Funds on a node.
 func New(c Config) *Funds {
 	return &Funds{
-		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, watcher: c.Live.Watcher, aside: c.Live.Quarantine,
+		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, poller: c.Live.Poller, aside: c.Live.Quarantine,
 		campaigns: c.Campaigns, engine: c.Engine, ledger: c.Ledger, ids: c.IDs, log: c.Logger, now: c.Now, every: c.Every,
 	}
 }
@@ -159,7 +159,7 @@ type PacketAudit struct {
 	Total, Shares int64
 	// Count is how many shares there are.
 	Count int64
-	dibs.PacketFunds
+	PacketFunds
 	// Waiting counts claims that are still to be credited.
 	Waiting int64
 	// Bad says what does not fit, at most 10, in words.
@@ -216,7 +216,7 @@ func (s *Funds) Deposit(ctx context.Context, user string, d DepositSpec) (*Depos
 		fs = append(fs, dibs.Fault{Field: "/amount/amount", Problem: dibs.Textf("must be from 1 to %d", "必须在 1 到 %d 之间", dibs.MaxMinor-1)})
 	}
 	fs = append(fs, d.Amount.Faults("/amount")...)
-	fs = append(fs, dibs.RefFault("/ref", d.Ref, true)...)
+	fs = append(fs, dibs.TextFault("/ref", d.Ref, true, dibs.MaxRefLen)...)
 	if len(fs) > 0 {
 		return nil, false, dibs.Invalid(fs...)
 	}

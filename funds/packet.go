@@ -72,14 +72,17 @@ func (s *Funds) endPacket(ctx context.Context, c *dibs.Campaign) (*dibs.Campaign
 		return c, nil
 	}
 	// What goes home cannot be called back: where the engine has the red packet, it
-	// is over by the engine's clock, since this node's may be wrong.
-	st, err := s.engine.Stats(ctx, dibs.ShardID{Campaign: c.Number})
-	switch {
-	case errors.Is(err, dibs.ErrNotOpen):
-	case err != nil:
-		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
-	case st.Now < c.EndsAt.Add(packetGrace).UnixMilli():
-		return c, nil
+	// is over by the engine's clock, since this node's may be wrong. Shards may be on
+	// servers with clocks of their own.
+	for _, shard := range shardsOf(c) {
+		st, err := s.engine.Stats(ctx, shard)
+		switch {
+		case errors.Is(err, dibs.ErrNotOpen):
+		case err != nil:
+			return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+		case st.Now < c.EndsAt.Add(packetGrace).UnixMilli():
+			return c, nil
+		}
 	}
 	return s.campaigns.Change(ctx, c.ID, func(c *dibs.Campaign) error {
 		if c.Live() && !s.now().Before(c.EndsAt.Add(packetGrace)) {
@@ -89,16 +92,50 @@ func (s *Funds) endPacket(ctx context.Context, c *dibs.Campaign) (*dibs.Campaign
 	})
 }
 
+// shardsOf lists the shards of a campaign.
+func shardsOf(c *dibs.Campaign) []dibs.ShardID {
+	shards := make([]dibs.ShardID, c.Shards)
+	for i := range shards {
+		shards[i] = dibs.ShardID{Campaign: c.Number, Shard: uint8(i)}
+	}
+	return shards
+}
+
 // takeOut withdraws all that the engine could still give, and waits until the
-// ledger knows. The name of a step says how much there was before it, so that
-// each counts once.
+// ledger knows. Shares on their way from one shard to another are withdrawn when they
+// have arrived: until then the ledger has them free, and the remainder waits.
 func (s *Funds) takeOut(ctx context.Context, c *dibs.Campaign) error {
-	if s.registry.Live(c.ID) == nil {
+	if l := s.registry.Live(c.ID); l == nil || len(l.Shards) < c.Shards {
 		if err := s.loader.Recall(ctx, c); err != nil {
 			return dibs.AsUnavailable(err, dibs.EffectUnknown)
 		}
 	}
-	shard := dibs.ShardID{Campaign: c.Number}
+	for _, shard := range shardsOf(c) {
+		if err := s.takeOutOf(ctx, c, shard); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOutOf is takeOut for one shard.
+func (s *Funds) takeOutOf(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID) error {
+	if err := s.withdrawAll(ctx, c, shard); err != nil {
+		return err
+	}
+	t := s.registry.Shard(shard)
+	if t == nil {
+		return dibs.Unavail(dibs.EffectUnknown, dibs.ErrNotOpen)
+	}
+	st, err := s.engine.Stats(ctx, shard)
+	if err != nil {
+		return dibs.AsUnavailable(err, dibs.EffectUnknown)
+	}
+	return s.settler.SettleTo(ctx, t, st.Head)
+}
+
+// withdrawAll withdraws from a shard until it has nothing left.
+func (s *Funds) withdrawAll(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID) error {
 	for {
 		st, err := s.engine.Stats(ctx, shard)
 		if errors.Is(err, dibs.ErrNotOpen) {
@@ -110,23 +147,40 @@ func (s *Funds) takeOut(ctx context.Context, c *dibs.Campaign) error {
 			return dibs.AsUnavailable(err, dibs.EffectUnknown)
 		}
 		if st.Remaining == 0 {
-			break
+			return nil
 		}
 		err = s.engine.Adjust(ctx, dibs.Adjustment{
-			Shard: shard, Ref: fmt.Sprintf("remainder from %d", st.Remaining), Delta: -min(st.Remaining, withdrawnAtOnce),
+			Shard: shard, Ref: remainderRef(c, shard, &st), Delta: -min(st.Remaining, withdrawnAtOnce),
 		})
 		// The last grabs may have been quicker: then there is less than was seen.
 		if err != nil && !errors.Is(err, dibs.ErrInvalidState) {
 			return dibs.AsUnavailable(err, dibs.EffectUnknown)
 		}
 	}
-	t := s.registry.Shard(shard)
-	if t == nil {
-		return dibs.Unavail(dibs.EffectUnknown, dibs.ErrNotOpen)
+}
+
+// remainderRef names a step of taking a shard's remainder out, by how much there was
+// before it, so that each step counts once. No two shards of a campaign share a ref.
+// What remains and what has moved together only ever fall, by what was granted and taken
+// out: a shard that is given shares by another one may have as many left as once before,
+// and has moved less by then.
+func remainderRef(c *dibs.Campaign, shard dibs.ShardID, st *dibs.ShardStats) string {
+	if c.Shards == 1 {
+		return fmt.Sprintf("remainder from %d", st.Remaining)
 	}
-	st, err := s.engine.Stats(ctx, shard)
-	if err != nil {
-		return dibs.AsUnavailable(err, dibs.EffectUnknown)
-	}
-	return s.settler.SettleTo(ctx, t, st.Head)
+	return fmt.Sprintf("remainder of %d from %d moved %d", shard.Shard, st.Remaining, st.Moved)
+}
+
+// PacketFunds is where a red packet's money is, in minor units: Funded =
+// Credited + Returned + Escrow.
+type PacketFunds struct {
+	Currency string
+	// Funded is 0 until the red packet is published.
+	Funded   int64
+	Credited int64
+	Returned int64
+	Escrow   int64
+	// ReturnedAt is when the remainder went back, all being credited by then;
+	// zero while the red packet is open.
+	ReturnedAt time.Time
 }

@@ -160,7 +160,7 @@ func (s *Funds) tend(ctx context.Context, p *OpenPacket) {
 	case err != nil:
 		s.log.Error("a red packet does not get on", "campaign", c.ID, "again_in", wait, "err", err)
 	case early && wait >= lateRemainder:
-		s.log.Warn("what is left of a red packet cannot go back yet", "campaign", c.ID, "again_in", wait, "in_quarantine", s.asideOf(c.Number))
+		s.log.Warn("what is left of a red packet cannot go back yet", "campaign", c.ID, "again_in", wait, "in_quarantine", s.aside.CountOf(c.Number))
 	}
 }
 
@@ -171,10 +171,7 @@ const lateRemainder = 8 * time.Second
 func (s *Funds) tendPacket(ctx context.Context, p *OpenPacket) (early bool, err error) {
 	c := p.Campaign
 	over := c.State == dibs.EndedState || !s.now().Before(c.EndsAt.Add(packetGrace))
-	t := s.registry.Shard(dibs.ShardID{Campaign: c.Number})
-	// The node that settles it tends it, or the one on patrol when nobody has to;
-	// what has left the engine, any node: what is done twice counts once.
-	if t != nil && !t.Held.Load() && !s.watcher.OnPatrol() || t == nil && !over {
+	if !s.tends(c, over) {
 		return false, nil
 	}
 	if p.Behind {
@@ -188,20 +185,24 @@ func (s *Funds) tendPacket(ctx context.Context, p *OpenPacket) (early bool, err 
 	return s.bringHome(ctx, p)
 }
 
-// asideOf counts a campaign's entries in quarantine.
-func (s *Funds) asideOf(number uint32) (n int) {
-	found := s.aside.Quarantined()
-	for i := range found {
-		if found[i].Shard.Campaign == number {
-			n++
+// tends reports whether this node tends a red packet: a node that settles a shard of
+// it does, or the one on patrol when nobody has to; what has left the engine, any
+// node. What is done twice counts once.
+func (s *Funds) tends(c *dibs.Campaign, over bool) bool {
+	if s.registry.Live(c.ID) == nil {
+		return over
+	}
+	for _, shard := range shardsOf(c) {
+		if t := s.registry.Shard(shard); t != nil && t.Settles.Load() {
+			return true
 		}
 	}
-	return n
+	return s.poller.HasFleetLease()
 }
 
 // packetProblem says why a red packet does not get on; empty while it does.
 func (s *Funds) packetProblem(number uint32) string {
-	switch n := s.asideOf(number); {
+	switch n := s.aside.CountOf(number); {
 	case n > 0:
 		return fmt.Sprintf("%d of its journal entries are in quarantine, and nothing goes back before they are settled: "+
 			"dibs verify lists them, dibs verify --repair tries them again", n)

@@ -25,7 +25,7 @@ type packetLedger struct {
 	open  []*OpenPacket
 	calls map[string]int
 	// aside is what is in quarantine.
-	aside []dibs.Quarantined
+	aside []live.Quarantined
 	// credit is what crediting a campaign does.
 	credit func(id string) error
 	home   func(id string) (bool, error)
@@ -76,7 +76,7 @@ type quarantine struct {
 	of *packetLedger
 }
 
-func (q quarantine) Quarantined(context.Context, uint32, int) ([]dibs.Quarantined, error) {
+func (q quarantine) Quarantined(context.Context, live.QuarantineFilter, int) ([]live.Quarantined, error) {
 	return q.of.aside, nil
 }
 
@@ -158,7 +158,7 @@ func TestARemainderWaits(t *testing.T) {
 		s, l := tendingService(t, &log)
 		l.open = l.open[:1]
 		l.open[0].Behind = false
-		l.aside = []dibs.Quarantined{{Shard: dibs.ShardID{Campaign: 1}}}
+		l.aside = []live.Quarantined{{Shard: dibs.ShardID{Campaign: 1}}}
 		s.aside.ReadQuarantine(t.Context())
 		l.credit = func(string) error { return nil }
 		var mended atomic.Bool
@@ -192,4 +192,65 @@ func TestARemainderWaits(t *testing.T) {
 		cancel()
 		all.Wait()
 	})
+}
+
+// packetEngine is an engine with a red packet over two shards, of which the first has
+// left shares, and receives as many as it gives once it is empty, arrivals times.
+type packetEngine struct {
+	dibs.Engine
+	clocks   [2]int64
+	left     int64
+	moved    int64
+	arrivals int
+	refs     map[string]bool
+	// asked bounds how often the engine is asked.
+	asked int
+}
+
+func (e *packetEngine) Stats(_ context.Context, shard dibs.ShardID) (dibs.ShardStats, error) {
+	if e.asked++; e.asked > 50 {
+		return dibs.ShardStats{}, errors.New("asked without an end")
+	}
+	return dibs.ShardStats{Now: e.clocks[shard.Shard], Remaining: e.left, Moved: e.moved}, nil
+}
+
+func (e *packetEngine) Adjust(_ context.Context, a dibs.Adjustment) error {
+	if e.refs[a.Ref] {
+		return nil
+	}
+	e.refs[a.Ref] = true
+	e.left += a.Delta
+	if e.left == 0 && e.arrivals > 0 {
+		e.arrivals--
+		e.left -= a.Delta
+		e.moved += a.Delta
+	}
+	return nil
+}
+
+// What a shard receives after it was emptied is withdrawn too, although it is as much
+// as was withdrawn before: the engine would take a step of the same name for a repeat.
+func TestSharesThatArriveAreTakenOut(t *testing.T) {
+	e := &packetEngine{left: 5, arrivals: 3, refs: map[string]bool{}}
+	s := &Funds{engine: e}
+	c := &dibs.Campaign{Number: 1, Shards: 2}
+	if err := s.withdrawAll(t.Context(), c, dibs.ShardID{Campaign: 1}); err != nil || e.left != 0 || len(e.refs) != 4 {
+		t.Errorf("%d shares are left after %d withdrawals: %v", e.left, len(e.refs), err)
+	}
+	// Another shard with as many left: the ledger knows a ref once in a campaign.
+	e.left, e.moved, e.arrivals = 5, 0, 0
+	if err := s.withdrawAll(t.Context(), c, dibs.ShardID{Campaign: 1, Shard: 1}); err != nil || e.left != 0 || len(e.refs) != 5 {
+		t.Errorf("%d shares of the other shard are left after %d withdrawals: %v", e.left, len(e.refs), err)
+	}
+}
+
+// A red packet is over when it is over by the clock of every shard's server.
+func TestTheSlowestClockEndsARedPacket(t *testing.T) {
+	ends := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	e := &packetEngine{clocks: [2]int64{ends.Add(time.Minute).UnixMilli(), ends.UnixMilli()}}
+	s := &Funds{engine: e, now: func() time.Time { return ends.Add(time.Hour) }}
+	c, err := s.endPacket(t.Context(), &dibs.Campaign{Number: 1, Shards: 2, State: dibs.Published, EndsAt: ends})
+	if err != nil || c.State != dibs.Published || e.asked != 2 {
+		t.Errorf("it is %s after %d shards were asked: %v", c.State, e.asked, err)
+	}
 }

@@ -42,6 +42,8 @@ type LotteryView struct {
 	CommittedAt time.Time `json:"committed_at"`
 	// PublicValueIs names what will be mixed in; empty for nothing.
 	PublicValueIs string `json:"public_value_is,omitempty"`
+	// PublicValueFormat is how it will be written; empty for its simplest spelling.
+	PublicValueFormat string `json:"public_value_format,omitempty"`
 
 	// Entries and ListHash are known once registration is closed.
 	ClosedAt *time.Time `json:"closed_at,omitempty"`

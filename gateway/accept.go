@@ -5,12 +5,13 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // The sizes of a connection's buffers. Longer messages pass them by.
@@ -20,6 +21,7 @@ const (
 )
 
 var (
+	// A caller may try another node at once: nothing was done.
 	errFull = &dibs.Error{
 		Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 5 * time.Second,
 		Detail: dibs.Text{EN: "this node has reached its limit of connections", ZH: "该节点连接数已满"},
@@ -45,12 +47,14 @@ var (
 	})
 )
 
-// Check returns the user of a token and when it stops to be valid, zero for no
-// end. Its errors are shown to the client.
-type Check = func(ctx context.Context, token string) (user string, until time.Time, err error)
+// Check returns what a valid token says. Its errors are shown to the client.
+type Check = func(ctx context.Context, token string) (tokens.Token, error)
 
 // WebSocket makes a WebSocket of a request and returns; the hub serves it. An
 // error is one that the caller answers, nothing was sent then.
+// The order of the steps matters: the connection is counted before the ticket is
+// taken, so that a full node uses no ticket up, and the ticket is taken before the
+// upgrade, so that a bad one is answered with a status.
 func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request, check Check, v dibs.Visitor) error {
 	if !isUpgrade(r) {
 		return errNoUpgrade
@@ -61,7 +65,7 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request, check Check, v d
 			return errTokenInURL
 		}
 	}
-	network := networkOf(v.Address)
+	network := web.Network(v.Address)
 	if err := h.enter(network); err != nil {
 		return err
 	}
@@ -74,11 +78,11 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request, check Check, v d
 	c := &conn{hub: h, check: check, network: network, epoch: h.cfg.Epoch(), zh: v.Chinese, requestID: v.RequestID, address: v.Address, bornAt: h.cfg.Now().UnixMilli()}
 	c.seen.Store(c.bornAt)
 	if ticket := query.Get("ticket"); ticket != "" {
-		user, until, err := h.redeem(r.Context(), ticket)
+		is, err := h.redeem(r.Context(), ticket)
 		if err != nil {
 			return err
 		}
-		c.setUser(user, until)
+		c.setUser(is)
 	}
 	taken := &thin{ResponseWriter: w, within: h.cfg.WriteWithin}
 	ws, err := websocket.Accept(taken, r, &websocket.AcceptOptions{
@@ -99,22 +103,6 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request, check Check, v d
 	return nil
 }
 
-// networkOf is what counts as one address: a /64 of IPv6. It is not valid for this
-// machine itself, and where the address is not known.
-func networkOf(address netip.Addr) netip.Prefix {
-	address = address.Unmap()
-	if !address.IsValid() || address.IsLoopback() {
-		return netip.Prefix{}
-	}
-	bits := 32
-	if address.Is6() {
-		bits = 64
-	}
-	// An address has so many bits.
-	p, _ := address.Prefix(bits)
-	return p
-}
-
 // isUpgrade reports whether a request asks for a WebSocket that can be made.
 func isUpgrade(r *http.Request) bool {
 	return r.ProtoMajor == 1 && r.ProtoMinor >= 1 && len(r.Header["Sec-Websocket-Key"]) == 1 &&
@@ -123,6 +111,7 @@ func isUpgrade(r *http.Request) bool {
 
 // thin hands a connection over with small buffers in place of the server's,
 // which then are nobody's any more.
+// raw is set by Hijack, which the library calls once.
 type thin struct {
 	http.ResponseWriter
 	within time.Duration
@@ -148,6 +137,8 @@ func (t *thin) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // timedConn bounds each write, without a timer of its own.
+// Reads are one goroutine's, and early is theirs. A deadline is set for each write,
+// so that a reader that takes nothing is noticed within the time.
 type timedConn struct {
 	net.Conn
 	within time.Duration

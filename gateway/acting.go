@@ -15,10 +15,13 @@ import (
 
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/gate"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // overRate counts a message and returns how long to wait when there were too
 // many: a bucket that fills at the rate, kept as the time at which it is full.
+// Only the reader calls it. A message that comes too early takes nothing from the
+// bucket. strikes rise with each such message and fall with each one in time.
 func (c *conn) overRate() time.Duration {
 	now := time.Now().UnixMicro()
 	each := int64(time.Second/time.Microsecond) / int64(c.hub.cfg.MessageRate)
@@ -36,6 +39,7 @@ func (c *conn) overRate() time.Duration {
 
 // tooFast answers a message above the rate; who goes on is cut.
 func (c *conn) tooFast(m any, wait time.Duration) *fault {
+	// A client that waits as it is told never gets here.
 	if c.strikes > c.hub.cfg.MessageBurst {
 		return &fault{
 			code: CloseTooFast, reason: dibs.RateLimited,
@@ -47,6 +51,8 @@ func (c *conn) tooFast(m any, wait time.Duration) *fault {
 		Detail: dibs.Textf("at most %d messages a second", "每秒最多 %d 条消息", c.hub.cfg.MessageRate),
 	}
 	if claim, ok := m.(*claimMessage); ok && claim.ID != "" {
+		// The first message of this id will be answered: a refusal beside that answer
+		// would contradict it.
 		if !c.isUnderWay(claim) {
 			c.answer(claim, e)
 		}
@@ -73,22 +79,28 @@ func idOf(m any) string {
 var needAuth = dibs.Text{EN: "send a message of type auth with a token first", ZH: "请先发送携带令牌的 auth 消息"}
 
 // act does what a message asks for.
+// A nil fault says that the connection goes on, also when the message was refused.
+// Only the reader calls it.
 func (c *conn) act(m any) *fault {
-	user, _ := c.who()
+	is := c.who()
 	switch m := m.(type) {
 	case *authMessage:
-		return c.auth(m, user)
+		return c.auth(m, is.User)
 	case *pingMessage:
 		now := c.hub.cfg.Now().UTC()
 		c.send(c.hub.encode(short{Type: typePong, ID: m.ID, At: &now}))
 		return nil
 	}
-	if user == "" {
+	if is.User == "" {
 		return &fault{code: CloseUnauthenticated, reason: dibs.Unauthenticated, detail: needAuth, id: idOf(m)}
+	}
+	// The next beat would find it: until then nothing may be done with it.
+	if why := c.void(&is, c.hub.cfg.Now()); why != (dibs.Text{}) {
+		return &fault{code: CloseUnauthenticated, reason: dibs.Unauthenticated, detail: why, id: idOf(m)}
 	}
 	switch m := m.(type) {
 	case *claimMessage:
-		return c.claim(m, user)
+		return c.claim(m, is)
 	case *topicMessage:
 		if m.Type == typeUnsubscribe {
 			c.unsubscribe(m)
@@ -101,26 +113,28 @@ func (c *conn) act(m any) *fault {
 
 // auth takes a token: the first one says whose the connection is, a later one
 // of the same user keeps it open for longer.
+// A token of another user ends the connection: answers to claims of the first user
+// may still be on their way.
 func (c *conn) auth(m *authMessage, before string) *fault {
 	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.AuthWithin)
 	defer cancel()
 	// What changes while the token is checked counts.
 	epoch := c.hub.cfg.Epoch()
-	user, until, err := c.check(ctx, m.Token)
+	is, err := c.check(ctx, m.Token)
 	if err != nil {
 		p := web.ProblemOf(err)
 		return &fault{code: CloseUnauthenticated, reason: p.Reason, id: m.ID, detail: p.Text()}
 	}
-	if before != "" && user != before {
+	if before != "" && is.User != before {
 		return &fault{code: CloseUnauthenticated, reason: dibs.Forbidden, id: m.ID, detail: dibs.Text{
 			EN: "this connection is another user's: open one of your own", ZH: "该连接属于其他用户，请另建连接",
 		}}
 	}
-	c.setToken(user, m.Token, until, epoch)
+	c.setToken(m.Token, is, epoch)
 	if before == "" {
-		c.hub.join(c, user)
+		c.hub.join(c, is.User)
 	}
-	c.send(c.hub.welcome(c, m.ID, user, until))
+	c.send(c.hub.welcome(c, m.ID, is.User, is.Until))
 	return nil
 }
 
@@ -149,7 +163,7 @@ func (c *conn) isUnderWay(m *claimMessage) bool {
 
 // claim has a claim decided, beside the reading. The same id for the same
 // campaign again, while the first is under way, is answered by its answer.
-func (c *conn) claim(m *claimMessage, user string) *fault {
+func (c *conn) claim(m *claimMessage, as tokens.Token) *fault {
 	if m.ID == "" {
 		return misfit("", "a claim needs an id, which makes a repeat the same claim", "claim 消息必须有 id，重发时据此识别为同一请求")
 	}
@@ -158,6 +172,8 @@ func (c *conn) claim(m *claimMessage, user string) *fault {
 	case slices.Contains(c.inFlight, m.tap()):
 		c.mu.Unlock()
 		return nil
+	// The same claim may have been granted over another connection, so the effect is
+	// unknown.
 	case c.ending != nil || c.closed:
 		c.mu.Unlock()
 		c.answer(m, errLeavingTap)
@@ -176,13 +192,15 @@ func (c *conn) claim(m *claimMessage, user string) *fault {
 	c.mu.Unlock()
 	go func() {
 		defer c.hub.running.Done()
-		c.decide(m, user)
+		c.decide(m, as)
 	}()
 	return nil
 }
 
 // decide decides one claim, whatever becomes of the connection meanwhile.
-func (c *conn) decide(m *claimMessage, user string) {
+// The context is not the connection's: a claim that was begun is decided, and a
+// repeat finds what came of it.
+func (c *conn) decide(m *claimMessage, as tokens.Token) {
 	var answer []byte
 	defer func() {
 		if p := recover(); p != nil {
@@ -195,8 +213,8 @@ func (c *conn) decide(m *claimMessage, user string) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.ClaimWithin)
 	defer cancel()
 	req := dibs.ClaimRequest{
-		CampaignID: m.CampaignID, UserID: user, Key: m.ID,
-		Address: c.address, Device: m.Device, Ticket: m.Ticket, Admission: m.Admission,
+		CampaignID: m.CampaignID, UserID: as.User, Key: m.ID, Reference: m.Reference,
+		Address: c.address, Device: m.Device, Ticket: m.Ticket, Admission: m.Admission, Until: as.Until, TokenID: as.ID, Issued: as.Issued,
 	}
 	if m.Quantity != nil {
 		if req.Quantity = *m.Quantity; req.Quantity == 0 {
@@ -204,7 +222,7 @@ func (c *conn) decide(m *claimMessage, user string) {
 			req.Quantity = -1
 		}
 	}
-	res, err := c.traced(ctx, m, req)
+	res, err := c.traced(ctx, m, req, &as)
 	switch {
 	case err != nil:
 		answer = c.answerOf(m, err)
@@ -223,12 +241,22 @@ func (c *conn) decide(m *claimMessage, user string) {
 
 var errPanic = errors.New("panic")
 
-// traced asks the service, in a span where those are wanted, which ends whatever
-// happens.
-func (c *conn) traced(ctx context.Context, m *claimMessage, req dibs.ClaimRequest) (res dibs.Result, err error) {
+// traced asks the limits and the service, in a span where those are wanted, which ends
+// whatever happens.
+func (c *conn) traced(ctx context.Context, m *claimMessage, req dibs.ClaimRequest, as *tokens.Token) (res dibs.Result, err error) {
 	in, end := c.trace(ctx, m)
+	// A panic leaves this value for the span.
 	err = errPanic
 	defer func() { end(err) }()
+	if c.hub.cfg.Limits != nil {
+		if res, ok := c.hub.cfg.Limits.Enter(in, &req); !ok {
+			return res, nil
+		}
+		// It may have waited for its turn.
+		if why := c.void(as, c.hub.cfg.Now()); why != (dibs.Text{}) {
+			return dibs.Result{}, dibs.Fail(dibs.Unauthenticated, why)
+		}
+	}
 	return c.hub.cfg.Claims.Claim(in, req)
 }
 
@@ -264,6 +292,9 @@ func (c *conn) answerOf(m *claimMessage, err error) []byte {
 func (c *conn) answer(m *claimMessage, err error) { c.send(c.answerOf(m, err)) }
 
 // subscribe follows a campaign.
+// The topic is followed without a lock, since that may read the ledger. What happened
+// to the connection meanwhile is looked at after: a connection that was dropped lets
+// the topic go.
 func (c *conn) subscribe(m *topicMessage) *fault {
 	var after dibs.Mark
 	if m.After != "" {
@@ -321,6 +352,7 @@ func (c *conn) subscribe(m *topicMessage) *fault {
 
 var errNoCampaign = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such campaign", ZH: "该活动不存在"})
 
+// It is answered also when there was no subscription, so that a repeat is safe.
 func (c *conn) unsubscribe(m *topicMessage) {
 	var t *topic
 	c.mu.Lock()
@@ -336,17 +368,23 @@ func (c *conn) unsubscribe(m *topicMessage) {
 	c.send(c.hub.encode(short{Type: typeUnsubscribed, ID: m.ID, CampaignID: m.CampaignID}))
 }
 
+var (
+	tokenEnded   = dibs.Text{EN: "the token has expired: send a new one in time, in a message of type auth", ZH: "令牌已过期，请及时发送新令牌"}
+	tokenRevoked = dibs.Text{EN: "the token was revoked: connect again with another one", ZH: "令牌已被吊销，请更换令牌后重新连接"}
+)
+
 // look ends a connection whose time is over, and asks a silent one for a sign
 // of life.
 func (c *conn) look(now time.Time) {
-	user, until := c.who()
+	is := c.who()
+	why := c.void(&is, now)
 	switch silent := now.Sub(time.UnixMilli(c.seen.Load())); {
-	case user == "" && now.Sub(time.UnixMilli(c.bornAt)) > c.hub.cfg.AuthWithin:
+	case is.User == "" && now.Sub(time.UnixMilli(c.bornAt)) > c.hub.cfg.AuthWithin:
 		// Nobody has refused a token: in a crowd that connects at once, or on a slow
 		// line, it may be on its way.
 		c.expire(true, dibs.Text{EN: "no token came in time", ZH: "未在规定时间内收到令牌"})
-	case !until.IsZero() && now.After(until):
-		c.expire(false, dibs.Text{EN: "the token has expired: send a new one in time, in a message of type auth", ZH: "令牌已过期，请及时发送新令牌"})
+	case why != (dibs.Text{}):
+		c.expire(false, why)
 	case silent > c.hub.cfg.Heartbeat && c.asked.CompareAndSwap(false, true):
 		c.hub.running.Go(c.ask)
 	}
@@ -379,7 +417,7 @@ func (c *conn) ask() {
 // tellPlaces tells where the user waits, when that has changed, or when an
 // admission is to be renewed. Only the hub's tick does this.
 func (c *conn) tellPlaces(now time.Time) {
-	user, _ := c.who()
+	user := c.who().User
 	c.mu.Lock()
 	subs := slices.Clone(c.subs)
 	c.mu.Unlock()

@@ -15,16 +15,30 @@ type Claims interface {
 	Claim(ctx context.Context, req dibs.ClaimRequest) (dibs.Result, error)
 }
 
-// Situations tells where campaigns stand: *live.Situations.
-type Situations interface {
-	Watch(ctx context.Context, id string, tell func(dibs.Situation)) (dibs.Situation, func(), error)
+// Snapshots tells where campaigns stand: *live.Snapshots.
+// Watch returns the snapshot of now, and calls tell with later ones until the
+// function that it returns is called.
+type Snapshots interface {
+	Watch(ctx context.Context, id string, tell func(dibs.Snapshot)) (dibs.Snapshot, func(), error)
 }
 
-// Config configures a Hub. Claims and Situations are required; the zero value of any
+// Limits bound claims.
+type Limits interface {
+	// Enter returns a refusal when ok is false. It may wait for the claim's turn.
+	Enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.Result, ok bool)
+}
+
+// Config configures a Hub. Claims and Snapshots are required; the zero value of any
 // other field means the default named beside it.
 type Config struct {
-	Claims     Claims
-	Situations Situations
+	Claims    Claims
+	Snapshots Snapshots
+	// Limits hold claims against the limits of the server first, as httpapi does, which may
+	// take a while; nil for none. *limit.Limiter.
+	Limits Limits
+	// Revoked tells tokens that count no longer, by user, jti and time of issue: connections
+	// that were opened with one are closed. nil: none does.
+	Revoked func(user, id string, issued time.Time) bool
 	// Tickets remember the tickets of WebSocket addresses until they are used;
 	// default: in this process, which is enough for one node.
 	Tickets Tickets
@@ -137,7 +151,7 @@ func (c Config) Validate() error {
 		}
 	}
 	must(c.Claims != nil, "/Claims", "is required")
-	must(c.Situations != nil, "/Situations", "is required")
+	must(c.Snapshots != nil, "/Snapshots", "is required")
 	for _, n := range []struct {
 		field string
 		value int
@@ -152,6 +166,8 @@ func (c Config) Validate() error {
 	} {
 		must(n.value >= 1, n.field, "must be at least 1")
 	}
+	// A message with a token needs some hundred bytes; above 64 KiB many connections
+	// could take all memory.
 	must(c.MaxMessage >= 256 && c.MaxMessage <= 1<<16, "/MaxMessage", "must be from 256 to 65536")
 	for _, d := range []struct {
 		field string

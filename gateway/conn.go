@@ -17,15 +17,22 @@ import (
 	"github.com/dibs-dev/dibs/internal/web"
 
 	"github.com/dibs-dev/dibs/gate"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // conn is one WebSocket. Its reader is a goroutine of its own; its writer is
 // one that lives while there is something to send.
+//
+// mu guards what stands below it. Whoever needs the hub's mutex too takes the hub's
+// first, as forget does. At most one writer runs; writing says that it does. inFlight
+// and queue change together, so that a connection which ends in order has sent the
+// answers of its claims. closed is set once; from then on nothing is queued, and subs
+// is empty.
 type conn struct {
 	hub       *Hub
 	ws        *websocket.Conn
 	raw       net.Conn
-	check     func(ctx context.Context, token string) (string, time.Time, error)
+	check     Check
 	requestID string
 	address   netip.Addr
 	network   netip.Prefix
@@ -40,11 +47,11 @@ type conn struct {
 	fullAt  int64
 	strikes int
 
-	mu    sync.Mutex
-	user  string
-	until time.Time
-	// token is what said whose the connection is, empty for a ticket's, and epoch
-	// the one in which it was good.
+	mu sync.Mutex
+	// is what the token says by which the connection is a user's; no user without one.
+	is tokens.Token
+	// token is that token, empty where a ticket stood for it, and epoch the one in which it
+	// was good.
 	token string
 	epoch uint64
 	// queue are messages to this connection alone, subs what it follows, and
@@ -82,24 +89,35 @@ type closing struct {
 
 func (c *conn) heard() { c.seen.Store(c.hub.cfg.Now().UnixMilli()) }
 
-func (c *conn) who() (string, time.Time) {
+func (c *conn) who() tokens.Token {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.user, c.until
+	return c.is
 }
 
-func (c *conn) setUser(user string, until time.Time) {
+// void says why the connection's token is good no more; no text for one that is good.
+func (c *conn) void(is *tokens.Token, now time.Time) (why dibs.Text) {
+	switch {
+	case !is.Until.IsZero() && !now.Before(is.Until):
+		return tokenEnded
+	case c.hub.cfg.Revoked != nil && is.User != "" && c.hub.cfg.Revoked(is.User, is.ID, is.Issued):
+		return tokenRevoked
+	}
+	return why
+}
+
+func (c *conn) setUser(is tokens.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.user, c.until = user, until
+	c.is = is
 }
 
 // setToken notes the token by which the connection is a user's, and the epoch
 // from before it was checked.
-func (c *conn) setToken(user, token string, until time.Time, epoch uint64) {
+func (c *conn) setToken(token string, is tokens.Token, epoch uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.user, c.until, c.token, c.epoch = user, until, token, epoch
+	c.is, c.token, c.epoch = is, token, epoch
 }
 
 // nudge has the writer look for what is to be sent.
@@ -109,6 +127,7 @@ func (c *conn) nudge() {
 	c.startLocked()
 }
 
+// The caller holds mu.
 func (c *conn) startLocked() {
 	if !c.writing && !c.closed {
 		c.writing = true
@@ -159,6 +178,7 @@ func (c *conn) cutSlow() {
 }
 
 // end closes the connection once what is queued is sent.
+// The first reason counts. A connection that is dropped meanwhile sends none.
 func (c *conn) end(how closing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,6 +190,8 @@ func (c *conn) end(how closing) {
 
 // next returns what is to be sent, or how to end, or neither: then the writer is
 // no more.
+// Messages of the connection's own come before news of campaigns: only the former may
+// fill the queue.
 func (c *conn) next() (raw []byte, end *closing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,6 +215,7 @@ func (c *conn) next() (raw []byte, end *closing) {
 			continue
 		}
 		s.sent = n.seq
+		// The client has what its mark names, and everything before.
 		if n.mark.Compare(s.after) > 0 {
 			return n.raw, nil
 		}
@@ -236,6 +259,7 @@ func isTimeout(err error) bool {
 }
 
 // drop closes the connection without ceremony, once.
+// No lock is held while topics and hub are told, since they lock themselves.
 func (c *conn) drop() {
 	c.mu.Lock()
 	if c.closed {
@@ -287,6 +311,8 @@ func (c *conn) read() {
 var errBinary = dibs.Text{EN: "messages are JSON in text frames", ZH: "消息必须是文本帧中的 JSON"}
 
 // take reads one message and acts on it.
+// A fault ends the connection. A message above the rate is parsed before it is
+// refused, so that the refusal has its id.
 func (c *conn) take(kind websocket.MessageType, r io.Reader) *fault {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -346,6 +372,7 @@ func (c *conn) fail(f *fault) {
 }
 
 // maxCloseReason is how long the reason of a close frame may be.
+// RFC 6455 leaves 123 bytes beside the code.
 const maxCloseReason = 120
 
 func closeReason(s string) string {

@@ -16,6 +16,11 @@ import (
 
 // Hub holds the connections of one node. Use New; all methods are safe for
 // concurrent use.
+//
+// mu guards what stands below it up to topicsMu, and topicsMu guards topics and their
+// refs. Neither is held while anything is sent, read or decided. leaving is set once;
+// from then on count only falls, and empty is closed when it is 0. Who is in conns
+// has entered and will exit through forget, once.
 type Hub struct {
 	cfg Config
 
@@ -35,6 +40,9 @@ type Hub struct {
 	topics   map[string]*topic
 	tellKick chan struct{}
 
+	// asked are the tickets that users got lately.
+	asked asked
+
 	// checking is set while tokens are checked again.
 	checking atomic.Bool
 
@@ -52,7 +60,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	h := &Hub{
-		cfg: cfg, conns: map[*conn]struct{}{}, users: map[string][]*conn{}, streams: map[*stream]struct{}{},
+		cfg: cfg, asked: asked{span: cfg.TicketLife}, conns: map[*conn]struct{}{}, users: map[string][]*conn{}, streams: map[*stream]struct{}{},
 		addresses: map[netip.Prefix]int{}, topics: map[string]*topic{}, tellKick: make(chan struct{}, 1), stop: make(chan struct{}), empty: make(chan struct{}),
 	}
 	h.running.Go(h.tellLoop)
@@ -61,6 +69,8 @@ func New(cfg Config) (*Hub, error) {
 }
 
 // enter counts one more connection of an address, if there may be one.
+// Each call that returns nil is followed by one exit. The refusals had no effect, and
+// say when to try again.
 func (h *Hub) enter(address netip.Prefix) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,10 +114,11 @@ func (h *Hub) serve(c *conn) {
 	leaving := h.leaving
 	h.mu.Unlock()
 	h.numbers.opened.Add(1)
-	if user, until := c.who(); user != "" {
-		h.join(c, user)
-		c.send(h.welcome(c, "", user, until))
+	if is := c.who(); is.User != "" {
+		h.join(c, is.User)
+		c.send(h.welcome(c, "", is.User, is.Until))
 	}
+	// Drain may have listed all connections before this one was there.
 	if leaving {
 		c.end(closing{code: websocket.StatusServiceRestart, reason: "this node is stopping"})
 	}
@@ -141,7 +152,7 @@ func (h *Hub) forget(c *conn) {
 	h.mu.Lock()
 	// Whose it is is read under the lock: a token may be taken in this moment, and
 	// who joins after this finds the connection gone.
-	user, _ := c.who()
+	user := c.who().User
 	delete(h.conns, c)
 	if all := slices.DeleteFunc(h.users[user], func(other *conn) bool { return other == c }); len(all) > 0 {
 		h.users[user] = all
@@ -154,6 +165,8 @@ func (h *Hub) forget(c *conn) {
 
 // Tell sends a message, one JSON object with a member type, to all connections
 // of a user on this node, and returns how many there are.
+// It does not wait: a connection whose queue is full is cut, and the others get the
+// message.
 func (h *Hub) Tell(user string, message []byte) int {
 	h.mu.Lock()
 	all := slices.Clone(h.users[user])
@@ -201,6 +214,7 @@ func (h *Hub) everybody() ([]*conn, []*stream) {
 // Drain takes no more connections, asks all clients to go elsewhere, gives them
 // DrainWithin for it, then closes what is left, each once its claims are
 // answered. It returns when all are gone, or with ctx's error.
+// It may be called again after ctx's error.
 func (h *Hub) Drain(ctx context.Context) error {
 	h.mu.Lock()
 	first := !h.leaving
@@ -265,6 +279,7 @@ const tickEvery = time.Second
 
 // tickLoop looks after heartbeats, tokens and places in waiting rooms.
 func (h *Hub) tickLoop() {
+	// The beat is at least twice as fast as the shortest time that it watches over.
 	every := min(tickEvery, h.cfg.Heartbeat/2, h.cfg.AuthWithin/2, h.cfg.PlaceEvery/2)
 	tick := time.NewTicker(every)
 	defer tick.Stop()

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // A claim that is no longer under way has its answer queued: a writer that ends
@@ -60,7 +62,7 @@ func TestForgottenWhileJoining(t *testing.T) {
 			h.forget(c)
 		}()
 		<-tick.C
-		c.setUser("ann", time.Time{})
+		c.setUser(tokens.Token{User: "ann"})
 		h.users["ann"] = append(h.users["ann"], c)
 		h.mu.Unlock()
 		<-done

@@ -65,6 +65,7 @@ type claimMessage struct {
 	ID         string `json:"id"`
 	CampaignID string `json:"campaign_id"`
 	Quantity   *int64 `json:"quantity"`
+	Reference  string `json:"reference"`
 	Device     string `json:"device"`
 	Ticket     string `json:"ticket"`
 	Admission  string `json:"admission"`
@@ -101,6 +102,8 @@ func misfit(id, en, zh string) *fault {
 }
 
 // parse reads a message; the result is one of the message types, or a fault.
+// The head is read loosely first, so that a fault in the rest can be answered with
+// the message's id.
 func parse(raw []byte) (any, *fault) {
 	var head struct {
 		Type string `json:"type"`
@@ -139,6 +142,8 @@ func parse(raw []byte) (any, *fault) {
 }
 
 // strict decodes one JSON value without unknown members.
+// A member that is misspelt must not be ignored: a claim without its ticket would be
+// refused for another reason.
 func strict(raw []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
@@ -152,6 +157,7 @@ func strict(raw []byte, into any) error {
 }
 
 // maxMemberShown bounds how much of a message is repeated to its sender.
+// The name comes from the sender, and is shown only when it is short and visible.
 const maxMemberShown = 40
 
 // memberOf names the member that a decoder found fault with.
@@ -211,7 +217,7 @@ type failure struct {
 // situated tells where a campaign stands, and what has changed.
 type situated struct {
 	Type string `json:"type"`
-	api.SituationView
+	api.SnapshotView
 }
 
 // short is a message of a type with a few members.

@@ -23,6 +23,7 @@ func (h *Hub) Describe(out chan<- *prometheus.Desc) {
 }
 
 // Collect sends the hub's numbers.
+// The numbers are read one after the other and may be of slightly different moments.
 func (h *Hub) Collect(out chan<- prometheus.Metric) {
 	h.mu.Lock()
 	sockets, streams := len(h.conns), len(h.streams)

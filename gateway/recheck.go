@@ -2,9 +2,9 @@ package gateway
 
 import (
 	"context"
-	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 const (
@@ -26,6 +26,8 @@ func (h *Hub) recheck(conns []*conn) {
 		}
 		old = append(old, conns[0])
 	}
+	// One round at a time: keys that are slow to come would otherwise be asked for at
+	// every beat.
 	if len(old) == 0 || h.checking.Swap(true) {
 		return
 	}
@@ -41,7 +43,7 @@ func (h *Hub) recheck(conns []*conn) {
 func (c *conn) isOf(epoch uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.epoch == epoch || c.user == "" || c.ending != nil || c.closed
+	return c.epoch == epoch || c.is.User == "" || c.ending != nil || c.closed
 }
 
 var (
@@ -53,7 +55,7 @@ var (
 // recheck ends a connection whose token is good no more.
 func (c *conn) recheck(epoch uint64) {
 	c.mu.Lock()
-	user, token := c.user, c.token
+	user, token := c.is.User, c.token
 	c.mu.Unlock()
 	if token == "" {
 		c.expire(false, ticketVoid)
@@ -61,19 +63,20 @@ func (c *conn) recheck(epoch uint64) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.AuthWithin)
 	defer cancel()
-	now, until, err := c.check(ctx, token)
-	if err != nil || now != user {
+	now, err := c.check(ctx, token)
+	if err != nil || now.User != user {
 		c.expire(false, tokenVoid)
 		return
 	}
-	c.renewed(token, until, epoch)
+	c.renewed(token, now, epoch)
 }
 
 // renewed notes that a token is good in an epoch, unless another one came.
-func (c *conn) renewed(token string, until time.Time, epoch uint64) {
+// A token that came meanwhile was checked by itself, in an epoch of its own.
+func (c *conn) renewed(token string, is tokens.Token, epoch uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.token == token {
-		c.until, c.epoch = until, max(c.epoch, epoch)
+		c.is, c.epoch = is, max(c.epoch, epoch)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/gateway"
+	"github.com/dibs-dev/dibs/tokens"
 
 	"github.com/dibs-dev/dibs/api"
 )
@@ -24,14 +25,14 @@ type secrets struct {
 	epoch atomic.Uint64
 }
 
-func (s *secrets) check(_ context.Context, token string) (string, time.Time, error) {
+func (s *secrets) check(_ context.Context, token string) (tokens.Token, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	user, _, _ := strings.Cut(token, ":")
 	if !s.good[token] {
-		return "", time.Time{}, dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token is not valid"})
+		return tokens.Token{}, dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token is not valid"})
 	}
-	return user, time.Now().Add(time.Hour), nil
+	return tokens.Token{User: user, ID: token, Until: time.Now().Add(time.Hour)}, nil
 }
 
 // become makes these the only good ones.
@@ -51,7 +52,7 @@ func (s *secrets) become(tokens ...string) {
 func TestTokensAreCheckedAgain(t *testing.T) {
 	s := &secrets{}
 	s.become("ann:old", "ann:new", "bob:new")
-	hub, err := gateway.New(gateway.Config{Claims: shared.Claims, Situations: shared.Live.Situations, Epoch: s.epoch.Load, Heartbeat: 20 * time.Millisecond, ReplyWithin: patience})
+	hub, err := gateway.New(gateway.Config{Claims: shared.Claims, Snapshots: shared.Live.Snapshots, Epoch: s.epoch.Load, Heartbeat: 20 * time.Millisecond, ReplyWithin: patience})
 	must(t, err)
 	t.Cleanup(hub.Close)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +72,7 @@ func TestTokensAreCheckedAgain(t *testing.T) {
 	// Who has sent another token meanwhile is judged by that one.
 	renewed.send(message{"type": "auth", "token": "ann:new"})
 	renewed.next("welcome")
-	ticket, _, err := hub.Ticket(t.Context(), "cid", time.Now().Add(time.Hour))
+	ticket, _, err := hub.Ticket(t.Context(), tokens.Token{User: "cid", Until: time.Now().Add(time.Hour)})
 	must(t, err)
 	ws, _ := r.try("/v1/ws?ticket=" + ticket)
 	cid := &peer{rig: r, ws: ws}
@@ -137,4 +138,101 @@ func TestConnectionsPerAddress(t *testing.T) {
 		return ws != nil
 	})
 	refused("/v1/ws", "192.0.2.7")
+}
+
+// What is revoked ends its connections, by token and by ticket, and a claim over one of them is
+// refused before the next look at it.
+func TestRevokedConnections(t *testing.T) {
+	var revoked sync.Map
+	s := &secrets{}
+	s.become("ann:1", "bob:1")
+	hub, err := gateway.New(gateway.Config{
+		Claims: shared.Claims, Snapshots: shared.Live.Snapshots, Heartbeat: time.Minute, ReplyWithin: patience,
+		Revoked: func(user, id string, _ time.Time) bool {
+			_, byUser := revoked.Load(user)
+			_, byID := revoked.Load(id)
+			return byUser || byID
+		},
+	})
+	must(t, err)
+	t.Cleanup(hub.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := hub.WebSocket(w, r, s.check, dibs.Visitor{}); err != nil {
+			w.WriteHeader(api.ProblemOf(err, false).Status)
+		}
+	}))
+	t.Cleanup(server.Close)
+	r := &rig{TB: t, hub: hub, url: server.URL}
+	campaign := r.sale(9)
+	as := func(token string) *peer {
+		p := r.dial()
+		p.send(message{"type": "auth", "token": token})
+		p.next("welcome")
+		return p
+	}
+	ann, bob := as("ann:1"), as("bob:1")
+	ticket := func() string {
+		name, _, err := hub.Ticket(t.Context(), tokens.Token{User: "cid", ID: "cid's", Issued: time.Now()})
+		must(t, err)
+		return name
+	}
+	ws, _ := r.try("/v1/ws?ticket=" + ticket())
+	cid, late := &peer{rig: r, ws: ws}, ticket()
+	cid.next("welcome")
+	revoked.Store("ann:1", true)
+	revoked.Store("cid's", true)
+	for name, p := range map[string]*peer{"by its token": ann, "by its ticket": cid} {
+		p.send(message{"type": "claim", "id": "1", "campaign_id": campaign})
+		if m := p.next("error"); m["reason"] != "unauthenticated" {
+			t.Errorf("%s: %v", name, m)
+		}
+		if code := p.ended(); code != gateway.CloseUnauthenticated {
+			t.Errorf("%s: closed with %d", name, code)
+		}
+	}
+	if ws, resp := r.try("/v1/ws?ticket=" + late); ws != nil || resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a ticket of a revoked token: %v", resp)
+	}
+	bob.send(message{"type": "claim", "id": "1", "campaign_id": campaign})
+	if m := bob.next("result"); m["outcome"] != "granted" {
+		t.Errorf("another's claim: %v", m)
+	}
+}
+
+// slowTurn lets claims wait until the end of a token.
+type slowTurn struct{ until time.Time }
+
+func (s slowTurn) Enter(context.Context, *dibs.ClaimRequest) (dibs.Result, bool) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !time.Now().After(s.until) {
+		<-tick.C
+	}
+	return dibs.Result{}, true
+}
+
+// A token that ends while a claim waits for its turn claims nothing over a WebSocket either.
+func TestTokenThatEndsWhileAClaimWaits(t *testing.T) {
+	until := time.Now().Add(300 * time.Millisecond)
+	hub, err := gateway.New(gateway.Config{Claims: shared.Claims, Snapshots: shared.Live.Snapshots, Limits: slowTurn{until}, Heartbeat: time.Minute, ReplyWithin: patience})
+	must(t, err)
+	t.Cleanup(hub.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		check := func(context.Context, string) (tokens.Token, error) {
+			return tokens.Token{User: "dan", Until: until}, nil
+		}
+		if err := hub.WebSocket(w, r, check, dibs.Visitor{}); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	r := &rig{TB: t, hub: hub, url: server.URL}
+	campaign := r.sale(9)
+	p := r.dial()
+	p.send(message{"type": "auth", "token": "x"})
+	p.next("welcome")
+	p.send(message{"type": "claim", "id": "1", "campaign_id": campaign})
+	if m := p.next("result"); m["outcome"] != "unauthenticated" {
+		t.Errorf("%v", m)
+	}
 }

@@ -80,7 +80,7 @@ func startOn(tb testing.TB, n *node.Node, cfg gateway.Config) *rig {
 	if cfg.Claims == nil {
 		cfg.Claims = n.Claims
 	}
-	cfg.Situations = n.Live.Situations
+	cfg.Snapshots = n.Live.Snapshots
 	hub, err := gateway.New(cfg)
 	must(tb, err)
 	tb.Cleanup(hub.Close)

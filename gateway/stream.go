@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // stream is one client of server-sent events.
+// mu guards what stands below it. wake has room for one signal, which stands for all
+// that came since the pump looked. gone is set once.
 type stream struct {
 	wake chan struct{}
 
@@ -76,7 +79,7 @@ func (h *Hub) Events(w http.ResponseWriter, r *http.Request, campaign, last stri
 	if !dibs.ValidID(campaign) {
 		return errNoCampaign
 	}
-	network := networkOf(v.Address)
+	network := web.Network(v.Address)
 	if err := h.enter(network); err != nil {
 		return err
 	}
@@ -117,6 +120,7 @@ func (h *Hub) Events(w http.ResponseWriter, r *http.Request, campaign, last stri
 }
 
 // pump writes what there is until the stream ends.
+// The news is read after the flags: a signal that comes in between is still in wake.
 func (h *Hub) pump(r *http.Request, s *stream, t *topic, after dibs.Mark, out *eventWriter) {
 	out.send([]byte("retry: " + strconv.FormatInt(firstRetry.Milliseconds(), 10) + "\n\n"))
 	sent := uint64(0)

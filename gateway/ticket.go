@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // Tickets remember small values under names until they are taken, once, or
@@ -24,13 +26,19 @@ type Tickets interface {
 }
 
 // maxTickets bounds the tickets that wait to be used.
+// It bounds the memory of this process, which users could fill otherwise.
 const maxTickets = 100_000
 
-// MemoryTickets are Tickets of one process.
+// sweepEvery is how often tickets that expired are looked for while there are too many:
+// looking at each Put would cost a flood's senders nothing and this process much.
+const sweepEvery = time.Second
+
+// MemoryTickets are Tickets of one process. mu guards the other fields.
 type MemoryTickets struct {
-	now func() time.Time
-	mu  sync.Mutex
-	all map[string]kept
+	now     func() time.Time
+	mu      sync.Mutex
+	all     map[string]kept
+	sweptAt time.Time
 }
 
 type kept struct {
@@ -56,21 +64,19 @@ func (m *MemoryTickets) Put(_ context.Context, name, value string, keep time.Dur
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(m.all) >= maxTickets && now.Sub(m.sweptAt) >= sweepEvery {
+		m.sweptAt = now
+		maps.DeleteFunc(m.all, func(_ string, k kept) bool { return !now.Before(k.until) })
+	}
 	if len(m.all) >= maxTickets {
-		for n, k := range m.all {
-			if !now.Before(k.until) {
-				delete(m.all, n)
-			}
-		}
-		if len(m.all) >= maxTickets {
-			return errTickets
-		}
+		return errTickets
 	}
 	m.all[name] = kept{value: value, until: now.Add(keep)}
 	return nil
 }
 
 // Take returns a value and forgets it.
+// The entry is deleted under the same lock that reads it: of two takers one gets it.
 func (m *MemoryTickets) Take(_ context.Context, name string) (string, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,18 +85,82 @@ func (m *MemoryTickets) Take(_ context.Context, name string) (string, bool, erro
 	return k.value, ok && m.now().Before(k.until), nil
 }
 
-// Ticket makes a ticket for a user whose token is valid until then, zero for
-// no end: with it in the address, one WebSocket is opened as that user.
-func (h *Hub) Ticket(ctx context.Context, user string, until time.Time) (ticket string, expires time.Time, err error) {
-	ticket = rand.Text()
-	var end int64
-	if !until.IsZero() {
-		end = until.Unix()
+// maxTicketsPerUser is how many tickets a user gets in the life of one.
+// A client needs one for each connection, and some more when its network is bad.
+const maxTicketsPerUser = 20
+
+// asked counts the tickets that users got in the present span of time, so that one user
+// cannot use up what all share. mu guards the other fields; got has at most maxTickets
+// users, since each has a ticket.
+type asked struct {
+	span  time.Duration
+	mu    sync.Mutex
+	since time.Time
+	got   map[string]int
+}
+
+// count adds a ticket of a user. *dibs.Error of RateLimited beyond maxTicketsPerUser.
+func (a *asked) count(user string, now time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if since := now.Sub(a.since); a.got == nil || since >= a.span || since < 0 {
+		a.since, a.got = now, map[string]int{}
 	}
-	if err := h.cfg.Tickets.Put(ctx, ticket, strconv.FormatInt(end, 10)+" "+user, h.cfg.TicketLife); err != nil {
+	if a.got[user] >= maxTicketsPerUser || len(a.got) >= maxTickets && a.got[user] == 0 {
+		return &dibs.Error{Reason: dibs.RateLimited, RetryAfter: a.since.Add(a.span).Sub(now), Detail: manyTickets}
+	}
+	a.got[user]++
+	return nil
+}
+
+var manyTickets = dibs.Text{EN: "you ask for tickets too often", ZH: "获取票据过于频繁"}
+
+// Ticket makes a ticket for the user of a token: with it in the address, one WebSocket is
+// opened as that user, which ends with the token.
+func (h *Hub) Ticket(ctx context.Context, of tokens.Token) (ticket string, expires time.Time, err error) {
+	if err := h.asked.count(of.User, h.cfg.Now()); err != nil {
+		return "", time.Time{}, err
+	}
+	ticket = rand.Text()
+	if err := h.cfg.Tickets.Put(ctx, ticket, ticketValue(of), h.cfg.TicketLife); err != nil {
 		return "", time.Time{}, fmt.Errorf("gateway: keeping a ticket: %w", err)
 	}
 	return ticket, h.cfg.Now().Add(h.cfg.TicketLife), nil
+}
+
+// ticketValue is what a ticket stands for: end and user, and when the token was issued and
+// its jti, so that what is revoked opens nothing. Times are in seconds since 1970, 0 for none.
+func ticketValue(of tokens.Token) string {
+	seconds := func(t time.Time) string {
+		if t.IsZero() {
+			return "0"
+		}
+		return strconv.FormatInt(t.Unix(), 10)
+	}
+	return strings.Join([]string{seconds(of.Until), of.User, seconds(of.Issued), of.ID}, " ")
+}
+
+// readTicketValue reads what ticketValue wrote. A node of an older version writes the first
+// two words alone.
+func readTicketValue(value string) (is tokens.Token, ok bool) {
+	words := strings.SplitN(value, " ", 4)
+	if len(words) == 2 {
+		words = append(words, "0", "")
+	}
+	if len(words) != 4 || !dibs.ValidID(words[1]) {
+		return is, false
+	}
+	is.User, is.ID = words[1], words[3]
+	for at, to := range map[int]*time.Time{0: &is.Until, 2: &is.Issued} {
+		seconds, err := strconv.ParseInt(words[at], 10, 64)
+		if err != nil {
+			return is, false
+		}
+		if seconds > 0 {
+			*to = time.Unix(seconds, 0)
+		}
+	}
+	return is, true
 }
 
 var (
@@ -103,25 +173,23 @@ var (
 // maxTicketLen is more than a ticket ever has.
 const maxTicketLen = 64
 
-// redeem returns whose a ticket is.
-func (h *Hub) redeem(ctx context.Context, ticket string) (user string, until time.Time, err error) {
+// redeem returns what the token says that a ticket stands for.
+func (h *Hub) redeem(ctx context.Context, ticket string) (is tokens.Token, err error) {
 	if len(ticket) > maxTicketLen {
-		return "", until, errTicket
+		return is, errTicket
 	}
 	value, ok, err := h.cfg.Tickets.Take(ctx, ticket)
 	if err != nil {
-		return "", until, fmt.Errorf("gateway: taking a ticket: %w", err)
+		return is, fmt.Errorf("gateway: taking a ticket: %w", err)
 	}
 	if !ok {
-		return "", until, errTicket
+		return is, errTicket
 	}
-	end, user, ok := strings.Cut(value, " ")
-	seconds, err := strconv.ParseInt(end, 10, 64)
-	if !ok || err != nil || !dibs.ValidID(user) {
-		return "", until, errTicketValue
+	if is, ok = readTicketValue(value); !ok {
+		return is, errTicketValue
 	}
-	if seconds > 0 {
-		until = time.Unix(seconds, 0)
+	if h.cfg.Revoked != nil && h.cfg.Revoked(is.User, is.ID, is.Issued) {
+		return is, errTicket
 	}
-	return user, until, nil
+	return is, nil
 }

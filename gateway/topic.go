@@ -37,6 +37,11 @@ type news struct {
 }
 
 // topic is a campaign that somebody on this node follows.
+//
+// It lives while refs is above 0. ready is closed once; before that err, stop and
+// latest are begin's. listeners has what is to be woken, latest what they read
+// without a lock. publish is called by begin, then by the hub's teller alone, so seq
+// rises by one each time.
 type topic struct {
 	hub  *Hub
 	id   string
@@ -54,8 +59,8 @@ type topic struct {
 	// waiting is what was heard and is not told yet; toldAt is when the stock was
 	// told last. told is what was.
 	waitMu  sync.Mutex
-	waiting *dibs.Situation
-	told    dibs.Situation
+	waiting *dibs.Snapshot
+	told    dibs.Snapshot
 	toldAt  time.Time
 	began   bool
 }
@@ -91,7 +96,7 @@ func (t *topic) begin() {
 	defer close(t.ready)
 	ctx, cancel := context.WithTimeout(context.Background(), watchPatience)
 	defer cancel()
-	now, stop, err := t.hub.cfg.Situations.Watch(ctx, t.id, t.tell)
+	now, stop, err := t.hub.cfg.Snapshots.Watch(ctx, t.id, t.tell)
 	if err != nil {
 		t.err = err
 		return
@@ -134,7 +139,9 @@ func (t *topic) campaign() *dibs.Campaign {
 }
 
 // tell takes note of where the campaign stands. The hub's teller does the rest.
-func (t *topic) tell(now dibs.Situation) {
+// A snapshot that was not told yet is replaced: clients get where the campaign
+// stands, not each step.
+func (t *topic) tell(now dibs.Snapshot) {
 	t.waitMu.Lock()
 	t.waiting = &now
 	t.waitMu.Unlock()
@@ -145,30 +152,32 @@ func (t *topic) tell(now dibs.Situation) {
 }
 
 // due returns what is to be told now; false when nothing is.
-func (t *topic) due(now time.Time) (dibs.Situation, bool) {
+// An older snapshot than was told is dropped. A change of the stock alone waits for
+// its time; any other change does not.
+func (t *topic) due(now time.Time) (dibs.Snapshot, bool) {
 	t.waitMu.Lock()
 	defer t.waitMu.Unlock()
 	if t.waiting == nil {
-		return dibs.Situation{}, false
+		return dibs.Snapshot{}, false
 	}
 	next := *t.waiting
 	if old := next.Mark.Compare(t.told.Mark); old < 0 || old == 0 && next.Remaining == t.told.Remaining {
 		t.waiting = nil
-		return dibs.Situation{}, false
+		return dibs.Snapshot{}, false
 	}
 	if onlyStock(&t.told, &next) && now.Sub(t.toldAt) < t.hub.cfg.StockEvery {
-		return dibs.Situation{}, false
+		return dibs.Snapshot{}, false
 	}
 	t.waiting = nil
 	return next, true
 }
 
-func onlyStock(a, b *dibs.Situation) bool {
+func onlyStock(a, b *dibs.Snapshot) bool {
 	return a.Phase == b.Phase && a.Mark.Version == b.Mark.Version
 }
 
-// eventOf names what has changed between two situations.
-func eventOf(before, now *dibs.Situation) string {
+// eventOf names what has changed between two snapshots.
+func eventOf(before, now *dibs.Snapshot) string {
 	switch {
 	case before.Phase == now.Phase && before.Mark.Version != now.Mark.Version:
 		return eventChanged
@@ -191,7 +200,7 @@ func eventOf(before, now *dibs.Situation) string {
 }
 
 // publish encodes where the campaign stands and tells everybody.
-func (t *topic) publish(now dibs.Situation) {
+func (t *topic) publish(now dibs.Snapshot) {
 	t.waitMu.Lock()
 	event := eventState
 	if t.began {
@@ -212,8 +221,8 @@ func (t *topic) publish(now dibs.Situation) {
 	}
 }
 
-func newsOf(event string, s *dibs.Situation) situated {
-	return situated{typeCampaign, api.SituationViewOf(s, event)}
+func newsOf(event string, s *dibs.Snapshot) situated {
+	return situated{typeCampaign, api.SnapshotViewOf(s, event)}
 }
 
 // tellLoop tells what is due, at once when something was heard and a little

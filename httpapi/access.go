@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/httpapi/internal/sessions"
 	"github.com/dibs-dev/dibs/internal/web"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // callers says which callers a route serves.
+// The order matters: routes from userOnly on answer with what only their caller may
+// see, and are never cached.
 type callers uint8
 
 const (
@@ -31,16 +36,34 @@ const (
 // caller is the sender of a request: a user, an admin's key, or neither.
 type caller struct {
 	user string
-	// until is when the user's token ends, zero for no end.
-	until time.Time
+	// token is the user's.
+	token tokens.Token
 	// key is a key's id, keyName what it is called and role what it may do.
 	key, keyName string
 	role         access.Role
+	// scopes narrow the role; nil for all of it.
+	scopes *access.Scopes
+	// person is the subject of one who signed in at the identity provider; empty for a key that was made.
+	person string
+	// origins are those of a key, as APIKey.Origins says.
+	origins []string
+	// ends is the end of a key that ends soon; zero for another one.
+	ends time.Time
+}
+
+// callerOf is the caller of a key.
+func callerOf(k *access.APIKey, now time.Time) caller {
+	c := caller{key: k.ID, keyName: k.Name, role: k.Role, scopes: k.Scopes, person: k.Person, origins: k.Origins()}
+	if k.EndsSoon(now) {
+		c.ends = k.ExpiresAt
+	}
+	return c
 }
 
 func (c caller) isAdmin() bool { return c.key != "" }
 
 // name tells callers apart where their requests are remembered.
+// An admin's name is the key's id, which never begins like a user's.
 func (c caller) name() string {
 	if c.isAdmin() {
 		return c.key
@@ -48,6 +71,8 @@ func (c caller) name() string {
 	return "user:" + c.user
 }
 
+// None of these refusals had an effect. The same request would be refused again: the
+// client signs in, or takes another credential, first.
 var (
 	errNoToken  = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "send Authorization: Bearer with a token", ZH: "请在 Authorization: Bearer 中携带令牌"})
 	errBadToken = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token is not valid or has expired", ZH: "令牌无效或已过期"})
@@ -72,9 +97,12 @@ type Keys interface {
 
 // authenticator finds the caller of a request, and decides whether the caller may
 // use a route.
+// It does not change while it serves. users and keys have locks of their own.
 type authenticator struct {
 	users *userTokens
 	keys  Keys
+	claim findClaim
+	now   func() time.Time
 }
 
 // claimant returns the user of a claim. API keys are refused, and not looked up: a
@@ -95,11 +123,11 @@ func (a *authenticator) claimant(h http.Header) (caller, error) {
 
 // user returns the user that a token names.
 func (a *authenticator) user(token string) (caller, error) {
-	v, ok := a.users.verify(token)
+	is, ok := a.users.verify(token)
 	if !ok {
 		return caller{}, errBadToken
 	}
-	return caller{user: v.user, until: v.until}, nil
+	return caller{user: is.User, token: is}, nil
 }
 
 // identify returns the caller of a request; the zero caller when it sends no
@@ -126,12 +154,12 @@ func (a *authenticator) identify(ctx context.Context, h http.Header, outside boo
 		}
 		return caller{}, err
 	}
-	return caller{key: key.ID, keyName: key.Name, role: key.Role}, nil
+	return callerOf(key, a.now()), nil
 }
 
-// admit returns the caller of a request, or why the caller may not use a route. A
-// key needs the role, or a higher one.
-func (a *authenticator) admit(c *call, need callers, role access.Role) (caller, error) {
+// admit returns the caller of a request, or why the caller may not use a route: with the
+// caller, where it is known. A key needs the role, or a higher one.
+func (a *authenticator) admit(c *call, need callers, op *operation) (caller, error) {
 	if need == open {
 		return caller{}, nil
 	}
@@ -139,17 +167,79 @@ func (a *authenticator) admit(c *call, need callers, role access.Role) (caller, 
 	if err != nil {
 		return caller{}, err
 	}
+	if who.isAdmin() && need != userOnly {
+		if err := a.withinScopes(c, op, who.scopes); err != nil && need == public {
+			// The key counts for what it may act on; for the rest its holder is anyone.
+			return caller{}, nil
+		} else if err != nil {
+			return who, err
+		}
+	}
 	switch {
-	case who.isAdmin() && need != userOnly && !who.role.May(role):
-		return caller{}, errRole(role)
+	case who.isAdmin() && need != userOnly && !who.role.May(op.needs()):
+		return who, errRole(op.needs())
 	case need == public:
 		return who, nil
-	case who == caller{}:
+	case who.user == "" && !who.isAdmin():
 		return caller{}, errNoToken
 	case need == userOnly && who.isAdmin():
-		return caller{}, errUsersOnly
+		return who, errUsersOnly
 	case need == adminOnly && !who.isAdmin():
-		return caller{}, errAdminOnly
+		return who, errAdminOnly
 	}
 	return who, nil
 }
+
+var (
+	errScope    = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "this call is outside of the key's scopes", ZH: "该调用超出密钥的权限范围"})
+	errUnscoped = dibs.Fail(dibs.Forbidden, dibs.Text{EN: "this call needs an API key without scopes", ZH: "该接口需要没有范围限制的 API 密钥"})
+)
+
+// findClaim returns a claim, to see which campaign it is of.
+type findClaim func(ctx context.Context, id string) (*dibs.Claim, error)
+
+// withinScopes returns nil when a call is within the scopes of its key. A call that is
+// about no campaign and no merchant is outside of scopes that name some.
+// A claim that there is not is outside, like a claim of another campaign: a key
+// learns nothing of campaigns that it may not act on.
+func (a *authenticator) withinScopes(c *call, op *operation, s *access.Scopes) error {
+	switch {
+	// Signing out, and one's own sessions, are about the key itself.
+	case s.Empty() || op.path == sessions.Path || isAbout(op.path, "/v1/sessions"):
+		return nil
+	// These calls reach beyond any campaign, or could make a key without scopes.
+	case op.unscoped:
+		return errUnscoped
+	case !s.MayAct(op.id):
+		return errScope
+	case !s.OnThings():
+		return nil
+	}
+	id := c.request.PathValue("id")
+	switch {
+	case isAbout(op.path, "/v1/campaigns/{id}"):
+		if s.MayCampaign(id) {
+			return nil
+		}
+	case isAbout(op.path, "/v1/merchants/{id}"):
+		if s.MayMerchant(id) {
+			return nil
+		}
+	case op.path == "/v1/claims":
+		if s.MayCampaign(c.request.URL.Query().Get("campaign_id")) {
+			return nil
+		}
+	case isAbout(op.path, "/v1/claims/{id}"):
+		claim, err := a.claim(c.request.Context(), id)
+		if err != nil && !errors.Is(err, dibs.ErrNotFound) {
+			return err
+		}
+		if err == nil && s.MayCampaign(claim.CampaignID) {
+			return nil
+		}
+	}
+	return errScope
+}
+
+// isAbout reports whether a path is a thing's, or below it.
+func isAbout(path, thing string) bool { return path == thing || strings.HasPrefix(path, thing+"/") }

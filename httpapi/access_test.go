@@ -24,7 +24,8 @@ import (
 // is not here must ask for an API key.
 var forOthers = map[string]string{
 	"GET /healthz": "open", "GET /readyz": "open", "GET /metrics": "open", "GET /openapi.json": "open", "GET /docs": "open", "GET /v1/time": "open",
-	"GET /c/{id}":       "open",
+	"GET /c/{id}": "open", "GET /": "open", "GET /v1/campaigns/{id}/luck": "public", "POST /v1/dev/payments": "user",
+	"GET /console": "open", "POST /v1/session": "open",
 	"GET /v1/campaigns": "public", "GET /v1/campaigns/{id}": "public",
 	"POST /v1/campaigns/{id}/claims": "claim", "GET /v1/me/claims": "user", "POST /v1/products/{id}/orders": "user",
 	"POST /v1/campaigns/{id}/queue": "user", "GET /v1/campaigns/{id}/queue": "user", "DELETE /v1/campaigns/{id}/queue": "user",
@@ -44,14 +45,14 @@ var forRoles = map[string]access.Role{
 	"POST /v1/campaigns/{id}/publish": access.RolePublisher, "POST /v1/campaigns/{id}/pause": access.RolePublisher,
 	"POST /v1/campaigns/{id}/resume": access.RolePublisher, "POST /v1/campaigns/{id}/end": access.RolePublisher,
 	"POST /v1/campaigns/{id}/stock": access.RolePublisher, "POST /v1/campaigns/{id}/codes": access.RolePublisher, "GET /v1/campaigns/{id}/codes": access.RolePublisher,
-	"POST /v1/claims/{id}/confirm": access.RolePublisher, "POST /v1/claims/{id}/cancel": access.RolePublisher,
+	"PATCH /v1/claims/{id}": access.RolePublisher, "GET /v1/doctor": access.RoleAdmin, "GET /v1/settings": access.RoleAdmin, "POST /v1/claims/{id}/confirm": access.RolePublisher, "POST /v1/claims/{id}/cancel": access.RolePublisher,
 	"POST /v1/claims/{id}/refund": access.RolePublisher, "POST /v1/claims/{id}/redeem": access.RolePublisher,
 	"POST /v1/claims/{id}/unredeem": access.RolePublisher, "POST /v1/claims/{id}/ship": access.RolePublisher,
 	"PUT /v1/audiences/{id}": access.RolePublisher, "POST /v1/merchants/{id}/followers/{user}": access.RolePublisher,
 	"DELETE /v1/merchants/{id}/followers/{user}": access.RolePublisher, "POST /v1/merchants/{id}/followers": access.RolePublisher,
 	"POST /v1/campaigns/{id}/announcements": access.RolePublisher, "POST /v1/announcements/{id}/pause": access.RolePublisher,
 	"POST /v1/announcements/{id}/resume": access.RolePublisher, "POST /v1/announcements/{id}/cancel": access.RolePublisher,
-	"GET /v1/audit": access.RoleAdmin, "GET /v1/users/{user}": access.RoleAdmin, "GET /v1/erasures": access.RoleAdmin, "GET /v1/erasures/{id}": access.RoleAdmin,
+	"DELETE /v1/session": access.RoleViewer, "GET /v1/token-revocations": access.RoleAdmin, "GET /v1/approvals": access.RoleAdmin, "GET /v1/approvals/{id}": access.RoleAdmin, "DELETE /v1/sessions/{id}": access.RoleViewer, "GET /v1/keys": access.RoleAdmin, "GET /v1/keys/{id}": access.RoleAdmin, "GET /v1/audit": access.RoleAdmin, "GET /v1/audit/chain": access.RoleAdmin, "GET /v1/audit/verification": access.RoleAdmin, "GET /v1/users/{user}": access.RoleAdmin, "GET /v1/erasures": access.RoleAdmin, "GET /v1/erasures/{id}": access.RoleAdmin,
 }
 
 // roleFor is the least role that may call an operation.
@@ -131,6 +132,11 @@ type matrix struct {
 	endpoint string
 	// erasure is one that there is.
 	erasure string
+	// elsewhere is the secret of a key for other campaigns and merchants, inside that of one
+	// for those that the matrix asks about.
+	elsewhere, inside string
+	// cookie is that of a session of an admin's key.
+	cookie string
 }
 
 func TestSecurityMatrix(t *testing.T) {
@@ -139,15 +145,15 @@ func TestSecurityMatrix(t *testing.T) {
 	if a := s.ask("PUT", "/v1/audiences/matrix", "42", asAdmin, "Content-Type: text/csv"); a.status != 200 {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
-	_, err := s.admin.CreateProduct(ctx, dibs.ProductSpec{ID: "matrix", Name: "Secret product"}, "")
+	_, err := s.admin.Products.Create(ctx, dibs.ProductSpec{ID: "matrix", Name: "Secret product"}, "")
 	must(t, err)
 	s.sale("matrix", 1000, 1000)
 	units := int64(1)
-	_, err = s.admin.CreateCampaign(ctx, dibs.CampaignSpec{
+	_, err = s.admin.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: "draft", Kind: dibs.Sale, Title: "Secret draft", StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour), Stock: dibs.StockSpec{Units: &units},
 	}, "")
 	must(t, err)
-	must(t, s.admin.Follow(ctx, "matrix", "42", 0, true))
+	must(t, s.admin.Followers.Set(ctx, "matrix", "42", 0, true))
 	_, err = s.service.Announcements.Create(ctx, "matrix", announce.AnnouncementSpec{ID: "matrix", Merchant: "matrix"})
 	must(t, err)
 	claim, err := s.service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "matrix", UserID: "42"})
@@ -163,6 +169,19 @@ func TestSecurityMatrix(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	_, m.elsewhere, err = s.service.Access.AddKey(ctx, access.KeySpec{
+		Name: "elsewhere", Role: access.RoleAdmin, Scopes: &access.Scopes{Campaigns: []string{"other", "matri"}, Merchants: []string{"other"}},
+	})
+	must(t, err)
+	_, m.inside, err = s.service.Access.AddKey(ctx, access.KeySpec{
+		Name: "inside", Role: access.RoleAdmin, Scopes: &access.Scopes{Campaigns: []string{"matri*", "draft"}, Merchants: []string{"matrix"}},
+	})
+	must(t, err)
+	m.cookie, _ = s.signIn(byKey)
+	short, secret, err := s.service.Access.AddKey(ctx, access.KeySpec{Name: "short", Role: access.RoleAdmin, ExpiresAt: time.Now().Add(time.Second)})
+	must(t, err)
+	waitFor(t, func() bool { return time.Now().After(short.ExpiresAt) })
+	m.bad["expired key"] = "Bearer " + secret
 	ops := s.operations()
 	for _, op := range ops {
 		m.try(op)
@@ -199,7 +218,8 @@ func (m *matrix) denied(op, name string, a answer, status int) {
 // allowed checks that a token was good for the operation.
 func (m *matrix) allowed(op, name string, a answer) {
 	m.t.Helper()
-	for _, gate := range []string{"has no waiting room", "has no lottery", "has no tickets"} {
+	checkDisposition(m.t, a)
+	for _, gate := range []string{"has no waiting room", "has no lottery", "has no tickets", "is no red packet", "no such rehearsal"} {
 		if a.status == 404 && strings.Contains(a.body, gate) {
 			// The campaign has no gate.
 			return
@@ -210,36 +230,63 @@ func (m *matrix) allowed(op, name string, a answer) {
 	}
 }
 
+// thing is the id of something that an operation may be about.
+func (m *matrix) thing(op string) string {
+	m.t.Helper()
+	switch {
+	case op == "PATCH /v1/campaigns/{id}":
+		// TestEditorsAndPublished covers published campaigns.
+		return "draft"
+	case strings.Contains(op, "/claims/{id}"):
+		return m.claim
+	case strings.Contains(op, "/erasures/{id}"):
+		return m.erasure
+	case strings.Contains(op, "/webhook-endpoints/{id}"):
+		return m.anEndpoint()
+	case strings.Contains(op, "/token-revocations/{id}"):
+		r, err := m.service.Revocations.Revoke(m.t.Context(), access.RevocationSpec{JTI: "spare"})
+		must(m.t, err)
+		return r.ID
+	case strings.Contains(op, "/approvals/{id}"):
+		a := &access.Approval{Action: "none", Target: "Secret target", Call: []byte(`{}`), AskedBy: "spare", AskedName: "spare"}
+		must(m.t, m.service.Approvals.Ask(m.t.Context(), a))
+		return a.ID
+	case strings.Contains(op, "/sessions/{id}"):
+		s, err := m.service.Sessions.Begin(m.t.Context(), &access.APIKey{ID: "spare"}, time.Now().Add(time.Hour), "", "Secret browser")
+		must(m.t, err)
+		return s.ID
+	case strings.Contains(op, "/keys/{id}"):
+		k, _, err := m.service.Access.CreateKey(m.t.Context(), "spare", access.RoleViewer)
+		must(m.t, err)
+		return k.ID
+	}
+	return "matrix"
+}
+
+// goesAway reports whether operations on a thing take it away, so that each call needs one of
+// its own.
+func goesAway(op string) bool {
+	return slices.ContainsFunc([]string{"/webhook-endpoints/{id}", "/token-revocations/{id}", "/approvals/{id}", "/sessions/{id}"}, func(thing string) bool { return strings.Contains(op, thing) })
+}
+
 // try asks one operation with every token.
 func (m *matrix) try(op string) {
 	need := forOthers[op]
 	if need == "" {
 		need = "admin"
 	}
-	method, path, _ := strings.Cut(op, " ")
-	id := "matrix"
-	if strings.Contains(path, "/claims/{id}") {
-		id = m.claim
-	}
-	if op == "PATCH /v1/campaigns/{id}" {
-		// TestEditorsAndPublished covers published campaigns.
-		id = "draft"
-	}
-	if strings.Contains(path, "/erasures/{id}") {
-		id = m.erasure
-	}
-	path = strings.ReplaceAll(strings.ReplaceAll(path, "{id}", id), "{user}", "42")
+	method, pattern, _ := strings.Cut(op, " ")
 	body := ""
 	if method != "GET" {
 		body = `{}`
 	}
-	endpoint := strings.HasPrefix(path, "/v1/webhook-endpoints/"+id)
+	id := m.thing(op)
 	ask := func(headers ...string) answer {
 		m.t.Helper()
-		if endpoint {
-			return m.ask(method, strings.Replace(path, id, m.anEndpoint(), 1), body, headers...)
+		if goesAway(op) {
+			id = m.thing(op)
 		}
-		return m.ask(method, path, body, headers...)
+		return m.ask(method, strings.ReplaceAll(strings.ReplaceAll(pattern, "{id}", id), "{user}", "42"), body, headers...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.bad)) {
 		a := ask("Authorization: " + m.bad[name])
@@ -254,11 +301,7 @@ func (m *matrix) try(op string) {
 		"other": {jwtFor(m.t, "7", time.Hour)}, "admin": {asAdmin},
 	} {
 		a := ask(headers...)
-		if want := verdicts[need][name]; want == 0 {
-			m.allowed(op, name, a)
-		} else {
-			m.denied(op, name, a, want)
-		}
+		m.judge(op, name, a, verdicts[need][name])
 		if need != "open" && need != "public" && a.header.Get("Cache-Control") != "no-store" {
 			m.t.Errorf("%s with %s may be kept by others", op, name)
 		}
@@ -266,16 +309,78 @@ func (m *matrix) try(op string) {
 			m.t.Errorf("%s shows another user's claim", op)
 		}
 	}
-	if need == "open" || need == "user" || need == "claim" {
+	m.session(op, need, ask)
+	if need == "open" {
 		return
 	}
 	for role, key := range m.keys {
-		a := ask("Authorization: Bearer " + key)
-		if role.May(roleFor(op)) {
-			m.allowed(op, string(role), a)
-		} else {
-			m.denied(op, string(role), a, 403)
+		want := verdicts[need]["admin"]
+		switch {
+		case want != 0:
+		case !role.May(roleFor(op)):
+			want = 403
+		case strings.Contains(op, "/sessions/{id}") && role != access.RoleAdmin:
+			// It is another key's.
+			want = 404
 		}
+		m.judge(op, string(role), ask("Authorization: Bearer "+key), want)
+	}
+	m.scoped(op, need, ask)
+}
+
+// judge checks an answer: a refusal of a status, or none for 0.
+func (m *matrix) judge(op, name string, a answer, status int) {
+	m.t.Helper()
+	if status == 0 {
+		m.allowed(op, name, a)
+	} else {
+		m.denied(op, name, a, status)
+	}
+}
+
+// session asks one operation with a session's cookie alone: it reads as its key does, and
+// changes nothing without the session's token, whatever the route.
+func (m *matrix) session(op, need string, ask func(...string) answer) {
+	m.t.Helper()
+	a := ask(m.cookie)
+	switch {
+	case op == "POST /v1/session":
+		// Signing in is not done by a session.
+		m.allowed(op, "session", a)
+	case !strings.HasPrefix(op, "GET "):
+		m.denied(op, "session without its token", a, 403)
+	default:
+		m.judge(op, "session", a, verdicts[need]["admin"])
+	}
+}
+
+// scoped asks one operation with keys for some campaigns and merchants: one for others may do
+// nothing that is not for everybody, or about itself; one for those of the matrix may do what
+// is about them, and nothing that is not.
+func (m *matrix) scoped(op, need string, ask func(...string) answer) {
+	m.t.Helper()
+	outside, inside := ask("Authorization: Bearer "+m.elsewhere), ask("Authorization: Bearer "+m.inside)
+	_, path, _ := strings.Cut(op, " ")
+	about := strings.HasPrefix(path, "/v1/campaigns/{id}") || strings.HasPrefix(path, "/v1/merchants/{id}") || strings.HasPrefix(path, "/v1/claims/{id}")
+	switch {
+	case verdicts[need]["admin"] != 0:
+		m.denied(op, "scoped key", outside, verdicts[need]["admin"])
+		m.denied(op, "key of the scope", inside, verdicts[need]["admin"])
+	case need == "public" || strings.HasSuffix(op, " /v1/session") || op == "GET /v1/sessions":
+		m.allowed(op, "scoped key", outside)
+		if strings.Contains(outside.body, "Secret") {
+			m.t.Errorf("%s shows a scoped key more than everybody sees: %s", op, outside.body)
+		}
+		m.allowed(op, "key of the scope", inside)
+	case strings.Contains(op, "/sessions/{id}"):
+		m.denied(op, "scoped key", outside, 404)
+		m.denied(op, "key of the scope", inside, 404)
+	case about:
+		m.denied(op, "scoped key", outside, 403)
+		m.allowed(op, "key of the scope", inside)
+	default:
+		m.denied(op, "scoped key", outside, 403)
+		m.denied(op, "key of the scope", inside, 403)
 	}
 }
 

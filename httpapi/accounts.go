@@ -6,6 +6,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 
+	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/funds"
 )
@@ -23,6 +24,8 @@ type Accounts interface {
 }
 
 // accountHandlers show accounts and take deposits.
+// Users see their own account only: the user comes from the token, never from the
+// path.
 type accountHandlers struct {
 	*routes
 	accounts Accounts
@@ -42,13 +45,13 @@ func (h *accountHandlers) register() {
 		return h.postings(ctx, c.caller.user, in.page())
 	})
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/accounts/{user}", id: "get-account", tag: tagMoney, access: adminOnly,
+		method: http.MethodGet, path: "/v1/accounts/{user}", id: "get-account", personal: true, tag: tagMoney, access: adminOnly,
 		summary: "Show what is on a user's account",
 	}, func(ctx context.Context, _ *call, in *PathUser) (funds.BalanceView, error) {
 		return h.balance(ctx, in.User)
 	})
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/accounts/{user}/entries", id: "account-entries", tag: tagMoney, access: adminOnly, strictQuery: true,
+		method: http.MethodGet, path: "/v1/accounts/{user}/entries", id: "account-entries", personal: true, tag: tagMoney, access: adminOnly, strictQuery: true,
 		summary: "List the entries of a user's account, newest first",
 	}, func(ctx context.Context, _ *call, in *struct {
 		PathUser
@@ -58,7 +61,7 @@ func (h *accountHandlers) register() {
 		return h.postings(ctx, in.User, in.page())
 	})
 	change(h.routes, operation{
-		method: http.MethodPost, path: "/v1/accounts/{user}/deposits", id: "deposit", tag: tagMoney, access: adminOnly,
+		method: http.MethodPost, path: "/v1/accounts/{user}/deposits", id: "deposit", tag: tagMoney, access: adminOnly, second: &second{act: access.ActDeposit},
 		summary: "Note money that came in for a user", example: `{"amount":{"amount":10000000,"currency":"CNY"},"ref":"transfer-1"}`,
 		description: "It pays for the red packets that the user sends. The same `ref` again changes nothing; for another user or amount it is refused.",
 	}, func(ctx context.Context, c *call, in *PathUser, d *funds.DepositSpec) (funds.DepositView, error) {

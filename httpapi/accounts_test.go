@@ -78,7 +78,7 @@ func TestRedPacketAnswers(t *testing.T) {
 		`"count":2|"count":2,"max":149`: "/stock/redpacket/max", `"kind":"redpacket"|"kind":"sale"`: "/stock/redpacket",
 		`"sender_id":"host"|"sender_id":"a b"`: "/sender_id", `"title":"Rain"|"title":"Rain","pay_within":"5m"`: "/pay_within",
 		`"title":"Rain"|"title":"Rain","price":{"amount":1,"currency":"CNY"}`: "/price",
-		`"kind":"redpacket"|"kind":"redpacket","shards":2`:                    "/shards",
+		`"kind":"redpacket"|"kind":"redpacket","shards":3`:                    "/shards",
 	} {
 		from, to, _ := strings.Cut(change, "|")
 		if a := s.ask("POST", "/v1/campaigns", strings.Replace(spec, from, to, 1), asAdmin); a.status != 400 || !strings.Contains(a.body, `"pointer":"`+field+`"`) {

@@ -29,6 +29,80 @@ func (s *stack) acts(query string) []string {
 	return list
 }
 
+// inOneMinute returns a clock that stands still: what is logged once a minute is there once.
+func inOneMinute() func() time.Time {
+	at := time.Now()
+	return func() time.Time { return at }
+}
+
+// Reads of users' data and refused calls leave a trace, once a minute for the same thing,
+// and none of it is data of users. Paths are encoded, so that none forges a row.
+func TestTracesOfReads(t *testing.T) {
+	s := newStackAt(t, inOneMinute(), nil)
+	s.sale("phone", 5, 5)
+	claim := fmt.Sprint(s.ask("POST", "/v1/campaigns/phone/claims", "", asUser).json["id"])
+	// The record of a user without settled claims is empty, and its trace is without the id.
+	for empty := true; empty; {
+		record, err := s.service.Erasures.Record(t.Context(), "42")
+		must(t, err)
+		empty = record.Empty()
+	}
+	_, viewer, err := s.service.Access.CreateKey(t.Context(), "viewer", access.RoleViewer)
+	must(t, err)
+	asViewer := "Authorization: Bearer " + viewer
+	for range 3 {
+		s.ask("GET", "/v1/users/42", "", asAdmin)
+		s.ask("GET", "/v1/claims?user_id=42&payment_ref=secret-ref&limit=1", "", asAdmin)
+		s.ask("GET", "/v1/claims/"+claim, "", asAdmin)
+		s.ask("GET", "/v1/claims/"+claim, "", asUser)
+		s.ask("GET", "/v1/campaigns/phone/claims?format=csv", "", asViewer)
+		s.ask("GET", "/v1/accounts/42", "", asAdmin)
+		s.ask("POST", "/v1/campaigns/phone/pause", "", asViewer)
+		s.ask("GET", "/v1/users/42", "", asViewer)
+	}
+	s.ask("PATCH", "/v1/campaigns/x%0A2026-11-22%20boss%1B%5B2J", `{"title":"t"}`, asAdmin)
+	want := []string{
+		"create-campaign /v1/campaigns 201 <nil>",
+		"publish-campaign /v1/campaigns/phone/publish 200 <nil>",
+		"get-user /v1/users/42 200 <nil>",
+		"orders /v1/claims?user_id=42 200 <nil>",
+		"get-claim /v1/claims/" + claim + " 200 <nil>",
+		"campaign-claims /v1/campaigns/phone/claims?format=csv 200 <nil>",
+		"get-account /v1/accounts/42 200 <nil>",
+		"pause-campaign /v1/campaigns/phone/pause 403 forbidden",
+		"get-user /v1/users/42 403 forbidden",
+		"patch-campaign /v1/campaigns/x%0A2026-11-22%20boss%1B%5B2J 404 not_found",
+	}
+	if got := s.acts(""); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the log has:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if a := s.ask("GET", "/v1/audit?action=get-claim", "", asAdmin); strings.Contains(a.body, "before") || strings.Contains(a.body, "after") {
+		t.Errorf("what was read is in the log: %s", a.body)
+	}
+	for range 2 {
+		s.ask("GET", "/v1/products", "", "Authorization: Bearer dibs_a_key_that_there_is_not")
+	}
+	if n := strings.Count(s.logs.String(), "an unknown API key was refused"); n != 1 || strings.Contains(s.logs.String(), "dibs_a_key_that") {
+		t.Errorf("%d lines of an unknown key:\n%s", n, s.logs)
+	}
+}
+
+// A read of a record that is still empty does not name the user, and does not hide the
+// read of what is there later.
+func TestTraceOfAnEmptyRecord(t *testing.T) {
+	s := newStackAt(t, inOneMinute(), nil)
+	s.sale("phone", 5, 5)
+	for range 2 {
+		s.ask("GET", "/v1/users/42", "", asAdmin)
+	}
+	s.ask("POST", "/v1/campaigns/phone/claims", "", asUser)
+	s.eventually("settled", "/v1/users/42", shows(`"phone"`), asAdmin)
+	want := "get-user /v1/users/{user} 200 <nil>\nget-user /v1/users/42 200 <nil>"
+	if got := strings.Join(s.acts("&action=get-user"), "\n"); got != want {
+		t.Errorf("the log has:\n%s\nwant:\n%s", got, want)
+	}
+}
+
 // Every change by a key is in the log, once, with before and after; reading and
 // users' own calls are not.
 func TestAuditLog(t *testing.T) {
@@ -79,7 +153,7 @@ func TestAuditLog(t *testing.T) {
 // unlogged is a log that cannot be written.
 type unlogged struct{ httpapi.AdminLog }
 
-func (unlogged) BeginAct(context.Context, *access.Act) error {
+func (unlogged) BeginAction(context.Context, *access.AdminAction) error {
 	return dibs.Unavail(dibs.EffectNone, errors.New("the ledger is away"))
 }
 
@@ -132,5 +206,35 @@ func TestAuditHasNoCodes(t *testing.T) {
 	log := s.ask("GET", "/v1/audit?limit=100", "", asAdmin).body
 	if strings.Contains(log, "SECRET") || strings.Count(log, `"unclaimed-codes"`) != 2 || !strings.Contains(log, "redeem") {
 		t.Errorf("the log has %s", log)
+	}
+}
+
+// The chain over the log can be listed page by page, checked by anyone, and by the server.
+func TestChainOfActs(t *testing.T) {
+	s := newStack(t, nil)
+	s.sale("phone", 5, 5)
+	check, cursor := access.ChainCheck{}, ""
+	for {
+		l, err := s.admin.Audit.Chain(t.Context(), dibs.Page{Limit: 2, Cursor: cursor})
+		must(t, err)
+		for i := range l.Items {
+			link := l.Items[i].Link()
+			check.Add(&link)
+		}
+		if cursor = l.NextCursor; cursor == "" {
+			break
+		}
+	}
+	mine := check.Report(nil)
+	theirs, err := s.admin.Audit.VerifyLog(t.Context(), access.ChainPoint{N: mine.Last, Hash: mine.Head})
+	must(t, err)
+	// A start, and two acts that began and ended.
+	if !mine.Whole || !theirs.Whole || mine.Last != 5 || mine.Entries != 2 || theirs.Head != mine.Head {
+		t.Errorf("%+v and %+v", mine, theirs)
+	}
+	for path, status := range map[string]int{"/v1/audit/verification?known=5": 400, "/v1/audit/chain?cursor=x": 400} {
+		if a := s.ask("GET", path, "", asAdmin); a.status != status {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
 	}
 }

@@ -25,9 +25,12 @@ type Announcements interface {
 	Resume(ctx context.Context, id string) (*announce.Announcement, error)
 	// Cancel ends it: followers who are still in the queue are not told.
 	Cancel(ctx context.Context, id string) (*announce.Announcement, error)
+	// Threshold proposes a threshold that covers so many percent of the merchants.
+	Threshold(ctx context.Context, cover float64) (announce.ThresholdView, error)
 }
 
 // announcementHandlers announce campaigns to followers.
+// Steps of an announcement may be repeated; the service says what its state allows.
 type announcementHandlers struct {
 	*routes
 	announcements Announcements
@@ -64,6 +67,14 @@ func (h *announcementHandlers) register() {
 		},
 		) (api.ListView[announce.AnnouncementView], error) {
 			return listOf((*announce.Announcement).View)(h.announcements.List(ctx, in.ID, in.page()))
+		})
+	register(h.routes, announcement(http.MethodGet, "/v1/merchants/threshold", "propose-threshold", "Propose the threshold of announcements",
+		"From how many followers the merchants have: the lowest threshold that covers `cover` percent of them. The settings keep the one in use."),
+		func(ctx context.Context, _ *call, in *struct {
+			Cover float64 `query:"cover" default:"99" minimum:"0" maximum:"100" doc:"the percentage of the merchants to cover"`
+		},
+		) (announce.ThresholdView, error) {
+			return h.announcements.Threshold(ctx, in.Cover)
 		})
 	register(h.routes, announcement(http.MethodGet, "/v1/announcements/{id}", "get-announcement", "Show an announcement and how far it is", ""), byID(h.announcements.Get))
 	for _, action := range []struct {

@@ -14,12 +14,15 @@ import (
 const typeCSV = "text/csv; charset=utf-8"
 
 // output is a route's answer as huma takes it.
+// Status is set in every answer without an error.
 type output[T any] struct {
 	Status int
 	Body   payload[T]
 }
 
 // payload is a body: a value, or the JSON of one, or a stream of CSV.
+// Exactly one of its members counts: stream before raw before value. raw is the
+// answer that a repeat must get byte by byte.
 type payload[T any] struct {
 	value  T
 	raw    []byte
@@ -39,6 +42,7 @@ func (p payload[T]) ContentType(string) string {
 	return web.TypeJSON[0]
 }
 
+// An error of the stream comes after the status was sent; the connection is cut then.
 func (p payload[T]) writeTo(w io.Writer) error {
 	if p.stream != nil {
 		return p.stream(w)
@@ -92,6 +96,7 @@ func (e *refusal) writeTo(w io.Writer) error {
 var _ = func() bool {
 	before := huma.NewErrorWithContext
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
+		// A request of another handler in the process has no call.
 		c := callOf(ctx.Context())
 		if c == nil {
 			return before(ctx, status, msg, errs...)

@@ -34,6 +34,7 @@ type Audiences interface {
 }
 
 // maxAudienceFile bounds a file of users, in bytes.
+// Ten million users with ids of 64 characters and ranks fit.
 const maxAudienceFile = 1 << 30
 
 // followerPath names a follower.
@@ -61,6 +62,8 @@ type followerView struct {
 }
 
 // audienceHandlers import and show lists of users, and followers.
+// Imports know repeats by themselves: a list is replaced as a whole, and following
+// twice is following once.
 type audienceHandlers struct {
 	*routes
 	audiences Audiences
@@ -83,7 +86,7 @@ func (h *audienceHandlers) register() {
 		summary: "Show a list of users",
 	}, byID(view))
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/merchants/{id}/followers", id: "list-followers", tag: tagAdmin, access: adminOnly,
+		method: http.MethodGet, path: "/v1/merchants/{id}/followers", id: "list-followers", personal: true, tag: tagAdmin, access: adminOnly,
 		summary: "List a merchant's followers, the highest rank first",
 	}, func(ctx context.Context, _ *call, in *struct {
 		PathID

@@ -1,10 +1,16 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/httpapi"
 )
 
 // A campaign for a list lets the users of the list through, and after another import
@@ -58,4 +64,49 @@ func TestAudience(t *testing.T) {
 	}
 	want("7", 201)
 	want("42", 403)
+}
+
+// slowImports are lists whose imports wait until they may go on.
+type slowImports struct {
+	httpapi.Audiences
+	begun, goOn chan struct{}
+}
+
+func (a slowImports) Import(ctx context.Context, id string, file io.Reader, done func(int64)) (api.AudienceView, error) {
+	a.begun <- struct{}{}
+	<-a.goOn
+	return a.Audiences.Import(ctx, id, file, done)
+}
+
+// A node imports a few files at a time: another one is refused at once, and taken when one
+// is done.
+func TestImportsAtATime(t *testing.T) {
+	const most = 4
+	svc, lists := newServiceAndLists(t)
+	slow := slowImports{lists, make(chan struct{}, most+2), make(chan struct{})}
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), AllowDevTokens: true, Audiences: slow})
+	must(t, err)
+	s := serve(t, svc, h)
+	file := func(name string) answer {
+		return s.ask("PUT", "/v1/audiences/"+name, "user\n42\n", asAdmin, "Content-Type: text/csv")
+	}
+	var all sync.WaitGroup
+	for i := range most {
+		all.Go(func() {
+			a := file(fmt.Sprintf("list-%d", i))
+			if a.status != 200 {
+				t.Errorf("file %d: %d %s", i, a.status, a.body)
+			}
+			checkDisposition(t, a)
+		})
+		<-slow.begun
+	}
+	if a := file("one-more"); a.status != 503 || a.json["reason"] != "overloaded" || a.json["effect"] != "none" || a.header.Get("Retry-After") == "" {
+		t.Errorf("one more: %d %s", a.status, a.body)
+	}
+	close(slow.goOn)
+	all.Wait()
+	if a := file("one-more"); a.status != 200 {
+		t.Errorf("after the others: %d %s", a.status, a.body)
+	}
 }

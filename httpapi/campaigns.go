@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/httpapi/internal/pages"
+	"github.com/dibs-dev/dibs/httpapi/internal/viewcache"
 	"github.com/dibs-dev/dibs/internal/web"
 
 	"github.com/dibs-dev/dibs/access"
@@ -34,8 +34,9 @@ type Campaigns interface {
 	// reads the ledger.
 	Get(ctx context.Context, id string) (*dibs.Campaign, error)
 	Now(ctx context.Context, id string) (*dibs.Campaign, error)
-	// List returns campaigns, newest first; public leaves drafts out.
-	List(ctx context.Context, public bool, page dibs.Page) (dibs.List[dibs.Campaign], error)
+	// List returns campaigns, newest first: all, or those of a product; public leaves
+	// drafts out.
+	List(ctx context.Context, public bool, product string, page dibs.Page) (dibs.List[dibs.Campaign], error)
 	// CampaignView shows a campaign with what remains and its product; admin adds the
 	// fields that users must not see.
 	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error)
@@ -51,6 +52,8 @@ var errNoCampaign = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such cam
 
 // campaignHandlers show and change campaigns. The views for callers without
 // credentials come from the page cache.
+// Users get views that may be some tenths of a second old; administrators get those
+// of the ledger, so that each of them sees their own change.
 type campaignHandlers struct {
 	*routes
 	campaigns Campaigns
@@ -78,7 +81,8 @@ func (h *campaignHandlers) register() {
 	change(h.routes, operation{
 		method: http.MethodPatch, path: "/v1/campaigns/{id}", id: "patch-campaign", tag: tagAdmin, access: adminOnly, role: access.RoleEditor,
 		summary: "Change a campaign", example: `{"ends_at":"2026-12-01T07:00:00Z"}`,
-		description: "Fields that are absent or null stay. After publishing, only title, comment, ends_at, low_stock and an upward limit_per_user may change, and keys need the role publisher.",
+		description: "Fields that are absent stay; null takes an optional field away. `stock` is a draft's: another number of its kind. After publishing, only title, comment, ends_at, low_stock and an upward limit_per_user, limit_per_product or shards may change, and keys need the role publisher. " +
+			"With `version`, nothing changes when the campaign was changed since: two administrators do not overwrite each other unseen.",
 	}, h.patch)
 	for _, action := range []struct {
 		verb, summary string
@@ -98,7 +102,8 @@ func (h *campaignHandlers) register() {
 	}
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}/stats", id: "campaign-stats", tag: tagAdmin, access: adminOnly,
-		summary: "Show a campaign's numbers", description: "`granted` counts units granted and not released.",
+		summary: "Show a campaign's numbers", description: "`granted` counts units granted and not released. " +
+			"`refused` has the refusals of the node that answers, since it started; all else is of all nodes.",
 	}, byID(h.campaigns.Stats))
 }
 
@@ -112,12 +117,19 @@ func (h *campaignHandlers) show(ctx context.Context) func(*dibs.Campaign, error)
 	}
 }
 
-func (h *campaignHandlers) list(ctx context.Context, c *call, in *struct{ PageQuery }) (v api.ListView[api.CampaignView], err error) {
-	l, err := h.campaigns.List(ctx, !c.caller.isAdmin(), in.page())
+// campaignsInput asks for campaigns.
+type campaignsInput struct {
+	PageQuery
+	ProductID string `query:"product_id" maxLength:"64" doc:"only those of this product"`
+}
+
+func (h *campaignHandlers) list(ctx context.Context, c *call, in *campaignsInput) (v api.ListView[api.CampaignView], err error) {
+	l, err := h.campaigns.List(ctx, !c.caller.isAdmin(), in.ProductID, in.page())
 	if err != nil {
 		return v, err
 	}
 	v.NextCursor, v.Items = l.NextCursor, make([]api.CampaignView, len(l.Items))
+	// A list may be kept for as long as the view in it that changes first.
 	keep := web.MaxKeep
 	for i := range l.Items {
 		if v.Items[i], err = h.campaigns.CampaignView(ctx, &l.Items[i], c.caller.isAdmin()); err != nil {
@@ -149,6 +161,8 @@ func (h *campaignHandlers) get(ctx context.Context, c *call, in *PathID) (api.Ca
 }
 
 // keepView is how long others may keep the view of a campaign.
+// That of an upcoming campaign is kept until its start at most, or for a second: the
+// countdown must not outlive the start.
 func (h *campaignHandlers) keepView(v *api.CampaignView) time.Duration {
 	now, phase := h.now(), dibs.PhaseOpen
 	switch {
@@ -157,7 +171,7 @@ func (h *campaignHandlers) keepView(v *api.CampaignView) time.Duration {
 	case v.State == dibs.EndedState || !now.Before(v.EndsAt):
 		phase = dibs.PhaseEnded
 	}
-	return pages.KeepFor(now, v.StartsAt, phase)
+	return viewcache.KeepFor(now, v.StartsAt, phase)
 }
 
 // cacheable sets the cache headers of a view, and answers 304 to a caller that has
@@ -194,6 +208,7 @@ func (h *campaignHandlers) create(ctx context.Context, c *call, _ *struct{}, spe
 		spec.ID = "c-" + ref
 	}
 	campaign, err := h.campaigns.Create(ctx, *spec)
+	// The id comes from this caller's key, so the draft is their own.
 	if derived && errors.Is(err, dibs.ErrAlreadyExists) {
 		campaign, err = h.campaigns.Get(ctx, spec.ID)
 	}
@@ -204,6 +219,8 @@ func (h *campaignHandlers) create(ctx context.Context, c *call, _ *struct{}, spe
 }
 
 // patch changes a campaign. A key that may only edit drafts changes nothing else.
+// The state is read before the change. After a publication in between, the service still
+// refuses all fields that a published campaign may not change.
 func (h *campaignHandlers) patch(ctx context.Context, c *call, in *PathID, patch *dibs.CampaignPatch) (api.CampaignView, error) {
 	if !c.caller.role.May(access.RolePublisher) {
 		campaign, err := h.campaigns.Now(ctx, in.ID)

@@ -2,10 +2,14 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
+	"reflect"
 	"sync"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
@@ -25,6 +29,7 @@ const (
 )
 
 // Claimer decides claims.
+// All claims call it concurrently.
 type Claimer interface {
 	// Claim returns the decision, which is final: Granted, or the refusal. An error
 	// means that there is none, and says what may have happened all the same.
@@ -55,6 +60,9 @@ type Overload interface {
 // allocate beyond what TestClaimAllocations counts.
 //
 //	receive → shed → authenticate → read → limit → decide → answer
+//
+// It does not change while it serves, so requests share it without a lock. Every
+// request owns one scratch from beginning to end.
 type claimHandler struct {
 	claimer Claimer
 	auth    *authenticator
@@ -76,6 +84,7 @@ type scratch struct {
 }
 
 // keptScratch is the most that a buffer may have grown to and still be kept.
+// One long body would otherwise stay in memory for good.
 const keptScratch = 8 << 10
 
 var scratches = sync.Pool{New: func() any {
@@ -86,6 +95,8 @@ var scratches = sync.Pool{New: func() any {
 func (h *claimHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	id := h.respond.Begin(w, r)
+	// A panic is answered too. Its scratch is left to the garbage collector: what is in
+	// it is not known.
 	defer func() {
 		if fault := recover(); fault != nil {
 			h.respond.Recovered(w, r, id, fault, false)
@@ -116,10 +127,16 @@ func (h *claimHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // decide takes a claim from its arrival to the decision. A refusal is a result;
 // an error means that the claim was not decided.
+//
+// An error before the last line means that this attempt did nothing; with a key, an
+// earlier one may have been granted. An error of the claimer says by its effect what may
+// have happened.
 func (h *claimHandler) decide(w http.ResponseWriter, r *http.Request, s *scratch) (dibs.Result, error) {
 	if h.overload != nil && h.overload.Full() {
 		// A claim that cannot be answered in time is refused before it costs anything.
 		h.overload.Refused()
+		// With a key it may be a repeat of a claim that was granted, so the effect is
+		// unknown.
 		return dibs.Result{}, dibs.Shed(len(r.Header[web.HeaderKey]) > 0)
 	}
 	from, err := h.auth.claimant(r.Header)
@@ -133,20 +150,26 @@ func (h *claimHandler) decide(w http.ResponseWriter, r *http.Request, s *scratch
 	if err := h.read(w, r, s); err != nil {
 		return dibs.Result{}, err
 	}
-	quantity, err := decodeClaim(h.body, s.in)
+	quantity, reference, err := decodeClaim(h.body, s.in)
 	if err != nil {
 		return dibs.Result{}, err
 	}
 	req := dibs.ClaimRequest{
-		CampaignID: r.PathValue("id"), UserID: from.user, Quantity: quantity, Key: key,
+		CampaignID: r.PathValue("id"), UserID: from.user, Quantity: quantity, Key: key, Reference: reference,
 		Address: h.proxies.Client(r), Device: web.Single(r.Header[headerDevice]),
 		Ticket: web.Single(r.Header[headerTicket]), Admission: web.Single(r.Header[headerAdmission]),
+		Until: from.token.Until, TokenID: from.token.ID, Issued: from.token.Issued,
 	}
 	if h.limits != nil {
 		res, ok := h.limits.Enter(r.Context(), &req)
 		web.SetQuota(w.Header(), &res.Quota)
 		if !ok {
 			return res, nil
+		}
+		// The claim may have waited for its turn: a token that has ended meanwhile, or was
+		// revoked, claims nothing.
+		if !h.auth.users.still(&from.token) {
+			return dibs.Result{}, errBadToken
 		}
 	}
 	return h.claimer.Claim(r.Context(), req)
@@ -158,6 +181,7 @@ func (h *claimHandler) read(w http.ResponseWriter, r *http.Request, s *scratch) 
 	if r.Body == http.NoBody {
 		return nil
 	}
+	// The buffer never grows for what a header promises.
 	if r.ContentLength < 0 || r.ContentLength > int64(cap(s.in)) {
 		// A long body, or one of unknown length: rare, and bounded by ReadBody.
 		raw, err := web.ReadBody(w, r, h.maxBody)
@@ -177,7 +201,7 @@ func (h *claimHandler) read(w http.ResponseWriter, r *http.Request, s *scratch) 
 // grant answers a yes: 201 the first time, 200 when it is repeated.
 func (h *claimHandler) grant(w http.ResponseWriter, res *dibs.Result, s *scratch) {
 	header := w.Header()
-	header["Content-Type"] = web.TypeJSON
+	web.SetJSON(header)
 	header["Cache-Control"] = web.NoStore
 	status := http.StatusCreated
 	if res.Replayed {
@@ -213,4 +237,51 @@ func (h *claimHandler) refuse(w http.ResponseWriter, r *http.Request, res *dibs.
 	w.WriteHeader(p.StatusCode())
 	h.respond.Write(w, s.out)
 	return p.Reason
+}
+
+// register makes the route, which is not an operation of huma's, and documents it.
+func (h *claimHandler) register(to *routes) {
+	h.body = web.NewDecoder[claimBody](to.schemas, nil)
+	to.describeClaim(&operation{
+		method: http.MethodPost, path: "/v1/campaigns/{id}/claims", id: "claim", tag: tagUser, access: userOnly,
+		summary: "Claim", example: `{"quantity":1}`,
+		description: "Granted or why not, at once and for good. The body may be absent, `{}`, or name a quantity and a `reference` of your own.",
+	})
+	to.Handle(claimPattern, h)
+}
+
+// describeClaim documents the claim.
+func (d *document) describeClaim(op *operation) {
+	claim := func(description string, headers map[string]*huma.Param) *huma.Response {
+		return &huma.Response{Description: description, Headers: headers, Content: map[string]*huma.MediaType{
+			web.TypeJSON[0]: {Schema: d.schemas.Schema(reflect.TypeFor[api.ClaimView](), true, "")},
+		}}
+	}
+	text := &huma.Schema{Type: huma.TypeString}
+	longestDevice := dibs.MaxDeviceLen
+	d.examples[op.id] = op.example
+	rs := op.problems(d)
+	rs["201"] = claim("Granted, for good", map[string]*huma.Param{"Location": {Schema: text}})
+	rs["200"] = claim("Granted before: the first result again", map[string]*huma.Param{web.HeaderReplayed: {Schema: text}})
+	rs["400"] = d.problem("The request is not valid; `errors` lists what is wrong")
+	rs["404"] = d.problem("There is no such campaign")
+	rs["409"] = d.problem("Refused: paused, not_started, ended, sold_out, limit_reached, too_many_claims or waiting")
+	rs["413"] = d.problem("The body is too large")
+	rs["422"] = d.problem("The key was used for another quantity or reference")
+	rs["503"] = d.problem("Not answered; `effect` says whether it may have been granted all the same")
+	o := d.describe(op, rs)
+	o.Parameters = []*huma.Param{
+		idParam(),
+		keyParam(),
+		{
+			Name: headerDevice, In: "header", Description: "the client's name for its device, for limits per device; 255 bytes at most",
+			Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longestDevice},
+		},
+		{Name: headerTicket, In: "header", Description: "the ticket, where the campaign asks for one", Schema: text},
+		{Name: headerAdmission, In: "header", Description: "the admission of the user, where there is a waiting room", Schema: text},
+	}
+	o.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{web.TypeJSON[0]: {
+		Schema: d.schemas.Schema(reflect.TypeFor[claimBody](), true, ""), Example: json.RawMessage(op.example),
+	}}}
+	d.huma.OpenAPI().AddOperation(&o)
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/gate/overload"
 	"github.com/dibs-dev/dibs/httpapi"
-	"github.com/dibs-dev/dibs/overload"
 
 	"github.com/dibs-dev/dibs/api"
 )
@@ -90,6 +90,7 @@ var claimScenarios = []scenario{
 	{name: "long device", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Dibs-Device: " + strings.Repeat("d", 256)}, status: 400, contains: []string{`"/Dibs-Device"`, "must be at most 255 bytes"}},
 	{name: "device in full length", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Dibs-Device: " + strings.Repeat("d", 255)}, status: 409},
 	{name: "key with a space", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: a b"}, status: 400},
+	{name: "key as the IETF's draft writes it, in quotes", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, `Idempotency-Key: "8e03978e-40d5-43e8-bc93-6894a57f9324"`}, status: 409},
 	{name: "key in full length", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: " + strings.Repeat("k", 255)}, status: 409},
 	{
 		name: "too large", method: "POST", path: onePath, body: `{"quantity":1` + strings.Repeat(" ", 64<<10) + `}`, headers: []string{asUser}, status: 413,
@@ -106,12 +107,12 @@ func TestClaimScenarios(t *testing.T) {
 	s.campaign("later", now.Add(time.Hour), now.Add(2*time.Hour), 5, 1)
 	s.sale("over", 5, 1)
 	s.sale("rest", 5, 1)
-	_, err := s.admin.End(context.Background(), "over")
+	_, err := s.admin.Campaigns.End(context.Background(), "over")
 	must(t, err)
-	_, err = s.admin.Pause(context.Background(), "rest")
+	_, err = s.admin.Campaigns.Pause(context.Background(), "rest")
 	must(t, err)
 	units := int64(1)
-	_, err = s.admin.CreateCampaign(context.Background(), dibs.CampaignSpec{
+	_, err = s.admin.Campaigns.Create(context.Background(), dibs.CampaignSpec{
 		ID: "draft", Kind: dibs.Sale, Title: "Secret plan",
 		StartsAt: now, EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Units: &units},
 	}, "")
@@ -231,7 +232,7 @@ func TestClaimsAtOnce(t *testing.T) {
 	if n != stock {
 		t.Errorf("%d granted of %d", n, stock)
 	}
-	report, err := s.admin.Verify(context.Background(), "rush")
+	report, err := s.admin.Audit.Verify(context.Background(), "rush")
 	must(t, err)
 	if !report.OK {
 		t.Errorf("a promise is broken: %+v", report)

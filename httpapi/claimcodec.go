@@ -10,7 +10,8 @@ import (
 
 // claimBody is the body of a claim, as documented.
 type claimBody struct {
-	Quantity *int64 `json:"quantity,omitempty" minimum:"1" maximum:"2147483647" doc:"units, default 1"`
+	Quantity  *int64 `json:"quantity,omitempty" minimum:"1" maximum:"2147483647" doc:"units, default 1"`
+	Reference string `json:"reference,omitempty" maxLength:"256" doc:"the caller's own, such as the address to go to afterwards: it comes back with the claim, and is never followed"`
 }
 
 // quickQuantity reads the bodies that nearly all clients send, `{}`, nothing at all
@@ -60,24 +61,28 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// decodeClaim returns the quantity that a claim's body asks for.
-func decodeClaim(d web.Decoder, raw []byte) (int64, error) {
+// decodeClaim returns the quantity that a claim's body asks for, and its reference.
+func decodeClaim(d web.Decoder, raw []byte) (quantity int64, reference string, err error) {
 	if q, ok := quickQuantity(raw); ok {
-		return q, nil
+		return q, "", nil
 	}
 	var body claimBody
 	value, err := d.Decode(raw, &body)
 	if err != nil {
-		return 0, err
+		return 0, "", err
+	}
+	// Absent means 1 and none, but null is a value that the client failed to fill in.
+	members, _ := value.(map[string]any)
+	if v, given := members["quantity"]; given && v == nil {
+		return 0, "", dibs.Invalid(dibs.Fault{Field: "/quantity", Problem: dibs.Text{EN: "must be a whole number", ZH: "必须是整数"}})
+	}
+	if v, given := members["reference"]; given && v == nil {
+		return 0, "", dibs.Invalid(dibs.Fault{Field: "/reference", Problem: dibs.Text{EN: "must be a text", ZH: "必须是字符串"}})
 	}
 	if body.Quantity != nil {
-		return *body.Quantity, nil
+		return *body.Quantity, body.Reference, nil
 	}
-	// Absent means 1, but null is a value that the client failed to fill in.
-	if members, _ := value.(map[string]any); len(members) > 0 {
-		return 0, dibs.Invalid(dibs.Fault{Field: "/quantity", Problem: dibs.Text{EN: "must be a whole number", ZH: "必须是整数"}})
-	}
-	return 1, nil
+	return 1, body.Reference, nil
 }
 
 // appendMoney appends an amount, or null.
@@ -90,7 +95,7 @@ func appendMoney(b []byte, m *dibs.Money) []byte {
 	return append(b, '}')
 }
 
-// appendClaim appends a claim as encoding/json writes its dibs.ClaimView, without
+// appendClaim appends a claim as encoding/json writes its api.ClaimView, without
 // reflection. The claim has no steps after its grant, whose members it leaves out.
 func appendClaim(b []byte, c *dibs.Claim) []byte {
 	b = web.AppendString(append(b, `{"id":`...), c.ID)
@@ -110,6 +115,10 @@ func appendClaim(b []byte, c *dibs.Claim) []byte {
 		b = web.AppendTime(append(b, `,"pay_by":`...), c.PayBy)
 	}
 	b = web.AppendTime(append(b, `,"created_at":`...), c.CreatedAt)
+	b = web.AppendTime(append(b, `,"updated_at":`...), c.UpdatedAt)
+	if c.Reference != "" {
+		b = web.AppendString(append(b, `,"reference":`...), c.Reference)
+	}
 	if c.Kind == dibs.RedPacket {
 		b = append(b, `,"result_code":"0"`...)
 	}

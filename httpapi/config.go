@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -8,9 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi/internal/signin"
 	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/tokens"
 
+	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/gate"
 )
 
@@ -26,6 +29,10 @@ type Config struct {
 	// JWTSecret is the HS256 secret of user tokens; at least 32 random bytes
 	// are advised. Not used when Users is set.
 	JWTSecret []byte
+	// Approvals say which acts of administrators wait for a second one; default: none.
+	Approvals access.ApprovalRules
+	// Revoked tells tokens that count no longer; default: none does.
+	Revoked Revoked
 	// Places, Lotteries and Tickets are the waiting rooms, lotteries and tickets of
 	// campaigns; nil means that no campaign has any.
 	Places    gate.Places
@@ -44,6 +51,12 @@ type Config struct {
 	// Limits bound claims before the service is called, as limit.Limiter does;
 	// default: none.
 	Limits Limits
+	// Calls bound how often a user calls the routes that are no claims and no orders, as
+	// limit.Limiter does; default: no bound.
+	Calls Limits
+	// Strangers bound how often an address calls public routes without credentials, where
+	// the answer is not in memory, as limit.Limiter does; default: no bound.
+	Strangers Limits
 	// Overload refuses claims before their token and body are read; it is the Guard
 	// of the service. Default: none.
 	Overload Overload
@@ -69,9 +82,36 @@ type Config struct {
 	Collectors []prometheus.Collector
 	// Gateway holds long-lived connections; nil for a server without them.
 	Gateway Gateway
+	// Meters measure campaigns for the console; without them there is no stream of
+	// numbers.
+	Meters Meters
+	// Rehearsals run rushes for the console; nil where they are not allowed.
+	Rehearsals Rehearsals
+	// Diagnosis tells settings and findings of the server; without it the API has no
+	// routes for them.
+	Diagnosis Diagnosis
+	// SessionKey seals the console's cookies, SessionKeySize bytes that all nodes share;
+	// default: a random one, for this process alone. SecureCookies keeps them to HTTPS.
+	SessionKey    []byte
+	SecureCookies bool
+	// People sign in at an identity provider, as access/oidc does; nil for none.
+	People People
+	// LoginCodes are good once for signing in; nil for none.
+	LoginCodes LoginCodes
+	// Stopping ends when the server stops: streams of the console end then. nil means
+	// that they end with their clients alone.
+	Stopping context.Context //nolint:containedctx // It is a signal, not a call's.
+	// Storefront shows what is on offer at /; without it / leads to console and docs.
+	Storefront bool
+	// ImageOrigins are the origins from which pages show pictures of products, beside
+	// the server's own.
+	ImageOrigins []string
 	// Now is the clock for tokens and GET /v1/time; default time.Now.
 	Now func() time.Time
 }
+
+// People is an identity provider.
+type People = signin.People
 
 // WithDefaults returns the config with every zero field set.
 func (c Config) WithDefaults() Config {
@@ -103,6 +143,8 @@ func (c Config) WithDefaults() Config {
 }
 
 // Validate lists every fault of a config with defaults, naming the fields.
+// The error is *dibs.Error of InvalidRequest with a fault for each field. Starting is
+// refused: no fault is passed over.
 func (c Config) Validate() error {
 	var fs []dibs.Fault
 	must := func(ok bool, field, problem string) {
@@ -119,6 +161,7 @@ func (c Config) Validate() error {
 		problem := web.CheckOrigin(o)
 		must(problem == "", "/Origins", problem)
 	}
+	// A claim with its longest members must fit.
 	must(c.MaxBody >= 1<<10, "/MaxBody", "must be at least 1024")
 	must(c.MaxAdminBody >= c.MaxBody, "/MaxAdminBody", "must be at least MaxBody")
 	if len(fs) > 0 {

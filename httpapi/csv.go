@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/dibs-dev/dibs"
 
@@ -16,6 +17,7 @@ import (
 )
 
 // csvFile is a list as a CSV file.
+// row returns as many cells as there are columns.
 type csvFile[T any] struct {
 	name    string
 	columns []string
@@ -26,7 +28,7 @@ type csvFile[T any] struct {
 func claimsCSV(name string) csvFile[dibs.Claim] {
 	return csvFile[dibs.Claim]{name: name, row: claimRow, columns: []string{
 		"id", "campaign_id", "kind", "user_id", "quantity", "status", "status_code", "order_type",
-		"items", "amount", "currency", "pay_by", "created_at", "product_id", "payment_ref",
+		"items", "amount", "currency", "pay_by", "created_at", "product_id", "payment_ref", "reference", "comment", "updated_at",
 	}}
 }
 
@@ -50,6 +52,8 @@ func listOrCSV[T, V any](ctx context.Context, a *routes, c *call, format string,
 }
 
 // pageWrite is how long one page may take to reach the reader.
+// A file has no bound of its own: it goes on as long as its reader takes a page in
+// that time.
 const pageWrite = 30 * time.Second
 
 // streamCSV writes all pages. When it fails in the middle, it cuts the connection,
@@ -96,8 +100,20 @@ func claimRow(c *dibs.Claim) []string {
 		payBy = c.PayBy.UTC().Format(time.RFC3339Nano)
 	}
 	return []string{
-		c.ID, c.CampaignID, string(c.Kind), c.UserID, strconv.FormatInt(c.Quantity, 10), c.Status.String(),
-		strconv.Itoa(int(c.Status)), strconv.Itoa(int(c.OrderType)), strings.Join(c.Items, "\n"), amount, currency, payBy,
-		c.CreatedAt.UTC().Format(time.RFC3339Nano), c.ProductID, paid,
+		c.ID, cell(c.CampaignID), string(c.Kind), cell(c.UserID), strconv.FormatInt(c.Quantity, 10), c.Status.String(),
+		strconv.Itoa(int(c.Status)), strconv.Itoa(int(c.OrderType)), cell(strings.Join(c.Items, "\n")), amount, currency, payBy,
+		c.CreatedAt.UTC().Format(time.RFC3339Nano), cell(c.ProductID), cell(paid),
+		cell(c.Reference), cell(c.Comment), c.UpdatedAt.UTC().Format(time.RFC3339Nano),
 	}
+}
+
+// cell returns a text that others chose as a spreadsheet shows it: with an apostrophe
+// before what would be a formula.
+// A user chooses ids and references; an administrator opens the file.
+func cell(text string) string {
+	// Spreadsheets of East Asian locales take full-width signs for their ASCII ones.
+	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
+		return "'" + text
+	}
+	return text
 }

@@ -25,12 +25,12 @@ func TestClaimsCSVAndPages(t *testing.T) {
 		items[i] = fmt.Sprintf(`seat "%d", row`, i)
 	}
 	limit := int64(2)
-	_, err := s.admin.CreateCampaign(ctx, dibs.CampaignSpec{
+	_, err := s.admin.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: "seats", Kind: dibs.Coupon, Title: "Seats", Limit: &limit,
 		StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour), Stock: dibs.StockSpec{Items: items},
 	}, "")
 	must(t, err)
-	_, err = s.admin.Publish(ctx, "seats")
+	_, err = s.admin.Campaigns.Publish(ctx, "seats")
 	must(t, err)
 	ids := map[string]bool{}
 	for i := range n {
@@ -55,7 +55,7 @@ func TestClaimsCSVAndPages(t *testing.T) {
 	}
 	pages, seen, cursor := 0, map[string]bool{}, ""
 	for {
-		l, err := s.admin.CampaignClaims(ctx, "seats", clientFilter{}, dibs.Page{Limit: 100, Cursor: cursor})
+		l, err := s.admin.Campaigns.Claims(ctx, "seats", clientFilter{}, dibs.Page{Limit: 100, Cursor: cursor})
 		must(t, err)
 		for _, c := range l.Items {
 			seen[c.ID] = true
@@ -68,7 +68,7 @@ func TestClaimsCSVAndPages(t *testing.T) {
 	if pages != 3 || len(seen) != n {
 		t.Errorf("%d claims on %d pages", len(seen), pages)
 	}
-	l, err := s.admin.CampaignClaims(ctx, "seats", clientFilter{UserID: "u3", Status: "confirmed"}, dibs.Page{})
+	l, err := s.admin.Campaigns.Claims(ctx, "seats", clientFilter{UserID: "u3", Status: "confirmed"}, dibs.Page{})
 	must(t, err)
 	if len(l.Items) != 2 {
 		t.Errorf("u3 holds %d", len(l.Items))
@@ -103,7 +103,32 @@ func TestBrokenCSVIsNoWholeCSV(t *testing.T) {
 	if err == nil {
 		t.Error("half a CSV arrived as a whole one")
 	}
-	if err := s.admin.CampaignClaimsCSV(context.Background(), "x", clientFilter{}, io.Discard); err == nil {
+	if err := s.admin.Campaigns.ClaimsCSV(context.Background(), "x", clientFilter{}, io.Discard); err == nil {
 		t.Error("the client took half a CSV for a whole one")
+	}
+}
+
+// A spreadsheet shows what users and payment providers write, and computes none of it.
+func TestCSVHasNoFormulas(t *testing.T) {
+	s := newStack(t, nil)
+	ctx := t.Context()
+	_, err := s.admin.Campaigns.Create(ctx, dibs.CampaignSpec{
+		ID: "seats", Kind: dibs.Sale, Title: "Seats", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{Items: []string{"＠SUM(1)"}}, PayWithin: new(dibs.Duration(time.Hour)), Price: &dibs.Money{Amount: 5, Currency: "CNY"},
+	}, "")
+	must(t, err)
+	_, err = s.admin.Campaigns.Publish(ctx, "seats")
+	must(t, err)
+	r, err := s.service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "seats", UserID: "-2"})
+	must(t, err)
+	_, _, err = s.admin.Orders.Confirm(ctx, r.Claim.ID, dibs.PaymentSpec{PaymentRef: `=HYPERLINK("http://evil.example","open")`, Amount: &dibs.Money{Amount: 5, Currency: "CNY"}})
+	must(t, err)
+	for _, path := range []string{"/v1/campaigns/seats/claims?format=csv", "/v1/claims?format=csv"} {
+		a := s.ask("GET", path, "", asAdmin)
+		rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
+		must(t, err)
+		if len(rows) != 2 || rows[1][3] != "'-2" || rows[1][8] != "'＠SUM(1)" || !strings.HasPrefix(rows[1][14], "'=HYPERLINK(") {
+			t.Errorf("%s: %q", path, rows)
+		}
 	}
 }

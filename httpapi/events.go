@@ -30,6 +30,7 @@ type eventsView struct {
 }
 
 // maxEvents is about how many events one answer has.
+// A row of the feed has up to 512 events, and a row is never divided.
 const maxEvents = 512
 
 // eventHandlers show events, and how far the sinks that take them are.

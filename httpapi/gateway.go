@@ -8,19 +8,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // Gateway holds long-lived connections; gateway.Hub fills it. When a method returns
 // an error, it has sent nothing, and the error is answered here.
 type Gateway interface {
 	prometheus.Collector
-	// WebSocket makes a WebSocket of a request. check returns the user of a token
-	// and when it stops to be valid, zero for no end.
-	WebSocket(w http.ResponseWriter, r *http.Request, check func(ctx context.Context, token string) (string, time.Time, error), v dibs.Visitor) error
+	// WebSocket makes a WebSocket of a request. check returns what a valid token says.
+	WebSocket(w http.ResponseWriter, r *http.Request, check func(ctx context.Context, token string) (tokens.Token, error), v dibs.Visitor) error
 	// Events streams the changes of a campaign until the client goes.
 	Events(w http.ResponseWriter, r *http.Request, campaign, lastEventID string, v dibs.Visitor) error
-	// Ticket makes a ticket that opens one WebSocket as a user.
-	Ticket(ctx context.Context, user string, until time.Time) (ticket string, expires time.Time, err error)
+	// Ticket makes a ticket that opens one WebSocket as the user of a token.
+	Ticket(ctx context.Context, of tokens.Token) (ticket string, expires time.Time, err error)
 }
 
 // wsTicketView is a ticket for the address of a WebSocket.
@@ -30,6 +30,8 @@ type wsTicketView struct {
 }
 
 // gatewayHandlers open long-lived connections.
+// A WebSocket begins without credentials: the token comes in its first message, or a
+// ticket in its address.
 type gatewayHandlers struct {
 	*routes
 	gateway Gateway
@@ -42,7 +44,7 @@ func (h *gatewayHandlers) register() {
 		description: "For clients that cannot send a token in the first message. The ticket opens one WebSocket, within seconds, " +
 			"at `/v1/ws?ticket=…`. Each call makes another one.",
 	}, func(ctx context.Context, c *call, _ *struct{}, _ *noBody) (v wsTicketView, err error) {
-		v.Ticket, v.ExpiresAt, err = h.gateway.Ticket(ctx, c.caller.user, c.caller.until)
+		v.Ticket, v.ExpiresAt, err = h.gateway.Ticket(ctx, c.caller.token)
 		v.ExpiresAt = v.ExpiresAt.UTC()
 		return v, err
 	})
@@ -70,11 +72,11 @@ func (h *gatewayHandlers) register() {
 	})
 }
 
-// checkToken returns the user of a token and when it ends.
-func (h *gatewayHandlers) checkToken(_ context.Context, token string) (string, time.Time, error) {
+// checkToken returns what a valid token says.
+func (h *gatewayHandlers) checkToken(_ context.Context, token string) (tokens.Token, error) {
 	if !looksLikeUserToken(token) {
-		return "", time.Time{}, errBadToken
+		return tokens.Token{}, errBadToken
 	}
 	user, err := h.auth.user(token)
-	return user.user, user.until, err
+	return user.token, err
 }

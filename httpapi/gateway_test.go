@@ -11,6 +11,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // onceGood verifies a token once; after that it has expired.
@@ -32,12 +33,12 @@ type tickets struct {
 	until time.Time
 }
 
-func (g *tickets) Ticket(_ context.Context, _ string, until time.Time) (string, time.Time, error) {
-	g.until = until
-	return "a-ticket", until, nil
+func (g *tickets) Ticket(_ context.Context, of tokens.Token) (string, time.Time, error) {
+	g.until = of.Until
+	return "a-ticket", of.Until, nil
 }
 
-func (*tickets) WebSocket(http.ResponseWriter, *http.Request, func(context.Context, string) (string, time.Time, error), dibs.Visitor) error {
+func (*tickets) WebSocket(http.ResponseWriter, *http.Request, func(context.Context, string) (tokens.Token, error), dibs.Visitor) error {
 	return nil
 }
 
@@ -70,7 +71,7 @@ func newShortGateway() shortGateway {
 	return shortGateway{prometheus.NewGauge(prometheus.GaugeOpts{Name: "test_short_gateway", Help: "Nothing."})}
 }
 
-func (shortGateway) WebSocket(http.ResponseWriter, *http.Request, func(context.Context, string) (string, time.Time, error), dibs.Visitor) error {
+func (shortGateway) WebSocket(http.ResponseWriter, *http.Request, func(context.Context, string) (tokens.Token, error), dibs.Visitor) error {
 	return dibs.Fail(dibs.InvalidRequest, dibs.Text{EN: "ask for an upgrade"})
 }
 
@@ -81,6 +82,6 @@ func (shortGateway) Events(w http.ResponseWriter, _ *http.Request, _, _ string, 
 	return err
 }
 
-func (shortGateway) Ticket(context.Context, string, time.Time) (string, time.Time, error) {
+func (shortGateway) Ticket(context.Context, tokens.Token) (string, time.Time, error) {
 	return "a-ticket", time.Now().Add(time.Minute), nil
 }

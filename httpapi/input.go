@@ -27,6 +27,7 @@ type PageQuery struct {
 	Cursor string `query:"cursor" maxLength:"1024" doc:"next_cursor of the page before"`
 }
 
+// A limit of 0 means the default; the service checks the cursor.
 func (p PageQuery) page() dibs.Page { return dibs.Page{Limit: p.Limit, Cursor: p.Cursor} }
 
 // The handlers answer with views of what the services return. The functions below

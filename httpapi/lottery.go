@@ -1,14 +1,18 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi/internal/lists"
 	"github.com/dibs-dev/dibs/internal/web"
 
+	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/gate"
 )
 
@@ -16,29 +20,26 @@ var errNoLottery = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no 
 
 // How long others may keep the view of a lottery: while it can change, and once it
 // is drawn.
+// Many people look at a lottery at the moment of the draw: a second takes nearly all
+// of them off the ledger.
 const (
 	keepLottery = time.Second
 	keepDrawn   = time.Minute
 )
 
-// maxLists is how many lists of entries a node sends at the same time: anyone may
-// ask, and each list is read from the ledger in full.
-const maxLists = 4
-
-var errManyLists = &dibs.Error{
-	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 5 * time.Second,
-	Detail: dibs.Text{EN: "too many lists of entries are being read", ZH: "正在读取名单的请求过多"},
-}
+// keepList is how long others may keep a closed list.
+// A closed list never changes, so a proxy may answer for it.
+const keepList = "public, max-age=3600"
 
 const typeText = "text/plain; charset=utf-8"
 
 // lotteryHandlers serve lotteries. Without lotteries, no campaign has one.
+// lists bounds how many send a list at once, for each address too.
 type lotteryHandlers struct {
 	*routes
 	campaigns PublicCampaigns
 	lotteries gate.Lotteries
-	// lists has an element for each list that is being sent.
-	lists chan struct{}
+	lists     *lists.Lists
 }
 
 func (h *lotteryHandlers) campaign(ctx context.Context, id string) (*dibs.Campaign, error) {
@@ -49,7 +50,7 @@ func (h *lotteryHandlers) campaign(ctx context.Context, id string) (*dibs.Campai
 
 func (h *lotteryHandlers) register() {
 	const path = "/v1/campaigns/{id}/lottery"
-	h.lists = make(chan struct{}, maxLists)
+	h.lists = lists.New()
 	change(h.routes, operation{
 		method: http.MethodPost, path: path + "/entries", id: "register-for-lottery", tag: tagGates, access: userOnly,
 		status: http.StatusCreated, knowsRepeats: true,
@@ -67,15 +68,16 @@ func (h *lotteryHandlers) register() {
 		return h.lotteries.Entry(ctx, campaign, c.caller.user)
 	})
 	register(h.routes, operation{
-		method: http.MethodGet, path: path, id: "get-lottery", tag: tagGates, access: open,
+		method: http.MethodGet, path: path, id: "get-lottery", tag: tagGates, access: open, counted: true,
 		summary: "Show a lottery",
 		description: "What is fixed before registration opens (`seed_hash`), what the closing fixes (`list_hash`), and what the draw reveals " +
 			"(`seed`, `cutoff`): with the entries, anyone can draw again.",
 	}, h.show)
 	change(h.routes, operation{
-		method: http.MethodPost, path: path + "/public-value", id: "tell-public-value", tag: tagGates, access: adminOnly,
-		summary: "Give a lottery the public value that it waits for", example: `{"value":"3,888.60"}`,
-		description: "Once, after the closing. The same value again changes nothing; another one is refused. Then the winners are drawn.",
+		method: http.MethodPost, path: path + "/public-value", id: "tell-public-value", tag: tagGates, access: adminOnly, second: &second{act: access.ActPublicValue},
+		summary: "Give a lottery the public value that it waits for", example: `{"value":"3888.6"}`,
+		description: "Once, after the closing, in the format that was announced, or else in the value's simplest spelling: a number without separators and trailing zeros. " +
+			"The same value again changes nothing; another one is refused. Then the winners are drawn.",
 	}, func(ctx context.Context, _ *call, in *PathID, body *dibs.PublicValueSpec) (gate.LotteryView, error) {
 		campaign, err := h.campaign(ctx, in.ID)
 		if err != nil {
@@ -129,6 +131,8 @@ func (h *lotteryHandlers) show(ctx context.Context, c *call, in *PathID) (gate.L
 
 // entries sends the closed list, as text: its hash is that of its bytes. An error is
 // one that can still be answered.
+// The hash is read before the file is made, and names it: two requests for one list
+// share one file.
 func (h *lotteryHandlers) entries(c *call) error {
 	ctx := c.request.Context()
 	campaign, err := h.campaign(ctx, c.request.PathValue("id"))
@@ -139,35 +143,37 @@ func (h *lotteryHandlers) entries(c *call) error {
 	if err != nil {
 		return err
 	}
-	begin := func(header http.Header) {
-		header.Set("Cache-Control", "public, max-age=3600")
-		header.Set("Content-Type", typeText)
-		if v.ListHash != "" {
-			// A closed list never changes.
-			header.Set("ETag", `"`+v.ListHash+`"`)
-		}
+	if v.ListHash == "" {
+		// It says that the list is not closed; where it has just been closed, the client
+		// asks again.
+		return cmp.Or(h.lotteries.WriteEntries(ctx, campaign, io.Discard), error(lists.ErrMany))
 	}
-	if v.ListHash != "" && web.HasTag(c.request.Header, `"`+v.ListHash+`"`) {
-		begin(c.Header())
-		c.Header().Del("Content-Type")
+	header := c.Header()
+	// A closed list never changes.
+	tag := `"` + v.ListHash + `"`
+	if web.HasTag(c.request.Header, tag) {
+		header.Set("Cache-Control", keepList)
+		header.Set("ETag", tag)
 		c.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	select {
-	case h.lists <- struct{}{}:
-		defer func() { <-h.lists }()
-	default:
-		return errManyLists
+	at := h.proxies.Client(c.request)
+	if !h.lists.Enter(at) {
+		return lists.ErrMany
 	}
-	out := &web.DelayedWriter{To: &c.Recorder, Begin: begin}
-	if err := h.lotteries.WriteEntries(ctx, campaign, out); err != nil {
-		if c.Status == 0 {
-			return err
-		}
-		// A part of a list must not look like the whole of it.
-		panic(http.ErrAbortHandler)
+	defer h.lists.Leave(at)
+	file, done, err := h.lists.Open(ctx, v.ListHash, func(ctx context.Context, w io.Writer) error {
+		return h.lotteries.WriteEntries(ctx, campaign, w)
+	})
+	if err != nil {
+		return err
 	}
-	if err := out.Flush(); err != nil {
+	defer done()
+	header.Set("Cache-Control", keepList)
+	header.Set("ETag", tag)
+	header.Set("Content-Type", typeText)
+	header.Set("Content-Length", strconv.FormatInt(file.Size, 10))
+	if err := web.SendPaced(&c.Recorder, io.NewSectionReader(file.File, 0, file.Size)); err != nil {
 		h.log.DebugContext(ctx, "an answer was not delivered", "request_id", c.id, "err", err)
 	}
 	return nil

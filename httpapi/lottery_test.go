@@ -1,10 +1,15 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"io"
+	"net"
+	"net/http"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,31 +20,33 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
-// slowLists is a lottery whose lists are sent when they are let go.
+// slowLists is a lottery whose list is read when it is let go.
 type slowLists struct {
 	gate.Lotteries
+	hash          string
+	text          []byte
 	reached, free chan struct{}
 }
 
-func (*slowLists) Lottery(context.Context, *dibs.Campaign) (gate.LotteryView, error) {
-	return gate.LotteryView{ListHash: "5e5e"}, nil
+func (s *slowLists) Lottery(context.Context, *dibs.Campaign) (gate.LotteryView, error) {
+	return gate.LotteryView{ListHash: s.hash}, nil
 }
 
 func (s *slowLists) WriteEntries(_ context.Context, _ *dibs.Campaign, w io.Writer) error {
 	s.reached <- struct{}{}
 	<-s.free
-	_, err := io.WriteString(w, "an entry\n")
+	_, err := w.Write(s.text)
 	return err
 }
 
-// Anyone may ask for a list, which is read from its start to its end: a few are sent
-// at once, and none to a client that has it already.
-func TestListsAreBounded(t *testing.T) {
+const listPath = "/v1/campaigns/draw/lottery/entries"
+
+// serveLists serves a campaign with the lottery.
+func serveLists(t *testing.T, lists *slowLists) *stack {
+	t.Helper()
 	svc := newService(t)
-	lists := &slowLists{reached: make(chan struct{}, 10), free: make(chan struct{})}
 	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret), Lotteries: lists})
 	must(t, err)
-	s := serve(t, svc, h)
 	units, now := int64(5), time.Now()
 	_, err = svc.Campaigns.Create(t.Context(), dibs.CampaignSpec{
 		ID: "draw", Kind: dibs.Sale, Title: "T", StartsAt: now.Add(time.Hour), EndsAt: now.Add(2 * time.Hour), Stock: dibs.StockSpec{Units: &units},
@@ -48,31 +55,87 @@ func TestListsAreBounded(t *testing.T) {
 	must(t, err)
 	_, err = svc.Campaigns.Publish(t.Context(), "draw")
 	must(t, err)
-	const path, atOnce = "/v1/campaigns/draw/lottery/entries", 4
-	answers := make(chan answer, atOnce)
+	return serve(t, svc, h)
+}
+
+// Anyone may ask for a closed list: it is read from the ledger once, and not at all for a
+// client that has it. Only some lists are read at a time.
+func TestListsAreReadOnce(t *testing.T) {
+	lists := &slowLists{hash: "5e5e", text: []byte("an entry\n"), reached: make(chan struct{}, 10), free: make(chan struct{})}
+	s := serveLists(t, lists)
+	const many = 40
+	answers := make(chan answer, many)
 	var all sync.WaitGroup
 	defer all.Wait()
 	let := sync.OnceFunc(func() { close(lists.free) })
 	defer let()
-	for range atOnce {
-		all.Go(func() { answers <- s.ask("GET", path, "") })
-		<-lists.reached
+	for range many {
+		all.Go(func() { answers <- s.ask("GET", listPath, "") })
 	}
-	if a := s.ask("GET", path, ""); a.status != 503 || a.header.Get("Retry-After") == "" || fmt.Sprint(a.json["reason"]) != "overloaded" {
-		t.Errorf("one too many: %d %s", a.status, a.body)
-	}
-	if a := s.ask("GET", path, "", `If-None-Match: "5e5e"`); a.status != 304 || a.body != "" {
+	<-lists.reached
+	if a := s.ask("GET", listPath, "", `If-None-Match: "5e5e"`); a.status != 304 || a.body != "" {
 		t.Errorf("who has it: %d %s", a.status, a.body)
 	}
 	let()
-	for range atOnce {
+	for range many {
 		if a := <-answers; a.status != 200 || a.body != "an entry\n" || a.header.Get("ETag") != `"5e5e"` {
 			t.Errorf("%d %s %v", a.status, a.body, a.header)
 		}
 	}
-	if a := s.ask("GET", path, ""); a.status != 200 {
-		t.Errorf("when there is room again: %d %s", a.status, a.body)
+	if n := len(lists.reached); n != 0 {
+		t.Errorf("the list was read %d times more", n)
 	}
+}
+
+// smallBuffers bounds what the kernel takes of an answer before its reader reads.
+type smallBuffers struct{ net.Listener }
+
+func (l smallBuffers) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		err = errors.Join(err, tcp.SetWriteBuffer(16<<10))
+	}
+	return conn, err
+}
+
+// A thousand clients that ask for a list and read nothing of it keep nobody from reading
+// it, and are cut.
+func TestSilentReaders(t *testing.T) {
+	lists := &slowLists{hash: "5e5e", text: bytes.Repeat([]byte("an entry\n"), 100_000), reached: make(chan struct{}, 10), free: make(chan struct{})}
+	close(lists.free)
+	whole := serveLists(t, lists)
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	var cut atomic.Int64
+	server := &http.Server{Handler: whole.handler, ReadHeaderTimeout: time.Minute, WriteTimeout: 5 * time.Minute, ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			cut.Add(1)
+		}
+	}}
+	go func() { _ = server.Serve(smallBuffers{plain}) }()
+	t.Cleanup(func() { must(t, server.Close()) })
+
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4<<10) })
+	}}
+	silent := make([]net.Conn, 1000)
+	for i := range silent {
+		silent[i], err = dialer.DialContext(t.Context(), "tcp", plain.Addr().String())
+		must(t, err)
+		defer silent[i].Close()
+		_, err = io.WriteString(silent[i], "GET "+listPath+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		must(t, err)
+	}
+	for range 5 {
+		resp, err := http.Get("http://" + plain.Addr().String() + listPath)
+		must(t, err)
+		text, err := io.ReadAll(resp.Body)
+		must(t, errors.Join(err, resp.Body.Close()))
+		if resp.StatusCode != 200 || len(text) != len(lists.text) {
+			t.Fatalf("beside silent readers: %d, %d bytes", resp.StatusCode, len(text))
+		}
+	}
+	waitFor(t, func() bool { return cut.Load() >= int64(len(silent)) })
 }
 
 func TestALotteryOverHTTP(t *testing.T) {
@@ -84,33 +147,33 @@ func TestALotteryOverHTTP(t *testing.T) {
 	}})
 	users := []*client.Client{s.admin.WithToken("dev_ann"), s.admin.WithToken("dev_bob")}
 	for _, u := range users {
-		first, err := u.Register(ctx, "draw")
+		first, err := u.Lotteries.Register(ctx, "draw")
 		must(t, err)
-		again, err := u.Register(ctx, "draw")
+		again, err := u.Lotteries.Register(ctx, "draw")
 		if err != nil || again != first || first.Result != gate.LotteryPending {
 			t.Fatalf("%+v, %+v, %v", first, again, err)
 		}
 	}
-	_, err := users[0].LotteryEntries(ctx, "draw")
+	_, err := users[0].Lotteries.Entries(ctx, "draw")
 	wants(t, err, "invalid_state", "once registration is closed")
-	before, err := users[0].Lottery(ctx, "draw")
+	before, err := users[0].Lotteries.Get(ctx, "draw")
 	if err != nil || before.State != gate.LotteryOpen || before.SeedHash == "" || before.Seed != "" {
 		t.Fatalf("%+v, %v", before, err)
 	}
 	s.ahead.Store(int64(30 * time.Minute))
 	waitFor(t, func() bool {
-		v, err := users[0].Lottery(ctx, "draw")
+		v, err := users[0].Lotteries.Get(ctx, "draw")
 		must(t, err)
 		return v.ListHash != ""
 	})
-	_, err = s.admin.TellPublicValue(ctx, "draw", "7")
+	_, err = s.admin.Lotteries.TellPublicValue(ctx, "draw", "7")
 	must(t, err)
 	waitFor(t, func() bool {
-		v, err := users[0].Lottery(ctx, "draw")
+		v, err := users[0].Lotteries.Get(ctx, "draw")
 		must(t, err)
 		return v.State == gate.LotteryDrawn
 	})
-	list, err := users[0].LotteryEntries(ctx, "draw")
+	list, err := users[0].Lotteries.Entries(ctx, "draw")
 	must(t, err)
 	text, err := io.ReadAll(list)
 	must(t, err)
@@ -120,7 +183,7 @@ func TestALotteryOverHTTP(t *testing.T) {
 	}
 	results := map[gate.LotteryResult]int{}
 	for _, u := range users {
-		v, err := u.LotteryResult(ctx, "draw")
+		v, err := u.Lotteries.Result(ctx, "draw")
 		must(t, err)
 		results[v.Result]++
 	}

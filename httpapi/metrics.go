@@ -25,6 +25,7 @@ func newRegistry() *prometheus.Registry {
 }
 
 // metrics are what the handlers count.
+// All of them are safe for concurrent use, and are counted without a lock of their own.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -69,6 +70,8 @@ func (c *claimTimes) resolve(v *prometheus.HistogramVec) {
 }
 
 // observe counts the answer to a claim that came at start.
+// Every reason has its histogram from the beginning, so that a rate over time does
+// not begin with a gap.
 func (c *claimTimes) observe(r dibs.Reason, start time.Time) {
 	if int(r) >= len(c.outcomes) {
 		r = dibs.Internal
@@ -102,6 +105,8 @@ func (m *routeMetrics) observe(status int, start time.Time) {
 	if status == 0 {
 		status = http.StatusOK
 	}
+	// Two requests may make the counter at once; the registry returns the same one to
+	// both.
 	counter, ok := m.byStatus.Load(status)
 	if !ok {
 		counter, _ = m.byStatus.LoadOrStore(status, m.requests.WithLabelValues(m.name, strconv.Itoa(status)))

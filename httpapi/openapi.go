@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -18,7 +21,7 @@ import (
 )
 
 // about is the text that heads the document.
-const about = `dibs decides who gets things that run out: flash sales and coupons.
+const about = `dibs decides who gets things that run out: flash sales, coupons and red packets.
 
 Times are RFC 3339 in UTC, durations look like ` + "`15m`" + `, money is an object with integer minor units. Unknown fields are refused.
 Lists take ` + "`limit`" + ` and ` + "`cursor`" + ` and answer ` + "`items`" + ` and ` + "`next_cursor`" + `, which is empty at the end.
@@ -39,28 +42,37 @@ const (
 	tagAccess   = "Admin: access"
 	tagUsers    = "Admin: data of users"
 	tagOps      = "Operations"
+	tagPages    = "Pages"
 )
 
 // apiConfig is the document's head and huma's settings.
+// Each type that an answer can have needs a format here.
 func apiConfig(version string) huma.Config {
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	registry.RegisterTypeAlias(reflect.TypeFor[dibs.Duration](), reflect.TypeFor[durationText]())
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
-			Info:    &huma.Info{Title: "dibs", Version: version, Description: about},
+			Info: &huma.Info{
+				Title: "dibs", Version: version, Description: about,
+				License: &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"},
+			},
+			// Clients that are generated from the document are told the address by their
+			// users.
+			Servers: []*huma.Server{{URL: "/", Description: "The server that this document comes from."}},
 			Tags: []*huma.Tag{
 				{Name: tagCatalog, Description: "What is on offer."},
 				{Name: tagUser, Description: "Claim, and see what you have."},
 				{Name: tagGateway, Description: "Long-lived connections: claims and results, and changes of campaigns."},
 				{Name: tagGates, Description: "Wait for your turn, register for a draw, fetch a ticket."},
-				{Name: tagMoney, Description: "Accounts: what comes in from outside, and what red packets move."},
+				{Name: tagMoney, Description: "Accounts: what comes in from outside, and what red packets move. A red packet is a campaign of the kind `redpacket`: its shares are claimed like units, and credited within a second or two."},
 				{Name: tagSteps, Description: "Payment, refund, use and shipping."},
 				{Name: tagAdmin, Description: "Draft, publish and watch campaigns."},
 				{Name: tagProducts, Description: "What campaigns sell or give."},
 				{Name: tagEvents, Description: "Everything that happens, as events, and the webhooks that receive them."},
-				{Name: tagAccess, Description: "What administrators did."},
+				{Name: tagAccess, Description: "API keys, the console's sign-in, and what administrators did."},
 				{Name: tagUsers, Description: "Show the data of a user, and erase it."},
+				{Name: tagPages, Description: "HTML for people."},
 				{Name: tagOps, Description: "Health, readiness and metrics."},
 			},
 			Components: &huma.Components{
@@ -83,13 +95,14 @@ type durationText string
 func (durationText) Schema(huma.Registry) *huma.Schema {
 	s := &huma.Schema{
 		Type: huma.TypeString, Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`,
-		PatternDescription: "a duration such as 15m", Examples: []any{"15m"},
+		Description: "a duration such as 15m", Examples: []any{"15m"},
 	}
 	s.PrecomputeMessages()
 	return s
 }
 
 // document is the OpenAPI document while routes are added to it.
+// It is filled before the first request, by one goroutine, and does not change after.
 type document struct {
 	huma    huma.API
 	schemas huma.Registry
@@ -124,7 +137,7 @@ func (d *document) describe(op *operation, responses map[string]*huma.Response) 
 func keyParam() *huma.Param {
 	least, most := 1, dibs.MaxKeyLen
 	return &huma.Param{
-		Name: web.HeaderKey, In: "header", Description: "1-255 visible characters; the same key again returns the first result",
+		Name: web.HeaderKey, In: "header", Description: "1-255 visible characters, bare or in quotes, which do not belong to the key; the same key again returns the first result",
 		Schema: &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most},
 	}
 }
@@ -150,6 +163,12 @@ func (d *document) finish(op *operation) {
 		target.Responses["304"] = &huma.Response{Description: "`If-None-Match` names what is current"}
 	case op.id == "readyz":
 		target.Responses["503"] = &huma.Response{Description: "Not ready", Content: usual.Content}
+	}
+	if op.second != nil && op.status != http.StatusAccepted {
+		target.Responses["202"] = &huma.Response{
+			Description: "It waits for a second person, where the server is set to ask for one",
+			Content:     map[string]*huma.MediaType{web.TypeJSON[0]: {Schema: d.schemas.Schema(reflect.TypeFor[pendingView](), true, "")}},
+		}
 	}
 	if op.body == nil || op.body == reflect.TypeFor[noBody]() {
 		return
@@ -210,6 +229,11 @@ func (d *document) describePlain(op *operation, contentType string) {
 		Content:     map[string]*huma.MediaType{contentType: {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}
 	o := d.describe(op, rs)
+	// Tools take a slash at the end for a mistake; without it the route redirects.
+	o.Path = cmp.Or(strings.TrimSuffix(op.path, "/"), "/")
+	if strings.Contains(op.path, "{id}") {
+		o.Parameters = []*huma.Param{idParam()}
+	}
 	d.huma.OpenAPI().AddOperation(&o)
 }
 
@@ -239,6 +263,7 @@ func describeUpload[T any](d *document, op *operation) {
 // JSON returns the document as it is served. Fields that may be left out of a body
 // may also be null, and so may prices and the time to pay, which the Go types cannot
 // say.
+// The document is made once; an error is a fault of the program and ends its start.
 func (d *document) JSON() (doc map[string]any, raw []byte, err error) {
 	if raw, err = json.Marshal(d.huma.OpenAPI()); err != nil {
 		return nil, nil, err
@@ -286,4 +311,49 @@ func orNull(property map[string]any) map[string]any {
 		property["anyOf"] = []any{map[string]any{"$ref": ref}, map[string]any{"type": "null"}}
 	}
 	return property
+}
+
+// serveDocument serves the document and its page for people. It must come after all
+// other routes.
+func (a *routes) serveDocument() error {
+	document := operation{method: http.MethodGet, path: "/openapi.json", id: "openapi", tag: tagOps, access: open, summary: "This document"}
+	docs := operation{method: http.MethodGet, path: "/docs", id: "docs", tag: tagOps, access: open, summary: "This document for people"}
+	a.describePlain(&document, web.TypeJSON[0])
+	a.describePlain(&docs, web.TypeHTML[0])
+	doc, raw, err := a.JSON()
+	if err != nil {
+		return fmt.Errorf("document: %w", err)
+	}
+	page, err := apidocs.Render(doc, a.examples)
+	if err != nil {
+		return fmt.Errorf("document: %w", err)
+	}
+	// The address for users alone does not say which version of dibs runs.
+	doc["info"].(map[string]any)["version"] = apiVersion
+	rawOutside, err := json.MarshalIndent(doc, "", " ")
+	if err != nil {
+		return fmt.Errorf("document: %w", err)
+	}
+	pageOutside, err := apidocs.Render(doc, a.examples)
+	if err != nil {
+		return fmt.Errorf("document: %w", err)
+	}
+	a.add("GET /openapi.json", a.static(web.TypeJSON, raw), a.static(web.TypeJSON, rawOutside))
+	a.add("GET /docs", a.static(web.TypeHTML, page), a.static(web.TypeHTML, pageOutside))
+	return nil
+}
+
+// apiVersion is that of the API, which all its paths begin with.
+const apiVersion = "v1"
+
+// static serves a body that does not change while the process runs.
+// The body is made once, so requests share it and nobody may change it.
+func (a *routes) static(contentType []string, body []byte) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h["Content-Type"] = contentType
+		h.Set("Content-Security-Policy", apidocs.Policy)
+		h.Set("Cache-Control", "public, max-age=60")
+		a.respond.Write(w, body)
+	}
 }

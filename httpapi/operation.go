@@ -1,14 +1,20 @@
 package httpapi
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"reflect"
 	"strings"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/web"
 
 	"github.com/dibs-dev/dibs/access"
 )
 
 // operation is a route with its documentation.
+// It does not change once its route is registered.
 type operation struct {
 	method, path string
 	id           string
@@ -34,6 +40,19 @@ type operation struct {
 	// logged puts a GET into the admin log, since what it shows is worth money. The
 	// log does not have what was shown.
 	logged bool
+	// limited says that the route asks the limits of claims itself.
+	limited bool
+	// counted says that an open route asks more than this node's memory: it counts as a
+	// stranger's call.
+	counted bool
+	// unscoped keeps keys with scopes out.
+	unscoped bool
+	// second says when an act waits for a second person; nil for never.
+	second *second
+	// personal puts a GET of administrators into the admin log, since it shows what users
+	// did or have: once a minute for the same key and the same thing, however many pages
+	// are read.
+	personal bool
 	// strictQuery refuses parameters that the route does not have, so that a misspelt
 	// filter is not ignored.
 	strictQuery bool
@@ -71,4 +90,40 @@ func (op *operation) describe() string {
 		return text + "."
 	}
 	return text + " or a higher one."
+}
+
+// call is one request on any route but the claim's: its writer, its caller, and how
+// it is answered. Only the goroutine of the request uses it.
+//
+// admit sets caller before a handler runs. A handler may set code, stream and
+// headers, and never writes to the Recorder itself, unless its route is a plain one.
+type call struct {
+	web.Recorder
+	request *http.Request
+	id      string
+	zh      bool
+	caller  caller
+	// outside says that the call came to the listener for users.
+	outside bool
+	// approved says that a second person has approved the call.
+	approved bool
+	// code replaces the route's status when it is set, and stream its body.
+	code   int
+	stream func(io.Writer) error
+}
+
+type callKey struct{}
+
+// callOf returns the call of a context, nil when it is not of this package.
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+// replayed says in the answer that an earlier request had it first.
+func (c *call) replayed() { c.Header()[web.HeaderReplayed] = web.True }
+
+// visitor is the call as packages that know no HTTP see its client.
+func (c *call) visitor(p *web.Proxies) dibs.Visitor {
+	return dibs.Visitor{Chinese: c.zh, RequestID: c.id, Address: p.Client(c.request)}
 }

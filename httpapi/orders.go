@@ -7,6 +7,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
+	"github.com/dibs-dev/dibs/orders"
 
 	"github.com/dibs-dev/dibs/api"
 )
@@ -15,7 +16,7 @@ import (
 type Orders interface {
 	// Place sells units of a product's own stock. Like the decision on a claim, a refusal
 	// is a Result and no error.
-	Place(ctx context.Context, req dibs.OrderRequest) (dibs.Result, error)
+	Place(ctx context.Context, req orders.Request) (dibs.Result, error)
 	// List searches the claims of all campaigns, newest first. Claims of other users
 	// may appear some tenths of a second after their grant.
 	List(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (dibs.List[dibs.Claim], error)
@@ -29,13 +30,15 @@ type OrderQuery struct {
 	CampaignID string    `query:"campaign_id" maxLength:"64" doc:"only of this campaign"`
 	ProductID  string    `query:"product_id" maxLength:"64" doc:"only of this product's campaigns and regular orders"`
 	OrderType  string    `query:"order_type" enum:"1,2" doc:"1: only regular orders, 2: only those of campaigns"`
+	Reference  string    `query:"reference" maxLength:"256" doc:"only those that were claimed with this reference"`
 	Since      time.Time `query:"since" doc:"only those created at this time or later"`
 	Until      time.Time `query:"until" doc:"only those created before this time"`
 }
 
+// huma has checked the values: what cannot be parsed here is absent.
 func (q *OrderQuery) query() dibs.OrderQuery {
 	out := dibs.OrderQuery{
-		CampaignID: q.CampaignID, ProductID: q.ProductID, Since: q.Since, Until: q.Until,
+		CampaignID: q.CampaignID, ProductID: q.ProductID, Reference: q.Reference, Since: q.Since, Until: q.Until,
 	}
 	if q.OrderType != "" {
 		out.OrderType = dibs.OrderType(q.OrderType[0] - '0')
@@ -58,19 +61,23 @@ type allOrders struct {
 	OrderQuery
 	UserID     string `query:"user_id" maxLength:"64" doc:"only this user's"`
 	PaymentRef string `query:"payment_ref" maxLength:"255" doc:"only those that this payment paid, or should have"`
+	RefundDue  bool   `query:"refund_due" doc:"true: only those whose payment came too late and has to go back"`
 	Code       string `query:"code" maxLength:"128" doc:"only the one that has this code or seat of the campaign"`
 	Format     string `query:"format" enum:"json,csv" doc:"csv streams all of them, without pages"`
 }
 
 // orderBody asks for units of a product.
 type orderBody struct {
-	Quantity *int64 `json:"quantity,omitempty" minimum:"1" maximum:"10000" doc:"how many units, default 1"`
+	Quantity  *int64 `json:"quantity,omitempty" minimum:"1" maximum:"10000" doc:"how many units, default 1"`
+	Reference string `json:"reference,omitempty" maxLength:"256" doc:"the caller's own: it comes back with the order, and is never followed"`
 }
 
 // orderHandlers search orders, and take regular ones.
 type orderHandlers struct {
 	*routes
 	orders Orders
+	// limits may be nil. They are those of claims: an order counts as one.
+	limits Limits
 }
 
 func (h *orderHandlers) register() {
@@ -79,7 +86,7 @@ func (h *orderHandlers) register() {
 		summary: "List my claims, newest first",
 	}, h.mine)
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/claims", id: "orders", tag: tagAdmin, access: adminOnly, strictQuery: true,
+		method: http.MethodGet, path: "/v1/claims", id: "orders", personal: true, tag: tagAdmin, access: adminOnly, strictQuery: true,
 		summary: "Search orders, newest first",
 		description: "Of all campaigns, and regular ones. With `campaign_id` or `product_id`, campaign by campaign, the newest one first. " +
 			"`format=csv` streams all of them.",
@@ -87,12 +94,15 @@ func (h *orderHandlers) register() {
 	h.alsoCSV("/v1/claims")
 	change(h.routes, operation{
 		method: http.MethodPost, path: "/v1/products/{id}/orders", id: "order-product", tag: tagUser, access: userOnly, status: http.StatusCreated,
-		summary: "Order a product", example: `{"quantity":1}`, knowsRepeats: true,
+		summary: "Order a product", example: `{"quantity":1}`, knowsRepeats: true, limited: true,
 		description: "A regular order of the product's own stock, beside the claims of campaigns: `order_type` is 1, `campaign_id` is empty. " +
-			"From then on it is a claim as others are.",
+			"From then on it is a claim as others are. A product off sale is refused as `paused`. The server's limits and lists count an order as a claim, and a user who holds " +
+			"too many unpaid units of the product is refused with `limit_reached`.",
 	}, h.order)
 }
 
+// Without filters the list has claims that are not settled yet; with some, the ledger
+// is searched, which gets them a moment later.
 func (h *orderHandlers) mine(ctx context.Context, c *call, in *myOrders) (api.ListView[api.ClaimView], error) {
 	if in.OrderQuery == (OrderQuery{}) {
 		return listOf(userView)(h.orders.OfUser(ctx, c.caller.user, in.page()))
@@ -104,10 +114,10 @@ func (h *orderHandlers) mine(ctx context.Context, c *call, in *myOrders) (api.Li
 
 func (h *orderHandlers) search(ctx context.Context, c *call, in *allOrders) (api.ListView[api.ClaimView], error) {
 	q := in.query()
-	q.UserID, q.PaymentRef, q.Code = in.UserID, in.PaymentRef, in.Code
+	q.UserID, q.PaymentRef, q.RefundDue, q.Code = in.UserID, in.PaymentRef, in.RefundDue, in.Code
 	return listOrCSV(ctx, h.routes, c, in.Format, in.page(), claimsCSV("orders.csv"), func(page dibs.Page) (dibs.List[dibs.Claim], error) {
 		return h.orders.List(ctx, q, page)
-	}, userView)
+	}, rowView)
 }
 
 func (h *orderHandlers) order(ctx context.Context, c *call, in *PathID, body *orderBody) (api.ClaimView, error) {
@@ -115,9 +125,25 @@ func (h *orderHandlers) order(ctx context.Context, c *call, in *PathID, body *or
 	if err != nil {
 		return api.ClaimView{}, err
 	}
-	req := dibs.OrderRequest{ProductID: in.ID, UserID: c.caller.user, Key: key}
+	req := orders.Request{
+		ProductID: in.ID, UserID: c.caller.user, Key: key, Address: h.proxies.Client(c.request), Device: web.Single(c.request.Header[headerDevice]),
+		Until: c.caller.token.Until, TokenID: c.caller.token.ID, Issued: c.caller.token.Issued,
+	}
+	req.Reference = body.Reference
 	if body.Quantity != nil {
 		req.Quantity = *body.Quantity
+	}
+	if h.limits != nil {
+		// No campaign has this id, so that a limit for each campaign counts none.
+		res, ok := h.limits.Enter(ctx, &dibs.ClaimRequest{CampaignID: "product:" + in.ID, UserID: req.UserID, Key: key, Address: req.Address, Device: req.Device})
+		web.SetQuota(c.Header(), &res.Quota)
+		if !ok {
+			return api.ClaimView{}, web.RefusalOf(&res)
+		}
+		// It may have waited, as a claim may.
+		if !h.auth.users.still(&c.caller.token) {
+			return api.ClaimView{}, errBadToken
+		}
 	}
 	res, err := h.orders.Place(ctx, req)
 	if err != nil {

@@ -51,15 +51,15 @@ var orderScenarios = []scenario{
 func TestOrderScenarios(t *testing.T) {
 	s := newStack(t, nil)
 	ctx := context.Background()
-	_, err := s.admin.CreateProduct(ctx, dibs.ProductSpec{ID: "mug", Name: "Mug", Price: &dibs.Money{Amount: 500, Currency: "CNY"}}, "")
+	_, err := s.admin.Products.Create(ctx, dibs.ProductSpec{ID: "mug", Name: "Mug", Price: &dibs.Money{Amount: 500, Currency: "CNY"}}, "")
 	must(t, err)
 	s.sale("noon", 10, 5)
-	_, err = s.admin.CreateCampaign(ctx, dibs.CampaignSpec{
+	_, err = s.admin.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: "mugs", Kind: dibs.Sale, Title: "Mugs", ProductID: new("mug"), StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
 		Stock: dibs.StockSpec{Units: new(int64(5))},
 	}, "")
 	must(t, err)
-	_, err = s.admin.Publish(ctx, "mugs")
+	_, err = s.admin.Campaigns.Publish(ctx, "mugs")
 	must(t, err)
 	var last api.ClaimView
 	for _, user := range []string{"42", "7"} {
@@ -71,19 +71,19 @@ func TestOrderScenarios(t *testing.T) {
 			must(t, err)
 		}
 		// A claim just granted is found, settled or not.
-		l, err := s.admin.Orders(ctx, dibs.OrderQuery{UserID: user, CampaignID: "mugs"}, dibs.Page{})
+		l, err := s.admin.Orders.List(ctx, dibs.OrderQuery{UserID: user, CampaignID: "mugs"}, dibs.Page{})
 		must(t, err)
 		if len(l.Items) != 1 || l.Items[0].ID != last.ID {
 			t.Fatalf("%s: %+v, want %s", user, l.Items, last.ID)
 		}
 	}
-	_, _, err = s.admin.Confirm(ctx, last.ID, dibs.PaymentSpec{PaymentRef: "pay-1", Amount: last.Amount})
+	_, _, err = s.admin.Orders.Confirm(ctx, last.ID, dibs.PaymentSpec{PaymentRef: "pay-1", Amount: last.Amount})
 	must(t, err)
-	_, err = s.admin.Orders(ctx, dibs.OrderQuery{CampaignID: "noon"}, dibs.Page{})
+	_, err = s.admin.Orders.List(ctx, dibs.OrderQuery{CampaignID: "noon"}, dibs.Page{})
 	must(t, err)
 	s.run(t, orderScenarios)
 	var csv strings.Builder
-	must(t, s.admin.OrdersCSV(ctx, dibs.OrderQuery{ProductID: "mug"}, &csv))
+	must(t, s.admin.Orders.CSV(ctx, dibs.OrderQuery{ProductID: "mug"}, &csv))
 	if n := strings.Count(csv.String(), ",mugs,"); n != 2 {
 		t.Errorf("%d orders of the product: %s", n, csv.String())
 	}

@@ -14,9 +14,9 @@ import (
 // Products is what the handlers of products call. ErrNotFound for an id without one;
 // *dibs.Error of InvalidRequest with every fault.
 type Products interface {
-	// CreateProduct stores a new product; *dibs.Error of AlreadyExists.
+	// Create stores a new product; *dibs.Error of AlreadyExists.
 	Create(ctx context.Context, spec dibs.ProductSpec) (*dibs.Product, error)
-	// PatchProduct changes a product. Published campaigns keep the price that they were
+	// Patch changes a product. Published campaigns keep the price that they were
 	// published with.
 	Patch(ctx context.Context, id string, patch dibs.ProductPatch) (*dibs.Product, error)
 	Get(ctx context.Context, id string) (*dibs.Product, error)
@@ -61,7 +61,7 @@ func (h *productHandlers) register() {
 	}, byID(get))
 	change(h.routes, operation{
 		method: http.MethodPatch, path: "/v1/products/{id}", id: "patch-product", tag: tagProducts, access: adminOnly, role: access.RoleEditor,
-		summary: "Change a product", description: "Fields that are absent or null stay.", example: `{"name":"Phone X, 256 GB"}`,
+		summary: "Change a product", description: "Fields that are absent stay; null takes an optional field away. A product that is `off_sale` takes no regular order, and no campaign of it is published.", example: `{"name":"Phone X, 256 GB"}`,
 	}, func(ctx context.Context, _ *call, in *PathID, patch *dibs.ProductPatch) (api.ProductView, error) {
 		return viewOf(productView)(h.products.Patch(ctx, in.ID, *patch))
 	})

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,6 +18,9 @@ import (
 
 // routes is what handlers share, and what their routes are registered with. It does
 // not change while it serves.
+//
+// All that requests share and change (the log, the memory of answers, the limits, the
+// metrics) is safe for concurrent use by itself.
 type routes struct {
 	*router
 	*document
@@ -23,6 +28,12 @@ type routes struct {
 	acts    *adminLog
 	memory  web.Memory
 	proxies *web.Proxies
+	seconds *secondPersons
+	// calls bounds the calls of users, strangers those without credentials, by their
+	// address; nil for no bound.
+	calls, strangers Limits
+	// importing has a place for each file that is being imported.
+	importing chan struct{}
 	// tracer is nil when calls are not traced.
 	tracer Tracer
 	now    func() time.Time
@@ -39,14 +50,17 @@ func (a *routes) admit(op *operation) func(ctx huma.Context, next func(huma.Cont
 			a.fail(c, noRoute)
 			return
 		}
-		who, err := a.auth.admit(c, op.access, op.needs())
-		if err != nil {
+		if err := a.enter(c, op, op.access); err != nil {
 			a.fail(c, err)
 			return
 		}
-		c.caller = who
 		if op.access >= userOnly {
 			c.Header()["Cache-Control"] = web.NoStore
+		}
+		if strings.HasPrefix(op.path, "/v1/") {
+			// huma writes the type itself, and CSV another disposition. What stands beside the
+			// API, such as /readyz, people look at in their browsers.
+			web.SetJSON(c.Header())
 		}
 		if a.tracer != nil {
 			defer traceCall(a.tracer, c, op)()
@@ -54,6 +68,50 @@ func (a *routes) admit(op *operation) func(ctx huma.Context, next func(huma.Cont
 		}
 		next(ctx)
 	}
+}
+
+// headerKeyExpires is the end of the call's key, on the answers of the last two weeks before it.
+const headerKeyExpires = "Dibs-Key-Expires"
+
+// maxImports is how many files a node imports at a time: each is on its disk while it
+// arrives, and then a transaction of the ledger.
+const maxImports = 4
+
+var errImports = &dibs.Error{
+	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 5 * time.Second,
+	Detail: dibs.Textf("this node imports %d files already", "该节点正在导入 %d 个文件", maxImports),
+}
+
+// enter finds the caller of a call, or says why the caller may not use the route; the
+// admin log has that, too.
+// The limits come after the credentials: they count users, and a stranger must not use
+// up the calls of one. Keys are not counted.
+func (a *routes) enter(c *call, op *operation, need callers) (err error) {
+	if c.caller, err = a.auth.admit(c, need, op); err != nil {
+		a.acts.refuse(c.request.Context(), c, op, err)
+		return err
+	}
+	if !c.caller.ends.IsZero() {
+		c.Header()[headerKeyExpires] = []string{c.caller.ends.UTC().Format(time.RFC3339)}
+	}
+	limits, at := a.calls, a.proxies.Client(c.request)
+	if c.caller.user == "" {
+		limits = a.strangers
+	}
+	switch {
+	case limits == nil || op.limited || c.caller.isAdmin():
+		return nil
+	case c.caller.user == "" && need != public && !op.counted, c.caller.user == "" && !web.Network(at).IsValid():
+		// What is left costs no more than its refusal, and this machine is a proxy that is
+		// not trusted, or a monitor.
+		return nil
+	}
+	res, ok := limits.Enter(c.request.Context(), &dibs.ClaimRequest{UserID: c.caller.user, Address: at})
+	if !ok {
+		web.SetQuota(c.Header(), &res.Quota)
+		return web.RefusalOf(&res)
+	}
+	return nil
 }
 
 // add registers an operation with huma, and completes its documentation.
@@ -72,6 +130,7 @@ func add[I, O any](a *routes, op *operation, handle func(ctx context.Context, c 
 }
 
 // register adds a route without a body.
+// No repeat is remembered: it is for routes that read, or whose repeat changes nothing.
 func register[I, O any](a *routes, op operation, run func(ctx context.Context, c *call, in *I) (O, error)) {
 	add(a, &op, func(ctx context.Context, c *call, in *I) (*output[O], error) {
 		value, err := withLog(ctx, a.acts, c, &op, func() (O, error) { return run(ctx, c, in) })
@@ -81,6 +140,9 @@ func register[I, O any](a *routes, op operation, run func(ctx context.Context, c
 
 // change adds a route with a body of B. On POST, Idempotency-Key makes a repeat
 // return the first answer.
+//
+// Without the key, or on another method, each call runs. A key that comes again with
+// another body is refused, and nothing is changed.
 func change[I, B, O any](a *routes, op operation, run func(ctx context.Context, c *call, in *I, body *B) (O, error)) {
 	checkedChange(a, op, nil, run)
 }
@@ -93,14 +155,28 @@ func checkedChange[I, B, O any](a *routes, op operation, check func(*B) error, r
 		op.maxBody = a.maxBody
 	}
 	decoder := web.NewDecoder(a.schemas, check)
+	if op.second != nil {
+		replay(a, &op, decoder, run)
+	}
 	add(a, &op, func(ctx context.Context, c *call, in *I) (*output[O], error) {
 		var body B
 		value, err := readChange(c, &op, decoder, &body)
 		if err != nil {
 			return nil, err
 		}
+		if waits, err := a.seconds.waits(ctx, c, &op, &body); err != nil {
+			return nil, err
+		} else if waits {
+			answer, err := a.ask(ctx, c, &op, in, value)
+			return &output[O]{Status: answer.Status, Body: payload[O]{raw: answer.Body}}, err
+		}
 		do := func() (O, error) {
 			return withLog(ctx, a.acts, c, &op, func() (O, error) { return run(ctx, c, in, &body) })
+		}
+		if op.method == http.MethodPatch {
+			if err := tellNulls(value, &body); err != nil {
+				return nil, err
+			}
 		}
 		if op.knowsRepeats {
 			v, err := do()
@@ -109,6 +185,32 @@ func checkedChange[I, B, O any](a *routes, op operation, check func(*B) error, r
 		answer, err := a.once(ctx, c, &op, value, func() (any, error) { return do() })
 		return &output[O]{Status: answer.Status, Body: payload[O]{raw: answer.Body}}, err
 	})
+}
+
+// tellNulls tells a patch which of its members are null. Decoded they look as if they
+// were absent, and a null that did nothing would be taken for done. A patch that cannot
+// be told takes none.
+func tellNulls(value, body any) error {
+	members, _ := value.(map[string]any)
+	var names []string
+	for name, v := range members {
+		if v == nil {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	if patch, ok := body.(interface{ Nulls(names []string) }); ok {
+		patch.Nulls(names)
+		return nil
+	}
+	faults := make([]dibs.Fault, len(names))
+	for i, name := range names {
+		faults[i] = dibs.Fault{Field: "/" + name, Problem: dibs.Text{EN: "cannot be null: leave it out to keep it", ZH: "不能为 null：不修改时请省略该字段"}}
+	}
+	return dibs.Invalid(faults...)
 }
 
 // outputOf is the answer with a value, or with what the call says instead.
@@ -162,10 +264,19 @@ func (a *routes) plain(op operation, contentType string, handle http.HandlerFunc
 
 // upload adds a route for administrators whose body is a CSV file of at most most
 // bytes. run gets the file at its start and the hash of its bytes.
+//
+// The file is stored and hashed before run is called, so a body that breaks off
+// changes nothing, and a repeat is recognised by the same bytes.
 func upload[T any](a *routes, op operation, most int64, run func(ctx context.Context, c *call, file io.ReadSeeker, sum string) (T, error)) {
 	handle := func(c *call) (body []byte, err error) {
-		if c.caller, err = a.auth.admit(c, adminOnly, op.needs()); err != nil {
+		if err = a.enter(c, &op, adminOnly); err != nil {
 			return nil, err
+		}
+		select {
+		case a.importing <- struct{}{}:
+			defer func() { <-a.importing }()
+		default:
+			return nil, errImports
 		}
 		defer traceCall(a.tracer, c, &op)()
 		c.Header()["Cache-Control"] = web.NoStore
@@ -200,7 +311,7 @@ func upload[T any](a *routes, op operation, most int64, run func(ctx context.Con
 			a.fail(c, err)
 			return
 		}
-		w.Header()["Content-Type"] = web.TypeJSON
+		web.SetJSON(w.Header())
 		a.respond.Write(w, body)
 	})
 }

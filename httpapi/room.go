@@ -21,6 +21,8 @@ type PublicCampaigns interface {
 var errNoRoom = dibs.Fail(dibs.NotFound, dibs.Text{EN: "this campaign has no waiting room", ZH: "该活动没有等候室"})
 
 // withGate returns a campaign that has a gate, or else none.
+// A draft looks like no campaign, and a campaign without the gate like one without
+// that page.
 func withGate(ctx context.Context, campaigns PublicCampaigns, id string, none error, has func(*dibs.GateSpec) bool) (*dibs.Campaign, error) {
 	c, err := campaigns.Public(ctx, id)
 	if err != nil {
@@ -56,6 +58,7 @@ type leftView struct {
 }
 
 // roomHandlers serve waiting rooms. Without places, no campaign has one.
+// Joining and leaving may be repeated: a user has one place at a time.
 type roomHandlers struct {
 	*routes
 	campaigns PublicCampaigns

@@ -52,12 +52,12 @@ func newGated(t *testing.T) *gatedStack {
 func (s *gatedStack) gated(id string, begins time.Duration, gate dibs.GateSpec) {
 	s.t.Helper()
 	units, now := int64(10), time.Now()
-	_, err := s.admin.CreateCampaign(context.Background(), dibs.CampaignSpec{
+	_, err := s.admin.Campaigns.Create(context.Background(), dibs.CampaignSpec{
 		ID: id, Kind: dibs.Sale, Title: id, StartsAt: now.Add(begins), EndsAt: now.Add(begins + time.Hour),
 		Stock: dibs.StockSpec{Units: &units}, Gate: &gate,
 	}, "")
 	must(s.t, err)
-	_, err = s.admin.Publish(context.Background(), id)
+	_, err = s.admin.Campaigns.Publish(context.Background(), id)
 	must(s.t, err)
 }
 
@@ -81,15 +81,15 @@ func TestAQueueOverHTTP(t *testing.T) {
 	ctx := t.Context()
 	s.gated("phone", 0, dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Per: dibs.Duration(time.Hour), Burst: 1}})
 	ann, bob := s.admin.WithToken("dev_ann"), s.admin.WithToken("dev_bob")
-	_, err := ann.Place(ctx, "phone")
+	_, err := ann.Rooms.Place(ctx, "phone")
 	wants(t, err, "not_found", "no place")
 	_, _, err = ann.Claim(ctx, "phone", 1, "tap")
 	if e := refusalIs(t, err, "waiting", "queue"); e.RetryAfter <= 0 || e.Code != 30013 || e.Status != 409 {
 		t.Errorf("%+v", e)
 	}
-	first, err := ann.Join(ctx, "phone")
+	first, err := ann.Rooms.Join(ctx, "phone")
 	must(t, err)
-	second, err := bob.Join(ctx, "phone")
+	second, err := bob.Rooms.Join(ctx, "phone")
 	must(t, err)
 	if first.State != gate.PlaceAdmitted || first.Admission == "" || second.State != gate.PlaceWaiting || second.Position != 1 || second.Place != 2 {
 		t.Fatalf("%+v, %+v", first, second)
@@ -107,18 +107,18 @@ func TestAQueueOverHTTP(t *testing.T) {
 	if err != nil || !replayed || again.ID != claim.ID {
 		t.Errorf("the repeat: %+v, %v, %v", again, replayed, err)
 	}
-	must(t, bob.Leave(ctx, "phone"))
-	_, err = bob.Place(ctx, "phone")
+	must(t, bob.Rooms.Leave(ctx, "phone"))
+	_, err = bob.Rooms.Place(ctx, "phone")
 	wants(t, err, "not_found", "no place")
-	_, err = ann.Join(ctx, "nothing")
+	_, err = ann.Rooms.Join(ctx, "nothing")
 	wants(t, err, "not_found", "no such campaign")
-	_, err = ann.Lottery(ctx, "phone")
+	_, err = ann.Lotteries.Get(ctx, "phone")
 	wants(t, err, "not_found", "no lottery")
-	_, err = ann.Ticket(ctx, "phone", gate.TicketRequest{})
+	_, err = ann.Tickets.Get(ctx, "phone", gate.TicketRequest{})
 	wants(t, err, "not_found", "no tickets")
 
 	s.gated("later", time.Hour, dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.Shuffle, Rate: 1, OpensAt: time.Now().Add(time.Minute)}})
-	_, err = ann.Join(ctx, "later")
+	_, err = ann.Rooms.Join(ctx, "later")
 	if e := refusalIs(t, err, "not_started", "the waiting room opens"); e.StartsAt == nil || time.Until(*e.StartsAt) > time.Minute {
 		t.Errorf("%+v", e)
 	}

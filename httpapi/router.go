@@ -8,12 +8,16 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/httpapi/internal/sessions"
 	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // router is the mux of the admins' listener, with what all routes have in common
 // around each: request ids, headers, metrics, and answers to panics. Routes are
 // added before the first request; after that it does not change.
+//
+// The two muxes have the same patterns: a route for admins is in the outer one too, and
+// answers 404 there.
 type router struct {
 	*http.ServeMux
 	// outer is the mux of the listener for users, where routes for admins answer 404.
@@ -21,6 +25,8 @@ type router struct {
 	respond *web.Responder
 	metrics *metrics
 	log     *slog.Logger
+	// sessions turn the console's cookies into keys, on the admins' listener.
+	sessions *sessions.Sessions
 	// cached are answers from memory, by pattern.
 	cached map[string]cachedAnswer
 	// patterns are all that was registered.
@@ -56,12 +62,23 @@ func (rt *router) add(pattern string, inside, outside http.HandlerFunc) {
 	rt.outer.HandleFunc(pattern, rt.fromCache(pattern, m, rt.called(m, true, outside)))
 }
 
+// ServeHTTP serves the admins' listener, where a session's cookie speaks for a key.
+func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	signed, err := rt.sessions.Speak(r)
+	if err != nil {
+		rt.called(rt.metrics.route("session"), false, func(_ http.ResponseWriter, r *http.Request) { rt.fail(callOf(r.Context()), err) })(w, r)
+		return
+	}
+	rt.ServeMux.ServeHTTP(w, signed)
+}
+
 // called puts around a route what all routes have in common.
 func (rt *router) called(m *routeMetrics, outside bool, handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		c := &call{Recorder: web.Recorder{ResponseWriter: w}, id: rt.respond.Begin(w, r), zh: rt.respond.Chinese(r), outside: outside}
 		c.request = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+		// It runs for every outcome, so no request is left uncounted.
 		defer func() {
 			if fault := recover(); fault != nil {
 				rt.respond.Recovered(c, c.request, c.id, fault, c.Status != 0)

@@ -53,12 +53,21 @@ func (s *stack) run(t *testing.T, scenarios []scenario) {
 	}
 }
 
+// checkDisposition checks that a browser shows no JSON of the API as a page of its own.
+func checkDisposition(t *testing.T, a answer) {
+	t.Helper()
+	if kind, as := a.header.Get("Content-Type"), a.header.Get("Content-Disposition"); a.ofAPI && strings.HasSuffix(kind, "json") && as != `attachment; filename="api.json"` {
+		t.Errorf("%s comes as %q: %s", kind, as, a.body)
+	}
+}
+
 // checkCommon checks what every answer has, and every problem.
 func checkCommon(t *testing.T, a answer) {
 	t.Helper()
 	if a.header.Get("X-Request-Id") == "" || a.header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("common headers are missing: %v", a.header)
 	}
+	checkDisposition(t, a)
 	if a.status < 400 {
 		return
 	}

@@ -8,8 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/dibs-dev/dibs/httpapi/internal/nodemetrics"
-	"github.com/dibs-dev/dibs/httpapi/internal/pages"
+	"github.com/dibs-dev/dibs/httpapi/internal/sessions"
+	"github.com/dibs-dev/dibs/httpapi/internal/viewcache"
 	"github.com/dibs-dev/dibs/internal/web"
+	site "github.com/dibs-dev/dibs/web"
 )
 
 // Handlers serve one API on one listener or on two.
@@ -61,27 +63,37 @@ func newAPI(cfg *Config) (*routes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	users, err := newUserTokens(cfg.Users, cfg.AllowDevTokens, cfg.Now)
+	users, err := newUserTokens(cfg.Users, cfg.Revoked, cfg.AllowDevTokens, cfg.Now)
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	cache := pages.New(cfg.Services.Catalog, respond, cfg.Now)
+	people, err := site.New(site.Options{Storefront: cfg.Storefront, Dev: cfg.AllowDevTokens, Images: cfg.ImageOrigins, People: cfg.People != nil})
+	if err != nil {
+		return nil, err
+	}
+	respond.ForPeople = problemPages(people, respond)
+	sealing, err := sessions.New(cfg.SessionKey, cfg.SecureCookies, cfg.Now, cfg.Services.Sessions.Check)
+	if err != nil {
+		return nil, fmt.Errorf("sessions: %w", err)
+	}
+	cache := viewcache.New(cfg.Services.Catalog, people, respond, cfg.Now)
 	proxies := &web.Proxies{Trusted: cfg.TrustedProxies, Header: cfg.ProxyHeader}
 	a := &routes{
 		router: &router{
-			ServeMux: http.NewServeMux(), outer: http.NewServeMux(), respond: respond, metrics: m, log: cfg.Logger,
+			ServeMux: http.NewServeMux(), outer: http.NewServeMux(), respond: respond, metrics: m, log: cfg.Logger, sessions: sealing,
 			cached: map[string]cachedAnswer{
 				"GET /v1/campaigns/{id}": cache.Campaign,
 				"GET /v1/campaigns":      cache.List,
 				"GET /c/{id}":            cache.HTML,
 			},
 		},
-		auth:   &authenticator{users: users, keys: cfg.Services.Keys},
-		acts:   &adminLog{log: cfg.Services.AdminLog, proxies: proxies, subjects: map[string]readSubject{}},
-		memory: cfg.Services.Memory, proxies: proxies, tracer: cfg.Tracer, now: cfg.Now, maxBody: cfg.MaxBody, maxAdminBody: cfg.MaxAdminBody,
+		auth:   &authenticator{users: users, keys: cfg.Services.Keys, claim: cfg.Services.Claims.Find, now: cfg.Now},
+		acts:   &adminLog{log: cfg.Services.AdminLog, proxies: proxies, subjects: map[string]readSubject{}, now: cfg.Now, out: cfg.Logger},
+		memory: cfg.Services.Memory, proxies: proxies, seconds: &secondPersons{kept: cfg.Services.Approvals, rules: cfg.Approvals, acts: map[string]approvedAct{}},
+		calls: cfg.Calls, strangers: cfg.Strangers, importing: make(chan struct{}, maxImports), tracer: cfg.Tracer, now: cfg.Now, maxBody: cfg.MaxBody, maxAdminBody: cfg.MaxAdminBody,
 	}
 	a.document = newDocument(a.router, cfg.Version)
-	for _, g := range groups(a, cfg) {
+	for _, g := range append(groups(a, cfg), pageGroups(a, cfg, people)...) {
 		g.register()
 	}
 	a.HandleFunc("/", a.unknown)
@@ -105,9 +117,8 @@ func groups(a *routes, cfg *Config) []group {
 	all := []group{
 		&claimHandlers{routes: a, claims: s.Claims, take: take},
 		&claimStepHandlers{routes: a, steps: s.ClaimSteps},
-		&orderHandlers{routes: a, orders: s.Orders},
+		&orderHandlers{routes: a, orders: s.Orders, limits: cfg.Limits},
 		&campaignHandlers{routes: a, campaigns: s.Campaigns},
-		&pageHandlers{routes: a},
 		&stockHandlers{routes: a, stock: s.Stock},
 		&roomHandlers{routes: a, campaigns: s.PublicCampaigns, places: cfg.Places},
 		&lotteryHandlers{routes: a, campaigns: s.PublicCampaigns, lotteries: cfg.Lotteries},
@@ -117,6 +128,9 @@ func groups(a *routes, cfg *Config) []group {
 		&eventHandlers{routes: a, events: s.Events},
 		&webhookHandlers{routes: a, webhooks: s.Webhooks},
 		&adminLogHandlers{routes: a, log: s.AdminLog},
+		&keyHandlers{routes: a, store: s.KeyStore},
+		&revocationHandlers{routes: a, revocations: s.Revocations},
+		&approvalHandlers{routes: a},
 		&userHandlers{routes: a, users: s.Users},
 		&operationHandlers{routes: a, operations: s.Operations, overload: cfg.Overload, version: cfg.Version},
 	}
@@ -129,8 +143,35 @@ func groups(a *routes, cfg *Config) []group {
 	return all
 }
 
+// pageGroups returns the groups of what people see: the pages, and the routes that only they call.
+func pageGroups(a *routes, cfg *Config, people *site.Site) []group {
+	s, on := &cfg.Services, &streams{routes: a, stopping: cfg.Stopping}
+	in := &sessionHandlers{routes: a, keys: s.Keys, kept: s.Sessions, codes: cfg.LoginCodes, secure: cfg.SecureCookies, rehearsals: cfg.Rehearsals != nil}
+	in.door = newDoor(in, cfg.People, people)
+	all := []group{
+		&pageHandlers{routes: a, site: people},
+		&luckHandlers{routes: a, catalog: s.Catalog, claims: s.Claims, lists: luckLists{kept: map[string]keptLuck{}}},
+		in,
+	}
+	if cfg.Meters != nil {
+		all = append(all, &measureHandlers{streams: on, campaigns: s.Campaigns, meters: cfg.Meters})
+	}
+	if cfg.Rehearsals != nil {
+		all = append(all, &rehearsalHandlers{streams: on, rehearsals: cfg.Rehearsals})
+	}
+	if cfg.Diagnosis != nil {
+		all = append(all, &diagnosisHandlers{routes: a, diagnosis: cfg.Diagnosis, examining: make(chan struct{}, 1)})
+	}
+	if cfg.AllowDevTokens {
+		all = append(all, &paymentHandlers{routes: a, claims: s.Claims, steps: s.ClaimSteps})
+	}
+	return all
+}
+
 // The bounds of a connection: generous for users on slow networks, and narrow for
 // clients that only hold connections open.
+// A body of 32 MiB within a minute needs some 4 Mbit/s; streams set deadlines of
+// their own.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = time.Minute

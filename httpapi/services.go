@@ -8,7 +8,7 @@ import (
 	"github.com/dibs-dev/dibs/audit"
 	"github.com/dibs-dev/dibs/campaigns"
 	"github.com/dibs-dev/dibs/claims"
-	"github.com/dibs-dev/dibs/httpapi/internal/pages"
+	"github.com/dibs-dev/dibs/httpapi/internal/viewcache"
 	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/live"
 	"github.com/dibs-dev/dibs/orders"
@@ -35,12 +35,16 @@ type Services struct {
 	Users           Users
 	Operations      Operations
 	Keys            Keys
+	KeyStore        KeyStore
 	AdminLog        AdminLog
+	Revocations     Revocations
+	Sessions        Sessions
+	Approvals       Approvals
 	Memory          Memory
 }
 
 // Catalog is what the pages that many users read are made from.
-type Catalog = pages.Catalog
+type Catalog = viewcache.Catalog
 
 // Memory remembers the answers to requests with an Idempotency-Key.
 type Memory = web.Memory
@@ -51,9 +55,10 @@ func ServicesOf(s *node.Service) Services {
 	campaigns := campaignDoor{s.Campaigns, s}
 	return Services{
 		Claimer: s.Claims, Claims: s.Claims, ClaimSteps: s.Orders, Orders: orderDoor{s.Orders, s.Claims}, Campaigns: campaigns,
-		Stock: campaigns, Catalog: catalog{campaigns, s.Live.Situations, s.Live.Registry}, PublicCampaigns: s.Live.Lookups,
+		Stock: campaigns, Catalog: catalog{campaigns, s.Live.Snapshots, s.Live.Registry}, PublicCampaigns: s.Live.Lookups,
 		Products: s.Products, Accounts: s.Funds, Announcements: s.Announcements, Events: s.Events, Webhooks: s.Webhooks,
-		Users: s.Erasures, Operations: operationDoor{s, s.Audit}, Keys: s.Access, AdminLog: s.Access, Memory: s.Access,
+		Users: s.Erasures, Operations: operationDoor{s, s.Audit}, Keys: s.Access, KeyStore: s.Access, AdminLog: s.Access,
+		Revocations: s.Revocations, Sessions: s.Sessions, Approvals: s.Approvals, Memory: s.Access,
 	}
 }
 
@@ -75,22 +80,23 @@ type operationDoor struct {
 	*audit.Audit
 }
 
-// catalog is pages.Catalog.
+// catalog is viewcache.Catalog.
 type catalog struct {
 	campaignDoor
-	situations *live.Situations
-	registry   *live.Registry
+	snapshots *live.Snapshots
+	registry  *live.Registry
 }
 
 // Get tells where a campaign stands.
-func (c catalog) Get(ctx context.Context, id string) (dibs.Situation, error) {
-	return c.situations.Get(ctx, id)
+func (c catalog) Get(ctx context.Context, id string) (dibs.Snapshot, error) {
+	return c.snapshots.Get(ctx, id)
 }
 
 // CatalogVersion rises when any campaign changes.
 func (c catalog) CatalogVersion() int64 { return c.registry.CatalogVersion() }
 
 // missing lists the fields that are not set.
+// Every field is an interface, so IsNil may be asked of it.
 func (s Services) missing() (names []string) {
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {

@@ -17,14 +17,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/audience"
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/engine/memengine"
+	"github.com/dibs-dev/dibs/erasure"
+	"github.com/dibs-dev/dibs/gate/audience"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/internal/fresh"
-	"github.com/dibs-dev/dibs/memengine"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/redpacket"
-	"github.com/dibs-dev/dibs/sqlledger"
 
 	"github.com/dibs-dev/dibs/node"
 )
@@ -40,6 +41,7 @@ const (
 type stack struct {
 	t       testing.TB
 	service *node.Service
+	handler http.Handler
 	url     string
 	admin   *client.Client
 	logs    *lockedBuffer
@@ -47,6 +49,12 @@ type stack struct {
 
 // newStack starts a stack; change may replace services by failing ones.
 func newStack(t testing.TB, change func(*httpapi.Services)) *stack {
+	t.Helper()
+	return newStackAt(t, time.Now, change)
+}
+
+// newStackAt is newStack with a clock of the test's.
+func newStackAt(t testing.TB, now func() time.Time, change func(*httpapi.Services)) *stack {
 	t.Helper()
 	svc, lists := newServiceAndLists(t)
 	logs := &lockedBuffer{}
@@ -56,7 +64,8 @@ func newStack(t testing.TB, change func(*httpapi.Services)) *stack {
 	}
 	h, err := httpapi.New(httpapi.Config{
 		Services: s, JWTSecret: []byte(jwtSecret), AllowDevTokens: true, Version: "test", Audiences: lists, Gateway: newShortGateway(),
-		Logger: slog.New(slog.NewTextHandler(logs, nil)),
+		Meters: oneMeasure{}, Rehearsals: &fakeRehearsals{}, Diagnosis: fakeDiagnosis{}, LoginCodes: &fakeCodes{"once": adminKey},
+		Logger: slog.New(slog.NewTextHandler(logs, nil)), Now: now,
 	})
 	must(t, err)
 	st := serve(t, svc, h)
@@ -74,7 +83,7 @@ func serve(t testing.TB, svc *node.Service, h http.Handler) *stack {
 	admin, err := client.New(server.URL, client.Options{AdminKey: adminKey})
 	must(t, err)
 	t.Cleanup(admin.CloseIdle)
-	return &stack{t: t, service: svc, url: server.URL, admin: admin, logs: &lockedBuffer{}}
+	return &stack{t: t, service: svc, handler: h, url: server.URL, admin: admin, logs: &lockedBuffer{}}
 }
 
 // freshFolder is that of a node that has never run, with the ledger's tables.
@@ -116,7 +125,7 @@ func newServiceWith(t testing.TB, change func(*node.ServiceConfig)) (*node.Servi
 	must(t, err)
 	lists := audience.NewKeeper(audience.Config{Store: ledger, Every: 10 * time.Millisecond})
 	cfg := node.ServiceConfig{
-		Engine: engine, Ledger: ledger.Parts(), IDs: ids, Gates: []dibs.Gate{lists}, Erasers: []dibs.Eraser{lists},
+		Engine: engine, Ledger: ledger.Parts(), IDs: ids, Gates: []dibs.Gate{lists}, Erasers: []erasure.Eraser{lists},
 		EraseEvery: 10 * time.Millisecond, EraseRest: time.Millisecond,
 		Split: func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
 	}
@@ -147,12 +156,12 @@ func (s *stack) sale(id string, units, limit int64) {
 
 func (s *stack) campaign(id string, from, to time.Time, units, limit int64) {
 	s.t.Helper()
-	_, err := s.admin.CreateCampaign(context.Background(), dibs.CampaignSpec{
+	_, err := s.admin.Campaigns.Create(context.Background(), dibs.CampaignSpec{
 		ID: id, Kind: dibs.Sale, Title: "Test " + id, StartsAt: from, EndsAt: to,
 		Stock: dibs.StockSpec{Units: &units}, Limit: &limit,
 	}, "")
 	must(s.t, err)
-	_, err = s.admin.Publish(context.Background(), id)
+	_, err = s.admin.Campaigns.Publish(context.Background(), id)
 	must(s.t, err)
 }
 
@@ -162,6 +171,8 @@ type answer struct {
 	header http.Header
 	body   string
 	json   map[string]any
+	// ofAPI says that it is of a path of the API, and not of what stands beside it.
+	ofAPI bool
 }
 
 // ask sends one raw request. Headers are "Name: value" lines.
@@ -188,7 +199,7 @@ func (s *stack) ask(method, path, body string, headers ...string) answer {
 	raw, err := io.ReadAll(resp.Body)
 	must(s.t, err)
 	must(s.t, resp.Body.Close())
-	a := answer{status: resp.StatusCode, header: resp.Header, body: string(raw)}
+	a := answer{status: resp.StatusCode, header: resp.Header, body: string(raw), ofAPI: strings.HasPrefix(path, "/v1/")}
 	if strings.Contains(resp.Header.Get("Content-Type"), "json") && method != http.MethodHead && len(raw) > 0 {
 		must(s.t, json.Unmarshal(raw, &a.json))
 	}

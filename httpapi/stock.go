@@ -20,6 +20,9 @@ type Stock interface {
 	// InvalidRequest, InvalidState, or of KeyReused for a ref of another change.
 	ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error)
 	CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error)
+	// AbandonShard takes a shard off a deployment of the engine that is lost for good.
+	// *dibs.Error of NotFound or InvalidState.
+	AbandonShard(ctx context.Context, id string, shard int, a campaigns.Abandonment) (*dibs.Campaign, error)
 	// ImportCodes adds all codes of a file, or none, and calls done now and then with how
 	// many it has written. *dibs.Error of InvalidRequest with the first bad lines.
 	ImportCodes(ctx context.Context, id string, file io.ReadSeeker, ref string, done func(written int64)) (*dibs.Imported, error)
@@ -39,7 +42,15 @@ type codesInput struct {
 	Format string `query:"format" enum:"json,csv" doc:"csv streams all of them"`
 }
 
+// shardInput names a shard of a campaign.
+type shardInput struct {
+	PathID
+	Shard int `path:"shard" minimum:"0" maximum:"63" doc:"the shard's number, from 0"`
+}
+
 // stockHandlers change a campaign's stock, import codes and list them.
+// The ref of a change comes from its Idempotency-Key, so a repeat counts once even
+// when the memory of the answer was lost.
 type stockHandlers struct {
 	*routes
 	stock Stock
@@ -51,6 +62,13 @@ func (h *stockHandlers) register() {
 		summary: "Restock, or withdraw", example: `{"delta":50,"why":"found another box"}`, maxBody: h.maxAdminBody,
 		description: "A negative `delta` withdraws, never below what is granted. A campaign of items is restocked with `items`.",
 	}, h.change)
+	change(h.routes, operation{
+		method: http.MethodPost, path: "/v1/campaigns/{id}/shards/{shard}/abandon", id: "abandon-shard", tag: tagAdmin, access: adminOnly, role: access.RoleAdmin,
+		second:  &second{act: access.ActAbandon},
+		summary: "Give up a shard on a deployment that is lost for good", example: `{"unsold":12}`,
+		description: "Only while the shard's deployment of the engine is away and another one answers. Another deployment gets the shard within seconds, " +
+			"with what the ledger has of it. What was granted on the lost one and not settled is lost: wait for the deployment if it may come back.",
+	}, h.abandon)
 	const codes = "/v1/campaigns/{id}/codes"
 	upload(h.routes, operation{
 		method: http.MethodPost, path: codes, id: "import-codes", tag: tagAdmin, access: adminOnly, role: access.RolePublisher,
@@ -75,6 +93,14 @@ func (h *stockHandlers) change(ctx context.Context, c *call, in *PathID, ch *dib
 		return v, err
 	}
 	campaign, err := h.stock.ChangeStock(ctx, in.ID, *ch, ref)
+	if err != nil {
+		return v, err
+	}
+	return h.stock.CampaignView(ctx, campaign, true)
+}
+
+func (h *stockHandlers) abandon(ctx context.Context, _ *call, in *shardInput, a *campaigns.Abandonment) (v api.CampaignView, err error) {
+	campaign, err := h.stock.AbandonShard(ctx, in.ID, in.Shard, *a)
 	if err != nil {
 		return v, err
 	}

@@ -82,16 +82,16 @@ func TestImportsThatAreLarge(t *testing.T) {
 		fmt.Fprintf(&file, "C-%d\n", i)
 	}
 	var told atomic.Int64
-	v, replayed, err := s.admin.ImportCodes(context.Background(), "spring", strings.NewReader(file.String()), "k", told.Store)
+	v, replayed, err := s.admin.Campaigns.ImportCodes(context.Background(), "spring", strings.NewReader(file.String()), "k", told.Store)
 	if err != nil || replayed || v.Imported != 25_000 || told.Load() < 20_000 {
 		t.Errorf("%+v %v %v, told of %d", v, replayed, err, told.Load())
 	}
-	v, replayed, err = s.admin.ImportCodes(context.Background(), "spring", strings.NewReader(file.String()), "k", nil)
+	v, replayed, err = s.admin.Campaigns.ImportCodes(context.Background(), "spring", strings.NewReader(file.String()), "k", nil)
 	if err != nil || !replayed || v.Imported != 25_000 {
 		t.Errorf("again: %+v %v %v", v, replayed, err)
 	}
 	var refusal *client.Error
-	_, _, err = s.admin.ImportCodes(context.Background(), "spring", strings.NewReader("C-7\n"), "", nil)
+	_, _, err = s.admin.Campaigns.ImportCodes(context.Background(), "spring", strings.NewReader("C-7\n"), "", nil)
 	if !errors.As(err, &refusal) || refusal.Status != http.StatusBadRequest || refusal.Errors[0].Pointer != "/lines/1" {
 		t.Errorf("%+v", err)
 	}
@@ -105,7 +105,7 @@ func TestImportCutOff(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
-	if _, _, err := s.admin.ImportCodes(ctx, "spring", &stalled{ctx: ctx}, "", nil); err == nil {
+	if _, _, err := s.admin.Campaigns.ImportCodes(ctx, "spring", &stalled{ctx: ctx}, "", nil); err == nil {
 		t.Error("half a file was taken")
 	}
 	if a := s.ask("GET", "/v1/campaigns/spring", "", asAdmin); !strings.Contains(a.body, `"items_count":0`) {

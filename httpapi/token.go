@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/tokens"
 )
 
 // Authenticator verifies the tokens of users. Implementations are safe for
@@ -25,6 +27,17 @@ type Authenticator interface {
 // again.
 type epochs interface{ Epoch() uint64 }
 
+// Revoked reports whether a token counts no longer, by its user, its jti (empty without
+// one) and when it was issued (zero without that), as access.Revocations does. Each claim
+// asks it, so it takes no lock.
+type Revoked func(user, id string, issued time.Time) bool
+
+// describer is an Authenticator that says more of a token, as tokens.Verifier does. Without
+// it, a token can be revoked by its user alone, whenever it was issued.
+type describer interface {
+	VerifyToken(token string) (tokens.Token, error)
+}
+
 // IssueToken makes an HS256 token for a user, valid from now for ttl.
 func IssueToken(secret []byte, user string, ttl time.Duration) (string, error) {
 	if !dibs.ValidID(user) {
@@ -35,7 +48,7 @@ func IssueToken(secret []byte, user string, ttl time.Duration) (string, error) {
 	}
 	now := time.Now()
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
-		Subject: user, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(ttl)),
+		ID: rand.Text(), Subject: user, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(ttl)),
 	}).SignedString(secret)
 	if err != nil {
 		return "", fmt.Errorf("issue a token: %w", err)
@@ -45,6 +58,7 @@ func IssueToken(secret []byte, user string, ttl time.Duration) (string, error) {
 
 // The bounds of the cache of verified tokens: how many, and how many bytes one may
 // have. Longer tokens are verified each time.
+// 65,536 tokens of a few hundred bytes take some tens of megabytes.
 const (
 	cachedTokens   = 1 << 16
 	maxCachedToken = 1024
@@ -52,19 +66,22 @@ const (
 	devPrefix = "dev_"
 )
 
-// verified is what a valid token says.
+// verified is what a valid token says, and the epoch in which it was valid.
 type verified struct {
-	user  string
-	until time.Time
+	tokens.Token
 	epoch uint64
 }
 
 // userTokens verifies user tokens and caches the valid ones, since users press the
 // button more than once. Invalid tokens are not cached: they could push out the
 // valid ones.
+//
+// It is safe for concurrent use: known locks itself. An entry counts only in the
+// epoch in which it was verified, before its token ends, and until it is revoked.
 type userTokens struct {
-	users    Authenticator
+	describe func(token string) (tokens.Token, error)
 	epoch    func() uint64
+	revoked  Revoked
 	allowDev bool
 	now      func() time.Time
 	known    *otter.Cache[string, verified]
@@ -72,16 +89,33 @@ type userTokens struct {
 
 // newUserTokens returns what verifies tokens by users, nil for none, and where
 // allowDev is set accepts those of development.
-func newUserTokens(users Authenticator, allowDev bool, now func() time.Time) (*userTokens, error) {
+func newUserTokens(users Authenticator, revoked Revoked, allowDev bool, now func() time.Time) (*userTokens, error) {
 	known, err := otter.New(&otter.Options[string, verified]{MaximumSize: cachedTokens})
 	if err != nil {
 		return nil, err
 	}
-	t := &userTokens{users: users, allowDev: allowDev, now: now, known: known, epoch: func() uint64 { return 0 }}
+	t := &userTokens{revoked: revoked, allowDev: allowDev, now: now, known: known, epoch: func() uint64 { return 0 }}
 	if e, ok := users.(epochs); ok {
 		t.epoch = e.Epoch
 	}
+	if d, ok := users.(describer); ok {
+		t.describe = d.VerifyToken
+	} else if users != nil {
+		t.describe = func(token string) (is tokens.Token, err error) {
+			is.User, is.Until, err = users.Verify(token)
+			return is, err
+		}
+	}
 	return t, nil
+}
+
+// still reports whether a token that was valid a moment ago is so now.
+func (t *userTokens) still(is *tokens.Token) bool {
+	return (is.Until.IsZero() || t.now().Before(is.Until)) && !t.isRevoked(is)
+}
+
+func (t *userTokens) isRevoked(is *tokens.Token) bool {
+	return t.revoked != nil && t.revoked(is.User, is.ID, is.Issued)
 }
 
 // looksLikeUserToken tells the shapes of user tokens from API keys.
@@ -90,25 +124,29 @@ func looksLikeUserToken(token string) bool {
 }
 
 // verify returns what a valid token says. Tokens of development have no end.
-func (t *userTokens) verify(token string) (verified, bool) {
+func (t *userTokens) verify(token string) (tokens.Token, bool) {
+	is, ok := t.read(token)
+	return is, ok && !t.isRevoked(&is)
+}
+
+func (t *userTokens) read(token string) (tokens.Token, bool) {
 	if name, ok := strings.CutPrefix(token, devPrefix); ok {
-		return verified{user: name}, t.allowDev && dibs.ValidID(name)
+		return tokens.Token{User: name}, t.allowDev && dibs.ValidID(name)
 	}
-	if t.users == nil {
-		return verified{}, false
+	if t.describe == nil {
+		return tokens.Token{}, false
 	}
 	// The epoch is read first, so that a change during the verification counts.
 	epoch := t.epoch()
-	if v, ok := t.known.GetIfPresent(token); ok && v.epoch == epoch && t.now().Before(v.until) {
-		return v, true
+	if v, ok := t.known.GetIfPresent(token); ok && v.epoch == epoch && t.now().Before(v.Until) {
+		return v.Token, true
 	}
-	user, until, err := t.users.Verify(token)
+	is, err := t.describe(token)
 	if err != nil {
-		return verified{}, false
+		return tokens.Token{}, false
 	}
-	v := verified{user, until, epoch}
 	if len(token) <= maxCachedToken {
-		t.known.Set(token, v)
+		t.known.Set(token, verified{is, epoch})
 	}
-	return v, true
+	return is, true
 }

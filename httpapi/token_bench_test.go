@@ -12,7 +12,7 @@ import (
 // costs where no user comes twice.
 func benchTokens(b *testing.B, distinct int, remember bool) {
 	secret := []byte("a secret of the tests, 32 bytes+")
-	u, err := newUserTokens(tokens.OfSecret(secret, time.Now), false, time.Now)
+	u, err := newUserTokens(tokens.OfSecret(secret, time.Now), nil, false, time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func benchTokens(b *testing.B, distinct int, remember bool) {
 			if _, ok := u.verify(token); !ok {
 				b.Fatal("refused")
 			}
-		} else if _, _, err := u.users.Verify(token); err != nil {
+		} else if _, err := u.describe(token); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -50,14 +50,14 @@ func (c *slowChecks) Verify(token string) (string, time.Time, error) {
 // However many requests carry a token, its signature is checked once.
 func TestSignaturesAreCheckedOnce(t *testing.T) {
 	checks := &slowChecks{}
-	u, err := newUserTokens(checks, false, time.Now)
+	u, err := newUserTokens(checks, nil, false, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const tokens = 8
 	for i := range 1000 * tokens {
 		token := "eyJ.eyJ." + string(rune('0'+i%tokens))
-		if v, ok := u.verify(token); !ok || v.user != "u"+token[len(token)-1:] {
+		if v, ok := u.verify(token); !ok || v.User != "u"+token[len(token)-1:] {
 			t.Fatalf("%s: %+v, %v", token, v, ok)
 		}
 	}

@@ -16,6 +16,8 @@ type Tracer interface {
 
 // traceCall begins the span of an administrator's call, whose request is in it from
 // then on, and returns what ends it. Without a tracer it does nothing.
+// A status of 500 and above is the service's fault and marks the span; a refusal is
+// not.
 func traceCall(t Tracer, c *call, op *operation) (end func()) {
 	if t == nil || !c.caller.isAdmin() {
 		return func() {}

@@ -13,15 +13,15 @@ import (
 
 // Users is what the handlers of users' data call.
 type Users interface {
-	// UserRecord returns everything that is stored about a user. It reads every list of
+	// Record returns everything that is stored about a user. It reads every list of
 	// users, which may take a while.
 	Record(ctx context.Context, user string) (erasure.UserRecord, error)
 	// Erase begins to erase a user; the bool reports that the user's erasure is under way
 	// already. *dibs.Error of InvalidState for a user who has money, unless spec leaves it.
 	Erase(ctx context.Context, user string, spec erasure.ErasureSpec) (v erasure.ErasureView, known bool, err error)
-	// Erasure returns an erasure; ErrNotFound.
+	// Get returns an erasure; ErrNotFound.
 	Get(ctx context.Context, id string) (erasure.ErasureView, error)
-	// Erasures lists erasures, newest first; open leaves out those that are done.
+	// List lists erasures, newest first; open leaves out those that are done.
 	List(ctx context.Context, open bool, page dibs.Page) (dibs.List[erasure.Erasure], error)
 }
 
@@ -32,6 +32,7 @@ type erasuresInput struct {
 }
 
 // userHandlers show users' data, and erase it.
+// The log has no user who is erased: erase-user hides the name.
 type userHandlers struct {
 	*routes
 	users Users
@@ -39,7 +40,7 @@ type userHandlers struct {
 
 func (h *userHandlers) register() {
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/users/{user}", id: "get-user", tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
+		method: http.MethodGet, path: "/v1/users/{user}", id: "get-user", personal: true, tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
 		summary:     "Show the data of a user",
 		description: "For a user's request for it. It reads every list of users, so that it may take a while. Lists in it end after 1,000.",
 	}, func(ctx context.Context, _ *call, in *PathUser) (erasure.UserRecord, error) {
@@ -47,7 +48,7 @@ func (h *userHandlers) register() {
 	})
 	change(h.routes, operation{
 		method: http.MethodPost, path: "/v1/users/{user}/erasure", id: "erase-user", tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
-		summary: "Erase a user", status: http.StatusAccepted, example: `{"leave_balance":false}`, knowsRepeats: true, hidesUser: true,
+		summary: "Erase a user", status: http.StatusAccepted, example: `{"leave_balance":false}`, knowsRepeats: true, hidesUser: true, second: &second{act: access.ActErasure},
 		description: "A pseudonym replaces the user: it is random, and not kept once the erasure is done. Counts, stock and sums of money stay. " +
 			"What an engine still needs is erased when its campaigns are over: until then the erasure is `waiting`, and says for what. " +
 			"A repeat returns the erasure under way. A user who has money is refused without `leave_balance`.",
@@ -59,13 +60,13 @@ func (h *userHandlers) register() {
 		return v, err
 	})
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/erasures", id: "list-erasures", tag: tagUsers, access: adminOnly, role: access.RoleAdmin, strictQuery: true,
+		method: http.MethodGet, path: "/v1/erasures", id: "list-erasures", personal: true, tag: tagUsers, access: adminOnly, role: access.RoleAdmin, strictQuery: true,
 		summary: "List erasures of users, newest first",
 	}, func(ctx context.Context, _ *call, in *erasuresInput) (api.ListView[erasure.ErasureView], error) {
 		return listOf((*erasure.Erasure).View)(h.users.List(ctx, in.Open, in.page()))
 	})
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/erasures/{id}", id: "get-erasure", tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
+		method: http.MethodGet, path: "/v1/erasures/{id}", id: "get-erasure", personal: true, tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
 		summary: "Show how far an erasure is", description: "Once it is done, it no longer names the user.",
 	}, byID(h.users.Get))
 }

@@ -16,7 +16,7 @@ import (
 func (s *stack) erased(id string, want erasure.EraseState) erasure.ErasureView {
 	s.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; {
-		v, err := s.admin.Erasure(s.t.Context(), id)
+		v, err := s.admin.Erasures.Get(s.t.Context(), id)
 		must(s.t, err)
 		if v.State == want {
 			return v
@@ -50,7 +50,7 @@ func TestEraseUser(t *testing.T) {
 	if a := s.ask("POST", "/v1/claims/"+id+"/ship", `{"carrier":"SF","tracking_no":"SF-4711"}`, asAdmin); a.status != 200 {
 		t.Fatalf("%d %s", a.status, a.body)
 	}
-	r, err := s.admin.User(ctx, user)
+	r, err := s.admin.Erasures.Record(ctx, user)
 	must(t, err)
 	if got := fmt.Sprint(r.Campaigns, r.Balances, r.Follows, r.Lists); got != "[{product:cup 1}] [{7 CNY}] [shop] [vip]" {
 		t.Errorf("what there is: %s", got)
@@ -59,24 +59,24 @@ func TestEraseUser(t *testing.T) {
 	if a := s.ask("POST", "/v1/users/"+user+"/erasure", `{}`, asAdmin); a.status != 409 || !strings.Contains(a.body, "7 CNY") {
 		t.Errorf("with money: %d %s", a.status, a.body)
 	}
-	e, known, err := s.admin.EraseUser(ctx, user, erasure.ErasureSpec{LeaveBalance: true})
+	e, known, err := s.admin.Erasures.Erase(ctx, user, erasure.ErasureSpec{LeaveBalance: true})
 	must(t, err)
 	if known {
 		t.Error("it was begun before")
 	}
 	// Nodes are told first that there is one follower less: that takes its time.
 	v := s.erased(e.ID, erasure.ErasureWaiting)
-	if fmt.Sprint(v.WaitsFor) != "[nodes that hear of the followers of shop]" {
+	if fmt.Sprint(v.WaitsFor) != "[nodes that have not read the change of the followers of shop]" {
 		t.Errorf("it waits for %v", v.WaitsFor)
 	}
-	if again, known, err := s.admin.EraseUser(ctx, user, erasure.ErasureSpec{}); err != nil || !known || again.ID != e.ID {
+	if again, known, err := s.admin.Erasures.Erase(ctx, user, erasure.ErasureSpec{}); err != nil || !known || again.ID != e.ID {
 		t.Errorf("again: %+v %v %v", again, known, err)
 	}
 	claim := s.ask("GET", "/v1/claims/"+id, "", asAdmin)
 	if who := fmt.Sprint(claim.json["user_id"]); !strings.HasPrefix(who, erasure.PseudonymPrefix) || strings.Contains(claim.body, "4711") {
 		t.Errorf("the order: %s", claim.body)
 	}
-	if r, err = s.admin.User(ctx, user); err != nil || len(r.Campaigns)+len(r.Balances)+len(r.Follows)+len(r.Lists) > 0 {
+	if r, err = s.admin.Erasures.Record(ctx, user); err != nil || len(r.Campaigns)+len(r.Balances)+len(r.Follows)+len(r.Lists) > 0 {
 		t.Errorf("what there is still: %+v %v", r, err)
 	}
 	if log := s.ask("GET", "/v1/audit?limit=100", "", asAdmin).body; strings.Contains(log, user) || strings.Contains(log, "4711") || !strings.Contains(log, "erase-user") {
@@ -94,7 +94,7 @@ func TestEraseUser(t *testing.T) {
 // user.
 func TestEraseNobody(t *testing.T) {
 	s := newStack(t, nil)
-	e, _, err := s.admin.EraseUser(t.Context(), "nobody-7", erasure.ErasureSpec{})
+	e, _, err := s.admin.Erasures.Erase(t.Context(), "nobody-7", erasure.ErasureSpec{})
 	must(t, err)
 	if e.UserID != "nobody-7" {
 		t.Errorf("%+v", e)
@@ -102,15 +102,15 @@ func TestEraseNobody(t *testing.T) {
 	if v := s.erased(e.ID, erasure.ErasureDone); v.UserID != "" || v.DoneAt == nil {
 		t.Errorf("%+v", v)
 	}
-	l, err := s.admin.Erasures(t.Context(), false, dibs.Page{})
+	l, err := s.admin.Erasures.List(t.Context(), false, dibs.Page{})
 	must(t, err)
 	if text := fmt.Sprintf("%+v", l); len(l.Items) != 1 || strings.Contains(text, "nobody-7") {
 		t.Errorf("%s", text)
 	}
-	if l, err = s.admin.Erasures(t.Context(), true, dibs.Page{}); err != nil || len(l.Items) != 0 {
+	if l, err = s.admin.Erasures.List(t.Context(), true, dibs.Page{}); err != nil || len(l.Items) != 0 {
 		t.Errorf("open: %+v %v", l, err)
 	}
-	if _, _, err := s.admin.EraseUser(t.Context(), "a b", erasure.ErasureSpec{}); !errors.Is(err, dibs.ErrInvalid) {
+	if _, _, err := s.admin.Erasures.Erase(t.Context(), "a b", erasure.ErasureSpec{}); !errors.Is(err, dibs.ErrInvalid) {
 		t.Errorf("a user with a bad id: %v", err)
 	}
 }

@@ -12,13 +12,14 @@ import (
 
 // Webhooks is what the handlers of webhooks call. ErrNotFound for an id without an
 // endpoint; *dibs.Error of InvalidRequest with every fault.
+// A secret is shown once: a client that lost the answer rotates it.
 type Webhooks interface {
-	// CreateEndpoint and RotateSecret return the endpoint with its secret; the other
+	// Create and RotateSecret return the endpoint with its secret; the other
 	// methods do not show it.
 	Create(ctx context.Context, spec webhooks.EndpointSpec) (webhooks.EndpointView, error)
 	Patch(ctx context.Context, id string, p webhooks.EndpointPatch) (*webhooks.WebhookEndpoint, error)
 	RotateSecret(ctx context.Context, id string, r webhooks.RotateSpec) (webhooks.EndpointView, error)
-	// DeleteEndpoint deletes the deliveries, too.
+	// Delete deletes the deliveries, too.
 	Delete(ctx context.Context, id string) error
 	Get(ctx context.Context, id string) (*webhooks.WebhookEndpoint, error)
 	List(ctx context.Context) ([]webhooks.WebhookEndpoint, error)

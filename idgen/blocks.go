@@ -29,7 +29,7 @@ func (b *block) give() int64 {
 }
 
 // Sequence gives numbers that rise within a process and are unique among all
-// (row 002.1, the database's sequence): it takes them from a Counter in blocks,
+// (the database's sequence): it takes them from a Counter in blocks,
 // so that a number costs no round trip. What a process has not used when it ends
 // is a gap. Safe for concurrent use.
 type Sequence struct {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Daily gives ids of 64 bits (row 002.1): a zero, 31 bits of seconds since the
+// Daily gives ids of 64 bits: a zero, 31 bits of seconds since the
 // beginning of 2022, and 32 bits of a counter that begins anew each day (UTC). A
 // positive number, in the order of the seconds, of which the day's count can be
 // read. It takes the counts in blocks, so that an id costs no round trip.

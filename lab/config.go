@@ -20,12 +20,14 @@ type Config struct {
 	Strategies []string
 	// Databases are MariaDB, Postgres, or both, which empty means.
 	Databases []string
-	// Users press Requests times in all, Concurrency of them at once; each
-	// strategy is run once for each Concurrency. There are Stock to be had.
+	// Users press Requests times in all, Concurrency of them at once; each strategy is run once for
+	// each Concurrency. A concurrency near the number of presses is a rush, all at the same moment;
+	// a small one is a queue of workers. There are Stock units to be had.
 	Users, Requests int
 	Concurrency     []int
 	Stock           int64
-	// Time is the longest that one strategy may sell.
+	// Time is the longest that one strategy may sell; presses that are under way then may take
+	// grace longer. Slow strategies are stopped and their undersold units are not counted.
 	Time time.Duration
 	// MariaDB, Postgres and Redis are the addresses of servers to use instead of
 	// the lab's own. The lab makes databases of its own there, and removes them;
@@ -45,17 +47,20 @@ const (
 
 // The presets.
 const (
-	// Rush is row 000.6: 2,000 users with 5,000 presses at once on 200 units.
+	// Rush is 2,000 users with 5,000 presses at once on 200 units.
 	Rush = "rush"
-	// OneUser is row 000.6: one user with 10,000 presses at once.
+	// OneUser is one user with 10,000 presses at once.
 	OneUser = "one-user"
-	// Packets is row 004.5: 100,000 packets; by 20 workers, and by a crowd.
+	// Packets is 100,000 packets; by 20 workers, and by a crowd.
 	Packets = "packets"
 )
 
-// Presets returns the names of all.
+// Presets returns the names of all presets.
 func Presets() []string { return []string{Rush, OneUser, Packets} }
 
+// preset returns the fields of a preset; of Rush for any other name. OneUser has only the strategies
+// that limit a user, since the others would sell everything to them and break nothing. Packets runs
+// on one database: it compares ways in Redis, which write to it alike.
 func preset(name string) Config {
 	all := strategies.All()
 	choose := func(keep func(s *strategies.Strategy) bool) (names []string) {
@@ -87,7 +92,8 @@ func preset(name string) Config {
 	}
 }
 
-// WithDefaults fills what is zero.
+// WithDefaults fills what is zero from the preset, and keeps the load meaningful when only a part of
+// it was given: never more users than presses, nor more callers than presses.
 func (c Config) WithDefaults() Config {
 	if c.Preset == "" {
 		c.Preset = Rush
@@ -134,8 +140,9 @@ const (
 	mostTime        = time.Hour
 )
 
-// Validate returns everything that is wrong, by the names of the flags. A field
-// that is below zero stands for a zero that was asked for.
+// Validate returns everything that is wrong, by the names of the flags. A field that is below zero
+// stands for a zero that was asked for: a zero field takes its default. A load whose stock cannot run
+// out is refused, since every strategy looks safe under it.
 func (c Config) Validate() []settings.Fault {
 	var fs []settings.Fault
 	fault := func(key, format string, args ...any) {
@@ -143,6 +150,7 @@ func (c Config) Validate() []settings.Fault {
 	}
 	if c.Preset != "" && !slices.Contains(Presets(), c.Preset) {
 		fault("preset", "there is no preset %q%s; there are %s", c.Preset, suggest(c.Preset, Presets()), strings.Join(Presets(), ", "))
+		// The other fields are still judged, by the defaults of Rush.
 		c.Preset = Rush
 	}
 	c = c.WithDefaults()
@@ -161,6 +169,7 @@ func (c Config) Validate() []settings.Fault {
 	return fs
 }
 
+// loadFaults reports what is wrong with the sizes of the load.
 func (c *Config) loadFaults(fault func(key, format string, args ...any)) {
 	if c.Users < 1 {
 		fault("users", "must be 1 or more: nobody would press")
@@ -179,6 +188,7 @@ func (c *Config) loadFaults(fault func(key, format string, args ...any)) {
 	switch {
 	case c.Stock < 1:
 		fault("stock", "must be 1 or more: nothing could be sold")
+	// OneUser has more stock than its user may have: the limit, not the stock, is what it tries.
 	case c.Stock > int64(c.Users) && c.Users > 0 && c.Preset != OneUser:
 		fault("stock", "%d are more than %d users could get, one each, so that nothing would run out: raise --users, or lower it", c.Stock, c.Users)
 	}
@@ -187,6 +197,7 @@ func (c *Config) loadFaults(fault func(key, format string, args ...any)) {
 	}
 }
 
+// suggest returns ", did you mean …?" for a name near a known one, and an empty text otherwise.
 func suggest(name string, known []string) string {
 	// Nearest compares with underscores, as settings have them.
 	plain := make([]string, len(known))
@@ -208,7 +219,8 @@ func Names() []string {
 	return names
 }
 
-// chosen returns the strategies, in the order of the list.
+// chosen returns the strategies, in the order of the list, which the table keeps: related ways stand
+// together.
 func (c *Config) chosen() []strategies.Strategy {
 	return slices.DeleteFunc(strategies.All(), func(s strategies.Strategy) bool { return !slices.Contains(c.Strategies, s.Name) })
 }

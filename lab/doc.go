@@ -8,8 +8,9 @@
 //
 // # Caveats
 //
-// Load and servers share the machine when the servers are the lab's own, so that
-// rates are floors; what one way costs more than another is what they show. A
-// way that is not done when its time is over is stopped, and then nothing is
-// said about what it left unsold.
+// Load and servers share the machine when the servers are the lab's own, so rates are floors: what
+// they show is what one way costs more than another in the same run. Rates of two runs or two
+// machines do not compare. A strategy that sells too much once is unsafe; one that did not may have
+// been lucky, and the verdict says so. A strategy that is not done when its time is over is stopped,
+// and then nothing is said about what it left unsold.
 package lab

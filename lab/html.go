@@ -41,16 +41,19 @@ func (r *Report) HTML(w io.Writer) error {
 	}{r, r.charts(), grid(), r.dots(), r.cards()})
 }
 
+// chart is a list of bars under a title.
 type chart struct {
 	Title, Note string
 	Bars        []bar
 }
 
+// bar is one result in a chart; Percent is its length, of the width of the chart.
 type bar struct {
 	Name, Tone, Value string
 	Percent           float64
 }
 
+// card is all that is known of one result.
 type card struct {
 	Name, Tone, Verdict string
 	R                   *Result
@@ -74,6 +77,8 @@ func (r *Report) title(x *Result) string {
 	return name
 }
 
+// tone is the colour's name in page.html. A strategy that is known to break a promise is unsafe also
+// in a run in which it was lucky.
 func tone(x *Result) string {
 	switch {
 	case len(x.Broke()) > 0 || len(x.Breaks) > 0:
@@ -92,33 +97,53 @@ func logShare(v, least, most float64) float64 {
 	return min(1, math.Log(v/least)/math.Log(most/least))
 }
 
+// charts returns the bars of the page, on linear scales: a bar that is twice as long says twice as
+// much. Ways that run in the process have a chart of their own, or they would stand beside servers
+// that every other way has to ask over a connection. Results that were not run have no bar.
 func (r *Report) charts() []chart {
-	logBars := func(value func(x *Result) float64, show func(v float64) string, least, most float64) []bar {
-		var bars []bar
-		for i := range r.Results {
-			x := &r.Results[i]
-			if v := value(x); x.Skipped == "" && v > 0 {
-				bars = append(bars, bar{r.title(x), tone(x), show(v), math.Round(logShare(v, least, most)*700) / 10})
-			}
-		}
-		return bars
-	}
-	return []chart{
+	onServers := func(x *Result) bool { return !x.InProcess }
+	charts := []chart{
 		{
 			"What broke", "Orders too many, second orders of one user, units that were left although somebody wanted them, and yeses that nobody finds.",
 			r.broken(),
 		},
-		{"Answers per second", "More is better; the scale is logarithmic.", logBars(func(x *Result) float64 { return x.AnswersPerSecond }, rate, 1, 1e6)},
-		{"The slowest hundredth waits", "p99 of the answers; less is better; the scale is logarithmic.", logBars(func(x *Result) float64 { return x.P99MS }, func(v float64) string { return milli(v) + " ms" }, 0.01, 1e5)},
-		{"Statements in the database per answer", "Less is better; the scale is logarithmic.", logBars(func(x *Result) float64 {
+		{"Answers per second", "More is better. All of these ask servers over connections.", r.linear(onServers, func(x *Result) float64 { return x.AnswersPerSecond }, rate)},
+		{inProcess, "dibs called in the process, with its journal and ledger in files: no connection and no server, so not to be compared with the chart above.",
+			r.linear(func(x *Result) bool { return x.InProcess }, func(x *Result) float64 { return x.AnswersPerSecond }, rate)},
+		{"The slowest hundredth waits", "p99 of the answers; less is better.", r.linear(onServers, func(x *Result) float64 { return x.P99MS }, func(v float64) string { return milli(v) + " ms" })},
+		{"Statements in the database per answer", "Less is better.", r.linear(onServers, func(x *Result) float64 {
 			if x.SQLPerClaim == nil {
 				return 0
 			}
 			return *x.SQLPerClaim
-		}, func(v float64) string { return ratio(&v) }, 0.001, 1000)},
+		}, func(v float64) string { return ratio(&v) })},
 	}
+	// A run without such ways has no chart of them.
+	return slices.DeleteFunc(charts, func(c chart) bool { return c.Title == inProcess && len(c.Bars) == 0 })
 }
 
+// inProcess is the title of the chart of ways that ask no server.
+const inProcess = "Answers per second, in one process"
+
+// linear returns a bar for each result that is wanted; the longest leaves room for its value.
+func (r *Report) linear(wanted func(x *Result) bool, value func(x *Result) float64, show func(v float64) string) []bar {
+	var bars []bar
+	most := 0.0
+	for i := range r.Results {
+		x := &r.Results[i]
+		if v := value(x); x.Skipped == "" && v > 0 && wanted(x) {
+			most = max(most, v)
+			bars = append(bars, bar{r.title(x), tone(x), show(v), v})
+		}
+	}
+	for i := range bars {
+		bars[i].Percent = math.Round(bars[i].Percent/most*700) / 10
+	}
+	return bars
+}
+
+// broken returns a bar for each promise that was broken, to a linear scale: its lengths compare
+// counts, the longest is the worst.
 func (r *Report) broken() []bar {
 	var bars []bar
 	most := 1.0
@@ -132,14 +157,15 @@ func (r *Report) broken() []bar {
 			bars = append(bars, bar{r.title(x), "unsafe", fmt.Sprintf("%s %s", humanize.Comma(*n), f), float64(*n)})
 		}
 	}
+	// The longest bar leaves room for its value.
 	for i := range bars {
 		bars[i].Percent = math.Round(bars[i].Percent/most*550) / 10
 	}
 	return bars
 }
 
-// The plane of the dots: from 10 to 1,000,000 answers a second, and from 0.01 ms
-// to 100 s.
+// The plane of the dots in units of the SVG: from 10 to 1,000,000 answers a second to the right, and
+// from 0.01 ms to 100 s upwards. Better is to the right and below.
 const (
 	planeLeft, planeRight, planeTop, planeBottom = 50.0, 590.0, 15.0, 305.0
 )
@@ -182,6 +208,7 @@ func grid() []gridLine {
 	return lines
 }
 
+// dots places the results by answers a second and p99.
 func (r *Report) dots() []dot {
 	var dots []dot
 	for i := range r.Results {
@@ -194,7 +221,7 @@ func (r *Report) dots() []dot {
 	return dots
 }
 
-// The room that a label takes.
+// The room that a label takes, in units of the SVG, estimated: the browser's font is not known here.
 const letterWidth, labelHeight, dotRadius = 5.2, 11.0, 6.0
 
 // box is a place in the plane.
@@ -204,8 +231,8 @@ func (b box) meets(o box) bool {
 	return b.left < o.right && o.left < b.right && b.top < o.bottom && o.top < b.bottom
 }
 
-// labelled writes the names beside the dots where there is room, once for each
-// strategy; the others are told by the title of the dot.
+// labelled writes the names beside the dots where there is room, to the right or else to the left,
+// once for each strategy; the others are told by the title of the dot. Earlier results go first.
 func labelled(dots []dot) {
 	var taken []box
 	for _, d := range dots {

@@ -12,10 +12,14 @@ import (
 	"github.com/dibs-dev/dibs/lab/strategies"
 )
 
-// grace is how long presses that are under way may take after the time is over.
+// grace is how long presses that are under way may take after the time is over. Cutting them off at
+// once would leave orders whose callers have no answer, which compare would not know.
 const grace = 20 * time.Second
 
-// presses is the load of one run, and what was answered.
+// presses is the load of one run, and what was answered. cfg and users do not change once callers
+// run. Callers write concurrently: each press writes its own element of took, and counts, errs,
+// failed, yes and lastYes are safe for concurrent use. begun is written before the callers start,
+// elapsed and stopped after they ended: nobody reads the results before send returns.
 type presses struct {
 	cfg    *Config
 	users  []string
@@ -32,8 +36,9 @@ type presses struct {
 	stopped bool
 }
 
-// newPresses orders the users at random, and lets each press as often as the
-// others, one press right after the other: as people do who get no answer.
+// newPresses orders the users at random, by the seed, and lets each press as often as the others, one
+// press right after the other: as people do who get no answer. So the presses of one user are often
+// under way at once, which is what finds a second order.
 func newPresses(cfg *Config) *presses {
 	p := &presses{cfg: cfg, users: make([]string, cfg.Requests)}
 	order := rand.New(rand.NewPCG(cfg.Seed, 0)).Perm(cfg.Users)
@@ -43,8 +48,9 @@ func newPresses(cfg *Config) *presses {
 	return p
 }
 
-// send lets so many callers press, each one at a time, until all was sent or
-// over is closed.
+// send lets so many callers press, each one at a time, until all was sent or over is closed. Callers
+// wait at a gate until all of them exist: started one by one, the first would sell out before the
+// last begins, and there would be no rush.
 func (p *presses) send(ctx context.Context, a strategies.Attempt, callers int, over <-chan struct{}) {
 	p.took = make([]time.Duration, len(p.users))
 	var next atomic.Int64
@@ -54,6 +60,7 @@ func (p *presses) send(ctx context.Context, a strategies.Attempt, callers int, o
 		wg.Go(func() {
 			<-gate
 			for {
+				// The presses are sent in their order, whoever sends them.
 				i := int(next.Add(1)) - 1
 				if i >= len(p.users) {
 					return
@@ -78,6 +85,8 @@ func (p *presses) send(ctx context.Context, a strategies.Attempt, callers int, o
 	}
 }
 
+// press makes one claim and counts its answer. An error is no answer: it is counted apart and its time
+// is not measured, since a strategy that fails fast must not look fast.
 func (p *presses) press(ctx context.Context, a strategies.Attempt, i int) {
 	begun := time.Now()
 	out, err := a.Claim(ctx, p.users[i])
@@ -86,6 +95,7 @@ func (p *presses) press(ctx context.Context, a strategies.Attempt, i int) {
 		p.failed.CompareAndSwap(nil, &err)
 		return
 	}
+	// At least 1, since 0 stands for a press without an answer.
 	p.took[i] = max(time.Since(begun), 1)
 	p.counts[out].Add(1)
 	if out == strategies.Granted {
@@ -96,8 +106,10 @@ func (p *presses) press(ctx context.Context, a strategies.Attempt, i int) {
 	}
 }
 
-// quantiles returns percentiles of the answers, in milliseconds.
+// quantiles returns percentiles of the answers, in milliseconds, and zeros without any. It leaves out
+// what was not answered: a slow strategy that was stopped looks faster here than it is.
 func (p *presses) quantiles() (p50, p90, p99 float64) {
+	// This changes p.took: the percentiles are taken once, after the load.
 	took := slices.DeleteFunc(p.took, func(d time.Duration) bool { return d == 0 })
 	if len(took) == 0 {
 		return 0, 0, 0
@@ -109,7 +121,11 @@ func (p *presses) quantiles() (p50, p90, p99 float64) {
 	return at(0.5), at(0.9), at(0.99)
 }
 
-// compare counts what is wrong between answers and orders.
+// compare counts what is wrong between answers and orders, where orders is how many each user has.
+// Orders above the stock are oversold; a user's second order is a duplicate where one may have one;
+// a yes without an order is unkept. An order without a yes is none of these: its caller may have had
+// an error. What is undersold depends on the demand: users who want one each, or all presses. It is
+// unknown after a stop, when not everybody had pressed.
 func (p *presses) compare(r *Result, orders map[string]int64, perUser bool) {
 	var duplicates int64
 	for _, n := range orders {

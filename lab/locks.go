@@ -22,7 +22,7 @@ import (
 	"github.com/dibs-dev/dibs/lock"
 )
 
-// Lockers are the kinds of locks that Locks compares (row 002.5).
+// Lockers are the kinds of locks that Locks compares.
 func Lockers() []string {
 	return []string{redisLocker, majorityLocker, MariaDB, Postgres, zooLocker}
 }
@@ -34,7 +34,7 @@ const (
 	zooLocker      = "zookeeper"
 )
 
-// LocksConfig says what Locks does.
+// LocksConfig says what Locks does. Zero fields take defaults; Holder is required.
 type LocksConfig struct {
 	// Lockers are some of Lockers; empty means all.
 	Lockers []string
@@ -45,7 +45,8 @@ type LocksConfig struct {
 	// Servers are the addresses to use, by locker; a kind without any has servers
 	// of its own. Locks are taken there, and a table of fences is made.
 	Servers map[string][]string
-	// Holder starts a process that calls HoldLock with these words.
+	// Holder returns a command, not yet started, whose process calls HoldLock with these words:
+	// only another process can be killed or paused while it holds the lock.
 	Holder func(kind string, addresses []string) *exec.Cmd
 	// Progress takes a line for each kind; nil shows nothing.
 	Progress io.Writer
@@ -73,7 +74,7 @@ func (c *LocksConfig) Validate() []settings.Fault {
 	return fs
 }
 
-// LockResult is what was seen of one kind of lock.
+// LockResult is what was seen of one kind of lock, on one machine. Times compare within one run.
 type LockResult struct {
 	Locker string `json:"locker"`
 	// PerSecond is how often one caller takes it and gives it back.
@@ -93,9 +94,13 @@ type LockResult struct {
 	Refused bool `json:"refused_by_fence"`
 }
 
-// Locks runs every kind on servers of its own. ErrNoServer when one is missing.
+// Locks runs every kind on servers of its own, or on those of cfg.Servers, one kind after the other.
+// It returns what it has at the first error: ErrNoServer when a server is missing. It stops the
+// servers that it started, the latest first, before it removes their folder.
 func Locks(ctx context.Context, cfg LocksConfig) (results []LockResult, err error) {
-	if len(cfg.Lockers) == 0 {
+	// Without names, the kinds that can be had are compared.
+	all := len(cfg.Lockers) == 0
+	if all {
 		cfg.Lockers = Lockers()
 	}
 	if cfg.Contenders == 0 {
@@ -111,23 +116,42 @@ func Locks(ctx context.Context, cfg LocksConfig) (results []LockResult, err erro
 	if err != nil {
 		return nil, err
 	}
+	// Run from the last to the first: the folder goes when nothing uses it.
 	stops := []func() error{func() error { return os.RemoveAll(dir) }, servers.StopAll}
 	defer func() {
 		for i := len(stops) - 1; i >= 0; i-- {
 			err = errors.Join(err, stops[i]())
 		}
 	}()
+	// All servers start before the first kind is measured: one that is missing must not show after
+	// minutes.
+	at := map[string][]string{}
 	for _, kind := range cfg.Lockers {
-		fmt.Fprintln(cfg.Progress, kind)
 		addresses := cfg.Servers[kind]
 		if len(addresses) == 0 {
 			var stop func() error
+			// stop is kept before err is looked at: some of the servers may have started.
 			addresses, stop, err = lockServers(dir, kind)
 			stops = append(stops, stop)
-			if err != nil {
+			if err != nil && !all {
 				return results, fmt.Errorf("%w: %s: install it, or name one that runs by --%s, or leave it out with --lockers: %w", ErrNoServer, kind, kind, err)
 			}
+			if err != nil {
+				fmt.Fprintf(cfg.Progress, "%s is left out: install it, or name one that runs by --%s (%v)\n", kind, kind, err)
+				continue
+			}
 		}
+		at[kind] = addresses
+	}
+	if len(at) == 0 {
+		return nil, fmt.Errorf("%w: none of %s is installed: %w", ErrNoServer, strings.Join(cfg.Lockers, ", "), err)
+	}
+	for _, kind := range cfg.Lockers {
+		addresses, there := at[kind]
+		if !there {
+			continue
+		}
+		fmt.Fprintln(cfg.Progress, kind)
 		r, err := cfg.try(ctx, kind, addresses)
 		if err != nil {
 			return results, fmt.Errorf("%s: %w", kind, err)
@@ -137,7 +161,8 @@ func Locks(ctx context.Context, cfg LocksConfig) (results []LockResult, err erro
 	return results, nil
 }
 
-// lockServers starts what a kind needs. stop is never nil.
+// lockServers starts what a kind needs. stop is never nil, also with an error: it ends what was
+// started before the error. Databases have no stop of their own, as Locks stops them all.
 func lockServers(dir, kind string) (addresses []string, stop func() error, err error) {
 	stop = func() error { return nil }
 	switch kind {
@@ -168,7 +193,8 @@ func lockServers(dir, kind string) (addresses []string, stop func() error, err e
 	return []string{url}, stop, err
 }
 
-// ownRedis starts so many servers that know nothing of each other.
+// ownRedis starts so many servers that know nothing of each other: a majority counts only if no
+// server copies from another.
 func ownRedis(dir, kind string, n int) (addresses []string, stop func() error, err error) {
 	var all []*servers.Redis
 	stop = func() error {
@@ -192,7 +218,8 @@ func ownRedis(dir, kind string, n int) (addresses []string, stop func() error, e
 	return addresses, stop, nil
 }
 
-// openLocker opens a kind of lock.
+// openLocker opens a kind of lock. life does not matter for databases: their locks end with the
+// connection.
 func openLocker(ctx context.Context, kind string, addresses []string, life time.Duration) (lock.Locker, error) {
 	// Where there is one address, the commas are its own.
 	one := strings.Join(addresses, ",")
@@ -207,9 +234,11 @@ func openLocker(ctx context.Context, kind string, addresses []string, life time.
 	return lock.OpenSQL(ctx, one)
 }
 
+// try makes the four experiments with one kind of lock, one after the other, each on a lock of its
+// own name, except that killed and paused share one.
 func (c *LocksConfig) try(ctx context.Context, kind string, addresses []string) (r *LockResult, err error) {
-	// Only the holder has a short lifetime: who else would lose a lock on a machine
-	// that stands still for a while is not what is looked at.
+	// Only the holder has a short lifetime. The others must not lose a lock because the machine stands
+	// still for a while: two holders at once would then be counted for the wrong reason.
 	l, err := openLocker(ctx, kind, addresses, max(c.Lifetime, patientLifetime))
 	if err != nil {
 		return nil, fmt.Errorf("%w: nothing answers at --%s: start it, correct the address, or leave --%s out to have one started: %w", ErrNoServer, kind, kind, err)
@@ -230,7 +259,7 @@ func (c *LocksConfig) try(ctx context.Context, kind string, addresses []string) 
 	return r, nil
 }
 
-// alone takes a lock that nobody else wants, for a second.
+// alone takes and gives back a lock that nobody else wants, for a second: the price of the lock itself.
 func (c *LocksConfig) alone(ctx context.Context, l lock.Locker, r *LockResult) error {
 	begun, n := time.Now(), 0
 	for time.Since(begun) < time.Second {
@@ -253,7 +282,9 @@ const patientLifetime = time.Minute
 // turns is how often each contender takes the lock.
 const turns = 10
 
-// crowd lets many want one lock.
+// crowd lets many callers want one lock, and measures the hand-overs and whether two ever had it at
+// once. inside counts the holders: without the lock's own guarantee nothing keeps it at one. mu guards
+// given and took, since two holders at once must not become a data race of the lab.
 func (c *LocksConfig) crowd(ctx context.Context, l lock.Locker, r *LockResult) error {
 	var wg sync.WaitGroup
 	var inside, together atomic.Int64
@@ -281,6 +312,7 @@ func (c *LocksConfig) crowd(ctx context.Context, l lock.Locker, r *LockResult) e
 				mu.Lock()
 				given = time.Now()
 				mu.Unlock()
+				// given was taken just before, so a hand-over includes the call of Unlock.
 				if errs[i] = h.Unlock(ctx); errs[i] != nil {
 					return
 				}
@@ -296,8 +328,10 @@ func (c *LocksConfig) crowd(ctx context.Context, l lock.Locker, r *LockResult) e
 	return errors.Join(errs...)
 }
 
-// HoldLock is the process of a holder: it takes the lock, tells its fence, and
-// tells it again, as one who writes does, for each line that it reads.
+// HoldLock is the process of a holder: it takes the lock, tells its fence on a line, and tells it
+// again for each line that it reads, as a writer would send it with each write. It does not check
+// before such a "write" whether it still holds the lock: no check can help a process that is paused
+// right after it. It never gives the lock back; the lab ends the process.
 func HoldLock(ctx context.Context, kind string, addresses []string, life time.Duration, in io.Reader, out io.Writer) error {
 	l, err := openLocker(ctx, kind, addresses, life)
 	if err != nil {
@@ -315,7 +349,7 @@ func HoldLock(ctx context.Context, kind string, addresses []string, life time.Du
 	return lines.Err()
 }
 
-// holder is a process that has the lock.
+// holder is a process that has the lock, with the fence that it told first.
 type holder struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -323,6 +357,7 @@ type holder struct {
 	fence uint64
 }
 
+// hold starts a holder and returns when it has the lock. The caller kills it.
 func (c *LocksConfig) hold(kind string, addresses []string) (h *holder, err error) {
 	h = &holder{cmd: c.Holder(kind, addresses)}
 	if h.in, err = h.cmd.StdinPipe(); err != nil {
@@ -358,7 +393,8 @@ func (h *holder) kill() {
 	_ = h.cmd.Wait()
 }
 
-// killed kills a holder, and waits for the lock.
+// killed kills a holder and measures how long the next one waits for the lock, a minute at most. A
+// lock with a lifetime is free when that ends; one that ends with the connection is free at once.
 func (c *LocksConfig) killed(ctx context.Context, l lock.Locker, kind string, addresses []string, r *LockResult) error {
 	h, err := c.hold(kind, addresses)
 	if err != nil {
@@ -373,12 +409,15 @@ func (c *LocksConfig) killed(ctx context.Context, l lock.Locker, kind string, ad
 	if err != nil {
 		return err
 	}
+	// The figure includes taking the lock, which alone measures.
 	r.KilledMS = ms(time.Since(begun))
 	return next.Unlock(ctx)
 }
 
-// paused pauses a holder who is about to write, and lets it go on when the next
-// one has written.
+// paused pauses a holder who is about to write, as a collection of garbage or a virtual machine does,
+// and lets it go on when the next one has the lock. When the next one never gets it, PausedMS stays
+// nil: such a lock is safe, and stands still with its holder. Otherwise the late write goes through
+// unless the store compares fences: Refused says whether the late fence is the lower one.
 func (c *LocksConfig) paused(ctx context.Context, l lock.Locker, kind string, addresses []string, r *LockResult) error {
 	h, err := c.hold(kind, addresses)
 	if err != nil {
@@ -390,7 +429,8 @@ func (c *LocksConfig) paused(ctx context.Context, l lock.Locker, kind string, ad
 	}
 	wait := time.Minute
 	if kind == MariaDB || kind == Postgres {
-		// It has no lifetime, and the wait is for nothing.
+		// It has no lifetime: the lock stays with the connection of the paused process. A wait of
+		// some lifetimes is enough to see that.
 		wait = 5 * c.Lifetime
 	}
 	begun := time.Now()
@@ -412,6 +452,7 @@ func (c *LocksConfig) paused(ctx context.Context, l lock.Locker, kind string, ad
 	if err != nil {
 		return err
 	}
+	// The holder wrote after the next one got the lock: only a fence can tell a store.
 	r.Stale, r.Refused = true, late < next.Fence()
 	return next.Unlock(ctx)
 }

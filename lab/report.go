@@ -9,7 +9,7 @@ import (
 	"github.com/dibs-dev/dibs/lab/strategies"
 )
 
-// Report is what the lab found.
+// Report is what the lab found. Times are milliseconds, where the name does not say otherwise.
 type Report struct {
 	Preset   string    `json:"preset"`
 	At       time.Time `json:"at"`
@@ -20,20 +20,29 @@ type Report struct {
 	Stock    int64     `json:"stock"`
 	TimeMS   float64   `json:"time_ms"`
 	TookMS   float64   `json:"took_ms"`
-	Results  []Result  `json:"results"`
+	// SyncMS is how long the disk takes to keep a small write: what every durable answer waits for.
+	SyncMS  float64  `json:"disk_sync_ms"`
+	Results []Result `json:"results"`
+	// Planned is how many runs there were to be: fewer results say that the lab was stopped.
+	Planned int `json:"planned"`
 	// Surprises are the strategies that failed, and safe ones that were not.
 	Surprises []string `json:"surprises"`
+
+	// redisGiven says that Redis is a server of the caller's, whose disk is not this one.
+	redisGiven bool
 }
 
 // Result is what one strategy did on one database.
 type Result struct {
-	Strategy    string            `json:"strategy"`
-	Row         string            `json:"row"`
-	Does        string            `json:"does"`
-	Teaches     string            `json:"teaches"`
-	Database    string            `json:"database,omitempty"`
-	Concurrency int               `json:"concurrency"`
-	Breaks      []strategies.Flaw `json:"breaks"`
+	Strategy    string `json:"strategy"`
+	Idea        string `json:"idea"`
+	Does        string `json:"does"`
+	Teaches     string `json:"teaches"`
+	Database    string `json:"database,omitempty"`
+	Concurrency int    `json:"concurrency"`
+	// InProcess says that it asked no server: its figures do not compare with the others.
+	InProcess bool              `json:"in_process"`
+	Breaks    []strategies.Flaw `json:"breaks"`
 	// Skipped says why it was not run; Stopped, that its time was over before all
 	// presses were answered; Failed is the first error that a caller saw.
 	Skipped string `json:"skipped,omitempty"`
@@ -71,16 +80,17 @@ type Result struct {
 	SQLPerClaim   *float64 `json:"sql_calls_per_claim"`
 }
 
-// Answers is how many presses were answered.
+// Answers is how many presses were answered. An error is no answer.
 func (r *Result) Answers() int64 { return r.Granted + r.SoldOut + r.Again + r.Busy }
 
-// Broke returns the promises that were seen broken.
+// Broke returns the promises that were seen broken. What is not known, nil, is not broken.
 func (r *Result) Broke() []strategies.Flaw {
 	var broke []strategies.Flaw
 	for _, f := range []struct {
 		flaw strategies.Flaw
 		n    *int64
 	}{{strategies.Oversold, &r.Oversold}, {strategies.Duplicates, r.Duplicates}, {strategies.Undersold, r.Undersold}, {strategies.Unkept, &r.Unkept}} {
+		// One case is enough: these are promises, not rates.
 		if f.n != nil && *f.n > 0 {
 			broke = append(broke, f.flaw)
 		}
@@ -88,8 +98,9 @@ func (r *Result) Broke() []strategies.Flaw {
 	return broke
 }
 
-// Verdict is a word for it: safe, unsafe as the strategy is known to be, or
-// what nobody expected.
+// Verdict is a word for it: "safe"; "unsafe" when a strategy broke a promise and is known to break
+// some; "unsafe, lucky" when it is known to and did not in this run; "BROKEN" when a strategy that is
+// known to be safe broke one, which is a defect.
 func (r *Result) Verdict() string {
 	broke := r.Broke()
 	switch {
@@ -108,8 +119,12 @@ func (r *Result) Verdict() string {
 	return "safe"
 }
 
-// OK says that no strategy failed, and no safe one broke a promise.
-func (r *Report) OK() bool { return len(r.Surprises) == 0 }
+// OK says that every strategy was run, none failed, and no safe one broke a promise. An unsafe one may
+// break its own.
+func (r *Report) OK() bool { return len(r.Surprises) == 0 && !r.Cut() }
+
+// Cut says that the lab was stopped before all runs: nothing is known of the others.
+func (r *Report) Cut() bool { return len(r.Results) < r.Planned }
 
 // JSON writes the report for machines.
 func (r *Report) JSON(w io.Writer) error {

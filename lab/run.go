@@ -13,19 +13,23 @@ import (
 	"github.com/dibs-dev/dibs/node"
 )
 
-// connections is how many a strategy has to a database, at most.
+// connections is how many a strategy has to a database, at most: as many as a small service has.
+// With one for each of thousands of callers, the database would refuse them.
 const connections = 64
 
-// finishing is how long the writing behind the answers may take.
+// finishing is how long the writing behind the answers may take. A strategy that is not done by
+// then has failed: its orders cannot be counted.
 const finishing = 2 * time.Minute
 
-// job is one strategy on one database.
+// job is one run: one strategy on one database, with so many callers at once.
 type job struct {
 	strategy    strategies.Strategy
 	database    string
 	concurrency int
 }
 
+// jobs lists the runs. A strategy without database and Redis runs once, on neither; one with Redis
+// alone has its orders in a database all the same.
 func jobs(cfg *Config) []job {
 	var list []job
 	for _, s := range cfg.chosen() {
@@ -42,8 +46,9 @@ func jobs(cfg *Config) []job {
 	return list
 }
 
-// Run runs every strategy that the configuration names, one after the other. A
-// report that is not nil is what was found until ctx ended, or an error came.
+// Run runs every strategy that the configuration names, one after the other, so that none disturbs
+// another. A strategy that fails does not end the run: the report names it. A report that is not nil
+// is what was found until ctx ended, or an error came, also an error of stopping the servers.
 // ErrNoServer when a server is not there. The configuration must be valid.
 func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 	cfg = cfg.WithDefaults()
@@ -53,14 +58,21 @@ func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
+	sync, err := syncTime(b.dir)
+	if err != nil {
+		return nil, err
+	}
 	begun := time.Now()
 	report = &Report{
+		SyncMS: ms(sync), redisGiven: cfg.Redis != "",
 		Preset: cfg.Preset, At: begun.UTC().Truncate(time.Second), Machine: fmt.Sprintf("%d CPUs, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version()),
 		Users: cfg.Users, Requests: cfg.Requests, Stock: cfg.Stock, TimeMS: ms(cfg.Time), Results: []Result{}, Surprises: []string{},
 	}
 	list := jobs(&cfg)
+	report.Planned = len(list)
 	for i, j := range list {
 		r, err := b.run(ctx, &j)
+		// What was cut off says nothing about the strategy.
 		if ctx.Err() != nil {
 			return report, ctx.Err()
 		}
@@ -91,16 +103,20 @@ func (r *Result) line() string {
 	return fmt.Sprintf("%-32s %9.0f answers/s  %s", at, r.AnswersPerSecond, r.Verdict())
 }
 
-// run runs one strategy in a world of its own.
+// run runs one strategy in a world of its own: a new database, an emptied Redis, a new folder. A
+// Redis that does not keep what a level of dibs needs is no failure: the result says that it was not
+// run. r is never nil. What was made is removed also when ctx has ended.
 func (b *bench) run(ctx context.Context, j *job) (r *Result, err error) {
 	s := &j.strategy
 	r = &Result{
-		Strategy: s.Name, Row: s.Row, Does: s.Does, Teaches: s.Teaches, Database: j.database, Concurrency: j.concurrency,
-		Breaks: append([]strategies.Flaw{}, s.Breaks...),
+		Strategy: s.Name, Idea: s.Idea, Does: s.Does, Teaches: s.Teaches, Database: j.database, Concurrency: j.concurrency,
+		InProcess: !s.SQL && !s.Redis,
+		Breaks:    append([]strategies.Flaw{}, s.Breaks...),
 	}
 	over := make(chan struct{})
-	w := &strategies.World{Stock: b.cfg.Stock, Over: over}
+	w := &strategies.World{Stock: b.cfg.Stock, Packet: b.cfg.Preset == Packets, Over: over}
 	clean, err := b.furnish(ctx, j, w)
+	// clean is never nil, and takes away what a failed furnish has given.
 	defer func() { err = errors.Join(err, clean(context.WithoutCancel(ctx))) }()
 	if err != nil {
 		return r, err
@@ -116,7 +132,10 @@ func (b *bench) run(ctx context.Context, j *job) (r *Result, err error) {
 	return r, b.measure(ctx, j, w, a, over, r)
 }
 
-// measure lets the callers press, and counts the orders.
+// measure lets the callers press, waits until what they were granted is written, and counts the
+// orders. over closes once, when the time is up or ctx ends, whichever is first: the timer closes it,
+// or what has stopped the timer. The clock of GrantsPerSecond ends with the last yes, so
+// that many refusals after it do not lower the rate.
 func (b *bench) measure(ctx context.Context, j *job, w *strategies.World, a strategies.Attempt, over chan struct{}, r *Result) (err error) {
 	if c, ok := a.(interface{ Close(context.Context) error }); ok {
 		defer func() { err = errors.Join(err, c.Close(context.WithoutCancel(ctx))) }()
@@ -134,7 +153,8 @@ func (b *bench) measure(ctx context.Context, j *job, w *strategies.World, a stra
 		}
 	})
 	defer stopped()
-	// Presses that are under way are answered, in reason.
+	// Presses that are under way are answered, within grace: ctx must not cut them off, or orders
+	// would be left whose callers know nothing.
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.Time+grace)
 	defer cancel()
 	p.send(own, a, j.concurrency, over)
@@ -156,12 +176,14 @@ func (b *bench) measure(ctx context.Context, j *job, w *strategies.World, a stra
 		return err
 	}
 	p.compare(r, orders, j.strategy.PerUser)
+	// A yes without an order is no grant, and an order without a yes was told to nobody.
 	if last := time.Duration(p.lastYes.Load()); last > 0 {
 		r.GrantsPerSecond = float64(min(r.Granted, r.Orders)) / last.Seconds()
 	}
 	return ctx.Err()
 }
 
+// into copies what was answered into a result.
 func (p *presses) into(r *Result) {
 	r.Granted, r.SoldOut = p.counts[strategies.Granted].Load(), p.counts[strategies.SoldOut].Load()
 	r.Again, r.Busy, r.Errors = p.counts[strategies.Again].Load(), p.counts[strategies.Busy].Load(), p.errs.Load()
@@ -174,7 +196,8 @@ func (p *presses) into(r *Result) {
 	r.P50MS, r.P90MS, r.P99MS = p.quantiles()
 }
 
-// ordersOf counts the orders of each user, where the strategy keeps them.
+// ordersOf counts the orders of each user, where the strategy keeps them: in memory or Redis of its
+// own, or in the orders of the database.
 func ordersOf(ctx context.Context, w *strategies.World, a strategies.Attempt) (map[string]int64, error) {
 	if own, ok := a.(interface {
 		Orders(ctx context.Context) (map[string]int64, error)
@@ -184,13 +207,15 @@ func ordersOf(ctx context.Context, w *strategies.World, a strategies.Attempt) (m
 	return w.SQL.Orders(ctx)
 }
 
-// calls are counts of calls; known says which ones are.
+// calls are counts of calls since some beginning; known says which ones are.
 type calls struct {
 	redis, sql           int64
 	redisKnown, sqlKnown bool
 }
 
-// count counts the calls of a strategy by itself, those of dibs by its servers.
+// count counts the calls of a strategy as its own connections do, and those of dibs as the servers
+// do, since dibs has connections of its own. So those of dibs include what it does besides claims;
+// in Redis a script counts as one call, whatever commands are inside.
 func count(ctx context.Context, w *strategies.World, a strategies.Attempt) (c calls, err error) {
 	_, ours := a.(*strategies.Dibs)
 	if w.Redis != nil {
@@ -210,6 +235,7 @@ func count(ctx context.Context, w *strategies.World, a strategies.Attempt) (c ca
 	return c, err
 }
 
+// calls sets the calls for each press, those that ended in an error included: they made calls too.
 func (r *Result) calls(before, after calls) {
 	n := float64(r.Answers() + r.Errors)
 	if n == 0 {
@@ -223,8 +249,8 @@ func (r *Result) calls(before, after calls) {
 	}
 }
 
-// furnish gives a strategy its servers. clean, which is never nil, takes them
-// away.
+// furnish gives a strategy its servers. clean, which is never nil, takes away what was given, the
+// latest first, also after an error. Redis is emptied after each strategy, so none finds keys.
 func (b *bench) furnish(ctx context.Context, j *job, w *strategies.World) (clean func(context.Context) error, err error) {
 	var undo []func(context.Context) error
 	clean = func(ctx context.Context) error {

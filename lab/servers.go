@@ -18,21 +18,24 @@ import (
 // ErrNoServer: a server is not there, or cannot be used.
 var ErrNoServer = errors.New("lab: a server is missing")
 
-// bench is the servers of one run of the lab.
+// bench is the servers of one run of the lab. One goroutine uses it. Servers stay from strategy to
+// strategy; what a strategy writes does not.
 type bench struct {
 	cfg *Config
 	dir string
 	// admin are the addresses at which databases are made, by name.
 	admin map[string]string
-	// redis are the addresses by level; plain is for who asks for none.
+	// redis are the addresses by level; plain is for strategies that ask for no level.
 	redis   map[string]string
 	stopped []func() error
 	temps   int
 }
 
+// plain is a Redis that keeps nothing on the disk.
 const plain = ""
 
-// newBench makes sure of every server that the strategies need.
+// newBench makes sure of every server that the strategies need before the first one runs: a missing
+// server must not show after minutes. A strategy on Redis needs a database too, for its orders.
 func newBench(ctx context.Context, cfg *Config) (b *bench, err error) {
 	b = &bench{cfg: cfg, admin: map[string]string{}, redis: map[string]string{}}
 	defer func() {
@@ -61,7 +64,8 @@ func newBench(ctx context.Context, cfg *Config) (b *bench, err error) {
 	return b, err
 }
 
-// database returns the address of a database server.
+// database returns the address of a database server: of the one that was named, once it answers, or
+// of one that it starts, as an administrator who may make databases.
 func (b *bench) database(ctx context.Context, name string) (string, error) {
 	given, start, admin := b.cfg.MariaDB, servers.MariaDB, "mysql"
 	if name == Postgres {
@@ -86,6 +90,7 @@ func (b *bench) database(ctx context.Context, name string) (string, error) {
 	return given, nil
 }
 
+// startRedis makes sure of a plain Redis. Those of other levels start when a strategy asks for them.
 func (b *bench) startRedis(ctx context.Context) error {
 	if b.cfg.Redis != "" {
 		return b.givenRedis(ctx)
@@ -96,6 +101,8 @@ func (b *bench) startRedis(ctx context.Context) error {
 	return nil
 }
 
+// givenRedis checks that the Redis that was named is empty: the lab empties it, and must not empty
+// somebody's data.
 func (b *bench) givenRedis(ctx context.Context) error {
 	r, err := strategies.OpenRedis(b.cfg.Redis)
 	if err != nil {
@@ -113,7 +120,8 @@ func (b *bench) givenRedis(ctx context.Context) error {
 	return nil
 }
 
-// ownRedis starts a server for a level.
+// ownRedis starts a server for a level, and for replicated a replica of it, and returns when the
+// replica has followed.
 func (b *bench) ownRedis(ctx context.Context, level string) error {
 	args := map[string][]string{
 		dibs.LevelRelaxed: {"--appendonly", "yes", "--appendfsync", "everysec"},
@@ -131,6 +139,7 @@ func (b *bench) ownRedis(ctx context.Context, level string) error {
 		}
 		return r, err
 	}
+	// Without a delay, or the replica would wait seconds for its first copy.
 	master, err := start("--repl-diskless-sync-delay", "0")
 	if err == nil && level == dibs.LevelReplicated {
 		if _, err = start("--replicaof", strings.ReplaceAll(master.Addr(), ":", " ")); err == nil {
@@ -143,11 +152,13 @@ func (b *bench) ownRedis(ctx context.Context, level string) error {
 	return err
 }
 
-// redisFor returns the address of a server that keeps what a level needs.
+// redisFor returns the address of a server that keeps what a level needs. A server that was named is
+// used for all levels: where it does not keep enough, dibs refuses to open and the run is skipped.
 func (b *bench) redisFor(ctx context.Context, level string) (string, error) {
 	if level == dibs.LevelNone || level == dibs.LevelLedgered || b.cfg.Redis != "" {
 		level = plain
 	}
+	// It starts once, and stays for the other strategies of its level.
 	if b.redis[level] == "" {
 		if err := b.ownRedis(ctx, level); err != nil {
 			return "", err
@@ -156,7 +167,9 @@ func (b *bench) redisFor(ctx context.Context, level string) (string, error) {
 	return b.redis[level], nil
 }
 
-// make makes a database, and returns its address and what removes it.
+// make makes a database with a random name, and returns its address and what removes it. drop opens
+// a connection of its own: nobody can remove the database that they are connected to. FORCE ends
+// connections that a strategy left open: PostgreSQL would otherwise refuse to drop the database.
 func (b *bench) make(ctx context.Context, name string) (address string, drop func(context.Context) error, err error) {
 	u, err := url.Parse(b.admin[name])
 	if err != nil {
@@ -181,7 +194,8 @@ func (b *bench) make(ctx context.Context, name string) (address string, drop fun
 	return u.String(), func(ctx context.Context) error { return run(ctx, "DROP DATABASE "+fresh+force) }, nil
 }
 
-// close ends what was started and removes its files.
+// close ends what was started, the latest first, and removes its files. It may follow a newBench
+// that failed halfway.
 func (b *bench) close() error {
 	var errs []error
 	for i := len(b.stopped) - 1; i >= 0; i-- {

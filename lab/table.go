@@ -9,13 +9,14 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Table writes the report for people.
+// Table writes the report for people, a row for each result and notes below. Rates are a second,
+// times milliseconds; "-" stands where a value is not known or means nothing.
 func (r *Report) Table(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s users, %s presses, %s to be had; %s\n\n", r.Preset,
 		humanize.Comma(int64(r.Users)), humanize.Comma(int64(r.Requests)), humanize.Comma(r.Stock), r.Machine)
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "strategy\trow\tdatabase\tat once\tgrants/s\tanswers/s\tp50 ms\tp90 ms\tp99 ms\torders\toversold\tduplicates\tundersold\tyes, no order\tRedis/claim\tSQL/claim\t  \tverdict\t")
+	fmt.Fprintln(tw, "strategy\tidea\tdatabase\tat once\tgrants/s\tanswers/s\tp50 ms\tp90 ms\tp99 ms\torders\toversold\tduplicates\tundersold\tyes, no order\tRedis/claim\tSQL/claim\t  \tverdict\t")
 	for i := range r.Results {
 		fmt.Fprintln(tw, strings.Join(r.Results[i].cells(), "\t")+"\t")
 	}
@@ -27,12 +28,14 @@ func (r *Report) Table(w io.Writer) error {
 	return err
 }
 
+// cells returns a row. The cell before the verdict is empty, a gap between numbers and words.
 func (r *Result) cells() []string {
-	head := []string{r.Strategy, r.Row, dash(r.Database), humanize.Comma(int64(r.Concurrency))}
+	head := []string{r.Strategy, r.Idea, dash(r.Database), humanize.Comma(int64(r.Concurrency))}
 	if r.Skipped != "" {
 		return append(head, "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", "", r.Verdict())
 	}
 	verdict := r.Verdict()
+	// Rates and times are still those of the answers until then.
 	if r.Stopped {
 		verdict += ", stopped"
 	}
@@ -40,6 +43,7 @@ func (r *Result) cells() []string {
 		humanize.Comma(r.Oversold), number(r.Duplicates), number(r.Undersold), humanize.Comma(r.Unkept), ratio(r.RedisPerClaim), ratio(r.SQLPerClaim), "", verdict)
 }
 
+// dash shows a text, or "-" for an empty one.
 func dash(s string) string {
 	if s == "" {
 		return "-"
@@ -47,6 +51,7 @@ func dash(s string) string {
 	return s
 }
 
+// rate shows a number without decimals.
 func rate(v float64) string { return humanize.Comma(int64(v + 0.5)) }
 
 // milli shows a time with the digits that matter.
@@ -64,6 +69,7 @@ func number(n *int64) string {
 	return humanize.Comma(*n)
 }
 
+// ratio shows calls for each press: few of them are a small part of one.
 func ratio(v *float64) string {
 	if v == nil {
 		return "-"
@@ -74,6 +80,11 @@ func ratio(v *float64) string {
 	return fmt.Sprintf("%.1f", *v)
 }
 
+// fewCallers are the workers of the article's load: too few to share much.
+const fewCallers = 20
+
+// notes writes what the table has no room for, each line once: errors, what was not run or stopped,
+// and the verdict on the whole.
 func (r *Report) notes(b *strings.Builder) {
 	seen := map[string]bool{}
 	say := func(format string, args ...any) {
@@ -85,6 +96,9 @@ func (r *Report) notes(b *strings.Builder) {
 	b.WriteString("\n")
 	for i := range r.Results {
 		x := &r.Results[i]
+		if x.InProcess && x.Skipped == "" {
+			say("%s runs in the process and asks no server: its figures do not compare with the others", x.Strategy)
+		}
 		switch {
 		case x.Skipped != "":
 			say("%s was not run: %s", x.Strategy, x.Skipped)
@@ -95,8 +109,19 @@ func (r *Report) notes(b *strings.Builder) {
 			say("%s on %s was stopped after %.0f s; what it left unsold says nothing", x.Strategy, dash(x.Database), r.TimeMS/1000)
 		}
 	}
-	if r.OK() {
-		say("every strategy that is safe held its promises; \"-\" where a user may have many, or where it is not known")
+	// The disk of a Redis that was given is another one, and unknown.
+	if r.SyncMS > 0 && !r.redisGiven {
+		say("a sync of this disk takes %s ms: %s callers, each with one request under way, get at most %s durable answers/s, since those who wait together share a sync",
+			milli(r.SyncMS), humanize.Comma(fewCallers), rate(fewCallers*1000/r.SyncMS))
+	}
+	if r.Cut() {
+		say("stopped after %d of %d runs; of the others nothing is known", len(r.Results), r.Planned)
+		if len(r.Results) == 0 {
+			return
+		}
+	}
+	if len(r.Surprises) == 0 {
+		say("every safe strategy that was run held its promises; \"-\" where a user may have many, or where it is not known")
 		return
 	}
 	say("BROKEN: %s", strings.Join(r.Surprises, "; "))

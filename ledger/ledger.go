@@ -1,8 +1,8 @@
 // Package ledger says what a database has to do for dibs: it is the lasting truth.
 //
 // Each service declares the part of the ledger that it needs; Ledger has one of
-// each. One database fills them all: package sqlledger does, on SQLite, MySQL,
-// MariaDB and PostgreSQL, and package ledgertest checks it.
+// each. One database fills them all: package ledger/sqlledger does, on SQLite,
+// MySQL, MariaDB and PostgreSQL, and package ledger/ledgertest checks it.
 package ledger
 
 import (
@@ -35,11 +35,16 @@ type Ledger struct {
 	Events    events.Ledger
 	Webhooks  webhooks.Ledger
 	Access    access.Ledger
+	Revoked   access.RevocationLedger
+	Sessions  access.SessionLedger
+	Approvals access.ApprovalLedger
 	Erasure   erasure.Ledger
 	Audit     audit.Ledger
 	Audiences gate.AudienceLedger
 	Rooms     gate.RoomLedger
-	Database  Database
+	// Deployments are those of the engine.
+	Deployments live.DeploymentLedger
+	Database    Database
 }
 
 // Database is what concerns the database as a whole.

@@ -55,7 +55,7 @@ func (r *rest) after(err error) time.Duration {
 	return r.pause
 }
 
-// end ends the pause: somebody asks for another attempt at once.
+// end ends the pause: a caller asks for another attempt at once.
 func (r *rest) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

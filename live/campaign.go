@@ -2,6 +2,7 @@ package live
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -12,10 +13,20 @@ type Campaign struct {
 	Shards   []*Shard
 	// recalled says that the campaign may be over and is held all the same.
 	recalled bool
+	// counting is set while campaigns are looked for that share its limit per product.
+	counting atomic.Bool
 	// full is set while too much waits to be settled.
 	full atomic.Bool
+	// moving is set while units are on their way between shards, as they were seen
+	// last: what carries them is settled at once then.
+	moving atomic.Bool
+	// changes rises when this node, or another one as the engine tells, has changed
+	// what a shard refuses with.
+	changes atomic.Uint64
 	// lowSince is since when the stock is known to be low, as the ledger has it.
 	lowSince atomic.Int64
+	// readAt is when the campaign was read last because of its version.
+	readAt atomic.Int64
 	// refused counts this node's answers by reason.
 	refused [dibs.ReasonCount]atomic.Int64
 }
@@ -32,6 +43,26 @@ func (l *Campaign) Refuse(r dibs.Reason) { l.refused[r].Add(1) }
 // Shard is the one of a number.
 func (l *Campaign) Shard(n uint8) *Shard { return l.Shards[n] }
 
+// Changes rises whenever this node has changed the stock of one of the shards, or the
+// engine tells that another one has: what was concluded from all of them before may not
+// hold any more.
+func (l *Campaign) Changes() uint64 { return l.changes.Load() }
+
+// underWay is the units that are on their way between the shards, as each was seen
+// last. The shards were seen one after the other: it is what the pace goes by, not
+// what is counted.
+func (l *Campaign) underWay() (units int64) {
+	if len(l.Shards) < 2 {
+		return 0
+	}
+	for _, t := range l.Shards {
+		if st := t.Seen(); st != nil {
+			units += st.Moved
+		}
+	}
+	return units
+}
+
 // NewCampaign returns a campaign that this node holds, without shards yet.
 func NewCampaign(c *dibs.Campaign) *Campaign {
 	l := &Campaign{}
@@ -39,11 +70,30 @@ func NewCampaign(c *dibs.Campaign) *Campaign {
 	return l
 }
 
-// Renew takes a definition over that is not older than the one known.
+// Renew takes a definition over that is not older than the one known. One with other
+// shards it leaves alone: the Loader takes those up, and until then the engine decides
+// nothing by the definition before.
 func (l *Campaign) Renew(c *dibs.Campaign) {
+	if l.lacks(c) {
+		return
+	}
 	if old := l.Def(); old.Version <= c.Version {
 		l.campaign.CompareAndSwap(old, c)
 	}
+}
+
+// lacks reports whether the campaign has shards by a definition that are not held here.
+func (l *Campaign) lacks(c *dibs.Campaign) bool { return len(l.Shards) > 0 && len(l.Shards) < c.Shards }
+
+// readEvery is how often a campaign is read from the ledger for shards of the engine that
+// are of another version: they are looked at many times a second.
+const readEvery = 250 * time.Millisecond
+
+// mayRead reports whether a campaign may be read again because of its version, and notes
+// that it is.
+func (l *Campaign) mayRead() bool {
+	now, last := time.Now().UnixNano(), l.readAt.Load()
+	return now-last >= int64(readEvery) && l.readAt.CompareAndSwap(last, now)
 }
 
 // Rouse makes the campaign's shards be looked at soon.

@@ -10,8 +10,8 @@ import (
 
 // discover takes up campaigns that other nodes have published or changed, and
 // tries those again that could not be loaded.
-func (s *Watcher) discover(ctx context.Context) {
-	if !s.engine.Shared() && s.loader.stranded() == nil {
+func (s *Poller) discover(ctx context.Context) {
+	if !s.engine.Shared() && s.loader.stranded(nil) == nil {
 		return
 	}
 	campaigns, err := s.readChanged(ctx)
@@ -23,11 +23,17 @@ func (s *Watcher) discover(ctx context.Context) {
 	}
 	for _, c := range campaigns {
 		if l := s.registry.Live(c.ID); l != nil {
-			if old := l.Def(); old.Version < c.Version {
-				l.Renew(c)
+			switch old := l.Def(); {
+			case old.Version < c.Version:
+				if err := s.renew(ctx, l, c); err != nil && ctx.Err() == nil {
+					s.log.Warn("a campaign's change could not be taken over", "campaign", c.ID, "err", err)
+				}
 				s.registry.Changed()
-				// Whoever changed it may have died before the engine was told.
+				// The node that changed it may have died before it told the engine.
 				l.Rouse()
+			case old.Version > c.Version:
+				// It was changed since the ledger was asked, or the ledger went back in time.
+				s.notice(ctx, l)
 			}
 		}
 	}
@@ -37,8 +43,8 @@ func (s *Watcher) discover(ctx context.Context) {
 }
 
 // noticeEnds reads the campaigns anew that are live on this node and not in the
-// ledger any more: whoever ended one may have died before the engine knew.
-func (s *Watcher) noticeEnds(ctx context.Context, campaigns []*dibs.Campaign) {
+// ledger any more: the node that ended one may have died before it told the engine.
+func (s *Poller) noticeEnds(ctx context.Context, campaigns []*dibs.Campaign) {
 	listed := make(map[uint32]bool, len(campaigns))
 	for _, c := range campaigns {
 		listed[c.Number] = true
@@ -48,11 +54,16 @@ func (s *Watcher) noticeEnds(ctx context.Context, campaigns []*dibs.Campaign) {
 		if !c.Live() || listed[c.Number] {
 			return true
 		}
-		if _, err := s.registry.Fresh(ctx, c.ID); err != nil && ctx.Err() == nil {
-			s.log.Warn("a campaign's end could not be read", "campaign", c.ID, "err", err)
-		}
+		s.notice(ctx, l)
 		return ctx.Err() == nil
 	})
+}
+
+// notice is readAgain that logs what it fails with.
+func (s *Poller) notice(ctx context.Context, l *Campaign) {
+	if _, err := s.readAgain(ctx, l); err != nil && ctx.Err() == nil {
+		s.log.Warn("a campaign's change could not be read", "campaign", l.Def().ID, "err", err)
+	}
 }
 
 // fewChanged is how many campaigns are read one by one; where more have changed
@@ -62,7 +73,7 @@ const fewChanged = 16
 // readChanged returns the campaigns that are live in the ledger, by number. Of
 // those that are as they were nothing but the version is read. What is to be taken
 // up on this node is read each time: a restock leaves the version as it is.
-func (s *Watcher) readChanged(ctx context.Context) ([]*dibs.Campaign, error) {
+func (s *Poller) readChanged(ctx context.Context) ([]*dibs.Campaign, error) {
 	after := s.now().Add(-retireAfter)
 	versions, err := s.ledger.LiveVersions(ctx, after)
 	if err != nil {
@@ -103,6 +114,7 @@ func (s *Watcher) readChanged(ctx context.Context) ([]*dibs.Campaign, error) {
 }
 
 // missing reports whether this node should sell a campaign and does not.
-func (s *Watcher) missing(c *dibs.Campaign) bool {
-	return s.registry.Live(c.ID) == nil && s.registry.Sells(c)
+func (s *Poller) missing(c *dibs.Campaign) bool {
+	l := s.registry.Live(c.ID)
+	return (l == nil || l.lacks(c)) && s.registry.Sells(c)
 }

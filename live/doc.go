@@ -6,7 +6,7 @@
 // New makes a Node of parts, each of which knows those before it: the Registry has
 // the campaigns that are held; Lookups reads those that are not; the Settler moves
 // journal entries into the ledger; the Loader opens shards and loads them from the
-// ledger; Situations tells where campaigns stand; the Watcher looks at the shards
+// ledger; Snapshots tells where campaigns stand; the Poller looks at the shards
 // and at other nodes' changes; the Outbox carries the ledger's commands to the
 // engine. Start takes the campaigns up, Loops run until their contexts end, and Drain
 // settles the rest.
@@ -17,5 +17,5 @@
 //
 // A shard has an epoch in the ledger, the fence. What was read under one epoch
 // changes nothing under a later one: every batch carries the epoch that this node
-// joined, and the ledger refuses it once the epoch was raised.
+// opened, and the ledger refuses it once the epoch was raised.
 package live

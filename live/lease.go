@@ -9,46 +9,46 @@ import (
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
-// patrolShard is the name of the fleet's own lease among those of the shards: no
+// fleetShard is the name of the fleet's own lease among those of the shards: no
 // campaign has the number 0.
-var patrolShard = dibs.ShardID{}
+var fleetShard = dibs.ShardID{}
 
 const (
 	// Shards that stand still are looked at so many times a second, all together,
-	// by the node on patrol and by each of the others, but each shard no more often
+	// by the node with the fleet's lease and by each of the others, but each shard no more often
 	// than every watchIdle, and no more rarely than after the time that follows.
-	// The node on patrol finds what a node granted that died before it settled;
+	// The node with the lease finds what a node granted that died before it settled;
 	// to the others such a look only tells what they show.
-	patrolLooks, patrolMost = 200, 5 * time.Second
-	otherLooks, otherMost   = 40, 30 * time.Second
+	leaseLooks, leaseMost = 200, 5 * time.Second
+	otherLooks, otherMost = 40, 30 * time.Second
 )
 
-// OnPatrol reports whether this node is the one that looks after the shards
-// that nobody settles, and tidies up.
-func (s *Watcher) OnPatrol() bool { return !s.engine.Shared() || s.patrols.Load() }
+// HasFleetLease reports whether this node is the one that looks after the shards
+// that no node settles, and tidies up.
+func (s *Poller) HasFleetLease() bool { return !s.engine.Shared() || s.fleetLease.Load() }
 
-// keepPatrol renews the lease of the patrol in time, or tries to get it. What is
-// correct never depends on it: two that patrol for a moment do the same twice.
-func (s *Watcher) keepPatrol(ctx context.Context) {
+// keepFleetLease renews the fleet's lease in time, or tries to get it. What is correct
+// never depends on it: two nodes that have it for a moment do the same twice.
+func (s *Poller) keepFleetLease(ctx context.Context) {
 	now := time.Now()
-	if !s.engine.Shared() || now.Before(s.patrolAt) {
+	if !s.engine.Shared() || now.Before(s.fleetLeaseAt) {
 		return
 	}
-	s.patrolAt = now.Add(dibs.LeaseTime / 3)
-	held, err := s.engine.Lease(ctx, patrolShard, dibs.Cursor{})
+	s.fleetLeaseAt = now.Add(dibs.LeaseTime / 3)
+	held, err := s.engine.Lease(ctx, fleetShard, dibs.Cursor{})
 	if err != nil {
-		// Where Redis does not answer, nobody has anything to look after.
+		// Where Redis does not answer, no node has anything to look after.
 		return
 	}
-	if held && !s.patrols.Load() {
-		// Whoever had it before may have died with what it had granted.
+	if held && !s.fleetLease.Load() {
+		// The node that had it before may have died with what it had granted.
 		s.lookBy(now.Add(s.idlePace(true)))
 	}
-	s.patrols.Store(held)
+	s.fleetLease.Store(held)
 }
 
 // lookBy has every shard looked at before a time, in its turn.
-func (s *Watcher) lookBy(latest time.Time) {
+func (s *Poller) lookBy(latest time.Time) {
 	span := int64(time.Until(latest))
 	s.registry.eachShard(func(t *Shard) bool {
 		if t.lookAt.After(latest) {
@@ -60,19 +60,19 @@ func (s *Watcher) lookBy(latest time.Time) {
 
 // idlePace is how often this node looks at a shard that stands still, by how
 // many there are.
-func (s *Watcher) idlePace(patrol bool) time.Duration {
+func (s *Poller) idlePace(patrol bool) time.Duration {
 	looks, most := time.Duration(otherLooks), otherMost
 	if patrol {
-		looks, most = patrolLooks, patrolMost
+		looks, most = leaseLooks, leaseMost
 	}
-	return min(max(time.Duration(s.watched.Load())*time.Second/looks, watchIdle), most)
+	return min(max(time.Duration(s.polled.Load())*time.Second/looks, pollIdle), most)
 }
 
 // takeLease takes or renews a shard's lease, and tells the engine how far the
 // ledger is.
 func (s *Settler) takeLease(ctx context.Context, t *Shard, settled dibs.Cursor) (bool, error) {
 	asked := time.Now()
-	held, err := s.engine.Lease(ctx, t.Id, settled)
+	held, err := s.engine.Lease(ctx, t.ID, settled)
 	if err == nil && held {
 		t.mu.Lock()
 		t.leaseEnds = asked.Add(dibs.LeaseTime)
@@ -81,24 +81,24 @@ func (s *Settler) takeLease(ctx context.Context, t *Shard, settled dibs.Cursor) 
 	return held, err
 }
 
-// hold notes whether this node settles a shard.
-func (s *Settler) hold(t *Shard, held bool) {
-	if held != t.Held.Swap(held) && held {
+// setSettles notes whether this node settles a shard.
+func (s *Settler) setSettles(t *Shard, held bool) {
+	if held != t.Settles.Swap(held) && held {
 		wait.Kick(s.settleKick)
 	}
 }
 
-// keepLease has somebody settle a shard while there is something to settle. The
+// keepLease has a node settle a shard while there is something to settle. The
 // lease of a shard that stands still is let go by not renewing it: each renewal
 // is a write, and with appendfsync always one to the disk.
-func (s *Watcher) keepLease(ctx context.Context, t *Shard, st *dibs.ShardStats) {
-	if !s.engine.Shared() && t.Held.Load() {
+func (s *Poller) keepLease(ctx context.Context, t *Shard, st *dibs.ShardStats) {
+	if !s.engine.Shared() && t.Settles.Load() {
 		return
 	}
 	now := time.Now()
 	if !st.Settled.Before(st.Head) && !t.At().Before(t.want()) {
 		if t.leaseOver(now) {
-			s.settler.hold(t, false)
+			s.settler.setSettles(t, false)
 		}
 		return
 	}
@@ -108,18 +108,18 @@ func (s *Watcher) keepLease(ctx context.Context, t *Shard, st *dibs.ShardStats) 
 	t.leaseAt = now.Add(dibs.LeaseTime / 3)
 	held, err := s.settler.takeLease(ctx, t, t.At())
 	if err != nil {
-		// Whoever settles: the ledger's compare-and-set keeps it right.
-		s.log.Warn("the lease of a shard could not be renewed", "shard", t.Id.String(), "err", err)
+		// Whichever node settles: the ledger's compare-and-set keeps it right.
+		s.log.Warn("the lease of a shard could not be renewed", "shard", t.ID.String(), "err", err)
 		return
 	}
-	if held && !t.Held.Load() {
+	if held && !t.Settles.Load() {
 		told := t.At()
 		if s.settler.readPosition(ctx, t); t.At() != told {
-			// Whoever settled it has not told the engine.
+			// The node that settled it has not told the engine.
 			s.settler.tellSettled(ctx, t)
 		}
 	}
-	s.settler.hold(t, held)
+	s.settler.setSettles(t, held)
 }
 
 // tellSettled tells the engine, and by it the other nodes, how far a shard is
@@ -130,8 +130,8 @@ func (s *Settler) tellSettled(ctx context.Context, t *Shard) {
 	}
 	held, err := s.takeLease(ctx, t, t.At())
 	if err != nil {
-		s.log.Warn("the engine could not be told how far a shard is settled", "shard", t.Id.String(), "err", err)
+		s.log.Warn("the engine could not be told how far a shard is settled", "shard", t.ID.String(), "err", err)
 		return
 	}
-	s.hold(t, held)
+	s.setSettles(t, held)
 }

@@ -24,6 +24,7 @@ type Loader struct {
 	life          context.Context
 	now           func() time.Time
 	ledgerTimeout time.Duration
+	deployment    func(context.Context, dibs.ShardID) (int, error)
 
 	// admissions are campaigns on their way into this node, or that failed.
 	admissions sync.Map // string -> *admission
@@ -39,11 +40,11 @@ type Loader struct {
 const admissionsAtOnce = 16
 
 const (
-	// JoinPatience is how long someone waits for another node that loads a shard.
-	JoinPatience = 3 * time.Second
+	// OpenPatience is how long a caller waits for another node that loads a shard.
+	OpenPatience = 3 * time.Second
 	// JoinEvery is how often a node asks again while it waits so.
 	JoinEvery = 30 * time.Millisecond
-	// The pauses between attempts to join a shard. One that only found the engine
+	// The pauses between attempts to open a shard. One that only found the engine
 	// absent is made again soon. Those that cost an epoch are made every rejoinSoon,
 	// so that a campaign is open soon after a fault is gone; but a shard has no more
 	// than MaxEpoch epochs in its life, and when so many have failed in a row,
@@ -54,17 +55,17 @@ const (
 	rejoinMany = 100
 )
 
-// join returns when a shard is open and agrees with the ledger: another node
+// open returns when a shard is open and agrees with the ledger: another node
 // has opened it, or this one does.
-func (s *Loader) join(ctx context.Context, t *Shard) (err error) {
+func (s *Loader) open(ctx context.Context, t *Shard) (err error) {
 	defer func() {
 		if errors.Is(err, dibs.ErrGap) || errors.Is(err, dibs.ErrElsewhere) {
 			// What is granted here could never reach the ledger: no process grants it.
-			err = errors.Join(err, s.engine.Halt(ctx, t.Id))
+			err = errors.Join(err, s.engine.Halt(ctx, t.ID))
 		}
 	}()
 	looked := false
-	for until := time.Now().Add(JoinPatience); ; {
+	for until := time.Now().Add(OpenPatience); ; {
 		joined, err := s.attach(ctx, t)
 		if err != nil || joined {
 			return err
@@ -72,7 +73,7 @@ func (s *Loader) join(ctx context.Context, t *Shard) (err error) {
 		if !looked {
 			// Before the lease, for which this node may wait for ever: while history is
 			// lost, every node tries again and says why.
-			if _, err := s.fits(ctx, t.Id); errors.Is(err, dibs.ErrGap) {
+			if _, err := s.fits(ctx, t.ID); errors.Is(err, dibs.ErrGap) {
 				return err
 			}
 			looked = true
@@ -81,7 +82,7 @@ func (s *Loader) join(ctx context.Context, t *Shard) (err error) {
 		if err != nil {
 			return err
 		}
-		s.settler.hold(t, held)
+		s.settler.setSettles(t, held)
 		if held {
 			err = s.Load(ctx, t)
 			if err == nil || !errors.Is(err, dibs.ErrStale) {
@@ -96,13 +97,13 @@ func (s *Loader) join(ctx context.Context, t *Shard) (err error) {
 
 // attach takes over a shard that the engine holds, if what it holds continues
 // what the ledger has. Where the ledger is ahead, or of another epoch, history
-// was lost on one of the two sides, or somebody is loading the shard.
+// was lost on one of the two sides, or a node is loading the shard.
 func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
-	totals, err := s.ledger.Totals(ctx, t.Id)
+	totals, err := s.ledger.Totals(ctx, t.ID)
 	if err != nil {
 		return false, err
 	}
-	st, err := s.engine.Stats(ctx, t.Id)
+	st, err := s.engine.Stats(ctx, t.ID)
 	if errors.Is(err, dibs.ErrNotOpen) {
 		return false, nil
 	}
@@ -112,9 +113,17 @@ func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
 	if st.Head.Epoch != totals.Epoch || st.Head.Before(totals.Position) {
 		return false, nil
 	}
+	if st.Version > t.l.Def().Version {
+		// The definition may have been changed since it was read here.
+		c, err := s.ledger.CampaignByNumber(ctx, t.ID.Campaign)
+		if err != nil || st.Version > c.Version {
+			// The ledger was restored from a backup, without a change that the engine has.
+			return false, err
+		}
+	}
 	if totals.Position.Before(st.Settled) {
 		// Another node may have settled meanwhile.
-		if totals, err = s.ledger.Totals(ctx, t.Id); err != nil {
+		if totals, err = s.ledger.Totals(ctx, t.ID); err != nil {
 			return false, err
 		}
 		if totals.Position.Before(st.Settled) {
@@ -124,7 +133,7 @@ func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
 			return false, nil
 		}
 	}
-	if err := s.continues(ctx, t.Id, totals.Position, st.Head); err != nil {
+	if err := s.continues(ctx, t.ID, totals.Position, st.Head); err != nil {
 		return false, err
 	}
 	t.enter(totals.Epoch, totals.Position)
@@ -133,7 +142,7 @@ func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		s.settler.hold(t, held)
+		s.settler.setSettles(t, held)
 	}
 	t.seen.Store(&st)
 	return true, nil
@@ -141,7 +150,7 @@ func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
 
 // continues returns ErrGap when the journal does not go on where the ledger
 // ends: the ledger was restored from a backup that is older than what the
-// journal kept. What was granted in between, nobody knows any more.
+// journal kept. What was granted in between is not known any more.
 func (s *Loader) continues(ctx context.Context, id dibs.ShardID, position, head dibs.Cursor) error {
 	if !position.Before(head) {
 		return nil
@@ -160,6 +169,24 @@ func (s *Loader) continues(ctx context.Context, id dibs.ShardID, position, head 
 	}
 	return fmt.Errorf("shard %s: the ledger ends at %s and the journal at %s, and what follows in the journal is not what comes next: %w",
 		id, position, head, dibs.ErrGap)
+}
+
+// fitsUntil is continues up to a journal's end that was read before. An engine that
+// was emptied, or replaced, in between has less than that: then it has not lost what
+// the ledger lacks by being trimmed, and the next look tells what is so.
+func (s *Loader) fitsUntil(ctx context.Context, id dibs.ShardID, position, end dibs.Cursor) error {
+	err := s.continues(ctx, id, position, end)
+	if !errors.Is(err, dibs.ErrGap) {
+		return err
+	}
+	now, endErr := s.engine.JournalEnd(ctx, id)
+	switch {
+	case endErr != nil:
+		return endErr
+	case now.Before(end):
+		return dibs.Unavail(dibs.EffectNone, fmt.Errorf("the journal of shard %s ended at %s and ends at %s now: %w", id, end, now, dibs.ErrPositionMoved))
+	}
+	return err
 }
 
 // halt takes a campaign out of service here whose journal cannot be settled any
@@ -202,11 +229,14 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 		// journal's tail. Where other nodes settle too, this cannot be had, and need
 		// not: what they settle stands in the tail, which is kept longer than a load
 		// takes.
-		s.settler.settling.Lock()
-		defer s.settler.settling.Unlock()
+		s.settler.alone.Lock()
+		defer s.settler.alone.Unlock()
 	}
-	c, err := s.ledger.CampaignByNumber(ctx, t.Id.Campaign)
+	c, err := s.ledger.CampaignByNumber(ctx, t.ID.Campaign)
 	if err != nil {
+		return err
+	}
+	if err := s.countable(c); err != nil {
 		return err
 	}
 	if !s.registry.Sells(c) && !t.l.recalled {
@@ -220,34 +250,65 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 	}
 	if s.engine.Shared() {
 		// What this node has read and is settling just now, the load counts: where the
-		// engine has lost it, nobody else has it any more.
-		s.settler.settling.Lock()
-		s.settler.settling.Unlock() //nolint:staticcheck // nothing is done meanwhile, it is only waited for
+		// engine has lost it, no other part has it any more.
+		s.settler.alone.Lock()
+		s.settler.alone.Unlock() //nolint:staticcheck // nothing is done meanwhile, it is only waited for
 	}
-	by, err := s.fits(ctx, t.Id)
+	by, err := s.fits(ctx, t.ID)
 	if err != nil {
 		return err
 	}
-	load, err := s.ledger.LoadShard(ctx, c, t.Id, by)
+	load, err := s.ledger.LoadShard(ctx, c, t.ID, by)
 	if err != nil {
 		return err
 	}
 	t.rest.spend()
+	// The ledger may have gone back in time since it was compared: the engine takes a
+	// journal that has nothing more for one that ends there.
+	end, err := s.engine.JournalEnd(ctx, t.ID)
+	if err == nil {
+		err = s.fitsUntil(ctx, t.ID, load.Position, end)
+	}
+	if err != nil {
+		return err
+	}
 	if s.engine.Shared() {
-		load.Stands = func(ctx context.Context) error { return s.stands(ctx, t.Id, load.Epoch) }
+		load.Stands = func(ctx context.Context) error { return s.stands(ctx, c, t.ID, load.Epoch) }
 	}
 	t.enter(load.Epoch, load.Position)
-	if err := s.engine.Open(ctx, c, t.Id, load); err != nil {
+	if err := s.engine.Open(ctx, c, t.ID, load); err != nil {
 		return err
 	}
 	t.l.Renew(c)
 	return s.overtaken(ctx, c)
 }
 
-// stands returns nil while an epoch is a shard's latest in the ledger.
-func (s *Loader) stands(ctx context.Context, id dibs.ShardID, epoch uint16) error {
+// loadAgain has a shard loaded from the ledger that is open and does not agree with it;
+// cause says why, and is returned while this node may not. The load counts the commands
+// that wait for the shard.
+func (s *Loader) loadAgain(ctx context.Context, id dibs.ShardID, cause error) error {
+	t := s.registry.Shard(id)
+	if t == nil {
+		return cause
+	}
+	held, err := s.settler.takeLease(ctx, t, dibs.Cursor{})
+	if err != nil || !held {
+		return errors.Join(err, cause)
+	}
+	s.settler.setSettles(t, true)
+	return s.Load(ctx, t)
+}
+
+// stands returns nil while an epoch is a shard's latest in the ledger, and the campaign
+// has as many shards as the load is made by. A shard that was opened by fewer after that
+// would serve users who are told by others that it does not know them.
+func (s *Loader) stands(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, epoch uint16) error {
 	totals, err := s.ledger.Totals(ctx, id)
-	if err == nil && totals.Epoch != epoch {
+	if err != nil {
+		return err
+	}
+	now, err := s.ledger.CampaignByNumber(ctx, c.Number)
+	if err == nil && (totals.Epoch != epoch || now.Shards != c.Shards) {
 		err = dibs.ErrStale
 	}
 	return err
@@ -278,8 +339,8 @@ func (s *Loader) leaseWhile(ctx context.Context, t *Shard) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		for wait.Sleep(ctx, dibs.LeaseTime/3) {
-			if _, err := s.engine.Lease(ctx, t.Id, dibs.Cursor{}); err != nil && ctx.Err() == nil {
-				s.log.Warn("the lease of a shard that is being loaded could not be renewed", "shard", t.Id.String(), "err", err)
+			if _, err := s.engine.Lease(ctx, t.ID, dibs.Cursor{}); err != nil && ctx.Err() == nil {
+				s.log.Warn("the lease of a shard that is being loaded could not be renewed", "shard", t.ID.String(), "err", err)
 			}
 		}
 	}()
@@ -287,7 +348,7 @@ func (s *Loader) leaseWhile(ctx context.Context, t *Shard) (end func()) {
 }
 
 // notOpen acts on a shard that the engine does not hold, or does not trust.
-func (s *Loader) notOpen(ctx context.Context, t *Shard) {
+func (s *Loader) notOpen(t *Shard) {
 	c := t.l.Def()
 	if s.registry.Over(c) {
 		// Another node has let it leave the engine.
@@ -297,53 +358,58 @@ func (s *Loader) notOpen(ctx context.Context, t *Shard) {
 	if now := time.Now(); s.registry.Sells(c) || s.engine.Shared() && !now.Before(t.tailAt) {
 		// What is over is not loaded, and what its journal has left is settled.
 		t.tailAt = now.Add(dibs.LeaseTime)
-		s.rejoin(ctx, t)
+		s.reopen(t)
 	}
 }
 
-// rejoin has a shard joined again, unless that is being done or has failed just
-// now.
-func (s *Loader) rejoin(ctx context.Context, t *Shard) {
-	if !t.rest.over() || !t.joining.CompareAndSwap(false, true) {
+// reopen has a shard opened again, unless that is being done or has failed just
+// now. It goes on when the call that found the shard closed is over, and ends with the node.
+func (s *Loader) reopen(t *Shard) {
+	if !t.rest.over() || !t.opening.CompareAndSwap(false, true) {
 		return
 	}
 	c := t.l.Def()
 	if s.registry.Sells(c) {
-		s.log.Warn("a shard is not open: it is loaded from the ledger", "campaign", c.ID, "shard", t.Id.String())
+		s.log.Warn("a shard is not open: it is loaded from the ledger", "campaign", c.ID, "shard", t.ID.String())
 	}
 	go func() {
-		defer t.joining.Store(false)
-		err := s.join(ctx, t)
+		defer t.opening.Store(false)
+		err := s.open(s.life, t)
 		again := t.rest.after(err)
-		if err != nil && ctx.Err() == nil {
-			if hopeless(err) {
+		if err != nil && s.life.Err() == nil {
+			if permanent(err) {
 				// Else nothing keeps what was granted from being settled.
 				t.failed(err)
 			}
-			s.log.Error("a shard could not be loaded", "campaign", c.ID, "shard", t.Id.String(), "err", err, "again_in", again)
+			s.log.Error("a shard could not be loaded", "campaign", c.ID, "shard", t.ID.String(), "err", err, "again_in", again)
 		}
 	}()
 }
 
-// Every shard has an epoch in the ledger: the fence. A node notes it when it joins
-// the shard, and whatever it writes by what it read since carries it. Whoever loads
+// Every shard has an epoch in the ledger: the fence. A node notes it when it opens
+// the shard, and whatever it writes by what it read since carries it. A node that loads
 // the shard raises the epoch, so that nothing of a history that was given up reaches
 // the ledger. Which server may take a shard over is decided by what its journal has,
 // and by which servers are alive; see Settlement.LoadShard.
 
 // opener says where a shard's next epoch would begin, and where its journal ends.
-func (s *Loader) opener(ctx context.Context, id dibs.ShardID) (end dibs.Cursor, by dibs.Opener, err error) {
+func (s *Loader) opener(ctx context.Context, id dibs.ShardID) (end dibs.Cursor, by Opener, err error) {
 	if end, err = s.engine.JournalEnd(ctx, id); err != nil {
 		return end, by, err
 	}
 	by.Epoch = end.Epoch
+	if s.deployment != nil {
+		if by.Deployment, err = s.deployment(ctx, id); err != nil {
+			return end, by, err
+		}
+	}
 	by.Server, err = s.engine.Server(ctx, id)
 	return end, by, err
 }
 
 // fits says where a shard's next epoch would begin, or returns ErrGap when its
 // journal does not go on where the ledger ends.
-func (s *Loader) fits(ctx context.Context, id dibs.ShardID) (dibs.Opener, error) {
+func (s *Loader) fits(ctx context.Context, id dibs.ShardID) (Opener, error) {
 	end, by, err := s.opener(ctx, id)
 	if err != nil {
 		return by, err
@@ -352,15 +418,15 @@ func (s *Loader) fits(ctx context.Context, id dibs.ShardID) (dibs.Opener, error)
 	if err != nil {
 		return by, err
 	}
-	return by, s.continues(ctx, id, totals.Position, end)
+	return by, s.fitsUntil(ctx, id, totals.Position, end)
 }
 
-// fencedOff has a shard joined again whose epoch was raised since this node joined
+// fencedOff has a shard opened again whose epoch was raised since this node opened
 // it under a fence. Until then nothing of it is settled here.
-func (s *Loader) fencedOff(ctx context.Context, t *Shard, fence uint16) {
+func (s *Loader) fencedOff(t *Shard, fence uint16) {
 	if t.leave(fence) {
 		// Also when it is over: another node may have it open, for a late payment or to
 		// bring what is left of a red packet home.
-		s.rejoin(ctx, t)
+		s.reopen(t)
 	}
 }

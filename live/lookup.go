@@ -13,7 +13,7 @@ import (
 const maxLookups = 64
 
 // Lookups reads campaigns that are not live on this node, for claims and public
-// pages: each once for all who ask, and at most maxLookups at a time.
+// pages: each once for all callers, and at most maxLookups at a time.
 type Lookups struct {
 	registry *Registry
 	ledger   Ledger
@@ -34,7 +34,7 @@ const (
 	lookupPatience = 5 * time.Second
 )
 
-// lookups reads campaigns that are not live here, each once for all who ask.
+// lookups reads campaigns that are not live here, each once for all callers.
 type lookups struct {
 	mu    sync.Mutex
 	known map[string]*lookup
@@ -88,7 +88,7 @@ func (s *Lookups) public(ctx context.Context, id string) (*dibs.Campaign, error)
 	return c, nil
 }
 
-// MayLookUp takes one of the places for those who ask the ledger on behalf of a
+// MayLookUp takes one of the places for a caller that asks the ledger on behalf of a
 // claim.
 func (s *Lookups) MayLookUp(req *dibs.ClaimRequest) (free func(), err error) {
 	select {
@@ -101,7 +101,7 @@ func (s *Lookups) MayLookUp(req *dibs.ClaimRequest) (free func(), err error) {
 
 // read asks the ledger. What it does not answer is not remembered.
 func (s *Lookups) read(id string, l *lookup) {
-	// Whoever asked first may go away: others wait too.
+	// The first caller may go away: others wait too.
 	ctx, cancel := context.WithTimeout(s.life, lookupPatience)
 	defer cancel()
 	until := time.Now().Add(lookupKeep)
@@ -137,7 +137,7 @@ func (ls *lookups) keep(id string, l *lookup) {
 	ls.known[id] = l
 }
 
-// Public is Campaign for users, whoever asks and however often: drafts
+// Public is Campaign for users, whichever user asks and however often: drafts
 // are not found, and the ledger is asked once a second at most for a campaign
 // that is not live here. ErrNotFound; *Error of Overloaded when too much is asked
 // at once.

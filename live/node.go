@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/meter"
+	"github.com/dibs-dev/dibs/internal/histogram"
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
-// Config is what a Node is made of. All fields are required, but for Tracer.
+// Config is what a Node is made of. All fields are required, but for Tracer and
+// Deployment.
 type Config struct {
 	Engine        dibs.Engine
 	Ledger        Ledger
@@ -24,6 +25,9 @@ type Config struct {
 	MaxBacklog    int64
 	JournalKeep   time.Duration
 	LedgerTimeout time.Duration
+	// Deployment returns the number of the deployment of the engine that decides on a
+	// shard; nil where the engine has no deployments.
+	Deployment func(ctx context.Context, shard dibs.ShardID) (int, error)
 	// Life ends when the node is closed; what runs in the background ends with it.
 	Life context.Context
 }
@@ -37,35 +41,36 @@ type Node struct {
 	Lookups    *Lookups
 	Settler    *Settler
 	Loader     *Loader
-	Situations *Situations
-	Watcher    *Watcher
+	Snapshots  *Snapshots
+	Poller     *Poller
 	Outbox     *Outbox
 }
 
 // New puts the parts together. Nothing runs yet.
 func New(c Config) *Node {
 	n := &Node{}
+	outboxKick := make(chan struct{}, 1)
 	n.Registry = &Registry{engine: c.Engine, ledger: c.Ledger, now: c.Now, ledgerTimeout: c.LedgerTimeout, admin: wait.NewLock()}
 	n.Quarantine = &Quarantine{ledger: c.Ledger, log: c.Logger, asideMu: wait.NewLock()}
 	n.Lookups = &Lookups{registry: n.Registry, ledger: c.Ledger, life: c.Life, lookups: make(chan struct{}, maxLookups)}
 	n.Settler = &Settler{
 		registry: n.Registry, aside: n.Quarantine, engine: c.Engine, ledger: c.Ledger, log: c.Logger, life: c.Life, tracer: c.Tracer,
 		batch: c.SettleBatch, every: c.SettleEvery, maxBacklog: c.MaxBacklog, ledgerTimeout: c.LedgerTimeout,
-		settleKick: make(chan struct{}, 1), settling: wait.NewLock(), settleSizes: meter.NewSizeHistogram(), settleTimes: meter.NewTimeHistogram(),
+		settleKick: make(chan struct{}, 1), outboxKick: outboxKick, alone: wait.NewLock(), settleSizes: histogram.NewSizeHistogram(), settleTimes: histogram.NewTimeHistogram(),
 	}
 	n.Loader = &Loader{
 		registry: n.Registry, settler: n.Settler, engine: c.Engine, ledger: c.Ledger, log: c.Logger, life: c.Life, now: c.Now,
-		ledgerTimeout: c.LedgerTimeout,
+		ledgerTimeout: c.LedgerTimeout, deployment: c.Deployment,
 	}
 	n.Settler.loader = n.Loader
-	n.Situations = &Situations{registry: n.Registry, lookups: n.Lookups, loader: n.Loader, engine: c.Engine, life: c.Life, now: c.Now}
-	n.Watcher = &Watcher{
-		registry: n.Registry, settler: n.Settler, loader: n.Loader, situations: n.Situations, engine: c.Engine, ledger: c.Ledger, log: c.Logger,
-		now: c.Now, maxBacklog: c.MaxBacklog, journalKeep: c.JournalKeep, left: make(map[dibs.ShardID]time.Time),
+	n.Snapshots = &Snapshots{registry: n.Registry, lookups: n.Lookups, loader: n.Loader, engine: c.Engine, life: c.Life, now: c.Now}
+	n.Poller = &Poller{
+		registry: n.Registry, settler: n.Settler, loader: n.Loader, snapshots: n.Snapshots, engine: c.Engine, ledger: c.Ledger, log: c.Logger,
+		now: c.Now, maxBacklog: c.MaxBacklog, journalKeep: c.JournalKeep, left: make(map[dibs.ShardID]time.Time), stays: make(map[dibs.ShardID]time.Time),
 	}
 	n.Outbox = &Outbox{
 		registry: n.Registry, loader: n.Loader, engine: c.Engine, ledger: c.Ledger, log: c.Logger, tracer: c.Tracer,
-		OutboxKick: make(chan struct{}, 1), sending: make(chan struct{}, 1),
+		OutboxKick: outboxKick, sending: make(chan struct{}, 1),
 	}
 	return n
 }
@@ -73,13 +78,13 @@ func New(c Config) *Node {
 // Start settles what an earlier run left behind, and takes the live campaigns up.
 // Claims are decided once it has returned; Loops keeps it so.
 func (n *Node) Start(ctx context.Context) error {
-	campaigns, err := n.Watcher.ledger.LiveCampaigns(ctx, n.Watcher.now())
+	campaigns, err := n.Poller.ledger.LiveCampaigns(ctx, n.Poller.now())
 	if err != nil {
 		return fmt.Errorf("dibs: reading the live campaigns: %w", err)
 	}
 	n.Quarantine.ReadQuarantine(ctx)
 	// Before any shard is opened on them: a node that asks the ledger finds them alive.
-	n.Watcher.seeServers(ctx)
+	n.Poller.seeServers(ctx)
 	n.Loader.admitAll(ctx, campaigns)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("dibs: loading the live campaigns: %w", err)
@@ -93,20 +98,21 @@ func (n *Node) Start(ctx context.Context) error {
 
 // Loops are what runs in the background, each until its context ends.
 func (n *Node) Loops() []func(context.Context) {
-	return []func(context.Context){n.Settler.loop, n.Watcher.loop, n.Watcher.serversLoop, n.Outbox.loop, n.Situations.loop}
+	return []func(context.Context){n.Settler.loop, n.Poller.loop, n.Poller.serversLoop, n.Outbox.loop, n.Snapshots.loop}
 }
 
 // Discover takes up what other nodes have published or changed. It is called every
 // DiscoverEvery, by one goroutine.
-func (n *Node) Discover(ctx context.Context) { n.Watcher.discover(ctx) }
+func (n *Node) Discover(ctx context.Context) { n.Poller.discover(ctx) }
 
 // Tidy drops what the journal and the engine need no more. It is called now and
 // then, by one goroutine.
 func (n *Node) Tidy(ctx context.Context) {
-	if n.Watcher.OnPatrol() {
-		n.Watcher.trim(ctx)
+	if n.Poller.HasFleetLease() {
+		n.Poller.trim(ctx)
 	}
-	n.Watcher.retireEnded(ctx)
+	n.Poller.retireEnded(ctx)
+	n.Loader.judgeAgain(ctx)
 	if n.Loader.stuckTail.Load() != nil {
 		// What kept it from being settled at the start may be over.
 		if err := n.Loader.adoptTails(ctx); err != nil && ctx.Err() == nil {
@@ -119,12 +125,12 @@ func (n *Node) Tidy(ctx context.Context) {
 // Drain settles what is left, once the Loops have ended, until ctx ends. The next
 // start settles the rest.
 func (n *Node) Drain(ctx context.Context) error {
-	n.Watcher.watchHeld(ctx)
+	n.Poller.pollSettled(ctx)
 	for {
 		settled, err := n.Settler.once(ctx)
-		if errors.Is(err, dibs.ErrPositionMoved) && n.Settler.engine.Shared() && ctx.Err() == nil {
-			// Another node has settled the same entries: what is left is looked up
-			// anew.
+		if (errors.Is(err, dibs.ErrPositionMoved) || errors.Is(err, dibs.ErrFenced)) && n.Settler.engine.Shared() && ctx.Err() == nil {
+			// Another node has settled the same entries, or has taken the shard over and
+			// settles them: what is left here is looked up anew.
 			continue
 		}
 		if err != nil {

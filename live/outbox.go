@@ -12,7 +12,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
-// outboxPage is how many commands are read at a time.
+// OutboxPage is how many commands are read at a time.
 const OutboxPage = 100
 
 // Outbox carries the ledger's commands to the engine. One round of sending goes on
@@ -80,7 +80,7 @@ func (s *Outbox) Send(ctx context.Context) error {
 
 // sendPage sends commands, but none to a shard that waits for an earlier one,
 // and returns how many were not sent.
-func (s *Outbox) sendPage(ctx context.Context, commands []dibs.Command, waits map[dibs.ShardID]bool) (behind int64, err error) {
+func (s *Outbox) sendPage(ctx context.Context, commands []Command, waits map[dibs.ShardID]bool) (behind int64, err error) {
 	ctx, end := begin(ctx, s.tracer, "send commands", slog.Int("dibs.commands", len(commands)))
 	defer func() { end(err) }()
 	for i := range commands {
@@ -99,10 +99,17 @@ func (s *Outbox) sendPage(ctx context.Context, commands []dibs.Command, waits ma
 }
 
 // sendCommand has a command carried out, and drops it.
-func (s *Outbox) sendCommand(ctx context.Context, cmd *dibs.Command) error {
+func (s *Outbox) sendCommand(ctx context.Context, cmd *Command) error {
 	err := s.carryOut(ctx, cmd)
 	if t := s.registry.Shard(cmd.Shard); t != nil {
+		// What this node has done the engine need not tell it.
+		t.l.changes.Add(1)
 		t.Rouse()
+	}
+	if errors.Is(err, dibs.ErrGap) {
+		// The engine has other items than the ledger, which went back in time. It would
+		// give users items by numbers that are other ones' in the ledger.
+		return s.loader.loadAgain(ctx, cmd.Shard, err)
 	}
 	if errors.Is(err, dibs.ErrNotOpen) {
 		c, readErr := s.ledger.CampaignByNumber(ctx, cmd.Shard.Campaign)
@@ -113,7 +120,14 @@ func (s *Outbox) sendCommand(ctx context.Context, cmd *dibs.Command) error {
 			// It is being loaded; the load's epoch decides whether it counts.
 			return err
 		}
-		return s.dropUncarried(ctx, cmd)
+		counted, recallErr := s.loader.recallCounted(ctx, c, cmd.Shard)
+		if recallErr != nil {
+			return errors.Join(err, recallErr)
+		}
+		if !counted {
+			return s.dropUncarried(ctx, cmd)
+		}
+		err = s.carryOut(ctx, cmd)
 	}
 	// A stale command was counted by the rebuild that raised the epoch.
 	if err != nil && !errors.Is(err, dibs.ErrStale) {
@@ -126,7 +140,7 @@ func (s *Outbox) sendCommand(ctx context.Context, cmd *dibs.Command) error {
 // node may be loading the shard all the same, for a late payment or since its clock
 // is another one, by what the ledger had before the command was written. The lease
 // tells of most such loads; the raised epoch has every other one made again.
-func (s *Outbox) dropUncarried(ctx context.Context, cmd *dibs.Command) error {
+func (s *Outbox) dropUncarried(ctx context.Context, cmd *Command) error {
 	waiting, err := s.ledger.Commands(ctx, cmd.ID-1, 1)
 	if err != nil || len(waiting) == 0 || waiting[0].ID != cmd.ID {
 		// It was dropped with one before it.
@@ -155,7 +169,7 @@ func (s *Outbox) dropUncarried(ctx context.Context, cmd *dibs.Command) error {
 }
 
 // carryOut makes the engine do what a command says.
-func (s *Outbox) carryOut(ctx context.Context, cmd *dibs.Command) error {
+func (s *Outbox) carryOut(ctx context.Context, cmd *Command) error {
 	if len(cmd.Releases) == 0 {
 		return s.engine.Adjust(ctx, cmd.Adjust)
 	}

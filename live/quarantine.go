@@ -9,7 +9,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
-// maxListed bounds the entries in quarantine that a node keeps in mind.
+// MaxListed bounds the entries in quarantine that a node keeps in mind. While there are
+// more, it asks the ledger.
 const MaxListed = 1000
 
 // Quarantine is what could not be settled, as the ledger had it when it was read
@@ -18,8 +19,16 @@ type Quarantine struct {
 	ledger Ledger
 	log    *slog.Logger
 	// asideMu is held while it is read, so that what was read later is kept.
-	asideMu      wait.Lock
-	inQuarantine atomic.Pointer[[]dibs.Quarantined]
+	asideMu wait.Lock
+	known   atomic.Pointer[aside]
+}
+
+// aside is what was read of the quarantine. It is never changed.
+type aside struct {
+	// entries are the first MaxListed in the order of their places.
+	entries []Quarantined
+	// counts has every shard with an entry, those included that entries has no room for.
+	counts map[dibs.ShardID]int64
 }
 
 // ReadQuarantine reads what is in quarantine, by this node or by others.
@@ -27,52 +36,116 @@ func (s *Quarantine) ReadQuarantine(ctx context.Context) {
 	// What was read later is kept.
 	s.asideMu.Lock()
 	defer s.asideMu.Unlock()
-	found, err := s.ledger.Quarantined(ctx, 0, MaxListed)
+	found, err := s.read(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log.Warn("the quarantine could not be read", "err", err)
 		}
 		return
 	}
-	s.inQuarantine.Store(&found)
+	s.known.Store(found)
 }
 
-// Quarantined returns what was in quarantine when it was read last.
-func (s *Quarantine) Quarantined() []dibs.Quarantined {
-	if found := s.inQuarantine.Load(); found != nil {
-		return *found
+// read asks the ledger, which counts only what does not fit into the list.
+func (s *Quarantine) read(ctx context.Context) (*aside, error) {
+	entries, err := s.ledger.Quarantined(ctx, QuarantineFilter{}, MaxListed)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	a := &aside{entries: entries, counts: map[dibs.ShardID]int64{}}
+	if len(entries) == MaxListed {
+		a.counts, err = s.ledger.CountQuarantined(ctx)
+		return a, err
+	}
+	for i := range entries {
+		a.counts[entries[i].Shard]++
+	}
+	return a, nil
+}
+
+// inMind is what was read last.
+func (s *Quarantine) inMind() *aside {
+	if a := s.known.Load(); a != nil {
+		return a
+	}
+	return &aside{}
 }
 
 // Count is how many entries were in quarantine when it was read last.
-func (s *Quarantine) Count() int { return len(s.Quarantined()) }
-
-// GrantAside looks for a grant in quarantine.
-func (s *Quarantine) GrantAside(matches func(q *dibs.Quarantined) bool) (dibs.Grant, bool) {
-	found := s.Quarantined()
-	for i := range found {
-		if q := &found[i]; q.Entry.Kind == dibs.EntryGrant && matches(q) {
-			return q.Grant(), true
-		}
+func (s *Quarantine) Count() (n int64) {
+	for _, of := range s.inMind().counts {
+		n += of
 	}
-	return dibs.Grant{}, false
+	return n
 }
 
-// GrantsAside are a user's grants in quarantine.
-func (s *Quarantine) GrantsAside(user string) []dibs.Grant {
+// CountOf is how many of them were a campaign's.
+func (s *Quarantine) CountOf(campaign uint32) (n int64) {
+	for shard, of := range s.inMind().counts {
+		if shard.Campaign == campaign {
+			n += of
+		}
+	}
+	return n
+}
+
+// Find returns the entries that a filter names. It asks the ledger only when there are
+// more than a node keeps in mind, and returns the ledger's errors.
+func (s *Quarantine) Find(ctx context.Context, f QuarantineFilter) ([]Quarantined, error) {
+	a := s.inMind()
+	if len(a.entries) == MaxListed {
+		return s.InLedger(ctx, f)
+	}
+	var found []Quarantined
+	for i := range a.entries {
+		if f.names(&a.entries[i]) {
+			found = append(found, a.entries[i])
+		}
+	}
+	return found, nil
+}
+
+// InLedger is Find by the ledger alone. What it returns is bounded by maxQuarantined for
+// each shard.
+func (s *Quarantine) InLedger(ctx context.Context, f QuarantineFilter) ([]Quarantined, error) {
+	var found []Quarantined
+	for {
+		page, err := s.ledger.Quarantined(ctx, f, MaxListed)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, page...)
+		if len(page) < MaxListed {
+			return found, nil
+		}
+		f.After = page[len(page)-1].Place()
+	}
+}
+
+// GrantAside looks for a grant in quarantine; false when none is there. Its errors are
+// Find's.
+func (s *Quarantine) GrantAside(ctx context.Context, f QuarantineFilter) (dibs.Grant, bool, error) {
+	grants, err := s.GrantsAside(ctx, f)
+	if err != nil || len(grants) == 0 {
+		return dibs.Grant{}, false, err
+	}
+	return grants[0], true, nil
+}
+
+// GrantsAside are the grants in quarantine that a filter names. Its errors are Find's.
+func (s *Quarantine) GrantsAside(ctx context.Context, f QuarantineFilter) ([]dibs.Grant, error) {
+	found, err := s.Find(ctx, f)
 	var grants []dibs.Grant
-	found := s.Quarantined()
 	for i := range found {
-		if q := &found[i]; q.Entry.Kind == dibs.EntryGrant && q.Entry.UserID == user {
+		if q := &found[i]; q.Entry.Kind == dibs.EntryGrant {
 			grants = append(grants, q.Grant())
 		}
 	}
-	return grants
+	return grants, err
 }
 
-// IsAside reports whether the grant at a place is in quarantine.
-func (s *Quarantine) IsAside(p dibs.Position) bool {
-	_, found := s.GrantAside(func(q *dibs.Quarantined) bool { return q.Shard == p.ShardID && q.Entry.Cursor == p.Cursor })
-	return found
+// IsAside reports whether the grant at a place is in quarantine. Its errors are Find's.
+func (s *Quarantine) IsAside(ctx context.Context, p dibs.Position) (bool, error) {
+	_, found, err := s.GrantAside(ctx, QuarantineFilter{At: p})
+	return found, err
 }

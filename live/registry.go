@@ -21,18 +21,19 @@ type Ledger interface {
 	LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Campaign, error)
 	// LiveVersions is LiveCampaigns with the numbers and versions alone, ordered by
 	// number: what every node asks for each second, to read what has changed.
-	LiveVersions(ctx context.Context, after time.Time) ([]dibs.CampaignVersion, error)
+	LiveVersions(ctx context.Context, after time.Time) ([]CampaignVersion, error)
 	// LoadShard raises the shard's epoch and reads the shard, in one transaction.
 	// Outbox commands of the shard written before are dropped by it: the load
 	// counts what they carry. Grants in quarantine are among the holdings, and as
 	// many items as they take are not free. ErrElsewhere when another server holds
 	// the shard, was seen within ServerLife, and knows more of the shard than the
-	// opener's does: nothing is changed then.
-	LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by dibs.Opener) (*dibs.ShardLoad, error)
+	// opener's does: nothing is changed then. ErrOtherDeployment likewise, when the
+	// shard is on another deployment than the opener's.
+	LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by Opener) (*dibs.ShardLoad, error)
 	// Fence raises a shard's epoch as LoadShard does, and reads nothing: no batch
 	// that was read before is taken any more, and a load that is under way has to
-	// be made again. ErrElsewhere as in LoadShard.
-	Fence(ctx context.Context, shard dibs.ShardID, by dibs.Opener) (dibs.ShardTotals, error)
+	// be made again. ErrElsewhere and ErrOtherDeployment as in LoadShard.
+	Fence(ctx context.Context, shard dibs.ShardID, by Opener) (ShardTotals, error)
 	// SeeServers notes that the servers were seen alive just now, by the clock that
 	// all processes of the ledger share, and that the gone ones are so no more. It
 	// returns the shards of live campaigns that servers hold which are not among the
@@ -45,11 +46,11 @@ type Ledger interface {
 	// position; ErrPoison when it has an entry that no repeat will make settle;
 	// ErrForked when the ledger has a claim at an entry's place already. Nothing is
 	// written then.
-	Settle(ctx context.Context, batches []dibs.Batch) error
+	Settle(ctx context.Context, batches []Batch) error
 	// Totals returns a shard's sums. ErrNotFound.
-	Totals(ctx context.Context, shard dibs.ShardID) (dibs.ShardTotals, error)
+	Totals(ctx context.Context, shard dibs.ShardID) (ShardTotals, error)
 	// Commands returns the oldest waiting commands after an ID.
-	Commands(ctx context.Context, after int64, max int) ([]dibs.Command, error)
+	Commands(ctx context.Context, after int64, max int) ([]Command, error)
 	// DropCommand removes a command that the engine has carried out.
 	DropCommand(ctx context.Context, id int64) error
 	// Quarantine records the batch's only entry, which Settle refused with
@@ -58,10 +59,11 @@ type Ledger interface {
 	// would, but never more than is left. ErrFenced and ErrPositionMoved as in
 	// Settle; ErrForked when the ledger has a claim at the entry's place; ErrCorrupt for
 	// an entry that is neither a grant nor a withdrawal.
-	Quarantine(ctx context.Context, b dibs.Batch, why string) error
-	// Quarantined lists entries in quarantine by their places; campaign 0 means
-	// those of all campaigns.
-	Quarantined(ctx context.Context, campaign uint32, max int) ([]dibs.Quarantined, error)
+	Quarantine(ctx context.Context, b Batch, why string) error
+	// Quarantined lists the entries in quarantine that a filter names, by their places.
+	Quarantined(ctx context.Context, f QuarantineFilter, max int) ([]Quarantined, error)
+	// CountQuarantined counts the entries in quarantine of each shard that has some.
+	CountQuarantined(ctx context.Context) (map[dibs.ShardID]int64, error)
 }
 
 // Registry has the campaigns that this node holds: what every other part asks
@@ -74,9 +76,10 @@ type Registry struct {
 	now           func() time.Time
 	ledgerTimeout time.Duration
 
-	// lives are the campaigns that the engine holds, by id and by number.
-	lives    sync.Map // string -> *live
-	byNumber sync.Map // uint32 -> *live
+	// byID are the campaigns that the engine holds, by id and by number.
+	byID     sync.Map // string -> *Campaign
+	byNumber sync.Map // uint32 -> *Campaign
+	products products
 	// admin makes changes of campaigns happen one at a time on this node.
 	admin wait.Lock
 	// catalog rises when this node learns that any campaign has changed.
@@ -91,14 +94,14 @@ type Registry struct {
 
 // Live returns a campaign that this node holds; nil when it does not.
 func (s *Registry) Live(id string) *Campaign {
-	if v, ok := s.lives.Load(id); ok {
+	if v, ok := s.byID.Load(id); ok {
 		return v.(*Campaign)
 	}
 	return nil
 }
 
-// liveNumber is live by the campaign's number.
-func (s *Registry) liveNumber(number uint32) *Campaign {
+// liveByNumber is live by the campaign's number.
+func (s *Registry) liveByNumber(number uint32) *Campaign {
 	if v, ok := s.byNumber.Load(number); ok {
 		return v.(*Campaign)
 	}
@@ -108,7 +111,7 @@ func (s *Registry) liveNumber(number uint32) *Campaign {
 // Put makes a campaign live, whose shards are open.
 func (s *Registry) Put(c *dibs.Campaign, l *Campaign) {
 	s.byNumber.Store(c.Number, l)
-	s.lives.Store(c.ID, l)
+	s.byID.Store(c.ID, l)
 	s.Changed()
 }
 
@@ -121,12 +124,24 @@ func (s *Registry) CatalogVersion() int64 { return s.catalog.Load() }
 
 // each calls f for every campaign that is live here, until it returns false.
 func (s *Registry) each(f func(*Campaign) bool) {
-	s.lives.Range(func(_, v any) bool { return f(v.(*Campaign)) })
+	s.byID.Range(func(_, v any) bool { return f(v.(*Campaign)) })
 }
 
-// eachHeld calls f for every shard that this node settles.
-func (s *Registry) eachHeld(f func(*Shard) bool) {
-	s.eachShard(func(t *Shard) bool { return !t.Held.Load() || f(t) })
+// Divided returns the campaigns with several shards that this node holds.
+func (s *Registry) Divided() []*Campaign {
+	var all []*Campaign
+	s.each(func(l *Campaign) bool {
+		if len(l.Shards) > 1 {
+			all = append(all, l)
+		}
+		return true
+	})
+	return all
+}
+
+// eachSettling calls f for every shard that this node settles.
+func (s *Registry) eachSettling(f func(*Shard) bool) {
+	s.eachShard(func(t *Shard) bool { return !t.Settles.Load() || f(t) })
 }
 
 // eachShard calls f for every shard of the campaigns that are live here.
@@ -143,7 +158,7 @@ func (s *Registry) eachShard(f func(*Shard) bool) {
 
 // Shard returns a shard of a campaign that this node holds; nil when it does not.
 func (s *Registry) Shard(id dibs.ShardID) *Shard {
-	l := s.liveNumber(id.Campaign)
+	l := s.liveByNumber(id.Campaign)
 	if l == nil || int(id.Shard) >= len(l.Shards) {
 		return nil
 	}
@@ -206,7 +221,7 @@ func (s *Registry) Fresh(ctx context.Context, id string) (*dibs.Campaign, error)
 
 // ByNumberOrRead returns a campaign by its number.
 func (s *Registry) ByNumberOrRead(ctx context.Context, number uint32) (*dibs.Campaign, error) {
-	if l := s.liveNumber(number); l != nil {
+	if l := s.liveByNumber(number); l != nil {
 		return l.Def(), nil
 	}
 	c, err := s.ledger.CampaignByNumber(ctx, number)
@@ -231,7 +246,7 @@ func (s *Registry) Over(c *dibs.Campaign) bool {
 
 // Lock makes this call the only one of this node that changes campaigns,
 // and reads one. Both together have the time of one call of the ledger: while the
-// ledger hangs, nobody waits for those before them first. unlock ends it.
+// ledger hangs, no call waits for those before it first. unlock ends it.
 func (s *Registry) Lock(ctx context.Context, id string) (c *dibs.Campaign, unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.ledgerTimeout)
 	defer cancel()
@@ -252,7 +267,7 @@ func (s *Registry) Lock(ctx context.Context, id string) (c *dibs.Campaign, unloc
 // or as they were seen last.
 func (s *Registry) glance(ctx context.Context, t *Shard) (dibs.ShardStats, error) {
 	if !s.engine.Shared() {
-		return s.engine.Stats(ctx, t.Id)
+		return s.engine.Stats(ctx, t.ID)
 	}
 	if st := t.seen.Load(); st != nil {
 		return *st, nil
@@ -261,7 +276,7 @@ func (s *Registry) glance(ctx context.Context, t *Shard) (dibs.ShardStats, error
 }
 
 // refusals adds all refusals of this node up and returns the live campaigns. A
-// sum never falls: who leaves meanwhile is in it once.
+// sum never falls: a campaign that leaves meanwhile is in it once.
 func (s *Registry) refusals(sum *[dibs.ReasonCount]int64) (all []*Campaign) {
 	s.leaving.Lock()
 	defer s.leaving.Unlock()
@@ -283,11 +298,49 @@ func (s *Registry) refusals(sum *[dibs.ReasonCount]int64) (all []*Campaign) {
 func (s *Registry) Drop(c *dibs.Campaign) {
 	s.leaving.Lock()
 	defer s.leaving.Unlock()
-	if v, ok := s.lives.LoadAndDelete(c.ID); ok {
+	if v, ok := s.byID.LoadAndDelete(c.ID); ok {
 		l := v.(*Campaign)
 		for r := range l.refused {
 			s.gone[r] += l.refused[r].Load()
 		}
 	}
 	s.byNumber.Delete(c.Number)
+}
+
+// products knows which campaigns share a limit. What is known of one that was published
+// never changes.
+type products struct {
+	known sync.Map // uint32 -> string
+	count atomic.Int64
+}
+
+// maxProducts bounds the campaigns that are remembered.
+const maxProducts = 1 << 16
+
+// LimitedProduct returns the product whose limit a campaign shares, empty for none and
+// for a campaign that there is not.
+func (s *Registry) LimitedProduct(number uint32) (string, error) {
+	if l := s.liveByNumber(number); l != nil {
+		return l.Def().LimitedProduct(), nil
+	}
+	if v, ok := s.products.known.Load(number); ok {
+		return v.(string), nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.ledgerTimeout)
+	defer cancel()
+	c, err := s.ledger.CampaignByNumber(ctx, number)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	if c.State != dibs.Draft {
+		if s.products.count.Add(1) > maxProducts {
+			s.products.known.Clear()
+			s.products.count.Store(1)
+		}
+		s.products.known.Store(number, c.LimitedProduct())
+	}
+	return c.LimitedProduct(), nil
 }

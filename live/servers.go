@@ -14,9 +14,9 @@ const seeServersEvery = dibs.ServerLife / 5
 
 // serversLoop tells the ledger which servers are alive, from one node of all that
 // speak to them.
-func (s *Watcher) serversLoop(ctx context.Context) {
+func (s *Poller) serversLoop(ctx context.Context) {
 	for s.engine.Shared() && wait.Sleep(ctx, seeServersEvery) {
-		if s.OnPatrol() {
+		if s.HasFleetLease() {
 			s.seeServers(ctx)
 		}
 	}
@@ -24,7 +24,7 @@ func (s *Watcher) serversLoop(ctx context.Context) {
 
 // seeServers tells the ledger which servers of the engine answer, and which are
 // gone for certain: at their address another one answers.
-func (s *Watcher) seeServers(ctx context.Context) {
+func (s *Poller) seeServers(ctx context.Context) {
 	if !s.engine.Shared() {
 		return
 	}
@@ -50,8 +50,8 @@ func (s *Watcher) seeServers(ctx context.Context) {
 		// A server that was left behind goes on granting until its shards are compared
 		// with the ledger.
 		if t := s.registry.Shard(id); t != nil {
-			fence, _ := t.place()
-			s.loader.fencedOff(ctx, t, fence)
+			fence, _ := t.fenced()
+			s.loader.fencedOff(t, fence)
 		}
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/meter"
+	"github.com/dibs-dev/dibs/internal/histogram"
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // Settler moves journal entries into the ledger, in batches of all shards that this
-// node settles. settling is held while a batch is settled, or a shard loaded on an
-// engine inside of the process; what it guards is turn.
+// node settles. alone is held while a batch is settled, or a shard loaded on an
+// engine inside of the process, and guards turn. So one batch is under way at
+// a time on a node; among nodes the ledger's compare-and-set decides.
 type Settler struct {
 	registry      *Registry
 	loader        *Loader
@@ -32,15 +33,21 @@ type Settler struct {
 	ledgerTimeout time.Duration
 
 	settleKick chan struct{}
-	settling   wait.Lock
-	turn       int // the shard that is settled first; guarded by settling
+	// outboxKick has the outbox sent: what was settled has written commands.
+	outboxKick chan struct{}
+	alone      wait.Lock
+	turn       int // the shard that is settled first; guarded by alone
+
+	// told is the error that was logged last, and toldAt when; the loop's own.
+	told   string
+	toldAt time.Time
 
 	settled          atomic.Int64
 	settleBatchCount atomic.Int64
 	settleErrors     atomic.Int64
 	settleNanos      atomic.Int64
 	// settleSizes are the entries of each transaction, settleTimes what it took.
-	settleSizes, settleTimes *meter.Histogram
+	settleSizes, settleTimes *histogram.Histogram
 }
 
 // loop moves journal entries into the ledger until ctx ends.
@@ -79,20 +86,21 @@ func (s *Settler) waiting(ctx context.Context) bool {
 			return false
 		case err != nil:
 			s.settleErrors.Add(1)
-			s.log.Error("settling failed", "err", err)
+			s.trouble(err)
 			// One shard's trouble does not slow the others down.
 			if n == 0 && !wait.SleepOr(ctx, pause, s.settleKick) {
 				return false
 			}
 			pause = min(2*pause, settlePauseMax)
 		case n < s.batch:
+			s.told = ""
 			// What came meanwhile waits for company again: a steady stream of claims
 			// would else be settled in transactions of a few rows, without an end.
 			return true
 		default:
 			pause = settlePauseMin
 			// The rush comes first: the processors that settling leaves alone
-			// answer claims. Someone who waits for a claim to be settled wakes it.
+			// answer claims. A caller that waits for a claim to be settled wakes it.
 			if !s.restInRush(ctx, s.settleRest(time.Since(started))) {
 				return false
 			}
@@ -100,16 +108,28 @@ func (s *Settler) waiting(ctx context.Context) bool {
 	}
 }
 
+// remind is how often an error that goes on is logged again: a database that is away for an hour must
+// not fill the log.
+const remind = time.Minute
+
+// trouble logs an error of settling at once, and the same one rarely.
+func (s *Settler) trouble(err error) {
+	if text := err.Error(); text != s.told || time.Since(s.toldAt) >= remind {
+		s.told, s.toldAt = text, time.Now()
+		s.log.Error("settling failed", "err", err)
+	}
+}
+
 // once settles up to one batch from all shards in one transaction and
 // returns how many entries it settled.
 func (s *Settler) once(ctx context.Context) (int, error) {
-	s.settling.Lock()
-	defer s.settling.Unlock()
-	var batches []dibs.Batch
+	s.alone.Lock()
+	defer s.alone.Unlock()
+	var batches []Batch
 	var shards []*Shard
 	total := 0
 	var readErr error
-	for _, t := range s.heldInTurn() {
+	for _, t := range s.inTurn() {
 		if total >= s.batch {
 			break
 		}
@@ -155,11 +175,11 @@ func (s *Settler) once(ctx context.Context) (int, error) {
 	return settled, readErr
 }
 
-// heldInTurn returns the shards that this node settles, each time from another
+// inTurn returns the shards that this node settles, each time from another
 // one on: one that fills every batch must not keep the others waiting.
-func (s *Settler) heldInTurn() []*Shard {
+func (s *Settler) inTurn() []*Shard {
 	var held []*Shard
-	s.registry.eachHeld(func(t *Shard) bool {
+	s.registry.eachSettling(func(t *Shard) bool {
 		held = append(held, t)
 		return true
 	})
@@ -172,44 +192,44 @@ func (s *Settler) heldInTurn() []*Shard {
 }
 
 // readBatch reads what a shard's journal has after its position. Nothing is read
-// while the journal is of another epoch than the one that this node has joined,
+// while the journal is of another epoch than the one that this node has opened,
 // unless tail says that this node has raised the epoch to settle what is left.
-func (s *Settler) readBatch(ctx context.Context, t *Shard, limit int, tail bool) (dibs.Batch, error) {
-	fence, from := t.place()
+func (s *Settler) readBatch(ctx context.Context, t *Shard, limit int, tail bool) (Batch, error) {
+	fence, from := t.fenced()
 	if limit <= 0 || fence == 0 {
-		return dibs.Batch{}, nil
+		return Batch{}, nil
 	}
 	st, err := s.registry.glance(ctx, t)
 	switch {
 	case err == nil && (!from.Before(st.Head) && !from.Before(t.want()) || st.Head.Epoch != fence && !tail):
-		return dibs.Batch{}, nil
+		return Batch{}, nil
 	case errors.Is(err, dibs.ErrNotOpen) && !tail:
-		end, err := s.engine.JournalEnd(ctx, t.Id)
+		end, err := s.engine.JournalEnd(ctx, t.ID)
 		if err != nil || end.Epoch != fence {
-			return dibs.Batch{}, err
+			return Batch{}, err
 		}
 	case err != nil && !errors.Is(err, dibs.ErrNotOpen):
-		return dibs.Batch{}, err
+		return Batch{}, err
 	}
-	entries, err := s.engine.ReadJournal(ctx, t.Id, from, limit)
+	entries, err := s.engine.ReadJournal(ctx, t.ID, from, limit)
 	if err != nil {
-		return dibs.Batch{}, fmt.Errorf("dibs: reading the journal of shard %s: %w", t.Id, err)
+		return Batch{}, fmt.Errorf("dibs: reading the journal of shard %s: %w", t.ID, err)
 	}
 	if len(entries) == 0 || !dibs.Continues(from, &entries[0]) {
 		// While this node stood still another one may have settled what follows, and
 		// trimmed it.
 		if same, err := s.askPosition(ctx, t); err != nil || !same || len(entries) == 0 {
-			return dibs.Batch{}, err
+			return Batch{}, err
 		}
 	}
-	return dibs.Batch{
-		Campaign: t.l.Def(), Shard: t.Id, Fence: fence, From: from,
+	return Batch{
+		Campaign: t.l.Def(), Shard: t.ID, Fence: fence, From: from,
 		To: entries[len(entries)-1].Cursor, Entries: entries,
 	}, nil
 }
 
 // settleBatches writes batches in one transaction and moves their positions.
-func (s *Settler) settleBatches(ctx context.Context, batches []dibs.Batch, shards []*Shard) (err error) {
+func (s *Settler) settleBatches(ctx context.Context, batches []Batch, shards []*Shard) (err error) {
 	n := 0
 	for i := range batches {
 		n += len(batches[i].Entries)
@@ -224,6 +244,9 @@ func (s *Settler) settleBatches(ctx context.Context, batches []dibs.Batch, shard
 		t.moveTo(batches[i].Fence, batches[i].To)
 		s.tellSettled(ctx, t)
 		s.heedLow(ctx, t.l)
+		if len(t.l.Shards) > 1 && hasTransfer(batches[i].Entries) {
+			wait.Kick(s.outboxKick)
+		}
 	}
 	s.settled.Add(int64(n))
 	s.settleBatchCount.Add(1)
@@ -234,9 +257,21 @@ func (s *Settler) settleBatches(ctx context.Context, batches []dibs.Batch, shard
 	return nil
 }
 
+// hasTransfer reports whether units leave for another shard by one of the entries.
+func hasTransfer(entries []dibs.Entry) bool {
+	for i := range entries {
+		if e := &entries[i]; e.Kind == dibs.EntryAdjust && e.Quantity < 0 {
+			if _, ok := dibs.TransferOf(e.Ref); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // settleFailed notes the error. When another settler has moved a position, this
-// node goes on from there; when the epoch was raised, it joins the shard again.
-func (s *Settler) settleFailed(ctx context.Context, batches []dibs.Batch, shards []*Shard, cause error) error {
+// node goes on from there; when the epoch was raised, it opens the shard again.
+func (s *Settler) settleFailed(ctx context.Context, batches []Batch, shards []*Shard, cause error) error {
 	for i, t := range shards {
 		if len(shards) == 1 {
 			// Among several, it is not known yet whose fault it is.
@@ -245,7 +280,7 @@ func (s *Settler) settleFailed(ctx context.Context, batches []dibs.Batch, shards
 				s.loader.halt(t.l.Def(), cause)
 			}
 			if errors.Is(cause, dibs.ErrFenced) {
-				s.loader.fencedOff(ctx, t, batches[i].Fence)
+				s.loader.fencedOff(t, batches[i].Fence)
 			}
 		}
 		if !errors.Is(cause, dibs.ErrPositionMoved) {
@@ -260,14 +295,14 @@ func (s *Settler) settleFailed(ctx context.Context, batches []dibs.Batch, shards
 
 // settleTail settles all that a shard's journal has.
 func (s *Settler) settleTail(ctx context.Context, t *Shard) error {
-	s.settling.Lock()
-	defer s.settling.Unlock()
+	s.alone.Lock()
+	defer s.alone.Unlock()
 	for {
 		b, err := s.readBatch(ctx, t, s.batch, true)
 		if err != nil || len(b.Entries) == 0 {
 			return err
 		}
-		err = s.settleBatches(ctx, []dibs.Batch{b}, []*Shard{t})
+		err = s.settleBatches(ctx, []Batch{b}, []*Shard{t})
 		if errors.Is(err, dibs.ErrPoison) {
 			_, err = s.isolate(ctx, b, t)
 		}
@@ -299,11 +334,11 @@ func (s *Settler) heedLow(ctx context.Context, l *Campaign) {
 // isolate settles a batch that the ledger refused up to the entry that is to
 // blame, and sets that one aside. It returns how many entries that were; the
 // rest is settled as usual.
-func (s *Settler) isolate(ctx context.Context, b dibs.Batch, t *Shard) (int, error) {
+func (s *Settler) isolate(ctx context.Context, b Batch, t *Shard) (int, error) {
 	done := 0
 	for len(b.Entries) > 1 {
 		half := b.UpTo(len(b.Entries) / 2)
-		switch err := s.settleBatches(ctx, []dibs.Batch{half}, []*Shard{t}); {
+		switch err := s.settleBatches(ctx, []Batch{half}, []*Shard{t}); {
 		case err == nil:
 			done += len(half.Entries)
 			b.From, b.Entries = half.To, b.Entries[len(half.Entries):]
@@ -314,7 +349,7 @@ func (s *Settler) isolate(ctx context.Context, b dibs.Batch, t *Shard) (int, err
 		}
 	}
 	// It was refused in company; alone it may be another matter.
-	err := s.settleBatches(ctx, []dibs.Batch{b}, []*Shard{t})
+	err := s.settleBatches(ctx, []Batch{b}, []*Shard{t})
 	if errors.Is(err, dibs.ErrPoison) {
 		err = s.quarantine(ctx, b, t, err)
 	}
@@ -325,23 +360,22 @@ func (s *Settler) isolate(ctx context.Context, b dibs.Batch, t *Shard) (int, err
 }
 
 // quarantine sets a batch's only entry aside.
-func (s *Settler) quarantine(ctx context.Context, b dibs.Batch, t *Shard, cause error) error {
-	before, err := s.ledger.Quarantined(ctx, t.Id.Campaign, MaxListed)
+func (s *Settler) quarantine(ctx context.Context, b Batch, t *Shard, cause error) error {
+	before, err := s.ledger.CountQuarantined(ctx)
 	if err != nil {
 		return err
 	}
-	before = slices.DeleteFunc(before, func(q dibs.Quarantined) bool { return q.Shard != t.Id })
-	if len(before) >= maxQuarantined {
+	if before[t.ID] >= maxQuarantined {
 		t.failed(errTooMany)
-		return fmt.Errorf("shard %s: %w: %w", t.Id, errTooMany, cause)
+		return fmt.Errorf("shard %s: %w: %w", t.ID, errTooMany, cause)
 	}
 	if err := s.ledger.Quarantine(ctx, b, cause.Error()); err != nil {
-		return s.settleFailed(ctx, []dibs.Batch{b}, []*Shard{t}, errors.Join(err, cause))
+		return s.settleFailed(ctx, []Batch{b}, []*Shard{t}, errors.Join(err, cause))
 	}
 	e := &b.Entries[0]
-	// Once, by whoever set it aside: readiness and metrics go on saying it.
+	// Once, by the node that set it aside: readiness and metrics go on saying it.
 	s.log.Error("a journal entry is in quarantine: the ledger cannot take it", "campaign", b.Campaign.ID,
-		"position", dibs.Position{ShardID: t.Id, Cursor: e.Cursor}.String(), "user", e.UserID, "quantity", e.Quantity, "items", e.Items, "err", cause)
+		"position", dibs.Position{ShardID: t.ID, Cursor: e.Cursor}.String(), "user", e.UserID, "quantity", e.Quantity, "items", e.Items, "err", cause)
 	s.aside.ReadQuarantine(ctx)
 	t.moveTo(b.Fence, b.To)
 	s.tellSettled(ctx, t)
@@ -358,22 +392,11 @@ const maxQuarantined = 100
 // errTooMany stops a shard whose entries the ledger refuses one after the other.
 var errTooMany = fmt.Errorf("dibs: %d entries of a shard are in quarantine: nothing more of it is settled until dibs verify --repair, or somebody, has put the ledger right", maxQuarantined)
 
-// settlePause bounds the wait after a failed attempt to settle.
+// settlePauseMin and settlePauseMax bound the wait after a failed attempt to settle.
 const (
 	settlePauseMin = 20 * time.Millisecond
 	settlePauseMax = 2 * time.Second
-	settleTick     = time.Second
 )
 
-// A rush is over sooner when the processors answer claims instead of settling
-// them. One that brings 1/rushBatch of a batch at once has firstRest before
-// settling begins; most are over by then. While little waits, settling rests for
-// longRest times of what its last batch took. From 1/littleBacklog of the room
-// for it on, so that the backlog of a rush that lasts does not grow without
-// need, it rests for shortRest times.
-const (
-	rushBatch           = 8
-	longRest, shortRest = 4, 1
-	littleBacklog       = 8
-	firstRest           = 2 * time.Second
-)
+// settleTick is how often settling looks for entries that no engine has told it of.
+const settleTick = time.Second

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // counting is an engine of which only the counts are asked.
@@ -25,89 +24,6 @@ func (c *counting) Stats(_ context.Context, id dibs.ShardID) (dibs.ShardStats, e
 		return st, dibs.ErrNotOpen
 	}
 	return st, nil
-}
-
-// Settling rests while claims queue anywhere, to be decided or for their
-// commit, unless the backlog has to become smaller.
-func TestClaimsRush(t *testing.T) {
-	idle := dibs.ShardStats{Remaining: 5, Granted: 7, Head: dibs.Cursor{Epoch: 1, Seq: 9}}
-	queued, waiting := idle, idle
-	queued.Queued, waiting.Waiting = 1, 1
-	for name, c := range map[string]struct {
-		shards  []dibs.ShardStats
-		backlog int64
-		// each says that every shard has the backlog, and not the first one alone.
-		each bool
-		want bool
-	}{
-		"nothing waits":                 {shards: []dibs.ShardStats{idle, idle}},
-		"a commit is waited for":        {shards: []dibs.ShardStats{idle, queued}, want: true},
-		"a decision is waited for":      {shards: []dibs.ShardStats{waiting, idle}, want: true},
-		"a backlog of half is room":     {shards: []dibs.ShardStats{waiting}, backlog: 50, want: true},
-		"a backlog of more is no room":  {shards: []dibs.ShardStats{waiting}, backlog: 51},
-		"a campaign of two has no room": {shards: []dibs.ShardStats{waiting, waiting}, backlog: 26, each: true},
-		"another shard has no room":     {shards: []dibs.ShardStats{idle, waiting}, backlog: 51},
-	} {
-		for _, shared := range []bool{false, true} {
-			e := &counting{shared: shared, stats: map[dibs.ShardID]dibs.ShardStats{}}
-			s := newNode(t, Config{MaxBacklog: 100, Engine: e})
-			l := &Campaign{}
-			for i := range c.shards {
-				tr := &Shard{Id: dibs.ShardID{Campaign: 1, Shard: uint8(i)}, l: l}
-				tr.Held.Store(true)
-				if i == 0 || c.each {
-					tr.backlog.Store(c.backlog)
-				}
-				// Of a shared engine what was seen last counts.
-				if shared {
-					tr.seen.Store(&c.shards[i])
-				} else {
-					e.stats[tr.Id] = c.shards[i]
-				}
-				l.Shards = append(l.Shards, tr)
-			}
-			s.Registry.lives.Store("c", l)
-			if is := s.Settler.ClaimsRush(t.Context()); is != c.want {
-				t.Errorf("%s, shared %v: a rush is %v", name, shared, is)
-			}
-		}
-	}
-}
-
-// Settling rests as long as claims queue, long while little waits for it, and not
-// when somebody waits for it.
-func TestSettlingRests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := &counting{stats: map[dibs.ShardID]dibs.ShardStats{}}
-		s := newNode(t, Config{MaxBacklog: 80, Engine: e})
-		tr := &Shard{Id: dibs.ShardID{Campaign: 1}, l: &Campaign{}}
-		tr.Held.Store(true)
-		tr.l.Shards = []*Shard{tr}
-		s.Registry.lives.Store("c", tr.l)
-		for backlog, want := range map[int64]time.Duration{0: longRest, 10: longRest, 11: shortRest, 80: shortRest} {
-			tr.backlog.Store(backlog)
-			if is := s.Settler.settleRest(1); is != want {
-				t.Errorf("with %d waiting it rests %d times a batch", backlog, is)
-			}
-		}
-		tr.backlog.Store(0)
-		rests := func(when string, want time.Duration) {
-			began := time.Now()
-			if ok := s.Settler.restInRush(t.Context(), time.Second); !ok || time.Since(began) != want {
-				t.Errorf("%s it rests for %v, %v; want %v", when, time.Since(began), ok, want)
-			}
-		}
-		rests("when nobody waits", 0)
-		e.stats[tr.Id] = dibs.ShardStats{Waiting: 1}
-		rests("in a rush", time.Second)
-		time.AfterFunc(2*watchEvery+1, func() { tr.backlog.Store(41) })
-		rests("when the backlog has no room any more", 3*watchEvery)
-		tr.backlog.Store(0)
-		time.AfterFunc(watchEvery/2, func() { wait.Kick(s.Settler.settleKick) })
-		rests("when somebody wakes it", watchEvery/2)
-		tr.wanted = dibs.Cursor{Epoch: 1, Seq: 9}
-		rests("when somebody waits for a claim to be settled", 0)
-	})
 }
 
 // A rush that fills a good part of a batch at once has its firstRest before any of
@@ -133,9 +49,9 @@ func TestARushComesBeforeSettling(t *testing.T) {
 				})
 				tr := newShard(id, &Campaign{}, time.Now())
 				tr.enter(1, dibs.Cursor{})
-				tr.Held.Store(true)
+				tr.Settles.Store(true)
 				tr.l.Shards = []*Shard{tr}
-				s.Registry.lives.Store("c", tr.l)
+				s.Registry.byID.Store("c", tr.l)
 				ctx, cancel := context.WithCancel(t.Context())
 				began := time.Now()
 				e.appended <- struct{}{}
@@ -152,8 +68,8 @@ func TestARushComesBeforeSettling(t *testing.T) {
 // noTotals is a ledger that does not say how far it is.
 type noTotals struct{ Ledger }
 
-func (noTotals) Totals(context.Context, dibs.ShardID) (dibs.ShardTotals, error) {
-	return dibs.ShardTotals{}, dibs.ErrUnavailable
+func (noTotals) Totals(context.Context, dibs.ShardID) (ShardTotals, error) {
+	return ShardTotals{}, dibs.ErrUnavailable
 }
 
 // appending is counting that tells of entries, and notes when they are read.
@@ -171,4 +87,42 @@ func (a *appending) ReadJournal(ctx context.Context, _ dibs.ShardID, _ dibs.Curs
 	default:
 	}
 	return nil, ctx.Err()
+}
+
+// unread is an engine with one more entry than is settled.
+type unread struct{ placed }
+
+func (unread) ReadJournal(context.Context, dibs.ShardID, dibs.Cursor, int) ([]dibs.Entry, error) {
+	return []dibs.Entry{{Cursor: dibs.Cursor{Epoch: 1, Seq: 2}}}, nil
+}
+
+// fencing is a ledger in which another node has raised the epoch.
+type fencing struct {
+	noTotals
+	settles int
+}
+
+func (l *fencing) Settle(context.Context, []Batch) error {
+	l.settles++
+	return dibs.ErrFenced
+}
+
+// A node that ends leaves a shard that another one has taken over to that one: this is no
+// fault of the end. An engine of one process has no other node.
+func TestTheEndLeavesAShardToWhoHasIt(t *testing.T) {
+	for _, shared := range []bool{true, false} {
+		id := dibs.ShardID{Campaign: 1}
+		l, e := &fencing{}, &unread{placed{counting{shared: shared, stats: map[dibs.ShardID]dibs.ShardStats{id: {Head: dibs.Cursor{Epoch: 1, Seq: 2}}}}}}
+		s := newNode(t, Config{Engine: e, Ledger: l})
+		tr := newShard(id, NewCampaign(&dibs.Campaign{Number: 1}), time.Now())
+		tr.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
+		tr.Settles.Store(true)
+		// The load of it is not of interest.
+		tr.opening.Store(true)
+		tr.l.Shards = []*Shard{tr}
+		s.Registry.byID.Store("c", tr.l)
+		if err := s.Drain(t.Context()); l.settles != 1 || shared != (err == nil) {
+			t.Errorf("shared %t: %v, after %d attempts to settle", shared, err, l.settles)
+		}
+	}
 }

@@ -7,6 +7,19 @@ import (
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
+// A rush is over sooner when the processors answer claims instead of settling
+// them. One that brings 1/rushBatch of a batch at once has firstRest before
+// settling begins; most are over by then. While less than 1/littleBacklog of the
+// room for a backlog is taken, settling rests for longRest times of what its last
+// batch took, from there on for shortRest times: the backlog of a rush that lasts
+// must not grow without need.
+const (
+	rushBatch           = 8
+	longRest, shortRest = 4, 1
+	littleBacklog       = 8 // a divisor
+	firstRest           = 2 * time.Second
+)
+
 // settleRest is how long settling rests during a rush, after a batch that took so
 // long.
 func (s *Settler) settleRest(took time.Duration) time.Duration {
@@ -20,12 +33,12 @@ func (s *Settler) settleRest(took time.Duration) time.Duration {
 // ended first.
 func (s *Settler) restInRush(ctx context.Context, d time.Duration) bool {
 	for d > 0 && s.ClaimsRush(ctx) {
-		nap, began := min(d, watchEvery), time.Now()
+		nap, began := min(d, pollEvery), time.Now()
 		if !wait.SleepOr(ctx, nap, s.settleKick) {
 			return false
 		}
 		if time.Since(began) < nap {
-			// Somebody wants it to go on.
+			// A caller wants it to go on.
 			return true
 		}
 		d -= nap
@@ -34,14 +47,15 @@ func (s *Settler) restInRush(ctx context.Context, d time.Duration) bool {
 }
 
 // ClaimsRush reports whether claims queue, to be decided or for their commit,
-// while the backlog has room and nobody waits for a claim to be settled.
+// while the backlog has room and no caller waits for a claim to be settled, nor a
+// shard for units that are on their way to it.
 func (s *Settler) ClaimsRush(ctx context.Context) bool {
 	if s.backlogAbove(s.maxBacklog / 2) {
 		return false
 	}
 	rush, wanted := false, false
-	s.registry.eachHeld(func(t *Shard) bool {
-		if wanted = t.isWanted(); wanted {
+	s.registry.eachSettling(func(t *Shard) bool {
+		if wanted = t.isWanted() || t.l.moving.Load(); wanted {
 			return false
 		}
 		st, err := s.registry.glance(ctx, t)
@@ -58,7 +72,7 @@ func (s *Settler) ClaimsRush(ctx context.Context) bool {
 // this node settles. What is refused is refused by a campaign, not by a shard.
 func (s *Settler) backlogAbove(most int64) bool {
 	sums, above := map[*Campaign]int64{}, false
-	s.registry.eachHeld(func(t *Shard) bool {
+	s.registry.eachSettling(func(t *Shard) bool {
 		sums[t.l] += t.backlog.Load()
 		above = sums[t.l] > most
 		return !above
@@ -69,7 +83,7 @@ func (s *Settler) backlogAbove(most int64) bool {
 // enoughWait reports whether so many entries are there already.
 func (s *Settler) enoughWait(ctx context.Context, entries int) bool {
 	n := int64(0)
-	s.registry.eachHeld(func(t *Shard) bool {
+	s.registry.eachSettling(func(t *Shard) bool {
 		if st, err := s.registry.glance(ctx, t); err == nil {
 			n += backlogOf(t.At(), st.Head)
 		}

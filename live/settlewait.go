@@ -12,10 +12,6 @@ import (
 // ErrStill says that nothing was settled for as long as a caller waits.
 var ErrStill = errors.New("dibs: settling stands still")
 
-// settlePatience is how long someone waits for a claim to be settled while
-// nothing is being settled at all.
-const settlePatience = 10 * time.Second
-
 // SettleTo returns when a shard is settled up to a place. It gives up when ctx
 // ends, or when nothing was settled for the ledger's timeout.
 func (s *Settler) SettleTo(ctx context.Context, t *Shard, place dibs.Cursor) error {
@@ -29,7 +25,7 @@ func (s *Settler) SettleTo(ctx context.Context, t *Shard, place dibs.Cursor) err
 			t.mu.Unlock()
 			return nil
 		}
-		if hopeless(lastErr) && t.failures > before {
+		if permanent(lastErr) && t.failures > before {
 			// It was tried again since.
 			t.mu.Unlock()
 			return dibs.Unavail(dibs.EffectNone, errors.Join(ErrStill, lastErr))
@@ -37,7 +33,7 @@ func (s *Settler) SettleTo(ctx context.Context, t *Shard, place dibs.Cursor) err
 		if t.wanted.Before(place) {
 			t.wanted = place
 		}
-		follow := !t.Held.Load() && !t.follower
+		follow := !t.Settles.Load() && !t.follower
 		t.follower = t.follower || follow
 		t.mu.Unlock()
 		if follow {
@@ -66,22 +62,28 @@ func (s *Settler) SettleAll(ctx context.Context, c *dibs.Campaign) error {
 		return err
 	}
 	for _, t := range l.Shards {
-		st, err := s.engine.Stats(ctx, t.Id)
-		if errors.Is(err, dibs.ErrNotOpen) {
-			continue
-		}
-		if err != nil {
-			return dibs.AsUnavailable(err, dibs.EffectNone)
-		}
-		if err := s.SettleTo(ctx, t, st.Head); err != nil {
+		if err := s.SettleShard(ctx, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// followEvery is how often the ledger is asked how far another node's settling
-// is, while somebody waits for it.
+// SettleShard settles what a shard has granted so far; nothing of one that is not
+// open.
+func (s *Settler) SettleShard(ctx context.Context, t *Shard) error {
+	st, err := s.engine.Stats(ctx, t.ID)
+	if errors.Is(err, dibs.ErrNotOpen) {
+		return nil
+	}
+	if err != nil {
+		return dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	return s.SettleTo(ctx, t, st.Head)
+}
+
+// FollowEvery is how often the ledger is asked how far another node's settling
+// is, while a caller waits for it.
 const FollowEvery = 20 * time.Millisecond
 
 // followPosition asks the ledger for a shard's position until it is where it
@@ -93,9 +95,27 @@ func (s *Settler) followPosition(t *Shard) {
 		s.readPosition(ctx, t)
 		over := !wait.Sleep(ctx, FollowEvery)
 		t.mu.Lock()
-		again = !over && t.position.Before(t.wanted) && !t.Held.Load()
+		again = !over && t.position.Before(t.wanted) && !t.Settles.Load()
 		t.follower = again
 		t.mu.Unlock()
+	}
+}
+
+// letGo has callers that wait for the shards of a campaign told by the ledger: its
+// shards are settled by others that stand for them. nil is none.
+func (s *Settler) letGo(l *Campaign) {
+	if l == nil {
+		return
+	}
+	for _, t := range l.Shards {
+		s.setSettles(t, false)
+		t.mu.Lock()
+		follow := t.position.Before(t.wanted) && !t.follower
+		t.follower = t.follower || follow
+		t.mu.Unlock()
+		if follow {
+			go s.followPosition(t)
+		}
 	}
 }
 
@@ -107,17 +127,33 @@ func (s *Settler) readPosition(ctx context.Context, t *Shard) {
 	}
 }
 
+// Compare takes a shard's position from the ledger, and waits for as long as nodes wait
+// for one another while the shard is loaded again from a ledger that went back in time.
+// Nothing else tells of that on a shard on which nothing happens, before it is trimmed.
+func (s *Settler) Compare(ctx context.Context, t *Shard) error {
+	if same, err := s.askPosition(ctx, t); err != nil || same {
+		return err
+	}
+	for until := time.Now().Add(OpenPatience); ; {
+		if fence, _ := t.fenced(); fence != 0 || time.Now().After(until) || !wait.Sleep(ctx, JoinEvery) {
+			return ctx.Err()
+		}
+	}
+}
+
 // askPosition takes a shard's position from the ledger's row, and reports whether
 // this node had it right. An answer that comes after this node has settled on says
 // nothing any more: the journal may have been trimmed behind its back.
 func (s *Settler) askPosition(ctx context.Context, t *Shard) (same bool, err error) {
-	fence, position := t.place()
-	totals, err := s.ledger.Totals(ctx, t.Id)
+	fence, position := t.fenced()
+	totals, err := s.ledger.Totals(ctx, t.ID)
 	switch {
 	case err != nil:
 		return false, err
-	case fence != totals.Epoch:
-		s.loader.fencedOff(ctx, t, fence)
+	case fence != totals.Epoch, s.engine.Shared() && totals.Position.Before(position):
+		// Another node has loaded the shard, or the ledger went back in time: what it has
+		// forgotten, such as the items of a restock, the engine must not go on with.
+		s.loader.fencedOff(t, fence)
 	case position != totals.Position:
 		t.moveFrom(fence, position, totals.Position)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// untraced ends what nobody traces.
+// untraced ends what is not traced.
 func untraced(error) {}
 
 // begin begins a span. Without a tracer it does nothing.

@@ -11,7 +11,7 @@ import (
 
 // trim drops journal entries that were settled long ago, also those of
 // campaigns that have left the engine.
-func (s *Watcher) trim(ctx context.Context) {
+func (s *Poller) trim(ctx context.Context) {
 	before := s.now().Add(-s.journalKeep)
 	shards, err := s.engine.JournalShards(ctx)
 	for _, id := range shards {
@@ -26,6 +26,7 @@ func (s *Watcher) trim(ctx context.Context) {
 	for _, id := range shards {
 		listed[id] = true
 	}
+	maps.DeleteFunc(s.stays, func(_ dibs.ShardID, since time.Time) bool { return s.now().Sub(since) > staysFor })
 	maps.DeleteFunc(s.left, func(id dibs.ShardID, since time.Time) bool {
 		return err == nil && !listed[id] || s.now().Sub(since) > leftFor
 	})
@@ -38,10 +39,14 @@ func (s *Watcher) trim(ctx context.Context) {
 // late payment may bring it back through another node, which may die with it.
 const leftFor = 10 * time.Minute
 
+// staysFor is how long nothing more is tried with a shard that the engine keeps: this
+// node's clock may be ahead, and it may have the lease that another node needs.
+const staysFor = 2 * dibs.LeaseTime
+
 // leave has the engine forget a shard of a campaign that is over and live on no
 // node: all were stopped between its end and its leaving, or the engine was.
-func (s *Watcher) leave(ctx context.Context, id dibs.ShardID) error {
-	if !s.engine.Shared() || !s.left[id].IsZero() || s.registry.Shard(id) != nil {
+func (s *Poller) leave(ctx context.Context, id dibs.ShardID) error {
+	if !s.engine.Shared() || !s.left[id].IsZero() || !s.stays[id].IsZero() || s.registry.Shard(id) != nil {
 		return nil
 	}
 	c, err := s.ledger.CampaignByNumber(ctx, id.Campaign)
@@ -59,14 +64,18 @@ func (s *Watcher) leave(ctx context.Context, id dibs.ShardID) error {
 	if err := s.loader.AdoptTail(ctx, c, id); err != nil {
 		return err
 	}
-	if err := s.engine.Retire(ctx, id); err != nil && !errors.Is(err, dibs.ErrNotOpen) {
+	switch err := s.engine.Retire(ctx, id); {
+	case errors.Is(err, dibs.ErrInvalidState):
+		s.stays[id] = s.now()
+		return err
+	case err != nil && !errors.Is(err, dibs.ErrNotOpen):
 		return err
 	}
 	s.left[id] = s.now()
 	return nil
 }
 
-func (s *Watcher) trimShard(ctx context.Context, id dibs.ShardID, before time.Time) error {
+func (s *Poller) trimShard(ctx context.Context, id dibs.ShardID, before time.Time) error {
 	t := s.registry.Shard(id)
 	var seen *dibs.ShardStats
 	if t != nil {
@@ -81,18 +90,17 @@ func (s *Watcher) trimShard(ctx context.Context, id dibs.ShardID, before time.Ti
 	case seen == nil:
 	case seen.Head.Epoch < totals.Epoch:
 		// A load was broken off after it had raised the epoch: what was sent to the
-		// engine since waits for an epoch that nobody opens. Or the shard is open on
+		// engine since waits for an epoch that no node opens. Or the shard is open on
 		// another server, and what this one has is of a history that was given up.
 		if s.registry.Sells(t.l.Def()) {
-			s.loader.rejoin(ctx, t)
+			s.loader.reopen(t)
 		}
 		return nil
 	case s.engine.Shared() && totals.Position.Before(seen.Settled):
-		// It has been: whoever has the lease settles from there.
-		if _, err := s.engine.Lease(ctx, id, totals.Position); err != nil {
-			return err
-		}
-		t.Rouse()
+		// It has been: the shard is loaded from it, with what the journal has.
+		fence, _ := t.fenced()
+		s.loader.fencedOff(t, fence)
+		return nil
 	}
 	return s.engine.TrimJournal(ctx, id, totals.Position, before)
 }

@@ -3,6 +3,9 @@ package lock
 import "sync"
 
 // calls are what goes on behind whoever does not wait for it.
+//
+// mu guards ended. Nothing starts after end has begun, so that end waits for a number
+// that only falls.
 type calls struct {
 	mu    sync.Mutex
 	ended bool

@@ -7,6 +7,10 @@ import (
 )
 
 // held is the part of Held that all lockers share.
+//
+// ctx ends once, with the first cause: ErrLost by whoever keeps the lock, ErrReleased
+// by Unlock. once makes the lock be given back one time, and all callers of Unlock
+// get its error. giveBack is set before anybody else has the held.
 type held struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -47,6 +51,10 @@ func (h *held) Unlock(ctx context.Context) error {
 }
 
 // owners makes a locker reentrant: it counts what each owner holds.
+//
+// mu guards the map and every count in it, and is not held while a lock is taken. An
+// entry is in the map from the first Lock of an owner until the last share was given
+// back or the taking failed.
 type owners struct {
 	mu   sync.Mutex
 	held map[ownedName]*owned
@@ -112,6 +120,7 @@ func (o *owners) join(ctx context.Context, key ownedName, h *owned) (Held, error
 }
 
 // leave takes one from the count, and says whether it was the last.
+// A later Lock of the same owner may have made another entry by then.
 func (o *owners) leave(key ownedName, h *owned) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

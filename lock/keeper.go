@@ -9,6 +9,9 @@ import (
 
 // keeper renews a lock while it is held, and ends its context when that cannot
 // be done before the lifetime is over.
+//
+// mu guards what stands below it and is not held during a renewal. expires only moves
+// forward. After stopped is set, no timer does anything.
 type keeper struct {
 	h     *held
 	life  time.Duration
@@ -22,16 +25,20 @@ type keeper struct {
 }
 
 // drift is the part of a lifetime that is not trusted: clocks do not run alike.
+// A fiftieth is 2 %, far more than the clocks of two machines differ in their speed.
 const drift = 50
 
 // newKeeper begins to keep a lock that was taken at a time, measured before it
 // was asked for.
+// The lifetime counts from before the request: the server cannot have begun it
+// earlier.
 func newKeeper(h *held, life time.Duration, begun time.Time, renew func(ctx context.Context) (bool, error)) *keeper {
 	k := &keeper{h: h, life: life, renew: renew}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.expires = begun.Add(life - life/drift)
 	k.end = time.AfterFunc(time.Until(k.expires), k.over)
+	// One renewal may fail, and another one still comes in time.
 	k.next = time.AfterFunc(life/3, k.again)
 	return k
 }
@@ -84,6 +91,8 @@ func (k *keeper) again() {
 }
 
 // stop ends the keeping.
+// It may be called twice. A renewal under way goes on, and its answer changes
+// nothing.
 func (k *keeper) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,6 +11,10 @@ import (
 
 // listener hears on one connection, for all who wait at a locker, whose turn it
 // is. It connects when the first one waits.
+//
+// mu guards what stands below it. A channel in waiting has room for one value, so a
+// turn that comes before the waiter looks is not lost. quit is set once, before stop
+// is closed.
 type listener struct {
 	c       rueidis.Client
 	channel string
@@ -31,8 +35,9 @@ func (l *listener) start(c rueidis.Client, channel string) {
 	l.waiting, l.stop = map[string]chan struct{}{}, make(chan struct{})
 }
 
-// expect returns a channel that gets a value when it is the token's turn, or
-// when that may have been missed.
+// expect returns a channel that gets a value when it is the token's turn, or when that
+// may have been missed. The caller takes its place in the line only after it returned:
+// a turn that came before would be heard by nobody.
 func (l *listener) expect(ctx context.Context, token string) (turn <-chan struct{}, done func(), err error) {
 	l.mu.Lock()
 	if l.quit {

@@ -86,10 +86,12 @@ type Held interface {
 }
 
 // maxName is the longest name in bytes.
+// It is the length of a name in the table of fences.
 const maxName = 200
 
 // check refuses what no locker takes.
 func check(name string, o *Options) error {
+	// Braces mark the hash tag of the keys in Redis.
 	if name == "" || len(name) > maxName || strings.ContainsAny(name, "{}\x00") {
 		return fmt.Errorf("lock: a name has 1 to %d bytes, and neither braces nor zero bytes: %q", maxName, name)
 	}

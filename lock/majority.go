@@ -10,11 +10,13 @@ import (
 )
 
 // Majority gives locks that are held on more than half of several Redis servers
-// that know nothing of each other (row 000.12): it goes on while a minority of
+// that know nothing of each other: it goes on while a minority of
 // them is lost, or hangs. It has the order of arrival on none of them: who fails
 // to get most of them gives back what he got, and tries again after a random
 // pause. A server that comes back having forgotten its locks counts as a new
 // voice: let it stay away for a lifetime.
+//
+// It has no lock of its own: members, owners, open and calls lock themselves.
 type Majority struct {
 	life   time.Duration
 	all    []*member
@@ -74,6 +76,7 @@ func (m *Majority) Lock(ctx context.Context, name string, o Options) (Held, erro
 func (m *Majority) most() int { return len(m.all)/2 + 1 }
 
 // The pauses between two tries.
+// Random pauses keep two who fail together from failing together again.
 const (
 	leastPause = 5 * time.Millisecond
 	mostPause  = 40 * time.Millisecond
@@ -135,6 +138,8 @@ func answering(ctx, bounded context.Context) (context.Context, context.CancelFun
 }
 
 // ballot is one who takes a lock on all servers.
+// It is used by one try, and by the holder that came of it; asked of each vote orders
+// its giving back after its taking.
 type ballot struct {
 	m     *Majority
 	votes []*vote
@@ -204,9 +209,18 @@ func (b *ballot) count(heard int, do func(v *vote) (bool, error)) (yes, no, fail
 func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (h Held, err error) {
 	begun := time.Now()
 	b := m.ballot(name, shared)
-	answer, cancel := answering(ctx, bounded)
-	defer cancel()
-	got, failed, fence := b.acquire(answer)
+	// A server that answers after most have said yes gives its vote too: without it
+	// the loss of any other would be the loss of the lock.
+	voting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	answer, cancelAnswer := answering(ctx, bounded)
+	defer cancelAnswer()
+	endVoting := context.AfterFunc(answer, cancel)
+	defer func() {
+		if endVoting() && h == nil {
+			cancel()
+		}
+	}()
+	got, failed, fence := b.acquire(voting)
 	if got >= m.most() {
 		// Every later holder meets one of these servers: raised there, its fence
 		// is higher than the highest of now.
@@ -239,7 +253,11 @@ func (b *ballot) acquire(ctx context.Context) (yes, failed int, fence uint64) {
 		// A server that does not answer must not use the lifetime up.
 		short, cancel := context.WithTimeout(ctx, b.m.life/4)
 		defer cancel()
-		f, _, err := v.acquire(short, false)
+		var f uint64
+		err := twice(short, func() (err error) {
+			f, _, err = v.acquire(short, false)
+			return err
+		})
 		for before := highest.Load(); f > before && !highest.CompareAndSwap(before, f); {
 			before = highest.Load()
 		}
@@ -270,9 +288,24 @@ func (b *ballot) release(patience time.Duration) (was int) {
 		<-v.asked
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		return v.release(ctx, true)
+		var held bool
+		err := twice(ctx, func() (err error) {
+			held, err = v.release(ctx, true)
+			return err
+		})
+		return held, err
 	})
 	return was
+}
+
+// twice calls once more after an error: a connection that broke while nothing used
+// it is noticed by its first call.
+func twice(ctx context.Context, call func() error) error {
+	err := call()
+	if err != nil && ctx.Err() == nil {
+		err = call()
+	}
+	return err
 }
 
 func (m *Majority) hold(ctx context.Context, b *ballot, fence uint64, begun time.Time) Held {

@@ -150,3 +150,24 @@ func kept(ctx context.Context, t *testing.T, l, other lock.Locker) {
 	}
 	t.Error("the lock is never kept")
 }
+
+// TestLateVote: a server that answers after most have said yes gives its vote too,
+// so that the lock outlives the loss of another.
+func TestLateVote(t *testing.T) {
+	ctx := patient(t)
+	m, late := kindOf(t, majority).open(t, long), theThree[2]
+	// The locker has to connect again, which it cannot yet.
+	_, err := late.Do(ctx, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+	must(t, err)
+	must(t, late.Freeze())
+	h, err := m.Lock(ctx, "late", lock.Options{})
+	must(t, errors.Join(err, late.Thaw()))
+	for voted := false; !voted; {
+		reply, err := late.Do(ctx, "HEXISTS", "lock:{late}", "owner")
+		must(t, err)
+		voted, err = reply.AsBool()
+		must(t, err)
+	}
+	kill(t, 0)
+	must(t, h.Unlock(ctx))
+}

@@ -9,6 +9,10 @@ import (
 
 // member is one server of a Majority. One that cannot be reached is tried again
 // behind whoever asks for it.
+//
+// mu guards what stands below it. opening is set while one call tries to connect, so
+// that there is one at a time. After closed no try begins; one that was under way may
+// still set r, which the second close of Majority.Close closes.
 type member struct {
 	cfg   RedisConfig
 	calls *calls

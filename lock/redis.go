@@ -44,6 +44,8 @@ type RedisConfig struct {
 }
 
 // Limits and defaults of lifetimes.
+// A tenth of the shortest lifetime would be less than one answer of a busy process:
+// hence the least grace.
 const (
 	defaultLifetime = 10 * time.Second
 	leastLifetime   = 100 * time.Millisecond
@@ -74,6 +76,9 @@ func (c *RedisConfig) prepare() error {
 // Redis gives locks that are kept in one Redis. When its master fails over,
 // what the replica had not heard of is lost: a lock may then be held twice for
 // its lifetime, which the fence tells apart. Majority needs no replica.
+//
+// Tokens are unique among all lockers: id is random, and seq counts the attempts of
+// this one.
 type Redis struct {
 	cfg    RedisConfig
 	c      rueidis.Client
@@ -167,6 +172,7 @@ func (r *Redis) take(ctx context.Context, name string, o Options) (Held, error) 
 }
 
 // acquire asks once.
+// An error does not say whether the lock was taken: the caller leaves.
 func (a *attempt) acquire(ctx context.Context, stand bool) (fence uint64, again time.Duration, err error) {
 	in := "0"
 	if stand {

@@ -21,11 +21,14 @@ import (
 )
 
 // SQL gives locks that a database server keeps for a connection: GET_LOCK of
-// MySQL and MariaDB, advisory locks of PostgreSQL (row 002.5). There is no
+// MySQL and MariaDB, advisory locks of PostgreSQL. There is no
 // lifetime: a lock ends with its connection, which the server notices at once
 // when the holder's process dies, and only by its own time-outs when the network
 // swallows it. Each lock, and each wait for one, has a connection of its own.
 // MySQL has no shared locks.
+//
+// A connection that has a lock is used by its watch, and after the watch has ended by
+// Unlock: never by both.
 type SQL struct {
 	db       *sql.DB
 	postgres bool
@@ -39,6 +42,8 @@ type SQL struct {
 var _ Locker = (*SQL)(nil)
 
 // watchEvery is how often a holder asks whether its connection is there.
+// A holder whose connection broke learns of it within that time and the wait for one
+// answer.
 const watchEvery = time.Second
 
 // OpenSQL connects to a database at mysql:// or postgres://, and makes the table

@@ -26,11 +26,14 @@ type ZooKeeperConfig struct {
 	Lifetime time.Duration
 }
 
-// ZooKeeper gives locks that are ephemeral sequential nodes (row 002.5): the
+// ZooKeeper gives locks that are ephemeral sequential nodes: the
 // lowest number has the lock, and everybody else watches the one before, so
 // that one who leaves wakes one. A locker is one session; with it end all its
 // locks, and it begins another by itself. The fence is the transaction at which
 // the lock was seen to be free, which the whole ensemble counts.
+//
+// Locks of one session are lost together. quit is closed once, by Close; after it no
+// call begins.
 type ZooKeeper struct {
 	cfg    ZooKeeperConfig
 	s      *zooSession

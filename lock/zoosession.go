@@ -14,6 +14,8 @@ import (
 
 // zooSession is a session with ZooKeeper, which its client renews, moves from
 // server to server, and begins anew when it has ended.
+// mu guards what stands below it. The client's goroutine dials, so tcp is the
+// connection of now.
 type zooSession struct {
 	conn *zk.Conn
 	// gotMS is the lifetime that the servers gave, in milliseconds.

@@ -11,6 +11,7 @@ import (
 // watches are the nodes that a session watches. Neither ZooKeeper's client nor, with
 // it, its server can take a watch back: whoever waits for a node shares the one
 // that is there, so that those who wait no longer leave nothing behind that grows.
+// mu guards the map. A watch is in it until its node or the locker is gone.
 type watches struct {
 	mu sync.Mutex
 	of map[string]*watched

@@ -11,9 +11,8 @@ import (
 	"strings"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/memengine"
-	"github.com/dibs-dev/dibs/redisengine"
-	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/engine/memengine"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 )
 
 // Memory names the embedded engine.
@@ -34,26 +33,26 @@ func EngineLevel(level string) string {
 	return level
 }
 
-// openEngine opens the engine and holds it to its level.
-func (cfg *Config) openEngine(ctx context.Context) (dibs.Engine, error) {
-	open := cfg.openRedis
-	if cfg.Engine == Memory {
-		open = cfg.openMemory
+// openEngine opens the memory engine, or the deployments of Redis, and holds them to their
+// level.
+func (n *Node) openEngine(ctx context.Context, cfg *Config) (err error) {
+	if cfg.Engine != Memory {
+		return n.openRedis(ctx, cfg)
 	}
-	e, err := open(ctx)
-	if err != nil {
-		return nil, err
+	if n.Engine, err = cfg.openMemory(ctx); err != nil {
+		// An interface that holds a nil pointer is not nil.
+		n.Engine = nil
+		return err
 	}
-	if has, want := e.Durability(), EngineLevel(cfg.Durability); rank(has) < rank(want) {
-		return nil, errors.Join(fmt.Errorf("%w: it is %s as it is set up, %s was asked for", ErrDurability, has, want), e.Close(ctx))
-	}
-	return e, nil
+	return cfg.hold(n.Engine)
 }
 
-func (cfg *Config) openRedis(ctx context.Context) (dibs.Engine, error) {
-	return redisengine.Open(ctx, redisengine.Config{
-		URL: cfg.Engine, Durability: EngineLevel(cfg.Durability), DurabilityLost: cfg.DurabilityLost, Logger: cfg.Service.Logger,
-	})
+// hold returns an error when an engine promises less than was asked for.
+func (cfg *Config) hold(e dibs.Engine) error {
+	if has, want := e.Durability(), EngineLevel(cfg.Durability); rank(has) < rank(want) {
+		return fmt.Errorf("%w: it is %s as it is set up, %s was asked for", ErrDurability, has, want)
+	}
+	return nil
 }
 
 func (cfg *Config) openMemory(ctx context.Context) (dibs.Engine, error) {

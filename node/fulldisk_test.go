@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/testnode"
 )
 
 // smallDisk mounts a file system of its own, which the test can fill.
@@ -53,13 +54,13 @@ func fill(t *testing.T, dir string) string {
 // again everything goes on, by itself.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	dir := smallDisk(t, "200m")
-	r := &rig{T: t, dir: dir}
-	r.open()
-	t.Cleanup(r.close)
-	r.publish(r.sale("phone", 1_000_000))
+	r := &testnode.Rig{T: t, Dir: dir}
+	r.Open()
+	t.Cleanup(r.Close)
+	r.Publish(r.Sale("phone", 1_000_000))
 	yes := map[string]string{}
 	try := func(user string) error {
-		res, err := r.node.Service.Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: user, Key: "k"})
+		res, err := r.Node.Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "phone", UserID: user, Key: "k"})
 		if err != nil {
 			return err
 		}
@@ -82,7 +83,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 			if err == nil {
 				continue
 			}
-			if e := r.fails(err, dibs.Unavailable); e.Effect != dibs.EffectNone {
+			if e := r.Fails(err, dibs.Unavailable); e.Effect != dibs.EffectNone {
 				t.Fatalf("effect %q: %v", e.Effect, err)
 			}
 			refused++
@@ -90,7 +91,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 		if refused == 0 {
 			t.Fatal("the full disk refused nobody: the test proves nothing")
 		}
-		if h := r.node.Service.Health(t.Context()); h.Ready || !strings.Contains(h.Dependencies["engine"].Error, "journal is not written") {
+		if h := r.Node.Health(t.Context()); h.Ready || !strings.Contains(h.Dependencies["engine"].Error, "journal is not written") {
 			t.Errorf("health on a full disk: %+v", h)
 		}
 		if err := os.Remove(ballast); err != nil {
@@ -100,25 +101,25 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 			t.Fatalf("with room again: %v", err)
 		}
 	}
-	r.keepsAll(yes)
-	r.reopen()
-	r.keepsAll(yes)
+	keepsAll(r, yes)
+	r.Reopen()
+	keepsAll(r, yes)
 }
 
 // keepsAll checks that every claim answered granted is there, and no other.
-func (r *rig) keepsAll(yes map[string]string) {
+func keepsAll(r *testnode.Rig, yes map[string]string) {
 	r.Helper()
 	for user, id := range yes {
-		c, err := r.node.Service.Claims.Find(r.Context(), id)
+		c, err := r.Node.Claims.Find(r.Context(), id)
 		if err != nil || c.UserID != user {
 			r.Fatalf("claim %s of %s: %+v, %v", id, user, c, err)
 		}
 	}
-	if st := r.stats("phone"); st.Granted != int64(len(yes)) {
+	if st := r.Stats("phone"); st.Granted != int64(len(yes)) {
 		r.Fatalf("%d are granted, %d were answered", st.Granted, len(yes))
 	}
-	r.verify()
-	if h := r.node.Service.Health(r.Context()); !h.Ready {
+	r.Verify()
+	if h := r.Node.Health(r.Context()); !h.Ready {
 		r.Errorf("health with room: %+v", h)
 	}
 }

@@ -4,31 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/live"
 )
 
 // notReady is what is shown of a dependency that cannot do its work.
 var notReady = map[string]string{
 	"engine":    "the engine cannot make claims durable; the log says why",
 	"ledger":    "the ledger does not answer; the log says why",
-	"campaigns": "a campaign could not be loaded into the engine, or not be settled; the log says which and why",
-	"settling":  "the journal cannot be settled into the ledger; the log says why",
+	"campaigns": "%s could not be loaded into the engine, or not be settled; the log says why",
+	"settling":  "the journal of %s cannot be settled into the ledger; the log says why",
 }
 
-// whyNotReady is what is shown of a dependency by its error.
+// whyNotReady is what is shown of a dependency by its error. It names the campaign that
+// stands still, which is public; what else the error says may name hosts and paths.
 func whyNotReady(name string, err error) string {
+	which := "a campaign"
+	if c := (*live.CampaignError)(nil); errors.As(err, &c) {
+		which = "campaign " + c.Campaign
+	}
 	switch {
 	case errors.Is(err, dibs.ErrElsewhere):
-		return "a campaign is open on another server of the engine, which has a later history than this one; the log says which campaign"
+		return which + " is open on another server of the engine, which has a later history than this one"
 	case errors.Is(err, dibs.ErrGap):
-		return "the ledger of a campaign is older than its journal: dibs verify says which, restore a newer backup, or decide with " +
+		return "the ledger of " + which + " is older than its journal: restore a newer backup, or decide with " +
 			"dibs verify --repair --older-ledger continue|end"
+	case errors.Is(err, live.ErrOtherDeployment):
+		return which + " is on a deployment of the engine that this node's --engine does not name"
 	}
-	return notReady[name]
+	return strings.Replace(notReady[name], "%s", which, 1)
 }
 
 // pingTimeout bounds the question to each dependency.
@@ -40,17 +51,21 @@ func (s *Service) Health(ctx context.Context) api.HealthView {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	h := api.HealthView{Ready: true, Durability: s.Durability(), Dependencies: map[string]api.DependencyView{}}
-	for name, ping := range map[string]func(context.Context) error{
-		"engine": s.engine.Ping, "ledger": s.cfg.Ledger.Database.Ping, "settling": s.Live.SettlingHealth, "campaigns": s.Live.CampaignsHealth,
+	ledger := make(chan error, 1)
+	go func() { ledger <- s.cfg.Ledger.Database.Ping(ctx) }()
+	away, err := s.askEngine(ctx)
+	for name, err := range map[string]error{
+		"engine": err, "ledger": <-ledger, "settling": s.Live.SettlingHealth(away), "campaigns": s.Live.CampaignsHealth(away),
 	} {
 		d := api.DependencyView{OK: true}
-		if err := ping(ctx); err != nil {
+		if err != nil {
 			// The cause may name hosts and paths: it goes to the log.
 			s.log.Warn("a dependency is not ready", "dependency", name, "err", err)
 			d = api.DependencyView{Error: whyNotReady(name, err)}
 			h.Ready = false
 		}
 		if name == "engine" {
+			d.Warning = s.warnAway(away)
 			s.showLevel(&d)
 		}
 		h.Dependencies[name] = d
@@ -76,6 +91,35 @@ func (s *Service) Health(ctx context.Context) api.HealthView {
 		h.Dependencies["settling"], h.Ready = d, false
 	}
 	return h
+}
+
+// askEngine asks the engine whether it can decide claims. Of several deployments it
+// returns those that cannot, while others can: the node serves the campaigns of these.
+func (s *Service) askEngine(ctx context.Context) (away map[int]error, err error) {
+	ask := s.engine.Abilities().Deployments
+	if ask == nil {
+		return nil, s.engine.Ping(ctx)
+	}
+	all := ask(ctx)
+	away = maps.Clone(all)
+	maps.DeleteFunc(away, func(_ int, err error) bool { return err == nil })
+	if len(away) < len(all) {
+		return away, nil
+	}
+	return nil, errors.Join(slices.Collect(maps.Values(all))...)
+}
+
+// warnAway says which deployments of the engine cannot decide claims, and why to the log.
+func (s *Service) warnAway(away map[int]error) string {
+	var names []string
+	for _, number := range slices.Sorted(maps.Keys(away)) {
+		s.log.Warn("a deployment of the engine is not ready", "deployment", number, "err", away[number])
+		names = append(names, "deployment "+strconv.Itoa(number))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return strings.Join(names, ", ") + " of the engine cannot decide claims: those of its campaigns are refused as unavailable, others go on; the log says why"
 }
 
 // The parts of the most entries that may wait above which a node is not ready,
@@ -105,11 +149,11 @@ func (s *Service) Durability() string {
 // level is the level that claims are answered at when all is well, and the settings
 // that it depends on; none where the engine does not watch them.
 func (s *Service) level() (string, []dibs.Finding) {
-	k, ok := s.cfg.Engine.(dibs.LevelKeeper)
-	if !ok {
+	look := s.engine.Abilities().Level
+	if look == nil {
 		return s.Durability(), nil
 	}
-	level, settings := k.Level()
+	level, settings := look()
 	if s.cfg.Ledgered {
 		level = dibs.LevelLedgered
 	}
@@ -127,6 +171,8 @@ func (s *Service) showLevel(d *api.DependencyView) {
 	}
 	switch {
 	case len(lost) == 0:
+	case d.Warning != "":
+		d.Warning += ": " + strings.Join(lost, "; ")
 	case d.OK:
 		d.Warning = "the level " + level + " is not given, and claims are granted all the same: " + strings.Join(lost, "; ")
 	default:

@@ -19,7 +19,6 @@ package node
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -27,17 +26,21 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/audience"
-	"github.com/dibs-dev/dibs/events/sinks"
-	"github.com/dibs-dev/dibs/idgen"
-	"github.com/dibs-dev/dibs/limit"
-	"github.com/dibs-dev/dibs/overload"
-	"github.com/dibs-dev/dibs/redpacket"
-	"github.com/dibs-dev/dibs/room"
-	"github.com/dibs-dev/dibs/sqlledger"
-	"github.com/dibs-dev/dibs/ticket"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/erasure"
+	"github.com/dibs-dev/dibs/events/sinks"
+	"github.com/dibs-dev/dibs/gate/audience"
+	"github.com/dibs-dev/dibs/gate/limit"
+	"github.com/dibs-dev/dibs/gate/overload"
+	"github.com/dibs-dev/dibs/gate/room"
+	"github.com/dibs-dev/dibs/gate/ticket"
+	"github.com/dibs-dev/dibs/idgen"
+	"github.com/dibs-dev/dibs/internal/keyring"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
+	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/redpacket"
 )
 
 // The files in a data folder.
@@ -51,6 +54,10 @@ type Config struct {
 	// Engine decides claims: Memory, which empty means too, or the address of
 	// Redis as redisengine.Config.URL takes it.
 	Engine string
+	// Deployments are the addresses of further deployments of Redis beside Engine, in
+	// any order; at most live.MaxDeployments with it. New campaigns are divided over all
+	// of them, and each stays where it is. Every node of a ledger needs the same ones.
+	Deployments []string
 	// Dir is the data folder; it is created when missing. Required when
 	// something is kept there: the memory engine's journal, unless Ledger is in
 	// a server, and the ledger, unless it has an address of its own.
@@ -62,6 +69,12 @@ type Config struct {
 	// LedgerTimeout bounds each call of the ledger, and of a journal beside it; 0 means
 	// sqlledger.DefaultTimeout. See sqlledger.Options.Timeout for its bounds.
 	LedgerTimeout time.Duration
+	// LedgerKeys encrypt the secrets of webhooks in the ledger; nil for none. Open refuses a
+	// ledger with a secret under a key that is not there.
+	LedgerKeys *keyring.Ring
+	// EncryptCodes has items encrypted too, under the same keys: codes, seats. A node of a
+	// version that does not know it cannot read them.
+	EncryptCodes bool
 	// Durability is what a yes must survive, one of dibs.Levels; empty
 	// means dibs.LevelDurable. Open refuses an engine that promises less.
 	Durability string
@@ -84,9 +97,9 @@ type Config struct {
 	// Events says where events go, webhooks aside, which are in the ledger, and
 	// how these are posted; its Source and Logger are set by Open.
 	Events sinks.Config
-	// HumanSecret checks the vouchers of a human check, which tickets may ask for;
+	// HumanSecrets check the vouchers of a human check, which tickets may ask for;
 	// see ticket.Config.
-	HumanSecret []byte
+	HumanSecrets [][]byte
 }
 
 // Node is a running dibs.
@@ -94,6 +107,8 @@ type Node struct {
 	*Service
 	Engine dibs.Engine
 	Ledger *sqlledger.Ledger
+	// Keys are those of Config.LedgerKeys, which can be replaced while the node runs.
+	Keys *keyring.Ring
 	// Rooms are the waiting rooms and lotteries of campaigns, Tickets their tickets.
 	Rooms   *room.Rooms
 	Tickets *ticket.Tickets
@@ -104,6 +119,8 @@ type Node struct {
 	// Audiences has who may claim; for httpapi.Config.
 	Audiences *audience.Keeper
 	events    *sinks.Dispatchers
+	// deployments are those of Redis, by their numbers; none for the memory engine.
+	deployments []deployment
 }
 
 // Open starts a node. dibs.ErrOwned when another process runs on the folder or
@@ -114,7 +131,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if err := cfg.prepare(); err != nil {
 		return nil, err
 	}
-	n = &Node{}
+	n = &Node{Keys: cfg.LedgerKeys}
 	defer func() {
 		if err != nil {
 			// The first error says more than what closing may add to it.
@@ -128,22 +145,22 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 		}
 	}
 	// The memory engine is taken first: its lock tells who owns both.
-	if n.Engine, err = cfg.openEngine(ctx); err != nil {
+	if err = n.openEngine(ctx, &cfg); err != nil {
 		return n, err
 	}
-	opts := cfg.optionsFor(cfg.Ledger)
-	opts.Tracer = cfg.Service.Tracer
-	if n.Ledger, err = sqlledger.Open(ctx, cfg.Ledger, opts); err != nil {
+	if err = n.openLedger(ctx, &cfg); err != nil {
 		return n, err
 	}
-	if err = n.bind(ctx); err != nil {
-		return n, err
+	sc := cfg.Service
+	if cfg.Engine != Memory {
+		if sc.Deployment, err = n.join(ctx, &cfg); err != nil {
+			return n, err
+		}
 	}
 	ids, err := idgen.ForClaims(ctx, n.Ledger)
 	if err != nil {
 		return n, err
 	}
-	sc := cfg.Service
 	if sc.Split == nil {
 		sc.Split = func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) }
 	}
@@ -157,7 +174,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	}
 	// Who need not ask is turned away first, whatever else stands in between.
 	n.Audiences = audience.NewKeeper(audience.Config{Store: n.Ledger, Logger: cfg.Service.Logger})
-	sc.Erasers = append([]dibs.Eraser{n.Audiences}, sc.Erasers...)
+	sc.Erasers = append([]erasure.Eraser{n.Audiences}, sc.Erasers...)
 	sc.Gates = append([]dibs.Gate{n.Audiences}, sc.Gates...)
 	sc.WebhookPrivate = cfg.Events.Webhooks.AllowPrivate
 	if err = n.openGates(ctx, &cfg, &sc); err != nil {
@@ -179,6 +196,20 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	return n, err
 }
 
+// openLedger opens the ledger. A node whose keys do not open its secrets could not sign what it
+// posts to webhooks, so it does not start.
+func (n *Node) openLedger(ctx context.Context, cfg *Config) (err error) {
+	opts := cfg.optionsFor(cfg.Ledger)
+	opts.Tracer, opts.Keys, opts.EncryptCodes = cfg.Service.Tracer, cfg.LedgerKeys, cfg.EncryptCodes
+	if n.Ledger, err = sqlledger.Open(ctx, cfg.Ledger, opts); err != nil {
+		return err
+	}
+	if err = errors.Join(n.Ledger.CheckKeys(ctx), n.Ledger.CheckItemKeys(ctx)); err != nil {
+		return fmt.Errorf("node: the ledger cannot be used with these keys (ledger_key_file): %w", err)
+	}
+	return nil
+}
+
 // openLimits makes the limits, which nodes on one Redis share, and the guard of
 // the engine.
 func (n *Node) openLimits(ctx context.Context, cfg *Config, sc *ServiceConfig) (err error) {
@@ -187,8 +218,8 @@ func (n *Node) openLimits(ctx context.Context, cfg *Config, sc *ServiceConfig) (
 	if c.Key, err = n.Ledger.Secret(ctx, "limit", limit.KeySize); err != nil {
 		return fmt.Errorf("node: reading the key of limits: %w", err)
 	}
-	if n.Engine.Shared() {
-		c.Redis = cfg.Engine
+	if len(n.deployments) > 0 {
+		c.Redis = n.deployments[0].address
 	}
 	c.Holds = func(id string) bool { return n.Service.Live.Registry.Holds(id) }
 	if n.Limits, err = limit.New(c); err != nil {
@@ -205,6 +236,12 @@ func (n *Node) openLimits(ctx context.Context, cfg *Config, sc *ServiceConfig) (
 func (cfg *Config) prepare() error {
 	if cfg.Engine == "" {
 		cfg.Engine = Memory
+	}
+	switch {
+	case len(cfg.Deployments) >= live.MaxDeployments:
+		return fmt.Errorf("node: Config.Deployments: %d deployments with Config.Engine, at most %d", len(cfg.Deployments)+1, live.MaxDeployments)
+	case len(cfg.Deployments) > 0 && cfg.Engine == Memory:
+		return errors.New("node: Config.Deployments must be empty for the memory engine, which is one")
 	}
 	if cfg.Durability == "" {
 		cfg.Durability = dibs.LevelDurable
@@ -236,22 +273,6 @@ func (cfg *Config) prepare() error {
 	return nil
 }
 
-// bind makes sure that engine and ledger belong together: a journal that is
-// opened beside its ledger does, a Redis is asked.
-func (n *Node) bind(ctx context.Context) error {
-	shared, ok := n.Engine.(interface {
-		Bind(ctx context.Context, ledger string) error
-	})
-	if !ok {
-		return nil
-	}
-	identity, err := n.Ledger.Secret(ctx, "identity", 16)
-	if err != nil {
-		return fmt.Errorf("node: reading the ledger's identity: %w", err)
-	}
-	return shared.Bind(ctx, hex.EncodeToString(identity))
-}
-
 // sqliteAt is how the address of a file begins.
 const sqliteAt = "sqlite:"
 
@@ -281,12 +302,14 @@ func (n *Node) release(ctx context.Context) error {
 	if n.Overload != nil {
 		n.Overload.Close()
 	}
+	// Its last commits are short; they are not cut off by a settling that used its time
+	// up.
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
 	if n.Engine != nil {
-		// Its last commits are short; they are not cut off by a settling that
-		// used its time up.
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-		defer cancel()
 		errs = append(errs, n.Engine.Close(closing))
+	} else {
+		errs = append(errs, n.closeRedis(closing))
 	}
 	if n.Ledger != nil {
 		errs = append(errs, n.Ledger.Close())
@@ -301,12 +324,11 @@ func (n *Node) openGates(ctx context.Context, cfg *Config, sc *ServiceConfig) er
 	if err != nil {
 		return fmt.Errorf("node: reading the key of tickets: %w", err)
 	}
-	if n.Tickets, err = ticket.New(ticket.Config{Key: key, HumanSecret: cfg.HumanSecret, Now: cfg.Now}); err != nil {
+	if n.Tickets, err = ticket.New(ticket.Config{Key: key, HumanSecrets: cfg.HumanSecrets, Now: cfg.Now}); err != nil {
 		return fmt.Errorf("node: %w", err)
 	}
-	rc := room.Config{Ledger: n.Ledger, Key: key, Now: cfg.Now, Logger: cfg.Service.Logger}
 	// An engine that nodes share keeps the places, too.
-	rc.Redis, _ = n.Engine.(room.Redis)
+	rc := room.Config{Ledger: n.Ledger, Redis: n.Engine.Abilities().Store, Key: key, Now: cfg.Now, Logger: cfg.Service.Logger}
 	if n.Rooms, err = room.New(rc); err != nil {
 		return fmt.Errorf("node: %w", err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/ledger"
 	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/moving"
 	"github.com/dibs-dev/dibs/orders"
 	"github.com/dibs-dev/dibs/webhooks"
 )
@@ -31,6 +32,9 @@ import (
 type ServiceConfig struct {
 	Engine dibs.Engine
 	Ledger ledger.Ledger
+	// Deployment returns the number of the deployment of the engine that decides on a
+	// shard; nil where the engine has no deployments.
+	Deployment func(ctx context.Context, shard dibs.ShardID) (int, error)
 	// IDs are the claim ids of this ledger; idgen.ForClaims makes them.
 	IDs dibs.ClaimIDs
 	// Logger receives what operators should know; default: nothing is logged.
@@ -56,6 +60,9 @@ type ServiceConfig struct {
 	// CreditEvery is how often shares that were claimed are looked for, to be
 	// credited to their users; default 500ms.
 	CreditEvery time.Duration
+	// ShardWait is how long a claim waits at a shard that has too little left while
+	// other shards of the campaign have some; up to 5s, default 300ms.
+	ShardWait time.Duration
 	// LedgerTimeout is how long somebody waits for what is on its way into the ledger:
 	// a claim that is being settled, or a change that others make first; default 5s,
 	// and best what bounds each call of the Ledger.
@@ -66,6 +73,9 @@ type ServiceConfig struct {
 	// MaxBacklog is how many entries of a campaign may wait to be settled before
 	// its claims are refused as overloaded; default 5,000,000.
 	MaxBacklog int64
+	// OrderHeld is how many units of a product a user may hold by regular orders that
+	// are not paid, or that need no payment; 0 for any number.
+	OrderHeld int64
 	// Ledgered makes a yes wait until the ledger has it: the level above what the
 	// engine gives.
 	Ledgered bool
@@ -73,8 +83,10 @@ type ServiceConfig struct {
 	// EraseRest is how long one that finds nothing any more waits before it looks
 	// for the last time; default 1m.
 	EraseEvery, EraseRest time.Duration
+	// ConsoleIdle is after how long without a use a session of the console ends; 0 for never.
+	ConsoleIdle time.Duration
 	// Erasers have users in places that the ledger cannot read.
-	Erasers []dibs.Eraser
+	Erasers []erasure.Eraser
 	// Gates are asked, in order, before a claim on a campaign with a gate reaches
 	// the engine.
 	Gates []dibs.Gate
@@ -85,7 +97,7 @@ type ServiceConfig struct {
 	// TraceClaims has the Tracer see claims, too, which costs each of them.
 	TraceClaims bool
 	// Guard bounds the claims that the engine decides at a time; nil for no bound.
-	Guard dibs.Guard
+	Guard claims.Guard
 	// WebhookPrivate lets webhooks be in private networks, and be plain HTTP.
 	WebhookPrivate bool
 }
@@ -112,6 +124,9 @@ func (c ServiceConfig) WithDefaults() ServiceConfig {
 	}
 	if c.CreditEvery == 0 {
 		c.CreditEvery = 500 * time.Millisecond
+	}
+	if c.ShardWait == 0 {
+		c.ShardWait = 300 * time.Millisecond
 	}
 	if c.LedgerTimeout == 0 {
 		c.LedgerTimeout = 5 * time.Second
@@ -144,6 +159,7 @@ func (c ServiceConfig) Validate() error {
 	must(c.Ledger.Live != nil, "/Ledger", "is required")
 	must(c.IDs.Valid(), "/IDs", "is required")
 	must(c.SettleBatch >= 1 && c.SettleBatch <= 1<<16, "/SettleBatch", "must be from 1 to 65536")
+	must(c.ShardWait > 0 && c.ShardWait <= 5*time.Second, "/ShardWait", "must be above 0 and at most 5s")
 	must(c.SettleEvery > 0 && c.SettleEvery <= 10*time.Second, "/SettleEvery", "must be above 0 and at most 10s")
 	must(c.JournalKeep > 0, "/JournalKeep", "must be positive")
 	must(c.TidyEvery > 0, "/TidyEvery", "must be positive")
@@ -152,7 +168,9 @@ func (c ServiceConfig) Validate() error {
 	must(c.SweepEvery > 0, "/SweepEvery", "must be positive")
 	must(c.EraseEvery > 0, "/EraseEvery", "must be positive")
 	must(c.EraseRest > 0, "/EraseRest", "must be positive")
+	must(c.ConsoleIdle >= 0, "/ConsoleIdle", "must not be negative")
 	must(c.MaxBacklog >= 1, "/MaxBacklog", "must be at least 1")
+	must(c.OrderHeld >= 0, "/OrderHeld", "must not be negative")
 	must(c.Push.Threshold >= 1 && c.Push.Threshold <= gate.MaxAudience, "/Push/Threshold", "must be from 1 to 10000000")
 	must(c.Push.First >= 0 && c.Push.First <= min(c.Push.Threshold, announce.MaxFirst), "/Push/First", "must be from 0 to 100000, and at most the threshold")
 	must(c.Push.Rate >= 1 && c.Push.Rate <= announce.MaxPushRate, "/Push/Rate", "must be from 1 to 1000000")
@@ -169,6 +187,7 @@ type Service struct {
 	// Live is what the node holds of the engine's campaigns.
 	Live          *live.Node
 	Claims        *claims.Claims
+	Moving        *moving.Mover
 	Campaigns     *campaigns.Campaigns
 	Products      *campaigns.Products
 	Orders        *orders.Orders
@@ -177,6 +196,9 @@ type Service struct {
 	Events        *events.Events
 	Webhooks      *webhooks.Webhooks
 	Access        *access.Access
+	Revocations   *access.Revocations
+	Sessions      *access.Sessions
+	Approvals     *access.Approvals
 	Erasures      *erasure.Erasures
 	Audit         *audit.Audit
 
@@ -200,7 +222,10 @@ func NewService(cfg ServiceConfig) (*Service, error) {
 		return nil, err
 	}
 	s := wire(cfg)
-	s.Live.Situations.HearNews(cfg.Engine)
+	s.Live.Snapshots.FollowChanges(cfg.Engine.Abilities())
+	if set := cfg.Engine.Abilities().Products; set != nil {
+		set(s.Live.Registry.LimitedProduct)
+	}
 	return s, nil
 }
 
@@ -211,16 +236,22 @@ func wire(cfg ServiceConfig) *Service {
 	s.Live = live.New(live.Config{
 		Engine: s.engine, Ledger: cfg.Ledger.Live, Logger: cfg.Logger, Now: cfg.Now, Tracer: cfg.Tracer, SettleBatch: cfg.SettleBatch,
 		SettleEvery: cfg.SettleEvery, MaxBacklog: cfg.MaxBacklog, JournalKeep: cfg.JournalKeep, LedgerTimeout: cfg.LedgerTimeout, Life: s.life,
+		Deployment: cfg.Deployment,
 	})
+	s.Moving = moving.New(moving.Config{
+		Live: s.Live, Engine: s.engine, Logger: cfg.Logger, Now: cfg.Now, Wait: cfg.ShardWait, LedgerTimeout: cfg.LedgerTimeout, Life: s.life,
+	})
+	s.Revocations = access.NewRevocations(cfg.Ledger.Revoked, cfg.Logger, cfg.Now)
 	s.Claims = claims.New(claims.Config{
-		Live: s.Live, Engine: s.engine, Ledger: cfg.Ledger.Claims, IDs: cfg.IDs, Ledgered: cfg.Ledgered, Gates: cfg.Gates, Guard: cfg.Guard,
+		Live: s.Live, Engine: s.engine, Ledger: cfg.Ledger.Claims, Moving: s.Moving, IDs: cfg.IDs, Ledgered: cfg.Ledgered, Gates: cfg.Gates, Guard: cfg.Guard,
+		Revoked: s.Revocations.Has,
 	})
 	s.Campaigns, s.Products = campaigns.New(campaigns.Config{
-		Live: s.Live, Engine: s.engine, Ledger: cfg.Ledger.Campaigns, Logger: cfg.Logger, Now: cfg.Now, LedgerTimeout: cfg.LedgerTimeout, Split: cfg.Split,
+		Live: s.Live, Engine: s.engine, Ledger: cfg.Ledger.Campaigns, Moving: s.Moving, Logger: cfg.Logger, Now: cfg.Now, LedgerTimeout: cfg.LedgerTimeout, Split: cfg.Split,
 	})
 	s.Orders = orders.New(orders.Config{
-		Live: s.Live, Claims: s.Claims, Engine: s.engine, Ledger: cfg.Ledger.Orders, IDs: cfg.IDs, Logger: cfg.Logger, Now: cfg.Now,
-		LedgerTimeout: cfg.LedgerTimeout, SweepEvery: cfg.SweepEvery, Life: s.life,
+		Live: s.Live, Claims: s.Claims, Moving: s.Moving, Engine: s.engine, Ledger: cfg.Ledger.Orders, IDs: cfg.IDs, Logger: cfg.Logger, Now: cfg.Now,
+		LedgerTimeout: cfg.LedgerTimeout, SweepEvery: cfg.SweepEvery, MostHeld: cfg.OrderHeld, Life: s.life,
 	})
 	s.Funds = funds.New(funds.Config{
 		Live: s.Live, Campaigns: s.Campaigns, Engine: s.engine, Ledger: cfg.Ledger.Funds, IDs: cfg.IDs, Logger: cfg.Logger, Now: cfg.Now,
@@ -232,6 +263,8 @@ func wire(cfg ServiceConfig) *Service {
 	s.Webhooks = webhooks.New(cfg.Ledger.Webhooks, cfg.Now, cfg.WebhookPrivate)
 	s.Events = events.New(s.Live, s.Claims, cfg.Ledger.Events, cfg.Logger, cfg.Now)
 	s.Access = access.New(access.Config{Ledger: cfg.Ledger.Access, Logger: cfg.Logger, Now: cfg.Now, LedgerTimeout: cfg.LedgerTimeout, Life: s.life})
+	s.Sessions = access.NewSessions(cfg.Ledger.Sessions, cfg.ConsoleIdle, s.Access.ForgetKeys, cfg.Logger, cfg.Now)
+	s.Approvals = access.NewApprovals(cfg.Ledger.Approvals, cfg.Logger, cfg.Now)
 	s.Erasures = erasure.New(erasure.Config{
 		Live: s.Live, Engine: s.engine, Ledger: cfg.Ledger.Erasure, Logger: cfg.Logger, Now: cfg.Now, Every: cfg.EraseEvery, Rest: cfg.EraseRest,
 		Erasers: cfg.Erasers,
@@ -253,11 +286,15 @@ func (s *Service) Start(ctx context.Context) error {
 	if s.started.Swap(true) {
 		return errors.New("dibs: the service was started before")
 	}
+	// No claim may come before the node knows which tokens are revoked.
+	if err := s.Revocations.Load(ctx); err != nil {
+		return err
+	}
 	if err := s.Live.Start(ctx); err != nil {
 		return err
 	}
 	loops := slices.Concat(s.Live.Loops(), s.Announcements.Loops())
-	loops = append(loops, s.discoverLoop, s.tidyLoop, s.Orders.Loop, s.Funds.Loop, s.Erasures.Loop)
+	loops = append(loops, s.discoverLoop, s.tidyLoop, s.Moving.Loop, s.Revocations.Loop, s.Orders.Loop, s.Funds.Loop, s.Erasures.Loop)
 	for _, loop := range loops {
 		s.loops.Go(func() { loop(s.life) })
 	}
@@ -291,6 +328,9 @@ func (s *Service) tidyLoop(ctx context.Context) {
 	for wait.Sleep(ctx, s.cfg.TidyEvery) {
 		s.Live.Tidy(ctx)
 		s.Access.Tidy(ctx)
+		s.Revocations.Tidy(ctx)
+		s.Sessions.Tidy(ctx)
+		s.Approvals.Tidy(ctx)
 		s.Events.Trim(ctx)
 	}
 }

@@ -2,6 +2,8 @@ package orders
 
 import (
 	"time"
+
+	"github.com/dibs-dev/dibs"
 )
 
 const (
@@ -15,3 +17,7 @@ const (
 	// sweepRest is the pause after a sweep that failed.
 	sweepRest = time.Second
 )
+
+// LateKey is the key under which a payment takes stock again for a claim that
+// was released, as the engine has it. No user's key has a space in it.
+func LateKey(claimID string) uint64 { return dibs.KeyHash("late payment of " + claimID) }

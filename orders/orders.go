@@ -10,6 +10,7 @@ import (
 	"github.com/dibs-dev/dibs/claims"
 	"github.com/dibs-dev/dibs/internal/batch"
 	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/moving"
 )
 
 // Ledger moves claims through their life, and finds them.
@@ -18,14 +19,15 @@ type Ledger interface {
 	// orders always among them: the newest first, at most MaxCampaignsListed.
 	CampaignsOf(ctx context.Context, productID string) ([]uint32, error)
 	// Totals returns a shard's sums. ErrNotFound.
-	Totals(ctx context.Context, shard dibs.ShardID) (dibs.ShardTotals, error)
+	Totals(ctx context.Context, shard dibs.ShardID) (live.ShardTotals, error)
 	// Order sells units of a product's stock if so much is left, and returns the
 	// claim, in one transaction: the price and the time to pay are the product's at
 	// that moment. A repeat of the Key returns the first claim. The outcome is
-	// Granted, SoldOut with what remains, or KeyReused for a repeat with another
-	// quantity; nothing is written then. ErrNotFound for a product that there is not;
+	// Granted, Paused while the product is off sale, SoldOut with what remains, LimitReached with the orders that fill
+	// MostHeld, or KeyReused for a repeat with another quantity; nothing is written
+	// then. ErrNotFound for a product that there is not;
 	// an *Error of InvalidRequest for what would cost too much.
-	Order(ctx context.Context, o dibs.Order) (dibs.OrderResult, error)
+	Order(ctx context.Context, o Order) (Result, error)
 	// Move makes groups of moves, in order: each move is decided by Move.Decide
 	// on the claim as it then stands. A group happens as a whole or not at all:
 	// when one of its moves is refused, the others' Err is ErrConflict. The
@@ -36,10 +38,13 @@ type Ledger interface {
 	// the longest due first, and returns how many those were. Several may call
 	// it at once: each claim expires once.
 	Expire(ctx context.Context, now time.Time, max int) (int, error)
+	// Comment stores what an administrator notes about a settled claim; empty takes it
+	// away. ErrNotFound.
+	Comment(ctx context.Context, p dibs.Position, comment string, at time.Time) error
 	// OrderList lists newest first: by time for all orders and those of a user,
 	// else campaign by campaign, the highest number first. However many orders
 	// there are, it reads by an index.
-	OrderList(ctx context.Context, f dibs.OrderFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
+	OrderList(ctx context.Context, f Filter, page dibs.Page) (dibs.List[dibs.Claim], error)
 }
 
 // Orders moves claims through their life, sells products' own stock, and searches
@@ -50,6 +55,7 @@ type Orders struct {
 	loader        *live.Loader
 	outbox        *live.Outbox
 	claims        *claims.Claims
+	moving        *moving.Mover
 	engine        dibs.Engine
 	ledger        Ledger
 	ids           dibs.ClaimIDs
@@ -58,6 +64,7 @@ type Orders struct {
 	now           func() time.Time
 	ledgerTimeout time.Duration
 	sweepEvery    time.Duration
+	mostHeld      int64
 
 	// orders has a place for each regular order that is before the ledger; ordering
 	// counts them with those that wait for one.
@@ -70,8 +77,10 @@ type Orders struct {
 
 // Config is what Orders is made of.
 type Config struct {
-	Live          *live.Node
-	Claims        *claims.Claims
+	Live   *live.Node
+	Claims *claims.Claims
+	// Moving brings units to the shard of a late payment.
+	Moving        *moving.Mover
 	Engine        dibs.Engine
 	Ledger        Ledger
 	IDs           dibs.ClaimIDs
@@ -80,6 +89,9 @@ type Config struct {
 	LedgerTimeout time.Duration
 	// SweepEvery is how often unpaid claims are looked for whose time is over.
 	SweepEvery time.Duration
+	// MostHeld is how many units of a product a user may hold by regular orders that
+	// are not paid; 0 for any number.
+	MostHeld int64
 	// Life ends when the node is closed.
 	Life context.Context
 }
@@ -87,8 +99,8 @@ type Config struct {
 // New returns Orders on a node.
 func New(c Config) *Orders {
 	return &Orders{
-		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, outbox: c.Live.Outbox, claims: c.Claims, engine: c.Engine,
-		ledger: c.Ledger, ids: c.IDs, log: c.Logger, life: c.Life, now: c.Now, ledgerTimeout: c.LedgerTimeout, sweepEvery: c.SweepEvery,
+		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, outbox: c.Live.Outbox, claims: c.Claims, moving: c.Moving, engine: c.Engine,
+		ledger: c.Ledger, ids: c.IDs, log: c.Logger, life: c.Life, now: c.Now, ledgerTimeout: c.LedgerTimeout, sweepEvery: c.SweepEvery, mostHeld: c.MostHeld,
 		orders: make(chan struct{}, maxOrders),
 	}
 }

@@ -17,6 +17,31 @@ import (
 	"github.com/dibs-dev/dibs/live"
 )
 
+// TestTokenThatEndsBeforeTheOrder: an order whose token ended while it waited for the ledger is not brought before it.
+func TestTokenThatEndsBeforeTheOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &orderLedger{takes: time.Second}
+		s := newBounded(t, l)
+		var crowd sync.WaitGroup
+		for i := range maxOrders {
+			crowd.Go(func() {
+				if _, err := s.Place(t.Context(), Request{ProductID: "p", UserID: fmt.Sprint("u", i)}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		ends := time.Now().Add(500 * time.Millisecond)
+		if _, err := s.Place(t.Context(), Request{ProductID: "p", UserID: "late", Until: ends}); !errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}) {
+			t.Errorf("with a token that ended: %v", err)
+		}
+		crowd.Wait()
+		if _, err := s.Place(t.Context(), Request{ProductID: "p", UserID: "late", Until: time.Now().Add(time.Hour)}); err != nil {
+			t.Errorf("with one that goes on: %v", err)
+		}
+	})
+}
+
 // Regular orders come before the ledger some at a time; those that wait too long,
 // or are too many, are refused, and sold nothing.
 func TestRegularOrdersAreBounded(t *testing.T) {
@@ -28,7 +53,7 @@ func TestRegularOrdersAreBounded(t *testing.T) {
 			var crowd sync.WaitGroup
 			for i := range n {
 				crowd.Go(func() {
-					res, err := s.Place(t.Context(), dibs.OrderRequest{ProductID: "p", UserID: fmt.Sprint("u", i)})
+					res, err := s.Place(t.Context(), Request{ProductID: "p", UserID: fmt.Sprint("u", i)})
 					switch {
 					case errors.Is(err, dibs.ErrOverloaded):
 						refused.Add(1)
@@ -78,20 +103,20 @@ type orderLedger struct {
 	now, most atomic.Int64
 }
 
-func (l *orderLedger) Order(ctx context.Context, _ dibs.Order) (dibs.OrderResult, error) {
+func (l *orderLedger) Order(ctx context.Context, _ Order) (Result, error) {
 	n := l.now.Add(1)
 	defer l.now.Add(-1)
 	for most := l.most.Load(); n > most && !l.most.CompareAndSwap(most, n); most = l.most.Load() {
 	}
 	wait.Sleep(ctx, l.takes)
-	return dibs.OrderResult{Outcome: dibs.SoldOut}, nil
+	return Result{Outcome: dibs.SoldOut}, nil
 }
 
 // An order that the ledger did not take is told as a claim is.
 func TestEffectsOfOrdersNotDecided(t *testing.T) {
 	s := newBounded(t, &away{err: dibs.Unavail(dibs.EffectNone, errors.New("too many at once"))})
 	for key, want := range map[string]dibs.Effect{"": dibs.EffectNone, "press-1": dibs.EffectUnknown} {
-		_, err := s.Place(t.Context(), dibs.OrderRequest{ProductID: "tea", UserID: "ann", Key: key})
+		_, err := s.Place(t.Context(), Request{ProductID: "tea", UserID: "ann", Key: key})
 		if e := (*dibs.Error)(nil); !errors.As(err, &e) || e.Effect != want {
 			t.Errorf("with the key %q: %+v, want the effect %s", key, e, want)
 		}
@@ -104,6 +129,6 @@ type away struct {
 	err error
 }
 
-func (l *away) Order(context.Context, dibs.Order) (dibs.OrderResult, error) {
-	return dibs.OrderResult{}, l.err
+func (l *away) Order(context.Context, Order) (Result, error) {
+	return Result{}, l.err
 }

@@ -17,8 +17,8 @@ func (s *Orders) List(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (d
 	if fs := q.Faults(); len(fs) > 0 {
 		return dibs.List[dibs.Claim]{}, dibs.Invalid(fs...)
 	}
-	f := dibs.OrderFilter{
-		UserID: q.UserID, Status: q.Status, OrderType: q.OrderType, PaymentRef: q.PaymentRef, Code: q.Code,
+	f := Filter{
+		UserID: q.UserID, Status: q.Status, OrderType: q.OrderType, PaymentRef: q.PaymentRef, RefundDue: q.RefundDue, Reference: q.Reference, Code: q.Code,
 		Since: dibs.Ms(q.Since), Until: q.Until,
 	}
 	if q.Since.IsZero() {
@@ -85,4 +85,22 @@ func (s *Orders) settleFor(ctx context.Context, q *dibs.OrderQuery) error {
 		return dibs.AsUnavailable(err, dibs.EffectNone)
 	}
 	return s.settler.SettleAll(ctx, c)
+}
+
+// Filter says which orders to look for. Zero fields do not filter.
+type Filter struct {
+	UserID     string
+	Status     *dibs.Status
+	OrderType  dibs.OrderType
+	PaymentRef string
+	// RefundDue: only those whose payment is due.
+	RefundDue bool
+	// Campaigns are numbers, the highest first; nil for all campaigns.
+	Campaigns []uint32
+	// Code is an item of one of the Campaigns.
+	Code string
+	// Reference is the caller's own of the claims.
+	Reference string
+	// Since ≤ created_at < Until.
+	Since, Until time.Time
 }

@@ -17,7 +17,7 @@ import (
 // *Error of NotFound, InvalidRequest for another amount, InvalidState, or
 // Unavailable: repeat it with the same ref.
 func (s *Orders) Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (*dibs.Claim, bool, error) {
-	fs := dibs.RefFault("/payment_ref", p.PaymentRef, true)
+	fs := dibs.TextFault("/payment_ref", p.PaymentRef, true, dibs.MaxRefLen)
 	if p.Amount != nil {
 		fs = append(fs, p.Amount.Faults("/amount")...)
 	}
@@ -45,17 +45,23 @@ func (s *Orders) Cancel(ctx context.Context, id, user, ref string) (*dibs.Claim,
 // takes the stock back when told to. What was refunded never exceeds what was
 // paid. ref makes it happen once; it may be empty.
 func (s *Orders) Refund(ctx context.Context, id string, r dibs.RefundSpec, ref string) (*dibs.Claim, bool, error) {
+	return s.RefundWithin(ctx, id, r, ref, 0)
+}
+
+// RefundWithin is Refund that brings what went back of the claim to a bound at most, in minor units; 0 for no bound. Of
+// refunds at the same time that exceed it together, the ledger refuses the later ones: *Error of InvalidState.
+func (s *Orders) RefundWithin(ctx context.Context, id string, r dibs.RefundSpec, ref string, bound int64) (*dibs.Claim, bool, error) {
 	if r.Amount != nil {
 		if fs := r.Amount.Faults("/amount"); len(fs) > 0 {
 			return nil, false, dibs.Invalid(fs...)
 		}
 	}
-	return s.step(ctx, id, dibs.Move{Step: dibs.StepRefund, EventFacts: dibs.EventFacts{Ref: ref, Amount: r.Amount, Restock: r.Restock}})
+	return s.step(ctx, id, dibs.Move{Step: dibs.StepRefund, Within: bound, EventFacts: dibs.EventFacts{Ref: ref, Amount: r.Amount, Restock: r.Restock}})
 }
 
 // Redeem notes the use of a coupon, once for each ref.
 func (s *Orders) Redeem(ctx context.Context, id string, r dibs.RedeemSpec) (*dibs.Claim, bool, error) {
-	fs := dibs.RefFault("/ref", r.Ref, true)
+	fs := dibs.TextFault("/ref", r.Ref, true, dibs.MaxRefLen)
 	if r.UserID != "" && !dibs.IsID(r.UserID) {
 		fs = append(fs, dibs.Fault{Field: "/user_id", Problem: dibs.BadID})
 	}
@@ -71,7 +77,7 @@ func (s *Orders) Redeem(ctx context.Context, id string, r dibs.RedeemSpec) (*dib
 // Unredeem rolls the use of a coupon back: it can be used again, under another
 // ref.
 func (s *Orders) Unredeem(ctx context.Context, id string, r dibs.UnredeemSpec) (*dibs.Claim, bool, error) {
-	if fs := dibs.RefFault("/ref", r.Ref, false); len(fs) > 0 {
+	if fs := dibs.TextFault("/ref", r.Ref, false, dibs.MaxRefLen); len(fs) > 0 {
 		return nil, false, dibs.Invalid(fs...)
 	}
 	return s.step(ctx, id, dibs.Move{Step: dibs.StepUnredeem, EventFacts: dibs.EventFacts{Ref: r.Ref}})
@@ -81,7 +87,7 @@ func (s *Orders) Unredeem(ctx context.Context, id string, r dibs.UnredeemSpec) (
 // the last word counts.
 func (s *Orders) Ship(ctx context.Context, id string, sh dibs.ShipmentSpec) (*dibs.Claim, bool, error) {
 	fs := dibs.TextFault("/carrier", sh.Carrier, true, dibs.MaxCarrierLen)
-	fs = append(fs, dibs.RefFault("/tracking_no", sh.TrackingNo, true)...)
+	fs = append(fs, dibs.TextFault("/tracking_no", sh.TrackingNo, true, dibs.MaxRefLen)...)
 	if len(fs) > 0 {
 		return nil, false, dibs.Invalid(fs...)
 	}
@@ -207,18 +213,28 @@ func (s *Orders) payBack(ctx context.Context, c *dibs.Campaign, claim *dibs.Clai
 // released last, so that whoever tries again finds the same grant.
 func (s *Orders) reclaim(ctx context.Context, c *dibs.Campaign, claim *dibs.Claim, released dibs.Position) (*dibs.Grant, error) {
 	if c.Regular() {
-		return s.reorder(ctx, c, claim, dibs.LateKey(s.ids.Encode(released)))
+		return s.reorder(ctx, c, claim, LateKey(s.ids.Encode(released)))
 	}
-	if s.registry.Live(c.ID) == nil {
+	if l := s.registry.Live(c.ID); l == nil || len(l.Shards) < c.Shards {
 		// It may have left the engine, which decides all the same.
 		if err := s.loader.Recall(ctx, c); err != nil {
 			return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 		}
 	}
-	d, err := s.engine.Claim(ctx, dibs.EngineClaim{
+	late := dibs.EngineClaim{
 		Shard: released.ShardID, UserID: claim.UserID, Quantity: claim.Quantity,
-		Key: dibs.LateKey(s.ids.Encode(released)), Late: true,
-	})
+		Key: LateKey(s.ids.Encode(released)), Reference: claim.Reference, Late: true,
+	}
+	d, err := s.engine.Claim(ctx, late)
+	if err == nil && d.Outcome == dibs.SoldOut && c.Shards > 1 {
+		// Other shards may have some.
+		if err := s.moving.Gather(ctx, c, released.Shard, claim.Quantity); errors.Is(err, dibs.ErrInvalidState) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		d, err = s.engine.Claim(ctx, late)
+	}
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}

@@ -52,6 +52,10 @@ var ErrNoUser = errors.New("tokens: the token's subject is not a user id")
 // errNoKey: the token is signed by a key that nobody knows.
 var errNoKey = errors.New("tokens: no known key has signed the token")
 
+// errCritical: RFC 7515 says to refuse a token whose issuer lists header parameters that
+// must be understood, and none of those is understood here.
+var errCritical = errors.New("tokens: the token has critical parameters")
+
 // Verifier verifies tokens. It is safe for concurrent use.
 type Verifier struct {
 	parser  *jwt.Parser
@@ -147,23 +151,47 @@ func (v *Verifier) SetSecrets(secrets [][]byte) {
 // earlier one may not be valid any more.
 func (v *Verifier) Epoch() uint64 { return v.epoch.Load() }
 
+// Token is what a valid token says.
+type Token struct {
+	// User is its subject.
+	User string
+	// ID is its jti, empty without one.
+	ID string
+	// Issued is its iat, zero without one; Until is when it stops to be valid, zero for a
+	// token without end.
+	Issued, Until time.Time
+}
+
 // Verify returns the user that a token names and when it stops to be valid. Any
 // error means that it is not valid. A token with a key that is not known yet may
 // wait for the JWKS to be read, for a few seconds.
 func (v *Verifier) Verify(token string) (user string, until time.Time, err error) {
+	is, err := v.VerifyToken(token)
+	return is.User, is.Until, err
+}
+
+// VerifyToken is Verify, and returns what else the token says.
+func (v *Verifier) VerifyToken(token string) (Token, error) {
 	var claims jwt.RegisteredClaims
 	if _, err := v.parser.ParseWithClaims(token, &claims, v.key); err != nil {
-		return "", time.Time{}, err
+		return Token{}, err
 	}
 	if !dibs.ValidID(claims.Subject) {
-		return "", time.Time{}, ErrNoUser
+		return Token{}, ErrNoUser
 	}
-	return claims.Subject, claims.ExpiresAt.Add(v.leeway), nil
+	is := Token{User: claims.Subject, ID: claims.ID, Until: claims.ExpiresAt.Add(v.leeway)}
+	if claims.IssuedAt != nil {
+		is.Issued = claims.IssuedAt.Time
+	}
+	return is, nil
 }
 
 // key returns the keys that may have signed a token. What a key may verify is
 // decided by its own kind, never by the token alone.
 func (v *Verifier) key(t *jwt.Token) (any, error) {
+	if _, given := t.Header["crit"]; given {
+		return nil, errCritical
+	}
 	switch t.Method {
 	case jwt.SigningMethodHS256:
 		set := v.secrets.Load()

@@ -196,6 +196,7 @@ func TestJWKS(t *testing.T) {
 		"no user":                              signed(t, es, ecKey, "e", claim("sub", "")),
 		"a user with a space":                  signed(t, es, ecKey, "e", claim("sub", "4 2")),
 		"a key of its own in the token":        signed(t, es, other, "", header("jwk", public(t, other.Public(), nil))),
+		"what must be understood":              signed(t, es, ecKey, "e", header("crit", []string{"exp"})),
 		"a kid that is no text":                signed(t, es, other, "", header("kid", 7)),
 		"garbage":                              "eyJhbGciOiJFUzI1NiJ9.e30.AAAA",
 		"a signature cut short":                strings.TrimSuffix(signed(t, es, ecKey, "e"), "A")[:80],

@@ -3,7 +3,7 @@
 //
 // # Basics
 //
-// Open one Tracer for a process, give it to dibs.Config, sqlledger.Options and
+// Open one Tracer for a process, give it to node.Config, sqlledger.Options and
 // httpapi.Config, and Close it last. The variables of OpenTelemetry count
 // (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME,
 // OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER, OTEL_SDK_DISABLED and the rest).

@@ -210,7 +210,9 @@ func webhookURLProblem(address string, private bool) dibs.Text {
 		return dibs.Text{EN: "must be https", ZH: "必须使用 https"}
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
-	local := strings.EqualFold(u.Hostname(), "localhost") || strings.HasSuffix(strings.ToLower(u.Hostname()), ".localhost")
+	// A dot at the end is part of no name: localhost. is this machine, too.
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	local := host == "localhost" || strings.HasSuffix(host, ".localhost")
 	// A number without dots is an address to some resolvers.
 	odd := err != nil && net.ParseIP(u.Hostname()) == nil && strings.Trim(u.Hostname(), "0123456789xXabcdefABCDEF.") == "" &&
 		strings.ContainsAny(u.Hostname()[:1], "0123456789")
@@ -220,14 +222,37 @@ func webhookURLProblem(address string, private bool) dibs.Text {
 	return dibs.Text{}
 }
 
-// inner are networks that are not the public internet, beside those that
-// netip knows.
+// inner are the networks that are not the public internet, beside those that netip
+// knows (loopback, link-local, multicast, private): the blocks of IANA's registries of
+// special-purpose addresses that are not globally reachable, blocks in which an IPv4
+// address stands inside of an IPv6 one, and addresses of clouds that only their own
+// machines reach. A new line names its source.
 var inner = func() (list []netip.Prefix) {
-	for _, p := range []string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
-		"64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "5f00::/16", "fec0::/10",
+	for _, p := range []struct{ network, source string }{
+		{"0.0.0.0/8", "RFC 791: this network"},
+		{"100.64.0.0/10", "RFC 6598: shared by carriers, and metadata of Alibaba Cloud"},
+		{"168.63.129.16/32", "Azure: its platform's own address, on every virtual machine"},
+		{"192.0.0.0/24", "RFC 6890: protocol assignments, and metadata of Oracle Cloud"},
+		{"192.0.2.0/24", "RFC 5737: documentation"},
+		{"192.88.99.0/24", "RFC 7526: relays of 6to4, deprecated"},
+		{"198.18.0.0/15", "RFC 2544: benchmarks"},
+		{"198.51.100.0/24", "RFC 5737: documentation"},
+		{"203.0.113.0/24", "RFC 5737: documentation"},
+		{"240.0.0.0/4", "RFC 1112: reserved, with the broadcast address"},
+		{"::/96", "RFC 4291: IPv4-compatible, deprecated"},
+		{"::ffff:0:0:0/96", "RFC 2765: IPv4-translated"},
+		{"64:ff9b::/96", "RFC 6052: translation of IPv4"},
+		{"64:ff9b:1::/48", "RFC 8215: local translation of IPv4"},
+		{"100::/64", "RFC 6666: discard"},
+		{"100:0:0:1::/64", "RFC 9780: dummy prefix"},
+		{"2001::/23", "RFC 2928: protocol assignments, Teredo and ORCHID among them"},
+		{"2001:db8::/32", "RFC 3849: documentation"},
+		{"2002::/16", "RFC 3056: 6to4, IPv4 inside"},
+		{"3fff::/20", "RFC 9637: documentation"},
+		{"5f00::/16", "RFC 9602: segment routing"},
+		{"fec0::/10", "RFC 3879: site-local, deprecated"},
 	} {
-		list = append(list, netip.MustParsePrefix(p))
+		list = append(list, netip.MustParsePrefix(p.network))
 	}
 	return list
 }()

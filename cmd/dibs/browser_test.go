@@ -153,7 +153,7 @@ func (p *tab) await(expression string) {
 		switch {
 		case err == nil:
 			return
-		case ctx.Err() == nil && strings.Contains(err.Error(), "Cannot find context"):
+		case ctx.Err() == nil && (strings.Contains(err.Error(), "Cannot find context") || strings.Contains(err.Error(), "navigated or closed")):
 			// It was asked of the page before, which is gone meanwhile.
 		default:
 			p.Fatalf("%s: %v; the page shows:\n%s", expression, err, tells[string](p, "document.body.innerText"))
@@ -167,9 +167,16 @@ func (p *tab) shows(text string) {
 	p.await(fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
+// looked waits until a campaign's page has looked for claims of before: it does not know
+// of those that follow.
+func (p *tab) looked() {
+	p.Helper()
+	p.await(`performance.getEntriesByType("resource").some(e => e.name.includes("/v1/me/claims"))`)
+}
+
 // press presses the button as a finger does, once it can be pressed.
 func (p *tab) press() {
 	p.Helper()
-	p.await("!document.getElementById('press').disabled")
+	p.await("document.getElementById('press')?.disabled === false")
 	p.do(chromedp.Click(chromedp.CSS("#press"), chromedp.NodeVisible))
 }

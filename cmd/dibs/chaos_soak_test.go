@@ -95,7 +95,7 @@ func (x *chaos) round(n int) {
 	x.compare(id, all, stock)
 	x.verify()
 	x.t.Logf("round %d: ready %s after the last fault, %d granted of %d, %d pressed", n, ready.Round(time.Millisecond), len(all), stock, len(crowd.presses))
-	if _, err := x.admin(n%3).End(x.t.Context(), id); err != nil {
+	if _, err := x.admin(n%3).Campaigns.End(x.t.Context(), id); err != nil {
 		x.t.Error(err)
 	}
 }
@@ -111,11 +111,11 @@ func (x *chaos) offer(n int, id string) {
 		spec.Kind, spec.Stock = dibs.Coupon, dibs.StockSpec{Codes: &dibs.CodesSpec{Count: stock, Pattern: "XXXX-XXXX-XXXX"}}
 	}
 	eventually(x.t, chaosPatience, id+" is there", func(ctx context.Context) bool {
-		_, err := x.admin(n%3).CreateCampaign(ctx, spec, "create-"+id)
+		_, err := x.admin(n%3).Campaigns.Create(ctx, spec, "create-"+id)
 		return err == nil
 	})
 	eventually(x.t, chaosPatience, id+" is published", func(ctx context.Context) bool {
-		_, err := x.admin((n+1)%3).Publish(ctx, id)
+		_, err := x.admin((n+1)%3).Campaigns.Publish(ctx, id)
 		return err == nil
 	})
 }
@@ -171,7 +171,7 @@ func (x *chaos) changes(id string) (sum int64) {
 		ref := fmt.Sprintf("%s-%d", id, i)
 		for try := 0; ; try++ {
 			ctx, cancel := context.WithTimeout(x.t.Context(), 10*time.Second)
-			_, err := x.admin((i+try)%3).ChangeStock(ctx, id, dibs.StockChange{Delta: by}, ref)
+			_, err := x.admin((i+try)%3).Campaigns.ChangeStock(ctx, id, dibs.StockChange{Delta: by}, ref)
 			cancel()
 			var refusal *client.Error
 			if err == nil {
@@ -201,10 +201,10 @@ type chaosCrowd struct {
 	refused atomic.Int64
 }
 
-func (x *chaos) press(id string) *chaosCrowd {
-	ctx, stop := context.WithCancel(x.t.Context())
+func (c *cluster) press(id string) *chaosCrowd {
+	ctx, stop := context.WithCancel(c.t.Context())
 	crowd := &chaosCrowd{stop: stop}
-	x.t.Cleanup(crowd.end)
+	c.t.Cleanup(crowd.end)
 	for range chaosPresses {
 		crowd.all.Go(func() {
 			transport := client.NewTransport()
@@ -215,7 +215,7 @@ func (x *chaos) press(id string) *chaosCrowd {
 				for try := u; p.id == "" && p.refused == "" && ctx.Err() == nil; try++ {
 					within, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 					// What is not answered is sent again.
-					_ = p.send(within, x.nodes[try%3].url(), transport)
+					_ = p.send(within, c.nodes[try%int64(len(c.nodes))].url(), transport)
 					cancel()
 				}
 				crowd.mu.Lock()
@@ -236,15 +236,15 @@ func (c *chaosCrowd) end() {
 }
 
 // compare holds what the ledger has against what users were told.
-func (x *chaos) compare(id string, told map[string]string, stock int64) {
-	x.t.Helper()
-	kept := claimsOf(x.t, x.admin(0), id)
+func (c *cluster) compare(id string, told map[string]string, stock int64) {
+	c.t.Helper()
+	kept := claimsOf(c.t, c.admin(0), id)
 	for claim, user := range told {
 		if kept[claim] != user {
-			x.t.Errorf("claim %s of user %s is lost", claim, user)
+			c.t.Errorf("claim %s of user %s is lost", claim, user)
 		}
 	}
 	if len(kept) != len(told) || int64(len(kept)) != stock {
-		x.t.Errorf("%d claims are kept, %d users were told yes, the stock was %d", len(kept), len(told), stock)
+		c.t.Errorf("%d claims are kept, %d users were told yes, the stock was %d", len(kept), len(told), stock)
 	}
 }

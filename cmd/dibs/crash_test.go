@@ -237,7 +237,7 @@ func (c *crashes) check(presses []press) {
 
 // mustFind looks for a claim that was answered with a yes.
 func (c *crashes) mustFind(api *client.Client, p press) {
-	claim, err := api.FindClaim(c.t.Context(), p.id)
+	claim, err := api.Orders.Get(c.t.Context(), p.id)
 	if err != nil || claim.UserID != p.user || claim.CampaignID != p.campaign {
 		c.t.Errorf("claim %s of %s in %s was granted; found %+v, %v", p.id, p.user, p.campaign, claim, err)
 	}
@@ -278,7 +278,7 @@ func (c *crashes) compare(api *client.Client, campaign string, stock int) {
 			c.t.Errorf("%s: claim %s of user %s was never asked for", campaign, id, user)
 		}
 	}
-	stats, err := api.Stats(c.t.Context(), campaign)
+	stats, err := api.Campaigns.Stats(c.t.Context(), campaign)
 	if err != nil {
 		c.t.Error(err)
 	}

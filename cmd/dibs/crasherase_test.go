@@ -120,7 +120,7 @@ func (x *erasures) erase(user string) {
 	x.server, x.url = startServe(x.t, x.data, append(x.where(), x.more...)...)
 	asked := make(chan struct{})
 	ask := func() (erasure.ErasureView, error) {
-		v, _, err := clitest.Admin(x.t, x.url).EraseUser(x.t.Context(), user, erasure.ErasureSpec{LeaveBalance: true})
+		v, _, err := clitest.Admin(x.t, x.url).Erasures.Erase(x.t.Context(), user, erasure.ErasureSpec{LeaveBalance: true})
 		return v, err
 	}
 	go func() {
@@ -153,11 +153,11 @@ func (x *erasures) erase(user string) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(clitest.Patience); e.State != erasure.ErasureDone; <-tick.C {
-		if e, err = api.Erasure(x.t.Context(), e.ID); err != nil || time.Now().After(until) {
+		if e, err = api.Erasures.Get(x.t.Context(), e.ID); err != nil || time.Now().After(until) {
 			x.t.Fatalf("the erasure does not end: %+v, %v", e, err)
 		}
 	}
-	if r, err := api.User(x.t.Context(), user); err != nil || len(r.Campaigns)+len(r.Balances)+len(r.Follows)+len(r.Lists) > 0 || r.Erasure != nil {
+	if r, err := api.Erasures.Record(x.t.Context(), user); err != nil || len(r.Campaigns)+len(r.Balances)+len(r.Follows)+len(r.Lists) > 0 || r.Erasure != nil {
 		x.t.Errorf("what there is about the user: %+v, %v", r, err)
 	}
 	x.server.signal(x.t, syscall.SIGTERM)

@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/audience"
+	"github.com/dibs-dev/dibs/gate/audience"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/node"
+	"github.com/dibs-dev/dibs/orders"
 
 	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/announce"
@@ -92,7 +93,7 @@ func (p *past) sell(users []string) {
 		p.must(err)
 		p.claim("rain", user)
 		for i := range 5 {
-			r, err := s.Orders.Place(ctx, dibs.OrderRequest{ProductID: "tea", UserID: user, Key: fmt.Sprint("tea-", i)})
+			r, err := s.Orders.Place(ctx, orders.Request{ProductID: "tea", UserID: user, Key: fmt.Sprint("tea-", i)})
 			p.must(err)
 			_, _, err = s.Orders.Ship(ctx, r.Claim.ID, dibs.ShipmentSpec{Carrier: "SF", TrackingNo: "T-" + user})
 			p.must(err)
@@ -141,18 +142,18 @@ func (p *past) record(users []string) {
 		body := fmt.Sprintf(`{"user_id":%q,"items":["C-1"],"carrier":"SF","tracking_no":"T"}`, user)
 		var deliveries []webhooks.WebhookDelivery
 		for part := range 10 {
-			var acts []*access.Act
+			var acts []*access.AdminAction
 			for i := range 60 {
 				at := p.now()
-				acts = append(acts, &access.Act{
-					ID: access.NewActID(at), At: at, Key: "k", Action: "deposit", Target: "/v1/accounts/" + user + "/deposits", Status: 200, After: []byte(body),
+				acts = append(acts, &access.AdminAction{
+					ID: access.NewAdminActionID(at), At: at, Key: "k", Action: "deposit", Target: "/v1/accounts/" + user + "/deposits", Status: 200, After: []byte(body),
 				})
 				deliveries = append(deliveries, webhooks.WebhookDelivery{
 					Endpoint: "hook", EventID: fmt.Sprint("e-", n, "-", part, "-", i), Type: "t", Subject: "s", Body: []byte(body), Status: webhooks.DeliveryPending,
 					NextAt: time.Now().Add(time.Hour), CreatedAt: p.now(), UpdatedAt: p.now(),
 				})
 			}
-			p.must(l.SaveActs(ctx, acts))
+			p.must(l.SaveAdminActions(ctx, acts))
 			p.must(l.SaveRequest(ctx, &access.StoredRequest{Caller: "k", Key: fmt.Sprint("r-", n, "-", part), Hash: []byte("h"), Status: 200, Body: []byte(body), At: time.Now()}))
 		}
 		p.must(l.QueueDeliveries(ctx, nil, deliveries))

@@ -47,7 +47,7 @@ func killEvents(t *testing.T, ledger string, n int) {
 	c.restart()
 	var e webhooks.EndpointView
 	hook.SetSecret(func() string {
-		if e, err = clitest.Admin(t, c.url).CreateEndpoint(t.Context(), webhooks.EndpointSpec{URL: receiver.URL}, ""); err != nil {
+		if e, err = clitest.Admin(t, c.url).Webhooks.Create(t.Context(), webhooks.EndpointSpec{URL: receiver.URL}, ""); err != nil {
 			t.Error(err)
 		}
 		return e.Secret
@@ -99,7 +99,7 @@ func (c *crashes) published(holds func(*events.SinkView) bool) {
 	c.t.Helper()
 	api := clitest.Admin(c.t, c.url)
 	c.until("sinks", func() (string, bool) {
-		v, err := api.EventSinks(c.t.Context())
+		v, err := api.Events.Sinks(c.t.Context())
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func (c *crashes) posted(endpoint string) {
 	c.t.Helper()
 	api := clitest.Admin(c.t, c.url)
 	c.until("deliveries", func() (string, bool) {
-		v, err := api.Deliveries(c.t.Context(), endpoint, webhooks.DeliveryPending, dibs.Page{Limit: 10})
+		v, err := api.Webhooks.Deliveries(c.t.Context(), endpoint, webhooks.DeliveryPending, dibs.Page{Limit: 10})
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func (c *crashes) sawAll(what string, bodies []string) {
 func (c *crashes) statuses() map[string]string {
 	c.t.Helper()
 	var raw bytes.Buffer
-	if err := clitest.Admin(c.t, c.url).CampaignClaimsCSV(c.t.Context(), "life", client.ClaimFilter{}, &raw); err != nil {
+	if err := clitest.Admin(c.t, c.url).Campaigns.ClaimsCSV(c.t.Context(), "life", client.ClaimFilter{}, &raw); err != nil {
 		c.t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&raw).ReadAll()
@@ -202,7 +202,7 @@ func (c *crashes) feedHas(what string, came map[string]string) {
 	api := clitest.Admin(c.t, c.url)
 	told := 0
 	for after := int64(0); ; {
-		list, next, err := api.Events(c.t.Context(), after)
+		list, next, err := api.Events.After(c.t.Context(), after)
 		if err != nil {
 			c.t.Fatal(err)
 		}

@@ -70,12 +70,12 @@ func (c *crashes) publishLife() {
 	c.t.Helper()
 	admin := clitest.Admin(c.t, c.url)
 	units, within := int64(lifeUnits), dibs.Duration(time.Second)
-	_, err := admin.CreateCampaign(c.t.Context(), dibs.CampaignSpec{
+	_, err := admin.Campaigns.Create(c.t.Context(), dibs.CampaignSpec{
 		ID: "life", Kind: dibs.Sale, Title: "Life", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
 		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
 	}, "")
 	if err == nil {
-		_, err = admin.Publish(c.t.Context(), "life")
+		_, err = admin.Campaigns.Publish(c.t.Context(), "life")
 	}
 	if err != nil {
 		c.t.Fatal(err)
@@ -139,20 +139,20 @@ func (s *lifeStep) take(url string, transport http.RoundTripper) error {
 	var v api.ClaimView
 	switch s.step {
 	case "cancel":
-		v, _, err = admin.Cancel(ctx, s.id, "cancel-"+s.id)
+		v, _, err = admin.Orders.Cancel(ctx, s.id, "cancel-"+s.id)
 	case "confirm", "refund":
-		v, _, err = admin.Confirm(ctx, s.id, paid)
+		v, _, err = admin.Orders.Confirm(ctx, s.id, paid)
 		if err == nil && s.step == "refund" && v.Status != "released" {
 			s.id = v.ID
-			v, _, err = admin.Refund(ctx, v.ID, dibs.RefundSpec{Restock: true}, "refund-"+v.ID)
+			v, _, err = admin.Orders.Refund(ctx, v.ID, dibs.RefundSpec{Restock: true}, "refund-"+v.ID)
 		}
 	default:
-		v, err = admin.FindClaim(ctx, s.id)
+		v, err = admin.Orders.Get(ctx, s.id)
 	}
 	var refusal *client.Error
 	if errors.As(err, &refusal) && refusal.Reason == dibs.InvalidState.String() {
 		// It has expired before it could be cancelled.
-		v, err = admin.FindClaim(ctx, s.id)
+		v, err = admin.Orders.Get(ctx, s.id)
 	}
 	if err == nil {
 		s.id, s.status = v.ID, v.Status
@@ -173,7 +173,7 @@ func (c *crashes) checkLife(steps []lifeStep) {
 			}
 			s = again
 		}
-		v, err := admin.FindClaim(c.t.Context(), s.id)
+		v, err := admin.Orders.Get(c.t.Context(), s.id)
 		if err != nil || v.Status != s.status && s.status != "pending" {
 			c.t.Fatalf("the %s of %s was answered %s, and the claim is %+v, %v", s.step, s.id, s.status, v, err)
 		}
@@ -181,7 +181,7 @@ func (c *crashes) checkLife(steps []lifeStep) {
 			continue
 		}
 		// The next round needs the stock.
-		if _, _, err := admin.Refund(c.t.Context(), s.id, dibs.RefundSpec{Restock: true}, "back-"+s.id); err != nil {
+		if _, _, err := admin.Orders.Refund(c.t.Context(), s.id, dibs.RefundSpec{Restock: true}, "back-"+s.id); err != nil {
 			c.t.Fatalf("refund %s: %v", s.id, err)
 		}
 	}
@@ -207,7 +207,7 @@ func (c *crashes) lived() {
 	var st api.StatsView
 	for until := time.Now().Add(clitest.Patience); ; <-tick.C {
 		var err error
-		if st, err = admin.Stats(c.t.Context(), "life"); err != nil {
+		if st, err = admin.Campaigns.Stats(c.t.Context(), "life"); err != nil {
 			c.t.Fatal(err)
 		}
 		if st.Pending == 0 && st.Remaining+st.Confirmed == lifeUnits {

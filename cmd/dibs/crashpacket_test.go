@@ -39,7 +39,7 @@ func killPackets(t *testing.T, ledger string, n int) {
 	c := &crashes{t: t, r: rand.New(rand.NewPCG(seed, 0)), data: t.TempDir(), ledger: ledger}
 	c.restart()
 	deposit := funds.DepositSpec{Amount: dibs.Money{Amount: int64(n) * packetTotal, Currency: "CNY"}, Ref: "d"}
-	if _, _, err := clitest.Admin(t, c.url).Deposit(t.Context(), "host", deposit); err != nil {
+	if _, _, err := clitest.Admin(t, c.url).Accounts.Deposit(t.Context(), "host", deposit); err != nil {
 		t.Fatal(err)
 	}
 	credited := int64(0)
@@ -65,12 +65,12 @@ func killPackets(t *testing.T, ledger string, n int) {
 // enough was granted, or some was credited, or while it is being ended.
 func (c *crashes) packetRound(id string, ending bool) []press {
 	admin := clitest.Admin(c.t, c.url)
-	_, err := admin.CreateCampaign(c.t.Context(), dibs.CampaignSpec{
+	_, err := admin.Campaigns.Create(c.t.Context(), dibs.CampaignSpec{
 		ID: id, Kind: dibs.RedPacket, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour), SenderID: "host",
 		Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: packetTotal, Currency: "CNY"}, Count: packetShares}},
 	}, "")
 	if err == nil {
-		_, err = admin.Publish(c.t.Context(), id)
+		_, err = admin.Campaigns.Publish(c.t.Context(), id)
 	}
 	if err != nil {
 		c.t.Fatal(err)
@@ -82,7 +82,7 @@ func (c *crashes) packetRound(id string, ending bool) []press {
 	case ending:
 		// Whether it is answered, the kill decides.
 		go func() {
-			_, err := admin.End(c.t.Context(), id)
+			_, err := admin.Campaigns.End(c.t.Context(), id)
 			ended <- err
 		}()
 		after := time.NewTimer(time.Duration(c.r.IntN(700)) * time.Millisecond)
@@ -106,7 +106,7 @@ func (c *crashes) packetUntil(admin *client.Client, id string, holds func(*api.F
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(clitest.Patience); ; <-tick.C {
-		st, err := admin.Stats(c.t.Context(), id)
+		st, err := admin.Campaigns.Stats(c.t.Context(), id)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func (c *crashes) packetUntil(admin *client.Client, id string, holds func(*api.F
 func (c *crashes) checkPacket(id string, presses []press) int64 {
 	c.t.Helper()
 	admin := clitest.Admin(c.t, c.url)
-	if _, err := admin.End(c.t.Context(), id); err != nil {
+	if _, err := admin.Campaigns.End(c.t.Context(), id); err != nil {
 		c.t.Fatal(err)
 	}
 	f := c.packetUntil(admin, id, func(f *api.FundsView) bool { return f.ReturnedAt != nil })
@@ -142,7 +142,7 @@ func (c *crashes) checkPacket(id string, presses []press) int64 {
 		if p.id == "" {
 			continue
 		}
-		claim, err := admin.FindClaim(c.t.Context(), p.id)
+		claim, err := admin.Orders.Get(c.t.Context(), p.id)
 		if err != nil || claim.Amount == nil || claim.UserID != p.user || accountOf(c.t, admin, p.user) != claim.Amount.Amount {
 			c.t.Errorf("%s was granted %s of %s, which is %+v, %v", p.user, p.id, id, claim, err)
 		}
@@ -166,7 +166,7 @@ func claimsByUser(t *testing.T, admin *client.Client, campaign string) map[strin
 // accountOf is what a user has, in fen.
 func accountOf(t *testing.T, admin *client.Client, user string) int64 {
 	t.Helper()
-	v, err := admin.Account(t.Context(), user)
+	v, err := admin.Accounts.Get(t.Context(), user)
 	if err != nil {
 		t.Fatal(err)
 	}

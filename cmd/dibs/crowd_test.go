@@ -117,7 +117,7 @@ func (c *crowd) connect(url string, n int) {
 			ctx, cancel := context.WithTimeout(context.Background(), crowdPatience)
 			defer cancel()
 			var once sync.Once
-			c.conns[i], err = admin.WithToken(token).Connect(ctx, client.ConnOptions{OnCampaign: func(n api.SituationView) {
+			c.conns[i], err = admin.WithToken(token).Connect(ctx, client.ConnOptions{OnCampaign: func(n api.SnapshotView) {
 				if n.Phase == dibs.PhaseOpen {
 					once.Do(func() { c.opened.Add(1) })
 				}

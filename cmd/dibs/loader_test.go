@@ -129,7 +129,7 @@ func (p *press) send(ctx context.Context, url string, transport http.RoundTrippe
 func claimsOf(t *testing.T, api *client.Client, campaign string) map[string]string {
 	t.Helper()
 	var raw bytes.Buffer
-	if err := api.CampaignClaimsCSV(t.Context(), campaign, client.ClaimFilter{}, &raw); err != nil {
+	if err := api.Campaigns.ClaimsCSV(t.Context(), campaign, client.ClaimFilter{}, &raw); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&raw).ReadAll()

@@ -107,8 +107,9 @@ func TestLogsTellNoSecrets(t *testing.T) {
 	p := start(t, env, "serve", "--data", data, "--listen", "127.0.0.1:0", "--log-level", "debug", "--log-format", "json", "--webhook-allow-private", "--trace-claims")
 	url := p.await(t, p.err, `"msg":"serving","url":"([^"]+)"`)[1]
 	used := secretsUsed(t, url, data)
-	// The sink and the collector cannot be reached, and that is said.
+	// The sink, the webhook and the collector cannot be reached, and that is said.
 	p.await(t, p.err, `127\.0\.0\.1:9/0`)
+	p.await(t, p.err, `a webhook cannot be reached[^\n]*127\.0\.0\.1:9`)
 	p.await(t, p.err, `traces are not sent`)
 	p.signal(t, syscall.SIGTERM)
 	if code := p.code(t); code != 0 {

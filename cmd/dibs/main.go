@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/internal/cli"
-	"github.com/dibs-dev/dibs/internal/cli/verbs"
+	"github.com/dibs-dev/dibs/internal/cli/program"
 )
 
 // The linker sets version and commit: -ldflags "-X main.version=v1.2.3".
@@ -53,5 +53,5 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		os.Exit(cli.ExitFailure)
 	}()
 	call := cli.Invocation{Args: args, Environ: os.Environ(), In: in, Out: out, Err: errOut}
-	return call.Run(ctx, verbs.Root(cli.NewBuild(version, commit)))
+	return call.Run(ctx, program.Root(cli.NewBuild(version, commit)))
 }

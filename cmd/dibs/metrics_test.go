@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"go.yaml.in/yaml/v3"
@@ -117,9 +118,8 @@ func busyNode(t *testing.T) string {
 }
 
 // busyMetrics are a node's metrics when there is something in each of them.
-func busyMetrics(t *testing.T) map[string]*scraped {
+func busyMetrics(t *testing.T, url string) map[string]*scraped {
 	t.Helper()
-	url := busyNode(t)
 	ctx, tick := t.Context(), time.NewTicker(100*time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(clitest.Patience); ; {
@@ -152,10 +152,33 @@ func readFile(t *testing.T, path string) string {
 // node shows: a metric without documentation, or an expression without a metric, is a
 // fault.
 func TestMetrics(t *testing.T) {
-	all := busyMetrics(t)
+	url := busyNode(t)
+	all := busyMetrics(t, url)
+	t.Run("promtool", func(t *testing.T) { metricsAreWellFormed(t, url) })
 	t.Run("documented", func(t *testing.T) { metricsAreDocumented(t, all) })
 	t.Run("dashboard", func(t *testing.T) { dashboardLooksAtMetrics(t, all) })
 	t.Run("alerts", func(t *testing.T) { alertsLookAtMetrics(t, all) })
+}
+
+// metricsAreWellFormed looks at names, units, types and help texts as promtool check
+// metrics does: this is its own code.
+func metricsAreWellFormed(t *testing.T, url string) {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	problems, err := promlint.New(resp.Body).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
 }
 
 var metricRow = regexp.MustCompile("(?m)^\\| `(dibs_[a-z_]+)` \\| ([a-z]+) \\| ([^|]*) \\|")

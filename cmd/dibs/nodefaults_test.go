@@ -86,7 +86,7 @@ func TestSettlerDies(t *testing.T) {
 		wait()
 		api := c.admin((i + 2) % 3)
 		eventually(t, clitest.Patience, "another node has settled everything", func(ctx context.Context) bool {
-			stats, err := api.Stats(ctx, "sale")
+			stats, err := api.Campaigns.Stats(ctx, "sale")
 			return err == nil && stats.JournalBacklog == 0
 		})
 		for _, p := range l.presses {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -41,6 +42,8 @@ type cluster struct {
 type member struct {
 	*process
 	address string
+	// program is another binary than the one under test; empty for that.
+	program string
 }
 
 func (n *member) url() string { return "http://" + n.address }
@@ -60,11 +63,25 @@ func clusterOn(t *testing.T, ledger string, size int, args ...string) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(redis.Kill)
-	c := &cluster{t: t, redis: redis, ledger: ledger, direct: client.NewTransport()}
-	c.env = append([]string{"DIBS_ENGINE=" + redis.URL(), "DIBS_LEDGER=" + ledger}, clitest.Secrets...)
+	c := clusterAt(t, redis.URL(), ledger, size, args...)
+	c.redis = redis
+	return c
+}
+
+// clusterAt starts nodes on a Redis that runs and an empty ledger.
+func clusterAt(t *testing.T, engine, ledger string, size int, args ...string) *cluster {
+	t.Helper()
+	return clusterOf(t, "", engine, ledger, size, args...)
+}
+
+// clusterOf is clusterAt with nodes of another program; empty for the one under test.
+func clusterOf(t *testing.T, program, engine, ledger string, size int, args ...string) *cluster {
+	t.Helper()
+	c := &cluster{t: t, ledger: ledger, direct: client.NewTransport()}
+	c.env = append([]string{"DIBS_ENGINE=" + engine, "DIBS_LEDGER=" + ledger}, clitest.Secrets...)
 	t.Cleanup(c.direct.CloseIdleConnections)
 	for range size {
-		c.nodes = append(c.nodes, &member{address: "127.0.0.1:0"})
+		c.nodes = append(c.nodes, &member{address: "127.0.0.1:0", program: program})
 	}
 	for _, n := range c.nodes {
 		c.start(n, args...)
@@ -84,7 +101,7 @@ func clusterOn(t *testing.T, ledger string, size int, args ...string) *cluster {
 // start starts a node, and again after its end.
 func (c *cluster) start(n *member, args ...string) {
 	c.t.Helper()
-	n.process = start(c.t, c.env, append([]string{"serve", "--listen", n.address}, args...)...)
+	n.process = startProgram(c.t, cmp.Or(n.program, binary), c.env, append([]string{"serve", "--listen", n.address}, args...)...)
 	// The proxy reads the address meanwhile, which is the same again after the
 	// first time.
 	if at := strings.TrimPrefix(n.await(c.t, n.err, `msg=serving url=(\S+)`)[1], "http://"); at != n.address {
@@ -182,20 +199,20 @@ func TestNodesAreOne(t *testing.T) {
 	clitest.Publish(t, c.admin(0), "sale", 5)
 	first := c.granted(1, "sale", "a")
 	for i := range c.nodes {
-		if claim, err := c.user(i, "a").FindClaim(t.Context(), first); err != nil || claim.UserID != "a" {
+		if claim, err := c.user(i, "a").Orders.Get(t.Context(), first); err != nil || claim.UserID != "a" {
 			t.Errorf("node %d does not find the claim: %+v, %v", i, claim, err)
 		}
 		if again := c.granted(i, "sale", "a"); again != first {
 			t.Errorf("node %d answers a repeat with %s, not %s", i, again, first)
 		}
 	}
-	if _, err := c.admin(1).Pause(t.Context(), "sale"); err != nil {
+	if _, err := c.admin(1).Campaigns.Pause(t.Context(), "sale"); err != nil {
 		t.Fatal(err)
 	}
 	for i := range c.nodes {
 		c.refused(i, "sale", "b", "paused")
 	}
-	if _, err := c.admin(2).Resume(t.Context(), "sale"); err != nil {
+	if _, err := c.admin(2).Campaigns.Resume(t.Context(), "sale"); err != nil {
 		t.Fatal(err)
 	}
 	for i, user := range []string{"b", "c", "d"} {
@@ -211,7 +228,7 @@ func TestNodesAreOne(t *testing.T) {
 	for i := range c.nodes {
 		c.refused(i, "sale", "g", "sold_out")
 	}
-	if _, err := c.admin(0).End(t.Context(), "sale"); err != nil {
+	if _, err := c.admin(0).Campaigns.End(t.Context(), "sale"); err != nil {
 		t.Fatal(err)
 	}
 	for i := range c.nodes {
@@ -229,7 +246,7 @@ func TestNodesAreOne(t *testing.T) {
 
 func (c *cluster) changeStock(i int, campaign string, by int64) {
 	c.t.Helper()
-	if _, err := c.admin(i).ChangeStock(c.t.Context(), campaign, dibs.StockChange{Delta: by}, ""); err != nil {
+	if _, err := c.admin(i).Campaigns.ChangeStock(c.t.Context(), campaign, dibs.StockChange{Delta: by}, ""); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -27,6 +27,7 @@ func TestPage(t *testing.T) {
 	}{
 		{"before the sale", beforeTheSale},
 		{"a claim", claimOnThePage},
+		{"several claims", severalOnThePage},
 		{"in Chinese", pageInChinese},
 		{"what an admin does", changesOnThePage},
 		{"a waiting room", roomOnThePage},
@@ -70,16 +71,16 @@ func (p *pages) campaign(id string, change func(*dibs.CampaignSpec)) {
 		StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
 	}
 	change(&spec)
-	_, err := p.admin.CreateCampaign(p.Context(), spec, "")
+	_, err := p.admin.Campaigns.Create(p.Context(), spec, "")
 	p.must(err)
-	_, err = p.admin.Publish(p.Context(), id)
+	_, err = p.admin.Campaigns.Publish(p.Context(), id)
 	p.must(err)
 }
 
 // patch changes a campaign.
 func (p *pages) patch(id string, patch dibs.CampaignPatch) {
 	p.Helper()
-	_, err := p.admin.PatchCampaign(p.Context(), id, patch)
+	_, err := p.admin.Campaigns.Patch(p.Context(), id, patch)
 	p.must(err)
 }
 
@@ -123,56 +124,92 @@ func beforeTheSale(p *pages) {
 	})
 	page := p.open("soon", "42", english)
 	page.shows("Starts in")
-	page.shows("JPY 128000\n")
-	page.await(`/^00:[0-3][0-9]:[0-5][0-9]$/.test(document.getElementById("count").textContent)`)
-	before := tells[string](page, `document.getElementById("count").textContent`)
-	page.await(fmt.Sprintf(`document.getElementById("count").textContent < %q`, before))
-	if tells[bool](page, `document.getElementById("act").checkVisibility()`) {
+	page.shows("¥128,000\n")
+	count := `[...document.querySelectorAll("#count b")].map((b) => b.textContent).join(":")`
+	page.await(`/^00:[0-3][0-9]:[0-5][0-9]$/.test(` + count + `)`)
+	before := tells[string](page, count)
+	page.await(fmt.Sprintf(count+` < %q`, before))
+	if tells[bool](page, `!!document.getElementById("press")`) {
 		p.Error("there is a button before the start")
 	}
 	p.campaign("presently", func(c *dibs.CampaignSpec) { c.StartsAt = time.Now().Add(2 * time.Second) })
 	page = p.open("presently", "42", english)
-	page.shows("Open now, ends in")
+	page.shows("Open now")
 	page.press()
-	page.shows("It is yours.")
+	page.shows("It is yours!")
 }
 
-// claimOnThePage: a claim by the button, the same one when it is pressed again
-// and after a reload, and nothing beyond the limit.
+// claimOnThePage: a claim by the button, the same one for a page that does not know of
+// it yet, and no button to press while the user has all that they may have.
 func claimOnThePage(p *pages) {
 	p.campaign("phone", func(*dibs.CampaignSpec) {})
 	page := p.open("phone", "7", english)
 	page.shows("Left: 10")
 	page.press()
-	page.shows("It is yours.")
+	page.shows("It is yours!")
 	page.shows("Left: 9")
-	mine, err := p.as("7").MyClaims(p.Context(), dibs.Page{})
+	mine, err := p.as("7").Orders.Mine(p.Context(), dibs.OrderQuery{}, dibs.Page{})
 	p.must(err)
 	if len(mine.Items) != 1 {
 		p.Fatalf("%d claims", len(mine.Items))
 	}
 	claim := mine.Items[0].ID
 	page.shows(claim)
-	page.press()
-	page.shows("It is yours already. " + claim)
+	page.await(full("Yours already"))
 	page.do(chromedp.Reload())
+	page.shows(claim)
+	page.await(full("Yours already"))
+	page = p.open("phone", "8", english)
+	page.shows("Left: 9")
+	page.looked()
+	// Another device of the user's sends the same key.
+	_, _, err = p.as("8").Claim(p.Context(), "phone", 1, "page-1")
+	p.must(err)
 	page.press()
-	page.shows("It is yours already. " + claim)
-	if st, err := p.admin.Stats(p.Context(), "phone"); err != nil || st.Granted != 1 {
+	page.shows("It is yours already.")
+	if st, err := p.admin.Campaigns.Stats(p.Context(), "phone"); err != nil || st.Granted != 2 {
 		p.Errorf("%+v, %v", st, err)
 	}
+}
+
+// full holds on a page whose button says so and cannot be pressed: its user has all
+// that they may have.
+func full(label string) string {
+	return fmt.Sprintf(`(() => { const b = document.getElementById("press"); return !!b && b.disabled && b.textContent === %q; })()`, label)
+}
+
+// severalOnThePage: where a user may have two, the button asks for one more until they
+// have them, and comes back with an order that is cancelled.
+func severalOnThePage(p *pages) {
+	minute := dibs.Duration(time.Minute)
+	p.campaign("pair", func(c *dibs.CampaignSpec) { c.Limit, c.PayWithin = new(int64(2)), &minute })
+	page := p.open("pair", "7", english)
+	page.press()
+	page.shows("Get one more")
+	page.press()
+	page.await(full("Yours already"))
+	page.shows("Left: 8")
+	tells[bool](page, `(window.confirm = () => true)()`)
+	page.click("Cancel the order")
+	page.shows("Get one more")
+	page.press()
+	page.await(full("Yours already"))
 }
 
 // pageInChinese: everything is said in the reader's language, refusals too.
 func pageInChinese(p *pages) {
 	p.campaign("zhongwen", func(*dibs.CampaignSpec) {})
+	page := p.open("zhongwen", "42", chinese)
+	page.shows("正在进行")
+	page.shows("立即抢购")
+	page.looked()
 	_, _, err := p.as("42").Claim(p.Context(), "zhongwen", 1, "elsewhere")
 	p.must(err)
-	page := p.open("zhongwen", "42", chinese)
-	page.shows("正在进行,距结束还有")
-	page.shows("剩余:9")
+	page.shows("剩余： 9")
 	page.press()
 	page.shows("每人限领 1 件")
+	page.do(chromedp.Reload())
+	page.await(full("您已抢到"))
 	if text := tells[string](page, "document.body.innerText"); strings.Contains(text, "Limit") || strings.Contains(text, "Claim") {
 		p.Errorf("some of it is in English:\n%s", text)
 	}
@@ -183,30 +220,30 @@ func changesOnThePage(p *pages) {
 	p.campaign("moody", func(c *dibs.CampaignSpec) { *c.Stock.Units = 1 })
 	page := p.open("moody", "42", english)
 	page.shows("Open now")
-	hidden := `!document.getElementById("act").checkVisibility()`
-	_, err := p.admin.Pause(p.Context(), "moody")
+	hidden := `!document.getElementById("press")`
+	_, err := p.admin.Campaigns.Pause(p.Context(), "moody")
 	p.must(err)
 	page.shows("Paused for the moment")
 	page.await(hidden)
-	_, err = p.admin.Resume(p.Context(), "moody")
+	_, err = p.admin.Campaigns.Resume(p.Context(), "moody")
 	p.must(err)
 	page.shows("Open now")
-	page.await("!" + hidden)
+	page.await("!(" + hidden + ")")
 	_, _, err = p.as("43").Claim(p.Context(), "moody", 1, "first")
 	p.must(err)
 	page.shows("Sold out")
 	page.shows("Left: 0")
 	page.await(hidden)
-	_, err = p.admin.ChangeStock(p.Context(), "moody", dibs.StockChange{Delta: 1}, "one-more")
+	_, err = p.admin.Campaigns.ChangeStock(p.Context(), "moody", dibs.StockChange{Delta: 1}, "one-more")
 	p.must(err)
 	page.shows("Open now")
 	title := "The last one"
 	p.patch("moody", dibs.CampaignPatch{Title: &title})
 	page.await(`document.querySelector("h1").textContent === "The last one"`)
 	page.press()
-	page.shows("It is yours.")
+	page.shows("It is yours!")
 	page.shows("Sold out")
-	_, err = p.admin.End(p.Context(), "moody")
+	_, err = p.admin.Campaigns.End(p.Context(), "moody")
 	p.must(err)
 	page.shows("It is over")
 }
@@ -217,12 +254,12 @@ func roomOnThePage(p *pages) {
 	room := &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 3, Burst: 1}
 	p.campaign("queued", func(c *dibs.CampaignSpec) { c.Gate = &dibs.GateSpec{Room: room} })
 	for i := range 60 {
-		_, err := p.as(fmt.Sprintf("early%d", i)).Join(p.Context(), "queued")
+		_, err := p.as(fmt.Sprintf("early%d", i)).Rooms.Join(p.Context(), "queued")
 		p.must(err)
 	}
 	page := p.open("queued", "42", english)
 	page.shows("places by arrival")
-	page.shows("Take a place")
+	page.shows("Take a place in the queue")
 	page.press()
 	page.shows("Waiting for your turn")
 	position := `Number(document.getElementById("position").textContent)`
@@ -233,9 +270,12 @@ func roomOnThePage(p *pages) {
 	page.await(fmt.Sprintf("%[1]s > 0 && %[1]s < %[2]d", position, first))
 	room.Rate, room.Burst = 1000, 1000
 	p.patch("queued", dibs.CampaignPatch{Gate: &dibs.GateSpec{Room: room}})
-	page.shows("Claim")
+	page.shows("It is your turn.")
+	page.shows("Claim within 1:")
+	page.await(`document.title === "It is your turn. The queued"`)
 	page.press()
-	page.shows("It is yours.")
+	page.shows("It is yours!")
+	page.await(`document.title === "The queued"`)
 }
 
 // ticketOnThePage: the page does the work that a ticket costs.
@@ -245,7 +285,7 @@ func ticketOnThePage(p *pages) {
 	})
 	page := p.open("guarded", "42", english)
 	page.press()
-	page.shows("It is yours.")
+	page.shows("It is yours!")
 }
 
 // lostOnThePage: a user whose answer was lost learns in the end that the claim was
@@ -268,16 +308,15 @@ func lostOnThePage(p *pages) {
 		return true;
 	})()`)
 	page.press()
-	page.shows("No answer came.")
-	_, err := p.admin.End(p.Context(), "torn")
+	page.shows("No answer came")
+	_, err := p.admin.Campaigns.End(p.Context(), "torn")
 	p.must(err)
 	page.shows("It is over")
 	page.press()
 	page.await("claims === 2 && !document.getElementById('press').disabled")
-	// A reload of the page allows one more press too.
+	// A page that is loaded again finds the answer by itself.
 	page.do(chromedp.Navigate(p.url + "/c/torn?again"))
 	page.shows("It is over")
-	page.press()
 	page.shows("It is yours already.")
 }
 
@@ -289,7 +328,8 @@ func shareOnThePage(p *pages) {
 	})
 	page := p.open("yen", "42", english)
 	page.press()
-	page.shows("It is yours. JPY 700\n")
+	page.shows("You opened a packet")
+	page.shows("¥700\n")
 }
 
 // strangersOnThePage: there is no button without a user, and the page explains a token
@@ -298,12 +338,22 @@ func strangersOnThePage(p *pages) {
 	p.campaign("strange", func(*dibs.CampaignSpec) {})
 	page := p.open("strange", "", english)
 	page.shows("Open now")
-	if tells[bool](page, `document.getElementById("act").checkVisibility()`) {
+	if tells[bool](page, `!!document.getElementById("press")`) {
 		p.Error("nobody has a button")
 	}
+	token := p.token("42")
+	page.do(chromedp.Navigate(p.url+"/c/strange?again#token="+token), chromedp.WaitVisible("#press"))
+	// A link of somebody else's changes nothing until its reader says so.
+	page.do(chromedp.Navigate(p.url + "/c/strange?other#token=" + p.token("mallory")))
+	page.shows("This link is for user mallory. You are user 42.")
+	if at := tells[string](page, "location.hash + sessionStorage.getItem('dibs-token')"); at != token {
+		p.Errorf("the tab has the token %q", at)
+	}
+	page.do(chromedp.Click("#stay"), chromedp.WaitNotPresent("#stay"))
 	page.do(chromedp.Navigate(p.url + "/c/strange?again#token=forged"))
+	page.do(chromedp.Click("#switch"))
 	page.press()
-	page.shows("Sign in again: the token is not a user's.")
+	page.shows("You are not signed in any more")
 }
 
 // socketOfTheBrowser: a client of the gateway that is not ours. The ticket opens

@@ -33,7 +33,10 @@ func buildAndRun(m *testing.M) (code int) {
 		}
 	}()
 	binary = filepath.Join(dir, "dibs")
-	if out, err := exec.Command("go", "build", "-o", binary, "-ldflags", "-s -w -X main.version="+clitest.Version, ".").CombinedOutput(); err != nil {
+	// As a release is built, so that the tests of releases find everything compiled.
+	build := exec.Command("go", "build", "-trimpath", "-o", binary, "-ldflags", "-s -w -X main.version="+clitest.Version, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
 		return 1
 	}
@@ -56,7 +59,13 @@ type process struct {
 // start runs the binary until it ends or the test does.
 func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(binary, args...), out: clitest.NewOutput(), err: clitest.NewOutput(), ended: make(chan struct{})}
+	return startProgram(t, binary, env, args...)
+}
+
+// startProgram is start of any binary.
+func startProgram(t *testing.T, program string, env []string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(program, args...), out: clitest.NewOutput(), err: clitest.NewOutput(), ended: make(chan struct{})}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = clitest.Environ(env...), p.out, p.err
 	p.cmd.Dir = t.TempDir()
 	if err := p.cmd.Start(); err != nil {

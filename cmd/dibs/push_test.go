@@ -83,7 +83,7 @@ func (p *pushes) announce() {
 	id := fmt.Sprintf("noon-%d", len(p.announced))
 	clitest.Publish(p.t, clitest.Admin(p.t, p.url), id, 10)
 	threshold, first, rate := int64(1000), int64(700), int64(p.rate)
-	_, err := clitest.Admin(p.t, p.url).Announce(p.t.Context(), id, announce.AnnouncementSpec{
+	_, err := clitest.Admin(p.t, p.url).Announcements.Create(p.t.Context(), id, announce.AnnouncementSpec{
 		ID: id, Merchant: "shop", Threshold: &threshold, First: &first, Rate: &rate, Message: "at noon",
 	}, "")
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *pushes) await(holds func(*announce.AnnouncementView) bool) (v announce.
 	api := clitest.Admin(p.t, p.url)
 	p.until("announcement", func() (string, bool) {
 		var err error
-		if v, err = api.Announcement(p.t.Context(), p.announced[len(p.announced)-1]); err != nil {
+		if v, err = api.Announcements.Get(p.t.Context(), p.announced[len(p.announced)-1]); err != nil {
 			p.t.Fatal(err)
 		}
 		return fmt.Sprintf("%+v", v), holds(&v)
@@ -111,7 +111,7 @@ func (c *pushes) deliveries() map[string]int {
 	c.t.Helper()
 	api, found := clitest.Admin(c.t, c.url), map[string]int{}
 	for after := int64(0); ; {
-		list, next, err := api.Events(c.t.Context(), after)
+		list, next, err := api.Events.After(c.t.Context(), after)
 		if err != nil {
 			c.t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func (c *pushes) tellsOne() {
 	defer conn.Close()
 	clitest.Publish(c.t, clitest.Admin(c.t, c.url), "later", 10)
 	rate := int64(announce.MaxPushRate)
-	if _, err := clitest.Admin(c.t, c.url).Announce(ctx, "later", announce.AnnouncementSpec{ID: "later", Merchant: "shop", Rate: &rate}, ""); err != nil {
+	if _, err := clitest.Admin(c.t, c.url).Announcements.Create(ctx, "later", announce.AnnouncementSpec{ID: "later", Merchant: "shop", Rate: &rate}, ""); err != nil {
 		c.t.Fatal(err)
 	}
 	select {

@@ -45,7 +45,7 @@ func TestOlderDump(t *testing.T) {
 	}
 	c.await()
 	eventually(t, clitest.Patience, "everything is granted", func(ctx context.Context) bool {
-		stats, err := c.admin(0).Stats(ctx, "sale")
+		stats, err := c.admin(0).Campaigns.Stats(ctx, "sale")
 		return err == nil && stats.Granted == stock
 	})
 	stop()
@@ -146,7 +146,7 @@ func TestDumpUnderRunningNodes(t *testing.T) {
 	dump := c.dump()
 	c.load(&users, 50, map[string]string{})
 	eventually(t, clitest.Patience, "everything is settled", func(ctx context.Context) bool {
-		stats, err := c.admin(0).Stats(ctx, "sale")
+		stats, err := c.admin(0).Campaigns.Stats(ctx, "sale")
 		return err == nil && stats.JournalBacklog == 0
 	})
 	c.restore(dump)

@@ -56,7 +56,7 @@ func settlerKilled(t *testing.T, ledger string, n int) {
 		wait()
 		api := c.admin((victim + 1) % 3)
 		eventually(t, clitest.Patience, "another node has settled everything", func(ctx context.Context) bool {
-			stats, err := api.Stats(ctx, "sale")
+			stats, err := api.Campaigns.Stats(ctx, "sale")
 			return err == nil && stats.JournalBacklog == 0
 		})
 		unanswered += len(l.failures)

@@ -82,7 +82,7 @@ func forkUnderLoad(t *testing.T, level string) {
 		maps.Copy(kept, answers)
 	}
 	eventually(t, twoMasters, "everything is settled", func(ctx context.Context) bool {
-		stats, err := c.admin(0).Stats(ctx, "sale")
+		stats, err := c.admin(0).Campaigns.Stats(ctx, "sale")
 		return err == nil && stats.JournalBacklog == 0
 	})
 	found := claimsOf(t, c.admin(0), "sale")

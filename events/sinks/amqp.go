@@ -23,6 +23,9 @@ var amqpForm = &form{
 }
 
 // amqpSink publishes to an exchange of RabbitMQ.
+//
+// One goroutine publishes and closes. mu guards wire alone, which the end of a
+// context closes from another goroutine.
 type amqpSink struct {
 	u               *url.URL
 	address         string
@@ -69,6 +72,8 @@ func (a *amqpSink) within(ctx context.Context) (release func() bool) {
 }
 
 // connect opens connection and channel, and declares exchange and queue.
+// Exchange and queue are durable. An exchange that is there with other settings is an
+// error, and no repeat helps: the address must say declare=false.
 func (a *amqpSink) connect(ctx context.Context) error {
 	conn, err := amqp.DialConfig(a.address, amqp.Config{
 		Heartbeat: 10 * time.Second, Properties: amqp.Table{"connection_name": "dibs"},
@@ -121,6 +126,8 @@ func (a *amqpSink) Publish(ctx context.Context, messages []Message) error {
 			return errors.Join(tidied(err, a.u), a.Close())
 		}
 	}
+	// All messages are sent before the first confirmation is waited for: one round
+	// trip serves the batch.
 	confirms := make([]*amqp.DeferredConfirmation, 0, len(messages))
 	for i := range messages {
 		m := &messages[i]
@@ -134,6 +141,8 @@ func (a *amqpSink) Publish(ctx context.Context, messages []Message) error {
 		confirms = append(confirms, c)
 	}
 	for _, c := range confirms {
+		// After an error the connection is given up: late messages of it must not
+		// follow those of the next attempt.
 		ok, err := c.WaitContext(ctx)
 		if err == nil && !ok {
 			err = errors.New("the broker did not confirm a message")

@@ -75,6 +75,7 @@ func consume(t *testing.T, r *servers.RabbitMQ, ids []string, last bool) int {
 	for done := false; !done; {
 		select {
 		case m := <-messages:
+			asCloudEvent(t, m.ContentType, m.Body)
 			done = w.take(m.MessageId, string(m.Body))
 			if e := w.events[m.MessageId]; e.ID != "" && (m.RoutingKey != e.Type[len("dev.dibs."):] || m.DeliveryMode != amqp.Persistent) {
 				t.Errorf("the message %s has the key %s, mode %d", m.MessageId, m.RoutingKey, m.DeliveryMode)

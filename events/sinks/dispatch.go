@@ -13,6 +13,8 @@ import (
 	"github.com/dibs-dev/dibs/events"
 )
 
+// Half of the default lease is publishPatience, so an attempt ends before another
+// node may take the sink.
 const (
 	// publishMost is about how many events are published at a time, and
 	// publishPatience bounds the wait for the sink to acknowledge them.
@@ -25,6 +27,9 @@ const (
 
 // Feed is where events are read from, and where it is kept how far each sink is:
 // *events.Events.
+// HoldSink returns who has the sink, and how far it is. TakeNews fails with
+// events.ErrSinkTaken when another node has taken the sink, or its place has moved:
+// then nothing was changed.
 type Feed interface {
 	After(ctx context.Context, after int64, max int) (batch []events.Event, last int64, err error)
 	HoldSink(ctx context.Context, name, owner string, lease time.Duration) (events.SinkState, error)
@@ -63,14 +68,22 @@ type Dispatchers struct {
 }
 
 // dispatcher carries events to one sink.
+//
+// One goroutine runs it. heldFor is read by the posting of webhooks as well. At most
+// one node carries a sink's events as long as clocks run at about the same speed;
+// when two do, the move of the place by compare-and-set lets one of them win, and
+// events are published twice.
 type dispatcher struct {
-	src   Feed
-	name  string
-	owner string
-	poll  time.Duration
-	lease time.Duration
-	alone bool
-	log   *slog.Logger
+	src  Feed
+	name string
+	// address is where the sink is, to say at once when nothing takes a connection there;
+	// empty for webhooks, of which there are many.
+	address string
+	owner   string
+	poll    time.Duration
+	lease   time.Duration
+	alone   bool
+	log     *slog.Logger
 	// hand passes events on. It moves the place itself when it returns true.
 	hand func(ctx context.Context, batch []events.Event, t *events.Taking) (moved bool, err error)
 	stop func() error
@@ -116,7 +129,7 @@ func Start(cfg Config) (*Dispatchers, error) {
 			return nil, err
 		}
 		list = append(list, &dispatcher{
-			src: cfg.Feed, name: Name(address), owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, alone: cfg.Alone,
+			src: cfg.Feed, name: Name(address), address: address, owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, alone: cfg.Alone,
 			log: cfg.Logger, hand: publish(p, cfg.Lease/2), stop: p.Close, begun: time.Now(),
 		})
 	}
@@ -135,12 +148,14 @@ func Start(cfg Config) (*Dispatchers, error) {
 
 // Close ends the work; what is not published yet is by another node, or after
 // the next start.
+// It returns when nothing is on its way, at the latest after an attempt's patience.
 func (d *Dispatchers) Close() {
 	d.cancel()
 	d.loops.Wait()
 }
 
 // publish hands events to a publisher.
+// A batch counts as a whole: after an error all of it is published again.
 func publish(p Publisher, patience time.Duration) func(context.Context, []events.Event, *events.Taking) (bool, error) {
 	return func(ctx context.Context, batch []events.Event, _ *events.Taking) (bool, error) {
 		messages := make([]Message, len(batch))
@@ -159,8 +174,15 @@ func publish(p Publisher, patience time.Duration) func(context.Context, []events
 }
 
 // run carries events until ctx ends.
+// No error ends it: a sink that is down is tried for ever.
 func (d *dispatcher) run(ctx context.Context) {
 	pause := pauseMin
+	trouble := trouble{log: d.log}
+	if d.address != "" {
+		if err := reachable(ctx, d.address); err != nil && ctx.Err() == nil {
+			trouble.is(time.Now(), "a sink cannot be reached: events wait for it", err, "sink", d.name)
+		}
+	}
 	for ctx.Err() == nil {
 		worked, err := d.turn(ctx)
 		switch {
@@ -170,7 +192,10 @@ func (d *dispatcher) run(ctx context.Context) {
 			pause = min(2*pause, pauseMax)
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, events.ErrSinkTaken) {
-			d.log.Warn("events wait: a sink cannot take them", "sink", d.name, "err", err)
+			trouble.is(time.Now(), "events wait: a sink cannot take them", err, "sink", d.name)
+		}
+		if worked && err == nil {
+			trouble.over(time.Now(), "a sink takes events again", "sink", d.name)
 		}
 		wait(ctx, pause)
 	}
@@ -225,6 +250,8 @@ func (d *dispatcher) turn(ctx context.Context) (worked bool, err error) {
 					return worked, err
 				}
 			}
+			// A place that another node has moved means that this one was away for
+			// longer than its lease.
 			if st, err := d.hold(ctx); err != nil || st.Owner != d.owner || st.Taken != taken {
 				return worked, err
 			}
@@ -271,6 +298,7 @@ func (d *dispatcher) holds(yet time.Duration) bool {
 }
 
 // carry hands events on and moves the place behind them.
+// A batch may be empty: rows that no event comes of are passed all the same.
 func (d *dispatcher) carry(ctx context.Context, batch []events.Event, from, to int64) error {
 	t := events.Taking{Name: d.name, Owner: d.owner, From: from, To: to, Events: len(batch), Lease: d.lease}
 	asked := time.Now()

@@ -1,4 +1,4 @@
-// Package events carries what happened in dibs to the world: to Kafka, NATS
+// Package sinks carries what happened in dibs to the world: to Kafka, NATS
 // JetStream, RabbitMQ, Redis Streams, and to webhooks.
 //
 // # Basics

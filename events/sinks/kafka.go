@@ -44,6 +44,8 @@ func kafkaOptions(u *url.URL) ([]kgo.Opt, error) {
 		// twice.
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.RecordDeliveryTimeout(publishPatience), kgo.ProduceRequestTimeout(publishPatience), kgo.DialTimeout(5 * time.Second),
+		// A batch has about publishMost records; with less room, producing would wait
+		// for itself.
 		kgo.MaxBufferedRecords(2 * publishMost),
 	}
 	create, err := yes(u, "create")
@@ -94,6 +96,7 @@ func kafkaSASL(u *url.URL) (sasl.Mechanism, error) {
 
 // kafkaSink produces to a topic. Records of one key go to one partition, in
 // order.
+// One goroutine uses it. client is nil before the first batch, and after an error.
 type kafkaSink struct {
 	u      *url.URL
 	opts   []kgo.Opt

@@ -14,6 +14,7 @@ import (
 
 // natsDedup is how long a stream that is made here remembers the ids of
 // messages, so that what is published again is there once.
+// It is longer than a node's lease and the pause after a failure together.
 const natsDedup = 10 * time.Minute
 
 var natsForm = &form{
@@ -35,6 +36,7 @@ var natsForm = &form{
 }
 
 // natsSink publishes to JetStream.
+// One goroutine uses it. conn is nil before the first batch, and after an error.
 type natsSink struct {
 	u *url.URL
 	// prefix begins the subjects; stream is made when it is not there, unless it

@@ -31,6 +31,7 @@ const (
 var errPrivate = errors.New("the address is in a private network")
 
 // poster posts deliveries.
+// It is safe for concurrent use: posters goroutines share its connections.
 type poster struct {
 	client *http.Client
 	dialer *net.Dialer
@@ -96,7 +97,7 @@ func (p *poster) post(ctx context.Context, e *webhooks.WebhookEndpoint, d *webho
 	if err != nil {
 		return answer{problem: "the endpoint's secret cannot be used: rotate it"}
 	}
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("User-Agent", "dibs-webhooks/1")
 	req.Header.Set("Webhook-Id", d.EventID)
 	req.Header.Set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
@@ -114,6 +115,8 @@ func (p *poster) post(ctx context.Context, e *webhooks.WebhookEndpoint, d *webho
 		_, _ = readErr, closeErr
 	case resp.StatusCode == http.StatusGone:
 		a.gone, a.problem = true, "410 Gone"
+	// A redirect could lead into a private network, and would take the signature
+	// elsewhere.
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		a.problem = strconv.Itoa(resp.StatusCode) + ": redirects are not followed"
 	default:
@@ -147,6 +150,8 @@ func postProblem(err error) string {
 }
 
 // secretsOf are the secrets that sign now.
+// After a rotation the old secret signs too for a while, so that receivers can change
+// theirs.
 func secretsOf(e *webhooks.WebhookEndpoint, now time.Time) []string {
 	if e.OldSecret != "" && now.Before(e.OldUntil) {
 		return []string{e.Secret, e.OldSecret}

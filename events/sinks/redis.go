@@ -33,6 +33,8 @@ var redisForm = &form{
 }
 
 // redisSink adds events to a stream.
+// One goroutine uses it. client is nil before the first batch; the library connects
+// again by itself.
 type redisSink struct {
 	u      *url.URL
 	opt    rueidis.ClientOption
@@ -84,7 +86,7 @@ func (r *redisSink) Publish(ctx context.Context, messages []Message) error {
 			args = append(args, "MAXLEN", "~", strconv.FormatInt(r.maxLen, 10))
 		}
 		commands[i] = r.client.B().Arbitrary("XADD").Keys(r.stream).Args(args...).
-			Args("*", "id", m.ID, "type", m.Type, "subject", m.Subject, "event", rueidis.BinaryString(m.Body)).Build()
+			Args("*", "id", m.ID, "type", m.Type, "subject", m.Subject, "content-type", contentType, "event", rueidis.BinaryString(m.Body)).Build()
 	}
 	for _, answer := range r.client.DoMulti(ctx, commands...) {
 		if err := answer.Error(); err != nil {

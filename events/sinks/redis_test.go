@@ -31,6 +31,7 @@ func stream(t testing.TB, r *servers.Redis, name string) (list [][2]string) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
+		asCloudEvent(t, e.FieldValues["content-type"], []byte(e.FieldValues["event"]))
 		list = append(list, [2]string{e.FieldValues["id"], e.FieldValues["event"]})
 	}
 	return list
@@ -78,4 +79,10 @@ func TestRedisStream(t *testing.T) {
 		v := s.sinkState(sinks.Name(sink))
 		return v.OK && v.Behind == 0 && v.LagMS == 0
 	})
+}
+
+// TestStalledRedis and TestStalledNATS are for stalls; RabbitMQ is in TestRabbitMQ.
+func TestStalledRedis(t *testing.T) {
+	t.Parallel()
+	stalls(t, redis(t).URL())
 }

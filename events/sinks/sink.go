@@ -30,6 +30,9 @@ type Message struct {
 func (m *Message) topic() string { return strings.TrimPrefix(m.Type, events.EventTypePrefix) }
 
 // Publisher hands messages to a broker.
+//
+// Every error may pass, so the caller tries again; an address that can never work is
+// found by Check or Open.
 type Publisher interface {
 	// Publish returns nil when the broker has acknowledged every message. After
 	// an error, some of them may have arrived; they are published again. Messages
@@ -117,6 +120,7 @@ func Open(address string) (Publisher, error) {
 // Name is what a sink is called where people see it, and in the ledger: its
 // address without user, password and options, but for the one that says where
 // in the broker events go.
+// It must not change between versions: the ledger keeps a sink's place under it.
 func Name(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
 	"github.com/dibs-dev/dibs/events/sinks"
 )
 
@@ -73,64 +71,3 @@ func stalls(t *testing.T, address string) {
 
 // kafkaStalls lets swallow take requests.
 var kafkaStalls atomic.Bool
-
-// swallow gives no answer to a request.
-func swallow[Request, Response any](Request) (answer Response, err error, handled bool) {
-	return answer, nil, kafkaStalls.Load()
-}
-
-// TestStalledKafka is like stalls, for a broker that takes what is sent and does
-// not answer. The broker is franz-go's own fake.
-func TestStalledKafka(t *testing.T) {
-	t.Parallel()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "shop"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
-	const produce = 0
-	for range 10 {
-		fake.ControlKey(produce, swallow)
-	}
-	p, err := sinks.Open("kafka://" + fake.ListenAddrs()[0] + "/shop")
-	if err != nil {
-		t.Fatal(err)
-	}
-	publish := func(limit time.Duration) error {
-		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		defer cancel()
-		return p.Publish(ctx, []sinks.Message{{ID: "x.0", Type: "dev.dibs.claim.granted", Subject: "x", Body: []byte("{}")}})
-	}
-	if err := publish(patience); err != nil {
-		t.Fatal(err)
-	}
-	kafkaStalls.Store(true)
-	begun := time.Now()
-	if err := publish(200 * time.Millisecond); err == nil {
-		t.Error("a broker that does not answer has acknowledged")
-	}
-	// The library's own limits are 20 seconds.
-	if took := time.Since(begun); took > 10*time.Second {
-		t.Errorf("publishing took %s", took)
-	}
-	kafkaStalls.Store(false)
-	if err := publish(patience); err != nil {
-		t.Errorf("publishing again: %v", err)
-	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestStalledRedis and TestStalledNATS are for stalls; RabbitMQ is in TestRabbitMQ.
-func TestStalledRedis(t *testing.T) {
-	t.Parallel()
-	stalls(t, redis(t).URL())
-}
-
-func TestStalledNATS(t *testing.T) {
-	t.Parallel()
-	srv, stop := startNATS(t, t.TempDir(), 0)
-	defer stop()
-	stalls(t, srv.ClientURL()+"/shop?stream=STALLED")
-}

@@ -88,6 +88,11 @@ const (
 )
 
 // deliverer turns events into deliveries, and posts these.
+//
+// The dispatcher's goroutine queues, another one starts rounds, and each round is a
+// goroutine of its own. mu guards what stands below it and is never held during a
+// call. An endpoint has at most one round at a time. owed is written by that round,
+// and cleared when the lease is lost.
 type deliverer struct {
 	endpoints Endpoints
 	*dispatcher
@@ -97,11 +102,13 @@ type deliverer struct {
 
 	mu sync.Mutex
 	// busy are endpoints of which a round runs, rests those that rest. owed is what
-	// became of attempts that the ledger has not taken yet.
-	busy   map[string]bool
-	rests  map[string]restUntil
-	owed   map[string]*roundResult
-	rounds sync.WaitGroup
+	// became of attempts that the ledger has not taken yet, troubles what the log says
+	// of endpoints that take nothing: an endpoint's is used by its round alone.
+	busy     map[string]bool
+	rests    map[string]restUntil
+	owed     map[string]*roundResult
+	troubles map[string]*trouble
+	rounds   sync.WaitGroup
 }
 
 type restUntil struct {
@@ -111,7 +118,7 @@ type restUntil struct {
 }
 
 func newWebhooks(cfg *Config) *deliverer {
-	w := &deliverer{endpoints: cfg.Endpoints, cfg: cfg.Webhooks.withDefaults(), log: cfg.Logger, busy: map[string]bool{}, rests: map[string]restUntil{}, owed: map[string]*roundResult{}}
+	w := &deliverer{endpoints: cfg.Endpoints, cfg: cfg.Webhooks.withDefaults(), log: cfg.Logger, busy: map[string]bool{}, rests: map[string]restUntil{}, owed: map[string]*roundResult{}, troubles: map[string]*trouble{}}
 	w.post = newPoster(&w.cfg)
 	w.dispatcher = &dispatcher{
 		src: cfg.Feed, name: webhooks.WebhookSink, owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, alone: cfg.Alone, log: cfg.Logger,
@@ -137,6 +144,8 @@ func (w *deliverer) wanted(ctx context.Context) (bool, error) {
 }
 
 // queue makes deliveries of events, and moves the place with them.
+// Deliveries and the place are written in one transaction: a crash in between neither
+// loses an event nor queues it twice.
 func (w *deliverer) queue(ctx context.Context, events []events.Event, t *events.Taking) (moved bool, err error) {
 	endpoints, err := w.endpoints.List(ctx)
 	if err != nil {
@@ -180,6 +189,7 @@ func (w *deliverer) postAll(ctx context.Context) {
 			// Another node has them, and does what is owed again.
 			w.mu.Lock()
 			clear(w.owed)
+			clear(w.troubles)
 			w.mu.Unlock()
 		}
 		wait(ctx, w.poll)
@@ -275,6 +285,7 @@ func (w *deliverer) someRounds(ctx context.Context, e *webhooks.WebhookEndpoint)
 }
 
 // rest leaves an endpoint alone for a while, each time for longer.
+// An endpoint that is down costs one round a minute.
 func (w *deliverer) rest(e *webhooks.WebhookEndpoint) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -327,7 +338,32 @@ func (w *deliverer) round(ctx context.Context, e *webhooks.WebhookEndpoint) (ful
 	if r.good == 0 {
 		w.rest(e)
 	}
+	w.reached(e, r)
 	return r.good == roundMost, w.conclude(ctx, e, r)
+}
+
+// reached logs that an endpoint takes nothing, at once and then rarely, and that it
+// takes deliveries again: an owner who mistyped an address must not wait until it is
+// disabled. One that answers 410 is disabled at once, which is logged there.
+func (w *deliverer) reached(e *webhooks.WebhookEndpoint, r *roundResult) {
+	w.mu.Lock()
+	t := w.troubles[e.ID]
+	switch {
+	case r.good > 0 || r.gone:
+		delete(w.troubles, e.ID)
+	case t == nil:
+		t = &trouble{log: w.log}
+		w.troubles[e.ID] = t
+	}
+	w.mu.Unlock()
+	switch {
+	case r.good > 0 && t != nil:
+		t.over(time.Now(), "a webhook takes events again", "endpoint", e.ID, "host", e.WebhookHost())
+	case r.good == 0 && !r.gone:
+		// Without the address, which may have a token in it.
+		problem := errors.New(r.attempts[len(r.attempts)-1].Problem)
+		t.is(time.Now(), "a webhook cannot be reached, or refuses: its events wait", problem, "endpoint", e.ID, "host", e.WebhookHost())
+	}
 }
 
 // roundResult is what a round came to.
@@ -344,6 +380,7 @@ func (w *deliverer) attempt(ctx context.Context, e *webhooks.WebhookEndpoint, d 
 	r.mu.Lock()
 	gone := r.gone
 	r.mu.Unlock()
+	// Without the lease another node may be posting the same delivery.
 	if gone || ctx.Err() != nil || !w.holds(0) {
 		return false
 	}
@@ -360,6 +397,7 @@ func (w *deliverer) attempt(ctx context.Context, e *webhooks.WebhookEndpoint, d 
 		d.Status = webhooks.DeliveryDelivered
 	case a.gone || d.Attempts > len(w.cfg.Schedule):
 		d.Status = webhooks.DeliveryFailed
+	// The next of its subject waits, so that events of one subject arrive in order.
 	default:
 		d.NextAt = now.Add(max(w.cfg.Schedule[d.Attempts-1], a.after))
 	}

@@ -15,9 +15,9 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/engine/redisengine"
 	"github.com/dibs-dev/dibs/internal/servers"
-	"github.com/dibs-dev/dibs/redisengine"
-	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 )
 
 func must(t *testing.T, err error) {

@@ -11,12 +11,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
 )
 
 // TestNginx runs nginx with the file, before one node that is alive and two
-// that are not: requests reach the living one, and nobody reaches the metrics.
+// that are not: requests and WebSockets reach the living one, over connections that
+// nginx keeps, and nobody reaches the metrics.
 func TestNginx(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/ws" {
+			echo(w, r)
+			return
+		}
+		if r.Header.Get("Connection") != "" {
+			t.Errorf("the connection of %s is not kept: %v", r.URL.Path, r.Header)
+		}
 		io.WriteString(w, r.Method+" "+r.URL.Path) //nolint:errcheck // the test reads it
 	}))
 	t.Cleanup(node.Close)
@@ -55,9 +65,34 @@ func TestNginx(t *testing.T) {
 			}
 		}
 	}
+	conn, _, err := websocket.Dial(t.Context(), "ws://"+listen+"/v1/ws", nil) //nolint:bodyclose // the library closes it
+	must(t, err)
+	must(t, conn.Write(t.Context(), websocket.MessageText, []byte("tap")))
+	if _, text, err := conn.Read(t.Context()); err != nil || string(text) != "tap" {
+		t.Errorf("the WebSocket answers %q, %v", text, err)
+	}
+	must(t, conn.Close(websocket.StatusNormalClosure, ""))
 	if status, _ := ask(t, http.MethodGet, "http://"+listen+"/metrics"); status != http.StatusForbidden {
 		t.Errorf("the metrics are answered with %d", status)
 	}
+}
+
+// echo accepts a WebSocket and sends its first message back.
+func echo(w http.ResponseWriter, r *http.Request) {
+	conn, err := websocket.Accept(w, r, nil)
+	if err != nil {
+		// It has answered the request: the client's dial fails.
+		return
+	}
+	kind, text, err := conn.Read(r.Context())
+	if err == nil {
+		err = conn.Write(r.Context(), kind, text)
+	}
+	// The client waits for the closing, which also answers its own.
+	if err == nil {
+		_, _, _ = conn.Read(r.Context())
+	}
+	_ = conn.CloseNow()
 }
 
 // free is an address where nobody listens.

@@ -13,12 +13,14 @@ set -euo pipefail
 # and run `make bare`.
 needs='
 ca-certificates      /etc/ssl/certs/ca-certificates.crt
+openssl              openssl
 make                 make
 gcc                  gcc
 libc6-dev            /usr/include/stdlib.h
 curl                 curl
 jq                   jq
-default-jre-headless java
+default-jdk-headless java javac
+nodejs               node
 jmeter               /usr/share/jmeter/bin/ApacheJMeter.jar
 jmeter-http          /usr/share/jmeter/lib/ext/ApacheJMeter_http.jar
 libbsh-java          /usr/share/java/bsh.jar
@@ -37,7 +39,9 @@ postgresql           /usr/lib/postgresql/*/bin/postgres /usr/lib/postgresql/*/bi
 postgresql-client    /usr/lib/postgresql/*/bin/pg_basebackup
 pgbouncer            /usr/sbin/pgbouncer
 nginx-light          /usr/sbin/nginx
-systemd              systemd-analyze
+systemd              systemd-analyze systemd-sysusers
+skopeo               skopeo
+prometheus           promtool
 '
 
 present() {

@@ -3,6 +3,9 @@ package ci_test
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -10,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -23,20 +27,50 @@ const (
 	pageTime = 3 * time.Minute
 )
 
+// built is the program, made once for all tests of this package.
+var built struct {
+	once   sync.Once
+	folder string
+	err    error
+}
+
+// compiled returns the path of the program.
+func compiled(t *testing.T) string {
+	t.Helper()
+	built.once.Do(func() {
+		if built.folder, built.err = os.MkdirTemp("", "dibs-pages-"); built.err != nil {
+			return
+		}
+		// As a release is built, so that the tests of releases find everything compiled.
+		build := exec.Command("go", "build", "-trimpath", "-o", built.folder, "../../cmd/dibs")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if said, err := build.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("%w: %s", err, said)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.folder, "dibs")
+}
+
+// TestMain removes the program when all tests are done.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.folder != "" {
+		_ = os.RemoveAll(built.folder)
+	}
+	os.Exit(code)
+}
+
 // TestPagesRun runs the commands of each page, in their order and in one fresh
 // shell, against a fresh dibs dev: all blocks marked sh. No command may fail, but
 // those with the remark "# refused".
 func TestPagesRun(t *testing.T) {
-	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin, "../../cmd/dibs").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for _, page := range pages {
+	bin := filepath.Dir(compiled(t))
+	ran, begun := 0, time.Now()
+	t.Cleanup(func() { t.Logf("%d pages ran in %s", ran, time.Since(begun).Round(time.Second)) })
+	for _, page := range runnable(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +79,7 @@ func TestPagesRun(t *testing.T) {
 			ran++
 			t.Run(filepath.Base(page), func(t *testing.T) {
 				t.Parallel()
-				runPage(t, bin, script)
+				runPage(t, bin, script, printed(string(text)))
 			})
 		}
 	}
@@ -66,17 +100,46 @@ func shellBlocks(page string) string {
 	return out.String()
 }
 
-// runPage runs a page's commands and looks at how each ended.
-func runPage(t *testing.T, bin, script string) {
+// printed returns what a page says that its commands print: "It prints `a`, then `b`."
+func printed(page string) (lines []string) {
+	for _, said := range regexp.MustCompile("It prints (`[^`]+`(?:, then `[^`]+`)*)").FindAllStringSubmatch(page, -1) {
+		for _, line := range regexp.MustCompile("`[^`]+`").FindAllString(said[1], -1) {
+			lines = append(lines, strings.Trim(line, "`"))
+		}
+	}
+	return lines
+}
+
+// pageShell stands before the commands of a page: what compiles is there already, what
+// the page starts ends with it, and each command that fails is printed, but within
+// conditions.
+const pageShell = `
+make() { [ "$1" = build ]; }
+trap 'trap - ERR; { kill $(jobs -p); wait; redis-cli -p 6390 shutdown nosave; } >/dev/null 2>&1' EXIT
+trap 'echo "FAILED: $BASH_COMMAND"' ERR
+`
+
+// pagePorts are those of servers that pages start themselves.
+var pagePorts = []string{"6390", "8081", "8082"}
+
+// runPage runs a page's commands and looks at how each ended, and whether what the page
+// says is printed, line by line in its order.
+func runPage(t *testing.T, bin, script string, printed []string) {
 	ctx, cancel := context.WithTimeout(t.Context(), pageTime)
 	defer cancel()
 	address := startDev(t, filepath.Join(bin, "dibs"))
 	refused := regexp.MustCompile(`(?m)^.*# refused.*$`).FindAllString(script, -1)
-	// The trap prints each command that fails, but within conditions.
-	script = "trap 'echo \"FAILED: $BASH_COMMAND\"' ERR\n" + strings.ReplaceAll(script, pageAddress, address)
+	script = strings.ReplaceAll(pageShell+script, pageAddress, address)
+	for _, port := range pagePorts {
+		script = strings.ReplaceAll(script, port, freePort(t))
+	}
 	shell := exec.CommandContext(ctx, "bash")
 	shell.Dir, shell.Stdin = t.TempDir(), strings.NewReader(script)
-	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+	// As after make build: the page itself has to say where the program is found.
+	if err := os.Symlink(bin, filepath.Join(shell.Dir, "bin")); err != nil {
+		t.Fatal(err)
+	}
+	shell.Env = append(os.Environ(), "TMPDIR="+shell.Dir)
 	shell.Env = slices.DeleteFunc(shell.Env, func(v string) bool { return strings.HasPrefix(v, "DIBS_") })
 	out, err := shell.CombinedOutput()
 	text := string(out)
@@ -85,6 +148,13 @@ func runPage(t *testing.T, bin, script string) {
 	}
 	if n := strings.Count(text, "FAILED: "); n != len(refused) {
 		t.Errorf("%d commands failed, want %d:\n%s", n, len(refused), text)
+	}
+	rest := "\n" + text
+	for _, line := range printed {
+		_, after, found := strings.Cut(rest, "\n"+line+"\n")
+		if rest = "\n" + after; !found {
+			t.Errorf("the page says that %s is printed:\n%s", line, text)
+		}
 	}
 	// What a page shows by an answer is a refusal of the rules, and no fault in the
 	// request.
@@ -95,11 +165,25 @@ func runPage(t *testing.T, bin, script string) {
 	}
 }
 
+// freePort returns a port of this machine on which nothing listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(free.Addr().String())
+	if err = errors.Join(err, free.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
 // startDev starts dibs dev on a free port and returns its address.
-func startDev(t *testing.T, dibs string) string {
+func startDev(t *testing.T, dibs string, more ...string) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	dev := exec.CommandContext(ctx, dibs, "dev", "--listen", "127.0.0.1:0")
+	dev := exec.CommandContext(ctx, dibs, append([]string{"dev", "--listen", "127.0.0.1:0"}, more...)...)
 	dev.Env = append(os.Environ(), "DIBS_ADMIN_KEY="+pageKey)
 	dev.Cancel = func() error { return dev.Process.Signal(os.Interrupt) }
 	dev.WaitDelay = time.Minute

@@ -16,7 +16,7 @@ import (
 var started = regexp.MustCompile(`(?:exec\.Command|exec\.CommandContext|exec\.LookPath|\bfind)\((?:[\w.]+\(\), |ctx, )?"([^"]+)"(?:, "(/[^"]+)")?`)
 
 // everywhere is what a minimal Debian has, and Go.
-var everywhere = []string{"sh", "bash", "go"}
+var everywhere = []string{"sh", "bash", "go", "sha256sum", "dpkg", "dpkg-deb"}
 
 // programs returns each program that a Go file of the repository starts by name,
 // with the files that do.

@@ -1,41 +1,67 @@
 #!/usr/bin/env bash
-# Runs the long campaigns, one after the other, each with its own number of
-# rounds, and says how each went and how long it took. Arguments name the ones to
-# run (default: all); SOAK (default 300) sets the rounds; SOAK_LOGS is where each
-# campaign's whole output goes. Ends with 1 when one of them failed.
+# Runs the long campaigns, one after the other, says how each went, what it counted and
+# how long it took, and ends with a table for docs/GUARANTEES.md. A campaign that fails
+# does not stop the others; the script ends with 1 when one of them failed.
+#
+# SOAK (default 100) states the share: at 100 the whole takes about two hours on two
+# processors, at 50 about half of that, since some campaigns have one size only.
+# Arguments name the campaigns to run (default: all). SOAK_LOGS is where each campaign's
+# whole output goes.
 set -uo pipefail
 
-soak=${SOAK:-300}
+soak=${SOAK:-100}
+[[ $soak =~ ^[1-9][0-9]{0,5}$ ]] || {
+	echo "soak: SOAK=$soak is no share: it must be a whole number from 1 to 999999" >&2
+	exit 2
+}
 logs=${SOAK_LOGS:-$(mktemp -d -t dibs-soak-XXXXXX)}
 mkdir -p "$logs"
 
-# name | package | tests | what is done
+# name | package | tests | weight | minutes | what is done
+#
+# The weight is the part of SOAK, in percent, that the tests get as their number of
+# rounds, which many divide further by what a round costs. x before it says that the
+# tests have no rounds: they run so often instead. The minutes are what the campaign is
+# expected to take at SOAK=100; the sum is held near 120 by a test.
 campaigns='
-kills-sqlite|./cmd/dibs|^TestKill$|a node on SQLite killed under load, SOAK/3 times
-kills-mariadb|./cmd/dibs|^TestKillMySQL$|a node on MariaDB killed under load, SOAK/3 times
-kills-postgres|./cmd/dibs|^TestKillPostgres$|a node on PostgreSQL killed under load, SOAK/3 times
-kills-life|./cmd/dibs|^TestKillLife|a node killed while claims are paid, cancelled, refunded, SOAK/6 and SOAK/15 times
-kills-events|./cmd/dibs|^TestKillEvents|a node, and Redis, killed while events go to a stream and a webhook, SOAK/15 times on each ledger
-kills-erasures|./cmd/dibs|^TestKillErasure|a node killed while users are erased, SOAK/18 users on each database
-kills-packets|./cmd/dibs|^TestRedPacketKilled|a node killed while red packets are credited and closed, SOAK/21 and SOAK/57 times
-push|./cmd/dibs|^TestPushKilled$|a node killed twice while it tells 200,000 followers
-crowd|./cmd/dibs|^TestTenThousand$|10,000 users tap over WebSockets of a node that is killed
-settler|./cmd/dibs|^TestSettlerKilled|of three nodes on Redis the one that settles killed under load, SOAK/3 times on each ledger
-nodes|./cmd/dibs|Nodes|SettlerDies|Dump|three nodes: killed, drained, with Redis killed, with older dumps restored, up to SOAK/30 times
-chaos|./cmd/dibs|^TestChaos$|Redis, the database and nodes killed, frozen, emptied, at two levels, SOAK/90 campaigns each
-ledger-standby|./cmd/dibs|^TestStandby|a PostgreSQL primary killed under load and its standby promoted, asynchronous and synchronous, SOAK/30 times each
-ledger-galera|./cmd/dibs|^TestGaleraDies$|the server of a Galera cluster that is written to killed under load, SOAK/15 times
-ledger-collisions|./sqlledger|^TestGalera$|the same batch settled at three servers of a Galera cluster at once, SOAK times 60
-redis-kills|./redisengine|^TestKilledServerLosesNothing$|Redis killed, SOAK times
-redis-power|./redisengine|^TestPowerLoss|the power cut, always SOAK times, everysec SOAK/5
-redis-disk|./redisengine|^TestStalledDisk$|a disk that stalls, SOAK/50 times
-redis-memory|./redisengine|^(TestMemoryRunsOut|TestEmptyServerIsNeverNew|TestBusyServer)$|no memory, emptied, busy, up to SOAK/20 times
-redis-network|./redisengine|^(TestToxics|TestLinearizableWithLostAnswers|TestLostAnswersAreFound|TestScriptsAreFlushedUnderLoad)$|bad links, lost answers, SOAK histories
-redis-failover|./redisengine|^(TestStaleReplicaIsPromoted|TestReplicatedSurvivesItsMaster|TestFrozenMasterComesBack)$|a master lost, with Sentinel, SOAK/20 times
-redis-cluster|./redisengine|^(TestClusterFailsOver|TestSlotsMigrateUnderLoad|TestContractOnCluster|TestContractThroughSentinel)$|a cluster: masters lost, slots moved, up to SOAK/15 times
-simulation|./internal/simulation|^Test(Soak|Planted)$|whole nodes simulated, SOAK*334 seeds, and every planted fault found
-rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|the two loads of the articles at full size
-stalls|./sqlledger|^TestServerStalledTransaction$|a process frozen in a transaction
+kills-sqlite|./cmd/dibs|^TestKill$|33|1|a node on SQLite killed under load, 33 times
+kills-mariadb|./cmd/dibs|^TestKillMySQL$|100|1|a node on MariaDB killed under load, 34 times
+kills-postgres|./cmd/dibs|^TestKillPostgres$|100|2|a node on PostgreSQL killed under load, 34 times
+kills-life|./cmd/dibs|^TestKillLife|33|1|a node killed while claims are paid, cancelled, refunded, 17 and 7 times
+kills-events|./cmd/dibs|^TestKillEvents|33|2|a node, and Redis, killed while events go to a stream and a webhook, 7 times on each ledger
+kills-erasures|./cmd/dibs|^TestKillErasure|33|2|a node killed while 6 users are erased on each database
+kills-packets|./cmd/dibs|^TestRedPacketKilled|33|1|a node killed while red packets are credited and closed, 5 and 2 times
+torn-tail|./node|^TestTornJournal$|100|2|the embedded journal cut at any byte, 1,000 times
+push|./cmd/dibs|^TestPushKilled$|100|2|a node killed twice while it tells 200,000 followers
+crowd|./cmd/dibs|^TestTenThousand$|100|2|10,000 users tap over WebSockets of a node that is killed
+settler|./cmd/dibs|^TestSettlerKilled|50|4|of three nodes on Redis the one that settles killed under load, 17 times on each ledger
+upgrade|./cmd/dibs|^TestRollingUpgrade$|100|3|two nodes of the version before replaced one after the other under load, on each ledger
+nodes|./cmd/dibs|Nodes|SettlerDies|Dump|33|12|three nodes: killed, drained, with Redis killed, with older dumps restored, up to 3 times
+transfers|./cmd/dibs|^TestTransfersKilled$|100|5|stock moved between shards of a cluster while nodes are killed, masters frozen and lost, slots moved, 100 times
+chaos|./cmd/dibs|^TestChaos$|33|2|Redis, the database and nodes killed, frozen, emptied, at two levels, 2 campaigns each
+ledger-standby|./cmd/dibs|^TestStandby|100|3|a PostgreSQL primary killed under load and its standby promoted, asynchronous and synchronous, 3 times each
+ledger-galera|./cmd/dibs|^TestGaleraDies$|100|3|the server of a Galera cluster that is written to killed under load, 6 times
+ledger-collisions|./ledger/sqlledger|^TestGalera$|50|2|the same batch settled at three servers of a Galera cluster at once, 3,000 times
+redis-kills|./engine/redisengine|^TestKilledServerLosesNothing$|100|3|Redis killed, 100 times
+redis-power|./engine/redisengine|^TestPowerLoss|100|4|the power cut, always 100 times, everysec 20
+redis-disk|./engine/redisengine|^TestStalledDisk$|100|1|a disk that stalls, twice
+redis-memory|./engine/redisengine|^(TestMemoryRunsOut|TestEmptyServerIsNeverNew|TestBusyServer)$|100|1|no memory, emptied, busy, up to 5 times
+redis-network|./engine/redisengine|^(TestToxics|TestLinearizableWithLostAnswers|TestLostAnswersAreFound|TestScriptsAreFlushedUnderLoad)$|100|3|bad links, lost answers, 100 histories
+redis-failover|./engine/redisengine|^(TestStaleReplicaIsPromoted|TestReplicatedSurvivesItsMaster|TestFrozenMasterComesBack)$|100|4|a master lost, with Sentinel, 5 times
+redis-cluster|./engine/redisengine|^(TestClusterFailsOver|TestSlotsMigrateUnderLoad|TestContractOnCluster|TestContractThroughSentinel)$|100|5|a cluster: masters lost, slots moved, up to 6 times
+crossings|./engine/redisengine|^TestCrossings$|x1|2|everything that loses history crossed with everything in flight, once
+histories|./engine/enginetest|^TestEmbedded$/^linear$|x100|3|histories of 8 clients of the embedded engine searched for an order, 10,000
+histories-redis|./engine/redisengine|^TestContract$/^linear$|x10|2|the same on Redis, 1,000
+histories-ledger|./ledger/sqlledger|^Test(SQLite|MySQL|Postgres)Ledger$/^LivesLinear$|x20|2|steps of claims by 6 clients at three connections, 240 histories on each database
+random|./engine/enginetest|^TestEmbedded$/^random$|x10|2|5,000 random operations of the embedded engine compared with the model, 10 times
+random-redis|./engine/redisengine|^TestContract$/^random$|x10|2|the same on Redis, 10 times
+fuzz|internal/ci/fuzz.sh|targets|60|16|each fuzz target for a minute, one on each processor at a time
+simulation|./internal/simulation|^Test(Soak|Planted)$|100|30|whole nodes simulated, 100,000 seeds, and every planted fault found
+plan|./cmd/dibs|^TestPlanWithin$|100|10|dibs plan against rehearsals of three sizes, on a machine that does nothing else
+rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|100|1|the two loads of the articles at full size
+live-screen|./internal/screens|^TestLiveScreen$|50|2|a live screen of the console watched for 100 seconds under 1,000 grants/s
+dev-start|./internal/ci|^TestDevIsSoonThere$|x1|0|dibs dev serves its campaigns within a second of its start
+stalls|./internal/sqldb|^TestServerStalledTransaction$|100|2|a process frozen in a transaction
 '
 
 wanted() {
@@ -46,43 +72,67 @@ wanted() {
 	return 1
 }
 
-# run NAME PACKAGE TESTS WHAT: prints what a campaign says of itself, and keeps all.
+# begin NAME PACKAGE TESTS ROUNDS COUNT becomes the campaign's process.
+begin() {
+	case $2 in *.sh) FUZZTIME=$4s exec "$(dirname "$0")/$(basename "$2")" ;; esac
+	# Long runs find what short ones do not; the check of a history or a run is bounded by itself.
+	case $1 in random*) export ENGINETEST_STEPS=5000 ENGINETEST_RUNS=1 ;; esac
+	SOAK=$4 exec go test -tags soak -count="$5" -timeout 6h -v -run "$3" "$2"
+}
+
+# figures NAME: what a campaign has counted, one line each.
+figures() {
+	grep -E '^ +[a-z_]+_test\.go:[0-9]+: ' "$logs/$1.log" | grep -v 'level=' | sed -E 's/^ +[a-z_]+_test\.go:[0-9]+: //'
+	# A fuzz target says how often it ran, again and again: its last word counts.
+	awk '/^fuzz: .* for /{ last[++n] = 0 } /execs: /{ split($0, part, "execs: "); last[n] = part[2] + 0 }
+		END { for (i in last) sum += last[i]; if (n) printf "%d targets, %d executions\n", n, sum }' "$logs/$1.log"
+}
+
+# run NAME PACKAGE TESTS WEIGHT WHAT: prints what a campaign says of itself, and keeps all.
 run() {
-	local name=$1 package=$2 tests=$3 begun=$SECONDS verdict=ok
-	local kills=$soak
-	case $name in kills-sqlite | kills-life | kills-events | kills-erasures | kills-packets | nodes | chaos) kills=$(((soak + 2) / 3)) ;; esac
-	printf '%s  %-14s %s\n' "$(date +%T)" "$name" "$4"
-	SOAK=$soak DIBS_KILL_ROUNDS=$kills go test -tags soak -count=1 -timeout 6h -v -run "$tests" "$package" >"$logs/$name.log" 2>&1 &
-	local job=$!
+	local name=$1 begun=$SECONDS verdict=ok rounds count=1 took
+	rounds=$((soak * ${4#x} / 100))
+	[ "$rounds" -gt 0 ] || rounds=1
+	case $4 in x*) count=$rounds ;; esac
+	printf '%s  %-17s SOAK=%d: %s\n' "$(date +%T)" "$name" "$rounds" "$5"
+	(begin "$name" "$2" "$3" "$rounds" "$count") >"$logs/$name.log" 2>&1 &
+	local job=$! said=$SECONDS
 	while kill -0 "$job" 2>/dev/null; do
-		sleep 5
-		[ $(((SECONDS - begun) % 60)) -lt 5 ] || continue
-		printf '%s  %-14s … %ds: %s\n' "$(date +%T)" "$name" $((SECONDS - begun)) "$(grep -E '^(=== RUN|--- |    [a-z_]+_test\.go)' "$logs/$name.log" | tail -1 | cut -c1-110)"
+		sleep 1
+		[ $((SECONDS - said)) -ge 60 ] || continue
+		said=$SECONDS
+		printf '%s  %-17s … %ds: %s\n' "$(date +%T)" "$name" $((SECONDS - begun)) "$(grep -E '^(=== RUN|--- |    [a-z_]+_test\.go|fuzz: )' "$logs/$name.log" | tail -1 | cut -c1-110)"
 	done
 	wait "$job" || verdict=FAILED
 	# A campaign that runs nothing has proved nothing.
-	grep -q -- '^--- PASS' "$logs/$name.log" || verdict=FAILED
-	grep -E '^ +[a-z_]+_test\.go:[0-9]+: ' "$logs/$name.log" | grep -v 'level=' | sed -E 's/^ +[a-z_]+_test\.go:[0-9]+: /                           /' | tail -12 | cut -c1-200
-	printf '%s  %-14s %s after %ds\n' "$(date +%T)" "$name" "$verdict" $((SECONDS - begun))
+	grep -qE -- '^--- PASS|^fuzz: [1-9][0-9]* targets' "$logs/$name.log" || verdict=FAILED
+	took=$((SECONDS - begun))
+	figures "$name" | tail -12 | sed 's/^/                           /' | cut -c1-200
+	printf '%s  %-17s %s after %ds\n' "$(date +%T)" "$name" "$verdict" "$took"
 	[ "$verdict" = ok ] || failed+=("$name")
+	table+=$(printf '| `%s` | %s | %d | %d | %s |' "$name" "$verdict" "$rounds" "$took" "$(figures "$name" | tail -3 | tr '|\n' '/;' | sed 's/;$//; s/;/; /g' | cut -c1-300)")$'\n'
 }
 
 failed=()
+table=
 ran=0
 while IFS= read -r line; do
 	[ -n "$line" ] || continue
-	# The tests may have bars of their own.
-	name=${line%%|*} rest=${line#*|} package=${line#*|}
-	package=${package%%|*} rest=${rest#*|}
-	tests=${rest%|*} what=${rest##*|}
+	# The tests may have bars of their own, so the line is read from both its ends.
+	name=${line%%|*} rest=${line#*|}
+	package=${rest%%|*} rest=${rest#*|}
+	what=${rest##*|} rest=${rest%|*}
+	rest=${rest%|*} # the minutes, which are for the reader
+	weight=${rest##*|} tests=${rest%|*}
 	wanted "$name" "$@" || continue
 	ran=$((ran + 1))
-	run "$name" "$package" "$tests" "$what"
+	run "$name" "$package" "$tests" "$weight" "$what (at SOAK=100)"
 done <<<"$campaigns"
 
 [ "$ran" -gt 0 ] || {
 	echo "soak: no campaign is called $*" >&2
 	exit 2
 }
+printf '\n| campaign | result | rounds | seconds | figures |\n|---|---|---|---|---|\n%s\n' "$table"
 echo "soak: $ran campaigns with SOAK=$soak in ${SECONDS}s, failed: ${#failed[@]} ${failed[*]-}; the logs are in $logs"
 [ ${#failed[@]} -eq 0 ]

@@ -2,53 +2,119 @@ package ci_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 var (
 	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\) *\{([^\n]*(?:\n\t[^\n]*|\n$)*)`)
-	campaign = regexp.MustCompile(`(?m)^([a-z-]+)\|(\./[a-z/]+)\|(.+)\|[^|]+$`)
+	campaign = regexp.MustCompile(`(?m)^([a-z-]+)\|(\./[a-z/]+|internal/ci/fuzz\.sh)\|(.+)\|(x?\d+)\|(\d+)\|[^|]+$`)
+	// levels divides a pattern of -run as the go command does: the first level names the test.
+	levels = regexp.MustCompile(`^[^/]+`)
 )
 
-// TestSoakRunsEveryCampaign: each campaign of soak.sh names tests that are there,
-// and each test that repeats itself for longer when it is told to is in one.
-func TestSoakRunsEveryCampaign(t *testing.T) {
+// soakCampaign is a line of soak.sh.
+type soakCampaign struct {
+	name, dir, tests string
+	minutes          int
+}
+
+// soakCampaigns reads the campaigns of soak.sh.
+func soakCampaigns(t *testing.T) (all []soakCampaign) {
+	t.Helper()
 	script, err := os.ReadFile("soak.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := map[string][]*regexp.Regexp{}
-	campaigns := campaign.FindAllStringSubmatch(string(script), -1)
-	if len(campaigns) < 10 {
-		t.Fatalf("%d campaigns in soak.sh", len(campaigns))
-	}
-	for _, c := range campaigns {
-		pattern, err := regexp.Compile(c[3])
+	for _, c := range campaign.FindAllStringSubmatch(string(script), -1) {
+		minutes, err := strconv.Atoi(c[5])
 		if err != nil {
 			t.Fatal(err)
 		}
-		runs[c[2]] = append(runs[c[2]], pattern)
+		all = append(all, soakCampaign{c[1], c[2], c[3], minutes})
 	}
-	for dir, patterns := range runs {
-		used := make([]bool, len(patterns))
-		for name, body := range testsIn(t, filepath.Join("../..", dir)) {
-			covered := false
-			for i, p := range patterns {
-				if p.MatchString(name) {
-					used[i], covered = true, true
-				}
-			}
-			if !covered && (strings.Contains(body, "rounds(t") || strings.Contains(body, `"SOAK"`)) {
-				t.Errorf("%s in %s has rounds, and no campaign of soak.sh runs it", name, dir)
+	if lines := strings.Count(string(script), "|./") + strings.Count(string(script), "|internal/ci/"); len(all) != lines || len(all) < 30 {
+		t.Fatalf("%d of %d campaigns of soak.sh can be read", len(all), lines)
+	}
+	return all
+}
+
+// repeated are the tests without rounds that the soak repeats, so that nothing else says that they belong to it.
+var repeated = map[string]string{
+	"TestCrossings": "./engine/redisengine", "TestContract/linear": "./engine/redisengine", "TestContract/random": "./engine/redisengine",
+	"TestEmbedded/linear": "./engine/enginetest", "TestEmbedded/random": "./engine/enginetest",
+	"TestPostgresLedger/LivesLinear": "./ledger/sqlledger", "TestRollingUpgrade": "./cmd/dibs", "TestPlanWithin": "./cmd/dibs",
+}
+
+// TestSoakRunsEveryCampaign: each campaign of soak.sh names tests that are there, each test that repeats itself for longer
+// when it is told to is in one, and so are those that are repeated from outside, and the fuzz targets.
+func TestSoakRunsEveryCampaign(t *testing.T) {
+	runs := map[string][]*regexp.Regexp{}
+	missing, fuzzed := map[string]bool{}, false
+	for test := range repeated {
+		missing[test] = true
+	}
+	for _, c := range soakCampaigns(t) {
+		if fuzzed = fuzzed || strings.HasSuffix(c.dir, "fuzz.sh"); strings.HasSuffix(c.dir, ".sh") {
+			continue
+		}
+		whole := strings.Split(c.tests, "/")
+		for test, dir := range repeated {
+			at := strings.Split(test, "/")
+			if dir == c.dir && len(at) == len(whole) && matches(t, whole, at) {
+				delete(missing, test)
 			}
 		}
+		pattern, err := regexp.Compile(levels.FindString(c.tests))
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs[c.dir] = append(runs[c.dir], pattern)
+	}
+	for test := range missing {
+		t.Errorf("no campaign of soak.sh repeats %s", test)
+	}
+	if !fuzzed {
+		t.Error("no campaign of soak.sh fuzzes")
+	}
+	for dir, patterns := range runs {
+		allAreRun(t, dir, patterns)
+	}
+}
+
+// matches reports whether a pattern of -run matches a test, level by level.
+func matches(t *testing.T, pattern, test []string) bool {
+	t.Helper()
+	for i, level := range pattern {
+		if ok, err := regexp.MatchString(level, test[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// allAreRun holds the patterns of a folder against the tests that are there.
+func allAreRun(t *testing.T, dir string, patterns []*regexp.Regexp) {
+	t.Helper()
+	used := make([]bool, len(patterns))
+	for name, body := range testsIn(t, filepath.Join("../..", dir)) {
+		covered := false
 		for i, p := range patterns {
-			if !used[i] {
-				t.Errorf("a campaign of soak.sh names %s, which is no test in %s", p, dir)
+			if p.MatchString(name) {
+				used[i], covered = true, true
 			}
+		}
+		if !covered && (strings.Contains(body, "rounds(t") || strings.Contains(body, `"SOAK"`)) {
+			t.Errorf("%s in %s has rounds, and no campaign of soak.sh runs it", name, dir)
+		}
+	}
+	for i, p := range patterns {
+		if !used[i] {
+			t.Errorf("a campaign of soak.sh names %s, which is no test in %s", p, dir)
 		}
 	}
 }
@@ -71,4 +137,72 @@ func testsIn(t *testing.T, dir string) map[string]string {
 		}
 	}
 	return tests
+}
+
+// TestSoakTakesTwoHours holds the sum of what the campaigns are expected to take, and that the guarantees name each.
+func TestSoakTakesTwoHours(t *testing.T) {
+	minutes := 0
+	for _, c := range soakCampaigns(t) {
+		minutes += c.minutes
+		for _, page := range []string{"../../docs/GUARANTEES.md", "../../docs/zh/GUARANTEES.md"} {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, text2, _ := strings.Cut(string(text), "SOAK=100")
+			if table, _, _ := strings.Cut(text2, "\n## "); !regexp.MustCompile("(?m)^\\| [^|]*`" + c.name + "`").MatchString(table) {
+				t.Errorf("%s has no row for the campaign %s", page, c.name)
+			}
+		}
+	}
+	if minutes < 100 || minutes > 145 {
+		t.Errorf("make soak is expected to take %d minutes, not two hours", minutes)
+	}
+}
+
+// soak runs soak.sh with a go command that says what a test would.
+func soak(t *testing.T, says, share string, names ...string) (out string, failed bool) {
+	t.Helper()
+	m := &machine{t: t, dir: t.TempDir()}
+	m.has("go", says)
+	cmd := exec.CommandContext(t.Context(), "bash", append([]string{"soak.sh"}, names...)...)
+	cmd.Env = append(os.Environ(), "PATH="+m.dir+":"+os.Getenv("PATH"), "SOAK="+share, "SOAK_LOGS="+t.TempDir())
+	text, err := cmd.CombinedOutput()
+	return string(text), err != nil
+}
+
+// TestSoakGoesOn: after a campaign that fails, and one that runs nothing, come the others; the table has the rounds and the
+// figures of each, and the whole fails.
+func TestSoakGoesOn(t *testing.T) {
+	const says = `case "$*" in
+*redisengine*) echo "--- FAIL: TestKilledServerLosesNothing"; exit 1 ;;
+*sqldb*) echo "ok  testing: warning: no tests to run"; exit 0 ;;
+*-list*) printf 'FuzzOne\nFuzzTwo\nok  example.org/p 0.1s\n' ;;
+*-fuzz*) echo "fuzz: elapsed: 1s, execs: 5 (5/sec)"; echo "fuzz: elapsed: 2s, execs: 21 (9/sec) $*"; echo "--- PASS: Fuzz" ;;
+*) echo "    kill_test.go:12: $SOAK kills | none lost $*"; echo "--- PASS: TestKill" ;;
+esac`
+	out, failed := soak(t, says, "10", "redis-kills", "stalls", "kills-sqlite", "fuzz", "random")
+	for _, want := range []string{
+		"| `redis-kills` | FAILED | 10 |", "| `stalls` | FAILED | 10 |", "| `kills-sqlite` | ok | 3 |", "3 kills / none lost",
+		"| `fuzz` | ok | 6 |", "2 targets, 42 executions", "| `random` | ok | 1 |", "soak: 5 campaigns with SOAK=10", "failed: 2 redis-kills stalls",
+	} {
+		if !failed || !strings.Contains(out, want) {
+			t.Errorf("soak failed %v and does not say %q:\n%s", failed, want, out)
+		}
+	}
+	if out, failed = soak(t, says, "250", "random", "kills-mariadb"); failed || !strings.Contains(out, "-count=25") || !strings.Contains(out, "250 kills") {
+		t.Errorf("soak failed %v:\n%s", failed, out)
+	}
+}
+
+// TestSoakRefusesNonsense: a share that is none, and a campaign that there is not.
+func TestSoakRefusesNonsense(t *testing.T) {
+	for _, share := range []string{"0", "-1", "many", "1.5", "1000000"} {
+		if out, failed := soak(t, "exit 0", share, "stalls"); !failed || !strings.Contains(out, "is no share") {
+			t.Errorf("SOAK=%s: failed %v: %s", share, failed, out)
+		}
+	}
+	if out, failed := soak(t, "exit 0", "1", "nonsense"); !failed || !strings.Contains(out, "no campaign is called nonsense") {
+		t.Errorf("a campaign that there is not: failed %v: %s", failed, out)
+	}
 }

@@ -24,5 +24,5 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%v: %s", err, out)
 		}
 	}
-	clitest.Run(t, nil, "completion", "tcsh").Want(t, 2, `invalid argument "tcsh"`)
+	clitest.Run(t, nil, "completion", "tcsh").Want(t, 2, `must be bash, zsh, fish or powershell, not "tcsh"`)
 }

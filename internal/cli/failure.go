@@ -81,7 +81,7 @@ func Message(err error) string {
 	text := err.Error()
 	var faults *faultsError
 	if !errors.As(err, &faults) {
-		text = strings.Join(strings.Fields(text), " ")
+		text = Plain(strings.Join(strings.Fields(text), " "))
 	}
 	return packagePrefix.ReplaceAllString(text, "$1")
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,7 +46,7 @@ func Show(cmd *cobra.Command, value any, table interface{ Write(io.Writer) error
 // JSONLines returns an encoder that writes each value on a line of its own, for
 // verbs that show values as they come.
 func JSONLines(cmd *cobra.Command) *json.Encoder {
-	enc := json.NewEncoder(cmd.OutOrStdout())
+	enc := json.NewEncoder(plainJSON{cmd.OutOrStdout()})
 	// An address in an answer keeps its & as it is.
 	enc.SetEscapeHTML(false)
 	return enc
@@ -65,10 +64,20 @@ type choice struct {
 // Set implements pflag.Value.
 func (c *choice) Set(text string) error {
 	if !slices.Contains(c.words, text) {
-		return fmt.Errorf("must be %s", strings.Join(c.words, " or "))
+		return &wordError{text, c.words}
 	}
 	*c.to = text
 	return nil
+}
+
+// wordError is a word that is none of some.
+type wordError struct {
+	text  string
+	words []string
+}
+
+func (e *wordError) Error() string {
+	return fmt.Sprintf("must be %s, not %q%s", Words(e.words), e.text, Meant(e.text, e.words, ""))
 }
 
 // String implements pflag.Value.

@@ -1,12 +1,7 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Group is a group of verbs with its title in the help.
@@ -38,6 +33,7 @@ Start with "dibs dev": a server on this machine with demo campaigns.`,
 		}
 		root.SetHelpCommandGroupID(g.Title)
 	}
+	root.SetHelpCommand(helpVerb())
 	strict(Family(root))
 	return root
 }
@@ -46,35 +42,25 @@ Start with "dibs dev": a server on this machine with demo campaigns.`,
 // verb it shows its help; for an unknown one it names the nearest verbs.
 func Family(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(verbs...)
-	cmd.SuggestionsMinimumDistance = 2
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return cmd.Help()
 		}
-		hint := fmt.Sprintf("%s --help lists the commands", cmd.CommandPath())
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			hint = "did you mean " + strings.Join(near, " or ") + "?"
-		}
-		return Usagef("there is no command %q; %s", strings.TrimPrefix(cmd.CommandPath()+" "+args[0], "dibs "), hint)
+		return unknownCommand(cmd, args[0])
 	}
 	return cmd
 }
 
 // strict makes every fault of a command line a usage error on a single line, with
-// the command that helps.
+// what helps: the nearest word, or the argument that is missing with an example.
 func strict(cmd *cobra.Command) {
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		var unknown *pflag.NotExistError
-		if errors.As(err, &unknown) {
-			return Usagef("%w; %s --help lists the flags", err, cmd.CommandPath())
-		}
-		return Usage(err)
-	})
+	cmd.SetFlagErrorFunc(flagFault)
+	completeWords(cmd)
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return Usagef("%w; usage: %s", err, cmd.UseLine())
+				return argumentFault(cmd, args, err)
 			}
 			return nil
 		}

@@ -19,15 +19,22 @@ func TestRoot(t *testing.T) {
 	for args, want := range map[string]string{
 		"campaign pubilsh x":            `there is no command "campaign pubilsh"; did you mean publish?`,
 		"campaign quux":                 `there is no command "campaign quux"; dibs campaign --help lists the commands`,
-		"campaign publish":              "accepts 1 arg(s), received 0; usage: dibs campaign publish ID [flags]",
-		"campaign publish x --lmit 1":   "unknown flag: --lmit; dibs campaign publish --help lists the flags",
-		"campaign publish x --limit ab": `invalid argument "ab" for "--limit" flag: strconv.ParseInt: parsing "ab": invalid syntax`,
+		"campaign publish":              "ID is missing; for example: dibs campaign publish phone-noon",
+		"campaign publish x y":          `"y" is one argument too many; for example: dibs campaign publish phone-noon`,
+		"campaign publish x --lmit 1":   "unknown flag: --lmit; did you mean --limit?",
+		"campaign publish x --wrong 1":  "unknown flag: --wrong; dibs campaign publish --help lists the flags",
+		"campaign publish x --limit ab": `--limit must be a whole number, not "ab"`,
+		"campaign publish x --limit":    "--limit needs a value",
+		"campaign pubilsh --id x":       `there is no command "campaign pubilsh"; did you mean publish?`,
+		"campain publish":               `there is no command "campain"; did you mean campaign?`,
+		"help campain":                  `there is no command "campain"; did you mean campaign?`,
+		"help campaign pub":             `there is no command "campaign pub"; did you mean publish?`,
 	} {
 		if out, errOut, code := invoke(t, verb(), nil, strings.Fields(args)...); out != "" || errOut != "dibs: "+want+"\n" || code != ExitUsage {
 			t.Errorf("%s: %q, %q, %d", args, out, errOut, code)
 		}
 	}
-	for args, parts := range map[string][]string{"": {"Verbs:", "campaign", "help"}, "campaign": {"publish", "Publish it"}} {
+	for args, parts := range map[string][]string{"": {"Verbs:", "campaign", "help"}, "help campaign publish": {"Publish it", "--limit"}, "help": {"Verbs:"}, "campaign": {"publish", "Publish it"}} {
 		out, errOut, code := invoke(t, verb(), nil, strings.Fields(args)...)
 		for _, part := range parts {
 			if !strings.Contains(out, part) {

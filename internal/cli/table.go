@@ -67,13 +67,10 @@ type TableFunc func(io.Writer) error
 func (f TableFunc) Write(out io.Writer) error { return f(out) }
 
 func text(cell any) string {
-	switch c := cell.(type) {
-	case string:
-		return c
-	case time.Time:
-		return Moment(c)
+	if at, ok := cell.(time.Time); ok {
+		return Moment(at)
 	}
-	return fmt.Sprint(cell)
+	return Plain(fmt.Sprint(cell))
 }
 
 // Moment shows a time in UTC, or a dash for none.

@@ -3,6 +3,7 @@ package main
 import "fmt"
 
 // ceiling lets a value stand that is past its limit, but not grow.
+// n is the value that stands: a maximum, or for shares a minimum.
 type ceiling struct {
 	measure measure
 	room    string
@@ -12,23 +13,7 @@ type ceiling struct {
 // ceilings are the values past the limits that stand today. When a value is
 // within its limit again, the test demands that its line here be deleted. A line
 // may be lowered, and renamed with its package, but not raised or added.
-var ceilings = []ceiling{
-	{names, ".", 294},
-	{circle, "bench", 20},
-	{methods, "client", 93},
-	{circle, "enginetest", 23},
-	{methods, "internal/simulation", 64},
-	{circle, "internal/simulation", 16},
-	{circle, "lab/rehearsal", 16},
-	{circle, "ledgertest", 25},
-	{methods, "redisengine", 65},
-	{circle, "redisengine", 27},
-	{files, "sqlledger", 62},
-	{methods, "sqlledger", 168},
-	{circle, "sqlledger", 47},
-	{comments, everywhere, 12},
-	{tested, everywhere, 19},
-}
+var ceilings []ceiling
 
 // standingImports are the imports against the layers that stand today, in the
 // words of the complaint. The test demands the end of those that are gone.
@@ -37,6 +22,8 @@ var standingImports []string
 // check returns what breaks the limits or goes against the layers, and the
 // exceptions that are not needed any more. The answer is empty when the house
 // is in order.
+// A value that is better than its ceiling but past the limit is no fault: the line
+// may stay.
 func (h *house) check(allowed []ceiling, allowedImports []string) []string {
 	var out []string
 	for _, r := range h.packages {
@@ -51,6 +38,7 @@ func (h *house) check(allowed []ceiling, allowedImports []string) []string {
 	for _, v := range h.values() {
 		key := value{measure: v.measure, room: v.room}
 		ceiling, stands := left[key]
+		// What is left in the end names no package of today.
 		delete(left, key)
 		limit := v.bound().limit
 		switch {

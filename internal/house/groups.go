@@ -10,6 +10,7 @@ import (
 type edge struct{ from, to string }
 
 // graph leads from each file to the files that it needs.
+// The order of a list does not matter. A file without needs may be missing.
 type graph map[string][]string
 
 // graph drops the counts. Edges for which skip returns true are left out.
@@ -28,6 +29,8 @@ func (u uses) graph(skip func(edge) bool) graph {
 // groups returns the sets of two and more files that all need each other, over
 // any number of steps: the strongly connected components, the largest first.
 // It is Tarjan's algorithm.
+// Files are visited in the order of their names, so that the result is the same at
+// each run.
 func (g graph) groups() [][]string {
 	t := &tarjan{g: g, index: map[string]int{}, low: map[string]int{}, on: map[string]bool{}}
 	for _, v := range slices.Sorted(maps.Keys(g)) {
@@ -48,6 +51,10 @@ func (g graph) largest() int {
 }
 
 // tarjan is the state of one search. Indexes begin with 1.
+//
+// index is when a file was met first, 0 for not yet. low is the lowest index that is
+// known to be reachable from it within the stack. A file is on the stack until its
+// group is complete.
 type tarjan struct {
 	g          graph
 	index, low map[string]int
@@ -69,6 +76,7 @@ func (t *tarjan) visit(v string) {
 			t.low[v] = min(t.low[v], t.index[w])
 		}
 	}
+	// The group has an earlier file, which closes it.
 	if t.low[v] != t.index[v] {
 		return
 	}
@@ -84,6 +92,7 @@ func (t *tarjan) visit(v string) {
 }
 
 // within keeps only the uses between the files of a group.
+// The uses themselves are shared and must not be changed.
 func (u uses) within(group []string) uses {
 	out := uses{}
 	for from, tos := range u {
@@ -112,7 +121,10 @@ func (u uses) count(e edge) int {
 // file to one that stands before it. No order without any exists in a group. It
 // begins with the files that use much and are used little, then moves single
 // files to their best place until no move helps.
+// It finds a good order, not always the best: that problem has no fast solution.
 func (u uses) order(group []string) []string {
+	// What is gained when the first stands above the second: uses that then go
+	// downhill, less those that go uphill.
 	gain := func(above, below string) int { return u.count(edge{above, below}) - u.count(edge{below, above}) }
 	lead := map[string]int{}
 	for _, a := range group {
@@ -127,6 +139,8 @@ func (u uses) order(group []string) []string {
 		moved = false
 		for _, f := range group {
 			from := slices.Index(out, f)
+			// Only a strict gain moves a file, so the count of uphill uses falls in each
+			// move and the loop ends.
 			best, at := 0, from
 			for to, sum := from-1, 0; to >= 0; to-- {
 				if sum += gain(f, out[to]); sum > best {
@@ -157,6 +171,8 @@ type cut struct {
 // cuts returns the edges that go uphill in the given order, the ones first that
 // break the group most, and among those the ones with the fewest uses. When all
 // are removed no group is left.
+// It chooses the best edge of each step. A better set of two or three edges together
+// may exist.
 func (u uses) cuts(order []string) []cut {
 	var uphill []edge
 	for i, to := range order {

@@ -11,6 +11,7 @@ type kind struct {
 }
 
 // kinds returns the types that the package declares, by name.
+// Aliases are left out: their methods are those of another type.
 func (r *room) kinds() []kind {
 	var out []kind
 	for _, name := range r.types.Scope().Names() {
@@ -32,6 +33,8 @@ func (r *room) kinds() []kind {
 }
 
 // exported counts the exported names of the package's scope.
+// Methods and fields are not counted; the limits have measures of their own for
+// methods.
 func (r *room) exported() int {
 	n := 0
 	for _, name := range r.types.Scope().Names() {

@@ -20,6 +20,7 @@ import (
 )
 
 // house is the module as it was read: its packages, with types.
+// Nothing changes once it is loaded.
 type house struct {
 	// module is the module path.
 	module string
@@ -76,6 +77,8 @@ type listed struct {
 // Imports are resolved from the compiler's export data, which `go list` builds
 // or takes from the build cache, so that only the named packages are checked
 // from source.
+// An error means that the packages cannot be read at all. A package that does not
+// compile is loaded, with its faults.
 func load(ctx context.Context, dir string, patterns ...string) (*house, error) {
 	all, err := list(ctx, dir, patterns)
 	if err != nil {
@@ -108,6 +111,8 @@ func load(ctx context.Context, dir string, patterns ...string) (*house, error) {
 }
 
 // list asks the go command for the packages and all that they import.
+// -e lists packages with errors too, and -export builds what is not in the cache,
+// which may take minutes the first time.
 func list(ctx context.Context, dir string, patterns []string) ([]listed, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-e", "-deps", "-export",
 		"-json=ImportPath,Dir,Export,DepOnly,GoFiles,CgoFiles,IgnoredGoFiles,TestImports,XTestImports,Module", "--"}, patterns...)...)
@@ -132,6 +137,8 @@ func list(ctx context.Context, dir string, patterns []string) ([]listed, error) 
 
 // enter parses and checks one package. Files for other platforms are measured
 // by their lines only, since they cannot be checked together with these.
+// An error means that a file cannot be read or parsed; faults of types are kept in
+// the package.
 func (h *house) enter(l listed, imp types.Importer) error {
 	name, err := filepath.Rel(l.Module.Dir, l.Dir)
 	if err != nil {
@@ -154,6 +161,7 @@ func (h *house) enter(l listed, imp types.Importer) error {
 		for _, imp := range s.ast.Imports {
 			r.imports = append(r.imports, strings.Trim(imp.Path.Value, "\"`"))
 		}
+		// A file for another platform may declare what another file declares.
 		if !slices.Contains(l.IgnoredGoFiles, f) {
 			built = append(built, s.ast)
 		}
@@ -162,6 +170,7 @@ func (h *house) enter(l listed, imp types.Importer) error {
 			r.files = append(r.files, s)
 		}
 	}
+	// A package of tests or generated files alone is not measured.
 	if len(r.files) == 0 {
 		return nil
 	}
@@ -177,6 +186,7 @@ func (h *house) enter(l listed, imp types.Importer) error {
 }
 
 // testFiles returns the names of the test files in a folder, without "_test.go".
+// It reads the folder, since the go command lists no tests of other platforms.
 func testFiles(dir string) (map[string]bool, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -192,6 +202,7 @@ func testFiles(dir string) (map[string]bool, error) {
 }
 
 // read parses a file and counts its lines.
+// The path is part of each position, so that fault messages can be opened.
 func (h *house) read(dir, name string) (*source, error) {
 	path := filepath.Join(dir, name)
 	body, err := os.ReadFile(path)
@@ -212,6 +223,7 @@ func (h *house) read(dir, name string) (*source, error) {
 	}, nil
 }
 
+// Blank lines within a comment or a text count as well.
 func blankLines(body []byte) int {
 	n := 0
 	for line := range bytes.Lines(body) {
@@ -226,6 +238,8 @@ func blankLines(body []byte) int {
 func (h *house) commentLines(file *ast.File, body []byte) int {
 	n := 0
 	for _, group := range file.Comments {
+		// A comment over several lines counts them all, and its first line only when no
+		// code stands before it.
 		for _, c := range group.List {
 			from, to := h.fset.Position(c.Pos()), h.fset.Position(c.End())
 			n += to.Line - from.Line
@@ -239,6 +253,7 @@ func (h *house) commentLines(file *ast.File, body []byte) int {
 
 // functionLines measures the declared functions, and the literals outside of
 // functions, from `func` to the closing brace.
+// A literal in a function counts towards the function, as in internal/tidy.
 func (h *house) functionLines(file *ast.File) []int {
 	var out []int
 	for _, d := range file.Decls {

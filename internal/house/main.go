@@ -3,7 +3,7 @@
 // the layers. Its test fails past the limits, so that CI holds them.
 //
 //	go run ./internal/house                      # the measures of all packages
-//	go run ./internal/house -package ./ledger/sql  # one package: files, types, groups and their seams
+//	go run ./internal/house -package ./ledger/sqlledger  # one package: files, types, groups and their seams
 package main
 
 import (
@@ -23,9 +23,11 @@ func main() {
 }
 
 // run measures the module around the working directory.
+// It must run inside of the module; an error is a wrong argument, a package that
+// cannot be read, or a house out of order.
 func run(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("house", flag.ContinueOnError)
-	one := flags.String("package", "", "show the files, types and groups of these packages, such as ./ledger/sql")
+	one := flags.String("package", "", "show the files, types and groups of these packages, such as ./ledger/sqlledger")
 	var v view
 	flags.IntVar(&v.edges, "edges", 15, "how many edges and names of each group to show; with -package")
 	flags.BoolVar(&v.promoted, "promoted", false, "count the promoted methods of embedded types too; with -package")
@@ -51,6 +53,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 }
 
 // measured prints the measures and fails when one is past its limit.
+// The table is printed before the check, so that a failure shows the measures too.
 func measured(ctx context.Context, w io.Writer) error {
 	h, err := load(ctx, ".", "./...")
 	if err != nil {

@@ -39,11 +39,11 @@ func TestBrokenPackageIsShown(t *testing.T) {
 	}
 }
 
-// TestMeasuresAreShown runs the program where the ceilings of this repository
-// are not needed, and the limits are kept but for one.
+// TestMeasuresAreShown runs the program on a house in which all limits are kept
+// but one.
 func TestMeasuresAreShown(t *testing.T) {
 	out, err := printed(t, built{}.files("unknown", 41, nothing))
-	if err == nil || !strings.Contains(err.Error(), "unknown: 41 files: the limit is 40\n") {
+	if err == nil || !strings.Contains(err.Error(), "unknown: 41 files: the limit is 40") {
 		t.Errorf("error %v", err)
 	}
 	for _, want := range []string{"unknown                 41! ", "in 45 files of 5 packages", "without a place in the layers: unknown\n"} {

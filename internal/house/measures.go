@@ -46,6 +46,7 @@ var bounds = map[measure]bound{
 
 // rootFiles is the limit for the files of the root package, which everyone
 // reads first.
+// It is stricter than for other packages.
 const rootFiles = 30
 
 // everywhere stands in the place of a package for measures of the whole house.
@@ -71,6 +72,7 @@ func (v value) bound() bound {
 }
 
 // past reports whether the value breaks a limit.
+// A value at its limit is within it.
 func (v value) past(limit int) bool {
 	if v.bound().least {
 		return v.n < limit
@@ -88,6 +90,8 @@ func (v value) String() string {
 }
 
 // values measures every package, and the house.
+// The two shares are of the whole house, since a small package may say all that is to
+// say in few lines.
 func (h *house) values() []value {
 	var out []value
 	lines, said, count, beside := 0, 0, 0, 0
@@ -108,6 +112,8 @@ func (h *house) values() []value {
 }
 
 // roomValues measures one package.
+// Every measure has a value, also for a package without types or functions: a ceiling
+// names it.
 func (h *house) roomValues(r *room) []value {
 	most := map[measure]value{}
 	raise := func(m measure, n int, at string) {
@@ -140,6 +146,7 @@ func (h *house) roomValues(r *room) []value {
 
 // spread returns the median, the ninetieth percentile and the largest of some
 // numbers.
+// It sorts the numbers in place.
 func spread(of []int) (median, p90, largest int) {
 	if len(of) == 0 {
 		return 0, 0, 0

@@ -7,6 +7,7 @@ import (
 )
 
 // report prints the measures of all packages, and those of the house.
+// It only shows; check is what fails.
 func (h *house) report(w io.Writer) error {
 	columns := []measure{files, names, methods, wide, circle, fileLines, funcLines}
 	t := table(w, "PACKAGE", "files", "exported names", "type's methods", "interface's methods", "circle of files", "file lines", "function lines")

@@ -14,6 +14,7 @@ type uses map[string]map[string]map[string]int
 // the files of a package. A call through an interface is not a use of the file
 // that declares the interface's method: the caller needs no more than the
 // interface's name.
+// Generated files are not counted: nobody splits them by hand.
 func (h *house) fileUses(r *room) uses {
 	out := uses{}
 	own := map[string]bool{}
@@ -69,6 +70,8 @@ func label(in *types.Package, obj types.Object, owners map[*types.Var]string) st
 			return ""
 		}
 		return typeName(recv.Type()) + "." + obj.Name()
+	// A field of a type without a name has no owner; the name then begins with the
+	// point.
 	case *types.Var:
 		return owners[obj.Origin()] + "." + obj.Name()
 	}

@@ -23,6 +23,7 @@ type view struct {
 // show prints what one package consists of: its files, its types, and the
 // groups of files that all need each other, with the places where a group
 // comes apart most easily.
+// It is for whoever looks for a seam; no test depends on its text.
 func (h *house) show(w io.Writer, r *room, v view) error {
 	for _, err := range r.faults {
 		fmt.Fprintf(w, "does not compile, so that uses are missing: %v\n", err)
@@ -62,6 +63,7 @@ func (h *house) show(w io.Writer, r *room, v view) error {
 }
 
 // showTypes prints the types with methods, those with most methods first.
+// Types without methods are left out: they tie no files together.
 func (h *house) showTypes(w io.Writer, r *room, promoted bool) error {
 	all := r.kinds()
 	slices.SortStableFunc(all, func(a, b kind) int { return b.methods - a.methods })
@@ -92,6 +94,8 @@ func (h *house) file(obj types.Object) string {
 }
 
 // show prints one group, of whose files u holds all uses.
+// Edges and names are sorted by how much they break, so the first lines are the ones
+// to read.
 func (u uses) show(w io.Writer, group []string, shown int) error {
 	order := u.order(group)
 	cuts := u.cuts(order)

@@ -8,6 +8,7 @@ import (
 )
 
 // children returns the processes that a process has begun.
+// The list is of one moment: a process that begins later is not in it.
 func children(parent int) ([]int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {

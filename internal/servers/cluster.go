@@ -14,6 +14,9 @@ import (
 const slots = 16384
 
 // Cluster is three masters, each with a replica.
+//
+// Members and ids never change once it has started; who is master of which slots
+// does. Methods may be called from several goroutines.
 type Cluster struct {
 	// Members are the masters, then their replicas in the same order.
 	Members []*Redis
@@ -23,6 +26,9 @@ type Cluster struct {
 // StartCluster starts a cluster with its files in the folder. A master that is
 // gone for two seconds is replaced. The arguments are those of the members; Stop
 // ends all.
+//
+// The servers do not move replicas between masters by themselves, so that a test
+// knows which replica is promoted.
 func StartCluster(ctx context.Context, dir string, args ...string) (c *Cluster, err error) {
 	c = &Cluster{}
 	defer func() {
@@ -52,6 +58,8 @@ func StartCluster(ctx context.Context, dir string, args ...string) (c *Cluster, 
 }
 
 // join makes the members one cluster.
+// Each member gets a configuration epoch of its own first: members with equal epochs
+// would settle by themselves whose slots win.
 func (c *Cluster) join(ctx context.Context, bus []int) error {
 	for i, r := range c.Members {
 		m, err := r.Do(ctx, "CLUSTER", "MYID")
@@ -91,6 +99,8 @@ func (c *Cluster) join(ctx context.Context, bus []int) error {
 
 // Ready returns when every member that runs says that all slots are served,
 // and knows all members and which are replicas that follow.
+// Members that were killed are not asked, so six must be known and connected only
+// while all run.
 func (c *Cluster) Ready(ctx context.Context) error {
 	return await(ctx, "the readiness of a cluster", func(ctx context.Context) (bool, error) {
 		for _, r := range c.Members {
@@ -129,6 +139,9 @@ func (c *Cluster) URL() string {
 }
 
 // Owner returns the slot of a key, and the member that serves it.
+// During a failover two members may serve a key for a moment; the first master that
+// does is returned. An error means that nobody did just now, and the caller may ask
+// again.
 func (c *Cluster) Owner(ctx context.Context, key string) (slot int64, owner *Redis, err error) {
 	for _, r := range c.Members {
 		if r.Process() == nil {
@@ -156,6 +169,7 @@ func (c *Cluster) Owner(ctx context.Context, key string) (slot int64, owner *Red
 
 // Migrate moves a slot from one member to another, key by key, while both
 // serve it. between is called after each step.
+// After an error the slot stays between the two; the test ends then.
 func (c *Cluster) Migrate(ctx context.Context, slot int64, from, to *Redis, between func()) error {
 	number := strconv.FormatInt(slot, 10)
 	if _, err := to.Do(ctx, "CLUSTER", "SETSLOT", number, "IMPORTING", c.id(from)); err != nil {
@@ -191,6 +205,7 @@ func (c *Cluster) Migrate(ctx context.Context, slot int64, from, to *Redis, betw
 	return nil
 }
 
+// id is the name of a member in the cluster, empty for a server that is no member.
 func (c *Cluster) id(of *Redis) string {
 	for i, r := range c.Members {
 		if r == of {

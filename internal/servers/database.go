@@ -5,6 +5,7 @@ import "testing"
 // Database returns a server, which get starts unless it runs, and the address and
 // the name of an empty database on it that is a test's own until the test ends. The
 // test closes what it opens there.
+// An error of the server, or of giving the database back, fails the test.
 func Database(t testing.TB, get func() (*Server, error)) (s *Server, url, name string) {
 	t.Helper()
 	s, err := get()

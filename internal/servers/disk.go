@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -18,6 +17,8 @@ import (
 var diskSource []byte
 
 // The layout of struct table in shim/disk.c.
+// 255 files are more than the server of a test makes. The numbers are those of the C
+// source: both change together.
 const (
 	diskSlots  = 255
 	delayAt    = 0
@@ -33,6 +34,9 @@ const (
 // that then succeeds. PowerLoss kills the server and cuts every file back to
 // that length: the least that a disk which honours fsync has after a power
 // cut. The names of files count as durable at once.
+//
+// The server writes the table, which is mapped into its memory; the test reads it
+// only after the server was killed, and writes nothing but the delay.
 type Disk struct {
 	redis *Redis
 	table string
@@ -66,12 +70,15 @@ func (d *Disk) Slow(by time.Duration) (err error) {
 		return fmt.Errorf("servers: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
+	// In µs; the library reads it at each sync.
 	_, err = f.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(by.Microseconds())), delayAt)
 	return err
 }
 
 // PowerLoss kills the server, cuts its append-only files back to what was
 // synced, and returns how many bytes that took. Start starts it on the rest.
+// A file that was never synced is cut to nothing. An error leaves the files half cut:
+// they must not be used.
 func (d *Disk) PowerLoss() (cut int64, err error) {
 	d.redis.Kill()
 	synced, err := d.synced()
@@ -87,7 +94,7 @@ func (d *Disk) PowerLoss() (cut int64, err error) {
 		if err != nil {
 			return err
 		}
-		length, ok := synced[info.Sys().(*syscall.Stat_t).Ino]
+		length, ok := synced[inodeOf(info)]
 		noted = noted || ok
 		if length >= info.Size() {
 			return nil

@@ -29,6 +29,8 @@ func (s *Server) Thaw(t testing.TB) {
 
 // each does something with the server's first process, then with those that it has
 // begun.
+// mu is held, so the server is not killed or started meanwhile. A child that has
+// ended is no error.
 func (s *Server) each(do func(*os.Process) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,6 +27,9 @@ var copyScript []byte
 
 // Galera is a cluster of MariaDB servers, each of which has everything and may be
 // written to. What one has committed, all have or will have.
+//
+// The list of nodes does not change once it has started. A node may be killed and
+// started again; the last one that runs keeps the data.
 type Galera struct{ nodes []*Server }
 
 // galeraTries is how often a cluster is begun anew: on a machine that is busy a
@@ -50,6 +53,8 @@ func StartGalera(size int) (*Galera, error) {
 }
 
 // startGalera tries once.
+// Ports for the replication are chosen before the first server starts, since each
+// names all others.
 func startGalera(size int) (*Galera, error) {
 	g := &Galera{}
 	peers := make([]int, size)
@@ -94,6 +99,7 @@ func galeraKind(i int, peers []int) *kind {
 			return fmt.Errorf("servers: %w", err)
 		}
 		s.env = []string{"PATH=" + s.dir + string(os.PathListSeparator) + os.Getenv("PATH")}
+		// The first one makes the files of the cluster; the others get theirs from it.
 		if i == 0 {
 			return install(s, program)
 		}
@@ -110,6 +116,7 @@ func galeraKind(i int, peers []int) *kind {
 			args = slices.DeleteFunc(args, func(a string) bool { return strings.HasPrefix(a, "--init-file=") })
 		}
 		switch _, err := os.Stat(filepath.Join(s.data(), "grastate.dat")); {
+		// It has been in the cluster before: it joins those that run.
 		case err == nil:
 			args = append(args, s.recovered(args)...)
 		case i == 0:
@@ -136,6 +143,8 @@ func galeraArguments(i int, peers []int) []string {
 		"evs.inactive_check_period=PT0.2S", "evs.keepalive_period=PT0.5S", "evs.join_retrans_period=PT0.5S",
 	}
 	return []string{
+		// Replication needs rows and interleaved counters; small buffers let three
+		// servers fit beside a test.
 		"--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M",
 		"--wsrep-on=ON", "--wsrep-provider=" + galeraLibrary, "--wsrep-cluster-name=dibs", "--wsrep-cluster-address=gcomm://" + strings.Join(all, ","),
 		"--wsrep-node-address=" + at(i), "--wsrep-node-name=n" + strconv.Itoa(i), "--wsrep-sst-method=copy",
@@ -147,6 +156,8 @@ var recoveredAt = regexp.MustCompile(`Recovered position: *([0-9a-f-]+:\d+)`)
 
 // recovered is the argument that tells a server that was killed how far it had
 // come, so that it is sent only what it lacks. Without it, it is sent everything.
+// It never fails: every error leads to a full copy, which is right and only takes
+// longer.
 func (s *Server) recovered(args []string) []string {
 	program, err := s.k.program()
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 // lower makes the command run as the server's account, and end with this
 // process.
 func (s *Server) lower(cmd *exec.Cmd) error {
+	// Pdeathsig follows the thread that starts the process, see launch.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if s.account == nil {
 		return nil

@@ -24,6 +24,7 @@ var theMariaDB = single{kind: &kind{
 			"--no-defaults", "--datadir=" + s.data(), "--tmpdir=" + s.dir, "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(s.port),
 			"--socket=" + filepath.Join(s.dir, "socket"), "--pid-file=" + filepath.Join(s.dir, "pid"),
 			"--init-file=" + filepath.Join(s.dir, "init.sql"), "--skip-name-resolve",
+			// Every commit waits for the disk, as dibs demands of a ledger.
 			"--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=512M", "--innodb-log-file-size=192M",
 		}
 	},
@@ -37,6 +38,7 @@ var theMariaDB = single{kind: &kind{
 }}
 
 // find looks for a program in PATH, then at a place of its own.
+// The error is that of PATH: it names the program.
 func find(name, place string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {

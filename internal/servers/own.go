@@ -9,12 +9,16 @@ import (
 
 // MariaDBWith starts a MariaDB server of the caller's own, with the settings
 // of a file beneath those that every server here has. stop ends it.
+// A file that the server refuses shows as a server that does not answer; the error
+// has its log.
 func MariaDBWith(settings string) (s *Server, stop func() error, err error) {
 	k := *theMariaDB.kind
 	arguments := k.arguments
 	k.prepare = alsoKeep(k.prepare, settings)
 	k.arguments = func(s *Server) []string {
 		list := arguments(s)
+		// The first argument is --no-defaults; MariaDB takes a file of settings in that
+		// place only.
 		list[0] = "--defaults-file=" + s.settings()
 		return list
 	}

@@ -9,6 +9,8 @@ import (
 
 // PgBouncer starts a pooler before a PostgreSQL server, in one of its modes:
 // session, transaction or statement. The caller calls stop.
+// In the modes transaction and statement a connection is another one of the server's
+// each time, so whatever dibs kept in a session would be lost.
 func PgBouncer(before *Server, mode string) (s *Server, stop func() error, err error) {
 	k := *thePostgres.kind
 	k.name, k.install = "pgbouncer", "the package pgbouncer"

@@ -22,6 +22,7 @@ var thePostgres = single{kind: &kind{
 	arguments: func(s *Server) []string {
 		return []string{
 			"-D", s.data(), "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-k", s.dir,
+			// Every commit waits for the disk, as dibs demands of a ledger.
 			"-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "full_page_writes=on",
 			"-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB", "-c", "max_connections=200",
 		}
@@ -37,6 +38,8 @@ var thePostgres = single{kind: &kind{
 // findPostgres looks where Debian keeps the newest version, then in PATH.
 func findPostgres() (string, error) {
 	places, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	// Glob sorts, so the last place is the newest version, as long as versions have
+	// two digits.
 	if err == nil && len(places) > 0 {
 		return places[len(places)-1], nil
 	}

@@ -9,12 +9,15 @@ import (
 )
 
 // proc is a server's process.
+// ended is closed when the process is gone and was waited for: its port is free then.
+// cmd is set before launch returns and not changed after.
 type proc struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
 
 // launch starts the program. It runs until it is killed or this process ends.
+// Its output goes into one log that later starts append to.
 func (s *Server) launch(program string, args []string) (*proc, error) {
 	log, err := os.OpenFile(s.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -11,6 +11,9 @@ import (
 )
 
 // Proxy is a network between a client and a server that can be made bad.
+//
+// Its methods may be called from several goroutines. A toxic acts on connections that
+// are open, too.
 type Proxy struct{ p *toxiproxy.Proxy }
 
 // StartProxy starts a proxy before an address, on a free port. Stop ends it.

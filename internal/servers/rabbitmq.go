@@ -13,6 +13,9 @@ import (
 )
 
 // RabbitMQ is a broker of a test's own, with a port mapper for Erlang of its own.
+//
+// It is used by one goroutine. The ports never change, so clients find a broker again
+// that was killed and started.
 type RabbitMQ struct {
 	server, mapper   *Server
 	program, mapping string
@@ -60,6 +63,7 @@ func tryRabbitMQ(dir string) (*RabbitMQ, error) {
 	erlang := []string{
 		"HOME=" + dir, "ERL_EPMD_PORT=" + text(ports[1]), "ERL_EPMD_ADDRESS=127.0.0.1",
 	}
+	// One scheduler is enough for a test, and leaves the cores to others.
 	r := &RabbitMQ{
 		program: program, mapping: mapper, port: ports[0], mapperPort: ports[1],
 		mapper: &Server{k: &kind{name: "epmd"}, dir: dir, env: erlang},
@@ -114,6 +118,7 @@ func (r *RabbitMQ) launch(s *Server, program string, args ...string) error {
 }
 
 // answers asks for the first word of the protocol.
+// The broker answers this word only once it serves; its port is open earlier.
 func (r *RabbitMQ) answers(ctx context.Context) (ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -18,6 +18,10 @@ import (
 
 // Redis is a redis-server of a test's own: unlike the databases, tests fill
 // it, flush it and kill it, so that none is shared.
+//
+// mu guards proc, which is nil while the server does not run; all else is set before
+// the first start. Methods may be called from several goroutines: a test may kill the
+// server while another goroutine asks it.
 type Redis struct {
 	server  *Server
 	program string
@@ -85,6 +89,9 @@ func (r *Redis) Process() *os.Process {
 
 // Start starts the server, again after Kill, and returns when it has read its
 // files and answers.
+//
+// errEnded means that the process has ended by itself, for want of the port most
+// times, and that a start on another port may succeed.
 func (r *Redis) Start() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,6 +155,7 @@ func (r *Redis) pong(ctx context.Context, pid int) (err error) {
 	}
 	for {
 		line, err := in.ReadString('\n')
+		// A server that refuses INFO cannot be told from another one with the port.
 		if err != nil || strings.HasPrefix(line, "-") {
 			return errors.Join(err, fmt.Errorf("servers: it tells no process: %s", line))
 		}

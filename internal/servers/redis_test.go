@@ -69,3 +69,11 @@ func TestRedisServersAreApart(t *testing.T) {
 		t.Errorf("%s and %s are one server", both[0].URL(), both[1].URL())
 	}
 }
+
+// do runs a command and returns its answer as a text.
+func do(t *testing.T, r *servers.Redis, args ...string) string {
+	t.Helper()
+	m, err := r.Do(t.Context(), args...)
+	must(t, err)
+	return m.String()
+}

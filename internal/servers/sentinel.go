@@ -15,6 +15,8 @@ import (
 const sentinelSet = "dibs"
 
 // Sentinel is a master with two replicas, and three sentinels that watch them.
+//
+// The lists do not change; which member is the master does, see Master.
 type Sentinel struct {
 	// Members are the servers; the first one began as the master.
 	Members []*Redis
@@ -70,6 +72,7 @@ func startSentinel(dir string, master *Redis) (*Redis, error) {
 	return startRedis(&Server{k: &kind{name: "redis"}, dir: dir}, func(r *Redis) ([]string, error) {
 		path := filepath.Join(dir, "sentinel.conf")
 		lines := []string{
+			// Two of the three sentinels must agree that the master is gone.
 			fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", sentinelSet, master.port),
 			fmt.Sprintf("sentinel down-after-milliseconds %s 1000", sentinelSet),
 			fmt.Sprintf("sentinel failover-timeout %s 5000", sentinelSet),
@@ -121,6 +124,8 @@ func follow(ctx context.Context, master *Redis) (bool, error) {
 
 // Master is the member that most sentinels name as the master and that says so
 // itself.
+// An error means that they do not agree yet, or that the member has not learnt of its
+// promotion: ask again.
 func (s *Sentinel) Master(ctx context.Context) (*Redis, error) {
 	votes := map[string]int{}
 	for _, w := range s.Watch {
@@ -149,6 +154,8 @@ func (s *Sentinel) Master(ctx context.Context) (*Redis, error) {
 }
 
 // Prefer makes a member the only one to be promoted.
+// Redis never promotes a replica of priority 0. Members that do not run keep what
+// they had.
 func (s *Sentinel) Prefer(ctx context.Context, next *Redis) error {
 	var errs []error
 	for _, r := range s.Members {

@@ -31,9 +31,14 @@ const (
 )
 
 // patience bounds the wait for a server to answer.
+// A loaded machine may need many seconds for a server that usually takes one.
 const patience = time.Minute
 
 // Server is a running server.
+//
+// mu guards proc and is held by Start, Kill and Freeze, so that they exclude each
+// other. idleMu guards idle. All else is set before the first Start returns; the port
+// stays the same over restarts.
 type Server struct {
 	k    *kind
 	dir  string
@@ -72,6 +77,7 @@ type kind struct {
 }
 
 // made are the databases of this process, counted for their names.
+// Names are never used twice in a process, also for databases of different servers.
 var made atomic.Int64
 
 // start makes a server's files and starts it.
@@ -155,6 +161,8 @@ func (s *Server) run(program string, args ...string) error {
 func (s *Server) log() string { return filepath.Join(s.dir, "server.log") }
 
 // freePort returns a port that nobody listens on.
+// Somebody else may take it before the caller does: every start has to cope with
+// that.
 func freePort() (int, error) {
 	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -250,6 +258,8 @@ func (s *Server) URL(database string) string { return s.k.url(s, database) }
 
 // Database returns the address of an empty database, with its name and what
 // gives it back when it is done with.
+// done may be called once; after its error the database is not given to anybody
+// again.
 func (s *Server) Database() (url, name string, done func() error, err error) {
 	s.idleMu.Lock()
 	if last := len(s.idle) - 1; last >= 0 {

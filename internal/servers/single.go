@@ -6,6 +6,7 @@ import (
 )
 
 // single is the one server of a kind that a process has.
+// mu is held while the server starts, so that all who ask at once wait for one start.
 type single struct {
 	kind *kind
 	mu   sync.Mutex

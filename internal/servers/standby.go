@@ -13,6 +13,9 @@ import (
 
 // PostgresPair is a primary of PostgreSQL and the standby that follows it through
 // a network of its own.
+//
+// It is used by one goroutine. Primary and Standby are the names from the beginning,
+// and stay after a promotion.
 type PostgresPair struct {
 	Primary, Standby *Server
 	link             *Proxy
@@ -74,6 +77,8 @@ func (p *PostgresPair) CaughtUp() (err error) {
 	if err := db.QueryRowContext(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&now); err != nil {
 		return fmt.Errorf("servers: %w", err)
 	}
+	// A row appears only while the standby is connected: before that the question says
+	// false.
 	for there := false; !there; <-time.After(20 * time.Millisecond) {
 		if err := db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE replay_lsn >= $1::pg_lsn)", now).Scan(&there); err != nil {
 			return fmt.Errorf("servers: the standby does not follow: %w", err)

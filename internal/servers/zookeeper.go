@@ -18,6 +18,7 @@ import (
 const zooJar = "/usr/share/java/zookeeper.jar"
 
 // ZooKeeper is a ZooKeeper server of a test's own.
+// mu guards proc; all else is set before the first start.
 type ZooKeeper struct {
 	server *Server
 	java   string
@@ -72,6 +73,8 @@ func (z *ZooKeeper) Start() error {
 		return fmt.Errorf("servers: %w", err)
 	}
 	p, err := z.server.launch(z.java, []string{
+		// Little memory and the first compiler only: the server is small, and has to be
+		// there soon.
 		"-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
 		"-cp", zooJar, "org.apache.zookeeper.server.ZooKeeperServerMain", file,
 	})

@@ -33,6 +33,9 @@ type Value struct {
 	Text string
 	// From is `default`, `flag --x`, `env DIBS_X` or `file PATH`.
 	From string
+	// File is the file that a variable names, which has this value alone; empty for a value
+	// of another source.
+	File string
 }
 
 // IsSet reports whether the value was given, by whatever source.
@@ -63,6 +66,8 @@ const (
 type layer struct {
 	from func(*Setting) string
 	ko   *koanf.Koanf
+	// files are those of values, by the settings' keys.
+	files map[string]string
 }
 
 // Load fills the struct that into points to. It returns every setting's value
@@ -102,14 +107,16 @@ func givenText(v Value) string {
 	return fmt.Sprintf(", not %q", v.ShownText())
 }
 
-// readLayers reads the sources, the weakest first: defaults, file,
-// environment, flags.
+// readLayers reads the sources, the weakest first: defaults, file, files that variables
+// name, environment, flags.
 func readLayers(list []Setting, src Sources) ([]layer, error) {
+	files := variableFiles(list, src.Environ)
 	layers := []layer{
-		{func(*Setting) string { return fromDefault }, koanf.New(delim)},
-		{func(*Setting) string { return "file " + src.File }, koanf.New(delim)},
-		{func(s *Setting) string { return "env " + s.Env() }, koanf.New(delim)},
-		{func(s *Setting) string { return "flag --" + s.Flag() }, koanf.New(delim)},
+		{func(*Setting) string { return fromDefault }, koanf.New(delim), nil},
+		{func(*Setting) string { return "file " + src.File }, koanf.New(delim), nil},
+		{func(s *Setting) string { return "file " + files[s.Key] }, koanf.New(delim), files},
+		{func(s *Setting) string { return "env " + s.Env() }, koanf.New(delim), nil},
+		{func(s *Setting) string { return "flag --" + s.Flag() }, koanf.New(delim), nil},
 	}
 	defaults := make(map[string]any, len(list))
 	for i := range list {
@@ -127,21 +134,77 @@ func readLayers(list []Setting, src Sources) ([]layer, error) {
 			return nil, fmt.Errorf("config file %s: %s", src.File, oneLine(err))
 		}
 	}
+	contents, err := readFiles(files)
+	if err != nil {
+		return nil, err
+	}
+	if err := layers[2].ko.Load(confmap.Provider(contents, delim), nil); err != nil {
+		return nil, fmt.Errorf("settings: files of variables: %w", err)
+	}
 	environ := env.Provider("", env.Opt{
 		Prefix: Prefix, EnvironFunc: func() []string { return src.Environ }, TransformFunc: keyOfVariable,
 	})
-	if err := layers[2].ko.Load(environ, nil); err != nil {
+	if err := layers[3].ko.Load(environ, nil); err != nil {
 		return nil, fmt.Errorf("settings: environment: %w", err)
 	}
 	if src.Flags != nil {
 		flags := posflag.ProviderWithFlag(src.Flags, delim, nil, func(f *pflag.Flag) (string, any) {
 			return strings.ReplaceAll(f.Name, "-", "_"), f.Value.String()
 		})
-		if err := layers[3].ko.Load(flags, nil); err != nil {
+		if err := layers[4].ko.Load(flags, nil); err != nil {
 			return nil, fmt.Errorf("settings: flags: %w", err)
 		}
 	}
 	return layers, nil
+}
+
+// FileSuffix ends a variable that names a file with a setting's value, as orchestrators
+// mount secrets: DIBS_ADMIN_KEY_FILE.
+const FileSuffix = "_FILE"
+
+// maxVariableFile bounds such a file in bytes.
+const maxVariableFile = 64 << 10
+
+// variableFiles returns the paths of the files that hold values, by the settings' keys. A
+// variable that is a setting's own is none of them.
+func variableFiles(list []Setting, environ []string) map[string]string {
+	keys, own := make(map[string]string, len(list)), make(map[string]bool, len(list))
+	for i := range list {
+		keys[list[i].Env()+FileSuffix], own[list[i].Env()] = list[i].Key, true
+	}
+	files := make(map[string]string)
+	for _, pair := range environ {
+		name, path, _ := strings.Cut(pair, "=")
+		if key, ok := keys[name]; ok && !own[name] && path != "" {
+			files[key] = path
+		}
+	}
+	return files
+}
+
+// readFiles reads the values that files hold.
+func readFiles(files map[string]string) (map[string]any, error) {
+	values := make(map[string]any, len(files))
+	for key, path := range files {
+		text, err := ReadValue(path)
+		if err != nil {
+			return nil, fmt.Errorf("the file of %s: %w", key, err)
+		}
+		values[key] = text
+	}
+	return values, nil
+}
+
+// ReadValue reads the value that a file holds, without the end of its last line.
+func ReadValue(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	if len(content) > maxVariableFile {
+		return "", fmt.Errorf("%s has more than %d bytes", path, maxVariableFile)
+	}
+	return strings.TrimRight(string(content), "\r\n"), nil
 }
 
 // keyOfVariable names the setting of a variable; an empty variable has none.
@@ -158,7 +221,7 @@ func effective(s Setting, layers []layer) (Value, *Fault) {
 		if !l.ko.Exists(s.Key) {
 			continue
 		}
-		v := Value{Setting: s, From: l.from(&s)}
+		v := Value{Setting: s, From: l.from(&s), File: l.files[s.Key]}
 		switch raw := l.ko.Get(s.Key).(type) {
 		case nil:
 			// `key:` without a value says nothing.
@@ -237,7 +300,7 @@ func unknownKeys(list []Setting, file *koanf.Koanf, path string) []Fault {
 func UnknownVariables(of any, environ []string, others ...string) map[string]string {
 	known := slices.Clone(others)
 	for _, s := range Describe(of) {
-		known = append(known, s.Env())
+		known = append(known, s.Env(), s.Env()+FileSuffix)
 	}
 	found := make(map[string]string)
 	for _, pair := range environ {

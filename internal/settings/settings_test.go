@@ -190,3 +190,42 @@ func TestFaultsOfTheProgram(t *testing.T) {
 		})
 	}
 }
+
+// TestVariableFiles: a variable that ends in _FILE names a file with the value, which is
+// weaker than the variable itself and stronger than the settings file.
+func TestVariableFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	config, text, count := file("dibs.yaml", "text: config\n"), file("text", "from a file\r\n"), file("count", "9\n")
+	load := func(environ ...string) (s sample, from string) {
+		t.Helper()
+		values, faults, err := Load(&s, Sources{File: config, Environ: environ})
+		if err != nil || len(faults) > 0 {
+			t.Fatalf("%v, %v", faults, err)
+		}
+		return s, values.Of("text").From
+	}
+	if s, from := load("DIBS_TEXT_FILE="+text, "DIBS_COUNT_FILE="+count); s.Text != "from a file" || s.Count != 9 || from != "file "+text {
+		t.Errorf("%+v from %s", s, from)
+	}
+	if s, from := load("DIBS_TEXT_FILE="+text, "DIBS_TEXT=itself"); s.Text != "itself" || from != "env DIBS_TEXT" {
+		t.Errorf("%+v from %s", s, from)
+	}
+	if s, _ := load("DIBS_TEXT_FILE="); s.Text != "config" {
+		t.Errorf("%+v", s)
+	}
+	for _, bad := range []string{filepath.Join(dir, "none"), file("big", strings.Repeat("x", maxVariableFile+1))} {
+		if _, _, err := Load(&sample{}, Sources{Environ: []string{"DIBS_TEXT_FILE=" + bad}}); err == nil {
+			t.Errorf("%s was taken", bad)
+		}
+	}
+	if found := UnknownVariables(&sample{}, []string{"DIBS_TEXT_FILE=x"}); len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+}

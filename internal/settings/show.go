@@ -19,6 +19,15 @@ func (vs Values) Of(key string) *Value {
 	return nil
 }
 
+// FileOf returns the file that a variable names for a setting; empty for a value of another
+// source.
+func (vs Values) FileOf(key string) string {
+	if v := vs.Of(key); v != nil {
+		return v.File
+	}
+	return ""
+}
+
 // ShownText is the value as it may be shown: secrets are masked, with their
 // length, and an empty value says what it means.
 func (v *Value) ShownText() string {

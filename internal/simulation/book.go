@@ -7,10 +7,13 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/live"
 )
 
 // book is what the simulated people know, and what the servers decided. It is
 // what the promises are held against.
+// mu guards grants, openings and requests. offers is filled before people act and
+// only read from then on. An entry in the book never changes.
 type book struct {
 	mu sync.Mutex
 	// grants are the entries that grant, by place: servers of two histories may
@@ -22,6 +25,16 @@ type book struct {
 	offers   []*offer
 }
 
+// decided is a journal entry with a name of its own: two servers of one history
+// share it, two that decided something at the same place do not.
+type decided struct {
+	dibs.Entry
+	// request is the user's request that it answers; nil for all else.
+	request *request
+	// on is when it was decided, by the simulation's time.
+	on time.Time
+}
+
 // opened is an epoch's beginning, after which entry of the epochs before, and when
 // the ledger had it.
 type opened struct {
@@ -31,7 +44,9 @@ type opened struct {
 }
 
 // settled notes the epochs that begin in batches that the ledger has settled.
-func (b *book) settled(batches []dibs.Batch) {
+// The ledger calls it when the transaction has ended well, also when the node does
+// not receive the answer.
+func (b *book) settled(batches []live.Batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range batches {
@@ -43,8 +58,10 @@ func (b *book) settled(batches []dibs.Batch) {
 	}
 }
 
-// gaveUp reports whether an epoch that the ledger has settled began without an
-// entry that had been decided by then: a server that had lost it was opened.
+// gaveUp reports whether the ledger has settled the opening of an epoch that leaves
+// an entry out, and had done so after the entry was decided. Then a server that had
+// lost the entry was opened, and at dibs.LevelDurable the loss is allowed. An entry
+// that was decided after such an opening is not excused by it.
 func (b *book) gaveUp(id dibs.ShardID, d *decided) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,6 +75,7 @@ func newBook() *book {
 }
 
 // decide notes what a server decided.
+// Only grants are kept: no promise asks who decided a release or an adjustment.
 func (b *book) decide(id dibs.ShardID, d *decided) {
 	if d.Kind != dibs.EntryGrant {
 		return
@@ -76,6 +94,7 @@ func (b *book) grantsAt(at dibs.Position) []*decided {
 }
 
 // offer is a campaign, and what admins were told about it.
+// mu guards changes and what they say; all else is set before people act.
 type offer struct {
 	offerPlan
 	id     string
@@ -83,7 +102,6 @@ type offer struct {
 
 	mu      sync.Mutex
 	changes []*stockChange
-	ended   bool
 }
 
 // stockChange is a restock or a withdrawal.
@@ -91,12 +109,12 @@ type stockChange struct {
 	ref   string
 	delta int64
 	items []string
-	// done says that an admin was told that it is done; refused that it is not, and
-	// will not be.
-	done, refused bool
+	// done says that an admin was told that it is done.
+	done bool
 }
 
 // request is a user's wish, with its key.
+// mu guards what stands below it: an answer may come while the judge looks.
 type request struct {
 	user, key string
 	offer     *offer
@@ -115,10 +133,10 @@ type request struct {
 type requestKey struct{}
 
 // yes is a claim that a user was told is theirs.
+// mu guards the flags alone. Each flag is set and never taken back.
 type yes struct {
 	request *request
 	claim   dibs.Claim
-	at      time.Time
 
 	mu sync.Mutex
 	// What its user or an admin did with it: whether it was tried, and whether the
@@ -132,7 +150,9 @@ func (y *yes) String() string {
 
 // note records an answer to a request and returns the yes when it is one. A yes
 // that was told before is the same one.
-func (b *book) note(r *request, res *dibs.Result, at time.Time) *yes {
+// A repeat must return the place of the first answer. Another place is another yes,
+// and the judge finds out whether the first one was lost by right.
+func (b *book) note(r *request, res *dibs.Result) *yes {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, y := range r.yeses {
@@ -140,7 +160,7 @@ func (b *book) note(r *request, res *dibs.Result, at time.Time) *yes {
 			return y
 		}
 	}
-	y := &yes{request: r, claim: *res.Claim, at: at}
+	y := &yes{request: r, claim: *res.Claim}
 	r.yeses = append(r.yeses, y)
 	return y
 }
@@ -171,5 +191,7 @@ func (b *book) ask(r *request) *request {
 func (b *book) all() []*request {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// The capacity is cut, so that an append by a caller does not write where ask
+	// will.
 	return b.requests[:len(b.requests):len(b.requests)]
 }

@@ -8,13 +8,19 @@ import (
 )
 
 // claim is claim.lua for one claim.
+// The checks come before the write, in the order of the script. A repeat and a
+// refusal write nothing, so a server without memory answers them too. The deadline is
+// by the true time, since node and server may have different clocks.
 func (v *server) claim(req *dibs.EngineClaim, seen dibs.Cursor, deadline time.Time, r *request) (dibs.Decision, error) {
 	s, err := v.open(req.Shard, seen)
 	if err != nil {
 		return dibs.Decision{}, err
 	}
-	if v.w.now().After(deadline) {
+	if v.scene.now().After(deadline) {
 		return dibs.Decision{}, dibs.Unavail(req.Effect(), errLate)
+	}
+	if req.Shards != 0 && req.Shards != s.def.shards && !v.scene.planted.AnyNumber {
+		return dibs.Decision{}, dibs.ErrStale
 	}
 	now := v.now()
 	d := s.decide(req, now)
@@ -32,7 +38,7 @@ func (v *server) claim(req *dibs.EngineClaim, seen dibs.Cursor, deadline time.Ti
 		h.Items = slices.Clone(s.free[:req.Quantity])
 	}
 	if err := v.write(req.Shard, s, dibs.Entry{
-		Kind: dibs.EntryGrant, At: now, UserID: h.UserID, Key: h.Key, PayBy: h.PayBy, Quantity: h.Quantity, Items: h.Items,
+		Kind: dibs.EntryGrant, At: now, UserID: h.UserID, Key: h.Key, PayBy: h.PayBy, Reference: req.Reference, Quantity: h.Quantity, Items: h.Items,
 	}, r); err != nil {
 		return dibs.Decision{}, err
 	}
@@ -40,12 +46,17 @@ func (v *server) claim(req *dibs.EngineClaim, seen dibs.Cursor, deadline time.Ti
 	s.left -= h.Quantity
 	s.take(h.Items)
 	s.hold(h)
-	v.w.story.tell("%s: %s has %d of %s at %s, %d left", v.name, h.UserID, h.Quantity, req.Shard, h.Cursor, s.left)
+	v.scene.story.tell("%s: %s has %d of %s at %s, %d left", v.name, h.UserID, h.Quantity, req.Shard, h.Cursor, s.left)
 	return dibs.Decision{Outcome: dibs.Granted, Grant: s.grantOf(req.Shard, s.claims[h.Cursor])}, nil
 }
 
 // decide answers a claim; a new grant is carried out by the caller.
+// The order of the checks is part of the contract: a repeat finds its grant whatever
+// state, window, stock and limit say by now.
 func (s *shard) decide(req *dibs.EngineClaim, now int64) dibs.Decision {
+	if req.OnlyKnown && len(s.users[req.UserID]) == 0 {
+		return dibs.Decision{Outcome: dibs.NotFound}
+	}
 	if req.Key != 0 {
 		for _, h := range s.users[req.UserID] {
 			if h.Key != req.Key {
@@ -72,6 +83,7 @@ func (s *shard) decide(req *dibs.EngineClaim, now int64) dibs.Decision {
 	}
 	held, places := s.heldBy(req.Shard, req.UserID)
 	limited := held+req.Quantity > s.def.limit
+	// The stock comes before the limit, unless the campaign asks for the limit first.
 	if s.left < req.Quantity && !(limited && s.def.limitFirst) {
 		return dibs.Decision{Outcome: dibs.SoldOut, Remaining: s.left}
 	}

@@ -27,17 +27,20 @@
 //
 // # Where things are
 //
-//	plan      what a run is like, drawn from the seed
-//	world     the surroundings, the rounds
-//	memory, server, decide, opening
+//	run       the rounds of a run, from its seed to what came of it
+//	plan      what a run is like, drawn from the seed; dice draw everything else
+//	scene     what all of a run share: its clock, its book, its story
+//	memory, server, decide
 //	          the model of Redis: what a server holds, and its scripts, one step each
-//	engine    a node's dibs.Engine over that model; wire loses and delays its calls
+//	engine, opening
+//	          a node's dibs.Engine over that model; wire loses and delays its calls
 //	base, ledger
 //	          the SQL ledger, its dumps, and what goes wrong on the way to it
 //	process   nodes that start, die and start again
+//	world     nodes, servers and the ledger, with what is wrong between them
 //	harm      what goes wrong, and healing it
-//	users, admins, book
-//	          people, and what they were told
+//	users, admins, client, book
+//	          people, how they ask nodes, and what they were told
 //	judge, promises, finish
 //	          quiet moments
 //	planted   faults that dibs once had, for tests of the simulation itself

@@ -14,6 +14,10 @@ import (
 
 // engine is a node's way to the servers: dibs.Engine as the Redis engine keeps it,
 // one call of a script at a time, any of which may be lost, late or refused.
+//
+// All goroutines of a node call it at once. mu guards what stands below it and is
+// never held during a call. seen only rises; once closed is set, nothing more is
+// asked.
 type engine struct {
 	p        *process
 	appended chan struct{}
@@ -55,6 +59,8 @@ func (e *engine) saw(id dibs.ShardID, at dibs.Cursor) {
 	}
 }
 
+// signal wakes the settler. A signal that nobody has taken yet stands for later ones
+// too.
 func (e *engine) signal() {
 	select {
 	case e.appended <- struct{}{}:
@@ -67,6 +73,8 @@ func (e *engine) signal() {
 func change[T any](ctx context.Context, e *engine, op string, effect dibs.Effect, id dibs.ShardID,
 	run func(v *server, seen dibs.Cursor) (T, error),
 ) (T, error) {
+	// The place that the node has seen goes along with the request: a server that was
+	// restarted with less history cannot notice that by itself.
 	seen := e.seenOf(id)
 	type answer struct {
 		t  T
@@ -82,6 +90,8 @@ func change[T any](ctx context.Context, e *engine, op string, effect dibs.Effect
 	if err == nil {
 		e.saw(id, a.at)
 	}
+	// No other process may know the later place. So the server shuts the shard for all
+	// of them, before this caller has an answer.
 	if errors.Is(err, errBehind) {
 		if _, lost := ask(ctx, e, "expel", dibs.EffectNone, func(v *server) (none, error) {
 			v.expel(id, seen)
@@ -99,6 +109,10 @@ func (e *engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 	if e.isClosed() {
 		return dibs.Decision{}, dibs.Unavail(dibs.EffectNone, errClosed)
 	}
+	if req.OnlyKnown && e.p.w.planted.EarlierUnasked {
+		return dibs.Decision{Outcome: dibs.NotFound}, nil
+	}
+	// The book learns which request was granted, also when the answer is lost.
 	r, _ := ctx.Value(requestKey{}).(*request)
 	deadline := e.p.w.now().Add(claimDeadline)
 	d, err := change(ctx, e, "claim", dibs.EffectUnknown, req.Shard, func(v *server, seen dibs.Cursor) (dibs.Decision, error) {
@@ -111,9 +125,13 @@ func (e *engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 }
 
 // claimDeadline is how long after it was sent a claim may still be decided.
+// It is shorter than patience: when a node gives up on an answer, nothing more of the
+// request can be granted.
 const claimDeadline = time.Second
 
 // Configure makes all shards obey a campaign's definition; see dibs.Engine.
+// Every shard is asked, also after one has failed. A repeat is safe: a shard ignores
+// a version that is older than its own.
 func (e *engine) Configure(ctx context.Context, c *dibs.Campaign) error {
 	var errs []error
 	copied := *c
@@ -131,6 +149,9 @@ func (e *engine) Configure(ctx context.Context, c *dibs.Campaign) error {
 func (e *engine) Adjust(ctx context.Context, a dibs.Adjustment) error {
 	if e.p.w.planted.OneRef {
 		a.Ref = strings.TrimSuffix(a.Ref, " -")
+	}
+	if _, ok := dibs.TransferOf(a.Ref); ok && a.Delta > 0 && e.p.w.planted.MovesLost {
+		return nil
 	}
 	_, err := change(ctx, e, "adjust", dibs.EffectUnknown, a.Shard, func(v *server, seen dibs.Cursor) (none, error) {
 		return none{}, v.adjust(a, seen)
@@ -177,6 +198,7 @@ func (e *engine) Find(ctx context.Context, p dibs.Position) (dibs.Grant, bool, e
 		}
 		return found{}, nil
 	})
+	// A shard that was retired is settled: the ledger has its claims.
 	if errors.Is(err, errAbsent) {
 		err = nil
 	}
@@ -185,6 +207,7 @@ func (e *engine) Find(ctx context.Context, p dibs.Position) (dibs.Grant, bool, e
 
 // HoldingsOf returns a user's grants on the shards that are not settled to their
 // end; see dibs.Engine.
+// What is settled to the end is left out, since callers read the ledger beside it.
 func (e *engine) HoldingsOf(ctx context.Context, user string) ([]dibs.Grant, error) {
 	return ask(ctx, e, "holdings", dibs.EffectNone, func(v *server) ([]dibs.Grant, error) {
 		var grants []dibs.Grant
@@ -208,13 +231,19 @@ func (e *engine) Stats(ctx context.Context, id dibs.ShardID) (dibs.ShardStats, e
 		if err != nil {
 			return dibs.ShardStats{}, err
 		}
+		moved := s.moved
+		if e.p.w.planted.MovesUnseen {
+			moved = 0
+		}
 		return dibs.ShardStats{
 			Remaining: s.left, Granted: s.granted, Head: s.head, HeadAt: s.headAt, Now: v.now(), Version: s.def.version, Settled: s.settled,
+			Moved: moved,
 		}, nil
 	})
 }
 
 // ReadJournal returns entries after a place; see dibs.Journal.
+// It reads a shard in any state: a load needs the tail of a shard that is shut.
 func (e *engine) ReadJournal(ctx context.Context, id dibs.ShardID, after dibs.Cursor, most int) ([]dibs.Entry, error) {
 	return ask(ctx, e, "read", dibs.EffectNone, func(v *server) ([]dibs.Entry, error) {
 		var page []dibs.Entry
@@ -229,6 +258,8 @@ func (e *engine) ReadJournal(ctx context.Context, id dibs.ShardID, after dibs.Cu
 }
 
 // TrimJournal drops settled entries; see dibs.Journal.
+// The end of the journal is not changed by it, so that JournalEnd answers when no
+// entry is left.
 func (e *engine) TrimJournal(ctx context.Context, id dibs.ShardID, upTo dibs.Cursor, before time.Time) error {
 	_, err := ask(ctx, e, "trim", dibs.EffectUnknown, func(v *server) (none, error) {
 		j, _ := v.stream(id)
@@ -288,6 +319,9 @@ func (e *engine) Servers(ctx context.Context) (map[string]string, error) {
 // Appended is signalled after this node made entries durable; see dibs.Journal.
 func (e *engine) Appended() <-chan struct{} { return e.appended }
 
+// Abilities returns none; see dibs.Engine.
+func (e *engine) Abilities() dibs.Abilities { return dibs.Abilities{} }
+
 // Shared is true; see dibs.Engine.
 func (e *engine) Shared() bool { return true }
 
@@ -311,6 +345,8 @@ func (e *engine) isClosed() bool {
 }
 
 // Close gives the leases back; see dibs.Engine.
+// Without the leases another node settles at once, and does not wait until they run
+// out. The engine is closed also when the server does not answer.
 func (e *engine) Close(ctx context.Context) error {
 	if e.isClosed() {
 		return nil

@@ -9,6 +9,8 @@ import (
 // replicate copies the master's memory to its replica now and then.
 func (w *world) replicate(ctx context.Context, round int) {
 	d := newDice(w.plan.seed, fmt.Sprint("replica ", round))
+	// Only one of the two locks is held at a time. A master that was replaced in
+	// between has no replica any more.
 	for w.idle(ctx, d.upTo(w.plan.lag)) {
 		v := w.current()
 		v.mu.Lock()
@@ -22,102 +24,103 @@ func (w *world) replicate(ctx context.Context, round int) {
 	}
 }
 
-// idle waits; false when ctx ended first.
-func (w *world) idle(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// harm is what goes wrong in a round, one fault after the other. Its dice are its
+// goroutine's.
+type harm struct {
+	*world
+	d *dice
 }
 
-// harm makes things go wrong, of the kinds that the plan names.
-func (w *world) harm(ctx context.Context, round int) {
-	if len(w.plan.faults) == 0 {
+// act makes things go wrong, of the kinds that the plan names, until ctx ends.
+//
+// Most faults end by themselves within 6 s; healing ends the others. A ledger
+// can go back to a dump only, so the first one is made before the first fault.
+func (h harm) act(ctx context.Context) {
+	if len(h.plan.faults) == 0 {
 		return
 	}
-	d := newDice(w.plan.seed, fmt.Sprint("harm ", round))
+	d := h.d
 	var dump string
-	for w.idle(ctx, d.upTo(w.plan.gap)) {
-		if w.plan.has(faultRestore) && (dump == "" || d.chance(0.2)) {
-			dump = w.dump()
+	for h.idle(ctx, d.upTo(h.plan.gap)) {
+		if h.plan.has(faultRestore) && (dump == "" || d.chance(0.2)) {
+			dump = h.dump()
 		}
-		kind, last := one(d, w.plan.faults...), d.between(100*time.Millisecond, 6*time.Second)
-		s := one(d, w.sites...)
-		w.story.tell("FAULT: %s", kind)
+		kind, last := one(d, h.plan.faults...), d.between(100*time.Millisecond, 6*time.Second)
+		s := one(d, h.sites...)
+		h.story.tell("FAULT: %s", kind)
 		switch kind {
 		case faultCrash:
 			s.crash()
-			w.after(last/2, s.begin)
+			h.after(last/2, s.begin)
 		case faultFreeze:
 			s.freeze(last)
 		case faultCut:
 			s.cutOff(true)
-			w.after(last, func() { s.cutOff(false) })
+			h.after(last, func() { s.cutOff(false) })
 		case faultSlow:
-			w.slow.Store(int64(last))
-			w.after(last, func() { w.slow.Store(0) })
+			h.slow.Store(int64(last))
+			h.after(last, func() { h.slow.Store(0) })
 		case faultNoLedger:
-			w.noLedger.Store(true)
-			w.after(last, func() { w.noLedger.Store(false) })
+			h.noLedger.Store(true)
+			h.after(last, func() { h.noLedger.Store(false) })
 		case faultRestore:
 			if d.chance(0.5) {
 				// Both were in one rack.
-				w.harmServer(d, faultRestart, last)
+				h.server(faultRestart, last)
 			}
-			w.restore(dump)
+			h.restore(dump)
 		default:
-			w.harmServer(d, kind, last)
+			h.server(kind, last)
 		}
 	}
 }
 
-// harmServer makes something go wrong with the master.
-func (w *world) harmServer(d *dice, kind string, last time.Duration) {
-	v := w.current()
+// server makes something go wrong with the master.
+func (h harm) server(kind string, last time.Duration) {
+	v, d := h.current(), h.d
 	switch kind {
 	case faultSleep:
 		v.set(&v.frozen, true)
-		w.after(last, func() { w.wake(v) })
+		h.after(last, func() { h.wake(v) })
 	case faultFull:
+		// Half of the time it stays full until the round is healed, so that the judge
+		// sees what a full server still settles.
 		v.set(&v.full, true)
 		if d.chance(0.5) {
-			w.after(last, func() { v.set(&v.full, false) })
+			h.after(last, func() { v.set(&v.full, false) })
 		}
 	case faultRestart:
 		v.set(&v.down, true)
-		w.after(last/4, func() { w.bring(v, nil) })
+		h.after(last/4, func() { h.bring(v, nil) })
 	case faultEmpty:
 		v.set(&v.down, true)
-		w.after(last/4, func() { w.bring(v, newMemory()) })
+		h.after(last/4, func() { h.bring(v, newMemory()) })
 	case faultTail:
 		v.set(&v.down, true)
-		w.after(last/4, func() { w.bring(v, w.copyOf()) })
+		h.after(last/4, func() { h.bring(v, h.copyOf()) })
+	// The run stays the same, so only what is missing shows that history was lost.
 	case faultFlush:
 		v.mu.Lock()
 		v.mem = newMemory()
 		v.mu.Unlock()
 	case faultFailover:
 		v.set(&v.down, true)
-		w.after(last/4, func() { w.promote(v, nil, 0) })
+		h.after(last/4, func() { h.promote(v, nil, 0) })
 	case faultFork:
 		// Some nodes do not learn of it for a while.
 		stay := map[*site]bool{}
-		for _, s := range w.sites {
+		for _, s := range h.sites {
 			stay[s] = d.chance(0.5)
 		}
-		w.promote(v, stay, last)
+		h.promote(v, stay, last)
 	}
 }
 
 // copyOf is what the replica has.
-func (w *world) copyOf() *memory {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.replica.clone()
+func (h harm) copyOf() *memory {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.replica.clone()
 }
 
 // bring has a server that was down answer again, with another memory, or nil for the
@@ -130,85 +133,59 @@ func (w *world) bring(v *server, mem *memory) {
 
 // promote makes the replica of a master the new one. Those that stay go on with
 // the old one for a while, which is stopped then.
-func (w *world) promote(old *server, stay map[*site]bool, last time.Duration) {
-	if w.current() != old {
+// A fault that comes while another promotion is under way changes nothing.
+func (h harm) promote(old *server, stay map[*site]bool, last time.Duration) {
+	if h.current() != old {
 		return
 	}
-	mem := w.copyOf()
-	v := w.newServer(mem)
-	w.mu.Lock()
-	w.master = v
-	w.mu.Unlock()
-	w.story.tell("%s is promoted", v.name)
-	for _, s := range w.sites {
+	mem := h.copyOf()
+	v := h.newServer(mem)
+	h.mu.Lock()
+	h.master = v
+	h.mu.Unlock()
+	h.story.tell("%s is promoted", v.name)
+	for _, s := range h.sites {
 		if !stay[s] {
 			s.move(v)
 		}
 	}
-	w.after(last, func() {
+	h.after(last, func() {
 		old.set(&old.down, true)
-		for _, s := range w.sites {
-			s.move(w.current())
+		for _, s := range h.sites {
+			s.move(h.current())
 		}
-		w.story.tell("%s is gone for good", old.name)
+		h.story.tell("%s is gone for good", old.name)
 	})
-}
-
-// after does something later, unless everything has been healed by then.
-func (w *world) after(d time.Duration, do func()) {
-	w.running.Go(func() {
-		<-time.After(d)
-		if !w.calm.Load() {
-			do()
-		}
-	})
-}
-
-// freeze makes what runs at a site stand still.
-func (s *site) freeze(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.thaw = time.Now().Add(d)
-}
-
-func (s *site) cutOff(cut bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cut = cut
-}
-
-func (s *site) move(to *server) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.at = to
 }
 
 // dump keeps the ledger as it is.
-func (w *world) dump() string {
-	path, err := w.base.dump(w.ctx)
+func (h harm) dump() string {
+	path, err := h.base.dump(h.ctx)
 	if err != nil {
-		w.broken("the ledger cannot be dumped: %v", err)
+		h.broken("the ledger cannot be dumped: %v", err)
 	}
-	w.mu.Lock()
-	w.dumped = time.Now()
-	w.mu.Unlock()
-	w.story.tell("ledger: dumped")
+	h.story.tell("ledger: dumped")
 	return path
 }
 
 // restore brings the ledger back to a dump.
-func (w *world) restore(dump string) {
-	if err := w.base.restore(w.ctx, dump); err != nil {
-		w.broken("the ledger cannot be restored: %v", err)
+func (h harm) restore(dump string) {
+	if err := h.base.restore(h.ctx, dump); err != nil {
+		h.broken("the ledger cannot be restored: %v", err)
 	}
-	w.mu.Lock()
-	w.restored = time.Now()
-	w.mu.Unlock()
-	w.story.tell("ledger: restored")
+	h.mu.Lock()
+	h.restored = true
+	h.mu.Unlock()
+	h.story.tell("ledger: restored")
 }
 
-// heal ends all that goes wrong and waits for what is under way.
-func (w *world) heal() {
+// heal ends all that goes wrong and waits for what is under way. It calls whileFull while
+// the server is full and all else is healed, if it is.
+//
+// calm is set first: faults that are to end later find it and do nothing. Calls that
+// are carried out late are waited for, so that none changes anything while the judge
+// looks.
+func (w *world) heal(whileFull func()) {
 	w.calm.Store(true)
 	w.slow.Store(0)
 	w.noLedger.Store(false)
@@ -239,7 +216,7 @@ func (w *world) heal() {
 	}
 	if full && !w.plan.losesHistory() && !w.wentBack() {
 		w.story.tell("everything is healed, but the server is full")
-		w.judgeFull()
+		whileFull()
 	}
 	v.set(&v.full, false)
 	w.story.tell("everything is healed")

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-
+	"github.com/dibs-dev/dibs/announce"
+	"github.com/dibs-dev/dibs/campaigns"
 	"github.com/dibs-dev/dibs/funds"
 	parts "github.com/dibs-dev/dibs/ledger"
-	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
+	"github.com/dibs-dev/dibs/live"
 )
 
 // ledger is a node's way to the database: what the node asks may be slow, end in
@@ -21,23 +23,27 @@ type ledger struct {
 	p *process
 }
 
+// newLedger is the ledger of one process: it dies with it, the database does not.
 func newLedger(p *process) *ledger { return &ledger{p.w.base.ledger, p} }
 
 // Parts returns the ledger as a node wants it, all of it by way of l.
 func (l *ledger) Parts() parts.Ledger {
 	all := l.Ledger.Parts()
 	all.Live, all.Claims, all.Campaigns, all.Orders, all.Funds, all.Audit, all.Database = l, l, l, l, l, l, l
+	all.Access, all.Events, all.Announce = l, l, l
 	return all
 }
 
 // write is a transaction without a result.
+// An error may come after the transaction was carried out: its effect is in the
+// error.
 func (l *ledger) write(ctx context.Context, op string, run func(context.Context) error) error {
 	_, err := askLedger(ctx, l, op, true, func(ctx context.Context) (none, error) { return none{}, run(ctx) })
 	return err
 }
 
 // LoadShard implements dibs.Settlement.
-func (l *ledger) LoadShard(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, by dibs.Opener) (*dibs.ShardLoad, error) {
+func (l *ledger) LoadShard(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, by live.Opener) (*dibs.ShardLoad, error) {
 	by = l.unfenced(ctx, id, by)
 	return askLedger(ctx, l, "load shard", true, func(ctx context.Context) (*dibs.ShardLoad, error) {
 		load, err := l.Ledger.LoadShard(ctx, c, id, by)
@@ -49,7 +55,7 @@ func (l *ledger) LoadShard(ctx context.Context, c *dibs.Campaign, id dibs.ShardI
 }
 
 // unfenced is an opener that gets any shard, with a planted fault.
-func (l *ledger) unfenced(ctx context.Context, id dibs.ShardID, by dibs.Opener) dibs.Opener {
+func (l *ledger) unfenced(ctx context.Context, id dibs.ShardID, by live.Opener) live.Opener {
 	if !l.p.w.planted.Unfenced {
 		return by
 	}
@@ -60,8 +66,8 @@ func (l *ledger) unfenced(ctx context.Context, id dibs.ShardID, by dibs.Opener) 
 }
 
 // Fence implements dibs.Settlement.
-func (l *ledger) Fence(ctx context.Context, id dibs.ShardID, by dibs.Opener) (dibs.ShardTotals, error) {
-	return askLedger(ctx, l, "fence", true, func(ctx context.Context) (dibs.ShardTotals, error) {
+func (l *ledger) Fence(ctx context.Context, id dibs.ShardID, by live.Opener) (live.ShardTotals, error) {
+	return askLedger(ctx, l, "fence", true, func(ctx context.Context) (live.ShardTotals, error) {
 		totals, err := l.Ledger.Fence(ctx, id, by)
 		l.p.w.story.tell("ledger: %s raises the epoch of %s to %d: %v", l.p.name, id, totals.Epoch, err)
 		return totals, err
@@ -76,16 +82,17 @@ func (l *ledger) SeeServers(ctx context.Context, seen, gone []string) ([]dibs.Sh
 }
 
 // Settle implements dibs.Settlement.
-func (l *ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
+func (l *ledger) Settle(ctx context.Context, batches []live.Batch) error {
 	return l.write(ctx, "settle", func(ctx context.Context) error {
 		if l.p.w.planted.Unfenced {
 			batches = slices.Clone(batches)
 			for i := range batches {
-				batches[i].Fence = l.unfenced(ctx, batches[i].Shard, dibs.Opener{}).Epoch
+				batches[i].Fence = l.unfenced(ctx, batches[i].Shard, live.Opener{}).Epoch
 			}
 		}
 		err := l.Ledger.Settle(ctx, batches)
 		if err == nil {
+			// It is noted here and not when the node has its answer, which may get lost.
 			l.p.w.book.settled(batches)
 		}
 		for i := range batches {
@@ -97,7 +104,7 @@ func (l *ledger) Settle(ctx context.Context, batches []dibs.Batch) error {
 }
 
 // Quarantine implements dibs.Mending.
-func (l *ledger) Quarantine(ctx context.Context, b dibs.Batch, why string) error {
+func (l *ledger) Quarantine(ctx context.Context, b live.Batch, why string) error {
 	return l.write(ctx, "quarantine", func(ctx context.Context) error {
 		err := l.Ledger.Quarantine(ctx, b, why)
 		l.p.w.story.tell("ledger: %s sets %s of %s aside, %s: %v", l.p.name, b.To, b.Shard, why, err)
@@ -106,12 +113,14 @@ func (l *ledger) Quarantine(ctx context.Context, b dibs.Batch, why string) error
 }
 
 // Totals implements dibs.Settlement.
-func (l *ledger) Totals(ctx context.Context, id dibs.ShardID) (dibs.ShardTotals, error) {
-	return askLedger(ctx, l, "totals", false, func(ctx context.Context) (dibs.ShardTotals, error) { return l.Ledger.Totals(ctx, id) })
+func (l *ledger) Totals(ctx context.Context, id dibs.ShardID) (live.ShardTotals, error) {
+	return askLedger(ctx, l, "totals", false, func(ctx context.Context) (live.ShardTotals, error) {
+		return polled(l.p.w.base, question{what: "totals", shard: id}, always, func() (live.ShardTotals, error) { return l.Ledger.Totals(ctx, id) })
+	})
 }
 
 // Restock implements dibs.Settlement.
-func (l *ledger) Restock(ctx context.Context, r dibs.Restock) error {
+func (l *ledger) Restock(ctx context.Context, r campaigns.Restock) error {
 	return l.write(ctx, "restock", func(ctx context.Context) error {
 		err := l.Ledger.Restock(ctx, r)
 		l.p.w.story.tell("ledger: %s restocks %s by %+d (%s): %v", l.p.name, r.Shard, r.Delta, r.Ref, err)
@@ -127,8 +136,12 @@ func (l *ledger) StockChanges(ctx context.Context, campaign uint32, refs ...stri
 }
 
 // Commands implements dibs.Settlement.
-func (l *ledger) Commands(ctx context.Context, after int64, most int) ([]dibs.Command, error) {
-	return askLedger(ctx, l, "commands", false, func(ctx context.Context) ([]dibs.Command, error) { return l.Ledger.Commands(ctx, after, most) })
+func (l *ledger) Commands(ctx context.Context, after int64, most int) ([]live.Command, error) {
+	return askLedger(ctx, l, "commands", false, func(ctx context.Context) ([]live.Command, error) {
+		return polled(l.p.w.base, question{what: "commands", from: after, most: int64(most)}, empty, func() ([]live.Command, error) {
+			return l.Ledger.Commands(ctx, after, most)
+		})
+	})
 }
 
 // DropCommand implements dibs.Settlement.
@@ -159,6 +172,9 @@ func (l *ledger) Move(ctx context.Context, groups [][]dibs.Move) ([][]dibs.Moved
 // Expire implements dibs.Lives.
 func (l *ledger) Expire(ctx context.Context, now time.Time, most int) (int, error) {
 	return askLedger(ctx, l, "expire", true, func(ctx context.Context) (int, error) {
+		if !l.p.w.plan.expires() {
+			return 0, nil
+		}
 		n, err := l.Ledger.Expire(ctx, now, most)
 		if n > 0 || err != nil {
 			l.p.w.story.tell("ledger: %s lets %d claims expire: %v", l.p.name, n, err)
@@ -169,6 +185,8 @@ func (l *ledger) Expire(ctx context.Context, now time.Time, most int) (int, erro
 
 // InsertCampaign implements dibs.Catalog.
 func (l *ledger) InsertCampaign(ctx context.Context, c *dibs.Campaign, items []string) error {
+	// The caller's campaign changes only with the answer. A node must not see a new
+	// version of a transaction whose answer was lost.
 	own := *c
 	err := l.write(ctx, "insert campaign", func(ctx context.Context) error { return l.Ledger.InsertCampaign(ctx, &own, items) })
 	if err == nil {
@@ -216,8 +234,8 @@ func (l *ledger) LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Ca
 }
 
 // LiveVersions implements dibs.Catalog.
-func (l *ledger) LiveVersions(ctx context.Context, after time.Time) ([]dibs.CampaignVersion, error) {
-	return askLedger(ctx, l, "live versions", false, func(ctx context.Context) ([]dibs.CampaignVersion, error) {
+func (l *ledger) LiveVersions(ctx context.Context, after time.Time) ([]live.CampaignVersion, error) {
+	return askLedger(ctx, l, "live versions", false, func(ctx context.Context) ([]live.CampaignVersion, error) {
 		return l.Ledger.LiveVersions(ctx, after)
 	})
 }
@@ -256,8 +274,34 @@ func (l *ledger) ReturnRemainder(ctx context.Context, c *dibs.Campaign, at time.
 
 // OpenPackets implements dibs.Funds.
 func (l *ledger) OpenPackets(ctx context.Context) ([]*funds.OpenPacket, error) {
-	return askLedger(ctx, l, "open packets", false, l.Ledger.OpenPackets)
+	return askLedger(ctx, l, "open packets", false, func(ctx context.Context) ([]*funds.OpenPacket, error) {
+		return polled(l.p.w.base, question{what: "open packets"}, empty, func() ([]*funds.OpenPacket, error) { return l.Ledger.OpenPackets(ctx) })
+	})
 }
+
+// Quarantined implements live.Ledger.
+func (l *ledger) Quarantined(ctx context.Context, f live.QuarantineFilter, most int) ([]live.Quarantined, error) {
+	return polled(l.p.w.base, question{what: "quarantine", aside: f, most: int64(most)}, empty, func() ([]live.Quarantined, error) {
+		return l.Ledger.Quarantined(ctx, f, most)
+	})
+}
+
+// RunningAnnouncements implements announce.Ledger.
+func (l *ledger) RunningAnnouncements(ctx context.Context, most int) ([]announce.Announcement, error) {
+	return polled(l.p.w.base, question{what: "announcements", most: int64(most)}, empty, func() ([]announce.Announcement, error) {
+		return l.Ledger.RunningAnnouncements(ctx, most)
+	})
+}
+
+// DropRequests implements access.Ledger. It has nothing to do, as TrimFeed and DropActs
+// do not either: what they drop is days old, and a run takes minutes.
+func (l *ledger) DropRequests(context.Context, time.Time) error { return nil }
+
+// DropActs implements access.Ledger.
+func (l *ledger) DropActs(context.Context, time.Time) error { return nil }
+
+// TrimFeed implements events.Ledger.
+func (l *ledger) TrimFeed(context.Context, time.Time, time.Duration) (int64, error) { return 0, nil }
 
 // Ping implements dibs.Ledger.
 func (l *ledger) Ping(ctx context.Context) error {

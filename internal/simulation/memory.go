@@ -8,17 +8,9 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// decided is a journal entry with a name of its own: two servers of one history
-// share it, two that decided something at the same place do not.
-type decided struct {
-	dibs.Entry
-	// request is the user's request that it answers; nil for all else.
-	request *request
-	// on is when it was decided, by the simulation's time.
-	on time.Time
-}
-
 // memory is what a server holds, and what its replica copies.
+// It belongs to one server and is guarded by that server's mutex. A copy shares with
+// it only what never changes, such as entries.
 type memory struct {
 	shards   map[dibs.ShardID]*shard
 	journals map[dibs.ShardID]*journal
@@ -38,6 +30,8 @@ func newMemory() *memory {
 }
 
 // clone copies a memory: what comes next changes one of the two.
+// Slices are clipped: an append to the copy allocates, and the original may append in
+// place.
 func (m *memory) clone() *memory {
 	c := &memory{
 		shards: make(map[dibs.ShardID]*shard, len(m.shards)), journals: make(map[dibs.ShardID]*journal, len(m.journals)),
@@ -77,6 +71,10 @@ const (
 )
 
 // shard is the meta hash of a shard and what is held beside it.
+//
+// While it is open, left is what the stock has beyond granted, free has as many items
+// as left where there are items, and claims and users have the same holdings. While
+// it is loading, only state, run, token, head and replaces mean anything.
 type shard struct {
 	state, run, token string
 	head              dibs.Cursor
@@ -87,6 +85,8 @@ type shard struct {
 	free              []uint32
 	claims            map[dibs.Cursor]*dibs.Holding
 	users             map[string][]*dibs.Holding
+	// moved is what left by transfers, less what came.
+	moved int64
 	// refs are the stock changes that were counted.
 	refs map[string]bool
 	// replaces says that a load takes the place of what was shut, and its memory.
@@ -131,11 +131,12 @@ type definition struct {
 	version, startsMS, endsMS, payInMS, limit int64
 	state                                     dibs.State
 	items, limitFirst                         bool
+	shards                                    int
 }
 
 func define(c *dibs.Campaign) definition {
 	return definition{
 		version: c.Version, startsMS: c.StartsAt.UnixMilli(), endsMS: c.EndsAt.UnixMilli(), payInMS: c.PayWithin.Milliseconds(),
-		limit: c.LimitPerUser, state: c.State, items: c.HasItems(), limitFirst: c.LimitFirst(),
+		limit: c.LimitPerUser, state: c.State, items: c.HasItems(), limitFirst: c.LimitFirst(), shards: c.Shards,
 	}
 }

@@ -17,6 +17,10 @@ const tailPage = 16
 
 // opening is one attempt to open a shard, by the steps of the Redis engine:
 // anything may happen between two of them.
+//
+// It is one goroutine's. Between two steps another node may load the same shard, the
+// server may be restarted, or the loader may die: each step checks by the token that
+// the load is still this one.
 type opening struct {
 	e     *engine
 	id    dibs.ShardID
@@ -26,6 +30,7 @@ type opening struct {
 	// What the load and the journal's tail add up to, and the tail's last entry.
 	last   dibs.Cursor
 	left   int64
+	moved  int64
 	claims []dibs.Holding
 	refs   map[string]bool
 	taken  []uint32
@@ -35,12 +40,13 @@ type opening struct {
 func (e *engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, load *dibs.ShardLoad) error {
 	o := &opening{
 		e: e, id: id, token: e.newToken(), load: load, def: define(c),
-		left: load.StockLeft, claims: slices.Clone(load.Holdings), refs: map[string]bool{},
+		left: load.StockLeft, moved: load.Moved, claims: slices.Clone(load.Holdings), refs: map[string]bool{},
 	}
 	for _, ref := range load.Refs {
 		o.refs[ref] = true
 	}
 	for _, step := range []func(context.Context) error{o.note, o.shut, o.again, o.replay, o.fill, o.stands, o.begin} {
+		// What was begun stays: the next load takes its place, or the shard is retired.
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("simulation: opening shard %s in epoch %d: %w", id, load.Epoch, err)
 		}
@@ -71,6 +77,8 @@ func (o *opening) list(ctx context.Context, step int64) error {
 func (o *opening) shut(ctx context.Context) error {
 	_, err := ask(ctx, o.e, "shut", dibs.EffectUnknown, func(v *server) (none, error) {
 		s := v.mem.shards[o.id]
+		// A loader with an older epoch has been overtaken. One with the same epoch may
+		// repeat its own step and no other loader's.
 		replaces := false
 		if s != nil {
 			same := s.state == stateLoading && s.token == o.token
@@ -85,7 +93,7 @@ func (o *opening) shut(ctx context.Context) error {
 		if j, there := v.stream(o.id); there {
 			j.gone = time.Time{}
 		}
-		v.w.story.tell("%s: %s loads shard %s in epoch %d from %s", v.name, o.e.p.name, o.id, o.load.Epoch, o.load.Position)
+		v.scene.story.tell("%s: %s loads shard %s in epoch %d from %s", v.name, o.e.p.name, o.id, o.load.Epoch, o.load.Position)
 		return none{}, nil
 	})
 	return err
@@ -115,6 +123,7 @@ func (o *opening) replay(ctx context.Context) error {
 			break
 		}
 		for i := range entries {
+			// A gap means that grants are missing; dibs never opens a shard over it.
 			if !dibs.Continues(last, &entries[i]) {
 				return fmt.Errorf("entry %s after %s: %w", entries[i].Cursor, last, dibs.ErrGap)
 			}
@@ -123,6 +132,7 @@ func (o *opening) replay(ctx context.Context) error {
 		}
 	}
 	o.last = last
+	// A sum that cannot be: the ledger and the journal are not of one history.
 	if o.left < 0 || o.def.items && o.left != int64(len(o.free())) || last.Epoch >= o.load.Epoch {
 		return fmt.Errorf("%d left, %d items, after %s: %w", o.left, len(o.free()), last, dibs.ErrCorrupt)
 	}
@@ -144,6 +154,9 @@ func (o *opening) redo(en *dibs.Entry) {
 		// to before it sends it again.
 		o.refs[en.Ref] = true
 		o.left += en.Quantity
+		if _, ok := dibs.TransferOf(en.Ref); ok {
+			o.moved -= en.Quantity
+		}
 		o.taken = append(o.taken, en.Items...)
 	}
 }
@@ -173,6 +186,8 @@ func (o *opening) fill(ctx context.Context) error {
 }
 
 // stands asks whether the load's epoch is still the latest.
+// It is the last question before the shard opens: a loader that stood still meanwhile
+// must not open an epoch that another one has passed.
 func (o *opening) stands(ctx context.Context) error {
 	if o.load.Stands == nil {
 		return nil
@@ -183,6 +198,7 @@ func (o *opening) stands(ctx context.Context) error {
 // begin writes the epoch's first entry; with it the shard is open.
 func (o *opening) begin(ctx context.Context) error {
 	at, err := ask(ctx, o.e, "open", dibs.EffectUnknown, func(v *server) (dibs.Cursor, error) {
+		// The step was carried out before: it came twice.
 		if s := v.mem.shards[o.id]; s != nil && s.state == stateOpen && s.token == o.token {
 			return dibs.Cursor{Epoch: o.load.Epoch, Seq: 1}, nil
 		}
@@ -193,7 +209,7 @@ func (o *opening) begin(ctx context.Context) error {
 		if err := v.write(o.id, s, dibs.Entry{Kind: dibs.EntryOpen, At: v.now(), Prev: o.last}, nil); err != nil {
 			return dibs.Cursor{}, err
 		}
-		s.state, s.left, s.def, s.values, s.free = stateOpen, o.left, o.def, o.load.Items, o.free()
+		s.state, s.left, s.moved, s.def, s.values, s.free = stateOpen, o.left, o.moved, o.def, o.load.Items, o.free()
 		s.refs = maps.Clone(o.refs)
 		s.claims, s.users = map[dibs.Cursor]*dibs.Holding{}, map[string][]*dibs.Holding{}
 		slices.SortStableFunc(o.claims, func(a, b dibs.Holding) int {
@@ -202,7 +218,7 @@ func (o *opening) begin(ctx context.Context) error {
 		for _, h := range o.claims {
 			s.hold(h)
 		}
-		v.w.story.tell("%s: %s has opened shard %s at %s, %d left", v.name, o.e.p.name, o.id, s.head, s.left)
+		v.scene.story.tell("%s: %s has opened shard %s at %s, %d left", v.name, o.e.p.name, o.id, s.head, s.left)
 		return s.head, nil
 	})
 	if err == nil {
@@ -210,36 +226,6 @@ func (o *opening) begin(ctx context.Context) error {
 		o.e.signal()
 	}
 	return err
-}
-
-// retireGrace is how long after its window, by the server's clock, a campaign
-// stays; keepRetired is how long a retired shard's journal does.
-const (
-	retireGrace = time.Minute
-	keepRetired = 24 * time.Hour
-)
-
-// retire is retire.lua.
-func (v *server) retire(id dibs.ShardID, process string) error {
-	s := v.mem.shards[id]
-	switch l := v.mem.leases[id]; {
-	case s == nil:
-		return errAbsent
-	case s.state == stateLoading && v.w.planted.LoadsStay:
-		return errShut
-	case s.state == stateLoading && l.holder != process && v.w.now().Before(l.until):
-		return dibs.Unavail(dibs.EffectNone, errTaken)
-	case s.state == stateLoading:
-	case s.state == stateOpen && s.run == v.run && s.def.state != dibs.EndedState && v.now() < s.def.endsMS+retireGrace.Milliseconds():
-		return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign goes on by the server's clock"})
-	}
-	delete(v.mem.shards, id)
-	delete(v.mem.leases, id)
-	if j, there := v.stream(id); there {
-		j.gone = v.w.now().Add(keepRetired)
-	}
-	v.w.story.tell("%s: shard %s is retired", v.name, id)
-	return nil
 }
 
 // Retire forgets a shard; see dibs.Engine.
@@ -314,9 +300,10 @@ func (e *engine) listHeld(ctx context.Context, listed map[dibs.ShardID]int64) er
 // forget takes a shard off the list of which nothing is there.
 func (e *engine) forget(ctx context.Context, id dibs.ShardID, step int64) error {
 	_, err := ask(ctx, e, "forget", dibs.EffectUnknown, func(v *server) (none, error) {
+		// A loader that listed the shard meanwhile did so under a later step.
 		if v.mem.listed[id] == step {
 			delete(v.mem.listed, id)
-			v.w.story.tell("%s: shard %s is off the list", v.name, id)
+			v.scene.story.tell("%s: shard %s is off the list", v.name, id)
 		}
 		return none{}, nil
 	})

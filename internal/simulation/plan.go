@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -38,6 +39,7 @@ var (
 )
 
 // plan is what a run is like. All of it comes from the seed.
+// It does not change once it is drawn, so that all goroutines read it.
 type plan struct {
 	seed    uint64
 	service node.ServiceConfig
@@ -59,6 +61,17 @@ type plan struct {
 	twice bool
 }
 
+// odds are how often what happens to calls.
+type odds struct {
+	// stall is the part of the calls that wait for up to longest.
+	stall   float64
+	longest time.Duration
+	// die is the part of the steps after which, or before which, the process dies.
+	die float64
+	// The parts of the calls that are lost in either way, late, or refused.
+	request, answer, late, refused float64
+}
+
 // offerPlan is one campaign.
 type offerPlan struct {
 	kind         dibs.Kind
@@ -68,6 +81,10 @@ type offerPlan struct {
 	payWithin    time.Duration
 	late         dibs.LatePayment
 	window       time.Duration
+	// shards is how many the stock is divided over, from 1; more how many an admin makes
+	// of them in each round, none where it is empty.
+	shards int
+	more   []int
 }
 
 // newPlan draws a run.
@@ -82,7 +99,7 @@ func newPlan(seed uint64) *plan {
 		Ledgered:    d.chance(0.25),
 		SettleBatch: one(d, 1, 2, 5, 100, 1<<14), SettleEvery: one(d, 10*time.Millisecond, 100*time.Millisecond, 500*time.Millisecond),
 		JournalKeep: one(d, time.Millisecond, 500*time.Millisecond, time.Hour), TidyEvery: one(d, 200*time.Millisecond, time.Second, 5*time.Second),
-		SweepEvery: 500 * time.Millisecond, CreditEvery: 500 * time.Millisecond, EraseEvery: time.Hour,
+		SweepEvery: 500 * time.Millisecond, CreditEvery: time.Second, EraseEvery: time.Hour,
 	}
 	for range one(d, 1, 2, 2, 3) {
 		p.skews = append(p.skews, d.between(0, 3*time.Second)-1500*time.Millisecond)
@@ -91,16 +108,67 @@ func newPlan(seed uint64) *plan {
 		p.offers = append(p.offers, newOffer(d))
 	}
 	p.drawFaults(d)
-	odd := 0.15
+	// A node whose clock is wrong by an hour takes campaigns for over, or for running,
+	// against all others.
+	odd := 0.2
 	if p.losesHistory() || p.has(faultRestart) {
 		// Loads that are made by one node while another one takes the campaign to be over.
-		odd = 0.4
+		odd = 0.6
 	}
 	if n := len(p.skews); n > 1 && d.chance(odd) {
 		p.skews[n-1] = one(d, 65*time.Minute, 65*time.Minute, 65*time.Minute, -65*time.Minute)
 	}
 	p.twice = d.chance(0.1)
+	p.drawShards()
+	p.drawEnding()
 	return p
+}
+
+// drawEnding lets the campaigns of one seed in eleven end while servers lose their
+// memory and nodes are killed, by dice of its own: loads are then broken off of
+// campaigns that are over, which hardly happens by itself.
+func (p *plan) drawEnding() {
+	if p.seed%11 != 5 {
+		return
+	}
+	d := newDice(p.seed, "ending")
+	for i := range p.offers {
+		p.offers[i].window = d.between(3*time.Second, 10*time.Second)
+	}
+	p.faults = []string{faultCrash, one(d, faultEmpty, faultFlush, faultFailover)}
+	p.gap = d.between(300*time.Millisecond, 1500*time.Millisecond)
+	p.wire.die, p.ledger.die = 0.01, 0.01
+}
+
+// drawShards divides the stock of some campaigns over several shards. Two of seven
+// seeds do so, by dice of their own: all other runs are what they were before.
+func (p *plan) drawShards() {
+	d := newDice(p.seed, "shards")
+	for i := range p.offers {
+		o := &p.offers[i]
+		o.shards = 1
+		if p.seed%7 == 2 || p.seed%7 == 3 {
+			o.shards = min(one(d, 2, 3, 3, 5), int(o.stock))
+		}
+	}
+	p.drawMore()
+}
+
+// drawMore gives some campaigns more shards while users claim, by dice of its own: those
+// of one seed in seven, which have several already, and of one in fourteen, which have
+// one. A ledger that went back does not know shards that were made since.
+func (p *plan) drawMore() {
+	if p.seed%7 != 3 && p.seed%14 != 4 || p.has(faultRestore) {
+		return
+	}
+	d := newDice(p.seed, "more")
+	for i := range p.offers {
+		o := &p.offers[i]
+		for n := o.shards; len(o.more) < p.rounds; {
+			n += one(d, 1, 1, 2, 4)
+			o.more = append(o.more, n)
+		}
+	}
 }
 
 // drawFaults chooses a few kinds of faults: where all happen at once, hardly
@@ -158,6 +226,11 @@ func (p *plan) has(fault string) bool {
 	return false
 }
 
+// expires reports whether claims of the run have a time to be paid in.
+func (p *plan) expires() bool {
+	return slices.ContainsFunc(p.offers, func(o offerPlan) bool { return o.payWithin > 0 })
+}
+
 // losesHistory reports whether servers may lose what they answered with yes.
 func (p *plan) losesHistory() bool {
 	return p.has(faultTail) || p.has(faultEmpty) || p.has(faultFlush) || p.has(faultFailover) || p.has(faultFork)
@@ -172,8 +245,8 @@ func (p *plan) String() string {
 	s := fmt.Sprintf("seed %d: %d nodes (clocks %v), %d users, %d rounds of %s, level %s, journal kept %s, batches of %d, faults %q, wire %+v, ledger %+v",
 		p.seed, len(p.skews), p.skews, p.users, p.rounds, p.round, level, p.service.JournalKeep, p.service.SettleBatch, p.faults, p.wire, p.ledger)
 	for _, o := range p.offers {
-		s += fmt.Sprintf("\n  %s of %d (items %v), %d each, price %d, to pay in %s, %s, window %s",
-			o.kind, o.stock, o.items, o.limit, o.price, o.payWithin, o.late, o.window)
+		s += fmt.Sprintf("\n  %s of %d (items %v) over %d shards, then %v, %d each, price %d, to pay in %s, %s, window %s",
+			o.kind, o.stock, o.items, o.shards, o.more, o.limit, o.price, o.payWithin, o.late, o.window)
 	}
 	return s
 }

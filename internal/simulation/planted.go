@@ -21,4 +21,15 @@ type Planted struct {
 	// OneRef: a restock and a withdrawal by one reference are one change to the
 	// engine.
 	OneRef bool
+	// MovesUnseen: a shard does not say what has left it for other shards, so that
+	// units on their way are taken for sold.
+	MovesUnseen bool
+	// EarlierUnasked: a campaign with more shards than before does not ask those that a
+	// user may be on from before.
+	EarlierUnasked bool
+	// AnyNumber: a shard decides claims that came by another number of shards than its own.
+	AnyNumber bool
+	// MovesLost: the ledger has the units of a transfer, and the recipient's command is
+	// dropped.
+	MovesLost bool
 }

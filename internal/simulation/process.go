@@ -14,6 +14,9 @@ import (
 
 // site is where a node runs, again after each crash: its machine, its clock, its
 // place in the network.
+//
+// mu guards what stands below it. At most one process runs at a site: spawn makes one
+// only where there is none.
 type site struct {
 	w    *world
 	name string
@@ -33,6 +36,9 @@ type site struct {
 }
 
 // process is one run of a node.
+//
+// dead is closed once, and ends every wait of the process. serves is guarded by the
+// mutex of its site; all else is set before it starts.
 type process struct {
 	w    *world
 	site *site
@@ -78,9 +84,14 @@ func (s *site) running() *process {
 	return s.p
 }
 
-// wait passes time for a process: longer while it stands still, shorter when it
-// dies or ctx ends.
+// wait passes time for a process: longer while it stands still, shorter when it dies
+// or ctx ends. errDead means that the process is gone; the cause of ctx that its
+// caller gave up. Once the time is over it waits until the process thaws, whatever ctx
+// says by then.
 func (p *process) wait(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return nil
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -116,6 +127,7 @@ func (p *process) isDead() bool {
 }
 
 // begin starts a process at a site, again and again until one serves.
+// It may be called while a process runs; then nothing happens.
 func (s *site) begin() {
 	s.mu.Lock()
 	s.wanted = true
@@ -153,7 +165,7 @@ func (s *site) spawn() *process {
 	p := &process{w: s.w, site: s, name: s.name + "." + string(rune('a'+(s.runs-1)%26)), dead: make(chan struct{}), begun: make(chan struct{})}
 	p.eng, p.led = newEngine(p), newLedger(p)
 	cfg := s.w.plan.service
-	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Now = p.eng, p.led.Parts(), s.w.ids, s.now
+	cfg.Engine, cfg.Ledger, cfg.IDs, cfg.Now = p.eng, p.led.Parts(), s.w.base.ids, s.now
 	cfg.Logger = slog.New(newLogHandler(s.w.story, p.name))
 	cfg.Split = func(spec dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(spec, nil) }
 	svc, err := node.NewService(cfg)
@@ -167,6 +179,8 @@ func (s *site) spawn() *process {
 }
 
 // end ends a process without a word, as the death of its machine does.
+// Close gets a context that is over, so that the node's goroutines end without giving
+// anything back: leases run out, as those of a dead machine do.
 func (s *site) end(p *process) {
 	p.die.Do(func() { close(p.dead) })
 	s.mu.Lock()
@@ -222,4 +236,23 @@ func (s *site) stop() {
 	_ = p.eng.Close(ctx)
 	s.w.story.tell("%s has stopped: %v", p.name, err)
 	p.die.Do(func() { close(p.dead) })
+}
+
+// freeze makes what runs at a site stand still.
+func (s *site) freeze(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.thaw = time.Now().Add(d)
+}
+
+func (s *site) cutOff(cut bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut = cut
+}
+
+func (s *site) move(to *server) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = to
 }

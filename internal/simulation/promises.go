@@ -5,35 +5,36 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/campaigns"
 )
 
-// judgeOffer holds the promises against one campaign.
-func (w *world) judgeOffer(o *offer) {
-	p, err := w.placeOf(o)
+// offer holds the promises against one campaign.
+func (j *judge) offer(o *offer) {
+	p, err := j.placeOf(o)
 	if err != nil {
-		w.broken("%s cannot be read: %v", o.id, err)
+		j.broken("%s cannot be read: %v", o.id, err)
 		return
 	}
-	claims, err := w.claimsOf(o)
+	claims, err := j.claimsOf(o)
 	if err != nil {
-		w.broken("the claims of %s cannot be read: %v", o.id, err)
+		j.broken("the claims of %s cannot be read: %v", o.id, err)
 		return
 	}
-	w.judgeRows(o, &p, claims)
-	w.judgeStock(o, &p)
-	for _, r := range w.book.all() {
+	j.rows(o, &p, claims)
+	j.stock(o, &p)
+	for _, r := range j.book.all() {
 		if r.offer == o {
-			w.judgeRequest(r, &p, claims)
+			j.request(r, &p, claims)
 		}
 	}
 }
 
 // claimsOf returns the ledger's claims of a campaign by their places.
-func (w *world) claimsOf(o *offer) (map[dibs.Position]*dibs.Claim, error) {
+func (j *judge) claimsOf(o *offer) (map[dibs.Position]*dibs.Claim, error) {
 	claims := map[dibs.Position]*dibs.Claim{}
 	page := dibs.Page{Limit: dibs.MaxPage}
 	for {
-		list, err := w.base.ledger.ClaimList(w.ctx, dibs.ClaimFilter{Campaign: o.number}, page)
+		list, err := j.base.ledger.ClaimList(j.ctx, dibs.ClaimFilter{Campaign: o.number}, page)
 		if err != nil {
 			return nil, err
 		}
@@ -46,8 +47,10 @@ func (w *world) claimsOf(o *offer) (map[dibs.Position]*dibs.Claim, error) {
 	}
 }
 
-// judgeRows: no oversell, the limit holds, no phantom.
-func (w *world) judgeRows(o *offer, p *place, claims map[dibs.Position]*dibs.Claim) {
+// rows: no oversell, the limit holds, no phantom.
+// held is what claims hold that are neither released nor restocked. Requests are
+// counted over all claims: a released one was a grant as well.
+func (j *judge) rows(o *offer, p *place, claims map[dibs.Position]*dibs.Claim) {
 	held, holds, items := int64(0), map[string]int64{}, map[string]dibs.Position{}
 	of := map[*request]dibs.Position{}
 	for at, c := range claims {
@@ -56,40 +59,42 @@ func (w *world) judgeRows(o *offer, p *place, claims map[dibs.Position]*dibs.Cla
 			holds[c.UserID] += c.Quantity
 			for _, item := range c.Items {
 				if other, twice := items[item]; twice {
-					w.broken("no phantom: %s of %s belongs to %s and to %s", item, o.id, at, other)
+					j.broken("no phantom: %s of %s belongs to %s and to %s", item, o.id, at, other)
 				}
 				items[item] = at
 			}
 		}
-		d := w.grantOf(at, c)
+		d := j.grantOf(at, c)
 		if d == nil {
-			w.broken("no phantom: %s of %s is %s's with %d, and no server granted that", at, o.id, c.UserID, c.Quantity)
+			j.broken("no phantom: %s of %s is %s's with %d, and no server granted that", at, o.id, c.UserID, c.Quantity)
 			continue
 		}
 		if d.request == nil {
 			continue
 		}
 		if other, twice := of[d.request]; twice {
-			w.broken("no phantom: %s's %q on %s was granted twice, %s and %s", d.request.user, d.request.key, o.id, at, other)
+			j.broken("no phantom: %s's %q on %s was granted twice, %s and %s", d.request.user, d.request.key, o.id, at, other)
 		}
 		of[d.request] = at
 		if yeses, maybe := d.request.told(); len(yeses) == 0 && !maybe {
-			w.broken("no phantom: %s's %q on %s has %s, and every answer was that nothing was granted", d.request.user, d.request.key, o.id, at)
+			j.broken("no phantom: %s's %q on %s has %s, and every answer was that nothing was granted", d.request.user, d.request.key, o.id, at)
 		}
 	}
 	if held > p.campaign.Stock.Total {
-		w.broken("no oversell: %d of %d of %s are held", held, p.campaign.Stock.Total, o.id)
+		j.broken("no oversell: %d of %d of %s are held", held, p.campaign.Stock.Total, o.id)
 	}
 	for user, n := range holds {
 		if n > p.campaign.LimitPerUser {
-			w.broken("the limit holds: %s has %d of %s, and may have %d", user, n, o.id, p.campaign.LimitPerUser)
+			j.broken("the limit holds: %s has %d of %s, and may have %d", user, n, o.id, p.campaign.LimitPerUser)
 		}
 	}
 }
 
 // grantOf returns the decision behind a claim of the ledger; nil for none.
-func (w *world) grantOf(at dibs.Position, c *dibs.Claim) *decided {
-	for _, d := range w.book.grantsAt(at) {
+// Servers of two histories may have granted different things at one place, so user
+// and quantity are compared too.
+func (j *judge) grantOf(at dibs.Position, c *dibs.Claim) *decided {
+	for _, d := range j.book.grantsAt(at) {
 		if d.UserID == c.UserID && d.Quantity == c.Quantity {
 			return d
 		}
@@ -97,8 +102,8 @@ func (w *world) grantOf(at dibs.Position, c *dibs.Claim) *decided {
 	return nil
 }
 
-// judgeStock: stock comes back once, and changes count once.
-func (w *world) judgeStock(o *offer, p *place) {
+// stock: stock comes back once, and changes count once.
+func (j *judge) stock(o *offer, p *place) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.kind == dibs.RedPacket {
@@ -108,14 +113,13 @@ func (w *world) judgeStock(o *offer, p *place) {
 	total, refs := o.stock, map[string]bool{}
 	for _, c := range o.changes {
 		// A withdrawal is kept under its own name, see dibs.ChangeStock.
-		made, err := w.base.ledger.StockChanges(w.ctx, o.number, c.ref, c.ref+" -")
-		used := slices.Contains(made, c.delta)
+		used, err := j.counted(o, p.campaign.Shards, c)
 		if err != nil {
-			w.broken("a stock change cannot be read: %v", err)
+			j.broken("a stock change cannot be read: %v", err)
 			return
 		}
-		if c.done && !used && !w.wentBack() {
-			w.broken("stock comes back once: an admin was told that %s changed the stock of %s, and the ledger does not know it", c.ref, o.id)
+		if c.done && !used && !j.wentBack() {
+			j.broken("stock comes back once: an admin was told that %s changed the stock of %s, and the ledger does not know it", c.ref, o.id)
 		}
 		if refs[c.ref] {
 			// Which of the two opposite ones counted, the sums beside say.
@@ -127,48 +131,71 @@ func (w *world) judgeStock(o *offer, p *place) {
 		}
 	}
 	if total != p.campaign.Stock.Total {
-		w.broken("stock comes back once: the stock of %s is %d, and by what it began with and its changes %d", o.id, p.campaign.Stock.Total, total)
+		j.broken("stock comes back once: the stock of %s is %d, and by what it began with and its changes %d", o.id, p.campaign.Stock.Total, total)
 	}
 }
 
-// judgeRequest: a yes is kept, with what its user did with it.
-func (w *world) judgeRequest(r *request, p *place, claims map[dibs.Position]*dibs.Claim) {
+// counted reports whether the ledger knows a change of the stock, which may be divided
+// over the shards.
+func (j *judge) counted(o *offer, shards int, c *stockChange) (bool, error) {
+	var refs []string
+	for n := range shards {
+		refs = append(refs, campaigns.PartRef(c.ref, n), campaigns.PartRef(c.ref+" -", n))
+	}
+	made, err := j.base.ledger.StockChanges(j.ctx, o.number, refs...)
+	var added, taken int64
+	for _, part := range made {
+		added, taken = added+max(part, 0), taken+min(part, 0)
+	}
+	return c.delta == added || c.delta == taken, err
+}
+
+// request: a yes is kept, with what its user did with it.
+// A yes that is not in the ledger is excused only at dibs.LevelDurable, and only when
+// its entry is in no history that is left, or may wait in the journal.
+func (j *judge) request(r *request, p *place, claims map[dibs.Position]*dibs.Claim) {
 	yeses, _ := r.told()
 	for _, y := range yeses {
 		c := claims[y.claim.Position]
-		if c != nil && w.grantOf(y.claim.Position, c) != nil && c.UserID == r.user {
-			w.judgeLife(y, c)
+		if c != nil && j.grantOf(y.claim.Position, c) != nil && c.UserID == r.user {
+			j.life(y, c)
 			continue
 		}
-		if w.plan.service.Ledgered && !w.wentBack() {
-			w.broken("a yes is kept: %s is not in the ledger, which had it", y)
+		if j.plan.service.Ledgered && !j.wentBack() {
+			j.broken("a yes is kept: %s is not in the ledger, which had it", y)
 			continue
 		}
-		for _, d := range w.book.grantsAt(y.claim.Position) {
-			if d.request == r && p.past[d] && (w.wentBack() || !w.book.gaveUp(y.claim.Position.ShardID, d)) {
-				w.broken("a yes is kept: %s is not in the ledger, and the engine has not lost it", y)
+		if s := &p.shards[y.claim.Position.Shard]; j.mayWait(p, s) && s.totals.Position.Before(y.claim.Position.Cursor) {
+			continue
+		}
+		for _, d := range j.book.grantsAt(y.claim.Position) {
+			if d.request == r && p.past[d] && (j.wentBack() || !j.book.gaveUp(y.claim.Position.ShardID, d)) {
+				j.broken("a yes is kept: %s is not in the ledger, and the engine has not lost it", y)
 			}
 		}
 	}
 }
 
-// judgeLife: what a user or an admin was told of a claim's life is so.
-func (w *world) judgeLife(y *yes, c *dibs.Claim) {
-	if y.request.offer.items && !slices.Equal(y.claim.Items, c.Items) && c.Status != dibs.Released && !c.Restocked {
-		w.broken("no phantom: %s had items %v, and has %v", y, y.claim.Items, c.Items)
+// life: what a user or an admin was told of a claim's life is so.
+func (j *judge) life(y *yes, c *dibs.Claim) {
+	// The ledger lists items by their numbers, the engine in the order in which it had
+	// them: another one where items have come back, or from another shard.
+	same := slices.Equal(slices.Sorted(slices.Values(y.claim.Items)), slices.Sorted(slices.Values(c.Items)))
+	if y.request.offer.items && !same && c.Status != dibs.Released && !c.Restocked {
+		j.broken("no phantom: %s had items %v, and has %v", y, y.claim.Items, c.Items)
 	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	if w.wentBack() {
+	if j.wentBack() {
 		return
 	}
 	switch {
 	case y.cancelled && c.Status != dibs.Released:
-		w.broken("stock comes back once: %s was cancelled, and is %s", y, c.Status)
+		j.broken("stock comes back once: %s was cancelled, and is %s", y, c.Status)
 	case y.refunded && c.Status != dibs.Refunded:
-		w.broken("stock comes back once: %s was refunded, and is %s", y, c.Status)
+		j.broken("stock comes back once: %s was refunded, and is %s", y, c.Status)
 	case y.paid && !y.refunding && c.Status != dibs.Confirmed && !paidLate(c):
-		w.broken("money is conserved: %s was paid, and is %s", y, c.Status)
+		j.broken("money is conserved: %s was paid, and is %s", y, c.Status)
 	}
 }
 
@@ -178,59 +205,61 @@ func paidLate(c *dibs.Claim) bool {
 }
 
 // noticed reports whether the fleet says that something is wrong.
-func (w *world) noticed(why string) bool {
+func (j *judge) noticed(why string) bool {
 	if why != "" {
-		w.story.tell("after the ledger went back: %s", why)
+		j.story.tell("after the ledger went back: %s", why)
 	}
-	for _, s := range w.sites {
+	for _, s := range j.sites {
 		p := s.running()
 		if p == nil {
 			return true
 		}
-		h := p.svc.Health(w.ctx)
+		h := p.svc.Health(j.ctx)
 		if !h.Ready || h.Dependencies["settling"].Warning != "" {
 			return true
 		}
 	}
-	report, err := w.saneSite().svc.Audit.Verify(w.ctx)
+	report, err := j.saneSite().svc.Audit.Verify(j.ctx)
 	return err != nil || !report.OK
 }
 
-// judgeHalted: a ledger that has lost what was granted sells nothing twice.
-func (w *world) judgeHalted() {
-	w.story.tell("it was noticed that the ledger went back")
-	for _, o := range w.book.offers {
-		p, err := w.placeOf(o)
+// halted: a ledger that has lost what was granted sells nothing twice.
+func (j *judge) halted() {
+	j.story.tell("it was noticed that the ledger went back")
+	for _, o := range j.book.offers {
+		p, err := j.placeOf(o)
 		if err != nil {
-			w.broken("%s cannot be read: %v", o.id, err)
+			j.broken("%s cannot be read: %v", o.id, err)
 			return
 		}
-		w.probe(o)
+		j.probe(o)
 		most, told := o.stock, int64(0)
 		o.mu.Lock()
 		for _, c := range o.changes {
 			most += max(c.delta, 0)
 		}
 		o.mu.Unlock()
-		for _, r := range w.book.all() {
+		for _, r := range j.book.all() {
 			if r.offer == o {
-				told += w.unitsOf(r, &p)
+				told += j.unitsOf(r, &p)
 			}
 		}
 		if told > most {
-			w.broken("no oversell: users were told that they have %d of %s, of which there were never more than %d", told, o.id, most)
+			j.broken("no oversell: users were told that they have %d of %s, of which there were never more than %d", told, o.id, most)
 		}
 	}
 }
 
 // unitsOf is what a user was told is theirs and nobody has taken back or lost.
-func (w *world) unitsOf(r *request, p *place) (units int64) {
+// Claims that were given back, or whose time to pay may run out, are left out: the
+// sum may be too low and never too high.
+func (j *judge) unitsOf(r *request, p *place) (units int64) {
 	yeses, _ := r.told()
 	for _, y := range yeses {
 		y.mu.Lock()
 		given := y.cancelling || y.refunding || r.offer.payWithin > 0
 		y.mu.Unlock()
-		for _, d := range w.book.grantsAt(y.claim.Position) {
+		for _, d := range j.book.grantsAt(y.claim.Position) {
 			if d.request == r && p.past[d] && !given {
 				units += y.claim.Quantity
 			}
@@ -240,10 +269,10 @@ func (w *world) unitsOf(r *request, p *place) (units int64) {
 }
 
 // probe asks for what may be halted: strangers, one after the other.
-func (w *world) probe(o *offer) {
-	d := newDice(w.plan.seed, "probe "+o.id)
+func (j *judge) probe(o *offer) {
+	c := client{j.world, newDice(j.plan.seed, "probe "+o.id)}
 	for i := range 5 {
-		r := w.book.ask(&request{user: "probe" + string(rune('a'+i)) + time.Now().Format("150405"), key: "probe", offer: o, quantity: 1})
-		w.claim(w.ctx, d, r)
+		r := j.book.ask(&request{user: "probe" + string(rune('a'+i)) + time.Now().Format("150405"), key: "probe", offer: o, quantity: 1})
+		c.claim(j.ctx, r)
 	}
 }

@@ -23,9 +23,12 @@ var (
 
 // server is one Redis: a memory, a run, a clock. Its methods are scripts; each is
 // one step, for which the caller holds the lock.
+//
+// mu guards run, mem and the faults. A script runs whole or not at all, as in Redis:
+// checks come first, and nothing fails after the first write.
 type server struct {
-	w    *world
-	name string
+	scene *scene
+	name  string
 	// skew is by how much its clock is ahead.
 	skew time.Duration
 
@@ -37,7 +40,7 @@ type server struct {
 }
 
 // now is the server's clock, in milliseconds since 1970.
-func (v *server) now() int64 { return v.w.now().Add(v.skew).UnixMilli() }
+func (v *server) now() int64 { return v.scene.now().Add(v.skew).UnixMilli() }
 
 // restart gives the server a new run, with another memory unless that is nil.
 func (v *server) restart(mem *memory) {
@@ -46,7 +49,7 @@ func (v *server) restart(mem *memory) {
 	if mem != nil {
 		v.mem = mem
 	}
-	v.run = v.w.newRun(v.name)
+	v.run = v.scene.newRun(v.name)
 }
 
 // set changes a fault.
@@ -79,6 +82,8 @@ func (v *server) needs() error {
 }
 
 // write appends an entry to the journal at the shard's next place.
+// A place that does not lie behind the journal's end would be given twice. It means
+// that a node opened an epoch that it should not have.
 func (v *server) write(id dibs.ShardID, s *shard, e dibs.Entry, r *request) error {
 	j := v.journalOf(id)
 	e.Cursor = dibs.Cursor{Epoch: s.head.Epoch, Seq: s.head.Seq + 1}
@@ -89,7 +94,7 @@ func (v *server) write(id dibs.ShardID, s *shard, e dibs.Entry, r *request) erro
 	j.entries, j.end, j.gone = append(j.entries, d), e.Cursor, time.Time{}
 	v.mem.past[id] = append(v.mem.past[id], d)
 	s.head, s.headAt = e.Cursor, e.At
-	v.w.book.decide(id, d)
+	v.scene.book.decide(id, d)
 	return nil
 }
 
@@ -105,7 +110,7 @@ func (v *server) journalOf(id dibs.ShardID) *journal {
 // stream returns a shard's journal for reading, an empty one when there is none.
 func (v *server) stream(id dibs.ShardID) (j *journal, there bool) {
 	j = v.mem.journals[id]
-	if j == nil || !j.gone.IsZero() && !v.w.now().Before(j.gone) {
+	if j == nil || !j.gone.IsZero() && !v.scene.now().Before(j.gone) {
 		return &journal{}, false
 	}
 	return j, true
@@ -139,7 +144,7 @@ func (v *server) release(r dibs.Release, seen dibs.Cursor) error {
 	}
 	h.Released = true
 	s.left, s.granted, s.free = s.left+h.Quantity, s.granted-h.Quantity, append(s.free, h.Items...)
-	v.w.story.tell("%s: %s of %s is released, %d left", v.name, h.Cursor, h.UserID, s.left)
+	v.scene.story.tell("%s: %s of %s is released, %d left", v.name, h.Cursor, h.UserID, s.left)
 	return nil
 }
 
@@ -159,7 +164,7 @@ func (v *server) adjust(a dibs.Adjustment, seen dibs.Cursor) error {
 		return dibs.Unavail(dibs.EffectNone, errTooNew)
 	case s.left+a.Delta < 0:
 		return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "there is not so much left"})
-	case len(a.Items) > 0 && int(a.FirstItem) != len(s.values):
+	case len(a.Items) > 0 && a.Numbers == nil && int(a.FirstItem) != len(s.values):
 		return dibs.Unavail(dibs.EffectNone, dibs.ErrGap)
 	}
 	if err := v.needs(); err != nil {
@@ -170,7 +175,7 @@ func (v *server) adjust(a dibs.Adjustment, seen dibs.Cursor) error {
 		e.Items = slices.Clone(s.free[len(s.free)+int(a.Delta):])
 	}
 	for i := range a.Items {
-		e.Items = append(e.Items, a.FirstItem+uint32(i))
+		e.Items = append(e.Items, a.Number(i))
 	}
 	if err := v.write(a.Shard, s, e, nil); err != nil {
 		return err
@@ -178,13 +183,24 @@ func (v *server) adjust(a dibs.Adjustment, seen dibs.Cursor) error {
 	if a.Delta < 0 {
 		s.take(e.Items)
 	} else {
-		s.free, s.values = append(s.free, e.Items...), append(slices.Clip(s.values), a.Items...)
+		s.free, s.values = append(s.free, e.Items...), slices.Clone(s.values)
+		for i, value := range a.Items {
+			for len(s.values) <= int(a.Number(i)) {
+				s.values = append(s.values, "")
+			}
+			s.values[a.Number(i)] = value
+		}
 	}
 	s.left += a.Delta
 	s.refs[a.Ref] = true
-	v.w.story.tell("%s: stock of %s by %+d (%s), %d left", v.name, a.Shard, a.Delta, a.Ref, s.left)
+	if _, ok := dibs.TransferOf(a.Ref); ok {
+		s.moved -= a.Delta
+	}
+	v.scene.story.tell("%s: stock of %s by %+d (%s), %d left", v.name, a.Shard, a.Delta, a.Ref, s.left)
 	return nil
 }
+
+var errUndivided = dibs.Unavail(dibs.EffectNone, errors.New("simulation: the shard goes by more shards"))
 
 // configure is configure.lua.
 func (v *server) configure(c *dibs.Campaign, id dibs.ShardID, seen dibs.Cursor) error {
@@ -192,6 +208,10 @@ func (v *server) configure(c *dibs.Campaign, id dibs.ShardID, seen dibs.Cursor) 
 	if err != nil || c.Version < s.def.version {
 		return err
 	}
+	if c.Shards < s.def.shards {
+		return errUndivided
+	}
+	// The time to pay never changes once a campaign is published.
 	payIn := s.def.payInMS
 	s.def = define(c)
 	s.def.payInMS = payIn
@@ -199,10 +219,12 @@ func (v *server) configure(c *dibs.Campaign, id dibs.ShardID, seen dibs.Cursor) 
 }
 
 // expel is expel.lua.
+// It checks again: another node may have loaded the shard since, in an epoch that has
+// what this one has seen.
 func (v *server) expel(id dibs.ShardID, seen dibs.Cursor) {
 	if s, err := v.open(id, seen); s == nil && errors.Is(err, errBehind) {
 		v.mem.shards[id].state = stateShut
-		v.w.story.tell("%s: shard %s is shut: a node has seen %s", v.name, id, seen)
+		v.scene.story.tell("%s: shard %s is shut: a node has seen %s", v.name, id, seen)
 	}
 }
 
@@ -210,26 +232,56 @@ func (v *server) expel(id dibs.ShardID, seen dibs.Cursor) {
 func (v *server) halt(id dibs.ShardID) {
 	if s := v.mem.shards[id]; s != nil && s.state == stateOpen {
 		s.state = stateShut
-		v.w.story.tell("%s: shard %s is halted", v.name, id)
+		v.scene.story.tell("%s: shard %s is halted", v.name, id)
 	}
+}
+
+// retireGrace is how long after its window, by the server's clock, a campaign
+// stays; keepRetired is how long a retired shard's journal does.
+const (
+	retireGrace = time.Minute
+	keepRetired = 24 * time.Hour
+)
+
+// retire is retire.lua.
+func (v *server) retire(id dibs.ShardID, process string) error {
+	s := v.mem.shards[id]
+	switch l := v.mem.leases[id]; {
+	case s == nil:
+		return errAbsent
+	case s.state == stateLoading && v.scene.planted.LoadsStay:
+		return errShut
+	case s.state == stateLoading && l.holder != process && v.scene.now().Before(l.until):
+		return dibs.Unavail(dibs.EffectNone, errTaken)
+	case s.state == stateLoading:
+	case s.state == stateOpen && s.run == v.run && s.def.state != dibs.EndedState && v.now() < s.def.endsMS+retireGrace.Milliseconds():
+		return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign goes on by the server's clock"})
+	}
+	delete(v.mem.shards, id)
+	delete(v.mem.leases, id)
+	if j, there := v.stream(id); there {
+		j.gone = v.scene.now().Add(keepRetired)
+	}
+	v.scene.story.tell("%s: shard %s is retired", v.name, id)
+	return nil
 }
 
 // lease is lease.lua.
 func (v *server) lease(id dibs.ShardID, process string, settled dibs.Cursor) (bool, error) {
-	l, now := v.mem.leases[id], v.w.now()
+	l, now := v.mem.leases[id], v.scene.now()
 	if l.holder != process && now.Before(l.until) {
 		return false, nil
 	}
-	if v.w.planted.LeaseNeedsMemory {
+	if v.scene.planted.LeaseNeedsMemory {
 		if err := v.needs(); err != nil {
 			return false, err
 		}
 	}
 	if l.holder != process {
-		v.w.story.tell("%s: %s has the lease of %s", v.name, process, id)
+		v.scene.story.tell("%s: %s has the lease of %s", v.name, process, id)
 	}
 	v.mem.leases[id] = lease{process, now.Add(dibs.LeaseTime)}
-	if s := v.mem.shards[id]; s != nil && s.state == stateOpen {
+	if s := v.mem.shards[id]; s != nil && s.state == stateOpen && settled != (dibs.Cursor{}) {
 		s.settled = settled
 	}
 	return true, nil

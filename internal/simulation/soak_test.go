@@ -13,7 +13,7 @@ import (
 const soaked = true
 
 // seedsARound is how many seeds stand for one round of the soak.
-const seedsARound = 334
+const seedsARound = 1000
 
 // TestSoak runs as many seeds as SOAK says.
 func TestSoak(t *testing.T) {

@@ -15,6 +15,7 @@ const maxLines = 6000
 
 // story is what happened in a run, in order. It is written out only when it is
 // read: most runs end well.
+// mu guards lines. begun is a time of the bubble, set once.
 type story struct {
 	mu    sync.Mutex
 	begun time.Time
@@ -79,6 +80,7 @@ func (h logHandler) Handle(_ context.Context, r slog.Record) error {
 	h.said[text]++
 	n := h.said[text]
 	h.mu.Unlock()
+	// The 1st, 2nd, 4th, 8th … time.
 	if n&(n-1) == 0 {
 		h.s.tell("%s logs: %s (%d)", h.node, text, n)
 	}

@@ -39,6 +39,8 @@ const (
 )
 
 // fate is what happens to one call.
+// It is drawn whole before the call begins, so that how long a call takes changes no
+// later chance.
 type fate struct {
 	there, back time.Duration
 	loss        loss
@@ -46,17 +48,6 @@ type fate struct {
 	by time.Duration
 	// before and after say that the process dies just then.
 	before, after bool
-}
-
-// odds are how often what happens to calls.
-type odds struct {
-	// stall is the part of the calls that wait for up to longest.
-	stall   float64
-	longest time.Duration
-	// die is the part of the steps after which, or before which, the process dies.
-	die float64
-	// The parts of the calls that are lost in either way, late, or refused.
-	request, answer, late, refused float64
 }
 
 // steps are the operations that are parts of something longer.
@@ -72,10 +63,12 @@ func (w *world) fate(node, op string, o *odds) fate {
 	w.fates.Lock()
 	defer w.fates.Unlock()
 	d := w.fates.of(node + " " + op)
-	f := fate{there: d.short(), back: d.short()}
+	f := fate{there: d.short()}
 	if w.calm.Load() {
+		// What the way back takes would only make more work of it.
 		return f
 	}
+	f.back = d.short()
 	stall := o.stall
 	if steps[op] {
 		// What has several steps has something between them.
@@ -158,6 +151,8 @@ func ask[T any](ctx context.Context, e *engine, op string, effect dibs.Effect, r
 }
 
 // askLedger has the ledger run a transaction, if the wire lets it.
+// A read has no effect, so whatever is lost of it is refused. A write runs with a
+// context that does not end: a database carries out what it was sent.
 func askLedger[T any](ctx context.Context, l *ledger, op string, writes bool, run func(context.Context) (T, error)) (T, error) {
 	var nothing T
 	p, w := l.p, l.p.w
@@ -202,14 +197,4 @@ func askLedger[T any](ctx context.Context, l *ledger, op string, writes bool, ru
 		return nothing, dibs.Unavail(dibs.EffectUnknown, lost)
 	}
 	return t, err
-}
-
-// later runs something after a while, whatever became of the node that wanted it.
-func (w *world) later(after time.Duration, run func()) {
-	w.inFlight.Add(1)
-	w.running.Go(func() {
-		defer w.inFlight.Add(-1)
-		<-time.After(after)
-		run()
-	})
 }

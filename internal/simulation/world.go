@@ -6,22 +6,20 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/idgen"
 )
 
-// world is one run: nodes, servers, a database, people, and what goes wrong.
+// world is one run: nodes, servers, a database, and what goes wrong on the way between
+// them. People, what harms them, and the judge are made of it, and act on it.
+//
+// mu guards what stands below it and is never held while anything waits. A goroutine
+// that the run does not wait for otherwise is one of running, which the end waits for.
 type world struct {
-	plan    *plan
-	planted Planted
-	story   *story
-	book    *book
-	fates   struct{ chances }
-	base    *base
-	ids     dibs.ClaimIDs
-	sites   []*site
-	ctx     context.Context
+	*scene
+	plan  *plan
+	fates *chances
+	base  *base
+	sites []*site
+	ctx   context.Context
 
 	mu sync.Mutex
 	// master is the server that clients are sent to; replica is a copy of its
@@ -29,37 +27,30 @@ type world struct {
 	master  *server
 	servers []*server
 	replica *memory
-	runs    int
-	leap    time.Duration
 	// waking are the requests that lie in the buffers of frozen servers.
 	waking map[*server][]func()
-	// restored is when the ledger went back to a dump, and dumped when that was made.
-	restored, dumped time.Time
-	failures         []string
+	// restored says that the ledger has gone back to a dump, and nobody has decided to
+	// go on from there yet.
+	restored bool
+	failures []string
 
 	// calm is set while nothing goes wrong on the wires, over once the run ends.
 	calm, over atomic.Bool
 	noLedger   atomic.Bool
 	// slow is how long the ledger takes at most, in ns.
-	slow     atomic.Int64
-	slowDice chances
+	slow atomic.Int64
+	// inFlight counts the calls that are carried out after their caller gave up.
 	inFlight atomic.Int64
 	running  sync.WaitGroup
 }
 
-// newWorld makes the surroundings of a run in a folder. It has to be called in
-// the bubble.
-func newWorld(ctx context.Context, dir string, seed uint64, planted Planted) (*world, error) {
+// newWorld makes the surroundings of a run, whose ledger is in b. It has to be called
+// in the bubble.
+func newWorld(ctx context.Context, b *base, seed uint64, planted Planted) (*world, error) {
 	w := &world{
-		plan: newPlan(seed), planted: planted, story: newStory(), book: newBook(), ctx: ctx, waking: map[*server][]func(){},
-		slowDice: chances{seed: seed, dice: map[string]*dice{}},
+		scene: newScene(planted), plan: newPlan(seed), fates: newChances(seed), base: b, ctx: ctx, waking: map[*server][]func(){},
 	}
-	w.fates.seed, w.fates.dice = seed, map[string]*dice{}
-	var err error
-	if w.base, err = openBase(ctx, dir, w.now); err != nil {
-		return nil, err
-	}
-	if w.ids, err = idgen.ForClaims(ctx, w.base.ledger); err != nil {
+	if err := b.renew(w.now); err != nil {
 		return nil, err
 	}
 	w.master = w.newServer(newMemory())
@@ -70,25 +61,10 @@ func newWorld(ctx context.Context, dir string, seed uint64, planted Planted) (*w
 	return w, nil
 }
 
-// now is the true time.
-func (w *world) now() time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return time.Now().Add(w.leap)
-}
-
-// newRun names a run of a server.
-func (w *world) newRun(server string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.runs++
-	return fmt.Sprintf("%s/%d", server, w.runs)
-}
-
 // newServer starts a server with a memory and a clock of its own.
 func (w *world) newServer(mem *memory) *server {
 	d := newDice(w.plan.seed, fmt.Sprint("server ", len(w.servers)))
-	v := &server{w: w, name: fmt.Sprintf("redis%d", len(w.servers)+1), skew: d.between(0, 3*time.Second) - 1500*time.Millisecond, mem: mem}
+	v := &server{scene: w.scene, name: fmt.Sprintf("redis%d", len(w.servers)+1), skew: d.between(0, 3*time.Second) - 1500*time.Millisecond, mem: mem}
 	v.run = w.newRun(v.name)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,12 +94,13 @@ func (w *world) slowLedger() time.Duration {
 	if most == 0 {
 		return 0
 	}
-	w.slowDice.Lock()
-	defer w.slowDice.Unlock()
-	return w.slowDice.of("slow").upTo(most)
+	w.fates.Lock()
+	defer w.fates.Unlock()
+	return w.fates.of("slow").upTo(most)
 }
 
 // onWaking keeps a request for when a frozen server wakes up.
+// They run in the order in which they were sent.
 func (w *world) onWaking(v *server, run func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,55 +126,45 @@ func (w *world) current() *server {
 	return w.master
 }
 
-// spend lets virtual time pass, or less when the run is broken.
+// spend lets virtual time pass.
 func (w *world) spend(d time.Duration) { <-time.After(d) }
 
-// run is the run of a seed.
-func (w *world) run() {
-	for _, s := range w.sites {
-		s.begin()
+// idle waits; false when ctx ended first.
+func (w *world) idle(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
-	w.calm.Store(true)
-	w.publish()
-	for n := range w.plan.rounds {
-		if w.isBroken() {
-			break
+}
+
+// after does something later, unless everything has been healed by then.
+func (w *world) after(d time.Duration, do func()) {
+	w.running.Go(func() {
+		<-time.After(d)
+		if !w.calm.Load() {
+			do()
 		}
-		w.story.tell("round %d", n+1)
-		w.round(n)
-		w.heal()
-		w.judge()
-	}
-	if !w.isBroken() {
-		w.finish()
-	}
-	w.end()
+	})
 }
 
-// round lets people act while things go wrong.
-func (w *world) round(n int) {
-	w.calm.Store(false)
-	ctx, cancel := context.WithTimeout(w.ctx, w.plan.round)
-	defer cancel()
-	var people sync.WaitGroup
-	for i := range w.plan.users {
-		people.Go(func() { w.newUser(n, i).act(ctx) })
-	}
-	people.Go(func() { w.newAdmin(n).act(ctx) })
-	people.Go(func() { w.replicate(ctx, n) })
-	people.Go(func() { w.harm(ctx, n) })
-	people.Wait()
+// later runs something after a while, whatever became of the node that wanted it.
+func (w *world) later(after time.Duration, run func()) {
+	w.inFlight.Add(1)
+	w.running.Go(func() {
+		defer w.inFlight.Add(-1)
+		<-time.After(after)
+		run()
+	})
 }
 
-// end stops all that runs.
-func (w *world) end() {
-	w.over.Store(true)
-	w.calm.Store(true)
-	for _, s := range w.sites {
-		s.crash()
-	}
-	w.running.Wait()
-	if err := w.base.ledger.Close(); err != nil {
-		w.broken("the ledger cannot be closed: %v", err)
-	}
+// wentBack reports whether the ledger has gone back to a dump since somebody decided to
+// go on from one.
+func (w *world) wentBack() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.restored
 }

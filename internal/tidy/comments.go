@@ -38,8 +38,11 @@ func checkDocComments(t *tree, out *findings) {
 }
 
 // said reports whether a comment says anything beyond directives.
+// A directive alone, such as go:embed, says nothing to a reader.
 func said(c *ast.CommentGroup) bool { return c != nil && strings.TrimSpace(c.Text()) != "" }
 
+// Methods of types that are not exported need no comment: nobody outside sees them,
+// but through an interface that has one.
 func (t *tree) funcDoc(s *source, d *ast.FuncDecl, out *findings) {
 	if !d.Name.IsExported() || said(d.Doc) {
 		return
@@ -95,6 +98,7 @@ func (t *tree) groupDoc(s *source, d *ast.GenDecl, out *findings) {
 	}
 }
 
+// nameDoc reports an exported name that no comment speaks for.
 func (t *tree) nameDoc(s *source, name *ast.Ident, out *findings) {
 	if name.IsExported() {
 		out.add("doc-comment", s.path, t.line(name.Pos()), "%s has no doc comment", name.Name)

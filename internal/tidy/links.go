@@ -49,6 +49,7 @@ func prose(x text) []string {
 	return lines
 }
 
+// Code spans are left out: what they show is no link.
 func links(x text) []link {
 	var out []link
 	for i, l := range prose(x) {
@@ -64,6 +65,7 @@ func links(x text) []link {
 
 // anchors returns the fragments that a Markdown file answers to: the headings
 // in the form that code hosts give them, and explicit ids.
+// Two headings of one name share an anchor here; hosts number the second.
 func anchors(x text) map[string]bool {
 	out := map[string]bool{}
 	for _, l := range prose(x) {
@@ -125,6 +127,7 @@ func checkLinks(t *tree, out *findings) {
 
 // leads returns why a link from x does not resolve, or "" when it does or
 // leaves the repository.
+// Other hosts are not asked: a test must not depend on the network.
 func (t *tree) leads(x text, target string) string {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -146,6 +149,7 @@ func (t *tree) leads(x text, target string) string {
 			return "there is no such file"
 		}
 	}
+	// Fragments of code, #L10 say, are the host's business.
 	if u.Fragment == "" || path.Ext(to) != ".md" {
 		return ""
 	}

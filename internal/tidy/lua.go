@@ -25,6 +25,8 @@ var (
 // checkLua reports Lua scripts whose header does not say what the script is
 // for, what it takes, what it returns and whether it may be tried again, or
 // whose header and body disagree about KEYS and ARGV.
+// A caller in Go reads the header and not the script, so a header that is wrong leads
+// to calls that are wrong.
 func checkLua(t *tree, out *findings) {
 	for _, x := range t.texts {
 		if path.Ext(x.path) != ".lua" {
@@ -48,6 +50,7 @@ func checkLua(t *tree, out *findings) {
 
 // luaHeader splits a script into the text of its leading comment lines and the
 // code below, without comments.
+// It ends at the first line that is no comment, an empty one too.
 func luaHeader(x text) (header []string, body string) {
 	lines := x.lines()
 	n := 0
@@ -90,6 +93,7 @@ func compareIndexes(x text, table, header, body string, out *findings) {
 	}
 }
 
+// indexes lists the numbers with which a table is used, each once.
 func indexes(re *regexp.Regexp, table, s string) []int {
 	var out []int
 	for _, m := range re.FindAllStringSubmatch(s, -1) {

@@ -9,6 +9,7 @@ import (
 var vague = []string{"pkg", "util", "utils", "common", "helper", "helpers", "models", "misc", "shared", "base"}
 
 // checkPackageNames reports packages named for nothing in particular.
+// Test packages of the form name_test are judged by what they test.
 func checkPackageNames(t *tree, out *findings) {
 	for _, s := range t.sources {
 		name := strings.TrimSuffix(s.file.Name.Name, "_test")

@@ -10,6 +10,7 @@ import (
 
 // The ceilings, which internal/house prints beside what there is. Most files and
 // functions stay far below them.
+// A function fits on one screen, and a file is read in one sitting.
 const (
 	MaxFileLines     = 600
 	MaxFunctionLines = 70
@@ -30,6 +31,7 @@ func checkFileSize(t *tree, out *findings) {
 	}
 }
 
+// It knows Go files only; other generated code is named *.min.*.
 func (t *tree) generated(p string) bool {
 	for _, s := range t.sources {
 		if s.path == p {
@@ -63,6 +65,7 @@ func checkFunctionSize(t *tree, out *findings) {
 	}
 }
 
+// The doc comment above a function does not count.
 func (t *tree) measure(s *source, name string, from, to token.Pos, out *findings) {
 	first := t.line(from)
 	if n := t.line(to) - first + 1; n > MaxFunctionLines {

@@ -9,6 +9,7 @@ import (
 // is either too short on a busy machine or too long on every other. Tests wait
 // for a condition or a channel, or run in a bubble of testing/synctest and
 // wait on a timer.
+// Files that import time under another name are judged too.
 func checkSleeps(t *tree, out *findings) {
 	for _, s := range t.sources {
 		name, ok := s.imports("time")
@@ -34,6 +35,8 @@ var skips = []string{"Skip", "Skipf", "SkipNow"}
 
 // checkSkips reports calls that skip a test. What a test needs is installed,
 // never hoped for.
+// Any method of these names counts, whatever it is called on: a wrapper would hide a
+// skip.
 func checkSkips(t *tree, out *findings) {
 	for _, s := range t.sources {
 		if !s.forTests() {

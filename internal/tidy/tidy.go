@@ -31,6 +31,7 @@ func (f Finding) String() string {
 }
 
 // findings collects what the rules report.
+// A rule only adds to it.
 type findings []Finding
 
 func (fs *findings) add(rule, file string, line int, format string, args ...any) {

@@ -153,11 +153,21 @@ type violation struct {
 	want  []string
 }
 
-func TestViolationsAreFound(t *testing.T) {
-	for _, list := range [][]violation{codeViolations, textViolations, luaViolations} {
-		for _, v := range list {
-			t.Run(v.name, func(t *testing.T) { expect(t, v) })
-		}
+// file is a change of one file of the clean house.
+func file(name, body string) map[string]string { return map[string]string{name: body} }
+
+const leaf = "package leaf\n"
+
+func TestFileThatDoesNotParse(t *testing.T) {
+	find(t, []violation{
+		{"does not parse", file("internal/leaf/bad.go", "package leaf\n\nfunc {\n"), []string{"internal/leaf/bad.go:1: internal/leaf/bad.go:3:6: expected"}},
+	})
+}
+
+// find plants each fault by itself and demands what must be said about it.
+func find(t *testing.T, list []violation) {
+	for _, v := range list {
+		t.Run(v.name, func(t *testing.T) { expect(t, v) })
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 )
 
 // tree is the repository, read once.
+// It does not change once it is loaded, so the rules may run in any order.
 type tree struct {
 	fsys fs.FS
 	// module is the module path that go.mod declares.
@@ -72,6 +73,7 @@ func (s *source) forTests() bool {
 	return s.test || ok
 }
 
+// line is the number of a position's line, from 1.
 func (t *tree) line(p token.Pos) int { return t.fset.Position(p).Line }
 
 func importPath(imp *ast.ImportSpec) string {
@@ -100,6 +102,7 @@ var (
 	hiddenDirs = []string{".ci", ".github"}
 )
 
+// skipDir reports whether a folder and all below it is left out.
 func skipDir(p string) bool {
 	name := path.Base(p)
 	if p == "." {
@@ -109,10 +112,13 @@ func skipDir(p string) bool {
 		slices.Contains(skippedDirs, name) || slices.Contains(skippedTops, p)
 }
 
+// written reports whether people write a file of this name.
 func written(p string) bool {
 	return slices.Contains(writtenExts, path.Ext(p)) || slices.Contains(writtenNames, path.Base(p))
 }
 
+// load reads the repository. A file that goes away meanwhile is left out; a folder
+// that cannot be read is an error.
 func load(fsys fs.FS) (*tree, error) {
 	t := &tree{fsys: fsys, fset: token.NewFileSet()}
 	err := fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
@@ -173,6 +179,7 @@ func (t *tree) parse(x text) {
 	t.sources = append(t.sources, &source{text: x, file: file, test: strings.HasSuffix(x.path, "_test.go")})
 }
 
+// moduleOf is the module that a go.mod declares, "" for none.
 func moduleOf(x text) string {
 	for _, l := range x.lines() {
 		if m, ok := strings.CutPrefix(l, "module "); ok {

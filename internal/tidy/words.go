@@ -39,6 +39,7 @@ func checkPaths(t *tree, out *findings) {
 }
 
 // checkWords reports words for unfinished work in Go files.
+// Words in code are judged only where no honest meaning is likely.
 func checkWords(t *tree, out *findings) {
 	for _, x := range t.texts {
 		if path.Ext(x.path) != ".go" {

@@ -31,9 +31,21 @@ var (
 	NoStore     = []string{"no-store"}
 	True        = []string{"true"}
 
-	noSniff   = []string{"nosniff"}
+	// asFile keeps browsers from showing an answer of the API as a page of its own, and names
+	// what they would save: no text in an answer chooses that.
+	asFile = []string{`attachment; filename="api.json"`}
+
+	noSniff = []string{"nosniff"}
+	// onlyTLS makes browsers use HTTPS for a year, once they have seen it work.
+	onlyTLS   = []string{"max-age=31536000"}
 	askBearer = []string{"Bearer"}
 )
+
+// headerDisposition says what a browser does with an answer that it is led to.
+const headerDisposition = "Content-Disposition"
+
+// SetJSON says that an answer of the API is JSON.
+func SetJSON(h http.Header) { h["Content-Type"], h[headerDisposition] = TypeJSON, asFile }
 
 // Single returns the value of a header that comes exactly once; else "".
 func Single(values []string) string {

@@ -6,6 +6,7 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/dibs-dev/dibs"
 
@@ -13,21 +14,75 @@ import (
 )
 
 var errBadKey = dibs.Invalid(dibs.Fault{
-	Field:   "/" + HeaderKey,
-	Problem: dibs.Text{EN: "must be one header of 1-255 visible ASCII characters", ZH: "必须是单个请求头，1-255 个可见 ASCII 字符"},
+	Field: "/" + HeaderKey,
+	Problem: dibs.Text{
+		EN: "must be one header of 1-255 visible ASCII characters; in quotes, spaces may be among them",
+		ZH: "必须是单个请求头，1-255 个可见 ASCII 字符；放在双引号里时可以含空格",
+	},
 })
 
 // IdempotencyKey returns the key of a request, "" when there is none. A key that is
 // not valid is an error, since the request would be done again.
+//
+// The header is that of draft-ietf-httpapi-idempotency-key-header-07: a String of RFC
+// 9651, in quotes. Clients have always sent bare keys too, as other services take them,
+// so "k" in quotes and k are one key. docs/REASONS.md lists where dibs differs.
 func IdempotencyKey(h http.Header) (string, error) {
 	v, given := h[HeaderKey]
 	if !given {
 		return "", nil
 	}
-	if len(v) != 1 || !IsVisible(v[0], dibs.MaxKeyLen) {
+	if len(v) != 1 {
 		return "", errBadKey
 	}
-	return v[0], nil
+	key := v[0]
+	if strings.HasPrefix(key, `"`) {
+		if key, given = unquoted(key); !given || len(key) == 0 || len(key) > dibs.MaxKeyLen {
+			return "", errBadKey
+		}
+		return key, nil
+	}
+	if !IsVisible(key, dibs.MaxKeyLen) {
+		return "", errBadKey
+	}
+	return key, nil
+}
+
+// unquoted reads a String of RFC 9651, section 4.2.5: printable ASCII in quotes, where a
+// backslash stands before a quote or a backslash and before nothing else. Parameters
+// behind it are refused: the draft defines none.
+func unquoted(s string) (string, bool) {
+	if len(s) < 2 || s[len(s)-1] != '"' {
+		return "", false
+	}
+	inner := s[1 : len(s)-1]
+	if !strings.ContainsAny(inner, `"\`) {
+		// The usual key needs no copy.
+		return inner, isPrintable(inner)
+	}
+	out := make([]byte, 0, len(inner))
+	for i := 0; i < len(inner); i++ {
+		switch inner[i] {
+		case '"':
+			return "", false
+		case '\\':
+			if i++; i == len(inner) || inner[i] != '"' && inner[i] != '\\' {
+				return "", false
+			}
+		}
+		out = append(out, inner[i])
+	}
+	return string(out), isPrintable(inner)
+}
+
+// isPrintable reports whether s has visible ASCII characters and spaces alone.
+func isPrintable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // Memory remembers the answers to requests by caller and key.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -53,6 +54,28 @@ func (m onePlace) change(t *testing.T, method, path, caller, key, body string, d
 	return Do(t.Context(), m, Change{Request: r, Caller: caller, Body: value, Status: 201}, do)
 }
 
+// A key in quotes is the String of RFC 9651, and the same key as the bare one.
+func TestIdempotencyKey(t *testing.T) {
+	for header, want := range map[string]string{
+		`k`: "k", `"k"`: "k", `"8e03978e-40d5"`: "8e03978e-40d5", `"a b"`: "a b", `"a\"b\\c"`: `a"b\c`, `it"s`: `it"s`, `a\b`: `a\b`,
+		`"` + strings.Repeat("x", dibs.MaxKeyLen) + `"`: strings.Repeat("x", dibs.MaxKeyLen),
+		// What is no String, or too long, or empty, is refused.
+		``: "", `""`: "", `"`: "", `"k`: "", `k l`: "", `"k"l"`: "", `"k\"`: "", `"\k"`: "", `"k";a=1`: "", "\"k\tl\"": "", `"é"`: "",
+		strings.Repeat("x", dibs.MaxKeyLen+1): "", `"` + strings.Repeat("x", dibs.MaxKeyLen+1) + `"`: "",
+	} {
+		got, err := IdempotencyKey(http.Header{HeaderKey: {header}})
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s is the key %q, %v; want %q", header, got, err, want)
+		}
+	}
+	if key, err := IdempotencyKey(http.Header{}); key != "" || err != nil {
+		t.Errorf("without a header the key is %q, %v", key, err)
+	}
+	if _, err := IdempotencyKey(http.Header{HeaderKey: {"k", "k"}}); err == nil {
+		t.Error("two headers were taken")
+	}
+}
+
 // A repeat gets the first answer; whatever differs from the first request is not a
 // repeat.
 func TestDo(t *testing.T) {
@@ -65,6 +88,7 @@ func TestDo(t *testing.T) {
 	}{
 		{"the first", "POST", "/a", "ann", "k", `{"x":1,"y":2}`, `{"n":1}`, false},
 		{"its repeat, with the members in another order", "POST", "/a", "ann", "k", `{"y":2,"x":1}`, `{"n":1}`, true},
+		{"its repeat, with the key in quotes", "POST", "/a", "ann", `"k"`, `{"x":1,"y":2}`, `{"n":1}`, true},
 		{"another caller", "POST", "/a", "bob", "k", `{"x":1,"y":2}`, `{"n":2}`, false},
 		{"another key", "POST", "/a", "ann", "l", `{"x":1,"y":2}`, `{"n":3}`, false},
 		{"another body", "POST", "/a", "ann", "k", `{"x":1}`, "", false},

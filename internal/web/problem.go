@@ -132,7 +132,7 @@ func RefusalOf(res *dibs.Result) Problem {
 
 // SetHeaders sets the headers that go with a problem document.
 func (p *Problem) SetHeaders(h http.Header) {
-	h["Content-Type"] = TypeProblem
+	h["Content-Type"], h[headerDisposition] = TypeProblem, asFile
 	h["Cache-Control"] = NoStore
 	switch status := p.StatusCode(); {
 	case status == http.StatusUnauthorized:

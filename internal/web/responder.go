@@ -16,6 +16,9 @@ type Responder struct {
 	log  *slog.Logger
 	ids  requestIDs
 	lang *languages
+	// ForPeople makes the page of a problem for requests that prefer one to JSON; nil,
+	// and a nil page, mean JSON. It is set before the first request.
+	ForPeople func(w http.ResponseWriter, r *http.Request, p *Problem) []byte
 }
 
 // NewResponder returns a Responder that logs to log.
@@ -36,6 +39,9 @@ func (a *Responder) Begin(w http.ResponseWriter, r *http.Request) (id string) {
 	h := w.Header()
 	h[HeaderRequestID] = []string{id}
 	h["X-Content-Type-Options"] = noSniff
+	if r.TLS != nil {
+		h["Strict-Transport-Security"] = onlyTLS
+	}
 	return id
 }
 
@@ -46,8 +52,15 @@ func (a *Responder) Chinese(r *http.Request) bool { return a.lang.chinese(r.Head
 func (a *Responder) Fail(w http.ResponseWriter, r *http.Request, id string, err error) {
 	p := a.Problem(r, id, err)
 	p.SetHeaders(w.Header())
+	var page []byte
+	if a.ForPeople != nil {
+		page = a.ForPeople(w, r, &p)
+	}
 	w.WriteHeader(p.StatusCode())
-	a.Write(w, p.Append(nil, a.Chinese(r), id))
+	if page == nil {
+		page = p.Append(nil, a.Chinese(r), id)
+	}
+	a.Write(w, page)
 }
 
 // Problem returns what a caller sees of an error, and logs the causes of answers

@@ -15,6 +15,21 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
+// Over TLS, browsers are told to stay with it; over plain HTTP they would not listen.
+func TestBeginUnderTLS(t *testing.T) {
+	a, err := NewResponder(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for scheme, want := range map[string]string{"https": "max-age=31536000", "http": ""} {
+		w := httptest.NewRecorder()
+		a.Begin(w, httptest.NewRequest(http.MethodGet, scheme+"://shop.example/v1/time", nil))
+		if got := w.Header().Get("Strict-Transport-Security"); got != want {
+			t.Errorf("over %s: %q, want %q", scheme, got, want)
+		}
+	}
+}
+
 // Causes are logged where the server is to blame, and not where the caller is, where
 // overload is counted, or where a handler made the problem on purpose.
 func TestFailLogsCauses(t *testing.T) {

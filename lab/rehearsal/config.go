@@ -56,6 +56,8 @@ type Config struct {
 	// Stock is the campaign's units, default 200; Limit is the units per user,
 	// default 1; Quantity is the units of each request, default 1.
 	Stock, Limit, Quantity int64
+	// Shards is how many parts the stock is divided into, default 1; more need Redis.
+	Shards int
 	// NoKeys leaves the idempotency keys out, and with them the repeats.
 	NoKeys bool
 	// Repeats is the share of the requests that repeat another one with its key,
@@ -68,6 +70,9 @@ type Config struct {
 
 	// URL is the server; empty means an embedded one, made for the rehearsal.
 	URL string
+	// AdminURL is where the server takes admin calls, which need not be where users
+	// reach it; default URL.
+	AdminURL string
 	// AdminKey is an API key of the server; required with URL.
 	AdminKey string
 	// JWTSecret signs the users' tokens; empty means the tokens of `dibs dev`.
@@ -94,13 +99,22 @@ type Config struct {
 	// it is one, where lines may be drawn again.
 	Progress io.Writer
 	Terminal bool
+	// On receives the same as values, from several goroutines, and must not wait; nil
+	// means nobody.
+	On func(Event)
 }
 
 // The most that a rehearsal takes on.
+// They bound what is kept of the load in memory, some hundred bytes a request, and
+// the ports that one machine has.
 const (
 	maxRequests    = 10_000_000
 	maxConcurrency = 60_000
 )
+
+// mostPorts is how many connections one address can have to another with the
+// ports that Linux gives out by default.
+const mostPorts = 28_000
 
 // WithDefaults returns the config with every zero field set.
 func (c Config) WithDefaults() Config {
@@ -126,8 +140,10 @@ func (c Config) WithDefaults() Config {
 	if c.Campaign == "" {
 		set(&c.Stock, 200)
 		set(&c.Limit, 1)
+		set(&c.Shards, 1)
 	}
 	set(&c.Quantity, 1)
+	set(&c.AdminURL, c.URL)
 	switch {
 	case c.Repeats < 0 || c.NoKeys && c.Repeats == 0:
 		c.Repeats = 0
@@ -149,6 +165,7 @@ func set[T comparable](field *T, value T) {
 
 // Validate lists every fault of a config, as given or with defaults. Its fields
 // are named as the flags of `dibs rehearse` are.
+// The error is *dibs.Error of InvalidRequest; nothing was started.
 func (c Config) Validate() error {
 	var fs []dibs.Fault
 	must := func(ok bool, flag, format string, args ...any) {
@@ -171,6 +188,7 @@ func (c Config) Validate() error {
 	if c.Campaign == "" {
 		must(c.Stock >= 1 && c.Stock <= dibs.MaxStock, "stock", "must be from 1 to %d", dibs.MaxStock)
 		must(c.Limit >= 1 && c.Limit <= dibs.MaxLimitPerUser, "limit", "must be from 1 to %d", dibs.MaxLimitPerUser)
+		must(c.Shards >= 1, "shards", "must be at least 1")
 	}
 	must(c.Quantity >= 1 && c.Quantity <= dibs.MaxLimitPerUser, "quantity", "must be from 1 to %d", dibs.MaxLimitPerUser)
 	must(c.Repeats < 1, "repeats", "must be below 1: a repeat needs something to repeat")
@@ -193,8 +211,10 @@ func (c *Config) exclusions(must func(ok bool, flag, format string, args ...any)
 	must(c.Campaign == "" || c.Stock == 0, "stock", "cannot be combined with --campaign, which has its own")
 	must(c.Campaign == "" || c.Kind == "" || c.Kind == dibs.Sale, "kind", "cannot be combined with --campaign, which has its own")
 	must(c.Campaign == "" || c.Limit == 0, "limit", "cannot be combined with --campaign, which has its own")
+	must(c.Campaign == "" || c.Shards == 0, "shards", "cannot be combined with --campaign, which has its own")
 	must(c.Campaign == "" || dibs.ValidID(c.Campaign), "campaign", "must be 1-64 characters of A-Z a-z 0-9 . _ -")
 	if c.URL == "" {
+		must(c.AdminURL == "", "admin-url", "needs --url")
 		must(c.AdminKey == "", "admin-key", "needs --url")
 		must(c.JWTSecret == "", "jwt-secret", "needs --url")
 		must(c.Campaign == "" || c.Data != "" || c.Ledger != "", "campaign", "needs --url, or --data with a folder that holds it")
@@ -202,11 +222,17 @@ func (c *Config) exclusions(must func(ok bool, flag, format string, args ...any)
 		must(!onRedis || c.Data != "" || c.Ledger != "", "engine", "Redis needs --ledger or --data, with the ledger that its campaigns are in")
 		return
 	}
-	u, err := url.Parse(c.URL)
-	must(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", "url", "must look like http://127.0.0.1:8080")
+	must(isAddress(c.URL), "url", "must look like http://127.0.0.1:8080")
+	must(c.AdminURL == "" || isAddress(c.AdminURL), "admin-url", "must look like http://127.0.0.1:8081")
 	must(c.AdminKey != "", "admin-key", "is required with --url")
 	must(c.Data == "", "data", "cannot be combined with --url")
 	must(c.Engine == "", "engine", "cannot be combined with --url")
 	must(c.Ledger == "", "ledger", "cannot be combined with --url")
 	must(c.Durability == "", "durability", "cannot be combined with --url")
+}
+
+// isAddress reports whether a text is the address of a server.
+func isAddress(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }

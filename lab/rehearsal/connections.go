@@ -18,6 +18,8 @@ const dialsAtOnce = 128
 
 // connections opens the TCP connections of the load, most of them before it
 // begins, so that a wave hits the server at once.
+// It is safe for concurrent use: ready and gate are channels. A connection in ready
+// is nobody's.
 type connections struct {
 	dialer net.Dialer
 	gate   chan struct{}
@@ -83,6 +85,8 @@ func (c *connections) open(ctx context.Context, network, addr string) (net.Conn,
 
 // prepare opens n connections to addr ahead of the load; opened is called
 // after each.
+// The first error ends it. Connections that were opened by then stay in ready, and
+// close closes them.
 func (c *connections) prepare(ctx context.Context, addr string, n int, opened func()) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(dialsAtOnce)

@@ -14,10 +14,13 @@ import (
 
 // readersAtOnce is how many claims are repeated or read back at a time, after
 // the load.
+// It is far below a load: what is judged is the answers, and not how fast they come.
 const readersAtOnce = 64
 
 // evidence is what promises are judged by. What could not be gathered is left
 // at its zero value, with the reason in the error beside it.
+// It is gathered step by step by one goroutine, after the load; verdicts only read
+// it.
 type evidence struct {
 	plan *plan
 	// ours says that the campaign was made for the rehearsal: nobody else
@@ -54,6 +57,7 @@ type evidence struct {
 }
 
 // collector gathers faults from many callers.
+// mu guards list; it is read when all callers are done.
 type collector struct {
 	mu   sync.Mutex
 	list []string
@@ -94,10 +98,10 @@ func each[T any](ctx context.Context, p progress, phase string, list []T, do fun
 // repeatAll sends every granted request once more: now that all is decided, the
 // first result must come back, whatever stock is left. A refusal for a reason that
 // passes says nothing: the request is sent again.
-func (e *evidence) repeatAll(ctx context.Context, s server, l *load, p progress) {
+func (e *evidence) repeatAll(ctx context.Context, s server, campaign string, p progress) {
 	var bad, open collector
 	e.repeats, e.repeatsErr = each(ctx, p, "repeating", e.firstGrants(), func(ctx context.Context, g *grant) error {
-		a, err := s.claim(ctx, e.plan.claim(l.campaign, l.quantity, g.press))
+		a, err := s.claim(ctx, e.plan.claim(campaign, e.quantity, g.press))
 		switch {
 		case err != nil:
 			open.add("the request that was granted %s got no answer any more: %s", g.claim.ID, err)
@@ -129,6 +133,8 @@ func (e *evidence) firstGrants() []grant {
 }
 
 // readBack looks every granted claim up, as the user who was told of it.
+// A claim that cannot be read leaves the promise unjudged: only a server that answers
+// can have lost one.
 func (e *evidence) readBack(ctx context.Context, s server, p progress) {
 	var lost, changed collector
 	e.read, e.readErr = each(ctx, p, "reading", e.firstGrants(), func(ctx context.Context, g *grant) error {
@@ -149,6 +155,8 @@ func (e *evidence) readBack(ctx context.Context, s server, p progress) {
 
 // ask gathers what the server itself says: the list of claims, the numbers, and
 // its comparison of engine and ledger.
+// The list comes first: what is granted between the calls makes the numbers greater,
+// and never the list.
 func (e *evidence) ask(ctx context.Context, s server, campaign string) {
 	e.ledger, e.ledgerErr = listAll(ctx, s, campaign)
 	e.after, e.statsErr = s.stats(ctx, campaign)

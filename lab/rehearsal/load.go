@@ -103,6 +103,8 @@ func waitUntil(ctx context.Context, at time.Time) bool {
 }
 
 // press sends press i until it is answered, and counts it.
+// Latency counts from the intended time, so that a press which waits for a connection
+// is slow and not left out.
 func (l *load) press(ctx context.Context, i int, intended time.Time) error {
 	p := l.plan.presses[i]
 	req := l.plan.claim(l.campaign, l.quantity, p)
@@ -155,6 +157,9 @@ func (l *load) askAgain(ctx context.Context, s server, progress progress) {
 // most, besides those at which the server has no time to look. A request without
 // a key is sent once: twice would be two requests. The second result counts the
 // attempts whose effect stayed unknown.
+// A lost answer is not repeated blindly: the key makes the server find the first
+// attempt. What an attempt after a lost one is told about the limit or the load says
+// nothing about the first.
 func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
 	var last answer
 	lost, more := 0, moreTries
@@ -203,6 +208,7 @@ func (l *load) fits(req *dibs.ClaimRequest, c *api.ClaimView) {
 }
 
 // failure keeps the first error of many callers.
+// It is safe for concurrent use; later errors follow from the first one most times.
 type failure struct{ first atomic.Pointer[error] }
 
 func (f *failure) note(err error) {

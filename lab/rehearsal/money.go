@@ -10,23 +10,16 @@ import (
 )
 
 // meanShare is the mean share of a rehearsed red packet, in minor units.
+// With one unit the mean, all shares would be alike.
 const meanShare = 100
-
-// stock is what the rehearsal's own campaign has to grant.
-func (h *rehearsal) stock() dibs.StockSpec {
-	if h.cfg.Kind != dibs.RedPacket {
-		return dibs.StockSpec{Units: &h.cfg.Stock}
-	}
-	return dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{
-		Total: dibs.Money{Amount: h.cfg.Stock * meanShare, Currency: "CNY"}, Count: h.cfg.Stock,
-	}}
-}
 
 // homeEvery is how often it is looked whether a red packet's rest is back.
 const homeEvery = 100 * time.Millisecond
 
 // count ends the red packet, waits until what nobody took is back with its
 // sender, and has the server compare its books once more.
+// Only a campaign of the rehearsal's own is ended. An error leaves the promise of
+// money unjudged.
 func (e *evidence) count(ctx context.Context, s server, campaign string, p progress) {
 	e.packet = true
 	if e.fundsErr = s.end(ctx, campaign); e.fundsErr != nil {
@@ -75,16 +68,17 @@ func (e *evidence) money() Verdict {
 		told += g.claim.Amount.Amount
 	}
 	f := &e.funds
+	sum := dibs.Money{Amount: told, Currency: f.Funded.Currency}
 	var faults []string
 	if silent > 0 {
 		faults = append(faults, fmt.Sprintf("%d shares were granted without an amount", silent))
 	}
 	if f.Funded.Amount != f.Credited.Amount+f.Returned.Amount || f.Escrow.Amount != 0 {
-		faults = append(faults, fmt.Sprintf("%d are in escrow after the end, and the rest does not make %d", f.Escrow.Amount, f.Funded.Amount))
+		faults = append(faults, fmt.Sprintf("%s are in escrow after the end, and the rest does not make %s", f.Escrow.Digits(), f.Funded.Digits()))
 	}
 	if told > f.Credited.Amount || e.ours && told != f.Credited.Amount && len(e.unheard()) == 0 {
-		faults = append(faults, fmt.Sprintf("the shares told sum to %d, those credited to %d", told, f.Credited.Amount))
+		faults = append(faults, fmt.Sprintf("the shares told sum to %s, those credited to %s", sum.Digits(), f.Credited.Digits()))
 	}
-	return judge(moneyAddsUp, faults, "of %d %s, %d were told to users, %d credited, %d returned to the sender",
-		f.Funded.Amount, f.Funded.Currency, told, f.Credited.Amount, f.Returned.Amount)
+	return judge(moneyAddsUp, faults, "of %s %s, %s were told to users, %s credited, %s returned to the sender",
+		f.Funded.Digits(), f.Funded.Currency, sum.Digits(), f.Credited.Digits(), f.Returned.Digits())
 }

@@ -10,10 +10,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/dibs-dev/dibs/gate/overload"
 	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/node"
-	"github.com/dibs-dev/dibs/overload"
 )
 
 // closing is how long an embedded server may take to finish what it was asked
@@ -24,6 +24,8 @@ const closing = 30 * time.Second
 const idleAtFirst = 2 * time.Minute
 
 // own is an embedded server on loopback, made for one rehearsal.
+// It is started and stopped by one goroutine. Fields are set in the order in which
+// they are begun, so that stop ends as much as there is.
 type own struct {
 	url, adminKey string
 	node          *node.Node
@@ -88,6 +90,8 @@ func startOwn(ctx context.Context, cfg *Config) (o *own, err error) {
 
 // stop finishes what was asked, settles, and removes what is temporary. It does
 // so even when ctx has ended.
+// The order matters: connections end before the server, and the server before the
+// node, so that no request finds a closed node.
 func (o *own) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()

@@ -34,6 +34,8 @@ func newPatience(most time.Duration) *patience {
 
 // keep calls try until it says that there is nothing to wait for, or until the
 // time is over; at least once.
+// A server that answers anything is worth waiting for; one that is silent for as long
+// as the patience is given up by all requests at once.
 func (p *patience) keep(ctx context.Context, try func(context.Context) (again bool)) {
 	begin := time.Now()
 	// What try found is its caller's; when ctx has ended it is the last of it.

@@ -19,6 +19,7 @@ type press struct {
 }
 
 // plan is what the load will do, all of it decided before the first request.
+// It does not change once it is made, so that all senders read it.
 type plan struct {
 	// run is unique among rehearsals, so that users and keys are new to a server.
 	run     string
@@ -30,6 +31,8 @@ type plan struct {
 
 // newPlan spreads the requests evenly over the users and mixes them. The same
 // seed gives the same order.
+// A repeat may stand before its first in the order: then it is the first to be
+// decided, as in a real rush.
 func newPlan(cfg *Config, run string) *plan {
 	random := rand.New(rand.NewPCG(cfg.Seed, 0))
 	repeats := min(int(float64(cfg.Requests)*cfg.Repeats), cfg.Requests-1)

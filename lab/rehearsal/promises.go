@@ -8,6 +8,37 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
+// verdicts judges every promise.
+// A promise without evidence is unjudged, which is no success: see Report.OK.
+func (e *evidence) verdicts() []Verdict {
+	vs := []Verdict{e.oversell(), e.limits(), e.kept(), e.phantoms(), e.undersell()}
+	if e.plan.keys {
+		vs = append(vs, e.repeated())
+	}
+	vs = append(vs, e.answered(), e.numbers())
+	if e.packet {
+		vs = append(vs, e.money())
+	}
+	if e.verifyErr != nil {
+		return append(vs, unjudged(serverVerdict, byServer, "%s", e.verifyErr))
+	}
+	promises := 0
+	for _, c := range e.report.Campaigns {
+		for _, p := range c.Promises {
+			v := Verdict{Promise: p.Promise, Judgement: Held, Witness: byServer, Detail: p.Detail}
+			if !p.Held {
+				v.Judgement = Broken
+			}
+			vs = append(vs, v)
+			promises++
+		}
+	}
+	if promises == 0 {
+		vs = append(vs, unjudged(serverVerdict, byServer, "the server's report has no promise in it"))
+	}
+	return vs
+}
+
 // units adds up the different claims that were granted.
 func (e *evidence) units() int64 {
 	n := int64(0)
@@ -19,6 +50,8 @@ func (e *evidence) units() int64 {
 
 // available is the most that could be granted: what was there at the start, and
 // what others put in or gave back since.
+// Where others claim too it is an upper bound: a stricter one could accuse a server
+// wrongly.
 func (e *evidence) available() int64 {
 	n := e.before.Remaining
 	if !e.ours && e.statsErr == nil {
@@ -80,6 +113,7 @@ func (e *evidence) kept() Verdict {
 
 // phantoms: each claim belongs to one user, each item to one claim, and there
 // is no claim that nobody was told of.
+// A user with a press that has no answer may hold a claim without knowing.
 func (e *evidence) phantoms() Verdict {
 	if e.ledgerErr != nil {
 		return unjudged(noPhantom, byAnswers, "%s", e.ledgerErr)
@@ -150,6 +184,8 @@ func (e *evidence) demand() (units int64, decided int) {
 
 // undersell: as much was granted as stock and demand allow. When others claim
 // from the campaign too, an empty stock is enough.
+// Presses without an answer count as granted here, so that only what is surely
+// missing is a fault.
 func (e *evidence) undersell() Verdict {
 	demand, decided := e.demand()
 	if decided == 0 {

@@ -21,10 +21,6 @@ import (
 // the standard streams.
 const spareFiles = 128
 
-// mostPorts is how many connections one address can have to another with the
-// ports that Linux gives out by default.
-const mostPorts = 28_000
-
 // goodbye is how long it may take, after the load was stopped, to ask for the
 // last numbers and to end the campaign.
 const goodbye = 15 * time.Second
@@ -45,7 +41,7 @@ func Run(ctx context.Context, cfg Config) (r *Report, err error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cfg.MaxTime, fmt.Errorf("it took longer than %s", cfg.MaxTime))
 	defer cancel()
-	h := &rehearsal{cfg: cfg, run: strings.ToLower(rand.Text()[:6]), progress: progress{cfg.Progress, cfg.Terminal}}
+	h := &rehearsal{cfg: cfg, run: strings.ToLower(rand.Text()[:6]), progress: progress{cfg.Progress, cfg.Terminal, cfg.On}}
 	defer func() { err = errors.Join(err, h.close(ctx)) }()
 	if err := h.begin(ctx); err != nil {
 		return nil, err
@@ -54,6 +50,7 @@ func Run(ctx context.Context, cfg Config) (r *Report, err error) {
 }
 
 // rehearsal is one run.
+// It is used by one goroutine; what runs beside it gets what it needs.
 type rehearsal struct {
 	cfg      Config
 	run      string
@@ -65,6 +62,7 @@ type rehearsal struct {
 	connections int
 	conns       *connections
 	client      *client.Client
+	admin       *client.Client
 	server      server
 	sockets     *sockets
 	campaign    string
@@ -91,13 +89,10 @@ func (h *rehearsal) begin(ctx context.Context) error {
 	if h.cfg.JWTSecret != "" {
 		token = signedToken(h.cfg.JWTSecret, h.cfg.MaxTime+time.Minute)
 	}
-	h.conns = newConnections(h.connections, h.cfg.Timeout)
-	var err error
-	h.client, err = client.New(h.url, client.Options{AdminKey: key, HTTPClient: h.conns.client(h.connections, h.cfg.Timeout)})
-	if err != nil {
+	if err := h.dialBoth(key); err != nil {
 		return err
 	}
-	w := &wire{admin: h.client, token: token}
+	w := &wire{users: h.client, admin: h.admin, token: token}
 	if h.server = w; h.cfg.Through == WebSocket {
 		h.sockets = &sockets{wire: w, timeout: h.cfg.Timeout, conns: make(map[string]*client.Conn, h.cfg.Users)}
 		h.server = h.sockets
@@ -114,8 +109,28 @@ func (h *rehearsal) begin(ctx context.Context) error {
 	return h.prepareCampaign(ctx)
 }
 
+// adminConnections is how many connections admin calls share at an address of their own.
+// They come one after the other; some of a stopped rehearsal may still be under way.
+const adminConnections = 4
+
+// dialBoth makes the clients of users and of administrators, which are one where they
+// have one address.
+func (h *rehearsal) dialBoth(key string) (err error) {
+	h.conns = newConnections(h.connections, h.cfg.Timeout)
+	h.client, err = client.New(h.url, client.Options{AdminKey: key, HTTPClient: h.conns.client(h.connections, h.cfg.Timeout)})
+	if h.admin = h.client; err != nil || h.cfg.AdminURL == h.cfg.URL {
+		return err
+	}
+	// The connections that are opened before the load lead to the users' address.
+	apart := newConnections(0, h.cfg.Timeout).client(adminConnections, h.cfg.Timeout)
+	h.admin, err = client.New(h.cfg.AdminURL, client.Options{AdminKey: key, HTTPClient: apart})
+	return err
+}
+
 // limitFiles sees to it that the connections can be opened. Each is a file of
 // this process, and two when the server is its own.
+// The limit of the process is raised as far as the system allows, for all of the
+// process.
 func (h *rehearsal) limitFiles() error {
 	needs := min(h.cfg.Concurrency, mostPorts)
 	if h.cfg.Through == WebSocket {
@@ -154,10 +169,10 @@ func (h *rehearsal) prepareCampaign(ctx context.Context) error {
 		err := h.server.createCampaign(ctx, dibs.CampaignSpec{
 			ID: h.campaign, Kind: h.cfg.Kind, Title: "Rehearsal " + h.run,
 			StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour + h.cfg.MaxTime),
-			Stock: h.stock(), Limit: &h.cfg.Limit,
+			Stock: h.stock(), Limit: &h.cfg.Limit, Shards: &h.cfg.Shards,
 		})
 		if err != nil {
-			return fmt.Errorf("making a campaign: %w", err)
+			return h.asAdmin("making a campaign", err)
 		}
 		h.ours = true
 		if err := h.server.publish(ctx, h.campaign); err != nil {
@@ -166,7 +181,7 @@ func (h *rehearsal) prepareCampaign(ctx context.Context) error {
 	} else {
 		c, err := h.server.campaign(ctx, h.campaign)
 		if err != nil {
-			return fmt.Errorf("reading the campaign %s: %w", h.campaign, err)
+			return h.asAdmin("reading the campaign "+h.campaign, err)
 		}
 		h.limit = c.LimitPerUser
 	}
@@ -174,7 +189,28 @@ func (h *rehearsal) prepareCampaign(ctx context.Context) error {
 	if h.before, err = h.server.stats(ctx, h.campaign); err != nil {
 		return fmt.Errorf("reading the campaign's numbers: %w", err)
 	}
+	h.progress.tell(Event{Campaign: h.campaign})
 	return nil
+}
+
+// asAdmin is the error of the first admin call. A server whose administrators have an
+// address of their own knows neither their calls nor their keys at the users' address.
+func (h *rehearsal) asAdmin(doing string, err error) error {
+	apart := errors.Is(err, &dibs.Error{Reason: dibs.NotFound}) || errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated})
+	if apart && h.cfg.URL != "" && h.cfg.AdminURL == h.cfg.URL {
+		return fmt.Errorf("%s: %w (where administrators have an address of their own, give it as --admin-url)", doing, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// stock is what the rehearsal's own campaign has to grant.
+func (h *rehearsal) stock() dibs.StockSpec {
+	if h.cfg.Kind != dibs.RedPacket {
+		return dibs.StockSpec{Units: &h.cfg.Stock}
+	}
+	return dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{
+		Total: dibs.Money{Amount: h.cfg.Stock * meanShare, Currency: "CNY"}, Count: h.cfg.Stock,
+	}}
 }
 
 // connect opens the connections before the load begins.
@@ -193,6 +229,8 @@ func (h *rehearsal) connect(ctx context.Context) error {
 }
 
 // rehearse loads the server and judges it.
+// The judging goes on when the load was cut short: what was answered must hold all
+// the same.
 func (h *rehearsal) rehearse(ctx context.Context) (*Report, error) {
 	p := newPlan(&h.cfg, h.run)
 	l := &load{
@@ -221,11 +259,14 @@ func (h *rehearsal) rehearse(ctx context.Context) (*Report, error) {
 	}
 	r.fill(l.tally, took)
 	e := &evidence{plan: p, ours: h.ours, limit: h.limit, quantity: h.cfg.Quantity, before: h.before, tally: l.tally}
+	h.progress.tell(Event{Verdicts: []Verdict{e.oversell(), e.limits(), e.answered()}})
 	if p.keys {
-		e.repeatAll(ctx, asked, l, h.progress)
+		e.repeatAll(ctx, asked, h.campaign, h.progress)
+		h.progress.tell(Event{Verdicts: []Verdict{e.repeated()}})
 	}
 	e.readBack(ctx, asked, h.progress)
 	e.ask(ctx, asked, h.campaign)
+	h.progress.tell(Event{Verdicts: []Verdict{e.kept(), e.phantoms(), e.undersell(), e.numbers()}})
 	if h.cfg.Kind == dibs.RedPacket {
 		e.count(ctx, asked, h.campaign, h.progress)
 	}
@@ -267,6 +308,9 @@ func (h *rehearsal) close(ctx context.Context) error {
 	}
 	if h.client != nil {
 		h.client.CloseIdle()
+		if h.admin != nil {
+			h.admin.CloseIdle()
+		}
 		errs = append(errs, h.conns.close())
 	}
 	if h.own != nil {

@@ -13,6 +13,7 @@ import (
 // of claim means that no answer arrived and nobody knows what happened; a
 // refusal of any kind is an answer. The other calls return any answer but the
 // wanted one as an error.
+// claim and find are called concurrently.
 type server interface {
 	claim(ctx context.Context, req dibs.ClaimRequest) (answer, error)
 	// find returns a claim as its user sees it, nil when the server has none.

@@ -67,10 +67,10 @@ func TestExistingCampaign(t *testing.T) {
 		ID: "seats", Kind: dibs.Sale, Title: "Seats", StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour),
 		Stock: dibs.StockSpec{Items: items},
 	}
-	if _, err := c.CreateCampaign(t.Context(), spec, ""); err != nil {
+	if _, err := c.Campaigns.Create(t.Context(), spec, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Publish(t.Context(), "seats"); err != nil {
+	if _, err := c.Campaigns.Publish(t.Context(), "seats"); err != nil {
 		t.Fatal(err)
 	}
 	cfg := rehearsal.Config{URL: s.URL, AdminKey: adminKey, JWTSecret: secret, Campaign: "seats", Users: 4, Requests: 40}
@@ -82,7 +82,7 @@ func TestExistingCampaign(t *testing.T) {
 	if r := rehearse(t, cfg); !r.OK || count(r, "granted") != 1 || r.Stats.Remaining != 0 {
 		t.Errorf("the last seat:\n%s", table(t, r))
 	}
-	v, err := c.Campaign(t.Context(), "seats")
+	v, err := c.Campaigns.Get(t.Context(), "seats")
 	if err != nil || v.State != dibs.Published {
 		t.Errorf("the campaign is %s, %v; it was to stay published", v.State, err)
 	}

@@ -15,6 +15,7 @@ import (
 
 // sockets is a server whose claims go over a WebSocket of each user; all else
 // goes over HTTP.
+// mu guards conns.
 type sockets struct {
 	*wire
 	// timeout is the longest that a claim may take.

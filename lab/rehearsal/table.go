@@ -6,11 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/dustin/go-humanize"
 )
-
-func thousands(n int64) string { return humanize.Comma(n) }
 
 // Table writes the report for people: what was done, the outcomes, the
 // latencies, and each promise with its verdict.

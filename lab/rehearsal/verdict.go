@@ -74,33 +74,3 @@ func some(faults []string) string {
 	}
 	return strings.Join(faults, "; ")
 }
-
-// verdicts judges every promise.
-func (e *evidence) verdicts() []Verdict {
-	vs := []Verdict{e.oversell(), e.limits(), e.kept(), e.phantoms(), e.undersell()}
-	if e.plan.keys {
-		vs = append(vs, e.repeated())
-	}
-	vs = append(vs, e.answered(), e.numbers())
-	if e.packet {
-		vs = append(vs, e.money())
-	}
-	if e.verifyErr != nil {
-		return append(vs, unjudged(serverVerdict, byServer, "%s", e.verifyErr))
-	}
-	promises := 0
-	for _, c := range e.report.Campaigns {
-		for _, p := range c.Promises {
-			v := Verdict{Promise: p.Promise, Judgement: Held, Witness: byServer, Detail: p.Detail}
-			if !p.Held {
-				v.Judgement = Broken
-			}
-			vs = append(vs, v)
-			promises++
-		}
-	}
-	if promises == 0 {
-		vs = append(vs, unjudged(serverVerdict, byServer, "the server's report has no promise in it"))
-	}
-	return vs
-}

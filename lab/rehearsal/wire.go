@@ -15,9 +15,10 @@ import (
 	"github.com/dibs-dev/dibs/audit"
 )
 
-// wire is a server spoken to over HTTP.
+// wire is a server spoken to over HTTP. Its users and its administrators may reach it
+// at two addresses.
 type wire struct {
-	admin *client.Client
+	users, admin *client.Client
 	// token makes a user's token.
 	token func(user string) (string, error)
 }
@@ -37,7 +38,7 @@ func (w *wire) as(user string) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.admin.WithToken(token), nil
+	return w.users.WithToken(token), nil
 }
 
 func (w *wire) claim(ctx context.Context, req dibs.ClaimRequest) (answer, error) {
@@ -68,7 +69,7 @@ func (w *wire) find(ctx context.Context, user, id string) (*api.ClaimView, error
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.FindClaim(ctx, id)
+	v, err := c.Orders.Get(ctx, id)
 	if refusal := (*client.Error)(nil); errors.As(err, &refusal) && refusal.Status == http.StatusNotFound {
 		return nil, nil
 	}
@@ -83,37 +84,37 @@ func (w *wire) greet(ctx context.Context, user string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.MyClaims(ctx, dibs.Page{Limit: 1})
+	_, err = c.Orders.Mine(ctx, dibs.OrderQuery{}, dibs.Page{Limit: 1})
 	return err
 }
 
 func (w *wire) createCampaign(ctx context.Context, spec dibs.CampaignSpec) error {
-	_, err := w.admin.CreateCampaign(ctx, spec, "")
+	_, err := w.admin.Campaigns.Create(ctx, spec, "")
 	return err
 }
 
 func (w *wire) publish(ctx context.Context, id string) error {
-	_, err := w.admin.Publish(ctx, id)
+	_, err := w.admin.Campaigns.Publish(ctx, id)
 	return err
 }
 
 func (w *wire) end(ctx context.Context, id string) error {
-	_, err := w.admin.End(ctx, id)
+	_, err := w.admin.Campaigns.End(ctx, id)
 	return err
 }
 
 func (w *wire) campaign(ctx context.Context, id string) (api.CampaignView, error) {
-	return w.admin.Campaign(ctx, id)
+	return w.admin.Campaigns.Get(ctx, id)
 }
 
 func (w *wire) claims(ctx context.Context, campaign, cursor string) (api.ListView[api.ClaimView], error) {
-	return w.admin.CampaignClaims(ctx, campaign, client.ClaimFilter{}, dibs.Page{Limit: dibs.MaxPage, Cursor: cursor})
+	return w.admin.Campaigns.Claims(ctx, campaign, client.ClaimFilter{}, dibs.Page{Limit: dibs.MaxPage, Cursor: cursor})
 }
 
 func (w *wire) stats(ctx context.Context, campaign string) (api.StatsView, error) {
-	return w.admin.Stats(ctx, campaign)
+	return w.admin.Campaigns.Stats(ctx, campaign)
 }
 
 func (w *wire) verify(ctx context.Context, campaign string) (audit.Report, error) {
-	return w.admin.Verify(ctx, campaign)
+	return w.admin.Audit.Verify(ctx, campaign)
 }

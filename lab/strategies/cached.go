@@ -38,8 +38,9 @@ func (a *cached) take(ctx context.Context) (bool, error) {
 	}
 }
 
-// load brings the count into Redis, under one lock; who does not get it waits a
-// moment, and looks again for the count.
+// load brings the count into Redis, under one lock; a caller that does not get it waits a moment, and
+// looks again for the count. Without the lock, a crowd that finds no count would all ask the database
+// at once. again is false when the attempt is over.
 func (a *cached) load(ctx context.Context) (again bool, err error) {
 	const key = "lab:lock:load"
 	token := newToken()
@@ -70,13 +71,14 @@ func (a *cached) load(ctx context.Context) (again bool, err error) {
 	return err == nil, err
 }
 
-// giveBack returns one to the count when the order failed.
+// giveBack returns one to the count when the order failed, also when ctx has ended. A crash before it
+// loses one unit for good.
 func (a *cached) giveBack(ctx context.Context) error {
 	life := strconv.FormatInt(int64(stockLife/time.Second), 10)
 	return a.Redis.run(context.WithoutCancel(ctx), takeScript, []string{stockKey}, "1", life).Error()
 }
 
-// cachedStock (row 001.3) takes from the count and writes the database at once:
+// cachedStock takes from the count and writes the database at once:
 // refusals never reach the database, and every sale still waits for a commit.
 type cachedStock struct {
 	done

@@ -16,7 +16,7 @@ const (
 	amountField = "amount"
 )
 
-// hashLock (rows 000.4 and 000.5) keeps the campaign in a hash, takes its stock
+// hashLock keeps the campaign in a hash, takes its stock
 // by a script, and holds a lock for the user from then on, which outlives the
 // sale. Its stock is never sold twice. But who does not get the lock falls
 // through to the end of the method and is told yes; and an order that fails
@@ -24,10 +24,11 @@ const (
 type hashLock struct {
 	done
 	*World
-	// repaired refuses who does not get the lock, and gives stock and lock back.
+	// repaired refuses a caller that does not get the lock, and gives stock and lock back.
 	repaired bool
 }
 
+// openHashLock puts the campaign into its hash, with the stock.
 func openHashLock(repaired bool) func(context.Context, *World) (Attempt, error) {
 	return func(ctx context.Context, w *World) (Attempt, error) {
 		err := w.Redis.do(ctx, w.Redis.c.B().Hset().Key(campaignKey).FieldValue().
@@ -61,6 +62,7 @@ func (a hashLock) Claim(ctx context.Context, user string) (Outcome, error) {
 	return a.buy(ctx, user, key, token)
 }
 
+// buy takes one by the script and writes the order. had is what the script found, before it took one.
 func (a hashLock) buy(ctx context.Context, user, key, token string) (Outcome, error) {
 	had, err := a.Redis.run(ctx, deductScript, []string{campaignKey}, amountField).AsInt64()
 	if err != nil && !rueidis.IsRedisNil(err) {

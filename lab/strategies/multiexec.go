@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// multiExec (row 003.6) does what the script does by WATCH, MULTI and EXEC: it
+// multiExec does what the script does by WATCH, MULTI and EXEC: it
 // watches, reads, queues its writes, and begins again when anybody changed what
 // it read, which in a rush somebody always did.
 type multiExec struct {
@@ -16,6 +16,8 @@ type multiExec struct {
 	conns *conns
 }
 
+// openMultiExec takes connections of its own: WATCH belongs to a connection, and two callers on one
+// would watch for each other.
 func openMultiExec(ctx context.Context, w *World) (Attempt, error) {
 	a := &multiExec{packet: packet{w}, conns: dedicate(w)}
 	return a, a.fill(ctx)

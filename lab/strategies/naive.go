@@ -2,7 +2,7 @@ package strategies
 
 import "context"
 
-// naive (row 000.3) reads the stock, reads the user's orders, takes one and
+// naive reads the stock, reads the user's orders, takes one and
 // writes an order: four statements, and between any two of them anybody may do
 // the same. It sells more than there is, and twice to one user.
 type naive struct {

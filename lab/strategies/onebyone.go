@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// checkThenBuy (row 002.3, the race) asks whether the user has an order, and
+// checkThenBuy (the race) asks whether the user has an order, and
 // then buys. Two presses of one user both find none.
 type checkThenBuy struct {
 	done
@@ -25,15 +25,17 @@ func (a checkThenBuy) Claim(ctx context.Context, user string) (Outcome, error) {
 	return byStock{World: a.World}.Claim(ctx, user)
 }
 
-// userLocks are the mutexes of one process, one for each user.
+// userLocks are the mutexes of one process, one for each user. None is ever removed. It is safe for
+// concurrent use.
 type userLocks struct{ m sync.Map }
 
+// of returns the user's mutex, always the same one.
 func (l *userLocks) of(user string) *sync.Mutex {
 	m, _ := l.m.LoadOrStore(user, &sync.Mutex{})
 	return m.(*sync.Mutex)
 }
 
-// localLock (row 002.3) holds a lock of this process for the user while it
+// localLock holds a lock of this process for the user while it
 // checks and buys, and until it has committed.
 type localLock struct {
 	done
@@ -70,7 +72,7 @@ func (w *World) buyOnce(ctx context.Context, tx *sql.Tx, user string) (out Outco
 	return Granted, true, w.SQL.order(ctx, tx, user)
 }
 
-// earlyLock (row 002.3, the mistake) has the lock inside of the method that the
+// earlyLock (the mistake) has the lock inside of the method that the
 // transaction is around: it is given back before the commit, and the next press
 // finds it free and no order yet.
 type earlyLock struct {
@@ -89,6 +91,7 @@ func (a *earlyLock) Claim(ctx context.Context, user string) (out Outcome, err er
 	return out, err
 }
 
+// locked holds the lock until it returns, which is before the caller commits.
 func (a *earlyLock) locked(ctx context.Context, tx *sql.Tx, user string) (Outcome, bool, error) {
 	m := a.users.of(user)
 	m.Lock()
@@ -96,7 +99,7 @@ func (a *earlyLock) locked(ctx context.Context, tx *sql.Tx, user string) (Outcom
 	return a.buyOnce(ctx, tx, user)
 }
 
-// redisUserLock (row 002.4) takes the lock from the processes to Redis: SET NX
+// redisUserLock takes the lock from the processes to Redis: SET NX
 // with a lifetime and the owner's token, given back in one step with the check
 // of the owner. Whoever comes while it is held is refused.
 type redisUserLock struct {

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 )
 
-// byVersion (row 002.2, the version number) takes one if nobody has changed the
+// byVersion (the version number) takes one if nobody has changed the
 // row since it was read, and else reads again. It is right, and the more people
 // come, the more of them work for nothing.
 type byVersion struct {
@@ -34,7 +34,7 @@ func (a byVersion) Claim(ctx context.Context, user string) (Outcome, error) {
 	}
 }
 
-// byEquality (row 002.2, the compare-and-set method) takes one if the stock is
+// byEquality (the compare-and-set method) takes one if the stock is
 // still what was read, and refuses else: of all who read the same number one
 // gets something, and the others go home while stock is left.
 type byEquality struct {
@@ -56,7 +56,7 @@ func (a byEquality) Claim(ctx context.Context, user string) (Outcome, error) {
 	return Busy, nil
 }
 
-// byStock (row 002.2, the article's answer) lets the database compare: one
+// byStock (the article's answer) lets the database compare: one
 // statement takes one if any is left. It never sells too much, and all sales
 // still wait for each other's commit on one row.
 type byStock struct {

@@ -12,7 +12,7 @@ import (
 
 var grabScript = script("grab")
 
-// The keys of a red packet; one hash tag keeps them in one slot (row 003.5).
+// The keys of a red packet; one hash tag keeps them in one slot.
 const (
 	packetsKey = "lab:{packet}:packets"
 	takenKey   = "lab:{packet}:taken"
@@ -20,11 +20,10 @@ const (
 )
 
 // packetConns is how many connections the articles' load has, each with one
-// call under way (row 004.5: 20 threads).
+// call under way (the article has 20 threads).
 const packetConns = 20
 
-// packet is what the red packets' strategies share (rows 003.1, 004.1 to
-// 004.3): shares made in advance, two queues and a map of who has one, and one
+// packet is what the red packets' strategies share: shares made in advance, two queues and a map of who has one, and one
 // writer that drains what was taken into the database in batches.
 type packet struct {
 	*World
@@ -46,7 +45,7 @@ func (a *packet) fill(ctx context.Context) error {
 	return nil
 }
 
-// Finish implements Attempt: the writer drains what was taken (row 004.3).
+// Finish implements Attempt: the writer drains what was taken.
 func (a *packet) Finish(ctx context.Context) error {
 	for {
 		taken, err := a.Redis.c.Do(ctx, a.Redis.c.B().Lrange().Key(takenKey).Start(-1000).Stop(-1).Build()).AsStrSlice()
@@ -90,6 +89,7 @@ func told(m *rueidis.RedisMessage) (Outcome, error) {
 	return SoldOut, nil
 }
 
+// oneAnswer reads the answer of a call for one user.
 func oneAnswer(r rueidis.RedisResult) (Outcome, error) {
 	list, err := r.ToArray()
 	if err != nil || len(list) != 1 {
@@ -98,12 +98,12 @@ func oneAnswer(r rueidis.RedisResult) (Outcome, error) {
 	return told(&list[0])
 }
 
-// packetScript (rows 003.4, 004.2 and 004.5) is one script call for each grab,
+// packetScript is one script call for each grab,
 // on a connection of its own: what everybody who read the articles builds.
 type packetScript struct {
 	packet
 	conns *conns
-	// sha names the script, which is loaded once (row 003.5).
+	// sha names the script, which is loaded once.
 	sha string
 }
 
@@ -130,7 +130,8 @@ func (a *packetScript) Finish(ctx context.Context) error {
 	return a.packet.Finish(ctx)
 }
 
-// conns are connections of an attempt's own, each for one caller at a time.
+// conns are connections of an attempt's own, each for one caller at a time: a caller that takes one off
+// free uses it alone, and puts it back. all is for release, when no caller has any.
 type conns struct {
 	free chan rueidis.DedicatedClient
 	all  []func()
@@ -164,8 +165,9 @@ func (a *packetPipeline) Claim(ctx context.Context, user string) (Outcome, error
 // batchMost bounds a call of packetBatch.
 const batchMost = 500
 
-// packetBatch (row 004.6) gathers the users who come while a call is under way,
-// and takes packets for all of them by the next one.
+// packetBatch collects the users who come while a call is under way, and takes packets for
+// all of them by the next one. One goroutine, callAll, makes all calls; callers hand it their users
+// over the channel and wait for their own answer. Finish closes the channel when no Claim is under way.
 type packetBatch struct {
 	packet
 	users  chan waiting
@@ -197,6 +199,7 @@ func (a *packetBatch) Claim(_ context.Context, user string) (Outcome, error) {
 	return r.out, r.err
 }
 
+// callAll makes a batch of what waits, without waiting for more, until the channel is closed.
 func (a *packetBatch) callAll(ctx context.Context) {
 	for first := range a.users {
 		batch := []waiting{first}
@@ -216,6 +219,7 @@ func (a *packetBatch) callAll(ctx context.Context) {
 	}
 }
 
+// call takes packets for a batch and answers each of its callers, exactly once, also after an error.
 func (a *packetBatch) call(ctx context.Context, batch []waiting) {
 	users := make([]string, len(batch))
 	for i := range batch {

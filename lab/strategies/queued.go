@@ -12,13 +12,14 @@ import (
 // queueKey is the queue between the answer and the database.
 const queueKey = "lab:queue"
 
-// cachedQueue (row 001.4) answers when the sale is in a queue; a consumer
+// cachedQueue answers when the sale is in a queue; a consumer
 // writes the database behind it, one message after the other. Between the count
 // and the queue there are two commands: a process that dies there has told
 // nobody, and has taken one that nobody will ever get.
 type cachedQueue struct {
 	cached
-	// stop asks the consumer to end when nothing is left, kill at once.
+	// stop asks the consumer to end when nothing is left, kill at once. failed is the consumer's, and
+	// may be read once it has ended.
 	stop     chan struct{}
 	kill     context.CancelFunc
 	consumer sync.WaitGroup
@@ -59,13 +60,16 @@ func (a *cachedQueue) write(ctx context.Context, user string) (err error) {
 // consume writes each message until the queue is empty after the end. A message
 // stays in the queue until it is written.
 func (a *cachedQueue) consume(ctx context.Context) error {
-	for {
+	for last := false; ; {
 		user, err := a.Redis.do(ctx, a.Redis.c.B().Lindex().Key(queueKey).Index(-1).Build()).ToString()
 		switch {
+		case rueidis.IsRedisNil(err) && last:
+			return nil
 		case rueidis.IsRedisNil(err):
 			select {
 			case <-a.stop:
-				return nil
+				// Messages may have come since the look.
+				last = true
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-time.After(time.Millisecond):
@@ -98,9 +102,10 @@ const (
 	sumEvery = 100 * time.Millisecond
 )
 
-// cachedSum (row 001.5) adds the sales up and writes them as one `- N`, by
+// cachedSum adds the sales up and writes them as one `- N`, by
 // number or by time, and at the end. The database has a tenth of the work; what
-// is added up and not written is lost with its process.
+// is added up and not written is lost with its process. mu guards waiting; failed is the writer's,
+// and may be read once it has ended. full holds one signal at most, so no caller waits to send it.
 type cachedSum struct {
 	cached
 	mu      sync.Mutex
@@ -137,6 +142,7 @@ func (a *cachedSum) Claim(ctx context.Context, user string) (Outcome, error) {
 	return Granted, nil
 }
 
+// writeAll writes when enough has come, every sumEvery, and once more at the end.
 func (a *cachedSum) writeAll(ctx context.Context) error {
 	tick := time.NewTicker(sumEvery)
 	defer tick.Stop()
@@ -154,6 +160,7 @@ func (a *cachedSum) writeAll(ctx context.Context) error {
 	}
 }
 
+// flush takes what was added up and writes it. The lock is not held while the database works.
 func (a *cachedSum) flush(ctx context.Context) error {
 	a.mu.Lock()
 	users := a.waiting

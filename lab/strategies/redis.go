@@ -19,6 +19,7 @@ var scripts embed.FS
 // script returns a script of this folder.
 func script(name string) *rueidis.Lua { return rueidis.NewLuaScript(scriptText(name)) }
 
+// scriptText returns the text of a script of this folder.
 func scriptText(name string) string {
 	text, err := scripts.ReadFile("lua/" + name + ".lua")
 	if err != nil {
@@ -27,7 +28,7 @@ func scriptText(name string) string {
 	return string(text)
 }
 
-// Redis is a database of the lab's own, which counts the commands.
+// Redis is a database of the lab's own, which counts the commands. It is safe for concurrent use.
 type Redis struct {
 	c     rueidis.Client
 	calls atomic.Int64
@@ -85,7 +86,7 @@ func (r *Redis) Calls() int64 { return r.calls.Load() }
 
 var scriptCalls = regexp.MustCompile(`cmdstat_evalsha:calls=(\d+)`)
 
-// ScriptCalls is how many scripts the server has run, for whom it may be.
+// ScriptCalls is how many scripts the server has run, of all its clients.
 func (r *Redis) ScriptCalls(ctx context.Context) (int64, error) {
 	info, err := r.c.Do(ctx, r.c.B().Info().Section("commandstats").Build()).ToString()
 	if err != nil {
@@ -98,11 +99,13 @@ func (r *Redis) ScriptCalls(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(m[1], 10, 64)
 }
 
+// do sends a command and counts it.
 func (r *Redis) do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	r.calls.Add(1)
 	return r.c.Do(ctx, cmd)
 }
 
+// run runs a script and counts it as one call.
 func (r *Redis) run(ctx context.Context, s *rueidis.Lua, keys []string, args ...string) rueidis.RedisResult {
 	r.calls.Add(1)
 	return s.Exec(ctx, r.c, keys, args)
@@ -110,10 +113,10 @@ func (r *Redis) run(ctx context.Context, s *rueidis.Lua, keys []string, args ...
 
 var unlockScript = script("unlock")
 
-// poll is how long who waits for a lock waits before asking again.
+// poll is the time before a caller that waits for a lock asks again.
 const poll = 10 * time.Millisecond
 
-// tryLock is SET NX PX with the owner's token (row 002.4).
+// tryLock is SET NX PX with the owner's token.
 func (r *Redis) tryLock(ctx context.Context, key, token string, life time.Duration) (bool, error) {
 	err := r.do(ctx, r.c.B().Set().Key(key).Value(token).Nx().Px(life).Build()).Error()
 	if rueidis.IsRedisNil(err) {

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 )
 
-// rowLock (row 002.2, the pessimistic lock) reads the stock with FOR UPDATE: who
+// rowLock (the pessimistic lock) reads the stock with FOR UPDATE: who
 // comes later waits for the commit, and reads what is true. Everybody stands in
 // one queue, whose pace is that of one commit after another.
 type rowLock struct {

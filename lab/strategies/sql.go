@@ -16,7 +16,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 )
 
-// SQL is a database of the lab's own, which counts the statements.
+// SQL is a database of the lab's own, which counts the statements. It is safe for concurrent use.
 type SQL struct {
 	db       *sql.DB
 	postgres bool
@@ -44,6 +44,7 @@ func OpenSQL(address string, connections int) (*SQL, error) {
 	return d, nil
 }
 
+// openMySQL opens a database by the driver's own configuration: it reads no URLs.
 func openMySQL(u *url.URL) (*sql.DB, error) {
 	cfg := mysql.NewConfig()
 	cfg.User = u.User.Username()
@@ -54,6 +55,7 @@ func openMySQL(u *url.URL) (*sql.DB, error) {
 	}
 	// One round trip for a statement with arguments, as for one without.
 	cfg.InterpolateParams = true
+	// An update of a row counts it also when no value changed, as in PostgreSQL.
 	cfg.ClientFoundRows = true
 	c, err := mysql.NewConnector(cfg)
 	if err != nil {
@@ -65,7 +67,7 @@ func openMySQL(u *url.URL) (*sql.DB, error) {
 // Close closes the connections.
 func (d *SQL) Close() error { return d.db.Close() }
 
-// Ping goes there.
+// Ping connects to the server.
 func (d *SQL) Ping(ctx context.Context) error { return d.db.PingContext(ctx) }
 
 // Exec runs a statement of the lab's own.
@@ -74,7 +76,7 @@ func (d *SQL) Exec(ctx context.Context, statement string) error {
 	return err
 }
 
-// ServerStatements is how many statements MariaDB has run, for whom it may be;
+// ServerStatements is how many statements MariaDB has run, of all its clients;
 // PostgreSQL does not count them.
 func (d *SQL) ServerStatements(ctx context.Context) (n int64, known bool, err error) {
 	if d.postgres {
@@ -218,7 +220,7 @@ func (d *SQL) orders(ctx context.Context, users []string) error {
 	})
 }
 
-// transact runs a transaction, and commits it when do says so.
+// transact runs a transaction, and commits it when do says so. BEGIN and the end count as statements.
 func (d *SQL) transact(ctx context.Context, do func(tx *sql.Tx) (commit bool, err error)) error {
 	d.calls.Add(2)
 	tx, err := d.db.BeginTx(ctx, nil)

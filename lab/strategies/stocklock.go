@@ -10,10 +10,10 @@ import (
 // lockLife is the lifetime of the articles' locks: far above what a sale takes.
 const lockLife = 30 * time.Second
 
-// newToken names an owner.
+// newToken names an owner of a lock, so that nobody gives back a lock that another one has by now.
 func newToken() string { return rand.Text() }
 
-// stockLock (row 001.2) has one lock around the stock: all sales of it, by
+// stockLock has one lock around the stock: all sales of it, by
 // whatever user on whatever node, are one queue of people who ask again and
 // again whether it is their turn.
 type stockLock struct {

@@ -1,7 +1,6 @@
 // Package strategies holds the ways in which the articles sell what runs out,
 // from code that sells too much to code that works, and dibs beside them. Each
-// is a small file that begins with the article's row, and has the flaw where
-// the article has it.
+// is a small file that has the flaw where the article has it.
 //
 // # Basics
 //
@@ -51,8 +50,8 @@ const (
 
 // Strategy is one way.
 type Strategy struct {
-	// Name is how it is asked for; Row is where the articles describe it.
-	Name, Row string
+	// Name is how it is asked for; Idea is what it is a form of.
+	Name, Idea string
 	// Does says how it works, Teaches what its figures show.
 	Does, Teaches string
 	// Breaks are the flaws that it has; none when it is safe.
@@ -71,7 +70,7 @@ type Strategy struct {
 
 // Attempt is a strategy at work. Claim is safe for concurrent use.
 type Attempt interface {
-	// Claim answers one press of a user. With an error nobody knows.
+	// Claim answers one press of a user. After an error it is unknown whether they have got one.
 	Claim(ctx context.Context, user string) (Outcome, error)
 	// Finish writes what is still to be written, and ends the attempt. No Claim
 	// is under way.
@@ -87,7 +86,9 @@ type World struct {
 	RedisURL, LedgerURL, Dir string
 	// Stock is how many there are.
 	Stock int64
-	// Over is closed when the time of the attempt is: who waits gives up.
+	// Packet says that what is given are the shares of a red packet; dibs makes one then.
+	Packet bool
+	// Over is closed when the time of the attempt is over: callers that wait give up.
 	Over <-chan struct{}
 	// At, when it is set, is called where a flaw is, with the name of the place:
 	// AfterRead, between reading and writing, and AfterUnlock, between the

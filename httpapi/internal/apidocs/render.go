@@ -2,7 +2,9 @@ package apidocs
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -14,26 +16,53 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-//go:embed docs.html
-var pageHTML string
+// The page's own style and script stand in it, so that it is one file without
+// requests.
+var (
+	//go:embed docs.html
+	pageHTML string
+	//go:embed docs.css
+	pageStyle string
+	//go:embed docs.js
+	pageScript string
+)
 
-// pageTemplate shows an OpenAPI document to people. It needs no scripts, fonts or
-// pictures, and nothing from other servers.
+// Policy lets the page use its own style and script, by their hashes, and nothing
+// else. Without the script it has the same content, all of it unfolded.
+var Policy = "default-src 'none'; style-src " + hashOf(pageStyle) + "; script-src " + hashOf(pageScript) +
+	"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// hashOf names a text in a Content-Security-Policy.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// pageTemplate shows an OpenAPI document to people. It needs no fonts or pictures, and
+// nothing from other servers.
+// The template escapes every text; prose is the only one that makes HTML, and escapes
+// first.
 var pageTemplate = template.Must(template.New("docs").Funcs(template.FuncMap{"prose": prose}).Parse(pageHTML))
 
 // page is what the template shows.
+// A page and all below it is made by Render and read by the template, nothing else.
 type page struct {
 	Title, Version, About string
+	Style                 template.CSS
+	Script                template.JS
 	Groups                []group
 	Reasons               []reason
 	Schemas               []schema
 }
 
+// group is a tag of the document with its operations.
 type group struct {
 	Name, Description string
 	Operations        []operation
 }
 
+// operation is a method on a path. Access is one of the words below; Body is its
+// example, indented.
 type operation struct {
 	ID, Method, Path, Summary, Description, Access, Curl string
 	Params                                               []field
@@ -41,24 +70,31 @@ type operation struct {
 	Answers                                              []answer
 }
 
+// field is a parameter or a member of a schema. Place is where a parameter goes:
+// path, query or header.
 type field struct {
 	Name, Place, Type, Description string
 	Required                       bool
 }
 
+// answer is a status with what its body is.
 type answer struct{ Status, Description, Type string }
 
+// schema is a named type of the document, with its members by name.
 type schema struct {
 	Name   string
 	Fields []field
 }
 
+// reason is a reason of a refusal. First says that its word has its anchor here.
 type reason struct {
 	dibs.ReasonInfo
 	First bool
 }
 
 // prose escapes a text and shows `words` as code.
+// Every second part between backquotes is code; an unpaired one shows the rest as
+// code.
 func prose(s string) template.HTML {
 	parts := strings.Split(html.EscapeString(s), "`")
 	var b strings.Builder
@@ -72,18 +108,22 @@ func prose(s string) template.HTML {
 }
 
 // object reads a member of a JSON object as an object.
+// It returns nil where there is no such member: a reading of nil gives nil again, so
+// callers need no checks.
 func object(v any, name string) map[string]any {
 	m, _ := v.(map[string]any)
 	o, _ := m[name].(map[string]any)
 	return o
 }
 
+// text reads a member of a JSON object as a text, "" where there is none.
 func text(v any, name string) string {
 	m, _ := v.(map[string]any)
 	s, _ := m[name].(string)
 	return s
 }
 
+// list reads a member of a JSON object as a list, nil where there is none.
 func list(v any, name string) []any {
 	m, _ := v.(map[string]any)
 	l, _ := m[name].([]any)
@@ -92,9 +132,14 @@ func list(v any, name string) []any {
 
 // Render returns the page of a document. examples are bodies by operation, as they
 // are written.
+// doc is the document as encoding/json decodes it, and is not changed. Every
+// operation must have a tag. Paths, schemas and answers are sorted, so that a
+// document has one page.
 func Render(doc map[string]any, examples map[string]string) ([]byte, error) {
 	info := object(doc, "info")
 	p := page{Title: text(info, "title"), Version: text(info, "version"), About: text(info, "description")}
+	// Both are files of this package.
+	p.Style, p.Script = template.CSS(pageStyle), template.JS(pageScript) //nolint:gosec // See above.
 	byTag := map[string][]operation{}
 	for _, path := range slices.Sorted(maps.Keys(object(doc, "paths"))) {
 		item := object(object(doc, "paths"), path)
@@ -116,6 +161,7 @@ func Render(doc map[string]any, examples map[string]string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// describe turns an operation of the document into one of the page.
 func describe(method, path string, op map[string]any, examples map[string]string) operation {
 	d := operation{
 		ID: text(op, "operationId"), Method: strings.ToUpper(method), Path: path,
@@ -130,6 +176,7 @@ func describe(method, path string, op map[string]any, examples map[string]string
 	}
 	example := examples[d.ID]
 	var indented bytes.Buffer
+	// An example that is no JSON, of a CSV file say, is shown in the command only.
 	if json.Indent(&indented, []byte(example), "", "  ") == nil {
 		d.Body = indented.String()
 	}
@@ -138,6 +185,7 @@ func describe(method, path string, op map[string]any, examples map[string]string
 	for _, status := range slices.Sorted(maps.Keys(responses)) {
 		r := object(responses, status)
 		a := answer{Status: status, Description: text(r, "description")}
+		// An answer may be JSON or CSV.
 		for _, kind := range slices.Sorted(maps.Keys(object(r, "content"))) {
 			a.Type = strings.Trim(a.Type+", "+typeName(object(object(object(r, "content"), kind), "schema")), ", ")
 		}
@@ -162,6 +210,8 @@ const (
 )
 
 // accessOf reads the security of an operation.
+// A list with an empty entry means that credentials are optional; no list, that none
+// are read.
 func accessOf(op map[string]any) string {
 	var user, admin, none bool
 	for _, s := range list(op, "security") {
@@ -184,6 +234,8 @@ func accessOf(op map[string]any) string {
 }
 
 // curlLine returns a command that calls an operation.
+// Address, token and ids are variables of the shell, so that commands can be pasted one
+// after the other.
 func curlLine(method, path, access, body string) string {
 	path = strings.ReplaceAll(path, "/claims/{id}", "/claims/$CLAIM")
 	path = strings.ReplaceAll(path, "/products/{id}", "/products/$PRODUCT")
@@ -206,6 +258,7 @@ func curlLine(method, path, access, body string) string {
 }
 
 // typeName describes a schema in a word or two.
+// A reference is the name of its schema, which the page has a heading for.
 func typeName(s map[string]any) string {
 	switch {
 	case s == nil:
@@ -246,6 +299,7 @@ func typeName(s map[string]any) string {
 	return name
 }
 
+// describeSchemas lists the named types by name.
 func describeSchemas(doc map[string]any) []schema {
 	all := object(object(doc, "components"), "schemas")
 	var out []schema
@@ -266,6 +320,7 @@ func describeSchemas(doc map[string]any) []schema {
 }
 
 // describeReasons lists the reasons. A word that two of them share has one anchor.
+// Reason 0 is Granted, which is no refusal.
 func describeReasons() []reason {
 	var out []reason
 	seen := map[string]bool{}

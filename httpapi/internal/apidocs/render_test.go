@@ -2,6 +2,7 @@ package apidocs
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -53,5 +54,23 @@ func TestTypeName(t *testing.T) {
 func TestProse(t *testing.T) {
 	if got := prose("a `<b>` & c"); got != "a <code>&lt;b&gt;</code> &amp; c" {
 		t.Error(got)
+	}
+}
+
+// The policy allows the style and the script that stand in the page, as they stand
+// there, and no other.
+func TestPolicy(t *testing.T) {
+	page, err := Render(map[string]any{"info": map[string]any{"title": "<script>alert(1)</script>"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []string{"style", "script"} {
+		all := regexp.MustCompile(`(?s)<`+tag+`>(.*?)</`+tag+`>`).FindAllSubmatch(page, -1)
+		if len(all) != 1 || len(all[0][1]) == 0 || !strings.Contains(Policy, tag+"-src "+hashOf(string(all[0][1]))+";") {
+			t.Errorf("%d of %s, not as the policy %s", len(all), tag, Policy)
+		}
+	}
+	if strings.Contains(Policy, "unsafe") || regexp.MustCompile(` (style|on\w+)=`).Match(page) {
+		t.Error("the page has what the policy forbids")
 	}
 }

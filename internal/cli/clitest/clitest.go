@@ -12,7 +12,7 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/cli"
-	"github.com/dibs-dev/dibs/internal/cli/verbs"
+	"github.com/dibs-dev/dibs/internal/cli/program"
 )
 
 // The secrets of the servers that tests start.
@@ -74,7 +74,7 @@ func Start(t testing.TB, env []string, args ...string) *Verb {
 	go func() {
 		defer close(v.ended)
 		call := cli.Invocation{Args: args, Environ: Environ(env...), In: strings.NewReader(""), Out: v.Out, Err: v.Err}
-		v.code = call.Run(ctx, verbs.Root(cli.NewBuild(Version, "")))
+		v.code = call.Run(ctx, program.Root(cli.NewBuild(Version, "")))
 	}()
 	t.Cleanup(func() {
 		v.cancel()
@@ -186,11 +186,11 @@ func Until(t testing.TB, what string, met func() bool) {
 // Publish makes a campaign of units and opens it.
 func Publish(t testing.TB, api *client.Client, id string, units int64) {
 	t.Helper()
-	_, err := api.CreateCampaign(t.Context(), dibs.CampaignSpec{
+	_, err := api.Campaigns.Create(t.Context(), dibs.CampaignSpec{
 		ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour), Stock: dibs.StockSpec{Units: &units},
 	}, "")
 	if err == nil {
-		_, err = api.Publish(t.Context(), id)
+		_, err = api.Campaigns.Publish(t.Context(), id)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 	"github.com/dibs-dev/dibs/tokens"
 )
 
-// accessRules check who may call the server, from where and how often.
+// accessRules check who may call the server, from where and how often. They connect to nothing.
 func accessRules(c *Config) []settings.Fault {
-	fs := slices.Concat(secretRules(c), humanRules(c), listRules(c), networkRules(c), limitRules(c))
+	fs := slices.Concat(secretRules(c), humanRules(c), listRules(c), networkRules(c), limitRules(c), approveRules(c), oidcRules(c))
 	if c.JWKSURL != "" {
 		if err := tokens.CheckJWKS(c.JWKSURL); err != nil {
 			fs = append(fs, c.Fault("jwks_url", err.Error()))
@@ -23,6 +23,7 @@ func accessRules(c *Config) []settings.Fault {
 	if c.AdminListen != "" {
 		if problem := listenProblem(c.AdminListen); problem != "" {
 			fs = append(fs, c.Fault("admin_listen", problem))
+			// Port 0 twice is two ports.
 		} else if c.AdminListen == c.Listen && !strings.HasSuffix(c.Listen, ":0") {
 			fs = append(fs, c.Fault("admin_listen", "must be another address than listen"))
 		}
@@ -35,7 +36,8 @@ func accessRules(c *Config) []settings.Fault {
 	return fs
 }
 
-// networkRules check the networks of proxies and clients.
+// networkRules check the networks of proxies and clients. Behind a proxy that nobody trusts, every
+// client has the proxy's address: a list of addresses would block all clients or none.
 func networkRules(c *Config) []settings.Fault {
 	var fs []settings.Fault
 	for key, networks := range map[string][]string{
@@ -53,7 +55,7 @@ func networkRules(c *Config) []settings.Fault {
 	return fs
 }
 
-// limitRules check the limits.
+// limitRules check the form of the limits. A limit per address is refused where all clients share one.
 func limitRules(c *Config) []settings.Fault {
 	var fs []settings.Fault
 	for _, l := range c.limitSettings() {
@@ -64,6 +66,12 @@ func limitRules(c *Config) []settings.Fault {
 			fs = append(fs, c.Fault(l.key, err.Error()))
 		}
 	}
+	if c.LimitCalls != noLimit {
+		if _, err := dibs.ParseLimit("user", c.LimitCalls); err != nil {
+			fs = append(fs, c.Fault("limit_calls", err.Error()))
+		}
+	}
+	// One client that presses fast would use up the limit of all.
 	if c.LimitAddress != "" && c.oneAddress() {
 		fs = append(fs, c.Fault("limit_address", "with behind_proxy it needs trusted_proxies: without them every client has the proxy's address"))
 	}

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,6 +25,54 @@ func TestEngineProblem(t *testing.T) {
 		got := EngineProblem(engine)
 		if want == "" && got != "" || !strings.Contains(got, want) || strings.Contains(got, "pw") {
 			t.Errorf("%s: %q, want %q", engine, got, want)
+		}
+	}
+}
+
+// TestEnginesProblem: several addresses are deployments of Redis, each named once.
+func TestEnginesProblem(t *testing.T) {
+	many := make([]string, 65)
+	for i := range many {
+		many[i] = fmt.Sprintf("redis://h%d", i)
+	}
+	for _, c := range []struct {
+		engines []string
+		want    string
+	}{
+		{[]string{"memory"}, ""},
+		{[]string{"redis://u:pw@a", "rediss://b?addr=c:1"}, ""},
+		{[]string{"redis://s?master_set=one", "redis://s?master_set=two"}, ""},
+		{many[:64], ""},
+		{many, "names 65 deployments, at most 64"},
+		{nil, "must be memory"},
+		{[]string{"redis://a", "memory"}, "memory is an engine of one process"},
+		{[]string{"redis://u:pw@a", "redis://v:pw2@a"}, "redis://a is named twice"},
+		{[]string{"redis://a", "http://b"}, "must be memory, or the address of Redis"},
+	} {
+		got := enginesProblem(c.engines)
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) || strings.Contains(got, "pw") {
+			t.Errorf("%v: %q, want %q", c.engines, got, c.want)
+		}
+	}
+}
+
+// TestSeveralEngines: flags, variables and files name several addresses, and a node gets all.
+func TestSeveralEngines(t *testing.T) {
+	for what, read := range map[string]func() (*Config, string){
+		"flags": func() (*Config, string) {
+			return read(t, []Rule{StoreRules}, nil, "--engine", "redis://a", "--engine", "redis://b")
+		},
+		"a variable": func() (*Config, string) {
+			return read(t, []Rule{StoreRules}, []string{"DIBS_ENGINE=redis://a redis://b"})
+		},
+	} {
+		c, text := read()
+		n := c.Node()
+		if text != "" || n.Engine != "redis://a" || !slices.Equal(n.Deployments, []string{"redis://b"}) || !c.OnRedis() {
+			t.Errorf("%s: %s, %s and %v", what, text, n.Engine, n.Deployments)
+		}
+		if got := c.EnginePlace(); got != "redis://a and redis://b" {
+			t.Errorf("%s: the engine is shown as %q", what, got)
 		}
 	}
 }

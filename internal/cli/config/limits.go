@@ -4,7 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/limit"
+	"github.com/dibs-dev/dibs/gate/limit"
 )
 
 // ConnectionLimit returns how many long-lived connections an address may have;
@@ -23,6 +23,8 @@ func (c *Config) oneAddress() bool { return c.BehindProxy && len(c.TrustedProxie
 // limitSetting is a setting that holds a limit.
 type limitSetting struct{ key, per, text string }
 
+// limitSettings returns the settings that hold a limit for claims, in the order in which limits uses
+// them.
 func (c *Config) limitSettings() [4]limitSetting {
 	return [4]limitSetting{
 		{"limit_user", "user", c.LimitUser},
@@ -46,6 +48,31 @@ func (c *Config) limits() limit.Config {
 		User: specs[0], Address: specs[1], Campaign: specs[2], Server: specs[3], Entries: c.LimitEntries,
 		Lists: lists,
 	}
+}
+
+// noLimit is the value of limit_calls that takes the limit away.
+const noLimit = "none"
+
+// CallLimits returns the limits of calls besides claims, of settings that keep accessRules;
+// false for none.
+func (c *Config) CallLimits() (limit.Config, bool) {
+	spec, err := dibs.ParseLimit("user", c.LimitCalls)
+	if err != nil || c.LimitCalls == noLimit {
+		return limit.Config{}, false
+	}
+	return limit.Config{User: spec, Entries: c.LimitEntries}, true
+}
+
+// StrangerLimits returns the limits of calls without a token, by address, of settings that
+// keep accessRules; false for none, and where all clients seem to have one address.
+func (c *Config) StrangerLimits() (limit.Config, bool) {
+	calls, some := c.CallLimits()
+	if !some || c.oneAddress() {
+		return limit.Config{}, false
+	}
+	spec := *calls.User
+	spec.Per = "address"
+	return limit.Config{Address: &spec, Entries: c.LimitEntries}, true
 }
 
 // Prefixes returns the networks of a setting that keeps accessRules.

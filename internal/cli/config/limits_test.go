@@ -33,6 +33,24 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
+// TestStrangerLimits: addresses are bounded as users are, where they can be told apart.
+func TestStrangerLimits(t *testing.T) {
+	for _, c := range []struct {
+		config Config
+		want   bool
+	}{
+		{Config{LimitCalls: "100/s,burst=1000"}, true},
+		{Config{LimitCalls: noLimit}, false},
+		{Config{LimitCalls: "100/s", BehindProxy: true}, false},
+		{Config{LimitCalls: "100/s", BehindProxy: true, TrustedProxies: []string{"10.0.0.0/8"}}, true},
+	} {
+		l, ok := c.config.StrangerLimits()
+		if ok != c.want || ok && (l.Address == nil || l.Address.Rate != 100 || l.User != nil) {
+			t.Errorf("%+v: %v %+v", c.config, ok, l)
+		}
+	}
+}
+
 func TestPrefixes(t *testing.T) {
 	got := Prefixes([]string{"10.1.2.3/8", "nonsense", "::1/128"})
 	if len(got) != 2 || got[0] != netip.MustParsePrefix("10.0.0.0/8") || got[1] != netip.MustParsePrefix("::1/128") {

@@ -9,15 +9,16 @@ import (
 	"os"
 	"strings"
 
+	"github.com/dibs-dev/dibs/gate/limit"
 	"github.com/dibs-dev/dibs/internal/settings"
-	"github.com/dibs-dev/dibs/limit"
 )
 
 // maxListed bounds the lines of lists_file, comments included.
 const maxListed = 100_000
 
-// Lists returns the clients that are blocked and those that no limit holds for: of
-// settings that keep accessRules, and of lists_file as it is now.
+// Lists returns the clients that are blocked and those that no limit holds for: of settings that keep
+// accessRules, and of lists_file as it is now. A server calls it again when the file changes, so it
+// refuses a file as the start would: after an error the former lists should stay.
 func (c *Config) Lists() (limit.Lists, error) {
 	l := limit.Lists{
 		Blocked: Prefixes(c.BlockAddresses), Allowed: Prefixes(c.AllowAddresses), BlockedDevices: c.BlockDevices, AllowedDevices: c.AllowDevices,
@@ -80,6 +81,7 @@ func (c *Config) listed(l *limit.Lists, line string) error {
 		}
 		network = netip.PrefixFrom(at, at.BitLen())
 	}
+	// Devices can still be told apart by their header.
 	if c.oneAddress() {
 		return errors.New("names an address, and behind_proxy needs trusted_proxies to tell addresses apart")
 	}
@@ -87,7 +89,7 @@ func (c *Config) listed(l *limit.Lists, line string) error {
 	return nil
 }
 
-// listRules report a file of lists that cannot be used.
+// listRules report a file of lists that cannot be used, by its first bad line.
 func listRules(c *Config) []settings.Fault {
 	if _, err := c.Lists(); err != nil {
 		return []settings.Fault{c.Fault("lists_file", err.Error())}

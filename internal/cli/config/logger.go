@@ -8,7 +8,8 @@ import (
 	"github.com/dibs-dev/dibs/tracing"
 )
 
-// Logger returns a logger that writes to out in the form that the settings ask for.
+// Logger returns a logger that writes to out in the form that the settings ask for. Lines about a
+// request have the id of its trace.
 func (c *Config) Logger(out io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {

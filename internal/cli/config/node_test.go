@@ -9,7 +9,7 @@ func TestNode(t *testing.T) {
 		t.Fatal(text)
 	}
 	n := c.Node()
-	if n.Dir != "d" || n.Ledger != "sqlite:d/ledger.db" || !n.Migrate || n.Service.SettleBatch != 7 || len(n.Events.Sinks) != 2 || string(n.HumanSecret) != "hush" {
+	if n.Dir != "d" || n.Ledger != "sqlite:d/ledger.db" || !n.Migrate || n.Service.SettleBatch != 7 || len(n.Events.Sinks) != 2 || len(n.HumanSecrets) != 1 || string(n.HumanSecrets[0]) != "hush" {
 		t.Errorf("%+v", n)
 	}
 	// The default of push_first is more than this threshold.

@@ -1,18 +1,19 @@
 package config
 
 import (
-	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/dibs-dev/dibs/engine/redisengine"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/node"
-	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // SQLitePrefix begins the address of a SQLite file.
 const SQLitePrefix = "sqlite:"
 
-// LedgerAt returns the address of the ledger.
+// LedgerAt returns the address of the ledger: the setting's, or a file in the data folder.
 func (c *Config) LedgerAt() string {
 	if c.Ledger == "" {
 		return SQLitePrefix + filepath.Join(c.Data, node.LedgerFile)
@@ -20,7 +21,8 @@ func (c *Config) LedgerAt() string {
 	return c.Ledger
 }
 
-// JournalAt returns the address of the memory engine's journal.
+// JournalAt returns the address of the memory engine's journal: in the ledger's server, or a file of
+// its own in the data folder. With Redis there is no such journal.
 func (c *Config) JournalAt() string {
 	if sqlledger.InServer(c.Ledger) {
 		return c.Ledger
@@ -29,7 +31,16 @@ func (c *Config) JournalAt() string {
 }
 
 // EnginePlace names the engine for people.
-func (c *Config) EnginePlace() string { return enginePlace(c.Engine) }
+func (c *Config) EnginePlace() string {
+	if !c.OnRedis() {
+		return node.Memory
+	}
+	places := make([]string, len(c.Engine))
+	for i, engine := range c.Engine {
+		places[i] = redisengine.Place(engine)
+	}
+	return strings.Join(places, " and ")
+}
 
 // JournalPlace names the place of the journal for people.
 func (c *Config) JournalPlace() string {
@@ -54,17 +65,4 @@ func (c *Config) Place() string {
 
 // OnRedis reports whether the engine is Redis, where other nodes may decide claims
 // beside this one.
-func (c *Config) OnRedis() bool { return c.Engine != node.Memory }
-
-// enginePlace returns an engine's address without user, password and options.
-func enginePlace(engine string) string {
-	if engine == node.Memory {
-		return engine
-	}
-	u, err := url.Parse(engine)
-	if err != nil {
-		return "an address that cannot be read"
-	}
-	hosts := append([]string{u.Host}, u.Query()["addr"]...)
-	return u.Scheme + "://" + strings.Join(hosts, ",") + u.Path
-}
+func (c *Config) OnRedis() bool { return !slices.Equal(c.Engine, []string{node.Memory}) }

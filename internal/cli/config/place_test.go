@@ -13,11 +13,11 @@ func TestPlaces(t *testing.T) {
 		config                           Config
 		ledger, journal, place, journals string
 	}{
-		{Config{Engine: "memory", Data: "d"}, "sqlite:d/ledger.db", "sqlite:d/journal.db", "the data folder d", "sqlite:d/journal.db"},
-		{Config{Engine: "memory", Data: "d", Ledger: "sqlite:x.db"}, "sqlite:x.db", "sqlite:d/journal.db", "the data folder d", "sqlite:d/journal.db"},
-		{Config{Engine: "memory", Data: "d", Ledger: mysql}, mysql, mysql, "the database mysql://db:3306/shop", "mysql://db:3306/shop"},
-		{Config{Engine: redis, Data: "d", Ledger: mysql}, mysql, mysql, "redis://h1:6379,h2:6379/2 and mysql://db:3306/shop", "redis://h1:6379,h2:6379/2"},
-		{Config{Engine: "redis://u:secret-pw%zz@h", Data: "d"}, "sqlite:d/ledger.db", "sqlite:d/journal.db", "an address that cannot be read and sqlite:d/ledger.db", "an address that cannot be read"},
+		{Config{Engine: []string{"memory"}, Data: "d"}, "sqlite:d/ledger.db", "sqlite:d/journal.db", "the data folder d", "sqlite:d/journal.db"},
+		{Config{Engine: []string{"memory"}, Data: "d", Ledger: "sqlite:x.db"}, "sqlite:x.db", "sqlite:d/journal.db", "the data folder d", "sqlite:d/journal.db"},
+		{Config{Engine: []string{"memory"}, Data: "d", Ledger: mysql}, mysql, mysql, "the database mysql://db:3306/shop", "mysql://db:3306/shop"},
+		{Config{Engine: []string{redis}, Data: "d", Ledger: mysql}, mysql, mysql, "redis://h1:6379,h2:6379/2?master_set=main and mysql://db:3306/shop", "redis://h1:6379,h2:6379/2?master_set=main"},
+		{Config{Engine: []string{"redis://u:secret-pw%zz@h"}, Data: "d"}, "sqlite:d/ledger.db", "sqlite:d/journal.db", "an address that cannot be read and sqlite:d/ledger.db", "an address that cannot be read"},
 	} {
 		if c.config.LedgerAt() != c.ledger || c.config.JournalAt() != c.journal {
 			t.Errorf("%+v: the ledger is at %s, the journal at %s", c, c.config.LedgerAt(), c.config.JournalAt())

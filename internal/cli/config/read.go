@@ -15,7 +15,8 @@ func AddFlags(cmd *cobra.Command, keys ...[]string) {
 	cmd.Flags().String("config", "", "A YAML `FILE` of settings; flags and environment win over it (default $"+FileEnv+")")
 }
 
-// Rule finds what is wrong with settings beyond the form of single values.
+// Rule finds what is wrong with settings beyond the form of single values. It may be called with
+// values that could not be read and are zero.
 type Rule func(*Config) []settings.Fault
 
 // Read reads a verb's settings from its flags, the environment and the file. It
@@ -32,6 +33,7 @@ func Read(cmd *cobra.Command, rules ...Rule) (*Config, []settings.Fault, error) 
 	c := &Config{}
 	values, faults, err := settings.Load(c, settings.Sources{Flags: cmd.Flags(), Environ: cli.Environ(cmd), File: file})
 	if err != nil {
+		// A file that was named and cannot be read is no reason to go on with defaults.
 		return nil, nil, cli.Usage(err)
 	}
 	c.Values = values
@@ -51,7 +53,7 @@ func Read(cmd *cobra.Command, rules ...Rule) (*Config, []settings.Fault, error) 
 	return c, faults, nil
 }
 
-// Load is Read for verbs that need settings without a fault.
+// Load is Read for verbs that need settings without a fault: faults become one error, exit code 2.
 func Load(cmd *cobra.Command, rules ...Rule) (*Config, error) {
 	c, faults, err := Read(cmd, rules...)
 	if err == nil {

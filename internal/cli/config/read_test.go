@@ -20,7 +20,7 @@ func read(t *testing.T, rules []Rule, environ []string, args ...string) (c *Conf
 		c, err = Load(cmd, rules...)
 		return err
 	}}
-	AddFlags(verb, ServerKeys, []string{"url"})
+	AddFlags(verb, ServerKeys, CallKeys)
 	var out bytes.Buffer
 	call := cli.Invocation{Args: append([]string{"look"}, args...), Environ: environ, Out: &out, Err: &out}
 	call.Run(t.Context(), cli.Root(cli.Build{}, cli.Group{Title: "Verbs:", Verbs: []*cobra.Command{verb}}))

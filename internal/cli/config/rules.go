@@ -2,29 +2,34 @@ package config
 
 import (
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/events/sinks"
 	"github.com/dibs-dev/dibs/internal/settings"
-	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/tracing"
 )
 
-// StoreRules are for verbs that open the engine or the ledger.
+// StoreRules are for verbs that open the engine or the ledger. Whether they answer, and whether Redis
+// keeps what the durability asks for, shows when they are opened.
 func StoreRules(c *Config) []settings.Fault {
-	var fs []settings.Fault
+	fs := ledgerKeyRules(c)
 	if c.Data == "" {
 		fs = append(fs, c.Fault("data", "must name a folder"))
 	}
-	if problem := EngineProblem(c.Engine); problem != "" {
+	if problem := enginesProblem(c.Engine); problem != "" {
 		fs = append(fs, c.Fault("engine", problem))
 	}
 	if problem := LedgerProblem(c.Ledger); problem != "" {
 		fs = append(fs, c.Fault("ledger", problem))
 	}
-	if level := c.Durability; c.Engine == node.Memory && level != "" && level != dibs.LevelDurable && level != dibs.LevelLedgered {
+	if level := c.Durability; !c.OnRedis() && level != "" && level != dibs.LevelDurable && level != dibs.LevelLedgered {
 		fs = append(fs, c.Fault("durability", fmt.Sprintf(
 			"the memory engine is always durable, at no extra cost, and has no replicas: choose durable or ledgered, not %q", level)))
 	}
@@ -40,9 +45,10 @@ func ServerRules(c *Config) []settings.Fault {
 	if problem := adminKeyProblem(c.AdminKey); problem != "" {
 		fs = append(fs, c.Fault("admin_key", problem))
 	}
-	if c.Engine == node.Memory && c.DurabilityLost == dibs.WarnLost {
+	if !c.OnRedis() && c.DurabilityLost == dibs.WarnLost {
 		fs = append(fs, c.Fault("durability_lost", "the memory engine cannot grant what it cannot write: leave it out, or choose refuse"))
 	}
+	// Only when it was given: see service.
 	if c.Given("push_first") && c.PushFirst > c.PushThreshold {
 		fs = append(fs, c.Fault("push_first", fmt.Sprintf("must be at most push_threshold, %d: up to that many followers are told at once", c.PushThreshold)))
 	}
@@ -51,7 +57,7 @@ func ServerRules(c *Config) []settings.Fault {
 			fs = append(fs, c.Fault("otlp_endpoint", err.Error()))
 		}
 	}
-	return slices.Concat(fs, eventsRules(c), tlsRules(c), accessRules(c))
+	return slices.Concat(fs, eventsRules(c), tlsRules(c), linkRules(c), accessRules(c))
 }
 
 // eventsRules report sinks with a bad address, and sinks that are named twice.
@@ -62,6 +68,7 @@ func eventsRules(c *Config) []settings.Fault {
 		name := sinks.Name(sink)
 		if err := sinks.Check(sink); err != nil {
 			fs = append(fs, c.Fault("events", name+": "+err.Error()))
+			// Two sinks of one name would share a place in the feed, and each miss what the other took.
 		} else if seen[name] {
 			fs = append(fs, c.Fault("events", name+" is named twice"))
 		}
@@ -70,18 +77,88 @@ func eventsRules(c *Config) []settings.Fault {
 	return fs
 }
 
-// tlsRules report a certificate or a key that cannot be used.
+// tlsRules report a certificate or a key that cannot be used. They read both files, so that a server
+// does not start with a key that is not of the certificate.
 func tlsRules(c *Config) []settings.Fault {
+	fs := clientCARules(c)
 	switch {
 	case c.TLSCert == "" && c.TLSKey == "":
-		return nil
+		return fs
 	case c.TLSKey == "":
-		return []settings.Fault{c.Fault("tls_key", "tls_cert needs it")}
+		return append(fs, c.Fault("tls_key", "tls_cert needs it"))
 	case c.TLSCert == "":
-		return []settings.Fault{c.Fault("tls_cert", "tls_key needs it")}
+		return append(fs, c.Fault("tls_cert", "tls_key needs it"))
 	}
 	if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
-		return []settings.Fault{c.Fault("tls_cert", "cannot be used with tls_key: "+err.Error())}
+		fs = append(fs, c.Fault("tls_cert", "cannot be used with tls_key: "+err.Error()))
 	}
-	return nil
+	return fs
+}
+
+// clientCARules report authorities of client certificates that would never be asked: users have
+// no certificates, so administrators need an address of their own, with TLS.
+func clientCARules(c *Config) []settings.Fault {
+	if c.AdminClientCA == "" {
+		return nil
+	}
+	var fs []settings.Fault
+	if c.TLSCert == "" || c.AdminListen == "" {
+		fs = append(fs, c.Fault("admin_client_ca", "needs tls_cert and admin_listen: users on the same address would need certificates too"))
+	}
+	if _, err := ReadAuthorities(c.AdminClientCA); err != nil {
+		fs = append(fs, c.Fault("admin_client_ca", err.Error()))
+	} else if _, err := ReadRevoked(c.AdminClientCA, time.Now()); err != nil {
+		fs = append(fs, c.Fault("admin_client_ca", err.Error()))
+	}
+	return fs
+}
+
+// ReadRevoked reads the lists of revoked certificates that stand in the file of authorities,
+// each signed by one of them and of today: a list that has ended says nothing of what was
+// revoked since. Without a list none is revoked.
+func ReadRevoked(file string, now time.Time) (lists []*x509.RevocationList, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	var authorities []*x509.Certificate
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		switch block.Type {
+		case "CERTIFICATE":
+			c, err := x509.ParseCertificate(block.Bytes)
+			if err != nil {
+				return nil, fmt.Errorf("has a certificate that cannot be read: %w", err)
+			}
+			authorities = append(authorities, c)
+		case "X509 CRL":
+			l, err := x509.ParseRevocationList(block.Bytes)
+			if err != nil {
+				return nil, fmt.Errorf("has a list of revoked certificates that cannot be read: %w", err)
+			}
+			lists = append(lists, l)
+		}
+	}
+	for _, l := range lists {
+		signed := slices.ContainsFunc(authorities, func(c *x509.Certificate) bool { return l.CheckSignatureFrom(c) == nil })
+		switch {
+		case !signed:
+			return nil, fmt.Errorf("has a list of revoked certificates of %s, which no authority in it has signed", l.Issuer)
+		case !l.NextUpdate.IsZero() && now.After(l.NextUpdate):
+			return nil, fmt.Errorf("has a list of revoked certificates of %s that ended at %s", l.Issuer, l.NextUpdate.UTC().Format(time.RFC3339))
+		}
+	}
+	return lists, nil
+}
+
+// ReadAuthorities reads the certificates of a PEM file.
+func ReadAuthorities(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, errors.New("has no certificate in it")
+	}
+	return pool, nil
 }

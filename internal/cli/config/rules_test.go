@@ -79,3 +79,12 @@ func TestConfigFaults(t *testing.T) {
 		})
 	}
 }
+
+// TestClientCertificateFaults: client certificates are asked for over TLS, at an address of their own,
+// by authorities that can be read.
+func TestClientCertificateFaults(t *testing.T) {
+	clitest.Run(t, clitest.Secrets, "config", "check", "--admin-client-ca", "none.pem").Want(t, 2,
+		"admin_client_ca (flag --admin-client-ca): needs tls_cert and admin_listen", "admin_client_ca (flag --admin-client-ca): cannot be read")
+	empty := clitest.WriteFile(t, "ca.pem", "none")
+	clitest.Run(t, clitest.Secrets, "config", "check", "--admin-client-ca", empty).Want(t, 2, "has no certificate in it")
+}

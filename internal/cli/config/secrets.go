@@ -5,13 +5,46 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
+	"github.com/dibs-dev/dibs/internal/keyring"
 	"github.com/dibs-dev/dibs/internal/settings"
 )
 
 // minJWTSecret is the least length of a token secret in bytes: HS256 is no stronger
 // than its key.
 const minJWTSecret = 32
+
+// minDifferent is how many different bytes a secret has at least. One drawn by chance
+// has more; "aaaa..." and "12341234..." have fewer, and can be guessed at any length.
+const minDifferent = 6
+
+// isWeak reports whether a secret is made of too few different bytes to be one.
+func isWeak(secret []byte) bool {
+	var seen [256]bool
+	different := 0
+	for _, b := range secret {
+		if !seen[b] {
+			seen[b] = true
+			different++
+		}
+	}
+	return different < minDifferent
+}
+
+// secretProblem says why a text cannot be a secret of HS256; empty for a good one.
+func secretProblem(secret []byte) string {
+	switch {
+	case len(secret) < minJWTSecret:
+		return fmt.Sprintf("must be at least %d bytes, this one has %d", minJWTSecret, len(secret))
+	case isWeak(secret):
+		return weakProblem
+	}
+	return ""
+}
+
+var weakProblem = fmt.Sprintf("must have at least %d different characters: openssl rand -hex 32 makes a secret", minDifferent)
 
 // secretRules report a file of secrets that cannot be used.
 func secretRules(c *Config) []settings.Fault {
@@ -24,32 +57,70 @@ func secretRules(c *Config) []settings.Fault {
 	return nil
 }
 
-// jwtSecretRules report a secret that is too short for HS256.
+// jwtSecretRules report a secret that is too weak for HS256.
 func jwtSecretRules(c *Config) []settings.Fault {
-	if n := len(c.JWTSecret); n > 0 && n < minJWTSecret {
-		return []settings.Fault{c.Fault("jwt_secret", fmt.Sprintf("must be at least %d bytes, this one has %d", minJWTSecret, n))}
+	if c.JWTSecret == "" {
+		return nil
+	}
+	if problem := secretProblem([]byte(c.JWTSecret)); problem != "" {
+		return []settings.Fault{c.Fault("jwt_secret", problem)}
 	}
 	return nil
 }
 
+// HumanSecrets returns the secrets of the human check, one for each line that is not empty.
+func (c *Config) HumanSecrets() (secrets [][]byte) {
+	for line := range strings.Lines(c.HumanSecret) {
+		if line = strings.TrimSpace(line); line != "" {
+			secrets = append(secrets, []byte(line))
+		}
+	}
+	return secrets
+}
+
+// isHuman reports whether a text is a secret of the human check.
+func (c *Config) isHuman(secret []byte) bool {
+	return slices.ContainsFunc(c.HumanSecrets(), func(human []byte) bool { return bytes.Equal(human, secret) })
+}
+
 // humanRules report a bad secret of the human check. It must differ from those of
 // users' tokens: otherwise a voucher of the check would pass as a token, and let
-// its holder claim in another user's name.
+// its holder claim in another user's name. JWTSecrets refuses a file that has it.
 func humanRules(c *Config) []settings.Fault {
-	if c.HumanSecret == "" {
-		return nil
-	}
-	if n := len(c.HumanSecret); n < minJWTSecret {
-		return []settings.Fault{c.Fault("human_secret", fmt.Sprintf("must be at least %d bytes, this one has %d", minJWTSecret, n))}
-	}
-	// secretRules reports a file that cannot be read.
-	secrets, _ := c.JWTSecrets()
-	for _, secret := range secrets {
-		if string(secret) == c.HumanSecret {
-			return []settings.Fault{c.Fault("human_secret", "must be another secret than those of users' tokens (jwt_secret, jwt_secret_file)")}
+	for _, secret := range c.HumanSecrets() {
+		problem := secretProblem(secret)
+		if problem == "" && string(secret) == c.JWTSecret {
+			problem = "must be another secret than those of users' tokens (jwt_secret, jwt_secret_file)"
+		}
+		if problem != "" {
+			return []settings.Fault{c.Fault("human_secret", problem)}
 		}
 	}
 	return nil
+}
+
+// ReadHumanSecrets reads the file of human_secret again. It refuses what serve would not
+// start with, and changes nothing then.
+func (c *Config) ReadHumanSecrets(path string) ([][]byte, error) {
+	text, err := settings.ReadValue(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	next := *c
+	next.HumanSecret = text
+	if faults := humanRules(&next); len(faults) > 0 {
+		return nil, errors.New(faults[0].Problem)
+	}
+	// A secret of users' tokens may be in a file of its own.
+	if _, err := next.JWTSecrets(); err != nil {
+		return nil, fmt.Errorf("jwt_secret_file %w", err)
+	}
+	secrets := next.HumanSecrets()
+	if len(secrets) == 0 {
+		return nil, errors.New("has no secret in it")
+	}
+	c.HumanSecret = text
+	return secrets, nil
 }
 
 // TokenRules are for verbs that sign tokens: a token without the server's secret
@@ -65,7 +136,8 @@ func TokenRules(c *Config) []settings.Fault {
 }
 
 // JWTSecrets returns the secrets of users' tokens, the one that signs first. It
-// reads jwt_secret_file, so that a later call may return others.
+// reads jwt_secret_file, so that a later call may return others, and refuses a file
+// that serve would not start with: a reload obeys the rules of the start.
 func (c *Config) JWTSecrets() ([][]byte, error) {
 	var secrets [][]byte
 	if c.JWTSecret != "" {
@@ -86,6 +158,11 @@ func (c *Config) JWTSecrets() ([][]byte, error) {
 			continue
 		case len(line) < minJWTSecret:
 			return nil, fmt.Errorf("line %d has %d bytes, a secret needs at least %d", i+1, len(line), minJWTSecret)
+		case isWeak(line):
+			return nil, fmt.Errorf("line %d %s", i+1, weakProblem)
+		// humanRules compare with jwt_secret alone.
+		case c.isHuman(line):
+			return nil, fmt.Errorf("line %d must be another secret than human_secret: a voucher of the human check would pass as a user's token", i+1)
 		}
 		found = true
 		secrets = append(secrets, line)
@@ -94,4 +171,28 @@ func (c *Config) JWTSecrets() ([][]byte, error) {
 		return nil, errors.New("has no secret in it")
 	}
 	return secrets, nil
+}
+
+// LedgerKeys returns the keys of ledger_key_file; none without it. It reads the file, so that a
+// later call may return others.
+func (c *Config) LedgerKeys() ([][]byte, error) {
+	if c.LedgerKeyFile == "" {
+		return nil, nil
+	}
+	file, err := os.ReadFile(c.LedgerKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	return keyring.ReadKeys(file)
+}
+
+// ledgerKeyRules report a file of keys that cannot be used.
+func ledgerKeyRules(c *Config) []settings.Fault {
+	if _, err := c.LedgerKeys(); err != nil {
+		return []settings.Fault{c.Fault("ledger_key_file", err.Error())}
+	}
+	if c.EncryptCodes && c.LedgerKeyFile == "" {
+		return []settings.Fault{c.Fault("encrypt_codes", "needs ledger_key_file, which has the keys")}
+	}
+	return nil
 }

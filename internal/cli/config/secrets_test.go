@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ func TestHumanSecret(t *testing.T) {
 	}{
 		"short":               {[]string{"--human-secret", "short"}, "human_secret (flag --human-secret): must be at least 32 bytes, this one has 5"},
 		"that of the tokens":  {[]string{"--human-secret", clitest.Secret}, "human_secret (flag --human-secret): must be another secret than those of users' tokens"},
-		"one of the file's":   {[]string{"--human-secret", other, "--jwt-secret-file", file}, "human_secret (flag --human-secret): must be another secret"},
+		"one of the file's":   {[]string{"--human-secret", other, "--jwt-secret-file", file}, "jwt_secret_file (flag --jwt-secret-file): line 1 must be another secret than human_secret"},
 		"a file not readable": {[]string{"--human-secret", other, "--jwt-secret-file", file + "x"}, "jwt_secret_file (flag --jwt-secret-file): cannot be read"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -29,4 +30,47 @@ func TestHumanSecret(t *testing.T) {
 		})
 	}
 	clitest.Run(t, clitest.Secrets, "config", "check", "--human-secret", other).Want(t, 0, "the settings are good")
+}
+
+// TestWeakSecrets checks that a secret of the right length that anybody could guess is
+// refused, wherever it stands.
+func TestWeakSecrets(t *testing.T) {
+	weak := strings.Repeat("a", 48)
+	file := clitest.WriteFile(t, "secrets.txt", "# rotated\n"+weak+"\n")
+	for what, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"key":     {[]string{"--admin-key", strings.Repeat("abcde", 5)}, "admin_key (flag --admin-key): must have at least 6 different characters"},
+		"secret":  {[]string{"--jwt-secret", strings.Repeat("1234", 9)}, "jwt_secret (flag --jwt-secret): must have at least 6 different characters"},
+		"file":    {[]string{"--jwt-secret-file", file}, "jwt_secret_file (flag --jwt-secret-file): line 2 must have at least 6 different characters"},
+		"voucher": {[]string{"--human-secret", weak}, "human_secret (flag --human-secret): must have at least 6 different characters"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := clitest.Run(t, clitest.Secrets, append([]string{"config", "check"}, c.args...)...)
+			r.Want(t, 2, "1 setting is wrong", c.want)
+			if strings.Contains(r.Err, weak) {
+				t.Errorf("a secret is told:\n%s", r.Err)
+			}
+		})
+	}
+}
+
+// TestReadableSecrets checks that a file of secrets which other users of the machine can
+// read is told.
+func TestReadableSecrets(t *testing.T) {
+	file := clitest.WriteFile(t, "secrets.txt", "the secret of users' tokens, 32 bytes+\n")
+	check := func() clitest.Result {
+		return clitest.Run(t, clitest.Secrets, "config", "check", "--jwt-secret-file", file)
+	}
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check().Want(t, 0, "note: "+file+" holds secrets of users' tokens and can be read by others: chmod 600 "+file)
+	if err := os.Chmod(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := check(); strings.Contains(r.Out+r.Err, "note:") {
+		t.Errorf("a file of mode 600 is doubted:\n%s%s", r.Out, r.Err)
+	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
@@ -8,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/dibs-dev/dibs/internal/settings"
-	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 
 	"github.com/dibs-dev/dibs/access"
 )
 
-// ServeRules are what production asks for, beyond ServerRules.
+// ServeRules are what production asks for, beyond ServerRules: a way to tell users apart, and TLS
+// wherever other machines can reach an address.
 func ServeRules(c *Config) []settings.Fault {
 	fs := jwtSecretRules(c)
 	if c.JWTSecret == "" && c.JWTSecretFile == "" && c.JWKSURL == "" {
@@ -28,13 +30,33 @@ func ServeRules(c *Config) []settings.Fault {
 	return fs
 }
 
+// defaultAdminListen is where administrators are served when others can reach listen.
+const defaultAdminListen = "127.0.0.1:8081"
+
+// SeparateAdmin gives administrators an address of their own on this machine when other
+// machines can reach listen, by itself or through a proxy on this machine: API keys, metrics and
+// profiles are not for them. Settings that say where, or that both are one, stay.
+func (c *Config) SeparateAdmin() {
+	if c.AdminListen != "" || c.AdminPublic || isLoopback(c.Listen) && !c.BehindProxy {
+		return
+	}
+	c.AdminListen = defaultAdminListen
+	// Whoever asks for a free port, as tests do, may run several servers on one machine.
+	if _, port, err := net.SplitHostPort(c.Listen); err == nil && port == "0" {
+		c.AdminListen = "127.0.0.1:0"
+	}
+}
+
 // DevRules are for dev, beyond ServerRules. They keep other machines out, since a
 // dev_ token lets its sender be any user, and keep a ledger from outliving its
 // journal.
 func DevRules(c *Config) []settings.Fault {
 	var fs []settings.Fault
-	if listenProblem(c.Listen) == "" && !isLoopback(c.Listen) {
-		fs = append(fs, c.Fault("listen", "dev believes every client about its user, so it serves on loopback only, such as 127.0.0.1:8080; see dibs serve"))
+	for _, l := range []struct{ key, address string }{{"listen", c.Listen}, {"admin_listen", c.AdminListen}} {
+		// Every address serves users, that of administrators too.
+		if listenProblem(l.address) == "" && !isLoopback(l.address) {
+			fs = append(fs, c.Fault(l.key, "dev believes every client about its user, so it serves on loopback only, such as 127.0.0.1:8080; see dibs serve"))
+		}
 	}
 	switch temporary := !c.Given("data") && !sqlledger.InServer(c.Ledger); {
 	case temporary && c.OnRedis():
@@ -45,16 +67,51 @@ func DevRules(c *Config) []settings.Fault {
 	return fs
 }
 
-// ClientRules are for verbs that call a server.
-func ClientRules(c *Config) []settings.Fault {
+// ClientRules are for verbs that call a server as an admin. signedIn says that the user is signed in there.
+func ClientRules(signedIn func(url string) bool) Rule {
+	return func(c *Config) []settings.Fault {
+		fs := CallRules(c)
+		// Its form is the server's to judge.
+		if c.AdminKey == "" && !signedIn(c.URL) {
+			fs = append(fs, c.Fault("admin_key", "is required to call a server as an admin, unless you sign in by dibs login"))
+		}
+		return fs
+	}
+}
+
+// CallRules are for verbs that call a server.
+func CallRules(c *Config) []settings.Fault {
 	var fs []settings.Fault
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		fs = append(fs, c.Fault("url", "must be an address such as http://127.0.0.1:8080"))
 	}
-	if c.AdminKey == "" {
-		fs = append(fs, c.Fault("admin_key", "is required to call a server as an admin"))
+	if _, err := c.CallTLS(); err != nil {
+		fs = append(fs, c.Fault("client_cert", err.Error()))
 	}
 	return fs
+}
+
+// CallTLS is how verbs speak TLS with a server: with a client certificate and authorities of
+// their own where the settings have some; nil for the system's way.
+func (c *Config) CallTLS() (*tls.Config, error) {
+	if c.ClientCert == "" && c.ClientKey == "" && c.ServerCA == "" {
+		return nil, nil //nolint:nilnil // no settings are no fault
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if c.ClientCert != "" || c.ClientKey != "" {
+		pair, err := tls.LoadX509KeyPair(c.ClientCert, c.ClientKey)
+		if err != nil {
+			return nil, fmt.Errorf("cannot be used with client_key: %w", err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	if c.ServerCA != "" {
+		var err error
+		if t.RootCAs, err = ReadAuthorities(c.ServerCA); err != nil {
+			return nil, fmt.Errorf("server_ca %w", err)
+		}
+	}
+	return t, nil
 }
 
 // listenProblem says why an address cannot be listened on; empty for a good one.
@@ -69,7 +126,8 @@ func listenProblem(address string) string {
 	return ""
 }
 
-// isLoopback reports whether only this machine can reach an address.
+// isLoopback reports whether only this machine can reach an address. A name other than localhost may
+// stand for any address, and counts as reachable.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -90,6 +148,8 @@ func adminKeyProblem(key string) string {
 		return ""
 	case len(key) < access.MinKeyLen || len(key) > maxKeyLen || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fmt.Sprintf("must be %d to %d visible characters", access.MinKeyLen, maxKeyLen)
+	case isWeak([]byte(key)):
+		return fmt.Sprintf("must have at least %d different characters: openssl rand -hex 24 makes a key", minDifferent)
 	case strings.HasPrefix(key, "dev_") || strings.HasPrefix(key, "eyJ"):
 		// The server tells keys from tokens by how they begin.
 		return "must not look like a user's token: begin it with anything but dev_ and eyJ"

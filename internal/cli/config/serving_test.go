@@ -7,7 +7,7 @@ import (
 
 // TestRulesByVerb: each verb refuses what would hurt there, and only there.
 func TestRulesByVerb(t *testing.T) {
-	secret := strings.Repeat("s", minJWTSecret)
+	const secret = "0123456789abcdef0123456789abcdef"
 	good := []string{"DIBS_JWT_SECRET=" + secret, "DIBS_ADMIN_KEY=" + secret}
 	for _, c := range []struct {
 		name    string
@@ -29,9 +29,9 @@ func TestRulesByVerb(t *testing.T) {
 		{"dev on Redis with a ledger that does not stay", DevRules, nil, []string{"--engine", "redis://h"}, []string{"data (not set", "--data"}},
 		{"dev with both in a folder", DevRules, nil, []string{"--ledger", "sqlite:x.db", "--data", "d"}, nil},
 		{"dev with both in a server", DevRules, nil, []string{"--ledger", "mysql://u:p@h/d"}, nil},
-		{"a client without a key", ClientRules, nil, nil, []string{"admin_key (not set"}},
-		{"a client without a server", ClientRules, good, []string{"--url", "localhost"}, []string{"url (flag --url): must be an address"}},
-		{"a client", ClientRules, good, []string{"--url", "https://h"}, nil},
+		{"a client without a key", ClientRules(signedOut), nil, nil, []string{"admin_key (not set"}},
+		{"a client without a server", ClientRules(signedOut), good, []string{"--url", "localhost"}, []string{"url (flag --url): must be an address"}},
+		{"a client", ClientRules(signedOut), good, []string{"--url", "https://h"}, nil},
 		{"a signer without a secret", TokenRules, nil, nil, []string{"jwt_secret (not set", "is required, at least 32 bytes"}},
 		{"a signer", TokenRules, good, nil, nil},
 		{"a key with spaces", ServerRules, nil, []string{"--admin-key", "sixteen and more "}, []string{"admin_key (flag --admin-key): must be 16 to 255 visible characters"}},
@@ -51,3 +51,32 @@ func TestRulesByVerb(t *testing.T) {
 		})
 	}
 }
+
+// TestSeparateAdmin: administrators have an address of their own where other machines can
+// reach that of the users, unless the settings say otherwise.
+func TestSeparateAdmin(t *testing.T) {
+	for _, c := range []struct {
+		given Config
+		want  string
+	}{
+		{Config{Listen: "127.0.0.1:8080"}, ""},
+		{Config{Listen: "localhost:8080"}, ""},
+		{Config{Listen: "0.0.0.0:8080"}, "127.0.0.1:8081"},
+		{Config{Listen: ":8080", BehindProxy: true}, "127.0.0.1:8081"},
+		{Config{Listen: "127.0.0.1:8080", BehindProxy: true}, "127.0.0.1:8081"},
+		{Config{Listen: "[::1]:0", BehindProxy: true}, "127.0.0.1:0"},
+		{Config{Listen: "127.0.0.1:8080", BehindProxy: true, AdminPublic: true}, ""},
+		{Config{Listen: "192.0.2.7:0"}, "127.0.0.1:0"},
+		{Config{Listen: "0.0.0.0:8080", AdminListen: "10.0.0.5:9090"}, "10.0.0.5:9090"},
+		{Config{Listen: "0.0.0.0:8080", AdminPublic: true}, ""},
+	} {
+		got := c.given
+		got.SeparateAdmin()
+		if got.AdminListen != c.want {
+			t.Errorf("with listen %s, admin_listen %q, admin_public %t: %q, want %q", c.given.Listen, c.given.AdminListen, c.given.AdminPublic, got.AdminListen, c.want)
+		}
+	}
+}
+
+// signedOut is for rules of users who have not signed in by dibs login.
+func signedOut(string) bool { return false }

@@ -8,23 +8,26 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/node"
-	"github.com/dibs-dev/dibs/sqlledger"
 
 	"github.com/dibs-dev/dibs/api"
 )
 
-// banner is what dev prints at its start.
+// banner is what dev prints at its start, on the output: log lines go to the error output. It shows
+// an admin key and a sign-in, which only dev may: its server is on loopback.
 type banner struct {
 	version, url, engine, data, ledger string
 	// temporary says that data is removed at the end.
-	temporary  bool
-	key        string
+	temporary bool
+	key       string
+	// login is the console's address, which signs in once.
+	login      string
 	durability string
 	campaigns  []api.CampaignView
 }
 
-// database names the kind of database at an address.
+// database names the kind of database at an address; no address means SQLite.
 func database(address string) string {
 	switch kind, _, _ := strings.Cut(address, ":"); kind {
 	case "mysql", "mariadb":
@@ -36,6 +39,7 @@ func database(address string) string {
 }
 
 // engineKind names the kind of engine.
+// Any engine that is not memory is Redis, in one of its forms of address.
 func (b *banner) engineKind() string {
 	if b.engine == node.Memory {
 		return b.engine
@@ -43,7 +47,7 @@ func (b *banner) engineKind() string {
 	return "Redis"
 }
 
-// promised says what a granted claim survives at each level.
+// promised says what a granted claim survives at each level: docs/GUARANTEES.md in one line each.
 var promised = map[string]string{
 	dibs.LevelNone:       "a yes survives nothing",
 	dibs.LevelRelaxed:    "a yes survives a crash, and after a power cut all but the last two seconds do",
@@ -67,6 +71,8 @@ func (b *banner) print(out io.Writer) error {
 	}
 	for _, l := range [][2]string{
 		{"API", b.url},
+		{"Shop", b.url + "/"},
+		{"Console", b.login},
 		{"Docs", b.url + "/docs"},
 		{"Page", b.url + "/c/" + demoSale + "#token=dev_42"},
 		{"Health", b.url + "/healthz"},
@@ -77,6 +83,7 @@ func (b *banner) print(out io.Writer) error {
 	} {
 		fmt.Fprintf(out, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", l[0])), l[1])
 	}
+	fmt.Fprintf(out, "\n%s\n\n%s\n", p.Bold("For other terminals: dibs and curl find this server"), b.exports())
 	fmt.Fprintf(out, "\n%s\n\n", p.Bold("Campaigns"))
 	if err := b.campaignTable().Write(out); err != nil {
 		return err
@@ -85,8 +92,30 @@ func (b *banner) print(out io.Writer) error {
 	for _, l := range b.curlLines() {
 		fmt.Fprintf(out, "\n%s\n%s\n", p.Dim("# "+l.what), l.curl)
 	}
+	// Only the last write is checked: an output that fails fails here too.
 	_, err := fmt.Fprint(out, "\nCtrl-C stops.\n\n")
 	return err
+}
+
+// exports is a line for a shell, after which every verb finds the server, and those that work on the
+// ledger its folder. An address of a ledger in a server may hold a password, and is not shown.
+func (b *banner) exports() string {
+	line := "export DIBS_URL=" + shellWord(b.url) + " DIBS_ADMIN_KEY=" + shellWord(b.key)
+	if b.engine == node.Memory && !sqlledger.InServer(b.ledger) {
+		line += " DIBS_DATA=" + shellWord(b.data)
+	}
+	return line
+}
+
+// shellWord quotes a text where a shell would take it apart.
+func shellWord(text string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/:._-+=,@%", r)
+	}
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool { return !plain(r) }) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // campaignTable shows the demo campaigns, indented like the lines above them.
@@ -97,12 +126,14 @@ func (b *banner) campaignTable() *cli.Table {
 		if c.Price != nil {
 			price = c.Price.Digits() + " " + c.Price.Currency
 		}
+		// The price is shown in major units, as people write it, unlike in the API.
 		t.Add("  "+c.ID, c.Kind, fmt.Sprintf("%d left", c.Remaining), stateText(&c, time.Now()), price)
 	}
 	return t
 }
 
-// stateText says in words whether a campaign is open, and until or from when.
+// stateText says in words whether a campaign is open at now, and until or from when, in local time.
+// A campaign whose end has passed is shown as ended, although its state may still be published.
 func stateText(c *api.CampaignView, now time.Time) string {
 	switch {
 	case c.State == dibs.EndedState || !now.Before(c.EndsAt):
@@ -118,7 +149,8 @@ func stateText(c *api.CampaignView, now time.Time) string {
 // curlLine is a command to paste, and what it shows.
 type curlLine struct{ what, curl string }
 
-// curlLines returns the commands to paste.
+// curlLines returns the commands to paste. Each works as it stands, in this order: the later ones
+// show what the earlier ones did.
 func (b *banner) curlLines() []curlLine {
 	call := func(method, token, path string) string {
 		return fmt.Sprintf(`curl -sS%s -w '\n' -H 'Authorization: Bearer %s' %s%s`, method, token, b.url, path)

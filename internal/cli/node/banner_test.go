@@ -25,10 +25,10 @@ func TestBanner(t *testing.T) {
 		want   []string
 	}{
 		{banner{engine: "memory", data: "/tmp/x", ledger: "sqlite:/tmp/x/ledger.db", temporary: true, durability: dibs.LevelDurable}, []string{
-			"dibs v7 · memory engine, SQLite ledger · durable: a yes is on the disk", "/tmp/x (removed at the end; --data DIR keeps it)",
+			"dibs v7 · memory engine, SQLite ledger · durable: a yes is on the disk", "\nexport DIBS_URL=http://h:1 DIBS_ADMIN_KEY=dibs_key DIBS_DATA=/tmp/x\n", "/tmp/x (removed at the end; --data DIR keeps it)",
 		}},
 		{banner{engine: "redis://:secret-pw@r", data: "x", ledger: "postgres://u:secret-pw@h/d", durability: dibs.LevelLedgered}, []string{
-			"dibs v7 · Redis engine, PostgreSQL ledger · ledgered: ", "postgres://h/d (kept)",
+			"dibs v7 · Redis engine, PostgreSQL ledger · ledgered: ", "\nexport DIBS_URL=http://h:1 DIBS_ADMIN_KEY=dibs_key\n", "postgres://h/d (kept)",
 		}},
 	} {
 		c.banner.version, c.banner.url, c.banner.key, c.banner.campaigns = "v7", "http://h:1", "dibs_key", campaigns
@@ -46,6 +46,15 @@ func TestBanner(t *testing.T) {
 		}
 		if strings.Contains(text, "secret-pw") {
 			t.Errorf("a password is shown:\n%s", text)
+		}
+	}
+}
+
+// A shell reads each word as it was.
+func TestShellWord(t *testing.T) {
+	for text, want := range map[string]string{"/tmp/a-b_c.d": "/tmp/a-b_c.d", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$HOME": "'$HOME'"} {
+		if got := shellWord(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/settings"
 )
 
-// newConfigCommand returns the verbs about settings. They open at most the ledger, to see
-// whether it has a key.
+// newConfigCommand returns the verbs about settings. They call no server and open at most the ledger,
+// to see whether it has an API key, as serve would.
 func newConfigCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "config",
@@ -24,14 +24,15 @@ func newConfigCommand() *cobra.Command {
 	}, newConfigCheckCommand(), newConfigShowCommand(), newConfigDocsCommand())
 }
 
-// readServing reads the settings as serve sees them, with everything that serve
-// would refuse.
+// readServing reads the settings as serve sees them, with everything that serve would refuse, so that
+// serve, config check and doctor always agree.
 func readServing(cmd *cobra.Command) (*config.Config, []settings.Fault, error) {
 	return config.Read(cmd, config.ServerRules, config.ServeRules, adminKeyRule(cmd.Context()))
 }
 
-// newConfigCheckCommand lists the faults of the settings for serve. Warnings do not change
-// its exit code.
+// newConfigCheckCommand lists the faults of the settings for serve, all at once, and exits with 2 when
+// there is one. Warnings are notes on the error output and do not change its exit code, so that a
+// deployment may run it before each start.
 func newConfigCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
@@ -45,6 +46,7 @@ func newConfigCheckCommand() *cobra.Command {
 			for _, w := range warnings(c, cli.Environ(cmd)) {
 				cmd.PrintErrln("note: " + w)
 			}
+			// After the notes: a misspelt variable is often the reason of a fault.
 			if err := cli.Faults(settingsAre(faults)+" wrong:", faults); err != nil {
 				return err
 			}
@@ -64,24 +66,34 @@ func settingsAre(faults []settings.Fault) string {
 	return fmt.Sprintf("%d settings are", len(faults))
 }
 
-// warnings lists what is allowed and probably a mistake: variables that look like
-// misspelt settings, and files of secrets that others can read.
+// warnings lists what is allowed and probably a mistake: variables that look like misspelt settings,
+// files of secrets that other users can read, and links without TLS. A file that cannot be examined
+// gives no warning: the rules report what cannot be read.
 func warnings(c *config.Config, environ []string) []string {
 	var list []string
 	misspelt := settings.UnknownVariables(c, environ, config.FileEnv)
 	for _, name := range slices.Sorted(maps.Keys(misspelt)) {
 		list = append(list, fmt.Sprintf("%s is no setting; did you mean %s?", name, misspelt[name]))
 	}
-	for _, v := range c.Values {
-		path, ok := strings.CutPrefix(v.From, "file ")
-		if !ok || !v.Secret || runtime.GOOS == "windows" {
-			continue
+	readable := func(path, what string) {
+		// Windows keeps permissions elsewhere, and its mode bits say nothing.
+		if runtime.GOOS == "windows" || path == "" {
+			return
 		}
 		if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
-			list = append(list, fmt.Sprintf("%s holds %s and can be read by others: chmod 600 %s", path, v.Key, path))
+			list = append(list, fmt.Sprintf("%s holds %s and can be read by others: chmod 600 %s", path, what, path))
 		}
 	}
-	return list
+	for _, v := range c.Values {
+		if path, ok := strings.CutPrefix(v.From, "file "); ok && v.Secret {
+			readable(path, v.Key)
+		}
+	}
+	// These files hold secrets although their settings, which are paths, are none.
+	readable(c.JWTSecretFile, "secrets of users' tokens")
+	readable(c.LedgerKeyFile, "keys of the ledger")
+	readable(c.TLSKey, "the key of the certificate")
+	return append(list, c.PlainLinks()...)
 }
 
 // shownSetting is a setting as config show shows it.
@@ -91,8 +103,9 @@ type shownSetting struct {
 	From  string `json:"from"`
 }
 
-// newConfigShowCommand shows the settings with their sources, also when some of them have
-// a fault.
+// newConfigShowCommand shows the settings with their sources, also when some of them have a fault,
+// since a wrong source is a likely reason. It applies no rules: it judges the form of values alone,
+// and then exits with 2. Secrets are masked, and so are passwords in addresses.
 func newConfigShowCommand() *cobra.Command {
 	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "show",
@@ -115,11 +128,12 @@ func newConfigShowCommand() *cobra.Command {
 			return cli.Faults(settingsAre(faults)+" wrong:", faults)
 		},
 	})
-	config.AddFlags(cmd, config.ServerKeys, []string{"url"})
+	// url too: it is a setting of verbs, and may be in the same file.
+	config.AddFlags(cmd, config.ServerKeys, config.CallKeys)
 	return cmd
 }
 
-// newConfigDocsCommand prints what docs/CONFIG.md must be.
+// newConfigDocsCommand prints what docs/CONFIG.md must be, from the fields of config.Config.
 func newConfigDocsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "docs",

@@ -20,10 +20,10 @@ func TestDemo(t *testing.T) {
 	}
 	p, api := dev()
 	soon := time.Now().Add(time.Minute)
-	if _, err := api.PatchCampaign(t.Context(), "phone-noon", dibs.CampaignPatch{EndsAt: &soon}); err != nil {
+	if _, err := api.Campaigns.Patch(t.Context(), "phone-noon", dibs.CampaignPatch{EndsAt: &soon}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.End(t.Context(), "coupon-rain"); err != nil {
+	if _, err := api.Campaigns.End(t.Context(), "coupon-rain"); err != nil {
 		t.Fatal(err)
 	}
 	if code := p.Stop(t); code != 0 {
@@ -33,7 +33,7 @@ func TestDemo(t *testing.T) {
 	for id, want := range map[string]dibs.State{
 		"phone-noon": dibs.Published, "coupon-rain": dibs.EndedState, "redpacket-rain": dibs.Published, "ticket-tomorrow": dibs.Published,
 	} {
-		v, err := api.Campaign(t.Context(), id)
+		v, err := api.Campaigns.Get(t.Context(), id)
 		if err != nil || v.State != want {
 			t.Errorf("%s is %s, want %s: %v", id, v.State, want, err)
 		}

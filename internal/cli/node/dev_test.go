@@ -3,10 +3,13 @@ package node_test
 import (
 	"encoding/json"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
@@ -14,8 +17,11 @@ import (
 // startDev starts dev on a free port and returns its curl lines.
 func startDev(t *testing.T, args ...string) (*clitest.Verb, []string) {
 	t.Helper()
+	begun := time.Now()
 	p := clitest.Start(t, nil, append([]string{"dev", "--listen", "127.0.0.1:0"}, args...)...)
 	p.Await(t, p.Out, "Ctrl-C stops")
+	// The aim is a second on a machine that does nothing else; a test cannot hold it on others.
+	t.Logf("dev was ready after %s", time.Since(begun).Round(time.Millisecond))
 	var lines []string
 	for line := range strings.Lines(p.Out.String()) {
 		if strings.HasPrefix(line, "curl ") {
@@ -111,6 +117,8 @@ func TestDevKeepsItsFolder(t *testing.T) {
 
 func TestDevRefuses(t *testing.T) {
 	clitest.Run(t, nil, "dev", "--listen", "0.0.0.0:8080").Want(t, 2, "listen (flag --listen)", "loopback only")
+	clitest.Run(t, nil, "dev", "--listen", "127.0.0.1:0", "--admin-listen", "0.0.0.0:8081").
+		Want(t, 2, "admin_listen (flag --admin-listen)", "loopback only")
 	clitest.Run(t, nil, "dev", "--ledger", "sqlite:x.db").Want(t, 2, "ledger (flag --ledger)", "--data")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -121,5 +129,76 @@ func TestDevRefuses(t *testing.T) {
 	r.Want(t, 1, "dibs: the address "+ln.Addr().String()+" is in use", "--listen")
 	if strings.Count(r.Err, "\n") > 2 || r.Out != "" {
 		t.Errorf("more than a line is said:\n%s%s", r.Out, r.Err)
+	}
+}
+
+// fakeOpener puts a program in place of the one that opens browsers, and returns the file that it
+// writes the address to.
+func fakeOpener(t *testing.T) (opened string) {
+	t.Helper()
+	dir := t.TempDir()
+	opened = filepath.Join(dir, "opened")
+	for _, name := range []string{"xdg-open", "open"} {
+		// What is written is there whole or not at all: the test reads it while the program runs.
+		script := "#!/bin/sh\nprintf %s \"$1\" > '" + opened + ".new' && mv '" + opened + ".new' '" + opened + "'\n"
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return opened
+}
+
+// TestDevOpensTheConsole has dev open its console: with the printed address, whose code signs in.
+func TestDevOpensTheConsole(t *testing.T) {
+	opened := fakeOpener(t)
+	p, _ := startDev(t, "--open")
+	login := p.Await(t, p.Out, `Console +(\S+)`)[1]
+	var address []byte
+	clitest.Until(t, "the opener", func() bool {
+		var err error
+		address, err = os.ReadFile(opened)
+		return err == nil
+	})
+	if string(address) != login {
+		t.Fatalf("opened %q, printed %q", address, login)
+	}
+	_, code, _ := strings.Cut(login, "#code=")
+	signIn := func() int {
+		t.Helper()
+		at := p.Await(t, p.Out, `API +(\S+)`)[1]
+		r, err := http.Post(at+"/v1/session", "application/json", strings.NewReader(`{"code":"`+code+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		return r.StatusCode
+	}
+	if status := signIn(); status/100 != 2 {
+		t.Errorf("the code that was opened: %d", status)
+	}
+	if status := signIn(); status != http.StatusUnauthorized {
+		t.Errorf("the same code again: %d", status)
+	}
+}
+
+// TestDevWithoutAnOpener serves all the same when nothing opens browsers, and says so; without the
+// flag nothing is opened.
+func TestDevWithoutAnOpener(t *testing.T) {
+	opened := fakeOpener(t)
+	startDev(t)
+	if _, err := os.Stat(opened); !os.IsNotExist(err) {
+		t.Errorf("opened without the flag: %v", err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	p, _ := startDev(t, "--open")
+	p.Await(t, p.Err, `the browser did not open the console; open the printed address yourself`)
+	r, err := http.Get(p.Await(t, p.Out, `Health +(\S+)`)[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		t.Errorf("the server: %d", r.StatusCode)
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/store"
@@ -17,35 +20,16 @@ import (
 	"github.com/dibs-dev/dibs/access"
 )
 
-// newKeyCommand returns the verbs on API keys. They need no server and no key, only access
-// to the ledger: this is how an operator gets the first key.
+// newKeyCommand returns the verbs on API keys. They need no server and no key, only access to the
+// ledger: this is how an operator gets the first key. Whoever can open the ledger can make keys, so
+// the ledger's file or password is worth as much as an admin key.
 func newKeyCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "key",
-		Short: "Create, list and revoke API keys for admin calls",
-		Long: `Create, list and revoke API keys for admin calls. The verbs work on the ledger,
-beside a running server or without one.`,
-	}, newKeyCreateCommand(), newKeyListCommand(), newKeyRevokeCommand())
-}
-
-// shownKey is an API key as the verbs show it. Only key create knows the secret: the
-// ledger keeps its hash.
-type shownKey struct {
-	ID        string      `json:"id"`
-	Name      string      `json:"name"`
-	Role      access.Role `json:"role"`
-	CreatedAt time.Time   `json:"created_at"`
-	RevokedAt *time.Time  `json:"revoked_at,omitempty"`
-	Secret    string      `json:"secret,omitempty"`
-}
-
-// showKey returns a key as the verbs show it; secret is empty for a key that is not new.
-func showKey(k *access.APIKey, secret string) shownKey {
-	v := shownKey{ID: k.ID, Name: k.Name, Role: k.Role, CreatedAt: k.CreatedAt, Secret: secret}
-	if !k.RevokedAt.IsZero() {
-		v.RevokedAt = &k.RevokedAt
-	}
-	return v
+		Short: "Create, list, rotate and revoke API keys for admin calls",
+		Long: `Create, list, rotate and revoke API keys for admin calls. The verbs work on the
+ledger, beside a running server or without one; /v1/keys does the same over HTTP.`,
+	}, newKeyCreateCommand(), newKeyListCommand(), newKeyRotateCommand(), newKeyRevokeCommand())
 }
 
 // keyLedger is what the verbs need of a ledger.
@@ -53,10 +37,14 @@ type keyLedger interface {
 	access.Ledger
 }
 
-// record writes to the admin log what a verb is about to do on the ledger.
+// record writes to the admin log what a verb is about to do on the ledger, with the user and the host
+// that it runs on. The entry has the status of success, since no later step could correct it: after a
+// failure the log names an action that did not happen, never the other way round.
 func record(ctx context.Context, l keyLedger, action, target string, after any) error {
+	// As the ledger keeps times.
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	name := "cli"
+	// A container may have no name for its user, and a key must be possible there too.
 	if u, err := user.Current(); err == nil {
 		name += ":" + u.Username
 	}
@@ -68,14 +56,15 @@ func record(ctx context.Context, l keyLedger, action, target string, after any) 
 	if err != nil {
 		return err
 	}
-	return l.SaveActs(ctx, []*access.Act{{
-		ID: access.NewActID(now), At: now, Key: name, KeyName: "the command line on " + host, Role: access.RoleAdmin,
+	return l.SaveAdminActions(ctx, []*access.AdminAction{{
+		ID: access.NewAdminActionID(now), At: now, Key: name, KeyName: "the command line on " + host, Role: access.RoleAdmin,
 		Action: action, Target: target, Status: 200, After: raw,
 	}})
 }
 
-// onLedger makes cmd a verb that works on the ledger of the settings. create allows
-// it to make a ledger that does not exist.
+// onLedger makes cmd a verb that works on the ledger of the settings, beside a running server or
+// without one: keys are rows of their own, and the server reads them. create allows it to make a
+// ledger that does not exist; without it, a mistyped folder would look like one without keys.
 func onLedger(cmd *cobra.Command, create bool, do func(cmd *cobra.Command, args []string, l keyLedger) error) *cobra.Command {
 	config.AddFlags(cmd, config.StoreKeys)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -88,16 +77,18 @@ func onLedger(cmd *cobra.Command, create bool, do func(cmd *cobra.Command, args 
 			return err
 		}
 		defer func() { err = errors.Join(err, l.Close()) }()
-		return do(cmd, args, l)
+		return do(cmd, args, l.Parts().Access)
 	}
 	return cmd
 }
 
-// newKeyCreateCommand makes a key. It writes to the admin log first: a key that no record
-// knows must not exist.
+// newKeyCreateCommand makes a key. It writes to the admin log first: a key that no record knows must
+// not exist. A repeat makes another key. Scopes narrow what the role allows, and never widen it.
 func newKeyCreateCommand() *cobra.Command {
-	var name, secret string
+	var secret string
 	var k *access.APIKey
+	var expires time.Duration
+	spec := access.KeySpec{Scopes: &access.Scopes{}}
 	role := string(access.RoleAdmin)
 	cmd := onLedger(cli.WithOutput(&cobra.Command{
 		Use:   "create --name NAME",
@@ -108,35 +99,104 @@ publisher runs them and moves claims, admin does everything.`,
 		Args: cobra.NoArgs,
 		// Before the ledger: a key without a name must leave no new ledger behind.
 		PreRunE: func(*cobra.Command, []string) (err error) {
-			if k, secret, err = access.NewKey(name, access.Role(role), time.Now()); err != nil {
+			now := time.Now()
+			if spec.Role = access.Role(role); expires != 0 {
+				spec.ExpiresAt = now.Add(expires)
+			}
+			if k, secret, err = access.NewKey(spec, now); err != nil {
 				return cli.Usage(err)
 			}
 			return nil
 		},
 	}), true, func(cmd *cobra.Command, _ []string, l keyLedger) error {
 		ctx := cmd.Context()
-		if err := record(ctx, l, "create-key", "/keys/"+k.ID, showKey(k, "")); err != nil {
+		// View has no secret: the log may be read by others than the key's holder.
+		if err := record(ctx, l, "create-key", "/keys/"+k.ID, k.View()); err != nil {
 			return err
 		}
 		if err := l.InsertKey(ctx, k); err != nil {
 			return err
 		}
-		t := cli.NewTable()
-		t.Add("id", k.ID)
-		t.Add("name", k.Name)
-		t.Add("role", k.Role)
-		t.Add("secret", secret)
-		if !cli.WantsJSON(cmd) {
-			cmd.PrintErrln("The secret is shown only now; the ledger keeps its hash alone.")
-		}
-		return cli.Show(cmd, showKey(k, secret), t)
+		return showNewKey(cmd, k, secret)
 	})
-	cmd.Flags().StringVar(&name, "name", "", "The `NAME` of the key: what it is for")
-	cmd.Flags().Var(cli.OneOf(&role, "viewer", "editor", "publisher", "admin"), "role", "What it may do: viewer, editor, publisher or admin")
+	f := cmd.Flags()
+	f.StringVar(&spec.Name, "name", "", "The `NAME` of the key: what it is for")
+	f.DurationVar(&expires, "expires", 0, "The key ends after this `TIME`, such as 2160h (default never)")
+	f.StringSliceVar(&spec.Scopes.Campaigns, "campaign", nil, "Only for the campaign `ID`, or for ID*; may be repeated")
+	f.StringSliceVar(&spec.Scopes.Merchants, "merchant", nil, "Only for the merchant `ID`, or for ID*; may be repeated")
+	f.StringSliceVar(&spec.Scopes.Actions, "action", nil, "Only for the `OPERATION` of /openapi.json, such as confirm-claim; may be repeated")
+	f.Var(cli.OneOf(&role, "viewer", "editor", "publisher", "admin"), "role", "What it may do: viewer, editor, publisher or admin")
 	return cmd
 }
 
-// newKeyListCommand lists keys without their secrets, which no ledger has.
+// showNewKey shows a key with its secret. The ledger has a hash of the secret only, so nobody can show
+// it again; whoever loses it rotates the key.
+func showNewKey(cmd *cobra.Command, k *access.APIKey, secret string) error {
+	t := cli.NewTable()
+	t.Add("id", k.ID)
+	t.Add("name", k.Name)
+	t.Add("role", k.Role)
+	t.Field("scopes", k.Scopes.String())
+	if !k.ExpiresAt.IsZero() {
+		t.Add("expires", k.ExpiresAt)
+	}
+	t.Add("secret", secret)
+	if !cli.WantsJSON(cmd) {
+		cmd.PrintErrln("The secret is shown only now; the ledger keeps its hash alone.")
+	}
+	v := k.View()
+	v.Secret = secret
+	return cli.Show(cmd, v, t)
+}
+
+// newKeyRotateCommand makes a key in place of another one, with the same name, role and scopes and
+// without an end. A key that is not valid any more has no successor. The old one stays valid for
+// --overlap, so that its holders can change over. When the verb fails between the two writes, both
+// keys are valid until the old one is revoked.
+func newKeyRotateCommand() *cobra.Command {
+	var overlap time.Duration
+	cmd := onLedger(cli.WithOutput(&cobra.Command{
+		Use:   "rotate ID",
+		Short: "Make a key in place of another one, which is valid for a while too",
+		Args:  cobra.ExactArgs(1),
+	}), false, func(cmd *cobra.Command, args []string, l keyLedger) error {
+		ctx, id, now := cmd.Context(), args[0], time.Now()
+		// The bounds are those of the API; a wrong one is a fault of the command line.
+		span, err := (&access.KeyRotation{Overlap: (*dibs.Duration)(&overlap)}).Span()
+		if err != nil {
+			return cli.Usage(err)
+		}
+		keys, err := l.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		// There are few keys, so the list does.
+		at := slices.IndexFunc(keys, func(k access.APIKey) bool { return k.ID == id })
+		if at < 0 {
+			return fmt.Errorf("there is no API key %s", id)
+		}
+		k, secret, err := keys[at].Successor(now)
+		if err != nil {
+			return err
+		}
+		if err := record(ctx, l, "rotate-key", "/keys/"+id, k.View()); err != nil {
+			return err
+		}
+		if err := l.InsertKey(ctx, k); err != nil {
+			return err
+		}
+		// The new key first: a failure in between must not leave its holder without any.
+		if err := l.ExpireKey(ctx, id, now.Add(span)); err != nil {
+			return err
+		}
+		return showNewKey(cmd, k, secret)
+	})
+	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "How long the old key is valid too, at most 720h")
+	return cmd
+}
+
+// newKeyListCommand lists all keys at once, revoked ones too, without their secrets, which no ledger
+// has.
 func newKeyListCommand() *cobra.Command {
 	return onLedger(cli.WithOutput(&cobra.Command{Use: "list", Short: "List all keys, revoked ones too", Args: cobra.NoArgs}), false,
 		func(cmd *cobra.Command, _ []string, l keyLedger) error {
@@ -144,18 +204,20 @@ func newKeyListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shown := []shownKey{}
-			t := cli.NewTable("ID", "NAME", "ROLE", "CREATED", "REVOKED")
+			// Not nil, so that no keys are [] as JSON.
+			shown := []access.KeyView{}
+			t := cli.NewTable("ID", "NAME", "ROLE", "CREATED", "EXPIRES", "LAST USED", "REVOKED", "SCOPES")
 			for i := range keys {
 				k := &keys[i]
-				shown = append(shown, showKey(k, ""))
-				t.Add(k.ID, k.Name, k.Role, k.CreatedAt, k.RevokedAt)
+				shown = append(shown, k.View())
+				t.Add(k.ID, k.Name, k.Role, k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.RevokedAt, cli.OrDash(k.Scopes.String()))
 			}
 			return cli.Show(cmd, shown, t)
 		})
 }
 
-// newKeyRevokeCommand revokes a key. It may be repeated.
+// newKeyRevokeCommand revokes a key for good. It may be repeated. Running servers remember keys for
+// some seconds, and refuse it after that.
 func newKeyRevokeCommand() *cobra.Command {
 	return onLedger(&cobra.Command{Use: "revoke ID", Short: "Revoke a key; running servers refuse it within seconds", Args: cobra.ExactArgs(1)}, false,
 		func(cmd *cobra.Command, args []string, l keyLedger) error {
@@ -163,6 +225,7 @@ func newKeyRevokeCommand() *cobra.Command {
 			if err := record(ctx, l, "revoke-key", "/keys/"+id, map[string]string{"id": id}); err != nil {
 				return err
 			}
+			// The row stays, revoked: the log's entries name the key by its id.
 			if err := l.RevokeKey(ctx, id, time.Now()); err != nil {
 				return err
 			}

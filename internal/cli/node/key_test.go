@@ -43,8 +43,29 @@ func TestKeys(t *testing.T) {
 	}
 	clitest.Run(t, nil, "key", "revoke", "k-nobody", "--data", data).Want(t, 1, "There is no API key k-nobody")
 	clitest.Run(t, nil, "key", "create", "--data", data).Want(t, 2, "name is required")
-	clitest.Run(t, nil, "key", "create", "--name", "eyes", "--role", "reader", "--data", data).Want(t, 2, "must be viewer or editor")
+	clitest.Run(t, nil, "key", "create", "--name", "eyes", "--role", "reader", "--data", data).Want(t, 2, "must be viewer, editor, publisher or admin")
 	clitest.Run(t, nil, "key", "create", "--name", "eyes", "--role", "viewer", "--data", data).Want(t, 0, "viewer", "dibs_")
+}
+
+// TestKeyTerms makes a key with an end and scopes, and one in place of it.
+func TestKeyTerms(t *testing.T) {
+	data := t.TempDir()
+	r := clitest.Run(t, nil, "key", "create", "--name", "till", "--role", "publisher", "--campaign", "phone-*", "--campaign", "tea", "--action", "confirm",
+		"--expires", "2160h", "--data", data, "--output", "json")
+	r.Want(t, 0, `"campaigns": [`, `"phone-*"`, `"actions": [`, `"expires_at": "20`)
+	var key dibsKey
+	if err := json.Unmarshal([]byte(r.Out), &key); err != nil {
+		t.Fatal(err)
+	}
+	clitest.Run(t, nil, "key", "rotate", key.ID, "--overlap", "1h", "--data", data).Want(t, 0, "till", "publisher", `"campaigns":["phone-*","tea"]`, "secret  dibs_")
+	clitest.Run(t, nil, "key", "list", "--data", data).Want(t, 0, "EXPIRES", "LAST USED", key.ID)
+	clitest.Run(t, nil, "key", "rotate", key.ID, "--overlap", "9999h", "--data", data).Want(t, 2, "must be from 0s to 720h")
+	clitest.Run(t, nil, "key", "rotate", "k-nobody", "--data", data).Want(t, 1, "there is no API key k-nobody")
+	clitest.Run(t, nil, "key", "revoke", key.ID, "--data", data).Want(t, 0)
+	clitest.Run(t, nil, "key", "rotate", key.ID, "--data", data).Want(t, 1, "not valid any more")
+	clitest.Run(t, nil, "key", "create", "--name", "x", "--expires", "-1h", "--data", data).Want(t, 2, "must be in the future")
+	// A key with scopes lets nobody administer the server: serve still asks for one.
+	clitest.Run(t, clitest.Secrets[:1], "serve", "--data", data).Want(t, 2, "admin_key (not set", "no API key")
 }
 
 // TestKeyThatCannotBeMade leaves no ledger behind.

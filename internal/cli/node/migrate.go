@@ -11,10 +11,12 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/store"
-	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 )
 
-// newMigrateCommand returns the verb for operators that start serve with --migrate=false.
+// newMigrateCommand returns the verb for operators that start serve with --migrate=false, so that a
+// schema changes when they say so, not when a node starts. It may be repeated. With --check it changes
+// nothing and exits with 1 when something is out of date.
 func newMigrateCommand() *cobra.Command {
 	var check bool
 	cmd := cli.WithOutput(&cobra.Command{
@@ -38,7 +40,7 @@ release notes say so. serve does the same at its start, unless it is told
 	return cmd
 }
 
-// schema is a database with a schema that can be migrated.
+// schema is a database with a schema that can be migrated. Migrate applies what is missing, in order.
 type schema interface {
 	SchemaVersion(ctx context.Context) (current, want int64, err error)
 	Migrate(ctx context.Context) (applied int, err error)
@@ -52,7 +54,8 @@ type migration struct {
 	open          func() (schema, error)
 }
 
-// migrated is what was done with one database.
+// migrated is what was done with one database. Is is above Wanted when a later version of dibs has
+// migrated it: no migration leads back.
 type migrated struct {
 	File    string `json:"file"`
 	Was     int64  `json:"was"`
@@ -61,8 +64,11 @@ type migrated struct {
 	Applied int    `json:"applied"`
 }
 
-// migrate migrates the journal and the ledger, or only compares versions if check is true.
+// migrate migrates the journal and the ledger, or only compares versions if check is true. Redis has
+// no schema: with it only the ledger is migrated. It stops at the first error; what was migrated
+// before stays so, and a repeat goes on.
 func migrate(cmd *cobra.Command, c *config.Config, check bool) error {
+	// AnySchema: opening otherwise refuses the older schema that is to be migrated.
 	ctx, opts := cmd.Context(), sqlledger.Options{AnySchema: true, Timeout: c.LedgerTimeout}
 	// The journal comes first: opening it fails while a server runs, before anything
 	// is changed.
@@ -81,6 +87,7 @@ func migrate(cmd *cobra.Command, c *config.Config, check bool) error {
 		if err != nil {
 			return err
 		}
+		// Without --check a missing file is made, with the schema of this version.
 		if check && !found {
 			return fmt.Errorf("there is no file %s", m.name())
 		}
@@ -92,6 +99,7 @@ func migrate(cmd *cobra.Command, c *config.Config, check bool) error {
 		done = append(done, result)
 		t.Add(result.File, result.Was, result.Is, result.Wanted)
 	}
+	// The table comes before the verdict, so that it says which of them is out of date.
 	if err := cli.Show(cmd, done, t); err != nil {
 		return err
 	}
@@ -124,6 +132,7 @@ func (m *migration) run(ctx context.Context, check bool) (r migrated, err error)
 		return r, nil
 	}
 	if r.Applied, err = s.Migrate(ctx); err == nil {
+		// Read again, not assumed: the database says where it is.
 		r.Is, _, err = s.SchemaVersion(ctx)
 	}
 	return r, err

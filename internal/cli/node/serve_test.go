@@ -95,4 +95,80 @@ func TestServeTLS(t *testing.T) {
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("status %d", resp.StatusCode)
 	}
+	if resp.Header.Get("Strict-Transport-Security") == "" {
+		t.Error("browsers are not told to stay with HTTPS")
+	}
+	// Others reach this address: what is not for them has another one.
+	admin := p.Await(t, p.Err, `admin_url=(https://127\.0\.0\.1:\d+)`)[1]
+	for address, want := range map[string]int{
+		"https://127.0.0.1:" + port + "/metrics": 404, "https://127.0.0.1:" + port + "/v1/products": 404, admin + "/metrics": 200, admin + "/v1/products": 200,
+	} {
+		req, err := http.NewRequest(http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+clitest.Key)
+		resp, err := web.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", address, resp.StatusCode, want)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestServeClientCertificates: the address for administrators takes certificates of the authority
+// alone, the one for users asks for none; a certificate does not stand in for a key.
+func TestServeClientCertificates(t *testing.T) {
+	cert, key, pool := clitest.Certificate(t)
+	mine, mineKey, _ := clitest.Certificate(t)
+	other, otherKey, _ := clitest.Certificate(t)
+	p, url := clitest.Serve(t, t.TempDir(), "--tls-cert", cert, "--tls-key", key, "--admin-listen", "127.0.0.1:0", "--admin-client-ca", mine, "--log-format", "text")
+	admin := p.Await(t, p.Err, `admin_url=(https://127\.0\.0\.1:\d+)`)[1]
+	ask := func(address, cert, certKey, secret string) (status int, err error) {
+		t.Helper()
+		way := &tls.Config{RootCAs: pool}
+		if cert != "" {
+			pair, err := tls.LoadX509KeyPair(cert, certKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			way.Certificates = []tls.Certificate{pair}
+		}
+		web := &http.Client{Transport: &http.Transport{TLSClientConfig: way}}
+		defer web.CloseIdleConnections()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/v1/products", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+secret)
+		resp, err := web.Do(req)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	for _, c := range []struct {
+		name, address, cert, key, secret string
+		status                           int
+	}{
+		{"no certificate", admin, "", "", clitest.Key, 0},
+		{"another authority's", admin, other, otherKey, clitest.Key, 0},
+		{"the right one", admin, mine, mineKey, clitest.Key, 200},
+		{"the right one without a key", admin, mine, mineKey, "dibs_no_such_key_0123456789", 401},
+		{"users need none", url, "", "", clitest.Key, 404},
+	} {
+		status, err := ask(c.address, c.cert, c.key, c.secret)
+		if status != c.status || (err != nil) != (c.status == 0) {
+			t.Errorf("%s: %d, %v, want %d", c.name, status, err, c.status)
+		}
+	}
+	verb := []string{"product", "list", "--url", admin, "--server-ca", cert}
+	clitest.Run(t, clitest.Secrets, verb...).Want(t, 1, "certificate")
+	clitest.Run(t, clitest.Secrets, append(verb, "--client-cert", mine, "--client-key", mineKey)...).Want(t, 0)
+	clitest.Run(t, clitest.Secrets, append(verb, "--client-cert", mine)...).Want(t, 2, "client_cert (flag --client-cert): cannot be used with client_key")
 }

@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -38,6 +39,14 @@ func TestToken(t *testing.T) {
 	if v, err := claim(rows[3][1]); err != nil || v.UserID != "p3" {
 		t.Errorf("%+v, %v", v, err)
 	}
+	var object struct{ User, Token string }
+	r = clitest.Run(t, clitest.Secrets, "token", "--user", "43", "--output", "json")
+	if err := json.Unmarshal([]byte(r.Out), &object); err != nil || object.User != "43" {
+		t.Fatalf("%v: %s", err, r.Out)
+	}
+	if v, err := claim(object.Token); err != nil || v.UserID != "43" {
+		t.Errorf("%+v, %v", v, err)
+	}
 	if r := clitest.Run(t, clitest.Secrets, "token", "--count", "2"); strings.Count(r.Out, "\n") != 2 {
 		t.Errorf("two lines are wanted:\n%s", r.Out)
 	}
@@ -48,7 +57,7 @@ func TestToken(t *testing.T) {
 	for args, want := range map[string]string{
 		"token": "--user or a --count", "token --user 4,2": "--user must be", "token --user a --count 2": "--user or a --count",
 		"token --count -1": "--count must be", "token --count 2 --prefix a/b": "--prefix must be", "token --user a --ttl 0s": "--ttl must be",
-		"token --user a --jwt-secret short": "jwt_secret (flag --jwt-secret)", "token --user a --format xml": "must be lines or csv",
+		"token --user a --jwt-secret short": "jwt_secret (flag --jwt-secret)", "token --user a --format xml": "must be lines, csv or json",
 	} {
 		clitest.Run(t, clitest.Secrets, strings.Fields(args)...).Want(t, 2, want)
 	}

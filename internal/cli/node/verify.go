@@ -13,13 +13,15 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/remote"
 	"github.com/dibs-dev/dibs/internal/cli/store"
-	"github.com/dibs-dev/dibs/sqlledger"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 
 	"github.com/dibs-dev/dibs/audit"
 	"github.com/dibs-dev/dibs/node"
 )
 
-// newVerifyCommand returns the verb that proves the promises, and repairs.
+// newVerifyCommand returns the verb that proves the promises, and repairs. It exits with 0 only when
+// every promise holds, after a repair too; with 1 when one is broken, or the comparison was not
+// possible; with 2 for a bad command line. It may be repeated.
 func newVerifyCommand() *cobra.Command {
 	var repair bool
 	var older string
@@ -49,6 +51,7 @@ product:ID stands for the regular orders of a product.`,
   dibs verify --data /var/lib/dibs --repair
   dibs verify --data /var/lib/dibs --repair --older-ledger continue phone-noon`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// Before anything is opened: what is decided here is not easily undone.
 			if given := cmd.Flags().Changed("older-ledger"); given && !repair {
 				return cli.Usagef("--older-ledger goes with --repair")
 			} else if given && !slices.Contains(audit.OlderLedgers, audit.OlderLedger(older)) {
@@ -66,13 +69,15 @@ product:ID stands for the regular orders of a product.`,
 	return cmd
 }
 
-// runVerify compares engine and ledger and shows the report.
+// runVerify compares engine and ledger and shows the report, of all campaigns when none is named.
 func runVerify(cmd *cobra.Command, campaigns []string) error {
 	from, report, err := hereOrThere(cmd,
 		func(ctx context.Context, s *node.Service) (*audit.Report, error) {
 			return s.Audit.Verify(ctx, campaigns...)
 		},
-		func(ctx context.Context, c *client.Client) (audit.Report, error) { return c.Verify(ctx, campaigns...) })
+		func(ctx context.Context, c *client.Client) (audit.Report, error) {
+			return c.Audit.Verify(ctx, campaigns...)
+		})
 	if err != nil {
 		return err
 	}
@@ -82,16 +87,20 @@ func runVerify(cmd *cobra.Command, campaigns []string) error {
 	return verdict(cmd, from, report)
 }
 
-// runRepair repairs and shows the reports of before and after.
+// runRepair repairs and shows the reports of before and after, and each step between them. What could
+// not be repaired is a step too, with what to do about it. JSON has all of it in one document.
 func runRepair(cmd *cobra.Command, req audit.RepairRequest) error {
 	from, repair, err := hereOrThere(cmd,
 		func(ctx context.Context, s *node.Service) (*audit.RepairReport, error) {
 			return s.Audit.Repair(ctx, req)
 		},
-		func(ctx context.Context, c *client.Client) (audit.RepairReport, error) { return c.Repair(ctx, req) })
+		func(ctx context.Context, c *client.Client) (audit.RepairReport, error) {
+			return c.Audit.Repair(ctx, req)
+		})
 	if err != nil {
 		return err
 	}
+	// Both tables have the same columns, so they can be read side by side.
 	after := reportTable(repair.After)
 	if !cli.WantsJSON(cmd) {
 		before := reportTable(repair.Before)
@@ -117,7 +126,8 @@ func runRepair(cmd *cobra.Command, req audit.RepairRequest) error {
 	return verdict(cmd, from, repair.After)
 }
 
-// verdict ends a verb by its report: a broken promise is an error.
+// verdict ends a verb by its report: a broken promise is an error, so that the exit code is 1 and a
+// script need not read the table.
 func verdict(cmd *cobra.Command, from string, report *audit.Report) error {
 	if !report.OK {
 		return fmt.Errorf("a promise is broken in %s", from)
@@ -128,8 +138,10 @@ func verdict(cmd *cobra.Command, from string, report *audit.Report) error {
 	return nil
 }
 
-// hereOrThere runs a check by a node that it opens in this process, or by the server
-// at --url. It returns the result and the name of what was checked.
+// hereOrThere runs a check by a node that it opens in this process, or by the server at --url. It
+// returns the result and the name of what was checked. The node that it opens settles what is granted
+// and not settled yet, and takes part in leases while it is open. It refuses to open a data folder
+// that has none of the files: it would make them, verify nothing and say that all is well.
 func hereOrThere[T any](cmd *cobra.Command,
 	here func(context.Context, *node.Service) (*T, error), there func(context.Context, *client.Client) (T, error),
 ) (from string, r *T, err error) {
@@ -143,6 +155,7 @@ func hereOrThere[T any](cmd *cobra.Command,
 		if err != nil {
 			return "", nil, err
 		}
+		// Explain returns nil for nil.
 		result, err := there(ctx, api)
 		return url, &result, remote.Explain(url, err)
 	}
@@ -170,13 +183,15 @@ func hereOrThere[T any](cmd *cobra.Command,
 	if err != nil {
 		return "", nil, err
 	}
+	// Ctrl-C must not keep the node from giving its leases and its journal back.
 	defer func() { err = errors.Join(err, nd.Close(context.WithoutCancel(ctx))) }()
 	r, err = here(ctx, nd.Service)
 	return c.Place(), r, err
 }
 
-// asksServer reports whether the user means a server, and not a folder. Flags
-// decide, if there are any: the environment may be there for other verbs.
+// asksServer reports whether the user means a server, and not a folder. Flags decide, if there are
+// any: the environment may be there for other verbs. Opening the files beside a server that the user
+// did not mean, or the reverse, would judge the wrong campaigns.
 func asksServer(c *config.Config) bool {
 	if c.ByFlag("url") || c.ByFlag("data") || c.ByFlag("ledger") || c.ByFlag("engine") {
 		return c.ByFlag("url")
@@ -184,7 +199,7 @@ func asksServer(c *config.Config) bool {
 	return c.Given("url")
 }
 
-// reportTable shows every promise of every campaign, a row for each.
+// reportTable shows every promise of every campaign, a row for each. Numbers are units of stock.
 func reportTable(r *audit.Report) *cli.Table {
 	t := cli.NewTable("CAMPAIGN", "STOCK", "GRANTED", "LEFT", "CLAIMS", "PROMISE", "HELD", "DETAIL")
 	for _, c := range r.Campaigns {

@@ -14,8 +14,9 @@ import (
 	"github.com/dibs-dev/dibs/announce"
 )
 
-// watchable makes cmd a verb that answers with an announcement, and with --watch
-// shows how far it is until it is over.
+// watchable makes cmd a verb that answers with an announcement, and with --watch shows how far it is
+// until it is over. The verb's own call is made once; watching only reads. Ctrl-C ends the watching
+// with exit code 0, and the announcement goes on.
 func watchable(cmd *cobra.Command, do func(context.Context, *session) (announce.AnnouncementView, error)) *cobra.Command {
 	var watch bool
 	talk(cli.WithOutput(cmd), func(ctx context.Context, s *session) error {
@@ -32,12 +33,13 @@ func watchable(cmd *cobra.Command, do func(context.Context, *session) (announce.
 	return cmd
 }
 
-// watchAnnouncementEvery is the time between two looks at an announcement.
+// watchAnnouncementEvery is the time between two looks at an announcement, one small call each.
 const watchAnnouncementEvery = 500 * time.Millisecond
 
-// watchAnnouncement shows how far an announcement is until it is over or ctx ends: by
-// a bar on a terminal, by a line for each change elsewhere, and as JSON by a document
-// a line for each change.
+// watchAnnouncement shows how far an announcement is until it is done, cancelled, or ctx ends: by
+// a bar on a terminal, elsewhere by a line for each change, and as JSON by one document on a line
+// for each change. A call that fails ends it, with exit code 1. A paused announcement is not over:
+// it is watched until it is resumed and ends.
 func (s *session) watchAnnouncement(ctx context.Context, id string) error {
 	bar := newAnnouncementBar(s.cmd.ErrOrStderr(), cli.WantsJSON(s.cmd))
 	defer bar.end()
@@ -45,17 +47,20 @@ func (s *session) watchAnnouncement(ctx context.Context, id string) error {
 	tick := time.NewTicker(watchAnnouncementEvery)
 	defer tick.Stop()
 	for last := ""; ; {
-		v, err := s.Announcement(ctx, id)
+		v, err := s.Announcements.Get(ctx, id)
 		switch {
+		// Before the error: it only says that the user ended the call.
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return err
 		case v.State == announce.AnnouncementDone || v.State == announce.AnnouncementCancelled:
+			// The bar must be gone before the table is written over its line.
 			bar.end()
 			return cli.Show(s.cmd, v, announcementTable(&v))
 		}
 		line := fmt.Sprintf("%s  %d of %d enqueued", v.State, v.Enqueued, v.Followers)
+		// Logs get no lines that say nothing new.
 		if line != last {
 			if cli.WantsJSON(s.cmd) {
 				err = lines.Encode(v)
@@ -75,14 +80,15 @@ func (s *session) watchAnnouncement(ctx context.Context, id string) error {
 	}
 }
 
-// announcementBar shows how far an announcement is. bar is nil off terminals.
+// announcementBar shows how far an announcement is, on the error output, so that what is piped has
+// the answer alone. bar is nil where to is no terminal. One goroutine uses it.
 type announcementBar struct {
 	to  io.Writer
 	bar *progressbar.ProgressBar
 }
 
-// newAnnouncementBar returns what shows the progress. JSON documents on the output tell
-// it already, so that they need no bar beside them.
+// newAnnouncementBar returns what shows the progress. With JSON there is no bar: the documents on
+// the output tell the progress already.
 func newAnnouncementBar(to io.Writer, asJSON bool) *announcementBar {
 	b := &announcementBar{to: to}
 	if cli.IsTerminal(to) && !asJSON {
@@ -103,7 +109,8 @@ func (b *announcementBar) show(v *announce.AnnouncementView, line string) error 
 	return b.bar.Set64(v.Enqueued)
 }
 
-// end removes the bar. A bar that stays on the screen does no harm.
+// end removes the bar; a second call does nothing. An error is ignored: a bar that stays on the
+// screen does no harm.
 func (b *announcementBar) end() {
 	if b.bar != nil {
 		_ = b.bar.Exit()

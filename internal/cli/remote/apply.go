@@ -17,14 +17,16 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 )
 
-// wanted is a campaign as a file describes it: the body of POST /v1/campaigns, and
-// the state that the campaign should have.
+// wanted is a campaign as a file describes it: the body of POST /v1/campaigns, and the state that
+// the campaign should have; an empty state leaves the campaign in the state that it is in, a new
+// one as a draft.
 type wanted struct {
 	dibs.CampaignSpec
 	State dibs.State `json:"state,omitempty"`
 }
 
-// applied is what was done with one campaign.
+// applied is what was done with one campaign: Done lists the steps in their order, empty when
+// nothing differed; Notes say what differs and was left. With Planned nothing was done.
 type applied struct {
 	ID      string     `json:"id"`
 	State   dibs.State `json:"state"`
@@ -33,9 +35,10 @@ type applied struct {
 	Planned bool       `json:"planned,omitempty"`
 }
 
-// newApplyCommand is for campaigns that are kept in a file, under version control say. It
-// is built on connected, since the explanation of an error belongs behind the name of
-// the campaign that it is about.
+// newApplyCommand is for campaigns that are kept in a file, under version control say. It may be
+// repeated: applying the same file again changes nothing. A fault of the file exits with 2 and no
+// call is made; a refusal of the server exits with 1. It is built on connected, not on talk, since
+// the explanation of an error belongs behind the name of the campaign that it is about.
 func newApplyCommand() *cobra.Command {
 	var file string
 	var dryRun bool
@@ -60,8 +63,10 @@ and never changed: see dibs campaign stock.`,
 	return cmd
 }
 
-// readWanted reads all campaigns of a file, so that a fault in the last one is found
-// before the first one is applied.
+// readWanted reads all campaigns of a file before the first one is applied, so that a fault in the
+// last one changes nothing. It refuses an unknown field, a missing or bad id and an id that comes
+// twice: without an id, a second run would create a second campaign. The values are the server's to
+// judge.
 func readWanted(in io.Reader, file string) ([]wanted, error) {
 	switch file {
 	case "":
@@ -82,6 +87,7 @@ func readWanted(in io.Reader, file string) ([]wanted, error) {
 	}
 	list := make([]wanted, len(documents))
 	seen := map[string]bool{}
+	// A campaign's number in the list tells a person where to look; it may have no id yet.
 	for i, d := range documents {
 		w := &list[i]
 		if err := decodeStrictly(d, w); err != nil {
@@ -101,7 +107,8 @@ func readWanted(in io.Reader, file string) ([]wanted, error) {
 	return list, nil
 }
 
-// readDocuments reads YAML, of which JSON is a part, and flattens lists.
+// readDocuments reads YAML documents, of which JSON is a part, and flattens a list of campaigns one
+// level deep. An empty document, as a --- at the end leaves behind, is no campaign.
 func readDocuments(in io.Reader) ([]any, error) {
 	var list []any
 	for dec := yaml.NewDecoder(in); ; {
@@ -114,13 +121,16 @@ func readDocuments(in io.Reader) ([]any, error) {
 			return nil, err
 		case isList:
 			list = append(list, many...)
+		// Anything but a list is taken as a campaign, and decodeStrictly says what else it is.
 		case d != nil:
 			list = append(list, d)
 		}
 	}
 }
 
-// decodeStrictly decodes a document by its JSON names, and refuses unknown fields.
+// decodeStrictly decodes a document by its JSON names, and refuses unknown fields: a misspelt field
+// would be left out and the default would apply in silence. It goes through JSON, so that a file
+// and the API have the same names and forms of times and amounts.
 func decodeStrictly(document any, into *wanted) error {
 	raw, err := json.Marshal(document)
 	if err != nil {
@@ -133,16 +143,19 @@ func decodeStrictly(document any, into *wanted) error {
 	switch {
 	case err == nil:
 		return nil
+	// The whole document is of another type: a text or a number.
 	case errors.As(err, &wrong) && wrong.Field == "":
 		return fmt.Errorf("must be a campaign, not %s", wrong.Value)
+	// The names of Go's embedded types mean nothing to the author of the file.
 	case errors.As(err, &wrong):
 		return fmt.Errorf("%s cannot be %s", strings.TrimPrefix(wrong.Field, "CampaignSpec."), wrong.Value)
 	}
 	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// apply applies the campaigns one after the other. After a failure it shows what was
-// done before.
+// apply applies the campaigns one after the other, in the order of the file, and stops at the first
+// failure. It shows what was done before it: those campaigns stay as applied, since there is no
+// transaction over several campaigns.
 func (s *session) apply(ctx context.Context, list []wanted, dryRun bool) error {
 	t := cli.NewTable("ID", "STATE", "DONE")
 	if dryRun {
@@ -161,6 +174,7 @@ func (s *session) apply(ctx context.Context, list []wanted, dryRun bool) error {
 			done = "unchanged"
 		}
 		t.Add(a.w.ID, a.state, done)
+		// Notes go to the error output, and are in the JSON too.
 		for _, note := range a.notes {
 			s.cmd.PrintErrf("note: campaign %s: %s\n", a.w.ID, note)
 		}

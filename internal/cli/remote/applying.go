@@ -16,25 +16,31 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
-// applying takes one campaign to what is wanted.
+// applying takes one campaign to what is wanted, by several calls. One goroutine uses it, once. It
+// reads the campaign first and changes what differs: when another administrator changes the same
+// fields in between, the later change stays.
 type applying struct {
 	admin *client.Client
 	w     *wanted
-	// dry records in done what would be done, and does nothing.
+	// dry records in done what would be done, and does nothing. The server judges nothing
+	// then, so a dry run cannot promise that the steps will be accepted.
 	dry   bool
 	state dibs.State
 	done  []string
 	notes []string
 }
 
-// run creates the campaign or changes it, and then moves it to the wanted state. Every
-// step may be repeated: after a failure the same file can be applied again.
+// run creates the campaign or changes it, and then moves it to the wanted state. The fields come
+// first, so that a campaign is never published with fields of before. Every step may be repeated:
+// after a failure the same file can be applied again and continues where it stopped.
 func (a *applying) run(ctx context.Context) error {
-	v, err := a.admin.Campaign(ctx, a.w.ID)
+	v, err := a.admin.Campaigns.Get(ctx, a.w.ID)
 	switch {
+	// No idempotency key: the id is one already. Another client that creates the campaign in
+	// between makes this call fail, and a repeat then changes that campaign.
 	case errors.Is(err, dibs.ErrNotFound):
 		err = a.do("created", func() error {
-			_, err := a.admin.CreateCampaign(ctx, a.w.CampaignSpec, "")
+			_, err := a.admin.Campaigns.Create(ctx, a.w.CampaignSpec, "")
 			return err
 		})
 		a.state = dibs.Draft
@@ -57,13 +63,13 @@ func (a *applying) do(what string, step func() error) error {
 	return step()
 }
 
-// change patches what differs from the server's campaign.
+// change patches what differs from the server's campaign, in one call. It refuses another kind,
+// which no campaign can change. It compares only the size of the stock,
+// and notes a difference: stock changes by steps that are recorded, and a file that is applied twice
+// must not add it twice. The server judges which fields a published campaign may still change.
 func (a *applying) change(ctx context.Context, v *api.CampaignView) error {
 	if a.w.Kind != v.Kind {
 		return cli.Usagef("kind is %s on the server and cannot change", v.Kind)
-	}
-	if a.w.Shards != nil && *a.w.Shards != v.Shards {
-		return cli.Usagef("shards is %d on the server and cannot change", v.Shards)
 	}
 	if have, want := stockCount(v.Stock), wantedCount(&a.w.Stock); have != want {
 		a.notes = append(a.notes, fmt.Sprintf("the stock is %d on the server and %d in the file; it was not changed, see dibs campaign stock", have, want))
@@ -73,13 +79,14 @@ func (a *applying) change(ctx context.Context, v *api.CampaignView) error {
 		return nil
 	}
 	return a.do("changed "+strings.Join(fields, " "), func() error {
-		_, err := a.admin.PatchCampaign(ctx, a.w.ID, patch)
+		_, err := a.admin.Campaigns.Patch(ctx, a.w.ID, patch)
 		return err
 	})
 }
 
-// differences returns the patch that makes v as wanted, and the fields in it. A field
-// that the file leaves out is no difference.
+// differences returns the patch that makes v as wanted, and the names of the fields in it. A field
+// that the file leaves out is no difference, and so a file cannot empty a field. Title and window
+// are always compared: no campaign is without them.
 func differences(w *dibs.CampaignSpec, v *api.CampaignView) (p dibs.CampaignPatch, fields []string) {
 	differ := func(field string, differs bool, set func()) {
 		if differs {
@@ -93,6 +100,8 @@ func differences(w *dibs.CampaignSpec, v *api.CampaignView) (p dibs.CampaignPatc
 	differ("starts_at", !sameMoment(w.StartsAt, v.StartsAt), func() { p.StartsAt = &w.StartsAt })
 	differ("ends_at", !sameMoment(w.EndsAt, v.EndsAt), func() { p.EndsAt = &w.EndsAt })
 	differ("limit_per_user", differing(w.Limit, &v.LimitPerUser), func() { p.Limit = w.Limit })
+	differ("limit_per_product", w.LimitPerProduct != nil && *w.LimitPerProduct != v.LimitPerProduct, func() { p.LimitPerProduct = w.LimitPerProduct })
+	differ("shards", differing(w.Shards, &v.Shards), func() { p.Shards = w.Shards })
 	differ("price", differing(w.Price, v.Price), func() { p.Price = w.Price })
 	differ("tiers", w.Tiers != nil && !slices.Equal(w.Tiers, v.Tiers), func() { p.Tiers = w.Tiers })
 	differ("pay_within", differing(w.PayWithin, v.PayWithin), func() { p.PayWithin = w.PayWithin })
@@ -105,7 +114,8 @@ func differences(w *dibs.CampaignSpec, v *api.CampaignView) (p dibs.CampaignPatc
 	return p, fields
 }
 
-// differing reports whether a wanted value, nil for none, is not the server's.
+// differing reports whether a wanted value is another than the server's. A nil want is no wish; a
+// nil have is a server without the value.
 func differing[T comparable](want, have *T) bool {
 	return want != nil && (have == nil || *want != *have)
 }
@@ -115,7 +125,8 @@ func sameMoment(a, b time.Time) bool {
 	return a.Truncate(time.Millisecond).Equal(b.Truncate(time.Millisecond))
 }
 
-// move takes the campaign to the wanted state.
+// move takes the campaign to the wanted state by the verbs that a person would use, so that the
+// admin log shows the same actions. It refuses a way that paths does not have, such as from ended.
 func (a *applying) move(ctx context.Context) error {
 	if a.w.State == "" || a.w.State == a.state {
 		return nil
@@ -125,6 +136,7 @@ func (a *applying) move(ctx context.Context) error {
 		return cli.Usagef("state is %s and cannot become %s", a.state, a.w.State)
 	}
 	for _, verb := range path {
+		// paths has verbs of actions only, so it is always found.
 		i := slices.IndexFunc(actions, func(x action) bool { return x.verb == verb })
 		err := a.do(verb, func() error {
 			_, err := actions[i].do(a.admin, ctx, a.w.ID)
@@ -138,7 +150,8 @@ func (a *applying) move(ctx context.Context) error {
 	return nil
 }
 
-// paths are the actions that lead from one state to another.
+// paths are the actions that lead from one state to another. No way leads back to a draft or out of
+// ended. Each action is a call of its own: a failure leaves the campaign in a state between.
 var paths = map[[2]dibs.State][]string{
 	{dibs.Draft, dibs.Published}:        {"publish"},
 	{dibs.Draft, dibs.PausedState}:      {"publish", "pause"},

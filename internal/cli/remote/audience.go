@@ -21,10 +21,13 @@ func newAudienceCommand() *cobra.Command {
 		Long: `Import the lists of users that campaigns are open to, and show them: the lists of
 the server at --url, with the API key --admin-key or $DIBS_ADMIN_KEY. A campaign is
 open to a list alone when its gate says so: {"audience":{"list":"vip"}}.`,
-	}, newAudienceImportCommand(), byID("show ID", "Show a list of users", (*client.Client).Audience, audienceTable), newAudienceListCommand())
+	}, newAudienceImportCommand(), byID("show ID", "Show a list of users",
+		of(func(c *client.Client) one[api.AudienceView] { return c.Audiences.Get }), audienceTable), newAudienceListCommand())
 }
 
-// newAudienceImportCommand replaces a list. It may be repeated with the same file.
+// newAudienceImportCommand replaces a list, or makes it. It may be repeated with the same file. The
+// answer comes when the list is stored; nodes load it within moments, and judge claims by the former
+// list until then.
 func newAudienceImportCommand() *cobra.Command {
 	return ask(&cobra.Command{
 		Use:   "import ID FILE",
@@ -37,7 +40,7 @@ changes nothing.`,
 		Args:    cobra.ExactArgs(2),
 	}, func(ctx context.Context, s *session) (api.AudienceView, error) {
 		return sendFile(s, s.args[1], "users", func(file *os.File, progress func(int64)) (api.AudienceView, error) {
-			return s.ImportAudience(ctx, s.args[0], file, progress)
+			return s.Audiences.Import(ctx, s.args[0], file, progress)
 		})
 	}, audienceTable)
 }
@@ -54,11 +57,11 @@ func audienceTable(v *api.AudienceView) *cli.Table {
 	return t
 }
 
-// newAudienceListCommand shows the lists, and not their users: there may be millions.
+// newAudienceListCommand shows all lists, page by page, and not their users: there may be millions.
 func newAudienceListCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "list", Short: "List the lists of users by id", Args: cobra.NoArgs},
 		func(ctx context.Context, s *session) ([]api.AudienceView, error) {
-			return all(0, func(p dibs.Page) (api.ListView[api.AudienceView], error) { return s.Audiences(ctx, p) })
+			return all(0, func(p dibs.Page) (api.ListView[api.AudienceView], error) { return s.Audiences.List(ctx, p) })
 		}, func(views *[]api.AudienceView) *cli.Table {
 			t := cli.NewTable("ID", "USERS", "UPDATED")
 			for _, v := range *views {

@@ -18,16 +18,18 @@ import (
 func newAuditCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "audit",
-		Short: "Show what administrators did",
+		Short: "Show what administrators did, and check that nothing was changed in it",
 		Long: `Show what administrators did, by the API or by the command line: the log of the
-server at --url, with an admin's API key in --admin-key or $DIBS_ADMIN_KEY.`,
-	}, newAuditListCommand())
+server at --url, with an admin's API key in --admin-key or $DIBS_ADMIN_KEY. The log
+is a chain of hashes; verify checks it, and export writes it.`,
+	}, newAuditListCommand(), newAuditVerifyCommand(), newAuditExportCommand())
 }
 
-// newAuditListCommand searches the admin log. Its table leaves out what an action changed;
-// the JSON has it.
+// newAuditListCommand searches the admin log, page by page, up to --limit entries. The filters are
+// the server's; the verb only reads the times. Its table leaves out what an action changed; the JSON
+// has it, before and after.
 func newAuditListCommand() *cobra.Command {
-	var f access.ActFilter
+	var f access.AdminActionFilter
 	var since, until string
 	limit := dibs.MaxPage
 	cmd := ask(&cobra.Command{
@@ -38,15 +40,16 @@ before and after.`,
 		Example: `  dibs audit list --target /v1/campaigns/phone-noon --output json
   dibs audit list --action publish-campaign --since -24h`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, s *session) ([]access.ActView, error) {
+	}, func(ctx context.Context, s *session) ([]access.AdminActionView, error) {
 		if err := checkLimit(limit); err != nil {
 			return nil, err
 		}
 		if err := readMoments(time.Now(), momentFlag{"--since", since, &f.Since}, momentFlag{"--until", until, &f.Until}); err != nil {
 			return nil, err
 		}
-		return all(limit, func(p dibs.Page) (api.ListView[access.ActView], error) { return s.Acts(ctx, f, p) })
+		return all(limit, func(p dibs.Page) (api.ListView[access.AdminActionView], error) { return s.Audit.AdminLog(ctx, f, p) })
 	}, actsTable)
+	// A thing is named by its path in the API, as the log names it.
 	fs := cmd.Flags()
 	fs.StringVar(&f.Key, "key", "", "Only what the API key `ID` did")
 	fs.StringVar(&f.Action, "action", "", "Only this `OPERATION`, such as publish-campaign")
@@ -58,12 +61,13 @@ before and after.`,
 }
 
 // actsTable shows admin actions, a row for each.
-func actsTable(views *[]access.ActView) *cli.Table {
+func actsTable(views *[]access.AdminActionView) *cli.Table {
 	t := cli.NewTable("AT", "WHO", "ROLE", "ACTION", "TARGET", "STATUS", "ADDRESS")
 	for _, v := range *views {
 		status := strconv.Itoa(v.Status)
 		if v.Status == 0 {
-			// The server records an action before it does it.
+			// The server records an action before it does it, so an entry without a status is of
+			// an action under way, or of one that a crash cut short.
 			status = "begun"
 		} else if v.Reason != "" {
 			status += " " + v.Reason

@@ -1,6 +1,8 @@
 package remote_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
@@ -21,4 +23,29 @@ func TestAuditList(t *testing.T) {
 	list("--until", "-1h", "--output", "json").Want(t, 0, "[]")
 	list("--since", "yesterday").Want(t, 2, "--since")
 	list("--limit", "0").Want(t, 2, "--limit must be at least 1")
+}
+
+// TestAuditVerify checks the log of a server, and an export of it, which is found out when it is
+// changed.
+func TestAuditVerify(t *testing.T) {
+	data := t.TempDir()
+	clitest.Run(t, nil, "key", "create", "--name", "eyes", "--role", "viewer", "--data", data).Want(t, 0)
+	_, url := clitest.Serve(t, data)
+	audit := func(args ...string) clitest.Result {
+		t.Helper()
+		return clitest.Run(t, clitest.Secrets, append([]string{"audit"}, append(args, "--url", url)...)...)
+	}
+	whole := audit("verify")
+	whole.Want(t, 0, "whole", "records           1 to 2")
+	head := regexp.MustCompile(`head +(\S+)`).FindStringSubmatch(whole.Out)[1]
+	audit("verify", "--known", head, "--output", "json").Want(t, 0, `"whole": true`)
+	audit("verify", "--known", "2:"+strings.Repeat("0", 64)).Want(t, 1, "BROKEN", "at record 2", "the admin log was changed")
+	audit("verify", "--known", "2").Want(t, 2, "--known")
+	export := audit("export")
+	export.Want(t, 0, `"n":1`, "create-key")
+	file := clitest.WriteFile(t, "audit.jsonl", export.Out)
+	audit("verify", "--file", file, "--known", head).Want(t, 0, "whole", "entries           1")
+	changed := clitest.WriteFile(t, "audit.jsonl", strings.Replace(export.Out, "create-key", "delete-key", 1))
+	audit("verify", "--file", changed).Want(t, 1, "BROKEN", "at record 2")
+	audit("verify", "--file", clitest.WriteFile(t, "audit.jsonl", "x\n")).Want(t, 1, "line 1")
 }

@@ -18,22 +18,23 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
-// newCampaignCommand returns the verbs on /v1/campaigns. The verbs that change the state
-// may be repeated: a campaign that is paused can be paused again.
+// newCampaignCommand returns the verbs on /v1/campaigns. The verbs that change the state may be
+// repeated: a campaign that is paused can be paused again. The server refuses a way that
+// docs/STATES.md does not have, with exit code 1.
 func newCampaignCommand() *cobra.Command {
 	cmd := cli.Family(&cobra.Command{
 		Use:   "campaign",
 		Short: "Create, change and watch the campaigns of a server",
 		Long: `Create, change and watch the campaigns of the server at --url, with the API key
 --admin-key or $DIBS_ADMIN_KEY.`,
-	}, newCreateCommand(), newApplyCommand(), newListCommand(), newShowCommand(), newStockCommand(), newWatchCommand(), newAnnounceCommand())
+	}, newCreateCommand(), newApplyCommand(), newListCommand(), newShowCommand(), newStockCommand(), newAbandonCommand(), newWatchCommand(), newAnnounceCommand())
 	for _, a := range actions {
 		cmd.AddCommand(byID(a.verb+" ID", a.short, a.do, oneCampaign))
 	}
 	return cmd
 }
 
-// action is a verb that takes a campaign from one state to another.
+// action is a verb that takes a campaign to another state. do returns the campaign after it.
 type action struct {
 	verb, short string
 	do          func(*client.Client, context.Context, string) (api.CampaignView, error)
@@ -41,23 +42,31 @@ type action struct {
 
 // actions are all such verbs; apply takes them too.
 var actions = []action{
-	{"publish", "Open a draft to users", (*client.Client).Publish},
-	{"pause", "Refuse claims until the campaign is resumed", (*client.Client).Pause},
-	{"resume", "Grant claims of a paused campaign again", (*client.Client).Resume},
-	{"end", "End a campaign for good", (*client.Client).End},
+	{"publish", "Open a draft to users", of(func(c *client.Client) one[api.CampaignView] { return c.Campaigns.Publish })},
+	{"pause", "Refuse claims until the campaign is resumed", of(func(c *client.Client) one[api.CampaignView] { return c.Campaigns.Pause })},
+	{"resume", "Grant claims of a paused campaign again", of(func(c *client.Client) one[api.CampaignView] { return c.Campaigns.Resume })},
+	{"end", "End a campaign for good", of(func(c *client.Client) one[api.CampaignView] { return c.Campaigns.End })},
 }
 
-// newListCommand reads all pages before it shows the first row, so that the columns are
-// aligned.
+// newListCommand lists all campaigns. It reads all pages, of 100 each, before it shows the first
+// row, so that the columns are aligned. A campaign that is created meanwhile may be missing.
 func newListCommand() *cobra.Command {
-	return ask(&cobra.Command{Use: "list", Short: "List all campaigns, newest first, drafts too", Args: cobra.NoArgs},
-		func(ctx context.Context, s *session) ([]api.CampaignView, error) { return s.campaigns(ctx) },
+	var product string
+	cmd := ask(&cobra.Command{Use: "list", Short: "List all campaigns, or those of a product, newest first, drafts too", Args: cobra.NoArgs},
+		func(ctx context.Context, s *session) ([]api.CampaignView, error) {
+			if product == "" {
+				return s.campaigns(ctx)
+			}
+			return all(0, func(p dibs.Page) (api.ListView[api.CampaignView], error) { return s.Campaigns.Of(ctx, product, p) })
+		},
 		func(views *[]api.CampaignView) *cli.Table { return campaignTable(*views...) })
+	cmd.Flags().StringVar(&product, "product", "", "Only those of the product `ID`")
+	return cmd
 }
 
-// campaigns reads all campaigns.
+// campaigns reads all campaigns, page by page.
 func (s *session) campaigns(ctx context.Context) ([]api.CampaignView, error) {
-	return all(0, func(p dibs.Page) (api.ListView[api.CampaignView], error) { return s.Campaigns(ctx, p) })
+	return all(0, func(p dibs.Page) (api.ListView[api.CampaignView], error) { return s.Campaigns.List(ctx, p) })
 }
 
 // oneCampaign is campaignTable for the verbs that answer with one campaign.
@@ -72,7 +81,7 @@ func campaignTable(views ...api.CampaignView) *cli.Table {
 	return t
 }
 
-// stockText shows a stock with what it consists of.
+// stockText shows the size of a stock and what it consists of; a dash where the answer has none.
 func stockText(s *api.StockView) string {
 	switch {
 	case s == nil:
@@ -82,7 +91,7 @@ func stockText(s *api.StockView) string {
 	case s.Items != nil:
 		return fmt.Sprintf("%d items", *s.Items)
 	case s.RedPacket != nil:
-		return fmt.Sprintf("%d %s in %d shares", s.RedPacket.Total.Amount, s.RedPacket.Total.Currency, s.RedPacket.Count)
+		return fmt.Sprintf("%s in %d shares", amountText(&s.RedPacket.Total), s.RedPacket.Count)
 	case s.Codes != nil:
 		return fmt.Sprintf("%d codes", s.Codes.Count)
 	}
@@ -95,18 +104,20 @@ type campaignDetail struct {
 	Stats    api.StatsView    `json:"stats"`
 }
 
-// newShowCommand shows a campaign by two calls, the second for its numbers.
+// newShowCommand shows a campaign by two calls, the second for its numbers: a claim in between makes
+// the numbers newer than the campaign above them.
 func newShowCommand() *cobra.Command {
 	return byID("show ID", "Show a campaign and its numbers",
 		func(admin *client.Client, ctx context.Context, id string) (d campaignDetail, err error) {
-			if d.Campaign, err = admin.Campaign(ctx, id); err == nil {
-				d.Stats, err = admin.Stats(ctx, id)
+			if d.Campaign, err = admin.Campaigns.Get(ctx, id); err == nil {
+				d.Stats, err = admin.Campaigns.Stats(ctx, id)
 			}
 			return d, err
 		}, detailTable)
 }
 
-// detailTable shows a campaign, a row for each of its properties.
+// detailTable shows a campaign, a row for each of its properties. "left" is
+// the engine's number and "granted" the sum of what is unpaid, paid and refunded.
 func detailTable(d *campaignDetail) *cli.Table {
 	t, v, s := cli.NewTable(), &d.Campaign, &d.Stats
 	t.Field("id", v.ID)
@@ -114,11 +125,14 @@ func detailTable(d *campaignDetail) *cli.Table {
 	t.Field("kind", v.Kind)
 	t.Field("state", v.State)
 	t.Field("window", cli.Moment(v.StartsAt)+" to "+cli.Moment(v.EndsAt))
+	if v.EndedAt != nil {
+		t.Field("ended", *v.EndedAt)
+	}
 	if v.ProductID != nil {
 		t.Field("product", *v.ProductID)
 	}
 	if v.Price != nil {
-		t.Field("price", amountText(v.Price)+" (minor units)")
+		t.Field("price", amountText(v.Price))
 	}
 	for _, tier := range v.Tiers {
 		t.Field("tier", fmt.Sprintf("from unit %d on %d %% of the price", tier.FromUnit, tier.Percent))
@@ -127,6 +141,9 @@ func detailTable(d *campaignDetail) *cli.Table {
 		t.Field("pay within", time.Duration(*v.PayWithin))
 	}
 	t.Field("limit per user", v.LimitPerUser)
+	if v.LimitPerProduct > 0 {
+		t.Field("limit per product", v.LimitPerProduct)
+	}
 	t.Field("stock", stockText(v.Stock))
 	t.Field("left", s.Remaining)
 	if s.Low {
@@ -134,10 +151,11 @@ func detailTable(d *campaignDetail) *cli.Table {
 	}
 	t.Field("granted", fmt.Sprintf("%d (pending %d, confirmed %d, refunded %d)", s.Granted, s.Pending, s.Confirmed, s.Refunded))
 	t.Field("released", s.Released)
+	// Only a red packet has funds: what came in is what was credited, returned and is in escrow.
 	if f := s.Funds; f != nil {
 		t.Field("sender", cmp.Or(v.SenderID, "the platform"))
-		t.Field("funds", fmt.Sprintf("%d %s: credited %d, returned %d, in escrow %d (minor units)",
-			f.Funded.Amount, f.Funded.Currency, f.Credited.Amount, f.Returned.Amount, f.Escrow.Amount))
+		t.Field("funds", fmt.Sprintf("%s: credited %s, returned %s, in escrow %s",
+			amountText(&f.Funded), moneyDigits(f.Credited), moneyDigits(f.Returned), moneyDigits(f.Escrow)))
 		t.Field("problem", f.Problem)
 	}
 	t.Field("refused", refusedText(s.Refused))
@@ -148,14 +166,15 @@ func detailTable(d *campaignDetail) *cli.Table {
 	return t
 }
 
-// refusedText lists the refusals by reason.
+// refusedText lists the refusals by reason. One node counts them, since its start: after a restart
+// they begin at zero, and nodes that share a Redis have counts of their own.
 func refusedText(refused map[string]int64) string {
 	if len(refused) == 0 {
-		return "none since the server started"
+		return "none by this node since it started"
 	}
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(refused)) {
 		parts = append(parts, fmt.Sprintf("%s %d", reason, refused[reason]))
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, ", ") + " (by this node since it started)"
 }

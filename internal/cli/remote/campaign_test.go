@@ -73,13 +73,16 @@ func TestCampaignUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{append(create, "--units", "1"), "--ends must be a time"},
+		{append(create, "--units", "1"), "--ends is required, such as --ends +1h"},
 		{append(create, "--ends", "+1h"), "give one stock"},
 		{append(create, "--ends", "+1h", "--units", "1", "--codes", "2"), "give one stock"},
-		{append(create, "--ends", "+1h", "--units", "1", "--price", "2"), "belong together"},
+		{append(create, "--ends", "+1h", "--units", "1", "--price", "2"), `--price must name its currency, such as 12.50CNY, not "2"`},
+		{append(create, "--ends", "+1h", "--units", "1", "--kind", "coupn"), `--kind must be sale or coupon, not "coupn"; did you mean coupon?`},
+		{[]string{"campaign", "crate", "--id", "x"}, `there is no command "campaign crate"; did you mean create?`},
+		{[]string{"claim", "list", "--status", "paid"}, "--status must be pending, confirmed, released or refunded"},
 		{append(create, "--ends", "+1h", "--units", "1", "--pattern", "X"), "--pattern belongs to --codes"},
 		{[]string{"campaign", "stock", "x"}, "give --delta or --items"},
-		{[]string{"campaign", "publish"}, "accepts 1 arg(s), received 0; usage: dibs campaign publish ID"},
+		{[]string{"campaign", "publish"}, "ID is missing; for example: dibs campaign publish phone-noon"},
 		{[]string{"campaign", "list", "--output", "xml"}, "must be table or json"},
 		{[]string{"campaign", "list", "--url", "localhost"}, "url (flag --url): must be an address"},
 		{[]string{"campaign", "watch", "--every", "1ms"}, "--every must be"},

@@ -13,23 +13,25 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
-// watchChanges shows the changes of campaigns as the server reports them, over a
-// stream for each campaign, until all have ended or ctx ends.
+// watchChanges shows the changes of campaigns as the server reports them, over one stream for each
+// campaign, until all have ended or ctx ends. A stream that breaks is opened again by the client,
+// which shows nothing twice; a refusal that repeating cannot cure ends all streams with exit code 1.
 func (s *session) watchChanges(ctx context.Context, ids []string) error {
 	show := s.changeLine
 	if cli.WantsJSON(s.cmd) {
 		lines := cli.JSONLines(s.cmd)
-		show = func(v *api.SituationView) error { return lines.Encode(v) }
+		show = func(v *api.SnapshotView) error { return lines.Encode(v) }
 	} else if err := s.changeCells("TIME", "CAMPAIGN", "EVENT", "PHASE", "LEFT"); err != nil {
 		return err
 	}
-	// Several streams write to one output.
+	// Several streams write to one output. output guards it and the encoder behind show: one change
+	// is one whole line.
 	var output sync.Mutex
 	group, inner := errgroup.WithContext(ctx)
 	for _, id := range ids {
 		group.Go(func() error {
 			var failed error
-			err := s.Watch(inner, id, func(v api.SituationView) bool {
+			err := s.Campaigns.Watch(inner, id, func(v api.SnapshotView) bool {
 				output.Lock()
 				defer output.Unlock()
 				failed = show(&v)
@@ -42,6 +44,7 @@ func (s *session) watchChanges(ctx context.Context, ids []string) error {
 		})
 	}
 	err := group.Wait()
+	// ctx, not inner: a stream that failed ends inner too, and its error must be returned.
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // The streams failed because the user stopped them.
 	}
@@ -49,7 +52,7 @@ func (s *session) watchChanges(ctx context.Context, ids []string) error {
 }
 
 // changeLine writes a change as a line of the table.
-func (s *session) changeLine(v *api.SituationView) error {
+func (s *session) changeLine(v *api.SnapshotView) error {
 	return s.changeCells(cli.Moment(v.At), v.CampaignID, v.Event, v.Phase, v.Remaining)
 }
 

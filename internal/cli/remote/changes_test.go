@@ -18,9 +18,9 @@ func TestWatchChanges(t *testing.T) {
 		do   func(context.Context) error
 		want string
 	}{
-		{func(ctx context.Context) error { _, err := api.Pause(ctx, "noon"); return err }, `noon +paused +paused +1\n`},
-		{func(ctx context.Context) error { _, err := api.Resume(ctx, "noon"); return err }, `noon +resumed +open +1\n`},
-		{func(ctx context.Context) error { _, err := api.End(ctx, "noon"); return err }, `noon +ended +ended +1\n`},
+		{func(ctx context.Context) error { _, err := api.Campaigns.Pause(ctx, "noon"); return err }, `noon +paused +paused +1\n`},
+		{func(ctx context.Context) error { _, err := api.Campaigns.Resume(ctx, "noon"); return err }, `noon +resumed +open +1\n`},
+		{func(ctx context.Context) error { _, err := api.Campaigns.End(ctx, "noon"); return err }, `noon +ended +ended +1\n`},
 	} {
 		if err := step.do(t.Context()); err != nil {
 			t.Fatal(err)

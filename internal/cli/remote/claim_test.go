@@ -41,8 +41,10 @@ func TestClaimLife(t *testing.T) {
 	}
 	clitest.Run(t, env, "claim", "confirm", paid, "--ref", "pay-1").Want(t, 0, "had been done before")
 	clitest.Run(t, env, "claim", "confirm", paid, "--ref", "pay-2").Want(t, 1, "invalid_state")
-	clitest.Run(t, env, "claim", "confirm", given, "--ref", "pay-3", "--amount", "1", "--currency", "CNY").Want(t, 1, "amount must be what the claim costs: 500 CNY")
-	clitest.Run(t, env, "claim", "confirm", given, "--ref", "pay-3", "--amount", "1").Want(t, 2, "--amount and --currency belong together")
+	clitest.Run(t, env, "claim", "confirm", given, "--ref", "pay-3", "--amount", "1", "--currency", "CNY").Want(t, 1, "amount must be what the claim costs: 5.00 CNY")
+	clitest.Run(t, env, "claim", "confirm", given, "--ref", "pay-3", "--amount", "1").Want(t, 2, "--amount must name its currency")
+	clitest.Run(t, env, "claim", "comment", paid, "gift wrap").Want(t, 0, "comment   gift wrap", "updated")
+	clitest.Run(t, env, "claim", "comment", paid).Want(t, 2, "TEXT is missing")
 	if v := verb("cancel", given); v.Status != "released" {
 		t.Errorf("%+v", v)
 	}
@@ -66,7 +68,7 @@ func TestClaimLife(t *testing.T) {
 	if v := verb("unredeem", coupon); v.Redemption != nil {
 		t.Errorf("%+v", v)
 	}
-	clitest.Run(t, env, "claim", "show", paid).Want(t, 0, "status    refunded", "refund 300 CNY", "ship SF 77")
+	clitest.Run(t, env, "claim", "show", paid).Want(t, 0, "status    refunded", "refund 3.00 CNY", "ship SF 77")
 	clitest.Run(t, env, "claim", "show", "0000000000000000").Want(t, 1, "not_found")
 	clitest.Run(t, env, "campaign", "show", "phones").Want(t, 0, "granted         0 (pending 0, confirmed 0, refunded 1)", "left            3")
 }

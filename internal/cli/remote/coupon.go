@@ -23,8 +23,10 @@ code; dibs claim redeem and unredeem record its use and take that back.`,
 	}, newImportCommand(), newExportCommand())
 }
 
-// newImportCommand imports codes. Without --key a repeat of an import that got no answer
-// may be refused, since the codes are in the campaign already.
+// newImportCommand adds codes to a campaign. The server checks every line and writes all codes in
+// one transaction, or names the first bad lines and writes none. Without --key a repeat of an import
+// that got no answer may be refused, since the codes are in the campaign already; with it the repeat
+// shows the first answer.
 func newImportCommand() *cobra.Command {
 	var key string
 	cmd := ask(&cobra.Command{
@@ -40,7 +42,7 @@ it names the first of them and changes nothing.`,
 		Args: cobra.ExactArgs(2),
 	}, func(ctx context.Context, s *session) (api.ImportView, error) {
 		return sendFile(s, s.args[1], "codes", func(file *os.File, progress func(int64)) (api.ImportView, error) {
-			v, replayed, err := s.ImportCodes(ctx, s.args[0], file, key, progress)
+			v, replayed, err := s.Campaigns.ImportCodes(ctx, s.args[0], file, key, progress)
 			s.noteReplay(replayed)
 			return v, err
 		})
@@ -55,7 +57,8 @@ it names the first of them and changes nothing.`,
 	return cmd
 }
 
-// newExportCommand streams the codes: there may be millions.
+// newExportCommand streams the codes to the output as they come: there may be millions. When it exits
+// with 1, the output may have a part of them only.
 func newExportCommand() *cobra.Command {
 	return talk(&cobra.Command{
 		Use:   "export CAMPAIGN",
@@ -67,6 +70,6 @@ them: end or pause it first.`,
   dibs coupon export spring > left.csv`,
 		Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, s *session) error {
-		return s.UnclaimedCodesCSV(ctx, s.args[0], s.cmd.OutOrStdout())
+		return s.Campaigns.UnclaimedCodesCSV(ctx, s.args[0], s.cmd.OutOrStdout())
 	})
 }

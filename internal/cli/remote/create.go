@@ -16,8 +16,8 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
-// campaignFlags are a campaign as flags describe it. spec has those that need no
-// conversion.
+// campaignFlags are a campaign as flags describe it. spec has those that need no conversion; the
+// others become fields in read, and a flag that was not given leaves its field to the server.
 type campaignFlags struct {
 	spec        dibs.CampaignSpec
 	kind        string
@@ -28,6 +28,7 @@ type campaignFlags struct {
 	itemsFile   string
 	codes       dibs.CodesSpec
 	limit       int64
+	ofProduct   int64
 	price       moneyFlags
 	tiers       []string
 	payWithin   time.Duration
@@ -38,8 +39,9 @@ type campaignFlags struct {
 	room        roomFlags
 }
 
-// newCreateCommand creates a campaign. With --id it may be repeated: the second time the
-// server refuses it as already_exists.
+// newCreateCommand creates a campaign. With --id it may be repeated: the second time the server
+// refuses it as already_exists, with exit code 1. Without --id a repeat creates a second campaign.
+// dibs campaign apply is for repeating.
 func newCreateCommand() *cobra.Command {
 	o := &campaignFlags{}
 	var publish bool
@@ -47,10 +49,11 @@ func newCreateCommand() *cobra.Command {
 		Use:   "create",
 		Short: "Draft a campaign from flags, and publish it with --publish",
 		Example: `  dibs campaign create --id phone-noon --kind sale --title "Phone at noon" --units 200 \
-    --starts 2026-12-01T04:00:00Z --ends 2026-12-01T06:00:00Z --price 99900 --currency CNY
+    --starts 2026-12-01T04:00:00Z --ends 2026-12-01T06:00:00Z --price 999.00CNY
   dibs campaign create --kind coupon --title "Coupon rain" --codes 5000 --ends +2h --publish`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, s *session) (api.CampaignView, error) {
+		// All times of one campaign are measured from the same now.
 		spec, err := o.read(s.cmd, time.Now())
 		if err != nil {
 			return api.CampaignView{}, err
@@ -62,19 +65,22 @@ func newCreateCommand() *cobra.Command {
 	return cmd
 }
 
-// draft creates a campaign, and publishes it if the user wants that.
+// draft creates a campaign, and publishes it if the user wants that, by a second call: when that
+// one fails, the draft stays, and dibs campaign publish opens it.
 func (s *session) draft(ctx context.Context, spec dibs.CampaignSpec, publish bool) (api.CampaignView, error) {
-	v, err := s.CreateCampaign(ctx, spec, "")
+	v, err := s.Campaigns.Create(ctx, spec, "")
 	if err == nil && publish {
-		v, err = s.Publish(ctx, v.ID)
+		v, err = s.Campaigns.Publish(ctx, v.ID)
 	}
 	return v, err
 }
 
+// add adds the flags. Their defaults are those of the server, or none.
 func (o *campaignFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	addNames(cmd, &o.spec)
-	f.StringVar(&o.kind, "kind", string(dibs.Sale), "Its `KIND`: sale or coupon")
+	o.kind = string(dibs.Sale)
+	f.Var(cli.OneOf(&o.kind, string(dibs.Sale), string(dibs.Coupon)), "kind", "Its `KIND`: sale or coupon; dibs redpacket create makes red packets")
 	f.StringVar(&o.spec.Comment, "comment", "", "A `TEXT` for admins")
 	f.StringVar(&o.product, "product", "", "The `ID` of the product that is sold or given")
 	o.window.add(cmd)
@@ -85,14 +91,15 @@ func (o *campaignFlags) add(cmd *cobra.Command) {
 	f.Int64Var(&o.codes.Count, "codes", 0, "A stock of `N` codes that dibs generates")
 	f.StringVar(&o.codes.Pattern, "pattern", "", "The form of generated codes, X for a random character (default XXXX-XXXX-XXXX)")
 	f.Int64Var(&o.limit, "limit", 1, "Each user may hold at most `N` units")
-	o.price.add(cmd, "price", "The price of a unit in minor units, an `AMOUNT` (default the product's)")
+	f.Int64Var(&o.ofProduct, "limit-per-product", 0, "Each user may hold at most `N` units of the product, over all of its campaigns with this limit, past ones too")
+	o.price.add(cmd, "price", "The price of a unit, an `AMOUNT` such as 999.00CNY (default the product's)", "")
 	f.StringSliceVar(&o.tiers, "tier", nil, "The price from a unit of a claim on, in percent: `2:50` halves it from the second unit on")
 	f.DurationVar(&o.payWithin, "pay-within", 0, "The time to pay (default no payment needed)")
-	f.StringVar(&o.latePayment, "late-payment", "", "What a payment after the deadline does: reclaim or refund_due")
+	f.Var(cli.OneOf(&o.latePayment, string(dibs.Reclaim), string(dibs.RefundDue)), "late-payment", "What a payment after the deadline does: reclaim or refund_due")
 	f.DurationVar(&o.validFor, "valid-for", 0, "How long a coupon is valid from its claim on (default forever)")
 	f.StringVar(&o.validUntil, "valid-until", "", "When coupons expire: a `TIME` like that of --starts")
 	f.Int64Var(&o.spec.LowStock, "low-stock", 0, "Warn operations when `N` or fewer are left (default never)")
-	f.IntVar(&o.shards, "shards", 1, "Divide the stock into `N` parts")
+	f.IntVar(&o.shards, "shards", 1, "Divide the stock into `N` parts, 1 to 64, for as many cores of Redis")
 	o.room.add(cmd)
 }
 
@@ -111,6 +118,8 @@ func (w *windowFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.ends, "ends", "", "When it ends: a `TIME` like that of --starts")
 }
 
+// read sets the window. One now serves both ends, so that "now" and "+1h" are an hour apart. --ends
+// is required: without it parseMoment refuses the empty text.
 func (w *windowFlags) read(now time.Time, spec *dibs.CampaignSpec) (err error) {
 	if spec.StartsAt, err = parseMoment("--starts", w.starts, now); err == nil {
 		spec.EndsAt, err = parseMoment("--ends", w.ends, now)
@@ -118,8 +127,9 @@ func (w *windowFlags) read(now time.Time, spec *dibs.CampaignSpec) (err error) {
 	return err
 }
 
-// read returns the campaign. It refuses what the flags cannot express; the server
-// judges the rest.
+// read returns the campaign that the flags describe. It refuses what the flags cannot express, such
+// as two stocks or a time that is none; the server judges the rest, such as a window that ends
+// before it begins.
 func (o *campaignFlags) read(cmd *cobra.Command, now time.Time) (dibs.CampaignSpec, error) {
 	spec := o.spec
 	spec.Kind, spec.LatePayment = dibs.Kind(o.kind), dibs.LatePayment(o.latePayment)
@@ -136,8 +146,10 @@ func (o *campaignFlags) read(cmd *cobra.Command, now time.Time) (dibs.CampaignSp
 	if spec.Tiers, err = parseTiers(o.tiers); err != nil {
 		return spec, err
 	}
+	// nil where the flag was not given: the server's default holds, and may come from the product.
 	spec.ProductID = given(cmd, "product", o.product)
 	spec.Limit = given(cmd, "limit", o.limit)
+	spec.LimitPerProduct = given(cmd, "limit-per-product", o.ofProduct)
 	spec.PayWithin = givenDuration(cmd, "pay-within", o.payWithin)
 	spec.ValidFor = givenDuration(cmd, "valid-for", o.validFor)
 	spec.Shards = given(cmd, "shards", o.shards)
@@ -151,7 +163,8 @@ func (o *campaignFlags) read(cmd *cobra.Command, now time.Time) (dibs.CampaignSp
 	return spec, o.room.read(cmd, &spec, now)
 }
 
-// parseTiers reads tiers such as 2:50.
+// parseTiers reads tiers such as 2:50: from the second unit of a claim on, 50 percent of the price.
+// Order and bounds are the server's to judge.
 func parseTiers(texts []string) ([]dibs.Tier, error) {
 	var tiers []dibs.Tier
 	for _, text := range texts {
@@ -166,7 +179,8 @@ func parseTiers(texts []string) ([]dibs.Tier, error) {
 	return tiers, nil
 }
 
-// stock returns the one stock that was given.
+// stock returns the one stock that was given; exactly one of the flags must be. --import stands for
+// a stock of items that has none yet: an empty list, which is not the same as no list.
 func (o *campaignFlags) stock(given func(string) bool) (dibs.StockSpec, error) {
 	var s dibs.StockSpec
 	n := 0
@@ -175,6 +189,7 @@ func (o *campaignFlags) stock(given func(string) bool) (dibs.StockSpec, error) {
 			n++
 		}
 	}
+	// Two stocks would be one of them left out in silence.
 	if n != 1 {
 		return s, cli.Usagef("give one stock: --units, --items, --items-file, --import or --codes")
 	}
@@ -200,7 +215,8 @@ func (o *campaignFlags) stock(given func(string) bool) (dibs.StockSpec, error) {
 	return s, nil
 }
 
-// readLines returns the lines of a file that are not blank.
+// readLines returns the lines of a file that are not blank, without the space around them. It reads
+// the whole file: long lists come by dibs coupon import, which does not.
 func readLines(path string) ([]string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 )
 
-// newDeadCommand is about a consumer's dead letters. It asks the consumer's broker,
-// not the server.
+// newDeadCommand returns the verbs on a consumer's dead letters. They ask the consumer's broker, not
+// the server, and so take no --url and no admin key: the broker's URL has its credentials.
 func newDeadCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "dead",
@@ -26,7 +26,8 @@ func ofConsumer(cmd *cobra.Command, d *consumer.Dead) *cobra.Command {
 	return cli.WithOutput(cmd)
 }
 
-// newDeadListCommand lists dead letters, a page of them: --after continues.
+// newDeadListCommand lists one page of dead letters. The ENTRY of the last row, given to --after,
+// continues: an entry keeps its place while others are replayed.
 func newDeadListCommand() *cobra.Command {
 	d, after, limit := consumer.Dead{}, "", 20
 	cmd := ofConsumer(&cobra.Command{
@@ -48,8 +49,9 @@ func newDeadListCommand() *cobra.Command {
 	return cmd
 }
 
-// newDeadReplayCommand returns dead letters to the stream. A consumer may see a letter
-// twice when a replay is repeated, as it may see every event.
+// newDeadReplayCommand returns dead letters to the stream, where their consumer reads them again, and
+// shows how many. All of them must be asked for by --all, since a missing ENTRY may be a mistake. A
+// consumer may see a letter twice when a replay is repeated, as it may see every event.
 func newDeadReplayCommand() *cobra.Command {
 	d, all := consumer.Dead{}, false
 	cmd := ofConsumer(&cobra.Command{

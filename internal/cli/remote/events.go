@@ -25,10 +25,12 @@ events and the sinks.`,
 	}, newTailCommand(), newSinksCommand(), newEndpointsCommand(), newDeliveriesCommand(), newRedeliverCommand(), newDeadCommand())
 }
 
-// tailEvery is the time between two calls for new events when there are none.
+// tailEvery is the time between two calls for new events when there are none. While there are some,
+// the next call follows at once.
 const tailEvery = 500 * time.Millisecond
 
-// newTailCommand follows the feed. It has no --output: an event is JSON.
+// newTailCommand follows the feed, without a place of its own on the server: it is for looking, and a
+// consumer that must miss nothing needs a sink. It has no --output: an event is JSON.
 func newTailCommand() *cobra.Command {
 	after, once := int64(-1), false
 	cmd := talk(&cobra.Command{Use: "tail", Short: "Print events as they happen, one JSON object a line", Args: cobra.NoArgs},
@@ -38,11 +40,14 @@ func newTailCommand() *cobra.Command {
 	return cmd
 }
 
-// tail prints events until ctx ends, or with once until the end of the feed.
+// tail prints events until ctx ends, or with once until the end of the feed, about 500 with each
+// call. A negative row asks for the feed's end: the first answer then has no events and only says
+// where to go on. A call that fails ends it with exit code 1; --after with the last row's number
+// continues.
 func (s *session) tail(ctx context.Context, after int64, once bool) error {
 	lines := cli.JSONLines(s.cmd)
 	for row := after; ; {
-		events, next, err := s.Events(ctx, row)
+		events, next, err := s.Events.After(ctx, row)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // The call failed because the user stopped it.
@@ -54,6 +59,7 @@ func (s *session) tail(ctx context.Context, after int64, once bool) error {
 				return err
 			}
 		}
+		// Nothing new, or the place where new events will follow.
 		if next == row || row < 0 {
 			if once {
 				return nil
@@ -68,10 +74,13 @@ func (s *session) tail(ctx context.Context, after int64, once bool) error {
 	}
 }
 
-// newSinksCommand shows how far each sink is. All webhooks together are one sink.
+// newSinksCommand shows how far each sink is: rows of the feed that it has not taken, and the age of
+// the oldest of them. All webhooks together are one sink.
 func newSinksCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "sinks", Short: "Show how far each sink has taken the events", Args: cobra.NoArgs},
-		func(ctx context.Context, s *session) (api.ListView[events.SinkView], error) { return s.EventSinks(ctx) },
+		func(ctx context.Context, s *session) (api.ListView[events.SinkView], error) {
+			return s.Events.Sinks(ctx)
+		},
 		func(l *api.ListView[events.SinkView]) *cli.Table {
 			t := cli.NewTable("SINK", "OK", "BEHIND", "LAG", "PUBLISHED", "PROBLEM")
 			for _, s := range l.Items {
@@ -81,13 +90,14 @@ func newSinksCommand() *cobra.Command {
 		})
 }
 
-// newDeliveriesCommand lists a page of deliveries: a webhook may have millions.
+// newDeliveriesCommand lists one page of deliveries, the newest: a webhook may have millions. The
+// server bounds --limit and judges --status.
 func newDeliveriesCommand() *cobra.Command {
 	var status string
 	limit := dibs.DefaultPage
 	cmd := ask(&cobra.Command{Use: "deliveries ENDPOINT", Short: "List the deliveries to a webhook, newest first", Args: cobra.ExactArgs(1)},
 		func(ctx context.Context, s *session) (api.ListView[webhooks.DeliveryView], error) {
-			return s.Deliveries(ctx, s.args[0], webhooks.DeliveryStatus(status), dibs.Page{Limit: limit})
+			return s.Webhooks.Deliveries(ctx, s.args[0], webhooks.DeliveryStatus(status), dibs.Page{Limit: limit})
 		}, func(l *api.ListView[webhooks.DeliveryView]) *cli.Table {
 			t := cli.NewTable("EVENT", "TYPE", "STATUS", "ATTEMPTS", "UPDATED", "PROBLEM")
 			for _, d := range l.Items {
@@ -100,7 +110,9 @@ func newDeliveriesCommand() *cobra.Command {
 	return cmd
 }
 
-// newRedeliverCommand posts events again. The receiver knows them by their ids.
+// newRedeliverCommand has the server post an event again, or all that it gave up. It may be repeated:
+// the receiver recognises an event by its id. All of them must be asked for by --failed, since a
+// command without an EVENT may be a mistake.
 func newRedeliverCommand() *cobra.Command {
 	var failed bool
 	cmd := ask(&cobra.Command{Use: "redeliver ENDPOINT [EVENT]", Short: "Post an event to a webhook again, or all failed ones", Args: cobra.RangeArgs(1, 2)},
@@ -109,10 +121,11 @@ func newRedeliverCommand() *cobra.Command {
 			if len(s.args) == 2 {
 				event = s.args[1]
 			}
+			// Neither, or both: what is meant is unclear, and the receiver gets what it may not expect.
 			if failed == (event != "") {
 				return nil, cli.Usagef("name an EVENT, or give --failed")
 			}
-			n, err := s.Redeliver(ctx, s.args[0], event)
+			n, err := s.Webhooks.Redeliver(ctx, s.args[0], event)
 			return map[string]int64{"redelivered": n}, err
 		}, func(v *map[string]int64) *cli.Table {
 			t := cli.NewTable()

@@ -7,20 +7,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestMoneyFlags: an amount needs its currency, and the other way round.
+// TestMoneyFlags: an amount needs a currency, and names one at most.
 func TestMoneyFlags(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
 		{nil, "none"},
-		{[]string{"--price", "0", "--currency", "CNY"}, "0 CNY"},
-		{[]string{"--price", "5"}, "--price and --currency belong together"},
-		{[]string{"--currency", "CNY"}, "--price and --currency belong together"},
+		{[]string{"--price", "0", "--currency", "CNY"}, "0.00 CNY"},
+		{[]string{"--price", "12.50CNY"}, "12.50 CNY"},
+		{[]string{"--price", "5EUR", "--currency", "CNY"}, "--price is in EUR and --currency says CNY: leave --currency out"},
+		{[]string{"--price", "5"}, `--price must name its currency, such as 12.50CNY, not "5"`},
+		{[]string{"--currency", "CNY"}, "--currency belongs to --price, such as --price 12.50CNY"},
 	} {
 		var m moneyFlags
 		cmd := &cobra.Command{}
-		m.add(cmd, "price", "The `AMOUNT`")
+		m.add(cmd, "price", "The `AMOUNT`", "")
 		if err := cmd.ParseFlags(c.args); err != nil {
 			t.Fatal(err)
 		}

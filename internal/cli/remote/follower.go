@@ -25,7 +25,7 @@ campaign.`,
 	}, newFollowerImportCommand(), newFollowerListCommand(), newFollowerCountCommand())
 }
 
-// ofMerchant gives a verb the flag --merchant, which it requires.
+// ofMerchant gives a verb the flag --merchant, which it requires: without it no call is made.
 func ofMerchant(cmd *cobra.Command, to *string) *cobra.Command {
 	cmd.Flags().StringVar(to, "merchant", "", "The merchant's `ID` (required)")
 	run := cmd.RunE
@@ -38,8 +38,8 @@ func ofMerchant(cmd *cobra.Command, to *string) *cobra.Command {
 	return cmd
 }
 
-// newFollowerImportCommand adds followers. It may be repeated: a user follows a merchant
-// once.
+// newFollowerImportCommand adds followers and removes none. It may be repeated: a user follows a
+// merchant once, and the later rank counts.
 func newFollowerImportCommand() *cobra.Command {
 	var merchant string
 	return ofMerchant(ask(&cobra.Command{
@@ -53,8 +53,9 @@ import that was interrupted can be repeated.`,
 		Example: `  dibs follower import --merchant shop followers.csv`,
 		Args:    cobra.ExactArgs(1),
 	}, func(ctx context.Context, s *session) (api.FollowersView, error) {
+		// ofMerchant has checked the flag by now.
 		return sendFile(s, s.args[0], "followers", func(file *os.File, progress func(int64)) (api.FollowersView, error) {
-			return s.ImportFollowers(ctx, merchant, file, progress)
+			return s.Followers.Import(ctx, merchant, file, progress)
 		})
 	}, func(v *api.FollowersView) *cli.Table {
 		t := cli.NewTable()
@@ -66,7 +67,8 @@ import that was interrupted can be repeated.`,
 	}), &merchant)
 }
 
-// newFollowerListCommand lists a page of followers: a merchant may have millions.
+// newFollowerListCommand lists one page of followers, those who are told first: a merchant may have
+// millions. The server bounds --limit.
 func newFollowerListCommand() *cobra.Command {
 	var merchant string
 	limit := dibs.DefaultPage
@@ -75,7 +77,7 @@ func newFollowerListCommand() *cobra.Command {
 		Short: "List a merchant's followers: the highest rank first, then the longest following",
 		Args:  cobra.NoArgs,
 	}, func(ctx context.Context, s *session) (api.ListView[gate.Follower], error) {
-		return s.Followers(ctx, merchant, dibs.Page{Limit: limit})
+		return s.Followers.List(ctx, merchant, dibs.Page{Limit: limit})
 	}, func(l *api.ListView[gate.Follower]) *cli.Table {
 		t := cli.NewTable("USER", "RANK", "SINCE")
 		for _, f := range l.Items {
@@ -93,12 +95,12 @@ type followerCount struct {
 	Merchant  string `json:"id"`
 }
 
-// newFollowerCountCommand counts followers without reading them.
+// newFollowerCountCommand counts followers without reading them page by page.
 func newFollowerCountCommand() *cobra.Command {
 	var merchant string
 	return ofMerchant(ask(&cobra.Command{Use: "count", Short: "Count the followers of a merchant", Args: cobra.NoArgs},
 		func(ctx context.Context, s *session) (followerCount, error) {
-			n, err := s.FollowerCount(ctx, merchant)
+			n, err := s.Followers.Count(ctx, merchant)
 			return followerCount{n, merchant}, err
 		}, func(c *followerCount) *cli.Table {
 			t := cli.NewTable()

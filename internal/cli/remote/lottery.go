@@ -12,8 +12,9 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
-// newLotteryCommand returns the verbs on /v1/campaigns/{id}/lottery. show and verify read
-// what is public, although connecting asks for an admin key as it does for all verbs.
+// newLotteryCommand returns the verbs on /v1/campaigns/{id}/lottery. show and verify read what is
+// public, so that every user can check; the settings still have to name an admin key, as for all
+// verbs of this package.
 func newLotteryCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "lottery",
@@ -21,19 +22,22 @@ func newLotteryCommand() *cobra.Command {
 		Long: `Show a lottery of the server at --url; tell the public value that it waits for, with
 the API key --admin-key or $DIBS_ADMIN_KEY; and verify its draw, from what everybody
 can see. docs/LOTTERY.md has the rule.`,
-	}, byID("show ID", "Show a lottery and what it has fixed so far", (*client.Client).Lottery, lotteryTable), newPublicValueCommand(), newLotteryVerifyCommand())
+	}, byID("show ID", "Show a lottery and what it has fixed so far",
+		of(func(c *client.Client) one[gate.LotteryView] { return c.Lotteries.Get }), lotteryTable), newPublicValueCommand(), newLotteryVerifyCommand())
 }
 
-// newPublicValueCommand tells the public value. The same value may be told again; another
-// one is refused, or the operator could choose among draws.
+// newPublicValueCommand tells the public value that the draw waits for, such as a later index of an
+// exchange: nobody knew it when the list of entries closed. The same value may be told again; the
+// server refuses another one, or the operator could choose among draws.
 func newPublicValueCommand() *cobra.Command {
 	return ask(&cobra.Command{Use: "public-value ID VALUE", Short: "Tell the public value that was named beforehand, once", Args: cobra.ExactArgs(2)},
 		func(ctx context.Context, s *session) (gate.LotteryView, error) {
-			return s.TellPublicValue(ctx, s.args[0], s.args[1])
+			return s.Lotteries.TellPublicValue(ctx, s.args[0], s.args[1])
 		}, lotteryTable)
 }
 
-// lotteryTable shows a lottery's values in the order in which they become known.
+// lotteryTable shows a lottery's values in the order in which they become known: what is not known
+// yet has no row. That order is what makes the draw checkable.
 func lotteryTable(v *gate.LotteryView) *cli.Table {
 	t := cli.NewTable()
 	t.Add("campaign", v.CampaignID)
@@ -47,6 +51,7 @@ func lotteryTable(v *gate.LotteryView) *cli.Table {
 		t.Add("public value", "none was named: users have to trust the operator")
 	} else {
 		t.Add("public value", v.PublicValueIs)
+		t.Field("its format", v.PublicValueFormat)
 	}
 	if v.ListHash != "" {
 		t.Add("entries", v.Entries)

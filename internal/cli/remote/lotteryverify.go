@@ -9,13 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dibs-dev/dibs/gate/room"
 	"github.com/dibs-dev/dibs/internal/cli"
-	"github.com/dibs-dev/dibs/room"
 
 	"github.com/dibs-dev/dibs/gate"
 )
 
-// lotteryCheck is what the user compares beyond what the server publishes.
+// lotteryCheck is what the user compares beyond what the server publishes: what they noted before
+// the draw, and the list as they received it. A server that changed both the past and its hashes
+// would be caught by these alone.
 type lotteryCheck struct {
 	seedHash             string
 	user, nonce          string
@@ -33,11 +35,12 @@ type lotteryReport struct {
 	Mine string `json:"mine,omitempty"`
 }
 
-// errLotteryDiffers makes the verb exit with 1 after it has shown what differs.
+// errLotteryDiffers makes the verb exit with 1 after it has shown what differs. A lottery that is not
+// drawn yet, and a server that is not reached, exit with 1 as well, without a report.
 var errLotteryDiffers = errors.New("the lottery differs from what was published")
 
-// newLotteryVerifyCommand draws a lottery again. It believes the server in nothing that
-// can be computed: seed, list and winners must fit the hashes of before.
+// newLotteryVerifyCommand draws a lottery again on this machine. It believes the server in nothing
+// that can be computed: seed, list and winners must fit the hashes that were published before.
 func newLotteryVerifyCommand() *cobra.Command {
 	var check lotteryCheck
 	cmd := talk(cli.WithOutput(&cobra.Command{
@@ -71,15 +74,17 @@ func newLotteryVerifyCommand() *cobra.Command {
 	return cmd
 }
 
-// verifyLottery draws a lottery again and compares the result with the server's.
+// verifyLottery draws a lottery again and compares the result with the server's. It collects all
+// problems, so that one report has them.
 func (s *session) verifyLottery(ctx context.Context, id string, check *lotteryCheck) (*lotteryReport, error) {
-	v, err := s.Lottery(ctx, id)
+	v, err := s.Lotteries.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if v.DrawnAt == nil {
 		return nil, fmt.Errorf("the lottery of %s is not drawn: it is %s", id, v.State)
 	}
+	// The list may have millions of entries: it is read as a stream, once.
 	list, err := s.openEntries(ctx, id, check.entries)
 	if err != nil {
 		return nil, err
@@ -92,16 +97,19 @@ func (s *session) verifyLottery(ctx context.Context, id string, check *lotteryCh
 		Seed: v.Seed, SeedHash: v.SeedHash, ListHash: v.ListHash, PublicValue: public, Key: v.Key, Cutoff: v.Cutoff,
 		Winners: v.Winners, Entries: v.Entries,
 	})
+	// What the server sent must have come whole, or a missing entry would look like a fraud.
 	if err = errors.Join(err, list.Close()); err != nil {
 		return nil, err
 	}
 	r := &lotteryReport{CampaignID: id, Entries: drawn.Entries, Winners: int64(len(drawn.Winners)), Problems: drawn.Problems}
+	// The draw above follows the rule of this version: under another rule its result says nothing.
 	if v.Rule != gate.LotteryRule {
 		r.Problems = append(r.Problems, "the rule is "+v.Rule+", which this version of dibs does not know")
 	}
 	if check.seedHash != "" && check.seedHash != v.SeedHash {
 		r.Problems = append(r.Problems, "the server tells another seed_hash than --seed-hash")
 	}
+	// Without the value the draw depends on the operator's seed alone.
 	if v.PublicValueIs != "" && v.PublicValue == nil {
 		r.Problems = append(r.Problems, "a public value was named, and none was told")
 	}
@@ -118,12 +126,13 @@ func (s *session) verifyLottery(ctx context.Context, id string, check *lotteryCh
 // openEntries opens the closed list: a file's, or the server's.
 func (s *session) openEntries(ctx context.Context, id, file string) (io.ReadCloser, error) {
 	if file == "" {
-		return s.LotteryEntries(ctx, id)
+		return s.Lotteries.Entries(ctx, id)
 	}
 	return os.Open(file)
 }
 
-// writeWinners writes the entries of the winners, one on each line, if a file is named.
+// writeWinners writes the entries of the winners, one on each line, if a file is named. Entries are
+// hashes of user and nonce, and name nobody.
 func writeWinners(file string, winners []room.Sum) error {
 	if file == "" {
 		return nil

@@ -24,11 +24,11 @@ func registered(t *testing.T, env []string) (id, seedHash string, entries []gate
 		entries = nil
 		for _, user := range []string{"ann", "bob", "eve"} {
 			api := clitest.User(t, strings.TrimPrefix(env[0], "DIBS_URL="), user)
-			e, err := api.Register(t.Context(), id)
+			e, err := api.Lotteries.Register(t.Context(), id)
 			if err == nil {
 				entries = append(entries, e)
 			}
-			v, err := api.Lottery(t.Context(), id)
+			v, err := api.Lotteries.Get(t.Context(), id)
 			if err != nil || v.PublicValueIs != "the numbers of Saturday" || v.Winners != 2 {
 				t.Fatalf("%+v, %v", v, err)
 			}

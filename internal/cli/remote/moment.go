@@ -12,7 +12,8 @@ type momentFlag struct {
 	to         *time.Time
 }
 
-// readMoments reads the flags that were given.
+// readMoments reads the flags that were given, and leaves the others as they are. All are measured
+// from one now, so that -1h and now are an hour apart.
 func readMoments(now time.Time, flags ...momentFlag) (err error) {
 	for _, f := range flags {
 		if f.text == "" {
@@ -25,10 +26,14 @@ func readMoments(now time.Time, flags ...momentFlag) (err error) {
 	return nil
 }
 
-// parseMoment reads a moment in one of its forms: RFC 3339, now, or a duration from
-// now, such as +1h and -1h. Moments are whole milliseconds, as the
-// server keeps them.
+// parseMoment reads a moment in one of its forms: RFC 3339 with a zone, now, or a duration from now,
+// such as +1h and -1h. There is no form without a zone: the user and the server may be in different
+// ones. What is measured from now is whole milliseconds, as the server keeps moments; now is this
+// machine's clock.
 func parseMoment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, cli.Usagef("%s is required, such as %s +1h", flag, flag)
+	}
 	if text == "now" {
 		return now.UTC().Truncate(time.Millisecond), nil
 	}
@@ -42,7 +47,7 @@ func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// checkLimit checks the flag --limit.
+// checkLimit checks the flag --limit. Without the check 0 would read the whole list (see all).
 func checkLimit(limit int) error {
 	if limit < 1 {
 		return cli.Usagef("--limit must be at least 1")

@@ -22,6 +22,9 @@ func TestOrderSearch(t *testing.T) {
 	if r := clitest.Run(t, env, "claim", "list", "--user", "43"); strings.Contains(r.Out, first.ID) {
 		t.Errorf("another user's: %s", r.Out)
 	}
+	if r := clitest.Run(t, env, "claim", "list", "--refund-due"); r.Code != 0 || strings.Contains(r.Out, first.ID) {
+		t.Errorf("refunds due: %d %s%s", r.Code, r.Out, r.Err)
+	}
 	clitest.Run(t, env, "claim", "list", "--csv", "--status", "confirmed").Want(t, 0, "id,campaign_id", first.ID+",spring,coupon,42,1,confirmed,1,2,A1")
 	clitest.Run(t, env, "claim", "list", "--code", "A1").Want(t, 1, "code needs campaign_id")
 	clitest.Run(t, env, "claim", "list", "--status", "paid").Want(t, 2, "--status must be")

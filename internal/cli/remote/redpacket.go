@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
@@ -17,19 +19,20 @@ import (
 	"github.com/dibs-dev/dibs/redpacket"
 )
 
-// newRedPacketCommand returns the verbs on red packets. Only create calls a server.
+// newRedPacketCommand returns the verbs on red packets. Only create calls a server: split and
+// fairness run the server's own code on this machine, with no settings.
 func newRedPacketCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "redpacket",
 		Short: "Send a red packet, divide a total, measure how fair a split is",
 		Long: `Send a red packet, by a server; or, without a server, divide a total and measure how
-fair its split is. Amounts are minor units, 10000 for 100.00 yuan. dibs account puts
-money on the sender's account; dibs campaign shows the red packet and ends it.`,
+fair its split is. dibs account puts money on the sender's account; dibs campaign shows
+the red packet and ends it.`,
 	}, newPacketCommand(), newSplitCommand(), newFairnessCommand())
 }
 
-// packetFlags are a red packet as flags describe it. The numbers are texts, so that
-// all of them can be judged at once.
+// packetFlags are a red packet as flags describe it. The numbers are texts, so that all of them can
+// be judged at once: a flag of a number is refused alone, before the others are read.
 type packetFlags struct {
 	currency                         string
 	total, count, least, most, split string
@@ -38,40 +41,63 @@ type packetFlags struct {
 // add adds the flags of what is divided.
 func (o *packetFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.total, "total", "", "The sum of all shares, an `AMOUNT` in minor units")
-	f.StringVar(&o.currency, "currency", "CNY", "The currency, a `CODE` such as CNY")
+	f.StringVar(&o.total, "total", "", "The sum of all shares, an `AMOUNT` such as 100.00CNY")
+	f.StringVar(&o.currency, "currency", "CNY", "The currency, a `CODE` such as CNY, of amounts that do not name it")
 	f.StringVar(&o.count, "count", "", "Divide it into `N` shares")
 	f.StringVar(&o.split, "split", string(dibs.DoubleMean), "The `SPLIT`, how the total is divided: double_mean, line_cut or equal")
-	f.StringVar(&o.least, "min", "1", "The least share, an `AMOUNT` in minor units")
-	f.StringVar(&o.most, "max", "0", "The greatest share, an `AMOUNT` in minor units; 0 for no limit")
+	f.StringVar(&o.least, "min", "1", "The least share, an `AMOUNT` such as 0.01CNY; a whole number without a currency is of minor units")
+	f.StringVar(&o.most, "max", "0", "The greatest share, an `AMOUNT` such as 500CNY; 0 for no limit")
 }
 
-// read returns the red packet, and the flags that hold no number.
+// read returns the red packet, and a fault for each flag that cannot be read; such a field is 0. The
+// currency of the total is that of all amounts.
 func (o *packetFlags) read() (spec dibs.RedPacketSpec, unread []settings.Fault) {
+	fault := func(flag, problem string) {
+		if problem != "" {
+			unread = append(unread, settings.Fault{Key: "--" + flag, Problem: problem})
+		}
+	}
 	spec.Total.Currency, spec.Split = o.currency, dibs.Split(o.split)
-	for _, n := range []struct {
+	var problem string
+	if spec.Total, problem = readAmount(o.total, o.currency); spec.Total.Currency == "" {
+		spec.Total.Currency = o.currency
+	}
+	fault("total", problem)
+	spec.Count, problem = wholeNumber(o.count)
+	fault("count", problem)
+	for _, bound := range []struct {
 		flag, text string
 		to         *int64
-	}{{"total", o.total, &spec.Total.Amount}, {"count", o.count, &spec.Count}, {"min", o.least, &spec.Min}, {"max", o.most, &spec.Max}} {
-		var problem string
-		if *n.to, problem = wholeNumber(n.flag, n.text); problem != "" {
-			unread = append(unread, settings.Fault{Key: "--" + n.flag, Problem: problem})
+	}{{"min", o.least, &spec.Min}, {"max", o.most, &spec.Max}} {
+		m, problem := readAmount(bound.text, spec.Total.Currency)
+		if *bound.to = m.Amount; problem == "" && m.Currency != spec.Total.Currency {
+			problem = "must be in " + spec.Total.Currency + ", as the total is"
 		}
+		fault(bound.flag, problem)
 	}
 	return spec, unread
 }
 
+// readAmount reads an amount, or says what is wrong with it.
+func readAmount(text, currency string) (dibs.Money, string) {
+	if text == "" {
+		return dibs.Money{}, "is required, such as 100.00CNY"
+	}
+	a, err := parseMoney("", text, currency)
+	if err != nil {
+		return dibs.Money{}, strings.TrimSpace(err.Error())
+	}
+	return a.Money, ""
+}
+
 // wholeNumber reads a number, or says what is wrong with it.
-func wholeNumber(flag, text string) (n int64, problem string) {
+func wholeNumber(text string) (n int64, problem string) {
 	if text == "" {
 		return 0, "is required"
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err == nil {
 		return n, ""
-	}
-	if flag != "count" && strings.ContainsAny(text, ".,") {
-		return 0, fmt.Sprintf("must be whole minor units, such as 10000 for 100.00 CNY, not %q", text)
 	}
 	return 0, fmt.Sprintf("must be a whole number, not %q", text)
 }
@@ -82,8 +108,9 @@ const (
 	unmeasurable = "this red packet cannot be measured:"
 )
 
-// withFlags adds the faults of a red packet's fields, as faults of their flags, to
-// those of flags that hold no number. A flag has one fault at most.
+// withFlags adds the faults of a red packet's fields, as faults of their flags, to those of flags
+// that hold no number. A flag has one fault at most: a text that is no number became 0, which
+// Faults would refuse a second time, for a reason that is not the user's.
 func withFlags(unread []settings.Fault, fs []dibs.Fault) []settings.Fault {
 	flags := map[string]string{"/total/amount": "--total", "/total/currency": "--currency"}
 	faults := slices.Clone(unread)
@@ -99,7 +126,9 @@ func withFlags(unread []settings.Fault, fs []dibs.Fault) []settings.Fault {
 	return faults
 }
 
-// seedBytes returns the randomness of a numbered seed.
+// seedBytes returns the randomness of a numbered seed: the same bytes on every machine, so that a
+// division that a page shows can be repeated. It is not for real red packets, whose shares nobody
+// may foresee.
 func seedBytes(n uint64) io.Reader {
 	var seed [32]byte
 	for i := range 8 {
@@ -110,11 +139,12 @@ func seedBytes(n uint64) io.Reader {
 
 // caption says what was divided, and how.
 func caption(p dibs.RedPacketSpec) string {
-	bounds := fmt.Sprintf("at least %d", p.Min)
+	of := func(amount int64) string { return moneyDigits(dibs.Money{Amount: amount, Currency: p.Total.Currency}) }
+	bounds := "at least " + of(p.Min)
 	if p.Max != 0 {
-		bounds += fmt.Sprintf(" and at most %d", p.Max)
+		bounds += " and at most " + of(p.Max)
 	}
-	return fmt.Sprintf("%d %s (minor units) in %d shares by %s, %s each", p.Total.Amount, p.Total.Currency, p.Count, p.Split, bounds)
+	return fmt.Sprintf("%s in %s shares by %s, %s each", amountText(&p.Total), humanize.Comma(p.Count), p.Split, bounds)
 }
 
 // division is a total that was divided once.
@@ -124,14 +154,15 @@ type division struct {
 	Sum       int64              `json:"sum"`
 }
 
-// newSplitCommand divides a total by the code that the server divides with.
+// newSplitCommand divides a total by the code that the server divides with. Without --seed it takes
+// unpredictable randomness, as the server does. Faults of the flags exit with 2, all at once.
 func newSplitCommand() *cobra.Command {
 	var o packetFlags
 	var seed uint64
 	cmd := cli.WithOutput(&cobra.Command{
 		Use:     "split --total AMOUNT --count N",
 		Short:   "Divide a total once and show the shares and their sum",
-		Example: `  dibs redpacket split --total 10000 --count 10 --split line_cut --min 100`,
+		Example: `  dibs redpacket split --total 100.00CNY --count 10 --split line_cut --min 1CNY`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			spec, unread := o.read()
@@ -149,11 +180,14 @@ func newSplitCommand() *cobra.Command {
 			d := division{RedPacket: spec.WithDefaults(), Shares: shares}
 			t := cli.NewTable("PLACE", "SHARE")
 			t.Caption = caption(d.RedPacket)
-			for i, s := range shares {
-				d.Sum += s
-				t.Add(i+1, s)
+			of := spec.Total
+			for i, share := range shares {
+				of.Amount = share
+				d.Sum += share
+				t.Add(i+1, moneyDigits(of))
 			}
-			t.Add("sum", d.Sum)
+			of.Amount = d.Sum
+			t.Add("sum", moneyDigits(of))
 			return cli.Show(cmd, d, t)
 		},
 	})
@@ -162,7 +196,8 @@ func newSplitCommand() *cobra.Command {
 	return cmd
 }
 
-// newFairnessCommand measures a split. With --seed it gives the same numbers each time.
+// newFairnessCommand measures a split by dividing many times. With --seed it gives the same numbers
+// each time; without, it shows the seed that it took. Ctrl-C ends it without a result.
 func newFairnessCommand() *cobra.Command {
 	var o packetFlags
 	var seed uint64
@@ -173,14 +208,16 @@ func newFairnessCommand() *cobra.Command {
 		Long: `Divide a total many times and show what each place got: the user who takes a share
 first, second and so on. SPREAD is the standard deviation of the place's share, BEST
 LUCK how often it had the greatest one. The last line is all places together.`,
-		Example: `  dibs redpacket fairness --total 10000 --count 10 --split double_mean`,
+		Example: `  dibs redpacket fairness --total 100.00CNY --count 10 --split double_mean`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// A seed is shown, so that the numbers can be repeated; 0 stands for a random one.
 			if seed == 0 {
 				seed = rand.Uint64()
 			}
 			spec, unread := o.read()
 			f, err := redpacket.Measure(cmd.Context(), spec, rounds, seedBytes(seed))
+			// Measure refuses the fields and rounds itself; its faults join those of the texts.
 			var e *dibs.Error
 			if errors.As(err, &e) {
 				return cli.Faults(unmeasurable, withFlags(unread, e.Faults))
@@ -200,12 +237,19 @@ LUCK how often it had the greatest one. The last line is all places together.`,
 	return cmd
 }
 
-// fairnessTable shows what each place got, in minor units.
+// fairnessTable shows what each place got: a fair split gives each place the same
+// mean, whatever its spread.
 func fairnessTable(f *redpacket.Fairness, seed uint64) *cli.Table {
 	t := cli.NewTable("PLACE", "MEAN", "SPREAD", "LEAST", "MOST", "BEST LUCK")
 	t.Caption = fmt.Sprintf("%s, %d rounds, seed %d", caption(f.RedPacket), f.Rounds, seed)
+	of := func(amount int64) string {
+		return moneyDigits(dibs.Money{Amount: amount, Currency: f.RedPacket.Total.Currency})
+	}
+	// A mean has a digit more than money has: it tells close ones apart.
+	decimals := f.RedPacket.Total.Decimals()
+	mean := func(x float64) string { return strconv.FormatFloat(x/math.Pow10(decimals), 'f', decimals+1, 64) }
 	line := func(name any, p redpacket.Place) {
-		t.Add(name, fmt.Sprintf("%.1f", p.Mean), fmt.Sprintf("%.1f", p.Spread), p.Least, p.Most, fmt.Sprintf("%.2f%%", 100*p.Best))
+		t.Add(name, mean(p.Mean), mean(p.Spread), of(p.Least), of(p.Most), fmt.Sprintf("%.2f%%", 100*p.Best))
 	}
 	for _, p := range f.Places {
 		line(p.Place, p)

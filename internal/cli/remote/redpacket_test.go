@@ -48,7 +48,7 @@ func TestRedPacketSplit(t *testing.T) {
 		t.Errorf("without a seed, twice %v", one.Shares)
 	}
 	clitest.Run(t, nil, "redpacket", "split", "--total", "10", "--count", "2", "--split", "equal").Want(t, 0,
-		"10 CNY (minor units) in 2 shares by equal, at least 1 each\nPLACE  SHARE\n1      5\n2      5\nsum    10\n")
+		"0.10 CNY in 2 shares by equal, at least 0.01 each\nPLACE  SHARE\n1      0.05\n2      0.05\nsum    0.10\n")
 }
 
 func TestRedPacketFairness(t *testing.T) {
@@ -63,7 +63,7 @@ func TestRedPacketFairness(t *testing.T) {
 		t.Errorf("%+v, %v", f, err)
 	}
 	seeded := clitest.Run(t, nil, append(args, "--seed", "42")...)
-	seeded.Want(t, 0, "at least 1 each, 2000 rounds, seed 42\n", "PLACE  MEAN", "BEST LUCK", "\nall    2000.0")
+	seeded.Want(t, 0, "100.00 CNY in 5 shares by double_mean, at least 0.01 each, 2000 rounds, seed 42\n", "PLACE  MEAN", "BEST LUCK", "\nall    20.000")
 	if strings.Count(seeded.Out, "\n") != 8 {
 		t.Errorf("eight lines are wanted:\n%s", seeded.Out)
 	}
@@ -81,7 +81,6 @@ func TestRedPacketFaults(t *testing.T) {
 	for args, want := range map[string][]string{
 		"split": {"--total: is required", "--count: is required"},
 		"split --total 100.00 --count ten --currency yuan --split halves": {
-			`--total: must be whole minor units, such as 10000 for 100.00 CNY, not "100.00"`,
 			`--count: must be a whole number, not "ten"`, "--currency: must be three", "--split: must be double_mean",
 		},
 		"split --total 9 --count 10":                                   {"--total: must be at least 10"},
@@ -90,9 +89,9 @@ func TestRedPacketFaults(t *testing.T) {
 		"split --total 9007199254740992 --count 1000001":               {"--total: must be from 1 to", "--count: must be from 1 to"},
 		"fairness --total 10 --count 20 --rounds 0":                    {"--total: must be at least 20", "--rounds: must be from 1 to"},
 		"fairness --total 10000 --count 1001":                          {"--count: must be at most 1000"},
-		"fairness --total 10000 --count 10 --min 0.5":                  {"--min: must be whole minor units"},
-		"fairness --total 10000 --count 10 --max 1,000 --rounds -1":    {"--max: must be whole minor units", "--rounds: must be"},
-		"fairness --total 99999999999999999999 --count 2 --rounds two": {`invalid argument "two"`},
+		"fairness --total 10000 --count 10 --min half":                 {"--min: must be an amount of money"},
+		"fairness --total 100CNY --count 10 --max 1USD --rounds -1":    {"--max: must be in CNY", "--rounds: must be"},
+		"fairness --total 99999999999999999999 --count 2 --rounds two": {`--rounds must be a whole number, not "two"`},
 	} {
 		r := clitest.Run(t, nil, append([]string{"redpacket"}, strings.Fields(args)...)...)
 		r.Want(t, 2, want...)

@@ -9,7 +9,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 )
 
-// roomFlags are a waiting room, a lottery and tickets as flags describe them.
+// roomFlags are a waiting room, a lottery and tickets as flags describe them. A lottery is a mode of
+// a room, so both share flags; which of them a mode takes is the server's to judge.
 type roomFlags struct {
 	room                                         dibs.RoomSpec
 	mode                                         string
@@ -19,7 +20,7 @@ type roomFlags struct {
 	ticketLife                                   time.Duration
 }
 
-// add adds the flags of a campaign's gate.
+// add adds the flags of a campaign's gate. Zero values stand for the server's defaults.
 func (o *roomFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "room", "", "A waiting room, `MODE` fifo or shuffle, or a lottery (default none)")
@@ -33,20 +34,23 @@ func (o *roomFlags) add(cmd *cobra.Command) {
 	f.StringVar(&o.registrationCloses, "registration-closes", "", "When registration for a lottery closes: a `TIME` like that of --starts")
 	f.Int64Var(&o.room.Winners, "winners", 0, "`N` registrations win a lottery (default as many as there is stock)")
 	f.StringVar(&o.room.PublicValue, "public-value", "", "Names, beforehand, the `VALUE` that the draw of a lottery waits for")
+	f.StringVar(&o.room.PublicValueFormat, "public-value-format", "", "How that value will be written: `FORMAT` decimal:N, digits:N or hex:N (default the simplest spelling of a number, or a hash)")
 	f.DurationVar(&o.ticketLife, "ticket", 0, "Claims need a ticket, valid for this long (default none)")
 	f.IntVar(&o.ticket.WorkBits, "ticket-work", 0, "The work that a ticket costs, 2 to the power of `BITS` hashes (default none)")
 	f.StringVar(&o.ticket.HumanCheck, "ticket-human-check", "", "The `URL` of a page that tells people from programs (default none)")
 }
 
-// belongs lists the flags that mean nothing without another one.
+// belongs lists the flags that mean nothing without another one. Without the check they would be left
+// out in silence, and the campaign would open without the gate that its author believes in.
 var belongs = map[string][]string{
 	"room": {
-		"room-rate", "room-per", "room-burst", "room-opens", "room-max", "admit-for", "registration-opens", "registration-closes", "winners", "public-value",
+		"room-rate", "room-per", "room-burst", "room-opens", "room-max", "admit-for", "registration-opens", "registration-closes", "winners", "public-value", "public-value-format",
 	},
 	"ticket": {"ticket-work", "ticket-human-check"},
 }
 
-// read puts what was given into a campaign's gate.
+// read puts what was given into a campaign's gate. Without --room and --ticket the campaign has none
+// of these, and the field stays nil.
 func (o *roomFlags) read(cmd *cobra.Command, spec *dibs.CampaignSpec, now time.Time) error {
 	given := cmd.Flags().Changed
 	for owner, flags := range belongs {
@@ -68,6 +72,7 @@ func (o *roomFlags) read(cmd *cobra.Command, spec *dibs.CampaignSpec, now time.T
 		if err != nil {
 			return err
 		}
+		// A mode that is none goes to the server, which names those that there are.
 		o.room.Mode, o.room.Per, o.room.AdmitFor = dibs.RoomMode(o.mode), dibs.Duration(o.per), dibs.Duration(o.admitFor)
 		gate.Room = &o.room
 	}

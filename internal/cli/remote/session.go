@@ -1,11 +1,14 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,37 +16,78 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/internal/cli/signedin"
 
 	"github.com/dibs-dev/dibs/api"
 )
 
-// Connect returns a client of the server that a verb's settings name, and the
-// server's address. It calls nothing yet.
+// Connect returns a client of the server that a verb's settings name, and the server's address. It
+// calls nothing yet: a server that is not there shows with the first call. Settings that are wrong
+// are a fault of the command line, with exit code 2.
 func Connect(cmd *cobra.Command) (admin *client.Client, url string, err error) {
-	c, err := config.Load(cmd, config.ClientRules)
+	var saved string
+	var unreadable error
+	c, err := config.Load(cmd, config.ClientRules(func(url string) bool {
+		saved, unreadable = savedKey(cmd, url)
+		return saved != "" || unreadable != nil
+	}))
 	if err != nil {
 		return nil, "", err
 	}
-	if admin, err = client.New(c.URL, client.Options{AdminKey: c.AdminKey}); err != nil {
-		return nil, "", cli.Usage(err)
+	if unreadable != nil {
+		return nil, "", unreadable
 	}
-	return admin, c.URL, nil
+	admin, err = newClient(c, cmp.Or(c.AdminKey, saved))
+	return admin, c.URL, err
 }
 
-// Explain adds to the error of a call what the user can do about it, and names the
-// fields that the server refuses.
+// savedKey is the key that dibs login brought for a server; empty for none.
+func savedKey(cmd *cobra.Command, url string) (string, error) {
+	store, err := signedin.Open(cli.Getenv(cmd, configHome))
+	if err != nil {
+		// Without a home there is no file.
+		return "", nil //nolint:nilerr // the rule says that a key is needed
+	}
+	k, ok, err := store.Find(url)
+	if ok && !time.Now().Before(k.ExpiresAt) {
+		err = cli.Usagef("your sign-in at %s has ended: run dibs login, or give --admin-key", url)
+	}
+	return k.Secret, err
+}
+
+// newClient returns a client of the server at the settings' url.
+func newClient(c *config.Config, key string) (*client.Client, error) {
+	opts := client.Options{AdminKey: key}
+	// The rules have read the same files.
+	if way, err := c.CallTLS(); err == nil && way != nil {
+		transport := client.NewTransport()
+		transport.TLSClientConfig = way
+		opts.HTTPClient = &http.Client{Transport: transport}
+	}
+	admin, err := client.New(c.URL, opts)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return admin, nil
+}
+
+// Explain adds to the error of a call what the user can do about it, and names the fields that the
+// server refuses. It changes no exit code: whatever the server refuses exits with 1. It wraps the
+// error where callers may look for its reason.
 func Explain(url string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	// Nobody listens there, so nothing can have happened: it is safe to repeat.
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no server answers at %s: start one with dibs dev or dibs serve, or name another --url", url)
+	// The reason stays: a key may be unknown, ended, or of a role or scope that is too small.
 	case errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}), errors.Is(err, dibs.ErrForbidden):
 		return fmt.Errorf("the server at %s does not take this admin key: %w", url, err)
 	}
 	var refusal *client.Error
 	if errors.As(err, &refusal) && len(refusal.Errors) > 0 {
-		// The detail only sums these up.
+		// The problem's own detail only sums these up.
 		faults := make([]string, len(refusal.Errors))
 		for i, f := range refusal.Errors {
 			faults[i] = place(f.Pointer) + " " + f.Detail
@@ -53,8 +97,8 @@ func Explain(url string, err error) error {
 	return err
 }
 
-// place returns a JSON pointer in the user's words: a line of their file, or a
-// field.
+// place returns a JSON pointer in the user's words: a line of their file, a field, or the flag that a
+// verb has put there.
 func place(pointer string) string {
 	if line, is := strings.CutPrefix(pointer, "/lines/"); is {
 		return "line " + line
@@ -62,7 +106,9 @@ func place(pointer string) string {
 	return strings.TrimPrefix(pointer, "/")
 }
 
-// session is a verb's conversation with the server at url.
+// session is one run of a verb against the server at url: its client, command and arguments. Verbs
+// whose calls run at the same time share it: nothing in it changes, and a verb that writes to the
+// output from several goroutines guards that itself.
 type session struct {
 	*client.Client
 	url  string
@@ -70,18 +116,20 @@ type session struct {
 	args []string
 }
 
-// note tells the user something beside the answer.
+// note tells the user something beside the answer, on the error output, so that --output json stays
+// one document.
 func (s *session) note(text string) { s.cmd.PrintErrln("dibs: " + text) }
 
-// noteReplay tells the user that a call with the same key or name was made before.
+// noteReplay tells the user that a call with the same key or name was made before. The answer is that
+// of the first call, and the exit code 0: a script that repeats must not fail.
 func (s *session) noteReplay(replayed bool) {
 	if replayed {
 		s.note("this had been done before; nothing changed")
 	}
 }
 
-// connected makes cmd a verb that calls the server, writes its output itself, and
-// explains its errors.
+// connected makes cmd a verb that calls the server, writes its output itself, and explains its errors
+// itself. It adds the flags of the connection.
 func connected(cmd *cobra.Command, do func(context.Context, *session) error) *cobra.Command {
 	config.AddFlags(cmd, config.ClientKeys)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -94,7 +142,8 @@ func connected(cmd *cobra.Command, do func(context.Context, *session) error) *co
 	return cmd
 }
 
-// talk makes cmd a verb that calls the server and writes its output itself.
+// talk makes cmd a verb that calls the server and writes its output itself, as streams and reports
+// do. Its errors are explained by Explain.
 func talk(cmd *cobra.Command, do func(context.Context, *session) error) *cobra.Command {
 	return connected(cmd, func(ctx context.Context, s *session) error { return Explain(s.url, do(ctx, s)) })
 }
@@ -118,10 +167,20 @@ func byID[T any](use, short string, do func(*client.Client, context.Context, str
 	}, table)
 }
 
-// all reads a list page by page, at most limit items of it; 0 reads the whole list.
-// It returns no nil, so that an empty list is [] as JSON.
+// one is a call of a part of the client that takes an ID.
+type one[T any] func(ctx context.Context, id string) (T, error)
+
+// of makes such a call one that byID takes: byID gets its client only when the verb runs.
+func of[T any](part func(*client.Client) one[T]) func(*client.Client, context.Context, string) (T, error) {
+	return func(c *client.Client, ctx context.Context, id string) (T, error) { return part(c)(ctx, id) }
+}
+
+// all reads a list page by page, at most limit items of it; 0 reads the whole list. The pages follow
+// cursors, so an item that is added meanwhile shifts none: it is in the list or not. An error loses
+// the pages before it. It returns no nil, so that an empty list is [] as JSON.
 func all[T any](limit int, read func(dibs.Page) (api.ListView[T], error)) ([]T, error) {
 	items := []T{}
+	// The largest pages that the server gives: fewer calls for the same list.
 	page := dibs.Page{Limit: dibs.MaxPage}
 	if limit > 0 {
 		page.Limit = min(limit, dibs.MaxPage)
@@ -132,6 +191,7 @@ func all[T any](limit int, read func(dibs.Page) (api.ListView[T], error)) ([]T, 
 			return nil, err
 		}
 		items = append(items, l.Items...)
+		// The last page may have more than what is still wanted.
 		if limit > 0 && len(items) >= limit {
 			return items[:limit], nil
 		}

@@ -11,8 +11,11 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
-// newStockCommand changes the stock of a campaign. --key makes it safe to repeat; without
-// one a repeat changes the stock again.
+// newStockCommand changes the stock of a campaign. --key makes it safe to repeat; without one a
+// repeat changes the stock again. Added stock is in the ledger when the answer comes, and reaches the
+// engine a moment later. The engine decides how much of a withdrawal is still left to take, so the
+// server may refuse what the last look at the numbers allowed. The verb refuses a change of both
+// units and items, and of neither.
 func newStockCommand() *cobra.Command {
 	var key string
 	var change dibs.StockChange
@@ -23,10 +26,11 @@ func newStockCommand() *cobra.Command {
   dibs campaign stock front-row --items A7,A8`,
 		Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, s *session) (api.CampaignView, error) {
+		// A stock has units or items. Which of them this one has, the server knows.
 		if (change.Delta == 0) == (len(change.Items) == 0) {
 			return api.CampaignView{}, cli.Usagef("give --delta or --items")
 		}
-		return s.ChangeStock(ctx, s.args[0], change, key)
+		return s.Campaigns.ChangeStock(ctx, s.args[0], change, key)
 	}, oneCampaign)
 	f := cmd.Flags()
 	f.Int64Var(&change.Delta, "delta", 0, "`N` units or codes to add; negative to withdraw")
@@ -36,7 +40,7 @@ func newStockCommand() *cobra.Command {
 	return cmd
 }
 
-// stockCount returns the size of a stock as the server has it.
+// stockCount returns the size of a stock as the server has it, what is granted included.
 func stockCount(s *api.StockView) int64 {
 	switch {
 	case s == nil:
@@ -53,7 +57,7 @@ func stockCount(s *api.StockView) int64 {
 	return 0
 }
 
-// wantedCount returns the size of a stock as a file asks for it.
+// wantedCount returns the size of a stock as a file asks for it, in the same measure as stockCount.
 func wantedCount(s *dibs.StockSpec) int64 {
 	switch {
 	case s.Units != nil:

@@ -16,17 +16,20 @@ import (
 	"github.com/dibs-dev/dibs/erasure"
 )
 
-// newUserCommand returns the verbs on /v1/users/{user} and /v1/erasures.
+// newUserCommand returns the verbs on /v1/users/{user} and /v1/erasures. The server takes them only
+// from a key of the role admin.
 func newUserCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "user",
 		Short: "Show what is stored about a user, and erase it",
 		Long: `Show what is stored about a user, and erase it, on the server at --url with an
 admin's API key in --admin-key or $DIBS_ADMIN_KEY.`,
-	}, byID("show USER", "Show what is stored about a user", (*client.Client).User, userTable), newUserEraseCommand(), newUserErasuresCommand())
+	}, byID("show USER", "Show what is stored about a user",
+		of(func(c *client.Client) one[erasure.UserRecord] { return c.Erasures.Record }), userTable), newUserEraseCommand(), newUserErasuresCommand())
 }
 
-// userTable shows what is stored about a user, a row for each thing.
+// userTable shows what is stored about a user, a row for each thing. It has ids and numbers, not the
+// contents: dibs claim list --user shows the claims themselves.
 func userTable(v *erasure.UserRecord) *cli.Table {
 	t := cli.NewTable()
 	if len(v.Balances) > 0 {
@@ -49,14 +52,17 @@ func userTable(v *erasure.UserRecord) *cli.Table {
 	if v.Erasure != nil {
 		t.Add("erasure", v.Erasure.ID+" "+string(v.Erasure.State))
 	}
+	// A user of whom nothing is stored is an answer, not an error: that is what was asked.
 	if t.Len() == 0 {
 		t.Add("nothing", "nothing is stored about "+v.UserID)
 	}
 	return t
 }
 
-// newUserEraseCommand asks for an erasure. It may be repeated: while an erasure is under
-// way the server answers with it.
+// newUserEraseCommand asks for an erasure, which the server does by itself after the answer. It may
+// be repeated: while an erasure is under way the server answers with it. The server refuses a user
+// with money on the account, unless --leave-balance says so: nobody could pay it out afterwards. An
+// erasure cannot be undone.
 func newUserEraseCommand() *cobra.Command {
 	var spec erasure.ErasureSpec
 	cmd := ask(&cobra.Command{
@@ -72,7 +78,8 @@ End the user's tokens first: what the user does afterwards is new data.`,
   dibs user erasures --open`,
 		Args: cobra.ExactArgs(1),
 	}, func(ctx context.Context, s *session) (erasure.ErasureView, error) {
-		v, known, err := s.EraseUser(ctx, s.args[0], spec)
+		v, known, err := s.Erasures.Erase(ctx, s.args[0], spec)
+		// Not noteReplay: the erasure may have gone on since, and the answer is of now.
 		if known {
 			s.note("this erasure was begun before")
 		}
@@ -82,7 +89,7 @@ End the user's tokens first: what the user does afterwards is new data.`,
 	return cmd
 }
 
-// newUserErasuresCommand lists a page of erasures, or shows one.
+// newUserErasuresCommand lists one page of erasures, the newest 100, or shows one.
 func newUserErasuresCommand() *cobra.Command {
 	var open bool
 	cmd := talk(cli.WithOutput(&cobra.Command{
@@ -91,13 +98,13 @@ func newUserErasuresCommand() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 	}), func(ctx context.Context, s *session) error {
 		if len(s.args) == 1 {
-			v, err := s.Erasure(ctx, s.args[0])
+			v, err := s.Erasures.Get(ctx, s.args[0])
 			if err != nil {
 				return err
 			}
 			return cli.Show(s.cmd, v, erasuresTable(v))
 		}
-		l, err := s.Erasures(ctx, open, dibs.Page{Limit: dibs.MaxPage})
+		l, err := s.Erasures.List(ctx, open, dibs.Page{Limit: dibs.MaxPage})
 		if err != nil {
 			return err
 		}
@@ -107,7 +114,8 @@ func newUserErasuresCommand() *cobra.Command {
 	return cmd
 }
 
-// erasuresTable shows erasures, a row for each.
+// erasuresTable shows erasures, a row for each: what was erased so far, by kind in order of the names,
+// and the campaigns that it waits for.
 func erasuresTable(views ...erasure.ErasureView) *cli.Table {
 	t := cli.NewTable("ID", "STATE", "USER", "ASKED FOR", "ERASED", "WAITS FOR")
 	for _, v := range views {

@@ -19,7 +19,7 @@ func TestUser(t *testing.T) {
 	clitest.Until(t, "settled", func() bool {
 		return strings.Contains(clitest.Run(t, env, "user", "show", "u-42").Out, "1 of mugs")
 	})
-	clitest.Run(t, env, "user", "show", "u-42").Want(t, 0, "balance  500 CNY (minor units)", "claims   1 of mugs")
+	clitest.Run(t, env, "user", "show", "u-42").Want(t, 0, "balance  5.00 CNY", "claims   1 of mugs")
 	clitest.Run(t, env, "user", "show", "nobody").Want(t, 0, "nothing is stored about nobody")
 	clitest.Run(t, env, "user", "erasures", "--output", "json").Want(t, 0, "[]")
 	clitest.Run(t, env, "user", "erase", "u-42").Want(t, 1, "leave")

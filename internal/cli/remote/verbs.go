@@ -2,15 +2,24 @@ package remote
 
 import "github.com/spf13/cobra"
 
-// WorkVerbs returns the verbs about campaigns and claims.
+// WorkVerbs returns the verbs about campaigns and claims: a group of dibs --help.
 func WorkVerbs() []*cobra.Command {
-	return []*cobra.Command{
+	verbs := []*cobra.Command{
 		newProductCommand(), newCampaignCommand(), newClaimCommand(), newCouponCommand(), newAudienceCommand(), newFollowerCommand(),
 		newAnnouncementCommand(), newLotteryCommand(), newRedPacketCommand(), newAccountCommand(), newEventsCommand(),
 	}
+	return completed(verbs)
 }
 
-// OperateVerbs returns the verbs for operating a server.
+// completed lets shells complete the ids of verbs.
+func completed(verbs []*cobra.Command) []*cobra.Command {
+	for _, verb := range verbs {
+		complete(verb, "")
+	}
+	return verbs
+}
+
+// OperateVerbs returns the verbs for operating a server: a group of dibs --help.
 func OperateVerbs() []*cobra.Command {
-	return []*cobra.Command{newAuditCommand(), newUserCommand()}
+	return completed([]*cobra.Command{newLoginCommand(), newLogoutCommand(), newApprovalCommand(), newAuditCommand(), newSessionCommand(), newUserCommand()})
 }

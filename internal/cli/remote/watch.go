@@ -14,8 +14,9 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 )
 
-// newWatchCommand follows campaigns by samples of their numbers, or by a stream of what
-// happens to them.
+// newWatchCommand follows campaigns by samples of their numbers, or by a stream of what happens to
+// them. Samples cost the server one small call for each campaign, so the verb refuses less than 100
+// ms between them. The end of --for and Ctrl-C exit with 0: watching has no result that could fail.
 func newWatchCommand() *cobra.Command {
 	var every, length time.Duration
 	var changes bool
@@ -24,7 +25,8 @@ func newWatchCommand() *cobra.Command {
 		Short: "Watch campaigns live: what is left, granted, refused, and how fast",
 		Long: `Watch campaigns live: what is left, granted, refused, and how fast. On a terminal
 the table stays in its place, elsewhere every sample is a line. Without ids it watches
-all campaigns that are published or paused. Ctrl-C, or --for, ends it.
+all campaigns that are published or paused. Ctrl-C, or --for, ends it. The server that
+answers counts its own refusals; all other numbers are of all nodes.
 
 With --changes it shows each change when the server reports it: opened, paused, sold
 out, reopened, ended, and how much is left. It ends when the last campaign has ended.`,
@@ -37,6 +39,7 @@ out, reopened, ended, and how much is left. It ends when the last campaign has e
 			ctx, cancel = context.WithTimeout(ctx, length)
 			defer cancel()
 		}
+		// --for counts from here, and the calls before the first sample are within it.
 		ids, err := s.watchedIDs(ctx)
 		if err != nil {
 			return err
@@ -54,8 +57,8 @@ out, reopened, ended, and how much is left. It ends when the last campaign has e
 	return cmd
 }
 
-// watchedIDs returns the campaigns that the user named, or else all that are
-// published or paused.
+// watchedIDs returns the campaigns that the user named, or else all that are published or paused now:
+// one that is published later is not watched.
 func (s *session) watchedIDs(ctx context.Context) ([]string, error) {
 	if len(s.args) > 0 {
 		return s.args, nil
@@ -76,7 +79,7 @@ func (s *session) watchedIDs(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// watcher shows samples of some campaigns.
+// watcher shows samples of some campaigns. One goroutine uses it.
 type watcher struct {
 	*session
 	ids []string
@@ -88,22 +91,24 @@ type watcher struct {
 	last   map[string]sample
 }
 
-// sample is a campaign's numbers at one moment.
+// sample is a campaign's numbers at one moment, by this machine's clock. Refused is counted by the
+// node that answers, since its start.
 type sample struct {
 	At      time.Time `json:"at"`
 	ID      string    `json:"campaign_id"`
 	Left    int64     `json:"remaining"`
 	Granted int64     `json:"granted"`
-	// Rate is the grants a second since the last sample.
+	// Rate is the grants a second since the last sample; 0 in the first one.
 	Rate    float64 `json:"granted_per_second"`
 	Refused int64   `json:"refused"`
-	// Backlog is how many entries are not settled; the oldest has waited LagMS.
+	// Backlog is how many journal entries are not settled; the oldest has waited LagMS.
 	Backlog int64 `json:"journal_backlog"`
 	LagMS   int64 `json:"settle_lag_ms"`
 }
 
-// run takes samples until ctx ends. The first one must succeed; later ones may fail
-// for a while, as when the server restarts.
+// run takes samples until ctx ends. The first one must succeed, since a wrong id or key fails each
+// time; later ones may fail for a while, as when the server restarts, and each failure is a line on
+// the error output. Ticks that pass while a call takes long are left out, not made up for.
 func (w *watcher) run(ctx context.Context, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -132,11 +137,12 @@ func (w *watcher) run(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// take takes a sample of each campaign.
+// take takes a sample of each campaign, one call after the other: their times differ by the calls.
+// When one fails, the samples before it are dropped, and their rates go on from them.
 func (w *watcher) take(ctx context.Context) ([]sample, error) {
 	samples := make([]sample, 0, len(w.ids))
 	for _, id := range w.ids {
-		v, err := w.Stats(ctx, id)
+		v, err := w.Campaigns.Stats(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +161,8 @@ func (w *watcher) take(ctx context.Context) ([]sample, error) {
 	return samples, nil
 }
 
-// draw shows samples in the form that the user asked for.
+// draw shows samples in the form that the user asked for: as JSON one object on a line for each, on a
+// terminal one table drawn over the last, elsewhere one line for each.
 func (w *watcher) draw(samples []sample) error {
 	if cli.WantsJSON(w.cmd) {
 		lines := cli.JSONLines(w.cmd)
@@ -169,7 +176,7 @@ func (w *watcher) draw(samples []sample) error {
 	if !w.inPlace {
 		return w.drawLines(samples)
 	}
-	t := cli.NewTable("CAMPAIGN", "LEFT", "GRANTED", "RATE/S", "REFUSED", "UNSETTLED", "LAG")
+	t := cli.NewTable("CAMPAIGN", "LEFT", "GRANTED", "RATE/S", refusedHead, "UNSETTLED", "LAG")
 	for _, s := range samples {
 		t.Add(s.cells()...)
 	}
@@ -181,19 +188,23 @@ func (w *watcher) draw(samples []sample) error {
 	if err := t.Write(&frame); err != nil {
 		return err
 	}
+	// The rows and the head.
 	w.drawn = t.Len() + 1
 	_, err := w.cmd.OutOrStdout().Write(frame.Bytes())
 	return err
 }
 
+// refusedHead says that refusals are those of the node that answers: all else is of all nodes.
+const refusedHead = "REFUSED HERE"
+
 // drawLines writes a line for each sample, under one head. The columns have fixed
 // widths, since later lines are not known yet.
 func (w *watcher) drawLines(samples []sample) error {
-	const form = "%-20s  %-24s  %10v  %10v  %10s  %10v  %10v  %8s\n"
+	const form = "%-20s  %-24s  %10v  %10v  %10s  %12v  %10v  %8s\n"
 	out := w.cmd.OutOrStdout()
 	if !w.headed {
 		w.headed = true
-		if _, err := fmt.Fprintf(out, form, "TIME", "CAMPAIGN", "LEFT", "GRANTED", "RATE/S", "REFUSED", "UNSETTLED", "LAG"); err != nil {
+		if _, err := fmt.Fprintf(out, form, "TIME", "CAMPAIGN", "LEFT", "GRANTED", "RATE/S", refusedHead, "UNSETTLED", "LAG"); err != nil {
 			return err
 		}
 	}
@@ -205,7 +216,7 @@ func (w *watcher) drawLines(samples []sample) error {
 	return nil
 }
 
-// cells returns the campaign and its numbers.
+// cells returns the campaign and its numbers, for both forms of the table.
 func (s *sample) cells() []any {
 	return []any{s.ID, s.Left, s.Granted, strconv.FormatFloat(s.Rate, 'f', 0, 64), s.Refused, s.Backlog, strconv.FormatInt(s.LagMS, 10) + "ms"}
 }

@@ -1,18 +1,29 @@
 package server
 
 import (
+	"bytes"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
+	"time"
 
+	"github.com/dibs-dev/dibs/gate/limit"
 	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/internal/settings"
 )
 
-// certificates holds the certificate that HTTPS is served with. Handshakes read
-// current while a reload replaces it.
+// certificates holds the certificate that HTTPS is served with, and the authorities of
+// administrators' client certificates, if they need some. Handshakes read current and
+// clients while a reload replaces them.
 type certificates struct {
-	cert, key string
-	current   atomic.Pointer[tls.Certificate]
+	cert, key, clientCA string
+	current             atomic.Pointer[tls.Certificate]
+	clients             atomic.Pointer[x509.CertPool]
+	// revoked are the lists of client certificates that their authorities take back.
+	revoked atomic.Pointer[[]*x509.RevocationList]
 }
 
 // openCertificates loads the files of the settings; nil for plain HTTP.
@@ -20,8 +31,44 @@ func openCertificates(c *config.Config) (*certificates, error) {
 	if c.TLSCert == "" {
 		return nil, nil
 	}
-	cs := &certificates{cert: c.TLSCert, key: c.TLSKey}
-	return cs, cs.load()
+	cs := &certificates{cert: c.TLSCert, key: c.TLSKey, clientCA: c.AdminClientCA}
+	return cs, errors.Join(cs.load(), cs.loadClients())
+}
+
+func (cs *certificates) loadClients() error {
+	if cs.clientCA == "" {
+		return nil
+	}
+	pool, err := config.ReadAuthorities(cs.clientCA)
+	if err != nil {
+		return fmt.Errorf("admin_client_ca %w", err)
+	}
+	revoked, err := config.ReadRevoked(cs.clientCA, time.Now())
+	if err != nil {
+		return fmt.Errorf("admin_client_ca %w", err)
+	}
+	cs.clients.Store(pool)
+	cs.revoked.Store(&revoked)
+	return nil
+}
+
+// errRevokedCertificate ends the handshake of a client whose certificate was revoked.
+var errRevokedCertificate = errors.New("the client certificate was revoked by its authority")
+
+// checkRevoked refuses a client certificate that stands in a list of its authority, or that
+// an authority below it does.
+func (cs *certificates) checkRevoked(chains [][]*x509.Certificate) error {
+	for _, l := range *cs.revoked.Load() {
+		for _, chain := range chains {
+			for _, c := range chain {
+				same := func(r x509.RevocationListEntry) bool { return r.SerialNumber.Cmp(c.SerialNumber) == 0 }
+				if bytes.Equal(c.RawIssuer, l.RawIssuer) && slices.ContainsFunc(l.RevokedCertificateEntries, same) {
+					return errRevokedCertificate
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (cs *certificates) load() error {
@@ -40,12 +87,52 @@ func (cs *certificates) config() *tls.Config {
 	}
 }
 
+// adminConfig is the config of the administrators' address, which takes only client
+// certificates of the authorities, if the settings name some.
+// Each handshake reads them afresh. A resumed session would skip the check of a certificate
+// whose authority is gone by now, so there are none.
+func (cs *certificates) adminConfig() *tls.Config {
+	if cs.clientCA == "" {
+		return cs.config()
+	}
+	outer := cs.config()
+	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		c := cs.config()
+		c.ClientAuth, c.ClientCAs, c.SessionTicketsDisabled = tls.RequireAndVerifyClientCert, cs.clients.Load(), true
+		c.VerifyConnection = func(s tls.ConnectionState) error { return cs.checkRevoked(s.VerifiedChains) }
+		return c, nil
+	}
+	return outer
+}
+
 // watched returns the files that take effect when they change while the server runs.
 func (s *Server) watched() []*fileSet {
 	var sets []*fileSet
 	if s.certs != nil {
 		sets = append(sets, &fileSet{name: "certificate", paths: []string{s.certs.cert, s.certs.key}, load: s.certs.load})
 	}
+	if s.certs != nil && s.certs.clientCA != "" {
+		sets = append(sets, &fileSet{name: "authorities of client certificates", paths: []string{s.certs.clientCA}, load: s.certs.loadClients})
+	}
+	sets = append(sets, s.watchedSecrets()...)
+	if file := s.c.ListsFile; file != "" {
+		sets = append(sets, &fileSet{name: "lists", paths: []string{file}, load: func() error {
+			lists, err := s.c.Lists()
+			if err != nil {
+				return fmt.Errorf("%s %w", file, err)
+			}
+			s.node.Limits.SetLists(lists)
+			if s.strangers != nil {
+				s.strangers.SetLists(limit.Lists{Allowed: lists.Allowed})
+			}
+			return nil
+		}})
+	}
+	return sets
+}
+
+// watchedSecrets returns the files of secrets that take effect when they change.
+func (s *Server) watchedSecrets() (sets []*fileSet) {
 	if file := s.c.JWTSecretFile; s.tokens != nil && file != "" {
 		sets = append(sets, &fileSet{name: "token secrets", paths: []string{file}, load: func() error {
 			secrets, err := s.c.JWTSecrets()
@@ -56,14 +143,35 @@ func (s *Server) watched() []*fileSet {
 			return nil
 		}})
 	}
-	if file := s.c.ListsFile; file != "" {
-		sets = append(sets, &fileSet{name: "lists", paths: []string{file}, load: func() error {
-			lists, err := s.c.Lists()
+	if file := s.c.Values.FileOf("human_secret"); file != "" {
+		sets = append(sets, &fileSet{name: "secrets of the human check", paths: []string{file}, load: func() error {
+			secrets, err := s.c.ReadHumanSecrets(file)
 			if err != nil {
 				return fmt.Errorf("%s %w", file, err)
 			}
-			s.node.Limits.SetLists(lists)
+			return s.node.Tickets.SetHumanSecrets(secrets)
+		}})
+	}
+	if file := s.c.Values.FileOf("oidc_client_secret"); s.people != nil && file != "" {
+		sets = append(sets, &fileSet{name: "secret at the identity provider", paths: []string{file}, load: func() error {
+			secret, err := settings.ReadValue(file)
+			if err == nil && secret == "" {
+				err = errors.New("has no secret in it")
+			}
+			if err != nil {
+				return fmt.Errorf("%s %w", file, err)
+			}
+			s.people.SetClientSecret(secret)
 			return nil
+		}})
+	}
+	if file := s.c.LedgerKeyFile; file != "" {
+		sets = append(sets, &fileSet{name: "keys of the ledger", paths: []string{file}, load: func() error {
+			keys, err := s.c.LedgerKeys()
+			if err != nil {
+				return fmt.Errorf("%s %w", file, err)
+			}
+			return s.node.Keys.Set(keys)
 		}})
 	}
 	return sets

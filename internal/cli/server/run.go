@@ -48,6 +48,7 @@ func (s *Server) Close(ctx context.Context) error {
 	if s.hub != nil {
 		s.hub.Close()
 	}
+	s.console.close()
 	if s.tokens != nil {
 		s.tokens.Close()
 	}
@@ -69,6 +70,7 @@ func (s *Server) drain(ctx context.Context) error {
 	// Meanwhile clients with long-lived connections are asked to go to another node.
 	left := make(chan error, 1)
 	go func() { left <- s.hub.Drain(limit) }()
+	s.console.close()
 	for _, f := range s.faces {
 		if err := f.http.Shutdown(limit); err != nil {
 			s.log.Warn("requests were cut off at the end of the drain time", "err", errors.Join(err, f.http.Close()))

@@ -19,7 +19,7 @@ import (
 // quiet are settings of a server in a folder.
 func quiet(data string) *config.Config {
 	return &config.Config{
-		Listen: "127.0.0.1:0", Data: data, Engine: "memory", LedgerTimeout: time.Second, Durability: "durable", DurabilityLost: "refuse",
+		Listen: "127.0.0.1:0", Data: data, Engine: []string{"memory"}, LedgerTimeout: time.Second, Durability: "durable", DurabilityLost: "refuse",
 		Drain: time.Second, Migrate: true, JWTSecret: clitest.Secret, ProxyHeader: "Forwarded", LimitEntries: 1024,
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dibs-dev/dibs/access/oidc"
+	"github.com/dibs-dev/dibs/gate/limit"
 	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/cli/config"
@@ -23,6 +25,8 @@ type Options struct {
 	Version string
 	// DevTokens accepts the token dev_<user> for any user.
 	DevTokens bool
+	// Diagnosis is what administrators are told of settings and findings; nil for nothing.
+	Diagnosis httpapi.Diagnosis
 }
 
 // Server is a node with its HTTP server. Start returns one that listens; Run serves,
@@ -41,6 +45,12 @@ type Server struct {
 	tokens *tokens.Verifier
 	tracer *tracing.Tracer
 	certs  *certificates
+	// strangers bounds calls without a token; nil where nothing does.
+	strangers *limit.Limiter
+	// people is the identity provider; nil without one.
+	people *oidc.Provider
+	// console holds what only the console uses; nil before the handlers are made.
+	console *console
 }
 
 // Start takes the addresses and opens the node.
@@ -74,14 +84,38 @@ func Start(ctx context.Context, c *config.Config, opts Options) (s *Server, err 
 	if s.tokens, err = openTokens(ctx, c, s.log); err != nil {
 		return s, err
 	}
-	return s, s.build()
+	return s, s.build(ctx)
 }
 
 // Node returns the node, which is open until Run or Close ends.
 func (s *Server) Node() *node.Node { return s.node }
 
+// openLimits makes the limits of calls besides claims. They share nothing with other nodes,
+// so that there is nothing to close.
+func (s *Server) openLimits(cfg *httpapi.Config) error {
+	if calls, some := s.c.CallLimits(); some {
+		limiter, err := limit.New(calls)
+		if err != nil {
+			return err
+		}
+		cfg.Calls = limiter
+	}
+	if strangers, some := s.c.StrangerLimits(); some {
+		lists, err := s.c.Lists()
+		if err != nil {
+			return err
+		}
+		strangers.Lists = limit.Lists{Allowed: lists.Allowed}
+		if s.strangers, err = limit.New(strangers); err != nil {
+			return err
+		}
+		cfg.Strangers = s.strangers
+	}
+	return nil
+}
+
 // build makes the handlers and the servers of the addresses.
-func (s *Server) build() error {
+func (s *Server) build(ctx context.Context) error {
 	if err := s.openHub(); err != nil {
 		return err
 	}
@@ -89,18 +123,30 @@ func (s *Server) build() error {
 		Services: httpapi.ServicesOf(s.node.Service), Places: s.node.Rooms, Lotteries: s.node.Rooms, Tickets: s.node.Tickets, Audiences: s.node.Audiences,
 		Gateway: s.hub, Limits: s.node.Limits, Overload: s.node.Overload, Collectors: s.node.Collectors(),
 		TrustedProxies: config.Prefixes(s.c.TrustedProxies), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins,
-		AllowDevTokens: s.opts.DevTokens, Logger: s.log, Version: s.opts.Version,
+		AllowDevTokens: s.opts.DevTokens, Revoked: s.node.Revocations.Has, Logger: s.log, Version: s.opts.Version, Diagnosis: s.opts.Diagnosis,
+	}
+	var err error
+	if cfg.Approvals, err = s.c.Approvals(); err != nil {
+		return err
 	}
 	if s.tokens != nil {
 		cfg.Users = s.tokens
 	}
+	if err := s.openLimits(&cfg); err != nil {
+		return err
+	}
 	if s.tracer != nil {
 		cfg.Tracer, cfg.TraceClaims = s.tracer, s.c.TraceClaims
+	}
+	cfg.Storefront, cfg.ImageOrigins = s.c.Storefront || s.opts.DevTokens, s.c.ImageOrigins
+	if err := s.openConsole(ctx, &cfg); err != nil {
+		return err
 	}
 	h, err := httpapi.NewHandlers(cfg)
 	if err != nil {
 		return err
 	}
+	s.console.serve(h.All)
 	handlers := []http.Handler{h.All}
 	if len(s.faces) > 1 {
 		handlers = []http.Handler{h.Outer, withProfiles(h.All)}
@@ -110,6 +156,9 @@ func (s *Server) build() error {
 		server.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
 		if s.certs != nil {
 			server.TLSConfig = s.certs.config()
+			if len(s.faces) > 1 && i > 0 {
+				server.TLSConfig = s.certs.adminConfig()
+			}
 		}
 		s.faces[i].http = server
 	}
@@ -119,7 +168,7 @@ func (s *Server) build() error {
 // openHub opens what holds the long-lived connections.
 func (s *Server) openHub() (err error) {
 	// A third of the drain time, at most, is theirs: the node settles in the rest.
-	cfg := gateway.Config{Logger: s.log, DrainWithin: min(3*time.Second, s.c.Drain/3), MaxPerAddress: s.c.ConnectionLimit()}
+	cfg := gateway.Config{Logger: s.log, Revoked: s.node.Revocations.Has, DrainWithin: min(3*time.Second, s.c.Drain/3), MaxPerAddress: s.c.ConnectionLimit()}
 	if s.tokens != nil {
 		cfg.Epoch = s.tokens.Epoch
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/engine/redisengine"
 	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/node"
-	"github.com/dibs-dev/dibs/redisengine"
-	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // ownerName matches the name that a node leaves in the journal that it owns.

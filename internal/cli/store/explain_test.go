@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/engine/redisengine"
 	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/node"
-	"github.com/dibs-dev/dibs/redisengine"
-	"github.com/dibs-dev/dibs/sqlledger"
 )
 
 // TestExplain: every error says what to do, keeps its cause and shows no password.
 func TestExplain(t *testing.T) {
-	files := &config.Config{Engine: "memory", Data: "d"}
-	inServer := &config.Config{Engine: "memory", Data: "d", Ledger: "mysql://u:secret-pw@h/shop"}
-	redis := &config.Config{Engine: "redis://u:secret-pw@r:6379/0", Ledger: inServer.Ledger}
+	files := &config.Config{Engine: []string{"memory"}, Data: "d"}
+	inServer := &config.Config{Engine: []string{"memory"}, Data: "d", Ledger: "mysql://u:secret-pw@h/shop"}
+	redis := &config.Config{Engine: []string{"redis://u:secret-pw@r:6379/0"}, Ledger: inServer.Ledger}
 	connecting := func(text string) error { return errors.New("redisengine: connecting: " + text) }
 	for _, c := range []struct {
 		config *config.Config

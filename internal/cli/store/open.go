@@ -8,13 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/node"
-	"github.com/dibs-dev/dibs/sqlledger"
 	"github.com/dibs-dev/dibs/tracing"
-
-	"github.com/dibs-dev/dibs/access"
 )
 
 // OpenNode opens the node that the settings describe. remedy tells the user what to
@@ -60,7 +59,7 @@ func OpenLedger(ctx context.Context, c *config.Config, create bool) (*sqlledger.
 	}
 	// A ledger of an older schema stays as it is: a server that knows no newer schema
 	// may be running.
-	l, err := sqlledger.Open(ctx, c.LedgerAt(), sqlledger.Options{Migrate: !found, Timeout: c.LedgerTimeout})
+	l, err := sqlledger.Open(ctx, c.LedgerAt(), sqlledger.Options{Migrate: !found, Timeout: c.LedgerTimeout, Keys: c.Keys(), EncryptCodes: c.EncryptCodes})
 	if err != nil {
 		return nil, Explain(c, err, "")
 	}
@@ -79,12 +78,9 @@ func HasAdminKey(ctx context.Context, c *config.Config) (has bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	if version, _, err := l.SchemaVersion(ctx); err != nil || version == 0 {
+	version, _, err := l.SchemaVersion(ctx)
+	if err != nil || version == 0 {
 		return false, err
 	}
-	keys, err := l.Keys(ctx)
-	for _, k := range keys {
-		has = has || k.Role == access.RoleAdmin && k.RevokedAt.IsZero()
-	}
-	return has, err
+	return sqlledger.HasAdminKey(ctx, l, version, time.Now())
 }

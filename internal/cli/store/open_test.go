@@ -18,7 +18,7 @@ import (
 // TestOpenLedger makes a ledger only when it may, and tells which keys are in it.
 func TestOpenLedger(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	c := &config.Config{Engine: "memory", Data: data, LedgerTimeout: time.Second}
+	c := &config.Config{Engine: []string{"memory"}, Data: data, LedgerTimeout: time.Second}
 	if _, err := OpenLedger(t.Context(), c, false); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "dibs serve makes it") {
 		t.Errorf("%v", err)
 	}
@@ -43,7 +43,7 @@ func TestOpenLedger(t *testing.T) {
 	}()
 	insert := func(role access.Role) *access.APIKey {
 		t.Helper()
-		k, _, err := access.NewKey("k", role, time.Now())
+		k, _, err := access.NewKey(access.KeySpec{Name: "k", Role: role}, time.Now())
 		if err == nil {
 			err = l.InsertKey(t.Context(), k)
 		}
@@ -64,7 +64,7 @@ func TestOpenLedger(t *testing.T) {
 
 // TestOpenNode explains why a folder cannot be opened twice.
 func TestOpenNode(t *testing.T) {
-	c := &config.Config{Engine: "memory", Data: t.TempDir(), LedgerTimeout: time.Second, Migrate: true, LimitEntries: 1024}
+	c := &config.Config{Engine: []string{"memory"}, Data: t.TempDir(), LedgerTimeout: time.Second, Migrate: true, LimitEntries: 1024}
 	log := slog.New(slog.DiscardHandler)
 	node, err := OpenNode(t.Context(), c, log, nil, "wait")
 	if err != nil {

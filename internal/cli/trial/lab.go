@@ -12,14 +12,16 @@ import (
 
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/lab"
+	"github.com/dibs-dev/dibs/lab/experiments"
 	"github.com/dibs-dev/dibs/lab/strategies"
 )
 
 // formatHTML is a form of the result that only the lab has.
 const formatHTML = "html"
 
-// newLabCommand returns the verb that measures ways to sell. It has --format in place of
-// --output, for the form that only it has.
+// newLabCommand returns the verb that measures ways to sell. It has --format beside --output, for
+// the form that only it has. It exits with 1 when a safe strategy broke a promise or one failed, with
+// 2 for wrong flags and for a server that is missing: the user has to install it or leave it out.
 func newLabCommand() *cobra.Command {
 	var (
 		cfg    lab.Config
@@ -45,15 +47,18 @@ crowd.`,
   dibs lab --strategies naive,by-stock,dibs-embedded
   dibs lab --preset packets --html packets.html
   dibs lab --redis redis://127.0.0.1:6379/9 --databases mariadb --mariadb mysql://root:…@127.0.0.1:3306/mysql
+  dibs lab redis                             # what transactions, scripts and persistence give
   dibs lab --list`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// A mistyped name of the verb below is an argument to cobra: the lab would run for minutes.
 			if len(args) > 0 {
-				return cli.Usagef("there is no command %q; there is dibs lab locks", "lab "+args[0])
+				return cli.Usagef("there is no command %q%s; there are dibs lab locks, redis and cache", "lab "+args[0], cli.Meant(args[0], experiments.Groups(), ""))
 			}
 			if list {
 				return strategyTable().Write(cmd.OutOrStdout())
 			}
+			// A zero that was given must be refused, while a zero field takes the preset's value.
 			negate(cmd, map[string]*int{"users": &cfg.Users, "requests": &cfg.Requests}, -1)
 			negate(cmd, map[string]*int64{"stock": &cfg.Stock}, -1)
 			negate(cmd, map[string]*time.Duration{"time": &cfg.Time}, -time.Second)
@@ -76,16 +81,18 @@ crowd.`,
 	f.StringVar(&cfg.Postgres, "postgres", "", "Use the server there, postgres://…")
 	f.StringVar(&cfg.Redis, "redis", "", "Use the empty database there, redis://host:port/9; the lab empties it")
 	f.Var(cli.OneOf(&format, cli.OutputTable, cli.OutputJSON, formatHTML), "format", "The form of the result: table, json or html")
+	f.Var(f.Lookup("format").Value, "output", "The same as --format, as other verbs call it")
 	f.StringVar(&page, "html", "", "Write the page with charts to this file too")
 	f.BoolVar(&list, "list", false, "Show the strategies instead, and what each one teaches")
-	cmd.AddCommand(newLabLocksCommand())
+	cmd.AddCommand(newLabLocksCommand(), newRedisCommand(), newCacheCommand())
 	return cmd
 }
 
-// strategyTable shows the strategies, a row for each.
+// strategyTable shows the strategies, a row for each, with the promises that each is known to break.
 func strategyTable() *cli.Table {
-	t := cli.NewTable("strategy", "row", "breaks", "does", "teaches")
+	t := cli.NewTable("strategy", "idea", "breaks", "does", "teaches")
 	for _, s := range strategies.All() {
+		// What a strategy is known to break is stated by hand, and each run tests the statement.
 		breaks := "-"
 		if !s.Safe() {
 			var words []string
@@ -94,7 +101,7 @@ func strategyTable() *cli.Table {
 			}
 			breaks = strings.Join(words, ", ")
 		}
-		t.Add(s.Name, s.Row, breaks, s.Does, s.Teaches)
+		t.Add(s.Name, s.Idea, breaks, s.Does, s.Teaches)
 	}
 	return t
 }
@@ -102,7 +109,8 @@ func strategyTable() *cli.Table {
 // cannotRun heads the faults of the flags.
 const cannotRun = "the lab cannot run like this:"
 
-// runLab runs the lab and shows what it found.
+// runLab runs the lab and shows what it found. A run that was stopped has a report too, of the
+// strategies that were done, and still ends with the error.
 func runLab(cmd *cobra.Command, cfg lab.Config, format, page string) error {
 	if err := cli.Faults(cannotRun, cfg.Validate()); err != nil {
 		return err
@@ -120,14 +128,18 @@ func runLab(cmd *cobra.Command, cfg lab.Config, format, page string) error {
 	if errors.Is(err, lab.ErrNoServer) {
 		return cli.Usage(err)
 	}
+	// Nothing was run: the servers did not start.
 	if report == nil {
 		return err
 	}
+	// So that a page that is passed on says how to repeat it.
 	report.Command = labCommand(cmd)
+	// The flag takes these three forms only, so there is always one.
 	write := map[string]func(io.Writer) error{cli.OutputTable: report.Table, cli.OutputJSON: report.JSON, formatHTML: report.HTML}[format]
 	if err := errors.Join(err, write(cmd.OutOrStdout())); err != nil {
 		return err
 	}
+	// The page on disk comes after the output: a terminal shows the result even when the disk is full.
 	if file != nil {
 		if err := errors.Join(report.HTML(file), file.Close()); err != nil {
 			return err
@@ -144,6 +156,7 @@ func runLab(cmd *cobra.Command, cfg lab.Config, format, page string) error {
 func labCommand(cmd *cobra.Command) string {
 	parts := []string{"dibs lab"}
 	for _, name := range []string{"preset", "strategies", "databases", "users", "requests", "concurrency", "stock", "time", "seed"} {
+		// Only what was given: the defaults may change with the preset.
 		if f := cmd.Flags().Lookup(name); f.Changed {
 			parts = append(parts, "--"+name+" "+strings.Trim(f.Value.String(), "[]"))
 		}

@@ -45,7 +45,7 @@ func TestLab(t *testing.T) {
 // TestLabList shows what there is.
 func TestLabList(t *testing.T) {
 	r := clitest.Run(t, nil, "lab", "--list")
-	r.Want(t, cli.ExitOK, append(lab.Names(), "000.3", "oversold, duplicates")...)
+	r.Want(t, cli.ExitOK, append(lab.Names(), "read, then write", "oversold, duplicates")...)
 }
 
 // TestLabFaults tells what is wrong before anything is started.
@@ -53,7 +53,8 @@ func TestLabFaults(t *testing.T) {
 	clitest.Run(t, nil, "lab", "--strategies", "niave,dibs-embeddd", "--users", "0", "--stock", "0", "--databases", "oracle").
 		Want(t, cli.ExitUsage, `no strategy "niave", did you mean "naive"?`, `did you mean "dibs-embedded"?`, "--users: must be 1 or more", "--stock: must be 1 or more", `no database "oracle"`)
 	clitest.Run(t, nil, "lab", "--users", "100", "--stock", "200").Want(t, cli.ExitUsage, "--stock: 200 are more than 100 users could get")
-	clitest.Run(t, nil, "lab", "--format", "pdf").Want(t, cli.ExitUsage, "must be table or json or html")
+	clitest.Run(t, nil, "lab", "--output", "pdf").Want(t, cli.ExitUsage, "must be table, json or html, not \"pdf\"")
+	clitest.Run(t, nil, "lab", "--format", "pdf").Want(t, cli.ExitUsage, "must be table, json or html, not \"pdf\"")
 	clitest.Run(t, nil, "lab", "lock").Want(t, cli.ExitUsage, `there is no command "lab lock"`)
 	clitest.Run(t, nil, "lab", "locks", "--lockers", "rediss", "--contenders", "0", "--lifetime", "1ms").
 		Want(t, cli.ExitUsage, `no locker "rediss", did you mean "redis"?`, "--contenders: must", "--lifetime: must")

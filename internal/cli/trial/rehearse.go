@@ -37,7 +37,8 @@ It exits with 0 when every promise held, with 1 when one is broken or when it co
 run or was stopped, with 2 for a bad command line, and with 3 when nothing is broken and
 a promise could not be judged.`
 
-// newRehearseCommand returns the verb that proves the promises under load.
+// newRehearseCommand returns the verb that proves the promises under load. Its exit codes are in
+// rehearseLong, and a script may rely on them: 3 is no failure of dibs.
 func newRehearseCommand() *cobra.Command {
 	var cfg rehearsal.Config
 	var keys bool
@@ -50,12 +51,14 @@ func newRehearseCommand() *cobra.Command {
   dibs rehearse --rate 3000 --duration 20s --users 50000 --stock 10000
   dibs rehearse --through ws                     # the same over 2,000 WebSockets
   dibs rehearse --kind redpacket --stock 10000 --users 12000 --requests 15000
-  dibs rehearse --url http://127.0.0.1:8080 --admin-key "$DIBS_ADMIN_KEY"`,
+  dibs rehearse --url http://127.0.0.1:8080 --admin-key "$DIBS_ADMIN_KEY"
+  dibs rehearse --url https://shop.example --admin-url http://127.0.0.1:8081 --admin-key "$DIBS_ADMIN_KEY"`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := chooseServer(cmd, &cfg); err != nil {
 				return err
 			}
+			// The zero value of the configuration sends keys.
 			cfg.NoKeys = !keys
 			keepZeros(cmd, &cfg)
 			cfg.Progress, cfg.Terminal = cmd.ErrOrStderr(), cli.IsTerminal(cmd.ErrOrStderr())
@@ -74,6 +77,7 @@ func newRehearseCommand() *cobra.Command {
 	f.DurationVar(&cfg.Duration, "duration", 0, "How long requests arrive, with --rate, instead of --requests")
 	f.Int64Var(&cfg.Stock, "stock", 0, "Units of the campaign, or shares of the red packet (default 200)")
 	f.Int64Var(&cfg.Limit, "limit", 0, "Units that one user may hold (default 1)")
+	f.IntVar(&cfg.Shards, "shards", 0, "Parts of the stock, for as many cores of Redis (default 1)")
 	f.Int64Var(&cfg.Quantity, "quantity", 1, "Units that one request asks for")
 	f.BoolVar(&keys, "keys", true, "Send each request with an idempotency key of its own")
 	f.Float64Var(&cfg.Repeats, "repeats", 0.1, "The share of the requests that repeat another one with its key")
@@ -81,8 +85,10 @@ func newRehearseCommand() *cobra.Command {
 	f.Uint64Var(&cfg.Seed, "seed", 0, "The order of the requests; 0 takes a random one and shows it")
 	f.DurationVar(&cfg.Patience, "patience", time.Minute, "How long, after the load, to repeat what the server puts off")
 	f.DurationVar(&cfg.Timeout, "timeout", 30*time.Second, "The longest time for a request")
+	f.StringVar(&cfg.AdminURL, "admin-url", "", "Where that server takes admin calls (default --url)")
 	f.DurationVar(&cfg.MaxTime, "max-time", 0, "The longest time for the whole rehearsal (default 5m and the duration)")
 	config.AddFlags(cmd, []string{"url"}, config.StoreKeys, []string{"admin_key", "jwt_secret"})
+	// These flags are settings of a server; here they shape the embedded one.
 	describe(cmd, "url", "Load the running server there, instead of an embedded one")
 	describe(cmd, "data", "Keep the embedded server's files in this folder, instead of a temporary one")
 	describe(cmd, "engine", "Let the embedded server decide on this engine, instead of memory; Redis needs --ledger or --data")
@@ -92,8 +98,8 @@ func newRehearseCommand() *cobra.Command {
 	return cmd
 }
 
-// describe gives the flag of a setting the meaning that it has for this verb, whose
-// default is to leave it out.
+// describe gives the flag of a setting the meaning that it has for this verb, whose default is to
+// leave it out: the help must not show the default that the setting has elsewhere.
 func describe(cmd *cobra.Command, flag, usage string) {
 	f := cmd.Flags().Lookup(flag)
 	f.Usage, f.DefValue = usage, ""
@@ -104,17 +110,18 @@ func describe(cmd *cobra.Command, flag, usage string) {
 func keepZeros(cmd *cobra.Command, cfg *rehearsal.Config) {
 	given := cmd.Flags().Changed
 	switch {
+	// A repeat is recognised by its key: without keys it would be a second claim.
 	case !given("repeats") && cfg.NoKeys:
 		cfg.Repeats = 0
 	case given("repeats") && cfg.Repeats == 0:
 		cfg.Repeats = -1
 	}
-	negate(cmd, map[string]*int{"users": &cfg.Users, "requests": &cfg.Requests, "concurrency": &cfg.Concurrency}, -1)
+	negate(cmd, map[string]*int{"users": &cfg.Users, "requests": &cfg.Requests, "concurrency": &cfg.Concurrency, "shards": &cfg.Shards}, -1)
 	negate(cmd, map[string]*int64{"stock": &cfg.Stock, "limit": &cfg.Limit, "quantity": &cfg.Quantity}, -1)
 	negate(cmd, map[string]*time.Duration{"patience": &cfg.Patience, "timeout": &cfg.Timeout, "max-time": &cfg.MaxTime}, -1)
 }
 
-// negate replaces the zeros of flags that were given.
+// negate replaces the zeros of flags that were given by a value that Validate refuses, or reads as none.
 func negate[T int | int64 | time.Duration](cmd *cobra.Command, flags map[string]*T, by T) {
 	for flag, value := range flags {
 		if cmd.Flags().Changed(flag) && *value == 0 {
@@ -130,6 +137,7 @@ func chooseServer(cmd *cobra.Command, cfg *rehearsal.Config) error {
 	if err != nil {
 		return err
 	}
+	// Not Given: the environment may name a server in use.
 	if c.ByFlag("url") {
 		cfg.URL = c.URL
 	}
@@ -138,9 +146,11 @@ func chooseServer(cmd *cobra.Command, cfg *rehearsal.Config) error {
 			*field = c.Values.Of(key).Text
 		}
 	}
+	// Only the form is judged here; the embedded server says whether it can open them.
 	if err := checkStore(cfg); err != nil {
 		return err
 	}
+	// The environment's key is for a server that was named, not for the embedded one.
 	if cfg.URL != "" || c.ByFlag("admin_key") {
 		cfg.AdminKey = c.AdminKey
 	}
@@ -153,7 +163,7 @@ func chooseServer(cmd *cobra.Command, cfg *rehearsal.Config) error {
 // cannotRehearse heads the faults of the flags.
 const cannotRehearse = "rehearse cannot run like this:"
 
-// checkStore lists what is wrong with the embedded server's engine and ledger.
+// checkStore lists what is wrong with the embedded server's engine and ledger, before anything starts.
 func checkStore(cfg *rehearsal.Config) error {
 	var fs []settings.Fault
 	if problem := config.EngineProblem(cfg.Engine); cfg.Engine != "" && problem != "" {
@@ -165,11 +175,14 @@ func checkStore(cfg *rehearsal.Config) error {
 	return cli.Faults(cannotRehearse, fs)
 }
 
-// rehearse runs and shows a rehearsal.
+// rehearse runs and shows a rehearsal, and turns its verdict into the exit code: broken wins over not
+// judged, and an interrupted rehearsal is a failure, since it did not check everything.
 func rehearse(cmd *cobra.Command, cfg rehearsal.Config) error {
-	if err := flagFaults(cfg.Validate()); err != nil {
+	// All faults at once, before a server is started or called.
+	if err := faultsOf(cfg.Validate()); err != nil {
 		return err
 	}
+	// nil when nothing was sent: there is nothing to report.
 	r, err := rehearsal.Run(cmd.Context(), cfg)
 	if r == nil {
 		return err
@@ -178,6 +191,7 @@ func rehearse(cmd *cobra.Command, cfg rehearsal.Config) error {
 	if err := errors.Join(err, cli.Show(cmd, r, cli.TableFunc(r.Table))); err != nil {
 		return err
 	}
+	// Not OK may mean broken, not judged, or stopped: each has an exit code of its own meaning.
 	broken := slices.ContainsFunc(r.Promises, func(v rehearsal.Verdict) bool { return v.Judgement == rehearsal.Broken })
 	switch {
 	case !r.OK && !r.Interrupted && !broken:
@@ -188,15 +202,19 @@ func rehearse(cmd *cobra.Command, cfg rehearsal.Config) error {
 	return nil
 }
 
-// flagFaults names the flags in the faults of a configuration.
-func flagFaults(err error) error {
+// faultsOf names the flags in the faults of a rehearsal; another error stays as it is.
+func faultsOf(err error) error {
 	var e *dibs.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	var faults []settings.Fault
+	return cli.Faults(cannotRehearse, flagFaults(e))
+}
+
+// flagFaults names the flags in the faults of a configuration: a field /max-time is --max-time.
+func flagFaults(e *dibs.Error) (faults []settings.Fault) {
 	for _, f := range e.Faults {
 		faults = append(faults, settings.Fault{Key: "--" + strings.TrimPrefix(f.Field, "/"), Problem: f.Problem.EN})
 	}
-	return cli.Faults(cannotRehearse, faults)
+	return faults
 }

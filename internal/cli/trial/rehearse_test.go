@@ -50,6 +50,19 @@ func TestRehearseServer(t *testing.T) {
 	clitest.Run(t, []string{"DIBS_ADMIN_KEY=" + clitest.Key}, append(small, "--url", address)...).Want(t, cli.ExitFailure, "--jwt-secret")
 }
 
+// TestRehearseAdminURL loads users' calls through the address for users, and sends admin
+// calls to the one for administrators. Without it the error says what is missing.
+func TestRehearseAdminURL(t *testing.T) {
+	v, users := clitest.Serve(t, t.TempDir(), "--admin-listen", "127.0.0.1:0")
+	admin := v.Await(t, v.Err, `admin_url=(\S+)`)[1]
+	clitest.Run(t, clitest.Secrets, append(small, "--url", users, "--admin-url", admin)...).
+		Want(t, cli.ExitOK, "every promise held", users)
+	clitest.Run(t, clitest.Secrets, append(small, "--url", users)...).Want(t, cli.ExitFailure, "making a campaign", "--admin-url")
+	clitest.Run(t, clitest.Secrets, "rehearse", "--url", users, "--campaign", "sale").Want(t, cli.ExitFailure, "reading the campaign sale", "--admin-url")
+	clitest.Run(t, nil, append(small, "--admin-url", "nowhere")...).Want(t, cli.ExitUsage, "--admin-url: needs --url")
+	clitest.Run(t, clitest.Secrets, append(small, "--url", users, "--admin-url", "nowhere")...).Want(t, cli.ExitUsage, "--admin-url: must look like")
+}
+
 // TestRehearseBroken ends with 1 when a promise is broken: here by a server
 // that admits it.
 func TestRehearseBroken(t *testing.T) {

@@ -1,8 +1,12 @@
 package trial
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
 
-// Verbs returns the verbs of this package.
-func Verbs() []*cobra.Command {
-	return []*cobra.Command{newRehearseCommand(), newLabCommand()}
+	"github.com/dibs-dev/dibs/internal/cli"
+)
+
+// Verbs returns the verbs of this package; dibs --help sorts them.
+func Verbs(b cli.Build) []*cobra.Command {
+	return []*cobra.Command{newRehearseCommand(), newPlanCommand(b), newLabCommand()}
 }

@@ -1,4 +1,4 @@
--- Takes one from the stock in a campaign's hash, if any is left (row 000.4).
+-- Takes one from the stock in a campaign's hash, if any is left.
 -- KEYS[1] the campaign's hash
 -- ARGV[1] the field of the stock
 -- Returns what was left before, 0 when nothing was, nil when there is no campaign.

@@ -1,4 +1,4 @@
--- Gives one packet to each user who has none, in their order (rows 003.4, 004.2, 004.6).
+-- Gives one packet to each user who has none, in their order.
 -- KEYS[1] the packets, KEYS[2] what was taken, KEYS[3] who has one
 -- ARGV[1..n] the users
 -- Returns for each user 0 with the packet's id, 1 when he has one, -1 when none is left.

@@ -1,4 +1,4 @@
--- Takes from a cached count, and renews its lifetime, if it is there (row 001.3).
+-- Takes from a cached count, and renews its lifetime, if it is there.
 -- KEYS[1] the count
 -- ARGV[1] what to add, ARGV[2] the lifetime in seconds
 -- Returns what is left, which may be below zero; nil when no count is there.

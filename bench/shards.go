@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
+)
+
+// shardStock is how many units a round sells, each to a user of its own: as many users as units, so
+// that the last ones find their units on other shards. putOff is the pause of a client that was told
+// to try again.
+const (
+	shardStock = 200_000
+	putOff     = 5 * time.Millisecond
+)
+
+// shardCounts are the numbers of shards that are compared; the first is the yardstick of the others.
+var shardCounts = []int{1, 2, 4, 8}
+
+// soldOver is one campaign over some shards. rate is grants a second; cpu is what Redis used a
+// grant, and own what this process did, callers and settling included, both in µs. last is how long
+// the last hundredth of the grants took, in ms, and puts how many claims were put off. times, timesCPU
+// and timesOwn are ratios to the campaign of one shard in the same round.
+type soldOver struct {
+	rate, cpu, own, last, transfers, puts float64
+	times, timesCPU, timesOwn             float64
+}
+
+// shardsPart measures what a claim costs by the number of shards, on one server with an append-only
+// file: CPU per claim is what more servers do not change. The crowd is of all shards first, then of
+// one alone, so that nearly all units have to be moved before they are sold. The rates are of one
+// core of Redis that all shards share, and say only what moving costs.
+func shardsPart(ctx context.Context, o *options) error {
+	type way struct {
+		shards int
+		one    bool
+	}
+	ways := make([]way, 0, 2*len(shardCounts))
+	for _, n := range shardCounts {
+		ways = append(ways, way{n, false})
+	}
+	for _, n := range shardCounts[1:] {
+		ways = append(ways, way{n, true})
+	}
+	found := map[way][]soldOver{}
+	for range o.rounds {
+		var yardstick soldOver
+		for i, w := range ways {
+			m, err := sellOver(ctx, w.shards, w.one)
+			if err != nil {
+				return fmt.Errorf("%d shards: %w", w.shards, err)
+			}
+			if i == 0 {
+				yardstick = m
+			}
+			m.times, m.timesCPU, m.timesOwn = m.rate/yardstick.rate, m.cpu/yardstick.cpu, m.own/yardstick.own
+			found[w] = append(found[w], m)
+		}
+	}
+	fmt.Printf("%d units to as many users, %d callers; the median of %d rounds\n\n", shardStock, redisCallers, o.rounds)
+	fmt.Println("| shards | users of | claims/s | to one shard | CPU of Redis per claim, µs | to one shard | CPU of the node per claim, µs | to one shard | the last 1 %, ms | transfers | put off |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|")
+	for _, w := range ways {
+		mid := func(value func(*soldOver) float64) float64 {
+			values := make([]float64, len(found[w]))
+			for i := range values {
+				values[i] = value(&found[w][i])
+			}
+			return median(values)
+		}
+		crowd := "all"
+		if w.one {
+			crowd = "one"
+		}
+		fmt.Printf("| %d | %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f |\n", w.shards, crowd,
+			mid(func(m *soldOver) float64 { return m.rate }), mid(func(m *soldOver) float64 { return m.times }),
+			mid(func(m *soldOver) float64 { return m.cpu }), mid(func(m *soldOver) float64 { return m.timesCPU }),
+			mid(func(m *soldOver) float64 { return m.own }), mid(func(m *soldOver) float64 { return m.timesOwn }),
+			mid(func(m *soldOver) float64 { return m.last }), mid(func(m *soldOver) float64 { return m.transfers }),
+			mid(func(m *soldOver) float64 { return m.puts }))
+	}
+	return nil
+}
+
+// sellOver opens a node, and has as many users as there are units claim one each, of all shards or
+// of the first one alone. Every user must get one.
+func sellOver(ctx context.Context, shards int, one bool) (m soldOver, err error) {
+	n, err := openRedisNode(ctx, dibs.LevelDurable, servers.RedisAlways)
+	if err != nil {
+		return m, err
+	}
+	defer n.discard()
+	units := int64(shardStock)
+	c, err := n.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
+		ID: "c", Kind: dibs.Sale, Title: "c", StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{Units: &units}, Shards: &shards,
+	})
+	if err == nil {
+		c, err = n.Service.Campaigns.Publish(ctx, "c")
+	}
+	if err != nil {
+		return m, err
+	}
+	client, err := redisClient(n.redis)
+	if err != nil {
+		return m, err
+	}
+	defer client.Close()
+	users := usersOver(c, one)
+	before, err := redisCPU(ctx, client)
+	if err != nil {
+		return m, err
+	}
+	own := cpuTime()
+	at, puts, err := n.claimEach(ctx, users)
+	if err != nil {
+		return m, err
+	}
+	m.own = usPer(cpuTime()-own, shardStock)
+	after, err := redisCPU(ctx, client)
+	slices.Sort(at)
+	m.rate, m.cpu = shardStock/at[len(at)-1].Seconds(), (after-before)/shardStock
+	m.last = (at[len(at)-1] - at[len(at)*99/100]).Seconds() * 1000
+	m.transfers, m.puts = float64(n.Service.Moving.Metrics().Transfers), float64(puts)
+	return m, err
+}
+
+// usersOver lists users of eight digits, of all shards or of the first one alone.
+func usersOver(c *dibs.Campaign, one bool) []string {
+	users := make([]string, 0, shardStock)
+	for i := 0; len(users) < shardStock; i++ {
+		if user := strconv.Itoa(10_000_000 + scatter(i)); !one || c.ShardOf(user).Shard == 0 {
+			users = append(users, user)
+		}
+	}
+	return users
+}
+
+// claimEach has callers claim one unit for each user, again after a pause while they are put off. It
+// returns when each user had the answer, from the first claim on, and how many claims were put off.
+func (n *redisNode) claimEach(ctx context.Context, users []string) (at []time.Duration, puts int64, err error) {
+	at = make([]time.Duration, len(users))
+	var next, off atomic.Int64
+	var wg sync.WaitGroup
+	var failed atomic.Pointer[error]
+	begun := time.Now()
+	for range redisCallers {
+		wg.Go(func() {
+			// One context that all callers wait on would be a bottleneck that no server has.
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			for i := int(next.Add(1)) - 1; i < len(users) && failed.Load() == nil; i = int(next.Add(1)) - 1 {
+				for {
+					r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: users[i], Key: users[i]})
+					if errors.Is(err, dibs.ErrOverloaded) {
+						off.Add(1)
+						<-time.After(putOff)
+						continue
+					}
+					if err == nil && r.Outcome != dibs.Granted {
+						err = fmt.Errorf("a claim is answered %s", r.Outcome)
+					}
+					if err != nil {
+						failed.Store(&err)
+						return
+					}
+					break
+				}
+				at[i] = time.Since(begun)
+			}
+		})
+	}
+	wg.Wait()
+	if err := failed.Load(); err != nil {
+		return nil, 0, *err
+	}
+	return at, off.Load(), nil
+}

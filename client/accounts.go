@@ -1,0 +1,49 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/funds"
+)
+
+// Accounts reads balances and takes deposits. Users call Mine and MyEntries, admins
+// the rest.
+type Accounts struct{ *caller }
+
+// Mine returns what is on the user's account, by currency.
+func (c Accounts) Mine(ctx context.Context) (v funds.BalanceView, err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/me/balance", token: c.opts.Token}, &v)
+	return v, err
+}
+
+// MyEntries lists the entries of the user's account, newest first.
+func (c Accounts) MyEntries(ctx context.Context, page dibs.Page) (l api.ListView[funds.PostingView], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/me/balance/entries", query: pageQuery(page), token: c.opts.Token}, &l)
+	return l, err
+}
+
+// Deposit takes note of money that came in for a user, once for each reference:
+// the call can be repeated until it is answered.
+func (c Accounts) Deposit(ctx context.Context, user string, d funds.DepositSpec) (v funds.DepositView, replayed bool, err error) {
+	replayed, err = c.do(ctx, request{
+		method: http.MethodPost, path: accountPath(user) + "/deposits", token: c.opts.AdminKey, body: d,
+	}, &v)
+	return v, replayed, err
+}
+
+// Get returns what is on any user's account.
+func (c Accounts) Get(ctx context.Context, user string) (funds.BalanceView, error) {
+	return admin[funds.BalanceView](ctx, c.caller, http.MethodGet, accountPath(user), "", nil)
+}
+
+// Entries lists the entries of any user's account, newest first.
+func (c Accounts) Entries(ctx context.Context, user string, page dibs.Page) (l api.ListView[funds.PostingView], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: accountPath(user) + "/entries", query: pageQuery(page), token: c.opts.AdminKey}, &l)
+	return l, err
+}
+
+func accountPath(user string) string { return "/v1/accounts/" + url.PathEscape(user) }

@@ -1,0 +1,219 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
+)
+
+// Options configure a client. The zero value calls what needs no token.
+type Options struct {
+	// Token is the user token for user calls.
+	Token string
+	// Ticket and Admission are what claims carry for the gates of their campaign.
+	Ticket, Admission string
+	// AdminKey is the API key for admin calls.
+	AdminKey string
+	// Language is sent as Accept-Language when it is set, `zh-CN`.
+	Language string
+	// HTTPClient replaces the default, which keeps up to 1,024 idle connections
+	// to the server and has no timeout of its own: contexts bound the calls. Its
+	// CheckRedirect is not used: no redirect is followed, because the API has none and
+	// whoever sends one would receive the credentials.
+	HTTPClient *http.Client
+}
+
+// maxAnswer bounds what is read of an answer that is no stream.
+const maxAnswer = 64 << 20
+
+// caller sends the calls of a Client and of its parts, which share one. It is never
+// changed: a client with other options has another one, over the same connections.
+type caller struct {
+	base string
+	opts Options
+	http *http.Client
+}
+
+// request is one call.
+type request struct {
+	method, path string
+	query        url.Values
+	token        string
+	key          string
+	body         any
+	// gates says that the call carries what the gates of its campaign want.
+	gates bool
+	// file is a body that is no JSON, of a type; prefer is a Prefer header.
+	file         io.Reader
+	kind, prefer string
+}
+
+// do sends a request and decodes its answer into out, unless that is nil. It
+// reports whether the answer is a repeat of the first one.
+func (c *caller) do(ctx context.Context, r request, out any) (replayed bool, err error) {
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return false, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return false, fmt.Errorf("client: %s %s: reading the answer: %w", r.method, r.path, err)
+	}
+	if resp.StatusCode >= 300 {
+		return false, problemOf(resp, raw)
+	}
+	if resp.StatusCode == http.StatusAccepted {
+		// An erasure is answered so as well, with a view of it.
+		waits := &Pending{}
+		if json.Unmarshal(raw, waits) == nil && waits.ApprovalID != "" {
+			return false, waits
+		}
+	}
+	if out != nil {
+		if err := json.Unmarshal(raw, out); err != nil {
+			return false, fmt.Errorf("client: %s %s: the answer: %w", r.method, r.path, err)
+		}
+	}
+	return resp.Header.Get("Idempotent-Replayed") == "true", nil
+}
+
+// send sends a request.
+func (c *caller) send(ctx context.Context, r request) (*http.Response, error) {
+	address := c.base + r.path
+	if len(r.query) > 0 {
+		address += "?" + r.query.Encode()
+	}
+	var body io.Reader
+	kind := "application/json"
+	if r.file != nil {
+		body, kind = r.file, r.kind
+	} else if r.body != nil {
+		raw, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, fmt.Errorf("client: %s %s: %w", r.method, r.path, err)
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, address, body)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", kind)
+	}
+	if r.prefer != "" {
+		req.Header.Set("Prefer", r.prefer)
+	}
+	if r.token != "" {
+		req.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	if r.key != "" {
+		req.Header.Set("Idempotency-Key", r.key)
+	}
+	if r.gates {
+		c.gateHeaders(req.Header)
+	}
+	if c.opts.Language != "" {
+		req.Header.Set("Accept-Language", c.opts.Language)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return resp, nil
+}
+
+// gateHeaders are those that a claim carries for the gates of its campaign.
+func (c *caller) gateHeaders(h http.Header) {
+	if c.opts.Ticket != "" {
+		h.Set("Dibs-Ticket", c.opts.Ticket)
+	}
+	if c.opts.Admission != "" {
+		h.Set("Dibs-Admission", c.opts.Admission)
+	}
+}
+
+// stream writes an answer of any length to w.
+func (c *caller) stream(ctx context.Context, r request, w io.Writer) error {
+	resp, err := c.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= 300 {
+		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+		if err = errors.Join(err, resp.Body.Close()); err != nil {
+			return fmt.Errorf("client: %s %s: %w", r.method, r.path, err)
+		}
+		return problemOf(resp, raw)
+	}
+	_, err = io.Copy(w, resp.Body)
+	if err = errors.Join(err, resp.Body.Close()); err != nil {
+		return fmt.Errorf("client: %s %s: the stream broke: %w", r.method, r.path, err)
+	}
+	return nil
+}
+
+// admin sends an admin call and returns what was answered.
+func admin[T any](ctx context.Context, c *caller, method, path, key string, body any) (v T, err error) {
+	_, err = c.do(ctx, request{method: method, path: path, token: c.opts.AdminKey, key: key, body: body}, &v)
+	return v, err
+}
+
+// user sends a user's call and returns what was answered.
+func user[T any](ctx context.Context, c *caller, method, path string, body any) (v T, err error) {
+	_, err = c.do(ctx, request{method: method, path: path, token: c.opts.Token, body: body}, &v)
+	return v, err
+}
+
+func pageQuery(p dibs.Page) url.Values {
+	q := url.Values{}
+	if p.Limit != 0 {
+		q.Set("limit", strconv.Itoa(p.Limit))
+	}
+	if p.Cursor != "" {
+		q.Set("cursor", p.Cursor)
+	}
+	return q
+}
+
+// withProgress asks the server for progress, unless done is nil.
+func withProgress(ctx context.Context, r *request, done func(written int64)) context.Context {
+	if done == nil {
+		return ctx
+	}
+	r.prefer = "progress"
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(_ int, h textproto.MIMEHeader) error {
+		if n, err := strconv.ParseInt(h.Get("Dibs-Imported"), 10, 64); err == nil {
+			done(n)
+		}
+		return nil
+	}})
+}
+
+// problemOf reads a problem document, or makes one of what a proxy said.
+func problemOf(resp *http.Response, raw []byte) error {
+	e := &Error{}
+	if json.Unmarshal(raw, &e.Problem) != nil || e.Reason == "" {
+		e.Problem = api.Problem{Title: http.StatusText(resp.StatusCode), Detail: "the answer is not from dibs"}
+		if to := resp.Header.Get("Location"); resp.StatusCode/100 == 3 && to != "" {
+			e.Detail = fmt.Sprintf("redirects are not followed; this one leads to %q", to)
+		}
+	}
+	e.Status = resp.StatusCode
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return e
+}

@@ -1,0 +1,43 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/erasure"
+)
+
+// Erasures shows what is stored about a user, and erases it, for admins.
+type Erasures struct{ *caller }
+
+// Record tells what there is about a user.
+func (c Erasures) Record(ctx context.Context, user string) (erasure.UserRecord, error) {
+	return admin[erasure.UserRecord](ctx, c.caller, http.MethodGet, "/v1/users/"+url.PathEscape(user), "", nil)
+}
+
+// Erase begins to erase a user, or returns the erasure under way, and then
+// true.
+func (c Erasures) Erase(ctx context.Context, user string, spec erasure.ErasureSpec) (v erasure.ErasureView, known bool, err error) {
+	known, err = c.do(ctx, request{
+		method: http.MethodPost, path: "/v1/users/" + url.PathEscape(user) + "/erasure", token: c.opts.AdminKey, body: spec,
+	}, &v)
+	return v, known, err
+}
+
+// Get shows how far an erasure is.
+func (c Erasures) Get(ctx context.Context, id string) (erasure.ErasureView, error) {
+	return admin[erasure.ErasureView](ctx, c.caller, http.MethodGet, "/v1/erasures/"+url.PathEscape(id), "", nil)
+}
+
+// List lists erasures, the newest first; open narrows it to those not done.
+func (c Erasures) List(ctx context.Context, open bool, page dibs.Page) (l api.ListView[erasure.ErasureView], err error) {
+	query := pageQuery(page)
+	if open {
+		query.Set("open", "true")
+	}
+	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/erasures", query: query, token: c.opts.AdminKey}, &l)
+	return l, err
+}

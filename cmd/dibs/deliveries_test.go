@@ -1,0 +1,88 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/webhooks"
+)
+
+// TestDeliveries lives the day of an operator whose webhook fails.
+func TestDeliveries(t *testing.T) {
+	s := startShop(t, "--webhook-allow-private")
+	s.asAdmin()
+	s.campaign("hooked", func(*dibs.CampaignSpec) {})
+	var status atomic.Int64
+	status.Store(http.StatusInternalServerError)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	t.Cleanup(receiver.Close)
+
+	page := s.console("/events", english)
+	page.await(`(() => { const b = document.querySelector("[data-act=hook-add]"); b?.click(); return !!b; })()`)
+	page.fill("url", receiver.URL)
+	page.yes()
+	page.shows("whsec_")
+	_, _, err := s.as("7").Claim(s.Context(), "hooked", 1, "one")
+	s.must(err)
+	open := `(() => { const b = document.querySelector("[data-open]"); b?.click(); return !!document.querySelector("dialog[open] table"); })()`
+	page.await(open)
+	page.shows("next try")
+	page.await(`document.querySelector("dialog[open] table").innerText.includes("500")`)
+	page.pick("failed")
+	page.shows("No deliveries.")
+
+	// An answer of 410 wants no more: the delivery is given up, and the endpoint disabled.
+	status.Store(http.StatusGone)
+	page.pick("pending")
+	page.act("redeliver", "Deliver again")
+	page.pick("failed")
+	page.await(`document.querySelector("dialog[open] table")?.innerText.includes("410")`)
+	page = s.console("/", english)
+	page.shows("1 dead letters: deliveries that were given up")
+	page.await(`(() => { const a = [...document.querySelectorAll(".needs a")].find((a) => a.href.includes("delivery=failed")); a?.click(); return !!document.querySelector("dialog[open] table"); })()`)
+	page.click("Close")
+
+	status.Store(http.StatusOK)
+	page.act("enable", "Enable")
+	page.await(`!!document.querySelector("[data-act=disable]")`)
+	page.await(open)
+	page.act("redeliver-failed", "Deliver again")
+	page.shows("Delivered again: 1")
+	page.pick("delivered")
+	page.await(`document.querySelector("dialog[open] table")?.innerText.includes("200")`)
+	page.click("Close")
+
+	page.act("disable", "Disable")
+	page.await(`!!document.querySelector("[data-act=enable]")`)
+	hooks := func() []webhooks.EndpointView {
+		t.Helper()
+		var list struct{ Items []webhooks.EndpointView }
+		s.must(decode(tells[string](page, `fetch("/v1/webhook-endpoints").then((r) => r.text())`), &list))
+		return list.Items
+	}
+	if all := hooks(); len(all) != 1 || !all[0].Disabled {
+		t.Errorf("after disabling: %+v", all)
+	}
+	page.act("hook-drop", "")
+	if text := tells[string](page, `document.querySelector("dialog[open] form").innerText`); !strings.Contains(text, receiver.URL) {
+		t.Errorf("the question names no webhook: %s", text)
+	}
+	page.yes()
+	clitest.Until(t, "no webhook is left", func() bool { return len(hooks()) == 0 })
+}
+
+// pick chooses a status of deliveries, which then stands in the address.
+func (p *tab) pick(status string) {
+	p.Helper()
+	p.await(`(() => {
+		const f = document.querySelector("dialog[open] select");
+		f.value = "` + status + `";
+		f.dispatchEvent(new Event("change", { bubbles: true }));
+		return new URLSearchParams(location.search).get("delivery") === "` + status + `";
+	})()`)
+}

@@ -1,0 +1,64 @@
+//go:build soak
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/plan/measure"
+)
+
+const (
+	// mostPlanOff is how far a plan may be off.
+	mostPlanOff = 0.25
+	planChecks  = 5
+)
+
+// TestPlanWithin holds plans against rehearsals on a machine that does nothing else:
+// the middle one of five checks is within bounds for each figure, p99 too.
+func TestPlanWithin(t *testing.T) {
+	costs, errors := measured(t), map[string][]float64{}
+	for range planChecks {
+		for _, c := range checkOnce(t, costs) {
+			for _, f := range c.Figures {
+				t.Logf("%d requests on %.2f cores: %s: planned %.2f, seen %.2f, off by %.0f%%", c.Requests, c.Cores, f.Name, f.Planned, f.Seen, 100*f.Error())
+				if at := fmt.Sprintf("%s, %d requests", f.Name, c.Requests); f.Judged {
+					errors[at] = append(errors[at], math.Abs(f.Error()))
+				}
+			}
+		}
+	}
+	if len(errors) != 9 {
+		t.Errorf("%d figures were judged, want three of each size", len(errors))
+	}
+	for at, of := range errors {
+		slices.Sort(of)
+		if off := of[len(of)/2]; off > mostPlanOff {
+			t.Errorf("%s: the plan is off by %.0f%%", at, 100*off)
+		}
+	}
+}
+
+// checkOnce runs dibs plan --check, whose exit code agrees with what it says.
+func checkOnce(t *testing.T, costs string) (all []measure.Comparison) {
+	t.Helper()
+	r := lengthy(t, "plan", "--check", "--calibration", costs, "--format", "json", "--data", t.TempDir())
+	if err := json.Unmarshal([]byte(r.Out), &all); err != nil || len(all) != 3 {
+		t.Fatalf("%v: %s%s", err, r.Out, r.Err)
+	}
+	want := cli.ExitOK
+	for i := range all {
+		if all[i].Worst() > mostPlanOff {
+			want = cli.ExitFailure
+		}
+	}
+	if r.Code != want {
+		t.Errorf("it ended with %d, want %d: %s%s", r.Code, want, r.Out, r.Err)
+	}
+	return all
+}

@@ -1,0 +1,315 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+)
+
+// TestShop lives a shopper's day in a real browser, on the telephone, in the shop that dev serves.
+func TestShop(t *testing.T) {
+	d := startShop(t)
+	for _, c := range []struct {
+		name string
+		look func(*shop)
+	}{
+		{"from the storefront to a refund", shoppersDay},
+		{"an order that is not paid comes back", unpaidOrder},
+		{"red-packet rain", rain},
+		{"red packets by keyboard, without motion", stillRain},
+		{"a payment that is told twice", paidTwice},
+		{"a draw", drawnInTheShop},
+		{"the server is killed in the middle of a press", killedInAPress},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := *d
+			s.pages.T = t
+			c.look(&s)
+		})
+	}
+}
+
+// shop is a dev server with a browser.
+type shop struct {
+	pages
+	server *process
+	data   string
+}
+
+// startShop starts dev with some flags more, and a browser.
+func startShop(t *testing.T, flags ...string) *shop {
+	t.Helper()
+	data := t.TempDir()
+	p := start(t, nil, append([]string{"dev", "--listen", "127.0.0.1:0", "--data", data}, flags...)...)
+	p.await(t, p.out, "Ctrl-C stops")
+	return &shop{pages: pages{T: t, url: p.await(t, p.out, `API +(\S+)`)[1], admin: devAdmin(t, p), phone: startBrowser(t)}, server: p, data: data}
+}
+
+// devAdmin is a client with the key that dev printed.
+func devAdmin(t *testing.T, p *process) *client.Client {
+	t.Helper()
+	c, err := client.New(p.await(t, p.out, `API +(\S+)`)[1], client.Options{AdminKey: p.await(t, p.out, `Admin key +(\S+)`)[1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.CloseIdle)
+	return c
+}
+
+// visit opens a page as a user of dev; "" for nobody.
+func (s *shop) visit(path, user, language string) *tab {
+	s.Helper()
+	address := s.url + path
+	if user != "" {
+		address += "#token=dev_" + user
+	}
+	return s.phone.open(s.T, address, language)
+}
+
+// click presses what shows a text.
+func (p *tab) click(text string) {
+	p.Helper()
+	p.await(fmt.Sprintf(`(() => {
+		const b = [...document.querySelectorAll("button, a, summary")].find((b) => b.textContent.trim() === %q && b.checkVisibility() && !b.disabled);
+		b?.click();
+		return !!b;
+	})()`, text))
+}
+
+// shoppersDay: from the storefront over the press and the payment to the parcel, and the money back.
+func shoppersDay(s *shop) {
+	page := s.visit("/", "ann", english)
+	page.shows("Sneaker drop")
+	page.shows("CN¥299.00")
+	page.await(`document.querySelectorAll(".offer img").length >= 2 && [...document.querySelectorAll(".offer img")].every((i) => i.complete && i.naturalWidth > 0)`)
+	page.await(`(() => { const a = [...document.querySelectorAll("a.offer")].find((a) => a.href.endsWith("/c/sneaker-drop")); a?.click(); return !!a; })()`)
+	page.shows("Limit per person")
+	page.press()
+	page.shows("It is yours!")
+	page.shows("Waiting for payment")
+	page.shows("pay within 1:")
+	page.shows("Get one more")
+	page.click("Pay")
+	page.shows("payment → taken")
+	page.shows("Paid")
+	mine, err := s.as("ann").Orders.Mine(s.Context(), dibs.OrderQuery{}, dibs.Page{})
+	s.must(err)
+	if len(mine.Items) != 1 || mine.Items[0].Status != "confirmed" {
+		s.Fatalf("%+v", mine.Items)
+	}
+	id := mine.Items[0].ID
+	_, _, err = s.admin.Orders.Ship(s.Context(), id, dibs.ShipmentSpec{Carrier: "SF Express", TrackingNo: "SF1"})
+	s.must(err)
+	page.click("My orders")
+	page.shows("On its way by SF Express, SF1")
+	page.click("Close")
+	_, _, err = s.admin.Orders.Refund(s.Context(), id, dibs.RefundSpec{Restock: true}, "")
+	s.must(err)
+	page.click("My orders")
+	page.shows("CN¥299.00 went back to you.")
+	if text := tells[string](page, "document.body.innerText"); strings.Contains(text, "29900") || strings.Contains(text, "T16:") || strings.Contains(text, "Z\n") {
+		s.Errorf("raw numbers or times on the page:\n%s", text)
+	}
+}
+
+// as is a user of dev without a browser.
+func (s *shop) as(user string) *client.Client {
+	s.Helper()
+	c, err := client.New(s.url, client.Options{Token: "dev_" + user})
+	s.must(err)
+	s.Cleanup(c.CloseIdle)
+	return c
+}
+
+// unpaidOrder: an order whose time runs out is sold to the next one who presses.
+func unpaidOrder(s *shop) {
+	within, units := dibs.Duration(3*time.Second), int64(1)
+	s.campaign("brief", func(c *dibs.CampaignSpec) {
+		c.Stock.Units, c.PayWithin, c.Price = &units, &within, &dibs.Money{Amount: 500, Currency: "CNY"}
+	})
+	page := s.visit("/c/brief", "bob", english)
+	page.press()
+	page.shows("It is yours!")
+	page.shows("Sold out for now")
+	page.shows("Open now")
+	page = s.visit("/c/brief", "cid", chinese)
+	page.press()
+	page.shows("抢到了！")
+	page.shows("待支付")
+}
+
+// rain: packets fall; of a hundred taps one is granted, and the balance is what was in it.
+func rain(s *shop) {
+	s.campaign("rain", func(c *dibs.CampaignSpec) {
+		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 5000, Currency: "CNY"}, Count: 2}}
+	})
+	page := s.visit("/c/rain", "dan", english)
+	page.await(`!!document.querySelector("canvas.sky")`)
+	if tells[bool](page, `document.querySelector("[aria-pressed]").getAttribute("aria-pressed") === "true"`) {
+		s.Error("the sound is on")
+	}
+	tells[bool](page, `(async () => {
+		const sky = document.querySelector("canvas.sky");
+		for (let i = 0; i < 100; i++) {
+			sky.dispatchEvent(new PointerEvent("pointerdown", { clientX: 20 + (i * 37) % 350, clientY: 90 + (i * 61) % 700, bubbles: true }));
+			document.getElementById("press")?.click();
+			await new Promise((done) => setTimeout(done, 5));
+		}
+		return true;
+	})()`)
+	page.shows("You opened a packet")
+	mine, err := s.as("dan").Orders.Mine(s.Context(), dibs.OrderQuery{}, dibs.Page{})
+	s.must(err)
+	if len(mine.Items) != 1 {
+		s.Fatalf("%d claims of a hundred taps", len(mine.Items))
+	}
+	share := mine.Items[0].Amount.Amount
+	page.await(fmt.Sprintf(`document.querySelector("#share b")?.dataset.minor === "%[1]d" && document.querySelector("#balance b")?.dataset.minor === "%[1]d"`, share))
+	page.await(fmt.Sprintf(`document.querySelector("#share b").textContent === document.querySelector("#balance b").textContent && document.querySelector("#share b").textContent.endsWith("%02d")`, share%100))
+	_, _, err = s.as("eve").Claim(s.Context(), "rain", 1, "one")
+	s.must(err)
+	page.shows("Best of luck")
+	page.shows("e***e")
+	page.shows("You")
+	page.shows("CN¥50.00 shared in 2 packets.")
+	page = s.visit("/c/rain", "dan", english)
+	page.shows("You have opened yours already")
+	page = s.visit("/c/rain", "gil", english)
+	page.shows("All packets are gone")
+	page.shows("CN¥50.00 shared in 2 packets.")
+	if text := tells[string](page, "document.body.innerText"); strings.Contains(text, "not paid in time") {
+		s.Errorf("packets do not come back:\n%s", text)
+	}
+}
+
+// stillRain: for users who prefer less motion nothing falls, and a keyboard opens a packet; before the start there is
+// a countdown.
+func stillRain(s *shop) {
+	packet := func(c *dibs.CampaignSpec) {
+		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 100, Currency: "CNY"}, Count: 1}}
+	}
+	s.campaign("still", packet)
+	s.campaign("later", func(c *dibs.CampaignSpec) {
+		packet(c)
+		c.StartsAt = time.Now().Add(30 * time.Minute)
+	})
+	page := s.visit("/", "", english)
+	prefer := func(motion string) {
+		page.do(emulated(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: motion}}}))
+	}
+	prefer("reduce")
+	defer prefer("")
+	page = s.visit("/c/later", "hal", english)
+	page.shows("Starts in")
+	page.await(`!!document.querySelector("#count") && !document.querySelector("#press")`)
+	page = s.visit("/c/still", "hal", english)
+	page.shows("Press the button to open a packet.")
+	if tells[bool](page, `!!document.querySelector("canvas")`) {
+		s.Error("packets fall")
+	}
+	page.tabTo("#press")
+	page.keys("\r")
+	page.shows("You opened a packet")
+	page.await(`document.querySelector("#share b").textContent === "CN¥1.00"`)
+}
+
+// paidTwice: the same payment counts once, and another one for the same order is refused.
+func paidTwice(s *shop) {
+	within := dibs.Duration(time.Minute)
+	s.campaign("twice", func(c *dibs.CampaignSpec) { c.PayWithin, c.Price = &within, &dibs.Money{Amount: 500, Currency: "CNY"} })
+	page := s.visit("/c/twice", "ida", english)
+	page.press()
+	page.shows("Waiting for payment")
+	page.click("Pay twice")
+	page.shows("payment → taken · the same payment again → taken · a second payment → ")
+	page.shows("Paid")
+	mine, err := s.as("ida").Orders.Mine(s.Context(), dibs.OrderQuery{}, dibs.Page{})
+	s.must(err)
+	if c := mine.Items[0]; c.Status != "confirmed" || c.Payment == nil || c.Payment.Amount.Amount != 500 {
+		s.Errorf("%+v", c)
+	}
+	if text := tells[string](page, `document.querySelector(".steps").innerText`); strings.Count(text, "taken") != 2 {
+		s.Errorf("the second payment: %s", text)
+	}
+}
+
+// drawnInTheShop: a shopper registers for a draw, again after a reload, wins, and claims; another one comes too late.
+// Packets behind a draw do not fall: the winner opens one with the button.
+func drawnInTheShop(s *shop) {
+	starts := time.Now().Add(20 * time.Second)
+	drawn := func(c *dibs.CampaignSpec) {
+		c.StartsAt = starts
+		c.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.Lottery, RegistrationClosesAt: starts.Add(-2 * time.Second), Winners: 1}}
+	}
+	s.campaign("lots", drawn)
+	s.campaign("packets", func(c *dibs.CampaignSpec) {
+		drawn(c)
+		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 500, Currency: "CNY"}, Count: 1}}
+	})
+	page := s.visit("/c/packets", "jon", english)
+	page.press()
+	page.shows("You are registered.")
+	page = s.visit("/c/lots", "jon", english)
+	page.await(`document.querySelector("#press")?.dataset.press === "register"`)
+	page.press()
+	page.shows("You are registered.")
+	page.await(`document.querySelector("#entry").dataset.result === "pending" && !document.querySelector("#press")`)
+	entry, err := s.as("jon").Lotteries.Register(s.Context(), "lots")
+	s.must(err)
+	page.do(chromedp.Reload())
+	page.shows(entry.Nonce)
+	page.await(`document.querySelector("#entry").dataset.result === "won"`)
+	page.shows("You have won")
+	page.press()
+	page.shows("It is yours!")
+	page = s.visit("/c/packets", "jon", english)
+	page.await(`document.querySelector("#press")?.innerText === "Open a packet" && !document.querySelector("canvas.sky")`)
+	page.press()
+	page.shows("You opened a packet")
+	page = s.visit("/c/lots", "kim", chinese)
+	page.shows("登记已截止，您未登记。")
+	if tells[bool](page, `!!document.querySelector("#press")`) {
+		s.Error("who is not registered has a button")
+	}
+}
+
+// killedInAPress: the server dies after it has granted and before it answers; the page finds the order when it is back.
+func killedInAPress(s *shop) {
+	s.campaign("killed", func(*dibs.CampaignSpec) {})
+	page := s.visit("/c/killed", "fay", english)
+	page.shows("Get it now")
+	tells[bool](page, `(() => {
+		const real = fetch;
+		window.fetch = async (address, options) => {
+			const answer = await real(address, options);
+			if (!String(address).endsWith("/claims") || options?.method !== "POST") return answer;
+			window.fetch = real;
+			throw new TypeError("the server is gone");
+		};
+		return true;
+	})()`)
+	page.press()
+	page.shows("No answer came")
+	address := strings.TrimPrefix(s.url, "http://")
+	s.server.kill()
+	page.shows("No connection. Trying again…")
+	page.press()
+	page.shows("No answer came")
+	again := start(s.T, nil, "dev", "--listen", address, "--data", s.data)
+	again.await(s.T, again.out, "Ctrl-C stops")
+	page.press()
+	page.shows("It is yours already.")
+	page.await(`!document.body.innerText.includes("No connection.")`)
+	mine, err := s.as("fay").Orders.Mine(s.Context(), dibs.OrderQuery{}, dibs.Page{})
+	s.must(err)
+	if len(mine.Items) != 1 {
+		s.Errorf("%d claims", len(mine.Items))
+	}
+}

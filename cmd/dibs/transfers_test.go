@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/internal/servers"
+)
+
+// The sizes of a round: the users are of one shard, so that all units of the others have to
+// be moved before they are sold.
+const (
+	movedShards, movedUnits   = 5, 40
+	movedUsers, movedTogether = 50, 12
+	// failoverEvery is how many rounds have one failover: it takes a Cluster seconds.
+	failoverEvery = 25
+)
+
+// transfers are nodes on a Cluster that move stock between shards while things go wrong.
+type transfers struct {
+	*cluster
+	r       *rand.Rand
+	servers *servers.Cluster
+	faults  map[string]int
+}
+
+// TestTransfersKilled sells campaigns to users of one shard while a node is killed, a
+// master is frozen for a while or lost for good, or a slot is moved: at whichever step of
+// a transfer that happens, every unit is sold once, no yes is lost, and nothing is left on
+// a shard.
+func TestTransfersKilled(t *testing.T) {
+	seed := killSeed(t)
+	t.Logf("DIBS_KILL_SEED=%d", seed)
+	redis, err := servers.StartCluster(t.Context(), t.TempDir(), servers.RedisAlways...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Stop)
+	x := &transfers{
+		cluster: clusterAt(t, redis.URL(), "sqlite:"+filepath.Join(t.TempDir(), "ledger.db"), 2, "--durability", dibs.LevelLedgered),
+		r:       rand.New(rand.NewPCG(seed, 0)), servers: redis, faults: map[string]int{},
+	}
+	for n := range rounds(t) {
+		if x.round(n); t.Failed() {
+			t.Fatalf("round %d, after %v", n, x.faults)
+		}
+	}
+	x.verify()
+	x.drain()
+	t.Logf("%d rounds, with %v", rounds(t), x.faults)
+}
+
+// round sells one campaign.
+func (x *transfers) round(n int) {
+	x.t.Helper()
+	id, units, shards := "c"+strconv.Itoa(n), int64(movedUnits), movedShards
+	eventually(x.t, clitest.Patience, id+" is published", func(ctx context.Context) bool {
+		_, err := x.admin(n%2).Campaigns.Create(ctx, dibs.CampaignSpec{
+			ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+			Stock: dibs.StockSpec{Units: &units}, Shards: &shards,
+		}, "create-"+id)
+		if err == nil {
+			_, err = x.admin(n%2).Campaigns.Publish(ctx, id)
+		}
+		return err == nil
+	})
+	granted, sold, press := x.crowd(n, id)
+	some := x.r.Int64N(movedUnits / 2)
+	eventually(x.t, clitest.Patience, "some units are sold", func(context.Context) bool { return sold.Load() > some })
+	x.fault(n)
+	press.Wait()
+	if len(granted) != movedUnits {
+		x.t.Errorf("%d of %d units of %s are sold", len(granted), movedUnits, id)
+	}
+	x.same(id, granted)
+	if _, err := x.admin(n%2).Campaigns.End(x.t.Context(), id); err != nil {
+		x.t.Errorf("the end of %s: %v", id, err)
+	}
+}
+
+// crowd has users of one shard claim, each until the answer is final. granted has their
+// claims by user once press is over; sold counts them meanwhile.
+func (x *transfers) crowd(n int, id string) (granted map[string]string, sold *atomic.Int64, press *sync.WaitGroup) {
+	c := dibs.Campaign{Shards: movedShards}
+	granted, sold, press = map[string]string{}, &atomic.Int64{}, &sync.WaitGroup{}
+	var mu sync.Mutex
+	next := make(chan string)
+	for i := range movedTogether {
+		press.Go(func() {
+			for user := range next {
+				if claim := x.insist(i, id, user); claim != "" {
+					mu.Lock()
+					granted[user] = claim
+					mu.Unlock()
+					sold.Add(1)
+				}
+			}
+		})
+	}
+	press.Go(func() {
+		defer close(next)
+		for i, found := 0, 0; found < movedUsers; i++ {
+			if user := fmt.Sprintf("%s-user-%d", id, i); int(c.ShardOf(user).Shard) == n%movedShards {
+				next <- user
+				found++
+			}
+		}
+	})
+	return granted, sold, press
+}
+
+// insist claims at one node and then the other until the answer is a yes or sold out.
+func (x *transfers) insist(i int, campaign, user string) (id string) {
+	for over := time.Now().Add(2 * time.Minute); ; i++ {
+		ctx, cancel := context.WithTimeout(x.t.Context(), 5*time.Second)
+		claim, _, err := x.user(i%2, user).Claim(ctx, campaign, 1, "key-"+user)
+		cancel()
+		var refusal *client.Error
+		if err == nil {
+			return claim.ID
+		}
+		if errors.As(err, &refusal) && refusal.Reason == dibs.SoldOut.String() {
+			return ""
+		}
+		if time.Now().After(over) {
+			x.t.Errorf("the claim of %s: %v", user, err)
+			return ""
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-x.t.Context().Done():
+		}
+	}
+}
+
+// same repeats every claim that was granted: it is the same one at either node.
+func (x *transfers) same(campaign string, granted map[string]string) {
+	x.t.Helper()
+	i := 0
+	for user, id := range granted {
+		if again := x.insist(i, campaign, user); again != id {
+			x.t.Errorf("%s was granted %s, and %q when it was asked again", user, id, again)
+		}
+		i++
+	}
+}
+
+// fault does something to a node or to Redis, and undoes it.
+func (x *transfers) fault(n int) {
+	x.t.Helper()
+	must := func(err error) {
+		x.t.Helper()
+		if err != nil {
+			x.t.Fatal(err)
+		}
+	}
+	key := fmt.Sprintf("dibs:{%d:%d}:meta", n+1, x.r.IntN(movedShards))
+	slot, master, err := x.servers.Owner(x.t.Context(), key)
+	must(err)
+	node := x.nodes[x.r.IntN(2)]
+	what := []string{"node killed", "node killed", "node frozen", "master frozen", "slot moved"}[x.r.IntN(5)]
+	if n%failoverEvery == failoverEvery-1 {
+		what = "master lost"
+	}
+	x.faults[what]++
+	switch what {
+	case "node killed":
+		node.kill()
+		x.start(node, "--durability", dibs.LevelLedgered)
+	case "node frozen":
+		node.signal(x.t, syscall.SIGSTOP)
+		x.rest(1500)
+		node.signal(x.t, syscall.SIGCONT)
+	case "master frozen":
+		// For less than the Cluster waits before it makes another one master.
+		must(master.Freeze())
+		x.rest(1000)
+		must(master.Thaw())
+	case "slot moved":
+		to := master
+		for to == master {
+			to = x.masters()[x.r.IntN(3)]
+		}
+		must(x.servers.Migrate(x.t.Context(), slot, master, to, func() { x.rest(20) }))
+	case "master lost":
+		master.Kill()
+		eventually(x.t, clitest.Patience, "a replica takes over", func(ctx context.Context) bool {
+			_, owner, err := x.servers.Owner(ctx, key)
+			return err == nil && owner != master
+		})
+		must(master.Start())
+	}
+}
+
+// masters are the members that serve slots now.
+func (x *transfers) masters() (all []*servers.Redis) {
+	x.t.Helper()
+	eventually(x.t, clitest.Patience, "three masters", func(ctx context.Context) bool {
+		all = all[:0]
+		for _, r := range x.servers.Members {
+			if info, err := r.Info(ctx, "replication"); err == nil && info["role"] == "master" {
+				all = append(all, r)
+			}
+		}
+		return len(all) == 3
+	})
+	return all
+}
+
+// rest lets up to so many milliseconds pass.
+func (x *transfers) rest(most int) {
+	select {
+	case <-time.After(time.Duration(x.r.IntN(most)) * time.Millisecond):
+	case <-x.t.Context().Done():
+	}
+}

@@ -1,0 +1,85 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// What scripts refuse with, beside the errors of the contract.
+var (
+	errSpent      = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the epoch has no places left"))
+	errTooNew     = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the command's epoch is not open yet"))
+	errSuperseded = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: Redis has lost a part of the load"))
+	errNotOver    = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is not over by Redis' clock", ZH: "按 Redis 时钟，活动尚未结束"})
+	ErrLoading    = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the shard is being loaded", ZH: "分片正在加载"})
+	errNewer      = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: a later version of dibs has written the shard: upgrade this one"))
+	errUndivided  = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the shard goes by a number of shards that the ledger does not know: if it was restored from a backup, give the campaign the same shards again"))
+	errBehind     = errors.New("redisengine: Redis holds less of the shard than it did before: its history has forked")
+	errRange      = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the stock would exceed what can be counted", ZH: "库存超出可计数范围"})
+)
+
+// ErrLate says that the batch came after its deadline, or when the shard had other
+// buckets: nothing of it was decided.
+var ErrLate = errors.New("redisengine: the claim came too late to be decided")
+
+// Refusal is the error that a script's word stands for; nil for ok.
+func Refusal(res *Result) error {
+	switch res.Word {
+	case "ok":
+		return nil
+	case "not_open", "absent":
+		return dibs.ErrNotOpen
+	case "newer":
+		return errNewer
+	case "not_found":
+		return dibs.ErrNotFound
+	case "stale":
+		return dibs.ErrStale
+	case "too_new":
+		return errTooNew
+	case "spent":
+		return errSpent
+	case "undivided":
+		return errUndivided
+	case "superseded":
+		return errSuperseded
+	case "range":
+		return errRange
+	case "not_over":
+		return errNotOver
+	case "loading":
+		return ErrLoading
+	case "late":
+		return dibs.Unavail(dibs.EffectNone, ErrLate)
+	case "behind":
+		return dibs.Unavail(dibs.EffectNone, errBehind)
+	case "gap":
+		return dibs.Unavail(dibs.EffectNone, dibs.ErrGap)
+	case "too_many":
+		left := int64(0)
+		if len(res.Rest) > 0 {
+			// A text that is no number would show as 0 left, in a message for people.
+			left, _ = strconv.ParseInt(res.Rest[0].Text, 10, 64)
+		}
+		return dibs.Fail(dibs.InvalidState, dibs.Textf("only %d are left to withdraw", "只剩 %d 可撤回", left))
+	case "wrong_type", "corrupt", "regressed":
+		return dibs.Unavail(dibs.EffectNone, fmt.Errorf("redisengine: the shard's keys in Redis (%s): %w", res.Word, dibs.ErrCorrupt))
+	}
+	return dibs.Unavail(dibs.EffectUnknown, ErrShape)
+}
+
+// Fault is the error of a call that was not answered as it should; effect is
+// what it may have done when Redis does not say that it was nothing.
+func Fault(ctx context.Context, effect dibs.Effect, err error) error {
+	if ChangedNothing(err) {
+		effect = dibs.EffectNone
+	}
+	if ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), err)
+	}
+	return dibs.Unavail(effect, err)
+}

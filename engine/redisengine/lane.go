@@ -1,0 +1,242 @@
+package redisengine
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/engine/redisengine/internal/format"
+)
+
+const (
+	// maxBatchUnits is about the most units that one call decides: with format.MaxBatch it
+	// bounds how long Redis does nothing else.
+	maxBatchUnits = 20_000
+	// maxFlying is how many calls of a shard are under way at once. The second
+	// one waits in Redis while the first is decided; more gain nothing.
+	maxFlying = 2
+	// grace is how much longer than a batch's deadline its answer is waited for.
+	grace = 250 * time.Millisecond
+)
+
+// lane is the way of claims to one shard. Claims that come while calls are under way
+// wait in its queue and are sent together.
+//
+// mu guards the queue and the calls; it is held for no request. Each waiter is in the
+// queue, in one call's batch, or answered. At most maxFlying calls are under way, and
+// while the queue is not empty at least one is, so that no waiter is forgotten. A
+// lane that is closed or evicted takes no claim: the one is for good, after the other
+// the next lane of the shard takes it.
+type lane struct {
+	*shard
+
+	mu    sync.Mutex
+	queue []*waiter
+	// since is when the oldest of the queue came, or when the last batch was taken
+	// that left some behind.
+	since  time.Time
+	flying int
+	// calls are those that are under way, or about to be.
+	calls []*batch
+	// minding is set while callers are looked for that wait no longer.
+	minding bool
+	// aboard is how many claims are in the calls that are under way.
+	aboard  int
+	closed  bool
+	evicted bool
+	idle    chan struct{} // closed when nothing flies any more, once closed
+
+	// follower knows what the shard refuses every user with.
+	follower follower
+
+	// leased is set while this process may have the shard's lease, and loading
+	// counts its attempts to open the shard that are under way.
+	leased  atomic.Bool
+	loading atomic.Int32
+}
+
+func newLane(p *process, id dibs.ShardID, keys format.Keys) *lane {
+	s := newShard(p, id, keys)
+	return &lane{shard: s, idle: make(chan struct{}), follower: follower{shard: s}}
+}
+
+// errEvicted says that the lane was evicted. It never gets out: its caller takes the
+// shard's next lane.
+var errEvicted = errors.New("redisengine: the lane was evicted")
+
+// errLevelLost says that a claim was not sent, since Redis stopped giving its level
+// while it waited. It never gets out: the claim is looked at again.
+var errLevelLost = errors.New("redisengine: Redis does not give its level")
+
+var errQueueFull = &dibs.Error{Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: time.Second}
+
+func (l *lane) enqueue(t *waiter) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return errClosed
+	case l.evicted:
+		return errEvicted
+	case len(l.queue) >= l.p.cfg.Queue:
+		return errQueueFull
+	}
+	if len(l.queue) == 0 {
+		l.since = time.Now()
+	}
+	l.queue = append(l.queue, t)
+	if l.flying < maxFlying {
+		l.flying++
+		b := &batch{lane: l}
+		l.calls = append(l.calls, b)
+		go l.fly(b)
+	}
+	if !l.minding {
+		l.minding = true
+		time.AfterFunc(mindEvery, l.mind)
+	}
+	return nil
+}
+
+// waiting is how many claims have not been decided.
+func (l *lane) waiting() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(len(l.queue) + l.aboard)
+}
+
+// fly sends batches until nothing waits.
+func (l *lane) fly(b *batch) {
+	for {
+		// Let the callers that are ready now join the batch: no timer, and
+		// nothing to wait for when there are none.
+		runtime.Gosched()
+		if !l.take(b) {
+			return
+		}
+		if len(b.waiters) > 0 {
+			b.send()
+		}
+	}
+}
+
+// take fills a batch; false when nothing waits and this flight is over. A claim that
+// was sent here by another number of shards than the shard has is not decided here.
+func (l *lane) take(b *batch) bool {
+	shards := l.dividedBy()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) == 0 {
+		l.flying--
+		l.calls = slices.DeleteFunc(l.calls, func(other *batch) bool { return other == b })
+		if l.closed && l.flying == 0 {
+			close(l.idle)
+		}
+		return false
+	}
+	b.waiters = b.waiters[:0]
+	n, units, now, lost := 0, int64(0), time.Now(), l.p.level.lost.Load()
+	for n < len(l.queue) && len(b.waiters) < format.MaxBatch && units < maxBatchUnits {
+		t := l.queue[n]
+		n++
+		if t.state.CompareAndSwap(waiting, taken) {
+			if lost && !t.req.OnlyRepeat {
+				// It came while the level was given, and waited until it was not.
+				t.fail(errLevelLost)
+				continue
+			}
+			if strays(&t.req, shards) {
+				// What is known here may be older than the claim: the next one finds out.
+				l.meetAgain()
+				t.fail(dibs.ErrStale)
+				continue
+			}
+			b.waiters = append(b.waiters, t)
+			units += t.req.Quantity
+			if t.born.IsZero() {
+				t.born = now
+			}
+		}
+	}
+	b.aboard = len(b.waiters)
+	l.aboard += b.aboard
+	rest := copy(l.queue, l.queue[n:])
+	clear(l.queue[rest:])
+	l.queue = l.queue[:rest]
+	l.p.stats.Queued.Observe(int64(now.Sub(l.since)))
+	l.p.stats.Batches.Observe(int64(b.aboard))
+	l.since = now
+	return true
+}
+
+// land takes a batch's claims off those that are under way, before they are
+// answered or put back.
+func (l *lane) land(b *batch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.aboard -= b.aboard
+	b.aboard = 0
+}
+
+// again puts claims that are known to have had no effect back to the front.
+func (l *lane) again(back []*waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	queue := make([]*waiter, 0, len(back)+len(l.queue))
+	for _, t := range back {
+		if t.state.CompareAndSwap(taken, waiting) {
+			queue = append(queue, t)
+		}
+	}
+	l.queue = append(queue, l.queue...)
+}
+
+// end refuses new claims and returns when those that wait are answered.
+func (l *lane) end(ctx context.Context) error {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		if l.flying == 0 {
+			close(l.idle)
+		}
+	}
+	l.mu.Unlock()
+	select {
+	case <-l.idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// mindEvery is how often callers are looked for that wait no longer. They do not
+// look themselves: to wait for an answer and for a context at once costs a caller
+// more than anything else that a claim does on its node.
+const mindEvery = 100 * time.Millisecond
+
+// mind ends the waiters of callers that wait no longer, for as long as anyone
+// waits.
+func (l *lane) mind() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.queue {
+		t.leave()
+	}
+	for _, b := range l.calls {
+		// Once it has landed, its waiters may be those of other claims.
+		if b.aboard > 0 {
+			for _, t := range b.waiters {
+				t.leave()
+			}
+		}
+	}
+	if l.minding = len(l.queue) > 0 || l.flying > 0; l.minding {
+		time.AfterFunc(mindEvery, l.mind)
+	}
+}

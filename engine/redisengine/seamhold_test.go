@@ -1,0 +1,290 @@
+package redisengine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/engine/redisengine"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
+	"github.com/dibs-dev/dibs/live"
+)
+
+// step names a moment in a node's work at which it can be held.
+type step string
+
+// The steps. A step with "done" is after the call has had its effect and before
+// its caller knows; the others are before the call.
+const (
+	settle      step = "settle"
+	settled     step = "settle, done"
+	loadShard   step = "load from the ledger"
+	loadedShard step = "load from the ledger, done"
+	adjust      step = "adjust the stock"
+	release     step = "release a claim"
+	dropCommand step = "drop a command"
+	credit      step = "credit shares"
+	credited    step = "credit shares, done"
+	moved       step = "move a claim, done"
+	returned    step = "return the rest, done"
+	// Within Engine.Open, in what is sent to Redis: the first values of the holdings
+	// come after the shard was shut, and the definition is in the last script alone.
+	fillShard step = "\r\nhash\r\n"
+	openShard step = "limit_first"
+)
+
+var (
+	errNodeDied   = errors.New("the node has died")
+	errAnswerLost = errors.New("the answer was lost")
+)
+
+// holder holds a node at a step: the call that comes to it waits, and so does
+// whatever would write to the ledger or take a lease, as if the whole node stood
+// still. Then the node goes on, or dies there.
+type holder struct {
+	mu     sync.Mutex
+	at     step
+	fails  step
+	frozen bool
+	dead   bool
+	// held is closed when the node is held, goOn when it may go on, and over when the
+	// call that was held has had its effect, or none.
+	held, goOn, over chan struct{}
+}
+
+func newHolder() *holder {
+	return &holder{held: make(chan struct{}), goOn: make(chan struct{}), over: make(chan struct{})}
+}
+
+// holdAt has the node held when it comes to a step for the next time.
+func (h *holder) holdAt(s step) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at = s
+}
+
+// failAt has every call of a step fail until the node goes on.
+func (h *holder) failAt(s step) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fails = s
+}
+
+// free lets the node go on, or ends it: then every call fails from now on.
+func (h *holder) free(dead bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at, h.fails, h.frozen = "", "", false
+	h.dead = h.dead || dead
+	select {
+	case <-h.goOn:
+	default:
+		close(h.goOn)
+	}
+}
+
+// pass waits while the node is held, and reports whether it was held here.
+func (h *holder) pass(s step) (here bool, err error) {
+	h.mu.Lock()
+	if here = h.at == s && s != ""; here {
+		h.at, h.frozen = "", true
+		close(h.held)
+	}
+	wait := h.frozen
+	fails := h.fails == s && s != ""
+	h.mu.Unlock()
+	if wait {
+		<-h.goOn
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.dead:
+		return here, dibs.Unavail(dibs.EffectUnknown, errNodeDied)
+	case fails:
+		return here, dibs.Unavail(dibs.EffectNone, errAnswerLost)
+	}
+	return here, nil
+}
+
+// passSent is pass for what is written to Redis.
+func (h *holder) passSent(p []byte) error {
+	h.mu.Lock()
+	s := h.at
+	h.mu.Unlock()
+	if (s != fillShard && s != openShard) || !bytes.Contains(p, []byte(s)) {
+		return nil
+	}
+	here, err := h.pass(s)
+	if here {
+		close(h.over)
+	}
+	return err
+}
+
+// heldLedger is a node's ledger behind a holder.
+type heldLedger struct {
+	*sqlledger.Ledger
+	h *holder
+}
+
+// around makes a call between two steps. The answer of a call after which the node
+// was held is lost, where lost says so.
+func (h *holder) around(before, after step, lost bool, call func() error) error {
+	here, err := h.pass(before)
+	if here {
+		defer close(h.over)
+	}
+	if err != nil {
+		return err
+	}
+	if err := call(); err != nil {
+		return err
+	}
+	here, err = h.pass(after)
+	if here {
+		close(h.over)
+	}
+	if err == nil && here && lost {
+		return dibs.Unavail(dibs.EffectUnknown, errAnswerLost)
+	}
+	return err
+}
+
+func (l *heldLedger) Settle(ctx context.Context, batches []live.Batch) error {
+	return l.h.around(settle, settled, true, func() error { return l.Ledger.Settle(ctx, batches) })
+}
+
+func (l *heldLedger) LoadShard(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, by live.Opener) (load *dibs.ShardLoad, err error) {
+	err = l.h.around(loadShard, loadedShard, false, func() error {
+		load, err = l.Ledger.LoadShard(ctx, c, id, by)
+		return err
+	})
+	return load, err
+}
+
+func (l *heldLedger) CreditClaims(ctx context.Context, c *dibs.Campaign, at time.Time, most int) (n int, err error) {
+	err = l.h.around(credit, credited, true, func() error {
+		n, err = l.Ledger.CreditClaims(ctx, c, at, most)
+		return err
+	})
+	return n, err
+}
+
+func (l *heldLedger) ReturnRemainder(ctx context.Context, c *dibs.Campaign, at time.Time) (home bool, err error) {
+	err = l.h.around("", returned, true, func() error {
+		home, err = l.Ledger.ReturnRemainder(ctx, c, at)
+		return err
+	})
+	return home, err
+}
+
+func (l *heldLedger) Move(ctx context.Context, groups [][]dibs.Move) (to [][]dibs.Moved, err error) {
+	err = l.h.around("", moved, true, func() error {
+		to, err = l.Ledger.Move(ctx, groups)
+		return err
+	})
+	return to, err
+}
+
+func (l *heldLedger) DropCommand(ctx context.Context, id int64) error {
+	return l.h.around(dropCommand, "", false, func() error { return l.Ledger.DropCommand(ctx, id) })
+}
+
+func (l *heldLedger) Fence(ctx context.Context, id dibs.ShardID, by live.Opener) (t live.ShardTotals, err error) {
+	err = l.h.around("", "", false, func() error {
+		t, err = l.Ledger.Fence(ctx, id, by)
+		return err
+	})
+	return t, err
+}
+
+func (l *heldLedger) SeeServers(ctx context.Context, seen, gone []string) (elsewhere []dibs.ShardID, err error) {
+	err = l.h.around("", "", false, func() error {
+		elsewhere, err = l.Ledger.SeeServers(ctx, seen, gone)
+		return err
+	})
+	return elsewhere, err
+}
+
+// heldEngine is a node's engine behind a holder.
+type heldEngine struct {
+	*redisengine.Engine
+	h *holder
+}
+
+func (e *heldEngine) Lease(ctx context.Context, id dibs.ShardID, settled dibs.Cursor) (held bool, err error) {
+	err = e.h.around("", "", false, func() error {
+		held, err = e.Engine.Lease(ctx, id, settled)
+		return err
+	})
+	return held, err
+}
+
+func (e *heldEngine) Adjust(ctx context.Context, a dibs.Adjustment) error {
+	return e.h.around(adjust, "", false, func() error { return e.Engine.Adjust(ctx, a) })
+}
+
+func (e *heldEngine) Release(ctx context.Context, r dibs.Release) error {
+	return e.h.around(release, "", false, func() error { return e.Engine.Release(ctx, r) })
+}
+
+// wire connects a node to the server that has the node's address now, until it is
+// cut.
+type wire struct {
+	h     *holder
+	mu    sync.Mutex
+	to    string
+	cut   bool
+	conns []net.Conn
+}
+
+func (w *wire) dial(ctx context.Context, _ string) (net.Conn, error) {
+	w.mu.Lock()
+	to := w.to
+	w.mu.Unlock()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", to)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cut {
+		return nil, errors.Join(errCut, conn.Close())
+	}
+	w.conns = append(w.conns, conn)
+	return &wiredConn{conn, w.h}, nil
+}
+
+// moveTo has the address answered by another server from now on.
+func (w *wire) moveTo(addr string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.to = addr
+}
+
+func (w *wire) sever() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut = true
+	for _, conn := range w.conns {
+		// The driver may have closed it before.
+		_ = conn.Close()
+	}
+}
+
+type wiredConn struct {
+	net.Conn
+	h *holder
+}
+
+func (c *wiredConn) Write(p []byte) (int, error) {
+	if err := c.h.passSent(p); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}

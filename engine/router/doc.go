@@ -1,0 +1,24 @@
+// Package router makes one engine of several deployments: of several Redis servers,
+// Sentinel groups or Clusters. It sends each call to the deployment of its shard.
+//
+// # Basics
+//
+// The ledger keeps the deployment of each shard, from the shard's first opening on. For a
+// shard that was never opened the router chooses one, by rendezvous hashing of shard and
+// deployment: every node that has the same deployments chooses the same one, and a
+// deployment that is added later takes new shards only. The transaction that opens the
+// shard makes the choice final.
+//
+// What is of no shard is on the first deployment: the store for small things, and the
+// lease of the nodes. First is the one that the ledger has known for longest, so that the
+// order in the settings of a node does not matter.
+//
+// A deployment that does not answer takes nothing from the others. The router notices it
+// within some three seconds, refuses what is meant for its shards at once, and asks it
+// every second whether it is back.
+//
+// # Caveats
+//
+// What asks for all shards needs all deployments: HoldingsOf fails while one is away, and
+// JournalShards returns those that it has found together with the error.
+package router

@@ -1,0 +1,223 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// JournalShards lists the shards of all deployments; see dibs.Journal. When some fail it
+// returns those of the others with the error.
+func (e *Engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
+	type listed struct {
+		shards []dibs.ShardID
+		err    error
+	}
+	var shards []dibs.ShardID
+	var errs []error
+	seen := make(map[dibs.ShardID]bool)
+	for i, l := range each(e.members, func(m *member) (l listed) {
+		if m.away.Load() {
+			return listed{err: m.refused[dibs.EffectNone]}
+		}
+		l.shards, l.err = m.engine.JournalShards(ctx)
+		return l
+	}) {
+		errs = append(errs, e.members[i].failed(l.err))
+		for _, id := range l.shards {
+			here, err := e.isOn(ctx, e.members[i], id)
+			errs = append(errs, err)
+			if here && !seen[id] {
+				seen[id], shards = true, append(shards, id)
+			}
+		}
+	}
+	return shards, errors.Join(errs...)
+}
+
+// isOn reports whether a shard that a deployment lists is there. What a deployment has of
+// a shard that was given to another one since counts no more.
+func (e *Engine) isOn(ctx context.Context, m *member, id dibs.ShardID) (bool, error) {
+	number, err := e.placedOn(ctx, id)
+	return err == nil && (number == 0 || number == m.number), err
+}
+
+// HoldingsOf returns a user's grants on all deployments; see dibs.Engine.
+func (e *Engine) HoldingsOf(ctx context.Context, user string) ([]dibs.Grant, error) {
+	type held struct {
+		grants []dibs.Grant
+		err    error
+	}
+	var grants []dibs.Grant
+	for i, h := range each(e.members, func(m *member) (h held) {
+		if m.away.Load() {
+			return held{err: m.refused[dibs.EffectNone]}
+		}
+		h.grants, h.err = m.engine.HoldingsOf(ctx, user)
+		return h
+	}) {
+		if h.err != nil {
+			return nil, e.members[i].failed(h.err)
+		}
+		for _, g := range h.grants {
+			here, err := e.isOn(ctx, e.members[i], g.ShardID)
+			if err != nil {
+				return nil, err
+			}
+			if here {
+				grants = append(grants, g)
+			}
+		}
+	}
+	return grants, nil
+}
+
+// Servers names the runs of all servers that answer, by deployment and address; see
+// dibs.Engine.
+func (e *Engine) Servers(ctx context.Context) (map[string]string, error) {
+	type named struct {
+		runs map[string]string
+		err  error
+	}
+	all := make(map[string]string)
+	var errs []error
+	for i, n := range each(e.members, func(m *member) (n named) {
+		n.runs, n.err = m.engine.Servers(ctx)
+		return n
+	}) {
+		errs = append(errs, n.err)
+		for addr, run := range n.runs {
+			// Servers of two networks may have the same address.
+			all[fmt.Sprintf("%d %s", e.members[i].number, addr)] = run
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+// Abilities are those of all deployments together; see dibs.Abilities. The store is that
+// of the first deployment. Each deployment is bound to its ledger before it is a member.
+func (e *Engine) Abilities() dibs.Abilities {
+	return dibs.Abilities{
+		Stats: e.stats, Level: e.level, OnChange: e.onChange, Store: e.members[0].engine.Abilities().Store, Deployments: e.deployments,
+		Products: e.products,
+	}
+}
+
+// products has each deployment ask f for the product of a campaign, which one may hold
+// since it was alone. No campaign with a limit per product is opened here: the shards
+// of its product may be on several deployments, and no step counts over them.
+func (e *Engine) products(f func(campaign uint32) (string, error)) {
+	for _, m := range e.members {
+		if set := m.engine.Abilities().Products; set != nil {
+			set(f)
+		}
+	}
+}
+
+// deployments asks each deployment whether it can decide claims now.
+func (e *Engine) deployments(ctx context.Context) map[int]error {
+	answers := make(map[int]error, len(e.members))
+	for i, err := range each(e.members, func(m *member) error {
+		if m.away.Load() {
+			return m.refused[dibs.EffectNone]
+		}
+		return m.engine.Ping(ctx)
+	}) {
+		answers[e.members[i].number] = err
+	}
+	return answers
+}
+
+// Ping returns nil when some deployment can decide claims now; see dibs.Engine.
+func (e *Engine) Ping(ctx context.Context) error {
+	var errs []error
+	for number, err := range e.deployments(ctx) {
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, fmt.Errorf("deployment %d: %w", number, err))
+	}
+	return errors.Join(errs...)
+}
+
+// onChange has f called with the shards of all deployments.
+func (e *Engine) onChange(f func(dibs.ShardID)) {
+	for _, m := range e.members {
+		if set := m.engine.Abilities().OnChange; set != nil {
+			set(f)
+		}
+	}
+}
+
+// stats adds up what the deployments have done in this process.
+func (e *Engine) stats() dibs.EngineStats {
+	var sum dibs.EngineStats
+	for _, m := range e.members {
+		one := m.engine.Abilities().Stats()
+		for into, from := range map[*dibs.Tally]dibs.Tally{&sum.Batches: one.Batches, &sum.Queued: one.Queued, &sum.Durable: one.Durable} {
+			into.Bounds, into.Sum = from.Bounds, into.Sum+from.Sum
+			into.Counts = slices.Concat(into.Counts, make([]int64, len(from.Counts)-len(into.Counts)))
+			for i, n := range from.Counts {
+				into.Counts[i] += n
+			}
+		}
+		sum.Lost += one.Lost
+	}
+	return sum
+}
+
+// level returns the worst that was found of each setting, with the deployment's number
+// where it is not as it should be.
+func (e *Engine) level() (level string, settings []dibs.Finding) {
+	for _, m := range e.members {
+		wanted, found := m.engine.Abilities().Level()
+		level = wanted
+		for _, f := range found {
+			if !f.OK() {
+				f.Found = fmt.Sprintf("%s on deployment %d", f.Found, m.number)
+			}
+			at := slices.IndexFunc(settings, func(have dibs.Finding) bool { return have.Subject == f.Subject })
+			switch {
+			case at < 0:
+				settings = append(settings, f)
+			case settings[at].OK() && !f.OK():
+				settings[at] = f
+			}
+		}
+	}
+	return level, settings
+}
+
+// Durability is the weakest of the deployments'; see dibs.Engine.
+func (e *Engine) Durability() string {
+	levels := dibs.Levels()
+	weakest := len(levels) - 1
+	for _, m := range e.members {
+		weakest = min(weakest, slices.Index(levels, m.engine.Durability()))
+	}
+	return levels[max(weakest, 0)]
+}
+
+// MaxShards is the least of the deployments'; see dibs.Engine.
+func (e *Engine) MaxShards() int {
+	least := dibs.MaxShards
+	for _, m := range e.members {
+		least = min(least, m.engine.MaxShards())
+	}
+	return least
+}
+
+// Shared is true: other processes route to the same deployments.
+func (e *Engine) Shared() bool { return true }
+
+// Appended is signalled after entries of any deployment; see dibs.Journal.
+func (e *Engine) Appended() <-chan struct{} { return e.appended }
+
+// runsOf returns the names of the servers that answer.
+func runsOf(servers map[string]string) []string {
+	return slices.DeleteFunc(slices.Collect(maps.Values(servers)), func(run string) bool { return run == "" })
+}

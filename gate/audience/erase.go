@@ -1,0 +1,128 @@
+package audience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/erasure"
+)
+
+var _ erasure.Eraser = (*Keeper)(nil)
+
+// errFound ends the reading of a part.
+var errFound = errors.New("audience: found")
+
+// ListsOf implements erasure.Eraser: it reads all lists.
+// It takes as long as all lists together, and stops after erasure.MaxUserRecord of
+// them.
+func (k *Keeper) ListsOf(ctx context.Context, user string) ([]string, error) {
+	var has []string
+	err := k.eachList(ctx, func(a *dibs.Audience) error {
+		if len(has) == erasure.MaxUserRecord {
+			return nil
+		}
+		err := k.eachPart(ctx, a, func(_ int, raw []byte) error {
+			return unpackUsers(raw, func(one string) error {
+				if one == user {
+					return errFound
+				}
+				return nil
+			})
+		})
+		if errors.Is(err, errFound) {
+			has, err = append(has, a.ID), nil
+		}
+		return err
+	})
+	return has, err
+}
+
+// EraseUser implements erasure.Eraser: it takes a user out of the versions of lists
+// that count. Imports under way are their importer's.
+// After an error it may be repeated: lists that no longer have the user are left as
+// they are.
+func (k *Keeper) EraseUser(ctx context.Context, user string) (n int64, err error) {
+	err = k.eachList(ctx, func(a *dibs.Audience) error {
+		return k.eachPart(ctx, a, func(part int, raw []byte) error {
+			left, found, err := without(raw, user)
+			if err != nil || !found {
+				return err
+			}
+			if err := k.cfg.Store.ReplaceAudiencePart(ctx, a, part, left, a.Users-1); err != nil {
+				return fmt.Errorf("audience: erasing a user from the list %s: %w", a.ID, err)
+			}
+			n++
+			// Nobody is on a list twice.
+			return errFound
+		})
+	})
+	return n, err
+}
+
+// without is a part without a user, when the user is in it.
+func without(raw []byte, user string) (left []byte, found bool, err error) {
+	var users []string
+	if err := unpackUsers(raw, func(one string) error {
+		if one == user {
+			found = true
+			return nil
+		}
+		users = append(users, one)
+		return nil
+	}); err != nil || !found {
+		return nil, false, err
+	}
+	left, err = packUsers(users)
+	return left, true, err
+}
+
+// eachList calls do for every list.
+func (k *Keeper) eachList(ctx context.Context, do func(*dibs.Audience) error) error {
+	for page := (dibs.Page{Limit: dibs.MaxPage}); ; {
+		l, err := k.cfg.Store.AudienceList(ctx, page)
+		if err != nil {
+			return err
+		}
+		for i := range l.Items {
+			// What was found ends a list, and what was replaced meanwhile is another
+			// importer's.
+			if err := do(&l.Items[i]); err != nil && !errors.Is(err, errFound) && !errors.Is(err, dibs.ErrNotFound) {
+				return err
+			}
+		}
+		if page.Cursor = l.NextCursor; page.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// eachPart calls do for the parts of a list.
+func (k *Keeper) eachPart(ctx context.Context, a *dibs.Audience, do func(part int, raw []byte) error) error {
+	var seen int64
+	for part := 0; seen < a.Users; part++ {
+		raw, err := k.cfg.Store.AudiencePart(ctx, a.ID, a.Version, part)
+		if err != nil {
+			return err
+		}
+		count, err := partLen(raw)
+		if err != nil {
+			return err
+		}
+		if err := do(part, raw); err != nil {
+			return err
+		}
+		seen += count
+	}
+	return nil
+}
+
+// partLen counts the users of a part.
+func partLen(raw []byte) (n int64, err error) {
+	err = unpackUsers(raw, func(string) error {
+		n++
+		return nil
+	})
+	return n, err
+}

@@ -1,0 +1,266 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/internal/web"
+)
+
+// Approvals keeps the acts that wait for a second person. *dibs.Error of NotFound for an id
+// without one.
+type Approvals interface {
+	// Ask stores an act with its Action, Target, Call, AskedBy, AskedName, AskedPerson
+	// and AskedRoots.
+	Ask(ctx context.Context, a *access.Approval) error
+	Approval(ctx context.Context, id string) (*access.Approval, error)
+	// List lists approvals, newest first.
+	List(ctx context.Context) ([]access.Approval, error)
+	// Decide approves or rejects, once. *dibs.Error of Forbidden for the one who asked, of
+	// InvalidState for what is decided or has expired.
+	Decide(ctx context.Context, id string, by access.Decider, approve bool, why string) (*access.Approval, error)
+	// Finish notes the status of the answer to an approved act.
+	Finish(ctx context.Context, a *access.Approval, status int)
+}
+
+// secondPersons lets acts wait for a second person. acts is filled before the first request; nothing
+// changes after.
+type secondPersons struct {
+	kept  Approvals
+	rules access.ApprovalRules
+	// acts do, by operation, what was approved.
+	acts map[string]approvedAct
+}
+
+// approvedAct does a stored act in the name of the one who approved it, and returns the status
+// of its answer.
+type approvedAct func(ctx context.Context, c *call, stored *storedCall) (status int, err error)
+
+// storedCall is an act as it waits: In is what its path and query say, Values are the values of
+// its path, by name.
+type storedCall struct {
+	Path   string            `json:"path"`
+	Values map[string]string `json:"values,omitempty"`
+	In     json.RawMessage   `json:"in,omitempty"`
+	Body   json.RawMessage   `json:"body,omitempty"`
+}
+
+// pendingView answers a call that waits for a second person. It names nothing that the call is
+// about: the admin log has it.
+type pendingView struct {
+	ApprovalID string               `json:"approval_id"`
+	State      access.ApprovalState `json:"state" enum:"pending"`
+	ExpiresAt  time.Time            `json:"expires_at"`
+}
+
+// outcomeView says what came of a decision.
+type outcomeView struct {
+	ApprovalID string               `json:"approval_id"`
+	State      access.ApprovalState `json:"state" enum:"rejected,done"`
+	Status     int                  `json:"status,omitempty" doc:"of the answer to the act that was done"`
+}
+
+// second says when an operation needs a second person. need is nil for always.
+type second struct {
+	act  access.Act
+	need func(ctx context.Context, id string, body any) (bool, error)
+}
+
+// waits reports whether a call waits for a second person.
+func (s *secondPersons) waits(ctx context.Context, c *call, op *operation, body any) (bool, error) {
+	if op.second == nil || !s.rules.Acts[op.second.act] || !c.caller.isAdmin() {
+		return false, nil
+	}
+	if op.second.need == nil {
+		return true, nil
+	}
+	return op.second.need(ctx, c.request.PathValue("id"), body)
+}
+
+// refundBound is what may have gone back of a claim after a refund that no second person has approved, in minor units; 0
+// for any sum.
+func (s *secondPersons) refundBound(c *call) int64 {
+	if c.approved || !s.rules.Acts[access.ActRefund] || s.rules.RefundsAbove == nil {
+		return 0
+	}
+	return s.rules.RefundsAbove.Amount
+}
+
+// ask stores a call and answers 202 with the approval that it waits for. A repeat by
+// Idempotency-Key asks for no second one.
+func (a *routes) ask(ctx context.Context, c *call, op *operation, in, value any) (web.Answer, error) {
+	waiting := *op
+	waiting.status = http.StatusAccepted
+	stored := storedCall{Path: c.request.URL.Path, Values: map[string]string{}}
+	for _, name := range []string{"id", "user", "shard"} {
+		if v := c.request.PathValue(name); v != "" {
+			stored.Values[name] = v
+		}
+	}
+	var err error
+	if stored.In, err = json.Marshal(in); err != nil {
+		return web.Answer{}, err
+	}
+	if stored.Body, err = json.Marshal(value); err != nil {
+		return web.Answer{}, err
+	}
+	raw, err := json.Marshal(stored)
+	if err != nil {
+		return web.Answer{}, err
+	}
+	return a.once(ctx, c, &waiting, value, func() (any, error) {
+		return withLog(ctx, a.acts, c, &waiting, func() (pendingView, error) {
+			is := &access.Approval{Action: op.id, Target: targetOf(c, op), Call: raw, AskedBy: c.caller.key, AskedName: c.caller.keyName, AskedPerson: c.caller.person, AskedRoots: c.caller.origins}
+			if err := a.seconds.kept.Ask(ctx, is); err != nil {
+				return pendingView{}, err
+			}
+			return pendingView{is.ID, is.State, is.ExpiresAt}, nil
+		})
+	})
+}
+
+// replay notes how an operation is done once it was approved.
+func replay[I, B, O any](a *routes, op *operation, decoder web.Decoder, run func(ctx context.Context, c *call, in *I, body *B) (O, error)) {
+	a.seconds.acts[op.id] = func(ctx context.Context, c *call, stored *storedCall) (int, error) {
+		in, body := new(I), new(B)
+		if err := json.Unmarshal(stored.In, in); err != nil {
+			return 0, err
+		}
+		if _, err := decoder.Decode(stored.Body, body); err != nil {
+			return 0, err
+		}
+		_, err := withLog(ctx, a.acts, c, op, func() (O, error) { return run(ctx, c, in, body) })
+		return op.successStatus(), err
+	}
+}
+
+// approved does an approved act as a call of the one who approved it. Its key names it in the
+// ledger, so that a step is made once.
+func (a *routes) approved(ctx context.Context, c *call, is *access.Approval, raw json.RawMessage) (int, error) {
+	var stored storedCall
+	act := a.seconds.acts[is.Action]
+	if err := json.Unmarshal(raw, &stored); err != nil || act == nil {
+		return 0, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "this version of dibs cannot do the act", ZH: "当前版本无法执行该操作"})
+	}
+	does := &call{Recorder: web.Recorder{ResponseWriter: discarded{}}, id: c.id, zh: c.zh, caller: c.caller, approved: true}
+	ctx = context.WithValue(ctx, callKey{}, does)
+	does.request = c.request.Clone(ctx)
+	does.request.URL.Path, does.request.URL.RawPath, does.request.URL.RawQuery = stored.Path, "", ""
+	does.request.Header.Set(web.HeaderKey, is.ID)
+	for name, value := range stored.Values {
+		does.request.SetPathValue(name, value)
+	}
+	return act(ctx, does, &stored)
+}
+
+// discarded is the answer to an act that is done within another call.
+type discarded struct{}
+
+func (discarded) Header() http.Header         { return http.Header{} }
+func (discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (discarded) WriteHeader(int)             {}
+
+// approvalHandlers list what waits for a second person, and decide about it. No key with scopes
+// may call them.
+type approvalHandlers struct{ *routes }
+
+// decision is the body of a decision.
+type decision struct {
+	Why string `json:"why,omitempty" doc:"for other administrators, at most 200 characters"`
+}
+
+func (h *approvalHandlers) register() {
+	kept := h.seconds.kept
+	view := func(a *access.Approval) access.ApprovalView { return a.View(h.now()) }
+	one := func(method, below, id, summary, description string) operation {
+		return operation{
+			method: method, path: "/v1/approvals" + below, id: id, tag: tagAccess, access: adminOnly, role: access.RoleAdmin, unscoped: true,
+			summary: summary, description: description,
+		}
+	}
+	list := one(http.MethodGet, "", "list-approvals", "List acts that needed a second person, newest first", "Those of the last week.")
+	list.strictQuery, list.personal = true, true
+	register(h.routes, list, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (v api.ListView[access.ApprovalView], err error) {
+		all, err := kept.List(ctx)
+		if err != nil {
+			return v, err
+		}
+		page, err := pageOf(all, in.PageQuery, func(a *access.Approval) string { return a.ID })
+		return listOf(view)(page, err)
+	})
+	get := one(http.MethodGet, "/{id}", "get-approval", "Show an act that needs a second person", "With its path and body while it waits.")
+	get.personal = true
+	register(h.routes, get, func(ctx context.Context, _ *call, in *PathID) (access.ApprovalView, error) {
+		return viewOf(view)(kept.Approval(ctx, in.ID))
+	})
+	approve := one(http.MethodPost, "/{id}/approve", "approve", "Approve an act, and do it",
+		"By another key than the one that asked, of another name, that does not come from the same key or person. The act is done at once, in the name of the key that approves, and the answer says how. "+
+			"The admin log has both. What was approved is not done again.")
+	approve.example = `{"why":"checked with the bank"}`
+	change(h.routes, approve, func(ctx context.Context, c *call, in *PathID, d *decision) (outcomeView, error) {
+		// The call is read first: the decision forgets it.
+		asked, err := kept.Approval(ctx, in.ID)
+		if err != nil {
+			return outcomeView{}, err
+		}
+		is, err := kept.Decide(ctx, in.ID, deciderOf(c), true, d.Why)
+		if err != nil {
+			return outcomeView{}, err
+		}
+		status, err := h.approved(ctx, c, is, asked.Call)
+		if err != nil {
+			kept.Finish(ctx, is, problemStatus(err))
+			return outcomeView{}, err
+		}
+		kept.Finish(ctx, is, status)
+		return outcomeView{is.ID, is.State, status}, nil
+	})
+	reject := one(http.MethodPost, "/{id}/reject", "reject", "Reject an act", "The key that asked may do that too.")
+	reject.example = `{"why":"twice the sum"}`
+	change(h.routes, reject, func(ctx context.Context, c *call, in *PathID, d *decision) (outcomeView, error) {
+		is, err := kept.Decide(ctx, in.ID, deciderOf(c), false, d.Why)
+		if err != nil {
+			return outcomeView{}, err
+		}
+		return outcomeView{ApprovalID: is.ID, State: is.State}, nil
+	})
+}
+
+// deciderOf is the caller of a call as one who decides.
+func deciderOf(c *call) access.Decider {
+	return access.Decider{Key: c.caller.key, Name: c.caller.keyName, Origins: c.caller.origins}
+}
+
+// problemStatus is the status that an error is answered with.
+func problemStatus(err error) int {
+	p := web.ProblemOf(err)
+	return p.StatusCode()
+}
+
+// refundNeedsSecond tells refunds that bring what went back of a claim above the bound: many
+// small ones are one large one. A claim that cannot be read needs a second person.
+func refundNeedsSecond(find findClaim, above *dibs.Money) func(ctx context.Context, id string, body any) (bool, error) {
+	if above == nil {
+		return nil
+	}
+	return func(ctx context.Context, id string, body any) (bool, error) {
+		claim, err := find(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		spec, ok := body.(*dibs.RefundSpec)
+		if !ok || claim.Payment == nil || claim.Payment.Amount.Currency != above.Currency {
+			return true, nil
+		}
+		all := claim.Payment.Amount.Amount
+		if spec.Amount != nil {
+			all = claim.Payment.Refunded + spec.Amount.Amount
+		}
+		return all > above.Amount, nil
+	}
+}

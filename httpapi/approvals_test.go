@@ -1,0 +1,230 @@
+package httpapi_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/httpapi"
+)
+
+// twoPersons is a stack on which all acts that may need a second person do, refunds above 1.00
+// CNY, and the credentials of a second administrator and of one of the same name as the first.
+func twoPersons(t *testing.T) (s *stack, asSecond, asNamesake string) {
+	t.Helper()
+	svc := newService(t)
+	h, err := httpapi.New(httpapi.Config{
+		Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret), AllowDevTokens: true,
+		Approvals: access.ApprovalRules{
+			Acts:         map[access.Act]bool{access.ActDeposit: true, access.ActRefund: true, access.ActErasure: true, access.ActPublicValue: true, access.ActAbandon: true},
+			RefundsAbove: &dibs.Money{Amount: 100, Currency: "CNY"},
+		},
+	})
+	must(t, err)
+	s = serve(t, svc, h)
+	key := func(name string) string {
+		_, secret, err := svc.Access.CreateKey(t.Context(), name, access.RoleAdmin)
+		must(t, err)
+		return "Authorization: Bearer " + secret
+	}
+	return s, key("second"), key("tests")
+}
+
+// waiting asks for an act that waits, and returns the approval's id.
+func (s *stack) waiting(method, path, body string, headers ...string) string {
+	s.t.Helper()
+	a := s.ask(method, path, body, append(headers, asAdmin)...)
+	if a.status != 202 || a.json["state"] != "pending" || strings.Contains(a.body, "/v1/") {
+		s.t.Fatalf("%s %s: %d %s", method, path, a.status, a.body)
+	}
+	return fmt.Sprint(a.json["approval_id"])
+}
+
+// A deposit waits for another administrator: not for the one who asked, nor for another key of
+// the same name, and is made once.
+func TestSecondPerson(t *testing.T) {
+	s, asSecond, asNamesake := twoPersons(t)
+	const deposit = `{"amount":{"amount":500,"currency":"CNY"},"ref":"transfer-1"}`
+	id := s.waiting("POST", "/v1/accounts/42/deposits", deposit, "Idempotency-Key: once")
+	if a := s.ask("POST", "/v1/accounts/42/deposits", deposit, asAdmin, "Idempotency-Key: once"); a.json["approval_id"] != id {
+		t.Errorf("the repeat: %d %s", a.status, a.body)
+	}
+	balance := func(want string) {
+		t.Helper()
+		if a := s.ask("GET", "/v1/accounts/42", "", asAdmin); strings.Contains(a.body, "500") != (want != "") {
+			t.Errorf("the account: %s", a.body)
+		}
+	}
+	balance("")
+	// A key that the one who asked has made is no second person, nor one that such a key made, nor another person's key
+	// whose successor the one who asked was shown.
+	made := func(path, body, as string) (id, header string) {
+		t.Helper()
+		a := s.ask("POST", path, body, as)
+		if a.status != 201 {
+			t.Fatalf("%s: %d %s", path, a.status, a.body)
+		}
+		return fmt.Sprint(a.json["id"]), "Authorization: Bearer " + fmt.Sprint(a.json["secret"])
+	}
+	_, child := made("/v1/keys", `{"name":"child","role":"admin"}`, asAdmin)
+	_, grandchild := made("/v1/keys", `{"name":"grandchild","role":"admin"}`, child)
+	spare, _ := made("/v1/keys", `{"name":"spare","role":"admin"}`, asSecond)
+	_, successor := made("/v1/keys/"+spare+"/rotate", `{}`, asAdmin)
+	shown := s.ask("GET", "/v1/approvals/"+id, "", asSecond)
+	if shown.status != 200 || shown.json["asked_name"] != "tests" || !strings.Contains(shown.body, `"ref":"transfer-1"`) || !strings.Contains(shown.body, "/v1/accounts/42/deposits") {
+		t.Errorf("what waits: %s", shown.body)
+	}
+	for _, c := range []struct {
+		name, as string
+		status   int
+	}{{"the one who asked", asAdmin, 403}, {"a namesake", asNamesake, 403}, {"a key of the one who asked", child, 403},
+		{"a key of that key", grandchild, 403}, {"a key that the one who asked rotated", successor, 403}, {"a second person", asSecond, 200}, {"again", asSecond, 409}} {
+		if a := s.ask("POST", "/v1/approvals/"+id+"/approve", `{"why":"checked"}`, c.as); a.status != c.status {
+			t.Errorf("%s: %d %s", c.name, a.status, a.body)
+		}
+	}
+	balance("500")
+	done := s.ask("GET", "/v1/approvals/"+id, "", asSecond)
+	if done.json["state"] != "done" || done.json["decided_name"] != "second" || strings.Contains(done.body, "42") && strings.Contains(done.body, "/v1/accounts/42") {
+		t.Errorf("what was done: %s", done.body)
+	}
+	acts := strings.Join(s.acts(""), "\n")
+	for _, want := range []string{"deposit /v1/accounts/42/deposits 202", "approve /v1/approvals/" + id + "/approve 200", "deposit /v1/accounts/42/deposits 200"} {
+		if !strings.Contains(acts, want) {
+			t.Errorf("the log lacks %s:\n%s", want, acts)
+		}
+	}
+}
+
+// What is rejected is not done; the one who asked may take it back; an approved act that is
+// refused says how, and is not done later.
+func TestSecondPersonRejects(t *testing.T) {
+	s, asSecond, _ := twoPersons(t)
+	const deposit = `{"amount":{"amount":500,"currency":"CNY"},"ref":"%s"}`
+	for as, who := range map[string]string{asSecond: "a second person", asAdmin: "the one who asked"} {
+		id := s.waiting("POST", "/v1/accounts/42/deposits", fmt.Sprintf(deposit, "r"))
+		if a := s.ask("POST", "/v1/approvals/"+id+"/reject", `{"why":"twice the sum"}`, as); a.status != 200 || a.json["state"] != "rejected" {
+			t.Errorf("%s: %d %s", who, a.status, a.body)
+		}
+		if a := s.ask("POST", "/v1/approvals/"+id+"/approve", `{}`, asSecond); a.status != 409 {
+			t.Errorf("after the rejection: %d %s", a.status, a.body)
+		}
+	}
+	first, again := s.waiting("POST", "/v1/accounts/42/deposits", fmt.Sprintf(deposit, "same")), s.waiting("POST", "/v1/accounts/7/deposits", fmt.Sprintf(deposit, "same"))
+	if a := s.ask("POST", "/v1/approvals/"+first+"/approve", `{}`, asSecond); a.status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	refused := s.ask("POST", "/v1/approvals/"+again+"/approve", `{}`, asSecond)
+	if refused.status != 409 && refused.status != 400 {
+		t.Errorf("a ref of another user: %d %s", refused.status, refused.body)
+	}
+	if a := s.ask("GET", "/v1/approvals/"+again, "", asSecond); a.json["state"] != "failed" || a.json["status"] != float64(refused.status) {
+		t.Errorf("%s", a.body)
+	}
+	if a := s.ask("GET", "/v1/approvals?limit=3", "", asSecond); len(a.json["items"].([]any)) != 3 || a.json["next_cursor"] == "" {
+		t.Errorf("the list: %s", a.body)
+	}
+}
+
+// One person refunds up to the bound, all refunds of a claim together; erasures and public values
+// wait always, and an erasure that waits names the user in the approval alone.
+func TestSecondPersonForRefunds(t *testing.T) {
+	s, asSecond, _ := twoPersons(t)
+	claim, path := s.paidClaim(t, 1000)
+	refund := func(amount string) string { return `{"amount":{"amount":` + amount + `,"currency":"CNY"}}` }
+	if a := s.ask("POST", path, refund("60"), asAdmin); a.status != 200 {
+		t.Errorf("below the bound: %d %s", a.status, a.body)
+	}
+	// With what went back before it is above the bound.
+	s.waiting("POST", path, refund("60"))
+	rest := s.waiting("POST", path, `{}`)
+	if a := s.ask("POST", "/v1/approvals/"+rest+"/approve", `{}`, asSecond); a.status != 200 {
+		t.Errorf("the rest: %d %s", a.status, a.body)
+	}
+	if a := s.ask("GET", "/v1/claims/"+claim, "", asAdmin); a.json["status"] != "refunded" {
+		t.Errorf("%s", a.body)
+	}
+	erase := s.waiting("POST", "/v1/users/seven/erasure", `{}`)
+	if a := s.ask("GET", "/v1/audit?action=erase-user", "", asAdmin); strings.Contains(a.body, "seven") {
+		t.Errorf("the log names the user: %s", a.body)
+	}
+	if a := s.ask("POST", "/v1/approvals/"+erase+"/approve", `{}`, asSecond); a.status != 200 || a.json["status"] != 202.0 {
+		t.Errorf("the erasure: %d %s", a.status, a.body)
+	}
+	if a := s.ask("GET", "/v1/erasures", "", asAdmin); len(a.json["items"].([]any)) != 1 {
+		t.Errorf("%s", a.body)
+	}
+}
+
+// TestRefundsAtOnceStayWithinTheBound: refunds that are sent at once, each below what one person may refund, bring no more
+// than that back together.
+func TestRefundsAtOnceStayWithinTheBound(t *testing.T) {
+	s, _, _ := twoPersons(t)
+	claim, refunds := s.paidClaim(t, 1000)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			a := s.ask("POST", refunds, `{"amount":{"amount":60,"currency":"CNY"}}`, asAdmin, fmt.Sprint("Idempotency-Key: r", i))
+			if a.status != 200 && a.status != 202 && a.status != 409 {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+		})
+	}
+	all.Wait()
+	found, err := s.service.Claims.Find(t.Context(), claim)
+	must(t, err)
+	if found.Payment.Refunded != 60 {
+		t.Errorf("%d went back without a second person, whose bound is 100", found.Payment.Refunded)
+	}
+}
+
+// paidClaim makes a claim that was paid, and returns its id and the path of its refunds.
+func (s *stack) paidClaim(t *testing.T, amount int) (claim, refunds string) {
+	t.Helper()
+	a := s.ask("POST", "/v1/campaigns", fmt.Sprintf(`{"id":"paid","kind":"sale","title":"P","starts_at":"2020-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z","stock":{"units":9},
+		"price":{"amount":%d,"currency":"CNY"},"pay_within":"15m"}`, amount), asAdmin)
+	if a.status != 201 || s.ask("POST", "/v1/campaigns/paid/publish", "", asAdmin).status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	claim = fmt.Sprint(s.ask("POST", "/v1/campaigns/paid/claims", "", asUser).json["id"])
+	waitFor(t, func() bool {
+		body := fmt.Sprintf(`{"amount":{"amount":%d,"currency":"CNY"},"payment_ref":"p"}`, amount)
+		return s.ask("POST", "/v1/claims/"+claim+"/confirm", body, asAdmin).status == 200
+	})
+	return claim, "/v1/claims/" + claim + "/refund"
+}
+
+// Giving up a shard waits, and is asked for the same shard when it is approved: one whose deployment answers is kept
+// then, and one that there is not is not found.
+func TestSecondPersonForAbandoning(t *testing.T) {
+	s, asSecond, _ := twoPersons(t)
+	s.sale("c", 5, 1)
+	for shard, status := range map[string]int{"0": 409, "1": 404} {
+		path := "/v1/campaigns/c/shards/" + shard + "/abandon"
+		id := s.waiting("POST", path, `{"yes":true}`)
+		if a := s.ask("GET", "/v1/approvals/"+id, "", asSecond); !strings.Contains(a.body, path) || !strings.Contains(a.body, `"yes":true`) {
+			t.Errorf("what waits: %s", a.body)
+		}
+		if a := s.ask("POST", "/v1/approvals/"+id+"/approve", `{}`, asSecond); a.status != status {
+			t.Errorf("shard %s: %d %s", shard, a.status, a.body)
+		}
+		if acts := strings.Join(s.acts(""), "\n"); !strings.Contains(acts, fmt.Sprintf("abandon-shard %s %d", path, status)) {
+			t.Errorf("the log: %s", acts)
+		}
+	}
+}
+
+// TestApprovalExpires: what nobody decides about is not done later.
+func TestApprovalExpires(t *testing.T) {
+	a := access.Approval{State: access.ApprovalPending, Call: []byte("{}"), ExpiresAt: time.Unix(60, 0)}
+	if v := a.View(time.Unix(59, 0)); v.State != access.ApprovalPending || v.Call == nil {
+		t.Errorf("%+v", v)
+	}
+	if v := a.View(time.Unix(60, 0)); v.State != "expired" || v.Call != nil {
+		t.Errorf("%+v", v)
+	}
+}

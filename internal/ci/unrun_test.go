@@ -1,0 +1,135 @@
+package ci_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// unrun are the first lines of blocks that pages mark bash, by the reason why no test
+// runs them as they stand.
+var unrun = map[string][]string{
+	"It starts the server that TestPagesRun starts itself.": {
+		`DIBS_ADMIN_KEY=dibs-dev-admin-key bin/dibs dev`,
+		`DIBS_ADMIN_KEY=a-key-for-this-test dibs dev`,
+	},
+	"It takes minutes, or hours: measurements and soaks, which other tests run small.": {
+		`DIBS_REDIS_ROUNDS=100 DIBS_REDIS_SEED=1 go test -tags soak -count=1 -timeout 1h -v -run TestPowerLossAtAlways ./engine/redisengine`,
+		`DIBS_KILL_ROUNDS=150 go test -tags soak -count=1 -timeout 1h -v -run '^TestKillMySQL$' ./cmd/dibs`,
+		`DIBS_KILL_ROUNDS=120 go test -tags soak -count=1 -timeout 1h -v -run '^TestChaos$/^ledgered$' ./cmd/dibs`,
+		`dibs lab --strategies naive,by-stock,dibs-embedded --databases mariadb`,
+		`dibs lab locks`,
+		`go run ./bench`,
+		`git worktree add /tmp/before COMMIT && (cd /tmp/before && go build -o /tmp/bench-before ./bench)`,
+		`go run ./bench -only grants,refusals,flat`,
+		`go run ./bench -only settle`,
+		`go run ./bench -only redis`,
+		`go run ./bench -only levels`,
+		`go run ./bench -only fleet,idle`,
+		`go run ./bench -only life,packets -rounds 1`,
+		`go run ./bench -only import -rounds 1`,
+		`go run ./bench -only http`,
+		`go run ./cmd/dibs rehearse --rate 2000 --duration 6s --users 20000 --stock 8000`,
+		`go run ./bench -only gateway -rounds 1`,
+		`go run ./bench -only gate,audience`,
+		`go run ./bench -only memory`,
+		`make pages`,
+		`dibs account deposit host --amount 100,000CNY --ref transfer-2`,
+		`dibs rehearse --kind redpacket --stock 100000 --users 100000 --requests 120000 --concurrency 1000`,
+		`dibs plan --users 2e6 --stock 1e5 --over 10s --engine redis --durability durable`,
+		`dibs plan --measure costs.json --data DIR`,
+		`make sim`,
+	},
+	"It needs a tool that this package does not have, or a file beside it; examples/load runs the plans.": {
+		`./jmeter.sh -n -t rush.jmx -l out.jtl -Jhost=127.0.0.1 -Jport=8080 -Jadmin_key=a-key-for-this-test`,
+		`ulimit -n 20000`,
+		`ADMIN_KEY=a-key-for-this-test URL=http://127.0.0.1:8080 k6 run rush.ws.k6.js`,
+		`DIBS_JWT_SECRET=… dibs token --count 2000 --prefix u --format csv > tokens.csv`,
+	},
+	"It changes the machine it runs on: services, packages, containers, other databases.": {
+		`cp examples/deploy/.env.example examples/deploy/.env`,
+		`make release`,
+		`openssl genpkey -algorithm ed25519 -out release.key`,
+		`skopeo copy --all oci-archive:$(ls dist/dibs_*_oci.tar) docker://registry.example/dibs:1.0.0`,
+		`redis-cli ACL SETUSER dibs on '>PASSWORD' '~dibs:*' -@all +@hash +@string +@list +@set +@stream +@scripting +@keyspace +@connection '+config|get' +info +wait +time`,
+		`docker compose -f examples/monitoring/compose.yaml up --detach`,
+		`mariadb-dump --single-transaction dibs > dibs.sql`,
+		`systemctl stop dibs`,
+		`redis-cli HDEL dibs:shards 2:0`,
+		`redis-server --appendonly yes --appendfsync always --maxmemory-policy noeviction &`,
+	},
+	"It names servers, people, keys or files that are the reader's own.": {
+		`dibs serve --events redis://127.0.0.1:6379 --events 'nats://127.0.0.1:4222/dibs?stream=DIBS'`,
+		`dibs events dead list --from redis://127.0.0.1:6379 --group points`,
+		`dibs rehearse --url http://PROXY --admin-url http://NODE:8081 --rate 800 --duration 20s --users 12000 --stock 9000`,
+		`cp -a dibs-data dibs-backup`,
+		`mkdir dibs-backup`,
+		`export DIBS_ENGINE=redis://:PASSWORD@redis.internal:6379/0`,
+		`dibs serve --engine redis://r1:6379 --engine rediss://r2:6379 --engine 'redis://s1:26379?master_set=main'`,
+		`dibs rehearse --url https://shop.example --admin-url http://NODE:8081 --rate 20000 --duration 60s --users 500000 --stock 100000`,
+		`curl -s http://127.0.0.1:8080/healthz`,
+		`dibs serve --otlp-endpoint http://collector:4318 --trace-one-in 10`,
+		`dibs token revoke --user 42 --why "the account was taken over"`,
+		`dibs key create --name till --role publisher`,
+		`dibs audit verify`,
+		`dibs session list`,
+		`export DIBS_OIDC_CLIENT_SECRET_FILE=/run/secrets/oidc`,
+		`dibs serve --approve deposits --approve 'refunds=100.00CNY' --approve erasure --approve public-value --approve abandon-shard …`,
+		`dibs user show u-42`,
+		`dibs verify --url http://127.0.0.1:8081 --repair --older-ledger continue phone-noon`,
+		`dibs campaign pause phone-noon --url http://127.0.0.1:8081`,
+		`dibs campaign create --id phone --units 1000000 --shards 6 …`,
+		`curl -X PATCH -H "Authorization: Bearer $DIBS_ADMIN_KEY" -H 'Content-Type: application/json' -d '{"shards":8}' $DIBS_URL/v1/campaigns/phone`,
+		`dibs redpacket create --id rain --title "Rain" --total 100,000CNY --count 100000 --shards 6 --sender host --ends +1h --publish`,
+	},
+}
+
+// firstLine returns the first command of a block, without its remark.
+func firstLine(block string) string {
+	line, _, _ := strings.Cut(block, "\n")
+	line, _, _ = strings.Cut(line, "   #")
+	return strings.TrimRight(line, " ")
+}
+
+// TestUnrunBlocks: a block of commands is run, or there is a reason why it is not.
+func TestUnrunBlocks(t *testing.T) {
+	var known, seen []string
+	for _, lines := range unrun {
+		known = append(known, lines...)
+	}
+	for _, page := range runnable(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range blocks(string(text), "bash") {
+			line := firstLine(block)
+			seen = append(seen, line)
+			if !slices.Contains(known, line) {
+				t.Errorf("%s: no reason why this is not marked sh, and run: %s", page, line)
+			}
+		}
+	}
+	for _, line := range known {
+		if !slices.Contains(seen, line) {
+			t.Errorf("no page has the block any more that begins with %s", line)
+		}
+	}
+}
+
+// runnable lists the pages whose blocks marked sh are run. Chinese editions have the same
+// blocks.
+func runnable(t *testing.T) []string {
+	t.Helper()
+	var pages []string
+	for _, pattern := range []string{"../../docs/*.md", "../../examples/*.md", "../../examples/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no page is called %s: %v", pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	return pages
+}

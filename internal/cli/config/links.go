@@ -1,0 +1,82 @@
+package config
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
+)
+
+// plainLink is a setting whose address sends passwords, claims and codes over the network
+// as they are, with what to write in its place.
+type plainLink struct{ key, problem string }
+
+// plainLinks returns the addresses of the engine, the ledger and the sinks of events that are reached without TLS, or with
+// TLS that a man in the middle can turn off, over anything but this machine. An address that cannot be
+// read is left to the rules of its form.
+func (c *Config) plainLinks() []plainLink {
+	var links []plainLink
+	add := func(key, remedy string) {
+		links = append(links, plainLink{key, "is reached over the network without TLS, or with TLS that takes any server for the right one: use " + remedy})
+	}
+	for _, engine := range c.Engine {
+		if brokerIsPlain(engine) {
+			add("engine", "rediss://")
+		}
+	}
+	if sqlledger.IsPlain(c.Ledger) {
+		add("ledger", "?tls=true for MySQL, ?sslmode=verify-full for PostgreSQL")
+	}
+	for _, sink := range c.Events {
+		if brokerIsPlain(sink) {
+			add("events", "rediss://, tls:// for NATS, amqps://, ?tls=true for Kafka")
+		}
+	}
+	return links
+}
+
+// brokerIsPlain reports whether the address of Redis, or of a sink of events, leads over the network without TLS that
+// verifies the server.
+func brokerIsPlain(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	options := u.Query()
+	if !slices.ContainsFunc(append(strings.Split(u.Host, ","), options["addr"]...), func(host string) bool { return !sqlledger.IsHere(host) }) {
+		return false
+	}
+	switch u.Scheme {
+	case "redis", "nats", "amqp":
+		return true
+	case "kafka":
+		encrypted, err := strconv.ParseBool(options.Get("tls"))
+		return err != nil || !encrypted
+	}
+	// Everything but a clear no counts as yes.
+	return options.Has("skip_verify") && options.Get("skip_verify") != "false" && options.Get("skip_verify") != "0"
+}
+
+// linkRules refuse plain links where the settings require TLS.
+func linkRules(c *Config) []settings.Fault {
+	if !c.RequireTLS {
+		return nil
+	}
+	var fs []settings.Fault
+	for _, l := range c.plainLinks() {
+		fs = append(fs, c.Fault(l.key, l.problem))
+	}
+	return fs
+}
+
+// PlainLinks tells of links without TLS in words, for a server that may have them.
+func (c *Config) PlainLinks() []string {
+	var told []string
+	for _, l := range c.plainLinks() {
+		told = append(told, l.key+" "+l.problem+"; require_tls refuses to start without")
+	}
+	return told
+}

@@ -1,0 +1,63 @@
+package program_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/internal/cli/program"
+)
+
+func TestUsage(t *testing.T) {
+	clitest.Run(t, nil).Want(t, 0, "Usage:", "campaign", "serve")
+	clitest.Run(t, nil, "campaign").Want(t, 0, "Usage:", "apply")
+	for args, want := range map[string]string{
+		"sevre":                  `dibs: there is no command "sevre"; did you mean serve?`,
+		"quux":                   `dibs: there is no command "quux"; dibs --help lists the commands`,
+		"serve --lisen x":        "dibs: unknown flag: --lisen; did you mean --listen?",
+		"serve extra":            `dibs: dibs serve takes no argument, and there is "extra"; for example: dibs serve`,
+		"config chekc":           `did you mean check?`,
+		"completion tcsh":        `dibs: must be bash, zsh, fish or powershell, not "tcsh"`,
+		"serve --config nowhere": "dibs: config file: open nowhere: no such file or directory",
+	} {
+		r := clitest.Run(t, nil, strings.Fields(args)...)
+		r.Want(t, 2, want)
+		if strings.Count(r.Err, "\n") != 1 || r.Out != "" {
+			t.Errorf("%s: more than a line:\n%s%s", args, r.Out, r.Err)
+		}
+	}
+}
+
+// TestHelp checks the help of every verb: a short line without a full stop, which the
+// list of verbs shows, and longer text that fits a terminal.
+func TestHelp(t *testing.T) {
+	count := 0
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		count++
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: the short help is %q", cmd.CommandPath(), cmd.Short)
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if len([]rune(line)) > 90 {
+				t.Errorf("%s: a line of the help is too long: %s", cmd.CommandPath(), line)
+			}
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || strings.HasSuffix(f.Usage, ".") {
+				t.Errorf("%s --%s: the help is %q", cmd.CommandPath(), f.Name, f.Usage)
+			}
+		})
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(program.Root(cli.Build{Version: "v1"}))
+	if count < 90 {
+		t.Errorf("the program has %d verbs", count)
+	}
+}

@@ -1,3 +1,0 @@
-// Package verbs puts the verbs of the program dibs together, in the groups that
-// its help shows.
-package verbs

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+
+	"github.com/chromedp/chromedp"
+)
+
+// axe finds what keeps people from using a page: axe-core 4.14.1, under the Mozilla Public License 2.0, as its makers
+// ship it. It is for this command and for tests, and no part of what dibs serves.
+//
+//go:embed testdata/axe.min.js
+var axe string
+
+// axeRun runs every rule, best practices too, and tells each violation in a line.
+const axeRun = `axe.run(document).then((r) => r.violations.flatMap((v) =>
+	v.nodes.map((n) => v.id + " (" + v.impact + "): " + n.target.join(" ") + ": " + (n.any[0] || n.all[0] || n.none[0] || { message: v.help }).message)))`
+
+// violations are what axe finds on the page that is shown.
+// The rules run in the page itself, so they see what a person sees at that moment.
+func (b *browser) violations() ([]string, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	there, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!window.axe"))
+	if err == nil && !there {
+		_, err = chromedp.Run(ctx, chromedp.Evaluate[any](axe+"; true"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("axe: %w", err)
+	}
+	return chromedp.Run(ctx, chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise))
+}
+
+// tooSmall are the things to press that a finger misses: smaller than 44 pixels either way, links within text aside.
+// Half a pixel is allowed for rounding.
+const tooSmall = `[...document.querySelectorAll("button, input, select, textarea, a.button, nav a, summary")].filter((e) => {
+	const r = e.getBoundingClientRect();
+	return e.checkVisibility() && r.width > 0 && (r.height < 43.5 || r.width < 43.5) && !e.closest("td, p, .uplot") && e.type !== "checkbox" && e.type !== "radio";
+}).map((e) => "too small for a finger: " + e.tagName + " " + e.textContent.trim().slice(0, 30) + " " + Math.round(e.getBoundingClientRect().width) + "x" + Math.round(e.getBoundingClientRect().height))`
+
+// small lists what is too small to press.
+func (b *browser) small() ([]string, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[[]string](tooSmall))
+}
+
+// tooWide says that a page has to be pushed sideways to be read.
+const tooWide = `document.documentElement.scrollWidth > innerWidth ? ["it is " + document.documentElement.scrollWidth + " wide, the window " + innerWidth] : []`
+
+// wide lists what is wider than the window.
+func (b *browser) wide() ([]string, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[[]string](tooWide))
+}

@@ -1,0 +1,18 @@
+package main
+
+import "testing"
+
+func TestRawIn(t *testing.T) {
+	for text, n := range map[string]int{
+		"Nov 22, 2026, 12:00 · CN¥12.50\n2026-11-22": 0,
+		"ends_at 2026-11-22T12:00:00Z":               1,
+		"1250 paid (minor units)\n{\"amount\":1250}": 2,
+		"价格：12 元，余额：3":                               0,
+		"价格: 12":                                     1,
+		"余额 1250 CNY（最小货币单位）":                        1,
+	} {
+		if wrong := rawIn(text); len(wrong) != n {
+			t.Errorf("%q: %q, want %d", text, wrong, n)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+// What the screens show beside the campaigns of `dibs dev`: it is made once, by calls of the API with the session of the
+// console, before the first picture.
+
+// sample makes a waiting room, a lottery that is drawn, a list, followers, announcements and keys. It may run again on the
+// same server, which has them then.
+const sample = `(async () => {
+	const csrf = (await (await fetch("/v1/session")).json()).csrf_token;
+	const call = async (method, path, body, kind = "application/json") => {
+		const r = await fetch(path, { method, headers: { "Dibs-Csrf": csrf, "Content-Type": kind }, body: typeof body === "object" ? JSON.stringify(body) : body });
+		if (!r.ok && r.status !== 409) throw new Error(path + ": " + (await r.text()));
+		return r.json();
+	};
+	const at = (s) => new Date(Date.now() + s * 1000).toISOString();
+	const campaign = async (id, title, more) => {
+		await call("POST", "/v1/campaigns", { id, kind: "sale", title, starts_at: at(-60), ends_at: at(7200), stock: { units: 100 }, ...more });
+		await call("POST", "/v1/campaigns/" + id + "/publish");
+	};
+	const soon = at(1.5);
+	await campaign("draw", "Phone by lottery", { starts_at: at(3), gate: { room: { mode: "lottery", registration_closes_at: soon, winners: 3 } } });
+	for (let i = 0; i < 8; i++) await fetch("/v1/campaigns/draw/lottery/entries", { method: "POST", credentials: "omit", headers: { Authorization: "Bearer dev_" + i } });
+	await campaign("queue", "Mug with a waiting room", { gate: { room: { mode: "fifo", rate: 20 } } });
+	for (let i = 0; i < 30; i++) await fetch("/v1/campaigns/queue/queue", { method: "POST", credentials: "omit", headers: { Authorization: "Bearer dev_" + i } });
+	await campaign("shared", "Bag for followers", { price: { amount: 25900, currency: "CNY" } });
+	await call("PATCH", "/v1/campaigns/shared", { ends_at: at(9000) });
+	await call("PUT", "/v1/audiences/vip", "user\n42\n43\n44\n", "text/csv");
+	await call("POST", "/v1/merchants/shop/followers", "user,rank\n" + Array.from({ length: 40 }, (_, i) => "u" + i + "," + (40 - i)).join("\n") + "\n", "text/csv");
+	await call("POST", "/v1/campaigns/shared/announcements", { id: "bags", merchant: "shop", message: "A hundred bags, this afternoon", threshold: 10, first: 10, rate: 2 });
+	await call("POST", "/v1/accounts/9/deposits", { amount: { amount: 5000, currency: "CNY" }, ref: "transfer-1" });
+	const keys = (await call("GET", "/v1/keys")).items;
+	if (keys.length < 3) {
+		await call("POST", "/v1/keys", { name: "till", role: "publisher", scopes: { campaigns: ["coupon-*"], actions: ["redeem-claim", "unredeem-claim"] }, expires_at: at(3 * 86400) });
+		const old = await call("POST", "/v1/keys", { name: "payments", role: "publisher" });
+		await call("DELETE", "/v1/keys/" + old.id);
+	}
+	return true;
+})()`
+
+// meanwhile changes a campaign under a form that is being filled in, and saves the form.
+const meanwhile = `(async () => {
+	const title = document.querySelector("[name=title]");
+	if (!title.value) throw new Error("it is not loaded");
+	const csrf = (await (await fetch("/v1/session")).json()).csrf_token, now = await (await fetch("/v1/campaigns/shared")).json();
+	await fetch("/v1/campaigns/shared", { method: "PATCH", headers: { "Dibs-Csrf": csrf, "Content-Type": "application/json" }, body: JSON.stringify({ title: "Bag for followers, " + now.version, limit_per_user: now.limit_per_user + 1 }) });
+	title.value = "Bag, for followers alone";
+	title.dispatchEvent(new Event("input", { bubbles: true }));
+	await new Promise((done) => setTimeout(done, 50));
+	document.querySelector("[data-act=save]").click();
+})()`

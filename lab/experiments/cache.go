@@ -1,0 +1,338 @@
+package experiments
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/dibs-dev/dibs/internal/wait"
+
+	// The experiments' database, a file.
+	_ "modernc.org/sqlite"
+)
+
+// shop is a database with the stock of one product, and the count of it in Redis: what
+// the articles build their ways on.
+type shop struct {
+	db *sql.DB
+	c  *conn
+}
+
+// shopping makes an experiment that has a database too.
+func shopping(name, claim string, do func(ctx context.Context, s *shop) (Seen, error)) Experiment {
+	return Experiment{Group: Cache, Name: name, Claim: claim, run: func(ctx context.Context, b *bench) (seen Seen, err error) {
+		b.starts++
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(b.dir, "shop"+strconv.Itoa(b.starts)+".db")+"?_pragma=synchronous(normal)")
+		if err != nil {
+			return seen, err
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
+		c, err := b.connect(ctx)
+		if err != nil {
+			return seen, err
+		}
+		defer c.close()
+		s := &shop{db, c}
+		if err := s.exec(ctx, `CREATE TABLE stock (n INTEGER NOT NULL)`, `INSERT INTO stock VALUES (10)`); err != nil {
+			return seen, err
+		}
+		return do(ctx, s)
+	}}
+}
+
+func (s *shop) exec(ctx context.Context, statements ...string) error {
+	for _, text := range statements {
+		if _, err := s.db.ExecContext(ctx, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// left is the stock in the database.
+func (s *shop) left(ctx context.Context) (n int, err error) {
+	err = s.db.QueryRowContext(ctx, `SELECT n FROM stock`).Scan(&n)
+	return n, err
+}
+
+// set puts the stock of the database.
+func (s *shop) set(ctx context.Context, n int) error {
+	return s.exec(ctx, `UPDATE stock SET n = `+strconv.Itoa(n))
+}
+
+// load reads the stock of the database into Redis, for a lifetime.
+func (s *shop) load(ctx context.Context, life time.Duration) error {
+	n, err := s.left(ctx)
+	if err != nil {
+		return err
+	}
+	return s.c.want("OK", "SET", "stock", strconv.Itoa(n), "PX", strconv.FormatInt(life.Milliseconds(), 10))
+}
+
+// takeScript takes one from a count that is there, and renews its lifetime in the same
+// step; nothing for one that is gone.
+const takeScript = `if redis.call('EXISTS', KEYS[1]) == 0 then return nil end
+	if tonumber(redis.call('GET', KEYS[1])) <= 0 then return -1 end
+	if ARGV[1] ~= '0' then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+	return redis.call('INCRBY', KEYS[1], -1)`
+
+// take takes one by the script. A life of 0 leaves the lifetime as it is.
+func (s *shop) take(life time.Duration) string {
+	return s.c.do("EVAL", takeScript, "1", "stock", strconv.FormatInt(life.Milliseconds(), 10))
+}
+
+// lifetime is that of the counts: short, so that an experiment need not wait long for it.
+const lifetime = 150 * time.Millisecond
+
+// gone waits until a count's lifetime is over.
+func (s *shop) gone(ctx context.Context) error {
+	for s.c.run("EXISTS stock") != "0" {
+		if !wait.Sleep(ctx, 5*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// cached are the experiments with a stock in Redis before a database.
+func cached() []Experiment {
+	return []Experiment{
+		shopping("expires-between", "A key can expire between EXISTS and INCRBY, which then begins a new count; inside a script it cannot", expiresBetween),
+		on(Cache, "incr-takes-one", "INCR takes a key alone: the script of the article does not run; INCRBY takes the number", func(a, _ *conn) (Seen, error) {
+			a.run("SET stock 10")
+			broken := a.do("EVAL", `return redis.call('INCR', KEYS[1], ARGV[1])`, "1", "stock", "-1")
+			right := a.do("EVAL", `return redis.call('INCRBY', KEYS[1], ARGV[1])`, "1", "stock", "-1")
+			seen := Seen{Broken: "INCR with a number: " + first(broken), Right: "INCRBY -1: " + right}
+			return seen, check(right == "9" && a.run("GET stock") == "9" && broken != "9", "%+v", seen)
+		}),
+		shopping("reload-race", "A count that is loaded by reading and then writing overwrites what was sold in between", reloadRace),
+		shopping("stale-reload", "A count that expires before the database was written is loaded again as it was; a lifetime that each sale renews is not", staleReload),
+		shopping("copied-back", "A count that is copied to the database some seconds later has lost those seconds when the count is gone", copiedBack),
+		shopping("killed-before-message", "A process that dies between the count and the message has taken a unit that nobody gets", killedBeforeMessage),
+		shopping("killed-after-message", "A process that sends the message first and dies before the count sells a unit that stays for sale", killedAfterMessage),
+		shopping("killed-with-sum", "Deductions that are added up in a process die with it; while the count lives, the stock is read back from it", killedWithSum),
+	}
+}
+
+func expiresBetween(ctx context.Context, s *shop) (seen Seen, err error) {
+	if err := s.load(ctx, lifetime); err != nil {
+		return seen, err
+	}
+	there := s.c.run("EXISTS stock")
+	if err := s.gone(ctx); err != nil {
+		return seen, err
+	}
+	broken := s.c.run("INCRBY stock -1")
+	forever := s.c.run("PTTL stock")
+	// In a script time stands still: the key is there as long as the script runs.
+	s.c.run("SET stock 10")
+	slow := `redis.call('PEXPIRE', KEYS[1], 5)
+		local before, i = redis.call('EXISTS', KEYS[1]), 0
+		while i < tonumber(ARGV[1]) do i = i + 1 end
+		return {before, redis.call('EXISTS', KEYS[1]), redis.call('INCRBY', KEYS[1], -1)}`
+	began := time.Now()
+	right := s.c.do("EVAL", slow, "1", "stock", "3000000")
+	took := time.Since(began)
+	seen = Seen{
+		Broken: fmt.Sprintf("EXISTS %s, the lifetime ends, INCRBY: %s in place of 9, and no lifetime any more (PTTL %s)", there, broken, forever),
+		Right:  fmt.Sprintf("a script of %d ms on a key with 5 ms to live: there before, there after, INCRBY: %s", took.Milliseconds(), right),
+	}
+	return seen, check(there == "1" && broken == "-1" && forever == "-1" && took > 5*time.Millisecond && right == "[1 1 9]", "%+v", seen)
+}
+
+func reloadRace(ctx context.Context, s *shop) (seen Seen, err error) {
+	// One process misses, and reads 10. Before it writes, another one loads and sells 3.
+	read, err := s.left(ctx)
+	if err != nil {
+		return seen, err
+	}
+	if err := s.load(ctx, time.Minute); err != nil {
+		return seen, err
+	}
+	for range 3 {
+		s.take(0)
+	}
+	sold := s.c.run("GET stock")
+	s.c.run("SET stock " + strconv.Itoa(read))
+	broken := s.c.run("GET stock")
+	// NX: the count that is there stays.
+	s.c.run("SET stock 7")
+	refused := s.c.run("SET stock " + strconv.Itoa(read) + " NX")
+	right := s.c.run("GET stock")
+	seen = Seen{
+		Broken: fmt.Sprintf("3 of 10 were sold and %s are left; the late load makes it %s: 3 are sold twice", sold, broken),
+		Right:  fmt.Sprintf("SET NX: %s, and %s are left", refused, right),
+	}
+	return seen, check(sold == "7" && broken == "10" && refused == "(nil)" && right == "7", "%+v", seen)
+}
+
+func staleReload(ctx context.Context, s *shop) (seen Seen, err error) {
+	sell := func(renew time.Duration) (sold int, count string, err error) {
+		if err := errors.Join(s.set(ctx, 10), s.load(ctx, lifetime)); err != nil {
+			return 0, "", err
+		}
+		// Four sales, each after half a lifetime; the database is written at the end.
+		for range 4 {
+			if count = s.take(renew); count == "(nil)" {
+				if err := s.load(ctx, lifetime); err != nil {
+					return 0, "", err
+				}
+				count = s.take(renew)
+			}
+			sold++
+			if !wait.Sleep(ctx, lifetime*6/10) {
+				return 0, "", ctx.Err()
+			}
+		}
+		return sold, count, s.exec(ctx, `UPDATE stock SET n = n - `+strconv.Itoa(sold))
+	}
+	sold, broken, err := sell(0)
+	if err != nil {
+		return seen, err
+	}
+	_, right, err := sell(10 * lifetime)
+	if err != nil {
+		return seen, err
+	}
+	left, err := s.left(ctx)
+	if err != nil {
+		return seen, err
+	}
+	seen = Seen{
+		Broken: fmt.Sprintf("a lifetime that only runs down: after %d sales the count is %s in place of 6, since it was loaded anew between", sold, broken),
+		Right:  fmt.Sprintf("renewed by each sale: the count is %s and the database has %d", right, left),
+	}
+	return seen, check(broken != "6" && right == "6" && left == 6, "%+v", seen)
+}
+
+func copiedBack(ctx context.Context, s *shop) (seen Seen, err error) {
+	if err := s.load(ctx, lifetime); err != nil {
+		return seen, err
+	}
+	for range 4 {
+		s.take(0)
+	}
+	// The copy was to be made some seconds later, and the count is gone by then.
+	if err := s.gone(ctx); err != nil {
+		return seen, err
+	}
+	copied := s.c.run("GET stock")
+	broken, err := s.left(ctx)
+	if err != nil {
+		return seen, err
+	}
+	// A message for each sale names the sale, whatever becomes of the count.
+	if err := errors.Join(s.set(ctx, 10), s.load(ctx, lifetime)); err != nil {
+		return seen, err
+	}
+	for range 4 {
+		s.take(0)
+		s.c.run("RPUSH sales 1")
+	}
+	if err := s.gone(ctx); err != nil {
+		return seen, err
+	}
+	for s.c.run("LPOP sales") != "(nil)" {
+		if err := s.exec(ctx, `UPDATE stock SET n = n - 1`); err != nil {
+			return seen, err
+		}
+	}
+	right, err := s.left(ctx)
+	seen = Seen{
+		Broken: fmt.Sprintf("4 of 10 were sold, the count to copy is %s, and the database still has %d", copied, broken),
+		Right:  fmt.Sprintf("a message for each sale: the database has %d", right),
+	}
+	return seen, errors.Join(err, check(copied == "(nil)" && broken == 10 && right == 6, "%+v", seen))
+}
+
+// process is what dies with a process: what it has in mind, and has not done yet.
+type process struct{ rest []func() }
+
+// kill ends the process: nothing of what it has in mind is done.
+func (p *process) kill() { p.rest = nil }
+
+func killedBeforeMessage(ctx context.Context, s *shop) (seen Seen, err error) {
+	if err := s.load(ctx, time.Minute); err != nil {
+		return seen, err
+	}
+	p := process{}
+	taken := s.take(0)
+	p.rest = append(p.rest, func() { s.c.run("RPUSH sales u1") })
+	p.kill()
+	for _, do := range p.rest {
+		do()
+	}
+	orders := s.c.run("LLEN sales")
+	// One step has both: the count and the message are taken and written, or neither is.
+	s.c.run("SET stock 10")
+	both := s.c.do("EVAL", `local left = redis.call('INCRBY', KEYS[1], -1) redis.call('RPUSH', KEYS[2], ARGV[1]) return left`, "2", "stock", "sales", "u1")
+	right := s.c.run("LLEN sales")
+	seen = Seen{
+		Broken: fmt.Sprintf("the count went to %s, the process died, and %s messages came: one unit is lost", taken, orders),
+		Right:  fmt.Sprintf("count and message in one script, as the journal of dibs: %s left, %s message", both, right),
+	}
+	return seen, check(taken == "9" && orders == "0" && both == "9" && right == "1", "%+v", seen)
+}
+
+func killedAfterMessage(ctx context.Context, s *shop) (seen Seen, err error) {
+	if err := s.load(ctx, time.Minute); err != nil {
+		return seen, err
+	}
+	p := process{}
+	s.c.run("RPUSH sales u1")
+	p.rest = append(p.rest, func() { s.take(0) })
+	p.kill()
+	for _, do := range p.rest {
+		do()
+	}
+	left, orders := s.c.run("GET stock"), s.c.run("LLEN sales")
+	s.c.run("DEL sales")
+	s.c.do("EVAL", `redis.call('RPUSH', KEYS[2], ARGV[1]) return redis.call('INCRBY', KEYS[1], -1)`, "2", "stock", "sales", "u1")
+	rightLeft, rightOrders := s.c.run("GET stock"), s.c.run("LLEN sales")
+	seen = Seen{
+		Broken: fmt.Sprintf("%s order is on its way and %s of 10 are still for sale: one too many will be sold", orders, left),
+		Right:  fmt.Sprintf("both in one script: %s order, %s left", rightOrders, rightLeft),
+	}
+	return seen, check(left == "10" && orders == "1" && rightLeft == "9" && rightOrders == "1", "%+v", seen)
+}
+
+func killedWithSum(ctx context.Context, s *shop) (seen Seen, err error) {
+	if err := s.load(ctx, time.Minute); err != nil {
+		return seen, err
+	}
+	sum := 0
+	p := process{rest: []func(){func() { err = s.exec(ctx, `UPDATE stock SET n = n - `+strconv.Itoa(sum)) }}}
+	for range 4 {
+		s.take(0)
+		sum++
+	}
+	p.kill()
+	for _, do := range p.rest {
+		do()
+	}
+	broken, readErr := s.left(ctx)
+	if err := errors.Join(err, readErr); err != nil {
+		return seen, err
+	}
+	// The next start reads the count back, before anything loads the database again.
+	n, err := strconv.Atoi(s.c.run("GET stock"))
+	if err != nil {
+		return seen, err
+	}
+	if err := s.set(ctx, n); err != nil {
+		return seen, err
+	}
+	right, err := s.left(ctx)
+	seen = Seen{
+		Broken: fmt.Sprintf("4 were sold and added up, the process died, and the database still has %d", broken),
+		Right:  fmt.Sprintf("read back from the count at the next start: %d. When the count is gone as well, the 4 are", right),
+	}
+	if seen.Right += " lost"; right != 6 {
+		return seen, check(false, "%+v", seen)
+	}
+	return seen, errors.Join(err, check(broken == 10, "%+v", seen))
+}

@@ -1,0 +1,182 @@
+package ledgertest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/campaigns"
+	"github.com/dibs-dev/dibs/live"
+)
+
+// testEpochFence: what was read under one epoch changes nothing under a later
+// one. A settler may be stopped for minutes between reading a batch and writing
+// it. Meanwhile another node may load the shard on a server that lacks these
+// entries: the old ones would then stand at places that new claims get.
+func testEpochFence(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := f.insert(campaign("c", 10))
+	_, s := f.load(c, 0)
+	s.grant("u1", 1)
+	f.settle(s)
+	s.grant("u2", 1)
+	s.adjust("w", -2)
+	stale := s.batch()
+	// Both ways to raise the epoch must make the batch stale.
+	raise := map[string]func(){
+		"a load":  func() { f.load(c, 0) },
+		"a fence": func() { f.fence(s.shard, live.Opener{}) },
+	}
+	for what, do := range raise {
+		before := f.totals(c, 0)
+		do()
+		raised := f.totals(c, 0)
+		if raised.Epoch <= before.Epoch {
+			t.Errorf("%s leaves the epoch at %d", what, raised.Epoch)
+		}
+		wants(t, "a batch that was read before "+what, l.Live.Settle(ctx, []live.Batch{stale}), dibs.ErrFenced)
+		// Quarantine moves the position as well, so it is fenced in the same way.
+		one := stale
+		one.Entries = stale.Entries[:1]
+		one.To = one.Entries[0].Cursor
+		wants(t, "an entry to quarantine that was read before "+what, l.Live.Quarantine(ctx, one, "a test"), dibs.ErrFenced)
+		same(t, "the totals after "+what, f.totals(c, 0), raised)
+	}
+	// Only the very epoch fits, not any that is high enough.
+	early := stale
+	early.Fence = f.totals(c, 0).Epoch + 1
+	wants(t, "a batch of an epoch that is not yet", l.Live.Settle(ctx, []live.Batch{early}), dibs.ErrFenced)
+
+	// The same entries, read again, are taken; behind another position they are
+	// not.
+	stale.Fence = f.totals(c, 0).Epoch
+	f.must(l.Live.Settle(ctx, []live.Batch{stale}))
+	wants(t, "the same batch again", l.Live.Settle(ctx, []live.Batch{stale}), dibs.ErrPositionMoved)
+	same(t, "stock left", f.totals(c, 0).StockLeft, int64(6))
+	f.clean(c)
+}
+
+// testFenceCommands: a raised epoch drops the commands that wait, since the
+// next load counts what they carry, and those of other shards stay. If they
+// stayed, the engine would add stock that its load has counted.
+func testFenceCommands(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c, d := f.insert(campaign("c", 10)), f.insert(campaign("d", 10))
+	_, s := f.load(c, 0)
+	_, other := f.load(d, 0)
+	for _, shard := range []dibs.ShardID{s.shard, other.shard} {
+		f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: shard, Ref: "more", Delta: 5}))
+	}
+	f.fence(s.shard, live.Opener{})
+	left, err := l.Live.Commands(ctx, 0, 10)
+	f.must(err)
+	if len(left) != 1 || left[0].Shard != other.shard {
+		t.Errorf("after the fence the commands are %+v, want those of shard %s alone", left, other.shard)
+	}
+	load, _ := f.load(c, 0)
+	same(t, "the stock that the next load has", load.StockLeft, int64(15))
+}
+
+// testElsewhere: a server that lacks the shard's epoch gets it only once the
+// one that holds it is not seen any more. Two servers may both believe that
+// they are the master after a failover. The ledger alone decides which of them
+// gets the next epoch: a server that has the shard's last epoch in its journal,
+// the one that holds it, or any other once the holder is not seen any more.
+func testElsewhere(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	// It is live by the clock of every database.
+	c := campaign("c", 10)
+	c.EndsAt = start.AddDate(100, 0, 0)
+	f.insert(c)
+	id := dibs.ShardID{Campaign: c.Number}
+	sees := func(seen, gone []string, want ...dibs.ShardID) {
+		t.Helper()
+		elsewhere, err := l.Live.SeeServers(ctx, seen, gone)
+		f.must(err)
+		same(t, fmt.Sprintf("the live shards that servers other than %v hold", seen), elsewhere, want)
+	}
+	// Both are seen alive before the first load.
+	sees([]string{"new", "old"}, nil)
+	first, err := l.Live.LoadShard(ctx, c, id, live.Opener{Server: "old"})
+	f.must(err)
+	// The new one follows the old one's journal, and takes over although the
+	// old one runs.
+	second, err := l.Live.LoadShard(ctx, c, id, live.Opener{Server: "new", Epoch: first.Epoch})
+	f.must(err)
+	// A node that sees only the old server learns that the shard is held elsewhere.
+	sees([]string{"old"}, nil, id)
+	sees([]string{"new"}, nil)
+	// A refused load must not raise the epoch: it would fence the holder's settler.
+	before := f.totals(c, 0)
+	refused := func(what string, by live.Opener) {
+		t.Helper()
+		_, err := l.Live.LoadShard(ctx, c, id, by)
+		wants(t, "a load by "+what, err, dibs.ErrElsewhere)
+		_, err = l.Live.Fence(ctx, id, by)
+		wants(t, "a fence by "+what, err, dibs.ErrElsewhere)
+		same(t, "the totals after a load by "+what, f.totals(c, 0), before)
+	}
+	refused("a server that lacks the epoch", live.Opener{Server: "old", Epoch: first.Epoch})
+	refused("a server that is empty", live.Opener{Server: "empty"})
+	refused("a process of its own", live.Opener{})
+
+	// The holder itself was emptied, and goes on.
+	third, err := l.Live.LoadShard(ctx, c, id, live.Opener{Server: "new"})
+	f.must(err)
+	before = f.totals(c, 0)
+	refused("the old server still", live.Opener{Server: "old", Epoch: second.Epoch})
+	// At the holder's address another server answers.
+	sees([]string{"old"}, []string{"new"}, id)
+	fourth, err := l.Live.LoadShard(ctx, c, id, live.Opener{Server: "old", Epoch: first.Epoch})
+	f.must(err)
+	if fourth.Epoch <= third.Epoch {
+		t.Errorf("epoch %d after %d", fourth.Epoch, third.Epoch)
+	}
+	beyond := f.fence(id, live.Opener{Server: "old", Epoch: fourth.Epoch + 7})
+	same(t, "an epoch beyond that of the journal", beyond.Epoch, fourth.Epoch+8)
+}
+
+// testSkipTo: what the journal has no more is given up once, and fences as a
+// load does. An administrator does this when a ledger was restored and the
+// journal no longer reaches back to its position. It must happen at the
+// position that they saw.
+func testSkipTo(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := f.insert(campaign("c", 10))
+	_, s := f.load(c, 0)
+	s.grant("u1", 1)
+	f.settle(s)
+	from, before := s.last, f.totals(c, 0)
+	s.grant("lost", 1)
+	lost := s.batch()
+	s.grant("u2", 1)
+	// Each wrong place is refused before anything moves.
+	wants(t, "a place that is not the position", l.Audit.SkipTo(ctx, s.shard, s.last, s.last), dibs.ErrPositionMoved)
+	wants(t, "a place before the position", l.Audit.SkipTo(ctx, s.shard, from, dibs.Cursor{Epoch: from.Epoch, Seq: 1}), dibs.ErrPositionMoved)
+	f.must(l.Audit.SkipTo(ctx, s.shard, from, lost.To))
+	wants(t, "the same again", l.Audit.SkipTo(ctx, s.shard, from, lost.To), dibs.ErrPositionMoved)
+	wants(t, "a batch that was read before", l.Live.Settle(ctx, []live.Batch{lost}), dibs.ErrFenced)
+	after := f.totals(c, 0)
+	if after.Epoch <= before.Epoch {
+		t.Errorf("the epoch stays at %d", after.Epoch)
+	}
+	same(t, "the position", after.Position, lost.To)
+	same(t, "what is left", after.StockLeft, before.StockLeft)
+	s.fence = after.Epoch
+	f.settle(s)
+	same(t, "what is left after the next entry", f.totals(c, 0).StockLeft, int64(8))
+	f.clean(c)
+	err := l.Audit.SkipTo(ctx, dibs.ShardID{Campaign: c.Number + 1}, from, lost.To)
+	if !errors.Is(err, dibs.ErrNotFound) {
+		t.Errorf("a shard that does not exist: %v", err)
+	}
+}
+
+// fence raises a shard's epoch.
+func (f *fixture) fence(id dibs.ShardID, by live.Opener) live.ShardTotals {
+	f.t.Helper()
+	got, err := f.ledger().Live.Fence(f.t.Context(), id, by)
+	f.must(err)
+	return got
+}

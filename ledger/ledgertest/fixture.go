@@ -1,0 +1,166 @@
+package ledgertest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+
+	"github.com/dibs-dev/dibs/audit"
+	"github.com/dibs-dev/dibs/ledger"
+	"github.com/dibs-dev/dibs/live"
+)
+
+// opener closes at the test's end what open returns.
+func opener(t *testing.T, open func() ledger.Ledger) func() ledger.Ledger {
+	return func() ledger.Ledger {
+		l := open()
+		t.Cleanup(func() {
+			if err := l.Database.Close(); err != nil {
+				t.Errorf("close the ledger: %v", err)
+			}
+		})
+		return l
+	}
+}
+
+// fixture is one test's ledger. open opens the same ledger once more, as
+// another node would, and l is the one opened first. Helpers that fail end the
+// test at once; checks (same, wants, refuses) let it go on, so that one run
+// shows all that differs.
+type fixture struct {
+	t    *testing.T
+	open func() ledger.Ledger
+	l    ledger.Ledger
+}
+
+// ledger opens the ledger once and returns it.
+func (f *fixture) ledger() ledger.Ledger {
+	if f.l.Live == nil {
+		f.l = f.open()
+	}
+	return f.l
+}
+
+// campaign returns a published sale of units that is not stored yet. Its limit
+// is 5 units a user, and its window is two hours from start.
+func campaign(id string, stock int64) *dibs.Campaign {
+	return &dibs.Campaign{
+		ID: id, Kind: dibs.Sale, Title: "Phone at noon 手机", StartsAt: start, EndsAt: start.Add(2 * time.Hour),
+		State: dibs.Published, Stock: dibs.Stock{Kind: dibs.Units, Total: stock}, LimitPerUser: 5,
+		LatePayment: dibs.Reclaim, Shards: 1, Version: 1, CreatedAt: start, UpdatedAt: start,
+	}
+}
+
+// values returns n different items.
+func values(prefix string, n int) []string {
+	vs := make([]string, n)
+	for i := range vs {
+		vs[i] = fmt.Sprintf("%s-%d", prefix, i)
+	}
+	return vs
+}
+
+// insert stores a campaign with a stock of units.
+func (f *fixture) insert(c *dibs.Campaign) *dibs.Campaign {
+	f.t.Helper()
+	f.must(f.ledger().Campaigns.InsertCampaign(f.t.Context(), c, nil))
+	return c
+}
+
+// insertItems stores a campaign whose stock is items.
+func (f *fixture) insertItems(c *dibs.Campaign, items []string) *dibs.Campaign {
+	f.t.Helper()
+	c.Stock = dibs.Stock{Kind: dibs.Items, Total: int64(len(items))}
+	f.must(f.ledger().Campaigns.InsertCampaign(f.t.Context(), c, items))
+	return c
+}
+
+// load loads a shard and returns the load with a script that continues it.
+// Every load raises the shard's epoch; the script begins with the opening entry
+// of that epoch and goes on at the settled position.
+func (f *fixture) load(c *dibs.Campaign, shard uint8) (*dibs.ShardLoad, *script) {
+	f.t.Helper()
+	id := dibs.ShardID{Campaign: c.Number, Shard: shard}
+	load, err := f.ledger().Live.LoadShard(f.t.Context(), c, id, live.Opener{})
+	f.must(err)
+	s := &script{c: c, shard: id, from: load.Position, last: load.Position}
+	s.reopen(load.Epoch)
+	return load, s
+}
+
+// settle settles what the scripts hold. All of them go into one transaction. A
+// script that holds nothing gives an empty batch, which must be no error.
+func (f *fixture) settle(scripts ...*script) {
+	f.t.Helper()
+	var batches []live.Batch
+	for _, s := range scripts {
+		batches = append(batches, s.batch())
+	}
+	f.must(f.ledger().Live.Settle(f.t.Context(), batches))
+}
+
+// totals reads a shard's sums.
+func (f *fixture) totals(c *dibs.Campaign, shard uint8) live.ShardTotals {
+	f.t.Helper()
+	got, err := f.ledger().Live.Totals(f.t.Context(), dibs.ShardID{Campaign: c.Number, Shard: shard})
+	f.must(err)
+	return got
+}
+
+// clean audits the campaign and fails on anything amiss. It is called at the
+// end of most tests: whatever a test does, claims, sums, items and stock must
+// agree. An implementation that updates sums apart from their rows fails here,
+// also where the test itself looks at neither.
+func (f *fixture) clean(c *dibs.Campaign) *audit.CampaignAudit {
+	f.t.Helper()
+	a, err := f.ledger().Audit.Audit(f.t.Context(), c)
+	f.must(err)
+	if len(a.OverLimit)+len(a.BadItems)+len(a.BadTotals)+len(a.BadLives) > 0 || a.BeyondPosition != 0 {
+		f.t.Errorf("the audit of %s: over limit %v, items %v, totals %v, lives %v, beyond the position %d",
+			c.ID, a.OverLimit, a.BadItems, a.BadTotals, a.BadLives, a.BeyondPosition)
+	}
+	// Each unit is left, held by a claim, or withheld by an entry in quarantine.
+	if a.Stock != a.StockLeft+a.Held+a.Withheld || !a.SumsAgree {
+		f.t.Errorf("the audit of %s: stock %d is not left %d, held %d and withheld %d; the sums agree: %t",
+			c.ID, a.Stock, a.StockLeft, a.Held, a.Withheld, a.SumsAgree)
+	}
+	return a
+}
+
+// must fails the test at once on an error.
+func (f *fixture) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// wants checks that an error is the wanted one. The test goes on.
+func wants(t *testing.T, what string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: got error %v, want %v", what, got, want)
+	}
+}
+
+// refuses checks that there is an error. Which error it is, is the
+// implementation's choice.
+func refuses(t *testing.T, what string, err error) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: no error", what)
+	}
+}
+
+// same checks that two values are alike, by their printed form. Times, pointers
+// and nested values are compared as they are printed, so pointers are taken out
+// by the caller.
+func same[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if g, w := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); g != w {
+		t.Errorf("%s:\n got %s\nwant %s", what, g, w)
+	}
+}

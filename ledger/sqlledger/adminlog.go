@@ -1,0 +1,289 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/sqldb"
+
+	"github.com/dibs-dev/dibs/access"
+)
+
+// actionColumns are the columns of the admin log's table, audit. actor is the
+// id of an API key and actor_name what it was called; target is the path of the
+// request, status that of the response, 0 while there is none.
+const actionColumns = `id, at, actor, actor_name, role, address, request_id, action, target, status, reason, before_json, after_json`
+
+// SaveAdminActions stores admin actions that are new, and Status, Reason and After of
+// those that are stored, in one transaction; each with a record in the chain.
+func (ac *Access) SaveAdminActions(ctx context.Context, actions []*access.AdminAction) error {
+	return ac.db.Write(ctx, "save admin actions", func(s *sqldb.Session) error {
+		end, err := lockChain(ctx, s)
+		if err != nil {
+			return err
+		}
+		for _, a := range actions {
+			if err := saveAction(ctx, s, end, a); err != nil {
+				return err
+			}
+		}
+		return end.save(ctx, s)
+	})
+}
+
+// saveAction stores one action, and its record. What is stored already gets no record again.
+func saveAction(ctx context.Context, s *sqldb.Session, end *chainEnd, a *access.AdminAction) error {
+	var stored access.AdminAction
+	err := sqldb.One(ctx, s, `SELECT `+actionColumns+` FROM audit WHERE id = ?`, []any{a.ID}, sql.ErrNoRows, &stored, scanAction)
+	if isNoRows(err) {
+		stored = *a
+		stored.KeyName, stored.Target = storable(a.KeyName), storable(a.Target)
+		n, err := end.add(ctx, s, access.ChainBegin, &stored)
+		if err != nil {
+			return err
+		}
+		_, err = s.Exec(ctx, `INSERT INTO audit (`+actionColumns+`, chain_n) VALUES (`+sqldb.Repeat("?", 14)+`)`,
+			stored.ID, stored.At.UnixMilli(), stored.Key, stored.KeyName, string(stored.Role), stored.Address, stored.RequestID, stored.Action, stored.Target,
+			stored.Status, stored.Reason, string(stored.Before), string(stored.After), n)
+		return err
+	}
+	if err != nil || stored.Status == a.Status && stored.Reason == a.Reason && string(stored.After) == string(a.After) {
+		return err
+	}
+	// The rest stays as it is stored: an erasure may have changed it since.
+	stored.Status, stored.Reason, stored.After = a.Status, a.Reason, a.After
+	n, err := end.add(ctx, s, access.ChainEnd, &stored)
+	if err != nil {
+		return err
+	}
+	_, err = s.Exec(ctx, `UPDATE audit SET status = ?, reason = ?, after_json = ?, chain_n = ? WHERE id = ?`, a.Status, a.Reason, string(a.After), n, a.ID)
+	return err
+}
+
+// AdminActions lists admin actions, the newest first: ids begin with the time.
+func (ac *Access) AdminActions(ctx context.Context, f access.AdminActionFilter, page dibs.Page) (dibs.List[access.AdminAction], error) {
+	where, args := []string{"1 = 1"}, []any{}
+	add := func(condition string, value any) {
+		where, args = append(where, condition), append(args, value)
+	}
+	for _, c := range []struct{ column, value string }{{"actor", f.Key}, {"action", f.Action}, {"target", f.Target}} {
+		if c.value != "" {
+			add(c.column+" = ?", c.value)
+		}
+	}
+	if !f.Since.IsZero() {
+		add("at >= ?", f.Since.UnixMilli())
+	}
+	if !f.Until.IsZero() {
+		add("at < ?", f.Until.UnixMilli())
+	}
+	var after string
+	if more, err := readCursor(page.Cursor, &after); err != nil {
+		return dibs.List[access.AdminAction]{}, err
+	} else if more {
+		add("id < ?", after)
+	}
+	return readPage(ctx, ac.db, "list admin actions", page, query{
+		`SELECT ` + actionColumns + ` FROM audit WHERE ` + strings.Join(where, " AND ") + ` ORDER BY id DESC LIMIT ?`, args,
+	}, scanAction, func(a *access.AdminAction) any { return a.ID })
+}
+
+// scanAction reads actionColumns. An empty JSON text means that there is none.
+func scanAction(rows *sql.Rows, a *access.AdminAction) error {
+	var at int64
+	var before, after string
+	err := rows.Scan(&a.ID, &at, &a.Key, &a.KeyName, &a.Role, &a.Address, &a.RequestID, &a.Action, &a.Target, &a.Status, &a.Reason, &before, &after)
+	a.At = fromMS(at)
+	if before != "" {
+		a.Before = []byte(before)
+	}
+	if after != "" {
+		a.After = []byte(after)
+	}
+	return err
+}
+
+// DropAdminActions forgets admin actions from before a time, with the records of the chain
+// that are of such actions alone. The chain says what was dropped.
+func (ac *Access) DropAdminActions(ctx context.Context, before time.Time) error {
+	return ac.db.Write(sqldb.Long(ctx, sqldb.LongStatement), "drop admin actions", func(s *sqldb.Session) error {
+		end, err := lockChain(ctx, s)
+		if err != nil {
+			return err
+		}
+		dropped, err := end.cut(ctx, s, before.UnixMilli())
+		if err != nil {
+			return err
+		}
+		// An entry stays as long as a record of it.
+		if _, err := s.Exec(ctx, `DELETE FROM audit WHERE at < ? AND NOT EXISTS (SELECT 1 FROM audit_chain c WHERE c.entry = audit.id)`, before.UnixMilli()); err != nil {
+			return err
+		}
+		if dropped != nil {
+			if err := s.Row(ctx, `SELECT COUNT(*) FROM audit WHERE chain_n = 0`, nil, &dropped.Unchained); err != nil {
+				return err
+			}
+			if err := end.append(ctx, s, *dropped, "", 0); err != nil {
+				return err
+			}
+		}
+		// It may have begun the chain, too.
+		return end.save(ctx, s)
+	})
+}
+
+// chainEnd is the end of the chain over the admin log, in a transaction that has locked it:
+// the row of audit_head. Writers of all nodes take that lock before they look at any entry,
+// so that there is one end, and two of them never wait for each other.
+type chainEnd struct {
+	n    int64
+	hash string
+	// moved: the row has to be written.
+	moved bool
+}
+
+// lockChain takes the lock. The first one begins the chain, with how many entries there are
+// that are not in it.
+func lockChain(ctx context.Context, s *sqldb.Session) (*chainEnd, error) {
+	end := &chainEnd{}
+	if err := s.Row(ctx, `SELECT n, hash FROM audit_head WHERE one = 1`+s.ForUpdate, nil, &end.n, &end.hash); err != nil || end.n > 0 {
+		return end, err
+	}
+	start := access.ChainRecord{Kind: access.ChainStart}
+	if err := s.Row(ctx, `SELECT COUNT(*) FROM audit`, nil, &start.Unchained); err != nil {
+		return nil, err
+	}
+	end.hash = access.ChainOrigin
+	return end, end.append(ctx, s, start, "", 0)
+}
+
+// append adds a record at a time of its entry, 0 for none. It stores where the chain ends
+// only with save.
+func (e *chainEnd) append(ctx context.Context, s *sqldb.Session, r access.ChainRecord, salt string, at int64) error {
+	l, err := r.Link(salt, e.n+1, e.hash)
+	if err != nil {
+		return err
+	}
+	if _, err := s.Exec(ctx, `INSERT INTO audit_chain (n, entry, at, record, salt, prev, hash) VALUES (?,?,?,?,?,?,?)`,
+		l.N, r.Entry, at, l.Record, l.Salt, l.Prev, l.Hash); err != nil {
+		return err
+	}
+	e.n, e.hash, e.moved = l.N, l.Hash, true
+	return nil
+}
+
+// add adds the record of an entry and returns its number.
+func (e *chainEnd) add(ctx context.Context, s *sqldb.Session, kind access.ChainKind, a *access.AdminAction) (int64, error) {
+	r, salt := access.NewChainRecord(kind, a)
+	err := e.append(ctx, s, r, salt, a.At.UnixMilli())
+	return e.n, err
+}
+
+// rewrite stores an entry in which an erasure has changed something. The salts of its earlier
+// records go: their digests tell nothing of the texts any more.
+func (e *chainEnd) rewrite(ctx context.Context, s *sqldb.Session, a *access.AdminAction, erasure string) (int64, error) {
+	var n int64
+	if err := s.Row(ctx, `SELECT chain_n FROM audit WHERE id = ?`, []any{a.ID}, &n); err != nil {
+		return 0, err
+	}
+	if n > 0 {
+		if _, err := s.Exec(ctx, `UPDATE audit_chain SET salt = '' WHERE entry = ?`, a.ID); err != nil {
+			return 0, err
+		}
+		r, salt := access.NewChainRecord(access.ChainErase, a)
+		r.Erasure = erasure
+		if err := e.append(ctx, s, r, salt, a.At.UnixMilli()); err != nil {
+			return 0, err
+		}
+		n = e.n
+	}
+	return s.Exec(ctx, `UPDATE audit SET target = ?, before_json = ?, after_json = ?, chain_n = ? WHERE id = ?`, a.Target, string(a.Before), string(a.After), n, a.ID)
+}
+
+// cut deletes the records before the first one of an entry that is not older than a time. It
+// returns the record that says so, nil when there was nothing to delete.
+func (e *chainEnd) cut(ctx context.Context, s *sqldb.Session, before int64) (*access.ChainRecord, error) {
+	var first, left sql.NullInt64
+	// Records without an entry have the time 0, and go with those around them.
+	err := s.Row(ctx, `SELECT (SELECT MIN(n) FROM audit_chain), (SELECT MIN(n) FROM audit_chain WHERE at >= ?)`, []any{before}, &first, &left)
+	if err != nil || !first.Valid {
+		return nil, err
+	}
+	dropped := access.NewDropRecord(time.UnixMilli(before), e.n+1, e.hash)
+	if left.Valid {
+		dropped.First = left.Int64
+		if err := s.Row(ctx, `SELECT prev FROM audit_chain WHERE n = ?`, []any{left.Int64}, &dropped.Prev); err != nil {
+			return nil, err
+		}
+	}
+	// A chain of nothing but its beginning stays.
+	var old int64
+	if err := s.Row(ctx, `SELECT COUNT(*) FROM audit_chain WHERE n < ? AND at > 0`, []any{dropped.First}, &old); err != nil || old == 0 {
+		return nil, err
+	}
+	_, err = s.Exec(ctx, `DELETE FROM audit_chain WHERE n < ?`, dropped.First)
+	return &dropped, err
+}
+
+// save stores where the chain ends.
+func (e *chainEnd) save(ctx context.Context, s *sqldb.Session) error {
+	if !e.moved {
+		return nil
+	}
+	_, err := s.Exec(ctx, `UPDATE audit_head SET n = ?, hash = ? WHERE one = 1`, e.n, e.hash)
+	return err
+}
+
+// ChainLinks lists the links of the chain after a number, oldest first.
+func (ac *Access) ChainLinks(ctx context.Context, after int64, limit int) ([]access.ChainLink, error) {
+	return sqldb.ReadList(ctx, ac.db, "read the chain of the admin log", `SELECT c.n, c.prev, c.hash, c.record, c.salt, c.entry,
+		COALESCE(a.chain_n, -1), COALESCE(a.at, 0), COALESCE(a.actor, ''), COALESCE(a.actor_name, ''), COALESCE(a.role, ''), COALESCE(a.address, ''),
+		COALESCE(a.request_id, ''), COALESCE(a.action, ''), COALESCE(a.target, ''), COALESCE(a.status, 0), COALESCE(a.reason, ''), COALESCE(a.before_json, ''), COALESCE(a.after_json, '')
+		FROM audit_chain c LEFT JOIN audit a ON a.id = c.entry AND c.entry <> '' WHERE c.n > ? ORDER BY c.n LIMIT ?`, []any{after, limit}, scanLink)
+}
+
+// scanLink reads what ChainLinks selects; -1 stands for an entry that is not there.
+func scanLink(rows *sql.Rows, l *access.ChainLink) error {
+	var a access.AdminAction
+	var at int64
+	var before, then string
+	if err := rows.Scan(&l.N, &l.Prev, &l.Hash, &l.Record, &l.Salt, &a.ID, &l.EntryN, &at, &a.Key, &a.KeyName, &a.Role, &a.Address, &a.RequestID,
+		&a.Action, &a.Target, &a.Status, &a.Reason, &before, &then); err != nil {
+		return err
+	}
+	if l.EntryN >= 0 {
+		a.At, a.Before, a.After = fromMS(at), []byte(before), []byte(then)
+		l.Entry = &a
+	}
+	return nil
+}
+
+// maxStrays is how many entries ChainEnds names.
+const maxStrays = 10
+
+// ChainEnds says where the chain ends, and which entries are not in it, in one state of the
+// ledger.
+func (ac *Access) ChainEnds(ctx context.Context) (*access.ChainEnds, error) {
+	ends := &access.ChainEnds{}
+	err := ac.db.Snapshot(ctx, "read the end of the admin log's chain", func(s *sqldb.Session) (err error) {
+		*ends = access.ChainEnds{}
+		if err := s.Row(ctx, `SELECT n, hash FROM audit_head WHERE one = 1`, nil, &ends.N, &ends.Hash); err != nil {
+			return err
+		}
+		if err := s.Row(ctx, `SELECT COUNT(*) FROM audit WHERE chain_n = 0`, nil, &ends.Unchained); err != nil {
+			return err
+		}
+		ends.Strays, err = sqldb.List(ctx, s, fmt.Sprintf(`SELECT id FROM audit WHERE chain_n <> 0
+			AND NOT EXISTS (SELECT 1 FROM audit_chain c WHERE c.n = audit.chain_n AND c.entry = audit.id) ORDER BY id LIMIT %d`, maxStrays), nil, sqldb.Scan1[string])
+		if err != nil {
+			return err
+		}
+		ends.Erasures, err = sqldb.List(ctx, s, `SELECT id FROM erasures`, nil, sqldb.Scan1[string])
+		return err
+	})
+	return ends, err
+}

@@ -1,0 +1,206 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/sqldb"
+
+	"github.com/dibs-dev/dibs/erasure"
+)
+
+// Erasures keeps the erasing of users: how far each is, and the steps of it
+// that touch the ledger's tables.
+//
+// A step changes rows and the erasure's own row in one transaction, and fails
+// when the erasure's version is not what was read: of two processes at the same
+// step, one undoes what it did. An erasure that is done names no user any more.
+type Erasures struct{ db *sqldb.DB }
+
+// erasureColumns are the columns of an erasure. user_id is unique and NULL once
+// the erasure is done, so that a user has one at a time; place is the cursor
+// within its step. changed counts rows, waits and erased are JSON. clean_since
+// is since when rounds have found nothing to change, 0 before.
+const erasureColumns = `id, user_id, pseudonym, leave_balance, state, step, place, changed, clean_since, waits, erased, requested_at, updated_at, done_at, version`
+
+// erasureValues are the columns of an erasure but for its id and version. They
+// are in the order of erasureColumns.
+func erasureValues(e *erasure.Erasure) ([]any, error) {
+	waits, err := json.Marshal(e.WaitsFor)
+	if err != nil {
+		return nil, fmt.Errorf("write an erasure: %w", err)
+	}
+	erased, err := json.Marshal(e.Erased)
+	if err != nil {
+		return nil, fmt.Errorf("write an erasure: %w", err)
+	}
+	user := sql.NullString{String: e.UserID, Valid: e.State != erasure.ErasureDone}
+	pseudonym, place := e.Pseudonym, e.Cursor
+	if !user.Valid {
+		// Nothing names the user any more.
+		user.String, pseudonym, place = "", "", ""
+	}
+	return []any{
+		user, pseudonym, flag(e.LeaveBalance), string(e.State), string(e.Step), place, e.Changed, toOptionalMS(e.CleanSince), string(waits), string(erased),
+		e.RequestedAt.UnixMilli(), e.UpdatedAt.UnixMilli(), toOptionalMS(e.DoneAt),
+	}, nil
+}
+
+// InsertErasure stores an erasure. ErrAlreadyExists while one of the same user
+// is not done.
+func (er *Erasures) InsertErasure(ctx context.Context, e *erasure.Erasure) error {
+	return er.db.Write(ctx, "insert an erasure", func(s *sqldb.Session) error {
+		values, err := erasureValues(e)
+		if err != nil {
+			return err
+		}
+		_, err = s.Exec(ctx, `INSERT INTO erasures (`+erasureColumns+`) VALUES (`+sqldb.Repeat("?", 15)+`)`,
+			append(append([]any{e.ID}, values...), e.Version)...)
+		return orExists(s, err, anErasure, e.ID)
+	})
+}
+
+// SaveErasure stores e where the stored version is e.Version, and raises the
+// version in e. One that is done loses user and pseudonym, in e too.
+// ErrConflict.
+func (er *Erasures) SaveErasure(ctx context.Context, e *erasure.Erasure) error {
+	err := er.db.Write(ctx, "save an erasure", func(s *sqldb.Session) error { return saveErasure(ctx, s, e) })
+	if err == nil {
+		saved(e)
+	}
+	return err
+}
+
+// saved makes an erasure what was stored of it. The caller can go on with e and
+// save it again.
+func saved(e *erasure.Erasure) {
+	e.Version++
+	if e.State == erasure.ErasureDone {
+		e.UserID, e.Pseudonym, e.Cursor = "", "", ""
+	}
+}
+
+// saveErasure is SaveErasure within a transaction; e stays as it is.
+func saveErasure(ctx context.Context, s *sqldb.Session, e *erasure.Erasure) error {
+	values, err := erasureValues(e)
+	if err != nil {
+		return err
+	}
+	n, err := s.Exec(ctx, `UPDATE erasures SET user_id = ?, pseudonym = ?, leave_balance = ?, state = ?, step = ?, place = ?, changed = ?,
+		clean_since = ?, waits = ?, erased = ?, requested_at = ?, updated_at = ?, done_at = ?, version = ? WHERE id = ? AND version = ?`,
+		append(values, e.Version+1, e.ID, e.Version)...)
+	if err == nil && n == 0 {
+		err = dibs.ErrConflict
+	}
+	return err
+}
+
+// ErasureByID returns an erasure. ErrNotFound.
+func (er *Erasures) ErasureByID(ctx context.Context, id string) (*erasure.Erasure, error) {
+	return er.by(ctx, "id", id)
+}
+
+// ErasureOf returns the erasure of a user that is not done. ErrNotFound.
+func (er *Erasures) ErasureOf(ctx context.Context, user string) (*erasure.Erasure, error) {
+	return er.by(ctx, "user_id", user)
+}
+
+// by reads the erasure that has a value in a unique column.
+func (er *Erasures) by(ctx context.Context, column, value string) (*erasure.Erasure, error) {
+	return sqldb.ReadOne(ctx, er.db, "read an erasure", `SELECT `+erasureColumns+` FROM erasures WHERE `+column+` = ?`, []any{value},
+		notFound(anErasure, value), scanErasure)
+}
+
+// scanErasure reads erasureColumns. user_id is NULL once the erasure is done.
+func scanErasure(rows *sql.Rows, e *erasure.Erasure) error {
+	var user sql.NullString
+	var waits, erased string
+	var clean, requested, updated, done int64
+	err := rows.Scan(&e.ID, &user, &e.Pseudonym, &e.LeaveBalance, &e.State, &e.Step, &e.Cursor, &e.Changed, &clean, &waits, &erased,
+		&requested, &updated, &done, &e.Version)
+	if err != nil {
+		return err
+	}
+	e.UserID, e.CleanSince, e.DoneAt = user.String, fromOptionalMS(clean), fromOptionalMS(done)
+	e.RequestedAt, e.UpdatedAt = fromMS(requested), fromMS(updated)
+	if err := errors.Join(json.Unmarshal([]byte(waits), &e.WaitsFor), json.Unmarshal([]byte(erased), &e.Erased)); err != nil {
+		return fmt.Errorf("%w: the erasure %s: %w", dibs.ErrCorrupt, e.ID, err)
+	}
+	return nil
+}
+
+// erasureCursor is where a page of erasures ended.
+type erasureCursor struct {
+	At int64
+	ID string
+}
+
+// ErasureList lists erasures, the newest first; open narrows the list to those
+// not done.
+func (er *Erasures) ErasureList(ctx context.Context, open bool, page dibs.Page) (dibs.List[erasure.Erasure], error) {
+	where, args := `1 = 1`, []any{}
+	if open {
+		where = `user_id IS NOT NULL`
+	}
+	var after erasureCursor
+	if more, err := readCursor(page.Cursor, &after); err != nil {
+		return dibs.List[erasure.Erasure]{}, err
+	} else if more {
+		condition, values := er.db.Compare([]string{"requested_at", "id"}, "<", after.At, after.ID)
+		where, args = where+` AND `+condition, values
+	}
+	return readPage(ctx, er.db, "list erasures", page, query{
+		`SELECT ` + erasureColumns + ` FROM erasures WHERE ` + where + ` ORDER BY requested_at DESC, id DESC LIMIT ?`, args,
+	}, scanErasure, func(e *erasure.Erasure) any { return erasureCursor{e.RequestedAt.UnixMilli(), e.ID} })
+}
+
+// UserRecord returns what the ledger has about a user, on one state of the
+// ledger; each list has at most erasure.MaxUserRecord lines.
+func (er *Erasures) UserRecord(ctx context.Context, user string) (*erasure.UserRecord, error) {
+	r := &erasure.UserRecord{UserID: user, Campaigns: []erasure.UserClaims{}}
+	err := er.db.Snapshot(ctx, "read what there is about a user", func(s *sqldb.Session) error {
+		var err error
+		if r.Balances, err = readBalances(ctx, s, user); err != nil {
+			return err
+		}
+		if err := s.Each(ctx, `SELECT c.id, c.state, c.product_id, t.n FROM (SELECT campaign, COUNT(*) AS n FROM claims WHERE user_id = ? GROUP BY campaign) t
+			JOIN campaigns c ON c.number = t.campaign ORDER BY t.campaign DESC LIMIT ?`, []any{user, erasure.MaxUserRecord}, func(rows *sql.Rows) error {
+			r.Campaigns = append(r.Campaigns, erasure.UserClaims{})
+			last := &r.Campaigns[len(r.Campaigns)-1]
+			var c dibs.Campaign
+			err := rows.Scan(&c.ID, &c.State, &c.ProductID, &last.Claims)
+			if last.CampaignID = c.ID; c.Regular() {
+				last.CampaignID = "product:" + c.ProductID
+			}
+			return err
+		}); err != nil {
+			return err
+		}
+		for _, list := range []struct {
+			into      *[]string
+			statement string
+		}{
+			{&r.Sent, `SELECT c.id FROM packets p JOIN campaigns c ON c.number = p.campaign WHERE p.sender_id = ? ORDER BY c.number DESC LIMIT ?`},
+			{&r.Lotteries, `SELECT c.id FROM lotteries y JOIN lottery_entries e ON e.campaign = y.campaign AND e.user_id = ?
+				JOIN campaigns c ON c.number = y.campaign ORDER BY c.number DESC LIMIT ?`},
+			{&r.Rooms, `SELECT c.id FROM room_places p JOIN campaigns c ON c.number = p.campaign WHERE p.user_id = ? ORDER BY c.number DESC LIMIT ?`},
+			{&r.Follows, `SELECT m.id FROM merchants m JOIN followers f ON f.merchant = m.id AND f.user_id = ? WHERE f.follows = 1 ORDER BY m.id LIMIT ?`},
+		} {
+			*list.into = []string{}
+			found, err := sqldb.List(ctx, s, list.statement, []any{user, erasure.MaxUserRecord}, sqldb.Scan1[string])
+			if err != nil {
+				return err
+			}
+			*list.into = append(*list.into, found...)
+		}
+		return s.Row(ctx, `SELECT COUNT(*) FROM quarantine WHERE user_id = ?`, []any{user}, &r.Quarantined)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}

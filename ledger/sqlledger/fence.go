@@ -1,0 +1,214 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/sqldb"
+	"github.com/dibs-dev/dibs/live"
+)
+
+// forgetServer is how long a server stays listed after it was seen last.
+const forgetServer = 24 * time.Hour
+
+// Fence raises a shard's epoch and returns its totals: no batch that was read
+// before is taken any more. Like a load it drops the shard's waiting commands,
+// since the next load counts what they carry. ErrElsewhere as in LoadShard,
+// ErrNotFound.
+func (st *Settlement) Fence(ctx context.Context, shard dibs.ShardID, by live.Opener) (live.ShardTotals, error) {
+	var t live.ShardTotals
+	err := st.db.Write(ctx, "fence shard "+shard.String(), func(s *sqldb.Session) error {
+		if _, err := raiseEpoch(ctx, s, shard, by); err != nil {
+			return err
+		}
+		var err error
+		t, err = readTotals(ctx, s, shard)
+		return err
+	})
+	return t, err
+}
+
+// raiseEpoch opens the shard's next epoch, which is beyond the opener's too,
+// notes where, drops its waiting commands, and returns the epoch. The shard's row
+// stays locked. A shard that is on another deployment is live.ErrOtherDeployment.
+func raiseEpoch(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, by live.Opener) (uint16, error) {
+	var epoch uint16
+	var holder string
+	var placed int
+	if err := s.Row(ctx, `SELECT epoch, server, deployment FROM positions WHERE campaign = ? AND shard = ?`+s.ForUpdate,
+		[]any{shard.Campaign, shard.Shard}, &epoch, &holder, &placed); err != nil {
+		return 0, orNotFound(err, aShard, shard)
+	}
+	// Where it is placed another node may be opening it, or selling.
+	if placed != 0 && by.Deployment != 0 && placed != by.Deployment {
+		return 0, dibs.Unavail(dibs.EffectNone, fmt.Errorf("shard %s is on deployment %d, not %d: %w", shard, placed, by.Deployment, live.ErrOtherDeployment))
+	}
+	// An opener that has entries of this very epoch has the holder's history,
+	// as a promoted replica does, and need not wait for the holder's silence.
+	if holder != "" && holder != by.Server && by.Epoch < epoch {
+		if err := checkSilent(ctx, s, holder); err != nil {
+			return 0, fmt.Errorf("shard %s: %w", shard, err)
+		}
+	}
+	// Beyond both: a position of the new epoch exists neither in the ledger nor
+	// in the journal of the opener's server.
+	if epoch = max(epoch, by.Epoch); epoch >= dibs.MaxEpoch {
+		return 0, dibs.Unavail(dibs.EffectNone, fmt.Errorf("sqlledger: shard %s has used up its %d epochs", shard, dibs.MaxEpoch))
+	}
+	epoch++
+	if _, err := s.Exec(ctx, `UPDATE positions SET epoch = ?, server = ?, deployment = ? WHERE campaign = ? AND shard = ?`,
+		epoch, by.Server, by.Deployment, shard.Campaign, shard.Shard); err != nil {
+		return 0, err
+	}
+	if by.Server != "" {
+		// A process that asks before the next SeeServers finds the new holder
+		// alive.
+		now, err := s.SharedNow(ctx)
+		if err == nil {
+			err = saveSeen(ctx, s, by.Server, now)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	_, err := s.Exec(ctx, `DELETE FROM outbox WHERE campaign = ? AND shard = ?`, shard.Campaign, shard.Shard)
+	return epoch, err
+}
+
+// saveSeen stores when a server was seen alive.
+func saveSeen(ctx context.Context, s *sqldb.Session, server string, now int64) error {
+	fresh, err := s.InsertNew(ctx, `INSERT INTO engine_servers (server, seen_at) VALUES (?,?)`, server, now)
+	if err == nil && fresh == 0 {
+		_, err = s.Exec(ctx, `UPDATE engine_servers SET seen_at = ? WHERE server = ?`, now, server)
+	}
+	return err
+}
+
+// checkSilent returns ErrElsewhere when a server was seen within ServerLife. A
+// server that was never seen, or was told to be gone, is silent.
+func checkSilent(ctx context.Context, s *sqldb.Session, server string) error {
+	now, err := s.SharedNow(ctx)
+	if err != nil {
+		return err
+	}
+	var seen int64
+	err = s.Row(ctx, `SELECT seen_at FROM engine_servers WHERE server = ?`, []any{server}, &seen)
+	switch {
+	case isNoRows(err):
+		return nil
+	case err == nil && now-seen < dibs.ServerLife.Milliseconds():
+		return dibs.ErrElsewhere
+	}
+	return err
+}
+
+// SeeServers notes which servers of the engine were seen alive just now, by the
+// clock that all processes of the ledger share, and which are gone. It returns
+// the shards of live campaigns that servers hold which are not among the seen
+// ones.
+func (st *Settlement) SeeServers(ctx context.Context, seen, gone []string) (elsewhere []dibs.ShardID, err error) {
+	err = st.db.Write(ctx, "note the servers that are alive", func(s *sqldb.Session) error {
+		now, err := s.SharedNow(ctx)
+		if err != nil {
+			return err
+		}
+		for _, server := range gone {
+			if _, err := s.Exec(ctx, `DELETE FROM engine_servers WHERE server = ?`, server); err != nil {
+				return err
+			}
+		}
+		for _, server := range seen {
+			if err := saveSeen(ctx, s, server, now); err != nil {
+				return err
+			}
+		}
+		if _, err = s.Exec(ctx, `DELETE FROM engine_servers WHERE seen_at < ?`, now-forgetServer.Milliseconds()); err != nil {
+			return err
+		}
+		elsewhere, err = heldElsewhere(ctx, s, seen, now)
+		return err
+	})
+	return elsewhere, err
+}
+
+// heldElsewhere lists the shards of live campaigns that other servers hold. A
+// shard without a server is held by an engine inside of a process.
+func heldElsewhere(ctx context.Context, s *sqldb.Session, mine []string, now int64) (found []dibs.ShardID, err error) {
+	err = s.Each(ctx, `SELECT p.campaign, p.shard, p.server FROM campaigns c JOIN positions p ON p.campaign = c.number
+		WHERE c.state IN (?,?) AND c.ends_at > ? AND p.server <> ''`,
+		[]any{string(dibs.Published), string(dibs.PausedState), now}, func(rows *sql.Rows) error {
+			var id dibs.ShardID
+			var server string
+			err := rows.Scan(&id.Campaign, &id.Shard, &server)
+			if err == nil && !slices.Contains(mine, server) {
+				found = append(found, id)
+			}
+			return err
+		})
+	return found, err
+}
+
+// SkipTo moves a shard's committed position forward without settling anything:
+// an administrator has given up what the journal had in between. It raises the
+// epoch, as Fence does. ErrPositionMoved when the position is not from.
+func (st *Settlement) SkipTo(ctx context.Context, shard dibs.ShardID, from, to dibs.Cursor) error {
+	return st.db.Write(ctx, "skip a part of the journal of shard "+shard.String(), func(s *sqldb.Session) error {
+		now, err := lockShard(ctx, s, shard)
+		if err != nil {
+			return err
+		}
+		if now.position != from || !from.Before(to) {
+			return dibs.ErrPositionMoved
+		}
+		// The epoch is raised beyond the position, which the table demands. The
+		// server that holds the shard stays the same.
+		_, err = s.Exec(ctx, `UPDATE positions SET epoch = ?, pos_epoch = ?, pos_seq = ? WHERE campaign = ? AND shard = ?`,
+			max(now.epoch, to.Epoch)+1, to.Epoch, to.Seq, shard.Campaign, shard.Shard)
+		return err
+	})
+}
+
+// shardNow is a shard's row, kept from others until the transaction ends.
+type shardNow struct {
+	epoch    uint16
+	position dibs.Cursor
+	// left is what the shard and its campaign both have left.
+	left int64
+}
+
+// lockShard locks the rows of a shard and its campaign, in the order in which
+// settling does. A missing shard is ErrNotFound.
+func lockShard(ctx context.Context, s *sqldb.Session, shard dibs.ShardID) (now shardNow, err error) {
+	if err := s.Row(ctx, `SELECT epoch, pos_epoch, pos_seq, stock_left FROM positions WHERE campaign = ? AND shard = ?`+s.ForUpdate,
+		[]any{shard.Campaign, shard.Shard}, &now.epoch, &now.position.Epoch, &now.position.Seq, &now.left); err != nil {
+		return now, orNotFound(err, aShard, shard)
+	}
+	var left int64
+	err = s.Row(ctx, `SELECT stock_left FROM campaigns WHERE number = ?`+s.ForUpdate, []any{shard.Campaign}, &left)
+	now.left = max(min(now.left, left), 0)
+	return now, err
+}
+
+// Totals returns a shard's sums. Every shard of a campaign has them from the
+// start; Epoch is 0 until the shard is loaded for the first time. ErrNotFound.
+func (st *Settlement) Totals(ctx context.Context, shard dibs.ShardID) (live.ShardTotals, error) {
+	var t live.ShardTotals
+	err := st.db.Read(ctx, "read totals", func(s *sqldb.Session) (err error) {
+		t, err = readTotals(ctx, s, shard)
+		return err
+	})
+	return t, err
+}
+
+// readTotals is Totals within a transaction.
+func readTotals(ctx context.Context, s *sqldb.Session, shard dibs.ShardID) (t live.ShardTotals, err error) {
+	err = s.Row(ctx, `SELECT epoch, pos_epoch, pos_seq, stock, stock_left, pending, confirmed, released, refunded
+		FROM positions WHERE campaign = ? AND shard = ?`, []any{shard.Campaign, shard.Shard},
+		&t.Epoch, &t.Position.Epoch, &t.Position.Seq, &t.Stock, &t.StockLeft,
+		&t.Pending, &t.Confirmed, &t.Released, &t.Refunded)
+	return t, orNotFound(err, aShard, shard)
+}

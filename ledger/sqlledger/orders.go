@@ -1,0 +1,356 @@
+package sqlledger
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/sqldb"
+	"github.com/dibs-dev/dibs/live"
+	"github.com/dibs-dev/dibs/orders"
+)
+
+// OrderList lists the claims that are orders, the newest first: by time for all
+// orders and those of a user, else campaign by campaign, the highest number
+// first. Each way to look for orders has an index of its own, whose order is
+// that of the list, so that a page costs the same however many orders there
+// are:
+//
+//   - by payment, by code and by reference, the rows of payments, items and
+//     claim_references name the claims; those of payments that are due have an
+//     index for themselves;
+//   - of a user, claims_by_user; of campaigns, the claims' own positions,
+//     campaign by campaign; of all, claims_by_time.
+func (cl *Claims) OrderList(ctx context.Context, f orders.Filter, page dibs.Page) (dibs.List[dibs.Claim], error) {
+	var none dibs.List[dibs.Claim]
+	after, err := readClaimCursor(page, lastCursor(f))
+	if err != nil || f.Campaigns != nil && len(f.Campaigns) == 0 {
+		return none, err
+	}
+	search := orderSearch{f: f, after: after, most: limitOf(page) + 1}
+	err = cl.db.Snapshot(ctx, "look for orders", func(s *sqldb.Session) error {
+		if err := search.run(ctx, s); err != nil {
+			return err
+		}
+		return complete(ctx, s, search.found)
+	})
+	if err != nil {
+		return none, err
+	}
+	return cut(search.found, search.most-1, func(c *dibs.Claim) any { return cursorOf(c, true) })
+}
+
+// lastCursor lies behind all that a list has. Lists are read from there, newest
+// first.
+func lastCursor(f orders.Filter) claimCursor {
+	if f.PaymentRef != "" || f.RefundDue || f.Reference != "" || f.UserID == "" && f.Campaigns != nil {
+		return claimCursor{Campaign: dibs.MaxCampaignNumber + 1, Shard: math.MaxUint8, Epoch: dibs.MaxEpoch + 1}
+	}
+	at := int64(math.MaxInt64)
+	if !f.Until.IsZero() {
+		at = f.Until.UnixMilli()
+	}
+	return claimCursor{At: at}
+}
+
+// orderSearch finds up to most orders that lie before a cursor.
+type orderSearch struct {
+	f     orders.Filter
+	after claimCursor
+	most  int
+	found []dibs.Claim
+}
+
+// run chooses the way that has the fewest rows to read: an item, some
+// campaigns, a payment, a user, or all.
+func (o *orderSearch) run(ctx context.Context, s *sqldb.Session) error {
+	switch {
+	case o.f.Code != "":
+		return o.byCode(ctx, s)
+	case o.f.UserID == "" && o.f.PaymentRef == "" && !o.f.RefundDue && o.f.Reference == "" && o.f.Campaigns != nil:
+		return o.byCampaigns(ctx, s)
+	}
+	return o.read(ctx, s, ordersQuery(s.Dialect, o.f, o.after))
+}
+
+// read adds what a query finds, which lacks its limit.
+func (o *orderSearch) read(ctx context.Context, s *sqldb.Session, q query) error {
+	claims, err := sqldb.List(ctx, s, q.statement, append(q.args, o.most-len(o.found)), scanClaim)
+	o.found = append(o.found, claims...)
+	return err
+}
+
+// byCampaigns reads one campaign after the other, the highest number first.
+func (o *orderSearch) byCampaigns(ctx context.Context, s *sqldb.Session) error {
+	for _, number := range o.f.Campaigns {
+		if number > o.after.Campaign {
+			continue
+		}
+		begin := o.after
+		if number < o.after.Campaign {
+			begin = lastCursor(o.f)
+		}
+		if err := o.read(ctx, s, campaignOrdersQuery(s.Dialect, o.f, number, begin)); err != nil || len(o.found) == o.most {
+			return err
+		}
+	}
+	return nil
+}
+
+const itemByValue = `SELECT shard, claim_epoch, claim_seq FROM items WHERE `
+
+// byCode reads the orders that have an item of the campaigns. An item names its
+// claim, so that each campaign costs one look-up.
+func (o *orderSearch) byCode(ctx context.Context, s *sqldb.Session) error {
+	for _, number := range o.f.Campaigns {
+		var shard, epoch, seq sql.NullInt64
+		which, of := itemForms(s, number, o.f.Code)
+		err := s.Row(ctx, itemByValue+which, of, &shard, &epoch, &seq)
+		if isNoRows(err) || err == nil && !epoch.Valid {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		where, args := filterOrders(o.f, `campaign = ? AND shard = ? AND epoch = ? AND seq = ?`, number, shard.Int64, epoch.Int64, seq.Int64)
+		if f := o.f; f.Reference != "" {
+			where += ` AND EXISTS (SELECT 1 FROM claim_references AS r WHERE ` + sameClaim("r") + ` AND r.reference = ?)`
+			args = append(args, f.Reference)
+		}
+		if o.f.RefundDue {
+			where += ` AND EXISTS (SELECT 1 FROM payments AS p WHERE ` + sameClaim("p") + ` AND p.due = 1)`
+		}
+		if err := o.read(ctx, s, query{`SELECT ` + claimColumns + ` FROM claims AS c WHERE ` + where + ` LIMIT ?`, args}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filterOrders adds what a filter asks of the claims c to a condition. None of
+// these conditions leads a search: they narrow what the index finds.
+func filterOrders(f orders.Filter, where string, args ...any) (string, []any) {
+	and := func(condition string, values ...any) {
+		where += " AND " + condition
+		args = append(args, values...)
+	}
+	if f.UserID != "" {
+		and(`c.user_id = ?`, f.UserID)
+	}
+	if f.Status != nil {
+		and(`c.status = ?`, int64(*f.Status))
+	}
+	if f.OrderType != 0 {
+		and(`c.order_type = ?`, int64(f.OrderType))
+	}
+	if !f.Since.IsZero() {
+		and(`c.created_at >= ?`, f.Since.UnixMilli())
+	}
+	if !f.Until.IsZero() {
+		and(`c.created_at < ?`, f.Until.UnixMilli())
+	}
+	return where, args
+}
+
+// campaignOrdersQuery reads a page of one campaign's orders before a cursor,
+// newest first, but for its limit. Positions of a campaign follow time within a
+// shard, which is as good as an order by time there.
+func campaignOrdersQuery(d *sqldb.Dialect, f orders.Filter, number uint32, before claimCursor) query {
+	where, args := d.Compare([]string{"c.shard", "c.epoch", "c.seq"}, "<", before.Shard, before.Epoch, before.Seq)
+	where, args = filterOrders(f, where+` AND c.campaign = ?`, append(args, number)...)
+	return query{`SELECT ` + claimColumns + ` FROM claims AS c WHERE ` + where + ` ORDER BY c.shard DESC, c.epoch DESC, c.seq DESC LIMIT ?`, args}
+}
+
+// ordersQuery reads a page of orders before a cursor, but for its limit: those
+// of a payment, of payments that are due, of a reference, of a user, or all.
+func ordersQuery(d *sqldb.Dialect, f orders.Filter, before claimCursor) query {
+	from, of, columns := `claims AS c`, "c.", positionColumns
+	position := []any{before.Campaign, before.Shard, before.Epoch, before.Seq}
+	switch {
+	case f.PaymentRef != "" || f.RefundDue:
+		from, of = `payments AS p JOIN claims AS c ON `+sameClaim("p"), "p."
+		if f.Reference != "" {
+			from += ` JOIN claim_references AS r ON ` + sameClaim("r")
+		}
+	case f.Reference != "":
+		from, of = `claim_references AS r JOIN claims AS c ON `+sameClaim("r"), "r."
+	default:
+		columns, position = append([]string{"created_at"}, columns...), append([]any{before.At}, position...)
+	}
+	order := ""
+	// positionColumns is shared by all callers, and must not be renamed in
+	// place.
+	columns = slices.Clone(columns)
+	for i := range columns {
+		columns[i] = of + columns[i]
+		order += ", " + columns[i] + " DESC"
+	}
+	where, args := d.Compare(columns, "<", position...)
+	where, args = filterOrders(f, where, args...)
+	if f.Campaigns != nil {
+		for _, number := range f.Campaigns {
+			args = append(args, number)
+		}
+		where += " AND c.campaign IN (" + sqldb.Repeat("?", len(f.Campaigns)) + ")"
+	}
+	if f.PaymentRef != "" {
+		where, args = where+` AND p.ref = ?`, append(args, f.PaymentRef)
+	}
+	if f.RefundDue {
+		// Not an argument: the index has these rows alone.
+		where += ` AND p.due = 1`
+	}
+	if f.Reference != "" {
+		where, args = where+` AND r.reference = ?`, append(args, f.Reference)
+	}
+	return query{`SELECT ` + qualifiedClaimColumns + ` FROM ` + from + ` WHERE ` + where + ` ORDER BY ` + order[2:] + ` LIMIT ?`, args}
+}
+
+// sameClaim joins the claims c to a table that names claims by their positions.
+func sameClaim(t string) string {
+	return `c.campaign = ` + t + `.campaign AND c.shard = ` + t + `.shard AND c.epoch = ` + t + `.epoch AND c.seq = ` + t + `.seq`
+}
+
+var qualifiedClaimColumns = "c." + strings.ReplaceAll(claimColumns, ", ", ", c.")
+
+// Few claims have a reference or a comment, so both have tables of their own: the
+// rows of claims, which settling writes by the thousand, stay as short as they are.
+
+// mostReference is the most characters of a reference, as a request may have it.
+const mostReference = 256
+
+// appendReference adds a claim's row to the arguments of insertReferences. A text that
+// no request can have given comes of a damaged journal, and is left out: the claim does
+// not depend on it.
+func appendReference(args []any, shard dibs.ShardID, at dibs.Cursor, text string) []any {
+	if text == "" || !utf8.ValidString(text) || strings.ContainsRune(text, 0) || utf8.RuneCountInString(text) > mostReference {
+		return args
+	}
+	return append(args, int64(shard.Campaign), int64(shard.Shard), int64(at.Epoch), int64(at.Seq), text)
+}
+
+// insertReferences writes what appendReference has gathered. A claim that was put into
+// quarantine has its reference already when it is settled.
+func insertReferences(ctx context.Context, s *sqldb.Session, args []any) error {
+	return s.UpsertRows(ctx, `INSERT INTO claim_references (campaign, shard, epoch, seq, reference) VALUES `, formsFor(s).keepReference, args, 5)
+}
+
+// insertReferencesOf writes the references of a batch's grants.
+func insertReferencesOf(ctx context.Context, s *sqldb.Session, b *live.Batch) error {
+	var args []any
+	for i := range b.Entries {
+		if e := &b.Entries[i]; e.Kind == dibs.EntryGrant {
+			args = appendReference(args, b.Shard, e.Cursor, e.Reference)
+		}
+	}
+	return insertReferences(ctx, s, args)
+}
+
+// References returns the references of claims that are settled or in quarantine. A
+// claim without one is not in the map.
+func (cl *Claims) References(ctx context.Context, at []dibs.Position) (map[dibs.Position]string, error) {
+	var found map[dibs.Position]string
+	err := cl.db.Read(ctx, "read references", func(s *sqldb.Session) error {
+		found = make(map[dibs.Position]string)
+		return eachReference(ctx, s, at, func(p dibs.Position, reference string) { found[p] = reference })
+	})
+	return found, err
+}
+
+// eachReference calls do for each of some claims that has a reference.
+func eachReference(ctx context.Context, s *sqldb.Session, at []dibs.Position, do func(dibs.Position, string)) error {
+	for _, r := range runsOf(at) {
+		if err := r.each(func(seqs []any) error {
+			where, args := r.condition(s, "claim_references", "epoch", "seq", seqs)
+			return s.Each(ctx, `SELECT seq, reference FROM claim_references WHERE `+where, args, func(rows *sql.Rows) error {
+				var seq uint32
+				var reference string
+				err := rows.Scan(&seq, &reference)
+				do(r.position(seq), reference)
+				return err
+			})
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Comment stores what an administrator notes about a settled claim; empty takes it
+// away. ErrNotFound.
+func (cl *Claims) Comment(ctx context.Context, p dibs.Position, comment string, at time.Time) error {
+	return cl.db.Write(ctx, "comment on a claim", func(s *sqldb.Session) error {
+		position := []any{p.Campaign, p.Shard, p.Epoch, p.Seq}
+		// The lock lets one call at a time replace the row.
+		var steps int64
+		if err := s.Row(ctx, `SELECT steps FROM claims WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`+s.ForUpdate, position, &steps); err != nil {
+			return orNotFound(err, aClaim, p)
+		}
+		n, err := s.Exec(ctx, `UPDATE claim_comments SET comment = ?, updated_at = ? WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`,
+			append([]any{comment, at.UnixMilli()}, position...)...)
+		if err != nil || n > 0 {
+			return err
+		}
+		_, err = s.Exec(ctx, `INSERT INTO claim_comments (campaign, shard, epoch, seq, comment, updated_at) VALUES (?,?,?,?,?,?)`,
+			append(position, comment, at.UnixMilli())...)
+		return err
+	})
+}
+
+// readNotes fills in the references and the comments of claims.
+func readNotes(ctx context.Context, s *sqldb.Session, claims []*dibs.Claim) error {
+	byPosition := make(map[dibs.Position]*dibs.Claim, len(claims))
+	at := make([]dibs.Position, len(claims))
+	for i, c := range claims {
+		byPosition[c.Position], at[i] = c, c.Position
+	}
+	if err := eachReference(ctx, s, at, func(p dibs.Position, reference string) { byPosition[p].Reference = reference }); err != nil {
+		return err
+	}
+	for _, r := range runsOf(at) {
+		if err := r.each(func(seqs []any) error {
+			where, args := r.condition(s, "claim_comments", "epoch", "seq", seqs)
+			return s.Each(ctx, `SELECT seq, comment, updated_at FROM claim_comments WHERE `+where, args, func(rows *sql.Rows) error {
+				var seq uint32
+				var comment string
+				var updated int64
+				err := rows.Scan(&seq, &comment, &updated)
+				c := byPosition[r.position(seq)]
+				if c.Comment = comment; c.UpdatedAt.Before(fromMS(updated)) {
+					c.UpdatedAt = fromMS(updated)
+				}
+				return err
+			})
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readReferences fills in the references of the claims that a statement's range of
+// positions finds, in a shard.
+func readReferences(ctx context.Context, s *sqldb.Session, claims []dibs.Claim, where string, args []any) error {
+	if len(claims) == 0 {
+		return nil
+	}
+	found := make(map[dibs.Cursor]string)
+	if err := s.Each(ctx, `SELECT epoch, seq, reference FROM claim_references WHERE campaign = ? AND shard = ? AND `+where, args, func(rows *sql.Rows) error {
+		var c dibs.Cursor
+		var reference string
+		err := rows.Scan(&c.Epoch, &c.Seq, &reference)
+		found[c] = reference
+		return err
+	}); err != nil || len(found) == 0 {
+		return err
+	}
+	for i := range claims {
+		claims[i].Reference = found[claims[i].Position.Cursor]
+	}
+	return nil
+}

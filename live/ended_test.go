@@ -1,0 +1,85 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// emptied is an engine whose journal has nothing to read, and ends at ends, one after the other.
+type emptied struct {
+	placed
+	ends []dibs.Cursor
+}
+
+func (e *emptied) JournalEnd(context.Context, dibs.ShardID) (end dibs.Cursor, err error) {
+	end = e.ends[0]
+	if len(e.ends) > 1 {
+		e.ends = e.ends[1:]
+	}
+	return end, nil
+}
+
+func (*emptied) ReadJournal(context.Context, dibs.ShardID, dibs.Cursor, int) ([]dibs.Entry, error) {
+	return nil, nil
+}
+
+func (*emptied) Server(context.Context, dibs.ShardID) (string, error) { return "", nil }
+
+// named is a ledger that knows one campaign.
+type named struct {
+	totalled
+	c *dibs.Campaign
+}
+
+func (l *named) Campaign(context.Context, string) (*dibs.Campaign, error) { return l.c, nil }
+
+// TestAnEmptiedServerIsNoOlderLedger: a journal that ended behind the ledger's position, and ends before it when it is asked
+// again, belongs to a server that was emptied in between. One that still ends there was trimmed: the ledger is older.
+func TestAnEmptiedServerIsNoOlderLedger(t *testing.T) {
+	at := func(seq uint32) dibs.Cursor { return dibs.Cursor{Epoch: 2, Seq: seq} }
+	c := &dibs.Campaign{ID: "phone", Number: 1, Shards: 1}
+	for what, of := range map[string]struct {
+		ends  []dibs.Cursor
+		halts bool
+	}{
+		"was emptied":            {[]dibs.Cursor{at(4), {}}, false},
+		"lost its tail":          {[]dibs.Cursor{at(4), at(1)}, false},
+		"was trimmed to nothing": {[]dibs.Cursor{at(4)}, true},
+		"goes on meanwhile":      {[]dibs.Cursor{at(4), at(7)}, true},
+	} {
+		e := &emptied{placed{counting{shared: true}}, of.ends}
+		l := &named{totalled{totals: ShardTotals{Epoch: 2, Position: at(1)}}, c}
+		n := newNode(t, Config{Engine: e, Ledger: l})
+		err := n.Loader.AdoptTail(t.Context(), c, dibs.ShardID{Campaign: 1})
+		if _, halted := n.Loader.halts.Load("phone"); err == nil || halted != of.halts || errors.Is(err, dibs.ErrGap) != of.halts {
+			t.Errorf("a journal that %s: halted %v, %v; want halted %v", what, halted, err, of.halts)
+		}
+	}
+}
+
+// TestAHaltIsJudgedAgain: a campaign that is over here was halted, and another node has settled it since. A gap that is still
+// there, and any other cause, keep it halted.
+func TestAHaltIsJudgedAgain(t *testing.T) {
+	c := &dibs.Campaign{ID: "phone", Number: 1, Shards: 1}
+	end := dibs.Cursor{Epoch: 2, Seq: 4}
+	for what, of := range map[string]struct {
+		position dibs.Cursor
+		cause    error
+		halted   bool
+	}{
+		"is settled by now":           {end, dibs.ErrGap, false},
+		"still has the gap":           {dibs.Cursor{Epoch: 2, Seq: 1}, dibs.ErrGap, true},
+		"was halted for another fork": {end, dibs.ErrCorrupt, true},
+	} {
+		e := &emptied{placed{counting{shared: true}}, []dibs.Cursor{end}}
+		n := newNode(t, Config{Engine: e, Ledger: &named{totalled{totals: ShardTotals{Epoch: 2, Position: of.position}}, c}})
+		n.Loader.halts.Store("phone", of.cause)
+		n.Loader.judgeAgain(t.Context())
+		if halted := n.Loader.haltedCount() == 1; halted != of.halted {
+			t.Errorf("a campaign that %s: halted %v, want %v", what, halted, of.halted)
+		}
+	}
+}

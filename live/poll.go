@@ -1,0 +1,269 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+// Poller keeps what this node knows of its shards and of the campaigns of other
+// nodes. What is not atomic belongs to one loop, as said.
+type Poller struct {
+	registry    *Registry
+	settler     *Settler
+	loader      *Loader
+	snapshots   *Snapshots
+	engine      dibs.Engine
+	ledger      Ledger
+	log         *slog.Logger
+	now         func() time.Time
+	maxBacklog  int64
+	journalKeep time.Duration
+
+	// discovered has the campaigns that were live in the ledger when it was asked
+	// last, by number; the discover loop's.
+	discovered map[uint32]*dibs.Campaign
+	// fleetLease is set while this node has the fleet's lease; fleetLeaseAt is when it is
+	// asked for again, its loop's; see keepFleetLease.
+	fleetLease   atomic.Bool
+	fleetLeaseAt time.Time
+	// polled is how many shards are live here; alarm has all of them looked at.
+	polled atomic.Int64
+	alarm  atomic.Bool
+	// servers are the engine's, by address, as the ledger was told last; before Start
+	// returns its caller's, then the servers loop's.
+	servers map[string]string
+	// left is when shards were seen to have left the engine; the tidy loop's.
+	left map[dibs.ShardID]time.Time
+	// stays is when the engine refused to let shards go; the tidy loop's.
+	stays map[dibs.ShardID]time.Time
+}
+
+// loop keeps what is known of the live shards: backlog, lag,
+// back-pressure, which node settles; and has those opened that are not open. What may
+// take longer has loops of its own: leases end that are not renewed in time.
+func (s *Poller) loop(ctx context.Context) {
+	for wait.Sleep(ctx, pollEvery) {
+		s.pollAll(ctx)
+	}
+}
+
+// pollAll looks at every shard whose time has come.
+func (s *Poller) pollAll(ctx context.Context) {
+	s.keepFleetLease(ctx)
+	now := time.Now()
+	if s.alarm.Swap(false) {
+		s.lookBy(now)
+	}
+	n := int64(0)
+	var looks sync.WaitGroup
+	free := make(chan struct{}, pollsAtOnce)
+	s.registry.eachShard(func(t *Shard) bool {
+		n++
+		if now.Before(t.lookAt) && !t.roused() {
+			return true
+		}
+		if !s.engine.Shared() {
+			// No other machine is asked: it takes less than to start a goroutine.
+			s.poll(ctx, t)
+			return true
+		}
+		free <- struct{}{}
+		looks.Go(func() {
+			s.poll(ctx, t)
+			<-free
+		})
+		return true
+	})
+	looks.Wait()
+	s.polled.Store(n)
+	s.registry.each(func(l *Campaign) bool {
+		sum := int64(0)
+		for _, t := range l.Shards {
+			sum += t.backlog.Load()
+		}
+		l.full.Store(sum >= s.maxBacklog)
+		moving := l.underWay() != 0
+		if l.moving.Store(moving); moving {
+			// Entries of another node are not signalled here, and a shard waits for these.
+			wait.Kick(s.settler.settleKick)
+		}
+		return true
+	})
+}
+
+// poll looks at one shard.
+func (s *Poller) poll(ctx context.Context, t *Shard) {
+	if t.roused() {
+		t.pace = pollEvery
+	}
+	// What happens from now on may not be in what is read, and rouses it again.
+	t.idle.Store(true)
+	st, err := s.engine.Stats(ctx, t.ID)
+	if errors.Is(err, dibs.ErrNotOpen) {
+		if t.seen.Swap(nil) != nil && s.registry.Sells(t.l.Def()) {
+			// A server that has lost one shard may have lost them all.
+			s.alarm.Store(true)
+		}
+		t.pace, t.lookAt = pollEvery, time.Now().Add(pollEvery)
+		s.loader.notOpen(t)
+		return
+	}
+	if err != nil {
+		return
+	}
+	switch fence, _ := t.fenced(); {
+	case fence < st.Head.Epoch:
+		// Another node has loaded the shard.
+		s.loader.fencedOff(t, fence)
+	case fence == st.Head.Epoch && !t.opening.Load():
+		// It is open, whatever this node's last attempt to load it came to.
+		t.rest.after(nil)
+	}
+	if st.Uncounted != 0 {
+		s.loader.keepCounting(ctx, t.l)
+	}
+	before := t.seen.Swap(&st)
+	if fence, _ := t.fenced(); fence != st.Head.Epoch {
+		// Another node has loaded the shard.
+		s.loader.fencedOff(t, fence)
+	}
+	t.skewMS.Store(st.Now - s.now().UnixMilli())
+	s.paceOf(t, before, &st)
+	s.measure(t, &st)
+	s.keepLease(ctx, t, &st)
+	s.keepVersion(ctx, t, &st)
+}
+
+// paceOf decides when a shard is looked at again.
+func (s *Poller) paceOf(t *Shard, before, now *dibs.ShardStats) {
+	moves := before == nil || before.Head != now.Head || before.Version != now.Version || t.backlog.Load() > 0
+	switch {
+	case !s.engine.Shared() || moves:
+		t.pace = pollEvery
+	case t.Settles.Load():
+		// A node that grants something meanwhile leaves it to this one.
+		t.pace = min(2*t.pace, pollSettling)
+	default:
+		t.pace = min(2*t.pace, s.idlePace(s.HasFleetLease()))
+	}
+	if t.pace > standLook && s.snapshots.isWatched(t.l.Def().ID) {
+		t.pace = standLook
+	}
+	t.pace = max(t.pace, pollEvery)
+	// Shards that were roused together are not looked at together for ever.
+	t.lookAt = time.Now().Add(t.pace - time.Duration(rand.Int64N(int64(t.pace/8))))
+}
+
+// measure notes how much of a shard waits to be settled.
+func (s *Poller) measure(t *Shard, st *dibs.ShardStats) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.Settles.Load() && t.position.Before(st.Settled) && st.Settled.Epoch == st.Head.Epoch && st.Head.Epoch == t.fence {
+		t.moveToLocked(st.Settled)
+	}
+	n := backlogOf(t.position, st.Head)
+	t.backlog.Store(n)
+	if n == 0 {
+		// Whatever kept this node from settling, all is settled.
+		t.idleAt, t.lastErr = s.now(), nil
+	}
+}
+
+// keepVersion makes this node and the engine have a campaign as the ledger has it. A
+// change is in the ledger before it reaches the engine: an engine with a later version
+// than the ledger has one that the ledger has lost, and would take every change from
+// now on for an older one.
+func (s *Poller) keepVersion(ctx context.Context, t *Shard, st *dibs.ShardStats) {
+	if st.Version == t.l.Def().Version || !t.l.mayRead() {
+		return
+	}
+	c, err := s.readAgain(ctx, t.l)
+	switch {
+	case err != nil:
+		if ctx.Err() == nil {
+			s.log.Warn("a campaign's change could not be read", "campaign", t.l.Def().ID, "err", err)
+		}
+		return
+	case st.Version > c.Version && (s.registry.Sells(c) || t.l.recalled):
+		fence, _ := t.fenced()
+		s.loader.fencedOff(t, fence)
+	case st.Version > c.Version:
+		// Nothing loads it, and by what the engine has it may still be sold.
+		err = s.engine.Halt(ctx, t.ID)
+	case st.Version < c.Version:
+		err = s.engine.Configure(ctx, c)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("a campaign's change has not reached the engine", "campaign", c.ID, "err", err)
+	}
+}
+
+// readAgain makes this node have a campaign as the ledger has it now, and returns it. It
+// is older than the one known when the ledger went back in time: a backup was restored,
+// or a standby promoted that lacked the last changes.
+func (s *Poller) readAgain(ctx context.Context, l *Campaign) (*dibs.Campaign, error) {
+	// What this node knew before it asks, the ledger has or has lost.
+	known := l.Def()
+	c, err := s.ledger.CampaignByNumber(ctx, known.Number)
+	if err != nil {
+		return nil, err
+	}
+	if c.Version < known.Version {
+		s.log.Warn("the ledger went back in time: it has an older version of a campaign", "campaign", c.ID, "known", known.Version, "version", c.Version)
+		l.campaign.CompareAndSwap(known, c)
+		l.Rouse()
+	} else if err := s.renew(ctx, l, c); err != nil {
+		return nil, err
+	}
+	if l.Def() != known || s.registry.Live(c.ID) != l {
+		s.registry.Changed()
+	}
+	return c, nil
+}
+
+// renew has this node have a campaign by a later definition. One that got more shards and
+// was over before this node had taken those up, it lets go once all is settled that it
+// holds. Nothing opens the new shards any more, and the node that trims the journal has
+// all of them leave the engine.
+func (s *Poller) renew(ctx context.Context, l *Campaign, c *dibs.Campaign) error {
+	if !l.lacks(c) || s.registry.Sells(c) {
+		l.Renew(c)
+		return nil
+	}
+	for _, t := range l.Shards {
+		end, err := s.engine.JournalEnd(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		if totals, err := s.ledger.Totals(ctx, t.ID); err != nil || totals.Position.Before(end) {
+			return err
+		}
+	}
+	s.registry.Drop(c)
+	s.settler.letGo(l)
+	return nil
+}
+
+const (
+	// pollEvery is how often shards are looked at. One that other processes
+	// decide on too, and that stands still, is looked at ever more rarely, every
+	// watchIdle or less often (see idlePace): each look is a question to another
+	// machine.
+	pollEvery = 50 * time.Millisecond
+	pollIdle  = time.Second
+	// pollSettling is how rarely a shard is looked at that this node settles.
+	pollSettling = 200 * time.Millisecond
+	// pollsAtOnce is how many shards are looked at at the same time.
+	pollsAtOnce = 16
+	// DiscoverEvery is how often the ledger is asked for campaigns that other
+	// nodes have published or changed.
+	DiscoverEvery = time.Second
+)

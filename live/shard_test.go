@@ -1,0 +1,90 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// What was read under one fence says nothing once the node has opened a later epoch,
+// and a node that reads late does not go back within its own.
+func TestPositionsStayWithinTheirFence(t *testing.T) {
+	at := func(epoch uint16, seq uint32) dibs.Cursor { return dibs.Cursor{Epoch: epoch, Seq: seq} }
+	s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{}, time.Now())
+	s.enter(1, at(1, 5))
+	is := func(when string, fence uint16, want dibs.Cursor) {
+		t.Helper()
+		if f, p := s.fenced(); f != fence || p != want {
+			t.Errorf("%s the shard stands at %v under the fence %d, want %v under %d", when, p, f, want, fence)
+		}
+	}
+	s.moveTo(2, at(1, 9))
+	is("moved under a fence that it is not in,", 1, at(1, 5))
+	s.moveTo(1, at(1, 9))
+	is("moved under its own,", 1, at(1, 9))
+	s.enter(1, at(1, 7))
+	is("entered again with an older reading,", 1, at(1, 9))
+	s.moveFrom(1, at(1, 8), at(1, 20))
+	is("moved from where it is not any more,", 1, at(1, 9))
+	s.enter(2, at(1, 7))
+	is("in a later epoch, whose ledger had less,", 2, at(1, 7))
+	if s.leave(1) {
+		t.Error("it leaves an epoch that it is not in")
+	}
+	if !s.leave(2) {
+		t.Error("it does not leave its epoch")
+	}
+	is("outside,", 0, at(1, 7))
+}
+
+// Callers that wait are woken when the position moves, and when it never will.
+func TestWaitingCallersAreWoken(t *testing.T) {
+	for what, c := range map[string]struct {
+		act   func(s *Shard)
+		wakes bool
+	}{
+		"the position moved":       {func(s *Shard) { s.moveTo(1, dibs.Cursor{Epoch: 1, Seq: 9}) }, true},
+		"another fence's moved":    {func(s *Shard) { s.moveTo(2, dibs.Cursor{Epoch: 1, Seq: 9}) }, false},
+		"an attempt failed":        {func(s *Shard) { s.failed(dibs.ErrUnavailable) }, false},
+		"settling is halted":       {func(s *Shard) { s.failed(fmt.Errorf("gone: %w", dibs.ErrForked)) }, true},
+		"an entry is set aside":    {func(s *Shard) { s.failed(errors.Join(dibs.ErrCorrupt, dibs.ErrPoison)) }, false},
+		"the journal is corrupt":   {func(s *Shard) { s.failed(dibs.ErrCorrupt) }, true},
+		"too many are in the way":  {func(s *Shard) { s.failed(errTooMany) }, true},
+		"an attempt has succeeded": {func(s *Shard) { s.failed(nil) }, false},
+	} {
+		s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{}, time.Now())
+		s.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
+		moved := s.moved
+		c.act(s)
+		woken := false
+		select {
+		case <-moved:
+			woken = true
+		default:
+		}
+		if woken != c.wakes {
+			t.Errorf("%s: callers are woken: %v", what, woken)
+		}
+	}
+}
+
+// Across epochs the backlog is a lower bound: the newest epoch's entries.
+func TestBacklog(t *testing.T) {
+	for _, c := range []struct {
+		position, head dibs.Cursor
+		want           int64
+	}{
+		{dibs.Cursor{Epoch: 1, Seq: 3}, dibs.Cursor{Epoch: 1, Seq: 3}, 0},
+		{dibs.Cursor{Epoch: 1, Seq: 3}, dibs.Cursor{Epoch: 1, Seq: 8}, 5},
+		{dibs.Cursor{Epoch: 1, Seq: 8}, dibs.Cursor{Epoch: 1, Seq: 3}, 0},
+		{dibs.Cursor{Epoch: 1, Seq: 900}, dibs.Cursor{Epoch: 2, Seq: 4}, 4},
+		{dibs.Cursor{Epoch: 3, Seq: 1}, dibs.Cursor{Epoch: 2, Seq: 4}, 0},
+	} {
+		if got := backlogOf(c.position, c.head); got != c.want {
+			t.Errorf("from %v to %v wait %d, want %d", c.position, c.head, got, c.want)
+		}
+	}
+}

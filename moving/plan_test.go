@@ -1,0 +1,110 @@
+package moving
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// TestPlanned plans transfers for shards that need some, and none for others.
+func TestPlanned(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		in   []level
+		want string
+	}{
+		{"nothing happens", []level{{ok: true, left: 5}, {ok: true}}, "[]"},
+		{"a dry shard takes what the others do not sell", []level{{ok: true, granted: 9, wants: 50, least: 1}, {ok: true, left: 10}}, "[{1 0 10}]"},
+		{"what is on its way is not asked for again", []level{{ok: true, granted: 9, coming: 10, wants: 50, least: 1}, {ok: true}}, "[]"},
+		{"one unit, and one claim", []level{{ok: true, wants: 1, least: 1}, {ok: true, left: 1}}, "[{1 0 1}]"},
+		{"one unit, and claims on two shards", []level{{ok: true, wants: 1, least: 1}, {ok: true, left: 1}, {ok: true, wants: 1, least: 1}}, "[{1 0 1}]"},
+		{"units come together for one claim", []level{{ok: true, left: 4, wants: 6, least: 6}, {ok: true, left: 2, wants: 6, least: 6}}, "[{1 0 2}]"},
+		{"more than there is", []level{{ok: true, left: 4, wants: 6, least: 6}, {ok: true, left: 1}}, "[]"},
+		{"a shard that is away gives nothing", []level{{ok: true, wants: 1, least: 1}, {left: 7}}, "[]"},
+		{"ahead of need", []level{{ok: true, ahead: true, left: 10, granted: 99, sells: 50}, {ok: true, ahead: true, left: 190, granted: 99, sells: 50}}, "[{1 0 90}]"},
+		{"not by nodes that are not on patrol", []level{{ok: true, left: 10, granted: 99, sells: 50}, {ok: true, left: 190, granted: 99, sells: 50}}, "[]"},
+		{"all sell what they have", []level{{ok: true, ahead: true, left: 40, sells: 50}, {ok: true, ahead: true, left: 45, sells: 50}}, "[]"},
+		{"few missing are not worth it", []level{{ok: true, ahead: true, left: 45, sells: 50}, {ok: true, ahead: true, left: 60, sells: 50}}, "[]"},
+	} {
+		if got := fmt.Sprint(planned(test.in)); got != test.want {
+			t.Errorf("%s: planned %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// sale is a campaign whose shards sell by the step, and whose transfers take steps.
+type sale struct {
+	levels  []level
+	flying  []flight
+	gave    []int
+	got     []int
+	sold    int64
+	arrives int
+}
+
+type flight struct {
+	tranche
+	at int
+}
+
+// step lets each shard sell up to so many units, and plans transfers as a node does
+// that is on patrol.
+func (s *sale) step(now int, pace []int64) {
+	kept := s.flying[:0]
+	for _, f := range s.flying {
+		if f.at > now {
+			kept = append(kept, f)
+			continue
+		}
+		s.levels[f.to].left += f.units
+		s.levels[f.to].coming -= f.units
+	}
+	s.flying = kept
+	for i := range s.levels {
+		l := &s.levels[i]
+		n := min(l.left, pace[i])
+		l.left, l.granted, s.sold = l.left-n, l.granted+n, s.sold+n
+		l.sells, l.wants, l.least = 3*int64(s.arrives)*n, pace[i]-n, 1
+	}
+	for _, t := range planned(append([]level(nil), s.levels...)) {
+		s.levels[t.from].left -= t.units
+		s.levels[t.to].coming += t.units
+		s.flying = append(s.flying, flight{t, now + s.arrives})
+		s.gave[t.from]++
+		s.got[t.to]++
+	}
+}
+
+// TestTransfersAreFew sells a million units over up to 64 shards, to crowds that are
+// even, uneven, and all on one shard: everything is sold, in at most twice the time
+// that the crowd needs, with few transfers for each shard.
+func TestTransfersAreFew(t *testing.T) {
+	const stock, arrives = 1_000_000, 3
+	for _, n := range []int{2, 5, 8, 64} {
+		for name, weight := range map[string]func(i int) int64{
+			"even":     func(int) int64 { return 1000 },
+			"uneven":   func(i int) int64 { return 200 + 1600*int64(i)/int64(n) },
+			"few":      func(i int) int64 { return max(0, 1000-int64(i)*300) },
+			"one":      func(i int) int64 { return max(0, 1000-int64(i)*1000) },
+			"one slow": func(i int) int64 { return max(0, 10-int64(i)*10) },
+		} {
+			s := &sale{levels: make([]level, n), gave: make([]int, n), got: make([]int, n), arrives: arrives}
+			pace, sum := make([]int64, n), int64(0)
+			for i := range s.levels {
+				s.levels[i] = level{ok: true, ahead: true, left: stock / int64(n)}
+				pace[i] = weight(i)
+				sum += pace[i]
+			}
+			all, now := stock/int64(n)*int64(n), 0
+			for ; s.sold < all && int64(now) < 4*all/sum+100; now++ {
+				s.step(now, pace)
+			}
+			// A shard that sells all receives from each of the others at least once.
+			gave, got := slices.Max(s.gave), slices.Max(s.got)
+			t.Logf("%d shards, %s: %d of %d in %d steps, at least %d; a shard gave %d times and received %d times", n, name, s.sold, all, now, all/sum, gave, got)
+			if s.sold != all || int64(now) > 2*(all/sum)+50 || gave > 40 || got > n+40 {
+				t.Errorf("%d shards, %s: %d of %d sold in %d steps of %d, a shard gave %d times and received %d times", n, name, s.sold, all, now, all/sum, gave, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/dibs-dev/dibs/plan"
+)
+
+// Comparison is what a plan said of a rehearsal, and what the rehearsal showed.
+type Comparison struct {
+	Requests int   `json:"requests"`
+	Wave     int   `json:"wave"`
+	Stock    int64 `json:"stock"`
+	// Cores is how many cores client and server together got. The plan was asked for
+	// a machine with so many.
+	Cores   float64  `json:"cores"`
+	Figures []Figure `json:"figures"`
+}
+
+// Figure is one number, as it was planned and as it was seen.
+type Figure struct {
+	Name    string  `json:"name"`
+	Planned float64 `json:"planned"`
+	Seen    float64 `json:"seen"`
+	// Judged says that Worst counts it: a wait for the ledger that is too short for how
+	// often the server is asked does not count.
+	Judged bool `json:"judged"`
+}
+
+// The names of the figures.
+const (
+	Rate  = "answers a second"
+	P99   = "p99, ms"
+	Lag   = "longest wait for the ledger, s"
+	Spent = "processor time a request, µs"
+)
+
+// Error is how far the plan was off: 0.1 is a tenth too much, -0.1 a tenth too little.
+func (f *Figure) Error() float64 { return f.Planned/f.Seen - 1 }
+
+// Worst is the largest error of a judged figure, without its sign.
+func (c *Comparison) Worst() float64 {
+	worst := 0.0
+	for i := range c.Figures {
+		if f := &c.Figures[i]; f.Judged {
+			worst = max(worst, math.Abs(f.Error()))
+		}
+	}
+	return worst
+}
+
+// sizes are the rushes that a check runs: the rush of dibs rehearse, one in which every
+// request is granted, and one that sells out on the way.
+var sizes = []rush{
+	{requests: 5_000, wave: 5_000, stock: 200},
+	{requests: 20_000, wave: 1_000, stock: 20_000},
+	{requests: 60_000, wave: 2_000, stock: 10_000},
+}
+
+// Check runs rehearsals of three sizes on servers of their own, with the memory engine
+// and SQLite, and has the calibration predict each. each is called after every one.
+func Check(ctx context.Context, cal *plan.Calibration, cfg Config, each func(*Comparison)) error {
+	for _, r := range sizes {
+		c, err := compare(ctx, cal, cfg, r)
+		if err != nil {
+			return err
+		}
+		each(c)
+	}
+	return nil
+}
+
+func compare(ctx context.Context, cal *plan.Calibration, cfg Config, r rush) (c *Comparison, err error) {
+	r.follow = true
+	s, err := start(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	x, err := r.run(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	c = &Comparison{Requests: r.requests, Wave: r.wave, Stock: r.stock, Cores: x.cores()}
+	a, err := plan.Ask(ctx, cal, plan.Question{
+		Users: int64(r.requests), Stock: r.stock, Wave: int64(r.wave), ClientsHere: true, Nodes: 1, Cores: c.Cores,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p99 := 0.0
+	for _, l := range x.report.Latencies {
+		if l.Of == "all" {
+			p99 = l.P99
+		}
+	}
+	c.Figures = []Figure{
+		{Rate, a.PerSecond, x.report.PerSecond, true},
+		{P99, a.All.P99, p99, true},
+		{Lag, a.Lag.Worst, x.lag, max(a.Lag.Worst, x.lag) >= 4*lagLook.Seconds()},
+		{Spent, a.NodeUS, x.clientUS() + (x.drained.cpu-x.before.cpu)*1e6/float64(r.requests), true},
+	}
+	return c, nil
+}
+
+// Table writes comparisons for people.
+func Table(w io.Writer, all []*Comparison) error {
+	var b strings.Builder
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "rehearsal\tcores\tfigure\tplanned\tseen\toff by\t")
+	for _, c := range all {
+		name := fmt.Sprintf("%s requests, %s at once, %s units", humanize.Comma(int64(c.Requests)), humanize.Comma(int64(c.Wave)), humanize.Comma(c.Stock))
+		for i := range c.Figures {
+			f := &c.Figures[i]
+			off := fmt.Sprintf("%+.0f%%", 100*f.Error())
+			if !f.Judged {
+				off = "not judged"
+			}
+			fmt.Fprintf(tw, "%s\t%.2f\t%s\t%s\t%s\t%s\t\n", name, c.Cores, f.Name, digits(f.Planned), digits(f.Seen), off)
+		}
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func digits(v float64) string {
+	if v >= 100 {
+		return humanize.Comma(int64(v + 0.5))
+	}
+	return fmt.Sprintf("%.2f", v)
+}

@@ -1,0 +1,26 @@
+package measure
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestComparison finds the figure that is off most, and leaves out what is not judged.
+func TestComparison(t *testing.T) {
+	c := &Comparison{Requests: 5_000, Wave: 500, Stock: 200, Cores: 1.5, Figures: []Figure{
+		{Rate, 1_100, 1_000, true}, {P99, 80, 100, true}, {Lag, 10, 1, false}, {Spent, 101, 100, true},
+	}}
+	if got := c.Worst(); math.Abs(got-0.2) > 1e-9 {
+		t.Errorf("off by %g at most", got)
+	}
+	var b strings.Builder
+	if err := Table(&b, []*Comparison{c}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"5,000 requests, 500 at once, 200 units", "+10%", "-20%", "not judged", "1,100"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, b.String())
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dibs-dev/dibs/internal/wait"
+	"github.com/dibs-dev/dibs/lab/rehearsal"
+)
+
+// rush is a load of dibs rehearse: requests of as many users, sent in waves.
+type rush struct {
+	requests, wave int
+	stock          int64
+	// follow asks the server for its lag during the load.
+	follow bool
+}
+
+// seen is what a rush showed.
+type seen struct {
+	rush   rush
+	report *rehearsal.Report
+	// before and after are the server's counts around the load, and drained when
+	// everything was settled. clientBefore and clientAfter are processor time.
+	before, after, drained    counts
+	clientBefore, clientAfter time.Duration
+	// settling is the processor time of the server for settling what was left after
+	// the load, in seconds, and left how many grants that were.
+	settling, left float64
+	// lag is the longest that the oldest entry was seen to wait, in seconds.
+	lag float64
+}
+
+// mostLost is the share of the requests that may have to be sent again: a server closes
+// connections that a slow client has opened and does not use.
+const mostLost = 0.05
+
+// drainTime bounds how long everything may take to be settled.
+const drainTime = 5 * time.Minute
+
+// drainLook is how often the server is asked whether everything is settled.
+const drainLook = 250 * time.Millisecond
+
+// run loads a server. It looks at the server right before the load and right after it,
+// and holds the rehearsal back until everything is settled.
+func (r rush) run(ctx context.Context, s *server) (*seen, error) {
+	x := &seen{rush: r}
+	var failed error
+	note := func(err error) {
+		if failed == nil {
+			failed = err
+		}
+	}
+	ended := false
+	cfg := rehearsal.Config{
+		URL: s.url, AdminKey: s.adminKey, JWTSecret: s.secret, Users: r.requests, Requests: r.requests, Concurrency: r.wave, Stock: r.stock,
+		Repeats: -1, Seed: 1, MaxTime: time.Hour, Timeout: time.Minute,
+		On: func(e rehearsal.Event) {
+			if e.Done != e.Total || e.Total == 0 || ended {
+				return
+			}
+			switch e.Phase {
+			case "connecting":
+				note(x.look(ctx, s, &x.before, &x.clientBefore))
+			case "pressing":
+				ended = true
+				note(x.look(ctx, s, &x.after, &x.clientAfter))
+				if r.stock >= lone {
+					// A single grant may wait for company: it does not matter.
+					note(x.drain(ctx, s))
+				}
+			}
+		},
+	}
+	stop := func() error { return nil }
+	if r.follow {
+		stop = x.follow(ctx, s)
+	}
+	var err error
+	x.report, err = rehearsal.Run(ctx, cfg)
+	if err := errors.Join(err, stop(), failed); err != nil {
+		return nil, err
+	}
+	if !ended || x.before.at.IsZero() {
+		return nil, errors.New("the load was not seen from its beginning to its end")
+	}
+	if lost := x.report.Transport; float64(lost.Lost) > mostLost*float64(r.requests) || lost.Unresolved > 0 {
+		return nil, fmt.Errorf("%d attempts got no answer at first, and %d requests none at all: %s", lost.Lost, lost.Unresolved, lost.Example)
+	}
+	return x, nil
+}
+
+// lagLook is how often the server is asked for its lag during a load.
+const lagLook = 250 * time.Millisecond
+
+// follow notes the server's lag until the returned function is called.
+func (x *seen) follow(ctx context.Context, s *server) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() {
+		for wait.Sleep(ctx, lagLook) {
+			c, err := s.look(ctx)
+			if err != nil && ctx.Err() == nil {
+				done <- err
+				return
+			}
+			x.lag = max(x.lag, c.lag)
+		}
+		done <- nil
+	}()
+	return func() error {
+		cancel()
+		return <-done
+	}
+}
+
+func (x *seen) look(ctx context.Context, s *server, c *counts, own *time.Duration) (err error) {
+	*own, _ = ownCPU()
+	*c, err = s.look(ctx)
+	return err
+}
+
+// drain waits until the server has settled everything. It tells the processor time of
+// settling from what the server needs anyway, and for being asked.
+func (x *seen) drain(ctx context.Context, s *server) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	x.left = x.after.granted - x.before.granted - (x.after.settled - x.before.settled)
+	last, idle, idleFor, busyFor := x.after, 0.0, 0.0, 0.0
+	for {
+		if last.backlog == 0 && last.settled-x.before.settled >= last.granted-x.before.granted {
+			break
+		}
+		if !wait.Sleep(ctx, drainLook) {
+			return fmt.Errorf("after %s, %g grants wait to be settled", drainTime, last.backlog)
+		}
+		next, err := s.look(ctx)
+		if err != nil {
+			return err
+		}
+		took, used := next.at.Sub(last.at).Seconds(), next.cpu-last.cpu
+		if next.settled == last.settled {
+			idle, idleFor = idle+used, idleFor+took
+		} else {
+			x.settling, busyFor = x.settling+used, busyFor+took
+		}
+		last = next
+	}
+	if idleFor > 0 {
+		x.settling = max(0, x.settling-idle/idleFor*busyFor)
+	}
+	x.drained = last
+	return nil
+}
+
+// took is how long the load was.
+func (x *seen) took() float64 { return x.report.LoadMS / 1000 }
+
+// clientUS and serverUS are the processor time for each request, settling included.
+func (x *seen) clientUS() float64 {
+	return (x.clientAfter - x.clientBefore).Seconds() * 1e6 / float64(x.rush.requests)
+}
+
+func (x *seen) serverUS() float64 {
+	return (x.after.cpu - x.before.cpu) * 1e6 / float64(x.rush.requests)
+}
+
+// redisUS is the processor time of Redis for each request.
+func (x *seen) redisUS() float64 {
+	return (x.after.redis - x.before.redis) * 1e6 / float64(x.rush.requests)
+}
+
+// cores is how many cores client and server together got during the load.
+func (x *seen) cores() float64 {
+	return ((x.clientAfter - x.clientBefore).Seconds() + x.after.cpu - x.before.cpu) / x.took()
+}
+
+// step is how long a step that makes claims durable took on average, in µs, and how
+// many claims it had.
+func (x *seen) step() (us, claims float64) {
+	n := max(1, x.after.steps-x.before.steps)
+	return (x.after.stepsIn - x.before.stepsIn) * 1e6 / n, (x.after.stepClaims - x.before.stepClaims) / n
+}
+
+// transactions is how long settling took in all, in µs, in how many transactions.
+func (x *seen) transactions() (us, n float64) {
+	return (x.drained.transactionsIn - x.before.transactionsIn) * 1e6, x.drained.transactions - x.before.transactions
+}

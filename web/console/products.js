@@ -1,0 +1,48 @@
+// @ts-check
+// Products: what campaigns sell or give.
+import { Drawer } from "../lib/box.js";
+import { html, useSignal } from "../lib/html.js";
+import { digits, minor, money, number, time } from "../lib/format.js";
+import { t } from "../lib/text.js";
+import { AllCSV, change, Fault, faultsOf, Field, Head, may, Pager, say, saying, Table, usePages } from "./ui.js";
+
+export function Products() {
+  const pages = usePages("/v1/products"), open = useSignal(/** @type {any} */ (null));
+  const file = [
+    { title: t("product.id"), show: (/** @type {any} */ p) => p.id }, { title: t("product.name"), show: (/** @type {any} */ p) => p.name }, { title: t("price"), show: (/** @type {any} */ p) => money(p.price) },
+    { title: t("product.stock"), show: (/** @type {any} */ p) => p.stock || "" }, { title: t("remaining"), show: (/** @type {any} */ p) => (p.stock ? p.stock_left : "") }, { title: t("changed"), show: (/** @type {any} */ p) => time(p.updated_at) },
+  ];
+  return html`<${Head} title=${t("screen.products")}>${may("editor") && html`<button type="button" class="primary" onClick=${() => (open.value = {})}>${t("product.new")}</button>`}<//>
+    <${Fault} text=${pages.fault} again=${pages.again} />
+    <${Table} name=${t("screen.products")} rows=${pages.items} empty=${t("products.none")} columns=${[
+      { title: t("product"), show: (/** @type {any} */ p) => html`<button type="button" class="link" onClick=${() => (open.value = p)}>${p.name}</button><br /><small class="muted">${p.id}</small>` },
+      { title: t("price"), number: true, show: (/** @type {any} */ p) => money(p.price) },
+      { title: t("product.left"), number: true, show: (/** @type {any} */ p) => (p.stock ? number(p.stock_left) + " / " + number(p.stock) : "–") },
+      { title: t("changed"), show: (/** @type {any} */ p) => time(p.updated_at) },
+    ]} /><${Pager} pages=${pages}><${AllCSV} name="products.csv" columns=${file} path="/v1/products" /><//>
+    <${Drawer} title=${t(open.value?.id ? "product.edit" : "product.new")} open=${!!open.value} onClose=${() => (open.value = null)}>
+      ${open.value && html`<${Form} p=${open.value} done=${() => ((open.value = null), pages.again())} />`}<//>`;
+}
+
+/** @param {{p: any, done: () => void}} props */
+function Form({ p, done }) {
+  const fault = useSignal(""), faults = useSignal(/** @type {Record<string, string>} */ ({})), currency = p.price?.currency || "CNY";
+  const act = async (/** @type {SubmitEvent} */ e) => {
+    e.preventDefault();
+    const v = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(/** @type {HTMLFormElement} */ (e.target))));
+    const body = { name: v.name, thumbnail: v.thumbnail, description: v.description, comment: v.comment, price: v.price ? { amount: minor(v.price, currency) ?? v.price, currency } : undefined, stock: v.stock ? Number(v.stock) : undefined };
+    try {
+      await (p.id ? change("PATCH", "/v1/products/" + encodeURIComponent(p.id), body) : change("POST", "/v1/products", { id: v.id || undefined, ...body }));
+      say(t("saved"));
+      done();
+    } catch (err) {
+      fault.value = saying(err);
+      faults.value = faultsOf(err);
+    }
+  };
+  const field = (/** @type {string} */ name, /** @type {string} */ value, o = /** @type {any} */ ({})) => html`<${Field} label=${t("product." + name)} hint=${o.hint} fault=${faults.value["/" + name]}>
+    <input name=${name} defaultValue=${value} required=${o.required} disabled=${o.disabled || !may("editor")} autocomplete="off" /><//>`;
+  return html`<form class="form" onSubmit=${act}>${field("id", p.id || "", { disabled: !!p.id })}${field("name", p.name || "", { required: true })}${field("price", p.price ? digits(p.price) : "", { hint: currency })}
+    ${field("thumbnail", p.thumbnail || "", { hint: t("product.thumbnail.hint") })}${field("description", p.description || "")}${field("comment", p.comment || "")}${field("stock", p.stock ? String(p.stock) : "", { hint: t("product.stock.hint") })}
+    <${Fault} text=${fault.value} />${may("editor") && html`<div class="row"><button class="primary">${t("save")}</button></div>`}</form>`;
+}

@@ -1,0 +1,184 @@
+// @ts-check
+// A campaign, step by step: what it gives, how much, for how much, who may, and a last look.
+import { html, useEffect, useRef, useSignal } from "../lib/html.js";
+import { campaignPath, get } from "../lib/api.js";
+import { digits, milliseconds, minor } from "../lib/format.js";
+import { t } from "../lib/text.js";
+import { brief, limitLines, limitsOf, tierLines, tiersOf } from "./limits.js";
+import { ask, at, go } from "./route.js";
+import { change, Fault, faultsOf, Field, Head, Invalid, may, save, say, saying } from "./ui.js";
+import { classes, draw } from "./shares.js";
+import { money, number } from "../lib/format.js";
+import { yaml } from "./yaml.js";
+
+const steps = ["kind", "stock", "terms", "gate", "review"];
+
+/** The moment as an input of local time shows it, with no more digits than it has. @param {number} ms */
+export const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, ms % 1000 ? 23 : ms % 60_000 ? 19 : 16);
+
+/** Five minutes from now. */
+const soon = () => Math.floor(Date.now() / 60_000 + 5) * 60_000;
+
+const fresh = () => ({
+  kind: "sale", id: "", title: "", product_id: "", comment: "", starts: local(soon()), ends: local(soon() + 36e5), shards: "",
+  source: "units", units: "200", items: "", count: "1000", pattern: "XXXX-XXXX", total: "1000.00", currency: "CNY", shares: "100", split: "double_mean", min: "", max: "", sender: "",
+  price: "", limit: "1", of_product: "", pay: "15", late: "reclaim", tiers: "", valid: "", until: "", low: "",
+  audience: "", list: "", room: "", rate: "100", per: "", burst: "", most: "", opens: "", ticket: "", lifetime: "2m", bits: "16", closes: "", winners: "", value: "", limits: "",
+  // What a copy takes over and the form does not show: parts of the gate, by their names.
+  kept: /** @type {{room?: any, ticket?: any}} */ ({}), file: /** @type {File|null} */ (null),
+});
+
+/** @typedef {ReturnType<typeof fresh>} Draft */
+
+/** The campaign as POST /v1/campaigns takes it. @param {Draft} d */
+export function spec(d) {
+  const amount = (/** @type {string} */ v) => (v ? { amount: minor(v, d.currency) ?? v, currency: d.currency } : undefined);
+  const whole = (/** @type {string} */ v) => (v ? Number(v) : undefined);
+  const stock = d.kind === "redpacket"
+    ? { redpacket: { total: amount(d.total), count: whole(d.shares), split: d.split, min: d.min ? minor(d.min, d.currency) : undefined, max: d.max ? minor(d.max, d.currency) : undefined } }
+    : d.source === "units" ? { units: whole(d.units) } : d.source === "codes" ? { codes: { count: whole(d.count), pattern: d.pattern } }
+    : { items: d.source === "file" ? [] : d.items.split("\n").map((x) => x.trim()).filter(Boolean) };
+  const gate = {
+    audience: d.audience === "list" ? { list: d.list } : d.audience === "followers" ? { followers_of: d.list } : undefined,
+    room: d.room ? { ...(d.kept.room?.mode === d.room ? d.kept.room : {}), mode: d.room, max: whole(d.most), ...(d.room === "lottery" ? { registration_closes_at: iso(d.closes || d.starts), winners: whole(d.winners), public_value: d.value || undefined }
+      : { rate: whole(d.rate), per: d.per || undefined, burst: whole(d.burst), opens_at: iso(d.opens) }) } : undefined,
+    ticket: d.ticket ? { ...d.kept.ticket, lifetime: d.lifetime, work_bits: whole(d.bits) } : undefined,
+    limits: d.limits ? limitsOf(d.limits).list : undefined,
+  };
+  return {
+    id: d.id || undefined, kind: d.kind, title: d.title, product_id: d.product_id || undefined, comment: d.comment || undefined,
+    starts_at: iso(d.starts), ends_at: iso(d.ends), stock, limit_per_user: whole(d.limit), limit_per_product: d.kind === "redpacket" || !d.product_id ? undefined : whole(d.of_product), sender_id: d.kind === "redpacket" ? d.sender || undefined : undefined,
+    price: d.kind === "sale" ? amount(d.price) : undefined, tiers: d.kind === "sale" && d.tiers ? tiersOf(d.tiers).list : undefined,
+    pay_within: d.kind === "sale" && d.pay ? d.pay + "m" : undefined, late_payment: d.kind === "sale" && d.pay ? d.late : undefined,
+    valid_for: d.kind === "coupon" && d.valid ? Number(d.valid) * 24 + "h" : undefined, valid_until_at: d.kind === "coupon" ? iso(d.until) : undefined, low_stock: whole(d.low), shards: whole(d.shards),
+    gate: Object.values(gate).some(Boolean) ? gate : undefined,
+  };
+}
+
+/** The first line of the form that cannot be read; "" when all can. @param {Draft} d */
+const unread = (d) => (d.kind === "sale" && tiersOf(d.tiers).bad) || limitsOf(d.limits).bad;
+
+/** @param {string} v */
+const iso = (v) => (v ? new Date(v).toISOString() : undefined);
+
+/** What the address says of a new draft. @returns {Partial<Draft>} */
+function asked() {
+  const kind = at.peek().query.get("kind") || "";
+  return ["sale", "coupon", "redpacket"].includes(kind) ? { kind, source: kind === "coupon" ? "codes" : "units" } : {};
+}
+
+/** A draft that repeats a campaign. @param {any} c @returns {Partial<Draft>} */
+function copyOf(c) {
+  const money = c.price || c.redpacket?.total || c.product?.price, g = c.gate || {}, p = c.stock?.redpacket, starts = soon();
+  // Each moment keeps its distance to the start.
+  const later = (/** @type {string|undefined} */ v) => (v ? local(Date.parse(v) - Date.parse(c.starts_at) + starts) : "");
+  const text = (/** @type {number|undefined} */ v) => (v ? String(v) : "");
+  const { admit_for, registration_opens_at, public_value_format } = g.room || {}, { human_check } = g.ticket || {};
+  return {
+    kind: c.kind, title: c.title, product_id: c.product_id || "", comment: c.comment || "", starts: local(starts), ends: later(c.ends_at), shards: c.shards > 1 ? String(c.shards) : "", currency: money?.currency || "CNY",
+    source: c.stock?.codes ? "codes" : c.stock?.items_count !== undefined ? "items" : "units", units: String(c.stock?.units ?? 200), count: String(c.stock?.codes?.count ?? 1000), pattern: c.stock?.codes?.pattern || "XXXX-XXXX",
+    ...(p ? { total: digits(p.total), shares: String(p.count), split: p.split || "double_mean", min: p.min ? digits({ amount: p.min, currency: p.total.currency }) : "", max: p.max ? digits({ amount: p.max, currency: p.total.currency }) : "", sender: c.sender_id || "" } : {}),
+    price: c.price ? digits(c.price) : "", limit: String(c.limit_per_user), of_product: text(c.limit_per_product), pay: c.pay_within ? String(milliseconds(c.pay_within) / 60_000) : "", late: c.late_payment || "reclaim",
+    tiers: tierLines(c.tiers), valid: c.valid_for ? String(milliseconds(c.valid_for) / 864e5) : "", until: c.valid_until_at ? local(Date.parse(c.valid_until_at)) : "", low: c.low_stock ? String(c.low_stock) : "",
+    audience: g.audience ? (g.audience.list ? "list" : "followers") : "", list: g.audience?.list || g.audience?.followers_of || "", room: g.room?.mode || "", rate: String(g.room?.rate || 100), per: milliseconds(g.room?.per) ? brief(g.room.per) : "", burst: text(g.room?.burst), most: text(g.room?.max), opens: later(g.room?.opens_at),
+    ticket: g.ticket ? "1" : "", lifetime: g.ticket ? brief(g.ticket.lifetime) : "2m", bits: g.ticket ? text(g.ticket.work_bits) : "16", closes: later(g.room?.registration_closes_at), winners: text(g.room?.winners), value: g.room?.public_value || "", limits: limitLines(g.limits),
+    kept: { room: g.room && { mode: g.room.mode, admit_for, registration_opens_at: iso(later(registration_opens_at)), public_value_format }, ticket: { human_check } },
+  };
+}
+
+// Which step a fault of the server belongs to.
+const belongs = /** @type {[RegExp, number][]} */ ([[/^\/(kind|id|title|product_id|comment|starts_at|ends_at)/, 0], [/^\/(stock|sender_id)/, 1], [/^\/(price|tiers|limit_per_user|limit_per_product|pay_within|late_payment|valid|low_stock|shards)/, 2], [/^\/gate/, 3]]);
+
+export function Wizard() {
+  const draft = useSignal(/** @type {Draft} */ ({ ...fresh(), ...asked() })), faults = useSignal(/** @type {Record<string, string>} */ ({})), fault = useSignal(""), busy = useSignal(false), made = useSignal("");
+  const q = at.value.query, copy = q.get("copy"), d = draft.value, step = Math.min(steps.length - 1, Math.max(0, Math.trunc(Number(q.get("step")) - 1) || 0));
+  const turn = (/** @type {number} */ n) => ask({ step: n ? String(n + 1) : "" });
+  useEffect(() => {
+    if (copy) get(campaignPath(copy)).then((c) => (draft.value = { ...fresh(), ...copyOf(c) }), (e) => (fault.value = saying(e)));
+  }, [copy]);
+  const began = useRef(step);
+  useEffect(() => {
+    // A keyboard goes on where the step begins.
+    if (began.current !== step) /** @type {HTMLElement|null} */ (document.querySelector("form.card :is(input, select, textarea, pre)"))?.focus();
+    began.current = step;
+  }, [step]);
+  const set = (/** @type {string} */ k) => (/** @type {any} */ e) => (draft.value = { ...draft.peek(), [k]: e.target.type === "checkbox" ? (e.target.checked ? "1" : "") : e.target.value });
+  const input = (/** @type {string} */ k, /** @type {string} */ pointer, o = /** @type {any} */ ({})) => html`<${Field} label=${t("w." + k)} hint=${o.hint} fault=${faults.value[pointer]}>
+    ${o.options ? html`<select name=${k} value=${d[/** @type {keyof Draft} */ (k)]} onChange=${set(k)}>${o.options.map((/** @type {[string, string]} */ [v, text]) => html`<option value=${v} selected=${d[/** @type {keyof Draft} */ (k)] === v}>${text}</option>`)}</select>`
+      : o.long ? html`<textarea name=${k} rows="6" value=${d[/** @type {keyof Draft} */ (k)]} onInput=${set(k)}></textarea>`
+      : html`<input name=${k} type=${o.type || "text"} value=${d[/** @type {keyof Draft} */ (k)]} onInput=${set(k)} required=${o.required} min=${o.min} step=${o.parts || o.type === "datetime-local" ? "any" : undefined} autocomplete="off" />`}<//>`;
+
+  /** Makes the draft, and publishes it when asked. @param {boolean} publish */
+  async function finish(publish) {
+    busy.value = true;
+    fault.value = "";
+    faults.value = {};
+    try {
+      const line = unread(draft.peek());
+      if (line) throw new Invalid(t("w.unread", { line }));
+      const c = made.peek() ? { id: made.peek() } : await change("POST", "/v1/campaigns", spec(draft.peek()));
+      made.value = c.id;
+      const file = draft.peek().file;
+      if (file && d.source === "file") await change("POST", campaignPath(c.id, "/codes"), undefined, file);
+      if (publish) await change("POST", campaignPath(c.id, "/publish"));
+      say(t(publish ? "w.published" : "w.saved", { id: c.id }));
+      go("/campaigns/" + encodeURIComponent(c.id));
+    } catch (e) {
+      fault.value = saying(e);
+      faults.value = faultsOf(e);
+      const first = Object.keys(faults.peek())[0], where = first && belongs.find(([p]) => p.test(first));
+      if (where && !made.peek()) turn(where[1]);
+    }
+    busy.value = false;
+  }
+  const next = (/** @type {SubmitEvent} */ e) => {
+    e.preventDefault();
+    if (step < steps.length - 1) turn(step + 1);
+    else finish(true);
+  };
+  return html`<${Head} title=${t("screen.wizard")} />
+    <ol class="steps" aria-label=${t("w.steps")}>${steps.map((s, i) => html`<li><button type="button" aria-current=${i === step ? "step" : undefined} onClick=${() => turn(i)}>${i + 1}. ${t("w.step." + s)}</button></li>`)}</ol>
+    <form class="form card" onSubmit=${next}>
+      ${step === 0 && html`<div class="grid">${input("kind", "/kind", { options: ["sale", "coupon", "redpacket"].map((k) => [k, t("kind." + k)]) })}${input("title", "/title", { required: true })}
+        ${input("id", "/id", { hint: t("w.id.hint") })}${d.kind !== "redpacket" && input("product_id", "/product_id", { hint: t("w.product.hint") })}
+        ${input("starts", "/starts_at", { type: "datetime-local", required: true })}${input("ends", "/ends_at", { type: "datetime-local", required: true })}</div>${input("comment", "/comment")}`}
+      ${step === 1 && html`<${Stock} d=${d} input=${input} draft=${draft} />`}
+      ${step === 2 && html`<div class="grid">${d.kind === "sale" && html`${input("price", "/price", { hint: t("w.price.hint") })}${input("currency", "/price/currency")}${input("pay", "/pay_within", { type: "number", parts: true, min: 0, hint: t("w.pay.hint") })}
+        ${d.pay && input("late", "/late_payment", { options: ["reclaim", "refund_due"].map((k) => [k, t("late." + k)]) })}${input("tiers", "/tiers", { long: true, hint: t("w.tiers.hint") })}`}
+        ${d.kind === "coupon" && html`${input("valid", "/valid_for", { type: "number", parts: true, min: 0, hint: t("w.valid.hint") })}${input("until", "/valid_until_at", { type: "datetime-local", hint: t("w.until.hint") })}`}
+        ${input("limit", "/limit_per_user", { type: "number", min: 1 })}${d.kind !== "redpacket" && d.product_id && input("of_product", "/limit_per_product", { type: "number", min: 1, hint: t("w.of_product.hint") })}${input("low", "/low_stock", { type: "number", min: 0, hint: t("w.low.hint") })}${input("shards", "/shards", { type: "number", min: 1, hint: t("w.shards.hint") })}</div>`}
+      ${step === 3 && html`<div class="grid">${input("audience", "/gate/audience", { options: [["", t("w.everyone")], ["list", t("w.audience.list")], ["followers", t("w.audience.followers")]] })}${d.audience && input("list", "/gate/audience/list")}
+        ${input("room", "/gate/room", { options: [["", t("w.room.none")], ["fifo", t("mode.fifo")], ["shuffle", t("mode.shuffle")], ["lottery", t("mode.lottery")]] })}${d.room && d.room !== "lottery" && html`${input("rate", "/gate/room/rate", { type: "number", min: 1 })}${input("per", "/gate/room/per", { hint: t("w.per.hint") })}${input("burst", "/gate/room/burst", { type: "number", min: 0, hint: t("w.burst.hint") })}${input("opens", "/gate/room/opens_at", { type: "datetime-local", hint: t("w.opens.hint") })}`}
+        ${d.room && input("most", "/gate/room/max", { type: "number", min: 0, hint: t("w.room.max.hint") })}
+        ${d.room === "lottery" && html`${input("closes", "/gate/room/registration_closes_at", { type: "datetime-local", hint: t("w.closes.hint") })}${input("winners", "/gate/room/winners", { type: "number", min: 1, hint: t("w.winners.hint") })}${input("value", "/gate/room/public_value", { hint: t("w.value.hint") })}`}
+        ${input("ticket", "/gate/ticket", { options: [["", t("no")], ["1", t("yes")]] })}${d.ticket && input("lifetime", "/gate/ticket/lifetime", { hint: t("w.lifetime.hint") })}${d.ticket && input("bits", "/gate/ticket/work_bits", { type: "number", min: 0, hint: t("w.bits.hint") })}
+        </div>${input("limits", "/gate/limits", { long: true, hint: t("w.limits.hint") })}`}
+      ${step === 4 && html`<p>${t("w.review")}</p><pre class="yaml" tabindex="0">${yaml(spec(d))}</pre><p class="muted">${t("w.yaml")}</p>`}
+      <${Fault} text=${fault.value} />
+      ${made.value && fault.value && html`<p class="note">${t("w.made", { id: made.value })}</p>`}
+      <div class="row">${step > 0 && html`<button type="button" onClick=${() => turn(step - 1)}>${t("back")}</button>`}
+        ${step < 4 ? html`<button class="primary">${t("next")}</button>` : html`<button type="button" disabled=${busy.value} onClick=${() => save((d.id || "campaign") + ".yaml", "application/yaml", yaml({ ...spec(d), state: "published" }))}>${t("w.save.yaml")}</button>
+        <button type="button" disabled=${busy.value} onClick=${() => finish(false)}>${t("w.draft")}</button>${may("publisher") && html`<button class="primary" disabled=${busy.value}>${t(busy.value ? "working" : "w.publish")}</button>`}`}</div>
+    </form>`;
+}
+
+/** @param {{d: Draft, input: any, draft: any}} props */
+function Stock({ d, input, draft }) {
+  if (d.kind === "redpacket") return html`<div class="grid">${input("total", "/stock/redpacket/total/amount", { required: true })}${input("currency", "/stock/redpacket/total/currency")}${input("shares", "/stock/redpacket/count", { type: "number", min: 1 })}
+    ${input("split", "/stock/redpacket/split", { options: ["double_mean", "line_cut", "equal"].map((k) => [k, t("split." + k)]) })}${input("min", "/stock/redpacket/min")}${input("max", "/stock/redpacket/max")}${input("sender", "/sender_id", { hint: t("w.sender.hint") })}</div><${Shares} d=${d} />`;
+  return html`<div class="grid">${input("source", "/stock", { options: ["units", "items", "codes", "file"].map((k) => [k, t("source." + k)]) })}
+    ${d.source === "units" && input("units", "/stock/units", { type: "number", min: 1 })}
+    ${d.source === "codes" && html`${input("count", "/stock/codes/count", { type: "number", min: 1 })}${input("pattern", "/stock/codes/pattern", { hint: t("w.pattern.hint") })}`}
+    ${d.source === "file" && html`<${Field} label=${t("w.file")} hint=${t("w.file.hint")}><input type="file" accept=".csv,text/csv" onChange=${(/** @type {any} */ e) => (draft.value = { ...draft.peek(), file: e.target.files[0] || null })} /><//>`}</div>
+    ${d.source === "items" && input("items", "/stock/items", { long: true, hint: t("w.items.hint") })}`;
+}
+
+/** How the shares may come out. @param {{d: Draft}} props */
+function Shares({ d }) {
+  const total = minor(d.total, d.currency), count = Number(d.shares), min = (d.min && minor(d.min, d.currency)) || 1, max = (d.max && minor(d.max, d.currency)) || 0;
+  if (!total || !(count >= 1) || count > 100_000 || min * count > total || (max && max * count < total)) return null;
+  const all = draw({ total, count, split: d.split, min, max }), bars = classes(all, 12), most = Math.max(...bars.map((b) => b.n));
+  const sum = (/** @type {number} */ n) => money({ amount: n, currency: d.currency });
+  return html`<figure class="shares"><figcaption>${t("w.shares.text", { low: sum(Math.min(...all)), high: sum(Math.max(...all)), mean: sum(Math.round(total / count)) })}</figcaption>
+    <div class="histogram" role="img" aria-label=${t("w.shares.text", { low: sum(Math.min(...all)), high: sum(Math.max(...all)), mean: sum(Math.round(total / count)) })}>${bars.map((b) => html`<span style=${{ height: (b.n / most) * 100 + "%" }} title=${sum(b.from) + " – " + sum(b.to) + ": " + number(b.n)}></span>`)}</div></figure>`;
+}

@@ -1,0 +1,108 @@
+// @ts-check
+// Money, numbers and times as people of a language write them.
+import { language, t } from "./text.js";
+
+/** @typedef {{amount: number, currency: string}} Money */
+
+const made = new Map();
+
+/** @template T @param {string} key @param {() => T} make @returns {T} */
+function once(key, make) {
+  const at = language.value + key;
+  if (!made.has(at)) made.set(at, make());
+  return made.get(at);
+}
+
+const locale = () => (language.value === "zh" ? "zh-CN" : "en");
+
+/** How many digits of a currency stand behind the point. @param {string} currency */
+export function decimals(currency) {
+  try {
+    return once("d" + currency, () => new Intl.NumberFormat("en", { style: "currency", currency })).resolvedOptions().maximumFractionDigits ?? 2;
+  } catch {
+    return 2;
+  }
+}
+
+/** The digits of an amount, exactly. @param {Money} m */
+export function digits(m) {
+  const d = decimals(m.currency), sign = m.amount < 0 ? "-" : "";
+  const all = String(Math.abs(m.amount)).padStart(d + 1, "0");
+  return sign + (d ? all.slice(0, -d) + "." + all.slice(-d) : all);
+}
+
+/** @param {Money|null|undefined} m */
+export function money(m) {
+  if (!m) return "";
+  const f = once("m" + m.currency, () => new Intl.NumberFormat(locale(), { style: "currency", currency: m.currency }));
+  // As text, since a double would round what is near 2^53.
+  return f.format(/** @type {any} */ (digits(m)));
+}
+
+/** Reads an amount that people wrote; null when it is none. @param {string} text @param {string} currency */
+export function minor(text, currency) {
+  const d = decimals(currency), m = /^(\d{1,15})(?:\.(\d+))?$/.exec(text.replace(/[\s,，]/g, ""));
+  if (!m || (m[2] || "").length > d) return null;
+  const n = Number(m[1] + (m[2] || "").padEnd(d, "0"));
+  return Number.isSafeInteger(n) ? n : null;
+}
+
+/** @param {number} n */
+export const number = (n) => once("n", () => new Intl.NumberFormat(locale())).format(n);
+
+/** A share of one, as a percentage. @param {number} n */
+export const percent = (n) => once("p", () => new Intl.NumberFormat(locale(), { style: "percent", maximumFractionDigits: 1 })).format(n);
+
+/** A number with few digits, 1.2K. @param {number} n */
+export const short = (n) => once("s", () => new Intl.NumberFormat(locale(), { notation: "compact", maximumFractionDigits: 1 })).format(n);
+
+/** @param {string|number|Date} at */
+export const time = (at) => once("t", () => new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" })).format(new Date(at));
+
+/** The day alone. @param {string|number|Date} at */
+export const date = (at) => once("a", () => new Intl.DateTimeFormat(locale(), { dateStyle: "medium" })).format(new Date(at));
+
+/** With seconds. @param {string|number|Date} at */
+export const exact = (at) => once("x", () => new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" })).format(new Date(at));
+
+/** The time of a day. @param {string|number|Date} at */
+export const clock = (at) => once("c", () => new Intl.DateTimeFormat(locale(), { timeStyle: "medium", hourCycle: "h23" })).format(new Date(at));
+
+const units = /** @type {Record<string, number>} */ ({ ns: 1e-6, us: 1e-3, "µs": 1e-3, ms: 1, s: 1e3, m: 6e4, h: 36e5 });
+
+/** The milliseconds of a duration such as 1h30m. @param {string|null|undefined} text */
+export function milliseconds(text) {
+  let ms = 0;
+  for (const [, n, unit] of (text || "").matchAll(/([\d.]+)(ns|us|µs|ms|s|m|h)/g)) ms += Number(n) * units[unit];
+  return ms;
+}
+
+/** A span as people say it: 15 minutes. @param {number} ms */
+export function span(ms) {
+  for (const [unit, size] of /** @type {[string, number][]} */ ([["day", 864e5], ["hour", 36e5], ["minute", 6e4], ["second", 1e3]])) {
+    if (ms >= size || unit === "second") {
+      const f = once("u" + unit, () => new Intl.NumberFormat(locale(), { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 1 }));
+      return f.format(Math.round((ms / size) * 10) / 10);
+    }
+  }
+  return "";
+}
+
+/** A short time with its unit, for latencies and ages. @param {number} ms */
+export const brief = (ms) => (ms < 1000 ? number(Math.round(ms * 10) / 10) + " ms" : number(Math.round(ms / 100) / 10) + " s");
+
+/** Minutes and seconds that are left, 1:59. @param {number} ms */
+export function left(ms) {
+  const s = Math.max(0, Math.ceil(ms / 1000)), two = (/** @type {number} */ n) => String(n).padStart(2, "0");
+  const h = Math.floor(s / 3600);
+  return (h ? h + ":" + two(Math.floor(s / 60) % 60) : String(Math.floor(s / 60))) + ":" + two(s % 60);
+}
+
+/** A span in whole days, hours, minutes and seconds. @param {number} ms */
+export function parts(ms) {
+  const s = Math.max(0, Math.ceil(ms / 1000));
+  return { days: Math.floor(s / 86400), hours: Math.floor(s / 3600) % 24, minutes: Math.floor(s / 60) % 60, seconds: s % 60 };
+}
+
+/** Says what a campaign gives. @param {string} kind */
+export const kind = (kind) => t("kind." + kind);

@@ -1,0 +1,61 @@
+// @ts-check
+// Taps over a WebSocket. A tap's id is its idempotency key: sent again, here or over HTTP, it is the same claim.
+import { Refusal } from "../lib/api.js";
+import { token } from "./user.js";
+
+const patience = 8000;
+
+/** A connection that is opened when it is first needed, and again when it broke. */
+export function taps() {
+  /** @type {Promise<WebSocket>|null} */
+  let opening = null;
+  const waiting = new Map();
+
+  function open() {
+    opening ||= new Promise((done, fail) => {
+      const ws = new WebSocket(location.origin.replace(/^http/, "ws") + "/v1/ws");
+      ws.onopen = () => ws.send(JSON.stringify({ type: "auth", token: token.peek() }));
+      ws.onmessage = (e) => {
+        const m = JSON.parse(e.data);
+        if (m.type === "welcome") done(ws);
+        if (m.type === "result" || m.type === "error") settle(m);
+        if (m.type === "error" && !waiting.size) fail(new Refusal(m, m.retry_after_ms || 0));
+      };
+      ws.onclose = () => {
+        opening = null;
+        fail(new TypeError("the connection broke"));
+        for (const [, w] of waiting) w.fail(new TypeError("the connection broke"));
+        waiting.clear();
+      };
+    });
+    return opening;
+  }
+
+  /** @param {any} m */
+  function settle(m) {
+    const w = waiting.get(m.id);
+    if (!w) return;
+    waiting.delete(m.id);
+    if (m.type === "result" && m.outcome === "granted") w.done({ claim: m.claim, replayed: !!m.replayed });
+    else w.fail(new Refusal(m, m.retry_after_ms || 0));
+  }
+
+  return {
+    /** Opens the connection ahead of the first tap. */
+    ready: () => open().then(() => true, () => false),
+    /**
+     * Sends a tap; it throws a Refusal, or anything else when there was no answer.
+     * @param {string} campaign @param {string} id @param {Record<string, string>} headers of the gates
+     * @returns {Promise<{claim: any, replayed: boolean}>}
+     */
+    async tap(campaign, id, headers) {
+      const ws = await open();
+      return new Promise((done, fail) => {
+        const timer = setTimeout(() => (waiting.delete(id), fail(new TypeError("no answer came"))), patience);
+        const once = (/** @type {(v: any) => void} */ f) => (/** @type {any} */ v) => (clearTimeout(timer), f(v));
+        waiting.set(id, { done: once(done), fail: once(fail) });
+        ws.send(JSON.stringify({ type: "claim", id, campaign_id: campaign, ticket: headers["Dibs-Ticket"], admission: headers["Dibs-Admission"] }));
+      });
+    },
+  };
+}
