@@ -205,3 +205,30 @@ func TestPausedWaiter(t *testing.T) {
 		}
 	})
 }
+
+// TestLateAnswer stops the process that is next in line while it waits for an
+// answer of Redis, for longer than it waits for answers: it asks once more.
+func TestLateAnswer(t *testing.T) {
+	eachKind(t, []string{redis}, func(t *testing.T, k *kind) {
+		ctx := patient(t)
+		l := k.open(t, long)
+		h, err := l.Lock(ctx, "child", lock.Options{})
+		must(t, err)
+		life := 3 * time.Second
+		p := k.start(t, life)
+		k.inLine(ctx, t, "child", 1)
+		must(t, theRedis.Freeze())
+		// By then it has asked again.
+		time.Sleep(life / 2)
+		p.signal(syscall.SIGSTOP)
+		time.Sleep(life)
+		p.signal(syscall.SIGCONT)
+		// By then the time of its question is over.
+		time.Sleep(life / 10)
+		must(t, theRedis.Thaw())
+		must(t, h.Unlock(ctx))
+		if fence := p.fence(); fence <= h.Fence() {
+			t.Errorf("the fence %d comes after %d", fence, h.Fence())
+		}
+	})
+}

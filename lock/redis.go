@@ -192,18 +192,27 @@ func (a *attempt) acquire(ctx context.Context, stand bool) (fence uint64, again 
 
 // stand waits in line. It is woken when it is its turn, and asks by itself only
 // to be heard of, and for those who left without a word.
+//
+// A process that was paused finds that the time of its question is over, though the
+// answer may be there: it asks once more before it takes Redis for lost.
 func (a *attempt) stand(ctx context.Context) (begun time.Time, fence uint64, err error) {
 	turn, done, err := a.r.line.expect(ctx, a.token)
 	if err != nil {
 		return begun, 0, err
 	}
 	defer done()
+	late := false
 	for {
 		begun = time.Now()
 		fence, again, err := a.acquire(ctx, true)
+		if errors.Is(err, context.DeadlineExceeded) && ended(ctx) == nil && !late {
+			late = true
+			continue
+		}
 		if err != nil || fence > 0 {
 			return begun, fence, err
 		}
+		late = false
 		ask := time.NewTimer(again)
 		select {
 		case <-turn:
