@@ -8,17 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/announce"
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/gate/audience"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/testnode"
 	"github.com/dibs-dev/dibs/node"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // told are the delivery ids of all events of announcements, with how often each
 // was told.
@@ -165,7 +164,7 @@ func TestAnnounceRefused(t *testing.T) {
 			t.Errorf("%v", e)
 		}
 	}
-	followed(r, "shop", 3)
+	followed(r, "shop", 1000)
 	zero, one := int64(0), int64(1)
 	if e := r.Fails(tell("phone", announce.AnnouncementSpec{Merchant: "shop", Rate: &zero, Threshold: &zero, First: &one}), dibs.InvalidRequest); len(e.Faults) != 2 {
 		t.Errorf("%v", e)

@@ -5,15 +5,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/testnode"
 	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/orders"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // TestVerifyAProduct verifies the regular orders of one product by its name.
 func TestVerifyAProduct(t *testing.T) {

@@ -9,15 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/testnode"
 	"github.com/dibs-dev/dibs/node"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // A user who claims and cancels is stopped after MaxClaimsPerUser claims, and
 // their late testnode.Payment is due back; the first results are found all the same.

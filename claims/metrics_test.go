@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"testing"
 	"time"
@@ -84,11 +85,16 @@ func TestTracingCostsClaimsNothing(t *testing.T) {
 		r.Publish(r.Sale("c", 1))
 		r.Sell("c", 1)
 		req := dibs.ClaimRequest{CampaignID: "c", UserID: "u1"}
-		return testing.AllocsPerRun(1000, func() {
-			if res, err := r.Node.Claims.Claim(t.Context(), req); err != nil || res.Outcome != dibs.SoldOut {
-				t.Errorf("%v, %v", res.Outcome, err)
-			}
-		})
+		// What the node does beside is counted, too: the least of some rounds is the claims'.
+		least := math.Inf(1)
+		for range 5 {
+			least = min(least, testing.AllocsPerRun(1000, func() {
+				if res, err := r.Node.Claims.Claim(t.Context(), req); err != nil || res.Outcome != dibs.SoldOut {
+					t.Errorf("%v, %v", res.Outcome, err)
+				}
+			}))
+		}
+		return least
 	}
 	tracer := &idleTracer{}
 	if off, on := allocs(node.ServiceConfig{}), allocs(node.ServiceConfig{Tracer: tracer}); on > off || off > 1 {

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func TestClaimAnswers(t *testing.T) {
 	e, c := serve(t, client.Options{Token: "x"})

@@ -15,30 +15,19 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"github.com/dibs-dev/dibs/consumer"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := leaks(); err != nil {
+	if err := leaks.Find(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// leaks waits until what the tests started has ended: on a busy machine that
-// takes a while.
-func leaks() (err error) {
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
-		if err = goleak.Find(); err == nil {
-			return nil
-		}
-	}
-	return err
 }
 
 // rig is a broker with a consumer, and what was handled.

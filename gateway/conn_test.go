@@ -36,10 +36,18 @@ func TestTooMuchAtOnce(t *testing.T) {
 	if m := p.next("result"); m["id"] != "c" || m["outcome"] != "rate_limited" || m["code"] != 30011.0 || m["retry_after_ms"] == 0.0 {
 		t.Errorf("%v", m)
 	}
-	// The rate is used up by now.
-	p.send(message{"type": "ping", "id": "p"})
-	if m := p.next("error"); m["id"] != "p" || m["reason"] != "rate_limited" {
-		t.Errorf("%v", m)
+	// The rate is used up by now, or soon: on a slow machine some of it came back.
+	for n := 0; ; n++ {
+		p.send(message{"type": "ping", "id": "p"})
+		m, err := p.read()
+		must(t, err)
+		if m["type"] == "pong" && n < 20 {
+			continue
+		}
+		if m["type"] != "error" || m["id"] != "p" || m["reason"] != "rate_limited" {
+			t.Errorf("%v", m)
+		}
+		break
 	}
 	for range 20 {
 		p.send(message{"type": "claim", "id": "d", "campaign_id": sale})
@@ -136,14 +144,27 @@ func TestPlaces(t *testing.T) {
 	p := r.join("42")
 	p.send(message{"type": "subscribe", "campaign_id": sale})
 	p.next("subscribed")
-	p.next("campaign")
+	// The first position may come before the campaign.
+	campaign := false
+	position := func() message {
+		m, err := p.read()
+		must(t, err)
+		if m["type"] == "campaign" && !campaign {
+			campaign = true
+			m = p.next("position")
+		}
+		if m["type"] != "position" {
+			t.Fatalf("want a position, have %v", m)
+		}
+		return m
+	}
 	for want := int64(3); want > 0; want-- {
-		if m := p.next("position"); m["position"] != float64(want) || m["state"] != "waiting" || m["campaign_id"] != sale || m["admission"] != nil {
+		if m := position(); m["position"] != float64(want) || m["state"] != "waiting" || m["campaign_id"] != sale || m["admission"] != nil {
 			t.Errorf("position %d: %v", want, m)
 		}
 		at.Store(want - 1)
 	}
-	if m := p.next("position"); m["state"] != "admitted" || m["admission"] != "let me in" {
+	if m := position(); m["state"] != "admitted" || m["admission"] != "let me in" {
 		t.Errorf("%v", m)
 	}
 }

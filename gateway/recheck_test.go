@@ -200,12 +200,12 @@ func TestRevokedConnections(t *testing.T) {
 }
 
 // slowTurn lets claims wait until the end of a token.
-type slowTurn struct{ until time.Time }
+type slowTurn struct{ until func() time.Time }
 
 func (s slowTurn) Enter(context.Context, *dibs.ClaimRequest) (dibs.Result, bool) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for !time.Now().After(s.until) {
+	for !time.Now().After(s.until()) {
 		<-tick.C
 	}
 	return dibs.Result{}, true
@@ -213,13 +213,14 @@ func (s slowTurn) Enter(context.Context, *dibs.ClaimRequest) (dibs.Result, bool)
 
 // A token that ends while a claim waits for its turn claims nothing over a WebSocket either.
 func TestTokenThatEndsWhileAClaimWaits(t *testing.T) {
-	until := time.Now().Add(300 * time.Millisecond)
+	// The token begins when somebody signs in.
+	until := sync.OnceValue(func() time.Time { return time.Now().Add(2 * time.Second) })
 	hub, err := gateway.New(gateway.Config{Claims: shared.Claims, Snapshots: shared.Live.Snapshots, Limits: slowTurn{until}, Heartbeat: time.Minute, ReplyWithin: patience})
 	must(t, err)
 	t.Cleanup(hub.Close)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		check := func(context.Context, string) (tokens.Token, error) {
-			return tokens.Token{User: "dan", Until: until}, nil
+			return tokens.Token{User: "dan", Until: until()}, nil
 		}
 		if err := hub.WebSocket(w, r, check, dibs.Visitor{}); err != nil {
 			t.Error(err)

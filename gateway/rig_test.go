@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/gateway"
 	"github.com/dibs-dev/dibs/httpapi"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/node"
 )
 
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
-		if err := goleak.Find(); err != nil && code == 0 {
+		if err := leaks.Find(); err != nil && code == 0 {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}

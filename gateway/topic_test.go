@@ -20,7 +20,7 @@ func TestCampaignNews(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	r := start(t, gateway.Config{StockEvery: time.Millisecond})
-	sale := r.saleAt(shared, 2, time.Now().Add(300*time.Millisecond), time.Now().Add(time.Hour))
+	sale := r.saleAt(shared, 2, time.Now().Add(5*time.Second), time.Now().Add(time.Hour))
 	p, other := r.join("42"), r.join("43")
 	p.send(message{"type": "subscribe", "id": "s", "campaign_id": sale})
 	if m := p.next("subscribed"); m["id"] != "s" {

@@ -13,20 +13,22 @@ import (
 // The simulator pays in time, too late and twice, what is the user's own; production has none.
 func TestSimulatedPayments(t *testing.T) {
 	s := newStack(t, nil)
-	units, within, limit := int64(10), dibs.Duration(2*time.Second), int64(3)
-	_, err := s.admin.Campaigns.Create(context.Background(), dibs.CampaignSpec{
-		ID: "paid", Kind: dibs.Sale, Title: "paid", StartsAt: time.Now().Add(-time.Second), EndsAt: time.Now().Add(time.Hour), Limit: &limit,
-		Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: &within,
-	}, "")
-	must(t, err)
-	_, err = s.admin.Campaigns.Publish(context.Background(), "paid")
-	must(t, err)
+	units, limit := int64(10), int64(3)
+	for how, within := range map[string]time.Duration{"now": time.Hour, "late": 5 * time.Second, "twice": time.Hour} {
+		_, err := s.admin.Campaigns.Create(context.Background(), dibs.CampaignSpec{
+			ID: "paid-" + how, Kind: dibs.Sale, Title: "paid", StartsAt: time.Now().Add(-time.Second), EndsAt: time.Now().Add(time.Hour), Limit: &limit,
+			Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 500, Currency: "CNY"}, PayWithin: new(dibs.Duration(within)),
+		}, "")
+		must(t, err)
+		_, err = s.admin.Campaigns.Publish(context.Background(), "paid-"+how)
+		must(t, err)
+	}
 	for how, want := range map[string]string{
 		"now":   "[confirm:done]",
 		"late":  "[confirm:done]",
 		"twice": "[confirm:done repeat:done second:invalid_state]",
 	} {
-		id := s.ask("POST", "/v1/campaigns/paid/claims", "{}", asUser).json["id"].(string)
+		id := s.ask("POST", "/v1/campaigns/paid-"+how+"/claims", "{}", asUser).json["id"].(string)
 		body := fmt.Sprintf(`{"claim_id":%q,"how":%q}`, id, how)
 		if a := s.ask("POST", "/v1/dev/payments", body, "Authorization: Bearer dev_7"); a.status != 404 {
 			t.Errorf("somebody else's: %d %s", a.status, a.body)

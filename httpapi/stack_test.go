@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/engine/memengine"
@@ -24,13 +22,14 @@ import (
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/internal/fresh"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/redpacket"
 
 	"github.com/dibs-dev/dibs/node"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 const (
 	adminKey  = "dibs_test_admin_key_0123456789"

@@ -114,7 +114,7 @@ func TestKilledHolder(t *testing.T) {
 	eachKind(t, all, func(t *testing.T, k *kind) {
 		ctx := patient(t)
 		l := k.open(t, long)
-		p := k.start(t, short)
+		p := k.start(t, 4*short)
 		fence := p.fence()
 		p.signal(syscall.SIGKILL)
 		h, err := l.Lock(ctx, "child", lock.Options{})
@@ -133,7 +133,7 @@ func TestPausedHolder(t *testing.T) {
 	eachKind(t, mortal, func(t *testing.T, k *kind) {
 		ctx := patient(t)
 		l := k.open(t, long)
-		p := k.start(t, short)
+		p := k.start(t, 4*short)
 		fence := p.fence()
 		p.signal(syscall.SIGSTOP)
 		h, err := l.Lock(ctx, "child", lock.Options{})
@@ -219,12 +219,12 @@ func TestLateAnswer(t *testing.T) {
 		k.inLine(ctx, t, "child", 1)
 		must(t, theRedis.Freeze())
 		// By then it has asked again.
-		time.Sleep(life / 2)
+		<-time.After(life / 2)
 		p.signal(syscall.SIGSTOP)
-		time.Sleep(life)
+		<-time.After(life)
 		p.signal(syscall.SIGCONT)
 		// By then the time of its question is over.
-		time.Sleep(life / 10)
+		<-time.After(life / 10)
 		must(t, theRedis.Thaw())
 		must(t, h.Unlock(ctx))
 		if fence := p.fence(); fence <= h.Fence() {

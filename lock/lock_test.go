@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/lock"
 )
@@ -50,21 +50,11 @@ func TestMain(m *testing.M) {
 	if theZoo != nil {
 		theZoo.Kill()
 	}
-	if err := errors.Join(err, servers.StopAll(), os.RemoveAll(dir), leaks()); err != nil {
+	if err := errors.Join(err, servers.StopAll(), os.RemoveAll(dir), leaks.Find()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// leaks looks for goroutines that do not end. On a busy machine those of a
-// client take a while.
-func leaks() error {
-	for begun := time.Now(); ; {
-		if err := goleak.Find(); err == nil || time.Since(begun) > time.Minute {
-			return err
-		}
-	}
 }
 
 func startAll(dir string) error {
@@ -255,7 +245,7 @@ func TestBusy(t *testing.T) {
 		h, err := l.Lock(ctx, "busy", lock.Options{})
 		must(t, err)
 		for _, wait := range []time.Duration{lock.NoWait, 30 * time.Millisecond} {
-			if _, err := l.Lock(ctx, "busy", lock.Options{Wait: wait}); !errors.Is(err, lock.ErrBusy) {
+			if _, err := answered(ctx, l, "busy", lock.Options{Wait: wait}); !errors.Is(err, lock.ErrBusy) {
 				t.Errorf("waiting %s ends with %v", wait, err)
 			}
 		}

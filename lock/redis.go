@@ -156,8 +156,7 @@ func (r *Redis) take(ctx context.Context, name string, o Options) (Held, error) 
 	bounded, cancel, busy := waiting(ctx, &o)
 	defer cancel()
 	a := r.attempt(name, o.Shared)
-	begun := time.Now()
-	fence, _, err := a.acquire(bounded, false)
+	begun, fence, _, err := a.ask(bounded, false)
 	if err == nil && fence == 0 {
 		if o.Wait == NoWait {
 			return nil, ErrBusy
@@ -169,6 +168,19 @@ func (r *Redis) take(ctx context.Context, name string, o Options) (Held, error) 
 		return nil, errors.Join(busy(err), a.leave())
 	}
 	return a.hold(ctx, fence, begun)
+}
+
+// ask asks, and once more when the time of the question is over before the context's:
+// a process that was paused finds it so, though the answer may be there.
+func (a *attempt) ask(ctx context.Context, stand bool) (begun time.Time, fence uint64, again time.Duration, err error) {
+	for range 2 {
+		begun = time.Now()
+		fence, again, err = a.acquire(ctx, stand)
+		if !errors.Is(err, context.DeadlineExceeded) || ended(ctx) != nil {
+			break
+		}
+	}
+	return begun, fence, again, err
 }
 
 // acquire asks once.
@@ -192,27 +204,17 @@ func (a *attempt) acquire(ctx context.Context, stand bool) (fence uint64, again 
 
 // stand waits in line. It is woken when it is its turn, and asks by itself only
 // to be heard of, and for those who left without a word.
-//
-// A process that was paused finds that the time of its question is over, though the
-// answer may be there: it asks once more before it takes Redis for lost.
 func (a *attempt) stand(ctx context.Context) (begun time.Time, fence uint64, err error) {
 	turn, done, err := a.r.line.expect(ctx, a.token)
 	if err != nil {
 		return begun, 0, err
 	}
 	defer done()
-	late := false
 	for {
-		begun = time.Now()
-		fence, again, err := a.acquire(ctx, true)
-		if errors.Is(err, context.DeadlineExceeded) && ended(ctx) == nil && !late {
-			late = true
-			continue
-		}
+		begun, fence, again, err := a.ask(ctx, true)
 		if err != nil || fence > 0 {
 			return begun, fence, err
 		}
-		late = false
 		ask := time.NewTimer(again)
 		select {
 		case <-turn:

@@ -70,6 +70,10 @@ func TestZooKeeperRestarts(t *testing.T) {
 	if err := h.Context().Err(); err != nil {
 		t.Errorf("the holder has lost it: %v", context.Cause(h.Context()))
 	}
+	// The client needs a while until it is connected again.
+	another, err := l.Lock(ctx, "another", lock.Options{})
+	must(t, err)
+	must(t, another.Unlock(ctx))
 	must(t, h.Unlock(ctx))
 	if next := <-waited; next != nil {
 		if next.Fence() <= h.Fence() {

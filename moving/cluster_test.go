@@ -109,13 +109,10 @@ func TestAShardIsAway(t *testing.T) {
 			there = shard
 		}
 	}
-	ask := func(user, key string) (dibs.Result, error) {
-		return n.Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: c.ID, UserID: user, Key: key, Quantity: 1})
-	}
 	buyer := usersOf(c, there, 1)[0]
 	sold := int64(0)
 	for over := time.Now().Add(4 * time.Minute); sold < 10*int64(6-count(away)); {
-		r, err := ask(buyer, fmt.Sprint("key-", sold))
+		r, err := f.ask(n, c, buyer, fmt.Sprint("key-", sold))
 		if err == nil && r.Outcome == dibs.Granted {
 			sold++
 		} else if err == nil || time.Now().After(over) {
@@ -123,7 +120,7 @@ func TestAShardIsAway(t *testing.T) {
 		}
 	}
 	for _, user := range []string{buyer, usersOf(c, gone, 1)[0]} {
-		if r, err := ask(user, ""); !errors.Is(err, dibs.ErrUnavailable) {
+		if r, err := f.ask(n, c, user, ""); !errors.Is(err, dibs.ErrUnavailable) {
 			t.Errorf("with a server away: %v, %v", r.Outcome, err)
 		}
 	}

@@ -68,6 +68,7 @@ func TestJudge(t *testing.T) {
 			m := &Mover{engine: &counted{looks: test.looks}, log: slog.New(slog.DiscardHandler), now: time.Now, life: t.Context()}
 			p := m.pool(l)
 			first := m.look(t.Context(), p)
+			now := time.Now()
 			v := m.judge(t.Context(), p, &first, l.Changes(), test.wants)
 			switch {
 			case v == nil && test.left >= 0, v != nil && (v.left != test.left || v.away != test.away):
@@ -76,7 +77,7 @@ func TestJudge(t *testing.T) {
 				return
 			}
 			p.verdict.Store(v)
-			if p.holds(test.wants, time.Now()) == nil || p.holds(test.left, time.Now()) != nil {
+			if p.holds(test.wants, now) == nil || p.holds(test.left, now) != nil {
 				t.Error("it does not hold for what is wanted, or for what is left")
 			}
 			if p.holds(test.wants, time.Now().Add(goneTime)) != nil {

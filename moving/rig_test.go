@@ -88,11 +88,21 @@ func (f *fleet) claim(n *node.Node, c *dibs.Campaign, user, key string, quantity
 	}
 }
 
+// ask claims a unit, again while the answer is to come back.
+func (f *fleet) ask(n *node.Node, c *dibs.Campaign, user, key string) (dibs.Result, error) {
+	for over := time.Now().Add(time.Minute); ; {
+		r, err := n.Claims.Claim(f.Context(), dibs.ClaimRequest{CampaignID: c.ID, UserID: user, Key: key, Quantity: 1})
+		if !errors.Is(err, dibs.ErrOverloaded) || time.Now().After(over) {
+			return r, err
+		}
+	}
+}
+
 // soon claims a unit that is there. A node may refuse by what was true until Redis told
-// it of the change, and by no more than that.
+// it of the change, and units that came back are there when the outbox has sent them.
 func (f *fleet) soon(n *node.Node, c *dibs.Campaign, user string) {
 	f.Helper()
-	for over := time.Now().Add(200 * time.Millisecond); ; {
+	for over := time.Now().Add(10 * time.Second); ; {
 		r := f.claim(n, c, user, "key", 1)
 		if r.Outcome == dibs.Granted {
 			return

@@ -71,7 +71,7 @@ func (a *Answer) note() {
 	say(a.Source == embedded, "the costs are those of the project's own machine: measure yours with dibs plan --measure")
 	say(!a.Keeps, "the target is not kept: p99 is %.0f ms, and %s is wanted", a.All.P99, q.Target)
 	say(a.Keeps && a.All.P99 > overloadTarget, "users wait longer than a node's --overload-target of %d ms: it may refuse some claims as overloaded, to be sent again", overloadTarget)
-	say(q.Shards > 1, "create the campaign with --shards %d, on as many masters of a Redis Cluster; a red packet has one shard", q.Shards)
+	say(q.Shards > 1, "create the campaign with --shards %d, on as many masters of a Redis Cluster", q.Shards)
 	say(a.Lag.Most > maxBacklog, "more than %d grants wait for the ledger: a node refuses claims then, unless --max-backlog is raised", maxBacklog)
 	say(q.ClientsHere, "the clients use the processors of the node")
 }

@@ -63,7 +63,7 @@ func rushOf(users int64) Question {
 // crowds is what crowds of different sizes need.
 func crowds(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("| users in 10 s | units | nodes of 8 cores | Redis | p50 | p99 | sold out after | ledger has all after | memory of a node |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| users in 10 s | units | nodes of 8 cores | cores of Redis | p50 | p99 | sold out after | all is in the ledger after | memory of a node |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, users := range []int64{10_000, 100_000, 1_000_000, 2_000_000, 10_000_000, 100_000_000} {
 		a := ask(t, rushOf(users))
 		if a.SoldOut == nil || !a.Keeps {
@@ -97,7 +97,7 @@ func byNodes(t *testing.T) string {
 // byShards is how many grants a second some cores of Redis take, with a hundred nodes.
 func byShards(t *testing.T) string {
 	var b strings.Builder
-	b.WriteString("| cores of Redis | a unit for each user | breaks first | ledger has all of 10 s after |\n|---|---|---|---|\n")
+	b.WriteString("| cores of Redis | a unit for each user | breaks first | the grants of 10 s are in the ledger after |\n|---|---|---|---|\n")
 	for _, shards := range []int{1, 2, 4, 8, 16, 32, 64} {
 		q := rushOf(int64(shards) * 1_000_000)
 		q.Stock, q.Nodes, q.Shards = q.Users, 100, shards

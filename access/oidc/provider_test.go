@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"go.uber.org/goleak"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/openid"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 const console = "http://127.0.0.1:9"
 

@@ -15,7 +15,7 @@ import (
 )
 
 // soon is within what time a verb says what is wrong.
-const soon = 5 * time.Second
+const soon = 30 * time.Second
 
 // secretInURL is a password that must never be shown.
 const secretInURL = "hunter2-do-not-show"

@@ -61,7 +61,7 @@ type published struct {
 // are none.
 func drawnAgain(s *shop) {
 	s.asAdmin()
-	starts := time.Now().Add(3 * time.Second)
+	starts := time.Now().Add(15 * time.Second)
 	s.campaign("draw", func(c *dibs.CampaignSpec) {
 		c.StartsAt = starts
 		c.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.Lottery, RegistrationClosesAt: starts.Add(-time.Second), Winners: 2}}

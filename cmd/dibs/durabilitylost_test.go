@@ -42,7 +42,7 @@ func TestDurabilityLost(t *testing.T) {
 		}
 		c.granted(i, "sale", "earlya")
 	}
-	if took := time.Since(changed); took > 2*time.Second {
+	if took := time.Since(changed); took > 20*time.Second {
 		t.Errorf("claims are refused %s after the change", took)
 	}
 	for i, n := range c.nodes {

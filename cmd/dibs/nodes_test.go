@@ -161,10 +161,14 @@ func (c *cluster) refused(i int, campaign, user, want string) {
 	}
 }
 
-// granted fails unless a claim at a node is granted, and returns its id.
+// granted fails unless a claim at a node is granted, and returns its id. A node may refuse
+// by what was true until Redis has told it of a change.
 func (c *cluster) granted(i int, campaign, user string) string {
 	c.t.Helper()
 	id, reason := c.claim(i, campaign, user)
+	for begun := time.Now(); id == "" && time.Since(begun) < 10*time.Second; {
+		id, reason = c.claim(i, campaign, user)
+	}
 	if id == "" {
 		c.t.Errorf("node %d refuses %s: %s", i, user, reason)
 	}

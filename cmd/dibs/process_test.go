@@ -109,7 +109,7 @@ func (p *process) code(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(clitest.Patience):
+	case <-time.After(5 * clitest.Patience):
 		t.Fatalf("the process does not end:\n%s%s", p.out, p.err)
 	}
 	var exit *exec.ExitError

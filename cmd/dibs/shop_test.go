@@ -130,7 +130,7 @@ func (s *shop) as(user string) *client.Client {
 
 // unpaidOrder: an order whose time runs out is sold to the next one who presses.
 func unpaidOrder(s *shop) {
-	within, units := dibs.Duration(3*time.Second), int64(1)
+	within, units := dibs.Duration(12*time.Second), int64(1)
 	s.campaign("brief", func(c *dibs.CampaignSpec) {
 		c.Stock.Units, c.PayWithin, c.Price = &units, &within, &dibs.Money{Amount: 500, Currency: "CNY"}
 	})

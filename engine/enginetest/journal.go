@@ -299,7 +299,7 @@ func checkAppended(r *rig) {
 
 // signalTimeout is how long a signal may take, which is due when its entry is
 // durable.
-const signalTimeout = 3 * time.Second
+const signalTimeout = 30 * time.Second
 
 // signalled waits for a signal after the grant of a number.
 func (r *rig) signalled(i int) {

@@ -38,7 +38,7 @@ func effectOf(err error) dibs.Effect {
 // that has not decided for so long.
 const (
 	persistPause = 5 * time.Millisecond
-	persistMost  = 5 * time.Second
+	persistMost  = 30 * time.Second
 )
 
 // persist claims until there is a decision, as a client with a key does. An

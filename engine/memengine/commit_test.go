@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/engine/memengine"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/ledger/sqlledger"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // faulty is a real journal whose appends and readings can be made to fail: the
 // faults lie around it, not in its place.

@@ -247,7 +247,7 @@ func clockOf(t *testing.T, c rueidis.Client) int64 {
 // they hear of the effect is true.
 func TestGoneServerIsUnavailable(t *testing.T) {
 	r := startRedis(t, servers.RedisAlways...)
-	e := openEngine(t, redisengine.Config{URL: r.URL(), Deadline: 50 * time.Millisecond, Patience: 200 * time.Millisecond})
+	e := openEngine(t, redisengine.Config{URL: r.URL(), Deadline: 50 * time.Millisecond, Patience: time.Second})
 	shard := openSale(t, e, 10, nil)
 	ask := func(user string) (dibs.Decision, error) {
 		return e.Claim(t.Context(), dibs.EngineClaim{Shard: shard, UserID: user, Key: 1, Quantity: 1})

@@ -202,7 +202,7 @@ func TestBehindIsShutForAll(t *testing.T) {
 // journal of the epoch in which he heard, and nothing starts anew by itself.
 func TestFlushUnderLoad(t *testing.T) {
 	r := startRedis(t)
-	e := openEngine(t, redisengine.Config{URL: r.URL(), Deadline: 50 * time.Millisecond, Patience: 300 * time.Millisecond})
+	e := openEngine(t, redisengine.Config{URL: r.URL(), Deadline: 50 * time.Millisecond, Patience: 2 * time.Second})
 	shard := openSale(t, e, 1_000_000, nil)
 	c := connect(t, r)
 	var granted, refused atomic.Int64

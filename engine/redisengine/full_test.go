@@ -57,7 +57,7 @@ func (f *fleet) die(n *member, wire *cable) {
 	if err := n.Close(gone); err == nil {
 		f.Error("a node that is cut off has settled what it granted")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	f.Logf("the dead node's engine closes with: %v", n.engine.Close(ctx))
 	must(f, n.ledger.Close())

@@ -85,7 +85,8 @@ func TestLostLevelsAreRefused(t *testing.T) {
 			_, err := u.engines[0].Claim(t.Context(), yes)
 			must(t, err)
 			quickest := time.Hour
-			for range 2 {
+			// On a busy machine some rounds take longer.
+			for n := 0; n < 2 || quickest > time.Second && n < 10; n++ {
 				u.until(dibs.Granted)
 				set(c.wrong)
 				quickest = min(quickest, u.until(dibs.Unavailable))

@@ -14,11 +14,12 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/engine/enginetest"
 	"github.com/dibs-dev/dibs/engine/redisengine"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(
+	leaks.Main(
 		m,
 		// The driver of a cluster keeps connections that it has replaced for five
 		// seconds, and looks at the slots a second later, whether it is closed or not.

@@ -280,9 +280,15 @@ func (r *rush) more(n int64) {
 // settle moves the whole journal into the book.
 func (r *rush) settle() {
 	r.t.Helper()
+	r.settleSome(math.MaxInt)
+}
+
+// settleSome moves at most so many entries of the journal into the book.
+func (r *rush) settleSome(most int) {
+	r.t.Helper()
 	node := (*r.nodes.Load())[0]
 	for limit := time.Now().Add(time.Minute); ; pause(r.t.Context(), 10*time.Millisecond) {
-		_, err := r.book.Settle(r.t.Context(), node, math.MaxInt)
+		_, err := r.book.Settle(r.t.Context(), node, most)
 		if err == nil {
 			return
 		}

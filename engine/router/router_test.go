@@ -11,17 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/engine/enginetest"
 	"github.com/dibs-dev/dibs/engine/redisengine"
 	"github.com/dibs-dev/dibs/engine/router"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/live"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func must(tb testing.TB, err error) {
 	tb.Helper()

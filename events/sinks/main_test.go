@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/events/sinks"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/node"
 
@@ -30,22 +29,11 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
-	if err := errors.Join(servers.StopAll(), leaks()); err != nil {
+	if err := errors.Join(servers.StopAll(), leaks.Find()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
-}
-
-// leaks waits until what the tests started has ended: on a busy machine that
-// takes a while.
-func leaks() (err error) {
-	for until := time.Now().Add(patience); time.Now().Before(until); {
-		if err = goleak.Find(); err == nil {
-			return nil
-		}
-	}
-	return err
 }
 
 // shop is a node with a campaign that has begun.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/gate/overload"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/node"
 )
@@ -30,7 +31,11 @@ const adminKey = "load-test-admin-key"
 // returns its address.
 func serve(t *testing.T, around func(http.Handler) http.Handler) (*node.Service, *url.URL) {
 	t.Helper()
-	nd, err := node.Open(t.Context(), node.Config{Dir: t.TempDir(), Migrate: true})
+	nd, err := node.Open(t.Context(), node.Config{
+		Dir: t.TempDir(), Migrate: true,
+		// JMeter beside it may take the processors for a moment; nothing is to be refused for that.
+		Overload: overload.Config{Target: time.Minute},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -28,7 +27,7 @@ func TestMain(m *testing.M) {
 		code = m.Run()
 		theRedis.Kill()
 	}
-	if err := errors.Join(err, os.RemoveAll(dir), goleak.Find()); err != nil {
+	if err := errors.Join(err, os.RemoveAll(dir), leaks.Find()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -17,11 +17,11 @@ import (
 
 // readmeShell stands before the README's commands: what compiles is there
 // already, the server of the first command runs already, and what shows a
-// campaign until a key is pressed is stopped after a second.
+// campaign until a key is pressed is stopped after five seconds.
 const readmeShell = `
 go() { shift 2; if [ "$1" != dev ]; then command dibs "$@"; fi; }
 make() { [ "$1" = build ]; }
-dibs() { if [ "$2" = watch ]; then timeout --preserve-status -s INT 1 dibs "$@"; else command dibs "$@"; fi; }
+dibs() { if [ "$2" = watch ]; then timeout --preserve-status -s INT 5 dibs "$@"; else command dibs "$@"; fi; }
 trap 'echo "FAILED: $BASH_COMMAND"' ERR
 trap 'kill $(jobs -p); wait' EXIT
 `
@@ -58,7 +58,7 @@ func readmeRuns(t *testing.T, bin, page string) {
 	for i, block := range commands {
 		fmt.Fprintf(&script, "printf '\\n=== %d\\n'\n%s\n", i, addresses.Replace(block))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), pageTime)
 	defer cancel()
 	shell := exec.CommandContext(ctx, "bash", "-c", script.String())
 	shell.Dir = t.TempDir()

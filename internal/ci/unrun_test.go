@@ -38,8 +38,8 @@ var unrun = map[string][]string{
 		`make pages`,
 		`dibs account deposit host --amount 100,000CNY --ref transfer-2`,
 		`dibs rehearse --kind redpacket --stock 100000 --users 100000 --requests 120000 --concurrency 1000`,
-		`dibs plan --users 2e6 --stock 1e5 --over 10s --engine redis --durability durable`,
-		`dibs plan --measure costs.json --data DIR`,
+		`dibs plan --users 2e6 --stock 1e5 --over 10s --engine redis --cores 8 --shards -1`,
+		`dibs plan --measure costs.json --data DIR --engine redis://test-redis:6379 --ledger mysql://dibs:PASSWORD@test-db:3306/dibs`,
 		`make sim`,
 	},
 	"It needs a tool that this package does not have, or a file beside it; examples/load runs the plans.": {
@@ -55,6 +55,7 @@ var unrun = map[string][]string{
 		`skopeo copy --all oci-archive:$(ls dist/dibs_*_oci.tar) docker://registry.example/dibs:1.0.0`,
 		`redis-cli ACL SETUSER dibs on '>PASSWORD' '~dibs:*' -@all +@hash +@string +@list +@set +@stream +@scripting +@keyspace +@connection '+config|get' +info +wait +time`,
 		`docker compose -f examples/monitoring/compose.yaml up --detach`,
+		`export PATH="$PWD/bin:$PATH" DIBS_URL=http://127.0.0.1:8080 DIBS_ADMIN_KEY=dibs-dev-admin-key`,
 		`mariadb-dump --single-transaction dibs > dibs.sql`,
 		`systemctl stop dibs`,
 		`redis-cli HDEL dibs:shards 2:0`,
@@ -80,9 +81,8 @@ var unrun = map[string][]string{
 		`dibs user show u-42`,
 		`dibs verify --url http://127.0.0.1:8081 --repair --older-ledger continue phone-noon`,
 		`dibs campaign pause phone-noon --url http://127.0.0.1:8081`,
-		`dibs campaign create --id phone --units 1000000 --shards 6 …`,
 		`curl -X PATCH -H "Authorization: Bearer $DIBS_ADMIN_KEY" -H 'Content-Type: application/json' -d '{"shards":8}' $DIBS_URL/v1/campaigns/phone`,
-		`dibs redpacket create --id rain --title "Rain" --total 100,000CNY --count 100000 --shards 6 --sender host --ends +1h --publish`,
+		`dibs account deposit host --amount 100,000CNY --ref transfer-shards`,
 	},
 }
 

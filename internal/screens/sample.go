@@ -17,8 +17,8 @@ const sample = `(async () => {
 		await call("POST", "/v1/campaigns", { id, kind: "sale", title, starts_at: at(-60), ends_at: at(7200), stock: { units: 100 }, ...more });
 		await call("POST", "/v1/campaigns/" + id + "/publish");
 	};
-	const soon = at(1.5);
-	await campaign("draw", "Phone by lottery", { starts_at: at(3), gate: { room: { mode: "lottery", registration_closes_at: soon, winners: 3 } } });
+	const soon = at(10);
+	await campaign("draw", "Phone by lottery", { starts_at: at(12), gate: { room: { mode: "lottery", registration_closes_at: soon, winners: 3 } } });
 	for (let i = 0; i < 8; i++) await fetch("/v1/campaigns/draw/lottery/entries", { method: "POST", credentials: "omit", headers: { Authorization: "Bearer dev_" + i } });
 	await campaign("queue", "Mug with a waiting room", { gate: { room: { mode: "fifo", rate: 20 } } });
 	for (let i = 0; i < 30; i++) await fetch("/v1/campaigns/queue/queue", { method: "POST", credentials: "omit", headers: { Authorization: "Bearer dev_" + i } });

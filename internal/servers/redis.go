@@ -31,6 +31,8 @@ type Redis struct {
 
 	mu   sync.Mutex
 	proc *proc
+	// ran says that it has run on its port before.
+	ran bool
 }
 
 // RedisAlways makes every answer wait until what it tells is on disk.
@@ -69,6 +71,9 @@ func startRedis(s *Server, arguments func(r *Redis) ([]string, error)) (*Redis, 
 	return nil, fmt.Errorf("servers: redis-server found no port; see %s: %w", s.log(), errEnded)
 }
 
+// portPatience is how long a server that starts again waits for its port.
+const portPatience = 10 * time.Second
+
 var errEnded = errors.New("servers: redis-server has ended")
 
 // Addr is where the server listens, host:port.
@@ -91,13 +96,25 @@ func (r *Redis) Process() *os.Process {
 // files and answers.
 //
 // errEnded means that the process has ended by itself, for want of the port most
-// times, and that a start on another port may succeed.
+// times, and that a start on another port may succeed. One that has run before keeps
+// its port, and waits until who has taken it meanwhile gives it back.
 func (r *Redis) Start() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.proc != nil {
 		return errors.New("servers: redis-server runs")
 	}
+	for begun := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		err := r.start()
+		r.ran = r.ran || err == nil
+		if !r.ran || !errors.Is(err, errEnded) || time.Since(begun) > portPatience {
+			return err
+		}
+	}
+}
+
+// start starts the process once.
+func (r *Redis) start() error {
 	args := slices.Concat(r.first, []string{
 		"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", r.server.dir, "--save", "", "--daemonize", "no",
 	}, r.args)
@@ -204,7 +221,7 @@ func (r *Redis) Do(ctx context.Context, args ...string) (rueidis.RedisMessage, e
 	opt := rueidis.ClientOption{
 		InitAddress: []string{r.Addr()}, ForceSingleClient: true, DisableCache: true, DisableRetry: true,
 	}
-	opt.Dialer.Timeout = 2 * time.Second
+	opt.Dialer.Timeout = 5 * time.Second
 	if deadline, ok := ctx.Deadline(); ok {
 		opt.Dialer.Timeout = min(opt.Dialer.Timeout, max(time.Until(deadline), time.Millisecond))
 	}

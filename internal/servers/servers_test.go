@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -33,7 +32,7 @@ func TestMain(m *testing.M) {
 		select {}
 	}
 	code := m.Run()
-	err := errors.Join(servers.StopAll(), goleak.Find())
+	err := errors.Join(servers.StopAll(), leaks.Find())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

@@ -8,14 +8,13 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"go.uber.org/goleak"
-
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if err := errors.Join(servers.StopAll(), goleak.Find()); err != nil {
+	if err := errors.Join(servers.StopAll(), leaks.Find()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -119,10 +119,11 @@ func cached() []Experiment {
 }
 
 func expiresBetween(ctx context.Context, s *shop) (seen Seen, err error) {
-	if err := s.load(ctx, lifetime); err != nil {
+	if err := s.load(ctx, time.Minute); err != nil {
 		return seen, err
 	}
 	there := s.c.run("EXISTS stock")
+	s.c.run("PEXPIRE stock 20")
 	if err := s.gone(ctx); err != nil {
 		return seen, err
 	}

@@ -1,26 +1,25 @@
 package rehearsal_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/lab/rehearsal"
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if err := os.RemoveAll(made); err != nil && code == 0 {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-		os.Exit(code)
-	}))
+	code := m.Run()
+	if err := errors.Join(os.RemoveAll(made), leaks.Find()); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // table returns a report as people see it, for failures.

@@ -97,7 +97,7 @@ func collide(t *testing.T, s *settler, ledgers []*sqlledger.Ledger) {
 
 // serverDies kills the server that is written to: the others go on.
 func serverDies(t *testing.T, s *settler, g *servers.Galera, ledgers []*sqlledger.Ledger) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	s.l = ledgers[2]
 	s.grow(100)
@@ -121,7 +121,7 @@ func serverDies(t *testing.T, s *settler, g *servers.Galera, ledgers []*sqlledge
 // noMajority kills two of three: the third refuses everything and says why, and
 // goes on once another is back.
 func noMajority(t *testing.T, s *settler, g *servers.Galera, ledgers []*sqlledger.Ledger) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	g.Node(1).Kill()
 	g.Node(2).Kill()

@@ -10,10 +10,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/fresh"
+	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/ledger/sqlledger"
 )
@@ -76,7 +75,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	if err := errors.Join(servers.StopAll(), goleak.Find()); err != nil {
+	if err := errors.Join(servers.StopAll(), leaks.Find()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

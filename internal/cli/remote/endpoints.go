@@ -24,7 +24,7 @@ func newEndpointsCommand() *cobra.Command {
 		byID("delete ID", "Delete a webhook with its deliveries",
 			of(func(c *client.Client) one[webhooks.EndpointView] { return c.Webhooks.Delete }), endpointTable),
 		byID("disable ID", "Post nothing to a webhook until it is enabled", disable(true), endpointTable),
-		byID("enable ID", "Post to a webhook again, from now on", disable(false), endpointTable),
+		byID("enable ID", "Post to a webhook again, what waited first", disable(false), endpointTable),
 	)
 }
 
