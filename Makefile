@@ -16,7 +16,7 @@ PACKAGES ?= $(shell echo $$(($$(nproc) + 2)))
 # is left to wait for alone in the end.
 FIRST := ./cmd/dibs ./engine/redisengine ./ledger/sqlledger
 # The longest that one package's tests may take.
-TIMEOUT ?= 15m
+TIMEOUT ?= 30m
 FUZZTIME ?= 1m
 # The share of the soak campaigns: 100 takes about two hours on two processors; see internal/ci/soak.sh.
 SOAK ?= 100
