@@ -114,9 +114,11 @@ func load(ctx context.Context, dir string, patterns ...string) (*house, error) {
 // -e lists packages with errors too, and -export builds what is not in the cache,
 // which may take minutes the first time.
 func list(ctx context.Context, dir string, patterns []string) ([]listed, error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-e", "-deps", "-export",
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-e", "-deps", "-export", "-trimpath",
 		"-json=ImportPath,Dir,Export,DepOnly,GoFiles,CgoFiles,IgnoredGoFiles,TestImports,XTestImports,Module", "--"}, patterns...)...)
 	cmd.Dir = dir
+	// As a release is built, and as vet reads it in make test: else all is compiled once more.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
