@@ -14,7 +14,7 @@ TOOL := go tool -modfile=tools.mod
 PACKAGES ?= $(shell echo $$(($$(nproc) + 2)))
 # The packages whose tests wait for servers most are begun first, so that nothing
 # is left to wait for alone in the end.
-FIRST := ./cmd/dibs ./engine/redisengine ./ledger/sqlledger
+FIRST := ./cmd/dibs ./engine/redisengine ./ledger/sqlledger ./httpapi ./plan
 # The longest that one package's tests may take.
 TIMEOUT ?= 30m
 FUZZTIME ?= 1m

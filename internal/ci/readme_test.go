@@ -3,6 +3,7 @@ package ci_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -23,7 +25,8 @@ go() { shift 2; if [ "$1" != dev ]; then command dibs "$@"; fi; }
 make() { [ "$1" = build ]; }
 dibs() { if [ "$2" = watch ]; then timeout --preserve-status -s INT 5 dibs "$@"; else command dibs "$@"; fi; }
 trap 'echo "FAILED: $BASH_COMMAND"' ERR
-trap 'kill $(jobs -p); wait' EXIT
+# A job that is a function has its program as a child: the whole group ends.
+trap 'trap "" TERM; kill -- -$$; wait' EXIT
 `
 
 // readmeServe is where the READMEs start dibs serve, beside the server of their first
@@ -66,10 +69,12 @@ func readmeRuns(t *testing.T, bin, page string) {
 	// The defaults of the program are the address of dibs dev, which is taken: what a
 	// command needs beside it, the README must set.
 	shell.Env = append(shell.Env, "PATH="+bin+":"+os.Getenv("PATH"), "DIBS_LISTEN="+strings.TrimPrefix(dev, "http://"), "DIBS_URL="+dev)
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.WaitDelay = 20 * time.Second
 	said, err := shell.CombinedOutput()
 	printed := regexp.MustCompile(`(?m)^=== \d\n`).Split(string(said), -1)
-	if strings.Contains(string(said), "FAILED: ") || len(printed) != 5 {
+	// What holds the output still runs.
+	if errors.Is(err, exec.ErrWaitDelay) || strings.Contains(string(said), "FAILED: ") || len(printed) != 5 {
 		t.Fatalf("%v:\n%s", err, said)
 	}
 	sameMembers(t, blocks(page, "json")[0], printed[2])
