@@ -168,7 +168,10 @@ func startDev(ctx context.Context) (url, login string, stop func(), err error) {
 		return "", "", nil, err
 	}
 	bin := filepath.Join(dir, "dibs")
-	if said, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "github.com/dibs-dev/dibs/cmd/dibs").CombinedOutput(); err != nil {
+	// As a release is built, and everything else that tests build: else all is compiled once more.
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", bin, "github.com/dibs-dev/dibs/cmd/dibs")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := build.CombinedOutput(); err != nil {
 		return "", "", nil, fmt.Errorf("building dibs: %w\n%s", err, said)
 	}
 	log, err := os.Create(filepath.Join(dir, "log"))

@@ -15,7 +15,7 @@ import (
 // and TestPlanted without it.
 func everyday() uint64 {
 	if raced {
-		return 30
+		return 12
 	}
 	return 300
 }
