@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/maypok86/otter/v2"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/bounded"
 	"github.com/dibs-dev/dibs/tokens"
 )
 
@@ -84,13 +84,13 @@ type userTokens struct {
 	revoked  Revoked
 	allowDev bool
 	now      func() time.Time
-	known    *otter.Cache[string, verified]
+	known    bounded.Cache[string, verified]
 }
 
 // newUserTokens returns what verifies tokens by users, nil for none, and where
 // allowDev is set accepts those of development.
 func newUserTokens(users Authenticator, revoked Revoked, allowDev bool, now func() time.Time) (*userTokens, error) {
-	known, err := otter.New(&otter.Options[string, verified]{MaximumSize: cachedTokens})
+	known, err := bounded.New[string, verified](cachedTokens)
 	if err != nil {
 		return nil, err
 	}

@@ -35,12 +35,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/seal"
-
 	"github.com/dibs-dev/dibs/gate"
+	"github.com/dibs-dev/dibs/internal/bounded"
+	"github.com/dibs-dev/dibs/internal/seal"
 )
 
 // Config configures rooms. Ledger and Key are required.
@@ -85,11 +83,11 @@ type Rooms struct {
 	// halls are rooms by the numbers of their campaigns, lots lotteries.
 	halls sync.Map // uint32 -> *hall
 	lots  sync.Map // uint32 -> *lot
-	known *otter.Cache[who, knownPlace]
+	known bounded.Cache[who, knownPlace]
 	// entries are registrations that this node has told their users.
-	entries *otter.Cache[who, gate.LotteryEntry]
+	entries bounded.Cache[who, gate.LotteryEntry]
 	// given are admissions that users have.
-	given *otter.Cache[who, given]
+	given bounded.Cache[who, given]
 
 	watchers struct {
 		mu   sync.Mutex
@@ -146,9 +144,9 @@ func New(cfg Config) (*Rooms, error) {
 // openCaches makes what a node remembers of users.
 func (r *Rooms) openCaches() error {
 	var errs [3]error
-	r.known, errs[0] = otter.New(&otter.Options[who, knownPlace]{MaximumSize: knownPlaces})
-	r.entries, errs[1] = otter.New(&otter.Options[who, gate.LotteryEntry]{MaximumSize: knownPlaces})
-	r.given, errs[2] = otter.New(&otter.Options[who, given]{MaximumSize: knownPlaces})
+	r.known, errs[0] = bounded.New[who, knownPlace](knownPlaces)
+	r.entries, errs[1] = bounded.New[who, gate.LotteryEntry](knownPlaces)
+	r.given, errs[2] = bounded.New[who, given](knownPlaces)
 	return errors.Join(errs[:]...)
 }
 

@@ -3,8 +3,9 @@ package web
 import (
 	"net/http"
 
-	"github.com/maypok86/otter/v2"
 	"golang.org/x/text/language"
+
+	"github.com/dibs-dev/dibs/internal/bounded"
 )
 
 // The bounds of the cache of Accept-Language headers: how many headers, and how
@@ -17,11 +18,11 @@ const (
 // languages decides between English and Chinese. Browsers send few different
 // headers, so that a cache answers nearly all requests.
 type languages struct {
-	known *otter.Cache[string, bool]
+	known bounded.Cache[string, bool]
 }
 
 func newLanguages() (*languages, error) {
-	c, err := otter.New(&otter.Options[string, bool]{MaximumSize: cachedLanguages})
+	c, err := bounded.New[string, bool](cachedLanguages)
 	if err != nil {
 		return nil, err
 	}
