@@ -3,82 +3,11 @@ package claims
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/histogram"
 	"github.com/dibs-dev/dibs/live"
-	"github.com/dibs-dev/dibs/moving"
 )
-
-// Ledger finds claims that were settled.
-type Ledger interface {
-	// Totals returns a shard's sums. ErrNotFound.
-	Totals(ctx context.Context, shard dibs.ShardID) (live.ShardTotals, error)
-	// Claim returns one by position. ErrNotFound.
-	Claim(ctx context.Context, p dibs.Position) (*dibs.Claim, error)
-	// ClaimByKey returns a user's claim by the hash of its request key.
-	// ErrNotFound.
-	ClaimByKey(ctx context.Context, campaign uint32, user string, key uint64) (*dibs.Claim, error)
-	// ClaimList lists newest first when UserID is set, else in the order of
-	// positions.
-	ClaimList(ctx context.Context, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
-	// References returns the references of those of some claims that have one.
-	References(ctx context.Context, at []dibs.Position) (map[dibs.Position]string, error)
-}
-
-// Claims takes claims to the engine, and finds them again.
-type Claims struct {
-	registry *live.Registry
-	lookups  *live.Lookups
-	settler  *live.Settler
-	loader   *live.Loader
-	aside    *live.Quarantine
-	engine   dibs.Engine
-	ledger   Ledger
-	moving   *moving.Mover
-	ids      dibs.ClaimIDs
-	ledgered bool
-	gates    []dibs.Gate
-	guard    Guard
-	revoked  func(user, id string, issued time.Time) bool
-
-	granted, replayed atomic.Int64
-	// gateTimes are what stands before the engine; engineTimes are from there to an
-	// answer that lasts, of grants, since most refusals are made from memory;
-	// ledgerTimes what grants wait for at the level ledgered, all of them.
-	gateTimes, engineTimes, ledgerTimes *histogram.Histogram
-}
-
-// Config is what Claims is made of; Gates and Guard may be absent.
-type Config struct {
-	Live   *live.Node
-	Engine dibs.Engine
-	Ledger Ledger
-	// Moving brings units to shards that have none left; see dryShard.
-	Moving *moving.Mover
-	IDs    dibs.ClaimIDs
-	// Ledgered makes a yes wait until the ledger has it.
-	Ledgered bool
-	// Gates are asked, in order, before a claim on a campaign with a gate reaches the engine.
-	Gates []dibs.Gate
-	// Guard bounds the claims that the engine decides at a time.
-	Guard Guard
-	// Revoked reports whether a user's token was revoked, by its id and when it was issued; nil for never. Only claims
-	// that have waited are asked about.
-	Revoked func(user, id string, issued time.Time) bool
-}
-
-// New returns Claims on a node's campaigns.
-func New(c Config) *Claims {
-	return &Claims{
-		registry: c.Live.Registry, lookups: c.Live.Lookups, settler: c.Live.Settler, loader: c.Live.Loader, aside: c.Live.Quarantine,
-		engine: c.Engine, ledger: c.Ledger, moving: c.Moving, ids: c.IDs, ledgered: c.Ledgered, gates: c.Gates, guard: c.Guard, revoked: c.Revoked,
-		gateTimes: histogram.NewTimeHistogram(), engineTimes: histogram.NewTimeHistogram(), ledgerTimes: histogram.NewTimeHistogram(),
-	}
-}
 
 // Claim decides a claim request. A refusal is a Result, not an error; errors
 // are *Error of InvalidRequest, Unauthenticated (the token ended in a queue),
@@ -331,56 +260,4 @@ func (s *Claims) failed(l *live.Campaign, err error) error {
 	}
 	l.Refuse(e.Reason)
 	return e
-}
-
-// LevelLost is the refusal of a claim whose yes would survive less than the level
-// says.
-var LevelLost = &dibs.Error{
-	Reason: dibs.Unavailable, Effect: dibs.EffectNone, RetryAfter: time.Second,
-	Detail: dibs.Text{
-		EN: "a claim could not be kept as safely as promised now; claims go on when it can",
-		ZH: "当前无法按承诺的持久级别保存领取结果，恢复后将继续",
-	},
-}
-
-// beingSpread refuses a claim while a campaign gets more shards: this node, or the
-// shard, does not know yet.
-var beingSpread = &dibs.Error{
-	Reason: dibs.Unavailable, Effect: dibs.EffectNone, RetryAfter: time.Second,
-	Detail: dibs.Text{EN: "the campaign is being divided over more shards: try again", ZH: "活动正在扩展到更多分片，请稍后重试"},
-}
-
-var (
-	uncounted = &dibs.Error{
-		Reason: dibs.Unavailable, Effect: dibs.EffectNone, RetryAfter: time.Second,
-		Detail: dibs.Text{
-			EN: "the campaigns that share the limit of this product are being loaded; claims go on when all are counted",
-			ZH: "正在加载共享该产品限购的活动，全部计入后将继续",
-		},
-	}
-	// ErrTokenEnded refuses a claim whose token ended, or was revoked, while it waited. It was not decided.
-	ErrTokenEnded = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the token ended while the claim waited for its turn", ZH: "请求排队期间令牌已失效"})
-	backlogFull   = &dibs.Error{
-		Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: time.Second,
-		Detail: dibs.Text{EN: "too many claims wait to be settled", ZH: "待结算的记录过多"},
-	}
-)
-
-// sampleOf is of how many claims one is timed: two looks at the clock would be
-// a good part of what a refusal costs.
-const sampleOf = 64
-
-// sampled picks one of sampleOf by the random source of each thread, so that
-// claims write nothing that others read.
-func sampled() bool { return rand.Uint64()%sampleOf == 0 }
-
-// Guard bounds the claims that the engine decides at a time. It is asked by all
-// claims at once, after the gates and before the engine, so its cost is part of the
-// claim path.
-type Guard interface {
-	// Enter takes a place for a claim; false means that there is none, and that
-	// the claim is to be refused. mark is for Leave.
-	Enter() (mark int64, ok bool)
-	// Leave gives the place back once the claim is answered.
-	Leave(mark int64)
 }
