@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 
@@ -12,6 +13,14 @@ import (
 // MaxListed bounds the entries in quarantine that a node keeps in mind. While there are
 // more, it asks the ledger.
 const MaxListed = 1000
+
+// maxQuarantined is how many entries of a shard may be in quarantine. One is an
+// accident; so many are a ledger that is at odds with itself, and settling on
+// would spread it.
+const maxQuarantined = 100
+
+// errTooMany stops a shard whose entries the ledger refuses one after the other.
+var errTooMany = fmt.Errorf("dibs: %d entries of a shard are in quarantine: nothing more of it is settled until dibs verify --repair, or somebody, has put the ledger right", maxQuarantined)
 
 // Quarantine is what could not be settled, as the ledger had it when it was read
 // last. It is read anew by the node's tidying, and after each change by this node.

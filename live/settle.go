@@ -6,49 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/histogram"
 	"github.com/dibs-dev/dibs/internal/wait"
 )
-
-// Settler moves journal entries into the ledger, in batches of all shards that this
-// node settles. alone is held while a batch is settled, or a shard loaded on an
-// engine inside of the process, and guards turn. So one batch is under way at
-// a time on a node; among nodes the ledger's compare-and-set decides.
-type Settler struct {
-	registry      *Registry
-	loader        *Loader
-	aside         *Quarantine
-	engine        dibs.Engine
-	ledger        Ledger
-	log           *slog.Logger
-	life          context.Context
-	tracer        dibs.Tracer
-	batch         int
-	every         time.Duration
-	maxBacklog    int64
-	ledgerTimeout time.Duration
-
-	settleKick chan struct{}
-	// outboxKick has the outbox sent: what was settled has written commands.
-	outboxKick chan struct{}
-	alone      wait.Lock
-	turn       int // the shard that is settled first; guarded by alone
-
-	// told is the error that was logged last, and toldAt when; the loop's own.
-	told   string
-	toldAt time.Time
-
-	settled          atomic.Int64
-	settleBatchCount atomic.Int64
-	settleErrors     atomic.Int64
-	settleNanos      atomic.Int64
-	// settleSizes are the entries of each transaction, settleTimes what it took.
-	settleSizes, settleTimes *histogram.Histogram
-}
 
 // loop moves journal entries into the ledger until ctx ends.
 func (s *Settler) loop(ctx context.Context) {
@@ -105,18 +67,6 @@ func (s *Settler) waiting(ctx context.Context) bool {
 				return false
 			}
 		}
-	}
-}
-
-// remind is how often an error that goes on is logged again: a database that is away for an hour must
-// not fill the log.
-const remind = time.Minute
-
-// trouble logs an error of settling at once, and the same one rarely.
-func (s *Settler) trouble(err error) {
-	if text := err.Error(); text != s.told || time.Since(s.toldAt) >= remind {
-		s.told, s.toldAt = text, time.Now()
-		s.log.Error("settling failed", "err", err)
 	}
 }
 
@@ -257,18 +207,6 @@ func (s *Settler) settleBatches(ctx context.Context, batches []Batch, shards []*
 	return nil
 }
 
-// hasTransfer reports whether units leave for another shard by one of the entries.
-func hasTransfer(entries []dibs.Entry) bool {
-	for i := range entries {
-		if e := &entries[i]; e.Kind == dibs.EntryAdjust && e.Quantity < 0 {
-			if _, ok := dibs.TransferOf(e.Ref); ok {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // settleFailed notes the error. When another settler has moved a position, this
 // node goes on from there; when the epoch was raised, it opens the shard again.
 func (s *Settler) settleFailed(ctx context.Context, batches []Batch, shards []*Shard, cause error) error {
@@ -312,85 +250,6 @@ func (s *Settler) settleTail(ctx context.Context, t *Shard) error {
 		}
 	}
 }
-
-// heedLow tells operations, once for each time, that the stock of a campaign
-// whose batch has just been settled came down to its low_stock. The ledger notes
-// it in the transaction that takes the stock.
-func (s *Settler) heedLow(ctx context.Context, l *Campaign) {
-	if l.Def().LowStock == 0 {
-		return
-	}
-	c, err := s.ledger.Campaign(ctx, l.Def().ID)
-	if err != nil {
-		// The next batch looks again.
-		return
-	}
-	since := c.LowSince.UnixMilli()
-	if l.lowSince.Swap(since) != since && !c.LowSince.IsZero() {
-		s.log.Warn("the stock of a campaign is low", "campaign", c.ID, "low_stock", c.LowStock, "since", c.LowSince.Format(time.RFC3339))
-	}
-}
-
-// isolate settles a batch that the ledger refused up to the entry that is to
-// blame, and sets that one aside. It returns how many entries that were; the
-// rest is settled as usual.
-func (s *Settler) isolate(ctx context.Context, b Batch, t *Shard) (int, error) {
-	done := 0
-	for len(b.Entries) > 1 {
-		half := b.UpTo(len(b.Entries) / 2)
-		switch err := s.settleBatches(ctx, []Batch{half}, []*Shard{t}); {
-		case err == nil:
-			done += len(half.Entries)
-			b.From, b.Entries = half.To, b.Entries[len(half.Entries):]
-		case errors.Is(err, dibs.ErrPoison):
-			b = half
-		default:
-			return done, err
-		}
-	}
-	// It was refused in company; alone it may be another matter.
-	err := s.settleBatches(ctx, []Batch{b}, []*Shard{t})
-	if errors.Is(err, dibs.ErrPoison) {
-		err = s.quarantine(ctx, b, t, err)
-	}
-	if err != nil {
-		return done, err
-	}
-	return done + 1, nil
-}
-
-// quarantine sets a batch's only entry aside.
-func (s *Settler) quarantine(ctx context.Context, b Batch, t *Shard, cause error) error {
-	before, err := s.ledger.CountQuarantined(ctx)
-	if err != nil {
-		return err
-	}
-	if before[t.ID] >= maxQuarantined {
-		t.failed(errTooMany)
-		return fmt.Errorf("shard %s: %w: %w", t.ID, errTooMany, cause)
-	}
-	if err := s.ledger.Quarantine(ctx, b, cause.Error()); err != nil {
-		return s.settleFailed(ctx, []Batch{b}, []*Shard{t}, errors.Join(err, cause))
-	}
-	e := &b.Entries[0]
-	// Once, by the node that set it aside: readiness and metrics go on saying it.
-	s.log.Error("a journal entry is in quarantine: the ledger cannot take it", "campaign", b.Campaign.ID,
-		"position", dibs.Position{ShardID: t.ID, Cursor: e.Cursor}.String(), "user", e.UserID, "quantity", e.Quantity, "items", e.Items, "err", cause)
-	s.aside.ReadQuarantine(ctx)
-	t.moveTo(b.Fence, b.To)
-	s.tellSettled(ctx, t)
-	// What stands behind it has waited long enough.
-	wait.Kick(s.settleKick)
-	return nil
-}
-
-// maxQuarantined is how many entries of a shard may be in quarantine. One is an
-// accident; so many are a ledger that is at odds with itself, and settling on
-// would spread it.
-const maxQuarantined = 100
-
-// errTooMany stops a shard whose entries the ledger refuses one after the other.
-var errTooMany = fmt.Errorf("dibs: %d entries of a shard are in quarantine: nothing more of it is settled until dibs verify --repair, or somebody, has put the ledger right", maxQuarantined)
 
 // settlePauseMin and settlePauseMax bound the wait after a failed attempt to settle.
 const (

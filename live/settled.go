@@ -1,0 +1,38 @@
+package live
+
+import (
+	"context"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// heedLow tells operations, once for each time, that the stock of a campaign
+// whose batch has just been settled came down to its low_stock. The ledger notes
+// it in the transaction that takes the stock.
+func (s *Settler) heedLow(ctx context.Context, l *Campaign) {
+	if l.Def().LowStock == 0 {
+		return
+	}
+	c, err := s.ledger.Campaign(ctx, l.Def().ID)
+	if err != nil {
+		// The next batch looks again.
+		return
+	}
+	since := c.LowSince.UnixMilli()
+	if l.lowSince.Swap(since) != since && !c.LowSince.IsZero() {
+		s.log.Warn("the stock of a campaign is low", "campaign", c.ID, "low_stock", c.LowStock, "since", c.LowSince.Format(time.RFC3339))
+	}
+}
+
+// hasTransfer reports whether units leave for another shard by one of the entries.
+func hasTransfer(entries []dibs.Entry) bool {
+	for i := range entries {
+		if e := &entries[i]; e.Kind == dibs.EntryAdjust && e.Quantity < 0 {
+			if _, ok := dibs.TransferOf(e.Ref); ok {
+				return true
+			}
+		}
+	}
+	return false
+}

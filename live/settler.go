@@ -1,0 +1,48 @@
+package live
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/histogram"
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+// Settler moves journal entries into the ledger, in batches of all shards that this
+// node settles. alone is held while a batch is settled, or a shard loaded on an
+// engine inside of the process, and guards turn. So one batch is under way at
+// a time on a node; among nodes the ledger's compare-and-set decides.
+type Settler struct {
+	registry      *Registry
+	loader        *Loader
+	aside         *Quarantine
+	engine        dibs.Engine
+	ledger        Ledger
+	log           *slog.Logger
+	life          context.Context
+	tracer        dibs.Tracer
+	batch         int
+	every         time.Duration
+	maxBacklog    int64
+	ledgerTimeout time.Duration
+
+	settleKick chan struct{}
+	// outboxKick has the outbox sent: what was settled has written commands.
+	outboxKick chan struct{}
+	alone      wait.Lock
+	turn       int // the shard that is settled first; guarded by alone
+
+	// told is the error that was logged last, and toldAt when; the loop's own.
+	told   string
+	toldAt time.Time
+
+	settled          atomic.Int64
+	settleBatchCount atomic.Int64
+	settleErrors     atomic.Int64
+	settleNanos      atomic.Int64
+	// settleSizes are the entries of each transaction, settleTimes what it took.
+	settleSizes, settleTimes *histogram.Histogram
+}
