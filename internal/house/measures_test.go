@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -17,6 +18,9 @@ func TestLimits(t *testing.T) {
 	}
 	for _, fault := range h.check(ceilings, standingImports) {
 		t.Error(fault)
+	}
+	for _, file := range h.lostWays() {
+		t.Errorf("%s is gone: name the file that has this way now in ways", file)
 	}
 	for _, room := range h.unlisted(layers) {
 		t.Logf("%s has no place in the layers", room)
@@ -140,6 +144,9 @@ var faults = []struct {
 	{"a literal outside of functions", func() built {
 		return built{}.file("lab/l.go", "var f = func() {\n"+strings.Repeat("// Line.\n", 69)+"}\n")
 	}, []string{"lab: 71 lines of a function (l.go): the limit is 70"}},
+	{"the way of a claim", func() built {
+		return built{}.file("claims/claim.go", strings.Repeat("// Line.\n", 296)).file("claims/other.go", strings.Repeat("// Line.\n", 296))
+	}, []string{"claims/claim.go: 301 lines of a way: the limit is 300"}},
 	{"comments", uncommented(55), []string{"all packages: 15 percent of comment lines: the limit is 16"}},
 	{"just comments enough", uncommented(54), nil},
 	{"tests", untested(5), []string{"all packages: 44 percent of files with a test beside them: the limit is 50"}},
@@ -183,7 +190,16 @@ func atEveryLimit() built {
 	b.file("lab/n.go", lines(260, "const N%d = 1"))
 	b.file("lab/m.go", "type t struct{}\n"+lines(60, "func (t) m%d() {}"))
 	b.file("lab/l.go", "func full() {\n"+strings.Repeat("// Line.\n", 68)+"}\n"+strings.Repeat("// Line.\n", 525))
+	b.file("claims/claim.go", strings.Repeat("// Line.\n", 295))
 	return b
+}
+
+// TestLostWaysAreFound has one of the files of the ways, and not the other.
+func TestLostWaysAreFound(t *testing.T) {
+	h := built{}.file("live/settle.go", "").house(t)
+	if got := h.lostWays(); !slices.Equal(got, []string{"claims/claim.go"}) {
+		t.Errorf("lost are %q, want the way of a claim alone", got)
+	}
 }
 
 func TestFaultsAreFound(t *testing.T) {

@@ -48,6 +48,11 @@ func (h *house) report(w io.Writer) error {
 	fmt.Fprintf(w, "file lines: median %d, p90 %d, max %d\n", median, p90, largest)
 	median, p90, largest = spread(perFunc)
 	fmt.Fprintf(w, "function lines: median %d, p90 %d, max %d\n", median, p90, largest)
+	for _, file := range ways {
+		if v, ok := of[file][wayLines]; ok {
+			fmt.Fprintf(w, "%s: %s lines, the limit of a way is %d, the aim %d\n", file, cell(v), bounds[wayLines].limit, bounds[wayLines].aim)
+		}
+	}
 	for _, m := range []measure{comments, tested} {
 		v := of[everywhere][m]
 		fmt.Fprintf(w, "%s: %s, the limit is %d, the aim %d\n", m, cell(v), bounds[m].limit, bounds[m].aim)
