@@ -193,7 +193,7 @@ func (s *Funds) tends(c *dibs.Campaign, over bool) bool {
 		return over
 	}
 	for _, shard := range shardsOf(c) {
-		if t := s.registry.Shard(shard); t != nil && t.Settles.Load() {
+		if t := s.registry.Shard(shard); t != nil && t.Settles() {
 			return true
 		}
 	}

@@ -5,7 +5,19 @@ import (
 	"time"
 )
 
-// rest is the pause after failed attempts, which grows.
+// The pauses between attempts to open a shard. One that only found the engine
+// absent is made again soon. Those that cost an epoch are made every rejoinSoon,
+// so that a campaign is open soon after a fault is gone; but a shard has no more
+// than MaxEpoch epochs in its life, and when so many have failed in a row,
+// further ones become rare.
+const (
+	rejoinMin  = time.Second
+	rejoinSoon = 5 * time.Second
+	rejoinMax  = 10 * time.Minute
+	rejoinMany = 100
+)
+
+// rest is the pause after failed attempts, which grows. mu guards every field.
 type rest struct {
 	mu    sync.Mutex
 	until time.Time

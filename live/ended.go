@@ -72,7 +72,7 @@ func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
 		return err
 	}
 	if !totals.Position.Before(end) {
-		t.enter(totals.Epoch, totals.Position)
+		t.progress.enter(totals.Epoch, totals.Position)
 		return nil
 	}
 	if err := s.fitsUntil(ctx, t.ID, totals.Position, end); err != nil {
@@ -88,7 +88,7 @@ func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
 			return err
 		}
 	}
-	t.enter(totals.Epoch, totals.Position)
+	t.progress.enter(totals.Epoch, totals.Position)
 	return s.settler.settleTail(ctx, t)
 }
 
@@ -178,13 +178,13 @@ func (s *Poller) retireEnded(ctx context.Context) {
 // which something has happened that no node may be settling yet.
 func (s *Poller) pollSettled(ctx context.Context) {
 	s.registry.eachShard(func(t *Shard) bool {
-		if t.idle.Load() && !t.Settles.Load() {
+		if t.pace.idle.Load() && !t.Settles() {
 			return ctx.Err() == nil
 		}
 		if st, err := s.engine.Stats(ctx, t.ID); err == nil {
-			t.seen.Store(&st)
+			t.seen.stats.Store(&st)
 			s.measure(t, &st)
-			t.leaseAt = time.Time{}
+			t.lease.askAt = time.Time{}
 			s.keepLease(ctx, t, &st)
 		}
 		return ctx.Err() == nil

@@ -44,7 +44,7 @@ func (s *Settler) quarantine(ctx context.Context, b Batch, t *Shard, cause error
 		return err
 	}
 	if before[t.ID] >= maxQuarantined {
-		t.failed(errTooMany)
+		t.progress.failed(errTooMany)
 		return fmt.Errorf("shard %s: %w: %w", t.ID, errTooMany, cause)
 	}
 	if err := s.ledger.Quarantine(ctx, b, cause.Error()); err != nil {
@@ -55,7 +55,7 @@ func (s *Settler) quarantine(ctx context.Context, b Batch, t *Shard, cause error
 	s.log.Error("a journal entry is in quarantine: the ledger cannot take it", "campaign", b.Campaign.ID,
 		"position", dibs.Position{ShardID: t.ID, Cursor: e.Cursor}.String(), "user", e.UserID, "quantity", e.Quantity, "items", e.Items, "err", cause)
 	s.aside.ReadQuarantine(ctx)
-	t.moveTo(b.Fence, b.To)
+	t.progress.moveTo(b.Fence, b.To)
 	s.tellSettled(ctx, t)
 	// What stands behind it has waited long enough.
 	wait.Kick(s.settleKick)

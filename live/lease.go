@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -16,7 +15,7 @@ var fleetShard = dibs.ShardID{}
 const (
 	// Shards that stand still are looked at so many times a second, all together,
 	// by the node with the fleet's lease and by each of the others, but each shard no more often
-	// than every watchIdle, and no more rarely than after the time that follows.
+	// than every pollIdle, and no more rarely than after the time that follows.
 	// The node with the lease finds what a node granted that died before it settled;
 	// to the others such a look only tells what they show.
 	leaseLooks, leaseMost = 200, 5 * time.Second
@@ -49,11 +48,9 @@ func (s *Poller) keepFleetLease(ctx context.Context) {
 
 // lookBy has every shard looked at before a time, in its turn.
 func (s *Poller) lookBy(latest time.Time) {
-	span := int64(time.Until(latest))
+	span := time.Until(latest)
 	s.registry.eachShard(func(t *Shard) bool {
-		if t.lookAt.After(latest) {
-			t.lookAt = latest.Add(-time.Duration(rand.Int64N(max(span, 1))))
-		}
+		t.pace.by(latest, span)
 		return true
 	})
 }
@@ -74,16 +71,14 @@ func (s *Settler) takeLease(ctx context.Context, t *Shard, settled dibs.Cursor) 
 	asked := time.Now()
 	held, err := s.engine.Lease(ctx, t.ID, settled)
 	if err == nil && held {
-		t.mu.Lock()
-		t.leaseEnds = asked.Add(dibs.LeaseTime)
-		t.mu.Unlock()
+		t.lease.taken(asked)
 	}
 	return held, err
 }
 
 // setSettles notes whether this node settles a shard.
 func (s *Settler) setSettles(t *Shard, held bool) {
-	if held != t.Settles.Swap(held) && held {
+	if held != t.lease.settles.Swap(held) && held {
 		wait.Kick(s.settleKick)
 	}
 }
@@ -92,27 +87,26 @@ func (s *Settler) setSettles(t *Shard, held bool) {
 // lease of a shard that stands still is let go by not renewing it: each renewal
 // is a write, and with appendfsync always one to the disk.
 func (s *Poller) keepLease(ctx context.Context, t *Shard, st *dibs.ShardStats) {
-	if !s.engine.Shared() && t.Settles.Load() {
+	if !s.engine.Shared() && t.Settles() {
 		return
 	}
 	now := time.Now()
-	if !st.Settled.Before(st.Head) && !t.At().Before(t.want()) {
-		if t.leaseOver(now) {
+	if !st.Settled.Before(st.Head) && !t.At().Before(t.progress.want()) {
+		if t.lease.over(now) {
 			s.settler.setSettles(t, false)
 		}
 		return
 	}
-	if now.Before(t.leaseAt) {
+	if !t.lease.due(now) {
 		return
 	}
-	t.leaseAt = now.Add(dibs.LeaseTime / 3)
 	held, err := s.settler.takeLease(ctx, t, t.At())
 	if err != nil {
 		// Whichever node settles: the ledger's compare-and-set keeps it right.
 		s.log.Warn("the lease of a shard could not be renewed", "shard", t.ID.String(), "err", err)
 		return
 	}
-	if held && !t.Settles.Load() {
+	if held && !t.Settles() {
 		told := t.At()
 		if s.settler.readPosition(ctx, t); t.At() != told {
 			// The node that settled it has not told the engine.

@@ -44,15 +44,6 @@ const (
 	OpenPatience = 3 * time.Second
 	// JoinEvery is how often a node asks again while it waits so.
 	JoinEvery = 30 * time.Millisecond
-	// The pauses between attempts to open a shard. One that only found the engine
-	// absent is made again soon. Those that cost an epoch are made every rejoinSoon,
-	// so that a campaign is open soon after a fault is gone; but a shard has no more
-	// than MaxEpoch epochs in its life, and when so many have failed in a row,
-	// further ones become rare.
-	rejoinMin  = time.Second
-	rejoinSoon = 5 * time.Second
-	rejoinMax  = 10 * time.Minute
-	rejoinMany = 100
 )
 
 // open returns when a shard is open and agrees with the ledger: another node
@@ -136,7 +127,7 @@ func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
 	if err := s.continues(ctx, t.ID, totals.Position, st.Head); err != nil {
 		return false, err
 	}
-	t.enter(totals.Epoch, totals.Position)
+	t.progress.enter(totals.Epoch, totals.Position)
 	if !s.engine.Shared() || totals.Position != st.Settled {
 		held, err := s.settler.takeLease(ctx, t, totals.Position)
 		if err != nil {
@@ -144,7 +135,7 @@ func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
 		}
 		s.settler.setSettles(t, held)
 	}
-	t.seen.Store(&st)
+	t.seen.stats.Store(&st)
 	return true, nil
 }
 
@@ -262,7 +253,7 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 	if err != nil {
 		return err
 	}
-	t.rest.spend()
+	t.reload.rest.spend()
 	// The ledger may have gone back in time since it was compared: the engine takes a
 	// journal that has nothing more for one that ends there.
 	end, err := s.engine.JournalEnd(ctx, t.ID)
@@ -275,7 +266,7 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 	if s.engine.Shared() {
 		load.Stands = func(ctx context.Context) error { return s.stands(ctx, c, t.ID, load.Epoch) }
 	}
-	t.enter(load.Epoch, load.Position)
+	t.progress.enter(load.Epoch, load.Position)
 	if err := s.engine.Open(ctx, c, t.ID, load); err != nil {
 		return err
 	}
@@ -355,9 +346,9 @@ func (s *Loader) notOpen(t *Shard) {
 		s.registry.Drop(c)
 		return
 	}
-	if now := time.Now(); s.registry.Sells(c) || s.engine.Shared() && !now.Before(t.tailAt) {
+	if now := time.Now(); s.registry.Sells(c) || s.engine.Shared() && !now.Before(t.reload.tailAt) {
 		// What is over is not loaded, and what its journal has left is settled.
-		t.tailAt = now.Add(dibs.LeaseTime)
+		t.reload.tailAt = now.Add(dibs.LeaseTime)
 		s.reopen(t)
 	}
 }
@@ -365,7 +356,7 @@ func (s *Loader) notOpen(t *Shard) {
 // reopen has a shard opened again, unless that is being done or has failed just
 // now. It goes on when the call that found the shard closed is over, and ends with the node.
 func (s *Loader) reopen(t *Shard) {
-	if !t.rest.over() || !t.opening.CompareAndSwap(false, true) {
+	if !t.reload.begin() {
 		return
 	}
 	c := t.l.Def()
@@ -373,13 +364,13 @@ func (s *Loader) reopen(t *Shard) {
 		s.log.Warn("a shard is not open: it is loaded from the ledger", "campaign", c.ID, "shard", t.ID.String())
 	}
 	go func() {
-		defer t.opening.Store(false)
+		defer t.reload.end()
 		err := s.open(s.life, t)
-		again := t.rest.after(err)
+		again := t.reload.rest.after(err)
 		if err != nil && s.life.Err() == nil {
 			if permanent(err) {
 				// Else nothing keeps what was granted from being settled.
-				t.failed(err)
+				t.progress.failed(err)
 			}
 			s.log.Error("a shard could not be loaded", "campaign", c.ID, "shard", t.ID.String(), "err", err, "again_in", again)
 		}
@@ -424,7 +415,7 @@ func (s *Loader) fits(ctx context.Context, id dibs.ShardID) (Opener, error) {
 // fencedOff has a shard opened again whose epoch was raised since this node opened
 // it under a fence. Until then nothing of it is settled here.
 func (s *Loader) fencedOff(t *Shard, fence uint16) {
-	if t.leave(fence) {
+	if t.progress.leave(fence) {
 		// Also when it is over: another node may have it open, for a late payment or to
 		// bring what is left of a red packet home.
 		s.reopen(t)

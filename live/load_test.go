@@ -73,11 +73,11 @@ func TestALedgerThatWentBackIsNotFollowed(t *testing.T) {
 		e := &placed{counting{shared: c.shared}}
 		s := newNode(t, Config{Engine: e, Ledger: &totalled{totals: ShardTotals{Epoch: 2, Position: c.ledger}}})
 		sh := newShard(shard, NewCampaign(&dibs.Campaign{}), time.Now())
-		sh.enter(2, at(7))
+		sh.progress.enter(2, at(7))
 		// The load itself is not of interest.
-		sh.opening.Store(true)
+		sh.reload.opening.Store(true)
 		same, err := s.Settler.askPosition(t.Context(), sh)
-		if fence, got := sh.fenced(); err != nil || same || fence != c.wantFence || got != c.want {
+		if fence, got := sh.progress.fenced(); err != nil || same || fence != c.wantFence || got != c.want {
 			t.Errorf("a ledger %s: the same %t, %v, and the shard is at %v under the fence %d; want %v under %d", what, same, err, got, fence, c.want, c.wantFence)
 		}
 	}

@@ -24,7 +24,7 @@ func (n *Node) CampaignsHealth(away map[int]error) error {
 	n.Registry.eachShard(func(t *Shard) bool {
 		// What is over is not loaded again, and no caller waits for it, unless it cannot
 		// be settled.
-		cause := t.rest.failing()
+		cause := t.reload.rest.failing()
 		if err == nil && cause != nil && !awaits(cause, away) && (n.Registry.Sells(t.l.Def()) || errors.Is(cause, dibs.ErrGap)) {
 			err = of(t.l.Def(), cause)
 		}
@@ -44,10 +44,8 @@ func (n *Node) CampaignsHealth(away map[int]error) error {
 func (n *Node) SettlingHealth(away map[int]error) error {
 	var first error
 	n.Registry.eachShard(func(t *Shard) bool {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if !awaits(t.lastErr, away) {
-			first = of(t.l.Def(), t.lastErr)
+		if _, err := t.progress.failure(); !awaits(err, away) {
+			first = of(t.l.Def(), err)
 		}
 		return first == nil
 	})
@@ -88,7 +86,7 @@ func (n *Node) liveStats(ctx context.Context, l *Campaign, c *dibs.Campaign, v *
 		v.Granted += st.Granted
 		v.Remaining += st.Remaining + st.Moved
 		v.JournalBacklog += backlogOf(t.At(), st.Head)
-		v.SettleLagMS = max(v.SettleLagMS, n.Registry.lagMS(t, st.Head))
+		v.SettleLagMS = max(v.SettleLagMS, t.progress.lagMS(st.Head, n.Registry.now()))
 	}
 	v.Stock = v.Granted + v.Remaining
 	if unsettled := max(v.Granted-settled, 0); c.InitialStatus() == dibs.Pending {
@@ -161,7 +159,7 @@ func (n *Node) observe(l *Campaign, waiting *int64) CampaignMetrics {
 			cm.Remaining += st.Remaining + st.Moved
 			cm.Granted += st.Granted
 			cm.Backlog += backlogOf(t.At(), st.Head)
-			cm.LagMS = max(cm.LagMS, n.Registry.lagMS(t, st.Head))
+			cm.LagMS = max(cm.LagMS, t.progress.lagMS(st.Head, n.Registry.now()))
 			*waiting += st.Queued + st.Waiting
 		}
 	}
@@ -242,7 +240,7 @@ func (n *Node) Backlog(ctx context.Context) (entries, lagMS int64) {
 	n.Registry.eachShard(func(t *Shard) bool {
 		if st, err := n.Registry.glance(ctx, t); err == nil {
 			entries = max(entries, backlogOf(t.At(), st.Head))
-			lagMS = max(lagMS, n.Registry.lagMS(t, st.Head))
+			lagMS = max(lagMS, t.progress.lagMS(st.Head, n.Registry.now()))
 		}
 		return true
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,7 +66,7 @@ func (s *Poller) pollAll(ctx context.Context) {
 	free := make(chan struct{}, pollsAtOnce)
 	s.registry.eachShard(func(t *Shard) bool {
 		n++
-		if now.Before(t.lookAt) && !t.roused() {
+		if !t.pace.due(now) {
 			return true
 		}
 		if !s.engine.Shared() {
@@ -87,7 +86,7 @@ func (s *Poller) pollAll(ctx context.Context) {
 	s.registry.each(func(l *Campaign) bool {
 		sum := int64(0)
 		for _, t := range l.Shards {
-			sum += t.backlog.Load()
+			sum += t.seen.backlog.Load()
 		}
 		l.full.Store(sum >= s.maxBacklog)
 		moving := l.underWay() != 0
@@ -101,41 +100,37 @@ func (s *Poller) pollAll(ctx context.Context) {
 
 // poll looks at one shard.
 func (s *Poller) poll(ctx context.Context, t *Shard) {
-	if t.roused() {
-		t.pace = pollEvery
-	}
-	// What happens from now on may not be in what is read, and rouses it again.
-	t.idle.Store(true)
+	t.pace.look()
 	st, err := s.engine.Stats(ctx, t.ID)
 	if errors.Is(err, dibs.ErrNotOpen) {
-		if t.seen.Swap(nil) != nil && s.registry.Sells(t.l.Def()) {
+		if t.seen.stats.Swap(nil) != nil && s.registry.Sells(t.l.Def()) {
 			// A server that has lost one shard may have lost them all.
 			s.alarm.Store(true)
 		}
-		t.pace, t.lookAt = pollEvery, time.Now().Add(pollEvery)
+		t.pace.soon()
 		s.loader.notOpen(t)
 		return
 	}
 	if err != nil {
 		return
 	}
-	switch fence, _ := t.fenced(); {
+	switch fence, _ := t.progress.fenced(); {
 	case fence < st.Head.Epoch:
 		// Another node has loaded the shard.
 		s.loader.fencedOff(t, fence)
-	case fence == st.Head.Epoch && !t.opening.Load():
+	case fence == st.Head.Epoch && !t.reload.opening.Load():
 		// It is open, whatever this node's last attempt to load it came to.
-		t.rest.after(nil)
+		t.reload.rest.after(nil)
 	}
 	if st.Uncounted != 0 {
 		s.loader.keepCounting(ctx, t.l)
 	}
-	before := t.seen.Swap(&st)
-	if fence, _ := t.fenced(); fence != st.Head.Epoch {
+	before := t.seen.stats.Swap(&st)
+	if fence, _ := t.progress.fenced(); fence != st.Head.Epoch {
 		// Another node has loaded the shard.
 		s.loader.fencedOff(t, fence)
 	}
-	t.skewMS.Store(st.Now - s.now().UnixMilli())
+	t.seen.skewMS.Store(st.Now - s.now().UnixMilli())
 	s.paceOf(t, before, &st)
 	s.measure(t, &st)
 	s.keepLease(ctx, t, &st)
@@ -144,37 +139,26 @@ func (s *Poller) poll(ctx context.Context, t *Shard) {
 
 // paceOf decides when a shard is looked at again.
 func (s *Poller) paceOf(t *Shard, before, now *dibs.ShardStats) {
-	moves := before == nil || before.Head != now.Head || before.Version != now.Version || t.backlog.Load() > 0
+	moves := before == nil || before.Head != now.Head || before.Version != now.Version || t.seen.backlog.Load() > 0
+	every := 2 * t.pace.every
 	switch {
 	case !s.engine.Shared() || moves:
-		t.pace = pollEvery
-	case t.Settles.Load():
+		every = pollEvery
+	case t.Settles():
 		// A node that grants something meanwhile leaves it to this one.
-		t.pace = min(2*t.pace, pollSettling)
+		every = min(every, pollSettling)
 	default:
-		t.pace = min(2*t.pace, s.idlePace(s.HasFleetLease()))
+		every = min(every, s.idlePace(s.HasFleetLease()))
 	}
-	if t.pace > standLook && s.snapshots.isWatched(t.l.Def().ID) {
-		t.pace = standLook
+	if every > standLook && s.snapshots.isWatched(t.l.Def().ID) {
+		every = standLook
 	}
-	t.pace = max(t.pace, pollEvery)
-	// Shards that were roused together are not looked at together for ever.
-	t.lookAt = time.Now().Add(t.pace - time.Duration(rand.Int64N(int64(t.pace/8))))
+	t.pace.after(max(every, pollEvery))
 }
 
 // measure notes how much of a shard waits to be settled.
 func (s *Poller) measure(t *Shard, st *dibs.ShardStats) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.Settles.Load() && t.position.Before(st.Settled) && st.Settled.Epoch == st.Head.Epoch && st.Head.Epoch == t.fence {
-		t.moveToLocked(st.Settled)
-	}
-	n := backlogOf(t.position, st.Head)
-	t.backlog.Store(n)
-	if n == 0 {
-		// Whatever kept this node from settling, all is settled.
-		t.idleAt, t.lastErr = s.now(), nil
-	}
+	t.seen.backlog.Store(t.progress.measure(st, t.Settles(), s.now()))
 }
 
 // keepVersion makes this node and the engine have a campaign as the ledger has it. A
@@ -193,7 +177,7 @@ func (s *Poller) keepVersion(ctx context.Context, t *Shard, st *dibs.ShardStats)
 		}
 		return
 	case st.Version > c.Version && (s.registry.Sells(c) || t.l.recalled):
-		fence, _ := t.fenced()
+		fence, _ := t.progress.fenced()
 		s.loader.fencedOff(t, fence)
 	case st.Version > c.Version:
 		// Nothing loads it, and by what the engine has it may still be sold.
@@ -253,14 +237,6 @@ func (s *Poller) renew(ctx context.Context, l *Campaign, c *dibs.Campaign) error
 }
 
 const (
-	// pollEvery is how often shards are looked at. One that other processes
-	// decide on too, and that stands still, is looked at ever more rarely, every
-	// watchIdle or less often (see idlePace): each look is a question to another
-	// machine.
-	pollEvery = 50 * time.Millisecond
-	pollIdle  = time.Second
-	// pollSettling is how rarely a shard is looked at that this node settles.
-	pollSettling = 200 * time.Millisecond
 	// pollsAtOnce is how many shards are looked at at the same time.
 	pollsAtOnce = 16
 	// DiscoverEvery is how often the ledger is asked for campaigns that other

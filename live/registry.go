@@ -141,7 +141,7 @@ func (s *Registry) Divided() []*Campaign {
 
 // eachSettling calls f for every shard that this node settles.
 func (s *Registry) eachSettling(f func(*Shard) bool) {
-	s.eachShard(func(t *Shard) bool { return !t.Settles.Load() || f(t) })
+	s.eachShard(func(t *Shard) bool { return !t.Settles() || f(t) })
 }
 
 // eachShard calls f for every shard of the campaigns that are live here.
@@ -269,7 +269,7 @@ func (s *Registry) glance(ctx context.Context, t *Shard) (dibs.ShardStats, error
 	if !s.engine.Shared() {
 		return s.engine.Stats(ctx, t.ID)
 	}
-	if st := t.seen.Load(); st != nil {
+	if st := t.Seen(); st != nil {
 		return *st, nil
 	}
 	return dibs.ShardStats{}, dibs.ErrNotOpen

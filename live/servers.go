@@ -50,7 +50,7 @@ func (s *Poller) seeServers(ctx context.Context) {
 		// A server that was left behind goes on granting until its shards are compared
 		// with the ledger.
 		if t := s.registry.Shard(id); t != nil {
-			fence, _ := t.fenced()
+			fence, _ := t.progress.fenced()
 			s.loader.fencedOff(t, fence)
 		}
 	}

@@ -85,7 +85,7 @@ func (s *Settler) once(ctx context.Context) (int, error) {
 		}
 		b, err := s.readBatch(ctx, t, s.batch-total, false)
 		if err != nil {
-			t.failed(err)
+			t.progress.failed(err)
 			readErr = errors.Join(readErr, err)
 			if ctx.Err() != nil {
 				break
@@ -93,7 +93,7 @@ func (s *Settler) once(ctx context.Context) (int, error) {
 			continue
 		}
 		if len(b.Entries) == 0 {
-			t.failed(nil)
+			t.progress.failed(nil)
 		} else {
 			batches, shards = append(batches, b), append(shards, t)
 			total += len(b.Entries)
@@ -145,13 +145,13 @@ func (s *Settler) inTurn() []*Shard {
 // while the journal is of another epoch than the one that this node has opened,
 // unless tail says that this node has raised the epoch to settle what is left.
 func (s *Settler) readBatch(ctx context.Context, t *Shard, limit int, tail bool) (Batch, error) {
-	fence, from := t.fenced()
+	fence, from := t.progress.fenced()
 	if limit <= 0 || fence == 0 {
 		return Batch{}, nil
 	}
 	st, err := s.registry.glance(ctx, t)
 	switch {
-	case err == nil && (!from.Before(st.Head) && !from.Before(t.want()) || st.Head.Epoch != fence && !tail):
+	case err == nil && (!from.Before(st.Head) && !from.Before(t.progress.want()) || st.Head.Epoch != fence && !tail):
 		return Batch{}, nil
 	case errors.Is(err, dibs.ErrNotOpen) && !tail:
 		end, err := s.engine.JournalEnd(ctx, t.ID)
@@ -191,7 +191,7 @@ func (s *Settler) settleBatches(ctx context.Context, batches []Batch, shards []*
 		return s.settleFailed(ctx, batches, shards, err)
 	}
 	for i, t := range shards {
-		t.moveTo(batches[i].Fence, batches[i].To)
+		t.progress.moveTo(batches[i].Fence, batches[i].To)
 		s.tellSettled(ctx, t)
 		s.heedLow(ctx, t.l)
 		if len(t.l.Shards) > 1 && hasTransfer(batches[i].Entries) {
@@ -213,7 +213,7 @@ func (s *Settler) settleFailed(ctx context.Context, batches []Batch, shards []*S
 	for i, t := range shards {
 		if len(shards) == 1 {
 			// Among several, it is not known yet whose fault it is.
-			t.failed(cause)
+			t.progress.failed(cause)
 			if errors.Is(cause, dibs.ErrGap) {
 				s.loader.halt(t.l.Def(), cause)
 			}

@@ -48,8 +48,8 @@ func TestARushComesBeforeSettling(t *testing.T) {
 					MaxBacklog: 80, SettleBatch: 2 * rushBatch, SettleEvery: 100 * time.Millisecond, Engine: e, Ledger: noTotals{},
 				})
 				tr := newShard(id, &Campaign{}, time.Now())
-				tr.enter(1, dibs.Cursor{})
-				tr.Settles.Store(true)
+				tr.progress.enter(1, dibs.Cursor{})
+				tr.lease.settles.Store(true)
 				tr.l.Shards = []*Shard{tr}
 				s.Registry.byID.Store("c", tr.l)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -115,10 +115,10 @@ func TestTheEndLeavesAShardToWhoHasIt(t *testing.T) {
 		l, e := &fencing{}, &unread{placed{counting{shared: shared, stats: map[dibs.ShardID]dibs.ShardStats{id: {Head: dibs.Cursor{Epoch: 1, Seq: 2}}}}}}
 		s := newNode(t, Config{Engine: e, Ledger: l})
 		tr := newShard(id, NewCampaign(&dibs.Campaign{Number: 1}), time.Now())
-		tr.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
-		tr.Settles.Store(true)
+		tr.progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
+		tr.lease.settles.Store(true)
 		// The load of it is not of interest.
-		tr.opening.Store(true)
+		tr.reload.opening.Store(true)
 		tr.l.Shards = []*Shard{tr}
 		s.Registry.byID.Store("c", tr.l)
 		if err := s.Drain(t.Context()); l.settles != 1 || shared != (err == nil) {

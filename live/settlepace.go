@@ -55,7 +55,7 @@ func (s *Settler) ClaimsRush(ctx context.Context) bool {
 	}
 	rush, wanted := false, false
 	s.registry.eachSettling(func(t *Shard) bool {
-		if wanted = t.isWanted() || t.l.moving.Load(); wanted {
+		if wanted = t.progress.isWanted() || t.l.moving.Load(); wanted {
 			return false
 		}
 		st, err := s.registry.glance(ctx, t)
@@ -73,7 +73,7 @@ func (s *Settler) ClaimsRush(ctx context.Context) bool {
 func (s *Settler) backlogAbove(most int64) bool {
 	sums, above := map[*Campaign]int64{}, false
 	s.registry.eachSettling(func(t *Shard) bool {
-		sums[t.l] += t.backlog.Load()
+		sums[t.l] += t.seen.backlog.Load()
 		above = sums[t.l] > most
 		return !above
 	})

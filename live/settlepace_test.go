@@ -36,13 +36,13 @@ func TestClaimsRush(t *testing.T) {
 			l := &Campaign{}
 			for i := range c.shards {
 				tr := &Shard{ID: dibs.ShardID{Campaign: 1, Shard: uint8(i)}, l: l}
-				tr.Settles.Store(true)
+				tr.lease.settles.Store(true)
 				if i == 0 || c.each {
-					tr.backlog.Store(c.backlog)
+					tr.seen.backlog.Store(c.backlog)
 				}
 				// Of a shared engine what was seen last counts.
 				if shared {
-					tr.seen.Store(&c.shards[i])
+					tr.seen.stats.Store(&c.shards[i])
 				} else {
 					e.stats[tr.ID] = c.shards[i]
 				}
@@ -63,16 +63,16 @@ func TestSettlingRests(t *testing.T) {
 		e := &counting{stats: map[dibs.ShardID]dibs.ShardStats{}}
 		s := newNode(t, Config{MaxBacklog: 80, Engine: e})
 		tr := &Shard{ID: dibs.ShardID{Campaign: 1}, l: &Campaign{}}
-		tr.Settles.Store(true)
+		tr.lease.settles.Store(true)
 		tr.l.Shards = []*Shard{tr}
 		s.Registry.byID.Store("c", tr.l)
 		for backlog, want := range map[int64]time.Duration{0: longRest, 10: longRest, 11: shortRest, 80: shortRest} {
-			tr.backlog.Store(backlog)
+			tr.seen.backlog.Store(backlog)
 			if is := s.Settler.settleRest(1); is != want {
 				t.Errorf("with %d waiting it rests %d times a batch", backlog, is)
 			}
 		}
-		tr.backlog.Store(0)
+		tr.seen.backlog.Store(0)
 		rests := func(when string, want time.Duration) {
 			began := time.Now()
 			if ok := s.Settler.restInRush(t.Context(), time.Second); !ok || time.Since(began) != want {
@@ -82,12 +82,12 @@ func TestSettlingRests(t *testing.T) {
 		rests("when nobody waits", 0)
 		e.stats[tr.ID] = dibs.ShardStats{Waiting: 1}
 		rests("in a rush", time.Second)
-		time.AfterFunc(2*pollEvery+1, func() { tr.backlog.Store(41) })
+		time.AfterFunc(2*pollEvery+1, func() { tr.seen.backlog.Store(41) })
 		rests("when the backlog has no room any more", 3*pollEvery)
-		tr.backlog.Store(0)
+		tr.seen.backlog.Store(0)
 		time.AfterFunc(pollEvery/2, func() { wait.Kick(s.Settler.settleKick) })
 		rests("when somebody wakes it", pollEvery/2)
-		tr.wanted = dibs.Cursor{Epoch: 1, Seq: 9}
+		tr.progress.wanted = dibs.Cursor{Epoch: 1, Seq: 9}
 		rests("when somebody waits for a claim to be settled", 0)
 	})
 }

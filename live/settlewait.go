@@ -15,28 +15,16 @@ var ErrStill = errors.New("dibs: settling stands still")
 // SettleTo returns when a shard is settled up to a place. It gives up when ctx
 // ends, or when nothing was settled for the ledger's timeout.
 func (s *Settler) SettleTo(ctx context.Context, t *Shard, place dibs.Cursor) error {
-	for before := -1; ; {
-		t.mu.Lock()
-		if before < 0 {
-			before = t.failures
-		}
-		position, moved, lastErr := t.position, t.moved, t.lastErr
-		if !position.Before(place) {
-			t.mu.Unlock()
+	before, _ := t.progress.failure()
+	for {
+		w := t.progress.wait(place, before)
+		if w.reached {
 			return nil
 		}
-		if permanent(lastErr) && t.failures > before {
-			// It was tried again since.
-			t.mu.Unlock()
-			return dibs.Unavail(dibs.EffectNone, errors.Join(ErrStill, lastErr))
+		if w.halted {
+			return dibs.Unavail(dibs.EffectNone, errors.Join(ErrStill, w.err))
 		}
-		if t.wanted.Before(place) {
-			t.wanted = place
-		}
-		follow := !t.Settles.Load() && !t.follower
-		t.follower = t.follower || follow
-		t.mu.Unlock()
-		if follow {
+		if !t.Settles() && t.progress.follow() {
 			// Another node settles the shard: the ledger tells how far it is.
 			go s.followPosition(t)
 		}
@@ -44,13 +32,13 @@ func (s *Settler) SettleTo(ctx context.Context, t *Shard, place dibs.Cursor) err
 		wait.Kick(s.settleKick)
 		still := time.NewTimer(s.ledgerTimeout)
 		select {
-		case <-moved:
+		case <-w.moved:
 			still.Stop()
 		case <-still.C:
-			return dibs.Unavail(dibs.EffectNone, errors.Join(ErrStill, lastErr))
+			return dibs.Unavail(dibs.EffectNone, errors.Join(ErrStill, w.err))
 		case <-ctx.Done():
 			still.Stop()
-			return dibs.Unavail(dibs.EffectNone, errors.Join(ctx.Err(), lastErr))
+			return dibs.Unavail(dibs.EffectNone, errors.Join(ctx.Err(), w.err))
 		}
 	}
 }
@@ -94,10 +82,7 @@ func (s *Settler) followPosition(t *Shard) {
 	for again := true; again; {
 		s.readPosition(ctx, t)
 		over := !wait.Sleep(ctx, FollowEvery)
-		t.mu.Lock()
-		again = !over && t.position.Before(t.wanted) && !t.Settles.Load()
-		t.follower = again
-		t.mu.Unlock()
+		again = t.progress.followOn(!over && !t.Settles())
 	}
 }
 
@@ -109,11 +94,7 @@ func (s *Settler) letGo(l *Campaign) {
 	}
 	for _, t := range l.Shards {
 		s.setSettles(t, false)
-		t.mu.Lock()
-		follow := t.position.Before(t.wanted) && !t.follower
-		t.follower = t.follower || follow
-		t.mu.Unlock()
-		if follow {
+		if t.progress.follow() {
 			go s.followPosition(t)
 		}
 	}
@@ -123,7 +104,7 @@ func (s *Settler) letGo(l *Campaign) {
 func (s *Settler) readPosition(ctx context.Context, t *Shard) {
 	same, err := s.askPosition(ctx, t)
 	if err != nil || same {
-		t.failed(err)
+		t.progress.failed(err)
 	}
 }
 
@@ -135,7 +116,7 @@ func (s *Settler) Compare(ctx context.Context, t *Shard) error {
 		return err
 	}
 	for until := time.Now().Add(OpenPatience); ; {
-		if fence, _ := t.fenced(); fence != 0 || time.Now().After(until) || !wait.Sleep(ctx, JoinEvery) {
+		if fence, _ := t.progress.fenced(); fence != 0 || time.Now().After(until) || !wait.Sleep(ctx, JoinEvery) {
 			return ctx.Err()
 		}
 	}
@@ -145,7 +126,7 @@ func (s *Settler) Compare(ctx context.Context, t *Shard) error {
 // this node had it right. An answer that comes after this node has settled on says
 // nothing any more: the journal may have been trimmed behind its back.
 func (s *Settler) askPosition(ctx context.Context, t *Shard) (same bool, err error) {
-	fence, position := t.fenced()
+	fence, position := t.progress.fenced()
 	totals, err := s.ledger.Totals(ctx, t.ID)
 	switch {
 	case err != nil:
@@ -155,7 +136,7 @@ func (s *Settler) askPosition(ctx context.Context, t *Shard) (same bool, err err
 		// forgotten, such as the items of a restock, the engine must not go on with.
 		s.loader.fencedOff(t, fence)
 	case position != totals.Position:
-		t.moveFrom(fence, position, totals.Position)
+		t.progress.moveFrom(fence, position, totals.Position)
 	}
 	return position == totals.Position, nil
 }

@@ -1,7 +1,7 @@
 package live
 
 import (
-	"errors"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,196 +9,167 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// Shard is how far one shard has been settled.
+// Shard is one shard of a campaign as this node knows it, in parts with one job each.
 //
-// mu guards fence, position and what waits for them, and is held for no request.
-// position only moves within one fence: what was read under another one says nothing
-// (moveTo). moved is closed each time that position moves or settling halts for good,
-// so a caller takes it under mu before it looks. The poll loop alone writes what is
-// said to be its own; what is atomic anyone reads.
+// ID and l never change. Each part says what guards its fields; none needs another
+// one's lock. The zero Shard with an ID has been seen nowhere and settles nothing; one
+// that is settled is made by newShard.
 type Shard struct {
 	ID dibs.ShardID
 	l  *Campaign
 
-	// Settles says that this node settles the shard.
-	Settles atomic.Bool
-	// seen is what the engine counted when it was polled last; nil while the
-	// shard is not open.
-	seen atomic.Pointer[dibs.ShardStats]
-	// idle is set while nothing has happened on the shard since it was looked at.
-	idle    atomic.Bool
-	backlog atomic.Int64
-	// skewMS is by how much the engine's clock was ahead of the service's.
-	skewMS atomic.Int64
-
-	mu       sync.Mutex
-	fence    uint16        // the shard's epoch in the ledger when this node opened it; 0 outside
-	position dibs.Cursor   // committed in the ledger
-	wanted   dibs.Cursor   // a caller waits until this is
-	moved    chan struct{} // closed and replaced when position moves
-	lastErr  error         // why the last attempt failed
-	failures int           // attempts that failed
-	idleAt   time.Time     // when nothing was waiting, the last time
-	follower bool          // a goroutine asks the ledger where the position is
-	// leaseEnds is when the lease ends that this node took last.
-	leaseEnds time.Time
-
-	// What follows is the poll loop's.
-	lookAt  time.Time
-	pace    time.Duration
-	leaseAt time.Time
-	// tailAt is when the rest of a shard is looked for that is over and not open.
-	tailAt time.Time
-
-	// opening is set while the shard is being opened, rest after it failed.
-	opening atomic.Bool
-	rest    *rest
+	progress progress
+	lease    lease
+	pace     pace
+	reload   reload
+	seen     seen
 }
 
 func newShard(id dibs.ShardID, l *Campaign, now time.Time) *Shard {
-	return &Shard{ID: id, l: l, moved: make(chan struct{}), idleAt: now, rest: &rest{}}
+	return &Shard{ID: id, l: l, progress: progress{moved: make(chan struct{}), idleAt: now}, reload: reload{rest: &rest{}}}
 }
 
 // At is how far the ledger is.
-func (t *Shard) At() dibs.Cursor {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.position
-}
+func (t *Shard) At() dibs.Cursor { return t.progress.at() }
 
 // Seen is what the engine counted when the shard was looked at last, here or by a
 // caller of the poll loop; nil while the shard is not open. It is read-only.
-func (t *Shard) Seen() *dibs.ShardStats { return t.seen.Load() }
+func (t *Shard) Seen() *dibs.ShardStats { return t.seen.stats.Load() }
 
-// fenced is where the next batch begins, and the epoch that it is read under.
-func (t *Shard) fenced() (fence uint16, position dibs.Cursor) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.fence, t.position
-}
-
-// enter notes the epoch that this node has opened, and where the ledger is in it.
-func (t *Shard) enter(fence uint16, p dibs.Cursor) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.fence == fence && p.Before(t.position) {
-		// It was read before this node settled on.
-		p = t.position
-	}
-	t.fence = fence
-	t.moveToLocked(p)
-}
-
-// leave notes that the epoch which this node had opened is over; false when it has
-// opened another one since.
-func (t *Shard) leave(fence uint16) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	left := t.fence == fence
-	if left {
-		t.fence = 0
-	}
-	return left
-}
-
-// moveTo notes how far the ledger is, as it was read under a fence. What was
-// read before this node opened a later epoch says nothing any more.
-func (t *Shard) moveTo(fence uint16, p dibs.Cursor) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.fence == fence {
-		t.moveToLocked(p)
-	}
-}
-
-func (t *Shard) moveToLocked(p dibs.Cursor) {
-	t.position, t.lastErr = p, nil
-	t.wakeLocked()
-}
-
-// want is the furthest place that a caller has waited for.
-func (t *Shard) want() dibs.Cursor {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.wanted
-}
-
-// isWanted reports whether a caller waits for a place that can be reached.
-func (t *Shard) isWanted() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.position.Before(t.wanted) && !permanent(t.lastErr)
-}
-
-// failed notes why the last attempt failed; nil when it did not.
-func (t *Shard) failed(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lastErr = err
-	t.failures++
-	if permanent(err) {
-		t.wakeLocked()
-	}
-}
-
-// moveFrom is moveTo for what was read while this node was at a place, unless it
-// has moved on.
-func (t *Shard) moveFrom(fence uint16, from, p dibs.Cursor) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.fence == fence && t.position == from {
-		t.moveToLocked(p)
-	}
-}
-
-// wakeLocked wakes all callers that wait for the shard to be settled.
-func (t *Shard) wakeLocked() {
-	close(t.moved)
-	t.moved = make(chan struct{})
-}
-
-// permanent reports whether settling has halted until an administrator acts: no
-// caller has to wait for it.
-func permanent(err error) bool {
-	return errors.Is(err, dibs.ErrForked) || errors.Is(err, errTooMany) || errors.Is(err, dibs.ErrCorrupt) && !errors.Is(err, dibs.ErrPoison)
-}
+// Settles reports whether this node settles the shard.
+func (t *Shard) Settles() bool { return t.lease.settles.Load() }
 
 // Rouse makes the shard be looked at soon: something happens on it.
-func (t *Shard) Rouse() {
-	if t.idle.Load() {
-		t.idle.Store(false)
+func (t *Shard) Rouse() { t.pace.rouse() }
+
+// seen is what this node saw of the shard in the engine.
+//
+// The poll loop writes all of it, and the loader stats when it takes over a shard that
+// is open. Anyone reads it.
+type seen struct {
+	// stats is what the engine counted when it was polled last; nil while the
+	// shard is not open.
+	stats atomic.Pointer[dibs.ShardStats]
+	// backlog is how many entries waited to be settled then.
+	backlog atomic.Int64
+	// skewMS is by how much the engine's clock was ahead of the service's.
+	skewMS atomic.Int64
+}
+
+// lease is this node's right to settle the shard. What is correct does not depend on it:
+// the ledger's compare-and-set decides between two nodes that both settle.
+//
+// settles is read by anyone and written by Settler.setSettles. mu guards ends. askAt is
+// the poll loop's.
+type lease struct {
+	settles atomic.Bool
+
+	mu   sync.Mutex
+	ends time.Time // when the lease ends that this node took last
+
+	askAt time.Time // when it is asked for again
+}
+
+// taken notes that a lease was taken that was asked for at a time.
+func (l *lease) taken(asked time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ends = asked.Add(dibs.LeaseTime)
+}
+
+// over reports whether the lease has ended that this node had.
+func (l *lease) over(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !now.Before(l.ends)
+}
+
+// due reports whether it is time to ask for the lease, and notes that it is done then.
+func (l *lease) due(now time.Time) bool {
+	if now.Before(l.askAt) {
+		return false
+	}
+	l.askAt = now.Add(dibs.LeaseTime / 3)
+	return true
+}
+
+// pace is when the poll loop looks at the shard.
+//
+// idle is written by anyone. The other fields are the poll loop's.
+type pace struct {
+	// idle is set while nothing has happened on the shard since it was looked at.
+	idle atomic.Bool
+
+	every time.Duration // from one look to the next
+	next  time.Time     // when the next look is due
+}
+
+// rouse makes the next look be soon. It writes only once between two looks: every claim
+// calls it.
+func (p *pace) rouse() {
+	if p.idle.Load() {
+		p.idle.Store(false)
 	}
 }
 
 // roused reports whether something has happened on a shard since it was looked
 // at, which is looked at rarely.
-func (t *Shard) roused() bool { return t.pace > pollEvery && !t.idle.Load() }
+func (p *pace) roused() bool { return p.every > pollEvery && !p.idle.Load() }
 
-// leaseOver reports whether the lease has ended that this node had.
-func (t *Shard) leaseOver(now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return !now.Before(t.leaseEnds)
-}
+// due reports whether it is time to look.
+func (p *pace) due(now time.Time) bool { return !now.Before(p.next) || p.roused() }
 
-// backlogOf counts entries between two places. Across epochs it counts the
-// newest epoch's only, which is a lower bound.
-func backlogOf(position, head dibs.Cursor) int64 {
-	switch {
-	case !position.Before(head):
-		return 0
-	case position.Epoch == head.Epoch:
-		return int64(head.Seq) - int64(position.Seq)
+// look notes that the shard is looked at now. What happens from now on may not be in
+// what is read, and rouses it again.
+func (p *pace) look() {
+	if p.roused() {
+		p.every = pollEvery
 	}
-	return int64(head.Seq)
+	p.idle.Store(true)
 }
 
-// lagMS is how long entries of a shard have waited for the settling.
-func (s *Registry) lagMS(t *Shard, head dibs.Cursor) int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.position.Before(head) {
-		return 0
-	}
-	return max(s.now().Sub(t.idleAt).Milliseconds(), 0)
+// soon has the shard looked at again in the next round.
+func (p *pace) soon() { p.every, p.next = pollEvery, time.Now().Add(pollEvery) }
+
+// after has the shard looked at again in a while. Shards that were roused together are
+// not looked at together for ever.
+func (p *pace) after(every time.Duration) {
+	p.every = every
+	p.next = time.Now().Add(every - time.Duration(rand.Int64N(int64(every/8))))
 }
+
+// by has the shard looked at before a time, in its turn among others within a span.
+func (p *pace) by(latest time.Time, span time.Duration) {
+	if p.next.After(latest) {
+		p.next = latest.Add(-time.Duration(rand.Int64N(max(int64(span), 1))))
+	}
+}
+
+const (
+	// pollEvery is how often shards are looked at. One that other processes
+	// decide on too, and that stands still, is looked at ever more rarely, every
+	// pollIdle or less often (see idlePace): each look is a question to another
+	// machine.
+	pollEvery = 50 * time.Millisecond
+	pollIdle  = time.Second
+	// pollSettling is how rarely a shard is looked at that this node settles.
+	pollSettling = 200 * time.Millisecond
+)
+
+// reload is the opening of a shard that is not open any more.
+//
+// opening is set by the goroutine that opens the shard, and by no other meanwhile. rest
+// has a lock of its own, and is the admission's for a campaign with one shard. tailAt is
+// the poll loop's.
+type reload struct {
+	opening atomic.Bool
+	rest    *rest
+	// tailAt is when the rest of a shard is looked for that is over and not open.
+	tailAt time.Time
+}
+
+// begin reports whether the caller is to open the shard: nobody does, and it has not
+// failed just now. The caller calls end then.
+func (r *reload) begin() bool { return r.rest.over() && r.opening.CompareAndSwap(false, true) }
+
+func (r *reload) end() { r.opening.Store(false) }

@@ -93,7 +93,7 @@ func (s *Snapshots) liveSnapshot(l *Campaign) (dibs.Snapshot, bool) {
 		if !s.engine.Shared() {
 			now = dibs.FromMS(st.Now)
 		} else {
-			now = now.Add(time.Duration(t.skewMS.Load()) * time.Millisecond)
+			now = now.Add(time.Duration(t.seen.skewMS.Load()) * time.Millisecond)
 		}
 	}
 	return snapshotOf(c, remaining, head, now), true

@@ -174,7 +174,7 @@ func (s *Loader) openAll(ctx context.Context, c *dibs.Campaign, l *Campaign, pau
 	for i := range c.Shards {
 		t := newShard(dibs.ShardID{Campaign: c.Number, Shard: uint8(i)}, l, s.now())
 		if c.Shards == 1 {
-			t.rest = pauses
+			t.reload.rest = pauses
 		}
 		l.Shards = append(l.Shards, t)
 	}
@@ -226,7 +226,7 @@ func (s *Loader) haltedCount() int64 {
 		return true
 	})
 	s.registry.eachShard(func(t *Shard) bool {
-		if t.rest.failing() != nil {
+		if t.reload.rest.failing() != nil {
 			halted[t.l.Def().ID] = true
 		}
 		return true

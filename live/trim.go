@@ -79,7 +79,7 @@ func (s *Poller) trimShard(ctx context.Context, id dibs.ShardID, before time.Tim
 	t := s.registry.Shard(id)
 	var seen *dibs.ShardStats
 	if t != nil {
-		seen = t.seen.Load()
+		seen = t.Seen()
 	}
 	// The ledger says how far it is: it may have been restored from a backup.
 	totals, err := s.ledger.Totals(ctx, id)
@@ -98,7 +98,7 @@ func (s *Poller) trimShard(ctx context.Context, id dibs.ShardID, before time.Tim
 		return nil
 	case s.engine.Shared() && totals.Position.Before(seen.Settled):
 		// It has been: the shard is loaded from it, with what the journal has.
-		fence, _ := t.fenced()
+		fence, _ := t.progress.fenced()
 		s.loader.fencedOff(t, fence)
 		return nil
 	}

@@ -14,27 +14,27 @@ import (
 func TestPositionsStayWithinTheirFence(t *testing.T) {
 	at := func(epoch uint16, seq uint32) dibs.Cursor { return dibs.Cursor{Epoch: epoch, Seq: seq} }
 	s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{}, time.Now())
-	s.enter(1, at(1, 5))
+	s.progress.enter(1, at(1, 5))
 	is := func(when string, fence uint16, want dibs.Cursor) {
 		t.Helper()
-		if f, p := s.fenced(); f != fence || p != want {
+		if f, p := s.progress.fenced(); f != fence || p != want {
 			t.Errorf("%s the shard stands at %v under the fence %d, want %v under %d", when, p, f, want, fence)
 		}
 	}
-	s.moveTo(2, at(1, 9))
+	s.progress.moveTo(2, at(1, 9))
 	is("moved under a fence that it is not in,", 1, at(1, 5))
-	s.moveTo(1, at(1, 9))
+	s.progress.moveTo(1, at(1, 9))
 	is("moved under its own,", 1, at(1, 9))
-	s.enter(1, at(1, 7))
+	s.progress.enter(1, at(1, 7))
 	is("entered again with an older reading,", 1, at(1, 9))
-	s.moveFrom(1, at(1, 8), at(1, 20))
+	s.progress.moveFrom(1, at(1, 8), at(1, 20))
 	is("moved from where it is not any more,", 1, at(1, 9))
-	s.enter(2, at(1, 7))
+	s.progress.enter(2, at(1, 7))
 	is("in a later epoch, whose ledger had less,", 2, at(1, 7))
-	if s.leave(1) {
+	if s.progress.leave(1) {
 		t.Error("it leaves an epoch that it is not in")
 	}
-	if !s.leave(2) {
+	if !s.progress.leave(2) {
 		t.Error("it does not leave its epoch")
 	}
 	is("outside,", 0, at(1, 7))
@@ -46,18 +46,18 @@ func TestWaitingCallersAreWoken(t *testing.T) {
 		act   func(s *Shard)
 		wakes bool
 	}{
-		"the position moved":       {func(s *Shard) { s.moveTo(1, dibs.Cursor{Epoch: 1, Seq: 9}) }, true},
-		"another fence's moved":    {func(s *Shard) { s.moveTo(2, dibs.Cursor{Epoch: 1, Seq: 9}) }, false},
-		"an attempt failed":        {func(s *Shard) { s.failed(dibs.ErrUnavailable) }, false},
-		"settling is halted":       {func(s *Shard) { s.failed(fmt.Errorf("gone: %w", dibs.ErrForked)) }, true},
-		"an entry is set aside":    {func(s *Shard) { s.failed(errors.Join(dibs.ErrCorrupt, dibs.ErrPoison)) }, false},
-		"the journal is corrupt":   {func(s *Shard) { s.failed(dibs.ErrCorrupt) }, true},
-		"too many are in the way":  {func(s *Shard) { s.failed(errTooMany) }, true},
-		"an attempt has succeeded": {func(s *Shard) { s.failed(nil) }, false},
+		"the position moved":       {func(s *Shard) { s.progress.moveTo(1, dibs.Cursor{Epoch: 1, Seq: 9}) }, true},
+		"another fence's moved":    {func(s *Shard) { s.progress.moveTo(2, dibs.Cursor{Epoch: 1, Seq: 9}) }, false},
+		"an attempt failed":        {func(s *Shard) { s.progress.failed(dibs.ErrUnavailable) }, false},
+		"settling is halted":       {func(s *Shard) { s.progress.failed(fmt.Errorf("gone: %w", dibs.ErrForked)) }, true},
+		"an entry is set aside":    {func(s *Shard) { s.progress.failed(errors.Join(dibs.ErrCorrupt, dibs.ErrPoison)) }, false},
+		"the journal is corrupt":   {func(s *Shard) { s.progress.failed(dibs.ErrCorrupt) }, true},
+		"too many are in the way":  {func(s *Shard) { s.progress.failed(errTooMany) }, true},
+		"an attempt has succeeded": {func(s *Shard) { s.progress.failed(nil) }, false},
 	} {
 		s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{}, time.Now())
-		s.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
-		moved := s.moved
+		s.progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
+		moved := s.progress.moved
 		c.act(s)
 		woken := false
 		select {
