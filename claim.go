@@ -10,7 +10,7 @@ import (
 // Status is where a claim stands in its life.
 type Status int8
 
-// The statuses, with the numbers of the articles' orders.
+// The statuses, with the numbers that order tables of flash sales usually give them.
 const (
 	Released  Status = -1
 	Pending   Status = 0
@@ -38,8 +38,8 @@ func ParseStatus(word string) (Status, bool) {
 	return 0, false
 }
 
-// OrderType tells flash-sale orders from regular ones, as the articles number
-// them.
+// OrderType tells flash-sale orders from regular ones, by the numbers that order
+// tables usually give them.
 type OrderType int8
 
 // The order types.
@@ -221,8 +221,8 @@ func AsUnavailable(err error, effect Effect) error {
 	return Unavail(effect, err)
 }
 
-// ResultCode is the answer to a grab in one character, as the articles have
-// it: "0" granted, "1" the user has one already, "-1" none left; empty for other
+// ResultCode is the answer to a grab in one character, as the usual script in Redis
+// returns it: "0" granted, "1" the user has one already, "-1" none left; empty for other
 // outcomes.
 func ResultCode(outcome Reason) string {
 	switch outcome {

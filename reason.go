@@ -49,7 +49,7 @@ type ReasonInfo struct {
 	Word string
 	// Status is the HTTP status that carries it.
 	Status int
-	// Code is the number of the API, the articles' where they have one.
+	// Code is the number of the API; the usual one of flash-sale APIs where there is one.
 	Code int
 	// Retryable says whether the same request may succeed later unchanged.
 	Retryable bool

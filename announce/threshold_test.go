@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The example of the article: 99 % of the merchants have up to 2,000 followers.
+// In the usual distribution 99 % of the merchants have up to 2,000 followers.
 func TestProposedThreshold(t *testing.T) {
 	sizes := [][2]int64{{1, 40}, {35, 200}, {900, 500}, {1_958, 250}, {2_400, 8}, {1_000_000, 2}}
 	for _, test := range []struct {

@@ -64,7 +64,8 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestRedPacketAnswers holds the answers of a red packet against the articles'.
+// TestRedPacketAnswers holds the answers of a red packet against the result codes of the
+// usual script in Redis.
 func TestRedPacketAnswers(t *testing.T) {
 	s := newStack(t, nil)
 	ctx := context.Background()

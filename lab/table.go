@@ -80,7 +80,7 @@ func ratio(v *float64) string {
 	return fmt.Sprintf("%.1f", *v)
 }
 
-// fewCallers are the workers of the article's load: too few to share much.
+// fewCallers are the workers of the usual load on red packets: too few to share much.
 const fewCallers = 20
 
 // notes writes what the table has no room for, each line once: errors, what was not run or stopped,

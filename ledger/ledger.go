@@ -3,6 +3,10 @@
 // Each service declares the part of the ledger that it needs; Ledger has one of
 // each. One database fills them all: package ledger/sqlledger does, on SQLite,
 // MySQL, MariaDB and PostgreSQL, and package ledger/ledgertest checks it.
+//
+// A new database begins in package internal/sqldb, with a dialect: how it is connected
+// to and what its SQL looks like. Its migrations and statements are in package
+// ledger/sqlledger.
 package ledger
 
 import (

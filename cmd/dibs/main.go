@@ -1,5 +1,10 @@
 // Command dibs decides who gets things that run out: it serves campaigns and
 // claims over HTTP, and manages, rehearses and verifies them.
+//
+// This package only starts and ends the process. The verbs are in internal/cli: those
+// that ask a server in internal/cli/remote, those that open the ledger themselves in
+// internal/cli/node, those that try a server in internal/cli/trial. Package
+// internal/cli/program puts them together.
 package main
 
 import (

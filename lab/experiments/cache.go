@@ -16,7 +16,7 @@ import (
 )
 
 // shop is a database with the stock of one product, and the count of it in Redis: what
-// the articles build their ways on.
+// the usual ways to sell in a rush are built on.
 type shop struct {
 	db *sql.DB
 	c  *conn
@@ -102,7 +102,7 @@ func (s *shop) gone(ctx context.Context) error {
 func cached() []Experiment {
 	return []Experiment{
 		shopping("expires-between", "A key can expire between EXISTS and INCRBY, which then begins a new count; inside a script it cannot", expiresBetween),
-		on(Cache, "incr-takes-one", "INCR takes a key alone: the script of the article does not run; INCRBY takes the number", func(a, _ *conn) (Seen, error) {
+		on(Cache, "incr-takes-one", "INCR takes a key alone: a script that gives it a number does not run; INCRBY takes the number", func(a, _ *conn) (Seen, error) {
 			a.run("SET stock 10")
 			broken := a.do("EVAL", `return redis.call('INCR', KEYS[1], ARGV[1])`, "1", "stock", "-1")
 			right := a.do("EVAL", `return redis.call('INCRBY', KEYS[1], ARGV[1])`, "1", "stock", "-1")

@@ -17,8 +17,8 @@ const (
 	stockLife = 300 * time.Second
 )
 
-// cached is the count in Redis with a lifetime that the second to fourth
-// versions of row 001 share: EXISTS, EXPIRE and INCRBY in one script, and a
+// cached is the stock as a count in Redis with a lifetime, which cached-stock,
+// cached-queue and cached-sum share: EXISTS, EXPIRE and INCRBY in one script, and a
 // count that is not there is read from the database under one lock.
 type cached struct {
 	*World

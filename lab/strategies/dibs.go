@@ -39,7 +39,7 @@ func openDibs(level string) func(context.Context, *World) (Attempt, error) {
 			Stock: dibs.StockSpec{Units: &w.Stock}, Limit: &limit,
 		}
 		if w.Packet {
-			// As the article's: shares of one sum, made beforehand. The platform pays.
+			// As in the usual way: shares of one sum, made beforehand. The platform pays.
 			spec.Kind = dibs.RedPacket
 			spec.Stock = dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{
 				Total: dibs.Money{Amount: 100 * w.Stock, Currency: "CNY"}, Count: w.Stock, Split: dibs.DoubleMean, Min: 1,

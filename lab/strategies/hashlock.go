@@ -74,7 +74,7 @@ func (a hashLock) buy(ctx context.Context, user, key, token string) (Outcome, er
 		}
 		return SoldOut, nil
 	}
-	// Stock in the database follows in the end; the article has it in Redis only.
+	// The stock is in Redis only, as in the usual way: the database follows at the end.
 	err = a.SQL.order(ctx, a.SQL.db, user)
 	if err == nil || !a.repaired {
 		return Granted, err

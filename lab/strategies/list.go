@@ -25,7 +25,7 @@ func filled(open func(p packet) Attempt) func(context.Context, *World) (Attempt,
 	}
 }
 
-// All returns every strategy, in the order of the articles, with dibs last. Each call makes a new
+// All returns every strategy, by the ideas that they try, with dibs last. Each call makes a new
 // list, which the caller may change.
 func All() []Strategy {
 	return slices.Concat(inSQL(), withRedis(), packets(), ours())
@@ -126,7 +126,7 @@ func withRedis() []Strategy {
 		},
 		{
 			Name: "hash-lock", Idea: "campaign in Redis", SQL: true, Redis: true, PerUser: true, Breaks: []Flaw{Unkept},
-			Does:    "campaign in a hash, stock by script, a lock for each user; as the article has it",
+			Does:    "campaign in a hash, stock by script, a lock for each user; as it is usually written",
 			Teaches: "who fails to get the lock is told yes, and has nothing",
 			open:    openHashLock(false),
 		},

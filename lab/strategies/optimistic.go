@@ -56,7 +56,7 @@ func (a byEquality) Claim(ctx context.Context, user string) (Outcome, error) {
 	return Busy, nil
 }
 
-// byStock (the article's answer) lets the database compare: one
+// byStock, the classical answer to overselling, lets the database compare: one
 // statement takes one if any is left. It never sells too much, and all sales
 // still wait for each other's commit on one row.
 type byStock struct {

@@ -19,8 +19,8 @@ const (
 	ownersKey  = "lab:{packet}:owners"
 )
 
-// packetConns is how many connections the articles' load has, each with one
-// call under way (the article has 20 threads).
+// packetConns is how many connections the usual load on red packets has, each with one
+// call under way: it is grabbed by 20 threads.
 const packetConns = 20
 
 // packet is what the red packets' strategies share: shares made in advance, two queues and a map of who has one, and one
@@ -99,7 +99,7 @@ func oneAnswer(r rueidis.RedisResult) (Outcome, error) {
 }
 
 // packetScript is one script call for each grab,
-// on a connection of its own: what everybody who read the articles builds.
+// on a connection of its own: the usual way to hand out red packets.
 type packetScript struct {
 	packet
 	conns *conns

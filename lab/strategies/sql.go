@@ -101,7 +101,7 @@ func (d *SQL) Name() string {
 // offer is the one thing that is sold.
 const offer = 1
 
-// prepare makes the tables anew. As in the articles, no constraint keeps a
+// prepare makes the tables anew. As in the usual examples, no constraint keeps a
 // strategy from what it should not do.
 func (d *SQL) prepare(ctx context.Context, stock int64) error {
 	id, engine := "BIGINT AUTO_INCREMENT PRIMARY KEY", " ENGINE=InnoDB"

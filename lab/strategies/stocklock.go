@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lockLife is the lifetime of the articles' locks: far above what a sale takes.
+// lockLife is the usual lifetime of locks in Redis: far above what a sale takes.
 const lockLife = 30 * time.Second
 
 // newToken names an owner of a lock, so that nobody gives back a lock that another one has by now.

@@ -1,6 +1,6 @@
-// Package strategies holds the ways in which the articles sell what runs out,
-// from code that sells too much to code that works, and dibs beside them. Each
-// is a small file that has the flaw where the article has it.
+// Package strategies holds the classical ways to sell what runs out, from code that
+// sells too much to code that works, and dibs beside them. Each is a small file that has
+// the flaw where the classical way has it.
 //
 // # Basics
 //
