@@ -143,7 +143,7 @@ type Result struct {
 	// OfProduct says, with LimitReached, that it is the limit per product.
 	OfProduct bool
 	// Place is the user's place among those who wait, from 1, with Waiting; 0 when
-	// he has none.
+	// they have none.
 	Place int64
 	// RetryAfter is when to come again, with RateLimited and Waiting.
 	RetryAfter time.Duration

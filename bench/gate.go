@@ -198,7 +198,7 @@ func gatePart(ctx context.Context, o *options) error {
 	fmt.Printf("| server CPU per refused claim, %d users press again | | ratio |\n|---|---|---|\n", pressers)
 	off := median(cost["off"])
 	for _, row := range []struct{ kind, name string }{
-		{"off", "anybody is who he says, no limits, open to all"},
+		{"off", "users are who they say, no limits, open to all"},
 		{"hs256", "tokens by HS256, limits per user and address of server and campaign, a list of users"},
 		{"es256", "the same with tokens by ES256 and a JWKS"},
 	} {

@@ -22,8 +22,8 @@ func (g *closing) Pass(context.Context, *dibs.Campaign, *dibs.ClaimRequest) (dib
 	return dibs.Result{Outcome: dibs.Waiting, Place: 7, RetryAfter: time.Second}, !g.shut
 }
 
-// A gate stands before the engine, in front of new claims only: whose yes got
-// lost on the way finds it although it is not his turn any more.
+// A gate stands before the engine, in front of new claims only: a user whose yes got
+// lost on the way finds it, although it is not their turn any more.
 func TestGateRefusesAllButRepeats(t *testing.T) {
 	gate := &closing{}
 	r := testnode.New(t, node.ServiceConfig{Gates: []dibs.Gate{gate}})
@@ -35,7 +35,7 @@ func TestGateRefusesAllButRepeats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The room behind the gate has let her in.
+	// The room behind the gate has let ann in.
 	place, err := r.Node.Rooms.Join(t.Context(), c, "ann")
 	if err != nil {
 		t.Fatal(err)

@@ -126,7 +126,7 @@ func TestAShareInQuarantine(t *testing.T) {
 		return f.ReturnedAt == nil && strings.Contains(f.Problem, "1 of its journal entries are in quarantine")
 	})
 	if got := r.Balance("bob"); got != 0 {
-		t.Errorf("bob has %d before his share is settled", got)
+		t.Errorf("bob has %d before the share is settled", got)
 	}
 	report := r.Report()
 	if report.OK {

@@ -86,10 +86,10 @@ type EntryView struct {
 // Lotteries registers users and tells who won. Its methods are safe for
 // concurrent use; those of a campaign without a lottery are an *Error of NotFound.
 type Lotteries interface {
-	// Register enters the user, or returns the entry that he has, and then true.
+	// Register enters the user, or returns the entry that they have, and then true.
 	// *Error of NotStarted or Ended outside of the time for it.
 	Register(ctx context.Context, c *dibs.Campaign, user string) (EntryView, bool, error)
-	// Entry returns the user's entry. *Error of NotFound when he has none.
+	// Entry returns the user's entry. *Error of NotFound when they have none.
 	Entry(ctx context.Context, c *dibs.Campaign, user string) (EntryView, error)
 	// Lottery tells everybody how it stands.
 	Lottery(ctx context.Context, c *dibs.Campaign) (LotteryView, error)

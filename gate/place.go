@@ -14,9 +14,9 @@ type PlaceState string
 const (
 	// PlaceArrived: the order is not decided before the start.
 	PlaceArrived PlaceState = "arrived"
-	// PlaceWaiting: it is not his turn yet.
+	// PlaceWaiting: it is not the user's turn yet.
 	PlaceWaiting PlaceState = "waiting"
-	// PlaceAdmitted: he may claim.
+	// PlaceAdmitted: the user may claim.
 	PlaceAdmitted PlaceState = "admitted"
 )
 
@@ -28,8 +28,8 @@ type PlaceView struct {
 	// decided. Whoever has a Place up to AdmittedUpTo is admitted.
 	Place        int64 `json:"place"`
 	AdmittedUpTo int64 `json:"admitted_up_to"`
-	// Position is how many are to be admitted until it is the user's turn, himself
-	// included; 0 once he is admitted, or while the order is not decided.
+	// Position is how many are to be admitted until it is the user's turn, the user
+	// included; 0 once they are admitted, or while the order is not decided.
 	Position int64 `json:"position"`
 	// Waiting is how many have a place and are not admitted.
 	Waiting int64 `json:"waiting"`
@@ -44,8 +44,8 @@ type PlaceView struct {
 	AskAfter dibs.Duration `json:"ask_after"`
 }
 
-// RoomProgress is how far a campaign's waiting room has admitted: who knows his
-// place knows the rest.
+// RoomProgress is how far a campaign's waiting room has admitted. A user who knows
+// their place knows the rest.
 type RoomProgress struct {
 	CampaignID   string    `json:"campaign_id"`
 	AdmittedUpTo int64     `json:"admitted_up_to"`
@@ -57,11 +57,11 @@ type RoomProgress struct {
 // Places tells who is where in the waiting rooms of campaigns. Its methods are
 // safe for concurrent use.
 type Places interface {
-	// Join gives the user a place, or returns the one he has: leaving and coming
+	// Join gives the user a place, or returns the one they have: leaving and coming
 	// back keeps it. *Error of NotStarted, Paused or Ended when nobody gets one now,
 	// of Overloaded when the room is full, of NotFound when there is none.
 	Join(ctx context.Context, c *dibs.Campaign, user string) (PlaceView, error)
-	// Place returns the user's place. *Error of NotFound when he has none.
+	// Place returns the user's place. *Error of NotFound when they have none.
 	Place(ctx context.Context, c *dibs.Campaign, user string) (PlaceView, error)
 	// Glance is Place from this node's memory: it returns at once. False when the
 	// user has none, or the node does not know of it yet: it has it looked up, for

@@ -17,7 +17,7 @@ import (
 	"github.com/dibs-dev/dibs/node"
 )
 
-// Whoever has a long-lived connection is told where he waits, and gets what his
+// A user with a long-lived connection is told where they wait, and gets what their
 // claim has to carry.
 func TestPositionsOverTheGateway(t *testing.T) {
 	r := testnode.New(t, node.ServiceConfig{})

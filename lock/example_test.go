@@ -35,7 +35,7 @@ func ExampleOpenRedis() {
 	// given back: <nil>
 }
 
-// An owner who is named has a lock as often as he asks.
+// An owner with a name has a lock as often as it asks.
 func ExampleOptions_owner() {
 	ctx := context.Background()
 	locker, err := lock.OpenRedis(lock.RedisConfig{URL: theRedis.URL()})

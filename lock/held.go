@@ -74,7 +74,7 @@ type owned struct {
 	err   error
 }
 
-// lock takes a lock for an owner by take, unless he has it.
+// lock takes a lock for an owner by take, unless the owner has it.
 func (o *owners) lock(ctx context.Context, name string, opt Options, take func() (Held, error)) (Held, error) {
 	key := ownedName{name, opt.Owner, opt.Shared}
 	o.mu.Lock()

@@ -49,7 +49,7 @@ func TestRenewal(t *testing.T) {
 }
 
 // renewed returns a lock that was held for twice its lifetime. On a machine that
-// stands still meanwhile the holder may lose it, if he is told: then it is tried
+// stands still meanwhile the holder may lose it, if it is told so: then it is tried
 // again.
 func renewed(ctx context.Context, t *testing.T, l, other lock.Locker) lock.Held {
 	t.Helper()

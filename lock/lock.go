@@ -4,8 +4,8 @@
 //
 // # Basics
 //
-// Open a Locker, and Lock by name. Who waits is woken when it is his turn, in
-// the order of arrival. While a lock is held it is renewed; the context of what
+// Open a Locker, and Lock by name. Waiters are woken in the order of
+// arrival. While a lock is held it is renewed; the context of what
 // is Held ends when it is lost, or given back. Work that must not go on without
 // the lock runs under that context.
 //

@@ -11,9 +11,9 @@ import (
 
 // Majority gives locks that are held on more than half of several Redis servers
 // that know nothing of each other: it goes on while a minority of
-// them is lost, or hangs. It has the order of arrival on none of them: who fails
-// to get most of them gives back what he got, and tries again after a random
-// pause. A server that comes back having forgotten its locks counts as a new
+// them is lost, or hangs. It has the order of arrival on none of them: a caller
+// that fails to get most of them gives back what it got, and tries again after a
+// random pause. A server that comes back having forgotten its locks counts as a new
 // voice: let it stay away for a lifetime.
 //
 // It has no lock of its own: members, owners, open and calls lock themselves.

@@ -141,7 +141,7 @@ func answered(ctx context.Context, l lock.Locker, name string, o lock.Options) (
 }
 
 // kept holds a lock for longer than its lifetime. On a machine that stands still
-// meanwhile the holder may lose it, if he is told: then it is tried again.
+// meanwhile the holder may lose it, if it is told so: then it is tried again.
 func kept(ctx context.Context, t *testing.T, l, other lock.Locker) {
 	t.Helper()
 	for range 20 {

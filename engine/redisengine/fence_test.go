@@ -198,8 +198,8 @@ func TestBehindIsShutForAll(t *testing.T) {
 	must(t, ask(a, "eve"))
 }
 
-// Whatever is flushed under load, nobody hears of a grant that is not in the
-// journal of the epoch in which he heard, and nothing starts anew by itself.
+// When Redis is flushed under load, no user is told of a grant that is not in the
+// journal of the epoch in which they are told, and nothing starts anew by itself.
 func TestFlushUnderLoad(t *testing.T) {
 	r := startRedis(t)
 	e := openEngine(t, redisengine.Config{URL: r.URL(), Deadline: 50 * time.Millisecond, Patience: 2 * time.Second})

@@ -180,7 +180,7 @@ func (c *crowd) room(units, key int64) {
 
 // TestManyRecordsOfOneUser holds the limit, the repeats and every place of a
 // user of many records, of quantities that fit into a mark and others, and counted in
-// more than one byte, with others around him.
+// more than one byte, with others around them.
 func TestManyRecordsOfOneUser(t *testing.T) {
 	const limit = 1200
 	b := newBench(t, 10_000, func(c *dibs.Campaign, _ *dibs.ShardLoad) { c.LimitPerUser = limit })

@@ -143,7 +143,7 @@ func (r *rush) keep(stop <-chan struct{}) {
 	}
 }
 
-// claim persists for one user, as a client with a key does; false when he was
+// claim persists for one user, as a client with a key does; false when the user was
 // refused because nothing is left.
 func (r *rush) claim(user string, key uint64) (dibs.Decision, bool) {
 	begun, unsure := time.Now(), false

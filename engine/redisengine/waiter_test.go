@@ -12,8 +12,8 @@ import (
 	"github.com/dibs-dev/dibs/engine/redisengine/internal/format"
 )
 
-// A caller that waits no longer hears so, and what became of his claim: nothing
-// while it was in no call yet. What a call decides for those who have left stands.
+// A caller that stops waiting is told so, and what became of the claim: nothing
+// while it was in no call yet. A call's decisions for callers that have left stand.
 func TestCallersLeave(t *testing.T) {
 	b := newBench(t, 10, nil)
 	// As if all calls that may be under way were.
@@ -70,7 +70,7 @@ func TestCallersLeave(t *testing.T) {
 	b.l.mu.Unlock()
 }
 
-// Whoever waits leaves when he likes, also while nobody tells what items he got.
+// A caller may stop waiting at any time, also while the items of the claim are not known.
 func TestCallersLeaveWhileItemsAreAskedFor(t *testing.T) {
 	r, err := servers.StartRedis(t.TempDir())
 	if err != nil {

@@ -54,8 +54,8 @@ func (m *moving) FollowerChanges(ctx context.Context, id string, after int64, mo
 	return list, err
 }
 
-// Who unfollows a merchant while his followers are being loaded is none of them,
-// unless he comes back; and who had left before needs no memory.
+// A user who unfollows a merchant while its followers are being loaded is not among
+// them, unless they come back. A user who had left before needs no memory.
 func TestUnfollowedWhileLoading(t *testing.T) {
 	l := ledger(t)
 	since := time.Now()

@@ -49,8 +49,8 @@ const (
 )
 
 // of returns a user's print. No two ids have one print of which either is short
-// or a number. Of two others it is one in 6,600,000,000,000,000,000 that they
-// have, whoever chose them, as long as he does not know the seed.
+// or a number. Two others have the same print with a chance of one in
+// 6,600,000,000,000,000,000, also when somebody chose them without knowing the seed.
 func (p *printer) of(user string) uint64 {
 	v, exact := exactly(user)
 	if !exact {

@@ -90,8 +90,8 @@ func crowded(random *rand.Rand, n int) []uint64 {
 }
 
 // TestSetAgainstModel asks sets for everybody in them, and for all who could be
-// taken for one of them: who is the same but for his home, or has what is written
-// where nobody is.
+// taken for one of them: a user who is the same but for the home, or has what is
+// written where nobody is.
 func TestSetAgainstModel(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -149,7 +149,7 @@ func TestEmptyLineIsNobodys(t *testing.T) {
 	}
 	nobody := first(home, 0)
 	// So many have a home before that they take this one too, from a user who has its
-	// lowest level. He goes to the next; nobody is in the one that is maxAway behind.
+	// lowest level. That user goes to the next; nobody is in the one that is maxAway behind.
 	for mark := first(home-maxAway, 0); b.s.n < int64((maxAway+1)*b.s.slots); mark++ {
 		must(t, b.add(mark))
 	}

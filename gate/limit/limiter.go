@@ -393,8 +393,8 @@ func addressKey(at netip.Addr) string {
 	return string(b[:8])
 }
 
-// turn lets a claim through when its turn has come. Who does not wait for it is
-// refused, whether he hears it or not.
+// turn lets a claim through when its turn has come. A claim whose caller stops waiting
+// is refused, whether or not the caller is told.
 func (l *Limiter) turn(ctx context.Context, res dibs.Result, wait int64) (dibs.Result, bool) {
 	if wait <= 0 {
 		return res, true

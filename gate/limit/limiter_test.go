@@ -59,8 +59,8 @@ func TestNodesShareAcrossVersions(t *testing.T) {
 }
 
 // A limit that stays as it was keeps its count wherever it stands among others;
-// one that changed begins anew, and leaves nobody owing what the one before
-// would have had him wait for.
+// one that changed begins anew, and nobody waits for what the one before
+// would have made them wait for.
 func TestChangedLimits(t *testing.T) {
 	l, err := New(Config{})
 	must(t, err)

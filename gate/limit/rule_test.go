@@ -119,7 +119,7 @@ func TestLeakyBucket(t *testing.T) {
 	})
 }
 
-// Who goes away while he waits is no claim, and is never told a yes.
+// A caller that goes away while it waits makes no claim, and is never told a yes.
 func TestLeakyBucketLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := New(Config{Server: &dibs.LimitSpec{Bucket: dibs.LimitLeaky, Rate: 1, Burst: 5, MaxWait: dibs.Duration(10 * time.Second)}, Entries: 8})
@@ -164,7 +164,7 @@ func TestEachLimit(t *testing.T) {
 		}{
 			{"a user", "ann", "192.0.2.1", 30},
 			{"the same", "ann", "192.0.2.9", 0},
-			{"another from his address", "bob", "192.0.2.1", 20},
+			{"another from that address", "bob", "192.0.2.1", 20},
 			{"one of a household", "cid", "2001:db8:1:2::1", 30},
 			{"another of it", "dan", "2001:db8:1:2:ffff::2", 20},
 			{"all that the server takes", "eve", "198.51.100.1", 20},

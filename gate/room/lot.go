@@ -127,7 +127,8 @@ func (r *Rooms) Register(ctx context.Context, c *dibs.Campaign, user string) (ga
 	return l.view(row, &got), again, nil
 }
 
-// closedFor answers who registers after the closing: who is in hears that he is.
+// closedFor answers a user who registers after the closing: one who is registered is
+// told so.
 func (l *lot) closedFor(ctx context.Context, user string) (gate.EntryView, bool, error) {
 	e, err := l.entryOf(ctx, user)
 	if errors.Is(err, noEntry) {

@@ -121,7 +121,7 @@ func checkDraw(t *testing.T, v gate.LotteryView, seedHash, public string, list [
 	}
 }
 
-// checkResults asks every node for every user's result, and for whether his
+// checkResults asks every node for every user's result, and for whether the user's
 // claim passes.
 func checkResults(t *testing.T, nodes []*room.Rooms, c *dibs.Campaign, at *clock, winners int) {
 	t.Helper()

@@ -111,7 +111,7 @@ func (m *memory) look(ctx context.Context, c *dibs.Campaign, asks []ask) ([]int6
 	return numbers, p, nil
 }
 
-// number returns a user's number, or gives him one.
+// number returns a user's number, or gives them one.
 func (d *desk) number(a ask, at *terms) int64 {
 	n := d.numbers[a.user]
 	if n != noNumber || !a.join {
@@ -131,8 +131,8 @@ func (d *desk) number(a ask, at *terms) int64 {
 	return n
 }
 
-// save saves what is not saved. What could not be saved is saved by the next
-// call: until then nobody is told his number.
+// save saves the numbers that are not saved. When it fails, the next call saves them:
+// until then nobody is told their number.
 func (m *memory) save(ctx context.Context, d *desk, campaign uint32) error {
 	t := &d.turns
 	r := gate.SavedRoom{

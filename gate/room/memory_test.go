@@ -13,8 +13,8 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
-// Who has given his place up on one node gets no admission from another one that
-// remembers him; who has not, gets it.
+// A user who has given a place up on one node gets no admission from another node that
+// remembers them; a user who has not, gets it.
 func TestLeftOnAnotherNode(t *testing.T) {
 	l, at := newLedger(t), &clock{now: noon.Add(-time.Minute)}
 	c := campaign(t, l, "c", dibs.RoomSpec{Mode: dibs.FIFO, Rate: 10, Burst: 10})
@@ -24,7 +24,7 @@ func TestLeftOnAnotherNode(t *testing.T) {
 	for _, user := range []string{"ann", "bob"} {
 		join(t, other, c, user)
 		if _, ok := other.Glance(c, user); !ok {
-			t.Fatalf("%s is not known where she has just come", user)
+			t.Fatalf("%s is not known where they have just come", user)
 		}
 	}
 	must(t, one.Leave(context.Background(), c, "ann"))
@@ -38,7 +38,7 @@ func TestLeftOnAnotherNode(t *testing.T) {
 	if v.State != gate.PlaceAdmitted || v.Admission == "" {
 		t.Errorf("bob: %+v", v)
 	}
-	// He is asked for no earlier than she.
+	// bob is asked for no earlier than ann.
 	for range 3 {
 		if v, ok := other.Glance(c, "ann"); ok {
 			t.Errorf("ann, who has left: %+v", v)
@@ -56,7 +56,7 @@ func TestSeldomGlances(t *testing.T) {
 	at.set(noon.Add(time.Minute))
 	r.Tick(c)
 	if v, ok := r.Glance(c, "ann"); ok {
-		t.Errorf("before anybody asked whether she is still there: %+v", v)
+		t.Errorf("before anybody asked whether ann is still there: %+v", v)
 	}
 	r.Idle()
 	at.pass(30 * time.Second)

@@ -83,8 +83,8 @@ func newNodes(t *testing.T, n int, spec dibs.RoomSpec, starts time.Time) (*serve
 }
 
 // Three nodes give places at the same time, and one of them dies in the middle of
-// it: there is one order, nobody has another's place, and whoever did not hear his
-// has it all the same.
+// it: there is one order, nobody has another's place, and a user who was not told
+// theirs has it all the same.
 func TestNodesShareOneOrder(t *testing.T) {
 	_, nodes, c := newNodes(t, 3, fifo(1), time.Now().Add(hour))
 	const people = 300
@@ -95,7 +95,7 @@ func TestNodesShareOneOrder(t *testing.T) {
 			wg.Go(func() {
 				v, err := nodes[i%3].Join(t.Context(), c, user(i))
 				if err != nil && i%3 == 0 && from > 0 {
-					// His node died; he asks another one.
+					// The node died; the user asks another one.
 					v, err = nodes[1].Join(t.Context(), c, user(i))
 				}
 				if err != nil {
@@ -110,7 +110,7 @@ func TestNodesShareOneOrder(t *testing.T) {
 		wg.Wait()
 	}
 	crowd(0, people/2)
-	// Whoever comes later is behind all who came before, whichever node he asks.
+	// A user who comes later is behind all who came before, on every node.
 	for i := range people / 2 {
 		if places[i] < 1 || places[i] > people/2 {
 			t.Fatalf("%s has place %d of %d", user(i), places[i], people/2)

@@ -5,14 +5,14 @@
 //
 // [New] makes the rooms of all campaigns. They are a [dibs.Gate]: a claim on a
 // campaign with a room passes when it carries an admission, a sealed text that is
-// the user's alone, good for minutes, and renewed as long as it is his turn. The
+// the user's alone, good for minutes, and renewed as long as it is their turn. The
 // engine decides afterwards, as always: an admission grants nothing.
 //
 // Users get numbers in the order of their arrival. In a shuffled room, those who
 // came before the start are put into a random order at the start; everybody else's
-// place is his number. The room admits up to a place, and that one number moves on
-// at the campaign's rate. So there is nothing to be done for anybody who waits: who
-// knows his place and up to where the room has admitted knows all.
+// place is their number. The room admits up to a place, and that one number moves on
+// at the campaign's rate. So there is nothing to be done for anybody who waits: a
+// user who knows their place, and up to where the room has admitted, knows all.
 //
 // With Redis, numbers and progress are there, in one order for all nodes. Without
 // it they are in this process, and saved in the ledger before they are told.
@@ -59,8 +59,8 @@ const (
 	// that nobody asked for counts as in use.
 	tickEvery = 250 * time.Millisecond
 	usedFor   = time.Minute
-	// knownPlaces is how many users' numbers a node remembers, to tell who claims too
-	// early how far he is, and how many registrations.
+	// knownPlaces is how many users' numbers a node remembers, to tell a user who claims
+	// too early how far they are, and how many registrations.
 	// A user who is forgotten is asked for again; nothing else depends on it.
 	knownPlaces = 1 << 18
 	// keepHall is for how long after its end a campaign's room stays in this process.
@@ -295,8 +295,8 @@ type given struct {
 	until     time.Time
 }
 
-// admission is what an admitted user's claims carry, and until when. Who asks
-// again gets the one that he has until half of its time is over.
+// admission is what an admitted user's claims carry, and until when. A user who asks
+// again gets the same one until half of its time is over.
 func (r *Rooms) admission(c *dibs.Campaign, user string) (string, *time.Time) {
 	now, life := r.cfg.Now(), c.Gate.Room.AdmitForOf()
 	key := who{c.Number, user}

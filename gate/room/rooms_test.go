@@ -276,8 +276,8 @@ func TestOnlyTheAdmittedPass(t *testing.T) {
 	if bob.Admission != "" || bob.Position != 1 || time.Duration(bob.Estimate) != time.Second {
 		t.Fatalf("the second is %+v", bob)
 	}
-	if res := refused("it is not his turn", c, "bob", "", dibs.Waiting); res.Place != 1 || res.RetryAfter < time.Second {
-		t.Errorf("he hears place %d, come back after %s", res.Place, res.RetryAfter)
+	if res := refused("it is not their turn", c, "bob", "", dibs.Waiting); res.Place != 1 || res.RetryAfter < time.Second {
+		t.Errorf("bob is told place %d, come back after %s", res.Place, res.RetryAfter)
 	}
 	refused("another's admission", c, "bob", ann.Admission, dibs.Waiting)
 	refused("another campaign's", other, "ann", ann.Admission, dibs.Waiting)
@@ -362,8 +362,8 @@ func (b *broken) SavePlaces(ctx context.Context, r gate.SavedRoom, p []gate.Save
 	return b.Ledger.SavePlaces(ctx, r, p)
 }
 
-// Nobody is told a place that is not kept; who comes again gets the one he would
-// have had.
+// Nobody is told a place that is not kept. A user who comes again gets the place that
+// they would have had.
 func TestAPlaceIsKeptBeforeItIsTold(t *testing.T) {
 	l, at := &broken{Ledger: newLedger(t)}, &clock{now: noon.Add(-hour)}
 	c := campaign(t, l.Ledger, "phone", fifo(1))

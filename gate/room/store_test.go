@@ -11,7 +11,7 @@ import (
 	"github.com/dibs-dev/dibs/gate/room"
 )
 
-// naive is a waiting room as one would write it down: everybody with his own
+// naive is a waiting room as one would write it down: everybody with their own
 // admission, time in steps of a millisecond.
 type naive struct {
 	tail     int64

@@ -10,9 +10,8 @@
 //
 // # Caveats
 //
-// A ticket may be used again while it is good, by its user alone: how much a user
-// gets is bounded by the campaign's limit per user, how often he asks by its
-// limits. So nothing has to be remembered of tickets, on any node.
+// A ticket may be used again while it is good, by its user alone. The campaign's limit
+// per user bounds how much a user gets, and its other limits how often they ask. So nothing has to be remembered of tickets, on any node.
 package ticket
 
 import (

@@ -273,7 +273,7 @@ func TestConfigOfTickets(t *testing.T) {
 	}
 }
 
-// FuzzTicket has nobody pass with a text that was not handed out to him.
+// FuzzTicket lets no user pass with a text that was not handed out to them.
 func FuzzTicket(f *testing.F) {
 	b, err := ticket.New(ticket.Config{Key: key, Now: func() time.Time { return noon }})
 	if err != nil {

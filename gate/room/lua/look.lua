@@ -5,11 +5,11 @@
 -- ARGV[1] when the campaign starts, in ms, ARGV[2] 1 while users are admitted, else
 -- 0, ARGV[3] users admitted per second, ARGV[4] how many at once, ARGV[5] the most
 -- numbers, ARGV[6] the seed, should this call be the first after the start, ARGV[7]
--- when the keys expire, in ms, ARGV[8..] for each user: which of KEYS his bucket is,
--- 1 when he wants a number, his name
+-- when the keys expire, in ms, ARGV[8..] for each user: which of KEYS is the bucket,
+-- 1 when the user wants a number, the name
 -- Returns {clock in ms, last number, how many came before the start or -1, up to
 -- which place users are admitted, seed, the users' numbers: 0 for none, -1 when the
--- room is full, -2 for one who wants a number and has given up as many as he may}
+-- room is full, -2 for one who wants a number and may give up no more}
 -- Retry: safe; who has a number keeps it.
 local floor, max, min = math.floor, math.max, math.min
 local meta_key, gone_key = KEYS[1], KEYS[2]
@@ -57,7 +57,7 @@ end
 local reply = {now, 0, early, floor(admitted), seed}
 for i = FIRST_USER, #ARGV, 3 do
   local bucket, name = KEYS[tonumber(ARGV[i])], ARGV[i + 2]
-  -- A user has his number, if any, and a dash for each that he gave up.
+  -- A user has a number, if any, and a dash for each that was given up.
   local held, given_up = string.match(redis.call('HGET', bucket, name) or '', '^(%d*)(%-*)$')
   local number = tonumber(held) or 0
   if number == 0 and ARGV[i + 1] == '1' then

@@ -96,8 +96,8 @@ local function count_bytes(n)
   return '\0' .. pack('>I4', n)
 end
 
--- Reads what a bucket has of the user at a place of it: where the count of his
--- records stands, and where they begin and end.
+-- Reads what a bucket has of the user at a place of it: where the count of the
+-- user's records stands, and where they begin and end.
 local function run_at(bucket, at)
   local count_at = at + name_size(byte(bucket, at))
   local count, first = byte(bucket, count_at), count_at + 1
