@@ -71,7 +71,7 @@ type Claim struct {
 	// address to go to afterwards say; empty for none.
 	Reference string
 
-	// What follows is what happened since the grant.
+	// The fields below tell what happened since the grant.
 
 	// UpdatedAt is when the claim's last step was, or its comment changed; CreatedAt
 	// as long as there was none.
@@ -107,7 +107,7 @@ type ClaimRequest struct {
 	// claim. dibs never reads it.
 	Reference string
 
-	// What follows is for the gates of a campaign that has some; empty when the
+	// The fields below are for the gates of a campaign that has some; empty when the
 	// client sent nothing.
 
 	// Address is where the client is, as the trusted proxies say.

@@ -26,12 +26,12 @@ func Levels() []string {
 	return []string{LevelNone, LevelRelaxed, LevelDurable, LevelReplicated, LevelLedgered}
 }
 
-// What an engine does with claims while what it stands on gives less than its level.
+// The ways in which an engine treats claims while its store gives less than its level.
 const (
 	// RefuseLost refuses them as Unavailable, until the level is given again.
 	RefuseLost = "refuse"
-	// WarnLost decides them all the same, and the service's health warns. What would
-	// have units sold twice is refused with it too.
+	// WarnLost decides them all the same, and the service's health warns. A claim that
+	// could sell units twice is refused with it too.
 	WarnLost = "warn"
 )
 

@@ -284,7 +284,7 @@ type Engine interface {
 // there is. It is safe for concurrent use.
 type Tracer interface {
 	// Begin begins a span: a part of the trace that ctx is in, or else a trace of
-	// its own. What belongs to it is done with the context returned; end ends it,
+	// its own. Calls that belong to it are made with the context returned; end ends it,
 	// with the error that it ended in.
 	Begin(ctx context.Context, name string, about ...slog.Attr) (in context.Context, end func(error))
 	// Part is Begin where ctx is in a trace that is kept, and nothing elsewhere.

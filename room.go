@@ -38,7 +38,7 @@ type RoomSpec struct {
 	// means defaultAdmitFor.
 	AdmitFor Duration `json:"admit_for,omitempty" doc:"how long an admission is good for before it has to be renewed, default 2m"`
 
-	// What follows is a lottery's. RegistrationOpensAt is zero for from publishing
+	// The fields below are a lottery's. RegistrationOpensAt is zero for from publishing
 	// on.
 	RegistrationOpensAt  time.Time `json:"registration_opens_at,omitzero" doc:"a lottery: the first moment of registration; default from publishing on"`
 	RegistrationClosesAt time.Time `json:"registration_closes_at,omitzero" doc:"a lottery: the first moment after registration, at starts_at or before"`

@@ -48,7 +48,7 @@ func TestRoomFaults(t *testing.T) {
 	}
 }
 
-// What a room does when nothing is said of it.
+// The defaults of a room.
 func TestRoomDefaults(t *testing.T) {
 	_, r := roomOf(RoomSpec{Mode: FIFO, Rate: 90, Per: Duration(time.Minute)})
 	if r.PerSecond() != 1.5 || r.BurstOf() != 1 || r.MaxOf() != MaxRoomUsers || r.AdmitForOf() != 2*time.Minute {

@@ -17,7 +17,7 @@ func (m *Move) Decide(c *Claim) (e *ClaimEvent, replayed bool, err error) {
 		return nil, false, NoSuchClaim
 	}
 	if m.Campaign != nil && m.Campaign.Kind == RedPacket {
-		// The share is the user's money from the grant on. What expires is of no campaign here.
+		// The share is the user's money from the grant on. Moves that expire claims have no Campaign here.
 		return nil, false, Fail(InvalidState, Text{"a share of a red packet is the user's money: nothing follows its grant", "红包份额领取后即归用户所有，没有后续操作"})
 	}
 	decide, ok := decisions[m.Step]

@@ -62,7 +62,7 @@ func TestAmountsByTiers(t *testing.T) {
 	}
 }
 
-// What comes near the bound of amounts is judged without an overflow.
+// Amounts near the bound are judged without an overflow.
 func TestAmountsNearTheBound(t *testing.T) {
 	for _, c := range []struct {
 		price, quantity int64

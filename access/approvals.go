@@ -199,7 +199,7 @@ func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve b
 	if err != nil {
 		return nil, err
 	}
-	// Who asked may take it back.
+	// The person who asked may take it back.
 	if approve && a.isAsker(by) {
 		return nil, errOwnApproval
 	}

@@ -15,8 +15,8 @@ import (
 // added, with a hash over the record and the hash of the record before. A changed, missing or
 // added entry does not fit its record any more, and a changed record does not fit the next one.
 //
-// Whoever may write to the database can still write the whole chain afresh. Against that
-// helps the hash of a record that is kept elsewhere, as an export or a printed number: the
+// A person who may write to the database can still write the whole chain afresh. The hash
+// of a record that is kept elsewhere, as an export or a printed number, shows that: the
 // chain has to go through it.
 
 // ChainKind says why a record was added.

@@ -163,7 +163,7 @@ func (c *ChainCheck) now() time.Time {
 	return c.Now
 }
 
-// follows checks a record of an entry against those before it. What an entry says openly never changes, but that it ends,
+// follows checks a record of an entry against those before it. The open part of an entry never changes, but that it ends,
 // once: else a record that is added later, with the entry to match, would rewrite what was done by whom.
 func (c *ChainCheck) follows(r *ChainRecord) bool {
 	before, known := c.open[r.Entry]
@@ -238,8 +238,8 @@ func (c *ChainCheck) Report(ends *ChainEnds) ChainReport {
 	case !begins:
 		c.broken(max(1, c.start.First), "", FaultGap)
 	case c.Known.N > 0 && !c.met:
-		// It begins after the record that is known, or ends before it. Who drops records can also write the record that
-		// says so: nothing but a known one shows that.
+		// It begins after the record that is known, or ends before it. A person who drops records can also write the
+		// record that says so: only a known record shows that.
 		c.broken(min(c.Known.N, c.last.N+1), "", FaultKnown)
 	case ends != nil:
 		c.ends(ends)
@@ -253,7 +253,7 @@ func (c *ChainCheck) Report(ends *ChainEnds) ChainReport {
 func (c *ChainCheck) ends(e *ChainEnds) {
 	c.report.Unchained = e.Unchained
 	switch {
-	// What was added after the end was read is no fault.
+	// A record that was added after the end was read is no fault.
 	case c.last.N < e.N:
 		c.broken(c.last.N+1, "", FaultGap)
 	case c.last.N == e.N && c.last.Hash != e.Hash:
@@ -273,7 +273,7 @@ func (c *ChainCheck) erasedBy(e *ChainEnds) {
 		delete(c.erasures, id)
 	}
 	for _, r := range c.erasures {
-		// What was added after the end was read is no fault.
+		// A record that was added after the end was read is no fault.
 		if r.N <= e.N {
 			c.broken(r.N, r.Entry, FaultEntry)
 		}

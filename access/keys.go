@@ -151,7 +151,7 @@ func (s *Access) EnsureKey(ctx context.Context, name, secret string) (*APIKey, e
 
 // CheckKey returns the key of a secret; an *Error of Unauthenticated when there
 // is none, of Overloaded when too many keys that were not valid before are tried
-// at once. What cannot be a key, or was none a moment ago, is not looked up.
+// at once. A text that cannot be a key, or was none a moment ago, is not looked up.
 func (s *Access) CheckKey(ctx context.Context, secret string) (*APIKey, error) {
 	if len(secret) < MinKeyLen || !dibs.ValidKey(secret) {
 		return nil, badKey
@@ -195,7 +195,7 @@ func (s *Access) CheckKey(ctx context.Context, secret string) (*APIKey, error) {
 func (s *Access) ListKeys(ctx context.Context) ([]APIKey, error) {
 	keys, err := s.ledger.Keys(ctx)
 	for i := range keys {
-		// What this node saw last may be on its way to the ledger.
+		// The use that this node saw last may be on its way to the ledger.
 		if at := s.keys.usedAt(keys[i].ID); at.After(keys[i].LastUsedAt) {
 			keys[i].LastUsedAt = at
 		}
@@ -203,8 +203,8 @@ func (s *Access) ListKeys(ctx context.Context) ([]APIKey, error) {
 	return keys, err
 }
 
-// touchKeys notes in the ledger when keys were used. What cannot be noted now is noted
-// with the next use.
+// touchKeys notes in the ledger when keys were used. When it fails, the next use is
+// noted.
 func (s *Access) touchKeys(ctx context.Context) {
 	used := s.keys.takeUsed()
 	if len(used) == 0 {

@@ -141,7 +141,7 @@ func (s *Sessions) Check(ctx context.Context, id string) error {
 		if err != nil {
 			return dibs.AsUnavailable(err, dibs.EffectNone)
 		}
-		// What other nodes saw is in the ledger half a minute later.
+		// Uses that other nodes saw are in the ledger half a minute later.
 		if is.LastUsedAt.After(last) {
 			last = is.LastUsedAt
 		}
@@ -173,7 +173,7 @@ func (s *Sessions) List(ctx context.Context, key string) ([]Session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range all {
-		// What this node saw last may be on its way to the ledger.
+		// The use that this node saw last may be on its way to the ledger.
 		if at := s.used[all[i].ID]; at.After(all[i].LastUsedAt) {
 			all[i].LastUsedAt = at
 		}

@@ -140,7 +140,7 @@ func (a *Announcement) Become(to AnnouncementState, why string, now time.Time) (
 	return false, nil
 }
 
-// AnnouncementSpec asks for an announcement. What is nil is as the server is
+// AnnouncementSpec asks for an announcement. A nil field is as the server is
 // configured.
 type AnnouncementSpec struct {
 	ID       string `json:"id,omitempty" doc:"1-64 characters of A-Z a-z 0-9 . _ -; made up when absent"`

@@ -57,7 +57,7 @@ func TestPushAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
-// Whose turn is at once does not wait, and does not use the rate up.
+// An announcement whose turn is at once does not wait, and does not use the rate up.
 func TestPushAtOnce(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_000)
 	for _, a := range []*Announcement{

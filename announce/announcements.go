@@ -189,7 +189,7 @@ func (s *Announcements) List(ctx context.Context, campaignID string, page dibs.P
 // Get shows one, with how many of its followers every taker of the
 // events has. ErrNotFound.
 func (s *Announcements) Get(ctx context.Context, id string) (AnnouncementView, error) {
-	// What is taken is read first: it is never more than what is enqueued.
+	// The count of those taken is read first: it never exceeds that of those enqueued.
 	sinks, err := s.ledger.Sinks(ctx)
 	if err != nil {
 		return AnnouncementView{}, dibs.AsUnavailable(err, dibs.EffectNone)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Who was told how is counted, and who never will be; an announcement that
-// stands still is told by the time that passes, whoever looks.
+// Metrics count the users by how they were told, and those who never will be. An
+// announcement that stands still shows by the time that passes.
 func TestPushNumbers(t *testing.T) {
 	now := time.Date(2026, 12, 1, 4, 0, 0, 0, time.UTC)
 	var n pushNumbers

@@ -165,7 +165,7 @@ type ProductView struct {
 	Status string `json:"status"`
 	// PayWithin is the time to pay a regular order.
 	PayWithin *dibs.Duration `json:"pay_within,omitempty"`
-	// What follows is for admins; StockLeft is what of the regular stock is left.
+	// The fields below are for admins. StockLeft is how much of the regular stock is left.
 	Comment     string           `json:"comment,omitempty"`
 	Stock       *int64           `json:"stock,omitempty"`
 	StockLeft   *int64           `json:"stock_left,omitempty"`

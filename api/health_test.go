@@ -13,8 +13,8 @@ var (
 	down = DependencyView{Error: "of its own"}
 )
 
-// TestNameTheCause: what needs the engine or the ledger says that it waits for that one, and keeps its own reason while both
-// are there. What works says nothing, and no dependency is added.
+// TestNameTheCause: a check that needs the engine or the ledger says that it waits for that one, and keeps its own reason while
+// both are there. A check that is well says nothing, and no dependency is added.
 func TestNameTheCause(t *testing.T) {
 	waits := func(cause string) DependencyView { return DependencyView{Error: "waits for the " + cause} }
 	for _, c := range []struct {

@@ -77,7 +77,7 @@ func ProblemOfResult(r *dibs.Result, zh bool) Problem {
 	return p
 }
 
-// ProblemOf is an error as answered, without its request id. What is not for
+// ProblemOf is an error as answered, without its request id. An error that is not for
 // callers becomes "internal" and shows nothing.
 func ProblemOf(err error, zh bool) Problem {
 	var e *dibs.Error

@@ -222,7 +222,7 @@ func viewCost(ctx context.Context, o *options) error {
 		if err != nil {
 			return err
 		}
-		// What the bare handler will send: one request before the measurement.
+		// One request before the measurement learns the answer that the bare handler will send.
 		body, header, err := d.ask(ctx, "/v1/campaigns/granted")
 		if err != nil {
 			d.stop()

@@ -136,7 +136,7 @@ func flat(ctx context.Context, o *options) error {
 	if _, err := many.rush(ctx, "many", o.callers, 0, o.holders, dibs.Granted); err != nil {
 		return err
 	}
-	// What the filling left unsettled would otherwise be settled, and counted, in the first round.
+	// Else the first round would settle, and count, what the filling left unsettled.
 	if _, err := many.settleRate(ctx); err != nil {
 		return err
 	}

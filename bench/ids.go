@@ -18,8 +18,8 @@ type idMaker struct {
 }
 
 // ids measures how many ids of each kind a second gives, with one caller and with two: where the
-// rate falls with two, callers wait for each other. What asks Redis for each id stands beside what
-// takes blocks, and shows what a block saves. Redis runs here, without a network in between. At the
+// rate falls with two, callers wait for each other. A generator that asks Redis for each id stands
+// beside one that takes blocks, and shows what a block saves. Redis runs here, without a network in between. At the
 // end collisions looks for ids that are alike, of the kind that counts by day.
 func ids(ctx context.Context, o *options) error {
 	r, dir, err := plainRedis()

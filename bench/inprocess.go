@@ -65,7 +65,7 @@ func (n *benchNode) rush(ctx context.Context, id string, callers, first, claims 
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	var failed atomic.Pointer[error]
-	// What an earlier round left would otherwise be collected in this one.
+	// Else this round would collect the garbage of an earlier one.
 	runtime.GC()
 	// Callers have contexts of their own: one that all of them wait on would be
 	// a bottleneck that no server has.

@@ -58,7 +58,7 @@ func memoryPart(ctx context.Context, o *options) error {
 // the heap grew by. Every claim has an idempotency key, as those over HTTP have from careful
 // clients; without keys it would be less.
 func bytesPerHolder(ctx context.Context, callers, holders int) (float64, error) {
-	// What the process has already, such as an engine of an earlier size that was collected.
+	// The memory that the process has already, such as an engine of an earlier size that was collected.
 	before := heap()
 	e, err := memengine.Open(ctx, memengine.Config{Store: nowhere{}})
 	if err != nil {

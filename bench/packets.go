@@ -132,7 +132,7 @@ func packetFigured(ctx context.Context, nd *node.Node) (f packetFigures, err err
 	if err != nil {
 		return f, err
 	}
-	// What was credited by now was credited beside the grabs.
+	// The shares that are credited by now were credited beside the grabs.
 	f.during = st.Funds.Credited.Amount
 	if err := packetUntil(ctx, nd, false); err != nil {
 		return f, err

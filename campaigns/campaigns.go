@@ -27,7 +27,7 @@ type Ledger interface {
 	// InsertProduct stores a new product. ErrAlreadyExists.
 	InsertProduct(ctx context.Context, p *dibs.Product) error
 	// UpdateProduct stores p where the stored Version is p.Version, and raises
-	// it in p. What is ordered of the regular stock stays ordered: StockLeft
+	// it in p. Units of the regular stock that are ordered stay ordered: StockLeft
 	// follows Stock, in p too, and a Stock below what is ordered is an *Error of
 	// InvalidState. ErrConflict, ErrNotFound.
 	UpdateProduct(ctx context.Context, p *dibs.Product) error

@@ -144,7 +144,7 @@ func TestThePriceIsFixedAtPublishing(t *testing.T) {
 	}
 }
 
-// What is to be paid starts pending, with a deadline that the ledger shares.
+// A claim that has to be paid starts pending, with a deadline that the ledger shares.
 func TestASaleWithTimeToPayStartsPending(t *testing.T) {
 	r := testnode.New(t, node.ServiceConfig{})
 	spec := r.Sale("phone", 10)

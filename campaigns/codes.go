@@ -23,8 +23,8 @@ type CodeView struct {
 }
 
 // UnclaimedCodes lists the codes of a campaign that nobody has claimed and that
-// were not withdrawn, in the order in which they came. What was granted before
-// the call is not among them; while the campaign goes on, any of them may be
+// were not withdrawn, in the order in which they came. Codes that were granted before
+// the call are not among them; while the campaign goes on, any of them may be
 // granted in the next moment. *Error of InvalidState for a campaign without codes.
 func (s *Campaigns) UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (dibs.List[CodeView], error) {
 	var views dibs.List[CodeView]

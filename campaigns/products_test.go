@@ -176,7 +176,7 @@ func TestImportedCodes(t *testing.T) {
 	if e := r.Fails(err, dibs.InvalidRequest); e.Faults[0].Field != "/lines/2" {
 		t.Errorf("%+v", e)
 	}
-	// What waits in the outbox when the engine is loaded anew counts once.
+	// A command that waits in the outbox when the engine is loaded anew counts once.
 	r.Reopen()
 	svc = r.Node.Service
 	r.Wants(dibs.Granted, "spring", "later", "")

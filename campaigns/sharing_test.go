@@ -140,7 +140,7 @@ func TestVerifySeesASharedLimitBroken(t *testing.T) {
 	}
 }
 
-// What a limit per product cannot be, and how it may change, each with its field.
+// The faults of a limit per product, and of its changes, each with its field.
 func TestBadSharedLimits(t *testing.T) {
 	r := testnode.New(t, node.ServiceConfig{})
 	newProduct(r)

@@ -78,7 +78,7 @@ func TestEffectsOfClaimsNotDecided(t *testing.T) {
 	}
 }
 
-// What is refused at the door costs no memory.
+// A claim that is refused at the door costs no memory.
 func TestShedAllocatesNothing(t *testing.T) {
 	var last *dibs.Error
 	if n := testing.AllocsPerRun(100, func() { last = dibs.Shed(last == nil) }); n > 0 {

@@ -39,7 +39,7 @@ func (s *Claims) findUnsettled(ctx context.Context, p dibs.Position) (*dibs.Clai
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
 	if !ok {
-		// What could not be settled outlives the engine's memory of it.
+		// A grant that could not be settled outlives the engine's memory of it.
 		if g, ok, err = s.aside.GrantAside(ctx, live.QuarantineFilter{At: p}); err != nil {
 			return nil, dibs.AsUnavailable(err, dibs.EffectNone)
 		}

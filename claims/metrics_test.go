@@ -85,7 +85,7 @@ func TestTracingCostsClaimsNothing(t *testing.T) {
 		r.Publish(r.Sale("c", 1))
 		r.Sell("c", 1)
 		req := dibs.ClaimRequest{CampaignID: "c", UserID: "u1"}
-		// What the node does beside is counted, too: the least of some rounds is the claims'.
+		// Other work of the node is counted, too: the least of some rounds is the claims'.
 		least := math.Inf(1)
 		for range 5 {
 			least = min(least, testing.AllocsPerRun(1000, func() {

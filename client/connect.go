@@ -486,7 +486,7 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim api.ClaimView, replayed 
 		}
 		return claim, false, &Error{Problem: problemIn(&r.Problem), RetryAfter: time.Duration(r.RetryAfter) * time.Millisecond}
 	}
-	// Who joined a tap under way shares the answer of the first.
+	// A tap that joined one under way shares its answer.
 	return r.Claim, r.Replayed || !first, nil
 }
 

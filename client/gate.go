@@ -14,7 +14,7 @@ import (
 type Rooms struct{ *caller }
 
 // Join takes a place in a campaign's waiting room, or returns the one that the
-// user has. Whose turn it is gets an Admission; see WithAdmission.
+// user has. A user whose turn it is gets an Admission; see WithAdmission.
 func (c Rooms) Join(ctx context.Context, campaign string) (gate.PlaceView, error) {
 	return user[gate.PlaceView](ctx, c.caller, http.MethodPost, campaignPath(campaign)+"/queue", nil)
 }

@@ -15,7 +15,7 @@ import (
 
 var natsKind = &kind{stream: "DIBS", run: runNATS, dead: natsDead, replay: natsReplay}
 
-// The headers of messages. What dibs publishes has the first; dead letters have
+// The headers of messages. Messages of dibs have the first; dead letters have
 // all.
 const (
 	headerSubject  = "Ce-Subject"
@@ -80,7 +80,7 @@ func (j *js) ensureSide(ctx context.Context, what string) (jetstream.Stream, err
 	}
 	cfg := jetstream.StreamConfig{Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage, Replicas: main.CachedInfo().Config.Replicas}
 	if what == sideAgain {
-		// What was acknowledged is gone.
+		// Messages that were acknowledged are gone.
 		cfg.Retention = jetstream.WorkQueuePolicy
 	}
 	return j.CreateOrUpdateStream(ctx, cfg)
@@ -165,7 +165,7 @@ func runNATS(ctx context.Context, cfg *Config, at *place) (worked bool, err erro
 func ensureConsumer(ctx context.Context, cfg *Config, s jetstream.Stream, subject string, fromStart bool) (jetstream.Consumer, error) {
 	want := jetstream.ConsumerConfig{
 		Durable: cfg.Group, FilterSubject: subject, AckPolicy: jetstream.AckExplicitPolicy, DeliverPolicy: jetstream.DeliverNewPolicy,
-		// What comes again later counts as pending too: it must not stop the rest.
+		// A message that comes again later counts as pending too: it must not stop the rest.
 		AckWait: kept * cfg.Timeout, MaxDeliver: -1, MaxAckPending: -1,
 	}
 	if fromStart {
@@ -217,7 +217,7 @@ func (j *js) work(ctx context.Context, cfg *Config, some jetstream.MessageBatch)
 		return j.conn.FlushWithContext(ctx)
 	}
 	ours := b.handle(ctx)
-	// What was handled is noted even when the consumer stops now.
+	// Messages that were handled are noted even when the consumer stops now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	for _, e := range b.entries {

@@ -50,8 +50,8 @@ func TestBadNetworkNATS(t *testing.T) {
 	var log diary
 	r.url, r.logger, r.timeout = u.String(), slog.New(slog.NewTextHandler(&log, nil)), 500*time.Millisecond
 	r.start(16)
-	// What is lost while the consumer says something to the server is told by that
-	// failing, and not followed by a return.
+	// A connection that is lost while the consumer writes shows as the failed write, and
+	// no return follows.
 	for i := 0; i < 2 || i < 10 && log.count("the connection to the broker is back") < 2; i++ {
 		calm, bad := fmt.Sprintf("a%d.0", i), fmt.Sprintf("b%d.0", i)
 		r.publish(calm)

@@ -46,7 +46,7 @@ func placeOf(address, stream, group string) (*place, error) {
 	}
 	q := u.Query()
 	at := &place{kind: k, url: u, stream: cmp.Or(stream, q.Get("stream"), k.stream), group: group}
-	// What is said to the publisher alone.
+	// Options for the publisher alone.
 	for _, option := range []string{"stream", "maxlen", "replicas"} {
 		q.Del(option)
 	}

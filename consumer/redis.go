@@ -210,7 +210,7 @@ func (g *group) work(ctx context.Context, entries []*reading) error {
 		return err
 	}
 	ours := b.handle(ctx)
-	// What was handled is noted even when the consumer stops now.
+	// Messages that were handled are noted even when the consumer stops now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	var done []string

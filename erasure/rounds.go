@@ -34,8 +34,8 @@ func (s *Erasures) Loop(ctx context.Context) {
 	}
 }
 
-// eraseAll goes on with all erasures that are not done. What one of them cannot
-// do does not hold the others up.
+// eraseAll goes on with all erasures that are not done. One that fails does not hold
+// the others up.
 func (s *Erasures) eraseAll(ctx context.Context) error {
 	var errs error
 	page := dibs.Page{Limit: dibs.MaxPage}

@@ -71,8 +71,8 @@ func (s *Funds) endPacket(ctx context.Context, c *dibs.Campaign) (*dibs.Campaign
 	if c.State == dibs.EndedState {
 		return c, nil
 	}
-	// What goes home cannot be called back: where the engine has the red packet, it
-	// is over by the engine's clock, since this node's may be wrong. Shards may be on
+	// Money that goes home cannot be called back: where the engine has the red packet,
+	// it is over by the engine's clock, since this node's may be wrong. Shards may be on
 	// servers with clocks of their own.
 	for _, shard := range shardsOf(c) {
 		st, err := s.engine.Stats(ctx, shard)
@@ -161,8 +161,8 @@ func (s *Funds) withdrawAll(ctx context.Context, c *dibs.Campaign, shard dibs.Sh
 
 // remainderRef names a step of taking a shard's remainder out, by how much there was
 // before it, so that each step counts once. No two shards of a campaign share a ref.
-// What remains and what has moved together only ever fall, by what was granted and taken
-// out: a shard that is given shares by another one may have as many left as once before,
+// The sum of what remains and what has moved only ever falls, by grants and withdrawals:
+// a shard that is given shares by another one may have as many left as once before,
 // and has moved less by then.
 func remainderRef(c *dibs.Campaign, shard dibs.ShardID, st *dibs.ShardStats) string {
 	if c.Shards == 1 {

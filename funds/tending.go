@@ -187,7 +187,7 @@ func (s *Funds) tendPacket(ctx context.Context, p *OpenPacket) (early bool, err 
 
 // tends reports whether this node tends a red packet: a node that settles a shard of
 // it does, or the one on patrol when nobody has to; what has left the engine, any
-// node. What is done twice counts once.
+// node. A step that is done twice counts once.
 func (s *Funds) tends(c *dibs.Campaign, over bool) bool {
 	if s.registry.Live(c.ID) == nil {
 		return over

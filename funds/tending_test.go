@@ -18,7 +18,7 @@ import (
 )
 
 // packetLedger has red packets that ended long ago, and counts what is asked of
-// it. What is not overridden is not called.
+// it. Methods that are not overridden are not called.
 type packetLedger struct {
 	Ledger
 	mu    sync.Mutex
@@ -228,8 +228,8 @@ func (e *packetEngine) Adjust(_ context.Context, a dibs.Adjustment) error {
 	return nil
 }
 
-// What a shard receives after it was emptied is withdrawn too, although it is as much
-// as was withdrawn before: the engine would take a step of the same name for a repeat.
+// Units that a shard receives after it was emptied are withdrawn too, although they are as
+// many as were withdrawn before: the engine would take a step of the same name for a repeat.
 func TestSharesThatArriveAreTakenOut(t *testing.T) {
 	e := &packetEngine{left: 5, arrivals: 3, refs: map[string]bool{}}
 	s := &Funds{engine: e}

@@ -25,7 +25,7 @@ type PlaceView struct {
 	CampaignID string     `json:"campaign_id"`
 	State      PlaceState `json:"state" enum:"arrived,waiting,admitted"`
 	// Place is the user's number in the one order, from 1; 0 while it is not
-	// decided. Whoever has a Place up to AdmittedUpTo is admitted.
+	// decided. Users with a Place up to AdmittedUpTo are admitted.
 	Place        int64 `json:"place"`
 	AdmittedUpTo int64 `json:"admitted_up_to"`
 	// Position is how many are to be admitted until it is the user's turn, the user

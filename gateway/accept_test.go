@@ -33,7 +33,7 @@ func TestTooManyConnections(t *testing.T) {
 	})
 }
 
-// Who gives no sign of life is cut.
+// A client that gives no sign of life is cut.
 func TestSilentConnection(t *testing.T) {
 	t.Parallel()
 	r := start(t, gateway.Config{Heartbeat: 50 * time.Millisecond, ReplyWithin: 10 * time.Second})

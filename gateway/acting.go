@@ -118,7 +118,7 @@ func (c *conn) act(m any) *fault {
 func (c *conn) auth(m *authMessage, before string) *fault {
 	ctx, cancel := context.WithTimeout(context.Background(), c.hub.cfg.AuthWithin)
 	defer cancel()
-	// What changes while the token is checked counts.
+	// A change while the token is checked counts.
 	epoch := c.hub.cfg.Epoch()
 	is, err := c.check(ctx, m.Token)
 	if err != nil {
@@ -292,9 +292,8 @@ func (c *conn) answerOf(m *claimMessage, err error) []byte {
 func (c *conn) answer(m *claimMessage, err error) { c.send(c.answerOf(m, err)) }
 
 // subscribe follows a campaign.
-// The topic is followed without a lock, since that may read the ledger. What happened
-// to the connection meanwhile is looked at after: a connection that was dropped lets
-// the topic go.
+// The topic is followed without a lock, since that may read the ledger. After that the
+// connection is looked at again: one that was dropped meanwhile lets the topic go.
 func (c *conn) subscribe(m *topicMessage) *fault {
 	var after dibs.Mark
 	if m.After != "" {
@@ -336,7 +335,7 @@ func (c *conn) subscribe(m *topicMessage) *fault {
 		c.hub.leave(t)
 		return nil
 	}
-	// Whoever drops the connection from now on finds it there, and lets it go.
+	// A goroutine that drops the connection from now on finds it there, and lets it go.
 	c.subs = append(c.subs, &sub{topic: t, after: after})
 	c.mu.Unlock()
 	t.add(c)

@@ -78,8 +78,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// What is not a message, or too much of one, ends the connection with a reason
-// and the right code, and grants nothing.
+// Bytes that are no message, or too long a message, end the connection with a reason
+// and the right code, and grant nothing.
 func TestBadMessages(t *testing.T) {
 	t.Parallel()
 	r := start(t, gateway.Config{MaxMessage: 1000})
@@ -202,7 +202,7 @@ func TestOneIDForTwoCampaigns(t *testing.T) {
 	for _, campaign := range []string{one, two, one} {
 		p.send(message{"type": "claim", "id": "tap", "campaign_id": campaign})
 	}
-	// What is read after the three says that they were taken.
+	// The message that is read after the three says that they were taken.
 	p.send(message{"type": "ping"})
 	p.next("pong")
 	h.release()

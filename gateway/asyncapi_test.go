@@ -159,7 +159,7 @@ func flat(registry huma.Registry, of reflect.Type, word string) object {
 			continue
 		}
 		properties[name] = registry.Schema(f.Type, true, "")
-		// What a refusal embeds is there only when something was refused.
+		// The fields that a refusal embeds are there only when something was refused.
 		if rest != "omitempty" && len(f.Index) == 1 && name != "id" {
 			required = append(required, name)
 		}

@@ -23,8 +23,8 @@ import (
 // conn is one WebSocket. Its reader is a goroutine of its own; its writer is
 // one that lives while there is something to send.
 //
-// mu guards what stands below it. Whoever needs the hub's mutex too takes the hub's
-// first, as forget does. At most one writer runs; writing says that it does. inFlight
+// mu guards what stands below it. A goroutine that needs the hub's mutex too takes the
+// hub's first, as forget does. At most one writer runs; writing says that it does. inFlight
 // and queue change together, so that a connection which ends in order has sent the
 // answers of its claims. closed is set once; from then on nothing is queued, and subs
 // is empty.
@@ -135,7 +135,7 @@ func (c *conn) startLocked() {
 	}
 }
 
-// send queues a message. Who lets too many of them wait is cut.
+// send queues a message. A client that lets too many of them wait is cut.
 func (c *conn) send(raw []byte) {
 	c.mu.Lock()
 	queued := c.queueLocked(raw)
@@ -157,7 +157,7 @@ func (c *conn) finish(m *claimMessage, answer []byte) {
 	}
 }
 
-// queueLocked queues a message, unless too many wait. What is closed takes and
+// queueLocked queues a message, unless too many wait. A closed connection takes and
 // forgets it.
 func (c *conn) queueLocked(raw []byte) bool {
 	if c.closed {
@@ -285,7 +285,7 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b 
 
 // read takes messages until the connection or its patience ends.
 func (c *conn) read() {
-	// What is longer than this is not even read to its end.
+	// A longer message is not even read to its end.
 	c.ws.SetReadLimit(int64(c.hub.cfg.MaxMessage) + 1)
 	for {
 		kind, r, err := c.ws.Reader(context.Background())

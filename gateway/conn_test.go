@@ -17,7 +17,7 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
-// Who sends faster than may be hears so, and when it goes on is cut. Claims
+// A client that sends too fast is told so, and is cut when it goes on. Claims
 // beyond those under way are not begun.
 func TestTooMuchAtOnce(t *testing.T) {
 	t.Parallel()
@@ -105,7 +105,7 @@ func (r *rig) frame(conn net.Conn, text string) {
 	must(r, err)
 }
 
-// Who does not read is cut, and nobody else notices.
+// A client that does not read is cut, and nobody else notices.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
 	r := start(t, gateway.Config{WriteWithin: 100 * time.Millisecond, MaxQueued: 8, Heartbeat: time.Hour})

@@ -15,9 +15,9 @@
 //
 // # Caveats
 //
-// What is told of a campaign is where it stands, not each step on the way: who
+// Messages tell where a campaign stands, not each step on the way: a client that
 // reads slowly gets the newest and misses those between.
 //
-// An idle connection is one goroutine and small buffers. Whatever is sent is
-// written by a goroutine that lives as long as there is something to send.
+// An idle connection is one goroutine and small buffers. Messages are written by a
+// goroutine that lives as long as there is something to send.
 package gateway

@@ -19,7 +19,7 @@ import (
 //
 // mu guards what stands below it up to topicsMu, and topicsMu guards topics and their
 // refs. Neither is held while anything is sent, read or decided. leaving is set once;
-// from then on count only falls, and empty is closed when it is 0. Who is in conns
+// from then on count only falls, and empty is closed when it is 0. A connection in conns
 // has entered and will exit through forget, once.
 type Hub struct {
 	cfg Config
@@ -150,8 +150,8 @@ func (h *Hub) join(c *conn, user string) {
 // forget drops a connection that is closed.
 func (h *Hub) forget(c *conn) {
 	h.mu.Lock()
-	// Whose it is is read under the lock: a token may be taken in this moment, and
-	// who joins after this finds the connection gone.
+	// The user is read under the lock: a token may be taken in this moment, and
+	// a call that joins after this finds the connection gone.
 	user := c.who().User
 	delete(h.conns, c)
 	if all := slices.DeleteFunc(h.users[user], func(other *conn) bool { return other == c }); len(all) > 0 {

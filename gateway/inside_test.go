@@ -21,7 +21,7 @@ func TestAnswerBeforeTheEnd(t *testing.T) {
 		// Its writer is this test.
 		c := &conn{hub: h, inFlight: []tap{m.tap()}, writing: true}
 		var both sync.WaitGroup
-		// Who has waited for a mutex for long is given it by the one before: the
+		// A goroutine that has waited for a mutex for long is given it by the one before: the
 		// writer is next after every unlocking of the claim.
 		c.mu.Lock()
 		both.Go(func() { c.finish(m, []byte("yes")) })

@@ -69,7 +69,7 @@ func TestTokensAreCheckedAgain(t *testing.T) {
 		return p
 	}
 	old, renewed, bob := as("ann:old"), as("ann:old"), as("bob:new")
-	// Who has sent another token meanwhile is judged by that one.
+	// A client that has sent another token meanwhile is judged by that one.
 	renewed.send(message{"type": "auth", "token": "ann:new"})
 	renewed.next("welcome")
 	ticket, _, err := hub.Ticket(t.Context(), tokens.Token{User: "cid", Until: time.Now().Add(time.Hour)})
@@ -140,7 +140,7 @@ func TestConnectionsPerAddress(t *testing.T) {
 	refused("/v1/ws", "192.0.2.7")
 }
 
-// What is revoked ends its connections, by token and by ticket, and a claim over one of them is
+// A revocation ends the connections, by token and by ticket, and a claim over one of them is
 // refused before the next look at it.
 func TestRevokedConnections(t *testing.T) {
 	var revoked sync.Map

@@ -67,7 +67,7 @@ func (e *events) next(tb testing.TB) event {
 			if ev.name != "" {
 				return ev
 			}
-			// What came had no event in it, but how long to wait, or a sign of life.
+			// The chunk had no event in it, but how long to wait, or a sign of life.
 			ev = event{}
 		}
 	}
@@ -119,7 +119,7 @@ func TestStream(t *testing.T) {
 	if e.lines.Scan(); e.lines.Scan() {
 		t.Errorf("after the end: %q", e.lines.Text())
 	}
-	// What was seen is not told again, whichever node tells.
+	// A client that comes with the last id is not told it again, whichever node tells.
 	other := start(t, gateway.Config{})
 	again := other.follow(sale, paused.id)
 	_, err = shared.Service.Campaigns.Resume(ctx, sale)
@@ -127,7 +127,7 @@ func TestStream(t *testing.T) {
 	if ev := again.next(t); ev.name != "resumed" || ev.data["phase"] != "open" {
 		t.Errorf("%v", ev)
 	}
-	// What was missed is told as it is now.
+	// A missed change is told as it is now.
 	if ev := other.follow(sale, paused.id).next(t); ev.data["phase"] != "open" {
 		t.Errorf("%v", ev)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
-// What a campaign's message says has changed. The phase tells what is true.
+// The changes that a campaign's message names. The phase tells what is true.
 const (
 	eventState    = "state"
 	eventOpened   = "opened"

@@ -15,7 +15,7 @@ import (
 	"github.com/dibs-dev/dibs/tokens"
 )
 
-// What happens to a campaign is told to who follows it, and to nobody else.
+// Changes of a campaign are told to those who follow it, and to nobody else.
 func TestCampaignNews(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -80,7 +80,7 @@ func TestCampaignNews(t *testing.T) {
 	}
 }
 
-// What happens through one node is told by the other one, and a ticket of one
+// Changes made through one node are told by the other one, and a ticket of one
 // opens a connection to the other, once for both.
 func TestNodes(t *testing.T) {
 	t.Parallel()

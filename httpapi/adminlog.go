@@ -110,7 +110,7 @@ func withTrace[O any](ctx context.Context, l *adminLog, c *call, op *operation, 
 		p := web.ProblemOf(err)
 		act.Status, act.Reason = p.StatusCode(), p.Reason.String()
 	} else if of, ok := any(v).(interface{ Empty() bool }); ok && of.Empty() {
-		// What the record gets later is another read.
+		// Entries that the record gets later are another read.
 		target, act.Target = op.path, op.path
 		if l.reads.Has(read+target, l.now()) {
 			return v, err

@@ -100,7 +100,7 @@ func TestSecondPerson(t *testing.T) {
 	}
 }
 
-// What is rejected is not done; the one who asked may take it back; an approved act that is
+// A rejected act is not done; the one who asked may take it back; an approved act that is
 // refused says how, and is not done later.
 func TestSecondPersonRejects(t *testing.T) {
 	s, asSecond, _ := twoPersons(t)

@@ -77,7 +77,7 @@ func (s *stack) mugs() {
 	must(s.t, err)
 }
 
-// Whatever changes is seen, and what does not is not asked for: neither the
+// Every change is seen, and nothing else is asked for: neither the
 // stock, nor the clock, nor the number of readers make the ledger work.
 func TestPageCache(t *testing.T) {
 	ctx := context.Background()

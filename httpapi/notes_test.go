@@ -28,8 +28,8 @@ func send(t *testing.T, method, url, token, body string) (int, string) {
 	return res.StatusCode, string(raw)
 }
 
-// What callers and administrators write about a claim goes where it belongs: the
-// reference to everybody who may see the claim, the comment to administrators alone.
+// Notes on a claim go where they belong: a caller's reference to everybody who may see
+// the claim, an administrator's comment to administrators alone.
 func TestReferencesAndComments(t *testing.T) {
 	s := newStack(t, nil)
 	ctx := context.Background()

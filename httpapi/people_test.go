@@ -193,7 +193,7 @@ func TestPeopleSignInOverHTTPS(t *testing.T) {
 	}
 }
 
-// What is not a sign-in of this browser, or of a person with a role, becomes no session, and is told on a page.
+// A sign-in of another browser, or of a person without a role, becomes no session, and is told on a page.
 func TestPeopleAreRefused(t *testing.T) {
 	s := newPeople(t, nil)
 	back := func(b *openid.Browser) string {
@@ -430,8 +430,8 @@ func TestSecondPersonOfPeople(t *testing.T) {
 	}
 }
 
-// What a caller brings opens no door: at each route of signing in by a provider, every key and token is answered as none
-// is. For users the routes are not there.
+// No key and no token opens a route of signing in by a provider: each is answered as none is. For users the routes are
+// not there.
 func TestSecurityMatrixOfPeople(t *testing.T) {
 	s := newPeople(t, nil)
 	doors := map[string]int{"GET /console/oidc": 302, "GET /console/oidc/callback": 401, "POST /v1/session/token": 401}

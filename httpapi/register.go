@@ -58,8 +58,8 @@ func (a *routes) admit(op *operation) func(ctx huma.Context, next func(huma.Cont
 			c.Header()["Cache-Control"] = web.NoStore
 		}
 		if strings.HasPrefix(op.path, "/v1/") {
-			// huma writes the type itself, and CSV another disposition. What stands beside the
-			// API, such as /readyz, people look at in their browsers.
+			// huma writes the type itself, and CSV another disposition. Routes beside the API,
+			// such as /readyz, people look at in their browsers.
 			web.SetJSON(c.Header())
 		}
 		if a.tracer != nil {
@@ -102,8 +102,8 @@ func (a *routes) enter(c *call, op *operation, need callers) (err error) {
 	case limits == nil || op.limited || c.caller.isAdmin():
 		return nil
 	case c.caller.user == "" && need != public && !op.counted, c.caller.user == "" && !web.Network(at).IsValid():
-		// What is left costs no more than its refusal, and this machine is a proxy that is
-		// not trusted, or a monitor.
+		// The remaining calls cost no more than their refusal, and this machine is a proxy
+		// that is not trusted, or a monitor.
 		return nil
 	}
 	res, ok := limits.Enter(c.request.Context(), &dibs.ClaimRequest{UserID: c.caller.user, Address: at})

@@ -35,7 +35,7 @@ func TestEveryHandlerIsDocumented(t *testing.T) {
 	}
 	var served []string
 	for _, p := range a.patterns {
-		// What pages load is no part of the API; that a path ends, or goes on, the document cannot say.
+		// The files that pages load are no part of the API; the document cannot say that a path ends, or goes on.
 		if p != assetPattern {
 			p = strings.NewReplacer("{$}", "", "{path...}", "").Replace(p)
 			if path := p[strings.Index(p, "/"):]; path != "/" {

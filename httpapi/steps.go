@@ -137,6 +137,6 @@ func (h *claimStepHandlers) refund(ctx context.Context, c *call, in *PathID, r *
 	if err != nil {
 		return api.ClaimView{}, err
 	}
-	// What one person may refund was compared with what had gone back then: the ledger compares it again.
+	// The limit of one person was compared with the sum refunded by then: the ledger compares it again.
 	return stepped(c)(h.steps.RefundWithin(ctx, in.ID, *r, ref, h.seconds.refundBound(c)))
 }

@@ -19,8 +19,8 @@ type block struct {
 	until int64
 }
 
-// give returns the next number, or 0 at the end. Who asks beyond the end again
-// and again does not make the number run over: a new block is there long before.
+// give returns the next number, or 0 at the end. Calls beyond the end cannot make the
+// number run over: a new block is there long before.
 func (b *block) give() int64 {
 	if n := b.next.Add(1); n <= b.end {
 		return n
@@ -30,8 +30,8 @@ func (b *block) give() int64 {
 
 // Sequence gives numbers that rise within a process and are unique among all
 // (the database's sequence): it takes them from a Counter in blocks,
-// so that a number costs no round trip. What a process has not used when it ends
-// is a gap. Safe for concurrent use.
+// so that a number costs no round trip. Numbers that a process has not used when it
+// ends are a gap. Safe for concurrent use.
 type Sequence struct {
 	counter Counter
 	name    string

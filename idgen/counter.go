@@ -11,8 +11,8 @@ import (
 	"github.com/dibs-dev/dibs/internal/sqltable"
 )
 
-// Counter counts up by name, for many processes at once. What it has given is
-// never given again.
+// Counter counts up by name, for many processes at once. It never gives a number
+// twice.
 type Counter interface {
 	// Take takes n numbers and returns the last of them; the first ever is 1.
 	Take(ctx context.Context, name string, n int64) (last int64, err error)

@@ -122,7 +122,7 @@ func (s *Snowflake) renew() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), s.life/4)
-		// What fails is tried again; Next refuses when the lease has ended.
+		// A renewal that fails is tried again; Next refuses when the lease has ended.
 		_ = s.lease(ctx)
 		cancel()
 	}

@@ -124,7 +124,7 @@ func (p *presses) quantiles() (p50, p90, p99 float64) {
 // compare counts what is wrong between answers and orders, where orders is how many each user has.
 // Orders above the stock are oversold; a user's second order is a duplicate where one may have one;
 // a yes without an order is unkept. An order without a yes is none of these: its caller may have had
-// an error. What is undersold depends on the demand: users who want one each, or all presses. It is
+// an error. Undersold depends on the demand: users who want one each, or all presses. It is
 // unknown after a stop, when not everybody had pressed.
 func (p *presses) compare(r *Result, orders map[string]int64, perUser bool) {
 	var duplicates int64

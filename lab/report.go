@@ -83,7 +83,7 @@ type Result struct {
 // Answers is how many presses were answered. An error is no answer.
 func (r *Result) Answers() int64 { return r.Granted + r.SoldOut + r.Again + r.Busy }
 
-// Broke returns the promises that were seen broken. What is not known, nil, is not broken.
+// Broke returns the promises that were seen broken. One that is not known, nil, is not broken.
 func (r *Result) Broke() []strategies.Flaw {
 	var broke []strategies.Flaw
 	for _, f := range []struct {

@@ -72,7 +72,7 @@ func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 	report.Planned = len(list)
 	for i, j := range list {
 		r, err := b.run(ctx, &j)
-		// What was cut off says nothing about the strategy.
+		// A call that was cut off says nothing about the strategy.
 		if ctx.Err() != nil {
 			return report, ctx.Err()
 		}
@@ -105,7 +105,7 @@ func (r *Result) line() string {
 
 // run runs one strategy in a world of its own: a new database, an emptied Redis, a new folder. A
 // Redis that does not keep what a level of dibs needs is no failure: the result says that it was not
-// run. r is never nil. What was made is removed also when ctx has ended.
+// run. r is never nil. Servers and tables that were made are removed also when ctx has ended.
 func (b *bench) run(ctx context.Context, j *job) (r *Result, err error) {
 	s := &j.strategy
 	r = &Result{

@@ -71,8 +71,8 @@ func (s *Poller) notice(ctx context.Context, l *Campaign) {
 const fewChanged = 16
 
 // readChanged returns the campaigns that are live in the ledger, by number. Of
-// those that are as they were nothing but the version is read. What is to be taken
-// up on this node is read each time: a restock leaves the version as it is.
+// those that are as they were nothing but the version is read. A campaign that is to be
+// taken up on this node is read each time: a restock leaves the version as it is.
 func (s *Poller) readChanged(ctx context.Context) ([]*dibs.Campaign, error) {
 	after := s.now().Add(-retireAfter)
 	versions, err := s.ledger.LiveVersions(ctx, after)

@@ -15,7 +15,7 @@
 //
 // # Invariants
 //
-// A shard has an epoch in the ledger, the fence. What was read under one epoch
-// changes nothing under a later one: every batch carries the epoch that this node
+// A shard has an epoch in the ledger, the fence. Entries that were read under one epoch
+// change nothing under a later one: every batch carries the epoch that this node
 // opened, and the ledger refuses it once the epoch was raised.
 package live

@@ -83,7 +83,7 @@ func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
 		if totals, err = s.ledger.Fence(ctx, t.ID, by); err != nil {
 			return err
 		}
-		// What the engine may still have open is of an epoch that was given up.
+		// The engine may still have the shard open, in an epoch that was given up.
 		if err := s.engine.Halt(ctx, t.ID); err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (s *Loader) retire(ctx context.Context, l *Campaign) error {
 // The ledger answers for them from then on.
 func (s *Poller) retireEnded(ctx context.Context) {
 	s.registry.each(func(l *Campaign) bool {
-		// What was recalled is live on this node alone.
+		// A campaign that was recalled is live on this node alone.
 		if c := l.Def(); s.registry.Over(c) && (l.recalled || s.HasFleetLease()) {
 			if err := s.loader.retire(ctx, l); err != nil {
 				s.log.Warn("a campaign stays in the engine", "campaign", c.ID, "err", err)
@@ -224,7 +224,7 @@ func (s *Loader) LostParts(ctx context.Context, c *dibs.Campaign) ([]LostPart, e
 		p.From = totals.Position
 		err = s.fitsUntil(ctx, p.Shard, p.From, end)
 		if !errors.Is(err, dibs.ErrGap) {
-			// What cannot be read, or moves just now, is found by the node that settles it.
+			// The node that settles the shard finds what cannot be read, or moves just now.
 			continue
 		}
 		if p.To, err = s.endOfLost(ctx, p.Shard, p.From, end); err != nil {

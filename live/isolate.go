@@ -57,7 +57,7 @@ func (s *Settler) quarantine(ctx context.Context, b Batch, t *Shard, cause error
 	s.aside.ReadQuarantine(ctx)
 	t.progress.moveTo(b.Fence, b.To)
 	s.tellSettled(ctx, t)
-	// What stands behind it has waited long enough.
+	// The entries behind it have waited long enough.
 	wait.Kick(s.settleKick)
 	return nil
 }

@@ -26,8 +26,8 @@ const (
 // that no node settles, and tidies up.
 func (s *Poller) HasFleetLease() bool { return !s.engine.Shared() || s.fleetLease.Load() }
 
-// keepFleetLease renews the fleet's lease in time, or tries to get it. What is correct
-// never depends on it: two nodes that have it for a moment do the same twice.
+// keepFleetLease renews the fleet's lease in time, or tries to get it. Correctness never
+// depends on it: two nodes that have it for a moment do the same twice.
 func (s *Poller) keepFleetLease(ctx context.Context) {
 	now := time.Now()
 	if !s.engine.Shared() || now.Before(s.fleetLeaseAt) {
@@ -102,7 +102,7 @@ func (s *Poller) keepLease(ctx context.Context, t *Shard, st *dibs.ShardStats) {
 	}
 	held, err := s.settler.takeLease(ctx, t, t.At())
 	if err != nil {
-		// Whichever node settles: the ledger's compare-and-set keeps it right.
+		// Another node may settle it: the ledger's compare-and-set keeps it right.
 		s.log.Warn("the lease of a shard could not be renewed", "shard", t.ID.String(), "err", err)
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// What this package and a ledger tell each other. The interface Ledger is beside the
+// The types that this package and a ledger exchange. The interface Ledger is beside the
 // registry.
 
 // Command is an instruction to the engine that waits in the outbox: to adjust

@@ -51,7 +51,7 @@ const (
 func (s *Loader) open(ctx context.Context, t *Shard) (err error) {
 	defer func() {
 		if errors.Is(err, dibs.ErrGap) || errors.Is(err, dibs.ErrElsewhere) {
-			// What is granted here could never reach the ledger: no process grants it.
+			// A grant here could never reach the ledger: no process makes one.
 			err = errors.Join(err, s.engine.Halt(ctx, t.ID))
 		}
 	}()
@@ -141,7 +141,7 @@ func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
 
 // continues returns ErrGap when the journal does not go on where the ledger
 // ends: the ledger was restored from a backup that is older than what the
-// journal kept. What was granted in between is not known any more.
+// journal kept. The grants in between are not known any more.
 func (s *Loader) continues(ctx context.Context, id dibs.ShardID, position, head dibs.Cursor) error {
 	if !position.Before(head) {
 		return nil
@@ -240,7 +240,7 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 		return dibs.Unavail(dibs.EffectNone, dibs.ErrNotOpen)
 	}
 	if s.engine.Shared() {
-		// What this node has read and is settling just now, the load counts: where the
+		// The load counts what this node has read and is settling just now: where the
 		// engine has lost it, no other part has it any more.
 		s.settler.alone.Lock()
 		s.settler.alone.Unlock() //nolint:staticcheck // nothing is done meanwhile, it is only waited for
@@ -347,7 +347,7 @@ func (s *Loader) notOpen(t *Shard) {
 		return
 	}
 	if now := time.Now(); s.registry.Sells(c) || s.engine.Shared() && !now.Before(t.reload.tailAt) {
-		// What is over is not loaded, and what its journal has left is settled.
+		// A campaign that is over is not loaded, and the rest of its journal is settled.
 		t.reload.tailAt = now.Add(dibs.LeaseTime)
 		s.reopen(t)
 	}

@@ -99,7 +99,7 @@ func (s *Lookups) MayLookUp(req *dibs.ClaimRequest) (free func(), err error) {
 	}
 }
 
-// read asks the ledger. What it does not answer is not remembered.
+// read asks the ledger. An error is not remembered, but for ErrNotFound.
 func (s *Lookups) read(id string, l *lookup) {
 	// The first caller may go away: others wait too.
 	ctx, cancel := context.WithTimeout(s.life, lookupPatience)

@@ -105,7 +105,7 @@ func TestCampaignsForUsers(t *testing.T) {
 	})
 }
 
-// What users ask for does not fill the memory, and an error is not remembered.
+// Users' questions do not fill the memory, and an error is not remembered.
 func TestLookupsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &slowLedger{}

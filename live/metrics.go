@@ -11,8 +11,8 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
-// CampaignsHealth returns whether every published campaign is in the engine. What fails
-// for one of the deployments that are away counts for nothing: the node can do no more.
+// CampaignsHealth returns whether every published campaign is in the engine. A failure
+// of a deployment that is away does not count: the node can do no more.
 func (n *Node) CampaignsHealth(away map[int]error) error {
 	err := n.Loader.stranded(away)
 	n.Loader.halts.Range(func(id, cause any) bool {
@@ -22,8 +22,8 @@ func (n *Node) CampaignsHealth(away map[int]error) error {
 		return err == nil
 	})
 	n.Registry.eachShard(func(t *Shard) bool {
-		// What is over is not loaded again, and no caller waits for it, unless it cannot
-		// be settled.
+		// A campaign that is over is not loaded again, and no caller waits for it, unless
+		// it cannot be settled.
 		cause := t.reload.rest.failing()
 		if err == nil && cause != nil && !awaits(cause, away) && (n.Registry.Sells(t.l.Def()) || errors.Is(cause, dibs.ErrGap)) {
 			err = of(t.l.Def(), cause)

@@ -61,7 +61,7 @@ func (s *Outbox) Send(ctx context.Context) error {
 		return ctx.Err()
 	}
 	var errs error
-	// What cannot be sent to one shard does not hold the others up.
+	// A command that cannot be sent to one shard does not hold the others up.
 	waits, behind := make(map[dibs.ShardID]bool), int64(0)
 	defer func() { s.behind.Store(behind) }()
 	for after := int64(0); ; {
@@ -102,7 +102,7 @@ func (s *Outbox) sendPage(ctx context.Context, commands []Command, waits map[dib
 func (s *Outbox) sendCommand(ctx context.Context, cmd *Command) error {
 	err := s.carryOut(ctx, cmd)
 	if t := s.registry.Shard(cmd.Shard); t != nil {
-		// What this node has done the engine need not tell it.
+		// The engine need not tell this node of its own changes.
 		t.l.changes.Add(1)
 		t.Rouse()
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Poller keeps what this node knows of its shards and of the campaigns of other
-// nodes. What is not atomic belongs to one loop, as said.
+// nodes. A field that is not atomic belongs to one loop, as said.
 type Poller struct {
 	registry    *Registry
 	settler     *Settler
@@ -46,8 +46,8 @@ type Poller struct {
 }
 
 // loop keeps what is known of the live shards: backlog, lag,
-// back-pressure, which node settles; and has those opened that are not open. What may
-// take longer has loops of its own: leases end that are not renewed in time.
+// back-pressure, which node settles; and has those opened that are not open. Steps that
+// may take longer have loops of their own: leases end that are not renewed in time.
 func (s *Poller) loop(ctx context.Context) {
 	for wait.Sleep(ctx, pollEvery) {
 		s.pollAll(ctx)
@@ -194,7 +194,7 @@ func (s *Poller) keepVersion(ctx context.Context, t *Shard, st *dibs.ShardStats)
 // is older than the one known when the ledger went back in time: a backup was restored,
 // or a standby promoted that lacked the last changes.
 func (s *Poller) readAgain(ctx context.Context, l *Campaign) (*dibs.Campaign, error) {
-	// What this node knew before it asks, the ledger has or has lost.
+	// The ledger has, or has lost, what this node knew before it asks.
 	known := l.Def()
 	c, err := s.ledger.CampaignByNumber(ctx, known.Number)
 	if err != nil {

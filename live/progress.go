@@ -64,7 +64,7 @@ func (p *progress) leave(fence uint16) bool {
 	return left
 }
 
-// moveTo notes how far the ledger is, as it was read under a fence. What was
+// moveTo notes how far the ledger is, as it was read under a fence. A position that was
 // read before this node opened a later epoch says nothing any more.
 func (p *progress) moveTo(fence uint16, to dibs.Cursor) {
 	p.mu.Lock()
@@ -84,9 +84,9 @@ func (p *progress) moveFrom(fence uint16, from, to dibs.Cursor) {
 	}
 }
 
-// measure returns how much waits to be settled by what the engine counted. What other
-// nodes have settled of the epoch that this node has opened, it takes over; what this
-// node settles, it knows better.
+// measure returns how much waits to be settled by what the engine counted. It takes over
+// how far other nodes have settled the epoch that this node has opened. For a shard that
+// this node settles, it knows better.
 func (p *progress) measure(st *dibs.ShardStats, settles bool, now time.Time) (backlog int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *progress) measure(st *dibs.ShardStats, settles bool, now time.Time) (ba
 	}
 	backlog = backlogOf(p.position, st.Head)
 	if backlog == 0 {
-		// Whatever kept this node from settling, all is settled.
+		// All is settled, although this node may have failed to.
 		p.idleAt, p.lastErr = now, nil
 	}
 	return backlog

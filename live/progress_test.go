@@ -9,8 +9,8 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// What was read under one fence says nothing once the node has opened a later epoch,
-// and a node that reads late does not go back within its own.
+// A position that was read under one fence says nothing once the node has opened a later
+// epoch, and a node that reads late does not go back within its own.
 func TestPositionsStayWithinTheirFence(t *testing.T) {
 	at := func(epoch uint16, seq uint32) dibs.Cursor { return dibs.Cursor{Epoch: epoch, Seq: seq} }
 	s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{}, time.Now())

@@ -42,7 +42,7 @@ type aside struct {
 
 // ReadQuarantine reads what is in quarantine, by this node or by others.
 func (s *Quarantine) ReadQuarantine(ctx context.Context) {
-	// What was read later is kept.
+	// The later reading is kept.
 	s.asideMu.Lock()
 	defer s.asideMu.Unlock()
 	found, err := s.read(ctx)
@@ -114,7 +114,7 @@ func (s *Quarantine) Find(ctx context.Context, f QuarantineFilter) ([]Quarantine
 	return found, nil
 }
 
-// InLedger is Find by the ledger alone. What it returns is bounded by maxQuarantined for
+// InLedger is Find by the ledger alone. It returns at most maxQuarantined entries for
 // each shard.
 func (s *Quarantine) InLedger(ctx context.Context, f QuarantineFilter) ([]Quarantined, error) {
 	var found []Quarantined

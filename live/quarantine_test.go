@@ -230,7 +230,7 @@ func TestTheQuarantineOfAShardIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the ledger refuses is never settled.
+	// An entry that the ledger refuses is never settled.
 	t.Cleanup(func() { r.Abandon() })
 	// So much that no shard is ever low: units that came would let more settle.
 	spec, shards := r.Sale("phone", 100_000), 2

@@ -294,7 +294,7 @@ func (s *Registry) refusals(sum *[dibs.ReasonCount]int64) (all []*Campaign) {
 	return all
 }
 
-// Drop takes a campaign off this node. What it refused stays counted.
+// Drop takes a campaign off this node. Its refusals stay counted.
 func (s *Registry) Drop(c *dibs.Campaign) {
 	s.leaving.Lock()
 	defer s.leaving.Unlock()
@@ -307,7 +307,7 @@ func (s *Registry) Drop(c *dibs.Campaign) {
 	s.byNumber.Delete(c.Number)
 }
 
-// products knows which campaigns share a limit. What is known of one that was published
+// products knows which campaigns share a limit. The product of a published campaign
 // never changes.
 type products struct {
 	known sync.Map // uint32 -> string

@@ -56,7 +56,7 @@ func (s *Settler) waiting(ctx context.Context) bool {
 			pause = min(2*pause, settlePauseMax)
 		case n < s.batch:
 			s.told = ""
-			// What came meanwhile waits for company again: a steady stream of claims
+			// Entries that came meanwhile wait for company again: a steady stream of claims
 			// would else be settled in transactions of a few rows, without an end.
 			return true
 		default:

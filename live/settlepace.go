@@ -69,7 +69,7 @@ func (s *Settler) ClaimsRush(ctx context.Context) bool {
 }
 
 // backlogAbove reports whether more entries than that wait of any campaign that
-// this node settles. What is refused is refused by a campaign, not by a shard.
+// this node settles. A full backlog has a campaign refuse claims, not a shard.
 func (s *Settler) backlogAbove(most int64) bool {
 	sums, above := map[*Campaign]int64{}, false
 	s.registry.eachSettling(func(t *Shard) bool {

@@ -56,8 +56,8 @@ type seen struct {
 	skewMS atomic.Int64
 }
 
-// lease is this node's right to settle the shard. What is correct does not depend on it:
-// the ledger's compare-and-set decides between two nodes that both settle.
+// lease is this node's right to settle the shard. Correctness does not depend on it: the
+// ledger's compare-and-set decides between two nodes that both settle.
 //
 // settles is read by anyone and written by Settler.setSettles. mu guards ends. askAt is
 // the poll loop's.
@@ -119,8 +119,8 @@ func (p *pace) roused() bool { return p.every > pollEvery && !p.idle.Load() }
 // due reports whether it is time to look.
 func (p *pace) due(now time.Time) bool { return !now.Before(p.next) || p.roused() }
 
-// look notes that the shard is looked at now. What happens from now on may not be in
-// what is read, and rouses it again.
+// look notes that the shard is looked at now. Changes from now on may not be in what is
+// read, and rouse it again.
 func (p *pace) look() {
 	if p.roused() {
 		p.every = pollEvery

@@ -62,7 +62,7 @@ func (s *Snapshots) Get(ctx context.Context, id string) (dibs.Snapshot, error) {
 		return dibs.Snapshot{}, err
 	}
 	if !s.registry.Sells(c) {
-		// What is left of a campaign that is over is for reports.
+		// The remainder of a campaign that is over is for reports.
 		return snapshotOf(c, 0, dibs.Cursor{}, s.now()), nil
 	}
 	l, err := s.loader.LiveOf(ctx, c)

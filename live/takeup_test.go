@@ -7,8 +7,8 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// What is known of a published campaign never changes and is read once. A draft may
-// become another one's, and is read each time; so is a campaign that there is not.
+// The product of a published campaign never changes and is read once. A draft may get
+// another product, and is read each time; so is a campaign that there is not.
 func TestLimitedProductsAreReadOnce(t *testing.T) {
 	l := &shelf{has: map[uint32]*dibs.Campaign{
 		1: {Number: 1, ProductID: "phone", LimitPerProduct: 2, State: dibs.EndedState},

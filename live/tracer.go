@@ -19,7 +19,7 @@ func begin(ctx context.Context, t dibs.Tracer, name string, about ...slog.Attr) 
 }
 
 // tracedEngine is an engine whose changes are parts of the traces that they are
-// made in. What is asked of it, it leaves alone: that happens all the time.
+// made in. It does not trace questions: those are asked all the time.
 type tracedEngine struct {
 	dibs.Engine
 	tracer dibs.Tracer

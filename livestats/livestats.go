@@ -270,13 +270,13 @@ func (r *reading) since(before *reading) Measure {
 	}
 	seconds := max(v.At.Sub(before.measure.At).Seconds(), 0.001)
 	was := &before.measure.Stats
-	// What came back is no grant less: grants are counted by what was ever granted.
+	// A claim that came back is no grant less: every grant ever made counts.
 	ever := func(s *api.StatsView) int64 { return s.Granted + s.Released }
 	v.PerSecond.Granted = max(0, float64(ever(&v.Stats)-ever(was))/seconds)
 	var times dibs.Tally
 	for node, now := range r.counts {
 		was, known := before.counts[node]
-		// What a node counted before it was seen first belongs to no second of ours.
+		// Counts of a node from before it was seen first belong to no second of ours.
 		if !known {
 			continue
 		}

@@ -64,7 +64,7 @@ type shardSums struct {
 }
 
 // shard reads a shard: the engine first, then the ledger's sums with their position, then the journal between the two.
-// What is granted meanwhile stands behind the engine's head and is not counted.
+// Grants made meanwhile stand behind the engine's head and are not counted.
 func (m *Meters) shard(ctx context.Context, id dibs.ShardID) (s shardSums, err error) {
 	engine, err := m.cfg.Engine.Stats(ctx, id)
 	s.open = err == nil

@@ -152,7 +152,7 @@ func ExampleOpenZooKeeper() {
 	// true <nil>
 }
 
-// What a lock guards refuses whoever comes with an older fence: a holder that
+// The guarded resource refuses a holder with an older fence: a holder that
 // was paused cannot know that it has lost the lock.
 func ExampleHeld_fence() {
 	ctx := context.Background()
@@ -217,7 +217,7 @@ func ExampleHeld_context() {
 	// lock: it was lost
 }
 
-// Whoever does not want to wait tries once, or for a time. Who waits is woken,
+// A caller that does not want to wait tries once, or for a time. Waiters are woken
 // in the order of arrival.
 func ExampleOptions_wait() {
 	ctx := context.Background()

@@ -127,8 +127,8 @@ func TestKilledHolder(t *testing.T) {
 }
 
 // TestPausedHolder stops the process that has the lock: somebody else gets it,
-// and the first one, when it goes on, is told that it has lost it. What it wrote
-// in between, the fence would refuse.
+// and the first one, when it goes on, is told that it has lost it. The fence would
+// refuse its writes in between.
 func TestPausedHolder(t *testing.T) {
 	eachKind(t, mortal, func(t *testing.T, k *kind) {
 		ctx := patient(t)

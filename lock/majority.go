@@ -234,7 +234,7 @@ func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (
 			failed = len(m.all)
 		}
 	}
-	// What cannot be given back ends with its lifetime.
+	// A lock that cannot be given back ends with its lifetime.
 	if failed > len(m.all)-m.most() {
 		// Nobody waits for servers that do not answer.
 		m.calls.start(func() { b.release(m.life / 4) })
@@ -246,7 +246,7 @@ func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (
 
 // acquire asks all, and returns the highest fence of those who answered in time.
 func (b *ballot) acquire(ctx context.Context) (yes, failed int, fence uint64) {
-	// Whoever answers late goes on to write here.
+	// Servers that answer late go on to write here.
 	var highest atomic.Uint64
 	yes, _, failed = b.count(b.m.most(), func(v *vote) (bool, error) {
 		defer close(v.asked)

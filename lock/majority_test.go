@@ -114,7 +114,7 @@ func TestMinorityHangs(t *testing.T) {
 		t.Errorf("with one server that hangs the lock is %v", err)
 	}
 	must(t, h.Unlock(ctx))
-	// Who waits for it waits half a minute here.
+	// Waiting for it takes half a minute here.
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("with one server that hangs it took %s", took)
 	}

@@ -124,7 +124,7 @@ func hold(t *testing.T, r *servers.Redis, name string) {
 	must(t, err)
 	l, err := lock.OpenRedis(lock.RedisConfig{URL: r.URL(), Lifetime: long})
 	must(t, err)
-	// What the server has forgotten, or cannot take back, does not matter here.
+	// It does not matter here what the server has forgotten, or cannot take back.
 	t.Cleanup(func() { _ = l.Close() })
 	_, err = l.Lock(t.Context(), name, lock.Options{})
 	must(t, err)

@@ -96,7 +96,7 @@ func OpenZooKeeper(ctx context.Context, cfg ZooKeeperConfig) (*ZooKeeper, error)
 	return z, nil
 }
 
-// Close implements Locker. What could not be given back ends with the session.
+// Close implements Locker. Locks that could not be given back end with the session.
 func (z *ZooKeeper) Close() (err error) {
 	z.close.Do(func() {
 		err = z.open.closeAll()
@@ -162,7 +162,7 @@ func (z *ZooKeeper) take(ctx context.Context, name string, o Options) (Held, err
 		if err == nil {
 			return n.hold(ctx, begun, fence), nil
 		}
-		// With a new session goes a new place in the line. What cannot be given
+		// With a new session goes a new place in the line. A place that cannot be given
 		// back now is given back later, or ends with the session.
 		if left := n.leave(); !errors.Is(err, errPlaceLost) {
 			if left != nil && !errors.Is(left, ErrLost) {

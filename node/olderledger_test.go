@@ -110,7 +110,7 @@ func TestAnOlderLedgerAfterItsJournal(t *testing.T) {
 			if repaired := repair(r, audit.OlderLedgerContinue); !repaired.OK {
 				t.Fatalf("%+v", repaired)
 			}
-			// What was granted after the campaign came back is in the journal, and is settled.
+			// Grants made after the campaign came back are in the journal, and are settled.
 			if st := r.Stats("phone"); st.Granted != c.granted || st.Remaining != 10-c.granted {
 				t.Errorf("%+v", st)
 			}

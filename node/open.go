@@ -172,7 +172,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	if err = n.openLimits(ctx, &cfg, &sc); err != nil {
 		return n, err
 	}
-	// Who need not ask is turned away first, whatever else stands in between.
+	// The audience is asked first: users who are not in it are turned away at once.
 	n.Audiences = audience.NewKeeper(audience.Config{Store: n.Ledger, Logger: cfg.Service.Logger})
 	sc.Erasers = append([]erasure.Eraser{n.Audiences}, sc.Erasers...)
 	sc.Gates = append([]dibs.Gate{n.Audiences}, sc.Gates...)
@@ -279,7 +279,7 @@ const sqliteAt = "sqlite:"
 // Close settles what was granted until ctx ends, then closes everything.
 func (n *Node) Close(ctx context.Context) error {
 	if n.events != nil {
-		// What is not published is at the next start, or by another node.
+		// A campaign that is not published now is at the next start, or by another node.
 		n.events.Close()
 	}
 	n.Rooms.Close()

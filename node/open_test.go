@@ -25,7 +25,7 @@ func crash(r *testnode.Rig) {
 	r.Open()
 }
 
-// What was granted and not settled is settled after a crash, of live campaigns
+// Grants that were not settled are settled after a crash, of live campaigns
 // and of those that ended meanwhile.
 func TestACrashLosesNoYes(t *testing.T) {
 	r := testnode.New(t, node.ServiceConfig{SettleEvery: 10 * time.Second})
@@ -85,7 +85,7 @@ func TestAFolderHasOneOwner(t *testing.T) {
 	r.Wants(dibs.Granted, "phone", "42", "")
 }
 
-// What Close had no time to settle, the next start settles.
+// The next start settles what Close had no time for.
 func TestCloseInAHurry(t *testing.T) {
 	var r *testnode.Rig
 	testnode.Unsettled(t, func() bool {

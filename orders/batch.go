@@ -64,7 +64,7 @@ func (s *Orders) makeGroups(groups []*moveGroup) {
 		}
 	}
 	if released {
-		// What is sold out opens again at once.
+		// A campaign that is sold out opens again at once.
 		wait.Kick(s.outbox.OutboxKick)
 	}
 }

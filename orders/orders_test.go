@@ -89,7 +89,7 @@ func TestCancel(t *testing.T) {
 	_, _, err = svc.Orders.Cancel(t.Context(), id, "u0", "")
 	r.Fails(err, dibs.InvalidState)
 	r.Eventually("sold out clears", func() bool { return r.Claim("phone", "u1", "k", 1).Outcome == dibs.Granted })
-	// Who gave a claim up and paid all the same gets the money back.
+	// A user who gave a claim up and paid all the same gets the money back.
 	if c, _ := r.Confirm(id, "pay-1"); c.Status != dibs.Released || !c.Payment.Due || c.ID != id {
 		t.Fatalf("%+v", c)
 	}
@@ -168,7 +168,7 @@ func TestLatePaymentGoesOn(t *testing.T) {
 			first := r.Wants(dibs.Granted, "phone", "u0", "k").Claim
 			r.Expire("phone")
 			r.Eventually("it sells again", func() bool { return r.Stats("phone").Remaining == 1 })
-			// What the interrupted attempt did.
+			// The part that the interrupted attempt did.
 			d, err := r.Node.Engine.Claim(t.Context(), dibs.EngineClaim{
 				Shard: first.Position.ShardID, UserID: "u0", Quantity: 1, Key: orders.LateKey(first.ID), Late: true,
 			})

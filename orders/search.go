@@ -10,8 +10,8 @@ import (
 )
 
 // List lists claims of all campaigns, newest first; those of a campaign or a
-// product campaign by campaign, the newest one first. What was granted to a user
-// or of a campaign before the call is in it; others appear when they are settled,
+// product campaign by campaign, the newest one first. Claims granted to a user
+// or of a campaign before the call are in it; others appear when they are settled,
 // some tenths of a second later.
 func (s *Orders) List(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (dibs.List[dibs.Claim], error) {
 	if fs := q.Faults(); len(fs) > 0 {

@@ -42,7 +42,7 @@ func (s *Orders) Cancel(ctx context.Context, id, user, ref string) (*dibs.Claim,
 }
 
 // Refund notes that money went back, all that is left of it or a part, and
-// takes the stock back when told to. What was refunded never exceeds what was
+// takes the stock back when told to. Refunds never exceed what was
 // paid. ref makes it happen once; it may be empty.
 func (s *Orders) Refund(ctx context.Context, id string, r dibs.RefundSpec, ref string) (*dibs.Claim, bool, error) {
 	return s.RefundWithin(ctx, id, r, ref, 0)
@@ -158,14 +158,14 @@ func (s *Orders) awaitSettled(ctx context.Context, c *dibs.Campaign, p dibs.Posi
 const lateTries = 8
 
 // payLate does with a payment whose claim was released what the campaign's rule
-// says. Whatever happens on the way, the payment with the same ref again comes
-// to the same end.
+// says. A repeat of the payment with the same ref comes to the same end, also after a
+// failure on the way.
 func (s *Orders) payLate(ctx context.Context, claim *dibs.Claim, facts dibs.EventFacts) (*dibs.Claim, bool, error) {
 	c, err := s.registry.ByNumberOrRead(ctx, claim.Position.Campaign)
 	if err != nil {
 		return nil, false, err
 	}
-	// Who gave the claim up does not want it back.
+	// A user who gave the claim up does not want it back.
 	if c.LatePayment != dibs.Reclaim || claim.Last(dibs.StepExpire) == nil {
 		return s.payBack(ctx, c, claim, facts)
 	}

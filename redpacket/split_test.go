@@ -122,7 +122,7 @@ func TestWhatCannotBeDivided(t *testing.T) {
 	}
 }
 
-// Whatever the spec, it is refused or divided as promised.
+// Every spec is refused or divided as promised.
 func TestEveryDivisionKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		count := rapid.Int64Range(1, 300).Draw(rt, "count")

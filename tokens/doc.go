@@ -6,8 +6,8 @@
 //
 // Open makes a Verifier. Secrets and keys may change while it works: several
 // secrets are good at once, so that a new one can be handed out before the old
-// one is taken away, and the JWKS is read again on its own. Whatever changes,
-// Epoch tells, so that who remembers verified tokens knows to forget them.
+// one is taken away, and the JWKS is read again on its own. Epoch rises with every
+// change, so that a caller that remembers verified tokens knows when to forget them.
 //
 // # Caveats
 //

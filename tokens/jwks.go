@@ -91,7 +91,7 @@ func (s *keySet) start(ctx context.Context) {
 	})
 }
 
-// read reads the set. What is known stays when it cannot be read.
+// read reads the set. The known keys stay when it cannot be read.
 func (s *keySet) read(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -186,8 +186,8 @@ func (v *Verifier) VerifyToken(token string) (Token, error) {
 	return is, nil
 }
 
-// key returns the keys that may have signed a token. What a key may verify is
-// decided by its own kind, never by the token alone.
+// key returns the keys that may have signed a token. The kind of a key decides what it
+// may verify, never the token alone.
 func (v *Verifier) key(t *jwt.Token) (any, error) {
 	if _, given := t.Header["crit"]; given {
 		return nil, errCritical

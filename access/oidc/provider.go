@@ -189,7 +189,7 @@ func (p *Provider) Console() *url.URL {
 
 // Person returns who signed in, by the code that the provider gave the browser. *dibs.Error of Unauthenticated for a
 // code or a token that is not good, of Forbidden for a person without a role, of Unavailable while the provider cannot
-// be reached. What the provider said is in the error, for the log. Of a person without a role it says, too, who it is.
+// be reached. The error has the provider's words, for the log, and names a person without a role.
 func (p *Provider) Person(ctx context.Context, code string, a access.Attempt) (*access.Person, error) {
 	at, err := p.look(ctx)
 	if err != nil {

@@ -213,7 +213,7 @@ func TestCodesAreGoodOnce(t *testing.T) {
 }
 
 // TestProviderAway: a provider that is away is an error that says so, and is asked again: not for each sign-in, and
-// without a new start of the service. What was found before stands while it is away.
+// without a new start of the service. The settings that were found before stand while it is away.
 func TestProviderAway(t *testing.T) {
 	now := time.Now()
 	r := newRig(t, func(c *Config) { c.Now = func() time.Time { return now } })

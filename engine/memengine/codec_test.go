@@ -111,7 +111,7 @@ func TestDamagedRowsAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever bytes a row holds, decoding ends with entries or ErrCorrupt; with a
+// Decoding a row of any bytes ends with entries or ErrCorrupt; with a
 // checksum made to fit, the reader's own checks are on trial.
 func FuzzDecodeRow(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0}, uint32(1))

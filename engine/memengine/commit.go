@@ -266,7 +266,7 @@ func (e *Engine) findOut(s *shard, refused error) {
 			s.tellWaiters(unknown)
 		}
 		select {
-		// Whoever has the journal next replays what was stored.
+		// The next process that has the journal replays what was stored.
 		case <-e.stop:
 			s.tellWaiters(unknown)
 			return

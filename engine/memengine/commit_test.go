@@ -336,7 +336,7 @@ func TestRandomFaultsKeepEveryYes(t *testing.T) {
 	}
 }
 
-// Who lost the lease decides nothing more.
+// An engine that has lost the lease decides nothing more.
 func TestAFencedEngineStops(t *testing.T) {
 	r := newFailureRig(t, 3)
 	if _, err := r.claim("u1", 1); err != nil {

@@ -285,7 +285,7 @@ func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 }
 
 // Halt takes a shard out; see dibs.Engine.
-// What it held is forgotten. Only Open, with a new load, makes it claimable again.
+// Its holdings are forgotten. Only Open, with a new load, makes it claimable again.
 func (e *Engine) Halt(ctx context.Context, id dibs.ShardID) error { return e.shut(ctx, id) }
 
 // Server is empty: this process decides; see dibs.Engine.

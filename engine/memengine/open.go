@@ -139,8 +139,8 @@ func (e *Engine) replay(ctx context.Context, s *shard, load *dibs.ShardLoad, tak
 	}
 }
 
-// redo applies one entry of the tail. What the ledger moves before the engine
-// (releases, restocks) is in the load already.
+// redo applies one entry of the tail. Moves that the ledger makes before the engine
+// (releases, restocks) are in the load already.
 func (s *shard) redo(en *dibs.Entry, hash uint64, taken map[uint32]bool) {
 	switch en.Kind {
 	case dibs.EntryGrant:

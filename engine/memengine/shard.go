@@ -62,7 +62,7 @@ func (d *definition) gate(nowMS int64) dibs.Reason {
 // Between two holders of mu these hold: seq is the place of the newest entry, and
 // durable <= the place before cur's first. remaining + granted is the stock, and both
 // agree with h. cur has the entries after those of flying, in order, without a gap.
-// What h, free, values and refs have beyond durable is in the batches, so that undo
+// The batches have all that h, free, values and refs have beyond durable, so that undo
 // can take it back newest first. While frozen is set nothing is appended.
 type shard struct {
 	id        dibs.ShardID
@@ -102,7 +102,7 @@ func newShard(id dibs.ShardID, load *dibs.ShardLoad, of *product) *shard {
 	return s
 }
 
-// What a shard answers when it cannot take an entry.
+// The errors of a shard that cannot take an entry.
 var (
 	errQueueFull = &dibs.Error{Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: retryAfter}
 	errSeqSpent  = dibs.Unavail(dibs.EffectNone, errors.New("memengine: the epoch has no places left"))

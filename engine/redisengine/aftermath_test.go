@@ -178,8 +178,8 @@ func TestAStuckLoadLeavesTheOthersAlone(t *testing.T) {
 	must(t, err)
 	stuck.State = dibs.Published
 	must(t, f.nodes[0].ledger.UpdateCampaign(f.Context(), stuck))
-	// Each attempt to load it takes three seconds. What held the others up for so
-	// long would leave time for few rounds.
+	// Each attempt to load it takes three seconds. If the others waited for it, there
+	// would be time for few rounds.
 	rounds, began := 0, time.Now()
 	for time.Since(began) < 7*time.Second || rounds < 10 {
 		if time.Since(began) > 30*time.Second {

@@ -84,7 +84,7 @@ func (l *lane) change(ctx context.Context, s *conn.Script, keys []string, args .
 	ctx, cancel := context.WithTimeout(ctx, l.p.cfg.Patience)
 	defer cancel()
 	res, err := l.run(ctx, s, keys, args...)
-	// Whatever came of it, what was refused before is asked anew.
+	// Also when the change failed, Redis is asked again for what was refused before.
 	l.follower.lift()
 	if err != nil {
 		return conn.Fault(ctx, dibs.EffectUnknown, err)

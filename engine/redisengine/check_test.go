@@ -32,7 +32,7 @@ func wrongIn(found []dibs.Finding) []string {
 	return names
 }
 
-// What a server cannot give is refused, all of it at once, with its remedy.
+// A server that lacks abilities is refused with all of them at once, each with its remedy.
 func TestLevelsAreChecked(t *testing.T) {
 	everysec := []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 	for name, c := range map[string]struct {
@@ -213,8 +213,8 @@ func TestRightsAreChecked(t *testing.T) {
 	}
 }
 
-// What replicas do not confirm is not answered, be it a grant, its repeat or a
-// read of it; once they do, the repeat finds the first result.
+// A grant that replicas do not confirm is not answered, nor its repeat, nor a
+// read of it; once they confirm it, the repeat finds the first result.
 func TestReplicatedWaitsForTheReplicas(t *testing.T) {
 	master := startRedis(t, asMaster...)
 	replica := replicaOf(t, master)

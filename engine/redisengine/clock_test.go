@@ -39,7 +39,7 @@ func TestRedisClockDecidesWhatIsOver(t *testing.T) {
 			t.Errorf("%s, with %s to go: retired with %v, then %v", c.state, c.ends, err, open)
 		}
 	}
-	// What is halted, nobody is served from: it is loaded again when it is needed.
+	// A halted shard serves nobody: it is loaded again when it is needed.
 	halted := dibs.ShardID{Campaign: 99}
 	sale := bigSale(halted.Campaign, 5)
 	sale.EndsAt = time.Now().Add(time.Hour)

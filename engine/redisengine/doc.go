@@ -26,8 +26,8 @@
 // {product/id:shard} and their number behind it, so that they are in one slot with two
 // keys of the product: counted, a hash of the campaigns whose claims count, and units,
 // a hash of what each user holds of each. A grant and a release write there in the
-// same step. What a campaign counts is that of one epoch: a load writes the next one
-// beside it, and the step that opens the shard makes it count. So a campaign counts
+// same step. A campaign counts by the records of one epoch: a load writes the next ones
+// beside them, and the step that opens the shard makes them count. So a campaign counts
 // while it is loaded again, and once it was retired, for as long as another one is
 // open. On a run of the server where not all that the ledger knows were opened, the
 // others grant nothing.
@@ -59,9 +59,9 @@
 // # A full Redis
 //
 // A Redis that has no memory left (maxmemory, noeviction) refuses grants, restocks
-// and new campaigns, with no effect. What leads out needs none: leases, settling,
-// trimming, ending and retiring a campaign, and loading one again, which takes what
-// the shard had before. So memory comes back when the journal is trimmed, whichever
+// and new campaigns, with no effect. The steps that free memory need none: leases,
+// settling, trimming, ending and retiring a campaign, and loading one again, which takes
+// what the shard had before. So memory comes back when the journal is trimmed, whichever
 // process died meanwhile; see even_when_full in lua/shard.lua, which holds on Redis
 // 6.2 and all later ones.
 //
@@ -83,12 +83,12 @@
 //
 // # Refusals
 //
-// What a shard refuses every user with (sold out, paused, ended, not started) a
-// process reads once, with a compact filter of those who hold or held something,
-// and refuses by itself until Redis tells that it may have changed, at most for a
-// second. Who may be a holder, and has sent a key, is always asked for in Redis:
-// it may be the repeat of a yes. By the clock nothing is refused that is within
-// its measured error. Without RESP3 every claim is asked for.
+// When a shard refuses every user (sold out, paused, ended, not started), a process reads
+// the reason once, with a compact filter of those who hold or held something. It then
+// refuses by itself until Redis tells that the reason may have changed, at most for a
+// second. A claim with a key, of a user who may be a holder, always goes to Redis: it may
+// be the repeat of a yes. By the clock nothing is refused that is within its measured
+// error. Without RESP3 every claim goes to Redis.
 //
 // # Durability
 //

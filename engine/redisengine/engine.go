@@ -69,7 +69,7 @@ func (e *Engine) Abilities() dibs.Abilities {
 }
 
 // Ping returns nil when Redis answers, and gives the configured level or claims go
-// on without it; see dibs.Engine. What it lacks is a *CheckError.
+// on without it; see dibs.Engine. It returns a *CheckError for an ability that Redis lacks.
 func (e *Engine) Ping(ctx context.Context) error {
 	if e.p.closed.Load() {
 		return errClosed

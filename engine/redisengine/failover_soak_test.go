@@ -11,8 +11,8 @@ import (
 )
 
 // TestFrozenMasterComesBack has a master that is replaced while it stands
-// still, and then goes on as if nothing had been. What it answers until it is
-// told better is lost, unless replicas have to confirm it; nothing is sold
+// still, and then goes on as if nothing had been. Its answers are lost until it
+// learns that it is no master, unless replicas have to confirm them; nothing is sold
 // twice in the ledger, and the nodes that never lost sight of it find the new
 // one.
 func TestFrozenMasterComesBack(t *testing.T) {

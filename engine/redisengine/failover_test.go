@@ -39,7 +39,7 @@ func cutOff(t *testing.T, s *servers.Sentinel) (master *servers.Redis, replicas 
 	for _, replica := range replicas {
 		must(t, replica.Freeze())
 	}
-	// What is sent would wait in their buffers, and be read after the thaw.
+	// Calls would wait in their buffers, and be read after the thaw.
 	_, err = master.Do(t.Context(), "CLIENT", "KILL", "TYPE", "REPLICA")
 	must(t, err)
 	return master, replicas
@@ -136,7 +136,7 @@ func TestReplicatedSurvivesItsMaster(t *testing.T) {
 		r.begin(crashClients)
 		r.more(leastAnswered)
 		master, replicas := cutOff(t, s)
-		// What was confirmed before comes through; then there is silence.
+		// Answers that were confirmed before come through; then there is silence.
 		silent := false
 		for range 20 {
 			before := r.granted.Load()

@@ -8,7 +8,7 @@ import (
 	"github.com/dibs-dev/dibs/engine/redisengine/internal/conn"
 )
 
-// What does not keep the engine from working is a warning, with a remedy.
+// A fault that does not keep the engine from working is a warning, with a remedy.
 func TestAdvice(t *testing.T) {
 	for name, c := range map[string]struct {
 		facts conn.Facts

@@ -245,7 +245,7 @@ func (b *bench) beside() *bench {
 	return o
 }
 
-// What comes back on one node is granted on every other one at once.
+// Stock that comes back on one node is granted on every other one at once.
 func TestChangesReopenEverywhere(t *testing.T) {
 	a := newBench(t, 1, nil)
 	b := a.beside()
@@ -288,7 +288,7 @@ func TestChangesReopenEverywhere(t *testing.T) {
 	})
 }
 
-// What was read before a change, and is heard after it, is not refused with.
+// A refusal that was read before a change and arrives after it is not used.
 func TestLateReadingIsNotRefusedWith(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.decide(ask("ann", 1, 1))

@@ -88,7 +88,7 @@ func TestFullRedisRecovers(t *testing.T) {
 	granted := f.fill(dead, "phone")
 	f.die(dead, wire)
 	release()
-	// What its connections took is free now: Redis is as full as before.
+	// The memory of its connections is free now: Redis is as full as before.
 	f.setRoom(-100_000)
 
 	n := f.join()
@@ -141,8 +141,8 @@ func TestFullRedisIsLoadedAgain(t *testing.T) {
 	f.verify()
 }
 
-// What leads out of a full Redis needs no memory that is not there, and what
-// would make it fuller is refused with no effect.
+// The steps that free a full Redis need no memory that is not there, and those that
+// would make it fuller are refused with no effect.
 func TestFullRedisTakesNoMore(t *testing.T) {
 	r := startRedis(t, servers.RedisAlways...)
 	c := connect(t, r)

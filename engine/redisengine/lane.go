@@ -152,7 +152,7 @@ func (l *lane) take(b *batch) bool {
 				continue
 			}
 			if strays(&t.req, shards) {
-				// What is known here may be older than the claim: the next one finds out.
+				// The refusal known here may be older than the claim: the next one finds out.
 				l.meetAgain()
 				t.fail(dibs.ErrStale)
 				continue

@@ -7,8 +7,8 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// What gathers while calls are under way is counted, and what is in them, until it
-// is decided.
+// Claims that gather while calls are under way are counted, and those in the calls,
+// until they are decided.
 func TestWaitingClaimsAreCounted(t *testing.T) {
 	b := newBench(t, 10, nil)
 	waits := func(when string, want int64) {

@@ -118,7 +118,7 @@ func (s *lanes) evict(all laneMap) {
 }
 
 // evict ends a lane that is not needed, when its shard has been gone since before a
-// local time, in ms. What was seen of the shard goes with it: where it is opened
+// local time, in ms. The lane's view of the shard goes with it: where the shard is opened
 // again, it is in a later epoch.
 func (l *lane) evict(beforeMS int64) bool {
 	l.known.Lock()

@@ -57,7 +57,7 @@ func TestLanesOfGoneShardsAreDropped(t *testing.T) {
 	}
 }
 
-// Who has found a lane just before it was dropped is answered by the one that
+// A caller that found a lane just before it was dropped is answered by the lane that
 // follows it.
 func TestDroppedLanesAreFollowed(t *testing.T) {
 	b := newBench(t, 10, nil)
@@ -113,7 +113,7 @@ func TestDroppingWaitsForNoFollower(t *testing.T) {
 	b.l.follower.mu.Unlock()
 }
 
-// Who has settled a campaign keeps nothing of it once it has left Redis.
+// A node that has settled a campaign keeps nothing of it once it has left Redis.
 func TestSettledLanesAreDropped(t *testing.T) {
 	b := newBench(t, 10, func(c *dibs.Campaign, _ *dibs.ShardLoad) {
 		c.StartsAt, c.EndsAt = time.Now().Add(-3*time.Hour), time.Now().Add(-2*time.Hour)

@@ -132,7 +132,7 @@ func TestLostReplicasAreRefused(t *testing.T) {
 	answers := func(want dibs.Reason) {
 		t.Helper()
 		until(t, "claims that are "+want.String(), func() bool {
-			// What is decided in the moment before a change is confirmed by none.
+			// No replica confirms a decision of the moment before a change.
 			n++
 			d, err := e.Claim(t.Context(), dibs.EngineClaim{Shard: shard, UserID: fmt.Sprint("new-", n), Quantity: 1})
 			return err == nil && d.Outcome == want

@@ -400,8 +400,8 @@ func TestNodesLeaveNothingBehind(t *testing.T) {
 	f.verify()
 }
 
-// What a node leaves that dies while it brings a campaign back that is over, for a
-// late payment, is taken out of Redis by the others.
+// A node may die while it brings a campaign back that is over, for a late payment. The
+// others take out of Redis what it leaves.
 func TestNodesClearBrokenLoads(t *testing.T) {
 	f := newFleet(t, 0)
 	var ahead atomic.Int64

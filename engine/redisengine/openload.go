@@ -39,7 +39,7 @@ func newOpenLoad(load *dibs.ShardLoad) *openLoad {
 }
 
 // redo applies one entry of the tail and returns by how much it changes what
-// is left. What the ledger moves before the engine (releases, restocks) is in
+// is left. Moves that the ledger makes before the engine (releases, restocks) are in
 // the load already.
 func (h *openLoad) redo(en *dibs.Entry) int64 {
 	var change int64

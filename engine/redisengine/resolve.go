@@ -16,10 +16,10 @@ import (
 var errFenced = errors.New("redisengine: Redis may have lost history, and the shard is not open again yet")
 
 // resolve finds out what became of a batch whose answer is lost, before anyone
-// is told. What was granted is in the journal under the batch's token. When
-// its deadline has passed, what is not there was not granted and never will
-// be, so that it can be decided again. Only when Redis does not say in time
-// are callers told that the effect is unknown.
+// is told. Grants are in the journal under the batch's token. Once its deadline has
+// passed, a claim that is not there was not granted and never will be, so it can be
+// decided again. Only when Redis does not say in time are callers told that the effect
+// is unknown.
 func (b *batch) resolve(cause error) {
 	p := b.lane.p
 	p.stats.Lost.Add(1)
@@ -75,8 +75,8 @@ func (b *batch) search(ctx context.Context) (*format.Element, error) {
 	case nowMS <= b.deadlineMS:
 		return nil, errStillOpen
 	}
-	// What is not there was lost, perhaps, with the history that a server before
-	// had: it may be in the ledger. Where the shard is open in one epoch from
+	// A claim that is not there was lost, perhaps, with the history of an earlier
+	// server, and may be in the ledger. Where the shard is open in one epoch from
 	// before the search until after it, one server has answered all of it, and
 	// its journal continues what the ledger has.
 	_, after, err := l.standing(ctx)

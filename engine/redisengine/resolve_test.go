@@ -57,7 +57,7 @@ func TestALostAnswerOfARepeatAndANewClaim(t *testing.T) {
 	}
 	waiters := append([]*waiter(nil), lost.waiters...)
 	lost.settle(granted, conn.ErrShape)
-	// What is decided again goes with the next claim.
+	// A claim that is decided again goes with the next one.
 	b.claim(ask("cid", 1, 1))
 	for i, want := range []struct {
 		seq      uint32

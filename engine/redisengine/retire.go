@@ -20,8 +20,8 @@ const (
 )
 
 // Retire forgets a shard; see dibs.Engine. Its journal stays for a while, for
-// a ledger that is restored from a backup. What a load has left that was broken off
-// is forgotten too, but not while a process works on it: this one, or the one that
+// a ledger that is restored from a backup. The remains of a load that was broken off
+// are forgotten too, but not while a process works on it: this one, or the one that
 // has the shard's lease.
 func (e *Engine) Retire(ctx context.Context, id dibs.ShardID) error {
 	l, err := e.lanes.lane(id)

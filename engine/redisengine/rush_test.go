@@ -50,7 +50,7 @@ func dice(t *testing.T) *rand.Rand {
 }
 
 // rush is a crowd that claims from several nodes while the servers suffer.
-// Whoever finds the shard not open loads it from the book, as a node does.
+// A client that finds the shard not open loads it from the book, as a node does.
 type rush struct {
 	t     *testing.T
 	c     *dibs.Campaign

@@ -13,8 +13,8 @@ import (
 )
 
 // salvage gives an element of the journal that cannot be read the entries that it
-// must have had, when it follows a place. What a claim is, a shard that is open
-// has beside its journal too: user, key, quantity, time and items, by its place.
+// must have had, when it follows a place. An open shard has its claims beside its
+// journal too: user, key, quantity, time and items, by their places.
 // A place that no claim has is an EntryUnreadable, which is set aside, visibly,
 // instead of halting the campaign. cause is returned where even the places are
 // not known, or the shard is not open.

@@ -42,7 +42,7 @@ var damages = map[string]func(fields []string) []string{
 	"other shape": func([]string) []string { return []string{"a", "b", "c", "d", "e", "f"} },
 }
 
-// What an unreadable part of the journal granted is known from what users hold.
+// The grants of an unreadable part of the journal are known from what users hold.
 func TestUnreadableGrantsAreKnownFromTheHoldings(t *testing.T) {
 	r := startRedis(t)
 	c := connect(t, r)
@@ -76,8 +76,8 @@ func TestUnreadableGrantsAreKnownFromTheHoldings(t *testing.T) {
 			})
 		}
 	}
-	// What cannot be read has no time, or says one that will never come, and keeps
-	// nothing from being trimmed.
+	// An element that cannot be read has no time, or one that will never come, and
+	// keeps nothing from being trimmed.
 	damage(t, c, "dibs:{1:0}:journal", 1, damages["no payload"])
 	damage(t, c, "dibs:{1:0}:journal", 2, func(f []string) []string {
 		f[1] = f[1][:1] + "\x63\xff\xff\xff\xff\xff\xff" + f[1][8:]
@@ -95,7 +95,7 @@ func TestUnreadableGrantsAreKnownFromTheHoldings(t *testing.T) {
 	}
 }
 
-// What somebody wrote into the stream, and nobody can read, is set aside: the
+// An unreadable element that somebody wrote into the stream is set aside: the
 // campaign goes on, every node says what is wrong, and the journal is trimmed.
 func TestUnreadableEntriesAreSetAside(t *testing.T) {
 	f := newFleet(t, 2)

@@ -107,7 +107,7 @@ func TestShardsThatTheLedgerForgot(t *testing.T) {
 		req := dibs.EngineClaim{Shard: shard, UserID: "ann", Key: 1, Quantity: 1, Shards: 4}
 		d, err := e.Claim(t.Context(), req)
 		if errors.Is(err, dibs.ErrStale) {
-			// What this process knew was older than the claim; it has asked since.
+			// The refusal that this process knew was older than the claim; it has asked since.
 			d, err = e.Claim(t.Context(), req)
 		}
 		if err != nil || d.Outcome != dibs.Granted {

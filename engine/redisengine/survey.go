@@ -128,7 +128,7 @@ func (s *surveys) findUnsettled(ctx context.Context) ([]dibs.ShardID, error) {
 }
 
 // isSettled reports whether a shard is there, and whether the ledger has all of
-// its entries. What is still being opened is settled up to where it will begin.
+// its entries. A shard that is still being opened is settled up to where it will begin.
 func (s *surveys) isSettled(ctx context.Context, id dibs.ShardID) (there, settled bool, err error) {
 	keys, err := s.p.keysOf(id)
 	if err != nil {

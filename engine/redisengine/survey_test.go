@@ -52,7 +52,7 @@ func TestIdleNodesWriteNothing(t *testing.T) {
 	f.verify()
 }
 
-// What a node granted that died at once is found by the others, though nobody
+// When a node dies at once after a grant, the others find the grant, though nobody
 // claims there any more, whichever of them is on patrol.
 func TestGrantsOfADeadNodeAreFound(t *testing.T) {
 	f := newFleet(t, 3)

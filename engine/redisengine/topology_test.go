@@ -18,8 +18,8 @@ import (
 )
 
 // everydayChecks are the beginnings of the checks that run on every topology
-// each day; with SOAK all of them do. What a driver of another kind could get
-// wrong is in them: routing, several shards, lists of shards, and load.
+// each day; with SOAK all of them do. They have what a driver of another kind could get
+// wrong: routing, several shards, lists of shards, and load.
 var everydayChecks = []string{
 	"grants/", "journal/", "reads/a user's", "releases/happen", "closing/opening again under load", "closing/requests cancelled",
 	"restarts/limits", "products/", "crowd/the whole", "crowd/one key", "configure/reaches",
@@ -78,7 +78,7 @@ func (s *setState) Kill(ctx context.Context) error {
 	if err := s.eng.Close(ctx); err != nil {
 		s.tb.Logf("the killed engine closes with: %v", err)
 	}
-	// What it had sent is decided by now, once it is not connected any more.
+	// Once it is not connected any more, all that it had sent is decided.
 	for limit := time.Now().Add(10 * time.Second); ; pause(ctx, time.Millisecond) {
 		n, err := s.connected(ctx)
 		if err != nil || n == 0 {

@@ -222,7 +222,7 @@ func (e *shaky) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, loa
 	e.calm.Add(1)
 	defer e.calm.Add(-1)
 	e.l.answers.Store(0)
-	// What is broken already shows now, on each of the connections that it uses.
+	// A connection that is broken already shows now: each of them is used.
 	for {
 		_, err := e.JournalEnd(ctx, id)
 		_, errList := e.JournalShards(ctx)

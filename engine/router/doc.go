@@ -9,7 +9,7 @@
 // deployment that is added later takes new shards only. The transaction that opens the
 // shard makes the choice final.
 //
-// What is of no shard is on the first deployment: the store for small things, and the
+// The first deployment has what belongs to no shard: the store for small things, and the
 // lease of the nodes. First is the one that the ledger has known for longest, so that the
 // order in the settings of a node does not matter.
 //
@@ -19,6 +19,6 @@
 //
 // # Caveats
 //
-// What asks for all shards needs all deployments: HoldingsOf fails while one is away, and
-// JournalShards returns those that it has found together with the error.
+// Calls that ask for all shards need all deployments: HoldingsOf fails while one is away,
+// and JournalShards returns those that it has found together with the error.
 package router

@@ -49,8 +49,8 @@ func (e *Engine) NumberOf(ctx context.Context, id dibs.ShardID) (int, error) {
 // find asks the ledger where a shard is.
 func (e *Engine) find(ctx context.Context, id dibs.ShardID) (*member, error) {
 	if id.Campaign == 0 {
-		// No campaign has this number: it is the lease of the nodes. What is correct
-		// never depends on it, so any deployment does while the first is away.
+		// No campaign has this number: it is the lease of the nodes. No result depends
+		// on it, so any deployment does while the first is away.
 		return e.best(func(*member) uint64 { return 0 }), nil
 	}
 	number, err := e.placedOn(ctx, id)
@@ -146,7 +146,7 @@ func mix(x uint64) uint64 {
 }
 
 // refresh reads where the shards of live campaigns are: an administrator may have moved
-// some. What was found of other shards stays.
+// some. The places that were found of other shards stay.
 func (e *Engine) refresh(ctx context.Context) error {
 	numbers, err := e.ledger.Placements(ctx, e.now())
 	if err != nil {

@@ -314,7 +314,7 @@ func TestOneDeploymentAway(t *testing.T) {
 	if all := s.eng.Abilities().Deployments(t.Context()); all[1] == nil || all[2] != nil {
 		t.Errorf("the deployments can decide: %v", all)
 	}
-	// What is new goes where it can be opened.
+	// A new shard goes where it can be opened.
 	for i := range uint32(10) {
 		s.granted(s.sell(10+i, 0), "ann")
 	}

@@ -35,7 +35,7 @@ func (e *Engine) watch(ctx context.Context) {
 			continue
 		}
 		if err := e.refresh(ctx); err != nil && ctx.Err() == nil {
-			// What was read before stands: the ledger's own health tells.
+			// The answer that was read before stands: the ledger's own health tells.
 			e.log.Debug("the deployments of the shards could not be read", "err", err)
 		}
 	}

@@ -39,8 +39,8 @@ func (e *Engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 	return shards, errors.Join(errs...)
 }
 
-// isOn reports whether a shard that a deployment lists is there. What a deployment has of
-// a shard that was given to another one since counts no more.
+// isOn reports whether a shard that a deployment lists is there. A deployment may still
+// list a shard that was given to another one since: that counts no more.
 func (e *Engine) isOn(ctx context.Context, m *member, id dibs.ShardID) (bool, error) {
 	number, err := e.placedOn(ctx, id)
 	return err == nil && (number == 0 || number == m.number), err

@@ -86,7 +86,7 @@ func (k *Keeper) eachList(ctx context.Context, do func(*dibs.Audience) error) er
 			return err
 		}
 		for i := range l.Items {
-			// What was found ends a list, and what was replaced meanwhile is another
+			// errFound ends the search in one list. A list that was replaced meanwhile is another
 			// importer's.
 			if err := do(&l.Items[i]); err != nil && !errors.Is(err, errFound) && !errors.Is(err, dibs.ErrNotFound) {
 				return err

@@ -75,8 +75,8 @@ func NewKeeper(cfg Config) *Keeper {
 
 // Start loads what the campaigns need that the node holds, before it returns,
 // and goes on doing so.
-// What cannot be loaded is tried again each round. Until then claims are refused as
-// overloaded, and nobody is let in by mistake.
+// A list that cannot be loaded is tried again each round. Until then claims are refused
+// as overloaded, and nobody is let in by mistake.
 func (k *Keeper) Start(ctx context.Context, held func() []*dibs.Campaign) {
 	k.round(ctx, held)
 	ended := make(chan struct{})
@@ -361,7 +361,7 @@ func (k *Keeper) loadAll(ctx context.Context, id string, f *followers) (err erro
 			break
 		}
 	}
-	// Who came twice is there once, so that there is room for all.
+	// A user who came twice is there once, so there is room for all.
 	b := newSetBuilder(p, users)
 	if err := s.each(func(user string) error { return b.add(p.of(user)) }); err != nil {
 		return err

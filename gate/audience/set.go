@@ -9,8 +9,8 @@ import (
 // Set is a set of users. It does not change, and is safe for concurrent use.
 //
 // A print tells by its first bits in which line of memory it is at home, so that
-// one line is read to look for a user, as a processor reads memory. Who finds no
-// room at home is in one of the next lines, and the home knows of it.
+// one line is read to look for a user, as a processor reads memory. A print that finds
+// no room at home is in one of the next lines, and the home knows of it.
 //
 // No print that was not added is ever found: what a slot keeps and its line together
 // are the whole print.

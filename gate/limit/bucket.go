@@ -49,8 +49,8 @@ func (b *bucket) set(share int64) {
 	b.share.Store(share)
 }
 
-// resize changes the share. What is in the bucket stays, but for what does not
-// fit any more; a share that grows brings nothing with it, so that all shares
+// resize changes the share. The bucket keeps its content as far as it still fits; a
+// share that grows brings nothing with it, so that all shares
 // together never hold more than the whole.
 func (b *bucket) resize(share, now int64) {
 	if share == b.share.Load() {

@@ -20,7 +20,7 @@
 //
 // # Caveats
 //
-// What may be let through beyond a limit is bounded, and docs/GATE.md says by
+// The number of claims that pass beyond a limit is bounded; docs/GATE.md says by
 // what. A node that cannot reach Redis keeps its last share: the engine is there
 // too, and takes no claims meanwhile.
 package limit

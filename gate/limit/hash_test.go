@@ -91,7 +91,7 @@ func TestDeviceTakesNoUsersClaims(t *testing.T) {
 	}
 }
 
-// Whoever runs dibs has the algorithm, and not the key: names that collide under
+// Everybody can read the algorithm, and nobody the key: names that collide under
 // another key are held to their limits.
 func TestCollisionsOfAnotherKey(t *testing.T) {
 	theirs, err := New(Config{Entries: 1 << 12})

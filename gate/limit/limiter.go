@@ -226,7 +226,7 @@ func (l *Limiter) pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimReq
 				no, ok, w = l.keyed(r, addressKey(req.Address), now)
 			}
 		case "device":
-			// Who names no device shares one with all who do not.
+			// Users who name no device share one.
 			if !l.lists.Load().spares(req.Device) {
 				no, ok, w = l.keyed(r, req.Device, now)
 			}

@@ -218,7 +218,7 @@ func (s *sharing) takeShares(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// used notes that a name near its limit used it. Whoever is not near it costs
+// used notes that a name near its limit used it. A name that is not near costs
 // nothing: others would not let through less for knowing.
 func (s *sharing) used(r *rule, key uint64, ahead int64) {
 	if 2*ahead < r.slack+r.each {
@@ -230,7 +230,7 @@ func (s *sharing) used(r *rule, key uint64, ahead int64) {
 	if d := h.keys[key]; d != nil {
 		d.used++
 	} else if len(h.keys) < hotMost {
-		// What was used before counts too.
+		// Uses from before count too.
 		h.keys[key] = &debt{each: r.each, used: max(1, (ahead+r.each/2)/r.each)}
 	}
 }
@@ -263,7 +263,7 @@ func (s *sharing) tellDebts(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tell is one call of tellDebts. What could not be told is told the next time.
+// tell is one call of tellDebts. Debts that could not be told are told the next time.
 func (s *sharing) tell(ctx context.Context, part []told) error {
 	keys, args := make([]string, len(part)), make([]string, 0, 2*len(part))
 	for i := range part {

@@ -238,8 +238,8 @@ func TestMadeUpDevicesSilenceNobody(t *testing.T) {
 }
 
 // Nodes of the version before this one hash names in another way: each group holds
-// users to their limits on its own until all nodes are of one version. What a campaign
-// and the server may take is shared by the same keys as before, by both.
+// users to their limits on its own until all nodes are of one version. Both share the
+// limits of campaigns and of the server, by the same keys as before.
 func TestRollingUpgrade(t *testing.T) {
 	all := nodes(t, 1, Config{Server: every(1, time.Hour, 100), User: every(1, time.Hour, 2)})
 	l := all[0]

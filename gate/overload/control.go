@@ -163,7 +163,7 @@ func (g *Guard) note(took float64, under int64) {
 	g.seen.Store(&v)
 }
 
-// judge decides whether the node is overloaded. What is overloaded stays so until
+// judge decides whether the node is overloaded. It stays overloaded until
 // the reason has been gone for a while.
 func (g *Guard) judge(every time.Duration, readMemory bool) api.OverloadView {
 	c, v := &g.c, *g.seen.Load()

@@ -141,7 +141,7 @@ func New(cfg Config) (*Guard, error) {
 	return g, nil
 }
 
-// Close stops the guard. What is under way may leave all the same.
+// Close stops the guard. Claims under way may leave all the same.
 func (g *Guard) Close() {
 	g.life()
 	g.loop.Wait()

@@ -114,9 +114,9 @@ func guarded(t *testing.T, cfg Config, test func(t *testing.T, g *Guard)) {
 	})
 }
 
-// What an engine can answer is let in and no more, so that what is let in is
-// answered in time, and nothing is refused that could be; when it becomes slower
-// or faster, the guard follows.
+// The guard lets in as many claims as the engine can answer in time, and no more. It
+// refuses none that the engine could answer. When the engine becomes slower or faster,
+// the guard follows.
 func TestGuardFollowsTheEngine(t *testing.T) {
 	guarded(t, Config{Target: 100 * time.Millisecond, Min: 8}, func(t *testing.T, g *Guard) {
 		// Four hundred a second.

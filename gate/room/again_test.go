@@ -18,7 +18,7 @@ func ExampleDrawAgain() {
 	slices.Sort(entries)
 	list := strings.Join(entries, "\n") + "\n"
 
-	// What the server tells; here the list's hash is not the list's.
+	// The server's answer; here the list's hash is not the list's.
 	seed := room.Sum{1, 2, 3}
 	published := room.Published{
 		Seed: seed.String(), SeedHash: room.SeedHash(seed).String(), ListHash: strings.Repeat("0", 64), Winners: 1, Entries: 3,

@@ -88,7 +88,7 @@ func TestDrawAgain(t *testing.T) {
 	})
 }
 
-// What was published may be anything: a draw without winners is told, and no crash.
+// The published list may be anything: a draw without winners is told, and no crash.
 func TestADrawThatNobodyWins(t *testing.T) {
 	seed, list := room.Sum{1}, room.EntryHash("c", "ann", "nonce").String()+"\n"+lastEntry+"\n"
 	for _, winners := range []int64{0, -1, math.MinInt64} {

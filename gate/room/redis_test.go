@@ -209,7 +209,7 @@ func TestLeavingOnRedis(t *testing.T) {
 	}
 	_, err = nodes[0].Join(t.Context(), c, "one too many")
 	fails(t, err, dibs.Overloaded)
-	// Who leaves for the second time does not come again.
+	// A user who leaves for the second time does not come again.
 	must(t, nodes[0].Leave(t.Context(), c, user(1)))
 	_, err = nodes[1].Join(t.Context(), c, user(1))
 	fails(t, err, dibs.LimitReached)

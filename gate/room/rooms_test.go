@@ -63,7 +63,7 @@ func TestPlacesAreUniqueAndStay(t *testing.T) {
 	fails(t, err, dibs.NotFound)
 }
 
-// What was admitted before a restart still is, and the time in which there was
+// Users who were admitted before a restart still are, and the time in which there was
 // no process lets nobody in but for a moment's worth.
 func TestTurnsGoOnAfterARestart(t *testing.T) {
 	l, at := newLedger(t), &clock{now: noon.Add(-time.Minute)}
@@ -142,7 +142,7 @@ func TestWhoLeavesMakesRoom(t *testing.T) {
 	if v := place(t, r, c, user(3)); v.State != gate.PlaceAdmitted || v.AdmittedUpTo != 4 {
 		t.Errorf("%+v", v)
 	}
-	// Who comes back is the last.
+	// A user who comes back is the last.
 	if v := join(t, r, c, user(1)); v.Place != 11 {
 		t.Errorf("who comes back has place %d, want 11", v.Place)
 	}

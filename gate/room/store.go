@@ -106,7 +106,7 @@ func (t *turns) advance(nowMS int64, at *terms, seed Sum) {
 		return
 	}
 	elapsed := max(0, nowMS-t.asOfMS)
-	// What was not used is kept up to one burst.
+	// Unused admissions are kept up to one burst.
 	most := math.Max(t.admitted, float64(t.tail+at.burst))
 	if at.open {
 		// A time in which nobody could look lets in no more than a burst, or a moment's

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// What is asked for while work is done is done together next, in order and so
-// many at most; who leaves leaves the work.
+// Calls that arrive while a batch runs are the next batch, in order and up to a limit. A
+// caller that leaves leaves its call behind.
 func TestGathering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g Batcher[int]

@@ -23,7 +23,7 @@ func wish(words []uint32) {
 	}
 	memory = memory[skip : skip+size]
 	if syscall.Madvise(memory, syscall.MADV_HUGEPAGE) == nil {
-		// What was in use before is in small pages still, unless it is put together.
+		// Memory that was in use before is in small pages still, unless it is put together.
 		_ = syscall.Madvise(memory, collapse)
 	}
 }

@@ -41,7 +41,7 @@ func TestCache(t *testing.T) {
 		}
 		return n
 	}
-	// What is too much is dropped by another goroutine.
+	// Another goroutine drops what is too much.
 	for deadline := time.Now().Add(time.Minute); kept() > 10 && time.Now().Before(deadline); {
 		runtime.Gosched()
 	}

@@ -86,7 +86,7 @@ func dibsCalls(block string) [][]string {
 	words := shellWords(block)
 	for i, word := range words {
 		known := word == "dibs" || word == "bin/dibs" || word == "./cmd/dibs"
-		// What is there by another name is no call: docker run dibs, cd dibs.
+		// A word that only looks like a call is none: docker run dibs, cd dibs.
 		if !known || i > 0 && slices.Contains([]string{"install", "restart", "enable", "--now", "docker", "cd", "generic", "namespace", "-t", "deb"}, words[i-1]) {
 			continue
 		}

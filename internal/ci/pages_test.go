@@ -156,7 +156,7 @@ func runPage(t *testing.T, bin, script string, printed []string) {
 			t.Errorf("the page says that %s is printed:\n%s", line, text)
 		}
 	}
-	// What a page shows by an answer is a refusal of the rules, and no fault in the
+	// The answer that a page shows is a refusal by the rules, and no fault in the
 	// request.
 	for _, reason := range []string{"invalid_request", "unauthenticated", "forbidden", "not_found", "already_exists", "unavailable", "internal"} {
 		if strings.Contains(text, `"reason":"`+reason+`"`) {

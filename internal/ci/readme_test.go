@@ -73,7 +73,7 @@ func readmeRuns(t *testing.T, bin, page string) {
 	shell.WaitDelay = 20 * time.Second
 	said, err := shell.CombinedOutput()
 	printed := regexp.MustCompile(`(?m)^=== \d\n`).Split(string(said), -1)
-	// What holds the output still runs.
+	// A process that holds the output still runs.
 	if errors.Is(err, exec.ErrWaitDelay) || strings.Contains(string(said), "FAILED: ") || len(printed) != 5 {
 		t.Fatalf("%v:\n%s", err, said)
 	}

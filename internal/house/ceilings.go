@@ -38,7 +38,7 @@ func (h *house) check(allowed []ceiling, allowedImports []string) []string {
 	for _, v := range h.values() {
 		key := value{measure: v.measure, room: v.room}
 		ceiling, stands := left[key]
-		// What is left in the end names no package of today.
+		// The lines that are left in the end name no package of today.
 		delete(left, key)
 		limit := v.bound().limit
 		switch {

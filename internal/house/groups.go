@@ -123,7 +123,7 @@ func (u uses) count(e edge) int {
 // files to their best place until no move helps.
 // It finds a good order, not always the best: that problem has no fast solution.
 func (u uses) order(group []string) []string {
-	// What is gained when the first stands above the second: uses that then go
+	// The gain when the first stands above the second: uses that then go
 	// downhill, less those that go uphill.
 	gain := func(above, below string) int { return u.count(edge{above, below}) - u.count(edge{below, above}) }
 	lead := map[string]int{}

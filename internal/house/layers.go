@@ -11,7 +11,7 @@ import (
 type layer struct {
 	name string
 	// packages are folders; "lab/..." stands for lab and all below it. The longest
-	// name that fits a package decides. What one entry names may import itself.
+	// name that fits a package decides. Packages of one entry may import each other.
 	packages []string
 	// together is set when the packages of the layer may import each other.
 	together bool
@@ -32,7 +32,7 @@ var layers = []layer{
 	}},
 	{name: "doors", packages: []string{"httpapi/...", "gateway/..."}},
 	{name: "pages", packages: []string{"web/...", "internal/web/..."}},
-	// What the tests of the services run on.
+	// The tests of the services run on it.
 	{name: "rigs", packages: []string{"internal/testnode/..."}},
 	{name: "node", packages: []string{"node/..."}},
 	// The adapters and the gates fill roles that the services declare.
@@ -41,7 +41,7 @@ var layers = []layer{
 		"gate/room/...", "gate/ticket/...", "gate/limit/...", "gate/overload/...", "gate/audience/...",
 		"events/sinks/...", "client/...", "consumer/...", "idgen/...", "lock/...", "redpacket/...", "tokens/...", "tracing/...",
 	}},
-	// What a database fills: a role for each service.
+	// A database fills it: it has a role for each service.
 	{name: "ledger", packages: []string{"ledger"}},
 	// The services, each above those that it may import.
 	{name: "audit", packages: []string{"audit/...", "livestats/..."}},

@@ -8,7 +8,7 @@ import (
 
 func TestMain(m *testing.M) { Main(m) }
 
-// What ends a moment later is no leak; what does not end is one.
+// A goroutine that ends a moment later is no leak; one that does not end is.
 func TestFind(t *testing.T) {
 	stop := make(chan struct{})
 	go func() { <-stop }()

@@ -19,11 +19,11 @@ const (
 )
 
 // Ease has the garbage collector run less often while little lives in the heap,
-// until ctx ends. What lives on a node is small, and each claim leaves a few
+// until ctx ends. The live heap of a node is small, and each claim leaves a few
 // hundred bytes behind: by Go's own measure a rush has the collector look through
 // the stacks of all waiting callers many times a second. At most a quarter of a
 // gigabyte, or an eighth of the process's bound when that is less, is spent on it.
-// Who sets GOGC has the say, and nothing is done.
+// Where GOGC is set, nothing is done.
 func Ease(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return

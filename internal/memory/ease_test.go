@@ -64,8 +64,8 @@ func TestEase(t *testing.T) {
 	}
 }
 
-// What lives may grow by much from one collection to the next: then it is not allowed
-// as much garbage as little may have.
+// The live heap may grow by much from one collection to the next: then it is not allowed
+// as much garbage as a small one.
 func TestEaseKeepsUp(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(usual))

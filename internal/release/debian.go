@@ -174,8 +174,8 @@ func squeezed(body []byte) ([]byte, error) {
 // beforeDigit finds versions that Debian does not take: they begin with a digit.
 var beforeDigit = regexp.MustCompile(`^[^0-9]`)
 
-// debianVersion is a version as Debian writes it. What git appends to the last
-// tag sorts after that tag, and what has no tag sorts before all releases.
+// debianVersion is a version as Debian writes it. A commit after a tag sorts after
+// that tag, and one without a tag sorts before all releases.
 func debianVersion(version string) string {
 	v := strings.TrimPrefix(version, "v")
 	if beforeDigit.MatchString(v) || !strings.Contains(v, ".") {

@@ -158,7 +158,7 @@ func (c *Cluster) Owner(ctx context.Context, key string) (slot int64, owner *Red
 		if err != nil {
 			return 0, nil, err
 		}
-		// Who does not serve the slot says so.
+		// A server that does not serve the slot says so.
 		_, err = r.Do(ctx, "EXISTS", key)
 		if err == nil && info["role"] == "master" {
 			return slot, r, nil

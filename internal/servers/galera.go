@@ -26,7 +26,7 @@ const galeraLibrary = "/usr/lib/galera/libgalera_smm.so"
 var copyScript []byte
 
 // Galera is a cluster of MariaDB servers, each of which has everything and may be
-// written to. What one has committed, all have or will have.
+// written to. All have, or will have, what one has committed.
 //
 // The list of nodes does not change once it has started. A node may be killed and
 // started again; the last one that runs keeps the data.
@@ -135,8 +135,8 @@ func galeraArguments(i int, peers []int) []string {
 	for n := range peers {
 		all[n] = at(n)
 	}
-	// What a server lacks when it joins comes to the port after base_port. Start tries
-	// again when somebody else has that one.
+	// A server that joins receives its missing data at the port after base_port. Start
+	// tries again when somebody else has that one.
 	options := []string{
 		"base_port=" + strconv.Itoa(peers[i]), "gmcast.listen_addr=tcp://" + at(i), "gcache.size=32M",
 		"evs.suspect_timeout=PT2S", "evs.inactive_timeout=PT6S", "evs.install_timeout=PT4S",

@@ -184,8 +184,8 @@ func (r *Redis) pong(ctx context.Context, pid int) (err error) {
 	}
 }
 
-// Kill ends the server as kill -9 does. What it had written to its files
-// stays; Start starts it on them again.
+// Kill ends the server as kill -9 does. Its files stay as they were written; Start
+// starts it on them again.
 func (r *Redis) Kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -38,7 +38,7 @@ func StartSentinel(ctx context.Context, dir string, args ...string) (s *Sentinel
 		if err := os.Mkdir(at, 0o700); err != nil {
 			return nil, fmt.Errorf("servers: %w", err)
 		}
-		// Whoever falls back synchronises without a wait for others to join in.
+		// A server that falls back synchronises without a wait for others to join in.
 		all := append([]string{"--repl-diskless-sync-delay", "0", "--repl-timeout", "10"}, args...)
 		if i > 0 {
 			all = append(all, "--replicaof", "127.0.0.1 "+strconv.Itoa(s.Members[0].port))

@@ -93,7 +93,7 @@ func TestServersDieWithTheirProcess(t *testing.T) {
 	for name := range all {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
-			// What the child leaves behind goes with this folder.
+			// The child's files go with this folder.
 			dir, err := os.MkdirTemp("", "dibs-servers-test-") //nolint:usetesting // servers without privileges must reach it
 			must(t, err)
 			defer func() { must(t, os.RemoveAll(dir)) }()

@@ -139,7 +139,7 @@ type yes struct {
 	claim   dibs.Claim
 
 	mu sync.Mutex
-	// What its user or an admin did with it: whether it was tried, and whether the
+	// The steps of its user or an admin: whether each was tried, and whether the
 	// answer was that it is so.
 	paying, paid, cancelling, cancelled, refunding, refunded bool
 }

@@ -16,9 +16,9 @@
 //
 // After each round everything is healed. Then all that was granted has to be settled
 // within a stated time, and every promise is looked at: what the ledger has, what the
-// engine has, and what each user and admin was told. What may be lost is what the
-// declared level says: at dibs.LevelDurable a yes whose entry is in no history that
-// is left, at dibs.LevelLedgered nothing. In the end strangers buy what is left,
+// engine has, and what each user and admin was told. The declared level says what may
+// be lost: at dibs.LevelDurable a yes whose entry is in no history that is left, at
+// dibs.LevelLedgered nothing. In the end strangers buy what is left,
 // to the last unit, and the engine has to let go of all.
 //
 // A broken promise shows the plan, the story of the run, and the seed. The seed runs

@@ -207,7 +207,7 @@ func (e *engine) Find(ctx context.Context, p dibs.Position) (dibs.Grant, bool, e
 
 // HoldingsOf returns a user's grants on the shards that are not settled to their
 // end; see dibs.Engine.
-// What is settled to the end is left out, since callers read the ledger beside it.
+// Shards that are settled to the end are left out, since callers read the ledger beside it.
 func (e *engine) HoldingsOf(ctx context.Context, user string) ([]dibs.Grant, error) {
 	return ask(ctx, e, "holdings", dibs.EffectNone, func(v *server) ([]dibs.Grant, error) {
 		var grants []dibs.Grant

@@ -147,7 +147,7 @@ func (p *place) left() (units int64) {
 }
 
 // placeOf reads where an offer is.
-// The ledger is read before the engine. What is settled in between makes the shard
+// The ledger is read before the engine. A settlement in between makes the shard
 // look unsettled for one more look, and never the other way round.
 func (j *judge) placeOf(o *offer) (p place, err error) {
 	if p.campaign, err = j.base.ledger.Campaign(j.ctx, o.id); err != nil {

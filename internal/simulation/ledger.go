@@ -16,8 +16,8 @@ import (
 )
 
 // ledger is a node's way to the database: what the node asks may be slow, end in
-// a deadlock, or be carried out without an answer. What a node asks seldom, and
-// what loses nothing, goes straight to the database.
+// a deadlock, or be carried out without an answer. Calls that are rare, or that can
+// lose nothing, go straight to the database.
 type ledger struct {
 	*sqlledger.Ledger
 	p *process

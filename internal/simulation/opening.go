@@ -27,7 +27,7 @@ type opening struct {
 	token string
 	load  *dibs.ShardLoad
 	def   definition
-	// What the load and the journal's tail add up to, and the tail's last entry.
+	// The sum of the load and the journal's tail, and the tail's last entry.
 	last   dibs.Cursor
 	left   int64
 	moved  int64
@@ -46,7 +46,7 @@ func (e *engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, lo
 		o.refs[ref] = true
 	}
 	for _, step := range []func(context.Context) error{o.note, o.shut, o.again, o.replay, o.fill, o.stands, o.begin} {
-		// What was begun stays: the next load takes its place, or the shard is retired.
+		// A load that was begun stays: the next load takes its place, or the shard is retired.
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("simulation: opening shard %s in epoch %d: %w", id, load.Epoch, err)
 		}
@@ -139,8 +139,8 @@ func (o *opening) replay(ctx context.Context) error {
 	return nil
 }
 
-// redo applies an entry that the ledger has not settled. What the ledger moves
-// before the engine is in the load already.
+// redo applies an entry that the ledger has not settled. Moves that the ledger makes
+// before the engine are in the load already.
 func (o *opening) redo(en *dibs.Entry) {
 	switch {
 	case en.Kind == dibs.EntryGrant:

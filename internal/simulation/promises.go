@@ -107,7 +107,7 @@ func (j *judge) stock(o *offer, p *place) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.kind == dibs.RedPacket {
-		// What is left of one is withdrawn in the end.
+		// The rest of one is withdrawn in the end.
 		return
 	}
 	total, refs := o.stock, map[string]bool{}

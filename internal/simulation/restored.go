@@ -110,7 +110,7 @@ func (j *judge) changeAgain(p *process, o *offer) error {
 }
 
 // giveBackAgain cancels and refunds again what was to be, since users may have claimed
-// again what they had given back. What cannot be is not.
+// again what they had given back. A step that cannot be made is left out.
 func (j *judge) giveBackAgain(p *process) {
 	for _, r := range j.book.all() {
 		yeses, _ := r.told()
@@ -182,7 +182,7 @@ func (j *judge) forget() error {
 }
 
 // forget drops the yeses of an offer that are not kept, and what people were told of the
-// steps and changes after a grant. What an attempt came to is not known any more.
+// steps and changes after a grant. The result of an attempt is not known any more.
 func (b *book) forget(o *offer, keeps func(*yes) bool) {
 	for _, r := range b.all() {
 		if r.offer == o {

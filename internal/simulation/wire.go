@@ -65,13 +65,13 @@ func (w *world) fate(node, op string, o *odds) fate {
 	d := w.fates.of(node + " " + op)
 	f := fate{there: d.short()}
 	if w.calm.Load() {
-		// What the way back takes would only make more work of it.
+		// A delay on the way back would only make more work of it.
 		return f
 	}
 	f.back = d.short()
 	stall := o.stall
 	if steps[op] {
-		// What has several steps has something between them.
+		// A call of several steps has moments between them.
 		stall *= 6
 		f.before, f.after = d.chance(o.die), d.chance(o.die)
 	}

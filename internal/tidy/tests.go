@@ -33,8 +33,8 @@ func checkSleeps(t *tree, out *findings) {
 // that leave a test undone and still count it as passed.
 var skips = []string{"Skip", "Skipf", "SkipNow"}
 
-// checkSkips reports calls that skip a test. What a test needs is installed,
-// never hoped for.
+// checkSkips reports calls that skip a test. The programs that a test needs are
+// installed, never hoped for.
 // Any method of these names counts, whatever it is called on: a wrapper would hide a
 // skip.
 func checkSkips(t *tree, out *findings) {

@@ -48,7 +48,7 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// Whatever a header holds, the answer is an address of it, or the peer.
+// For every header, the answer is an address of it, or the peer.
 func FuzzClientAddress(f *testing.F) {
 	f.Add("203.0.113.9, 10.0.0.2", `for="[2001:db8::7]:4711";by=x, for=_a`)
 	f.Add(`",",,"`, `for="`)

@@ -59,7 +59,7 @@ func TestIdempotencyKey(t *testing.T) {
 	for header, want := range map[string]string{
 		`k`: "k", `"k"`: "k", `"8e03978e-40d5"`: "8e03978e-40d5", `"a b"`: "a b", `"a\"b\\c"`: `a"b\c`, `it"s`: `it"s`, `a\b`: `a\b`,
 		`"` + strings.Repeat("x", dibs.MaxKeyLen) + `"`: strings.Repeat("x", dibs.MaxKeyLen),
-		// What is no String, or too long, or empty, is refused.
+		// A value that is no String, or too long, or empty, is refused.
 		``: "", `""`: "", `"`: "", `"k`: "", `k l`: "", `"k"l"`: "", `"k\"`: "", `"\k"`: "", `"k";a=1`: "", "\"k\tl\"": "", `"é"`: "",
 		strings.Repeat("x", dibs.MaxKeyLen+1): "", `"` + strings.Repeat("x", dibs.MaxKeyLen+1) + `"`: "",
 	} {
@@ -108,7 +108,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// What failed is not remembered, and a secret is shown once.
+// A failure is not remembered, and a secret is shown once.
 func TestDoKeepsNoErrorsAndNoSecrets(t *testing.T) {
 	m := onePlace{}
 	failed := errors.New("the ledger is gone")

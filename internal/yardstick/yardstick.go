@@ -17,7 +17,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// grab is one call for each packet. Who is in the map has one already; else a
+// grab is one call for each packet. A user in the map has one already; else a
 // packet moves from one queue to the other under the user's name.
 const grab = `
 if redis.call('HEXISTS', KEYS[3], KEYS[4]) == 1 then return false end

@@ -69,7 +69,7 @@ func dial(ctx context.Context, url string) (*conn, error) {
 	return c, nil
 }
 
-// close ends the connection. What it has sent was answered.
+// close ends the connection. All that it has sent was answered.
 func (c *conn) close() { _ = c.net.Close() }
 
 // do sends a command and returns the answer as redis-cli would show it: an error begins

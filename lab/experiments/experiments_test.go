@@ -61,7 +61,7 @@ func TestOnAGivenServer(t *testing.T) {
 	}
 }
 
-// What is not shown fails the experiment, and names what was seen.
+// An experiment fails when it does not show its point, and names what was seen.
 func TestWhatIsNotShownFails(t *testing.T) {
 	if err := check(false, "the stock is %d", 3); err == nil || err.Error() != "not shown: the stock is 3" {
 		t.Errorf("%v", err)

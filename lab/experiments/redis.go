@@ -327,8 +327,8 @@ var claims = map[string]string{
 	"log-always":   "A log that is synced before each answer loses nothing, and costs a sync for each answer that comes alone",
 }
 
-// run writes, kills the server as a crash does, starts it again and counts. What a power
-// cut would take as well is what was written since the last sync of the log.
+// run writes, kills the server as a crash does, starts it again and counts. A power cut
+// would also take what was written since the last sync of the log.
 func (k *kept) run(ctx context.Context, b *bench, writes int) (seen Seen, err error) {
 	own, err := b.start(k.args...)
 	if err != nil {

@@ -8,7 +8,7 @@
 //
 // # Caveats
 //
-// A rehearsal takes what the machine has, beside the users who are there. What is remembered ends with the process.
+// A rehearsal takes what the machine has, beside the users who are there. Its results are kept until the process ends.
 package rushes
 
 import (

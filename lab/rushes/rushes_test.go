@@ -93,7 +93,7 @@ func TestDesk(t *testing.T) {
 	}
 }
 
-// What cannot be run says why; a desk that is closed stops what runs, and begins nothing.
+// A rehearsal that cannot be run says why; a desk that is closed stops what runs, and begins nothing.
 func TestDeskFailsAndCloses(t *testing.T) {
 	k := &keys{}
 	fails := true

@@ -101,7 +101,7 @@ func (a *earlyLock) locked(ctx context.Context, tx *sql.Tx, user string) (Outcom
 
 // redisUserLock takes the lock from the processes to Redis: SET NX
 // with a lifetime and the owner's token, given back in one step with the check
-// of the owner. Whoever comes while it is held is refused.
+// of the owner. A caller that comes while it is held is refused.
 type redisUserLock struct {
 	done
 	*World

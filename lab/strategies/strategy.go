@@ -6,7 +6,7 @@
 //
 // All lists them. Open makes one ready in a [World], which has the servers;
 // an Attempt then answers claims, of any number of callers at once, and Finish
-// writes what was not written yet. What it sold is told by its orders alone.
+// writes what was not written yet. Its orders alone tell what it sold.
 //
 // # Caveats
 //

@@ -154,7 +154,7 @@ func sell(t *testing.T, s *strategies.Strategy, w *strategies.World, users, pres
 func TestSafe(t *testing.T) {
 	for database := range databases {
 		for _, s := range strategies.All() {
-			// What dibs does on each database has tests of its own, elsewhere.
+			// dibs has tests of its own on each database, elsewhere.
 			if !s.Safe() || s.Level == dibs.LevelReplicated || s.Idea == "dibs" && database != "mariadb" {
 				continue
 			}

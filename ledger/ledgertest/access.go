@@ -139,7 +139,7 @@ func testLifetime(t *testing.T, f *fixture) {
 	f.settle(s)
 	f.must(f.ledger().Database.Ping(t.Context()))
 
-	// What is refused with an ended context must not have happened: the same batch
+	// A call that is refused with an ended context must not have happened: the same batch
 	// settles after it.
 	over, cancel := context.WithCancel(t.Context())
 	cancel()

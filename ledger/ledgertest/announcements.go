@@ -79,8 +79,8 @@ func (f *fixture) pushed(after int64) (events []string) {
 }
 
 // testAnnouncementAtOnce announces to few followers: all of them at once, in
-// one event. Who is told is decided when the announcement is stored: users who
-// follow later are not told, and those who have left are not counted. A
+// one event. The followers at the time when the announcement is stored are told: users
+// who follow later are not, and those who have left are not counted. A
 // campaign has one active announcement at a time, so that no user is told
 // twice.
 func testAnnouncementAtOnce(t *testing.T, f *fixture) {

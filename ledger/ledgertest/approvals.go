@@ -9,7 +9,7 @@ import (
 )
 
 // testApprovals stores approvals, and decides about each once: not after its time, and of two
-// who decide, one does. What is decided names no user any more.
+// who decide, one does. A decided approval names no user any more.
 func testApprovals(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger().Approvals
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }

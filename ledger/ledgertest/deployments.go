@@ -10,8 +10,8 @@ import (
 )
 
 // testDeployments: the ledger keeps the engine's deployments by number, and of two nodes
-// that enter one at the same time it tells the second to read again. What was on a server
-// before there were deployments belongs to the first one that enters.
+// that enter one at the same time it tells the second to read again. Shards that were on a
+// server before there were deployments belong to the first one that enters.
 func testDeployments(t *testing.T, f *fixture) {
 	ctx, d := t.Context(), f.ledger().Deployments
 	listed := func(want ...live.Deployment) {
@@ -96,7 +96,7 @@ func testPlacements(t *testing.T, f *fixture) {
 }
 
 // testAbandonShard: a shard whose deployment is lost leaves it with what the ledger has, once
-// what is unsold is confirmed. What was read of it before is settled no more.
+// what is unsold is confirmed. Entries that were read of it before are settled no more.
 func testAbandonShard(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := f.insert(campaign("c", 10))

@@ -43,7 +43,7 @@ func (f *fixture) round(e *erasure.Erasure, held map[uint32]bool, now time.Time)
 		f.must(f.ledger().Erasure.EraseSome(f.t.Context(), e, held, now))
 		stored, err := f.ledger().Erasure.ErasureByID(f.t.Context(), e.ID)
 		f.must(err)
-		// Whatever the call did is stored with the cursor, so another node can go on.
+		// The work of the call is stored with the cursor, so another node can go on.
 		same(f.t, "the erasure as it is stored", *stored, *e)
 		if e = stored; parts > 1000 {
 			f.t.Fatalf("the erasure stays at %s %s", e.Step, e.Cursor)
@@ -67,7 +67,7 @@ func testErasures(t *testing.T, f *fixture) {
 	same(t, "the user's erasure", *got, *e)
 	_, err = l.Erasure.ErasureOf(ctx, "bob")
 	wants(t, "the erasure of no user", err, dibs.ErrNotFound)
-	// What another node had read before this one went on.
+	// The state that another node had read before this one went on.
 	stale := got.Clone()
 	got.Note(erasure.EraseClaims, 7)
 	got.State, got.WaitsFor = erasure.ErasureWaiting, []string{"campaign phone"}
@@ -149,7 +149,7 @@ func testEraseClaims(t *testing.T, f *fixture) {
 	// Erasing moves no stock and no money.
 	after := f.clean(over)
 	same(t, "the audit's numbers", []int64{after.Held, after.StockLeft, after.Claims}, []int64{before.Held, before.StockLeft, before.Claims})
-	// What the user may ask to see no longer has the erased claim.
+	// The user's own data no longer has the erased claim.
 	r, err := l.Erasure.UserRecord(ctx, "ann")
 	f.must(err)
 	same(t, "what there is about her", r.Campaigns, []erasure.UserClaims{{CampaignID: "held", Claims: 1}, {CampaignID: "live", Claims: 1}})

@@ -79,8 +79,8 @@ func (f *fixture) has(user string, want int64) {
 }
 
 // funds checks where a red packet's money is, and that its audit finds nothing
-// amiss. What was funded is always what was credited, returned and still is in
-// escrow, so a fen that is missing shows at once.
+// amiss. The funded amount is always the sum of what was credited, returned and is still
+// in escrow, so a fen that is missing shows at once.
 func (f *fixture) funds(c *dibs.Campaign, credited, returned, escrow int64) *audit.CampaignAudit {
 	f.t.Helper()
 	got, err := f.ledger().Funds.PacketFunds(f.t.Context(), c.Number)

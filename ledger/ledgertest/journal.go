@@ -328,7 +328,7 @@ func testReadWhileAppending(t *testing.T, f *journalFixture) {
 }
 
 // testJournalLifetime appends with a context that has ended, which stores
-// nothing, and after the end, which is refused. What was stored is there for
+// nothing, and after the end, which is refused. Stored entries are there for
 // the next opening. The engine answers its waiting claims by what an append
 // returned, so a refused append must have stored nothing.
 func testJournalLifetime(t *testing.T, f *journalFixture) {

@@ -36,8 +36,8 @@ func (f *fixture) move(m dibs.Move) dibs.Moved {
 	return moved[0][0]
 }
 
-// moves makes one move that has to succeed. What the call returns must be what
-// a later reading finds.
+// moves makes one move that has to succeed. A later reading must find what the call
+// returns.
 func (f *fixture) moves(m dibs.Move) *dibs.Claim {
 	f.t.Helper()
 	got := f.move(m)

@@ -31,7 +31,7 @@ func testItems(t *testing.T, f *fixture) {
 }
 
 // testShards divides stock among shards as evenly as possible, the first ones
-// getting more, and deals items in turns. What a shard has cannot be sold by
+// getting more, and deals items in turns. A shard cannot sell the stock of
 // another one, so an uneven split turns users away while stock is left.
 func testShards(t *testing.T, f *fixture) {
 	c := campaign("units", 11)

@@ -275,8 +275,8 @@ func (m *moneyModel) finish(p *modelPacket) {
 }
 
 // testMoneyBounds: what there is of a currency stays below 2^53 altogether, so
-// that no account can be too full for what it is owed. What the platform gives
-// counts as well. Refusing a deposit is possible; refusing to credit a share
+// that no account can be too full for what it is owed. The platform's gifts
+// count as well. Refusing a deposit is possible; refusing to credit a share
 // that was won is not.
 func testMoneyBounds(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()

@@ -124,8 +124,8 @@ func testRegular(t *testing.T, f *fixture) {
 	f.changeProduct(c)
 }
 
-// changeProduct changes the product under its orders. What is ordered stays
-// ordered at its price and terms; new orders take the new ones. The stock may
+// changeProduct changes the product under its orders. Orders keep their
+// price and terms; new orders take the new ones. The stock may
 // go down to what is ordered, and no lower.
 func (f *fixture) changeProduct(c *dibs.Campaign) {
 	t, l, ctx := f.t, f.ledger(), f.t.Context()

@@ -110,7 +110,7 @@ func testTransfer(t *testing.T, f *fixture) {
 	scripts[1].adjust(dibs.Transfer{ID: "m-2", To: 0}.Leaves(), -3)
 	scripts[1].adjust("w -", -1)
 	scripts[1].adjust(dibs.Transfer{ID: "m-3", To: 2}.Leaves(), -4)
-	// What has arrived was counted when it left.
+	// Units that have arrived were counted when they left.
 	scripts[2].adjust(out.Arrives(), 4)
 	scripts[2].grant("v", 5)
 	f.settle(scripts[2], scripts[1])
@@ -119,7 +119,7 @@ func testTransfer(t *testing.T, f *fixture) {
 	for shard, want := range []int64{1, 7, -8} {
 		load, _ := f.load(c, uint8(shard))
 		same(t, fmt.Sprintf("what has moved from shard %d", shard), load.Moved, want)
-		// What is left of the shard is what the campaign lacks elsewhere.
+		// The shard has what the other shards lack.
 		same(t, "and what is left of it", load.StockLeft, []int64{9, 0, 13}[shard])
 	}
 	same(t, "commands after the loads", len(f.waiting()), 0)

@@ -149,7 +149,7 @@ func testManyDeliveries(t *testing.T, f *fixture) {
 	queue("off", many, webhooks.DeliveryPending, old)
 	queue("off", 2, webhooks.DeliveryPending, young)
 	queue("gone", many, webhooks.DeliveryPending, young)
-	// What waits for a disabled endpoint is dropped when it is old.
+	// Deliveries that wait for a disabled endpoint are dropped when they are old.
 	off, err := l.Webhooks.Endpoint(ctx, "off")
 	f.must(err)
 	off.Disabled = true

@@ -465,7 +465,7 @@ func (rv *RevokedTokens) DropRevocations(ctx context.Context, before time.Time) 
 	})
 }
 
-// PendingActs keeps acts that wait for a second person, in the table approvals. What is decided
+// PendingActs keeps acts that wait for a second person, in the table approvals. A decided act
 // loses its call and its target, which may name a user.
 type PendingActs struct{ db *sqldb.DB }
 

@@ -35,7 +35,7 @@ func (ac *Access) SaveAdminActions(ctx context.Context, actions []*access.AdminA
 	})
 }
 
-// saveAction stores one action, and its record. What is stored already gets no record again.
+// saveAction stores one action, and its record. An action that is stored already gets no record again.
 func saveAction(ctx context.Context, s *sqldb.Session, end *chainEnd, a *access.AdminAction) error {
 	var stored access.AdminAction
 	err := sqldb.One(ctx, s, `SELECT `+actionColumns+` FROM audit WHERE id = ?`, []any{a.ID}, sql.ErrNoRows, &stored, scanAction)

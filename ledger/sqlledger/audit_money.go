@@ -12,8 +12,8 @@ import (
 )
 
 // countMoney counts the money of a red packet afresh, by its shares and by the
-// entries of its transfers. It is nothing for other kinds. What contradicts
-// itself is a text in p.Bad; the error is for rows that cannot be read.
+// entries of its transfers. It is nothing for other kinds. Rows that contradict
+// each other are a text in p.Bad; the error is for rows that cannot be read.
 func (au *auditor) countMoney(ctx context.Context) error {
 	if au.c.Packet == nil {
 		return nil

@@ -53,7 +53,7 @@ func (cat *Catalog) InsertProduct(ctx context.Context, p *dibs.Product) error {
 }
 
 // UpdateProduct stores p where the stored version is p.Version, and raises the
-// version in p. What was sold of the regular stock stays sold: stock_left moves
+// version in p. Units of the regular stock that were sold stay sold: stock_left moves
 // with the stock, in p too, and a stock below what was sold is an *Error of
 // InvalidState. ErrConflict when the version or the stock has moved,
 // ErrNotFound.

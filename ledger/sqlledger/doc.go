@@ -36,7 +36,7 @@
 // Statements are written once, with question marks. Those of which a database
 // needs a form of its own are in forms.go. Ids compare byte by byte, times are
 // milliseconds and amounts whole numbers everywhere, so that no collation, time
-// zone or mode of a server matters. What does matter is set on each connection,
+// zone or mode of a server matters. Settings that do matter are set on each connection,
 // or checked at opening (internal/sqldb).
 //
 // # Servers

@@ -317,8 +317,8 @@ func (x *eraser) moneyHolds(ctx context.Context) ([]string, error) {
 	return holds, err
 }
 
-// check names what still holds the user. It changes nothing. What holds the
-// user is shown in WaitsFor, in words, and another round follows.
+// check names what still holds the user. It changes nothing. The reasons are
+// shown in WaitsFor, in words, and another round follows.
 func (x *eraser) check(ctx context.Context) (int64, string, error) {
 	holds, err := x.moneyHolds(ctx)
 	if err != nil {

@@ -121,8 +121,8 @@ func (row *storedRow) grants(ctx context.Context, s *sqldb.Session, g *grantRang
 	return news, nil
 }
 
-// asGranted takes back from a claim what happened since its grant. What remains
-// is what the grant wrote, which later steps do not change: quantity, amount,
+// asGranted takes back from a claim what happened since its grant. The rest is as the
+// grant wrote it, and later steps do not change it: quantity, amount,
 // deadline, items, and the user, unless the user was erased.
 func asGranted(c *dibs.Claim) {
 	c.Restocked, c.Events, c.Payment, c.Redemption, c.Shipment = false, nil, nil, nil, nil

@@ -115,8 +115,8 @@ func (fu *Funds) Deposit(ctx context.Context, d *funds.Deposit) (replayed bool, 
 }
 
 // bringIn takes an amount from one of the accounts that money comes from, the
-// outside's or the platform's. What both have given, less what came back to
-// them, is all money of the currency. As long as it stays below dibs.MaxMinor,
+// outside's or the platform's. All money of the currency is what both have given,
+// less what came back to them. As long as it stays below dibs.MaxMinor,
 // no account can overflow, and no transfer that is owed to a user, a share or a
 // remainder, can fail for it.
 func bringIn(ctx context.Context, s *sqldb.Session, from funds.AccountKind, currency string, amount int64) error {

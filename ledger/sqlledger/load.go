@@ -21,8 +21,8 @@ import (
 func (st *Settlement) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by live.Opener) (*dibs.ShardLoad, error) {
 	load := &dibs.ShardLoad{}
 	err := st.db.Write(ctx, "load shard "+shard.String(), func(s *sqldb.Session) error {
-		// This drops the waiting commands. What they carry is in the sums and
-		// rows that are read below.
+		// This drops the waiting commands. The sums and rows that are read below have what
+		// they carry.
 		epoch, err := raiseEpoch(ctx, s, shard, by)
 		if err != nil {
 			return err

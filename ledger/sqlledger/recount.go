@@ -70,7 +70,7 @@ func (au *auditor) checkConsistent(context.Context) error {
 }
 
 // recountQuarantine counts each entry in quarantine for what it granted, as far
-// as there is stock. What an entry counted when it was put into quarantine
+// as there is stock. The count of an entry when it was put into quarantine
 // depends on the sums of that time, which may have been wrong.
 func (au *auditor) recountQuarantine(ctx context.Context) error {
 	au.a.Withheld = 0

@@ -14,7 +14,7 @@ import (
 // the shards' rows in positions, the entries in quarantine, and the engine's
 // servers.
 //
-// What holds between two transactions:
+// These hold between two transactions:
 //   - pos_epoch and pos_seq are the last entry that was settled or put into
 //     quarantine. They move by compare-and-set, in the transaction that writes
 //     what the entries say.

@@ -145,7 +145,7 @@ func loadMoved(ctx context.Context, s *sqldb.Session, c *dibs.Campaign, shard di
 	// Refs of other changes have one space at most.
 	err := s.Row(ctx, `SELECT COALESCE(SUM(delta), 0) FROM adjustments WHERE campaign = ? AND shard = ? AND ref LIKE 'move % to %'`,
 		[]any{shard.Campaign, shard.Shard}, &settled)
-	// What is in quarantine has left the shard too, and is in the load already.
+	// Units in quarantine have left the shard too, and are in the load already.
 	load.Moved -= settled
 	return err
 }

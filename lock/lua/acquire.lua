@@ -65,7 +65,7 @@ end
 redis.call('ZADD', heard, now + patience, me)
 redis.call('PEXPIRE', line, patience * 2)
 redis.call('PEXPIRE', heard, patience * 2)
--- Whoever is near the front asks more often: one before may have died.
+-- Waiters near the front ask more often: one before them may have died.
 local again = math.min(patience / 3, 500 * (1 + redis.call('ZRANK', line, me)))
 if owner and (not first or first == me) then again = math.min(again, till - now + 1) end
 return {0, math.floor(again)}

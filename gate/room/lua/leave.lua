@@ -16,7 +16,7 @@ redis.call('HSET', bucket, user, given_up .. '-')
 redis.call('PEXPIREAT', bucket, expire)
 redis.call('HINCRBY', meta_key, 'left', 1)
 redis.call('PEXPIREAT', meta_key, expire)
--- Whose turn it was already has used it.
+-- A user whose turn it was has used it.
 if place > 0 and place > math.floor(admitted) then
   redis.call('HSET', gone_key, string.format('%.0f', place), '1')
   redis.call('PEXPIREAT', gone_key, expire)

@@ -28,7 +28,7 @@ local admitted, as_of, passed = tonumber(got[3] or 0), tonumber(got[4] or 0), to
 -- Those who gave their number up do not take anybody's place in the room.
 local left, save = tonumber(got[7] or 0), false
 
--- Who came before the start is fixed at the start, by the first call after it.
+-- The first call after the start fixes which users came before it.
 if early < 0 and now >= starts then
   early, admitted, as_of, save = tail, burst, starts, true
 else
@@ -36,7 +36,7 @@ else
 end
 local elapsed = max(0, now - as_of)
 if early >= 0 then
-  -- What was not used is kept up to one burst.
+  -- Unused admissions are kept up to one burst.
   local limit = max(admitted, tail + burst)
   if open then
     -- A time in which nobody could look lets in no more than a burst, or a moment's worth.

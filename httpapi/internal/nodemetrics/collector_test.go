@@ -23,7 +23,7 @@ func (still) Health(context.Context) api.HealthView {
 	return api.HealthView{Ready: true, Durability: "durable", Dependencies: map[string]api.DependencyView{"ledger": {OK: true}, "engine": {}}}
 }
 
-// What a node counts is shown once, under the names and units of the docs. Two
+// Each count of a node is shown once, under the names and units of the docs. Two
 // reasons that share a word are one series.
 func TestCollector(t *testing.T) {
 	s := still{node.Metrics{

@@ -1,8 +1,8 @@
 // Package signin signs administrators in by an identity provider: browsers, which get the console's cookie, and command
 // lines, which get a key.
 //
-// What one sign-in has to remember while the browser is at the provider goes out sealed in a cookie and comes back.
-// Whom the provider identified for a command line is in the ledger until the command line comes with its code: a sealed
+// The state of one sign-in, while the browser is at the provider, goes out sealed in a cookie and comes back. A person
+// whom the provider identified for a command line is in the ledger until the command line comes with its code: a sealed
 // text could be forged by a reader of the ledger, which has the key. So any node can go on with what another one began.
 package signin
 
@@ -228,8 +228,8 @@ func (d *Door) begun(r *http.Request) (*attempt, error) {
 	return begun, nil
 }
 
-// person asks the provider who signed in. What it says to a refusal is in the program's log, and in the admin log when
-// it named a person.
+// person asks the provider who signed in. The provider's reason for a refusal is in the program's log, and in the admin
+// log when it named a person.
 func (d *Door) person(r *http.Request, begun *attempt, v Visit) (*access.Person, error) {
 	code := r.URL.Query().Get("code")
 	if code == "" {

@@ -71,7 +71,7 @@ func factsOf(ctx context.Context, addr string, node rueidis.Client) (*Facts, err
 		f.Most = number("total_system_memory")
 	}
 	for i, part := range strings.SplitN(info["redis_version"], ".", 3) {
-		// What is no number counts as 0.
+		// A value that is no number counts as 0.
 		f.Version[i], _ = strconv.Atoi(part)
 	}
 	r, err = answer(answers[1])

@@ -9,7 +9,7 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// What scripts refuse with, beside the errors of the contract.
+// The refusals of scripts, beside the errors of the contract.
 var (
 	errSpent      = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the epoch has no places left"))
 	errTooNew     = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the command's epoch is not open yet"))

@@ -27,7 +27,7 @@ func newScript(name string) *Script {
 	return &Script{Name: name, text: text, sha: hex.EncodeToString(sum[:]), waits: slices.Contains(answering, name)}
 }
 
-// RawScript is a script of a caller of the engine. What it tells must have reached the
+// RawScript is a script of a caller of the engine. Its answer must have reached the
 // replicas.
 func RawScript(text string) *Script {
 	sum := sha1.Sum([]byte(text))

@@ -130,8 +130,8 @@ func (c *Client) Await(replicas int, patience time.Duration) {
 	c.replicas, c.waitMS = int64(replicas), patience.Milliseconds()
 }
 
-// errTooFew says that replicas have not confirmed an answer in time. What was
-// decided stands on the master: its effect is unknown.
+// errTooFew says that replicas have not confirmed an answer in time. The decision
+// stands on the master: its effect is unknown.
 var errTooFew = errors.New("redisengine: too few replicas have confirmed")
 
 // confirmed runs a command, and has its answer and all before it confirmed by

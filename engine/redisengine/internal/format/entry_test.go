@@ -102,7 +102,7 @@ func TestDamagedPayloadsAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever bytes an element of the stream holds, decoding ends with entries
+// Decoding an element of any bytes ends with entries
 // that fit, or ErrCorrupt.
 func FuzzDecode(f *testing.F) {
 	payload, claims := granted()

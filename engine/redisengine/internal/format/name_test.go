@@ -16,7 +16,7 @@ func TestNames(t *testing.T) {
 		"a": 2, strings.Repeat("x", MaxUserLen): 1 + MaxUserLen,
 		// Whole numbers take the bytes that they need.
 		"1": 2, "255": 2, "256": 3, "12345678": 4, "18446744073709551615": 9,
-		// What is not written as numbers are stays a text.
+		// A name that is not written as numbers are stays a text.
 		"0": 2, "007": 4, "+5": 3, "18446744073709551616": 21, "1e3": 4,
 		"00000000-0000-4000-8000-0123456789ab": 17,
 		"00000000-0000-4000-8000-0123456789AB": 37, "00000000-0000-4000-8000_0123456789ab": 37, "g0000000-0000-4000-8000-0123456789ab": 37,

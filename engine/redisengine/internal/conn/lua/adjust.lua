@@ -25,7 +25,8 @@ end
 if s.left + delta < 0 then return {'too_many', now, s.epoch, s.seq, text(s.left)} end
 if #elements > 0 and first_item >= 0 and first_item ~= s.values then return {'gap', now, s.epoch, s.seq} end
 if s.seq >= LAST_SEQ then return {'spent', now, s.epoch, s.seq} end
--- What left by transfers less what came: what remains, and this, stays the same.
+-- The units that left by transfers less those that came. This and the remainder together
+-- stay the same.
 local moved = transfer and whole(redis.call('HGET', meta_key, 'moved') or '0') or not transfer and 0
 if not moved then return {'corrupt', now, s.epoch, s.seq} end
 local numbers = {}

@@ -52,7 +52,7 @@ for i = 1, #pairs_of, 2 do
 end
 local got = redis.call('HMGET', holdings_key, unpack(fields))
 for i, home in pairs(homes) do fields[i] = fields[home] end
--- What each user holds of the product, by name, and which of them were granted some.
+-- The units of the product that each user holds, by name, and the users who were granted some.
 local holdings_of, granted_to = {}, {}
 if product then
   local names = {}
@@ -65,7 +65,7 @@ local closed = s.closed == 1 and 'P' or (s.closed == 2 or now >= s.ends) and 'E'
 local seq, left, limit, with_items = s.seq, s.left, s.limit, s.items == 1
 -- Buckets' fields and their new values in turn, as HSET takes them.
 local written, last_slot = {}, 0
--- What was granted, for the journal. While none is refused, it is the claims.
+-- The grants, for the journal. While none is refused, they are the claims.
 local grants, all, of_fields, of_begins, of_quantities, numbers = 0, true, fields, begins, {}, {}
 local issued, pool, pooled, taken = {}, {}, 0, 0
 local no_key = rep('\0', 8)
@@ -86,7 +86,7 @@ local function take(n)
   return concat(pool, '', taken - n + 1, taken)
 end
 
--- What was granted before: its time, its record and its items.
+-- A grant from before: its time, its record and its items.
 local function first_result(bucket, at)
   local epoch, was, _, _, after = record_at(bucket, at)
   local _, time = nil, now
@@ -238,8 +238,8 @@ end
 
 local reply, told = {'ok', now, s.epoch, s.seq, now, s.pay_in, s.items, ''}, 8
 local plain = not product and not closed and not with_items and not quantities and limit > 0 and s.seq < LAST_SEQ - count
--- What stands behind the key in the record of a place changes in the last byte
--- mostly, so that the rest is kept and not made again.
+-- The part behind the key in the record of a place changes mostly in the last byte,
+-- so the rest is kept and not made again.
 local before_last, before_last_at, last_bytes = '', -1, {}
 for i = 1, count do
   local begin, home = begins[i], homes[i] or i

@@ -18,8 +18,8 @@ if not (whole(version) and whole(closed) and whole(starts) and whole(ends) and w
   return {'range', now, s.epoch, s.seq}
 end
 if tonumber(version) >= s.version then
-  -- A number of shards never falls. Who says a lower one has a ledger that went back in
-  -- time, and would have users decided by shards that do not know what they hold.
+  -- A number of shards never falls. A node that says a lower one has a ledger that went
+  -- back in time: by it, shards would decide for users whose holdings they do not know.
   if s.shards > tonumber(shards) then return {'undivided', now, s.epoch, s.seq} end
   -- A campaign can be ended, which gives its memory back, when there is none left.
   even_when_full(meta_key)

@@ -1,5 +1,5 @@
 -- Counts what users hold on a shard that is being loaded, for the limit per product.
--- What they held in the epoch that was open before counts until open.lua.
+-- Their holdings in the epoch that was open before count until open.lua.
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{product/p:s}:counted, KEYS[3]
 -- dibs:{product/p:s}:units
 -- ARGV[1] the loader's token, ARGV[2] the campaign, ARGV[3] the epoch that is loaded,

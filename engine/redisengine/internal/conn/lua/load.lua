@@ -1,5 +1,5 @@
--- Adds one portion of a load to one key of a shard that is being loaded. What takes
--- the place of something that was shut is added also when Redis is full.
+-- Adds one portion of a load to one key of a shard that is being loaded. A portion that
+-- takes the place of one that was shut is added also when Redis is full.
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] the key to fill
 -- ARGV[1] the loader's token, ARGV[2] the key's type: hash, list or set, ARGV[3] how
 -- many elements a list has before, ARGV[4] the portion, a msgpack array

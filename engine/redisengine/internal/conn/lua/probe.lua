@@ -41,7 +41,7 @@ try('SET', lease, 'a', 'PX', '60000')
 try('GET', lease)
 try('SET', state, 'a')
 try('DEL', state)
--- What waiting rooms use beside these.
+-- The commands that waiting rooms use beside these.
 try('TIME')
 try('HLEN', hash)
 try('PEXPIREAT', hash, '4102444800000')

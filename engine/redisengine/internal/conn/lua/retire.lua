@@ -18,8 +18,8 @@ local keep_ms, grace_ms, process, end_ms, campaign = ARGV[1], tonumber(ARGV[2]),
 local now = clock_ms()
 if not typed(KEYS, {'hash', 'hash', 'hash', 'stream', 'list', 'hash', 'set', 'string', 'string', 'string'}) then return {'wrong_type', now, 0, 0} end
 if counted_key and not typed({counted_key, units_key}, {'hash', 'hash'}) then return {'wrong_type', now, 0, 0} end
--- What is not open on this run of the server is of use to nobody: whoever needs the
--- shard loads it anew.
+-- A shard that is not open on this run of the server is of no use: a node that needs
+-- it loads it anew.
 local got = redis.call('HMGET', meta_key, 'state', 'closed', 'ends', 'server')
 if got[1] == 'loading' then
   -- A loader renews the lease for as long as it works. One that was only slow finds

@@ -1,4 +1,4 @@
--- What the scripts of a shard share; it stands before each of them.
+-- The code that the scripts of a shard share; it stands before each of them.
 -- KEYS: none of its own, the functions are given those that a script names.
 -- ARGV: none of its own.
 -- Returns nothing; a script's refusal is {word, Redis' clock in ms, epoch, seq}.
@@ -252,7 +252,7 @@ local function unwritten(refused, now, epoch, seq)
   return refused
 end
 
--- What users hold of a product stands by their names, as runs of campaign (4 bytes),
+-- A user's holdings of a product stand by the name, as runs of campaign (4 bytes),
 -- epoch (2) and units (4). The hash of the counted campaigns has for each the epoch
 -- whose units count: negative once it was retired, 0 while it was not opened, which no
 -- run has. Returns that, with the number of a campaign that is not counted, and what
