@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -158,37 +157,6 @@ func (s *Loader) retire(ctx context.Context, l *Campaign) error {
 	}
 	s.registry.Drop(c)
 	return nil
-}
-
-// retireEnded lets campaigns leave the engine that have ended and are settled.
-// The ledger answers for them from then on.
-func (s *Poller) retireEnded(ctx context.Context) {
-	s.registry.each(func(l *Campaign) bool {
-		// A campaign that was recalled is live on this node alone.
-		if c := l.Def(); s.registry.Over(c) && (l.recalled || s.HasFleetLease()) {
-			if err := s.loader.retire(ctx, l); err != nil {
-				s.log.Warn("a campaign stays in the engine", "campaign", c.ID, "err", err)
-			}
-		}
-		return ctx.Err() == nil
-	})
-}
-
-// pollSettled counts the shards once more that this node settles, and those on
-// which something has happened that no node may be settling yet.
-func (s *Poller) pollSettled(ctx context.Context) {
-	s.registry.eachShard(func(t *Shard) bool {
-		if t.pace.idle.Load() && !t.Settles() {
-			return ctx.Err() == nil
-		}
-		if st, err := s.engine.Stats(ctx, t.ID); err == nil {
-			t.seen.stats.Store(&st)
-			s.measure(t, &st)
-			t.lease.askAt = time.Time{}
-			s.keepLease(ctx, t, &st)
-		}
-		return ctx.Err() == nil
-	})
 }
 
 // LostPart is a part of a shard's journal that is gone and that the ledger does

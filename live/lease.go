@@ -8,63 +8,6 @@ import (
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
-// fleetShard is the name of the fleet's own lease among those of the shards: no
-// campaign has the number 0.
-var fleetShard = dibs.ShardID{}
-
-const (
-	// Shards that stand still are looked at so many times a second, all together,
-	// by the node with the fleet's lease and by each of the others, but each shard no more often
-	// than every pollIdle, and no more rarely than after the time that follows.
-	// The node with the lease finds what a node granted that died before it settled;
-	// to the others such a look only tells what they show.
-	leaseLooks, leaseMost = 200, 5 * time.Second
-	otherLooks, otherMost = 40, 30 * time.Second
-)
-
-// HasFleetLease reports whether this node is the one that looks after the shards
-// that no node settles, and tidies up.
-func (s *Poller) HasFleetLease() bool { return !s.engine.Shared() || s.fleetLease.Load() }
-
-// keepFleetLease renews the fleet's lease in time, or tries to get it. Correctness never
-// depends on it: two nodes that have it for a moment do the same twice.
-func (s *Poller) keepFleetLease(ctx context.Context) {
-	now := time.Now()
-	if !s.engine.Shared() || now.Before(s.fleetLeaseAt) {
-		return
-	}
-	s.fleetLeaseAt = now.Add(dibs.LeaseTime / 3)
-	held, err := s.engine.Lease(ctx, fleetShard, dibs.Cursor{})
-	if err != nil {
-		// Where Redis does not answer, no node has anything to look after.
-		return
-	}
-	if held && !s.fleetLease.Load() {
-		// The node that had it before may have died with what it had granted.
-		s.lookBy(now.Add(s.idlePace(true)))
-	}
-	s.fleetLease.Store(held)
-}
-
-// lookBy has every shard looked at before a time, in its turn.
-func (s *Poller) lookBy(latest time.Time) {
-	span := time.Until(latest)
-	s.registry.eachShard(func(t *Shard) bool {
-		t.pace.by(latest, span)
-		return true
-	})
-}
-
-// idlePace is how often this node looks at a shard that stands still, by how
-// many there are.
-func (s *Poller) idlePace(patrol bool) time.Duration {
-	looks, most := time.Duration(otherLooks), otherMost
-	if patrol {
-		looks, most = leaseLooks, leaseMost
-	}
-	return min(max(time.Duration(s.polled.Load())*time.Second/looks, pollIdle), most)
-}
-
 // takeLease takes or renews a shard's lease, and tells the engine how far the
 // ledger is.
 func (s *Settler) takeLease(ctx context.Context, t *Shard, settled dibs.Cursor) (bool, error) {
@@ -81,39 +24,6 @@ func (s *Settler) setSettles(t *Shard, held bool) {
 	if held != t.lease.settles.Swap(held) && held {
 		wait.Kick(s.settleKick)
 	}
-}
-
-// keepLease has a node settle a shard while there is something to settle. The
-// lease of a shard that stands still is let go by not renewing it: each renewal
-// is a write, and with appendfsync always one to the disk.
-func (s *Poller) keepLease(ctx context.Context, t *Shard, st *dibs.ShardStats) {
-	if !s.engine.Shared() && t.Settles() {
-		return
-	}
-	now := time.Now()
-	if !st.Settled.Before(st.Head) && !t.At().Before(t.progress.want()) {
-		if t.lease.over(now) {
-			s.settler.setSettles(t, false)
-		}
-		return
-	}
-	if !t.lease.due(now) {
-		return
-	}
-	held, err := s.settler.takeLease(ctx, t, t.At())
-	if err != nil {
-		// Another node may settle it: the ledger's compare-and-set keeps it right.
-		s.log.Warn("the lease of a shard could not be renewed", "shard", t.ID.String(), "err", err)
-		return
-	}
-	if held && !t.Settles() {
-		told := t.At()
-		if s.settler.readPosition(ctx, t); t.At() != told {
-			// The node that settled it has not told the engine.
-			s.settler.tellSettled(ctx, t)
-		}
-	}
-	s.settler.setSettles(t, held)
 }
 
 // tellSettled tells the engine, and by it the other nodes, how far a shard is

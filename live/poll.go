@@ -161,6 +161,39 @@ func (s *Poller) measure(t *Shard, st *dibs.ShardStats) {
 	t.seen.backlog.Store(t.progress.measure(st, t.Settles(), s.now()))
 }
 
+// keepLease has a node settle a shard while there is something to settle. The
+// lease of a shard that stands still is let go by not renewing it: each renewal
+// is a write, and with appendfsync always one to the disk.
+func (s *Poller) keepLease(ctx context.Context, t *Shard, st *dibs.ShardStats) {
+	if !s.engine.Shared() && t.Settles() {
+		return
+	}
+	now := time.Now()
+	if !st.Settled.Before(st.Head) && !t.At().Before(t.progress.want()) {
+		if t.lease.over(now) {
+			s.settler.setSettles(t, false)
+		}
+		return
+	}
+	if !t.lease.due(now) {
+		return
+	}
+	held, err := s.settler.takeLease(ctx, t, t.At())
+	if err != nil {
+		// Another node may settle it: the ledger's compare-and-set keeps it right.
+		s.log.Warn("the lease of a shard could not be renewed", "shard", t.ID.String(), "err", err)
+		return
+	}
+	if held && !t.Settles() {
+		told := t.At()
+		if s.settler.readPosition(ctx, t); t.At() != told {
+			// The node that settled it has not told the engine.
+			s.settler.tellSettled(ctx, t)
+		}
+	}
+	s.settler.setSettles(t, held)
+}
+
 // keepVersion makes this node and the engine have a campaign as the ledger has it. A
 // change is in the ledger before it reaches the engine: an engine with a later version
 // than the ledger has one that the ledger has lost, and would take every change from
@@ -234,6 +267,23 @@ func (s *Poller) renew(ctx context.Context, l *Campaign, c *dibs.Campaign) error
 	s.registry.Drop(c)
 	s.settler.letGo(l)
 	return nil
+}
+
+// pollSettled counts the shards once more that this node settles, and those on
+// which something has happened that no node may be settling yet.
+func (s *Poller) pollSettled(ctx context.Context) {
+	s.registry.eachShard(func(t *Shard) bool {
+		if t.pace.idle.Load() && !t.Settles() {
+			return ctx.Err() == nil
+		}
+		if st, err := s.engine.Stats(ctx, t.ID); err == nil {
+			t.seen.stats.Store(&st)
+			s.measure(t, &st)
+			t.lease.askAt = time.Time{}
+			s.keepLease(ctx, t, &st)
+		}
+		return ctx.Err() == nil
+	})
 }
 
 const (

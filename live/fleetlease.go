@@ -1,0 +1,65 @@
+package live
+
+import (
+	"context"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+)
+
+// fleetShard is the name of the fleet's own lease among those of the shards: no
+// campaign has the number 0.
+var fleetShard = dibs.ShardID{}
+
+const (
+	// Shards that stand still are looked at so many times a second, all together,
+	// by the node with the fleet's lease and by each of the others, but each shard no more often
+	// than every pollIdle, and no more rarely than after the time that follows.
+	// The node with the lease finds what a node granted that died before it settled;
+	// to the others such a look only tells what they show.
+	leaseLooks, leaseMost = 200, 5 * time.Second
+	otherLooks, otherMost = 40, 30 * time.Second
+)
+
+// HasFleetLease reports whether this node is the one that looks after the shards
+// that no node settles, and tidies up.
+func (s *Poller) HasFleetLease() bool { return !s.engine.Shared() || s.fleetLease.Load() }
+
+// keepFleetLease renews the fleet's lease in time, or tries to get it. Correctness never
+// depends on it: two nodes that have it for a moment do the same twice.
+func (s *Poller) keepFleetLease(ctx context.Context) {
+	now := time.Now()
+	if !s.engine.Shared() || now.Before(s.fleetLeaseAt) {
+		return
+	}
+	s.fleetLeaseAt = now.Add(dibs.LeaseTime / 3)
+	held, err := s.engine.Lease(ctx, fleetShard, dibs.Cursor{})
+	if err != nil {
+		// Where Redis does not answer, no node has anything to look after.
+		return
+	}
+	if held && !s.fleetLease.Load() {
+		// The node that had it before may have died with what it had granted.
+		s.lookBy(now.Add(s.idlePace(true)))
+	}
+	s.fleetLease.Store(held)
+}
+
+// lookBy has every shard looked at before a time, in its turn.
+func (s *Poller) lookBy(latest time.Time) {
+	span := time.Until(latest)
+	s.registry.eachShard(func(t *Shard) bool {
+		t.pace.by(latest, span)
+		return true
+	})
+}
+
+// idlePace is how often this node looks at a shard that stands still, by how
+// many there are.
+func (s *Poller) idlePace(patrol bool) time.Duration {
+	looks, most := time.Duration(otherLooks), otherMost
+	if patrol {
+		looks, most = leaseLooks, leaseMost
+	}
+	return min(max(time.Duration(s.polled.Load())*time.Second/looks, pollIdle), most)
+}
