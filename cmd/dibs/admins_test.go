@@ -24,6 +24,8 @@ func TestAdmins(t *testing.T) {
 	}{
 		{"by keyboard alone", byKeyboard},
 		{"two admins change one campaign", twoAdmins},
+		{"two admins extend one campaign", twoExtend},
+		{"two admins change one product", twoOfAProduct},
 		{"an answer that is lost", lostInTheConsole},
 		{"a session that ends over a form", endedOverAForm},
 		{"what no call can be made of", writtenWrong},
@@ -116,6 +118,53 @@ func twoAdmins(s *shop) {
 	page.shows("Engine = journal = ledger")
 	if c, err := s.admin.Campaigns.Get(s.Context(), "shared"); err != nil || c.Title != theirs || *c.Comment != "mine too" || c.LimitPerUser != 3 {
 		s.Errorf("%+v, %v", c, err)
+	}
+}
+
+// twoExtend: the second of them adds to no end that they have not seen. The question is asked again with the end that
+// the first has set, and a second yes counts from there.
+func twoExtend(s *shop) {
+	s.asAdmin()
+	s.campaign("stretched", func(*dibs.CampaignSpec) {})
+	before, err := s.admin.Campaigns.Get(s.Context(), "stretched")
+	s.must(err)
+	page := s.console("/campaigns/stretched", english)
+	page.act("extend", "")
+	page.fill("minutes", "45")
+	theirs := before.EndsAt.Add(3 * time.Hour)
+	s.patch("stretched", dibs.CampaignPatch{EndsAt: &theirs})
+	page.yes()
+	page.shows("Somebody else changed this campaign meanwhile")
+	shown := tells[string](page, fmt.Sprintf(`new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }).format(new Date(%q))`, theirs.Format(time.RFC3339)))
+	page.shows("end later than " + shown)
+	if c, err := s.admin.Campaigns.Get(s.Context(), "stretched"); err != nil || !c.EndsAt.Equal(theirs) {
+		s.Errorf("before a decision it ends at %s, not at %s; %v", c.EndsAt, theirs, err)
+	}
+	if minutes := tells[string](page, `document.querySelector("dialog[open] [name=minutes]").value`); minutes != "45" {
+		s.Errorf("the question is asked again with %q minutes", minutes)
+	}
+	page.yes()
+	page.await(`!document.querySelector("dialog[open] form")`)
+	if c, err := s.admin.Campaigns.Get(s.Context(), "stretched"); err != nil || c.EndsAt.Sub(theirs) != 45*time.Minute {
+		s.Errorf("it ends at %s; %v", c.EndsAt, err)
+	}
+}
+
+// twoOfAProduct: a form of a product changes the fields that were written in it, and leaves the others as they are.
+func twoOfAProduct(s *shop) {
+	s.asAdmin()
+	_, err := s.admin.Products.Create(s.Context(), dibs.ProductSpec{ID: "kettle", Name: "Kettle", Description: "old"}, "")
+	s.must(err)
+	page := s.console("/products", english)
+	page.click("Kettle")
+	page.fill("name", "Red kettle")
+	theirs := "theirs"
+	_, err = s.admin.Products.Patch(s.Context(), "kettle", dibs.ProductPatch{Description: &theirs})
+	s.must(err)
+	page.click("Save")
+	page.shows("Saved.")
+	if p, err := s.admin.Products.Get(s.Context(), "kettle"); err != nil || p.Name != "Red kettle" || p.Description != theirs {
+		s.Errorf("%+v, %v", p, err)
 	}
 }
 

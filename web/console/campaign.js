@@ -9,7 +9,7 @@ import { Chart } from "./chart.js";
 import { History } from "./history.js";
 import { Gate, Holders } from "./live.js";
 import { standing, Standing } from "./phase.js";
-import { change, confirm, Fault, Head, Invalid, may, say, saying, Tile, useGet } from "./ui.js";
+import { AskAgain, change, confirm, Fault, faultsOf, Head, Invalid, may, say, saying, Tile, useGet } from "./ui.js";
 import { Link } from "./route.js";
 
 const kept = 600;
@@ -81,6 +81,30 @@ export function Sums({ sums, stock }) {
     <p class="muted">${sums.on_the_way ? t("sums.way", { n: number(sums.on_the_way), age: brief(sums.age_ms) }) : t("sums.settled")}</p></section>`;
 }
 
+/**
+ * Asks how much later a campaign ends. The new end is counted from the one that was read: where another administrator
+ * changed the campaign under the question, it is asked again with the end that there is now.
+ * @param {any} c @param {() => void} done @param {string} [news] @returns {import("./ui.js").Question}
+ */
+const later = (c, done, news) => ({
+  title: t("act.extend"), text: t("act.extend.text", { name: c.title, at: time(c.ends_at) }), action: t("act.extend"), news,
+  fields: [{ name: "minutes", label: t("minutes.more"), type: "number", value: "30" }],
+  do: async (v) => {
+    const end = new Date(Date.parse(c.ends_at) + Number(v.minutes) * 60_000);
+    if (!(Number(v.minutes) > 0) || Number.isNaN(end.getTime())) throw new Invalid(t("minutes.bad"));
+    try {
+      await change("PATCH", campaignPath(c.id), { version: c.version, ends_at: end.toISOString() });
+    } catch (e) {
+      if (!faultsOf(e)["/version"]) throw e;
+      const now = await get(campaignPath(c.id));
+      done();
+      throw new AskAgain(later(now, done, t("edit.meanwhile")));
+    }
+    say(t("act.done", { what: t("act.extend"), name: c.title }));
+    done();
+  },
+});
+
 /** What may be done now. @param {{c: any, done: () => void}} props */
 function Actions({ c, done }) {
   const busy = useSignal(false), verdict = useSignal(/** @type {any} */ (null));
@@ -102,17 +126,7 @@ function Actions({ c, done }) {
       done();
     },
   })}>${t("act." + way)}</button>`;
-  const extend = html`<button type="button" data-act="extend" onClick=${() => confirm({
-    title: t("act.extend"), text: t("act.extend.text", { name, at: time(c.ends_at) }), action: t("act.extend"),
-    fields: [{ name: "minutes", label: t("minutes.more"), type: "number", value: "30" }],
-    do: async (v) => {
-      const end = new Date(Date.parse(c.ends_at) + Number(v.minutes) * 60_000);
-      if (!(Number(v.minutes) > 0) || Number.isNaN(end.getTime())) throw new Invalid(t("minutes.bad"));
-      await change("PATCH", campaignPath(c.id), { ends_at: end.toISOString() });
-      say(t("act.done", { what: t("act.extend"), name }));
-      done();
-    },
-  })}>${t("act.extend")}</button>`;
+  const extend = html`<button type="button" data-act="extend" onClick=${() => confirm(later(c, done))}>${t("act.extend")}</button>`;
   return html`<div class="row actions" role="group" aria-label=${t("actions")}>
     ${is === "draft" && act("publish")}
     ${["open", "upcoming", "sold_out"].includes(is) && act("pause")}${is === "paused" && act("resume")}

@@ -24,15 +24,24 @@ export function Products() {
       ${open.value && html`<${Form} p=${open.value} done=${() => ((open.value = null), pages.again())} />`}<//>`;
 }
 
+/** What the API takes of a form. @param {Record<string, string>} v @param {string} currency */
+const bodyOf = (v, currency) => ({ name: v.name, thumbnail: v.thumbnail, description: v.description, comment: v.comment, price: v.price ? { amount: minor(v.price, currency) ?? v.price, currency } : undefined, stock: v.stock ? Number(v.stock) : undefined });
+
+/** The form of a product. @param {any} p @returns {Record<string, string>} */
+const formOf = (p) => ({ id: p.id || "", name: p.name || "", price: p.price ? digits(p.price) : "", thumbnail: p.thumbnail || "", description: p.description || "", comment: p.comment || "", stock: p.stock ? String(p.stock) : "" });
+
 /** @param {{p: any, done: () => void}} props */
 function Form({ p, done }) {
-  const fault = useSignal(""), faults = useSignal(/** @type {Record<string, string>} */ ({})), currency = p.price?.currency || "CNY";
+  const fault = useSignal(""), faults = useSignal(/** @type {Record<string, string>} */ ({})), currency = p.price?.currency || "CNY", was = formOf(p);
   const act = async (/** @type {SubmitEvent} */ e) => {
     e.preventDefault();
     const v = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(/** @type {HTMLFormElement} */ (e.target))));
-    const body = { name: v.name, thumbnail: v.thumbnail, description: v.description, comment: v.comment, price: v.price ? { amount: minor(v.price, currency) ?? v.price, currency } : undefined, stock: v.stock ? Number(v.stock) : undefined };
+    const body = bodyOf(v, currency);
+    // What was not changed here is not sent: another administrator may have changed it meanwhile.
+    const changed = Object.fromEntries(Object.entries(body).filter(([k]) => v[k] !== was[k]));
+    if (p.id && !Object.keys(changed).length) return done();
     try {
-      await (p.id ? change("PATCH", "/v1/products/" + encodeURIComponent(p.id), body) : change("POST", "/v1/products", { id: v.id || undefined, ...body }));
+      await (p.id ? change("PATCH", "/v1/products/" + encodeURIComponent(p.id), changed) : change("POST", "/v1/products", { id: v.id || undefined, ...body }));
       say(t("saved"));
       done();
     } catch (err) {
@@ -40,9 +49,9 @@ function Form({ p, done }) {
       faults.value = faultsOf(err);
     }
   };
-  const field = (/** @type {string} */ name, /** @type {string} */ value, o = /** @type {any} */ ({})) => html`<${Field} label=${t("product." + name)} hint=${o.hint} fault=${faults.value["/" + name]}>
-    <input name=${name} defaultValue=${value} required=${o.required} disabled=${o.disabled || !may("editor")} autocomplete="off" /><//>`;
-  return html`<form class="form" onSubmit=${act}>${field("id", p.id || "", { disabled: !!p.id })}${field("name", p.name || "", { required: true })}${field("price", p.price ? digits(p.price) : "", { hint: currency })}
-    ${field("thumbnail", p.thumbnail || "", { hint: t("product.thumbnail.hint") })}${field("description", p.description || "")}${field("comment", p.comment || "")}${field("stock", p.stock ? String(p.stock) : "", { hint: t("product.stock.hint") })}
+  const field = (/** @type {string} */ name, o = /** @type {any} */ ({})) => html`<${Field} label=${t("product." + name)} hint=${o.hint} fault=${faults.value["/" + name]}>
+    <input name=${name} defaultValue=${was[name]} required=${o.required} disabled=${o.disabled || !may("editor")} autocomplete="off" /><//>`;
+  return html`<form class="form" onSubmit=${act}>${field("id", { disabled: !!p.id })}${field("name", { required: true })}${field("price", { hint: currency })}
+    ${field("thumbnail", { hint: t("product.thumbnail.hint") })}${field("description")}${field("comment")}${field("stock", { hint: t("product.stock.hint") })}
     <${Fault} text=${fault.value} />${may("editor") && html`<div class="row"><button class="primary">${t("save")}</button></div>`}</form>`;
 }

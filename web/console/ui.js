@@ -196,7 +196,7 @@ export function faultsOf(e) {
   return all;
 }
 
-/** @typedef {{title: string, text: string, action: string, danger?: boolean, fields?: {name: string, label: string, type?: string, value?: string, hint?: string, required?: boolean, options?: [string, string][]}[], do: (values: Record<string, string>) => Promise<any>}} Question */
+/** news is what has happened since it was asked before. @typedef {{title: string, text: string, action: string, news?: string, danger?: boolean, fields?: {name: string, label: string, type?: string, value?: string, hint?: string, required?: boolean, options?: [string, string][]}[], do: (values: Record<string, string>) => Promise<any>}} Question */
 const question = signal(/** @type {Question|null} */ (null));
 
 /** Asks before something is done. @param {Question} q */
@@ -208,8 +208,8 @@ export function Confirm() {
   useLayoutEffect(() => {
     fault.value = "";
     faults.value = {};
-    if (q) box.current?.showModal();
-    else box.current?.close();
+    if (!q) box.current?.close();
+    else if (!box.current?.open) box.current?.showModal();
   }, [q]);
   const act = async (/** @type {SubmitEvent} */ e) => {
     e.preventDefault();
@@ -220,7 +220,8 @@ export function Confirm() {
       await q.do(values);
       question.value = null;
     } catch (err) {
-      if (err instanceof Waits) {
+      if (err instanceof AskAgain) question.value = err.question;
+      else if (err instanceof Waits) {
         question.value = null;
         say(err.message);
       } else {
@@ -231,7 +232,7 @@ export function Confirm() {
     busy.value = false;
   };
   return html`<dialog ref=${box} class="small" aria-labelledby="confirm-title" onClose=${() => box.current?.open || (question.value = null)}>${q && html`
-    <form onSubmit=${act}><h2 id="confirm-title">${q.title}</h2><p>${q.text}</p>
+    <form onSubmit=${act}><h2 id="confirm-title">${q.title}</h2>${q.news && html`<p class="note warn" role="alert">${q.news}</p>`}<p>${q.text}</p>
       ${(q.fields || []).map((f) => html`<${Field} label=${f.label} hint=${f.hint} fault=${faults.value["/" + f.name]}>${f.options
         ? html`<select name=${f.name}>${f.options.map(([v, text]) => html`<option value=${v} selected=${v === (f.value || "")}>${text}</option>`)}</select>`
         : html`<input name=${f.name} type=${f.type || "text"} defaultValue=${f.value || ""} min=${f.type === "number" ? "0" : undefined} required=${f.required !== false} autocomplete="off" />`}<//>`)}
@@ -242,6 +243,15 @@ export function Confirm() {
 
 /** What somebody wrote, and no call can be made of: nothing was sent. */
 export class Invalid extends Error {}
+
+/** What was asked about has changed meanwhile: nothing was done, and another question takes the place of the first. */
+export class AskAgain extends Error {
+  /** @param {Question} question */
+  constructor(question) {
+    super(question.news);
+    this.question = question;
+  }
+}
 
 /** A change that was not made: another administrator has to approve it first. */
 class Waits extends Error {
