@@ -29,6 +29,7 @@ func TestDesk(t *testing.T) {
 		{"filters and files over all pages", overAllPages},
 		{"the forecast has the server's settings", forecastOfSettings},
 		{"an erasure", erasedAtTheDesk},
+		{"a live campaign older than many", olderIsLive},
 		{"the other language", otherLanguage},
 		{"a viewer on every screen", viewerEverywhere},
 	} {
@@ -229,6 +230,56 @@ func erasedAtTheDesk(s *shop) {
 	page.shows("The erasure has begun.")
 	// The engine keeps a campaign that has ended for some minutes, and the user with it.
 	page.shows("waiting for campaign erased")
+}
+
+// olderIsLive: a live campaign counts on the overview however many were made after it, and the overview says when it does
+// not measure all that are live.
+func olderIsLive(s *shop) {
+	s.campaign("elder", func(*dibs.CampaignSpec) {})
+	units := int64(1)
+	for i := range 120 {
+		id := fmt.Sprintf("younger-%03d", i)
+		if i%6 > 0 {
+			_, err := s.admin.Campaigns.Create(s.Context(), dibs.CampaignSpec{
+				ID: id, Kind: dibs.Sale, Title: id, Stock: dibs.StockSpec{Units: &units}, StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
+			}, "")
+			s.must(err)
+			continue
+		}
+		s.campaign(id, func(*dibs.CampaignSpec) {})
+		_, err := s.admin.Campaigns.End(s.Context(), id)
+		s.must(err)
+	}
+	s.asAdmin()
+	page := s.console("/", english)
+	page.await(`[...document.querySelectorAll("td a")].some((a) => a.textContent === "The elder")`)
+	tile := `[...document.querySelectorAll(".tile")].find((t) => t.innerText.includes("Live campaigns"))?.querySelector("b").textContent`
+	live := s.liveCampaigns()
+	page.await(fmt.Sprintf(`%s === "%d"`, tile, live))
+	for i := range 21 {
+		s.campaign(fmt.Sprintf("youngest-%02d", i), func(*dibs.CampaignSpec) {})
+	}
+	page = s.console("/", english)
+	page.await(fmt.Sprintf(`%s === "%d"`, tile, live+21))
+	page.shows(fmt.Sprintf("those of the 20 newest of the %d live campaigns", live+21))
+}
+
+// liveCampaigns counts the campaigns that are live by the pages of the API.
+func (s *shop) liveCampaigns() (n int) {
+	s.Helper()
+	for page := (dibs.Page{Limit: 100}); ; {
+		list, err := s.admin.Campaigns.List(s.Context(), page)
+		s.must(err)
+		for _, c := range list.Items {
+			in := !time.Now().Before(c.StartsAt) && time.Now().Before(c.EndsAt)
+			if c.State == dibs.PausedState || c.State == dibs.Published && in {
+				n++
+			}
+		}
+		if page.Cursor = list.NextCursor; page.Cursor == "" {
+			return n
+		}
+	}
 }
 
 // otherLanguage: the switch changes every text at once, and the choice is kept.

@@ -1,6 +1,6 @@
 // @ts-check
 // What is going on now, and what needs a person.
-import { html, useEffect, useRef, useSignal } from "../lib/html.js";
+import { html, useEffect, useMemo, useRef, useSignal } from "../lib/html.js";
 import { campaignPath, get } from "../lib/api.js";
 import { brief, number, percent, short } from "../lib/format.js";
 import { t } from "../lib/text.js";
@@ -8,7 +8,42 @@ import { standing, Standing } from "./phase.js";
 import { Link } from "./route.js";
 import { Fault, Head, may, Table, Tile, useGet } from "./ui.js";
 
+// How many of the live campaigns are measured.
 const watched = 20;
+
+// How often the newest campaigns are read again, in milliseconds.
+const every = 10_000;
+
+/** @param {any} c */
+const isLive = (c) => ["open", "sold_out", "paused"].includes(standing(c));
+
+/** Reports whether a campaign is live, or needs a person. @param {any} c */
+const counts = (c) => isLive(c) || c.funds?.problem || (c.low_since_at && standing(c) !== "ended");
+
+/**
+ * Reads the campaigns that count, over all pages of the list: one that is live may be older than hundreds that are not.
+ * The newest page is read each time. The whole list is read the more seldom the longer it is: a look takes two calls on
+ * average, however many campaigns there are.
+ * @returns {typeof get}
+ */
+function reader() {
+  let known = /** @type {any[]} */ ([]), next = 0;
+  return async (path, o) => {
+    const began = performance.now(), newest = await get(path, o), seen = new Set(newest.items.map((/** @type {any} */ c) => c.id));
+    if (began >= next) {
+      const older = [];
+      let pages = 1;
+      for (let page = newest; page.next_cursor; pages++) {
+        page = await get(path + "&cursor=" + encodeURIComponent(page.next_cursor), o);
+        older.push(...page.items.filter(counts));
+      }
+      known = older;
+      next = began + every * pages;
+    }
+    known = [...newest.items.filter(counts), ...known.filter((c) => !seen.has(c.id))];
+    return { items: known };
+  };
+}
 
 /** The stats of the campaigns that sell, each two seconds, with their rates. @param {any[]} live */
 function useRates(live) {
@@ -71,12 +106,12 @@ const each = (of, make) => Object.fromEntries(Object.entries(of || {}).map(([k, 
 const sum = (by) => Object.values(by || {}).reduce((a, b) => a + b, 0);
 
 export function Overview() {
-  const list = useGet("/v1/campaigns?limit=100", { every: 10_000 });
+  const list = useGet("/v1/campaigns?limit=100", { every, read: useMemo(reader, []) });
   const health = useGet("/readyz", { every: 5000 });
   const sinks = useGet("/v1/event-sinks", { every: 15_000 }), hooks = useGet(may("admin") ? "/v1/webhook-endpoints" : null, { every: 15_000 });
   const due = useGet("/v1/claims?refund_due=true&limit=" + countMost, { every: dueEvery });
   const dead = useDead(hooks.value), all = list.value?.items || [];
-  const live = all.filter((/** @type {any} */ c) => ["open", "sold_out", "paused"].includes(standing(c)));
+  const live = all.filter(isLive);
   const rates = useRates(live);
   const grants = Object.values(rates).reduce((a, r) => a + r.grantsPerSecond, 0), refusals = Object.values(rates).reduce((a, r) => a + r.refusedPerSecond, 0);
   const h = health.value;
@@ -89,6 +124,7 @@ export function Overview() {
       <${Tile} label=${t("tile.lag")} value=${h ? brief(h.settle_lag_ms) : "–"} detail=${h && t("tile.backlog", { n: number(h.journal_backlog) })} kind=${h && h.settle_lag_ms > 5000 ? "warn" : ""} />
       <${Tile} label=${t("tile.health")} value=${h ? t(h.ready ? "ready" : "ready.not") : "–"} detail=${h && t("level." + h.durability)} kind=${h && !h.ready ? "bad" : "good"} />
     </div>
+    ${live.length > watched && html`<p class="note" id="measured">${t("overview.measured", { most: number(watched), n: number(live.length) })}</p>`}
     ${[list, health, sinks, due].some((x) => !x.value && !x.fault) ? html`<p class="muted loading" role="status">${t("loading")}</p>` : html`<${Needs} campaigns=${all} health=${h} sinks=${sinks.value} hooks=${hooks.value} dead=${dead} due=${due.value?.items.length || 0} />
     <section><h2>${t("overview.live")}</h2>
     <${Table} name=${t("overview.live")} rows=${list.value ? live : null} empty=${t("overview.none")} columns=${[
