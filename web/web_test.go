@@ -240,6 +240,34 @@ func sources(t *testing.T) map[string]string {
 	return all
 }
 
+var saves = regexp.MustCompile(`<\$\{\w*CSV\}|format=csv`)
+
+// Every list of the console can be saved as a file.
+func TestListsHaveFiles(t *testing.T) {
+	// These tables are what is measured now, or have their file on the screen of the audit log.
+	without := map[string]int{"console/overview.js": 1, "console/history.js": 1, "console/health.js": 1}
+	lists := 0
+	for name, text := range sources(t) {
+		if !strings.HasPrefix(name, "console/") {
+			continue
+		}
+		for _, after := range strings.Split(text, "<${Pager}")[1:] {
+			lists++
+			own, rest, _ := strings.Cut(after, ">")
+			inside, _, _ := strings.Cut(rest, "<//>")
+			if strings.HasSuffix(own, "/") || !saves.MatchString(inside) {
+				t.Errorf("%s has pages without a file of them: <${Pager}%s>", name, own)
+			}
+		}
+		if tables, files := strings.Count(text, "<${Table}")-without[name], len(saves.FindAllString(text, -1)); files < tables {
+			t.Errorf("%s has %d tables and saves %d", name, tables, files)
+		}
+	}
+	if lists < 15 {
+		t.Errorf("%d lists were found", lists)
+	}
+}
+
 var (
 	quoted = regexp.MustCompile(`"([a-z_]+(?:\.[a-z_0-9]+)*)"`)
 	begun  = regexp.MustCompile("[\"`]([a-z_]+(?:\\.[a-z_0-9]+)*\\.)(?:\"|\\$\\{)")

@@ -29,6 +29,7 @@ func TestDesk(t *testing.T) {
 		{"filters and files over all pages", overAllPages},
 		{"the forecast has the server's settings", forecastOfSettings},
 		{"an erasure", erasedAtTheDesk},
+		{"a file of every list", filesOfEveryList},
 		{"a live campaign older than many", olderIsLive},
 		{"the other language", otherLanguage},
 		{"a viewer on every screen", viewerEverywhere},
@@ -321,7 +322,10 @@ func viewerEverywhere(s *shop) {
 					b.click();
 					again = true;
 					await new Promise((done) => setTimeout(done, 50));
-					if (document.querySelector("dialog[open] form :is(button.primary, button.danger)")) sent.push("a form by " + name);
+					if (document.querySelector("dialog[open] form :is(button.primary, button.danger)")) {
+						sent.push("a form by " + name);
+						document.querySelector("dialog[open]").close();
+					}
 					break;
 				}
 			}

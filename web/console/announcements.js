@@ -3,11 +3,11 @@
 import { html, useSignal } from "../lib/html.js";
 import { campaignPath } from "../lib/api.js";
 import { Drawer } from "../lib/box.js";
-import { milliseconds, number, percent, span } from "../lib/format.js";
+import { exact, milliseconds, number, percent, span } from "../lib/format.js";
 import { t } from "../lib/text.js";
 import { standing } from "./phase.js";
 import { ask, at, Link } from "./route.js";
-import { change, confirm, Fault, faultsOf, Field, Filter, Filters, Head, may, Pager, say, saying, Table, useGet, usePages, When } from "./ui.js";
+import { AllCSV, change, confirm, Fault, faultsOf, Field, Filter, Filters, Head, may, Pager, say, saying, Table, useGet, usePages, When } from "./ui.js";
 
 export function Announcements() {
   const settings = useGet("/v1/merchants/threshold").value;
@@ -36,22 +36,25 @@ const colours = /** @type {Record<string, string>} */ ({ running: "warn", paused
 
 /** The announcements of a campaign. @param {{id: string}} props */
 function Of({ id }) {
-  const pages = usePages(campaignPath(id, "/announcements"), 20, 2000);
+  const path = campaignPath(id, "/announcements"), pages = usePages(path, 20, 2000);
   const act = (/** @type {string} */ verb, /** @type {any} */ a) => confirm({
     title: t("announcement." + verb), text: t("announcement." + verb + ".text", { n: number(a.followers - a.enqueued) }), action: t("announcement." + verb), danger: verb === "cancel",
     do: async () => (await change("POST", "/v1/announcements/" + encodeURIComponent(a.id) + "/" + verb), pages.again()),
   });
   const button = (/** @type {string} */ verb, /** @type {any} */ a) => html`<button type="button" class=${verb === "cancel" ? "danger" : ""} onClick=${() => act(verb, a)}>${t("announcement." + verb)}</button>`;
-  return html`<${Fault} text=${pages.fault} again=${pages.again} /><${Table} name=${t("screen.announcements")} rows=${pages.items} empty=${t("announcements.none")} columns=${[
-    { title: t("announcement"), show: (/** @type {any} */ a) => html`${a.message || html`<span class="muted">${t("announcement.bare")}</span>`}<br /><small class="muted">${a.id}</small>` },
-    { title: t("merchant"), show: (/** @type {any} */ a) => html`<${Link} to=${"/audiences?merchant=" + encodeURIComponent(a.merchant)}>${a.merchant}<//>` },
-    { title: t("standing"), show: (/** @type {any} */ a) => html`<span class=${"tag " + colours[a.state]}>${t("announcement.is." + a.state)}</span>${a.why && html`<br /><small>${a.why}</small>`}` },
+  const columns = [
+    { title: t("announcement"), show: (/** @type {any} */ a) => html`${a.message || html`<span class="muted">${t("announcement.bare")}</span>`}<br /><small class="muted">${a.id}</small>`, text: (/** @type {any} */ a) => a.message || "" },
+    { title: t("merchant"), show: (/** @type {any} */ a) => html`<${Link} to=${"/audiences?merchant=" + encodeURIComponent(a.merchant)}>${a.merchant}<//>`, text: (/** @type {any} */ a) => a.merchant },
+    { title: t("standing"), show: (/** @type {any} */ a) => html`<span class=${"tag " + colours[a.state]}>${t("announcement.is." + a.state)}</span>${a.why && html`<br /><small>${a.why}</small>`}`, text: (/** @type {any} */ a) => [t("announcement.is." + a.state), a.why].filter(Boolean).join(" ") },
     { title: t("announcement.far"), show: (/** @type {any} */ a) => html`<span class="stockline"><meter min="0" max=${Math.max(1, a.followers)} value=${a.enqueued} aria-label=${t("announcement.far")}></meter> ${number(a.enqueued)} / ${number(a.followers)} <small class="muted">${percent(a.followers ? a.enqueued / a.followers : 0)}</small></span>
-      <small class="muted">${a.followers <= a.threshold ? t("announcement.at.once") : t("announcement.queue", { first: number(a.first), rate: number(a.rate) })}</small>` },
+      <small class="muted">${a.followers <= a.threshold ? t("announcement.at.once") : t("announcement.queue", { first: number(a.first), rate: number(a.rate) })}</small>`, text: (/** @type {any} */ a) => number(a.enqueued) + " / " + number(a.followers) },
     { title: t("announcement.left"), show: (/** @type {any} */ a) => (a.state === "running" && milliseconds(a.estimate) > 0 ? span(milliseconds(a.estimate)) : "–") },
-    { title: t("at"), show: (/** @type {any} */ a) => html`<${When} at=${a.created_at} />` },
+    { title: t("at"), show: (/** @type {any} */ a) => html`<${When} at=${a.created_at} />`, text: (/** @type {any} */ a) => exact(a.created_at) },
+  ];
+  return html`<${Fault} text=${pages.fault} again=${pages.again} /><${Table} name=${t("screen.announcements")} rows=${pages.items} empty=${t("announcements.none")} columns=${[
+    ...columns,
     { title: t("actions"), show: (/** @type {any} */ a) => may("publisher") && html`<div class="row tight">${a.state === "running" && button("pause", a)}${a.state === "paused" && button("resume", a)}${["running", "paused"].includes(a.state) && button("cancel", a)}</div>` },
-  ]} /><${Pager} pages=${pages} />`;
+  ]} /><${Pager} pages=${pages}><${AllCSV} name=${id + "-announcements.csv"} columns=${[{ title: t("w.id"), show: (/** @type {any} */ a) => a.id }, ...columns]} path=${path} /><//>`;
 }
 
 /** usual is what the server does where the form says nothing: its settings, as soon as they are read. @param {{c: any, usual: any, merchant: string, done: () => void}} props */

@@ -9,14 +9,17 @@ import { AllCSV, BadLines, change, confirm, Fault, Field, Filter, Filters, Head,
 
 export function Audiences() {
   const pages = usePages("/v1/audiences"), merchant = at.value.query.get("merchant") || "", open = useSignal(/** @type {string|null} */ (null));
+  const columns = [
+    { title: t("list"), show: (/** @type {any} */ a) => html`<b>${a.id}</b>`, text: (/** @type {any} */ a) => a.id },
+    { title: t("rush.users"), number: true, show: (/** @type {any} */ a) => number(a.users) },
+    { title: t("changed"), show: (/** @type {any} */ a) => html`<${When} at=${a.updated_at} />`, text: (/** @type {any} */ a) => exact(a.updated_at) },
+  ];
   return html`<${Head} title=${t("screen.audiences")}>${may("publisher") && html`<button type="button" class="primary" onClick=${() => (open.value = "")}>${t("list.new")}</button>`}<//>
     <section><h2>${t("lists")}</h2><p class="muted">${t("lists.text")}</p><${Fault} text=${pages.fault} again=${pages.again} />
     <${Table} name=${t("lists")} rows=${pages.items} empty=${t("lists.none")} columns=${[
-      { title: t("list"), show: (/** @type {any} */ a) => html`<b>${a.id}</b>` },
-      { title: t("rush.users"), number: true, show: (/** @type {any} */ a) => number(a.users) },
-      { title: t("changed"), show: (/** @type {any} */ a) => html`<${When} at=${a.updated_at} />` },
+      ...columns,
       { title: t("actions"), show: (/** @type {any} */ a) => may("publisher") && html`<button type="button" onClick=${() => (open.value = a.id)}>${t("list.replace")}</button>` },
-    ]} /><${Pager} pages=${pages} /></section>
+    ]} /><${Pager} pages=${pages}><${AllCSV} name="lists.csv" columns=${columns} path="/v1/audiences" /><//></section>
     <section><h2>${t("followers")}</h2><${Filters}><${Filter} label=${t("merchant")} value=${merchant} change=${(/** @type {string} */ v) => ask({ merchant: v })} /><//>
     ${merchant ? html`<${Followers} merchant=${merchant} key=${merchant} />` : html`<p class="muted empty">${t("followers.choose")}</p>`}</section>
     <${Drawer} title=${open.value || t("list.new")} open=${open.value !== null} onClose=${() => (open.value = null)}>${open.value !== null && html`<${File_} id=${open.value} done=${() => ((open.value = null), pages.again())} />`}<//>`;

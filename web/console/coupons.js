@@ -76,9 +76,12 @@ function Used({ id }) {
 function Left({ c }) {
   const shown = useSignal(false), pages = usePages(shown.value ? campaignPath(c.id, "/codes") : null);
   return html`<section><h2>${t("codes.left")}</h2><p class="muted">${t(standing(c) === "ended" || c.state === "paused" ? "codes.left.text" : "codes.left.open")}</p>
-    ${shown.value ? html`<${Fault} text=${pages.fault} again=${pages.again} /><${Table} name=${t("codes.left")} rows=${pages.items} empty=${t("codes.left.none")} columns=${[{ title: t("coupon.code"), show: (/** @type {any} */ x) => html`<code>${x.code}</code>` }]} /><${Pager} pages=${pages} />`
-      : html`<div class="row"><button type="button" data-act="codes" onClick=${() => (shown.value = true)}>${t("codes.show")}</button><a class="button" href=${campaignPath(c.id, "/codes?format=csv")} download=${c.id + "-codes.csv"}>${t("csv.all")}</a></div>`}</section>`;
+    ${shown.value ? html`<${Fault} text=${pages.fault} again=${pages.again} /><${Table} name=${t("codes.left")} rows=${pages.items} empty=${t("codes.left.none")} columns=${[{ title: t("coupon.code"), show: (/** @type {any} */ x) => html`<code>${x.code}</code>` }]} /><${Pager} pages=${pages}><${CodesCSV} id=${c.id} /><//>`
+      : html`<div class="row"><button type="button" data-act="codes" onClick=${() => (shown.value = true)}>${t("codes.show")}</button><${CodesCSV} id=${c.id} /></div>`}</section>`;
 }
+
+/** The codes that are left, as the server's own file. @param {{id: string}} props */
+const CodesCSV = ({ id }) => html`<a class="button" href=${campaignPath(id, "/codes?format=csv")} download=${id + "-codes.csv"}>${t("csv.all")}</a>`;
 
 /** More codes from a file: all of them, or none. @param {{id: string, ended: boolean, done: () => void}} props */
 function Import({ id, ended, done }) {

@@ -10,9 +10,12 @@ import { AllCSV, change, confirm, Fault, Filter, Filters, Head, may, Pager, say,
 // Statuses of deliveries, as the API filters by them.
 const statuses = ["pending", "delivered", "failed"];
 
+/** The mark of a webhook. @param {any} e */
+const dot = (e) => (e.disabled ? "warn" : e.failing_since ? "bad" : "ok");
+
 export function Events() {
   const sinks = useGet("/v1/event-sinks", { every: 5000 }), hooks = useGet("/v1/webhook-endpoints", { every: 10_000 }), secret = useSignal("");
-  const id = at.value.query.get("open") || "", open = hooks.value?.items.find((/** @type {any} */ e) => e.id === id);
+  const q = at.value.query, id = q.get("open") || "", open = hooks.value?.items.find((/** @type {any} */ e) => e.id === id);
   const add = () => confirm({
     title: t("hook.add"), text: t("hook.add.text"), action: t("hook.add"), fields: [{ name: "url", label: t("hook.url"), type: "url" }, { name: "description", label: t("hook.description"), required: false }],
     do: async (v) => {
@@ -30,21 +33,33 @@ export function Events() {
       do: async () => { await change("PATCH", path(e), { disabled: !e.disabled }); say(t("act.done", { what: t(verb), name: e.url })); hooks.again(); },
     });
   };
+  const word = (q.get("q") || "").toLowerCase(), is = q.get("standing") || "";
+  const shown = hooks.value?.items.filter((/** @type {any} */ e) => (!word || (e.url + " " + e.description).toLowerCase().includes(word)) && (!is || dot(e) === is)) ?? null;
+  const sinkColumns = [
+    { title: t("sink"), show: (/** @type {any} */ s) => s.name },
+    { title: t("standing"), show: (/** @type {any} */ s) => html`<span class=${"dot " + (s.ok ? "ok" : "bad")}></span> ${s.ok ? t("ok") : s.problem}`, text: (/** @type {any} */ s) => (s.ok ? t("ok") : s.problem) },
+    { title: t("behind"), number: true, show: (/** @type {any} */ s) => number(s.behind) },
+    { title: t("tile.lag"), number: true, show: (/** @type {any} */ s) => brief(s.lag_ms) },
+    { title: t("published"), number: true, show: (/** @type {any} */ s) => number(s.published) },
+  ];
+  const stands = (/** @type {any} */ e) => (e.disabled ? e.disabled_reason || t("disabled") : e.failing_since ? t("failing", { at: exact(e.failing_since) }) : t("ok"));
+  const hookColumns = [
+    { title: t("hook.url"), show: (/** @type {any} */ e) => html`<button type="button" class="link" data-open=${e.id} onClick=${() => ask({ open: e.id })}>${e.url}</button><br /><small class="muted">${e.description}</small>`, text: (/** @type {any} */ e) => e.url },
+    { title: t("standing"), show: (/** @type {any} */ e) => html`<span class=${"dot " + dot(e)}></span> ${stands(e)}`, text: stands },
+  ];
+  const hookFile = [{ title: t("w.id"), show: (/** @type {any} */ e) => e.id }, ...hookColumns, { title: t("hook.description"), show: (/** @type {any} */ e) => e.description }];
   return html`<${Head} title=${t("screen.events")}>${may("admin") && html`<button type="button" class="primary" data-act="hook-add" onClick=${add}>${t("hook.add")}</button>`}<//>
     <${Fault} text=${sinks.fault || hooks.fault} again=${() => (sinks.again(), hooks.again())} />
     ${secret.value && html`<p class="note warn">${t("hook.secret")} <code>${secret.value}</code> <button type="button" onClick=${() => (secret.value = "")}>${t("close")}</button></p>`}
-    <section><h2>${t("sinks")}</h2><${Table} name=${t("sinks")} rows=${sinks.value?.items || null} empty=${t("sinks.none")} columns=${[
-      { title: t("sink"), show: (/** @type {any} */ s) => s.name },
-      { title: t("standing"), show: (/** @type {any} */ s) => html`<span class=${"dot " + (s.ok ? "ok" : "bad")}></span> ${s.ok ? t("ok") : s.problem}` },
-      { title: t("behind"), number: true, show: (/** @type {any} */ s) => number(s.behind) },
-      { title: t("tile.lag"), number: true, show: (/** @type {any} */ s) => brief(s.lag_ms) },
-      { title: t("published"), number: true, show: (/** @type {any} */ s) => number(s.published) },
-    ]} /><p class="muted">${t("dead.consumers")} <code>dibs events dead list</code></p></section>
-    <section><h2>${t("hooks")}</h2><${Table} name=${t("hooks")} rows=${hooks.value?.items || null} empty=${t("hooks.none")} columns=${[
-      { title: t("hook.url"), show: (/** @type {any} */ e) => html`<button type="button" class="link" data-open=${e.id} onClick=${() => ask({ open: e.id })}>${e.url}</button><br /><small class="muted">${e.description}</small>` },
-      { title: t("standing"), show: (/** @type {any} */ e) => html`<span class=${"dot " + (e.disabled ? "warn" : e.failing_since ? "bad" : "ok")}></span> ${e.disabled ? e.disabled_reason || t("disabled") : e.failing_since ? t("failing", { at: exact(e.failing_since) }) : t("ok")}` },
+    <section><h2>${t("sinks")}</h2><${Table} name=${t("sinks")} rows=${sinks.value?.items || null} empty=${t("sinks.none")} columns=${sinkColumns} />
+      <div class="row pager"><p class="muted">${t("dead.consumers")} <code>dibs events dead list</code></p><div class="grow"></div><${AllCSV} name="sinks.csv" columns=${sinkColumns} rows=${sinks.value?.items || []} /></div></section>
+    <section><h2>${t("hooks")}</h2>
+    <${Filters}><${Filter} label=${t("search")} value=${q.get("q") || ""} change=${(/** @type {string} */ v) => ask({ q: v })} />
+      <${Filter} label=${t("standing")} value=${is} change=${(/** @type {string} */ v) => ask({ standing: v })} options=${[["", t("all")], ["ok", t("ok")], ["bad", t("hook.failing")], ["warn", t("disabled")]]} /><//>
+    <${Table} name=${t("hooks")} rows=${shown} empty=${t(word || is ? "match.none" : "hooks.none")} columns=${[
+      ...hookColumns,
       { title: t("actions"), show: (/** @type {any} */ e) => may("admin") && html`<div class="row"><button type="button" data-act=${e.disabled ? "enable" : "disable"} onClick=${() => flip(e)}>${t(e.disabled ? "enable" : "disable")}</button><button type="button" class="danger" data-act="hook-drop" onClick=${() => drop(e)}>${t("hook.drop")}</button></div>` },
-    ]} /></section>
+    ]} /><div class="row pager"><div class="grow"></div><${AllCSV} name="webhooks.csv" columns=${hookFile} rows=${shown || []} /></div></section>
     <${Drawer} title=${open?.url || ""} open=${!!open} onClose=${() => ask({ open: "", delivery: "" })}>${open && html`<${Deliveries} e=${open} />`}<//>`;
 }
 

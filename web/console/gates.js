@@ -5,9 +5,9 @@ import { campaignPath } from "../lib/api.js";
 import { exact, milliseconds, number, percent, span, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
 import { drawAgain, entryOf, rule } from "./draw.js";
-import { Standing } from "./phase.js";
+import { standing, Standing } from "./phase.js";
 import { Link } from "./route.js";
-import { change, confirm, Fault, Field, Head, may, Pager, say, Table, Tile, useGet, usePages, When } from "./ui.js";
+import { AllCSV, change, confirm, Fault, Field, Head, may, Pager, say, Table, Tile, useGet, usePages, When } from "./ui.js";
 
 /** How many wait, and up to which place users are admitted, by campaign, as this node sees it. @param {boolean} [on] asks for nothing without it */
 export function useRooms(on = true) {
@@ -32,17 +32,19 @@ export function useRooms(on = true) {
 }
 
 export function Gates() {
-  const pages = usePages("/v1/campaigns", 20, 0, { name: "rooms", keep: (/** @type {any} */ c) => c.gate?.room }), rows = pages.items, rooms = useRooms();
+  const keep = (/** @type {any} */ c) => c.gate?.room, pages = usePages("/v1/campaigns", 20, 0, { name: "rooms", keep }), rooms = useRooms();
+  const columns = [
+    { title: t("campaign"), show: (/** @type {any} */ c) => html`<${Link} to=${"/gates/" + encodeURIComponent(c.id)}>${c.title}<//><br /><small class="muted">${c.id}</small>` },
+    { title: t("kind"), show: (/** @type {any} */ c) => t("mode." + c.gate.room.mode) },
+    { title: t("standing"), show: (/** @type {any} */ c) => html`<${Standing} c=${c} />`, text: (/** @type {any} */ c) => t("standing." + standing(c)) },
+    { title: t("room.rate"), show: (/** @type {any} */ c) => (c.gate.room.rate ? rate(c.gate.room) : "–") },
+    { title: t("room.waiting"), number: true, show: (/** @type {any} */ c) => count(rooms[c.id]?.waiting) },
+    { title: t("room.admitted"), number: true, show: (/** @type {any} */ c) => count(rooms[c.id]?.admitted) },
+    { title: t("lottery.closes"), show: (/** @type {any} */ c) => html`<${When} at=${c.gate.room.registration_closes_at} />`, text: (/** @type {any} */ c) => (c.gate.room.registration_closes_at ? exact(c.gate.room.registration_closes_at) : "") },
+  ];
   return html`<${Head} title=${t("screen.gates")} /><p class="muted">${t("gates.text")}</p><${Fault} text=${pages.fault} again=${pages.again} />
-    <${Table} name=${t("screen.gates")} rows=${rows} empty=${t("gates.none")} columns=${[
-      { title: t("campaign"), show: (/** @type {any} */ c) => html`<${Link} to=${"/gates/" + encodeURIComponent(c.id)}>${c.title}<//><br /><small class="muted">${c.id}</small>` },
-      { title: t("kind"), show: (/** @type {any} */ c) => t("mode." + c.gate.room.mode) },
-      { title: t("standing"), show: (/** @type {any} */ c) => html`<${Standing} c=${c} />` },
-      { title: t("room.rate"), show: (/** @type {any} */ c) => (c.gate.room.rate ? rate(c.gate.room) : "–") },
-      { title: t("room.waiting"), number: true, show: (/** @type {any} */ c) => count(rooms[c.id]?.waiting) },
-      { title: t("room.admitted"), number: true, show: (/** @type {any} */ c) => count(rooms[c.id]?.admitted) },
-      { title: t("lottery.closes"), show: (/** @type {any} */ c) => html`<${When} at=${c.gate.room.registration_closes_at} />` },
-    ]} /><${Pager} pages=${pages} />`;
+    <${Table} name=${t("screen.gates")} rows=${pages.items} empty=${t("gates.none")} columns=${columns} />
+    <${Pager} pages=${pages}><${AllCSV} name="rooms.csv" columns=${[{ title: t("w.id"), show: (/** @type {any} */ c) => c.id }, { title: t("w.title"), show: (/** @type {any} */ c) => c.title }, ...columns.slice(1)]} path="/v1/campaigns" keep=${keep} /><//>`;
 }
 
 /** A number, or a dash for none. @param {number|undefined} n */

@@ -4,7 +4,7 @@ import { html, useSignal } from "../lib/html.js";
 import { brief, number } from "../lib/format.js";
 import { t } from "../lib/text.js";
 import { ask, at } from "./route.js";
-import { Fault, Filter, Filters, Head, may, Table, Tile, useGet } from "./ui.js";
+import { AllCSV, Fault, Filter, Filters, Head, may, Table, Tile, useGet } from "./ui.js";
 
 export function Health() {
   const got = useGet("/readyz", { every: 3000 }), alive = useGet("/healthz"), h = got.value;
@@ -28,27 +28,33 @@ const areas = ["settings", "machine", "engine", "ledger"];
 function Doctor() {
   const on = useSignal(false), got = useGet(on.value ? "/v1/doctor" : null), all = got.value?.items;
   const count = (/** @type {string} */ s) => number(all.filter((/** @type {any} */ f) => f.standing === s).length);
+  const rows = all ? [...all].sort((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area)) : null, stands = (/** @type {any} */ f) => t("doctor.is." + f.standing.toLowerCase());
+  const columns = [
+    { title: t("standing"), show: (/** @type {any} */ f) => html`<span class="standing"><span class=${"dot " + dots[f.standing]}></span> ${stands(f)}</span>`, text: stands },
+    { title: t("doctor.area"), show: (/** @type {any} */ f) => t("doctor.of." + f.area) },
+    { title: t("doctor.subject"), show: (/** @type {any} */ f) => f.subject },
+    { title: t("doctor.found"), show: (/** @type {any} */ f) => html`${f.found}${f.wanted && html`<div class="muted">${t("doctor.wanted")} ${f.wanted}</div>`}${f.remedy && html`<div class="muted">${t("doctor.remedy")} ${f.remedy}</div>`}`,
+      text: (/** @type {any} */ f) => [f.found, f.wanted && t("doctor.wanted") + " " + f.wanted, f.remedy && t("doctor.remedy") + " " + f.remedy].filter(Boolean).join(" ") },
+  ];
   return html`<section id="doctor"><div class="row title"><h2>${t("doctor")}</h2><div class="grow"></div><button type="button" data-act="examine" onClick=${() => (on.value ? got.again() : (on.value = true))}>${t(on.value ? "doctor.again" : "doctor.do")}</button></div>
     ${!on.value ? html`<p class="muted">${t("doctor.text")}</p>` : html`<${Fault} text=${got.fault} again=${got.again} />
     ${all && html`<p class="muted" role="status">${t("doctor.sum", { ok: count("OK"), warn: count("WARN"), fail: count("FAIL") })}</p>`}
-    <${Table} name=${t("doctor")} rows=${all ? [...all].sort((a, b) => areas.indexOf(a.area) - areas.indexOf(b.area)) : null} empty=${t("doctor.none")} columns=${[
-      { title: t("standing"), show: (/** @type {any} */ f) => html`<span class="standing"><span class=${"dot " + dots[f.standing]}></span> ${t("doctor.is." + f.standing.toLowerCase())}</span>` },
-      { title: t("doctor.area"), show: (/** @type {any} */ f) => t("doctor.of." + f.area) },
-      { title: t("doctor.subject"), show: (/** @type {any} */ f) => f.subject },
-      { title: t("doctor.found"), show: (/** @type {any} */ f) => html`${f.found}${f.wanted && html`<div class="muted">${t("doctor.wanted")} ${f.wanted}</div>`}${f.remedy && html`<div class="muted">${t("doctor.remedy")} ${f.remedy}</div>`}` },
-    ]} />`}</section>`;
+    <${Table} name=${t("doctor")} rows=${rows} empty=${t("doctor.none")} columns=${columns} />
+    ${rows && html`<div class="row pager"><div class="grow"></div><${AllCSV} name="doctor.csv" columns=${columns} rows=${rows} /></div>`}`}</section>`;
 }
 
 /** The settings of this node with their sources. */
 function Settings() {
   const got = useGet("/v1/settings"), q = at.value.query, word = (q.get("setting") || "").toLowerCase(), own = q.get("every") !== "1";
   const rows = got.value?.items.filter((/** @type {any} */ s) => (!word || (s.key + " " + s.value).toLowerCase().includes(word)) && (!own || s.from !== "default")) ?? null;
+  const columns = [
+    { title: t("setting"), show: (/** @type {any} */ s) => html`<code>${s.key}</code>`, text: (/** @type {any} */ s) => s.key },
+    { title: t("setting.value"), show: (/** @type {any} */ s) => (s.value === "" ? html`<span class="muted">–</span>` : s.value), text: (/** @type {any} */ s) => s.value },
+    { title: t("setting.from"), show: (/** @type {any} */ s) => (s.from === "default" ? html`<span class="muted">${t("setting.default")}</span>` : html`<code>${s.from}</code>`), text: (/** @type {any} */ s) => (s.from === "default" ? t("setting.default") : s.from) },
+  ];
   return html`<section id="settings"><h2>${t("settings")}</h2><${Filters}><${Filter} label=${t("search")} value=${q.get("setting") || ""} change=${(/** @type {string} */ v) => ask({ setting: v })} />
       <${Filter} label=${t("setting.from")} value=${own ? "" : "1"} change=${(/** @type {string} */ v) => ask({ every: v })} options=${[["", t("setting.own")], ["1", t("all")]]} /><//>
     <${Fault} text=${got.fault} again=${got.again} />
-    <${Table} name=${t("settings")} rows=${rows && rows.map((/** @type {any} */ s) => ({ ...s, id: s.key }))} empty=${t("settings.none")} columns=${[
-      { title: t("setting"), show: (/** @type {any} */ s) => html`<code>${s.key}</code>` },
-      { title: t("setting.value"), show: (/** @type {any} */ s) => (s.value === "" ? html`<span class="muted">–</span>` : s.value) },
-      { title: t("setting.from"), show: (/** @type {any} */ s) => (s.from === "default" ? html`<span class="muted">${t("setting.default")}</span>` : html`<code>${s.from}</code>`) },
-    ]} /></section>`;
+    <${Table} name=${t("settings")} rows=${rows && rows.map((/** @type {any} */ s) => ({ ...s, id: s.key }))} empty=${t("settings.none")} columns=${columns} />
+    ${rows && html`<div class="row pager"><div class="grow"></div><${AllCSV} name="settings.csv" columns=${columns} rows=${rows} /></div>`}</section>`;
 }

@@ -3,9 +3,10 @@
 import { Drawer } from "../lib/box.js";
 import { now } from "../lib/clock.js";
 import { html, useSignal } from "../lib/html.js";
-import { date, time } from "../lib/format.js";
+import { date, exact, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
-import { change, confirm, Fault, faultsOf, Field, Head, Pager, roles, say, saying, Secret, Table, usePages, When, who } from "./ui.js";
+import { ask, at } from "./route.js";
+import { AllCSV, change, confirm, Fault, faultsOf, Field, Filter, Filters, Head, Pager, roles, say, saying, Secret, Table, usePages, When, who } from "./ui.js";
 
 // A key that ends within this time is shown as one that needs a successor, in milliseconds.
 const endsSoon = 7 * 864e5;
@@ -21,7 +22,10 @@ export function keyState(k) {
 const dots = { valid: "ok", soon: "warn", expired: "", revoked: "bad" };
 
 export function Keys() {
-  const pages = usePages("/v1/keys", 50), open = useSignal(false), made = useSignal(/** @type {any} */ (null));
+  const q = at.value.query, word = (q.get("q") || "").toLowerCase(), is = q.get("standing") || "", role = q.get("role") || "";
+  const keep = (/** @type {any} */ k) => (!word || (k.id + " " + k.name).toLowerCase().includes(word)) && (!is || keyState(k) === is) && (!role || k.role === role);
+  const only = word || is || role ? { name: [word, is, role].map(encodeURIComponent).join("/"), keep } : null;
+  const pages = usePages("/v1/keys", 50, 0, only), open = useSignal(false), made = useSignal(/** @type {any} */ (null));
   const show = (/** @type {any} */ k) => ((made.value = k), pages.again());
   const rotate = (/** @type {any} */ k) => confirm({
     title: t("key.rotate"), text: t("key.rotate.text", { name: k.name }), action: t("key.rotate"),
@@ -32,25 +36,35 @@ export function Keys() {
     title: t("key.revoke"), text: t(k.id === who.peek()?.key_id ? "key.revoke.self" : "key.revoke.text", { name: k.name }), action: t("key.revoke"), danger: true,
     do: async () => { await change("DELETE", "/v1/keys/" + encodeURIComponent(k.id)); say(t("act.done", { what: t("key.revoked"), name: k.name })); pages.again(); },
   });
+  const columns = [
+    { title: t("key.name"), show: (/** @type {any} */ k) => html`<b>${k.name}</b>${k.id === who.value?.key_id && html` <span class="tag good">${t("key.yours")}</span>`}${k.person && html` <span class="tag">${t("key.person")}</span>`}<br /><small class="muted">${k.id}</small><br /><small class="muted">${t("key.made", { at: date(k.created_at) })}</small>`, text: (/** @type {any} */ k) => k.name },
+    { title: t("key.role"), show: (/** @type {any} */ k) => html`<span class="tag">${t("role." + k.role)}</span>`, text: (/** @type {any} */ k) => t("role." + k.role) },
+    { title: t("key.scopes"), show: (/** @type {any} */ k) => html`<${Scopes} of=${k.scopes} />`, text: (/** @type {any} */ k) => scoped(k.scopes).map((s) => t("member", { name: t("scope." + s), value: k.scopes[s].join(" ") })).join(t("semicolon")) || t("key.unscoped") },
+    { title: t("standing"), show: (/** @type {any} */ k) => html`<span class="standing"><span class=${"dot " + dots[keyState(k)]}></span> ${t("key.is." + keyState(k))}</span>${k.expires_at && !k.revoked_at && html`<br /><small class="muted">${t("key.until", { at: time(k.expires_at) })}</small>`}`, text: (/** @type {any} */ k) => t("key.is." + keyState(k)) },
+    { title: t("key.used"), show: (/** @type {any} */ k) => html`<${When} at=${k.last_used_at} none=${t("never")} />`, text: (/** @type {any} */ k) => (k.last_used_at ? exact(k.last_used_at) : t("never")) },
+  ];
+  const file = [{ title: t("w.id"), show: (/** @type {any} */ k) => k.id }, ...columns, { title: t("key.created"), show: (/** @type {any} */ k) => exact(k.created_at) }, { title: t("key.expires"), show: (/** @type {any} */ k) => (k.expires_at ? exact(k.expires_at) : "") }];
   const works = (/** @type {any} */ k) => ["valid", "soon"].includes(keyState(k));
   return html`<${Head} title=${t("screen.keys")}><button type="button" class="primary" data-act="new-key" onClick=${() => (open.value = true)}>${t("key.new")}</button><//>
     <p class="muted">${t("keys.text")}</p>
     ${made.value && (made.value.secret ? html`<${Secret} label=${t("key.secret", { name: made.value.name })} text=${made.value.secret} close=${() => (made.value = null)} />`
       : html`<p class="note warn" role="status">${t("key.secret.lost", { name: made.value.name })}</p>`)}
     <${Fault} text=${pages.fault} again=${pages.again} />
-    <${Table} name=${t("screen.keys")} rows=${pages.items} empty=${t("keys.none")} columns=${[
-      { title: t("key.name"), show: (/** @type {any} */ k) => html`<b>${k.name}</b>${k.id === who.value?.key_id && html` <span class="tag good">${t("key.yours")}</span>`}${k.person && html` <span class="tag">${t("key.person")}</span>`}<br /><small class="muted">${k.id}</small><br /><small class="muted">${t("key.made", { at: date(k.created_at) })}</small>` },
-      { title: t("key.role"), show: (/** @type {any} */ k) => html`<span class="tag">${t("role." + k.role)}</span>` },
-      { title: t("key.scopes"), show: (/** @type {any} */ k) => html`<${Scopes} of=${k.scopes} />` },
-      { title: t("standing"), show: (/** @type {any} */ k) => html`<span class="standing"><span class=${"dot " + dots[keyState(k)]}></span> ${t("key.is." + keyState(k))}</span>${k.expires_at && !k.revoked_at && html`<br /><small class="muted">${t("key.until", { at: time(k.expires_at) })}</small>`}` },
-      { title: t("key.used"), show: (/** @type {any} */ k) => html`<${When} at=${k.last_used_at} none=${t("never")} />` },
+    <${Filters}><${Filter} label=${t("search")} value=${q.get("q") || ""} change=${(/** @type {string} */ v) => ask({ q: v })} />
+      <${Filter} label=${t("standing")} value=${is} change=${(/** @type {string} */ v) => ask({ standing: v })} options=${[["", t("all")], ...Object.keys(dots).map((s) => [s, t("key.is." + s)])]} />
+      <${Filter} label=${t("key.role")} value=${role} change=${(/** @type {string} */ v) => ask({ role: v })} options=${[["", t("all")], ...roles.map((r) => [r, t("role." + r)])]} /><//>
+    <${Table} name=${t("screen.keys")} rows=${pages.items} empty=${t(only ? "match.none" : "keys.none")} columns=${[
+      ...columns,
       { title: t("actions"), show: (/** @type {any} */ k) => works(k) && html`<div class="row tight">${!k.person && html`<button type="button" data-act="rotate" onClick=${() => rotate(k)}>${t("key.rotate")}</button>`}<button type="button" class="danger" data-act="revoke" onClick=${() => revoke(k)}>${t("key.revoke")}</button></div>` },
-    ]} /><${Pager} pages=${pages} />
+    ]} /><${Pager} pages=${pages}><${AllCSV} name="keys.csv" columns=${file} path="/v1/keys" keep=${keep} /><//>
     <${Drawer} title=${t("key.new")} open=${open.value} onClose=${() => (open.value = false)}>${open.value && html`<${Form} done=${(/** @type {any} */ k) => ((open.value = false), show(k))} />`}<//>`;
 }
 
+/** The kinds of scopes that a key has. @param {any} of */
+const scoped = (of) => ["campaigns", "merchants", "actions"].filter((k) => of?.[k]?.length);
+
 /** What narrows a role. @param {{of: any}} props */
-const Scopes = ({ of }) => (!of ? html`<span class="muted">${t("key.unscoped")}</span>` : html`<ul class="scopes">${["campaigns", "merchants", "actions"].filter((k) => of[k]?.length).map((k) => html`<li><span class="muted">${t("scope." + k)}</span> ${of[k].map((/** @type {string} */ v) => html`<code>${v}</code> `)}</li>`)}</ul>`);
+const Scopes = ({ of }) => (!of ? html`<span class="muted">${t("key.unscoped")}</span>` : html`<ul class="scopes">${scoped(of).map((k) => html`<li><span class="muted">${t("scope." + k)}</span> ${of[k].map((/** @type {string} */ v) => html`<code>${v}</code> `)}</li>`)}</ul>`);
 
 /** The words of a list that people write with commas or spaces; undefined for none. @param {string} text */
 const words = (text) => (text.trim() ? text.split(/[\s,，]+/).filter(Boolean) : undefined);

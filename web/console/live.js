@@ -31,5 +31,5 @@ export function Holders({ id }) {
     { title: t("quantity"), number: true, show: (/** @type {any} */ c) => number(c.quantity) },
     { title: t("status"), show: (/** @type {any} */ c) => html`<${Status} c=${c} />` },
     { title: t("at"), show: (/** @type {any} */ c) => html`<${When} at=${c.created_at} />` },
-  ]} /></section>`;
+  ]} /><div class="row"><a class="button" href=${"/v1/claims?format=csv&" + at} download=${id + ".csv"}>${t("csv.all")}</a></div></section>`;
 }

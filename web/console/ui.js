@@ -154,13 +154,13 @@ async function everyRow(path, keep = () => true) {
   }
 }
 
-/** A button for a file of all pages of a list. @param {{name: string, columns: Column[], path: string, keep?: (row: any) => boolean}} props */
-export function AllCSV({ name, columns, path, keep }) {
+/** A button for a file of all pages of a list; rows are those of a list that has no pages. @param {{name: string, columns: Column[], path?: string, rows?: any[], keep?: (row: any) => boolean}} props */
+export function AllCSV({ name, columns, path = "", rows, keep }) {
   const busy = useSignal(false);
   const act = async () => {
     busy.value = true;
     try {
-      saveCSV(name, columns, await everyRow(path, keep));
+      saveCSV(name, columns, rows || (await everyRow(path, keep)));
     } catch (e) {
       say(saying(e), "bad");
     }

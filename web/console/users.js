@@ -4,7 +4,7 @@ import { html } from "../lib/html.js";
 import { exact, number } from "../lib/format.js";
 import { t } from "../lib/text.js";
 import { ask, at, Link } from "./route.js";
-import { change, confirm, Fault, Filter, Filters, Head, Invalid, Pager, say, Table, useGet, usePages } from "./ui.js";
+import { AllCSV, change, confirm, Fault, Filter, Filters, Head, Invalid, Pager, say, Table, useGet, usePages } from "./ui.js";
 
 export function Users() {
   const user = at.value.query.get("user") || "", pages = usePages("/v1/erasures", 20, 5000);
@@ -18,17 +18,19 @@ export function Users() {
       pages.again();
     },
   });
+  const columns = [
+    { title: t("w.id"), show: (/** @type {any} */ e) => html`<code>${e.id}</code>`, text: (/** @type {any} */ e) => e.id },
+    { title: t("user"), show: (/** @type {any} */ e) => e.user_id || "–" },
+    { title: t("standing"), show: (/** @type {any} */ e) => html`${t("erasure." + e.state)} <small class="muted">${e.waits_for.join(", ")}</small>`, text: (/** @type {any} */ e) => [t("erasure." + e.state), ...e.waits_for].join(" ") },
+    { title: t("erased"), number: true, show: (/** @type {any} */ e) => number(Object.values(e.erased || {}).reduce((a, b) => a + Number(b), 0)) },
+    { title: t("at"), show: (/** @type {any} */ e) => exact(e.requested_at) },
+  ];
   return html`<${Head} title=${t("screen.users")}>${user && html`<button type="button" class="danger" onClick=${erase}>${t("erase")}</button>`}<//>
     <${Filters}><${Filter} label=${t("user")} value=${user} change=${(/** @type {string} */ v) => ask({ user: v })} /><//>
     ${user && html`<${Record} user=${user} key=${user} />`}
     <section><h2>${t("erasures")}</h2><${Fault} text=${pages.fault} again=${pages.again} />
-    <${Table} name=${t("erasures")} rows=${pages.items} empty=${t("erasures.none")} columns=${[
-      { title: t("filter.id"), show: (/** @type {any} */ e) => html`<code>${e.id}</code>` },
-      { title: t("user"), show: (/** @type {any} */ e) => e.user_id || "–" },
-      { title: t("standing"), show: (/** @type {any} */ e) => html`${t("erasure." + e.state)} <small class="muted">${e.waits_for.join(", ")}</small>` },
-      { title: t("erased"), number: true, show: (/** @type {any} */ e) => number(Object.values(e.erased || {}).reduce((a, b) => a + Number(b), 0)) },
-      { title: t("at"), show: (/** @type {any} */ e) => exact(e.requested_at) },
-    ]} /><${Pager} pages=${pages} /></section>`;
+    <${Table} name=${t("erasures")} rows=${pages.items} empty=${t("erasures.none")} columns=${columns} />
+    <${Pager} pages=${pages}><${AllCSV} name="erasures.csv" columns=${columns} path="/v1/erasures" /><//></section>`;
 }
 
 /** What there is about a user. @param {{user: string}} props */
