@@ -75,7 +75,8 @@ type Measure struct {
 	// PerSecond are the rates since the measure before.
 	PerSecond Rates `json:"per_second"`
 	Sums      Sums  `json:"sums"`
-	// Latency is how long claims spent in the engine since the measure before.
+	// Latency is how long claims spent in the engine since the measure before: those of
+	// all campaigns, since an engine times no campaign alone.
 	Latency Latency `json:"latency"`
 }
 

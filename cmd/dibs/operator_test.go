@@ -145,6 +145,8 @@ func operatorsDay(s *shop, _ string) {
 	}
 	page.await(`document.querySelector("#granted")?.textContent === "10" && document.querySelector("#remaining").textContent === "15"`)
 	page.await(`document.querySelector("#sums").dataset.state === "good" && ["engine", "journal", "ledger"].every((n) => document.querySelector("[data-sum=" + n + "]").textContent === "10")`)
+	// The engine times no campaign alone, and the screen does not say so.
+	page.await(`[...document.querySelectorAll("#live .tile")].some((t) => t.innerText.includes("Engine latency, p99") && t.innerText.includes("of all campaigns on all nodes"))`)
 	page.act("pause", "Pause")
 	page.shows("Paused")
 	page.act("resume", "Resume")

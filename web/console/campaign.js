@@ -59,7 +59,7 @@ function Live({ m, data }) {
       <${Tile} label=${t("remaining")} value=${html`<span id="remaining">${number(s.remaining)}</span>`} detail=${t("of.stock", { n: number(s.stock) })} kind=${s.low ? "warn" : ""} />
       <${Tile} label=${t("granted")} value=${html`<span id="granted">${number(s.granted)}</span>`} detail=${percent(s.stock ? s.granted / s.stock : 0)} />
       <${Tile} label=${t("tile.grants")} value=${short(m.per_second.granted)} detail=${t("per.second")} />
-      <${Tile} label=${t("latency.p99")} value=${m.latency.count ? brief(m.latency.p99_ms) : "–"} detail=${m.latency.count ? t("latency.rest", { p50: brief(m.latency.p50_ms), p90: brief(m.latency.p90_ms) }) : t("latency.none")} />
+      <${Tile} label=${t("latency.engine")} value=${m.latency.count ? brief(m.latency.p99_ms) : "–"} detail=${html`${m.latency.count ? t("latency.rest", { p50: brief(m.latency.p50_ms), p90: brief(m.latency.p90_ms) }) : t("latency.none")}<br />${t("latency.engine.of")}`} />
     </div>
     <${Sums} sums=${m.sums} stock=${s.stock} />
     <div class="two"><${Chart} label=${t("chart.stock")} data=${[data[0], data[1]]} lines=${[{ label: t("remaining"), colour: "--brand", fill: true }]} />
