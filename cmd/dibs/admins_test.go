@@ -79,7 +79,7 @@ func byKeyboard(s *shop) {
 	page.await(`!!document.querySelector("[name=audience]")`)
 	page.tabTo("form button.primary")
 	page.keys("\r")
-	page.shows("amount: 999")
+	page.shows("CN¥9.99")
 	page.tabTo("form button.primary")
 	page.keys("\r")
 	page.shows("Engine = journal = ledger")

@@ -133,7 +133,7 @@ func operatorsDay(s *shop, _ string) {
 	page.fill("pay", "")
 	page.click("Next")
 	page.click("Next")
-	page.shows(`amount: 1250`)
+	page.shows("CN¥12.50")
 	page.click("Publish")
 	page.shows("Engine = journal = ledger")
 	if text := tells[string](page, "document.querySelector('h1').textContent"); text != "Mugs <b>at</b> noon" {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,10 +13,11 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
-// everyField is what the wizard's fields get, step by step.
+// everyField is what the wizard's fields get, step by step, and what its review says of them.
 var everyField = []struct {
 	id, kind string
 	steps    []map[string]string
+	says     []string
 }{
 	{"sale", "sale", []map[string]string{
 		{"title": "All of a sale", "comment": "for tests", "starts": "2031-05-01T12:00", "ends": "2031-05-01T13:30"},
@@ -25,16 +27,16 @@ var everyField = []struct {
 			"room": "fifo", "rate": "120", "per": "1m", "burst": "7", "opens": "2031-05-01T11:45", "most": "5000", "ticket": "1", "lifetime": "90s", "bits": "12",
 			"limits": "user 5/10s\ncampaign 500/1s leaky burst 100 wait 2s",
 		},
-	}},
+	}, []string{"All of a sale", "May 1, 2031, 12:00", "May 1, 2031, 13:30", "CN¥12.50", "From unit 2 on\n50%", "1.5 minutes", "by arrival, 120 in 1 minute", "May 1, 2031, 11:45", "5,000", "500 in 1 second, 100 at once"}},
 	{"coupon", "coupon", []map[string]string{
 		{"title": "All of a coupon", "starts": "2031-05-01T12:00", "ends": "2031-05-02T12:00"},
 		{"source": "codes", "count": "30", "pattern": "MAY-XXXX-XXXX"},
 		{"until": "2031-06-01T00:00:30", "limit": "2"},
 		{"room": "lottery", "closes": "2031-05-01T10:00", "winners": "9", "value": "the closing index", "most": "700"},
-	}},
+	}, []string{"MAY-XXXX-XXXX", "Jun 1, 2031, 00:00", "lottery", "May 1, 2031, 10:00", "the closing index"}},
 }
 
-// TestWizard makes campaigns with every field of the wizard: the YAML that it shows makes the same campaign by `campaign
+// TestWizard makes campaigns with every field of the wizard: the YAML that it saves makes the same campaign by `campaign
 // apply`, and a copy is the same campaign later.
 func TestWizard(t *testing.T) {
 	d := startShop(t)
@@ -58,17 +60,22 @@ func TestWizard(t *testing.T) {
 				page.click("Next")
 				page.await(`new URLSearchParams(location.search).get("step") === "` + string(rune('2'+i)) + `"`)
 			}
-			text := tells[string](page, `document.querySelector("pre.yaml").textContent`)
+			s.reviewed(page, c.says)
+			text := s.savedYAML(page)
 			page.click("Save the draft")
 			page.shows("This is a draft")
 			made := s.terms(c.id)
 
+			// What the file makes is published.
+			_, err := s.admin.Campaigns.Publish(t.Context(), c.id)
+			s.must(err)
+			published := s.terms(c.id)
 			file := filepath.Join(t.TempDir(), "campaign.yaml")
 			s.must(os.WriteFile(file, []byte(strings.Replace(text, `id: "`+c.id+`"`, `id: "`+c.id+`-applied"`, 1)), 0o600))
 			key := s.server.await(t, s.server.out, `Admin key +(\S+)`)[1]
 			clitest.Run(t, []string{"DIBS_URL=" + s.url, "DIBS_ADMIN_KEY=" + key}, "campaign", "apply", "-f", file).Want(t, 0, c.id+"-applied")
-			if applied := s.terms(c.id + "-applied"); !reflect.DeepEqual(applied, made) {
-				t.Errorf("by the YAML\n%v\nby the wizard\n%v\n%s", applied, made, text)
+			if applied := s.terms(c.id + "-applied"); !reflect.DeepEqual(applied, published) {
+				t.Errorf("by the YAML\n%v\nby the wizard\n%v\n%s", applied, published, text)
 			}
 
 			page = s.console("/campaigns/new?copy="+c.id, english)
@@ -91,6 +98,36 @@ func TestWizard(t *testing.T) {
 		page.click("Save the draft")
 		page.shows("This line cannot be read: user five")
 	})
+}
+
+// reviewed looks at the last step of the wizard: what will be made stands there in words, and the YAML below, closed.
+func (s *shop) reviewed(page *tab, says []string) {
+	s.Helper()
+	text := tells[string](page, `document.querySelector("#review dl").innerText`)
+	for _, want := range says {
+		if !strings.Contains(text, want) {
+			s.Errorf("the review lacks %q:\n%s", want, text)
+		}
+	}
+	if raw := regexp.MustCompile(`\d{4}-\d\d-\d\dT|amount|undefined|NaN|\[object`).FindString(text); raw != "" {
+		s.Errorf("the review has %q:\n%s", raw, text)
+	}
+	if tells[bool](page, `document.querySelector("#review details").open`) {
+		s.Error("the YAML is open")
+	}
+}
+
+// savedYAML presses the button that saves the YAML, and returns the file. It is what the review shows.
+func (s *shop) savedYAML(page *tab) string {
+	s.Helper()
+	tells[bool](page, `(() => { const real = URL.createObjectURL; URL.createObjectURL = (b) => { b.text().then((t) => (window.kept = t)); return real(b); }; return true; })()`)
+	page.click("Save as YAML")
+	page.await(`!!window.kept`)
+	text := tells[string](page, "window.kept")
+	if shown := tells[string](page, `document.querySelector("pre.yaml").textContent`); shown != text {
+		s.Errorf("the review shows\n%s\nand saves\n%s", shown, text)
+	}
+	return text
 }
 
 // terms are what a campaign was made of, as the API has it. Moments of its window are told from its start on.

@@ -89,7 +89,7 @@ func screens() []screen {
 		{name: "console-rush-done", path: "/console/rush", act: rush, ready: `!!document.querySelector("#rush[data-state=done]")`},
 		{name: "console-wizard", path: "/console/campaigns/new", ready: `!!document.querySelector(".steps")`},
 		{name: "console-wizard-stock", path: "/console/campaigns/new?copy=redpacket-rain", act: `document.querySelectorAll(".steps button")[1].click()`, ready: `!!document.querySelector(".histogram")`},
-		{name: "console-wizard-review", path: "/console/campaigns/new", act: `document.querySelectorAll(".steps button")[4].click()`, ready: `!!document.querySelector("pre.yaml")`},
+		{name: "console-wizard-review", path: "/console/campaigns/new", act: `document.querySelectorAll(".steps button")[4].click()`, ready: `!!document.querySelector("#review dt")`},
 		{name: "console-orders", path: "/console/orders", ready: `!!document.querySelector("td")`},
 		{name: "console-order", path: "/console/orders", act: `document.querySelector("[data-open]").click()`, ready: `!!document.querySelector("dialog[open] .order")`},
 		{name: "console-products", path: "/console/products", ready: loaded},

@@ -2,7 +2,7 @@
 // A campaign while it runs: the stock, the rates, and whether engine, journal and ledger say the same.
 import { html, useEffect, useSignal } from "../lib/html.js";
 import { campaignPath, get } from "../lib/api.js";
-import { brief, milliseconds, money, number, percent, short, span, time } from "../lib/format.js";
+import { brief, money, number, percent, short, time } from "../lib/format.js";
 import { follow } from "../lib/stream.js";
 import { t } from "../lib/text.js";
 import { Chart } from "./chart.js";
@@ -11,6 +11,7 @@ import { Gate, Holders } from "./live.js";
 import { standing, Standing } from "./phase.js";
 import { AskAgain, change, confirm, Fault, faultsOf, Head, Invalid, may, say, saying, Tile, useGet } from "./ui.js";
 import { Link } from "./route.js";
+import { Terms } from "./terms.js";
 
 const kept = 600;
 
@@ -158,21 +159,3 @@ export const Promises = ({ title, list }) => html`<section class="promises"><h2>
   const is = p.finding === "held" ? "good" : p.finding === "broken" ? "bad" : "warn";
   return html`<li data-finding=${p.finding}><span class=${"tag " + is}>${t("finding." + is)}</span> <b>${t("promise." + p.promise.replace(/\W+/g, "_"))}</b> <small class="muted">${p.detail}</small></li>`;
 })}</ul></section>`;
-
-/** @param {{c: any}} props */
-function Terms({ c }) {
-  const rows = /** @type {[string, any][]} */ ([[t("limit"), number(c.limit_per_user)]]), g = c.gate || {};
-  if (c.limit_per_product) rows.push([t("limit.product"), number(c.limit_per_product)]);
-  if (c.price || c.product?.price) rows.push([t("price"), money(c.price || c.product.price)]);
-  for (const x of c.tiers || []) rows.push([t("tier.from", { n: x.from_unit }), percent(x.percent / 100)]);
-  if (c.pay_within) rows.push([t("pay.time"), span(milliseconds(c.pay_within))], [t("late"), t("late." + c.late_payment)]);
-  if (c.redpacket) rows.push([t("packet.total"), money(c.redpacket.total)], [t("packet.count"), number(c.redpacket.count)]);
-  if (c.valid_until_at) rows.push([t("validity.until"), time(c.valid_until_at)]);
-  if (c.valid_for) rows.push([t("validity.for"), span(milliseconds(c.valid_for))]);
-  if (g.audience) rows.push([t("gate.audience"), html`<${Link} to=${"/audiences" + (g.audience.followers_of ? "?merchant=" + encodeURIComponent(g.audience.followers_of) : "")}>${g.audience.list || g.audience.followers_of}<//>`]);
-  if (g.room) rows.push([t("gate.room"), html`<${Link} to=${"/gates/" + encodeURIComponent(c.id)}>${t("mode." + g.room.mode)}<//>${g.room.rate ? t("comma") + t("mode.rate", { n: number(g.room.rate) }) : ""}`]);
-  if (g.ticket) rows.push([t("gate.ticket"), g.ticket.work_bits ? t("ticket.bits", { n: g.ticket.work_bits }) : t("ticket.plain")]);
-  if (c.low_stock) rows.push([t("low.stock"), number(c.low_stock)]);
-  if (c.comment) rows.push([t("comment"), c.comment]);
-  return html`<section><h2>${t("terms")}</h2><dl class="facts">${rows.map(([k, v]) => html`<div><dt>${k}</dt><dd>${v}</dd></div>`)}</dl></section>`;
-}

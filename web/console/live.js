@@ -8,8 +8,8 @@ import { Status } from "./orders.js";
 import { Link } from "./route.js";
 import { Table, Tile, usePages, When } from "./ui.js";
 
-/** @param {any} l */
-const limited = (l) => t("limit.line", { n: number(l.rate), every: span(milliseconds(l.every) || 1000) }) + (l.burst ? t("comma") + t("limit.burst", { n: number(l.burst) }) : "") + (l.bucket === "leaky" ? t("comma") + t("limit.waits", { time: span(milliseconds(l.max_wait) || 1000) }) : "");
+/** A limit of claims in words. @param {any} l */
+export const limited = (l) => t("limit.line", { n: number(l.rate), every: span(milliseconds(l.every) || 1000) }) + (l.burst ? t("comma") + t("limit.burst", { n: number(l.burst) }) : "") + (l.bucket === "leaky" ? t("comma") + t("limit.waits", { time: span(milliseconds(l.max_wait) || 1000) }) : "");
 
 /** The gate of a campaign that has one. @param {{c: any}} props */
 export function Gate({ c }) {

@@ -2,13 +2,13 @@
 // A campaign, step by step: what it gives, how much, for how much, who may, and a last look.
 import { html, useEffect, useRef, useSignal } from "../lib/html.js";
 import { campaignPath, get } from "../lib/api.js";
-import { digits, milliseconds, minor } from "../lib/format.js";
+import { digits, milliseconds, minor, number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
 import { brief, limitLines, limitsOf, tierLines, tiersOf } from "./limits.js";
 import { ask, at, go } from "./route.js";
 import { change, Fault, faultsOf, Field, Head, Invalid, may, save, say, saying } from "./ui.js";
 import { classes, draw } from "./shares.js";
-import { money, number } from "../lib/format.js";
+import { Facts, row, sum, termsOf } from "./terms.js";
 import { yaml } from "./yaml.js";
 
 const steps = ["kind", "stock", "terms", "gate", "review"];
@@ -99,7 +99,7 @@ export function Wizard() {
   const began = useRef(step);
   useEffect(() => {
     // A keyboard goes on where the step begins.
-    if (began.current !== step) /** @type {HTMLElement|null} */ (document.querySelector("form.card :is(input, select, textarea, pre)"))?.focus();
+    if (began.current !== step) /** @type {HTMLElement|null} */ (document.querySelector("form.card :is(input, select, textarea, [tabindex='-1'])"))?.focus();
     began.current = step;
   }, [step]);
   const set = (/** @type {string} */ k) => (/** @type {any} */ e) => (draft.value = { ...draft.peek(), [k]: e.target.type === "checkbox" ? (e.target.checked ? "1" : "") : e.target.value });
@@ -153,13 +153,28 @@ export function Wizard() {
         ${d.room === "lottery" && html`${input("closes", "/gate/room/registration_closes_at", { type: "datetime-local", hint: t("w.closes.hint") })}${input("winners", "/gate/room/winners", { type: "number", min: 1, hint: t("w.winners.hint") })}${input("value", "/gate/room/public_value", { hint: t("w.value.hint") })}`}
         ${input("ticket", "/gate/ticket", { options: [["", t("no")], ["1", t("yes")]] })}${d.ticket && input("lifetime", "/gate/ticket/lifetime", { hint: t("w.lifetime.hint") })}${d.ticket && input("bits", "/gate/ticket/work_bits", { type: "number", min: 0, hint: t("w.bits.hint") })}
         </div>${input("limits", "/gate/limits", { long: true, hint: t("w.limits.hint") })}`}
-      ${step === 4 && html`<p>${t("w.review")}</p><pre class="yaml" tabindex="0">${yaml(spec(d))}</pre><p class="muted">${t("w.yaml")}</p>`}
+      ${step === 4 && html`<${Review} d=${d} />`}
       <${Fault} text=${fault.value} />
       ${made.value && fault.value && html`<p class="note">${t("w.made", { id: made.value })}</p>`}
       <div class="row">${step > 0 && html`<button type="button" onClick=${() => turn(step - 1)}>${t("back")}</button>`}
-        ${step < 4 ? html`<button class="primary">${t("next")}</button>` : html`<button type="button" disabled=${busy.value} onClick=${() => save((d.id || "campaign") + ".yaml", "application/yaml", yaml({ ...spec(d), state: "published" }))}>${t("w.save.yaml")}</button>
+        ${step < 4 ? html`<button class="primary">${t("next")}</button>` : html`<button type="button" disabled=${busy.value} onClick=${() => save((d.id || "campaign") + ".yaml", "application/yaml", fileOf(d))}>${t("w.save.yaml")}</button>
         <button type="button" disabled=${busy.value} onClick=${() => finish(false)}>${t("w.draft")}</button>${may("publisher") && html`<button class="primary" disabled=${busy.value}>${t(busy.value ? "working" : "w.publish")}</button>`}`}</div>
     </form>`;
+}
+
+/** The file that `campaign apply` takes. @param {Draft} d */
+const fileOf = (d) => yaml({ ...spec(d), state: "published" });
+
+/** What will be made, in words, and as the file that makes it. @param {{d: Draft}} props */
+function Review({ d }) {
+  const s = /** @type {any} */ (spec(d)), at = (/** @type {string|undefined} */ v) => (v ? time(v) : "–");
+  const stock = d.kind === "redpacket" ? [] : d.source === "units" ? row(t("w.units"), s.stock.units, number)
+    : d.source === "codes" ? [...row(t("w.count"), s.stock.codes.count, number), ...row(t("w.pattern"), s.stock.codes.pattern)]
+    : d.source === "items" ? row(t("w.items"), s.stock.items.length, number) : row(t("w.file"), d.file?.name || "–");
+  const rows = [...row(t("w.kind"), t("kind." + d.kind)), ...row(t("w.title"), d.title || "–"), ...row(t("w.id"), d.id), ...row(t("w.product_id"), s.product_id),
+    ...row(t("w.starts"), at(s.starts_at)), ...row(t("w.ends"), at(s.ends_at)), ...stock, ...termsOf(s)];
+  return html`<section id="review"><p tabindex="-1">${t("w.review")}</p><${Facts} rows=${rows} />
+    <details><summary>${t("w.yaml.show")}</summary><pre class="yaml" tabindex="0">${fileOf(d)}</pre><p class="muted">${t("w.yaml")}</p></details></section>`;
 }
 
 /** @param {{d: Draft, input: any, draft: any}} props */
@@ -178,7 +193,7 @@ function Shares({ d }) {
   const total = minor(d.total, d.currency), count = Number(d.shares), min = (d.min && minor(d.min, d.currency)) || 1, max = (d.max && minor(d.max, d.currency)) || 0;
   if (!total || !(count >= 1) || count > 100_000 || min * count > total || (max && max * count < total)) return null;
   const all = draw({ total, count, split: d.split, min, max }), bars = classes(all, 12), most = Math.max(...bars.map((b) => b.n));
-  const sum = (/** @type {number} */ n) => money({ amount: n, currency: d.currency });
-  return html`<figure class="shares"><figcaption>${t("w.shares.text", { low: sum(Math.min(...all)), high: sum(Math.max(...all)), mean: sum(Math.round(total / count)) })}</figcaption>
-    <div class="histogram" role="img" aria-label=${t("w.shares.text", { low: sum(Math.min(...all)), high: sum(Math.max(...all)), mean: sum(Math.round(total / count)) })}>${bars.map((b) => html`<span style=${{ height: (b.n / most) * 100 + "%" }} title=${sum(b.from) + " – " + sum(b.to) + ": " + number(b.n)}></span>`)}</div></figure>`;
+  const share = (/** @type {number} */ n) => sum({ amount: n, currency: d.currency });
+  return html`<figure class="shares"><figcaption>${t("w.shares.text", { low: share(Math.min(...all)), high: share(Math.max(...all)), mean: share(Math.round(total / count)) })}</figcaption>
+    <div class="histogram" role="img" aria-label=${t("w.shares.text", { low: share(Math.min(...all)), high: share(Math.max(...all)), mean: share(Math.round(total / count)) })}>${bars.map((b) => html`<span style=${{ height: (b.n / most) * 100 + "%" }} title=${share(b.from) + " – " + share(b.to) + ": " + number(b.n)}></span>`)}</div></figure>`;
 }
