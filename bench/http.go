@@ -63,7 +63,12 @@ func serve(kind string) error {
 	defer s.discard()
 	server := s.server
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/cpu" {
+		number := func() int64 { return int64(cpuTime()) }
+		switch r.URL.Path {
+		case "/cpu":
+		case "/resident":
+			number = settledResident
+		default:
 			s.inner.ServeHTTP(w, r)
 			return
 		}
@@ -71,7 +76,7 @@ func serve(kind string) error {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		_, _ = fmt.Fprint(w, int64(cpuTime()))
+		_, _ = fmt.Fprint(w, number())
 	})
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -226,7 +231,13 @@ func (r *remote) stop() {
 
 // cpu returns the server's CPU time since its start, user and system, once all is settled.
 func (r *remote) cpu(ctx context.Context) (time.Duration, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+"/cpu", nil)
+	n, err := r.number(ctx, "/cpu")
+	return time.Duration(n), err
+}
+
+// number returns what the server answers at a path of its own, /cpu or /resident.
+func (r *remote) number(ctx context.Context, path string) (int64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+path, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -239,8 +250,7 @@ func (r *remote) cpu(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	return time.Duration(n), err
+	return strconv.ParseInt(string(text), 10, 64)
 }
 
 // press sends one claim per token over a few connections and checks that each is answered with a

@@ -28,7 +28,7 @@ func main() {
 		exit(serve(kind))
 	}
 	var o options
-	flag.StringVar(&o.only, "only", "", "comma-separated parts: grants, refusals, flat, settle, memory, holders, http, gateway, redis, shards, deployments, life, fleet, idle, packets, levels, gate, audience, import, locks, ids; all when empty")
+	flag.StringVar(&o.only, "only", "", "comma-separated parts: grants, refusals, flat, settle, memory, holders, http, growth, gateway, redis, shards, deployments, life, fleet, idle, packets, levels, gate, audience, import, locks, ids; all when empty")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds of each measurement; the median is printed")
 	flag.IntVar(&o.callers, "callers", 4096, "concurrent callers in process")
 	flag.IntVar(&o.claims, "claims", 1_000_000, "claims in a round of grants")
@@ -92,7 +92,7 @@ func run(o *options) error {
 		name string
 		run  func(context.Context, *options) error
 	}{
-		{"grants", grants}, {"refusals", refusals}, {"flat", flat}, {"settle", settle}, {"memory", memoryPart}, {"holders", holdersPart}, {"http", overHTTP}, {"gateway", overGateway}, {"redis", redisPart}, {"shards", shardsPart}, {"deployments", deploymentsPart}, {"fleet", redisFleet}, {"idle", idle}, {"life", life}, {"packets", packets}, {"levels", levels}, {"gate", gatePart}, {"audience", audiencePart}, {"import", imports}, {"locks", locks}, {"ids", ids},
+		{"grants", grants}, {"refusals", refusals}, {"flat", flat}, {"settle", settle}, {"memory", memoryPart}, {"holders", holdersPart}, {"http", overHTTP}, {"growth", growth}, {"gateway", overGateway}, {"redis", redisPart}, {"shards", shardsPart}, {"deployments", deploymentsPart}, {"fleet", redisFleet}, {"idle", idle}, {"life", life}, {"packets", packets}, {"levels", levels}, {"gate", gatePart}, {"audience", audiencePart}, {"import", imports}, {"locks", locks}, {"ids", ids},
 	} {
 		if o.only != "" && !strings.Contains(","+o.only+",", ","+part.name+",") {
 			continue
