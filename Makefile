@@ -34,8 +34,8 @@ COMPILE := GOGC=400
 TESTS := -vet=off -ldflags=-w -exec 'env -u GOGC' -p $(PACKAGES) -timeout $(TIMEOUT)
 # What tests write is kept in memory where there is enough; see internal/ci/scratch.sh.
 # What the go command itself writes stays where it was.
-test race integration sim: export GOTMPDIR := $(or $(GOTMPDIR),$(TMPDIR),/tmp)
-test race integration sim: export TMPDIR := $(shell internal/ci/scratch.sh)
+test race browser integration sim: export GOTMPDIR := $(or $(GOTMPDIR),$(TMPDIR),/tmp)
+test race browser integration sim: export TMPDIR := $(shell internal/ci/scratch.sh)
 test race integration: export CGO_ENABLED := 1
 
 .PHONY: help
@@ -71,6 +71,12 @@ test: need ## Vet, and run every test, those of the claim path under the race de
 	$(COMPILE) CGO_ENABLED=0 go vet -trimpath -tags soak ./...
 	$(COMPILE) SIM_SEEDS=1000 CGO_ENABLED=0 go test -trimpath $(TESTS) $(FIRST) ./...
 	$(COMPILE) go test $(RACE) $(TESTS) $(RACED)
+
+# They need nothing but Go and chromium.
+.PHONY: browser
+browser: ## Run the tests of the pages in a browser, uncached (needs chromium)
+	$(COMPILE) CGO_ENABLED=0 go test -trimpath $(TESTS) -count=1 ./web ./internal/screens
+	$(COMPILE) CGO_ENABLED=0 go test -trimpath $(TESTS) -count=1 -run '^Test(Page|Shop|Console|Desk|Admins|Wizard|Deliveries)$$' ./cmd/dibs
 
 .PHONY: race
 race: need ## Hunt for races: every test on 1, 2 and 4 processors, uncached

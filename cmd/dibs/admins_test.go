@@ -17,6 +17,7 @@ import (
 
 // TestAdmins looks at what several administrators, bad networks and keyboards do to the console.
 func TestAdmins(t *testing.T) {
+	t.Parallel()
 	d := startShop(t)
 	for _, c := range []struct {
 		name string

@@ -14,6 +14,7 @@ import (
 
 // TestDeliveries lives the day of an operator whose webhook fails.
 func TestDeliveries(t *testing.T) {
+	t.Parallel()
 	s := startShop(t, "--webhook-allow-private")
 	s.asAdmin()
 	s.campaign("hooked", func(*dibs.CampaignSpec) {})

@@ -15,6 +15,7 @@ import (
 
 // TestDesk does at the console what operators do between rushes.
 func TestDesk(t *testing.T) {
+	t.Parallel()
 	d := startShop(t, "--push-threshold", "3", "--push-first", "2", "--push-rate", "1")
 	for _, c := range []struct {
 		name string

@@ -14,6 +14,7 @@ import (
 
 // TestConsole lives an operator's day in a real browser.
 func TestConsole(t *testing.T) {
+	t.Parallel()
 	d := startShop(t)
 	login := d.server.await(t, d.server.out, `Console +(\S+)`)[1]
 	for _, c := range []struct {

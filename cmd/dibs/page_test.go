@@ -19,6 +19,7 @@ import (
 
 // TestPage looks at campaigns' pages with a real browser, on a telephone.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	_, url := startServe(t, t.TempDir())
 	all := pages{T: t, url: url, admin: clitest.Admin(t, url), phone: startBrowser(t)}
 	for _, c := range []struct {

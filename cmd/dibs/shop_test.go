@@ -15,6 +15,7 @@ import (
 
 // TestShop lives a shopper's day in a real browser, on the telephone, in the shop that dev serves.
 func TestShop(t *testing.T) {
+	t.Parallel()
 	d := startShop(t)
 	for _, c := range []struct {
 		name string

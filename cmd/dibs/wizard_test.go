@@ -39,6 +39,7 @@ var everyField = []struct {
 // TestWizard makes campaigns with every field of the wizard: the YAML that it saves makes the same campaign by `campaign
 // apply`, and a copy is the same campaign later.
 func TestWizard(t *testing.T) {
+	t.Parallel()
 	d := startShop(t)
 	d.asAdmin()
 	for _, c := range everyField {
