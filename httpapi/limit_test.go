@@ -154,6 +154,9 @@ func TestLimitOfStrangers(t *testing.T) {
 	if a := s.ask("GET", paged, "", at); a.status != 429 || a.json["reason"] != "rate_limited" || a.header.Get("Retry-After") == "" {
 		t.Errorf("a fourth call: %d %s", a.status, a.body)
 	}
+	if a := s.ask("GET", "/v1/campaigns/phone/lottery/entries", "", at); a.status != 429 {
+		t.Errorf("a list of a lottery, as a fifth call: %d %s", a.status, a.body)
+	}
 	if a := s.ask("GET", paged, "", "X-Forwarded-For: 203.0.113.10"); a.status != 200 {
 		t.Errorf("another address: %d %s", a.status, a.body)
 	}

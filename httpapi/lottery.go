@@ -86,7 +86,7 @@ func (h *lotteryHandlers) register() {
 		return h.lotteries.TellPublicValue(ctx, campaign, body.Value)
 	})
 	h.plain(operation{
-		method: http.MethodGet, path: path + "/entries", id: "lottery-entries", tag: tagGates, access: open,
+		method: http.MethodGet, path: path + "/entries", id: "lottery-entries", tag: tagGates, access: open, counted: true,
 		summary: "The closed list of a lottery", description: "A hash a line, in ascending order. The SHA-256 of it is `list_hash`.",
 	}, typeText, func(_ http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())

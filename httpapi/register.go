@@ -259,7 +259,15 @@ func subject[T any](a *routes, path string, read func(ctx context.Context, id st
 // credentials.
 func (a *routes) plain(op operation, contentType string, handle http.HandlerFunc) {
 	a.describePlain(&op, contentType)
-	a.HandleFunc(op.method+" "+op.path, handle)
+	a.HandleFunc(op.method+" "+op.path, func(w http.ResponseWriter, r *http.Request) {
+		if c := callOf(r.Context()); op.counted {
+			if err := a.enter(c, &op, open); err != nil {
+				a.fail(c, err)
+				return
+			}
+		}
+		handle(w, r)
+	})
 }
 
 // upload adds a route for administrators whose body is a CSV file of at most most
