@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/user"
 	"slices"
@@ -37,12 +38,22 @@ type keyLedger interface {
 	access.Ledger
 }
 
-// record writes to the admin log what a verb is about to do on the ledger, with the user and the host
-// that it runs on. The entry has the status of success, since no later step could correct it: after a
-// failure the log names an action that did not happen, never the other way round.
+// record writes to the admin log what a verb is about to do on the ledger. The entry has the status of
+// success, since no later step could correct it: after a failure the log names an action that did not
+// happen, never the other way round.
 func record(ctx context.Context, l keyLedger, action, target string, after any) error {
+	a, err := actionHere(action, target, after)
+	if err != nil {
+		return err
+	}
 	// As the ledger keeps times.
-	now := time.Now().UTC().Truncate(time.Millisecond)
+	a.At = time.Now().UTC().Truncate(time.Millisecond)
+	a.ID, a.Status = access.NewAdminActionID(a.At), http.StatusOK
+	return l.SaveAdminActions(ctx, []*access.AdminAction{a})
+}
+
+// actionHere is an action of a verb that needs no server, by the user and the host that it runs on.
+func actionHere(action, target string, after any) (*access.AdminAction, error) {
 	name := "cli"
 	// A container may have no name for its user, and a key must be possible there too.
 	if u, err := user.Current(); err == nil {
@@ -53,13 +64,7 @@ func record(ctx context.Context, l keyLedger, action, target string, after any) 
 		host = "this host"
 	}
 	raw, err := json.Marshal(after)
-	if err != nil {
-		return err
-	}
-	return l.SaveAdminActions(ctx, []*access.AdminAction{{
-		ID: access.NewAdminActionID(now), At: now, Key: name, KeyName: "the command line on " + host, Role: access.RoleAdmin,
-		Action: action, Target: target, Status: 200, After: raw,
-	}})
+	return &access.AdminAction{Key: name, KeyName: "the command line on " + host, Role: access.RoleAdmin, Action: action, Target: target, After: raw}, err
 }
 
 // onLedger makes cmd a verb that works on the ledger of the settings, beside a running server or

@@ -68,6 +68,9 @@ func renew(ctx context.Context, c *config.Config) (r renewed, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
+	if err := record(ctx, l, "renew-keys", "/ledger/keys", map[string][]string{"keys": renewable}); err != nil {
+		return r, err
+	}
 	r.Renewed, err = l.ForgetSecrets(ctx, renewable...)
 	return r, err
 }
@@ -125,6 +128,9 @@ func reencrypt(ctx context.Context, c *config.Config, plain bool) (r reencrypted
 		return r, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
+	if err := record(ctx, l, "reencrypt", "/ledger/secrets", map[string]bool{"encrypt_codes": c.EncryptCodes, "plain_codes": plain}); err != nil {
+		return r, err
+	}
 	if r.Changed, err = l.Reencrypt(ctx); err != nil {
 		return r, err
 	}

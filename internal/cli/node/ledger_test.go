@@ -2,6 +2,7 @@ package node_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/webhooks"
@@ -68,6 +70,14 @@ func TestLedgerRenewKeys(t *testing.T) {
 	before := secrets()
 	clitest.Run(t, nil, "ledger", "renew-keys", "--data", data).Want(t, 0, "renewed  3")
 	clitest.Run(t, nil, "ledger", "renew-keys", "--data", data, "--output", "json").Want(t, 0, `"renewed": 0`)
+	l, err := sqlledger.OpenSQLite(t.Context(), filepath.Join(data, "ledger.db"), sqlledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := l.AdminActions(t.Context(), access.AdminActionFilter{Action: "renew-keys"}, dibs.Page{Limit: 10})
+	if err := errors.Join(err, l.Close()); err != nil || len(log.Items) != 2 || !strings.HasPrefix(log.Items[0].Key, "cli") {
+		t.Errorf("the log of administrators has %v, %v", log.Items, err)
+	}
 	for name, now := range secrets() {
 		if (now == before[name]) != (name == "claim-id") {
 			t.Errorf("the key %s is the one of before: %v", name, now == before[name])

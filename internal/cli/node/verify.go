@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -92,7 +93,7 @@ func runVerify(cmd *cobra.Command, campaigns []string) error {
 func runRepair(cmd *cobra.Command, req audit.RepairRequest) error {
 	from, repair, err := hereOrThere(cmd,
 		func(ctx context.Context, s *node.Service) (*audit.RepairReport, error) {
-			return s.Audit.Repair(ctx, req)
+			return repairHere(ctx, s, req)
 		},
 		func(ctx context.Context, c *client.Client) (audit.RepairReport, error) {
 			return c.Audit.Repair(ctx, req)
@@ -124,6 +125,23 @@ func runRepair(cmd *cobra.Command, req audit.RepairRequest) error {
 		return err
 	}
 	return verdict(cmd, from, repair.After)
+}
+
+// repairHere repairs on a node that is opened for it, and notes that as the API does.
+func repairHere(ctx context.Context, s *node.Service, req audit.RepairRequest) (*audit.RepairReport, error) {
+	a, err := actionHere("repair", "/verify", req)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Access.BeginAction(ctx, a); err != nil {
+		return nil, err
+	}
+	r, err := s.Audit.Repair(ctx, req)
+	if a.Status = http.StatusOK; err != nil {
+		a.Status, a.After = http.StatusInternalServerError, nil
+	}
+	s.Access.EndAction(ctx, a)
+	return r, err
 }
 
 // verdict ends a verb by its report: a broken promise is an error, so that the exit code is 1 and a
