@@ -55,7 +55,7 @@ func (n *Node) openRedis(ctx context.Context, cfg *Config) error {
 // open opens a deployment and holds it to the level.
 func (d *deployment) open(ctx context.Context, cfg *Config) error {
 	e, err := redisengine.Open(ctx, redisengine.Config{
-		URL: d.address, Durability: EngineLevel(cfg.Durability), DurabilityLost: cfg.DurabilityLost, Logger: cfg.Service.Logger,
+		URL: d.address, Login: cfg.Login, Durability: EngineLevel(cfg.Durability), DurabilityLost: cfg.DurabilityLost, Logger: cfg.Service.Logger,
 	})
 	if err != nil {
 		return err

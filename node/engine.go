@@ -104,7 +104,7 @@ func Owned(ctx context.Context, cfg Config) error {
 func (cfg *Config) optionsFor(address string) sqlledger.Options {
 	path, file := strings.CutPrefix(address, sqliteAt)
 	_, err := os.Stat(path)
-	return sqlledger.Options{Migrate: cfg.Migrate || file && errors.Is(err, fs.ErrNotExist), Timeout: cfg.LedgerTimeout}
+	return sqlledger.Options{Migrate: cfg.Migrate || file && errors.Is(err, fs.ErrNotExist), Timeout: cfg.LedgerTimeout, Login: cfg.Login}
 }
 
 // owner names this process to the next one that wants its folder.

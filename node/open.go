@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,6 +70,10 @@ type Config struct {
 	// LedgerTimeout bounds each call of the ledger, and of a journal beside it; 0 means
 	// sqlledger.DefaultTimeout. See sqlledger.Options.Timeout for its bounds.
 	LedgerTimeout time.Duration
+	// Login returns the user and the password of an address of Engine, Deployments, Ledger
+	// or Events.Sinks at each new connection, so that they can change while the node runs;
+	// nil, also as an answer, for those in the address.
+	Login func(address string) *url.Userinfo
 	// LedgerKeys encrypt the secrets of webhooks in the ledger; nil for none. Open refuses a
 	// ledger with a secret under a key that is not there.
 	LedgerKeys *keyring.Ring
@@ -90,12 +95,12 @@ type Config struct {
 	// it, Open refuses them. New files are made in any case.
 	Migrate bool
 	// Limits are those of the server; those of campaigns are kept without it. Its
-	// Redis, Key and Logger are set by Open.
+	// Redis, Login, Key and Logger are set by Open.
 	Limits limit.Config
 	// Overload bounds the claims under way; its Logger is set by Open.
 	Overload overload.Config
 	// Events says where events go, webhooks aside, which are in the ledger, and
-	// how these are posted; its Source and Logger are set by Open.
+	// how these are posted; its Source, Login and Logger are set by Open.
 	Events sinks.Config
 	// HumanSecrets check the vouchers of a human check, which tickets may ask for;
 	// see ticket.Config.
@@ -189,7 +194,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	n.Rooms.Start(n.Service.Live.Registry.Held)
 	n.Audiences.Start(ctx, n.Service.Live.Registry.Held)
 	ec := cfg.Events
-	ec.Feed, ec.Endpoints, ec.Logger = n.Service.Events, n.Webhooks, cfg.Service.Logger
+	ec.Feed, ec.Endpoints, ec.Logger, ec.Login = n.Service.Events, n.Webhooks, cfg.Service.Logger, cfg.Login
 	// The memory engine's lock keeps others away from the ledger too.
 	ec.Alone = ec.Alone || cfg.Engine == Memory
 	n.events, err = sinks.Start(ec)
@@ -219,7 +224,7 @@ func (n *Node) openLimits(ctx context.Context, cfg *Config, sc *ServiceConfig) (
 		return fmt.Errorf("node: reading the key of limits: %w", err)
 	}
 	if len(n.deployments) > 0 {
-		c.Redis = n.deployments[0].address
+		c.Redis, c.Login = n.deployments[0].address, cfg.Login
 	}
 	c.Holds = func(id string) bool { return n.Service.Live.Registry.Holds(id) }
 	if n.Limits, err = limit.New(c); err != nil {

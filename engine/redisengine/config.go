@@ -26,6 +26,9 @@ type Config struct {
 	URL string
 	// Dial, when it is set, makes the connections, TLS included.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Login returns the user and the password of the URL at each new connection; nil,
+	// also as an answer, for those in the URL. Sentinels have none.
+	Login func(url string) *url.Userinfo
 	// Durability is what Redis must give, from dibs.LevelNone to
 	// dibs.LevelReplicated. Opening fails when it does not. Empty means
 	// dibs.LevelDurable.
@@ -118,5 +121,5 @@ var levels = []string{dibs.LevelNone, dibs.LevelRelaxed, dibs.LevelDurable, dibs
 
 // connect connects to Redis. changed is told of the state keys that were written.
 func (c Config) connect(changed func([]rueidis.RedisMessage)) (*conn.Client, error) {
-	return conn.Connect(conn.Options{URL: c.URL, Dial: c.Dial, Patience: c.Patience, Prefix: format.StatePrefix, Changed: changed, Log: c.Logger})
+	return conn.Connect(conn.Options{URL: c.URL, Dial: c.Dial, Login: c.Login, Patience: c.Patience, Prefix: format.StatePrefix, Changed: changed, Log: c.Logger})
 }

@@ -27,8 +27,7 @@ var amqpForm = &form{
 // One goroutine publishes and closes. mu guards wire alone, which the end of a
 // context closes from another goroutine.
 type amqpSink struct {
-	u               *url.URL
-	address         string
+	at              place
 	exchange, queue string
 	// passive says that the exchange has to be there.
 	passive bool
@@ -40,21 +39,18 @@ type amqpSink struct {
 	wire net.Conn
 }
 
-func openAMQP(u *url.URL) (Publisher, error) {
-	a := &amqpSink{u: u, exchange: u.Query().Get("exchange"), queue: u.Query().Get("queue")}
+func openAMQP(at place) (Publisher, error) {
+	a := &amqpSink{at: at, exchange: at.Query().Get("exchange"), queue: at.Query().Get("queue")}
 	if a.exchange == "" {
 		a.exchange = "dibs"
 	}
-	if u.Query().Has("declare") {
-		declare, err := yes(u, "declare")
+	if at.Query().Has("declare") {
+		declare, err := yes(at.URL, "declare")
 		if err != nil {
 			return nil, err
 		}
 		a.passive = !declare
 	}
-	plain := *u
-	plain.RawQuery = ""
-	a.address = plain.String()
 	return a, nil
 }
 
@@ -75,7 +71,9 @@ func (a *amqpSink) within(ctx context.Context) (release func() bool) {
 // Exchange and queue are durable. An exchange that is there with other settings is an
 // error, and no repeat helps: the address must say declare=false.
 func (a *amqpSink) connect(ctx context.Context) error {
-	conn, err := amqp.DialConfig(a.address, amqp.Config{
+	plain := a.at.now()
+	plain.RawQuery = ""
+	conn, err := amqp.DialConfig(plain.String(), amqp.Config{
 		Heartbeat: 10 * time.Second, Properties: amqp.Table{"connection_name": "dibs"},
 		Dial: func(network, addr string) (net.Conn, error) {
 			wire, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, addr)
@@ -123,7 +121,7 @@ func (a *amqpSink) Publish(ctx context.Context, messages []Message) error {
 		// An old connection may be half alive.
 		_ = a.Close()
 		if err := a.connect(ctx); err != nil {
-			return errors.Join(tidied(err, a.u), a.Close())
+			return errors.Join(tidied(err, a.at.now()), a.Close())
 		}
 	}
 	// All messages are sent before the first confirmation is waited for: one round
@@ -136,7 +134,7 @@ func (a *amqpSink) Publish(ctx context.Context, messages []Message) error {
 			Headers: amqp.Table{"subject": m.Subject}, Timestamp: time.Time{},
 		})
 		if err != nil {
-			return errors.Join(tidied(err, a.u), a.Close())
+			return errors.Join(tidied(err, a.at.now()), a.Close())
 		}
 		confirms = append(confirms, c)
 	}
@@ -148,7 +146,7 @@ func (a *amqpSink) Publish(ctx context.Context, messages []Message) error {
 			err = errors.New("the broker did not confirm a message")
 		}
 		if err != nil {
-			return errors.Join(tidied(err, a.u), a.Close())
+			return errors.Join(tidied(err, a.at.now()), a.Close())
 		}
 	}
 	return nil

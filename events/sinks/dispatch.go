@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -45,6 +46,9 @@ type Config struct {
 	Endpoints Endpoints
 	// Sinks are addresses that Check has nothing against.
 	Sinks []string
+	// Login returns the user and the password of a sink's address at each new connection;
+	// nil, also as an answer, for those in the address.
+	Login func(address string) *url.Userinfo
 	// Webhooks configures the posting to endpoints.
 	Webhooks WebhookConfig
 	// Poll is how often the feed is asked for news; default 200ms.
@@ -124,7 +128,7 @@ func Start(cfg Config) (*Dispatchers, error) {
 	cfg = cfg.withDefaults()
 	var list []*dispatcher
 	for _, address := range cfg.Sinks {
-		p, err := Open(address)
+		p, err := open(address, cfg.Login)
 		if err != nil {
 			return nil, err
 		}

@@ -98,22 +98,22 @@ func kafkaSASL(u *url.URL) (sasl.Mechanism, error) {
 // order.
 // One goroutine uses it. client is nil before the first batch, and after an error.
 type kafkaSink struct {
-	u      *url.URL
-	opts   []kgo.Opt
+	at     place
 	client *kgo.Client
 }
 
-func openKafka(u *url.URL) (Publisher, error) {
-	opts, err := kafkaOptions(u)
-	return &kafkaSink{u: u, opts: opts}, err
-}
+func openKafka(at place) (Publisher, error) { return &kafkaSink{at: at}, nil }
 
 // Publish implements Publisher.
 func (k *kafkaSink) Publish(ctx context.Context, messages []Message) error {
 	if k.client == nil {
-		c, err := kgo.NewClient(k.opts...)
+		opts, err := kafkaOptions(k.at.now())
 		if err != nil {
-			return tidied(err, k.u)
+			return tidied(err, k.at.now())
+		}
+		c, err := kgo.NewClient(opts...)
+		if err != nil {
+			return tidied(err, k.at.now())
 		}
 		k.client = c
 	}
@@ -130,7 +130,7 @@ func (k *kafkaSink) Publish(ctx context.Context, messages []Message) error {
 	err := k.client.ProduceSync(ctx, records...).FirstErr()
 	if !stop() || err != nil {
 		// What is still buffered must not follow what comes next.
-		err = errors.Join(tidied(err, k.u), k.Close())
+		err = errors.Join(tidied(err, k.at.now()), k.Close())
 	}
 	return err
 }

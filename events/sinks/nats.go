@@ -38,7 +38,7 @@ var natsForm = &form{
 // natsSink publishes to JetStream.
 // One goroutine uses it. conn is nil before the first batch, and after an error.
 type natsSink struct {
-	u *url.URL
+	at place
 	// prefix begins the subjects; stream is made when it is not there, unless it
 	// is empty.
 	prefix, stream string
@@ -47,12 +47,12 @@ type natsSink struct {
 	js             jetstream.JetStream
 }
 
-func openNATS(u *url.URL) (Publisher, error) {
-	n := &natsSink{u: u, prefix: strings.Trim(u.Path, "/"), stream: u.Query().Get("stream")}
+func openNATS(at place) (Publisher, error) {
+	n := &natsSink{at: at, prefix: strings.Trim(at.Path, "/"), stream: at.Query().Get("stream")}
 	if n.prefix == "" {
 		n.prefix = "dibs"
 	}
-	replicas, err := whole(u, "replicas")
+	replicas, err := whole(at.URL, "replicas")
 	n.replicas = max(int(replicas), 1)
 	return n, err
 }
@@ -60,7 +60,7 @@ func openNATS(u *url.URL) (Publisher, error) {
 // connect opens the connection, and makes the stream when it is not there.
 func (n *natsSink) connect(ctx context.Context) error {
 	// The library reads no path and no options.
-	plain := *n.u
+	plain := n.at.now()
 	plain.Path, plain.RawQuery = "", ""
 	conn, err := nats.Connect(plain.String(), nats.Name("dibs"), nats.Timeout(5*time.Second), nats.MaxReconnects(-1),
 		// A server that does not read is not waited for.
@@ -91,7 +91,7 @@ func (n *natsSink) connect(ctx context.Context) error {
 func (n *natsSink) Publish(ctx context.Context, messages []Message) error {
 	if n.conn == nil {
 		if err := n.connect(ctx); err != nil {
-			return tidied(err, n.u)
+			return tidied(err, n.at.now())
 		}
 	}
 	acks := make([]jetstream.PubAckFuture, 0, len(messages))
@@ -125,7 +125,7 @@ func (n *natsSink) failed(err error) error {
 	if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) {
 		err = fmt.Errorf("no stream takes %s.>: name one with ?stream=, which makes it: %w", n.prefix, err)
 	}
-	return errors.Join(tidied(err, n.u), n.Close())
+	return errors.Join(tidied(err, n.at.now()), n.Close())
 }
 
 // Close implements Publisher.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/dibs-dev/dibs/internal/logins"
 )
 
 // DefaultStream is where events go in Redis when the address does not say.
@@ -36,23 +38,23 @@ var redisForm = &form{
 // One goroutine uses it. client is nil before the first batch; the library connects
 // again by itself.
 type redisSink struct {
-	u      *url.URL
+	at     place
 	opt    rueidis.ClientOption
 	stream string
 	maxLen int64
 	client rueidis.Client
 }
 
-func openRedis(u *url.URL) (Publisher, error) {
-	r := &redisSink{u: u, stream: u.Query().Get("stream")}
+func openRedis(at place) (Publisher, error) {
+	r := &redisSink{at: at, stream: at.Query().Get("stream")}
 	if r.stream == "" {
 		r.stream = DefaultStream
 	}
 	var err error
-	if r.maxLen, err = whole(u, "maxlen"); err != nil {
+	if r.maxLen, err = whole(at.URL, "maxlen"); err != nil {
 		return nil, err
 	}
-	plain, options := *u, u.Query()
+	plain, options := *at.URL, at.Query()
 	options.Del("stream")
 	options.Del("maxlen")
 	plain.RawQuery = options.Encode()
@@ -65,6 +67,7 @@ func openRedis(u *url.URL) (Publisher, error) {
 	// Whether a command ran whose answer got lost is for the dispatcher to ask,
 	// which publishes again.
 	r.opt.DisableRetry, r.opt.DisableCache = true, true
+	logins.Redis(&r.opt, at.login)
 	return r, nil
 }
 
@@ -74,7 +77,7 @@ func (r *redisSink) Publish(ctx context.Context, messages []Message) error {
 	if r.client == nil {
 		c, err := rueidis.NewClient(r.opt)
 		if err != nil {
-			return tidied(err, r.u)
+			return tidied(err, r.at.now())
 		}
 		r.client = c
 	}
@@ -90,7 +93,7 @@ func (r *redisSink) Publish(ctx context.Context, messages []Message) error {
 	}
 	for _, answer := range r.client.DoMulti(ctx, commands...) {
 		if err := answer.Error(); err != nil {
-			return tidied(fmt.Errorf("XADD: %w", err), r.u)
+			return tidied(fmt.Errorf("XADD: %w", err), r.at.now())
 		}
 	}
 	return nil

@@ -48,7 +48,24 @@ type form struct {
 	// options are those that an address may have.
 	options []string
 	check   func(u *url.URL) error
-	open    func(u *url.URL) (Publisher, error)
+	open    func(at place) (Publisher, error)
+}
+
+// place is where a sink is.
+type place struct {
+	*url.URL
+	// login returns the user and the password of a new connection; nil for those of the
+	// URL.
+	login func() *url.Userinfo
+}
+
+// now returns the URL with the user and the password of a connection that is opened now.
+func (p place) now() *url.URL {
+	u := *p.URL
+	if login := p.login(); login != nil {
+		u.User = login
+	}
+	return &u
 }
 
 // forms are the kinds of sinks by the scheme of their addresses.
@@ -105,12 +122,19 @@ func parse(address string) (*url.URL, *form, error) {
 }
 
 // Open prepares a publisher for an address. It connects when it publishes.
-func Open(address string) (Publisher, error) {
+func Open(address string) (Publisher, error) { return open(address, nil) }
+
+// open is Open with logins that may change; login may be nil.
+func open(address string, login func(address string) *url.Userinfo) (Publisher, error) {
 	u, f, err := parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("events: %w", err)
 	}
-	p, err := f.open(u)
+	at := place{u, func() *url.Userinfo { return nil }}
+	if login != nil {
+		at.login = func() *url.Userinfo { return login(address) }
+	}
+	p, err := f.open(at)
 	if err != nil {
 		return nil, fmt.Errorf("events: %s: %w", Name(address), err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -39,6 +40,9 @@ type Config struct {
 	// Redis is where nodes share; empty for a node alone. Its URL is that of
 	// redisengine.
 	Redis string
+	// Login returns the user and the password of Redis at each new connection; nil, also
+	// as an answer, for those in the URL.
+	Login func(url string) *url.Userinfo
 	// Node tells this node from others; default: made up.
 	Node string
 	// Logger hears when nodes cannot share; default: nobody.

@@ -6,12 +6,15 @@ import (
 	_ "embed" // the scripts
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/dibs-dev/dibs/internal/logins"
 )
 
 const (
@@ -87,6 +90,9 @@ func newSharing(l *Limiter) (*sharing, error) {
 		return nil, errors.New("limit: Config.Redis is no address of Redis")
 	}
 	opt.DisableCache, opt.DisableRetry = true, true
+	if l.cfg.Login != nil {
+		logins.Redis(&opt, func() *url.Userinfo { return l.cfg.Login(l.cfg.Redis) })
+	}
 	c, err := rueidis.NewClient(opt)
 	if err != nil {
 		return nil, fmt.Errorf("limit: connecting to Redis: %w", err)

@@ -100,5 +100,6 @@ func serverDialect(address string) (d *Dialect, place string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("the address %s: %w", place, err)
 	}
+	d.server.login = func() *url.Userinfo { return nil }
 	return d, place, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ type Config struct {
 	// write; 0 means 1. A file has one writer whatever Writers says: a queue in
 	// this process is fair, and the file's own lock is not.
 	Readers, Writers int
+	// Login returns the user and the password of the address at each new connection to
+	// a server; nil, also as an answer, for those in the address.
+	Login func(address string) *url.Userinfo
 	// Now is the clock of this machine; nil means time.Now.
 	Now func() time.Time
 	// Trace begins the span of a transaction and returns the function that ends
@@ -206,10 +210,14 @@ func (db *DB) advised(err error) error {
 	if db.server == nil {
 		return err
 	}
-	if db.server.secret != "" && strings.Contains(err.Error(), db.server.secret) {
+	secret := db.server.secret
+	if now := db.server.login(); now != nil {
+		secret, _ = now.Password()
+	}
+	if secret != "" && strings.Contains(err.Error(), secret) {
 		// No driver should put the password into an error; if one does, its
 		// text is changed.
-		err = &hidden{err, db.server.secret}
+		err = &hidden{err, secret}
 	}
 	advice := db.server.advise(err)
 	if advice == "" {

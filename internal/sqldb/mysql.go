@@ -52,10 +52,7 @@ func parseMySQL(u *url.URL) (*mysql.Config, error) {
 	c.ClientFoundRows = true
 	c.ParseTime = true
 	c.Logger = &mysql.NopLogger{}
-	// The driver notes in the configuration that a server offers no TLS: each
-	// connection gets its own, so that one does not decide for the others.
-	err := c.Apply(mysql.BeforeConnect(func(context.Context, *mysql.Config) error { return nil }))
-	return c, err
+	return c, nil
 }
 
 // oneHost refuses the address of several servers.
@@ -74,6 +71,17 @@ func mysqlDialect(u *url.URL) (*Dialect, error) {
 	}
 	r := &server{
 		screen: mysqlScreen, check: mysqlCheck, unixTime: "SELECT UNIX_TIMESTAMP(NOW(6))", advise: mysqlAdvise(c), secret: c.Passwd, locks: mysqlLocks,
+	}
+	// The driver notes in the configuration that a server offers no TLS: with this, each
+	// connection gets its own, so that one does not decide for the others.
+	if err := c.Apply(mysql.BeforeConnect(func(_ context.Context, c *mysql.Config) error {
+		if now := r.login(); now != nil {
+			c.User = now.Username()
+			c.Passwd, _ = now.Password()
+		}
+		return nil
+	})); err != nil {
+		return nil, err
 	}
 	r.settings = func(use usage) []string {
 		if r.galera.Load() {

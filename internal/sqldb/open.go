@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 )
 
@@ -56,6 +57,8 @@ func newDB(address string, schema *Schema, c Config) (*DB, error) {
 	}
 	if d.server == nil {
 		c.Writers = 1
+	} else if c.Login != nil {
+		d.server.login = func() *url.Userinfo { return c.Login(address) }
 	}
 	return &DB{Dialect: d, place: place, schema: schema, config: c}, nil
 }

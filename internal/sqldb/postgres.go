@@ -24,18 +24,26 @@ func postgresDialect(u *url.URL) (*Dialect, error) {
 	if err != nil {
 		return nil, err
 	}
+	r := &server{
+		settings: postgresSettings, screen: postgresScreen, check: postgresCheck,
+		unixTime: "SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8", commit: postgresCommit,
+		advise: postgresAdvise(c), secret: c.Password, locks: postgresLocks,
+	}
+	login := stdlib.OptionBeforeConnect(func(_ context.Context, c *pgx.ConnConfig) error {
+		if now := r.login(); now != nil {
+			c.User = now.Username()
+			c.Password, _ = now.Password()
+		}
+		return nil
+	})
 	return &Dialect{
 		Kind: Postgres, ForUpdate: " FOR UPDATE", ForShare: " FOR SHARE", SkipLocked: " FOR UPDATE SKIP LOCKED", KeepExisting: " ON CONFLICT DO NOTHING",
 		goose: goose.DialectPostgres,
 		begin: "BEGIN", beginRead: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 		rebind:   numbered,
 		classify: postgresClassify,
-		open:     func(usage) (*sql.DB, error) { return stdlib.OpenDB(*c), nil },
-		server: &server{
-			settings: postgresSettings, screen: postgresScreen, check: postgresCheck,
-			unixTime: "SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8", commit: postgresCommit,
-			advise: postgresAdvise(c), secret: c.Password, locks: postgresLocks,
-		},
+		open:     func(usage) (*sql.DB, error) { return stdlib.OpenDB(*c, login), nil },
+		server:   r,
 	}, nil
 }
 

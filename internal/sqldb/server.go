@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -54,8 +55,11 @@ type server struct {
 	// advise says what people can do about an error; empty when that is not
 	// known.
 	advise func(err error) string
-	// secret is the password, which no error shows.
+	// secret is the password of the address, which no error shows.
 	secret string
+	// login returns the user and the password of a new connection; nil for those of the
+	// address.
+	login func() *url.Userinfo
 	// locks are the server's locks that end with the connection.
 	locks sessionLocks
 	// commit commits; nil where the statement COMMIT is enough.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"time"
 
@@ -56,6 +57,9 @@ type Options struct {
 	// while the database goes on answering. A call that runs out of time
 	// returns dibs.ErrUnavailable.
 	Timeout time.Duration
+	// Login returns the user and the password of the address at each new connection to
+	// a server; nil, also as an answer, for those in the address.
+	Login func(address string) *url.Userinfo
 	// Readers is how many connections read at the same time; 0 means 4.
 	Readers int
 	// Now is the clock for the times that the ledger itself writes; nil means
@@ -91,7 +95,7 @@ func (o Options) config(writers int) (sqldb.Config, error) {
 		return sqldb.Config{}, fmt.Errorf("sqlledger: Options.Timeout %w", err)
 	}
 	o = o.WithDefaults()
-	return sqldb.Config{Timeout: o.Timeout, Readers: o.Readers, Writers: writers, Now: o.Now, Explain: explain, Codes: &keyring.Equals{Ring: o.Keys, On: o.EncryptCodes}}, nil
+	return sqldb.Config{Timeout: o.Timeout, Login: o.Login, Readers: o.Readers, Writers: writers, Now: o.Now, Explain: explain, Codes: &keyring.Equals{Ring: o.Keys, On: o.EncryptCodes}}, nil
 }
 
 // Ledger is the ledger in an SQL database. It is safe for concurrent use.

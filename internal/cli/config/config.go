@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dibs-dev/dibs/internal/logins"
 	"github.com/dibs-dev/dibs/internal/settings"
 )
 
@@ -117,6 +118,9 @@ type Config struct {
 
 	// Values are the settings as text, with their sources.
 	Values settings.Values
+	// Logins are the users and passwords of addresses that have changed since; ReadLogins
+	// fills it.
+	Logins *logins.Book
 }
 
 // FileEnv is the variable that names the settings file when --config does not.

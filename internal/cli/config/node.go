@@ -14,7 +14,7 @@ import (
 func (c *Config) Node() node.Config {
 	engine := append([]string{""}, c.Engine...)[min(len(c.Engine), 1):]
 	return node.Config{
-		LedgerKeys: c.Keys(), EncryptCodes: c.EncryptCodes,
+		Login: c.Logins.Of, LedgerKeys: c.Keys(), EncryptCodes: c.EncryptCodes,
 		Engine: engine[0], Deployments: engine[1:], Dir: c.Data, Ledger: c.LedgerAt(), LedgerTimeout: c.LedgerTimeout, Migrate: c.Migrate,
 		Durability: c.Durability, DurabilityLost: c.DurabilityLost, Service: c.service(),
 		HumanSecrets: c.HumanSecrets(), Limits: c.limits(), Overload: overload.Config{Target: c.OverloadTarget, Max: c.OverloadMax},

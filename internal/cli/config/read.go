@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/logins"
 	"github.com/dibs-dev/dibs/internal/settings"
 )
 
@@ -30,7 +31,7 @@ func Read(cmd *cobra.Command, rules ...Rule) (*Config, []settings.Fault, error) 
 	if file == "" {
 		file = cli.Getenv(cmd, FileEnv)
 	}
-	c := &Config{}
+	c := &Config{Logins: &logins.Book{}}
 	values, faults, err := settings.Load(c, settings.Sources{Flags: cmd.Flags(), Environ: cli.Environ(cmd), File: file})
 	if err != nil {
 		// A file that was named and cannot be read is no reason to go on with defaults.

@@ -196,3 +196,53 @@ func ledgerKeyRules(c *Config) []settings.Fault {
 	}
 	return nil
 }
+
+// addressSettings are the settings with addresses, whose users and passwords are read
+// again where the address comes from a file.
+var addressSettings = []struct {
+	key   string
+	first func(c *Config) []string
+	set   func(c *Config, now []string)
+	rules func(c *Config) []settings.Fault
+}{
+	{"engine", func(c *Config) []string { return c.Engine }, func(c *Config, now []string) { c.Engine = now }, StoreRules},
+	{"ledger", func(c *Config) []string { return []string{c.Ledger} }, func(c *Config, now []string) { c.Ledger = strings.Join(now, " ") }, StoreRules},
+	{"events", func(c *Config) []string { return c.Events }, func(c *Config, now []string) { c.Events = now }, eventsRules},
+}
+
+// AddressFile is a file with the addresses of a setting.
+type AddressFile struct{ Key, Path string }
+
+// AddressFiles returns the files that addresses of servers come from.
+func (c *Config) AddressFiles() (files []AddressFile) {
+	for _, s := range addressSettings {
+		if path := c.Values.FileOf(s.key); path != "" {
+			files = append(files, AddressFile{s.key, path})
+		}
+	}
+	return files
+}
+
+// ReadLogins reads the file of addresses again, and has connections that are opened from
+// now on use the users and passwords there. It refuses what serve would not start with,
+// and other servers than at the start; nothing changes then.
+func (c *Config) ReadLogins(of AddressFile) error {
+	text, err := settings.ReadValue(of.Path)
+	if err != nil {
+		return fmt.Errorf("cannot be read: %w", err)
+	}
+	for _, s := range addressSettings {
+		if s.key != of.Key {
+			continue
+		}
+		next, now := *c, strings.Fields(text)
+		s.set(&next, now)
+		for _, fault := range s.rules(&next) {
+			if fault.Key == s.key {
+				return errors.New(fault.Problem)
+			}
+		}
+		return c.Logins.Change(s.first(c), now)
+	}
+	return fmt.Errorf("%s has no address", of.Key)
+}

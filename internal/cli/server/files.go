@@ -165,6 +165,14 @@ func (s *Server) watchedSecrets() (sets []*fileSet) {
 			return nil
 		}})
 	}
+	for _, file := range s.c.AddressFiles() {
+		sets = append(sets, &fileSet{name: "addresses of " + file.Key, paths: []string{file.Path}, load: func() error {
+			if err := s.c.ReadLogins(file); err != nil {
+				return fmt.Errorf("%s %w", file.Path, err)
+			}
+			return nil
+		}})
+	}
 	if file := s.c.LedgerKeyFile; file != "" {
 		sets = append(sets, &fileSet{name: "keys of the ledger", paths: []string{file}, load: func() error {
 			keys, err := s.c.LedgerKeys()

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/dibs-dev/dibs/internal/logins"
 )
 
 // Server is what the engine needs of Redis: one server, one behind Sentinel,
@@ -65,6 +68,9 @@ type Options struct {
 	// URL is as rueidis takes it. dial makes the connections where it is set.
 	URL  string
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Login returns the user and the password of the URL at each new connection; nil,
+	// also as an answer, for those in the URL.
+	Login func(url string) *url.Userinfo
 	// Patience is how long a command may wait to be written.
 	Patience time.Duration
 	// Prefix begins the keys that are tracked, and changed is told of those that were
@@ -97,6 +103,9 @@ func Connect(o Options) (*Client, error) {
 	opt.ClientTrackingOptions = []string{"BCAST", "PREFIX", o.Prefix}
 	opt.OnInvalidations = o.Changed
 	opt.CacheSizeEachConn = 1
+	if o.Login != nil {
+		logins.Redis(&opt, func() *url.Userinfo { return o.Login(o.URL) })
+	}
 	c, err := rueidis.NewClient(opt)
 	tracking := err == nil
 	if errors.Is(err, rueidis.ErrNoCache) {

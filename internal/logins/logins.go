@@ -1,0 +1,71 @@
+// Package logins has the users and passwords of addresses, which may change while a
+// program runs: whoever opens a connection asks for those of that moment.
+package logins
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"sync/atomic"
+)
+
+// Book has the users and passwords that have changed since the start. The zero Book
+// has none.
+//
+// It is safe for concurrent use, but for Change, which one goroutine calls. A map that
+// changed has is never written again.
+type Book struct {
+	changed atomic.Pointer[map[string]*url.Userinfo]
+}
+
+// Of returns the user and the password of an address, as it was at the start; nil for
+// those in the address. A nil Book has none.
+func (b *Book) Of(address string) *url.Userinfo {
+	if b == nil {
+		return nil
+	}
+	if all := b.changed.Load(); all != nil {
+		return (*all)[address]
+	}
+	return nil
+}
+
+// Change takes users and passwords from what stands in place of addresses now, each at
+// its place in the list. first are the addresses of the start. Nothing changes when
+// anything else of them is another: a program stays with its servers. No error shows a
+// password.
+func (b *Book) Change(first, now []string) error {
+	if len(now) != len(first) {
+		return fmt.Errorf("has %d addresses, and had %d at the start: only users and passwords change while dibs runs", len(now), len(first))
+	}
+	next := make(map[string]*url.Userinfo, len(first))
+	if all := b.changed.Load(); all != nil {
+		maps.Copy(next, *all)
+	}
+	for i := range now {
+		was, err := url.Parse(first[i])
+		if err != nil {
+			return errUnread
+		}
+		is, err := url.Parse(now[i])
+		if err != nil {
+			return errUnread
+		}
+		login, had := is.User, was.User
+		was.User, is.User = nil, nil
+		switch {
+		case was.String() != is.String():
+			return fmt.Errorf("has %s, and had %s at the start: only users and passwords change while dibs runs", is, was)
+		case login == nil && had != nil:
+			return fmt.Errorf("has no user and no password for %s", is)
+		case login != nil:
+			next[first[i]] = login
+		}
+	}
+	b.changed.Store(&next)
+	return nil
+}
+
+// errUnread has no part of the address: that may be the password.
+var errUnread = errors.New("has an address that cannot be read (write special characters in a password as %40)")
