@@ -104,6 +104,7 @@ func TestWizard(t *testing.T) {
 // reviewed looks at the last step of the wizard: what will be made stands there in words, and the YAML below, closed.
 func (s *shop) reviewed(page *tab, says []string) {
 	s.Helper()
+	page.await(`!!document.querySelector("#review dl")`)
 	text := tells[string](page, `document.querySelector("#review dl").innerText`)
 	for _, want := range says {
 		if !strings.Contains(text, want) {
