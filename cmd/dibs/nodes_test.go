@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -173,6 +174,34 @@ func (c *cluster) granted(i int, campaign, user string) string {
 		c.t.Errorf("node %d refuses %s: %s", i, user, reason)
 	}
 	return id
+}
+
+// insistFor is how long insist asks: long enough for a failover on a busy machine.
+const insistFor = 2 * time.Minute
+
+// insist claims at one node and then the next one, with the same key, until the answer is
+// final: the claim's id, or the reason of a refusal that may not be tried again, or that
+// says that all is sold. When the time is over, the reason is what the last attempt was
+// told.
+func (c *cluster) insist(i int, campaign, user, key string, quantity int64) (id, reason string) {
+	for over := time.Now().Add(insistFor); ; i++ {
+		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
+		claim, _, err := c.user(i%len(c.nodes), user).Claim(ctx, campaign, quantity, key)
+		cancel()
+		var refusal *client.Error
+		switch {
+		case err == nil:
+			return claim.ID, ""
+		case errors.As(err, &refusal) && refusal.Reason != "" && (refusal.Reason == dibs.SoldOut.String() || !refusal.Retryable):
+			return "", refusal.Reason
+		case time.Now().After(over):
+			return "", fmt.Sprintf("not within %s: %v", insistFor, err)
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-c.t.Context().Done():
+		}
+	}
 }
 
 // verify fails unless every promise holds, by the proxy.

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,6 +63,100 @@ func TestRehearseShards(t *testing.T) {
 	}
 	c.verify()
 	c.drain()
+}
+
+// TestRehearseFewUsers lets 100 users buy all of 600 units over six shards of a Cluster of
+// three masters, through two nodes, while a master is killed. Each may have six, and buys
+// them one or two at a time, in claims that they repeat until the answer is final. No
+// shard has as many units as its users want, and not one unit may be left over.
+func TestRehearseFewUsers(t *testing.T) {
+	redis, err := servers.StartCluster(t.Context(), t.TempDir(), servers.RedisAlways...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Stop)
+	c := clusterAt(t, redis.URL(), "sqlite:"+filepath.Join(t.TempDir(), "ledger.db"), 2, "--durability", dibs.LevelLedgered)
+	const users = 100
+	units, limit, shards := int64(600), int64(6), 6
+	api := c.admin(0)
+	if _, err := api.Campaigns.Create(t.Context(), dibs.CampaignSpec{
+		ID: "sale", Kind: dibs.Sale, Title: "sale", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{Units: &units}, Limit: &limit, Shards: &shards,
+	}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.Campaigns.Publish(t.Context(), "sale"); err != nil {
+		t.Fatal(err)
+	}
+	_, master, err := redis.Owner(t.Context(), fmt.Sprintf("dibs:{%d:%d}:meta", 1, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var granted atomic.Int64
+	var kill sync.Once
+	var all sync.WaitGroup
+	told := make([]map[string]int64, users)
+	for i := range users {
+		all.Go(func() {
+			told[i] = c.buyAll(i, "sale", limit, func(quantity int64) {
+				// The others wait until it is dead: there is much to sell afterwards.
+				if granted.Add(quantity) >= 100 {
+					kill.Do(master.Kill)
+				}
+			})
+		})
+	}
+	all.Wait()
+	if stats, err := api.Campaigns.Stats(t.Context(), "sale"); err != nil || granted.Load() != units || stats.Granted != units || stats.Remaining != 0 {
+		t.Errorf("%d of %d granted, %+v, %v", granted.Load(), units, stats, err)
+	}
+	for i, want := range told {
+		if kept := c.heldBy("sale", fewUser(i)); !maps.Equal(kept, want) {
+			t.Errorf("%s was granted %v, and has %v", fewUser(i), want, kept)
+		}
+	}
+	for i := range c.nodes {
+		if id, reason := c.insist(i, "sale", "late", "", 1); reason != dibs.SoldOut.String() {
+			t.Errorf("after the last unit node %d answers %q%q", i, id, reason)
+		}
+	}
+	c.verify()
+	c.drain()
+}
+
+// fewUser names one of few users.
+func fewUser(i int) string { return fmt.Sprint("few-", i) }
+
+// buyAll has a user buy as much as they may have, one or two units at a time, and returns
+// their claims with how much is in each.
+func (c *cluster) buyAll(i int, campaign string, limit int64, granted func(quantity int64)) map[string]int64 {
+	claims := map[string]int64{}
+	for held := int64(0); held < limit; {
+		quantity := min(1+(held+int64(i))%2, limit-held)
+		id, reason := c.insist(i, campaign, fewUser(i), fmt.Sprint("key-", held), quantity)
+		if id == "" {
+			c.t.Errorf("%s, who has %d of %d, is told %s", fewUser(i), held, limit, reason)
+			break
+		}
+		claims[id] = quantity
+		held += quantity
+		granted(quantity)
+	}
+	return claims
+}
+
+// heldBy is what a user has by the ledger: how much is in each claim.
+func (c *cluster) heldBy(campaign, user string) map[string]int64 {
+	c.t.Helper()
+	claims := map[string]int64{}
+	l, err := c.admin(0).Campaigns.Claims(c.t.Context(), campaign, client.ClaimFilter{UserID: user}, dibs.Page{})
+	if err != nil {
+		c.t.Error(err)
+	}
+	for i := range l.Items {
+		claims[l.Items[i].ID] = l.Items[i].Quantity
+	}
+	return claims
 }
 
 // TestRehearseMoreShards lets 6,000 users press for 2,000 units of a campaign of two

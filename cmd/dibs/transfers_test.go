@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
@@ -100,7 +98,7 @@ func (x *transfers) crowd(n int, id string) (granted map[string]string, sold *at
 	for i := range movedTogether {
 		press.Go(func() {
 			for user := range next {
-				if claim := x.insist(i, id, user); claim != "" {
+				if claim := x.buy(i, id, user); claim != "" {
 					mu.Lock()
 					granted[user] = claim
 					mu.Unlock()
@@ -121,28 +119,14 @@ func (x *transfers) crowd(n int, id string) (granted map[string]string, sold *at
 	return granted, sold, press
 }
 
-// insist claims at one node and then the other until the answer is a yes or sold out.
-func (x *transfers) insist(i int, campaign, user string) (id string) {
-	for over := time.Now().Add(2 * time.Minute); ; i++ {
-		ctx, cancel := context.WithTimeout(x.t.Context(), 5*time.Second)
-		claim, _, err := x.user(i%2, user).Claim(ctx, campaign, 1, "key-"+user)
-		cancel()
-		var refusal *client.Error
-		if err == nil {
-			return claim.ID
-		}
-		if errors.As(err, &refusal) && refusal.Reason == dibs.SoldOut.String() {
-			return ""
-		}
-		if time.Now().After(over) {
-			x.t.Errorf("the claim of %s: %v", user, err)
-			return ""
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-x.t.Context().Done():
-		}
+// buy claims a unit until the answer is final, and returns the claim; empty when all is
+// sold.
+func (x *transfers) buy(i int, campaign, user string) (id string) {
+	id, reason := x.insist(i, campaign, user, "key-"+user, 1)
+	if id == "" && reason != dibs.SoldOut.String() {
+		x.t.Errorf("the claim of %s: %s", user, reason)
 	}
+	return id
 }
 
 // same repeats every claim that was granted: it is the same one at either node.
@@ -150,7 +134,7 @@ func (x *transfers) same(campaign string, granted map[string]string) {
 	x.t.Helper()
 	i := 0
 	for user, id := range granted {
-		if again := x.insist(i, campaign, user); again != id {
+		if again := x.buy(i, campaign, user); again != id {
 			x.t.Errorf("%s was granted %s, and %q when it was asked again", user, id, again)
 		}
 		i++
