@@ -1,6 +1,7 @@
 package moving_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/node"
 )
 
 // TestEveryUnitIsSold lets 100 users buy all of 600 units, six each: as many as they
@@ -134,4 +137,71 @@ func TestCrowdOfOneShard(t *testing.T) {
 		}
 	}
 	f.whole(c, 500, 0)
+}
+
+// TestStockOnItsWay keeps what left one shard for another from being settled: a claim at
+// the empty shard waits as long as it is told to, and not longer. It is then refused for
+// now, without an effect, and not as sold out. When the units have come, the same claim is
+// granted.
+func TestStockOnItsWay(t *testing.T) {
+	redis, err := servers.StartRedis(t.TempDir(), servers.RedisAlways...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Kill)
+	const wait = 50 * time.Millisecond
+	f := newFleetTuned(t, 1, redis.URL(), dibs.LevelDurable, node.ServiceConfig{ShardWait: wait})
+	n := f.nodes[0]
+	c := f.publish("sale", 2, 4, 4)
+	user := usersOf(c, 0, 1)[0]
+	release := f.holdLedger()
+	defer release()
+	buys := func(key string, quantity int64) {
+		t.Helper()
+		if r := f.claim(n, c, user, key, quantity); r.Outcome != dibs.Granted || r.Replayed {
+			t.Errorf("claim %s: %v, replayed %v", key, r.Outcome, r.Replayed)
+		}
+	}
+	buys("first", 1)
+	buys("second", 1)
+	if soonest := f.putOff(n, c, user, wait); soonest > 4*wait {
+		t.Errorf("no claim that may wait %s is answered before %s", wait, soonest)
+	}
+	if m := n.Moving.Metrics(); m.Transfers == 0 || m.Waited < 5 {
+		t.Errorf("what the claims waited for: %+v", m)
+	}
+	if st, err := n.Stats(t.Context(), c.ID); err != nil || st.Granted != 2 || st.Remaining != 2 {
+		t.Errorf("after the refusals: %+v, %v", st, err)
+	}
+	release()
+	buys("both", 2)
+	if r := f.claim(n, c, usersOf(c, 1, 1)[0], "", 1); r.Outcome != dibs.SoldOut {
+		t.Errorf("after the last unit: %v", r.Outcome)
+	}
+	f.whole(c, 4, 0)
+}
+
+// putOff has a claim for both units that are on their way refused five times, each time for
+// now and without an effect, and returns how long the shortest wait was.
+func (f *fleet) putOff(n *node.Node, c *dibs.Campaign, user string, least time.Duration) (soonest time.Duration) {
+	f.Helper()
+	soonest = time.Hour
+	for waits, over := 0, time.Now().Add(time.Minute); waits < 5; {
+		begun := time.Now()
+		r, err := n.Claims.Claim(f.Context(), dibs.ClaimRequest{CampaignID: c.ID, UserID: user, Key: "both", Quantity: 2})
+		took := time.Since(begun)
+		var e *dibs.Error
+		if !errors.As(err, &e) || !e.Reason.Info().Retryable || e.Effect != dibs.EffectNone || e.RetryAfter <= 0 || begun.After(over) {
+			f.Fatalf("a claim while units are on their way: %v, %v", r.Outcome, err)
+		}
+		// A busy machine may not see a shard in time, or shed the claim before it waits.
+		if e.Reason != dibs.Overloaded || !strings.Contains(e.Detail.EN, "is being brought") {
+			continue
+		}
+		waits++
+		if soonest = min(soonest, took); took < least {
+			f.Errorf("a claim waits %s, not %s", took, least)
+		}
+	}
+	return soonest
 }

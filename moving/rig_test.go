@@ -2,8 +2,11 @@ package moving_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +19,8 @@ import (
 type fleet struct {
 	*testing.T
 	nodes []*node.Node
+	// dir has the ledger's file.
+	dir string
 }
 
 // newFleet starts a Redis and so many nodes.
@@ -32,10 +37,15 @@ func newFleet(t *testing.T, nodes int) *fleet {
 // newFleetOn starts nodes on servers that run.
 func newFleetOn(t *testing.T, nodes int, url, level string) *fleet {
 	t.Helper()
-	f := &fleet{T: t}
-	dir := t.TempDir()
+	return newFleetTuned(t, nodes, url, level, node.ServiceConfig{})
+}
+
+// newFleetTuned is newFleetOn with nodes whose service is tuned.
+func newFleetTuned(t *testing.T, nodes int, url, level string, tune node.ServiceConfig) *fleet {
+	t.Helper()
+	f := &fleet{T: t, dir: t.TempDir()}
 	for range nodes {
-		n, err := node.Open(t.Context(), node.Config{Dir: dir, Migrate: true, Engine: url, Durability: level})
+		n, err := node.Open(t.Context(), node.Config{Dir: f.dir, Migrate: true, Engine: url, Durability: level, Service: tune})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,6 +57,28 @@ func newFleetOn(t *testing.T, nodes int, url, level string) *fleet {
 		f.nodes = append(f.nodes, n)
 	}
 	return f
+}
+
+// holdLedger keeps everybody from writing to the ledger until release: what leaves a shard
+// is on its way for as long.
+func (f *fleet) holdLedger() (release func()) {
+	f.Helper()
+	must := func(err error) {
+		f.Helper()
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(f.dir, node.LedgerFile)+"?_pragma=busy_timeout(20000)")
+	must(err)
+	conn, err := db.Conn(f.Context())
+	must(err)
+	_, err = conn.ExecContext(f.Context(), "BEGIN IMMEDIATE")
+	must(err)
+	return sync.OnceFunc(func() {
+		_, err := conn.ExecContext(context.Background(), "ROLLBACK")
+		must(errors.Join(err, conn.Close(), db.Close()))
+	})
 }
 
 // publish publishes a sale over several shards.
