@@ -30,8 +30,9 @@ type Figure struct {
 	Name    string  `json:"name"`
 	Planned float64 `json:"planned"`
 	Seen    float64 `json:"seen"`
-	// Judged says that Worst counts it: a wait for the ledger that is too short for how
-	// often the server is asked does not count.
+	// Judged says that Worst counts it. Rate, P99 and Spent always count, and Lag where it
+	// was planned or seen to be at least a second: a shorter wait for the ledger is too
+	// short for how often the server is asked.
 	Judged bool `json:"judged"`
 }
 
@@ -42,6 +43,13 @@ const (
 	Lag   = "longest wait for the ledger, s"
 	Spent = "processor time a request, µs"
 )
+
+// leastLag is the shortest wait for the ledger that is judged, in seconds.
+var leastLag = 4 * lagLook.Seconds()
+
+func figure(name string, planned, seen float64) Figure {
+	return Figure{Name: name, Planned: planned, Seen: seen, Judged: name != Lag || max(planned, seen) >= leastLag}
+}
 
 // Error is how far the plan was off: 0.1 is a tenth too much, -0.1 a tenth too little.
 func (f *Figure) Error() float64 { return f.Planned/f.Seen - 1 }
@@ -103,10 +111,10 @@ func compare(ctx context.Context, cal *plan.Calibration, cfg Config, r rush) (c 
 		}
 	}
 	c.Figures = []Figure{
-		{Rate, a.PerSecond, x.report.PerSecond, true},
-		{P99, a.All.P99, p99, true},
-		{Lag, a.Lag.Worst, x.lag, max(a.Lag.Worst, x.lag) >= 4*lagLook.Seconds()},
-		{Spent, a.NodeUS, x.clientUS() + (x.drained.cpu-x.before.cpu)*1e6/float64(r.requests), true},
+		figure(Rate, a.PerSecond, x.report.PerSecond),
+		figure(P99, a.All.P99, p99),
+		figure(Lag, a.Lag.Worst, x.lag),
+		figure(Spent, a.NodeUS, x.clientUS()+(x.drained.cpu-x.before.cpu)*1e6/float64(r.requests)),
 	}
 	return c, nil
 }

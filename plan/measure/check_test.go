@@ -24,3 +24,21 @@ func TestComparison(t *testing.T) {
 		}
 	}
 }
+
+// TestJudged: a wait for the ledger is judged from a second on, planned or seen; the other
+// figures always are.
+func TestJudged(t *testing.T) {
+	for _, name := range []string{Rate, P99, Spent} {
+		if f := figure(name, 0.1, 0.2); !f.Judged {
+			t.Errorf("%s is not judged: %+v", name, f)
+		}
+	}
+	for _, test := range []struct {
+		planned, seen float64
+		want          bool
+	}{{0.99, 0.99, false}, {0, 0, false}, {1, 0.1, true}, {0.1, 1, true}, {3, 4, true}} {
+		if f := figure(Lag, test.planned, test.seen); f.Judged != test.want {
+			t.Errorf("a wait of %gs that was planned as %gs is judged: %v", test.seen, test.planned, f.Judged)
+		}
+	}
+}
