@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/audit"
 	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/testnode"
 	"github.com/dibs-dev/dibs/node"
@@ -100,24 +101,30 @@ func TestMoneyAuditFinds(t *testing.T) {
 	}
 }
 
-// A share in quarantine keeps the remainder from its sender, and is said; once
-// it is settled, it is credited, and the rest goes back.
+// TestAShareInQuarantine: a share in quarantine keeps the remainder from its sender, and
+// is said; once it is settled, it is credited, and the rest goes back.
 func TestAShareInQuarantine(t *testing.T) {
-	var r *testnode.Rig
-	testnode.Unsettled(t, func() bool {
-		tune, _ := testnode.Slowly()
-		tune.CreditEvery = time.Millisecond
-		r = testnode.New(t, tune)
-		r.Deposit("host", "d", 500)
-		r.Publish(r.Packet("rain", "host", 500, 5))
-		r.Wants(dibs.Granted, "rain", "ann", "k")
-		r.Wants(dibs.Granted, "rain", "bob", "k")
-		r.Poison(1, 1, 0)
+	tune, _ := testnode.Slowly()
+	tune.CreditEvery = time.Millisecond
+	r := testnode.New(t, tune)
+	settle := func() {
+		t.Helper()
 		if err := r.Settle("rain"); err != nil {
 			t.Fatal(err)
 		}
-		return r.InQuarantine() > 0
-	})
+	}
+	r.Deposit("host", "d", 500)
+	r.Publish(r.Packet("rain", "host", 500, 5))
+	r.Wants(dibs.Granted, "rain", "ann", "k")
+	settle()
+	r.Eventually("ann has her share", func() bool { return r.Balance("ann") > 0 })
+	// The share that is given next is given away by hand, to nobody.
+	r.Tamper(`UPDATE items SET claim_epoch = 1, claim_seq = 999 WHERE n = 1`)
+	r.Wants(dibs.Granted, "rain", "bob", "k")
+	settle()
+	if n := r.InQuarantine(); n != 1 {
+		t.Fatalf("%d entries in quarantine", n)
+	}
 	if _, err := r.Node.Campaigns.End(t.Context(), "rain"); err != nil {
 		t.Fatal(err)
 	}
@@ -125,11 +132,19 @@ func TestAShareInQuarantine(t *testing.T) {
 		f := r.Stats("rain").Funds
 		return f.ReturnedAt == nil && strings.Contains(f.Problem, "1 of its journal entries are in quarantine")
 	})
-	if got := r.Balance("bob"); got != 0 {
-		t.Errorf("bob has %d before the share is settled", got)
+	if bob, host := r.Balance("bob"), r.Balance("host"); bob != 0 || host != 0 {
+		t.Errorf("bob has %d and the sender %d before the share is settled", bob, host)
 	}
-	report := r.Report()
-	if report.OK {
+	if r.Report().OK {
 		t.Error("verify is content with a share in quarantine")
 	}
+	r.Tamper(`UPDATE items SET claim_epoch = NULL, claim_seq = NULL WHERE n = 1`)
+	if _, err := r.Node.Audit.Repair(t.Context(), audit.RepairRequest{}); err != nil || r.InQuarantine() != 0 {
+		t.Fatalf("%d entries in quarantine after the repair, %v", r.InQuarantine(), err)
+	}
+	r.Eventually("the rest is with the sender", func() bool { return r.Stats("rain").Funds.ReturnedAt != nil })
+	if ann, bob, host := r.Balance("ann"), r.Balance("bob"), r.Balance("host"); bob == 0 || host == 0 || ann+bob+host != 500 {
+		t.Errorf("ann has %d, bob %d, the sender %d of 500", ann, bob, host)
+	}
+	r.Verify()
 }
