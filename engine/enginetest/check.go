@@ -31,6 +31,7 @@ func (c Check) Run(tb testing.TB, f Factory) error {
 		defer close(done)
 		r.start()
 		c.check(r)
+		r.untouched()
 	}()
 	// The channel orders what that goroutine wrote before what follows here.
 	<-done

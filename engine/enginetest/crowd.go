@@ -30,7 +30,8 @@ func checkCrowdStock(r *rig) {
 	var granted atomic.Int64
 	r.together(clients, func(i int) {
 		for n := i; n < requests; n += clients {
-			d := o.persist(userName(n%users), uint64(n)+1, 1)
+			user := userName(n % users)
+			d := o.of(user).persist(user, uint64(n)+1, 1)
 			switch d.Outcome {
 			case dibs.Granted:
 				granted.Add(1)
@@ -40,12 +41,14 @@ func checkCrowdStock(r *rig) {
 			}
 		}
 	})
-	equal(r, "grants", granted.Load(), stock)
-	o.counts(0, stock)
-	// The ledger checks stock, limit, keys and gaps of every entry.
-	// A grant that has no entry, or an entry without a grant, shows as a difference here.
-	o.settle(math.MaxInt)
-	equal(r, "claims in the ledger", len(o.ledger.claims), stock)
+	equal(r, "grants", granted.Load(), int64(stock*len(o.shards())))
+	for _, s := range o.shards() {
+		s.counts(0, stock)
+		// The ledger checks stock, limit, keys and gaps of every entry.
+		// A grant that has no entry, or an entry without a grant, shows as a difference here.
+		s.settle(math.MaxInt)
+		equal(r, "claims in the ledger", len(s.ledger.claims), stock)
+	}
 }
 
 // checkCrowdUser sends the other load of those articles: one user, 10,000 requests.

@@ -19,9 +19,9 @@
 // # Environment
 //
 //	ENGINETEST_SEED       replay the random operations of one printed seed
-//	ENGINETEST_RUNS       how many seeds are played, default 8
+//	ENGINETEST_RUNS       how many seeds are played, default 8, divided by Factory.Shards
 //	ENGINETEST_STEPS      operations of each seed, default 250
-//	ENGINETEST_HISTORIES  histories checked for linearizability, default 100
+//	ENGINETEST_HISTORIES  histories checked for linearizability, default 100, divided too
 //
 // # Caveats
 //

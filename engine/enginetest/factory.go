@@ -28,4 +28,8 @@ type Factory struct {
 	// OwnClock is set when the engines cannot read the time from now, since
 	// another clock decides. Its time must be within a minute of time.Now.
 	OwnClock bool
+	// Shards is how many shards the campaigns of the checks have, all of them open; 0 means
+	// 1. It must be at most the engine's MaxShards. Checks that are about several shards, or
+	// about a limit per product, choose by themselves.
+	Shards int
 }

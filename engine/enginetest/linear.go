@@ -71,29 +71,35 @@ func checkLinear(r *rig) {
 	seed := uint64(time.Now().UnixNano())
 	r.tb.Logf("histories from seed %d", seed)
 	total, unknown, undecided := 0, 0, 0
-	histories := envInt(r, "ENGINETEST_HISTORIES", 100)
+	histories := envInt(r, "ENGINETEST_HISTORIES", r.fewer(100))
 	for n := range histories {
 		// Each history has a small campaign of its own: search time grows with its length.
-		h := &history{o: r.offer(linearStock, limit(linearLimit))}
+		// A shard's history stands alone: nothing that is decided on another one explains it.
+		var shards []*history
+		for _, o := range r.offer(linearStock, limit(linearLimit)).shards() {
+			shards = append(shards, &history{o: o})
+		}
 		r.together(linearClients, func(i int) {
 			rng := rand.New(rand.NewPCG(seed+uint64(n), uint64(i)))
 			for range linearOps {
-				h.step(i, rng)
+				shards[rng.IntN(len(shards))].step(i, rng)
 			}
 		})
-		total += len(h.ops)
-		for _, x := range h.ops {
-			if x.Output.(linearOutput).unknown {
-				unknown++
+		for _, h := range shards {
+			total += len(h.ops)
+			for _, x := range h.ops {
+				if x.Output.(linearOutput).unknown {
+					unknown++
+				}
 			}
-		}
-		switch porcupine.CheckOperationsTimeout(linearModel, h.ops, linearTimeout) {
-		case porcupine.Ok:
-		case porcupine.Unknown:
-			// With many unknown outcomes the search may take too long.
-			undecided++
-		default:
-			r.fatalf("history %d is not linearizable:\n%s", n, h.describe())
+			switch porcupine.CheckOperationsTimeout(linearModel, h.ops, linearTimeout) {
+			case porcupine.Ok:
+			case porcupine.Unknown:
+				// With many unknown outcomes the search may take too long.
+				undecided++
+			default:
+				r.fatalf("history %d is not linearizable:\n%s", n, h.describe())
+			}
 		}
 	}
 	r.that(undecided*2 < histories, "%d of %d histories could not be decided in %v", undecided, histories, linearTimeout)

@@ -252,6 +252,13 @@ func TestNaive(t *testing.T) {
 	enginetest.Run(t, naiveFactory(faults{}))
 }
 
+// TestNaiveShards runs the suite on the naive engine with campaigns of several shards.
+func TestNaiveShards(t *testing.T) {
+	f := naiveFactory(faults{})
+	f.Shards = 5
+	enginetest.Run(t, f)
+}
+
 // TestOwnClock runs the suite on an engine whose clock cannot be set.
 func TestOwnClock(t *testing.T) {
 	f := naiveFactory(faults{})

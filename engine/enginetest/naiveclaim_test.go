@@ -252,6 +252,11 @@ func (n *naive) Release(ctx context.Context, r dibs.Release) error {
 		h.Released = !n.faults.allowanceKept
 		s.left += h.Quantity
 		s.free = append(s.free, h.Items...)
+		for id, other := range n.shards {
+			if n.faults.releasedBeside && id.Campaign == s.id.Campaign && other != s {
+				other.left += h.Quantity
+			}
+		}
 		n.write(s, dibs.Entry{Kind: dibs.EntryRelease, At: now, Quantity: h.Quantity, Items: h.Items, Target: h.Cursor})
 		return nil
 	})

@@ -18,6 +18,10 @@ type offer struct {
 	c      *dibs.Campaign
 	shard  dibs.ShardID
 	ledger *ledger
+	// all are the campaign's shards, this one among them, by their numbers; nil where the
+	// Factory asks for one. beside is what another shard than the check's holds meanwhile.
+	all    []*offer
+	beside *beside
 }
 
 // sale describes a published sale of units with an open window and a limit of
@@ -44,9 +48,7 @@ func limit(n int64) func(c *dibs.Campaign) {
 
 // offer opens a sale of units.
 func (r *rig) offer(stock int64, change func(c *dibs.Campaign)) *offer {
-	c := r.sale(change)
-	c.Stock.Total = stock
-	return r.openShard(c, c.ShardOf("any"), stock, nil)
+	return r.offerAfter(stock, change, func(*ledger) {})
 }
 
 // offerAfter opens a sale of units whose ledger has a past: past writes it before the
@@ -54,26 +56,25 @@ func (r *rig) offer(stock int64, change func(c *dibs.Campaign)) *offer {
 func (r *rig) offerAfter(stock int64, change func(c *dibs.Campaign), past func(l *ledger)) *offer {
 	c := r.sale(change)
 	c.Stock.Total = stock
-	shard := c.ShardOf("any")
-	l := newLedger(c, shard, stock, nil)
-	past(l)
-	o := &offer{rig: r, c: c, shard: shard, ledger: l}
-	r.offers = append(r.offers, o)
-	o.open()
-	return o
+	return r.divided(c, nil, past)
 }
 
 // offerItems opens a sale of items; their number is the stock.
 func (r *rig) offerItems(items []string, change func(c *dibs.Campaign)) *offer {
 	c := r.sale(change)
 	c.Stock = dibs.Stock{Kind: dibs.Items, Total: int64(len(items))}
-	return r.openShard(c, c.ShardOf("any"), c.Stock.Total, items)
+	return r.divided(c, items, func(*ledger) {})
 }
 
 // openShard opens one shard of a campaign with a ledger of its own. The offer is added
 // to the rig's, so that a restart opens it again.
 func (r *rig) openShard(c *dibs.Campaign, shard dibs.ShardID, stock int64, items []string) *offer {
-	o := &offer{rig: r, c: c, shard: shard, ledger: newLedger(c, shard, stock, items)}
+	return r.openLedger(newLedger(c, shard, stock, items))
+}
+
+// openLedger is openShard with a ledger that has a past.
+func (r *rig) openLedger(l *ledger) *offer {
+	o := &offer{rig: r, c: l.campaign, shard: l.shard, ledger: l}
 	r.offers = append(r.offers, o)
 	o.open()
 	return o
@@ -92,7 +93,8 @@ func (o *offer) open() {
 
 // request makes a claim request of one user.
 func (o *offer) request(user string, key uint64, quantity int64) dibs.EngineClaim {
-	return dibs.EngineClaim{Shard: o.shard, UserID: user, Key: key, Quantity: quantity}
+	// Where there is one shard, it is not checked by how many it was chosen.
+	return dibs.EngineClaim{Shard: o.shard, UserID: user, Key: key, Quantity: quantity, Shards: len(o.all)}
 }
 
 // claim returns the engine's decision.
@@ -105,6 +107,7 @@ func (o *offer) claim(user string, key uint64, quantity int64) dibs.Decision {
 // grant claims and expects a new grant, whose place is in the epoch opened last. That
 // it is new tells a repeat by accident apart from a second grant.
 func (o *offer) grant(user string, key uint64, quantity int64) dibs.Grant {
+	o.holdBeside()
 	d := o.claim(user, key, quantity)
 	o.that(d.Outcome == dibs.Granted && !d.Replayed, "a claim of %d by %s with key %d is %v (replayed: %v), want a new grant",
 		quantity, user, key, d.Outcome, d.Replayed)
@@ -171,7 +174,9 @@ func (o *offer) configure(change func(c *dibs.Campaign)) {
 	c := *o.c
 	c.Version++
 	change(&c)
-	o.c, o.ledger.campaign = &c, &c
+	for _, s := range o.shards() {
+		s.c, s.ledger.campaign = &c, &c
+	}
 	o.no(o.eng.Configure(o.ctx, &c), "configure version %d", c.Version)
 }
 

@@ -23,6 +23,8 @@ type player struct {
 	// trimmed is the place up to which the journal may be gone.
 	trimmed dibs.Cursor
 	refs    int
+	// all are the players of the campaign's shards, this one among them, by their numbers.
+	all []*player
 }
 
 // newPlayer opens a campaign that the first operation draws.
@@ -53,21 +55,44 @@ func newPlayer(r *rig, x op) *player {
 	default:
 		p.offer = r.offer(stock, change)
 	}
-	p.m = newModel(p.c, p.shard, stock, items)
-	p.m.preload(p.ledger)
-	p.trimmed = p.ledger.position
-	p.m.open(p.decidedAt())
+	for _, o := range p.shards() {
+		q := p
+		if o != p.offer {
+			q = &player{offer: o}
+		}
+		p.all = append(p.all, q)
+		q.m = newModel(o.c, o.shard, stock, items)
+		q.m.preload(o.ledger)
+		q.trimmed = o.ledger.position
+		q.m.open(q.decidedAt())
+	}
+	for _, q := range p.all {
+		q.all = p.all
+	}
 	return p
 }
 
-// run takes all operations, compares the counts after each, and the journal at the
-// end.
+// run takes all operations, each on one shard, compares the counts of all shards after
+// each, and the journals at the end.
 func (p *player) run(ops []op) {
 	for i, x := range ops {
-		p.step(x)
-		p.same(fmt.Sprintf("operation %d, %v", i, x))
+		p.at(x).step(x)
+		for _, q := range p.all {
+			q.same(fmt.Sprintf("operation %d, %v", i, x))
+		}
 	}
-	p.finish()
+	for _, q := range p.all {
+		q.finish()
+	}
+}
+
+// at is the shard of an operation: for a claim the user's.
+func (p *player) at(x op) *player {
+	i := int(x.b>>20) % len(p.all)
+	if x.name == "claim" && len(p.all) > 1 {
+		i = int(p.c.ShardOf(p.user(x.a)).Shard)
+	}
+	return p.all[i]
 }
 
 // decidedAt is the time that the engine's last entry carries. With a settable
@@ -217,7 +242,9 @@ func (p *player) playCampaign(x op) {
 	case "limit":
 		p.configure(func(c *dibs.Campaign) { c.LimitPerUser += int64(x.a % 2) })
 	}
-	p.m.c = p.c
+	for _, q := range p.all {
+		q.m.c = q.c
+	}
 }
 
 // playFind looks a place up: mostly one with a grant, sometimes one of the journal's
@@ -241,9 +268,11 @@ func (p *player) playFind(x op) {
 func (p *player) playHoldings(x op) {
 	var want []dibs.Grant
 	user := p.user(x.a)
-	for _, g := range p.m.grants {
-		if g.UserID == user && !g.Released {
-			want = append(want, g.Grant)
+	for _, q := range p.all {
+		for _, g := range q.m.grants {
+			if g.UserID == user && !g.Released {
+				want = append(want, g.Grant)
+			}
 		}
 	}
 	p.holds(user, want...)
@@ -262,7 +291,9 @@ func (p *player) playTail(x op) {
 	case "restart":
 		p.settle(int(x.b % 10))
 		p.restart(x.a%2 == 0)
-		p.m.open(p.decidedAt())
+		for _, q := range p.all {
+			q.m.open(q.decidedAt())
+		}
 	default:
 		p.fatalf("the operation %v is unknown", x)
 	}

@@ -91,7 +91,7 @@ func envInt(r *rig, name string, otherwise int) int {
 // of a released claim after a restart with a part of the tail settled. A run that
 // fails is made shorter and reported with its seed.
 func checkRandom(r *rig) {
-	runs := envInt(r, "ENGINETEST_RUNS", 8)
+	runs := envInt(r, "ENGINETEST_RUNS", r.fewer(8))
 	steps := envInt(r, "ENGINETEST_STEPS", 250)
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("ENGINETEST_SEED"); s != "" {

@@ -22,6 +22,7 @@ type faults struct {
 	quantityIgnored     bool
 	stateBeforeRepeat   bool // a lost yes is not found after the end
 	releasedTwice       bool // stock comes back at each release
+	releasedBeside      bool // to the other shards too
 	allowanceKept       bool
 	soldOutSticks       bool // the flag is never reset
 	itemTwice           bool
@@ -202,6 +203,22 @@ func TestPlanted(t *testing.T) {
 				}
 				t.Error("the check does not notice")
 			})
+		}
+	}
+}
+
+// TestPlantedBeside expects that a fault which only shows on other shards is caught where
+// campaigns have several, and that it shows nowhere else.
+func TestPlantedBeside(t *testing.T) {
+	t.Setenv("ENGINETEST_RUNS", "4")
+	for _, name := range []string{"releases/give stock and allowance back", "releases/happen once", atRandom} {
+		f, c := naiveFactory(faults{releasedBeside: true}), checkNamed(t, name)
+		if err := c.Run(t, f); err != nil {
+			t.Errorf("%s, with one shard: %v", name, err)
+		}
+		f.Shards = 5
+		if err := c.Run(t, f); err == nil {
+			t.Errorf("%s does not notice what is given back to other shards", name)
 		}
 	}
 }

@@ -128,3 +128,8 @@ func (s *redisState) Kill(ctx context.Context) error {
 func TestContract(t *testing.T) {
 	enginetest.Run(t, enginetest.Factory{New: newRedisState, OwnClock: true})
 }
+
+// TestContractShards is TestContract with campaigns of five shards.
+func TestContractShards(t *testing.T) {
+	enginetest.Run(t, enginetest.Factory{New: newRedisState, OwnClock: true, Shards: 5})
+}

@@ -158,6 +158,13 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// TestContractShards is TestContract with campaigns of five shards, on both servers.
+func TestContractShards(t *testing.T) {
+	enginetest.Run(t, enginetest.Factory{
+		New: func(tb testing.TB, _ func() time.Time) enginetest.State { return newSite(tb, 2) }, OwnClock: true, Shards: 5,
+	})
+}
+
 // opened opens a router over servers until the test ends.
 func opened(t *testing.T, n int) *site {
 	t.Helper()
