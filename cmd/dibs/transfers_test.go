@@ -22,8 +22,9 @@ import (
 const (
 	movedShards, movedUnits   = 5, 40
 	movedUsers, movedTogether = 50, 12
-	// failoverEvery is how many rounds have one failover: it takes a Cluster seconds.
-	failoverEvery = 25
+	// failoverEvery is how many rounds have one failover: it takes a Cluster seconds. The
+	// round failoverFirst has the first, so that a short run has one too.
+	failoverEvery, failoverFirst = 25, 2
 )
 
 // transfers are nodes on a Cluster that move stock between shards while things go wrong.
@@ -155,7 +156,7 @@ func (x *transfers) fault(n int) {
 	must(err)
 	node := x.nodes[x.r.IntN(2)]
 	what := []string{"node killed", "node killed", "node frozen", "master frozen", "slot moved"}[x.r.IntN(5)]
-	if n%failoverEvery == failoverEvery-1 {
+	if n%failoverEvery == failoverFirst {
 		what = "master lost"
 	}
 	x.faults[what]++

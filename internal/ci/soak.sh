@@ -36,8 +36,8 @@ push|./cmd/dibs|^TestPushKilled$|100|2|a node killed twice while it tells 200,00
 crowd|./cmd/dibs|^TestTenThousand$|100|2|10,000 users tap over WebSockets of a node that is killed
 settler|./cmd/dibs|^TestSettlerKilled|50|4|of three nodes on Redis the one that settles killed under load, 17 times on each ledger
 upgrade|./cmd/dibs|^TestRollingUpgrade$|100|3|two nodes of the version before replaced one after the other under load, on each ledger
-nodes|./cmd/dibs|Nodes|SettlerDies|Dump|33|12|three nodes: killed, drained, with Redis killed, with older dumps restored, up to 3 times
-transfers|./cmd/dibs|^TestTransfersKilled$|100|5|stock moved between shards of a cluster while nodes are killed, masters frozen and lost, slots moved, 100 times
+nodes|./cmd/dibs|Nodes|SettlerDies|Dump|20|10|three nodes: killed, drained, with Redis killed, with older dumps restored, up to twice
+transfers|./cmd/dibs|^TestTransfersKilled$|300|10|stock moved between shards of a cluster while nodes are killed, masters frozen and lost, slots moved, 300 times
 chaos|./cmd/dibs|^TestChaos$|33|2|Redis, the database and nodes killed, frozen, emptied, at two levels, 2 campaigns each
 ledger-standby|./cmd/dibs|^TestStandby|100|3|a PostgreSQL primary killed under load and its standby promoted, asynchronous and synchronous, 3 times each
 ledger-galera|./cmd/dibs|^TestGaleraDies$|100|3|the server of a Galera cluster that is written to killed under load, 6 times
@@ -55,7 +55,7 @@ histories-redis|./engine/redisengine|^TestContract$/^linear$|x10|2|the same on R
 histories-ledger|./ledger/sqlledger|^Test(SQLite|MySQL|Postgres)Ledger$/^LivesLinear$|x20|2|steps of claims by 6 clients at three connections, 240 histories on each database
 random|./engine/enginetest|^TestEmbedded$/^random$|x10|2|5,000 random operations of the embedded engine compared with the model, 10 times
 random-redis|./engine/redisengine|^TestContract$/^random$|x10|2|the same on Redis, 10 times
-fuzz|internal/ci/fuzz.sh|targets|60|16|each fuzz target for a minute, one on each processor at a time
+fuzz|internal/ci/fuzz.sh|targets|45|12|each fuzz target for 45 seconds, one on each processor at a time
 simulation|./internal/simulation|^Test(Soak|Planted)$|100|30|whole nodes simulated, 100,000 seeds, and every planted fault found
 plan|./cmd/dibs|^TestPlanWithin$|100|10|dibs plan against rehearsals of three sizes, on a machine that does nothing else
 rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|100|1|the two usual loads of flash sales at full size
