@@ -38,7 +38,7 @@ func TestDeliveries(t *testing.T) {
 	page.shows("No deliveries.")
 
 	// An answer of 410 wants no more: the delivery is given up, and the endpoint disabled.
-	// The server tries again by itself, too: it must not hear of it before the person asks.
+	// The server also retries by itself. It gets the 410 only after the person has asked.
 	page.pick("pending")
 	page.act("redeliver", "")
 	status.Store(http.StatusGone)
