@@ -234,14 +234,22 @@ func (m *Majority) try(ctx, bounded context.Context, name string, shared bool) (
 			failed = len(m.all)
 		}
 	}
-	// A lock that cannot be given back ends with its lifetime.
-	if failed > len(m.all)-m.most() {
-		// Nobody waits for servers that do not answer.
-		m.calls.start(func() { b.release(m.life / 4) })
+	// A lock that cannot be given back ends with its lifetime. The next try waits until
+	// it is given back, but nobody waits for servers that do not answer.
+	released := make(chan struct{})
+	started := m.calls.start(func() {
+		defer close(released)
+		b.release(m.life / 4)
+	})
+	if failed > len(m.all)-m.most() || !started {
 		return nil, ErrNoMajority
 	}
-	b.release(m.life / 4)
-	return nil, nil
+	select {
+	case <-released:
+		return nil, nil
+	case <-answer.Done():
+		return nil, ErrNoMajority
+	}
 }
 
 // acquire asks all, and returns the highest fence of those who answered in time.
