@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -73,6 +74,23 @@ func (p *phone) open(t *testing.T, url, language string) *tab {
 	p.shown = tab
 	t.Cleanup(tab.close)
 	return tab
+}
+
+// before runs a script in every page that the test opens, before the page's own.
+func (p *phone) before(t *testing.T, script string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, clitest.Patience)
+	defer cancel()
+	id, err := chromedp.Run(ctx, func(ctx context.Context, target *chromedp.Target) (page.ScriptIdentifier, error) {
+		added, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+		return added.Identifier, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		(&tab{t, p}).do(emulated(page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: id}))
+	})
 }
 
 // hear records the errors that a page reports. A refused request is none, although the

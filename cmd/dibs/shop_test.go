@@ -146,11 +146,27 @@ func unpaidOrder(s *shop) {
 	page.shows("待支付")
 }
 
-// rain: packets fall; of a hundred taps one is granted, and the balance is what was in it.
+// claimsCounted is a script that counts the claims that a page sends: over its WebSocket, and over HTTP.
+const claimsCounted = `(() => {
+	const ask = window.fetch, send = WebSocket.prototype.send;
+	window.claims = { socket: 0, http: 0 };
+	window.fetch = (address, options) => {
+		if (options?.method === "POST" && String(address).endsWith("/claims")) claims.http++;
+		return ask(address, options);
+	};
+	WebSocket.prototype.send = function (text) {
+		if (JSON.parse(text).type === "claim") claims.socket++;
+		return send.call(this, text);
+	};
+})()`
+
+// rain: packets fall; of a hundred taps, which go over the WebSocket, one is granted, and the balance is what was in it.
 func rain(s *shop) {
 	s.campaign("rain", func(c *dibs.CampaignSpec) {
 		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 5000, Currency: "CNY"}, Count: 2}}
 	})
+	// Where the socket fails the page asks over HTTP, and shows the same.
+	s.phone.before(s.T, claimsCounted)
 	page := s.visit("/c/rain", "dan", english)
 	page.await(`!!document.querySelector("canvas.sky")`)
 	if tells[bool](page, `document.querySelector("[aria-pressed]").getAttribute("aria-pressed") === "true"`) {
@@ -166,6 +182,9 @@ func rain(s *shop) {
 		return true;
 	})()`)
 	page.shows("You opened a packet")
+	if sent := tells[map[string]int](page, "claims"); sent["socket"] == 0 || sent["http"] > 0 {
+		s.Errorf("claims went over %v", sent)
+	}
 	mine, err := s.as("dan").Orders.Mine(s.Context(), dibs.OrderQuery{}, dibs.Page{})
 	s.must(err)
 	if len(mine.Items) != 1 {
@@ -180,6 +199,7 @@ func rain(s *shop) {
 	page.shows("e***e")
 	page.shows("You")
 	page.shows("CN¥50.00 shared in 2 packets.")
+	page.await(`/It took \d/.test(document.querySelector("#luck").innerText)`)
 	page = s.visit("/c/rain", "dan", english)
 	page.shows("You have opened yours already")
 	page = s.visit("/c/rain", "gil", english)
