@@ -10,7 +10,10 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 // TestShop lives a shopper's day in a real browser, on the telephone, in the shop that dev serves.
@@ -301,36 +304,47 @@ func drawnInTheShop(s *shop) {
 	}
 }
 
-// killedInAPress: the server dies after it has granted and before it answers; the page finds the order when it is back.
+// killedInAPress: the server has taken a press and dies before its answer reaches the page. When the server is back, and
+// the page loaded again, the order is there, once.
 func killedInAPress(s *shop) {
 	s.campaign("killed", func(*dibs.CampaignSpec) {})
-	page := s.visit("/c/killed", "fay", english)
-	page.shows("Get it now")
-	tells[bool](page, `(() => {
-		const real = fetch;
-		window.fetch = async (address, options) => {
-			const answer = await real(address, options);
-			if (!String(address).endsWith("/claims") || options?.method !== "POST") return answer;
-			window.fetch = real;
-			throw new TypeError("the server is gone");
-		};
-		return true;
-	})()`)
-	page.press()
-	page.shows("No answer came")
 	address := strings.TrimPrefix(s.url, "http://")
-	s.server.kill()
-	page.shows("No connection. Trying again…")
+	network, err := servers.StartProxy(address)
+	s.must(err)
+	s.Cleanup(network.Stop)
+	page := s.phone.open(s.T, "http://"+network.Addr()+"/c/killed#token=dev_fay", english)
+	page.shows("Get it now")
+	page.looked()
+	// What the page sends arrives; no answer comes back.
+	s.must(network.Poison("mute", "timeout", "downstream", map[string]int64{"timeout": 0}))
 	page.press()
+	var before []api.ClaimView
+	clitest.Until(s.T, "granted to fay", func() bool {
+		before = s.claimsOf("fay")
+		return len(before) > 0
+	})
+	s.server.kill()
 	page.shows("No answer came")
+	page.shows("No connection. Trying again…")
 	again := start(s.T, nil, "dev", "--listen", address, "--data", s.data)
 	again.await(s.T, again.out, "Ctrl-C stops")
-	page.press()
+	network.Heal(s.Context())
+	page.do(chromedp.Reload())
 	page.shows("It is yours already.")
+	page.shows(before[0].ID)
 	page.await(`!document.body.innerText.includes("No connection.")`)
-	mine, err := s.as("fay").Orders.Mine(s.Context(), dibs.OrderQuery{}, dibs.Page{})
-	s.must(err)
-	if len(mine.Items) != 1 {
-		s.Errorf("%d claims", len(mine.Items))
+	if after := s.claimsOf("fay"); len(after) != 1 || after[0].ID != before[0].ID {
+		s.Errorf("%+v before the kill, %+v after it", before, after)
 	}
+	if st, err := devAdmin(s.T, again).Campaigns.Stats(s.Context(), "killed"); err != nil || st.Granted != 1 {
+		s.Errorf("%d granted, %v", st.Granted, err)
+	}
+}
+
+// claimsOf asks the server itself for the claims of a user.
+func (s *shop) claimsOf(user string) []api.ClaimView {
+	s.Helper()
+	mine, err := s.as(user).Orders.Mine(s.Context(), dibs.OrderQuery{}, dibs.Page{})
+	s.must(err)
+	return mine.Items
 }
