@@ -349,3 +349,51 @@ func checkText(t *testing.T, key string, text [2]string) {
 		}
 	}
 }
+
+// refusals are the reasons of the registry, by the texts that the shop explains a refused claim with: what happened, and
+// what to do next. A key that ends with a dot goes on with the reason's word.
+var refusals = []struct {
+	why, next string
+	of        []dibs.Reason
+}{
+	{"why.", "next.", []dibs.Reason{
+		dibs.Unauthenticated, dibs.Forbidden, dibs.NotEligible, dibs.NotFound, dibs.Paused, dibs.NotStarted, dibs.Ended, dibs.SoldOut, dibs.LimitReached,
+		dibs.RateLimited, dibs.Waiting, dibs.TicketRequired, dibs.Unavailable, dibs.Overloaded,
+	}},
+	// The title that the API gives says it as well.
+	{"reason.", "next.", []dibs.Reason{dibs.TooManyClaims}},
+	// The page's own requests do not bring these about.
+	{"reason.", "next.other", []dibs.Reason{dibs.InvalidRequest, dibs.TooLarge, dibs.KeyReused, dibs.Internal}},
+	// No claim is refused with these.
+	{"", "", []dibs.Reason{dibs.Granted, dibs.AlreadyExists, dibs.InvalidState, dibs.InsufficientFunds}},
+}
+
+// Every reason that a claim can be refused with is explained in the shop, in both languages. A new reason must be put in
+// the table.
+func TestRefusedClaimsAreExplained(t *testing.T) {
+	s := newSite(t, Options{})
+	for _, language := range languages {
+		texts := map[string]string{}
+		module := string(s.assets["text/shop."+language+".js"].body)
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(module, "export default ")), &texts); err != nil {
+			t.Fatal(err)
+		}
+		known := 0
+		for _, c := range refusals {
+			known += len(c.of)
+			for _, reason := range c.of {
+				for _, key := range []string{c.why, c.next} {
+					if strings.HasSuffix(key, ".") {
+						key += reason.String()
+					}
+					if key != "" && texts[key] == "" {
+						t.Errorf("%s: %s has no text in %s", reason, key, language)
+					}
+				}
+			}
+		}
+		if known != dibs.ReasonCount {
+			t.Errorf("%d reasons are in the table, %d in the registry", known, dibs.ReasonCount)
+		}
+	}
+}
