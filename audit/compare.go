@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/dibs-dev/dibs"
@@ -25,22 +24,23 @@ type comparison struct {
 	fromJournal, fromLedger int
 	// lost are grants of the journal that the ledger does not have, or has with
 	// another content. Nothing can tell here what happened to them.
-	lost []string
+	lost []dibs.Text
 	// strange are claims of the ledger that the engine does not have, or has with
 	// another content. A load puts that right.
-	strange []string
+	strange []dibs.Text
 }
 
 func (c *comparison) ok() bool { return len(c.lost)+len(c.strange) == 0 }
 
-func (c *comparison) String() string {
-	return fmt.Sprintf("one by one, %d of the journal and %d of the ledger: at odds: %s",
-		c.fromJournal, c.fromLedger, orNone(slices.Concat(c.lost, c.strange)))
+// text says what was compared, and what is at odds.
+func (c *comparison) text() dibs.Text {
+	return sentence("one by one, %d of the journal and %d of the ledger: at odds: %s", "逐条核对日志 %d 条、账本 %d 条，不一致：%s",
+		c.fromJournal, c.fromLedger, listed(slices.Concat(c.lost, c.strange)))
 }
 
-func note(list *[]string, format string, args ...any) {
+func note(list *[]dibs.Text, en, zh string, args ...any) {
 	if len(*list) < maxNamed {
-		*list = append(*list, fmt.Sprintf(format, args...))
+		*list = append(*list, dibs.Textf(en, zh, args...))
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *Audit) compareJournal(ctx context.Context, t *live.Shard, found *compar
 	after := dibs.Cursor{Epoch: position.Epoch, Seq: position.Seq - min(position.Seq, maxCompared)}
 	entries, err := s.engine.ReadJournal(ctx, t.ID, after, maxCompared)
 	if errors.Is(err, dibs.ErrCorrupt) {
-		note(&found.lost, "the journal of shard %s cannot be read", t.ID)
+		note(&found.lost, "the journal of shard %s cannot be read", "分片 %s 的日志无法读取", t.ID)
 		return nil
 	}
 	if err != nil {
@@ -93,11 +93,12 @@ func (s *Audit) compareJournal(ctx context.Context, t *live.Shard, found *compar
 		found.fromJournal++
 		switch {
 		case errors.Is(err, dibs.ErrNotFound):
-			note(&found.lost, "%s of user %s was granted and is not in the ledger", s.ids.Encode(at), e.UserID)
+			note(&found.lost, "%s of user %s was granted and is not in the ledger", "%s（用户 %s）已发放，但不在账本中", s.ids.Encode(at), e.UserID)
 		case err != nil:
 			return dibs.AsUnavailable(err, dibs.EffectNone)
 		case claim.UserID != e.UserID || claim.Quantity != e.Quantity:
 			note(&found.lost, "%s was granted to user %s with %d, and in the ledger it is user %s's with %d",
+				"%s 已发放给用户 %s %d 件，而账本中属于用户 %s，共 %d 件",
 				s.ids.Encode(at), e.UserID, e.Quantity, claim.UserID, claim.Quantity)
 		}
 	}
@@ -144,12 +145,13 @@ func (s *Audit) compareClaim(ctx context.Context, claim *dibs.Claim, found *comp
 	id := s.ids.Encode(claim.Position)
 	switch {
 	case !ok:
-		note(&found.strange, "%s of user %s is not in the engine", id, claim.UserID)
+		note(&found.strange, "%s of user %s is not in the engine", "%s（用户 %s）不在引擎中", id, claim.UserID)
 	case g.UserID != claim.UserID || g.Quantity != claim.Quantity:
 		note(&found.strange, "%s is user %s's with %d in the ledger, and user %s's with %d in the engine",
+			"%s 在账本中属于用户 %s，共 %d 件；在引擎中属于用户 %s，共 %d 件",
 			id, claim.UserID, claim.Quantity, g.UserID, g.Quantity)
 	case !g.Released && claim.Status != dibs.Released && !claim.Restocked && !sameItems(g.Items, claim.Items):
-		note(&found.strange, "%s has other items in the engine than in the ledger", id)
+		note(&found.strange, "%s has other items in the engine than in the ledger", "%s 在引擎中的物品与账本不同", id)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/live"
@@ -189,7 +190,7 @@ func (m *mend) sayWhatIsBroken(f *finding) {
 		m.cannot("%d units are held of %d: restock by %d if they can be had, or cancel claims with their users", held, a.Stock, held-a.Stock)
 	}
 	if len(a.OverLimit) > 0 {
-		m.cannot("users hold more than the limit: %s; cancel claims with them, or raise the limit", orNone(a.OverLimit))
+		m.cannot("users hold more than the limit: %s; cancel claims with them, or raise the limit", strings.Join(a.OverLimit, ", "))
 	}
 	for _, bad := range a.BadItems {
 		m.cannot("%s: bring the row back from a backup", bad)
@@ -198,7 +199,7 @@ func (m *mend) sayWhatIsBroken(f *finding) {
 		m.cannot("%d claims lie past the settled position: they were added by hand, or the position was; bring both back from one backup", a.BeyondPosition)
 	}
 	for _, lost := range f.claims.lost {
-		m.cannot("%s: the ledger was changed by hand or is older than the journal; bring it back from a backup", lost)
+		m.cannot("%s: the ledger was changed by hand or is older than the journal; bring it back from a backup", lost.EN)
 	}
 	if f.halted {
 		m.cannot("what was granted is not settled: the log says why; what the engine holds is kept, and nothing is loaded anew")

@@ -1,5 +1,14 @@
 package audit
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dibs-dev/dibs"
+)
+
 // Report is the outcome of a verification: engine against ledger, campaign by
 // campaign, promise by promise.
 type Report struct {
@@ -28,6 +37,64 @@ type PromiseCheck struct {
 	Held    bool   `json:"held"`
 	// Detail says what was compared, or what is broken.
 	Detail string `json:"detail"`
+	// DetailZH is Detail in Chinese. It is empty in a report that came over HTTP, which
+	// has one language.
+	DetailZH string `json:"-"`
+}
+
+// In returns the report in one language, Chinese when zh is set, else English.
+func (r *Report) In(zh bool) Report {
+	said := *r
+	if !zh {
+		return said
+	}
+	said.Campaigns = slices.Clone(r.Campaigns)
+	for i := range said.Campaigns {
+		c := &said.Campaigns[i]
+		c.Promises = slices.Clone(c.Promises)
+		for j := range c.Promises {
+			p := &c.Promises[j]
+			p.Detail = cmp.Or(p.DetailZH, p.Detail)
+		}
+	}
+	return said
+}
+
+// sentence formats both languages, as dibs.Textf does. An argument that is a text is
+// put in by its language.
+func sentence(en, zh string, args ...any) dibs.Text {
+	in := func(zh bool) []any {
+		said := slices.Clone(args)
+		for i, a := range said {
+			if text, ok := a.(dibs.Text); ok {
+				said[i] = text.In(zh)
+			}
+		}
+		return said
+	}
+	return dibs.Text{EN: fmt.Sprintf(en, in(false)...), ZH: fmt.Sprintf(zh, in(true)...)}
+}
+
+// listed writes a list of what is wrong, or that nothing is.
+func listed(list []dibs.Text) dibs.Text {
+	if len(list) == 0 {
+		return dibs.Text{EN: "none", ZH: "无"}
+	}
+	var en, zh []string
+	for _, t := range list {
+		en, zh = append(en, t.EN), append(zh, t.In(true))
+	}
+	return dibs.Text{EN: strings.Join(en, ", "), ZH: strings.Join(zh, "，")}
+}
+
+// plain are the words of a ledger, of users and of rows, which are alike in both
+// languages.
+func plain(words []string) []dibs.Text {
+	texts := make([]dibs.Text, len(words))
+	for i, w := range words {
+		texts[i] = dibs.Text{EN: w}
+	}
+	return texts
 }
 
 // RepairRequest says what to repair, and what to do where nobody but an

@@ -253,36 +253,41 @@ func (s *Audit) opened(ctx context.Context, c *dibs.Campaign, id dibs.ShardID) (
 
 // promises judges what was found.
 func (f *finding) promises() []PromiseCheck {
-	check := func(promise string, held bool, format string, args ...any) PromiseCheck {
-		return PromiseCheck{Promise: promise, Held: held, Detail: fmt.Sprintf(format, args...)}
-	}
 	a, e, held := f.audit, &f.engine, f.held()
 	comparable := e.live && f.exact
 	return []PromiseCheck{
 		check("no oversell", held <= a.Stock && a.StockLeft >= 0,
-			"%d of %d units are held, %d left", held, a.Stock, a.StockLeft),
-		check("the limit holds", len(a.OverLimit) == 0, "users over the limit: %s", orNone(a.OverLimit)),
+			sentence("%d of %d units are held, %d left", "占用 %d 件，库存 %d 件，剩余 %d 件", held, a.Stock, a.StockLeft)),
+		check("the limit holds", len(a.OverLimit) == 0,
+			sentence("users over the limit: %s", "超过限领的用户：%s", listed(plain(a.OverLimit)))),
 		check("a yes is kept", f.kept() && (!comparable || e.granted == held),
-			"%s; %s%s%s", e.beside("units granted", e.granted, held, f), f.claims.String(), f.aside(), f.gone()),
+			sentence("%s; %s%s%s", "%s；%s%s%s", e.beside(unitsGranted, e.granted, held, f), f.claims.text(), f.aside(), f.gone())),
 		check("no phantom", len(a.BadItems) == 0 && a.BeyondPosition == 0,
-			"items at odds with claims: %s; claims past the settled position: %d", orNone(a.BadItems), a.BeyondPosition),
+			sentence("items at odds with claims: %s; claims past the settled position: %d", "与领取记录不符的物品：%s；超出结算位置的领取记录：%d 条",
+				listed(plain(a.BadItems)), a.BeyondPosition)),
 		check("stock comes back once", a.Stock == a.StockLeft+a.Held+a.Withheld && len(a.BadTotals) == 0,
-			"%d in stock = %d left + %d held; sums at odds with rows: %s", a.Stock, a.StockLeft, a.Held+a.Withheld, orNone(a.BadTotals)),
+			sentence("%d in stock = %d left + %d held; sums at odds with rows: %s", "库存 %d = 剩余 %d + 占用 %d；与明细不符的汇总：%s",
+				a.Stock, a.StockLeft, a.Held+a.Withheld, listed(plain(a.BadTotals)))),
 		f.money(),
 		check("no undersell", f.waiting == 0 && (!comparable || e.remaining == a.StockLeft),
-			"%s%s", e.beside("units left", e.remaining, a.StockLeft, f), f.stuck()),
+			sentence("%s%s", "%s%s", e.beside(unitsLeft, e.remaining, a.StockLeft, f), f.stuck())),
 	}
+}
+
+// check is the verdict of one promise.
+func check(promise string, held bool, detail dibs.Text) PromiseCheck {
+	return PromiseCheck{Promise: promise, Held: held, Detail: detail.EN, DetailZH: detail.ZH}
 }
 
 // kept reports whether every grant that was looked at is where it belongs.
 func (f *finding) kept() bool { return f.audit.Quarantined == 0 && !f.halted && f.claims.ok() }
 
 // stuck says what waits for the engine.
-func (f *finding) stuck() string {
+func (f *finding) stuck() dibs.Text {
 	if f.waiting == 0 {
-		return ""
+		return dibs.Text{}
 	}
-	return fmt.Sprintf("; changes of stock that the engine does not take: %d, the log says why", f.waiting)
+	return dibs.Textf("; changes of stock that the engine does not take: %d, the log says why", "；引擎未接受的库存变更：%d 项，原因见运行日志", f.waiting)
 }
 
 // commandsWaiting sends what waits for the engine and counts what it does not
@@ -305,42 +310,45 @@ func (s *Audit) commandsWaiting(ctx context.Context, c *dibs.Campaign) (n int, e
 }
 
 // aside says what is in quarantine.
-func (f *finding) aside() string {
+func (f *finding) aside() dibs.Text {
 	if f.audit.Quarantined == 0 {
-		return ""
+		return dibs.Text{}
 	}
-	return fmt.Sprintf("; in quarantine: %d, first %s", f.audit.Quarantined, strings.Join(f.audit.InQuarantine, "; "))
+	return dibs.Textf("; in quarantine: %d, first %s", "；隔离中：%d 条，前几条：%s", f.audit.Quarantined, strings.Join(f.audit.InQuarantine, "; "))
 }
 
 // gone says which claims nobody knows any more.
-func (f *finding) gone() string {
-	var b strings.Builder
+func (f *finding) gone() dibs.Text {
+	var gone dibs.Text
 	for i := range f.lost {
-		fmt.Fprintf(&b, "; %s: the ledger was restored from an older backup, and nothing is sold until somebody decides; see dibs verify --repair", &f.lost[i])
+		p := &f.lost[i]
+		gone.EN += fmt.Sprintf("; %s: the ledger was restored from an older backup, and nothing is sold until somebody decides; see dibs verify --repair", p)
+		gone.ZH += fmt.Sprintf("；分片 %s 的账本止于 %s，此后到 %s 的日志已丢失：账本恢复自较旧的备份，作出决定之前停止售卖，参见 dibs verify --repair", p.Shard, p.From, p.To)
 	}
-	return b.String()
+	return gone
 }
+
+// What engine and ledger are compared by.
+var (
+	unitsGranted = dibs.Text{EN: "units granted", ZH: "已发放"}
+	unitsLeft    = dibs.Text{EN: "units left", ZH: "剩余"}
+)
 
 // beside says what engine and ledger have of something; what names it.
-func (e *engineCount) beside(what string, engine, ledger int64, f *finding) string {
+func (e *engineCount) beside(what dibs.Text, engine, ledger int64, f *finding) dibs.Text {
 	switch {
 	case len(f.lost) > 0:
-		return fmt.Sprintf("the ledger has %d %s", ledger, what)
+		return sentence("the ledger has %[2]d %[1]s", "账本%[1]s %[2]d 件", what, ledger)
 	case f.halted:
-		return fmt.Sprintf("settling stands still, the log says why: the engine has %d %s, the ledger %d", engine, what, ledger)
+		return sentence("settling stands still, the log says why: the engine has %[2]d %[1]s, the ledger %[3]d",
+			"结算已停止，原因见运行日志：引擎%[1]s %[2]d 件，账本%[1]s %[3]d 件", what, engine, ledger)
 	case !e.live:
-		return fmt.Sprintf("the ledger has %d %s; the campaign has left the engine", ledger, what)
+		return sentence("the ledger has %[2]d %[1]s; the campaign has left the engine", "账本%[1]s %[2]d 件；活动已移出引擎", what, ledger)
 	case !f.exact:
-		return fmt.Sprintf("claims went on while counting: engine %d %s, ledger %d", engine, what, ledger)
+		return sentence("claims went on while counting: engine %[2]d %[1]s, ledger %[3]d",
+			"清点时仍有领取：引擎%[1]s %[2]d 件，账本%[1]s %[3]d 件", what, engine, ledger)
 	}
-	return fmt.Sprintf("the engine has %d %s, the ledger %d", engine, what, ledger)
-}
-
-func orNone(list []string) string {
-	if len(list) == 0 {
-		return "none"
-	}
-	return strings.Join(list, ", ")
+	return sentence("the engine has %[2]d %[1]s, the ledger %[3]d", "引擎%[1]s %[2]d 件，账本%[1]s %[3]d 件", what, engine, ledger)
 }
 
 // currencyOf returns the currency of a campaign's money; "" where nothing is paid.
@@ -370,18 +378,17 @@ func (f *finding) sum(minor int64) string {
 // money judges the money of a campaign: what was paid for its claims, or what a
 // red packet's shares came to.
 func (f *finding) money() PromiseCheck {
+	const promise = "money is conserved"
 	a := f.audit
-	check := PromiseCheck{Promise: "money is conserved", Held: len(a.BadLives) == 0}
 	if a.Packet == nil {
-		check.Detail = fmt.Sprintf("%s paid, %s refunded, %s due back; claims at odds with their events: %s",
-			f.sum(a.Paid), f.sum(a.Refunded), f.sum(a.Due), orNone(a.BadLives))
-		return check
+		return check(promise, len(a.BadLives) == 0,
+			sentence("%s paid, %s refunded, %s due back; claims at odds with their events: %s", "已支付 %s，已退款 %s，待退回 %s；与事件不符的领取记录：%s",
+				f.sum(a.Paid), f.sum(a.Refunded), f.sum(a.Due), listed(plain(a.BadLives))))
 	}
 	p := a.Packet
 	bad := slices.Concat(p.Bad, f.accounts, a.BadLives)
-	check.Held = len(bad) == 0 && p.Shares == p.Total && p.Funded == p.Credited+p.Returned+p.Escrow
-	check.Detail = fmt.Sprintf("%d shares sum to %s of %s; %s funded = %s credited + %s returned + %s in escrow; "+
-		"claims still to be credited: %d; at odds: %s",
-		p.Count, f.sum(p.Shares), f.sum(p.Total), f.sum(p.Funded), f.sum(p.Credited), f.sum(p.Returned), f.sum(p.Escrow), p.Waiting, orNone(bad))
-	return check
+	return check(promise, len(bad) == 0 && p.Shares == p.Total && p.Funded == p.Credited+p.Returned+p.Escrow,
+		sentence("%d shares sum to %s of %s; %s funded = %s credited + %s returned + %s in escrow; claims still to be credited: %d; at odds: %s",
+			"%d 份共 %s，总额 %s；注入 %s = 已入账 %s + 已退回 %s + 托管中 %s；待入账的领取记录：%d 条；不一致：%s",
+			p.Count, f.sum(p.Shares), f.sum(p.Total), f.sum(p.Funded), f.sum(p.Credited), f.sum(p.Returned), f.sum(p.Escrow), p.Waiting, listed(plain(bad))))
 }

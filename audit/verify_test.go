@@ -2,8 +2,12 @@ package audit_test
 
 import (
 	"context"
+	"regexp"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"unicode"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/leaks"
@@ -99,4 +103,43 @@ func TestVerifyNamesTheBrokenPromise(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A report says the same in both languages, with the same numbers. The ledger's own words about rows are alike in both.
+func TestReportsAreInBothLanguages(t *testing.T) {
+	r := testnode.New(t, node.ServiceConfig{})
+	r.Publish(r.Sale("phone", 5))
+	r.Sell("phone", 3)
+	r.Deposit("shop", "pay-1", 5000)
+	r.Publish(r.Packet("rain", "shop", 5000, 2))
+	sentence, number := regexp.MustCompile(`[A-Za-z]+( [A-Za-z]+){3}`), regexp.MustCompile(`\d+`)
+	numbers := func(text string) []string {
+		return slices.Compact(slices.Sorted(slices.Values(number.FindAllString(text, -1))))
+	}
+	compare := func(campaigns int, whole bool) {
+		t.Helper()
+		report := r.Report()
+		en, zh := report.In(false), report.In(true)
+		if len(zh.Campaigns) != campaigns {
+			t.Fatalf("%+v", zh)
+		}
+		for i, c := range en.Campaigns {
+			for j, p := range c.Promises {
+				said := zh.Campaigns[i].Promises[j].Detail
+				if !strings.ContainsFunc(said, func(r rune) bool { return unicode.Is(unicode.Han, r) }) || whole && sentence.MatchString(said) {
+					t.Errorf("%s, %q in Chinese: %q", c.CampaignID, p.Promise, said)
+				}
+				if !slices.Equal(numbers(p.Detail), numbers(said)) {
+					t.Errorf("%q has other numbers than %q", said, p.Detail)
+				}
+				if p.Detail != report.Campaigns[i].Promises[j].Detail {
+					t.Errorf("In has changed its report to %q", report.Campaigns[i].Promises[j].Detail)
+				}
+			}
+		}
+	}
+	r.Verify()
+	compare(2, true)
+	r.Tamper(`DELETE FROM claims WHERE user_id = 'u0'`)
+	compare(2, false)
 }

@@ -97,8 +97,8 @@ func (h *operationHandlers) register() {
 		method: http.MethodGet, path: "/v1/verify", id: "verify", tag: tagAdmin, access: adminOnly, strictQuery: true,
 		summary:     "Compare engine and ledger, promise by promise",
 		description: "Reads all that was ever claimed, which may take minutes.",
-	}, func(ctx context.Context, _ *call, in *verifyInput) (audit.Report, error) {
-		return viewOf(itself[audit.Report])(h.operations.Verify(ctx, in.Campaigns...))
+	}, func(ctx context.Context, c *call, in *verifyInput) (audit.Report, error) {
+		return viewOf(func(r *audit.Report) audit.Report { return r.In(c.zh) })(h.operations.Verify(ctx, in.Campaigns...))
 	})
 	change(h.routes, operation{
 		method: http.MethodPost, path: "/v1/verify", id: "repair", tag: tagAdmin, access: adminOnly,

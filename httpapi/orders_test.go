@@ -120,7 +120,8 @@ var regularScenarios = []scenario{
 	{name: "no campaign is seen", method: "GET", path: "/v1/campaigns", headers: []string{asAdmin}, status: 200, contains: []string{`"items":[]`}},
 	{name: "mine", method: "GET", path: "/v1/me/claims?order_type=1", headers: []string{asUser}, status: 200, contains: []string{`"product_id":"mug"`}, lacks: []string{`"user_id":"7"`}},
 	{name: "the product's", method: "GET", path: "/v1/claims?product_id=mug&order_type=1", headers: []string{asAdmin}, status: 200, contains: []string{`"user_id":"7"`, `"user_id":"42"`}},
-	{name: "every promise", method: "GET", path: "/v1/verify", headers: []string{asAdmin}, status: 200, contains: []string{`"ok":true`, `"campaign_id":"product:mug"`}},
+	{name: "every promise", method: "GET", path: "/v1/verify", headers: []string{asAdmin}, status: 200, contains: []string{`"ok":true`, `"campaign_id":"product:mug"`, "users over the limit: none"}},
+	{name: "every promise in Chinese", method: "GET", path: "/v1/verify", headers: []string{asAdmin, inChinese}, status: 200, contains: []string{`"ok":true`, `"promise":"the limit holds"`, "超过限领的用户：无"}, lacks: []string{"users over the limit"}},
 }
 
 func TestRegularScenarios(t *testing.T) { newStack(t, nil).run(t, regularScenarios) }

@@ -78,6 +78,14 @@ func historyInWords(s *shop) {
 	page.shows("CN¥13.99")
 	page.click("Verify now")
 	page.shows("0.00 CNY paid")
+	page = s.console("/campaigns/worded", chinese)
+	page.click("立即核对")
+	page.shows("超过限领的用户：无")
+	if text := tells[string](page, `document.querySelector(".promises").innerText`); regexp.MustCompile(`[A-Za-z]+( [A-Za-z]+){3}`).MatchString(text) {
+		s.Errorf("English among the promises:\n%s", text)
+	}
+	page = s.console("/campaigns/worded", english)
+	page.shows("CN¥13.99")
 	raw := regexp.MustCompile(`\d{4}-\d\d-\d\dT|minor units|"amount":`)
 	for _, path := range []string{"", "/audit"} {
 		if path != "" {
