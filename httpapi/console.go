@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -474,6 +476,26 @@ type RehearsalView struct {
 	// Report is there in the end, and Error says why there is none.
 	Report json.RawMessage `json:"report,omitempty" doc:"what dibs rehearse --output json prints"`
 	Error  string          `json:"error,omitempty"`
+	// ReportZH and ErrorZH are the same in Chinese.
+	ReportZH json.RawMessage `json:"-"`
+	ErrorZH  string          `json:"-"`
+}
+
+// in returns the view in one language.
+func (v RehearsalView) in(zh bool) RehearsalView {
+	if !zh {
+		return v
+	}
+	v.Error = cmp.Or(v.ErrorZH, v.Error)
+	if v.ReportZH != nil {
+		v.Report = v.ReportZH
+	}
+	v.Promises = slices.Clone(v.Promises)
+	for i := range v.Promises {
+		p := &v.Promises[i]
+		p.Detail = cmp.Or(p.DetailZH, p.Detail)
+	}
+	return v
 }
 
 // RehearsalVerdict is how a promise came out.
@@ -482,6 +504,8 @@ type RehearsalVerdict struct {
 	Finding string `json:"finding" enum:"held,broken,could not be judged"`
 	Witness string `json:"witness" doc:"answers, by what the clients were told, or server, by its own comparison"`
 	Detail  string `json:"detail"`
+	// DetailZH is Detail in Chinese.
+	DetailZH string `json:"-"`
 }
 
 // rehearsalHandlers run rushes, where they are allowed.
@@ -501,14 +525,14 @@ func (h *rehearsalHandlers) register() {
 		if err == nil {
 			c.Header().Set("Location", "/v1/rehearsals/"+v.ID)
 		}
-		return v, err
+		return v.in(c.zh), err
 	})
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/rehearsals/{id}", id: "get-rehearsal", tag: tagOps, access: adminOnly,
 		summary: "Show how a rehearsal goes", description: "The last twenty are remembered until the server stops.",
-	}, func(_ context.Context, _ *call, in *PathID) (RehearsalView, error) {
+	}, func(_ context.Context, c *call, in *PathID) (RehearsalView, error) {
 		v, _, err := h.rehearsals.Find(in.ID)
-		return v, err
+		return v.in(c.zh), err
 	})
 	h.stream(operation{
 		path: "/v1/rehearsals/{id}/stream", id: "rehearsal-stream", tag: tagOps, summary: "Follow a rehearsal",
@@ -528,7 +552,7 @@ func (h *rehearsalHandlers) follow(ctx context.Context, c *call, id string) erro
 		return err
 	}
 	for {
-		if err := s.send("rehearsal", v); err != nil || v.State != RehearsalRunning {
+		if err := s.send("rehearsal", v.in(c.zh)); err != nil || v.State != RehearsalRunning {
 			return err
 		}
 		select {

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -22,7 +23,7 @@ func (oneMeasure) Follow(_ context.Context, id string, take func(livestats.Measu
 	return take(livestats.Measure{CampaignID: id, Stats: api.StatsView{Refused: map[string]int64{}}})
 }
 
-// fakeRehearsals have one rehearsal, which is over.
+// fakeRehearsals have two rehearsals, which are over; the second has a report.
 type fakeRehearsals struct{}
 
 func (*fakeRehearsals) Start(_ context.Context, req httpapi.RehearsalRequest) (httpapi.RehearsalView, error) {
@@ -30,10 +31,16 @@ func (*fakeRehearsals) Start(_ context.Context, req httpapi.RehearsalRequest) (h
 }
 
 func (*fakeRehearsals) Find(id string) (httpapi.RehearsalView, <-chan struct{}, error) {
-	if id != "r-1" {
+	if id != "r-1" && id != "r-2" {
 		return httpapi.RehearsalView{}, nil, dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such rehearsal", ZH: "没有该演练"})
 	}
-	v := httpapi.RehearsalView{ID: "r-1", State: httpapi.RehearsalDone, Promises: []httpapi.RehearsalVerdict{{Promise: "no oversell", Finding: "held", Witness: "answers"}}}
+	v := httpapi.RehearsalView{
+		ID: id, State: httpapi.RehearsalDone,
+		Promises: []httpapi.RehearsalVerdict{{Promise: "no oversell", Finding: "held", Witness: "answers", Detail: "3 of 3", DetailZH: "3 件"}},
+	}
+	if id == "r-2" {
+		v.Report, v.ReportZH = json.RawMessage(`{"ok":true}`), json.RawMessage(`{"ok":"是"}`)
+	}
 	return v, make(chan struct{}), nil
 }
 
@@ -129,6 +136,12 @@ func TestRehearsals(t *testing.T) {
 	a := s.ask("POST", "/v1/rehearsals", `{"users":10,"requests":20,"stock":3}`, asAdmin)
 	if a.status != 201 || a.header.Get("Location") != "/v1/rehearsals/r-1" || a.json["request"].(map[string]any)["users"] != 10.0 {
 		t.Errorf("%d %v %s", a.status, a.header, a.body)
+	}
+	for _, path := range []string{"/v1/rehearsals/r-2", "/v1/rehearsals/r-2/stream"} {
+		en, zh := s.ask("GET", path, "", asAdmin).body, s.ask("GET", path, "", asAdmin, inChinese).body
+		if !strings.Contains(en, `"detail":"3 of 3"`) || !strings.Contains(en, `"report":{"ok":true}`) || !strings.Contains(zh, `"detail":"3 件"`) || !strings.Contains(zh, `"report":{"ok":"是"}`) {
+			t.Errorf("%s: %s, in Chinese %s", path, en, zh)
+		}
 	}
 	if a := s.ask("GET", "/v1/rehearsals/r-1/stream", "", asAdmin); !strings.Contains(a.body, "event: rehearsal\ndata: {") || !strings.Contains(a.body, `"finding":"held"`) {
 		t.Errorf("%d %s", a.status, a.body)

@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/lab/rehearsal"
 	"github.com/dibs-dev/dibs/node"
@@ -180,11 +182,29 @@ func brokenPromises(r *rehearsal.Report) map[string]bool {
 	return broken
 }
 
+// hanzi matches a Chinese character, and inEnglish four English words in a row.
+var (
+	hanzi     = regexp.MustCompile(`\p{Han}`)
+	inEnglish = regexp.MustCompile(`[A-Za-z]+( [A-Za-z]+){3}`)
+)
+
 // TestHonestServer is the control of those below: without a lie nothing is
-// broken.
+// broken. What was judged can be read in both languages.
 func TestHonestServer(t *testing.T) {
-	honest := liar(func(_ *http.Request, status int, body []byte) (int, []byte) { return status, body })
-	if r := rehearse(t, serve(t, honest)); !r.OK {
-		t.Errorf("an honest server:\n%s", table(t, r))
+	for _, kind := range []dibs.Kind{dibs.Sale, dibs.RedPacket} {
+		cfg := serve(t, liar(func(_ *http.Request, status int, body []byte) (int, []byte) { return status, body }))
+		cfg.Kind, cfg.Chinese = kind, true
+		r := rehearse(t, cfg)
+		if !r.OK {
+			t.Errorf("an honest server:\n%s", table(t, r))
+		}
+		for i, v := range r.In(true).Promises {
+			if !hanzi.MatchString(v.Detail) || inEnglish.MatchString(v.Detail) {
+				t.Errorf("%q in Chinese: %s", v.Promise, v.Detail)
+			}
+			if said := r.Promises[i].Detail; hanzi.MatchString(said) || r.In(false).Promises[i].Detail != said {
+				t.Errorf("%q in English: %s", v.Promise, said)
+			}
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/audit"
 )
@@ -38,13 +39,13 @@ type evidence struct {
 	// repeats are the granted presses that were repeated after the load;
 	// badRepeats those that did not return the first result.
 	repeats    int64
-	badRepeats []string
+	badRepeats []dibs.Text
 	// unrepeated are those that the server would not look at again, and why.
-	unrepeated []string
+	unrepeated []dibs.Text
 	// read are the claims that were read back; lost those that the server did
 	// not know, and changed those that it knew otherwise.
 	read          int64
-	lost, changed []string
+	lost, changed []dibs.Text
 	// ledger are the campaign's claims as the server lists them.
 	ledger []api.ClaimView
 	after  api.StatsView
@@ -60,13 +61,13 @@ type evidence struct {
 // mu guards list; it is read when all callers are done.
 type collector struct {
 	mu   sync.Mutex
-	list []string
+	list []dibs.Text
 }
 
-func (c *collector) add(format string, args ...any) {
+func (c *collector) add(en, zh string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.list = append(c.list, fmt.Sprintf(format, args...))
+	c.list = append(c.list, dibs.Textf(en, zh, args...))
 }
 
 // each calls do for every one of a list, a bounded number at a time. There is an
@@ -104,15 +105,15 @@ func (e *evidence) repeatAll(ctx context.Context, s server, campaign string, p p
 		a, err := s.claim(ctx, e.plan.claim(campaign, e.quantity, g.press))
 		switch {
 		case err != nil:
-			open.add("the request that was granted %s got no answer any more: %s", g.claim.ID, err)
+			open.add("the request that was granted %s got no answer any more: %s", "获得 %s 的请求重发后没有答复：%s", g.claim.ID, err)
 		case a.again:
-			open.add("the request that was granted %s was put off to the end: %s", g.claim.ID, a.reason)
+			open.add("the request that was granted %s was put off to the end: %s", "获得 %s 的请求重发后一直被推迟：%s", g.claim.ID, a.reason)
 		case a.reason != granted:
-			bad.add("the request that was granted %s was then refused: %s", g.claim.ID, a.reason)
+			bad.add("the request that was granted %s was then refused: %s", "获得 %s 的请求重发后被拒绝：%s", g.claim.ID, a.reason)
 		case a.claim.ID != g.claim.ID:
-			bad.add("the request that was granted %s was then granted %s", g.claim.ID, a.claim.ID)
+			bad.add("the request that was granted %s was then granted %s", "获得 %s 的请求重发后获得 %s", g.claim.ID, a.claim.ID)
 		case !a.replayed:
-			bad.add("the request that was granted %s was granted again as if it were new", g.claim.ID)
+			bad.add("the request that was granted %s was granted again as if it were new", "获得 %s 的请求重发后被当作新请求再次发放", g.claim.ID)
 		}
 		return nil
 	})
@@ -144,9 +145,10 @@ func (e *evidence) readBack(ctx context.Context, s server, p progress) {
 		case err != nil:
 			return fmt.Errorf("reading claim %s: %w", g.claim.ID, err)
 		case c == nil:
-			lost.add("claim %s of %s", g.claim.ID, user)
+			lost.add("there is no claim %s of %s", "领取记录 %s（用户 %s）不存在", g.claim.ID, user)
 		case c.ID != g.claim.ID || c.UserID != user || c.CampaignID != g.claim.CampaignID || c.Quantity != g.claim.Quantity:
-			changed.add("claim %s of %s for %d is now %s of %s for %d", g.claim.ID, user, g.claim.Quantity, c.ID, c.UserID, c.Quantity)
+			changed.add("claim %s of %s for %d is now %s of %s for %d", "领取记录 %s（用户 %s，%d 件）变成了 %s（用户 %s，%d 件）",
+				g.claim.ID, user, g.claim.Quantity, c.ID, c.UserID, c.Quantity)
 		}
 		return nil
 	})

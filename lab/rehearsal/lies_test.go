@@ -186,6 +186,11 @@ func TestLies(t *testing.T) {
 			if r.OK || !brokenPromises(r)[l.broken] {
 				t.Errorf("OK is %v, and %q is not among the broken:\n%s", r.OK, l.broken, table(t, r))
 			}
+			for _, v := range r.In(true).Promises {
+				if v.Witness == "answers" && !hanzi.MatchString(v.Detail) {
+					t.Errorf("%q in Chinese: %s", v.Promise, v.Detail)
+				}
+			}
 		})
 	}
 }

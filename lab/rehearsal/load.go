@@ -203,6 +203,7 @@ func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
 func (l *load) fits(req *dibs.ClaimRequest, c *api.ClaimView) {
 	if c.UserID != req.UserID || c.CampaignID != req.CampaignID || c.Quantity != req.Quantity {
 		l.tally.misfit("%s asked for %d of %s and was answered with claim %s of %s for %d of %s",
+			"%s 请求 %d 件（活动 %s），得到的领取记录 %s 属于 %s，共 %d 件（活动 %s）",
 			req.UserID, req.Quantity, req.CampaignID, c.ID, c.UserID, c.Quantity, c.CampaignID)
 	}
 }

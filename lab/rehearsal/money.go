@@ -57,7 +57,7 @@ func (e *evidence) count(ctx context.Context, s server, campaign string, p progr
 // back with the sender.
 func (e *evidence) money() Verdict {
 	if e.fundsErr != nil {
-		return unjudged(moneyAddsUp, byAnswers, "%s", e.fundsErr)
+		return unjudged(moneyAddsUp, byAnswers, because(e.fundsErr))
 	}
 	told, silent := int64(0), 0
 	for _, g := range e.firstGrants() {
@@ -69,16 +69,17 @@ func (e *evidence) money() Verdict {
 	}
 	f := &e.funds
 	sum := dibs.Money{Amount: told, Currency: f.Funded.Currency}
-	var faults []string
+	var faults []dibs.Text
 	if silent > 0 {
-		faults = append(faults, fmt.Sprintf("%d shares were granted without an amount", silent))
+		faults = append(faults, dibs.Textf("%d shares were granted without an amount", "%d 份红包没有金额", silent))
 	}
 	if f.Funded.Amount != f.Credited.Amount+f.Returned.Amount || f.Escrow.Amount != 0 {
-		faults = append(faults, fmt.Sprintf("%s are in escrow after the end, and the rest does not make %s", f.Escrow.Digits(), f.Funded.Digits()))
+		faults = append(faults, dibs.Textf("%s are in escrow after the end, and the rest does not make %s", "结束后仍托管 %s，其余之和不等于 %s", f.Escrow.Digits(), f.Funded.Digits()))
 	}
 	if told > f.Credited.Amount || e.ours && told != f.Credited.Amount && len(e.unheard()) == 0 {
-		faults = append(faults, fmt.Sprintf("the shares told sum to %s, those credited to %s", sum.Digits(), f.Credited.Digits()))
+		faults = append(faults, dibs.Textf("the shares told sum to %s, those credited to %s", "告知用户的金额合计 %s，已入账 %s", sum.Digits(), f.Credited.Digits()))
 	}
-	return judge(moneyAddsUp, faults, "of %s %s, %s were told to users, %s credited, %s returned to the sender",
-		f.Funded.Digits(), f.Funded.Currency, sum.Digits(), f.Credited.Digits(), f.Returned.Digits())
+	return judge(moneyAddsUp, faults, dibs.Textf("of %s %s, %s were told to users, %s credited, %s returned to the sender",
+		"总额 %s %s，告知用户 %s，已入账 %s，退回发送人 %s",
+		f.Funded.Digits(), f.Funded.Currency, sum.Digits(), f.Credited.Digits(), f.Returned.Digits()))
 }

@@ -87,6 +87,20 @@ type Transport struct {
 	Example    string `json:"example,omitempty"`
 }
 
+// In returns the report with the details of its promises in one language, Chinese when
+// zh is set, else English.
+func (r *Report) In(zh bool) *Report {
+	said := *r
+	if zh {
+		said.Promises = slices.Clone(r.Promises)
+		for i := range said.Promises {
+			v := &said.Promises[i]
+			v.Detail = cmp.Or(v.DetailZH, v.Detail)
+		}
+	}
+	return &said
+}
+
 // JSON writes the report as JSON.
 func (r *Report) JSON(w io.Writer) error {
 	enc := json.NewEncoder(w)

@@ -63,6 +63,7 @@ type rehearsal struct {
 	conns       *connections
 	client      *client.Client
 	admin       *client.Client
+	chinese     *client.Client
 	server      server
 	sockets     *sockets
 	campaign    string
@@ -92,7 +93,7 @@ func (h *rehearsal) begin(ctx context.Context) error {
 	if err := h.dialBoth(key); err != nil {
 		return err
 	}
-	w := &wire{users: h.client, admin: h.admin, token: token}
+	w := &wire{users: h.client, admin: h.admin, chinese: h.chinese, token: token}
 	if h.server = w; h.cfg.Through == WebSocket {
 		h.sockets = &sockets{wire: w, timeout: h.cfg.Timeout, conns: make(map[string]*client.Conn, h.cfg.Users)}
 		h.server = h.sockets
@@ -117,13 +118,24 @@ const adminConnections = 4
 // have one address.
 func (h *rehearsal) dialBoth(key string) (err error) {
 	h.conns = newConnections(h.connections, h.cfg.Timeout)
-	h.client, err = client.New(h.url, client.Options{AdminKey: key, HTTPClient: h.conns.client(h.connections, h.cfg.Timeout)})
-	if h.admin = h.client; err != nil || h.cfg.AdminURL == h.cfg.URL {
+	options := client.Options{AdminKey: key, HTTPClient: h.conns.client(h.connections, h.cfg.Timeout)}
+	h.client, err = client.New(h.url, options)
+	if h.admin = h.client; err != nil {
 		return err
 	}
-	// The connections that are opened before the load lead to the users' address.
-	apart := newConnections(0, h.cfg.Timeout).client(adminConnections, h.cfg.Timeout)
-	h.admin, err = client.New(h.cfg.AdminURL, client.Options{AdminKey: key, HTTPClient: apart})
+	address := h.url
+	if h.cfg.AdminURL != h.cfg.URL {
+		// The connections that are opened before the load lead to the users' address.
+		options.HTTPClient = newConnections(0, h.cfg.Timeout).client(adminConnections, h.cfg.Timeout)
+		address = h.cfg.AdminURL
+		if h.admin, err = client.New(address, options); err != nil {
+			return err
+		}
+	}
+	if h.cfg.Chinese {
+		options.Language = "zh"
+		h.chinese, err = client.New(address, options)
+	}
 	return err
 }
 

@@ -56,7 +56,7 @@ type tally struct {
 	fates  []fate
 	grants []grant
 	// misfits are granted claims that are not what was asked for.
-	misfits []string
+	misfits []dibs.Text
 	// lastError is an example of why attempts got no answer.
 	lastError error
 }
@@ -161,10 +161,10 @@ func (t *tally) loseOne(err error) {
 }
 
 // misfit notes a granted claim that is not what was asked for.
-func (t *tally) misfit(format string, args ...any) {
+func (t *tally) misfit(en, zh string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.misfits = append(t.misfits, fmt.Sprintf(format, args...))
+	t.misfits = append(t.misfits, dibs.Textf(en, zh, args...))
 }
 
 // live is the line of counts shown while the load goes on.

@@ -3,6 +3,8 @@ package rehearsal
 import (
 	"fmt"
 	"strings"
+
+	"github.com/dibs-dev/dibs"
 )
 
 // Judgement is how a promise came out.
@@ -27,6 +29,8 @@ type Verdict struct {
 	Witness string `json:"witness"`
 	// Detail says what was compared, or what is broken.
 	Detail string `json:"detail"`
+	// DetailZH is Detail in Chinese; empty where the server was not asked for it.
+	DetailZH string `json:"-"`
 }
 
 // The witnesses.
@@ -51,26 +55,38 @@ const (
 )
 
 // judge returns the finding of a promise that faults break.
-func judge(promise string, faults []string, format string, args ...any) Verdict {
-	v := Verdict{Promise: promise, Judgement: Held, Witness: byAnswers, Detail: fmt.Sprintf(format, args...)}
+func judge(promise string, faults []dibs.Text, detail dibs.Text) Verdict {
+	v := Verdict{Promise: promise, Judgement: Held, Witness: byAnswers, Detail: detail.EN, DetailZH: detail.ZH}
 	if len(faults) > 0 {
 		v.Judgement = Broken
-		v.Detail += ": " + some(faults)
+		named := some(faults)
+		v.Detail, v.DetailZH = v.Detail+": "+named.EN, v.DetailZH+"："+named.ZH
 	}
 	return v
 }
 
 // unjudged is a promise that could not be judged.
-func unjudged(promise, witness, format string, args ...any) Verdict {
-	return Verdict{Promise: promise, Judgement: Unjudged, Witness: witness, Detail: fmt.Sprintf(format, args...)}
+func unjudged(promise, witness string, why dibs.Text) Verdict {
+	return Verdict{Promise: promise, Judgement: Unjudged, Witness: witness, Detail: why.EN, DetailZH: why.ZH}
+}
+
+// because is an error as the reason for which a promise could not be judged.
+func because(err error) dibs.Text {
+	return dibs.Text{EN: err.Error(), ZH: "未能取得依据：" + err.Error()}
 }
 
 // mostNamed bounds the faults that a verdict spells out.
 const mostNamed = 3
 
-func some(faults []string) string {
-	if more := len(faults) - mostNamed; more > 0 {
-		return fmt.Sprintf("%s; and %d more", strings.Join(faults[:mostNamed], "; "), more)
+func some(faults []dibs.Text) dibs.Text {
+	var en, zh []string
+	for _, f := range faults[:min(len(faults), mostNamed)] {
+		en, zh = append(en, f.EN), append(zh, f.In(true))
 	}
-	return strings.Join(faults, "; ")
+	named := dibs.Text{EN: strings.Join(en, "; "), ZH: strings.Join(zh, "；")}
+	if more := len(faults) - mostNamed; more > 0 {
+		named.EN += fmt.Sprintf("; and %d more", more)
+		named.ZH += fmt.Sprintf("；另有 %d 项", more)
+	}
+	return named
 }

@@ -19,6 +19,8 @@ import (
 // at two addresses.
 type wire struct {
 	users, admin *client.Client
+	// chinese is admin, answered in Chinese; nil where nobody asks for that.
+	chinese *client.Client
 	// token makes a user's token.
 	token func(user string) (string, error)
 }
@@ -116,5 +118,19 @@ func (w *wire) stats(ctx context.Context, campaign string) (api.StatsView, error
 }
 
 func (w *wire) verify(ctx context.Context, campaign string) (audit.Report, error) {
-	return w.admin.Audit.Verify(ctx, campaign)
+	r, err := w.admin.Audit.Verify(ctx, campaign)
+	if err != nil || w.chinese == nil {
+		return r, err
+	}
+	zh, err := w.chinese.Audit.Verify(ctx, campaign)
+	for i := range min(len(r.Campaigns), len(zh.Campaigns)) {
+		said := zh.Campaigns[i].Promises
+		for j := range r.Campaigns[i].Promises {
+			// What came in between may have changed a verdict: then the first one stands.
+			if p := &r.Campaigns[i].Promises[j]; j < len(said) && said[j].Promise == p.Promise && said[j].Held == p.Held {
+				p.DetailZH = said[j].Detail
+			}
+		}
+	}
+	return r, err
 }

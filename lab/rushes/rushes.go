@@ -157,15 +157,15 @@ func (d *Desk) run(v *httpapi.RehearsalView) {
 		if report != nil {
 			v.Promises = nil
 			take(v, rehearsal.Event{Verdicts: report.Promises})
-			raw, failed := json.Marshal(report)
-			if v.Report = raw; failed != nil {
-				err = errors.Join(err, failed)
+			for zh, to := range map[bool]*json.RawMessage{false: &v.Report, true: &v.ReportZH} {
+				raw, failed := json.Marshal(report.In(zh))
+				*to, err = raw, errors.Join(err, failed)
 			}
 			return
 		}
-		v.State, v.Error = httpapi.RehearsalFailed, "the rehearsal could not be run"
+		v.State, v.Error, v.ErrorZH = httpapi.RehearsalFailed, "the rehearsal could not be run", "演练未能进行"
 		if err != nil {
-			v.Error = err.Error()
+			v.Error, v.ErrorZH = err.Error(), v.ErrorZH+"："+err.Error()
 		}
 	})
 	if err != nil {
@@ -206,7 +206,7 @@ func (d *Desk) rehearse(v *httpapi.RehearsalView) (report *rehearsal.Report, err
 	return d.cfg.Run(ctx, rehearsal.Config{
 		URL: "http://" + ln.Addr().String(), AdminKey: secret, JWTSecret: d.cfg.JWTSecret,
 		Users: v.Request.Users, Requests: v.Request.Requests, Stock: v.Request.Stock, Kind: v.Request.Kind, Through: rehearsal.Through(v.Request.Through),
-		Patience: patience, MaxTime: longest - closing,
+		Patience: patience, MaxTime: longest - closing, Chinese: true,
 		On: func(e rehearsal.Event) { d.change(v, func(v *httpapi.RehearsalView) { take(v, e) }) },
 	})
 }
@@ -220,6 +220,6 @@ func take(v *httpapi.RehearsalView, e rehearsal.Event) {
 		v.Phase, v.Did, v.Total = e.Phase, e.Done, e.Total
 	}
 	for _, p := range e.Verdicts {
-		v.Promises = append(v.Promises, httpapi.RehearsalVerdict{Promise: p.Promise, Finding: string(p.Judgement), Witness: p.Witness, Detail: p.Detail})
+		v.Promises = append(v.Promises, httpapi.RehearsalVerdict{Promise: p.Promise, Finding: string(p.Judgement), Witness: p.Witness, Detail: p.Detail, DetailZH: p.DetailZH})
 	}
 }

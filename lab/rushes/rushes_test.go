@@ -65,7 +65,9 @@ func TestDesk(t *testing.T) {
 		cfg.On(rehearsal.Event{Phase: "pressing", Done: 3, Total: int64(cfg.Requests)})
 		cfg.On(rehearsal.Event{Verdicts: []rehearsal.Verdict{{Promise: "no oversell", Judgement: rehearsal.Held, Witness: "answers"}}})
 		<-goOn
-		return &rehearsal.Report{OK: true, Run: cfg.AdminKey + cfg.JWTSecret, Promises: []rehearsal.Verdict{{Promise: "a", Judgement: rehearsal.Held}, {Promise: "b", Judgement: rehearsal.Broken}}}, nil
+		return &rehearsal.Report{OK: true, Run: cfg.AdminKey + cfg.JWTSecret, Promises: []rehearsal.Verdict{
+			{Promise: "a", Judgement: rehearsal.Held, Detail: "all is well", DetailZH: "一切正常"}, {Promise: "b", Judgement: rehearsal.Broken},
+		}}, nil
 	}})
 	defer d.Close()
 	d.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) }))
@@ -84,6 +86,10 @@ func TestDesk(t *testing.T) {
 	end := await(t, d, v.ID, over)
 	if end.State != httpapi.RehearsalDone || len(end.Promises) != 2 || end.Promises[1].Finding != "broken" || end.EndedAt == nil || !strings.Contains(string(end.Report), `"the-secrets"`) {
 		t.Errorf("at its end: %+v", end)
+	}
+	if en, zh := string(end.Report), string(end.ReportZH); end.Promises[0].DetailZH != "一切正常" ||
+		!strings.Contains(en, "all is well") || strings.Contains(en, "一切正常") || !strings.Contains(zh, "一切正常") || strings.Contains(zh, "all is well") {
+		t.Errorf("in two languages: %s and %s", en, zh)
 	}
 	if n := k.valid.Load(); n != 0 {
 		t.Errorf("%d keys are left", n)
@@ -109,7 +115,7 @@ func TestDeskFailsAndCloses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end := await(t, d, v.ID, over); end.State != httpapi.RehearsalFailed || !strings.Contains(end.Error, "no server answers") {
+	if end := await(t, d, v.ID, over); end.State != httpapi.RehearsalFailed || end.Error != "no server answers" || end.ErrorZH != "演练未能进行：no server answers" {
 		t.Errorf("%+v", end)
 	}
 	fails = false

@@ -1,10 +1,10 @@
 // @ts-check
 // A rush, simulated on a campaign of its own, and every promise checked after it.
 import { html, useEffect, useSignal } from "../lib/html.js";
-import { campaignPath } from "../lib/api.js";
+import { campaignPath, get } from "../lib/api.js";
 import { brief, number, percent, short } from "../lib/format.js";
 import { follow } from "../lib/stream.js";
-import { has, t } from "../lib/text.js";
+import { has, language, t } from "../lib/text.js";
 import { Promises, Sums } from "./campaign.js";
 import { ask, at, Link } from "./route.js";
 import { change, Fault, faultsOf, Field, Head, save, saying, Tile, who } from "./ui.js";
@@ -50,6 +50,10 @@ function Running({ id }) {
     if (over) return;
     return follow("/v1/rehearsals/" + encodeURIComponent(id) + "/stream", ["rehearsal"], (v) => ((view.value = v), (lost.value = false)), { lost: () => (lost.value = true) });
   }, [id, over]);
+  // A stream speaks the language of the browser; what was judged is asked for in that of the page.
+  useEffect(() => {
+    if (over) get("/v1/rehearsals/" + encodeURIComponent(id)).then((v) => (view.value = v), () => {});
+  }, [id, over, language.value]);
   const v = view.value, r = v?.report, m = measure.value;
   // The promises are judged when everything is in the ledger; the bars follow until they say so.
   const settled = over && (!m || m.sums.agree !== null && m.sums.on_the_way === 0);
