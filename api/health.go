@@ -1,6 +1,9 @@
 package api
 
 import (
+	"cmp"
+	"maps"
+
 	"github.com/dibs-dev/dibs"
 )
 
@@ -23,6 +26,28 @@ type DependencyView struct {
 	Error string `json:"error,omitempty"`
 	// Warning is what somebody should look at, although the work goes on.
 	Warning string `json:"warning,omitempty"`
+	// ErrorZH and WarningZH are the same in Chinese.
+	ErrorZH   string `json:"-"`
+	WarningZH string `json:"-"`
+}
+
+// Fail says why the dependency cannot do its work.
+func (d *DependencyView) Fail(why dibs.Text) { d.OK, d.Error, d.ErrorZH = false, why.EN, why.ZH }
+
+// Warn says what somebody should look at.
+func (d *DependencyView) Warn(why dibs.Text) { d.Warning, d.WarningZH = why.EN, why.ZH }
+
+// In returns the view in one language, Chinese when zh is set, else English.
+func (h *HealthView) In(zh bool) HealthView {
+	said := *h
+	if zh {
+		said.Dependencies = maps.Clone(h.Dependencies)
+		for name, d := range said.Dependencies {
+			d.Error, d.Warning = cmp.Or(d.ErrorZH, d.Error), cmp.Or(d.WarningZH, d.Warning)
+			said.Dependencies[name] = d
+		}
+	}
+	return said
 }
 
 // NameTheCause says of what needs a dependency that is away that it waits for that:
@@ -32,9 +57,10 @@ func (h *HealthView) NameTheCause() {
 		if h.Dependencies[cause].OK {
 			continue
 		}
+		waits := dibs.Text{EN: "waits for the " + cause, ZH: map[string]string{"engine": "等待引擎恢复", "ledger": "等待账本恢复"}[cause]}
 		for _, name := range []string{"settling", "campaigns"} {
 			if d := h.Dependencies[name]; !d.OK {
-				d.Error = "waits for the " + cause
+				d.Fail(waits)
 				h.Dependencies[name] = d
 			}
 		}

@@ -16,7 +16,9 @@ var (
 // TestNameTheCause: a check that needs the engine or the ledger says that it waits for that one, and keeps its own reason while
 // both are there. A check that is well says nothing, and no dependency is added.
 func TestNameTheCause(t *testing.T) {
-	waits := func(cause string) DependencyView { return DependencyView{Error: "waits for the " + cause} }
+	waits := func(cause string) DependencyView {
+		return DependencyView{Error: "waits for the " + cause, ErrorZH: map[string]string{"engine": "等待引擎恢复", "ledger": "等待账本恢复"}[cause]}
+	}
 	for _, c := range []struct {
 		name               string
 		engine, ledger     DependencyView
@@ -34,7 +36,7 @@ func TestNameTheCause(t *testing.T) {
 		{"only the campaigns wait", down, up, up, down, up, waits("engine")},
 		{
 			"a warning stays", up, down, DependencyView{OK: true, Warning: "w"}, DependencyView{Error: "e", Warning: "w"},
-			DependencyView{OK: true, Warning: "w"}, DependencyView{Error: "waits for the ledger", Warning: "w"},
+			DependencyView{OK: true, Warning: "w"}, DependencyView{Error: "waits for the ledger", ErrorZH: "等待账本恢复", Warning: "w"},
 		},
 	} {
 		h := HealthView{Dependencies: map[string]DependencyView{
@@ -83,5 +85,23 @@ func TestSetOverload(t *testing.T) {
 		if h.Overload == nil || *h.Overload != want || h.Ready != c.wantOK {
 			t.Errorf("%s: ready %v, %+v; want %v, %+v", c.name, h.Ready, h.Overload, c.wantOK, want)
 		}
+	}
+}
+
+// TestHealthIn: errors and warnings are told in the caller's language, and in English where they have no Chinese. The view
+// itself, which is shared by callers, stays as it is.
+func TestHealthIn(t *testing.T) {
+	var d DependencyView
+	d.Fail(dibs.Text{EN: "is away", ZH: "不可用"})
+	d.Warn(dibs.Text{EN: "look", ZH: "请检查"})
+	h := HealthView{Dependencies: map[string]DependencyView{"engine": d, "ledger": down, "events": up}}
+	if en := h.In(false).Dependencies; en["engine"].Error != "is away" || en["engine"].Warning != "look" || en["engine"].OK {
+		t.Errorf("in English: %+v", en)
+	}
+	if zh := h.In(true).Dependencies; zh["engine"].Error != "不可用" || zh["engine"].Warning != "请检查" || zh["ledger"] != down || zh["events"] != up {
+		t.Errorf("in Chinese: %+v", zh)
+	}
+	if h.Dependencies["engine"] != d {
+		t.Errorf("the view became %+v", h)
 	}
 }

@@ -197,7 +197,10 @@ func (s *Events) Health(ctx context.Context) (api.DependencyView, bool) {
 		}
 	}
 	if bad > 0 {
-		d.Warning = fmt.Sprintf("%d of %d sinks do not take events, which are kept for them: dibs events sinks says which", bad, len(sinks))
+		d.Warn(dibs.Text{
+			EN: fmt.Sprintf("%d of %d sinks do not take events, which are kept for them: dibs events sinks says which", bad, len(sinks)),
+			ZH: fmt.Sprintf("%[2]d 个事件下游中有 %[1]d 个未接收事件，事件会为其保留：dibs events sinks 可查看是哪些", bad, len(sinks)),
+		})
 	}
 	return d, true
 }

@@ -38,7 +38,7 @@ func (b brokenCampaigns) Patch(context.Context, string, dibs.CampaignPatch) (*di
 }
 
 func (brokenHealth) Health(context.Context) api.HealthView {
-	return api.HealthView{Durability: "durable", Dependencies: map[string]api.DependencyView{"ledger": {Error: "gone"}}}
+	return api.HealthView{Durability: "durable", Dependencies: map[string]api.DependencyView{"ledger": {Error: "gone", ErrorZH: "不可用"}}}
 }
 
 func TestFailuresShowNothingInside(t *testing.T) {
@@ -96,6 +96,9 @@ func TestFailuresShowNothingInside(t *testing.T) {
 	a := s.ask("GET", "/readyz", "")
 	if a.status != 503 || a.json["ready"] != false || a.json["dependencies"].(map[string]any)["ledger"].(map[string]any)["ok"] != false {
 		t.Errorf("readyz: %d %s", a.status, a.body)
+	}
+	if zh := s.ask("GET", "/readyz", "", inChinese).body; !strings.Contains(a.body, `"error":"gone"`) || !strings.Contains(zh, `"error":"不可用"`) {
+		t.Errorf("readyz: %s, in Chinese %s", a.body, zh)
 	}
 	if a := s.ask("GET", "/healthz", ""); a.status != 200 {
 		t.Errorf("healthz: %d", a.status)

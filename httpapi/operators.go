@@ -152,7 +152,7 @@ func (h *operationHandlers) ready(ctx context.Context, c *call, _ *struct{}) (ap
 	if !v.Ready {
 		c.code = http.StatusServiceUnavailable
 	}
-	return v, nil
+	return v.In(c.zh), nil
 }
 
 // Diagnosis tells how the server that answers is set up, as the verbs config show and

@@ -16,30 +16,39 @@ import (
 )
 
 // notReady is what is shown of a dependency that cannot do its work.
-var notReady = map[string]string{
-	"engine":    "the engine cannot make claims durable; the log says why",
-	"ledger":    "the ledger does not answer; the log says why",
-	"campaigns": "%s could not be loaded into the engine, or not be settled; the log says why",
-	"settling":  "the journal of %s cannot be settled into the ledger; the log says why",
+var notReady = map[string]dibs.Text{
+	"engine":    {EN: "the engine cannot make claims durable; the log says why", ZH: "引擎无法持久保存领取记录，原因见运行日志"},
+	"ledger":    {EN: "the ledger does not answer; the log says why", ZH: "账本没有响应，原因见运行日志"},
+	"campaigns": {EN: "%s could not be loaded into the engine, or not be settled; the log says why", ZH: "%s未能载入引擎，或未能结算，原因见运行日志"},
+	"settling":  {EN: "the journal of %s cannot be settled into the ledger; the log says why", ZH: "%s的日志无法结算到账本，原因见运行日志"},
 }
 
 // whyNotReady is what is shown of a dependency by its error. It names the campaign that
 // stands still, which is public; what else the error says may name hosts and paths.
-func whyNotReady(name string, err error) string {
-	which := "a campaign"
+func whyNotReady(name string, err error) dibs.Text {
+	which := dibs.Text{EN: "a campaign", ZH: "有活动"}
 	if c := (*live.CampaignError)(nil); errors.As(err, &c) {
-		which = "campaign " + c.Campaign
+		which = dibs.Text{EN: "campaign " + c.Campaign, ZH: "活动 " + c.Campaign + " "}
 	}
+	why := notReady[name]
 	switch {
 	case errors.Is(err, dibs.ErrElsewhere):
-		return which + " is open on another server of the engine, which has a later history than this one"
+		why = dibs.Text{
+			EN: "%s is open on another server of the engine, which has a later history than this one",
+			ZH: "%s已在引擎的另一台服务器上打开，其历史比本机更新",
+		}
 	case errors.Is(err, dibs.ErrGap):
-		return "the ledger of " + which + " is older than its journal: restore a newer backup, or decide with " +
-			"dibs verify --repair --older-ledger continue|end"
+		why = dibs.Text{
+			EN: "the ledger of %s is older than its journal: restore a newer backup, or decide with dibs verify --repair --older-ledger continue|end",
+			ZH: "%s的账本比日志旧：请恢复较新的备份，或用 dibs verify --repair --older-ledger continue|end 作出决定",
+		}
 	case errors.Is(err, live.ErrOtherDeployment):
-		return which + " is on a deployment of the engine that this node's --engine does not name"
+		why = dibs.Text{
+			EN: "%s is on a deployment of the engine that this node's --engine does not name",
+			ZH: "%s位于本节点 --engine 未列出的引擎部署上",
+		}
 	}
-	return strings.Replace(notReady[name], "%s", which, 1)
+	return dibs.Text{EN: strings.Replace(why.EN, "%s", which.EN, 1), ZH: strings.Replace(why.ZH, "%s", which.ZH, 1)}
 }
 
 // pingTimeout bounds the question to each dependency.
@@ -61,11 +70,11 @@ func (s *Service) Health(ctx context.Context) api.HealthView {
 		if err != nil {
 			// The cause may name hosts and paths: it goes to the log.
 			s.log.Warn("a dependency is not ready", "dependency", name, "err", err)
-			d = api.DependencyView{Error: whyNotReady(name, err)}
+			d.Fail(whyNotReady(name, err))
 			h.Ready = false
 		}
 		if name == "engine" {
-			d.Warning = s.warnAway(away)
+			d.Warn(s.warnAway(away))
 			s.showLevel(&d)
 		}
 		h.Dependencies[name] = d
@@ -73,12 +82,14 @@ func (s *Service) Health(ctx context.Context) api.HealthView {
 	h.NameTheCause()
 	if n := s.Live.Quarantine.Count(); n > 0 {
 		d := h.Dependencies["settling"]
-		d.Warning = fmt.Sprintf("%d journal entries are in quarantine: dibs verify lists them, dibs verify --repair tries them again", n)
+		d.Warn(dibs.Textf("%d journal entries are in quarantine: dibs verify lists them, dibs verify --repair tries them again",
+			"%d 条日志记录处于隔离中：dibs verify 可列出，dibs verify --repair 可重试", n))
 		h.Dependencies["settling"] = d
 	}
 	if n := s.Funds.Stuck(); n > 0 {
 		d := h.Dependencies["campaigns"]
-		d.Warning = fmt.Sprintf("%d red packets do not get on: their funds say why, in dibs campaign show", n)
+		d.Warn(dibs.Textf("%d red packets do not get on: their funds say why, in dibs campaign show",
+			"%d 个红包停滞不前：原因见 dibs campaign show 中的资金部分", n))
 		h.Dependencies["campaigns"] = d
 	}
 	if d, ok := s.Events.Health(ctx); ok {
@@ -87,7 +98,8 @@ func (s *Service) Health(ctx context.Context) api.HealthView {
 	h.JournalBacklog, h.SettleLagMS = s.Live.Backlog(ctx)
 	if s.nearlyFull(h.JournalBacklog) {
 		d := h.Dependencies["settling"]
-		d.OK, d.Error = false, fmt.Sprintf("%d entries of a campaign wait to be settled; at %d its claims are refused", h.JournalBacklog, s.cfg.MaxBacklog)
+		d.Fail(dibs.Textf("%d entries of a campaign wait to be settled; at %d its claims are refused",
+			"有活动积压 %d 条待结算记录，达到 %d 条时将拒绝领取", h.JournalBacklog, s.cfg.MaxBacklog))
 		h.Dependencies["settling"], h.Ready = d, false
 	}
 	return h
@@ -110,16 +122,19 @@ func (s *Service) askEngine(ctx context.Context) (away map[int]error, err error)
 }
 
 // warnAway says which deployments of the engine cannot decide claims, and why to the log.
-func (s *Service) warnAway(away map[int]error) string {
-	var names []string
+func (s *Service) warnAway(away map[int]error) dibs.Text {
+	var names, numbers []string
 	for _, number := range slices.Sorted(maps.Keys(away)) {
 		s.log.Warn("a deployment of the engine is not ready", "deployment", number, "err", away[number])
-		names = append(names, "deployment "+strconv.Itoa(number))
+		names, numbers = append(names, "deployment "+strconv.Itoa(number)), append(numbers, strconv.Itoa(number))
 	}
 	if len(names) == 0 {
-		return ""
+		return dibs.Text{}
 	}
-	return strings.Join(names, ", ") + " of the engine cannot decide claims: those of its campaigns are refused as unavailable, others go on; the log says why"
+	return dibs.Text{
+		EN: strings.Join(names, ", ") + " of the engine cannot decide claims: those of its campaigns are refused as unavailable, others go on; the log says why",
+		ZH: "引擎部署 " + strings.Join(numbers, "、") + " 无法判定领取请求：其上的活动答复 unavailable，其他活动照常，原因见运行日志",
+	}
 }
 
 // The parts of the most entries that may wait above which a node is not ready,
@@ -163,19 +178,23 @@ func (s *Service) level() (string, []dibs.Finding) {
 // showLevel adds to what is shown of the engine which settings take its level away.
 func (s *Service) showLevel(d *api.DependencyView) {
 	level, settings := s.level()
-	var lost []string
+	var lost, lostZH []string
 	for _, f := range settings {
 		if !f.OK() {
-			lost = append(lost, f.String())
+			lost, lostZH = append(lost, f.String()), append(lostZH, fmt.Sprintf("%s 为 %s，应为 %s", f.Subject, f.Found, f.Wanted))
 		}
 	}
+	which := dibs.Text{EN: ": " + strings.Join(lost, "; "), ZH: "：" + strings.Join(lostZH, "；")}
 	switch {
 	case len(lost) == 0:
 	case d.Warning != "":
-		d.Warning += ": " + strings.Join(lost, "; ")
+		d.Warn(dibs.Text{EN: d.Warning + which.EN, ZH: d.WarningZH + which.ZH})
 	case d.OK:
-		d.Warning = "the level " + level + " is not given, and claims are granted all the same: " + strings.Join(lost, "; ")
+		d.Warn(dibs.Text{
+			EN: "the level " + level + " is not given, and claims are granted all the same" + which.EN,
+			ZH: "未达到级别 " + level + "，仍照常发放" + which.ZH,
+		})
 	default:
-		d.Error = "claims are refused, since the level " + level + " is not given: " + strings.Join(lost, "; ")
+		d.Fail(dibs.Text{EN: "claims are refused, since the level " + level + " is not given" + which.EN, ZH: "未达到级别 " + level + "，因此拒绝领取" + which.ZH})
 	}
 }

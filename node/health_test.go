@@ -25,22 +25,22 @@ func TestBacklogNearlyFull(t *testing.T) {
 }
 
 // Health names the campaign that stands still, whatever keeps it, and nothing else of
-// the error.
+// the error, in both languages.
 func TestHealthNamesTheCampaign(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		err  error
-		want string
+		name     string
+		err      error
+		want, zh string
 	}{
-		{"campaigns", &live.CampaignError{Campaign: "mugs", Err: errors.New("10.0.0.7: refused")}, "campaign mugs could not be loaded into the engine, or not be settled; the log says why"},
-		{"settling", &live.CampaignError{Campaign: "product:pen", Err: errors.New("disk")}, "the journal of campaign product:pen cannot be settled into the ledger; the log says why"},
-		{"campaigns", fmt.Errorf("loading: %w", &live.CampaignError{Campaign: "mugs", Err: dibs.ErrElsewhere}), "campaign mugs is open on another server"},
-		{"campaigns", &live.CampaignError{Campaign: "mugs", Err: dibs.ErrGap}, "the ledger of campaign mugs is older than its journal"},
-		{"campaigns", dibs.ErrGap, "the ledger of a campaign is older"},
-		{"ledger", errors.New("10.0.0.7: refused"), "the ledger does not answer; the log says why"},
+		{"campaigns", &live.CampaignError{Campaign: "mugs", Err: errors.New("10.0.0.7: refused")}, "campaign mugs could not be loaded into the engine, or not be settled; the log says why", "活动 mugs 未能载入引擎，或未能结算，原因见运行日志"},
+		{"settling", &live.CampaignError{Campaign: "product:pen", Err: errors.New("disk")}, "the journal of campaign product:pen cannot be settled into the ledger; the log says why", "活动 product:pen 的日志无法结算到账本，原因见运行日志"},
+		{"campaigns", fmt.Errorf("loading: %w", &live.CampaignError{Campaign: "mugs", Err: dibs.ErrElsewhere}), "campaign mugs is open on another server", "活动 mugs 已在引擎的另一台服务器上打开"},
+		{"campaigns", &live.CampaignError{Campaign: "mugs", Err: dibs.ErrGap}, "the ledger of campaign mugs is older than its journal", "活动 mugs 的账本比日志旧"},
+		{"campaigns", dibs.ErrGap, "the ledger of a campaign is older", "有活动的账本比日志旧"},
+		{"ledger", errors.New("10.0.0.7: refused"), "the ledger does not answer; the log says why", "账本没有响应，原因见运行日志"},
 	} {
-		if got := whyNotReady(c.name, c.err); !strings.HasPrefix(got, c.want) {
-			t.Errorf("%s, %v: %q, want %q", c.name, c.err, got, c.want)
+		if got := whyNotReady(c.name, c.err); !strings.HasPrefix(got.EN, c.want) || !strings.HasPrefix(got.ZH, c.zh) {
+			t.Errorf("%s, %v: %q, want %q and %q", c.name, c.err, got, c.want, c.zh)
 		}
 	}
 }
