@@ -207,4 +207,30 @@ type FundsView struct {
 	ReturnedAt *time.Time `json:"returned_at"`
 	// Problem says why the red packet does not get on; absent while it does.
 	Problem string `json:"problem,omitempty"`
+	// ProblemZH is Problem in Chinese.
+	ProblemZH string `json:"-"`
+}
+
+// in returns the view in one language. What it is called on may be shared.
+func (f *FundsView) in(zh bool) *FundsView {
+	if f == nil || !zh || f.ProblemZH == "" {
+		return f
+	}
+	said := *f
+	said.Problem = f.ProblemZH
+	return &said
+}
+
+// In returns the view in one language, Chinese when zh is set, else English.
+func (v *CampaignView) In(zh bool) CampaignView {
+	said := *v
+	said.Funds = v.Funds.in(zh)
+	return said
+}
+
+// In returns the view in one language, Chinese when zh is set, else English.
+func (v *StatsView) In(zh bool) StatsView {
+	said := *v
+	said.Funds = v.Funds.in(zh)
+	return said
 }

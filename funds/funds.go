@@ -283,7 +283,8 @@ func (s *Funds) FundsView(ctx context.Context, c *dibs.Campaign) (*api.FundsView
 	if !f.ReturnedAt.IsZero() {
 		v.ReturnedAt = &f.ReturnedAt
 	} else {
-		v.Problem = s.packetProblem(c.Number)
+		problem := s.packetProblem(c.Number)
+		v.Problem, v.ProblemZH = problem.EN, problem.ZH
 	}
 	return v, nil
 }

@@ -3,7 +3,6 @@ package funds
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -201,13 +200,17 @@ func (s *Funds) tends(c *dibs.Campaign, over bool) bool {
 }
 
 // packetProblem says why a red packet does not get on; empty while it does.
-func (s *Funds) packetProblem(number uint32) string {
+func (s *Funds) packetProblem(number uint32) dibs.Text {
 	switch n := s.aside.CountOf(number); {
 	case n > 0:
-		return fmt.Sprintf("%d of its journal entries are in quarantine, and nothing goes back before they are settled: "+
-			"dibs verify lists them, dibs verify --repair tries them again", n)
+		return dibs.Textf("%d of its journal entries are in quarantine, and nothing goes back before they are settled: "+
+			"dibs verify lists them, dibs verify --repair tries them again",
+			"有 %d 条日志记录处于隔离中，结算之前余款不会退回：dibs verify 可列出，dibs verify --repair 可重试", n)
 	case s.packets.failing(number):
-		return "crediting its shares or returning the rest has failed and is tried again; the log of the node says why"
+		return dibs.Text{
+			EN: "crediting its shares or returning the rest has failed and is tried again; the log of the node says why",
+			ZH: "份额入账或余款退回失败，正在重试，原因见节点的运行日志",
+		}
 	}
-	return ""
+	return dibs.Text{}
 }

@@ -139,7 +139,7 @@ func TestRedPacketsAreTendedApart(t *testing.T) {
 		if n := l.counted("credit c"); n < 100 || n > 130 {
 			t.Errorf("the one that the ledger did not answer for was tried %d times in 10 minutes", n)
 		}
-		if n := s.packets.troubled(); n != 2 || s.packetProblem(2) == "" || s.packetProblem(4) != "" {
+		if n := s.packets.troubled(); n != 2 || s.packetProblem(2).EN == "" || s.packetProblem(2).ZH == "" || s.packetProblem(4).EN != "" {
 			t.Errorf("%d are in trouble, %q, %q", n, s.packetProblem(2), s.packetProblem(4))
 		}
 		cancel()
@@ -171,7 +171,7 @@ func TestARemainderWaits(t *testing.T) {
 		if n := l.counted("return a"); n < 10 || n > 20 {
 			t.Errorf("the remainder was asked for %d times in 10 minutes", n)
 		}
-		if s.packets.troubled() != 1 || !strings.Contains(s.packetProblem(1), "in quarantine") || !strings.Contains(log.String(), "in_quarantine=1") {
+		if s.packets.troubled() != 1 || !strings.Contains(s.packetProblem(1).EN, "1 of its journal entries are in quarantine") || !strings.HasPrefix(s.packetProblem(1).ZH, "有 1 条日志记录处于隔离中") || !strings.Contains(log.String(), "in_quarantine=1") {
 			t.Errorf("nobody is told: %q, %s", s.packetProblem(1), log.String())
 		}
 		l.mu.Lock()

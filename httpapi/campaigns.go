@@ -61,7 +61,8 @@ type campaignHandlers struct {
 
 func (h *campaignHandlers) register() {
 	subject(h.routes, "/v1/campaigns/{id}", func(ctx context.Context, id string) (api.CampaignView, error) {
-		return h.show(ctx)(h.campaigns.Now(ctx, id))
+		// What is logged stays in one language.
+		return h.show(ctx, false)(h.campaigns.Now(ctx, id))
 	})
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/campaigns", id: "list-campaigns", tag: tagCatalog, access: public, strictQuery: true,
@@ -97,23 +98,28 @@ func (h *campaignHandlers) register() {
 			method: http.MethodPost, path: "/v1/campaigns/{id}/" + action.verb, id: action.verb + "-campaign", tag: tagAdmin, access: adminOnly, role: access.RolePublisher,
 			summary: action.summary, description: "The same action again changes nothing and is no error.",
 		}, actionByID(func(ctx context.Context, id string) (api.CampaignView, error) {
-			return h.show(ctx)(action.do(ctx, id))
+			return h.show(ctx, callOf(ctx).zh)(action.do(ctx, id))
 		}))
 	}
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}/stats", id: "campaign-stats", tag: tagAdmin, access: adminOnly,
 		summary: "Show a campaign's numbers", description: "`granted` counts units granted and not released. " +
 			"`refused` has the refusals of the node that answers, since it started; all else is of all nodes.",
-	}, byID(h.campaigns.Stats))
+	}, func(ctx context.Context, c *call, in *PathID) (api.StatsView, error) {
+		v, err := h.campaigns.Stats(ctx, in.ID)
+		return v.In(c.zh), err
+	})
 }
 
-// show shows the campaign that a call returned, as administrators see it.
-func (h *campaignHandlers) show(ctx context.Context) func(*dibs.Campaign, error) (api.CampaignView, error) {
+// show shows the campaign that a call returned, as administrators see it, in Chinese
+// when zh is set.
+func (h *campaignHandlers) show(ctx context.Context, zh bool) func(*dibs.Campaign, error) (api.CampaignView, error) {
 	return func(c *dibs.Campaign, err error) (api.CampaignView, error) {
 		if err != nil {
 			return api.CampaignView{}, err
 		}
-		return h.campaigns.CampaignView(ctx, c, true)
+		v, err := h.campaigns.CampaignView(ctx, c, true)
+		return v.In(zh), err
 	}
 }
 
@@ -135,6 +141,7 @@ func (h *campaignHandlers) list(ctx context.Context, c *call, in *campaignsInput
 		if v.Items[i], err = h.campaigns.CampaignView(ctx, &l.Items[i], c.caller.isAdmin()); err != nil {
 			return v, err
 		}
+		v.Items[i] = v.Items[i].In(c.zh)
 		keep = min(keep, h.keepView(&v.Items[i]))
 	}
 	return v, cacheable(c, v, keep)
@@ -157,6 +164,7 @@ func (h *campaignHandlers) get(ctx context.Context, c *call, in *PathID) (api.Ca
 	if err != nil {
 		return api.CampaignView{}, err
 	}
+	v = v.In(c.zh)
 	return v, cacheable(c, v, h.keepView(&v))
 }
 
@@ -215,7 +223,7 @@ func (h *campaignHandlers) create(ctx context.Context, c *call, _ *struct{}, spe
 	if err == nil {
 		c.Header().Set("Location", "/v1/campaigns/"+campaign.ID)
 	}
-	return h.show(ctx)(campaign, err)
+	return h.show(ctx, c.zh)(campaign, err)
 }
 
 // patch changes a campaign. A key that may only edit drafts changes nothing else.
@@ -231,5 +239,5 @@ func (h *campaignHandlers) patch(ctx context.Context, c *call, in *PathID, patch
 			return api.CampaignView{}, err
 		}
 	}
-	return h.show(ctx)(h.campaigns.Patch(ctx, in.ID, *patch))
+	return h.show(ctx, c.zh)(h.campaigns.Patch(ctx, in.ID, *patch))
 }

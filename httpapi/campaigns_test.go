@@ -1,12 +1,16 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/httpapi"
 )
 
 const draftBody = `{"id":"phone-noon","kind":"sale","title":"Phone at noon","product_id":null,"comment":"inner words",
@@ -171,5 +175,34 @@ func TestEditorsAndPublished(t *testing.T) {
 	}
 	if v := s.ask("GET", "/v1/campaigns/c", "", as); v.json["title"] != "U" {
 		t.Errorf("the title is %v", v.json["title"])
+	}
+}
+
+// troubledCampaigns are red packets that do not get on.
+type troubledCampaigns struct{ campaignService }
+
+var troubled = &api.FundsView{Problem: "it is stuck", ProblemZH: "停滞不前"}
+
+func (t troubledCampaigns) CampaignView(ctx context.Context, c *dibs.Campaign, admin bool) (api.CampaignView, error) {
+	v, err := t.campaignService.CampaignView(ctx, c, admin)
+	v.Funds = troubled
+	return v, err
+}
+
+func (troubledCampaigns) Stats(context.Context, string) (api.StatsView, error) {
+	return api.StatsView{Funds: troubled}, nil
+}
+
+// Why a red packet does not get on is told in the caller's language.
+func TestFundsInBothLanguages(t *testing.T) {
+	s := newStack(t, func(s *httpapi.Services) { s.Campaigns = troubledCampaigns{s.Campaigns} })
+	s.ask("POST", "/v1/campaigns", draftBody, asAdmin)
+	for _, q := range [][2]string{
+		{"GET", "/v1/campaigns"}, {"GET", "/v1/campaigns/phone-noon"}, {"GET", "/v1/campaigns/phone-noon/stats"}, {"POST", "/v1/campaigns/phone-noon/publish"},
+	} {
+		en, zh := s.ask(q[0], q[1], "", asAdmin).body, s.ask(q[0], q[1], "", asAdmin, inChinese).body
+		if !strings.Contains(en, `"problem":"it is stuck"`) || !strings.Contains(zh, `"problem":"停滞不前"`) {
+			t.Errorf("%s %s: %s, in Chinese %s", q[0], q[1], en, zh)
+		}
 	}
 }

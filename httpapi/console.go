@@ -313,7 +313,10 @@ func (h *measureHandlers) register() {
 		if err != nil {
 			return err
 		}
-		return h.meters.Follow(ctx, id, func(m livestats.Measure) error { return s.send("measure", m) })
+		return h.meters.Follow(ctx, id, func(m livestats.Measure) error {
+			m.Stats = m.Stats.In(c.zh)
+			return s.send("measure", m)
+		})
 	})
 }
 

@@ -96,15 +96,17 @@ func (h *stockHandlers) change(ctx context.Context, c *call, in *PathID, ch *dib
 	if err != nil {
 		return v, err
 	}
-	return h.stock.CampaignView(ctx, campaign, true)
+	v, err = h.stock.CampaignView(ctx, campaign, true)
+	return v.In(c.zh), err
 }
 
-func (h *stockHandlers) abandon(ctx context.Context, _ *call, in *shardInput, a *campaigns.Abandonment) (v api.CampaignView, err error) {
+func (h *stockHandlers) abandon(ctx context.Context, c *call, in *shardInput, a *campaigns.Abandonment) (v api.CampaignView, err error) {
 	campaign, err := h.stock.AbandonShard(ctx, in.ID, in.Shard, *a)
 	if err != nil {
 		return v, err
 	}
-	return h.stock.CampaignView(ctx, campaign, true)
+	v, err = h.stock.CampaignView(ctx, campaign, true)
+	return v.In(c.zh), err
 }
 
 func (h *stockHandlers) importCodes(ctx context.Context, c *call, file io.ReadSeeker, _ string) (v api.ImportView, err error) {
