@@ -173,7 +173,7 @@ func (b *browser) photograph(url string, s screen, l look, turns []look, file st
 	if err != nil {
 		return nil, err
 	}
-	if wrong, err = b.look(s); err != nil {
+	if wrong, err = b.look(s, l); err != nil {
 		return nil, err
 	}
 	for _, other := range turns {
@@ -183,7 +183,7 @@ func (b *browser) photograph(url string, s screen, l look, turns []look, file st
 		if err := b.rest(false); err != nil {
 			return nil, err
 		}
-		found, err := b.look(s)
+		found, err := b.look(s, l)
 		if err != nil {
 			return nil, err
 		}
@@ -246,10 +246,10 @@ func (b *browser) rest(moves bool) error {
 }
 
 // look lists what is wrong with the page as it is shown now.
-func (b *browser) look(s screen) (wrong []string, err error) {
+func (b *browser) look(s screen, l look) (wrong []string, err error) {
 	looks := []func() ([]string, error){b.violations, b.small, b.wide}
 	if !s.program {
-		looks = append(looks, b.raw)
+		looks = append(looks, func() ([]string, error) { return b.raw(l) })
 	}
 	for _, look := range looks {
 		found, err := look()

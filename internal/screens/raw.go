@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 
@@ -25,6 +28,19 @@ const visible = `(() => {
 	return text;
 })()`
 
+// inEnglish matches four English words in a row, which are a sentence that the server wrote.
+var inEnglish = regexp.MustCompile(`[A-Za-z]+(?: [A-Za-z]+){3}`)
+
+// chinese is the text of a page that should be in Chinese: without code, what a page says in both languages, a product's
+// description, and what doctor finds, which is in English.
+const chinese = `(() => {
+	const hidden = [...document.querySelectorAll("pre, code, [lang]:not(html), #doctor")].filter((e) => !e.hidden);
+	for (const e of hidden) e.hidden = true;
+	const text = document.body.innerText, page = JSON.parse(document.getElementById("page")?.textContent || "{}");
+	for (const e of hidden) e.hidden = false;
+	return text.replaceAll(page.campaign?.product?.description || "\n", "\n");
+})()`
+
 // around is how many bytes of a line before and after what was found are told.
 const around = 40
 
@@ -40,13 +56,59 @@ func rawIn(text string) (wrong []string) {
 	return wrong
 }
 
+// englishIn lists the lines of a text that have an English sentence, beside titles.
+func englishIn(text string, titles []string) (wrong []string) {
+	for line := range strings.Lines(text) {
+		said := line
+		for _, title := range titles {
+			said = strings.ReplaceAll(said, title, "")
+		}
+		if inEnglish.MatchString(said) {
+			wrong = append(wrong, fmt.Sprintf("English on a Chinese page: %q", line))
+		}
+	}
+	return wrong
+}
+
+// titles are what people called the campaigns of the server.
+func (b *browser) titles(ctx context.Context) (titles []string, err error) {
+	b.mu.Lock()
+	host := b.host
+	b.mu.Unlock()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/v1/campaigns?limit=100", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Items []struct{ Title string } }
+	err = errors.Join(json.NewDecoder(resp.Body).Decode(&list), resp.Body.Close())
+	for _, c := range list.Items {
+		titles = append(titles, c.Title)
+	}
+	return titles, err
+}
+
 // raw lists what the page that is shown has written for programs, or with marks of the other language.
-func (b *browser) raw() ([]string, error) {
+func (b *browser) raw(l look) ([]string, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](visible))
 	if err != nil {
 		return nil, err
 	}
-	return rawIn(text), nil
+	wrong := rawIn(text)
+	if l.language == "zh" {
+		if text, err = chromedp.Run(ctx, chromedp.Evaluate[string](chinese)); err != nil {
+			return nil, err
+		}
+		titles, err := b.titles(ctx)
+		if err != nil {
+			return nil, err
+		}
+		wrong = append(wrong, englishIn(text, titles)...)
+	}
+	return wrong, nil
 }

@@ -16,3 +16,17 @@ func TestRawIn(t *testing.T) {
 		}
 	}
 }
+
+func TestEnglishIn(t *testing.T) {
+	titles := []string{"Mug with a waiting room"}
+	for text, n := range map[string]int{
+		"为“Mug with a waiting room”增加库存":                       0,
+		"引擎已发放 3 件，参见 dibs verify --repair\n50.00 CNY":         0,
+		"引擎\tthe ledger does not answer; the log says why\n正常": 1,
+		"3 claims went on while counting: 5":                   1,
+	} {
+		if wrong := englishIn(text, titles); len(wrong) != n {
+			t.Errorf("%q: %q, want %d", text, wrong, n)
+		}
+	}
+}
