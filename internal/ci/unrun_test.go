@@ -38,7 +38,6 @@ var unrun = map[string][]string{
 		`make pages`,
 		`dibs account deposit host --amount 100,000CNY --ref transfer-2`,
 		`dibs rehearse --kind redpacket --stock 100000 --users 100000 --requests 120000 --concurrency 1000`,
-		`dibs plan --users 2e6 --stock 1e5 --over 10s --engine redis --cores 8 --shards -1`,
 		`dibs plan --measure costs.json --data DIR --engine redis://test-redis:6379 --ledger mysql://dibs:PASSWORD@test-db:3306/dibs`,
 		`make sim`,
 	},
@@ -53,9 +52,7 @@ var unrun = map[string][]string{
 		`make release`,
 		`openssl genpkey -algorithm ed25519 -out release.key`,
 		`skopeo copy --all oci-archive:$(ls dist/dibs_*_oci.tar) docker://registry.example/dibs:1.0.0`,
-		`redis-cli ACL SETUSER dibs on '>PASSWORD' '~dibs:*' -@all +@hash +@string +@list +@set +@stream +@scripting +@keyspace +@connection '+config|get' +info +wait +time`,
 		`docker compose -f examples/monitoring/compose.yaml up --detach`,
-		`export PATH="$PWD/bin:$PATH" DIBS_URL=http://127.0.0.1:8080 DIBS_ADMIN_KEY=dibs-dev-admin-key`,
 		`mariadb-dump --single-transaction dibs > dibs.sql`,
 		`systemctl stop dibs`,
 		`redis-cli HDEL dibs:shards 2:0`,
@@ -69,20 +66,10 @@ var unrun = map[string][]string{
 		`mkdir dibs-backup`,
 		`export DIBS_ENGINE=redis://:PASSWORD@redis.internal:6379/0`,
 		`dibs serve --engine redis://r1:6379 --engine rediss://r2:6379 --engine 'redis://s1:26379?master_set=main'`,
-		`dibs rehearse --url https://shop.example --admin-url http://NODE:8081 --rate 20000 --duration 60s --users 500000 --stock 100000`,
-		`curl -s http://127.0.0.1:8080/healthz`,
 		`dibs serve --otlp-endpoint http://collector:4318 --trace-one-in 10`,
-		`dibs token revoke --user 42 --why "the account was taken over"`,
-		`dibs key create --name till --role publisher`,
-		`dibs audit verify`,
-		`dibs session list`,
 		`export DIBS_OIDC_CLIENT_SECRET_FILE=/run/secrets/oidc`,
 		`dibs serve --approve deposits --approve 'refunds=100.00CNY' --approve erasure --approve public-value --approve abandon-shard …`,
-		`dibs user show u-42`,
 		`dibs verify --url http://127.0.0.1:8081 --repair --older-ledger continue phone-noon`,
-		`dibs campaign pause phone-noon --url http://127.0.0.1:8081`,
-		`curl -X PATCH -H "Authorization: Bearer $DIBS_ADMIN_KEY" -H 'Content-Type: application/json' -d '{"shards":8}' $DIBS_URL/v1/campaigns/phone`,
-		`dibs account deposit host --amount 100,000CNY --ref transfer-shards`,
 	},
 }
 
@@ -93,9 +80,11 @@ func firstLine(block string) string {
 	return strings.TrimRight(line, " ")
 }
 
-// TestUnrunBlocks: a block of commands is run, or there is a reason why it is not.
+// TestUnrunBlocks: a block of commands is run, or there is a reason why it is not. A
+// reason holds for one block, wherever it stands: another one that begins alike needs its own.
 func TestUnrunBlocks(t *testing.T) {
-	var known, seen []string
+	var known []string
+	seen := map[string]string{}
 	for _, lines := range unrun {
 		known = append(known, lines...)
 	}
@@ -106,14 +95,17 @@ func TestUnrunBlocks(t *testing.T) {
 		}
 		for _, block := range blocks(string(text), "bash") {
 			line := firstLine(block)
-			seen = append(seen, line)
+			if before, ok := seen[line]; ok && before != block {
+				t.Errorf("%s: two blocks that differ begin with %s", page, line)
+			}
+			seen[line] = block
 			if !slices.Contains(known, line) {
 				t.Errorf("%s: no reason why this is not marked sh, and run: %s", page, line)
 			}
 		}
 	}
 	for _, line := range known {
-		if !slices.Contains(seen, line) {
+		if _, ok := seen[line]; !ok {
 			t.Errorf("no page has the block any more that begins with %s", line)
 		}
 	}
