@@ -20,28 +20,43 @@ import (
 type shop struct {
 	db *sql.DB
 	c  *conn
+	// url and file are where both are, for another process; worker is its command.
+	url, file string
+	worker    []string
 }
 
 // shopping makes an experiment that has a database too.
 func shopping(name, claim string, do func(ctx context.Context, s *shop) (Seen, error)) Experiment {
 	return Experiment{Group: Cache, Name: name, Claim: claim, run: func(ctx context.Context, b *bench) (seen Seen, err error) {
 		b.starts++
-		db, err := sql.Open("sqlite", "file:"+filepath.Join(b.dir, "shop"+strconv.Itoa(b.starts)+".db")+"?_pragma=synchronous(normal)")
+		s, err := openShop(ctx, b.url, filepath.Join(b.dir, "shop"+strconv.Itoa(b.starts)+".db"))
 		if err != nil {
 			return seen, err
 		}
-		defer func() { err = errors.Join(err, db.Close()) }()
-		c, err := b.connect(ctx)
-		if err != nil {
-			return seen, err
-		}
-		defer c.close()
-		s := &shop{db, c}
+		defer func() { err = errors.Join(err, s.close()) }()
+		s.worker = b.worker
 		if err := s.exec(ctx, `CREATE TABLE stock (n INTEGER NOT NULL)`, `INSERT INTO stock VALUES (10)`); err != nil {
 			return seen, err
 		}
 		return do(ctx, s)
 	}}
+}
+
+func openShop(ctx context.Context, url, file string) (*shop, error) {
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=synchronous(normal)")
+	if err != nil {
+		return nil, err
+	}
+	c, err := dial(ctx, url)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &shop{db: db, c: c, url: url, file: file}, nil
+}
+
+func (s *shop) close() error {
+	s.c.close()
+	return s.db.Close()
 }
 
 func (s *shop) exec(ctx context.Context, statements ...string) error {
@@ -248,92 +263,4 @@ func copiedBack(ctx context.Context, s *shop) (seen Seen, err error) {
 		Right:  fmt.Sprintf("a message for each sale: the database has %d", right),
 	}
 	return seen, errors.Join(err, check(copied == "(nil)" && broken == 10 && right == 6, "%+v", seen))
-}
-
-// process is what dies with a process: what it has in mind, and has not done yet.
-type process struct{ rest []func() }
-
-// kill ends the process: nothing of what it has in mind is done.
-func (p *process) kill() { p.rest = nil }
-
-func killedBeforeMessage(ctx context.Context, s *shop) (seen Seen, err error) {
-	if err := s.load(ctx, time.Minute); err != nil {
-		return seen, err
-	}
-	p := process{}
-	taken := s.take(0)
-	p.rest = append(p.rest, func() { s.c.run("RPUSH sales u1") })
-	p.kill()
-	for _, do := range p.rest {
-		do()
-	}
-	orders := s.c.run("LLEN sales")
-	// One step has both: the count and the message are taken and written, or neither is.
-	s.c.run("SET stock 10")
-	both := s.c.do("EVAL", `local left = redis.call('INCRBY', KEYS[1], -1) redis.call('RPUSH', KEYS[2], ARGV[1]) return left`, "2", "stock", "sales", "u1")
-	right := s.c.run("LLEN sales")
-	seen = Seen{
-		Broken: fmt.Sprintf("the count went to %s, the process died, and %s messages came: one unit is lost", taken, orders),
-		Right:  fmt.Sprintf("count and message in one script, as the journal of dibs: %s left, %s message", both, right),
-	}
-	return seen, check(taken == "9" && orders == "0" && both == "9" && right == "1", "%+v", seen)
-}
-
-func killedAfterMessage(ctx context.Context, s *shop) (seen Seen, err error) {
-	if err := s.load(ctx, time.Minute); err != nil {
-		return seen, err
-	}
-	p := process{}
-	s.c.run("RPUSH sales u1")
-	p.rest = append(p.rest, func() { s.take(0) })
-	p.kill()
-	for _, do := range p.rest {
-		do()
-	}
-	left, orders := s.c.run("GET stock"), s.c.run("LLEN sales")
-	s.c.run("DEL sales")
-	s.c.do("EVAL", `redis.call('RPUSH', KEYS[2], ARGV[1]) return redis.call('INCRBY', KEYS[1], -1)`, "2", "stock", "sales", "u1")
-	rightLeft, rightOrders := s.c.run("GET stock"), s.c.run("LLEN sales")
-	seen = Seen{
-		Broken: fmt.Sprintf("%s order is on its way and %s of 10 are still for sale: one too many will be sold", orders, left),
-		Right:  fmt.Sprintf("both in one script: %s order, %s left", rightOrders, rightLeft),
-	}
-	return seen, check(left == "10" && orders == "1" && rightLeft == "9" && rightOrders == "1", "%+v", seen)
-}
-
-func killedWithSum(ctx context.Context, s *shop) (seen Seen, err error) {
-	if err := s.load(ctx, time.Minute); err != nil {
-		return seen, err
-	}
-	sum := 0
-	p := process{rest: []func(){func() { err = s.exec(ctx, `UPDATE stock SET n = n - `+strconv.Itoa(sum)) }}}
-	for range 4 {
-		s.take(0)
-		sum++
-	}
-	p.kill()
-	for _, do := range p.rest {
-		do()
-	}
-	broken, readErr := s.left(ctx)
-	if err := errors.Join(err, readErr); err != nil {
-		return seen, err
-	}
-	// The next start reads the count back, before anything loads the database again.
-	n, err := strconv.Atoi(s.c.run("GET stock"))
-	if err != nil {
-		return seen, err
-	}
-	if err := s.set(ctx, n); err != nil {
-		return seen, err
-	}
-	right, err := s.left(ctx)
-	seen = Seen{
-		Broken: fmt.Sprintf("4 were sold and added up, the process died, and the database still has %d", broken),
-		Right:  fmt.Sprintf("read back from the count at the next start: %d. When the count is gone as well, the 4 are", right),
-	}
-	if seen.Right += " lost"; right != 6 {
-		return seen, check(false, "%+v", seen)
-	}
-	return seen, errors.Join(err, check(broken == 10, "%+v", seen))
 }

@@ -89,6 +89,9 @@ type Config struct {
 	Names []string
 	// URL is an empty database of a Redis to use; empty starts one for the run.
 	URL string
+	// Worker is the command of a process that calls Work with the arguments that are
+	// added to it: experiments kill it.
+	Worker []string
 	// Progress takes a line for each experiment; nil shows nothing.
 	Progress io.Writer
 }
@@ -100,6 +103,7 @@ type bench struct {
 	server *servers.Redis
 	url    string
 	starts int
+	worker []string
 }
 
 // Run runs experiments, one after the other. ErrNoServer when there is no server; an error
@@ -108,7 +112,7 @@ func Run(ctx context.Context, cfg Config) (results []Result, err error) {
 	if cfg.Progress == nil {
 		cfg.Progress = io.Discard
 	}
-	b := &bench{url: cfg.URL}
+	b := &bench{url: cfg.URL, worker: cfg.Worker}
 	if b.dir, err = os.MkdirTemp("", "dibs-lab-"); err != nil {
 		return nil, err
 	}
@@ -178,12 +182,18 @@ func (b *bench) try(ctx context.Context, e *Experiment) Result {
 
 // start starts a server in a folder of its own.
 func (b *bench) start(args ...string) (*servers.Redis, error) {
-	b.starts++
-	dir := filepath.Join(b.dir, "redis"+strconv.Itoa(b.starts))
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	dir, err := b.folder()
+	if err != nil {
 		return nil, err
 	}
 	return servers.StartRedis(dir, args...)
+}
+
+// folder makes a folder for a server.
+func (b *bench) folder() (string, error) {
+	b.starts++
+	dir := filepath.Join(b.dir, "redis"+strconv.Itoa(b.starts))
+	return dir, os.Mkdir(dir, 0o700)
 }
 
 // given checks that a database that was named answers and is empty: experiments empty it.

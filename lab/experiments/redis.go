@@ -3,11 +3,7 @@ package experiments
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
-
-	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 // on makes an experiment of two connections.
@@ -290,82 +286,4 @@ func endless(ctx context.Context, b *bench) (seen Seen, err error) {
 		Right:  fmt.Sprintf("SCRIPT KILL of one that only reads: %s. A script does a bounded amount of work", killed),
 	}
 	return seen, check(killed == "OK" && word(refused) == "UNKILLABLE", "%+v", seen)
-}
-
-// kept is how many of written keys a restart finds.
-type kept struct {
-	mode, how string
-	args      []string
-	// save makes a snapshot after half of the writes.
-	save bool
-}
-
-// persistence are experiments with what a server keeps.
-func persistence() []Experiment {
-	const writes = 100
-	var list []Experiment
-	for _, k := range []kept{
-		{mode: "nothing", how: "no snapshot and no log"},
-		{mode: "snapshot", how: "RDB, saved after half of the writes", save: true},
-		{mode: "log-no", how: "AOF, appendfsync no", args: []string{"--appendonly", "yes", "--appendfsync", "no"}},
-		{mode: "log-everysec", how: "AOF, appendfsync everysec", args: []string{"--appendonly", "yes", "--appendfsync", "everysec"}},
-		{mode: "log-always", how: "AOF, appendfsync always", args: servers.RedisAlways},
-	} {
-		list = append(list, Experiment{
-			Group: Redis, Name: "keep-" + k.mode, own: true, Claim: claims[k.mode],
-			run: func(ctx context.Context, b *bench) (Seen, error) { return k.run(ctx, b, writes) },
-		})
-	}
-	return list
-}
-
-var claims = map[string]string{
-	"nothing":      "Without a snapshot or a log a restart finds nothing: no transaction is durable",
-	"snapshot":     "A snapshot loses all that came after it",
-	"log-no":       "A log without fsync survives the server's death; a power cut takes what the system had not written yet, up to half a minute",
-	"log-everysec": "A log that is synced each second survives the server's death; a power cut takes up to two seconds",
-	"log-always":   "A log that is synced before each answer loses nothing, and costs a sync for each answer that comes alone",
-}
-
-// run writes, kills the server as a crash does, starts it again and counts. A power cut
-// would also take what was written since the last sync of the log.
-func (k *kept) run(ctx context.Context, b *bench, writes int) (seen Seen, err error) {
-	own, err := b.start(k.args...)
-	if err != nil {
-		return seen, err
-	}
-	defer own.Kill()
-	c, err := dial(ctx, own.URL())
-	if err != nil {
-		return seen, err
-	}
-	began := time.Now()
-	for i := range writes {
-		c.do("SET", "k"+strconv.Itoa(i), "v")
-		if k.save && i == writes/2-1 {
-			if err := c.want("OK", "SAVE"); err != nil {
-				c.close()
-				return seen, err
-			}
-		}
-	}
-	each := time.Since(began) / time.Duration(writes)
-	c.close()
-	own.Kill()
-	if err := own.Start(); err != nil {
-		return seen, err
-	}
-	if c, err = dial(ctx, own.URL()); err != nil {
-		return seen, err
-	}
-	defer c.close()
-	found := c.run("DBSIZE")
-	want := map[string]int{"nothing": 0, "snapshot": writes / 2}
-	n, all := want[k.mode]
-	if !all {
-		n = writes
-	}
-	seen.Broken = fmt.Sprintf("%s: of %d writes, all answered, a killed server finds %s again", k.how, writes, found)
-	seen.Right = fmt.Sprintf("%s for a write that waits for its answer", each.Round(10*time.Microsecond))
-	return seen, check(found == strconv.Itoa(n), "%s of %d are there", found, n)
 }

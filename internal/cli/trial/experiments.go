@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -28,6 +29,22 @@ func newCacheCommand() *cobra.Command {
 		`Show the mistakes of a stock that is kept in Redis before a database: each one as an
 experiment on a real server and a real database, with what goes wrong and what is right.
 docs/LAB.md has a paragraph for each.`)
+}
+
+// workerVerb is the verb of the process that experiments start, and kill.
+const workerVerb = "worker"
+
+// newWorkerCommand is `dibs lab worker`, which is for experiments alone.
+func newWorkerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    workerVerb + " EXPERIMENT ADDRESS FILE",
+		Short:  "Sell as the process that an experiment kills",
+		Args:   cobra.ExactArgs(3),
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return experiments.Work(cmd.Context(), args, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
 }
 
 // newExperimentsCommand returns a verb that runs the experiments of a group. It exits with 1 when one
@@ -86,6 +103,11 @@ func runExperiments(cmd *cobra.Command, cfg experiments.Config) error {
 		}
 	}
 	cfg.Progress = cmd.ErrOrStderr()
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cfg.Worker = []string{program, "lab", workerVerb}
 	results, err := experiments.Run(cmd.Context(), cfg)
 	if errors.Is(err, experiments.ErrNoServer) {
 		return cli.Usage(err)

@@ -84,7 +84,7 @@ crowd.`,
 	f.Var(f.Lookup("format").Value, "output", "The same as --format, as other verbs call it")
 	f.StringVar(&page, "html", "", "Write the page with charts to this file too")
 	f.BoolVar(&list, "list", false, "Show the strategies instead, and what each one teaches")
-	cmd.AddCommand(newLabLocksCommand(), newRedisCommand(), newCacheCommand())
+	cmd.AddCommand(newLabLocksCommand(), newRedisCommand(), newCacheCommand(), newWorkerCommand())
 	return cmd
 }
 
