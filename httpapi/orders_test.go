@@ -100,7 +100,7 @@ var regularScenarios = []scenario{
 	{name: "bad terms", method: "POST", path: "/v1/products", headers: []string{asAdmin}, status: 400, body: `{"name":"x","pay_within":"1ms","late_payment":"never","stock":-1}`, contains: []string{`"/pay_within"`, `"/late_payment"`, `"/stock"`}},
 	{
 		name: "order", method: "POST", path: ordersPath, body: `{"quantity":2}`, headers: []string{asUser, "Idempotency-Key: k"}, status: 201,
-		contains: []string{`"campaign_id":"","product_id":"mug"`, `"order_type":1`, `"status":"pending"`, `"amount":{"amount":1000,"currency":"CNY"}`, `"pay_by"`}, has: []string{"Location: ", "Cache-Control: no-store"},
+		contains: []string{`"campaign_id":"","product_id":"mug"`, `"order_type":1`, `"status":"pending","status_code":0`, `"amount":{"amount":1000,"currency":"CNY"}`, `"pay_by"`}, has: []string{"Location: ", "Cache-Control: no-store"},
 	},
 	{name: "again", method: "POST", path: ordersPath, body: `{"quantity":2}`, headers: []string{asUser, "Idempotency-Key: k"}, status: 200, contains: []string{`"order_type":1`}, has: []string{"Idempotent-Replayed: true"}},
 	{name: "the key for more", method: "POST", path: ordersPath, body: `{"quantity":1}`, headers: []string{asUser, "Idempotency-Key: k"}, status: 422, contains: []string{`"idempotency_key_reused"`}},

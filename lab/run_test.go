@@ -26,16 +26,22 @@ func TestOneUserIsCounted(t *testing.T) {
 	}
 }
 
-// In the preset of red packets dibs divides a sum, and gives a share to each user.
+// In the preset of red packets dibs divides a sum, and gives a share to each user, at every level.
 func TestPacketsAreRedPackets(t *testing.T) {
 	report, err := Run(t.Context(), Config{
-		Preset: Packets, Strategies: []string{"dibs-embedded"}, Users: 500, Requests: 500, Stock: 300, Concurrency: []int{20},
+		Preset: Packets, Strategies: []string{"dibs-embedded", "dibs-redis-none", "dibs-redis-relaxed", "dibs-redis-durable", "dibs-redis-replicated", "dibs-redis-ledgered"},
+		Databases: []string{MariaDB}, Users: 500, Requests: 500, Stock: 300, Concurrency: []int{20},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := report.Results[0]; r.Orders != 300 || r.SoldOut != 200 || !report.OK() {
-		t.Errorf("%+v", r)
+	if len(report.Results) != 6 || !report.OK() {
+		t.Errorf("%d results, whole %v", len(report.Results), report.OK())
+	}
+	for _, r := range report.Results {
+		if r.Orders != 300 || r.SoldOut != 200 {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -163,6 +164,41 @@ func TestSafe(t *testing.T) {
 				r := sell(t, &s, w, 20, 3)
 				if s.PerUser && r.duplicates > 0 || r.oversold > 0 || r.unkept > 0 || r.undersold > 0 {
 					t.Errorf("it sold %+v", r)
+				}
+			})
+		}
+	}
+}
+
+// TestFailedOrdersGiveBack lets the database refuse an order after its unit was taken in
+// Redis: unit and lock are free again, and everything is sold to others.
+func TestFailedOrdersGiveBack(t *testing.T) {
+	for _, name := range []string{"hash-lock-repaired", "cached-stock"} {
+		s := named(t, name)
+		for database := range databases {
+			t.Run(database+"/"+name, func(t *testing.T) {
+				w := world(t, database, &s, 2)
+				a, err := s.Open(t.Context(), w)
+				must(t, err)
+				// The column for users has 64 characters.
+				tooLong := strings.Repeat("9", 65)
+				for range 3 {
+					if out, err := a.Claim(t.Context(), tooLong); out != strategies.Busy || err == nil {
+						t.Fatalf("an order that fails: %v, %v", out, err)
+					}
+				}
+				for _, user := range []string{"1", "2"} {
+					if out, err := a.Claim(t.Context(), user); out != strategies.Granted || err != nil {
+						t.Errorf("user %s: %v, %v", user, out, err)
+					}
+				}
+				if out, err := a.Claim(t.Context(), "3"); out != strategies.SoldOut || err != nil {
+					t.Errorf("a third of two: %v, %v", out, err)
+				}
+				must(t, a.Finish(t.Context()))
+				orders, err := w.SQL.Orders(t.Context())
+				if err != nil || len(orders) != 2 {
+					t.Errorf("the orders are %v, %v", orders, err)
 				}
 			})
 		}
