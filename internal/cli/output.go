@@ -43,6 +43,15 @@ func Show(cmd *cobra.Command, value any, table interface{ Write(io.Writer) error
 	return enc.Encode(value)
 }
 
+// Line is an answer of one line.
+type Line string
+
+// Write writes it.
+func (l Line) Write(out io.Writer) error {
+	_, err := fmt.Fprintln(out, string(l))
+	return err
+}
+
 // JSONLines returns an encoder that writes each value on a line of its own, for
 // verbs that show values as they come.
 func JSONLines(cmd *cobra.Command) *json.Encoder {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -34,7 +35,7 @@ func readServing(cmd *cobra.Command) (*config.Config, []settings.Fault, error) {
 // there is one. Warnings are notes on the error output and do not change its exit code, so that a
 // deployment may run it before each start.
 func newConfigCheckCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "check",
 		Short: "List everything that is wrong with the settings for serve",
 		Args:  cobra.NoArgs,
@@ -43,19 +44,46 @@ func newConfigCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, w := range warnings(c, cli.Environ(cmd)) {
+			notes, wrong := warnings(c, cli.Environ(cmd)), cli.Faults(settingsAre(faults)+" wrong:", faults)
+			if cli.WantsJSON(cmd) {
+				return errors.Join(cli.Show(cmd, newChecked(notes, faults), nil), wrong)
+			}
+			for _, w := range notes {
 				cmd.PrintErrln("note: " + w)
 			}
 			// After the notes: a misspelt variable is often the reason of a fault.
-			if err := cli.Faults(settingsAre(faults)+" wrong:", faults); err != nil {
-				return err
+			if wrong != nil {
+				return wrong
 			}
 			cmd.Println("the settings are good: dibs serve can run with them")
 			return nil
 		},
-	}
+	})
 	config.AddFlags(cmd, config.ServerKeys)
 	return cmd
+}
+
+// checked is the answer of config check as JSON: what would keep serve from starting, and
+// what is allowed and probably a mistake.
+type checked struct {
+	OK     bool           `json:"ok"`
+	Faults []checkedFault `json:"faults"`
+	Notes  []string       `json:"notes"`
+}
+
+// checkedFault is a setting, where its value came from, and what is wrong with it.
+type checkedFault struct {
+	Key     string `json:"key"`
+	From    string `json:"from,omitempty"`
+	Problem string `json:"problem"`
+}
+
+func newChecked(notes []string, faults []settings.Fault) *checked {
+	c := &checked{OK: len(faults) == 0, Faults: []checkedFault{}, Notes: append([]string{}, notes...)}
+	for _, f := range faults {
+		c.Faults = append(c.Faults, checkedFault(f))
+	}
+	return c
 }
 
 // settingsAre begins a sentence about so many settings.

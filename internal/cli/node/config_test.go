@@ -43,4 +43,6 @@ func TestConfigNotes(t *testing.T) {
 	if strings.Contains(r.Err, "DIBS_SERVICE_HOST") {
 		t.Errorf("a variable of somebody else is told:\n%s", r.Err)
 	}
+	clitest.Run(t, env, "config", "check", "--config", file, "--output", "json").Want(t, 0, `"ok": true`, `"faults": []`, "did you mean DIBS_LISTEN?")
+	clitest.Run(t, append(env, "DIBS_DRAIN=soon"), "config", "check", "--config", file, "--output", "json").Want(t, 2, `"ok": false`, `"key": "drain"`, `"from": "env DIBS_DRAIN"`)
 }

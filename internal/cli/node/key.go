@@ -224,17 +224,21 @@ func newKeyListCommand() *cobra.Command {
 // newKeyRevokeCommand revokes a key for good. It may be repeated. Running servers remember keys for
 // some seconds, and refuse it after that.
 func newKeyRevokeCommand() *cobra.Command {
-	return onLedger(&cobra.Command{Use: "revoke ID", Short: "Revoke a key; running servers refuse it within seconds", Args: cobra.ExactArgs(1)}, false,
+	return onLedger(cli.WithOutput(&cobra.Command{
+		Use:   "revoke ID",
+		Short: "Revoke a key; running servers refuse it within seconds",
+		Args:  cobra.ExactArgs(1),
+	}), false,
 		func(cmd *cobra.Command, args []string, l keyLedger) error {
 			ctx, id := cmd.Context(), args[0]
 			if err := record(ctx, l, "revoke-key", "/keys/"+id, map[string]string{"id": id}); err != nil {
 				return err
 			}
 			// The row stays, revoked: the log's entries name the key by its id.
-			if err := l.RevokeKey(ctx, id, time.Now()); err != nil {
+			now := time.Now()
+			if err := l.RevokeKey(ctx, id, now); err != nil {
 				return err
 			}
-			cmd.Println("revoked " + id)
-			return nil
+			return cli.Show(cmd, map[string]any{"id": id, "revoked_at": now.UTC()}, cli.Line("revoked "+id))
 		})
 }

@@ -61,7 +61,7 @@ func TestKeyTerms(t *testing.T) {
 	clitest.Run(t, nil, "key", "list", "--data", data).Want(t, 0, "EXPIRES", "LAST USED", key.ID)
 	clitest.Run(t, nil, "key", "rotate", key.ID, "--overlap", "9999h", "--data", data).Want(t, 2, "must be from 0s to 720h")
 	clitest.Run(t, nil, "key", "rotate", "k-nobody", "--data", data).Want(t, 1, "there is no API key k-nobody")
-	clitest.Run(t, nil, "key", "revoke", key.ID, "--data", data).Want(t, 0)
+	clitest.Run(t, nil, "key", "revoke", key.ID, "--data", data, "--output", "json").Want(t, 0, `"id": "`+key.ID+`"`, `"revoked_at"`)
 	clitest.Run(t, nil, "key", "rotate", key.ID, "--data", data).Want(t, 1, "not valid any more")
 	clitest.Run(t, nil, "key", "create", "--name", "x", "--expires", "-1h", "--data", data).Want(t, 2, "must be in the future")
 	// A key with scopes lets nobody administer the server: serve still asks for one.

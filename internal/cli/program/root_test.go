@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,31 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: more than a line:\n%s%s", args, r.Out, r.Err)
 		}
 	}
+}
+
+// without are the verbs without --output, by the reason.
+var without = map[string][]string{
+	"they serve until they are stopped": {"dibs dev", "dibs serve"},
+	"their answer is JSON by itself":    {"dibs audit export", "dibs events tail"},
+	"their answer is another file":      {"dibs completion", "dibs config docs", "dibs coupon export"},
+}
+
+// TestEveryVerbHasOutput: each verb gives its answer as JSON too, but those with a reason.
+func TestEveryVerbHasOutput(t *testing.T) {
+	var none []string
+	for _, verbs := range without {
+		none = append(none, verbs...)
+	}
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		if cmd.Runnable() && !cmd.HasSubCommands() && !cmd.Hidden && (cmd.Flags().Lookup("output") != nil) == slices.Contains(none, cmd.CommandPath()) {
+			t.Errorf("%s: --output is there %v", cmd.CommandPath(), cmd.Flags().Lookup("output") != nil)
+		}
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(program.Root(cli.Build{Version: "v1"}))
 }
 
 // TestHelp checks the help of every verb: a short line without a full stop, which the

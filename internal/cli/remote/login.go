@@ -26,7 +26,7 @@ import (
 // newLoginCommand returns the verb that signs a person in by a browser.
 func newLoginCommand() *cobra.Command {
 	var within time.Duration
-	cmd := &cobra.Command{
+	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "login",
 		Short: "Sign in at the server's identity provider",
 		Long: `Sign in at the identity provider of the server at --url, in a browser on this machine.
@@ -50,7 +50,7 @@ neither --admin-key nor $DIBS_ADMIN_KEY is given. dibs logout ends it.`,
 			}
 			return Explain(c.URL, err)
 		},
-	}
+	})
 	cmd.Flags().DurationVar(&within, "within", 5*time.Minute, "Give up after this `TIME`")
 	config.AddFlags(cmd, config.CallKeys)
 	return cmd
@@ -82,7 +82,12 @@ func login(ctx context.Context, cmd *cobra.Command, c *config.Config) error {
 		<-served
 	}()
 	cmd.PrintErrln("Open this address in a browser on this machine:")
-	cmd.Println(l.address(c.URL, ln.Addr()))
+	address := l.address(c.URL, ln.Addr())
+	if !cli.WantsJSON(cmd) {
+		cmd.Println(address)
+	} else if err := cli.JSONLines(cmd).Encode(map[string]string{"address": address}); err != nil {
+		return err
+	}
 	var code string
 	select {
 	case code = <-l.came:
@@ -97,7 +102,17 @@ func login(ctx context.Context, cmd *cobra.Command, c *config.Config) error {
 		return err
 	}
 	cmd.PrintErrf("You are signed in as %s with the role %s until %s.\n", cli.Plain(k.Name), k.Role, k.ExpiresAt.Local().Format(time.DateTime))
-	return nil
+	if !cli.WantsJSON(cmd) {
+		return nil
+	}
+	return cli.JSONLines(cmd).Encode(signedIn{k.Name, string(k.Role), k.ExpiresAt})
+}
+
+// signedIn is what login says as JSON at its end.
+type signedIn struct {
+	Name      string    `json:"name"`
+	Role      string    `json:"role"`
+	ExpiresAt time.Time `json:"expires_at"`
 }
 
 // waiting takes the browser that comes back. came has room for one code: the first.
@@ -139,7 +154,7 @@ func (l *waiting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // newLogoutCommand returns the verb that ends what login began.
 func newLogoutCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "logout",
 		Short: "End the sign-in of dibs login",
 		Long: `End the sign-in at the server at --url that dibs login began: the server revokes its key,
@@ -153,7 +168,7 @@ the same, and ends by itself.`,
 			}
 			return logout(cmd, c)
 		},
-	}
+	})
 	config.AddFlags(cmd, config.CallKeys)
 	return cmd
 }
@@ -169,7 +184,7 @@ func logout(cmd *cobra.Command, c *config.Config) error {
 	}
 	if !ok {
 		cmd.PrintErrln("dibs: you were not signed in at " + c.URL)
-		return nil
+		return signedOut(cmd, c.URL, false)
 	}
 	server, err := newClient(c, k.Secret)
 	if err != nil {
@@ -183,7 +198,15 @@ func logout(cmd *cobra.Command, c *config.Config) error {
 	if told != nil && time.Now().Before(k.ExpiresAt) {
 		return fmt.Errorf("the key is deleted here, and was not revoked: it ends at %s: %w", k.ExpiresAt.Local().Format(time.DateTime), Explain(c.URL, told))
 	}
-	return nil
+	return signedOut(cmd, c.URL, true)
+}
+
+// signedOut says as JSON whether there was a sign-in to end. For people silence does.
+func signedOut(cmd *cobra.Command, at string, was bool) error {
+	if !cli.WantsJSON(cmd) {
+		return nil
+	}
+	return cli.JSONLines(cmd).Encode(map[string]any{"url": at, "ended": was})
 }
 
 // configHome names the folder of the user's settings.

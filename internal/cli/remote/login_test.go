@@ -65,10 +65,15 @@ func TestLogin(t *testing.T) {
 	// Another server does not get the key.
 	clitest.Run(t, []string{"DIBS_URL=http://127.0.0.1:1", "XDG_CONFIG_HOME=" + home}, "session", "list").Want(t, 2, "admin_key")
 
-	clitest.Run(t, env, "logout").Want(t, 0)
+	clitest.Run(t, env, "logout", "--output", "json").Want(t, 0, `"ended":true`)
+	clitest.Run(t, env, "logout", "--output", "json").Want(t, 0, `"ended":false`)
 	clitest.Run(t, env, "session", "list").Want(t, 2, "admin_key")
 	clitest.Run(t, append(env, "DIBS_ADMIN_KEY="+string(secret)), "session", "list").Want(t, 1, "does not take this admin key")
 	clitest.Run(t, env, "login", "--within", "1ms").Want(t, 1, "no browser came back")
+
+	again := clitest.Start(t, env, "login", "--output", "json")
+	comeBack(t, again.Await(t, again.Out, `"address": ?"(http://[^"]+)"`)[1])
+	again.Await(t, again.Out, `"name":"ann@shop.example","role":"admin"`)
 }
 
 // comeBack is the browser of a person: it signs in, and follows the page's link to the command line. A page of another
