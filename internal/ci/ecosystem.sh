@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Shows that the tools of others take what dibs describes: redocly lints the
-# OpenAPI document, openapi-typescript makes types of it, which are compiled,
-# AsyncAPI's parser reads docs/asyncapi.json, and k6 runs the plans of examples/load small.
+# OpenAPI document, openapi-typescript makes types of it, which are compiled alone and with
+# the client of examples/node, AsyncAPI's parser reads docs/asyncapi.json, and k6 runs the
+# plans of examples/load small.
 #
 # It needs npm and a network, and is no part of make test; TestDocumentForTools,
 # TestGeneratedClient and TestAsyncAPI hold the same rules there as far as they can be held
@@ -24,13 +25,14 @@ for plan in rush rush.ws; do
 		go run go.k6.io/k6@v1.8.1 run --quiet "$plan.k6.js")
 done
 
-cp docs/asyncapi.json internal/ci/ecosystem.mjs "$top"
+cp docs/asyncapi.json internal/ci/ecosystem.mjs examples/node/dibs.mjs "$top"
 
 cd "$top"
-npm install --silent --no-audit --no-fund @redocly/cli@2.77.0 openapi-typescript@7.13.0 typescript@5.9.3 @asyncapi/parser@3.6.3
+npm install --silent --no-audit --no-fund @redocly/cli@2.77.0 openapi-typescript@7.13.0 typescript@5.9.3 @types/node@20.19.43 @asyncapi/parser@3.6.3
 npx redocly lint openapi.json
 npx openapi-typescript openapi.json -o dibs.d.ts
 npx tsc --noEmit --strict dibs.d.ts
+npx tsc --noEmit --strict --allowJs --checkJs --module nodenext --target es2022 --types node dibs.mjs
 node ecosystem.mjs asyncapi.json
 
 echo "ecosystem: every tool took what dibs describes"
