@@ -1,7 +1,6 @@
 package dibs
 
 import (
-	"crypto/rand"
 	"slices"
 	"time"
 )
@@ -49,6 +48,60 @@ type CodesSpec struct {
 	Pattern string `json:"pattern,omitempty" doc:"each X becomes a random character; default XXXX-XXXX-XXXX"`
 }
 
+// Campaign turns the spec into a draft, or lists every fault at once as an
+// *Error of InvalidRequest.
+func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
+	c := &Campaign{
+		ID: s.ID, Kind: s.Kind, Title: s.Title, Comment: s.Comment,
+		StartsAt: Ms(s.StartsAt), EndsAt: Ms(s.EndsAt), State: Draft,
+		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: Reclaim, Shards: 1, SenderID: s.SenderID, Gate: s.Gate.orNil(),
+		Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
+	}
+	if c.ID == "" {
+		c.ID = NewID("c-")
+	}
+	if s.ProductID != nil {
+		c.ProductID = *s.ProductID
+	}
+	if s.Limit != nil {
+		c.LimitPerUser = *s.Limit
+	}
+	if s.LimitPerProduct != nil {
+		c.LimitPerProduct = *s.LimitPerProduct
+	}
+	if s.PayWithin != nil {
+		c.PayWithin = time.Duration(*s.PayWithin)
+	}
+	if s.LatePayment != "" {
+		c.LatePayment = s.LatePayment
+	}
+	if s.Shards != nil {
+		c.Shards = *s.Shards
+	}
+	if s.ValidFor != nil {
+		c.ValidFor = time.Duration(*s.ValidFor)
+	}
+	if s.ValidUntil != nil {
+		c.ValidUntil = Ms(*s.ValidUntil)
+	}
+	fs := s.Stock.apply(c)
+	fs = append(c.Faults(), fs...)
+	if s.LimitPerProduct != nil && *s.LimitPerProduct == 0 {
+		fs = append(fs, Fault{"/limit_per_product", limitRange})
+	}
+	if s.PayWithin != nil && *s.PayWithin == 0 {
+		fs = append(fs, Fault{"/pay_within", Text{"must be positive, or absent when nothing is to be paid", "必须大于零；无需支付时请省略"}})
+	}
+	if int64(c.Shards) > c.Stock.Total && c.Stock.Total > 0 && c.Shards <= maxCampaignShards {
+		// Only at first: some may be withdrawn later, and items be imported.
+		fs = append(fs, Fault{"/shards", Textf("must not be more than the %d units, items or shares of the stock", "不能超过库存数量 %d", c.Stock.Total)})
+	}
+	if len(fs) > 0 {
+		return nil, Invalid(fs...)
+	}
+	return c, nil
+}
+
 // CampaignPatch changes a campaign. Nil fields stay. After publishing, only
 // Title, Comment, EndsAt, LowStock, an upward Limit, LimitPerProduct or Shards and what
 // GateSpec allows may change.
@@ -79,37 +132,24 @@ type CampaignPatch struct {
 	null []string
 }
 
-// ProductSpec is a product as a merchant writes it. Name is required.
-type ProductSpec struct {
-	ID          string `json:"id,omitempty" doc:"1-64 characters of A-Z a-z 0-9 . _ -; made up when absent"`
-	Name        string `json:"name" doc:"1-200 characters"`
-	Thumbnail   string `json:"thumbnail,omitempty" doc:"address of a picture"`
-	Price       *Money `json:"price,omitempty"`
-	Description string `json:"description,omitempty"`
-	Comment     string `json:"comment,omitempty"`
-	Stock       int64  `json:"stock,omitempty" doc:"regular stock, for regular orders"`
+// Nulls tells the patch which of its members were null: they take the field away where
+// it is optional. Nil fields of a patch do not say so: they are absent too.
+func (p *CampaignPatch) Nulls(names []string) { p.null = names }
 
-	Status string `json:"status,omitempty" doc:"whether it may be sold, default on_sale; off_sale refuses regular orders and publishing" enum:"on_sale,off_sale"`
-
-	PayWithin   *Duration   `json:"pay_within,omitempty" doc:"time to pay a regular order, such as 15m; absent: nothing to wait for"`
-	LatePayment LatePayment `json:"late_payment,omitempty" doc:"what a payment after the deadline does, default reclaim" enum:"reclaim,refund_due"`
-}
-
-// ProductPatch changes a product. Nil fields stay.
-type ProductPatch struct {
-	Name        *string `json:"name,omitempty"`
-	Thumbnail   *string `json:"thumbnail,omitempty"`
-	Price       *Money  `json:"price,omitempty"`
-	Description *string `json:"description,omitempty"`
-	Comment     *string `json:"comment,omitempty"`
-	Stock       *int64  `json:"stock,omitempty" doc:"never below what is ordered"`
-
-	Status *string `json:"status,omitempty" doc:"off_sale refuses regular orders and publishing" enum:"on_sale,off_sale"`
-
-	PayWithin   *Duration    `json:"pay_within,omitempty" doc:"0s for nothing to wait for; of later orders"`
-	LatePayment *LatePayment `json:"late_payment,omitempty" enum:"reclaim,refund_due"`
-
-	null []string
+// clearCampaign has what null does to each optional field of a campaign.
+var clearCampaign = map[string]func(*Campaign){
+	"comment":           func(c *Campaign) { c.Comment = "" },
+	"limit_per_product": func(c *Campaign) { c.LimitPerProduct = 0 },
+	"product_id":        func(c *Campaign) { c.ProductID = "" },
+	"limit_per_user":    func(c *Campaign) { c.LimitPerUser = 1 },
+	"price":             func(c *Campaign) { c.Price = nil },
+	"tiers":             func(c *Campaign) { c.Tiers = nil },
+	"pay_within":        func(c *Campaign) { c.PayWithin = 0 },
+	"late_payment":      func(c *Campaign) { c.LatePayment = Reclaim },
+	"valid_for":         func(c *Campaign) { c.ValidFor = 0 },
+	"valid_until_at":    func(c *Campaign) { c.ValidUntil = time.Time{} },
+	"low_stock":         func(c *Campaign) { c.LowStock = 0 },
+	"gate":              func(c *Campaign) { c.Gate = nil },
 }
 
 // StockChange restocks a campaign, or withdraws from it.
@@ -118,30 +158,6 @@ type StockChange struct {
 	Items []string `json:"items,omitempty" doc:"items to add, for a campaign of items; delta is then their count"`
 	Why   string   `json:"why,omitempty" doc:"for the record"`
 }
-
-// ValidID reports whether s may be the id of a campaign, a product or a user:
-// 1-64 characters of A-Z a-z 0-9 . _ -.
-func ValidID(s string) bool { return IsID(s) }
-
-// IsID reports whether s may be an id given by a caller.
-func IsID(s string) bool {
-	if len(s) == 0 || len(s) > MaxIDLen {
-		return false
-	}
-	for i := range len(s) {
-		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-') {
-			return false
-		}
-	}
-	return true
-}
-
-// NewID makes up an id with a prefix that says what it names.
-func NewID(prefix string) string { return prefix + rand.Text()[:12] }
-
-// BadID is the problem of an id.
-var BadID = Text{"must be 1-64 characters of A-Z a-z 0-9 . _ -", "必须是 1-64 个字符，限 A-Z a-z 0-9 . _ -"}
 
 // Faults lists the fields that c's state does not allow to change.
 func (p *CampaignPatch) Faults(c *Campaign) []Fault {
@@ -338,4 +354,25 @@ type Imported struct {
 	// Replayed says that the same import had been made before.
 	Replayed bool
 	Campaign *Campaign
+}
+
+// notNull is the problem of a null in the place of a field that there must be.
+var notNull = Text{"cannot be null: leave it out to keep it", "不能为 null：不修改时请省略该字段"}
+
+// nullFaults lists the nulls that no field can take.
+func nullFaults[T any](names []string, clear map[string]func(*T)) []Fault {
+	var fs []Fault
+	for _, name := range names {
+		if clear[name] == nil {
+			fs = append(fs, Fault{"/" + name, notNull})
+		}
+	}
+	return fs
+}
+
+// setNulls takes the fields away.
+func setNulls[T any](of *T, names []string, clear map[string]func(*T)) {
+	for _, name := range names {
+		clear[name](of)
+	}
 }

@@ -1,63 +1,34 @@
 package dibs
 
 import (
+	"crypto/rand"
 	"math"
 	"time"
 )
 
-// Campaign turns the spec into a draft, or lists every fault at once as an
-// *Error of InvalidRequest.
-func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
-	c := &Campaign{
-		ID: s.ID, Kind: s.Kind, Title: s.Title, Comment: s.Comment,
-		StartsAt: Ms(s.StartsAt), EndsAt: Ms(s.EndsAt), State: Draft,
-		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: Reclaim, Shards: 1, SenderID: s.SenderID, Gate: s.Gate.orNil(),
-		Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
+// ValidID reports whether s may be the id of a campaign, a product or a user:
+// 1-64 characters of A-Z a-z 0-9 . _ -.
+func ValidID(s string) bool { return IsID(s) }
+
+// IsID reports whether s may be an id given by a caller.
+func IsID(s string) bool {
+	if len(s) == 0 || len(s) > MaxIDLen {
+		return false
 	}
-	if c.ID == "" {
-		c.ID = NewID("c-")
+	for i := range len(s) {
+		c := s[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-') {
+			return false
+		}
 	}
-	if s.ProductID != nil {
-		c.ProductID = *s.ProductID
-	}
-	if s.Limit != nil {
-		c.LimitPerUser = *s.Limit
-	}
-	if s.LimitPerProduct != nil {
-		c.LimitPerProduct = *s.LimitPerProduct
-	}
-	if s.PayWithin != nil {
-		c.PayWithin = time.Duration(*s.PayWithin)
-	}
-	if s.LatePayment != "" {
-		c.LatePayment = s.LatePayment
-	}
-	if s.Shards != nil {
-		c.Shards = *s.Shards
-	}
-	if s.ValidFor != nil {
-		c.ValidFor = time.Duration(*s.ValidFor)
-	}
-	if s.ValidUntil != nil {
-		c.ValidUntil = Ms(*s.ValidUntil)
-	}
-	fs := s.Stock.apply(c)
-	fs = append(c.Faults(), fs...)
-	if s.LimitPerProduct != nil && *s.LimitPerProduct == 0 {
-		fs = append(fs, Fault{"/limit_per_product", limitRange})
-	}
-	if s.PayWithin != nil && *s.PayWithin == 0 {
-		fs = append(fs, Fault{"/pay_within", Text{"must be positive, or absent when nothing is to be paid", "必须大于零；无需支付时请省略"}})
-	}
-	if int64(c.Shards) > c.Stock.Total && c.Stock.Total > 0 && c.Shards <= maxCampaignShards {
-		// Only at first: some may be withdrawn later, and items be imported.
-		fs = append(fs, Fault{"/shards", Textf("must not be more than the %d units, items or shares of the stock", "不能超过库存数量 %d", c.Stock.Total)})
-	}
-	if len(fs) > 0 {
-		return nil, Invalid(fs...)
-	}
-	return c, nil
+	return true
 }
+
+// NewID makes up an id with a prefix that says what it names.
+func NewID(prefix string) string { return prefix + rand.Text()[:12] }
+
+// BadID is the problem of an id.
+var BadID = Text{"must be 1-64 characters of A-Z a-z 0-9 . _ -", "必须是 1-64 个字符，限 A-Z a-z 0-9 . _ -"}
 
 // apply sets c.Stock and reports faults of the stock.
 func (s *StockSpec) apply(c *Campaign) []Fault {
@@ -212,58 +183,6 @@ func FromMS(v int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(v).UTC()
-}
-
-// Product turns the spec into a product, or lists every fault.
-func (s *ProductSpec) Product(now time.Time) (*Product, error) {
-	p := &Product{
-		ID: s.ID, Name: s.Name, Thumbnail: s.Thumbnail, Price: s.Price, Description: s.Description,
-		Comment: s.Comment, Status: OnSale, Stock: s.Stock, StockLeft: s.Stock, LatePayment: Reclaim, Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
-	}
-	if p.ID == "" {
-		p.ID = NewID("p-")
-	}
-	if s.PayWithin != nil {
-		p.PayWithin = s.PayWithin.Std()
-	}
-	if s.Status != "" {
-		p.Status = s.Status
-	}
-	if s.LatePayment != "" {
-		p.LatePayment = s.LatePayment
-	}
-	if fs := p.Faults(); len(fs) > 0 {
-		return nil, Invalid(fs...)
-	}
-	return p, nil
-}
-
-// Faults lists what is wrong with a product.
-func (p *Product) Faults() []Fault {
-	var fs []Fault
-	if !IsID(p.ID) {
-		fs = append(fs, Fault{"/id", BadID})
-	}
-	fs = append(fs, TextFault("/name", p.Name, true, MaxTitleLen)...)
-	fs = append(fs, TextFault("/thumbnail", p.Thumbnail, false, 2048)...)
-	fs = append(fs, proseFault("/description", p.Description, false, 10_000)...)
-	fs = append(fs, proseFault("/comment", p.Comment, false, MaxCommentLen)...)
-	if p.Price != nil {
-		fs = append(fs, p.Price.Faults("/price")...)
-	}
-	if p.Stock < 0 || p.Stock > MaxStock {
-		fs = append(fs, Fault{"/stock", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxStock)})
-	}
-	if p.Status != OnSale && p.Status != OffSale {
-		fs = append(fs, Fault{"/status", Text{"must be on_sale or off_sale", "必须是 on_sale 或 off_sale"}})
-	}
-	if p.PayWithin != 0 && (p.PayWithin < time.Second || p.PayWithin > MaxPayWithin) {
-		fs = append(fs, Fault{"/pay_within", Textf("must be from 1s to %s", "必须在 1s 到 %s 之间", MaxPayWithin)})
-	}
-	if p.LatePayment != Reclaim && p.LatePayment != RefundDue {
-		fs = append(fs, Fault{"/late_payment", Text{"must be reclaim or refund_due", "必须是 reclaim 或 refund_due"}})
-	}
-	return fs
 }
 
 // Faults lists what is wrong with a claim request.

@@ -84,45 +84,53 @@ func (a *applying) change(ctx context.Context, v *api.CampaignView) error {
 	})
 }
 
-// differences returns the patch that makes v as wanted, and the names of the fields in it. A field
-// that the file leaves out is no difference, and so a file cannot empty a field. Title and window
-// are always compared: no campaign is without them.
+// differences returns the patch that makes v as wanted, and the names of the fields in it: every field
+// that a patch has is compared by its name in JSON. A field that the file leaves out is no difference,
+// and so a file cannot empty a field; required ones are always compared. The stock is not: it changes
+// by steps of its own.
 func differences(w *dibs.CampaignSpec, v *api.CampaignView) (p dibs.CampaignPatch, fields []string) {
-	differ := func(field string, differs bool, set func()) {
-		if differs {
-			fields = append(fields, field)
-			set()
+	wanted, have := byName(reflect.ValueOf(*w)), byName(reflect.ValueOf(*v))
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[dibs.CampaignPatch]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		want, there := wanted[name]
+		if !there || name == "stock" || reflect.DeepEqual(asKept(want), asKept(have[name])) {
+			continue
+		}
+		fields = append(fields, name)
+		if to := reflect.ValueOf(&p).Elem().FieldByIndex(f.Index); to.Kind() == want.Kind() {
+			to.Set(want)
+		} else {
+			to.Set(reflect.New(want.Type()))
+			to.Elem().Set(want)
 		}
 	}
-	differ("title", w.Title != v.Title, func() { p.Title = &w.Title })
-	differ("comment", w.Comment != "" && (v.Comment == nil || w.Comment != *v.Comment), func() { p.Comment = &w.Comment })
-	differ("product_id", differing(w.ProductID, v.ProductID), func() { p.ProductID = w.ProductID })
-	differ("starts_at", !sameMoment(w.StartsAt, v.StartsAt), func() { p.StartsAt = &w.StartsAt })
-	differ("ends_at", !sameMoment(w.EndsAt, v.EndsAt), func() { p.EndsAt = &w.EndsAt })
-	differ("limit_per_user", differing(w.Limit, &v.LimitPerUser), func() { p.Limit = w.Limit })
-	differ("limit_per_product", w.LimitPerProduct != nil && *w.LimitPerProduct != v.LimitPerProduct, func() { p.LimitPerProduct = w.LimitPerProduct })
-	differ("shards", differing(w.Shards, &v.Shards), func() { p.Shards = w.Shards })
-	differ("price", differing(w.Price, v.Price), func() { p.Price = w.Price })
-	differ("tiers", w.Tiers != nil && !slices.Equal(w.Tiers, v.Tiers), func() { p.Tiers = w.Tiers })
-	differ("pay_within", differing(w.PayWithin, v.PayWithin), func() { p.PayWithin = w.PayWithin })
-	differ("late_payment", w.LatePayment != "" && w.LatePayment != v.LatePayment, func() { p.LatePayment = &w.LatePayment })
-	differ("valid_for", differing(w.ValidFor, v.ValidFor), func() { p.ValidFor = w.ValidFor })
-	differ("valid_until_at", w.ValidUntil != nil && (v.ValidUntil == nil || !sameMoment(*w.ValidUntil, *v.ValidUntil)),
-		func() { p.ValidUntil = w.ValidUntil })
-	differ("gate", w.Gate != nil && !reflect.DeepEqual(w.Gate, v.Gate), func() { p.Gate = w.Gate })
-	differ("low_stock", w.LowStock != 0 && w.LowStock != v.LowStock, func() { p.LowStock = &w.LowStock })
 	return p, fields
 }
 
-// differing reports whether a wanted value is another than the server's. A nil want is no wish; a
-// nil have is a server without the value.
-func differing[T comparable](want, have *T) bool {
-	return want != nil && (have == nil || *want != *have)
+// byName returns the fields of a struct by their names in JSON, without those that are optional and
+// absent.
+func byName(of reflect.Value) map[string]reflect.Value {
+	fields := map[string]reflect.Value{}
+	for _, f := range reflect.VisibleFields(of.Type()) {
+		name, options, ok := strings.Cut(f.Tag.Get("json"), ",")
+		if value := of.FieldByIndex(f.Index); !ok || options == "" || !value.IsZero() {
+			fields[name] = value
+		}
+	}
+	return fields
 }
 
-// sameMoment compares times as the server keeps them, in whole milliseconds.
-func sameMoment(a, b time.Time) bool {
-	return a.Truncate(time.Millisecond).Equal(b.Truncate(time.Millisecond))
+// asKept returns a field as the server keeps it: times in whole milliseconds, an empty list and an
+// absent field as nil.
+func asKept(field reflect.Value) any {
+	if !field.IsValid() || field.Kind() == reflect.Slice && field.Len() == 0 {
+		return nil
+	}
+	value := reflect.Indirect(field).Interface()
+	if at, ok := value.(time.Time); ok {
+		return at.UnixMilli()
+	}
+	return value
 }
 
 // move takes the campaign to the wanted state by the verbs that a person would use, so that the
