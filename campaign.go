@@ -128,8 +128,6 @@ type Campaign struct {
 	// time; both zero when it has no end.
 	ValidFor   time.Duration
 	ValidUntil time.Time
-	// Owner is the person or team to ask about the campaign; empty for none.
-	Owner string
 	// LowStock is the stock left at which operations want to hear of it; 0 for
 	// never. LowSince is since when the ledger has no more left; zero while it has.
 	LowStock int64

@@ -14,7 +14,6 @@ type CampaignSpec struct {
 	Title           string      `json:"title" doc:"1-200 characters"`
 	ProductID       *string     `json:"product_id,omitempty" doc:"the product that is sold or given"`
 	Comment         string      `json:"comment,omitempty"`
-	Owner           string      `json:"owner,omitempty" doc:"the person or team to ask about it, at most 100 characters"`
 	StartsAt        time.Time   `json:"starts_at" doc:"the first moment of the window"`
 	EndsAt          time.Time   `json:"ends_at" doc:"the first moment after the window"`
 	Stock           StockSpec   `json:"stock" doc:"exactly one of units, items, codes, redpacket"`
@@ -53,7 +52,7 @@ type CodesSpec struct {
 // *Error of InvalidRequest.
 func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 	c := &Campaign{
-		ID: s.ID, Kind: s.Kind, Title: s.Title, Comment: s.Comment, Owner: s.Owner,
+		ID: s.ID, Kind: s.Kind, Title: s.Title, Comment: s.Comment,
 		StartsAt: Ms(s.StartsAt), EndsAt: Ms(s.EndsAt), State: Draft,
 		LimitPerUser: 1, Price: s.Price, Tiers: s.Tiers, LowStock: s.LowStock, LatePayment: Reclaim, Shards: 1, SenderID: s.SenderID, Gate: s.Gate.orNil(),
 		Version: 1, CreatedAt: Ms(now), UpdatedAt: Ms(now),
@@ -109,7 +108,6 @@ func (s *CampaignSpec) Campaign(now time.Time) (*Campaign, error) {
 type CampaignPatch struct {
 	Title           *string      `json:"title,omitempty"`
 	Comment         *string      `json:"comment,omitempty"`
-	Owner           *string      `json:"owner,omitempty"`
 	ProductID       *string      `json:"product_id,omitempty"`
 	StartsAt        *time.Time   `json:"starts_at,omitempty"`
 	EndsAt          *time.Time   `json:"ends_at,omitempty"`
@@ -141,7 +139,6 @@ func (p *CampaignPatch) Nulls(names []string) { p.null = names }
 // clearCampaign has what null does to each optional field of a campaign.
 var clearCampaign = map[string]func(*Campaign){
 	"comment":           func(c *Campaign) { c.Comment = "" },
-	"owner":             func(c *Campaign) { c.Owner = "" },
 	"limit_per_product": func(c *Campaign) { c.LimitPerProduct = 0 },
 	"product_id":        func(c *Campaign) { c.ProductID = "" },
 	"limit_per_user":    func(c *Campaign) { c.LimitPerUser = 1 },
@@ -241,7 +238,6 @@ func (p *CampaignPatch) shardFaults(c *Campaign) []Fault {
 func (p *CampaignPatch) Apply(c *Campaign) {
 	Set(&c.Title, p.Title)
 	Set(&c.Comment, p.Comment)
-	Set(&c.Owner, p.Owner)
 	Set(&c.ProductID, p.ProductID)
 	Set(&c.LimitPerUser, p.Limit)
 	Set(&c.LimitPerProduct, p.LimitPerProduct)

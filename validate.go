@@ -77,7 +77,6 @@ func (c *Campaign) Faults() []Fault {
 	fs = append(fs, c.packetFaults()...)
 	fs = append(fs, TextFault("/title", c.Title, true, MaxTitleLen)...)
 	fs = append(fs, proseFault("/comment", c.Comment, false, MaxCommentLen)...)
-	fs = append(fs, TextFault("/owner", c.Owner, false, 100)...)
 	if c.ProductID != "" && !IsID(c.ProductID) {
 		bad("/product_id", BadID)
 	}

@@ -39,7 +39,6 @@ type CampaignView struct {
 	Version int64 `json:"version"`
 
 	Comment     *string          `json:"comment,omitempty"`
-	Owner       string           `json:"owner,omitempty"`
 	Stock       *StockView       `json:"stock,omitempty"`
 	LatePayment dibs.LatePayment `json:"late_payment,omitempty"`
 	Shards      int              `json:"shards,omitempty"`
@@ -94,7 +93,7 @@ func CampaignViewOf(c *dibs.Campaign, remaining int64, product *dibs.Product, ad
 	}
 	if admin {
 		v.Comment, v.Stock, v.LatePayment, v.Shards = &c.Comment, stockViewOf(c.Stock), c.LatePayment, c.Shards
-		v.LowStock, v.Owner = c.LowStock, c.Owner
+		v.LowStock = c.LowStock
 		if !c.LowSince.IsZero() {
 			v.LowSince = &c.LowSince
 		}

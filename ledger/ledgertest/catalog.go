@@ -97,7 +97,7 @@ func badCursor(t *testing.T, list func(dibs.Page) error) {
 func testCampaigns(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := campaign("phone-noon", 200)
-	c.ProductID, c.Comment, c.Owner = "phone", "first", "ann"
+	c.ProductID, c.Comment = "phone", "first"
 	c.Price, c.PayWithin, c.LatePayment = &dibs.Money{Amount: 0, Currency: "CNY"}, 15*time.Minute, dibs.RefundDue
 	c.Shards, c.Stock.Pattern = 3, "XX"
 	c.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 100}}

@@ -25,7 +25,7 @@ import (
 const (
 	campaignColumns = `number, id, kind, title, product_id, comment, starts_at, ends_at, state, stock_kind,
 	stock_total, code_pattern, limit_per_user, price_amount, price_currency, pay_within_ms, late_payment,
-	shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, low_since, gate, ended_at, limit_per_product, earlier_shards, owner, ` + packetColumns
+	shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, low_since, gate, ended_at, limit_per_product, earlier_shards, ` + packetColumns
 	// packetColumns are NULL for all kinds but red packets.
 	packetColumns = `sender_id, total_amount, total_currency, share_count, split, share_min, share_max`
 	// selectCampaigns reads campaigns for scanCampaign.
@@ -46,12 +46,12 @@ func insertCampaignRow(ctx context.Context, s *sqldb.Session, c *dibs.Campaign) 
 	}
 	_, err = s.Exec(ctx, `INSERT INTO campaigns (id, kind, title, product_id, comment, starts_at, ends_at, state,
 		stock_kind, stock_initial, stock_total, stock_left, code_pattern, limit_per_user, price_amount,
-		price_currency, pay_within_ms, late_payment, shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, gate, limit_per_product, owner)
-		VALUES (`+sqldb.Repeat("?", 29)+`)`,
+		price_currency, pay_within_ms, late_payment, shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, gate, limit_per_product)
+		VALUES (`+sqldb.Repeat("?", 28)+`)`,
 		c.ID, string(c.Kind), c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(),
 		string(c.State), string(c.Stock.Kind), c.Stock.Total, c.Stock.Total, c.Stock.Total, c.Stock.Pattern,
 		c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment), c.Shards,
-		c.Version, c.CreatedAt.UnixMilli(), c.UpdatedAt.UnixMilli(), c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock, gate, c.LimitPerProduct, c.Owner)
+		c.Version, c.CreatedAt.UnixMilli(), c.UpdatedAt.UnixMilli(), c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock, gate, c.LimitPerProduct)
 	return orExists(s, err, aCampaign, c.ID)
 }
 
@@ -66,11 +66,11 @@ func updateCampaignRow(ctx context.Context, s *sqldb.Session, c *dibs.Campaign) 
 	return s.Exec(ctx, `UPDATE campaigns SET title = ?, product_id = ?, comment = ?, starts_at = ?,
 		ends_at = ?, state = ?, limit_per_user = ?, price_amount = ?, price_currency = ?, pay_within_ms = ?,
 		late_payment = ?, valid_for_ms = ?, valid_until = ?, tiers = ?, low_stock = ?, gate = ?, ended_at = ?, limit_per_product = ?,
-		shards = ?, earlier_shards = ?, owner = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
+		shards = ?, earlier_shards = ?, version = version + 1, updated_at = ? WHERE id = ? AND version = ?`,
 		c.Title, c.ProductID, c.Comment, c.StartsAt.UnixMilli(), c.EndsAt.UnixMilli(), string(c.State),
 		c.LimitPerUser, price, currency, c.PayWithin.Milliseconds(), string(c.LatePayment),
 		c.ValidFor.Milliseconds(), toOptionalMS(c.ValidUntil), tiers, c.LowStock, gate, toOptionalMS(c.EndedAt), c.LimitPerProduct,
-		c.Shards, numbersText(c.EarlierShards), c.Owner, c.UpdatedAt.UnixMilli(), c.ID, c.Version)
+		c.Shards, numbersText(c.EarlierShards), c.UpdatedAt.UnixMilli(), c.ID, c.Version)
 }
 
 // scanCampaign reads campaignColumns.
@@ -86,7 +86,7 @@ func scanCampaignAfter(rows *sql.Rows, c *dibs.Campaign, first ...any) error {
 		&c.Number, &c.ID, &c.Kind, &c.Title, &c.ProductID, &c.Comment, &starts, &ends, &c.State,
 		&c.Stock.Kind, &c.Stock.Total, &c.Stock.Pattern, &c.LimitPerUser, &price, &currency, &payWithin,
 		&c.LatePayment, &c.Shards, &c.Version, &created, &updated, &validFor, &validUntil, &tiers, &c.LowStock, &lowSince, &gate, &ended,
-		&c.LimitPerProduct, &earlier, &c.Owner,
+		&c.LimitPerProduct, &earlier,
 		&p.sender, &p.total, &p.currency, &p.count, &p.split, &p.least, &p.most)...)
 	// A failed scan leaves zero values, which the rest turns into zero values
 	// too.
