@@ -2,11 +2,12 @@ package room
 
 import (
 	"context"
-	"runtime"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/batch"
 )
 
 const (
@@ -25,72 +26,35 @@ var errRoomBusy = &dibs.Error{
 	Detail: dibs.Text{EN: "too many people ask at once", ZH: "请求人数过多"},
 }
 
-// gather collects the calls that come while one is under way, and carries them
-// out together by the next. Alone, a call waits for nothing.
-//
-// mu guards what stands below it and is not held while calls are carried out. flying
-// is at most flights. A call is in the queue or in one batch, and its done is closed
-// once.
+// gather carries the calls that come while one is under way out together.
 type gather[I, O any] struct {
 	// do carries calls out, in order; its error is everybody's.
-	do func(ctx context.Context, in []I) ([]O, error)
-	// flights is how many may be under way at once.
-	flights int
-
-	mu      sync.Mutex
-	queue   []*asked[I, O]
-	flying  int
-	running *sync.WaitGroup
+	do    func(ctx context.Context, in []I) ([]O, error)
+	calls batch.Batcher[*asked[I, O]]
 }
 
 // asked is one call.
 type asked[I, O any] struct {
-	in   I
-	out  O
-	err  error
-	done chan struct{}
+	in  I
+	out O
+	err error
+}
+
+// begin sets what carries calls out, and who waits for its end.
+func (g *gather[I, O]) begin(running *sync.WaitGroup, do func(ctx context.Context, in []I) ([]O, error)) {
+	g.do, g.calls.Queue, g.calls.Running = do, gatherQueue, running
 }
 
 // call is carried out with others. When ctx ends first, it may be all the same.
 func (g *gather[I, O]) call(ctx context.Context, in I) (out O, err error) {
-	a := &asked[I, O]{in: in, done: make(chan struct{})}
-	g.mu.Lock()
-	if len(g.queue) >= gatherQueue {
-		g.mu.Unlock()
+	a := &asked[I, O]{in: in}
+	switch err := g.calls.Do(ctx, a, gatherMost, g.carryOut); {
+	case errors.Is(err, batch.ErrFull):
 		return out, errRoomBusy
+	case err != nil:
+		return out, dibs.Unavail(dibs.EffectUnknown, err)
 	}
-	g.queue = append(g.queue, a)
-	if g.flying < g.flights {
-		g.flying++
-		g.running.Go(g.fly)
-	}
-	g.mu.Unlock()
-	select {
-	case <-a.done:
-		return a.out, a.err
-	case <-ctx.Done():
-		return out, dibs.Unavail(dibs.EffectUnknown, ctx.Err())
-	}
-}
-
-// fly carries calls out until none waits.
-func (g *gather[I, O]) fly() {
-	for {
-		// Those who are ready now come along: no timer, and nothing to wait for when
-		// there are none.
-		runtime.Gosched()
-		g.mu.Lock()
-		n := min(len(g.queue), gatherMost)
-		if n == 0 {
-			g.flying--
-			g.mu.Unlock()
-			return
-		}
-		calls := g.queue[:n:n]
-		g.queue = g.queue[n:]
-		g.mu.Unlock()
-		g.carryOut(calls)
-	}
+	return a.out, a.err
 }
 
 // The context is not a caller's: one caller who leaves must not fail the others.
@@ -106,6 +70,5 @@ func (g *gather[I, O]) carryOut(calls []*asked[I, O]) {
 		if a.err = err; err == nil {
 			a.out = out[i]
 		}
-		close(a.done)
 	}
 }

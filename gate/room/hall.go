@@ -48,7 +48,7 @@ func (r *Rooms) hall(c *dibs.Campaign) (*hall, error) {
 	if !ok {
 		h := &hall{r: r}
 		h.campaign.Store(c)
-		h.asks.flights, h.asks.running, h.asks.do = 1, &r.running, h.look
+		h.asks.begin(&r.running, h.look)
 		v, _ = r.halls.LoadOrStore(c.Number, h)
 	}
 	h := v.(*hall)

@@ -49,7 +49,7 @@ func (r *Rooms) lot(c *dibs.Campaign) *lot {
 	if !ok {
 		l := &lot{r: r}
 		l.campaign.Store(c)
-		l.enters.flights, l.enters.running, l.enters.do = 1, &r.running, l.enter
+		l.enters.begin(&r.running, l.enter)
 		v, _ = r.lots.LoadOrStore(c.Number, l)
 	}
 	l := v.(*lot)

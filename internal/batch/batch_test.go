@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 )
@@ -43,6 +44,36 @@ func TestGathering(t *testing.T) {
 		synctest.Wait()
 		if !slices.EqualFunc(done, [][]int{{1}, {2, 3, 4}, {5}}, slices.Equal[[]int]) {
 			t.Errorf("done together: %v", done)
+		}
+	})
+}
+
+// A bound refuses who would wait behind too many, and an owner can wait for the end.
+func TestBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running sync.WaitGroup
+		g := Batcher[int]{Queue: 2, Running: &running}
+		begin, ended := make(chan struct{}), false
+		answers := make(chan error, 4)
+		for range 4 {
+			go func() { answers <- g.Do(t.Context(), 1, 9, func([]int) { <-begin }) }()
+			synctest.Wait()
+		}
+		if err := <-answers; !errors.Is(err, ErrFull) {
+			t.Errorf("the fourth hears %v", err)
+		}
+		go func() {
+			running.Wait()
+			ended = true
+		}()
+		synctest.Wait()
+		if ended {
+			t.Error("it ended under way")
+		}
+		close(begin)
+		synctest.Wait()
+		if !ended || len(answers) != 3 {
+			t.Errorf("it ended %v, %d were answered", ended, len(answers))
 		}
 	})
 }
