@@ -257,6 +257,9 @@ func hash64(s string) uint64 {
 // Low reports whether so few units are left that an event says so.
 func (c *Campaign) Low(remaining int64) bool { return c.LowStock > 0 && remaining <= c.LowStock }
 
+// Ended reports whether the campaign was ended, or its window is over.
+func (c *Campaign) Ended(now time.Time) bool { return c.State == EndedState || !now.Before(c.EndsAt) }
+
 // Closed returns why the campaign grants nothing at a time, by its state and window
 // alone; false while it grants.
 func (c *Campaign) Closed(now time.Time) (Reason, bool) {
@@ -265,7 +268,7 @@ func (c *Campaign) Closed(now time.Time) (Reason, bool) {
 		return NotFound, true
 	case c.State == PausedState:
 		return Paused, true
-	case c.State == EndedState, !now.Before(c.EndsAt):
+	case c.Ended(now):
 		return Ended, true
 	case now.Before(c.StartsAt):
 		return NotStarted, true

@@ -12,7 +12,8 @@ import (
 // them now.
 type Phase string
 
-// The phases, in the order in which a claim is refused by them.
+// The phases, the first of which counts: a campaign that is paused when its window is over
+// has ended.
 const (
 	PhaseEnded    Phase = "ended"
 	PhasePaused   Phase = "paused"
@@ -20,6 +21,22 @@ const (
 	PhaseSoldOut  Phase = "sold_out"
 	PhaseOpen     Phase = "open"
 )
+
+// Phase returns where a campaign with so many units left stands at a time. Drafts have no
+// phase.
+func (c *Campaign) Phase(now time.Time, remaining int64) Phase {
+	switch {
+	case c.Ended(now):
+		return PhaseEnded
+	case c.State == PausedState:
+		return PhasePaused
+	case now.Before(c.StartsAt):
+		return PhaseUpcoming
+	case remaining <= 0:
+		return PhaseSoldOut
+	}
+	return PhaseOpen
+}
 
 // Snapshot is where a campaign stands, as one node knows it. It is complete in
 // itself: the newest needs none before it.

@@ -1,6 +1,7 @@
 package dibs
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -90,17 +91,25 @@ func (p RedPacketSpec) sumFaults(field string) []Fault {
 	var fs []Fault
 	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
 	total := p.Total.Amount
+	// What callers send is of minor units; people read the amount beside it.
+	inUnits := func(minor int64) string {
+		m := Money{minor, p.Total.Currency}
+		if m.Decimals() == 0 {
+			return fmt.Sprintf("%d %s", minor, m.Currency)
+		}
+		return fmt.Sprintf("%d (%s %s)", minor, m.Digits(), m.Currency)
+	}
 	if p.Max != 0 && p.Max < p.Min {
-		bad("/max", Textf("must be at least min, %d", "不得小于 min(%d)", p.Min))
+		bad("/max", Textf("must be at least min, %s", "不得小于 min（%s）", inUnits(p.Min)))
 	}
 	switch most := total / p.Count; {
 	case total < p.Count:
-		bad("/total/amount", Textf("must be at least %d, one minor unit for each share", "至少为 %d，每份至少一个最小货币单位", p.Count))
+		bad("/total/amount", Textf("must be at least %s, one minor unit for each share", "至少为 %s，每份至少一个最小货币单位", inUnits(p.Count)))
 	case p.Min > most:
-		bad("/min", Textf("must be at most %d, or the total does not reach for %d shares", "最多为 %d，否则总额不够分成 %d 份", most, p.Count))
+		bad("/min", Textf("must be at most %s, or the total does not reach for %d shares", "最多为 %s，否则总额不够分成 %d 份", inUnits(most), p.Count))
 	}
 	if least := (total + p.Count - 1) / p.Count; p.Max != 0 && p.Max < least {
-		bad("/max", Textf("must be at least %d, or %d shares cannot hold the total", "至少为 %d，否则 %d 份装不下总额", least, p.Count))
+		bad("/max", Textf("must be at least %s, or %d shares cannot hold the total", "至少为 %s，否则 %d 份装不下总额", inUnits(least), p.Count))
 	}
 	return fs
 }

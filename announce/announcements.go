@@ -127,7 +127,7 @@ func (s *Announcements) Create(ctx context.Context, campaignID string, spec Anno
 	if c.State == dibs.Draft {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is a draft: publish it, then announce it", ZH: "活动尚为草稿：请先发布再通知"})
 	}
-	if endedBy(c, now) {
+	if c.Ended(now) {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is over: there is nothing to announce", ZH: "活动已结束，无需通知"})
 	}
 	if err := s.ledger.InsertAnnouncement(ctx, a); err != nil {
@@ -135,10 +135,6 @@ func (s *Announcements) Create(ctx context.Context, campaignID string, spec Anno
 	}
 	wait.Kick(s.pushing.kick)
 	return a, nil
-}
-
-func endedBy(c *dibs.Campaign, now time.Time) bool {
-	return c.State == dibs.EndedState || !now.Before(c.EndsAt)
 }
 
 // faults lists what is wrong with an announcement of a campaign.

@@ -123,7 +123,7 @@ func (s *Announcements) pushTurn(ctx context.Context, id string, campaign uint32
 	if err != nil {
 		return 0, err
 	}
-	if endedBy(c, s.now()) {
+	if c.Ended(s.now()) {
 		_, err := s.ledger.MoveAnnouncement(ctx, id, AnnouncementCancelled, "the campaign is over", dibs.Ms(s.now()))
 		if err == nil {
 			err = ErrPushTaken

@@ -52,6 +52,12 @@ type CampaignView struct {
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 }
 
+// Phase returns where the campaign of a view stands at a time.
+func (v *CampaignView) Phase(now time.Time) dibs.Phase {
+	c := dibs.Campaign{State: v.State, StartsAt: v.StartsAt, EndsAt: v.EndsAt}
+	return c.Phase(now, v.Remaining)
+}
+
 // StockView is a stock as shown to admins: items are counted, not listed.
 type StockView struct {
 	Units *int64          `json:"units,omitempty"`

@@ -343,7 +343,7 @@ func (e *engineCount) beside(what dibs.Text, engine, ledger int64, f *finding) d
 		return sentence("settling stands still, the log says why: the engine has %[2]d %[1]s, the ledger %[3]d",
 			"结算已停止，原因见运行日志：引擎%[1]s %[2]d 件，账本%[1]s %[3]d 件", what, engine, ledger)
 	case !e.live:
-		return sentence("the ledger has %[2]d %[1]s; the campaign has left the engine", "账本%[1]s %[2]d 件；活动已移出引擎", what, ledger)
+		return sentence("the ledger has %[2]d %[1]s; the engine has nothing of it any more", "账本%[1]s %[2]d 件；引擎中已无相应数据", what, ledger)
 	case !f.exact:
 		return sentence("claims went on while counting: engine %[2]d %[1]s, ledger %[3]d",
 			"清点时仍有领取：引擎%[1]s %[2]d 件，账本%[1]s %[3]d 件", what, engine, ledger)

@@ -91,7 +91,7 @@ func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeek
 	if c.Stock.Kind != dibs.Items {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: `codes are imported into a campaign of items: "stock":{"items":[]}`, ZH: `只能向 items 类库存导入："stock":{"items":[]}`})
 	}
-	if c.State == dibs.EndedState || c.State != dibs.Draft && !s.now().Before(c.EndsAt) {
+	if c.State != dibs.Draft && c.Ended(s.now()) {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign has ended", ZH: "活动已经结束"})
 	}
 	count, err := examineCodes(file, dibs.MaxItems-c.Stock.Total)

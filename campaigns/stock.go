@@ -35,7 +35,7 @@ func (s *Campaigns) ChangeStock(ctx context.Context, id string, ch dibs.StockCha
 	} else if made {
 		return s.ledger.Campaign(ctx, id)
 	}
-	if c.State == dibs.EndedState || c.State != dibs.Draft && !s.now().Before(c.EndsAt) {
+	if c.State != dibs.Draft && c.Ended(s.now()) {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign has ended", ZH: "活动已经结束"})
 	}
 	if ch.Delta < 0 && c.State != dibs.Draft {

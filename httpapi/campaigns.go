@@ -172,14 +172,8 @@ func (h *campaignHandlers) get(ctx context.Context, c *call, in *PathID) (api.Ca
 // That of an upcoming campaign is kept until its start at most, or for a second: the
 // countdown must not outlive the start.
 func (h *campaignHandlers) keepView(v *api.CampaignView) time.Duration {
-	now, phase := h.now(), dibs.PhaseOpen
-	switch {
-	case now.Before(v.StartsAt):
-		phase = dibs.PhaseUpcoming
-	case v.State == dibs.EndedState || !now.Before(v.EndsAt):
-		phase = dibs.PhaseEnded
-	}
-	return viewcache.KeepFor(now, v.StartsAt, phase)
+	now := h.now()
+	return viewcache.KeepFor(now, v.StartsAt, v.Phase(now))
 }
 
 // cacheable sets the cache headers of a view, and answers 304 to a caller that has

@@ -25,24 +25,14 @@ type Snapshots struct {
 
 // snapshotOf puts together what is known.
 func snapshotOf(c *dibs.Campaign, remaining int64, head dibs.Cursor, now time.Time) dibs.Snapshot {
-	st := dibs.Snapshot{Campaign: c, Remaining: remaining, At: now.UTC(), Mark: dibs.Mark{Version: c.Version, Head: head, Window: 1}}
+	st := dibs.Snapshot{
+		Campaign: c, Phase: c.Phase(now, remaining), Remaining: remaining, At: now.UTC(), Mark: dibs.Mark{Version: c.Version, Head: head, Window: 1},
+	}
 	switch {
 	case !now.Before(c.EndsAt):
 		st.Mark.Window = 2
 	case now.Before(c.StartsAt):
 		st.Mark.Window = 0
-	}
-	switch {
-	case c.State == dibs.EndedState || st.Mark.Window == 2:
-		st.Phase = dibs.PhaseEnded
-	case c.State == dibs.PausedState:
-		st.Phase = dibs.PhasePaused
-	case st.Mark.Window == 0:
-		st.Phase = dibs.PhaseUpcoming
-	case remaining <= 0:
-		st.Phase = dibs.PhaseSoldOut
-	default:
-		st.Phase = dibs.PhaseOpen
 	}
 	return st
 }

@@ -30,7 +30,7 @@ func ExampleSplit() {
 	fmt.Println(err)
 	// Output:
 	// [353 1840 323 841 1398 238 1073 619 1273 2042] 10000 <nil>
-	// invalid_request: min must be at most 50, or the total does not reach for 200 shares
+	// invalid_request: min must be at most 50 (0.50 CNY), or the total does not reach for 200 shares
 }
 
 // However often it is divided, nobody is better off for the place that they

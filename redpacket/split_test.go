@@ -83,11 +83,11 @@ func TestWhatCannotBeDivided(t *testing.T) {
 		p      dibs.RedPacketSpec
 		faults string
 	}{
-		{packet(9, 10, "", 0, 0), "/total/amount must be at least 10, one minor unit for each share"},
-		{packet(1000, 10, "", 101, 0), "/min must be at most 100, or the total does not reach for 10 shares"},
-		{packet(1001, 10, "", 0, 100), "/max must be at least 101, or 10 shares cannot hold the total"},
-		{packet(1000, 10, "", 20, 10), "/max must be at least min, 20|/max must be at least 100, or 10 shares cannot hold the total"},
-		{packet(dibs.MaxMinor-1, dibs.MaxShares, "", dibs.MaxMinor-1, 0), "/min must be at most 9007199254, or the total does not reach for 1000000 shares"},
+		{packet(9, 10, "", 0, 0), "/total/amount must be at least 10 (0.10 CNY), one minor unit for each share"},
+		{packet(1000, 10, "", 101, 0), "/min must be at most 100 (1.00 CNY), or the total does not reach for 10 shares"},
+		{packet(1001, 10, "", 0, 100), "/max must be at least 101 (1.01 CNY), or 10 shares cannot hold the total"},
+		{packet(1000, 10, "", 20, 10), "/max must be at least min, 20 (0.20 CNY)|/max must be at least 100 (1.00 CNY), or 10 shares cannot hold the total"},
+		{packet(dibs.MaxMinor-1, dibs.MaxShares, "", dibs.MaxMinor-1, 0), "/min must be at most 9007199254 (90071992.54 CNY), or the total does not reach for 1000000 shares"},
 		{packet(0, 1, "", 0, 0), "/total/amount must be from 1 to 9007199254740991"},
 		{packet(-5, 1, "", 0, 0), "/total/amount must be from 1 to 9007199254740991"},
 		{packet(dibs.MaxMinor, 1, "", 0, 0), "/total/amount must be from 1 to 9007199254740991"},

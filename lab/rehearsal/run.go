@@ -283,7 +283,9 @@ func (h *rehearsal) rehearse(ctx context.Context) (*Report, error) {
 		e.count(ctx, asked, h.campaign, h.progress)
 	}
 	if ctx.Err() != nil {
-		r.Interrupted, r.Why = true, context.Cause(ctx).Error()
+		if r.Interrupted, r.Why = true, context.Cause(ctx).Error(); errors.Is(context.Cause(ctx), context.Canceled) {
+			r.Why = "it was stopped"
+		}
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 		defer cancel()
 		e.after, e.statsErr = h.server.stats(last, h.campaign)

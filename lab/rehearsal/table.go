@@ -76,7 +76,7 @@ func (r *Report) writeLatencies(w io.Writer) {
 
 func (r *Report) writeNotes(b *strings.Builder) {
 	if t := r.Transport; t.Lost > 0 {
-		fmt.Fprintf(b, "%s attempts got no answer, so that their effect was unknown; sent again with the same key, %s presses were\n"+
+		fmt.Fprintf(b, "%s attempts got no certain answer: their effect was unknown. Sent again with the same key, %s presses were\n"+
 			"answered and %s never were. For example: %s\n\n", thousands(t.Lost), thousands(t.Resolved), thousands(t.Unresolved), t.Example)
 	}
 	for _, n := range r.Notes {

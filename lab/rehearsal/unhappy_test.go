@@ -35,7 +35,7 @@ func TestLostReplies(t *testing.T) {
 	if !r.OK || r.Transport.Lost == 0 || r.Transport.Resolved == 0 || r.Transport.Unresolved != 0 {
 		t.Errorf("%+v\n%s", r.Transport, table(t, r))
 	}
-	if !strings.Contains(table(t, r), "sent again with the same key") {
+	if !strings.Contains(table(t, r), "Sent again with the same key") {
 		t.Errorf("the table does not explain what was lost:\n%s", table(t, r))
 	}
 }

@@ -268,8 +268,8 @@ func fund(ctx context.Context, s *sqldb.Session, c *dibs.Campaign) error {
 	paid, err := takeFrom(ctx, s, t.from, t.currency, t.amount)
 	if err == nil && !paid {
 		err = dibs.Fail(dibs.InsufficientFunds, dibs.Textf(
-			"user %[1]s has less than the %[2]d %[3]s that the red packet takes: deposit the rest first",
-			"用户 %[1]s 的余额不足以支付红包总额 %[2]d %[3]s，请先充值", c.SenderID, total.Amount, total.Currency))
+			"user %[1]s has less than the %[2]s %[3]s that the red packet takes: deposit the rest first",
+			"用户 %[1]s 的余额不足以支付红包总额 %[2]s %[3]s，请先充值", c.SenderID, total.Digits(), total.Currency))
 	}
 	return err
 }

@@ -244,12 +244,12 @@ func curlLine(method, path, access, body string) string {
 	if method != "GET" {
 		line += " -X " + method
 	}
-	line += ` "$DIBS` + path + `"`
+	line += ` "$DIBS_URL` + path + `"`
 	switch access {
 	case onlyUser, userOrKey:
 		line += ` -H "Authorization: Bearer $TOKEN"`
 	case onlyKey:
-		line += ` -H "Authorization: Bearer $ADMIN_KEY"`
+		line += ` -H "Authorization: Bearer $DIBS_ADMIN_KEY"`
 	}
 	if body != "" {
 		line += ` -H 'Content-Type: application/json' -d '` + body + `'`

@@ -14,7 +14,7 @@ func TestAccessAndCommand(t *testing.T) {
 		`null`:                             {everyone, ""},
 		`[{},{"apiKey":[]}]`:               {everyoneOrKey, ""},
 		`[{"userToken":[]}]`:               {onlyUser, "$TOKEN"},
-		`[{"apiKey":[]}]`:                  {onlyKey, "$ADMIN_KEY"},
+		`[{"apiKey":[]}]`:                  {onlyKey, "$DIBS_ADMIN_KEY"},
 		`[{"userToken":[]},{"apiKey":[]}]`: {userOrKey, "$TOKEN"},
 	} {
 		var op map[string]any
@@ -23,7 +23,7 @@ func TestAccessAndCommand(t *testing.T) {
 		}
 		access := accessOf(op)
 		line := curlLine("POST", "/v1/claims/{id}/cancel", access, `{"a":1}`)
-		if access != want.access || !strings.Contains(line, `-X POST "$DIBS/v1/claims/$CLAIM/cancel"`) || !strings.Contains(line, `-d '{"a":1}'`) ||
+		if access != want.access || !strings.Contains(line, `-X POST "$DIBS_URL/v1/claims/$CLAIM/cancel"`) || !strings.Contains(line, `-d '{"a":1}'`) ||
 			strings.Contains(line, "Authorization") != (want.header != "") || !strings.Contains(line, want.header) {
 			t.Errorf("%s: %s, %s", security, access, line)
 		}

@@ -135,12 +135,12 @@ func (b *banner) campaignTable() *cli.Table {
 // stateText says in words whether a campaign is open at now, and until or from when, in local time.
 // A campaign whose end has passed is shown as ended, although its state may still be published.
 func stateText(c *api.CampaignView, now time.Time) string {
-	switch {
-	case c.State == dibs.EndedState || !now.Before(c.EndsAt):
+	switch phase := c.Phase(now); {
+	case phase == dibs.PhaseEnded:
 		return "ended"
 	case c.State != dibs.Published:
 		return string(c.State)
-	case now.Before(c.StartsAt):
+	case phase == dibs.PhaseUpcoming:
 		return "starts " + c.StartsAt.Local().Format("Mon 15:04")
 	}
 	return "open until " + c.EndsAt.Local().Format("Mon 15:04")
@@ -164,6 +164,6 @@ func (b *banner) curlLines() []curlLine {
 		{"what user 42 has", get("/v1/me/claims")},
 		{"the sale's numbers, for admins", call("", b.key, "/v1/campaigns/"+demoSale+"/stats")},
 		{"user 42 grabs a share of a red packet", claim(demoPacket)},
-		{"it is on the account of user 42 within a second", get("/v1/me/balance")},
+		{"it is on the account of user 42 within a second", "sleep 1; " + get("/v1/me/balance")},
 	}
 }

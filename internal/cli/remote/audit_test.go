@@ -22,6 +22,7 @@ func TestAuditList(t *testing.T) {
 	list("--action", "none", "--output", "json").Want(t, 0, "[]")
 	list("--until", "-1h", "--output", "json").Want(t, 0, "[]")
 	list("--since", "yesterday").Want(t, 2, "--since")
+	list("--since", "24h").Want(t, 2, "--since 24h lies ahead")
 	list("--limit", "0").Want(t, 2, "--limit must be at least 1")
 }
 

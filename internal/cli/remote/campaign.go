@@ -82,6 +82,28 @@ func campaignTable(views ...api.CampaignView) *cli.Table {
 }
 
 // stockText shows the size of a stock and what it consists of; a dash where the answer has none.
+// gateText says in words what a claim has to pass.
+func gateText(g *dibs.GateSpec) string {
+	var has []string
+	if len(g.Limits) > 0 {
+		has = append(has, fmt.Sprintf("limits of %d kinds", len(g.Limits)))
+	}
+	if a := g.Audience; a != nil && a.List != "" {
+		has = append(has, "the users of the list "+a.List)
+	} else if a != nil {
+		has = append(has, "the followers of "+a.FollowersOf)
+	}
+	if g.Room != nil && g.Room.Mode == dibs.Lottery {
+		has = append(has, "a lottery")
+	} else if g.Room != nil {
+		has = append(has, fmt.Sprintf("a waiting room (%s)", g.Room.Mode))
+	}
+	if g.Ticket != nil {
+		has = append(has, "a ticket")
+	}
+	return strings.Join(has, ", ")
+}
+
 func stockText(s *api.StockView) string {
 	switch {
 	case s == nil:
@@ -143,6 +165,12 @@ func detailTable(d *campaignDetail) *cli.Table {
 	t.Field("limit per user", v.LimitPerUser)
 	if v.LimitPerProduct > 0 {
 		t.Field("limit per product", v.LimitPerProduct)
+	}
+	if v.Shards > 1 {
+		t.Field("shards", v.Shards)
+	}
+	if v.Gate != nil {
+		t.Field("gate", gateText(v.Gate))
 	}
 	t.Field("stock", stockText(v.Stock))
 	t.Field("left", s.Remaining)

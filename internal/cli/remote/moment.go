@@ -22,6 +22,9 @@ func readMoments(now time.Time, flags ...momentFlag) (err error) {
 		if *f.to, err = parseMoment(f.flag, f.text, now); err != nil {
 			return err
 		}
+		if f.flag == "--since" && f.to.After(now) {
+			return cli.Usagef("--since %s lies ahead, and nothing has happened since then: -1h is an hour ago", f.text)
+		}
 	}
 	return nil
 }
@@ -42,9 +45,17 @@ func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, cli.Usagef("%s must be a time such as 2026-12-01T04:00:00Z, now, or +1h, not %q", flag, text)
+		return t, cli.Usagef("%s must be a time such as 2026-12-01T04:00:00Z, now, or hours and minutes from now such as %s, not %q", flag, ahead(flag), text)
 	}
 	return t, nil
+}
+
+// ahead is an example of a duration for a flag.
+func ahead(flag string) string {
+	if flag == "--since" || flag == "--until" {
+		return "-1h30m"
+	}
+	return "+48h or +1h30m"
 }
 
 // checkLimit checks the flag --limit. Without the check 0 would read the whole list (see all).

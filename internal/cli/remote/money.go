@@ -43,10 +43,16 @@ func (m *moneyFlags) value(cmd *cobra.Command) (*dibs.Money, error) {
 	if cmd.Flags().Changed("currency") && amount.Currency != m.currency {
 		return nil, cli.Usagef("--%s is in %s and --currency says %s: leave --currency out", m.name, amount.Currency, m.currency)
 	}
-	if amount.bare && amount.Decimals() > 0 {
-		cmd.PrintErrf("dibs: --%s %s is read as %s, as before; write %s%s if you mean that much\n", m.name, m.text, amountText(&amount.Money), m.text, amount.Currency)
-	}
+	amount.warn(cmd, m.name, m.text)
 	return &amount.Money, nil
+}
+
+// warn says how a whole number without a currency was read.
+func (a *amount) warn(cmd *cobra.Command, flag, text string) {
+	if a.bare && a.Amount > 0 && a.Decimals() > 0 {
+		cmd.PrintErrf("dibs: --%s %s is read as %s, since a whole number without its currency is of minor units; write %s%s if you mean that much\n",
+			flag, text, amountText(&a.Money), text, a.Currency)
+	}
 }
 
 // amount is money as it was read. bare says that it was written as minor units: whole, with the

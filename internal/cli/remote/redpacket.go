@@ -51,15 +51,16 @@ func (o *packetFlags) add(cmd *cobra.Command) {
 
 // read returns the red packet, and a fault for each flag that cannot be read; such a field is 0. The
 // currency of the total is that of all amounts.
-func (o *packetFlags) read() (spec dibs.RedPacketSpec, unread []settings.Fault) {
+func (o *packetFlags) read(cmd *cobra.Command) (spec dibs.RedPacketSpec, unread []settings.Fault) {
 	fault := func(flag, problem string) {
 		if problem != "" {
 			unread = append(unread, settings.Fault{Key: "--" + flag, Problem: problem})
 		}
 	}
 	spec.Total.Currency, spec.Split = o.currency, dibs.Split(o.split)
-	var problem string
-	if spec.Total, problem = readAmount(o.total, o.currency); spec.Total.Currency == "" {
+	total, problem := readAmount(o.total, o.currency)
+	total.warn(cmd, "total", o.total)
+	if spec.Total = total.Money; spec.Total.Currency == "" {
 		spec.Total.Currency = o.currency
 	}
 	fault("total", problem)
@@ -79,15 +80,15 @@ func (o *packetFlags) read() (spec dibs.RedPacketSpec, unread []settings.Fault) 
 }
 
 // readAmount reads an amount, or says what is wrong with it.
-func readAmount(text, currency string) (dibs.Money, string) {
+func readAmount(text, currency string) (amount, string) {
 	if text == "" {
-		return dibs.Money{}, "is required, such as 100.00CNY"
+		return amount{}, "is required, such as 100.00CNY"
 	}
 	a, err := parseMoney("", text, currency)
 	if err != nil {
-		return dibs.Money{}, strings.TrimSpace(err.Error())
+		return amount{}, strings.TrimSpace(err.Error())
 	}
-	return a.Money, ""
+	return a, ""
 }
 
 // wholeNumber reads a number, or says what is wrong with it.
@@ -165,7 +166,7 @@ func newSplitCommand() *cobra.Command {
 		Example: `  dibs redpacket split --total 100.00CNY --count 10 --split line_cut --min 1CNY`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			spec, unread := o.read()
+			spec, unread := o.read(cmd)
 			if err := cli.Faults(undividable, withFlags(unread, spec.Faults(""))); err != nil {
 				return err
 			}
@@ -215,7 +216,7 @@ LUCK how often it had the greatest one. The last line is all places together.`,
 			if seed == 0 {
 				seed = rand.Uint64()
 			}
-			spec, unread := o.read()
+			spec, unread := o.read(cmd)
 			f, err := redpacket.Measure(cmd.Context(), spec, rounds, seedBytes(seed))
 			// Measure refuses the fields and rounds itself; its faults join those of the texts.
 			var e *dibs.Error

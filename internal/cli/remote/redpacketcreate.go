@@ -32,7 +32,7 @@ end, the unclaimed shares go back.`,
     --sender host --ends +1h --publish`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, s *session) (v api.CampaignView, err error) {
-		packet, unread := o.read()
+		packet, unread := o.read(s.cmd)
 		if err := cli.Faults(undividable, withFlags(unread, packet.Faults(""))); err != nil {
 			return v, err
 		}
