@@ -10,7 +10,6 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/tokens"
 )
 
@@ -65,17 +64,16 @@ func (h *Hub) WebSocket(w http.ResponseWriter, r *http.Request, check Check, v d
 			return errTokenInURL
 		}
 	}
-	network := web.Network(v.Address)
-	if err := h.enter(network); err != nil {
+	if err := h.enter(v.Address); err != nil {
 		return err
 	}
 	entered := true
 	defer func() {
 		if entered {
-			h.exit(network)
+			h.exit(v.Address)
 		}
 	}()
-	c := &conn{hub: h, check: check, network: network, epoch: h.cfg.Epoch(), zh: v.Chinese, requestID: v.RequestID, address: v.Address, bornAt: h.cfg.Now().UnixMilli()}
+	c := &conn{hub: h, check: check, epoch: h.cfg.Epoch(), zh: v.Chinese, requestID: v.RequestID, address: v.Address, bornAt: h.cfg.Now().UnixMilli()}
 	c.seen.Store(c.bornAt)
 	if ticket := query.Get("ticket"); ticket != "" {
 		is, err := h.redeem(r.Context(), ticket)

@@ -58,7 +58,7 @@ type Config struct {
 	// further one takes the place of the oldest.
 	MaxConnections, MaxPerUser int
 	// MaxPerAddress is how many WebSockets and streams one address may have, or one
-	// /64 of IPv6: default 1,000, since many people may share one; below 0 without
+	// /64 of IPv6, and a /48 eight times as many: default 1,000, since many people may share one; below 0 without
 	// bound, for a server that cannot tell addresses apart. This machine's own are
 	// not bounded.
 	MaxPerAddress int

@@ -35,7 +35,6 @@ type conn struct {
 	check     Check
 	requestID string
 	address   netip.Addr
-	network   netip.Prefix
 	zh        bool
 	bornAt    int64
 	// seen is when something was heard last, in milliseconds since 1970; asked is

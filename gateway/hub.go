@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // Hub holds the connections of one node. Use New; all methods are safe for
@@ -30,11 +31,11 @@ type Hub struct {
 	streams map[*stream]struct{}
 	// count is of all that entered and did not exit; leaving is set when no more
 	// may enter, and empty is closed when the last one has left after that.
-	count int
+	count   int
+	leaving bool
+	empty   chan struct{}
 	// addresses counts those of each address.
-	addresses map[netip.Prefix]int
-	leaving   bool
-	empty     chan struct{}
+	addresses web.AddressCounts
 
 	topicsMu sync.Mutex
 	topics   map[string]*topic
@@ -61,17 +62,17 @@ func New(cfg Config) (*Hub, error) {
 	}
 	h := &Hub{
 		cfg: cfg, asked: asked{span: cfg.TicketLife}, conns: map[*conn]struct{}{}, users: map[string][]*conn{}, streams: map[*stream]struct{}{},
-		addresses: map[netip.Prefix]int{}, topics: map[string]*topic{}, tellKick: make(chan struct{}, 1), stop: make(chan struct{}), empty: make(chan struct{}),
+		topics: map[string]*topic{}, tellKick: make(chan struct{}, 1), stop: make(chan struct{}), empty: make(chan struct{}),
 	}
 	h.running.Go(h.tellLoop)
 	h.running.Go(h.tickLoop)
 	return h, nil
 }
 
-// enter counts one more connection of an address, if there may be one.
+// enter counts one more connection of an address, if there may be one: an address, and a network of them, has its share.
 // Each call that returns nil is followed by one exit. The refusals had no effect, and
 // say when to try again.
-func (h *Hub) enter(address netip.Prefix) error {
+func (h *Hub) enter(address netip.Addr) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -80,27 +81,22 @@ func (h *Hub) enter(address netip.Prefix) error {
 	case h.count >= h.cfg.MaxConnections:
 		h.numbers.refused.Add(1)
 		return errFull
-	case address.IsValid() && h.cfg.MaxPerAddress > 0 && h.addresses[address] >= h.cfg.MaxPerAddress:
+	case !h.addresses.Enter(address, h.cfg.MaxPerAddress):
 		h.numbers.refusedAddress.Add(1)
 		return errAddressFull
 	}
 	h.count++
-	if address.IsValid() {
-		h.addresses[address]++
-	}
 	// Close waits for it; nothing enters after it has begun to.
 	h.running.Add(1)
 	return nil
 }
 
 // exit undoes enter.
-func (h *Hub) exit(address netip.Prefix) {
+func (h *Hub) exit(address netip.Addr) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.count--
-	if h.addresses[address]--; h.addresses[address] <= 0 {
-		delete(h.addresses, address)
-	}
+	h.addresses.Leave(address)
 	if h.leaving && h.count == 0 {
 		close(h.empty)
 	}
@@ -160,7 +156,7 @@ func (h *Hub) forget(c *conn) {
 		delete(h.users, user)
 	}
 	h.mu.Unlock()
-	h.exit(c.network)
+	h.exit(c.address)
 }
 
 // Tell sends a message, one JSON object with a member type, to all connections

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -46,7 +45,7 @@ func TestAnswerBeforeTheEnd(t *testing.T) {
 // nothing behind: the user would seem to be there for ever.
 func TestForgottenWhileJoining(t *testing.T) {
 	t.Parallel()
-	h := &Hub{cfg: Config{MaxPerUser: 8}, conns: map[*conn]struct{}{}, users: map[string][]*conn{}, addresses: map[netip.Prefix]int{}}
+	h := &Hub{cfg: Config{MaxPerUser: 8}, conns: map[*conn]struct{}{}, users: map[string][]*conn{}}
 	tick := time.NewTicker(3 * time.Millisecond)
 	defer tick.Stop()
 	for range 20 {

@@ -11,7 +11,7 @@ import (
 func Open(n *node.Node, cfg Config) (*Hub, error) {
 	cfg.Claims, cfg.Limits, cfg.Snapshots = n.Claims, n.Limits, n.Live.Snapshots
 	if shared := n.Engine.Abilities().Store; shared != nil && cfg.Tickets == nil {
-		cfg.Tickets = shared
+		cfg.Tickets = &sharedTickets{shared, maxSharedTickets}
 	}
 	if n.Rooms != nil && cfg.Glance == nil {
 		cfg.Glance = n.Rooms.Glance

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -129,6 +130,13 @@ func TestConnectionsPerAddress(t *testing.T) {
 	r.join("cid", from("2001:db8::2")...)
 	refused("/v1/ws", "2001:db8::3")
 	r.join("dan", from("2001:db8:0:1::1")...)
+	// A /48 has eight times as many, over all of its networks.
+	for i := range 8*2 - 3 {
+		r.join("fay", from(fmt.Sprintf("2001:db8:0:%x::1", i+2))...)
+	}
+	refused("/v1/ws", "2001:db8:0:ff::1")
+	refused("/v1/campaigns/"+id+"/events", "2001:db8:0:fe::1")
+	r.join("gil", from("2001:db8:1::1")...)
 	for range 3 {
 		r.join("eve")
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // stream is one client of server-sent events.
@@ -79,11 +78,10 @@ func (h *Hub) Events(w http.ResponseWriter, r *http.Request, campaign, last stri
 	if !dibs.ValidID(campaign) {
 		return errNoCampaign
 	}
-	network := web.Network(v.Address)
-	if err := h.enter(network); err != nil {
+	if err := h.enter(v.Address); err != nil {
 		return err
 	}
-	defer h.exit(network)
+	defer h.exit(v.Address)
 	t, err := h.follow(campaign)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func (h *gatewayHandlers) register() {
 			"The first message has the token, or the address a `ticket` of `POST /v1/ws-tickets`. Never put a token into the address.",
 	}, "application/json", func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
-		if err := h.gateway.WebSocket(w, r, h.checkToken, c.visitor(h.proxies)); err != nil {
+		if err := h.open(c, w, r); err != nil {
 			h.fail(c, err)
 		}
 	})
@@ -70,6 +70,17 @@ func (h *gatewayHandlers) register() {
 			h.fail(c, err)
 		}
 	})
+}
+
+// open opens a WebSocket. A ticket that is tried is looked up where all nodes see it, so it counts as a call of its
+// address, good or not: the connections that are open bound none that is refused.
+func (h *gatewayHandlers) open(c *call, w http.ResponseWriter, r *http.Request) error {
+	if r.URL.Query().Has("ticket") {
+		if err := h.countStranger(c); err != nil {
+			return err
+		}
+	}
+	return h.gateway.WebSocket(w, r, h.checkToken, c.visitor(h.proxies))
 }
 
 // checkToken returns what a valid token says.

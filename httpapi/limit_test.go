@@ -182,6 +182,37 @@ func TestLimitOfStrangers(t *testing.T) {
 	}
 }
 
+// TestLimitOfTriedTickets: tickets of WebSockets that are tried count as calls of their address, though no connection
+// is made; a connection that begins without one asks no more than memory, and counts as none.
+func TestLimitOfTriedTickets(t *testing.T) {
+	svc := newService(t)
+	limits, err := limit.New(limit.Config{Address: &dibs.LimitSpec{Rate: 3, Every: dibs.Duration(time.Hour)}})
+	must(t, err)
+	t.Cleanup(limits.Close)
+	h, err := httpapi.New(httpapi.Config{
+		Services: httpapi.ServicesOf(svc), AllowDevTokens: true, Strangers: limits, Gateway: newShortGateway(),
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	})
+	must(t, err)
+	s := serve(t, svc, h)
+	const at = "X-Forwarded-For: 203.0.113.9"
+	for i := range 3 {
+		if a := s.ask("GET", "/v1/ws?ticket=guessed", "", at); a.status != 400 {
+			t.Errorf("try %d: %d %s", i, a.status, a.body)
+		}
+	}
+	if a := s.ask("GET", "/v1/ws?ticket=guessed", "", at); a.status != 429 || a.header.Get("Retry-After") == "" {
+		t.Errorf("a fourth try: %d %s", a.status, a.body)
+	}
+	for _, other := range []struct{ path, from string }{
+		{"/v1/ws", at}, {"/v1/ws?ticket=mine", "X-Forwarded-For: 203.0.113.10"}, {"/v1/ws?ticket=mine", "Accept: */*"},
+	} {
+		if a := s.ask("GET", other.path, "", other.from); a.status != 400 {
+			t.Errorf("%+v: %d %s", other, a.status, a.body)
+		}
+	}
+}
+
 // shortTokens are tokens of users that end at a moment.
 type shortTokens struct{ until time.Time }
 

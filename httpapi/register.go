@@ -94,19 +94,34 @@ func (a *routes) enter(c *call, op *operation, need callers) (err error) {
 	if !c.caller.ends.IsZero() {
 		c.Header()[headerKeyExpires] = []string{c.caller.ends.UTC().Format(time.RFC3339)}
 	}
-	limits, at := a.calls, a.proxies.Client(c.request)
-	if c.caller.user == "" {
-		limits = a.strangers
-	}
 	switch {
-	case limits == nil || op.limited || c.caller.isAdmin():
+	case op.limited || c.caller.isAdmin():
 		return nil
-	case c.caller.user == "" && need != public && !op.counted, c.caller.user == "" && !web.Network(at).IsValid():
-		// The remaining calls cost no more than their refusal, and this machine is a proxy
-		// that is not trusted, or a monitor.
+	case c.caller.user != "":
+		return takeTurn(c, a.calls, dibs.ClaimRequest{UserID: c.caller.user, Address: a.proxies.Client(c.request)})
+	case need == public || op.counted:
+		return a.countStranger(c)
+	}
+	// The remaining calls cost no more than their refusal.
+	return nil
+}
+
+// countStranger counts a call without credentials by its address. Those of this machine are not counted: it is a proxy
+// that is not trusted, or a monitor.
+func (a *routes) countStranger(c *call) error {
+	at := a.proxies.Client(c.request)
+	if !web.Network(at).IsValid() {
 		return nil
 	}
-	res, ok := limits.Enter(c.request.Context(), &dibs.ClaimRequest{UserID: c.caller.user, Address: at})
+	return takeTurn(c, a.strangers, dibs.ClaimRequest{Address: at})
+}
+
+// takeTurn asks limits, nil for none, for one more call.
+func takeTurn(c *call, limits Limits, of dibs.ClaimRequest) error {
+	if limits == nil {
+		return nil
+	}
+	res, ok := limits.Enter(c.request.Context(), &of)
 	if !ok {
 		web.SetQuota(c.Header(), &res.Quota)
 		return web.RefusalOf(&res)

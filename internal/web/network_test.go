@@ -19,3 +19,55 @@ func TestNetwork(t *testing.T) {
 		t.Error("no address is one")
 	}
 }
+
+// TestAddressCounts: an address has what it may have, a /48 of IPv6 eight times as much however many networks of /64 it
+// has; who leaves makes room, and nothing is kept of who left.
+func TestAddressCounts(t *testing.T) {
+	const most = 3
+	var a AddressCounts
+	at := func(site, network, host byte) netip.Addr {
+		return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 5: site, 7: network, 15: host})
+	}
+	for host := range byte(most) {
+		if !a.Enter(at(1, 0, host), most) {
+			t.Fatalf("address %d is refused", host)
+		}
+	}
+	if a.Enter(at(1, 0, 9), most) {
+		t.Error("a /64 has more than an address may have")
+	}
+	entered := most
+	for network := byte(1); network < 64; network++ {
+		if a.Enter(at(1, network, 1), most) {
+			entered++
+		}
+	}
+	if entered != siteShare*most {
+		t.Errorf("a /48 has %d, want %d", entered, siteShare*most)
+	}
+	if !a.Enter(at(2, 0, 1), most) || !a.Enter(netip.MustParseAddr("192.0.2.1"), most) {
+		t.Error("others are refused")
+	}
+	a.Leave(at(1, 0, 7))
+	if !a.Enter(at(1, 63, 1), most) || a.Enter(at(1, 62, 1), most) {
+		t.Error("one that left makes room for one")
+	}
+	here := netip.MustParseAddr("127.0.0.1")
+	for range 2 * siteShare * most {
+		if !a.Enter(here, most) || !a.Enter(netip.Addr{}, most) || !a.Enter(at(3, 0, 1), 0) {
+			t.Fatal("this machine, an unknown address, or one without a bound is refused")
+		}
+		a.Leave(at(3, 0, 1))
+	}
+	a.Leave(here)
+	for network := byte(0); network < 64; network++ {
+		for range most {
+			a.Leave(at(1, network, 1))
+		}
+	}
+	a.Leave(at(2, 0, 1))
+	a.Leave(netip.MustParseAddr("192.0.2.1"))
+	if n := a.Len(); n != 0 {
+		t.Errorf("%d networks are left", n)
+	}
+}

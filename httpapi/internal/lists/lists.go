@@ -21,8 +21,8 @@ const (
 	maxLists = 4
 	// keptLists is how many closed lists a node keeps as files, those asked for last.
 	keptLists = 16
-	// listsPerAddress is how many lists one address receives at the same time, or one /64 of IPv6, and maxReceivers how
-	// many all do.
+	// listsPerAddress is how many lists one address receives at the same time, or one /64 of IPv6, a /48 eight times as
+	// many, and maxReceivers how many all do.
 	listsPerAddress = 16
 	maxReceivers    = 1024
 )
@@ -45,7 +45,7 @@ type Lists struct {
 	mu        sync.Mutex
 	kept      map[string]*List
 	order     *list.List // of hashes, the one asked for last in front
-	receivers map[netip.Prefix]int
+	receivers web.AddressCounts
 	// receiving is how many receive a list, at all addresses.
 	receiving int
 }
@@ -66,33 +66,28 @@ type List struct {
 // New returns no lists yet.
 func New() *Lists {
 	return &Lists{
-		reading: make(chan struct{}, maxLists), kept: map[string]*List{}, order: list.New(), receivers: map[netip.Prefix]int{},
+		reading: make(chan struct{}, maxLists), kept: map[string]*List{}, order: list.New(),
 	}
 }
 
 // Enter counts a receiver at an address, unless there are too many there, or in all: Leave takes it back.
 // Addresses of this machine, as a proxy that is not trusted has, are bounded in all only.
 func (l *Lists) Enter(at netip.Addr) bool {
-	network := web.Network(at)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.receiving >= maxReceivers || network.IsValid() && l.receivers[network] >= listsPerAddress {
+	if l.receiving >= maxReceivers || !l.receivers.Enter(at, listsPerAddress) {
 		return false
 	}
 	l.receiving++
-	l.receivers[network]++
 	return true
 }
 
 // Leave takes a receiver off an address.
 func (l *Lists) Leave(at netip.Addr) {
-	network := web.Network(at)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.receiving--
-	if l.receivers[network]--; l.receivers[network] <= 0 {
-		delete(l.receivers, network)
-	}
+	l.receivers.Leave(at)
 }
 
 // Open returns a closed list by its hash, and reads it with write where it is not kept.

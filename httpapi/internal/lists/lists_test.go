@@ -6,7 +6,7 @@ import (
 )
 
 // TestReceivers: one address receives a few lists at a time, as one /64 of IPv6 does, and all of them together a bounded
-// number; who leaves makes room.
+// number; who leaves makes room. However many networks of /64 a /48 has, most places are left for others.
 func TestReceivers(t *testing.T) {
 	l := New()
 	in := func(at netip.Addr, n int) (entered int) {
@@ -45,12 +45,25 @@ func TestReceivers(t *testing.T) {
 	for range maxReceivers - 1 - 2*listsPerAddress {
 		l.Leave(here)
 	}
+	var greedy []netip.Addr
+	for network := range byte(64) {
+		at := netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 5: 7, 7: network})
+		for range in(at, listsPerAddress) {
+			greedy = append(greedy, at)
+		}
+	}
+	if len(greedy) != 8*listsPerAddress || in(netip.MustParseAddr("192.0.2.3"), 1) != 1 {
+		t.Errorf("64 networks of one /48 receive %d lists, and another address none", len(greedy))
+	}
+	for _, at := range append(greedy, netip.MustParseAddr("192.0.2.3")) {
+		l.Leave(at)
+	}
 	for range listsPerAddress {
 		l.Leave(same)
 		l.Leave(other)
 	}
 	l.Leave(netip.MustParseAddr("192.0.2.1"))
-	if len(l.receivers) != 0 || l.receiving != 0 {
-		t.Errorf("%d addresses, %d receivers are left", len(l.receivers), l.receiving)
+	if l.receivers.Len() != 0 || l.receiving != 0 {
+		t.Errorf("%d addresses, %d receivers are left", l.receivers.Len(), l.receiving)
 	}
 }

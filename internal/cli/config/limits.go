@@ -17,6 +17,19 @@ func (c *Config) ConnectionLimit() int {
 	return c.ConnectionsPerAddress
 }
 
+// openPerLasting is how many connections an address may have open for each WebSocket or event stream that it may have:
+// browsers keep some open beside, and idle ones stay for two minutes.
+const openPerLasting = 4
+
+// OpenConnectionLimit returns how many connections an address may have open, long-lived ones and others; below 0 for
+// any number.
+func (c *Config) OpenConnectionLimit() int {
+	if n := c.ConnectionLimit(); n > 0 {
+		return openPerLasting * n
+	}
+	return -1
+}
+
 // oneAddress reports whether every client seems to have the same address.
 func (c *Config) oneAddress() bool { return c.BehindProxy && len(c.TrustedProxies) == 0 }
 

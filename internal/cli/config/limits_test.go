@@ -30,6 +30,9 @@ func TestConnectionLimit(t *testing.T) {
 		if got := c.config.ConnectionLimit(); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.config, got, c.want)
 		}
+		if got := c.config.OpenConnectionLimit(); got != max(4*c.want, -1) {
+			t.Errorf("%+v: %d open connections", c.config, got)
+		}
 	}
 }
 

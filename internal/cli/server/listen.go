@@ -16,7 +16,8 @@ type face struct {
 }
 
 // listen takes the addresses: the users' first, the administrators' last. They are
-// the same one unless admin_listen is set.
+// the same one unless admin_listen is set. Only the first is bounded by address: programs of administrators call the
+// other one from few addresses, with many connections.
 func (s *Server) listen(ctx context.Context) error {
 	for _, address := range []string{s.c.Listen, s.c.AdminListen} {
 		if address == "" {
@@ -25,6 +26,10 @@ func (s *Server) listen(ctx context.Context) error {
 		ln, err := listen(ctx, address)
 		if err != nil {
 			return err
+		}
+		if s.outer == nil {
+			s.outer = newAddressBound(ln, s.c, s.log)
+			ln = s.outer
 		}
 		s.faces = append(s.faces, face{ln: ln})
 	}

@@ -39,6 +39,8 @@ type Server struct {
 	// faces are one address for all clients, or one for users and then one for
 	// administrators.
 	faces []face
+	// outer is the listener of the first of them.
+	outer *addressBound
 	// hub holds the long-lived connections.
 	hub *gateway.Hub
 	// tokens, tracer and certs are nil where the settings ask for none.
@@ -121,7 +123,7 @@ func (s *Server) build(ctx context.Context) error {
 	}
 	cfg := httpapi.Config{
 		Services: httpapi.ServicesOf(s.node.Service), Places: s.node.Rooms, Lotteries: s.node.Rooms, Tickets: s.node.Tickets, Audiences: s.node.Audiences,
-		Gateway: s.hub, Limits: s.node.Limits, Overload: s.node.Overload, Collectors: s.node.Collectors(),
+		Gateway: s.hub, Limits: s.node.Limits, Overload: s.node.Overload, Collectors: append(s.node.Collectors(), s.outer),
 		TrustedProxies: config.Prefixes(s.c.TrustedProxies), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins,
 		AllowDevTokens: s.opts.DevTokens, Revoked: s.node.Revocations.Has, Logger: s.log, Version: s.opts.Version, Diagnosis: s.opts.Diagnosis,
 	}
