@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,27 @@ func Wanted(endpoint string) bool {
 		return false
 	}
 	return endpoint != "" || os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+}
+
+// IsPlain reports whether spans, and the credentials of the collector, go to another machine without TLS, by the
+// endpoint that was configured or by OpenTelemetry's variables. here tells which hosts, with or without a port, are
+// this machine.
+func IsPlain(endpoint string, here func(host string) bool) bool {
+	if !Wanted(endpoint) {
+		return false
+	}
+	address, insecure := endpoint, false
+	if address == "" {
+		address = cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+		// The exporter obeys these for an address of https:// too, but not for that of a setting.
+		insecure = strings.EqualFold(os.Getenv("OTEL_EXPORTER_OTLP_INSECURE"), "true") || strings.EqualFold(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_INSECURE"), "true")
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		// It is no address: the exporter sends to this machine.
+		return false
+	}
+	return !here(u.Host) && (insecure || u.Scheme != "https")
 }
 
 // Tracer is a dibs.Tracer, and for httpapi. Use Open.

@@ -8,15 +8,17 @@ import (
 
 	"github.com/dibs-dev/dibs/internal/settings"
 	"github.com/dibs-dev/dibs/ledger/sqlledger"
+	"github.com/dibs-dev/dibs/tracing"
 )
 
 // plainLink is a setting whose address sends passwords, claims and codes over the network
 // as they are, with what to write in its place.
 type plainLink struct{ key, problem string }
 
-// plainLinks returns the addresses of the engine, the ledger and the sinks of events that are reached without TLS, or with
-// TLS that a man in the middle can turn off, over anything but this machine. An address that cannot be
-// read is left to the rules of its form.
+// plainLinks returns the addresses of the engine, the ledger, the sinks of events and the collector of traces that are
+// reached without TLS, or with TLS that a man in the middle can turn off, over anything but this machine, and settings
+// that allow such addresses. An address that cannot be read is left to the rules of its form. The issuer of tokens and
+// the identity provider are never reached without TLS.
 func (c *Config) plainLinks() []plainLink {
 	var links []plainLink
 	add := func(key, remedy string) {
@@ -34,6 +36,13 @@ func (c *Config) plainLinks() []plainLink {
 		if brokerIsPlain(sink) {
 			add("events", "rediss://, tls:// for NATS, amqps://, ?tls=true for Kafka")
 		}
+	}
+	if tracing.IsPlain(c.OTLPEndpoint, sqlledger.IsHere) {
+		// OpenTelemetry's variables are no settings: the fault stands at the setting in whose place they are.
+		add("otlp_endpoint", "https://, there or in OTEL_EXPORTER_OTLP_ENDPOINT")
+	}
+	if c.WebhookPrivate {
+		links = append(links, plainLink{"webhook_allow_private", "lets webhooks be posted over the network without TLS: leave it out"})
 	}
 	return links
 }
@@ -76,7 +85,7 @@ func linkRules(c *Config) []settings.Fault {
 func (c *Config) PlainLinks() []string {
 	var told []string
 	for _, l := range c.plainLinks() {
-		told = append(told, l.key+" "+l.problem+"; require_tls refuses to start without")
+		told = append(told, l.key+" "+l.problem+"; require_tls refuses to start so")
 	}
 	return told
 }

@@ -55,3 +55,49 @@ func TestPlainSinks(t *testing.T) {
 		}
 	}
 }
+
+// TestPlainTraces: spans go to another machine over TLS, whether a setting or OpenTelemetry's variables name it.
+func TestPlainTraces(t *testing.T) {
+	for _, c := range []struct {
+		setting, variable, insecure string
+		plain                       bool
+	}{
+		{"", "", "", false},
+		{"http://127.0.0.1:4318", "", "", false},
+		{"http://collector:4318", "", "", true},
+		{"https://collector:4318", "", "", false},
+		{"", "http://collector:4318", "", true},
+		{"", "https://collector:4318", "", false},
+		{"", "https://collector:4318", "true", true},
+		{"", "http://localhost:4318", "", false},
+		// The setting wins.
+		{"https://collector:4318", "http://collector:4318", "true", false},
+		{"http://collector:4318", "https://collector:4318", "", true},
+	} {
+		t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.variable)
+		t.Setenv("OTEL_EXPORTER_OTLP_INSECURE", c.insecure)
+		args := []string{"--otlp-endpoint", c.setting}
+		if got, text := read(t, []Rule{linkRules}, nil, args...); text != "" || len(got.PlainLinks()) > 1 || (len(got.PlainLinks()) == 1) != c.plain {
+			t.Errorf("%+v: %s, %v", c, text, got.PlainLinks())
+		}
+		if _, text := read(t, []Rule{linkRules}, nil, append(args, "--require-tls")...); strings.Contains(text, "without TLS") != c.plain {
+			t.Errorf("%+v, with require_tls: %s", c, text)
+		}
+	}
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318")
+	t.Setenv("OTEL_SDK_DISABLED", "true")
+	if got, _ := read(t, []Rule{linkRules}, nil); len(got.PlainLinks()) != 0 {
+		t.Errorf("without traces: %v", got.PlainLinks())
+	}
+}
+
+// TestPlainWebhooks: webhooks over plain HTTP need a setting, which is told and refused as a plain link is.
+func TestPlainWebhooks(t *testing.T) {
+	got, text := read(t, []Rule{linkRules}, nil, "--webhook-allow-private")
+	if links := got.PlainLinks(); text != "" || len(links) != 1 || !strings.HasPrefix(links[0], "webhook_allow_private lets webhooks be posted") {
+		t.Errorf("%s, %v", text, links)
+	}
+	if _, text := read(t, []Rule{linkRules}, nil, "--webhook-allow-private", "--require-tls"); !strings.Contains(text, "webhook_allow_private (flag --webhook-allow-private): lets webhooks") {
+		t.Errorf("with require_tls: %s", text)
+	}
+}
