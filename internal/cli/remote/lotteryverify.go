@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/gate/room"
 	"github.com/dibs-dev/dibs/internal/cli"
 
@@ -112,6 +113,13 @@ func (s *session) verifyLottery(ctx context.Context, id string, check *lotteryCh
 	// Without the value the draw depends on the operator's seed alone.
 	if v.PublicValueIs != "" && v.PublicValue == nil {
 		r.Problems = append(r.Problems, "a public value was named, and none was told")
+	}
+	// A value in another spelling may be one of several that the operator tried.
+	if v.PublicValueFormat != "" && v.PublicValue != nil {
+		announced := &dibs.RoomSpec{PublicValue: v.PublicValueIs, PublicValueFormat: v.PublicValueFormat}
+		for _, f := range (&dibs.PublicValueSpec{Value: public}).Faults(announced) {
+			r.Problems = append(r.Problems, "the public value "+f.Problem.EN)
+		}
 	}
 	if check.user != "" {
 		mine := room.EntryHash(id, check.user, check.nonce)

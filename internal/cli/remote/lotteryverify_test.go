@@ -1,9 +1,16 @@
 package remote_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	neturl "net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -92,4 +99,32 @@ func TestLottery(t *testing.T) {
 		t.Fatal(err)
 	}
 	clitest.Run(t, env, "lottery", "verify", id, "--entries", short).Want(t, 1, "hash of the list", "number of entries", "cutoff")
+	// The draw is right, and its value is none that was announced so.
+	other := append([]string{"DIBS_URL=" + announcing(t, strings.TrimPrefix(env[0], "DIBS_URL="), "digits:6")}, env[1:]...)
+	clitest.Run(t, other, "lottery", "verify", id).Want(t, 1, "the public value must be written as announced, in the format digits:6")
+}
+
+// announcing is a server that says that its lotteries' public values have a format.
+func announcing(t *testing.T, url, format string) string {
+	t.Helper()
+	to, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		ModifyResponse: func(resp *http.Response) error {
+			body, err := io.ReadAll(resp.Body)
+			if err != nil {
+				return err
+			}
+			body = bytes.Replace(body, []byte(`"public_value_is":`), []byte(`"public_value_format":"`+format+`","public_value_is":`), 1)
+			resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
+			return nil
+		},
+	}
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	return server.URL
 }
