@@ -21,7 +21,13 @@ type Handlers struct {
 	// Outer serves users only: routes for administrators answer 404, and API keys are
 	// refused. It is for the public listener of a node whose All is on another one.
 	Outer http.Handler
+
+	sessions *sessions.Sessions
 }
+
+// SetSessionKey has another key take the place of Config.SessionKey: whoever has a session of the console signs in
+// again. An error for a key that is not of SessionKeySize bytes, which changes nothing.
+func (h Handlers) SetSessionKey(key []byte) error { return h.sessions.SetKey(key) }
 
 // New returns the handler of the API, or lists every fault of the config. Its
 // metrics are registered in cfg.Registry, so that a registry serves one
@@ -46,7 +52,7 @@ func NewHandlers(cfg Config) (Handlers, error) {
 		Headers: []string{"Authorization", "Content-Type", web.HeaderKey, web.HeaderRequestID, "If-None-Match", headerDevice, headerTicket, headerAdmission, "Last-Event-ID"},
 		Exposed: []string{web.HeaderRequestID, web.HeaderReplayed, "Retry-After", "ETag", "Location", "RateLimit", "RateLimit-Policy"},
 	}
-	return Handlers{All: origins.Handler(a.router), Outer: origins.Handler(a.outer)}, nil
+	return Handlers{All: origins.Handler(a.router), Outer: origins.Handler(a.outer), sessions: a.sessions}, nil
 }
 
 // newAPI makes what the handlers share, and registers the routes of all groups.

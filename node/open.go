@@ -126,6 +126,9 @@ type Node struct {
 	events    *sinks.Dispatchers
 	// deployments are those of Redis, by their numbers; none for the memory engine.
 	deployments []deployment
+	// gateKey and limitKey are the keys that the node began with.
+	gateKey, limitKey []byte
+	renewals          renewals
 }
 
 // Open starts a node. dibs.ErrOwned when another process runs on the folder or
@@ -182,7 +185,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	sc.Erasers = append([]erasure.Eraser{n.Audiences}, sc.Erasers...)
 	sc.Gates = append([]dibs.Gate{n.Audiences}, sc.Gates...)
 	sc.WebhookPrivate = cfg.Events.Webhooks.AllowPrivate
-	if err = n.openGates(ctx, &cfg, &sc); err != nil {
+	if err = n.openGates(&cfg, &sc); err != nil {
 		return n, err
 	}
 	if n.Service, err = NewService(sc); err != nil {
@@ -193,6 +196,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	}
 	n.Rooms.Start(n.Service.Live.Registry.Held)
 	n.Audiences.Start(ctx, n.Service.Live.Registry.Held)
+	n.startRenewals(&cfg)
 	ec := cfg.Events
 	ec.Feed, ec.Endpoints, ec.Logger, ec.Login = n.Service.Events, n.Webhooks, cfg.Service.Logger, cfg.Login
 	// The memory engine's lock keeps others away from the ledger too.
@@ -218,11 +222,11 @@ func (n *Node) openLedger(ctx context.Context, cfg *Config) (err error) {
 // openLimits makes the limits, which nodes on one Redis share, and the guard of
 // the engine.
 func (n *Node) openLimits(ctx context.Context, cfg *Config, sc *ServiceConfig) (err error) {
-	c := cfg.Limits
-	c.Logger = cfg.Service.Logger
-	if c.Key, err = n.Ledger.Secret(ctx, "limit", limit.KeySize); err != nil {
-		return fmt.Errorf("node: reading the key of limits: %w", err)
+	if err = n.readKeys(ctx); err != nil {
+		return err
 	}
+	c := cfg.Limits
+	c.Logger, c.Key = cfg.Service.Logger, n.limitKey
 	if len(n.deployments) > 0 {
 		c.Redis, c.Login = n.deployments[0].address, cfg.Login
 	}
@@ -295,6 +299,7 @@ func (n *Node) Close(ctx context.Context) error {
 // release closes the engine, which completes what was decided, and the ledger.
 func (n *Node) release(ctx context.Context) error {
 	var errs []error
+	n.renewals.close()
 	if n.Rooms != nil {
 		n.Rooms.Close()
 	}
@@ -324,16 +329,12 @@ func (n *Node) release(ctx context.Context) error {
 
 // openGates makes what stands before the engine, and puts it behind the gates
 // that the caller has. Every node of a ledger signs with the same key.
-func (n *Node) openGates(ctx context.Context, cfg *Config, sc *ServiceConfig) error {
-	key, err := n.Ledger.Secret(ctx, "gate", gateKey)
-	if err != nil {
-		return fmt.Errorf("node: reading the key of tickets: %w", err)
-	}
-	if n.Tickets, err = ticket.New(ticket.Config{Key: key, HumanSecrets: cfg.HumanSecrets, Now: cfg.Now}); err != nil {
+func (n *Node) openGates(cfg *Config, sc *ServiceConfig) (err error) {
+	if n.Tickets, err = ticket.New(ticket.Config{Key: n.gateKey, HumanSecrets: cfg.HumanSecrets, Now: cfg.Now}); err != nil {
 		return fmt.Errorf("node: %w", err)
 	}
 	// An engine that nodes share keeps the places, too.
-	rc := room.Config{Ledger: n.Ledger, Redis: n.Engine.Abilities().Store, Key: key, Now: cfg.Now, Logger: cfg.Service.Logger}
+	rc := room.Config{Ledger: n.Ledger, Redis: n.Engine.Abilities().Store, Key: n.gateKey, Now: cfg.Now, Logger: cfg.Service.Logger}
 	if n.Rooms, err = room.New(rc); err != nil {
 		return fmt.Errorf("node: %w", err)
 	}

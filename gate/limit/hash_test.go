@@ -1,7 +1,9 @@
 package limit
 
 import (
+	"bytes"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -178,5 +180,70 @@ func BenchmarkNameHash(b *testing.B) {
 				oldOf(start, name)
 			}
 		})
+	}
+}
+
+// TestSetKey: under another key limits of the server and of campaigns count anew, by that key, and claims go on meanwhile;
+// a limit per campaign, which counts no names, keeps its count.
+func TestSetKey(t *testing.T) {
+	user := per("user", 2, time.Hour)
+	l, err := New(Config{User: &user, Key: make([]byte, KeySize)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := campaign(per("user", 1, time.Hour), per("campaign", 2, time.Hour))
+	other := *c
+	other.Number++
+	entered := func() (n int) {
+		for range 5 {
+			if _, ok := l.Enter(t.Context(), &dibs.ClaimRequest{UserID: "ann", CampaignID: c.ID}); ok {
+				n++
+			}
+		}
+		return n
+	}
+	if n, m := entered(), passed(t, l, c, "ann", 5); n != 2 || m != 1 {
+		t.Fatalf("%d and %d claims pass", n, m)
+	}
+	for name, key := range map[string][]byte{"none": nil, "a short one": make([]byte, KeySize-1)} {
+		if err := l.SetKey(key); err == nil || entered() != 0 {
+			t.Errorf("%s is taken as a key: %v", name, err)
+		}
+	}
+	stop := make(chan struct{})
+	var claims sync.WaitGroup
+	for range 2 {
+		claims.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					l.Enter(t.Context(), &dibs.ClaimRequest{UserID: "bob", CampaignID: c.ID})
+					l.Pass(t.Context(), &other, &dibs.ClaimRequest{UserID: "bob"})
+				}
+			}
+		})
+	}
+	next := bytes.Repeat([]byte{7}, KeySize)
+	err = l.SetKey(next)
+	close(stop)
+	claims.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, m := entered(), passed(t, l, c, "ann", 5); n != 2 || m != 1 {
+		t.Errorf("after the change %d and %d claims pass", n, m)
+	}
+	// ann has made both claims of the campaign.
+	if m := passed(t, l, c, "eve", 5); m != 0 {
+		t.Errorf("the limit of the campaign lets %d more through", m)
+	}
+	want, err := newHashKey(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := l.user.Load(); r.key != want.derive(r.id) || l.key != want {
+		t.Error("names are hashed under another key")
 	}
 }

@@ -55,12 +55,13 @@ type Limiter struct {
 	cfg   Config
 	log   *slog.Logger
 	begin time.Time
-	key   hashKey
+	// key is changed under making; see SetKey.
+	key hashKey
 	// tables are apart, so that names that cost nothing, as those of devices, push
 	// nobody out whose name was checked.
 	tables  [kinds]*table
-	user    *rule
-	address *rule
+	user    atomic.Pointer[rule]
+	address atomic.Pointer[rule]
 	server  *bucket
 	lists   atomic.Pointer[lookups]
 	// campaigns are the limits of campaigns, by their number; defaults are the
@@ -125,14 +126,7 @@ func New(cfg Config) (*Limiter, error) {
 			return nil, err
 		}
 	}
-	if cfg.User != nil {
-		r := l.keyedRule(*cfg.User, "user", 0)
-		l.user = &r
-	}
-	if cfg.Address != nil {
-		r := l.keyedRule(*cfg.Address, "address", 0)
-		l.address = &r
-	}
+	l.makeRules()
 	if cfg.Server != nil {
 		l.server = l.newBucket(*cfg.Server, "server", "server")
 	}
@@ -170,13 +164,13 @@ func (l *Limiter) enter(ctx context.Context, req *dibs.ClaimRequest) (res dibs.R
 	}
 	now := l.now()
 	var wait int64
-	if l.user != nil {
-		if res, ok, wait = l.keyed(l.user, req.UserID, now); !ok {
+	if user := l.user.Load(); user != nil {
+		if res, ok, wait = l.keyed(user, req.UserID, now); !ok {
 			return res, false
 		}
 	}
-	if l.address != nil && l.counts(req.Address) {
-		no, ok, w := l.keyed(l.address, addressKey(req.Address), now)
+	if address := l.address.Load(); address != nil && l.counts(req.Address) {
+		no, ok, w := l.keyed(address, addressKey(req.Address), now)
 		if !ok {
 			return no, false
 		}

@@ -46,7 +46,7 @@ type Config struct {
 	Ledger gate.RoomLedger
 	// Redis keeps the places for all nodes; nil: this process keeps them.
 	Redis Redis
-	// Key signs admissions: every node of a ledger has the same one.
+	// Key signs admissions: every node of a ledger has the same one. SetKey replaces it.
 	Key []byte
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -149,6 +149,9 @@ func (r *Rooms) openCaches() error {
 	r.given, errs[2] = bounded.New[who, given](knownPlaces)
 	return errors.Join(errs[:]...)
 }
+
+// SetKey has another key sign admissions. Those of the key of until now are good until a time.
+func (r *Rooms) SetKey(key []byte, until time.Time) error { return r.admissions.Renew(key, until) }
 
 // Start has the rooms go on by themselves until Close: they tell how far they
 // are, and lotteries close and draw. held returns the campaigns that this node

@@ -33,7 +33,7 @@ import (
 
 // Config configures tickets. Key is required.
 type Config struct {
-	// Key signs tickets and challenges: every node of a ledger has the same one.
+	// Key signs tickets and challenges: every node of a ledger has the same one. SetKey replaces it.
 	Key []byte
 	// HumanSecrets check the vouchers of a human check, JWTs by HS256: each of them is
 	// good for a voucher; without one no voucher is good. At least MinSecret bytes each.
@@ -103,6 +103,11 @@ func (t *Tickets) SetHumanSecrets(secrets [][]byte) error {
 	}
 	t.secrets.Store(set)
 	return nil
+}
+
+// SetKey has another key sign tickets and challenges. Those of the key of until now are good until a time.
+func (t *Tickets) SetKey(key []byte, until time.Time) error {
+	return errors.Join(t.tickets.Renew(key, until), t.challenges.Renew(key, until))
 }
 
 var (

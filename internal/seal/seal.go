@@ -8,8 +8,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"hash"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -44,8 +46,18 @@ const (
 // Sealer seals texts for one purpose. It is safe for concurrent use.
 type Sealer struct {
 	purpose string
-	states  sync.Pool
+	// keys are replaced as a whole.
+	keys atomic.Pointer[keys]
 }
+
+// keys are the key that seals, and the one before, which opens until a time in milliseconds since 1970; nil for none.
+type keys struct {
+	current, former *keyed
+	until           int64
+}
+
+// keyed has the memory of checks under one key.
+type keyed struct{ states sync.Pool }
 
 // state is the memory of one check, used again.
 type state struct {
@@ -64,10 +76,27 @@ func New(key []byte, purpose string) *Sealer {
 		panic("seal: the key is too short")
 	}
 	s := &Sealer{purpose: purpose}
-	s.states.New = func() any {
+	s.keys.Store(&keys{current: newKeyed(key)})
+	return s
+}
+
+func newKeyed(key []byte) *keyed {
+	k := &keyed{}
+	k.states.New = func() any {
 		return &state{mac: hmac.New(sha256.New, key), buf: make([]byte, 0, 128)}
 	}
-	return s
+	return k
+}
+
+// Renew seals with another key from now on. What the key of until now has sealed is opened until a time, and what the
+// one before has sealed no more. An error for a key of less than MinKey bytes, which changes nothing. Calls come one
+// after the other.
+func (s *Sealer) Renew(key []byte, until time.Time) error {
+	if len(key) < MinKey {
+		return errors.New("seal: the key is too short")
+	}
+	s.keys.Store(&keys{current: newKeyed(key), former: s.keys.Load().current, until: until.UnixMilli()})
+	return nil
 }
 
 // encoding has no two texts for the same bytes.
@@ -76,8 +105,9 @@ var encoding = base64.RawURLEncoding.Strict()
 // Seal returns the text for a user and the campaign of a number, valid until a
 // time, of which whole milliseconds count.
 func (s *Sealer) Seal(campaign uint32, user string, until time.Time) string {
-	st := s.states.Get().(*state)
-	defer s.states.Put(st)
+	k := s.keys.Load().current
+	st := k.states.Get().(*state)
+	defer k.states.Put(st)
 	s.sign(st, campaign, user, uint64(until.UnixMilli()))
 	encoding.Encode(st.text[:], st.raw[:])
 	return string(st.text[:])
@@ -91,8 +121,18 @@ func (s *Sealer) Open(text string, campaign uint32, user string, now time.Time) 
 	if len(text) != Len {
 		return Foreign
 	}
-	st := s.states.Get().(*state)
-	defer s.states.Put(st)
+	all := s.keys.Load()
+	v := s.open(all.current, text, campaign, user, now)
+	if v == Foreign && all.former != nil && now.UnixMilli() < all.until {
+		return s.open(all.former, text, campaign, user, now)
+	}
+	return v
+}
+
+// open is Open with one key, for a text of Len.
+func (s *Sealer) open(k *keyed, text string, campaign uint32, user string, now time.Time) Verdict {
+	st := k.states.Get().(*state)
+	defer k.states.Put(st)
 	copy(st.text[:], text)
 	var given [sealBytes]byte
 	if n, err := encoding.Decode(given[:], st.text[:]); err != nil || n != sealBytes {

@@ -124,3 +124,36 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	}
 }
+
+// TestAKeyIsRenewed: what the key before has sealed is good for a while, what the one before that has sealed is not, and
+// what is sealed from then on is under the new key.
+func TestAKeyIsRenewed(t *testing.T) {
+	next, third := []byte("another key of sixteen bytes"), []byte("the third key of sixteen bytes")
+	s := seal.New(key, "ticket")
+	before := s.Seal(7, "42", now.Add(time.Hour))
+	if err := s.Renew(next[:seal.MinKey-1], now.Add(time.Minute)); err == nil || s.Open(before, 7, "42", now) != seal.Valid {
+		t.Errorf("a short key is taken: %v", err)
+	}
+	if err := s.Renew(next, now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	after := s.Seal(7, "42", now.Add(time.Hour))
+	look := func(name, text, user string, at time.Time, want seal.Verdict) {
+		t.Helper()
+		if got := s.Open(text, 7, user, at); got != want {
+			t.Errorf("%s: verdict %d, want %d", name, got, want)
+		}
+	}
+	look("the old one, a while", before, "42", now.Add(time.Minute-time.Millisecond), seal.Valid)
+	look("the old one, of another user", before, "43", now, seal.Foreign)
+	look("the old one, after that", before, "42", now.Add(time.Minute), seal.Foreign)
+	look("the new one", after, "42", now.Add(time.Minute), seal.Valid)
+	if seal.New(next, "ticket").Open(after, 7, "42", now) != seal.Valid {
+		t.Error("the new one is not under the new key")
+	}
+	if err := s.Renew(third, now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	look("the first one, after a second renewal", before, "42", now, seal.Foreign)
+	look("the second one", after, "42", now, seal.Valid)
+}

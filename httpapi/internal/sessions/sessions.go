@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -39,9 +40,10 @@ const (
 // when the key is revoked; the browser cannot read it. It names the session too, which can be ended by itself. Safe for
 // concurrent use; use New.
 type Sessions struct {
-	seal   cipher.AEAD
-	secure bool
-	now    func() time.Time
+	// sealing is replaced as a whole.
+	sealing atomic.Pointer[cipher.AEAD]
+	secure  bool
+	now     func() time.Time
 	// check returns *dibs.Error of Unauthenticated for a session that was ended.
 	check func(ctx context.Context, id string) error
 	// guard tells requests that other sites' pages make.
@@ -67,18 +69,26 @@ func New(key []byte, secure bool, now func() time.Time, check func(ctx context.C
 		// crypto/rand.Read never fails: it stops the program instead.
 		_, _ = rand.Read(key)
 	}
+	s := &Sessions{secure: secure, now: now, check: check, guard: http.NewCrossOriginProtection()}
+	return s, s.SetKey(key)
+}
+
+// SetKey has another key of KeySize bytes seal cookies. Those that another key has sealed are opened no more: whoever has
+// a session signs in again.
+func (s *Sessions) SetKey(key []byte) error {
 	if len(key) != KeySize {
-		return nil, fmt.Errorf("SessionKey has %d bytes, not %d", len(key), KeySize)
+		return fmt.Errorf("SessionKey has %d bytes, not %d", len(key), KeySize)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	gcm, err := cipher.NewGCM(block)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &Sessions{seal: gcm, secure: secure, now: now, check: check, guard: http.NewCrossOriginProtection()}, nil
+	s.sealing.Store(&gcm)
+	return nil
 }
 
 // Begin makes the cookie of a session of an API key, which lasts until then.
@@ -95,19 +105,21 @@ func (s *Sessions) Seal(purpose string, v any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	nonce := make([]byte, s.seal.NonceSize(), s.seal.NonceSize()+len(raw)+s.seal.Overhead())
+	gcm := *s.sealing.Load()
+	nonce := make([]byte, gcm.NonceSize(), gcm.NonceSize()+len(raw)+gcm.Overhead())
 	_, _ = rand.Read(nonce)
-	return base64.RawURLEncoding.EncodeToString(s.seal.Seal(nonce, nonce, raw, []byte(purpose))), nil
+	return base64.RawURLEncoding.EncodeToString(gcm.Seal(nonce, nonce, raw, []byte(purpose))), nil
 }
 
 // Open reads what Seal returned; false for anything else.
 func (s *Sessions) Open(purpose, sealed string, into any) bool {
+	gcm := *s.sealing.Load()
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
-	if err != nil || len(raw) < s.seal.NonceSize() {
+	if err != nil || len(raw) < gcm.NonceSize() {
 		return false
 	}
-	size := s.seal.NonceSize()
-	raw, err = s.seal.Open(nil, raw[:size], raw[size:], []byte(purpose))
+	size := gcm.NonceSize()
+	raw, err = gcm.Open(nil, raw[:size], raw[size:], []byte(purpose))
 	return err == nil && json.Unmarshal(raw, into) == nil
 }
 

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -61,5 +62,36 @@ func TestSpeak(t *testing.T) {
 	r.AddCookie(&http.Cookie{Name: Cookie, Value: value})
 	if signed, err := s.Speak(r); err != nil || signed.Header.Get("Authorization") != "" {
 		t.Errorf("a session that was ended speaks: %v", err)
+	}
+}
+
+// TestSetKey: another key opens no cookie of the one before, and seals those of later; one that is none changes nothing.
+func TestSetKey(t *testing.T) {
+	s, err := New(make([]byte, KeySize), false, time.Now, func(context.Context, string) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func() *http.Request {
+		value, _, err := s.Begin("s-1", "the-key", time.Now().Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("GET", "/v1/claims", nil)
+		r.AddCookie(&http.Cookie{Name: Cookie, Value: value})
+		return r
+	}
+	before := begin()
+	err = s.SetKey(make([]byte, KeySize-1))
+	if _, ok := s.Of(before); !ok || err == nil {
+		t.Errorf("a short key: %t, %v", ok, err)
+	}
+	if err := s.SetKey(bytes.Repeat([]byte{7}, KeySize)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Of(before); ok {
+		t.Error("a cookie of the key before is opened")
+	}
+	if _, ok := s.Of(begin()); !ok {
+		t.Error("a cookie of the new key is not opened")
 	}
 }

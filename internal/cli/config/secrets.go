@@ -99,6 +99,21 @@ func humanRules(c *Config) []settings.Fault {
 	return nil
 }
 
+// ReadAdminKey reads the file of admin_key again. It refuses what serve would not start with.
+func (c *Config) ReadAdminKey(path string) (string, error) {
+	key, err := settings.ReadValue(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot be read: %w", err)
+	}
+	if key == "" {
+		return "", errors.New("has no key in it")
+	}
+	if problem := adminKeyProblem(key); problem != "" {
+		return "", errors.New(problem)
+	}
+	return key, nil
+}
+
 // ReadHumanSecrets reads the file of human_secret again. It refuses what serve would not
 // start with, and changes nothing then.
 func (c *Config) ReadHumanSecrets(path string) ([][]byte, error) {

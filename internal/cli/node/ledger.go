@@ -28,14 +28,15 @@ var renewable = []string{"gate", "limit", "session"}
 func newRenewCommand() *cobra.Command {
 	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "renew-keys",
-		Short: "Let nodes make the keys of tickets, cookies and limits anew at their next start",
+		Short: "Let nodes make the keys of tickets, cookies and limits anew",
 		Long: `Delete the keys that dibs has made for tickets and admissions, for the console's
 cookies and for the names that limits count: for an installation of which somebody has
-a copy of the ledger. The node that starts next makes new ones. Restart all nodes then,
-one after the other, at a quiet hour: until the last one has started, a ticket or an
-admission of one node may be refused by another, and the client fetches it again.
-Administrators sign in again, and limits begin to count anew. The key of claim ids
-stays, since it alone reads the ids that there are.`,
+a copy of the ledger. Nodes that run make new ones, and use them within about two
+seconds; one that is started later does, too. Do it at a quiet hour: meanwhile a ticket
+or an admission of one node may be refused by another, and the client fetches it again.
+Those from before are good for a minute. Administrators sign in again, and limits of
+users, addresses and devices count anew. The key of claim ids stays, since it alone
+reads the ids that there are. Nodes of an older version need a restart.`,
 		Example: `  dibs ledger renew-keys`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

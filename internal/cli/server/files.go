@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -131,6 +132,18 @@ func (s *Server) watched() []*fileSet {
 	return sets
 }
 
+// addKeyWithin bounds how long the ledger may take to store a key; the next look at the file tries again.
+const addKeyWithin = 10 * time.Second
+
+// addAdminKey has the ledger keep an admin key beside those that it has: the one before is valid until it is revoked, so
+// that programs change over one after the other. A key that was revoked is refused, as at the start.
+func (s *Server) addAdminKey(key string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), addKeyWithin)
+	defer cancel()
+	_, err := s.node.Service.Access.EnsureKey(ctx, "serve", key)
+	return err
+}
+
 // watchedSecrets returns the files of secrets that take effect when they change.
 func (s *Server) watchedSecrets() (sets []*fileSet) {
 	if file := s.c.JWTSecretFile; s.tokens != nil && file != "" {
@@ -150,6 +163,18 @@ func (s *Server) watchedSecrets() (sets []*fileSet) {
 				return fmt.Errorf("%s %w", file, err)
 			}
 			return s.node.Tickets.SetHumanSecrets(secrets)
+		}})
+	}
+	if file := s.c.Values.FileOf("admin_key"); file != "" {
+		sets = append(sets, &fileSet{name: "admin key", paths: []string{file}, load: func() error {
+			key, err := s.c.ReadAdminKey(file)
+			if err == nil {
+				err = s.addAdminKey(key)
+			}
+			if err != nil {
+				return fmt.Errorf("%s %w", file, err)
+			}
+			return nil
 		}})
 	}
 	if file := s.c.Values.FileOf("oidc_client_secret"); s.people != nil && file != "" {

@@ -149,6 +149,7 @@ func (s *Server) build(ctx context.Context) error {
 		return err
 	}
 	s.console.serve(h.All)
+	s.node.WatchKey("session", cfg.SessionKey, h.SetSessionKey)
 	handlers := []http.Handler{h.All}
 	if len(s.faces) > 1 {
 		handlers = []http.Handler{h.Outer, withProfiles(h.All)}
