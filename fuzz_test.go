@@ -2,8 +2,11 @@ package dibs
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 // FuzzClaimID: whatever stands in an address, what is read as a claim id is the id of one
@@ -89,6 +92,58 @@ func FuzzParseLimit(f *testing.F) {
 		}
 		if err == nil && (l.Rate < 1 || l.Every < 0 || l.Burst < 0 || len(l.Faults("")) > 0) {
 			t.Errorf("%q is %+v", text, l)
+		}
+	})
+}
+
+// FuzzCampaignSpec: whatever describes a campaign, it is refused with faults that can be shown, or is a campaign within
+// all bounds whose description can be written and read again as the same.
+func FuzzCampaignSpec(f *testing.F) {
+	const window = `"starts_at":"2026-12-01T04:00:00Z","ends_at":"2026-12-01T14:00:00+08:00"`
+	for _, seed := range []string{
+		`{"kind":"sale","title":"T","starts_at":"2026-12-01T04:00:00Z","ends_at":"2026-12-01T05:00:00Z","stock":{"units":5}}`,
+		`{"id":"c","kind":"coupon","title":"T","starts_at":"2026-12-01T04:00:00Z","ends_at":"2026-12-01T05:00:00Z","stock":{"items":["A","B"]},"shards":2,"limit":2}`,
+		`{"kind":"sale","title":"T",` + window + `,"stock":{"units":9223372036854775807}}`,
+		`{"kind":"sale","title":"T",` + window + `,"stock":{"units":5},"price":{"amount":-1,"currency":"cny"}}`,
+		`{"kind":"redpacket","title":"T","starts_at":"2026-12-01T04:00:00Z","ends_at":"2026-12-01T05:00:00Z","stock":{"redpacket":{"total":{"amount":100,"currency":"CNY"},"shares":3}}}`,
+		`{"kind":"sale","title":"\u202e","starts_at":"9999-12-31T23:59:59+00:00","ends_at":"0000-01-01T00:00:00Z","stock":{"codes":{"pattern":"XX-99","count":7}}}`,
+		`{"gate":{"room":{"mode":"lottery","registration_closes_at":"2026-12-01T03:00:00Z","winners":2},"ticket":{"lifetime":"1m","work_bits":8},"limits":[{"per":"user","rate":5}]}}`,
+		`{"tiers":[{"below":5,"price":{"amount":1,"currency":"CNY"}}],"pay_within":"0s","valid_for":"-1h","limit_per_product":0}`, `{}`, `null`,
+	} {
+		f.Add([]byte(seed))
+	}
+	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var s CampaignSpec
+		if json.Unmarshal(raw, &s) != nil {
+			return
+		}
+		c, err := s.Campaign(now)
+		if err != nil {
+			var e *Error
+			if !errors.As(err, &e) || e.Reason != InvalidRequest || len(e.Faults) == 0 {
+				t.Fatalf("%s: %v", raw, err)
+			}
+			for _, fault := range e.Faults {
+				if fault.Field == "" || fault.Field[0] != '/' || fault.Problem.EN == "" || fault.Problem.ZH == "" {
+					t.Errorf("%s: %+v", raw, fault)
+				}
+			}
+			return
+		}
+		if c.Stock.Total < 0 || c.Stock.Total > MaxStock || c.LimitPerUser < 0 || c.Shards < 1 || !c.StartsAt.Before(c.EndsAt) || !ValidID(c.ID) {
+			t.Errorf("%s is %+v", raw, c)
+		}
+		written, err := json.Marshal(s)
+		if err != nil {
+			t.Fatalf("%s is taken, and cannot be shown: %v", raw, err)
+		}
+		var again CampaignSpec
+		if err := json.Unmarshal(written, &again); err != nil {
+			t.Fatalf("%s cannot be read again: %v", written, err)
+		}
+		if _, err := again.Campaign(now); err != nil {
+			t.Errorf("%s is taken, and %s is not: %v", raw, written, err)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -60,7 +61,8 @@ func ReadChainPoint(text string) (p ChainPoint, err error) {
 	}
 	n, hash, _ := strings.Cut(text, ":")
 	p.Hash = strings.ToLower(hash)
-	if p.N, err = strconv.ParseInt(n, 10, 64); err != nil || p.N < 1 || len(hash) != len(ChainOrigin) {
+	_, bad := hex.DecodeString(hash)
+	if p.N, err = strconv.ParseInt(n, 10, 64); err != nil || p.N < 1 || bad != nil || len(hash) != len(ChainOrigin) {
 		return ChainPoint{}, dibs.Invalid(dibs.Fault{Field: "/known", Problem: dibs.Text{EN: "must be a record's number, a colon and its hash", ZH: "必须是记录编号、冒号和哈希值"}})
 	}
 	return p, nil

@@ -2,8 +2,12 @@ package access
 
 import (
 	"encoding/json"
+	"errors"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/dibs-dev/dibs"
 )
 
 // FuzzExport: an exported chain in which any line is another text is not whole, unless the
@@ -51,6 +55,26 @@ func FuzzExport(f *testing.F) {
 		}
 		if err := json.Unmarshal([]byte(line), &is); err != nil || is.N != was.N || is.Hash != was.Hash || is.Record != was.Record || is.Target != was.Target || is.Before != was.Before || is.After != was.After {
 			t.Fatalf("with the line %d as %s the chain is whole", n, line)
+		}
+	})
+}
+
+// FuzzChainPoint: what is read as a record that somebody kept is its number and its hash, in their one spelling.
+func FuzzChainPoint(f *testing.F) {
+	for _, seed := range []string{"", "7:" + ChainOrigin, "7:" + strings.Repeat("AB", 32), "0:" + ChainOrigin, "-1:" + ChainOrigin, "+7:" + ChainOrigin, "7:" + strings.Repeat("x", 64), "9223372036854775808:" + ChainOrigin, ":", "7"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := ReadChainPoint(text)
+		if err != nil {
+			if !errors.Is(err, &dibs.Error{Reason: dibs.InvalidRequest}) || p != (ChainPoint{}) {
+				t.Errorf("%q: %+v, %v", text, p, err)
+			}
+			return
+		}
+		n, hash, _ := strings.Cut(strings.TrimLeft(text, "+0"), ":")
+		if p.N != 0 && (strconv.FormatInt(p.N, 10) != n || p.Hash != strings.ToLower(hash) || strings.Trim(p.Hash, "0123456789abcdef") != "" || len(p.Hash) != len(ChainOrigin)) {
+			t.Errorf("%q is %+v", text, p)
 		}
 	})
 }

@@ -212,8 +212,19 @@ func problemOf(resp *http.Response, raw []byte) error {
 		}
 	}
 	e.Status = resp.StatusCode
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
-		e.RetryAfter = time.Duration(seconds) * time.Second
-	}
+	e.RetryAfter, _ = waitOf(resp.Header.Get("Retry-After"), time.Second)
 	return e
+}
+
+// longestWait bounds how long a server may ask to wait: it may be a proxy that is at fault.
+const longestWait = 24 * time.Hour
+
+// waitOf reads a number of units that a server asks to wait, longestWait at most; false for anything but a number of 0
+// or more.
+func waitOf(text string, unit time.Duration) (time.Duration, bool) {
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	return time.Duration(min(n, uint64(longestWait/unit))) * unit, true
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -86,7 +85,20 @@ func (c Campaigns) watchOnce(ctx context.Context, campaign string, last *string,
 		}
 		return 0, problemOf(resp, raw)
 	}
-	lines := bufio.NewScanner(resp.Body)
+	wait, err = readEvents(resp.Body, func(id string, n api.SnapshotView) bool {
+		*last = id
+		return tell(n)
+	})
+	if err != nil && !errors.Is(err, errStop) {
+		err = fmt.Errorf("client: watching %s: %w", campaign, err)
+	}
+	return wait, err
+}
+
+// readEvents calls tell for each snapshot of a stream, with its event's id, until the stream ends, or with errStop when
+// tell returns false. wait is the pause that the server asks for before the stream is opened again.
+func readEvents(stream io.Reader, tell func(id string, n api.SnapshotView) bool) (wait time.Duration, err error) {
+	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxEventLine)
 	var id, name, data string
 	for lines.Scan() {
@@ -97,10 +109,9 @@ func (c Campaigns) watchOnce(ctx context.Context, campaign string, last *string,
 			if data != "" && name != "goaway" {
 				var n api.SnapshotView
 				if err := json.Unmarshal([]byte(data), &n); err != nil {
-					return wait, fmt.Errorf("client: an event of %s: %w", campaign, err)
+					return wait, fmt.Errorf("an event: %w", err)
 				}
-				*last = id
-				if !tell(n) {
+				if !tell(id, n) {
 					return 0, errStop
 				}
 			}
@@ -112,8 +123,8 @@ func (c Campaigns) watchOnce(ctx context.Context, campaign string, last *string,
 		case field == "data":
 			data = value
 		case field == "retry":
-			if ms, err := strconv.Atoi(value); err == nil {
-				wait = time.Duration(ms) * time.Millisecond
+			if asked, ok := waitOf(value, time.Millisecond); ok {
+				wait = asked
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/dibs-dev/dibs/internal/web"
@@ -70,27 +69,7 @@ func forPeople(r *http.Request, p *web.Problem) bool {
 		return false
 	}
 	known := strings.HasPrefix(r.URL.Path, "/v1/") && p.Detail != noRoute.Detail
-	return !known && prefersHTML(r.Header)
-}
-
-// prefersHTML reports whether Accept names HTML, and gives no type of JSON more weight.
-// Programs send */* or nothing and get JSON.
-func prefersHTML(h http.Header) bool {
-	best := map[string]float64{}
-	for _, line := range h["Accept"] {
-		for part := range strings.SplitSeq(line, ",") {
-			kind, rest, _ := strings.Cut(part, ";")
-			weight := 1.0
-			for p := range strings.SplitSeq(rest, ";") {
-				if q, ok := strings.CutPrefix(strings.TrimSpace(p), "q="); ok {
-					// A weight that is no number counts as 0.
-					weight, _ = strconv.ParseFloat(q, 64)
-				}
-			}
-			best[strings.TrimSpace(kind)] = weight
-		}
-	}
-	return best["text/html"] > max(best["application/json"], best["application/problem+json"])
+	return !known && web.PrefersHTML(r.Header)
 }
 
 // problemPages returns what makes the page of a problem, in both languages; nil for requests

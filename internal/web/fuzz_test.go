@@ -83,3 +83,26 @@ func FuzzHeaders(f *testing.F) {
 		prefersChinese(text)
 	})
 }
+
+// FuzzAccept: a page is sent to those alone who name HTML, and whatever they write costs no more than reading it.
+func FuzzAccept(f *testing.F) {
+	for _, seed := range []string{
+		"", "*/*", "text/html", "text/html,application/xhtml+xml,*/*;q=0.8", "application/json, text/html;q=0.9", "text/html;q=0", "text/html;q=NaN", "text/html;q=1e999",
+		"text/html;level=1;q=x", ";,;,", "text/html;q=0.1, application/problem+json;q=0.05", "TEXT/HTML",
+	} {
+		f.Add(seed, "")
+		f.Add(seed, "application/json")
+	}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		both := PrefersHTML(http.Header{"Accept": {first, second}})
+		if both && !strings.Contains(first, "text/html") && !strings.Contains(second, "text/html") {
+			t.Errorf("%q and %q prefer HTML", first, second)
+		}
+		if both != PrefersHTML(http.Header{"Accept": {first + "," + second}}) {
+			t.Errorf("%q and %q are another preference on one line", first, second)
+		}
+		if PrefersHTML(http.Header{"Accept": {first, "application/json;q=1"}}) && !strings.Contains(first, "q=") {
+			t.Errorf("%q is preferred to JSON of the same weight", first)
+		}
+	})
+}

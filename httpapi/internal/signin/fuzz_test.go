@@ -37,3 +37,27 @@ func FuzzInside(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCommandLine: what a link says of a command line that waits is a port, the one spelling of a hash, and a state that
+// has no more bytes than it may have and can stand in an address.
+func FuzzCommandLine(f *testing.F) {
+	const challenge = "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+	for _, seed := range []string{challenge, "", challenge + "=", challenge[:40] + "\n" + challenge[40:], challenge[:42] + "V", strings.Repeat("\r", 9000) + challenge} {
+		f.Add("4711", seed, "a-state")
+		f.Add("0", seed, "a state")
+	}
+	f.Add("65536", challenge, "")
+	f.Add("+80", challenge, strings.Repeat("s", 129))
+	f.Fuzz(func(t *testing.T, port, challenge, state string) {
+		l, err := readLine(url.Values{"port": {port}, "challenge": {challenge}, "state": {state}})
+		if (l == nil) == (err == nil) {
+			t.Fatalf("%q is %v and %v", port, l, err)
+		}
+		if err != nil {
+			return
+		}
+		if l.Port == 0 || l.State != state || len(state) > maxState || l.Challenge != challenge || len(challenge) != 43 || strings.ContainsAny(challenge+state, " \r\n") {
+			t.Errorf("%q, %q, %q is %+v", port, challenge, state, l)
+		}
+	})
+}
