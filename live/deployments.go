@@ -19,6 +19,10 @@ var ErrOtherDeployment = errors.New("dibs: the shard is on another deployment of
 // ErrAway says that a deployment has not answered for some seconds.
 var ErrAway = errors.New("dibs: the deployment does not answer, and is asked every second whether it does again")
 
+// ErrUnfit says that a deployment answers and cannot be used, such as one that is not
+// the one of its number. It is tried again all the same, since its settings may change.
+var ErrUnfit = errors.New("dibs: the deployment answers and cannot be used")
+
 // Deployment is a part of the engine with a Redis of its own: a server, a Sentinel
 // group or a Cluster. The ledger knows all that there ever were.
 type Deployment struct {

@@ -12,10 +12,14 @@ import (
 // loads them any more, but their last grants may not be in the ledger yet.
 func (s *Loader) adoptTails(ctx context.Context) error {
 	shards, err := s.engine.JournalShards(ctx)
-	if err != nil {
+	var stuck *error
+	var away *DeploymentError
+	if errors.As(err, &away) && ctx.Err() == nil {
+		// The others' shards are settled, and these once their deployment is back.
+		stuck = &err
+	} else if err != nil {
 		return fmt.Errorf("dibs: listing the journal: %w", err)
 	}
-	var stuck *error
 	for _, id := range shards {
 		if s.registry.liveByNumber(id.Campaign) != nil {
 			continue

@@ -33,7 +33,7 @@ func (n *Node) CampaignsHealth(away map[int]error) error {
 	if err != nil {
 		return err
 	}
-	if stuck := n.Loader.stuckTail.Load(); stuck != nil {
+	if stuck := n.Loader.stuckTail.Load(); stuck != nil && !awaits(*stuck, away) {
 		return *stuck
 	}
 	return nil

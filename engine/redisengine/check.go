@@ -70,6 +70,15 @@ func Runs(ctx context.Context, cfg Config) ([]string, error) {
 	return runs, nil
 }
 
+// Unreachable reports whether an error of Open, or of the first calls after it, says that
+// no Redis answers at the address: it is down, frozen, cut off, or reads its files. Another
+// error says that Redis answers and cannot be used so, such as a wrong password or a
+// *CheckError, or that the configuration is wrong.
+func Unreachable(err error) bool {
+	var unfit *CheckError
+	return err != nil && !errors.As(err, &unfit) && conn.CannotReach(err)
+}
+
 // unreachable is the finding of a connection that failed.
 func unreachable(err error) dibs.Finding {
 	text := strings.TrimPrefix(err.Error(), "redisengine: ")

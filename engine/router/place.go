@@ -31,7 +31,7 @@ func (e *Engine) at(ctx context.Context, id dibs.ShardID) (*member, error) {
 		}
 	}
 	if m.away.Load() {
-		return nil, m.refused[dibs.EffectNone]
+		return nil, m.refused()
 	}
 	return m, nil
 }
@@ -51,7 +51,7 @@ func (e *Engine) find(ctx context.Context, id dibs.ShardID) (*member, error) {
 	if id.Campaign == 0 {
 		// No campaign has this number: it is the lease of the nodes. No result depends
 		// on it, so any deployment does while the first is away.
-		return e.best(func(*member) uint64 { return 0 }), nil
+		return e.first(), nil
 	}
 	number, err := e.placedOn(ctx, id)
 	switch {
@@ -100,7 +100,7 @@ func (e *Engine) unplaced(ctx context.Context, id dibs.ShardID) (*member, error)
 	var errs []error
 	for i, f := range each(e.members, func(m *member) (f found) {
 		if !m.away.Load() {
-			f.end, f.err = m.engine.JournalEnd(ctx, id)
+			f.end, f.err = m.deployment().JournalEnd(ctx, id)
 		}
 		return f
 	}) {

@@ -24,7 +24,15 @@ type Deployment interface {
 // Member is a deployment with its number in the ledger, above 0.
 type Member struct {
 	Number int
+	// Engine is nil for a deployment that could not be reached. Open is called in the
+	// background then, again and again, until it returns one.
 	Engine Deployment
+	// Open connects to the deployment and makes sure that it is the one of this number.
+	// An error that is ErrUnfit says that it answers and cannot be used; any other that it
+	// could not be reached. It is called by one goroutine at a time, with a context that
+	// ends with the router, and soon returns when that has ended. Required without an
+	// Engine, and else not called.
+	Open func(ctx context.Context) (Deployment, error)
 }
 
 // Ledger knows where shards are; see live.DeploymentLedger.
@@ -35,8 +43,8 @@ type Ledger interface {
 
 // Config configures a router. Members and Ledger are required.
 type Config struct {
-	// Members are the deployments; the first one has what is of no shard. Close closes
-	// them.
+	// Members are the deployments; the first one has what is of no shard. At least one of
+	// them has an Engine. Close closes them.
 	Members []Member
 	Ledger  Ledger
 	// Logger is told of deployments that go and come back; nil discards.
@@ -49,7 +57,8 @@ type Config struct {
 //
 // members and byNumber do not change. placed is replaced, never changed: a claim finds
 // its deployment without a lock and without a question to the ledger. mu is held while
-// placed is replaced, and for no request.
+// placed is replaced, and for no request. entering is held while a deployment becomes one
+// that is used, and guards changed and product, which it is told first.
 type Engine struct {
 	members  []*member
 	byNumber map[int]*member
@@ -60,21 +69,51 @@ type Engine struct {
 	mu     sync.Mutex
 	placed atomic.Pointer[placements]
 
+	entering sync.Mutex
+	changed  func(dibs.ShardID)
+	product  func(campaign uint32) (string, error)
+
 	appended chan struct{}
 	end      context.CancelFunc
 	loops    sync.WaitGroup
 }
 
-// member is one deployment. away is set while it does not answer; misses counts the
-// looks in a row that found so, and belongs to the watch.
+// member is one deployment. engine is nil until it was reached, and does not change after
+// that; away is set while it does not answer, and always while engine is nil. So whoever
+// finds that it is not away may use it. misses counts the looks in a row that found it
+// away, and belongs to the watch.
 type member struct {
 	number int
-	engine Deployment
+	engine atomic.Pointer[Deployment]
+	open   func(ctx context.Context) (Deployment, error)
 	away   atomic.Bool
 	misses int
-	// refused is what calls are refused with while it is away, by their effect.
-	refused map[dibs.Effect]error
+	// runs are those of the servers that answered last.
+	runs atomic.Pointer[[]string]
+	// refusal is what calls are refused with while it is away.
+	refusal atomic.Pointer[refusal]
 }
+
+// refusal is why nothing can be asked of a deployment, by the effect of what was asked.
+type refusal struct{ none, unknown error }
+
+// refuse has calls refused for a cause while the member is away.
+func (m *member) refuse(cause error) {
+	err := &live.DeploymentError{Number: m.number, Cause: cause}
+	m.refusal.Store(&refusal{none: dibs.Unavail(dibs.EffectNone, err), unknown: dibs.Unavail(dibs.EffectUnknown, err)})
+}
+
+// refused is what a call is refused with that has no effect.
+func (m *member) refused() error { return m.refusal.Load().none }
+
+// deployment is the member's engine, which has to be there: it is not away.
+func (m *member) deployment() Deployment { return *m.engine.Load() }
+
+// reached reports whether the member was ever reached.
+func (m *member) reached() bool { return m.engine.Load() != nil }
+
+// set makes a deployment the member's.
+func (m *member) set(d Deployment) { m.engine.Store(&d) }
 
 // New returns an engine of the members, which are open. It reads from the ledger where the
 // shards of all live campaigns are.
@@ -89,10 +128,12 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		e.now = time.Now
 	}
 	for _, m := range cfg.Members {
-		away := &live.DeploymentError{Number: m.Number, Cause: live.ErrAway}
-		one := &member{number: m.Number, engine: m.Engine, refused: map[dibs.Effect]error{
-			dibs.EffectNone: dibs.Unavail(dibs.EffectNone, away), dibs.EffectUnknown: dibs.Unavail(dibs.EffectUnknown, away),
-		}}
+		one := &member{number: m.Number, open: m.Open}
+		one.refuse(live.ErrAway)
+		if m.Engine != nil {
+			one.set(m.Engine)
+		}
+		one.away.Store(m.Engine == nil)
 		e.members = append(e.members, one)
 		e.byNumber[m.Number] = one
 	}
@@ -104,7 +145,11 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 	e.end = end
 	e.loops.Go(func() { e.watch(watching) })
 	for _, m := range e.members {
-		e.loops.Go(func() { e.forward(watching, m) })
+		e.loops.Go(func() {
+			if m.reached() || e.reach(watching, m) {
+				e.forward(watching, m)
+			}
+		})
 	}
 	return e, nil
 }
@@ -115,7 +160,7 @@ func (e *Engine) forward(ctx context.Context, m *member) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.engine.Appended():
+		case <-m.deployment().Appended():
 		}
 		select {
 		case e.appended <- struct{}{}:
@@ -128,8 +173,27 @@ func (e *Engine) forward(ctx context.Context, m *member) {
 func (e *Engine) Close(ctx context.Context) error {
 	e.end()
 	e.loops.Wait()
-	errs := each(e.members, func(m *member) error { return m.engine.Close(ctx) })
+	errs := each(e.reached(), func(m *member) error { return m.deployment().Close(ctx) })
 	return errors.Join(errs...)
+}
+
+// First returns the number of the first deployment that answers, or of the first of all
+// when none does: where what is of no shard may be while the first is away. It takes no
+// time.
+func (e *Engine) First() int { return e.first().number }
+
+// first is the member of First.
+func (e *Engine) first() *member { return e.best(func(*member) uint64 { return 0 }) }
+
+// reached returns the members that were reached, some of which may be away again.
+func (e *Engine) reached() []*member {
+	var all []*member
+	for _, m := range e.members {
+		if m.reached() {
+			all = append(all, m)
+		}
+	}
+	return all
 }
 
 // each calls f for all members at the same time, and returns what each call came to.

@@ -25,7 +25,7 @@ func ask[T any](ctx context.Context, e *Engine, id dibs.ShardID, f func(d Deploy
 		var none T
 		return none, err
 	}
-	answer, err := f(m.engine)
+	answer, err := f(m.deployment())
 	return answer, m.failed(err)
 }
 
@@ -35,7 +35,7 @@ func (e *Engine) tell(ctx context.Context, id dibs.ShardID, f func(d Deployment)
 	if err != nil {
 		return err
 	}
-	return m.failed(f(m.engine))
+	return m.failed(f(m.deployment()))
 }
 
 // Claim decides one claim; see dibs.Engine. It costs a look at a map more than the
@@ -49,9 +49,13 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 		}
 	}
 	if m.away.Load() {
-		return dibs.Decision{}, m.refused[req.Effect()]
+		r := m.refusal.Load()
+		if req.Effect() == dibs.EffectNone {
+			return dibs.Decision{}, r.none
+		}
+		return dibs.Decision{}, r.unknown
 	}
-	return m.engine.Claim(ctx, req)
+	return m.deployment().Claim(ctx, req)
 }
 
 // Open makes a shard claimable; see dibs.Engine.

@@ -27,7 +27,7 @@ func (e *Engine) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		each(e.members, func(m *member) struct{} {
+		each(e.reached(), func(m *member) struct{} {
 			e.look(ctx, m)
 			return struct{}{}
 		})
@@ -46,11 +46,12 @@ func (e *Engine) watch(ctx context.Context) {
 func (e *Engine) look(ctx context.Context, m *member) {
 	asking, cancel := context.WithTimeout(ctx, watchWait)
 	defer cancel()
-	servers, err := m.engine.Servers(asking)
+	servers, err := m.deployment().Servers(asking)
 	if ctx.Err() != nil {
 		return
 	}
-	if err == nil && len(runsOf(servers)) > 0 {
+	if runs := runsOf(servers); err == nil && len(runs) > 0 {
+		m.runs.Store(&runs)
 		m.misses = 0
 		if m.away.Swap(false) {
 			e.log.Info("a deployment of the engine answers again", "deployment", m.number)

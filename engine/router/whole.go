@@ -22,9 +22,9 @@ func (e *Engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 	seen := make(map[dibs.ShardID]bool)
 	for i, l := range each(e.members, func(m *member) (l listed) {
 		if m.away.Load() {
-			return listed{err: m.refused[dibs.EffectNone]}
+			return listed{err: m.refused()}
 		}
-		l.shards, l.err = m.engine.JournalShards(ctx)
+		l.shards, l.err = m.deployment().JournalShards(ctx)
 		return l
 	}) {
 		errs = append(errs, e.members[i].failed(l.err))
@@ -55,9 +55,9 @@ func (e *Engine) HoldingsOf(ctx context.Context, user string) ([]dibs.Grant, err
 	var grants []dibs.Grant
 	for i, h := range each(e.members, func(m *member) (h held) {
 		if m.away.Load() {
-			return held{err: m.refused[dibs.EffectNone]}
+			return held{err: m.refused()}
 		}
-		h.grants, h.err = m.engine.HoldingsOf(ctx, user)
+		h.grants, h.err = m.deployment().HoldingsOf(ctx, user)
 		return h
 	}) {
 		if h.err != nil {
@@ -85,14 +85,15 @@ func (e *Engine) Servers(ctx context.Context) (map[string]string, error) {
 	}
 	all := make(map[string]string)
 	var errs []error
-	for i, n := range each(e.members, func(m *member) (n named) {
-		n.runs, n.err = m.engine.Servers(ctx)
+	reached := e.reached()
+	for i, n := range each(reached, func(m *member) (n named) {
+		n.runs, n.err = m.deployment().Servers(ctx)
 		return n
 	}) {
 		errs = append(errs, n.err)
 		for addr, run := range n.runs {
 			// Servers of two networks may have the same address.
-			all[fmt.Sprintf("%d %s", e.members[i].number, addr)] = run
+			all[fmt.Sprintf("%d %s", reached[i].number, addr)] = run
 		}
 	}
 	return all, errors.Join(errs...)
@@ -102,7 +103,7 @@ func (e *Engine) Servers(ctx context.Context) (map[string]string, error) {
 // of the first deployment. Each deployment is bound to its ledger before it is a member.
 func (e *Engine) Abilities() dibs.Abilities {
 	return dibs.Abilities{
-		Stats: e.stats, Level: e.level, OnChange: e.onChange, Store: e.members[0].engine.Abilities().Store, Deployments: e.deployments,
+		Stats: e.stats, Level: e.level, OnChange: e.onChange, Store: firstStore{e}, Deployments: e.deployments,
 		Products: e.products,
 	}
 }
@@ -111,10 +112,22 @@ func (e *Engine) Abilities() dibs.Abilities {
 // since it was alone. No campaign with a limit per product is opened here: the shards
 // of its product may be on several deployments, and no step counts over them.
 func (e *Engine) products(f func(campaign uint32) (string, error)) {
-	for _, m := range e.members {
-		if set := m.engine.Abilities().Products; set != nil {
-			set(f)
-		}
+	e.entering.Lock()
+	defer e.entering.Unlock()
+	e.product = f
+	for _, m := range e.reached() {
+		e.tellHooks(m.deployment(), nil, f)
+	}
+}
+
+// tellHooks has a deployment call the functions that are not nil, as far as it can.
+func (e *Engine) tellHooks(d Deployment, changed func(dibs.ShardID), product func(uint32) (string, error)) {
+	a := d.Abilities()
+	if changed != nil && a.OnChange != nil {
+		a.OnChange(changed)
+	}
+	if product != nil && a.Products != nil {
+		a.Products(product)
 	}
 }
 
@@ -123,9 +136,9 @@ func (e *Engine) deployments(ctx context.Context) map[int]error {
 	answers := make(map[int]error, len(e.members))
 	for i, err := range each(e.members, func(m *member) error {
 		if m.away.Load() {
-			return m.refused[dibs.EffectNone]
+			return m.refused()
 		}
-		return m.engine.Ping(ctx)
+		return m.deployment().Ping(ctx)
 	}) {
 		answers[e.members[i].number] = err
 	}
@@ -146,18 +159,19 @@ func (e *Engine) Ping(ctx context.Context) error {
 
 // onChange has f called with the shards of all deployments.
 func (e *Engine) onChange(f func(dibs.ShardID)) {
-	for _, m := range e.members {
-		if set := m.engine.Abilities().OnChange; set != nil {
-			set(f)
-		}
+	e.entering.Lock()
+	defer e.entering.Unlock()
+	e.changed = f
+	for _, m := range e.reached() {
+		e.tellHooks(m.deployment(), f, nil)
 	}
 }
 
 // stats adds up what the deployments have done in this process.
 func (e *Engine) stats() dibs.EngineStats {
 	var sum dibs.EngineStats
-	for _, m := range e.members {
-		one := m.engine.Abilities().Stats()
+	for _, m := range e.reached() {
+		one := m.deployment().Abilities().Stats()
 		for into, from := range map[*dibs.Tally]dibs.Tally{&sum.Batches: one.Batches, &sum.Queued: one.Queued, &sum.Durable: one.Durable} {
 			into.Bounds, into.Sum = from.Bounds, into.Sum+from.Sum
 			into.Counts = slices.Concat(into.Counts, make([]int64, len(from.Counts)-len(into.Counts)))
@@ -173,8 +187,8 @@ func (e *Engine) stats() dibs.EngineStats {
 // level returns the worst that was found of each setting, with the deployment's number
 // where it is not as it should be.
 func (e *Engine) level() (level string, settings []dibs.Finding) {
-	for _, m := range e.members {
-		wanted, found := m.engine.Abilities().Level()
+	for _, m := range e.reached() {
+		wanted, found := m.deployment().Abilities().Level()
 		level = wanted
 		for _, f := range found {
 			if !f.OK() {
@@ -196,8 +210,8 @@ func (e *Engine) level() (level string, settings []dibs.Finding) {
 func (e *Engine) Durability() string {
 	levels := dibs.Levels()
 	weakest := len(levels) - 1
-	for _, m := range e.members {
-		weakest = min(weakest, slices.Index(levels, m.engine.Durability()))
+	for _, m := range e.reached() {
+		weakest = min(weakest, slices.Index(levels, m.deployment().Durability()))
 	}
 	return levels[max(weakest, 0)]
 }
@@ -205,8 +219,8 @@ func (e *Engine) Durability() string {
 // MaxShards is the least of the deployments'; see dibs.Engine.
 func (e *Engine) MaxShards() int {
 	least := dibs.MaxShards
-	for _, m := range e.members {
-		least = min(least, m.engine.MaxShards())
+	for _, m := range e.reached() {
+		least = min(least, m.deployment().MaxShards())
 	}
 	return least
 }

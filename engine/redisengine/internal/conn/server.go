@@ -222,7 +222,7 @@ func (c *Client) Nodes(ctx context.Context) ([]Facts, error) {
 	}
 	asks.Wait()
 	if len(all) == 0 && len(errs) == 0 {
-		return nil, errors.New("redisengine: no master is known")
+		return nil, errNoMaster
 	}
 	slices.SortFunc(all, func(a, b Facts) int { return strings.Compare(a.Addr, b.Addr) })
 	return all, errors.Join(errs...)
