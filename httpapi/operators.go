@@ -123,7 +123,8 @@ func (h *operationHandlers) register() {
 	})
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/readyz", id: "readyz", tag: tagOps, access: open, summary: "Check that the node can do its work",
-		description: "Each dependency by name, the durability of a yes, and how much there is to do. 503 with the same body while it cannot, or is overloaded.",
+		description: "Each dependency by name, the durability of a yes, and how much there is to do. 503 with the same body while it cannot, or is overloaded. " +
+			"Of an engine of several deployments the warning names those that cannot decide claims; it is ready while one can.",
 	}, h.ready)
 	h.describePlain(&operation{
 		method: http.MethodGet, path: "/metrics", id: "metrics", tag: tagOps, access: open,

@@ -23,17 +23,24 @@ var ErrDeployments = errors.New("node: the deployments of the engine do not fit"
 // setting is where operators name the deployments, for errors.
 const setting = "--engine (Config.Engine and Config.Deployments)"
 
+// identitySize is how many bytes name a ledger.
+const identitySize = 16
+
 // deployment is a Redis that a node was told to use.
 type deployment struct {
 	address, place string
-	engine         *redisengine.Engine
-	identity       string
+	// engine is nil for one that could not be reached at the start, and absent is why then.
+	engine *redisengine.Engine
+	absent error
+	// identity is empty for one that could not be reached.
+	identity string
 	// number is the deployment's in the ledger.
 	number int
 }
 
 // openRedis opens all deployments. Those that were opened before one failed are among the
-// node's, which closes them.
+// node's, which closes them. Of several, one is enough: the others may be ones that cannot
+// be reached, but none that answers and cannot be used.
 func (n *Node) openRedis(ctx context.Context, cfg *Config) error {
 	addresses := append([]string{cfg.Engine}, cfg.Deployments...)
 	n.deployments = make([]deployment, len(addresses))
@@ -43,25 +50,45 @@ func (n *Node) openRedis(ctx context.Context, cfg *Config) error {
 		d.address, d.place = address, redisengine.Place(address)
 		all.Go(func() error {
 			err := d.open(ctx, cfg)
-			if err != nil && len(addresses) > 1 {
-				return fmt.Errorf("the deployment at %s: %w", d.place, err)
+			switch {
+			case err == nil || len(addresses) == 1:
+				return err
+			case redisengine.Unreachable(err):
+				d.absent = d.failed(err)
+				return nil
 			}
-			return err
+			return d.failed(err)
 		})
 	}
-	return all.Wait()
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	return n.somePresent()
+}
+
+// failed names the deployment of an error.
+func (d *deployment) failed(err error) error {
+	return fmt.Errorf("the deployment at %s: %w", d.place, err)
 }
 
 // open opens a deployment and holds it to the level.
-func (d *deployment) open(ctx context.Context, cfg *Config) error {
+func (d *deployment) open(ctx context.Context, cfg *Config) (err error) {
+	d.engine, err = cfg.openDeployment(ctx, d.address)
+	return err
+}
+
+// openDeployment opens the deployment at an address and holds it to the level.
+func (cfg *Config) openDeployment(ctx context.Context, address string) (*redisengine.Engine, error) {
 	e, err := redisengine.Open(ctx, redisengine.Config{
-		URL: d.address, Login: cfg.Login, Durability: EngineLevel(cfg.Durability), DurabilityLost: cfg.DurabilityLost, Logger: cfg.Service.Logger,
+		URL: address, Login: cfg.Login, Durability: EngineLevel(cfg.Durability), DurabilityLost: cfg.DurabilityLost, Logger: cfg.Service.Logger,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d.engine = e
-	return cfg.hold(e)
+	if err := cfg.hold(e); err != nil {
+		return nil, errors.Join(err, e.Close(ctx))
+	}
+	return e, nil
 }
 
 // closeRedis closes the deployments that no engine of the node has yet.
@@ -94,14 +121,14 @@ func (n *Node) join(ctx context.Context, cfg *Config) (func(context.Context, dib
 		return func(context.Context, dibs.ShardID) (int, error) { return one.number, nil }, nil
 	}
 	members := make([]router.Member, len(n.deployments))
-	for i, d := range n.deployments {
-		members[i] = router.Member{Number: d.number, Engine: d.engine}
+	for i := range n.deployments {
+		members[i] = n.member(cfg, &n.deployments[i])
 	}
 	e, err := router.New(ctx, router.Config{Members: members, Ledger: n.Ledger, Logger: cfg.Service.Logger, Now: cfg.Now})
 	if err != nil {
 		return nil, fmt.Errorf("node: reading which deployment has which shard: %w", err)
 	}
-	n.Engine = e
+	n.Engine, n.first = e, e.First
 	return e.NumberOf, nil
 }
 
@@ -114,9 +141,12 @@ func (n *Node) apart(ctx context.Context) error {
 	seen := make(map[string]string)
 	for i := range n.deployments {
 		d := &n.deployments[i]
+		if d.engine == nil {
+			continue
+		}
 		servers, err := d.engine.Servers(ctx)
 		if err != nil {
-			return fmt.Errorf("the deployment at %s: %w", d.place, err)
+			return d.failed(err)
 		}
 		runs := make(map[string]bool)
 		for _, run := range servers {
@@ -135,18 +165,21 @@ func (n *Node) apart(ctx context.Context) error {
 // bind makes sure that deployments and ledger belong together, and gives each deployment
 // an identity that has none.
 func (n *Node) bind(ctx context.Context) error {
-	identity, err := n.Ledger.Secret(ctx, "identity", 16)
+	identity, err := n.Ledger.Secret(ctx, "identity", identitySize)
 	if err != nil {
 		return fmt.Errorf("node: reading the ledger's identity: %w", err)
 	}
 	for i := range n.deployments {
 		d := &n.deployments[i]
+		if d.engine == nil {
+			continue
+		}
 		if err = d.engine.Abilities().Bind(ctx, hex.EncodeToString(identity)); err == nil {
 			d.identity, err = d.engine.Identify(ctx, rand.Text())
 		}
 		switch {
 		case err != nil && len(n.deployments) > 1:
-			return fmt.Errorf("the deployment at %s: %w", d.place, err)
+			return d.failed(err)
 		case err != nil:
 			return err
 		}
@@ -179,7 +212,8 @@ func (n *Node) enter(ctx context.Context) error {
 // A deployment is known by its identity. One without a known identity takes the place of a
 // missing one when it is a Redis that was emptied: at the same address. A node with one
 // deployment alone may also move to another Redis once the servers of the one before are
-// silent, and loads its campaigns from the ledger.
+// silent, and loads its campaigns from the ledger. One that cannot be reached is taken for
+// the one that was at its address last; whether it is, is found out when it answers.
 func match(known []live.Deployment, found []deployment) (save []live.Deployment, err error) {
 	rows := slices.DeleteFunc(slices.Clone(known), func(d live.Deployment) bool { return d.Number == 0 })
 	if err := first(known, rows, found); err != nil {
@@ -187,6 +221,9 @@ func match(known []live.Deployment, found []deployment) (save []live.Deployment,
 	}
 	for i := range found {
 		found[i].number = 0
+		if found[i].absent != nil {
+			continue
+		}
 		if twin := slices.IndexFunc(found[:i], func(d deployment) bool { return d.identity == found[i].identity }); twin >= 0 {
 			return nil, fmt.Errorf("%w: %s is a copy of %s: name each deployment once in %s, or remove the key dibs:deployment from the copy",
 				ErrDeployments, found[i].place, found[twin].place, setting)
@@ -216,7 +253,12 @@ func match(known []live.Deployment, found []deployment) (save []live.Deployment,
 	}
 	for i := range found {
 		d := &found[i]
-		if d.number == 0 {
+		switch {
+		case d.absent != nil && d.number == 0:
+			return nil, unknown(d)
+		case d.absent != nil:
+			continue
+		case d.number == 0:
 			d.number, next = next, next+1
 		}
 		now := live.Deployment{Number: d.number, Identity: d.identity, Place: d.place}

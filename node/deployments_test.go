@@ -24,6 +24,9 @@ func TestDeploymentsKeepTheirNumbers(t *testing.T) {
 	at := func(identity, host string) deployment {
 		return deployment{identity: identity, place: "redis://" + host}
 	}
+	silent := func(host string) deployment {
+		return deployment{place: "redis://" + host, absent: errors.New("nothing listens")}
+	}
 	for what, c := range map[string]struct {
 		known   []live.Deployment
 		found   []deployment
@@ -43,6 +46,13 @@ func TestDeploymentsKeepTheirNumbers(t *testing.T) {
 		"the only one, that answers, is not": {[]live.Deployment{a}, []deployment{at("C", "c")}, nil, nil, "deployment 1 (redis://a) has 3 shards"},
 		"the only one is gone":               {[]live.Deployment{row(1, "A", "redis://a", 3, false)}, []deployment{at("C", "c")}, []int{1}, []int{1}, ""},
 		"a copy":                             {[]live.Deployment{a}, []deployment{at("A", "a"), at("A", "c")}, nil, nil, "redis://c is a copy of redis://a"},
+		"one down":                           {[]live.Deployment{a, b}, []deployment{silent("b"), at("A", "a")}, []int{2, 1}, nil, ""},
+		"one down, another moved":            {[]live.Deployment{a, b}, []deployment{at("A", "c"), silent("b")}, []int{1, 2}, []int{1}, ""},
+		"one down, another new":              {[]live.Deployment{a, b}, []deployment{at("A", "a"), at("C", "c"), silent("b")}, []int{1, 3, 2}, []int{3}, ""},
+		"two down":                           {[]live.Deployment{a, b, row(3, "C", "redis://c", 0, false)}, []deployment{silent("c"), silent("b"), at("A", "a")}, []int{3, 2, 1}, nil, ""},
+		"one down that is new":               {[]live.Deployment{a}, []deployment{at("A", "a"), silent("b")}, nil, nil, "redis://b cannot be reached, and the ledger knows no deployment there"},
+		"one down that has moved":            {[]live.Deployment{a, b}, []deployment{at("A", "a"), at("B", "c"), silent("b")}, nil, nil, "redis://b cannot be reached"},
+		"one down, and an empty ledger":      {nil, []deployment{at("A", "a"), silent("b")}, nil, nil, "redis://b cannot be reached"},
 		"an upgrade with one":                {[]live.Deployment{before}, []deployment{at("A", "a")}, []int{1}, []int{1}, ""},
 		"an upgrade with two":                {[]live.Deployment{before}, []deployment{at("A", "a"), at("B", "b")}, nil, nil, "start once with its address alone"},
 	} {

@@ -62,7 +62,12 @@ func (s *Service) Health(ctx context.Context) api.HealthView {
 	h := api.HealthView{Ready: true, Durability: s.Durability(), Dependencies: map[string]api.DependencyView{}}
 	ledger := make(chan error, 1)
 	go func() { ledger <- s.cfg.Ledger.Database.Ping(ctx) }()
-	away, err := s.askEngine(ctx)
+	all, err := s.askEngine(ctx)
+	var away map[int]error
+	if h.Deployments = upOf(all); err == nil {
+		away = maps.Clone(all)
+		maps.DeleteFunc(away, func(_ int, err error) bool { return err == nil })
+	}
 	for name, err := range map[string]error{
 		"engine": err, "ledger": <-ledger, "settling": s.Live.SettlingHealth(away), "campaigns": s.Live.CampaignsHealth(away),
 	} {
@@ -105,36 +110,56 @@ func (s *Service) Health(ctx context.Context) api.HealthView {
 	return h
 }
 
-// askEngine asks the engine whether it can decide claims. Of several deployments it
-// returns those that cannot, while others can: the node serves the campaigns of these.
-func (s *Service) askEngine(ctx context.Context) (away map[int]error, err error) {
+// askEngine asks the engine whether it can decide claims. Of one that has several
+// deployments it returns the answer of each; the error is that of all of them, since the
+// node serves the campaigns of those that can.
+func (s *Service) askEngine(ctx context.Context) (all map[int]error, err error) {
 	ask := s.engine.Abilities().Deployments
 	if ask == nil {
 		return nil, s.engine.Ping(ctx)
 	}
-	all := ask(ctx)
-	away = maps.Clone(all)
-	maps.DeleteFunc(away, func(_ int, err error) bool { return err == nil })
-	if len(away) < len(all) {
-		return away, nil
+	all = ask(ctx)
+	errs := slices.Collect(maps.Values(all))
+	if slices.Contains(errs, nil) {
+		return all, nil
 	}
-	return nil, errors.Join(slices.Collect(maps.Values(all))...)
+	return all, errors.Join(errs...)
+}
+
+// upOf reports of each deployment whether it can decide claims, by its answer.
+func upOf(answers map[int]error) map[int]bool {
+	if answers == nil {
+		return nil
+	}
+	up := make(map[int]bool, len(answers))
+	for number, err := range answers {
+		up[number] = err == nil
+	}
+	return up
 }
 
 // warnAway says which deployments of the engine cannot decide claims, and why to the log.
 func (s *Service) warnAway(away map[int]error) dibs.Text {
-	var names, numbers []string
+	var names, numbers, unfit []string
 	for _, number := range slices.Sorted(maps.Keys(away)) {
 		s.log.Warn("a deployment of the engine is not ready", "deployment", number, "err", away[number])
 		names, numbers = append(names, "deployment "+strconv.Itoa(number)), append(numbers, strconv.Itoa(number))
+		if errors.Is(away[number], live.ErrUnfit) {
+			unfit = append(unfit, strconv.Itoa(number))
+		}
 	}
 	if len(names) == 0 {
 		return dibs.Text{}
 	}
-	return dibs.Text{
+	why := dibs.Text{
 		EN: strings.Join(names, ", ") + " of the engine cannot decide claims: those of its campaigns are refused as unavailable, others go on; the log says why",
 		ZH: "引擎部署 " + strings.Join(numbers, "、") + " 无法判定领取请求：其上的活动答复 unavailable，其他活动照常，原因见运行日志",
 	}
+	if len(unfit) > 0 {
+		why.EN += " (what answers as " + strings.Join(unfit, ", ") + " cannot be used)"
+		why.ZH += "（部署 " + strings.Join(unfit, "、") + " 有响应，但不能使用）"
+	}
+	return why
 }
 
 // The parts of the most entries that may wait above which a node is not ready,

@@ -124,8 +124,10 @@ type Node struct {
 	// Audiences has who may claim; for httpapi.Config.
 	Audiences *audience.Keeper
 	events    *sinks.Dispatchers
-	// deployments are those of Redis, by their numbers; none for the memory engine.
+	// deployments are those of Redis, by their numbers; none for the memory engine. first
+	// is the number of the first of several that answers.
 	deployments []deployment
+	first       func() int
 	// gateKey and limitKey are the keys that the node began with.
 	gateKey, limitKey []byte
 	renewals          renewals
@@ -228,7 +230,7 @@ func (n *Node) openLimits(ctx context.Context, cfg *Config, sc *ServiceConfig) (
 	c := cfg.Limits
 	c.Logger, c.Key = cfg.Service.Logger, n.limitKey
 	if len(n.deployments) > 0 {
-		c.Redis, c.Login = n.deployments[0].address, cfg.Login
+		c.Redis, c.Login = n.firstAddress, cfg.Login
 	}
 	c.Holds = func(id string) bool { return n.Service.Live.Registry.Holds(id) }
 	if n.Limits, err = limit.New(c); err != nil {

@@ -37,9 +37,10 @@ type Config struct {
 	// Key hashes the names of users, addresses and devices: KeySize secret bytes,
 	// the same on all nodes that share. Default: random, for a node alone.
 	Key []byte
-	// Redis is where nodes share; empty for a node alone. Its URL is that of
-	// redisengine.
-	Redis string
+	// Redis returns where nodes share, as redisengine takes it; nil for a node alone. It is
+	// asked ten times a second, must not wait, and may answer otherwise later: nodes that
+	// find another one first share there from then on.
+	Redis func() (url string)
 	// Login returns the user and the password of Redis at each new connection; nil, also
 	// as an answer, for those in the URL.
 	Login func(url string) *url.Userinfo
@@ -98,7 +99,7 @@ func New(cfg Config) (*Limiter, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Redis != "" && cfg.Key == nil {
+	if cfg.Redis != nil && cfg.Key == nil {
 		return nil, errors.New("limit: Config.Key is required with Config.Redis: nodes that share need the same one")
 	}
 	key, err := newHashKey(cfg.Key)
@@ -121,7 +122,7 @@ func New(cfg Config) (*Limiter, error) {
 		}
 	}
 	l.SetLists(cfg.Lists)
-	if cfg.Redis != "" {
+	if cfg.Redis != nil {
 		if l.sharing, err = newSharing(l); err != nil {
 			return nil, err
 		}

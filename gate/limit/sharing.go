@@ -45,8 +45,10 @@ var (
 
 // sharing is what nodes tell one another through Redis, in the background.
 type sharing struct {
-	l            *Limiter
+	l *Limiter
+	// c is the connection to the Redis at url; the loop's.
 	c            rueidis.Client
+	url          string
 	node         string
 	share, debts *rueidis.Lua
 	// nodes is how many there are, as far as is known.
@@ -85,20 +87,13 @@ type debt struct {
 }
 
 func newSharing(l *Limiter) (*sharing, error) {
-	opt, err := rueidis.ParseURL(l.cfg.Redis)
+	at := l.cfg.Redis()
+	c, err := l.connect(at)
 	if err != nil {
-		return nil, errors.New("limit: Config.Redis is no address of Redis")
-	}
-	opt.DisableCache, opt.DisableRetry = true, true
-	if l.cfg.Login != nil {
-		logins.Redis(&opt, func() *url.Userinfo { return l.cfg.Login(l.cfg.Redis) })
-	}
-	c, err := rueidis.NewClient(opt)
-	if err != nil {
-		return nil, fmt.Errorf("limit: connecting to Redis: %w", err)
+		return nil, err
 	}
 	s := &sharing{
-		l: l, c: c, node: l.cfg.Node, buckets: make(map[*bucket]*demand),
+		l: l, c: c, url: at, node: l.cfg.Node, buckets: make(map[*bucket]*demand),
 		share: rueidis.NewLuaScript(shareText), debts: rueidis.NewLuaScript(debtsText),
 	}
 	if s.node == "" {
@@ -110,6 +105,39 @@ func newSharing(l *Limiter) (*sharing, error) {
 	}
 	s.life, s.cancel = context.WithCancel(context.Background())
 	return s, nil
+}
+
+// connect connects to a Redis.
+func (l *Limiter) connect(at string) (rueidis.Client, error) {
+	opt, err := rueidis.ParseURL(at)
+	if err != nil {
+		return nil, errors.New("limit: Config.Redis is no address of Redis")
+	}
+	opt.DisableCache, opt.DisableRetry = true, true
+	if l.cfg.Login != nil {
+		logins.Redis(&opt, func() *url.Userinfo { return l.cfg.Login(at) })
+	}
+	c, err := rueidis.NewClient(opt)
+	if err != nil {
+		return nil, fmt.Errorf("limit: connecting to Redis: %w", err)
+	}
+	return c, nil
+}
+
+// follow goes to the Redis where nodes share now. What was told at the one before counts
+// there until it is forgotten; this node keeps what it knows, and tells it at the new one.
+func (s *sharing) follow() error {
+	at := s.l.cfg.Redis()
+	if at == s.url {
+		return nil
+	}
+	c, err := s.l.connect(at)
+	if err != nil {
+		return err
+	}
+	s.c.Close()
+	s.c, s.url, s.aliveAt = c, at, time.Time{}
+	return nil
 }
 
 // start takes the first shares and goes on taking them.
@@ -149,9 +177,10 @@ func (s *sharing) add(b *bucket) {
 
 // round takes shares of what is used, and tells what users used.
 func (s *sharing) round() {
+	err := s.follow()
 	ctx, cancel := context.WithTimeout(s.life, roundTime)
 	defer cancel()
-	err := errors.Join(s.alive(ctx), s.takeShares(ctx), s.tellDebts(ctx))
+	err = errors.Join(err, s.alive(ctx), s.takeShares(ctx), s.tellDebts(ctx))
 	if err != nil && !s.failing && s.life.Err() == nil {
 		s.l.log.Warn("limits cannot be shared with other nodes; this node keeps its shares", "err", err)
 	}

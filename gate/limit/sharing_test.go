@@ -44,7 +44,8 @@ var database atomic.Int64
 // passing, what they let through is exact.
 func nodes(t *testing.T, n int, cfg Config) []*Limiter {
 	t.Helper()
-	cfg.Redis = fmt.Sprintf("%s/%d", theRedis.URL(), database.Add(1))
+	at := fmt.Sprintf("%s/%d", theRedis.URL(), database.Add(1))
+	cfg.Redis = func() string { return at }
 	cfg.Entries = 1 << 10
 	if cfg.Key == nil {
 		cfg.Key = sharedKey
@@ -178,7 +179,7 @@ func TestWithoutRedis(t *testing.T) {
 	r, err := servers.StartRedis(dir, "--save", "")
 	must(t, err)
 	defer r.Kill()
-	l, err := New(Config{Redis: r.URL(), Key: sharedKey, User: every(1, time.Hour, 10), Server: every(1, time.Hour, 100)})
+	l, err := New(Config{Redis: r.URL, Key: sharedKey, User: every(1, time.Hour, 10), Server: every(1, time.Hour, 100)})
 	must(t, err)
 	t.Cleanup(l.Close)
 	l.sharing.cancel()
@@ -202,7 +203,7 @@ func TestWithoutRedis(t *testing.T) {
 			t.Fatal("a minute after Redis came back, rounds still fail")
 		}
 	}
-	other, err := New(Config{Redis: r.URL(), Key: sharedKey, User: every(1, time.Hour, 10)})
+	other, err := New(Config{Redis: r.URL, Key: sharedKey, User: every(1, time.Hour, 10)})
 	must(t, err)
 	t.Cleanup(other.Close)
 	other.sharing.cancel()
@@ -215,6 +216,64 @@ func TestWithoutRedis(t *testing.T) {
 	if _, ok := other.Enter(t.Context(), &dibs.ClaimRequest{UserID: "ann"}); ok {
 		t.Error("what was used while Redis was away is forgotten")
 	}
+}
+
+// TestElsewhere: nodes share at another Redis when the one before is gone, what they let
+// through before included, and at the first one again when it is back.
+func TestElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	first, err := servers.StartRedis(dir, "--save", "")
+	must(t, err)
+	defer first.Kill()
+	at, second := first.URL(), fmt.Sprintf("%s/%d", theRedis.URL(), database.Add(1))
+	all := make([]*Limiter, 2)
+	for i := range all {
+		l, err := New(Config{
+			Redis: func() string { return at }, Key: sharedKey, User: every(1, time.Hour, 10), Server: every(1, time.Hour, 100), Entries: 1 << 10,
+		})
+		must(t, err)
+		l.sharing.cancel()
+		l.sharing.loop.Wait()
+		l.sharing.life = t.Context()
+		t.Cleanup(l.Close)
+		all[i] = l
+	}
+	share := func(where string) {
+		t.Helper()
+		for _, l := range all {
+			l.server.share.Store(0)
+		}
+		over := time.Now().Add(time.Minute)
+		for all[0].server.share.Load() != whole/2 || all[1].server.share.Load() != whole/2 {
+			if time.Now().After(over) {
+				t.Fatalf("at %s the shares are %d and %d billionths", where, all[0].server.share.Load(), all[1].server.share.Load())
+			}
+			for _, l := range all {
+				l.Enter(t.Context(), &dibs.ClaimRequest{UserID: "zoe"})
+				l.sharing.round()
+			}
+		}
+	}
+	share("the first one")
+	first.Kill()
+	at = second
+	for range 8 {
+		all[0].Enter(t.Context(), &dibs.ClaimRequest{UserID: "ann"})
+	}
+	share("the second one")
+	if all[0].sharing.failing || all[1].sharing.failing {
+		t.Error("rounds fail with a Redis that answers")
+	}
+	for range 4 {
+		all[1].Enter(t.Context(), &dibs.ClaimRequest{UserID: "ann"})
+	}
+	all[1].sharing.round()
+	if _, ok := all[1].Enter(t.Context(), &dibs.ClaimRequest{UserID: "ann"}); ok {
+		t.Error("what another node let through before is not known at the second one")
+	}
+	must(t, first.Start())
+	at = first.URL()
+	share("the first one again")
 }
 
 // Made-up devices near their limit take no places from the users that nodes tell

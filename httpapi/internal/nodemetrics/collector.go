@@ -3,6 +3,7 @@ package nodemetrics
 import (
 	"context"
 	"runtime"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -27,6 +28,7 @@ var (
 	buildInfo      = desc("dibs_build_info", "1, for what runs here.", "version", "go_version", "durability")
 	ready          = desc("dibs_ready", "1 while /readyz reports ready, else 0.")
 	dependencyUp   = desc("dibs_dependency_up", "1 while a dependency works, else 0.", "dependency")
+	deploymentUp   = desc("dibs_deployment_up", "1 for each deployment of an engine of several that can decide claims, else 0; its number is the ledger's.", "deployment")
 	durabilityLost = desc("dibs_durability_lost", "1 while a setting keeps the engine from giving the level that was asked for, else 0; /readyz says what to set it to.", "level", "setting")
 	claims         = desc("dibs_claims_total", "Answers to claims that reached the service, by outcome; claims refused earlier are in dibs_claim_seconds and dibs_limit_refused_total.", "outcome")
 	backlogMost    = desc("dibs_journal_backlog", "Journal entries that wait to be settled, of the campaign with the most.")
@@ -212,6 +214,9 @@ func (n *Collector) collectHealth(ch sender) {
 	ch.gauge(ready, one(h.Ready))
 	for name, d := range h.Dependencies {
 		ch.gauge(dependencyUp, one(d.OK), name)
+	}
+	for number, up := range h.Deployments {
+		ch.gauge(deploymentUp, one(up), strconv.Itoa(number))
 	}
 	ch.gauge(backlogMost, float64(h.JournalBacklog))
 	ch.gauge(lagMost, float64(h.SettleLagMS)/1000)

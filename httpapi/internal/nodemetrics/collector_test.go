@@ -20,7 +20,7 @@ type still struct{ m node.Metrics }
 func (s still) Observe() node.Metrics { return s.m }
 
 func (still) Health(context.Context) api.HealthView {
-	return api.HealthView{Ready: true, Durability: "durable", Dependencies: map[string]api.DependencyView{"ledger": {OK: true}, "engine": {}}}
+	return api.HealthView{Ready: true, Durability: "durable", Dependencies: map[string]api.DependencyView{"ledger": {OK: true}, "engine": {}}, Deployments: map[int]bool{1: true, 2: false}}
 }
 
 // Each count of a node is shown once, under the names and units of the docs. Two
@@ -63,6 +63,7 @@ func TestCollector(t *testing.T) {
 	}
 	for name, want := range map[string]float64{
 		"dibs_granted_total": 7, "dibs_claims_total/granted": 7, "dibs_ready": 1, "dibs_dependency_up/ledger": 1, "dibs_dependency_up/engine": 0,
+		"dibs_deployment_up/1": 1, "dibs_deployment_up/2": 0,
 		"dibs_campaign_remaining/phone": 3, "dibs_campaign_low/phone": 1, "dibs_campaign_settle_lag_seconds/phone": 1.5,
 		"dibs_campaign_refused_total/phone/invalid_request": 5, "dibs_campaign_refused_total/phone/sold_out": 5,
 		"dibs_settle_transaction_seconds": 5, "dibs_settle_transaction_seconds/1s": 5,
