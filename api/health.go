@@ -13,8 +13,9 @@ type HealthView struct {
 	// Durability is the level at which claims are answered.
 	Durability   string                    `json:"durability"`
 	Dependencies map[string]DependencyView `json:"dependencies"`
-	// Deployments are those of an engine that has several, by their numbers in the ledger:
-	// whether each can decide claims. It is for metrics; people read the warning.
+	// Deployments says of each deployment of the engine, by its number in the ledger, whether
+	// it can decide claims; an engine that is one has number 1. It is for metrics: people read
+	// the warning.
 	Deployments map[int]bool `json:"-"`
 	// SettleLagMS and JournalBacklog are the worst of all campaigns.
 	SettleLagMS    int64 `json:"settle_lag_ms"`

@@ -64,7 +64,7 @@ func (s *Service) Health(ctx context.Context) api.HealthView {
 	go func() { ledger <- s.cfg.Ledger.Database.Ping(ctx) }()
 	all, err := s.askEngine(ctx)
 	var away map[int]error
-	if h.Deployments = upOf(all); err == nil {
+	if h.Deployments = upOf(all, err); err == nil {
 		away = maps.Clone(all)
 		maps.DeleteFunc(away, func(_ int, err error) bool { return err == nil })
 	}
@@ -126,10 +126,11 @@ func (s *Service) askEngine(ctx context.Context) (all map[int]error, err error) 
 	return all, errors.Join(errs...)
 }
 
-// upOf reports of each deployment whether it can decide claims, by its answer.
-func upOf(answers map[int]error) map[int]bool {
+// upOf reports of each deployment whether it can decide claims, by its answer. An engine
+// that is one is number 1, with the answer of all.
+func upOf(answers map[int]error, all error) map[int]bool {
 	if answers == nil {
-		return nil
+		return map[int]bool{1: all == nil}
 	}
 	up := make(map[int]bool, len(answers))
 	for number, err := range answers {

@@ -28,7 +28,7 @@ var (
 	buildInfo      = desc("dibs_build_info", "1, for what runs here.", "version", "go_version", "durability")
 	ready          = desc("dibs_ready", "1 while /readyz reports ready, else 0.")
 	dependencyUp   = desc("dibs_dependency_up", "1 while a dependency works, else 0.", "dependency")
-	deploymentUp   = desc("dibs_deployment_up", "1 for each deployment of an engine of several that can decide claims, else 0; its number is the ledger's.", "deployment")
+	deploymentUp   = desc("dibs_deployment_up", "1 for each deployment of the engine that can decide claims, else 0, by its number in the ledger; an engine of one is number 1.", "deployment")
 	durabilityLost = desc("dibs_durability_lost", "1 while a setting keeps the engine from giving the level that was asked for, else 0; /readyz says what to set it to.", "level", "setting")
 	claims         = desc("dibs_claims_total", "Answers to claims that reached the service, by outcome; claims refused earlier are in dibs_claim_seconds and dibs_limit_refused_total.", "outcome")
 	backlogMost    = desc("dibs_journal_backlog", "Journal entries that wait to be settled, of the campaign with the most.")
