@@ -232,7 +232,9 @@ type Engine interface {
 	// Open makes a shard claimable from the ledger's load and the journal's
 	// tail, in the load's epoch. It replaces what the engine held of the shard:
 	// meanwhile the shard is not open. ErrStale when the shard is open, or being
-	// opened, in a later epoch: another process was first.
+	// opened, in a later epoch: another process was first. An error with a method
+	// NotDivided that returns true says that the shard goes by a number of shards which
+	// the ledger does not know: the same load is not made again then.
 	Open(ctx context.Context, c *Campaign, shard ShardID, load *ShardLoad) error
 	// Configure makes a campaign's state, window, limit and number of shards those of
 	// c, on all its shards; the time to pay and the stock never change by it. An older

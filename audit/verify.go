@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/live"
 )
 
@@ -169,19 +167,20 @@ func (s *Audit) examine(ctx context.Context, c *dibs.Campaign) (*finding, error)
 	}
 	// What kept this node from loading it may be over.
 	s.loader.TryAgain(c)
+	var patience live.Patience
 	for range verifyAttempts {
 		var err error
 		if f.waiting, err = s.commandsWaiting(ctx, c); err != nil {
 			return nil, err
 		}
-		before, err := s.countEngine(ctx, c, true)
+		before, err := s.countEngine(ctx, c, &patience, true)
 		if f.halted = errors.Is(err, live.ErrStill); err != nil && !f.halted {
 			return nil, err
 		}
 		if f.audit, err = s.ledger.Audit(ctx, c); err != nil {
 			return nil, err
 		}
-		if f.engine, err = s.countEngine(ctx, c, false); err != nil {
+		if f.engine, err = s.countEngine(ctx, c, &patience, false); err != nil {
 			return nil, err
 		}
 		// What waits in the outbox, the ledger has moved and the engine has not.
@@ -206,8 +205,8 @@ func sameCursors(a, b []dibs.Cursor) bool {
 }
 
 // countEngine counts a campaign in the engine; settle brings the ledger up to
-// that count.
-func (s *Audit) countEngine(ctx context.Context, c *dibs.Campaign, settle bool) (engineCount, error) {
+// that count. Shards that are being opened are waited for with patience.
+func (s *Audit) countEngine(ctx context.Context, c *dibs.Campaign, patience *live.Patience, settle bool) (engineCount, error) {
 	var n engineCount
 	l, err := s.loader.LiveOf(ctx, c)
 	if err != nil || l == nil {
@@ -216,11 +215,11 @@ func (s *Audit) countEngine(ctx context.Context, c *dibs.Campaign, settle bool) 
 	n.live = true
 	for _, t := range l.Shards {
 		if settle {
-			if err := s.settler.Compare(ctx, t); err != nil {
+			if err := s.settler.Compare(ctx, t, patience); err != nil {
 				return n, dibs.AsUnavailable(err, dibs.EffectNone)
 			}
 		}
-		st, err := s.opened(ctx, c, t.ID)
+		st, err := s.opened(ctx, c, t.ID, patience)
 		if errors.Is(err, dibs.ErrNotOpen) && !s.registry.Sells(c) {
 			// It has left the engine, by another node.
 			return engineCount{}, nil
@@ -241,11 +240,11 @@ func (s *Audit) countEngine(ctx context.Context, c *dibs.Campaign, settle bool) 
 }
 
 // opened is what the engine has of a shard. One that is just being loaded, by
-// this node or another, is waited for as long as nodes wait for one another.
-func (s *Audit) opened(ctx context.Context, c *dibs.Campaign, id dibs.ShardID) (dibs.ShardStats, error) {
-	for until := time.Now().Add(live.OpenPatience); ; {
+// this node or another, is waited for with patience.
+func (s *Audit) opened(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, patience *live.Patience) (dibs.ShardStats, error) {
+	for {
 		st, err := s.engine.Stats(ctx, id)
-		if !errors.Is(err, dibs.ErrNotOpen) || !s.registry.Sells(c) || time.Now().After(until) || !wait.Sleep(ctx, live.JoinEvery) {
+		if !errors.Is(err, dibs.ErrNotOpen) || !s.registry.Sells(c) || !patience.Wait(ctx) {
 			return st, err
 		}
 	}

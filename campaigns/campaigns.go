@@ -391,6 +391,11 @@ func (s *Campaigns) follow(ctx context.Context, c *dibs.Campaign) error {
 	defer s.registry.Changed()
 	if s.registry.Sells(c) {
 		if err := s.loader.Admit(ctx, c); err != nil {
+			if s.engine.Shared() && c.State != dibs.Published {
+				// Its shards may be sold by other nodes, or by this one, which lacks some: they
+				// obey a pause all the same. The caller is told why it is not taken up here.
+				_ = s.engine.Configure(ctx, c)
+			}
 			return err
 		}
 	}

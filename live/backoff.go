@@ -37,6 +37,13 @@ func (r *rest) spend() {
 	r.spent = true
 }
 
+// hasSpent reports whether this attempt has cost an epoch.
+func (r *rest) hasSpent() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.spent
+}
+
 // over reports whether it is time for another attempt.
 func (r *rest) over() bool {
 	r.mu.Lock()

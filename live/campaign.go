@@ -25,6 +25,9 @@ type Campaign struct {
 	changes atomic.Uint64
 	// lowSince is since when the stock is known to be low, as the ledger has it.
 	lowSince atomic.Int64
+	// lacked is the version of a definition by which nothing is sold, a pause, that was seen
+	// and not taken over, since it has more shards than are held here; 0 for none.
+	lacked atomic.Int64
 	// readAt is when the campaign was read last because of its version.
 	readAt atomic.Int64
 	// refused counts this node's answers by reason.
@@ -75,6 +78,9 @@ func NewCampaign(c *dibs.Campaign) *Campaign {
 // nothing by the definition before.
 func (l *Campaign) Renew(c *dibs.Campaign) {
 	if l.lacks(c) {
+		if c.State != dibs.Published {
+			l.lacked.Store(max(l.lacked.Load(), c.Version))
+		}
 		return
 	}
 	if old := l.Def(); old.Version <= c.Version {
@@ -84,6 +90,11 @@ func (l *Campaign) Renew(c *dibs.Campaign) {
 
 // lacks reports whether the campaign has shards by a definition that are not held here.
 func (l *Campaign) lacks(c *dibs.Campaign) bool { return len(l.Shards) > 0 && len(l.Shards) < c.Shards }
+
+// Version is that of the latest definition that the shards held here should obey. One that
+// is sold by more shards they obey once those are held, too: until then this node would be
+// refused by all of them. A pause they obey at once.
+func (l *Campaign) Version() int64 { return max(l.Def().Version, l.lacked.Load()) }
 
 // readEvery is how often a campaign is read from the ledger for shards of the engine that
 // are of another version: they are looked at many times a second.

@@ -30,7 +30,8 @@ type Loader struct {
 	admissions sync.Map // string -> *admission
 	// halts are the campaigns whose journal and ledger do not fit together, with what
 	// was found: also those that are over, which nothing loads.
-	halts sync.Map // string -> error
+	halts     sync.Map // string -> error
+	undivided undivided
 	// stuckTail is why grants of a campaign that is over could not be settled at
 	// start; nil when all were.
 	stuckTail atomic.Pointer[error]
@@ -49,12 +50,7 @@ const (
 // open returns when a shard is open and agrees with the ledger: another node
 // has opened it, or this one does.
 func (s *Loader) open(ctx context.Context, t *Shard) (err error) {
-	defer func() {
-		if errors.Is(err, dibs.ErrGap) || errors.Is(err, dibs.ErrElsewhere) {
-			// A grant here could never reach the ledger: no process makes one.
-			err = errors.Join(err, s.engine.Halt(ctx, t.ID))
-		}
-	}()
+	defer func() { err = s.haltFor(ctx, t, err) }()
 	looked := false
 	for until := time.Now().Add(OpenPatience); ; {
 		joined, err := s.attach(ctx, t)
@@ -84,6 +80,15 @@ func (s *Loader) open(ctx context.Context, t *Shard) (err error) {
 			return dibs.Unavail(dibs.EffectNone, errors.Join(dibs.ErrNotOpen, ctx.Err()))
 		}
 	}
+}
+
+// haltFor takes a shard out of the engine that could not be opened, where a grant could
+// never reach the ledger: no process makes one then. It returns the error.
+func (s *Loader) haltFor(ctx context.Context, t *Shard, err error) error {
+	if errors.Is(err, dibs.ErrGap) || errors.Is(err, dibs.ErrElsewhere) {
+		return errors.Join(err, s.engine.Halt(ctx, t.ID))
+	}
+	return err
 }
 
 // attach takes over a shard that the engine holds, if what it holds continues
@@ -249,6 +254,9 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 	if err != nil {
 		return err
 	}
+	if err := s.undivided.before(t.ID, c.Shards, by); err != nil {
+		return err
+	}
 	load, err := s.ledger.LoadShard(ctx, c, t.ID, by)
 	if err != nil {
 		return err
@@ -267,7 +275,7 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 		load.Stands = func(ctx context.Context) error { return s.stands(ctx, c, t.ID, load.Epoch) }
 	}
 	t.progress.enter(load.Epoch, load.Position)
-	if err := s.engine.Open(ctx, c, t.ID, load); err != nil {
+	if err := s.undivided.after(t.ID, c.Shards, by, s.engine.Open(ctx, c, t.ID, load)); err != nil {
 		return err
 	}
 	t.l.Renew(c)
@@ -276,18 +284,23 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 
 // loadAgain has a shard loaded from the ledger that is open and does not agree with it;
 // cause says why, and is returned while this node may not. The load counts the commands
-// that wait for the shard.
+// that wait for the shard. Like reopen it leaves the shard alone while another goroutine
+// opens it, and for a while after a failure: the caller asks every second, and each load
+// costs an epoch.
 func (s *Loader) loadAgain(ctx context.Context, id dibs.ShardID, cause error) error {
 	t := s.registry.Shard(id)
-	if t == nil {
+	if t == nil || !t.reload.begin() {
 		return cause
 	}
+	defer t.reload.end()
 	held, err := s.settler.takeLease(ctx, t, dibs.Cursor{})
 	if err != nil || !held {
 		return errors.Join(err, cause)
 	}
 	s.settler.setSettles(t, true)
-	return s.Load(ctx, t)
+	err = s.haltFor(ctx, t, s.Load(ctx, t))
+	t.reload.rest.after(err)
+	return err
 }
 
 // stands returns nil while an epoch is a shard's latest in the ledger, and the campaign

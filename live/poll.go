@@ -199,7 +199,7 @@ func (s *Poller) keepLease(ctx context.Context, t *Shard, st *dibs.ShardStats) {
 // than the ledger has one that the ledger has lost, and would take every change from
 // now on for an older one.
 func (s *Poller) keepVersion(ctx context.Context, t *Shard, st *dibs.ShardStats) {
-	if st.Version == t.l.Def().Version || !t.l.mayRead() {
+	if st.Version == t.l.Version() || !t.l.mayRead() {
 		return
 	}
 	c, err := s.readAgain(ctx, t.l)
@@ -215,6 +215,8 @@ func (s *Poller) keepVersion(ctx context.Context, t *Shard, st *dibs.ShardStats)
 	case st.Version > c.Version:
 		// Nothing loads it, and by what the engine has it may still be sold.
 		err = s.engine.Halt(ctx, t.ID)
+	case t.l.lacks(c) && c.State == dibs.Published:
+		// The shards that are lacking are taken up first.
 	case st.Version < c.Version:
 		err = s.engine.Configure(ctx, c)
 	}

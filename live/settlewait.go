@@ -108,18 +108,33 @@ func (s *Settler) readPosition(ctx context.Context, t *Shard) {
 	}
 }
 
-// Compare takes a shard's position from the ledger, and waits for as long as nodes wait
-// for one another while the shard is loaded again from a ledger that went back in time.
-// Nothing else tells of that on a shard on which nothing happens, before it is trimmed.
-func (s *Settler) Compare(ctx context.Context, t *Shard) error {
+// Compare takes a shard's position from the ledger, and waits with patience while the shard
+// is loaded again from a ledger that went back in time. Nothing else tells of that on a
+// shard on which nothing happens, before it is trimmed.
+func (s *Settler) Compare(ctx context.Context, t *Shard, p *Patience) error {
 	if same, err := s.askPosition(ctx, t); err != nil || same {
 		return err
 	}
-	for until := time.Now().Add(OpenPatience); ; {
-		if fence, _ := t.progress.fenced(); fence != 0 || time.Now().After(until) || !wait.Sleep(ctx, JoinEvery) {
+	for {
+		if fence, _ := t.progress.fenced(); fence != 0 || !p.Wait(ctx) {
 			return ctx.Err()
 		}
 	}
+}
+
+// Patience is how long a caller waits for shards that are being opened, all of them
+// together: OpenPatience in sum, since shards are opened side by side. The zero Patience
+// has not waited yet. It is for one goroutine.
+type Patience struct{ waited time.Duration }
+
+// Wait waits a moment for a shard; false, at once, when the patience has ended, or ctx has.
+func (p *Patience) Wait(ctx context.Context) bool {
+	if p.waited >= OpenPatience {
+		return false
+	}
+	begun := time.Now()
+	defer func() { p.waited += time.Since(begun) }()
+	return wait.Sleep(ctx, JoinEvery)
 }
 
 // askPosition takes a shard's position from the ledger's row, and reports whether

@@ -192,6 +192,12 @@ func (s *Loader) openAll(ctx context.Context, c *dibs.Campaign, l *Campaign, pau
 		})
 	}
 	all.Wait()
+	for _, t := range l.Shards {
+		if t.reload.rest.hasSpent() {
+			// The next attempt is made by other ones, which know of no pause.
+			pauses.spend()
+		}
+	}
 	opened := 0
 	for _, err := range errs {
 		if err == nil {

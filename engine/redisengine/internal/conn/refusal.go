@@ -17,10 +17,22 @@ var (
 	errNotOver    = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign is not over by Redis' clock", ZH: "按 Redis 时钟，活动尚未结束"})
 	ErrLoading    = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the shard is being loaded", ZH: "分片正在加载"})
 	errNewer      = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: a later version of dibs has written the shard: upgrade this one"))
-	errUndivided  = dibs.Unavail(dibs.EffectNone, errors.New("redisengine: the shard goes by a number of shards that the ledger does not know: if it was restored from a backup, give the campaign the same shards again"))
+	errUndivided  = dibs.Unavail(dibs.EffectNone, notDividedError{})
 	errBehind     = errors.New("redisengine: Redis holds less of the shard than it did before: its history has forked")
 	errRange      = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the stock would exceed what can be counted", ZH: "库存超出可计数范围"})
 )
+
+// notDividedError is how an engine refuses a load by fewer shards than the shard goes by;
+// see dibs.Engine.Open.
+type notDividedError struct{}
+
+// Error says what to do.
+func (notDividedError) Error() string {
+	return "redisengine: the shard goes by a number of shards that the ledger does not know: if it was restored from a backup, give the campaign the same shards again"
+}
+
+// NotDivided tells the error from others.
+func (notDividedError) NotDivided() bool { return true }
 
 // ErrLate says that the batch came after its deadline, or when the shard had other
 // buckets: nothing of it was decided.

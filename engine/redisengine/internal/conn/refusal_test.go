@@ -8,6 +8,20 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
+// A load by too few shards is told from other refusals, so that it is not made again.
+func TestALoadByTooFewShardsIsTold(t *testing.T) {
+	var told interface {
+		error
+		NotDivided() bool
+	}
+	if err := Refusal(&Result{Word: "undivided"}); !errors.As(err, &told) || !told.NotDivided() {
+		t.Errorf("%v does not say so", err)
+	}
+	if err := Refusal(&Result{Word: "superseded"}); errors.As(err, &told) {
+		t.Errorf("%v says so", err)
+	}
+}
+
 // Each word with which a script refuses stands for an error of its own, and a word
 // that is not known for one of unknown effect.
 func TestEveryWordIsAnError(t *testing.T) {
