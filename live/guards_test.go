@@ -96,7 +96,7 @@ func TestLoadingAgainIsGuarded(t *testing.T) {
 			if err := again(); err == nil {
 				t.Error("it was loaded")
 			}
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		// After pauses of 1, 2, 4 and then 5 seconds.
 		if n := l.epochs.Load(); n < 12 || n > 15 {
@@ -106,7 +106,7 @@ func TestLoadingAgainIsGuarded(t *testing.T) {
 			t.Error("it was halted for nothing")
 		}
 		e.err = dibs.ErrGap
-		time.Sleep(rejoinSoon)
+		<-time.After(rejoinSoon)
 		if err := again(); !errors.Is(err, dibs.ErrGap) || e.halts != 1 {
 			t.Errorf("where history was lost: %v, and %d halts", err, e.halts)
 		}
@@ -161,7 +161,7 @@ func TestPausesOfSeveralShardsGrow(t *testing.T) {
 			if err := n.Loader.Admit(t.Context(), &c); err == nil {
 				t.Error("it was admitted")
 			}
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 		if attempts := l.epochs.Load() / 3; attempts < 12 || attempts > 15 {
 			t.Errorf("%d attempts in a minute", attempts)
@@ -184,7 +184,7 @@ func TestAPauseReachesTheEngineWithoutAllShards(t *testing.T) {
 					st.Version = e.configured[k-1]
 				}
 				n.Poller.keepVersion(t.Context(), sh, &st)
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 			}
 		}
 		l.c.Version = 2

@@ -14,31 +14,46 @@ import (
 	"github.com/dibs-dev/dibs/live"
 )
 
-// TestALatecomer opens a router whose first deployment cannot be reached. Its calls are
-// refused and the other one's go on. An address of the other one's server is not taken for
-// it; the right server is, and is told whom to call.
-func TestALatecomer(t *testing.T) {
-	s := newSite(t, 2)
-	there, err := redisengine.Open(t.Context(), redisengine.Config{URL: s.redis[1].URL()})
+// late is a router over two servers whose first deployment cannot be reached before there
+// is an address at which it is.
+type late struct {
+	*site
+	e  *router.Engine
+	at atomic.Pointer[string]
+}
+
+var errNothing = errors.New("nothing listens")
+
+func newLate(t *testing.T) *late {
+	t.Helper()
+	l := &late{site: newSite(t, 2)}
+	there, err := redisengine.Open(t.Context(), redisengine.Config{URL: l.redis[1].URL()})
 	must(t, err)
-	var at atomic.Pointer[string]
-	nothing := errors.New("nothing listens")
-	e, err := router.New(t.Context(), router.Config{Ledger: s.book, Members: []router.Member{
+	l.e, err = router.New(t.Context(), router.Config{Ledger: l.book, Members: []router.Member{
 		{Number: 1, Open: func(ctx context.Context) (router.Deployment, error) {
-			if url := at.Load(); url != nil {
+			if url := l.at.Load(); url != nil {
 				return redisengine.Open(ctx, redisengine.Config{URL: *url})
 			}
-			return nil, nothing
+			return nil, errNothing
 		}},
 		{Number: 2, Engine: there},
 	}})
 	must(t, err)
 	t.Cleanup(func() {
-		if err := e.Close(context.Background()); err != nil {
+		if err := l.e.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	s.eng = &noting{e, s.book}
+	l.eng = &noting{l.e, l.book}
+	return l
+}
+
+// TestALatecomer opens a router whose first deployment cannot be reached. Its calls are
+// refused and the other one's go on. An address of the other one's server is not taken for
+// it; the right server is, and is told whom to call.
+func TestALatecomer(t *testing.T) {
+	s := newLate(t)
+	e := s.e
 	changed := make(chan dibs.ShardID, 16)
 	e.Abilities().OnChange(func(id dibs.ShardID) {
 		select {
@@ -66,14 +81,14 @@ func TestALatecomer(t *testing.T) {
 	if e.First() != 2 {
 		t.Errorf("deployment %d is the first that answers", e.First())
 	}
-	until(t, "why it is away is known", func() bool { return errors.Is(e.Abilities().Deployments(t.Context())[1], nothing) })
+	until(t, "why it is away is known", func() bool { return errors.Is(e.Abilities().Deployments(t.Context())[1], errNothing) })
 
-	at.Store(new(fmt.Sprint(s.redis[1].URL(), "/1")))
+	s.at.Store(new(fmt.Sprint(s.redis[1].URL(), "/1")))
 	until(t, "a database of the other one's server is refused", func() bool {
 		_, err := s.claim(here, "ann")
 		return errors.Is(err, live.ErrUnfit)
 	})
-	at.Store(new(s.redis[0].URL()))
+	s.at.Store(new(s.redis[0].URL()))
 	until(t, "the right one is there", func() bool {
 		_, err := s.claim(here, "ann")
 		return errors.Is(err, dibs.ErrNotOpen)
