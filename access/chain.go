@@ -2,7 +2,6 @@ package access
 
 import (
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,6 +26,9 @@ const (
 	ChainBegin ChainKind = "begin"
 	// ChainEnd is an entry with what came of the act.
 	ChainEnd ChainKind = "end"
+	// ChainAsk is an entry of EraseAction, and says which erasure it asked for. It comes before the first record of that
+	// erasure.
+	ChainAsk ChainKind = "ask"
 	// ChainErase is an entry after an erasure put a pseudonym in place of a user.
 	ChainErase ChainKind = "erase"
 	// ChainStart is the first record. Entries from before it are not in the chain.
@@ -35,9 +37,21 @@ const (
 	ChainDrop ChainKind = "drop"
 )
 
+// EraseAction is the operation that erases a user. No erasure changes the log without an entry of it.
+const EraseAction = "erase-user"
+
+// AskServes is for how long after an entry of EraseAction its erasure may change the log; then another entry is needed.
+// Ledgers keep a ChainAsk that much longer than other records, so that it does not go before those of its erasure.
+const AskServes = 30 * 24 * time.Hour
+
+// chainV is the version of the records of entries. Those without one have digests of whole texts: an erasure replaces
+// any text of theirs. Since version 2 it replaces the slots alone (seals.go).
+const chainV = 2
+
 // ChainRecord is one record, as JSON in this order.
 type ChainRecord struct {
 	N    int64     `json:"n"`
+	V    int       `json:"v,omitempty"`
 	Kind ChainKind `json:"kind"`
 	// Entry is the entry's id; empty for start and drop.
 	Entry     string `json:"entry,omitempty"`
@@ -50,8 +64,8 @@ type ChainRecord struct {
 	Action    string `json:"action,omitempty"`
 	Status    int    `json:"status,omitempty"`
 	Reason    string `json:"reason,omitempty"`
-	// Target, Before and After are digests: an erasure may change the texts. Empty for an
-	// empty text.
+	// Target, Before and After are digests that stay when an erasure changes the texts. Empty for an
+	// empty text. In records without V they are HMACs of the whole texts, and new after an erasure.
 	Target string `json:"target,omitempty"`
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
@@ -61,8 +75,10 @@ type ChainRecord struct {
 	First  int64  `json:"first,omitempty"`
 	Prev   string `json:"prev,omitempty"`
 	Cutoff string `json:"cutoff,omitempty"`
-	// Erasure is, for erase, the id of the erasure.
-	Erasure string `json:"erasure,omitempty"`
+	// Erasure is, for ask and erase, the id of the erasure, and Pseudonym, for ask, a digest of what it puts in place of
+	// the user.
+	Erasure   string `json:"erasure,omitempty"`
+	Pseudonym string `json:"pseudonym,omitempty"`
 }
 
 // NewDropRecord returns the record which says that entries from before a time were dropped, and which record is the first
@@ -79,8 +95,10 @@ type ChainLink struct {
 	Prev, Hash string
 	// Record is a ChainRecord as JSON. Its bytes count, not what they mean.
 	Record string
-	// Salt is that of the record's digests, in hexadecimal digits; empty after an erasure.
+	// Salt is that of the digests of a record without V, in hexadecimal digits; empty after an erasure.
 	Salt string
+	// Parts are the seals of the entry; nil when all its records are without V.
+	Parts *EntryParts
 	// Entry is the entry as the log has it now; nil where there is none. EntryN is the number
 	// of the record that says how it is.
 	Entry  *AdminAction
@@ -106,15 +124,19 @@ type ChainEnds struct {
 // chainTime is how records write times.
 const chainTime = "2006-01-02T15:04:05.000Z"
 
-// NewChainRecord returns the record of an entry as it is, and the salt of its digests.
-func NewChainRecord(kind ChainKind, a *AdminAction) (r ChainRecord, salt string) {
-	raw := make([]byte, 16)
-	// crypto/rand.Read never fails: it stops the program instead.
-	_, _ = rand.Read(raw)
-	salt = hex.EncodeToString(raw)
-	r = plainRecord(a)
-	r.Kind, r.Target, r.Before, r.After = kind, chainDigest(salt, a.Target), chainDigest(salt, string(a.Before)), chainDigest(salt, string(a.After))
-	return r, salt
+// NewChainRecord returns the record of an entry as it is, of which parts are the seals.
+func NewChainRecord(kind ChainKind, a *AdminAction, parts *EntryParts) ChainRecord {
+	r := plainRecord(a)
+	r.V, r.Kind = chainV, kind
+	parts.digests(&r, a)
+	return r
+}
+
+// NewAskRecord returns the record which says that an entry of EraseAction asked for an erasure.
+func NewAskRecord(a *AdminAction, parts *EntryParts, erasure, pseudonym string) ChainRecord {
+	r := NewChainRecord(ChainAsk, a, parts)
+	r.Erasure, r.Pseudonym = erasure, pseudonymDigest(pseudonym)
+	return r
 }
 
 // plainRecord has what a record says openly of an entry.
@@ -125,7 +147,7 @@ func plainRecord(a *AdminAction) ChainRecord {
 	}
 }
 
-// chainDigest is HMAC-SHA-256 of a text under a salt, in hexadecimal digits. Without the
+// chainDigest is the digest of a text in records without V: HMAC-SHA-256 under a salt, in hexadecimal digits. Without the
 // salt, which an erasure deletes, texts cannot be tried against it.
 func chainDigest(salt, text string) string {
 	if text == "" {
@@ -137,13 +159,13 @@ func chainDigest(salt, text string) string {
 }
 
 // Link returns the link that adds a record after another link.
-func (r ChainRecord) Link(salt string, n int64, prev string) (ChainLink, error) {
+func (r ChainRecord) Link(n int64, prev string) (ChainLink, error) {
 	r.N = n
 	raw, err := json.Marshal(&r)
 	if err != nil {
 		return ChainLink{}, fmt.Errorf("a record of the admin log: %w", err)
 	}
-	return ChainLink{N: n, Prev: prev, Hash: chainHash(prev, string(raw)), Record: string(raw), Salt: salt}, nil
+	return ChainLink{N: n, Prev: prev, Hash: chainHash(prev, string(raw)), Record: string(raw)}, nil
 }
 
 // chainHash is the hash of a link: the SHA-256 of prev and record, one after the other.
@@ -159,17 +181,18 @@ type ChainLinkView struct {
 	Record string `json:"record" doc:"what the entry says, as JSON text: its bytes are hashed"`
 	Hash   string `json:"hash" doc:"SHA-256 of prev and record"`
 	// The texts of the entry, with the last record of it alone.
-	Salt   string `json:"salt,omitempty" doc:"the key of the digests of target, before and after: HMAC-SHA-256"`
-	Target string `json:"target,omitempty"`
-	Before string `json:"before,omitempty" doc:"the thing before the action, as JSON text"`
-	After  string `json:"after,omitempty" doc:"the thing after it"`
+	Parts  *EntryParts `json:"parts,omitempty" doc:"for each place of target, before and after that an erasure may change, salt.digest: HMAC-SHA-256, 16 bytes of it, as base64; without the salt after an erasure"`
+	Salt   string      `json:"salt,omitempty" doc:"only with records without v: the key of the digests of target, before and after: HMAC-SHA-256"`
+	Target string      `json:"target,omitempty"`
+	Before string      `json:"before,omitempty" doc:"the thing before the action, as JSON text"`
+	After  string      `json:"after,omitempty" doc:"the thing after it"`
 }
 
 // View returns the link as exported.
 func (l *ChainLink) View() ChainLinkView {
 	v := ChainLinkView{N: l.N, Prev: l.Prev, Record: l.Record, Hash: l.Hash}
 	if l.Entry != nil && l.EntryN == l.N {
-		v.Salt, v.Target, v.Before, v.After = l.Salt, l.Entry.Target, string(l.Entry.Before), string(l.Entry.After)
+		v.Salt, v.Parts, v.Target, v.Before, v.After = l.Salt, l.Parts, l.Entry.Target, string(l.Entry.Before), string(l.Entry.After)
 	}
 	return v
 }
@@ -177,14 +200,14 @@ func (l *ChainLink) View() ChainLinkView {
 // Link returns an exported link as one that can be checked: the entry's open parts are those
 // of the record, since nothing else has them.
 func (v *ChainLinkView) Link() ChainLink {
-	l := ChainLink{N: v.N, Prev: v.Prev, Hash: v.Hash, Record: v.Record, Salt: v.Salt}
+	l := ChainLink{N: v.N, Prev: v.Prev, Hash: v.Hash, Record: v.Record, Salt: v.Salt, Parts: v.Parts}
 	var r ChainRecord
 	if json.Unmarshal([]byte(v.Record), &r) != nil || r.Entry == "" {
 		return l
 	}
 	// A later record of the entry has the texts.
 	l.Entry, l.EntryN = &AdminAction{}, v.N+1
-	if v.Salt != "" {
+	if v.Salt != "" || v.Parts != nil {
 		at, err := time.Parse(chainTime, r.At)
 		if err != nil {
 			// The check of the record finds that the times differ.

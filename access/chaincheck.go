@@ -41,6 +41,8 @@ type ChainReport struct {
 	Head    string `json:"head" doc:"the hash of the last record: with last, what to keep elsewhere"`
 	Entries int64  `json:"entries" doc:"entries that are as their last record says"`
 	Erased  int64  `json:"erased" doc:"records of erasures, which put pseudonyms in place of users"`
+	// Older are entries of which no record has a V.
+	Older int64 `json:"older" doc:"entries from before version 2 of the records: whoever may write to the database could replace the texts of these by a made-up erasure"`
 	// Unchained are entries from before the chain.
 	Unchained int64      `json:"unchained" doc:"entries from before the chain: nothing vouches for them"`
 	BrokenAt  int64      `json:"broken_at,omitempty" doc:"the first record that is wrong"`
@@ -83,17 +85,15 @@ type ChainCheck struct {
 	// the last one that says what was dropped.
 	start ChainRecord
 	met   bool
-	// open has the latest record of each entry of which more are to come: acts that went on while others were noted, and
-	// entries that an erasure changed later.
+	// open has what the records have said of each entry of which more are to come: acts that went on while others were
+	// noted, and entries that an erasure changed later.
 	open map[string]entrySoFar
-	// erasures has, by the id of an erasure, the first of its records.
+	// erasures has, by the id of an erasure, the first of its records without V.
 	erasures map[string]ChainRecord
-}
-
-// entrySoFar is what the records of an entry have said. is has the open parts of the latest one, as plainRecord has them.
-type entrySoFar struct {
-	is    ChainRecord
-	ended bool
+	// asked has, by the id of an erasure, what it puts in place of the user, as a digest.
+	asked map[string]string
+	// beyond is the youngest record of those that only make sense because records before the chain were dropped.
+	beyond ChainRecord
 }
 
 // broken notes what is wrong, the first time.
@@ -129,7 +129,7 @@ func (c *ChainCheck) Add(l *ChainLink) bool {
 		return c.begins(&r)
 	case ChainErase:
 		c.report.Erased++
-		if _, met := c.erasures[r.Erasure]; !met {
+		if _, met := c.erasures[r.Erasure]; !met && r.V == 0 {
 			if c.erasures == nil {
 				c.erasures = map[string]ChainRecord{}
 			}
@@ -165,70 +165,6 @@ func (c *ChainCheck) now() time.Time {
 	return c.Now
 }
 
-// follows checks a record of an entry against those before it. The open part of an entry never changes, but that it ends,
-// once: else a record that is added later, with the entry to match, would rewrite what was done by whom.
-func (c *ChainCheck) follows(r *ChainRecord) bool {
-	before, known := c.open[r.Entry]
-	is := entrySoFar{plainOf(r), before.ended || r.Kind == ChainEnd}
-	fine := false
-	switch r.Kind {
-	case ChainBegin:
-		fine = !known
-	case ChainEnd:
-		// An entry from before the chain joins it with its end.
-		as := is.is
-		as.Status, as.Reason = before.is.Status, before.is.Reason
-		fine = known && !before.ended && before.is.Status == 0 && as == before.is || !known && (c.cut() || c.start.Unchained > 0)
-	case ChainErase:
-		fine = r.Erasure != "" && (known && is.is == before.is || !known && c.cut())
-	}
-	if !fine {
-		return c.broken(r.N, r.Entry, FaultEntry)
-	}
-	if c.open == nil {
-		c.open = map[string]entrySoFar{}
-	}
-	c.open[r.Entry] = is
-	return true
-}
-
-// cut reports whether the beginning of the chain was dropped: the first records of an entry may be gone with it.
-func (c *ChainCheck) cut() bool { return c.first.N > 1 }
-
-// plainOf has what a record says openly of an entry.
-func plainOf(r *ChainRecord) ChainRecord {
-	return ChainRecord{
-		Entry: r.Entry, At: r.At, Key: r.Key, KeyName: r.KeyName, Role: r.Role, Address: r.Address, RequestID: r.RequestID,
-		Action: r.Action, Status: r.Status, Reason: r.Reason,
-	}
-}
-
-// entry compares an entry with its last record.
-func (c *ChainCheck) entry(l *ChainLink, r *ChainRecord) bool {
-	switch {
-	case l.Entry == nil:
-		return c.broken(l.N, r.Entry, FaultMissing)
-	case l.EntryN > l.N:
-		// A later record says how the entry is. An entry that claims a record that there is
-		// not is a stray. An erasure takes the salt away with what it changes, and an export has none here.
-		if l.Salt != "" && (chainDigest(l.Salt, l.Entry.Target) != r.Target || chainDigest(l.Salt, string(l.Entry.Before)) != r.Before) {
-			return c.broken(l.N, r.Entry, FaultEntry)
-		}
-		return true
-	case l.EntryN < l.N:
-		return c.broken(l.N, r.Entry, FaultEntry)
-	}
-	is := plainRecord(l.Entry)
-	is.N, is.Kind, is.Erasure = r.N, r.Kind, r.Erasure
-	is.Target, is.Before, is.After = chainDigest(l.Salt, l.Entry.Target), chainDigest(l.Salt, string(l.Entry.Before)), chainDigest(l.Salt, string(l.Entry.After))
-	if is != *r {
-		return c.broken(l.N, r.Entry, FaultEntry)
-	}
-	c.report.Entries++
-	delete(c.open, r.Entry)
-	return true
-}
-
 // Report says what came of it. ends is nil for a chain whose ledger is not there, such as an
 // export.
 func (c *ChainCheck) Report(ends *ChainEnds) ChainReport {
@@ -239,12 +175,16 @@ func (c *ChainCheck) Report(ends *ChainEnds) ChainReport {
 	case c.report.Fault != "":
 	case !begins:
 		c.broken(max(1, c.start.First), "", FaultGap)
+	case c.beyond.At != "" && (c.start.Kind != ChainDrop || c.beyond.At >= c.start.Cutoff):
+		c.broken(c.beyond.N, c.beyond.Entry, FaultEntry)
 	case c.Known.N > 0 && !c.met:
 		// It begins after the record that is known, or ends before it. A person who drops records can also write the
 		// record that says so: only a known record shows that.
 		c.broken(min(c.Known.N, c.last.N+1), "", FaultKnown)
 	case ends != nil:
 		c.ends(ends)
+	default:
+		c.texts()
 	}
 	c.report.Whole = c.report.Fault == ""
 	return c.report
@@ -269,7 +209,21 @@ func (c *ChainCheck) ends(e *ChainEnds) {
 	}
 }
 
-// erasedBy compares the erasures that records name with those of the ledger: a record of none is a forged one.
+// texts checks that an export has the texts of each entry, beside its last record. With a ledger, an entry that claims a
+// later record than there is counts as a stray.
+func (c *ChainCheck) texts() {
+	var first ChainRecord
+	for _, e := range c.open {
+		if first.N == 0 || e.is.N < first.N {
+			first = e.is
+		}
+	}
+	if first.N > 0 {
+		c.broken(first.N, first.Entry, FaultMissing)
+	}
+}
+
+// erasedBy compares the erasures that records without V name with those of the ledger: a record of none is a forged one.
 func (c *ChainCheck) erasedBy(e *ChainEnds) {
 	for _, id := range e.Erasures {
 		delete(c.erasures, id)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/slots"
 )
 
 // EraseState is how far an erasure is.
@@ -57,7 +58,7 @@ var campaignSteps = []EraseStep{EraseClaims, EraseLotteries, EraseQuarantine, Er
 
 // PseudonymPrefix begins what stands in the place of an erased user. What
 // follows is random, and nobody keeps whose it was.
-const PseudonymPrefix = "erased-"
+const PseudonymPrefix = slots.PseudonymPrefix
 
 // Erasure is the taking of a user's id, and of what is personal, out of the
 // ledger. Counts, stock and sums of money stay as they are: rows stay, with a
@@ -84,6 +85,9 @@ type Erasure struct {
 	UpdatedAt   time.Time
 	// DoneAt is zero before.
 	DoneAt time.Time
+	// AskedAt is when the entry of the admin log began that asked for it last; zero for none. The log is changed only
+	// for an erasure that an entry of it has asked for.
+	AskedAt time.Time
 	// Version rises with each change.
 	Version int64
 }
@@ -147,6 +151,8 @@ func (e *Erasure) View() ErasureView {
 // ErasureSpec asks for an erasure.
 type ErasureSpec struct {
 	LeaveBalance bool `json:"leave_balance,omitempty" doc:"money on the user's account stays there, and the account belongs to nobody: pay it out first. Without it, a user who has money is not erased"`
+	// Act is the id of the entry of the admin log that asks for it; empty for none.
+	Act string `json:"-"`
 }
 
 // UserRecord is what the ledger has about a user, for the user's own

@@ -24,9 +24,10 @@ const maxOpenErasures = 100
 type Ledger interface {
 	// UserRecord returns what there is, but for Lists and Erasure.
 	UserRecord(ctx context.Context, user string) (*UserRecord, error)
-	// InsertErasure stores one. ErrAlreadyExists while one of the same user is not
-	// done.
-	InsertErasure(ctx context.Context, e *Erasure) error
+	// InsertErasure stores one, which an entry of the admin log has asked for: act is its id, and the chain over the log
+	// says so from then on. It sets AskedAt. Without such an entry the erasure adds one when it changes the log.
+	// ErrAlreadyExists while one of the same user is not done.
+	InsertErasure(ctx context.Context, e *Erasure, act string) error
 	// ErasureByID returns one, ErasureOf the one of a user that is not done.
 	// ErrNotFound.
 	ErasureByID(ctx context.Context, id string) (*Erasure, error)
@@ -100,7 +101,7 @@ func (s *Erasures) Erase(ctx context.Context, user string, spec ErasureSpec) (Er
 			return ErasureView{}, false, err
 		}
 	}
-	err := s.ledger.InsertErasure(ctx, e)
+	err := s.ledger.InsertErasure(ctx, e, spec.Act)
 	known := errors.Is(err, dibs.ErrAlreadyExists)
 	if known {
 		if e, err = s.ledger.ErasureOf(ctx, user); err == nil && spec.LeaveBalance && !e.LeaveBalance {

@@ -76,6 +76,7 @@ func withLog[O any](ctx context.Context, l *adminLog, c *call, op *operation, ru
 		var none O
 		return none, err
 	}
+	c.act = act.ID
 	// A panic passes by: the act stays one that has begun.
 	v, err := run()
 	act.Status = op.successStatus()

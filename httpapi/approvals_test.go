@@ -158,6 +158,9 @@ func TestSecondPersonForRefunds(t *testing.T) {
 	if a := s.ask("GET", "/v1/erasures", "", asAdmin); len(a.json["items"].([]any)) != 1 {
 		t.Errorf("%s", a.body)
 	}
+	if asks := asksInChain(s); len(asks) != 1 || asks[0].KeyName != "second" {
+		t.Errorf("the chain has %+v", asks)
+	}
 }
 
 // TestRefundsAtOnceStayWithinTheBound: refunds that are sent at once, each below what one person may refund, bring no more

@@ -107,6 +107,8 @@ type call struct {
 	outside bool
 	// approved says that a second person has approved the call.
 	approved bool
+	// act is the id of the call's entry in the admin log; empty before there is one.
+	act string
 	// code replaces the route's status when it is set, and stream its body.
 	code   int
 	stream func(io.Writer) error

@@ -17,7 +17,7 @@ type Users interface {
 	// users, which may take a while.
 	Record(ctx context.Context, user string) (erasure.UserRecord, error)
 	// Erase begins to erase a user; the bool reports that the user's erasure is under way
-	// already. *dibs.Error of InvalidState for a user who has money, unless spec leaves it.
+	// already. spec.Act is the entry of the admin log that asks for it. *dibs.Error of InvalidState for a user who has money, unless spec leaves it.
 	Erase(ctx context.Context, user string, spec erasure.ErasureSpec) (v erasure.ErasureView, known bool, err error)
 	// Get returns an erasure; ErrNotFound.
 	Get(ctx context.Context, id string) (erasure.ErasureView, error)
@@ -53,7 +53,9 @@ func (h *userHandlers) register() {
 			"What an engine still needs is erased when its campaigns are over: until then the erasure is `waiting`, and says for what. " +
 			"A repeat returns the erasure under way. A user who has money is refused without `leave_balance`.",
 	}, func(ctx context.Context, c *call, in *PathUser, spec *erasure.ErasureSpec) (erasure.ErasureView, error) {
-		v, known, err := h.users.Erase(ctx, in.User, *spec)
+		asks := *spec
+		asks.Act = c.act
+		v, known, err := h.users.Erase(ctx, in.User, asks)
 		if known {
 			c.replayed()
 		}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 
+	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/erasure"
 )
 
@@ -82,6 +84,13 @@ func TestEraseUser(t *testing.T) {
 	if log := s.ask("GET", "/v1/audit?limit=100", "", asAdmin).body; strings.Contains(log, user) || strings.Contains(log, "4711") || !strings.Contains(log, "erase-user") {
 		t.Errorf("the audit log has: %s", log)
 	}
+	// The call's entry asked for the erasure: none of the erasure's own is needed.
+	if asks := asksInChain(s); len(asks) != 1 || asks[0].Erasure != e.ID || asks[0].Key == "dibs" {
+		t.Errorf("the chain has %+v", asks)
+	}
+	if r, err := s.admin.Audit.VerifyLog(ctx, access.ChainPoint{}); err != nil || !r.Whole || r.Erased == 0 {
+		t.Errorf("the log: %+v, %v", r, err)
+	}
 	if report, err := s.service.Audit.Verify(ctx); err != nil || !report.OK {
 		t.Errorf("verify: %+v %v", report, err)
 	}
@@ -113,4 +122,19 @@ func TestEraseNobody(t *testing.T) {
 	if _, _, err := s.admin.Erasures.Erase(t.Context(), "a b", erasure.ErasureSpec{}); !errors.Is(err, dibs.ErrInvalid) {
 		t.Errorf("a user with a bad id: %v", err)
 	}
+}
+
+// asksInChain are the records of the chain over the log which say that an entry asked for an erasure.
+func asksInChain(s *stack) (asks []access.ChainRecord) {
+	s.t.Helper()
+	l, err := s.admin.Audit.Chain(s.t.Context(), dibs.Page{Limit: dibs.MaxPage})
+	must(s.t, err)
+	for _, v := range l.Items {
+		var r access.ChainRecord
+		must(s.t, json.Unmarshal([]byte(v.Record), &r))
+		if r.Kind == access.ChainAsk {
+			asks = append(asks, r)
+		}
+	}
+	return asks
 }

@@ -2,11 +2,14 @@ package ledgertest
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/erasure"
 	"github.com/dibs-dev/dibs/ledger"
 )
 
@@ -52,26 +55,87 @@ func testAdminLogChain(t *testing.T, f *fixture) {
 	before := f.wholeLog(4)
 	same(t, "the last record", before.Last, int64(6))
 
+	// The erasure adds an entry that asks for it, in two records, since none has.
 	f.round(f.erasure("ann", false), nil, start)
-	after := f.wholeLog(4)
-	same(t, "records of the erasure", []int64{after.Erased, after.Last}, []int64{4, 10})
+	after := f.wholeLog(5)
+	same(t, "records of the erasure", []int64{after.Erased, after.Last}, []int64{4, 12})
 	links, err := l.Access.ChainLinks(ctx, 0, 100)
 	f.must(err)
-	for i := range links[:before.Last] {
-		same(t, fmt.Sprint("the salt of record ", i+1), links[i].Salt, "")
-	}
 	same(t, "the record before the erasure", links[before.Last-1].Hash, before.Head)
+	// Seals of what was ann's have lost their salts. That of bob, in the same entries, is as it was.
+	for i := range actions {
+		parts := links[i+1].Parts
+		same(t, fmt.Sprint("salts that the entry ", i, " has lost"), []bool{strings.HasPrefix(string(parts.Target[0]), "."), strings.HasPrefix(string(parts.Before[0]), ".")}, []bool{true, false})
+	}
 
 	// The first two are dropped. Their erasure's records stay, and so would the entries: all
 	// entries of these records go together, in their order.
 	f.must(l.Access.DropAdminActions(ctx, start.Add(2*time.Minute)))
-	dropped := f.wholeLog(4)
-	same(t, "the chain without its oldest records", []int64{dropped.First, dropped.Last}, []int64{4, 11})
+	dropped := f.wholeLog(5)
+	same(t, "the chain without its oldest records", []int64{dropped.First, dropped.Last}, []int64{4, 13})
 	f.must(l.Access.DropAdminActions(ctx, start.Add(2*time.Minute)))
-	same(t, "the chain after nothing was dropped", f.wholeLog(4).Last, int64(11))
-	f.must(l.Access.DropAdminActions(ctx, start.Add(time.Hour)))
+	same(t, "the chain after nothing was dropped", f.wholeLog(5).Last, int64(13))
+	// The record that asks stays longer than others: an erasure may change the log for that long.
+	f.must(l.Access.DropAdminActions(ctx, start.Add(access.AskServes)))
+	same(t, "the chain from the request on", f.wholeLog(5).First, int64(8))
+	f.must(l.Access.DropAdminActions(ctx, start.Add(access.AskServes+48*time.Hour)))
 	all := f.wholeLog(0)
-	same(t, "the chain without entries", []int64{all.First, all.Last}, []int64{12, 12})
+	same(t, "the chain without entries", []int64{all.First, all.Last}, []int64{15, 15})
+}
+
+// testAdminLogAsked erases users by an entry that asks for it, as administrators do, and by an erasure that goes on for
+// longer than an entry serves. No other entry asks for an erasure.
+func testAdminLogAsked(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	act := func(at time.Time, action, target string) *access.AdminAction {
+		t.Helper()
+		a := &access.AdminAction{ID: access.NewAdminActionID(at), At: at, Key: "k1", Role: access.RoleAdmin, Action: action, Target: target}
+		f.must(l.Access.SaveAdminActions(ctx, []*access.AdminAction{a}))
+		return a
+	}
+	end := func(a *access.AdminAction) {
+		t.Helper()
+		a.Status = 200
+		f.must(l.Access.SaveAdminActions(ctx, []*access.AdminAction{a}))
+	}
+	insert := func(user, act string) *erasure.Erasure {
+		t.Helper()
+		e := newErasure(user)
+		f.must(l.Erasure.InsertErasure(ctx, e, act))
+		stored, err := l.Erasure.ErasureByID(ctx, e.ID)
+		f.must(err)
+		same(t, "the erasure of "+user+" as it is stored", *stored, *e)
+		return e
+	}
+	end(act(start, "deposit", "/v1/accounts/ann/deposits"))
+	asks := act(start.Add(time.Second), access.EraseAction, "/v1/users/{user}/erasure")
+	e := insert("ann", asks.ID)
+	same(t, "when it was asked for", e.AskedAt, asks.At)
+	end(asks)
+	// A start, a begin and an end for each of two, and a request.
+	same(t, "the last record", f.wholeLog(2).Last, int64(6))
+	f.round(e, nil, start.Add(time.Minute))
+	r := f.wholeLog(2)
+	same(t, "records of the erasure", []int64{r.Erased, r.Last}, []int64{1, 7})
+
+	// What is done later about the user is erased later: another entry says so.
+	late := start.Add(access.AskServes + time.Hour)
+	end(act(late, "deposit", "/v1/accounts/ann/deposits"))
+	f.round(f.stored(e), nil, late)
+	r = f.wholeLog(4)
+	same(t, "records of the erasure that goes on", []int64{r.Erased, r.Last}, []int64{2, 12})
+	list, err := l.Access.AdminActions(ctx, access.AdminActionFilter{Action: access.EraseAction}, dibs.Page{})
+	f.must(err)
+	same(t, "the entry of the erasure itself", []string{list.Items[0].Key, list.Items[0].Target}, []string{"dibs", "/v1/erasures/" + e.ID})
+
+	// Entries that ask for nothing: one of another act, one that has ended, one that there is not.
+	ended := act(late, access.EraseAction, "/v1/users/{user}/erasure")
+	end(ended)
+	for i, id := range []string{act(late, "deposit", "/v1/users/u").ID, ended.ID, "a-none"} {
+		e := insert(fmt.Sprint("u", i), id)
+		same(t, "whether it was asked for", e.AskedAt.IsZero(), true)
+	}
+	f.wholeLog(6)
 }
 
 // testAdminLogRace writes on two connections at once, as two nodes do. The chain has one end:

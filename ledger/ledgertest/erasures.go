@@ -15,15 +15,21 @@ import (
 	"github.com/dibs-dev/dibs/webhooks"
 )
 
-// erasure begins one that the ledger knows. Its pseudonym is made from the
+// newErasure is one that the ledger does not know yet. Its pseudonym is made from the
 // user, so a test can tell which one it looks at.
-func (f *fixture) erasure(user string, leave bool) *erasure.Erasure {
-	f.t.Helper()
-	e := &erasure.Erasure{
-		ID: "e-" + user, UserID: user, Pseudonym: erasure.PseudonymPrefix + "x-" + user, LeaveBalance: leave, State: erasure.ErasureRunning, Step: erasure.EraseClaims,
+func newErasure(user string) *erasure.Erasure {
+	return &erasure.Erasure{
+		ID: "e-" + user, UserID: user, Pseudonym: erasure.PseudonymPrefix + "x-" + user, State: erasure.ErasureRunning, Step: erasure.EraseClaims,
 		RequestedAt: start, UpdatedAt: start, Version: 1,
 	}
-	f.must(f.ledger().Erasure.InsertErasure(f.t.Context(), e))
+}
+
+// erasure begins one that the ledger knows.
+func (f *fixture) erasure(user string, leave bool) *erasure.Erasure {
+	f.t.Helper()
+	e := newErasure(user)
+	e.LeaveBalance = leave
+	f.must(f.ledger().Erasure.InsertErasure(f.t.Context(), e, ""))
 	return e
 }
 
@@ -61,7 +67,7 @@ func testErasures(t *testing.T, f *fixture) {
 	e := f.erasure("ann", false)
 	again := *e
 	again.ID = "e-other"
-	wants(t, "another erasure of the same user", l.Erasure.InsertErasure(ctx, &again), dibs.ErrAlreadyExists)
+	wants(t, "another erasure of the same user", l.Erasure.InsertErasure(ctx, &again, ""), dibs.ErrAlreadyExists)
 	got, err := l.Erasure.ErasureOf(ctx, "ann")
 	f.must(err)
 	same(t, "the user's erasure", *got, *e)
@@ -88,7 +94,7 @@ func testErasures(t *testing.T, f *fixture) {
 	same(t, "it, as the caller has it", *got, *stored)
 	_, err = l.Erasure.ErasureOf(ctx, "ann")
 	wants(t, "the erasure of a user who is erased", err, dibs.ErrNotFound)
-	f.must(l.Erasure.InsertErasure(ctx, &again))
+	f.must(l.Erasure.InsertErasure(ctx, &again, ""))
 	// Two erasures of ann by now: the one that is done, and the new one.
 	open, err := l.Erasure.ErasureList(ctx, true, dibs.Page{})
 	f.must(err)

@@ -154,6 +154,7 @@ var contract = []struct {
 	{"Secrets", testSecrets},
 	{"AdminLog", testAdminLog},
 	{"AdminLogChain", testAdminLogChain},
+	{"AdminLogAsked", testAdminLogAsked},
 	{"AdminLogRace", testAdminLogRace},
 	{"Revocations", testRevocations},
 	{"Sessions", testSessions},

@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/sqldb"
 
 	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/erasure"
 )
 
 // actionColumns are the columns of the admin log's table, audit. actor is the
@@ -37,31 +39,62 @@ func (ac *Access) SaveAdminActions(ctx context.Context, actions []*access.AdminA
 
 // saveAction stores one action, and its record. An action that is stored already gets no record again.
 func saveAction(ctx context.Context, s *sqldb.Session, end *chainEnd, a *access.AdminAction) error {
-	var stored access.AdminAction
-	err := sqldb.One(ctx, s, `SELECT `+actionColumns+` FROM audit WHERE id = ?`, []any{a.ID}, sql.ErrNoRows, &stored, scanAction)
+	stored, err := actionByID(ctx, s, a.ID)
 	if isNoRows(err) {
-		stored = *a
+		stored.AdminAction = *a
 		stored.KeyName, stored.Target = storable(a.KeyName), storable(a.Target)
-		n, err := end.add(ctx, s, access.ChainBegin, &stored)
-		if err != nil {
-			return err
-		}
-		_, err = s.Exec(ctx, `INSERT INTO audit (`+actionColumns+`, chain_n) VALUES (`+sqldb.Repeat("?", 14)+`)`,
-			stored.ID, stored.At.UnixMilli(), stored.Key, stored.KeyName, string(stored.Role), stored.Address, stored.RequestID, stored.Action, stored.Target,
-			stored.Status, stored.Reason, string(stored.Before), string(stored.After), n)
-		return err
+		return end.begin(ctx, s, &stored.AdminAction)
 	}
 	if err != nil || stored.Status == a.Status && stored.Reason == a.Reason && string(stored.After) == string(a.After) {
 		return err
 	}
 	// The rest stays as it is stored: an erasure may have changed it since.
 	stored.Status, stored.Reason, stored.After = a.Status, a.Reason, a.After
-	n, err := end.add(ctx, s, access.ChainEnd, &stored)
-	if err != nil {
-		return err
+	if stored.parts == nil {
+		parts := access.SealEntry(&stored.AdminAction)
+		stored.parts = &parts
+	} else {
+		stored.parts.SealAfter(&stored.AdminAction)
 	}
-	_, err = s.Exec(ctx, `UPDATE audit SET status = ?, reason = ?, after_json = ?, chain_n = ? WHERE id = ?`, a.Status, a.Reason, string(a.After), n, a.ID)
+	return end.note(ctx, s, &stored, access.NewChainRecord(access.ChainEnd, &stored.AdminAction, stored.parts), 0)
+}
+
+// storedAction is an action with what else its row has: the number of its last record, 0 for an action from before the
+// chain, and its seals, nil for one of which no record has any.
+type storedAction struct {
+	access.AdminAction
+	n     int64
+	parts *access.EntryParts
+}
+
+const storedColumns = actionColumns + `, chain_n, parts`
+
+// actionByID reads an action. sql.ErrNoRows.
+func actionByID(ctx context.Context, s *sqldb.Session, id string) (a storedAction, err error) {
+	err = sqldb.One(ctx, s, `SELECT `+storedColumns+` FROM audit WHERE id = ?`, []any{id}, sql.ErrNoRows, &a, scanStoredAction)
+	return a, err
+}
+
+// scanStoredAction reads storedColumns.
+func scanStoredAction(rows *sql.Rows, a *storedAction) error {
+	var parts sql.NullString
+	err := scanActionWith(rows, &a.AdminAction, &a.n, &parts)
+	if err == nil {
+		a.parts, err = partsOf(parts, a.ID)
+	}
 	return err
+}
+
+// partsOf reads the seals of an entry. ErrCorrupt.
+func partsOf(text sql.NullString, id string) (*access.EntryParts, error) {
+	if text.String == "" {
+		return nil, nil
+	}
+	parts := &access.EntryParts{}
+	if err := json.Unmarshal([]byte(text.String), parts); err != nil {
+		return nil, fmt.Errorf("%w: the entry %s of the admin log: %w", dibs.ErrCorrupt, id, err)
+	}
+	return parts, nil
 }
 
 // AdminActions lists admin actions, the newest first: ids begin with the time.
@@ -93,10 +126,15 @@ func (ac *Access) AdminActions(ctx context.Context, f access.AdminActionFilter, 
 }
 
 // scanAction reads actionColumns. An empty JSON text means that there is none.
-func scanAction(rows *sql.Rows, a *access.AdminAction) error {
+func scanAction(rows *sql.Rows, a *access.AdminAction) error { return scanActionWith(rows, a) }
+
+// scanActionWith reads actionColumns, and columns after them.
+func scanActionWith(rows *sql.Rows, a *access.AdminAction, more ...any) error {
 	var at int64
 	var before, after string
-	err := rows.Scan(&a.ID, &at, &a.Key, &a.KeyName, &a.Role, &a.Address, &a.RequestID, &a.Action, &a.Target, &a.Status, &a.Reason, &before, &after)
+	err := rows.Scan(append([]any{
+		&a.ID, &at, &a.Key, &a.KeyName, &a.Role, &a.Address, &a.RequestID, &a.Action, &a.Target, &a.Status, &a.Reason, &before, &after,
+	}, more...)...)
 	a.At = fromMS(at)
 	if before != "" {
 		a.Before = []byte(before)
@@ -127,7 +165,7 @@ func (ac *Access) DropAdminActions(ctx context.Context, before time.Time) error 
 			if err := s.Row(ctx, `SELECT COUNT(*) FROM audit WHERE chain_n = 0`, nil, &dropped.Unchained); err != nil {
 				return err
 			}
-			if err := end.append(ctx, s, *dropped, "", 0); err != nil {
+			if err := end.append(ctx, s, *dropped, 0); err != nil {
 				return err
 			}
 		}
@@ -158,13 +196,13 @@ func lockChain(ctx context.Context, s *sqldb.Session) (*chainEnd, error) {
 		return nil, err
 	}
 	end.hash = access.ChainOrigin
-	return end, end.append(ctx, s, start, "", 0)
+	return end, end.append(ctx, s, start, 0)
 }
 
 // append adds a record at a time of its entry, 0 for none. It stores where the chain ends
 // only with save.
-func (e *chainEnd) append(ctx context.Context, s *sqldb.Session, r access.ChainRecord, salt string, at int64) error {
-	l, err := r.Link(salt, e.n+1, e.hash)
+func (e *chainEnd) append(ctx context.Context, s *sqldb.Session, r access.ChainRecord, at int64) error {
+	l, err := r.Link(e.n+1, e.hash)
 	if err != nil {
 		return err
 	}
@@ -176,32 +214,72 @@ func (e *chainEnd) append(ctx context.Context, s *sqldb.Session, r access.ChainR
 	return nil
 }
 
-// add adds the record of an entry and returns its number.
-func (e *chainEnd) add(ctx context.Context, s *sqldb.Session, kind access.ChainKind, a *access.AdminAction) (int64, error) {
-	r, salt := access.NewChainRecord(kind, a)
-	err := e.append(ctx, s, r, salt, a.At.UnixMilli())
-	return e.n, err
+// begin stores a new action, and its first record.
+func (e *chainEnd) begin(ctx context.Context, s *sqldb.Session, a *access.AdminAction) error {
+	parts := access.SealEntry(a)
+	if err := e.append(ctx, s, access.NewChainRecord(access.ChainBegin, a, &parts), a.At.UnixMilli()); err != nil {
+		return err
+	}
+	sealed, err := json.Marshal(&parts)
+	if err != nil {
+		return err
+	}
+	_, err = s.Exec(ctx, `INSERT INTO audit (`+storedColumns+`) VALUES (`+sqldb.Repeat("?", 15)+`)`,
+		a.ID, a.At.UnixMilli(), a.Key, a.KeyName, string(a.Role), a.Address, a.RequestID, a.Action, a.Target,
+		a.Status, a.Reason, string(a.Before), string(a.After), e.n, string(sealed))
+	return err
 }
 
-// rewrite stores an entry in which an erasure has changed something. The salts of its earlier
-// records go: their digests tell nothing of the texts any more.
-func (e *chainEnd) rewrite(ctx context.Context, s *sqldb.Session, a *access.AdminAction, erasure string) (int64, error) {
-	var n int64
-	if err := s.Row(ctx, `SELECT chain_n FROM audit WHERE id = ?`, []any{a.ID}, &n); err != nil {
-		return 0, err
+// note stores what has changed of an action, and the record that says so. The record is kept longer than the action is
+// old.
+func (e *chainEnd) note(ctx context.Context, s *sqldb.Session, a *storedAction, r access.ChainRecord, longer time.Duration) error {
+	if err := e.append(ctx, s, r, a.At.Add(longer).UnixMilli()); err != nil {
+		return err
 	}
-	if n > 0 {
-		if _, err := s.Exec(ctx, `UPDATE audit_chain SET salt = '' WHERE entry = ?`, a.ID); err != nil {
-			return 0, err
+	a.n = e.n
+	return a.save(ctx, s)
+}
+
+// save stores what changes of an action.
+func (a *storedAction) save(ctx context.Context, s *sqldb.Session) error {
+	var parts sql.NullString
+	if a.parts != nil {
+		sealed, err := json.Marshal(a.parts)
+		if err != nil {
+			return err
 		}
-		r, salt := access.NewChainRecord(access.ChainErase, a)
-		r.Erasure = erasure
-		if err := e.append(ctx, s, r, salt, a.At.UnixMilli()); err != nil {
-			return 0, err
-		}
-		n = e.n
+		parts = sql.NullString{String: string(sealed), Valid: true}
 	}
-	return s.Exec(ctx, `UPDATE audit SET target = ?, before_json = ?, after_json = ?, chain_n = ? WHERE id = ?`, a.Target, string(a.Before), string(a.After), n, a.ID)
+	_, err := s.Exec(ctx, `UPDATE audit SET target = ?, status = ?, reason = ?, before_json = ?, after_json = ?, chain_n = ?, parts = ? WHERE id = ?`,
+		a.Target, a.Status, a.Reason, string(a.Before), string(a.After), a.n, parts, a.ID)
+	return err
+}
+
+// asksLonger is how much longer than other records of their age those stay that ask for an erasure. The day is for clocks
+// of nodes that differ.
+const asksLonger = access.AskServes + 24*time.Hour
+
+// ask notes that an action asked for an erasure.
+func (e *chainEnd) ask(ctx context.Context, s *sqldb.Session, a *storedAction, x *erasure.Erasure) error {
+	return e.note(ctx, s, a, access.NewAskRecord(&a.AdminAction, a.parts, x.ID, x.Pseudonym), asksLonger)
+}
+
+// rewrite stores an action in which an erasure has changed something. The salts of its records without a version go:
+// their digests tell nothing of the texts any more.
+func (e *chainEnd) rewrite(ctx context.Context, s *sqldb.Session, a *storedAction, erasure string) error {
+	if a.n == 0 {
+		return a.save(ctx, s)
+	}
+	if a.parts == nil {
+		parts := access.SealEntry(&a.AdminAction)
+		a.parts = &parts
+	}
+	if _, err := s.Exec(ctx, `UPDATE audit_chain SET salt = '' WHERE entry = ? AND salt <> ''`, a.ID); err != nil {
+		return err
+	}
+	r := access.NewChainRecord(access.ChainErase, &a.AdminAction, a.parts)
+	r.Erasure = erasure
+	return e.note(ctx, s, a, r, 0)
 }
 
 // cut deletes the records before the first one of an entry that is not older than a time. It
@@ -242,7 +320,7 @@ func (e *chainEnd) save(ctx context.Context, s *sqldb.Session) error {
 func (ac *Access) ChainLinks(ctx context.Context, after int64, limit int) ([]access.ChainLink, error) {
 	return sqldb.ReadList(ctx, ac.db, "read the chain of the admin log", `SELECT c.n, c.prev, c.hash, c.record, c.salt, c.entry,
 		COALESCE(a.chain_n, -1), COALESCE(a.at, 0), COALESCE(a.actor, ''), COALESCE(a.actor_name, ''), COALESCE(a.role, ''), COALESCE(a.address, ''),
-		COALESCE(a.request_id, ''), COALESCE(a.action, ''), COALESCE(a.target, ''), COALESCE(a.status, 0), COALESCE(a.reason, ''), COALESCE(a.before_json, ''), COALESCE(a.after_json, '')
+		COALESCE(a.request_id, ''), COALESCE(a.action, ''), COALESCE(a.target, ''), COALESCE(a.status, 0), COALESCE(a.reason, ''), COALESCE(a.before_json, ''), COALESCE(a.after_json, ''), a.parts
 		FROM audit_chain c LEFT JOIN audit a ON a.id = c.entry AND c.entry <> '' WHERE c.n > ? ORDER BY c.n LIMIT ?`, []any{after, limit}, scanLink)
 }
 
@@ -251,14 +329,17 @@ func scanLink(rows *sql.Rows, l *access.ChainLink) error {
 	var a access.AdminAction
 	var at int64
 	var before, then string
+	var parts sql.NullString
 	if err := rows.Scan(&l.N, &l.Prev, &l.Hash, &l.Record, &l.Salt, &a.ID, &l.EntryN, &at, &a.Key, &a.KeyName, &a.Role, &a.Address, &a.RequestID,
-		&a.Action, &a.Target, &a.Status, &a.Reason, &before, &then); err != nil {
+		&a.Action, &a.Target, &a.Status, &a.Reason, &before, &then, &parts); err != nil {
 		return err
 	}
 	if l.EntryN >= 0 {
 		a.At, a.Before, a.After = fromMS(at), []byte(before), []byte(then)
 		l.Entry = &a
 	}
+	// Seals that cannot be read seal nothing: the check finds it.
+	l.Parts, _ = partsOf(parts, a.ID)
 	return nil
 }
 

@@ -5,53 +5,33 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"net/url"
-	"regexp"
+	"net/http"
 	"slices"
-	"strings"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/internal/slots"
 	"github.com/dibs-dev/dibs/internal/sqldb"
 )
 
 // eraseRows is how many rows with texts one transaction reads.
 const eraseRows = 200
 
-// userFields are the members of JSON texts that name a user.
-var userFields = []string{"user_id", "user", "sender_id"}
-
-var (
-	// shipments are the members that say where a user's goods went, and what the user
-	// wrote to a claim.
-	shipments = regexp.MustCompile(`"(carrier|tracking_no|reference)":"(?:[^"\\]|\\.)*"`)
-	// deliveryIDs are those of announcements to followers. They end with the
-	// user's id.
-	deliveryIDs = regexp.MustCompile(`"delivery_id":"[^"\\]*"`)
-	// claimItems are the codes and seats of a claim.
-	claimItems = regexp.MustCompile(`"items":\[(?:"(?:[^"\\]|\\.)*",?)*\]`)
-)
-
-// withoutUser puts the pseudonym into a JSON text in the user's place. It
+// withoutUser puts the pseudonym into a JSON text in the user's place, and takes away where goods went. It
 // returns false for a text that does not name the user. It works on the text
 // and does not parse it, so that the rest of an answer stays as it was, byte
 // for byte.
 func (x *eraser) withoutUser(text []byte) ([]byte, bool) {
-	before := text
-	for _, field := range userFields {
-		begin := `"` + field + `":"`
-		text = bytes.ReplaceAll(text, []byte(begin+x.e.UserID+`"`), []byte(begin+x.e.Pseudonym+`"`))
+	if !bytes.Contains(text, []byte(x.e.UserID)) {
+		return text, false
 	}
-	text = deliveryIDs.ReplaceAllFunc(text, func(id []byte) []byte {
-		if of, ok := bytes.CutSuffix(id, []byte(":"+x.e.UserID+`"`)); ok {
-			id = slices.Concat(of, []byte(":"+x.e.Pseudonym+`"`))
-		}
-		return id
-	})
-	if bytes.Equal(text, before) {
-		return before, false
+	body := slots.Body(string(text))
+	erased, changed := body.Erase(x.e.UserID, x.e.Pseudonym, false)
+	if len(changed) == 0 {
+		return text, false
 	}
-	return shipments.ReplaceAll(text, []byte(`"$1":""`)), true
+	return []byte(erased.Text), true
 }
 
 // changedText is a row whose texts have changed.
@@ -181,19 +161,22 @@ func (x *eraser) audit(ctx context.Context) (n int64, next string, err error) {
 	if err != nil {
 		return 0, "", err
 	}
-	actions, err := sqldb.List(ctx, x.s, `SELECT `+actionColumns+` FROM audit WHERE id > ? ORDER BY id LIMIT ?`, []any{after, eraseRows}, scanAction)
+	actions, err := sqldb.List(ctx, x.s, `SELECT `+storedColumns+` FROM audit WHERE id > ? ORDER BY id LIMIT ?`, []any{after, eraseRows}, scanStoredAction)
 	if err != nil {
 		return 0, "", err
 	}
 	for i := range actions {
-		if !x.actionWithoutUser(&actions[i]) {
+		a := &actions[i]
+		if !a.WithoutUser(a.parts, x.e.UserID, x.e.Pseudonym) {
 			continue
 		}
-		m, err := end.rewrite(ctx, x.s, &actions[i], x.e.ID)
-		if err != nil {
+		if err := x.isAsked(ctx, end); err != nil {
 			return 0, "", err
 		}
-		n += m
+		if err := end.rewrite(ctx, x.s, a, x.e.ID); err != nil {
+			return 0, "", err
+		}
+		n++
 	}
 	if len(actions) == eraseRows {
 		next, err = cursorText(actions[eraseRows-1].ID)
@@ -204,42 +187,24 @@ func (x *eraser) audit(ctx context.Context) (n int64, next string, err error) {
 	return n, next, end.save(ctx, x.s)
 }
 
-// actionWithoutUser puts the pseudonym into an action where it names the user. It returns
-// false for one that does not.
-func (x *eraser) actionWithoutUser(a *access.AdminAction) (named bool) {
-	a.Target, named = x.targetWithoutUser(a.Target)
-	for _, text := range []*json.RawMessage{&a.Before, &a.After} {
-		if raw, ok := x.withoutUser(*text); ok {
-			*text, named = claimItems.ReplaceAll(raw, []byte(`"items":[]`)), true
-		}
+// isAsked adds an entry of its own for an erasure that none in the log has asked for, or not for long: one that goes on for
+// months, or from before entries said so. Without such an entry nothing in the log is changed.
+func (x *eraser) isAsked(ctx context.Context, end *chainEnd) error {
+	if !x.e.AskedAt.IsZero() && x.now.Before(x.e.AskedAt.Add(access.AskServes)) {
+		return nil
 	}
-	return named
-}
-
-// targetWithoutUser puts the pseudonym into the path of a request where it
-// names the user.
-func (x *eraser) targetWithoutUser(target string) (string, bool) {
-	target, searched, _ := strings.Cut(target, "?")
-	parts := strings.Split(target, "/")
-	changed := false
-	for i := 2; i < len(parts); i++ {
-		// Targets are percent-encoded since entries are one word each; older ones are not.
-		plain, err := url.PathUnescape(parts[i])
-		if parts[i] != x.e.UserID && (err != nil || plain != x.e.UserID) {
-			continue
-		}
-		switch parts[i-1] {
-		case "accounts", "users", "followers":
-			parts[i], changed = x.e.Pseudonym, true
-		}
+	at := dibs.Ms(x.now)
+	a := &access.AdminAction{
+		ID: access.NewAdminActionID(at), At: at, Key: "dibs", KeyName: "an erasure goes on", Role: access.RoleAdmin, Action: access.EraseAction,
+		Target: "/v1/erasures/" + x.e.ID, Status: http.StatusAccepted,
 	}
-	target = strings.Join(parts, "/")
-	if search, err := url.ParseQuery(searched); err == nil && search.Get("user_id") == x.e.UserID {
-		search.Set("user_id", x.e.Pseudonym)
-		searched, changed = search.Encode(), true
+	if err := end.begin(ctx, x.s, a); err != nil {
+		return err
 	}
-	if searched != "" {
-		target += "?" + searched
+	stored, err := actionByID(ctx, x.s, a.ID)
+	if err != nil {
+		return err
 	}
-	return target, changed
+	x.e.AskedAt = at
+	return end.ask(ctx, x.s, &stored, x.e)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/sqldb"
 
+	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/erasure"
 )
 
@@ -24,8 +25,9 @@ type Erasures struct{ db *sqldb.DB }
 // erasureColumns are the columns of an erasure. user_id is unique and NULL once
 // the erasure is done, so that a user has one at a time; place is the cursor
 // within its step. changed counts rows, waits and erased are JSON. clean_since
-// is since when rounds have found nothing to change, 0 before.
-const erasureColumns = `id, user_id, pseudonym, leave_balance, state, step, place, changed, clean_since, waits, erased, requested_at, updated_at, done_at, version`
+// is since when rounds have found nothing to change, 0 before; asked_at is when an entry
+// of the admin log last asked for it, 0 for none.
+const erasureColumns = `id, user_id, pseudonym, leave_balance, state, step, place, changed, clean_since, waits, erased, requested_at, updated_at, done_at, asked_at, version`
 
 // erasureValues are the columns of an erasure but for its id and version. They
 // are in the order of erasureColumns.
@@ -46,22 +48,56 @@ func erasureValues(e *erasure.Erasure) ([]any, error) {
 	}
 	return []any{
 		user, pseudonym, flag(e.LeaveBalance), string(e.State), string(e.Step), place, e.Changed, toOptionalMS(e.CleanSince), string(waits), string(erased),
-		e.RequestedAt.UnixMilli(), e.UpdatedAt.UnixMilli(), toOptionalMS(e.DoneAt),
+		e.RequestedAt.UnixMilli(), e.UpdatedAt.UnixMilli(), toOptionalMS(e.DoneAt), toOptionalMS(e.AskedAt),
 	}, nil
 }
 
-// InsertErasure stores an erasure. ErrAlreadyExists while one of the same user
-// is not done.
-func (er *Erasures) InsertErasure(ctx context.Context, e *erasure.Erasure) error {
-	return er.db.Write(ctx, "insert an erasure", func(s *sqldb.Session) error {
-		values, err := erasureValues(e)
+// InsertErasure stores an erasure, which the entry of the admin log has asked for whose id act is: the chain over the log
+// says so from then on, and AskedAt is set. For an act that is empty, or is none that erases, the erasure adds an entry
+// of its own when it changes the log. ErrAlreadyExists while one of the same user is not done.
+func (er *Erasures) InsertErasure(ctx context.Context, e *erasure.Erasure, act string) error {
+	var next *erasure.Erasure
+	err := er.db.Write(ctx, "insert an erasure", func(s *sqldb.Session) error {
+		next = e.Clone()
+		// The end of the chain is locked before all else, as by every writer of it.
+		if err := askedBy(ctx, s, next, act); err != nil {
+			return err
+		}
+		values, err := erasureValues(next)
 		if err != nil {
 			return err
 		}
-		_, err = s.Exec(ctx, `INSERT INTO erasures (`+erasureColumns+`) VALUES (`+sqldb.Repeat("?", 15)+`)`,
+		_, err = s.Exec(ctx, `INSERT INTO erasures (`+erasureColumns+`) VALUES (`+sqldb.Repeat("?", 16)+`)`,
 			append(append([]any{e.ID}, values...), e.Version)...)
 		return orExists(s, err, anErasure, e.ID)
 	})
+	if err == nil {
+		*e = *next
+	}
+	return err
+}
+
+// askedBy notes in the chain which entry asked for an erasure.
+func askedBy(ctx context.Context, s *sqldb.Session, e *erasure.Erasure, act string) error {
+	if act == "" {
+		return nil
+	}
+	end, err := lockChain(ctx, s)
+	if err != nil {
+		return err
+	}
+	a, err := actionByID(ctx, s, act)
+	if isNoRows(err) || err == nil && (a.Action != access.EraseAction || a.Status != 0 || a.parts == nil) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e.AskedAt = a.At
+	if err := end.ask(ctx, s, &a, e); err != nil {
+		return err
+	}
+	return end.save(ctx, s)
 }
 
 // SaveErasure stores e where the stored version is e.Version, and raises the
@@ -91,7 +127,7 @@ func saveErasure(ctx context.Context, s *sqldb.Session, e *erasure.Erasure) erro
 		return err
 	}
 	n, err := s.Exec(ctx, `UPDATE erasures SET user_id = ?, pseudonym = ?, leave_balance = ?, state = ?, step = ?, place = ?, changed = ?,
-		clean_since = ?, waits = ?, erased = ?, requested_at = ?, updated_at = ?, done_at = ?, version = ? WHERE id = ? AND version = ?`,
+		clean_since = ?, waits = ?, erased = ?, requested_at = ?, updated_at = ?, done_at = ?, asked_at = ?, version = ? WHERE id = ? AND version = ?`,
 		append(values, e.Version+1, e.ID, e.Version)...)
 	if err == nil && n == 0 {
 		err = dibs.ErrConflict
@@ -119,14 +155,14 @@ func (er *Erasures) by(ctx context.Context, column, value string) (*erasure.Eras
 func scanErasure(rows *sql.Rows, e *erasure.Erasure) error {
 	var user sql.NullString
 	var waits, erased string
-	var clean, requested, updated, done int64
+	var clean, requested, updated, done, asked int64
 	err := rows.Scan(&e.ID, &user, &e.Pseudonym, &e.LeaveBalance, &e.State, &e.Step, &e.Cursor, &e.Changed, &clean, &waits, &erased,
-		&requested, &updated, &done, &e.Version)
+		&requested, &updated, &done, &asked, &e.Version)
 	if err != nil {
 		return err
 	}
 	e.UserID, e.CleanSince, e.DoneAt = user.String, fromOptionalMS(clean), fromOptionalMS(done)
-	e.RequestedAt, e.UpdatedAt = fromMS(requested), fromMS(updated)
+	e.RequestedAt, e.UpdatedAt, e.AskedAt = fromMS(requested), fromMS(updated), fromOptionalMS(asked)
 	if err := errors.Join(json.Unmarshal([]byte(waits), &e.WaitsFor), json.Unmarshal([]byte(erased), &e.Erased)); err != nil {
 		return fmt.Errorf("%w: the erasure %s: %w", dibs.ErrCorrupt, e.ID, err)
 	}

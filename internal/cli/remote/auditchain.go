@@ -93,8 +93,8 @@ the next line.`,
 	})
 }
 
-// maxChainLine bounds a line of an export: the texts of an entry, each with its escapes.
-const maxChainLine = 1 << 20
+// maxChainLine bounds a line of an export: the texts of an entry, each with its escapes and its seals.
+const maxChainLine = 4 << 20
 
 // checkChainFile checks an export.
 func checkChainFile(name string, known access.ChainPoint) (r access.ChainReport, err error) {
@@ -141,6 +141,7 @@ func chainTable(r *access.ChainReport) *cli.Table {
 	t.Field("head", chainHead(r))
 	t.Add("entries", r.Entries)
 	t.Add("erasures", r.Erased)
+	t.Add("older records", r.Older)
 	t.Add("before the chain", r.Unchained)
 	return t
 }
