@@ -170,10 +170,14 @@ func targetOf(c *call, op *operation) string {
 	return target[:min(len(target), maxTarget)]
 }
 
+// maxRefusedTargets is how many things a minute the log has of one key's refused calls. Of more it has, by operation, that
+// there were some: their target is the operation's path.
+const maxRefusedTargets = 20
+
 // refuse notes a call that was refused before it ran: under its key, once a minute for the
-// same operation, or in the program's log where no key is known. The refusal stands
+// same operation on the same thing, or in the program's log where no key is known. The refusal stands
 // whether it can be noted or not.
-// Once a minute: whoever tries keys must not fill the log.
+// Once a minute, and not of any number of things: whoever tries keys must not fill the log.
 func (l *adminLog) refuse(ctx context.Context, c *call, op *operation, refusal error) {
 	p := web.ProblemOf(refusal)
 	if p.Reason != dibs.Forbidden && p.Reason != dibs.Unauthenticated {
@@ -187,11 +191,17 @@ func (l *adminLog) refuse(ctx context.Context, c *call, op *operation, refusal e
 		}
 		return
 	}
-	name := c.caller.key + " " + op.id
-	if l.refused.Has(name, l.now()) || !l.refused.Note(name, l.now()) {
+	act := l.act(c, op)
+	call := c.caller.key + " " + op.id + " "
+	if l.refused.Has(call+act.Target, l.now()) {
 		return
 	}
-	act := l.act(c, op)
+	if !l.refused.NoteIn(c.caller.key, call+act.Target, l.now(), maxRefusedTargets) {
+		act.Target = op.path
+		if l.refused.Has(call, l.now()) || !l.refused.Note(call, l.now()) {
+			return
+		}
+	}
 	if err := l.log.BeginAction(ctx, act); err != nil {
 		l.out.ErrorContext(ctx, "a refused call of an administrator was not noted", "key", act.Key, "action", act.Action, "target", act.Target, "err", err)
 		return

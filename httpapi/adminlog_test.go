@@ -57,7 +57,11 @@ func TestTracesOfReads(t *testing.T) {
 		s.ask("GET", "/v1/claims/"+claim, "", asUser)
 		s.ask("GET", "/v1/campaigns/phone/claims?format=csv", "", asViewer)
 		s.ask("GET", "/v1/accounts/42", "", asAdmin)
+		s.ask("GET", "/v1/events?after=-1", "", asAdmin)
+		s.ask("GET", "/v1/webhook-endpoints/shop/deliveries", "", asAdmin)
+		s.ask("GET", "/v1/token-revocations", "", asAdmin)
 		s.ask("POST", "/v1/campaigns/phone/pause", "", asViewer)
+		s.ask("POST", "/v1/campaigns/cup/pause", "", asViewer)
 		s.ask("GET", "/v1/users/42", "", asViewer)
 	}
 	s.ask("PATCH", "/v1/campaigns/x%0A2026-11-22%20boss%1B%5B2J", `{"title":"t"}`, asAdmin)
@@ -69,7 +73,11 @@ func TestTracesOfReads(t *testing.T) {
 		"get-claim /v1/claims/" + claim + " 200 <nil>",
 		"campaign-claims /v1/campaigns/phone/claims?format=csv 200 <nil>",
 		"get-account /v1/accounts/42 200 <nil>",
+		"list-events /v1/events 200 <nil>",
+		"list-webhook-deliveries /v1/webhook-endpoints/shop/deliveries 404 not_found",
+		"list-token-revocations /v1/token-revocations 200 <nil>",
 		"pause-campaign /v1/campaigns/phone/pause 403 forbidden",
+		"pause-campaign /v1/campaigns/cup/pause 403 forbidden",
 		"get-user /v1/users/42 403 forbidden",
 		"patch-campaign /v1/campaigns/x%0A2026-11-22%20boss%1B%5B2J 404 not_found",
 	}
@@ -84,6 +92,23 @@ func TestTracesOfReads(t *testing.T) {
 	}
 	if n := strings.Count(s.logs.String(), "an unknown API key was refused"); n != 1 || strings.Contains(s.logs.String(), "dibs_a_key_that") {
 		t.Errorf("%d lines of an unknown key:\n%s", n, s.logs)
+	}
+}
+
+// A key that is refused on many things in a minute does not fill the log: it has twenty of them, and by operation that
+// there were more.
+func TestTracesOfRefusals(t *testing.T) {
+	s := newStackAt(t, inOneMinute(), nil)
+	_, viewer, err := s.service.Access.CreateKey(t.Context(), "viewer", access.RoleViewer)
+	must(t, err)
+	for i := range 30 {
+		s.ask("POST", fmt.Sprintf("/v1/campaigns/c%d/pause", i), "", "Authorization: Bearer "+viewer)
+	}
+	s.ask("GET", "/v1/users/42", "", "Authorization: Bearer "+viewer)
+	got := s.acts("")
+	if len(got) != 22 || got[0] != "pause-campaign /v1/campaigns/c0/pause 403 forbidden" || got[19] != "pause-campaign /v1/campaigns/c19/pause 403 forbidden" ||
+		got[20] != "pause-campaign /v1/campaigns/{id}/pause 403 forbidden" || got[21] != "get-user /v1/users/{user} 403 forbidden" {
+		t.Errorf("the log has:\n%s", strings.Join(got, "\n"))
 	}
 }
 

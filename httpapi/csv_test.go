@@ -16,6 +16,19 @@ import (
 	"github.com/dibs-dev/dibs/httpapi"
 )
 
+// Codes that a spreadsheet would take for formulas are shown as text.
+func TestCodesCSV(t *testing.T) {
+	s := newStack(t, nil)
+	_, err := s.admin.Campaigns.Create(t.Context(), dibs.CampaignSpec{
+		ID: "spring", Kind: dibs.Coupon, Title: "Spring", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{Items: []string{"=1+1", "A-1", "＠SUM(1)"}},
+	}, "")
+	must(t, err)
+	if a := s.ask("GET", "/v1/campaigns/spring/codes?format=csv", "", asAdmin); a.status != 200 || a.body != "code\n'=1+1\nA-1\n'＠SUM(1)\n" {
+		t.Errorf("%d %q", a.status, a.body)
+	}
+}
+
 func TestClaimsCSVAndPages(t *testing.T) {
 	s := newStack(t, nil)
 	ctx := context.Background()

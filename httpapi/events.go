@@ -41,7 +41,7 @@ type eventHandlers struct {
 
 func (h *eventHandlers) register() {
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/events", id: "list-events", tag: tagEvents, access: adminOnly, strictQuery: true,
+		method: http.MethodGet, path: "/v1/events", id: "list-events", personal: true, tag: tagEvents, access: adminOnly, strictQuery: true,
 		summary: "Follow what happens", description: "Events as sinks get them, of the last day at least: ask again with `after` of the answer.",
 	}, func(ctx context.Context, _ *call, in *eventsInput) (eventsView, error) {
 		items, after, err := h.events.Tail(ctx, in.After, maxEvents)

@@ -148,7 +148,7 @@ func (h *revocationHandlers) register() {
 		return r.View(), nil
 	})
 	list := one(http.MethodGet, "", "list-token-revocations", "List revoked tokens, newest first", "Revocations are forgotten at `expires_at`.")
-	list.strictQuery = true
+	list.strictQuery, list.personal = true, true
 	register(h.routes, list, func(ctx context.Context, _ *call, in *struct{ PageQuery }) (v api.ListView[access.RevocationView], err error) {
 		all, err := h.revocations.List(ctx)
 		if err != nil {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -27,6 +28,10 @@ type router struct {
 	log     *slog.Logger
 	// sessions turn the console's cookies into keys, on the admins' listener.
 	sessions *sessions.Sessions
+	// unproved are the sessions of which a change without their token was logged within the minute.
+	unproved web.Recent
+	proxies  *web.Proxies
+	now      func() time.Time
 	// cached are answers from memory, by pattern.
 	cached map[string]cachedAnswer
 	// patterns are all that was registered.
@@ -66,10 +71,26 @@ func (rt *router) add(pattern string, inside, outside http.HandlerFunc) {
 func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	signed, err := rt.sessions.Speak(r)
 	if err != nil {
-		rt.called(rt.metrics.route("session"), false, func(_ http.ResponseWriter, r *http.Request) { rt.fail(callOf(r.Context()), err) })(w, r)
+		rt.called(rt.metrics.route("session"), false, func(_ http.ResponseWriter, r *http.Request) {
+			if errors.Is(err, dibs.ErrForbidden) {
+				rt.logUnproved(r)
+			}
+			rt.fail(callOf(r.Context()), err)
+		})(w, r)
 		return
 	}
 	rt.ServeMux.ServeHTTP(w, signed)
+}
+
+// logUnproved has the program's log tell of a change by a session without its token, once a minute for each session: a
+// page of another site may be trying it. The admin log has what a key did; it is not known that the key's owner did this.
+func (rt *router) logUnproved(r *http.Request) {
+	is, _ := rt.sessions.Of(r)
+	if rt.unproved.Has(is.ID, rt.now()) || !rt.unproved.Note(is.ID, rt.now()) {
+		return
+	}
+	rt.log.WarnContext(r.Context(), "a change by a session without its token was refused", "session", is.ID, "address", rt.proxies.Client(r), "method", r.Method,
+		"path", r.URL.EscapedPath(), "request_id", callOf(r.Context()).id)
 }
 
 // called puts around a route what all routes have in common.

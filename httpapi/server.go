@@ -87,6 +87,7 @@ func newAPI(cfg *Config) (*routes, error) {
 	a := &routes{
 		router: &router{
 			ServeMux: http.NewServeMux(), outer: http.NewServeMux(), respond: respond, metrics: m, log: cfg.Logger, sessions: sealing,
+			proxies: proxies, now: cfg.Now,
 			cached: map[string]cachedAnswer{
 				"GET /v1/campaigns/{id}": cache.Campaign,
 				"GET /v1/campaigns":      cache.List,

@@ -79,7 +79,7 @@ func TestSessionCookie(t *testing.T) {
 
 // The session speaks for requests that carry it, and for changes with its token alone.
 func TestSessionSpeaks(t *testing.T) {
-	s := newStack(t, nil)
+	s := newStackAt(t, inOneMinute(), nil)
 	cookie, csrf := s.signIn(byKey)
 	draft := `{"id":"by-session","kind":"sale","title":"T","starts_at":"2026-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z","stock":{"units":3}}`
 	for _, c := range []struct {
@@ -105,6 +105,10 @@ func TestSessionSpeaks(t *testing.T) {
 		if a := s.ask(c.method, c.path, c.body, c.headers...); a.status != c.status {
 			t.Errorf("%s: %d, want %d: %s", c.name, a.status, c.status, a.body)
 		}
+	}
+	// Three changes without the token are one line of the program's log, which names the session and no secret.
+	if logs := s.logs.String(); strings.Count(logs, "a change by a session without its token was refused") != 1 || !strings.Contains(logs, "session=s-") {
+		t.Errorf("the log of changes without the token: %s", logs)
 	}
 	acts := s.ask("GET", "/v1/audit", "", cookie)
 	if !strings.Contains(acts.body, "by-session") || strings.Contains(acts.body, adminKey) {

@@ -128,7 +128,7 @@ func (h *webhookHandlers) registerDeliveries() {
 		})
 	list := endpoint(http.MethodGet, "/{id}/deliveries", "list-webhook-deliveries", "List an endpoint's deliveries, newest first",
 		"Finished ones are kept for seven days, as are those that wait for an endpoint that is disabled.", "")
-	list.strictQuery = true
+	list.strictQuery, list.personal = true, true
 	register(h.routes, list, func(ctx context.Context, _ *call, in *deliveriesInput) (api.ListView[webhooks.DeliveryView], error) {
 		return listOf((*webhooks.WebhookDelivery).View)(h.webhooks.Deliveries(ctx, in.ID, webhooks.DeliveryStatus(in.Status), in.page()))
 	})

@@ -16,7 +16,12 @@ func TestRecent(t *testing.T) {
 	if r.Has("x", at.Add(time.Minute)) {
 		t.Error("the next minute has what this one had")
 	}
-	for i := range mostRecent - 1 {
+	for i, more := range []bool{true, true, false} {
+		if r.NoteIn("group", "of group "+strconv.Itoa(i), at, 2) != more {
+			t.Errorf("thing %d of a group of two", i)
+		}
+	}
+	for i := range mostRecent - 3 {
 		r.Note(strconv.Itoa(i), at)
 	}
 	if r.Note("one more", at) || r.Has("one more", at) {

@@ -56,6 +56,41 @@ func TestWeakSecrets(t *testing.T) {
 	}
 }
 
+// TestReadableAddresses checks that a file of an address with a password which other users of the machine can read is
+// told: one of a variable, and the file of all settings.
+func TestReadableAddresses(t *testing.T) {
+	for name, value := range map[string]string{
+		"DIBS_ENGINE": "redis://u:secret-pw@127.0.0.1:1/0", "DIBS_LEDGER": "mysql://u:secret-pw@127.0.0.1:1/d", "DIBS_EVENTS": "nats://u:secret-pw@127.0.0.1:1/s?stream=s",
+		"DIBS_HUMAN_SECRET": "a secret of the human check, 32 bytes+",
+	} {
+		key := strings.ToLower(strings.TrimPrefix(name, "DIBS_"))
+		for file, env := range map[string][]string{
+			clitest.WriteFile(t, "address.txt", value+"\n"):            {name + "_FILE="},
+			clitest.WriteFile(t, "dibs.yaml", key+": \""+value+"\"\n"): {"DIBS_CONFIG="},
+		} {
+			env[0] += file
+			note := "note: " + file + " holds " + key + " and can be read by others: chmod 600 " + file
+			for mode, told := range map[os.FileMode]bool{0o644: true, 0o640: true, 0o600: false} {
+				if err := os.Chmod(file, mode); err != nil {
+					t.Fatal(err)
+				}
+				r := clitest.Run(t, append(env, clitest.Secrets...), "config", "check")
+				if strings.Contains(r.Out+r.Err, note) != told || strings.Contains(r.Out+r.Err, "secret-pw") {
+					t.Errorf("%s with mode %o: want the note: %v\n%s%s", env[0], mode, told, r.Out, r.Err)
+				}
+			}
+		}
+	}
+	// An address without a password may be read.
+	file := clitest.WriteFile(t, "dibs.yaml", "ledger: mysql://u@127.0.0.1:1/d\n")
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := clitest.Run(t, append([]string{"DIBS_CONFIG=" + file}, clitest.Secrets...), "config", "check"); strings.Contains(r.Out+r.Err, "can be read by others") {
+		t.Errorf("%s%s", r.Out, r.Err)
+	}
+}
+
 // TestReadableSecrets checks that a file of secrets which other users of the machine can
 // read is told.
 func TestReadableSecrets(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"runtime"
 	"slices"
@@ -113,7 +114,11 @@ func warnings(c *config.Config, environ []string) []string {
 		}
 	}
 	for _, v := range c.Values {
-		if path, ok := strings.CutPrefix(v.From, "file "); ok && v.Secret {
+		path, ok := strings.CutPrefix(v.From, "file ")
+		switch {
+		case v.File != "" && (v.Secret || hasPasswords[v.Key]):
+			readable(v.File, v.Key)
+		case ok && (v.Secret || hasPasswords[v.Key] && hasPassword(v.Text)):
 			readable(path, v.Key)
 		}
 	}
@@ -122,6 +127,22 @@ func warnings(c *config.Config, environ []string) []string {
 	readable(c.LedgerKeyFile, "keys of the ledger")
 	readable(c.TLSKey, "the key of the certificate")
 	return append(list, c.PlainLinks()...)
+}
+
+// hasPasswords are the settings with addresses that may have passwords in them. A file for the value of one alone, as
+// DIBS_ENGINE_FILE names, is there to keep it from others.
+var hasPasswords = map[string]bool{"engine": true, "ledger": true, "events": true}
+
+// hasPassword reports whether one of the addresses of a text has a password.
+func hasPassword(text string) bool {
+	for _, address := range strings.Fields(text) {
+		if u, err := url.Parse(address); err == nil {
+			if _, has := u.User.Password(); has {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // shownSetting is a setting as config show shows it.
