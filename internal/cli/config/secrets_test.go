@@ -81,6 +81,12 @@ func TestReadableAddresses(t *testing.T) {
 			}
 		}
 	}
+	// A file for an address alone is there to keep it from others, whatever is in it.
+	alone := clitest.WriteFile(t, "address.txt", "redis://127.0.0.1:1/0\n")
+	if err := os.Chmod(alone, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	clitest.Run(t, append([]string{"DIBS_ENGINE_FILE=" + alone}, clitest.Secrets...), "config", "check").Want(t, 0, alone+" holds engine and can be read by others")
 	// An address without a password may be read.
 	file := clitest.WriteFile(t, "dibs.yaml", "ledger: mysql://u@127.0.0.1:1/d\n")
 	if err := os.Chmod(file, 0o644); err != nil {

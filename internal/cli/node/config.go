@@ -137,7 +137,7 @@ var hasPasswords = map[string]bool{"engine": true, "ledger": true, "events": tru
 func hasPassword(text string) bool {
 	for _, address := range strings.Fields(text) {
 		if u, err := url.Parse(address); err == nil {
-			if _, has := u.User.Password(); has {
+			if _, has := u.User.Password(); has || u.Query().Has("password") {
 				return true
 			}
 		}
