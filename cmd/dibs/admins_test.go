@@ -33,6 +33,7 @@ func TestAdmins(t *testing.T) {
 		{"money and times of the history", historyInWords},
 		{"keys", keysOfTheConsole},
 		{"a lottery is drawn again", drawnAgain},
+		{"the gate of a live campaign", gateOfALiveCampaign},
 		{"audiences and announcements", toldFollowers},
 		{"coupons", usedCoupons},
 		{"settings and doctor", diagnosedServer},

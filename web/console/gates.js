@@ -9,11 +9,10 @@ import { standing, Standing } from "./phase.js";
 import { Link } from "./route.js";
 import { AllCSV, change, confirm, Fault, Field, Head, may, Pager, say, Table, Tile, useGet, usePages, When } from "./ui.js";
 
-/** How many wait, and up to which place users are admitted, by campaign, as this node sees it. @param {boolean} [on] asks for nothing without it */
-export function useRooms(on = true) {
+/** How many wait, and up to which place users are admitted, by campaign, as this node sees it. */
+export function useRooms() {
   const rooms = useSignal(/** @type {Record<string, {waiting?: number, admitted?: number}>} */ ({}));
   useEffect(() => {
-    if (!on) return;
     let over = false, timer = 0;
     const load = async () => {
       try {
@@ -27,7 +26,7 @@ export function useRooms(on = true) {
     };
     load();
     return () => ((over = true), clearTimeout(timer));
-  }, [on]);
+  }, []);
   return rooms.value;
 }
 
