@@ -446,8 +446,8 @@ type Rehearsals interface {
 type RehearsalRequest struct {
 	Users    int       `json:"users,omitempty" minimum:"1" maximum:"20000" doc:"how many users press, default 2000"`
 	Requests int       `json:"requests,omitempty" minimum:"1" maximum:"50000" doc:"how many requests they send, default 5000"`
-	Stock    int64     `json:"stock,omitempty" minimum:"1" maximum:"1000000" doc:"units of the campaign, or shares of the red packet, default 200"`
-	Kind     dibs.Kind `json:"kind,omitempty" enum:"sale,redpacket" doc:"what is rushed for, default sale"`
+	Stock    int64     `json:"stock,omitempty" minimum:"1" maximum:"1000000" doc:"units of the campaign, codes of the coupon, or shares of the red packet, default 200"`
+	Kind     dibs.Kind `json:"kind,omitempty" enum:"sale,coupon,redpacket" doc:"what is rushed for, default sale; a coupon has a code for each unit"`
 	Through  string    `json:"through,omitempty" enum:"http,ws" doc:"how requests go, default http; ws is over a WebSocket of each user"`
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
@@ -24,6 +25,7 @@ func TestConsole(t *testing.T) {
 		{"signing in, once by the code", signingIn},
 		{"from a draft to the end", operatorsDay},
 		{"a rush", rushOfTheConsole},
+		{"codes in a rush", codesInARush},
 		{"codes from a file", codesFromAFile},
 		{"a viewer", viewersDay},
 		{"a key that is revoked", revokedWhileOpen},
@@ -188,6 +190,11 @@ func operatorsDay(s *shop, _ string) {
 func rushOfTheConsole(s *shop, _ string) {
 	s.asAdmin()
 	page := s.console("/rush", english)
+	// What is shown of the stock, and in which state of the rush.
+	tells[bool](page, `!(window.seen = new Set(), new MutationObserver(() => {
+		const left = document.querySelector("#falling #remaining");
+		if (left) window.seen.add(document.querySelector("#rush").dataset.state);
+	}).observe(document.body, { subtree: true, childList: true, characterData: true }))`)
 	page.click("Start the rush")
 	page.await(`!!document.querySelector("#rush[data-state=done]") || document.querySelector("#rush .note.bad")`)
 	page.shows("Every promise held")
@@ -198,6 +205,7 @@ func rushOfTheConsole(s *shop, _ string) {
 		s.Errorf("%+v", st)
 	}
 	page.await(fmt.Sprintf(`["engine", "journal", "ledger"].every((n) => document.querySelector("[data-sum=" + n + "]").textContent === "%d")`, st.Granted))
+	page.await(`window.seen.has("running") && document.querySelector("#falling #remaining").textContent === "0" && !!document.querySelector(".chart canvas")`)
 	page.await(`document.querySelectorAll("[data-finding=held]").length >= 13 && !document.querySelector("[data-finding=broken]")`)
 	env := []string{"DIBS_URL=" + s.url, "DIBS_ADMIN_KEY=" + s.server.await(s.T, s.server.out, `Admin key +(\S+)`)[1]}
 	clitest.Run(s.T, env, "verify", campaign).Want(s.T, 0, "every promise holds, campaigns verified: 1")
@@ -207,6 +215,26 @@ func rushOfTheConsole(s *shop, _ string) {
 	kept := tells[string](page, "window.kept")
 	if !strings.HasPrefix(kept, "<!doctype html>") || strings.Count(kept, "<tr><td>held</td>") < 13 || strings.Contains(kept, "<script") || strings.Contains(kept, "undefined") {
 		s.Errorf("the report that is kept:\n%s", kept)
+	}
+}
+
+// codesInARush: coupons can be rushed for, too, over a WebSocket of each user: each code is one user's.
+func codesInARush(s *shop, _ string) {
+	s.asAdmin()
+	page := s.console("/rush", english)
+	for name, value := range map[string]string{"kind": "coupon", "through": "ws", "users": "300", "requests": "600", "stock": "50"} {
+		page.fill(name, value)
+	}
+	page.click("Start the rush")
+	page.await(`!!document.querySelector("#rush[data-state=done]") || document.querySelector("#rush .note.bad")`)
+	page.shows("Every promise held")
+	campaign := tells[string](page, `document.querySelector("#rush a").textContent`)
+	c, err := s.admin.Campaigns.Get(s.Context(), campaign)
+	s.must(err)
+	codes, err := s.admin.Campaigns.Stats(s.Context(), campaign)
+	s.must(err)
+	if c.Kind != dibs.Coupon || codes.Granted != 50 {
+		s.Errorf("%s granted %d", c.Kind, codes.Granted)
 	}
 }
 

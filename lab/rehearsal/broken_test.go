@@ -191,7 +191,7 @@ var (
 // TestHonestServer is the control of those below: without a lie nothing is
 // broken. What was judged can be read in both languages.
 func TestHonestServer(t *testing.T) {
-	for _, kind := range []dibs.Kind{dibs.Sale, dibs.RedPacket} {
+	for _, kind := range []dibs.Kind{dibs.Sale, dibs.Coupon, dibs.RedPacket} {
 		cfg := serve(t, liar(func(_ *http.Request, status int, body []byte) (int, []byte) { return status, body }))
 		cfg.Kind, cfg.Chinese = kind, true
 		r := rehearse(t, cfg)

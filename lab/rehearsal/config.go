@@ -38,7 +38,8 @@ type Config struct {
 	// Scenario gives the other fields their defaults; default ManyUsers.
 	Scenario Scenario
 	// Kind is what the campaign gives that is made for the rehearsal: dibs.Sale,
-	// the default, or dibs.RedPacket, of which Stock is the shares.
+	// the default; dibs.Coupon, of which Stock is the codes, which dibs generates; or
+	// dibs.RedPacket, of which Stock is the shares.
 	Kind dibs.Kind
 	// Users press; default 2,000, or 1.
 	Users int
@@ -181,7 +182,8 @@ func (c Config) Validate() error {
 	must(c.Scenario == ManyUsers || c.Scenario == OneUser, "scenario", "must be %s or %s", ManyUsers, OneUser)
 	must(c.Through == HTTP || c.Through == WebSocket, "through", "must be %s or %s", HTTP, WebSocket)
 	must(c.Through != WebSocket || c.Users <= mostPorts, "users", "must be at most %d with --through %s: each has a connection", mostPorts, WebSocket)
-	must(c.Kind == dibs.Sale || c.Kind == dibs.RedPacket, "kind", "must be %s or %s", dibs.Sale, dibs.RedPacket)
+	must(c.Kind == dibs.Sale || c.Kind == dibs.Coupon || c.Kind == dibs.RedPacket, "kind", "must be %s, %s or %s", dibs.Sale, dibs.Coupon, dibs.RedPacket)
+	must(c.Kind != dibs.Coupon || c.Stock <= dibs.MaxItems, "stock", "must be at most %d codes", dibs.MaxItems)
 	must(c.Kind != dibs.RedPacket || c.Stock <= dibs.MaxShares, "stock", "must be at most %d shares", dibs.MaxShares)
 	must(c.Users >= 1 && c.Users <= maxRequests, "users", "must be from 1 to %d", maxRequests)
 	must(c.Scenario != OneUser || c.Users == 1, "users", "must be 1 in the scenario %s", OneUser)

@@ -217,12 +217,15 @@ func (h *rehearsal) asAdmin(doing string, err error) error {
 
 // stock is what the rehearsal's own campaign has to grant.
 func (h *rehearsal) stock() dibs.StockSpec {
-	if h.cfg.Kind != dibs.RedPacket {
-		return dibs.StockSpec{Units: &h.cfg.Stock}
+	switch h.cfg.Kind {
+	case dibs.Coupon:
+		return dibs.StockSpec{Codes: &dibs.CodesSpec{Count: h.cfg.Stock}}
+	case dibs.RedPacket:
+		return dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{
+			Total: dibs.Money{Amount: h.cfg.Stock * meanShare, Currency: "CNY"}, Count: h.cfg.Stock,
+		}}
 	}
-	return dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{
-		Total: dibs.Money{Amount: h.cfg.Stock * meanShare, Currency: "CNY"}, Count: h.cfg.Stock,
-	}}
+	return dibs.StockSpec{Units: &h.cfg.Stock}
 }
 
 // connect opens the connections before the load begins.

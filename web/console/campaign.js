@@ -16,7 +16,7 @@ import { Terms } from "./terms.js";
 const kept = 600;
 
 /** The measures of a campaign as they come. @param {string} id @param {boolean} on */
-function useMeasures(id, on) {
+export function useMeasures(id, on) {
   const latest = useSignal(/** @type {any} */ (null)), lost = useSignal(false), data = useSignal(/** @type {any[][]} */ ([[], [], [], [], []]));
   useEffect(() => {
     if (!on) return;

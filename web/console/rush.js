@@ -1,11 +1,12 @@
 // @ts-check
 // A rush, simulated on a campaign of its own, and every promise checked after it.
-import { html, useEffect, useSignal } from "../lib/html.js";
-import { campaignPath, get } from "../lib/api.js";
+import { html, useEffect, useRef, useSignal } from "../lib/html.js";
+import { get } from "../lib/api.js";
 import { brief, number, percent, short } from "../lib/format.js";
 import { follow } from "../lib/stream.js";
 import { has, language, t } from "../lib/text.js";
-import { Promises, Sums } from "./campaign.js";
+import { Promises, Sums, useMeasures } from "./campaign.js";
+import { Chart } from "./chart.js";
 import { ask, at, Link } from "./route.js";
 import { change, Fault, faultsOf, Field, Head, save, saying, Tile, who } from "./ui.js";
 import { report } from "./report.js";
@@ -37,14 +38,14 @@ function Form() {
   const count = (/** @type {string} */ name, /** @type {number} */ value, /** @type {number} */ max) => html`<${Field} label=${t("rush." + name)} fault=${faults.value["/" + name]}>
     <input name=${name} type="number" min="1" max=${max} defaultValue=${value} required /><//>`;
   return html`<form class="form card" onSubmit=${start}><div class="grid">${count("users", 2000, 20000)}${count("requests", 5000, 50000)}${count("stock", 200, 1000000)}
-    <${Field} label=${t("kind")}><select name="kind"><option value="sale">${t("kind.sale")}</option><option value="redpacket">${t("kind.redpacket")}</option></select><//>
+    <${Field} label=${t("kind")}><select name="kind">${["sale", "coupon", "redpacket"].map((k) => html`<option value=${k}>${t("kind." + k)}</option>`)}</select><//>
     <${Field} label=${t("rush.through")}><select name="through"><option value="http">HTTP</option><option value="ws">WebSocket</option></select><//></div>
     <${Fault} text=${fault.value} /><div class="row"><button class="primary" id="start" disabled=${busy.value}>${t("rush.start")}</button></div></form>`;
 }
 
 /** @param {{id: string}} props */
 function Running({ id }) {
-  const view = useSignal(/** @type {any} */ (null)), lost = useSignal(false), measure = useSignal(/** @type {any} */ (null));
+  const view = useSignal(/** @type {any} */ (null)), lost = useSignal(false), last = useRef(/** @type {any} */ (null));
   const campaign = view.value?.campaign_id, over = !!view.value && view.value.state !== "running";
   useEffect(() => {
     if (over) return;
@@ -54,13 +55,10 @@ function Running({ id }) {
   useEffect(() => {
     if (over) get("/v1/rehearsals/" + encodeURIComponent(id)).then((v) => (view.value = v), () => {});
   }, [id, over, language.value]);
-  const v = view.value, r = v?.report, m = measure.value;
   // The promises are judged when everything is in the ledger; the bars follow until they say so.
-  const settled = over && (!m || m.sums.agree !== null && m.sums.on_the_way === 0);
-  useEffect(() => {
-    if (!campaign || settled) return;
-    return follow(campaignPath(campaign, "/stats/stream"), ["measure"], (m) => (measure.value = m));
-  }, [campaign, settled]);
+  const before = last.current, settled = over && (!before || (before.sums.agree !== null && before.sums.on_the_way === 0));
+  const { measure: m, data } = useMeasures(campaign || "", !!campaign && !settled), v = view.value, r = v?.report;
+  last.current = m;
   if (!v) return html`<p class="muted" role="status">${t(lost.value ? "lost.connection" : "loading")}</p>`;
   return html`<section class="card" id="rush" data-state=${v.state}>
       <h2>${over ? t(v.state === "failed" ? "rush.failed" : r?.ok ? "rush.held" : "rush.broken") : t("rush.phase." + (v.phase || "connecting"))}
@@ -70,10 +68,19 @@ function Running({ id }) {
         <label class="wide"><span class="unseen">${t("rush.progress")}</span><progress max=${Math.max(1, v.total)} value=${v.done}></progress></label><p class="muted">${number(v.done)} / ${number(v.total)}</p>`}
       <p class="muted">${t("rush.asked", { users: number(v.request.users || 2000), requests: number(v.request.requests || 5000), stock: number(v.request.stock || 200) })} ${campaign && html`<${Link} to=${"/campaigns/" + encodeURIComponent(campaign)}>${campaign}<//>`}</p>
     </section>
-    ${m && html`<${Sums} sums=${m.sums} stock=${m.stats.stock} />`}
+    ${m && html`<${Falling} m=${m} data=${data} /><${Sums} sums=${m.sums} stock=${m.stats.stock} />`}
     ${r && html`<${Results} r=${r} />`}
     <div class="two">${["answers", "server"].map((by) => v.promises.some((/** @type {any} */ p) => p.witness === by) && html`<${Promises} key=${by} title=${t("promises." + by)} list=${v.promises.filter((/** @type {any} */ p) => p.witness === by)} />`)}</div>
     ${r && html`<div class="row"><button type="button" onClick=${() => save("rehearsal-" + r.run + ".html", "text/html", report(v))}>${t("rush.keep")}</button></div>`}`;
+}
+
+/** The stock as it falls, and what is answered a second. @param {{m: any, data: any[][]}} props */
+function Falling({ m, data }) {
+  const s = m.stats, refused = Object.values(m.per_second.refused).reduce((a, b) => a + Number(b), 0);
+  return html`<div class="tiles" id="falling"><${Tile} label=${t("remaining")} value=${html`<span id="remaining">${number(s.remaining)}</span>`} detail=${t("of.stock", { n: number(s.stock) })} />
+      <${Tile} label=${t("granted")} value=${number(s.granted)} detail=${percent(s.stock ? s.granted / s.stock : 0)} />
+      <${Tile} label=${t("tile.grants")} value=${short(m.per_second.granted)} detail=${t("per.second")} /><${Tile} label=${t("tile.refusals")} value=${short(refused)} detail=${t("per.second")} /></div>
+    <${Chart} label=${t("chart.stock")} data=${[data[0], data[1]]} lines=${[{ label: t("remaining"), colour: "--brand", fill: true }]} />`;
 }
 
 /** @param {{r: any}} props */

@@ -26,6 +26,7 @@ func TestRehearse(t *testing.T) {
 	if !strings.Contains(r.Err, "pressing") || strings.Contains(r.Out, "pressing") {
 		t.Errorf("the progress is not on stderr alone:\n%s", r.Err)
 	}
+	clitest.Run(t, nil, append(small, "--kind", "coupon")...).Want(t, cli.ExitOK, "every promise held")
 	clitest.Run(t, nil, append(small, "--kind", "redpacket")...).Want(t, cli.ExitOK, "the money adds up", "funded = ", "every promise held")
 	// Settings made for other verbs do not point a rush at a server in use.
 	clitest.Run(t, []string{"DIBS_URL=http://127.0.0.1:1", "DIBS_ADMIN_KEY=" + clitest.Key, "DIBS_DATA=/nowhere"}, small...).Want(t, cli.ExitOK, "(embedded)")
