@@ -158,7 +158,7 @@ func twoOfAProduct(s *shop) {
 	_, err := s.admin.Products.Create(s.Context(), dibs.ProductSpec{ID: "kettle", Name: "Kettle", Description: "old"}, "")
 	s.must(err)
 	page := s.console("/products", english)
-	page.click("Kettle")
+	page.await(`(() => { const b = [...document.querySelectorAll(".named")].find((b) => b.firstElementChild.textContent === "Kettle"); b?.click(); return !!b; })()`)
 	page.fill("name", "Red kettle")
 	theirs := "theirs"
 	_, err = s.admin.Products.Patch(s.Context(), "kettle", dibs.ProductPatch{Description: &theirs})

@@ -34,12 +34,18 @@ func (b *browser) violations() ([]string, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise))
 }
 
-// tooSmall are the things to press that a finger misses: smaller than 44 pixels either way, links within text aside.
-// Half a pixel is allowed for rounding.
-const tooSmall = `[...document.querySelectorAll("button, input, select, textarea, a.button, nav a, summary")].filter((e) => {
-	const r = e.getBoundingClientRect();
-	return e.checkVisibility() && r.width > 0 && (r.height < 43.5 || r.width < 43.5) && !e.closest("td, p, .uplot") && e.type !== "checkbox" && e.type !== "radio";
-}).map((e) => "too small for a finger: " + e.tagName + " " + e.textContent.trim().slice(0, 30) + " " + Math.round(e.getBoundingClientRect().width) + "x" + Math.round(e.getBoundingClientRect().height))`
+// tooSmall are the things to press that a finger misses: smaller than 44 pixels either way. A link within a sentence may be
+// smaller, and so may a box to tick whose label is large enough. Half a pixel is allowed for rounding.
+const tooSmall = `[...document.querySelectorAll("a[href], button, input, select, textarea, summary")].filter((e) => {
+	const large = (x) => { const r = x.getBoundingClientRect(); return r.width === 0 || r.height > 43.5 && r.width > 43.5; };
+	const inSentence = () => {
+		if (e.tagName !== "A" || getComputedStyle(e).display !== "inline" || e.closest("td, th")) return false;
+		let around = e.parentElement;
+		while (getComputedStyle(around).display === "inline") around = around.parentElement;
+		return around.innerText.trim().length > e.innerText.trim().length;
+	};
+	return e.checkVisibility() && !e.closest(".uplot") && !large(e.type === "checkbox" || e.type === "radio" ? e.closest("label") || e : e) && !inSentence();
+}).map((e) => "too small for a finger: " + e.tagName + " " + (e.textContent.trim() || e.name || e.id).slice(0, 30) + " " + Math.round(e.getBoundingClientRect().width) + "x" + Math.round(e.getBoundingClientRect().height))`
 
 // small lists what is too small to press.
 func (b *browser) small() ([]string, error) {

@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,7 +28,7 @@ type options struct {
 	out string
 	// url is a running `dibs dev`, and login the address that signs in to its console; one is started without them.
 	url, login string
-	// only photographs screens whose name contains this.
+	// only photographs screens whose name contains one of these, which commas divide.
 	only  string
 	looks []look
 	// turned looks at each screen in the other shade and at the other width, too, without loading it again.
@@ -47,7 +48,7 @@ func main() {
 	flag.StringVar(&o.out, "out", "screens", "the folder for the pictures")
 	flag.StringVar(&o.url, "url", "", "a running `dibs dev`; one is started without it")
 	flag.StringVar(&o.login, "login", "", "the address that signs in to the console of -url")
-	flag.StringVar(&o.only, "only", "", "photograph only screens whose name contains this")
+	flag.StringVar(&o.only, "only", "", "photograph only screens whose name contains one of these, divided by commas")
 	flag.BoolVar(&o.measure, "measure", false, "in place of pictures, measure how fast pages show, how smoothly packets fall, and what 1,000 watchers cost the server; 1 beyond a limit")
 	flag.DurationVar(&o.live, "live", 0, "in place of pictures, watch a live screen for this long under 1,000 grants a second; 1 if it grows or stalls")
 	flag.BoolVar(&o.consoles, "consoles", false, "in place of pictures, measure what ten open consoles cost a rush; 1 if it is more than 2 %")
@@ -125,7 +126,7 @@ func photographs(b *browser, o options) (faults []string, err error) {
 			turns = l.turns()
 		}
 		for _, s := range screens() {
-			if !strings.Contains(s.name, o.only) {
+			if !slices.ContainsFunc(strings.Split(o.only, ","), func(part string) bool { return strings.Contains(s.name, part) }) {
 				continue
 			}
 			file := filepath.Join(o.out, s.name+"-"+l.name()+".png")

@@ -27,6 +27,26 @@ const sample = `(async () => {
 	await call("PUT", "/v1/audiences/vip", "user\n42\n43\n44\n", "text/csv");
 	await call("POST", "/v1/merchants/shop/followers", "user,rank\n" + Array.from({ length: 40 }, (_, i) => "u" + i + "," + (40 - i)).join("\n") + "\n", "text/csv");
 	await call("POST", "/v1/campaigns/shared/announcements", { id: "bags", merchant: "shop", message: "A hundred bags, this afternoon", threshold: 10, first: 10, rate: 2 });
+	// What shoppers may meet.
+	const as = (user, path, body = {}) => fetch(path, { method: "POST", credentials: "omit", headers: { Authorization: "Bearer dev_" + user, "Content-Type": "application/json", "Idempotency-Key": "sample" }, body: JSON.stringify(body) }).then((r) => r.json());
+	await campaign("slow", "Lamp with a queue", { gate: { room: { mode: "fifo", rate: 1, per: "24h", burst: 1, admit_for: "24h" } } });
+	for (const user of ["first", "second", "third"]) await as(user, "/v1/campaigns/slow/queue");
+	await campaign("invited", "Bag for invited users", { gate: { audience: { list: "vip" } } });
+	await campaign("gone", "Poster, signed", { stock: { units: 1 } });
+	await as("1", "/v1/campaigns/gone/claims");
+	await campaign("halted", "Print on paper");
+	await call("POST", "/v1/campaigns/halted/pause");
+	await campaign("opened", "Packet of three", { kind: "redpacket", stock: { redpacket: { total: { amount: 1000, currency: "CNY" }, count: 3 } } });
+	for (const user of ["9", "10", "11"]) await as(user, "/v1/campaigns/opened/claims");
+	const bought = await as("payer", "/v1/campaigns/sneaker-drop/claims");
+	await as("payer", "/v1/dev/payments", { claim_id: bought.id, how: "now" });
+	await call("POST", "/v1/campaigns", {
+		id: "everything", kind: "sale", title: "Draft of everything", comment: "Ask the buyer first.", starts_at: at(86400), ends_at: at(2 * 86400), stock: { units: 500 }, price: { amount: 129900, currency: "CNY" }, limit_per_user: 3, low_stock: 20,
+		tiers: [{ from_unit: 2, percent: 80 }, { from_unit: 3, percent: 50 }], pay_within: "15m", late_payment: "refund_due",
+		gate: { audience: { list: "vip" }, room: { mode: "shuffle", rate: 50, burst: 100, max: 10000, opens_at: at(80000) }, ticket: { lifetime: "2m", work_bits: 16 }, limits: [{ per: "user", rate: 5, every: "1s" }, { per: "campaign", rate: 500, every: "1s", bucket: "leaky", burst: 100, max_wait: "2s" }] },
+	});
+	const hooks = (await call("GET", "/v1/webhook-endpoints")).items;
+	if (!hooks.length) await call("POST", "/v1/webhook-endpoints", { url: "https://hooks.example/orders", description: "the warehouse" });
 	await call("POST", "/v1/accounts/9/deposits", { amount: { amount: 5000, currency: "CNY" }, ref: "transfer-1" });
 	const keys = (await call("GET", "/v1/keys")).items;
 	if (keys.length < 3) {

@@ -5,7 +5,7 @@ import { digits, exact, minor, money } from "../lib/format.js";
 import { t } from "../lib/text.js";
 import { standing, Standing } from "./phase.js";
 import { ask, at, Link } from "./route.js";
-import { AllCSV, change, confirm, Fault, Filter, Filters, Head, Invalid, may, Pager, say, Table, useGet, usePages } from "./ui.js";
+import { AllCSV, change, confirm, Fault, Filter, Filters, Head, Invalid, may, Named, Pager, say, Table, useGet, usePages } from "./ui.js";
 
 export function Accounts() {
   const user = at.value.query.get("user") || "";
@@ -19,7 +19,7 @@ function Packets() {
   const keep = (/** @type {any} */ c) => c.kind === "redpacket" && c.funds, pages = usePages("/v1/campaigns", 20, 0, { name: "packets", keep });
   const sum = (/** @type {string} */ of) => ({ title: t("funds." + of), number: true, show: (/** @type {any} */ c) => money(c.funds[of]) });
   const columns = [
-    { title: t("campaign"), show: (/** @type {any} */ c) => html`<${Link} to=${"/campaigns/" + encodeURIComponent(c.id)}>${c.title}<//><br /><small class="muted">${c.id}</small>`, text: (/** @type {any} */ c) => c.id },
+    { title: t("campaign"), show: (/** @type {any} */ c) => html`<${Named} to=${"/campaigns/" + encodeURIComponent(c.id)} title=${c.title} id=${c.id} />`, text: (/** @type {any} */ c) => c.id },
     { title: t("standing"), show: (/** @type {any} */ c) => html`<${Standing} c=${c} />${c.funds.problem && html`<br /><small class="fault">${c.funds.problem}</small>`}`, text: (/** @type {any} */ c) => t("standing." + standing(c)) },
     { title: t("w.sender"), show: (/** @type {any} */ c) => c.sender_id || "–" },
     ...["funded", "credited", "returned", "escrow"].map(sum),

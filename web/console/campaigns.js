@@ -5,20 +5,20 @@ import { money, number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
 import { standing, Standing } from "./phase.js";
 import { ask, at, Link } from "./route.js";
-import { AllCSV, Fault, Filter, Filters, Head, may, Pager, Table, usePages } from "./ui.js";
+import { AllCSV, Fault, Filter, Filters, Head, may, Named, Pager, Table, usePages, When } from "./ui.js";
 
 export function Campaigns() {
   const q = at.value.query, word = (q.get("q") || "").toLowerCase(), is = q.get("standing") || "", kind = q.get("kind") || "";
   const keep = (/** @type {any} */ c) => (!word || (c.id + " " + c.title).toLowerCase().includes(word)) && (!is || standing(c) === is) && (!kind || c.kind === kind);
   const pages = usePages("/v1/campaigns", 50, 0, word || is || kind ? { name: [word, is, kind].map(encodeURIComponent).join("/"), keep } : null), rows = pages.items;
   const columns = [
-    { title: t("campaign"), show: (/** @type {any} */ c) => html`<${Link} to=${"/campaigns/" + encodeURIComponent(c.id)}>${c.title}<//><br /><small class="muted">${c.id}</small>` },
+    { title: t("campaign"), show: (/** @type {any} */ c) => html`<${Named} to=${"/campaigns/" + encodeURIComponent(c.id)} title=${c.title} id=${c.id} />` },
     { title: t("kind"), show: (/** @type {any} */ c) => t("kind." + c.kind) },
     { title: t("standing"), show: (/** @type {any} */ c) => html`<${Standing} c=${c} />`, text: (/** @type {any} */ c) => t("standing." + standing(c)) },
     { title: t("remaining"), number: true, show: (/** @type {any} */ c) => number(c.remaining) },
     { title: t("price"), number: true, show: (/** @type {any} */ c) => (c.redpacket ? money(c.redpacket.total) : money(c.price || c.product?.price)) },
-    { title: t("from"), show: (/** @type {any} */ c) => time(c.starts_at) },
-    { title: t("until"), show: (/** @type {any} */ c) => time(c.ends_at) },
+    { title: t("from"), show: (/** @type {any} */ c) => html`<${When} at=${c.starts_at} />`, text: (/** @type {any} */ c) => time(c.starts_at) },
+    { title: t("until"), show: (/** @type {any} */ c) => html`<${When} at=${c.ends_at} />`, text: (/** @type {any} */ c) => time(c.ends_at) },
   ];
   return html`<${Head} title=${t("screen.campaigns")}>${may("editor") && html`<${Link} class="button primary" to="/campaigns/new">${t("campaign.new")}<//>`}<//>
     <${Filters}><${Filter} label=${t("search")} value=${q.get("q") || ""} change=${(/** @type {string} */ v) => ask({ q: v })} />

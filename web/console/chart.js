@@ -36,7 +36,7 @@ export function Chart({ label, data, lines, height = 180 }) {
       const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "12px system-ui" };
       plot.current = new uPlot({
         width: box.current.clientWidth, height, cursor: { show: false }, legend: { show: false },
-        scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => [Math.min(low, high - least), high] }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ max) => [0, Math.max(1, max * 1.1)] } },
+        scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => ((high ??= Date.now() / 1000), [Math.min(low ?? high, high - least), high]) }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ max) => [0, Math.max(1, max * 1.1)] } },
         axes: [{ ...axis, space: 90, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((s) => clock(s * 1000)) }, { ...axis, size: 56, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((v) => short(v)) }],
         series: [{}, ...lines.map((l) => ({ label: l.label, stroke: colour(l.colour), width: 2, fill: l.fill ? colour(l.colour) + "22" : undefined, points: { show: false } }))],
       }, data, box.current);

@@ -8,7 +8,7 @@ import { t } from "../lib/text.js";
 import { Order, Status } from "./orders.js";
 import { standing, Standing } from "./phase.js";
 import { ask, at, Link } from "./route.js";
-import { AllCSV, BadLines, change, Fault, Field, Filter, Filters, Head, may, Pager, say, Table, Tile, useGet, usePages, When } from "./ui.js";
+import { AllCSV, BadLines, change, Fault, Field, Filter, Filters, Head, may, Named, Pager, say, Table, Tile, useGet, usePages, When } from "./ui.js";
 
 /** Where the codes of a campaign come from. @param {any} c */
 const source = (c) => (c.stock?.codes ? t("codes.made", { pattern: c.stock.codes.pattern }) : c.stock?.items_count !== undefined ? t("codes.given") : t("codes.none"));
@@ -24,7 +24,7 @@ export function Coupons() {
   const keep = (/** @type {any} */ c) => c.kind === "coupon" && (!word || (c.id + " " + c.title).toLowerCase().includes(word));
   const pages = usePages("/v1/campaigns", 20, 0, { name: encodeURIComponent(word), keep }), rows = pages.items;
   const columns = [
-    { title: t("batch"), show: (/** @type {any} */ c) => html`<${Link} to=${"/coupons/" + encodeURIComponent(c.id)}>${c.title}<//><br /><small class="muted">${c.id}</small>`, text: (/** @type {any} */ c) => c.id },
+    { title: t("batch"), show: (/** @type {any} */ c) => html`<${Named} to=${"/coupons/" + encodeURIComponent(c.id)} title=${c.title} id=${c.id} />`, text: (/** @type {any} */ c) => c.id },
     { title: t("standing"), show: (/** @type {any} */ c) => html`<${Standing} c=${c} />`, text: (/** @type {any} */ c) => t("standing." + standing(c)) },
     { title: t("codes"), show: source },
     { title: t("batch.size"), number: true, show: (/** @type {any} */ c) => number(total(c)) },

@@ -5,7 +5,7 @@ import { html, useSignal } from "../lib/html.js";
 import { brief, exact, number } from "../lib/format.js";
 import { t } from "../lib/text.js";
 import { ask, at } from "./route.js";
-import { AllCSV, change, confirm, Fault, Filter, Filters, Head, may, Pager, say, Table, useGet, usePages, When } from "./ui.js";
+import { AllCSV, change, confirm, Fault, Filter, Filters, Head, may, Named, Pager, say, Table, useGet, usePages, When } from "./ui.js";
 
 // Statuses of deliveries, as the API filters by them.
 const statuses = ["pending", "delivered", "failed"];
@@ -44,7 +44,7 @@ export function Events() {
   ];
   const stands = (/** @type {any} */ e) => (e.disabled ? e.disabled_reason || t("disabled") : e.failing_since ? t("failing", { at: exact(e.failing_since) }) : t("ok"));
   const hookColumns = [
-    { title: t("hook.url"), show: (/** @type {any} */ e) => html`<button type="button" class="link" data-open=${e.id} onClick=${() => ask({ open: e.id })}>${e.url}</button><br /><small class="muted">${e.description}</small>`, text: (/** @type {any} */ e) => e.url },
+    { title: t("hook.url"), show: (/** @type {any} */ e) => html`<${Named} data-open=${e.id} open=${() => ask({ open: e.id })} title=${e.url} id=${e.description} />`, text: (/** @type {any} */ e) => e.url },
     { title: t("standing"), show: (/** @type {any} */ e) => html`<span class=${"dot " + dot(e)}></span> ${stands(e)}`, text: stands },
   ];
   const hookFile = [{ title: t("w.id"), show: (/** @type {any} */ e) => e.id }, ...hookColumns, { title: t("hook.description"), show: (/** @type {any} */ e) => e.description }];

@@ -7,7 +7,7 @@ import { t } from "../lib/text.js";
 import { drawAgain, entryOf, rule } from "./draw.js";
 import { standing, Standing } from "./phase.js";
 import { Link } from "./route.js";
-import { AllCSV, change, confirm, Fault, Field, Head, may, Pager, say, Table, Tile, useGet, usePages, When } from "./ui.js";
+import { AllCSV, change, confirm, Fault, Field, Head, may, Named, Pager, say, Table, Tile, useGet, usePages, When } from "./ui.js";
 
 /** How many wait, and up to which place users are admitted, by campaign, as this node sees it. */
 export function useRooms() {
@@ -33,7 +33,7 @@ export function useRooms() {
 export function Gates() {
   const keep = (/** @type {any} */ c) => c.gate?.room, pages = usePages("/v1/campaigns", 20, 0, { name: "rooms", keep }), rooms = useRooms();
   const columns = [
-    { title: t("campaign"), show: (/** @type {any} */ c) => html`<${Link} to=${"/gates/" + encodeURIComponent(c.id)}>${c.title}<//><br /><small class="muted">${c.id}</small>` },
+    { title: t("campaign"), show: (/** @type {any} */ c) => html`<${Named} to=${"/gates/" + encodeURIComponent(c.id)} title=${c.title} id=${c.id} />` },
     { title: t("kind"), show: (/** @type {any} */ c) => t("mode." + c.gate.room.mode) },
     { title: t("standing"), show: (/** @type {any} */ c) => html`<${Standing} c=${c} />`, text: (/** @type {any} */ c) => t("standing." + standing(c)) },
     { title: t("room.rate"), show: (/** @type {any} */ c) => (c.gate.room.rate ? rate(c.gate.room) : "–") },

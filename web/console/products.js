@@ -4,7 +4,7 @@ import { Drawer } from "../lib/box.js";
 import { html, useSignal } from "../lib/html.js";
 import { digits, minor, money, number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
-import { AllCSV, change, Fault, faultsOf, Field, Head, may, Pager, say, saying, Table, usePages } from "./ui.js";
+import { AllCSV, change, Fault, faultsOf, Field, Head, may, Named, Pager, say, saying, Table, usePages } from "./ui.js";
 
 export function Products() {
   const pages = usePages("/v1/products"), open = useSignal(/** @type {any} */ (null));
@@ -15,7 +15,7 @@ export function Products() {
   return html`<${Head} title=${t("screen.products")}>${may("editor") && html`<button type="button" class="primary" onClick=${() => (open.value = {})}>${t("product.new")}</button>`}<//>
     <${Fault} text=${pages.fault} again=${pages.again} />
     <${Table} name=${t("screen.products")} rows=${pages.items} empty=${t("products.none")} columns=${[
-      { title: t("product"), show: (/** @type {any} */ p) => html`<button type="button" class="link" onClick=${() => (open.value = p)}>${p.name}</button><br /><small class="muted">${p.id}</small>` },
+      { title: t("product"), show: (/** @type {any} */ p) => html`<${Named} open=${() => (open.value = p)} title=${p.name} id=${p.id} />` },
       { title: t("price"), number: true, show: (/** @type {any} */ p) => money(p.price) },
       { title: t("product.left"), number: true, show: (/** @type {any} */ p) => (p.stock ? number(p.stock_left) + " / " + number(p.stock) : "–") },
       { title: t("changed"), show: (/** @type {any} */ p) => time(p.updated_at) },

@@ -4,6 +4,7 @@ import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from "../
 import { get, Refusal, send } from "../lib/api.js";
 import { exact, number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { Link } from "./route.js";
 
 /** Who is signed in; null for nobody. */
 export const who = signal(/** @type {any} */ (null));
@@ -324,6 +325,12 @@ export function Secret({ label, text, close }) {
 /** A moment with its exact time. @param {{at: string|null|undefined, none?: string}} props */
 export const When = ({ at, none = "–" }) => (at ? html`<time dateTime=${at} title=${exact(at)}>${time(at)}</time>` : none);
 
+/** What a row is about, with its id below: one thing to press, which leads to a screen or opens a drawer. @param {{title: any, id?: string, to?: string, open?: () => void, [more: string]: any}} props */
+export const Named = ({ title, id, to, open, ...more }) => {
+  const text = html`<span>${title}</span>${id && html`<small class="muted">${id}</small>`}`;
+  return to ? html`<${Link} class="named" to=${to} ...${more}>${text}<//>` : html`<button type="button" class="link named" onClick=${open} ...${more}>${text}</button>`;
+};
+
 /** A number with its name. @param {{label: string, value: any, detail?: any, kind?: string}} props */
 export const Tile = ({ label, value, detail, kind }) => html`<div class=${"tile " + (kind || "")}><span class="muted">${label}</span><b>${value}</b>${detail && html`<small class="muted">${detail}</small>`}</div>`;
 
@@ -333,8 +340,8 @@ export const Head = ({ title, children }) => html`<div class="row title"><h1 tab
 /** A bar of filters. @param {{children: any}} props */
 export const Filters = ({ children }) => html`<div class="filters" role="search">${children}</div>`;
 
-/** A field that waits until one has finished typing. @param {{label: string, value: string, change: (v: string) => void, options?: [string, string][]}} props */
-export function Filter({ label, value, change, options }) {
+/** A field that waits until one has finished typing. @param {{label: string, name?: string, value: string, change: (v: string) => void, options?: [string, string][]}} props */
+export function Filter({ label, name, value, change, options }) {
   const timer = useRef(0);
   const later = (/** @type {any} */ e) => {
     clearTimeout(timer.current);
@@ -343,5 +350,5 @@ export function Filter({ label, value, change, options }) {
   };
   return html`<label>${label}${options
     ? html`<select value=${value} onChange=${(/** @type {any} */ e) => change(e.target.value)}>${options.map(([v, text]) => html`<option value=${v}>${text}</option>`)}</select>`
-    : html`<input value=${value} onInput=${later} autocomplete="off" spellcheck=${false} />`}</label>`;
+    : html`<input name=${name} value=${value} onInput=${later} autocomplete="off" spellcheck=${false} />`}</label>`;
 }
