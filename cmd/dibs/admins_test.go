@@ -34,6 +34,7 @@ func TestAdmins(t *testing.T) {
 		{"keys", keysOfTheConsole},
 		{"a lottery is drawn again", drawnAgain},
 		{"the gate of a live campaign", gateOfALiveCampaign},
+		{"all of a draft is changed", editedWhole},
 		{"audiences and announcements", toldFollowers},
 		{"coupons", usedCoupons},
 		{"settings and doctor", diagnosedServer},

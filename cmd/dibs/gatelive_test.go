@@ -60,3 +60,52 @@ func gateOfALiveCampaign(s *shop) {
 	page.await(tile("Registrations") + ` === "Registrations\n3"`)
 	page.await(tile("Winners at most") + ` === "Winners at most\n2"`)
 }
+
+// editedWhole: the form of a draft changes all that PATCH takes of it, and keeps what it does not show; of what is published
+// it changes how fast the room admits, and who may claim.
+func editedWhole(s *shop) {
+	s.asAdmin()
+	_, err := s.admin.Audiences.Import(s.Context(), "insiders", strings.NewReader("user\n1\n2\n3\n"), nil)
+	s.must(err)
+	_, err = s.admin.Products.Create(s.Context(), dibs.ProductSpec{ID: "urn", Name: "Urn"}, "")
+	s.must(err)
+	units := int64(10)
+	_, err = s.admin.Campaigns.Create(s.Context(), dibs.CampaignSpec{
+		ID: "whole", Kind: dibs.Sale, Title: "The whole", Stock: dibs.StockSpec{Units: &units}, StartsAt: time.Now().Add(time.Hour), EndsAt: time.Now().Add(2 * time.Hour),
+		Price: &dibs.Money{Amount: 1000, Currency: "CNY"},
+		Gate:  &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 5, AdmitFor: dibs.Duration(time.Hour)}},
+	}, "")
+	s.must(err)
+	saves := func(fields ...string) map[string]any {
+		page := s.console("/campaigns/whole/edit", english)
+		for i := 0; i < len(fields); i += 2 {
+			page.fill(fields[i], fields[i+1])
+		}
+		page.click("Save")
+		page.await(`location.pathname === "/console/campaigns/whole" && !!document.querySelector("h1")`)
+		return s.terms("whole")
+	}
+	c := saves("product_id", "urn", "stock", "25", "tiers", "2: 50", "pay_within", "5", "late_payment", "refund_due",
+		"audience", "list", "list", "insiders", "rate", "9", "ticket", "1", "bits", "10", "limits", "user 3/10s")
+	room := map[string]any{"mode": "fifo", "rate": 9.0, "admit_for": "1h0m0s"}
+	want := map[string]any{
+		"product_id": "urn", "stock": map[string]any{"units": 25.0}, "tiers": []any{map[string]any{"from_unit": 2.0, "percent": 50.0}}, "late_payment": "refund_due",
+		"gate": map[string]any{
+			"audience": map[string]any{"list": "insiders"}, "room": room, "ticket": map[string]any{"lifetime": "2m0s", "work_bits": 10.0},
+			"limits": []any{map[string]any{"per": "user", "rate": 3.0, "every": "10s"}},
+		},
+	}
+	for name, value := range want {
+		if got := fmt.Sprint(c[name]); got != fmt.Sprint(value) {
+			s.Errorf("%s of the draft: %s, want %v", name, got, value)
+		}
+	}
+	_, err = s.admin.Campaigns.Publish(s.Context(), "whole")
+	s.must(err)
+	page := s.console("/campaigns/whole/edit", english)
+	page.await(`!!document.querySelector("[name=rate]") && !document.querySelector("[name=room], [name=opens], [name=stock], [name=tiers], [name=product_id]")`)
+	room["rate"] = 30.0
+	if gate := fmt.Sprint(saves("rate", "30", "audience", "", "limits", "", "ticket", "")["gate"]); gate != fmt.Sprint(map[string]any{"room": room}) {
+		s.Errorf("the gate of the published campaign: %s", gate)
+	}
+}

@@ -2,40 +2,20 @@
 // The terms of a campaign, changed. Where another administrator was faster, both changes are shown, and one decides.
 import { html, useEffect, useSignal } from "../lib/html.js";
 import { campaignPath, get, Refusal } from "../lib/api.js";
-import { digits, milliseconds, minor, number, span, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { currency, fields, formOf, nameOf } from "./editfields.js";
+import { GateFields, gateOf, keptOfGate } from "./gateform.js";
+import { limitsOf, tiersOf } from "./limits.js";
 import { go, Link } from "./route.js";
 import { change, cut, Fault, faultsOf, Field, Head, say, saying } from "./ui.js";
-import { local } from "./wizard.js";
 
-/**
- * A field: what the form has of a campaign, what the API takes of the form, and how people read it.
- * @typedef {{name: string, type?: string, long?: boolean, draft?: boolean, kind?: string, has?: (c: any) => boolean, hint?: string, read: (c: any) => string, write: (v: string, c: any) => unknown, show?: (v: string, c: any) => string}} Known
- */
+/** @typedef {import("./editfields.js").Known} Known */
 
-/** @param {any} c */
-const currency = (c) => c.price?.currency || c.product?.price?.currency || "CNY";
-const whole = (/** @type {string} */ v) => (v === "" ? 0 : Number(v));
-const moment = (/** @type {string} */ v) => new Date(v).toISOString();
-const moments = { type: "datetime-local", write: moment, show: (/** @type {string} */ v) => (v ? time(new Date(v)) : "") };
-
-/** @type {Known[]} */
-const fields = [
-  { name: "title", read: (c) => c.title, write: (v) => v },
-  { name: "starts_at", draft: true, read: (c) => local(Date.parse(c.starts_at)), ...moments },
-  { name: "ends_at", read: (c) => local(Date.parse(c.ends_at)), ...moments },
-  { name: "limit_per_user", type: "number", read: (c) => String(c.limit_per_user), write: whole, show: (v) => number(whole(v)) },
-  { name: "limit_per_product", type: "number", has: (c) => c.limit_per_product > 0 || (c.state === "draft" && !!c.product_id && c.kind !== "redpacket"),
-    read: (c) => String(c.limit_per_product || ""), write: (v) => (v === "" ? null : Number(v)), show: (v) => v && number(whole(v)) },
-  { name: "shards", type: "number", has: (c) => c.state === "draft" || !c.limit_per_product, read: (c) => String(c.shards || 1), write: whole, show: (v) => number(whole(v)) },
-  { name: "price", draft: true, kind: "sale", read: (c) => (c.price ? digits(c.price) : ""), write: (v, c) => ({ amount: minor(v, currency(c)) ?? v, currency: currency(c) }), show: (v, c) => v && v + " " + currency(c) },
-  { name: "pay_within", draft: true, kind: "sale", type: "number", read: (c) => (c.pay_within ? String(milliseconds(c.pay_within) / 60_000) : ""), write: (v) => whole(v) + "m", show: (v) => v && span(Number(v) * 60_000) },
-  { name: "low_stock", type: "number", read: (c) => String(c.low_stock || 0), write: whole, show: (v) => number(whole(v)) },
-  { name: "comment", long: true, read: (c) => c.comment || "", write: (v) => v },
-];
-
-/** @param {any} c @returns {Record<string, string>} */
-const formOf = (c) => Object.fromEntries(fields.map((f) => [f.name, f.read(c)]));
+/** What PATCH takes of a form: the fields that changed, and the gate as a whole where a part of it did. @param {any} c @param {Known[]} changed @param {any} v */
+const bodyOf = (c, changed, v) => ({
+  version: c.version, ...Object.fromEntries(changed.filter((f) => !f.gate).map((f) => [f.name, f.write(v[f.name], c)])),
+  ...(changed.some((f) => f.gate) ? { gate: gateOf(v, keptOfGate(c.gate), v.starts_at) || {} } : {}),
+});
 
 /** Those of one form that another one has otherwise. @param {Record<string, string>} a @param {Record<string, string>} b */
 const differing = (a, b) => fields.filter((f) => a[f.name] !== b[f.name]);
@@ -68,11 +48,13 @@ export function Edit({ id }) {
     if (busy.peek()) return;
     const changed = differing(v, formOf(c));
     if (!changed.length) return leave();
+    const line = tiersOf(v.tiers).bad || limitsOf(v.limits).bad;
+    if (line) return void (fault.value = t("w.unread", { line }));
     busy.value = true;
     fault.value = "";
     faults.value = {};
     try {
-      await change("PATCH", campaignPath(id), { version: c.version, ...Object.fromEntries(changed.map((f) => [f.name, f.write(v[f.name], c)])) });
+      await change("PATCH", campaignPath(id), bodyOf(c, changed, v));
       say(t("act.done", { what: t("saved.changes"), name: v.title }));
       leave();
     } catch (err) {
@@ -85,13 +67,21 @@ export function Edit({ id }) {
     busy.value = false;
   };
   const set = (/** @type {string} */ name, /** @type {string} */ value) => (form.value = { ...form.peek(), [name]: value });
-  const shown = fields.filter((f) => (!f.draft || c.state === "draft") && (!f.kind || f.kind === c.kind) && (!f.has || f.has(c)));
+  const shown = fields.filter((f) => !f.gate && (!f.draft || c.state === "draft") && (!f.kind || f.kind === c.kind) && (!f.has || f.has(c, v)));
+  /** A field of the form. @param {string} name @param {string} label @param {string|undefined} wrong @param {any} [o] */
+  const control = (name, label, wrong, o = {}) => html`<${Field} key=${name} label=${label} hint=${o.hint} fault=${wrong}>
+    ${o.options ? html`<select name=${name} value=${v[name]} onChange=${(/** @type {any} */ e) => set(name, e.target.value)}>${o.options.map((/** @type {[string, string]} */ [x, text]) => html`<option value=${x} selected=${v[name] === x}>${text}</option>`)}</select>`
+      : o.long ? html`<textarea name=${name} rows="3" value=${v[name]} onInput=${(/** @type {any} */ e) => set(name, e.target.value)}></textarea>`
+      : html`<input name=${name} type=${o.type || "text"} min=${o.type === "number" ? o.min ?? "0" : undefined} step=${o.parts || o.type === "datetime-local" ? "any" : undefined} required=${o.required} value=${v[name]} autocomplete="off" onInput=${(/** @type {any} */ e) => set(name, e.target.value)} />`}<//>`;
+  const known = (/** @type {Known} */ f) => control(f.name, nameOf(f), Object.entries(faults.value).find(([p]) => p.startsWith("/" + f.name))?.[1],
+    { ...f, hint: f.hint === "currency" ? currency(c) : f.hint && t(f.hint), options: f.options?.map((x) => [x, f.show?.(x, c)]) });
+  const ofGate = (/** @type {string} */ name, /** @type {string} */ pointer, /** @type {any} */ o) => control(name, t("w." + name), faults.value[pointer], o);
   const theirs = formOf(c), old = before.value;
   return html`<${Head} title=${t("edit.of", { name: c.title })} />
     ${old && html`<${Difference} c=${c} rows=${fields.filter((f) => old[f.name] !== theirs[f.name] || v[f.name] !== theirs[f.name])} old=${old} theirs=${theirs} mine=${v} take=${(/** @type {Known} */ f) => set(f.name, theirs[f.name])} />`}
-    <form class="form card" onSubmit=${act}><div class="grid">${shown.filter((f) => !f.long).map((f) => html`<${Field} key=${f.name} label=${t("edit." + f.name)} hint=${f.name === "price" ? currency(c) : undefined} fault=${Object.entries(faults.value).find(([p]) => p.startsWith("/" + f.name))?.[1]}>
-        <input name=${f.name} type=${f.type || "text"} min=${f.type === "number" ? "0" : undefined} step=${f.type === "datetime-local" || f.name === "pay_within" ? "any" : undefined} required=${f.name === "title" || f.type === "datetime-local"} value=${v[f.name]} autocomplete="off" onInput=${(/** @type {any} */ e) => set(f.name, e.target.value)} /><//>`)}</div>
-      ${shown.filter((f) => f.long).map((f) => html`<${Field} key=${f.name} label=${t("edit." + f.name)} fault=${faults.value["/" + f.name]}><textarea name=${f.name} rows="3" value=${v[f.name]} onInput=${(/** @type {any} */ e) => set(f.name, e.target.value)}></textarea><//>`)}
+    <form class="form card" onSubmit=${act}><div class="grid">${shown.filter((f) => !f.long).map(known)}</div>
+      ${shown.filter((f) => f.long).map(known)}
+      <fieldset id="gate"><legend>${t("w.step.gate")}</legend><${GateFields} d=${v} input=${ofGate} published=${c.state !== "draft"} /></fieldset>
       ${c.state !== "draft" && html`<p class="muted">${t("edit.published")}</p>`}
       <${Fault} text=${fault.value} />
       <div class="row"><button class="primary" data-act="save" disabled=${busy.value}>${t(busy.value ? "working" : old ? "edit.over" : "save")}</button><${Link} class="button" to=${"/campaigns/" + encodeURIComponent(id)}>${t("dismiss")}<//></div></form>`;
@@ -104,6 +94,6 @@ export function Edit({ id }) {
 const Difference = ({ c, rows, old, theirs, mine, take }) => html`<section class="note warn" id="difference" role="alert"><h2>${t("edit.meanwhile")}</h2><p>${t("edit.meanwhile.text")}</p>
   <ul class="fields">${rows.map((f) => {
     const say = (/** @type {Record<string, string>} */ of) => (f.show ? f.show(of[f.name], c) : of[f.name]) || "–", same = mine[f.name] === theirs[f.name];
-    return html`<li key=${f.name} data-field=${f.name}><h3>${t("edit." + f.name)}</h3><dl><div><dt>${t("edit.before")}</dt><dd>${say(old)}</dd></div><div><dt>${t("edit.theirs")}</dt><dd>${say(theirs)}</dd></div>
+    return html`<li key=${f.name} data-field=${f.name}><h3>${nameOf(f)}</h3><dl><div><dt>${t("edit.before")}</dt><dd>${say(old)}</dd></div><div><dt>${t("edit.theirs")}</dt><dd>${say(theirs)}</dd></div>
       <div><dt>${t("edit.mine")}</dt><dd>${same ? t("edit.as.theirs") : html`<b>${say(mine)}</b>`}</dd></div></dl>${!same && html`<button type="button" data-take=${f.name} onClick=${() => take(f)}>${t("edit.take")}</button>`}</li>`;
   })}</ul></section>`;

@@ -4,7 +4,8 @@ import { html, useEffect, useRef, useSignal } from "../lib/html.js";
 import { campaignPath, get } from "../lib/api.js";
 import { digits, milliseconds, minor, number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
-import { brief, limitLines, limitsOf, tierLines, tiersOf } from "./limits.js";
+import { formOfGate, GateFields, gateOf, iso, keptOfGate, local } from "./gateform.js";
+import { limitsOf, tierLines, tiersOf } from "./limits.js";
 import { ask, at, go } from "./route.js";
 import { change, Fault, faultsOf, Field, Head, Invalid, may, save, say, saying } from "./ui.js";
 import { classes, draw } from "./shares.js";
@@ -13,9 +14,6 @@ import { yaml } from "./yaml.js";
 
 const steps = ["kind", "stock", "terms", "gate", "review"];
 
-/** The moment as an input of local time shows it, with no more digits than it has. @param {number} ms */
-export const local = (ms) => new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, ms % 1000 ? 23 : ms % 60_000 ? 19 : 16);
-
 /** Five minutes from now. */
 const soon = () => Math.floor(Date.now() / 60_000 + 5) * 60_000;
 
@@ -23,7 +21,7 @@ const fresh = () => ({
   kind: "sale", id: "", title: "", product_id: "", comment: "", starts: local(soon()), ends: local(soon() + 36e5), shards: "",
   source: "units", units: "200", items: "", count: "1000", pattern: "XXXX-XXXX", total: "1000.00", currency: "CNY", shares: "100", split: "double_mean", min: "", max: "", sender: "",
   price: "", limit: "1", of_product: "", pay: "15", late: "reclaim", tiers: "", valid: "", until: "", low: "",
-  audience: "", list: "", room: "", rate: "100", per: "", burst: "", most: "", opens: "", ticket: "", lifetime: "2m", bits: "16", closes: "", winners: "", value: "", limits: "",
+  ...formOfGate(null),
   // What a copy takes over and the form does not show: parts of the gate, by their names.
   kept: /** @type {{room?: any, ticket?: any}} */ ({}), file: /** @type {File|null} */ (null),
 });
@@ -38,28 +36,18 @@ export function spec(d) {
     ? { redpacket: { total: amount(d.total), count: whole(d.shares), split: d.split, min: d.min ? minor(d.min, d.currency) : undefined, max: d.max ? minor(d.max, d.currency) : undefined } }
     : d.source === "units" ? { units: whole(d.units) } : d.source === "codes" ? { codes: { count: whole(d.count), pattern: d.pattern } }
     : { items: d.source === "file" ? [] : d.items.split("\n").map((x) => x.trim()).filter(Boolean) };
-  const gate = {
-    audience: d.audience === "list" ? { list: d.list } : d.audience === "followers" ? { followers_of: d.list } : undefined,
-    room: d.room ? { ...(d.kept.room?.mode === d.room ? d.kept.room : {}), mode: d.room, max: whole(d.most), ...(d.room === "lottery" ? { registration_closes_at: iso(d.closes || d.starts), winners: whole(d.winners), public_value: d.value || undefined }
-      : { rate: whole(d.rate), per: d.per || undefined, burst: whole(d.burst), opens_at: iso(d.opens) }) } : undefined,
-    ticket: d.ticket ? { ...d.kept.ticket, lifetime: d.lifetime, work_bits: whole(d.bits) } : undefined,
-    limits: d.limits ? limitsOf(d.limits).list : undefined,
-  };
   return {
     id: d.id || undefined, kind: d.kind, title: d.title, product_id: d.product_id || undefined, comment: d.comment || undefined,
     starts_at: iso(d.starts), ends_at: iso(d.ends), stock, limit_per_user: whole(d.limit), limit_per_product: d.kind === "redpacket" || !d.product_id ? undefined : whole(d.of_product), sender_id: d.kind === "redpacket" ? d.sender || undefined : undefined,
     price: d.kind === "sale" ? amount(d.price) : undefined, tiers: d.kind === "sale" && d.tiers ? tiersOf(d.tiers).list : undefined,
     pay_within: d.kind === "sale" && d.pay ? d.pay + "m" : undefined, late_payment: d.kind === "sale" && d.pay ? d.late : undefined,
     valid_for: d.kind === "coupon" && d.valid ? Number(d.valid) * 24 + "h" : undefined, valid_until_at: d.kind === "coupon" ? iso(d.until) : undefined, low_stock: whole(d.low), shards: whole(d.shards),
-    gate: Object.values(gate).some(Boolean) ? gate : undefined,
+    gate: gateOf(d, d.kept, d.starts),
   };
 }
 
 /** The first line of the form that cannot be read; "" when all can. @param {Draft} d */
 const unread = (d) => (d.kind === "sale" && tiersOf(d.tiers).bad) || limitsOf(d.limits).bad;
-
-/** @param {string} v */
-const iso = (v) => (v ? new Date(v).toISOString() : undefined);
 
 /** What the address says of a new draft. @returns {Partial<Draft>} */
 function asked() {
@@ -69,20 +57,17 @@ function asked() {
 
 /** A draft that repeats a campaign. @param {any} c @returns {Partial<Draft>} */
 function copyOf(c) {
-  const money = c.price || c.redpacket?.total || c.product?.price, g = c.gate || {}, p = c.stock?.redpacket, starts = soon();
+  const money = c.price || c.redpacket?.total || c.product?.price, g = c.gate, p = c.stock?.redpacket, starts = soon();
   // Each moment keeps its distance to the start.
   const later = (/** @type {string|undefined} */ v) => (v ? local(Date.parse(v) - Date.parse(c.starts_at) + starts) : "");
   const text = (/** @type {number|undefined} */ v) => (v ? String(v) : "");
-  const { admit_for, registration_opens_at, public_value_format } = g.room || {}, { human_check } = g.ticket || {};
   return {
     kind: c.kind, title: c.title, product_id: c.product_id || "", comment: c.comment || "", starts: local(starts), ends: later(c.ends_at), shards: c.shards > 1 ? String(c.shards) : "", currency: money?.currency || "CNY",
     source: c.stock?.codes ? "codes" : c.stock?.items_count !== undefined ? "items" : "units", units: String(c.stock?.units ?? 200), count: String(c.stock?.codes?.count ?? 1000), pattern: c.stock?.codes?.pattern || "XXXX-XXXX",
     ...(p ? { total: digits(p.total), shares: String(p.count), split: p.split || "double_mean", min: p.min ? digits({ amount: p.min, currency: p.total.currency }) : "", max: p.max ? digits({ amount: p.max, currency: p.total.currency }) : "", sender: c.sender_id || "" } : {}),
     price: c.price ? digits(c.price) : "", limit: String(c.limit_per_user), of_product: text(c.limit_per_product), pay: c.pay_within ? String(milliseconds(c.pay_within) / 60_000) : "", late: c.late_payment || "reclaim",
     tiers: tierLines(c.tiers), valid: c.valid_for ? String(milliseconds(c.valid_for) / 864e5) : "", until: c.valid_until_at ? local(Date.parse(c.valid_until_at)) : "", low: c.low_stock ? String(c.low_stock) : "",
-    audience: g.audience ? (g.audience.list ? "list" : "followers") : "", list: g.audience?.list || g.audience?.followers_of || "", room: g.room?.mode || "", rate: String(g.room?.rate || 100), per: milliseconds(g.room?.per) ? brief(g.room.per) : "", burst: text(g.room?.burst), most: text(g.room?.max), opens: later(g.room?.opens_at),
-    ticket: g.ticket ? "1" : "", lifetime: g.ticket ? brief(g.ticket.lifetime) : "2m", bits: g.ticket ? text(g.ticket.work_bits) : "16", closes: later(g.room?.registration_closes_at), winners: text(g.room?.winners), value: g.room?.public_value || "", limits: limitLines(g.limits),
-    kept: { room: g.room && { mode: g.room.mode, admit_for, registration_opens_at: iso(later(registration_opens_at)), public_value_format }, ticket: { human_check } },
+    ...formOfGate(g, later), kept: keptOfGate(g, later),
   };
 }
 
@@ -147,12 +132,7 @@ export function Wizard() {
         ${d.pay && input("late", "/late_payment", { options: ["reclaim", "refund_due"].map((k) => [k, t("late." + k)]) })}${input("tiers", "/tiers", { long: true, hint: t("w.tiers.hint") })}`}
         ${d.kind === "coupon" && html`${input("valid", "/valid_for", { type: "number", parts: true, min: 0, hint: t("w.valid.hint") })}${input("until", "/valid_until_at", { type: "datetime-local", hint: t("w.until.hint") })}`}
         ${input("limit", "/limit_per_user", { type: "number", min: 1 })}${d.kind !== "redpacket" && d.product_id && input("of_product", "/limit_per_product", { type: "number", min: 1, hint: t("w.of_product.hint") })}${input("low", "/low_stock", { type: "number", min: 0, hint: t("w.low.hint") })}${input("shards", "/shards", { type: "number", min: 1, hint: t("w.shards.hint") })}</div>`}
-      ${step === 3 && html`<div class="grid">${input("audience", "/gate/audience", { options: [["", t("w.everyone")], ["list", t("w.audience.list")], ["followers", t("w.audience.followers")]] })}${d.audience && input("list", "/gate/audience/list")}
-        ${input("room", "/gate/room", { options: [["", t("w.room.none")], ["fifo", t("mode.fifo")], ["shuffle", t("mode.shuffle")], ["lottery", t("mode.lottery")]] })}${d.room && d.room !== "lottery" && html`${input("rate", "/gate/room/rate", { type: "number", min: 1 })}${input("per", "/gate/room/per", { hint: t("w.per.hint") })}${input("burst", "/gate/room/burst", { type: "number", min: 0, hint: t("w.burst.hint") })}${input("opens", "/gate/room/opens_at", { type: "datetime-local", hint: t("w.opens.hint") })}`}
-        ${d.room && input("most", "/gate/room/max", { type: "number", min: 0, hint: t("w.room.max.hint") })}
-        ${d.room === "lottery" && html`${input("closes", "/gate/room/registration_closes_at", { type: "datetime-local", hint: t("w.closes.hint") })}${input("winners", "/gate/room/winners", { type: "number", min: 1, hint: t("w.winners.hint") })}${input("value", "/gate/room/public_value", { hint: t("w.value.hint") })}`}
-        ${input("ticket", "/gate/ticket", { options: [["", t("no")], ["1", t("yes")]] })}${d.ticket && input("lifetime", "/gate/ticket/lifetime", { hint: t("w.lifetime.hint") })}${d.ticket && input("bits", "/gate/ticket/work_bits", { type: "number", min: 0, hint: t("w.bits.hint") })}
-        </div>${input("limits", "/gate/limits", { long: true, hint: t("w.limits.hint") })}`}
+      ${step === 3 && html`<${GateFields} d=${d} input=${input} />`}
       ${step === 4 && html`<${Review} d=${d} />`}
       <${Fault} text=${fault.value} />
       ${made.value && fault.value && html`<p class="note">${t("w.made", { id: made.value })}</p>`}
