@@ -16,7 +16,7 @@ type OrderQuery struct {
 	RefundDue bool
 	// Reference is the caller's own, as it was given with the claim.
 	Reference string
-	// Code is a code or a seat of the campaign, which has to be named.
+	// Code is a code or a seat of the campaign, or of any campaign where none is named.
 	Code string
 	// Since ≤ created_at < Until.
 	Since, Until time.Time
@@ -39,8 +39,6 @@ func (q *OrderQuery) Faults() []Fault {
 	fs = append(fs, TextFault("/reference", q.Reference, false, maxReferenceLen)...)
 	if q.Code != "" && !IsItem(q.Code) {
 		fs = append(fs, Fault{"/code", BadItem})
-	} else if q.Code != "" && q.CampaignID == "" {
-		fs = append(fs, Fault{"/code", Text{"needs campaign_id", "需要同时提供 campaign_id"}})
 	}
 	for _, at := range []struct {
 		field string

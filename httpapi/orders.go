@@ -62,7 +62,7 @@ type allOrders struct {
 	UserID     string `query:"user_id" maxLength:"64" doc:"only this user's"`
 	PaymentRef string `query:"payment_ref" maxLength:"255" doc:"only those that this payment paid, or should have"`
 	RefundDue  bool   `query:"refund_due" doc:"true: only those whose payment came too late and has to go back"`
-	Code       string `query:"code" maxLength:"128" doc:"only the one that has this code or seat of the campaign"`
+	Code       string `query:"code" maxLength:"128" doc:"only those that have this code or seat, of the campaign that is named or of any"`
 	Format     string `query:"format" enum:"json,csv" doc:"csv streams all of them, without pages"`
 }
 

@@ -27,6 +27,7 @@ func TestDesk(t *testing.T) {
 		{"a refund that is due", refundDue},
 		{"refusals by reason", reasonsOfTheOverview},
 		{"an order by its reference", foundByReference},
+		{"an order by its seat", foundBySeat},
 		{"filters and files over all pages", overAllPages},
 		{"the forecast has the server's settings", forecastOfSettings},
 		{"an erasure", erasedAtTheDesk},
@@ -169,6 +170,24 @@ func foundByReference(s *shop) {
 	page.await(`document.querySelector("dialog[open] .facts")?.innerText.includes("cart-71")`)
 	page.click("Close")
 	page.await(`!new URLSearchParams(location.search).get("open") && !document.querySelector("dialog[open]")`)
+}
+
+// foundBySeat: an order is found by its seat, whichever campaign that is of.
+func foundBySeat(s *shop) {
+	s.asAdmin()
+	for _, id := range []string{"stalls", "circle"} {
+		s.campaign(id, func(c *dibs.CampaignSpec) { c.Stock = dibs.StockSpec{Items: []string{"SEAT-7"}} })
+		_, _, err := s.as("72").Claim(s.Context(), id, 1, "one")
+		s.must(err)
+		// What a search names is settled first.
+		page := s.console("/orders?campaign_id="+id, english)
+		page.await(`document.querySelectorAll("[data-open]").length === 1`)
+	}
+	page := s.console("/orders", english)
+	page.fill("code", "SEAT-7")
+	page.await(`document.querySelectorAll("[data-open]").length === 2 && ["stalls", "circle"].every((id) => document.querySelector("tbody").innerText.includes(id))`)
+	page.fill("campaign_id", "circle")
+	page.await(`document.querySelectorAll("[data-open]").length === 1 && document.querySelector("tbody").innerText.includes("circle")`)
 }
 
 // overAllPages: a filter finds what is on no page yet, and a file has the rows of all pages.

@@ -61,6 +61,10 @@ func testOrders(t *testing.T, f *fixture) {
 		"by code":                   {Campaigns: []uint32{campaigns[2].Number}, Code: "v-5"},
 		"by a code without a claim": {Campaigns: []uint32{campaigns[2].Number}, Code: "v-55"},
 		"by a code that is none":    {Campaigns: []uint32{campaigns[2].Number}, Code: "none"},
+		"by a code of any":          {Code: "v-5"},
+		"by any code that is none":  {Code: "none"},
+		"by a user's code of any":   {Code: "v-5", UserID: "u2"},
+		"by a code of any, paid":    {Code: "v-7", Status: &confirmed},
 		"by another user's code":    {Campaigns: []uint32{campaigns[2].Number}, Code: "v-5", UserID: "u0"},
 		"of no campaign":            {Campaigns: []uint32{}},
 		"of a campaign not there":   {Campaigns: []uint32{99}},
@@ -73,9 +77,7 @@ func testOrders(t *testing.T, f *fixture) {
 			func(c dibs.Claim) { got = append(got, c.Position) })
 		same(t, what, got, wantedOrders(all, q))
 	}
-	found, err := l.Orders.OrderList(ctx, orders.Filter{Campaigns: []uint32{campaigns[2].Number}, Code: "v-3"}, dibs.Page{})
-	f.must(err)
-	same(t, "the claim by code", lifeOf(&found.Items[0]), lifeOf(&all[slices.IndexFunc(all, func(c dibs.Claim) bool { return slices.Contains(c.Items, "v-3") })]))
+	f.byCode(all, campaigns[2])
 	badCursor(t, func(page dibs.Page) error { _, err := l.Orders.OrderList(ctx, orders.Filter{}, page); return err })
 	badCursor(t, func(page dibs.Page) error {
 		_, err := l.Orders.OrderList(ctx, orders.Filter{Campaigns: numbers("p")}, page)
@@ -83,15 +85,30 @@ func testOrders(t *testing.T, f *fixture) {
 	})
 }
 
-// orders makes four campaigns of 40 claims each, some of them paid; the third
-// is of items. 40 claims by three users in each; every fourth one is paid, and
-// every eighth one after it was cancelled, so that its payment is due. All
-// campaigns have the same times, so that many orders share a moment.
+// byCode checks the claims of a code: those of a campaign are whole, and those of all campaigns have pages.
+func (f *fixture) byCode(all []dibs.Claim, c *dibs.Campaign) {
+	f.t.Helper()
+	t, ctx, l := f.t, f.t.Context(), f.ledger()
+	found, err := l.Orders.OrderList(ctx, orders.Filter{Campaigns: []uint32{c.Number}, Code: "v-3"}, dibs.Page{})
+	f.must(err)
+	same(t, "the claim by code", lifeOf(&found.Items[0]), lifeOf(&all[slices.IndexFunc(all, func(c dibs.Claim) bool { return slices.Contains(c.Items, "v-3") })]))
+	one := 0
+	collect(t, 1, func(page dibs.Page) (dibs.List[dibs.Claim], error) {
+		return l.Orders.OrderList(ctx, orders.Filter{Code: "v-3"}, page)
+	}, func(dibs.Claim) { one++ })
+	same(t, "the claims of a code, page by page", one, 2)
+}
+
+// orders makes four campaigns of 40 claims each, some of them paid; the last two
+// are of items, and have the same ones. Three users have the claims of each; every
+// fourth one is paid, and every eighth one after it was cancelled, so that its
+// payment is due. All campaigns have the same times, so that many orders share a
+// moment.
 func (f *fixture) orders() (campaigns []*dibs.Campaign) {
 	for i := range 4 {
 		c := unpaid(fmt.Sprint("c", i), 1000)
 		c.ProductID = []string{"p", "q", "p", ""}[i]
-		if i == 2 {
+		if i >= 2 {
 			f.insertItems(c, values("v", 60))
 		} else {
 			f.insert(c)
@@ -100,7 +117,7 @@ func (f *fixture) orders() (campaigns []*dibs.Campaign) {
 		_, s := f.load(c, 0)
 		for j := range 40 {
 			var items []uint32
-			if i == 2 {
+			if i >= 2 {
 				items = []uint32{uint32(j)}
 			}
 			p := s.grant(fmt.Sprintf("u%d", j%3), 1, items...)
@@ -129,7 +146,7 @@ func wantedOrders(all []dibs.Claim, q orders.Filter) []dibs.Position {
 			q.Campaigns != nil && !slices.Contains(q.Campaigns, c.Position.Campaign) || q.Code != "" && !slices.Contains(c.Items, q.Code) ||
 			!q.Since.IsZero() && c.CreatedAt.Before(q.Since) || !q.Until.IsZero() && !c.CreatedAt.Before(q.Until)
 	})
-	byPlace := q.PaymentRef != "" || q.RefundDue || q.UserID == "" && q.Campaigns != nil
+	byPlace := q.PaymentRef != "" || q.RefundDue || q.Code != "" || q.UserID == "" && q.Campaigns != nil
 	slices.SortFunc(list, func(a, b dibs.Claim) int {
 		if !byPlace && !a.CreatedAt.Equal(b.CreatedAt) {
 			return b.CreatedAt.Compare(a.CreatedAt)

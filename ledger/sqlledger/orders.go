@@ -1,6 +1,7 @@
 package sqlledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"math"
@@ -48,7 +49,7 @@ func (cl *Claims) OrderList(ctx context.Context, f orders.Filter, page dibs.Page
 // lastCursor lies behind all that a list has. Lists are read from there, newest
 // first.
 func lastCursor(f orders.Filter) claimCursor {
-	if f.PaymentRef != "" || f.RefundDue || f.Reference != "" || f.UserID == "" && f.Campaigns != nil {
+	if f.PaymentRef != "" || f.RefundDue || f.Reference != "" || f.Code != "" || f.UserID == "" && f.Campaigns != nil {
 		return claimCursor{Campaign: dibs.MaxCampaignNumber + 1, Shard: math.MaxUint8, Epoch: dibs.MaxEpoch + 1}
 	}
 	at := int64(math.MaxInt64)
@@ -102,22 +103,48 @@ func (o *orderSearch) byCampaigns(ctx context.Context, s *sqldb.Session) error {
 	return nil
 }
 
-const itemByValue = `SELECT shard, claim_epoch, claim_seq FROM items WHERE `
+// itemByValue finds the claim of an item by its campaign and one form of its value.
+const itemByValue = `SELECT campaign, shard, claim_epoch, claim_seq FROM items WHERE campaign = ? AND value = ? AND claim_epoch IS NOT NULL`
 
-// byCode reads the orders that have an item of the campaigns. An item names its
-// claim, so that each campaign costs one look-up.
+// byCode reads the orders that have an item of the campaigns, or of all campaigns that have codes or seats. An item
+// names its claim, so that each campaign costs one look-up; many are made by one statement.
 func (o *orderSearch) byCode(ctx context.Context, s *sqldb.Session) error {
-	for _, number := range o.f.Campaigns {
-		var shard, epoch, seq sql.NullInt64
-		which, of := itemForms(s, number, o.f.Code)
-		err := s.Row(ctx, itemByValue+which, of, &shard, &epoch, &seq)
-		if isNoRows(err) || err == nil && !epoch.Valid {
-			continue
-		}
-		if err != nil {
+	numbers := o.f.Campaigns
+	if numbers == nil {
+		var err error
+		if numbers, err = sqldb.List(ctx, s, `SELECT number FROM campaigns WHERE stock_kind IN (?, ?) ORDER BY number DESC`,
+			[]any{string(dibs.Items), string(dibs.Codes)}, sqldb.Scan1[uint32]); err != nil {
 			return err
 		}
-		where, args := filterOrders(o.f, `campaign = ? AND shard = ? AND epoch = ? AND seq = ?`, number, shard.Int64, epoch.Int64, seq.Int64)
+	}
+	var keys [][]any
+	for _, number := range numbers {
+		// A campaign has an item once: the campaigns before the cursor's own are those that are left.
+		for _, form := range s.Codes.Forms(o.f.Code, itemPlace(number)) {
+			if number < o.after.Campaign {
+				keys = append(keys, []any{number, form})
+			}
+		}
+	}
+	var held []dibs.Position
+	if err := s.EachByKey(ctx, itemByValue, keys, func(rows *sql.Rows) error {
+		held = append(held, dibs.Position{})
+		p := &held[len(held)-1]
+		return rows.Scan(&p.Campaign, &p.Shard, &p.Epoch, &p.Seq)
+	}); err != nil {
+		return err
+	}
+	slices.SortFunc(held, func(a, b dibs.Position) int { return cmp.Compare(b.Campaign, a.Campaign) })
+	return o.readHeld(ctx, s, held)
+}
+
+// readHeld reads those of some claims that the filter wants.
+func (o *orderSearch) readHeld(ctx context.Context, s *sqldb.Session, held []dibs.Position) error {
+	for _, p := range held {
+		if len(o.found) == o.most {
+			return nil
+		}
+		where, args := filterOrders(o.f, `campaign = ? AND shard = ? AND epoch = ? AND seq = ?`, p.Campaign, p.Shard, p.Epoch, p.Seq)
 		if f := o.f; f.Reference != "" {
 			where += ` AND EXISTS (SELECT 1 FROM claim_references AS r WHERE ` + sameClaim("r") + ` AND r.reference = ?)`
 			args = append(args, f.Reference)

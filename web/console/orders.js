@@ -15,10 +15,10 @@ export function Orders() {
   const pages = usePages("/v1/claims" + (search ? "?" + search : ""));
   const one = useGet(id ? "/v1/claims/" + encodeURIComponent(id) : null);
   const rows = id ? (one.value ? [one.value] : one.fault ? [] : null) : pages.items;
-  const filter = (/** @type {string} */ name) => html`<${Filter} label=${t("filter." + name)} value=${q.get(name) || ""} change=${(/** @type {string} */ v) => ask({ [name]: v })} />`;
+  const filter = (/** @type {string} */ name) => html`<${Filter} label=${t("filter." + name)} name=${name} value=${q.get(name) || ""} change=${(/** @type {string} */ v) => ask({ [name]: v })} />`;
   return html`<${Head} title=${t("screen.orders")} />
     <${Filters}><${Filter} label=${t("filter.id")} value=${id} change=${(/** @type {string} */ v) => ask({ id: v })} />${filter("user_id")}${filter("campaign_id")}${filter("payment_ref")}${filter("reference")}
-      ${q.get("campaign_id") && filter("code")}
+      ${filter("code")}
       <${Filter} label=${t("status")} value=${q.get("refund_due") ? "due" : q.get("status") || ""} change=${(/** @type {string} */ v) => ask(v === "due" ? { status: "", refund_due: "true" } : { status: v, refund_due: "" })}
         options=${[["", t("all")], ...["pending", "confirmed", "released", "refunded"].map((s) => [s, t("status." + s)]), ["due", t("refund.due")]]} /><//>
     <${Fault} text=${id ? one.fault : pages.fault} again=${id ? one.again : pages.again} />

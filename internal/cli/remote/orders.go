@@ -68,7 +68,7 @@ func (o *orderFlags) add(cmd *cobra.Command) {
 	f.StringVar(&o.q.PaymentRef, "payment-ref", "", "Only those with the payment of this `NAME`, paid or refused")
 	f.BoolVar(&o.q.RefundDue, "refund-due", false, "Only those whose payment came too late and has to go back")
 	f.StringVar(&o.q.Reference, "reference", "", "Only those that were claimed with this `TEXT` of the caller's own")
-	f.StringVar(&o.q.Code, "code", "", "Only the one with this `CODE` or seat of the campaign")
+	f.StringVar(&o.q.Code, "code", "", "Only those with this `CODE` or seat, of --campaign or of any")
 	f.StringVar(&o.since, "since", "", "Only those created at this `TIME` or later: 2026-12-01T04:00:00Z, or -1h for an hour ago")
 	f.StringVar(&o.until, "until", "", "Only those created before this `TIME`")
 	f.IntVar(&o.limit, "limit", dibs.MaxPage, "At most `N`")

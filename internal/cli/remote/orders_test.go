@@ -26,7 +26,10 @@ func TestOrderSearch(t *testing.T) {
 		t.Errorf("refunds due: %d %s%s", r.Code, r.Out, r.Err)
 	}
 	clitest.Run(t, env, "claim", "list", "--csv", "--status", "confirmed").Want(t, 0, "id,campaign_id", first.ID+",spring,coupon,42,1,confirmed,1,2,A1")
-	clitest.Run(t, env, "claim", "list", "--code", "A1").Want(t, 1, "code needs campaign_id")
+	clitest.Run(t, env, "claim", "list", "--code", "A1").Want(t, 0, first.ID, "spring")
+	if r := clitest.Run(t, env, "claim", "list", "--code", "A2"); r.Code != 0 || strings.Contains(r.Out, first.ID) {
+		t.Errorf("by another code: %d %s%s", r.Code, r.Out, r.Err)
+	}
 	clitest.Run(t, env, "claim", "list", "--status", "paid").Want(t, 2, "--status must be")
 	clitest.Run(t, env, "claim", "list", "--type", "2").Want(t, 2, "--type must be")
 	clitest.Run(t, env, "claim", "list", "--since", "noon").Want(t, 2, "--since must be")
