@@ -127,8 +127,9 @@ func pack(body []byte) []byte {
 	return b.Bytes()
 }
 
-// needs lists what a module imports, directly and by others, itself included.
-func (s *Site) needs(entry string) ([]string, error) {
+// needs lists what modules import, directly and by others, themselves included; the last one of them is the last of the
+// list.
+func (s *Site) needs(entries ...string) ([]string, error) {
 	seen, list := map[string]bool{}, []string{}
 	var visit func(name string) error
 	visit = func(name string) error {
@@ -148,7 +149,12 @@ func (s *Site) needs(entry string) ([]string, error) {
 		list = append(list, name)
 		return nil
 	}
-	return list, visit(entry)
+	for _, entry := range entries {
+		if err := visit(entry); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // Address is where an asset is served, for good.

@@ -60,11 +60,14 @@ func (s *Site) prepare() error {
 	for name, c := range map[string]struct {
 		entry  string
 		styles []string
+		// later are modules that the entry imports when it has looked at what it was told.
+		later []string
 	}{
-		"shop":    {"shop/main.js", []string{"css/tokens.css", "css/shop.css"}},
-		"console": {"console/main.js", []string{"css/tokens.css", "css/console.css"}},
+		"campaign": {"shop/main.js", []string{"css/tokens.css", "css/shop.css"}, nil},
+		"home":     {"shop/main.js", []string{"css/tokens.css", "css/shop.css"}, []string{"shop/home.js"}},
+		"console":  {"console/main.js", []string{"css/tokens.css", "css/console.css"}, nil},
 	} {
-		modules, err := s.needs(c.entry)
+		modules, err := s.needs(append(c.later, c.entry)...)
 		if err != nil {
 			return fmt.Errorf("web: %w", err)
 		}
@@ -97,13 +100,13 @@ func execute(p page) ([]byte, error) {
 // as long as the definition is.
 func (s *Site) CampaignPage(v api.CampaignView) ([]byte, error) {
 	v.Remaining = 0
-	return s.render("shop", v.Title, pageData{View: "campaign", Campaign: &v})
+	return s.render("campaign", v.Title, pageData{View: "campaign", Campaign: &v})
 }
 
 // Home is the page at /: the storefront, or where to go from here.
 func (s *Site) Home() ([]byte, error) {
 	if s.options.Storefront {
-		return s.render("shop", "dibs", pageData{View: "home"})
+		return s.render("home", "dibs", pageData{View: "home"})
 	}
 	return s.words("dibs", []plain{
 		{"en", "dibs is running", "It decides who gets what runs out.", []link{{"/console/", "Console"}, {"/docs", "API"}}},

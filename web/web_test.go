@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/dibs-dev/dibs"
@@ -145,35 +146,60 @@ func TestModulesAreComplete(t *testing.T) {
 	}
 }
 
-// What a page loads stays small, with the modules that it imports when it has looked at its campaign.
+// What a browser fetches for a page stays small, in both languages: the page itself, its icon, and its modules with those
+// that they import when they have looked at what they were told.
 func TestPagesAreSmall(t *testing.T) {
-	s := newSite(t, Options{})
-	shop := []string{"shop/main.js", "text/shop.zh.js", "css/tokens.css", "css/shop.css"}
+	s := newSite(t, Options{Storefront: true})
+	money := func(amount int64) *dibs.Money { return &dibs.Money{Amount: amount, Currency: "CNY"} }
+	shown := func(body []byte, err error) []byte {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	about := "A small series, in orange. Two at most, the second at half price. It comes in a box of its own, with a number."
+	sale := api.CampaignView{
+		ID: "sneaker-drop", Kind: dibs.Sale, Title: "Sneaker drop: pay within two minutes", State: dibs.Published, StartsAt: time.Now(), EndsAt: time.Now().Add(time.Hour), LimitPerUser: 2, Price: money(29900),
+		Product: &api.ProductView{ID: "sneaker", Name: "Canvas sneaker", Thumbnail: "/assets/demo/img/sneaker.svg", Description: about, Price: money(45900)},
+	}
+	drawn := sale
+	drawn.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{Mode: dibs.Lottery, RegistrationClosesAt: time.Now(), Winners: 10}, Ticket: &dibs.TicketSpec{WorkBits: 16}}
+	rain := drawn
+	rain.Kind, rain.Product = dibs.RedPacket, nil
+	shop, most := []string{"css/tokens.css", "css/shop.css", "img/icon.svg"}, 40<<10
 	for page, c := range map[string]struct {
+		shell []byte
+		texts string
 		loads []string
 		most  int
 	}{
-		"rain":                       {append(slices.Clip(shop), "shop/rain.js", "shop/fall.js"), 40 << 10},
-		"a draw":                     {append(slices.Clip(shop), "shop/lottery.js"), 40 << 10},
-		"a red packet behind a draw": {append(slices.Clip(shop), "shop/lottery.js", "shop/rain.js"), 40 << 10},
-		"console":                    {[]string{"console/main.js", "text/console.zh.js", "css/tokens.css", "css/console.css", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css"}, 150 << 10},
+		"storefront":                 {shown(s.Home()), "shop", append(slices.Clip(shop), "shop/home.js", "shop/main.js"), most},
+		"a sale":                     {shown(s.CampaignPage(sale)), "shop", append(slices.Clip(shop), "shop/main.js"), most},
+		"rain":                       {shown(s.CampaignPage(rain)), "shop", append(slices.Clip(shop), "shop/main.js", "shop/rain.js", "shop/fall.js"), most},
+		"a draw":                     {shown(s.CampaignPage(drawn)), "shop", append(slices.Clip(shop), "shop/main.js", "shop/lottery.js"), most},
+		"a red packet behind a draw": {shown(s.CampaignPage(rain)), "shop", append(slices.Clip(shop), "shop/main.js", "shop/lottery.js", "shop/rain.js"), most},
+		"console":                    {shown(s.Console()), "console", []string{"img/icon.svg", "console/main.js", "css/tokens.css", "css/console.css", "vendor/uPlot.iife.min.js", "vendor/uPlot.min.css"}, 150 << 10},
 	} {
-		sum, of := 0, map[string]int{}
-		for _, entry := range c.loads {
-			names, err := s.needs(entry)
+		for _, language := range languages {
+			names, err := s.needs(append(slices.Clip(c.loads), "text/"+c.texts+"."+language+".js")...)
 			if err != nil {
 				t.Fatal(err)
 			}
+			sum, of := len(pack(c.shell)), map[string]int{"the page": len(pack(c.shell))}
 			for _, name := range names {
 				of[name] = len(s.assets[name].packed())
+				sum += of[name]
 			}
-		}
-		for _, n := range of {
-			sum += n
-		}
-		t.Logf("%s: %d bytes in %d files", page, sum, len(of))
-		if sum > c.most {
-			t.Errorf("%s loads %d bytes, at most %d: %v", page, sum, c.most, of)
+			t.Logf("%s in %s: %d bytes in %d files", page, language, sum, len(of))
+			if sum > c.most {
+				t.Errorf("%s in %s loads %d bytes, at most %d: %v", page, language, sum, c.most, of)
+			}
+			// What is preloaded is what is needed: nothing that the page does not import.
+			for _, m := range regexp.MustCompile(`modulepreload" href="/assets/\w+/([^"]+)"`).FindAllStringSubmatch(string(c.shell), -1) {
+				if of[m[1]] == 0 {
+					t.Errorf("%s preloads %s, which it does not import", page, m[1])
+				}
+			}
 		}
 	}
 }

@@ -1,8 +1,9 @@
 // @ts-check
 // Accounts: what is on one, its entries, and money that came in; and what red packets hold in escrow.
 import { html } from "../lib/html.js";
-import { digits, exact, minor, money } from "../lib/format.js";
+import { digits, minor, money } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { standing, Standing } from "./phase.js";
 import { ask, at, Link } from "./route.js";
 import { AllCSV, change, confirm, Fault, Filter, Filters, Head, Invalid, may, Named, Pager, say, Table, useGet, usePages } from "./ui.js";

@@ -3,15 +3,16 @@
 import { html, useSignal } from "../lib/html.js";
 import { campaignPath } from "../lib/api.js";
 import { Drawer } from "../lib/box.js";
-import { exact, milliseconds, number, percent, span } from "../lib/format.js";
+import { milliseconds, number, percent, span } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { standing } from "./phase.js";
 import { ask, at, Link } from "./route.js";
-import { AllCSV, change, confirm, Fault, faultsOf, Field, Filter, Filters, Head, may, Pager, say, saying, Table, useGet, usePages, When } from "./ui.js";
+import { AllCSV, change, confirm, Fault, faultsOf, Field, Filter, Filters, Head, may, Pager, say, saying, Table, useGet, usePages, When, wholeList } from "./ui.js";
 
 export function Announcements() {
   const settings = useGet("/v1/merchants/threshold").value;
-  const list = useGet("/v1/campaigns?limit=100"), q = at.value.query, open = useSignal(false);
+  const list = useGet("/v1/campaigns", { read: wholeList }), q = at.value.query, open = useSignal(false);
   const all = (list.value?.items || []).filter((/** @type {any} */ c) => c.state !== "draft");
   const live = all.filter((/** @type {any} */ c) => standing(c) !== "ended"), id = q.get("campaign") || live[0]?.id || all[0]?.id || "", c = all.find((/** @type {any} */ x) => x.id === id);
   return html`<${Head} title=${t("screen.announcements")}>${may("publisher") && c && standing(c) !== "ended" && html`<button type="button" class="primary" data-act="announce" onClick=${() => (open.value = true)}>${t("announce")}</button>`}<//>

@@ -1,8 +1,9 @@
 // @ts-check
 // Acts that wait for a second administrator, with the whole call of each, and what was decided lately.
 import { html } from "../lib/html.js";
-import { exact, time } from "../lib/format.js";
+import { time } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { actName } from "./history.js";
 import { ask, at } from "./route.js";
 import { AllCSV, change, confirm, Fault, Filter, Filters, Head, Pager, say, Table, usePages, When, who } from "./ui.js";

@@ -2,8 +2,9 @@
 // Audiences: lists of users, and the followers of merchants.
 import { Drawer } from "../lib/box.js";
 import { html, useSignal } from "../lib/html.js";
-import { exact, number } from "../lib/format.js";
+import { number } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { ask, at, Link } from "./route.js";
 import { AllCSV, BadLines, change, confirm, Fault, Field, Filter, Filters, Head, may, Pager, say, Table, useGet, usePages, When } from "./ui.js";
 

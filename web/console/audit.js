@@ -1,8 +1,8 @@
 // @ts-check
 // The audit log: what administrators did.
 import { html } from "../lib/html.js";
-import { exact } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { actName, Acts, changes } from "./history.js";
 import { ask, at } from "./route.js";
 import { AllCSV, Fault, Filter, Filters, Head, Pager, usePages } from "./ui.js";

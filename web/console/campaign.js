@@ -2,9 +2,10 @@
 // A campaign while it runs: the stock, the rates, and whether engine, journal and ledger say the same.
 import { html, useEffect, useSignal } from "../lib/html.js";
 import { campaignPath, get } from "../lib/api.js";
-import { brief, money, number, percent, short, time } from "../lib/format.js";
+import { money, number, percent, time } from "../lib/format.js";
 import { follow } from "../lib/stream.js";
 import { t } from "../lib/text.js";
+import { brief, short } from "./figures.js";
 import { Chart } from "./chart.js";
 import { History } from "./history.js";
 import { Gate, Holders } from "./live.js";

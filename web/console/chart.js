@@ -1,7 +1,7 @@
 // @ts-check
 // Charts by uPlot, which is loaded when the first one is drawn.
 import { html, useEffect, useRef } from "../lib/html.js";
-import { clock, short } from "../lib/format.js";
+import { clock, short } from "./figures.js";
 
 // The least span that a chart shows, in seconds: a first point is no line.
 const least = 60;

@@ -2,8 +2,9 @@
 // Events: who takes them and how far they are, webhooks, their deliveries, and what happened last.
 import { Drawer } from "../lib/box.js";
 import { html, useSignal } from "../lib/html.js";
-import { brief, exact, number } from "../lib/format.js";
+import { number } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { brief, exact } from "./figures.js";
 import { ask, at } from "./route.js";
 import { AllCSV, change, confirm, Fault, Filter, Filters, Head, may, Named, Pager, say, Table, useGet, usePages, When } from "./ui.js";
 

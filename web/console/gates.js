@@ -2,8 +2,9 @@
 // Waiting rooms and lotteries: how each stands, the value that a draw waits for, and the draw again.
 import { html, useEffect, useSignal } from "../lib/html.js";
 import { campaignPath } from "../lib/api.js";
-import { exact, milliseconds, number, percent, span, time } from "../lib/format.js";
+import { milliseconds, number, percent, span, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { drawAgain, entryOf, rule } from "./draw.js";
 import { standing, Standing } from "./phase.js";
 import { Link } from "./route.js";

@@ -1,8 +1,9 @@
 // @ts-check
 // The server: its dependencies, what doctor finds, and the settings that count.
 import { html, useSignal } from "../lib/html.js";
-import { brief, number } from "../lib/format.js";
+import { number } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { brief } from "./figures.js";
 import { ask, at } from "./route.js";
 import { AllCSV, Fault, Filter, Filters, Head, may, Table, Tile, useGet } from "./ui.js";
 

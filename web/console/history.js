@@ -2,8 +2,8 @@
 // Who did what to a thing, with what it was before and after.
 import { html, useEffect, useSignal } from "../lib/html.js";
 import { get } from "../lib/api.js";
-import { exact } from "../lib/format.js";
 import { has, t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { Fault, saying, Table } from "./ui.js";
 import { shown } from "./values.js";
 

@@ -3,8 +3,9 @@
 import { Drawer } from "../lib/box.js";
 import { now } from "../lib/clock.js";
 import { html, useSignal } from "../lib/html.js";
-import { date, exact, time } from "../lib/format.js";
+import { time } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { date, exact } from "./figures.js";
 import { ask, at } from "./route.js";
 import { AllCSV, change, confirm, Fault, faultsOf, Field, Filter, Filters, Head, Pager, roles, say, saying, Secret, Table, usePages, When, who } from "./ui.js";
 

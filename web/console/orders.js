@@ -2,8 +2,9 @@
 // Orders and claims: looking for one, and the steps that are possible now.
 import { Drawer } from "../lib/box.js";
 import { html } from "../lib/html.js";
-import { digits, exact, minor, money, number, time } from "../lib/format.js";
+import { digits, minor, money, number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { ask, at, Link } from "./route.js";
 import { change, confirm, Fault, Filter, Filters, Head, Invalid, may, Pager, say, Table, useGet, usePages } from "./ui.js";
 

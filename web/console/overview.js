@@ -2,8 +2,9 @@
 // What is going on now, and what needs a person.
 import { html, useEffect, useMemo, useRef, useSignal } from "../lib/html.js";
 import { campaignPath, get } from "../lib/api.js";
-import { brief, number, percent, short } from "../lib/format.js";
+import { number, percent } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { brief, short } from "./figures.js";
 import { standing, Standing } from "./phase.js";
 import { Link } from "./route.js";
 import { Fault, Head, may, Table, Tile, useGet } from "./ui.js";

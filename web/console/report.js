@@ -1,7 +1,8 @@
 // @ts-check
 // The report of a rehearsal as a page of its own, which needs nothing else.
-import { brief, exact, number, percent } from "../lib/format.js";
+import { number, percent } from "../lib/format.js";
 import { language, t } from "../lib/text.js";
+import { brief, exact } from "./figures.js";
 import { outcome } from "./rush.js";
 
 /** @param {unknown} v */

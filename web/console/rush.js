@@ -2,9 +2,10 @@
 // A rush, simulated on a campaign of its own, and every promise checked after it.
 import { html, useEffect, useRef, useSignal } from "../lib/html.js";
 import { get } from "../lib/api.js";
-import { brief, number, percent, short } from "../lib/format.js";
+import { number, percent } from "../lib/format.js";
 import { follow } from "../lib/stream.js";
 import { has, language, t } from "../lib/text.js";
+import { brief, short } from "./figures.js";
 import { Promises, Sums, useMeasures } from "./campaign.js";
 import { Chart } from "./chart.js";
 import { ask, at, Link } from "./route.js";

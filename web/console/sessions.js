@@ -1,8 +1,9 @@
 // @ts-check
 // Who is signed in to the console, where, and how a session is ended.
 import { html } from "../lib/html.js";
-import { exact, time } from "../lib/format.js";
+import { time } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { ask, at } from "./route.js";
 import { AllCSV, change, confirm, Fault, Filter, Filters, Head, Pager, say, Table, usePages, When } from "./ui.js";
 

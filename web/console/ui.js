@@ -2,8 +2,9 @@
 // What the screens are built of: tables with pages, fields, boxes that ask, and messages.
 import { html, signal, useEffect, useLayoutEffect, useRef, useSignal } from "../lib/html.js";
 import { get, Refusal, send } from "../lib/api.js";
-import { exact, number, time } from "../lib/format.js";
+import { number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { Link } from "./route.js";
 
 /** Who is signed in; null for nobody. */
@@ -145,11 +146,14 @@ export const Pager = ({ pages, children }) => (!pages.back && !pages.next && !ch
   <button type="button" disabled=${!pages.next} onClick=${pages.next}>${t("page.next")}</button>
   <div class="grow"></div>${children}</div>`);
 
-/** All rows of a list. @param {string} path @param {(row: any) => boolean} [keep] */
-async function everyRow(path, keep = () => true) {
+/** All pages of a list as one, for useGet to read. @type {typeof get} */
+export const wholeList = async (path, o) => ({ items: await everyRow(path, undefined, o) });
+
+/** All rows of a list. @param {string} path @param {(row: any) => boolean} [keep] @param {Parameters<typeof get>[1]} [o] */
+async function everyRow(path, keep = () => true, o = undefined) {
   const rows = /** @type {any[]} */ ([]);
   for (let cursor = ""; ; ) {
-    const page = await get(path + (path.includes("?") ? "&" : "?") + "limit=100" + (cursor ? "&cursor=" + encodeURIComponent(cursor) : ""));
+    const page = await get(path + (path.includes("?") ? "&" : "?") + "limit=100" + (cursor ? "&cursor=" + encodeURIComponent(cursor) : ""), o);
     rows.push(...page.items.filter(keep));
     if (!(cursor = page.next_cursor)) return rows;
   }

@@ -1,8 +1,9 @@
 // @ts-check
 // A user: what there is about them, and their erasure.
 import { html } from "../lib/html.js";
-import { exact, number } from "../lib/format.js";
+import { number } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { exact } from "./figures.js";
 import { ask, at, Link } from "./route.js";
 import { AllCSV, change, confirm, Fault, Filter, Filters, Head, Invalid, Pager, say, Table, useGet, usePages } from "./ui.js";
 

@@ -1,8 +1,9 @@
 // @ts-check
 // The members of API objects as people read them: money with its currency, moments and spans in words.
 import { html } from "../lib/html.js";
-import { brief, exact, milliseconds, money, number, span } from "../lib/format.js";
+import { milliseconds, money, number, span } from "../lib/format.js";
 import { t } from "../lib/text.js";
+import { brief, exact } from "./figures.js";
 
 const moment = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 const lasting = /^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/;

@@ -1,19 +1,20 @@
 // @ts-check
 // Money, numbers and times as people of a language write them.
-import { language, t } from "./text.js";
+import { language } from "./text.js";
 
 /** @typedef {{amount: number, currency: string}} Money */
 
 const made = new Map();
 
-/** @template T @param {string} key @param {() => T} make @returns {T} */
-function once(key, make) {
+/** What was made under a key for the language of the page. @template T @param {string} key @param {() => T} make @returns {T} */
+export function once(key, make) {
   const at = language.value + key;
   if (!made.has(at)) made.set(at, make());
   return made.get(at);
 }
 
-const locale = () => (language.value === "zh" ? "zh-CN" : "en");
+/** The language of the page, as Intl names it. */
+export const locale = () => (language.value === "zh" ? "zh-CN" : "en");
 
 /** How many digits of a currency stand behind the point. @param {string} currency */
 export function decimals(currency) {
@@ -53,20 +54,8 @@ export const number = (n) => once("n", () => new Intl.NumberFormat(locale())).fo
 /** A share of one, as a percentage. @param {number} n */
 export const percent = (n) => once("p", () => new Intl.NumberFormat(locale(), { style: "percent", maximumFractionDigits: 1 })).format(n);
 
-/** A number with few digits, 1.2K. @param {number} n */
-export const short = (n) => once("s", () => new Intl.NumberFormat(locale(), { notation: "compact", maximumFractionDigits: 1 })).format(n);
-
 /** @param {string|number|Date} at */
 export const time = (at) => once("t", () => new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" })).format(new Date(at));
-
-/** The day alone. @param {string|number|Date} at */
-export const date = (at) => once("a", () => new Intl.DateTimeFormat(locale(), { dateStyle: "medium" })).format(new Date(at));
-
-/** With seconds. @param {string|number|Date} at */
-export const exact = (at) => once("x", () => new Intl.DateTimeFormat(locale(), { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" })).format(new Date(at));
-
-/** The time of a day. @param {string|number|Date} at */
-export const clock = (at) => once("c", () => new Intl.DateTimeFormat(locale(), { timeStyle: "medium", hourCycle: "h23" })).format(new Date(at));
 
 const units = /** @type {Record<string, number>} */ ({ ns: 1e-6, us: 1e-3, "µs": 1e-3, ms: 1, s: 1e3, m: 6e4, h: 36e5 });
 
@@ -88,9 +77,6 @@ export function span(ms) {
   return "";
 }
 
-/** A short time with its unit, for latencies and ages. @param {number} ms */
-export const brief = (ms) => (ms < 1000 ? number(Math.round(ms * 10) / 10) + " ms" : number(Math.round(ms / 100) / 10) + " s");
-
 /** Minutes and seconds that are left, 1:59. @param {number} ms */
 export function left(ms) {
   const s = Math.max(0, Math.ceil(ms / 1000)), two = (/** @type {number} */ n) => String(n).padStart(2, "0");
@@ -103,6 +89,3 @@ export function parts(ms) {
   const s = Math.max(0, Math.ceil(ms / 1000));
   return { days: Math.floor(s / 86400), hours: Math.floor(s / 3600) % 24, minutes: Math.floor(s / 60) % 60, seconds: s % 60 };
 }
-
-/** Says what a campaign gives. @param {string} kind */
-export const kind = (kind) => t("kind." + kind);

@@ -4,7 +4,6 @@ import { html, render } from "../lib/html.js";
 import { follow } from "../lib/clock.js";
 import { speak, t } from "../lib/text.js";
 import { campaignOf } from "./campaign.js";
-import { HomeView } from "./home.js";
 import { Orders, useOrders } from "./orders.js";
 import { Header } from "./parts.js";
 import { pressOf } from "./press.js";
@@ -13,7 +12,8 @@ import { draw, SaleView } from "./view.js";
 
 const campaign = page.campaign && campaignOf(page.campaign), press = campaign && pressOf(campaign);
 
-// A draw is loaded where there is one, the rain where it falls.
+// The storefront is loaded where it is shown, a draw where there is one, the rain where it falls.
+const Home = campaign ? null : (await import("./home.js")).HomeView;
 if (page.campaign?.gate?.room?.mode === "lottery") draw.view = (await import("./lottery.js")).Lottery;
 const View = campaign && (page.campaign.kind === "redpacket" ? (await import("./rain.js")).RainView : SaleView);
 
@@ -24,7 +24,7 @@ function App() {
   const turn = press?.place.value?.state === "admitted" && press.held() === 0;
   document.title = c ? (turn ? t("turn.now") + " " : "") + c.title : t("store.title") + " · dibs";
   return html`<${Header} />
-    ${!c ? html`<${HomeView} />` : html`<${View} campaign=${campaign} press=${press} />`}
+    ${!c ? html`<${Home} />` : html`<${View} campaign=${campaign} press=${press} />`}
     <${Orders} />`;
 }
 
