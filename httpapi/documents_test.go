@@ -196,6 +196,9 @@ func TestDocsPage(t *testing.T) {
 	if m := regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"|@import|<script src`).FindString(a.body); m != "" {
 		t.Errorf("the page asks for %s", m)
 	}
+	if !strings.Contains(a.body, `lang="zh-CN"`) || !strings.Contains(a.body, "docs/zh") {
+		t.Error("the page does not say in Chinese where there is more in Chinese")
+	}
 	for _, op := range s.operations() {
 		method, path, _ := strings.Cut(op, " ")
 		if !strings.Contains(a.body, `<span class="m `+method+`">`+method+`</span> <span class="path">`+path+`</span>`) {

@@ -283,6 +283,9 @@ func olderIsLive(s *shop) {
 	page = s.console("/", english)
 	page.await(fmt.Sprintf(`%s === "%d"`, tile, live+21))
 	page.shows(fmt.Sprintf("those of the 20 newest of the %d live campaigns", live+21))
+	// It can be announced, too.
+	page = s.console("/announcements?campaign=elder", english)
+	page.await(`document.querySelector(".filters select")?.value === "elder" && !!document.querySelector("[data-act=announce]")`)
 }
 
 // liveCampaigns counts the campaigns that are live by the pages of the API.
@@ -312,6 +315,8 @@ func otherLanguage(s *shop) {
 	page.click("中文")
 	page.shows("概览")
 	page.await(`document.documentElement.lang === "zh-CN" && !document.body.innerText.includes("Needs a person")`)
+	page.await(`import(performance.getEntriesByType("resource").find((e) => e.name.endsWith("/console/figures.js")).name)
+		.then((f) => f.brief(3.54) === "3.5毫秒" && f.brief(12_340) === "12.3秒")`)
 	page = s.console("/campaigns", english)
 	page.await(`document.documentElement.lang === "zh-CN" && document.querySelector("h1")?.textContent === "活动"`)
 	tells[bool](page, `(() => { localStorage.removeItem("dibs-language"); return true; })()`)
