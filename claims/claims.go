@@ -71,8 +71,25 @@ type Ledger interface {
 	// ClaimList lists newest first when UserID is set, else in the order of
 	// positions.
 	ClaimList(ctx context.Context, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
+	// Luck returns how the shares of a red packet fell, with up to most of the greatest ones. It reads all of its shares.
+	Luck(ctx context.Context, campaign uint32, most int) (Luck, error)
 	// References returns the references of those of some claims that have one.
 	References(ctx context.Context, at []dibs.Position) (map[dibs.Position]string, error)
+}
+
+// Luck is how the shares of a red packet fell, as far as they are settled. Amounts are in minor units of its currency.
+// LastAt is when the last share was opened, zero before the first one. Of equal shares, the earlier one is first.
+type Luck struct {
+	Opened, Sum int64
+	LastAt      time.Time
+	Greatest    []OpenedShare
+}
+
+// OpenedShare is a share of a red packet that a user has opened; Amount is in minor units.
+type OpenedShare struct {
+	UserID string
+	Amount int64
+	At     time.Time
 }
 
 // Guard bounds the claims that the engine decides at a time. It is asked by all

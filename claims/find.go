@@ -190,6 +190,23 @@ func (s *Claims) OfCampaign(ctx context.Context, campaignID string, f dibs.Claim
 	return s.list(ctx, f, page)
 }
 
+// Luck returns how the shares of a red packet fell, with up to most of the greatest ones; what was granted before the call
+// is settled first. ErrNotFound.
+func (s *Claims) Luck(ctx context.Context, campaignID string, most int) (Luck, error) {
+	c, err := s.registry.Get(ctx, campaignID)
+	if err != nil {
+		return Luck{}, err
+	}
+	if err := s.settler.SettleAll(ctx, c); err != nil {
+		return Luck{}, err
+	}
+	l, err := s.ledger.Luck(ctx, c.Number, most)
+	if err != nil {
+		return Luck{}, dibs.AsUnavailable(err, dibs.EffectNone)
+	}
+	return l, nil
+}
+
 // list reads a page and dresses its claims.
 func (s *Claims) list(ctx context.Context, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error) {
 	list, err := s.ledger.ClaimList(ctx, f, page)

@@ -7,6 +7,7 @@ import (
 	"github.com/dibs-dev/dibs"
 
 	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/claims"
 )
 
 // Claims is what the handlers that show claims call. Claims that are granted but not
@@ -17,6 +18,8 @@ type Claims interface {
 	// OfCampaign lists claims in the order in which they were granted. It settles what
 	// was granted before the call first.
 	OfCampaign(ctx context.Context, campaignID string, f dibs.ClaimFilter, page dibs.Page) (dibs.List[dibs.Claim], error)
+	// Luck returns how the shares of a red packet fell, with up to most of the greatest ones. It settles first, too.
+	Luck(ctx context.Context, campaignID string, most int) (claims.Luck, error)
 }
 
 var errNoClaim = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such claim", ZH: "该领取记录不存在"})

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dibs-dev/dibs"
 )
 
@@ -56,4 +58,32 @@ func TestLuck(t *testing.T) {
 	if mine != 20 {
 		t.Errorf("%d users see theirs among 20", mine)
 	}
+}
+
+// A red packet of more than ten thousand shares has its list, too.
+func TestLuckOfMany(t *testing.T) {
+	const many = 10_100
+	s := newStack(t, nil)
+	_, err := s.admin.Campaigns.Create(t.Context(), dibs.CampaignSpec{
+		ID: "many", Kind: dibs.RedPacket, Title: "many", StartsAt: time.Now().Add(-time.Second), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 100 * many, Currency: "CNY"}, Count: many}},
+	}, "")
+	must(t, err)
+	_, err = s.admin.Campaigns.Publish(t.Context(), "many")
+	must(t, err)
+	var all errgroup.Group
+	all.SetLimit(100)
+	for i := range many {
+		all.Go(func() error {
+			r, err := s.service.Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: "many", UserID: fmt.Sprint("u", i), Quantity: 1, Key: "one"})
+			if err == nil && r.Outcome != dibs.Granted {
+				err = fmt.Errorf("user %d: %s", i, r.Outcome)
+			}
+			return err
+		})
+	}
+	must(t, all.Wait())
+	s.eventually("the list", "/v1/campaigns/many/luck", func(a answer) bool {
+		return a.status == 200 && a.json["shares"] == float64(many) && a.json["shared"].(map[string]any)["amount"] == 100.0*many && len(a.json["items"].([]any)) == 20
+	})
 }

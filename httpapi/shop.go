@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -18,10 +17,11 @@ import (
 const (
 	// maxLuck is how many shares the list shows.
 	maxLuck = 20
-	// maxCounted bounds the claims that are read for it: of a greater red packet there is no list.
-	maxCounted = 10_000
-	// luckFor is how long a list is believed that may still change; maxLuckKept bounds the lists.
-	luckFor     = 2 * time.Second
+	// luckFor is the least time that a list is believed which may still change. A great red packet takes a while to read:
+	// its list is believed for luckTimes times as long, so that lists take a twentieth of a processor at most.
+	luckFor   = 2 * time.Second
+	luckTimes = 20
+	// maxLuckKept bounds the lists.
 	maxLuckKept = 256
 )
 
@@ -73,7 +73,7 @@ func (h *luckHandlers) register() {
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}/luck", id: "luck", tag: tagCatalog, access: public,
 		summary:     "Show who was luckiest with a red packet",
-		description: "Once all shares are gone or the time is over: the 20 greatest shares, without naming their users. A user's token shows which is theirs.",
+		description: "Once all shares are gone or the time is over: the 20 greatest shares, without naming their users, and how many were opened in all. A user's token shows which is theirs.",
 	}, func(ctx context.Context, c *call, in *PathID) (luckView, error) {
 		c.Header()["Cache-Control"] = web.NoStore
 		v, err := h.of(ctx, in.ID)
@@ -107,6 +107,7 @@ func (h *luckHandlers) of(ctx context.Context, id string) (luckView, error) {
 	if k := l.kept[id]; time.Now().Before(k.until) {
 		return k.view, nil
 	}
+	began := time.Now()
 	v, err := h.count(ctx, now.Campaign)
 	if err != nil {
 		return luckView{}, err
@@ -115,44 +116,25 @@ func (h *luckHandlers) of(ctx context.Context, id string) (luckView, error) {
 		// Lists that are still looked at are read again, once.
 		clear(l.kept)
 	}
-	l.kept[id] = keptLuck{v, time.Now().Add(luckFor)}
+	took := time.Since(began)
+	l.kept[id] = keptLuck{v, began.Add(took + max(luckFor, luckTimes*took))}
 	return v, nil
 }
 
-// count reads the claims of a red packet and sorts them.
+// count reads the shares of a red packet.
 func (h *luckHandlers) count(ctx context.Context, c *dibs.Campaign) (luckView, error) {
-	v := luckView{CampaignID: c.ID, Shared: dibs.Money{Currency: c.Packet.Total.Currency}, Items: []luckShare{}}
-	page, last := dibs.Page{Limit: dibs.MaxPage}, c.StartsAt
-	for {
-		list, err := h.claims.OfCampaign(ctx, c.ID, dibs.ClaimFilter{}, page)
-		if err != nil {
-			return v, err
-		}
-		for i := range list.Items {
-			claim := &list.Items[i]
-			if claim.Amount == nil {
-				continue
-			}
-			v.Shares++
-			v.Shared.Amount += claim.Amount.Amount
-			if claim.CreatedAt.After(last) {
-				last = claim.CreatedAt
-			}
-			v.Items = append(v.Items, luckShare{User: masked(claim.UserID), Amount: *claim.Amount, At: claim.CreatedAt, owner: claim.UserID})
-		}
-		if page.Cursor = list.NextCursor; page.Cursor == "" || v.Shares >= maxCounted {
-			break
-		}
+	l, err := h.claims.Luck(ctx, c.ID, maxLuck)
+	if err != nil {
+		return luckView{}, err
 	}
-	v.TookMS = last.Sub(c.StartsAt).Milliseconds()
-	if page.Cursor != "" {
-		return luckView{}, dibs.Fail(dibs.InvalidState, dibs.Textf("there is a list for red packets of up to %d shares", "仅为不超过 %d 份的红包提供排行", maxCounted))
+	money := func(amount int64) dibs.Money { return dibs.Money{Amount: amount, Currency: c.Packet.Total.Currency} }
+	v := luckView{CampaignID: c.ID, Shared: money(l.Sum), Shares: l.Opened, Items: []luckShare{}}
+	if l.LastAt.After(c.StartsAt) {
+		v.TookMS = l.LastAt.Sub(c.StartsAt).Milliseconds()
 	}
-	// Of equal shares the earlier one is first.
-	slices.SortFunc(v.Items, func(x, y luckShare) int {
-		return cmp.Or(cmp.Compare(y.Amount.Amount, x.Amount.Amount), x.At.Compare(y.At))
-	})
-	v.Items = v.Items[:min(len(v.Items), maxLuck)]
+	for _, share := range l.Greatest {
+		v.Items = append(v.Items, luckShare{User: masked(share.UserID), Amount: money(share.Amount), At: share.At, owner: share.UserID})
+	}
 	return v, nil
 }
 

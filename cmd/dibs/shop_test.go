@@ -30,6 +30,7 @@ func TestShop(t *testing.T) {
 		{"red packets by keyboard, without motion", stillRain},
 		{"a payment that is told twice", paidTwice},
 		{"a draw", drawnInTheShop},
+		{"more shares than the list has", moreThanTheList},
 		{"the server is killed in the middle of a press", killedInAPress},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -262,6 +263,20 @@ func paidTwice(s *shop) {
 	if text := tells[string](page, `document.querySelector(".steps").innerText`); strings.Count(text, "taken") != 2 {
 		s.Errorf("the second payment: %s", text)
 	}
+}
+
+// moreThanTheList: the list of the luckiest says how many there are beside the ones that it names.
+func moreThanTheList(s *shop) {
+	s.campaign("crowd", func(c *dibs.CampaignSpec) {
+		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 5000, Currency: "CNY"}, Count: 23}}
+	})
+	for i := range 23 {
+		_, _, err := s.as(fmt.Sprint("c", i)).Claim(s.Context(), "crowd", 1, "one")
+		s.must(err)
+	}
+	page := s.visit("/c/crowd", "c0", english)
+	page.await(`document.querySelectorAll("#luck li").length === 20`)
+	page.shows("and 3 more")
 }
 
 // drawnInTheShop: a shopper registers for a draw, again after a reload, wins, and claims; another one comes too late.

@@ -133,6 +133,7 @@ var contract = []struct {
 	{"PacketCreditRace", testPacketCreditRace},
 	{"PacketReadmit", testPacketReadmit},
 	{"PacketAmounts", testPacketAmounts},
+	{"PacketLuck", testPacketLuck},
 	{"PacketShards", testPacketShards},
 	{"PacketShardReadmit", testPacketShardReadmit},
 	{"PacketShardRace", testPacketShardRace},

@@ -24,6 +24,38 @@ func (f *fixture) packetOver(id string, shards int, amounts ...int64) (c *dibs.C
 	return c, scripts
 }
 
+// testPacketLuck: the greatest shares come first, of equal ones the earlier; all that were opened are counted, over all
+// shards, and those of other campaigns are not.
+func testPacketLuck(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c, s := f.packetOver("c", 2, 10, 40, 40, 20, 5, 1)
+	other, of := f.packetOver("other", 1, 100, 200)
+	of[0].grant("u9", 1, 1)
+	f.settle(of...)
+	luck := func(most int) string {
+		got, err := l.Claims.Luck(ctx, c.Number, most)
+		f.must(err)
+		text := fmt.Sprintf("%d of %d", got.Opened, got.Sum)
+		for _, share := range got.Greatest {
+			text += fmt.Sprintf(" %s:%d", share.UserID, share.Amount)
+		}
+		same(t, "the last one is told", got.LastAt.IsZero(), got.Opened == 0)
+		return text
+	}
+	same(t, "before the first share", luck(5), "0 of 0")
+	// Shares are dealt out one by one: those of even numbers are the first shard's.
+	s[0].grant("u0", 1, 0)
+	s[0].grant("u1", 1, 2)
+	s[1].grant("u2", 1, 1)
+	s[1].grant("u3", 1, 3)
+	f.settle(s...)
+	got := luck(3)
+	if got != "4 of 110 u1:40 u2:40 u3:20" && got != "4 of 110 u2:40 u1:40 u3:20" {
+		t.Errorf("four shares: %s", got)
+	}
+	same(t, "another red packet's", func() int64 { got, err := l.Claims.Luck(ctx, other.Number, 1); f.must(err); return got.Sum }(), int64(200))
+}
+
 // testPacketShards takes a red packet of three shards through its life. Shares are
 // dealt out one by one, move from shard to shard, and are credited by the shard that
 // granted them, however the places of two shards are alike. The remainder goes back

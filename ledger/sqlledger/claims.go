@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/claims"
 	"github.com/dibs-dev/dibs/internal/sqldb"
 )
 
@@ -176,6 +177,35 @@ func scanClaim(rows *sql.Rows, c *dibs.Claim) error {
 		c.Events = make([]dibs.ClaimEvent, 0, steps)
 	}
 	return err
+}
+
+// Luck implements claims.Ledger. The shares of a red packet are its items: no index has them by amount, so that each
+// call reads all of them, up to dibs.MaxShares. Within a shard, claims follow time.
+func (cl *Claims) Luck(ctx context.Context, campaign uint32, most int) (l claims.Luck, err error) {
+	const opened = ` FROM items WHERE campaign = ? AND claim_epoch IS NOT NULL`
+	err = cl.db.Snapshot(sqldb.Long(ctx, sqldb.LongStatement), "read the shares of a red packet", func(s *sqldb.Session) error {
+		l = claims.Luck{}
+		var last int64
+		if err := s.Row(ctx, `SELECT COUNT(*), COALESCE(SUM(amount), 0), (SELECT COALESCE(MAX(created_at), 0) FROM claims WHERE campaign = ?)`+opened,
+			[]any{campaign, campaign}, &l.Opened, &l.Sum, &last); err != nil {
+			return err
+		}
+		l.LastAt = fromOptionalMS(last)
+		l.Greatest, err = sqldb.List(ctx, s, `SELECT c.user_id, i.amount, c.created_at FROM
+			(SELECT campaign, shard, claim_epoch, claim_seq, amount`+opened+` ORDER BY amount DESC, claim_epoch, claim_seq, shard LIMIT ?) AS i
+			JOIN claims AS c ON c.campaign = i.campaign AND c.shard = i.shard AND c.epoch = i.claim_epoch AND c.seq = i.claim_seq`,
+			[]any{campaign, most}, func(rows *sql.Rows, share *claims.OpenedShare) error {
+				var at int64
+				err := rows.Scan(&share.UserID, &share.Amount, &at)
+				share.At = fromMS(at)
+				return err
+			})
+		return err
+	})
+	slices.SortStableFunc(l.Greatest, func(a, b claims.OpenedShare) int {
+		return cmp.Or(cmp.Compare(b.Amount, a.Amount), a.At.Compare(b.At), cmp.Compare(a.UserID, b.UserID))
+	})
+	return l, err
 }
 
 // positionColumns are the columns of a claim's position.

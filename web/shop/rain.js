@@ -135,6 +135,7 @@ function Luck({ id, share, opened }) {
     <ol>${v.items.map((/** @type {any} */ x, /** @type {number} */ i) => html`<li class=${x.me ? "me" : ""}>
       <span>${x.me ? t("you") : x.user}${i === 0 && html` <span class="tag best">${t("luck.best")}</span>`}</span>
       <time class="muted" datetime=${x.at}>${time(x.at)}</time><b>${money(x.amount)}</b></li>`)}</ol>
+    ${v.shares > v.items.length && html`<p class="muted">${t("luck.more", { n: number(v.shares - v.items.length) })}</p>`}
   </section>`;
 }
 
