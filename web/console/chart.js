@@ -27,7 +27,8 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
  * @param {{label: string, data: any[][], lines: {label: string, colour: string, fill?: boolean}[], height?: number, zero?: boolean}} props
  */
 export function Chart({ label, data, lines, height = 180 }) {
-  const box = /** @type {{current: HTMLDivElement|null}} */ (useRef(null)), plot = /** @type {{current: any}} */ (useRef(null));
+  const box = /** @type {{current: HTMLDivElement|null}} */ (useRef(null)), plot = /** @type {{current: any}} */ (useRef(null)), latest = useRef(data);
+  latest.current = data;
   const names = lines.map((l) => l.label).join("|");
   useEffect(() => {
     let gone = false, observer = /** @type {ResizeObserver|null} */ (null);
@@ -36,10 +37,11 @@ export function Chart({ label, data, lines, height = 180 }) {
       const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "12px system-ui" };
       plot.current = new uPlot({
         width: box.current.clientWidth, height, cursor: { show: false }, legend: { show: false },
-        scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => ((high ??= Date.now() / 1000), [Math.min(low ?? high, high - least), high]) }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ max) => [0, Math.max(1, max * 1.1)] } },
+        scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => Number.isFinite(high) && high > 0 ? [Math.min(low, high - least), high] : [Date.now() / 1000 - least, Date.now() / 1000] }, y: { range: (/** @type {any} */ _, /** @type {number} */ __, /** @type {number} */ max) => [0, Math.max(1, max * 1.1)] } },
         axes: [{ ...axis, space: 90, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((s) => clock(s * 1000)) }, { ...axis, size: 56, values: (/** @type {any} */ _, /** @type {number[]} */ at) => at.map((v) => short(v)) }],
         series: [{}, ...lines.map((l) => ({ label: l.label, stroke: colour(l.colour), width: 2, fill: l.fill ? colour(l.colour) + "22" : undefined, points: { show: false } }))],
-      }, data, box.current);
+        // What came while the chart was loaded is part of it.
+      }, latest.current, box.current);
       observer = new ResizeObserver(() => box.current && plot.current?.setSize({ width: box.current.clientWidth, height }));
       observer.observe(box.current);
     }, () => {});
