@@ -340,8 +340,6 @@ func (a *routes) serveDocument() error {
 	}
 	a.add("GET /openapi.json", a.static(web.TypeJSON, raw), a.static(web.TypeJSON, rawOutside))
 	a.add("GET /docs", a.static(web.TypeHTML, page), a.static(web.TypeHTML, pageOutside))
-	withoutSlash := http.RedirectHandler("/docs", http.StatusMovedPermanently).ServeHTTP
-	a.add("GET /docs/{$}", withoutSlash, withoutSlash)
 	return nil
 }
 

@@ -24,7 +24,7 @@ func startDev(t *testing.T, args ...string) (*clitest.Verb, []string) {
 	t.Logf("dev was ready after %s", time.Since(begun).Round(time.Millisecond))
 	var lines []string
 	for line := range strings.Lines(p.Out.String()) {
-		if strings.HasPrefix(line, "curl ") {
+		if strings.HasPrefix(strings.TrimPrefix(line, "sleep 1; "), "curl ") {
 			lines = append(lines, line)
 		}
 	}
