@@ -21,7 +21,7 @@ func TestFrozenMasterComesBack(t *testing.T) {
 		for range rounds(t, 1, 20) {
 			s := startSentinel(t)
 			old := []*redisengine.Engine{openEngine(t, failoverConfig(s.URL(), level)), openEngine(t, failoverConfig(s.URL(), level))}
-			r := newRush(t, 1, 60_000, old...)
+			r := newRush(t, 1, 150_000, old...)
 			r.begin(crashClients)
 			r.more(leastAnswered)
 			master, err := s.Master(t.Context())
