@@ -31,7 +31,10 @@ func TestReadMoments(t *testing.T) {
 	if err := readMoments(now, momentFlag{"--since", "", &since}, momentFlag{"--until", "+1s", &until}); err != nil || !since.IsZero() || until.Before(now) {
 		t.Errorf("%s, %s, %v", since, until, err)
 	}
-	if err := readMoments(now, momentFlag{"--since", "noon", &since}); err == nil || err.Error() != `--since must be a time such as 2026-12-01T04:00:00Z, now, or +1h, not "noon"` {
+	if err := readMoments(now, momentFlag{"--since", "noon", &since}); err == nil || err.Error() != `--since must be a time such as 2026-12-01T04:00:00Z, now, or hours and minutes from now such as -1h30m, not "noon"` {
 		t.Errorf("%v", err)
+	}
+	if err := readMoments(now, momentFlag{"--since", "24h", &since}); err == nil || err.Error() != `--since 24h lies ahead, and nothing has happened since then: -1h is an hour ago` {
+		t.Errorf("a time ahead: %v", err)
 	}
 }
