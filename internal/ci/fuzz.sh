@@ -10,6 +10,8 @@
 set -euo pipefail
 
 export FUZZTIME=${FUZZTIME:-1m} KEEP=${KEEP:-}
+self=$(realpath "${BASH_SOURCE[0]}")
+export self
 # How many inputs of a target KEEP=1 keeps, and of how many bytes at most.
 export most=16 longest=600
 [ $# -gt 0 ] || set -- ./...
@@ -32,7 +34,8 @@ fuzz() {
 	local out status=0
 	out="fuzz: $1 $2 for $FUZZTIME
 $(go test -run '^$' -fuzz "^$2\$" -fuzztime "$FUZZTIME" -parallel 1 "$1" 2>&1)" || status=1
-	printf '%s\n' "$out"
+	# A shell writes line by line: without a lock two targets' outputs would mix.
+	(flock 9 && printf '%s\n' "$out") 9<"$self"
 	[ -z "$KEEP" ] || keep "$1" "$2"
 	return "$status"
 }
