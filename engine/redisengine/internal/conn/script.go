@@ -18,7 +18,7 @@ type Script struct {
 }
 
 // answering are the scripts whose answers callers rely on.
-var answering = []string{"claim", "release", "adjust", "configure", "stats", "find", "holdings", "shut", "open", "retire"}
+var answering = []string{"claim", "release", "adjust", "configure", "stats", "find", "holdings", "shut", "open", "retire", "vacate"}
 
 // newScript reads lua/name.lua, behind the part that all shard scripts share.
 func newScript(name string) *Script {
@@ -60,6 +60,7 @@ var (
 	TrimScript      = newScript("trim")
 	ListScript      = newScript("list")
 	ForgetScript    = newScript("forget")
+	VacateScript    = newScript("vacate")
 	ExpelScript     = newScript("expel")
 	HaltScript      = newScript("halt")
 	ServerScript    = newScript("server")
@@ -70,7 +71,7 @@ var (
 
 	scripts = []*Script{
 		ClaimScript, ReleaseScript, AdjustScript, ConfigureScript, StatsScript, FindScript, HoldingsScript,
-		ShutScript, LoadScript, CountScript, OpenScript, RetireScript, TrimScript, ListScript, ForgetScript, ExpelScript, HaltScript, ServerScript,
+		ShutScript, LoadScript, CountScript, OpenScript, RetireScript, TrimScript, ListScript, ForgetScript, VacateScript, ExpelScript, HaltScript, ServerScript,
 		LeaseScript, UnleaseScript, WatchScript, ProbeScript,
 	}
 )
