@@ -18,7 +18,7 @@ FIRST := ./cmd/dibs ./internal/screens ./engine/redisengine ./internal/simulatio
 # The longest that one package's tests may take.
 TIMEOUT ?= 30m
 FUZZTIME ?= 1m
-# The share of the soak campaigns: 100 takes about three hours on two processors; see internal/ci/soak.sh.
+# The share of the soak campaigns: 100 takes about two hours on two processors; see internal/ci/soak.sh.
 SOAK ?= 100
 # Arguments passed on by run, bench, race, soak and integration.
 ARGS ?=
@@ -95,7 +95,7 @@ fuzz: ## Run each fuzz target for FUZZTIME=1m (KEEP=1 keeps what they find in te
 	FUZZTIME=$(FUZZTIME) KEEP=$(KEEP) internal/ci/fuzz.sh
 
 .PHONY: soak
-soak: need ## Run the long campaigns, about three hours (SOAK=100 is the share; ARGS names some of them)
+soak: need ## Run the long campaigns, about two hours (SOAK=100 is the share; ARGS names some of them)
 	SOAK=$(SOAK) internal/ci/soak.sh $(ARGS)
 
 .PHONY: sim
