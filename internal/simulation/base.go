@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"modernc.org/sqlite"
+
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/internal/fresh"
@@ -50,9 +52,19 @@ type base struct {
 	said map[question]answer
 }
 
+// hurry has SQLite leave out what only matters when the machine dies, which no run has
+// happen: commits need not be on the disk.
+var hurry = sync.OnceFunc(func() {
+	sqlite.RegisterConnectionHook(func(c sqlite.ExecQuerierContext, _ string) error {
+		_, err := c.ExecContext(context.Background(), "PRAGMA synchronous = OFF", nil)
+		return err
+	})
+})
+
 // openBase opens the database for runs; t closes it. It must not be called in a bubble.
 func openBase(t testing.TB) (*base, error) {
 	ctx := context.Background()
+	hurry()
 	dir := fresh.Folder(t, "ledger of simulations", func(dir string) error {
 		l, err := sqlledger.OpenSQLite(ctx, filepath.Join(dir, "ledger.db"), sqlledger.Options{Migrate: true})
 		if err != nil {

@@ -2,6 +2,8 @@ package simulation
 
 import (
 	"context"
+	"database/sql"
+	"slices"
 	"testing"
 	"time"
 
@@ -113,5 +115,23 @@ func TestPolled(t *testing.T) {
 		if asked != before+1 {
 			t.Errorf("after %s: asked %d times, want once", c.name, asked-before)
 		}
+	}
+}
+
+// TestHurries: commits of a run do not wait for the disk.
+func TestHurries(t *testing.T) {
+	b, err := openBase(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.with(t.Context(), func(c *sql.Conn) error {
+		found, err := texts(t.Context(), c, "PRAGMA synchronous")
+		if err == nil && !slices.Equal(found, []string{"0"}) {
+			t.Errorf("synchronous is %q, want 0", found)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -31,6 +31,7 @@ func (l *ledger) Parts() parts.Ledger {
 	all := l.Ledger.Parts()
 	all.Live, all.Claims, all.Campaigns, all.Orders, all.Funds, all.Audit, all.Database = l, l, l, l, l, l, l
 	all.Access, all.Events, all.Announce = l, l, l
+	all.Sessions, all.Revoked, all.Approvals = l, l, l
 	return all
 }
 
@@ -293,12 +294,30 @@ func (l *ledger) RunningAnnouncements(ctx context.Context, most int) ([]announce
 	})
 }
 
-// DropRequests implements access.Ledger. It has nothing to do, as TrimFeed and DropActs
-// do not either: what they drop is days old, and a run takes minutes.
+// DropRequests implements access.Ledger. It has nothing to do, as all that forgets has not:
+// what it would drop is days old or of people who sign in, and a run takes minutes.
 func (l *ledger) DropRequests(context.Context, time.Time) error { return nil }
 
 // DropActs implements access.Ledger.
 func (l *ledger) DropActs(context.Context, time.Time) error { return nil }
+
+// DropAdminActions implements access.Ledger.
+func (l *ledger) DropAdminActions(context.Context, time.Time) error { return nil }
+
+// DropSessions implements access.SessionLedger.
+func (l *ledger) DropSessions(context.Context, time.Time) error { return nil }
+
+// DropSignIns implements access.SessionLedger.
+func (l *ledger) DropSignIns(context.Context, time.Time) error { return nil }
+
+// DropPending implements access.SessionLedger.
+func (l *ledger) DropPending(context.Context, time.Time) error { return nil }
+
+// DropRevocations implements access.RevocationLedger.
+func (l *ledger) DropRevocations(context.Context, time.Time) error { return nil }
+
+// DropApprovals implements access.ApprovalLedger.
+func (l *ledger) DropApprovals(context.Context, time.Time) error { return nil }
 
 // TrimFeed implements events.Ledger.
 func (l *ledger) TrimFeed(context.Context, time.Time, time.Duration) (int64, error) { return 0, nil }
