@@ -294,6 +294,11 @@ func (l *ledger) RunningAnnouncements(ctx context.Context, most int) ([]announce
 	})
 }
 
+// RevocationMark implements access.RevocationLedger.
+func (l *ledger) RevocationMark(ctx context.Context) (string, error) {
+	return polled(l.p.w.base, question{what: "revocations"}, always, func() (string, error) { return l.Ledger.RevocationMark(ctx) })
+}
+
 // DropRequests implements access.Ledger. It has nothing to do, as all that forgets has not:
 // what it would drop is days old or of people who sign in, and a run takes minutes.
 func (l *ledger) DropRequests(context.Context, time.Time) error { return nil }

@@ -49,6 +49,10 @@ func TestSimulation(t *testing.T) {
 		tried, r.First, broken, time.Since(begun).Round(time.Millisecond), virtual.Round(time.Second))
 }
 
+// workers is how many runs are made at a time: two for each processor, since a run often
+// has one goroutine alone that can go on.
+func workers() int { return 2 * runtime.GOMAXPROCS(0) }
+
 // try runs seeds on all processors until one is broken and found says that this is
 // enough, or all are done.
 func try(t *testing.T, r Range, planted Planted, found func(*Outcome) (enough bool)) (tried uint64, virtual time.Duration, broken int) {
@@ -56,32 +60,33 @@ func try(t *testing.T, r Range, planted Planted, found func(*Outcome) (enough bo
 	var next atomic.Uint64
 	var mu sync.Mutex
 	enough := false
-	t.Run("seeds", func(t *testing.T) {
-		for range runtime.GOMAXPROCS(0) {
-			t.Run("worker", func(t *testing.T) {
-				t.Parallel()
-				runs := NewRunner(t)
-				for {
-					n := next.Add(1) - 1
-					mu.Lock()
-					stop := enough
-					mu.Unlock()
-					if stop || n >= r.Count {
-						return
-					}
-					o := runs.Run(r.First+n, planted)
-					mu.Lock()
-					tried++
-					virtual += o.Virtual
-					if len(o.Broken) > 0 {
-						broken++
-						enough = found(o) || enough
-					}
-					mu.Unlock()
-				}
-			})
+	work := func(t *testing.T) {
+		runs := NewRunner(t)
+		for {
+			n := next.Add(1) - 1
+			mu.Lock()
+			stop := enough
+			mu.Unlock()
+			if stop || n >= r.Count {
+				return
+			}
+			o := runs.Run(r.First+n, planted)
+			mu.Lock()
+			tried++
+			virtual += o.Virtual
+			if len(o.Broken) > 0 {
+				broken++
+				enough = found(o) || enough
+			}
+			mu.Unlock()
 		}
-	})
+	}
+	// They are no parallel tests, of which there are only as many at a time as processors.
+	var all sync.WaitGroup
+	for range workers() {
+		all.Go(func() { t.Run("worker", work) })
+	}
+	all.Wait()
 	return tried, virtual, broken
 }
 
