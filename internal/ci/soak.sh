@@ -166,7 +166,7 @@ each() {
 }
 
 early() {
-	! wanted "$1" $beside || launch "${@:1:4}" 19
+	! wanted "$1" $beside || launch "${@:1:4}" 10
 }
 
 run() {
