@@ -22,19 +22,26 @@ const twoMasters = 30 * time.Second
 // its yeses none is lost, and the old one's node stops selling by itself. When the old
 // master has died, its node goes on at the one that survived.
 func TestTwoMasters(t *testing.T) {
-	for _, level := range []string{"durable", "ledgered"} {
-		t.Run(level, func(t *testing.T) { forkUnderLoad(t, level) })
+	for _, level := range []string{"relaxed", "durable", "replicated", "ledgered"} {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			forkUnderLoad(t, level)
+		})
 	}
 }
 
 func forkUnderLoad(t *testing.T, level string) {
-	c := newCluster(t, servers.MariaDB, 1, "--durability", level)
+	c := forked(t, level)
 	const stock = 100_000
 	clitest.Publish(t, c.admin(0), "sale", stock)
 	for i := range 20 {
 		c.granted(0, "sale", fmt.Sprint("before", i))
 	}
-	replica := promotedReplica(t, c.redis)
+	replica := follower(t, c.redis)
+	promote(t, replica)
+	if level == "replicated" {
+		follower(t, replica)
+	}
 	// Before anyone claims in the background: claims read the list of nodes.
 	second := &member{address: "127.0.0.1:0"}
 	c.nodes = append(c.nodes, second)
@@ -123,9 +130,25 @@ func (c *cluster) rejoins(fenced *member, level string, kept map[string]string) 
 	c.verify()
 }
 
-// promotedReplica starts a server that has followed a master until now, and is a
-// master itself.
-func promotedReplica(t *testing.T, of *servers.Redis) *servers.Redis {
+// forked starts a node at a level, on a master that has as many replicas as the level needs.
+func forked(t *testing.T, level string) *cluster {
+	t.Helper()
+	redis, err := servers.StartRedis(t.TempDir(), servers.RedisAlways...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Kill)
+	if level == "replicated" {
+		follower(t, redis)
+	}
+	_, ledger, _ := servers.Database(t, servers.MariaDB)
+	c := clusterAt(t, redis.URL(), ledger, 1, "--durability", level)
+	c.redis = redis
+	return c
+}
+
+// follower starts a replica, which has all that its master had when it returns.
+func follower(t *testing.T, of *servers.Redis) *servers.Redis {
 	t.Helper()
 	r, err := servers.StartRedis(t.TempDir(), servers.RedisAlways...)
 	if err != nil {
@@ -133,17 +156,20 @@ func promotedReplica(t *testing.T, of *servers.Redis) *servers.Redis {
 	}
 	t.Cleanup(r.Kill)
 	host, port, _ := strings.Cut(of.Addr(), ":")
-	for _, command := range [][]string{{"REPLICAOF", host, port}, {"REPLICAOF", "NO", "ONE"}} {
-		if _, err := r.Do(t.Context(), command...); err != nil {
-			t.Fatal(err)
-		}
-		if command[1] == "NO" {
-			break
-		}
-		eventually(t, clitest.Patience, "the replica follows", func(ctx context.Context) bool {
-			info, err := r.Info(ctx, "replication")
-			return err == nil && info["master_link_status"] == "up"
-		})
+	if _, err := r.Do(t.Context(), "REPLICAOF", host, port); err != nil {
+		t.Fatal(err)
 	}
+	eventually(t, clitest.Patience, "the replica follows", func(ctx context.Context) bool {
+		info, err := r.Info(ctx, "replication")
+		return err == nil && info["master_link_status"] == "up"
+	})
 	return r
+}
+
+// promote makes a replica a master, while its master lives on.
+func promote(t *testing.T, r *servers.Redis) {
+	t.Helper()
+	if _, err := r.Do(t.Context(), "REPLICAOF", "NO", "ONE"); err != nil {
+		t.Fatal(err)
+	}
 }
