@@ -53,6 +53,9 @@ func TestSimulation(t *testing.T) {
 // has one goroutine alone that can go on.
 func workers() int { return 2 * runtime.GOMAXPROCS(0) }
 
+// progress is after how many seeds a long run says how far it is.
+const progress = 5000
+
 // try runs seeds on all processors until one is broken and found says that this is
 // enough, or all are done.
 func try(t *testing.T, r Range, planted Planted, found func(*Outcome) (enough bool)) (tried uint64, virtual time.Duration, broken int) {
@@ -60,8 +63,8 @@ func try(t *testing.T, r Range, planted Planted, found func(*Outcome) (enough bo
 	var next atomic.Uint64
 	var mu sync.Mutex
 	enough := false
-	work := func(t *testing.T) {
-		runs := NewRunner(t)
+	work := func(worker *testing.T) {
+		runs := NewRunner(worker)
 		for {
 			n := next.Add(1) - 1
 			mu.Lock()
@@ -74,6 +77,9 @@ func try(t *testing.T, r Range, planted Planted, found func(*Outcome) (enough bo
 			mu.Lock()
 			tried++
 			virtual += o.Virtual
+			if tried%progress == 0 {
+				t.Logf("%d of %d seeds so far, %d broken", tried, r.Count, broken)
+			}
 			if len(o.Broken) > 0 {
 				broken++
 				enough = found(o) || enough
