@@ -100,8 +100,8 @@ type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
-// keysOfFirst lists what Redis holds of the first campaign, but its journal, where
-// that ended, and that a shard was vacated.
+// keysOfFirst lists what Redis holds of the first campaign, but its journal and where
+// that ended.
 func (f *fleet) keysOfFirst() (keys []string) {
 	f.Helper()
 	m, err := f.redis.Do(f.Context(), "KEYS", "dibs:*{1:0}*")
@@ -109,7 +109,7 @@ func (f *fleet) keysOfFirst() (keys []string) {
 	list, err := m.AsStrSlice()
 	must(f.T, err)
 	for _, k := range list {
-		if !strings.HasSuffix(k, ":journal") && !strings.HasSuffix(k, ":end") && !strings.HasSuffix(k, ":vacant") {
+		if !strings.HasSuffix(k, ":journal") && !strings.HasSuffix(k, ":end") {
 			keys = append(keys, k)
 		}
 	}

@@ -19,8 +19,6 @@
 //	issued    hash    place → the items of its claim
 //	refs      set     stock changes that were counted
 //	end       string  where the journal of a retired shard ended
-//	vacant    string  the epoch up to which a shard that was taken off the list
-//	                  is not loaded any more
 //	settler   string  the process that settles and loads the shard; a lease, and as
 //	                  dibs:{0:0}:settler that of the process on patrol
 //

@@ -2,20 +2,13 @@ package redisengine
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/dibs-dev/dibs"
 
 	"github.com/dibs-dev/dibs/engine/redisengine/internal/conn"
 	"github.com/dibs-dev/dibs/engine/redisengine/internal/format"
 )
-
-// keepVacant is for how long a shard that was taken off the list refuses the loads of
-// before: longer than anything that was sent to Redis is on its way.
-const keepVacant = 24 * time.Hour
 
 // shardList is the list of all shards in Redis. It knows nothing itself: every
 // process reads and writes the same hash, and each entry says at which step of its
@@ -84,32 +77,16 @@ func (t *shardList) listed(ctx context.Context) (map[dibs.ShardID]string, error)
 // has expired. A shard that is open keeps its stream, even when it is empty. step is
 // what the list said before the shard was looked at: one that was listed since stays.
 func (t *shardList) forget(ctx context.Context, id dibs.ShardID, keys *format.Keys, step string) error {
-	err := t.vacate(ctx, id, keys, step)
-	if errors.Is(err, conn.ErrHeld) {
-		return nil
-	}
-	if err != nil {
+	n, err := t.p.count(ctx, "EXISTS", keys.Journal)
+	if err != nil || n > 0 {
 		return err
 	}
-	return t.strike(ctx, id, step)
-}
-
-// vacate has Redis refuse loads that were listed at a step or before and arrive only
-// now: a loader may have given up long ago, and what it left would be looked for by
-// nobody. conn.ErrHeld says that something of the shard is there.
-func (t *shardList) vacate(ctx context.Context, id dibs.ShardID, keys *format.Keys, step string) error {
-	n, err := strconv.ParseInt(step, 10, 64)
-	if err != nil {
-		return fmt.Errorf("redisengine: the list of shards has %s at %q: %w", id, step, dibs.ErrCorrupt)
+	ctx, cancel := context.WithTimeout(ctx, t.p.cfg.Patience)
+	defer cancel()
+	if _, err := t.p.redis.Run(ctx, conn.ForgetScript, []string{format.ShardsKey}, format.MemberOf(id), step); err != nil {
+		return conn.Fault(ctx, dibs.EffectUnknown, err)
 	}
-	_, err = t.p.step(ctx, conn.VacateScript, []string{keys.Meta, keys.Journal, keys.Vacant}, format.Itoa(n/2), format.Itoa(keepVacant.Milliseconds()))
-	return err
-}
-
-// strike takes a shard off the list, unless it was listed at another step since.
-func (t *shardList) strike(ctx context.Context, id dibs.ShardID, step string) error {
-	_, err := t.p.step(ctx, conn.ForgetScript, []string{format.ShardsKey}, format.MemberOf(id), step)
-	return err
+	return nil
 }
 
 // put puts a shard on the list of all shards, with the step that its opening is at:

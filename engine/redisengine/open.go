@@ -97,7 +97,7 @@ func (o *opening) shut(ctx context.Context) error {
 	if err := list.put(ctx, o.l.id, 2*int64(o.load.Epoch)); err != nil {
 		return err
 	}
-	keys := append([]string{k.Meta, k.Holdings, k.Places, k.Journal, k.Free, k.Issued, k.Refs, k.State, k.Vacant}, k.OfProduct()...)
+	keys := append([]string{k.Meta, k.Holdings, k.Places, k.Journal, k.Free, k.Issued, k.Refs, k.State}, k.OfProduct()...)
 	_, err := o.l.p.step(ctx, conn.ShutScript, keys,
 		format.Itoa(o.load.Epoch), o.token, o.def.Divided)
 	if err != nil {

@@ -17,8 +17,6 @@ type memory struct {
 	leases   map[dibs.ShardID]lease
 	// listed is at which step of its opening each shard was listed last.
 	listed map[dibs.ShardID]int64
-	// vacant is up to which epoch loads are refused of a shard that was taken off the list.
-	vacant map[dibs.ShardID]uint16
 	// past is every entry of the history that led here, trimmed or not: what the
 	// simulation knows, and no node can ask for.
 	past map[dibs.ShardID][]*decided
@@ -27,7 +25,7 @@ type memory struct {
 func newMemory() *memory {
 	return &memory{
 		shards: map[dibs.ShardID]*shard{}, journals: map[dibs.ShardID]*journal{}, leases: map[dibs.ShardID]lease{},
-		listed: map[dibs.ShardID]int64{}, vacant: map[dibs.ShardID]uint16{}, past: map[dibs.ShardID][]*decided{},
+		listed: map[dibs.ShardID]int64{}, past: map[dibs.ShardID][]*decided{},
 	}
 }
 
@@ -37,7 +35,7 @@ func newMemory() *memory {
 func (m *memory) clone() *memory {
 	c := &memory{
 		shards: make(map[dibs.ShardID]*shard, len(m.shards)), journals: make(map[dibs.ShardID]*journal, len(m.journals)),
-		leases: maps.Clone(m.leases), listed: maps.Clone(m.listed), vacant: maps.Clone(m.vacant), past: make(map[dibs.ShardID][]*decided, len(m.past)),
+		leases: maps.Clone(m.leases), listed: maps.Clone(m.listed), past: make(map[dibs.ShardID][]*decided, len(m.past)),
 	}
 	for id, s := range m.shards {
 		c.shards[id] = s.clone()

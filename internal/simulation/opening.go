@@ -87,10 +87,6 @@ func (o *opening) shut(ctx context.Context) error {
 			}
 			replaces = s.state != stateLoading || s.replaces
 		}
-		if o.load.Epoch <= v.mem.vacant[o.id] {
-			return none{}, dibs.ErrStale
-		}
-		delete(v.mem.vacant, o.id)
 		v.mem.shards[o.id] = &shard{
 			state: stateLoading, run: v.run, token: o.token, head: dibs.Cursor{Epoch: o.load.Epoch}, replaces: replaces,
 		}
@@ -251,15 +247,20 @@ func (e *engine) JournalShards(ctx context.Context) ([]dibs.ShardID, error) {
 	}
 	var have []dibs.ShardID
 	for _, id := range slices.SortedFunc(maps.Keys(listed), compareShards) {
-		held, err := ask(ctx, e, "exists", dibs.EffectNone, func(v *server) (bool, error) {
-			j, _ := v.stream(id)
-			return len(j.entries) > 0 || v.mem.shards[id] != nil, nil
+		type rest struct{ entries, shard, stream bool }
+		r, err := ask(ctx, e, "exists", dibs.EffectNone, func(v *server) (rest, error) {
+			j, there := v.stream(id)
+			return rest{len(j.entries) > 0, v.mem.shards[id] != nil, there}, nil
 		})
 		if err != nil {
 			return nil, err
 		}
-		if held {
+		if r.entries || r.shard {
 			have = append(have, id)
+			continue
+		}
+		if r.stream {
+			// It expires by itself.
 			continue
 		}
 		if err := e.forget(ctx, id, listed[id]); err != nil {
@@ -296,21 +297,9 @@ func (e *engine) listHeld(ctx context.Context, listed map[dibs.ShardID]int64) er
 	return nil
 }
 
-// forget takes a shard off the list of which nothing is there, and before that has loads
-// refused that were listed by then and arrive only now.
+// forget takes a shard off the list of which nothing is there.
 func (e *engine) forget(ctx context.Context, id dibs.ShardID, step int64) error {
-	vacated, err := ask(ctx, e, "vacate", dibs.EffectUnknown, func(v *server) (bool, error) {
-		// A retired journal expires by itself.
-		if _, there := v.stream(id); there || v.mem.shards[id] != nil {
-			return false, nil
-		}
-		v.mem.vacant[id] = max(v.mem.vacant[id], uint16(step/2))
-		return true, nil
-	})
-	if err != nil || !vacated {
-		return err
-	}
-	_, err = ask(ctx, e, "forget", dibs.EffectUnknown, func(v *server) (none, error) {
+	_, err := ask(ctx, e, "forget", dibs.EffectUnknown, func(v *server) (none, error) {
 		// A loader that listed the shard meanwhile did so under a later step.
 		if v.mem.listed[id] == step {
 			delete(v.mem.listed, id)

@@ -38,9 +38,6 @@ func (notDividedError) NotDivided() bool { return true }
 // buckets: nothing of it was decided.
 var ErrLate = errors.New("redisengine: the claim came too late to be decided")
 
-// ErrHeld says that something of the shard is there.
-var ErrHeld = errors.New("redisengine: something of the shard is there")
-
 // Refusal is the error that a script's word stands for; nil for ok.
 func Refusal(res *Result) error {
 	switch res.Word {
@@ -66,8 +63,6 @@ func Refusal(res *Result) error {
 		return errRange
 	case "not_over":
 		return errNotOver
-	case "held":
-		return ErrHeld
 	case "loading":
 		return ErrLoading
 	case "late":

@@ -18,7 +18,7 @@ type Script struct {
 }
 
 // answering are the scripts whose answers callers rely on.
-var answering = []string{"claim", "release", "adjust", "configure", "stats", "find", "holdings", "shut", "open", "retire", "vacate"}
+var answering = []string{"claim", "release", "adjust", "configure", "stats", "find", "holdings", "shut", "open", "retire"}
 
 // newScript reads lua/name.lua, behind the part that all shard scripts share.
 func newScript(name string) *Script {
@@ -60,7 +60,6 @@ var (
 	TrimScript      = newScript("trim")
 	ListScript      = newScript("list")
 	ForgetScript    = newScript("forget")
-	VacateScript    = newScript("vacate")
 	ExpelScript     = newScript("expel")
 	HaltScript      = newScript("halt")
 	ServerScript    = newScript("server")
@@ -71,7 +70,7 @@ var (
 
 	scripts = []*Script{
 		ClaimScript, ReleaseScript, AdjustScript, ConfigureScript, StatsScript, FindScript, HoldingsScript,
-		ShutScript, LoadScript, CountScript, OpenScript, RetireScript, TrimScript, ListScript, ForgetScript, VacateScript, ExpelScript, HaltScript, ServerScript,
+		ShutScript, LoadScript, CountScript, OpenScript, RetireScript, TrimScript, ListScript, ForgetScript, ExpelScript, HaltScript, ServerScript,
 		LeaseScript, UnleaseScript, WatchScript, ProbeScript,
 	}
 )

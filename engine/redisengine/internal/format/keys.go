@@ -56,8 +56,6 @@ type Keys struct {
 	Settler string
 	// End is where the journal of a retired shard ended, as a stream id.
 	End string
-	// Vacant is the epoch up to which loads are refused of a shard that is off the list.
-	Vacant string
 	// Product is the product whose limit the campaign shares; empty for none.
 	Product string
 	// Counted and Units are those of the product: a hash of the campaigns whose claims
@@ -99,7 +97,7 @@ func keysOf(tag, state string) Keys {
 	return Keys{
 		Meta: tag + "meta", Holdings: tag + "holdings", Places: tag + "places", Journal: tag + "journal",
 		Free: tag + "free", Issued: tag + "issued", Refs: tag + "refs",
-		Settler: tag + "settler", End: tag + "end", Vacant: tag + "vacant", State: state,
+		Settler: tag + "settler", End: tag + "end", State: state,
 	}
 }
 
