@@ -71,7 +71,9 @@
 // takes its place. When it is over, Retire takes away what is left, once the lease
 // of the loader has ended. A loader that was only slow finds its token gone. Each
 // shard is on the list before and after its keys come into being, with a number
-// that never comes again, so that an open shard is always listed.
+// that never comes again, so that an open shard is always listed. A load that came too
+// late for that, or whose list was lost, is found by nobody: until a shard is open its
+// keys expire, after a day, and the meta hash first.
 //
 // # Damage
 //

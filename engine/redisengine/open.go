@@ -28,7 +28,8 @@ const (
 // Open makes a shard claimable; see dibs.Engine. The shard is taken out first,
 // so that the journal's tail grows no more, then what the load and the tail
 // add up to is written, and at last the epoch's first entry opens it, all
-// under a token: of two loaders, the one with the later epoch wins.
+// under a token: of two loaders, the one with the later epoch wins. A load that is not
+// complete within a day is gone, and ErrStale or unavailable its answer.
 func (e *Engine) Open(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, load *dibs.ShardLoad) error {
 	l, err := e.lanes.lane(id)
 	if err != nil {
@@ -191,7 +192,7 @@ func (o *opening) begin(ctx context.Context, last dibs.Cursor) error {
 		meta = append(meta, "moved", format.Itoa(o.sum.moved))
 	}
 	k := &o.l.keys
-	keys, sharing := []string{k.Meta, k.Journal, k.State}, make([]string, len(o.load.Sharing))
+	keys, sharing := []string{k.Meta, k.Journal, k.State, k.Holdings, k.Places, k.Free, k.Issued, k.Refs}, make([]string, len(o.load.Sharing))
 	for i, campaign := range o.load.Sharing {
 		sharing[i] = format.Itoa(campaign)
 	}

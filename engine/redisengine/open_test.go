@@ -152,9 +152,9 @@ func TestBrokenLoadsAreRetired(t *testing.T) {
 	var steps []string
 	number := uint32(0)
 	for _, c := range []struct {
-		epoch uint16
-		after bool
-	}{{1, false}, {1, true}, {2, false}, {2, true}} {
+		epoch          uint16
+		after, retired bool
+	}{{1, false, false}, {1, true, false}, {2, false, false}, {2, true, false}, {2, true, true}} {
 		for at := 0; ; at++ {
 			number++
 			id := dibs.ShardID{Campaign: number}
@@ -164,8 +164,17 @@ func TestBrokenLoadsAreRetired(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if c.retired {
+				retiredFor(t, e, id, time.Hour)
+			}
 			died := dieLoading(t, r, id, c.epoch, c.after, at)
-			name := fmt.Sprintf("epoch %d, died at %q (%d), after it: %v", c.epoch, died, at, c.after)
+			name := fmt.Sprintf("epoch %d, died at %q (%d), after it: %v, retired: %v", c.epoch, died, at, c.after, c.retired)
+			expires(t, e, id, c.epoch == 1 || c.retired, name)
+			if c.retired {
+				if _, err := e.p.redis.Call(t.Context(), "PEXPIRE", format.KeysOf(id, "").Journal, "1"); err != nil {
+					t.Fatal(err)
+				}
+			}
 			clearBroken(t, e, id, name)
 			if died == "" {
 				break
@@ -176,6 +185,50 @@ func TestBrokenLoadsAreRetired(t *testing.T) {
 	for _, step := range []string{"list", "shut", "XRANGE", "load", "open"} {
 		if !slices.Contains(steps, step) {
 			t.Errorf("no load died at %s: %q", step, steps)
+		}
+	}
+}
+
+// retiredFor retires a shard, whose journal stays for a time.
+func retiredFor(t *testing.T, e *Engine, id dibs.ShardID, d time.Duration) {
+	t.Helper()
+	defer func(was time.Duration) { e.p.cfg.KeepRetired = was }(e.p.cfg.KeepRetired)
+	e.p.cfg.KeepRetired = d
+	if err := e.Retire(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expires looks whether Redis lets go of what a dead loader has left, also where nobody
+// finds it: the meta hash first, and the journal where nothing holds it. A shard that was
+// opened stays.
+func expires(t *testing.T, e *Engine, id dibs.ShardID, journal bool, name string) {
+	t.Helper()
+	k := format.KeysOf(id, "")
+	state, err := e.p.hget(t.Context(), k.Meta, "state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ttl := func(key string) int64 {
+		n, err := e.p.count(t.Context(), "PTTL", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	keys := []string{k.Holdings, k.Places, k.Free, k.Issued, k.Refs}
+	if journal || state.Text == "open" {
+		keys = append(keys, k.Journal)
+	}
+	for _, key := range keys {
+		// The later one is asked first, since time goes on between the two.
+		left, meta := ttl(key), ttl(k.Meta)
+		switch {
+		case left == -2: // There is no such key.
+		case state.Text == "loading" && (meta <= 0 || left < meta):
+			t.Errorf("%s: what is left of the load goes after %d ms, %s after %d", name, meta, key, left)
+		case state.Text == "open" && (meta != -1 || left != -1):
+			t.Errorf("%s: the open shard goes after %d ms, %s after %d", name, meta, key, left)
 		}
 	}
 }

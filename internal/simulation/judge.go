@@ -307,18 +307,18 @@ func (j *judge) saneSite() *process {
 // lists looks whether every shard of which the engine has something can be
 // found: the entries of any other one would be settled by nobody.
 // Both maps are looked at: a shard may be held without a journal, and a journal may
-// outlive its shard.
+// outlive its shard. A load that was broken off, and a retired journal, expire.
 func (j *judge) lists() {
 	v := j.current()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for id := range v.mem.shards {
-		if v.mem.listed[id] == 0 {
+	for id, s := range v.mem.shards {
+		if v.mem.listed[id] == 0 && s.state != stateLoading {
 			j.broken("shard %s is held and not on the list", id)
 		}
 	}
 	for id := range v.mem.journals {
-		if stream, _ := v.stream(id); v.mem.listed[id] == 0 && len(stream.entries) > 0 {
+		if stream, _ := v.stream(id); v.mem.listed[id] == 0 && len(stream.entries) > 0 && stream.gone.IsZero() {
 			j.broken("shard %s has a journal and is not on the list", id)
 		}
 	}

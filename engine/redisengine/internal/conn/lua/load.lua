@@ -26,4 +26,5 @@ else
     return {'corrupt', now, 0, 0}
   end
 end
+redis.call('PEXPIRE', key, LOAD_MS)
 return {'ok', now, 0, 0}

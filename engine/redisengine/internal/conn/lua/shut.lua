@@ -1,5 +1,6 @@
 -- Takes a shard out and forgets what was held of it, for a new load; the journal
--- stays. From here on nothing is decided on the shard until open.lua.
+-- stays. From here on nothing is decided on the shard until open.lua, which must come
+-- within LOAD_MS.
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:holdings, KEYS[3] dibs:{c:s}:places,
 -- KEYS[4] dibs:{c:s}:journal, KEYS[5] dibs:{c:s}:free, KEYS[6] dibs:{c:s}:issued,
 -- KEYS[7] dibs:{c:s}:refs, KEYS[8] dibs:state:{c:s}; of a campaign that shares a limit
@@ -41,5 +42,8 @@ if counted_key then
   end
   redis.call('HSET', meta_key, 'counting', counted[2])
 end
-redis.call('PERSIST', journal_key)
+-- The other keys of the load expire later than this one, without which it is not opened.
+redis.call('PEXPIRE', meta_key, LOAD_MS)
+local keeps_ms = redis.call('PTTL', journal_key)
+if keeps_ms >= 0 and keeps_ms < LOAD_MS then redis.call('PEXPIRE', journal_key, LOAD_MS) end
 return {'ok', now, epoch, 0}
