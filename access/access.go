@@ -115,7 +115,8 @@ type Ledger interface {
 	ChainEnds(ctx context.Context) (*ChainEnds, error)
 }
 
-// Access keeps API keys, the admin log, and the answers of admin requests.
+// Access keeps API keys, the admin log, and the answers of admin requests. All methods are
+// safe for concurrent use.
 type Access struct {
 	ledger        Ledger
 	log           *slog.Logger

@@ -21,7 +21,9 @@ const unknownKeyFor = time.Second
 // those that somebody makes up push out none that exist.
 const maxCachedKeys = 1024
 
-// keyCache remembers keys that were looked up.
+// keyCache remembers keys that were looked up. mu guards every field and is held for no
+// question to the ledger. keys and unknown have at most maxCachedKeys entries each, and no
+// key is in both.
 type keyCache struct {
 	mu   sync.Mutex
 	keys map[[sha256.Size]byte]cachedKey

@@ -14,6 +14,9 @@ import (
 const requestKeep = 48 * time.Hour
 
 // requestGate lets one request of a caller's key run at a time on this node.
+//
+// mu guards running, which has an entry for each request under way, and is not held while
+// a request runs or waits. The entry's channel is closed after the entry was removed.
 type requestGate struct {
 	mu      sync.Mutex
 	running map[[2]string]chan struct{}

@@ -54,7 +54,7 @@ type Ledger interface {
 	CampaignByNumber(ctx context.Context, number uint32) (*dibs.Campaign, error)
 }
 
-// Announcements tells followers of campaigns.
+// Announcements tells followers of campaigns. All methods are safe for concurrent use.
 type Announcements struct {
 	registry *live.Registry
 	ledger   Ledger

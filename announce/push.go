@@ -28,6 +28,10 @@ const (
 )
 
 // pushing is what a node does for announcements.
+//
+// mu guards busy: an announcement is in it while one goroutine of this node works on it.
+// tellMu guards tell, next and row, and is held while watchers are called, so that none is
+// called after its stop returned. Neither is taken while the other is held.
 type pushing struct {
 	// owner names this process in leases.
 	owner string

@@ -46,7 +46,8 @@ type Ledger interface {
 	Audit(ctx context.Context, c *dibs.Campaign) (*CampaignAudit, error)
 }
 
-// Audit compares the engine with the ledger, and repairs what can be repaired.
+// Audit compares the engine with the ledger, and repairs what can be repaired. It keeps no
+// state of its own: all methods are safe for concurrent use.
 type Audit struct {
 	registry  *live.Registry
 	settler   *live.Settler

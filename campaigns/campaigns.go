@@ -69,7 +69,8 @@ type Ledger interface {
 	StockChanges(ctx context.Context, campaign uint32, refs ...string) ([]int64, error)
 }
 
-// Campaigns drafts, publishes and changes campaigns, and their stock.
+// Campaigns drafts, publishes and changes campaigns, and their stock. All methods are safe
+// for concurrent use: of two changes of one version of a campaign, the ledger takes one.
 type Campaigns struct {
 	registry      *live.Registry
 	settler       *live.Settler

@@ -47,7 +47,7 @@ type Ledger interface {
 	Balances(ctx context.Context, user string) ([]dibs.Money, error)
 }
 
-// Erasures forgets users.
+// Erasures forgets users. All methods are safe for concurrent use.
 type Erasures struct {
 	registry *live.Registry
 	poller   *live.Poller

@@ -42,7 +42,8 @@ type Ledger interface {
 	LetSinkGo(ctx context.Context, name, owner string) error
 }
 
-// Events reads the feed of what happened, for sinks, webhooks and those who look on.
+// Events reads the feed of what happened, for sinks, webhooks and the administrators who
+// look on. All methods are safe for concurrent use.
 type Events struct {
 	registry *live.Registry
 	claims   *claims.Claims

@@ -41,7 +41,8 @@ type Ledger interface {
 	ReturnRemainder(ctx context.Context, c *dibs.Campaign, at time.Time) (bool, error)
 }
 
-// Funds keeps users' money: deposits, and what red packets credit and return.
+// Funds keeps users' money: deposits, and what red packets credit and return. All methods
+// are safe for concurrent use; the ledger's transactions keep the sums right.
 type Funds struct {
 	registry  *live.Registry
 	settler   *live.Settler

@@ -8,6 +8,10 @@ import (
 )
 
 // Campaign is a campaign that the engine holds.
+//
+// Shards and recalled do not change once it is in the Registry; a campaign that gets more
+// shards is another Campaign there. The definition only moves to newer versions. All other
+// fields are atomic: any goroutine may read a Campaign, and none takes a lock for it.
 type Campaign struct {
 	campaign atomic.Pointer[dibs.Campaign]
 	Shards   []*Shard

@@ -14,7 +14,8 @@ import (
 )
 
 // Loader brings campaigns into the engine, from the ledger, and takes them out of
-// it. Each campaign is admitted by one goroutine at a time, by its admission.
+// it. Each campaign is admitted by one goroutine at a time, by its admission. All methods
+// are safe for concurrent use.
 type Loader struct {
 	registry      *Registry
 	settler       *Settler

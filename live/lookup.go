@@ -13,7 +13,8 @@ import (
 const maxLookups = 64
 
 // Lookups reads campaigns that are not live on this node, for claims and public
-// pages: each once for all callers, and at most maxLookups at a time.
+// pages: each once for all callers, and at most maxLookups at a time. All methods are
+// safe for concurrent use.
 type Lookups struct {
 	registry *Registry
 	ledger   Ledger
@@ -34,7 +35,11 @@ const (
 	lookupPatience = 5 * time.Second
 )
 
-// lookups reads campaigns that are not live here, each once for all callers.
+// lookups remembers what was read of campaigns that are not live here, by id.
+//
+// mu guards known and the until of every lookup in it, and is not held during a reading.
+// known has at most lookupsKept entries. The goroutine that reads sets c and err before it
+// closes done; callers read them after that.
 type lookups struct {
 	mu    sync.Mutex
 	known map[string]*lookup

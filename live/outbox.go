@@ -15,8 +15,8 @@ import (
 // OutboxPage is how many commands are read at a time.
 const OutboxPage = 100
 
-// Outbox carries the ledger's commands to the engine. One round of sending goes on
-// at a time.
+// Outbox carries the ledger's commands to the engine. Any goroutine may call Send; the
+// rounds run one after the other.
 type Outbox struct {
 	registry *Registry
 	loader   *Loader

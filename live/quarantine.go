@@ -23,7 +23,8 @@ const maxQuarantined = 100
 var errTooMany = fmt.Errorf("dibs: %d entries of a shard are in quarantine: nothing more of it is settled until dibs verify --repair, or somebody, has put the ledger right", maxQuarantined)
 
 // Quarantine is what could not be settled, as the ledger had it when it was read
-// last. It is read anew by the node's tidying, and after each change by this node.
+// last. It is read anew by the node's tidying, and after each change by this node. All
+// methods are safe for concurrent use; readers take no lock.
 type Quarantine struct {
 	ledger Ledger
 	log    *slog.Logger

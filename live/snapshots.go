@@ -9,7 +9,11 @@ import (
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
-// Snapshots tells where campaigns stand, and calls those that watch them.
+// Snapshots tells where campaigns stand, and calls those that watch them. All methods are
+// safe for concurrent use.
+//
+// watchesMu guards watches and is taken before a watchedCampaign's mu. A campaign is in
+// watches while somebody watches it.
 type Snapshots struct {
 	registry *Registry
 	lookups  *Lookups
@@ -98,7 +102,9 @@ const (
 	standLook = 250 * time.Millisecond
 )
 
-// watchedCampaign is a campaign that is watched on this node.
+// watchedCampaign is a campaign that is watched on this node. mu guards every field and is
+// held while watchers are called, so that stop returns after the last call. last never
+// moves back.
 type watchedCampaign struct {
 	mu   sync.Mutex
 	last dibs.Snapshot

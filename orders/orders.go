@@ -48,7 +48,9 @@ type Ledger interface {
 }
 
 // Orders moves claims through their life, sells products' own stock, and searches
-// for both.
+// for both. All methods are safe for concurrent use: what two of them do to one claim is
+// decided by the ledger's transactions. New sets the fields; after that only moves,
+// ordering and expired change.
 type Orders struct {
 	registry      *live.Registry
 	settler       *live.Settler

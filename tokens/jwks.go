@@ -35,6 +35,10 @@ const (
 )
 
 // keySet is the public keys of a JWKS, read in the background.
+//
+// known is replaced as a whole and never changed, so that tokens are verified without a
+// lock; find waits for mu only for an id that is not known. A reading that fails leaves
+// known as it is, and one that changes it raises epoch.
 type keySet struct {
 	url     string
 	client  *http.Client

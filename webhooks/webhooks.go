@@ -52,7 +52,8 @@ type Ledger interface {
 	TrimDeliveries(ctx context.Context, before time.Time) (dropped int64, err error)
 }
 
-// Webhooks keeps the endpoints that events are posted to, and their deliveries.
+// Webhooks keeps the endpoints that events are posted to, and their deliveries. All methods
+// are safe for concurrent use.
 type Webhooks struct {
 	ledger  Ledger
 	now     func() time.Time

@@ -8,6 +8,9 @@ import (
 
 // bucket is one that all claims of a campaign or of the server share, or this
 // node's share of it.
+//
+// It has no lock: claims move moment by compare-and-swap. spec, name and key never change;
+// rule and share belong to newBucket and then to the loop of sharing.
 type bucket struct {
 	spec dibs.LimitSpec
 	// name is what people call the limit, key what nodes know it by.

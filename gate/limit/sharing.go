@@ -44,6 +44,11 @@ var (
 )
 
 // sharing is what nodes tell one another through Redis, in the background.
+//
+// One goroutine, the loop, speaks to Redis and sets the shares; no claim waits for it. mu
+// guards which buckets there are, and may be taken while Limiter.making is held. The shares
+// that Redis gives out of a bucket are never more than the whole; while it does not answer,
+// each node keeps the share that it has.
 type sharing struct {
 	l *Limiter
 	// c is the connection to the Redis at url; the loop's.
@@ -74,7 +79,8 @@ type demand struct {
 	heldAt time.Time
 }
 
-// hotKeys are names of one kind near their limits.
+// hotKeys are names of one kind near their limits, hotMost at most. mu guards keys, and is
+// held for no call of Redis.
 type hotKeys struct {
 	table *table
 	mu    sync.Mutex
