@@ -20,7 +20,7 @@ const readEvery = time.Second
 // meanwhile is the same one.
 // An error is tried again by the next tick; nothing is half done, since a step is one
 // write.
-func (l *lot) follow(ctx context.Context) {
+func (l *lottery) follow(ctx context.Context) {
 	for {
 		more, err := l.step(ctx)
 		if errors.Is(err, dibs.ErrConflict) {
@@ -44,7 +44,7 @@ func (l *lot) follow(ctx context.Context) {
 // The order is closing, list, public value, draw, winners. Each write compares the
 // row's version, so that a step which another node has made is not made again from
 // older facts.
-func (l *lot) step(ctx context.Context) (more bool, err error) {
+func (l *lottery) step(ctx context.Context) (more bool, err error) {
 	c, now := l.campaign.Load(), l.r.cfg.Now()
 	row, err := l.committed(ctx)
 	if err != nil || now.Before(c.Gate.Room.RegistrationClosesAt) {
@@ -78,7 +78,7 @@ func (l *lot) step(ctx context.Context) (more bool, err error) {
 }
 
 // listed is the row with the hash of the closed list.
-func (l *lot) listed(ctx context.Context) (gate.LotteryRow, error) {
+func (l *lottery) listed(ctx context.Context) (gate.LotteryRow, error) {
 	h := NewListHasher()
 	if err := l.each(ctx, func(_ *gate.LotteryEntry, sum Sum) error { return h.Add(sum) }); err != nil {
 		return gate.LotteryRow{}, err
@@ -100,7 +100,7 @@ func (l *lot) listed(ctx context.Context) (gate.LotteryRow, error) {
 // draw draws the winners of a closed list.
 // An entry that was added or lost since the closing changes the hash: nothing is
 // drawn then, and an administrator has to look.
-func (l *lot) draw(ctx context.Context, row *gate.LotteryRow) error {
+func (l *lottery) draw(ctx context.Context, row *gate.LotteryRow) error {
 	seed, err := ParseSum(row.Seed)
 	list, listErr := ParseSum(row.ListHash)
 	if err := errors.Join(err, listErr); err != nil {
@@ -123,7 +123,7 @@ func (l *lot) draw(ctx context.Context, row *gate.LotteryRow) error {
 
 // loadWinners has this node know the winners, so that claims need not ask.
 // Each node reads all entries once. Until then its claims are told to wait.
-func (l *lot) loadWinners(ctx context.Context, row *gate.LotteryRow) error {
+func (l *lottery) loadWinners(ctx context.Context, row *gate.LotteryRow) error {
 	if l.winners.Load() != nil {
 		return nil
 	}
@@ -147,11 +147,11 @@ func (l *lot) loadWinners(ctx context.Context, row *gate.LotteryRow) error {
 // passLottery passes winners, whether they carry their admission or not.
 func (r *Rooms) passLottery(c *dibs.Campaign, user string) (dibs.Result, bool) {
 	wait := dibs.Result{Outcome: dibs.Waiting, Detail: notDrawn, RetryAfter: time.Second}
-	v, ok := r.lots.Load(c.Number)
+	v, ok := r.lotteries.Load(c.Number)
 	if !ok {
 		return wait, false
 	}
-	winners := v.(*lot).winners.Load()
+	winners := v.(*lottery).winners.Load()
 	if winners == nil {
 		return wait, false
 	}

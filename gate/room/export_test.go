@@ -8,8 +8,8 @@ import (
 
 // Tick does once what Start does again and again.
 func (r *Rooms) Tick(held ...*dibs.Campaign) {
-	r.tickHalls(context.Background(), held)
-	r.tickLots(context.Background(), held)
+	r.tickRooms(context.Background(), held)
+	r.tickLotteries(context.Background(), held)
 }
 
 // Idle waits until nothing is under way.

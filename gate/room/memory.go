@@ -24,22 +24,22 @@ const (
 )
 
 // memory keeps rooms in this process, and saves every number before it is told.
-// mu guards desks. Each desk has a mutex of its own, so that one room does not wait
+// mu guards rooms. Each roomInMemory has a mutex of its own, so that one room does not wait
 // for another.
 type memory struct {
 	ledger gate.RoomLedger
 	now    func() time.Time
 
 	mu    sync.Mutex
-	desks map[uint32]*desk
+	rooms map[uint32]*roomInMemory
 }
 
-// desk is one room.
+// roomInMemory is one room.
 //
 // Between two calls: tail is the highest number given, numbers and left have no
 // user's number twice, and what the ledger lacks is in unsaved. No number is told
 // while it is unsaved.
-type desk struct {
+type roomInMemory struct {
 	// mu is held while numbers are given and saved.
 	mu     sync.Mutex
 	loaded bool
@@ -56,16 +56,16 @@ type desk struct {
 }
 
 func newMemory(ledger gate.RoomLedger, now func() time.Time) *memory {
-	return &memory{ledger: ledger, now: now, desks: make(map[uint32]*desk)}
+	return &memory{ledger: ledger, now: now, rooms: make(map[uint32]*roomInMemory)}
 }
 
-func (m *memory) desk(campaign uint32) *desk {
+func (m *memory) room(campaign uint32) *roomInMemory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	d := m.desks[campaign]
+	d := m.rooms[campaign]
 	if d == nil {
-		d = &desk{numbers: make(map[string]int64), left: make(map[string]int), turns: newTurns(), savedEarly: -1}
-		m.desks[campaign] = d
+		d = &roomInMemory{numbers: make(map[string]int64), left: make(map[string]int), turns: newTurns(), savedEarly: -1}
+		m.rooms[campaign] = d
 	}
 	return d
 }
@@ -76,7 +76,7 @@ func (m *memory) keep(context.Context, []*dibs.Campaign) error { return nil }
 func (m *memory) drop(campaign uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.desks, campaign)
+	delete(m.rooms, campaign)
 }
 
 // newSeed returns randomness of the operating system.
@@ -89,7 +89,7 @@ func newSeed() (s Sum) {
 // look implements store. Numbers are saved before they are told, those of one
 // call together.
 func (m *memory) look(ctx context.Context, c *dibs.Campaign, asks []ask) ([]int64, progress, error) {
-	d, at := m.desk(c.Number), termsOf(c)
+	d, at := m.room(c.Number), termsOf(c)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := m.load(ctx, d, c.Number, at.shuffle); err != nil {
@@ -112,7 +112,7 @@ func (m *memory) look(ctx context.Context, c *dibs.Campaign, asks []ask) ([]int6
 }
 
 // number returns a user's number, or gives them one.
-func (d *desk) number(a ask, at *terms) int64 {
+func (d *roomInMemory) number(a ask, at *terms) int64 {
 	n := d.numbers[a.user]
 	if n != noNumber || !a.join {
 		return n
@@ -133,7 +133,7 @@ func (d *desk) number(a ask, at *terms) int64 {
 
 // save saves the numbers that are not saved. When it fails, the next call saves them:
 // until then nobody is told their number.
-func (m *memory) save(ctx context.Context, d *desk, campaign uint32) error {
+func (m *memory) save(ctx context.Context, d *roomInMemory, campaign uint32) error {
 	t := &d.turns
 	r := gate.SavedRoom{
 		Campaign: campaign, Tail: t.tail, Early: t.early, AdmittedMicro: int64(t.admitted * 1e6), At: time.UnixMilli(t.asOfMS),
@@ -151,7 +151,7 @@ func (m *memory) save(ctx context.Context, d *desk, campaign uint32) error {
 
 // tick implements store.
 func (m *memory) tick(ctx context.Context, c *dibs.Campaign) error {
-	d := m.desk(c.Number)
+	d := m.room(c.Number)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.loaded || d.turns.tail == 0 || m.now().UnixMilli()-d.savedMS < saveEvery.Milliseconds() {
@@ -162,7 +162,7 @@ func (m *memory) tick(ctx context.Context, c *dibs.Campaign) error {
 
 // leave implements store.
 func (m *memory) leave(ctx context.Context, c *dibs.Campaign, user string, number, place int64) error {
-	d := m.desk(c.Number)
+	d := m.room(c.Number)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.numbers[user] != number {
@@ -178,7 +178,7 @@ func (m *memory) leave(ctx context.Context, c *dibs.Campaign, user string, numbe
 }
 
 // load reads what an earlier process has saved.
-func (m *memory) load(ctx context.Context, d *desk, campaign uint32, shuffle bool) error {
+func (m *memory) load(ctx context.Context, d *roomInMemory, campaign uint32, shuffle bool) error {
 	if d.loaded {
 		return nil
 	}

@@ -20,7 +20,7 @@ type roomCounts struct {
 
 var (
 	descRooms      = prometheus.NewDesc("dibs_rooms_open", "Waiting rooms that this node knows.", nil, nil)
-	descLots       = prometheus.NewDesc("dibs_lotteries_open", "Lotteries that this node knows.", nil, nil)
+	descLotteries  = prometheus.NewDesc("dibs_lotteries_open", "Lotteries that this node knows.", nil, nil)
 	descJoined     = prometheus.NewDesc("dibs_room_joins_total", "Requests for a place, answered by this node, repeats counted.", nil, nil)
 	descLeft       = prometheus.NewDesc("dibs_room_leaves_total", "Places that were given up on this node.", nil, nil)
 	descRegistered = prometheus.NewDesc("dibs_lottery_registrations_total", "Registrations that this node took, repeats not counted.", nil, nil)
@@ -31,7 +31,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (r *Rooms) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descRooms, descLots, descJoined, descLeft, descRegistered, descFailed, descWaiting, descAdmitted} {
+	for _, d := range []*prometheus.Desc{descRooms, descLotteries, descJoined, descLeft, descRegistered, descFailed, descWaiting, descAdmitted} {
 		out <- d
 	}
 }
@@ -45,24 +45,24 @@ func (r *Rooms) Collect(out chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, v *atomic.Int64) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v.Load()))
 	}
-	var halls []*hall
-	r.halls.Range(func(_, v any) bool {
-		halls = append(halls, v.(*hall))
+	var waitingRooms []*waitingRoom
+	r.waitingRooms.Range(func(_, v any) bool {
+		waitingRooms = append(waitingRooms, v.(*waitingRoom))
 		return true
 	})
-	lots := int64(0)
-	r.lots.Range(func(_, _ any) bool {
-		lots++
+	lotteries := int64(0)
+	r.lotteries.Range(func(_, _ any) bool {
+		lotteries++
 		return true
 	})
-	gauge(descRooms, int64(len(halls)))
-	gauge(descLots, lots)
+	gauge(descRooms, int64(len(waitingRooms)))
+	gauge(descLotteries, lotteries)
 	count(descJoined, &r.counts.joined)
 	count(descLeft, &r.counts.left)
 	count(descRegistered, &r.counts.registered)
 	count(descFailed, &r.counts.failed)
-	slices.SortFunc(halls, func(a, b *hall) int { return cmp.Compare(b.campaign.Load().Number, a.campaign.Load().Number) })
-	for _, h := range halls[:min(len(halls), maxShown)] {
+	slices.SortFunc(waitingRooms, func(a, b *waitingRoom) int { return cmp.Compare(b.campaign.Load().Number, a.campaign.Load().Number) })
+	for _, h := range waitingRooms[:min(len(waitingRooms), maxShown)] {
 		if p := h.seen.Load(); p != nil {
 			id := h.campaign.Load().ID
 			gauge(descWaiting, max(0, p.tail-p.admitted), id)

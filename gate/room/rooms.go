@@ -63,8 +63,8 @@ const (
 	// too early how far they are, and how many registrations.
 	// A user who is forgotten is asked for again; nothing else depends on it.
 	knownPlaces = 1 << 18
-	// keepHall is for how long after its end a campaign's room stays in this process.
-	keepHall = time.Hour
+	// forgetRoomAfter is how long after its end a campaign's room stays in this process.
+	forgetRoomAfter = time.Hour
 	// trimEvery is how often the ledger drops the places of campaigns that are over.
 	trimEvery = time.Hour
 )
@@ -80,10 +80,10 @@ type Rooms struct {
 	store      store
 	admissions *seal.Sealer
 	log        *slog.Logger
-	// halls are rooms by the numbers of their campaigns, lots lotteries.
-	halls sync.Map // uint32 -> *hall
-	lots  sync.Map // uint32 -> *lot
-	known bounded.Cache[who, knownPlace]
+	// waitingRooms and lotteries are by the numbers of their campaigns.
+	waitingRooms sync.Map // uint32 -> *waitingRoom
+	lotteries    sync.Map // uint32 -> *lottery
+	known        bounded.Cache[who, knownPlace]
 	// entries are registrations that this node has told their users.
 	entries bounded.Cache[who, gate.LotteryEntry]
 	// given are admissions that users have.
@@ -160,8 +160,8 @@ func (r *Rooms) Start(held func() []*dibs.Campaign) {
 	if r.started.Swap(true) {
 		return
 	}
-	// Drawing lots may take seconds: whoever waits is told all the while.
-	for _, tick := range []func(context.Context, []*dibs.Campaign){r.tickHalls, r.tickLots} {
+	// A draw may take seconds: those who wait are told all the while.
+	for _, tick := range []func(context.Context, []*dibs.Campaign){r.tickRooms, r.tickLotteries} {
 		r.running.Go(func() {
 			ticker := time.NewTicker(tickEvery)
 			defer ticker.Stop()
@@ -186,25 +186,25 @@ func (r *Rooms) Close() {
 	r.given.StopAllGoroutines()
 }
 
-// tickHalls looks at all waiting rooms in use, and forgets those that are over.
-func (r *Rooms) tickHalls(ctx context.Context, held []*dibs.Campaign) {
+// tickRooms looks at all waiting rooms in use, and forgets those that are over.
+func (r *Rooms) tickRooms(ctx context.Context, held []*dibs.Campaign) {
 	for _, c := range held {
-		if v, ok := r.halls.Load(c.Number); ok && c.Gate != nil && c.Gate.Room != nil {
-			v.(*hall).follow(ctx, c)
+		if v, ok := r.waitingRooms.Load(c.Number); ok && c.Gate != nil && c.Gate.Room != nil {
+			v.(*waitingRoom).follow(ctx, c)
 		}
 	}
 	r.keep(ctx, held)
 	now := r.cfg.Now()
-	r.halls.Range(func(number, v any) bool {
-		if v.(*hall).campaign.Load().EndsAt.Add(keepHall).Before(now) {
-			r.halls.Delete(number)
+	r.waitingRooms.Range(func(number, v any) bool {
+		if v.(*waitingRoom).campaign.Load().EndsAt.Add(forgetRoomAfter).Before(now) {
+			r.waitingRooms.Delete(number)
 			r.store.drop(number.(uint32))
 		}
 		return true
 	})
 	if now.Sub(r.trimmed) >= trimEvery {
 		r.trimmed = now
-		if err := r.cfg.Ledger.TrimRooms(ctx, now.Add(-keepRoom)); err != nil && ctx.Err() == nil {
+		if err := r.cfg.Ledger.TrimRooms(ctx, now.Add(-forgetRoomAfter)); err != nil && ctx.Err() == nil {
 			r.log.Warn("the places of campaigns that are over stay in the ledger", "err", err)
 		}
 	}
@@ -212,7 +212,7 @@ func (r *Rooms) tickHalls(ctx context.Context, held []*dibs.Campaign) {
 
 // keep has the rooms of campaigns that end later be kept for longer.
 func (r *Rooms) keep(ctx context.Context, held []*dibs.Campaign) {
-	keeping, cancel := context.WithTimeout(ctx, gatherTime)
+	keeping, cancel := context.WithTimeout(ctx, batchTime)
 	defer cancel()
 	if err := r.store.keep(keeping, held); err != nil && ctx.Err() == nil {
 		// There are days until it matters.
@@ -221,17 +221,17 @@ func (r *Rooms) keep(ctx context.Context, held []*dibs.Campaign) {
 	}
 }
 
-// tickLots takes all lotteries a step on, and forgets those that are over.
-func (r *Rooms) tickLots(ctx context.Context, held []*dibs.Campaign) {
+// tickLotteries takes all lotteries a step on, and forgets those that are over.
+func (r *Rooms) tickLotteries(ctx context.Context, held []*dibs.Campaign) {
 	for _, c := range held {
 		if c.Gate != nil && c.Gate.Room != nil && c.Gate.Room.Mode == dibs.Lottery {
-			r.lot(c).follow(ctx)
+			r.lotteryFor(c).follow(ctx)
 		}
 	}
 	now := r.cfg.Now()
-	r.lots.Range(func(number, v any) bool {
-		if v.(*lot).campaign.Load().EndsAt.Add(keepHall).Before(now) {
-			r.lots.Delete(number)
+	r.lotteries.Range(func(number, v any) bool {
+		if v.(*lottery).campaign.Load().EndsAt.Add(forgetRoomAfter).Before(now) {
+			r.lotteries.Delete(number)
 		}
 		return true
 	})
@@ -271,8 +271,8 @@ var (
 func (r *Rooms) waits(c *dibs.Campaign, user string, verdict seal.Verdict) dibs.Result {
 	res := dibs.Result{Outcome: dibs.Waiting, Detail: joinFirst, RetryAfter: time.Second}
 	if k, ok := r.known.GetIfPresent(who{c.Number, user}); ok && k.number > 0 {
-		if v, ok := r.halls.Load(c.Number); ok {
-			view := v.(*hall).view(c, k.number)
+		if v, ok := r.waitingRooms.Load(c.Number); ok {
+			view := v.(*waitingRoom).view(c, k.number)
 			res.Place, res.Detail, res.RetryAfter = view.Position, notYourTurn, time.Duration(view.AskAfter)
 			if view.State == gate.PlaceAdmitted {
 				res.Detail = askAgain
@@ -319,7 +319,7 @@ func (r *Rooms) hasAdmission(c *dibs.Campaign, key who) (given, bool) {
 	return g, ok && g.until.Sub(r.cfg.Now()) > c.Gate.Room.AdmitForOf()/2
 }
 
-// Watch implements dibs.Places.
+// Watch implements gate.Places.
 func (r *Rooms) Watch(f func(gate.RoomProgress)) (stop func()) {
 	w := &r.watchers
 	w.mu.Lock()

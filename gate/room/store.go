@@ -82,7 +82,7 @@ func termsOf(c *dibs.Campaign) terms {
 // turns is up to which place users are admitted, as time goes on: what
 // lua/look.lua does in Redis.
 //
-// It has no lock: its desk's mutex guards it. early is set once, at the start.
+// It has no lock: the mutex of its roomInMemory guards it. early is set once, at the start.
 // admitted never falls, and is at most one burst beyond tail.
 type turns struct {
 	tail, early int64

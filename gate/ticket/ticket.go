@@ -159,7 +159,7 @@ func (t *Tickets) open(c *dibs.Campaign, now time.Time) (*dibs.TicketSpec, error
 	return c.Gate.Ticket, nil
 }
 
-// Challenge implements dibs.Tickets.
+// Challenge implements gate.Tickets.
 func (t *Tickets) Challenge(_ context.Context, c *dibs.Campaign, user string) (gate.Challenge, error) {
 	now := t.now()
 	spec, err := t.open(c, now)
@@ -175,7 +175,7 @@ func (t *Tickets) Challenge(_ context.Context, c *dibs.Campaign, user string) (g
 	return ch, nil
 }
 
-// Ticket implements dibs.Tickets.
+// Ticket implements gate.Tickets.
 func (t *Tickets) Ticket(_ context.Context, c *dibs.Campaign, user string, req gate.TicketRequest) (gate.TicketView, error) {
 	now := t.now()
 	spec, err := t.open(c, now)

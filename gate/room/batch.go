@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// gatherMost is the most calls that are carried out together, and gatherQueue
+	// batchMost is the most calls that are carried out together, and batchQueue
 	// the most that wait.
-	gatherMost  = 1024
-	gatherQueue = 1 << 17
-	// gatherTime is how long one of them may take.
-	gatherTime = 5 * time.Second
+	batchMost  = 1024
+	batchQueue = 1 << 17
+	// batchTime is how long one of them may take.
+	batchTime = 5 * time.Second
 )
 
-// errRoomBusy refuses callers beyond gatherQueue at once, with no effect: a longer
+// errRoomBusy refuses callers beyond batchQueue at once, with no effect: a longer
 // queue would not be answered within their patience.
 var errRoomBusy = &dibs.Error{
 	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: time.Second,
 	Detail: dibs.Text{EN: "too many people ask at once", ZH: "请求人数过多"},
 }
 
-// gather carries the calls that come while one is under way out together.
-type gather[I, O any] struct {
+// batcher carries the calls that come while one is under way out together.
+type batcher[I, O any] struct {
 	// do carries calls out, in order; its error is everybody's.
 	do    func(ctx context.Context, in []I) ([]O, error)
 	calls batch.Batcher[*asked[I, O]]
@@ -41,14 +41,14 @@ type asked[I, O any] struct {
 }
 
 // begin sets what carries calls out, and who waits for its end.
-func (g *gather[I, O]) begin(running *sync.WaitGroup, do func(ctx context.Context, in []I) ([]O, error)) {
-	g.do, g.calls.Queue, g.calls.Running = do, gatherQueue, running
+func (g *batcher[I, O]) begin(running *sync.WaitGroup, do func(ctx context.Context, in []I) ([]O, error)) {
+	g.do, g.calls.Queue, g.calls.Running = do, batchQueue, running
 }
 
 // call is carried out with others. When ctx ends first, it may be all the same.
-func (g *gather[I, O]) call(ctx context.Context, in I) (out O, err error) {
+func (g *batcher[I, O]) call(ctx context.Context, in I) (out O, err error) {
 	a := &asked[I, O]{in: in}
-	switch err := g.calls.Do(ctx, a, gatherMost, g.carryOut); {
+	switch err := g.calls.Do(ctx, a, batchMost, g.carryOut); {
 	case errors.Is(err, batch.ErrFull):
 		return out, errRoomBusy
 	case err != nil:
@@ -58,8 +58,8 @@ func (g *gather[I, O]) call(ctx context.Context, in I) (out O, err error) {
 }
 
 // The context is not a caller's: one caller who leaves must not fail the others.
-func (g *gather[I, O]) carryOut(calls []*asked[I, O]) {
-	ctx, cancel := context.WithTimeout(context.Background(), gatherTime)
+func (g *batcher[I, O]) carryOut(calls []*asked[I, O]) {
+	ctx, cancel := context.WithTimeout(context.Background(), batchTime)
 	defer cancel()
 	in := make([]I, len(calls))
 	for i, a := range calls {

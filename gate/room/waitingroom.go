@@ -11,14 +11,14 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
-// hall is the waiting room of one campaign on this node.
+// waitingRoom is the waiting room of one campaign on this node.
 //
 // campaign only moves to newer versions and seen to later looks, by compare-and-swap,
 // so that readers need no lock. told is used by the tick's goroutine alone.
-type hall struct {
+type waitingRoom struct {
 	r        *Rooms
 	campaign atomic.Pointer[dibs.Campaign]
-	asks     gather[ask, int64]
+	asks     batcher[ask, int64]
 	// seen is how far the room was when it was looked at last.
 	seen  atomic.Pointer[progress]
 	order shuffled
@@ -39,25 +39,25 @@ var (
 	overNow   = dibs.Fail(dibs.Ended, dibs.Text{EN: "the campaign is over", ZH: "活动已经结束"})
 )
 
-// hall returns the room of a campaign, in the newest definition known.
-func (r *Rooms) hall(c *dibs.Campaign) (*hall, error) {
+// waitingRoom returns the room of a campaign, in the newest definition known.
+func (r *Rooms) waitingRoom(c *dibs.Campaign) (*waitingRoom, error) {
 	if c.Gate == nil || c.Gate.Room == nil || c.Gate.Room.Mode == dibs.Lottery {
 		return nil, noRoom
 	}
-	v, ok := r.halls.Load(c.Number)
+	v, ok := r.waitingRooms.Load(c.Number)
 	if !ok {
-		h := &hall{r: r}
+		h := &waitingRoom{r: r}
 		h.campaign.Store(c)
 		h.asks.begin(&r.running, h.look)
-		v, _ = r.halls.LoadOrStore(c.Number, h)
+		v, _ = r.waitingRooms.LoadOrStore(c.Number, h)
 	}
-	h := v.(*hall)
+	h := v.(*waitingRoom)
 	h.renew(c)
 	h.used.Store(r.cfg.Now().UnixMilli())
 	return h, nil
 }
 
-func (h *hall) renew(c *dibs.Campaign) {
+func (h *waitingRoom) renew(c *dibs.Campaign) {
 	if old := h.campaign.Load(); old.Version < c.Version {
 		h.campaign.CompareAndSwap(old, c)
 	}
@@ -65,7 +65,7 @@ func (h *hall) renew(c *dibs.Campaign) {
 
 // look carries asks out together.
 // Two looks may come back in another order than they were made: the later time stays.
-func (h *hall) look(ctx context.Context, asks []ask) ([]int64, error) {
+func (h *waitingRoom) look(ctx context.Context, asks []ask) ([]int64, error) {
 	c := h.campaign.Load()
 	numbers, p, err := h.r.store.look(ctx, c, asks)
 	if err != nil {
@@ -90,12 +90,12 @@ func unavailable(err error) error {
 }
 
 // follow looks at a room in use, and tells who watches how far it is.
-func (h *hall) follow(ctx context.Context, c *dibs.Campaign) {
+func (h *waitingRoom) follow(ctx context.Context, c *dibs.Campaign) {
 	h.renew(c)
 	if !h.inUse(c) {
 		return
 	}
-	looking, cancel := context.WithTimeout(ctx, gatherTime)
+	looking, cancel := context.WithTimeout(ctx, batchTime)
 	defer cancel()
 	if _, err := h.look(looking, nil); err != nil {
 		if ctx.Err() == nil {
@@ -121,7 +121,7 @@ func (h *hall) follow(ctx context.Context, c *dibs.Campaign) {
 // inUse reports whether somebody asked lately, or waits and is told by others how
 // far the room is.
 // Rooms that nobody asks for cost nothing.
-func (h *hall) inUse(c *dibs.Campaign) bool {
+func (h *waitingRoom) inUse(c *dibs.Campaign) bool {
 	now, p := h.r.cfg.Now(), h.seen.Load()
 	if now.UnixMilli()-h.used.Load() <= usedFor.Milliseconds() {
 		return true
@@ -136,7 +136,7 @@ const (
 )
 
 // view tells a number as its user sees it, as far as the room was seen.
-func (h *hall) view(c *dibs.Campaign, number int64) gate.PlaceView {
+func (h *waitingRoom) view(c *dibs.Campaign, number int64) gate.PlaceView {
 	p := h.seen.Load()
 	if p == nil {
 		// A number is remembered for longer than how far its room is.
@@ -169,9 +169,9 @@ func (h *hall) view(c *dibs.Campaign, number int64) gate.PlaceView {
 	return v
 }
 
-// Join implements dibs.Places.
+// Join implements gate.Places.
 func (r *Rooms) Join(ctx context.Context, c *dibs.Campaign, user string) (gate.PlaceView, error) {
-	h, err := r.hall(c)
+	h, err := r.waitingRoom(c)
 	if err != nil {
 		return gate.PlaceView{}, err
 	}
@@ -190,16 +190,16 @@ func (r *Rooms) Join(ctx context.Context, c *dibs.Campaign, user string) (gate.P
 	return h.ask(ctx, c, ask{user, true})
 }
 
-// Place implements dibs.Places.
+// Place implements gate.Places.
 func (r *Rooms) Place(ctx context.Context, c *dibs.Campaign, user string) (gate.PlaceView, error) {
-	h, err := r.hall(c)
+	h, err := r.waitingRoom(c)
 	if err != nil {
 		return gate.PlaceView{}, err
 	}
 	return h.ask(ctx, c, ask{user, false})
 }
 
-func (h *hall) ask(ctx context.Context, c *dibs.Campaign, a ask) (gate.PlaceView, error) {
+func (h *waitingRoom) ask(ctx context.Context, c *dibs.Campaign, a ask) (gate.PlaceView, error) {
 	number, err := h.asks.call(ctx, a)
 	switch {
 	case err != nil:
@@ -217,7 +217,7 @@ func (h *hall) ask(ctx context.Context, c *dibs.Campaign, a ask) (gate.PlaceView
 }
 
 // admitted adds the admission to the view of whose turn it is.
-func (h *hall) admitted(c *dibs.Campaign, user string, v gate.PlaceView) gate.PlaceView {
+func (h *waitingRoom) admitted(c *dibs.Campaign, user string, v gate.PlaceView) gate.PlaceView {
 	if _, closed := c.Closed(h.r.cfg.Now()); v.State == gate.PlaceAdmitted && !closed {
 		v.Admission, v.AdmissionExpiresAt = h.r.admission(c, user)
 		// Half of its time is left when it is renewed.
@@ -231,10 +231,10 @@ func (h *hall) admitted(c *dibs.Campaign, user string, v gate.PlaceView) gate.Pl
 // another admission.
 const glanceAgain = 5 * time.Second
 
-// Glance implements dibs.Places. An admission is made only for a number that was
+// Glance implements gate.Places. An admission is made only for a number that was
 // there a moment ago: the user may have given it up on another node.
 func (r *Rooms) Glance(c *dibs.Campaign, user string) (gate.PlaceView, bool) {
-	h, err := r.hall(c)
+	h, err := r.waitingRoom(c)
 	if err != nil || c.State == dibs.Draft || r.life.Err() != nil {
 		return gate.PlaceView{}, false
 	}
@@ -264,8 +264,8 @@ func (r *Rooms) Glance(c *dibs.Campaign, user string) (gate.PlaceView, bool) {
 
 // findOut asks the store for a user's number, for a glance at some time.
 // An error leaves what is known: the next glance asks again.
-func (h *hall) findOut(key who, askedMS int64) {
-	ctx, cancel := context.WithTimeout(h.r.life, gatherTime)
+func (h *waitingRoom) findOut(key who, askedMS int64) {
+	ctx, cancel := context.WithTimeout(h.r.life, batchTime)
 	defer cancel()
 	number, err := h.asks.call(ctx, ask{key.user, false})
 	if err != nil {
@@ -275,11 +275,11 @@ func (h *hall) findOut(key who, askedMS int64) {
 	h.r.known.Set(key, knownPlace{max(number, noNumber), nowMS, askedMS})
 }
 
-// Leave implements dibs.Places.
+// Leave implements gate.Places.
 // It may be repeated: without a number nothing happens. The store compares the
 // number, so a user who came back meanwhile keeps the new one.
 func (r *Rooms) Leave(ctx context.Context, c *dibs.Campaign, user string) error {
-	h, err := r.hall(c)
+	h, err := r.waitingRoom(c)
 	if err != nil {
 		return err
 	}

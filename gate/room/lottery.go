@@ -15,18 +15,18 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
-// lot is the lottery of one campaign on this node.
+// lottery is the lottery of one campaign on this node.
 //
 // row only moves to newer versions, by compare-and-swap; winners is set once. Readers
 // need no lock.
-type lot struct {
+type lottery struct {
 	r        *Rooms
 	campaign atomic.Pointer[dibs.Campaign]
 	// row is the lottery as it was read last; nil before.
 	row atomic.Pointer[gate.LotteryRow]
 	// winners are the users who won; nil before they are known here.
 	winners atomic.Pointer[map[string]struct{}]
-	enters  gather[gate.LotteryEntry, gate.LotteryEntry]
+	enters  batcher[gate.LotteryEntry, gate.LotteryEntry]
 	// readMS is when the row was read last.
 	readMS atomic.Int64
 }
@@ -42,17 +42,17 @@ var (
 	otherValue = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "another public value was told before, and stays", ZH: "已公布其他数值，不能更改"})
 )
 
-// lot returns the lottery of a campaign that has one, in the newest definition
+// lotteryFor returns the lottery of a campaign that has one, in the newest definition
 // known.
-func (r *Rooms) lot(c *dibs.Campaign) *lot {
-	v, ok := r.lots.Load(c.Number)
+func (r *Rooms) lotteryFor(c *dibs.Campaign) *lottery {
+	v, ok := r.lotteries.Load(c.Number)
 	if !ok {
-		l := &lot{r: r}
+		l := &lottery{r: r}
 		l.campaign.Store(c)
 		l.enters.begin(&r.running, l.enter)
-		v, _ = r.lots.LoadOrStore(c.Number, l)
+		v, _ = r.lotteries.LoadOrStore(c.Number, l)
 	}
-	l := v.(*lot)
+	l := v.(*lottery)
 	if old := l.campaign.Load(); old.Version < c.Version {
 		l.campaign.CompareAndSwap(old, c)
 	}
@@ -60,18 +60,18 @@ func (r *Rooms) lot(c *dibs.Campaign) *lot {
 }
 
 // lottery returns the lottery of a campaign, when it has one and users may know.
-func (r *Rooms) lottery(c *dibs.Campaign) (*lot, error) {
+func (r *Rooms) lottery(c *dibs.Campaign) (*lottery, error) {
 	if c.Gate == nil || c.Gate.Room == nil || c.Gate.Room.Mode != dibs.Lottery || c.State == dibs.Draft {
 		return nil, noLottery
 	}
-	return r.lot(c), nil
+	return r.lotteryFor(c), nil
 }
 
 // committed returns the lottery's row, which is made when there is none: no entry
 // is ever taken before the seed is fixed.
 // Two nodes may offer a seed at once: the ledger keeps the first, and both go on with
 // that.
-func (l *lot) committed(ctx context.Context) (*gate.LotteryRow, error) {
+func (l *lottery) committed(ctx context.Context) (*gate.LotteryRow, error) {
 	if row := l.row.Load(); row != nil {
 		return row, nil
 	}
@@ -88,7 +88,7 @@ func (l *lot) committed(ctx context.Context) (*gate.LotteryRow, error) {
 	return l.row.Load(), nil
 }
 
-// Register implements dibs.Lotteries.
+// Register implements gate.Lotteries.
 func (r *Rooms) Register(ctx context.Context, c *dibs.Campaign, user string) (gate.EntryView, bool, error) {
 	l, err := r.lottery(c)
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *Rooms) Register(ctx context.Context, c *dibs.Campaign, user string) (ga
 
 // closedFor answers a user who registers after the closing: one who is registered is
 // told so.
-func (l *lot) closedFor(ctx context.Context, user string) (gate.EntryView, bool, error) {
+func (l *lottery) closedFor(ctx context.Context, user string) (gate.EntryView, bool, error) {
 	e, err := l.entryOf(ctx, user)
 	if errors.Is(err, noEntry) {
 		err = regClosed
@@ -141,7 +141,7 @@ func (l *lot) closedFor(ctx context.Context, user string) (gate.EntryView, bool,
 }
 
 // entryOf returns a user's entry. It never changes, so that a node remembers it.
-func (l *lot) entryOf(ctx context.Context, user string) (*gate.LotteryEntry, error) {
+func (l *lottery) entryOf(ctx context.Context, user string) (*gate.LotteryEntry, error) {
 	key := who{l.campaign.Load().Number, user}
 	if e, ok := l.r.entries.GetIfPresent(key); ok {
 		return &e, nil
@@ -168,7 +168,7 @@ func newNonce() string {
 }
 
 // enter stores registrations together.
-func (l *lot) enter(ctx context.Context, entries []gate.LotteryEntry) ([]gate.LotteryEntry, error) {
+func (l *lottery) enter(ctx context.Context, entries []gate.LotteryEntry) ([]gate.LotteryEntry, error) {
 	c := l.campaign.Load()
 	got, err := l.r.cfg.Ledger.RegisterEntries(ctx, c.Number, entries, c.Gate.Room.MaxOf())
 	if err != nil && !errors.Is(err, dibs.ErrInvalidState) {
@@ -177,7 +177,7 @@ func (l *lot) enter(ctx context.Context, entries []gate.LotteryEntry) ([]gate.Lo
 	return got, err
 }
 
-// Entry implements dibs.Lotteries.
+// Entry implements gate.Lotteries.
 func (r *Rooms) Entry(ctx context.Context, c *dibs.Campaign, user string) (gate.EntryView, error) {
 	l, err := r.lottery(c)
 	if err != nil {
@@ -196,7 +196,7 @@ func (r *Rooms) Entry(ctx context.Context, c *dibs.Campaign, user string) (gate.
 
 // current returns the lottery's row as it was a moment ago: however many ask, the
 // ledger is asked once a second, and only while there is something to wait for.
-func (l *lot) current(ctx context.Context) (*gate.LotteryRow, error) {
+func (l *lottery) current(ctx context.Context) (*gate.LotteryRow, error) {
 	row, err := l.committed(ctx)
 	now := l.r.cfg.Now()
 	if err != nil || !row.DrawnAt.IsZero() || now.Before(l.campaign.Load().Gate.Room.RegistrationClosesAt) ||
@@ -207,7 +207,7 @@ func (l *lot) current(ctx context.Context) (*gate.LotteryRow, error) {
 }
 
 // read reads the row anew.
-func (l *lot) read(ctx context.Context) (*gate.LotteryRow, error) {
+func (l *lottery) read(ctx context.Context) (*gate.LotteryRow, error) {
 	l.readMS.Store(l.r.cfg.Now().UnixMilli())
 	row, err := l.r.cfg.Ledger.LotteryOf(ctx, l.campaign.Load().Number)
 	if err != nil {
@@ -219,7 +219,7 @@ func (l *lot) read(ctx context.Context) (*gate.LotteryRow, error) {
 
 // keep notes a row that is not older than the one known: entries are counted
 // without another version.
-func (l *lot) keep(row *gate.LotteryRow) {
+func (l *lottery) keep(row *gate.LotteryRow) {
 	for {
 		old := l.row.Load()
 		if old != nil && old.Version > row.Version || l.row.CompareAndSwap(old, row) {
@@ -229,7 +229,7 @@ func (l *lot) keep(row *gate.LotteryRow) {
 }
 
 // view tells a registration as its user sees it.
-func (l *lot) view(row *gate.LotteryRow, e *gate.LotteryEntry) gate.EntryView {
+func (l *lottery) view(row *gate.LotteryRow, e *gate.LotteryEntry) gate.EntryView {
 	c := l.campaign.Load()
 	v := gate.EntryView{CampaignID: c.ID, Entry: e.Entry, Nonce: e.Nonce, RegisteredAt: e.At, Result: gate.LotteryPending}
 	d, err := drawOf(row)
@@ -269,7 +269,7 @@ func drawOf(row *gate.LotteryRow) (*drawn, error) {
 	return &drawn{DrawKey(seed, list, row.PublicValue), cutoff}, nil
 }
 
-// Lottery implements dibs.Lotteries.
+// Lottery implements gate.Lotteries.
 func (r *Rooms) Lottery(ctx context.Context, c *dibs.Campaign) (gate.LotteryView, error) {
 	l, err := r.lottery(c)
 	if err != nil {
@@ -283,7 +283,7 @@ func (r *Rooms) Lottery(ctx context.Context, c *dibs.Campaign) (gate.LotteryView
 }
 
 // public is what everybody may know of a lottery.
-func (l *lot) public(row *gate.LotteryRow) (gate.LotteryView, error) {
+func (l *lottery) public(row *gate.LotteryRow) (gate.LotteryView, error) {
 	c, now := l.campaign.Load(), l.r.cfg.Now()
 	spec := c.Gate.Room
 	seed, err := ParseSum(row.Seed)
@@ -316,7 +316,7 @@ func (l *lot) public(row *gate.LotteryRow) (gate.LotteryView, error) {
 	return v, err
 }
 
-// WriteEntries implements dibs.Lotteries.
+// WriteEntries implements gate.Lotteries.
 func (r *Rooms) WriteEntries(ctx context.Context, c *dibs.Campaign, w io.Writer) error {
 	l, err := r.lottery(c)
 	if err != nil {
@@ -340,7 +340,7 @@ const entryPage = 5000
 
 // each calls f for each entry, in the order of the public list.
 // It reads the ledger page by page and must not be called on the way of a claim.
-func (l *lot) each(ctx context.Context, f func(*gate.LotteryEntry, Sum) error) error {
+func (l *lottery) each(ctx context.Context, f func(*gate.LotteryEntry, Sum) error) error {
 	number := l.campaign.Load().Number
 	for after := ""; ; {
 		page, err := l.r.cfg.Ledger.EntriesAfter(ctx, number, after, entryPage)
@@ -363,7 +363,7 @@ func (l *lot) each(ctx context.Context, f func(*gate.LotteryEntry, Sum) error) e
 	}
 }
 
-// TellPublicValue implements dibs.Lotteries.
+// TellPublicValue implements gate.Lotteries.
 func (r *Rooms) TellPublicValue(ctx context.Context, c *dibs.Campaign, value string) (gate.LotteryView, error) {
 	l, err := r.lottery(c)
 	if err != nil {
@@ -401,7 +401,7 @@ func (r *Rooms) TellPublicValue(ctx context.Context, c *dibs.Campaign, value str
 }
 
 // store stores a changed row; dibs.ErrConflict when another node was first.
-func (l *lot) store(ctx context.Context, row *gate.LotteryRow) error {
+func (l *lottery) store(ctx context.Context, row *gate.LotteryRow) error {
 	err := l.r.cfg.Ledger.UpdateLottery(ctx, row)
 	switch {
 	case errors.Is(err, dibs.ErrConflict):
