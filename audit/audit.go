@@ -49,17 +49,17 @@ type Ledger interface {
 // Audit compares the engine with the ledger, and repairs what can be repaired. It keeps no
 // state of its own: all methods are safe for concurrent use.
 type Audit struct {
-	registry  *live.Registry
-	settler   *live.Settler
-	loader    *live.Loader
-	outbox    *live.Outbox
-	aside     *live.Quarantine
-	campaigns *campaigns.Campaigns
-	funds     *funds.Funds
-	engine    dibs.Engine
-	ledger    Ledger
-	ids       dibs.ClaimIDs
-	log       *slog.Logger
+	registry   *live.Registry
+	settler    *live.Settler
+	loader     *live.Loader
+	outbox     *live.Outbox
+	quarantine *live.Quarantine
+	campaigns  *campaigns.Campaigns
+	funds      *funds.Funds
+	engine     dibs.Engine
+	ledger     Ledger
+	ids        dibs.ClaimIDs
+	log        *slog.Logger
 }
 
 // Config is what Audit is made of.
@@ -76,7 +76,7 @@ type Config struct {
 // New returns the Audit of a node.
 func New(c Config) *Audit {
 	return &Audit{
-		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, outbox: c.Live.Outbox, aside: c.Live.Quarantine,
+		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, outbox: c.Live.Outbox, quarantine: c.Live.Quarantine,
 		campaigns: c.Campaigns, funds: c.Funds, engine: c.Engine, ledger: c.Ledger, ids: c.IDs, log: c.Logger,
 	}
 }

@@ -52,7 +52,7 @@ func (s *Audit) compareClaims(ctx context.Context, c *dibs.Campaign, found *comp
 	if err != nil || l == nil {
 		return err
 	}
-	s.aside.ReadQuarantine(ctx)
+	s.quarantine.ReadQuarantine(ctx)
 	for _, t := range l.Shards {
 		if err := s.compareJournal(ctx, t, found); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (s *Audit) compareJournal(ctx context.Context, t *live.Shard, found *compar
 		}
 		claim, err := s.ledger.Claim(ctx, at)
 		if errors.Is(err, dibs.ErrNotFound) {
-			aside, asideErr := s.aside.IsAside(ctx, at)
+			aside, asideErr := s.quarantine.IsAside(ctx, at)
 			if asideErr != nil {
 				return dibs.AsUnavailable(asideErr, dibs.EffectNone)
 			}

@@ -27,14 +27,14 @@ func (s *Audit) Repair(ctx context.Context, req RepairRequest) (*RepairReport, e
 	r := &RepairReport{Before: &Report{OK: true, Campaigns: []CampaignReport{}}, Steps: []RepairStep{}}
 	books := make(books)
 	for _, c := range campaigns {
-		m := &mend{s: s, c: c, books: books, choice: req.OlderLedger}
-		before, err := m.run(ctx)
+		one := &repairer{s: s, c: c, books: books, choice: req.OlderLedger}
+		before, err := one.run(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("dibs: repairing campaign %s: %w", c.ID, err)
 		}
 		r.Before.OK = r.Before.OK && before.OK
 		r.Before.Campaigns = append(r.Before.Campaigns, *before)
-		r.Steps = append(r.Steps, m.steps...)
+		r.Steps = append(r.Steps, one.steps...)
 	}
 	if r.After, err = s.Verify(ctx, req.Campaigns...); err != nil {
 		return nil, err
@@ -43,8 +43,8 @@ func (s *Audit) Repair(ctx context.Context, req RepairRequest) (*RepairReport, e
 	return r, nil
 }
 
-// mend is the repair of one campaign.
-type mend struct {
+// repairer repairs one campaign.
+type repairer struct {
 	s     *Audit
 	c     *dibs.Campaign
 	books books
@@ -56,64 +56,64 @@ type mend struct {
 	steps      []RepairStep
 }
 
-func (m *mend) did(format string, args ...any) { m.step(true, format, args...) }
+func (r *repairer) did(format string, args ...any) { r.step(true, format, args...) }
 
-func (m *mend) cannot(format string, args ...any) { m.step(false, format, args...) }
+func (r *repairer) cannot(format string, args ...any) { r.step(false, format, args...) }
 
-func (m *mend) step(done bool, format string, args ...any) {
-	st := RepairStep{CampaignID: m.c.Name(), Done: done, What: fmt.Sprintf(format, args...)}
-	m.steps = append(m.steps, st)
-	m.s.log.Warn("repair", "campaign", st.CampaignID, "done", done, "what", st.What)
+func (r *repairer) step(done bool, format string, args ...any) {
+	st := RepairStep{CampaignID: r.c.Name(), Done: done, What: fmt.Sprintf(format, args...)}
+	r.steps = append(r.steps, st)
+	r.s.log.Warn("repair", "campaign", st.CampaignID, "done", done, "what", st.What)
 }
 
 // run repairs in an order in which each step can rely on the ones before: the
 // sums, what waits to be settled, and the engine last, which takes all from the
 // ledger.
-func (m *mend) run(ctx context.Context) (*CampaignReport, error) {
-	waited, err := m.s.ledger.Commands(ctx, 0, live.OutboxPage)
+func (r *repairer) run(ctx context.Context) (*CampaignReport, error) {
+	waited, err := r.s.ledger.Commands(ctx, 0, live.OutboxPage)
 	if err != nil {
 		return nil, err
 	}
-	before, f, err := m.s.verifyOne(ctx, m.c, m.books)
+	before, f, err := r.s.verifyOne(ctx, r.c, r.books)
 	if err != nil {
 		return nil, err
 	}
-	m.sent(waited, f)
+	r.sent(waited, f)
 	if before.OK {
 		return before, nil
 	}
 	if len(f.lost) > 0 {
-		if decided, err := m.older(ctx, f.lost); err != nil || !decided {
+		if decided, err := r.older(ctx, f.lost); err != nil || !decided {
 			return before, err
 		}
-		if f, err = m.s.examine(ctx, m.c); err != nil {
+		if f, err = r.s.examine(ctx, r.c); err != nil {
 			return nil, err
 		}
 	}
-	if err := m.sums(ctx, f); err != nil {
+	if err := r.sums(ctx, f); err != nil {
 		return nil, err
 	}
-	if err := m.readmit(ctx); err != nil {
+	if err := r.readmit(ctx); err != nil {
 		return nil, err
 	}
 	// What halted the settling is tried again by it.
-	if f, err = m.s.examine(ctx, m.c); err != nil {
+	if f, err = r.s.examine(ctx, r.c); err != nil {
 		return nil, err
 	}
-	m.sayWhatIsBroken(f)
-	return before, m.engine(ctx, f)
+	r.reportBroken(f)
+	return before, r.engine(ctx, f)
 }
 
 // sent says what became of the commands that waited.
-func (m *mend) sent(waited []live.Command, f *finding) {
+func (r *repairer) sent(waited []live.Command, f *finding) {
 	n := 0
 	for i := range waited {
-		if waited[i].Shard.Campaign == m.c.Number {
+		if waited[i].Shard.Campaign == r.c.Number {
 			n++
 		}
 	}
 	if n -= f.waiting; n > 0 {
-		m.did("changes of stock that waited for the engine were sent: %d", n)
+		r.did("changes of stock that waited for the engine were sent: %d", n)
 	}
 }
 
@@ -121,7 +121,7 @@ func (m *mend) sent(waited []live.Command, f *finding) {
 // witnesses of what was granted: the rows, the sums beside them, and the engine.
 // Sums that agree among themselves, or with the engine, against the rows say
 // that claims have vanished or were added, and are not painted over.
-func (m *mend) sums(ctx context.Context, f *finding) error {
+func (r *repairer) sums(ctx context.Context, f *finding) error {
 	a := f.audit
 	if len(a.BadTotals) == 0 {
 		return nil
@@ -131,32 +131,32 @@ func (m *mend) sums(ctx context.Context, f *finding) error {
 	switch {
 	case asked && f.engine.granted == inRows:
 	case asked && f.engine.granted == inSums, a.SumsAgree && inSums != inRows:
-		m.cannot("the ledger's sums say that %d units are held, its claims add up to %d: claims were removed or added by hand; "+
+		r.cannot("the ledger's sums say that %d units are held, its claims add up to %d: claims were removed or added by hand; "+
 			"bring them back from a backup, sums are not made to fit", inSums, inRows)
 		return nil
 	}
-	changed, err := m.s.ledger.Recount(ctx, m.c)
+	changed, err := r.s.ledger.Recount(ctx, r.c)
 	if errors.Is(err, dibs.ErrInvalidState) {
-		m.cannot("the sums cannot be counted: %v", err)
+		r.cannot("the sums cannot be counted: %v", err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	for _, sum := range changed {
-		m.did("counted afresh: %s", sum)
+		r.did("counted afresh: %s", sum)
 	}
-	if m.c.Regular() {
+	if r.c.Regular() {
 		// No engine has it, and no node keeps it.
 		return nil
 	}
-	_, err = m.s.registry.Fresh(ctx, m.c.ID)
+	_, err = r.s.registry.Fresh(ctx, r.c.ID)
 	return err
 }
 
 // readmit tries to settle what is in quarantine.
-func (m *mend) readmit(ctx context.Context) error {
-	found, err := m.s.aside.InLedger(ctx, live.QuarantineFilter{Campaign: m.c.Number})
+func (r *repairer) readmit(ctx context.Context) error {
+	found, err := r.s.quarantine.InLedger(ctx, live.QuarantineFilter{Campaign: r.c.Number})
 	if err != nil {
 		return err
 	}
@@ -164,45 +164,45 @@ func (m *mend) readmit(ctx context.Context) error {
 		q := &found[i]
 		at := dibs.Position{ShardID: q.Shard, Cursor: q.Entry.Cursor}
 		if q.Entry.Kind == dibs.EntryUnreadable {
-			m.cannot("what the journal recorded at %s cannot be read, and stays in quarantine: it was no claim that anybody holds, but may have been a change of the stock: compare what there is with what was ordered", at)
+			r.cannot("what the journal recorded at %s cannot be read, and stays in quarantine: it was no claim that anybody holds, but may have been a change of the stock: compare what there is with what was ordered", at)
 			continue
 		}
-		switch err := m.s.ledger.Readmit(ctx, m.c, at); {
+		switch err := r.s.ledger.Readmit(ctx, r.c, at); {
 		case err == nil:
-			m.readmitted = m.readmitted || len(q.Entry.Items) > 0
-			m.did("settled from the quarantine: claim %s of user %s, %d", m.s.ids.Encode(at), q.Entry.UserID, q.Entry.Quantity)
+			r.readmitted = r.readmitted || len(q.Entry.Items) > 0
+			r.did("settled from the quarantine: claim %s of user %s, %d", r.s.ids.Encode(at), q.Entry.UserID, q.Entry.Quantity)
 		case errors.Is(err, dibs.ErrPoison), errors.Is(err, dibs.ErrForked):
-			m.cannot("claim %s of user %s, %d, items %v, stays in quarantine: make room for it (restock, or free its items) and repair again: %v",
-				m.s.ids.Encode(at), q.Entry.UserID, q.Entry.Quantity, q.Items, err)
+			r.cannot("claim %s of user %s, %d, items %v, stays in quarantine: make room for it (restock, or free its items) and repair again: %v",
+				r.s.ids.Encode(at), q.Entry.UserID, q.Entry.Quantity, q.Items, err)
 		case !errors.Is(err, dibs.ErrNotFound):
 			return err
 		}
 	}
-	m.s.aside.ReadQuarantine(ctx)
-	m.s.funds.TryAgain(m.c.Number)
+	r.s.quarantine.ReadQuarantine(ctx)
+	r.s.funds.TryAgain(r.c.Number)
 	return nil
 }
 
-// sayWhatIsBroken names what no repair mends.
-func (m *mend) sayWhatIsBroken(f *finding) {
+// reportBroken names what no repair puts right.
+func (r *repairer) reportBroken(f *finding) {
 	a := f.audit
 	if held := f.held(); held > a.Stock {
-		m.cannot("%d units are held of %d: restock by %d if they can be had, or cancel claims with their users", held, a.Stock, held-a.Stock)
+		r.cannot("%d units are held of %d: restock by %d if they can be had, or cancel claims with their users", held, a.Stock, held-a.Stock)
 	}
 	if len(a.OverLimit) > 0 {
-		m.cannot("users hold more than the limit: %s; cancel claims with them, or raise the limit", strings.Join(a.OverLimit, ", "))
+		r.cannot("users hold more than the limit: %s; cancel claims with them, or raise the limit", strings.Join(a.OverLimit, ", "))
 	}
 	for _, bad := range a.BadItems {
-		m.cannot("%s: bring the row back from a backup", bad)
+		r.cannot("%s: bring the row back from a backup", bad)
 	}
 	if a.BeyondPosition > 0 {
-		m.cannot("%d claims lie past the settled position: they were added by hand, or the position was; bring both back from one backup", a.BeyondPosition)
+		r.cannot("%d claims lie past the settled position: they were added by hand, or the position was; bring both back from one backup", a.BeyondPosition)
 	}
 	for _, lost := range f.claims.lost {
-		m.cannot("%s: the ledger was changed by hand or is older than the journal; bring it back from a backup", lost.EN)
+		r.cannot("%s: the ledger was changed by hand or is older than the journal; bring it back from a backup", lost.EN)
 	}
 	if f.halted {
-		m.cannot("what was granted is not settled: the log says why; what the engine holds is kept, and nothing is loaded anew")
+		r.cannot("what was granted is not settled: the log says why; what the engine holds is kept, and nothing is loaded anew")
 	}
 }
 
@@ -214,26 +214,26 @@ func (f *finding) whole() bool {
 }
 
 // engine loads shards anew that differ from a ledger that is whole.
-func (m *mend) engine(ctx context.Context, f *finding) error {
+func (r *repairer) engine(ctx context.Context, f *finding) error {
 	e, a := &f.engine, f.audit
 	counts := e.live && f.exact && (e.granted != f.held() || e.remaining != a.StockLeft)
-	if !counts && len(f.claims.strange) == 0 && f.waiting == 0 && !m.readmitted {
+	if !counts && len(f.claims.strange) == 0 && f.waiting == 0 && !r.readmitted {
 		return nil
 	}
 	if !f.whole() {
-		m.cannot("engine and ledger differ; the engine is not loaded from a ledger that is not whole: put that right first")
+		r.cannot("engine and ledger differ; the engine is not loaded from a ledger that is not whole: put that right first")
 		return nil
 	}
-	l, err := m.s.loader.LiveOf(ctx, m.c)
+	l, err := r.s.loader.LiveOf(ctx, r.c)
 	if err != nil || l == nil {
 		return err
 	}
 	for _, t := range l.Shards {
-		if err := m.s.loader.Load(ctx, t); err != nil {
-			m.cannot("shard %s could not be loaded anew: %v", t.ID, err)
+		if err := r.s.loader.Load(ctx, t); err != nil {
+			r.cannot("shard %s could not be loaded anew: %v", t.ID, err)
 			continue
 		}
-		m.did("loaded anew from the ledger: shard %s", t.ID)
+		r.did("loaded anew from the ledger: shard %s", t.ID)
 	}
 	return nil
 }

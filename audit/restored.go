@@ -35,47 +35,47 @@ func (o OlderLedger) fault() []dibs.Fault {
 
 // older says what is gone, or does about it what was chosen; false when the
 // campaign stays halted.
-func (m *mend) older(ctx context.Context, parts []live.LostPart) (bool, error) {
-	if m.choice == "" {
+func (r *repairer) older(ctx context.Context, parts []live.LostPart) (bool, error) {
+	if r.choice == "" {
 		for i := range parts {
-			m.cannot("%s: the ledger was restored from an older backup, and claims between are lost; restore a newer backup, or decide: "+
+			r.cannot("%s: the ledger was restored from an older backup, and claims between are lost; restore a newer backup, or decide: "+
 				"--older-ledger continue goes on and sells the lost claims' units again, --older-ledger end ends the campaign", &parts[i])
 		}
 		return false, nil
 	}
-	if m.choice == OlderLedgerEnd && m.c.State != dibs.EndedState {
-		c, err := m.s.campaigns.End(ctx, m.c.ID)
+	if r.choice == OlderLedgerEnd && r.c.State != dibs.EndedState {
+		c, err := r.s.campaigns.End(ctx, r.c.ID)
 		if err != nil {
 			return false, err
 		}
-		m.c = c
-		m.did("ended the campaign, since its ledger is older than its journal")
+		r.c = c
+		r.did("ended the campaign, since its ledger is older than its journal")
 	}
 	for len(parts) > 0 {
 		for _, p := range parts {
-			if err := m.s.ledger.SkipTo(ctx, p.Shard, p.From, p.To); err != nil {
+			if err := r.s.ledger.SkipTo(ctx, p.Shard, p.From, p.To); err != nil {
 				return false, err
 			}
-			m.did("gave up what shard %s granted after %s up to %s: who was told yes there holds nothing that dibs knows", p.Shard, p.From, p.To)
+			r.did("gave up what shard %s granted after %s up to %s: who was told yes there holds nothing that dibs knows", p.Shard, p.From, p.To)
 		}
 		// A journal may lack several parts.
 		var err error
-		if parts, err = m.s.loader.LostParts(ctx, m.c); err != nil {
+		if parts, err = r.s.loader.LostParts(ctx, r.c); err != nil {
 			return false, err
 		}
 	}
-	return true, m.takeUp(ctx)
+	return true, r.reload(ctx)
 }
 
-// takeUp has a campaign that was halted loaded again, or settled where it is over.
-func (m *mend) takeUp(ctx context.Context) error {
-	m.s.loader.TryAgain(m.c)
-	if m.s.registry.Sells(m.c) {
-		m.s.registry.Drop(m.c)
-		return m.s.loader.AdmitFor(ctx, m.c)
+// reload has a campaign that was halted loaded again, or settled where it is over.
+func (r *repairer) reload(ctx context.Context) error {
+	r.s.loader.TryAgain(r.c)
+	if r.s.registry.Sells(r.c) {
+		r.s.registry.Drop(r.c)
+		return r.s.loader.AdmitFor(ctx, r.c)
 	}
-	for i := range m.c.Shards {
-		if err := m.s.loader.AdoptTail(ctx, m.c, dibs.ShardID{Campaign: m.c.Number, Shard: uint8(i)}); err != nil {
+	for i := range r.c.Shards {
+		if err := r.s.loader.AdoptTail(ctx, r.c, dibs.ShardID{Campaign: r.c.Number, Shard: uint8(i)}); err != nil {
 			return err
 		}
 	}

@@ -75,7 +75,7 @@ type Campaigns struct {
 	registry      *live.Registry
 	settler       *live.Settler
 	loader        *live.Loader
-	aside         *live.Quarantine
+	quarantine    *live.Quarantine
 	outbox        *live.Outbox
 	engine        dibs.Engine
 	ledger        Ledger
@@ -102,7 +102,7 @@ type Config struct {
 // New returns Campaigns, and Products, on a node.
 func New(c Config) (*Campaigns, *Products) {
 	all := &Campaigns{
-		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, aside: c.Live.Quarantine, outbox: c.Live.Outbox,
+		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, quarantine: c.Live.Quarantine, outbox: c.Live.Outbox,
 		engine: c.Engine, ledger: c.Ledger, moving: c.Moving, log: c.Logger, now: c.Now, ledgerTimeout: c.LedgerTimeout, split: c.Split,
 	}
 	return all, &Products{campaigns: all, ledger: c.Ledger, now: c.Now}

@@ -47,7 +47,7 @@ func (s *Campaigns) UnclaimedCodes(ctx context.Context, id string, page dibs.Pag
 	views.NextCursor = list.NextCursor
 	views.Items = make([]CodeView, 0, len(list.Items))
 	// An entry in quarantine keeps its items.
-	aside, err := s.aside.Find(ctx, live.QuarantineFilter{Campaign: c.Number})
+	aside, err := s.quarantine.Find(ctx, live.QuarantineFilter{Campaign: c.Number})
 	if err != nil {
 		return views, dibs.AsUnavailable(err, dibs.EffectNone)
 	}

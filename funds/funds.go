@@ -44,21 +44,21 @@ type Ledger interface {
 // Funds keeps users' money: deposits, and what red packets credit and return. All methods
 // are safe for concurrent use; the ledger's transactions keep the sums right.
 type Funds struct {
-	registry  *live.Registry
-	settler   *live.Settler
-	loader    *live.Loader
-	poller    *live.Poller
-	aside     *live.Quarantine
-	campaigns *campaigns.Campaigns
-	engine    dibs.Engine
-	ledger    Ledger
-	ids       dibs.ClaimIDs
-	log       *slog.Logger
-	now       func() time.Time
-	every     time.Duration
+	registry   *live.Registry
+	settler    *live.Settler
+	loader     *live.Loader
+	poller     *live.Poller
+	quarantine *live.Quarantine
+	campaigns  *campaigns.Campaigns
+	engine     dibs.Engine
+	ledger     Ledger
+	ids        dibs.ClaimIDs
+	log        *slog.Logger
+	now        func() time.Time
+	every      time.Duration
 
-	// packets are the red packets that this node tends.
-	packets  tendings
+	// packets schedules the work on red packets.
+	packets  packetQueue
 	credited atomic.Int64
 }
 
@@ -78,7 +78,7 @@ type Config struct {
 // New returns Funds on a node.
 func New(c Config) *Funds {
 	return &Funds{
-		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, poller: c.Live.Poller, aside: c.Live.Quarantine,
+		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, poller: c.Live.Poller, quarantine: c.Live.Quarantine,
 		campaigns: c.Campaigns, engine: c.Engine, ledger: c.Ledger, ids: c.IDs, log: c.Logger, now: c.Now, every: c.Every,
 	}
 }
@@ -296,5 +296,5 @@ func (s *Funds) Credited() int64 { return s.credited.Load() }
 // Stuck is how many red packets do not get on.
 func (s *Funds) Stuck() int { return s.packets.troubled() }
 
-// TryAgain has a red packet tended at once that did not get on.
-func (s *Funds) TryAgain(number uint32) { s.packets.again(number) }
+// TryAgain has a red packet whose last attempt failed worked on at once.
+func (s *Funds) TryAgain(number uint32) { s.packets.retryNow(number) }

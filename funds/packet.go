@@ -39,13 +39,13 @@ func (s *Funds) creditClaims(ctx context.Context, c *dibs.Campaign) error {
 	}
 }
 
-// bringHome ends a red packet for good, takes what is left of it out of the
+// returnRemainder ends a red packet for good, takes what is left of it out of the
 // engine, and returns the money to its sender. Each step may be made again, by
 // any node, and after any crash: the shares that the engine gave out and those
 // that were taken out of it are told apart by its journal's order.
 //
 // It returns true when it is too early for the last step.
-func (s *Funds) bringHome(ctx context.Context, p *OpenPacket) (early bool, err error) {
+func (s *Funds) returnRemainder(ctx context.Context, p *OpenPacket) (early bool, err error) {
 	c, err := s.endPacket(ctx, p.Campaign)
 	if err != nil || c.State != dibs.EndedState {
 		return err == nil, err

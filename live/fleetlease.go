@@ -55,10 +55,10 @@ func (s *Poller) lookBy(latest time.Time) {
 }
 
 // idlePace is how often this node looks at a shard that stands still, by how
-// many there are.
-func (s *Poller) idlePace(patrol bool) time.Duration {
+// many there are, and by whether it is the holder of the fleet lease.
+func (s *Poller) idlePace(holder bool) time.Duration {
 	looks, most := time.Duration(otherLooks), otherMost
-	if patrol {
+	if holder {
 		looks, most = leaseLooks, leaseMost
 	}
 	return min(max(time.Duration(s.polled.Load())*time.Second/looks, pollIdle), most)

@@ -64,7 +64,7 @@ func (m *Mover) Await(ctx context.Context, l *live.Campaign, shard uint8, units 
 	}
 	defer p.leave(shard, units)
 	m.waited.Add(1)
-	m.tendTo(p)
+	m.startServing(p)
 	enough := time.NewTimer(deadline.Sub(now))
 	defer enough.Stop()
 	select {
@@ -144,22 +144,22 @@ func (p *pool) wants() (dry []dryShard, most int64) {
 	return dry, most
 }
 
-// tendTo has the shards looked at for as long as claims wait.
-func (m *Mover) tendTo(p *pool) {
+// startServing has the shards looked at for as long as claims wait.
+func (m *Mover) startServing(p *pool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.tended {
-		p.tended = m.start(func() { m.tend(p) })
+	if !p.serving {
+		p.serving = m.start(func() { m.serveLoop(p) })
 	}
 }
 
-func (m *Mover) tend(p *pool) {
+func (m *Mover) serveLoop(p *pool) {
 	for {
 		m.serve(m.life, p)
 		over := !wait.Sleep(m.life, lookEvery)
 		p.mu.Lock()
 		if over || p.waiting == 0 {
-			p.tended = false
+			p.serving = false
 			p.mu.Unlock()
 			return
 		}

@@ -5,8 +5,8 @@
 //
 // A user belongs to one shard for good, and the stock of a campaign is divided over
 // its shards. So a shard may have nothing left while others do. A Mover moves units
-// there: ahead of need, on the node on patrol, by the pace at which each shard sells;
-// and on every node for the claims that wait on it.
+// there: ahead of need, on the node with the fleet lease, by the pace at which each shard
+// sells; and on every node for the claims that wait on it.
 //
 // A claim that finds too little at its shard calls Await. It returns when the shard
 // has received units, when no shard has enough for it, or when it has waited for

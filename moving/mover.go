@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// patrolEvery is how often the node on patrol compares the shards of its
+	// balanceEvery is how often the node with the fleet lease compares the shards of its
 	// campaigns, by what it has seen of them anyway.
-	patrolEvery = 100 * time.Millisecond
+	balanceEvery = 100 * time.Millisecond
 	// itemsAtOnce is the most items of one transfer: their values are in its command.
 	itemsAtOnce = 2000
 	// moveTime bounds the request that begins a transfer.
@@ -111,8 +111,8 @@ type pool struct {
 	// dry are the claims that wait, by shard; waiting is how many they are.
 	dry     []dryShard
 	waiting int
-	// tended is set while a goroutine looks after the claims that wait.
-	tended bool
+	// serving is set while a goroutine looks after the claims that wait.
+	serving bool
 }
 
 // coming is a transfer that was begun here and has not been seen to arrive.
@@ -136,10 +136,10 @@ func (m *Mover) pool(l *live.Campaign) *pool {
 	return first.(*pool)
 }
 
-// Loop moves units ahead of need while this node is on patrol, until ctx ends.
+// Loop moves units ahead of need while this node has the fleet lease, until ctx ends.
 func (m *Mover) Loop(ctx context.Context) {
-	for wait.Sleep(ctx, patrolEvery) {
-		m.patrol(ctx)
+	for wait.Sleep(ctx, balanceEvery) {
+		m.balanceAll(ctx)
 	}
 	m.mu.Lock()
 	m.closed = true
@@ -147,8 +147,8 @@ func (m *Mover) Loop(ctx context.Context) {
 	m.running.Wait()
 }
 
-// patrol looks at each campaign once, and forgets those that are held no more.
-func (m *Mover) patrol(ctx context.Context) {
+// balanceAll looks at each campaign once, and forgets those that are held no more.
+func (m *Mover) balanceAll(ctx context.Context) {
 	held := map[*live.Campaign]bool{}
 	for _, l := range m.registry.Divided() {
 		held[l] = true

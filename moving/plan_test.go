@@ -22,7 +22,7 @@ func TestPlanned(t *testing.T) {
 		{"more than there is", []level{{ok: true, left: 4, wants: 6, least: 6}, {ok: true, left: 1}}, "[]"},
 		{"a shard that is away gives nothing", []level{{ok: true, wants: 1, least: 1}, {left: 7}}, "[]"},
 		{"ahead of need", []level{{ok: true, ahead: true, left: 10, granted: 99, sells: 50}, {ok: true, ahead: true, left: 190, granted: 99, sells: 50}}, "[{1 0 90}]"},
-		{"not by nodes that are not on patrol", []level{{ok: true, left: 10, granted: 99, sells: 50}, {ok: true, left: 190, granted: 99, sells: 50}}, "[]"},
+		{"not by nodes without the fleet lease", []level{{ok: true, left: 10, granted: 99, sells: 50}, {ok: true, left: 190, granted: 99, sells: 50}}, "[]"},
 		{"all sell what they have", []level{{ok: true, ahead: true, left: 40, sells: 50}, {ok: true, ahead: true, left: 45, sells: 50}}, "[]"},
 		{"few missing are not worth it", []level{{ok: true, ahead: true, left: 45, sells: 50}, {ok: true, ahead: true, left: 60, sells: 50}}, "[]"},
 	} {
@@ -48,7 +48,7 @@ type flight struct {
 }
 
 // step lets each shard sell up to so many units, and plans transfers as a node does
-// that is on patrol.
+// with the fleet lease.
 func (s *sale) step(now int, pace []int64) {
 	kept := s.flying[:0]
 	for _, f := range s.flying {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// packetsAtOnce is how many red packets a node tends at a time, so that one
+	// packetsAtOnce is how many red packets a node works on at a time, so that one
 	// that takes long does not hold the others up.
 	packetsAtOnce = 4
 	// packetPatience is the longest time between two attempts at a red packet that
@@ -22,8 +22,8 @@ const (
 	outagePatience = 5 * time.Second
 )
 
-// tending is how this node gets on with a red packet.
-type tending struct {
+// packetWork is how far this node is with one red packet.
+type packetWork struct {
 	busy bool
 	// wait is the time between the last attempt and the next one, which is at next;
 	// zero while it gets on.
@@ -34,23 +34,26 @@ type tending struct {
 	failed bool
 }
 
-// tendings are the red packets that this node tends, or waits with.
-type tendings struct {
+// packetQueue has the red packets that this node works on, or tries again later.
+//
+// mu guards every field, and is held for no question to ledger or engine. At most one
+// goroutine works on a red packet: the one for which take returned true, until leave.
+type packetQueue struct {
 	mu sync.Mutex
-	of map[uint32]*tending
+	of map[uint32]*packetWork
 }
 
-// take reports whether a red packet is to be tended now, and keeps it from being
-// tended twice at a time. One of which the remainder waits is credited as usual.
-func (ts *tendings) take(p *OpenPacket, now time.Time) bool {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	t := ts.of[p.Campaign.Number]
+// take reports whether a red packet is to be worked on now, and keeps it from being
+// worked on twice at a time. One of which the remainder waits is credited as usual.
+func (q *packetQueue) take(p *OpenPacket, now time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.of[p.Campaign.Number]
 	if t == nil {
-		if t = new(tending); ts.of == nil {
-			ts.of = make(map[uint32]*tending)
+		if t = new(packetWork); q.of == nil {
+			q.of = make(map[uint32]*packetWork)
 		}
-		ts.of[p.Campaign.Number] = t
+		q.of[p.Campaign.Number] = t
 	}
 	if t.busy || now.Before(t.next) && (t.failed || !p.Behind) {
 		return false
@@ -61,12 +64,12 @@ func (ts *tendings) take(p *OpenPacket, now time.Time) bool {
 
 // leave notes how an attempt went. It returns how long the red packet has to
 // wait for the next one; zero when it gets on.
-func (ts *tendings) leave(number uint32, early bool, err error, every time.Duration, now time.Time) time.Duration {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	t := ts.of[number]
+func (q *packetQueue) leave(number uint32, early bool, err error, every time.Duration, now time.Time) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.of[number]
 	if err == nil && !early {
-		delete(ts.of, number)
+		delete(q.of, number)
 		return 0
 	}
 	most := packetPatience
@@ -80,39 +83,39 @@ func (ts *tendings) leave(number uint32, early bool, err error, every time.Durat
 }
 
 // keep forgets the red packets that are not open any more.
-func (ts *tendings) keep(open []*OpenPacket) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	for number, t := range ts.of {
+func (q *packetQueue) keep(open []*OpenPacket) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for number, t := range q.of {
 		if !t.busy && !slices.ContainsFunc(open, func(p *OpenPacket) bool { return p.Campaign.Number == number }) {
-			delete(ts.of, number)
+			delete(q.of, number)
 		}
 	}
 }
 
-// again lets a red packet be tended at once: what it waited for may be there.
-func (ts *tendings) again(number uint32) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	if t := ts.of[number]; t != nil {
+// retryNow lets a red packet be worked on at once: what it waited for may be there.
+func (q *packetQueue) retryNow(number uint32) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t := q.of[number]; t != nil {
 		t.wait, t.next = 0, time.Time{}
 	}
 }
 
 // failing reports whether the last attempt at a red packet failed.
-func (ts *tendings) failing(number uint32) bool {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	t := ts.of[number]
+func (q *packetQueue) failing(number uint32) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.of[number]
 	return t != nil && t.failed
 }
 
 // troubled counts the red packets of which the last attempt failed, or which
 // have waited for long.
-func (ts *tendings) troubled() (n int) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	for _, t := range ts.of {
+func (q *packetQueue) troubled() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, t := range q.of {
 		if t.failed || t.wait >= packetPatience {
 			n++
 		}
@@ -142,24 +145,24 @@ func (s *Funds) Loop(ctx context.Context) {
 			free <- struct{}{}
 			all.Go(func() {
 				defer func() { <-free }()
-				s.tend(ctx, p)
+				s.process(ctx, p)
 			})
 		}
 	}
 }
 
-// tend does for a red packet what there is to do, and says when it does not get
-// on.
-func (s *Funds) tend(ctx context.Context, p *OpenPacket) {
+// process credits a red packet's shares and returns its rest, as far as they are due, and
+// logs when that fails.
+func (s *Funds) process(ctx context.Context, p *OpenPacket) {
 	c := p.Campaign
-	early, err := s.tendPacket(ctx, p)
+	early, err := s.creditAndReturn(ctx, p)
 	wait := s.packets.leave(c.Number, early, err, s.every, time.Now())
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
 		s.log.Error("a red packet does not get on", "campaign", c.ID, "again_in", wait, "err", err)
 	case early && wait >= lateRemainder:
-		s.log.Warn("what is left of a red packet cannot go back yet", "campaign", c.ID, "again_in", wait, "in_quarantine", s.aside.CountOf(c.Number))
+		s.log.Warn("what is left of a red packet cannot go back yet", "campaign", c.ID, "again_in", wait, "in_quarantine", s.quarantine.CountOf(c.Number))
 	}
 }
 
@@ -167,10 +170,10 @@ func (s *Funds) tend(ctx context.Context, p *OpenPacket) {
 // is not back.
 const lateRemainder = 8 * time.Second
 
-func (s *Funds) tendPacket(ctx context.Context, p *OpenPacket) (early bool, err error) {
+func (s *Funds) creditAndReturn(ctx context.Context, p *OpenPacket) (early bool, err error) {
 	c := p.Campaign
 	over := c.State == dibs.EndedState || !s.now().Before(c.EndsAt.Add(packetGrace))
-	if !s.tends(c, over) {
+	if !s.handles(c, over) {
 		return false, nil
 	}
 	if p.Behind {
@@ -181,13 +184,13 @@ func (s *Funds) tendPacket(ctx context.Context, p *OpenPacket) (early bool, err 
 	if !over {
 		return false, nil
 	}
-	return s.bringHome(ctx, p)
+	return s.returnRemainder(ctx, p)
 }
 
-// tends reports whether this node tends a red packet: a node that settles a shard of
-// it does, or the one on patrol when nobody has to; what has left the engine, any
-// node. A step that is done twice counts once.
-func (s *Funds) tends(c *dibs.Campaign, over bool) bool {
+// handles reports whether this node takes care of a red packet: a node that settles a shard
+// of it does, or the holder of the fleet lease when no node settles; what has left the
+// engine, any node. A step that is done twice counts once.
+func (s *Funds) handles(c *dibs.Campaign, over bool) bool {
 	if s.registry.Live(c.ID) == nil {
 		return over
 	}
@@ -201,7 +204,7 @@ func (s *Funds) tends(c *dibs.Campaign, over bool) bool {
 
 // packetProblem says why a red packet does not get on; empty while it does.
 func (s *Funds) packetProblem(number uint32) dibs.Text {
-	switch n := s.aside.CountOf(number); {
+	switch n := s.quarantine.CountOf(number); {
 	case n > 0:
 		return dibs.Textf("%d of its journal entries are in quarantine, and nothing goes back before they are settled: "+
 			"dibs verify lists them, dibs verify --repair tries them again",

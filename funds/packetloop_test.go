@@ -85,8 +85,8 @@ type alone struct{ dibs.Engine }
 
 func (alone) Shared() bool { return false }
 
-// tendingService tends red packets a to f.
-func tendingService(t *testing.T, log *strings.Builder) (*Funds, *packetLedger) {
+// packetService works on red packets a to f.
+func packetService(t *testing.T, log *strings.Builder) (*Funds, *packetLedger) {
 	l := &packetLedger{calls: map[string]int{}}
 	for i, id := range []string{"a", "b", "c", "d", "e", "f"} {
 		l.open = append(l.open, &OpenPacket{Behind: true, Campaign: &dibs.Campaign{
@@ -100,10 +100,10 @@ func tendingService(t *testing.T, log *strings.Builder) (*Funds, *packetLedger) 
 
 // One red packet that never comes back from the ledger holds nobody up, and two
 // that fail are tried less and less often.
-func TestRedPacketsAreTendedApart(t *testing.T) {
+func TestRedPacketsAreProcessedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		s, l := tendingService(t, &log)
+		s, l := packetService(t, &log)
 		ctx, cancel := context.WithCancel(t.Context())
 		l.credit = func(id string) error {
 			switch id {
@@ -155,11 +155,11 @@ func TestRedPacketsAreTendedApart(t *testing.T) {
 func TestARemainderWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		s, l := tendingService(t, &log)
+		s, l := packetService(t, &log)
 		l.open = l.open[:1]
 		l.open[0].Behind = false
 		l.aside = []live.Quarantined{{Shard: dibs.ShardID{Campaign: 1}}}
-		s.aside.ReadQuarantine(t.Context())
+		s.quarantine.ReadQuarantine(t.Context())
 		l.credit = func(string) error { return nil }
 		var mended atomic.Bool
 		l.home = func(string) (bool, error) { return mended.Load(), nil }
@@ -183,7 +183,7 @@ func TestARemainderWaits(t *testing.T) {
 			t.Errorf("shares were credited %d times in ten rounds", n)
 		}
 		mended.Store(true)
-		s.packets.again(1)
+		s.packets.retryNow(1)
 		wait.Sleep(ctx, 2*s.every)
 		synctest.Wait()
 		if len(l.open) != 0 || s.packets.troubled() != 0 {
