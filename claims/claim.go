@@ -89,7 +89,7 @@ func (s *Claims) ask(ctx context.Context, l *live.Campaign, c *dibs.Campaign, re
 			return dibs.Result{}, s.failed(l, req.Unlooked(beingSpread))
 		}
 		// It may be granted all the same.
-		l.Rouse()
+		l.Wake()
 		if s.engine.Shared() {
 			// It may have failed on the way to where keys are looked up.
 			err = req.Unlooked(err)
@@ -221,7 +221,7 @@ func (s *Claims) resultOf(l *live.Campaign, c *dibs.Campaign, d *dibs.Decision) 
 			break
 		}
 		s.granted.Add(1)
-		l.Shard(d.Grant.Shard).Rouse()
+		l.Shard(d.Grant.Shard).Wake()
 	case dibs.LimitReached:
 		r.ClaimIDs = make([]string, len(d.Held))
 		for i, p := range d.Held {

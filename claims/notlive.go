@@ -20,7 +20,7 @@ func (s *Claims) notOpenNow(ctx context.Context, l *live.Campaign, req *dibs.Cla
 		}
 		return s.notLive(ctx, req)
 	}
-	l.Shard(shard).Rouse()
+	l.Shard(shard).Wake()
 	return dibs.Result{}, s.failed(l, dibs.Unavail(req.Effect(), dibs.ErrNotOpen))
 }
 

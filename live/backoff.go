@@ -17,8 +17,8 @@ const (
 	rejoinMany = 100
 )
 
-// rest is the pause after failed attempts, which grows. mu guards every field.
-type rest struct {
+// backoff is the pause after failed attempts, which grows. mu guards every field.
+type backoff struct {
 	mu    sync.Mutex
 	until time.Time
 	pause time.Duration
@@ -31,28 +31,28 @@ type rest struct {
 }
 
 // spend notes that an attempt has cost an epoch.
-func (r *rest) spend() {
+func (r *backoff) spend() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.spent = true
 }
 
 // hasSpent reports whether this attempt has cost an epoch.
-func (r *rest) hasSpent() bool {
+func (r *backoff) hasSpent() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.spent
 }
 
 // over reports whether it is time for another attempt.
-func (r *rest) over() bool {
+func (r *backoff) over() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !time.Now().Before(r.until)
 }
 
 // after notes how an attempt ended and returns the pause that follows.
-func (r *rest) after(err error) time.Duration {
+func (r *backoff) after(err error) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	spent := r.spent
@@ -75,14 +75,14 @@ func (r *rest) after(err error) time.Duration {
 }
 
 // end ends the pause: a caller asks for another attempt at once.
-func (r *rest) end() {
+func (r *backoff) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.until = time.Time{}
 }
 
 // failing returns why the last attempt failed; nil when it did not.
-func (r *rest) failing() error {
+func (r *backoff) failing() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.cause

@@ -13,7 +13,7 @@ import (
 // as that costs few epochs of the 4,095 that a shard has in its life.
 func TestRestAfterFailedLoads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var r rest
+		var r backoff
 		fail := func() time.Duration {
 			r.spend()
 			return r.after(errAway)

@@ -111,10 +111,10 @@ func (l *Campaign) mayRead() bool {
 	return now-last >= int64(readEvery) && l.readAt.CompareAndSwap(last, now)
 }
 
-// Rouse makes the campaign's shards be looked at soon.
-func (l *Campaign) Rouse() {
+// Wake makes the campaign's shards be looked at soon.
+func (l *Campaign) Wake() {
 	for _, t := range l.Shards {
-		t.Rouse()
+		t.Wake()
 	}
 }
 

@@ -30,7 +30,7 @@ func (s *Poller) discover(ctx context.Context) {
 				}
 				s.registry.Changed()
 				// The node that changed it may have died before it told the engine.
-				l.Rouse()
+				l.Wake()
 			case old.Version > c.Version:
 				// It was changed since the ledger was asked, or the ledger went back in time.
 				s.notice(ctx, l)

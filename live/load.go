@@ -262,7 +262,7 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 	if err != nil {
 		return err
 	}
-	t.reload.rest.spend()
+	t.reload.backoff.spend()
 	// The ledger may have gone back in time since it was compared: the engine takes a
 	// journal that has nothing more for one that ends there.
 	end, err := s.engine.JournalEnd(ctx, t.ID)
@@ -300,7 +300,7 @@ func (s *Loader) loadAgain(ctx context.Context, id dibs.ShardID, cause error) er
 	}
 	s.settler.setSettles(t, true)
 	err = s.haltFor(ctx, t, s.Load(ctx, t))
-	t.reload.rest.after(err)
+	t.reload.backoff.after(err)
 	return err
 }
 
@@ -380,7 +380,7 @@ func (s *Loader) reopen(t *Shard) {
 	go func() {
 		defer t.reload.end()
 		err := s.open(s.life, t)
-		again := t.reload.rest.after(err)
+		again := t.reload.backoff.after(err)
 		if err != nil && s.life.Err() == nil {
 			if permanent(err) {
 				// Else nothing keeps what was granted from being settled.

@@ -24,7 +24,7 @@ func (n *Node) CampaignsHealth(away map[int]error) error {
 	n.Registry.eachShard(func(t *Shard) bool {
 		// A campaign that is over is not loaded again, and no caller waits for it, unless
 		// it cannot be settled.
-		cause := t.reload.rest.failing()
+		cause := t.reload.backoff.failing()
 		if err == nil && cause != nil && !awaits(cause, away) && (n.Registry.Sells(t.l.Def()) || errors.Is(cause, dibs.ErrGap)) {
 			err = of(t.l.Def(), cause)
 		}

@@ -104,7 +104,7 @@ func (s *Outbox) sendCommand(ctx context.Context, cmd *Command) error {
 	if t := s.registry.Shard(cmd.Shard); t != nil {
 		// The engine need not tell this node of its own changes.
 		t.l.changes.Add(1)
-		t.Rouse()
+		t.Wake()
 	}
 	if errors.Is(err, dibs.ErrGap) {
 		// The engine has other items than the ledger, which went back in time. It would

@@ -120,7 +120,7 @@ func (s *Poller) poll(ctx context.Context, t *Shard) {
 		s.loader.fencedOff(t, fence)
 	case fence == st.Head.Epoch && !t.reload.opening.Load():
 		// It is open, whatever this node's last attempt to load it came to.
-		t.reload.rest.after(nil)
+		t.reload.backoff.after(nil)
 	}
 	if st.Uncounted != 0 {
 		s.loader.keepCounting(ctx, t.l)
@@ -238,7 +238,7 @@ func (s *Poller) readAgain(ctx context.Context, l *Campaign) (*dibs.Campaign, er
 	if c.Version < known.Version {
 		s.log.Warn("the ledger went back in time: it has an older version of a campaign", "campaign", c.ID, "known", known.Version, "version", c.Version)
 		l.campaign.CompareAndSwap(known, c)
-		l.Rouse()
+		l.Wake()
 	} else if err := s.renew(ctx, l, c); err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (s *Poller) renew(ctx context.Context, l *Campaign, c *dibs.Campaign) error
 		}
 	}
 	s.registry.Drop(c)
-	s.settler.letGo(l)
+	s.settler.followOthers(l)
 	return nil
 }
 

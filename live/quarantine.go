@@ -73,8 +73,8 @@ func (s *Quarantine) read(ctx context.Context) (*aside, error) {
 	return a, nil
 }
 
-// inMind is what was read last.
-func (s *Quarantine) inMind() *aside {
+// lastRead is what was read last.
+func (s *Quarantine) lastRead() *aside {
 	if a := s.known.Load(); a != nil {
 		return a
 	}
@@ -83,7 +83,7 @@ func (s *Quarantine) inMind() *aside {
 
 // Count is how many entries were in quarantine when it was read last.
 func (s *Quarantine) Count() (n int64) {
-	for _, of := range s.inMind().counts {
+	for _, of := range s.lastRead().counts {
 		n += of
 	}
 	return n
@@ -91,7 +91,7 @@ func (s *Quarantine) Count() (n int64) {
 
 // CountOf is how many of them were a campaign's.
 func (s *Quarantine) CountOf(campaign uint32) (n int64) {
-	for shard, of := range s.inMind().counts {
+	for shard, of := range s.lastRead().counts {
 		if shard.Campaign == campaign {
 			n += of
 		}
@@ -102,7 +102,7 @@ func (s *Quarantine) CountOf(campaign uint32) (n int64) {
 // Find returns the entries that a filter names. It asks the ledger only when there are
 // more than a node keeps in mind, and returns the ledger's errors.
 func (s *Quarantine) Find(ctx context.Context, f QuarantineFilter) ([]Quarantined, error) {
-	a := s.inMind()
+	a := s.lastRead()
 	if len(a.entries) == MaxListed {
 		return s.InLedger(ctx, f)
 	}

@@ -193,7 +193,7 @@ func (s *Settler) settleBatches(ctx context.Context, batches []Batch, shards []*
 	for i, t := range shards {
 		t.progress.moveTo(batches[i].Fence, batches[i].To)
 		s.tellSettled(ctx, t)
-		s.heedLow(ctx, t.l)
+		s.noticeLowStock(ctx, t.l)
 		if len(t.l.Shards) > 1 && hasTransfer(batches[i].Entries) {
 			wait.Kick(s.outboxKick)
 		}

@@ -7,10 +7,10 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// heedLow tells operations, once for each time, that the stock of a campaign
+// noticeLowStock tells operations, once for each time, that the stock of a campaign
 // whose batch has just been settled came down to its low_stock. The ledger notes
 // it in the transaction that takes the stock.
-func (s *Settler) heedLow(ctx context.Context, l *Campaign) {
+func (s *Settler) noticeLowStock(ctx context.Context, l *Campaign) {
 	if l.Def().LowStock == 0 {
 		return
 	}

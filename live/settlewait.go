@@ -28,7 +28,7 @@ func (s *Settler) SettleTo(ctx context.Context, t *Shard, place dibs.Cursor) err
 			// Another node settles the shard: the ledger tells how far it is.
 			go s.followPosition(t)
 		}
-		t.Rouse()
+		t.Wake()
 		wait.Kick(s.settleKick)
 		still := time.NewTimer(s.ledgerTimeout)
 		select {
@@ -86,9 +86,9 @@ func (s *Settler) followPosition(t *Shard) {
 	}
 }
 
-// letGo has callers that wait for the shards of a campaign told by the ledger: its
-// shards are settled by others that stand for them. nil is none.
-func (s *Settler) letGo(l *Campaign) {
+// followOthers has the callers that wait for shards of a campaign told by the ledger, since
+// another node, or a newer Campaign here, settles them from now on. nil does nothing.
+func (s *Settler) followOthers(l *Campaign) {
 	if l == nil {
 		return
 	}

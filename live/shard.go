@@ -26,7 +26,7 @@ type Shard struct {
 }
 
 func newShard(id dibs.ShardID, l *Campaign, now time.Time) *Shard {
-	return &Shard{ID: id, l: l, progress: progress{moved: make(chan struct{}), idleAt: now}, reload: reload{rest: &rest{}}}
+	return &Shard{ID: id, l: l, progress: progress{moved: make(chan struct{}), idleAt: now}, reload: reload{backoff: &backoff{}}}
 }
 
 // At is how far the ledger is.
@@ -39,8 +39,8 @@ func (t *Shard) Seen() *dibs.ShardStats { return t.seen.stats.Load() }
 // Settles reports whether this node settles the shard.
 func (t *Shard) Settles() bool { return t.lease.settles.Load() }
 
-// Rouse makes the shard be looked at soon: something happens on it.
-func (t *Shard) Rouse() { t.pace.rouse() }
+// Wake makes the shard be looked at soon: something happens on it.
+func (t *Shard) Wake() { t.pace.wake() }
 
 // seen is what this node saw of the shard in the engine.
 //
@@ -104,25 +104,25 @@ type pace struct {
 	next  time.Time     // when the next look is due
 }
 
-// rouse makes the next look be soon. It writes only once between two looks: every claim
+// wake makes the next look be soon. It writes only once between two looks: every claim
 // calls it.
-func (p *pace) rouse() {
+func (p *pace) wake() {
 	if p.idle.Load() {
 		p.idle.Store(false)
 	}
 }
 
-// roused reports whether something has happened on a shard since it was looked
+// woken reports whether something has happened on a shard since it was looked
 // at, which is looked at rarely.
-func (p *pace) roused() bool { return p.every > pollEvery && !p.idle.Load() }
+func (p *pace) woken() bool { return p.every > pollEvery && !p.idle.Load() }
 
 // due reports whether it is time to look.
-func (p *pace) due(now time.Time) bool { return !now.Before(p.next) || p.roused() }
+func (p *pace) due(now time.Time) bool { return !now.Before(p.next) || p.woken() }
 
 // look notes that the shard is looked at now. Changes from now on may not be in what is
-// read, and rouse it again.
+// read, and wake it again.
 func (p *pace) look() {
-	if p.roused() {
+	if p.woken() {
 		p.every = pollEvery
 	}
 	p.idle.Store(true)
@@ -131,7 +131,7 @@ func (p *pace) look() {
 // soon has the shard looked at again in the next round.
 func (p *pace) soon() { p.every, p.next = pollEvery, time.Now().Add(pollEvery) }
 
-// after has the shard looked at again in a while. Shards that were roused together are
+// after has the shard looked at again in a while. Shards that were woken together are
 // not looked at together for ever.
 func (p *pace) after(every time.Duration) {
 	p.every = every
@@ -158,18 +158,18 @@ const (
 
 // reload is the opening of a shard that is not open any more.
 //
-// opening is set by the goroutine that opens the shard, and by no other meanwhile. rest
+// opening is set by the goroutine that opens the shard, and by no other meanwhile. backoff
 // has a lock of its own, and is the admission's for a campaign with one shard. tailAt is
 // the poll loop's.
 type reload struct {
 	opening atomic.Bool
-	rest    *rest
+	backoff *backoff
 	// tailAt is when the rest of a shard is looked for that is over and not open.
 	tailAt time.Time
 }
 
 // begin reports whether the caller is to open the shard: nobody does, and it has not
 // failed just now. The caller calls end then.
-func (r *reload) begin() bool { return r.rest.over() && r.opening.CompareAndSwap(false, true) }
+func (r *reload) begin() bool { return r.backoff.over() && r.opening.CompareAndSwap(false, true) }
 
 func (r *reload) end() { r.opening.Store(false) }

@@ -120,7 +120,7 @@ func (s *Snapshots) FollowChanges(engine dibs.Abilities) {
 	engine.OnChange(func(id dibs.ShardID) {
 		if t := s.registry.Shard(id); t != nil {
 			t.l.changes.Add(1)
-			t.Rouse()
+			t.Wake()
 		}
 	})
 }
@@ -154,7 +154,7 @@ func (s *Snapshots) Watch(ctx context.Context, id string, tell func(dibs.Snapsho
 	w.mu.Unlock()
 	s.watchesMu.Unlock()
 	if l := s.registry.Live(id); l != nil {
-		l.Rouse()
+		l.Wake()
 	}
 	return now, func() { s.unwatch(id, w, n) }, nil
 }
@@ -188,13 +188,13 @@ func (s *Snapshots) loop(ctx context.Context) {
 		}
 		s.watchesMu.RUnlock()
 		for _, w := range all {
-			s.stand(w)
+			s.notify(w)
 		}
 	}
 }
 
-// stand calls those that watch a campaign when it has changed.
-func (s *Snapshots) stand(w *watchedCampaign) {
+// notify calls those that watch a campaign when it has changed.
+func (s *Snapshots) notify(w *watchedCampaign) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.last.Campaign

@@ -12,8 +12,8 @@ import (
 
 // admission is one campaign's way into this node.
 type admission struct {
-	mu   wait.Lock
-	rest rest
+	mu      wait.Lock
+	backoff backoff
 }
 
 // Admit makes a campaign live on this node, once for all calls at the same
@@ -48,11 +48,11 @@ func (s *Loader) admitAs(ctx context.Context, c *dibs.Campaign, l *Campaign) err
 	if held := s.registry.Live(c.ID); held != nil && !held.lacks(c) {
 		return nil
 	}
-	if !a.rest.over() {
+	if !a.backoff.over() {
 		return dibs.Unavail(dibs.EffectNone, dibs.ErrNotOpen)
 	}
-	err := s.goLive(ctx, c, l, &a.rest)
-	if again := a.rest.after(err); err != nil {
+	err := s.goLive(ctx, c, l, &a.backoff)
+	if again := a.backoff.after(err); err != nil {
 		if ctx.Err() == nil {
 			s.log.Error("a published campaign could not be loaded into the engine", "campaign", c.ID, "err", err, "again_in", again)
 		}
@@ -117,7 +117,7 @@ func (s *Loader) admitAll(ctx context.Context, campaigns []*dibs.Campaign) {
 // TryAgain ends the pause after a failed admission of a campaign.
 func (s *Loader) TryAgain(c *dibs.Campaign) {
 	if v, ok := s.admissions.Load(c.ID); ok {
-		v.(*admission).rest.end()
+		v.(*admission).backoff.end()
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Loader) TryAgain(c *dibs.Campaign) {
 // wait for deployments that are away.
 func (s *Loader) stranded(away map[int]error) (err error) {
 	s.admissions.Range(func(id, v any) bool {
-		if cause := v.(*admission).rest.failing(); cause != nil && !awaits(cause, away) {
+		if cause := v.(*admission).backoff.failing(); cause != nil && !awaits(cause, away) {
 			err = &CampaignError{Campaign: id.(string), Err: cause}
 		}
 		return err == nil
@@ -149,7 +149,7 @@ func (s *Loader) forgetAdmissions(campaigns []*dibs.Campaign) {
 }
 
 // goLive makes a campaign's shards claimable through this node.
-func (s *Loader) goLive(ctx context.Context, c *dibs.Campaign, l *Campaign, pauses *rest) error {
+func (s *Loader) goLive(ctx context.Context, c *dibs.Campaign, l *Campaign, pauses *backoff) error {
 	l.campaign.Store(c)
 	l.lowSince.Store(c.LowSince.UnixMilli())
 	if err := s.openAll(ctx, c, l, pauses); err != nil {
@@ -161,7 +161,7 @@ func (s *Loader) goLive(ctx context.Context, c *dibs.Campaign, l *Campaign, paus
 		s.registry.Drop(c)
 	}
 	s.registry.Put(c, l)
-	s.settler.letGo(before)
+	s.settler.followOthers(before)
 	s.halts.Delete(c.ID)
 	wait.Kick(s.settler.settleKick)
 	return nil
@@ -170,11 +170,11 @@ func (s *Loader) goLive(ctx context.Context, c *dibs.Campaign, l *Campaign, paus
 // openAll opens a campaign's shards, several at a time. Where some of several cannot be
 // opened since their server is away, the others sell: the poll loop opens the rest when
 // it answers.
-func (s *Loader) openAll(ctx context.Context, c *dibs.Campaign, l *Campaign, pauses *rest) error {
+func (s *Loader) openAll(ctx context.Context, c *dibs.Campaign, l *Campaign, pauses *backoff) error {
 	for i := range c.Shards {
 		t := newShard(dibs.ShardID{Campaign: c.Number, Shard: uint8(i)}, l, s.now())
 		if c.Shards == 1 {
-			t.reload.rest = pauses
+			t.reload.backoff = pauses
 		}
 		l.Shards = append(l.Shards, t)
 	}
@@ -193,7 +193,7 @@ func (s *Loader) openAll(ctx context.Context, c *dibs.Campaign, l *Campaign, pau
 	}
 	all.Wait()
 	for _, t := range l.Shards {
-		if t.reload.rest.hasSpent() {
+		if t.reload.backoff.hasSpent() {
 			// The next attempt is made by other ones, which know of no pause.
 			pauses.spend()
 		}
@@ -222,7 +222,7 @@ func (s *Loader) openAll(ctx context.Context, c *dibs.Campaign, l *Campaign, pau
 func (s *Loader) haltedCount() int64 {
 	halted := map[string]bool{}
 	s.admissions.Range(func(id, v any) bool {
-		if v.(*admission).rest.failing() != nil {
+		if v.(*admission).backoff.failing() != nil {
 			halted[id.(string)] = true
 		}
 		return true
@@ -232,7 +232,7 @@ func (s *Loader) haltedCount() int64 {
 		return true
 	})
 	s.registry.eachShard(func(t *Shard) bool {
-		if t.reload.rest.failing() != nil {
+		if t.reload.backoff.failing() != nil {
 			halted[t.l.Def().ID] = true
 		}
 		return true

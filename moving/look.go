@@ -101,7 +101,7 @@ func (m *Mover) look(ctx context.Context, p *pool) view {
 		}
 		if errors.Is(err, dibs.ErrNotOpen) {
 			// It is being loaded, or will be.
-			p.l.Shards[i].Rouse()
+			p.l.Shards[i].Wake()
 		}
 	}
 	return v

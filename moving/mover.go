@@ -220,8 +220,8 @@ func (m *Mover) begin(ctx context.Context, p *pool, t tranche, moved int64) {
 	}
 	m.begun.Add(1)
 	p.coming = append(p.coming, coming{tranche: t, begun: time.Now(), moved: moved})
-	from.Rouse()
-	to.Rouse()
+	from.Wake()
+	to.Wake()
 	m.start(func() {
 		// Settling carries it: it is asked for at once.
 		ctx, cancel := context.WithTimeout(m.life, m.patience)

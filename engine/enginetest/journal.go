@@ -262,7 +262,7 @@ func checkTrimReopen(r *rig) {
 }
 
 // checkJournalShards checks that every shard with entries is listed once, also after a
-// kill. At start, and on patrol, a node finds by this list what a dead node left
+// kill. At start, and with the fleet lease, a node finds by this list what a dead node left
 // unsettled.
 func checkJournalShards(r *rig) {
 	a, b := r.offer(1, nil), r.offer(1, nil)

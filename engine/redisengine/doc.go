@@ -20,7 +20,7 @@
 //	refs      set     stock changes that were counted
 //	end       string  where the journal of a retired shard ended
 //	settler   string  the process that settles and loads the shard; a lease, and as
-//	                  dibs:{0:0}:settler that of the process on patrol
+//	                  dibs:{0:0}:settler that of the process with the fleet lease
 //
 // Those of campaigns that share a limit per product have the tag
 // {product/id:shard} and their number behind it, so that they are in one slot with two
