@@ -96,19 +96,23 @@ func refusals(ctx context.Context, o *options) error {
 	}
 	// A refusal takes some hundred nanoseconds: so many take seconds, beside which the start of the
 	// callers and one collection of garbage do not show.
-	const claims = 20_000_000
-	fmt.Printf("| refused/s, sold out | without a key | with a key |\n|---|---|---|\n")
+	return refusalRates(ctx, o, n, "refused/s, sold out", 20_000_000)
+}
+
+// refusalRates prints how many claims a node that is sold out refuses in a second.
+func refusalRates(ctx context.Context, o *options, n *benchNode, what string, claims int) error {
+	fmt.Printf("| %s | without a key | with a key |\n|---|---|---|\n", what)
 	var plain, keyed []float64
 	for range o.rounds {
 		took, err := n.refuse(ctx, "c", "", claims)
 		if err != nil {
 			return err
 		}
-		plain = append(plain, claims/took.Seconds())
+		plain = append(plain, float64(claims)/took.Seconds())
 		if took, err = n.refuse(ctx, "c", "press-1", claims); err != nil {
 			return err
 		}
-		keyed = append(keyed, claims/took.Seconds())
+		keyed = append(keyed, float64(claims)/took.Seconds())
 	}
 	fmt.Printf("| %d callers | %.0f | %.0f |\n", refusers, median(plain), median(keyed))
 	return nil

@@ -280,22 +280,8 @@ func redisRefusals(ctx context.Context, o *options) error {
 	if _, err := n.rush(ctx, "c", redisCallers, 0, 10_000, dibs.Granted); err != nil {
 		return err
 	}
-	const claims = 4_000_000
-	var plain, keyed []float64
-	for range o.rounds {
-		took, err := n.refuse(ctx, "c", "", claims)
-		if err != nil {
-			return err
-		}
-		plain = append(plain, claims/took.Seconds())
-		if took, err = n.refuse(ctx, "c", "press-1", claims); err != nil {
-			return err
-		}
-		keyed = append(keyed, claims/took.Seconds())
-	}
-	fmt.Printf("\n| refused/s on one node, sold out | without a key | with a key |\n|---|---|---|\n")
-	fmt.Printf("| %d callers | %.0f | %.0f |\n", refusers, median(plain), median(keyed))
-	return nil
+	fmt.Printf("\n")
+	return refusalRates(ctx, o, n.benchNode, "refused/s on one node, sold out", 4_000_000)
 }
 
 // redisBytes compares the memory that a grant keeps in Redis, after the journal was trimmed, with

@@ -21,9 +21,8 @@ func (c Accounts) Mine(ctx context.Context) (v funds.BalanceView, err error) {
 }
 
 // MyEntries lists the entries of the user's account, newest first.
-func (c Accounts) MyEntries(ctx context.Context, page dibs.Page) (l api.ListView[funds.PostingView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/me/balance/entries", query: pageQuery(page), token: c.opts.Token}, &l)
-	return l, err
+func (c Accounts) MyEntries(ctx context.Context, page dibs.Page) (api.ListView[funds.PostingView], error) {
+	return list[funds.PostingView](ctx, c.caller, "/v1/me/balance/entries", pageQuery(page), c.opts.Token)
 }
 
 // Deposit takes note of money that came in for a user, once for each reference:
@@ -41,9 +40,8 @@ func (c Accounts) Get(ctx context.Context, user string) (funds.BalanceView, erro
 }
 
 // Entries lists the entries of any user's account, newest first.
-func (c Accounts) Entries(ctx context.Context, user string, page dibs.Page) (l api.ListView[funds.PostingView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: accountPath(user) + "/entries", query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Accounts) Entries(ctx context.Context, user string, page dibs.Page) (api.ListView[funds.PostingView], error) {
+	return list[funds.PostingView](ctx, c.caller, accountPath(user)+"/entries", pageQuery(page), c.opts.AdminKey)
 }
 
 func accountPath(user string) string { return "/v1/accounts/" + url.PathEscape(user) }

@@ -21,9 +21,8 @@ func (c Announcements) Create(ctx context.Context, campaign string, spec announc
 }
 
 // List lists those of a campaign, the newest first.
-func (c Announcements) List(ctx context.Context, campaign string, page dibs.Page) (l api.ListView[announce.AnnouncementView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(campaign) + "/announcements", query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Announcements) List(ctx context.Context, campaign string, page dibs.Page) (api.ListView[announce.AnnouncementView], error) {
+	return list[announce.AnnouncementView](ctx, c.caller, campaignPath(campaign)+"/announcements", pageQuery(page), c.opts.AdminKey)
 }
 
 // Get shows one, and how far it is.

@@ -25,9 +25,8 @@ type Outcome struct {
 const approvalsPath = "/v1/approvals"
 
 // List lists the approvals of the last week, newest first.
-func (c Approvals) List(ctx context.Context, page dibs.Page) (l api.ListView[access.ApprovalView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: approvalsPath, query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Approvals) List(ctx context.Context, page dibs.Page) (api.ListView[access.ApprovalView], error) {
+	return list[access.ApprovalView](ctx, c.caller, approvalsPath, pageQuery(page), c.opts.AdminKey)
 }
 
 // Get returns an approval.

@@ -21,9 +21,8 @@ func (c Audiences) Get(ctx context.Context, id string) (v api.AudienceView, err 
 }
 
 // List lists the lists of users by id.
-func (c Audiences) List(ctx context.Context, page dibs.Page) (l api.ListView[api.AudienceView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/audiences", query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Audiences) List(ctx context.Context, page dibs.Page) (api.ListView[api.AudienceView], error) {
+	return list[api.AudienceView](ctx, c.caller, "/v1/audiences", pageQuery(page), c.opts.AdminKey)
 }
 
 // Import replaces a list of users by those of a CSV file, all of them
@@ -49,11 +48,8 @@ func (c Followers) Set(ctx context.Context, merchant, user string, rank int64, f
 }
 
 // List lists a merchant's followers, the highest rank first.
-func (c Followers) List(ctx context.Context, merchant string, page dibs.Page) (l api.ListView[gate.Follower], err error) {
-	_, err = c.do(ctx, request{
-		method: http.MethodGet, path: "/v1/merchants/" + url.PathEscape(merchant) + "/followers", query: pageQuery(page), token: c.opts.AdminKey,
-	}, &l)
-	return l, err
+func (c Followers) List(ctx context.Context, merchant string, page dibs.Page) (api.ListView[gate.Follower], error) {
+	return list[gate.Follower](ctx, c.caller, "/v1/merchants/"+url.PathEscape(merchant)+"/followers", pageQuery(page), c.opts.AdminKey)
 }
 
 // Import has the users of a CSV file, `user` or `user,rank` on each

@@ -17,7 +17,7 @@ import (
 type Audit struct{ *caller }
 
 // AdminLog lists what admins did, newest first.
-func (c Audit) AdminLog(ctx context.Context, f access.AdminActionFilter, page dibs.Page) (l api.ListView[access.AdminActionView], err error) {
+func (c Audit) AdminLog(ctx context.Context, f access.AdminActionFilter, page dibs.Page) (api.ListView[access.AdminActionView], error) {
 	v := pageQuery(page)
 	for name, value := range map[string]string{"key": f.Key, "action": f.Action, "target": f.Target} {
 		if value != "" {
@@ -29,14 +29,12 @@ func (c Audit) AdminLog(ctx context.Context, f access.AdminActionFilter, page di
 			v.Set(name, at.UTC().Format(time.RFC3339Nano))
 		}
 	}
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/audit", query: v, token: c.opts.AdminKey}, &l)
-	return l, err
+	return list[access.AdminActionView](ctx, c.caller, "/v1/audit", v, c.opts.AdminKey)
 }
 
 // Chain lists the chain over the admin log, oldest first.
-func (c Audit) Chain(ctx context.Context, page dibs.Page) (l api.ListView[access.ChainLinkView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/audit/chain", query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Audit) Chain(ctx context.Context, page dibs.Page) (api.ListView[access.ChainLinkView], error) {
+	return list[access.ChainLinkView](ctx, c.caller, "/v1/audit/chain", pageQuery(page), c.opts.AdminKey)
 }
 
 // VerifyLog says whether the admin log is whole, and goes through a record that the caller

@@ -177,6 +177,12 @@ func user[T any](ctx context.Context, c *caller, method, path string, body any) 
 	return v, err
 }
 
+// list asks for a page of a list.
+func list[T any](ctx context.Context, c *caller, path string, query url.Values, token string) (l api.ListView[T], err error) {
+	_, err = c.do(ctx, request{method: http.MethodGet, path: path, query: query, token: token}, &l)
+	return l, err
+}
+
 func pageQuery(p dibs.Page) url.Values {
 	q := url.Values{}
 	if p.Limit != 0 {

@@ -67,9 +67,8 @@ func (c Campaigns) Stats(ctx context.Context, id string) (api.StatsView, error) 
 }
 
 // Claims lists a campaign's claims.
-func (c Campaigns) Claims(ctx context.Context, id string, f ClaimFilter, page dibs.Page) (l api.ListView[api.ClaimView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(id) + "/claims", query: f.query(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Campaigns) Claims(ctx context.Context, id string, f ClaimFilter, page dibs.Page) (api.ListView[api.ClaimView], error) {
+	return list[api.ClaimView](ctx, c.caller, campaignPath(id)+"/claims", f.query(page), c.opts.AdminKey)
 }
 
 // ClaimsCSV writes all of a campaign's claims to w. When it returns an
@@ -87,17 +86,15 @@ func (c Campaigns) Get(ctx context.Context, id string) (v api.CampaignView, err 
 }
 
 // Of lists the campaigns of a product, as List does.
-func (c Campaigns) Of(ctx context.Context, product string, page dibs.Page) (l api.ListView[api.CampaignView], err error) {
+func (c Campaigns) Of(ctx context.Context, product string, page dibs.Page) (api.ListView[api.CampaignView], error) {
 	query := pageQuery(page)
 	query.Set("product_id", product)
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/campaigns", query: query, token: c.opts.AdminKey}, &l)
-	return l, err
+	return list[api.CampaignView](ctx, c.caller, "/v1/campaigns", query, c.opts.AdminKey)
 }
 
 // List lists campaigns, newest first: with an API key in full, drafts too.
-func (c Campaigns) List(ctx context.Context, page dibs.Page) (l api.ListView[api.CampaignView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/campaigns", query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Campaigns) List(ctx context.Context, page dibs.Page) (api.ListView[api.CampaignView], error) {
+	return list[api.CampaignView](ctx, c.caller, "/v1/campaigns", pageQuery(page), c.opts.AdminKey)
 }
 
 // ClaimFilter narrows a campaign's claims; empty fields do not filter.

@@ -24,9 +24,8 @@ func (c Campaigns) ImportCodes(ctx context.Context, id string, csv io.Reader, ke
 }
 
 // UnclaimedCodes lists the codes of a campaign that nobody has claimed.
-func (c Campaigns) UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (l api.ListView[campaigns.CodeView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: campaignPath(id) + "/codes", query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Campaigns) UnclaimedCodes(ctx context.Context, id string, page dibs.Page) (api.ListView[campaigns.CodeView], error) {
+	return list[campaigns.CodeView](ctx, c.caller, campaignPath(id)+"/codes", pageQuery(page), c.opts.AdminKey)
 }
 
 // UnclaimedCodesCSV writes all of them to w, as a file that can be imported

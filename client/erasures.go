@@ -33,11 +33,10 @@ func (c Erasures) Get(ctx context.Context, id string) (erasure.ErasureView, erro
 }
 
 // List lists erasures, the newest first; open narrows it to those not done.
-func (c Erasures) List(ctx context.Context, open bool, page dibs.Page) (l api.ListView[erasure.ErasureView], err error) {
+func (c Erasures) List(ctx context.Context, open bool, page dibs.Page) (api.ListView[erasure.ErasureView], error) {
 	query := pageQuery(page)
 	if open {
 		query.Set("open", "true")
 	}
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/erasures", query: query, token: c.opts.AdminKey}, &l)
-	return l, err
+	return list[erasure.ErasureView](ctx, c.caller, "/v1/erasures", query, c.opts.AdminKey)
 }

@@ -23,9 +23,8 @@ func (c Keys) Create(ctx context.Context, spec access.KeySpec, key string) (acce
 }
 
 // List lists keys, newest first; revoked and expired ones too.
-func (c Keys) List(ctx context.Context, page dibs.Page) (l api.ListView[access.KeyView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: keysPath, query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Keys) List(ctx context.Context, page dibs.Page) (api.ListView[access.KeyView], error) {
+	return list[access.KeyView](ctx, c.caller, keysPath, pageQuery(page), c.opts.AdminKey)
 }
 
 // Get returns a key, without its secret.
@@ -54,9 +53,8 @@ const sessionsPath = "/v1/sessions"
 
 // List lists sessions that last, newest first: of all keys for an admin whose key has no
 // scopes, else those of the client's own key.
-func (c Sessions) List(ctx context.Context, page dibs.Page) (l api.ListView[access.ConsoleSessionView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: sessionsPath, query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Sessions) List(ctx context.Context, page dibs.Page) (api.ListView[access.ConsoleSessionView], error) {
+	return list[access.ConsoleSessionView](ctx, c.caller, sessionsPath, pageQuery(page), c.opts.AdminKey)
 }
 
 // End ends a session, and returns it as it was.

@@ -17,17 +17,15 @@ import (
 type Orders struct{ *caller }
 
 // List looks for orders of all campaigns, newest first.
-func (c Orders) List(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (l api.ListView[api.ClaimView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/claims", query: orderQuery(q, page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Orders) List(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (api.ListView[api.ClaimView], error) {
+	return list[api.ClaimView](ctx, c.caller, "/v1/claims", orderQuery(q, page), c.opts.AdminKey)
 }
 
 // Mine lists the user's claims that a query names, newest first; UserID,
 // PaymentRef, RefundDue and Code of it are not sent.
-func (c Orders) Mine(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (l api.ListView[api.ClaimView], err error) {
+func (c Orders) Mine(ctx context.Context, q dibs.OrderQuery, page dibs.Page) (api.ListView[api.ClaimView], error) {
 	q.UserID, q.PaymentRef, q.RefundDue, q.Code = "", "", false, ""
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/me/claims", query: orderQuery(q, page), token: c.opts.Token}, &l)
-	return l, err
+	return list[api.ClaimView](ctx, c.caller, "/v1/me/claims", orderQuery(q, page), c.opts.Token)
 }
 
 // CSV writes all orders that a query names to w. When it returns an error,

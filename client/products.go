@@ -28,7 +28,6 @@ func (c Products) Get(ctx context.Context, id string) (api.ProductView, error) {
 }
 
 // List lists products by id.
-func (c Products) List(ctx context.Context, page dibs.Page) (l api.ListView[api.ProductView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: "/v1/products", query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Products) List(ctx context.Context, page dibs.Page) (api.ListView[api.ProductView], error) {
+	return list[api.ProductView](ctx, c.caller, "/v1/products", pageQuery(page), c.opts.AdminKey)
 }

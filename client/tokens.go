@@ -21,9 +21,8 @@ func (c Tokens) Revoke(ctx context.Context, spec access.RevocationSpec, key stri
 }
 
 // Revocations lists what is revoked, newest first.
-func (c Tokens) Revocations(ctx context.Context, page dibs.Page) (l api.ListView[access.RevocationView], err error) {
-	_, err = c.do(ctx, request{method: http.MethodGet, path: revocationsPath, query: pageQuery(page), token: c.opts.AdminKey}, &l)
-	return l, err
+func (c Tokens) Revocations(ctx context.Context, page dibs.Page) (api.ListView[access.RevocationView], error) {
+	return list[access.RevocationView](ctx, c.caller, revocationsPath, pageQuery(page), c.opts.AdminKey)
 }
 
 // Allow takes a revocation back, and returns it as it was.

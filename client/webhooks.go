@@ -60,13 +60,12 @@ func (c Webhooks) Test(ctx context.Context, id string) (string, error) {
 
 // Deliveries lists an endpoint's deliveries, newest first; an empty status is
 // any.
-func (c Webhooks) Deliveries(ctx context.Context, id string, status webhooks.DeliveryStatus, page dibs.Page) (l api.ListView[webhooks.DeliveryView], err error) {
+func (c Webhooks) Deliveries(ctx context.Context, id string, status webhooks.DeliveryStatus, page dibs.Page) (api.ListView[webhooks.DeliveryView], error) {
 	q := pageQuery(page)
 	if status != "" {
 		q.Set("status", string(status))
 	}
-	_, err = c.do(ctx, request{method: http.MethodGet, path: endpointPath(id) + "/deliveries", query: q, token: c.opts.AdminKey}, &l)
-	return l, err
+	return list[webhooks.DeliveryView](ctx, c.caller, endpointPath(id)+"/deliveries", q, c.opts.AdminKey)
 }
 
 // Redeliver has an event posted again, or with an empty event all that were

@@ -381,12 +381,8 @@ func (a *streams) endWith(ctx context.Context, c *call, op *operation, stop func
 	}
 }
 
-const (
-	// streamWrite is how long a client may take to accept an event.
-	streamWrite = 10 * time.Second
-	// streamSign is after how long without an event a sign of life is sent.
-	streamSign = 20 * time.Second
-)
+// streamWrite is how long a client may take to accept an event.
+const streamWrite = 10 * time.Second
 
 // eventStream sends server-sent events to one client.
 // It is one goroutine's. After an error nothing more can be sent.
@@ -419,10 +415,6 @@ func (s *eventStream) send(event string, v any) error {
 	}
 	return s.write([]byte("event: " + event + "\ndata: " + string(raw) + "\n\n"))
 }
-
-// sign sends a sign of life.
-// Many proxies close a connection on which nothing comes for a minute.
-func (s *eventStream) sign() error { return s.write([]byte(": still here\n\n")) }
 
 func (s *eventStream) write(b []byte) error {
 	if err := s.rc.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {

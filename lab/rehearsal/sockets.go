@@ -2,7 +2,6 @@ package rehearsal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -72,17 +71,7 @@ func (s *sockets) claim(ctx context.Context, req dibs.ClaimRequest) (answer, err
 	if err != nil {
 		return answer{}, err
 	}
-	claim, replayed, err := c.Claim(ctx, client.Tap{CampaignID: req.CampaignID, Quantity: req.Quantity, Key: req.Key})
-	var refusal *client.Error
-	switch {
-	case errors.As(err, &refusal):
-		return answer{reason: refusal.Reason, effect: refusal.Effect, again: passing(refusal)}, nil
-	case err != nil:
-		return answer{}, err
-	case claim.ID == "":
-		return answer{reason: "a yes without a claim"}, nil
-	}
-	return answer{reason: granted, replayed: replayed, claim: claim}, nil
+	return answerOf(c.Claim(ctx, client.Tap{CampaignID: req.CampaignID, Quantity: req.Quantity, Key: req.Key}))
 }
 
 // close closes the connections, many at a time: each waits for the other side.

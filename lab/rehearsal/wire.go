@@ -56,6 +56,14 @@ func (w *wire) claim(ctx context.Context, req dibs.ClaimRequest) (answer, error)
 		return answer{reason: "status " + strconv.Itoa(refusal.Status), effect: dibs.EffectUnknown, again: true}, nil
 	case errors.As(err, &refusal) && refusal.Reason == "":
 		return answer{reason: "status " + strconv.Itoa(refusal.Status), again: passing(refusal)}, nil
+	}
+	return answerOf(claim, replayed, err)
+}
+
+// answerOf is what a client returned for a claim.
+func answerOf(claim api.ClaimView, replayed bool, err error) (answer, error) {
+	var refusal *client.Error
+	switch {
 	case errors.As(err, &refusal):
 		return answer{reason: refusal.Reason, effect: refusal.Effect, again: passing(refusal)}, nil
 	case err != nil:
