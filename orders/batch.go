@@ -9,6 +9,9 @@ import (
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
+// maxMoves is the most groups in one transaction.
+const maxMoves = 256
+
 // moveGroup is moves that are made as a whole or not at all.
 type moveGroup struct {
 	moves []dibs.Move
@@ -66,26 +69,5 @@ func (s *Orders) makeGroups(groups []*moveGroup) {
 	if released {
 		// A campaign that is sold out opens again at once.
 		wait.Kick(s.outbox.OutboxKick)
-	}
-}
-
-// sweepLoop releases claims that nobody paid in time. Every node does it: which
-// one a claim falls to is the ledger's choice, and it falls to one.
-func (s *Orders) sweepLoop(ctx context.Context) {
-	pause := s.sweepEvery
-	for wait.Sleep(ctx, pause) {
-		pause = s.sweepEvery
-		for again := true; again && ctx.Err() == nil; {
-			n, err := s.ledger.Expire(ctx, s.now(), sweepMost)
-			if err != nil && ctx.Err() == nil {
-				s.log.Error("releasing unpaid claims failed", "err", err)
-				pause = max(pause, sweepRest)
-			}
-			if n > 0 {
-				s.expired.Add(int64(n))
-				wait.Kick(s.outbox.OutboxKick)
-			}
-			again = err == nil && n == sweepMost
-		}
 	}
 }

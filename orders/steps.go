@@ -250,3 +250,7 @@ func (s *Orders) reclaim(ctx context.Context, c *dibs.Campaign, claim *dibs.Clai
 	}
 	return &d.Grant, nil
 }
+
+// LateKey is the key under which a payment takes stock again for a claim that
+// was released, as the engine has it. No user's key has a space in it.
+func LateKey(claimID string) uint64 { return dibs.KeyHash("late payment of " + claimID) }

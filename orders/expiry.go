@@ -1,0 +1,36 @@
+package orders
+
+import (
+	"context"
+	"time"
+
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+const (
+	// sweepMost is the most claims that expire in one transaction.
+	sweepMost = 2000
+	// sweepRest is the pause after a sweep that failed.
+	sweepRest = time.Second
+)
+
+// sweepLoop releases claims that nobody paid in time. Every node does it: which
+// one a claim falls to is the ledger's choice, and it falls to one.
+func (s *Orders) sweepLoop(ctx context.Context) {
+	pause := s.sweepEvery
+	for wait.Sleep(ctx, pause) {
+		pause = s.sweepEvery
+		for again := true; again && ctx.Err() == nil; {
+			n, err := s.ledger.Expire(ctx, s.now(), sweepMost)
+			if err != nil && ctx.Err() == nil {
+				s.log.Error("releasing unpaid claims failed", "err", err)
+				pause = max(pause, sweepRest)
+			}
+			if n > 0 {
+				s.expired.Add(int64(n))
+				wait.Kick(s.outbox.OutboxKick)
+			}
+			again = err == nil && n == sweepMost
+		}
+	}
+}
