@@ -81,7 +81,7 @@ func (s *Lookups) LookUp(ctx context.Context, req *dibs.ClaimRequest) (*dibs.Cam
 	}
 }
 
-// public is lookUp for users: what they may not know of is not found.
+// public is LookUp for users: what they may not know of is not found.
 func (s *Lookups) public(ctx context.Context, id string) (*dibs.Campaign, error) {
 	c, err := s.LookUp(ctx, &dibs.ClaimRequest{CampaignID: id})
 	switch {
@@ -142,7 +142,7 @@ func (ls *lookups) keep(id string, l *lookup) {
 	ls.known[id] = l
 }
 
-// Public is Campaign for users, whichever user asks and however often: drafts
+// Public is Get for users, whichever user asks and however often: drafts
 // are not found, and the ledger is asked once a second at most for a campaign
 // that is not live here. ErrNotFound; *Error of Overloaded when too much is asked
 // at once.

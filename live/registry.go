@@ -195,7 +195,7 @@ func (s *Registry) Get(ctx context.Context, id string) (*dibs.Campaign, error) {
 	return c, err
 }
 
-// Now is Campaign with the changes that were made through other nodes
+// Now is Get with the changes that were made through other nodes
 // until now.
 func (s *Registry) Now(ctx context.Context, id string) (*dibs.Campaign, error) {
 	c, err := s.Fresh(ctx, id)

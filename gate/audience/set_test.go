@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -186,35 +187,62 @@ func TestLoadInAnyOrder(t *testing.T) {
 	}
 }
 
-// BenchmarkHas looks for users of a list of ten million, half of whom are there.
+// BenchmarkHas looks for users of a list of ten million, half of whom are there: in a
+// Set, and in maps of their names and of the 64-bit hashes of these.
 func BenchmarkHas(b *testing.B) {
 	const n = 10_000_000
 	of := func(i int) string { return fmt.Sprintf("01890a5d-ac96-774b-bcce-%012x", i) }
 	p := newPrinter([seedLen]byte{})
-	prints := make([]uint64, n)
-	for i := range prints {
-		prints[i] = p.of(of(2 * i))
-	}
-	slices.Sort(prints)
-	sb := newSetBuilder(p, n)
-	for _, mark := range prints {
-		must(b, sb.add(mark))
-	}
-	set := sb.done()
 	users := make([]string, 1<<20)
 	for i := range users {
 		users[i] = of(i * 7919 % (2 * n))
 	}
+	b.Run("set", func(b *testing.B) {
+		prints := make([]uint64, n)
+		for i := range prints {
+			prints[i] = p.of(of(2 * i))
+		}
+		slices.Sort(prints)
+		sb := newSetBuilder(p, n)
+		for _, mark := range prints {
+			must(b, sb.add(mark))
+		}
+		set := sb.done()
+		lookFor(b, users, set.Has)
+		b.ReportMetric(float64(set.Bytes())/(1<<20), "MiB")
+	})
+	b.Run("map", func(b *testing.B) { hasMap(b, n, users, of, func(user string) string { return user }) })
+	b.Run("hashes", func(b *testing.B) { hasMap(b, n, users, of, p.of) })
+}
+
+// hasMap looks for users in a map by the keys that they have there.
+func hasMap[K comparable](b *testing.B, n int, users []string, of func(i int) string, key func(user string) K) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	all := make(map[K]struct{}, n)
+	for i := range n {
+		all[key(of(2*i))] = struct{}{}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	lookFor(b, users, func(user string) bool {
+		_, ok := all[key(user)]
+		return ok
+	})
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
+}
+
+func lookFor(b *testing.B, users []string, has func(user string) bool) {
 	found := 0
 	for i := 0; b.Loop(); i++ {
-		if set.Has(users[i&(1<<20-1)]) {
+		if has(users[i%len(users)]) {
 			found++
 		}
 	}
 	if found == 0 {
 		b.Fatal("nobody was found")
 	}
-	b.ReportMetric(float64(set.Bytes())/(1<<20), "MiB")
 }
 
 // However many users there are, has looks at all slots of a line, and a home tells as
