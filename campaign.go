@@ -128,7 +128,7 @@ type Campaign struct {
 	// time; both zero when it has no end.
 	ValidFor   time.Duration
 	ValidUntil time.Time
-	// LowStock is the stock left at which operations want to hear of it; 0 for
+	// LowStock is the stock left at which operations want to be told; 0 for
 	// never. LowSince is since when the ledger has no more left; zero while it has.
 	LowStock int64
 	LowSince time.Time

@@ -25,7 +25,7 @@ const (
 
 // Limits of announcements.
 const (
-	// MaxFirst is the most followers who hear before the queue.
+	// MaxFirst is the most followers who are told before the queue.
 	MaxFirst = 100_000
 	// MaxPushRate is the most followers a second that leave the queue.
 	MaxPushRate = 1_000_000
@@ -146,7 +146,7 @@ type AnnouncementSpec struct {
 	ID       string `json:"id,omitempty" doc:"1-64 characters of A-Z a-z 0-9 . _ -; made up when absent"`
 	Merchant string `json:"merchant,omitempty" doc:"whose followers; absent: those whom the campaign is for"`
 	Message  string `json:"message,omitempty" doc:"up to 1000 characters for the followers to read"`
-	// Threshold is up to how many followers all hear at once.
+	// Threshold is up to how many followers all are told at once.
 	Threshold *int64 `json:"threshold,omitempty" doc:"up to so many followers, all hear at once"`
 	First     *int64 `json:"first,omitempty" doc:"above it, so many hear at once, by rank; at most threshold"`
 	Rate      *int64 `json:"rate,omitempty" doc:"and so many a second of the others"`

@@ -86,11 +86,11 @@ func New(c Config) *Announcements {
 
 // PushConfig is how campaigns are announced when nothing else is said.
 type PushConfig struct {
-	// Threshold is up to how many followers all hear at once; default 10,000.
+	// Threshold is up to how many followers all are told at once; default 10,000.
 	Threshold int64
-	// First is how many hear at once when there are more; default 1,000.
+	// First is how many are told at once when there are more; default 1,000.
 	First int64
-	// Rate is how many of the others hear each second; default 1,000.
+	// Rate is how many of the others are told each second; default 1,000.
 	Rate int64
 }
 

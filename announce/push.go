@@ -21,7 +21,7 @@ const (
 	// pushesListed how many it knows of.
 	pushersAtOnce = 4
 	pushesListed  = 100
-	// tellPushesEvery is how often a node looks for what its clients are to hear.
+	// tellPushesEvery is how often a node looks for what its clients are to be told.
 	tellPushesEvery = 250 * time.Millisecond
 	// pushesRead is how many events of announcements are read at a time.
 	pushesRead = 32
@@ -43,7 +43,7 @@ type pushing struct {
 	numbers pushNumbers
 
 	tellMu sync.Mutex
-	// tell hear of pushes, by number, from a row of the feed on; -1 while it is not
+	// tell are told of pushes, by number, from a row of the feed on; -1 while it is not
 	// known.
 	tell map[int]func(*events.Push)
 	next int

@@ -204,7 +204,7 @@ func (s *Claims) intoLedger(ctx context.Context, t *live.Shard, p dibs.Position)
 	if !errors.Is(err, dibs.ErrNotFound) {
 		return err
 	}
-	if aside, asideErr := s.aside.IsAside(ctx, p); aside || asideErr != nil {
+	if aside, asideErr := s.quarantine.IsAside(ctx, p); aside || asideErr != nil {
 		return asideErr
 	}
 	return err

@@ -14,19 +14,19 @@ import (
 // and never change; only what counts holds is written later. All methods are safe for
 // concurrent use.
 type Claims struct {
-	registry *live.Registry
-	lookups  *live.Lookups
-	settler  *live.Settler
-	loader   *live.Loader
-	aside    *live.Quarantine
-	engine   dibs.Engine
-	ledger   Ledger
-	moving   *moving.Mover
-	ids      dibs.ClaimIDs
-	ledgered bool
-	gates    []dibs.Gate
-	guard    Guard
-	revoked  func(user, id string, issued time.Time) bool
+	registry   *live.Registry
+	lookups    *live.Lookups
+	settler    *live.Settler
+	loader     *live.Loader
+	quarantine *live.Quarantine
+	engine     dibs.Engine
+	ledger     Ledger
+	moving     *moving.Mover
+	ids        dibs.ClaimIDs
+	ledgered   bool
+	gates      []dibs.Gate
+	guard      Guard
+	revoked    func(user, id string, issued time.Time) bool
 
 	counts
 }
@@ -53,7 +53,7 @@ type Config struct {
 // New returns Claims on a node's campaigns.
 func New(c Config) *Claims {
 	return &Claims{
-		registry: c.Live.Registry, lookups: c.Live.Lookups, settler: c.Live.Settler, loader: c.Live.Loader, aside: c.Live.Quarantine,
+		registry: c.Live.Registry, lookups: c.Live.Lookups, settler: c.Live.Settler, loader: c.Live.Loader, quarantine: c.Live.Quarantine,
 		engine: c.Engine, ledger: c.Ledger, moving: c.Moving, ids: c.IDs, ledgered: c.Ledgered, gates: c.Gates, guard: c.Guard, revoked: c.Revoked,
 		counts: counts{gateTimes: histogram.NewTimeHistogram(), engineTimes: histogram.NewTimeHistogram(), ledgerTimes: histogram.NewTimeHistogram()},
 	}

@@ -40,7 +40,7 @@ func (s *Claims) findUnsettled(ctx context.Context, p dibs.Position) (*dibs.Clai
 	}
 	if !ok {
 		// A grant that could not be settled outlives the engine's memory of it.
-		if g, ok, err = s.aside.GrantAside(ctx, live.QuarantineFilter{At: p}); err != nil {
+		if g, ok, err = s.quarantine.GrantAside(ctx, live.QuarantineFilter{At: p}); err != nil {
 			return nil, dibs.AsUnavailable(err, dibs.EffectNone)
 		}
 	}
@@ -124,7 +124,7 @@ func (s *Claims) UnsettledOf(ctx context.Context, user string) ([]dibs.Grant, er
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
 	}
-	aside, err := s.aside.GrantsAside(ctx, live.QuarantineFilter{User: user})
+	aside, err := s.quarantine.GrantsAside(ctx, live.QuarantineFilter{User: user})
 	if err != nil {
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
 	}

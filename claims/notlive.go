@@ -79,7 +79,7 @@ func (s *Claims) notLive(ctx context.Context, req *dibs.ClaimRequest) (dibs.Resu
 		if !errors.Is(err, dibs.ErrNotFound) {
 			return dibs.Result{}, s.failedElsewhere(req.Unlooked(dibs.AsUnavailable(err, dibs.EffectUnknown)))
 		}
-		g, ok, err := s.aside.GrantAside(ctx, live.QuarantineFilter{Campaign: c.Number, User: req.UserID, Key: dibs.KeyHash(req.Key)})
+		g, ok, err := s.quarantine.GrantAside(ctx, live.QuarantineFilter{Campaign: c.Number, User: req.UserID, Key: dibs.KeyHash(req.Key)})
 		if err != nil {
 			return dibs.Result{}, s.failedElsewhere(req.Unlooked(dibs.AsUnavailable(err, dibs.EffectUnknown)))
 		}

@@ -23,11 +23,11 @@ import (
 
 // ConnOptions configure a connection. The zero value is of use for claims.
 type ConnOptions struct {
-	// OnCampaign and OnPlace hear of campaigns that are subscribed to. They are
+	// OnCampaign and OnPlace are told of campaigns that are subscribed to. They are
 	// called one after the other and hold up what comes after.
 	OnCampaign func(api.SnapshotView)
 	OnPlace    func(gate.PlaceView)
-	// OnAnnouncement hears of campaigns that are announced to the user, as a
+	// OnAnnouncement is told of campaigns that are announced to the user, as a
 	// follower of a merchant.
 	OnAnnouncement func(events.AnnouncedView)
 	// Token returns a token for each connection that is made, and before the one in
@@ -103,7 +103,7 @@ type result struct {
 	api.Problem
 }
 
-// errConnClosed is what taps hear that were not answered before Close.
+// errConnClosed is the error of taps that were not answered before Close.
 var errConnClosed = errors.New("client: the connection is closed")
 
 // The close codes after which connecting again is of no use.
@@ -490,7 +490,7 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim api.ClaimView, replayed 
 	return r.Claim, r.Replayed || !first, nil
 }
 
-// unanswered is what a tap hears whose answer cannot come any more: it may have been
+// unanswered is the error of a tap whose answer cannot come any more: it may have been
 // sent before.
 func (k *Conn) unanswered() error {
 	k.mu.Lock()
@@ -514,7 +514,7 @@ func subscription(campaign, mark string) []byte {
 	return raw
 }
 
-// Subscribe has OnCampaign and OnPlace hear of a campaign, over this connection
+// Subscribe has OnCampaign and OnPlace told of a campaign, over this connection
 // and those after it.
 func (k *Conn) Subscribe(campaign string) {
 	k.mu.Lock()
@@ -557,7 +557,7 @@ func (k *Conn) Close() {
 	}
 	k.mu.Unlock()
 	if ws != nil {
-		// The reader, which is at work, hears the server's answer.
+		// The reader, which is at work, reads the server's answer.
 		_ = ws.Close(websocket.StatusNormalClosure, "")
 	}
 	k.end()

@@ -7,7 +7,7 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// Announced is what followers hear of a campaign.
+// Announced is what followers are told of a campaign.
 type Announced struct {
 	AnnouncementID string    `json:"announcement_id"`
 	CampaignID     string    `json:"campaign_id"`
@@ -19,14 +19,14 @@ type Announced struct {
 	EndsAt         time.Time `json:"ends_at"`
 }
 
-// AnnouncedView is what one follower hears who is connected.
+// AnnouncedView is what a connected follower is told.
 type AnnouncedView struct {
 	Announced
-	// DeliveryID is the same however and how often the user hears it.
+	// DeliveryID is the same however and how often the user is told.
 	DeliveryID string `json:"delivery_id"`
 }
 
-// Push is one event of an announcement: what up to PushBatch followers hear.
+// Push is one event of an announcement: what up to PushBatch followers are told.
 type Push struct {
 	Announced
 	// N numbers the announcement's events, from 1.

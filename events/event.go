@@ -9,7 +9,7 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
-// Event is one event as the world hears of it: a CloudEvent, version 1.0, in
+// Event is one event as it is published: a CloudEvent, version 1.0, in
 // its JSON form.
 type Event struct {
 	SpecVersion string `json:"specversion" enum:"1.0"`

@@ -59,8 +59,8 @@ func New(live *live.Node, claims *claims.Claims, ledger Ledger, log *slog.Logger
 	return &Events{registry: live.Registry, claims: claims, ledger: ledger, log: log, now: now}
 }
 
-// After returns what happened after a row of the feed, in order, as the world
-// hears of it: about max events, and the row to go on from.
+// After returns what happened after a row of the feed, in order, as it is
+// published: about max events, and the row to go on from.
 func (s *Events) After(ctx context.Context, after int64, max int) (events []Event, last int64, err error) {
 	news, last, err := s.ledger.News(ctx, after, max)
 	if err != nil {

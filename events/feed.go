@@ -7,7 +7,7 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// News is one thing that the world hears of: a claim's grant or step, or a
+// News is one thing that is published: a claim's grant or step, or a
 // change of a campaign.
 type News struct {
 	// Row is the feed's row that tells it.

@@ -10,7 +10,7 @@ import (
 // Follower is a user who follows a merchant.
 type Follower struct {
 	User string `json:"user"`
-	// Rank orders followers: the higher hears first.
+	// Rank orders followers: the higher is told first.
 	Rank  int64     `json:"rank"`
 	Since time.Time `json:"since"`
 }

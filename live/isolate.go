@@ -29,7 +29,7 @@ func (s *Settler) isolate(ctx context.Context, b Batch, t *Shard) (int, error) {
 	// It was refused in company; alone it may be another matter.
 	err := s.settleBatches(ctx, []Batch{b}, []*Shard{t})
 	if errors.Is(err, dibs.ErrPoison) {
-		err = s.quarantine(ctx, b, t, err)
+		err = s.setAside(ctx, b, t, err)
 	}
 	if err != nil {
 		return done, err
@@ -37,8 +37,8 @@ func (s *Settler) isolate(ctx context.Context, b Batch, t *Shard) (int, error) {
 	return done + 1, nil
 }
 
-// quarantine sets a batch's only entry aside.
-func (s *Settler) quarantine(ctx context.Context, b Batch, t *Shard, cause error) error {
+// setAside puts a batch's only entry into quarantine.
+func (s *Settler) setAside(ctx context.Context, b Batch, t *Shard, cause error) error {
 	before, err := s.ledger.CountQuarantined(ctx)
 	if err != nil {
 		return err
@@ -54,7 +54,7 @@ func (s *Settler) quarantine(ctx context.Context, b Batch, t *Shard, cause error
 	// Once, by the node that set it aside: readiness and metrics go on saying it.
 	s.log.Error("a journal entry is in quarantine: the ledger cannot take it", "campaign", b.Campaign.ID,
 		"position", dibs.Position{ShardID: t.ID, Cursor: e.Cursor}.String(), "user", e.UserID, "quantity", e.Quantity, "items", e.Items, "err", cause)
-	s.aside.ReadQuarantine(ctx)
+	s.quarantine.ReadQuarantine(ctx)
 	t.progress.moveTo(b.Fence, b.To)
 	s.tellSettled(ctx, t)
 	// The entries behind it have waited long enough.

@@ -51,10 +51,10 @@ func New(c Config) *Node {
 	n := &Node{}
 	outboxKick := make(chan struct{}, 1)
 	n.Registry = &Registry{engine: c.Engine, ledger: c.Ledger, now: c.Now, ledgerTimeout: c.LedgerTimeout, admin: wait.NewLock()}
-	n.Quarantine = &Quarantine{ledger: c.Ledger, log: c.Logger, asideMu: wait.NewLock()}
+	n.Quarantine = &Quarantine{ledger: c.Ledger, log: c.Logger, reading: wait.NewLock()}
 	n.Lookups = &Lookups{registry: n.Registry, ledger: c.Ledger, life: c.Life, lookups: make(chan struct{}, maxLookups)}
 	n.Settler = &Settler{
-		registry: n.Registry, aside: n.Quarantine, engine: c.Engine, ledger: c.Ledger, log: c.Logger, life: c.Life, tracer: c.Tracer,
+		registry: n.Registry, quarantine: n.Quarantine, engine: c.Engine, ledger: c.Ledger, log: c.Logger, life: c.Life, tracer: c.Tracer,
 		batch: c.SettleBatch, every: c.SettleEvery, maxBacklog: c.MaxBacklog, ledgerTimeout: c.LedgerTimeout,
 		settleKick: make(chan struct{}, 1), outboxKick: outboxKick, alone: wait.NewLock(), settleSizes: histogram.NewSizeHistogram(), settleTimes: histogram.NewTimeHistogram(),
 	}

@@ -28,13 +28,13 @@ var errTooMany = fmt.Errorf("dibs: %d entries of a shard are in quarantine: noth
 type Quarantine struct {
 	ledger Ledger
 	log    *slog.Logger
-	// asideMu is held while it is read, so that what was read later is kept.
-	asideMu wait.Lock
-	known   atomic.Pointer[aside]
+	// reading is held while it is read, so that what was read later is kept.
+	reading wait.Lock
+	known   atomic.Pointer[contents]
 }
 
-// aside is what was read of the quarantine. It is never changed.
-type aside struct {
+// contents is what was read of the quarantine. It is never changed.
+type contents struct {
 	// entries are the first MaxListed in the order of their places.
 	entries []Quarantined
 	// counts has every shard with an entry, those included that entries has no room for.
@@ -44,8 +44,8 @@ type aside struct {
 // ReadQuarantine reads what is in quarantine, by this node or by others.
 func (s *Quarantine) ReadQuarantine(ctx context.Context) {
 	// The later reading is kept.
-	s.asideMu.Lock()
-	defer s.asideMu.Unlock()
+	s.reading.Lock()
+	defer s.reading.Unlock()
 	found, err := s.read(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -57,12 +57,12 @@ func (s *Quarantine) ReadQuarantine(ctx context.Context) {
 }
 
 // read asks the ledger, which counts only what does not fit into the list.
-func (s *Quarantine) read(ctx context.Context) (*aside, error) {
+func (s *Quarantine) read(ctx context.Context) (*contents, error) {
 	entries, err := s.ledger.Quarantined(ctx, QuarantineFilter{}, MaxListed)
 	if err != nil {
 		return nil, err
 	}
-	a := &aside{entries: entries, counts: map[dibs.ShardID]int64{}}
+	a := &contents{entries: entries, counts: map[dibs.ShardID]int64{}}
 	if len(entries) == MaxListed {
 		a.counts, err = s.ledger.CountQuarantined(ctx)
 		return a, err
@@ -74,11 +74,11 @@ func (s *Quarantine) read(ctx context.Context) (*aside, error) {
 }
 
 // lastRead is what was read last.
-func (s *Quarantine) lastRead() *aside {
+func (s *Quarantine) lastRead() *contents {
 	if a := s.known.Load(); a != nil {
 		return a
 	}
-	return &aside{}
+	return &contents{}
 }
 
 // Count is how many entries were in quarantine when it was read last.

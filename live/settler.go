@@ -18,7 +18,7 @@ import (
 type Settler struct {
 	registry      *Registry
 	loader        *Loader
-	aside         *Quarantine
+	quarantine    *Quarantine
 	engine        dibs.Engine
 	ledger        Ledger
 	log           *slog.Logger

@@ -77,7 +77,7 @@ func (n *zooNode) watch(ctx context.Context, name string) error {
 	if w.err != nil {
 		return w.err
 	}
-	// All who wait hear of it: the client closes the channel behind the event.
+	// All who wait are told of it: the client closes the channel behind the event.
 	select {
 	case <-w.gone:
 		return nil

@@ -40,7 +40,7 @@ type Config struct {
 	Leeway time.Duration
 	// Client reads the JWKS; default: one that follows no redirects and waits 5s.
 	Client *http.Client
-	// Logger hears when the JWKS cannot be read; default: nobody.
+	// Logger is told when the JWKS cannot be read; default: nobody.
 	Logger *slog.Logger
 	// Now is the clock; default time.Now.
 	Now func() time.Time

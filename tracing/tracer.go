@@ -37,7 +37,7 @@ type Config struct {
 	OneIn int
 	// Version is that of the program.
 	Version string
-	// Logger hears of spans that could not be sent, once a minute; default: nobody.
+	// Logger is told of spans that could not be sent, once a minute; default: nobody.
 	Logger *slog.Logger
 }
 
@@ -204,7 +204,7 @@ func attributeOf(a slog.Attr) attribute.KeyValue {
 // complainEvery is how often it is told that spans cannot be sent.
 const complainEvery = time.Minute
 
-// complaints hears what goes wrong in OpenTelemetry.
+// complaints logs what goes wrong in OpenTelemetry.
 type complaints struct {
 	log  *slog.Logger
 	mu   sync.Mutex

@@ -188,7 +188,7 @@ func checkCrowdStockChanges(r *rig) {
 			ref := fmt.Sprintf("%d-%d", i, n)
 			switch i % 4 {
 			case 0:
-				// The ledger counts the restock before the engine hears of it.
+				// The ledger counts the restock before the engine knows of it.
 				mu.Lock()
 				cmd := o.ledger.restock(ref, 2, nil)
 				mu.Unlock()

@@ -24,7 +24,7 @@ const followAtOnce = 2000
 // the rank of the file. The whole file is read first: when any line is bad,
 // nobody follows, and *dibs.Error of InvalidRequest names the first of them.
 // Followers are stored some at a time, so that nobody waits for the file; an
-// import that is broken off is repeated without harm. done hears how many have
+// import that is broken off is repeated without harm. done is told how many have
 // been stored; it may be nil.
 func ImportFollowers(ctx context.Context, store gate.AudienceLedger, merchant string, file io.ReadSeeker, done func(stored int64)) (api.FollowersView, error) {
 	v := api.FollowersView{Merchant: merchant}

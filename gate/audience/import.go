@@ -53,7 +53,7 @@ func (i *Imported) View() api.AudienceView {
 // Import replaces a list by the users of a file, one on each line; a first line
 // `user` or `user_id` is left out, and so are lines without anything. All of
 // them count from one moment on, or, when any line is bad, none:
-// *dibs.Error of InvalidRequest names the first of them. done hears how many
+// *dibs.Error of InvalidRequest names the first of them. done is told how many
 // users have been stored; it may be nil.
 func Import(ctx context.Context, store gate.AudienceLedger, id string, file io.Reader, done func(stored int64)) (*Imported, error) {
 	if !dibs.ValidID(id) {

@@ -50,7 +50,7 @@ type Config struct {
 	Store gate.AudienceLedger
 	// Every is how often new versions and followers are looked for; default 1s.
 	Every time.Duration
-	// Logger hears of lists that cannot be loaded; default: nobody.
+	// Logger is told of lists that cannot be loaded; default: nobody.
 	Logger *slog.Logger
 }
 

@@ -46,7 +46,7 @@ type Config struct {
 	Login func(url string) *url.Userinfo
 	// Node tells this node from others; default: made up.
 	Node string
-	// Logger hears when nodes cannot share; default: nobody.
+	// Logger is told when nodes cannot share; default: nobody.
 	Logger *slog.Logger
 }
 

@@ -40,7 +40,7 @@ type Config struct {
 	// runtime was told (GOMEMLIMIT), else what the container may have, else no
 	// bound.
 	Memory int64
-	// Logger hears when the node becomes overloaded, and when it is not any more;
+	// Logger is told when the node becomes overloaded, and when it is not any more;
 	// default: nobody.
 	Logger *slog.Logger
 }

@@ -267,7 +267,7 @@ var (
 	notAdmission = dibs.Text{EN: "this is no admission of yours for this campaign", ZH: "该放行凭证不属于您或不属于此活动"}
 )
 
-// waits is what a claim hears that carries no valid admission.
+// waits is the answer to a claim that carries no valid admission.
 func (r *Rooms) waits(c *dibs.Campaign, user string, verdict seal.Verdict) dibs.Result {
 	res := dibs.Result{Outcome: dibs.Waiting, Detail: joinFirst, RetryAfter: time.Second}
 	if k, ok := r.known.GetIfPresent(who{c.Number, user}); ok && k.number > 0 {

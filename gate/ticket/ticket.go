@@ -129,7 +129,7 @@ func (t *Tickets) Pass(_ context.Context, c *dibs.Campaign, req *dibs.ClaimReque
 	}
 	now := t.now()
 	if reason, closed := c.Closed(now); closed {
-		// There are no tickets now, and whoever hears that one is missing would look for
+		// There are no tickets now, and a client that is told that one is missing would look for
 		// one in vain.
 		return dibs.Result{Outcome: reason}, false
 	}
