@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/internal/leaks"
 	"github.com/dibs-dev/dibs/internal/testnode"
+	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/node"
 )
 
@@ -45,7 +45,8 @@ func TestAUserWhoClaimsAndCancelsIsStopped(t *testing.T) {
 	if res.Outcome != dibs.TooManyClaims || granted != dibs.MaxClaimsPerUser {
 		t.Fatalf("after %d claims: %+v", granted, res)
 	}
-	p, zh := api.ProblemOfResult(&res, false), api.ProblemOfResult(&res, true)
+	refusal := web.RefusalOf(&res)
+	p, zh := refusal.View(false, ""), refusal.View(true, "")
 	if p.Status != 409 || p.Code != 30015 || p.Retryable || p.Reason != "too_many_claims" || !strings.Contains(p.Detail, "at most 1000 claims") ||
 		!strings.Contains(zh.Detail, "1000 次") {
 		t.Errorf("the refusal is %+v and %+v", p, zh)

@@ -14,9 +14,8 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/gateway"
+	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/tokens"
-
-	"github.com/dibs-dev/dibs/api"
 )
 
 // secrets are the tokens that are good, of which some stop to be.
@@ -58,7 +57,8 @@ func TestTokensAreCheckedAgain(t *testing.T) {
 	t.Cleanup(hub.Close)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := hub.WebSocket(w, r, s.check, dibs.Visitor{}); err != nil {
-			w.WriteHeader(api.ProblemOf(err, false).Status)
+			p := web.ProblemOf(err)
+			w.WriteHeader(p.StatusCode())
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -166,7 +166,8 @@ func TestRevokedConnections(t *testing.T) {
 	t.Cleanup(hub.Close)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := hub.WebSocket(w, r, s.check, dibs.Visitor{}); err != nil {
-			w.WriteHeader(api.ProblemOf(err, false).Status)
+			p := web.ProblemOf(err)
+			w.WriteHeader(p.StatusCode())
 		}
 	}))
 	t.Cleanup(server.Close)

@@ -27,7 +27,7 @@ var heads = func() (h [dibs.ReasonCount][2][]byte) {
 	return h
 }()
 
-// Append appends the problem document, as dibs.Problem describes it, to b. It does
+// Append appends the problem document, as api.Problem describes it, to b. It does
 // not allocate where b has room.
 func (p *Problem) Append(b []byte, zh bool, requestID string) []byte {
 	r := p.Reason
