@@ -78,13 +78,6 @@ func (b *Book) Position() dibs.Cursor {
 	return b.l.position
 }
 
-// Epoch is the epoch of the load last opened.
-func (b *Book) Epoch() uint16 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.l.epoch
-}
-
 // Left is what the book counts as left.
 func (b *Book) Left() int64 {
 	b.mu.Lock()
