@@ -91,7 +91,7 @@ func (p RedPacketSpec) sumFaults(field string) []Fault {
 	var fs []Fault
 	bad := func(name string, t Text) { fs = append(fs, Fault{field + name, t}) }
 	total := p.Total.Amount
-	// What callers send is of minor units; people read the amount beside it.
+	// Callers send minor units; people read the amount beside them.
 	inUnits := func(minor int64) string {
 		m := Money{minor, p.Total.Currency}
 		if m.Decimals() == 0 {

@@ -17,8 +17,8 @@ type entrySoFar struct {
 	pseudonyms []string
 }
 
-// follows checks a record of an entry against those before it. What an entry says never changes, but that it ends, once,
-// and what erasures leave in its slots: else a record that is added later, with the entry to match, would rewrite what
+// follows checks a record of an entry against those before it. An entry never changes, except that it ends, once,
+// and that erasures change its slots: else a record that is added later, with the entry to match, would rewrite what
 // was done by whom.
 func (c *ChainCheck) follows(r *ChainRecord) bool {
 	before, known := c.open[r.Entry]

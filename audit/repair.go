@@ -14,7 +14,7 @@ import (
 // without touching a claim, and verifies again: sums beside the rows that
 // differ from the rows, commands that wait for the engine, entries in quarantine
 // that settle by now, and an engine that differs from a ledger that is whole,
-// which is loaded anew. What it leaves alone is a step that says what to do.
+// which is loaded anew. For everything else there is a step that says what to do.
 // Repeating it changes nothing that is right.
 func (s *Audit) Repair(ctx context.Context, req RepairRequest) (*RepairReport, error) {
 	if fs := req.OlderLedger.fault(); fs != nil {
@@ -96,7 +96,7 @@ func (r *repairer) run(ctx context.Context) (*CampaignReport, error) {
 	if err := r.readmit(ctx); err != nil {
 		return nil, err
 	}
-	// What halted the settling is tried again by it.
+	// The examination tries again whatever halted the settling.
 	if f, err = r.s.examine(ctx, r.c); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ type OlderLedger string
 
 // The choices. An empty one leaves the campaign halted.
 const (
-	// OlderLedgerContinue goes on from the ledger as it is. What the lost claims
-	// held is sold again.
+	// OlderLedgerContinue goes on from the ledger as it is. The units of the lost
+	// claims are sold again.
 	OlderLedgerContinue OlderLedger = "continue"
 	// OlderLedgerEnd ends the campaign: nothing more of it is sold.
 	OlderLedgerEnd OlderLedger = "end"

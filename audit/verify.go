@@ -165,7 +165,7 @@ func (s *Audit) examine(ctx context.Context, c *dibs.Campaign) (*finding, error)
 		f.audit, err = s.ledger.Audit(ctx, c)
 		return f, err
 	}
-	// What kept this node from loading it may be over.
+	// The reason why this node could not load it may be over.
 	s.loader.TryAgain(c)
 	var patience live.Patience
 	for range verifyAttempts {
@@ -183,7 +183,7 @@ func (s *Audit) examine(ctx context.Context, c *dibs.Campaign) (*finding, error)
 		if f.engine, err = s.countEngine(ctx, c, &patience, false); err != nil {
 			return nil, err
 		}
-		// What waits in the outbox, the ledger has moved and the engine has not.
+		// The ledger has moved the units that wait in the outbox, and the engine has not.
 		f.exact = !f.halted && sameCursors(before.at, f.engine.at) && f.audit.Waiting == 0
 		if f.exact || f.halted || f.waiting > 0 {
 			break
@@ -327,7 +327,7 @@ func (f *finding) gone() dibs.Text {
 	return gone
 }
 
-// What engine and ledger are compared by.
+// The units that engine and ledger are compared by.
 var (
 	unitsGranted = dibs.Text{EN: "units granted", ZH: "已发放"}
 	unitsLeft    = dibs.Text{EN: "units left", ZH: "剩余"}

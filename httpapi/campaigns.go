@@ -61,7 +61,7 @@ type campaignHandlers struct {
 
 func (h *campaignHandlers) register() {
 	subject(h.routes, "/v1/campaigns/{id}", func(ctx context.Context, id string) (api.CampaignView, error) {
-		// What is logged stays in one language.
+		// The log stays in one language.
 		return h.show(ctx, false)(h.campaigns.Now(ctx, id))
 	})
 	register(h.routes, operation{

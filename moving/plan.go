@@ -36,7 +36,7 @@ type pace struct {
 	perMS          float64
 }
 
-// keepPace learns from a look how fast the shards sell. What comes back counts as
+// keepPace learns from a look how fast the shards sell. Units that come back count as
 // not sold.
 func (p *pool) keepPace(v *view) {
 	for i := range v.shards {

@@ -248,8 +248,8 @@ func (r *run) memory() Room {
 	return m
 }
 
-// What a node opens at most: the pools of sqlledger, and for each shard's server the
-// connections of redisengine.
+// The connections that a node opens at most: the pools of sqlledger, and for each shard's
+// server those of redisengine.
 const (
 	ledgerPool  = 12
 	redisOpened = 4

@@ -2,7 +2,7 @@ package plan
 
 import "github.com/dibs-dev/dibs"
 
-// What package redisengine does with claims: the most that a call decides, and how
+// The behaviour of package redisengine with claims: the most that a call decides, and how
 // many calls of a shard a node has under way.
 const (
 	callClaims  = 1024

@@ -2,7 +2,7 @@ package plan
 
 import "github.com/dibs-dev/dibs"
 
-// What package live does when it settles, with the settings that dibs serve has
+// The behaviour of package live when it settles, with the settings that dibs serve has
 // without any of its own.
 const (
 	settleEvery = 0.1
@@ -115,7 +115,7 @@ func (s *settler) settle() {
 			s.settled += n
 			s.arrive()
 			if n < settleBatch {
-				// What came meanwhile waits for company again.
+				// Entries that came meanwhile wait for company again.
 				if s.active = false; s.backlog() > 0 {
 					s.wake()
 				}

@@ -4,7 +4,7 @@ import "math"
 
 // stock is what is left, by shards, and how many users hold a unit of it.
 //
-// What was granted and what is left always add up to the question's stock.
+// The granted and the remaining units always add up to the question's stock.
 type stock struct {
 	left []float64
 	// users is how many there are; each may hold one unit. requests is how many they

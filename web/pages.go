@@ -96,7 +96,7 @@ func execute(p page) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// CampaignPage is the page of a campaign. What changes with each claim is not in it: it is the same for everybody for
+// CampaignPage is the page of a campaign. It has nothing that changes with each claim: it is the same for everybody for
 // as long as the definition is.
 func (s *Site) CampaignPage(v api.CampaignView) ([]byte, error) {
 	v.Remaining = 0

@@ -9,7 +9,7 @@ import (
 
 // divided opens a campaign over as many shards as the Factory asks for, each with the stock
 // that the campaign has, and returns one of them. past writes the ledger of that one
-// before its first load. What a check does on one shard must not be seen on the others: see
+// before its first load. A check on one shard must not change the others: see
 // holdBeside.
 func (r *rig) divided(c *dibs.Campaign, items []string, past func(l *ledger)) *offer {
 	stock := c.Stock.Total

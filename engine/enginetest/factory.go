@@ -14,8 +14,8 @@ type State interface {
 	// Open opens an engine on the state. The engine before was closed or killed.
 	Open(ctx context.Context) (dibs.Engine, error)
 	// Kill ends the engine opened last as the death of its process would:
-	// without Close, and with calls still running in it. What the engine had not
-	// made durable is gone. When Kill returns, the old engine can change the
+	// without Close, and with calls still running in it. Decisions that the engine had
+	// not made durable are gone. When Kill returns, the old engine can change the
 	// state no more, and Open may be called.
 	Kill(ctx context.Context) error
 }

@@ -150,8 +150,8 @@ func checkReferences(r *rig) {
 func (r *rig) later() time.Time { return r.time().Add(240 * time.Hour) }
 
 // checkTrim trims by place: entries up to the place go, and those above stay as they
-// were. What the engine knows of grants does not depend on their entries, and the next
-// entry continues the numbering also when the journal is empty.
+// were. The engine knows of grants without their entries, and the next entry continues
+// the numbering also when the journal is empty.
 func checkTrim(r *rig) {
 	o := r.offer(100, limit(100))
 	for i := range 20 {

@@ -198,7 +198,7 @@ func (p *player) playRelease(x op) {
 			cmd := dibs.Release{Claim: g.Position, Epoch: p.ledger.epoch - 1}
 			p.is(p.eng.Release(p.ctx, cmd), "a release of an older epoch", dibs.ErrStale)
 		}
-	// Whatever the operation is called, a released claim can only be released again.
+	// A released claim can only be released again, under each name of the operation.
 	case g.Released:
 		cmd := dibs.Release{Claim: g.Position, Epoch: p.ledger.epoch}
 		p.no(p.eng.Release(p.ctx, cmd), "repeat the release of %v", g.Position)

@@ -105,7 +105,7 @@ func checkMovedAfterRestart(r *rig) {
 	a.moved(3, 6)
 	b.restock(second.Arrives(), 4)
 	b.moved(15, -6)
-	// What the journal has of the arrival, the ledger counted before.
+	// The ledger counted the arrival before the journal had it.
 	r.restart(true)
 	a.moved(3, 6)
 	b.moved(15, -6)

@@ -1,5 +1,5 @@
-// Package redisengine is the engine on Redis: Lua scripts decide claims, one
-// step each, and every process that connects decides on the same shards.
+// Package redisengine is the engine on Redis: Lua scripts, in internal/conn/lua, decide
+// claims, one step each, and every process that connects decides on the same shards.
 //
 // # Basics
 //

@@ -124,12 +124,12 @@ func (k *kafkaSink) Publish(ctx context.Context, messages []Message) error {
 			{Key: "content-type", Value: []byte(contentType)}, {Key: "id", Value: []byte(m.ID)}, {Key: "type", Value: []byte(m.Type)},
 		}}
 	}
-	// What is on its way to a broker that does not answer cannot be called back:
+	// Messages on their way to a broker that does not answer cannot be called back:
 	// the library waits for it until the client is closed.
 	stop := context.AfterFunc(ctx, k.client.Close)
 	err := k.client.ProduceSync(ctx, records...).FirstErr()
 	if !stop() || err != nil {
-		// What is still buffered must not follow what comes next.
+		// Messages that are still buffered must not follow the next ones.
 		err = errors.Join(tidied(err, k.at.now()), k.Close())
 	}
 	return err

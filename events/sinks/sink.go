@@ -159,7 +159,7 @@ func Name(address string) string {
 	if len(name) <= maxName {
 		return name
 	}
-	// What is cut off tells two names apart all the same.
+	// The hash of the part that is cut off tells two names apart.
 	sum := sha256.Sum256([]byte(name))
 	return strings.ToValidUTF8(name[:maxName-20], "") + "…" + hex.EncodeToString(sum[:8])
 }

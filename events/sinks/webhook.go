@@ -133,7 +133,7 @@ func (w *deliverer) run(ctx context.Context) {
 	posting.Go(func() { w.postAll(ctx) })
 	w.dispatcher.run(ctx)
 	posting.Wait()
-	// What was posted is noted before another node looks for what is due.
+	// Attempts are noted before another node looks for deliveries that are due.
 	w.rounds.Wait()
 	w.leave()
 }
@@ -301,7 +301,7 @@ func (w *deliverer) round(ctx context.Context, e *webhooks.WebhookEndpoint) (ful
 	owed := w.owed[e.ID]
 	w.mu.Unlock()
 	if owed != nil {
-		// What was posted is noted before it would be posted again.
+		// Attempts are noted before a delivery would be posted again.
 		return false, w.conclude(ctx, e, owed)
 	}
 	due, err := w.endpoints.DueDeliveries(ctx, e.ID, time.Now(), roundMost)
@@ -414,7 +414,7 @@ func (w *deliverer) attempt(ctx context.Context, e *webhooks.WebhookEndpoint, d 
 // conclude stores what became of a round's attempts, now or, when the ledger
 // does not take it, before the next round.
 func (w *deliverer) conclude(ctx context.Context, e *webhooks.WebhookEndpoint, r *roundResult) error {
-	// What was posted is noted even when this node stops now.
+	// Attempts are noted even when this node stops now.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	err := w.endpoints.FinishDeliveries(ctx, r.attempts)

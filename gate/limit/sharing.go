@@ -130,8 +130,8 @@ func (l *Limiter) connect(at string) (rueidis.Client, error) {
 	return c, nil
 }
 
-// follow goes to the Redis where nodes share now. What was told at the one before counts
-// there until it is forgotten; this node keeps what it knows, and tells it at the new one.
+// follow goes to the Redis where nodes share now. The debts told at the one before count
+// there until they are forgotten; this node keeps what it knows, and tells it at the new one.
 func (s *sharing) follow() error {
 	at := s.l.cfg.Redis()
 	if at == s.url {

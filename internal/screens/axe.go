@@ -14,8 +14,8 @@ import (
 //go:embed testdata/axe.min.js
 var axe string
 
-// axeRun runs every rule, best practices too, and tells each violation in a line. What is right is not listed, which
-// takes longer than to find it.
+// axeRun runs every rule, best practices too, and tells each violation in a line. Rules that hold are not listed:
+// that takes longer than to find a violation.
 const axeRun = `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.flatMap((v) =>
 	v.nodes.map((n) => v.id + " (" + v.impact + "): " + n.target.join(" ") + ": " + (n.any[0] || n.all[0] || n.none[0] || { message: v.help }).message)))`
 

@@ -212,7 +212,7 @@ func (b *browser) show(url string, s screen, l look) error {
 	if err := b.do(chromedp.Navigate("about:blank"), l.viewport(s), l.media(), call(emulation.SetUserAgentOverride, speak), chromedp.Navigate(address)); err != nil {
 		return err
 	}
-	// What the last page kept is not this one's.
+	// The errors of the last page are not this one's.
 	if err := b.await(`document.readyState === "complete" && !document.querySelector(".boot")`); err != nil {
 		return err
 	}

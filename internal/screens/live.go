@@ -62,7 +62,7 @@ func live(ctx context.Context, b *browser, url string, span time.Duration) (faul
 	if err := b.await(`document.querySelectorAll("canvas").length === 2`); err != nil {
 		return nil, err
 	}
-	// What is kept of the last ten minutes fills up first.
+	// The memory of the last ten minutes fills up first.
 	if err := pause(ctx, span/10); err != nil {
 		return nil, err
 	}

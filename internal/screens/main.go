@@ -186,7 +186,7 @@ func startDev(ctx context.Context) (url, login string, stop func(), err error) {
 		return "", "", nil, err
 	}
 	stop = func() {
-		// What it was for is done: how it ends does not matter any more.
+		// Its work is done: how it ends does not matter any more.
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
 		_ = log.Close()

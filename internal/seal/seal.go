@@ -88,8 +88,8 @@ func newKeyed(key []byte) *keyed {
 	return k
 }
 
-// Renew seals with another key from now on. What the key of until now has sealed is opened until a time, and what the
-// one before has sealed no more. An error for a key of less than MinKey bytes, which changes nothing. Calls come one
+// Renew seals with another key from now on. Texts that the key before has sealed are opened until a time, and those
+// of the key before that one no longer. An error for a key of less than MinKey bytes, which changes nothing. Calls come one
 // after the other.
 func (s *Sealer) Renew(key []byte, until time.Time) error {
 	if len(key) < MinKey {

@@ -35,7 +35,7 @@ func galeraSettings(use usage) string {
 // start begins a transaction. A server of a Galera cluster may end it at any
 // moment in favour of one that another server has committed. It says so with
 // the next statement; but when that is a SELECT, the client may receive
-// success, and nothing later (seen with MariaDB 10.11). What followed would be
+// success, and nothing later (seen with MariaDB 10.11). Later statements would be
 // a transaction of its own, and half of the work would be kept. A savepoint
 // goes with its transaction, so stillWhole can ask at the end whether it is the
 // same one.

@@ -25,7 +25,7 @@ func IsPlain(address string) bool {
 		return false
 	}
 	plain := !IsHere(c.Host) && !verifies(c.TLSConfig)
-	// What is tried when the first way fails: other hosts, and the same one without TLS.
+	// The ways that are tried when the first one fails: other hosts, and the same one without TLS.
 	for _, f := range c.Fallbacks {
 		plain = plain || !IsHere(f.Host) && !verifies(f.TLSConfig)
 	}

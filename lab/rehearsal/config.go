@@ -97,7 +97,7 @@ type Config struct {
 	// the longest that the rehearsal may take, default 5m beside Duration.
 	Timeout, MaxTime time.Duration
 	// Chinese has the server's own verdicts in Chinese as well, which it makes once more
-	// for that. What is judged here is in both languages in any case.
+	// for that. The verdicts here are in both languages in any case.
 	Chinese bool
 	// Progress receives what is going on; nil means nobody. Terminal says that
 	// it is one, where lines may be drawn again.

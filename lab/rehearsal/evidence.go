@@ -18,7 +18,7 @@ import (
 // It is far below a load: what is judged is the answers, and not how fast they come.
 const readersAtOnce = 64
 
-// evidence is what promises are judged by. What could not be gathered is left
+// evidence is what promises are judged by. Evidence that could not be gathered is left
 // at its zero value, with the reason in the error beside it.
 // It is gathered step by step by one goroutine, after the load; verdicts only read
 // it.

@@ -136,7 +136,7 @@ func (l *load) askAgain(ctx context.Context, s server, progress progress) {
 			open = append(open, i)
 		}
 	}
-	// What is still open, a verdict tells; there is no other error.
+	// A verdict tells of claims that are still open; there is no other error.
 	_, _ = each(ctx, progress, "asking again", open, func(ctx context.Context, i *int) error {
 		p := l.plan.presses[*i]
 		req := l.plan.claim(l.campaign, l.quantity, p)

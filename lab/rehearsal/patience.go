@@ -38,7 +38,7 @@ func newPatience(most time.Duration) *patience {
 // as the patience is given up by all requests at once.
 func (p *patience) keep(ctx context.Context, try func(context.Context) (again bool)) {
 	begin := time.Now()
-	// What try found is its caller's; when ctx has ended it is the last of it.
+	// The caller keeps what try found; when ctx has ended it is the last of it.
 	_ = retry.Do(ctx, pauses(), func(ctx context.Context) error {
 		again := try(ctx)
 		now := time.Now()
@@ -86,7 +86,7 @@ func (s patient) claim(ctx context.Context, req dibs.ClaimRequest) (a answer, er
 	return a, err
 }
 
-// read asks for one thing. What is no answer of a server is asked for again, too.
+// read asks for one thing. It asks again, too, when the answer is not a server's.
 func read[T any](ctx context.Context, p *patience, get func(context.Context) (T, error)) (v T, err error) {
 	err = context.Cause(ctx)
 	p.keep(ctx, func(ctx context.Context) bool {

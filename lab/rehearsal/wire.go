@@ -134,7 +134,7 @@ func (w *wire) verify(ctx context.Context, campaign string) (audit.Report, error
 	for i := range min(len(r.Campaigns), len(zh.Campaigns)) {
 		said := zh.Campaigns[i].Promises
 		for j := range r.Campaigns[i].Promises {
-			// What came in between may have changed a verdict: then the first one stands.
+			// A change in between may have changed a verdict: then the first one stands.
 			if p := &r.Campaigns[i].Promises[j]; j < len(said) && said[j].Promise == p.Promise && said[j].Held == p.Held {
 				p.DetailZH = said[j].Detail
 			}

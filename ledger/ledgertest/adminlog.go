@@ -118,7 +118,7 @@ func testAdminLogAsked(t *testing.T, f *fixture) {
 	r := f.wholeLog(2)
 	same(t, "records of the erasure", []int64{r.Erased, r.Last}, []int64{1, 7})
 
-	// What is done later about the user is erased later: another entry says so.
+	// Later acts about the user are erased later: another entry says so.
 	late := start.Add(access.AskServes + time.Hour)
 	end(act(late, "deposit", "/v1/accounts/ann/deposits"))
 	f.round(f.stored(e), nil, late)

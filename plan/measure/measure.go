@@ -58,7 +58,7 @@ func kind(address string) string {
 	return plan.SQLite
 }
 
-// Run takes a calibration. What does not depend on the machine, such as the size of a
+// Run takes a calibration. Costs that do not depend on the machine, such as the size of a
 // request, is what plan.Default has.
 func Run(ctx context.Context, cfg Config) (*plan.Calibration, error) {
 	if _, ok := ownCPU(); !ok {

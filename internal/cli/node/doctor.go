@@ -162,7 +162,7 @@ func (u *checkup) table() *cli.Table {
 	t := cli.NewTable()
 	for _, d := range u.Findings {
 		t.Add(d.Standing, d.Area, d.Subject, d.Found)
-		// What is good wants nothing, even where a finding says what it compared with.
+		// A good finding needs no step, even where a finding says what it compared with.
 		if d.Standing == dibs.StandingOK {
 			continue
 		}

@@ -98,7 +98,7 @@ func (s *session) verifyLottery(ctx context.Context, id string, check *lotteryCh
 		Seed: v.Seed, SeedHash: v.SeedHash, ListHash: v.ListHash, PublicValue: public, Key: v.Key, Cutoff: v.Cutoff,
 		Winners: v.Winners, Entries: v.Entries,
 	})
-	// What the server sent must have come whole, or a missing entry would look like a fraud.
+	// The list must have come whole, or a missing entry would look like a fraud.
 	if err = errors.Join(err, list.Close()); err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ func readMoments(now time.Time, flags ...momentFlag) (err error) {
 
 // parseMoment reads a moment in one of its forms: RFC 3339 with a zone, now, or a duration from now,
 // such as +1h and -1h. There is no form without a zone: the user and the server may be in different
-// ones. What is measured from now is whole milliseconds, as the server keeps moments; now is this
-// machine's clock.
+// ones. Moments that are measured from now are whole milliseconds, as the server keeps them; now is
+// this machine's clock.
 func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, cli.Usagef("%s is required, such as %s +1h", flag, flag)

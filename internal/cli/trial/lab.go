@@ -92,7 +92,7 @@ crowd.`,
 func strategyTable() *cli.Table {
 	t := cli.NewTable("strategy", "idea", "breaks", "does", "teaches")
 	for _, s := range strategies.All() {
-		// What a strategy is known to break is stated by hand, and each run tests the statement.
+		// The promises that a strategy breaks are stated by hand, and each run tests the statement.
 		breaks := "-"
 		if !s.Safe() {
 			var words []string

@@ -111,7 +111,7 @@ func compareLocks(cmd *cobra.Command, cfg lab.LocksConfig) error {
 	if errors.Is(err, lab.ErrNoServer) {
 		return cli.Usage(err)
 	}
-	// What was measured is shown whatever came after it: it took minutes.
+	// The measurements are shown whatever came after them: it took minutes.
 	if len(results) == 0 {
 		return err
 	}
