@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dibs-dev/dibs"
@@ -60,14 +61,29 @@ func (r *Report) In(zh bool) Report {
 	return said
 }
 
+// grouped is a number that any verb shows with a comma between thousands.
+type grouped int64
+
+// Format implements fmt.Formatter.
+func (n grouped) Format(to fmt.State, _ rune) {
+	text := strconv.FormatInt(int64(n), 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	_, _ = to.Write([]byte(text))
+}
+
 // sentence formats both languages, as dibs.Textf does. An argument that is a text is
-// put in by its language.
+// put in by its language, an int64 with a comma between thousands.
 func sentence(en, zh string, args ...any) dibs.Text {
 	in := func(zh bool) []any {
 		said := slices.Clone(args)
 		for i, a := range said {
-			if text, ok := a.(dibs.Text); ok {
-				said[i] = text.In(zh)
+			switch v := a.(type) {
+			case dibs.Text:
+				said[i] = v.In(zh)
+			case int64:
+				said[i] = grouped(v)
 			}
 		}
 		return said

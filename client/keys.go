@@ -51,6 +51,17 @@ const SignInPath = "/console/oidc"
 
 const sessionsPath = "/v1/sessions"
 
+// Offered reports whether the server signs people in at an identity provider, at the address that the client calls.
+func (c Sessions) Offered(ctx context.Context) (bool, error) {
+	resp, err := c.send(ctx, request{method: http.MethodGet, path: SignInPath})
+	if err != nil {
+		return false, err
+	}
+	// Where there is none, the console answers at all addresses below its own, and its page says so to browsers alone.
+	none := resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusNotFound
+	return !none, resp.Body.Close()
+}
+
 // List lists sessions that last, newest first: of all keys for an admin whose key has no
 // scopes, else those of the client's own key.
 func (c Sessions) List(ctx context.Context, page dibs.Page) (api.ListView[access.ConsoleSessionView], error) {

@@ -193,6 +193,9 @@ func TestDocsPage(t *testing.T) {
 	if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") || a.header.Get("Content-Security-Policy") == "" {
 		t.Fatalf("%d %v", a.status, a.header)
 	}
+	if a := s.ask("GET", "/docs/", ""); a.status != 302 || a.header.Get("Location") != "/docs" {
+		t.Errorf("/docs/: %d %v", a.status, a.header)
+	}
 	if m := regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"|@import|<script src`).FindString(a.body); m != "" {
 		t.Errorf("the page asks for %s", m)
 	}

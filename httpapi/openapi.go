@@ -15,6 +15,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi/internal/apidocs"
+	"github.com/dibs-dev/dibs/httpapi/internal/signin"
 	"github.com/dibs-dev/dibs/internal/web"
 
 	"github.com/dibs-dev/dibs/api"
@@ -94,7 +95,7 @@ type durationText string
 // Schema says what a duration looks like.
 func (durationText) Schema(huma.Registry) *huma.Schema {
 	s := &huma.Schema{
-		Type: huma.TypeString, Pattern: `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`,
+		Type: huma.TypeString, Pattern: web.DurationPattern,
 		Description: "a duration such as 15m", Examples: []any{"15m"},
 	}
 	s.PrecomputeMessages()
@@ -339,6 +340,7 @@ func (a *routes) serveDocument() error {
 		return fmt.Errorf("document: %w", err)
 	}
 	a.add("GET /openapi.json", a.static(web.TypeJSON, raw), a.static(web.TypeJSON, rawOutside))
+	a.HandleFunc("GET /docs/{$}", func(w http.ResponseWriter, _ *http.Request) { signin.Redirect(w, docs.path) })
 	a.add("GET /docs", a.static(web.TypeHTML, page), a.static(web.TypeHTML, pageOutside))
 	return nil
 }

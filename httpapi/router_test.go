@@ -46,6 +46,8 @@ func TestEveryHandlerIsDocumented(t *testing.T) {
 	}
 	slices.Sort(documented)
 	slices.Sort(served)
+	// Some addresses are served with a slash at their end, too.
+	served = slices.Compact(served)
 	if !slices.Equal(documented, served) {
 		t.Errorf("documented %q\nserved     %q", documented, served)
 	}

@@ -62,7 +62,7 @@ func strict(cmd *cobra.Command) {
 			if err := check(cmd, args); err != nil {
 				return argumentFault(cmd, args, err)
 			}
-			return nil
+			return missingFlags(cmd)
 		}
 	}
 	for _, sub := range cmd.Commands() {

@@ -26,7 +26,10 @@ func (v Invocation) Run(ctx context.Context, root *cobra.Command) int {
 	root.SetIn(v.In)
 	root.SetOut(v.Out)
 	root.SetErr(v.Err)
-	err := root.ExecuteContext(context.WithValue(ctx, environKey{}, v.Environ))
+	err := unknownHelp(root, v.Args)
+	if err == nil {
+		err = root.ExecuteContext(context.WithValue(ctx, environKey{}, v.Environ))
+	}
 	if err != nil {
 		fmt.Fprintln(v.Err, "dibs: "+Message(err))
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/dustin/go-humanize"
 )
 
 // Table is rows of text in aligned columns, as people read an answer.
@@ -20,8 +22,8 @@ type Table struct {
 // NewTable returns an empty table with a head.
 func NewTable(head ...string) *Table { return &Table{Head: head} }
 
-// Add appends a row. A time.Time is shown by Moment, anything else as fmt.Sprint
-// shows it.
+// Add appends a row. A time.Time is shown by Moment, an int or int64 by Thousands, anything
+// else as fmt.Sprint shows it.
 func (t *Table) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, c := range cells {
@@ -67,11 +69,19 @@ type TableFunc func(io.Writer) error
 func (f TableFunc) Write(out io.Writer) error { return f(out) }
 
 func text(cell any) string {
-	if at, ok := cell.(time.Time); ok {
-		return Moment(at)
+	switch v := cell.(type) {
+	case time.Time:
+		return Moment(v)
+	case int:
+		return Thousands(int64(v))
+	case int64:
+		return Thousands(v)
 	}
 	return Plain(fmt.Sprint(cell))
 }
+
+// Thousands shows a number as people read it, 5,000.
+func Thousands(n int64) string { return humanize.Comma(n) }
 
 // Moment shows a time in UTC, or a dash for none.
 func Moment(t time.Time) string {

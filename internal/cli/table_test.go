@@ -15,6 +15,7 @@ func TestTable(t *testing.T) {
 	table.Add("b", 3*time.Second, time.Time{})
 	table.Field("empty", "")
 	table.Field("zero", 0)
+	table.Add("many", int64(-1234567))
 	var out bytes.Buffer
 	if err := table.Write(&out); err != nil {
 		t.Fatal(err)
@@ -24,10 +25,14 @@ NAME         N   AT
 a long name  7   2026-12-01T04:00:00Z
 b            3s  -
 zero         0
+many         -1,234,567
 below
 `
-	if out.String() != want || table.Len() != 3 {
+	if out.String() != want || table.Len() != 4 {
 		t.Errorf("%d rows:\n%swant\n%s", table.Len(), &out, want)
+	}
+	if Count(1, "unit") != "1 unit" || Count(0, "unit") != "0 units" || Count(5000, "code") != "5,000 codes" {
+		t.Error("Count")
 	}
 	if OrDash("") != "-" || OrDash("x") != "x" {
 		t.Error("OrDash")

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,9 +169,9 @@ func argumentNames(cmd *cobra.Command) []string {
 // example is a command that works: the first of the verb's own examples, or one made of
 // what its arguments look like.
 func example(cmd *cobra.Command, names []string) string {
-	for line := range strings.Lines(cmd.Example) {
+	for line := range strings.Lines(continued.ReplaceAllString(cmd.Example, " ")) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), "  #")
-		if line = strings.TrimSpace(strings.TrimSuffix(line, `\`)); strings.HasPrefix(line, cmd.CommandPath()) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, cmd.CommandPath()) {
 			return line
 		}
 	}
@@ -178,8 +179,15 @@ func example(cmd *cobra.Command, names []string) string {
 	for _, name := range names {
 		parts = append(parts, looks(cmd, name))
 	}
+	required(cmd, func(f *pflag.Flag) {
+		value, _ := pflag.UnquoteUsage(f)
+		parts = append(parts, "--"+f.Name+" "+value)
+	})
 	return strings.Join(parts, " ")
 }
+
+// continued matches the end of a line that goes on in the next one.
+var continued = regexp.MustCompile(`\s*\\\n\s*`)
 
 // looks is what an argument may look like.
 func looks(cmd *cobra.Command, name string) string {
@@ -217,6 +225,21 @@ func completeWords(cmd *cobra.Command) {
 		// Registering fails for a flag that has a completion: it stays.
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(c.words, cobra.ShellCompDirectiveNoFileComp))
 	})
+}
+
+// unknownHelp is the fault of a command line that asks for the help of a command that there is not; nil for any other
+// one. To cobra, asking for help is never a fault.
+func unknownHelp(root *cobra.Command, args []string) error {
+	at, rest, err := root.Find(args)
+	if err != nil || !at.HasSubCommands() {
+		return nil
+	}
+	asked := slices.ContainsFunc(rest, func(arg string) bool { return arg == "--help" || arg == "-h" })
+	i := slices.IndexFunc(rest, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	if !asked || i < 0 {
+		return nil
+	}
+	return unknownCommand(at, rest[i])
 }
 
 // helpVerb is the verb help. Asked for a command that there is not, it fails, as the

@@ -9,6 +9,9 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
+// DurationPattern is how a duration looks in JSON.
+const DurationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+
 // messages are the beginnings of huma's messages with the texts that callers read
 // instead. Where rest is set, what follows the beginning is appended.
 var messages = []struct {
@@ -18,6 +21,7 @@ var messages = []struct {
 }{
 	{"expected string to be RFC 3339 date-time", dibs.Text{EN: "must be a time such as 2026-12-01T04:00:00Z", ZH: "必须是时间，例如 2026-12-01T04:00:00Z"}, false},
 	{"expected string to be ", dibs.Text{EN: "must be ", ZH: "必须是 "}, true},
+	{"expected string to match pattern " + DurationPattern, dibs.Text{EN: "must be a duration such as 15m or 1h30m", ZH: "必须是时长，例如 15m 或 1h30m"}, false},
 	{"expected string to match pattern ", dibs.Text{EN: "must match ", ZH: "必须匹配 "}, true},
 	{"expected string", dibs.Text{EN: "must be a string", ZH: "必须是字符串"}, false},
 	{"expected integer", dibs.Text{EN: "must be a whole number", ZH: "必须是整数"}, false},

@@ -127,7 +127,7 @@ func (b *banner) campaignTable() *cli.Table {
 			price = c.Price.Digits() + " " + c.Price.Currency
 		}
 		// The price is shown in major units, as people write it, unlike in the API.
-		t.Add("  "+c.ID, c.Kind, fmt.Sprintf("%d left", c.Remaining), stateText(&c, time.Now()), price)
+		t.Add("  "+c.ID, c.Kind, cli.Thousands(c.Remaining)+" left", stateText(&c, time.Now()), price)
 	}
 	return t
 }

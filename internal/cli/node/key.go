@@ -125,13 +125,13 @@ publisher runs them and moves claims, admin does everything.`,
 		return showNewKey(cmd, k, secret)
 	})
 	f := cmd.Flags()
-	f.StringVar(&spec.Name, "name", "", "The `NAME` of the key: what it is for")
+	f.StringVar(&spec.Name, "name", "", "The `NAME` of the key: what it is for (required)")
 	f.DurationVar(&expires, "expires", 0, "The key ends after this `TIME`, such as 2160h (default never)")
 	f.StringSliceVar(&spec.Scopes.Campaigns, "campaign", nil, "Only for the campaign `ID`, or for ID*; may be repeated")
 	f.StringSliceVar(&spec.Scopes.Merchants, "merchant", nil, "Only for the merchant `ID`, or for ID*; may be repeated")
 	f.StringSliceVar(&spec.Scopes.Actions, "action", nil, "Only for the `OPERATION` of /openapi.json, such as confirm-claim; may be repeated")
 	f.Var(cli.OneOf(&role, "viewer", "editor", "publisher", "admin"), "role", "What it may do: viewer, editor, publisher or admin")
-	return cmd
+	return cli.Require(cmd, "name")
 }
 
 // showNewKey shows a key with its secret. The ledger has a hash of the secret only, so nobody can show

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,7 +73,7 @@ product:ID stands for the regular orders of a product.`,
 
 // runVerify compares engine and ledger and shows the report, of all campaigns when none is named.
 func runVerify(cmd *cobra.Command, campaigns []string) error {
-	from, report, err := hereOrThere(cmd,
+	from, report, err := hereOrThere(cmd, "comparing", campaigns,
 		func(ctx context.Context, s *node.Service) (*audit.Report, error) {
 			return s.Audit.Verify(ctx, campaigns...)
 		},
@@ -91,7 +92,7 @@ func runVerify(cmd *cobra.Command, campaigns []string) error {
 // runRepair repairs and shows the reports of before and after, and each step between them. What could
 // not be repaired is a step too, with what to do about it. JSON has all of it in one document.
 func runRepair(cmd *cobra.Command, req audit.RepairRequest) error {
-	from, repair, err := hereOrThere(cmd,
+	from, repair, err := hereOrThere(cmd, "repairing", req.Campaigns,
 		func(ctx context.Context, s *node.Service) (*audit.RepairReport, error) {
 			return repairHere(ctx, s, req)
 		},
@@ -159,8 +160,9 @@ func verdict(cmd *cobra.Command, from string, report *audit.Report) error {
 // hereOrThere runs a check by a node that it opens in this process, or by the server at --url. It
 // returns the result and the name of what was checked. The node that it opens settles what is granted
 // and not settled yet, and takes part in leases while it is open. It refuses to open a data folder
-// that has none of the files: it would make them, verify nothing and say that all is well.
-func hereOrThere[T any](cmd *cobra.Command,
+// that has none of the files: it would make them, verify nothing and say that all is well. Before, it
+// says what it is about to do with which campaigns where.
+func hereOrThere[T any](cmd *cobra.Command, doing string, campaigns []string,
 	here func(context.Context, *node.Service) (*T, error), there func(context.Context, *client.Client) (T, error),
 ) (from string, r *T, err error) {
 	c, err := config.Load(cmd, config.StoreRules)
@@ -173,6 +175,7 @@ func hereOrThere[T any](cmd *cobra.Command,
 		if err != nil {
 			return "", nil, err
 		}
+		announce(cmd, doing, campaigns, "the engine and the ledger of the server at "+url)
 		// Explain returns nil for nil.
 		result, err := there(ctx, api)
 		return url, &result, remote.Explain(url, err)
@@ -197,6 +200,11 @@ func hereOrThere[T any](cmd *cobra.Command,
 	if err != nil {
 		return "", nil, err
 	}
+	engine := c.EnginePlace()
+	if !c.OnRedis() {
+		engine = "memory with its journal " + c.JournalPlace()
+	}
+	announce(cmd, doing, campaigns, "engine "+engine+", ledger "+sqlledger.Place(c.LedgerAt()))
 	nd, err := store.OpenNode(ctx, c, log, nil, "ask that server with --url and --admin-key, or stop it")
 	if err != nil {
 		return "", nil, err
@@ -205,6 +213,17 @@ func hereOrThere[T any](cmd *cobra.Command,
 	defer func() { err = errors.Join(err, nd.Close(context.WithoutCancel(ctx))) }()
 	r, err = here(ctx, nd.Service)
 	return c.Place(), r, err
+}
+
+// announce tells people what is compared or repaired, and where. JSON has it in its own words.
+func announce(cmd *cobra.Command, doing string, campaigns []string, where string) {
+	what := "all campaigns"
+	if len(campaigns) > 0 {
+		what = strings.Join(campaigns, ", ")
+	}
+	if !cli.WantsJSON(cmd) {
+		cmd.PrintErrf("dibs: %s %s: %s\n", doing, cli.Plain(what), where)
+	}
 }
 
 // asksServer reports whether the user means a server, and not a folder. Flags decide, if there are

@@ -47,7 +47,8 @@ func TestRepair(t *testing.T) {
 	clitest.Run(t, clitest.Secrets, "rehearse", "--users", "40", "--requests", "120", "--stock", "20", "--url", url).Want(t, cli.ExitOK, "every promise held")
 
 	damage(wrongSum)
-	clitest.Run(t, clitest.Secrets, "verify", "--url", url).Want(t, cli.ExitFailure, "NO", "a promise is broken in "+url)
+	clitest.Run(t, clitest.Secrets, "verify", "--url", url).Want(t, cli.ExitFailure,
+		"comparing all campaigns: the engine and the ledger of the server at "+url, "NO", "a promise is broken in "+url)
 	clitest.Run(t, clitest.Secrets, "verify", "--url", url, "--repair").Want(t, cli.ExitOK, "before:", "NO", "repaired, ", "counted afresh: shard 0 stock_left", "after:", "every promise holds")
 	clitest.Run(t, clitest.Secrets, "verify", "--url", url, "--repair").Want(t, cli.ExitOK, "there was nothing to repair")
 
@@ -55,7 +56,8 @@ func TestRepair(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	damage(wrongSum)
-	clitest.Run(t, nil, "verify", "--data", data).Want(t, cli.ExitFailure, "a promise is broken in ")
+	clitest.Run(t, nil, "verify", "--data", data).Want(t, cli.ExitFailure,
+		"comparing all campaigns: engine memory with its journal sqlite:"+filepath.Join(data, "journal.db")+", ledger sqlite:"+filepath.Join(data, "ledger.db"), "a promise is broken in ")
 	r := clitest.Run(t, nil, "verify", "--data", data, "--repair", "--output", "json")
 	r.Want(t, cli.ExitOK)
 	var report audit.RepairReport

@@ -16,9 +16,13 @@ import (
 func TestUsage(t *testing.T) {
 	clitest.Run(t, nil).Want(t, 0, "Usage:", "campaign", "serve")
 	clitest.Run(t, nil, "campaign").Want(t, 0, "Usage:", "apply")
+	clitest.Run(t, nil, "campaign", "--help").Want(t, 0, "Usage:", "apply")
 	for args, want := range map[string]string{
 		"sevre":                  `dibs: there is no command "sevre"; did you mean serve?`,
 		"quux":                   `dibs: there is no command "quux"; dibs --help lists the commands`,
+		"sevre --help":           `dibs: there is no command "sevre"; did you mean serve?`,
+		"-h quux":                `dibs: there is no command "quux"; dibs --help lists the commands`,
+		"config chekc x --help":  `dibs: there is no command "config chekc"; did you mean check?`,
 		"serve --lisen x":        "dibs: unknown flag: --lisen; did you mean --listen?",
 		"serve extra":            `dibs: dibs serve takes no argument, and there is "extra"; for example: dibs serve`,
 		"config chekc":           `did you mean check?`,

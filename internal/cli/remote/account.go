@@ -40,9 +40,6 @@ func newDepositCommand() *cobra.Command {
 		if err != nil {
 			return v, err
 		}
-		if amount == nil {
-			return v, cli.Usagef("--amount is required, such as --amount 12.50CNY")
-		}
 		d.Amount = *amount
 		v, replayed, err := s.Accounts.Deposit(ctx, s.args[0], d)
 		s.noteReplay(replayed)
@@ -51,7 +48,7 @@ func newDepositCommand() *cobra.Command {
 	// An account has a balance in each currency, so a wrong currency is a wrong balance.
 	m.add(cmd, "amount", "The `AMOUNT` that came in, such as 12.50CNY (required)", "CNY")
 	cmd.Flags().StringVar(&d.Ref, "ref", "", "The `NAME` of the deposit; a second deposit of this name changes nothing (required)")
-	return cmd
+	return cli.Require(cmd, "amount", "ref")
 }
 
 // account is a user's balances with the newest entries.

@@ -158,7 +158,7 @@ func announcementTable(v *announce.AnnouncementView) *cli.Table {
 	}
 	t.Add("how", how)
 	t.Add("followers", v.Followers)
-	t.Add("enqueued", fmt.Sprintf("%d in %d events", v.Enqueued, v.Events))
+	t.Add("enqueued", fmt.Sprintf("%s in %s", cli.Thousands(v.Enqueued), cli.Count(v.Events, "event")))
 	if v.Delivered != nil {
 		t.Add("delivered", *v.Delivered)
 	}

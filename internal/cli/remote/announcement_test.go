@@ -24,7 +24,7 @@ func TestAnnouncements(t *testing.T) {
 	verb("announcement", "cancel", "slow").Want(t, 0, "cancelled")
 	verb("announcement", "resume", "slow").Want(t, 1, "slow is cancelled")
 	verb("campaign", "announce", "phone", "--merchant", "shop", "--id", "quick").Want(t, 0, "quick", "all at once")
-	verb("announcement", "show", "quick", "--watch").Want(t, 0, "done", "all at once", "3 in 1 events")
+	verb("announcement", "show", "quick", "--watch").Want(t, 0, "done", "all at once", "3 in 1 event\n")
 	verb("announcement", "show", "quick", "--output", "json").Want(t, 0, `"enqueued": 3`)
 	verb("announcement", "list", "phone").Want(t, 0, "quick", "slow")
 }

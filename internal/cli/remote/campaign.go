@@ -81,7 +81,6 @@ func campaignTable(views ...api.CampaignView) *cli.Table {
 	return t
 }
 
-// stockText shows the size of a stock and what it consists of; a dash where the answer has none.
 // gateText says in words what a claim has to pass.
 func gateText(g *dibs.GateSpec) string {
 	var has []string
@@ -104,18 +103,19 @@ func gateText(g *dibs.GateSpec) string {
 	return strings.Join(has, ", ")
 }
 
+// stockText shows the size of a stock and what it consists of; a dash where the answer has none.
 func stockText(s *api.StockView) string {
 	switch {
 	case s == nil:
 		return "-"
 	case s.Units != nil:
-		return fmt.Sprintf("%d units", *s.Units)
+		return cli.Count(*s.Units, "unit")
 	case s.Items != nil:
-		return fmt.Sprintf("%d items", *s.Items)
+		return cli.Count(int64(*s.Items), "item")
 	case s.RedPacket != nil:
-		return fmt.Sprintf("%s in %d shares", amountText(&s.RedPacket.Total), s.RedPacket.Count)
+		return amountText(&s.RedPacket.Total) + " in " + cli.Count(s.RedPacket.Count, "share")
 	case s.Codes != nil:
-		return fmt.Sprintf("%d codes", s.Codes.Count)
+		return cli.Count(s.Codes.Count, "code")
 	}
 	return "-"
 }
@@ -175,9 +175,10 @@ func detailTable(d *campaignDetail) *cli.Table {
 	t.Field("stock", stockText(v.Stock))
 	t.Field("left", s.Remaining)
 	if s.Low {
-		t.Field("low", fmt.Sprintf("%d or fewer are left", s.LowStock))
+		t.Field("low", cli.Thousands(s.LowStock)+" or fewer are left")
 	}
-	t.Field("granted", fmt.Sprintf("%d (pending %d, confirmed %d, refunded %d)", s.Granted, s.Pending, s.Confirmed, s.Refunded))
+	t.Field("granted", fmt.Sprintf("%s (pending %s, confirmed %s, refunded %s)",
+		cli.Thousands(s.Granted), cli.Thousands(s.Pending), cli.Thousands(s.Confirmed), cli.Thousands(s.Refunded)))
 	t.Field("released", s.Released)
 	// Only a red packet has funds: what came in is what was credited, returned and is in escrow.
 	if f := s.Funds; f != nil {
@@ -187,11 +188,20 @@ func detailTable(d *campaignDetail) *cli.Table {
 		t.Field("problem", f.Problem)
 	}
 	t.Field("refused", refusedText(s.Refused))
-	t.Field("unsettled", fmt.Sprintf("%d entries, %d ms", s.JournalBacklog, s.SettleLagMS))
+	t.Field("unsettled", settlingText(s))
 	if v.Comment != nil {
 		t.Field("comment", *v.Comment)
 	}
 	return t
+}
+
+// settlingText says what waits for the ledger, and for how long.
+func settlingText(s *api.StatsView) string {
+	entries := "entries"
+	if s.JournalBacklog == 1 {
+		entries = "entry"
+	}
+	return fmt.Sprintf("%s %s, %s ms", cli.Thousands(s.JournalBacklog), entries, cli.Thousands(s.SettleLagMS))
 }
 
 // refusedText lists the refusals by reason. One node counts them, since its start: after a restart
@@ -202,7 +212,7 @@ func refusedText(refused map[string]int64) string {
 	}
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(refused)) {
-		parts = append(parts, fmt.Sprintf("%s %d", reason, refused[reason]))
+		parts = append(parts, reason+" "+cli.Thousands(refused[reason]))
 	}
 	return strings.Join(parts, ", ") + " (by this node since it started)"
 }

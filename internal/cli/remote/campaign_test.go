@@ -63,7 +63,14 @@ func TestCampaignLife(t *testing.T) {
 	clitest.Run(t, env, "campaign", "publish", "seats").Want(t, 1, "dibs: invalid_state")
 	clitest.Run(t, env, "campaign", "show", "nobody").Want(t, 1, "dibs: not_found")
 	clitest.Run(t, env, "campaign", "create", "--id", "phones", "--title", "Again", "--units", "1", "--ends", "+1h").Want(t, 1, "dibs: already_exists")
-	clitest.Run(t, env, "campaign", "create", "--kind", "coupon", "--units", "-1", "--ends", "+1h").Want(t, 1, "invalid_request", "title is required", "stock/units must")
+	clitest.Run(t, env, "campaign", "create", "--kind", "coupon", "--units", "-1", "--title", "t", "--ends", "-1h", "--pay-within", "-3s").Want(t, 1,
+		"invalid_request", "; --units must", "--ends must be after --starts", "--pay-within must be a duration such as 15m")
+	clitest.Run(t, env, "campaign", "create", "--title", "t", "--kind", "coupon", "--codes", "5000", "--pattern", "X", "--ends", "+1h").Want(t, 1, "--pattern must have at least ")
+	clitest.Run(t, env, "campaign", "create", "--title", "One", "--units", "1", "--ends", "+1h").Want(t, 0, "  1 unit  ")
+	clitest.Run(t, env, "campaign", "create", "--title", "Many", "--units", "5000", "--ends", "+1h").Want(t, 0, "  5,000 units  5,000  ")
+	clitest.Run(t, env, "claim", "list", "--campaign", "a b").Want(t, 1, "--campaign must be 1-64 characters")
+	clitest.Run(t, env, "campaign", "announce", "phones").Want(t, 1, "--merchant is required")
+	clitest.Run(t, env, "account", "deposit", "a b", "--amount", "1CNY", "--ref", "x").Want(t, 1, "invalid_request: USER must be")
 }
 
 func TestCampaignUsage(t *testing.T) {
@@ -73,7 +80,7 @@ func TestCampaignUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{append(create, "--units", "1"), "--ends is required, such as --ends +1h"},
+		{append(create, "--units", "1"), "--ends is required; for example: dibs campaign create"},
 		{append(create, "--ends", "+1h"), "give one stock"},
 		{append(create, "--ends", "+1h", "--units", "1", "--codes", "2"), "give one stock"},
 		{append(create, "--ends", "+1h", "--units", "1", "--price", "2"), `--price must name its currency, such as 12.50CNY, not "2"`},

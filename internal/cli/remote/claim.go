@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,30 +37,8 @@ func onClaim(use, short string, do step) *cobra.Command {
 			v, replayed, err := do(ctx, s, s.args[0])
 			// No note after an error: replayed is false then.
 			s.noteReplay(replayed)
-			return v, byFlags(err)
+			return v, err
 		}, claimTable)
-}
-
-// stepFlags name the flags that fill the fields of a step, by the JSON pointers of a refusal. A flag
-// that is new needs a line here, or its user reads the name of a field.
-var stepFlags = map[string]string{
-	"/payment_ref": "--ref", "/ref": "--ref", "/user_id": "--user", "/carrier": "--carrier", "/tracking_no": "--tracking",
-	"/amount": "--amount", "/amount/amount": "--amount", "/amount/currency": "--currency",
-}
-
-// byFlags replaces the fields in a server's refusal by the flags that fill them: a user of the
-// command line has never seen the fields. It changes the refusal that err has.
-func byFlags(err error) error {
-	var refusal *client.Error
-	if !errors.As(err, &refusal) {
-		return err
-	}
-	for i := range refusal.Errors {
-		if flag, ok := stepFlags[refusal.Errors[i].Pointer]; ok {
-			refusal.Errors[i].Pointer = flag
-		}
-	}
-	return refusal
 }
 
 // newClaimShowCommand shows a claim with its events, the oldest first.
@@ -91,7 +68,7 @@ func newConfirmCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&p.PaymentRef, "ref", "", "The `NAME` of the payment; recording the same one again changes nothing (required)")
 	m.add(cmd, "amount", "What was paid, an `AMOUNT` such as 12.50CNY (default the claim's price)", "")
-	return cmd
+	return cli.Require(cmd, "ref")
 }
 
 // newCancelCommand cancels an unpaid claim, and its stock can be claimed again. It needs no key: a
@@ -133,7 +110,7 @@ func newRedeemCommand() *cobra.Command {
 	m.add(cmd, "amount", "What it saved, an `AMOUNT` such as 12.50CNY, for the record", "")
 	cmd.Flags().StringVar(&r.Ref, "ref", "", "The `NAME` of what it is used for, such as an order; recording the same one again changes nothing (required)")
 	cmd.Flags().StringVar(&r.UserID, "user", "", "Refuse it unless it belongs to this `USER`")
-	return cmd
+	return cli.Require(cmd, "ref")
 }
 
 // newUnredeemCommand takes a use back, so that the coupon can be used again. With the ref of a use
@@ -170,7 +147,7 @@ func newShipCommand() *cobra.Command {
 	})
 	cmd.Flags().StringVar(&p.Carrier, "carrier", "", "The `NAME` of the carrier (required)")
 	cmd.Flags().StringVar(&p.TrackingNo, "tracking", "", "The carrier's tracking `NUMBER` (required)")
-	return cmd
+	return cli.Require(cmd, "carrier", "tracking")
 }
 
 // claimTable shows a claim, a row for each of its properties and events; what the claim lacks has no

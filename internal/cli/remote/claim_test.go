@@ -48,8 +48,8 @@ func TestClaimLife(t *testing.T) {
 	if v := verb("cancel", given); v.Status != "released" {
 		t.Errorf("%+v", v)
 	}
-	clitest.Run(t, env, "claim", "ship", paid).Want(t, 1, "--carrier ", "--tracking ")
-	clitest.Run(t, env, "claim", "confirm", given).Want(t, 1, "--ref ")
+	clitest.Run(t, env, "claim", "ship", paid).Want(t, 2, "--carrier and --tracking are required; for example: dibs claim ship ")
+	clitest.Run(t, env, "claim", "confirm", given).Want(t, 2, "--ref is required")
 	if v := verb("ship", paid, "--carrier", "SF", "--tracking", "77"); v.Shipment == nil || v.Shipment.TrackingNo != "77" {
 		t.Errorf("%+v", v)
 	}

@@ -46,7 +46,7 @@ func newCreateCommand() *cobra.Command {
 	o := &campaignFlags{}
 	var publish bool
 	cmd := ask(&cobra.Command{
-		Use:   "create",
+		Use:   "create --title TITLE --ends TIME",
 		Short: "Draft a campaign from flags, and publish it with --publish",
 		Example: `  dibs campaign create --id phone-noon --kind sale --title "Phone at noon" --units 200 \
     --starts 2026-12-01T04:00:00Z --ends 2026-12-01T06:00:00Z --price 999.00CNY
@@ -62,7 +62,7 @@ func newCreateCommand() *cobra.Command {
 	}, oneCampaign)
 	o.add(cmd)
 	cmd.Flags().BoolVar(&publish, "publish", false, "Open it to users at once")
-	return cmd
+	return cli.Require(cmd, "title", "ends")
 }
 
 // draft creates a campaign, and publishes it if the user wants that, by a second call: when that
@@ -106,7 +106,7 @@ func (o *campaignFlags) add(cmd *cobra.Command) {
 // addNames adds the flags for the names of a campaign.
 func addNames(cmd *cobra.Command, spec *dibs.CampaignSpec) {
 	cmd.Flags().StringVar(&spec.ID, "id", "", "The campaign's `ID` (default generated)")
-	cmd.Flags().StringVar(&spec.Title, "title", "", "Its `TITLE`")
+	cmd.Flags().StringVar(&spec.Title, "title", "", "Its `TITLE` (required)")
 }
 
 // windowFlags are the window of a campaign.
@@ -115,7 +115,7 @@ type windowFlags struct{ starts, ends string }
 // add adds the flags to a verb.
 func (w *windowFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.starts, "starts", "now", "When it starts: a `TIME` such as 2026-12-01T04:00:00Z, now, or +1h from now")
-	cmd.Flags().StringVar(&w.ends, "ends", "", "When it ends: a `TIME` like that of --starts")
+	cmd.Flags().StringVar(&w.ends, "ends", "", "When it ends: a `TIME` like that of --starts (required)")
 }
 
 // read sets the window. One now serves both ends, so that "now" and "+1h" are an hour apart. --ends

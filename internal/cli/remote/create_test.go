@@ -24,16 +24,16 @@ func TestCampaignTiers(t *testing.T) {
 	env := clitest.Served(t)
 	create := []string{"campaign", "create", "--id", "shoes", "--title", "Shoes", "--units", "5", "--ends", "+1h", "--limit", "3", "--price", "999", "--currency", "CNY"}
 	clitest.Run(t, env, append(create, "--tier", "second:half")...).Want(t, 2, "--tier must be like 2:50")
-	clitest.Run(t, env, append(create, "--tier", "2:150")...).Want(t, 1, "tiers/0/percent")
+	clitest.Run(t, env, append(create, "--tier", "2:150")...).Want(t, 1, "invalid_request: --tier ")
 	clitest.Run(t, env, append(create, "--tier", "2:50,3:0", "--low-stock", "4", "--publish")...).Want(t, 0, "shoes")
 	clitest.Run(t, env, "campaign", "show", "shoes").Want(t, 0, "from unit 2 on 50 % of the price", "from unit 3 on 0 % of the price")
 }
 
-// A limit per product is created, shown, and refused with its field.
+// A limit per product is created, shown, and refused with its flag.
 func TestCampaignLimitPerProduct(t *testing.T) {
 	env := clitest.Served(t)
 	create := []string{"campaign", "create", "--id", "boots", "--title", "Boots", "--units", "5", "--ends", "+1h", "--limit-per-product", "2"}
-	clitest.Run(t, env, append(create, "--publish")...).Want(t, 1, "limit_per_product", "product_id")
+	clitest.Run(t, env, append(create, "--publish")...).Want(t, 1, "--limit-per-product", "--product")
 	clitest.Run(t, env, "product", "create", "--id", "boots", "--name", "Boots").Want(t, 0)
 	clitest.Run(t, env, append(create, "--product", "boots", "--publish")...).Want(t, 0, "boots")
 	clitest.Run(t, env, "campaign", "show", "boots").Want(t, 0, "limit per product", "2")

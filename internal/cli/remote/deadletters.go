@@ -23,7 +23,7 @@ func ofConsumer(cmd *cobra.Command, d *consumer.Dead) *cobra.Command {
 	cmd.Flags().StringVar(&d.URL, "from", "redis://127.0.0.1:6379", "The `URL` that the consumer reads from: redis://… or nats://…, as in --events of the server")
 	cmd.Flags().StringVar(&d.Stream, "stream", "", "The `NAME` of the stream that it reads (default the URL's, or dibs:events, or DIBS in NATS)")
 	cmd.Flags().StringVar(&d.Group, "group", "", "The `NAME` of its group (required)")
-	return cli.WithOutput(cmd)
+	return cli.Require(cli.WithOutput(cmd), "group")
 }
 
 // newDeadListCommand lists one page of dead letters. The ENTRY of the last row, given to --after,

@@ -61,5 +61,5 @@ func TestDeadLetters(t *testing.T) {
 		t.Errorf("the letter is still there:\n%s", r.Out)
 	}
 	clitest.Run(t, nil, "events", "dead", "list", "--from", "http://x", "--group", "g").Want(t, 1, "must be like redis://")
-	clitest.Run(t, nil, "events", "dead", "list").Want(t, 1, "the group is required")
+	clitest.Run(t, nil, "events", "dead", "list").Want(t, 2, "--group is required")
 }

@@ -28,14 +28,7 @@ campaign.`,
 // ofMerchant gives a verb the flag --merchant, which it requires: without it no call is made.
 func ofMerchant(cmd *cobra.Command, to *string) *cobra.Command {
 	cmd.Flags().StringVar(to, "merchant", "", "The merchant's `ID` (required)")
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *to == "" {
-			return cli.Usagef("--merchant is required: say whose followers")
-		}
-		return run(cmd, args)
-	}
-	return cmd
+	return cli.Require(cmd, "merchant")
 }
 
 // newFollowerImportCommand adds followers and removes none. It may be repeated: a user follows a

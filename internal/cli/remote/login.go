@@ -66,6 +66,11 @@ func login(ctx context.Context, cmd *cobra.Command, c *config.Config) error {
 	if err != nil {
 		return err
 	}
+	if offered, err := server.Sessions.Offered(ctx); err != nil {
+		return err
+	} else if !offered {
+		return fmt.Errorf("the server at %s offers no sign-in: it has no identity provider (oidc_issuer), or this is not its address for administrators; call it with an API key instead, --admin-key or $DIBS_ADMIN_KEY", c.URL)
+	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

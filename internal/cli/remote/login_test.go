@@ -76,6 +76,14 @@ func TestLogin(t *testing.T) {
 	again.Await(t, again.Out, `"name":"ann@shop.example","role":"admin"`)
 }
 
+// TestNoSignIn: a server without an identity provider cannot sign people in, and one that is not there neither: login
+// says so at once, and what to do.
+func TestNoSignIn(t *testing.T) {
+	home := "XDG_CONFIG_HOME=" + t.TempDir()
+	clitest.Run(t, append(clitest.Served(t), home), "login").Want(t, 1, "offers no sign-in", "--admin-key or $DIBS_ADMIN_KEY")
+	clitest.Run(t, []string{"DIBS_URL=http://127.0.0.1:1", home}, "login").Want(t, 1, "no server answers at http://127.0.0.1:1")
+}
+
 // comeBack is the browser of a person: it signs in, and follows the page's link to the command line. A page of another
 // site that does not know the state is not taken for it.
 func comeBack(t *testing.T, address string) {

@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"reflect"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +87,7 @@ func newProductCreateCommand() *cobra.Command {
 	o.add(cmd)
 	cmd.Flags().StringVar(&id, "id", "", "Its `ID`, 1-64 characters of A-Z a-z 0-9 . _ - (default generated)")
 	cmd.Flags().StringVar(&key, "key", "", "An idempotency `KEY`: the same product under the same key is created once")
-	return cmd
+	return cli.Require(cmd, "name")
 }
 
 // newProductSetCommand changes the fields of the given flags; the others stay. It may be repeated.
@@ -153,7 +152,7 @@ func countText(n *int64) string {
 	if n == nil {
 		return "-"
 	}
-	return strconv.FormatInt(*n, 10)
+	return cli.Thousands(*n)
 }
 
 // payText shows the time to pay; a dash for none.

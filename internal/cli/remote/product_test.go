@@ -13,7 +13,7 @@ func TestProduct(t *testing.T) {
 		Want(t, 0, "mug", "15.00 CNY", "on_sale", "15m0s", "reclaim")
 	clitest.Run(t, env, "product", "create", "--id", "mug", "--name", "Mug").Want(t, 1, "already_exists")
 	clitest.Run(t, env, "product", "create", "--id", "pen", "--name", "Pen", "--price", "5").Want(t, 2, "--price must name its currency")
-	clitest.Run(t, env, "product", "create", "--id", "pen").Want(t, 1, "name")
+	clitest.Run(t, env, "product", "create", "--id", "pen").Want(t, 2, "--name is required")
 	clitest.Run(t, env, "product", "create", "--id", "pen", "--name", "Pen").Want(t, 0, "pen")
 	clitest.Run(t, env, "product", "list").Want(t, 0, "mug  on_sale  15.00 CNY  40     40    15m0s       Mug", "pen  on_sale  -")
 	clitest.Run(t, env, "product", "set", "mug").Want(t, 2, "name what is to change")

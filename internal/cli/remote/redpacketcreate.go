@@ -50,5 +50,5 @@ end, the unclaimed shares go back.`,
 	f.Int64Var(&limit, "limit", 1, "Each user may have at most `N` shares")
 	f.IntVar(&shards, "shards", 1, "Divide the shares into `N` parts, 1 to 64, for as many cores of Redis")
 	f.BoolVar(&publish, "publish", false, "Open it to users at once")
-	return cmd
+	return cli.Require(cmd, "total", "count", "title", "ends")
 }

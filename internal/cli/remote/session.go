@@ -145,7 +145,7 @@ func connected(cmd *cobra.Command, do func(context.Context, *session) error) *co
 // talk makes cmd a verb that calls the server and writes its output itself, as streams and reports
 // do. Its errors are explained by Explain.
 func talk(cmd *cobra.Command, do func(context.Context, *session) error) *cobra.Command {
-	return connected(cmd, func(ctx context.Context, s *session) error { return Explain(s.url, do(ctx, s)) })
+	return connected(cmd, func(ctx context.Context, s *session) error { return Explain(s.url, byFlags(cmd, do(ctx, s))) })
 }
 
 // ask makes cmd a verb that calls the server and shows the answer, as JSON or by its
