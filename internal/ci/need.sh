@@ -41,6 +41,7 @@ pgbouncer            /usr/sbin/pgbouncer
 nginx-light          /usr/sbin/nginx
 systemd              systemd-analyze systemd-sysusers
 skopeo               skopeo
+sqlite3              sqlite3
 prometheus           promtool
 '
 

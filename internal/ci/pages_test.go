@@ -3,7 +3,6 @@ package ci_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,10 +11,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 const (
@@ -57,6 +60,10 @@ func compiled(t *testing.T) string {
 // TestMain removes the program when all tests are done.
 func TestMain(m *testing.M) {
 	code := m.Run()
+	if err := servers.StopAll(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if built.folder != "" {
 		_ = os.RemoveAll(built.folder)
 	}
@@ -165,18 +172,23 @@ func runPage(t *testing.T, bin, script string, printed []string) {
 	}
 }
 
-// freePort returns a port of this machine on which nothing listens.
+// lastPort is the one that freePort gave last; test binaries that run beside each other begin at different ones.
+var lastPort atomic.Int64
+
+// freePort returns a port of this machine on which nothing listens. It is none of those that systems give to programs
+// which ask for any port, since one of these could get it before the page does.
 func freePort(t *testing.T) string {
 	t.Helper()
-	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	lastPort.CompareAndSwap(0, int64(20_000+os.Getpid()%100*100))
+	for range 100 {
+		port := strconv.FormatInt(lastPort.Add(1), 10)
+		free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:"+port)
+		if err == nil && free.Close() == nil {
+			return port
+		}
 	}
-	_, port, err := net.SplitHostPort(free.Addr().String())
-	if err = errors.Join(err, free.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatal("there is no free port")
+	return ""
 }
 
 // startDev starts dibs dev on a free port and returns its address.

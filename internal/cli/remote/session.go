@@ -82,7 +82,9 @@ func Explain(url string, err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no server answers at %s: start one with dibs dev or dibs serve, or name another --url", url)
 	// The reason stays: a key may be unknown, ended, or of a role or scope that is too small.
-	case errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}), errors.Is(err, dibs.ErrForbidden):
+	case errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}):
+		return fmt.Errorf("the server at %s does not take this admin key: %w; or the address is for users alone: administrators have one of their own (admin_listen), with --behind-proxy too", url, err)
+	case errors.Is(err, dibs.ErrForbidden):
 		return fmt.Errorf("the server at %s does not take this admin key: %w", url, err)
 	}
 	var refusal *client.Error

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -34,6 +35,9 @@ func TestExplain(t *testing.T) {
 		if got := err.Error(); len(got) < len(c.want) || got[:len(c.want)] != c.want {
 			t.Errorf("%s\nwant %s", got, c.want)
 		}
+	}
+	if got := Explain("http://h", &dibs.Error{Reason: dibs.Unauthenticated}).Error(); !strings.Contains(got, "administrators have one of their own (admin_listen)") {
+		t.Error(got)
 	}
 	if Explain("http://h", nil) != nil {
 		t.Error("no error is explained")
