@@ -151,7 +151,7 @@ func (r *rush) claim(user string, key uint64) (dibs.Decision, bool) {
 		nodes := *r.nodes.Load()
 		node := nodes[(int(key)+n)%len(nodes)]
 		d, err := node.Claim(r.t.Context(), dibs.EngineClaim{Shard: r.shard, UserID: user, Key: key, Quantity: 1})
-		if err == nil {
+		if err == nil && d.Outcome != dibs.Unavailable {
 			if d.Replayed && !unsure {
 				r.t.Errorf("%s was told for sure that nothing was granted, and holds %v", user, d.Grant.Position)
 			}
@@ -160,6 +160,8 @@ func (r *rush) claim(user string, key uint64) (dibs.Decision, bool) {
 		}
 		var e *dibs.Error
 		switch {
+		case err == nil:
+			// The servers do not give the level at this moment, so nothing was tried.
 		case errors.Is(err, dibs.ErrNotOpen):
 			r.reopen(node)
 		case errors.As(err, &e) && (e.Reason == dibs.Unavailable || e.Reason == dibs.Overloaded):
