@@ -42,8 +42,8 @@ func TestServeNeedsNoKeyTwice(t *testing.T) {
 	if code := p.Stop(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	clitest.Run(t, clitest.Secrets[:1], "serve", "--data", data).Want(t, 2, "admin_key (not set", "no API key")
-	clitest.Run(t, clitest.Secrets[:1], "serve", "--data", data, "--admin-key", key.Secret).Want(t, 2, "admin_key (flag --admin-key)", "revoked")
+	clitest.Run(t, clitest.Secrets[:1], "serve", "--data", data, "--listen", "127.0.0.1:0").Want(t, 2, "admin_key (not set", "no API key")
+	clitest.Run(t, clitest.Secrets[:1], "serve", "--data", data, "--listen", "127.0.0.1:0", "--admin-key", key.Secret).Want(t, 2, "admin_key (flag --admin-key)", "revoked")
 }
 
 // TestServeTakesNoDevToken checks that dev's tokens are worth nothing here.
