@@ -36,8 +36,9 @@ func (s *Poller) trim(ctx context.Context) {
 }
 
 // leftFor is how long a shard that has left the engine is taken to be out of it. A
-// late payment may bring it back through another node, which may die with it.
-const leftFor = 10 * time.Minute
+// late payment may bring it back, through this node or another one, and what came of
+// that may be lost with an answer or with the node.
+const leftFor = 5 * time.Minute
 
 // staysFor is how long nothing more is tried with a shard that the engine keeps: this
 // node's clock may be ahead, and it may have the lease that another node needs.

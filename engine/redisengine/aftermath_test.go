@@ -12,6 +12,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 
+	"github.com/dibs-dev/dibs/engine/redisengine"
 	"github.com/dibs-dev/dibs/live"
 	"github.com/dibs-dev/dibs/node"
 )
@@ -159,6 +160,40 @@ func TestNothingStaysInRedis(t *testing.T) {
 				t.Errorf("the journal stays for ever: %d, %v", ttl, err)
 			}
 		})
+	}
+}
+
+// A campaign that had left comes back for a late payment, through a node that dies with
+// it: the others let it leave again within minutes.
+func TestACampaignComesBackAndItsNodeDies(t *testing.T) {
+	f := newFleet(t, 0)
+	var at clock
+	f.tune = node.ServiceConfig{Now: at.now, TidyEvery: 50 * time.Millisecond}
+	n := f.join()
+	f.publish("phone", 10)
+	f.rush("phone", 5)
+	_, err := n.Campaigns.End(f.Context(), "phone")
+	must(t, err)
+	at.ahead.Store(int64(6 * time.Minute))
+	f.until("Redis is empty", func() bool { return len(f.keysOfFirst()) == 0 })
+	// It is seen to have left.
+	pause(f.Context(), 500*time.Millisecond)
+	dead, err := redisengine.Open(f.Context(), redisengine.Config{URL: f.redis.URL()})
+	must(t, err)
+	c, err := n.ledger.Campaign(f.Context(), "phone")
+	must(t, err)
+	server, err := dead.Server(f.Context(), theShard)
+	must(t, err)
+	load, err := n.ledger.LoadShard(f.Context(), c, theShard, live.Opener{Server: server, Epoch: 1})
+	must(t, err)
+	must(t, dead.Open(f.Context(), c, theShard, load))
+	must(t, dead.Close(f.Context()))
+	at.ahead.Store(int64(12 * time.Minute))
+	f.until("Redis is empty again", func() bool { return len(f.keysOfFirst()) == 0 })
+	totals, err := n.ledger.Totals(f.Context(), theShard)
+	must(t, err)
+	if totals.Position.Epoch != load.Epoch {
+		t.Errorf("the ledger is at %s, and the shard was opened in epoch %d", totals.Position, load.Epoch)
 	}
 }
 
