@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/campaigns"
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 // divided starts two servers with campaigns on both, in which ann has a claim each, and
@@ -172,15 +174,7 @@ func TestStartWithoutAny(t *testing.T) {
 // answers. The node says so and does not use it; once the right one is there, it does.
 func TestWhatComesBackIsAnother(t *testing.T) {
 	s, on := divided(t)
-	dead := on[1][0]
-	own, err := s.redis[0].Do(t.Context(), "GET", "dibs:deployment")
-	if err != nil {
-		t.Fatal(err)
-	}
-	identity, err := own.ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dead, identity := on[1][0], s.identity(0)
 	s.do(0, "SET", "dibs:deployment", "a stranger")
 	s.redis[0].Kill()
 	s.open(0, 1)
@@ -213,7 +207,7 @@ func TestWhatComesBackIsAnother(t *testing.T) {
 }
 
 // forward has what comes to one address go to another, until the returned function is
-// called.
+// called, which ends the connections.
 func forward(t *testing.T, from, to string) (end func()) {
 	t.Helper()
 	at, err := net.Listen("tcp", from)
@@ -223,11 +217,16 @@ func forward(t *testing.T, from, to string) (end func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		var open []net.Conn
 		for {
 			conn, err := at.Accept()
 			if err != nil {
+				for _, c := range open {
+					_ = c.Close()
+				}
 				return
 			}
+			open = append(open, conn)
 			server, err := net.Dial("tcp", to)
 			if err != nil {
 				_ = conn.Close()
@@ -272,5 +271,100 @@ func TestAnEmptiedDeploymentComesLate(t *testing.T) {
 	s.open(1, 0)
 	if number := s.deploymentOf(on[1][0]); number != 1 {
 		t.Errorf("its campaign is on deployment %d", number)
+	}
+}
+
+// identity is what a server says which deployment it is.
+func (s *several) identity(server int) string {
+	s.Helper()
+	has, err := s.redis[server].Do(s.Context(), "GET", "dibs:deployment")
+	if err != nil {
+		s.Fatal(err)
+	}
+	identity, err := has.ToString()
+	if err != nil {
+		s.Fatal(err)
+	}
+	return identity
+}
+
+// TestAnotherAnswersForOneInUse: while the node runs, another Redis answers at the address of
+// a deployment. Nothing is sold there and nothing loaded into it, however short the moment
+// was in which nothing answered; the deployment itself, back again, sells on.
+func TestAnotherAnswersForOneInUse(t *testing.T) {
+	s, on := divided(t)
+	dead, identity := on[1][0], s.identity(0)
+	s.open(0, 1)
+	s.granted(dead, "bob")
+	s.addRedis()
+	s.do(2, "SET", "dibs:ledger", "another ledger's")
+	refused := func(what, why string) {
+		t.Helper()
+		s.until(what+" is not used, and the node says so", func() bool {
+			// Not ready it is for a moment: the ledger has seen the shard's server alive.
+			warning := s.node.Health(t.Context()).Dependencies["engine"].Warning
+			if r, err := s.claim(dead, "cem"); err == nil {
+				t.Fatalf("%s: a claim is %s", what, r.Outcome)
+			}
+			err := s.node.Engine.Abilities().Deployments(t.Context())[1]
+			return err != nil && strings.Contains(err.Error(), why) && strings.Contains(warning, "what answers as 1 cannot be used")
+		})
+		s.granted(on[2][0], "user-of-"+what)
+	}
+	s.redis[0].Kill()
+	for server, why := range map[int]string{1: "what answers there is deployment 2", 2: "belongs to another ledger"} {
+		end := forward(t, s.redis[0].Addr(), s.redis[server].Addr())
+		refused(fmt.Sprint("server-", server), why)
+		end()
+	}
+	if got := s.identity(1); got == identity {
+		t.Error("the other deployment has the identity of the one that it answered for")
+	}
+	if err := s.redis[0].Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.until("the right one sells", func() bool {
+		r, err := s.claim(dead, "cem")
+		return err == nil && r.Outcome == dibs.Granted
+	})
+	s.whole()
+}
+
+// TestWeakerSettingsOfOneInUse: a deployment comes back with settings with which it would not
+// have been used at the start. No claim is decided on it before they are right again.
+func TestWeakerSettingsOfOneInUse(t *testing.T) {
+	for _, weak := range [][]string{{"appendfsync", "everysec", "always"}, {"maxmemory-policy", "allkeys-lru", "noeviction"}} {
+		t.Run(weak[0], func(t *testing.T) {
+			s, on := divided(t)
+			dead := on[1][0]
+			other, err := servers.StartRedis(t.TempDir(), append(slices.Clone(servers.RedisAlways), "--"+weak[0], weak[1])...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(other.Kill)
+			if _, err := other.Do(t.Context(), "SET", "dibs:deployment", s.identity(0)); err != nil {
+				t.Fatal(err)
+			}
+			s.open(0, 1)
+			s.granted(dead, "bob")
+			s.redis[0].Kill()
+			defer forward(t, s.redis[0].Addr(), other.Addr())()
+			s.until("claims are refused for the setting", func() bool {
+				r, err := s.claim(dead, "cem")
+				if err == nil {
+					t.Fatalf("a claim is %s", r.Outcome)
+				}
+				return strings.Contains(err.Error(), weak[0]) || strings.Contains(s.warning(), weak[0])
+			})
+			if _, err := other.Do(t.Context(), "CONFIG", "SET", weak[0], weak[2]); err != nil {
+				t.Fatal(err)
+			}
+			s.until("its campaigns sell", func() bool {
+				r, err := s.claim(dead, "cem")
+				return err == nil && r.Outcome == dibs.Granted
+			})
+			s.whole()
+			s.close()
+		})
 	}
 }

@@ -40,8 +40,7 @@ func (e *Engine) reach(ctx context.Context, m *member) bool {
 		pause = reachMost
 		if text := err.Error(); text != said {
 			said = text
-			e.log.Error("a deployment of the engine answers and cannot be used: the claims of its campaigns are refused as unavailable until it can",
-				"deployment", m.number, "err", err)
+			e.log.Error(saysUnfit, "deployment", m.number, "err", err)
 		}
 	}
 	return false
@@ -55,46 +54,84 @@ func (e *Engine) enter(ctx context.Context, m *member) error {
 	}
 	e.entering.Lock()
 	defer e.entering.Unlock()
-	if err := e.apart(ctx, d); err != nil {
+	asking, cancel := context.WithTimeout(ctx, watchWait)
+	defer cancel()
+	runs, err := runsAt(asking, d)
+	if err == nil {
+		err = e.apart(asking, m, runs)
+	}
+	if err != nil {
 		return errors.Join(err, d.Close(ctx))
 	}
 	e.tellHooks(d, e.changed, e.product)
 	m.refuse(live.ErrAway)
 	m.set(d)
+	m.runs.Store(&runs)
 	m.away.Store(false)
 	return nil
 }
 
-// apart returns an error when a deployment has a server in common with one that is used:
-// two addresses of one server are no two deployments. Of one that does not answer now, the
-// servers count that answered last.
-func (e *Engine) apart(ctx context.Context, d Deployment) error {
-	asking, cancel := context.WithTimeout(ctx, watchWait)
-	defer cancel()
-	servers, err := d.Servers(asking)
+// fit returns nil when a deployment answers and may be used. Servers that ran before are
+// known. A run that is new may be that of another Redis at the same address: it is checked
+// first, as at a start.
+func (e *Engine) fit(ctx context.Context, m *member) error {
+	runs, err := runsAt(ctx, m.deployment())
 	if err != nil {
 		return err
 	}
-	mine := runsOf(servers)
-	if len(mine) == 0 {
-		return live.ErrAway
+	isKnown := func(run string) bool { return slices.Contains(m.knownRuns(), run) }
+	isNew := func(run string) bool { return !isKnown(run) }
+	if !slices.ContainsFunc(runs, isNew) {
+		return nil
 	}
-	reached := e.reached()
-	for i, theirs := range each(reached, func(m *member) []string { return m.ask(asking) }) {
+	if m.check != nil {
+		err = m.check(ctx, m.deployment())
+	}
+	if err == nil {
+		err = e.apart(ctx, m, runs)
+	}
+	switch {
+	case err == nil:
+		m.runs.Store(&runs)
+	case !errors.Is(err, live.ErrUnfit) && slices.ContainsFunc(runs, isKnown):
+		// A part of the Cluster is as before, and so it is the same one. The others are
+		// checked with the next look.
+		return nil
+	}
+	return err
+}
+
+// runsAt returns the runs of the servers of a deployment that answer, of which there is one
+// at least.
+func runsAt(ctx context.Context, d Deployment) ([]string, error) {
+	servers, err := d.Servers(ctx)
+	runs := runsOf(servers)
+	if err == nil && len(runs) == 0 {
+		err = live.ErrAway
+	}
+	return runs, err
+}
+
+// apart returns an error when a member has a server in common with another one that is used:
+// two addresses of one server are no two deployments. Of one that does not answer now, the
+// servers count that were checked last.
+func (e *Engine) apart(ctx context.Context, m *member, mine []string) error {
+	others := slices.DeleteFunc(e.reached(), func(other *member) bool { return other == m })
+	for i, theirs := range each(others, func(m *member) []string {
+		if runs, err := runsAt(ctx, m.deployment()); err == nil {
+			return runs
+		}
+		return m.knownRuns()
+	}) {
 		if slices.ContainsFunc(mine, func(run string) bool { return slices.Contains(theirs, run) }) {
-			return fmt.Errorf("%w: it is the same server as deployment %d", live.ErrUnfit, reached[i].number)
+			return fmt.Errorf("%w: it is the same server as deployment %d", live.ErrUnfit, others[i].number)
 		}
 	}
 	return nil
 }
 
-// ask returns the runs of the servers that answer, or of those that answered last when
-// none does.
-func (m *member) ask(ctx context.Context) []string {
-	servers, err := m.deployment().Servers(ctx)
-	if runs := runsOf(servers); err == nil && len(runs) > 0 {
-		m.runs.Store(&runs)
-	}
+// knownRuns are the runs of the servers that were checked last.
+func (m *member) knownRuns() []string {
 	if runs := m.runs.Load(); runs != nil {
 		return *runs
 	}

@@ -33,6 +33,10 @@ type Member struct {
 	// ends with the router, and soon returns when that has ended. Required without an
 	// Engine, and else not called.
 	Open func(ctx context.Context) (Deployment, error)
+	// Check makes sure that the deployment in use is still the one of this number, when
+	// another run of a server answers for it than before. Its errors are like those of
+	// Open. It may be called by two goroutines at a time. nil finds every server right.
+	Check func(ctx context.Context, d Deployment) error
 }
 
 // Ledger knows where shards are; see live.DeploymentLedger.
@@ -86,9 +90,10 @@ type member struct {
 	number int
 	engine atomic.Pointer[Deployment]
 	open   func(ctx context.Context) (Deployment, error)
+	check  func(ctx context.Context, d Deployment) error
 	away   atomic.Bool
 	misses int
-	// runs are those of the servers that answered last.
+	// runs are those of the servers that were checked last.
 	runs atomic.Pointer[[]string]
 	// refusal is what calls are refused with while it is away.
 	refusal atomic.Pointer[refusal]
@@ -128,7 +133,7 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		e.now = time.Now
 	}
 	for _, m := range cfg.Members {
-		one := &member{number: m.Number, open: m.Open}
+		one := &member{number: m.Number, open: m.Open, check: m.Check}
 		one.refuse(live.ErrAway)
 		if m.Engine != nil {
 			one.set(m.Engine)
@@ -138,6 +143,13 @@ func New(ctx context.Context, cfg Config) (*Engine, error) {
 		e.byNumber[m.Number] = one
 	}
 	e.placed.Store(&placements{})
+	each(e.reached(), func(m *member) struct{} {
+		// One that has gone meanwhile is checked when it is back.
+		if runs, err := runsAt(ctx, m.deployment()); err == nil {
+			m.runs.Store(&runs)
+		}
+		return struct{}{}
+	})
 	if err := e.refresh(ctx); err != nil {
 		return nil, err
 	}

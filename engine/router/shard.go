@@ -58,9 +58,17 @@ func (e *Engine) Claim(ctx context.Context, req dibs.EngineClaim) (dibs.Decision
 	return m.deployment().Claim(ctx, req)
 }
 
-// Open makes a shard claimable; see dibs.Engine.
+// Open makes a shard claimable; see dibs.Engine. It is the first that happens on a server
+// that began anew, and does not wait for the look that notices this.
 func (e *Engine) Open(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, load *dibs.ShardLoad) error {
-	return e.tell(ctx, shard, func(d Deployment) error { return d.Open(ctx, c, shard, load) })
+	m, err := e.at(ctx, shard)
+	if err != nil {
+		return err
+	}
+	if err := e.fit(ctx, m); err != nil {
+		return dibs.Unavail(dibs.EffectNone, &live.DeploymentError{Number: m.number, Cause: err})
+	}
+	return m.failed(m.deployment().Open(ctx, c, shard, load))
 }
 
 // Configure makes a campaign's definition that of all its shards; see dibs.Engine. A shard

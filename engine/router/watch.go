@@ -2,7 +2,10 @@ package router
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/dibs-dev/dibs/live"
 )
 
 const (
@@ -42,24 +45,37 @@ func (e *Engine) watch(ctx context.Context) {
 }
 
 // look asks a deployment whether it answers: one of its servers is enough, since in a
-// cluster each has shards of its own.
+// cluster each has shards of its own. One that answers and is another is not used.
 func (e *Engine) look(ctx context.Context, m *member) {
 	asking, cancel := context.WithTimeout(ctx, watchWait)
 	defer cancel()
-	servers, err := m.deployment().Servers(asking)
+	err := e.fit(asking, m)
 	if ctx.Err() != nil {
 		return
 	}
-	if runs := runsOf(servers); err == nil && len(runs) > 0 {
-		m.runs.Store(&runs)
+	switch {
+	case err == nil:
 		m.misses = 0
 		if m.away.Swap(false) {
 			e.log.Info("a deployment of the engine answers again", "deployment", m.number)
 		}
-		return
-	}
-	if m.misses++; m.misses >= missesAway && !m.away.Swap(true) {
-		e.log.Error("a deployment of the engine does not answer: the claims of its campaigns are refused as unavailable until it does, those of others go on",
-			"deployment", m.number)
+	case errors.Is(err, live.ErrUnfit):
+		said := m.refused().Error()
+		m.refuse(err)
+		if !m.away.Swap(true) || m.refused().Error() != said {
+			e.log.Error(saysUnfit, "deployment", m.number, "err", err)
+		}
+	default:
+		if m.misses++; m.misses < missesAway {
+			return
+		}
+		m.refuse(live.ErrAway)
+		if !m.away.Swap(true) {
+			e.log.Error("a deployment of the engine does not answer: the claims of its campaigns are refused as unavailable until it does, those of others go on",
+				"deployment", m.number)
+		}
 	}
 }
+
+// saysUnfit is logged of a deployment that answers and must not be used.
+const saysUnfit = "a deployment of the engine answers and cannot be used: the claims of its campaigns are refused as unavailable until it can"

@@ -26,3 +26,11 @@ func TestPrometheusTakesThem(t *testing.T) {
 		t.Errorf("%v, want %s%s", err, want, said)
 	}
 }
+
+// TestAlertsFire: what alerts.test.yaml lets nodes show raises the alerts that it names, and
+// none of them before its time.
+func TestAlertsFire(t *testing.T) {
+	if said, err := exec.CommandContext(t.Context(), "promtool", "test", "rules", "alerts.test.yaml").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
