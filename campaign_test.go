@@ -132,6 +132,15 @@ func TestShardsRise(t *testing.T) {
 	if !patch(9) {
 		t.Error("they rise a seventh time")
 	}
+	c = Campaign{State: Draft, Shards: 2}
+	for shards := 3; shards < 20; shards++ {
+		if patch(shards) {
+			t.Errorf("%d shards of a draft are refused", shards)
+		}
+	}
+	if !slices.Equal(c.EarlierShards, []int{2}) || c.Shards != 19 {
+		t.Errorf("a draft has %d shards, and before %v", c.Shards, c.EarlierShards)
+	}
 	for what, of := range map[string]Campaign{
 		"after the end":          {State: EndedState, Shards: 2},
 		"beyond the stock":       {State: Published, Shards: 2, Stock: Stock{Total: 2}},

@@ -228,7 +228,7 @@ func (p *CampaignPatch) shardFaults(c *Campaign) []Fault {
 		return bad(Text{"cannot change after publishing: campaigns that share limit_per_product are divided alike", "发布后不能修改：共享 limit_per_product 的活动分片数必须一致"})
 	case c.State == EndedState:
 		return bad(Text{"cannot change once the campaign has been ended", "活动结束后不能修改"})
-	case len(c.EarlierShards) >= maxMoreShards:
+	case c.State != Draft && len(c.EarlierShards) >= maxMoreShards:
 		return bad(Textf("has risen %d times, and cannot rise more often", "已增加 %d 次，不能再增加", maxMoreShards))
 	}
 	return nil
@@ -244,7 +244,12 @@ func (p *CampaignPatch) Apply(c *Campaign) {
 	Set(&c.LatePayment, p.LatePayment)
 	Set(&c.LowStock, p.LowStock)
 	if p.Shards != nil && *p.Shards > c.Shards {
-		c.EarlierShards, c.Shards = append(slices.Clip(c.EarlierShards), c.Shards), *p.Shards
+		// Nobody was on a shard of a draft: of its numbers the first alone is kept, over
+		// which its stock was divided.
+		if c.State != Draft || c.EarlierShards == nil {
+			c.EarlierShards = append(slices.Clip(c.EarlierShards), c.Shards)
+		}
+		c.Shards = *p.Shards
 	}
 	if p.StartsAt != nil {
 		c.StartsAt = Ms(*p.StartsAt)
