@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"strings"
 	"sync/atomic"
 )
 
@@ -44,6 +45,10 @@ func (b *Book) Change(first, now []string) error {
 		maps.Copy(next, *all)
 	}
 	for i := range now {
+		if strings.HasPrefix(now[i], "sqlite:") && now[i] == first[i] {
+			// A path is no URL, and nobody logs in there.
+			continue
+		}
 		was, err := url.Parse(first[i])
 		if err != nil {
 			return errUnread

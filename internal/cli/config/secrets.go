@@ -217,12 +217,12 @@ func ledgerKeyRules(c *Config) []settings.Fault {
 var addressSettings = []struct {
 	key   string
 	first func(c *Config) []string
-	set   func(c *Config, now []string)
+	set   func(c *Config, text string)
 	rules func(c *Config) []settings.Fault
 }{
-	{"engine", func(c *Config) []string { return c.Engine }, func(c *Config, now []string) { c.Engine = now }, StoreRules},
-	{"ledger", func(c *Config) []string { return []string{c.Ledger} }, func(c *Config, now []string) { c.Ledger = strings.Join(now, " ") }, StoreRules},
-	{"events", func(c *Config) []string { return c.Events }, func(c *Config, now []string) { c.Events = now }, eventsRules},
+	{"engine", func(c *Config) []string { return c.Engine }, func(c *Config, text string) { c.Engine = strings.Fields(text) }, StoreRules},
+	{"ledger", func(c *Config) []string { return []string{c.Ledger} }, func(c *Config, text string) { c.Ledger = text }, StoreRules},
+	{"events", func(c *Config) []string { return c.Events }, func(c *Config, text string) { c.Events = strings.Fields(text) }, eventsRules},
 }
 
 // AddressFile is a file with the addresses of a setting.
@@ -250,14 +250,14 @@ func (c *Config) ReadLogins(of AddressFile) error {
 		if s.key != of.Key {
 			continue
 		}
-		next, now := *c, strings.Fields(text)
-		s.set(&next, now)
+		next := *c
+		s.set(&next, text)
 		for _, fault := range s.rules(&next) {
 			if fault.Key == s.key {
 				return errors.New(fault.Problem)
 			}
 		}
-		return c.Logins.Change(s.first(c), now)
+		return c.Logins.Change(s.first(c), s.first(&next))
 	}
 	return fmt.Errorf("%s has no address", of.Key)
 }

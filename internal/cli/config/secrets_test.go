@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/internal/logins"
+	"github.com/dibs-dev/dibs/internal/settings"
 )
 
 // TestHumanSecret checks that a voucher of the human check cannot pass as a token.
@@ -113,5 +116,26 @@ func TestReadableSecrets(t *testing.T) {
 	}
 	if r := check(); strings.Contains(r.Out+r.Err, "note:") {
 		t.Errorf("a file of mode 600 is doubted:\n%s%s", r.Out, r.Err)
+	}
+}
+
+// TestLedgerPathsAreReadAgain: the file with the address of a ledger is read again when the
+// address is the path of a file, whatever is in it.
+func TestLedgerPathsAreReadAgain(t *testing.T) {
+	for _, address := range []string{"sqlite:/var/lib/my  data/ledger.db", "sqlite:/var/lib/100%/ledger.db", "sqlite:ledger.db"} {
+		c := &config.Config{}
+		values, faults, err := settings.Load(c, settings.Sources{Environ: []string{"DIBS_LEDGER=" + address}})
+		if err != nil || len(faults) > 0 {
+			t.Fatal(err, faults)
+		}
+		c.Values, c.Logins = values, &logins.Book{}
+		file := config.AddressFile{Key: "ledger", Path: clitest.WriteFile(t, "ledger.txt", address+"\n")}
+		if err := c.ReadLogins(file); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+		file.Path = clitest.WriteFile(t, "ledger.txt", "sqlite:/var/lib/other data/ledger.db\n")
+		if err := c.ReadLogins(file); err == nil {
+			t.Errorf("%s: another file is taken", address)
+		}
 	}
 }
