@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/events/sinks"
@@ -107,16 +106,15 @@ func clientCARules(c *Config) []settings.Fault {
 	}
 	if _, err := ReadAuthorities(c.AdminClientCA); err != nil {
 		fs = append(fs, c.Fault("admin_client_ca", err.Error()))
-	} else if _, err := ReadRevoked(c.AdminClientCA, time.Now()); err != nil {
+	} else if _, err := ReadRevoked(c.AdminClientCA); err != nil {
 		fs = append(fs, c.Fault("admin_client_ca", err.Error()))
 	}
 	return fs
 }
 
 // ReadRevoked reads the lists of revoked certificates that stand in the file of authorities,
-// each signed by one of them and of today: a list that has ended says nothing of what was
-// revoked since. Without a list none is revoked.
-func ReadRevoked(file string, now time.Time) (lists []*x509.RevocationList, err error) {
+// each signed by one of them. Without a list none is revoked.
+func ReadRevoked(file string) (lists []*x509.RevocationList, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", err)
@@ -140,11 +138,8 @@ func ReadRevoked(file string, now time.Time) (lists []*x509.RevocationList, err 
 	}
 	for _, l := range lists {
 		signed := slices.ContainsFunc(authorities, func(c *x509.Certificate) bool { return l.CheckSignatureFrom(c) == nil })
-		switch {
-		case !signed:
+		if !signed {
 			return nil, fmt.Errorf("has a list of revoked certificates of %s, which no authority in it has signed", l.Issuer)
-		case !l.NextUpdate.IsZero() && now.After(l.NextUpdate):
-			return nil, fmt.Errorf("has a list of revoked certificates of %s that ended at %s", l.Issuer, l.NextUpdate.UTC().Format(time.RFC3339))
 		}
 	}
 	return lists, nil

@@ -44,7 +44,7 @@ func (cs *certificates) loadClients() error {
 	if err != nil {
 		return fmt.Errorf("admin_client_ca %w", err)
 	}
-	revoked, err := config.ReadRevoked(cs.clientCA, time.Now())
+	revoked, err := config.ReadRevoked(cs.clientCA)
 	if err != nil {
 		return fmt.Errorf("admin_client_ca %w", err)
 	}
@@ -56,20 +56,44 @@ func (cs *certificates) loadClients() error {
 // errRevokedCertificate ends the handshake of a client whose certificate was revoked.
 var errRevokedCertificate = errors.New("the client certificate was revoked by its authority")
 
+// errEndedList ends the handshake of a client of whose authority there are only old lists.
+var errEndedList = errors.New("the list of revoked certificates of the client's authority has ended: put its next one into the file of admin_client_ca")
+
 // checkRevoked refuses a client certificate that stands in a list of its authority, or that
 // an authority below it does.
-func (cs *certificates) checkRevoked(chains [][]*x509.Certificate) error {
-	for _, l := range *cs.revoked.Load() {
-		for _, chain := range chains {
-			for _, c := range chain {
-				same := func(r x509.RevocationListEntry) bool { return r.SerialNumber.Cmp(c.SerialNumber) == 0 }
-				if bytes.Equal(c.RawIssuer, l.RawIssuer) && slices.ContainsFunc(l.RevokedCertificateEntries, same) {
-					return errRevokedCertificate
-				}
+func (cs *certificates) checkRevoked(chains [][]*x509.Certificate, now time.Time) error {
+	for _, chain := range chains {
+		for _, c := range chain {
+			if err := revokedBy(*cs.revoked.Load(), c, now); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// revokedBy holds a certificate against the lists of its authority. One that has ended does
+// not say what was revoked since: when all have, no certificate of the authority is good.
+func revokedBy(lists []*x509.RevocationList, c *x509.Certificate, now time.Time) error {
+	var ended *x509.RevocationList
+	current := false
+	for _, l := range lists {
+		if !bytes.Equal(c.RawIssuer, l.RawIssuer) {
+			continue
+		}
+		if slices.ContainsFunc(l.RevokedCertificateEntries, func(r x509.RevocationListEntry) bool { return r.SerialNumber.Cmp(c.SerialNumber) == 0 }) {
+			return errRevokedCertificate
+		}
+		if l.NextUpdate.IsZero() || now.Before(l.NextUpdate) {
+			current = true
+		} else {
+			ended = l
+		}
+	}
+	if ended == nil || current {
+		return nil
+	}
+	return fmt.Errorf("%w (%s, ended %s)", errEndedList, ended.Issuer, ended.NextUpdate.UTC().Format(time.RFC3339))
 }
 
 func (cs *certificates) load() error {
@@ -100,7 +124,7 @@ func (cs *certificates) adminConfig() *tls.Config {
 	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		c := cs.config()
 		c.ClientAuth, c.ClientCAs, c.SessionTicketsDisabled = tls.RequireAndVerifyClientCert, cs.clients.Load(), true
-		c.VerifyConnection = func(s tls.ConnectionState) error { return cs.checkRevoked(s.VerifiedChains) }
+		c.VerifyConnection = func(s tls.ConnectionState) error { return cs.checkRevoked(s.VerifiedChains, time.Now()) }
 		return c, nil
 	}
 	return outer

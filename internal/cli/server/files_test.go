@@ -306,7 +306,6 @@ func TestRevokedClientCertificates(t *testing.T) {
 	}
 	stranger, strangerKey := authority(t, "an authority")
 	for what, bad := range map[string][]byte{
-		"ended at":               list(ca, caKey, time.Now().Add(-time.Hour)),
 		"no authority in it has": list(stranger, strangerKey, time.Now().Add(time.Hour)),
 		"cannot be read":         pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: []byte("none")}),
 	} {
@@ -318,7 +317,16 @@ func TestRevokedClientCertificates(t *testing.T) {
 	if err := enters(lost); err != nil {
 		t.Errorf("after lists that cannot be used: %v", err)
 	}
-	write(list(ca, caKey, time.Now().Add(time.Hour)))
+	// A list that has ended keeps no node from starting, and nobody of its authority enters.
+	ended, current := list(ca, caKey, time.Now().Add(-time.Hour)), list(ca, caKey, time.Now().Add(time.Hour))
+	write(ended)
+	if err := cs.loadClients(); err != nil {
+		t.Fatal(err)
+	}
+	if err := enters(good); !errors.Is(err, errEndedList) || !strings.Contains(err.Error(), "CN=an authority, ended 20") {
+		t.Errorf("after its list has ended: %v", err)
+	}
+	write(ended, current)
 	if err := cs.loadClients(); err != nil {
 		t.Fatal(err)
 	}
