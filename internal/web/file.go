@@ -14,12 +14,33 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// The bounds of an upload: how long a file may take to arrive, and how long the
-// work on it may take between two reports of progress.
+// The bounds of an upload: how long a file may take to arrive, the bytes a second that have
+// to come once fileGrace is over, so that slow senders do not take the places of others, and
+// how long the work on it may take between two reports of progress.
 const (
 	fileRead     = 10 * time.Minute
+	fileGrace    = 30 * time.Second
+	fileRate     = 64 << 10
 	progressRest = 5 * time.Minute
 )
+
+// pacedBody is the body of an upload, whose time to arrive grows with what has come.
+type pacedBody struct {
+	io.Reader
+	rc    *http.ResponseController
+	begun time.Time
+	got   int64
+}
+
+// Read reads what comes in time.
+func (b *pacedBody) Read(to []byte) (int, error) {
+	if err := b.rc.SetReadDeadline(b.begun.Add(min(fileRead, fileGrace+time.Duration(b.got)*time.Second/fileRate))); err != nil {
+		return 0, err
+	}
+	n, err := b.Reader.Read(to)
+	b.got += int64(n)
+	return n, err
+}
 
 // ReceiveCSV writes the body, a CSV file of at most most bytes, to a temporary file
 // without a name, so that no transaction waits for a slow sender. It returns the
@@ -27,9 +48,6 @@ const (
 func ReceiveCSV(w http.ResponseWriter, r *http.Request, most int64) (file *os.File, sum string, err error) {
 	if !isType(r.Header.Get("Content-Type"), "text/csv") {
 		return nil, "", ErrNotCSV
-	}
-	if err := http.NewResponseController(w).SetReadDeadline(time.Now().Add(fileRead)); err != nil {
-		return nil, "", err
 	}
 	file, err = os.CreateTemp("", "dibs-import-")
 	if err != nil {
@@ -44,7 +62,8 @@ func ReceiveCSV(w http.ResponseWriter, r *http.Request, most int64) (file *os.Fi
 		return file, "", err
 	}
 	hash := sha256.New()
-	_, err = io.Copy(io.MultiWriter(file, hash), http.MaxBytesReader(w, r.Body, most))
+	body := &pacedBody{Reader: http.MaxBytesReader(w, r.Body, most), rc: http.NewResponseController(w), begun: time.Now()}
+	_, err = io.Copy(io.MultiWriter(file, hash), body)
 	var over *http.MaxBytesError
 	var disk *os.PathError
 	switch {

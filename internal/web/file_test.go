@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"io"
 	"net/http/httptest"
 	"os"
@@ -52,3 +53,49 @@ func TestReceiveCSV(t *testing.T) {
 type deadlines struct{ *httptest.ResponseRecorder }
 
 func (deadlines) SetReadDeadline(time.Time) error { return nil }
+
+// noted keeps the deadline that was set last.
+type noted struct {
+	*httptest.ResponseRecorder
+	last *time.Time
+}
+
+func (n noted) SetReadDeadline(at time.Time) error {
+	*n.last = at
+	return nil
+}
+
+// stalling is a body of which some bytes come, and then none before the deadline.
+type stalling struct {
+	left int
+	last *time.Time
+	at   time.Time
+}
+
+func (s *stalling) Read(to []byte) (int, error) {
+	n := min(s.left, len(to))
+	s.left -= n
+	if n == 0 {
+		s.at = *s.last
+		return 0, os.ErrDeadlineExceeded
+	}
+	return n, nil
+}
+
+// TestSlowUploadsEnd: who sends nothing gives the place of an import back after half a
+// minute, and each byte gives a sender more time, up to ten minutes.
+func TestSlowUploadsEnd(t *testing.T) {
+	for sent, want := range map[int]time.Duration{0: 30 * time.Second, 1 << 20: 46 * time.Second, 32 << 20: 542 * time.Second, 64 << 20: 10 * time.Minute} {
+		var last time.Time
+		body := &stalling{left: sent, last: &last}
+		r := httptest.NewRequest("POST", "/", body)
+		r.Header.Set("Content-Type", "text/csv")
+		begun := time.Now()
+		if _, _, err := ReceiveCSV(noted{httptest.NewRecorder(), &last}, r, 1<<30); !errors.Is(err, ErrCutOff) {
+			t.Errorf("%d bytes: %v", sent, err)
+		}
+		if has := body.at.Sub(begun); has < want-time.Second || has > want+5*time.Second {
+			t.Errorf("after %d bytes a sender has %v in all, want %v", sent, has, want)
+		}
+	}
+}
