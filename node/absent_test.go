@@ -349,12 +349,16 @@ func TestWeakerSettingsOfOneInUse(t *testing.T) {
 			s.granted(dead, "bob")
 			s.redis[0].Kill()
 			defer forward(t, s.redis[0].Addr(), other.Addr())()
-			s.until("claims are refused for the setting", func() bool {
-				r, err := s.claim(dead, "cem")
-				if err == nil {
+			c, err := s.node.Campaigns.Get(t.Context(), dead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.until("claims are refused for the setting, although the campaign is loaded", func() bool {
+				_, notOpen := s.node.Engine.Stats(t.Context(), dibs.ShardID{Campaign: c.Number})
+				if r, err := s.claim(dead, "cem"); err == nil {
 					t.Fatalf("a claim is %s", r.Outcome)
 				}
-				return strings.Contains(err.Error(), weak[0]) || strings.Contains(s.warning(), weak[0])
+				return notOpen == nil && strings.Contains(s.node.Health(t.Context()).Dependencies["engine"].Warning, weak[0])
 			})
 			if _, err := other.Do(t.Context(), "CONFIG", "SET", weak[0], weak[2]); err != nil {
 				t.Fatal(err)

@@ -461,3 +461,78 @@ func TestACampaignOverTwoDeployments(t *testing.T) {
 	}
 	s.whole()
 }
+
+// TestDeploymentsOfAllKinds divides a campaign over a server, a Sentinel group and a Cluster. It
+// sells on all of them, also after the masters of both have failed over, and to the last unit.
+// A second address of the Cluster is not another deployment.
+func TestDeploymentsOfAllKinds(t *testing.T) {
+	s := newSeveral(t, 1)
+	group, err := servers.StartSentinel(t.Context(), t.TempDir(), servers.RedisAlways...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(group.Stop)
+	cluster, err := servers.StartCluster(t.Context(), t.TempDir(), servers.RedisAlways...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Stop)
+	t.Cleanup(s.close)
+	addresses := []string{s.redis[0].URL(), group.URL(), cluster.URL()}
+	s.refused("two addresses of a Cluster", "are the same server", append(addresses, cluster.Members[1].URL()+"?addr="+cluster.Members[2].Addr())...)
+	if err := s.tryOpen(addresses...); err != nil {
+		t.Fatal(err)
+	}
+	now, units, shards := time.Now(), int64(120), 12
+	c, err := s.node.Campaigns.Create(t.Context(), dibs.CampaignSpec{
+		ID: "wide", Kind: dibs.Sale, Title: "Phone", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Units: &units}, Shards: &shards,
+	})
+	if err == nil {
+		_, err = s.node.Campaigns.Publish(t.Context(), "wide")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := map[int]int{}
+	for i := range shards {
+		number, err := s.node.Ledger.DeploymentOf(t.Context(), dibs.ShardID{Campaign: c.Number, Shard: uint8(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		on[number]++
+	}
+	if len(on) != 3 {
+		t.Fatalf("the shards are on %v", on)
+	}
+	granted, users := 0, 0
+	sells := func(until func() bool) {
+		t.Helper()
+		s.until("claims are answered", func() bool {
+			r, err := s.claim("wide", fmt.Sprint("user-", users))
+			if errors.Is(err, dibs.ErrOverloaded) || errors.Is(err, dibs.ErrUnavailable) {
+				// The same user asks again, and finds the claim if there is one.
+				return false
+			}
+			if err != nil {
+				t.Fatalf("user %d: %v", users, err)
+			}
+			if users++; r.Outcome == dibs.Granted {
+				granted++
+			}
+			return until() || r.Outcome == dibs.SoldOut
+		})
+	}
+	sells(func() bool { return users == 60 })
+	s.whole()
+	master, err := group.Master(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	master.Kill()
+	cluster.Members[0].Kill()
+	sells(func() bool { return false })
+	if granted != int(units) {
+		t.Errorf("%d of %d units were granted", granted, units)
+	}
+	s.whole()
+}

@@ -60,22 +60,25 @@ func chained(l access.ChainLink, entry, salt string) string {
 // TestChainForged: an entry that is rewritten in the tables, with all that an erasure leaves there, does not pass: no entry
 // has asked for the erasure, and it may not change more than who the user is.
 func TestChainForged(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, url string, raw func(...string)) {
-		l := openAt(t, url)
-		defer closeAll(t, l)
-		if err := l.SaveAdminActions(t.Context(), []*access.AdminAction{logged("a-1", time.UnixMilli(1000))}); err != nil {
-			t.Fatal(err)
-		}
-		if r := verified(t, l); !r.Whole {
-			t.Fatalf("%+v", r)
-		}
-		raw(forged(t, l, "a-1", func(a *access.AdminAction) {
-			a.Target, a.Before = "/v1/accounts/erased-1/deposits", []byte(`{"balance":9}`)
-		})...)
-		if r := verified(t, l); r.Whole || r.Fault != access.FaultEntry || r.BrokenAt != 3 || r.Entry != "a-1" {
-			t.Errorf("a forged erasure: %+v", r)
-		}
-	})
+	for what, change := range map[string]func(*access.AdminAction){
+		"of the user": func(a *access.AdminAction) { a.Target = "/v1/accounts/erased-1/deposits" },
+		"of the sum":  func(a *access.AdminAction) { a.Before = []byte(`{"balance":9}`) },
+	} {
+		eachDatabase(t, func(t *testing.T, url string, raw func(...string)) {
+			l := openAt(t, url)
+			defer closeAll(t, l)
+			if err := l.SaveAdminActions(t.Context(), []*access.AdminAction{logged("a-1", time.UnixMilli(1000))}); err != nil {
+				t.Fatal(err)
+			}
+			if r := verified(t, l); !r.Whole {
+				t.Fatalf("%+v", r)
+			}
+			raw(forged(t, l, "a-1", change)...)
+			if r := verified(t, l); r.Whole || r.Fault != access.FaultEntry || r.BrokenAt != 3 || r.Entry != "a-1" {
+				t.Errorf("a forged erasure %s: %+v", what, r)
+			}
+		})
+	}
 }
 
 // TestSealsAfterUpgrade: entries from before they had seals stay checked as they were, and are counted. An erasure that was
