@@ -25,6 +25,10 @@ const (
 	loadShard   step = "load from the ledger"
 	loadedShard step = "load from the ledger, done"
 	adjust      step = "adjust the stock"
+	withdraw    step = "withdraw for a transfer"
+	withdrawn   step = "withdraw for a transfer, done"
+	bring       step = "bring a tranche"
+	brought     step = "bring a tranche, done"
 	release     step = "release a claim"
 	dropCommand step = "drop a command"
 	credit      step = "credit shares"
@@ -226,7 +230,13 @@ func (e *heldEngine) Lease(ctx context.Context, id dibs.ShardID, settled dibs.Cu
 }
 
 func (e *heldEngine) Adjust(ctx context.Context, a dibs.Adjustment) error {
-	return e.h.around(adjust, "", false, func() error { return e.Engine.Adjust(ctx, a) })
+	before, after := bring, brought
+	if a.Delta < 0 {
+		before, after = withdraw, withdrawn
+	}
+	return e.h.around(adjust, "", false, func() error {
+		return e.h.around(before, after, true, func() error { return e.Engine.Adjust(ctx, a) })
+	})
 }
 
 func (e *heldEngine) Release(ctx context.Context, r dibs.Release) error {
