@@ -82,6 +82,11 @@ func (h *webhookHandlers) endpoint(ctx context.Context, id string) (webhooks.End
 	return viewOf((*webhooks.WebhookEndpoint).View)(h.webhooks.Get(ctx, id))
 }
 
+// endpointsIn shows endpoints in the language of a call.
+func endpointsIn(c *call) func(*webhooks.WebhookEndpoint) webhooks.EndpointView {
+	return func(e *webhooks.WebhookEndpoint) webhooks.EndpointView { return e.View().In(c.zh) }
+}
+
 func (h *webhookHandlers) registerEndpoints() {
 	create := endpoint(http.MethodPost, "", "create-webhook-endpoint", "Have events posted to an address",
 		"The answer has the secret that signs them, this once: a repeat by Idempotency-Key does not have it.", endpointExample)
@@ -94,15 +99,18 @@ func (h *webhookHandlers) registerEndpoints() {
 		return v, err
 	})
 	register(h.routes, endpoint(http.MethodGet, "", "list-webhook-endpoints", "List the endpoints by id", "", ""),
-		func(ctx context.Context, _ *call, _ *struct{}) (api.ListView[webhooks.EndpointView], error) {
+		func(ctx context.Context, c *call, _ *struct{}) (api.ListView[webhooks.EndpointView], error) {
 			all, err := h.webhooks.List(ctx)
-			return listOf((*webhooks.WebhookEndpoint).View)(dibs.List[webhooks.WebhookEndpoint]{Items: all}, err)
+			return listOf(endpointsIn(c))(dibs.List[webhooks.WebhookEndpoint]{Items: all}, err)
 		})
-	register(h.routes, endpoint(http.MethodGet, "/{id}", "get-webhook-endpoint", "Show an endpoint", "", ""), byID(h.endpoint))
+	register(h.routes, endpoint(http.MethodGet, "/{id}", "get-webhook-endpoint", "Show an endpoint", "", ""),
+		func(ctx context.Context, c *call, in *PathID) (webhooks.EndpointView, error) {
+			return viewOf(endpointsIn(c))(h.webhooks.Get(ctx, in.ID))
+		})
 	change(h.routes, endpoint(http.MethodPatch, "/{id}", "patch-webhook-endpoint", "Change an endpoint, or disable it",
 		"Fields that are absent or null stay. What happens while it is disabled is not delivered later.", `{"disabled":false}`),
-		func(ctx context.Context, _ *call, in *PathID, p *webhooks.EndpointPatch) (webhooks.EndpointView, error) {
-			return viewOf((*webhooks.WebhookEndpoint).View)(h.webhooks.Patch(ctx, in.ID, *p))
+		func(ctx context.Context, c *call, in *PathID, p *webhooks.EndpointPatch) (webhooks.EndpointView, error) {
+			return viewOf(endpointsIn(c))(h.webhooks.Patch(ctx, in.ID, *p))
 		})
 	register(h.routes, endpoint(http.MethodDelete, "/{id}", "delete-webhook-endpoint", "Delete an endpoint with its deliveries", "The answer is the endpoint as it was.", ""),
 		func(ctx context.Context, _ *call, in *PathID) (webhooks.EndpointView, error) {
@@ -129,8 +137,9 @@ func (h *webhookHandlers) registerDeliveries() {
 	list := endpoint(http.MethodGet, "/{id}/deliveries", "list-webhook-deliveries", "List an endpoint's deliveries, newest first",
 		"Finished ones are kept for seven days, as are those that wait for an endpoint that is disabled.", "")
 	list.strictQuery, list.personal = true, true
-	register(h.routes, list, func(ctx context.Context, _ *call, in *deliveriesInput) (api.ListView[webhooks.DeliveryView], error) {
-		return listOf((*webhooks.WebhookDelivery).View)(h.webhooks.Deliveries(ctx, in.ID, webhooks.DeliveryStatus(in.Status), in.page()))
+	register(h.routes, list, func(ctx context.Context, c *call, in *deliveriesInput) (api.ListView[webhooks.DeliveryView], error) {
+		view := func(d *webhooks.WebhookDelivery) webhooks.DeliveryView { return d.View().In(c.zh) }
+		return listOf(view)(h.webhooks.Deliveries(ctx, in.ID, webhooks.DeliveryStatus(in.Status), in.page()))
 	})
 	change(h.routes, endpoint(http.MethodPost, "/{id}/redeliver", "redeliver-webhook", "Deliver again",
 		"One event, whatever became of it, or all that were given up. It is the same event, with the same id.", `{"failed":true}`),

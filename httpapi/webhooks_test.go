@@ -104,3 +104,19 @@ func TestWebhookSecretsAreShownOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestWebhookReasonsInChinese: why an endpoint is disabled is told in the language of the call.
+func TestWebhookReasonsInChinese(t *testing.T) {
+	s := newStack(t, nil)
+	e, err := s.service.Webhooks.Create(t.Context(), webhooks.EndpointSpec{URL: "https://hooks.example/x"})
+	must(t, err)
+	must(t, s.service.Webhooks.Disable(t.Context(), e.ID, webhooks.AnsweredGone.EN))
+	for _, path := range []string{"/v1/webhook-endpoints", "/v1/webhook-endpoints/" + e.ID} {
+		if a := s.ask("GET", path, "", asAdmin, "Accept-Language: zh-CN"); !strings.Contains(a.body, webhooks.AnsweredGone.ZH) {
+			t.Errorf("%s in Chinese: %s", path, a.body)
+		}
+		if a := s.ask("GET", path, "", asAdmin); !strings.Contains(a.body, webhooks.AnsweredGone.EN) {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+}

@@ -72,6 +72,13 @@ func drawnAgain(s *shop) {
 		s.must(err)
 		nonce = e.Nonce
 	}
+	s.campaign("valued", func(c *dibs.CampaignSpec) {
+		c.StartsAt = starts
+		c.Gate = &dibs.GateSpec{Room: &dibs.RoomSpec{
+			Mode: dibs.Lottery, RegistrationClosesAt: starts.Add(-time.Second), PublicValue: "the index at noon", PublicValueFormat: "decimal:2",
+		}}
+	})
+	s.console("/gates/valued", english).shows("decimal:2")
 	page := s.console("/gates/draw", english)
 	page.click("Draw again in this browser")
 	page.await(`document.querySelector("#again")?.dataset.state === "good"`)

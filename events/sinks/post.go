@@ -28,7 +28,7 @@ const (
 )
 
 // errPrivate: the endpoint is not in the public internet.
-var errPrivate = errors.New("the address is in a private network")
+var errPrivate = errors.New(webhooks.PrivateAddress.EN)
 
 // poster posts deliveries.
 // It is safe for concurrent use: posters goroutines share its connections.
@@ -90,12 +90,12 @@ type answer struct {
 func (p *poster) post(ctx context.Context, e *webhooks.WebhookEndpoint, d *webhooks.WebhookDelivery) answer {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, bytes.NewReader(d.Body))
 	if err != nil {
-		return answer{problem: "the address cannot be used"}
+		return answer{problem: webhooks.BadAddress.EN}
 	}
 	now := time.Now()
 	signature, err := Sign(d.EventID, now, d.Body, secretsOf(e, now)...)
 	if err != nil {
-		return answer{problem: "the endpoint's secret cannot be used: rotate it"}
+		return answer{problem: webhooks.BadSecret.EN}
 	}
 	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("User-Agent", "dibs-webhooks/1")
@@ -118,7 +118,7 @@ func (p *poster) post(ctx context.Context, e *webhooks.WebhookEndpoint, d *webho
 	// A redirect could lead into a private network, and would take the signature
 	// elsewhere.
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		a.problem = strconv.Itoa(resp.StatusCode) + ": redirects are not followed"
+		a.problem = fmt.Sprintf(webhooks.NotFollowed.EN, strconv.Itoa(resp.StatusCode))
 	default:
 		a.problem = strings.TrimSpace(strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode))
 		if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
@@ -137,11 +137,11 @@ func postProblem(err error) string {
 	case errors.Is(err, errPrivate):
 		return errPrivate.Error()
 	case errors.As(err, &dns):
-		return "there is no such host"
+		return webhooks.NoSuchHost.EN
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return "no answer in time"
+		return webhooks.NoAnswer.EN
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused"
+		return webhooks.NoConnection.EN
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(inner) {
 		err = inner

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -220,7 +221,7 @@ func (w *deliverer) boundWaiting(ctx context.Context) error {
 			return err
 		}
 		if n > w.cfg.MaxWaiting {
-			if err := w.disable(ctx, e, fmt.Sprintf("more than %d deliveries waited for it", w.cfg.MaxWaiting)); err != nil {
+			if err := w.disable(ctx, e, fmt.Sprintf(webhooks.TooManyWait.EN, strconv.Itoa(w.cfg.MaxWaiting))); err != nil {
 				return err
 			}
 		}
@@ -432,7 +433,7 @@ func (w *deliverer) conclude(ctx context.Context, e *webhooks.WebhookEndpoint, r
 		return err
 	}
 	if r.gone {
-		return w.disable(ctx, e, "it answered 410 Gone")
+		return w.disable(ctx, e, webhooks.AnsweredGone.EN)
 	}
 	if r.good > 0 && e.FailingSince.IsZero() {
 		return nil
@@ -442,7 +443,7 @@ func (w *deliverer) conclude(ctx context.Context, e *webhooks.WebhookEndpoint, r
 		return nil
 	}
 	if err == nil && failing >= w.cfg.GiveUpAfter {
-		err = w.disable(ctx, e, fmt.Sprintf("every attempt failed for %s", inWords(w.cfg.GiveUpAfter)))
+		err = w.disable(ctx, e, fmt.Sprintf(webhooks.AlwaysFailed.EN, inWords(w.cfg.GiveUpAfter)))
 	}
 	return err
 }

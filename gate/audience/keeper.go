@@ -105,8 +105,9 @@ func (k *Keeper) Close() {
 }
 
 var (
-	notInvited = dibs.Text{EN: "this campaign is for others", ZH: "您不在本活动的参与范围内"}
-	notLoaded  = dibs.Text{EN: "who may claim is being loaded", ZH: "正在加载活动名单"}
+	notListed   = dibs.Text{EN: "this campaign is for invited users", ZH: "本活动仅限受邀用户参与"}
+	notFollower = dibs.Text{EN: "this campaign is for followers of the merchant", ZH: "本活动仅限该商家的关注者参与"}
+	notLoaded   = dibs.Text{EN: "who may claim is being loaded", ZH: "正在加载活动名单"}
 )
 
 // Pass implements dibs.Gate.
@@ -125,8 +126,10 @@ func (k *Keeper) Pass(ctx context.Context, c *dibs.Campaign, req *dibs.ClaimRequ
 	case !loaded:
 		k.counts.notLoaded.Add(1)
 		return dibs.Result{Outcome: dibs.Overloaded, RetryAfter: time.Second, Detail: notLoaded}, false
+	case !is && a.List == "":
+		return dibs.Result{Outcome: dibs.NotEligible, Detail: notFollower}, false
 	case !is:
-		return dibs.Result{Outcome: dibs.NotEligible, Detail: notInvited}, false
+		return dibs.Result{Outcome: dibs.NotEligible, Detail: notListed}, false
 	}
 	return dibs.Result{}, true
 }

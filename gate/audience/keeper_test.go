@@ -156,3 +156,27 @@ func TestFirstClaimsWait(t *testing.T) {
 		t.Errorf("%d claims wait", n)
 	}
 }
+
+// TestRefusalNamesTheRule: who is refused learns whether a list or following the merchant decides.
+func TestRefusalNamesTheRule(t *testing.T) {
+	l := ledger(t)
+	_, err := Import(t.Context(), l, "vip", strings.NewReader("ann"), nil)
+	must(t, err)
+	k := NewKeeper(Config{Store: l, Every: time.Millisecond})
+	campaigns := []*dibs.Campaign{
+		{Number: 1, Gate: &dibs.GateSpec{Audience: &dibs.AudienceSpec{List: "vip"}}},
+		{Number: 2, Gate: &dibs.GateSpec{Audience: &dibs.AudienceSpec{FollowersOf: "shop"}}},
+	}
+	k.Start(t.Context(), func() []*dibs.Campaign { return campaigns })
+	defer k.Close()
+	for i, want := range []dibs.Text{notListed, notFollower} {
+		// The first claim waits until the audience is loaded.
+		res, ok := k.Pass(t.Context(), campaigns[i], &dibs.ClaimRequest{UserID: "bob"})
+		if ok || res.Outcome != dibs.NotEligible || res.Detail != want {
+			t.Errorf("campaign %d: %v, %+v, want %q", campaigns[i].Number, ok, res, want.EN)
+		}
+	}
+	if notListed == notFollower {
+		t.Error("both rules are told alike")
+	}
+}

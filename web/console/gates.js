@@ -84,7 +84,7 @@ function Lottery({ c }) {
     ${v.drawn_at && html`<${Again} c=${c} v=${v} />`}
     <section><h2>${t("lottery.public")}</h2><dl class="facts wide">${facts([
       [t("lottery.opens"), v.registration_opens_at && exact(v.registration_opens_at)], [t("lottery.closes"), exact(v.registration_closes_at)], [t("lottery.drawn"), v.drawn_at && exact(v.drawn_at)],
-      [t("lottery.value"), v.public_value ?? v.public_value_is], [t("lottery.rule"), html`<code>${v.rule}</code>`],
+      [t("lottery.value"), v.public_value ?? v.public_value_is], [t("lottery.format.of"), v.public_value_format && html`<code>${v.public_value_format}</code>`], [t("lottery.rule"), html`<code>${v.rule}</code>`],
       [t("lottery.seed.hash"), hash(v.seed_hash)], [t("lottery.list.hash"), hash(v.list_hash)], [t("lottery.seed"), hash(v.seed)], [t("lottery.key"), hash(v.key)], [t("lottery.cutoff"), hash(v.cutoff)],
     ])}</dl>${v.closed_at && html`<div class="row"><a class="button" href=${path + "/entries"} download=${c.id + "-entries.txt"}>${t("lottery.list")}</a></div>`}</section>`;
 }
