@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs/internal/cli"
@@ -58,7 +60,7 @@ func Read(cmd *cobra.Command, rules ...Rule) (*Config, []settings.Fault, error) 
 func Load(cmd *cobra.Command, rules ...Rule) (*Config, error) {
 	c, faults, err := Read(cmd, rules...)
 	if err == nil {
-		err = cli.Faults(cmd.Name()+" cannot run with these settings:", faults)
+		err = cli.Faults(strings.TrimPrefix(cmd.CommandPath(), "dibs ")+" cannot run with these settings:", faults)
 	}
 	return c, err
 }

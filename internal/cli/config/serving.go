@@ -73,7 +73,7 @@ func ClientRules(signedIn func(url string) bool) Rule {
 		fs := CallRules(c)
 		// Its form is the server's to judge.
 		if c.AdminKey == "" && !signedIn(c.URL) {
-			fs = append(fs, c.Fault("admin_key", "is required to call a server as an admin, unless you sign in by dibs login"))
+			fs = append(fs, c.Fault("admin_key", "is required to call a server as an admin, unless you sign in by dibs login; dibs dev prints the key of its server"))
 		}
 		return fs
 	}

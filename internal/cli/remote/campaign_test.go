@@ -103,7 +103,7 @@ func TestCampaignUsage(t *testing.T) {
 			t.Errorf("%v: more than a line:\n%s", c.args, r.Err)
 		}
 	}
-	clitest.Run(t, nil, "campaign", "list").Want(t, 2, "admin_key (not set: --admin-key or DIBS_ADMIN_KEY)")
+	clitest.Run(t, nil, "campaign", "list").Want(t, 2, "campaign list cannot run with these settings:", "admin_key (not set: --admin-key or DIBS_ADMIN_KEY)", "dibs dev prints the key of its server")
 	clitest.Run(t, env, "campaign", "list", "--url", "http://127.0.0.1:1").Want(t, 1, "dibs: no server answers at http://127.0.0.1:1")
 	clitest.Run(t, clitest.Served(t), "campaign", "list", "--admin-key", "0123456789abcdefgh").Want(t, 1, "does not take this admin key")
 }
