@@ -71,7 +71,7 @@ function Deliveries({ e }) {
   const columns = [
     { title: t("event"), show: (/** @type {any} */ d) => html`${d.type}<br /><small class="muted">${d.subject} · ${d.event_id}</small>`, text: (/** @type {any} */ d) => [d.type, d.subject, d.event_id].join(" ") },
     { title: t("standing"), show: (/** @type {any} */ d) => html`<span class=${"tag " + (d.status === "delivered" ? "good" : d.status === "failed" ? "bad" : "warn")}>${t("delivery." + d.status)}</span>${d.next_at && html`<br /><small class="muted">${t("delivery.next", { at: exact(d.next_at) })}</small>`}`, text: (/** @type {any} */ d) => t("delivery." + d.status) },
-    { title: t("answer"), show: (/** @type {any} */ d) => html`${d.answer || ""} ${d.problem && html`<small class="muted">${d.problem}</small>`}${!d.answer && !d.problem && "–"}`, text: (/** @type {any} */ d) => [d.answer, d.problem].filter(Boolean).join(" ") },
+    { title: t("answer"), show: (/** @type {any} */ d) => html`${d.answer || ""} ${d.problem && html`<small class="muted" lang=${/^[ -~]*$/.test(d.problem) ? "en" : undefined}>${d.problem}</small>`}${!d.answer && !d.problem && "–"}`, text: (/** @type {any} */ d) => [d.answer, d.problem].filter(Boolean).join(" ") },
     { title: t("tries"), number: true, show: (/** @type {any} */ d) => number(d.attempts || 0) },
     { title: t("at"), show: (/** @type {any} */ d) => html`<${When} at=${d.updated_at} />`, text: (/** @type {any} */ d) => exact(d.updated_at) },
   ];
