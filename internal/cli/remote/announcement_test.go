@@ -14,6 +14,7 @@ func TestAnnouncements(t *testing.T) {
 		return clitest.Run(t, clitest.Secrets, append(args, "--url", url)...)
 	}
 	verb("follower", "import", clitest.WriteFile(t, "good.csv", "user,rank\n42,1\n43,5\n44\n"), "--merchant", "shop").Want(t, 0, "imported", "3")
+	verb("announcement", "threshold", "--cover", "99").Want(t, 0, "FOLLOWERS  MERCHANTS  SHARE", "up to ", "100")
 	clitest.Publish(t, clitest.Admin(t, url), "phone", 10)
 	verb("campaign", "announce", "phone").Want(t, 1, "merchant is required")
 	verb("campaign", "announce", "phone", "--merchant", "shop", "--threshold", "1", "--first", "2").Want(t, 1, "first must be at most the threshold")

@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
@@ -26,5 +27,9 @@ func TestProduct(t *testing.T) {
 	clitest.Run(t, env, "product", "show", "mug", "--output", "json").Want(t, 0, `"stock": 60`, `"stock_left": 60`)
 	clitest.Run(t, env, "product", "show", "none").Want(t, 1, "not_found")
 	clitest.Run(t, env, "campaign", "create", "--id", "mugs", "--title", "Mugs", "--product", "mug", "--units", "3", "--ends", "+1h", "--publish").Want(t, 0, "mugs")
+	clitest.Run(t, env, "campaign", "list", "--product", "mug").Want(t, 0, "mugs")
+	if of := clitest.Run(t, env, "campaign", "list", "--product", "pen"); of.Code != 0 || strings.Contains(of.Out, "mugs") {
+		t.Errorf("campaigns of another product: %d\n%s", of.Code, of.Out)
+	}
 	clitest.Run(t, env, "verify", "product:mug").Want(t, 1, "not_found", "never ordered")
 }
