@@ -28,6 +28,11 @@ type Ledger interface {
 	TrimFeed(ctx context.Context, before time.Time, forget time.Duration) (dropped int64, err error)
 	// Sinks lists the takers of the feed by name.
 	Sinks(ctx context.Context) ([]SinkState, error)
+	SinkLedger
+}
+
+// SinkLedger is what a sink needs of the ledger to take the feed.
+type SinkLedger interface {
 	// HoldSink makes owner the one that takes the feed for a sink for so long,
 	// when nobody else is. A sink that is new begins at the feed's end; WebhookSink
 	// is there while there are endpoints, and ErrSinkTaken says that it is not. It
@@ -208,27 +213,6 @@ func (s *Events) Health(ctx context.Context) (api.DependencyView, bool) {
 
 // lateEvents is how long an event may wait before health tells of it.
 const lateEvents = time.Minute
-
-// Each of the methods below is the ledger's of the same name, for whoever
-// takes the events.
-
-// HoldSink is Feed.HoldSink.
-func (s *Events) HoldSink(ctx context.Context, name, owner string, lease time.Duration) (SinkState, error) {
-	return s.ledger.HoldSink(ctx, name, owner, lease)
-}
-
-// TakeNews is Feed.TakeNews.
-func (s *Events) TakeNews(ctx context.Context, t Taking) error { return s.ledger.TakeNews(ctx, t) }
-
-// SinkFailed is Feed.SinkFailed.
-func (s *Events) SinkFailed(ctx context.Context, name, owner, problem string) error {
-	return s.ledger.SinkFailed(ctx, name, owner, problem)
-}
-
-// LetSinkGo is Feed.LetSinkGo.
-func (s *Events) LetSinkGo(ctx context.Context, name, owner string) error {
-	return s.ledger.LetSinkGo(ctx, name, owner)
-}
 
 // SinksSeen are the sinks as they were when See looked last.
 func (s *Events) SinksSeen() []SinkView {

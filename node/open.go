@@ -31,6 +31,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/erasure"
+	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/events/sinks"
 	"github.com/dibs-dev/dibs/gate/audience"
 	"github.com/dibs-dev/dibs/gate/limit"
@@ -39,9 +40,11 @@ import (
 	"github.com/dibs-dev/dibs/gate/ticket"
 	"github.com/dibs-dev/dibs/idgen"
 	"github.com/dibs-dev/dibs/internal/keyring"
+	"github.com/dibs-dev/dibs/ledger"
 	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/live"
 	"github.com/dibs-dev/dibs/redpacket"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 // The files in a data folder.
@@ -199,12 +202,25 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 	n.Rooms.Start(n.Service.Live.Registry.Held)
 	n.Audiences.Start(ctx, n.Service.Live.Registry.Held)
 	n.startRenewals(&cfg)
-	ec := cfg.Events
-	ec.Feed, ec.Endpoints, ec.Logger, ec.Login = n.Service.Events, n.Webhooks, cfg.Service.Logger, cfg.Login
+	return n, n.startSinks(&cfg, sc.Ledger)
+}
+
+// startSinks has the events carried to the sinks and posted to the endpoints.
+func (n *Node) startSinks(cfg *Config, l ledger.Ledger) (err error) {
+	c := cfg.Events
+	c.Feed = struct {
+		*events.Events
+		events.SinkLedger
+	}{n.Service.Events, l.Events}
+	c.Endpoints = struct {
+		*webhooks.Webhooks
+		webhooks.DeliveryLedger
+	}{n.Webhooks, l.Webhooks}
+	c.Logger, c.Login = cfg.Service.Logger, cfg.Login
 	// The memory engine's lock keeps others away from the ledger too.
-	ec.Alone = ec.Alone || cfg.Engine == Memory
-	n.events, err = sinks.Start(ec)
-	return n, err
+	c.Alone = c.Alone || cfg.Engine == Memory
+	n.events, err = sinks.Start(c)
+	return err
 }
 
 // openLedger opens the ledger. A node whose keys do not open its secrets could not sign what it

@@ -25,6 +25,16 @@ type Ledger interface {
 	Endpoint(ctx context.Context, id string) (*WebhookEndpoint, error)
 	// Endpoints lists all by id.
 	Endpoints(ctx context.Context) ([]WebhookEndpoint, error)
+	// Deliveries lists an endpoint's, newest first; an empty status is any.
+	Deliveries(ctx context.Context, endpoint string, status DeliveryStatus, page dibs.Page) (dibs.List[WebhookDelivery], error)
+	// Redeliver makes deliveries due again and returns how many: the one of an
+	// event, or with an empty event all that failed.
+	Redeliver(ctx context.Context, endpoint, event string, now time.Time) (int64, error)
+	DeliveryLedger
+}
+
+// DeliveryLedger is what posting the events needs of the ledger.
+type DeliveryLedger interface {
 	// QueueDeliveries stores deliveries and notes what was taken of the feed, in
 	// one transaction; taken is nil when nothing was. A delivery that is there
 	// already, and one to an endpoint that is gone, is left out. ErrSinkTaken.
@@ -42,11 +52,6 @@ type Ledger interface {
 	// WaitingDeliveries counts the deliveries of an endpoint that are pending and were
 	// made at a time or later, up to max.
 	WaitingDeliveries(ctx context.Context, endpoint string, since time.Time, max int) (int, error)
-	// Deliveries lists an endpoint's, newest first; an empty status is any.
-	Deliveries(ctx context.Context, endpoint string, status DeliveryStatus, page dibs.Page) (dibs.List[WebhookDelivery], error)
-	// Redeliver makes deliveries due again and returns how many: the one of an
-	// event, or with an empty event all that failed.
-	Redeliver(ctx context.Context, endpoint, event string, now time.Time) (int64, error)
 	// TrimDeliveries drops deliveries that were finished before a time, and those
 	// that wait since then for an endpoint that is disabled.
 	TrimDeliveries(ctx context.Context, before time.Time) (dropped int64, err error)
@@ -256,39 +261,6 @@ func (s *Webhooks) Redeliver(ctx context.Context, endpoint, event string) (int64
 		return 0, dibs.Fail(dibs.NotFound, dibs.Text{EN: "There is no such delivery", ZH: "没有这条投递记录"})
 	}
 	return n, nil
-}
-
-// QueueDeliveries, DueDeliveries and FinishDeliveries are those of Webhooks,
-// for whoever delivers.
-
-// QueueDeliveries is Webhooks.QueueDeliveries.
-func (s *Webhooks) QueueDeliveries(ctx context.Context, taken *events.Taking, deliveries []WebhookDelivery) error {
-	return s.ledger.QueueDeliveries(ctx, taken, deliveries)
-}
-
-// DueDeliveries is Webhooks.DueDeliveries.
-func (s *Webhooks) DueDeliveries(ctx context.Context, endpoint string, now time.Time, max int) ([]WebhookDelivery, error) {
-	return s.ledger.DueDeliveries(ctx, endpoint, now, max)
-}
-
-// FinishDeliveries is Webhooks.FinishDeliveries.
-func (s *Webhooks) FinishDeliveries(ctx context.Context, deliveries []WebhookDelivery) error {
-	return s.ledger.FinishDeliveries(ctx, deliveries)
-}
-
-// NoteAttempts is Webhooks.NoteAttempts.
-func (s *Webhooks) NoteAttempts(ctx context.Context, endpoint string, good bool) (failing time.Duration, err error) {
-	return s.ledger.NoteAttempts(ctx, endpoint, good)
-}
-
-// WaitingDeliveries is Webhooks.WaitingDeliveries.
-func (s *Webhooks) WaitingDeliveries(ctx context.Context, endpoint string, since time.Time, max int) (int, error) {
-	return s.ledger.WaitingDeliveries(ctx, endpoint, since, max)
-}
-
-// TrimDeliveries is Webhooks.TrimDeliveries.
-func (s *Webhooks) TrimDeliveries(ctx context.Context, before time.Time) (dropped int64, err error) {
-	return s.ledger.TrimDeliveries(ctx, before)
 }
 
 // WebhookHost is the host of an endpoint, for logs: addresses may have tokens

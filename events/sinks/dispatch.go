@@ -26,17 +26,12 @@ const (
 	pauseMax = 15 * time.Second
 )
 
-// Feed is where events are read from, and where it is kept how far each sink is:
-// *events.Events.
-// HoldSink returns who has the sink, and how far it is. TakeNews fails with
-// events.ErrSinkTaken when another node has taken the sink, or its place has moved:
-// then nothing was changed.
+// Feed is where events are read from, as *events.Events has them, and the ledger, where
+// it is kept how far each sink is. TakeNews fails with events.ErrSinkTaken when another
+// node has taken the sink, or its place has moved: then nothing was changed.
 type Feed interface {
 	After(ctx context.Context, after int64, max int) (batch []events.Event, last int64, err error)
-	HoldSink(ctx context.Context, name, owner string, lease time.Duration) (events.SinkState, error)
-	TakeNews(ctx context.Context, t events.Taking) error
-	SinkFailed(ctx context.Context, name, owner, problem string) error
-	LetSinkGo(ctx context.Context, name, owner string) error
+	events.SinkLedger
 }
 
 // Config configures the dispatchers of a node. Feed and Endpoints are required; the

@@ -103,7 +103,16 @@ func die(dir, sink, step string) error {
 	if err != nil {
 		return err
 	}
-	last := &mortal{Feed: node.Service.Events, Endpoints: node.Webhooks, step: step, left: 3}
+	parts := node.Ledger.Parts()
+	last := &mortal{step: step, left: 3}
+	last.Feed = struct {
+		*events.Events
+		events.SinkLedger
+	}{node.Service.Events, parts.Events}
+	last.Endpoints = struct {
+		*webhooks.Webhooks
+		webhooks.DeliveryLedger
+	}{node.Webhooks, parts.Webhooks}
 	d, err := sinks.Start(sinks.Config{
 		Feed: last, Endpoints: last, Sinks: []string{sink}, Poll: time.Millisecond, Alone: true,
 		Webhooks: sinks.WebhookConfig{AllowPrivate: true},
@@ -266,7 +275,7 @@ func TestKilledBetweenSteps(t *testing.T) {
 		await(t, "everything taken by "+name, func() bool { v := s.sinkState(name); return v.Published > 0 && v.Behind == 0 })
 	}
 	await(t, "everything posted", func() bool {
-		n, err := s.node.Service.Webhooks.WaitingDeliveries(t.Context(), "e", time.Time{}, 1)
+		n, err := s.node.Ledger.Parts().Webhooks.WaitingDeliveries(t.Context(), "e", time.Time{}, 1)
 		return err == nil && n == 0
 	})
 	s.check("the stream", stream(t, r, "shop"))

@@ -15,16 +15,12 @@ import (
 	"github.com/dibs-dev/dibs/webhooks"
 )
 
-// Endpoints is where endpoints and deliveries are kept: *webhooks.Webhooks.
+// Endpoints is where endpoints are kept, as *webhooks.Webhooks has them, and the ledger,
+// where deliveries are.
 type Endpoints interface {
 	List(ctx context.Context) ([]webhooks.WebhookEndpoint, error)
 	Disable(ctx context.Context, id, reason string) error
-	QueueDeliveries(ctx context.Context, taken *events.Taking, deliveries []webhooks.WebhookDelivery) error
-	DueDeliveries(ctx context.Context, endpoint string, now time.Time, max int) ([]webhooks.WebhookDelivery, error)
-	FinishDeliveries(ctx context.Context, deliveries []webhooks.WebhookDelivery) error
-	NoteAttempts(ctx context.Context, endpoint string, good bool) (failing time.Duration, err error)
-	WaitingDeliveries(ctx context.Context, endpoint string, since time.Time, max int) (int, error)
-	TrimDeliveries(ctx context.Context, before time.Time) (dropped int64, err error)
+	webhooks.DeliveryLedger
 }
 
 // WebhookConfig configures the posting to endpoints. The zero value of a field
