@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/badnet"
 )
 
 // diary is what a logger has written.
@@ -41,7 +41,7 @@ func TestBadNetworkNATS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := servers.StartProxy(u.Host)
+	p, err := badnet.Start(u.Host)
 	if err != nil {
 		t.Fatal(err)
 	}

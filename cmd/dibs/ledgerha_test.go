@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/badnet"
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
@@ -142,7 +143,7 @@ func standbySynchronous(t *testing.T) {
 // onPair starts two nodes on a pair of PostgreSQL servers.
 func onPair(t *testing.T, synchronous bool, args ...string) (*servers.PostgresPair, *cluster) {
 	t.Helper()
-	pair, err := servers.StartPostgresPair(synchronous)
+	pair, err := servers.StartPostgresPair(synchronous, badnet.Link)
 	noFault(t, err)
 	t.Cleanup(func() {
 		if err := pair.Stop(); err != nil {

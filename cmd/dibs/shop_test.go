@@ -12,8 +12,8 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/internal/badnet"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
-	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 // TestShop lives a shopper's day in a real browser, on the telephone, in the shop that dev serves.
@@ -324,7 +324,7 @@ func drawnInTheShop(s *shop) {
 func killedInAPress(s *shop) {
 	s.campaign("killed", func(*dibs.CampaignSpec) {})
 	address := strings.TrimPrefix(s.url, "http://")
-	network, err := servers.StartProxy(address)
+	network, err := badnet.Start(address)
 	s.must(err)
 	s.Cleanup(network.Stop)
 	page := s.phone.open(s.T, "http://"+network.Addr()+"/c/killed#token=dev_fay", english)

@@ -15,6 +15,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/engine/enginetest"
 	"github.com/dibs-dev/dibs/engine/redisengine"
+	"github.com/dibs-dev/dibs/internal/badnet"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -114,7 +115,7 @@ func TestBusyServer(t *testing.T) {
 }
 
 // through dials a proxy whatever the address.
-func through(p *servers.Proxy) func(ctx context.Context, addr string) (net.Conn, error) {
+func through(p *badnet.Proxy) func(ctx context.Context, addr string) (net.Conn, error) {
 	return func(ctx context.Context, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", p.Addr())
 	}
@@ -140,7 +141,7 @@ func TestToxics(t *testing.T) {
 	t.Parallel()
 	rng := dice(t)
 	server := startRedis(t, servers.RedisAlways...)
-	proxy, err := servers.StartProxy(server.Addr())
+	proxy, err := badnet.Start(server.Addr())
 	must(t, err)
 	t.Cleanup(proxy.Stop)
 	node := openEngine(t, redisengine.Config{

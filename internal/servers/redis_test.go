@@ -3,6 +3,8 @@ package servers_test
 import (
 	"bufio"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,6 +43,9 @@ func TestRedisKeepsWhatItAnswered(t *testing.T) {
 	}
 	if got := ask(t, r, "SET kept 7", 1); got != "+OK" {
 		t.Errorf("SET answers %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(r.Dir(), "server.log")); err != nil {
+		t.Error(err)
 	}
 	r.Kill()
 	if r.Process() != nil {

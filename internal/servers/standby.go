@@ -18,21 +18,31 @@ import (
 // and stay after a promotion.
 type PostgresPair struct {
 	Primary, Standby *Server
-	link             *Proxy
+	link             Link
 }
 
-// StartPostgresPair starts the two. With synchronous, a commit is answered when the
-// standby has it on its disk. Stop ends them.
-func StartPostgresPair(synchronous bool) (*PostgresPair, error) {
+// Link is the network of a pair: a badnet.Proxy.
+type Link interface {
+	// Addr is where it listens, host:port.
+	Addr() string
+	// Poison makes it bad, as toxiproxy's toxics do.
+	Poison(name, kind, stream string, attributes map[string]int64) error
+	Stop()
+}
+
+// StartPostgresPair starts the two, with a network that between puts before the primary,
+// such as badnet.Link. With synchronous, a commit is answered when the standby has it on
+// its disk. Stop ends them.
+func StartPostgresPair(synchronous bool, between func(upstream string) (Link, error)) (*PostgresPair, error) {
 	p := &PostgresPair{}
-	err := p.start(synchronous)
+	err := p.start(synchronous, between)
 	if err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
 	return p, nil
 }
 
-func (p *PostgresPair) start(synchronous bool) (err error) {
+func (p *PostgresPair) start(synchronous bool, between func(upstream string) (Link, error)) (err error) {
 	small := *thePostgres.kind
 	arguments := small.arguments
 	small.arguments = func(s *Server) []string {
@@ -41,7 +51,7 @@ func (p *PostgresPair) start(synchronous bool) (err error) {
 	if p.Primary, err = start(&small); err != nil {
 		return err
 	}
-	if p.link, err = StartProxy("127.0.0.1:" + strconv.Itoa(p.Primary.port)); err != nil {
+	if p.link, err = between("127.0.0.1:" + strconv.Itoa(p.Primary.port)); err != nil {
 		return err
 	}
 	follower := small

@@ -3,6 +3,7 @@ package servers_test
 import (
 	"testing"
 
+	"github.com/dibs-dev/dibs/internal/badnet"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
@@ -10,7 +11,7 @@ import (
 // take writes once it is promoted.
 func TestPostgresPair(t *testing.T) {
 	t.Parallel()
-	p, err := servers.StartPostgresPair(false)
+	p, err := servers.StartPostgresPair(false, badnet.Link)
 	must(t, err)
 	defer func() { must(t, p.Stop()) }()
 	must(t, p.Primary.Exec("", "CREATE TABLE kept (n INTEGER)", "INSERT INTO kept VALUES (7)"))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/badnet"
 	"github.com/dibs-dev/dibs/internal/servers"
 	"github.com/dibs-dev/dibs/live"
 )
@@ -17,7 +18,7 @@ import (
 // standby.
 func TestPostgresPromoted(t *testing.T) {
 	t.Parallel()
-	p, err := servers.StartPostgresPair(false)
+	p, err := servers.StartPostgresPair(false, badnet.Link)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestPostgresPromoted(t *testing.T) {
 // what was answered is there, and what was not is not known to be.
 func TestPostgresSynchronous(t *testing.T) {
 	t.Parallel()
-	p, err := servers.StartPostgresPair(true)
+	p, err := servers.StartPostgresPair(true, badnet.Link)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,7 @@
-package servers
+// Package badnet puts a bad network between a client and a server of a test: one that is
+// cut, slow or sliced. It is no part of internal/servers, which dibs lab starts servers
+// with: so the program has no such proxy in it.
+package badnet
 
 import (
 	"context"
@@ -8,6 +11,8 @@ import (
 
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 // Proxy is a network between a client and a server that can be made bad.
@@ -16,14 +21,14 @@ import (
 // are open, too.
 type Proxy struct{ p *toxiproxy.Proxy }
 
-// StartProxy starts a proxy before an address, on a free port. Stop ends it.
-func StartProxy(upstream string) (*Proxy, error) {
+// Start starts a proxy before an address, on a free port. Stop ends it.
+func Start(upstream string) (*Proxy, error) {
 	// Toxics speak to everybody's logger.
 	zerolog.SetGlobalLevel(zerolog.Disabled)
 	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	p := toxiproxy.NewProxy(api, upstream, "127.0.0.1:0", upstream)
 	if err := p.Start(); err != nil {
-		return nil, fmt.Errorf("servers: a proxy before %s: %w", upstream, err)
+		return nil, fmt.Errorf("badnet: a proxy before %s: %w", upstream, err)
 	}
 	return &Proxy{p: p}, nil
 }
@@ -41,7 +46,7 @@ func (p *Proxy) Poison(name, kind, stream string, attributes map[string]int64) e
 		_, err = p.p.Toxics.AddToxicJson(strings.NewReader(string(toxic)))
 	}
 	if err != nil {
-		return fmt.Errorf("servers: the toxic %s: %w", name, err)
+		return fmt.Errorf("badnet: the toxic %s: %w", name, err)
 	}
 	return nil
 }
@@ -51,3 +56,12 @@ func (p *Proxy) Heal(ctx context.Context) { p.p.Toxics.ResetToxics(ctx) }
 
 // Stop ends the proxy and its connections.
 func (p *Proxy) Stop() { p.p.Stop() }
+
+// Link is Start for a pair of servers that follow each other through the proxy.
+func Link(upstream string) (servers.Link, error) {
+	p, err := Start(upstream)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
