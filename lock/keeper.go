@@ -101,7 +101,7 @@ func (k *keeper) stop() {
 	k.end.Stop()
 }
 
-// openLocks are what a locker holds, to be given up at its end.
+// openLocks are what a locker holds, to be given up at its end. mu guards held.
 type openLocks struct {
 	mu   sync.Mutex
 	held map[*held]struct{}

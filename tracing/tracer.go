@@ -204,7 +204,7 @@ func attributeOf(a slog.Attr) attribute.KeyValue {
 // complainEvery is how often it is told that spans cannot be sent.
 const complainEvery = time.Minute
 
-// complaints logs what goes wrong in OpenTelemetry.
+// complaints logs what goes wrong in OpenTelemetry. mu guards last, when it did so.
 type complaints struct {
 	log  *slog.Logger
 	mu   sync.Mutex

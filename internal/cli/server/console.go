@@ -82,7 +82,7 @@ func (s *Server) ConsoleURL(key string) string {
 	return s.AdminURL() + "/console/#code=" + s.console.codes.add(key)
 }
 
-// loginCodes are codes that are good once, until the process ends.
+// loginCodes are codes that are good once, until the process ends. mu guards keys, by code.
 type loginCodes struct {
 	mu   sync.Mutex
 	keys map[string]string
