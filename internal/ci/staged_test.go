@@ -56,6 +56,9 @@ mariadb() { command mariadb --protocol=tcp --host="${DATABASE%:*}" --port="${DAT
 mariadb-dump() { command mariadb-dump --protocol=tcp --host="${DATABASE%:*}" --port="${DATABASE#*:}" --user=dibs --password="$PASSWORD" "$@"; }
 `
 
+// small is the lab with few users, on the test's database.
+const small = `dibs lab --users 40 --requests 60 --stock 10 --concurrency 20 --mariadb mysql://dibs:$PASSWORD@$DATABASE/lab`
+
 var stages = map[string]stage{
 	"red packets, small": {
 		before: "dibs dev",
@@ -117,6 +120,28 @@ other=$(dibs key create --name other --output json | grep -o 'dibs_[A-Za-z0-9_-]
 		},
 		after: "dibs account show host",
 		says:  []string{"state     done", "state     rejected", "balance  100,000.00 CNY"},
+	},
+	"the lab, small": {
+		before: "mariadb -e 'CREATE DATABASE lab'",
+		blocks: []string{"dibs lab --strategies naive,by-stock,dibs-embedded --databases mariadb"},
+		replace: []string{
+			"dibs lab --strategies naive", small + " --strategies naive", "dibs lab                ", small + " --strategies by-stock --databases mariadb",
+			"dibs lab --preset one-user", small + " --preset one-user --users 1 --strategies by-stock --databases mariadb",
+			"dibs lab --preset packets", small + " --preset packets --strategies dibs-embedded",
+		},
+		says: []string{"naive", "by-stock", "dibs-embedded", "packet-script"},
+	},
+	"tokens of many users": {
+		blocks:  []string{"DIBS_JWT_SECRET=… dibs token --count 2000 --prefix u --format csv > tokens.csv"},
+		replace: []string{"DIBS_JWT_SECRET=… ", "", "./jmeter.sh", "echo"},
+		after:   "[ $(grep -c '^u[0-9]*,ey' tokens.csv) = 2000 ]",
+		says:    []string{"-Jone_token=ey"},
+	},
+	"a collector of traces that is away": {
+		blocks:  []string{"dibs serve --otlp-endpoint http://collector:4318 --trace-one-in 10"},
+		replace: []string{"collector:4318", "127.0.0.1:@PORT@"},
+		after:   "curl -sS $DIBS_URL/healthz",
+		says:    []string{`"status":"ok"`},
 	},
 	"a crowd at a rate": {
 		before: "dibs dev",

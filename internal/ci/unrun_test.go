@@ -19,7 +19,6 @@ var unrun = map[string][]string{
 		`DIBS_REDIS_ROUNDS=100 DIBS_REDIS_SEED=1 go test -tags soak -count=1 -timeout 1h -v -run TestPowerLossAtAlways ./engine/redisengine`,
 		`DIBS_KILL_ROUNDS=150 go test -tags soak -count=1 -timeout 1h -v -run '^TestKillMySQL$' ./cmd/dibs`,
 		`DIBS_KILL_ROUNDS=120 go test -tags soak -count=1 -timeout 1h -v -run '^TestChaos$/^ledgered$' ./cmd/dibs`,
-		`dibs lab --strategies naive,by-stock,dibs-embedded --databases mariadb`,
 		`dibs lab locks`,
 		`go run ./bench`,
 		`git worktree add /tmp/before COMMIT && (cd /tmp/before && go build -o /tmp/bench-before ./bench)`,
@@ -42,7 +41,6 @@ var unrun = map[string][]string{
 		`./jmeter.sh -n -t rush.jmx -l out.jtl -Jhost=127.0.0.1 -Jport=8080 -Jadmin_key=a-key-for-this-test`,
 		`ulimit -n 20000`,
 		`ADMIN_KEY=a-key-for-this-test URL=http://127.0.0.1:8080 k6 run rush.ws.k6.js`,
-		`DIBS_JWT_SECRET=… dibs token --count 2000 --prefix u --format csv > tokens.csv`,
 	},
 	"It changes the machine it runs on: services, packages, containers, other databases.": {
 		`cp examples/deploy/.env.example examples/deploy/.env`,
@@ -53,7 +51,6 @@ var unrun = map[string][]string{
 	},
 	"It names servers, people, keys or files that are the reader's own.": {
 		`dibs serve --engine redis://r1:6379 --engine rediss://r2:6379 --engine 'redis://s1:26379?master_set=main'`,
-		`dibs serve --otlp-endpoint http://collector:4318 --trace-one-in 10`,
 		`export DIBS_OIDC_CLIENT_SECRET_FILE=/run/secrets/oidc`,
 	},
 }
