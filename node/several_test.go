@@ -414,30 +414,38 @@ func TestALostDeploymentIsAbandoned(t *testing.T) {
 	s.whole()
 }
 
+// publishWide publishes the sale "wide", and returns how many of its shards are on each
+// deployment.
+func (s *several) publishWide(units int64, shards int) map[int]int {
+	s.Helper()
+	now := time.Now()
+	c, err := s.node.Campaigns.Create(s.Context(), dibs.CampaignSpec{
+		ID: "wide", Kind: dibs.Sale, Title: "Phone", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Units: &units}, Shards: &shards,
+	})
+	if err == nil {
+		_, err = s.node.Campaigns.Publish(s.Context(), "wide")
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	on := map[int]int{}
+	for i := range shards {
+		number, err := s.node.Ledger.DeploymentOf(s.Context(), dibs.ShardID{Campaign: c.Number, Shard: uint8(i)})
+		if err != nil {
+			s.Fatal(err)
+		}
+		on[number]++
+	}
+	return on
+}
+
 // TestACampaignOverTwoDeployments sells one campaign whose shards are on both of two servers,
 // to the last unit: stock moves between deployments as it does between shards.
 func TestACampaignOverTwoDeployments(t *testing.T) {
 	s := newSeveral(t, 2)
 	s.open(0, 1)
-	now, units, shards := time.Now(), int64(60), 6
-	c, err := s.node.Campaigns.Create(t.Context(), dibs.CampaignSpec{
-		ID: "wide", Kind: dibs.Sale, Title: "Phone", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Units: &units}, Shards: &shards,
-	})
-	if err == nil {
-		_, err = s.node.Campaigns.Publish(t.Context(), "wide")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	on := map[int]int{}
-	for i := range shards {
-		number, err := s.node.Ledger.DeploymentOf(t.Context(), dibs.ShardID{Campaign: c.Number, Shard: uint8(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		on[number]++
-	}
-	if on[1] == 0 || on[2] == 0 {
+	const units = 60
+	if on := s.publishWide(units, 6); on[1] == 0 || on[2] == 0 {
 		t.Fatalf("the shards are on %v", on)
 	}
 	granted, users := 0, 0
@@ -456,7 +464,7 @@ func TestACampaignOverTwoDeployments(t *testing.T) {
 		users++
 		return r.Outcome == dibs.SoldOut
 	})
-	if granted != int(units) {
+	if granted != units {
 		t.Errorf("%d of %d units were granted", granted, units)
 	}
 	s.whole()
@@ -483,25 +491,8 @@ func TestDeploymentsOfAllKinds(t *testing.T) {
 	if err := s.tryOpen(addresses...); err != nil {
 		t.Fatal(err)
 	}
-	now, units, shards := time.Now(), int64(120), 12
-	c, err := s.node.Campaigns.Create(t.Context(), dibs.CampaignSpec{
-		ID: "wide", Kind: dibs.Sale, Title: "Phone", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Units: &units}, Shards: &shards,
-	})
-	if err == nil {
-		_, err = s.node.Campaigns.Publish(t.Context(), "wide")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	on := map[int]int{}
-	for i := range shards {
-		number, err := s.node.Ledger.DeploymentOf(t.Context(), dibs.ShardID{Campaign: c.Number, Shard: uint8(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		on[number]++
-	}
-	if len(on) != 3 {
+	const units = 120
+	if on := s.publishWide(units, 12); len(on) != 3 {
 		t.Fatalf("the shards are on %v", on)
 	}
 	granted, users := 0, 0
@@ -531,7 +522,7 @@ func TestDeploymentsOfAllKinds(t *testing.T) {
 	master.Kill()
 	cluster.Members[0].Kill()
 	sells(func() bool { return false })
-	if granted != int(units) {
+	if granted != units {
 		t.Errorf("%d of %d units were granted", granted, units)
 	}
 	s.whole()

@@ -293,20 +293,9 @@ func TestRevokedClientCertificates(t *testing.T) {
 			t.Errorf("%s without a list: %v", name, err)
 		}
 	}
-	list := func(by *x509.Certificate, key *ecdsa.PrivateKey, until time.Time) []byte {
-		t.Helper()
-		der, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
-			Number: big.NewInt(1), ThisUpdate: time.Now().Add(-2 * time.Hour), NextUpdate: until,
-			RevokedCertificateEntries: []x509.RevocationListEntry{{SerialNumber: big.NewInt(8), RevocationTime: time.Now()}},
-		}, by, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
-	}
 	stranger, strangerKey := authority(t, "an authority")
 	for what, bad := range map[string][]byte{
-		"no authority in it has": list(stranger, strangerKey, time.Now().Add(time.Hour)),
+		"no authority in it has": revocations(t, stranger, strangerKey, time.Now().Add(time.Hour)),
 		"cannot be read":         pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: []byte("none")}),
 	} {
 		write(bad)
@@ -318,7 +307,7 @@ func TestRevokedClientCertificates(t *testing.T) {
 		t.Errorf("after lists that cannot be used: %v", err)
 	}
 	// A list that has ended keeps no node from starting, and nobody of its authority enters.
-	ended, current := list(ca, caKey, time.Now().Add(-time.Hour)), list(ca, caKey, time.Now().Add(time.Hour))
+	ended, current := revocations(t, ca, caKey, time.Now().Add(-time.Hour)), revocations(t, ca, caKey, time.Now().Add(time.Hour))
 	write(ended)
 	if err := cs.loadClients(); err != nil {
 		t.Fatal(err)
@@ -336,6 +325,19 @@ func TestRevokedClientCertificates(t *testing.T) {
 	if err := enters(good); err != nil {
 		t.Errorf("the other one: %v", err)
 	}
+}
+
+// revocations is an authority's list of revoked certificates, with number 8 on it.
+func revocations(t *testing.T, by *x509.Certificate, key *ecdsa.PrivateKey, until time.Time) []byte {
+	t.Helper()
+	der, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{
+		Number: big.NewInt(1), ThisUpdate: time.Now().Add(-2 * time.Hour), NextUpdate: until,
+		RevokedCertificateEntries: []x509.RevocationListEntry{{SerialNumber: big.NewInt(8), RevocationTime: time.Now()}},
+	}, by, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
 }
 
 // authority makes an authority of a name.
