@@ -19,7 +19,7 @@ func onServer(t *testing.T, get func() (*servers.Server, error)) {
 	_, ledger, name := servers.Database(t, get)
 	env := append([]string{"DIBS_LEDGER=" + ledger}, clitest.Secrets...)
 	execute(t, env, "verify").Want(t, cli.ExitFailure, "dibs migrate")
-	execute(t, env, "serve", "--migrate=false").Want(t, cli.ExitFailure, "dibs migrate")
+	execute(t, env, "serve", "--listen", "127.0.0.1:0", "--migrate=false").Want(t, cli.ExitFailure, "dibs migrate")
 	execute(t, env, "migrate", "--check").Want(t, cli.ExitFailure, "journal in ", "not what this version wants")
 	execute(t, env, "migrate").Want(t, cli.ExitOK, "ledger in ", "/"+name)
 	p := start(t, env, "serve", "--listen", "127.0.0.1:0", "--migrate=false")

@@ -204,13 +204,13 @@ func hereOrThere[T any](cmd *cobra.Command, doing string, campaigns []string,
 	if !c.OnRedis() {
 		engine = "memory with its journal " + c.JournalPlace()
 	}
-	announce(cmd, doing, campaigns, "engine "+engine+", ledger "+sqlledger.Place(c.LedgerAt()))
 	nd, err := store.OpenNode(ctx, c, log, nil, "ask that server with --url and --admin-key, or stop it")
 	if err != nil {
 		return "", nil, err
 	}
 	// Ctrl-C must not keep the node from giving its leases and its journal back.
 	defer func() { err = errors.Join(err, nd.Close(context.WithoutCancel(ctx))) }()
+	announce(cmd, doing, campaigns, "engine "+engine+", ledger "+sqlledger.Place(c.LedgerAt()))
 	r, err = here(ctx, nd.Service)
 	return c.Place(), r, err
 }
