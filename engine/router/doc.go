@@ -16,9 +16,10 @@
 // A deployment that does not answer takes nothing from the others. The router notices it
 // within some three seconds, refuses what is meant for its shards at once, and asks it
 // every second whether it is back. A server that answers for it under another run than
-// before is checked before anything is loaded into it. One that could not be reached when the router was made
-// is looked for in the background, and its calls are refused in the same way until it can
-// be used: it must be the deployment that the ledger knows, and no server of another one.
+// before is checked before anything is loaded into it. A deployment that could not be
+// reached when the router was made is looked for in the background, and its calls are
+// refused in the same way until it can be used: it must be the deployment that the ledger
+// knows, and no server of another one.
 //
 // # Caveats
 //

@@ -20,8 +20,8 @@ local FORMAT, SHARING = 2, 3
 local MARK_AT, SEQ_AT, RECORD, SPELT, RELEASED, EPOCHS = 8, 10, 14, 7, 32768, 4096
 -- How many places one field of the index has, and the bytes of each.
 local CHUNK, SLOT = 120, 4
--- A load that is not complete within a day is forgotten: Redis lets go of what a loader
--- has left that died where nobody looks for it, as off the list of shards.
+-- A load that is not complete within a day is forgotten. A loader may die, and its shard
+-- may be missing from the list of shards: then nobody looks for what it has left.
 local LOAD_MS = 86400000
 
 -- A wrong type must show before the first write, not after it.
