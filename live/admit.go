@@ -134,14 +134,17 @@ func (s *Loader) stranded(away map[int]error) (err error) {
 }
 
 // forgetAdmissions drops failed admissions of campaigns that are not published
-// any more.
+// any more. What their journals have is settled without a load.
 func (s *Loader) forgetAdmissions(campaigns []*dibs.Campaign) {
 	wanted := make(map[string]bool, len(campaigns))
 	for _, c := range campaigns {
 		wanted[c.ID] = s.registry.Sells(c)
 	}
-	s.admissions.Range(func(id, _ any) bool {
+	s.admissions.Range(func(id, v any) bool {
 		if !wanted[id.(string)] {
+			if v.(*admission).backoff.failing() != nil {
+				s.endedUnloaded.Store(true)
+			}
 			s.admissions.Delete(id)
 		}
 		return true

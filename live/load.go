@@ -36,6 +36,9 @@ type Loader struct {
 	// stuckTail is why grants of a campaign that is over could not be settled at
 	// start; nil when all were.
 	stuckTail atomic.Pointer[error]
+	// endedUnloaded says that a campaign has ended that this node could not load, so that
+	// nobody may have settled its last grants.
+	endedUnloaded atomic.Bool
 }
 
 // admissionsAtOnce is how many campaigns are made live at the same time.

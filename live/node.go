@@ -113,9 +113,10 @@ func (n *Node) Tidy(ctx context.Context) {
 	}
 	n.Poller.retireEnded(ctx)
 	n.Loader.judgeAgain(ctx)
-	if n.Loader.stuckTail.Load() != nil {
+	if n.Loader.stuckTail.Load() != nil || n.Loader.endedUnloaded.Swap(false) {
 		// The fault that kept it from being settled at the start may be over.
 		if err := n.Loader.adoptTails(ctx); err != nil && ctx.Err() == nil {
+			n.Loader.endedUnloaded.Store(true)
 			n.Loader.log.Warn("the rest of campaigns that are over could not be looked for", "err", err)
 		}
 	}

@@ -197,6 +197,34 @@ func TestACampaignComesBackAndItsNodeDies(t *testing.T) {
 	}
 }
 
+// A campaign ends that no node could load: what its journal has is settled soon, not only
+// when the campaign would leave the engine.
+func TestACampaignEndsThatCouldNotBeLoaded(t *testing.T) {
+	f := newFleet(t, 0)
+	f.tune = node.ServiceConfig{TidyEvery: 50 * time.Millisecond}
+	f.join()
+	f.publish("phone", 10)
+	f.rush("phone", 5)
+	f.nodes[0].close(t)
+	dead, err := redisengine.Open(f.Context(), redisengine.Config{URL: f.redis.URL()})
+	must(t, err)
+	d, err := dead.Claim(f.Context(), dibs.EngineClaim{Shard: theShard, UserID: "last", Key: 1, Quantity: 1})
+	must(t, err)
+	must(t, dead.Close(f.Context()))
+	f.redis.Kill()
+	must(t, f.redis.Start())
+	// Another node, which hangs, is loading it.
+	redisDo(t, f, "SET", "dibs:{1:0}:settler", "another", "PX", "600000")
+	n := f.join()
+	_, err = n.Campaigns.End(f.Context(), "phone")
+	must(t, err)
+	f.until("the last grant is settled", func() bool {
+		totals, err := n.ledger.Totals(f.Context(), theShard)
+		must(t, err)
+		return !totals.Position.Before(d.Grant.Position.Cursor)
+	})
+}
+
 // A campaign that cannot be loaded does not cost the others their settler.
 func TestAStuckLoadLeavesTheOthersAlone(t *testing.T) {
 	f := newFleet(t, 1)
