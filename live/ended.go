@@ -83,7 +83,7 @@ func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
 	}
 	if end.Epoch != totals.Epoch {
 		// The last load was broken off, or was made on another server.
-		if totals, err = s.ledger.Fence(ctx, t.ID, by); err != nil {
+		if totals, err = s.ledger.Fence(ctx, t.ID, by, totals); err != nil {
 			return err
 		}
 		// The engine may still have the shard open, in an epoch that was given up.

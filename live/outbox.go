@@ -154,6 +154,14 @@ func (s *Outbox) dropUncarried(ctx context.Context, cmd *Command) error {
 		// No load was made yet, or one that counted it was.
 		return s.ledger.DropCommand(ctx, cmd.ID)
 	}
+	// It may have been opened, and all of it settled, since it was found absent. Asked
+	// after the totals, the engine tells; what is opened later moves the position or
+	// meets the fence.
+	if err := s.carryOut(ctx, cmd); err == nil || errors.Is(err, dibs.ErrStale) {
+		return s.ledger.DropCommand(ctx, cmd.ID)
+	} else if !errors.Is(err, dibs.ErrNotOpen) {
+		return err
+	}
 	switch held, err := s.engine.Lease(ctx, cmd.Shard, dibs.Cursor{}); {
 	case err != nil:
 		return err
@@ -164,7 +172,9 @@ func (s *Outbox) dropUncarried(ctx context.Context, cmd *Command) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.ledger.Fence(ctx, cmd.Shard, by)
+	if _, err = s.ledger.Fence(ctx, cmd.Shard, by, totals); errors.Is(err, dibs.ErrPositionMoved) {
+		return dibs.Unavail(dibs.EffectNone, dibs.ErrNotOpen)
+	}
 	return err
 }
 

@@ -32,8 +32,10 @@ type Ledger interface {
 	LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by Opener) (*dibs.ShardLoad, error)
 	// Fence raises a shard's epoch as LoadShard does, and reads nothing: no batch
 	// that was read before is taken any more, and a load that is under way has to
-	// be made again. ErrElsewhere and ErrOtherDeployment as in LoadShard.
-	Fence(ctx context.Context, shard dibs.ShardID, by Opener) (ShardTotals, error)
+	// be made again. ErrPositionMoved when epoch or position are not those of seen any
+	// more: the shard may have been opened and settled since, and with nothing left to
+	// settle no node would find out. ErrElsewhere and ErrOtherDeployment as in LoadShard.
+	Fence(ctx context.Context, shard dibs.ShardID, by Opener, seen ShardTotals) (ShardTotals, error)
 	// SeeServers notes that the servers were seen alive just now, by the clock that
 	// all processes of the ledger share, and that the gone ones are so no more. It
 	// returns the shards of live campaigns that servers hold which are not among the

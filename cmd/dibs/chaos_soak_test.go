@@ -18,6 +18,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 const (
@@ -169,7 +170,7 @@ func (x *chaos) changes(id string) (sum int64) {
 			by = -20
 		}
 		ref := fmt.Sprintf("%s-%d", id, i)
-		for try := 0; ; try++ {
+		for try, until := 0, time.Now().Add(2*time.Minute); ; try++ {
 			ctx, cancel := context.WithTimeout(x.t.Context(), 10*time.Second)
 			_, err := x.admin((i+try)%3).Campaigns.ChangeStock(ctx, id, dibs.StockChange{Delta: by}, ref)
 			cancel()
@@ -181,7 +182,7 @@ func (x *chaos) changes(id string) (sum int64) {
 			if err == nil || errors.As(err, &refusal) && refusal.Reason == dibs.InvalidState.String() {
 				break
 			}
-			if try > 300 || x.t.Context().Err() != nil {
+			if time.Now().After(until) || !wait.Sleep(x.t.Context(), 10*time.Millisecond) {
 				x.t.Errorf("the change %s does not come through: %v", ref, err)
 				return sum
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/dibs-dev/dibs"
 
 	"github.com/dibs-dev/dibs/engine/redisengine"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/live"
 	"github.com/dibs-dev/dibs/node"
 )
@@ -195,6 +196,58 @@ func TestACampaignComesBackAndItsNodeDies(t *testing.T) {
 	if totals.Position.Epoch != load.Epoch {
 		t.Errorf("the ledger is at %s, and the shard was opened in epoch %d", totals.Position, load.Epoch)
 	}
+}
+
+// A node whose clock is ahead finds a shard absent, and stands still before it fences it off.
+// Another node opens the shard meanwhile, and settles all that it sells: the late fence
+// changes nothing, or the engine would never be told what comes back.
+func TestALateFenceChangesNothing(t *testing.T) {
+	f := newFleet(t, 1)
+	f.sellUnpaid("phone", 3)
+	f.wants(f.nodes[0], dibs.Granted, "phone", "a", "k")
+	settled := func(n *member, released int64) {
+		t.Helper()
+		f.until("all is settled, and back", func() bool {
+			totals, err := n.ledger.Totals(t.Context(), theShard)
+			must(t, err)
+			st, err := n.engine.Stats(t.Context(), theShard)
+			must(t, err)
+			return totals.Released == released && totals.Position == st.Head && totals.StockLeft == st.Remaining
+		})
+	}
+	settled(f.nodes[0], 0)
+	f.nodes[0].close(t)
+	for _, key := range f.keysOfFirst() {
+		redisDo(t, f, "DEL", key)
+	}
+	h := newHolder()
+	h.holdAt(fence)
+	t.Cleanup(func() { h.free(false) })
+	f.tune = node.ServiceConfig{SweepEvery: 5 * time.Millisecond, Now: func() time.Time { return time.Now().Add(2 * time.Hour) }}
+	f.wrap = func(cfg *node.ServiceConfig) {
+		l := &heldLedger{cfg.Ledger.Live.(*sqlledger.Ledger), h}
+		cfg.Ledger.Live, cfg.Ledger.Orders = l, l
+	}
+	f.join()
+	<-h.held
+	redisDo(t, f, "DEL", "dibs:{1:0}:settler")
+	f.tune, f.wrap = node.ServiceConfig{}, nil
+	n := f.join()
+	for _, user := range []string{"b", "c", "d"} {
+		f.wants(n, dibs.Granted, "phone", user, "k")
+	}
+	// The clock that is ahead also ends the time to pay.
+	settled(n, 4)
+	before, err := n.ledger.Totals(t.Context(), theShard)
+	must(t, err)
+	h.free(false)
+	<-h.over
+	after, err := n.ledger.Totals(t.Context(), theShard)
+	must(t, err)
+	if after.Epoch != before.Epoch {
+		t.Errorf("the epoch was %d and is %d", before.Epoch, after.Epoch)
+	}
+	settled(n, 4)
 }
 
 // A campaign ends that no node could load: what its journal has is settled soon, not only

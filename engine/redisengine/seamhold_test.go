@@ -31,6 +31,7 @@ const (
 	brought     step = "bring a tranche, done"
 	release     step = "release a claim"
 	dropCommand step = "drop a command"
+	fence       step = "fence a shard"
 	credit      step = "credit shares"
 	credited    step = "credit shares, done"
 	moved       step = "move a claim, done"
@@ -199,9 +200,9 @@ func (l *heldLedger) DropCommand(ctx context.Context, id int64) error {
 	return l.h.around(dropCommand, "", false, func() error { return l.Ledger.DropCommand(ctx, id) })
 }
 
-func (l *heldLedger) Fence(ctx context.Context, id dibs.ShardID, by live.Opener) (t live.ShardTotals, err error) {
-	err = l.h.around("", "", false, func() error {
-		t, err = l.Ledger.Fence(ctx, id, by)
+func (l *heldLedger) Fence(ctx context.Context, id dibs.ShardID, by live.Opener, seen live.ShardTotals) (t live.ShardTotals, err error) {
+	err = l.h.around(fence, "", false, func() error {
+		t, err = l.Ledger.Fence(ctx, id, by, seen)
 		return err
 	})
 	return t, err

@@ -67,9 +67,9 @@ func (l *ledger) unfenced(ctx context.Context, id dibs.ShardID, by live.Opener) 
 }
 
 // Fence implements dibs.Settlement.
-func (l *ledger) Fence(ctx context.Context, id dibs.ShardID, by live.Opener) (live.ShardTotals, error) {
+func (l *ledger) Fence(ctx context.Context, id dibs.ShardID, by live.Opener, seen live.ShardTotals) (live.ShardTotals, error) {
 	return askLedger(ctx, l, "fence", true, func(ctx context.Context) (live.ShardTotals, error) {
-		totals, err := l.Ledger.Fence(ctx, id, by)
+		totals, err := l.Ledger.Fence(ctx, id, by, seen)
 		l.p.w.story.tell("ledger: %s raises the epoch of %s to %d: %v", l.p.name, id, totals.Epoch, err)
 		return totals, err
 	})

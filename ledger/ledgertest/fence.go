@@ -43,6 +43,17 @@ func testEpochFence(t *testing.T, f *fixture) {
 		wants(t, "an entry to quarantine that was read before "+what, l.Live.Quarantine(ctx, one, "a test"), dibs.ErrFenced)
 		same(t, "the totals after "+what, f.totals(c, 0), raised)
 	}
+	// A fence is for what was seen: a shard that was opened or settled since stays as it is.
+	now := f.totals(c, 0)
+	for what, seen := range map[string]live.ShardTotals{
+		"an earlier epoch":    {Epoch: now.Epoch - 1, Position: now.Position},
+		"an earlier position": {Epoch: now.Epoch, Position: dibs.Cursor{Epoch: now.Position.Epoch, Seq: now.Position.Seq - 1}},
+	} {
+		_, err := l.Live.Fence(ctx, s.shard, live.Opener{}, seen)
+		wants(t, "a fence for "+what, err, dibs.ErrPositionMoved)
+		same(t, "the totals after a fence for "+what, f.totals(c, 0), now)
+	}
+
 	// Only the very epoch fits, not any that is high enough.
 	early := stale
 	early.Fence = f.totals(c, 0).Epoch + 1
@@ -113,7 +124,7 @@ func testElsewhere(t *testing.T, f *fixture) {
 		t.Helper()
 		_, err := l.Live.LoadShard(ctx, c, id, by)
 		wants(t, "a load by "+what, err, dibs.ErrElsewhere)
-		_, err = l.Live.Fence(ctx, id, by)
+		_, err = l.Live.Fence(ctx, id, by, before)
 		wants(t, "a fence by "+what, err, dibs.ErrElsewhere)
 		same(t, "the totals after a load by "+what, f.totals(c, 0), before)
 	}
@@ -176,7 +187,10 @@ func testSkipTo(t *testing.T, f *fixture) {
 // fence raises a shard's epoch.
 func (f *fixture) fence(id dibs.ShardID, by live.Opener) live.ShardTotals {
 	f.t.Helper()
-	got, err := f.ledger().Live.Fence(f.t.Context(), id, by)
+	ctx, l := f.t.Context(), f.ledger()
+	seen, err := l.Live.Totals(ctx, id)
+	f.must(err)
+	got, err := l.Live.Fence(ctx, id, by, seen)
 	f.must(err)
 	return got
 }

@@ -17,16 +17,21 @@ const forgetServer = 24 * time.Hour
 
 // Fence raises a shard's epoch and returns its totals: no batch that was read
 // before is taken any more. Like a load it drops the shard's waiting commands,
-// since the next load counts what they carry. ErrElsewhere as in LoadShard,
-// ErrNotFound.
-func (st *Settlement) Fence(ctx context.Context, shard dibs.ShardID, by live.Opener) (live.ShardTotals, error) {
+// since the next load counts what they carry. ErrPositionMoved when epoch or position
+// are not those of seen any more; ErrElsewhere as in LoadShard, ErrNotFound.
+func (st *Settlement) Fence(ctx context.Context, shard dibs.ShardID, by live.Opener, seen live.ShardTotals) (live.ShardTotals, error) {
 	var t live.ShardTotals
 	err := st.db.Write(ctx, "fence shard "+shard.String(), func(s *sqldb.Session) error {
-		if _, err := raiseEpoch(ctx, s, shard, by); err != nil {
-			return err
+		now, err := lockShard(ctx, s, shard)
+		if err == nil && (now.epoch != seen.Epoch || now.position != seen.Position) {
+			err = dibs.ErrPositionMoved
 		}
-		var err error
-		t, err = readTotals(ctx, s, shard)
+		if err == nil {
+			_, err = raiseEpoch(ctx, s, shard, by)
+		}
+		if err == nil {
+			t, err = readTotals(ctx, s, shard)
+		}
 		return err
 	})
 	return t, err
