@@ -87,7 +87,11 @@ func sellOn(ctx context.Context, deployments int) (cost float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, _, err = (&redisNode{benchNode: &benchNode{n, dir}}).claimEach(ctx, users); err != nil {
+	b := &redisNode{benchNode: &benchNode{n, dir}}
+	if _, _, err := b.claimEach(ctx, users); err != nil {
+		return 0, err
+	}
+	if _, err := b.settleRate(ctx); err != nil {
 		return 0, err
 	}
 	after, err := spentBy(ctx, all)

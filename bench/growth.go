@@ -21,15 +21,15 @@ func growth(ctx context.Context, o *options) error {
 		return err
 	}
 	defer r.stop()
-	fmt.Println("| grants before | server CPU per grant, µs | ratio to the first | resident, MiB | bytes resident per grant since the first |")
-	fmt.Println("|---|---|---|---|---|")
+	fmt.Println("| grants before | server CPU per grant, µs | ratio to the first | resident, MiB | of that in use, MiB | bytes in use per grant since the first |")
+	fmt.Println("|---|---|---|---|---|---|")
 	part := o.claims / growthParts
 	// Connections, heap and caches of a new server cost once.
 	warm := part / 10
 	if err := r.grantNew(ctx, 0, warm); err != nil {
 		return err
 	}
-	held, err := r.number(ctx, "/resident")
+	held, err := r.number(ctx, "/used")
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,11 @@ func growth(ctx context.Context, o *options) error {
 		if err != nil {
 			return err
 		}
-		now, err := r.number(ctx, "/resident")
+		whole, err := r.number(ctx, "/resident")
+		if err != nil {
+			return err
+		}
+		now, err := r.number(ctx, "/used")
 		if err != nil {
 			return err
 		}
@@ -54,7 +58,7 @@ func growth(ctx context.Context, o *options) error {
 		if first == 0 {
 			first = per
 		}
-		fmt.Printf("| %d | %.1f | %.2f | %.0f | %.0f |\n", done, per, per/first, float64(now)/(1<<20), float64(now-held)/float64(done+part-warm))
+		fmt.Printf("| %d | %.1f | %.2f | %.0f | %.0f | %.0f |\n", done, per, per/first, float64(whole)/(1<<20), float64(now)/(1<<20), float64(now-held)/float64(done+part-warm))
 	}
 	return nil
 }
@@ -79,8 +83,8 @@ func (r *remote) grantNew(ctx context.Context, before, n int) error {
 	return nil
 }
 
-// settledResident is the resident memory without what the collector would give back.
-func settledResident() int64 {
+// used is the resident memory without the garbage that the collector keeps for later.
+func used() int64 {
 	debug.FreeOSMemory()
 	return resident()
 }

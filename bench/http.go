@@ -67,7 +67,9 @@ func serve(kind string) error {
 		switch r.URL.Path {
 		case "/cpu":
 		case "/resident":
-			number = settledResident
+			number = resident
+		case "/used":
+			number = used
 		default:
 			s.inner.ServeHTTP(w, r)
 			return
@@ -235,7 +237,7 @@ func (r *remote) cpu(ctx context.Context) (time.Duration, error) {
 	return time.Duration(n), err
 }
 
-// number returns what the server answers at a path of its own, /cpu or /resident.
+// number returns what the server answers at a path of its own: /cpu, /resident or /used.
 func (r *remote) number(ctx context.Context, path string) (int64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.addr+path, nil)
 	if err != nil {
