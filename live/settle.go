@@ -125,20 +125,31 @@ func (s *Settler) once(ctx context.Context) (int, error) {
 	return settled, readErr
 }
 
-// inTurn returns the shards that this node settles, each time from another
-// one on: one that fills every batch must not keep the others waiting.
+// inTurn lists the shards that this node settles, each time another one first: one that fills every
+// batch must not keep the others waiting. Every other time those that a caller waits for come before
+// the rest: units on their way to another shard wait until all is settled that was granted before.
 func (s *Settler) inTurn() []*Shard {
-	var held []*Shard
+	var held, wanted []*Shard
+	s.turn++
+	favour := s.turn%2 == 0
 	s.registry.eachSettling(func(t *Shard) bool {
-		held = append(held, t)
+		if favour && t.progress.isWanted() {
+			wanted = append(wanted, t)
+		} else {
+			held = append(held, t)
+		}
 		return true
 	})
-	if len(held) == 0 {
+	return slices.Concat(turned(wanted, s.turn/2), turned(held, s.turn/2))
+}
+
+// turned is the list with another element first for each n.
+func turned(list []*Shard, n int) []*Shard {
+	if len(list) == 0 {
 		return nil
 	}
-	s.turn++
-	first := s.turn % len(held)
-	return slices.Concat(held[first:], held[:first])
+	first := n % len(list)
+	return slices.Concat(list[first:], list[:first])
 }
 
 // readBatch reads what a shard's journal has after its position. Nothing is read

@@ -126,3 +126,33 @@ func TestTheEndLeavesAShardToWhoHasIt(t *testing.T) {
 		}
 	}
 }
+
+// Each shard comes first in its turn, and one that a caller waits for every other time.
+func TestShardsTakeTurns(t *testing.T) {
+	s := newNode(t, Config{Engine: &counting{}})
+	l := &Campaign{}
+	for i := range 3 {
+		tr := newShard(dibs.ShardID{Campaign: 1, Shard: uint8(i)}, l, time.Now())
+		tr.progress.enter(1, dibs.Cursor{})
+		tr.lease.settles.Store(true)
+		l.Shards = append(l.Shards, tr)
+	}
+	s.Registry.byID.Store("c", l)
+	firsts := func() (n [3]int) {
+		for range 12 {
+			all := s.Settler.inTurn()
+			if len(all) != 3 {
+				t.Fatalf("%d shards in a turn, want 3", len(all))
+			}
+			n[all[0].ID.Shard]++
+		}
+		return n
+	}
+	if n := firsts(); n != [3]int{4, 4, 4} {
+		t.Errorf("the shards came first %v times in 12 turns", n)
+	}
+	l.Shards[2].progress.wait(dibs.Cursor{Epoch: 1, Seq: 1}, 0)
+	if n := firsts(); n != [3]int{2, 2, 8} {
+		t.Errorf("with the last one waited for, the shards came first %v times in 12 turns", n)
+	}
+}
