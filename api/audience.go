@@ -26,7 +26,7 @@ type FollowersView struct {
 	Followers int64 `json:"followers"`
 }
 
-// ViewOf returns a list of users as shown.
+// AudienceViewOf returns a list of users as shown.
 func AudienceViewOf(a *dibs.Audience) AudienceView {
 	return AudienceView{ID: a.ID, Users: a.Users, UpdatedAt: a.UpdatedAt}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/dibs-dev/dibs/node"
 )
 
-// change changes the stock by a ref.
+// changeBy changes the stock by a ref.
 func changeBy(p *testnode.Parts, id string, delta int64, ref string) error {
 	return changeWithin(p, 20*time.Second, id, delta, ref)
 }

@@ -19,13 +19,13 @@ import (
 
 // AdminLog keeps what administrators did.
 type AdminLog interface {
-	// BeginAct adds an act that is about to happen, and sets its ID and At. When it fails,
-	// the act must not happen.
+	// BeginAction adds an action that is about to happen, and sets its ID and At. When it
+	// fails, the action must not happen.
 	BeginAction(ctx context.Context, a *access.AdminAction) error
-	// EndAct adds the act's Status, Reason and After. When that fails, the act stays one
-	// that has begun.
+	// EndAction adds the action's Status, Reason and After. When that fails, the action
+	// stays one that has begun.
 	EndAction(ctx context.Context, a *access.AdminAction)
-	// Acts lists acts, newest first.
+	// AdminActions lists actions, newest first.
 	AdminActions(ctx context.Context, f access.AdminActionFilter, page dibs.Page) (dibs.List[access.AdminAction], error)
 	// Chain lists the records of the chain over the log, oldest first.
 	Chain(ctx context.Context, page dibs.Page) (dibs.List[access.ChainLink], error)

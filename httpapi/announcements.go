@@ -14,10 +14,10 @@ import (
 // Announcements is what the handlers of announcements call. ErrNotFound for an id
 // without one; *dibs.Error of InvalidRequest or InvalidState.
 type Announcements interface {
-	// Announce starts to tell a campaign to the followers of a merchant; ErrAlreadyExists.
+	// Create starts to tell a campaign to the followers of a merchant; ErrAlreadyExists.
 	Create(ctx context.Context, campaignID string, spec announce.AnnouncementSpec) (*announce.Announcement, error)
 	List(ctx context.Context, campaignID string, page dibs.Page) (dibs.List[announce.Announcement], error)
-	// Announcement shows how many followers each sink of the events has taken.
+	// Get shows how many followers each sink of the events has taken.
 	Get(ctx context.Context, id string) (announce.AnnouncementView, error)
 	// Pause stops the queue of followers until Resume. Like the
 	// others, it may be repeated.

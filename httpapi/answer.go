@@ -90,7 +90,7 @@ func (e *refusal) writeTo(w io.Writer) error {
 	return err
 }
 
-// huma has one hook for all the errors that it finds by itself, for the whole
+// One hook of huma is for all the errors that it finds by itself, for the whole
 // process. It is set while the process has one goroutine, and leaves requests of
 // other packages to the hook before it.
 var _ = func() bool {

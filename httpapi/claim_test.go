@@ -239,7 +239,7 @@ func TestClaimsAtOnce(t *testing.T) {
 	}
 }
 
-// slow bodies and bodies cut off are refused, not waited for.
+// Slow bodies and bodies cut off are refused, not waited for.
 func TestBodyCutOff(t *testing.T) {
 	s := newStack(t, nil)
 	body, w := io.Pipe()

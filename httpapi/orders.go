@@ -35,7 +35,7 @@ type OrderQuery struct {
 	Until      time.Time `query:"until" doc:"only those created before this time"`
 }
 
-// huma has checked the values: what cannot be parsed here is absent.
+// query returns the filters: huma has checked the values, so what cannot be parsed is absent.
 func (q *OrderQuery) query() dibs.OrderQuery {
 	out := dibs.OrderQuery{
 		CampaignID: q.CampaignID, ProductID: q.ProductID, Reference: q.Reference, Since: q.Since, Until: q.Until,

@@ -20,8 +20,8 @@ type ClaimSteps interface {
 	Confirm(ctx context.Context, id string, p dibs.PaymentSpec) (*dibs.Claim, bool, error)
 	// Cancel gives an unpaid claim up. A user other than "" must be the claim's.
 	Cancel(ctx context.Context, id, user, ref string) (*dibs.Claim, bool, error)
-	// Refund notes that money went back: never more than was paid.
-	// RefundWithin notes a refund that brings what went back to a bound at most; 0 for none.
+	// RefundWithin notes that money went back, never more than was paid. All that went back
+	// comes to the bound at most; 0 means no bound.
 	RefundWithin(ctx context.Context, id string, r dibs.RefundSpec, ref string, bound int64) (*dibs.Claim, bool, error)
 	// Redeem notes the use of a coupon, Unredeem takes it back; once for each reference.
 	Redeem(ctx context.Context, id string, r dibs.RedeemSpec) (*dibs.Claim, bool, error)

@@ -56,7 +56,7 @@ func (s *Loader) AdoptTail(ctx context.Context, c *dibs.Campaign, id dibs.ShardI
 	return s.adopt(ctx, newShard(id, l, s.now()))
 }
 
-// adopt is adoptTail for a shard that this node may have opened before.
+// adopt is AdoptTail for a shard that this node may have opened before.
 func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
 	defer func() {
 		c := t.l.Def()

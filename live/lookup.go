@@ -27,7 +27,7 @@ type Lookups struct {
 const (
 	// lookupKeep is how long what was read of a campaign that is not live here is
 	// believed. One that this node publishes is live then, and asked no more; one
-	// that another node publishes is taken up within discoverEvery.
+	// that another node publishes is taken up within DiscoverEvery.
 	lookupKeep = DiscoverEvery
 	// lookupsKept bounds the campaigns that are remembered, by ids that users send.
 	lookupsKept = 4096

@@ -102,7 +102,7 @@ func (s *Registry) Live(id string) *Campaign {
 	return nil
 }
 
-// liveByNumber is live by the campaign's number.
+// liveByNumber is Live by the campaign's number.
 func (s *Registry) liveByNumber(number uint32) *Campaign {
 	if v, ok := s.byNumber.Load(number); ok {
 		return v.(*Campaign)

@@ -32,7 +32,7 @@ func modeOf(nodes []conn.Facts, cluster bool) dibs.Finding {
 	return f
 }
 
-// findings are what decides whether the engine may use a server.
+// findingsOf returns what decides whether the engine may use a server.
 func findingsOf(f *conn.Facts, cfg *Config, several bool) []dibs.Finding {
 	found := []dibs.Finding{
 		{
@@ -54,7 +54,7 @@ func findingsOf(f *conn.Facts, cfg *Config, several bool) []dibs.Finding {
 // evicting is the subject of the setting without which units would be sold twice.
 const evicting = "maxmemory-policy"
 
-// settings are the findings of what the level depends on, all of which may change
+// settingsOf returns the findings of what the level depends on, all of which may change
 // while the server runs.
 func settingsOf(f *conn.Facts, cfg *Config) []dibs.Finding {
 	found := []dibs.Finding{{

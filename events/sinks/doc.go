@@ -10,7 +10,7 @@
 // acknowledged everything, and moves the place. Webhooks take the feed into a
 // table of deliveries, which are posted from there, each with its own attempts.
 //
-// Events are CloudEvents, version 1.0, in JSON; the type is dibs.Event.
+// Events are CloudEvents, version 1.0, in JSON; the type is events.Event.
 //
 // # Guarantees
 //

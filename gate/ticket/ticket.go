@@ -49,8 +49,8 @@ const MinSecret = 32
 const (
 	// workFor is how long a challenge may be worked on.
 	workFor = 5 * time.Minute
-	// maxVoucher is the longest that a voucher may be good for from now on, and the
-	// longest text of one.
+	// maxVoucherLife is the longest that a voucher may be good for from now on,
+	// maxVoucherLen the longest text of one.
 	maxVoucherLife = 15 * time.Minute
 	maxVoucherLen  = 1024
 	maxNonceLen    = 64

@@ -43,7 +43,7 @@ func (l *ledger) write(ctx context.Context, op string, run func(context.Context)
 	return err
 }
 
-// LoadShard implements dibs.Settlement.
+// LoadShard implements live.Ledger.
 func (l *ledger) LoadShard(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, by live.Opener) (*dibs.ShardLoad, error) {
 	by = l.unfenced(ctx, id, by)
 	return askLedger(ctx, l, "load shard", true, func(ctx context.Context) (*dibs.ShardLoad, error) {
@@ -66,7 +66,7 @@ func (l *ledger) unfenced(ctx context.Context, id dibs.ShardID, by live.Opener) 
 	return by
 }
 
-// Fence implements dibs.Settlement.
+// Fence implements live.Ledger.
 func (l *ledger) Fence(ctx context.Context, id dibs.ShardID, by live.Opener, seen live.ShardTotals) (live.ShardTotals, error) {
 	return askLedger(ctx, l, "fence", true, func(ctx context.Context) (live.ShardTotals, error) {
 		totals, err := l.Ledger.Fence(ctx, id, by, seen)
@@ -75,14 +75,14 @@ func (l *ledger) Fence(ctx context.Context, id dibs.ShardID, by live.Opener, see
 	})
 }
 
-// SeeServers implements dibs.Settlement.
+// SeeServers implements live.Ledger.
 func (l *ledger) SeeServers(ctx context.Context, seen, gone []string) ([]dibs.ShardID, error) {
 	return askLedger(ctx, l, "see servers", true, func(ctx context.Context) ([]dibs.ShardID, error) {
 		return l.Ledger.SeeServers(ctx, seen, gone)
 	})
 }
 
-// Settle implements dibs.Settlement.
+// Settle implements live.Ledger.
 func (l *ledger) Settle(ctx context.Context, batches []live.Batch) error {
 	return l.write(ctx, "settle", func(ctx context.Context) error {
 		if l.p.w.planted.Unfenced {
@@ -104,7 +104,7 @@ func (l *ledger) Settle(ctx context.Context, batches []live.Batch) error {
 	})
 }
 
-// Quarantine implements dibs.Mending.
+// Quarantine implements live.Ledger.
 func (l *ledger) Quarantine(ctx context.Context, b live.Batch, why string) error {
 	return l.write(ctx, "quarantine", func(ctx context.Context) error {
 		err := l.Ledger.Quarantine(ctx, b, why)
@@ -113,14 +113,14 @@ func (l *ledger) Quarantine(ctx context.Context, b live.Batch, why string) error
 	})
 }
 
-// Totals implements dibs.Settlement.
+// Totals implements live.Ledger.
 func (l *ledger) Totals(ctx context.Context, id dibs.ShardID) (live.ShardTotals, error) {
 	return askLedger(ctx, l, "totals", false, func(ctx context.Context) (live.ShardTotals, error) {
 		return polled(l.p.w.base, question{what: "totals", shard: id}, always, func() (live.ShardTotals, error) { return l.Ledger.Totals(ctx, id) })
 	})
 }
 
-// Restock implements dibs.Settlement.
+// Restock implements campaigns.Ledger.
 func (l *ledger) Restock(ctx context.Context, r campaigns.Restock) error {
 	return l.write(ctx, "restock", func(ctx context.Context) error {
 		err := l.Ledger.Restock(ctx, r)
@@ -129,14 +129,14 @@ func (l *ledger) Restock(ctx context.Context, r campaigns.Restock) error {
 	})
 }
 
-// StockChanges implements dibs.Settlement.
+// StockChanges implements campaigns.Ledger.
 func (l *ledger) StockChanges(ctx context.Context, campaign uint32, refs ...string) ([]int64, error) {
 	return askLedger(ctx, l, "stock changes", false, func(ctx context.Context) ([]int64, error) {
 		return l.Ledger.StockChanges(ctx, campaign, refs...)
 	})
 }
 
-// Commands implements dibs.Settlement.
+// Commands implements live.Ledger.
 func (l *ledger) Commands(ctx context.Context, after int64, most int) ([]live.Command, error) {
 	return askLedger(ctx, l, "commands", false, func(ctx context.Context) ([]live.Command, error) {
 		return polled(l.p.w.base, question{what: "commands", from: after, most: int64(most)}, empty, func() ([]live.Command, error) {
@@ -145,7 +145,7 @@ func (l *ledger) Commands(ctx context.Context, after int64, most int) ([]live.Co
 	})
 }
 
-// DropCommand implements dibs.Settlement.
+// DropCommand implements live.Ledger.
 func (l *ledger) DropCommand(ctx context.Context, id int64) error {
 	return l.write(ctx, "drop command", func(ctx context.Context) error {
 		err := l.Ledger.DropCommand(ctx, id)
@@ -154,7 +154,7 @@ func (l *ledger) DropCommand(ctx context.Context, id int64) error {
 	})
 }
 
-// Move implements dibs.Lives.
+// Move implements orders.Ledger.
 func (l *ledger) Move(ctx context.Context, groups [][]dibs.Move) ([][]dibs.Moved, error) {
 	return askLedger(ctx, l, "move", true, func(ctx context.Context) ([][]dibs.Moved, error) {
 		moved, err := l.Ledger.Move(ctx, groups)
@@ -170,7 +170,7 @@ func (l *ledger) Move(ctx context.Context, groups [][]dibs.Move) ([][]dibs.Moved
 	})
 }
 
-// Expire implements dibs.Lives.
+// Expire implements orders.Ledger.
 func (l *ledger) Expire(ctx context.Context, now time.Time, most int) (int, error) {
 	return askLedger(ctx, l, "expire", true, func(ctx context.Context) (int, error) {
 		if !l.p.w.plan.expires() {
@@ -184,7 +184,7 @@ func (l *ledger) Expire(ctx context.Context, now time.Time, most int) (int, erro
 	})
 }
 
-// InsertCampaign implements dibs.Catalog.
+// InsertCampaign implements campaigns.Ledger.
 func (l *ledger) InsertCampaign(ctx context.Context, c *dibs.Campaign, items []string) error {
 	// The caller's campaign changes only with the answer. A node must not see a new
 	// version of a transaction whose answer was lost.
@@ -196,12 +196,12 @@ func (l *ledger) InsertCampaign(ctx context.Context, c *dibs.Campaign, items []s
 	return err
 }
 
-// UpdateCampaign implements dibs.Catalog.
+// UpdateCampaign implements campaigns.Ledger.
 func (l *ledger) UpdateCampaign(ctx context.Context, c *dibs.Campaign) error {
 	return l.update(ctx, c, l.Ledger.UpdateCampaign)
 }
 
-// FundCampaign implements dibs.Funds.
+// FundCampaign implements campaigns.Ledger.
 func (l *ledger) FundCampaign(ctx context.Context, c *dibs.Campaign) error {
 	return l.update(ctx, c, l.Ledger.FundCampaign)
 }
@@ -219,41 +219,41 @@ func (l *ledger) update(ctx context.Context, c *dibs.Campaign, run func(context.
 	return err
 }
 
-// Campaign implements dibs.Catalog.
+// Campaign implements campaigns.Ledger.
 func (l *ledger) Campaign(ctx context.Context, id string) (*dibs.Campaign, error) {
 	return askLedger(ctx, l, "campaign", false, func(ctx context.Context) (*dibs.Campaign, error) { return l.Ledger.Campaign(ctx, id) })
 }
 
-// CampaignByNumber implements dibs.Catalog.
+// CampaignByNumber implements live.Ledger.
 func (l *ledger) CampaignByNumber(ctx context.Context, n uint32) (*dibs.Campaign, error) {
 	return askLedger(ctx, l, "campaign by number", false, func(ctx context.Context) (*dibs.Campaign, error) { return l.Ledger.CampaignByNumber(ctx, n) })
 }
 
-// LiveCampaigns implements dibs.Catalog.
+// LiveCampaigns implements live.Ledger.
 func (l *ledger) LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Campaign, error) {
 	return askLedger(ctx, l, "live campaigns", false, func(ctx context.Context) ([]*dibs.Campaign, error) { return l.Ledger.LiveCampaigns(ctx, after) })
 }
 
-// LiveVersions implements dibs.Catalog.
+// LiveVersions implements live.Ledger.
 func (l *ledger) LiveVersions(ctx context.Context, after time.Time) ([]live.CampaignVersion, error) {
 	return askLedger(ctx, l, "live versions", false, func(ctx context.Context) ([]live.CampaignVersion, error) {
 		return l.Ledger.LiveVersions(ctx, after)
 	})
 }
 
-// Claim implements dibs.Claims.
+// Claim implements claims.Ledger.
 func (l *ledger) Claim(ctx context.Context, p dibs.Position) (*dibs.Claim, error) {
 	return askLedger(ctx, l, "claim", false, func(ctx context.Context) (*dibs.Claim, error) { return l.Ledger.Claim(ctx, p) })
 }
 
-// ClaimByKey implements dibs.Claims.
+// ClaimByKey implements claims.Ledger.
 func (l *ledger) ClaimByKey(ctx context.Context, campaign uint32, user string, key uint64) (*dibs.Claim, error) {
 	return askLedger(ctx, l, "claim by key", false, func(ctx context.Context) (*dibs.Claim, error) {
 		return l.Ledger.ClaimByKey(ctx, campaign, user, key)
 	})
 }
 
-// CreditClaims implements dibs.Funds.
+// CreditClaims implements funds.Ledger.
 func (l *ledger) CreditClaims(ctx context.Context, c *dibs.Campaign, at time.Time, most int) (int, error) {
 	return askLedger(ctx, l, "credit", true, func(ctx context.Context) (int, error) {
 		n, err := l.Ledger.CreditClaims(ctx, c, at, most)
@@ -264,7 +264,7 @@ func (l *ledger) CreditClaims(ctx context.Context, c *dibs.Campaign, at time.Tim
 	})
 }
 
-// ReturnRemainder implements dibs.Funds.
+// ReturnRemainder implements funds.Ledger.
 func (l *ledger) ReturnRemainder(ctx context.Context, c *dibs.Campaign, at time.Time) (bool, error) {
 	return askLedger(ctx, l, "return", true, func(ctx context.Context) (bool, error) {
 		home, err := l.Ledger.ReturnRemainder(ctx, c, at)
@@ -273,7 +273,7 @@ func (l *ledger) ReturnRemainder(ctx context.Context, c *dibs.Campaign, at time.
 	})
 }
 
-// OpenPackets implements dibs.Funds.
+// OpenPackets implements funds.Ledger.
 func (l *ledger) OpenPackets(ctx context.Context) ([]*funds.OpenPacket, error) {
 	return askLedger(ctx, l, "open packets", false, func(ctx context.Context) ([]*funds.OpenPacket, error) {
 		return polled(l.p.w.base, question{what: "open packets"}, empty, func() ([]*funds.OpenPacket, error) { return l.Ledger.OpenPackets(ctx) })
@@ -303,9 +303,6 @@ func (l *ledger) RevocationMark(ctx context.Context) (string, error) {
 // what it would drop is days old or of people who sign in, and a run takes minutes.
 func (l *ledger) DropRequests(context.Context, time.Time) error { return nil }
 
-// DropActs implements access.Ledger.
-func (l *ledger) DropActs(context.Context, time.Time) error { return nil }
-
 // DropAdminActions implements access.Ledger.
 func (l *ledger) DropAdminActions(context.Context, time.Time) error { return nil }
 
@@ -327,7 +324,7 @@ func (l *ledger) DropApprovals(context.Context, time.Time) error { return nil }
 // TrimFeed implements events.Ledger.
 func (l *ledger) TrimFeed(context.Context, time.Time, time.Duration) (int64, error) { return 0, nil }
 
-// Ping implements dibs.Ledger.
+// Ping implements ledger.Database.
 func (l *ledger) Ping(ctx context.Context) error {
 	_, err := askLedger(ctx, l, "ping", false, func(ctx context.Context) (none, error) { return none{}, l.Ledger.Ping(ctx) })
 	return err

@@ -112,7 +112,7 @@ func (j *judge) stock(o *offer, p *place) {
 	}
 	total, refs := o.stock, map[string]bool{}
 	for _, c := range o.changes {
-		// A withdrawal is kept under its own name, see dibs.ChangeStock.
+		// A withdrawal is kept under its own name, see campaigns.ChangeStock.
 		used, err := j.counted(o, p.campaign.Shards, c)
 		if err != nil {
 			j.broken("a stock change cannot be read: %v", err)

@@ -50,7 +50,7 @@ func Check(fsys fs.FS) ([]Finding, error) {
 	for _, rule := range []func(*tree, *findings){
 		checkParse, checkFileSize, checkFunctionSize,
 		checkSleeps, checkSkips,
-		checkPackageNames, checkDocComments,
+		checkPackageNames, checkDocComments, checkCommentNames,
 		checkPaths, checkWords,
 		checkReadmes, checkLinks, checkLua,
 	} {

@@ -38,7 +38,7 @@ const (
 	closing = 15 * time.Second
 )
 
-// Keys makes and ends API keys, as dibs.Service does.
+// Keys makes and ends API keys, as access.Access does.
 type Keys interface {
 	CreateKey(ctx context.Context, name string, role access.Role) (*access.APIKey, string, error)
 	RevokeKey(ctx context.Context, id string) error

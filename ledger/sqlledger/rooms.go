@@ -42,7 +42,7 @@ func (ro *Rooms) SavePlaces(ctx context.Context, r gate.SavedRoom, places []gate
 }
 
 // DropPlace stores that a place was given up: its number is higher by
-// dibs.PlaceGivenUp from then on.
+// gate.PlaceGivenUp from then on.
 func (ro *Rooms) DropPlace(ctx context.Context, campaign uint32, number int64) error {
 	return ro.db.Write(ctx, "drop a place", func(s *sqldb.Session) error {
 		_, err := s.Exec(ctx, `UPDATE room_places SET number = number + ? WHERE campaign = ? AND number = ?`, gate.PlaceGivenUp, campaign, number)

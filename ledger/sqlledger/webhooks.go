@@ -38,7 +38,7 @@ type Webhooks struct {
 const endpointColumns = `id, url, description, types, secret, old_secret, old_until, disabled, disabled_reason, failing_since, version, created_at, updated_at`
 
 // InsertEndpoint stores a new endpoint, which gets what happens from then on.
-// An *Error of InvalidState when there are dibs.MaxEndpoints.
+// An *Error of InvalidState when there are webhooks.MaxEndpoints.
 func (w *Webhooks) InsertEndpoint(ctx context.Context, e *webhooks.WebhookEndpoint) error {
 	types, err := typesText(e.Types)
 	if err != nil {
