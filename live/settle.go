@@ -218,6 +218,18 @@ func (s *Settler) settleBatches(ctx context.Context, batches []Batch, shards []*
 	return nil
 }
 
+// hasTransfer reports whether units leave for another shard by one of the entries.
+func hasTransfer(entries []dibs.Entry) bool {
+	for i := range entries {
+		if e := &entries[i]; e.Kind == dibs.EntryAdjust && e.Quantity < 0 {
+			if _, ok := dibs.TransferOf(e.Ref); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // settleFailed notes the error. When another settler has moved a position, this
 // node goes on from there; when the epoch was raised, it opens the shard again.
 func (s *Settler) settleFailed(ctx context.Context, batches []Batch, shards []*Shard, cause error) error {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/sqldb"
-	"github.com/dibs-dev/dibs/live"
 	"github.com/dibs-dev/dibs/orders"
 )
 
@@ -265,17 +264,6 @@ func appendReference(args []any, shard dibs.ShardID, at dibs.Cursor, text string
 // quarantine has its reference already when it is settled.
 func insertReferences(ctx context.Context, s *sqldb.Session, args []any) error {
 	return s.UpsertRows(ctx, `INSERT INTO claim_references (campaign, shard, epoch, seq, reference) VALUES `, formsFor(s).keepReference, args, 5)
-}
-
-// insertReferencesOf writes the references of a batch's grants.
-func insertReferencesOf(ctx context.Context, s *sqldb.Session, b *live.Batch) error {
-	var args []any
-	for i := range b.Entries {
-		if e := &b.Entries[i]; e.Kind == dibs.EntryGrant {
-			args = appendReference(args, b.Shard, e.Cursor, e.Reference)
-		}
-	}
-	return insertReferences(ctx, s, args)
 }
 
 // References returns the references of claims that are settled or in quarantine. A

@@ -207,6 +207,17 @@ func settleBatch(ctx context.Context, s *sqldb.Session, b *live.Batch, sum *batc
 	return err
 }
 
+// insertReferencesOf writes the references of a batch's grants.
+func insertReferencesOf(ctx context.Context, s *sqldb.Session, b *live.Batch) error {
+	var args []any
+	for i := range b.Entries {
+		if e := &b.Entries[i]; e.Kind == dibs.EntryGrant {
+			args = appendReference(args, b.Shard, e.Cursor, e.Reference)
+		}
+	}
+	return insertReferences(ctx, s, args)
+}
+
 // movePosition moves the shard's committed position and sums in one
 // compare-and-set: a second settler, or one that read its batch before the
 // shard was loaded anew, changes nothing.

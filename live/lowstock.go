@@ -3,8 +3,6 @@ package live
 import (
 	"context"
 	"time"
-
-	"github.com/dibs-dev/dibs"
 )
 
 // noticeLowStock tells operations, once for each time, that the stock of a campaign
@@ -23,16 +21,4 @@ func (s *Settler) noticeLowStock(ctx context.Context, l *Campaign) {
 	if l.lowSince.Swap(since) != since && !c.LowSince.IsZero() {
 		s.log.Warn("the stock of a campaign is low", "campaign", c.ID, "low_stock", c.LowStock, "since", c.LowSince.Format(time.RFC3339))
 	}
-}
-
-// hasTransfer reports whether units leave for another shard by one of the entries.
-func hasTransfer(entries []dibs.Entry) bool {
-	for i := range entries {
-		if e := &entries[i]; e.Kind == dibs.EntryAdjust && e.Quantity < 0 {
-			if _, ok := dibs.TransferOf(e.Ref); ok {
-				return true
-			}
-		}
-	}
-	return false
 }
