@@ -58,6 +58,10 @@ type Tap struct {
 
 // Conn is a WebSocket that connects again by itself, subscribes again, and
 // sends again what got no answer. It is safe for concurrent use; Close it.
+//
+// mu guards the fields below it, and is held for no reading or writing of a connection. Only
+// run, and Connect before it, sets ws. Each tap in taps waits for its answer; once fatal is
+// set, none of them gets one any more, and no tap is added.
 type Conn struct {
 	c    *Client
 	opts ConnOptions
@@ -86,6 +90,10 @@ type Conn struct {
 // tapID names a claim of a user: a key is one for each campaign.
 type tapID struct{ key, campaign string }
 
+// waiting is a tap without an answer yet, for all callers of the same key.
+//
+// raw does not change. out and again are written while the tap is in Conn.taps or by who took
+// it out, and are read after done is closed; once closes it for whoever ends the tap first.
 type waiting struct {
 	raw  []byte
 	once sync.Once

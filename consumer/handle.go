@@ -39,6 +39,9 @@ func read(id, subject, event string, attempt int) *reading {
 const kept = 4
 
 // batch is what one consumer works on.
+//
+// mu guards keptAt, and decision, untried and done of every entry while handle runs. It is
+// held for no call of the handler or the broker. entries itself does not change.
 type batch struct {
 	cfg     *Config
 	entries []*reading

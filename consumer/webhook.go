@@ -79,6 +79,9 @@ func signed(head string, body []byte, signatures string, secrets []string) bool 
 // Seen remembers the ids of the last events of one process, so that repeats can
 // be told. It is safe for concurrent use. Work that must not be done twice
 // after a crash needs a memory that lasts: a unique key beside the work.
+//
+// mu guards all of it. ids has the place in ring of each id that is remembered, and nothing
+// else; next is the place whose id is forgotten for the next new one.
 type Seen struct {
 	mu   sync.Mutex
 	ids  map[string]int

@@ -32,6 +32,9 @@ func (b *block) give() int64 {
 // (the database's sequence): it takes them from a Counter in blocks,
 // so that a number costs no round trip. Numbers that a process has not used when it
 // ends are a gap. Safe for concurrent use.
+//
+// Numbers are taken from the block in now without a lock. mu is held to put a new block
+// there, also while the Counter is asked, so that a used block is replaced once.
 type Sequence struct {
 	counter Counter
 	name    string

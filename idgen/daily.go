@@ -18,6 +18,9 @@ import (
 // counts. That does not hang on the clock: when it steps back, a process goes on
 // with the last second it has seen, and one that is started anew takes new
 // counts of the earlier day. Safe for concurrent use.
+//
+// Counts are taken from the block in now without a lock. mu is held to put a new block there,
+// also while the Counter is asked, so that a used block is replaced once. seconds never falls.
 type Daily struct {
 	counter Counter
 	name    string

@@ -19,6 +19,9 @@ import (
 // its end to its holder, and the next holder begins there. So neither a clock
 // that steps back nor a paused process makes two ids alike. When the clock steps
 // back, ids go on from the last millisecond. Safe for concurrent use.
+//
+// mu guards worker, last and promised, and is not held while Redis is asked. last never falls,
+// and no id has a millisecond of promised or later.
 type Snowflake struct {
 	c      rueidis.Client
 	key    string

@@ -11,6 +11,10 @@ import (
 )
 
 // admission is one campaign's way into this node.
+//
+// mu is held by the one attempt to load the campaign, for as long as it takes; backoff has a
+// lock of its own, so that claims and health read it meanwhile. An admission leaves the
+// loader's map once its campaign is live, or not published any more.
 type admission struct {
 	mu      wait.Lock
 	backoff backoff

@@ -96,6 +96,10 @@ type Latency struct {
 }
 
 // Meters measures campaigns. Use New; its methods are safe for concurrent use.
+//
+// mu guards watched, and is held for no reading. A campaign is in watched while it has
+// followers, and one goroutine measures it for all of them. Only under mu a measure is put
+// into a follower's channel, which has room for one, so that this never waits.
 type Meters struct {
 	cfg Config
 	// board is nil where there is one node.

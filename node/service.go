@@ -181,8 +181,11 @@ func (c ServiceConfig) Validate() error {
 }
 
 // Service is dibs itself: it takes claims to the engine, settles the journal
-// into the ledger, and manages campaigns. Use New, then Start. All methods are
+// into the ledger, and manages campaigns. Use NewService, then Start. All methods are
 // safe for concurrent use.
+//
+// Its fields are set by NewService and do not change, but for the two atomic ones. Each part
+// guards its own state. The loops begin with Start and end with life, and Close waits for them.
 type Service struct {
 	// Live is what the node holds of the engine's campaigns.
 	Live          *live.Node

@@ -18,6 +18,9 @@ const bookPage = 4096
 // limit, no key granted twice, no item given twice.
 //
 // All methods are safe for concurrent use.
+//
+// mu guards the ledger, and is held while the journal or the engine is asked: the book's
+// position is always that of the entries that it has counted.
 type Book struct {
 	mu sync.Mutex
 	l  *ledger

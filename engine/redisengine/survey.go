@@ -42,6 +42,8 @@ type surveys struct {
 	missing map[dibs.ShardID]missing
 }
 
+// survey is one survey and what it found. behind and err are set by its goroutine before it
+// closes done, and do not change after that.
 type survey struct {
 	behind []dibs.ShardID
 	err    error

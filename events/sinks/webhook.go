@@ -364,6 +364,9 @@ func (w *deliverer) reached(e *webhooks.WebhookEndpoint, r *roundResult) {
 }
 
 // roundResult is what a round came to.
+//
+// mu guards all fields while the round's posters run. Once they have ended, the round's
+// goroutine alone has it, and attempts does not change any more.
 type roundResult struct {
 	mu       sync.Mutex
 	attempts []webhooks.WebhookDelivery

@@ -54,7 +54,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// list is a list as this node has it; the set is nil until it is loaded.
+// list is a list as this node has it; the set is nil until it is loaded. Claims read set at
+// any time; the Keeper's loop alone writes both, and alone reads version.
 type list struct {
 	set     atomic.Pointer[Set]
 	version int64
@@ -275,7 +276,9 @@ func (k *Keeper) loadList(ctx context.Context, id string) error {
 	return nil
 }
 
-// followers are a merchant's, as this node knows them.
+// followers are a merchant's, as this node knows them; now is nil until they are loaded.
+// Claims read now at any time. The Keeper's loop alone writes both, and alone reads seq, the
+// number of the last change that is in now.
 type followers struct {
 	now atomic.Pointer[following]
 	seq int64

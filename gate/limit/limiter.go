@@ -52,11 +52,15 @@ type Config struct {
 
 // Limiter is the limits of a node. It is a dibs.Gate for those of campaigns,
 // and Enter is for those of the server. It is safe for concurrent use.
+//
+// Claims read user, address, lists, campaigns and defaults without a lock. making guards key,
+// forgotAt and defaultCount, and is held by everyone who changes campaigns or defaults. A rule
+// or a gate that is there does not change, but for a gate's usedAt: another takes its place.
 type Limiter struct {
 	cfg   Config
 	log   *slog.Logger
 	begin time.Time
-	// key is changed under making; see SetKey.
+	// key makes the rules; see SetKey.
 	key hashKey
 	// tables are apart, so that names that cost nothing, as those of devices, push
 	// nobody out whose name was checked.
@@ -66,13 +70,13 @@ type Limiter struct {
 	server  *bucket
 	lists   atomic.Pointer[lookups]
 	// campaigns are the limits of campaigns, by their number; defaults are the
-	// buckets that the setting gives them, by their id, counted under making.
+	// buckets that the setting gives them, by their id, counted in defaultCount.
 	campaigns    sync.Map // uint32 -> *gate
 	defaults     sync.Map // string -> *bucket
 	defaultCount int
 	// fullUntil is until when there are surely maxDefaults of them.
 	fullUntil atomic.Int64
-	// making is held to change either: what two claims meet at once is made once.
+	// making has what two claims meet at once made once.
 	making   sync.Mutex
 	forgotAt int64
 	sharing  *sharing

@@ -6,6 +6,9 @@ import "sync"
 // whatever comes. Keys are hashes that nobody outside can compute, over the limit
 // and the name: the last bits choose a set, and two names or two limits share a
 // bucket only by an accident of 64 bits.
+//
+// locks[i] guards the sets whose number ends in i; the two slices themselves do not change.
+// A key is in one bucket of its set at most.
 type table struct {
 	sets  []set
 	locks []sync.Mutex

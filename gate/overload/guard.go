@@ -102,6 +102,9 @@ const (
 )
 
 // Guard implements claims.Guard. Use New; all methods are safe for concurrent use.
+//
+// It has no lock: claims count themselves in and out of state, in one atomic step each, and
+// read limit. Only the loop writes limit and seen, and it alone has c.
 type Guard struct {
 	cfg   Config
 	begin time.Time

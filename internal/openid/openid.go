@@ -35,10 +35,13 @@ type Person struct {
 
 // Provider is a provider that listens on a free port of this machine. Its methods are safe for concurrent use; close it
 // with Close.
+//
+// mu guards who, change and down, and is held for no request; the server reads them anew for
+// each. server and store are set before the first.
 type Provider struct {
 	server *httptest.Server
 	store  *store
-	// mu guards what follows.
+
 	mu sync.Mutex
 	// who signs in next.
 	who Person

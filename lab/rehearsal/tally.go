@@ -42,6 +42,9 @@ type grant struct {
 }
 
 // tally counts answers while they come. Safe for concurrent use.
+//
+// mu guards the fields below it while the load runs; its goroutines have ended when the
+// verdict reads them. The counts above it may be ahead of them or behind.
 type tally struct {
 	// The live counts.
 	done, granted, refused, failed atomic.Int64

@@ -108,6 +108,8 @@ func (s *server) stop() error {
 }
 
 // tail keeps the last lines of a log. Safe for concurrent use.
+//
+// mu guards lines, which has tailLines at most, the newest last.
 type tail struct {
 	mu    sync.Mutex
 	lines []string

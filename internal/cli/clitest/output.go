@@ -12,6 +12,9 @@ import (
 const Patience = time.Minute
 
 // Output collects what a program writes, and wakes the tests that wait for it.
+//
+// mu guards text and more. Each write closes the channel in more and puts another there, so
+// one that was read together with a text closes when there is more than that text.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
