@@ -95,20 +95,31 @@ func tables(page string) []int {
 var (
 	// halfWidth is punctuation that Chinese text writes with full width.
 	halfWidth = regexp.MustCompile(`\p{Han}[,.:;!?()]`)
+	// halfWidthChinese also finds it before a Chinese character. English pages have it
+	// there, around the Chinese words that they quote.
+	halfWidthChinese = regexp.MustCompile(halfWidth.String() + `|[,:;!?)]\p{Han}`)
 	// target is the address of a Markdown link, which is no text.
 	target = regexp.MustCompile(`\]\([^)]*\)`)
 	// span is code within a line of Markdown.
 	span = regexp.MustCompile("`[^`]*`")
 )
 
-// TestChinesePunctuation looks for half-width punctuation after a Chinese
-// character in every page, and in the strings of every Go file but tests, which
-// quote what others write.
+// TestChinesePunctuation looks for half-width punctuation beside a Chinese
+// character in every page, in the texts of the web, and in the strings of every Go file
+// but tests, which quote what others write.
 func TestChinesePunctuation(t *testing.T) {
-	for _, page := range append(allPages(t), "CHANGELOG.md") {
+	texts, err := filepath.Glob("web/text/*.json")
+	if err != nil || len(texts) == 0 {
+		t.Fatalf("the web has no texts: %v", err)
+	}
+	for _, page := range slices.Concat(allPages(t), []string{"CHANGELOG.md"}, texts) {
+		wrong := halfWidth
+		if strings.Contains(page, "zh") || filepath.Ext(page) == ".json" {
+			wrong = halfWidthChinese
+		}
 		for i, line := range strings.Split(read(t, page), "\n") {
 			line = span.ReplaceAllString(target.ReplaceAllString(line, "]"), "")
-			if found := halfWidth.FindString(line); found != "" {
+			if found := wrong.FindString(line); found != "" {
 				t.Errorf("%s:%d: %q", page, i+1, found)
 			}
 		}
@@ -125,7 +136,7 @@ func TestChinesePunctuation(t *testing.T) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				text, err := strconv.Unquote(lit.Value)
-				if found := halfWidth.FindString(text); err != nil || found != "" {
+				if found := halfWidthChinese.FindString(text); err != nil || found != "" {
 					t.Errorf("%s: %q in %s", files.Position(lit.Pos()), found, lit.Value)
 				}
 			}

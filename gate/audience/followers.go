@@ -81,7 +81,7 @@ var followerRules = rules[gate.Follower]{
 	parse: follower,
 	bad: dibs.Text{
 		EN: "is no follower: a user's id of 1-64 characters of A-Z a-z 0-9 . _ -, alone or with a comma and a rank, a whole number",
-		ZH: "不是关注者：每行一个用户 ID(1-64 个字符，限 A-Z a-z 0-9 . _ -),可后接逗号和整数等级",
+		ZH: "不是关注者：每行一个用户 ID（1-64 个字符，限 A-Z a-z 0-9 . _ -），可后接逗号和整数等级",
 	},
 	many: dibs.Textf("is one more than the %d followers that a merchant may have", "超过商家关注者上限 %d", gate.MaxAudience),
 }
