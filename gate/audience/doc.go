@@ -9,7 +9,8 @@
 // no two share one; of longer ids it is a hash with a key that is drawn for each
 // list. A [Set] keeps prints without
 // the bits that their places tell, in lines of 64 bytes, so that memory is read
-// at one place to look for a user.
+// at one place to look for a user. A map of Go in its place takes four to fourteen
+// times the memory, and two to four times the time (BenchmarkHas).
 //
 // Lists are kept in the ledger, in parts that are in the order of the prints, so
 // that a node loads one from end to end without sorting; one that is in another
