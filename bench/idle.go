@@ -13,6 +13,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 const (
@@ -87,16 +88,16 @@ func idleFigures(ctx context.Context, r *servers.Redis) error {
 		return err
 	}
 	defer c.Close()
-	if err := wait(ctx, idleCalm); err != nil {
-		return err
+	if !wait.Sleep(ctx, idleCalm) {
+		return ctx.Err()
 	}
 	before, err := idleCounts(ctx, c)
 	if err != nil {
 		return err
 	}
 	begun := time.Now()
-	if err := wait(ctx, idleTime); err != nil {
-		return err
+	if !wait.Sleep(ctx, idleTime) {
+		return ctx.Err()
 	}
 	after, err := idleCounts(ctx, c)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/node"
 )
 
@@ -162,8 +163,8 @@ func lifeFigured(ctx context.Context, nd *node.Node, ahead *atomic.Int64) (f lif
 		if time.Since(began) > 5*time.Minute {
 			return f, fmt.Errorf("unpaid claims do not expire: %+v", st)
 		}
-		if err := wait(ctx, 5*time.Millisecond); err != nil {
-			return f, err
+		if !wait.Sleep(ctx, 5*time.Millisecond) {
+			return f, ctx.Err()
 		}
 	}
 	f.expiry = time.Since(began)
@@ -192,8 +193,8 @@ func lateness(ctx context.Context, nd *node.Node) (p50, p99 time.Duration, err e
 	}
 	began := time.Now()
 	err = inParallel(lifeCallers, int(n), func(i int) error {
-		if err := wait(ctx, time.Until(began.Add(time.Duration(i)*time.Second/dueRate))); err != nil {
-			return err
+		if !wait.Sleep(ctx, time.Until(began.Add(time.Duration(i)*time.Second/dueRate))) {
+			return ctx.Err()
 		}
 		_, err := nd.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "due", UserID: "u" + strconv.Itoa(i), Key: "k"})
 		return err
@@ -214,8 +215,8 @@ func lateness(ctx context.Context, nd *node.Node) (p50, p99 time.Duration, err e
 		if time.Since(began) > time.Minute {
 			return 0, 0, fmt.Errorf("unpaid claims do not expire: %+v", st)
 		}
-		if err := wait(ctx, 5*time.Millisecond); err != nil {
-			return 0, 0, err
+		if !wait.Sleep(ctx, 5*time.Millisecond) {
+			return 0, 0, ctx.Err()
 		}
 	}
 	var late []time.Duration
@@ -273,18 +274,6 @@ func sellUnpaid(ctx context.Context, nd *node.Node) ([]string, error) {
 	// A list waits until what was granted is settled: the payments would otherwise wait for it.
 	_, err = nd.Service.Claims.OfCampaign(ctx, "life", dibs.ClaimFilter{}, dibs.Page{})
 	return ids, err
-}
-
-// wait waits for a time, or until ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // inParallel calls f for each number below n, in order of their start, by so many callers at a

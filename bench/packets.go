@@ -10,6 +10,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/node"
 
 	"github.com/dibs-dev/dibs/funds"
@@ -171,8 +172,8 @@ func packetUntil(ctx context.Context, nd *node.Node, home bool) error {
 		if err != nil || len(open) == 0 || !home && settled.Confirmed == packetShares*9/10 && !open[0].Behind {
 			return err
 		}
-		if err := wait(ctx, 10*time.Millisecond); err != nil {
-			return err
+		if !wait.Sleep(ctx, 10*time.Millisecond) {
+			return ctx.Err()
 		}
 	}
 	return errors.New("the red packet does not get on")

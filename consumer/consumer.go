@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // Delivery is an event on its way to a handler.
@@ -128,16 +129,7 @@ func Run(ctx context.Context, cfg Config) error {
 		if pause = min(2*pause, 15*time.Second); worked {
 			pause = redoRest / 4
 		}
-		rest(ctx, pause)
+		wait.Sleep(ctx, pause)
 	}
 	return ctx.Err()
-}
-
-func rest(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }

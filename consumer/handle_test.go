@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // working is a batch of one subject whose handler takes so long, and how often
@@ -16,7 +18,7 @@ func working(n int, takes time.Duration, keep func() error) (b *batch, handled *
 	handled, told = new(int), &[]int{}
 	cfg := &Config{Timeout: 30 * time.Second, Workers: 8, Logger: slog.New(slog.DiscardHandler)}
 	cfg.Handle = func(ctx context.Context, _ *Delivery) Decision {
-		rest(ctx, takes)
+		wait.Sleep(ctx, takes)
 		*handled++
 		return Commit
 	}

@@ -53,17 +53,14 @@ func NewEvent(id, eventType, subject string, at time.Time, data any) (Event, err
 	}, nil
 }
 
-// EncodeEvent is an event as it travels.
-func EncodeEvent(e *Event) ([]byte, error) {
+// Encode returns the event as it travels: its JSON form.
+func (e *Event) Encode() ([]byte, error) {
 	b, err := json.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("dibs: event %s: %w", e.ID, err)
 	}
 	return b, nil
 }
-
-// Encode returns the event as it travels: its JSON form.
-func (e *Event) Encode() ([]byte, error) { return EncodeEvent(e) }
 
 // EventTypePrefix begins the type of every event.
 const EventTypePrefix = "dev.dibs."

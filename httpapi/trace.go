@@ -35,14 +35,12 @@ func traceCall(t Tracer, c *call, op *operation) (end func()) {
 	}
 }
 
-func untraced(error) {}
-
 // traceClaim begins the span of a claim, and returns the request in it. Users are
 // not trusted to continue a trace. Without a tracer it does nothing, and does not
 // allocate.
 func traceClaim(t Tracer, r *http.Request, id string) (*http.Request, func(error)) {
 	if t == nil {
-		return r, untraced
+		return r, func(error) {}
 	}
 	ctx, end := t.Request(r.Context(), r.Header, "claim", false,
 		slog.String("dibs.request_id", id), slog.String("dibs.campaign", r.PathValue("id")))

@@ -7,13 +7,10 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// untraced ends what is not traced.
-func untraced(error) {}
-
 // begin begins a span. Without a tracer it does nothing.
 func begin(ctx context.Context, t dibs.Tracer, name string, about ...slog.Attr) (context.Context, func(error)) {
 	if t == nil {
-		return ctx, untraced
+		return ctx, func(error) {}
 	}
 	return t.Begin(ctx, name, about...)
 }

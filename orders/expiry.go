@@ -14,9 +14,9 @@ const (
 	sweepRest = time.Second
 )
 
-// sweepLoop releases claims that nobody paid in time. Every node does it: which
+// Loop releases claims that nobody paid in time, until ctx ends. Every node does it: which
 // one a claim falls to is the ledger's choice, and it falls to one.
-func (s *Orders) sweepLoop(ctx context.Context) {
+func (s *Orders) Loop(ctx context.Context) {
 	pause := s.sweepEvery
 	for wait.Sleep(ctx, pause) {
 		pause = s.sweepEvery

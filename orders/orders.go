@@ -107,8 +107,5 @@ func New(c Config) *Orders {
 	}
 }
 
-// Loop releases claims whose time to pay is over, until ctx ends.
-func (s *Orders) Loop(ctx context.Context) { s.sweepLoop(ctx) }
-
 // Expired is how many unpaid claims this node released since it started.
 func (s *Orders) Expired() int64 { return s.expired.Load() }

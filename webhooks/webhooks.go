@@ -227,7 +227,7 @@ func (s *Webhooks) Test(ctx context.Context, id string) (string, error) {
 
 // NewDelivery is the delivery of an event to an endpoint, due at once.
 func NewDelivery(endpoint string, e *events.Event, now time.Time) (WebhookDelivery, error) {
-	body, err := events.EncodeEvent(e)
+	body, err := e.Encode()
 	return WebhookDelivery{
 		Endpoint: endpoint, EventID: e.ID, Type: e.Type, Subject: e.Subject, Body: body,
 		Status: DeliveryPending, NextAt: now, CreatedAt: now, UpdatedAt: now,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // Half of the default lease is publishPatience, so an attempt ends before another
@@ -196,7 +197,7 @@ func (d *dispatcher) run(ctx context.Context) {
 		if worked && err == nil {
 			trouble.over(time.Now(), "a sink takes events again", "sink", d.name)
 		}
-		wait(ctx, pause)
+		wait.Sleep(ctx, pause)
 	}
 }
 
@@ -214,22 +215,12 @@ func (d *dispatcher) leave() {
 	}
 }
 
-// wait returns after a time or when ctx ends.
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
 // turn holds the sink, if it can be had, and carries events until something
 // fails; worked says that some were carried.
 func (d *dispatcher) turn(ctx context.Context) (worked bool, err error) {
 	if d.wanted != nil {
 		if wanted, err := d.wanted(ctx); err != nil || !wanted {
-			wait(ctx, 4*d.poll)
+			wait.Sleep(ctx, 4*d.poll)
 			return false, err
 		}
 	}
@@ -239,7 +230,7 @@ func (d *dispatcher) turn(ctx context.Context) (worked bool, err error) {
 	}
 	if st.Owner != d.owner {
 		// Another node does it; it may end.
-		wait(ctx, d.lease/4)
+		wait.Sleep(ctx, d.lease/4)
 		return false, nil
 	}
 	for taken, held := st.Taken, time.Now(); ctx.Err() == nil; {
@@ -261,7 +252,7 @@ func (d *dispatcher) turn(ctx context.Context) (worked bool, err error) {
 			return worked, err
 		}
 		if last == taken {
-			wait(ctx, d.poll)
+			wait.Sleep(ctx, d.poll)
 			continue
 		}
 		if err := d.carry(ctx, batch, taken, last); err != nil {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/webhooks"
 )
 
@@ -110,7 +111,7 @@ func (m *memory) DueDeliveries(_ context.Context, id string, now time.Time, most
 }
 
 func (m *memory) FinishDeliveries(ctx context.Context, list []webhooks.WebhookDelivery) error {
-	wait(ctx, m.takes)
+	wait.Sleep(ctx, m.takes)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.finished++
@@ -199,7 +200,7 @@ func TestSchedule(t *testing.T) {
 	}
 	hooked(t, WebhookConfig{}, 5*time.Second, fails, func(t *testing.T, m *memory) {
 		id := m.queue("e")
-		wait(t.Context(), 40*time.Hour)
+		wait.Sleep(t.Context(), 40*time.Hour)
 		if _, d := m.get(id); d.Status != webhooks.DeliveryFailed || d.Attempts != 11 || len(at) != 11 || d.Problem != "500 Internal Server Error" {
 			t.Fatalf("after %d attempts, the delivery is %+v", len(at), d)
 		}
@@ -226,7 +227,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 	hooked(t, WebhookConfig{}, 5*time.Second, busy, func(t *testing.T, m *memory) {
 		id := m.queue("e")
-		wait(t.Context(), 12*time.Hour)
+		wait.Sleep(t.Context(), 12*time.Hour)
 		if _, d := m.get(id); d.Status != webhooks.DeliveryDelivered || len(at) != 5 {
 			t.Fatalf("after %d attempts, the delivery is %+v", len(at), d)
 		}
@@ -254,7 +255,7 @@ func TestGivenUp(t *testing.T) {
 		pass := func(d time.Duration) webhooks.WebhookEndpoint {
 			for range d / (6 * time.Hour) {
 				m.queue("e")
-				wait(t.Context(), 6*time.Hour)
+				wait.Sleep(t.Context(), 6*time.Hour)
 			}
 			e, _ := m.get(0)
 			return e
@@ -326,26 +327,26 @@ func TestUnreachableWebhookIsTold(t *testing.T) {
 func TestMaxWaiting(t *testing.T) {
 	t.Parallel()
 	slow := func(r *http.Request) *http.Response {
-		wait(r.Context(), 5*time.Second)
+		wait.Sleep(r.Context(), 5*time.Second)
 		return says(200)
 	}
 	hooked(t, WebhookConfig{MaxWaiting: 1000}, 200*time.Millisecond, slow, func(t *testing.T, m *memory) {
 		for range 1000 {
 			m.queue("e")
 		}
-		wait(t.Context(), 3*time.Minute)
+		wait.Sleep(t.Context(), 3*time.Minute)
 		if e, _ := m.get(0); e.Disabled {
 			t.Fatalf("with no more than the most, it is disabled: %s", e.DisabledReason)
 		}
 		for range 1000 {
 			m.queue("e")
 		}
-		wait(t.Context(), 2*time.Minute)
+		wait.Sleep(t.Context(), 2*time.Minute)
 		if e, _ := m.get(0); !e.Disabled || e.DisabledReason != "more than 1000 deliveries waited for it" {
 			t.Errorf("the endpoint is %+v", e)
 		}
 		m.enable(0)
-		wait(t.Context(), 2*time.Minute)
+		wait.Sleep(t.Context(), 2*time.Minute)
 		if e, _ := m.get(0); e.Disabled {
 			t.Errorf("enabled again, it is disabled for what had waited before: %s", e.DisabledReason)
 		}
@@ -361,7 +362,7 @@ func TestManyDeliveries(t *testing.T) {
 		for range 40 * roundMost {
 			m.queue("e")
 		}
-		wait(t.Context(), 2*time.Second)
+		wait.Sleep(t.Context(), 2*time.Second)
 		if n, err := m.WaitingDeliveries(t.Context(), "e", time.Time{}, 1<<20); n > 0 || err != nil {
 			t.Errorf("%d wait still, %v", n, err)
 		}
@@ -387,14 +388,14 @@ func TestLedgerAway(t *testing.T) {
 		for range 100 {
 			m.queue("e")
 		}
-		wait(t.Context(), time.Hour)
+		wait.Sleep(t.Context(), time.Hour)
 		m.mu.Lock()
 		if m.finished < 10 || m.finished > 80 {
 			t.Errorf("in an hour, the ledger was asked %d times", m.finished)
 		}
 		m.failing = false
 		m.mu.Unlock()
-		wait(t.Context(), 5*time.Minute)
+		wait.Sleep(t.Context(), 5*time.Minute)
 		for id := range int64(100) {
 			if _, d := m.get(id); d.Status != webhooks.DeliveryDelivered || posts[d.EventID] != 1 {
 				t.Errorf("the delivery %d was posted %d times, and is %s", id, posts[d.EventID], d.Status)
@@ -412,7 +413,7 @@ func TestLetGoOnceNoted(t *testing.T) {
 		m = is
 		m.takes = 3 * time.Second
 		m.queue("e")
-		wait(t.Context(), time.Second)
+		wait.Sleep(t.Context(), time.Second)
 	})
 	if m.finished != 1 || m.list[0].Status != webhooks.DeliveryDelivered || m.left.Before(m.noted) {
 		t.Errorf("%s is noted at %s, and let go at %s", m.list[0].Status, m.noted, m.left)

@@ -12,6 +12,7 @@ import (
 	"github.com/dibs-dev/dibs"
 
 	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/webhooks"
 )
 
@@ -189,7 +190,7 @@ func (w *deliverer) postAll(ctx context.Context) {
 			clear(w.troubles)
 			w.mu.Unlock()
 		}
-		wait(ctx, w.poll)
+		wait.Sleep(ctx, w.poll)
 	}
 }
 

@@ -131,7 +131,8 @@ func readLayers(list []Setting, src Sources) ([]layer, error) {
 			return nil, fmt.Errorf("config file: %w", err)
 		}
 		if err := layers[1].ko.Load(rawbytes.Provider(content), yaml.Parser()); err != nil {
-			return nil, fmt.Errorf("config file %s: %s", src.File, oneLine(err))
+			// The parser's error has several lines.
+			return nil, fmt.Errorf("config file %s: %s", src.File, strings.Join(strings.Fields(err.Error()), " "))
 		}
 	}
 	contents, err := readFiles(files)
@@ -314,6 +315,3 @@ func UnknownVariables(of any, environ []string, others ...string) map[string]str
 	}
 	return found
 }
-
-// oneLine joins the lines of an error that a parser wrote.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

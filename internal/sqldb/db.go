@@ -116,12 +116,10 @@ func (db *DB) Snapshot(ctx context.Context, op string, f func(*Session) error) e
 // trace begins the span of a transaction, where Config.Trace asks for spans.
 func (db *DB) trace(ctx context.Context, op string) (context.Context, func(error)) {
 	if db.config.Trace == nil {
-		return ctx, untraced
+		return ctx, func(error) {}
 	}
 	return db.config.Trace(ctx, op)
 }
-
-func untraced(error) {}
 
 // Ping returns nil when the database answers.
 func (db *DB) Ping(ctx context.Context) error {
