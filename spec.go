@@ -25,7 +25,7 @@ type CampaignSpec struct {
 	LatePayment     LatePayment `json:"late_payment,omitempty" doc:"what a payment after the deadline does, default reclaim" enum:"reclaim,refund_due"`
 	ValidFor        *Duration   `json:"valid_for,omitempty" doc:"a coupon's life from its claim on, such as 720h"`
 	ValidUntil      *time.Time  `json:"valid_until_at,omitempty" doc:"the first moment at which a coupon is not valid any more"`
-	LowStock        int64       `json:"low_stock,omitempty" doc:"operations hear of it when so much is left, or less; 0 for never"`
+	LowStock        int64       `json:"low_stock,omitempty" doc:"operators are warned when so much is left, or less; 0 for never"`
 	SenderID        string      `json:"sender_id,omitempty" doc:"the user whose funds pay for a red packet; absent: the platform"`
 	Gate            *GateSpec   `json:"gate,omitempty" doc:"who may claim, and when it is whose turn; absent: everybody"`
 	Shards          *int        `json:"shards,omitempty" doc:"parts of the stock, for as many cores of Redis, 1-64, default 1"`

@@ -147,8 +147,8 @@ type AnnouncementSpec struct {
 	Merchant string `json:"merchant,omitempty" doc:"whose followers; absent: those whom the campaign is for"`
 	Message  string `json:"message,omitempty" doc:"up to 1000 characters for the followers to read"`
 	// Threshold is up to how many followers all are told at once.
-	Threshold *int64 `json:"threshold,omitempty" doc:"up to so many followers, all hear at once"`
-	First     *int64 `json:"first,omitempty" doc:"above it, so many hear at once, by rank; at most threshold"`
+	Threshold *int64 `json:"threshold,omitempty" doc:"up to so many followers, all are told at once"`
+	First     *int64 `json:"first,omitempty" doc:"above it, so many are told at once, by rank; at most threshold"`
 	Rate      *int64 `json:"rate,omitempty" doc:"and so many a second of the others"`
 }
 

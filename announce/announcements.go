@@ -163,7 +163,7 @@ func (a *Announcement) faults(c *dibs.Campaign) (fs []dibs.Fault) {
 	within("/threshold", a.Threshold, 0, gate.MaxAudience)
 	within("/first", a.First, 0, MaxFirst)
 	if a.Threshold >= 0 && a.First > a.Threshold && a.First <= MaxFirst {
-		fs = append(fs, dibs.Fault{Field: "/first", Problem: dibs.Textf("must be at most the threshold, %d: up to it all hear at once", "不能超过阈值 %d：不超过阈值时全部立即通知", a.Threshold)})
+		fs = append(fs, dibs.Fault{Field: "/first", Problem: dibs.Textf("must be at most the threshold, %d: up to it all are told at once", "不能超过阈值 %d：不超过阈值时全部立即通知", a.Threshold)})
 	}
 	within("/rate", a.Rate, 1, MaxPushRate)
 	return fs

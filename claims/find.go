@@ -11,8 +11,8 @@ import (
 	"github.com/dibs-dev/dibs/live"
 )
 
-// Find returns a claim by its id, settled or not. ErrNotFound. Whose
-// claim it is, the caller checks.
+// Find returns a claim by its id, settled or not. ErrNotFound. The caller checks that the
+// claim is the user's.
 func (s *Claims) Find(ctx context.Context, id string) (*dibs.Claim, error) {
 	p, err := s.ids.Decode(id)
 	if err != nil {

@@ -40,7 +40,7 @@ func (h *accountHandlers) register() {
 	})
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/me/balance/entries", id: "my-balance-entries", tag: tagMoney, access: userOnly, strictQuery: true,
-		summary: "List the entries of my account, newest first", description: "They sum to the balance. What left the account is negative.",
+		summary: "List the entries of my account, newest first", description: "They sum to the balance. An amount that left the account is negative.",
 	}, func(ctx context.Context, c *call, in *struct{ PageQuery }) (api.ListView[funds.PostingView], error) {
 		return h.postings(ctx, c.caller.user, in.page())
 	})

@@ -200,7 +200,7 @@ func (h *approvalHandlers) register() {
 	})
 	approve := one(http.MethodPost, "/{id}/approve", "approve", "Approve an act, and do it",
 		"By another key than the one that asked, of another name, that does not come from the same key or person. The act is done at once, in the name of the key that approves, and the answer says how. "+
-			"The admin log has both. What was approved is not done again.")
+			"The admin log has both. An approved act is not done again.")
 	approve.example = `{"why":"checked with the bank"}`
 	change(h.routes, approve, func(ctx context.Context, c *call, in *PathID, d *decision) (outcomeView, error) {
 		// The call is read first: the decision forgets it.

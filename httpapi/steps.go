@@ -80,7 +80,7 @@ func (h *claimStepHandlers) register() {
 	change(h.routes, cancel, h.cancel)
 	refund := step("refund", "Note that money went back", `{"amount":{"amount":5000,"currency":"CNY"},"restock":true}`,
 		"Without `amount`, all that is left of the payment. With `restock` the stock and the user's allowance come back, and the claim "+
-			"is refunded whatever the amount. What was refunded never exceeds what was paid. A repeat needs the `Idempotency-Key`.")
+			"is refunded whatever the amount. All refunds together never exceed what was paid. A repeat needs the `Idempotency-Key`.")
 	refund.second = &second{act: access.ActRefund, need: refundNeedsSecond(h.auth.claim, h.seconds.rules.RefundsAbove)}
 	change(h.routes, refund, h.refund)
 	change(h.routes, step("redeem", "Note the use of a coupon", `{"ref":"order-9"}`,

@@ -67,7 +67,7 @@ func (h *stockHandlers) register() {
 		second:  &second{act: access.ActAbandon},
 		summary: "Give up a shard on a deployment that is lost for good", example: `{"unsold":12}`,
 		description: "Only while the shard's deployment of the engine is away and another one answers. Another deployment gets the shard within seconds, " +
-			"with what the ledger has of it. What was granted on the lost one and not settled is lost: wait for the deployment if it may come back.",
+			"with what the ledger has of it. Grants on the lost one that were not settled are lost: wait for the deployment if it may come back.",
 	}, h.abandon)
 	const codes = "/v1/campaigns/{id}/codes"
 	upload(h.routes, operation{

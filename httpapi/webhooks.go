@@ -108,7 +108,7 @@ func (h *webhookHandlers) registerEndpoints() {
 			return viewOf(endpointsIn(c))(h.webhooks.Get(ctx, in.ID))
 		})
 	change(h.routes, endpoint(http.MethodPatch, "/{id}", "patch-webhook-endpoint", "Change an endpoint, or disable it",
-		"Fields that are absent or null stay. What happens while it is disabled is not delivered later.", `{"disabled":false}`),
+		"Fields that are absent or null stay. Events of the time while it is disabled are not delivered later.", `{"disabled":false}`),
 		func(ctx context.Context, c *call, in *PathID, p *webhooks.EndpointPatch) (webhooks.EndpointView, error) {
 			return viewOf(endpointsIn(c))(h.webhooks.Patch(ctx, in.ID, *p))
 		})

@@ -138,7 +138,7 @@ func (s *Loader) stranded(away map[int]error) (err error) {
 }
 
 // forgetAdmissions drops failed admissions of campaigns that are not published
-// any more. What their journals have is settled without a load.
+// any more. Their journals are settled without a load.
 func (s *Loader) forgetAdmissions(campaigns []*dibs.Campaign) {
 	wanted := make(map[string]bool, len(campaigns))
 	for _, c := range campaigns {

@@ -144,8 +144,8 @@ func (l *level) judge(nodes []conn.Facts) {
 	l.tell(lost, refuses)
 }
 
-// refusesFor reports whether claims are refused for a setting that is wrong. What
-// would have units sold twice is never gone on with.
+// refusesFor reports whether claims are refused for a setting that is wrong. They always are
+// for one by which units would be sold twice.
 func (l *level) refusesFor(f dibs.Finding) bool {
 	return l.cfg.DurabilityLost != dibs.WarnLost || !slices.Contains(tolerable, f.Subject)
 }

@@ -31,7 +31,7 @@ func newLoginCommand() *cobra.Command {
 		Short: "Sign in at the server's identity provider",
 		Long: `Sign in at the identity provider of the server at --url, in a browser on this machine.
 login prints an address to open, and waits on a port of 127.0.0.1 for the browser to
-come back. What it brings is a key that ends after twelve hours at most: dibs keeps
+come back. It brings a key that ends after twelve hours at most: dibs keeps
 it in a file that only you can read, and the verbs that call this server send it when
 neither --admin-key nor $DIBS_ADMIN_KEY is given. dibs logout ends it.`,
 		Example: `  dibs login --url https://admin.shop.example

@@ -24,7 +24,7 @@ the settlers and the ledger, and looks for the fewest nodes at which p99 keeps t
 target. It shows the waits, how far the ledger falls behind, memory, connections and
 bandwidth, and up to how many requests a second the deployment lasts.
 
-What each step costs comes from a calibration. The one in the program is of the
+The cost of each step comes from a calibration. The one in the program is of the
 project's own machine. --measure takes one on yours and writes it to a file; with
 --engine and --ledger as addresses it measures those too, which should be test servers
 like those of production. --check rehearses three rushes on servers of its own and

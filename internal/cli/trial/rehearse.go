@@ -30,8 +30,8 @@ sends it again with the same idempotency key, which tells.
 
 A server that is away for a while breaks no promise by that. After the load, rehearse
 repeats for --patience every request that the server puts off (unavailable, overloaded,
-rate_limited) or does not answer. What is still open then could not be judged, which is
-neither held nor broken.
+rate_limited) or does not answer. A promise that is still open then could not be judged:
+it is neither held nor broken.
 
 It exits with 0 when every promise held, with 1 when one is broken or when it could not
 run or was stopped, with 2 for a bad command line, and with 3 when nothing is broken and
