@@ -48,8 +48,8 @@ func TestRedisClockDecidesWhatIsOver(t *testing.T) {
 	must(t, e.Retire(t.Context(), halted))
 }
 
-// A node whose clock is an hour ahead takes a campaign for over, and is on
-// patrol: the campaign goes on, on that node and on the others.
+// A node whose clock is an hour ahead takes a campaign for over, and has the
+// fleet lease: the campaign goes on, on that node and on the others.
 func TestANodesClockIsAhead(t *testing.T) {
 	f := newFleet(t, 0)
 	var ahead atomic.Int64

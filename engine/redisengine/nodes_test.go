@@ -383,10 +383,10 @@ func TestNodesLeaveNothingBehind(t *testing.T) {
 		must(t, err)
 		n, err := keys.ToInt64()
 		must(t, err)
-		// The fleet's own lease is no campaign's.
-		patrol, err := f.redis.Do(t.Context(), "EXISTS", "dibs:{0:0}:settler", "dibs:{1:0}:end")
+		// The fleet lease is no campaign's.
+		lease, err := f.redis.Do(t.Context(), "EXISTS", "dibs:{0:0}:settler", "dibs:{1:0}:end")
 		must(t, err)
-		own, err := patrol.ToInt64()
+		own, err := lease.ToInt64()
 		must(t, err)
 		return n == own
 	})

@@ -302,17 +302,17 @@ func TestSlowLoadersComeTooLate(t *testing.T) {
 	}
 }
 
-// However slow a loader is between two steps, and whatever a process on patrol had
-// read before, the shard that it opens is on the list.
+// However slow a loader is between two steps, and whatever a process that surveys the
+// shards had read before, the shard that it opens is on the list.
 func TestOpenShardsAreListed(t *testing.T) {
 	r, err := servers.StartRedis(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.Kill)
-	patrol, number := openOn(t, r), uint32(0)
+	surveyor, number := openOn(t, r), uint32(0)
 	// At one step somebody reads the list and finds nothing of the shard, at a later
-	// one they take it off; a second patrol does both at every step.
+	// one they take it off; a second process does both at every step.
 	const steps = 6
 	for first := range steps {
 		for second := first; second < steps; second++ {
@@ -321,11 +321,11 @@ func TestOpenShardsAreListed(t *testing.T) {
 			loader, n, read := openOn(t, r), 0, ""
 			loader.p.redis = &stepped{Server: loader.p.redis, after: nothing, before: func(string) error {
 				if n == first {
-					listed, err := patrol.surveys.list.listed(t.Context())
+					listed, err := surveyor.surveys.list.listed(t.Context())
 					if err != nil {
 						return err
 					}
-					there, err := patrol.p.count(t.Context(), "EXISTS", format.KeysOf(id, "").Meta)
+					there, err := surveyor.p.count(t.Context(), "EXISTS", format.KeysOf(id, "").Meta)
 					if err != nil {
 						return err
 					}
@@ -334,12 +334,12 @@ func TestOpenShardsAreListed(t *testing.T) {
 					}
 				}
 				if n == second && read != "" {
-					if _, err := patrol.p.redis.Run(t.Context(), conn.ForgetScript, []string{format.ShardsKey}, format.MemberOf(id), read); err != nil {
+					if _, err := surveyor.p.redis.Run(t.Context(), conn.ForgetScript, []string{format.ShardsKey}, format.MemberOf(id), read); err != nil {
 						return err
 					}
 				}
 				n++
-				_, err := patrol.JournalShards(t.Context())
+				_, err := surveyor.JournalShards(t.Context())
 				return err
 			}}
 			c := openCampaign(10)
@@ -347,7 +347,7 @@ func TestOpenShardsAreListed(t *testing.T) {
 			if err := loader.Open(t.Context(), c, id, &dibs.ShardLoad{Epoch: 1, StockLeft: 10, Refs: []string{"less"}}); err != nil {
 				t.Fatal(err)
 			}
-			list, err := patrol.JournalShards(t.Context())
+			list, err := surveyor.JournalShards(t.Context())
 			if err != nil || !slices.Contains(list, id) {
 				t.Errorf("read at step %d, forgotten at %d: the open shard is not listed: %v, %v", first, second, list, err)
 			}

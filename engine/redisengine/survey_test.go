@@ -39,7 +39,7 @@ func TestIdleNodesWriteNothing(t *testing.T) {
 		f.publish(id, 10)
 		f.wants(f.nodes[i%2], dibs.Granted, id, "42", "")
 	}
-	f.within(time.Minute, "a hundred looks with no more writes than the patrol's lease takes", func() bool {
+	f.within(time.Minute, "a hundred looks with no more writes than the fleet lease takes", func() bool {
 		before, begun := f.calls(), time.Now()
 		var after map[string]int
 		f.until("a hundred looks, in a time in which leases are renewed", func() bool {
@@ -53,7 +53,7 @@ func TestIdleNodesWriteNothing(t *testing.T) {
 }
 
 // When a node dies at once after a grant, the others find the grant, though nobody
-// claims there any more, whichever of them is on patrol.
+// claims there any more, whichever of them has the fleet lease.
 func TestGrantsOfADeadNodeAreFound(t *testing.T) {
 	f := newFleet(t, 3)
 	const campaigns = 10
