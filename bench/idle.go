@@ -21,7 +21,8 @@ const (
 	idleCampaigns = 1000
 	// idleCalm passes before the count begins: by then all that was granted is settled, and nodes
 	// look at a shard every few seconds only. Without it the count would have the end of the rush.
-	// idleTime is what is counted: some turns of the slowest look that the node with the fleet lease takes.
+	// idleTime is what is counted: some turns of the slowest look that the node with the fleet lease
+	// takes.
 	idleCalm = 12 * time.Second
 	idleTime = 20 * time.Second
 )
