@@ -79,8 +79,9 @@ browser: ## Run the tests of the pages in a browser, uncached (needs chromium)
 	$(COMPILE) CGO_ENABLED=0 go test -trimpath $(TESTS) -count=1 -run '^Test(Page|Shop|Console|Desk|Admins|Wizard|Deliveries)$$' ./cmd/dibs
 
 .PHONY: race
-race: need ## Hunt for races: every test on 1, 2 and 4 processors, uncached
-	go test -vet=off $(RACE) -count=1 -cpu 1,2,4 -timeout 60m $(ARGS) ./...
+race: need ## Hunt for races, uncached: the claim path on 1, 2 and 4 processors, then every test
+	go test -vet=off $(RACE) -count=1 -cpu 1,2,4 -p $(PACKAGES) -timeout 60m $(ARGS) $(RACED)
+	go test -vet=off $(RACE) -count=1 -p $(PACKAGES) -timeout 60m $(ARGS) $(FIRST) ./...
 
 .PHONY: integration
 integration: need ## Run the tests that start other programs, uncached
