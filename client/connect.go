@@ -101,6 +101,8 @@ type waiting struct {
 	out  result
 	// again says that it was sent on more than one connection, perhaps.
 	again bool
+	// callers is how many wait for the answer; Conn.mu guards it.
+	callers int
 }
 
 type result struct {
@@ -468,6 +470,7 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim api.ClaimView, replayed 
 		w = &waiting{raw: raw, done: make(chan struct{})}
 		k.taps[id] = w
 	}
+	w.callers++
 	k.mu.Unlock()
 	if first {
 		// Without a connection the next one sends it.
@@ -477,7 +480,10 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim api.ClaimView, replayed 
 	case <-w.done:
 	case <-ctx.Done():
 		k.mu.Lock()
-		delete(k.taps, id)
+		// The others wait on, and the key may be another tap's by now.
+		if w.callers--; w.callers == 0 && k.taps[id] == w {
+			delete(k.taps, id)
+		}
 		k.mu.Unlock()
 		return claim, false, fmt.Errorf("client: the claim %s got no answer: %w", t.Key, ctx.Err())
 	}

@@ -232,3 +232,56 @@ func TestConnOneKeyForTwoCampaigns(t *testing.T) {
 	}
 	taps.Wait()
 }
+
+// watched is a context that tells when somebody waits for its end.
+type watched struct {
+	context.Context
+	once   sync.Once
+	waited chan struct{}
+}
+
+func (w *watched) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.waited) })
+	return w.Context.Done()
+}
+
+// Of two callers with one key, the first goes away: the second gets the answer all the same.
+func TestConnFirstCallerLeaves(t *testing.T) {
+	arrived, answer := make(chan struct{}, 2), make(chan struct{})
+	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
+		for m := range in {
+			arrived <- struct{}{}
+			<-answer
+			say(ws, granted(m))
+		}
+	})
+	k := connect(t, c, "token")
+	tap := client.Tap{CampaignID: "c", Key: "tap"}
+	short, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() {
+		_, _, err := k.Claim(short, tap)
+		left <- err
+	}()
+	<-arrived
+	within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	second := &watched{Context: within, waited: make(chan struct{})}
+	got := make(chan error)
+	go func() {
+		claim, replayed, err := k.Claim(second, tap)
+		if err == nil && (claim.ID != "of-c" || !replayed) {
+			err = fmt.Errorf("the claim is %+v, a repeat: %t", claim, replayed)
+		}
+		got <- err
+	}()
+	<-second.waited
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("the caller that left got %v", err)
+	}
+	close(answer)
+	if err := <-got; err != nil {
+		t.Error(err)
+	}
+}
