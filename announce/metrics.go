@@ -22,8 +22,8 @@ type PushMetrics struct {
 
 // pushNumbers count what a node does for announcements.
 //
-// Each number is atomic by itself and only rises. What seen points to does not change: each
-// look puts another one there.
+// Each number is atomic by itself and only rises. Each look puts another pushesSeen into seen;
+// one that is there does not change.
 type pushNumbers struct {
 	atOnce, queued, skipped, errors atomic.Int64
 	// seen are those that ran when they were looked at last.

@@ -217,7 +217,7 @@ type FundsView struct {
 	ProblemZH string `json:"-"`
 }
 
-// in returns the view in one language. What it is called on may be shared.
+// in returns the view in one language. It changes a copy: f may be shared.
 func (f *FundsView) in(zh bool) *FundsView {
 	if f == nil || !zh || f.ProblemZH == "" {
 		return f

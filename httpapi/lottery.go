@@ -70,7 +70,7 @@ func (h *lotteryHandlers) register() {
 	register(h.routes, operation{
 		method: http.MethodGet, path: path, id: "get-lottery", tag: tagGates, access: open, counted: true,
 		summary: "Show a lottery",
-		description: "What is fixed before registration opens (`seed_hash`), what the closing fixes (`list_hash`), and what the draw reveals " +
+		description: "It has what is fixed before registration opens (`seed_hash`), what the closing fixes (`list_hash`), and what the draw reveals " +
 			"(`seed`, `cutoff`): with the entries, anyone can draw again.",
 	}, h.show)
 	change(h.routes, operation{

@@ -50,7 +50,7 @@ func (h *userHandlers) register() {
 		method: http.MethodPost, path: "/v1/users/{user}/erasure", id: "erase-user", tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
 		summary: "Erase a user", status: http.StatusAccepted, example: `{"leave_balance":false}`, knowsRepeats: true, hidesUser: true, second: &second{act: access.ActErasure},
 		description: "A pseudonym replaces the user: it is random, and not kept once the erasure is done. Counts, stock and sums of money stay. " +
-			"What an engine still needs is erased when its campaigns are over: until then the erasure is `waiting`, and says for what. " +
+			"Data that an engine still needs is erased when its campaigns are over: until then the erasure is `waiting`, and says for what. " +
 			"A repeat returns the erasure under way. A user who has money is refused without `leave_balance`.",
 	}, func(ctx context.Context, c *call, in *PathUser, spec *erasure.ErasureSpec) (erasure.ErasureView, error) {
 		asks := *spec

@@ -7,8 +7,8 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// What goes wrong with a delivery, and why an endpoint is disabled. The ledger keeps the English text, with a value in
-// the place of its %s.
+// These texts say what is wrong with a delivery, and why an endpoint is disabled. The ledger keeps the English one, with
+// a value in the place of its %s.
 var (
 	BadAddress     = dibs.Text{EN: "the address cannot be used", ZH: "地址无法使用"}
 	BadSecret      = dibs.Text{EN: "the endpoint's secret cannot be used: rotate it", ZH: "该端点的密钥无法使用：请轮换密钥"}

@@ -158,7 +158,7 @@ func (l *load) askAgain(ctx context.Context, s server, progress progress) {
 // a key is sent once: twice would be two requests. The second result counts the
 // attempts whose effect stayed unknown.
 // A lost answer is not repeated blindly: the key makes the server find the first
-// attempt. What an attempt after a lost one is told about the limit or the load says
+// attempt. An attempt after a lost one may be refused by the limit or the load, which says
 // nothing about the first.
 func (l *load) ask(ctx context.Context, req dibs.ClaimRequest) (answer, int) {
 	var last answer

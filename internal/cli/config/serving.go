@@ -41,7 +41,7 @@ func (c *Config) SeparateAdmin() {
 		return
 	}
 	c.AdminListen = defaultAdminListen
-	// Whoever asks for a free port, as tests do, may run several servers on one machine.
+	// A caller that asks for a free port, as tests do, may run several servers on one machine.
 	if _, port, err := net.SplitHostPort(c.Listen); err == nil && port == "0" {
 		c.AdminListen = "127.0.0.1:0"
 	}

@@ -22,8 +22,8 @@ import (
 )
 
 // newKeyCommand returns the verbs on API keys. They need no server and no key, only access to the
-// ledger: this is how an operator gets the first key. Whoever can open the ledger can make keys, so
-// the ledger's file or password is worth as much as an admin key.
+// ledger: this is how an operator gets the first key. Everyone who can open the ledger can make keys,
+// so the ledger's file or password is worth as much as an admin key.
 func newKeyCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "key",
