@@ -19,9 +19,10 @@ type Ledger interface {
 	Campaigns(ctx context.Context, states []dibs.State, product string, page dibs.Page) (dibs.List[dibs.Campaign], error)
 	// SkipTo moves a shard's committed position forward without settling anything:
 	// an administrator has given up what the journal had between the two places and
-	// has no more. The epoch is raised, as by Fence. ErrPositionMoved when the
-	// position is not from.
-	SkipTo(ctx context.Context, shard dibs.ShardID, from, to dibs.Cursor) error
+	// has no more. The epoch is raised, as by Fence. ErrPositionMoved when epoch or
+	// position are not those of seen any more: another node may have found the shard
+	// whole since, and opened it.
+	SkipTo(ctx context.Context, shard dibs.ShardID, seen live.ShardTotals, to dibs.Cursor) error
 	// Commands returns the oldest waiting commands after an ID.
 	Commands(ctx context.Context, after int64, max int) ([]live.Command, error)
 	// RegularCampaign returns the campaign of a product's orders. ErrNotFound for a

@@ -53,7 +53,7 @@ func (r *repairer) older(ctx context.Context, parts []live.LostPart) (bool, erro
 	}
 	for len(parts) > 0 {
 		for _, p := range parts {
-			if err := r.s.ledger.SkipTo(ctx, p.Shard, p.From, p.To); err != nil {
+			if err := r.s.ledger.SkipTo(ctx, p.Shard, live.ShardTotals{Epoch: p.Epoch, Position: p.From}, p.To); err != nil {
 				return false, err
 			}
 			r.did("gave up what shard %s granted after %s up to %s: who was told yes there holds nothing that dibs knows", p.Shard, p.From, p.To)

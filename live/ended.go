@@ -167,7 +167,9 @@ func (s *Loader) retire(ctx context.Context, l *Campaign) error {
 // not have.
 type LostPart struct {
 	Shard dibs.ShardID
-	// from is where the ledger ends, to the last place of what is gone.
+	// Epoch is the shard's in the ledger when it was looked at.
+	Epoch uint16
+	// From is where the ledger ends, To the last place of what is gone.
 	From, To dibs.Cursor
 }
 
@@ -193,7 +195,7 @@ func (s *Loader) LostParts(ctx context.Context, c *dibs.Campaign) ([]LostPart, e
 		if err != nil {
 			return nil, err
 		}
-		p.From = totals.Position
+		p.Epoch, p.From = totals.Epoch, totals.Position
 		err = s.fitsUntil(ctx, p.Shard, p.From, end)
 		if !errors.Is(err, dibs.ErrGap) {
 			// The node that settles the shard finds what cannot be read, or moves just now.

@@ -133,7 +133,7 @@ func (s *Outbox) sendCommand(ctx context.Context, cmd *Command) error {
 	if err != nil && !errors.Is(err, dibs.ErrStale) {
 		return err
 	}
-	return s.ledger.DropCommand(ctx, cmd.ID)
+	return s.ledger.DropCommand(ctx, cmd)
 }
 
 // dropUncarried drops a command to a shard that is over and in no engine. Another
@@ -152,13 +152,13 @@ func (s *Outbox) dropUncarried(ctx context.Context, cmd *Command) error {
 	}
 	if totals.Epoch == 0 || cmd.Epoch() < totals.Epoch {
 		// No load was made yet, or one that counted it was.
-		return s.ledger.DropCommand(ctx, cmd.ID)
+		return s.ledger.DropCommand(ctx, cmd)
 	}
 	// It may have been opened, and all of it settled, since it was found absent. Asked
 	// after the totals, the engine tells; what is opened later moves the position or
 	// meets the fence.
 	if err := s.carryOut(ctx, cmd); err == nil || errors.Is(err, dibs.ErrStale) {
-		return s.ledger.DropCommand(ctx, cmd.ID)
+		return s.ledger.DropCommand(ctx, cmd)
 	} else if !errors.Is(err, dibs.ErrNotOpen) {
 		return err
 	}

@@ -196,8 +196,8 @@ func (l *heldLedger) Move(ctx context.Context, groups [][]dibs.Move) (to [][]dib
 	return to, err
 }
 
-func (l *heldLedger) DropCommand(ctx context.Context, id int64) error {
-	return l.h.around(dropCommand, "", false, func() error { return l.Ledger.DropCommand(ctx, id) })
+func (l *heldLedger) DropCommand(ctx context.Context, cmd *live.Command) error {
+	return l.h.around(dropCommand, "", false, func() error { return l.Ledger.DropCommand(ctx, cmd) })
 }
 
 func (l *heldLedger) Fence(ctx context.Context, id dibs.ShardID, by live.Opener, seen live.ShardTotals) (t live.ShardTotals, err error) {

@@ -146,10 +146,10 @@ func (l *ledger) Commands(ctx context.Context, after int64, most int) ([]live.Co
 }
 
 // DropCommand implements live.Ledger.
-func (l *ledger) DropCommand(ctx context.Context, id int64) error {
+func (l *ledger) DropCommand(ctx context.Context, cmd *live.Command) error {
 	return l.write(ctx, "drop command", func(ctx context.Context) error {
-		err := l.Ledger.DropCommand(ctx, id)
-		l.p.w.story.tell("ledger: %s drops command %d: %v", l.p.name, id, err)
+		err := l.Ledger.DropCommand(ctx, cmd)
+		l.p.w.story.tell("ledger: %s drops command %d: %v", l.p.name, cmd.ID, err)
 		return err
 	})
 }

@@ -89,6 +89,40 @@ func testFenceCommands(t *testing.T, f *fixture) {
 	same(t, "the stock that the next load has", load.StockLeft, int64(15))
 }
 
+// testDropCommand: an older ledger, restored or promoted, gives the ids of commands that
+// it has lost to others. A node that carried out one of the lost ones drops none of those:
+// the engine would never have what they carry.
+func testDropCommand(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c := campaign("c", 10)
+	c.Shards = 2
+	f.insert(c)
+	_, s := f.load(c, 1)
+	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "more", Delta: 5}))
+	waiting := func() []live.Command {
+		t.Helper()
+		cmds, err := l.Live.Commands(ctx, 0, 10)
+		f.must(err)
+		return cmds
+	}
+	it := waiting()[0]
+	for what, change := range map[string]func(*live.Command){
+		"another campaign": func(cmd *live.Command) { cmd.Shard.Campaign++ },
+		"another shard":    func(cmd *live.Command) { cmd.Shard.Shard-- },
+		"another epoch":    func(cmd *live.Command) { cmd.Adjust.Epoch++ },
+		"releases of another epoch": func(cmd *live.Command) {
+			cmd.Releases = []dibs.Release{{Claim: dibs.Position{ShardID: s.shard}, Epoch: it.Epoch() + 1}}
+		},
+	} {
+		lost := it
+		change(&lost)
+		f.must(l.Live.DropCommand(ctx, &lost))
+		same(t, "the commands after one of the same id was dropped, of "+what, waiting(), []live.Command{it})
+	}
+	f.must(l.Live.DropCommand(ctx, &it))
+	same(t, "the commands after it was dropped", len(waiting()), 0)
+}
+
 // testElsewhere: a server that lacks the shard's epoch gets it only once the
 // one that holds it is not seen any more. Two servers may both believe that
 // they are the master after a failover. The ledger alone decides which of them
@@ -151,22 +185,35 @@ func testElsewhere(t *testing.T, f *fixture) {
 // testSkipTo: what the journal has no more is given up once, and fences as a
 // load does. An administrator does this when a ledger was restored and the
 // journal no longer reaches back to its position. It must happen at the
-// position that they saw.
+// position that they saw, and in the epoch: another node may have opened the shard
+// since.
 func testSkipTo(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := f.insert(campaign("c", 10))
 	_, s := f.load(c, 0)
 	s.grant("u1", 1)
 	f.settle(s)
-	from, before := s.last, f.totals(c, 0)
+	from, stale := s.last, f.totals(c, 0)
+	before := f.fence(s.shard, live.Opener{})
+	s.fence = before.Epoch
 	s.grant("lost", 1)
 	lost := s.batch()
 	s.grant("u2", 1)
 	// Each wrong place is refused before anything moves.
-	wants(t, "a place that is not the position", l.Audit.SkipTo(ctx, s.shard, s.last, s.last), dibs.ErrPositionMoved)
-	wants(t, "a place before the position", l.Audit.SkipTo(ctx, s.shard, from, dibs.Cursor{Epoch: from.Epoch, Seq: 1}), dibs.ErrPositionMoved)
-	f.must(l.Audit.SkipTo(ctx, s.shard, from, lost.To))
-	wants(t, "the same again", l.Audit.SkipTo(ctx, s.shard, from, lost.To), dibs.ErrPositionMoved)
+	elsewhere := live.ShardTotals{Epoch: before.Epoch, Position: s.last}
+	for what, no := range map[string]struct {
+		seen live.ShardTotals
+		to   dibs.Cursor
+	}{
+		"a place that is not the position":          {elsewhere, dibs.Cursor{Epoch: s.last.Epoch, Seq: s.last.Seq + 1}},
+		"a place before the position":               {before, dibs.Cursor{Epoch: from.Epoch, Seq: 1}},
+		"what was seen before the epoch was raised": {stale, lost.To},
+	} {
+		wants(t, what, l.Audit.SkipTo(ctx, s.shard, no.seen, no.to), dibs.ErrPositionMoved)
+		same(t, "the totals after "+what, f.totals(c, 0), before)
+	}
+	f.must(l.Audit.SkipTo(ctx, s.shard, before, lost.To))
+	wants(t, "the same again", l.Audit.SkipTo(ctx, s.shard, before, lost.To), dibs.ErrPositionMoved)
 	wants(t, "a batch that was read before", l.Live.Settle(ctx, []live.Batch{lost}), dibs.ErrFenced)
 	after := f.totals(c, 0)
 	if after.Epoch <= before.Epoch {
@@ -178,7 +225,7 @@ func testSkipTo(t *testing.T, f *fixture) {
 	f.settle(s)
 	same(t, "what is left after the next entry", f.totals(c, 0).StockLeft, int64(8))
 	f.clean(c)
-	err := l.Audit.SkipTo(ctx, dibs.ShardID{Campaign: c.Number + 1}, from, lost.To)
+	err := l.Audit.SkipTo(ctx, dibs.ShardID{Campaign: c.Number + 1}, before, lost.To)
 	if !errors.Is(err, dibs.ErrNotFound) {
 		t.Errorf("a shard that does not exist: %v", err)
 	}

@@ -79,6 +79,7 @@ var contract = []struct {
 	{"SettleRace", testSettleRace},
 	{"EpochFence", testEpochFence},
 	{"FenceCommands", testFenceCommands},
+	{"DropCommand", testDropCommand},
 	{"Elsewhere", testElsewhere},
 	{"Deployments", testDeployments},
 	{"Placements", testPlacements},

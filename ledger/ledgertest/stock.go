@@ -252,23 +252,22 @@ func testCommands(t *testing.T, f *fixture) {
 			Shard: dibs.ShardID{Campaign: c.Number, Shard: uint8(i % 2)}, Ref: fmt.Sprintf("r%d", i), Delta: 1,
 		}))
 	}
-	refs := func(max int) (refs []string, ids []int64) {
+	refs := func(max int) (refs []string, cmds []live.Command) {
 		cmds, err := l.Live.Commands(ctx, 0, max)
 		f.must(err)
 		for _, cmd := range cmds {
 			refs = append(refs, cmd.Adjust.Ref)
-			ids = append(ids, cmd.ID)
 		}
-		return refs, ids
+		return refs, cmds
 	}
-	got, ids := refs(3)
+	got, cmds := refs(3)
 	same(t, "the oldest commands", got, []string{"r0", "r1", "r2"})
-	after, err := l.Live.Commands(ctx, ids[1], 2)
+	after, err := l.Live.Commands(ctx, cmds[1].ID, 2)
 	f.must(err)
 	same(t, "the commands after the second", []string{after[0].Adjust.Ref, after[1].Adjust.Ref}, []string{"r2", "r3"})
 	// Two nodes may have carried out the same command.
-	f.must(l.Live.DropCommand(ctx, ids[1]))
-	f.must(l.Live.DropCommand(ctx, ids[1]))
+	f.must(l.Live.DropCommand(ctx, &cmds[1]))
+	f.must(l.Live.DropCommand(ctx, &cmds[1]))
 	got, _ = refs(10)
 	same(t, "commands after one was dropped", got, []string{"r0", "r2", "r3", "r4"})
 	// Shard 0 has the commands r0, r2 and r4: its load counts and drops them.

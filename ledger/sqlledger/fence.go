@@ -159,14 +159,15 @@ func heldElsewhere(ctx context.Context, s *sqldb.Session, mine []string, now int
 
 // SkipTo moves a shard's committed position forward without settling anything:
 // an administrator has given up what the journal had in between. It raises the
-// epoch, as Fence does. ErrPositionMoved when the position is not from.
-func (st *Settlement) SkipTo(ctx context.Context, shard dibs.ShardID, from, to dibs.Cursor) error {
+// epoch, as Fence does. ErrPositionMoved when epoch or position are not those of seen
+// any more, or to is not behind them.
+func (st *Settlement) SkipTo(ctx context.Context, shard dibs.ShardID, seen live.ShardTotals, to dibs.Cursor) error {
 	return st.db.Write(ctx, "skip a part of the journal of shard "+shard.String(), func(s *sqldb.Session) error {
 		now, err := lockShard(ctx, s, shard)
 		if err != nil {
 			return err
 		}
-		if now.position != from || !from.Before(to) {
+		if now.epoch != seen.Epoch || now.position != seen.Position || !now.position.Before(to) {
 			return dibs.ErrPositionMoved
 		}
 		// The epoch is raised beyond the position, which the table demands. The

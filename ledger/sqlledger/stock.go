@@ -162,10 +162,12 @@ func (c *storedCommand) renew(ctx context.Context, s *sqldb.Session, renew func(
 }
 
 // DropCommand removes a command that the engine has carried out. A command that
-// is gone already is no error.
-func (st *Stock) DropCommand(ctx context.Context, id int64) error {
+// is gone already is no error. An older ledger, restored or promoted, gives the ids of
+// commands that it lost to others, which stay.
+func (st *Stock) DropCommand(ctx context.Context, cmd *live.Command) error {
 	return st.db.Write(ctx, "drop command", func(s *sqldb.Session) error {
-		_, err := s.Exec(ctx, `DELETE FROM outbox WHERE id = ?`, id)
+		_, err := s.Exec(ctx, `DELETE FROM outbox WHERE id = ? AND campaign = ? AND shard = ? AND epoch = ?`,
+			cmd.ID, cmd.Shard.Campaign, cmd.Shard.Shard, cmd.Epoch())
 		return err
 	})
 }
