@@ -86,8 +86,9 @@ type Config struct {
 	// Durability is what a yes must survive, one of dibs.Levels; empty
 	// means dibs.LevelDurable. Open refuses an engine that promises less.
 	Durability string
-	// DurabilityLost is what becomes of claims while Redis gives less than that, one
-	// of dibs.LostRules; empty means dibs.RefuseLost. The memory engine refuses always.
+	// DurabilityLost is what becomes of claims while Redis, or a database whose commits
+	// claims wait for, gives less than that, one of dibs.LostRules; empty means
+	// dibs.RefuseLost. The memory engine with its journal in a file refuses always.
 	DurabilityLost string
 	// Service tunes the service; its Engine, Ledger, IDs, Ledgered and LedgerTimeout
 	// are set by Open.
@@ -170,6 +171,7 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 			return n, err
 		}
 	}
+	n.watchDatabase(ctx, &cfg)
 	ids, err := idgen.ForClaims(ctx, n.Ledger)
 	if err != nil {
 		return n, err
@@ -279,13 +281,14 @@ func (cfg *Config) prepare() error {
 	if cfg.DurabilityLost == "" {
 		cfg.DurabilityLost = dibs.RefuseLost
 	}
-	if rules := dibs.LostRules(); !slices.Contains(rules, cfg.DurabilityLost) || cfg.Engine == Memory && cfg.DurabilityLost != dibs.RefuseLost {
-		return fmt.Errorf("node: Config.DurabilityLost must be one of %v, and %s for the memory engine, not %q", rules, dibs.RefuseLost, cfg.DurabilityLost)
+	inServer := sqlledger.InServer(cfg.Ledger)
+	if rules := dibs.LostRules(); !slices.Contains(rules, cfg.DurabilityLost) || cfg.Engine == Memory && !inServer && cfg.DurabilityLost != dibs.RefuseLost {
+		return fmt.Errorf("node: Config.DurabilityLost must be one of %v, and %s for the memory engine with its journal in a file, not %q",
+			rules, dibs.RefuseLost, cfg.DurabilityLost)
 	}
 	if err := sqlledger.CheckTimeout(cfg.LedgerTimeout); err != nil {
 		return fmt.Errorf("node: Config.LedgerTimeout %w", err)
 	}
-	inServer := sqlledger.InServer(cfg.Ledger)
 	if cfg.Dir != "" && !inServer {
 		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 			return fmt.Errorf("node: %w", err)

@@ -45,6 +45,8 @@ type member struct {
 	address string
 	// program is another binary than the one under test; empty for that.
 	program string
+	// warned says that it grants at less than its level, and warns.
+	warned bool
 }
 
 func (n *member) url() string { return "http://" + n.address }

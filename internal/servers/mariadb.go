@@ -35,6 +35,9 @@ var theMariaDB = single{kind: &kind{
 		return fmt.Sprintf("mysql://%s:%s@127.0.0.1:%d/%s", User, Password, s.port, database)
 	},
 	admin: "mysql", create: "CREATE DATABASE %s", empty: []string{"DROP DATABASE NAME", "CREATE DATABASE NAME"},
+	losing: [3]string{"innodb_flush_log_at_trx_commit", "2", "1"},
+	wrong:  []string{"SET GLOBAL innodb_flush_log_at_trx_commit = 2"},
+	right:  []string{"SET GLOBAL innodb_flush_log_at_trx_commit = 1"},
 }}
 
 // find looks for a program in PATH, then at a place of its own.

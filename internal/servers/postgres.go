@@ -22,8 +22,8 @@ var thePostgres = single{kind: &kind{
 	arguments: func(s *Server) []string {
 		return []string{
 			"-D", s.data(), "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-k", s.dir,
-			// Every commit waits for the disk, as dibs demands of a ledger.
-			"-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "full_page_writes=on",
+			// Every commit waits for the disk, as dibs demands of a ledger: that is the
+			// default. Given here, a test could not change it.
 			"-c", "shared_buffers=256MB", "-c", "max_wal_size=4GB", "-c", "max_connections=200",
 		}
 	},
@@ -32,7 +32,10 @@ var thePostgres = single{kind: &kind{
 		return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/%s", User, Password, s.port, database)
 	},
 	admin: "postgres", create: "CREATE DATABASE %s",
-	empty: []string{"DROP SCHEMA public CASCADE", "CREATE SCHEMA public", "GRANT USAGE ON SCHEMA public TO PUBLIC"},
+	losing: [3]string{"fsync", "off", "on"},
+	wrong:  []string{"ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"},
+	right:  []string{"ALTER SYSTEM RESET fsync", "SELECT pg_reload_conf()"},
+	empty:  []string{"DROP SCHEMA public CASCADE", "CREATE SCHEMA public", "GRANT USAGE ON SCHEMA public TO PUBLIC"},
 }}
 
 // findPostgres looks where Debian keeps the newest version, then in PATH.

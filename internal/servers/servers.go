@@ -71,6 +71,10 @@ type kind struct {
 	// empty empties one, to be used again: some servers take long to make one.
 	admin, create string
 	empty         []string
+	// losing is a setting by which commits may be lost, its value then, and the one that
+	// it has; wrong sets it and right puts it back.
+	losing       [3]string
+	wrong, right []string
 	// ready is a question whose answer is 1 when a server that answers is ready;
 	// empty when answering is enough.
 	ready string

@@ -70,7 +70,7 @@ func mysqlDialect(u *url.URL) (*Dialect, error) {
 		return nil, err
 	}
 	r := &server{
-		screen: mysqlScreen, check: mysqlCheck, unixTime: "SELECT UNIX_TIMESTAMP(NOW(6))", advise: mysqlAdvise(c), secret: c.Passwd, locks: mysqlLocks,
+		screen: mysqlScreen, check: mysqlCheck, durable: mysqlDurable, unixTime: "SELECT UNIX_TIMESTAMP(NOW(6))", advise: mysqlAdvise(c), secret: c.Passwd, locks: mysqlLocks,
 	}
 	// The driver notes in the configuration that a server offers no TLS: with this, each
 	// connection gets its own, so that one does not decide for the others.
@@ -129,9 +129,8 @@ func mysqlSettings(use usage) []string {
 // mysqlCheck refuses servers that do not enforce constraints, or that answer
 // before a commit is on the disk.
 func mysqlCheck(ctx context.Context, conn *sql.Conn) error {
-	var v mysqlVariables
-	if err := conn.QueryRowContext(ctx, "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@global.max_allowed_packet").
-		Scan(&v.version, &v.flush, &v.binlog, &v.syncBinlog, &v.packet); err != nil {
+	v, err := readMySQLVariables(ctx, conn)
+	if err != nil {
 		return err
 	}
 	return v.check()
@@ -143,6 +142,12 @@ type mysqlVariables struct {
 	flush, binlog, syncBinlog, packet int64
 }
 
+func readMySQLVariables(ctx context.Context, conn *sql.Conn) (v mysqlVariables, err error) {
+	err = conn.QueryRowContext(ctx, "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@global.max_allowed_packet").
+		Scan(&v.version, &v.flush, &v.binlog, &v.syncBinlog, &v.packet)
+	return v, err
+}
+
 // check returns an errUnfit with the setting to change.
 func (v *mysqlVariables) check() error {
 	least, name := [3]int{8, 0, 16}, "MySQL 8.0.16"
@@ -152,17 +157,23 @@ func (v *mysqlVariables) check() error {
 	if olderThan(v.version, least) {
 		return fmt.Errorf("%w: its version is %s, and %s is the oldest that will do", errUnfit, v.version, name)
 	}
-	switch {
-	case v.flush != 1:
-		return fmt.Errorf("%w: it answers before a commit is on the disk: set innodb_flush_log_at_trx_commit = 1", errUnfit)
-	case v.binlog != 0 && v.syncBinlog != 1:
-		// After a power cut the server undoes transactions that its binary log
-		// lacks.
-		return fmt.Errorf("%w: it answers before a commit is on the disk: set sync_binlog = 1", errUnfit)
-	case v.packet < leastPacket:
+	if lost := remedies(v.durable()); len(lost) > 0 {
+		return fmt.Errorf("%w: it answers before a commit is on the disk: %s", errUnfit, strings.Join(lost, ", "))
+	}
+	if v.packet < leastPacket {
 		return fmt.Errorf("%w: a group commit may be larger than it takes: set max_allowed_packet = %dM or more", errUnfit, leastPacket>>20)
 	}
 	return nil
+}
+
+// durable are the findings of Durable.
+func (v *mysqlVariables) durable() []Finding {
+	found := []Finding{keeps("innodb_flush_log_at_trx_commit", strconv.FormatInt(v.flush, 10), "1", "")}
+	if v.binlog != 0 {
+		// After a power cut the server undoes transactions that its binary log lacks.
+		found = append(found, keeps("sync_binlog", strconv.FormatInt(v.syncBinlog, 10), "1", ""))
+	}
+	return found
 }
 
 // leastPacket is how many bytes a server has to take in one packet: a group

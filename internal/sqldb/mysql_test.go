@@ -22,6 +22,9 @@ func TestUnfitServers(t *testing.T) {
 	if err := fit.check(); err != nil {
 		t.Error(err)
 	}
+	if found := fit.durable(); len(remedies(found)) > 0 {
+		t.Errorf("%+v", found)
+	}
 	for want, change := range map[string]func(v *mysqlVariables){
 		"MariaDB 10.6 is the oldest":         func(v *mysqlVariables) { v.version = "10.5.23-MariaDB" },
 		"MySQL 8.0.16 is the oldest":         func(v *mysqlVariables) { v.version = "8.0.15" },

@@ -25,7 +25,7 @@ func postgresDialect(u *url.URL) (*Dialect, error) {
 		return nil, err
 	}
 	r := &server{
-		settings: postgresSettings, screen: postgresScreen, check: postgresCheck,
+		settings: postgresSettings, screen: postgresScreen, check: postgresCheck, durable: postgresDurable,
 		unixTime: "SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8", commit: postgresCommit,
 		advise: postgresAdvise(c), secret: c.Password, locks: postgresLocks,
 	}
@@ -143,8 +143,9 @@ func postgresSettings(use usage) []string {
 		"SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
 		"SET lock_timeout = " + strconv.Itoa(int(lockPatience.Milliseconds())),
 		// A commit is on the disk before it is answered. A stronger setting (a
-		// standby's disk too) stays.
-		"SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+		// standby's disk too) stays. It is set in any case: what the connection has
+		// by itself would follow the server's configuration when that is changed.
+		"SELECT set_config('synchronous_commit', CASE own WHEN 'off' THEN 'on' ELSE own END, false) FROM current_setting('synchronous_commit') AS own",
 		// The server closes the connection of a vanished machine within half a
 		// minute, and ends the transaction of a process that does nothing.
 		"SET tcp_keepalives_idle = 10", "SET tcp_keepalives_interval = 5", "SET tcp_keepalives_count = 4", "SET tcp_user_timeout = 30000",
@@ -172,21 +173,41 @@ func postgresCommit(ctx context.Context, conn *sql.Conn) error {
 // postgresCheck refuses servers that lose commits, and encodings that cannot
 // hold every text.
 func postgresCheck(ctx context.Context, conn *sql.Conn) error {
-	var version int
-	var fsync, fullPages, encoding string
-	if err := conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('fsync'),
-		current_setting('full_page_writes'), current_setting('server_encoding')`).Scan(&version, &fsync, &fullPages, &encoding); err != nil {
+	v, err := readPostgresVariables(ctx, conn)
+	if err != nil {
 		return err
 	}
+	lost := remedies(v.durable())
 	switch {
-	case version < 120000:
-		return fmt.Errorf("%w: its version is %d, and PostgreSQL 12 is the oldest that will do", errUnfit, version/10000)
-	case fsync != "on" || fullPages != "on":
-		return fmt.Errorf("%w: it loses commits with the power: set fsync = on and full_page_writes = on", errUnfit)
-	case encoding != "UTF8":
-		return fmt.Errorf("%w: the database's encoding is %s: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", errUnfit, encoding)
+	case v.version < 120000:
+		return fmt.Errorf("%w: its version is %d, and PostgreSQL 12 is the oldest that will do", errUnfit, v.version/10000)
+	case len(lost) > 0:
+		return fmt.Errorf("%w: it loses commits with the power: %s", errUnfit, strings.Join(lost, ", "))
+	case v.encoding != "UTF8":
+		return fmt.Errorf("%w: the database's encoding is %s: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", errUnfit, v.encoding)
 	}
 	return nil
+}
+
+// postgresVariables are the settings that postgresCheck looks at.
+type postgresVariables struct {
+	version                    int
+	fsync, fullPages, encoding string
+}
+
+func readPostgresVariables(ctx context.Context, conn *sql.Conn) (v postgresVariables, err error) {
+	err = conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int, current_setting('fsync'),
+		current_setting('full_page_writes'), current_setting('server_encoding')`).Scan(&v.version, &v.fsync, &v.fullPages, &v.encoding)
+	return v, err
+}
+
+// durable are the findings of Durable.
+func (v *postgresVariables) durable() []Finding {
+	return []Finding{
+		// What was written meanwhile is on no disk yet.
+		keeps("fsync", v.fsync, "on", "set fsync = on and run sync on its machine"),
+		keeps("full_page_writes", v.fullPages, "on", ""),
+	}
 }
 
 // postgresClassify reads the code (SQLSTATE) of the server's error.

@@ -50,6 +50,8 @@ type server struct {
 	galera atomic.Bool
 	// check returns an errUnfit that says why the server cannot be trusted.
 	check func(ctx context.Context, conn *sql.Conn) error
+	// durable finds the settings of DB.Durable.
+	durable func(ctx context.Context, conn *sql.Conn) ([]Finding, error)
 	// unixTime asks the server for the seconds since 1970.
 	unixTime string
 	// advise says what people can do about an error; empty when that is not

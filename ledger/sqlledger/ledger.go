@@ -218,6 +218,13 @@ func (l *Ledger) SchemaVersion(ctx context.Context) (current, want int64, err er
 // Ping returns nil when the database answers.
 func (l *Ledger) Ping(ctx context.Context) error { return l.db.Ping(ctx) }
 
+// Durable asks a server for each setting without which it may lose what it has
+// committed; a file has none. An error means that it did not answer.
+func (l *Ledger) Durable(ctx context.Context) ([]dibs.Finding, error) {
+	found, err := l.db.Durable(ctx)
+	return findings(found), err
+}
+
 // Close waits for what is under way and closes all connections. Calling it
 // twice is harmless.
 func (l *Ledger) Close() error { return l.db.Close() }

@@ -12,6 +12,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/events/sinks"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/ledger/sqlledger"
 	"github.com/dibs-dev/dibs/tracing"
 )
 
@@ -44,7 +45,7 @@ func ServerRules(c *Config) []settings.Fault {
 	if problem := adminKeyProblem(c.AdminKey); problem != "" {
 		fs = append(fs, c.Fault("admin_key", problem))
 	}
-	if !c.OnRedis() && c.DurabilityLost == dibs.WarnLost {
+	if !c.OnRedis() && !sqlledger.InServer(c.Ledger) && c.DurabilityLost == dibs.WarnLost {
 		fs = append(fs, c.Fault("durability_lost", "the memory engine cannot grant what it cannot write: leave it out, or choose refuse"))
 	}
 	// Only when it was given: see service.

@@ -80,6 +80,11 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
+// TestWarnOfADatabase: a journal in a server can be gone on with while that gives less.
+func TestWarnOfADatabase(t *testing.T) {
+	clitest.Run(t, clitest.Secrets, "config", "check", "--durability-lost", "warn", "--ledger", "mysql://u:pw@h/d").Want(t, 0, "the settings are good")
+}
+
 // TestClientCertificateFaults: client certificates are asked for over TLS, at an address of their own,
 // by authorities that can be read.
 func TestClientCertificateFaults(t *testing.T) {
