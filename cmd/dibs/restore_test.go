@@ -158,6 +158,16 @@ func TestDumpUnderRunningNodes(t *testing.T) {
 			_, reason := c.claim(i, "sale", fmt.Sprintf("late%d-%d", i, late))
 			return reason == "unavailable"
 		})
+		eventually(t, clitest.Patience, "the node says why", func(ctx context.Context) bool {
+			health, err := c.admin(i).Health(ctx)
+			return err == nil && !health.Ready && strings.Contains(health.Dependencies["campaigns"].Error, "older than its journal")
+		})
+	}
+	execute(t, clitest.Secrets, "verify", "--url", c.url).Want(t, cli.ExitFailure, "sale", "from an older backup", "a promise is broken in ")
+	for i := range c.nodes {
+		for n := range 5 {
+			c.refused(i, "sale", fmt.Sprintf("halted%d-%d", i, n), "unavailable")
+		}
 	}
 	c.drain()
 }

@@ -75,14 +75,28 @@ func (f *fleet) settledAll(n *member, want int) {
 
 // Redis is full when the node dies that settles: the next one settles what was
 // granted and trims the journal, and with the memory that this gives back claims
-// go on, without anybody's help.
+// go on, without anybody's help. It makes no difference whether that node was there
+// before, or joins a server that is full.
 func TestFullRedisRecovers(t *testing.T) {
+	for name, before := range map[string]bool{"by a node that joins": false, "by a node that runs": true} {
+		t.Run(name, func(t *testing.T) { fullRedisRecovers(t, before) })
+	}
+}
+
+func fullRedisRecovers(t *testing.T, before bool) {
 	f, wire := newFleet(t, 0), &cable{}
 	f.tune = node.ServiceConfig{JournalKeep: 100 * time.Millisecond, TidyEvery: 100 * time.Millisecond}
 	f.engine.Dial = wire.dial
 	dead := f.join()
 	f.engine.Dial = nil
 	f.publish("phone", 1_000_000)
+	// The one that is there first has the shard's lease.
+	f.wants(dead, dibs.Granted, "phone", "first", "press")
+	f.settledAll(dead, 1)
+	var n *member
+	if before {
+		n = f.join()
+	}
 	release := f.holdLedger()
 	f.setRoom(1_500_000)
 	granted := f.fill(dead, "phone")
@@ -91,8 +105,10 @@ func TestFullRedisRecovers(t *testing.T) {
 	// The memory of its connections is free now: Redis is as full as before.
 	f.setRoom(-100_000)
 
-	n := f.join()
-	f.settledAll(n, len(granted))
+	if !before {
+		n = f.join()
+	}
+	f.settledAll(n, 1+len(granted))
 	f.until("a trimmed journal", func() bool {
 		m, err := f.redis.Do(t.Context(), "XLEN", "dibs:{1:0}:journal")
 		must(t, err)

@@ -44,6 +44,23 @@ func (s *stepped) Run(ctx context.Context, script *conn.Script, keys []string, a
 
 func nothing(string) error { return nil }
 
+// ofProduct is the first number of campaigns with a limit per product in these tests.
+const ofProduct = 1000
+
+// productOf is the product whose limit a campaign shares.
+func productOf(campaign uint32) (string, error) {
+	if campaign < ofProduct {
+		return "", nil
+	}
+	return "phone", nil
+}
+
+// keysIn are the keys of a shard in these tests.
+func keysIn(id dibs.ShardID) format.Keys {
+	product, _ := productOf(id.Campaign)
+	return format.KeysOf(id, product)
+}
+
 // openOn opens an engine that ends with the test.
 func openOn(t *testing.T, r *servers.Redis) *Engine {
 	t.Helper()
@@ -51,6 +68,7 @@ func openOn(t *testing.T, r *servers.Redis) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.Abilities().Products(productOf)
 	t.Cleanup(func() {
 		if err := e.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -65,6 +83,9 @@ func overSale(number uint32, epoch uint16) (*dibs.Campaign, *dibs.ShardLoad) {
 	c := openCampaign(20_000)
 	c.Number, c.EndsAt, c.Stock.Kind = number, time.Now().Add(-time.Hour), dibs.Items
 	c.StartsAt = c.EndsAt.Add(-time.Hour)
+	if number >= ofProduct {
+		c.ProductID, c.LimitPerProduct = keysIn(dibs.ShardID{Campaign: number}).Product, 1
+	}
 	load := &dibs.ShardLoad{Epoch: epoch, StockLeft: 5000, Refs: []string{"less"}}
 	for i := range uint32(10_000) {
 		load.Items = append(load.Items, fmt.Sprint("item-", i))
@@ -152,9 +173,15 @@ func TestBrokenLoadsAreRetired(t *testing.T) {
 	var steps []string
 	number := uint32(0)
 	for _, c := range []struct {
-		epoch          uint16
-		after, retired bool
-	}{{1, false, false}, {1, true, false}, {2, false, false}, {2, true, false}, {2, true, true}} {
+		epoch                   uint16
+		after, retired, product bool
+	}{
+		{1, false, false, false}, {1, true, false, false}, {2, false, false, false}, {2, true, false, false}, {2, true, true, false},
+		{1, true, false, true}, {2, false, false, true}, {2, true, true, true},
+	} {
+		if c.product {
+			number += ofProduct
+		}
 		for at := 0; ; at++ {
 			number++
 			id := dibs.ShardID{Campaign: number}
@@ -168,10 +195,10 @@ func TestBrokenLoadsAreRetired(t *testing.T) {
 				retiredFor(t, e, id, time.Hour)
 			}
 			died := dieLoading(t, r, id, c.epoch, c.after, at)
-			name := fmt.Sprintf("epoch %d, died at %q (%d), after it: %v, retired: %v", c.epoch, died, at, c.after, c.retired)
+			name := fmt.Sprintf("epoch %d, died at %q (%d), after it: %v, retired: %v, of a product: %v", c.epoch, died, at, c.after, c.retired, c.product)
 			expires(t, e, id, c.epoch == 1 || c.retired, name)
 			if c.retired {
-				if _, err := e.p.redis.Call(t.Context(), "PEXPIRE", format.KeysOf(id, "").Journal, "1"); err != nil {
+				if _, err := e.p.redis.Call(t.Context(), "PEXPIRE", keysIn(id).Journal, "1"); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -182,7 +209,7 @@ func TestBrokenLoadsAreRetired(t *testing.T) {
 			steps = append(steps, died)
 		}
 	}
-	for _, step := range []string{"list", "shut", "XRANGE", "load", "open"} {
+	for _, step := range []string{"list", "shut", "XRANGE", "load", "count", "open"} {
 		if !slices.Contains(steps, step) {
 			t.Errorf("no load died at %s: %q", step, steps)
 		}
@@ -201,10 +228,11 @@ func retiredFor(t *testing.T, e *Engine, id dibs.ShardID, d time.Duration) {
 
 // expires looks whether Redis lets go of what a dead loader has left, also where nobody
 // finds it: the meta hash first, and the journal where nothing holds it. A shard that was
-// opened stays.
+// opened stays, and so does what was counted for a product: a node of an earlier version
+// that opens a shard of it would not keep that from going.
 func expires(t *testing.T, e *Engine, id dibs.ShardID, journal bool, name string) {
 	t.Helper()
-	k := format.KeysOf(id, "")
+	k := keysIn(id)
 	state, err := e.p.hget(t.Context(), k.Meta, "state")
 	if err != nil {
 		t.Fatal(err)
@@ -215,6 +243,11 @@ func expires(t *testing.T, e *Engine, id dibs.ShardID, journal bool, name string
 			t.Fatal(err)
 		}
 		return n
+	}
+	for _, key := range k.OfProduct() {
+		if left := ttl(key); left >= 0 {
+			t.Errorf("%s: %s goes after %d ms", name, key, left)
+		}
 	}
 	keys := []string{k.Holdings, k.Places, k.Free, k.Issued, k.Refs}
 	if journal || state.Text == "open" {
@@ -236,7 +269,7 @@ func expires(t *testing.T, e *Engine, id dibs.ShardID, journal bool, name string
 // clearBroken has another process retire what a dead loader has left.
 func clearBroken(t *testing.T, e *Engine, id dibs.ShardID, name string) {
 	t.Helper()
-	k := format.KeysOf(id, "")
+	k := keysIn(id)
 	state, err := e.p.hget(t.Context(), k.Meta, "state")
 	if err != nil {
 		t.Fatal(err)
@@ -261,6 +294,12 @@ func clearBroken(t *testing.T, e *Engine, id dibs.ShardID, name string) {
 	if err := e.Retire(t.Context(), id); err != nil && !errors.Is(err, dibs.ErrNotOpen) {
 		t.Errorf("%s: retired: %v", name, err)
 	}
+	nothingLeft(t, e, name)
+}
+
+// nothingLeft waits until Redis has no key but leases.
+func nothingLeft(t *testing.T, e *Engine, name string) {
+	t.Helper()
 	limit := time.Now().Add(5 * time.Second)
 	for left := []string{""}; len(left) > 0; left = keysLeft(t, e) {
 		if list, err := e.JournalShards(t.Context()); err != nil {
@@ -269,6 +308,42 @@ func clearBroken(t *testing.T, e *Engine, id dibs.ShardID, name string) {
 			t.Fatalf("%s: left are %q, listed %v", name, left, list)
 		}
 	}
+}
+
+// What a dead loader has counted for a product, and nobody has found before Redis let go
+// of the shard, goes with the product's next campaign.
+func TestCountedRemainsGoWithTheNextCampaign(t *testing.T) {
+	r, err := servers.StartRedis(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Kill)
+	e, id, next := openOn(t, r), dibs.ShardID{Campaign: ofProduct}, dibs.ShardID{Campaign: ofProduct + 1}
+	for at, died := 0, ""; died != "count"; at++ {
+		died = dieLoading(t, r, id, uint16(at+1), true, at)
+		if died == "" {
+			t.Fatal("no load dies while it counts")
+		}
+		if _, err := e.p.redis.Call(t.Context(), "DEL", keysIn(id).Settler); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := keysIn(id)
+	for _, key := range keysLeft(t, e) {
+		if !slices.Contains(k.OfProduct(), key) && key != format.ShardsKey {
+			if _, err := e.p.redis.Call(t.Context(), "DEL", key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := e.Retire(t.Context(), id); !errors.Is(err, dibs.ErrNotOpen) {
+		t.Errorf("a shard that Redis let go of is retired: %v", err)
+	}
+	c, load := overSale(next.Campaign, 1)
+	if err := errors.Join(e.Open(t.Context(), c, next, load), e.Retire(t.Context(), next)); err != nil {
+		t.Fatal(err)
+	}
+	nothingLeft(t, e, "after the next campaign")
 }
 
 // A loader that was so slow that its shard was retired leaves nothing behind, and

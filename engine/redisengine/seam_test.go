@@ -183,6 +183,7 @@ func cross(t *testing.T, l *loss, c *column, ledgered, alone bool) {
 	case !alone:
 		x.granted(x.second, "meanwhile", true)
 	}
+	x.freed = time.Now()
 	x.h.free(false)
 	<-x.h.over
 	x.late.free(false)
@@ -210,6 +211,11 @@ func (x *crossing) endsWell(l *loss, c *column, survivor *member, server *server
 	}
 	for i, n := range sellers {
 		x.granted(n, fmt.Sprint("after-", i), true)
+		took := time.Since(x.freed).Round(time.Millisecond)
+		x.Logf("seller %d of %d grants %s after what was in flight went on", i+1, len(sellers), took)
+		if took > crossWithin {
+			x.Errorf("seller %d grants after %s, not within %s", i+1, took, crossWithin)
+		}
 	}
 	x.agree(survivor)
 	if x.again != nil {

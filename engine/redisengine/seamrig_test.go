@@ -27,7 +27,9 @@ const (
 	// crossPatience bounds each wait of a cell. It is long since many cells share few
 	// processors.
 	crossPatience = 2 * time.Minute
-	theCampaign   = "phone"
+	// crossWithin is how soon after what was in flight goes on every node grants.
+	crossWithin = 30 * time.Second
+	theCampaign = "phone"
 )
 
 var theShard = dibs.ShardID{Campaign: 1}
@@ -48,6 +50,9 @@ type crossing struct {
 	replica *servers.Redis
 	dump    string
 	tail    int64
+
+	// freed is when the held call went on.
+	freed time.Time
 
 	presses sync.WaitGroup
 	stop    context.CancelFunc
