@@ -22,9 +22,11 @@ import (
 
 const (
 	// hangTimeout is the ledger's timeout in these tests, hangSlack what a busy machine
-	// may add.
+	// may add, and hangSlow what it may add to the quickest of hangTries answers.
 	hangTimeout = time.Second
 	hangSlack   = 15 * time.Second
+	hangSlow    = 2 * time.Second
+	hangTries   = 4
 	hangDrain   = 5 * time.Second
 )
 
@@ -358,8 +360,13 @@ func (a *answered) asks() time.Duration {
 // hung checks an answer of a node whose database hangs.
 func (f *frozen) hung(a *answered, without map[string][]int) {
 	f.Helper()
-	if a.took > a.asks()*hangTimeout+hangSlack {
-		f.Errorf("%s answers after %s", a.name, a.took)
+	quickest := a.took
+	for n := 1; n < hangTries && quickest > a.asks()*hangTimeout+hangSlow; n++ {
+		again := f.ask(a.route)
+		quickest = min(quickest, again.took)
+	}
+	if quickest > a.asks()*hangTimeout+hangSlow || a.took > a.asks()*hangTimeout+hangSlack {
+		f.Errorf("%s answers after %s, at best after %s", a.name, a.took, quickest)
 	}
 	want, known := without[a.name]
 	switch {
