@@ -11,6 +11,7 @@ import (
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/gate"
 	"github.com/dibs-dev/dibs/internal/wait"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/live"
 )
 
@@ -59,6 +60,7 @@ type Announcements struct {
 	registry *live.Registry
 	ledger   Ledger
 	log      *slog.Logger
+	trouble  *trouble.Log
 	life     context.Context
 	now      func() time.Time
 	cfg      PushConfig
@@ -79,7 +81,7 @@ type Config struct {
 // New returns Announcements on a node.
 func New(c Config) *Announcements {
 	return &Announcements{
-		registry: c.Live.Registry, ledger: c.Ledger, log: c.Logger, life: c.Life, now: c.Now, cfg: c.Push,
+		registry: c.Live.Registry, ledger: c.Ledger, log: c.Logger, trouble: trouble.New(c.Logger, slog.LevelWarn), life: c.Life, now: c.Now, cfg: c.Push,
 		pushing: pushing{owner: dibs.NewID("node-"), kick: make(chan struct{}, 1)},
 	}
 }

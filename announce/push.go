@@ -105,6 +105,7 @@ func (p *pushing) end(id string) {
 // push works on an announcement until it does not run any more, or another
 // node has it.
 func (s *Announcements) push(ctx context.Context, a *Announcement) {
+	defer s.trouble.Forget(a.ID)
 	for ctx.Err() == nil {
 		pause, err := s.pushTurn(ctx, a.ID, a.Campaign)
 		switch {
@@ -112,8 +113,10 @@ func (s *Announcements) push(ctx context.Context, a *Announcement) {
 			return
 		case err != nil && ctx.Err() == nil:
 			s.pushing.numbers.turn(a, 0, err)
-			s.log.Warn("an announcement waits: followers could not be enqueued", "announcement", a.ID, "err", err)
+			s.trouble.Is(a.ID, "an announcement waits: followers could not be enqueued", err, "announcement", a.ID)
 			pause = pushEvery
+		case err == nil:
+			s.trouble.Over(a.ID, "an announcement goes on", "announcement", a.ID)
 		}
 		if !wait.Sleep(ctx, pause) {
 			return

@@ -9,6 +9,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/campaigns"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/live"
 )
 
@@ -54,6 +55,7 @@ type Funds struct {
 	ledger     Ledger
 	ids        dibs.ClaimIDs
 	log        *slog.Logger
+	trouble    *trouble.Log
 	now        func() time.Time
 	every      time.Duration
 
@@ -79,7 +81,8 @@ type Config struct {
 func New(c Config) *Funds {
 	return &Funds{
 		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, poller: c.Live.Poller, quarantine: c.Live.Quarantine,
-		campaigns: c.Campaigns, engine: c.Engine, ledger: c.Ledger, ids: c.IDs, log: c.Logger, now: c.Now, every: c.Every,
+		campaigns: c.Campaigns, engine: c.Engine, ledger: c.Ledger, ids: c.IDs, log: c.Logger,
+		trouble: trouble.New(c.Logger, slog.LevelError), now: c.Now, every: c.Every,
 	}
 }
 

@@ -131,11 +131,12 @@ func (s *Funds) Loop(ctx context.Context) {
 	free := make(chan struct{}, packetsAtOnce)
 	for wait.Sleep(ctx, s.every) {
 		open, err := s.ledger.OpenPackets(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.log.Error("the open red packets could not be listed", "err", err)
-		}
-		if err == nil {
+		switch {
+		case err == nil:
+			s.trouble.Over("list", "the open red packets can be listed again")
 			s.packets.keep(open)
+		case ctx.Err() == nil:
+			s.trouble.Is("list", "the open red packets could not be listed", err)
 		}
 		for _, p := range open {
 			if !s.packets.take(p, time.Now()) {

@@ -29,12 +29,14 @@ type packetLedger struct {
 	// credit is what crediting a campaign does.
 	credit func(id string) error
 	home   func(id string) (bool, error)
+	// away is what listing fails with.
+	away error
 }
 
 func (l *packetLedger) OpenPackets(context.Context) ([]*OpenPacket, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]*OpenPacket{}, l.open...), nil
+	return append([]*OpenPacket{}, l.open...), l.away
 }
 
 func (l *packetLedger) count(what string) {
@@ -253,4 +255,27 @@ func TestTheSlowestClockEndsARedPacket(t *testing.T) {
 	if err != nil || c.State != dibs.Published || e.asked != 2 {
 		t.Errorf("it is %s after %d shards were asked: %v", c.State, e.asked, err)
 	}
+}
+
+// That red packets cannot be listed is logged at once, then once a minute, and so is its end.
+func TestOutageIsLoggedRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		s, l := packetService(t, &log)
+		l.open, l.away = nil, errors.New("connection refused")
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { s.Loop(ctx) })
+		wait.Sleep(ctx, 130*time.Second)
+		synctest.Wait()
+		l.away = nil
+		wait.Sleep(ctx, time.Second)
+		cancel()
+		all.Wait()
+		for line, want := range map[string]int{"the open red packets could not be listed": 3, "the open red packets can be listed again": 1} {
+			if n := strings.Count(log.String(), line); n != want {
+				t.Errorf("%d lines, not %d, say that %s:\n%s", n, want, line, log.String())
+			}
+		}
+	})
 }

@@ -17,10 +17,11 @@ func (s *Poller) discover(ctx context.Context) {
 	campaigns, err := s.readChanged(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.log.Warn("the live campaigns could not be read", "err", err)
+			s.trouble.Is("campaigns", "the live campaigns could not be read", err)
 		}
 		return
 	}
+	s.trouble.Over("campaigns", "the live campaigns can be read again")
 	for _, c := range campaigns {
 		if l := s.registry.Live(c.ID); l != nil {
 			switch old := l.Def(); {

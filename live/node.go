@@ -9,6 +9,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/histogram"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
@@ -54,7 +55,7 @@ func New(c Config) *Node {
 	n.Quarantine = &Quarantine{ledger: c.Ledger, log: c.Logger, reading: wait.NewLock()}
 	n.Lookups = &Lookups{registry: n.Registry, ledger: c.Ledger, life: c.Life, lookups: make(chan struct{}, maxLookups)}
 	n.Settler = &Settler{
-		registry: n.Registry, quarantine: n.Quarantine, engine: c.Engine, ledger: c.Ledger, log: c.Logger, life: c.Life, tracer: c.Tracer,
+		registry: n.Registry, quarantine: n.Quarantine, engine: c.Engine, ledger: c.Ledger, log: c.Logger, trouble: trouble.New(c.Logger, slog.LevelError), life: c.Life, tracer: c.Tracer,
 		batch: c.SettleBatch, every: c.SettleEvery, maxBacklog: c.MaxBacklog, ledgerTimeout: c.LedgerTimeout,
 		settleKick: make(chan struct{}, 1), outboxKick: outboxKick, alone: wait.NewLock(), settleSizes: histogram.NewSizeHistogram(), settleTimes: histogram.NewTimeHistogram(),
 	}
@@ -65,11 +66,11 @@ func New(c Config) *Node {
 	n.Settler.loader = n.Loader
 	n.Snapshots = &Snapshots{registry: n.Registry, lookups: n.Lookups, loader: n.Loader, engine: c.Engine, life: c.Life, now: c.Now}
 	n.Poller = &Poller{
-		registry: n.Registry, settler: n.Settler, loader: n.Loader, snapshots: n.Snapshots, engine: c.Engine, ledger: c.Ledger, log: c.Logger,
+		registry: n.Registry, settler: n.Settler, loader: n.Loader, snapshots: n.Snapshots, engine: c.Engine, ledger: c.Ledger, log: c.Logger, trouble: trouble.New(c.Logger, slog.LevelWarn),
 		now: c.Now, maxBacklog: c.MaxBacklog, journalKeep: c.JournalKeep, left: make(map[dibs.ShardID]time.Time), stays: make(map[dibs.ShardID]time.Time),
 	}
 	n.Outbox = &Outbox{
-		registry: n.Registry, loader: n.Loader, engine: c.Engine, ledger: c.Ledger, log: c.Logger, tracer: c.Tracer,
+		registry: n.Registry, loader: n.Loader, engine: c.Engine, ledger: c.Ledger, trouble: trouble.New(c.Logger, slog.LevelError), tracer: c.Tracer,
 		OutboxKick: outboxKick, sending: make(chan struct{}, 1),
 	}
 	return n

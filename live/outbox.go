@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
@@ -22,7 +23,7 @@ type Outbox struct {
 	loader   *Loader
 	engine   dibs.Engine
 	ledger   Ledger
-	log      *slog.Logger
+	trouble  *trouble.Log
 	tracer   dibs.Tracer
 
 	OutboxKick chan struct{}
@@ -37,9 +38,12 @@ type Outbox struct {
 // loop carries the ledger's commands to the engine.
 func (s *Outbox) loop(ctx context.Context) {
 	for {
-		if err := s.Send(ctx); err != nil && ctx.Err() == nil {
+		switch err := s.Send(ctx); {
+		case err == nil:
+			s.trouble.Over("commands", "commands reach the engine again")
+		case ctx.Err() == nil:
 			s.errors.Add(1)
-			s.log.Error("sending commands to the engine failed", "err", err)
+			s.trouble.Is("commands", "sending commands to the engine failed", err)
 		}
 		if !wait.SleepOr(ctx, settleTick, s.OutboxKick) {
 			return

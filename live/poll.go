@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
@@ -22,6 +23,7 @@ type Poller struct {
 	engine      dibs.Engine
 	ledger      Ledger
 	log         *slog.Logger
+	trouble     *trouble.Log
 	now         func() time.Time
 	maxBacklog  int64
 	journalKeep time.Duration

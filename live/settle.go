@@ -48,14 +48,14 @@ func (s *Settler) waiting(ctx context.Context) bool {
 			return false
 		case err != nil:
 			s.settleErrors.Add(1)
-			s.trouble(err)
+			s.trouble.Is("settling", "settling failed", err)
 			// One shard's trouble does not slow the others down.
 			if n == 0 && !wait.SleepOr(ctx, pause, s.settleKick) {
 				return false
 			}
 			pause = min(2*pause, settlePauseMax)
 		case n < s.batch:
-			s.told = ""
+			s.trouble.Over("settling", "settling works again")
 			// Entries that came meanwhile wait for company again: a steady stream of claims
 			// would else be settled in transactions of a few rows, without an end.
 			return true

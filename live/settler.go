@@ -8,6 +8,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/histogram"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
@@ -35,9 +36,8 @@ type Settler struct {
 	alone      wait.Lock
 	turn       int // the shard that is settled first; guarded by alone
 
-	// told is the error that was logged last, and toldAt when; the loop's own.
-	told   string
-	toldAt time.Time
+	// trouble is what settling fails with.
+	trouble *trouble.Log
 
 	settled          atomic.Int64
 	settleBatchCount atomic.Int64

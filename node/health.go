@@ -66,15 +66,22 @@ func (s *Service) Health(ctx context.Context) api.HealthView {
 	var away map[int]error
 	if h.Deployments = upOf(all, err); err == nil {
 		away = maps.Clone(all)
-		maps.DeleteFunc(away, func(_ int, err error) bool { return err == nil })
+		maps.DeleteFunc(away, func(number int, err error) bool {
+			if err == nil {
+				s.unready.Over(strconv.Itoa(number), "a deployment of the engine is ready again", "deployment", number)
+			}
+			return err == nil
+		})
 	}
 	for name, err := range map[string]error{
 		"engine": err, "ledger": <-ledger, "settling": s.Live.SettlingHealth(away), "campaigns": s.Live.CampaignsHealth(away),
 	} {
 		d := api.DependencyView{OK: true}
-		if err != nil {
+		if err == nil {
+			s.unready.Over(name, "a dependency is ready again", "dependency", name)
+		} else {
 			// The cause may name hosts and paths: it goes to the log.
-			s.log.Warn("a dependency is not ready", "dependency", name, "err", err)
+			s.unready.Is(name, "a dependency is not ready", err, "dependency", name)
 			d.Fail(whyNotReady(name, err))
 			h.Ready = false
 		}
@@ -143,10 +150,11 @@ func upOf(answers map[int]error, all error) map[int]bool {
 func (s *Service) warnAway(away map[int]error) dibs.Text {
 	var names, numbers, unfit []string
 	for _, number := range slices.Sorted(maps.Keys(away)) {
-		s.log.Warn("a deployment of the engine is not ready", "deployment", number, "err", away[number])
-		names, numbers = append(names, "deployment "+strconv.Itoa(number)), append(numbers, strconv.Itoa(number))
+		id := strconv.Itoa(number)
+		s.unready.Is(id, "a deployment of the engine is not ready", away[number], "deployment", number)
+		names, numbers = append(names, "deployment "+id), append(numbers, id)
 		if errors.Is(away[number], live.ErrUnfit) {
-			unfit = append(unfit, strconv.Itoa(number))
+			unfit = append(unfit, id)
 		}
 	}
 	if len(names) == 0 {

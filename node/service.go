@@ -19,6 +19,7 @@ import (
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/funds"
 	"github.com/dibs-dev/dibs/gate"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/ledger"
 	"github.com/dibs-dev/dibs/live"
@@ -208,6 +209,8 @@ type Service struct {
 	cfg    ServiceConfig
 	engine dibs.Engine
 	log    *slog.Logger
+	// unready is what Health has found not ready.
+	unready *trouble.Log
 	// backlogNear is set while a backlog is nearly full, as Health saw it last.
 	backlogNear atomic.Bool
 	started     atomic.Bool
@@ -234,7 +237,7 @@ func NewService(cfg ServiceConfig) (*Service, error) {
 
 // wire puts the parts of a service together.
 func wire(cfg ServiceConfig) *Service {
-	s := &Service{cfg: cfg, engine: live.Traced(cfg.Engine, cfg.Tracer, cfg.TraceClaims), log: cfg.Logger}
+	s := &Service{cfg: cfg, engine: live.Traced(cfg.Engine, cfg.Tracer, cfg.TraceClaims), log: cfg.Logger, unready: trouble.New(cfg.Logger, slog.LevelWarn)}
 	s.life, s.cancel = context.WithCancel(context.Background())
 	s.Live = live.New(live.Config{
 		Engine: s.engine, Ledger: cfg.Ledger.Live, Logger: cfg.Logger, Now: cfg.Now, Tracer: cfg.Tracer, SettleBatch: cfg.SettleBatch,

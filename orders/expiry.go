@@ -22,8 +22,11 @@ func (s *Orders) Loop(ctx context.Context) {
 		pause = s.sweepEvery
 		for again := true; again && ctx.Err() == nil; {
 			n, err := s.ledger.Expire(ctx, s.now(), sweepMost)
-			if err != nil && ctx.Err() == nil {
-				s.log.Error("releasing unpaid claims failed", "err", err)
+			switch {
+			case err == nil:
+				s.trouble.Over("unpaid", "unpaid claims are released again")
+			case ctx.Err() == nil:
+				s.trouble.Is("unpaid", "releasing unpaid claims failed", err)
 				pause = max(pause, sweepRest)
 			}
 			if n > 0 {

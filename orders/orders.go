@@ -9,6 +9,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/claims"
 	"github.com/dibs-dev/dibs/internal/batch"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/live"
 	"github.com/dibs-dev/dibs/moving"
 )
@@ -61,7 +62,7 @@ type Orders struct {
 	engine        dibs.Engine
 	ledger        Ledger
 	ids           dibs.ClaimIDs
-	log           *slog.Logger
+	trouble       *trouble.Log
 	life          context.Context
 	now           func() time.Time
 	ledgerTimeout time.Duration
@@ -102,7 +103,7 @@ type Config struct {
 func New(c Config) *Orders {
 	return &Orders{
 		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, outbox: c.Live.Outbox, claims: c.Claims, moving: c.Moving, engine: c.Engine,
-		ledger: c.Ledger, ids: c.IDs, log: c.Logger, life: c.Life, now: c.Now, ledgerTimeout: c.LedgerTimeout, sweepEvery: c.SweepEvery, mostHeld: c.MostHeld,
+		ledger: c.Ledger, ids: c.IDs, trouble: trouble.New(c.Logger, slog.LevelError), life: c.Life, now: c.Now, ledgerTimeout: c.LedgerTimeout, sweepEvery: c.SweepEvery, mostHeld: c.MostHeld,
 		orders: make(chan struct{}, maxOrders),
 	}
 }

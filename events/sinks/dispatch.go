@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
@@ -177,10 +178,10 @@ func publish(p Publisher, patience time.Duration) func(context.Context, []events
 // No error ends it: a sink that is down is tried for ever.
 func (d *dispatcher) run(ctx context.Context) {
 	pause := pauseMin
-	trouble := trouble{log: d.log}
+	troubles := trouble.New(d.log, slog.LevelWarn)
 	if d.address != "" {
 		if err := reachable(ctx, d.address); err != nil && ctx.Err() == nil {
-			trouble.is(time.Now(), "a sink cannot be reached: events wait for it", err, "sink", d.name)
+			troubles.Is(d.name, "a sink cannot be reached: events wait for it", err, "sink", d.name)
 		}
 	}
 	for ctx.Err() == nil {
@@ -192,10 +193,10 @@ func (d *dispatcher) run(ctx context.Context) {
 			pause = min(2*pause, pauseMax)
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, events.ErrSinkTaken) {
-			trouble.is(time.Now(), "events wait: a sink cannot take them", err, "sink", d.name)
+			troubles.Is(d.name, "events wait: a sink cannot take them", err, "sink", d.name)
 		}
 		if worked && err == nil {
-			trouble.over(time.Now(), "a sink takes events again", "sink", d.name)
+			troubles.Over(d.name, "a sink takes events again", "sink", d.name)
 		}
 		wait.Sleep(ctx, pause)
 	}

@@ -3,8 +3,6 @@ package sinks
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"strings"
@@ -52,39 +50,4 @@ func reachable(ctx context.Context, address string) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// remind is how often a trouble that goes on is logged again.
-const remind = time.Minute
-
-// trouble logs what goes on at once, then rarely, and its end. One goroutine uses it.
-type trouble struct {
-	log    *slog.Logger
-	last   time.Time
-	times  int
-	lasted time.Time
-}
-
-// is logs an error, or counts it until it is time to log again.
-func (t *trouble) is(now time.Time, what string, err error, attrs ...any) {
-	if t.times++; t.times == 1 {
-		t.lasted = now
-	}
-	if t.times > 1 && now.Sub(t.last) < remind {
-		return
-	}
-	t.last = now
-	if t.times > 1 {
-		attrs = append(attrs, "tries", t.times, "for", now.Sub(t.lasted).Round(time.Second).String())
-	}
-	t.log.Warn(what, append(attrs, "err", err)...)
-}
-
-// over logs that the trouble is over, when there was one.
-func (t *trouble) over(now time.Time, what string, attrs ...any) {
-	if t.times == 0 {
-		return
-	}
-	t.log.Info(what, append(attrs, "after", fmt.Sprint(now.Sub(t.lasted).Round(time.Millisecond)))...)
-	t.times = 0
 }

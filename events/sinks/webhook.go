@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-
 	"github.com/dibs-dev/dibs/events"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/webhooks"
 )
@@ -101,11 +101,11 @@ type deliverer struct {
 	mu sync.Mutex
 	// busy are endpoints of which a round runs, rests those that rest. owed is what
 	// became of attempts that the ledger has not taken yet, troubles what the log says
-	// of endpoints that take nothing: an endpoint's is used by its round alone.
+	// of endpoints that take nothing, by their ids.
 	busy     map[string]bool
 	rests    map[string]restUntil
 	owed     map[string]*roundResult
-	troubles map[string]*trouble
+	troubles *trouble.Log
 	rounds   sync.WaitGroup
 }
 
@@ -116,7 +116,7 @@ type restUntil struct {
 }
 
 func newWebhooks(cfg *Config) *deliverer {
-	w := &deliverer{endpoints: cfg.Endpoints, cfg: cfg.Webhooks.withDefaults(), log: cfg.Logger, busy: map[string]bool{}, rests: map[string]restUntil{}, owed: map[string]*roundResult{}, troubles: map[string]*trouble{}}
+	w := &deliverer{endpoints: cfg.Endpoints, cfg: cfg.Webhooks.withDefaults(), log: cfg.Logger, busy: map[string]bool{}, rests: map[string]restUntil{}, owed: map[string]*roundResult{}, troubles: trouble.New(cfg.Logger, slog.LevelWarn)}
 	w.post = newPoster(&w.cfg)
 	w.dispatcher = &dispatcher{
 		src: cfg.Feed, name: webhooks.WebhookSink, owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, alone: cfg.Alone, log: cfg.Logger,
@@ -173,31 +173,34 @@ func (w *deliverer) postAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		// An attempt that begins now is over before the lease is.
 		if w.holds(min(w.cfg.Timeout, w.lease/2)) {
-			w.told(ctx, "webhooks wait", w.startRounds(ctx))
+			w.noted(ctx, "webhooks wait", "webhooks go on", w.startRounds(ctx))
 			if time.Since(trimmed) > trimEvery {
 				trimmed = time.Now()
 				_, err := w.endpoints.TrimDeliveries(ctx, trimmed.Add(-w.cfg.Keep))
-				w.told(ctx, "old deliveries of webhooks stay", err)
+				w.noted(ctx, "old deliveries of webhooks stay", "old deliveries of webhooks are dropped again", err)
 			}
 			if time.Since(counted) > countEvery {
 				counted = time.Now()
-				w.told(ctx, "deliveries of webhooks are not counted", w.boundWaiting(ctx))
+				w.noted(ctx, "deliveries of webhooks are not counted", "deliveries of webhooks are counted again", w.boundWaiting(ctx))
 			}
 		} else {
 			// Another node has them, and does what is owed again.
 			w.mu.Lock()
 			clear(w.owed)
-			clear(w.troubles)
 			w.mu.Unlock()
+			w.troubles.ForgetAll()
 		}
 		wait.Sleep(ctx, w.poll)
 	}
 }
 
-// told logs an error that is not this node's end.
-func (w *deliverer) told(ctx context.Context, what string, err error) {
-	if err != nil && ctx.Err() == nil {
-		w.log.Warn(what, "err", err)
+// noted logs what fails with an error that is not this node's end, and that it is over.
+func (w *deliverer) noted(ctx context.Context, what, again string, err error) {
+	switch {
+	case err == nil:
+		w.troubles.Over(what, again)
+	case ctx.Err() == nil:
+		w.troubles.Is(what, what, err)
 	}
 }
 
@@ -263,7 +266,7 @@ func (w *deliverer) startRounds(ctx context.Context) error {
 			delete(w.busy, e.ID)
 			w.mu.Unlock()
 			if err != nil && ctx.Err() == nil {
-				w.log.Warn("deliveries of a webhook wait", "endpoint", e.ID, "err", err)
+				w.troubles.Is(e.ID, "deliveries of a webhook wait", err, "endpoint", e.ID)
 			}
 		})
 	}
@@ -344,23 +347,15 @@ func (w *deliverer) round(ctx context.Context, e *webhooks.WebhookEndpoint) (ful
 // takes deliveries again: an owner who mistyped an address must not wait until it is
 // disabled. One that answers 410 is disabled at once, which is logged there.
 func (w *deliverer) reached(e *webhooks.WebhookEndpoint, r *roundResult) {
-	w.mu.Lock()
-	t := w.troubles[e.ID]
 	switch {
-	case r.good > 0 || r.gone:
-		delete(w.troubles, e.ID)
-	case t == nil:
-		t = &trouble{log: w.log}
-		w.troubles[e.ID] = t
-	}
-	w.mu.Unlock()
-	switch {
-	case r.good > 0 && t != nil:
-		t.over(time.Now(), "a webhook takes events again", "endpoint", e.ID, "host", e.WebhookHost())
-	case r.good == 0 && !r.gone:
+	case r.good > 0:
+		w.troubles.Over(e.ID, "a webhook takes events again", "endpoint", e.ID, "host", e.WebhookHost())
+	case r.gone:
+		w.troubles.Forget(e.ID)
+	default:
 		// Without the address, which may have a token in it.
 		problem := errors.New(r.attempts[len(r.attempts)-1].Problem)
-		t.is(time.Now(), "a webhook cannot be reached, or refuses: its events wait", problem, "endpoint", e.ID, "host", e.WebhookHost())
+		w.troubles.Is(e.ID, "a webhook cannot be reached, or refuses: its events wait", problem, "endpoint", e.ID, "host", e.WebhookHost())
 	}
 }
 

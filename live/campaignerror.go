@@ -1,10 +1,6 @@
 package live
 
-import (
-	"time"
-
-	"github.com/dibs-dev/dibs"
-)
+import "github.com/dibs-dev/dibs"
 
 // A CampaignError is what keeps one campaign from going on while others do.
 // It names the campaign as administrators know it, so that health can show which one needs them.
@@ -26,16 +22,4 @@ func of(c *dibs.Campaign, err error) error {
 		return nil
 	}
 	return &CampaignError{Campaign: c.Name(), Err: err}
-}
-
-// remind is how often an error that goes on is logged again: a database that is away for an hour must
-// not fill the log.
-const remind = time.Minute
-
-// trouble logs an error of settling at once, and the same one rarely.
-func (s *Settler) trouble(err error) {
-	if text := err.Error(); text != s.told || time.Since(s.toldAt) >= remind {
-		s.told, s.toldAt = text, time.Now()
-		s.log.Error("settling failed", "err", err)
-	}
 }

@@ -1,0 +1,45 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dibs-dev/dibs/internal/trouble"
+)
+
+// awayLedger is a ledger that answers with an error while there is one.
+type awayLedger struct {
+	Ledger
+	err error
+}
+
+func (a *awayLedger) Expire(context.Context, time.Time, int) (int, error) { return 0, a.err }
+
+// That unpaid claims stay is logged at once, then once a minute, and so is its end.
+func TestOutageIsLoggedRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		a := &awayLedger{err: errors.New("connection refused")}
+		s := &Orders{ledger: a, trouble: trouble.New(slog.New(slog.NewTextHandler(&log, nil)), slog.LevelError), now: time.Now, sweepEvery: time.Second}
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { s.Loop(ctx) })
+		<-time.After(130 * time.Second)
+		synctest.Wait()
+		a.err = nil
+		<-time.After(2 * time.Second)
+		cancel()
+		all.Wait()
+		for line, want := range map[string]int{"releasing unpaid claims failed": 3, "unpaid claims are released again": 1} {
+			if n := strings.Count(log.String(), line); n != want {
+				t.Errorf("%d lines, not %d, say that %s:\n%s", n, want, line, log.String())
+			}
+		}
+	})
+}
