@@ -91,7 +91,7 @@ func TestDumpBeyondTheJournal(t *testing.T) {
 	broken.Want(t, cli.ExitFailure, "sale", "from an older backup", "a promise is broken in ")
 	repair := []string{"verify", "--url", c.url, "--repair"}
 	execute(t, clitest.Secrets, repair...).Want(t, cli.ExitFailure, "NOT REPAIRED, sale", "--older-ledger continue", "--older-ledger end")
-	execute(t, clitest.Secrets, append(repair, "--older-ledger", "newest")...).Want(t, cli.ExitUsage, `--older-ledger "newest": must be continue or end`)
+	execute(t, clitest.Secrets, append(repair, "--older-ledger", "newest")...).Want(t, cli.ExitUsage, `--older-ledger must be continue or end, not "newest"`)
 	c.refused(0, "sale", "still", "unavailable")
 	repair = append(repair, "--older-ledger", "continue")
 	execute(t, clitest.Secrets, repair...).Want(t, cli.ExitOK, "repaired, sale: gave up what shard", "every promise holds")

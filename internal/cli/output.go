@@ -63,20 +63,29 @@ func JSONLines(cmd *cobra.Command) *json.Encoder {
 
 // OneOf returns a flag that takes one of some words. The word that to points at
 // is the default.
-func OneOf(to *string, words ...string) pflag.Value { return &choice{to, words} }
+func OneOf[T ~string](to *T, words ...T) pflag.Value { return &choice[T]{to, words} }
 
-type choice struct {
-	to    *string
-	words []string
+type choice[T ~string] struct {
+	to    *T
+	words []T
 }
 
 // Set implements pflag.Value.
-func (c *choice) Set(text string) error {
-	if !slices.Contains(c.words, text) {
-		return &wordError{text, c.words}
+func (c *choice[T]) Set(text string) error {
+	if !slices.Contains(c.words, T(text)) {
+		return &wordError{text, c.Words()}
 	}
-	*c.to = text
+	*c.to = T(text)
 	return nil
+}
+
+// Words are what the flag takes.
+func (c *choice[T]) Words() []string {
+	words := make([]string, len(c.words))
+	for i, w := range c.words {
+		words[i] = string(w)
+	}
+	return words
 }
 
 // wordError is a word that is none of some.
@@ -90,7 +99,7 @@ func (e *wordError) Error() string {
 }
 
 // String implements pflag.Value.
-func (c *choice) String() string { return *c.to }
+func (c *choice[T]) String() string { return string(*c.to) }
 
 // Type implements pflag.Value.
-func (c *choice) Type() string { return "FORM" }
+func (c *choice[T]) Type() string { return "FORM" }

@@ -215,15 +215,16 @@ var ids = map[string]string{
 	"key": "k-7K3M9QX2B4TD", "coupon": "spring",
 }
 
-// completeWords lets shells complete the flags that take one of some words.
+// completeWords lets shells complete the flags that take one of some words, those of OneOf
+// and of settings.
 func completeWords(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		c, ok := f.Value.(*choice)
-		if !ok {
+		c, ok := f.Value.(interface{ Words() []string })
+		if !ok || len(c.Words()) == 0 {
 			return
 		}
 		// Registering fails for a flag that has a completion: it stays.
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(c.words, cobra.ShellCompDirectiveNoFileComp))
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(c.Words(), cobra.ShellCompDirectiveNoFileComp))
 	})
 }
 

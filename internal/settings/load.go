@@ -89,7 +89,7 @@ func Load(into any, src Sources) (Values, []Fault, error) {
 			if err == nil {
 				target.Field(s.index).Set(parsed)
 			} else {
-				fault = &Fault{Key: s.Key, From: v.From, Problem: err.Error() + givenText(v)}
+				fault = &Fault{Key: s.Key, From: v.From, Problem: err.Error() + givenText(v) + meant(v.Text, s.OneOf)}
 			}
 		}
 		if fault != nil {
@@ -286,10 +286,7 @@ func unknownKeys(list []Setting, file *koanf.Koanf, path string) []Fault {
 	slices.Sort(keys)
 	var faults []Fault
 	for _, key := range keys {
-		problem := "there is no such setting"
-		if near := Nearest(key, known); near != "" {
-			problem += "; did you mean " + near + "?"
-		}
+		problem := "there is no such setting" + meant(key, known)
 		faults = append(faults, Fault{Key: key, From: "file " + path, Problem: problem})
 	}
 	return faults

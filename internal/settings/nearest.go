@@ -15,6 +15,14 @@ func Nearest(name string, known []string) string {
 	return nearest
 }
 
+// meant is the question that follows a mistyped word; empty when none of some words is near.
+func meant(word string, words []string) string {
+	if near := Nearest(word, words); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
 // distance is how many letters have to be added, removed, replaced or swapped
 // with their neighbour to make b of a (optimal string alignment).
 func distance(a, b string) int {

@@ -16,6 +16,7 @@ package settings
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,10 +148,8 @@ func (s *Setting) check(text string) (reflect.Value, error) {
 		return v, err
 	}
 	if len(s.OneOf) > 0 {
-		for _, word := range s.OneOf {
-			if text == word {
-				return v, nil
-			}
+		if slices.Contains(s.OneOf, text) {
+			return v, nil
 		}
 		return v, fmt.Errorf("must be %s", s.Limits())
 	}
@@ -187,7 +186,7 @@ func AddFlags(fs *pflag.FlagSet, of any, keys ...string) {
 			continue
 		}
 		delete(wanted, s.Key)
-		fs.Var(&flagValue{text: s.Default, arg: s.arg(), list: s.isList()}, s.Flag(), s.usage())
+		fs.Var(&flagValue{text: s.Default, arg: s.arg(), words: s.OneOf, list: s.isList()}, s.Flag(), s.usage())
 		if s.kind.Kind() == reflect.Bool {
 			fs.Lookup(s.Flag()).NoOptDefVal = "true"
 		}
@@ -216,6 +215,7 @@ func (s *Setting) arg() string {
 // flagValue is a flag that keeps its text.
 type flagValue struct {
 	text, arg string
+	words     []string
 	// list says that each use adds a value.
 	list, used bool
 }
@@ -228,6 +228,9 @@ func (v *flagValue) Set(text string) error {
 	v.text, v.used = text, true
 	return nil
 }
+
+// Words are what the flag takes; none for any text.
+func (v *flagValue) Words() []string { return v.words }
 
 // String implements pflag.Value.
 func (v *flagValue) String() string { return v.text }

@@ -89,7 +89,7 @@ func TestAllFaultsAreTold(t *testing.T) {
 	}
 	all := strings.Join(told, "\n")
 	for _, want := range []string{
-		"there is no such setting; did you mean a_word?", "zzz (file ", `a_word (flag --a-word): must be x or y, not "z"`,
+		"there is no such setting; did you mean a_word?", "zzz (file ", `a_word (flag --a-word): must be x or y, not "z"; did you mean x?`,
 		"count (file ", `must be from 1 to 9, not "10"`, "secret (file ", "must be text: put it in quotes", "text (file ", "must be a single value",
 		`yes (flag --yes): must be true or false, not "perhaps"`, `wait (env DIBS_WAIT): must be at most 1m, not "61s"`,
 		"big (env DIBS_BIG): must be a whole number",

@@ -60,6 +60,10 @@ func TestLoadRefuses(t *testing.T) {
 	if want := "look cannot run with these settings:\n  drain (env DIBS_DRAIN): must be a duration such as 10s or 1m30s, not \"soon\"\n  data (not set"; !strings.Contains(text, want) || strings.Contains(text, "never right") {
 		t.Errorf("%s", text)
 	}
+	_, text = read(t, nil, []string{"DIBS_LOG_LEVEL=wran"})
+	if want := `must be debug, info, warn or error, not "wran"; did you mean warn?`; !strings.Contains(text, want) {
+		t.Errorf("nothing says %s:\n%s", want, text)
+	}
 	if _, text = read(t, nil, nil, "--config", "nowhere.yaml"); !strings.Contains(text, "config file: open nowhere.yaml") {
 		t.Errorf("%s", text)
 	}

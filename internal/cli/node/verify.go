@@ -26,7 +26,7 @@ import (
 // possible; with 2 for a bad command line. It may be repeated.
 func newVerifyCommand() *cobra.Command {
 	var repair bool
-	var older string
+	var older audit.OlderLedger
 	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "verify [CAMPAIGN…|product:ID…]",
 		Short: "Compare engine and ledger, promise by promise; exit 1 on a difference",
@@ -56,17 +56,15 @@ product:ID stands for the regular orders of a product.`,
 			// Before anything is opened: what is decided here is not easily undone.
 			if given := cmd.Flags().Changed("older-ledger"); given && !repair {
 				return cli.Usagef("--older-ledger goes with --repair")
-			} else if given && !slices.Contains(audit.OlderLedgers, audit.OlderLedger(older)) {
-				return cli.Usagef("--older-ledger %q: must be continue or end", older)
 			}
 			if repair {
-				return runRepair(cmd, audit.RepairRequest{Campaigns: args, OlderLedger: audit.OlderLedger(older)})
+				return runRepair(cmd, audit.RepairRequest{Campaigns: args, OlderLedger: older})
 			}
 			return runVerify(cmd, args)
 		},
 	})
 	cmd.Flags().BoolVar(&repair, "repair", false, "Repair what can be repaired, and compare again")
-	cmd.Flags().StringVar(&older, "older-ledger", "", "With --repair, what to do where the ledger is older than the journal: continue or end")
+	cmd.Flags().Var(cli.OneOf(&older, audit.OlderLedgers...), "older-ledger", "With --repair, the `CHOICE` of what to do where the ledger is older than the journal: continue or end")
 	config.AddFlags(cmd, config.StoreKeys, config.ClientKeys, config.LogKeys, []string{"migrate"})
 	return cmd
 }

@@ -15,7 +15,9 @@ import (
 func Root(b cli.Build) *cobra.Command {
 	return cli.Root(b,
 		cli.Group{Title: "Serve:", Verbs: node.ServeVerbs(b)},
-		cli.Group{Title: "Campaigns and promises:", Verbs: slices.Concat(remote.WorkVerbs(), trial.Verbs(b), node.WorkVerbs())},
-		cli.Group{Title: "Operate:", Verbs: slices.Concat(remote.OperateVerbs(), node.OperateVerbs(remote.TokenVerbs()...), []*cobra.Command{cli.CompletionVerb(), cli.VersionVerb(b)})},
+		cli.Group{Title: "Campaigns and promises:", Verbs: remote.Completed(slices.Concat(remote.WorkVerbs(), trial.Verbs(b), node.WorkVerbs()))},
+		cli.Group{Title: "Operate:", Verbs: slices.Concat(
+			remote.Completed(slices.Concat(remote.OperateVerbs(), node.OperateVerbs(remote.TokenVerbs()...))), []*cobra.Command{cli.CompletionVerb(), cli.VersionVerb(b)},
+		)},
 	)
 }

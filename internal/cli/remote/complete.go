@@ -47,6 +47,9 @@ var listers = map[string]lister{
 	"audience": listerOf(func(ctx context.Context, c *client.Client, p dibs.Page) (api.ListView[api.AudienceView], error) {
 		return c.Audiences.List(ctx, p)
 	}, func(v *api.AudienceView) (string, string) { return v.ID, strconv.FormatInt(v.Users, 10) + " users" }),
+	"token": listerOf(func(ctx context.Context, c *client.Client, p dibs.Page) (api.ListView[access.RevocationView], error) {
+		return c.Tokens.Revocations(ctx, p)
+	}, func(v *access.RevocationView) (string, string) { return v.ID, cmp.Or(v.User, v.JTI) }),
 	"announcement": announcements,
 }
 
@@ -115,10 +118,14 @@ func complete(cmd *cobra.Command, family string) *cobra.Command {
 	}
 	if l := listerFor(cmd, family); l != nil && cmd.ValidArgsFunction == nil {
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
+			words := strings.Fields(cmd.Use)[1:]
+			switch {
+			case len(args) == 0 || strings.Contains(words[0], "…"):
+				return l.complete(cmd, args, typed)
+			case len(args) < len(words) && words[len(args)] == "FILE":
+				return nil, cobra.ShellCompDirectiveDefault
 			}
-			return l.complete(cmd, args, typed)
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 	}
 	for _, sub := range cmd.Commands() {
@@ -137,7 +144,7 @@ func listerFor(cmd *cobra.Command, family string) lister {
 		return nil
 	}
 	switch words[1] {
-	case "CAMPAIGN":
+	case "CAMPAIGN", "[CAMPAIGN…|product:ID…]":
 		return listers["campaign"]
 	case "ENDPOINT":
 		return listers["endpoints"]

@@ -91,13 +91,13 @@ func newSinksCommand() *cobra.Command {
 }
 
 // newDeliveriesCommand lists one page of deliveries, the newest: a webhook may have millions. The
-// server bounds --limit and judges --status.
+// server bounds --limit.
 func newDeliveriesCommand() *cobra.Command {
-	var status string
+	var status webhooks.DeliveryStatus
 	limit := dibs.DefaultPage
 	cmd := ask(&cobra.Command{Use: "deliveries ENDPOINT", Short: "List the deliveries to a webhook, newest first", Args: cobra.ExactArgs(1)},
 		func(ctx context.Context, s *session) (api.ListView[webhooks.DeliveryView], error) {
-			return s.Webhooks.Deliveries(ctx, s.args[0], webhooks.DeliveryStatus(status), dibs.Page{Limit: limit})
+			return s.Webhooks.Deliveries(ctx, s.args[0], status, dibs.Page{Limit: limit})
 		}, func(l *api.ListView[webhooks.DeliveryView]) *cli.Table {
 			t := cli.NewTable("EVENT", "TYPE", "STATUS", "ATTEMPTS", "UPDATED", "PROBLEM")
 			for _, d := range l.Items {
@@ -105,7 +105,7 @@ func newDeliveriesCommand() *cobra.Command {
 			}
 			return t
 		})
-	cmd.Flags().StringVar(&status, "status", "", "Only those of this `STATUS`: pending, delivered or failed")
+	cmd.Flags().Var(cli.OneOf(&status, webhooks.DeliveryPending, webhooks.DeliveryDelivered, webhooks.DeliveryFailed), "status", "Only those of this `STATUS`: pending, delivered or failed")
 	cmd.Flags().IntVar(&limit, "limit", limit, "At most `N`")
 	return cmd
 }

@@ -34,17 +34,19 @@ the red packet and ends it.`,
 // packetFlags are a red packet as flags describe it. The numbers are texts, so that all of them can
 // be judged at once: a flag of a number is refused alone, before the others are read.
 type packetFlags struct {
-	currency                         string
-	total, count, least, most, split string
+	currency                  string
+	total, count, least, most string
+	split                     dibs.Split
 }
 
 // add adds the flags of what is divided.
 func (o *packetFlags) add(cmd *cobra.Command) {
+	o.split = dibs.DoubleMean
 	f := cmd.Flags()
 	f.StringVar(&o.total, "total", "", "The sum of all shares, an `AMOUNT` such as 100.00CNY")
 	f.StringVar(&o.currency, "currency", "CNY", "The currency, a `CODE` such as CNY, of amounts that do not name it")
 	f.StringVar(&o.count, "count", "", "Divide it into `N` shares")
-	f.StringVar(&o.split, "split", string(dibs.DoubleMean), "The `SPLIT`, how the total is divided: double_mean, line_cut or equal")
+	f.Var(cli.OneOf(&o.split, dibs.Splits()...), "split", "The `SPLIT`, how the total is divided: double_mean, line_cut or equal")
 	f.StringVar(&o.least, "min", "1", "The least share, an `AMOUNT` such as 0.01CNY; a whole number without a currency is of minor units")
 	f.StringVar(&o.most, "max", "0", "The greatest share, an `AMOUNT` such as 500CNY; 0 for no limit")
 }
@@ -57,7 +59,7 @@ func (o *packetFlags) read(cmd *cobra.Command) (spec dibs.RedPacketSpec, unread 
 			unread = append(unread, settings.Fault{Key: "--" + flag, Problem: problem})
 		}
 	}
-	spec.Total.Currency, spec.Split = o.currency, dibs.Split(o.split)
+	spec.Total.Currency, spec.Split = o.currency, o.split
 	total, problem := readAmount(o.total, o.currency)
 	total.warn(cmd, "total", o.total)
 	if spec.Total = total.Money; spec.Total.Currency == "" {

@@ -80,9 +80,10 @@ func TestRedPacketFairness(t *testing.T) {
 func TestRedPacketFaults(t *testing.T) {
 	for args, want := range map[string][]string{
 		"split": {"--total: is required", "--count: is required"},
-		"split --total 100.00 --count ten --currency yuan --split halves": {
-			`--count: must be a whole number, not "ten"`, "--currency: must be three", "--split: must be double_mean",
+		"split --total 100.00 --count ten --currency yuan": {
+			`--count: must be a whole number, not "ten"`, "--currency: must be three",
 		},
+		"split --total 100 --count 10 --split line-cut":                {`--split must be double_mean, line_cut or equal, not "line-cut"; did you mean line_cut?`},
 		"split --total 9 --count 10":                                   {"--total: must be at least 10"},
 		"split --total 1000 --count 10 --min 101":                      {"--min: must be at most 100"},
 		"split --total 1000 --count 10 --max 99":                       {"--max: must be at least 100"},

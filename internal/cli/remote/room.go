@@ -13,7 +13,6 @@ import (
 // a room, so both share flags; which of them a mode takes is the server's to judge.
 type roomFlags struct {
 	room                                         dibs.RoomSpec
-	mode                                         string
 	per, admitFor                                time.Duration
 	opens, registrationOpens, registrationCloses string
 	ticket                                       dibs.TicketSpec
@@ -23,7 +22,7 @@ type roomFlags struct {
 // add adds the flags of a campaign's gate. Zero values stand for the server's defaults.
 func (o *roomFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "room", "", "A waiting room, `MODE` fifo or shuffle, or a lottery (default none)")
+	f.Var(cli.OneOf(&o.room.Mode, dibs.FIFO, dibs.Shuffle, dibs.Lottery), "room", "A waiting room, `MODE` fifo or shuffle, or a lottery (default none)")
 	f.Int64Var(&o.room.Rate, "room-rate", 0, "A waiting room admits `N` users a second, or in each --room-per")
 	f.DurationVar(&o.per, "room-per", 0, "The time that --room-rate is for (default a second)")
 	f.Int64Var(&o.room.Burst, "room-burst", 0, "A waiting room admits `N` users at once at the start (default a second's worth)")
@@ -72,8 +71,7 @@ func (o *roomFlags) read(cmd *cobra.Command, spec *dibs.CampaignSpec, now time.T
 		if err != nil {
 			return err
 		}
-		// A mode that is none goes to the server, which names those that there are.
-		o.room.Mode, o.room.Per, o.room.AdmitFor = dibs.RoomMode(o.mode), dibs.Duration(o.per), dibs.Duration(o.admitFor)
+		o.room.Per, o.room.AdmitFor = dibs.Duration(o.per), dibs.Duration(o.admitFor)
 		gate.Room = &o.room
 	}
 	if gate.Room != nil || gate.Ticket != nil {

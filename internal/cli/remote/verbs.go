@@ -4,15 +4,14 @@ import "github.com/spf13/cobra"
 
 // WorkVerbs returns the verbs about campaigns and claims: a group of dibs --help.
 func WorkVerbs() []*cobra.Command {
-	verbs := []*cobra.Command{
+	return []*cobra.Command{
 		newProductCommand(), newCampaignCommand(), newClaimCommand(), newCouponCommand(), newAudienceCommand(), newFollowerCommand(),
 		newAnnouncementCommand(), newLotteryCommand(), newRedPacketCommand(), newAccountCommand(), newEventsCommand(),
 	}
-	return completed(verbs)
 }
 
-// completed lets shells complete the ids of verbs.
-func completed(verbs []*cobra.Command) []*cobra.Command {
+// Completed lets shells complete the ids of verbs by the server, and returns the verbs.
+func Completed(verbs []*cobra.Command) []*cobra.Command {
 	for _, verb := range verbs {
 		complete(verb, "")
 	}
@@ -21,5 +20,5 @@ func completed(verbs []*cobra.Command) []*cobra.Command {
 
 // OperateVerbs returns the verbs for operating a server: a group of dibs --help.
 func OperateVerbs() []*cobra.Command {
-	return completed([]*cobra.Command{newLoginCommand(), newLogoutCommand(), newApprovalCommand(), newAuditCommand(), newSessionCommand(), newUserCommand()})
+	return []*cobra.Command{newLoginCommand(), newLogoutCommand(), newApprovalCommand(), newAuditCommand(), newSessionCommand(), newUserCommand()}
 }

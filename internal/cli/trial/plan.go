@@ -74,21 +74,26 @@ func newPlanCommand(b cli.Build) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	p.flags(f)
+	// These take an address too, with --measure.
+	for flag, words := range map[string][]cobra.Completion{"engine": {plan.Memory, plan.Redis}, "ledger": {plan.SQLite, plan.MySQL, plan.Postgres}} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
 	return cmd
 }
 
 // flags adds the flags. Some keep a default in the flag where 0 has a meaning of its own.
 func (p *planned) flags(f *pflag.FlagSet) {
 	q := &p.question
+	q.Durability = dibs.LevelDurable
 	f.Var(number{&q.Users}, "users", "How many users come, as 2000000 or 2e6")
 	f.Var(number{&q.Stock}, "stock", "How many units there are")
 	f.DurationVar(&q.Over, "over", 0, "How long they arrive; 0 has them come at once")
 	f.Float64Var(&q.Presses, "presses", 1, "How many requests each user sends")
-	f.StringVar((*string)(&q.Shape), "shape", "", "How they arrive: even, falling from twice the mean rate to nothing, or at-once (default even, or at-once without --over)")
+	f.Var(cli.OneOf(&q.Shape, plan.Even, plan.Falling, plan.AtOnce), "shape", "The `SHAPE` of the arrivals: even, falling from twice the mean rate to nothing, or at-once (default even, or at-once without --over)")
 	f.Var(number{&q.Wave}, "wave", "How many requests are under way at most, as with rehearse --concurrency; 0 is all of them")
 	f.StringVar(&q.Engine, "engine", plan.Memory, "memory or redis")
 	f.StringVar(&q.Ledger, "ledger", "", "sqlite, mysql or postgres (default sqlite with the memory engine, else mysql)")
-	f.StringVar(&q.Durability, "durability", dibs.LevelDurable, strings.Join(dibs.Levels(), ", "))
+	f.Var(cli.OneOf(&q.Durability, dibs.Levels()...), "durability", "The `LEVEL`: "+cli.Words(dibs.Levels()))
 	f.IntVar(&q.Nodes, "nodes", 0, "How many nodes there are; 0 finds the fewest")
 	f.Float64Var(&q.Cores, "cores", 4, "How many cores each node has")
 	f.IntVar(&q.Shards, "shards", 1, "How many cores of Redis decide, one for each shard of the campaign; -1 finds the fewest")

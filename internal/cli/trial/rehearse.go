@@ -40,7 +40,7 @@ a promise could not be judged.`
 // newRehearseCommand returns the verb that proves the promises under load. Its exit codes are in
 // rehearseLong, and a script may rely on them: 3 is no failure of dibs.
 func newRehearseCommand() *cobra.Command {
-	var cfg rehearsal.Config
+	cfg := rehearsal.Config{Scenario: rehearsal.ManyUsers, Kind: dibs.Sale, Through: rehearsal.HTTP}
 	var keys bool
 	cmd := cli.WithOutput(&cobra.Command{
 		Use:   "rehearse",
@@ -67,9 +67,9 @@ func newRehearseCommand() *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar((*string)(&cfg.Scenario), "scenario", string(rehearsal.ManyUsers), "many-users or one-user; it sets the defaults below")
-	f.StringVar((*string)(&cfg.Kind), "kind", string(dibs.Sale), "The kind of campaign: sale; coupon, with a code for each unit; or redpacket, whose money is counted at its end")
-	f.StringVar((*string)(&cfg.Through), "through", string(rehearsal.HTTP), "How requests are sent: http, or ws, over a WebSocket of each user")
+	f.Var(cli.OneOf(&cfg.Scenario, rehearsal.ManyUsers, rehearsal.OneUser), "scenario", "The `SCENARIO`, many-users or one-user; it sets the defaults below")
+	f.Var(cli.OneOf(&cfg.Kind, dibs.Sale, dibs.Coupon, dibs.RedPacket), "kind", "The `KIND` of campaign: sale; coupon, with a code for each unit; or redpacket, whose money is counted at its end")
+	f.Var(cli.OneOf(&cfg.Through, rehearsal.HTTP, rehearsal.WebSocket), "through", "The `WAY` that requests are sent: http, or ws, over a WebSocket of each user")
 	f.IntVar(&cfg.Users, "users", 0, "How many users send requests (default 2000, or 1)")
 	f.IntVar(&cfg.Requests, "requests", 0, "How many requests they send (default 5000, or 10000)")
 	f.IntVar(&cfg.Concurrency, "concurrency", 0, "How many requests are under way at once (default all; 1000 with --rate)")

@@ -117,7 +117,7 @@ func TestRehearseFaults(t *testing.T) {
 	clitest.Run(t, nil, "rehearse", "--users", "0", "--stock", "0", "--timeout", "0", "--duration", "5s", "--keys=false", "--repeats", "0.5", "--admin-key", clitest.Key).
 		Want(t, cli.ExitUsage, "--users: must", "--stock: must", "--timeout: must", "--duration: needs --rate", "--repeats: cannot", "--admin-key: needs --url")
 	clitest.Run(t, nil, "rehearse", "--url", "http://127.0.0.1:1", "--admin-key", clitest.Key).Want(t, cli.ExitFailure, "no server answers at http://127.0.0.1:1")
-	clitest.Run(t, nil, "rehearse", "--scenario", "none").Want(t, cli.ExitUsage, "--scenario: must be many-users or one-user")
+	clitest.Run(t, nil, "rehearse", "--scenario", "none").Want(t, cli.ExitUsage, "--scenario must be many-users or one-user")
 }
 
 // TestRehearseStopped prints what is known so far on ctrl-C.
