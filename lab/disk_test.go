@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -55,6 +56,26 @@ func TestStoppedLab(t *testing.T) {
 	}
 }
 
+// The page says of the whole what the table says.
+func TestPageHasTheVerdicts(t *testing.T) {
+	for _, r := range []Report{
+		{SyncMS: 4, Planned: 5}, {Planned: 2, Results: []Result{{Strategy: "by-stock"}}, Surprises: []string{"by-stock on mariadb broke: [oversold]"}},
+	} {
+		var table, page strings.Builder
+		if err := errors.Join(r.Table(&table), r.HTML(&page)); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range r.verdicts() {
+			if !strings.Contains(table.String(), line) || !strings.Contains(page.String(), `<p class="alarm">`+line+"</p>") {
+				t.Errorf("%q is not in\n%s\nor not in\n%s", line, table.String(), page.String())
+			}
+		}
+		if len(r.verdicts()) != 2 {
+			t.Errorf("%q", r.verdicts())
+		}
+	}
+}
+
 // A bar is as long as its value says, and ways in the process stand apart from servers.
 func TestChartsAreLinear(t *testing.T) {
 	r := Report{Results: []Result{
@@ -76,5 +97,13 @@ func TestChartsAreLinear(t *testing.T) {
 	}
 	if a, b := rates.Bars[0].Percent, rates.Bars[1].Percent; a != 35 || b != 70 {
 		t.Errorf("twice as much is %v and %v", a, b)
+	}
+	// On the plane, whose scales are logarithmic, they would seem to be near.
+	if dots := r.dots(); len(dots) != 2 {
+		t.Errorf("%+v", dots)
+	}
+	var page strings.Builder
+	if err := r.HTML(&page); err != nil || strings.Count(page.String(), "<circle") != 2 || strings.Count(page.String(), ", logarithmic</text>") != 2 {
+		t.Errorf("%v: %s", err, page.String())
 	}
 }

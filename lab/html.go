@@ -38,7 +38,9 @@ func (r *Report) HTML(w io.Writer) error {
 		Grid   []gridLine
 		Dots   []dot
 		Cards  []card
-	}{r, r.charts(), grid(), r.dots(), r.cards()})
+		// Verdicts are on the whole.
+		Verdicts []string
+	}{r, r.charts(), grid(), r.dots(), r.cards(), r.verdicts()})
 }
 
 // chart is a list of bars under a title.
@@ -208,12 +210,13 @@ func grid() []gridLine {
 	return lines
 }
 
-// dots places the results by answers a second and p99.
+// dots places the results by answers a second and p99. Ways that run in the process have none: on a
+// logarithmic plane they would seem to stand beside servers.
 func (r *Report) dots() []dot {
 	var dots []dot
 	for i := range r.Results {
 		x := &r.Results[i]
-		if x.Skipped == "" && x.AnswersPerSecond > 0 {
+		if x.Skipped == "" && x.AnswersPerSecond > 0 && !x.InProcess {
 			dots = append(dots, dot{X: math.Round(planeX(x.AnswersPerSecond)), Y: math.Round(planeY(x.P99MS)), Name: r.title(x), Tone: tone(x), Label: x.Strategy})
 		}
 	}

@@ -123,28 +123,14 @@ func Locks(ctx context.Context, cfg LocksConfig) (results []LockResult, err erro
 			err = errors.Join(err, stops[i]())
 		}
 	}()
-	// All servers start before the first kind is measured: one that is missing must not show after
-	// minutes.
-	at := map[string][]string{}
-	for _, kind := range cfg.Lockers {
-		addresses := cfg.Servers[kind]
-		if len(addresses) == 0 {
-			var stop func() error
-			// stop is kept before err is looked at: some of the servers may have started.
-			addresses, stop, err = lockServers(dir, kind)
-			stops = append(stops, stop)
-			if err != nil && !all {
-				return results, fmt.Errorf("%w: %s: install it, or name one that runs by --%s, or leave it out with --lockers: %w", ErrNoServer, kind, kind, err)
-			}
-			if err != nil {
-				fmt.Fprintf(cfg.Progress, "%s is left out: install it, or name one that runs by --%s (%v)\n", kind, kind, err)
-				continue
-			}
-		}
-		at[kind] = addresses
-	}
-	if len(at) == 0 {
-		return nil, fmt.Errorf("%w: none of %s is installed: %w", ErrNoServer, strings.Join(cfg.Lockers, ", "), err)
+	at, err := cfg.addresses(all, func(kind string) ([]string, error) {
+		addresses, stop, err := lockServers(dir, kind)
+		// Also with an error: some of the servers may have started.
+		stops = append(stops, stop)
+		return addresses, err
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, kind := range cfg.Lockers {
 		addresses, there := at[kind]
@@ -159,6 +145,35 @@ func Locks(ctx context.Context, cfg LocksConfig) (results []LockResult, err erro
 		results = append(results, *r)
 	}
 	return results, nil
+}
+
+// addresses are the servers of each kind, by its name: those that cfg.Servers names, else those that
+// start starts. A kind that cannot be started is left out where all are compared, and is ErrNoServer
+// where it was named. All start before the first is measured: one that is missing must not show after
+// minutes.
+func (c *LocksConfig) addresses(all bool, start func(kind string) ([]string, error)) (map[string][]string, error) {
+	at := map[string][]string{}
+	var missing error
+	for _, kind := range c.Lockers {
+		if given := c.Servers[kind]; len(given) > 0 {
+			at[kind] = given
+			continue
+		}
+		addresses, err := start(kind)
+		switch {
+		case err == nil:
+			at[kind] = addresses
+		case all:
+			missing = err
+			fmt.Fprintf(c.Progress, "%s is left out: install it, or name one that runs by --%s (%v)\n", kind, kind, err)
+		default:
+			return nil, fmt.Errorf("%w: %s: install it, or name one that runs by --%s, or leave it out with --lockers: %w", ErrNoServer, kind, kind, err)
+		}
+	}
+	if len(at) == 0 {
+		return nil, fmt.Errorf("%w: none of %s is installed: %w", ErrNoServer, strings.Join(c.Lockers, ", "), missing)
+	}
+	return at, nil
 }
 
 // lockServers starts what a kind needs. stop is never nil, also with an error: it ends what was

@@ -3,6 +3,7 @@ package lab
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -23,7 +24,10 @@ func (r *Report) Table(w io.Writer) error {
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	r.notes(&b)
+	b.WriteString("\n")
+	for _, line := range slices.Concat(r.notes(), r.verdicts()) {
+		b.WriteString(line + "\n")
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -83,17 +87,13 @@ func ratio(v *float64) string {
 // fewCallers are the workers of the usual load on red packets: too few to share much.
 const fewCallers = 20
 
-// notes writes what the table has no room for, each line once: errors, what was not run or stopped,
-// and the verdict on the whole.
-func (r *Report) notes(b *strings.Builder) {
-	seen := map[string]bool{}
+// notes are what the table has no room for, each line once: errors, and what was not run or stopped.
+func (r *Report) notes() (lines []string) {
 	say := func(format string, args ...any) {
-		if line := fmt.Sprintf(format, args...); !seen[line] {
-			seen[line] = true
-			b.WriteString(line + "\n")
+		if line := fmt.Sprintf(format, args...); !slices.Contains(lines, line) {
+			lines = append(lines, line)
 		}
 	}
-	b.WriteString("\n")
 	for i := range r.Results {
 		x := &r.Results[i]
 		if x.InProcess && x.Skipped == "" {
@@ -109,6 +109,13 @@ func (r *Report) notes(b *strings.Builder) {
 			say("%s on %s was stopped after %.0f s; what it left unsold says nothing", x.Strategy, dash(x.Database), r.TimeMS/1000)
 		}
 	}
+	return lines
+}
+
+// verdicts are what the table and the page say of the whole: how fast the disk is, whether the lab
+// was stopped, and what should not be.
+func (r *Report) verdicts() (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	// The disk of a Redis that was given is another one, and unknown.
 	if r.SyncMS > 0 && !r.redisGiven {
 		say("a sync of this disk takes %s ms: %s callers, each with one request under way, get at most %s durable answers/s, since those who wait together share a sync",
@@ -116,13 +123,12 @@ func (r *Report) notes(b *strings.Builder) {
 	}
 	if r.Cut() {
 		say("stopped after %d of %d runs; of the others nothing is known", len(r.Results), r.Planned)
-		if len(r.Results) == 0 {
-			return
-		}
 	}
-	if len(r.Surprises) == 0 {
+	switch {
+	case len(r.Surprises) > 0:
+		say("BROKEN: %s", strings.Join(r.Surprises, "; "))
+	case len(r.Results) > 0 || !r.Cut():
 		say("every safe strategy that was run held its promises; \"-\" where a user may have many, or where it is not known")
-		return
 	}
-	say("BROKEN: %s", strings.Join(r.Surprises, "; "))
+	return lines
 }

@@ -26,8 +26,8 @@ func measured(t *testing.T) string {
 	}
 	t.Cleanup(redis.Kill)
 	costs, data := filepath.Join(t.TempDir(), "costs.json"), t.TempDir()
-	lengthy(t, "plan", "--measure", costs, "--engine", redis.URL(), "--data", data).
-		Want(t, cli.ExitOK, "redis with sqlite: grants", "use it with --calibration")
+	lengthy(t, "plan", "--measure", costs, "--engine", redis.URL(), "--data", data, "--output", "json").
+		Want(t, cli.ExitOK, "redis with sqlite: grants", `"measured_at": "`)
 	file, err := os.Open(costs)
 	if err != nil {
 		t.Fatal(err)

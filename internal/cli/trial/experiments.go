@@ -62,7 +62,7 @@ func newExperimentsCommand(group, short, long string) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list {
-				return experimentList(group).Write(cmd.OutOrStdout())
+				return listExperiments(cmd, group)
 			}
 			cfg.Names = args
 			return runExperiments(cmd, cfg)
@@ -85,13 +85,19 @@ func experimentNames(group string) (names []string) {
 	return names
 }
 
-// experimentList shows what there is.
-func experimentList(group string) *cli.Table {
+// listExperiments shows which experiments there are, with the names that results have.
+func listExperiments(cmd *cobra.Command, group string) error {
+	type listed struct {
+		Name  string `json:"name"`
+		Claim string `json:"claim"`
+	}
+	var list []listed
 	t := cli.NewTable("EXPERIMENT", "SHOWS")
 	for _, e := range experiments.All(group) {
+		list = append(list, listed{e.Name, e.Claim})
 		t.Add(e.Name, e.Claim)
 	}
-	return t
+	return cli.Show(cmd, list, t)
 }
 
 // runExperiments runs experiments and shows what they showed, also of those before an error.

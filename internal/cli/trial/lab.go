@@ -24,7 +24,7 @@ const formatHTML = "html"
 // 2 for wrong flags and for a server that is missing: the user has to install it or leave it out.
 func newLabCommand() *cobra.Command {
 	var (
-		cfg    lab.Config
+		cfg    = lab.Config{Preset: lab.Rush}
 		list   bool
 		format = cli.OutputTable
 		page   string
@@ -56,7 +56,8 @@ crowd.`,
 				return cli.Usagef("there is no command %q%s; there are dibs lab locks, redis and cache", "lab "+args[0], cli.Meant(args[0], experiments.Groups(), ""))
 			}
 			if list {
-				return strategyTable().Write(cmd.OutOrStdout())
+				list := listStrategies()
+				return cli.Show(cmd, list, strategyTable(list))
 			}
 			// A zero that was given must be refused, while a zero field takes the preset's value.
 			negate(cmd, map[string]*int{"users": &cfg.Users, "requests": &cfg.Requests}, -1)
@@ -68,7 +69,7 @@ crowd.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&cfg.Preset, "preset", lab.Rush, "rush, one-user or packets; it sets the defaults below")
+	f.Var(cli.OneOf(&cfg.Preset, lab.Presets()...), "preset", "The `PRESET`, rush, one-user or packets; it sets the defaults below")
 	f.StringSliceVar(&cfg.Strategies, "strategies", nil, "Names, separated by commas (default those of the preset; see --list)")
 	f.StringSliceVar(&cfg.Databases, "databases", nil, "mariadb, postgres or both (default those of the preset)")
 	f.IntVar(&cfg.Users, "users", 0, "How many users send requests (default 2000, 1 or 100000)")
@@ -88,20 +89,34 @@ crowd.`,
 	return cmd
 }
 
-// strategyTable shows the strategies, a row for each, with the promises that each is known to break.
-func strategyTable() *cli.Table {
-	t := cli.NewTable("strategy", "idea", "breaks", "does", "teaches")
+// listed is a strategy in the answer of --list, with the names that results have.
+type listed struct {
+	Strategy string `json:"strategy"`
+	Idea     string `json:"idea"`
+	// Breaks are the promises that it is known to break: stated by hand, and tested by each run.
+	Breaks  []string `json:"breaks"`
+	Does    string   `json:"does"`
+	Teaches string   `json:"teaches"`
+}
+
+// listStrategies lists all strategies.
+func listStrategies() []listed {
+	var list []listed
 	for _, s := range strategies.All() {
-		// The promises that a strategy breaks are stated by hand, and each run tests the statement.
-		breaks := "-"
-		if !s.Safe() {
-			var words []string
-			for _, f := range s.Breaks {
-				words = append(words, string(f))
-			}
-			breaks = strings.Join(words, ", ")
+		l := listed{s.Name, s.Idea, []string{}, s.Does, s.Teaches}
+		for _, f := range s.Breaks {
+			l.Breaks = append(l.Breaks, string(f))
 		}
-		t.Add(s.Name, s.Idea, breaks, s.Does, s.Teaches)
+		list = append(list, l)
+	}
+	return list
+}
+
+// strategyTable shows strategies, a row for each.
+func strategyTable(list []listed) *cli.Table {
+	t := cli.NewTable("strategy", "idea", "breaks", "does", "teaches")
+	for _, l := range list {
+		t.Add(l.Strategy, l.Idea, cli.OrDash(strings.Join(l.Breaks, ", ")), l.Does, l.Teaches)
 	}
 	return t
 }
@@ -136,19 +151,15 @@ func runLab(cmd *cobra.Command, cfg lab.Config, format, page string) error {
 	report.Command = labCommand(cmd)
 	// The flag takes these three forms only, so there is always one.
 	write := map[string]func(io.Writer) error{cli.OutputTable: report.Table, cli.OutputJSON: report.JSON, formatHTML: report.HTML}[format]
-	if err := errors.Join(err, write(cmd.OutOrStdout())); err != nil {
-		return err
-	}
+	err = errors.Join(err, write(cmd.OutOrStdout()))
 	// The page on disk comes after the output: a terminal shows the result even when the disk is full.
 	if file != nil {
-		if err := errors.Join(report.HTML(file), file.Close()); err != nil {
-			return err
-		}
+		err = errors.Join(err, report.HTML(file), file.Close())
 	}
-	if !report.OK() {
+	if err == nil && !report.OK() {
 		return fmt.Errorf("the lab found what should not be: %s", strings.Join(report.Surprises, "; "))
 	}
-	return nil
+	return err
 }
 
 // labCommand returns the command line for the report, without the addresses of

@@ -29,16 +29,31 @@ func TestLab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"dibs-embedded", "<svg", "--strategies dibs-embedded --users 40"} {
+	for _, want := range []string{"dibs-embedded", "--strategies dibs-embedded --users 40"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	// The page needs nothing from anywhere.
-	for _, never := range []string{"http://", "https://", "src=", "@import"} {
+	// The page needs nothing from anywhere, and its plane is for ways that ask servers.
+	for _, never := range []string{"http://", "https://", "src=", "@import", "<svg"} {
 		if strings.Contains(string(text), never) {
 			t.Errorf("the page has %q", never)
 		}
+	}
+}
+
+// TestLabStopped writes the page of what was run too.
+func TestLabStopped(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "lab.html")
+	p := clitest.Start(t, nil, "lab", "--strategies", "dibs-embedded", "--users", "40", "--requests", "20000", "--stock", "20",
+		"--concurrency", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20", "--html", page)
+	p.Await(t, p.Err, " 1 of 20 ")
+	if code := p.Stop(t); code != cli.ExitFailure {
+		t.Errorf("it ended with %d", code)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(text), "of 20 runs; of the others nothing is known") || !strings.Contains(string(text), "dibs-embedded") {
+		t.Errorf("%v: %.500s", err, text)
 	}
 }
 
@@ -46,6 +61,14 @@ func TestLab(t *testing.T) {
 func TestLabList(t *testing.T) {
 	r := clitest.Run(t, nil, "lab", "--list")
 	r.Want(t, cli.ExitOK, append(lab.Names(), "read, then write", "oversold, duplicates")...)
+	r = clitest.Run(t, nil, "lab", "--list", "--output", "json")
+	var list []struct {
+		Strategy string
+		Breaks   []string
+	}
+	if err := json.Unmarshal([]byte(r.Out), &list); err != nil || len(list) != len(lab.Names()) || list[0].Strategy == "" || list[0].Breaks == nil {
+		t.Errorf("%v: %s", err, r.Out)
+	}
 }
 
 // TestLabFaults tells what is wrong before anything is started.

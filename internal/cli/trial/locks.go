@@ -51,7 +51,7 @@ Each is an experiment that shows what goes wrong and what is right.`,
 				return lab.HoldLock(cmd.Context(), hold, strings.Split(cli.Getenv(cmd, holdAt), ","), cfg.Lifetime, cmd.InOrStdin(), cmd.OutOrStdout())
 			}
 			if list {
-				return experimentList(experiments.Locks).Write(cmd.OutOrStdout())
+				return listExperiments(cmd, experiments.Locks)
 			}
 			if mistakes {
 				return runExperiments(cmd, experiments.Config{Group: experiments.Locks, URL: strings.Join(*named["redis"], ",")})

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -46,8 +47,7 @@ func (p *planned) measuring(cmd *cobra.Command, version string) error {
 	if err := writeFile(p.measure, cal.Write); err != nil {
 		return fmt.Errorf("--measure: %w", err)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has what a claim costs here; use it with --calibration %[1]s\n", p.measure)
-	return err
+	return cli.Show(cmd, cal, cli.Line(fmt.Sprintf("%s has what a claim costs here; use it with --calibration %[1]s", p.measure)))
 }
 
 // checking compares the plan with rehearsals on servers of its own, of the memory engine and SQLite,
@@ -76,14 +76,7 @@ func (p *planned) checking(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if p.format == cli.OutputJSON {
-		enc := cli.JSONLines(cmd)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(all)
-	} else {
-		err = measure.Table(cmd.OutOrStdout(), all)
-	}
-	if err != nil {
+	if err := cli.Show(cmd, all, cli.TableFunc(func(out io.Writer) error { return measure.Table(out, all) })); err != nil {
 		return err
 	}
 	if worst > mostOff {
