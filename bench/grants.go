@@ -96,7 +96,7 @@ func refusals(ctx context.Context, o *options) error {
 	}
 	// A refusal takes some hundred nanoseconds: so many take seconds, beside which the start of the
 	// callers and one collection of garbage do not show.
-	return refusalRates(ctx, o, n, "refused/s, sold out", 20_000_000)
+	return refusalRates(ctx, o, n, "refused/s, sold out", 20*o.claims)
 }
 
 // refusalRates prints how many claims a node that is sold out refuses in a second.
@@ -144,7 +144,7 @@ func flat(ctx context.Context, o *options) error {
 	if _, err := many.settleRate(ctx); err != nil {
 		return err
 	}
-	const claims = 200_000
+	claims := o.claims / 5
 	var small, large []float64
 	// At least five rounds: a ratio near one needs a steadier median than a rate.
 	for i := range max(o.rounds, 5) {
@@ -173,7 +173,7 @@ func flat(ctx context.Context, o *options) error {
 			if _, err := m.n.settleRate(ctx); err != nil {
 				return err
 			}
-			*m.cost = append(*m.cost, (cpuTime()-cpu).Seconds()/claims*1e6)
+			*m.cost = append(*m.cost, (cpuTime()-cpu).Seconds()/float64(claims)*1e6)
 		}
 	}
 	a, b := median(small), median(large)

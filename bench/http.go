@@ -317,7 +317,7 @@ func readAnswer(in *bufio.Reader, want []byte) error {
 // rate says how the clients and the server divide them. A round starts a new server of each kind
 // and gives both the same tokens.
 func overHTTP(ctx context.Context, o *options) error {
-	const claims = 60_000
+	claims := o.claims * 6 / 100
 	fmt.Printf("| server CPU per request, %d connections | bare net/http | dibs | ratio |\n|---|---|---|---|\n", connections)
 	for _, c := range []struct {
 		name, campaign string

@@ -86,7 +86,7 @@ func TestPagesRun(t *testing.T) {
 			ran++
 			t.Run(filepath.Base(page), func(t *testing.T) {
 				t.Parallel()
-				runPage(t, bin, script, printed(string(text)))
+				runPage(t, bin, script, printed(string(text)), received(string(text)))
 			})
 		}
 	}
@@ -117,6 +117,21 @@ func printed(page string) (lines []string) {
 	return lines
 }
 
+// received returns the outcomes that a page tells of its commands: "user 7 receives `sold_out`." It
+// tells them in paragraphs of sections that have commands; lists and tables say what holds elsewhere too.
+func received(page string) (reasons []string) {
+	for _, section := range strings.Split("\n"+page, "\n## ") {
+		for _, part := range strings.Split(section, "\n\n") {
+			if strings.Contains(section, "\n```sh\n") && !strings.HasPrefix(part, "- ") && !strings.HasPrefix(part, "|") {
+				for _, m := range regexp.MustCompile("receives `([a-z_]+)`").FindAllStringSubmatch(part, -1) {
+					reasons = append(reasons, m[1])
+				}
+			}
+		}
+	}
+	return reasons
+}
+
 // pageShell stands before the commands of a page: what compiles is there already, what
 // the page starts ends with it, and each command that fails is printed, but within
 // conditions.
@@ -130,8 +145,8 @@ trap 'echo "FAILED: $BASH_COMMAND"' ERR
 var pagePorts = []string{"6390", "8081", "8082"}
 
 // runPage runs a page's commands and looks at how each ended, and whether what the page
-// says is printed, line by line in its order.
-func runPage(t *testing.T, bin, script string, printed []string) {
+// says is printed, line by line in its order, and answered.
+func runPage(t *testing.T, bin, script string, printed, received []string) {
 	ctx, cancel := context.WithTimeout(t.Context(), pageTime)
 	defer cancel()
 	address := startDev(t, filepath.Join(bin, "dibs"))
@@ -161,6 +176,11 @@ func runPage(t *testing.T, bin, script string, printed []string) {
 		_, after, found := strings.Cut(rest, "\n"+line+"\n")
 		if rest = "\n" + after; !found {
 			t.Errorf("the page says that %s is printed:\n%s", line, text)
+		}
+	}
+	for _, reason := range received {
+		if !strings.Contains(text, `"reason":"`+reason+`"`) {
+			t.Errorf("the page says that somebody receives %s:\n%s", reason, text)
 		}
 	}
 	// The answer that a page shows is a refusal by the rules, and no fault in the

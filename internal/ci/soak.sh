@@ -64,6 +64,7 @@ simulation|./internal/simulation|^Test(Soak|Planted)$|100|70|whole nodes simulat
 rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|100|1|the two usual loads of flash sales at full size
 live-screen|./internal/screens|^TestLiveScreen$|50|2|a live screen of the console watched for 100 seconds under 1,000 grants/s
 dev-start|./internal/ci|^TestDevIsSoonThere$|x1|0|dibs dev serves its campaigns within a second of its start
+pages|./internal/ci|^TestPagesAreQuick$|x1|2|the commands of all pages run within two minutes
 stalls|./internal/sqldb|^TestServerStalledTransaction$|100|2|a process frozen in a transaction
 '
 
