@@ -136,13 +136,21 @@ type StatsView struct {
 	// LowStock is the campaign's, and Low says that no more is left.
 	LowStock int64            `json:"low_stock"`
 	Low      bool             `json:"low"`
-	Refused  map[string]int64 `json:"refused" doc:"refusals by reason, of the node that answers since it started"`
+	Refused  map[string]int64 `json:"refused" doc:"refusals by reason, of each node since it started"`
+	// RefusedCountedBy says which nodes' refusals Refused has: ThisNode or AllNodes.
+	RefusedCountedBy string `json:"refused_counted_by" enum:"this_node,all_nodes" doc:"which nodes' refusals refused has: those of the node that answers, or of all nodes"`
 	// SettleLagMS is how long the oldest unsettled entry has waited.
 	SettleLagMS    int64 `json:"settle_lag_ms"`
 	JournalBacklog int64 `json:"journal_backlog"`
 	// Funds says where a red packet's money is.
 	Funds *FundsView `json:"funds,omitempty"`
 }
+
+// Which nodes have counted a number.
+const (
+	ThisNode = "this_node"
+	AllNodes = "all_nodes"
+)
 
 // ImportView is what became of an import of codes.
 type ImportView struct {

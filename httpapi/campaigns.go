@@ -104,7 +104,7 @@ func (h *campaignHandlers) register() {
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/campaigns/{id}/stats", id: "campaign-stats", tag: tagAdmin, access: adminOnly,
 		summary: "Show a campaign's numbers", description: "`granted` counts units granted and not released. " +
-			"`refused` has the refusals of the node that answers, since it started; all else is of all nodes.",
+			"`refused` has the refusals of the node that answers, since it started, as `refused_counted_by` says; all else is of all nodes.",
 	}, func(ctx context.Context, c *call, in *PathID) (api.StatsView, error) {
 		v, err := h.campaigns.Stats(ctx, in.ID)
 		return v.In(c.zh), err

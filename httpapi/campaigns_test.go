@@ -63,7 +63,7 @@ var campaignScenarios = []scenario{
 	{name: "restock by nothing", method: "POST", path: "/v1/campaigns/phone-noon/stock", body: `{}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/delta"`}},
 	{
 		name: "stats", method: "GET", path: "/v1/campaigns/phone-noon/stats", headers: []string{asAdmin}, status: 200,
-		contains: []string{`"stock":250`, `"remaining":250`, `"granted":0`, `"pending":0`, `"refused":{}`, `"settle_lag_ms"`, `"journal_backlog":`},
+		contains: []string{`"stock":250`, `"remaining":250`, `"granted":0`, `"pending":0`, `"refused":{}`, `"refused_counted_by":"this_node"`, `"settle_lag_ms"`, `"journal_backlog":`},
 	},
 	{name: "stats of nothing", method: "GET", path: "/v1/campaigns/nothing/stats", headers: []string{asAdmin}, status: 404},
 	{name: "claims of nothing", method: "GET", path: "/v1/campaigns/nothing/claims?format=csv", headers: []string{asAdmin}, status: 404},

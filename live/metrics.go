@@ -250,7 +250,7 @@ func (n *Node) Backlog(ctx context.Context) (entries, lagMS int64) {
 // Stats returns a campaign's numbers as they are now, grants counted that are not
 // settled yet. The refusals are this node's.
 func (n *Node) Stats(ctx context.Context, c *dibs.Campaign) (api.StatsView, error) {
-	v := api.StatsView{CampaignID: c.ID, Stock: c.Stock.Total, Remaining: c.Stock.Total, Refused: map[string]int64{}}
+	v := api.StatsView{CampaignID: c.ID, Stock: c.Stock.Total, Remaining: c.Stock.Total, Refused: map[string]int64{}, RefusedCountedBy: api.ThisNode}
 	sum, err := n.Totals(ctx, c)
 	if err != nil {
 		return v, err

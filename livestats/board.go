@@ -75,14 +75,15 @@ func (b *board) watch(campaign string, more int) {
 	}
 }
 
-// of returns the other nodes' counts of a campaign, by node; none for a nil board.
-func (b *board) of(campaign string) map[string]counts {
+// of returns the other nodes' counts of a campaign, by node. known is false when nothing is known of other nodes: for a
+// nil board, and while the exchange fails.
+func (b *board) of(campaign string) (others map[string]counts, known bool) {
 	if b == nil {
-		return nil
+		return nil, false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return maps.Clone(b.others[campaign])
+	return maps.Clone(b.others[campaign]), b.others != nil
 }
 
 // run exchanges counts until ctx ends.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/engine/redisengine"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
@@ -61,6 +62,9 @@ func TestMeasuresOfTwoNodes(t *testing.T) {
 		refused := v.Stats.Refused
 		switch {
 		case !moved && refused["sold_out"] == 1005 && refused["limit_reached"] == 7:
+			if v.Stats.RefusedCountedBy != api.AllNodes {
+				t.Errorf("refusals of all nodes are said to be counted by %q", v.Stats.RefusedCountedBy)
+			}
 			// The other node refuses and times more from here on.
 			moved = true
 			unlock := worlds[1].lock()
@@ -117,10 +121,10 @@ func TestBoardForgets(t *testing.T) {
 	exchange(b, time.Minute)
 	exchange(b, time.Minute)
 	exchange(a, time.Minute)
-	if of := a.of("c"); len(of) != 1 || of[b.node].Refused["sold_out"] != 5 {
+	if of, known := a.of("c"); !known || len(of) != 1 || of[b.node].Refused["sold_out"] != 5 {
 		t.Errorf("%+v", of)
 	}
-	if len(b.of("c")) != 0 {
+	if of, _ := b.of("c"); len(of) != 0 {
 		t.Error("a node that watches nothing has counts of others")
 	}
 	for _, key := range boardKeys {

@@ -258,8 +258,12 @@ func (m *Meters) read(ctx context.Context, id string) (*reading, error) {
 	}
 	r.measure.At = time.Now().UTC().Truncate(time.Millisecond)
 	r.measure.Sums.AgeMS = r.measure.Stats.SettleLagMS
-	if r.counts = m.board.of(c.ID); r.counts == nil {
+	others, known := m.board.of(c.ID)
+	if r.counts = others; r.counts == nil {
 		r.counts = map[string]counts{}
+	}
+	if known {
+		r.measure.Stats.RefusedCountedBy = api.AllNodes
 	}
 	r.counts[""] = counts{Refused: r.measure.Stats.Refused, Engine: m.cfg.EngineTimes()}
 	r.measure.Stats.Refused = refusedBy(r.counts)

@@ -92,7 +92,7 @@ type watcher struct {
 }
 
 // sample is a campaign's numbers at one moment, by this machine's clock. Refused is counted by the
-// node that answers, since its start.
+// node that answers, since its start, as RefusedCountedBy says.
 type sample struct {
 	At      time.Time `json:"at"`
 	ID      string    `json:"campaign_id"`
@@ -101,6 +101,8 @@ type sample struct {
 	// Rate is the grants a second since the last sample; 0 in the first one.
 	Rate    float64 `json:"granted_per_second"`
 	Refused int64   `json:"refused"`
+	// RefusedCountedBy is as the server says it.
+	RefusedCountedBy string `json:"refused_counted_by"`
 	// Backlog is how many journal entries are not settled; the oldest has waited LagMS.
 	Backlog int64 `json:"journal_backlog"`
 	LagMS   int64 `json:"settle_lag_ms"`
@@ -147,7 +149,8 @@ func (w *watcher) take(ctx context.Context) ([]sample, error) {
 			return nil, err
 		}
 		s := sample{
-			At: time.Now().UTC(), ID: id, Left: v.Remaining, Granted: v.Granted, Backlog: v.JournalBacklog, LagMS: v.SettleLagMS,
+			At: time.Now().UTC(), ID: id, Left: v.Remaining, Granted: v.Granted, RefusedCountedBy: v.RefusedCountedBy,
+			Backlog: v.JournalBacklog, LagMS: v.SettleLagMS,
 		}
 		for _, n := range v.Refused {
 			s.Refused += n
