@@ -142,6 +142,9 @@ type StatsView struct {
 	// SettleLagMS is how long the oldest unsettled entry has waited.
 	SettleLagMS    int64 `json:"settle_lag_ms"`
 	JournalBacklog int64 `json:"journal_backlog"`
+	// ShardsAway is how many shards could not be asked, since their deployment is away. Of
+	// them the ledger's numbers are counted, and nothing that waits to be settled.
+	ShardsAway int `json:"shards_away,omitempty" doc:"shards whose deployment is away: of them the ledger's numbers are counted; absent when there is none"`
 	// Funds says where a red packet's money is.
 	Funds *FundsView `json:"funds,omitempty"`
 }

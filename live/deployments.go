@@ -77,6 +77,13 @@ func (e *DeploymentError) Error() string {
 // Unwrap returns the cause.
 func (e *DeploymentError) Unwrap() error { return e.Cause }
 
+// DeploymentFailed reports whether an error is that of one deployment of several, which is
+// away or fails: the other shards can be asked all the same.
+func DeploymentFailed(err error) bool {
+	var failed *DeploymentError
+	return errors.As(err, &failed)
+}
+
 // awaits reports whether an error is that of a deployment which is away.
 func awaits(err error, away map[int]error) bool {
 	var failed *DeploymentError

@@ -13,8 +13,7 @@ import (
 func (s *Loader) adoptTails(ctx context.Context) error {
 	shards, err := s.engine.JournalShards(ctx)
 	var stuck *error
-	var away *DeploymentError
-	if errors.As(err, &away) && ctx.Err() == nil {
+	if DeploymentFailed(err) && ctx.Err() == nil {
 		// The others' shards are settled, and these once their deployment is back.
 		stuck = &err
 	} else if err != nil {

@@ -74,12 +74,18 @@ func (n *Node) Totals(ctx context.Context, c *dibs.Campaign) (ShardTotals, error
 	return sum, nil
 }
 
-// liveStats puts the engine's numbers over the ledger's, which follow behind.
+// liveStats puts the engine's numbers over the ledger's, which follow behind. Of a shard
+// whose deployment is away it counts what the ledger has.
 func (n *Node) liveStats(ctx context.Context, l *Campaign, c *dibs.Campaign, v *api.StatsView) error {
-	settled := v.Granted
+	settled, stock := v.Granted, v.Stock
 	v.Granted, v.Remaining = 0, 0
 	for _, t := range l.Shards {
 		st, err := n.Registry.engine.Stats(ctx, t.ID)
+		if DeploymentFailed(err) {
+			if err = n.countAway(ctx, t.ID, v); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return dibs.AsUnavailable(err, dibs.EffectNone)
 		}
@@ -88,7 +94,11 @@ func (n *Node) liveStats(ctx context.Context, l *Campaign, c *dibs.Campaign, v *
 		v.JournalBacklog += backlogOf(t.At(), st.Head)
 		v.SettleLagMS = max(v.SettleLagMS, t.progress.lagMS(st.Head, n.Registry.now()))
 	}
-	v.Stock = v.Granted + v.Remaining
+	if v.Stock = v.Granted + v.Remaining; v.ShardsAway > 0 {
+		// The shards that answer do not count what came to them from others. In the
+		// ledger's sum of the stock no transfer shows.
+		v.Stock, v.Remaining = stock, max(stock-v.Granted, 0)
+	}
 	if unsettled := max(v.Granted-settled, 0); c.InitialStatus() == dibs.Pending {
 		v.Pending += unsettled
 	} else {
@@ -97,6 +107,17 @@ func (n *Node) liveStats(ctx context.Context, l *Campaign, c *dibs.Campaign, v *
 	for reason, n := range l.refusals() {
 		v.Refused[reason] += n
 	}
+	return nil
+}
+
+// countAway counts what the ledger has of a shard that cannot be asked.
+func (n *Node) countAway(ctx context.Context, id dibs.ShardID, v *api.StatsView) error {
+	totals, err := n.Registry.ledger.Totals(ctx, id)
+	if err != nil && !errors.Is(err, dibs.ErrNotFound) {
+		return err
+	}
+	v.Granted += totals.Stock - totals.StockLeft
+	v.ShardsAway++
 	return nil
 }
 

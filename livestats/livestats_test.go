@@ -20,6 +20,7 @@ type world struct {
 	stats   api.StatsView
 	engine  dibs.ShardStats
 	open    bool
+	away    error
 	ledger  live.ShardTotals
 	journal []dibs.Entry
 	tally   dibs.Tally
@@ -59,6 +60,9 @@ type engineOf struct{ *world }
 
 func (e engineOf) Stats(context.Context, dibs.ShardID) (dibs.ShardStats, error) {
 	defer e.lock()()
+	if e.away != nil {
+		return dibs.ShardStats{}, e.away
+	}
 	if !e.open {
 		return dibs.ShardStats{}, dibs.ErrNotOpen
 	}
@@ -118,6 +122,7 @@ func TestSums(t *testing.T) {
 		"the journal lacks some":   {func(w *world) { w.journal = w.journal[:9] }, Sums{Engine: 10, Ledger: 7, OnTheWay: 3}},
 		"the ledger is ahead":      {func(w *world) { w.ledger.Position.Seq, w.ledger.StockLeft = 12, 89 }, Sums{Engine: 10, Ledger: 11}},
 		"it has left the engine":   {func(w *world) { w.open = false }, Sums{Engine: 7, Journal: ptr(7), Ledger: 7}},
+		"its deployment is away":   {func(w *world) { w.away = &live.DeploymentError{Number: 2, Cause: live.ErrAway} }, Sums{Engine: 7, Ledger: 7}},
 		"a withdrawal in the tail": {func(w *world) { w.journal[10].Kind = dibs.EntryAdjust; w.engine.Granted = 9 }, Sums{Engine: 9, Journal: ptr(9), Ledger: 7, OnTheWay: 2, Agree: &yes}},
 	} {
 		w := fresh()

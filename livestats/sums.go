@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/live"
 )
 
 // maxTail bounds the journal entries of a shard that are read for one measure.
@@ -14,7 +15,7 @@ const maxTail = 2000
 // beyond that, so that the three are counted apart.
 type Sums struct {
 	Engine int64 `json:"engine"`
-	// Journal is null while too much waits to be added up.
+	// Journal is null while too much waits to be added up, or a deployment with shards is away.
 	Journal *int64 `json:"journal"`
 	Ledger  int64  `json:"ledger"`
 	// OnTheWay is what the ledger does not have yet, and AgeMS how long the oldest of it has waited.
@@ -35,6 +36,7 @@ func (m *Meters) sums(ctx context.Context, c *dibs.Campaign) (Sums, error) {
 			return all, err
 		}
 		all.Ledger += one.ledger
+		whole = whole && one.whole
 		if !one.open {
 			all.Engine += one.ledger
 			journal += one.ledger
@@ -43,7 +45,6 @@ func (m *Meters) sums(ctx context.Context, c *dibs.Campaign) (Sums, error) {
 		open = true
 		all.Engine += one.engine
 		journal += one.ledger + one.tail
-		whole = whole && one.whole
 	}
 	all.OnTheWay = max(0, all.Engine-all.Ledger)
 	if whole {
@@ -59,16 +60,18 @@ func (m *Meters) sums(ctx context.Context, c *dibs.Campaign) (Sums, error) {
 // shardSums are the sums of a shard.
 type shardSums struct {
 	engine, ledger, tail int64
-	// open says that the engine has the shard, and whole that all of the journal's tail was read.
+	// open says that the engine has the shard, and whole that all of the journal's tail, if there is one, is known.
 	open, whole bool
 }
 
 // shard reads a shard: the engine first, then the ledger's sums with their position, then the journal between the two.
-// Grants made meanwhile stand behind the engine's head and are not counted.
+// Grants made meanwhile stand behind the engine's head and are not counted. Of a shard whose deployment is away the
+// ledger's sums alone are known.
 func (m *Meters) shard(ctx context.Context, id dibs.ShardID) (s shardSums, err error) {
 	engine, err := m.cfg.Engine.Stats(ctx, id)
-	s.open = err == nil
-	if err != nil && !errors.Is(err, dibs.ErrNotOpen) {
+	// A shard that has left the engine has no tail.
+	s.open, s.whole = err == nil, errors.Is(err, dibs.ErrNotOpen)
+	if !s.open && !s.whole && !live.DeploymentFailed(err) {
 		return s, err
 	}
 	totals, err := m.cfg.Ledger.Totals(ctx, id)
@@ -79,12 +82,18 @@ func (m *Meters) shard(ctx context.Context, id dibs.ShardID) (s shardSums, err e
 		return s, err
 	}
 	s.engine, s.ledger = engine.Granted, totals.Stock-totals.StockLeft
-	if !s.open || !totals.Position.Before(engine.Head) {
+	if !s.open {
+		return s, nil
+	}
+	if !totals.Position.Before(engine.Head) {
 		// The ledger may be past what the engine said a moment ago: then nothing can be compared.
-		s.whole = !s.open || totals.Position == engine.Head
+		s.whole = totals.Position == engine.Head
 		return s, nil
 	}
 	entries, err := m.cfg.Engine.ReadJournal(ctx, id, totals.Position, maxTail)
+	if live.DeploymentFailed(err) {
+		return s, nil
+	}
 	if err != nil {
 		return s, err
 	}

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/campaigns"
+	"github.com/dibs-dev/dibs/livestats"
 )
 
 // wide is a sale whose shards are on both of two deployments.
@@ -64,8 +66,8 @@ func (w *wide) again(user string) string {
 	return r.Outcome.String()
 }
 
-// on lists the shards of a deployment, and sums up what they have left.
-func (w *wide) on(deployment int) (shards []int, left int) {
+// on lists the shards of a deployment.
+func (w *wide) on(deployment int) (shards []int) {
 	w.Helper()
 	for i := range w.c.Shards {
 		id := dibs.ShardID{Campaign: w.c.Number, Shard: uint8(i)}
@@ -73,19 +75,27 @@ func (w *wide) on(deployment int) (shards []int, left int) {
 		if err != nil {
 			w.Fatal(err)
 		}
-		if number != deployment {
-			continue
+		if number == deployment {
+			shards = append(shards, i)
 		}
-		st, err := w.node.Engine.Stats(w.Context(), id)
-		if err != nil {
-			w.Fatal(err)
-		}
-		shards, left = append(shards, i), left+int(st.Remaining)
 	}
 	if len(shards) == 0 || len(shards) == w.c.Shards {
 		w.Fatalf("deployment %d has the shards %v", deployment, shards)
 	}
-	return shards, left
+	return shards
+}
+
+// left sums up what the shards of a deployment have left.
+func (w *wide) left(deployment int) (left int) {
+	w.Helper()
+	for _, i := range w.on(deployment) {
+		st, err := w.node.Engine.Stats(w.Context(), dibs.ShardID{Campaign: w.c.Number, Shard: uint8(i)})
+		if err != nil {
+			w.Fatal(err)
+		}
+		left += int(st.Remaining)
+	}
+	return left
 }
 
 // sellWithout sells while the second deployment is away: users of its shards receive
@@ -99,10 +109,42 @@ func (w *wide) sellWithout() {
 		said[w.next()]++
 	}
 	// Units may have left for the other deployment before it was away.
-	if _, left := w.on(1); left > 0 || w.granted == before || said["unavailable"] == 0 || said["sold_out"] > 0 {
+	if left := w.left(1); left > 0 || w.granted == before || said["unavailable"] == 0 || said["sold_out"] > 0 {
 		w.Errorf("without the second deployment %d units were sold, %d were not, and the answers are %v", w.granted-before, left, said)
 	}
+	w.counted()
 }
+
+// counted expects the numbers of the sale while the second deployment is away: of its shards
+// they are the ledger's.
+func (w *wide) counted() {
+	w.Helper()
+	st, err := w.node.Stats(w.Context(), "wide")
+	if err != nil {
+		w.Fatalf("the numbers of a campaign with shards that are away: %v", err)
+	}
+	if st.ShardsAway != len(w.on(2)) || st.Granted != int64(w.granted) || st.Stock != int64(w.units) || st.Remaining != int64(w.units-w.granted) {
+		w.Errorf("%d units are granted, and the numbers are %+v", w.granted, st)
+	}
+	registry := w.node.Live.Registry
+	meters := livestats.New(livestats.Config{
+		Campaigns: registry, Stats: w.node, Engine: w.node.Engine, Ledger: w.node.Ledger, Refused: registry.Refused,
+		EngineTimes: func() dibs.Tally { return w.node.Claims.Metrics().Engine },
+	})
+	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+	defer cancel()
+	err = meters.Follow(ctx, "wide", func(m livestats.Measure) error {
+		if m.Stats.ShardsAway != st.ShardsAway || m.Sums.Engine != st.Granted || m.Sums.Agree != nil {
+			w.Errorf("%d units are granted, and the measure is %+v", w.granted, m)
+		}
+		return errMeasured
+	})
+	if !errors.Is(err, errMeasured) {
+		w.Errorf("no measure: %v", err)
+	}
+}
+
+var errMeasured = errors.New("a measure was taken")
 
 // sellOut sells all that is left.
 func (w *wide) sellOut() {
@@ -166,7 +208,7 @@ func TestACampaignWhileADeploymentIsAway(t *testing.T) {
 // shards of a campaign: they are given up, and what is unsold of them is sold by the other.
 func TestACampaignThatLosesADeployment(t *testing.T) {
 	w := newWide(t)
-	lost, _ := w.on(2)
+	lost := w.on(2)
 	w.redis[1].Kill()
 	w.sellWithout()
 	for _, shard := range lost {

@@ -63,6 +63,7 @@ function Live({ m, data }) {
       <${Tile} label=${t("tile.grants")} value=${short(m.per_second.granted)} detail=${t("per.second")} />
       <${Tile} label=${t("latency.engine")} value=${m.latency.count ? brief(m.latency.p99_ms) : "–"} detail=${html`${m.latency.count ? t("latency.rest", { p50: brief(m.latency.p50_ms), p90: brief(m.latency.p90_ms) }) : t("latency.none")}<br />${t("latency.engine.of")}`} />
     </div>
+    ${s.shards_away > 0 && html`<p class="note warn" role="status">${t("sums.away", { n: number(s.shards_away) })}</p>`}
     <${Sums} sums=${m.sums} stock=${s.stock} />
     <div class="two"><${Chart} label=${t("chart.stock")} data=${[data[0], data[1]]} lines=${[{ label: t("remaining"), colour: "--brand", fill: true }]} />
     <${Chart} label=${t("chart.rates")} data=${[data[0], data[2], data[3]]} lines=${[{ label: t("tile.grants"), colour: "--good" }, { label: t("tile.refusals"), colour: "--warn" }]} /></div>
@@ -80,7 +81,7 @@ export function Sums({ sums, stock }) {
   return html`<section class=${"sums " + state} id="sums" data-state=${state}>
     <h2>${t("sums.title")} <span class=${"tag " + (state === "moving" ? "warn" : state)}>${t("sums." + state)}</span></h2>
     ${rows.map(([name, n]) => html`<div class="sum"><span>${t("sums." + name)}</span><span class="track"><span class=${"fill " + name} style=${width(n ?? sums.engine)}></span></span><b data-sum=${name}>${n === null ? "…" : number(n)}</b></div>`)}
-    <p class="muted">${sums.on_the_way ? t("sums.way", { n: number(sums.on_the_way), age: brief(sums.age_ms) }) : t("sums.settled")}</p></section>`;
+    <p class="muted">${sums.on_the_way ? t("sums.way", { n: number(sums.on_the_way), age: brief(sums.age_ms) }) : sums.journal !== null && t("sums.settled")}</p></section>`;
 }
 
 /**

@@ -189,6 +189,9 @@ func detailTable(d *campaignDetail) *cli.Table {
 	}
 	t.Field("refused", refusedText(s.Refused))
 	t.Field("unsettled", settlingText(s))
+	if s.ShardsAway > 0 {
+		t.Field("shards away", fmt.Sprintf("%d: of them the numbers are the ledger's", s.ShardsAway))
+	}
 	if v.Comment != nil {
 		t.Field("comment", *v.Comment)
 	}

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
 )
 
@@ -106,30 +108,37 @@ type sample struct {
 	// Backlog is how many journal entries are not settled; the oldest has waited LagMS.
 	Backlog int64 `json:"journal_backlog"`
 	LagMS   int64 `json:"settle_lag_ms"`
+	// Away is how many shards could not be asked: of them the numbers are the ledger's.
+	Away int `json:"shards_away,omitempty"`
 }
 
-// run takes samples until ctx ends. The first one must succeed, since a wrong id or key fails each
-// time; later ones may fail for a while, as when the server restarts, and each failure is a line on
-// the error output. Ticks that pass while a call takes long are left out, not made up for.
+// run takes samples until ctx ends. A wrong id or key fails each time, so it ends the first round, as
+// does a round without any sample. Whatever else fails may do so for a while, as when the server
+// restarts: each failure is a line on the error output. Ticks that pass while a call takes long are
+// left out, not made up for.
 func (w *watcher) run(ctx context.Context, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for first := true; ; first = false {
-		samples, err := w.take(ctx)
-		switch {
-		case ctx.Err() != nil:
+		samples, failures := w.take(ctx)
+		if ctx.Err() != nil {
 			return nil
-		case err != nil && first:
-			return err
-		case err != nil:
+		}
+		final := slices.IndexFunc(failures, func(err error) bool { return len(samples) == 0 || !errors.Is(err, dibs.ErrUnavailable) })
+		if first && final >= 0 {
+			return failures[final]
+		}
+		for _, failure := range failures {
 			// The next table stands below this line.
 			w.drawn = 0
-			_, err = fmt.Fprintf(w.cmd.ErrOrStderr(), "%s  %s\n", cli.Moment(time.Now()), cli.Message(err))
-		default:
-			err = w.draw(samples)
+			if _, err := fmt.Fprintf(w.cmd.ErrOrStderr(), "%s  %s\n", cli.Moment(time.Now()), cli.Message(failure)); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
+		if len(samples) > 0 {
+			if err := w.draw(samples); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-tick.C:
@@ -139,18 +148,23 @@ func (w *watcher) run(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// take takes a sample of each campaign, one call after the other: their times differ by the calls.
-// When one fails, the samples before it are dropped, and their rates go on from them.
-func (w *watcher) take(ctx context.Context) ([]sample, error) {
-	samples := make([]sample, 0, len(w.ids))
+// take takes a sample of each campaign, one call after the other: their times differ by the calls. A
+// campaign whose call is refused is left out. Without any answer the server is away, and the others
+// are not asked.
+func (w *watcher) take(ctx context.Context) (samples []sample, failures []error) {
 	for _, id := range w.ids {
 		v, err := w.Campaigns.Stats(ctx, id)
+		var refused *client.Error
+		if errors.As(err, &refused) && ctx.Err() == nil {
+			failures = append(failures, fmt.Errorf("campaign %s: %w", id, err))
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return samples, append(failures, err)
 		}
 		s := sample{
 			At: time.Now().UTC(), ID: id, Left: v.Remaining, Granted: v.Granted, RefusedCountedBy: v.RefusedCountedBy,
-			Backlog: v.JournalBacklog, LagMS: v.SettleLagMS,
+			Backlog: v.JournalBacklog, LagMS: v.SettleLagMS, Away: v.ShardsAway,
 		}
 		for _, n := range v.Refused {
 			s.Refused += n
@@ -161,7 +175,7 @@ func (w *watcher) take(ctx context.Context) ([]sample, error) {
 		w.last[id] = s
 		samples = append(samples, s)
 	}
-	return samples, nil
+	return samples, failures
 }
 
 // draw shows samples in the form that the user asked for: as JSON one object on a line for each, on a
@@ -221,5 +235,9 @@ func (w *watcher) drawLines(samples []sample) error {
 
 // cells returns the campaign and its numbers, for both forms of the table.
 func (s *sample) cells() []any {
-	return []any{s.ID, s.Left, s.Granted, strconv.FormatFloat(s.Rate, 'f', 0, 64), s.Refused, s.Backlog, strconv.FormatInt(s.LagMS, 10) + "ms"}
+	lag := strconv.FormatInt(s.LagMS, 10) + "ms"
+	if s.Away > 0 {
+		lag += " (without " + cli.Count(int64(s.Away), "shard") + ")"
+	}
+	return []any{s.ID, s.Left, s.Granted, strconv.FormatFloat(s.Rate, 'f', 0, 64), s.Refused, s.Backlog, lag}
 }

@@ -1,10 +1,14 @@
 package remote_test
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
@@ -27,4 +31,35 @@ func TestWatch(t *testing.T) {
 		t.Errorf("exit code %d after Ctrl-C", code)
 	}
 	clitest.Run(t, env, "campaign", "watch", "nobody").Want(t, 1, "not_found")
+}
+
+// TestWatchGoesOn leaves out a campaign that the server cannot tell of, and says so; of one with
+// shards away it says how many they are.
+func TestWatchGoesOn(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/campaigns/wide/stats", func(w http.ResponseWriter, _ *http.Request) {
+		if err := json.NewEncoder(w).Encode(api.StatsView{Remaining: 7, Granted: 5, ShardsAway: 3}); err != nil {
+			t.Error(err)
+		}
+	})
+	mux.HandleFunc("GET /v1/campaigns/halted/stats", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		if err := json.NewEncoder(w).Encode(api.Problem{Reason: "unavailable", Detail: "it is halted"}); err != nil {
+			t.Error(err)
+		}
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	env := append(clitest.Secrets, "DIBS_URL="+server.URL)
+	for _, ids := range [][]string{{"halted", "wide"}, {"wide", "halted"}} {
+		p := clitest.Start(t, env, append([]string{"campaign", "watch", "--every", "100ms"}, ids...)...)
+		p.Await(t, p.Err, `campaign halted: unavailable: it is halted`)
+		p.Await(t, p.Out, `(?s) wide +7 .* 0ms \(without 3 shards\).* wide +7 `)
+		if code := p.Stop(t); code != 0 {
+			t.Errorf("exit code %d after Ctrl-C", code)
+		}
+	}
+	clitest.Run(t, env, "campaign", "watch", "wide", "--for", "150ms", "--output", "json").Want(t, 0, `"shards_away":3`)
+	clitest.Run(t, env, "campaign", "watch", "halted").Want(t, 1, "it is halted")
+	clitest.Run(t, env, "campaign", "watch", "wide", "nobody").Want(t, 1, "nobody")
 }
