@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +28,8 @@ const (
 	adjust      step = "adjust the stock"
 	withdraw    step = "withdraw for a transfer"
 	withdrawn   step = "withdraw for a transfer, done"
+	settleMove  step = "settle a withdrawal for a transfer"
+	settledMove step = "settle a withdrawal for a transfer, done"
 	bring       step = "bring a tranche"
 	brought     step = "bring a tranche, done"
 	release     step = "release a claim"
@@ -161,7 +164,19 @@ func (h *holder) around(before, after step, lost bool, call func() error) error 
 }
 
 func (l *heldLedger) Settle(ctx context.Context, batches []live.Batch) error {
-	return l.h.around(settle, settled, true, func() error { return l.Ledger.Settle(ctx, batches) })
+	before, after := settle, settled
+	if slices.ContainsFunc(batches, leaves) {
+		before, after = settleMove, settledMove
+	}
+	return l.h.around(before, after, true, func() error { return l.Ledger.Settle(ctx, batches) })
+}
+
+// leaves reports whether a batch has units that leave a shard for another one.
+func leaves(b live.Batch) bool {
+	return slices.ContainsFunc(b.Entries, func(e dibs.Entry) bool {
+		_, transfer := dibs.TransferOf(e.Ref)
+		return transfer && e.Quantity < 0
+	})
 }
 
 func (l *heldLedger) LoadShard(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, by live.Opener) (load *dibs.ShardLoad, err error) {

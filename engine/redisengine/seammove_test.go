@@ -12,18 +12,23 @@ import (
 // wideShards is how many shards the campaign of a crossed transfer has.
 const wideShards = 2
 
-// TestTransfersCrossed crosses what loses history with a transfer between two shards, held
-// at each of its steps. The node that is held goes on after the loss, or dies there and another
-// one takes over. The campaign sells to exactly zero: nothing is stranded, nothing sold twice.
+// TestTransfersCrossed crosses what loses history of Redis with a transfer between two shards,
+// held at each of its steps. The node that is held goes on after the loss, or dies there and another
+// one takes over; when the server forks, another one joins at the promoted server, and one of the
+// two gives way. The campaign sells to exactly zero: nothing is stranded, nothing sold twice.
 func TestTransfersCrossed(t *testing.T) {
 	var all sync.WaitGroup
 	free := make(chan struct{}, crossingsAtOnce)
 	for _, l := range losses {
-		if !l.alone {
+		if !l.alone && !l.fork {
 			continue
 		}
-		for _, at := range []step{withdraw, withdrawn, bring, brought} {
+		for _, at := range []step{withdraw, withdrawn, settleMove, settledMove, bring, brought, dropCommand} {
 			for _, dies := range []bool{false, true} {
+				if dies && l.fork {
+					// Then the fork is a failover.
+					continue
+				}
 				free <- struct{}{}
 				all.Go(func() {
 					defer func() { <-free }()
@@ -47,11 +52,22 @@ func crossTransfer(t *testing.T, l *loss, at step, dies bool) {
 	x.inFlight()
 	l.happen(x)
 	survivor := x.first
-	if dies {
+	switch {
+	case dies:
 		x.dies()
 		x.second = x.joinBehind(x.late)
 		survivor = x.second
-	} else {
+	case l.fork:
+		// The other node settles nothing before the held call has reached the ledger: else
+		// the position alone would refuse that.
+		x.late.failAt(settle)
+		x.second = x.joinBehind(x.late)
+		x.granted(x.second, "meanwhile", true)
+		x.h.free(false)
+		<-x.h.over
+		x.late.free(false)
+		survivor = x.oneGivesWay()
+	default:
 		x.h.free(false)
 		<-x.h.over
 	}
