@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -31,8 +32,8 @@ type Figure struct {
 	Planned float64 `json:"planned"`
 	Seen    float64 `json:"seen"`
 	// Judged says that Worst counts it. Rate, P99 and Spent always count, and Lag where it
-	// was planned or seen to be at least a second: a shorter wait for the ledger is too
-	// short for how often the server is asked.
+	// was planned or seen to be at least a fifth of a second: a shorter wait for the ledger
+	// is too short for how often the server is asked.
 	Judged bool `json:"judged"`
 }
 
@@ -73,8 +74,12 @@ var sizes = []rush{
 	{requests: 60_000, wave: 2_000, stock: 10_000},
 }
 
-// Check runs rehearsals of three sizes on servers of their own, with the memory engine
-// and SQLite, and has the calibration predict each. each is called after every one.
+// Kinds names the engine and the ledger of a check, whose costs it needs.
+func (c *Config) Kinds() (engine, ledger string) { return kind(c.Engine), ledgerKind(c.Ledger) }
+
+// Check runs rehearsals of three sizes on servers of their own, on the engine and the
+// ledger of the Config, and has the calibration predict each. each is called after every
+// one.
 func Check(ctx context.Context, cal *plan.Calibration, cfg Config, each func(*Comparison)) error {
 	for _, r := range sizes {
 		c, err := compare(ctx, cal, cfg, r)
@@ -87,8 +92,8 @@ func Check(ctx context.Context, cal *plan.Calibration, cfg Config, each func(*Co
 }
 
 func compare(ctx context.Context, cal *plan.Calibration, cfg Config, r rush) (c *Comparison, err error) {
-	r.follow = true
-	s, err := start(ctx, &cfg)
+	r.follow, r.shards = true, cfg.Shards
+	s, err := start(ctx, &cfg, cfg.args(cfg.Engine, cfg.Ledger)...)
 	if err != nil {
 		return nil, err
 	}
@@ -98,9 +103,7 @@ func compare(ctx context.Context, cal *plan.Calibration, cfg Config, r rush) (c 
 		return nil, err
 	}
 	c = &Comparison{Requests: r.requests, Wave: r.wave, Stock: r.stock, Cores: x.cores()}
-	a, err := plan.Ask(ctx, cal, plan.Question{
-		Users: int64(r.requests), Stock: r.stock, Wave: int64(r.wave), ClientsHere: true, Nodes: 1, Cores: c.Cores,
-	})
+	a, err := plan.Ask(ctx, cal, cfg.question(&r, c.Cores))
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +120,19 @@ func compare(ctx context.Context, cal *plan.Calibration, cfg Config, r rush) (c 
 		figure(Spent, a.NodeUS, x.clientUS()+(x.drained.cpu-x.before.cpu)*1e6/float64(r.requests)),
 	}
 	return c, nil
+}
+
+// question asks for a rush on the servers of a check, with so many cores for clients and node.
+func (c *Config) question(r *rush, cores float64) plan.Question {
+	engine, ledger := c.Kinds()
+	q := plan.Question{
+		Users: int64(r.requests), Stock: r.stock, Wave: int64(r.wave), ClientsHere: true, Nodes: 1, Cores: cores,
+		Engine: engine, Ledger: ledger, Shards: c.Shards, Link: max(c.Link, time.Microsecond),
+	}
+	if c.Engine != "" {
+		q.Durability = c.Durability
+	}
+	return q
 }
 
 // Table writes comparisons for people.

@@ -2,8 +2,13 @@ package measure
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/plan"
 )
 
 // TestComparison finds the figure that is off most, and leaves out what is not judged.
@@ -25,7 +30,7 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// TestJudged: a wait for the ledger is judged from a second on, planned or seen; the other
+// TestJudged: a wait for the ledger is judged from a fifth of a second on, planned or seen; the other
 // figures always are.
 func TestJudged(t *testing.T) {
 	for _, name := range []string{Rate, P99, Spent} {
@@ -36,9 +41,40 @@ func TestJudged(t *testing.T) {
 	for _, test := range []struct {
 		planned, seen float64
 		want          bool
-	}{{0.99, 0.99, false}, {0, 0, false}, {1, 0.1, true}, {0.1, 1, true}, {3, 4, true}} {
+	}{{0.19, 0.19, false}, {0, 0, false}, {0.2, 0.1, true}, {0.1, 0.2, true}, {3, 4, true}} {
 		if f := figure(Lag, test.planned, test.seen); f.Judged != test.want {
 			t.Errorf("a wait of %gs that was planned as %gs is judged: %v", test.seen, test.planned, f.Judged)
+		}
+	}
+}
+
+// TestCheckedDeployment: the plan is asked for the engine and the ledger that the rehearsal has.
+func TestCheckedDeployment(t *testing.T) {
+	for _, test := range []struct {
+		cfg  Config
+		args string
+		want plan.Question
+	}{
+		{Config{}, "", plan.Question{Engine: plan.Memory, Ledger: plan.SQLite, Link: time.Microsecond}},
+		{Config{Durability: dibs.LevelRelaxed}, "", plan.Question{Engine: plan.Memory, Ledger: plan.SQLite, Link: time.Microsecond}},
+		{
+			Config{Engine: "redis://a", Shards: 3, Durability: dibs.LevelRelaxed}, "--engine redis://a --durability relaxed",
+			plan.Question{Engine: plan.Redis, Ledger: plan.SQLite, Durability: dibs.LevelRelaxed, Shards: 3, Link: time.Microsecond},
+		},
+		{
+			Config{Engine: "redis://a", Ledger: "postgres://b", Link: time.Millisecond}, "--engine redis://a --ledger postgres://b",
+			plan.Question{Engine: plan.Redis, Ledger: plan.Postgres, Link: time.Millisecond},
+		},
+	} {
+		if got := test.cfg.args(test.cfg.Engine, test.cfg.Ledger); !slices.Equal(got, strings.Fields(test.args)) {
+			t.Errorf("the server of %+v is started with %v", test.cfg, got)
+		}
+		test.want.Users, test.want.Stock, test.want.Wave, test.want.Nodes, test.want.Cores, test.want.ClientsHere = 10, 5, 2, 1, 1.5, true
+		if got := test.cfg.question(&rush{requests: 10, wave: 2, stock: 5}, 1.5); got != test.want {
+			t.Errorf("the plan of %+v is asked %+v", test.cfg, got)
+		}
+		if err := test.want.Validate(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -16,6 +16,8 @@ type rush struct {
 	stock          int64
 	// follow asks the server for its lag during the load.
 	follow bool
+	// shards is how many the campaign has; 0 is one.
+	shards int
 }
 
 // seen is what a rush showed.
@@ -55,7 +57,7 @@ func (r rush) run(ctx context.Context, s *server) (*seen, error) {
 	}
 	ended := false
 	cfg := rehearsal.Config{
-		URL: s.url, AdminKey: s.adminKey, JWTSecret: s.secret, Users: r.requests, Requests: r.requests, Concurrency: r.wave, Stock: r.stock,
+		URL: s.url, AdminKey: s.adminKey, JWTSecret: s.secret, Users: r.requests, Requests: r.requests, Concurrency: r.wave, Stock: r.stock, Shards: r.shards,
 		Repeats: -1, Seed: 1, MaxTime: time.Hour, Timeout: time.Minute,
 		On: func(e rehearsal.Event) {
 			if e.Done != e.Total || e.Total == 0 || ended {
@@ -92,8 +94,9 @@ func (r rush) run(ctx context.Context, s *server) (*seen, error) {
 	return x, nil
 }
 
-// lagLook is how often the server is asked for its lag during a load.
-const lagLook = 250 * time.Millisecond
+// lagLook is how often the server is asked for its lag during a load: often enough to tell a
+// fifth of a second, and seldom enough for the answers to take little of the processor.
+const lagLook = 50 * time.Millisecond
 
 // follow notes the server's lag until the returned function is called.
 func (x *seen) follow(ctx context.Context, s *server) (stop func() error) {

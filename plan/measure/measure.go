@@ -23,6 +23,11 @@ type Config struct {
 	// set up like those of production; of a Cluster, one server like its masters.
 	// Durability is the level of the engine.
 	Engine, Ledger, Durability string
+	// Shards is how many shards the campaigns of a check have; 0 is one. More need Redis.
+	Shards int
+	// Link is the round trip to Redis that a check plans with. By default it takes no time,
+	// since the time of a sync that Run measures has the way to Redis in it.
+	Link time.Duration
 	// Data is the folder below which the servers keep their files; empty means the
 	// temporary folder.
 	Data string
@@ -56,6 +61,20 @@ func kind(address string) string {
 		return plan.MySQL
 	}
 	return plan.SQLite
+}
+
+// args names an engine and a ledger to a server.
+func (c *Config) args(engine, ledger string) []string {
+	var args []string
+	for _, flag := range []struct{ name, value string }{{"--engine", engine}, {"--ledger", ledger}} {
+		if flag.value != "" {
+			args = append(args, flag.name, flag.value)
+		}
+	}
+	if c.Durability != "" && engine != "" {
+		args = append(args, "--durability", c.Durability)
+	}
+	return args
 }
 
 // Run takes a calibration. Costs that do not depend on the machine, such as the size of a
@@ -100,15 +119,7 @@ func (m *measuring) say(format string, args ...any) {
 // on measures an engine and a ledger. The first pair, the memory engine with SQLite,
 // gives the costs of client and node too.
 func (m *measuring) on(ctx context.Context, engine, ledger string) (err error) {
-	args := []string{"--settle-every", settlerWaits}
-	for flag, value := range map[string]string{"--engine": engine, "--ledger": ledger} {
-		if value != "" {
-			args = append(args, flag, value)
-		}
-	}
-	if m.cfg.Durability != "" && engine != "" {
-		args = append(args, "--durability", m.cfg.Durability)
-	}
+	args := append(m.cfg.args(engine, ledger), "--settle-every", settlerWaits)
 	s, err := start(ctx, &m.cfg, args...)
 	if err != nil {
 		return err

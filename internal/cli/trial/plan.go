@@ -27,8 +27,8 @@ bandwidth, and up to how many requests a second the deployment lasts.
 The cost of each step comes from a calibration. The one in the program is of the
 project's own machine. --measure takes one on yours and writes it to a file; with
 --engine and --ledger as addresses it measures those too, which should be test servers
-like those of production. --check rehearses three rushes on servers of its own and
-shows how far the plan was off.
+like those of production. --check rehearses three rushes on servers of its own, or on
+those addresses, and shows how far the plan was off.
 
 It exits with 1 when no deployment that it tried keeps the target, and with --check
 when a figure is off by more than a quarter.`
@@ -59,7 +59,8 @@ func newPlanCommand(b cli.Build) *cobra.Command {
   dibs plan --users 2e6 --stock 1e5 --over 10s --engine redis --nodes 4 --html plan.html
   dibs plan --measure costs.json
   dibs plan --measure costs.json --engine redis://127.0.0.1:6379 --ledger mysql://…
-  dibs plan --check --calibration costs.json`,
+  dibs plan --check --calibration costs.json
+  dibs plan --check --calibration costs.json --engine redis://127.0.0.1:6379 --ledger mysql://…`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {

@@ -62,6 +62,16 @@ func TestPlanFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	clitest.Run(t, nil, "plan", "--check", "--calibration", with(bare.String())).Want(t, cli.ExitUsage, "need the costs of memory")
+	clitest.Run(t, nil, "plan", "--check", "--calibration", with(bare.String()), "--engine", "redis://127.0.0.1:1", "--ledger", "mongodb://b").
+		Want(t, cli.ExitUsage, "plan cannot check this", "--ledger: ")
+	clitest.Run(t, nil, "plan", "--check", "--shards", "2").Want(t, cli.ExitUsage, "--shards: must be a number")
+	bare.Reset()
+	delete(c.Engines, plan.Redis)
+	if err := c.Write(&bare); err != nil {
+		t.Fatal(err)
+	}
+	clitest.Run(t, nil, "plan", "--check", "--calibration", with(bare.String()), "--engine", "redis://127.0.0.1:1", "--ledger", "mysql://u@h/d").
+		Want(t, cli.ExitUsage, "need the costs of redis and mysql")
 	clitest.Run(t, nil, "plan", "--users", "10", "--stock", "1", "--calibration", "nowhere").Want(t, cli.ExitUsage, "--calibration: open nowhere")
 }
 
