@@ -131,6 +131,10 @@ func TestCrowdOfOneShard(t *testing.T) {
 	if granted.Load() != 500 || soldOut.Load() != 200 {
 		t.Errorf("%d granted and %d told that all is sold, want 500 and 200", granted.Load(), soldOut.Load())
 	}
+	// Four shards give all that they have.
+	if m := f.nodes[0].Moving.Metrics(); m.Transfers < 4 || m.Transfers > 4*40 {
+		t.Errorf("%d transfers brought the units of four shards", m.Transfers)
+	}
 	for shard := range uint8(5) {
 		if r := f.claim(f.nodes[0], c, usersOf(c, shard, 701)[700], "", 1); r.Outcome != dibs.SoldOut {
 			t.Errorf("a user of shard %d: %v", shard, r.Outcome)

@@ -81,15 +81,25 @@ func (f *fleet) holdLedger() (release func()) {
 	})
 }
 
+// sale describes a sale over several shards.
+func sale(id string, shards int, units, limit int64) dibs.CampaignSpec {
+	return dibs.CampaignSpec{
+		ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{Units: &units}, Limit: &limit, Shards: &shards,
+	}
+}
+
 // publish publishes a sale over several shards.
 func (f *fleet) publish(id string, shards int, units, limit int64) *dibs.Campaign {
 	f.Helper()
-	c, err := f.nodes[0].Campaigns.Create(f.Context(), dibs.CampaignSpec{
-		ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
-		Stock: dibs.StockSpec{Units: &units}, Limit: &limit, Shards: &shards,
-	})
+	return f.publishSpec(sale(id, shards, units, limit))
+}
+
+func (f *fleet) publishSpec(spec dibs.CampaignSpec) *dibs.Campaign {
+	f.Helper()
+	c, err := f.nodes[0].Campaigns.Create(f.Context(), spec)
 	if err == nil {
-		c, err = f.nodes[0].Campaigns.Publish(f.Context(), id)
+		c, err = f.nodes[0].Campaigns.Publish(f.Context(), c.ID)
 	}
 	if err != nil {
 		f.Fatal(err)
