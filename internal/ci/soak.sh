@@ -42,6 +42,7 @@ settler|./cmd/dibs|^TestSettlerKilled|50|4|of three nodes on Redis the one that 
 upgrade|./cmd/dibs|^TestRollingUpgrade$|100|3|two nodes of the version before replaced one after the other under load, on each ledger
 nodes|./cmd/dibs|Nodes|SettlerDies|Dump|20|10|three nodes: killed, drained, with Redis killed, with older dumps restored, up to twice
 transfers|./cmd/dibs|^TestTransfersKilled$|300|10|stock moved between shards of a cluster while nodes are killed, masters frozen and lost, slots moved, 300 times
+deployments|./node|^TestACampaign(WhileADeploymentIsAway|ThatLosesADeployment)$|x5|1|a deployment killed, frozen, down at a restart and lost while a campaign over two is sold, 5 times
 chaos|./cmd/dibs|^TestChaos$|33|2|Redis, the database and nodes killed, frozen, emptied, at two levels, 2 campaigns each
 ledger-standby|./cmd/dibs|^TestStandby|100|3|a PostgreSQL primary killed under load and its standby promoted, asynchronous and synchronous, 3 times each
 ledger-galera|./cmd/dibs|^TestGaleraDies$|100|3|the server of a Galera cluster that is written to killed under load, 6 times
@@ -56,6 +57,7 @@ redis-cluster|./engine/redisengine|^(TestClusterFailsOver|TestSlotsMigrateUnderL
 crossings|./engine/redisengine|^TestCrossings$|x1|2|everything that loses history crossed with everything in flight, once
 histories|./engine/enginetest|^TestEmbedded$/^linear$|x100|3|histories of 8 clients of the embedded engine searched for an order, 10,000
 histories-redis|./engine/redisengine|^TestContract$/^linear$|x10|2|the same on Redis, 1,000
+histories-shards|./moving|^TestLinearizableOverShards$|200|1|the same over three shards with claims that are cancelled, by 6 clients at two nodes, 200
 histories-ledger|./ledger/sqlledger|^Test(SQLite|MySQL|Postgres)Ledger$/^LivesLinear$|x20|2|steps of claims by 6 clients at three connections, 240 histories on each database
 random|./engine/enginetest|^TestEmbedded$/^random$|x10|2|5,000 random operations of the embedded engine compared with the model, 10 times
 random-redis|./engine/redisengine|^TestContract$/^random$|x10|2|the same on Redis, 10 times

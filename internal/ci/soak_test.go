@@ -52,6 +52,7 @@ func soakCampaigns(t *testing.T) (all []soakCampaign) {
 var repeated = map[string]string{
 	"TestCrossings": "./engine/redisengine", "TestContract/linear": "./engine/redisengine", "TestContract/random": "./engine/redisengine",
 	"TestEmbedded/linear": "./engine/enginetest", "TestEmbedded/random": "./engine/enginetest",
+	"TestACampaignWhileADeploymentIsAway": "./node", "TestACampaignThatLosesADeployment": "./node",
 	"TestPostgresLedger/LivesLinear": "./ledger/sqlledger", "TestRollingUpgrade": "./cmd/dibs", "TestPlanWithin": "./cmd/dibs",
 }
 
