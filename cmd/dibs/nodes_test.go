@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/cli"
@@ -186,6 +187,12 @@ const insistFor = 2 * time.Minute
 // says that all is sold. When the time is over, the reason is what the last attempt was
 // told.
 func (c *cluster) insist(i int, campaign, user, key string, quantity int64) (id, reason string) {
+	claim, reason := c.insistOn(i, campaign, user, key, quantity)
+	return claim.ID, reason
+}
+
+// insistOn is insist that returns the whole claim.
+func (c *cluster) insistOn(i int, campaign, user, key string, quantity int64) (claim api.ClaimView, reason string) {
 	for over := time.Now().Add(insistFor); ; i++ {
 		ctx, cancel := context.WithTimeout(c.t.Context(), 5*time.Second)
 		claim, _, err := c.user(i%len(c.nodes), user).Claim(ctx, campaign, quantity, key)
@@ -193,11 +200,11 @@ func (c *cluster) insist(i int, campaign, user, key string, quantity int64) (id,
 		var refusal *client.Error
 		switch {
 		case err == nil:
-			return claim.ID, ""
+			return claim, ""
 		case errors.As(err, &refusal) && refusal.Reason != "" && (refusal.Reason == dibs.SoldOut.String() || !refusal.Retryable):
-			return "", refusal.Reason
+			return api.ClaimView{}, refusal.Reason
 		case time.Now().After(over):
-			return "", fmt.Sprintf("not within %s: %v", insistFor, err)
+			return api.ClaimView{}, fmt.Sprintf("not within %s: %v", insistFor, err)
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):

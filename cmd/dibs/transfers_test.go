@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
 )
@@ -22,6 +24,8 @@ import (
 const (
 	movedShards, movedUnits   = 5, 40
 	movedUsers, movedTogether = 50, 12
+	// itemsEvery is how many rounds have one that gives items.
+	itemsEvery = 3
 	// failoverEvery is how many rounds have one failover: it takes a Cluster seconds. The
 	// round failoverFirst has the first, so that a short run has one too.
 	failoverEvery, failoverFirst = 25, 2
@@ -33,12 +37,15 @@ type transfers struct {
 	r       *rand.Rand
 	servers *servers.Cluster
 	faults  map[string]int
+	// limited counts the claims that were refused by the limit.
+	limited atomic.Int64
 }
 
 // TestTransfersKilled sells campaigns to users of one shard while a node is killed, a
 // master is frozen for a while or lost for good, or a slot is moved: at whichever step of
 // a transfer that happens, every unit is sold once, no yes is lost, and nothing is left on
-// a shard.
+// a shard. Each third campaign gives items, each of them once. Whoever has bought asks for a
+// second unit, and gets none.
 func TestTransfersKilled(t *testing.T) {
 	seed := killSeed(t)
 	t.Logf("DIBS_KILL_SEED=%d", seed)
@@ -58,17 +65,27 @@ func TestTransfersKilled(t *testing.T) {
 	}
 	x.verify()
 	x.drain()
-	t.Logf("%d rounds, with %v", rounds(t), x.faults)
+	t.Logf("%d rounds, with %v; %d claims beyond the limit", rounds(t), x.faults, x.limited.Load())
+	if x.limited.Load() == 0 {
+		t.Error("no claim was refused by the limit")
+	}
 }
 
 // round sells one campaign.
 func (x *transfers) round(n int) {
 	x.t.Helper()
-	id, units, shards := "c"+strconv.Itoa(n), int64(movedUnits), movedShards
+	id, shards := "c"+strconv.Itoa(n), movedShards
+	kind, stock := dibs.Sale, dibs.StockSpec{Units: new(int64(movedUnits))}
+	if n%itemsEvery == 0 {
+		kind, stock = dibs.Coupon, dibs.StockSpec{}
+		for i := range movedUnits {
+			stock.Items = append(stock.Items, fmt.Sprintf("%s-%d", id, i))
+		}
+	}
 	eventually(x.t, clitest.Patience, id+" is published", func(ctx context.Context) bool {
 		_, err := x.admin(n%2).Campaigns.Create(ctx, dibs.CampaignSpec{
-			ID: id, Kind: dibs.Sale, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
-			Stock: dibs.StockSpec{Units: &units}, Shards: &shards,
+			ID: id, Kind: kind, Title: id, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+			Stock: stock, Shards: &shards,
 		}, "create-"+id)
 		if err == nil {
 			_, err = x.admin(n%2).Campaigns.Publish(ctx, id)
@@ -84,6 +101,7 @@ func (x *transfers) round(n int) {
 		x.t.Errorf("%d of %d units of %s are sold", len(granted), movedUnits, id)
 	}
 	x.same(id, granted)
+	x.eachOnce(granted, len(stock.Items))
 	if _, err := x.admin(n%2).Campaigns.End(x.t.Context(), id); err != nil {
 		x.t.Errorf("the end of %s: %v", id, err)
 	}
@@ -91,20 +109,23 @@ func (x *transfers) round(n int) {
 
 // crowd has users of one shard claim, each until the answer is final. granted has their
 // claims by user once press is over; sold counts them meanwhile.
-func (x *transfers) crowd(n int, id string) (granted map[string]string, sold *atomic.Int64, press *sync.WaitGroup) {
+func (x *transfers) crowd(n int, id string) (granted map[string]api.ClaimView, sold *atomic.Int64, press *sync.WaitGroup) {
 	c := dibs.Campaign{Shards: movedShards}
-	granted, sold, press = map[string]string{}, &atomic.Int64{}, &sync.WaitGroup{}
+	granted, sold, press = map[string]api.ClaimView{}, &atomic.Int64{}, &sync.WaitGroup{}
 	var mu sync.Mutex
 	next := make(chan string)
 	for i := range movedTogether {
 		press.Go(func() {
 			for user := range next {
-				if claim := x.buy(i, id, user); claim != "" {
-					mu.Lock()
-					granted[user] = claim
-					mu.Unlock()
-					sold.Add(1)
+				claim := x.buy(i, id, user)
+				if claim.ID == "" {
+					continue
 				}
+				mu.Lock()
+				granted[user] = claim
+				mu.Unlock()
+				sold.Add(1)
+				x.hasEnough(i, id, user)
 			}
 		})
 	}
@@ -122,21 +143,50 @@ func (x *transfers) crowd(n int, id string) (granted map[string]string, sold *at
 
 // buy claims a unit until the answer is final, and returns the claim; empty when all is
 // sold.
-func (x *transfers) buy(i int, campaign, user string) (id string) {
-	id, reason := x.insist(i, campaign, user, "key-"+user, 1)
-	if id == "" && reason != dibs.SoldOut.String() {
+func (x *transfers) buy(i int, campaign, user string) api.ClaimView {
+	claim, reason := x.insistOn(i, campaign, user, "key-"+user, 1)
+	if claim.ID == "" && reason != dibs.SoldOut.String() {
 		x.t.Errorf("the claim of %s: %s", user, reason)
 	}
-	return id
+	return claim
+}
+
+// hasEnough asks for a second unit for a user who has one, which the limit forbids. Once all
+// is sold, that is said first.
+func (x *transfers) hasEnough(i int, campaign, user string) {
+	switch id, reason := x.insist(i, campaign, user, "more-"+user, 1); reason {
+	case dibs.LimitReached.String():
+		x.limited.Add(1)
+	case dibs.SoldOut.String():
+	default:
+		x.t.Errorf("%s has a unit and asks for another one: %s%s", user, id, reason)
+	}
+}
+
+// eachOnce expects that each of so many items was given once; none where units were sold.
+func (x *transfers) eachOnce(granted map[string]api.ClaimView, items int) {
+	x.t.Helper()
+	given := map[string]string{}
+	for user, claim := range granted {
+		for _, item := range claim.Items {
+			if other, twice := given[item]; twice {
+				x.t.Errorf("%s was given to %s and to %s", item, other, user)
+			}
+			given[item] = user
+		}
+	}
+	if len(given) != items {
+		x.t.Errorf("%d of %d items were given", len(given), items)
+	}
 }
 
 // same repeats every claim that was granted: it is the same one at either node.
-func (x *transfers) same(campaign string, granted map[string]string) {
+func (x *transfers) same(campaign string, granted map[string]api.ClaimView) {
 	x.t.Helper()
 	i := 0
-	for user, id := range granted {
-		if again := x.buy(i, campaign, user); again != id {
-			x.t.Errorf("%s was granted %s, and %q when it was asked again", user, id, again)
+	for user, claim := range granted {
+		if again := x.buy(i, campaign, user); again.ID != claim.ID || !slices.Equal(again.Items, claim.Items) {
+			x.t.Errorf("%s was granted %s with %v, and %q with %v when it was asked again", user, claim.ID, claim.Items, again.ID, again.Items)
 		}
 		i++
 	}
