@@ -2,8 +2,11 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +128,33 @@ func TestTraceOfAnEmptyRecord(t *testing.T) {
 	want := "get-user /v1/users/{user} 200 <nil>\nget-user /v1/users/42 200 <nil>"
 	if got := strings.Join(s.acts("&action=get-user"), "\n"); got != want {
 		t.Errorf("the log has:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// The console has a text, in both languages, for each call that the log may have: those of keys, and those of users, which are
+// refused to a key.
+func TestActsHaveTexts(t *testing.T) {
+	raw, err := os.ReadFile("../web/text/console.json")
+	must(t, err)
+	var texts map[string][2]string
+	must(t, json.Unmarshal(raw, &texts))
+	paths := newStack(t, nil).ask("GET", "/openapi.json", "").json["paths"].(map[string]any)
+	named := 0
+	for _, item := range paths {
+		for _, op := range item.(map[string]any) {
+			is := op.(map[string]any)
+			// Anyone may make the other calls, and a key by the same right.
+			if asks, _ := is["security"].([]any); len(asks) == 0 || slices.ContainsFunc(asks, func(of any) bool { return len(of.(map[string]any)) == 0 }) {
+				continue
+			}
+			named++
+			if text := texts["did."+fmt.Sprint(is["operationId"])]; text[0] == "" || text[1] == "" {
+				t.Errorf("the log of the console has no text for %v", is["operationId"])
+			}
+		}
+	}
+	if named < 80 {
+		t.Errorf("%d calls need a token", named)
 	}
 }
 
