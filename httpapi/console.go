@@ -303,7 +303,7 @@ func (h *measureHandlers) register() {
 	h.stream(operation{
 		path: "/v1/campaigns/{id}/stats/stream", id: "stats-stream", tag: tagAdmin, summary: "Follow a campaign's numbers, once a second",
 		description: "Server-sent events named `measure`: the stats, rates per second by reason, what engine, journal and ledger say was granted, " +
-			"and latencies. Grants and sums are those of all nodes, refusals and latencies of the one that answers.",
+			"and latencies, all of them over all nodes. Refusals and latencies of the others are up to two seconds old.",
 	}, func(ctx context.Context, c *call, id string) error {
 		// Nothing is sent for a campaign that there is not.
 		if _, err := h.campaigns.Get(ctx, id); err != nil {
