@@ -2,15 +2,20 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/redpacket"
 )
 
 // everyField is what the wizard's fields get, step by step, and what its review says of them.
@@ -34,6 +39,18 @@ var everyField = []struct {
 		{"until": "2031-06-01T00:00:30", "limit": "2"},
 		{"room": "lottery", "closes": "2031-05-01T10:00", "winners": "9", "value": "the closing index", "most": "700"},
 	}, []string{"MAY-XXXX-XXXX", "Jun 1, 2031, 00:00", "lottery", "May 1, 2031, 10:00", "the closing index"}},
+	{"packet", "redpacket", []map[string]string{
+		{"title": "All of a packet", "starts": "2031-05-01T12:00", "ends": "2031-05-01T13:00"},
+		{"total": "100.00", "shares": "10", "split": "line_cut", "min": "8.90", "max": "11.00"},
+		{"limit": "2", "low": "3"},
+		{},
+	}, []string{"CN¥100.00", "like a line cut at random", "CN¥8.90", "CN¥11.00"}},
+	{"seats", "sale", []map[string]string{
+		{"title": "All of the seats", "starts": "2031-05-01T12:00", "ends": "2031-05-01T13:00"},
+		{"source": "items", "items": "A-1\nA-2\nB-1"},
+		{"price": "80", "pay": ""},
+		{},
+	}, []string{"Codes or seats\n3", "CN¥80.00"}},
 }
 
 // TestWizard makes campaigns with every field of the wizard: the YAML that it saves makes the same campaign by `campaign
@@ -79,17 +96,16 @@ func TestWizard(t *testing.T) {
 				t.Errorf("by the YAML\n%v\nby the wizard\n%v\n%s", applied, published, text)
 			}
 
-			page = s.console("/campaigns/new?copy="+c.id, english)
-			page.await(`document.querySelector("[name=title]")?.value.startsWith("All of")`)
-			page.fill("id", c.id+"-copied")
-			page.click("5. Review")
-			page.click("Save the draft")
-			page.shows("This is a draft")
-			if copied := s.terms(c.id + "-copied"); !reflect.DeepEqual(copied, made) {
-				t.Errorf("copied\n%v\nmade\n%v", copied, made)
-			}
+			s.copied(c.id, made)
 		})
 	}
+	t.Run("the preview of a red packet", func(t *testing.T) {
+		s := *d
+		s.pages.T = t
+		for _, p := range previewed {
+			s.sharesAsDrawn(s.console("/campaigns/new", english), p)
+		}
+	})
 	t.Run("a line that cannot be read", func(t *testing.T) {
 		s := *d
 		s.pages.T = t
@@ -99,6 +115,78 @@ func TestWizard(t *testing.T) {
 		page.click("Save the draft")
 		page.shows("This line cannot be read: user five")
 	})
+}
+
+// copied makes a copy of a campaign, which is the same campaign later.
+func (s *shop) copied(id string, made map[string]any) {
+	s.Helper()
+	page := s.console("/campaigns/new?copy="+id, english)
+	page.await(`document.querySelector("[name=title]")?.value.startsWith("All of")`)
+	page.fill("id", id+"-copied")
+	page.click("5. Review")
+	page.click("Save the draft")
+	page.shows("This is a draft")
+	copied := s.terms(id + "-copied")
+	if id == "seats" {
+		// They are for one campaign alone.
+		for _, own := range []string{"stock", "remaining"} {
+			copied[own] = made[own]
+		}
+	}
+	if !reflect.DeepEqual(copied, made) {
+		s.Errorf("copied\n%v\nmade\n%v", copied, made)
+	}
+}
+
+// previewed are red packets whose bounds leave the shares much room, little, or none.
+var previewed = []dibs.RedPacketSpec{
+	{Total: dibs.Money{Amount: 10_000}, Count: 10, Split: dibs.DoubleMean},
+	{Total: dibs.Money{Amount: 10_000}, Count: 10, Split: dibs.DoubleMean, Min: 1, Max: 1100},
+	{Total: dibs.Money{Amount: 10_000}, Count: 10, Split: dibs.DoubleMean, Min: 900, Max: 5000},
+	{Total: dibs.Money{Amount: 10_000}, Count: 7, Split: dibs.LineCut},
+	{Total: dibs.Money{Amount: 200}, Count: 100, Split: dibs.LineCut},
+	{Total: dibs.Money{Amount: 10_000}, Count: 7, Split: dibs.LineCut, Min: 500, Max: 1600},
+	{Total: dibs.Money{Amount: 10_000}, Count: 10, Split: dibs.LineCut, Min: 100, Max: 1000},
+	{Total: dibs.Money{Amount: 10_000}, Count: 3, Split: dibs.Equal},
+	{Total: dibs.Money{Amount: 500}, Count: 1, Split: dibs.LineCut, Max: 500},
+}
+
+// drawings is how many drawings the browser's least and greatest shares are taken from, and the server's.
+const drawings = 1000
+
+// sharesAsDrawn holds the browser's drawings of a red packet against those of the server: all shares sum to the total and keep
+// the bounds, and the least and the greatest share are as great on average.
+func (s *shop) sharesAsDrawn(page *tab, p dibs.RedPacketSpec) {
+	s.Helper()
+	p = p.WithDefaults()
+	p.Total.Currency = "CNY"
+	raw, err := json.Marshal(p)
+	s.must(err)
+	shown := tells[[]float64](page, fmt.Sprintf(`(async () => {
+		const { draw } = await import(document.querySelector("script[type=module]").src.replace("main.js", "shares.js"));
+		const p = { max: 0, ...%s }, total = p.total.amount, ends = [0, 0];
+		for (let n = 0; n < %d; n++) {
+			const all = draw({ ...p, total }), least = Math.min(...all), most = Math.max(...all);
+			if (all.length !== p.count || all.reduce((a, b) => a + b) !== total || least < p.min || p.max && most > p.max || !all.every(Number.isInteger)) throw new Error(all.join(" "));
+			ends[0] += least;
+			ends[1] += most;
+		}
+		return ends;
+	})()`, raw, drawings))
+	var drawn [2]int64
+	for range drawings {
+		all, err := redpacket.Split(p, nil)
+		s.must(err)
+		drawn[0] += slices.Min(all)
+		drawn[1] += slices.Max(all)
+	}
+	// The mean of so many drawings varies by less than a fiftieth of a share.
+	near := float64(p.Total.Amount) / float64(p.Count) / 5
+	for i, what := range []string{"least", "greatest"} {
+		if by, of := shown[i]/drawings, float64(drawn[i])/drawings; math.Abs(by-of) > near {
+			s.Errorf("%+v: the %s share is %.1f in the preview, %.1f of the server", p, what, by, of)
+		}
+	}
 }
 
 // reviewed looks at the last step of the wizard: what will be made stands there in words, and the YAML below, closed.
