@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -279,14 +280,21 @@ func roomOnThePage(p *pages) {
 	page.await(`document.title === "The queued"`)
 }
 
-// ticketOnThePage: the page does the work that a ticket costs.
+// ticketOnThePage: the page does the work that a ticket costs, and shows how far it is.
 func ticketOnThePage(p *pages) {
 	p.campaign("guarded", func(c *dibs.CampaignSpec) {
-		c.Gate = &dibs.GateSpec{Ticket: &dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute), WorkBits: 6}}
+		c.Gate = &dibs.GateSpec{Ticket: &dibs.TicketSpec{Lifetime: dibs.Duration(time.Minute), WorkBits: 12}}
 	})
 	page := p.open("guarded", "42", english)
+	tells[bool](page, `!(window.worked = [], new MutationObserver(() => {
+		const bar = document.querySelector(".work progress");
+		if (bar) window.worked.push(bar.value);
+	}).observe(document.body, { subtree: true, childList: true, attributes: true }))`)
 	page.press()
 	page.shows("It is yours!")
+	if worked := tells[[]float64](page, "window.worked"); len(worked) == 0 || slices.Max(worked) > 1 || !slices.IsSorted(worked) {
+		p.Errorf("the work was shown as %v", worked)
+	}
 }
 
 // lostOnThePage: a user whose answer was lost learns in the end that the claim was
