@@ -3,7 +3,7 @@ package main
 // What the screens show beside the campaigns of `dibs dev`: it is made once, by calls of the API with the session of the
 // console, before the first picture.
 
-// sample makes a waiting room, a lottery that is drawn, a list, followers, announcements and keys. It may run again on the
+// sample makes a waiting room, a lottery that is drawn, a packet that has not begun, a sale that is over, a list, followers, announcements and keys. It may run again on the
 // same server, which has them then.
 const sample = `(async () => {
 	const csrf = (await (await fetch("/v1/session")).json()).csrf_token;
@@ -38,6 +38,10 @@ const sample = `(async () => {
 	await call("POST", "/v1/campaigns/halted/pause");
 	await campaign("opened", "Packet of three", { kind: "redpacket", stock: { redpacket: { total: { amount: 1000, currency: "CNY" }, count: 3 } } });
 	for (const user of ["9", "10", "11"]) await as(user, "/v1/campaigns/opened/claims");
+	await campaign("rain-later", "Packets for tomorrow", { kind: "redpacket", starts_at: at(86400), ends_at: at(2 * 86400), stock: { redpacket: { total: { amount: 50000, currency: "CNY" }, count: 100 } } });
+	await campaign("over", "Scarf of yesterday");
+	await as("42", "/v1/campaigns/over/claims");
+	await call("POST", "/v1/campaigns/over/end");
 	const bought = await as("payer", "/v1/campaigns/sneaker-drop/claims");
 	await as("payer", "/v1/dev/payments", { claim_id: bought.id, how: "now" });
 	await call("POST", "/v1/campaigns", {
@@ -56,6 +60,22 @@ const sample = `(async () => {
 	}
 	return true;
 })()`
+
+// newKey makes a key that the server hears nothing of: what shows the secret of a new one is the same.
+const newKey = `{ const name = document.querySelector("dialog[open] [name=name]"), real = window.fetch;
+	if (!name) document.querySelector("[data-act=new-key]").click();
+	name.value = "printer";
+	window.fetch = async (at, o) => (o?.method === "POST" ? new Response('{"id":"k-printer","name":"printer","secret":"dibs_0123456789abcdef0123456789abcdef"}') : real(at, o));
+	name.form.requestSubmit(); }`
+
+// badFile sends a list of users with lines that are none; the server refuses it as a whole.
+const badFile = `{ const id = document.querySelector("dialog[open] [name=id]");
+	if (!id) document.querySelector(".title button.primary").click();
+	id.value = "unread";
+	const file = new DataTransfer();
+	file.items.add(new File(["user\n42\n" + "x".repeat(200) + "\n43 44\n"], "users.csv", { type: "text/csv" }));
+	id.form.querySelector("[type=file]").files = file.files;
+	id.form.requestSubmit(); }`
 
 // meanwhile changes a campaign under a form that is being filled in, and saves the form.
 const meanwhile = `(async () => {
