@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/access"
 	"github.com/dibs-dev/dibs/gate/room"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
@@ -78,7 +79,11 @@ func drawnAgain(s *shop) {
 			Mode: dibs.Lottery, RegistrationClosesAt: starts.Add(-time.Second), PublicValue: "the index at noon", PublicValueFormat: "decimal:2",
 		}}
 	})
-	s.console("/gates/valued", english).shows("decimal:2")
+	for i := range 4 {
+		_, err := s.as(fmt.Sprint("u", i)).Lotteries.Register(s.Context(), "valued")
+		s.must(err)
+	}
+	s.valueTold()
 	page := s.console("/gates/draw", english)
 	page.click("Draw again in this browser")
 	page.await(`document.querySelector("#again")?.dataset.state === "good"`)
@@ -99,6 +104,28 @@ func drawnAgain(s *shop) {
 		list, p := fakeDraw(random, i)
 		agree(page, list, p)
 	}
+}
+
+// valueTold: an administrator gives a draw the public value that it waits for, which a publisher may not; the draw with the
+// value is drawn again, and the campaign's history has who gave it.
+func (s *shop) valueTold() {
+	s.Helper()
+	s.enter(s.key("announcer", access.RolePublisher))
+	page := s.console("/gates/valued", english)
+	page.shows("decimal:2")
+	page.shows("The draw waits for a public value: the index at noon")
+	if tells[bool](page, `!!document.querySelector("[data-act=tell]")`) {
+		s.Error("a publisher is offered what needs an administrator")
+	}
+	s.asAdmin()
+	page = s.console("/gates/valued", english)
+	page.act("tell", "")
+	page.fill("value", "3888.60")
+	page.yes()
+	page.click("Draw again in this browser")
+	page.await(`document.querySelector("#again")?.dataset.state === "good"`)
+	page.shows("3888.60")
+	s.console("/campaigns/valued", english).shows("Gave the public value")
 }
 
 // fakeDraw makes a draw; all but every fourth have one fault.

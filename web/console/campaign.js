@@ -118,7 +118,8 @@ function Actions({ c, done }) {
     title: t("act." + verb), text: t("act." + verb + ".text", { name, id: c.id }), action: t("act." + verb), danger,
     do: async () => { await change("POST", campaignPath(c.id, "/" + verb)); say(t("act.done", { what: t("act." + verb), name })); done(); },
   })}>${t("act." + verb)}</button>`;
-  const units = c.stock?.units !== undefined;
+  // Codes and seats that people wrote are added with their names, on a screen of their own; the shares of a red packet stay.
+  const live = is !== "draft" && is !== "ended", named = c.stock?.items_count !== undefined;
   const stock = (/** @type {"restock"|"withdraw"} */ way) => html`<button type="button" data-act=${way} onClick=${() => confirm({
     title: t("act." + way), text: t("act." + way + ".text", { name, n: number(c.remaining) }), action: t("act." + way), danger: way === "withdraw",
     fields: [{ name: "n", label: t("units"), type: "number", value: "10" }, { name: "why", label: t("why") }],
@@ -133,8 +134,9 @@ function Actions({ c, done }) {
   return html`<div class="row actions" role="group" aria-label=${t("actions")}>
     ${is === "draft" && act("publish")}
     ${["open", "upcoming", "sold_out"].includes(is) && act("pause")}${is === "paused" && act("resume")}
-    ${is !== "draft" && is !== "ended" && units && html`${stock("restock")}${stock("withdraw")}`}
-    ${is !== "draft" && is !== "ended" && extend}${is !== "draft" && is !== "ended" && act("end", true)}
+    ${live && c.kind !== "redpacket" && html`${!named && stock("restock")}${stock("withdraw")}`}
+    ${named && html`<${Link} class="button" data-act="items" to=${"/coupons/" + encodeURIComponent(c.id)}>${t("act.items")}<//>`}
+    ${live && html`${extend}${act("end", true)}`}
     ${is !== "draft" && html`<${Verify} id=${c.id} verdict=${verdict} busy=${busy} />`}
     ${is !== "ended" && may(is === "draft" ? "editor" : "publisher") && html`<${Link} class="button" data-act="edit" to=${"/campaigns/" + encodeURIComponent(c.id) + "/edit"}>${t("act.edit")}<//>`}
     <${Link} class="button" to=${"/campaigns/new?copy=" + encodeURIComponent(c.id)}>${t("act.copy")}<//>

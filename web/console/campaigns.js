@@ -3,7 +3,7 @@
 import { html } from "../lib/html.js";
 import { money, number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
-import { standing, Standing } from "./phase.js";
+import { standing, Standing, standings } from "./phase.js";
 import { ask, at, Link } from "./route.js";
 import { AllCSV, Fault, Filter, Filters, Head, may, Named, Pager, Table, usePages, When } from "./ui.js";
 
@@ -22,7 +22,7 @@ export function Campaigns() {
   ];
   return html`<${Head} title=${t("screen.campaigns")}>${may("editor") && html`<${Link} class="button primary" to="/campaigns/new">${t("campaign.new")}<//>`}<//>
     <${Filters}><${Filter} label=${t("search")} value=${q.get("q") || ""} change=${(/** @type {string} */ v) => ask({ q: v })} />
-      <${Filter} label=${t("standing")} value=${is} change=${(/** @type {string} */ v) => ask({ standing: v })} options=${[["", t("all")], ...["draft", "upcoming", "open", "sold_out", "paused", "ended"].map((s) => [s, t("standing." + s)])]} />
+      <${Filter} label=${t("standing")} value=${is} change=${(/** @type {string} */ v) => ask({ standing: v })} options=${[["", t("all")], ...standings.map((s) => [s, t("standing." + s)])]} />
       <${Filter} label=${t("kind")} value=${kind} change=${(/** @type {string} */ v) => ask({ kind: v })} options=${[["", t("all")], ...["sale", "coupon", "redpacket"].map((s) => [s, t("kind." + s)])]} /><//>
     <${Fault} text=${pages.fault} again=${pages.again} />
     <${Table} name=${t("screen.campaigns")} columns=${columns} rows=${rows} empty=${t("campaigns.none")} />

@@ -44,12 +44,12 @@ export function Batch({ id }) {
   if (!c) return html`<${Head} title=${id} /><${Fault} text=${got.fault} again=${got.again} />`;
   const own = c.stock?.units === undefined;
   return html`<${Head} title=${c.title}><${Standing} c=${c} remaining=${s?.remaining} /><//>
-    <p class="muted">${source(c)} · ${validity(c)} · <${Link} to=${"/campaigns/" + encodeURIComponent(id)}>${t("campaign")}<//></p>
+    <p class="muted">${source(c)} · ${c.kind === "coupon" && html`${validity(c)} · `}<${Link} to=${"/campaigns/" + encodeURIComponent(id)}>${t("campaign")}<//></p>
     <${Fault} text=${got.fault} again=${got.again} />
     <div class="tiles"><${Tile} label=${t("batch.size")} value=${s ? number(s.stock) : "–"} /><${Tile} label=${t("sold")} value=${s ? number(s.granted) : "–"} detail=${s && percent(s.stock ? s.granted / s.stock : 0)} />
       <${Tile} label=${t("remaining")} value=${s ? number(s.remaining) : "–"} kind=${s?.low ? "warn" : ""} /></div>
     <${Used} id=${id} />
-    ${own && may("publisher") && html`<div class="two"><${Left} c=${c} /><${Import} id=${id} ended=${standing(c) === "ended"} done=${() => (got.again(), stats.again())} /></div>`}`;
+    ${own && may("publisher") && html`<div class="two"><${Left} c=${c} />${c.stock?.items_count !== undefined && html`<${Import} id=${id} ended=${standing(c) === "ended"} done=${() => (got.again(), stats.again())} />`}</div>`}`;
 }
 
 /** The coupons that users have, and what became of them. @param {{id: string}} props */

@@ -6,9 +6,9 @@ import { milliseconds, number, percent, span, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
 import { exact } from "./figures.js";
 import { drawAgain, entryOf, rule } from "./draw.js";
-import { standing, Standing } from "./phase.js";
-import { Link } from "./route.js";
-import { AllCSV, change, confirm, Fault, Field, Head, may, Named, Pager, say, Table, Tile, useGet, usePages, When } from "./ui.js";
+import { standing, Standing, standings } from "./phase.js";
+import { ask, at, Link } from "./route.js";
+import { AllCSV, change, confirm, Fault, Field, Filter, Filters, Head, may, Named, Pager, say, Table, Tile, useGet, usePages, When } from "./ui.js";
 
 /** How many wait, and up to which place users are admitted, by campaign, as this node sees it. */
 export function useRooms() {
@@ -32,7 +32,9 @@ export function useRooms() {
 }
 
 export function Gates() {
-  const keep = (/** @type {any} */ c) => c.gate?.room, pages = usePages("/v1/campaigns", 20, 0, { name: "rooms", keep }), rooms = useRooms();
+  const q = at.value.query, word = (q.get("q") || "").toLowerCase(), mode = q.get("mode") || "", is = q.get("standing") || "";
+  const keep = (/** @type {any} */ c) => c.gate?.room && (!word || (c.id + " " + c.title).toLowerCase().includes(word)) && (!mode || c.gate.room.mode === mode) && (!is || standing(c) === is);
+  const pages = usePages("/v1/campaigns", 20, 0, { name: [word, mode, is].map(encodeURIComponent).join("/"), keep }), rooms = useRooms();
   const columns = [
     { title: t("campaign"), show: (/** @type {any} */ c) => html`<${Named} to=${"/gates/" + encodeURIComponent(c.id)} title=${c.title} id=${c.id} />` },
     { title: t("kind"), show: (/** @type {any} */ c) => t("mode." + c.gate.room.mode) },
@@ -42,8 +44,12 @@ export function Gates() {
     { title: t("room.admitted"), number: true, show: (/** @type {any} */ c) => count(rooms[c.id]?.admitted) },
     { title: t("lottery.closes"), show: (/** @type {any} */ c) => html`<${When} at=${c.gate.room.registration_closes_at} />`, text: (/** @type {any} */ c) => (c.gate.room.registration_closes_at ? exact(c.gate.room.registration_closes_at) : "") },
   ];
-  return html`<${Head} title=${t("screen.gates")} /><p class="muted">${t("gates.text")}</p><${Fault} text=${pages.fault} again=${pages.again} />
-    <${Table} name=${t("screen.gates")} rows=${pages.items} empty=${t("gates.none")} columns=${columns} />
+  return html`<${Head} title=${t("screen.gates")} /><p class="muted">${t("gates.text")}</p>
+    <${Filters}><${Filter} label=${t("search")} value=${q.get("q") || ""} change=${(/** @type {string} */ v) => ask({ q: v })} />
+      <${Filter} label=${t("kind")} value=${mode} change=${(/** @type {string} */ v) => ask({ mode: v })} options=${[["", t("all")], ...["fifo", "shuffle", "lottery"].map((m) => [m, t("mode." + m)])]} />
+      <${Filter} label=${t("standing")} value=${is} change=${(/** @type {string} */ v) => ask({ standing: v })} options=${[["", t("all")], ...standings.map((s) => [s, t("standing." + s)])]} /><//>
+    <${Fault} text=${pages.fault} again=${pages.again} />
+    <${Table} name=${t("screen.gates")} rows=${pages.items} empty=${t(word || mode || is ? "match.none" : "gates.none")} columns=${columns} />
     <${Pager} pages=${pages}><${AllCSV} name="rooms.csv" columns=${[{ title: t("w.id"), show: (/** @type {any} */ c) => c.id }, { title: t("w.title"), show: (/** @type {any} */ c) => c.title }, ...columns.slice(1)]} path="/v1/campaigns" keep=${keep} /><//>`;
 }
 
@@ -80,7 +86,7 @@ function Lottery({ c }) {
   const hash = (/** @type {string|undefined} */ h) => h && html`<code class="hash">${h}</code>`;
   return html`<ol class="phases">${["upcoming", "open", "closed", "drawn"].map((s, i, all) => html`<li class=${s === v.state ? "now" : i < all.indexOf(v.state) ? "done" : ""}>${t("lottery.is." + s)}</li>`)}</ol>
     <div class="tiles"><${Tile} label=${t("lottery.entries")} value=${v.closed_at ? number(v.entries) : "–"} detail=${v.closed_at ? "" : t("lottery.entries.later")} /><${Tile} label=${t("lottery.winners")} value=${number(v.winners)} detail=${v.closed_at && v.entries > 0 && percent(Math.min(1, v.winners / v.entries))} /></div>
-    ${waits && html`<div class="note warn"><span>${t("lottery.waits", { what: v.public_value_is })}</span>${may("publisher") && html`<div class="row"><button type="button" class="primary" data-act="tell" onClick=${tell}>${t("lottery.tell")}</button></div>`}</div>`}
+    ${waits && html`<div class="note warn"><span>${t("lottery.waits", { what: v.public_value_is })}</span>${may("admin") && html`<div class="row"><button type="button" class="primary" data-act="tell" onClick=${tell}>${t("lottery.tell")}</button></div>`}</div>`}
     ${v.drawn_at && html`<${Again} c=${c} v=${v} />`}
     <section><h2>${t("lottery.public")}</h2><dl class="facts wide">${facts([
       [t("lottery.opens"), v.registration_opens_at && exact(v.registration_opens_at)], [t("lottery.closes"), exact(v.registration_closes_at)], [t("lottery.drawn"), v.drawn_at && exact(v.drawn_at)],

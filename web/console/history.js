@@ -20,7 +20,7 @@ export function changes(act) {
 }
 
 // The log names the address of each act, so that a campaign's stand under several.
-const below = ["", "/publish", "/pause", "/resume", "/end", "/stock", "/codes"];
+const below = ["", "/publish", "/pause", "/resume", "/end", "/stock", "/codes", "/lottery/public-value"];
 const shownActs = 20;
 
 /** What was done to a campaign last; it is read again when stamp changes. @param {{target: string, stamp: string}} props */

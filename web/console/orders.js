@@ -1,6 +1,7 @@
 // @ts-check
 // Orders and claims: looking for one, and the steps that are possible now.
 import { Drawer } from "../lib/box.js";
+import { now } from "../lib/clock.js";
 import { html } from "../lib/html.js";
 import { digits, minor, money, number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
@@ -61,26 +62,31 @@ export function Order({ id, changed }) {
       <div class="muted">${[e.amount && money(e.amount), e.ref, e.carrier && e.carrier + " " + e.tracking_no, e.restock && t("restocked")].filter(Boolean).join(" · ")}</div></li>`)}</ol></div>`;
 }
 
-/** The steps that are legal now; the server refuses the others anyway. @param {{c: any, done: () => void}} props */
+/** The steps that are legal now, by the rules of the API, which refuses the others anyway. @param {{c: any, done: () => void}} props */
 function Steps({ c, done }) {
-  if (!may("publisher")) return null;
-  const path = "/v1/claims/" + encodeURIComponent(c.id) + "/", left = c.payment?.amount ? c.payment.amount.amount - (c.payment.refunded?.amount || 0) : 0;
-  const step = (/** @type {string} */ verb, /** @type {any[]} */ fields, /** @type {(v: any) => any} */ body, danger = false) => html`<button type="button" class=${danger ? "danger" : ""} data-step=${verb} onClick=${() => confirm({
-    title: t("do." + verb), text: t("do." + verb + ".text", { id: c.id, user: c.user_id, sum: money(c.amount) }), action: t("do." + verb), fields, danger,
-    do: async (v) => { await change("POST", path + verb, body(v)); say(t("act.done", { what: t("do." + verb), name: c.id })); done(); },
-  })}>${t("do." + verb)}</button>`;
-  const paid = c.kind === "sale" && c.status === "confirmed";
+  // A share of a red packet is the user's money: nothing follows its grant.
+  if (!may("publisher") || c.kind === "redpacket") return null;
+  const is = c.status, sale = c.kind === "sale", unused = is === "confirmed" && !c.redemption, due = is === "released" && c.payment?.refund_due;
+  // A claim that waits for no payment counts as paid in full.
+  const paid = c.payment ? c.payment.amount : c.amount, left = paid ? paid.amount - (c.payment?.refunded?.amount || 0) : 0;
+  /** @param {string} name @param {any[]} fields @param {(v: any) => any} body @param {{verb?: string, danger?: boolean, news?: string}} [o] verb is what the API calls it, where that is another word */
+  const step = (name, fields, body, { verb = name, danger = false, news } = {}) => html`<button type="button" class=${danger ? "danger" : ""} data-step=${name} onClick=${() => confirm({
+    title: t("do." + name), text: t("do." + name + ".text", { id: c.id, user: c.user_id, sum: money(c.amount) || "–" }), action: t("do." + name), fields, danger, news,
+    do: async (v) => { await change("POST", "/v1/claims/" + encodeURIComponent(c.id) + "/" + verb, body(v)); say(t("act.done", { what: t("do." + name), name: c.id })); done(); },
+  })}>${t("do." + name)}</button>`;
+  const pays = is === "pending" || !c.payment && (is === "confirmed" && sale || is === "released" && !c.replaced_by);
   return html`<div class="row actions" role="group" aria-label=${t("actions")}>
-    ${c.status === "pending" && step("confirm", [{ name: "ref", label: t("payment") }], (v) => ({ amount: c.amount || undefined, payment_ref: v.ref }))}
-    ${c.status === "pending" && step("cancel", [], () => ({}), true)}
-    ${paid && step("ship", [{ name: "carrier", label: t("carrier") }, { name: "no", label: t("tracking") }], (v) => ({ carrier: v.carrier, tracking_no: v.no }))}
-    ${c.payment && left > 0 && step("refund", [
-      { name: "sum", label: t("amount"), hint: t("refund.hint"), required: false },
+    ${pays && step("confirm", [{ name: "ref", label: t("payment") }], (v) => ({ amount: c.amount || undefined, payment_ref: v.ref }), { news: is === "released" ? t("do.confirm.late") : undefined })}
+    ${is === "pending" && step("cancel", [], () => ({}), { danger: true })}
+    ${sale && is === "confirmed" && step("ship", [{ name: "carrier", label: t("carrier") }, { name: "no", label: t("tracking") }], (v) => ({ carrier: v.carrier, tracking_no: v.no }))}
+    ${(unused || due) && step("refund", [
+      ...(left > 0 ? [{ name: "sum", label: t("amount"), hint: t("refund.hint"), required: false }] : []),
       // What a late payment was for has gone back already.
-      ...(c.payment.refund_due ? [] : [{ name: "restock", label: t("restock"), options: [["", t("restock.no")], ["1", t("restock.yes")]] }]),
-    ], (v) => ({ amount: v.sum ? { amount: sumOf(v.sum, c.payment.amount.currency), currency: c.payment.amount.currency } : undefined, restock: v.restock === "1" || undefined }), true)}
-    ${c.kind === "coupon" && c.status === "confirmed" && !c.redemption && step("redeem", [{ name: "ref", label: t("redeem.ref") }], (v) => ({ ref: v.ref }))}
-    ${c.redemption && step("unredeem", [], () => ({ ref: c.redemption.ref }), true)}</div>`;
+      ...(due ? [] : [{ name: "restock", label: t("restock"), options: [["", t("restock.no")], ["1", t("restock.yes")]] }]),
+    ], (v) => ({ amount: v.sum ? { amount: sumOf(v.sum, paid.currency), currency: paid.currency } : undefined, restock: v.restock === "1" || undefined }), { danger: true })}
+    ${is === "refunded" && !c.restocked && step("restock", [], () => ({ restock: true }), { verb: "refund", danger: true })}
+    ${c.kind === "coupon" && unused && !(Date.parse(c.valid_until_at) <= now()) && step("redeem", [{ name: "ref", label: t("redeem.ref") }], (v) => ({ ref: v.ref }))}
+    ${c.redemption && step("unredeem", [], () => ({ ref: c.redemption.ref }), { danger: true })}</div>`;
 }
 
 /** @param {string} text @param {string} currency */

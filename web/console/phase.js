@@ -4,6 +4,9 @@ import { html } from "../lib/html.js";
 import { now } from "../lib/clock.js";
 import { t } from "../lib/text.js";
 
+/** The words that standing says. */
+export const standings = ["draft", "upcoming", "open", "sold_out", "paused", "ended"];
+
 /** @param {any} c @param {number} [remaining] @returns {"draft"|"paused"|"ended"|"upcoming"|"sold_out"|"open"} */
 export function standing(c, remaining = c.remaining) {
   if (c.state === "draft" || c.state === "paused" || c.state === "ended") return c.state;

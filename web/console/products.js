@@ -4,22 +4,25 @@ import { Drawer } from "../lib/box.js";
 import { html, useSignal } from "../lib/html.js";
 import { digits, minor, money, number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
-import { AllCSV, change, Fault, faultsOf, Field, Head, may, Named, Pager, say, saying, Table, usePages } from "./ui.js";
+import { ask, at } from "./route.js";
+import { AllCSV, change, Fault, faultsOf, Field, Filter, Filters, Head, may, Named, Pager, say, saying, Table, usePages } from "./ui.js";
 
 export function Products() {
-  const pages = usePages("/v1/products"), open = useSignal(/** @type {any} */ (null));
+  const q = at.value.query.get("q") || "", word = q.toLowerCase(), keep = (/** @type {any} */ p) => (p.id + " " + p.name).toLowerCase().includes(word);
+  const pages = usePages("/v1/products", 20, 0, word ? { name: encodeURIComponent(word), keep } : null), open = useSignal(/** @type {any} */ (null));
   const file = [
     { title: t("product.id"), show: (/** @type {any} */ p) => p.id }, { title: t("product.name"), show: (/** @type {any} */ p) => p.name }, { title: t("price"), show: (/** @type {any} */ p) => money(p.price) },
     { title: t("product.stock"), show: (/** @type {any} */ p) => p.stock || "" }, { title: t("remaining"), show: (/** @type {any} */ p) => (p.stock ? p.stock_left : "") }, { title: t("changed"), show: (/** @type {any} */ p) => time(p.updated_at) },
   ];
   return html`<${Head} title=${t("screen.products")}>${may("editor") && html`<button type="button" class="primary" onClick=${() => (open.value = {})}>${t("product.new")}</button>`}<//>
+    <${Filters}><${Filter} label=${t("search")} value=${q} change=${(/** @type {string} */ v) => ask({ q: v })} /><//>
     <${Fault} text=${pages.fault} again=${pages.again} />
-    <${Table} name=${t("screen.products")} rows=${pages.items} empty=${t("products.none")} columns=${[
+    <${Table} name=${t("screen.products")} rows=${pages.items} empty=${t(word ? "match.none" : "products.none")} columns=${[
       { title: t("product"), show: (/** @type {any} */ p) => html`<${Named} open=${() => (open.value = p)} title=${p.name} id=${p.id} />` },
       { title: t("price"), number: true, show: (/** @type {any} */ p) => money(p.price) },
       { title: t("product.left"), number: true, show: (/** @type {any} */ p) => (p.stock ? number(p.stock_left) + " / " + number(p.stock) : "–") },
       { title: t("changed"), show: (/** @type {any} */ p) => time(p.updated_at) },
-    ]} /><${Pager} pages=${pages}><${AllCSV} name="products.csv" columns=${file} path="/v1/products" /><//>
+    ]} /><${Pager} pages=${pages}><${AllCSV} name="products.csv" columns=${file} path="/v1/products" keep=${keep} /><//>
     <${Drawer} title=${t(open.value?.id ? "product.edit" : "product.new")} open=${!!open.value} onClose=${() => (open.value = null)}>
       ${open.value && html`<${Form} p=${open.value} done=${() => ((open.value = null), pages.again())} />`}<//>`;
 }
