@@ -198,9 +198,11 @@ type picture struct {
 // pictured lists what the READMEs show, in their languages: the console after a rush, and the rain on a telephone.
 func pictured() (all []picture) {
 	rain := screen{name: "rain", path: "/c/redpacket-rain", user: "42", act: `new Promise((done) => setTimeout(done, 3500))`, ready: `!!document.querySelector("#press")`, moves: true}
-	rushed := screen{name: "console", path: "/console/rush", tall: 900, act: `document.querySelector("#start").click()`, ready: `!!document.querySelector("#rush[data-state=done]") && !!document.querySelector("#sums[data-state=good]")`}
+	rushed := screen{name: "console", path: "/console/rush", act: `document.querySelector("#start").click()`, ready: `!!document.querySelector("#rush[data-state=done]") && !!document.querySelector("#sums[data-state=good]")`}
 	for _, language := range []string{"en", "zh"} {
 		ending := map[string]string{"en": ".png", "zh": ".zh.png"}[language]
+		// It ends below the sums, which are higher up in Chinese.
+		rushed.tall = map[string]int64{"en": 972, "zh": 941}[language]
 		all = append(all, picture{rushed, look{language, false, 1280}, "console" + ending}, picture{rain, look{language, false, 390}, "rain" + ending})
 	}
 	return all
