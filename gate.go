@@ -29,6 +29,14 @@ type Gate interface {
 	Pass(ctx context.Context, c *Campaign, req *ClaimRequest) (Result, bool)
 }
 
+// FollowersOf returns the merchant whose followers alone may claim; empty where there is none.
+func (g *GateSpec) FollowersOf() string {
+	if g == nil || g.Audience == nil {
+		return ""
+	}
+	return g.Audience.FollowersOf
+}
+
 // empty reports whether the gate is open to everybody.
 func (g *GateSpec) empty() bool {
 	return len(g.Limits) == 0 && g.Audience == nil && g.Room == nil && g.Ticket == nil

@@ -136,6 +136,9 @@ type CampaignPatch struct {
 // it is optional. Nil fields of a patch do not say so: they are absent too.
 func (p *CampaignPatch) Nulls(names []string) { p.null = names }
 
+// ChangesGate reports whether the patch sets who may claim, and how, or takes that away.
+func (p *CampaignPatch) ChangesGate() bool { return p.Gate != nil || slices.Contains(p.null, "gate") }
+
 // clearCampaign has what null does to each optional field of a campaign.
 var clearCampaign = map[string]func(*Campaign){
 	"comment":           func(c *Campaign) { c.Comment = "" },
@@ -327,7 +330,7 @@ const MaxConflicts = 5
 
 // Faults checks a stock change against the campaign's kind of stock.
 func (ch *StockChange) Faults(c *Campaign) []Fault {
-	fs := proseFault("/why", ch.Why, false, MaxCommentLen)
+	fs := ProseFault("/why", ch.Why, false, MaxCommentLen)
 	if len(ch.Items) > 0 {
 		if c.Stock.Kind != Items {
 			fs = append(fs, Fault{"/items", Text{"belongs to a campaign of items", "仅用于 items 类库存"}})

@@ -265,9 +265,18 @@ func (s *Campaigns) Patch(ctx context.Context, id string, p dibs.CampaignPatch) 
 // Publish opens a draft for claims and warms the engine. Publishing again
 // changes nothing.
 func (s *Campaigns) Publish(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return s.PublishVersion(ctx, id, nil)
+}
+
+// PublishVersion is Publish of one version of a draft, nil for any: a draft that was
+// changed since is refused by an *Error of InvalidState that names the version.
+func (s *Campaigns) PublishVersion(ctx context.Context, id string, version *int64) (*dibs.Campaign, error) {
 	return s.Change(ctx, id, func(c *dibs.Campaign) error {
 		if c.State == dibs.Published {
 			return nil
+		}
+		if version != nil && *version != c.Version {
+			return changedMeanwhile(c, *version)
 		}
 		if c.State != dibs.Draft {
 			return wrongState(c, "publish", "发布")

@@ -221,9 +221,9 @@ type publishing struct {
 	published bool
 }
 
-func (p *publishing) Publish(ctx context.Context, id string) (*dibs.Campaign, error) {
+func (p *publishing) PublishVersion(ctx context.Context, id string, version *int64) (*dibs.Campaign, error) {
 	p.published = true
-	return p.campaignService.Publish(ctx, id)
+	return p.campaignService.PublishVersion(ctx, id, version)
 }
 
 // An act that cannot be logged does not happen.

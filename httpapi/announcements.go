@@ -34,6 +34,7 @@ type Announcements interface {
 type announcementHandlers struct {
 	*routes
 	announcements Announcements
+	campaigns     Campaigns
 }
 
 // announcement is an operation on announcements. A key that may publish a campaign
@@ -54,6 +55,9 @@ func (h *announcementHandlers) register() {
 	create.status, create.example = http.StatusCreated, `{"threshold":10000,"first":1000,"rate":500,"message":"200 phones, today at noon"}`
 	view := viewOf((*announce.Announcement).View)
 	change(h.routes, create, func(ctx context.Context, c *call, in *PathID, spec *announce.AnnouncementSpec) (announce.AnnouncementView, error) {
+		if err := mayName(ctx, c, h.campaigns, in.ID, spec.Merchant); err != nil {
+			return announce.AnnouncementView{}, err
+		}
 		v, err := view(h.announcements.Create(ctx, in.ID, *spec))
 		if err == nil {
 			c.Header().Set("Location", "/v1/announcements/"+v.ID)

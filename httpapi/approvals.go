@@ -69,6 +69,9 @@ type outcomeView struct {
 type second struct {
 	act  access.Act
 	need func(ctx context.Context, id string, body any) (bool, error)
+	// pin returns the body that is kept for the second person, so that what is approved cannot change until it is done;
+	// nil for the one that was sent.
+	pin func(ctx context.Context, id string, body any) (any, error)
 }
 
 // waits reports whether a call waits for a second person.
@@ -93,7 +96,7 @@ func (s *secondPersons) refundBound(c *call) int64 {
 
 // ask stores a call and answers 202 with the approval that it waits for. A repeat by
 // Idempotency-Key asks for no second one.
-func (a *routes) ask(ctx context.Context, c *call, op *operation, in, value any) (web.Answer, error) {
+func (a *routes) ask(ctx context.Context, c *call, op *operation, in, body, value any) (web.Answer, error) {
 	waiting := *op
 	waiting.status = http.StatusAccepted
 	stored := storedCall{Path: c.request.URL.Path, Values: map[string]string{}}
@@ -106,7 +109,13 @@ func (a *routes) ask(ctx context.Context, c *call, op *operation, in, value any)
 	if stored.In, err = json.Marshal(in); err != nil {
 		return web.Answer{}, err
 	}
-	if stored.Body, err = json.Marshal(value); err != nil {
+	kept := value
+	if op.second.pin != nil {
+		if kept, err = op.second.pin(ctx, c.request.PathValue("id"), body); err != nil {
+			return web.Answer{}, err
+		}
+	}
+	if stored.Body, err = json.Marshal(kept); err != nil {
 		return web.Answer{}, err
 	}
 	raw, err := json.Marshal(stored)
@@ -131,10 +140,14 @@ func replay[I, B, O any](a *routes, op *operation, decoder web.Decoder, run func
 		if err := json.Unmarshal(stored.In, in); err != nil {
 			return 0, err
 		}
-		if _, err := decoder.Decode(stored.Body, body); err != nil {
+		value, err := decoder.Decode(stored.Body, body)
+		if err == nil {
+			err = readNulls(op, value, body)
+		}
+		if err != nil {
 			return 0, err
 		}
-		_, err := withLog(ctx, a.acts, c, op, func() (O, error) { return run(ctx, c, in, body) })
+		_, err = withLog(ctx, a.acts, c, op, func() (O, error) { return run(ctx, c, in, body) })
 		return op.successStatus(), err
 	}
 }

@@ -20,7 +20,7 @@ func twoPersons(t *testing.T) (s *stack, asSecond, asNamesake string) {
 	h, err := httpapi.New(httpapi.Config{
 		Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret), AllowDevTokens: true,
 		Approvals: access.ApprovalRules{
-			Acts:         map[access.Act]bool{access.ActDeposit: true, access.ActRefund: true, access.ActErasure: true, access.ActPublicValue: true, access.ActAbandon: true},
+			Acts:         map[access.Act]bool{access.ActDeposit: true, access.ActRefund: true, access.ActErasure: true, access.ActPublicValue: true, access.ActAbandon: true, access.ActRedPacket: true},
 			RefundsAbove: &dibs.Money{Amount: 100, Currency: "CNY"},
 		},
 	})
@@ -218,6 +218,83 @@ func TestSecondPersonForAbandoning(t *testing.T) {
 		if acts := strings.Join(s.acts(""), "\n"); !strings.Contains(acts, fmt.Sprintf("abandon-shard %s %d", path, status)) {
 			t.Errorf("the log: %s", acts)
 		}
+	}
+}
+
+// TestSecondPersonForRedPackets: money does not leave by a red packet of one person, to themselves or from another user's
+// account: publishing waits, in the version that was asked for, and so does opening a published one to others. Other
+// campaigns do not wait, nor does what changes nothing about money.
+func TestSecondPersonForRedPackets(t *testing.T) {
+	s, asSecond, _ := twoPersons(t)
+	packet := func(id string) string {
+		t.Helper()
+		a := s.ask("POST", "/v1/campaigns", fmt.Sprintf(`{"id":%q,"kind":"redpacket","title":"P","starts_at":"2020-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z",
+			"stock":{"redpacket":{"total":{"amount":100,"currency":"CNY"},"count":2}}}`, id), asAdmin)
+		if a.status != 201 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		return "/v1/campaigns/" + id
+	}
+	approve := func(id string, status int) {
+		t.Helper()
+		if a := s.ask("POST", "/v1/approvals/"+id+"/approve", `{}`, asSecond); a.status != status {
+			t.Errorf("approving: %d, want %d: %s", a.status, status, a.body)
+		}
+	}
+	is := func(path, state string) {
+		t.Helper()
+		if a := s.ask("GET", path, "", asAdmin); a.json["state"] != state {
+			t.Errorf("%s is not %s: %s", path, state, a.body)
+		}
+	}
+	path := packet("rain")
+	asked := s.waiting("POST", path+"/publish", "")
+	is(path, "draft")
+	if a := s.ask("PATCH", path, `{"sender_id":"42","title":"Another"}`, asAdmin); a.status != 400 {
+		t.Errorf("the sender is changed: %d %s", a.status, a.body)
+	}
+	if a := s.ask("PATCH", path, `{"gate":{"audience":{"followers_of":"me"}}}`, asAdmin); a.status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	approve(asked, 409)
+	is(path, "draft")
+	approve(s.waiting("POST", path+"/publish", ""), 200)
+	is(path, "published")
+	// Whoever it was approved for has it.
+	for _, gate := range []string{`{"gate":{}}`, `{"gate":null}`} {
+		asked = s.waiting("PATCH", path, gate)
+	}
+	approve(asked, 200)
+	if a := s.ask("GET", path, "", asAdmin); a.json["gate"] != nil {
+		t.Errorf("the gate is still there: %s", a.body)
+	}
+	for _, c := range []struct{ method, path, body string }{
+		{"POST", path + "/publish", ""}, {"PATCH", path, `{"title":"Rain"}`}, {"POST", path + "/end", ""},
+	} {
+		if a := s.ask(c.method, c.path, c.body, asAdmin); a.status != 200 {
+			t.Errorf("%+v: %d %s", c, a.status, a.body)
+		}
+	}
+	s.sale("phone", 5, 5)
+	if a := s.ask("PATCH", "/v1/campaigns/phone", `{"gate":{"limits":[{"per":"user","rate":5}]}}`, asAdmin); a.status != 200 {
+		t.Errorf("a sale: %d %s", a.status, a.body)
+	}
+}
+
+// TestPublishOfAVersion: a draft that was changed since is not published.
+func TestPublishOfAVersion(t *testing.T) {
+	s := newStack(t, nil)
+	const path = "/v1/campaigns/draft"
+	a := s.ask("POST", "/v1/campaigns", `{"id":"draft","kind":"sale","title":"D","starts_at":"2020-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z","stock":{"units":9}}`, asAdmin)
+	seen := a.json["version"]
+	if a = s.ask("PATCH", path, `{"title":"Another"}`, asAdmin); a.status != 200 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	if a := s.ask("POST", path+"/publish", fmt.Sprintf(`{"version":%v}`, seen), asAdmin); a.status != 409 || !strings.Contains(a.body, `"/version"`) {
+		t.Errorf("an old version: %d %s", a.status, a.body)
+	}
+	if a := s.ask("POST", path+"/publish", fmt.Sprintf(`{"version":%v}`, a.json["version"]), asAdmin); a.status != 200 || a.json["state"] != "published" {
+		t.Errorf("the current version: %d %s", a.status, a.body)
 	}
 }
 

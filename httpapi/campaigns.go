@@ -23,9 +23,10 @@ type Campaigns interface {
 	// Patch changes a campaign. *dibs.Error of InvalidState for fields that its
 	// state does not allow, of InvalidRequest for values that are never valid.
 	Patch(ctx context.Context, id string, patch dibs.CampaignPatch) (*dibs.Campaign, error)
-	// Publish opens a draft for claims. Like the next three, it may be repeated;
+	// PublishVersion opens a draft for claims. Like the next three, it may be repeated;
 	// *dibs.Error of InvalidState where the state does not allow it.
-	Publish(ctx context.Context, id string) (*dibs.Campaign, error)
+	// With a version it publishes that one alone; nil for any.
+	PublishVersion(ctx context.Context, id string, version *int64) (*dibs.Campaign, error)
 	// Pause and End refuse claims: no claim is granted after they return.
 	Pause(ctx context.Context, id string) (*dibs.Campaign, error)
 	Resume(ctx context.Context, id string) (*dibs.Campaign, error)
@@ -82,14 +83,20 @@ func (h *campaignHandlers) register() {
 	change(h.routes, operation{
 		method: http.MethodPatch, path: "/v1/campaigns/{id}", id: "patch-campaign", tag: tagAdmin, access: adminOnly, role: access.RoleEditor,
 		summary: "Change a campaign", example: `{"ends_at":"2026-12-01T07:00:00Z"}`,
+		second: &second{act: access.ActRedPacket, need: h.opensRedPacket},
 		description: "Fields that are absent stay; null takes an optional field away. `stock` is a draft's: another number of its kind. After publishing, only title, comment, ends_at, low_stock and an upward limit_per_user, limit_per_product or shards may change, and keys need the role publisher. " +
 			"With `version`, nothing changes when the campaign was changed since: two administrators do not overwrite each other unseen.",
 	}, h.patch)
+	change(h.routes, operation{
+		method: http.MethodPost, path: "/v1/campaigns/{id}/publish", id: "publish-campaign", tag: tagAdmin, access: adminOnly, role: access.RolePublisher,
+		summary: "Publish a draft: it is warmed, visible, and grants inside its window", mayBeEmpty: true, example: `{"version":3}`,
+		second:      &second{act: access.ActRedPacket, need: h.isDraftOfRedPacket, pin: h.pinVersion},
+		description: "The same action again changes nothing and is no error. With `version`, nothing is published when the draft was changed since.",
+	}, h.publish)
 	for _, action := range []struct {
 		verb, summary string
 		do            func(context.Context, string) (*dibs.Campaign, error)
 	}{
-		{"publish", "Publish a draft: it is warmed, visible, and grants inside its window", h.campaigns.Publish},
 		{"pause", "Pause: claims are refused until it is resumed", h.campaigns.Pause},
 		{"resume", "Resume a paused campaign", h.campaigns.Resume},
 		{"end", "End a campaign for good", h.campaigns.End},
@@ -220,6 +227,45 @@ func (h *campaignHandlers) create(ctx context.Context, c *call, _ *struct{}, spe
 	return h.show(ctx, c.zh)(campaign, err)
 }
 
+// publishBody says which version of a draft is meant.
+type publishBody struct {
+	Version *int64 `json:"version,omitempty" doc:"the version that was looked at; refused with invalid_state and /version when the draft has another one by now"`
+}
+
+func (h *campaignHandlers) publish(ctx context.Context, c *call, in *PathID, body *publishBody) (api.CampaignView, error) {
+	return h.show(ctx, c.zh)(h.campaigns.PublishVersion(ctx, in.ID, body.Version))
+}
+
+// isDraftOfRedPacket tells drafts whose publishing lets go of money: the sender's, or the platform's.
+func (h *campaignHandlers) isDraftOfRedPacket(ctx context.Context, id string, _ any) (bool, error) {
+	c, err := h.campaigns.Now(ctx, id)
+	return err == nil && c.Kind == dibs.RedPacket && c.State == dibs.Draft, err
+}
+
+// pinVersion names the version of the draft that the second person is asked about: a draft can be changed by the one who
+// asks until it is published.
+func (h *campaignHandlers) pinVersion(ctx context.Context, id string, body any) (any, error) {
+	if p, ok := body.(*publishBody); ok && p.Version != nil {
+		return p, nil
+	}
+	c, err := h.campaigns.Now(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return publishBody{Version: &c.Version}, nil
+}
+
+// opensRedPacket tells changes of who gets the money of a red packet that was published, and approved, for others. What
+// the caller may not change is left to patch, which refuses it.
+func (h *campaignHandlers) opensRedPacket(ctx context.Context, id string, body any) (bool, error) {
+	p, ok := body.(*dibs.CampaignPatch)
+	if by := callOf(ctx); !ok || !p.ChangesGate() || !by.caller.role.May(access.RolePublisher) || mayName(ctx, by, h.campaigns, id, p.Gate.FollowersOf()) != nil {
+		return false, nil
+	}
+	c, err := h.campaigns.Now(ctx, id)
+	return err == nil && c.Kind == dibs.RedPacket && c.State != dibs.Draft, err
+}
+
 // patch changes a campaign. A key that may only edit drafts changes nothing else.
 // The state is read before the change. After a publication in between, the service still
 // refuses all fields that a published campaign may not change.
@@ -232,6 +278,9 @@ func (h *campaignHandlers) patch(ctx context.Context, c *call, in *PathID, patch
 		if err != nil {
 			return api.CampaignView{}, err
 		}
+	}
+	if err := mayName(ctx, c, h.campaigns, in.ID, patch.Gate.FollowersOf()); err != nil {
+		return api.CampaignView{}, err
 	}
 	return h.show(ctx, c.zh)(h.campaigns.Patch(ctx, in.ID, *patch))
 }

@@ -57,6 +57,9 @@ type Config struct {
 	// Strangers bound how often an address calls public routes without credentials, where
 	// the answer is not in memory, as limit.Limiter does; default: no bound.
 	Strangers Limits
+	// RequestsPerAddress bounds the requests of an address that are under way over HTTP/2, where one connection carries
+	// many; over HTTP/1.1 a bound on its connections is one on its requests. Default: no bound.
+	RequestsPerAddress int
 	// Overload refuses claims before their token and body are read; it is the Guard
 	// of the service. Default: none.
 	Overload Overload
@@ -65,8 +68,8 @@ type Config struct {
 	Audiences Audiences
 	// Logger receives failures inside; default: nothing is logged.
 	Logger *slog.Logger
-	// MaxBody is the most bytes of a body, default 64 KiB; MaxAdminBody the most
-	// of one that carries items, default 32 MiB.
+	// MaxBody is the most bytes of a body, default 64 KiB, those of users and strangers 16 KiB at most; MaxAdminBody
+	// the most of one that carries items, default 32 MiB.
 	MaxBody      int64
 	MaxAdminBody int64
 	// Tracer traces administrators' calls, and with TraceClaims claims, too; default:

@@ -79,11 +79,8 @@ func (h *sessionHandlers) register() {
 	}
 	in := about
 	in.method, in.id, in.access, in.summary = http.MethodPost, "sign-in", open, "Sign in to the console: a key becomes a cookie"
-	in.example = `{"key":"dibs_0123456789abcdef0123456789abcdef"}`
+	in.example, in.inside, in.counted, in.first = `{"key":"dibs_0123456789abcdef0123456789abcdef"}`, true, true, h.mayTry
 	change(h.routes, in, func(ctx context.Context, c *call, _ *struct{}, body *sessionBody) (sessionView, error) {
-		if c.outside {
-			return sessionView{}, noRoute
-		}
 		return h.signIn(ctx, c, body)
 	})
 	who := about
@@ -157,17 +154,10 @@ func (h *sessionHandlers) registerDoor() {
 			return nil
 		})
 	change(h.routes, operation{
-		method: http.MethodPost, path: signin.TokenPath, id: "oidc-token", tag: tagAccess, access: open, knowsRepeats: true,
+		method: http.MethodPost, path: signin.TokenPath, id: "oidc-token", tag: tagAccess, access: open, knowsRepeats: true, inside: true, counted: true, first: h.mayTry,
 		summary: "Exchange the code of dibs login for a key", description: "The key is the person's, ends with the session, and is revoked with it. A code is good once.",
 		example: `{"code":"…","verifier":"…"}`,
 	}, func(ctx context.Context, c *call, _ *struct{}, body *signin.TokenBody) (signin.TokenView, error) {
-		c.Header()["Cache-Control"] = web.NoStore
-		switch {
-		case c.outside:
-			return signin.TokenView{}, noRoute
-		case h.sessions.Foreign(c.request):
-			return signin.TokenView{}, errForeign
-		}
 		return h.door.Exchange(ctx, body, h.visit(c))
 	})
 }
@@ -194,21 +184,20 @@ func newDoor(h *sessionHandlers, people signin.People, pages *site.Site) *signin
 	}
 }
 
-// signIn exchanges a key, or a code for one, for a cookie.
-//
-// The order of the checks defends the key: a page of another site is refused before
-// anything is looked up, and an address that guesses is refused for a while, before
-// its next guess is checked. A code is used up by its first use, also when the key
-// behind it is not valid any more.
-func (h *sessionHandlers) signIn(ctx context.Context, c *call, body *sessionBody) (sessionView, error) {
+// mayTry refuses who may not try to sign in, before the body is read: a page of another site, and for a while an
+// address that guesses.
+func (h *sessionHandlers) mayTry(c *call) error {
 	c.Header()["Cache-Control"] = web.NoStore
 	if h.sessions.Foreign(c.request) {
-		return sessionView{}, errForeign
+		return errForeign
 	}
+	return h.pauses.Check(h.proxies.Client(c.request), h.now())
+}
+
+// signIn exchanges a key, or a code for one, for a cookie; mayTry was asked before. A code is used up by its first use,
+// also when the key behind it is not valid any more.
+func (h *sessionHandlers) signIn(ctx context.Context, c *call, body *sessionBody) (sessionView, error) {
 	at := h.proxies.Client(c.request)
-	if err := h.pauses.Check(at, h.now()); err != nil {
-		return sessionView{}, err
-	}
 	secret := body.Key
 	if (body.Code == "") == (secret == "") {
 		return sessionView{}, dibs.Invalid(dibs.Fault{Problem: dibs.Text{EN: "exactly one of key and code is required", ZH: "key 和 code 必须且只能提供一个"}})

@@ -60,7 +60,7 @@ func (h *gatewayHandlers) register() {
 		}
 	})
 	h.plain(operation{
-		method: http.MethodGet, path: "/v1/campaigns/{id}/events", id: "campaign-events", tag: tagGateway, access: open,
+		method: http.MethodGet, path: "/v1/campaigns/{id}/events", id: "campaign-events", tag: tagGateway, access: open, counted: true,
 		summary: "Follow a campaign, as server-sent events",
 		description: "Opens, pauses, reopens, sells out, ends, and what remains; docs/GATEWAY.md has the events. " +
 			"With `Last-Event-ID`, events that the client has seen are not sent again.",
@@ -75,8 +75,11 @@ func (h *gatewayHandlers) register() {
 // open opens a WebSocket. A ticket that is tried is looked up where all nodes see it, so it counts as a call of its
 // address, good or not: the connections that are open bound none that is refused.
 func (h *gatewayHandlers) open(c *call, w http.ResponseWriter, r *http.Request) error {
-	if r.URL.Query().Has("ticket") {
-		if err := h.countStranger(c); err != nil {
+	switch tickets := r.URL.Query()["ticket"]; {
+	case len(tickets) > 1:
+		return dibs.Invalid(givenTwice("ticket"))
+	case len(tickets) == 1:
+		if err := h.strangers.count(c, c.request); err != nil {
 			return err
 		}
 	}

@@ -145,7 +145,7 @@ func TestLimitOfStrangers(t *testing.T) {
 	must(t, err)
 	s := serve(t, svc, h)
 	s.sale("phone", 5, 5)
-	const paged, at = "/v1/campaigns?limit=1", "X-Forwarded-For: 203.0.113.9"
+	const paged, at = "/v1/campaigns?limit=1", fromOne
 	for _, path := range []string{paged, "/v1/campaigns/phone/luck", "/v1/campaigns/phone/lottery"} {
 		if a := s.ask("GET", path, "", at); a.status == 429 {
 			t.Errorf("%s: %d", path, a.status)

@@ -151,8 +151,7 @@ func idParam() *huma.Param {
 // finish documents what huma does not see: the body, which this package reads
 // itself, and the statuses beside the usual one.
 func (d *document) finish(op *operation) {
-	item := d.huma.OpenAPI().Paths[op.path]
-	target := map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete}[op.method]
+	target := d.operationOf(op)
 	usual := target.Responses[strconv.Itoa(op.successStatus())]
 	switch {
 	case op.status == http.StatusCreated:
@@ -179,7 +178,23 @@ func (d *document) finish(op *operation) {
 		media.Example = json.RawMessage(op.example)
 		d.examples[op.id] = op.example
 	}
-	target.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{web.TypeJSON[0]: media}}
+	target.RequestBody = &huma.RequestBody{Required: !op.mayBeEmpty, Content: map[string]*huma.MediaType{web.TypeJSON[0]: media}}
+}
+
+// operationOf is an operation as the document has it.
+func (d *document) operationOf(op *operation) *huma.Operation {
+	item := d.huma.OpenAPI().Paths[op.path]
+	return map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete}[op.method]
+}
+
+// singleParameters names the parameters of an operation's query that the document has as no lists.
+func (d *document) singleParameters(op *operation) (names []string) {
+	for _, p := range d.operationOf(op).Parameters {
+		if p.In == "query" && p.Schema.Type != huma.TypeArray {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // alsoCSV documents that the list at a path may come as CSV.

@@ -32,6 +32,8 @@ type operation struct {
 	example string
 	// maxBody bounds the body in bytes; default Config.MaxBody.
 	maxBody int64
+	// mayBeEmpty says that no body is an empty object.
+	mayBeEmpty bool
 	// knowsRepeats says that the route itself returns the first result to a
 	// repeat, for as long as there is one.
 	knowsRepeats bool
@@ -45,6 +47,12 @@ type operation struct {
 	// counted says that an open route asks more than this node's memory: it counts as a
 	// stranger's call.
 	counted bool
+	// inside says that the listener for users does not have the route, though it is open.
+	inside bool
+	// first is asked before the body is read; nil for nothing.
+	first func(c *call) error
+	// single are the parameters of the query that may come once; add sets them.
+	single []string
 	// unscoped keeps keys with scopes out.
 	unscoped bool
 	// second says when an act waits for a second person; nil for never.

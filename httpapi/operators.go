@@ -66,6 +66,26 @@ type operationHandlers struct {
 	overload Overload
 	version  string
 	known    knownHealth
+	// verifying has a place for each comparison of engine and ledger under way.
+	verifying chan struct{}
+}
+
+// maxVerifications is how many comparisons a node makes at a time: each reads all that was ever claimed.
+const maxVerifications = 2
+
+var errVerifications = &dibs.Error{
+	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: 30 * time.Second,
+	Detail: dibs.Textf("this node compares engine and ledger %d times already", "该节点正在进行 %d 次引擎与账本的比对", maxVerifications),
+}
+
+// mayVerify takes one of the places for comparisons; done gives it back.
+func (h *operationHandlers) mayVerify() (done func(), err error) {
+	select {
+	case h.verifying <- struct{}{}:
+		return func() { <-h.verifying }, nil
+	default:
+		return nil, errVerifications
+	}
 }
 
 // healthFor is how long a check of the dependencies is believed. The route is open to
@@ -96,8 +116,13 @@ func (h *operationHandlers) register() {
 	register(h.routes, operation{
 		method: http.MethodGet, path: "/v1/verify", id: "verify", tag: tagAdmin, access: adminOnly, strictQuery: true,
 		summary:     "Compare engine and ledger, promise by promise",
-		description: "Reads all that was ever claimed, which may take minutes.",
+		description: "Reads all that was ever claimed, which may take minutes. Two of these, or repairs, run at a time.",
 	}, func(ctx context.Context, c *call, in *verifyInput) (audit.Report, error) {
+		done, err := h.mayVerify()
+		if err != nil {
+			return audit.Report{}, err
+		}
+		defer done()
 		return viewOf(func(r *audit.Report) audit.Report { return r.In(c.zh) })(h.operations.Verify(ctx, in.Campaigns...))
 	})
 	change(h.routes, operation{
@@ -141,6 +166,11 @@ func (h *operationHandlers) repair(ctx context.Context, _ *call, _ *struct{}, bo
 			EN: "must be true: GET compares without changing anything", ZH: "必须为 true：仅比较请使用 GET",
 		}})
 	}
+	done, err := h.mayVerify()
+	if err != nil {
+		return audit.RepairReport{}, err
+	}
+	defer done()
 	return viewOf(itself[audit.RepairReport])(h.operations.Repair(ctx, audit.RepairRequest{Campaigns: body.Campaigns, OlderLedger: body.OlderLedger}))
 }
 

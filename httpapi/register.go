@@ -29,9 +29,9 @@ type routes struct {
 	memory  web.Memory
 	proxies *web.Proxies
 	seconds *secondPersons
-	// calls bounds the calls of users, strangers those without credentials, by their
-	// address; nil for no bound.
-	calls, strangers Limits
+	// calls bounds the calls of users, nil for no bound, strangers those without credentials.
+	calls     Limits
+	strangers strangers
 	// importing has a place for each file that is being imported.
 	importing chan struct{}
 	// tracer is nil when calls are not traced.
@@ -42,15 +42,22 @@ type routes struct {
 }
 
 // admit is the first step of every operation: it finds the caller, refuses those
-// who may not use the route, and begins the trace.
+// who may not use the route, and begins the trace. The body is not read before.
 func (a *routes) admit(op *operation) func(ctx huma.Context, next func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		c := callOf(ctx.Context())
-		if c.outside && op.access == adminOnly {
+		if c.outside && (op.access == adminOnly || op.inside) {
 			a.fail(c, noRoute)
 			return
 		}
-		if err := a.enter(c, op, op.access); err != nil {
+		err := a.enter(c, op, op.access)
+		if err == nil {
+			err = op.refuseTwice(c.request)
+		}
+		if err == nil && op.first != nil {
+			err = op.first(c)
+		}
+		if err != nil {
 			a.fail(c, err)
 			return
 		}
@@ -89,7 +96,7 @@ var errImports = &dibs.Error{
 func (a *routes) enter(c *call, op *operation, need callers) (err error) {
 	if c.caller, err = a.auth.admit(c, need, op); err != nil {
 		a.acts.refuse(c.request.Context(), c, op, err)
-		return err
+		return a.strangers.countRefused(c, c.request, err)
 	}
 	if !c.caller.ends.IsZero() {
 		c.Header()[headerKeyExpires] = []string{c.caller.ends.UTC().Format(time.RFC3339)}
@@ -98,34 +105,11 @@ func (a *routes) enter(c *call, op *operation, need callers) (err error) {
 	case op.limited || c.caller.isAdmin():
 		return nil
 	case c.caller.user != "":
-		return takeTurn(c, a.calls, dibs.ClaimRequest{UserID: c.caller.user, Address: a.proxies.Client(c.request)})
+		return takeTurn(c.request.Context(), c.Header(), a.calls, dibs.ClaimRequest{UserID: c.caller.user, Address: a.proxies.Client(c.request)})
 	case need == public || op.counted:
-		return a.countStranger(c)
+		return a.strangers.count(c, c.request)
 	}
 	// The remaining calls cost no more than their refusal.
-	return nil
-}
-
-// countStranger counts a call without credentials by its address. Those of this machine are not counted: it is a proxy
-// that is not trusted, or a monitor.
-func (a *routes) countStranger(c *call) error {
-	at := a.proxies.Client(c.request)
-	if !web.Network(at).IsValid() {
-		return nil
-	}
-	return takeTurn(c, a.strangers, dibs.ClaimRequest{Address: at})
-}
-
-// takeTurn asks limits, nil for none, for one more call.
-func takeTurn(c *call, limits Limits, of dibs.ClaimRequest) error {
-	if limits == nil {
-		return nil
-	}
-	res, ok := limits.Enter(c.request.Context(), &of)
-	if !ok {
-		web.SetQuota(c.Header(), &res.Quota)
-		return web.RefusalOf(&res)
-	}
 	return nil
 }
 
@@ -142,6 +126,31 @@ func add[I, O any](a *routes, op *operation, handle func(ctx context.Context, c 
 		return out, nil
 	})
 	a.finish(op)
+	op.single = a.singleParameters(op)
+}
+
+// refuseTwice refuses a parameter of the query that is there twice and is no list: what looks at the call before dibs
+// does may have taken the other one of the two.
+func (op *operation) refuseTwice(r *http.Request) error {
+	if r.URL.RawQuery == "" || len(op.single) == 0 {
+		return nil
+	}
+	var fs []dibs.Fault
+	given := r.URL.Query()
+	for _, name := range op.single {
+		if len(given[name]) > 1 {
+			fs = append(fs, givenTwice(name))
+		}
+	}
+	if len(fs) > 0 {
+		return dibs.Invalid(fs...)
+	}
+	return nil
+}
+
+// givenTwice is the fault of a parameter that may be there once.
+func givenTwice(name string) dibs.Fault {
+	return dibs.Fault{Field: "/" + name, Problem: dibs.Text{EN: "may be there once", ZH: "只能出现一次"}}
 }
 
 // register adds a route without a body.
@@ -167,7 +176,7 @@ func change[I, B, O any](a *routes, op operation, run func(ctx context.Context, 
 func checkedChange[I, B, O any](a *routes, op operation, check func(*B) error, run func(ctx context.Context, c *call, in *I, body *B) (O, error)) {
 	op.body = reflect.TypeFor[B]()
 	if op.maxBody == 0 {
-		op.maxBody = a.maxBody
+		op.maxBody = a.maxBodyOf(op.access)
 	}
 	decoder := web.NewDecoder(a.schemas, check)
 	if op.second != nil {
@@ -179,19 +188,17 @@ func checkedChange[I, B, O any](a *routes, op operation, check func(*B) error, r
 		if err != nil {
 			return nil, err
 		}
+		if err := readNulls(&op, value, &body); err != nil {
+			return nil, err
+		}
 		if waits, err := a.seconds.waits(ctx, c, &op, &body); err != nil {
 			return nil, err
 		} else if waits {
-			answer, err := a.ask(ctx, c, &op, in, value)
+			answer, err := a.ask(ctx, c, &op, in, &body, value)
 			return &output[O]{Status: answer.Status, Body: payload[O]{raw: answer.Body}}, err
 		}
 		do := func() (O, error) {
 			return withLog(ctx, a.acts, c, &op, func() (O, error) { return run(ctx, c, in, &body) })
-		}
-		if op.method == http.MethodPatch {
-			if err := tellNulls(value, &body); err != nil {
-				return nil, err
-			}
 		}
 		if op.knowsRepeats {
 			v, err := do()
@@ -202,10 +209,25 @@ func checkedChange[I, B, O any](a *routes, op operation, check func(*B) error, r
 	})
 }
 
-// tellNulls tells a patch which of its members are null. Decoded they look as if they
+// maxUserBody bounds the bodies of users and strangers in bytes. The longest that they have to send, one with a voucher,
+// needs a quarter of it; a body that is under way keeps in memory what has come of it.
+const maxUserBody = 16 << 10
+
+// maxBodyOf bounds the bodies of routes for some callers.
+func (a *routes) maxBodyOf(who callers) int64 {
+	if who == adminOnly {
+		return a.maxBody
+	}
+	return min(a.maxBody, maxUserBody)
+}
+
+// readNulls tells a patch which of its members are null. Decoded they look as if they
 // were absent, and a null that did nothing would be taken for done. A patch that cannot
 // be told takes none.
-func tellNulls(value, body any) error {
+func readNulls(op *operation, value, body any) error {
+	if op.method != http.MethodPatch {
+		return nil
+	}
 	members, _ := value.(map[string]any)
 	var names []string
 	for name, v := range members {
@@ -256,7 +278,7 @@ func readChange(c *call, op *operation, d web.Decoder, into any) (any, error) {
 		return nil, err
 	}
 	if len(bytes.TrimSpace(raw)) == 0 {
-		if op.body == reflect.TypeFor[noBody]() || op.knowsRepeats {
+		if op.body == reflect.TypeFor[noBody]() || op.knowsRepeats || op.mayBeEmpty {
 			return map[string]any{}, nil
 		}
 		return nil, dibs.Invalid(dibs.Fault{Problem: dibs.Text{EN: "a JSON body is required", ZH: "必须提供 JSON 请求体"}})

@@ -52,7 +52,10 @@ func NewHandlers(cfg Config) (Handlers, error) {
 		Headers: []string{"Authorization", "Content-Type", web.HeaderKey, web.HeaderRequestID, "If-None-Match", headerDevice, headerTicket, headerAdmission, "Last-Event-ID"},
 		Exposed: []string{web.HeaderRequestID, web.HeaderReplayed, "Retry-After", "ETag", "Location", "RateLimit", "RateLimit-Policy"},
 	}
-	return Handlers{All: origins.Handler(a.router), Outer: origins.Handler(a.outer), sessions: a.sessions}, nil
+	bound := func(next http.Handler) http.Handler {
+		return origins.Handler(&streamBound{next: next, router: a.router, most: cfg.RequestsPerAddress})
+	}
+	return Handlers{All: bound(a.router), Outer: bound(a.outer), sessions: a.sessions}, nil
 }
 
 // newAPI makes what the handlers share, and registers the routes of all groups.
@@ -82,8 +85,9 @@ func newAPI(cfg *Config) (*routes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sessions: %w", err)
 	}
-	cache := viewcache.New(cfg.Services.Catalog, people, respond, cfg.Now)
 	proxies := &web.Proxies{Trusted: cfg.TrustedProxies, Header: cfg.ProxyHeader}
+	unknown := strangers{cfg.Strangers, proxies}
+	cache := viewcache.New(cfg.Services.Catalog, people, respond, unknown.count, cfg.Now)
 	a := &routes{
 		router: &router{
 			ServeMux: http.NewServeMux(), outer: http.NewServeMux(), respond: respond, metrics: m, log: cfg.Logger, sessions: sealing,
@@ -97,7 +101,7 @@ func newAPI(cfg *Config) (*routes, error) {
 		auth:   &authenticator{users: users, keys: cfg.Services.Keys, claim: cfg.Services.Claims.Find, now: cfg.Now},
 		acts:   &adminLog{log: cfg.Services.AdminLog, proxies: proxies, subjects: map[string]readSubject{}, now: cfg.Now, out: cfg.Logger},
 		memory: cfg.Services.Memory, proxies: proxies, seconds: &secondPersons{kept: cfg.Services.Approvals, rules: cfg.Approvals, acts: map[string]approvedAct{}},
-		calls: cfg.Calls, strangers: cfg.Strangers, importing: make(chan struct{}, maxImports), tracer: cfg.Tracer, now: cfg.Now, maxBody: cfg.MaxBody, maxAdminBody: cfg.MaxAdminBody,
+		calls: cfg.Calls, strangers: unknown, importing: make(chan struct{}, maxImports), tracer: cfg.Tracer, now: cfg.Now, maxBody: cfg.MaxBody, maxAdminBody: cfg.MaxAdminBody,
 	}
 	a.document = newDocument(a.router, cfg.Version)
 	for _, g := range append(groups(a, cfg), pageGroups(a, cfg, people)...) {
@@ -115,8 +119,8 @@ type group interface{ register() }
 func groups(a *routes, cfg *Config) []group {
 	s := &cfg.Services
 	take := &claimHandler{
-		claimer: s.Claimer, auth: a.auth, proxies: a.proxies, overload: cfg.Overload, limits: cfg.Limits,
-		maxBody: cfg.MaxBody, respond: a.respond, times: &a.metrics.claims,
+		claimer: s.Claimer, auth: a.auth, proxies: a.proxies, overload: cfg.Overload, limits: cfg.Limits, strangers: a.strangers,
+		maxBody: a.maxBodyOf(userOnly), respond: a.respond, times: &a.metrics.claims,
 	}
 	if cfg.TraceClaims {
 		take.tracer = cfg.Tracer
@@ -139,13 +143,13 @@ func groups(a *routes, cfg *Config) []group {
 		&revocationHandlers{routes: a, revocations: s.Revocations},
 		&approvalHandlers{routes: a},
 		&userHandlers{routes: a, users: s.Users},
-		&operationHandlers{routes: a, operations: s.Operations, overload: cfg.Overload, version: cfg.Version},
+		&operationHandlers{routes: a, operations: s.Operations, overload: cfg.Overload, version: cfg.Version, verifying: make(chan struct{}, maxVerifications)},
 	}
 	if cfg.Gateway != nil {
 		all = append(all, &gatewayHandlers{routes: a, gateway: cfg.Gateway})
 	}
 	if cfg.Audiences != nil {
-		all = append(all, &audienceHandlers{routes: a, audiences: cfg.Audiences}, &announcementHandlers{routes: a, announcements: s.Announcements})
+		all = append(all, &audienceHandlers{routes: a, audiences: cfg.Audiences}, &announcementHandlers{routes: a, announcements: s.Announcements, campaigns: s.Campaigns})
 	}
 	return all
 }
@@ -175,6 +179,14 @@ func pageGroups(a *routes, cfg *Config, people *site.Site) []group {
 	return all
 }
 
+// The bounds of a connection over HTTP/2, which carries many requests at a time. A browser's page needs some thirty at
+// once, and clients that need more open another connection. What has come of bodies and is not read yet is bounded for
+// each connection; its least is 65,535 bytes (RFC 9113).
+const (
+	maxStreams  = 64
+	maxReceived = 64 << 10
+)
+
 // The bounds of a connection: generous for users on slow networks, and narrow for
 // clients that only hold connections open.
 // A body of 32 MiB within a minute needs some 4 Mbit/s; streams set deadlines of
@@ -187,12 +199,13 @@ const (
 	maxHeaderBytes    = 16 << 10
 )
 
-// NewServer returns a server for a handler, with bounds on headers, bodies and
-// idle connections. The caller listens, serves and shuts it down.
+// NewServer returns a server for a handler, with bounds on headers, bodies, streams
+// of HTTP/2 and idle connections. The caller listens, serves and shuts it down.
 func NewServer(addr string, handler http.Handler) *http.Server {
 	return &http.Server{
 		Addr: addr, Handler: handler,
 		ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived},
 	}
 }

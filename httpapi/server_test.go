@@ -56,6 +56,10 @@ func TestOuterListener(t *testing.T) {
 	if a := s.ask("POST", "/v1/campaigns/matrix/claims", "", asAdmin); a.status != 401 || !strings.Contains(a.body, "is not a user's") {
 		t.Errorf("a claim with a key, on the listener of admins: %d %s", a.status, a.body)
 	}
+	// No body is read there.
+	if a := outer.ask("POST", "/v1/session", "{"); a.status != 404 {
+		t.Errorf("a broken sign-in: %d %s", a.status, a.body)
+	}
 	if a := outer.ask("GET", "/v1/campaigns/matrix", ""); a.status != 200 {
 		t.Errorf("a campaign: %d", a.status)
 	}
@@ -99,5 +103,8 @@ func TestServerHasBounds(t *testing.T) {
 	s := httpapi.NewServer("127.0.0.1:0", http.NotFoundHandler())
 	if s.ReadHeaderTimeout <= 0 || s.ReadTimeout <= 0 || s.WriteTimeout <= 0 || s.IdleTimeout <= 0 || s.MaxHeaderBytes <= 0 {
 		t.Errorf("%+v", s)
+	}
+	if h2 := s.HTTP2; h2 == nil || h2.MaxConcurrentStreams <= 0 || h2.MaxReceiveBufferPerConnection < 65535 || h2.MaxReceiveBufferPerStream <= 0 {
+		t.Errorf("HTTP/2: %+v", h2)
 	}
 }

@@ -9,19 +9,25 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// maxLookups bounds concurrent ledger look-ups caused by claims.
-const maxLookups = 64
+// maxLookups bounds concurrent ledger look-ups caused by claims, and maxPublicLookups
+// those caused by public pages: strangers make up ids, and must not take the places of
+// users.
+const (
+	maxLookups       = 64
+	maxPublicLookups = 16
+)
 
 // Lookups reads campaigns that are not live on this node, for claims and public
-// pages: each once for all callers, and at most maxLookups at a time. All methods are
+// pages: each once for all callers, and a bounded number at a time. All methods are
 // safe for concurrent use.
 type Lookups struct {
 	registry *Registry
 	ledger   Ledger
 	life     context.Context
-	// lookups has a place for each question to the ledger.
-	lookups chan struct{}
-	looked  lookups
+	// lookups has a place for each question to the ledger on behalf of claims, pages for
+	// those on behalf of public pages.
+	lookups, pages chan struct{}
+	looked         lookups
 }
 
 const (
@@ -56,11 +62,16 @@ type lookup struct {
 // LookUp returns a campaign as the ledger had it within lookupKeep.
 // ErrNotFound; an *Error of Overloaded when too much is asked at once.
 func (s *Lookups) LookUp(ctx context.Context, req *dibs.ClaimRequest) (*dibs.Campaign, error) {
+	return s.lookUp(ctx, req, s.lookups)
+}
+
+// lookUp is LookUp with a place of some.
+func (s *Lookups) lookUp(ctx context.Context, req *dibs.ClaimRequest, places chan struct{}) (*dibs.Campaign, error) {
 	ls := &s.looked
 	ls.mu.Lock()
 	l := ls.known[req.CampaignID]
 	if l == nil || !l.until.IsZero() && !time.Now().Before(l.until) {
-		free, err := s.MayLookUp(req)
+		free, err := take(places, req)
 		if err != nil {
 			ls.mu.Unlock()
 			return nil, err
@@ -83,7 +94,7 @@ func (s *Lookups) LookUp(ctx context.Context, req *dibs.ClaimRequest) (*dibs.Cam
 
 // public is LookUp for users: what they may not know of is not found.
 func (s *Lookups) public(ctx context.Context, id string) (*dibs.Campaign, error) {
-	c, err := s.LookUp(ctx, &dibs.ClaimRequest{CampaignID: id})
+	c, err := s.lookUp(ctx, &dibs.ClaimRequest{CampaignID: id}, s.pages)
 	switch {
 	case errors.Is(err, dibs.ErrNotFound), err == nil && (c.State == dibs.Draft || c.Regular()):
 		return nil, dibs.NoSuchCampaign
@@ -96,9 +107,14 @@ func (s *Lookups) public(ctx context.Context, id string) (*dibs.Campaign, error)
 // MayLookUp takes one of the places for a caller that asks the ledger on behalf of a
 // claim.
 func (s *Lookups) MayLookUp(req *dibs.ClaimRequest) (free func(), err error) {
+	return take(s.lookups, req)
+}
+
+// take takes one of some places.
+func take(places chan struct{}, req *dibs.ClaimRequest) (free func(), err error) {
 	select {
-	case s.lookups <- struct{}{}:
-		return func() { <-s.lookups }, nil
+	case places <- struct{}{}:
+		return func() { <-places }, nil
 	default:
 		return nil, &dibs.Error{Reason: dibs.Overloaded, Effect: req.Effect(), RetryAfter: time.Second, Detail: tooManyLookups}
 	}

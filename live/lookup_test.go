@@ -105,6 +105,33 @@ func TestCampaignsForUsers(t *testing.T) {
 	})
 }
 
+// TestPagesTakeNoPlacesOfClaims: however many campaigns strangers make up, claims on campaigns that are not live here ask
+// the ledger.
+func TestPagesTakeNoPlacesOfClaims(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lookupService(t, &slowLedger{})
+		var crowd sync.WaitGroup
+		var refused atomic.Int64
+		for i := range 2 * maxLookups {
+			crowd.Go(func() {
+				if _, err := s.Snapshots.Get(t.Context(), fmt.Sprint("no", i)); errors.Is(err, dibs.ErrOverloaded) {
+					refused.Add(1)
+				} else if !errors.Is(err, dibs.ErrNotFound) {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if c, err := s.Lookups.LookUp(t.Context(), &dibs.ClaimRequest{CampaignID: "ended", UserID: "42"}); err != nil || c.ID != "ended" {
+			t.Errorf("a claim: %v, %v", c, err)
+		}
+		crowd.Wait()
+		if n := refused.Load(); n != 2*maxLookups-maxPublicLookups {
+			t.Errorf("%d pages were refused", n)
+		}
+	})
+}
+
 // Users' questions do not fill the memory, and an error is not remembered.
 func TestLookupsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

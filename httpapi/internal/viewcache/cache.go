@@ -13,8 +13,8 @@ import (
 	"github.com/dibs-dev/dibs/api"
 )
 
-// Catalog is what the cache calls. Get and CatalogVersion answer from memory;
-// the others may read the ledger.
+// Catalog is what the cache calls. CatalogVersion answers from memory, and so does Get
+// for campaigns that are live; the others may read the ledger.
 type Catalog interface {
 	// Get returns a campaign that users may know of, with its phase and what
 	// remains; ErrNotFound for others.
@@ -45,6 +45,8 @@ type Cache struct {
 	// policy is the site's, as the value of a header.
 	policy  []string
 	respond *web.Responder
+	// unknown is asked before the catalog is, where there is no page yet.
+	unknown func(http.ResponseWriter, *http.Request) error
 	now     func() time.Time
 
 	// entries are by campaign id: string -> *entry. count is how many, or a few more.
@@ -57,9 +59,11 @@ type Cache struct {
 }
 
 // New returns a cache of a catalog, whose answers respond writes and whose pages site
-// makes. now is the clock of the answers' Cache-Control.
-func New(catalog Catalog, site Site, respond *web.Responder, now func() time.Time) *Cache {
-	return &Cache{catalog: catalog, site: site, policy: []string{site.Policy()}, respond: respond, now: now}
+// makes. unknown refuses readers who ask too often for campaigns of which there is no page
+// yet: each id that somebody makes up may ask the ledger. now is the clock of the answers'
+// Cache-Control.
+func New(catalog Catalog, site Site, respond *web.Responder, unknown func(http.ResponseWriter, *http.Request) error, now func() time.Time) *Cache {
+	return &Cache{catalog: catalog, site: site, policy: []string{site.Policy()}, respond: respond, unknown: unknown, now: now}
 }
 
 // entry is one campaign in the cache.
@@ -105,7 +109,7 @@ func (c *Cache) Campaign(w http.ResponseWriter, r *http.Request) (int, error) {
 	if _, given := r.Header["Authorization"]; given {
 		return 0, nil
 	}
-	page, err := c.page(r.Context(), r.PathValue("id"))
+	page, err := c.asked(w, r)
 	if err != nil {
 		return 0, err
 	}
@@ -120,6 +124,17 @@ func (c *Cache) send(w http.ResponseWriter, r *http.Request, page *web.Page, kee
 	h["Cache-Control"] = web.KeepFor(keep)
 	web.SetJSON(h)
 	return page.Send(c.respond, w, r, web.TypeJSON)
+}
+
+// asked returns the page of the campaign that a request names.
+func (c *Cache) asked(w http.ResponseWriter, r *http.Request) (*campaignPage, error) {
+	id := r.PathValue("id")
+	if c.find(id) == nil {
+		if err := c.unknown(w, r); err != nil {
+			return nil, err
+		}
+	}
+	return c.page(r.Context(), id)
 }
 
 // page returns a campaign's page; ErrNotFound for drafts too.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"sync"
 	"sync/atomic"
@@ -62,7 +63,7 @@ func newSlow(t *testing.T, readers int) (*Cache, *slowCatalog) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(catalog, plainSite{}, respond, time.Now), catalog
+	return New(catalog, plainSite{}, respond, func(http.ResponseWriter, *http.Request) error { return nil }, time.Now), catalog
 }
 
 // However many readers come first at the same time, the ledger is read once.
@@ -97,6 +98,31 @@ func TestUnknownIDsAreNotKept(t *testing.T) {
 		t.Errorf("the cache has %v", id)
 		return true
 	})
+}
+
+// Whoever may ask no more is refused before the catalog is asked, for campaigns without a page alone.
+func TestUnknownIDsAreCounted(t *testing.T) {
+	cache, _ := newSlow(t, 2)
+	enough, asked := errors.New("enough"), 0
+	cache.unknown = func(http.ResponseWriter, *http.Request) error {
+		if asked++; asked > 1 {
+			return enough
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		id   string
+		want error
+	}{{"phone", nil}, {"none", enough}, {"phone", nil}} {
+		r := httptest.NewRequest("GET", "/v1/campaigns/x", nil)
+		r.SetPathValue("id", c.id)
+		if _, err := cache.Campaign(httptest.NewRecorder(), r); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", c.id, err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times", asked)
+	}
 }
 
 func TestKeepFor(t *testing.T) {

@@ -21,7 +21,7 @@ var forGood = []string{"public, max-age=31536000, s-maxage=31536000, immutable"}
 
 // HTML answers with a campaign's page for people.
 func (c *Cache) HTML(w http.ResponseWriter, r *http.Request) (int, error) {
-	page, err := c.page(r.Context(), r.PathValue("id"))
+	page, err := c.asked(w, r)
 	if err != nil {
 		return 0, err
 	}
