@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/events"
@@ -120,8 +119,8 @@ func (s *Announcements) Create(ctx context.Context, campaignID string, spec Anno
 	a.First = max(0, min(s.cfg.First, a.Threshold))
 	dibs.Set(&a.First, spec.First)
 	dibs.Set(&a.Rate, spec.Rate)
-	if c.Gate != nil && c.Gate.Audience != nil && a.Merchant == "" {
-		a.Merchant = c.Gate.Audience.FollowersOf
+	if a.Merchant == "" {
+		a.Merchant = c.Gate.FollowersOf()
 	}
 	if fs := a.faults(c); len(fs) > 0 {
 		return nil, dibs.Invalid(fs...)
@@ -149,19 +148,17 @@ func (a *Announcement) faults(c *dibs.Campaign) (fs []dibs.Fault) {
 	if !dibs.IsID(a.ID) {
 		fs = append(fs, dibs.Fault{Field: "/id", Problem: dibs.BadID})
 	}
-	switch audience := (c.Gate != nil && c.Gate.Audience != nil); {
+	switch audience := c.Gate.FollowersOf(); {
 	case a.Merchant == "":
 		fs = append(fs, dibs.Fault{Field: "/merchant", Problem: dibs.Text{
 			EN: "is required: the campaign is not for the followers of a merchant, so say whose are to hear of it", ZH: "必填：活动未限定某商家的关注者，请指明通知谁的关注者",
 		}})
 	case !dibs.IsID(a.Merchant):
 		fs = append(fs, dibs.Fault{Field: "/merchant", Problem: dibs.BadID})
-	case audience && c.Gate.Audience.FollowersOf != "" && c.Gate.Audience.FollowersOf != a.Merchant:
-		fs = append(fs, dibs.Fault{Field: "/merchant", Problem: dibs.Textf("must be %[1]s: the campaign is for the followers of %[1]s alone", "必须是 %[1]s：活动仅限 %[1]s 的关注者", c.Gate.Audience.FollowersOf)})
+	case audience != "" && audience != a.Merchant:
+		fs = append(fs, dibs.Fault{Field: "/merchant", Problem: dibs.Textf("must be %[1]s: the campaign is for the followers of %[1]s alone", "必须是 %[1]s：活动仅限 %[1]s 的关注者", audience)})
 	}
-	if !utf8.ValidString(a.Message) || utf8.RuneCountInString(a.Message) > MaxMessage {
-		fs = append(fs, dibs.Fault{Field: "/message", Problem: dibs.Textf("must be at most %d characters of UTF-8", "最多 %d 个 UTF-8 字符", MaxMessage)})
-	}
+	fs = append(fs, dibs.ProseFault("/message", a.Message, false, MaxMessage)...)
 	within("/threshold", a.Threshold, 0, gate.MaxAudience)
 	within("/first", a.First, 0, MaxFirst)
 	if a.Threshold >= 0 && a.First > a.Threshold && a.First <= MaxFirst {

@@ -131,6 +131,26 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
+// TestMessagesHaveNoControls: a message goes to terminals, pages and webhooks of followers: it may have several lines, and
+// nothing that changes how the text around it is shown.
+func TestMessagesHaveNoControls(t *testing.T) {
+	r := testnode.New(t, node.ServiceConfig{})
+	followed(r, "shop", 1)
+	r.Publish(r.Sale("phone", 10))
+	for what, message := range map[string]string{
+		"an escape": "a\x1b[2J", "C1": "a\u009b2J", "an override": "a\u202eb", "an isolate": "a\u2066b", "bytes that are no text": "a\xff", "a long one": strings.Repeat("长", announce.MaxMessage+1),
+	} {
+		_, err := r.Node.Announcements.Create(t.Context(), "phone", announce.AnnouncementSpec{Merchant: "shop", Message: message})
+		var e *dibs.Error
+		if !errors.As(err, &e) || len(e.Faults) != 1 || e.Faults[0].Field != "/message" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := r.Node.Announcements.Create(t.Context(), "phone", announce.AnnouncementSpec{Merchant: "shop", Message: "今天中午\n200 phones, עברית 👍🏽"}); err != nil {
+		t.Errorf("two lines: %v", err)
+	}
+}
+
 // numbersAre waits until the metrics of announcements are so.
 func numbersAre(r *testnode.Rig, want announce.PushMetrics) {
 	r.Helper()
