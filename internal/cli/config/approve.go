@@ -14,7 +14,7 @@ import (
 // acts are those that approve may name.
 var acts = map[string]access.Act{
 	"deposits": access.ActDeposit, "refunds": access.ActRefund, "erasure": access.ActErasure, "public-value": access.ActPublicValue,
-	"abandon-shard": access.ActAbandon,
+	"abandon-shard": access.ActAbandon, "red-packets": access.ActRedPacket,
 }
 
 // Approvals returns which acts need a second person: each of approve is the name of one, and
@@ -25,7 +25,7 @@ func (c *Config) Approvals() (access.ApprovalRules, error) {
 		name, sum, bounded := strings.Cut(text, "=")
 		act, known := acts[name]
 		if !known || bounded && act != access.ActRefund {
-			return rules, fmt.Errorf("%q must be deposits, refunds, erasure, public-value or abandon-shard, or refunds with a sum such as refunds=100.00CNY", text)
+			return rules, fmt.Errorf("%q must be deposits, red-packets, refunds, erasure, public-value or abandon-shard, or refunds with a sum such as refunds=100.00CNY", text)
 		}
 		rules.Acts[act] = true
 		if bounded {

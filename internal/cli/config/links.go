@@ -48,13 +48,17 @@ func (c *Config) plainLinks() []plainLink {
 }
 
 // brokerIsPlain reports whether the address of Redis, or of a sink of events, leads over the network without TLS that
-// verifies the server.
+// verifies the server, or may do so.
 func brokerIsPlain(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return false
 	}
 	options := u.Query()
+	// Sentinels, and nodes of a cluster, name the servers that are spoken with then, which may be on other machines.
+	if u.Scheme == "redis" && (options.Has("master_set") || options.Has("addr")) {
+		return true
+	}
 	if !slices.ContainsFunc(append(strings.Split(u.Host, ","), options["addr"]...), func(host string) bool { return !sqlledger.IsHere(host) }) {
 		return false
 	}
