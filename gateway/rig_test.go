@@ -65,8 +65,9 @@ func must(tb testing.TB, err error) {
 // rig is a hub behind HTTP.
 type rig struct {
 	testing.TB
-	hub *gateway.Hub
-	url string
+	hub     *gateway.Hub
+	handler http.Handler
+	url     string
 }
 
 // start starts a hub; cfg.Claims may wrap the node's.
@@ -91,7 +92,7 @@ func startOn(tb testing.TB, n *node.Node, cfg gateway.Config) *rig {
 	server.Start()
 	tb.Cleanup(server.Close)
 	tb.Cleanup(http.DefaultClient.CloseIdleConnections)
-	return &rig{TB: tb, hub: hub, url: server.URL}
+	return &rig{TB: tb, hub: hub, handler: h, url: server.URL}
 }
 
 var campaigns atomic.Int64

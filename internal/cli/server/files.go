@@ -7,13 +7,16 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
 
+	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/gate/limit"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/settings"
+	"github.com/dibs-dev/dibs/internal/web"
 )
 
 // certificates holds the certificate that HTTPS is served with, and the authorities of
@@ -128,6 +131,26 @@ func (cs *certificates) adminConfig() *tls.Config {
 		return c, nil
 	}
 	return outer
+}
+
+var errCertificate = dibs.Fail(dibs.Forbidden, dibs.Text{
+	EN: "the client certificate was revoked, or its authority's list of revoked ones has ended", ZH: "客户端证书已被吊销，或其颁发机构的吊销列表已过期",
+})
+
+// recheck refuses requests of a connection whose client certificate is not good any more, and closes it: handshakes look
+// at the lists, and a connection that is kept open outlives what its handshake saw.
+func (cs *certificates) recheck(next http.Handler, respond *web.Responder) http.Handler {
+	if cs.clientCA == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := cs.checkRevoked(r.TLS.VerifiedChains, time.Now()); err != nil {
+			w.Header().Set("Connection", "close")
+			respond.Fail(w, r, respond.Begin(w, r), errCertificate)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // watched returns the files that take effect when they change while the server runs.

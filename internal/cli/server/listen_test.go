@@ -1,12 +1,33 @@
 package server
 
 import (
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs/internal/cli/config"
 )
+
+// TestStreamsOfFaces: the address for users has bounds of its own over HTTP/2, that of administrators has net/http's.
+func TestStreamsOfFaces(t *testing.T) {
+	s, err := Start(t.Context(), &config.Config{
+		Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Data: t.TempDir(), Engine: []string{"memory"}, LedgerTimeout: time.Second, Durability: "durable",
+		DurabilityLost: "refuse", Drain: time.Second, Migrate: true, JWTSecret: "the secret of users' tokens, 32 bytes or more", ProxyHeader: "Forwarded", LimitEntries: 1024,
+	}, Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range s.faces {
+		if bounded := f.http.HTTP2 != nil; bounded != (i == 0) {
+			t.Errorf("address %d is bounded: %t", i, bounded)
+		}
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
 
 // TestListen: a server has one address, or two, with their real ports; an address in
 // use is named with what to do.

@@ -13,6 +13,7 @@ import (
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/cli/config"
 	"github.com/dibs-dev/dibs/internal/cli/store"
+	"github.com/dibs-dev/dibs/internal/web"
 	"github.com/dibs-dev/dibs/node"
 	"github.com/dibs-dev/dibs/tokens"
 	"github.com/dibs-dev/dibs/tracing"
@@ -125,7 +126,7 @@ func (s *Server) build(ctx context.Context) error {
 		Services: httpapi.ServicesOf(s.node.Service), Places: s.node.Rooms, Lotteries: s.node.Rooms, Tickets: s.node.Tickets, Audiences: s.node.Audiences,
 		Gateway: s.hub, Limits: s.node.Limits, Overload: s.node.Overload, Collectors: append(s.node.Collectors(), s.outer),
 		TrustedProxies: config.Prefixes(s.c.TrustedProxies), ProxyHeader: s.c.ProxyHeader, Origins: s.c.CORSOrigins,
-		AllowDevTokens: s.opts.DevTokens, Revoked: s.node.Revocations.Has, Logger: s.log, Version: s.opts.Version, Diagnosis: s.opts.Diagnosis,
+		RequestsPerAddress: s.c.OpenConnectionLimit(), AllowDevTokens: s.opts.DevTokens, Revoked: s.node.Revocations.Has, Logger: s.log, Version: s.opts.Version, Diagnosis: s.opts.Diagnosis,
 	}
 	var err error
 	if cfg.Approvals, err = s.c.Approvals(); err != nil {
@@ -154,13 +155,22 @@ func (s *Server) build(ctx context.Context) error {
 	if len(s.faces) > 1 {
 		handlers = []http.Handler{h.Outer, withProfiles(h.All)}
 	}
+	respond, err := web.NewResponder(s.log)
+	if err != nil {
+		return err
+	}
 	for i := range s.faces {
 		server := httpapi.NewServer(s.faces[i].ln.Addr().String(), handlers[i])
 		server.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
 		if s.certs != nil {
 			server.TLSConfig = s.certs.config()
-			if len(s.faces) > 1 && i > 0 {
+		}
+		if i > 0 {
+			// Programs of administrators are trusted, and send files: over HTTP/2 they have net/http's own bounds.
+			server.HTTP2 = nil
+			if s.certs != nil {
 				server.TLSConfig = s.certs.adminConfig()
+				server.Handler = s.certs.recheck(server.Handler, respond)
 			}
 		}
 		s.faces[i].http = server
