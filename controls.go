@@ -29,8 +29,8 @@ func isBreak(r rune) bool { return r == '\n' || r == '\t' || r == '\r' }
 
 var hasControls = Text{"must not have control characters, nor marks that turn the direction of text", "不能包含控制字符或改变文字方向的字符"}
 
-// ProseFault is TextFault for text that may have several lines.
-func ProseFault(field, s string, required bool, most int) []Fault {
+// proseFault is TextFault for text that may have several lines.
+func proseFault(field, s string, required bool, most int) []Fault {
 	return textFault(field, s, required, most, func(r rune) bool { return IsControl(r) && !isBreak(r) })
 }
 

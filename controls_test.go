@@ -34,11 +34,11 @@ func TestTextHasNoControls(t *testing.T) {
 			t.Errorf("%s in a reference: %v", what, fs)
 		}
 		prose := strings.ReplaceAll(text, "\n", "")
-		if fs := ProseFault("/comment", prose, false, 100); (len(fs) == 1) != (prose == text) {
+		if fs := proseFault("/comment", prose, false, 100); (len(fs) == 1) != (prose == text) {
 			t.Errorf("%s in prose: %v", what, fs)
 		}
 	}
-	if fs := ProseFault("/comment", "Two lines,\n\ta tab; 中文，日本語 עברית 👍🏽", true, 100); fs != nil {
+	if fs := proseFault("/comment", "Two lines,\n\ta tab; 中文，日本語 עברית 👍🏽", true, 100); fs != nil {
 		t.Errorf("prose: %v", fs)
 	}
 	if fs := TextFault("/title", "手机 · עברית · 👍🏽", true, 100); fs != nil {

@@ -74,8 +74,8 @@ func (p *Product) Faults() []Fault {
 	}
 	fs = append(fs, TextFault("/name", p.Name, true, MaxTitleLen)...)
 	fs = append(fs, TextFault("/thumbnail", p.Thumbnail, false, 2048)...)
-	fs = append(fs, ProseFault("/description", p.Description, false, 10_000)...)
-	fs = append(fs, ProseFault("/comment", p.Comment, false, MaxCommentLen)...)
+	fs = append(fs, proseFault("/description", p.Description, false, 10_000)...)
+	fs = append(fs, proseFault("/comment", p.Comment, false, MaxCommentLen)...)
 	if p.Price != nil {
 		fs = append(fs, p.Price.Faults("/price")...)
 	}

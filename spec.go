@@ -330,7 +330,7 @@ const MaxConflicts = 5
 
 // Faults checks a stock change against the campaign's kind of stock.
 func (ch *StockChange) Faults(c *Campaign) []Fault {
-	fs := ProseFault("/why", ch.Why, false, MaxCommentLen)
+	fs := proseFault("/why", ch.Why, false, MaxCommentLen)
 	if len(ch.Items) > 0 {
 		if c.Stock.Kind != Items {
 			fs = append(fs, Fault{"/items", Text{"belongs to a campaign of items", "仅用于 items 类库存"}})

@@ -76,7 +76,7 @@ func (c *Campaign) Faults() []Fault {
 	}
 	fs = append(fs, c.packetFaults()...)
 	fs = append(fs, TextFault("/title", c.Title, true, MaxTitleLen)...)
-	fs = append(fs, ProseFault("/comment", c.Comment, false, MaxCommentLen)...)
+	fs = append(fs, proseFault("/comment", c.Comment, false, MaxCommentLen)...)
 	if c.ProductID != "" && !IsID(c.ProductID) {
 		bad("/product_id", BadID)
 	}

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/events"
 	"github.com/dibs-dev/dibs/gate"
-	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/internal/trouble"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/live"
 )
 
@@ -138,6 +139,9 @@ func (s *Announcements) Create(ctx context.Context, campaignID string, spec Anno
 	return a, nil
 }
 
+// breaks makes one line of a message, which may have several, as TextFault wants it.
+var breaks = strings.NewReplacer("\r", " ", "\n", " ", "\t", " ")
+
 // faults lists what is wrong with an announcement of a campaign.
 func (a *Announcement) faults(c *dibs.Campaign) (fs []dibs.Fault) {
 	within := func(field string, n, least, most int64) {
@@ -158,7 +162,7 @@ func (a *Announcement) faults(c *dibs.Campaign) (fs []dibs.Fault) {
 	case audience != "" && audience != a.Merchant:
 		fs = append(fs, dibs.Fault{Field: "/merchant", Problem: dibs.Textf("must be %[1]s: the campaign is for the followers of %[1]s alone", "必须是 %[1]s：活动仅限 %[1]s 的关注者", audience)})
 	}
-	fs = append(fs, dibs.ProseFault("/message", a.Message, false, MaxMessage)...)
+	fs = append(fs, dibs.TextFault("/message", breaks.Replace(a.Message), false, MaxMessage)...)
 	within("/threshold", a.Threshold, 0, gate.MaxAudience)
 	within("/first", a.First, 0, MaxFirst)
 	if a.Threshold >= 0 && a.First > a.Threshold && a.First <= MaxFirst {

@@ -14,27 +14,6 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// Level is how serious a Finding is.
-type Level string
-
-// The levels. At LevelWarn the database works and something may go wrong that
-// need not; at LevelFail it does not work, or a promise would not hold.
-const (
-	LevelOK   Level = "OK"
-	LevelWarn Level = "WARN"
-	LevelFail Level = "FAIL"
-)
-
-// Finding is one thing that Examine looked at. Its texts are for people, in one
-// line each, and hold no secrets.
-type Finding struct {
-	Level   Level
-	Subject string
-	// Found is what is there, Wanted what should be, Remedy what to do; the
-	// last two are empty at LevelOK.
-	Found, Wanted, Remedy string
-}
-
 // Examine looks at the database that a schema is, or will be, in: whether it
 // can be reached, keeps what it commits, has the right time, gives the rights
 // that are needed, and has the version of the schema that this program wants.

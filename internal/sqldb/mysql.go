@@ -166,6 +166,12 @@ func (v *mysqlVariables) check() error {
 	return nil
 }
 
+// mysqlDurable asks for the settings of Durable.
+func mysqlDurable(ctx context.Context, conn *sql.Conn) ([]Finding, error) {
+	v, err := readMySQLVariables(ctx, conn)
+	return v.durable(), err
+}
+
 // durable are the findings of Durable.
 func (v *mysqlVariables) durable() []Finding {
 	found := []Finding{keeps("innodb_flush_log_at_trx_commit", strconv.FormatInt(v.flush, 10), "1", "")}

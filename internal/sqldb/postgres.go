@@ -201,6 +201,13 @@ func readPostgresVariables(ctx context.Context, conn *sql.Conn) (v postgresVaria
 	return v, err
 }
 
+// postgresDurable asks for the settings of Durable. synchronous_commit is each
+// connection's own: see postgresSettings.
+func postgresDurable(ctx context.Context, conn *sql.Conn) ([]Finding, error) {
+	v, err := readPostgresVariables(ctx, conn)
+	return v.durable(), err
+}
+
 // durable are the findings of Durable.
 func (v *postgresVariables) durable() []Finding {
 	return []Finding{
