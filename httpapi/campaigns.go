@@ -245,22 +245,30 @@ func (h *campaignHandlers) isDraftOfRedPacket(ctx context.Context, id string, _ 
 // pinVersion names the version of the draft that the second person is asked about: a draft can be changed by the one who
 // asks until it is published.
 func (h *campaignHandlers) pinVersion(ctx context.Context, id string, body any) (any, error) {
-	if p, ok := body.(*publishBody); ok && p.Version != nil {
-		return p, nil
-	}
 	c, err := h.campaigns.Now(ctx, id)
 	if err != nil {
 		return nil, err
 	}
+	// A version that the draft has not reached yet would be whatever it becomes meanwhile.
+	if p, ok := body.(*publishBody); ok && p.Version != nil && *p.Version != c.Version {
+		return nil, dibs.Invalid(dibs.Fault{Field: "/version", Problem: dibs.Textf("the draft has version %d", "草稿的版本是 %d", c.Version)})
+	}
 	return publishBody{Version: &c.Version}, nil
 }
 
-// opensRedPacket tells changes of who gets the money of a red packet that was published, and approved, for others. What
-// the caller may not change is left to patch, which refuses it.
+// opensRedPacket tells changes of who gets the money of a red packet, or how much of it one user may get, that was
+// published, and approved, for others. What the caller may not change is left to patch, which refuses it.
 func (h *campaignHandlers) opensRedPacket(ctx context.Context, id string, body any) (bool, error) {
 	p, ok := body.(*dibs.CampaignPatch)
-	if by := callOf(ctx); !ok || !p.ChangesGate() || !by.caller.role.May(access.RolePublisher) || mayName(ctx, by, h.campaigns, id, p.Gate.FollowersOf()) != nil {
+	by := callOf(ctx)
+	if !ok || !p.ChangesGate() && p.Limit == nil || !by.caller.role.May(access.RolePublisher) {
 		return false, nil
+	}
+	switch err := mayName(ctx, by, h.campaigns, id, p.Gate.FollowersOf()); {
+	case errors.Is(err, errScope):
+		return false, nil
+	case err != nil:
+		return false, err
 	}
 	c, err := h.campaigns.Now(ctx, id)
 	return err == nil && c.Kind == dibs.RedPacket && c.State != dibs.Draft, err

@@ -68,13 +68,12 @@ type claimHandler struct {
 	auth    *authenticator
 	proxies *web.Proxies
 	// overload and limits may be nil.
-	overload  Overload
-	limits    Limits
-	strangers strangers
-	body      web.Decoder
-	maxBody   int64
-	respond   *web.Responder
-	times     *claimTimes
+	overload Overload
+	limits   Limits
+	body     web.Decoder
+	maxBody  int64
+	respond  *web.Responder
+	times    *claimTimes
 	// tracer is nil unless claims are traced.
 	tracer Tracer
 }
@@ -142,7 +141,7 @@ func (h *claimHandler) decide(w http.ResponseWriter, r *http.Request, s *scratch
 	}
 	from, err := h.auth.claimant(r.Header)
 	if err != nil {
-		return dibs.Result{}, h.strangers.countRefused(w, r, err)
+		return dibs.Result{}, err
 	}
 	key, err := web.IdempotencyKey(r.Header)
 	if err != nil {

@@ -198,6 +198,10 @@ func (h *sessionHandlers) mayTry(c *call) error {
 // also when the key behind it is not valid any more.
 func (h *sessionHandlers) signIn(ctx context.Context, c *call, body *sessionBody) (sessionView, error) {
 	at := h.proxies.Client(c.request)
+	// Many may have begun to send their bodies before the first guess was judged.
+	if err := h.pauses.Check(at, h.now()); err != nil {
+		return sessionView{}, err
+	}
 	secret := body.Key
 	if (body.Code == "") == (secret == "") {
 		return sessionView{}, dibs.Invalid(dibs.Fault{Problem: dibs.Text{EN: "exactly one of key and code is required", ZH: "key 和 code 必须且只能提供一个"}})

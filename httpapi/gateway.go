@@ -60,13 +60,17 @@ func (h *gatewayHandlers) register() {
 		}
 	})
 	h.plain(operation{
-		method: http.MethodGet, path: "/v1/campaigns/{id}/events", id: "campaign-events", tag: tagGateway, access: open, counted: true,
+		method: http.MethodGet, path: "/v1/campaigns/{id}/events", id: "campaign-events", tag: tagGateway, access: open,
 		summary: "Follow a campaign, as server-sent events",
 		description: "Opens, pauses, reopens, sells out, ends, and what remains; docs/GATEWAY.md has the events. " +
 			"With `Last-Event-ID`, events that the client has seen are not sent again.",
 	}, "text/event-stream", func(w http.ResponseWriter, r *http.Request) {
 		c := callOf(r.Context())
-		if err := h.gateway.Events(w, r, r.PathValue("id"), r.Header.Get("Last-Event-ID"), c.visitor(h.proxies)); err != nil {
+		err := h.stranger(c, r)
+		if err == nil {
+			err = h.gateway.Events(w, r, r.PathValue("id"), r.Header.Get("Last-Event-ID"), c.visitor(h.proxies))
+		}
+		if err != nil {
 			h.fail(c, err)
 		}
 	})

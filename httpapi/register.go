@@ -34,6 +34,8 @@ type routes struct {
 	// calls bounds the calls of users, nil for no bound, strangers those without credentials.
 	calls     Limits
 	strangers strangers
+	// stranger counts a call that names a campaign without a page, as one of its address.
+	stranger func(http.ResponseWriter, *http.Request) error
 	// importing has a place for each file that is being imported.
 	importing chan struct{}
 	// tracer is nil when calls are not traced.
@@ -98,7 +100,7 @@ var errImports = &dibs.Error{
 func (a *routes) enter(c *call, op *operation, need callers) (err error) {
 	if c.caller, err = a.auth.admit(c, need, op); err != nil {
 		a.acts.refuse(c.request.Context(), c, op, err)
-		return a.strangers.countRefused(c, c.request, err)
+		return err
 	}
 	if !c.caller.ends.IsZero() {
 		c.Header()[headerKeyExpires] = []string{c.caller.ends.UTC().Format(time.RFC3339)}

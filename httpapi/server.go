@@ -101,7 +101,7 @@ func newAPI(cfg *Config) (*routes, error) {
 		auth:   &authenticator{users: users, keys: cfg.Services.Keys, claim: cfg.Services.Claims.Find, now: cfg.Now},
 		acts:   &adminLog{log: cfg.Services.AdminLog, proxies: proxies, subjects: map[string]readSubject{}, now: cfg.Now, out: cfg.Logger},
 		memory: cfg.Services.Memory, proxies: proxies, seconds: &secondPersons{kept: cfg.Services.Approvals, rules: cfg.Approvals, acts: map[string]approvedAct{}},
-		calls: cfg.Calls, strangers: unknown, importing: make(chan struct{}, maxImports), tracer: cfg.Tracer, now: cfg.Now, maxBody: cfg.MaxBody, maxAdminBody: cfg.MaxAdminBody,
+		calls: cfg.Calls, strangers: unknown, stranger: cache.Stranger, importing: make(chan struct{}, maxImports), tracer: cfg.Tracer, now: cfg.Now, maxBody: cfg.MaxBody, maxAdminBody: cfg.MaxAdminBody,
 	}
 	a.document = newDocument(a.router, cfg.Version)
 	for _, g := range append(groups(a, cfg), pageGroups(a, cfg, people)...) {
@@ -119,7 +119,7 @@ type group interface{ register() }
 func groups(a *routes, cfg *Config) []group {
 	s := &cfg.Services
 	take := &claimHandler{
-		claimer: s.Claimer, auth: a.auth, proxies: a.proxies, overload: cfg.Overload, limits: cfg.Limits, strangers: a.strangers,
+		claimer: s.Claimer, auth: a.auth, proxies: a.proxies, overload: cfg.Overload, limits: cfg.Limits,
 		maxBody: a.maxBodyOf(userOnly), respond: a.respond, times: &a.metrics.claims,
 	}
 	if cfg.TraceClaims {
@@ -181,10 +181,11 @@ func pageGroups(a *routes, cfg *Config, people *site.Site) []group {
 
 // The bounds of a connection over HTTP/2, which carries many requests at a time. A browser's page needs some thirty at
 // once, and clients that need more open another connection. What has come of bodies and is not read yet is bounded for
-// each connection; its least is 65,535 bytes (RFC 9113).
+// each connection and, so that one whose body nobody reads does not hold up the others, for each request.
 const (
-	maxStreams  = 64
-	maxReceived = 64 << 10
+	maxStreams        = 64
+	maxReceived       = 256 << 10
+	maxStreamReceived = 32 << 10
 )
 
 // The bounds of a connection: generous for users on slow networks, and narrow for
@@ -206,6 +207,6 @@ func NewServer(addr string, handler http.Handler) *http.Server {
 		Addr: addr, Handler: handler,
 		ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived},
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxStreamReceived},
 	}
 }

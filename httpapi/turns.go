@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -38,19 +37,6 @@ func (s strangers) count(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return takeTurn(r.Context(), w.Header(), s.limits, dibs.ClaimRequest{Address: at})
-}
-
-// countRefused counts a call whose token was refused: a check of its signature costs more than an answer from memory. It
-// returns the refusal, or that of the limit.
-func (s strangers) countRefused(w http.ResponseWriter, r *http.Request, refusal error) error {
-	var e *dibs.Error
-	if !errors.As(refusal, &e) || e != errBadToken {
-		return refusal
-	}
-	if over := s.count(w, r); over != nil {
-		return over
-	}
-	return refusal
 }
 
 // streamBound lets an address have a bounded number of requests under way over HTTP/2, where one connection carries many.

@@ -41,6 +41,7 @@ func TestOutageIsLoggedRarely(t *testing.T) {
 			n.Discover(ctx)
 			<-time.After(time.Second)
 		}
+		synctest.Wait()
 		a.err = nil
 		n.Discover(ctx)
 		<-time.After(settleTick)

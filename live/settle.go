@@ -125,8 +125,8 @@ func (s *Settler) once(ctx context.Context) (int, error) {
 	return settled, readErr
 }
 
-// inTurn lists the shards that this node settles, each time another one first: one that fills every
-// batch must not keep the others waiting. Every other time those that a caller waits for come before
+// inTurn lists the shards that this node settles, another one first from each second time to the next:
+// one that fills every batch must not keep the others waiting. Every other time those that a caller waits for come before
 // the rest: units on their way to another shard wait until all is settled that was granted before.
 func (s *Settler) inTurn() []*Shard {
 	var held, wanted []*Shard

@@ -34,7 +34,7 @@ type Settler struct {
 	// outboxKick has the outbox sent: what was settled has written commands.
 	outboxKick chan struct{}
 	alone      wait.Lock
-	turn       int // the shard that is settled first; guarded by alone
+	turn       int // how often shards took turns; guarded by alone
 
 	// trouble is what settling fails with.
 	trouble *trouble.Log

@@ -27,8 +27,8 @@ const (
 	// crossPatience bounds each wait of a cell. It is long since many cells share few
 	// processors.
 	crossPatience = 2 * time.Minute
-	// crossWithin is how soon after what was in flight goes on every node grants.
-	crossWithin = 30 * time.Second
+	// crossWithin is how soon after what was in flight goes on every node grants: many cells share few processors.
+	crossWithin = 2 * time.Minute
 	theCampaign = "phone"
 )
 

@@ -113,7 +113,7 @@ var stages = map[string]stage{
 	"a second person": {
 		before: `waiting() { dibs approval list --output json | grep -o 'ap-[A-Z0-9]*' | head -1; }
 other=$(dibs key create --name other --output json | grep -o 'dibs_[A-Za-z0-9_-]*')`,
-		blocks: []string{"dibs serve --approve deposits --approve 'refunds=100.00CNY' --approve erasure --approve public-value --approve abandon-shard …"},
+		blocks: []string{"dibs serve --approve deposits --approve red-packets --approve 'refunds=100.00CNY' --approve erasure --approve public-value --approve abandon-shard …"},
 		replace: []string{
 			" …", "", "--ref transfer-1 ", "--ref transfer-1 || [ $? = 1 ] ", "dibs approval approve ap-5M9ZQ2WX7RBE", `DIBS_ADMIN_KEY=$other dibs approval approve "$(waiting)"`,
 			"dibs approval reject ap-7Q2M4KJ3TXPD", `dibs account deposit host --amount 5CNY --ref transfer-2 || [ $? = 1 ]; dibs approval reject "$(waiting)"`,

@@ -126,15 +126,20 @@ func (c *Cache) send(w http.ResponseWriter, r *http.Request, page *web.Page, kee
 	return page.Send(c.respond, w, r, web.TypeJSON)
 }
 
+// Stranger counts a request for a campaign that has no page here, which may ask the ledger, as a call of its address.
+func (c *Cache) Stranger(w http.ResponseWriter, r *http.Request) error {
+	if c.find(r.PathValue("id")) != nil {
+		return nil
+	}
+	return c.unknown(w, r)
+}
+
 // asked returns the page of the campaign that a request names.
 func (c *Cache) asked(w http.ResponseWriter, r *http.Request) (*campaignPage, error) {
-	id := r.PathValue("id")
-	if c.find(id) == nil {
-		if err := c.unknown(w, r); err != nil {
-			return nil, err
-		}
+	if err := c.Stranger(w, r); err != nil {
+		return nil, err
 	}
-	return c.page(r.Context(), id)
+	return c.page(r.Context(), r.PathValue("id"))
 }
 
 // page returns a campaign's page; ErrNotFound for drafts too.
