@@ -45,6 +45,7 @@ func TestOutageIsLoggedRarely(t *testing.T) {
 		a.err = nil
 		n.Discover(ctx)
 		<-time.After(settleTick)
+		synctest.Wait()
 		cancel()
 		all.Wait()
 		for line, want := range map[string]int{
