@@ -111,7 +111,11 @@ func TestPasswordsChange(t *testing.T) {
 		m, err := r.redis.Do(t.Context(), "XREVRANGE", "told", "+", "-", "COUNT", "10")
 		return err == nil && strings.Contains(m.String(), "bob")
 	})
-	execute(t, clitest.Secrets, "verify", "--url", url).Want(t, 0, "every promise holds")
+	// A connection of the user that has gone may still be there to be found broken, once.
+	clitest.Until(t, "verified", func() bool {
+		r := execute(t, clitest.Secrets, "verify", "--url", url)
+		return r.Code == 0 && strings.Contains(r.Out, "every promise holds")
+	})
 	if all := p.out.String() + p.err.String(); strings.Contains(all, "-pw") {
 		t.Errorf("a password is shown:\n%s", all)
 	}

@@ -37,6 +37,8 @@ var unrun = map[string][]string{
 		`go run ./bench -only gateway -rounds 1`,
 		`go run ./bench -only gate,audience`,
 		`go run ./bench -only memory`,
+		`go run ./bench -only shards,deployments`,
+		`go run ./bench -only growth`,
 		`make pages`,
 	},
 	"It needs files beside it; examples/load runs the plan.": {
