@@ -22,7 +22,7 @@ const (
 	ActErasure Act = "erasure"
 	// ActPublicValue is the value that a lottery draws by.
 	ActPublicValue Act = "public-value"
-	// ActRedPacket gives money to whoever is fast: a red packet is published, or a published one is opened to others.
+	// ActRedPacket gives money to the fastest users: a red packet is published, or a published one is opened to others.
 	ActRedPacket Act = "red-packets"
 	// ActAbandon gives up a shard, with the claims on it that were not settled.
 	ActAbandon Act = "abandon-shard"
