@@ -93,10 +93,10 @@ var claimScenarios = []scenario{
 	{name: "key as the IETF's draft writes it, in quotes", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, `Idempotency-Key: "8e03978e-40d5-43e8-bc93-6894a57f9324"`}, status: 409},
 	{name: "key in full length", method: "POST", path: onePath, body: `{}`, headers: []string{asUser, "Idempotency-Key: " + strings.Repeat("k", 255)}, status: 409},
 	{
-		name: "too large", method: "POST", path: onePath, body: `{"quantity":1` + strings.Repeat(" ", 64<<10) + `}`, headers: []string{asUser}, status: 413,
-		contains: []string{`"reason":"invalid_request"`, "65536"},
+		name: "too large", method: "POST", path: onePath, body: `{"quantity":1` + strings.Repeat(" ", 16<<10) + `}`, headers: []string{asUser}, status: 413,
+		contains: []string{`"reason":"invalid_request"`, "16384"},
 	},
-	{name: "large but allowed", method: "POST", path: onePath, body: `{"quantity":1` + strings.Repeat(" ", 60<<10) + `}`, headers: []string{asUser}, status: 409},
+	{name: "large but allowed", method: "POST", path: onePath, body: `{"quantity":1` + strings.Repeat(" ", 15<<10) + `}`, headers: []string{asUser}, status: 409},
 }
 
 func TestClaimScenarios(t *testing.T) {

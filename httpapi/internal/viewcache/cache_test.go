@@ -102,7 +102,7 @@ func TestUnknownIDsAreNotKept(t *testing.T) {
 
 // Whoever may ask no more is refused before the catalog is asked, for campaigns without a page alone.
 func TestUnknownIDsAreCounted(t *testing.T) {
-	cache, _ := newSlow(t, 2)
+	cache, catalog := newSlow(t, 0)
 	enough, asked := errors.New("enough"), 0
 	cache.unknown = func(http.ResponseWriter, *http.Request) error {
 		if asked++; asked > 1 {
@@ -116,6 +116,9 @@ func TestUnknownIDsAreCounted(t *testing.T) {
 	}{{"phone", nil}, {"none", enough}, {"phone", nil}} {
 		r := httptest.NewRequest("GET", "/v1/campaigns/x", nil)
 		r.SetPathValue("id", c.id)
+		if c.want == nil {
+			catalog.readers.Add(1)
+		}
 		if _, err := cache.Campaign(httptest.NewRecorder(), r); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", c.id, err)
 		}
