@@ -53,8 +53,8 @@ type Ledger interface {
 	Totals(ctx context.Context, shard dibs.ShardID) (ShardTotals, error)
 	// Commands returns the oldest waiting commands after an ID.
 	Commands(ctx context.Context, after int64, max int) ([]Command, error)
-	// DropCommand removes a command that the engine has carried out: the one of its
-	// id, shard and epoch. A ledger that went back in time gives an id again.
+	// DropCommand removes a command that the engine has carried out: the one of its id,
+	// shard and epoch that does the same. A ledger that went back in time gives an id again.
 	DropCommand(ctx context.Context, cmd *Command) error
 	// Quarantine records the batch's only entry, which Settle refused with
 	// ErrPoison, and moves the position past it, in one transaction. The entry

@@ -32,6 +32,11 @@ var boardKeys = []string{"dibs:{meters}:watched", "dibs:{meters}:counts"}
 // goodFor is how many exchanges may fail until a node's counts are forgotten.
 const goodFor = 10
 
+// sureAfter is how many exchanges it takes until every other node's counts of a campaign are
+// there: one asks for them, another node learns of it by its next one and gives its counts
+// by the one after, and the nodes take turns as they like.
+const sureAfter = 4
+
 // counts is what one node has counted since it started.
 type counts struct {
 	// Refused are refusals of a campaign, by reason.
@@ -51,8 +56,8 @@ type board struct {
 	own func(campaign string) counts
 
 	mu sync.Mutex
-	// watched counts this node's watchers by campaign.
-	watched map[string]int
+	// watched counts this node's watchers by campaign, and asked the exchanges since they came.
+	watched, asked map[string]int
 	// wanted are the campaigns that any node watches, as of the last exchange.
 	wanted []string
 	// others are the other nodes' counts, by campaign and node.
@@ -60,7 +65,7 @@ type board struct {
 }
 
 func newBoard(s Store, own func(string) counts) *board {
-	return &board{store: s, node: rand.Text(), own: own, watched: map[string]int{}}
+	return &board{store: s, node: rand.Text(), own: own, watched: map[string]int{}, asked: map[string]int{}}
 }
 
 // watch counts a watcher of a campaign, or one less. A nil board does nothing.
@@ -72,18 +77,22 @@ func (b *board) watch(campaign string, more int) {
 	defer b.mu.Unlock()
 	if b.watched[campaign] += more; b.watched[campaign] <= 0 {
 		delete(b.watched, campaign)
+		delete(b.asked, campaign)
 	}
 }
 
-// of returns the other nodes' counts of a campaign, by node. known is false when nothing is known of other nodes: for a
-// nil board, and while the exchange fails.
+// of returns the other nodes' counts of a campaign, by node. known is false, and there are none, while some may be missing:
+// for a nil board, until sureAfter, and while the exchange fails.
 func (b *board) of(campaign string) (others map[string]counts, known bool) {
 	if b == nil {
 		return nil, false
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return maps.Clone(b.others[campaign]), b.others != nil
+	if b.others == nil || b.asked[campaign] < sureAfter {
+		return nil, false
+	}
+	return maps.Clone(b.others[campaign]), true
 }
 
 // run exchanges counts until ctx ends.
@@ -128,11 +137,17 @@ func (b *board) exchange(ctx context.Context, every time.Duration) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.wanted, b.others = wanted, others
+		for _, campaign := range mine {
+			if b.watched[campaign] > 0 {
+				b.asked[campaign]++
+			}
+		}
 		return readErr
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.others = nil
+	clear(b.asked)
 	return err
 }
 

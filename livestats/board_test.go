@@ -117,9 +117,13 @@ func TestBoardForgets(t *testing.T) {
 		t.Errorf("%d keys of campaigns that nobody watches", keys)
 	}
 	a.watch("c", 1)
-	exchange(a, time.Minute)
-	exchange(b, time.Minute)
-	exchange(b, time.Minute)
+	for range sureAfter - 1 {
+		exchange(a, time.Minute)
+		exchange(b, time.Minute)
+		if of, known := a.of("c"); known || of != nil {
+			t.Errorf("counts are said to be of all nodes before each was asked: %+v", of)
+		}
+	}
 	exchange(a, time.Minute)
 	if of, known := a.of("c"); !known || len(of) != 1 || of[b.node].Refused["sold_out"] != 5 {
 		t.Errorf("%+v", of)

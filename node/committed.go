@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/trouble"
 	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/ledger/sqlledger"
 )
@@ -37,6 +38,8 @@ type committedEngine struct {
 	ask  func(context.Context) ([]dibs.Finding, error)
 	warn bool
 	log  *slog.Logger
+	// troubles are what keeps the database from being asked.
+	troubles *trouble.Log
 
 	lost     atomic.Bool
 	settings atomic.Pointer[[]dibs.Finding]
@@ -63,7 +66,7 @@ func (n *Node) watchDatabase(ctx context.Context, cfg *Config) {
 
 // watchCommits asks once, and then every askEvery until the engine is closed.
 func watchCommits(ctx context.Context, engine dibs.Engine, ask func(context.Context) ([]dibs.Finding, error), warn bool, log *slog.Logger) *committedEngine {
-	e := &committedEngine{Engine: engine, ask: ask, warn: warn, log: log}
+	e := &committedEngine{Engine: engine, ask: ask, warn: warn, log: log, troubles: trouble.New(log, slog.LevelWarn)}
 	e.settings.Store(new([]dibs.Finding))
 	e.look(ctx)
 	ctx, e.stop = context.WithCancel(context.Background())
@@ -78,11 +81,16 @@ func watchCommits(ctx context.Context, engine dibs.Engine, ask func(context.Cont
 // look asks for the settings, and has claims refused or decided accordingly. A database
 // that does not answer decides nothing: it commits nothing either.
 func (e *committedEngine) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, askFor)
+	within, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
-	settings, err := e.ask(ctx)
-	if err != nil {
-		e.log.Debug("the database was asked whether it keeps what it commits", "err", err)
+	settings, err := e.ask(within)
+	switch {
+	case err == nil:
+		e.troubles.Over("ask", "the database says again whether it keeps what it commits")
+	case ctx.Err() == nil:
+		e.troubles.Is("ask", "the database does not say whether it keeps what it commits", err)
+		return
+	default:
 		return
 	}
 	var wrong []string

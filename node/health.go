@@ -55,9 +55,10 @@ func whyNotReady(name string, err error) dibs.Text {
 const pingTimeout = 2 * time.Second
 
 // Health asks each dependency. A ledger that does not answer makes the service
-// unready, although claims go on while the journal has room.
+// unready, although claims go on while the journal has room. It asks on when the caller
+// does not wait any more: the log would call unready what was only not waited for.
 func (s *Service) Health(ctx context.Context) api.HealthView {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
 	h := api.HealthView{Ready: true, Durability: s.Durability(), Dependencies: map[string]api.DependencyView{}}
 	ledger := make(chan error, 1)

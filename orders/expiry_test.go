@@ -13,27 +13,29 @@ import (
 	"github.com/dibs-dev/dibs/internal/trouble"
 )
 
-// awayLedger is a ledger that answers with an error while there is one.
+// awayLedger is a ledger that is away until a time.
 type awayLedger struct {
 	Ledger
-	err error
+	until time.Time
 }
 
-func (a *awayLedger) Expire(context.Context, time.Time, int) (int, error) { return 0, a.err }
+func (a *awayLedger) Expire(_ context.Context, now time.Time, _ int) (int, error) {
+	if now.Before(a.until) {
+		return 0, errors.New("connection refused")
+	}
+	return 0, nil
+}
 
 // That unpaid claims stay is logged at once, then once a minute, and so is its end.
 func TestOutageIsLoggedRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		a := &awayLedger{err: errors.New("connection refused")}
+		a := &awayLedger{until: time.Now().Add(130 * time.Second)}
 		s := &Orders{ledger: a, trouble: trouble.New(slog.New(slog.NewTextHandler(&log, nil)), slog.LevelError), now: time.Now, sweepEvery: time.Second}
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { s.Loop(ctx) })
-		<-time.After(130 * time.Second)
-		synctest.Wait()
-		a.err = nil
-		<-time.After(2 * time.Second)
+		<-time.After(132 * time.Second)
 		cancel()
 		all.Wait()
 		for line, want := range map[string]int{"releasing unpaid claims failed": 3, "unpaid claims are released again": 1} {

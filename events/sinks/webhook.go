@@ -100,12 +100,13 @@ type deliverer struct {
 
 	mu sync.Mutex
 	// busy are endpoints of which a round runs, rests those that rest. owed is what
-	// became of attempts that the ledger has not taken yet, troubles what the log says
-	// of endpoints that take nothing, by their ids.
+	// became of attempts that the ledger has not taken yet. troubles is what the log says
+	// of endpoints while this node has them, own what it says of this node's loops.
 	busy     map[string]bool
 	rests    map[string]restUntil
 	owed     map[string]*roundResult
 	troubles *trouble.Log
+	own      *trouble.Log
 	rounds   sync.WaitGroup
 }
 
@@ -116,7 +117,7 @@ type restUntil struct {
 }
 
 func newWebhooks(cfg *Config) *deliverer {
-	w := &deliverer{endpoints: cfg.Endpoints, cfg: cfg.Webhooks.withDefaults(), log: cfg.Logger, busy: map[string]bool{}, rests: map[string]restUntil{}, owed: map[string]*roundResult{}, troubles: trouble.New(cfg.Logger, slog.LevelWarn)}
+	w := &deliverer{endpoints: cfg.Endpoints, cfg: cfg.Webhooks.withDefaults(), log: cfg.Logger, busy: map[string]bool{}, rests: map[string]restUntil{}, owed: map[string]*roundResult{}, troubles: trouble.New(cfg.Logger, slog.LevelWarn), own: trouble.New(cfg.Logger, slog.LevelWarn)}
 	w.post = newPoster(&w.cfg)
 	w.dispatcher = &dispatcher{
 		src: cfg.Feed, name: webhooks.WebhookSink, owner: cfg.Owner, poll: cfg.Poll, lease: cfg.Lease, alone: cfg.Alone, log: cfg.Logger,
@@ -198,9 +199,9 @@ func (w *deliverer) postAll(ctx context.Context) {
 func (w *deliverer) noted(ctx context.Context, what, again string, err error) {
 	switch {
 	case err == nil:
-		w.troubles.Over(what, again)
+		w.own.Over(what, again)
 	case ctx.Err() == nil:
-		w.troubles.Is(what, what, err)
+		w.own.Is(what, what, err)
 	}
 }
 
@@ -265,8 +266,11 @@ func (w *deliverer) startRounds(ctx context.Context) error {
 			w.mu.Lock()
 			delete(w.busy, e.ID)
 			w.mu.Unlock()
-			if err != nil && ctx.Err() == nil {
-				w.troubles.Is(e.ID, "deliveries of a webhook wait", err, "endpoint", e.ID)
+			switch name := "rounds of " + e.ID; {
+			case err == nil:
+				w.troubles.Over(name, "deliveries of a webhook go on", "endpoint", e.ID)
+			case ctx.Err() == nil:
+				w.troubles.Is(name, "deliveries of a webhook wait", err, "endpoint", e.ID)
 			}
 		})
 	}

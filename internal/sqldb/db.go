@@ -67,6 +67,9 @@ type DB struct {
 	schema           *Schema
 	config           Config
 	writers, readers *pool
+	// watch has one connection to a server, to ask for its settings while all others are
+	// in use; nil for a file.
+	watch *pool
 	// lock is that of an Owned schema, nil for others.
 	lock lock
 }
@@ -131,7 +134,11 @@ func (db *DB) Ping(ctx context.Context) error {
 
 // Connections returns how many connections are open.
 func (db *DB) Connections() int {
-	return db.readers.conn.Stats().OpenConnections + db.writers.conn.Stats().OpenConnections
+	open := db.readers.conn.Stats().OpenConnections + db.writers.conn.Stats().OpenConnections
+	if db.watch != nil {
+		open += db.watch.conn.Stats().OpenConnections
+	}
+	return open
 }
 
 // Reconnect replaces the connection of a DB that has one writer, and returns
@@ -184,6 +191,9 @@ func (db *DB) Close() error {
 	// The readers go first: the last connection to a file tidies its log away,
 	// and only a writer can do that.
 	err := errors.Join(db.readers.close(), db.writers.close())
+	if db.watch != nil {
+		err = errors.Join(err, db.watch.close())
+	}
 	if db.lock != nil {
 		err = errors.Join(err, db.lock.release())
 	}

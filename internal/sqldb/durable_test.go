@@ -2,13 +2,14 @@ package sqldb
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/dibs-dev/dibs/internal/servers"
 )
 
-// TestDurable: a server that is in use is asked again, and its answer names the setting
+// TestDurable: a server whose connections are all in use is asked again, and its answer names the setting
 // by which it may lose commits, until that is right again. A file has no such setting.
 func TestDurable(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *servers.Server, url string) {
@@ -29,11 +30,25 @@ func TestDurable(t *testing.T) {
 		if w := wrong(); w != nil {
 			t.Errorf("a server that keeps its commits: %+v", w)
 		}
+		var busy sync.WaitGroup
+		done := make(chan struct{})
+		free := sync.OnceFunc(func() { close(done); busy.Wait() })
+		defer free()
+		for _, use := range []func(context.Context, string, func(*Session) error) error{db.Read, db.WriteOnce} {
+			in := make(chan struct{})
+			busy.Go(func() {
+				if err := use(t.Context(), "wait", func(*Session) error { close(in); <-done; return nil }); err != nil {
+					t.Error(err)
+				}
+			})
+			<-in
+		}
 		name, is, wanted, right := s.LoseCommits(t)
 		within(t, "the setting is noticed", func() bool {
 			w := wrong()
 			return len(w) == 1 && w[0].Level == LevelFail && w[0].Subject == name && w[0].Found == is && w[0].Wanted == wanted && w[0].Remedy != ""
 		})
+		free()
 		right()
 		within(t, "it is noticed that all is right again", func() bool { return wrong() == nil })
 		noError(t, db.Close())

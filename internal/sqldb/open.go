@@ -36,6 +36,11 @@ func Open(ctx context.Context, address string, schema *Schema, c Config) (*DB, e
 	if db.readers, err = db.newPool(forReading, db.config.Readers); err != nil {
 		return nil, errors.Join(err, db.writers.close())
 	}
+	if db.server != nil {
+		if db.watch, err = db.newPool(forWriting, 1); err != nil {
+			return nil, errors.Join(err, db.readers.close(), db.writers.close())
+		}
+	}
 	if schema.Owned {
 		db.lock = db.newLock()
 	}

@@ -110,6 +110,10 @@ func testDropCommand(t *testing.T, f *fixture) {
 		"another campaign": func(cmd *live.Command) { cmd.Shard.Campaign++ },
 		"another shard":    func(cmd *live.Command) { cmd.Shard.Shard-- },
 		"another epoch":    func(cmd *live.Command) { cmd.Adjust.Epoch++ },
+		"another ref":      func(cmd *live.Command) { cmd.Adjust.Ref = "lost" },
+		"releases": func(cmd *live.Command) {
+			cmd.Adjust, cmd.Releases = dibs.Adjustment{}, []dibs.Release{{Claim: dibs.Position{ShardID: s.shard}, Epoch: it.Epoch()}}
+		},
 		"releases of another epoch": func(cmd *live.Command) {
 			cmd.Releases = []dibs.Release{{Claim: dibs.Position{ShardID: s.shard}, Epoch: it.Epoch() + 1}}
 		},

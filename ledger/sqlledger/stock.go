@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/campaigns"
@@ -166,10 +167,22 @@ func (c *storedCommand) renew(ctx context.Context, s *sqldb.Session, renew func(
 // commands that it lost to others, which stay.
 func (st *Stock) DropCommand(ctx context.Context, cmd *live.Command) error {
 	return st.db.Write(ctx, "drop command", func(s *sqldb.Session) error {
-		_, err := s.Exec(ctx, `DELETE FROM outbox WHERE id = ? AND campaign = ? AND shard = ? AND epoch = ?`,
-			cmd.ID, cmd.Shard.Campaign, cmd.Shard.Shard, cmd.Epoch())
+		waiting, err := sqldb.List(ctx, s, `SELECT id, payload FROM outbox WHERE id = ?`+s.ForUpdate, []any{cmd.ID}, scanStored)
+		if err != nil || len(waiting) == 0 || !waiting[0].is(cmd) {
+			return err
+		}
+		_, err = s.Exec(ctx, `DELETE FROM outbox WHERE id = ?`, cmd.ID)
 		return err
 	})
+}
+
+// is reports whether a stored command is the one that was read. Its items do not tell: they
+// may be encrypted anew meanwhile.
+func (c *command) is(cmd *live.Command) bool {
+	return c.Campaign == cmd.Shard.Campaign && c.Shard == cmd.Shard.Shard && c.Epoch == cmd.Epoch() && c.Ref == cmd.Adjust.Ref &&
+		slices.EqualFunc(c.Releases, cmd.Releases, func(stored [2]uint32, r dibs.Release) bool {
+			return stored == [2]uint32{uint32(r.Claim.Epoch), r.Claim.Seq}
+		})
 }
 
 // Restock adds stock and writes the engine's command, in one transaction. A

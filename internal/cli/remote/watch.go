@@ -124,7 +124,7 @@ func (w *watcher) run(ctx context.Context, every time.Duration) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		final := slices.IndexFunc(failures, func(err error) bool { return len(samples) == 0 || !errors.Is(err, dibs.ErrUnavailable) })
+		final := slices.IndexFunc(failures, func(err error) bool { return len(samples) == 0 || !passes(err) })
 		if first && final >= 0 {
 			return failures[final]
 		}
@@ -146,6 +146,12 @@ func (w *watcher) run(ctx context.Context, every time.Duration) error {
 			return nil
 		}
 	}
+}
+
+// passes reports whether a call that failed may succeed later.
+func passes(err error) bool {
+	var refused *client.Error
+	return errors.Is(err, dibs.ErrUnavailable) || errors.As(err, &refused) && refused.Retryable
 }
 
 // take takes a sample of each campaign, one call after the other: their times differ by the calls. A

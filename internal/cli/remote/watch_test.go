@@ -48,6 +48,12 @@ func TestWatchGoesOn(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	mux.HandleFunc("GET /v1/campaigns/busy/stats", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTooManyRequests)
+		if err := json.NewEncoder(w).Encode(api.Problem{Reason: "rate_limited", Detail: "it is busy", Retryable: true}); err != nil {
+			t.Error(err)
+		}
+	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	env := append(clitest.Secrets, "DIBS_URL="+server.URL)
@@ -58,6 +64,12 @@ func TestWatchGoesOn(t *testing.T) {
 		if code := p.Stop(t); code != 0 {
 			t.Errorf("exit code %d after Ctrl-C", code)
 		}
+	}
+	p := clitest.Start(t, env, "campaign", "watch", "--every", "100ms", "busy", "wide")
+	p.Await(t, p.Err, `campaign busy: rate_limited: it is busy`)
+	p.Await(t, p.Out, `(?s) wide +7 .* wide +7 `)
+	if code := p.Stop(t); code != 0 {
+		t.Errorf("exit code %d after Ctrl-C", code)
 	}
 	clitest.Run(t, env, "campaign", "watch", "wide", "--for", "150ms", "--output", "json").Want(t, 0, `"shards_away":3`)
 	clitest.Run(t, env, "campaign", "watch", "halted").Want(t, 1, "it is halted")
