@@ -108,7 +108,8 @@ type ShardLoad struct {
 	FreeItems []uint32
 	// Holdings are the claims, released ones too, in the order of their places.
 	Holdings []Holding
-	// Refs are the withdrawals that the ledger has settled.
+	// Refs are the withdrawals that the ledger has settled. The entry of one may stand in
+	// the journal after Position, and changes nothing then: see live.Ledger.SettleTransfer.
 	Refs []string
 	// Moved is the units that left the shard by transfers, less those that came, as
 	// the ledger has counted both; before the tail.
@@ -129,7 +130,7 @@ type Adjustment struct {
 	Shard ShardID
 	// Epoch is the shard's epoch when the command was written. A restock of an
 	// older epoch is refused with ErrStale, one of an epoch that is not open yet
-	// as Unavailable; withdrawals carry 0.
+	// as Unavailable. A withdrawal carries 0, or the only epoch in which it counts.
 	Epoch uint16
 	// Ref identifies the command; a repeat changes nothing. A restock and a
 	// withdrawal never share one.

@@ -88,7 +88,7 @@ func sellOn(ctx context.Context, deployments int) (cost float64, err error) {
 		return 0, err
 	}
 	b := &redisNode{benchNode: &benchNode{n, dir}}
-	if _, _, err := b.claimEach(ctx, users); err != nil {
+	if _, _, err := b.claimEach(ctx, users, redisCallers); err != nil {
 		return 0, err
 	}
 	if _, err := b.settleRate(ctx); err != nil {

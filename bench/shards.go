@@ -22,6 +22,10 @@ const (
 	putOff     = 5 * time.Millisecond
 )
 
+// shardCallers is how many callers claim at once for each shard: who spreads a campaign has as much
+// to do on each shard as on one.
+const shardCallers = 512
+
 // shardCounts are the numbers of shards that are compared; the first is the yardstick of the others.
 var shardCounts = []int{1, 2, 4, 8}
 
@@ -71,7 +75,7 @@ func shardsPart(ctx context.Context, o *options) error {
 			found[w] = append(found[w], m)
 		}
 	}
-	fmt.Printf("%d units to as many users, %d callers; the median of %d rounds\n\n", shardStock, redisCallers, o.rounds)
+	fmt.Printf("%d units to as many users, %d callers a shard; the median of %d rounds\n\n", shardStock, shardCallers, o.rounds)
 	fmt.Println("| shards | users of | claims/s | to one shard | CPU of Redis per claim, µs | to one shard | CPU of the node per claim, µs | to one shard | time to users of all | the last 1 %, ms | transfers | put off |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, w := range ways {
@@ -126,7 +130,7 @@ func sellOver(ctx context.Context, shards int, one bool) (m soldOver, err error)
 		return m, err
 	}
 	own := cpuTime()
-	at, puts, err := n.claimEach(ctx, users)
+	at, puts, err := n.claimEach(ctx, users, shards*shardCallers)
 	if err != nil {
 		return m, err
 	}
@@ -157,13 +161,13 @@ func usersOver(c *dibs.Campaign, one bool) []string {
 
 // claimEach has callers claim one unit for each user, again after a pause while they are put off. It
 // returns when each user had the answer, from the first claim on, and how many claims were put off.
-func (n *redisNode) claimEach(ctx context.Context, users []string) (at []time.Duration, puts int64, err error) {
+func (n *redisNode) claimEach(ctx context.Context, users []string, callers int) (at []time.Duration, puts int64, err error) {
 	at = make([]time.Duration, len(users))
 	var next, off atomic.Int64
 	var wg sync.WaitGroup
 	var failed atomic.Pointer[error]
 	begun := time.Now()
-	for range redisCallers {
+	for range callers {
 		wg.Go(func() {
 			// One context that all callers wait on would be a bottleneck that no server has.
 			ctx, cancel := context.WithCancel(ctx)

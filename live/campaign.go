@@ -24,6 +24,8 @@ type Campaign struct {
 	// moving is set while units are on their way between shards, as they were seen
 	// last: what carries them is settled at once then.
 	moving atomic.Bool
+	// dry is set while claims wait here for units of other shards.
+	dry atomic.Bool
 	// changes rises when this node, or another one as the engine tells, has changed
 	// what a shard refuses with.
 	changes atomic.Uint64
@@ -54,6 +56,10 @@ func (l *Campaign) Shard(n uint8) *Shard { return l.Shards[n] }
 // engine tells that another one has: what was concluded from all of them before may not
 // hold any more.
 func (l *Campaign) Changes() uint64 { return l.changes.Load() }
+
+// Dry notes whether claims wait on this node for units of other shards: what brings them
+// comes before what was granted long ago.
+func (l *Campaign) Dry(wait bool) { l.dry.Store(wait) }
 
 // underWay is the units that are on their way between the shards, as each was seen
 // last. The shards were seen one after the other: it is what the pace goes by, not

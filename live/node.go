@@ -129,7 +129,7 @@ func (n *Node) Tidy(ctx context.Context) {
 func (n *Node) Drain(ctx context.Context) error {
 	n.Poller.pollSettled(ctx)
 	for {
-		settled, err := n.Settler.once(ctx)
+		settled, err := n.Settler.once(ctx, n.Settler.batch)
 		if (errors.Is(err, dibs.ErrPositionMoved) || errors.Is(err, dibs.ErrFenced)) && n.Settler.engine.Shared() && ctx.Err() == nil {
 			// Another node has settled the same entries, or has taken the shard over and
 			// settles them: what is left here is looked up anew.

@@ -87,24 +87,38 @@ func (s *Outbox) Send(ctx context.Context) error {
 func (s *Outbox) sendPage(ctx context.Context, commands []Command, waits map[dibs.ShardID]bool) (behind int64, err error) {
 	ctx, end := begin(ctx, s.tracer, "send commands", slog.Int("dibs.commands", len(commands)))
 	defer func() { end(err) }()
+	var sent []Command
 	for i := range commands {
 		cmd := &commands[i]
 		if waits[cmd.Shard] {
 			behind++
 			continue
 		}
-		if failed := s.sendCommand(ctx, cmd); failed != nil {
+		carried, failed := s.sendCommand(ctx, cmd)
+		if failed != nil {
 			waits[cmd.Shard] = true
 			behind++
 			err = errors.Join(err, fmt.Errorf("dibs: a command to shard %s: %w", cmd.Shard, failed))
+		}
+		if carried {
+			sent = append(sent, *cmd)
+		}
+	}
+	// Dropping them waits for what the ledger writes just now. None of those that bring units
+	// to users who wait should wait with them.
+	if len(sent) > 0 {
+		if failed := s.ledger.DropCommands(ctx, sent); failed != nil {
+			behind += int64(len(sent))
+			err = errors.Join(err, fmt.Errorf("dibs: dropping %d commands: %w", len(sent), failed))
 		}
 	}
 	return behind, err
 }
 
-// sendCommand has a command carried out, and drops it.
-func (s *Outbox) sendCommand(ctx context.Context, cmd *Command) error {
-	err := s.carryOut(ctx, cmd)
+// sendCommand has a command carried out, unless no engine needs it: then it drops the
+// command. carried says that the caller is to drop it.
+func (s *Outbox) sendCommand(ctx context.Context, cmd *Command) (carried bool, err error) {
+	err = s.carryOut(ctx, cmd)
 	if t := s.registry.Shard(cmd.Shard); t != nil {
 		// The engine need not tell this node of its own changes.
 		t.l.changes.Add(1)
@@ -113,31 +127,31 @@ func (s *Outbox) sendCommand(ctx context.Context, cmd *Command) error {
 	if errors.Is(err, dibs.ErrGap) {
 		// The engine has other items than the ledger, which went back in time. It would
 		// give users items by numbers that are other ones' in the ledger.
-		return s.loader.loadAgain(ctx, cmd.Shard, err)
+		return false, s.loader.loadAgain(ctx, cmd.Shard, err)
 	}
 	if errors.Is(err, dibs.ErrNotOpen) {
 		c, readErr := s.ledger.CampaignByNumber(ctx, cmd.Shard.Campaign)
 		if readErr != nil {
-			return errors.Join(err, readErr)
+			return false, errors.Join(err, readErr)
 		}
 		if s.registry.Sells(c) {
 			// It is being loaded; the load's epoch decides whether it counts.
-			return err
+			return false, err
 		}
 		counted, recallErr := s.loader.recallCounted(ctx, c, cmd.Shard)
 		if recallErr != nil {
-			return errors.Join(err, recallErr)
+			return false, errors.Join(err, recallErr)
 		}
 		if !counted {
-			return s.dropUncarried(ctx, cmd)
+			return false, s.dropUncarried(ctx, cmd)
 		}
 		err = s.carryOut(ctx, cmd)
 	}
 	// A stale command was counted by the rebuild that raised the epoch.
 	if err != nil && !errors.Is(err, dibs.ErrStale) {
-		return err
+		return false, err
 	}
-	return s.ledger.DropCommand(ctx, cmd)
+	return true, nil
 }
 
 // dropUncarried drops a command to a shard that is over and in no engine. Another
@@ -156,13 +170,13 @@ func (s *Outbox) dropUncarried(ctx context.Context, cmd *Command) error {
 	}
 	if totals.Epoch == 0 || cmd.Epoch() < totals.Epoch {
 		// No load was made yet, or one that counted it was.
-		return s.ledger.DropCommand(ctx, cmd)
+		return s.ledger.DropCommands(ctx, []Command{*cmd})
 	}
 	// It may have been opened, and all of it settled, since it was found absent. Asked
 	// after the totals, the engine tells; what is opened later moves the position or
 	// meets the fence.
 	if err := s.carryOut(ctx, cmd); err == nil || errors.Is(err, dibs.ErrStale) {
-		return s.ledger.DropCommand(ctx, cmd)
+		return s.ledger.DropCommands(ctx, []Command{*cmd})
 	} else if !errors.Is(err, dibs.ErrNotOpen) {
 		return err
 	}

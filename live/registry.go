@@ -49,13 +49,18 @@ type Ledger interface {
 	// ErrForked when the ledger has a claim at an entry's place already. Nothing is
 	// written then.
 	Settle(ctx context.Context, batches []Batch) error
+	// SettleTransfer settles the donor's half of a transfer of units at once, which the
+	// engine has decided in the epoch fence: the position stays, and the journal's entry
+	// changes nothing when its turn comes, nor does a repeat. ErrFenced when the donor's
+	// epoch is another one, ErrCorrupt when there is no such recipient.
+	SettleTransfer(ctx context.Context, from dibs.ShardID, fence uint16, t dibs.Transfer, units int64) error
 	// Totals returns a shard's sums. ErrNotFound.
 	Totals(ctx context.Context, shard dibs.ShardID) (ShardTotals, error)
 	// Commands returns the oldest waiting commands after an ID.
 	Commands(ctx context.Context, after int64, max int) ([]Command, error)
-	// DropCommand removes a command that the engine has carried out: the one of its id,
-	// shard and epoch that does the same. A ledger that went back in time gives an id again.
-	DropCommand(ctx context.Context, cmd *Command) error
+	// DropCommands removes commands that the engine has carried out: of each id the one of
+	// its shard and epoch that does the same. A ledger that went back in time gives an id again.
+	DropCommands(ctx context.Context, commands []Command) error
 	// Quarantine records the batch's only entry, which Settle refused with
 	// ErrPoison, and moves the position past it, in one transaction. The entry
 	// takes from stock_left, and a grant adds to the totals, as a settled one

@@ -41,8 +41,8 @@ func (s *Settler) loop(ctx context.Context) {
 func (s *Settler) waiting(ctx context.Context) bool {
 	pause := settlePauseMin
 	for {
-		started := time.Now()
-		n, err := s.once(ctx)
+		started, most := time.Now(), s.atOnce()
+		n, err := s.once(ctx, most)
 		switch {
 		case ctx.Err() != nil:
 			return false
@@ -54,7 +54,7 @@ func (s *Settler) waiting(ctx context.Context) bool {
 				return false
 			}
 			pause = min(2*pause, settlePauseMax)
-		case n < s.batch:
+		case n < most:
 			s.trouble.Over("settling", "settling works again")
 			// Entries that came meanwhile wait for company again: a steady stream of claims
 			// would else be settled in transactions of a few rows, without an end.
@@ -70,9 +70,9 @@ func (s *Settler) waiting(ctx context.Context) bool {
 	}
 }
 
-// once settles up to one batch from all shards in one transaction and
-// returns how many entries it settled.
-func (s *Settler) once(ctx context.Context) (int, error) {
+// once settles up to so many entries from all shards in one transaction and
+// returns how many it settled.
+func (s *Settler) once(ctx context.Context, most int) (int, error) {
 	s.alone.Lock()
 	defer s.alone.Unlock()
 	var batches []Batch
@@ -80,10 +80,10 @@ func (s *Settler) once(ctx context.Context) (int, error) {
 	total := 0
 	var readErr error
 	for _, t := range s.inTurn() {
-		if total >= s.batch {
+		if total >= most {
 			break
 		}
-		b, err := s.readBatch(ctx, t, s.batch-total, false)
+		b, err := s.readBatch(ctx, t, most-total, false)
 		if err != nil {
 			t.progress.failed(err)
 			readErr = errors.Join(readErr, err)

@@ -20,6 +20,23 @@ const (
 	firstRest           = 2 * time.Second
 )
 
+// movingBatch is the part of a batch that is settled at once while units move between
+// shards, or claims wait for some: the transactions that bring them wait for the one that is
+// under way.
+const movingBatch = 16
+
+// atOnce is the most entries of the next transaction.
+func (s *Settler) atOnce() int {
+	most := s.batch
+	s.registry.eachSettling(func(t *Shard) bool {
+		if t.l.moving.Load() || t.l.dry.Load() {
+			most = max(1, s.batch/movingBatch)
+		}
+		return most == s.batch
+	})
+	return most
+}
+
 // settleRest is how long settling rests during a rush, after a batch that took so
 // long.
 func (s *Settler) settleRest(took time.Duration) time.Duration {
@@ -48,14 +65,14 @@ func (s *Settler) restInRush(ctx context.Context, d time.Duration) bool {
 
 // ClaimsRush reports whether claims queue, to be decided or for their commit,
 // while the backlog has room and no caller waits for a claim to be settled, nor a
-// shard for units that are on their way to it.
+// shard for items that are on their way to it: units need not wait for their turn.
 func (s *Settler) ClaimsRush(ctx context.Context) bool {
 	if s.backlogAbove(s.maxBacklog / 2) {
 		return false
 	}
 	rush, wanted := false, false
 	s.registry.eachSettling(func(t *Shard) bool {
-		if wanted = t.progress.isWanted() || t.l.moving.Load(); wanted {
+		if wanted = t.progress.isWanted() || t.l.moving.Load() && t.l.Def().HasItems(); wanted {
 			return false
 		}
 		st, err := s.registry.glance(ctx, t)

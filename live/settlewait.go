@@ -70,6 +70,24 @@ func (s *Settler) SettleShard(ctx context.Context, t *Shard) error {
 	return s.SettleTo(ctx, t, st.Head)
 }
 
+// SettleTransfer brings the units of a transfer to the ledger, which the donor's engine has
+// decided, for certain when decided is set. The ledger takes units at once: in their turn
+// they would wait for all that the donor granted before. Items have numbers that the journal
+// alone knows: they wait for their turn, as does what the ledger does not take ahead.
+func (s *Settler) SettleTransfer(ctx context.Context, from *Shard, a *dibs.Adjustment, decided bool) error {
+	var ahead error
+	if t, ok := dibs.TransferOf(a.Ref); ok && decided && a.Epoch != 0 && !from.l.Def().HasItems() {
+		if ahead = s.ledger.SettleTransfer(ctx, from.ID, a.Epoch, t, -a.Delta); ahead == nil {
+			wait.Kick(s.outboxKick)
+			return nil
+		}
+	}
+	if err := s.SettleShard(ctx, from); err != nil {
+		return errors.Join(ahead, err)
+	}
+	return nil
+}
+
 // FollowEvery is how often the ledger is asked how far another node's settling
 // is, while a caller waits for it.
 const FollowEvery = 20 * time.Millisecond

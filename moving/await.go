@@ -1,6 +1,7 @@
 package moving
 
 import (
+	"container/list"
 	"context"
 	"time"
 
@@ -19,11 +20,17 @@ const (
 
 // dryShard is the claims that wait for units of one shard, guarded by pool.mu.
 type dryShard struct {
-	claims int
+	// queue has them, each a *waiter, in the order in which they came.
+	queue list.List
 	// units is what they want together, least and most what one of them wants. The
 	// latter two are exact while no claim has left.
 	units, least, most int64
-	// woken is closed and replaced when they may ask again.
+}
+
+// waiter is a claim that waits for units. woken is closed when it may ask again: then it
+// has left the queue.
+type waiter struct {
+	units int64
 	woken chan struct{}
 }
 
@@ -55,20 +62,17 @@ func (m *Mover) Await(ctx context.Context, l *live.Campaign, shard uint8, units 
 	if v := p.holds(units, now); v != nil {
 		return v.told()
 	}
-	woken, ok := p.join(shard, units)
-	if !ok || !now.Before(deadline) {
-		if ok {
-			p.leave(shard, units)
-		}
+	w, place := p.join(shard, units, now.Before(deadline))
+	if w == nil {
 		return 0, false, notHere
 	}
-	defer p.leave(shard, units)
+	defer p.leave(shard, w, place)
 	m.waited.Add(1)
 	m.startServing(p)
 	enough := time.NewTimer(deadline.Sub(now))
 	defer enough.Stop()
 	select {
-	case <-woken:
+	case <-w.woken:
 	case <-enough.C:
 		return 0, false, notHere
 	case <-ctx.Done():
@@ -90,55 +94,72 @@ func (v *verdict) told() (left int64, gone bool, err error) {
 	return v.left, true, nil
 }
 
-// join has a claim wait; false when too many do.
-func (p *pool) join(shard uint8, units int64) (woken <-chan struct{}, ok bool) {
+// join has a claim wait that may; nil when it may not, or too many do.
+func (p *pool) join(shard uint8, units int64, may bool) (w *waiter, place *list.Element) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting >= maxWaiting {
-		return nil, false
+	if !may || p.waiting >= maxWaiting {
+		return nil, nil
 	}
 	d := &p.dry[shard]
-	if d.claims == 0 {
+	if d.queue.Len() == 0 {
 		d.least, d.most = units, units
 	}
-	d.claims++
 	p.waiting++
 	d.units += units
 	d.least, d.most = min(d.least, units), max(d.most, units)
-	return d.woken, true
+	w = &waiter{units: units, woken: make(chan struct{})}
+	return w, d.queue.PushBack(w)
 }
 
-func (p *pool) leave(shard uint8, units int64) {
+// leave ends the wait of a claim, unless it was woken.
+func (p *pool) leave(shard uint8, w *waiter, place *list.Element) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	d := &p.dry[shard]
-	d.claims--
-	d.units -= units
+	select {
+	case <-w.woken:
+	default:
+		p.out(&p.dry[shard], place)
+	}
+}
+
+// out takes a claim out of the queue of its shard. It is called with mu held.
+func (p *pool) out(d *dryShard, place *list.Element) {
+	d.units -= d.queue.Remove(place).(*waiter).units
 	p.waiting--
 }
 
-// wake has the claims ask again that wait at the shards of which which returns true.
-func (p *pool) wake(which func(shard int, d *dryShard) bool) {
+// wake has claims ask again, those first that came first: of each shard that which is true
+// of them.
+func (p *pool) wake(which func(shard int, w *waiter) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.dry {
-		if d := &p.dry[i]; d.claims > 0 && which(i, d) {
-			close(d.woken)
-			d.woken = make(chan struct{})
+		d := &p.dry[i]
+		for place := d.queue.Front(); place != nil; {
+			at := place
+			place = place.Next()
+			if w := at.Value.(*waiter); which(i, w) {
+				p.out(d, at)
+				close(w.woken)
+			}
 		}
 	}
 }
 
-// wants returns what the claims want that wait at each shard, in all, the least and
-// the most that one of them wants; most is the most of all.
-func (p *pool) wants() (dry []dryShard, most int64) {
+// wanted is what the claims want that wait at a shard: in all, and the least that one of
+// them does.
+type wanted struct{ units, least int64 }
+
+// wants returns what the claims want that wait at each shard; most is the most that one of
+// all wants.
+func (p *pool) wants() (dry []wanted, most int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	dry = make([]dryShard, len(p.dry))
-	copy(dry, p.dry)
+	dry = make([]wanted, len(p.dry))
 	for i := range dry {
-		if dry[i].claims > 0 {
-			most = max(most, dry[i].most)
+		if d := &p.dry[i]; d.queue.Len() > 0 {
+			dry[i], most = wanted{d.units, d.least}, max(most, d.most)
 		}
 	}
 	return dry, most
@@ -150,6 +171,7 @@ func (m *Mover) startServing(p *pool) {
 	defer p.mu.Unlock()
 	if !p.serving {
 		p.serving = m.start(func() { m.serveLoop(p) })
+		p.l.Dry(p.serving)
 	}
 }
 
@@ -160,6 +182,7 @@ func (m *Mover) serveLoop(p *pool) {
 		p.mu.Lock()
 		if over || p.waiting == 0 {
 			p.serving = false
+			p.l.Dry(false)
 			p.mu.Unlock()
 			return
 		}
@@ -174,13 +197,30 @@ func (m *Mover) serve(ctx context.Context, p *pool) {
 	defer p.looking.Unlock()
 	changes := p.l.Changes()
 	v := m.look(ctx, p)
-	p.wake(func(shard int, d *dryShard) bool { return v.ok[shard] && v.shards[shard].Remaining >= d.least })
+	// As many ask again as there are units for: the others would only be told to wait on.
+	there := make([]int64, len(v.shards))
+	for i := range there {
+		if v.ok[i] {
+			there[i] = v.shards[i].Remaining
+		}
+	}
 	_, most := p.wants()
+	p.wake(func(shard int, w *waiter) bool {
+		serves := w.units <= there[shard]
+		if serves {
+			there[shard] -= w.units
+		}
+		return serves
+	})
 	if verdict := m.judge(ctx, p, &v, changes, most); verdict != nil {
 		p.verdict.Store(verdict)
-		p.wake(func(_ int, d *dryShard) bool { return d.most > verdict.left })
+		p.wake(func(_ int, w *waiter) bool { return w.units > verdict.left })
 	}
 	if m.sells(p.l) {
+		for i := range there {
+			// The rest is for those who were woken.
+			v.shards[i].Remaining = there[i]
+		}
 		m.balance(ctx, p, v, m.poller.HasFleetLease())
 	}
 }

@@ -129,9 +129,6 @@ func (m *Mover) pool(l *live.Campaign) *pool {
 	}
 	n := len(l.Shards)
 	p := &pool{l: l, paces: make([]pace, n), away: make([]time.Time, n), dry: make([]dryShard, n), took: tookFirst, looking: wait.NewLock()}
-	for i := range p.dry {
-		p.dry[i].woken = make(chan struct{})
-	}
 	first, _ := m.pools.LoadOrStore(l, p)
 	return first.(*pool)
 }
@@ -208,10 +205,12 @@ func (m *Mover) begin(ctx context.Context, p *pool, t tranche, moved int64) {
 	from, to := p.l.Shard(uint8(t.from)), p.l.Shard(uint8(t.to))
 	ctx, cancel := context.WithTimeout(ctx, moveTime)
 	defer cancel()
-	err := m.engine.Adjust(ctx, dibs.Adjustment{
-		Shard: from.ID, Ref: dibs.Transfer{ID: dibs.NewID("m-"), To: to.ID.Shard}.Leaves(), Delta: -t.units,
-	})
-	if errors.Is(err, dibs.ErrInvalidState) || errors.Is(err, dibs.ErrNotOpen) {
+	// In another epoch the ledger would not settle it ahead.
+	a := dibs.Adjustment{
+		Shard: from.ID, Epoch: from.Epoch(), Ref: dibs.Transfer{ID: dibs.NewID("m-"), To: to.ID.Shard}.Leaves(), Delta: -t.units,
+	}
+	err := m.engine.Adjust(ctx, a)
+	if unmade(err) {
 		return
 	}
 	if err != nil {
@@ -222,14 +221,22 @@ func (m *Mover) begin(ctx context.Context, p *pool, t tranche, moved int64) {
 	p.coming = append(p.coming, coming{tranche: t, begun: time.Now(), moved: moved})
 	from.Wake()
 	to.Wake()
+	decided := err == nil
 	m.start(func() {
 		// Settling carries it: it is asked for at once.
 		ctx, cancel := context.WithTimeout(m.life, m.patience)
 		defer cancel()
-		if err := m.settler.SettleShard(ctx, from); err != nil {
+		if err := m.settler.SettleTransfer(ctx, from, &a, decided); err != nil {
 			m.log.Debug("a transfer waits to be settled", "from", from.ID.String(), "to", to.ID.String(), "units", t.units, "err", err)
 		}
 	})
+}
+
+// unmade reports whether a withdrawal that failed has left no trace.
+func unmade(err error) bool {
+	e := (*dibs.Error)(nil)
+	return errors.Is(err, dibs.ErrInvalidState) || errors.Is(err, dibs.ErrNotOpen) || errors.Is(err, dibs.ErrStale) ||
+		errors.As(err, &e) && e.Effect == dibs.EffectNone
 }
 
 // keepComing drops the transfers that have arrived, or that take too long, and learns

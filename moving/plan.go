@@ -81,9 +81,7 @@ func (p *pool) levels(v *view, ahead bool) []level {
 			ok: v.ok[i], left: v.shards[i].Remaining, granted: v.shards[i].Granted, ahead: ahead,
 			sells: int64(p.paces[i].perMS*horizon + 0.5),
 		}
-		if dry[i].claims > 0 {
-			in[i].wants, in[i].least = dry[i].units, dry[i].least
-		}
+		in[i].wants, in[i].least = dry[i].units, dry[i].least
 	}
 	for _, c := range p.coming {
 		in[c.to].coming += c.units

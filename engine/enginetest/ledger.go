@@ -27,9 +27,10 @@ type ledger struct {
 	free   []uint32
 	claims []*dibs.Holding
 	byUser map[string][]*dibs.Holding
-	// refs are the settled withdrawals, restocks the recorded restocks.
-	refs     []string
-	restocks map[string]bool
+	// refs are the settled withdrawals, ahead those of them whose turn has not come, and
+	// restocks the recorded restocks.
+	refs            []string
+	ahead, restocks map[string]bool
 	// moved is the units that left by transfers, less those that came.
 	moved int64
 }
@@ -37,7 +38,7 @@ type ledger struct {
 func newLedger(c *dibs.Campaign, shard dibs.ShardID, stock int64, items []string) *ledger {
 	l := &ledger{
 		campaign: c, shard: shard, left: stock, items: slices.Clone(items),
-		byUser: map[string][]*dibs.Holding{}, restocks: map[string]bool{},
+		byUser: map[string][]*dibs.Holding{}, restocks: map[string]bool{}, ahead: map[string]bool{},
 	}
 	for i := range items {
 		l.free = append(l.free, uint32(i))
@@ -221,9 +222,24 @@ func (l *ledger) settleAdjust(e *dibs.Entry) error {
 		}
 		return nil
 	}
+	if l.ahead[e.Ref] {
+		delete(l.ahead, e.Ref)
+		return nil
+	}
 	if slices.Contains(l.refs, e.Ref) {
 		return fmt.Errorf("entry %v withdraws by %q a second time", e.Cursor, e.Ref)
 	}
+	return l.withdraw(e)
+}
+
+// settleAhead settles a withdrawal of units before its turn.
+func (l *ledger) settleAhead(ref string, units int64) error {
+	l.ahead[ref] = true
+	return l.withdraw(&dibs.Entry{Ref: ref, Quantity: -units})
+}
+
+// withdraw takes what the engine decided to withdraw.
+func (l *ledger) withdraw(e *dibs.Entry) error {
 	l.refs = append(l.refs, e.Ref)
 	if _, ok := dibs.TransferOf(e.Ref); ok {
 		l.moved -= e.Quantity

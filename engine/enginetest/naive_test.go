@@ -200,6 +200,9 @@ func (n *naive) redo(s *naiveShard, e *dibs.Entry) {
 		s.hold(&dibs.Holding{
 			Cursor: e.Cursor, UserID: e.UserID, Key: e.Key, Quantity: e.Quantity, At: e.At, PayBy: e.PayBy, Items: e.Items,
 		})
+	case e.Kind == dibs.EntryAdjust && e.Quantity < 0 && s.refs[e.Ref] && !n.faults.takenAgain:
+		// The ledger has settled it ahead.
+		return
 	case e.Kind == dibs.EntryAdjust && e.Quantity < 0:
 		s.left += e.Quantity
 		s.refs[e.Ref] = !n.faults.refForgotten

@@ -272,6 +272,12 @@ func (n *naive) Adjust(ctx context.Context, a dibs.Adjustment) error {
 		if a.Delta > 0 && a.Epoch < s.head.Epoch && !n.faults.staleAccepted {
 			return dibs.ErrStale
 		}
+		if a.Delta < 0 && a.Epoch > 0 && a.Epoch != s.head.Epoch && !n.faults.anyEpoch {
+			if a.Epoch < s.head.Epoch {
+				return dibs.ErrStale
+			}
+			return dibs.Unavail(dibs.EffectNone, dibs.ErrNotOpen)
+		}
 		if s.left+a.Delta < 0 {
 			return dibs.Fail(dibs.InvalidState, dibs.Text{})
 		}

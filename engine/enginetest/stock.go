@@ -11,6 +11,8 @@ var stockChecks = []Check{
 	{"stock/a withdrawal takes what is left, not more", checkWithdraw},
 	{"stock/a repeated ref changes nothing", checkRefOnce},
 	{"stock/a repeated ref changes nothing after a restart", checkRefAfterRestart},
+	{"stock/a withdrawal may count in one epoch alone", checkWithdrawalOfEpoch},
+	{"stock/a withdrawal that was settled ahead is taken once", checkSettledAhead},
 	{"stock/a restock of an older epoch is stale", checkRestockStale},
 	{"stock/a restock that the ledger has lost counts when it is sent again", checkRestockLost},
 	{"stock/changes are journalled with their ref", checkStockJournal},
@@ -99,6 +101,46 @@ func checkRefAfterRestart(r *rig) {
 		r.restart(kill)
 		o.no(o.eng.Adjust(o.ctx, o.withdrawal("tail", 2)), "repeat a withdrawal of the tail")
 		o.counts(5, 0)
+		o.settle(100)
+	}
+}
+
+// checkWithdrawalOfEpoch withdraws in one epoch alone: in any other one nothing happens, but
+// for a repeat of what was made.
+func checkWithdrawalOfEpoch(r *rig) {
+	o := r.offer(5, limit(10))
+	one := o.withdrawal("one", 1)
+	one.Epoch = o.ledger.epoch
+	o.no(o.eng.Adjust(o.ctx, one), "a withdrawal of this epoch")
+	o.counts(4, 0)
+	r.restart(false)
+	o.no(o.eng.Adjust(o.ctx, one), "repeat it in the next epoch")
+	late := o.withdrawal("late", 1)
+	late.Epoch = o.ledger.epoch - 1
+	o.is(o.eng.Adjust(o.ctx, late), "a withdrawal of the epoch before", dibs.ErrStale)
+	late.Epoch = o.ledger.epoch + 1
+	o.is(o.eng.Adjust(o.ctx, late), "a withdrawal of an epoch that is not open", dibs.ErrUnavailable)
+	o.counts(4, 0)
+	o.settle(100)
+}
+
+// checkSettledAhead restarts with a withdrawal that the ledger settled before what stands
+// before it in the journal: the load has taken its units, so the entry must not take them
+// again, before its turn or after.
+func checkSettledAhead(r *rig) {
+	for _, kill := range []bool{false, true} {
+		o := r.offer(9, limit(10))
+		o.grant("u", 1, 2)
+		o.withdraw("ahead", 3)
+		o.no(o.ledger.settleAhead(o.withdrawal("ahead", 3).Ref, 3), "settle ahead")
+		o.withdraw("in turn", 1)
+		r.restart(kill)
+		o.counts(3, 2)
+		o.no(o.eng.Adjust(o.ctx, o.withdrawal("ahead", 3)), "repeat it")
+		o.counts(3, 2)
+		o.settle(100)
+		r.restart(kill)
+		o.counts(3, 2)
 		o.settle(100)
 	}
 }

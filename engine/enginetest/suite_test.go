@@ -33,6 +33,8 @@ type faults struct {
 	releaseCountedTwice bool // by the ledger and by the tail
 	refTwice            bool
 	refForgotten        bool // after a restart
+	takenAgain          bool // by the tail, after the load
+	anyEpoch            bool // for withdrawals
 	arrivalUncounted    bool // a transfer that came
 	movedForgotten      bool // transfers that were settled, after a restart
 	tailMoveForgotten   bool // transfers of the journal's tail
@@ -135,6 +137,8 @@ var planted = []struct {
 	{"arrival uncounted", faults{arrivalUncounted: true}, []string{"transfers/what is left and what has moved add up"}},
 	{"moved forgotten", faults{movedForgotten: true}, []string{"transfers/what has moved is known after a restart"}},
 	{"tail move forgotten", faults{tailMoveForgotten: true}, []string{"transfers/what has moved is known after a restart"}},
+	{"taken again", faults{takenAgain: true}, []string{"stock/a withdrawal that was settled ahead is taken once"}},
+	{"any epoch", faults{anyEpoch: true}, []string{"stock/a withdrawal may count in one epoch alone"}},
 	{"ref forgotten", faults{refForgotten: true}, []string{"stock/a repeated ref changes nothing after a restart", atRandom}},
 	{"lost restock known", faults{lostRestockKnown: true}, []string{
 		"stock/a restock that the ledger has lost counts when it is sent again",

@@ -140,7 +140,7 @@ func (e *Engine) replay(ctx context.Context, s *shard, load *dibs.ShardLoad, tak
 }
 
 // redo applies one entry of the tail. Moves that the ledger makes before the engine
-// (releases, restocks) are in the load already.
+// (releases, restocks), and withdrawals that it settled ahead, are in the load already.
 func (s *shard) redo(en *dibs.Entry, hash uint64, taken map[uint32]bool) {
 	switch en.Kind {
 	case dibs.EntryGrant:
@@ -152,6 +152,9 @@ func (s *shard) redo(en *dibs.Entry, hash uint64, taken map[uint32]bool) {
 		if en.Quantity > 0 {
 			// The ledger has counted it. One that was restored from before has it sent
 			// again, under the same name.
+			return
+		}
+		if _, settled := s.refs[en.Ref]; settled {
 			return
 		}
 		s.refs[en.Ref] = struct{}{}

@@ -301,7 +301,7 @@ func (s *shard) adjust(a *dibs.Adjustment, nowMS int64) (wait *batch, err error)
 		return s.cur.orNil(s.flying), nil
 	}
 	remaining := s.remaining.Load()
-	if a.Delta > 0 && a.Epoch != s.epoch {
+	if (a.Delta > 0 || a.Epoch > 0) && a.Epoch != s.epoch {
 		return nil, wrongEpoch(a.Epoch, s.epoch)
 	}
 	if remaining+a.Delta < 0 {

@@ -39,8 +39,8 @@ func newOpenLoad(load *dibs.ShardLoad) *openLoad {
 }
 
 // redo applies one entry of the tail and returns by how much it changes what
-// is left. Moves that the ledger makes before the engine (releases, restocks) are in
-// the load already.
+// is left. Moves that the ledger makes before the engine (releases, restocks), and
+// withdrawals that it settled ahead, are in the load already.
 func (h *openLoad) redo(en *dibs.Entry) int64 {
 	var change int64
 	switch en.Kind {
@@ -54,6 +54,9 @@ func (h *openLoad) redo(en *dibs.Entry) int64 {
 		if en.Quantity > 0 {
 			// The ledger has counted it. One that was restored from before has it sent
 			// again, under the same name.
+			return 0
+		}
+		if _, settled := h.refs[en.Ref]; settled {
 			return 0
 		}
 		h.refs[en.Ref] = struct{}{}

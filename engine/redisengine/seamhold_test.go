@@ -21,24 +21,26 @@ type step string
 // The steps. A step with "done" is after the call has had its effect and before
 // its caller knows; the others are before the call.
 const (
-	settle      step = "settle"
-	settled     step = "settle, done"
-	loadShard   step = "load from the ledger"
-	loadedShard step = "load from the ledger, done"
-	adjust      step = "adjust the stock"
-	withdraw    step = "withdraw for a transfer"
-	withdrawn   step = "withdraw for a transfer, done"
-	settleMove  step = "settle a withdrawal for a transfer"
-	settledMove step = "settle a withdrawal for a transfer, done"
-	bring       step = "bring a tranche"
-	brought     step = "bring a tranche, done"
-	release     step = "release a claim"
-	dropCommand step = "drop a command"
-	fence       step = "fence a shard"
-	credit      step = "credit shares"
-	credited    step = "credit shares, done"
-	moved       step = "move a claim, done"
-	returned    step = "return the rest, done"
+	settle       step = "settle"
+	settled      step = "settle, done"
+	loadShard    step = "load from the ledger"
+	loadedShard  step = "load from the ledger, done"
+	adjust       step = "adjust the stock"
+	withdraw     step = "withdraw for a transfer"
+	withdrawn    step = "withdraw for a transfer, done"
+	settleMove   step = "settle a withdrawal for a transfer"
+	settledMove  step = "settle a withdrawal for a transfer, done"
+	settleAhead  step = "settle a transfer ahead"
+	settledAhead step = "settle a transfer ahead, done"
+	bring        step = "bring a tranche"
+	brought      step = "bring a tranche, done"
+	release      step = "release a claim"
+	dropCommand  step = "drop a command"
+	fence        step = "fence a shard"
+	credit       step = "credit shares"
+	credited     step = "credit shares, done"
+	moved        step = "move a claim, done"
+	returned     step = "return the rest, done"
 	// Within Engine.Open, in what is sent to Redis: the first values of the holdings
 	// come after the shard was shut, and the definition is in the last script alone.
 	fillShard step = "\r\nhash\r\n"
@@ -171,6 +173,10 @@ func (l *heldLedger) Settle(ctx context.Context, batches []live.Batch) error {
 	return l.h.around(before, after, true, func() error { return l.Ledger.Settle(ctx, batches) })
 }
 
+func (l *heldLedger) SettleTransfer(ctx context.Context, from dibs.ShardID, epoch uint16, t dibs.Transfer, units int64) error {
+	return l.h.around(settleAhead, settledAhead, true, func() error { return l.Ledger.SettleTransfer(ctx, from, epoch, t, units) })
+}
+
 // leaves reports whether a batch has units that leave a shard for another one.
 func leaves(b live.Batch) bool {
 	return slices.ContainsFunc(b.Entries, func(e dibs.Entry) bool {
@@ -211,8 +217,8 @@ func (l *heldLedger) Move(ctx context.Context, groups [][]dibs.Move) (to [][]dib
 	return to, err
 }
 
-func (l *heldLedger) DropCommand(ctx context.Context, cmd *live.Command) error {
-	return l.h.around(dropCommand, "", false, func() error { return l.Ledger.DropCommand(ctx, cmd) })
+func (l *heldLedger) DropCommands(ctx context.Context, commands []live.Command) error {
+	return l.h.around(dropCommand, "", false, func() error { return l.Ledger.DropCommands(ctx, commands) })
 }
 
 func (l *heldLedger) Fence(ctx context.Context, id dibs.ShardID, by live.Opener, seen live.ShardTotals) (t live.ShardTotals, err error) {

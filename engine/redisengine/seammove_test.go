@@ -23,7 +23,7 @@ func TestTransfersCrossed(t *testing.T) {
 		if !l.alone && !l.fork {
 			continue
 		}
-		for _, at := range []step{withdraw, withdrawn, settleMove, settledMove, bring, brought, dropCommand} {
+		for _, at := range []step{withdraw, withdrawn, settleAhead, settledAhead, settleMove, settledMove, bring, brought, dropCommand} {
 			for _, dies := range []bool{false, true} {
 				if dies && l.fork {
 					// Then the fork is a failover.

@@ -104,6 +104,20 @@ func (l *ledger) Settle(ctx context.Context, batches []live.Batch) error {
 	})
 }
 
+// SettleTransfer implements live.Ledger.
+func (l *ledger) SettleTransfer(ctx context.Context, from dibs.ShardID, fence uint16, t dibs.Transfer, units int64) error {
+	return l.write(ctx, "settle transfer", func(ctx context.Context) error {
+		if l.p.w.planted.AheadUnfenced {
+			if totals, err := l.Ledger.Totals(ctx, from); err == nil {
+				fence = totals.Epoch
+			}
+		}
+		err := l.Ledger.SettleTransfer(ctx, from, fence, t, units)
+		l.p.w.story.tell("ledger: %s settles %d of %s in epoch %d ahead (%s): %v", l.p.name, units, from, fence, t.Leaves(), err)
+		return err
+	})
+}
+
 // Quarantine implements live.Ledger.
 func (l *ledger) Quarantine(ctx context.Context, b live.Batch, why string) error {
 	return l.write(ctx, "quarantine", func(ctx context.Context) error {
@@ -145,11 +159,13 @@ func (l *ledger) Commands(ctx context.Context, after int64, most int) ([]live.Co
 	})
 }
 
-// DropCommand implements live.Ledger.
-func (l *ledger) DropCommand(ctx context.Context, cmd *live.Command) error {
-	return l.write(ctx, "drop command", func(ctx context.Context) error {
-		err := l.Ledger.DropCommand(ctx, cmd)
-		l.p.w.story.tell("ledger: %s drops command %d: %v", l.p.name, cmd.ID, err)
+// DropCommands implements live.Ledger.
+func (l *ledger) DropCommands(ctx context.Context, commands []live.Command) error {
+	return l.write(ctx, "drop commands", func(ctx context.Context) error {
+		err := l.Ledger.DropCommands(ctx, commands)
+		for i := range commands {
+			l.p.w.story.tell("ledger: %s drops command %d: %v", l.p.name, commands[i].ID, err)
+		}
 		return err
 	})
 }

@@ -153,9 +153,9 @@ func (o *opening) redo(en *dibs.Entry) {
 		o.claims = append(o.claims, dibs.Holding{
 			Cursor: en.Cursor, UserID: en.UserID, Key: en.Key, Quantity: en.Quantity, At: en.At, PayBy: en.PayBy, Items: en.Items,
 		})
-	case en.Kind == dibs.EntryAdjust && en.Quantity < 0:
+	case en.Kind == dibs.EntryAdjust && en.Quantity < 0 && (!o.refs[en.Ref] || o.e.p.w.planted.TakenTwice):
 		// A restock is counted by its name in the load alone: a ledger that went back
-		// to before it sends it again.
+		// to before it sends it again. A withdrawal that was settled ahead is in the load.
 		o.refs[en.Ref] = true
 		o.left += en.Quantity
 		if _, ok := dibs.TransferOf(en.Ref); ok {

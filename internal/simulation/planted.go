@@ -32,4 +32,10 @@ type Planted struct {
 	// MovesLost: the ledger has the units of a transfer, and the recipient's command is
 	// dropped.
 	MovesLost bool
+	// TakenTwice: a load takes the units of a transfer that was settled ahead once more,
+	// since the transfer stands in the journal too.
+	TakenTwice bool
+	// AheadUnfenced: a transfer is settled ahead in whatever epoch the ledger is, and the
+	// donor decides it in whatever epoch it is.
+	AheadUnfenced bool
 }

@@ -158,9 +158,9 @@ func (v *server) adjust(a dibs.Adjustment, seen dibs.Cursor) error {
 		return nil
 	}
 	switch {
-	case a.Delta > 0 && a.Epoch < s.head.Epoch:
+	case (a.Delta > 0 || a.Epoch > 0) && a.Epoch < s.head.Epoch:
 		return dibs.ErrStale
-	case a.Delta > 0 && a.Epoch > s.head.Epoch:
+	case (a.Delta > 0 || a.Epoch > 0) && a.Epoch > s.head.Epoch:
 		return dibs.Unavail(dibs.EffectNone, errTooNew)
 	case s.left+a.Delta < 0:
 		return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "there is not so much left"})

@@ -89,10 +89,10 @@ func testFenceCommands(t *testing.T, f *fixture) {
 	same(t, "the stock that the next load has", load.StockLeft, int64(15))
 }
 
-// testDropCommand: an older ledger, restored or promoted, gives the ids of commands that
+// testDropCommands: an older ledger, restored or promoted, gives the ids of commands that
 // it has lost to others. A node that carried out one of the lost ones drops none of those:
 // the engine would never have what they carry.
-func testDropCommand(t *testing.T, f *fixture) {
+func testDropCommands(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := campaign("c", 10)
 	c.Shards = 2
@@ -120,10 +120,10 @@ func testDropCommand(t *testing.T, f *fixture) {
 	} {
 		lost := it
 		change(&lost)
-		f.must(l.Live.DropCommand(ctx, &lost))
+		f.must(l.Live.DropCommands(ctx, []live.Command{lost}))
 		same(t, "the commands after one of the same id was dropped, of "+what, waiting(), []live.Command{it})
 	}
-	f.must(l.Live.DropCommand(ctx, &it))
+	f.must(l.Live.DropCommands(ctx, []live.Command{it}))
 	same(t, "the commands after it was dropped", len(waiting()), 0)
 }
 

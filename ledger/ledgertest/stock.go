@@ -266,8 +266,8 @@ func testCommands(t *testing.T, f *fixture) {
 	f.must(err)
 	same(t, "the commands after the second", []string{after[0].Adjust.Ref, after[1].Adjust.Ref}, []string{"r2", "r3"})
 	// Two nodes may have carried out the same command.
-	f.must(l.Live.DropCommand(ctx, &cmds[1]))
-	f.must(l.Live.DropCommand(ctx, &cmds[1]))
+	f.must(l.Live.DropCommands(ctx, cmds[1:2]))
+	f.must(l.Live.DropCommands(ctx, cmds[1:2]))
 	got, _ = refs(10)
 	same(t, "commands after one was dropped", got, []string{"r0", "r2", "r3", "r4"})
 	// Shard 0 has the commands r0, r2 and r4: its load counts and drops them.

@@ -262,6 +262,48 @@ func testTransferLost(t *testing.T, f *fixture) {
 	same(t, "what has moved there", load.Moved, int64(-10))
 }
 
+// testTransferAhead settles a transfer before the grants that stand before it in the journal:
+// the recipient has the units at once, the position stays, and neither a repeat nor the entry
+// itself, nor a load, moves them again. Under another epoch nothing is settled, and to no
+// shard.
+func testTransferAhead(t *testing.T, f *fixture) {
+	ctx, l := t.Context(), f.ledger()
+	c, scripts := f.spread("c", 3, 30)
+	donor, out := scripts[0], dibs.Transfer{ID: "m-1", To: 2}
+	donor.grant("u", 4)
+	donor.adjust(out.Leaves(), -6)
+	settled := f.totals(c, 0).Position
+	for _, epoch := range []uint16{0, 2} {
+		wants(t, fmt.Sprintf("settle it ahead in epoch %d", epoch), l.Live.SettleTransfer(ctx, donor.shard, epoch, out, 6), dibs.ErrFenced)
+	}
+	wants(t, "settle ahead to no shard", l.Live.SettleTransfer(ctx, donor.shard, 1, dibs.Transfer{ID: "m-0", To: 3}, 1), dibs.ErrCorrupt)
+	wants(t, "settle ahead from no shard", l.Live.SettleTransfer(ctx, dibs.ShardID{Campaign: c.Number, Shard: 9}, 1, out, 1), dibs.ErrNotFound)
+	refuses(t, "more than is left", l.Live.SettleTransfer(ctx, donor.shard, 1, dibs.Transfer{ID: "m-0", To: 1}, 11))
+	f.stocks(c, 10, 10, 10)
+	for range 2 {
+		f.must(l.Live.SettleTransfer(ctx, donor.shard, 1, out, 6))
+		f.stocks(c, 4, 10, 16)
+	}
+	same(t, "the position", f.totals(c, 0).Position, settled)
+	same(t, "commands", f.waiting(), []string{"2@1 " + out.Arrives() + " +6"})
+	same(t, "news", newsText(must1(f.news(f.ledger(), 0, 100))), "")
+	f.settle(donor)
+	f.stocks(c, 0, 10, 16)
+	same(t, "commands after its turn", f.waiting(), []string{"2@1 " + out.Arrives() + " +6"})
+
+	// The tail of the journal is lost, and the entry with it: the donor's next load has the
+	// smaller stock all the same.
+	lost := dibs.Transfer{ID: "m-2", To: 0}
+	scripts[1].adjust(lost.Leaves(), -7)
+	f.must(l.Live.SettleTransfer(ctx, scripts[1].shard, 1, lost, 7))
+	load, _ := f.load(c, 1)
+	same(t, "left of the donor", load.StockLeft, int64(3))
+	same(t, "refs of the donor", load.Refs, []string{lost.Leaves()})
+	same(t, "what has moved", load.Moved, int64(7))
+	wants(t, "settle it once more, in the epoch before", l.Live.SettleTransfer(ctx, scripts[1].shard, 1, lost, 7), dibs.ErrFenced)
+	f.stocks(c, 7, 3, 16)
+}
+
 // testTransferRefused refuses transfers that cannot be: to a shard that the campaign
 // does not have, and of more than is left. Nothing of the batch is written.
 func testTransferRefused(t *testing.T, f *fixture) {

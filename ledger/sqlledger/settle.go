@@ -247,9 +247,14 @@ func notMoved(ctx context.Context, s *sqldb.Session, b *live.Batch) error {
 	case err != nil:
 		return orNotFound(err, aShard, b.Shard)
 	case epoch != b.Fence:
-		return fmt.Errorf("%w: shard %s was read under epoch %d and is in epoch %d", dibs.ErrFenced, b.Shard, b.Fence, epoch)
+		return fenced(b, epoch)
 	}
 	return dibs.ErrPositionMoved
+}
+
+// fenced refuses a batch of another epoch than its shard is in.
+func fenced(b *live.Batch, epoch uint16) error {
+	return fmt.Errorf("%w: shard %s was read under epoch %d and is in epoch %d", dibs.ErrFenced, b.Shard, b.Fence, epoch)
 }
 
 // withdraw records the withdrawals of the batch, and those that are the donor's

@@ -52,6 +52,36 @@ func lockForTransfers(ctx context.Context, s *sqldb.Session, batches []live.Batc
 	return nil
 }
 
+// SettleTransfer settles the donor's half of a transfer of units ahead of the entries that
+// stand before it in the journal, in the epoch in which the engine decided it. What is left
+// in the ledger suffices: it lacks nothing that the engine has granted since. The shard's
+// position stays. When the entry's turn comes it counts no more, as its ref tells, and a
+// load has the smaller stock and the ref.
+func (st *Settlement) SettleTransfer(ctx context.Context, from dibs.ShardID, fence uint16, t dibs.Transfer, units int64) error {
+	return st.db.Write(ctx, "settle a transfer from shard "+from.String(), func(s *sqldb.Session) error {
+		b := live.Batch{Shard: from, Fence: fence, Entries: []dibs.Entry{
+			{Kind: dibs.EntryAdjust, At: s.Now().UnixMilli(), Ref: t.Leaves(), Quantity: -units},
+		}}
+		sum := batchSums{moved: units}
+		if err := lockForTransfers(ctx, s, []live.Batch{b}, []batchSums{sum}); err != nil {
+			return err
+		}
+		epoch, err := lockEpoch(ctx, s, from)
+		if err != nil {
+			return err
+		}
+		if epoch != fence {
+			return fenced(&b, epoch)
+		}
+		if err := withdraw(ctx, s, &b, &sum); err != nil || sum.moved == 0 {
+			return err
+		}
+		_, err = s.Exec(ctx, `UPDATE positions SET stock = stock - ?, stock_left = stock_left - ? WHERE campaign = ? AND shard = ?`,
+			units, units, from.Campaign, from.Shard)
+		return err
+	})
+}
+
 // lockEpoch locks a shard's row and returns its epoch: no load raises it until the
 // transaction ends. ErrNotFound.
 func lockEpoch(ctx context.Context, s *sqldb.Session, shard dibs.ShardID) (epoch uint16, err error) {

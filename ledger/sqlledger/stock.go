@@ -162,17 +162,25 @@ func (c *storedCommand) renew(ctx context.Context, s *sqldb.Session, renew func(
 	return err
 }
 
-// DropCommand removes a command that the engine has carried out. A command that
-// is gone already is no error. An older ledger, restored or promoted, gives the ids of
-// commands that it lost to others, which stay.
-func (st *Stock) DropCommand(ctx context.Context, cmd *live.Command) error {
-	return st.db.Write(ctx, "drop command", func(s *sqldb.Session) error {
-		waiting, err := sqldb.List(ctx, s, `SELECT id, payload FROM outbox WHERE id = ?`+s.ForUpdate, []any{cmd.ID}, scanStored)
-		if err != nil || len(waiting) == 0 || !waiting[0].is(cmd) {
-			return err
+// DropCommands removes commands that the engine has carried out, in one transaction. A
+// command that is gone already is no error. An older ledger, restored or promoted, gives the
+// ids of commands that it lost to others, which stay.
+func (st *Stock) DropCommands(ctx context.Context, commands []live.Command) error {
+	return st.db.Write(ctx, "drop commands", func(s *sqldb.Session) error {
+		for i := range commands {
+			cmd := &commands[i]
+			waiting, err := sqldb.List(ctx, s, `SELECT id, payload FROM outbox WHERE id = ?`+s.ForUpdate, []any{cmd.ID}, scanStored)
+			if err != nil {
+				return err
+			}
+			if len(waiting) == 0 || !waiting[0].is(cmd) {
+				continue
+			}
+			if _, err := s.Exec(ctx, `DELETE FROM outbox WHERE id = ?`, cmd.ID); err != nil {
+				return err
+			}
 		}
-		_, err = s.Exec(ctx, `DELETE FROM outbox WHERE id = ?`, cmd.ID)
-		return err
+		return nil
 	})
 }
 

@@ -2,7 +2,7 @@
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:refs, KEYS[3] dibs:{c:s}:journal,
 -- KEYS[4] dibs:{c:s}:free, KEYS[5] dibs:state:{c:s}
 -- ARGV[1] highest epoch seen, ARGV[2] highest seq seen in it, ARGV[3] epoch of the
--- command, ARGV[4] its name, ARGV[5] the signed units, ARGV[6] number of the first
+-- command, 0 for a withdrawal in any, ARGV[4] its name, ARGV[5] the signed units, ARGV[6] number of the first
 -- new item, -1 where items of the campaign stand in other shards too, ARGV[7] the new items, a msgpack array of free-list elements, ARGV[8] 1
 -- for a half of a transfer between shards, else 0
 -- Returns {ok, clock in ms, epoch, seq} or {stale | too_new | gap | range, …} or
@@ -19,7 +19,7 @@ local s, refusal = shard(meta_key, seen_epoch, seen_seq, now)
 if not s then return refusal end
 if redis.call('SISMEMBER', refs_key, ref) == 1 then return {'ok', now, s.epoch, s.seq} end
 if not delta or s.left + delta >= WHOLE then return {'range', now, s.epoch, s.seq} end
-if delta > 0 and command_epoch ~= s.epoch then
+if (delta > 0 or command_epoch > 0) and command_epoch ~= s.epoch then
   return {command_epoch < s.epoch and 'stale' or 'too_new', now, s.epoch, s.seq}
 end
 if s.left + delta < 0 then return {'too_many', now, s.epoch, s.seq, text(s.left)} end
