@@ -338,6 +338,16 @@ func TestCommandLineSignIn(t *testing.T) {
 	if a := exchange(code, l.verifier, "Sec-Fetch-Site: cross-site"); a.status != 403 {
 		t.Errorf("another site: %d %s", a.status, a.body)
 	}
+	// The listener for users has no such route, and takes no code: the answer is that of any other one that there is not.
+	outer := *s.stack
+	outer.url = s.outer
+	none := outer.ask("POST", "/v1/session/none", "{}")
+	for _, headers := range [][]string{nil, {asAdmin}, {"Sec-Fetch-Site: cross-site"}} {
+		a := outer.ask("POST", "/v1/session/token", `{"code":"`+code+`","verifier":"`+l.verifier+`"}`, headers...)
+		if a.status != 404 || a.status != none.status || a.json["detail"] != none.json["detail"] || strings.Contains(a.body, "secret") {
+			t.Errorf("for users, with %q: %d %s, want %s", headers, a.status, a.body, none.body)
+		}
+	}
 	got := exchange(code, l.verifier)
 	doc := s.ask("GET", "/openapi.json", "").json
 	documented(t, doc, "POST /v1/session/token", got)
