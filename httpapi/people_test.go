@@ -338,7 +338,7 @@ func TestCommandLineSignIn(t *testing.T) {
 	if a := exchange(code, l.verifier, "Sec-Fetch-Site: cross-site"); a.status != 403 {
 		t.Errorf("another site: %d %s", a.status, a.body)
 	}
-	s.takesNoCodeOfUsers(`{"code":"`+code+`","verifier":"`+l.verifier+`"}`)
+	s.takesNoCodeOfUsers(`{"code":"` + code + `","verifier":"` + l.verifier + `"}`)
 	got := exchange(code, l.verifier)
 	doc := s.ask("GET", "/openapi.json", "").json
 	documented(t, doc, "POST /v1/session/token", got)
