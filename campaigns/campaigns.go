@@ -231,7 +231,17 @@ func (s *Campaigns) List(ctx context.Context, public bool, product string, page 
 // A draft's stock is changed after the other fields: when that fails, the same patch
 // again makes both what it says.
 func (s *Campaigns) Patch(ctx context.Context, id string, p dibs.CampaignPatch) (*dibs.Campaign, error) {
+	return s.PatchIf(ctx, id, p, func(*dibs.Campaign) error { return nil })
+}
+
+// PatchIf is Patch where may returns nil for the campaign that is changed; otherwise it returns the error of may. may is
+// called with the version that the change replaces, so that no publication comes between its decision and the change. It
+// may be called several times, and must not change the campaign.
+func (s *Campaigns) PatchIf(ctx context.Context, id string, p dibs.CampaignPatch, may func(*dibs.Campaign) error) (*dibs.Campaign, error) {
 	c, err := s.Change(ctx, id, func(c *dibs.Campaign) error {
+		if err := may(c); err != nil {
+			return err
+		}
 		// Stored by compare-and-set, so that the version holds until the change is made.
 		if p.Version != nil && *p.Version != c.Version {
 			return changedMeanwhile(c, *p.Version)
@@ -259,7 +269,7 @@ func (s *Campaigns) Patch(ctx context.Context, id string, p dibs.CampaignPatch) 
 	if !given || units == c.Stock.Total {
 		return c, nil
 	}
-	return s.ChangeStock(ctx, id, dibs.StockChange{Delta: units - c.Stock.Total, Why: "the draft was changed"}, "")
+	return s.changeStock(ctx, id, dibs.StockChange{Delta: units - c.Stock.Total, Why: "the draft was changed"}, "", true)
 }
 
 // Publish opens a draft for claims and warms the engine. Publishing again

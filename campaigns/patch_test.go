@@ -1,6 +1,8 @@
 package campaigns_test
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,4 +147,49 @@ func TestPatchADraftsStock(t *testing.T) {
 		r.Wants(want, "phone", string(rune('a'+i)), "k")
 	}
 	r.Verify()
+}
+
+// TestPatchDecidesAboutWhatItChanges: a condition of a patch is asked again when another node has changed the campaign since,
+// and the stock of a draft that another node has published is not changed by a patch of the draft.
+func TestPatchDecidesAboutWhatItChanges(t *testing.T) {
+	r := testnode.New(t, node.ServiceConfig{})
+	svc := r.Node.Service
+	publish := func(id string) {
+		r.Tamper("UPDATE campaigns SET state = 'published', version = version + 1 WHERE id = '" + id + "'")
+	}
+	onlyDrafts := errors.New("only drafts")
+	for _, id := range []string{"title", "stock"} {
+		if _, err := svc.Campaigns.Create(t.Context(), r.Sale(id, 5)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var asked []dibs.State
+	_, err := svc.Campaigns.PatchIf(t.Context(), "title", dibs.CampaignPatch{Title: new("Another")}, func(c *dibs.Campaign) error {
+		if asked = append(asked, c.State); len(asked) == 1 {
+			publish("title")
+		}
+		if c.State != dibs.Draft {
+			return onlyDrafts
+		}
+		return nil
+	})
+	if !errors.Is(err, onlyDrafts) || !slices.Equal(asked, []dibs.State{dibs.Draft, dibs.Published}) {
+		t.Errorf("%v, asked about campaigns that are %v", err, asked)
+	}
+	if c, err := svc.Campaigns.Now(t.Context(), "title"); err != nil || c.Title == "Another" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, units := range []int64{8, 2} {
+		_, err = svc.Campaigns.PatchIf(t.Context(), "stock", dibs.CampaignPatch{Stock: &dibs.StockSpec{Units: &units}}, func(*dibs.Campaign) error {
+			publish("stock")
+			return nil
+		})
+		if e := r.Fails(err, dibs.InvalidState); !strings.Contains(e.Detail.EN, "published meanwhile") {
+			t.Errorf("%d units: %+v", units, e)
+		}
+		if c, err := svc.Campaigns.Now(t.Context(), "stock"); err != nil || c.Stock.Total != 5 {
+			t.Errorf("%d units: %+v, %v", units, c, err)
+		}
+		r.Tamper("UPDATE campaigns SET state = 'draft' WHERE id = 'stock'")
+	}
 }

@@ -17,6 +17,14 @@ import (
 // A restock enters the ledger first and the engine by command; a withdrawal
 // leaves the engine first and the ledger by settling.
 func (s *Campaigns) ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error) {
+	return s.changeStock(ctx, id, ch, ref, false)
+}
+
+var errPublishedMeanwhile = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign was published meanwhile: send it again", ZH: "活动刚刚发布，请重新提交"})
+
+// changeStock is ChangeStock. With onlyDraft it refuses a campaign that is no draft: whoever may change a draft need not be
+// allowed to restock what was published since they read it.
+func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockChange, ref string, onlyDraft bool) (*dibs.Campaign, error) {
 	if ref == "" {
 		ref = dibs.NewID("s-")
 	}
@@ -38,10 +46,10 @@ func (s *Campaigns) ChangeStock(ctx context.Context, id string, ch dibs.StockCha
 	if c.State != dibs.Draft && c.Ended(s.now()) {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign has ended", ZH: "活动已经结束"})
 	}
-	if ch.Delta < 0 && c.State != dibs.Draft {
+	if ch.Delta < 0 && c.State != dibs.Draft && !onlyDraft {
 		err = s.withdraw(ctx, c, ch, ref)
 	} else {
-		err = s.restockNow(ctx, id, ch, ref)
+		err = s.restockNow(ctx, id, ch, ref, onlyDraft)
 	}
 	if err != nil {
 		return nil, err
@@ -105,14 +113,14 @@ func refReused(delta int64) error {
 
 // restockNow changes the ledger's stock while nobody else changes the
 // campaign: a draft must not be published in between.
-func (s *Campaigns) restockNow(ctx context.Context, id string, ch dibs.StockChange, ref string) error {
+func (s *Campaigns) restockNow(ctx context.Context, id string, ch dibs.StockChange, ref string, onlyDraft bool) error {
 	c, unlock, err := s.registry.Lock(ctx, id)
 	if err != nil {
 		return dibs.AsUnavailable(err, dibs.EffectNone)
 	}
 	defer unlock()
-	if ch.Delta < 0 && c.State != dibs.Draft {
-		return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign was published meanwhile: send it again", ZH: "活动刚刚发布，请重新提交"})
+	if c.State != dibs.Draft && (ch.Delta < 0 || onlyDraft) {
+		return errPublishedMeanwhile
 	}
 	return s.restock(ctx, c, ch, ref)
 }

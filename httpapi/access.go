@@ -241,18 +241,14 @@ func (a *authenticator) withinScopes(c *call, op *operation, s *access.Scopes) e
 	return errScope
 }
 
-// mayName returns nil when a key may name a merchant in the body of a call about a campaign: one of its scopes, where
-// they name merchants, or the one for whose followers the campaign is already. The path alone has passed withinScopes.
-func mayName(ctx context.Context, c *call, campaigns Campaigns, id, merchant string) error {
-	s := c.caller.scopes
-	if merchant == "" || s.Empty() || len(s.Merchants) == 0 || s.MayMerchant(merchant) {
+// mayName returns nil when a key may name a merchant in the body of a call about a campaign: one of its scopes, or the one
+// for whose followers the campaign is already. The path alone has passed withinScopes.
+// Scopes that name campaigns alone allow no merchant: the followers of one would be told of the campaign.
+func mayName(s *access.Scopes, campaign *dibs.Campaign, merchant string) error {
+	if merchant == "" || !s.OnThings() || s.MayMerchant(merchant) || campaign.Gate.FollowersOf() == merchant {
 		return nil
 	}
-	campaign, err := campaigns.Now(ctx, id)
-	if err == nil && campaign.Gate.FollowersOf() != merchant {
-		err = errScope
-	}
-	return err
+	return errScope
 }
 
 // isAbout reports whether a path is a thing's, or below it.

@@ -55,8 +55,14 @@ func (h *announcementHandlers) register() {
 	create.status, create.example = http.StatusCreated, `{"threshold":10000,"first":1000,"rate":500,"message":"200 phones, today at noon"}`
 	view := viewOf((*announce.Announcement).View)
 	change(h.routes, create, func(ctx context.Context, c *call, in *PathID, spec *announce.AnnouncementSpec) (announce.AnnouncementView, error) {
-		if err := mayName(ctx, c, h.campaigns, in.ID, spec.Merchant); err != nil {
-			return announce.AnnouncementView{}, err
+		if spec.Merchant != "" && c.caller.scopes.OnThings() {
+			campaign, err := h.campaigns.Now(ctx, in.ID)
+			if err == nil {
+				err = mayName(c.caller.scopes, campaign, spec.Merchant)
+			}
+			if err != nil {
+				return announce.AnnouncementView{}, err
+			}
 		}
 		v, err := view(h.announcements.Create(ctx, in.ID, *spec))
 		if err == nil {

@@ -33,7 +33,7 @@ func (b brokenCampaigns) Stats(context.Context, string) (api.StatsView, error) {
 	return api.StatsView{}, b.fail()
 }
 
-func (b brokenCampaigns) Patch(context.Context, string, dibs.CampaignPatch) (*dibs.Campaign, error) {
+func (b brokenCampaigns) PatchIf(context.Context, string, dibs.CampaignPatch, func(*dibs.Campaign) error) (*dibs.Campaign, error) {
 	return nil, b.fail()
 }
 

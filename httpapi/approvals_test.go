@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,9 +17,17 @@ import (
 // CNY, and the credentials of a second administrator and of one of the same name as the first.
 func twoPersons(t *testing.T) (s *stack, asSecond, asNamesake string) {
 	t.Helper()
+	return twoPersonsWith(t, func(*httpapi.Services) {})
+}
+
+// twoPersonsWith is twoPersons with services that the test changes.
+func twoPersonsWith(t *testing.T, change func(*httpapi.Services)) (s *stack, asSecond, asNamesake string) {
+	t.Helper()
 	svc := newService(t)
+	services := httpapi.ServicesOf(svc)
+	change(&services)
 	h, err := httpapi.New(httpapi.Config{
-		Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret), AllowDevTokens: true,
+		Services: services, JWTSecret: []byte(jwtSecret), AllowDevTokens: true,
 		Approvals: access.ApprovalRules{
 			Acts:         map[access.Act]bool{access.ActDeposit: true, access.ActRefund: true, access.ActErasure: true, access.ActPublicValue: true, access.ActAbandon: true, access.ActRedPacket: true},
 			RefundsAbove: &dibs.Money{Amount: 100, Currency: "CNY"},
@@ -221,20 +230,22 @@ func TestSecondPersonForAbandoning(t *testing.T) {
 	}
 }
 
+// draftPacket drafts a red packet, and returns its path.
+func (s *stack) draftPacket(id string) string {
+	s.t.Helper()
+	a := s.ask("POST", "/v1/campaigns", fmt.Sprintf(`{"id":%q,"kind":"redpacket","title":"P","starts_at":"2020-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z",
+		"stock":{"redpacket":{"total":{"amount":100,"currency":"CNY"},"count":2}}}`, id), asAdmin)
+	if a.status != 201 {
+		s.t.Fatalf("%d %s", a.status, a.body)
+	}
+	return "/v1/campaigns/" + id
+}
+
 // TestSecondPersonForRedPackets: money does not leave by a red packet of one person, to themselves or from another user's
 // account: publishing waits, in the version that was asked for, and so does opening a published one to others. Other
 // campaigns do not wait, nor does what changes nothing about money.
 func TestSecondPersonForRedPackets(t *testing.T) {
 	s, asSecond, _ := twoPersons(t)
-	packet := func(id string) string {
-		t.Helper()
-		a := s.ask("POST", "/v1/campaigns", fmt.Sprintf(`{"id":%q,"kind":"redpacket","title":"P","starts_at":"2020-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z",
-			"stock":{"redpacket":{"total":{"amount":100,"currency":"CNY"},"count":2}}}`, id), asAdmin)
-		if a.status != 201 {
-			t.Fatalf("%d %s", a.status, a.body)
-		}
-		return "/v1/campaigns/" + id
-	}
 	approve := func(id string, status int) {
 		t.Helper()
 		if a := s.ask("POST", "/v1/approvals/"+id+"/approve", `{}`, asSecond); a.status != status {
@@ -247,9 +258,20 @@ func TestSecondPersonForRedPackets(t *testing.T) {
 			t.Errorf("%s is not %s: %s", path, state, a.body)
 		}
 	}
-	path := packet("rain")
+	path := s.draftPacket("rain")
 	asked := s.waiting("POST", path+"/publish", "")
 	is(path, "draft")
+	// A version that the draft has yet to reach would be approved for whatever the draft becomes.
+	for _, ahead := range []int{1, 2} {
+		version := s.ask("GET", path, "", asAdmin).json["version"].(float64)
+		a := s.ask("POST", path+"/publish", fmt.Sprintf(`{"version":%v}`, version+float64(ahead)), asAdmin)
+		if a.status != 400 || !strings.Contains(a.body, `"/version"`) {
+			t.Errorf("a version %d ahead of the draft: %d %s", ahead, a.status, a.body)
+		}
+	}
+	if a := s.ask("GET", "/v1/approvals", "", asAdmin); len(a.json["items"].([]any)) != 1 {
+		t.Errorf("what waits: %s", a.body)
+	}
 	if a := s.ask("PATCH", path, `{"sender_id":"42","title":"Another"}`, asAdmin); a.status != 400 {
 		t.Errorf("the sender is changed: %d %s", a.status, a.body)
 	}
@@ -268,6 +290,15 @@ func TestSecondPersonForRedPackets(t *testing.T) {
 	if a := s.ask("GET", path, "", asAdmin); a.json["gate"] != nil {
 		t.Errorf("the gate is still there: %s", a.body)
 	}
+	// One user may have no more of it than was approved.
+	asked = s.waiting("PATCH", path, `{"limit_per_user":2}`)
+	if a := s.ask("GET", path, "", asAdmin); a.json["limit_per_user"] != 1.0 {
+		t.Errorf("the limit was raised: %s", a.body)
+	}
+	approve(asked, 200)
+	if a := s.ask("GET", path, "", asAdmin); a.json["limit_per_user"] != 2.0 {
+		t.Errorf("the limit was not raised: %s", a.body)
+	}
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", path + "/publish", ""}, {"PATCH", path, `{"title":"Rain"}`}, {"POST", path + "/end", ""},
 	} {
@@ -278,6 +309,57 @@ func TestSecondPersonForRedPackets(t *testing.T) {
 	s.sale("phone", 5, 5)
 	if a := s.ask("PATCH", "/v1/campaigns/phone", `{"gate":{"limits":[{"per":"user","rate":5}]}}`, asAdmin); a.status != 200 {
 		t.Errorf("a sale: %d %s", a.status, a.body)
+	}
+}
+
+// publishedMeanwhile has others publish a campaign at the last moment before it is patched.
+type publishedMeanwhile struct{ campaignService }
+
+func (p publishedMeanwhile) PatchIf(ctx context.Context, id string, patch dibs.CampaignPatch, may func(*dibs.Campaign) error) (*dibs.Campaign, error) {
+	if _, err := p.campaignService.PublishVersion(ctx, id, nil); err != nil {
+		return nil, err
+	}
+	return p.campaignService.PatchIf(ctx, id, patch, may)
+}
+
+// TestPatchThatStraddlesThePublication: what a caller may do, and do alone, is decided about the campaign that is changed,
+// not about the draft that it was shortly before.
+func TestPatchThatStraddlesThePublication(t *testing.T) {
+	s, asSecond, _ := twoPersonsWith(t, func(s *httpapi.Services) { s.Campaigns = publishedMeanwhile{s.Campaigns} })
+	_, secret, err := s.service.Access.CreateKey(t.Context(), "editor", access.RoleEditor)
+	must(t, err)
+	for i, c := range []struct {
+		body   string
+		waits  bool
+		member string
+	}{
+		{`{"gate":{"limits":[{"per":"user","rate":5}]}}`, true, "gate"}, {`{"gate":null}`, true, ""}, {`{"limit_per_user":2}`, true, "limit_per_user"}, {`{"title":"Another"}`, false, "title"},
+	} {
+		path := s.draftPacket(fmt.Sprint("by-an-editor-", i))
+		if a := s.ask("PATCH", path, c.body, "Authorization: Bearer "+secret); a.status != 403 {
+			t.Errorf("%s by an editor: %d %s", c.body, a.status, a.body)
+		}
+		path = s.draftPacket(fmt.Sprint("by-an-admin-", i))
+		before := s.ask("GET", path, "", asAdmin)
+		a := s.ask("PATCH", path, c.body, asAdmin)
+		if !c.waits {
+			if a.status != 200 {
+				t.Errorf("%s: %d %s", c.body, a.status, a.body)
+			}
+			continue
+		}
+		after := s.ask("GET", path, "", asAdmin)
+		if a.status != 409 || after.json["state"] != "published" || fmt.Sprint(after.json[c.member]) != fmt.Sprint(before.json[c.member]) {
+			t.Errorf("%s: %d %s, the campaign is %s", c.body, a.status, a.body, after.body)
+		}
+		// The next one waits, and is done when it is approved.
+		asked := s.waiting("PATCH", path, c.body)
+		if a := s.ask("POST", "/v1/approvals/"+asked+"/approve", `{}`, asSecond); a.status != 200 {
+			t.Errorf("%s, approved: %d %s", c.body, a.status, a.body)
+		}
+		if after := s.ask("GET", path, "", asAdmin); c.member != "" && fmt.Sprint(after.json[c.member]) == fmt.Sprint(before.json[c.member]) {
+			t.Errorf("%s, approved: %s", c.body, after.body)
+		}
 	}
 }
 

@@ -20,9 +20,10 @@ type Campaigns interface {
 	// Create stores a new draft. *dibs.Error of InvalidRequest with every
 	// fault, or of AlreadyExists.
 	Create(ctx context.Context, spec dibs.CampaignSpec) (*dibs.Campaign, error)
-	// Patch changes a campaign. *dibs.Error of InvalidState for fields that its
-	// state does not allow, of InvalidRequest for values that are never valid.
-	Patch(ctx context.Context, id string, patch dibs.CampaignPatch) (*dibs.Campaign, error)
+	// PatchIf changes a campaign, where may returns nil for the very version that is
+	// changed. *dibs.Error of InvalidState for fields that its state does not allow, of
+	// InvalidRequest for values that are never valid; the error of may otherwise.
+	PatchIf(ctx context.Context, id string, patch dibs.CampaignPatch, may func(*dibs.Campaign) error) (*dibs.Campaign, error)
 	// PublishVersion opens a draft for claims. Like the next three, it may be repeated;
 	// *dibs.Error of InvalidState where the state does not allow it.
 	// With a version it publishes that one alone; nil for any.
@@ -256,39 +257,47 @@ func (h *campaignHandlers) pinVersion(ctx context.Context, id string, body any) 
 	return publishBody{Version: &c.Version}, nil
 }
 
-// opensRedPacket tells changes of who gets the money of a red packet, or how much of it one user may get, that was
-// published, and approved, for others. What the caller may not change is left to patch, which refuses it.
+// opensRedPacket tells changes of red packets that a second person has approved as they were. What the caller may not
+// change is left to patch, which refuses it.
 func (h *campaignHandlers) opensRedPacket(ctx context.Context, id string, body any) (bool, error) {
 	p, ok := body.(*dibs.CampaignPatch)
-	by := callOf(ctx)
-	if !ok || !p.ChangesGate() && p.Limit == nil || !by.caller.role.May(access.RolePublisher) {
+	if !ok || !opens(p) {
 		return false, nil
-	}
-	switch err := mayName(ctx, by, h.campaigns, id, p.Gate.FollowersOf()); {
-	case errors.Is(err, errScope):
-		return false, nil
-	case err != nil:
-		return false, err
 	}
 	c, err := h.campaigns.Now(ctx, id)
-	return err == nil && c.Kind == dibs.RedPacket && c.State != dibs.Draft, err
+	if err != nil {
+		return false, err
+	}
+	return isOpenRedPacket(c) && mayPatch(callOf(ctx), c, p) == nil, nil
 }
 
-// patch changes a campaign. A key that may only edit drafts changes nothing else.
-// The state is read before the change. After a publication in between, the service still
-// refuses all fields that a published campaign may not change.
+// opens tells patches of who gets the money of a red packet, or how much of it one user may get.
+func opens(p *dibs.CampaignPatch) bool { return p.ChangesGate() || p.Limit != nil }
+
+// isOpenRedPacket tells red packets whose money has left the sender's account.
+func isOpenRedPacket(c *dibs.Campaign) bool { return c.Kind == dibs.RedPacket && c.State != dibs.Draft }
+
+var errPublished = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign was published meanwhile: send it again", ZH: "活动刚刚发布，请重新提交"})
+
+// mayPatch returns nil when a caller may make a change of a campaign. A key that may only edit drafts changes nothing else.
+func mayPatch(by *call, c *dibs.Campaign, p *dibs.CampaignPatch) error {
+	if c.State != dibs.Draft && !by.caller.role.May(access.RolePublisher) {
+		return errRole(access.RolePublisher)
+	}
+	return mayName(by.caller.scopes, c, p.Gate.FollowersOf())
+}
+
+// patch changes a campaign. What the caller may do, and do alone, is decided about the version that is changed: after a
+// publication in between, a patch of a draft is one of a published campaign.
 func (h *campaignHandlers) patch(ctx context.Context, c *call, in *PathID, patch *dibs.CampaignPatch) (api.CampaignView, error) {
-	if !c.caller.role.May(access.RolePublisher) {
-		campaign, err := h.campaigns.Now(ctx, in.ID)
-		if err == nil && campaign.State != dibs.Draft {
-			err = errRole(access.RolePublisher)
+	return h.show(ctx, c.zh)(h.campaigns.PatchIf(ctx, in.ID, *patch, func(campaign *dibs.Campaign) error {
+		if err := mayPatch(c, campaign, patch); err != nil {
+			return err
 		}
-		if err != nil {
-			return api.CampaignView{}, err
+		if !c.approved && h.seconds.rules.Acts[access.ActRedPacket] && opens(patch) && isOpenRedPacket(campaign) {
+			// It was a draft when the call was asked whether it waits: the next one does.
+			return errPublished
 		}
-	}
-	if err := mayName(ctx, c, h.campaigns, in.ID, patch.Gate.FollowersOf()); err != nil {
-		return api.CampaignView{}, err
-	}
-	return h.show(ctx, c.zh)(h.campaigns.Patch(ctx, in.ID, *patch))
+		return nil
+	}))
 }

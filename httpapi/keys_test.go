@@ -120,6 +120,7 @@ func TestScopedKeys(t *testing.T) {
 	}
 	shop := key(access.Scopes{Campaigns: []string{"mine-*", "draft"}, Merchants: []string{"mine"}})
 	one, act := key(access.Scopes{Campaigns: []string{"mine-*"}}), key(access.Scopes{Actions: []string{"ship-claim", "create-key"}})
+	patcher := key(access.Scopes{Actions: []string{"patch-campaign"}})
 	for _, c := range []struct {
 		as, method, path, body string
 		status                 int
@@ -140,7 +141,7 @@ func TestScopedKeys(t *testing.T) {
 		{act, "POST", "/v1/claims/" + claims["other"] + "/cancel", "", 403},
 		{act, "POST", "/v1/keys", `{"name":"x","role":"admin"}`, 403},
 		{act, "GET", "/v1/session", "", 200},
-		// A merchant that a body names is within the scopes too, where they name merchants.
+		// A merchant that a body names is within the scopes too, also where they name campaigns alone.
 		{shop, "POST", "/v1/campaigns/mine-1/announcements", `{"merchant":"theirs"}`, 403},
 		{shop, "POST", "/v1/campaigns/mine-1/announcements", `{"merchant":"mine"}`, 201},
 		{shop, "POST", "/v1/campaigns/mine-2/announcements", `{"merchant":"theirs"}`, 201},
@@ -148,7 +149,11 @@ func TestScopedKeys(t *testing.T) {
 		{shop, "PATCH", "/v1/campaigns/draft", `{"gate":{"audience":{"followers_of":"mine"}}}`, 200},
 		{shop, "PATCH", "/v1/campaigns/draft", `{"title":"Another title"}`, 200},
 		{shop, "POST", "/v1/campaigns", `{"id":"mine-3","gate":{"audience":{"followers_of":"theirs"}}}`, 403},
-		{one, "PATCH", "/v1/campaigns/mine-1", `{"gate":{"audience":{"followers_of":"theirs"}}}`, 200},
+		{one, "PATCH", "/v1/campaigns/mine-1", `{"gate":{"audience":{"followers_of":"theirs"}}}`, 403},
+		{one, "PATCH", "/v1/campaigns/mine-2", `{"gate":{"audience":{"followers_of":"theirs"}}}`, 200},
+		{one, "POST", "/v1/campaigns/mine-1/announcements", `{"merchant":"theirs"}`, 403},
+		{one, "POST", "/v1/campaigns/mine-2/announcements", `{"id":"ours","merchant":"theirs"}`, 201},
+		{patcher, "PATCH", "/v1/campaigns/mine-1", `{"gate":{"audience":{"followers_of":"theirs"}}}`, 200},
 	} {
 		if a := s.ask(c.method, c.path, c.body, c.as); a.status != c.status {
 			t.Errorf("%s %s: %d, want %d: %s", c.method, c.path, a.status, c.status, a.body)

@@ -338,6 +338,7 @@ func TestCommandLineSignIn(t *testing.T) {
 	if a := exchange(code, l.verifier, "Sec-Fetch-Site: cross-site"); a.status != 403 {
 		t.Errorf("another site: %d %s", a.status, a.body)
 	}
+	s.takesNoCodeOfUsers(`{"code":"` + code + `","verifier":"` + l.verifier + `"}`)
 	got := exchange(code, l.verifier)
 	doc := s.ask("GET", "/openapi.json", "").json
 	documented(t, doc, "POST /v1/session/token", got)
@@ -369,6 +370,21 @@ func TestCommandLineSignIn(t *testing.T) {
 	for _, bad := range []string{l.query("0"), l.query("70000"), l.query("80@evil.example"), l.query("x"), "?port=80", "?port=80&state=s&challenge=short"} {
 		if answer := s.get(openid.NewBrowser(), s.url+"/console/oidc"+bad); answer.StatusCode != 400 {
 			t.Errorf("%s: %s", bad, answer.Status)
+		}
+	}
+}
+
+// takesNoCodeOfUsers fails the test unless the listener for users answers an exchange of a good code as a route that it
+// does not have.
+func (p *people) takesNoCodeOfUsers(body string) {
+	p.t.Helper()
+	outer := *p.stack
+	outer.url = p.outer
+	none := outer.ask("POST", "/v1/session/none", "{}")
+	for _, headers := range [][]string{nil, {asAdmin}, {"Sec-Fetch-Site: cross-site"}} {
+		a := outer.ask("POST", "/v1/session/token", body, headers...)
+		if a.status != 404 || a.status != none.status || a.json["detail"] != none.json["detail"] || strings.Contains(a.body, "secret") {
+			p.t.Errorf("for users, with %q: %d %s, want %s", headers, a.status, a.body, none.body)
 		}
 	}
 }

@@ -163,3 +163,41 @@ func TestFaultsOfGates(t *testing.T) {
 		}
 	}
 }
+
+// notedLookups notes as whose call a campaign was looked up.
+type notedLookups struct {
+	httpapi.PublicCampaigns
+	as *atomic.Value
+}
+
+func (n notedLookups) Public(ctx context.Context, id string) (*dibs.Campaign, error) {
+	n.as.Store("a stranger's")
+	return n.PublicCampaigns.Public(ctx, id)
+}
+
+func (n notedLookups) ForCaller(ctx context.Context, id string) (*dibs.Campaign, error) {
+	n.as.Store("a caller's")
+	return n.PublicCampaigns.ForCaller(ctx, id)
+}
+
+// TestLookupsOfCallers: the gates of users and administrators look campaigns up in the places of callers, those that
+// everyone may see in the places of strangers, whose calls could be anyone's.
+func TestLookupsOfCallers(t *testing.T) {
+	as := &atomic.Value{}
+	s := newStack(t, func(s *httpapi.Services) { s.PublicCampaigns = notedLookups{s.PublicCampaigns, as} })
+	for _, c := range []struct{ method, path, body, credentials, want string }{
+		{"GET", "/queue", "", asUser, "a caller's"},
+		{"DELETE", "/queue", "", asUser, "a caller's"},
+		{"POST", "/tickets", "{}", asUser, "a caller's"},
+		{"GET", "/lottery/result", "", asUser, "a caller's"},
+		{"POST", "/lottery/public-value", `{"value":"1"}`, asAdmin, "a caller's"},
+		{"GET", "/lottery", "", "Accept: */*", "a stranger's"},
+		{"GET", "/lottery", "", asUser, "a stranger's"},
+		{"GET", "/lottery/entries", "", "Accept: */*", "a stranger's"},
+	} {
+		as.Store("no one's")
+		if a := s.ask(c.method, "/v1/campaigns/none"+c.path, c.body, c.credentials); a.status != 404 || as.Load() != c.want {
+			t.Errorf("%s %s: %d, looked up as %s, want %s: %s", c.method, c.path, a.status, as.Load(), c.want, a.body)
+		}
+	}
+}

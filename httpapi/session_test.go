@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -209,5 +210,47 @@ func TestSignInPauses(t *testing.T) {
 	if strings.Count(told, "a sign-in to the console failed") != 5 || !strings.Contains(told, "an administrator signed in to the console") ||
 		strings.Contains(told, "a-guess") || strings.Contains(told, adminKey) {
 		t.Errorf("the log: %s", told)
+	}
+}
+
+// TestPauseOfBegunSignIns: a sign-in that began before its address has to wait is refused when its body comes later, also
+// with the right key: many are not sent at once to be judged before the first guess is.
+func TestPauseOfBegunSignIns(t *testing.T) {
+	at := time.Now()
+	s := newStackAt(t, func() time.Time { return at }, nil)
+	signIn := func(from string, body io.Reader) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/session", body)
+		r.RemoteAddr, r.ContentLength = from, -1
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.handler.ServeHTTP(w, r)
+		return w
+	}
+	const guesser, other = "192.0.2.1:1", "192.0.2.2:1"
+	begin := func(from string) (end func() *httptest.ResponseRecorder) {
+		body, rest := io.Pipe()
+		done := make(chan *httptest.ResponseRecorder, 1)
+		go func() { done <- signIn(from, body) }()
+		// The body is read after the first look at the pauses.
+		_, err := io.WriteString(rest, byKey[:1])
+		must(t, err)
+		return func() *httptest.ResponseRecorder {
+			_, err := io.WriteString(rest, byKey[1:])
+			must(t, err)
+			must(t, rest.Close())
+			return <-done
+		}
+	}
+	begun, others := begin(guesser), begin(other)
+	for i := range 5 {
+		if w := signIn(guesser, strings.NewReader(fmt.Sprintf(`{"key":"a-guess-of-a-key-%d"}`, i))); w.Code != 401 {
+			t.Fatalf("guess %d: %d %s", i, w.Code, w.Body)
+		}
+	}
+	if w := begun(); w.Code != 429 || w.Header().Get("Set-Cookie") != "" {
+		t.Errorf("one that had begun: %d %s", w.Code, w.Body)
+	}
+	if w := others(); w.Code != 200 {
+		t.Errorf("one of another address: %d %s", w.Code, w.Body)
 	}
 }

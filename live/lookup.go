@@ -9,11 +9,12 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// maxLookups bounds concurrent ledger look-ups caused by claims, and maxPublicLookups
-// those caused by public pages: strangers make up ids, and must not take the places of
-// users.
+// maxLookups bounds concurrent ledger look-ups caused by claims, maxCallerLookups those
+// caused by other calls of users and keys, and maxPublicLookups those caused by public
+// pages: strangers make up ids, and must not take the places of users.
 const (
 	maxLookups       = 64
+	maxCallerLookups = 32
 	maxPublicLookups = 16
 )
 
@@ -24,10 +25,10 @@ type Lookups struct {
 	registry *Registry
 	ledger   Ledger
 	life     context.Context
-	// lookups has a place for each question to the ledger on behalf of claims, pages for
-	// those on behalf of public pages.
-	lookups, pages chan struct{}
-	looked         lookups
+	// lookups has a place for each question to the ledger on behalf of claims, callers for
+	// those on behalf of other calls with credentials, pages for those of public pages.
+	lookups, callers, pages chan struct{}
+	looked                  lookups
 }
 
 const (
@@ -92,9 +93,9 @@ func (s *Lookups) lookUp(ctx context.Context, req *dibs.ClaimRequest, places cha
 	}
 }
 
-// public is LookUp for users: what they may not know of is not found.
-func (s *Lookups) public(ctx context.Context, id string) (*dibs.Campaign, error) {
-	c, err := s.lookUp(ctx, &dibs.ClaimRequest{CampaignID: id}, s.pages)
+// public is LookUp for users, with a place of some: what they may not know of is not found.
+func (s *Lookups) public(ctx context.Context, id string, places chan struct{}) (*dibs.Campaign, error) {
+	c, err := s.lookUp(ctx, &dibs.ClaimRequest{CampaignID: id}, places)
 	switch {
 	case errors.Is(err, dibs.ErrNotFound), err == nil && (c.State == dibs.Draft || c.Regular()):
 		return nil, dibs.NoSuchCampaign
@@ -158,13 +159,25 @@ func (ls *lookups) keep(id string, l *lookup) {
 	ls.known[id] = l
 }
 
-// Public is Get for users, whichever user asks and however often: drafts
+// Public is Get for everyone, whoever asks and however often: drafts
 // are not found, and the ledger is asked once a second at most for a campaign
 // that is not live here. ErrNotFound; *Error of Overloaded when too much is asked
 // at once.
 func (s *Lookups) Public(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return s.visible(ctx, id, s.pages)
+}
+
+// ForCaller is Public for users and keys. However much strangers ask at once, it has
+// places of its own.
+func (s *Lookups) ForCaller(ctx context.Context, id string) (*dibs.Campaign, error) {
+	return s.visible(ctx, id, s.callers)
+}
+
+// visible returns a campaign that is live here, or else asks the ledger in one of some
+// places.
+func (s *Lookups) visible(ctx context.Context, id string, places chan struct{}) (*dibs.Campaign, error) {
 	if l := s.registry.Live(id); l != nil {
 		return l.Def(), nil
 	}
-	return s.public(ctx, id)
+	return s.public(ctx, id, places)
 }

@@ -132,6 +132,41 @@ func TestPagesTakeNoPlacesOfClaims(t *testing.T) {
 	})
 }
 
+// TestStrangersTakeNoPlacesOfUsers: however many campaigns strangers make up, users and keys are told of those that are not
+// live here; what callers make up takes no places of claims.
+func TestStrangersTakeNoPlacesOfUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := lookupService(t, &slowLedger{})
+		var crowd sync.WaitGroup
+		ask := func(n int, who string, of func(context.Context, string) (*dibs.Campaign, error)) *atomic.Int64 {
+			refused := &atomic.Int64{}
+			for i := range n {
+				crowd.Go(func() {
+					if _, err := of(t.Context(), fmt.Sprint(who, i)); errors.Is(err, dibs.ErrOverloaded) {
+						refused.Add(1)
+					} else if !errors.Is(err, dibs.ErrNotFound) {
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
+			return refused
+		}
+		strangers := ask(2*maxPublicLookups, "strange", s.Lookups.Public)
+		if c, err := s.Lookups.ForCaller(t.Context(), "ended"); err != nil || c.ID != "ended" {
+			t.Errorf("a user: %v, %v", c, err)
+		}
+		callers := ask(2*maxCallerLookups, "made-up", s.Lookups.ForCaller)
+		if _, err := s.Lookups.LookUp(t.Context(), &dibs.ClaimRequest{CampaignID: "draft", UserID: "42"}); err != nil {
+			t.Errorf("a claim: %v", err)
+		}
+		crowd.Wait()
+		if a, b := strangers.Load(), callers.Load(); a != maxPublicLookups || b != maxCallerLookups {
+			t.Errorf("%d strangers and %d callers were refused", a, b)
+		}
+	})
+}
+
 // Users' questions do not fill the memory, and an error is not remembered.
 func TestLookupsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

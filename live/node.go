@@ -53,7 +53,10 @@ func New(c Config) *Node {
 	outboxKick := make(chan struct{}, 1)
 	n.Registry = &Registry{engine: c.Engine, ledger: c.Ledger, now: c.Now, ledgerTimeout: c.LedgerTimeout, admin: wait.NewLock()}
 	n.Quarantine = &Quarantine{ledger: c.Ledger, log: c.Logger, reading: wait.NewLock()}
-	n.Lookups = &Lookups{registry: n.Registry, ledger: c.Ledger, life: c.Life, lookups: make(chan struct{}, maxLookups), pages: make(chan struct{}, maxPublicLookups)}
+	n.Lookups = &Lookups{
+		registry: n.Registry, ledger: c.Ledger, life: c.Life,
+		lookups: make(chan struct{}, maxLookups), callers: make(chan struct{}, maxCallerLookups), pages: make(chan struct{}, maxPublicLookups),
+	}
 	n.Settler = &Settler{
 		registry: n.Registry, quarantine: n.Quarantine, engine: c.Engine, ledger: c.Ledger, log: c.Logger, trouble: trouble.New(c.Logger, slog.LevelError), life: c.Life, tracer: c.Tracer,
 		batch: c.SettleBatch, every: c.SettleEvery, maxBacklog: c.MaxBacklog, ledgerTimeout: c.LedgerTimeout,

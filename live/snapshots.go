@@ -51,7 +51,7 @@ func (s *Snapshots) Get(ctx context.Context, id string) (dibs.Snapshot, error) {
 			return st, nil
 		}
 	}
-	c, err := s.lookups.public(ctx, id)
+	c, err := s.lookups.public(ctx, id, s.lookups.pages)
 	if err != nil {
 		return dibs.Snapshot{}, err
 	}

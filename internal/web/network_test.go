@@ -71,3 +71,59 @@ func TestAddressCounts(t *testing.T) {
 		t.Errorf("%d networks are left", n)
 	}
 }
+
+// TestAddressesQueueAtManyLocks: addresses are spread over the locks, all networks of a /48 of IPv6 are at one, and counting
+// allocates nothing: claims over HTTP/2 are counted.
+func TestAddressesQueueAtManyLocks(t *testing.T) {
+	var a AddressCounts
+	v4 := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{203, 0, byte(i >> 8), byte(i)}) }
+	v6 := func(site, network int) netip.Addr {
+		return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 4: byte(site >> 8), 5: byte(site), 7: byte(network), 15: 1})
+	}
+	const addresses = 64 * countShards
+	for what, at := range map[string]func(int) netip.Addr{"IPv4": v4, "/48 of IPv6": func(i int) netip.Addr { return v6(i, i) }} {
+		shares := map[*countShard]int{}
+		for i := range addresses {
+			network := Network(at(i))
+			shares[a.shardOf(network, siteOf(network))]++
+		}
+		largest := 0
+		for _, n := range shares {
+			largest = max(largest, n)
+		}
+		// By chance a share is above twice the mean in far less than one of a million runs.
+		if len(shares) != countShards || largest > 2*addresses/countShards {
+			t.Errorf("%s: %d addresses at %d locks, %d at one of them", what, addresses, len(shares), largest)
+		}
+	}
+	one := Network(v6(1, 0))
+	for network := range 256 {
+		other := Network(v6(1, network))
+		if a.shardOf(one, siteOf(one)) != a.shardOf(other, siteOf(other)) {
+			t.Fatalf("network %d of a /48 is counted apart from it", network)
+		}
+	}
+	for _, at := range []netip.Addr{v4(1), v6(1, 1)} {
+		a.Enter(at, 0)
+		if n := testing.AllocsPerRun(100, func() {
+			a.Enter(at, 100)
+			a.Leave(at)
+		}); n > 0 {
+			t.Errorf("%s: %v allocations", at, n)
+		}
+	}
+}
+
+// BenchmarkAddressCounts counts requests of many addresses at once, as claims over HTTP/2 are counted.
+func BenchmarkAddressCounts(b *testing.B) {
+	var a AddressCounts
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i++ {
+			at := netip.AddrFrom4([4]byte{203, byte(i >> 16), byte(i >> 8), byte(i)})
+			if a.Enter(at, 100) {
+				a.Leave(at)
+			}
+		}
+	})
+}

@@ -3,10 +3,13 @@ package node_test
 import (
 	"crypto/tls"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
@@ -171,4 +174,45 @@ func TestServeClientCertificates(t *testing.T) {
 	clitest.Run(t, clitest.Secrets, verb...).Want(t, 1, "certificate")
 	clitest.Run(t, clitest.Secrets, append(verb, "--client-cert", mine, "--client-key", mineKey)...).Want(t, 0)
 	clitest.Run(t, clitest.Secrets, append(verb, "--client-cert", mine)...).Want(t, 2, "client_cert (flag --client-cert): cannot be used with client_key")
+}
+
+// TestServeEndsConnections: a connection to the address for administrators ends soon after its client certificate's
+// authority was taken out of the file, without a call over it.
+func TestServeEndsConnections(t *testing.T) {
+	cert, key, pool := clitest.Certificate(t)
+	mine, mineKey, _ := clitest.Certificate(t)
+	other, _, _ := clitest.Certificate(t)
+	pair, err := tls.LoadX509KeyPair(mine, mineKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := clitest.Serve(t, t.TempDir(), "--tls-cert", cert, "--tls-key", key, "--admin-listen", "127.0.0.1:0", "--admin-client-ca", mine, "--log-format", "text")
+	admin := p.Await(t, p.Err, `admin_url=https://(127\.0\.0\.1:\d+)`)[1]
+	conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}}).DialContext(t.Context(), "tcp", admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	// The answer of a call is read, so that the handshake is over on both sides.
+	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, len("HTTP/1.1 200"))); err != nil {
+		t.Fatal(err)
+	}
+	authorities, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(mine, authorities, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.Await(t, p.Err, `a connection of an administrator was ended`)
+	// Beginning with the rest of the answer.
+	if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the connection is still open")
+	}
 }

@@ -357,12 +357,18 @@ func authority(t *testing.T, name string) (*x509.Certificate, *ecdsa.PrivateKey)
 // clientPair makes a client certificate of an authority.
 func clientPair(t *testing.T, ca *x509.Certificate, caKey *ecdsa.PrivateKey, serial int64) tls.Certificate {
 	t.Helper()
+	return clientPairUntil(t, ca, caKey, serial, time.Now().Add(time.Hour))
+}
+
+// clientPairUntil is clientPair with an end.
+func clientPairUntil(t *testing.T, ca *x509.Certificate, caKey *ecdsa.PrivateKey, serial int64, until time.Time) tls.Certificate {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := signedBy(t, &x509.Certificate{
-		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: until,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, ca, key.Public(), caKey)
 	return tls.Certificate{Certificate: [][]byte{c.Raw}, PrivateKey: key}

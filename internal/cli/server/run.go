@@ -27,6 +27,9 @@ func (s *Server) Run(ctx context.Context) error {
 	watching, stopWatching := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() { watch(watching, s.log, s.watched()) })
+	if s.certs != nil {
+		watcher.Go(func() { s.certs.watchOpen(watching, s.log) })
+	}
 	var err error
 	select {
 	case failure := <-failed:

@@ -170,6 +170,7 @@ func (s *Server) build(ctx context.Context) error {
 			server.HTTP2 = nil
 			if s.certs != nil {
 				server.TLSConfig = s.certs.adminConfig()
+				s.faces[i].ln = s.certs.listener(s.faces[i].ln)
 				server.Handler = s.certs.recheck(server.Handler, respond)
 			}
 		}
