@@ -94,8 +94,11 @@ func repeats(r *testnode.Rig, reference string) {
 		want            dibs.Reason
 		has             string
 	}{
-		{"u1", "k1", reference, dibs.Granted, reference}, {"u1", "k1", "", dibs.Granted, reference}, {"u1", "k1", "another", dibs.KeyReused, ""},
-		{"u2", "k2", "", dibs.Granted, ""}, {"u2", "k2", reference, dibs.KeyReused, ""},
+		{"u1", "k1", reference, dibs.Granted, reference},
+		{"u1", "k1", "", dibs.Granted, reference},
+		{"u1", "k1", "another", dibs.KeyReused, ""},
+		{"u2", "k2", "", dibs.Granted, ""},
+		{"u2", "k2", reference, dibs.KeyReused, ""},
 		{"u1", "never", reference, dibs.Ended, ""},
 	} {
 		got := refer(r, c.user, c.key, c.asks)
