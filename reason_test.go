@@ -24,6 +24,15 @@ func TestReasonsAreARegistry(t *testing.T) {
 			t.Errorf("%s reads back as %s, %v", info.Word, back, err)
 		}
 	}
+	// The codes are those that flash sales in Chinese shops have had for long: clients may know them.
+	for r, code := range map[Reason]int{
+		InvalidRequest: 20001, NotFound: 30002, Paused: 30003, NotStarted: 30004, Ended: 30005, SoldOut: 30006, LimitReached: 30007,
+		Unavailable: 30008, Overloaded: 30008, Unauthenticated: 10002,
+	} {
+		if got := r.Info().Code; got != code {
+			t.Errorf("%s has the code %d, want %d", r, got, code)
+		}
+	}
 	var r Reason
 	if err := r.UnmarshalText([]byte("lucky")); err == nil {
 		t.Error("an unknown word was read")

@@ -94,8 +94,11 @@ func repeats(r *testnode.Rig, reference string) {
 		want            dibs.Reason
 		has             string
 	}{
-		{"u1", "k1", reference, dibs.Granted, reference}, {"u1", "k1", "", dibs.Granted, reference}, {"u1", "k1", "another", dibs.KeyReused, ""},
-		{"u2", "k2", "", dibs.Granted, ""}, {"u2", "k2", reference, dibs.KeyReused, ""},
+		{"u1", "k1", reference, dibs.Granted, reference},
+		{"u1", "k1", "", dibs.Granted, reference},
+		{"u1", "k1", "another", dibs.KeyReused, ""},
+		{"u2", "k2", "", dibs.Granted, ""},
+		{"u2", "k2", reference, dibs.KeyReused, ""},
 		{"u1", "never", reference, dibs.Ended, ""},
 	} {
 		got := refer(r, c.user, c.key, c.asks)
@@ -214,11 +217,14 @@ func TestOrdersHaveNotes(t *testing.T) {
 	r.Publish(r.Sale("phone", 1))
 	flash := refer(r, "u", "k", "")
 	for _, id := range []string{first.Claim.ID, flash.Claim.ID} {
-		r.Pass(1000)
 		before := r.Find(id, dibs.Confirmed)
+		r.Pass(time.Second)
 		c, err := r.Node.Orders.Comment(t.Context(), id, "gift wrap")
-		if err != nil || c.Comment != "gift wrap" || !c.UpdatedAt.After(before.CreatedAt) && !c.UpdatedAt.Equal(before.CreatedAt) {
+		if err != nil || c.Comment != "gift wrap" || !c.UpdatedAt.After(before.UpdatedAt) || !c.CreatedAt.Equal(before.CreatedAt) {
 			t.Errorf("%+v, %v", c, err)
+		}
+		if again := r.Find(id, dibs.Confirmed); again.Comment != "gift wrap" || !again.UpdatedAt.Equal(c.UpdatedAt) {
+			t.Errorf("found again: %+v", again)
 		}
 	}
 	if _, err := r.Node.Orders.Comment(t.Context(), first.Claim.ID, "a\nb"); !errors.Is(err, dibs.ErrInvalid) {

@@ -119,9 +119,13 @@ func TestPageCache(t *testing.T) {
 		s.eventually(what+", in the list", "/v1/campaigns", shows(c.want...))
 		s.eventually(what+", on the page", "/c/mugs", shows(c.want...))
 	}
+	_, err = s.admin.Campaigns.ChangeStock(ctx, "mugs", dibs.StockChange{Delta: 3}, "")
+	must(t, err)
+	s.eventually("restocked", "/v1/campaigns/mugs", shows(`"remaining":7`))
+	s.eventually("restocked, in the list", "/v1/campaigns", shows(`"remaining":7`))
 	_, err = s.admin.Campaigns.End(ctx, "mugs")
 	must(t, err)
-	s.eventually("ended", "/v1/campaigns/mugs", shows(`"state":"ended"`, `"remaining":4`))
+	s.eventually("ended", "/v1/campaigns/mugs", shows(`"state":"ended"`, `"remaining":7`))
 }
 
 // A page runs no script but its own, shows a title as text, and may be kept as long as

@@ -19,6 +19,8 @@ var productScenarios = []scenario{
 	},
 	{name: "published", method: "POST", path: "/v1/campaigns/with-product/publish", headers: []string{asAdmin}, status: 200, contains: []string{priceBody, `"codes":{"count":5`}},
 	{name: "public product", method: "GET", path: "/v1/campaigns/with-product", status: 200, contains: []string{`"product":{"id":"px"`, priceBody, `"pay_within":"15m0s"`}, lacks: []string{"inner", "comment", `"stock"`}},
+	{name: "campaigns of a product, and what is left", method: "GET", path: "/v1/campaigns?product_id=px", status: 200, contains: []string{`"id":"with-product"`, `"remaining":5`}},
+	{name: "campaigns of another product", method: "GET", path: "/v1/campaigns?product_id=py", status: 200, contains: []string{`"items":[]`}},
 }
 
 func TestProductScenarios(t *testing.T) { newStack(t, nil).run(t, productScenarios) }

@@ -419,17 +419,23 @@ func TestALostDeploymentIsAbandoned(t *testing.T) {
 func (s *several) publishWide(units int64, shards int) map[int]int {
 	s.Helper()
 	now := time.Now()
-	c, err := s.node.Campaigns.Create(s.Context(), dibs.CampaignSpec{
+	return s.publishOver(dibs.CampaignSpec{
 		ID: "wide", Kind: dibs.Sale, Title: "Phone", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Units: &units}, Shards: &shards,
 	})
+}
+
+// publishOver publishes a campaign, and returns how many of its shards are on each deployment.
+func (s *several) publishOver(spec dibs.CampaignSpec) map[int]int {
+	s.Helper()
+	c, err := s.node.Campaigns.Create(s.Context(), spec)
 	if err == nil {
-		_, err = s.node.Campaigns.Publish(s.Context(), "wide")
+		_, err = s.node.Campaigns.Publish(s.Context(), spec.ID)
 	}
 	if err != nil {
 		s.Fatal(err)
 	}
 	on := map[int]int{}
-	for i := range shards {
+	for i := range *spec.Shards {
 		number, err := s.node.Ledger.DeploymentOf(s.Context(), dibs.ShardID{Campaign: c.Number, Shard: uint8(i)})
 		if err != nil {
 			s.Fatal(err)

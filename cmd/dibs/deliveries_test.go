@@ -25,8 +25,7 @@ func TestDeliveries(t *testing.T) {
 
 	page := s.console("/events", english)
 	page.await(`(() => { const b = document.querySelector("[data-act=hook-add]"); b?.click(); return !!b; })()`)
-	page.fill("url", receiver.URL)
-	page.yes()
+	page.answer("url", receiver.URL)
 	page.shows("whsec_")
 	_, _, err := s.as("7").Claim(s.Context(), "hooked", 1, "one")
 	s.must(err)

@@ -44,8 +44,7 @@ func stepsOfAnOrder(s *shop) {
 	page.offers("confirm")
 	page.act("confirm", "")
 	page.shows("This order was released")
-	page.fill("ref", "late-91")
-	page.yes()
+	page.answer("ref", "late-91")
 	page.offers("refund")
 	page.act("refund", "")
 	if tells[bool](page, `!!document.querySelector("dialog[open] [name=restock]")`) {
@@ -60,9 +59,7 @@ func stepsOfAnOrder(s *shop) {
 	page = open(paid)
 	page.offers("ship refund")
 	page.act("refund", "")
-	page.fill("sum", "4.00")
-	page.fill("restock", "1")
-	page.yes()
+	page.answer("sum", "4.00", "restock", "1")
 	page.offers("")
 	page.shows("stock came back")
 
@@ -87,8 +84,7 @@ func stepsOfACoupon(s *shop) {
 	page := s.console("/orders?open="+s.granted("used", "94"), english)
 	page.offers("refund redeem")
 	page.act("redeem", "")
-	page.fill("ref", "order-94")
-	page.yes()
+	page.answer("ref", "order-94")
 	page.offers("unredeem")
 	page.act("unredeem", "Roll the use back")
 	page.offers("refund redeem")
@@ -96,8 +92,7 @@ func stepsOfACoupon(s *shop) {
 	if tells[bool](page, `!!document.querySelector("dialog[open] [name=sum]")`) {
 		s.Error("the sum of what costs nothing is asked for")
 	}
-	page.fill("restock", "1")
-	page.yes()
+	page.answer("restock", "1")
 	page.offers("")
 	if n := s.left("used"); n != 10 {
 		s.Errorf("%d are left of 10 that came back", n)
@@ -117,9 +112,7 @@ func stockByKind(s *shop) {
 	})
 	change := func(page *tab, act, n, left string) {
 		page.act(act, "")
-		page.fill("n", n)
-		page.fill("why", "counted again")
-		page.yes()
+		page.answer("n", n, "why", "counted again")
 		page.await(fmt.Sprintf(`document.querySelector("#remaining")?.textContent === %q`, left))
 	}
 	page := s.console("/campaigns/generated", english)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -17,6 +18,15 @@ func (p *tab) yes() {
 	})()`)
 }
 
+// answer fills fields of the open form, each by its name, and says yes.
+func (p *tab) answer(namesAndValues ...string) {
+	p.Helper()
+	for pair := range slices.Chunk(namesAndValues, 2) {
+		p.fill(pair[0], pair[1])
+	}
+	p.yes()
+}
+
 // writtenWrong: an amount, a name and a number that no call can be made of are named, and nothing is sent.
 func writtenWrong(s *shop) {
 	s.asAdmin()
@@ -27,27 +37,22 @@ func writtenWrong(s *shop) {
 	page := s.console("/orders?user_id=77", english)
 	page.await(`(() => { document.querySelector("[data-open]")?.click(); return !!document.querySelector("dialog[open] .timeline"); })()`)
 	page.act("confirm", "")
-	page.fill("ref", "pay-77")
-	page.yes()
+	page.answer("ref", "pay-77")
 	page.await(`!!document.querySelector("[data-step=refund]")`)
 	page.act("refund", "")
 	for _, sum := range []string{"abc", "1.234"} {
-		page.fill("sum", sum)
-		page.yes()
+		page.answer("sum", sum)
 		page.shows("“" + sum + "” is no amount of money. Write it like 12.50.")
 	}
-	page.fill("sum", "12.51")
-	page.yes()
+	page.answer("sum", "12.51")
 	page.shows("only 12.50 CNY of the payment are left to refund")
-	page.fill("sum", "2.50")
-	page.yes()
+	page.answer("sum", "2.50")
 	page.await(`!document.querySelector("dialog[open] form")`)
 	page.shows("CN¥2.50")
 
 	page = s.console("/users?user=77", english)
 	page.click("Erase this user")
-	page.fill("again", "78")
-	page.yes()
+	page.answer("again", "78")
 	page.shows("This is not 77: nothing was erased.")
 	if n := tells[int](page, `fetch("/v1/erasures").then((r) => r.json()).then((l) => l.items.length)`); n != 0 {
 		s.Errorf("%d erasures", n)
@@ -55,8 +60,7 @@ func writtenWrong(s *shop) {
 
 	page = s.console("/campaigns/wrong", english)
 	page.act("extend", "")
-	page.fill("minutes", "1e300")
-	page.yes()
+	page.answer("minutes", "1e300")
 	page.shows("Write how many minutes more, at least 1.")
 }
 

@@ -71,14 +71,14 @@ var stages = map[string]stage{
 	},
 	"servers, a backup, and what follows": {
 		blocks: []string{
-			"redis-server --appendonly yes --appendfsync always --maxmemory-policy noeviction &",
+			`redis-server --dir "$(mktemp -d)" --appendonly yes --appendfsync always --maxmemory-policy noeviction &`,
 			"mariadb-dump --single-transaction dibs > dibs.sql",
 			"systemctl stop dibs",
 			"dibs verify --url http://127.0.0.1:8081 --repair --older-ledger continue phone-noon",
 			"redis-cli HDEL dibs:shards 2:0",
 		},
 		replace: []string{
-			"redis-server --append", "redis-server --port @PORT@ --append", "127.0.0.1:6379", "127.0.0.1:@PORT@", "redis-cli", "redis-cli -p @PORT@",
+			"redis-server --dir", "redis-server --port @PORT@ --dir", "127.0.0.1:6379", "127.0.0.1:@PORT@", "redis-cli", "redis-cli -p @PORT@",
 			"127.0.0.1:3306", "@DATABASE@", "dibs@127.0.0.1", "shop@127.0.0.1", "dibs:secret", "shop:secret", "DIBS_ADMIN_KEY=dibs-dev-admin-key bin/dibs", "dibs", "http://127.0.0.1:8081", "http://@LISTEN@",
 		},
 		says: []string{"every promise holds, campaigns verified: 5", "there was nothing to repair"},

@@ -151,6 +151,9 @@ func testCampaignLists(t *testing.T, f *fixture) {
 	for i := range 24 {
 		c := campaign(fmt.Sprintf("c%02d", i), 10)
 		c.State = states[i%len(states)]
+		if i%5 == 0 {
+			c.ProductID = "phone"
+		}
 		f.insert(c)
 	}
 	var ids []string
@@ -166,6 +169,15 @@ func testCampaignLists(t *testing.T, f *fixture) {
 	same(t, "the newest and the oldest", []string{ids[0], ids[23]}, []string{"c23", "c00"})
 	list([]dibs.State{dibs.PausedState, dibs.EndedState})
 	same(t, "paused and ended campaigns", fmt.Sprint(ids), "[c23 c22 c19 c18 c15 c14 c11 c10 c07 c06 c03 c02]")
+	ids = nil
+	collect(t, 2, func(page dibs.Page) (dibs.List[dibs.Campaign], error) {
+		return l.Campaigns.Campaigns(ctx, nil, "phone", page)
+	},
+		func(c dibs.Campaign) { ids = append(ids, c.ID) })
+	same(t, "campaigns of a product", fmt.Sprint(ids), "[c20 c15 c10 c05 c00]")
+	of, err := l.Campaigns.Campaigns(ctx, []dibs.State{dibs.Published}, "phone", dibs.Page{})
+	f.must(err)
+	same(t, "published campaigns of a product", len(of.Items), 1)
 
 	// A campaign is over at its end, not a millisecond before.
 	over, err := l.Live.LiveCampaigns(ctx, campaign("ends", 1).EndsAt)
