@@ -150,9 +150,6 @@ func (e *engine) Adjust(ctx context.Context, a dibs.Adjustment) error {
 	if e.p.w.planted.OneRef {
 		a.Ref = strings.TrimSuffix(a.Ref, " -")
 	}
-	if e.p.w.planted.AheadUnfenced && a.Delta < 0 {
-		a.Epoch = 0
-	}
 	if _, ok := dibs.TransferOf(a.Ref); ok && a.Delta > 0 && e.p.w.planted.MovesLost {
 		return nil
 	}

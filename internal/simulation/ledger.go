@@ -107,11 +107,6 @@ func (l *ledger) Settle(ctx context.Context, batches []live.Batch) error {
 // SettleTransfer implements live.Ledger.
 func (l *ledger) SettleTransfer(ctx context.Context, from dibs.ShardID, fence uint16, t dibs.Transfer, units int64) error {
 	return l.write(ctx, "settle transfer", func(ctx context.Context) error {
-		if l.p.w.planted.AheadUnfenced {
-			if totals, err := l.Ledger.Totals(ctx, from); err == nil {
-				fence = totals.Epoch
-			}
-		}
 		err := l.Ledger.SettleTransfer(ctx, from, fence, t, units)
 		l.p.w.story.tell("ledger: %s settles %d of %s in epoch %d ahead (%s): %v", l.p.name, units, from, fence, t.Leaves(), err)
 		return err

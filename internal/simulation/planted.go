@@ -35,7 +35,4 @@ type Planted struct {
 	// TakenTwice: a load takes the units of a transfer that was settled ahead once more,
 	// since the transfer stands in the journal too.
 	TakenTwice bool
-	// AheadUnfenced: a transfer is settled ahead in whatever epoch the ledger is, and the
-	// donor decides it in whatever epoch it is.
-	AheadUnfenced bool
 }
