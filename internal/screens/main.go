@@ -31,7 +31,7 @@ type options struct {
 	// only photographs screens whose name contains one of these, which commas divide.
 	only  string
 	looks []look
-	// turned looks at each screen in the other shade and at the other width, too, without loading it again.
+	// turned looks at each screen in the other shade at the other width, too, without loading it again.
 	turned bool
 	// measure prints how fast pages show, how packets fall and what watchers cost; live is how long a live screen is
 	// watched. Both are in place of pictures.
@@ -123,7 +123,7 @@ func photographs(b *browser, o options) (faults []string, err error) {
 	for _, l := range o.looks {
 		var turns []look
 		if o.turned {
-			turns = l.turns()
+			turns = []look{l.turned()}
 		}
 		for _, s := range screens() {
 			if !slices.ContainsFunc(strings.Split(o.only, ","), func(part string) bool { return strings.Contains(s.name, part) }) {

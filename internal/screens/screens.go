@@ -55,15 +55,8 @@ func looks(quick bool) (all []look) {
 	return all
 }
 
-// turns are the other looks of the same language.
-func (l look) turns() (others []look) {
-	for _, other := range looks(false) {
-		if other.language == l.language && other != l {
-			others = append(others, other)
-		}
-	}
-	return others
-}
+// turned is the look of the same language in the other shade and at the other width.
+func (l look) turned() look { return look{l.language, !l.dark, 1280 + 390 - l.width} }
 
 // screens lists every screen.
 // The order matters: a user who has won on one screen is one who holds something on

@@ -1,12 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
 
 // Every screen is without a fault that axe knows, a complaint of the browser's, a request to elsewhere, and something too
-// small to press, in all eight looks: it is loaded in each language, and turned through both shades and widths.
+// small to press, in each language at both widths and in both shades: it is loaded in one look and turned to another.
 func TestScreens(t *testing.T) {
 	all := []look{{"en", false, 1280}, {"zh", true, 390}}
 	faults, err := run(t.Context(), options{out: t.TempDir(), looks: all, turned: true})
@@ -19,17 +20,20 @@ func TestScreens(t *testing.T) {
 }
 
 func TestLooks(t *testing.T) {
-	names := map[string]bool{}
+	names, tested := map[string]bool{}, map[string]bool{}
 	for _, l := range looks(false) {
 		names[l.name()] = true
 	}
 	for _, l := range []look{{"en", false, 1280}, {"zh", true, 390}} {
-		for _, turned := range append(l.turns(), l) {
-			delete(names, turned.name())
+		for _, l := range []look{l, l.turned()} {
+			tested[fmt.Sprint(l.language, l.dark)], tested[fmt.Sprint(l.language, l.width)] = true, true
+			if !names[l.name()] {
+				t.Errorf("%s is no look", l.name())
+			}
 		}
 	}
-	if len(looks(false)) != 8 || len(names) > 0 || len(looks(true)) != 2 || startsWithin < time.Minute {
-		t.Errorf("%v", names)
+	if len(names) != 8 || len(tested) != 8 || len(looks(true)) != 2 || startsWithin < time.Minute {
+		t.Errorf("%v %v", names, tested)
 	}
 }
 
