@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -65,7 +66,14 @@ type Batch struct {
 	// its last entry.
 	From, To dibs.Cursor
 	Entries  []dibs.Entry
+	// Strange says that units may have arrived by transfers that the ledger does not know.
+	Strange bool
 }
+
+// ErrNotLeft refuses a batch with units that have arrived from another shard, and have not
+// left it as far as the ledger knows: it went back in time. The other shard's journal has
+// the withdrawal, and its settling brings the ledger's half.
+var ErrNotLeft = errors.New("dibs: units have arrived at a shard that the ledger has not seen leaving another one")
 
 // UpTo is the batch's first n entries.
 func (b *Batch) UpTo(n int) Batch {

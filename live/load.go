@@ -199,10 +199,23 @@ func (s *Loader) halt(c *dibs.Campaign, cause error) {
 }
 
 // Load brings a shard from the ledger into the engine. When the ledger and the
-// journal's tail contradict each other, the tail is settled first: the entry
-// that is to blame is in quarantine then, and part of the load.
+// journal's tail contradict each other, the campaign's other shards are settled first: a
+// ledger that went back may lack what left them for this one. When that does not help,
+// the tail is settled: the entry that is to blame is in quarantine then, and part of the
+// load.
 func (s *Loader) Load(ctx context.Context, t *Shard) error {
 	err := s.loadOnce(ctx, t)
+	if errors.Is(err, dibs.ErrCorrupt) && len(t.l.Shards) > 1 {
+		for _, other := range t.l.Shards {
+			if other != t {
+				// One that cannot be settled now is in trouble of its own.
+				err = errors.Join(err, s.settler.settleTail(ctx, other))
+			}
+		}
+		if again := s.loadOnce(ctx, t); again == nil || !errors.Is(again, dibs.ErrCorrupt) {
+			return again
+		}
+	}
 	if !errors.Is(err, dibs.ErrCorrupt) {
 		return err
 	}

@@ -24,6 +24,7 @@ type progress struct {
 	failures int           // attempts that failed
 	idleAt   time.Time     // when nothing was waiting, the last time
 	follower bool          // a goroutine asks the ledger where the position is
+	lacksAt  time.Time     // since when the ledger lacks what left another shard; zero when it does not
 }
 
 // at is how far the ledger is.
@@ -102,7 +103,7 @@ func (p *progress) measure(st *dibs.ShardStats, settles bool, now time.Time) (ba
 }
 
 func (p *progress) moveToLocked(to dibs.Cursor) {
-	p.position, p.lastErr = to, nil
+	p.position, p.lastErr, p.lacksAt = to, nil, time.Time{}
 	p.wakeLocked()
 }
 
@@ -118,9 +119,23 @@ func (p *progress) failed(err error) {
 	defer p.mu.Unlock()
 	p.lastErr = err
 	p.failures++
+	if errors.Is(err, ErrNotLeft) && p.lacksAt.IsZero() {
+		p.lacksAt = time.Now()
+	}
 	if permanent(err) {
 		p.wakeLocked()
 	}
+}
+
+// leftWithin is how long the ledger may lack what left another shard. That shard's journal
+// brings it, unless it has lost it as well.
+const leftWithin = 30 * time.Second
+
+// strange reports whether that has taken too long.
+func (p *progress) strange() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.lacksAt.IsZero() && time.Since(p.lacksAt) > leftWithin
 }
 
 // failure returns how many attempts were noted, and why the last one failed; nil when

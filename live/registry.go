@@ -46,8 +46,8 @@ type Ledger interface {
 	// compare-and-set. ErrFenced when a shard's epoch is not the batch's Fence;
 	// ErrPositionMoved when a batch does not continue its shard's committed
 	// position; ErrPoison when it has an entry that no repeat will make settle;
-	// ErrForked when the ledger has a claim at an entry's place already. Nothing is
-	// written then.
+	// ErrForked when the ledger has a claim at an entry's place already; ErrNotLeft when
+	// units arrive that have not left, unless the batch is Strange. Nothing is written then.
 	Settle(ctx context.Context, batches []Batch) error
 	// SettleTransfer settles the donor's half of a transfer of units at once, which the
 	// engine has decided in the epoch fence: the position stays, and the journal's entry

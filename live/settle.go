@@ -185,7 +185,7 @@ func (s *Settler) readBatch(ctx context.Context, t *Shard, limit int, tail bool)
 	}
 	return Batch{
 		Campaign: t.l.Def(), Shard: t.ID, Fence: fence, From: from,
-		To: entries[len(entries)-1].Cursor, Entries: entries,
+		To: entries[len(entries)-1].Cursor, Entries: entries, Strange: t.progress.strange(),
 	}, nil
 }
 
@@ -263,6 +263,8 @@ func (s *Settler) settleTail(ctx context.Context, t *Shard) error {
 		if err != nil || len(b.Entries) == 0 {
 			return err
 		}
+		// A load has settled the other shards before, and waits for nothing.
+		b.Strange = true
 		err = s.settleBatches(ctx, []Batch{b}, []*Shard{t})
 		if errors.Is(err, dibs.ErrPoison) {
 			_, err = s.isolate(ctx, b, t)

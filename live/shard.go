@@ -32,12 +32,6 @@ func newShard(id dibs.ShardID, l *Campaign, now time.Time) *Shard {
 // At is how far the ledger is.
 func (t *Shard) At() dibs.Cursor { return t.progress.at() }
 
-// Epoch is the one that this node has opened the shard in, or has joined; 0 for none.
-func (t *Shard) Epoch() uint16 {
-	epoch, _ := t.progress.fenced()
-	return epoch
-}
-
 // Seen is what the engine counted when the shard was looked at last, here or by a
 // caller of the poll loop; nil while the shard is not open. It is read-only.
 func (t *Shard) Seen() *dibs.ShardStats { return t.seen.stats.Load() }

@@ -3,6 +3,8 @@ package moving
 import (
 	"container/list"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -22,9 +24,9 @@ const (
 type dryShard struct {
 	// queue has them, each a *waiter, in the order in which they came.
 	queue list.List
-	// units is what they want together, least and most what one of them wants. The
-	// latter two are exact while no claim has left.
-	units, least, most int64
+	// units is what they want together, and of how many units how many claims want each.
+	units int64
+	sizes map[int64]int
 }
 
 // waiter is a claim that waits for units. woken is closed when it may ask again: then it
@@ -74,7 +76,12 @@ func (m *Mover) Await(ctx context.Context, l *live.Campaign, shard uint8, units 
 	select {
 	case <-w.woken:
 	case <-enough.C:
-		return 0, false, notHere
+		select {
+		case <-w.woken:
+			// There is a unit for it, and the time is over just now.
+		default:
+			return 0, false, notHere
+		}
 	case <-ctx.Done():
 		return 0, false, dibs.Unavail(dibs.EffectNone, ctx.Err())
 	case <-m.life.Done():
@@ -102,12 +109,12 @@ func (p *pool) join(shard uint8, units int64, may bool) (w *waiter, place *list.
 		return nil, nil
 	}
 	d := &p.dry[shard]
-	if d.queue.Len() == 0 {
-		d.least, d.most = units, units
+	if d.sizes == nil {
+		d.sizes = map[int64]int{}
 	}
 	p.waiting++
 	d.units += units
-	d.least, d.most = min(d.least, units), max(d.most, units)
+	d.sizes[units]++
 	w = &waiter{units: units, woken: make(chan struct{})}
 	return w, d.queue.PushBack(w)
 }
@@ -125,8 +132,12 @@ func (p *pool) leave(shard uint8, w *waiter, place *list.Element) {
 
 // out takes a claim out of the queue of its shard. It is called with mu held.
 func (p *pool) out(d *dryShard, place *list.Element) {
-	d.units -= d.queue.Remove(place).(*waiter).units
+	units := d.queue.Remove(place).(*waiter).units
 	p.waiting--
+	d.units -= units
+	if d.sizes[units]--; d.sizes[units] == 0 {
+		delete(d.sizes, units)
+	}
 }
 
 // wake has claims ask again, those first that came first: of each shard that which is true
@@ -158,9 +169,12 @@ func (p *pool) wants() (dry []wanted, most int64) {
 	defer p.mu.Unlock()
 	dry = make([]wanted, len(p.dry))
 	for i := range dry {
-		if d := &p.dry[i]; d.queue.Len() > 0 {
-			dry[i], most = wanted{d.units, d.least}, max(most, d.most)
+		d := &p.dry[i]
+		if d.queue.Len() == 0 {
+			continue
 		}
+		sizes := slices.Sorted(maps.Keys(d.sizes))
+		dry[i], most = wanted{d.units, sizes[0]}, max(most, sizes[len(sizes)-1])
 	}
 	return dry, most
 }

@@ -76,7 +76,7 @@ func (m *Mover) gather(ctx context.Context, p *pool, to int, units int64) (there
 		}
 		t := tranche{from: from, to: to, units: min(missing, v.shards[from].Remaining)}
 		missing -= t.units
-		m.begin(ctx, p, t, v.shards[to].Moved)
+		m.begin(ctx, p, t, &v)
 	}
 	return false, nil
 }

@@ -192,13 +192,13 @@ func (m *Mover) balance(ctx context.Context, p *pool, v view, ahead bool) {
 		return
 	}
 	for _, t := range planned(p.levels(&v, ahead)) {
-		m.begin(ctx, p, t, v.shards[t.to].Moved)
+		m.begin(ctx, p, t, &v)
 	}
 }
 
 // begin begins a transfer. One that the donor refuses is not made: it has sold the
 // units meanwhile. It is called with looking held.
-func (m *Mover) begin(ctx context.Context, p *pool, t tranche, moved int64) {
+func (m *Mover) begin(ctx context.Context, p *pool, t tranche, v *view) {
 	if p.l.Def().HasItems() {
 		t.units = min(t.units, itemsAtOnce)
 	}
@@ -207,7 +207,7 @@ func (m *Mover) begin(ctx context.Context, p *pool, t tranche, moved int64) {
 	defer cancel()
 	// In another epoch the ledger would not settle it ahead.
 	a := dibs.Adjustment{
-		Shard: from.ID, Epoch: from.Epoch(), Ref: dibs.Transfer{ID: dibs.NewID("m-"), To: to.ID.Shard}.Leaves(), Delta: -t.units,
+		Shard: from.ID, Epoch: v.shards[t.from].Head.Epoch, Ref: dibs.Transfer{ID: dibs.NewID("m-"), To: to.ID.Shard}.Leaves(), Delta: -t.units,
 	}
 	err := m.engine.Adjust(ctx, a)
 	if unmade(err) {
@@ -218,7 +218,7 @@ func (m *Mover) begin(ctx context.Context, p *pool, t tranche, moved int64) {
 		m.log.Debug("a transfer may not have begun", "from", from.ID.String(), "to", to.ID.String(), "units", t.units, "err", err)
 	}
 	m.begun.Add(1)
-	p.coming = append(p.coming, coming{tranche: t, begun: time.Now(), moved: moved})
+	p.coming = append(p.coming, coming{tranche: t, begun: time.Now(), moved: v.shards[t.to].Moved})
 	from.Wake()
 	to.Wake()
 	decided := err == nil

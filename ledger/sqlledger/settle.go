@@ -41,6 +41,7 @@ type Settlement struct{ db *sqldb.DB }
 //     ErrCorrupt when the entry contradicts itself. A constraint of the
 //     database that fires is ErrPoison too; none ever should.
 //   - ErrForked: the ledger has a claim at an entry's position already.
+//   - ErrNotLeft: units have arrived that have left no shard, and the batch is not Strange.
 func (st *Settlement) Settle(ctx context.Context, batches []live.Batch) error {
 	sums := make([]batchSums, len(batches))
 	for i := range batches {
@@ -95,6 +96,8 @@ type batchSums struct {
 	// withdrawn is what withdrawals took, and moved what left for other shards, as
 	// positive numbers. Settling lowers them when it finds one settled before.
 	withdrawn, moved int64
+	// arrived are the refs of units that came from other shards.
+	arrived []string
 	// low says that the batch brought the stock down to the level of the
 	// operators' warning.
 	low bool
@@ -146,6 +149,9 @@ func (sum *batchSums) add(c *dibs.Campaign, e *dibs.Entry) error {
 		sum.items += len(e.Items)
 	case dibs.EntryAdjust:
 		if e.Quantity >= 0 {
+			if _, ok := dibs.TransferOf(e.Ref); ok {
+				sum.arrived = append(sum.arrived, e.Ref)
+			}
 			return nil
 		}
 		if e.Ref == "" || c.HasItems() && int64(len(e.Items)) != -e.Quantity {
@@ -169,6 +175,9 @@ func (sum *batchSums) add(c *dibs.Campaign, e *dibs.Entry) error {
 
 // settleBatch writes one batch within the transaction.
 func settleBatch(ctx context.Context, s *sqldb.Session, b *live.Batch, sum *batchSums) error {
+	if err := haveLeft(ctx, s, b, sum); err != nil {
+		return err
+	}
 	// Withdrawals and transfers come before the position, since they say by how
 	// much the sums move.
 	if err := withdraw(ctx, s, b, sum); err != nil {

@@ -21,24 +21,34 @@ import (
 // the recipient's takes the command or is loaded.
 
 // lockForTransfers locks the rows of all shards that the batches change, in the order
-// of their numbers, when one of them has a transfer. Two nodes that settle transfers in
-// opposite directions would wait for each other otherwise, and for the campaign's row.
+// of their numbers, where units may move between them. Who settles transfers in opposite
+// directions, or one ahead beside grants of several shards, would wait for the other
+// otherwise, and for the campaign's row.
 func lockForTransfers(ctx context.Context, s *sqldb.Session, batches []live.Batch, sums []batchSums) error {
-	if s.ForUpdate == "" || !slices.ContainsFunc(sums, func(sum batchSums) bool { return sum.moved > 0 }) {
+	if s.ForUpdate == "" {
 		return nil
 	}
 	var shards []dibs.ShardID
+	moves := false
 	for i := range batches {
+		if batches[i].Campaign != nil && batches[i].Campaign.Shards < 2 {
+			continue
+		}
 		shards = append(shards, batches[i].Shard)
 		if sums[i].moved == 0 {
 			continue
 		}
+		moves = true
 		for j := range batches[i].Entries {
 			e := &batches[i].Entries[j]
 			if t, ok := dibs.TransferOf(e.Ref); ok && e.Kind == dibs.EntryAdjust && e.Quantity < 0 {
 				shards = append(shards, dibs.ShardID{Campaign: batches[i].Shard.Campaign, Shard: t.To})
 			}
 		}
+	}
+	if len(shards) < 2 && !moves {
+		// One is locked where it is changed.
+		return nil
 	}
 	slices.SortFunc(shards, func(a, b dibs.ShardID) int {
 		return cmp.Or(cmp.Compare(a.Campaign, b.Campaign), cmp.Compare(a.Shard, b.Shard))
@@ -73,6 +83,15 @@ func (st *Settlement) SettleTransfer(ctx context.Context, from dibs.ShardID, fen
 		if epoch != fence {
 			return fenced(&b, epoch)
 		}
+		var kind dibs.StockKind
+		var aside int64
+		if err := s.Row(ctx, `SELECT c.stock_kind, (SELECT COUNT(*) FROM quarantine q WHERE q.campaign = c.number AND q.ref = ?) FROM campaigns c WHERE c.number = ?`,
+			[]any{t.Leaves(), from.Campaign}, &kind, &aside); err != nil {
+			return err
+		}
+		if kind != dibs.Units || aside > 0 {
+			return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "only units that are not in quarantine are settled ahead", ZH: "只有不在隔离中的数量型库存可以提前结算"})
+		}
 		if err := withdraw(ctx, s, &b, &sum); err != nil || sum.moved == 0 {
 			return err
 		}
@@ -80,6 +99,26 @@ func (st *Settlement) SettleTransfer(ctx context.Context, from dibs.ShardID, fen
 			units, units, from.Campaign, from.Shard)
 		return err
 	})
+}
+
+// haveLeft makes sure that the ledger has the other half of what arrived at a batch's shard.
+// One that went back in time lacks it until the donor's journal is settled again, and what
+// the shard granted of it would be more than the ledger has there.
+func haveLeft(ctx context.Context, s *sqldb.Session, b *live.Batch, sum *batchSums) error {
+	if b.Strange {
+		return nil
+	}
+	for _, ref := range sum.arrived {
+		var known int64
+		if err := s.Row(ctx, `SELECT COUNT(*) FROM adjustments WHERE campaign = ? AND shard = ? AND ref = ?`,
+			[]any{b.Shard.Campaign, b.Shard.Shard, ref}, &known); err != nil {
+			return err
+		}
+		if known == 0 {
+			return fmt.Errorf("%w: %q", live.ErrNotLeft, ref)
+		}
+	}
+	return nil
 }
 
 // lockEpoch locks a shard's row and returns its epoch: no load raises it until the
