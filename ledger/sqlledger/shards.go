@@ -31,7 +31,8 @@ func lockForTransfers(ctx context.Context, s *sqldb.Session, batches []live.Batc
 	var shards []dibs.ShardID
 	moves := false
 	for i := range batches {
-		if batches[i].Campaign != nil && batches[i].Campaign.Shards < 2 {
+		// A node that goes by an older definition settles transfers, too.
+		if sums[i].moved == 0 && batches[i].Campaign.Shards < 2 {
 			continue
 		}
 		shards = append(shards, batches[i].Shard)
