@@ -33,16 +33,19 @@ type harm struct {
 
 // act makes things go wrong, of the kinds that the plan names, until ctx ends.
 //
-// Most faults end by themselves within 6 s; healing ends the others. A ledger
-// can go back to a dump only, so the first one is made before the first fault.
+// Most faults end by themselves within 6 s; healing ends the others. A ledger can go back
+// to a dump only, so one is made before anything else.
 func (h harm) act(ctx context.Context) {
 	if len(h.plan.faults) == 0 {
 		return
 	}
 	d := h.d
 	var dump string
+	if h.plan.has(faultRestore) {
+		dump = h.dump()
+	}
 	for h.idle(ctx, d.upTo(h.plan.gap)) {
-		if h.plan.has(faultRestore) && (dump == "" || d.chance(0.2)) {
+		if dump != "" && d.chance(0.2) {
 			dump = h.dump()
 		}
 		kind, last := one(d, h.plan.faults...), d.between(100*time.Millisecond, 6*time.Second)
@@ -64,9 +67,14 @@ func (h harm) act(ctx context.Context) {
 			h.noLedger.Store(true)
 			h.after(last, func() { h.noLedger.Store(false) })
 		case faultRestore:
-			if d.chance(0.5) {
-				// Both were in one rack.
+			if h.plan.rack || d.chance(0.5) {
+				// All were in one rack: nothing but the server's disk remembers what the
+				// ledger has forgotten.
 				h.server(faultRestart, last)
+				for _, s := range h.sites {
+					s.crash()
+					h.after(last/2, s.begin)
+				}
 			}
 			h.restore(dump)
 		default:

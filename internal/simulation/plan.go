@@ -55,8 +55,10 @@ type plan struct {
 	// replica is behind at most.
 	faults   []string
 	gap, lag time.Duration
-	wire     odds
-	ledger   odds
+	// rack says that servers and nodes are restarted whenever the ledger goes back.
+	rack   bool
+	wire   odds
+	ledger odds
 	// twice says that admins use one stock reference for two changes.
 	twice bool
 }
@@ -121,7 +123,24 @@ func newPlan(seed uint64) *plan {
 	p.twice = d.chance(0.1)
 	p.drawShards()
 	p.drawEnding()
+	p.drawOlder()
 	return p
+}
+
+// drawOlder has the ledger of one seed in eleven go back while hardly anybody claims and
+// the journals are trimmed to nothing, by dice of its own: only their ends tell of it.
+func (p *plan) drawOlder() {
+	if p.seed%11 != 8 {
+		return
+	}
+	d := newDice(p.seed, "older")
+	p.service.JournalKeep, p.service.TidyEvery = time.Millisecond, 200*time.Millisecond
+	p.pace = d.between(time.Second, 4*time.Second)
+	p.faults, p.gap, p.rack = []string{faultRestore}, d.between(4*time.Second, 8*time.Second), true
+	p.wire, p.ledger = odds{}, odds{}
+	for i := range p.offers {
+		p.offers[i].more = nil
+	}
 }
 
 // drawEnding lets the campaigns of one seed in eleven end while servers lose their

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -96,6 +97,8 @@ func ownJournal(path string) error {
 		return err
 	}
 	fmt.Println(generation)
+	// The lock is a file's, and is given up when the collector closes that.
+	defer runtime.KeepAlive(j)
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }
