@@ -22,8 +22,8 @@ func (s *Campaigns) ChangeStock(ctx context.Context, id string, ch dibs.StockCha
 
 var errPublishedMeanwhile = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign was published meanwhile: send it again", ZH: "活动刚刚发布，请重新提交"})
 
-// changeStock is ChangeStock. With onlyDraft it refuses a campaign that is no draft: whoever may change a draft need not be
-// allowed to restock what was published since they read it.
+// changeStock is ChangeStock. With onlyDraft it refuses a campaign that is no draft: the
+// caller may change drafts, and perhaps not restock one that was published meanwhile.
 func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockChange, ref string, onlyDraft bool) (*dibs.Campaign, error) {
 	if ref == "" {
 		ref = dibs.NewID("s-")

@@ -181,7 +181,7 @@ func pageGroups(a *routes, cfg *Config, people *site.Site) []group {
 
 // The bounds of a connection over HTTP/2, which carries many requests at a time. A browser's page needs some thirty at
 // once, and clients that need more open another connection. What has come of bodies and is not read yet is bounded for
-// each connection and, so that one whose body nobody reads does not hold up the others, for each request.
+// each connection, and for each request, so that one whose body nobody reads does not stop the others.
 const (
 	maxStreams        = 64
 	maxReceived       = 256 << 10

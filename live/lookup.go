@@ -159,16 +159,15 @@ func (ls *lookups) keep(id string, l *lookup) {
 	ls.known[id] = l
 }
 
-// Public is Get for everyone, whoever asks and however often: drafts
-// are not found, and the ledger is asked once a second at most for a campaign
-// that is not live here. ErrNotFound; *Error of Overloaded when too much is asked
-// at once.
+// Public is Get for anybody. Drafts are not found. For a campaign that is not live here
+// the ledger is asked once a second at most, however many ask. ErrNotFound; *Error of
+// Overloaded when too much is asked at once.
 func (s *Lookups) Public(ctx context.Context, id string) (*dibs.Campaign, error) {
 	return s.visible(ctx, id, s.pages)
 }
 
-// ForCaller is Public for users and keys. However much strangers ask at once, it has
-// places of its own.
+// ForCaller is Public for users and keys, with places of its own, so that strangers cannot
+// take them all.
 func (s *Lookups) ForCaller(ctx context.Context, id string) (*dibs.Campaign, error) {
 	return s.visible(ctx, id, s.callers)
 }

@@ -36,6 +36,8 @@ func TestTornJournal(t *testing.T) {
 	testnode.Unsettled(t, func() bool {
 		r = testnode.New(t, node.ServiceConfig{SettleEvery: 10 * time.Second})
 		r.Publish(r.Sale("phone", 100))
+		// What opens the shard is settled at once, and a grant that is there by then with it.
+		r.Eventually("the opening is settled", func() bool { return r.Stats("phone").JournalBacklog == 0 })
 		for i := range 20 {
 			r.Wants(dibs.Granted, "phone", fmt.Sprint("user-", i), "k")
 		}

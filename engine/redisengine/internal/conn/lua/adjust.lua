@@ -2,8 +2,9 @@
 -- KEYS[1] dibs:{c:s}:meta, KEYS[2] dibs:{c:s}:refs, KEYS[3] dibs:{c:s}:journal,
 -- KEYS[4] dibs:{c:s}:free, KEYS[5] dibs:state:{c:s}
 -- ARGV[1] highest epoch seen, ARGV[2] highest seq seen in it, ARGV[3] epoch of the
--- command, 0 for a withdrawal in any, ARGV[4] its name, ARGV[5] the signed units, ARGV[6] number of the first
--- new item, -1 where items of the campaign stand in other shards too, ARGV[7] the new items, a msgpack array of free-list elements, ARGV[8] 1
+-- command, 0 for a withdrawal in any, ARGV[4] its name, ARGV[5] the signed units,
+-- ARGV[6] number of the first new item, -1 where items of the campaign stand in other
+-- shards too, ARGV[7] the new items, a msgpack array of free-list elements, ARGV[8] 1
 -- for a half of a transfer between shards, else 0
 -- Returns {ok, clock in ms, epoch, seq} or {stale | too_new | gap | range, …} or
 -- {too_many, …, units left}
