@@ -55,7 +55,7 @@ func (s *Settler) setAside(ctx context.Context, b Batch, t *Shard, cause error) 
 	s.log.Error("a journal entry is in quarantine: the ledger cannot take it", "campaign", b.Campaign.ID,
 		"position", dibs.Position{ShardID: t.ID, Cursor: e.Cursor}.String(), "user", e.UserID, "quantity", e.Quantity, "items", e.Items, "err", cause)
 	s.quarantine.ReadQuarantine(ctx)
-	t.progress.moveTo(b.Fence, b.To)
+	t.progress.moveTo(b.Fence, e)
 	s.tellSettled(ctx, t)
 	// The entries behind it have waited long enough.
 	wait.Kick(s.settleKick)

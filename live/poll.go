@@ -160,7 +160,7 @@ func (s *Poller) paceOf(t *Shard, before, now *dibs.ShardStats) {
 
 // measure notes how much of a shard waits to be settled.
 func (s *Poller) measure(t *Shard, st *dibs.ShardStats) {
-	t.seen.backlog.Store(t.progress.measure(st, t.Settles(), s.now()))
+	t.seen.backlog.Store(t.progress.measure(st, t.Settles()))
 }
 
 // keepLease has a node settle a shard while there is something to settle. The

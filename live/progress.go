@@ -22,9 +22,17 @@ type progress struct {
 	moved    chan struct{} // closed and replaced when position moves
 	lastErr  error         // why the last attempt failed
 	failures int           // attempts that failed
-	idleAt   time.Time     // when nothing was waiting, the last time
+	after    int64         // what waits was decided after this, in ms by the engine's clock
+	look     look          // a head that was seen waiting
 	follower bool          // a goroutine asks the ledger where the position is
 	lacksAt  time.Time     // since when the ledger lacks what left another shard; zero when it does not
+}
+
+// look is a head of the journal that is to be settled, and the engine's clock when it was
+// the head: all that comes after it is younger.
+type look struct {
+	head dibs.Cursor
+	now  int64
 }
 
 // at is how far the ledger is.
@@ -65,13 +73,14 @@ func (p *progress) leave(fence uint16) bool {
 	return left
 }
 
-// moveTo notes how far the ledger is, as it was read under a fence. A position that was
-// read before this node opened a later epoch says nothing any more.
-func (p *progress) moveTo(fence uint16, to dibs.Cursor) {
+// moveTo notes that this node has settled what it read under a fence, up to an entry. After
+// this node has opened a later epoch that says nothing any more.
+func (p *progress) moveTo(fence uint16, last *dibs.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fence == fence {
-		p.moveToLocked(to)
+		p.after = max(p.after, last.At)
+		p.moveToLocked(last.Cursor)
 	}
 }
 
@@ -88,22 +97,28 @@ func (p *progress) moveFrom(fence uint16, from, to dibs.Cursor) {
 // measure returns how much waits to be settled by what the engine counted. It takes over
 // how far other nodes have settled the epoch that this node has opened. For a shard that
 // this node settles, it knows better.
-func (p *progress) measure(st *dibs.ShardStats, settles bool, now time.Time) (backlog int64) {
+func (p *progress) measure(st *dibs.ShardStats, settles bool) (backlog int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !settles && p.position.Before(st.Settled) && st.Settled.Epoch == st.Head.Epoch && st.Head.Epoch == p.fence {
 		p.moveToLocked(st.Settled)
 	}
 	backlog = backlogOf(p.position, st.Head)
-	if backlog == 0 {
+	switch {
+	case backlog == 0:
 		// All is settled, although this node may have failed to.
-		p.idleAt, p.lastErr = now, nil
+		p.after, p.look, p.lastErr = st.Now, look{}, nil
+	case p.look.now == 0:
+		p.look = look{st.Head, st.Now}
 	}
 	return backlog
 }
 
 func (p *progress) moveToLocked(to dibs.Cursor) {
 	p.position, p.lastErr, p.lacksAt = to, nil, time.Time{}
+	if p.look.now != 0 && !to.Before(p.look.head) {
+		p.after, p.look = max(p.after, p.look.now), look{}
+	}
 	p.wakeLocked()
 }
 
@@ -207,14 +222,16 @@ func (p *progress) followOn(may bool) bool {
 	return p.follower
 }
 
-// lagMS is how long entries of the shard have waited for the settling.
-func (p *progress) lagMS(head dibs.Cursor, now time.Time) int64 {
+// lagMS is how long the oldest entry may have waited that is not settled, in ms, when the
+// engine's clock says now. Where another node settles, that is known by looks alone, and
+// may be too long by the time between two of them.
+func (p *progress) lagMS(head dibs.Cursor, now int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.position.Before(head) {
 		return 0
 	}
-	return max(now.Sub(p.idleAt).Milliseconds(), 0)
+	return max(now-p.after, 0)
 }
 
 // permanent reports whether settling has halted until an administrator acts: no

@@ -21,9 +21,9 @@ func TestPositionsStayWithinTheirFence(t *testing.T) {
 			t.Errorf("%s the shard stands at %v under the fence %d, want %v under %d", when, p, f, want, fence)
 		}
 	}
-	s.progress.moveTo(2, at(1, 9))
+	s.progress.moveTo(2, &dibs.Entry{Cursor: at(1, 9)})
 	is("moved under a fence that it is not in,", 1, at(1, 5))
-	s.progress.moveTo(1, at(1, 9))
+	s.progress.moveTo(1, &dibs.Entry{Cursor: at(1, 9)})
 	is("moved under its own,", 1, at(1, 9))
 	s.progress.enter(1, at(1, 7))
 	is("entered again with an older reading,", 1, at(1, 9))
@@ -40,14 +40,54 @@ func TestPositionsStayWithinTheirFence(t *testing.T) {
 	is("outside,", 0, at(1, 7))
 }
 
+// An entry's wait is counted from its decision on, by the engine's clock: a stream of claims
+// that never stands still is no lag, however long it lasts.
+func TestLagOfAStream(t *testing.T) {
+	const second, skew = int64(1000), int64(60_000)
+	for _, settles := range []bool{true, false} {
+		begun := time.UnixMilli(1_000_000)
+		s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{}, begun)
+		s.seen.skewMS.Store(skew)
+		s.progress.enter(1, dibs.Cursor{Epoch: 1})
+		settled := dibs.Cursor{Epoch: 1}
+		lag := func(at, want, most int64, head dibs.Cursor) {
+			t.Helper()
+			if is := s.lagMS(head, begun.Add(time.Duration(at)*time.Millisecond)); is < want || is > most {
+				t.Errorf("settles %t: after %d ms the lag is %d ms, want %d to %d", settles, at, is, want, most)
+			}
+		}
+		// An entry a millisecond; all that is older than 200 ms is settled each 100 ms, and a look comes in between.
+		for at := int64(100); at <= 60*second; at += 100 {
+			now := begun.UnixMilli() + skew + at
+			head := dibs.Cursor{Epoch: 1, Seq: uint32(at)}
+			s.progress.measure(&dibs.ShardStats{Head: head, Settled: settled, Now: now}, settles)
+			if at > second {
+				lag(at, 100, 600, head)
+			}
+			if settled.Seq = uint32(max(at-200, 0)); settles && settled.Seq > 0 {
+				s.progress.moveTo(1, &dibs.Entry{Cursor: settled, At: now - 200})
+				lag(at, 200, 200, head)
+			}
+		}
+		// Settling stops, and the oldest entry waits on.
+		last := dibs.Cursor{Epoch: 1, Seq: uint32(60 * second)}
+		lag(70*second, 10*second+200, 10*second+600, last)
+		// All is settled; what comes a minute later has not waited for that long.
+		s.progress.moveFrom(1, s.progress.at(), last)
+		lag(70*second, 0, 0, last)
+		s.progress.measure(&dibs.ShardStats{Head: last, Now: begun.UnixMilli() + skew + 130*second}, settles)
+		lag(130*second+50, 50, 50, dibs.Cursor{Epoch: 1, Seq: last.Seq + 1})
+	}
+}
+
 // Callers that wait are woken when the position moves, and when it never will.
 func TestWaitingCallersAreWoken(t *testing.T) {
 	for what, c := range map[string]struct {
 		act   func(s *Shard)
 		wakes bool
 	}{
-		"the position moved":       {func(s *Shard) { s.progress.moveTo(1, dibs.Cursor{Epoch: 1, Seq: 9}) }, true},
-		"another fence's moved":    {func(s *Shard) { s.progress.moveTo(2, dibs.Cursor{Epoch: 1, Seq: 9}) }, false},
+		"the position moved":       {func(s *Shard) { s.progress.moveTo(1, &dibs.Entry{Cursor: dibs.Cursor{Epoch: 1, Seq: 9}}) }, true},
+		"another fence's moved":    {func(s *Shard) { s.progress.moveTo(2, &dibs.Entry{Cursor: dibs.Cursor{Epoch: 1, Seq: 9}}) }, false},
 		"an attempt failed":        {func(s *Shard) { s.progress.failed(dibs.ErrUnavailable) }, false},
 		"settling is halted":       {func(s *Shard) { s.progress.failed(fmt.Errorf("gone: %w", dibs.ErrForked)) }, true},
 		"an entry is set aside":    {func(s *Shard) { s.progress.failed(errors.Join(dibs.ErrCorrupt, dibs.ErrPoison)) }, false},

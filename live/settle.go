@@ -202,7 +202,7 @@ func (s *Settler) settleBatches(ctx context.Context, batches []Batch, shards []*
 		return s.settleFailed(ctx, batches, shards, err)
 	}
 	for i, t := range shards {
-		t.progress.moveTo(batches[i].Fence, batches[i].To)
+		t.progress.moveTo(batches[i].Fence, &batches[i].Entries[len(batches[i].Entries)-1])
 		s.tellSettled(ctx, t)
 		s.noticeLowStock(ctx, t.l)
 		if len(t.l.Shards) > 1 && hasTransfer(batches[i].Entries) {

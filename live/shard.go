@@ -26,11 +26,16 @@ type Shard struct {
 }
 
 func newShard(id dibs.ShardID, l *Campaign, now time.Time) *Shard {
-	return &Shard{ID: id, l: l, progress: progress{moved: make(chan struct{}), idleAt: now}, reload: reload{backoff: &backoff{}}}
+	return &Shard{ID: id, l: l, progress: progress{moved: make(chan struct{}), after: now.UnixMilli()}, reload: reload{backoff: &backoff{}}}
 }
 
 // At is how far the ledger is.
 func (t *Shard) At() dibs.Cursor { return t.progress.at() }
+
+// lagMS is how long the oldest entry may have waited that is not settled, in ms.
+func (t *Shard) lagMS(head dibs.Cursor, now time.Time) int64 {
+	return t.progress.lagMS(head, now.UnixMilli()+t.seen.skewMS.Load())
+}
 
 // Seen is what the engine counted when the shard was looked at last, here or by a
 // caller of the poll loop; nil while the shard is not open. It is read-only.

@@ -102,6 +102,19 @@ func (p *processor) workAhead(seconds float64, done func()) {
 	p.clock.after(seconds/min(p.cores, 1), done)
 }
 
+// workOn is work that only one core can do. Its first slice is done ahead; then others have
+// their turns in between.
+func (p *processor) workOn(seconds float64, done func()) {
+	first := min(seconds, slice)
+	p.workAhead(first, func() {
+		if rest := seconds - first; rest > 1e-9 {
+			p.workAlone(rest, done)
+			return
+		}
+		done()
+	})
+}
+
 // slice is how long a piece of work that only one core can do runs before others
 // have their turn: what Go's scheduler allows a goroutine.
 const slice = 0.010

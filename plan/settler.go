@@ -157,7 +157,7 @@ func (l *ledger) settle(n *node, rows float64, done func()) {
 		if l.run.q.Ledger == SQLite {
 			// SQLite is a library: its work is the node's.
 			start := l.run.now
-			n.cpu.workAhead(took, func() {
+			n.cpu.workOn(took, func() {
 				l.cpu.usage.add(start, l.run.now)
 				done()
 			})

@@ -32,7 +32,7 @@ type Figure struct {
 	Planned float64 `json:"planned"`
 	Seen    float64 `json:"seen"`
 	// Judged says that Worst counts it. Rate, P99 and Spent always count, and Lag where it
-	// was planned or seen to be at least a fifth of a second: a shorter wait for the ledger
+	// was planned or seen to be at least two fifths of a second: a shorter wait for the ledger
 	// is too short for how often the server is asked.
 	Judged bool `json:"judged"`
 }
@@ -46,7 +46,7 @@ const (
 )
 
 // leastLag is the shortest wait for the ledger that is judged, in seconds.
-var leastLag = 4 * lagLook.Seconds()
+var leastLag = 8 * lagLook.Seconds()
 
 func figure(name string, planned, seen float64) Figure {
 	return Figure{Name: name, Planned: planned, Seen: seen, Judged: name != Lag || max(planned, seen) >= leastLag}
