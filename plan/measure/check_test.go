@@ -30,8 +30,8 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// TestJudged: a wait for the ledger is judged from a fifth of a second on, planned or seen; the other
-// figures always are.
+// TestJudged: a wait for the ledger is judged from two fifths of a second on, planned or seen; the
+// other figures always are.
 func TestJudged(t *testing.T) {
 	for _, name := range []string{Rate, P99, Spent} {
 		if f := figure(name, 0.1, 0.2); !f.Judged {
@@ -41,7 +41,7 @@ func TestJudged(t *testing.T) {
 	for _, test := range []struct {
 		planned, seen float64
 		want          bool
-	}{{0.19, 0.19, false}, {0, 0, false}, {0.2, 0.1, true}, {0.1, 0.2, true}, {3, 4, true}} {
+	}{{0.39, 0.39, false}, {0, 0, false}, {0.4, 0.1, true}, {0.1, 0.4, true}, {3, 4, true}} {
 		if f := figure(Lag, test.planned, test.seen); f.Judged != test.want {
 			t.Errorf("a wait of %gs that was planned as %gs is judged: %v", test.seen, test.planned, f.Judged)
 		}
