@@ -153,7 +153,7 @@ func (b *browser) signIn(address string) error {
 	return b.await(`!!document.querySelector("nav.menu")`)
 }
 
-// photograph shows a screen and keeps its picture. wrong is what the page complained of, in this look and, without being
+// photograph shows a screen, and keeps its picture where a file is named. wrong is what the page complained of, in this look and, without being
 // loaded again, in the looks of turns.
 // An error ends the run; what the page did wrong does not, so that one run finds all.
 func (b *browser) photograph(url string, s screen, l look, turns []look, file string) (wrong []string, err error) {
@@ -163,15 +163,10 @@ func (b *browser) photograph(url string, s screen, l look, turns []look, file st
 	if err := b.rest(s.moves); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	take := chromedp.FullScreenshot(100)
-	if s.tall > 0 {
-		take = chromedp.CaptureScreenshot()
-	}
-	picture, err := chromedp.Run(ctx, take)
-	if err != nil {
-		return nil, err
+	if file != "" {
+		if err := b.keep(s, file); err != nil {
+			return nil, err
+		}
 	}
 	if wrong, err = b.look(s, l); err != nil {
 		return nil, err
@@ -196,7 +191,22 @@ func (b *browser) photograph(url string, s screen, l look, turns []look, file st
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return append(wrong, b.wrong...), os.WriteFile(file, picture, 0o600)
+	return append(wrong, b.wrong...), nil
+}
+
+// keep writes a picture of what is shown.
+func (b *browser) keep(s screen, file string) error {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	take := chromedp.FullScreenshot(100)
+	if s.tall > 0 {
+		take = chromedp.CaptureScreenshot()
+	}
+	picture, err := chromedp.Run(ctx, take)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, picture, 0o600)
 }
 
 // show opens a screen in a look, and brings it to where it is looked at.

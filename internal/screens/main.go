@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -24,7 +25,7 @@ import (
 // options say what is photographed, of which server.
 // url and login belong together: the console's screens need both.
 type options struct {
-	// out is the folder for the pictures.
+	// out is the folder for the pictures; none are kept where it is empty.
 	out string
 	// url is a running `dibs dev`, and login the address that signs in to its console; one is started without them.
 	url, login string
@@ -82,8 +83,10 @@ var (
 // run photographs what is asked for, and returns what is wrong with it.
 // faults are what pages do wrong; an error means that not all of them were seen.
 func run(ctx context.Context, o options) (faults []string, err error) {
-	if err := os.MkdirAll(o.out, 0o755); err != nil {
-		return nil, err
+	if o.out != "" {
+		if err := os.MkdirAll(o.out, 0o755); err != nil {
+			return nil, err
+		}
 	}
 	if o.url == "" {
 		var stop func()
@@ -118,7 +121,8 @@ func run(ctx context.Context, o options) (faults []string, err error) {
 	return photographs(b, o)
 }
 
-// photographs keeps a picture of every screen in every look, and returns what is wrong with them.
+// photographs looks at every screen in every look, and returns what is wrong with them. It keeps a picture of
+// each where there is a folder for them.
 func photographs(b *browser, o options) (faults []string, err error) {
 	for _, l := range o.looks {
 		var turns []look
@@ -129,15 +133,18 @@ func photographs(b *browser, o options) (faults []string, err error) {
 			if !slices.ContainsFunc(strings.Split(o.only, ","), func(part string) bool { return strings.Contains(s.name, part) }) {
 				continue
 			}
-			file := filepath.Join(o.out, s.name+"-"+l.name()+".png")
+			name, file := s.name+"-"+l.name(), ""
+			if o.out != "" {
+				file = filepath.Join(o.out, name+".png")
+			}
 			wrong, err := b.photograph(o.url, s, l, turns, file)
 			if err != nil {
-				return faults, fmt.Errorf("%s: %w", file, err)
+				return faults, fmt.Errorf("%s: %w", name, err)
 			}
 			for _, w := range wrong {
-				faults = append(faults, s.name+"-"+l.name()+": "+w)
+				faults = append(faults, name+": "+w)
 			}
-			fmt.Println(file)
+			fmt.Println(cmp.Or(file, name))
 		}
 	}
 	return faults, nil

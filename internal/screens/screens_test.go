@@ -10,7 +10,7 @@ import (
 // small to press, in each language at both widths and in both shades: it is loaded in one look and turned to another.
 func TestScreens(t *testing.T) {
 	all := []look{{"en", false, 1280}, {"zh", true, 390}}
-	faults, err := run(t.Context(), options{out: t.TempDir(), looks: all, turned: true})
+	faults, err := run(t.Context(), options{looks: all, turned: true})
 	if err != nil {
 		t.Fatal(err)
 	}
