@@ -180,6 +180,7 @@ func TestLostLevelsAreGoneOnWith(t *testing.T) {
 	u.until(dibs.Granted)
 	set("appendfsync", "always")
 	until(t, "the level", func() bool { return wrongSettings(e) == "" })
+	until(t, "a line about it", func() bool { return strings.Contains(log.String(), "Redis gives its level again") })
 	for text, want := range map[string]int{
 		"claims are granted all the same": 2, "claims are refused until it does": 1, "Redis gives its level again": 1,
 		"appendfsync is everysec, want always: set appendfsync always": 3, "set maxmemory-policy noeviction": 1,

@@ -29,6 +29,7 @@ var unrun = map[string][]string{
 		`go run ./bench`,
 		`git worktree add /tmp/before COMMIT && (cd /tmp/before && go build -o /tmp/bench-before ./bench)`,
 		`go run ./bench -only settle`,
+		`go run ./bench -only holders -holders 10000000`,
 		`go run ./bench -only redis`,
 		`go run ./bench -only levels`,
 		`go run ./bench -only fleet,idle`,
