@@ -224,7 +224,8 @@ func (p *progress) followOn(may bool) bool {
 
 // lagMS is how long the oldest entry may have waited that is not settled, in ms, when the
 // engine's clock says now. Where another node settles, that is known by looks alone, and
-// may be too long by the time between two of them.
+// may be up to twice as long. What waited before this node began is counted from then on,
+// and a shard that was not looked at for a while says the time since that look.
 func (p *progress) lagMS(head dibs.Cursor, now int64) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -94,8 +94,8 @@ func (r rush) run(ctx context.Context, s *server) (*seen, error) {
 	return x, nil
 }
 
-// lagLook is how often the server is asked for its lag during a load: often enough to tell a
-// fifth of a second, and seldom enough for the answers to take little of the processor.
+// lagLook is how often the server is asked for its lag during a load: often enough to tell two
+// fifths of a second, and seldom enough for the answers to take little of the processor.
 const lagLook = 50 * time.Millisecond
 
 // follow notes the server's lag until the returned function is called.
