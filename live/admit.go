@@ -179,7 +179,7 @@ func (s *Loader) goLive(ctx context.Context, c *dibs.Campaign, l *Campaign, paus
 // it answers.
 func (s *Loader) openAll(ctx context.Context, c *dibs.Campaign, l *Campaign, pauses *backoff) error {
 	for i := range c.Shards {
-		t := newShard(dibs.ShardID{Campaign: c.Number, Shard: uint8(i)}, l, s.now())
+		t := newShard(dibs.ShardID{Campaign: c.Number, Shard: uint8(i)}, l)
 		if c.Shards == 1 {
 			t.reload.backoff = pauses
 		}

@@ -142,7 +142,7 @@ func TestMoreShardsOfACampaignThatIsOver(t *testing.T) {
 		return &dibs.Campaign{Number: 1, ID: "a", Version: version, Shards: shards, State: state, EndsAt: at.Add(time.Hour)}
 	}
 	held := NewCampaign(is(1, 1, dibs.Published))
-	held.Shards = []*Shard{newShard(dibs.ShardID{Campaign: 1}, held, at)}
+	held.Shards = []*Shard{newShard(dibs.ShardID{Campaign: 1}, held)}
 	s.Registry.Put(held.Def(), held)
 	for _, c := range []struct {
 		now     *dibs.Campaign

@@ -52,7 +52,7 @@ func (s *Loader) adoptTails(ctx context.Context) error {
 func (s *Loader) AdoptTail(ctx context.Context, c *dibs.Campaign, id dibs.ShardID) error {
 	l := &Campaign{}
 	l.campaign.Store(c)
-	return s.adopt(ctx, newShard(id, l, s.now()))
+	return s.adopt(ctx, newShard(id, l))
 }
 
 // adopt is AdoptTail for a shard that this node may have opened before.

@@ -74,7 +74,7 @@ func unwillingNode(t *testing.T, shards int, err error) (*Node, *unwilling, *spe
 	l := &spending{c: dibs.Campaign{Number: 1, ID: "a", State: dibs.Published, Shards: shards, Version: 1, EndsAt: time.Now().Add(time.Hour)}}
 	n := newNode(t, Config{Engine: e, Ledger: l})
 	held := NewCampaign(&dibs.Campaign{Number: 1, ID: "a", State: dibs.Published, Shards: 1, Version: 1, EndsAt: l.c.EndsAt})
-	sh := newShard(dibs.ShardID{Campaign: 1}, held, time.Now())
+	sh := newShard(dibs.ShardID{Campaign: 1}, held)
 	held.Shards = []*Shard{sh}
 	n.Registry.Put(held.Def(), held)
 	return n, e, l, sh

@@ -144,7 +144,7 @@ func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
 		}
 		s.settler.setSettles(t, held)
 	}
-	t.seen.stats.Store(&st)
+	t.seen.keep(&st, s.now())
 	return true, nil
 }
 

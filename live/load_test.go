@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -49,7 +48,7 @@ func TestAttachOnlyToWhatTheLedgerContinues(t *testing.T) {
 		st := dibs.ShardStats{Head: c.head, Settled: c.head, Version: c.version}
 		e := &placed{counting{shared: true, stats: map[dibs.ShardID]dibs.ShardStats{shard: st}}}
 		s := newNode(t, Config{Engine: e, Ledger: l})
-		joined, err := s.Loader.attach(t.Context(), newShard(shard, NewCampaign(&dibs.Campaign{Version: 2}), time.Now()))
+		joined, err := s.Loader.attach(t.Context(), newShard(shard, NewCampaign(&dibs.Campaign{Version: 2})))
 		if err != nil || joined != c.want {
 			t.Errorf("an engine %s is attached to: %t, %v; want %t", what, joined, err, c.want)
 		}
@@ -72,7 +71,7 @@ func TestALedgerThatWentBackIsNotFollowed(t *testing.T) {
 	} {
 		e := &placed{counting{shared: c.shared}}
 		s := newNode(t, Config{Engine: e, Ledger: &totalled{totals: ShardTotals{Epoch: 2, Position: c.ledger}}})
-		sh := newShard(shard, NewCampaign(&dibs.Campaign{}), time.Now())
+		sh := newShard(shard, NewCampaign(&dibs.Campaign{}))
 		sh.progress.enter(2, at(7))
 		// The load itself is not of interest.
 		sh.reload.opening.Store(true)

@@ -92,7 +92,7 @@ func (n *Node) liveStats(ctx context.Context, l *Campaign, c *dibs.Campaign, v *
 		v.Granted += st.Granted
 		v.Remaining += st.Remaining + st.Moved
 		v.JournalBacklog += backlogOf(t.At(), st.Head)
-		v.SettleLagMS = max(v.SettleLagMS, t.lagMS(st.Head, n.Registry.now()))
+		v.SettleLagMS = max(v.SettleLagMS, t.progress.lagMS(&st, st.Now))
 	}
 	if v.Stock = v.Granted + v.Remaining; v.ShardsAway > 0 {
 		// The shards that answer do not count what came to them from others. In the
@@ -180,7 +180,7 @@ func (n *Node) observe(l *Campaign, waiting *int64) CampaignMetrics {
 			cm.Remaining += st.Remaining + st.Moved
 			cm.Granted += st.Granted
 			cm.Backlog += backlogOf(t.At(), st.Head)
-			cm.LagMS = max(cm.LagMS, t.lagMS(st.Head, n.Registry.now()))
+			cm.LagMS = max(cm.LagMS, t.lagMS(&st, n.Registry.now()))
 			*waiting += st.Queued + st.Waiting
 		}
 	}
@@ -261,7 +261,7 @@ func (n *Node) Backlog(ctx context.Context) (entries, lagMS int64) {
 	n.Registry.eachShard(func(t *Shard) bool {
 		if st, err := n.Registry.glance(ctx, t); err == nil {
 			entries = max(entries, backlogOf(t.At(), st.Head))
-			lagMS = max(lagMS, t.lagMS(st.Head, n.Registry.now()))
+			lagMS = max(lagMS, t.lagMS(&st, n.Registry.now()))
 		}
 		return true
 	})

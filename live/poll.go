@@ -127,14 +127,14 @@ func (s *Poller) poll(ctx context.Context, t *Shard) {
 	if st.Uncounted != 0 {
 		s.loader.keepCounting(ctx, t.l)
 	}
-	before := t.seen.stats.Swap(&st)
+	before := t.seen.keep(&st, s.now())
 	if fence, _ := t.progress.fenced(); fence != st.Head.Epoch {
 		// Another node has loaded the shard.
 		s.loader.fencedOff(t, fence)
 	}
-	t.seen.skewMS.Store(st.Now - s.now().UnixMilli())
 	s.paceOf(t, before, &st)
 	s.measure(t, &st)
+	s.askOldest(ctx, t, &st)
 	s.keepLease(ctx, t, &st)
 	s.keepVersion(ctx, t, &st)
 }
@@ -161,6 +161,19 @@ func (s *Poller) paceOf(t *Shard, before, now *dibs.ShardStats) {
 // measure notes how much of a shard waits to be settled.
 func (s *Poller) measure(t *Shard, st *dibs.ShardStats) {
 	t.seen.backlog.Store(t.progress.measure(st, t.Settles()))
+}
+
+// askOldest reads the oldest entry that waits, where else only a bound of its age is known:
+// another node settles the shard, or the entries are older than this node.
+func (s *Poller) askOldest(ctx context.Context, t *Shard, st *dibs.ShardStats) {
+	after, ask := t.progress.asks(st)
+	if !ask {
+		return
+	}
+	// One that cannot be read says nothing. Settling meets it, too, and tells.
+	if next, err := s.engine.ReadJournal(ctx, t.ID, after, 1); err == nil && len(next) > 0 {
+		t.progress.found(after, &next[0])
+	}
 }
 
 // keepLease has a node settle a shard while there is something to settle. The
@@ -281,7 +294,7 @@ func (s *Poller) pollSettled(ctx context.Context) {
 			return ctx.Err() == nil
 		}
 		if st, err := s.engine.Stats(ctx, t.ID); err == nil {
-			t.seen.stats.Store(&st)
+			t.seen.keep(&st, s.now())
 			s.measure(t, &st)
 			t.lease.askAt = time.Time{}
 			s.keepLease(ctx, t, &st)

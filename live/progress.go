@@ -22,17 +22,10 @@ type progress struct {
 	moved    chan struct{} // closed and replaced when position moves
 	lastErr  error         // why the last attempt failed
 	failures int           // attempts that failed
-	after    int64         // what waits was decided after this, in ms by the engine's clock
-	look     look          // a head that was seen waiting
+	oldest   int64         // nothing that waits was decided before this, in ms by the engine's clock; 0 when unknown
+	askedAt  int64         // when the journal was asked for the oldest entry, by the same clock
 	follower bool          // a goroutine asks the ledger where the position is
 	lacksAt  time.Time     // since when the ledger lacks what left another shard; zero when it does not
-}
-
-// look is a head of the journal that is to be settled, and the engine's clock when it was
-// the head: all that comes after it is younger.
-type look struct {
-	head dibs.Cursor
-	now  int64
 }
 
 // at is how far the ledger is.
@@ -79,7 +72,9 @@ func (p *progress) moveTo(fence uint16, last *dibs.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fence == fence {
-		p.after = max(p.after, last.At)
+		if last.At != 0 {
+			p.oldest = last.At
+		}
 		p.moveToLocked(last.Cursor)
 	}
 }
@@ -104,21 +99,19 @@ func (p *progress) measure(st *dibs.ShardStats, settles bool) (backlog int64) {
 		p.moveToLocked(st.Settled)
 	}
 	backlog = backlogOf(p.position, st.Head)
-	switch {
-	case backlog == 0:
+	if backlog == 0 {
 		// All is settled, although this node may have failed to.
-		p.after, p.look, p.lastErr = st.Now, look{}, nil
-	case p.look.now == 0:
-		p.look = look{st.Head, st.Now}
+		p.oldest, p.lastErr = st.Now, nil
+		if st.Queued > 0 {
+			// Entries that wait for their commit were decided before.
+			p.oldest = st.HeadAt
+		}
 	}
 	return backlog
 }
 
 func (p *progress) moveToLocked(to dibs.Cursor) {
 	p.position, p.lastErr, p.lacksAt = to, nil, time.Time{}
-	if p.look.now != 0 && !to.Before(p.look.head) {
-		p.after, p.look = max(p.after, p.look.now), look{}
-	}
 	p.wakeLocked()
 }
 
@@ -222,17 +215,45 @@ func (p *progress) followOn(may bool) bool {
 	return p.follower
 }
 
-// lagMS is how long the oldest entry may have waited that is not settled, in ms, when the
-// engine's clock says now. Where another node settles, that is known by looks alone, and
-// may be up to twice as long. What waited before this node began is counted from then on,
-// and a shard that was not looked at for a while says the time since that look.
-func (p *progress) lagMS(head dibs.Cursor, now int64) int64 {
+// A lag up to roughLag, in ms, may be too long. Beyond it the journal is asked for the oldest
+// entry, once in as long at most.
+const roughLag = 1000
+
+// asks reports whether the journal is to be asked for the oldest entry that waits, which is
+// the next after a place: what is known else may make the lag too long.
+func (p *progress) asks(st *dibs.ShardStats) (after dibs.Cursor, ask bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.position.Before(head) {
+	since := st.Now - p.askedAt
+	if ask = p.position.Before(st.Head) && st.Now-p.oldest > roughLag && (since >= roughLag || since < 0); ask {
+		p.askedAt = st.Now
+	}
+	return p.position, ask
+}
+
+// found notes the oldest entry that waited at a place.
+func (p *progress) found(after dibs.Cursor, e *dibs.Entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.position == after && e.At != 0 {
+		p.oldest = e.At
+	}
+}
+
+// lagMS is how long the oldest entry has waited that is not settled, in ms, when the
+// engine's clock says now. It is too long by no more than roughLag, or by the time since the
+// last look. While nothing is known of the oldest, it is the wait of the newest.
+func (p *progress) lagMS(st *dibs.ShardStats, now int64) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.position.Before(st.Head) {
 		return 0
 	}
-	return max(now-p.after, 0)
+	oldest := p.oldest
+	if oldest == 0 || backlogOf(p.position, st.Head) == 1 && p.position.Epoch == st.Head.Epoch {
+		oldest = st.HeadAt
+	}
+	return max(now-oldest, 0)
 }
 
 // permanent reports whether settling has halted until an administrator acts: no

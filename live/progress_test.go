@@ -13,7 +13,7 @@ import (
 // epoch, and a node that reads late does not go back within its own.
 func TestPositionsStayWithinTheirFence(t *testing.T) {
 	at := func(epoch uint16, seq uint32) dibs.Cursor { return dibs.Cursor{Epoch: epoch, Seq: seq} }
-	s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{}, time.Now())
+	s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{})
 	s.progress.enter(1, at(1, 5))
 	is := func(when string, fence uint16, want dibs.Cursor) {
 		t.Helper()
@@ -40,43 +40,96 @@ func TestPositionsStayWithinTheirFence(t *testing.T) {
 	is("outside,", 0, at(1, 7))
 }
 
+// line is a journal with an entry for each millisecond from an hour before begun on, the
+// first of them numbered 1.
+type line struct{ begun int64 }
+
+func (l line) at(seq uint32) int64 { return l.begun - 3_600_000 + int64(seq) }
+
+func (l line) stats(head uint32, settled dibs.Cursor, now int64) *dibs.ShardStats {
+	return &dibs.ShardStats{Head: dibs.Cursor{Epoch: 1, Seq: head}, HeadAt: l.at(head), Settled: settled, Now: now}
+}
+
+// look is what the poll loop does with progress.
+func (l line) look(s *Shard, st *dibs.ShardStats, settles bool) {
+	s.progress.measure(st, settles)
+	if after, ask := s.progress.asks(st); ask {
+		s.progress.found(after, &dibs.Entry{At: l.at(after.Seq + 1)})
+	}
+}
+
 // An entry's wait is counted from its decision on, by the engine's clock: a stream of claims
-// that never stands still is no lag, however long it lasts.
+// that never stands still is no lag, however long it lasts, whoever settles it.
 func TestLagOfAStream(t *testing.T) {
-	const second, skew = int64(1000), int64(60_000)
+	l := line{begun: 100_000_000}
 	for _, settles := range []bool{true, false} {
-		begun := time.UnixMilli(1_000_000)
-		s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{}, begun)
-		s.seen.skewMS.Store(skew)
-		s.progress.enter(1, dibs.Cursor{Epoch: 1})
-		settled := dibs.Cursor{Epoch: 1}
-		lag := func(at, want, most int64, head dibs.Cursor) {
+		for _, wait := range []uint32{200, 40_000} {
+			s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{})
+			s.progress.enter(1, dibs.Cursor{Epoch: 1})
+			settled := dibs.Cursor{Epoch: 1}
+			for seq := uint32(100); seq <= 300_000; seq += 100 {
+				st := l.stats(seq, settled, l.at(seq))
+				l.look(s, st, settles)
+				want := int64(min(seq-1, wait))
+				if is := s.progress.lagMS(st, st.Now); is < want-100 || is > want+roughLag+200 {
+					t.Fatalf("settles %t: entry %d waits for %d ms, and the lag is %d", settles, settled.Seq+1, want, is)
+				}
+				if settled.Seq = max(seq, wait) - wait; settles && settled.Seq > 0 {
+					s.progress.moveTo(1, &dibs.Entry{Cursor: settled, At: l.at(settled.Seq)})
+				}
+			}
+		}
+	}
+}
+
+// What waits when a node begins is as old as the journal says, by the engine's clock,
+// whatever the node's own says.
+func TestLagOfABacklog(t *testing.T) {
+	l := line{begun: 100_000_000}
+	for _, skew := range []int64{-60_000, 0, 60_000} {
+		s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{})
+		s.progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 9})
+		st := l.stats(5000, dibs.Cursor{}, l.begun)
+		s.seen.keep(st, time.UnixMilli(l.begun-skew))
+		lag := func(when string, want int64) {
 			t.Helper()
-			if is := s.lagMS(head, begun.Add(time.Duration(at)*time.Millisecond)); is < want || is > most {
-				t.Errorf("settles %t: after %d ms the lag is %d ms, want %d to %d", settles, at, is, want, most)
+			if is := s.lagMS(st, time.UnixMilli(st.Now-skew)); is != want {
+				t.Errorf("%s, with clocks %d ms apart, the lag is %d ms, want %d", when, skew, is, want)
 			}
 		}
-		// An entry a millisecond; all that is older than 200 ms is settled each 100 ms, and a look comes in between.
-		for at := int64(100); at <= 60*second; at += 100 {
-			now := begun.UnixMilli() + skew + at
-			head := dibs.Cursor{Epoch: 1, Seq: uint32(at)}
-			s.progress.measure(&dibs.ShardStats{Head: head, Settled: settled, Now: now}, settles)
-			if at > second {
-				lag(at, 100, 600, head)
-			}
-			if settled.Seq = uint32(max(at-200, 0)); settles && settled.Seq > 0 {
-				s.progress.moveTo(1, &dibs.Entry{Cursor: settled, At: now - 200})
-				lag(at, 200, 200, head)
-			}
+		lag("before the journal was asked", l.begun-l.at(5000))
+		l.look(s, st, true)
+		lag("once it was", l.begun-l.at(10))
+		s.progress.moveTo(1, &dibs.Entry{Cursor: dibs.Cursor{Epoch: 1, Seq: 2000}, At: l.at(2000)})
+		lag("when a part is settled", l.begun-l.at(2000))
+		s.progress.moveTo(1, &dibs.Entry{Cursor: st.Head, At: st.HeadAt})
+		lag("when all is", 0)
+		s.progress.measure(st, true)
+		// A minute without a look, and one entry.
+		st = &dibs.ShardStats{Head: dibs.Cursor{Epoch: 1, Seq: 5001}, HeadAt: l.begun + 60_000, Now: l.begun + 60_050}
+		lag("of an entry after a quiet minute", 50)
+		// Two of them, right after a look that found nothing waiting.
+		s.progress.moveTo(1, &dibs.Entry{Cursor: st.Head, At: st.HeadAt})
+		s.progress.measure(&dibs.ShardStats{Head: st.Head, HeadAt: st.HeadAt, Now: l.begun + 120_000}, true)
+		st = &dibs.ShardStats{Head: dibs.Cursor{Epoch: 1, Seq: 5003}, HeadAt: l.begun + 120_030, Now: l.begun + 120_050}
+		lag("of entries after a quiet minute of looks", 50)
+	}
+}
+
+// The journal is asked once a second at most, and not while the lag is short.
+func TestJournalIsAskedRarely(t *testing.T) {
+	l := line{begun: 100_000_000}
+	s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{})
+	s.progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
+	asked := 0
+	for now := l.at(1); now < l.at(1)+10*roughLag; now += 50 {
+		if _, ask := s.progress.asks(l.stats(2, dibs.Cursor{}, now)); ask {
+			asked++
+			s.progress.found(dibs.Cursor{Epoch: 1, Seq: 1}, &dibs.Entry{At: l.at(2)})
 		}
-		// Settling stops, and the oldest entry waits on.
-		last := dibs.Cursor{Epoch: 1, Seq: uint32(60 * second)}
-		lag(70*second, 10*second+200, 10*second+600, last)
-		// All is settled; what comes a minute later has not waited for that long.
-		s.progress.moveFrom(1, s.progress.at(), last)
-		lag(70*second, 0, 0, last)
-		s.progress.measure(&dibs.ShardStats{Head: last, Now: begun.UnixMilli() + skew + 130*second}, settles)
-		lag(130*second+50, 50, 50, dibs.Cursor{Epoch: 1, Seq: last.Seq + 1})
+	}
+	if asked < 9 || asked > 10 {
+		t.Errorf("in ten seconds the journal was asked %d times", asked)
 	}
 }
 
@@ -95,7 +148,7 @@ func TestWaitingCallersAreWoken(t *testing.T) {
 		"too many are in the way":  {func(s *Shard) { s.progress.failed(errTooMany) }, true},
 		"an attempt has succeeded": {func(s *Shard) { s.progress.failed(nil) }, false},
 	} {
-		s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{}, time.Now())
+		s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{})
 		s.progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
 		moved := s.progress.moved
 		c.act(s)

@@ -47,7 +47,7 @@ func TestARushComesBeforeSettling(t *testing.T) {
 				s := newNode(t, Config{
 					MaxBacklog: 80, SettleBatch: 2 * rushBatch, SettleEvery: 100 * time.Millisecond, Engine: e, Ledger: noTotals{},
 				})
-				tr := newShard(id, &Campaign{}, time.Now())
+				tr := newShard(id, &Campaign{})
 				tr.progress.enter(1, dibs.Cursor{})
 				tr.lease.settles.Store(true)
 				tr.l.Shards = []*Shard{tr}
@@ -114,7 +114,7 @@ func TestTheEndLeavesAShardToWhoHasIt(t *testing.T) {
 		id := dibs.ShardID{Campaign: 1}
 		l, e := &fencing{}, &unread{placed{counting{shared: shared, stats: map[dibs.ShardID]dibs.ShardStats{id: {Head: dibs.Cursor{Epoch: 1, Seq: 2}}}}}}
 		s := newNode(t, Config{Engine: e, Ledger: l})
-		tr := newShard(id, NewCampaign(&dibs.Campaign{Number: 1}), time.Now())
+		tr := newShard(id, NewCampaign(&dibs.Campaign{Number: 1}))
 		tr.progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
 		tr.lease.settles.Store(true)
 		// The load of it is not of interest.
@@ -132,7 +132,7 @@ func TestShardsTakeTurns(t *testing.T) {
 	s := newNode(t, Config{Engine: &counting{}})
 	l := &Campaign{}
 	for i := range 3 {
-		tr := newShard(dibs.ShardID{Campaign: 1, Shard: uint8(i)}, l, time.Now())
+		tr := newShard(dibs.ShardID{Campaign: 1, Shard: uint8(i)}, l)
 		tr.progress.enter(1, dibs.Cursor{})
 		tr.lease.settles.Store(true)
 		l.Shards = append(l.Shards, tr)

@@ -25,16 +25,17 @@ type Shard struct {
 	seen     seen
 }
 
-func newShard(id dibs.ShardID, l *Campaign, now time.Time) *Shard {
-	return &Shard{ID: id, l: l, progress: progress{moved: make(chan struct{}), after: now.UnixMilli()}, reload: reload{backoff: &backoff{}}}
+func newShard(id dibs.ShardID, l *Campaign) *Shard {
+	return &Shard{ID: id, l: l, progress: progress{moved: make(chan struct{})}, reload: reload{backoff: &backoff{}}}
 }
 
 // At is how far the ledger is.
 func (t *Shard) At() dibs.Cursor { return t.progress.at() }
 
-// lagMS is how long the oldest entry may have waited that is not settled, in ms.
-func (t *Shard) lagMS(head dibs.Cursor, now time.Time) int64 {
-	return t.progress.lagMS(head, now.UnixMilli()+t.seen.skewMS.Load())
+// lagMS is how long the oldest entry has waited that is not settled, in ms, by what was seen
+// of the shard last. now is the service's clock.
+func (t *Shard) lagMS(st *dibs.ShardStats, now time.Time) int64 {
+	return t.progress.lagMS(st, now.UnixMilli()+t.seen.skewMS.Load())
 }
 
 // Seen is what the engine counted when the shard was looked at last, here or by a
@@ -59,6 +60,13 @@ type seen struct {
 	backlog atomic.Int64
 	// skewMS is by how much the engine's clock was ahead of the service's.
 	skewMS atomic.Int64
+}
+
+// keep notes what the engine counted, at a time by the service's clock, and returns what was
+// known before.
+func (s *seen) keep(st *dibs.ShardStats, now time.Time) (before *dibs.ShardStats) {
+	s.skewMS.Store(st.Now - now.UnixMilli())
+	return s.stats.Swap(st)
 }
 
 // lease is this node's right to settle the shard. Correctness does not depend on it: the

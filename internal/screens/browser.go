@@ -153,8 +153,8 @@ func (b *browser) signIn(address string) error {
 	return b.await(`!!document.querySelector("nav.menu")`)
 }
 
-// photograph shows a screen, and keeps its picture where a file is named. wrong is what the page complained of, in this look and, without being
-// loaded again, in the looks of turns.
+// photograph shows a screen, and keeps its picture where a file is named. wrong is what the page complained of, in this
+// look and, without being loaded again, in the looks of turns.
 // An error ends the run; what the page did wrong does not, so that one run finds all.
 func (b *browser) photograph(url string, s screen, l look, turns []look, file string) (wrong []string, err error) {
 	if err := b.show(url, s, l); err != nil {

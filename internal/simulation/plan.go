@@ -261,8 +261,8 @@ func (p *plan) String() string {
 	if p.service.Ledgered {
 		level = dibs.LevelLedgered
 	}
-	s := fmt.Sprintf("seed %d: %d nodes (clocks %v), %d users, %d rounds of %s, level %s, journal kept %s, batches of %d, faults %q, wire %+v, ledger %+v",
-		p.seed, len(p.skews), p.skews, p.users, p.rounds, p.round, level, p.service.JournalKeep, p.service.SettleBatch, p.faults, p.wire, p.ledger)
+	s := fmt.Sprintf("seed %d: %d nodes (clocks %v), %d users, %d rounds of %s, level %s, journal kept %s, batches of %d, faults %q at most %s apart, all in one rack %t, a step of a user in %s, wire %+v, ledger %+v",
+		p.seed, len(p.skews), p.skews, p.users, p.rounds, p.round, level, p.service.JournalKeep, p.service.SettleBatch, p.faults, p.gap, p.rack, p.pace, p.wire, p.ledger)
 	for _, o := range p.offers {
 		s += fmt.Sprintf("\n  %s of %d (items %v) over %d shards, then %v, %d each, price %d, to pay in %s, %s, window %s",
 			o.kind, o.stock, o.items, o.shards, o.more, o.limit, o.price, o.payWithin, o.late, o.window)
