@@ -64,9 +64,10 @@ type Ledger interface {
 	// raises its epoch. An *Error of InvalidState when unsold is not nil and not what is
 	// left of it, or when it is on no deployment. ErrNotFound.
 	AbandonShard(ctx context.Context, shard dibs.ShardID, unsold *int64) (from int, err error)
-	// StockChanges returns by how much the stock was changed under each of the
-	// refs: the deltas that are recorded, those of withdrawals in quarantine too.
-	StockChanges(ctx context.Context, campaign uint32, refs ...string) ([]int64, error)
+	// StockChanges returns by how much the stock was changed under a caller's ref: the
+	// deltas that are recorded under ref itself and under ref with a space and more after
+	// it (see PartRef), those of withdrawals in quarantine too.
+	StockChanges(ctx context.Context, campaign uint32, ref string) ([]int64, error)
 }
 
 // Campaigns drafts, publishes and changes campaigns, and their stock. All methods are safe

@@ -79,7 +79,7 @@ func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeek
 	if err != nil {
 		return nil, err
 	}
-	made, err := s.ledger.StockChanges(ctx, c.Number, ref, stockRef(ref, -1))
+	made, err := s.ledger.StockChanges(ctx, c.Number, ref)
 	switch {
 	case err != nil:
 		return nil, dibs.AsUnavailable(err, dibs.EffectNone)

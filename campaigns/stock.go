@@ -64,7 +64,7 @@ func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockCha
 // stockRef is how engine and ledger keep a caller's ref: it says the sign. A
 // restock and a withdrawal by one ref are two changes to them: if they were one,
 // the engine would take the second for a repeat, after the ledger has counted it.
-// No idempotency key has a space in it.
+// No idempotency key has a space in it: all that a ref stands for is found by it.
 func stockRef(ref string, delta int64) string {
 	if delta < 0 {
 		return ref + " -"
@@ -85,12 +85,7 @@ func PartRef(ref string, n int) string {
 // the ref was used for another change only.
 func (s *Campaigns) stockChanged(ctx context.Context, c *dibs.Campaign, delta int64, ref string) (bool, error) {
 	// Earlier versions kept withdrawals under the ref alone.
-	// The change may have been divided over more shards than this node knows of by now.
-	refs := make([]string, 0, 2*dibs.MaxShards)
-	for n := range dibs.MaxShards {
-		refs = append(refs, PartRef(ref, n), PartRef(stockRef(ref, -1), n))
-	}
-	made, err := s.ledger.StockChanges(ctx, c.Number, refs...)
+	made, err := s.ledger.StockChanges(ctx, c.Number, ref)
 	if err != nil || len(made) == 0 {
 		return false, err
 	}

@@ -67,7 +67,7 @@ func New(c Config) *Node {
 		ledgerTimeout: c.LedgerTimeout, deployment: c.Deployment,
 	}
 	n.Settler.loader = n.Loader
-	n.Snapshots = &Snapshots{registry: n.Registry, lookups: n.Lookups, loader: n.Loader, engine: c.Engine, life: c.Life, now: c.Now}
+	n.Snapshots = &Snapshots{registry: n.Registry, lookups: n.Lookups, loader: n.Loader, engine: c.Engine, life: c.Life, now: c.Now, first: make(chan struct{}, 1)}
 	n.Poller = &Poller{
 		registry: n.Registry, settler: n.Settler, loader: n.Loader, snapshots: n.Snapshots, engine: c.Engine, ledger: c.Ledger, log: c.Logger, trouble: trouble.New(c.Logger, slog.LevelWarn),
 		now: c.Now, maxBacklog: c.MaxBacklog, journalKeep: c.JournalKeep, left: make(map[dibs.ShardID]time.Time), stays: make(map[dibs.ShardID]time.Time),

@@ -22,9 +22,11 @@ type Snapshots struct {
 	life     context.Context
 	now      func() time.Time
 
-	// watches are the campaigns that are watched here, by id.
+	// watches are the campaigns that are watched here, by id. first wakes the loop, which
+	// sleeps while there are none.
 	watchesMu sync.RWMutex
 	watches   map[string]*watchedCampaign
+	first     chan struct{}
 }
 
 // snapshotOf puts together what is known.
@@ -143,6 +145,7 @@ func (s *Snapshots) Watch(ctx context.Context, id string, tell func(dibs.Snapsho
 			s.watches = map[string]*watchedCampaign{}
 		}
 		s.watches[id] = w
+		wait.Kick(s.first)
 	}
 	w.mu.Lock()
 	n := w.next
@@ -180,7 +183,17 @@ func (s *Snapshots) isWatched(id string) bool {
 // loop tells of changes.
 func (s *Snapshots) loop(ctx context.Context) {
 	var all []*watchedCampaign
-	for wait.Sleep(ctx, standEvery) {
+	for {
+		if len(all) == 0 {
+			select {
+			case <-s.first:
+			case <-ctx.Done():
+				return
+			}
+		}
+		if !wait.Sleep(ctx, standEvery) {
+			return
+		}
 		all = all[:0]
 		s.watchesMu.RLock()
 		for _, w := range s.watches {

@@ -61,7 +61,7 @@ histories-shards|./moving|^TestLinearizableOverShards$|200|1|the same over three
 histories-ledger|./ledger/sqlledger|^Test(SQLite|MySQL|Postgres)Ledger$/^LivesLinear$|x20|2|steps of claims by 6 clients at three connections, 240 histories on each database
 random|./engine/enginetest|^TestEmbedded$/^random$|x10|2|5,000 random operations of the embedded engine compared with the model, 10 times
 random-redis|./engine/redisengine|^TestContract$/^random$|x10|2|the same on Redis, 10 times
-fuzz|internal/ci/fuzz.sh|targets|60|24|each fuzz target for a minute, one on each processor at a time
+fuzz|internal/ci/fuzz.sh|targets|30|12|each fuzz target for half a minute, one on each processor at a time
 simulation|./internal/simulation|^Test(Soak|Planted)$|100|70|whole nodes simulated, 100,000 seeds, and every planted fault found
 rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|100|1|the two usual loads of flash sales at full size
 live-screen|./internal/screens|^TestLiveScreen$|50|2|a live screen of the console watched for 100 seconds under 1,000 grants/s

@@ -139,9 +139,9 @@ func (l *ledger) Restock(ctx context.Context, r campaigns.Restock) error {
 }
 
 // StockChanges implements campaigns.Ledger.
-func (l *ledger) StockChanges(ctx context.Context, campaign uint32, refs ...string) ([]int64, error) {
+func (l *ledger) StockChanges(ctx context.Context, campaign uint32, ref string) ([]int64, error) {
 	return askLedger(ctx, l, "stock changes", false, func(ctx context.Context) ([]int64, error) {
-		return l.Ledger.StockChanges(ctx, campaign, refs...)
+		return l.Ledger.StockChanges(ctx, campaign, ref)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/campaigns"
 )
 
 // offer holds the promises against one campaign.
@@ -113,7 +112,7 @@ func (j *judge) stock(o *offer, p *place) {
 	total, refs := o.stock, map[string]bool{}
 	for _, c := range o.changes {
 		// A withdrawal is kept under its own name, see campaigns.ChangeStock.
-		used, err := j.counted(o, p.campaign.Shards, c)
+		used, err := j.counted(o, c)
 		if err != nil {
 			j.broken("a stock change cannot be read: %v", err)
 			return
@@ -137,12 +136,8 @@ func (j *judge) stock(o *offer, p *place) {
 
 // counted reports whether the ledger knows a change of the stock, which may be divided
 // over the shards.
-func (j *judge) counted(o *offer, shards int, c *stockChange) (bool, error) {
-	var refs []string
-	for n := range shards {
-		refs = append(refs, campaigns.PartRef(c.ref, n), campaigns.PartRef(c.ref+" -", n))
-	}
-	made, err := j.base.ledger.StockChanges(j.ctx, o.number, refs...)
+func (j *judge) counted(o *offer, c *stockChange) (bool, error) {
+	made, err := j.base.ledger.StockChanges(j.ctx, o.number, c.ref)
 	var added, taken int64
 	for _, part := range made {
 		added, taken = added+max(part, 0), taken+min(part, 0)

@@ -94,7 +94,7 @@ func (j *judge) changeAgain(p *process, o *offer) error {
 		if !c.done {
 			continue
 		}
-		if used, err := j.counted(o, o.shards, c); err != nil || used {
+		if used, err := j.counted(o, c); err != nil || used {
 			c.done = c.done && !used
 			if err != nil {
 				return err

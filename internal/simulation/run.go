@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dibs-dev/dibs/internal/sqldb"
 )
 
 // Outcome is what came of a run.
@@ -48,7 +50,7 @@ func (r *Runner) Run(seed uint64, planted Planted) *Outcome {
 	out := &Outcome{Seed: seed}
 	synctest.Test(r.t, func(t *testing.T) {
 		begun := time.Now()
-		w, err := newWorld(context.Background(), r.base, seed, planted)
+		w, err := newWorld(sqldb.Whole(context.Background()), r.base, seed, planted)
 		if err != nil {
 			t.Fatal(err)
 		}

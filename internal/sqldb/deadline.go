@@ -51,12 +51,14 @@ type call struct {
 	// calls.
 	statement time.Duration
 	until     time.Time
-	timer     *time.Timer
+	// timer is nil for a call that is not cut short (see Whole).
+	timer *time.Timer
 }
 
 type (
-	callKey struct{}
-	longKey struct{}
+	callKey  struct{}
+	longKey  struct{}
+	wholeKey struct{}
 )
 
 // Long marks the calls made with a context as long: the timeout bounds the wait
@@ -64,6 +66,14 @@ type (
 // so many timeouts (LongStatement, AuditStatement).
 func Long(ctx context.Context, timeouts time.Duration) context.Context {
 	return context.WithValue(ctx, longKey{}, timeouts)
+}
+
+// Whole marks the calls made with a context as whole: neither the timeout nor the end of
+// the context cuts them short. It is for tests that make very many calls of a file,
+// since a driver and database/sql start goroutines for each statement that can be cut
+// short.
+func Whole(ctx context.Context) context.Context {
+	return context.WithValue(ctx, wholeKey{}, true)
 }
 
 // CheckTimeout returns what is wrong with a Config.Timeout.
@@ -81,6 +91,10 @@ func beginCall(ctx context.Context, timeout time.Duration) (c *call, end func())
 		return c, func() {}
 	}
 	c = &call{timeout: timeout}
+	if ctx.Value(wholeKey{}) != nil {
+		c.ctx, c.until = context.WithValue(context.WithoutCancel(ctx), callKey{}, c), time.Now().Add(timeout)
+		return c, func() {}
+	}
 	if n, ok := ctx.Value(longKey{}).(time.Duration); ok {
 		c.statement = n * c.timeout
 	}
@@ -127,7 +141,7 @@ func (c *call) late(err error) error {
 // ManyRows makes the session's call a long one from its next statement on, when
 // it reads or writes many rows.
 func (s *Session) ManyRows(rows int64) {
-	if rows > fewRows {
+	if rows > fewRows && s.call.timer != nil {
 		s.call.statement = max(s.call.statement, LongStatement*s.call.timeout)
 	}
 }

@@ -180,6 +180,22 @@ func TestLockedFile(t *testing.T) {
 	works(t, func() error { return insert(t, db, "q", 1) })
 }
 
+// TestWhole: a call that is marked as whole is made although its context has ended, with
+// the calls within it.
+func TestWhole(t *testing.T) {
+	db := openTest(t, fileAddress(t), Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := db.Ping(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call with a context that has ended: %v", err)
+	}
+	noError(t, db.Write(Whole(ctx), "write", func(s *Session) error {
+		s.ManyRows(fewRows + 1)
+		_, err := s.Exec(ctx, "INSERT INTO things (id, n) VALUES (?,?)", "w", 1)
+		return err
+	}))
+}
+
 // TestTimeoutBounds: which timeouts are refused.
 func TestTimeoutBounds(t *testing.T) {
 	for timeout, good := range map[time.Duration]bool{

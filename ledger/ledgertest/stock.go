@@ -17,8 +17,12 @@ import (
 // restocks and withdrawals share one list for each campaign.
 func (f *fixture) changed(c *dibs.Campaign, want []int64, refs ...string) {
 	f.t.Helper()
-	made, err := f.ledger().Campaigns.StockChanges(f.t.Context(), c.Number, refs...)
-	f.must(err)
+	var made []int64
+	for _, ref := range refs {
+		under, err := f.ledger().Campaigns.StockChanges(f.t.Context(), c.Number, ref)
+		f.must(err)
+		made = append(made, under...)
+	}
 	slices.Sort(made)
 	same(f.t, fmt.Sprint("stock changes by ", refs), made, want)
 }
@@ -74,6 +78,10 @@ func testWithdraw(t *testing.T, f *fixture) {
 	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "r1", Delta: 1}))
 	f.changed(e, []int64{-4, 1}, "none", "r1", "w1")
 	f.changed(c, []int64{-3}, "none", "r1", "w1")
+
+	// A ref that another one begins with is not a part of it.
+	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "r1!", Delta: 2}))
+	f.changed(e, []int64{1}, "r1", "r", "w")
 }
 
 // testWithdrawFromDraft takes stock from shards that no engine has opened:

@@ -354,16 +354,14 @@ func takeFromDraft(ctx context.Context, s *sqldb.Session, r campaigns.Restock, k
 	return moveStock(ctx, s, r)
 }
 
-// StockChanges returns by how much the stock was changed under each of the
-// refs: the recorded deltas, and those of withdrawals in quarantine.
-func (st *Stock) StockChanges(ctx context.Context, campaign uint32, refs ...string) ([]int64, error) {
-	in := sqldb.Repeat("?", len(refs))
-	args := []any{campaign}
-	for _, ref := range refs {
-		args = append(args, ref)
-	}
-	return sqldb.ReadList(ctx, st.db, "look up refs", `SELECT delta FROM adjustments WHERE campaign = ? AND ref IN (`+in+`)
-		UNION ALL SELECT quantity FROM quarantine WHERE campaign = ? AND ref IN (`+in+`)`, append(args, args...), sqldb.Scan1[int64])
+// StockChanges returns by how much the stock was changed under a ref and its parts: the
+// recorded deltas, and those of withdrawals in quarantine.
+func (st *Stock) StockChanges(ctx context.Context, campaign uint32, ref string) ([]int64, error) {
+	// The sign after a space is the next character that a ref can have.
+	next := ref + "!"
+	return sqldb.ReadList(ctx, st.db, "look up a ref", `SELECT delta FROM adjustments WHERE campaign = ? AND ref >= ? AND ref < ?
+		UNION ALL SELECT quantity FROM quarantine WHERE campaign = ? AND ref >= ? AND ref < ?`,
+		[]any{campaign, ref, next, campaign, ref, next}, sqldb.Scan1[int64])
 }
 
 // FreeItems lists the items of a campaign that no claim has and that were not
