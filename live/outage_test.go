@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,15 +14,22 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// away is a ledger that answers with an error while there is one.
+// away is a ledger that answers with an error until it is back.
 type away struct {
 	Ledger
-	err error
+	back atomic.Bool
 }
 
-func (a *away) Commands(context.Context, int64, int) ([]Command, error) { return nil, a.err }
+func (a *away) answer() error {
+	if a.back.Load() {
+		return nil
+	}
+	return errors.New("connection refused")
+}
 
-func (a *away) LiveVersions(context.Context, time.Time) ([]CampaignVersion, error) { return nil, a.err }
+func (a *away) Commands(context.Context, int64, int) ([]Command, error) { return nil, a.answer() }
+
+func (a *away) LiveVersions(context.Context, time.Time) ([]CampaignVersion, error) { return nil, a.answer() }
 
 // several is an engine of several processes.
 type several struct{ dibs.Engine }
@@ -32,7 +40,7 @@ func (several) Shared() bool { return true }
 func TestOutageIsLoggedRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		a := &away{err: errors.New("connection refused")}
+		a := &away{}
 		n := newNode(t, Config{Engine: several{}, Ledger: a, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
@@ -42,7 +50,7 @@ func TestOutageIsLoggedRarely(t *testing.T) {
 			<-time.After(time.Second)
 		}
 		synctest.Wait()
-		a.err = nil
+		a.back.Store(true)
 		n.Discover(ctx)
 		<-time.After(settleTick)
 		synctest.Wait()

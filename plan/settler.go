@@ -155,7 +155,8 @@ func (l *ledger) settle(n *node, rows float64, done func()) {
 	took := (l.cost.CommitUS + l.cost.RowUS*rows) * micro
 	n.cpu.workAhead(l.cost.NodeUS*micro*rows, func() {
 		if l.run.q.Ledger == SQLite {
-			// SQLite is a library: its work is the node's.
+			// SQLite is a library: its work is the node's. It is busy while a transaction waits
+			// for the processor, too, since no other one can begin.
 			start := l.run.now
 			n.cpu.workOn(took, func() {
 				l.cpu.usage.add(start, l.run.now)
