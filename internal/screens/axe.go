@@ -14,14 +14,18 @@ import (
 //go:embed testdata/axe.min.js
 var axe string
 
-// axeRun runs every rule, best practices too, and tells each violation in a line. Rules that hold are not listed:
-// that takes longer than to find a violation.
-const axeRun = `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.flatMap((v) =>
+// axeRun runs every rule, best practices too, or those that are named, and tells each violation in a line. Rules that hold
+// are not listed: that takes longer than to find a violation. Nothing is preloaded: only videos and experiments need it.
+const axeRun = `axe.run(document, { resultTypes: ["violations"], preload: false %s }).then((r) => r.violations.flatMap((v) =>
 	v.nodes.map((n) => v.id + " (" + v.impact + "): " + n.target.join(" ") + ": " + (n.any[0] || n.all[0] || n.none[0] || { message: v.help }).message)))`
 
-// violations are what axe finds on the page that is shown.
+// axeTurned names the rules whose answer depends on colours and sizes.
+const axeTurned = `, runOnly: ["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]`
+
+// violations are what axe finds on the page that is shown; turned says that the page was seen in another look before,
+// with every rule.
 // The rules run in the page itself, so they see what a person sees at that moment.
-func (b *browser) violations() ([]string, error) {
+func (b *browser) violations(turned bool) ([]string, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	there, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!window.axe"))
@@ -31,7 +35,11 @@ func (b *browser) violations() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("axe: %w", err)
 	}
-	return chromedp.Run(ctx, chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise))
+	rules := ""
+	if turned {
+		rules = axeTurned
+	}
+	return chromedp.Run(ctx, chromedp.Evaluate[[]string](fmt.Sprintf(axeRun, rules), chromedp.EvalAwaitPromise))
 }
 
 // tooSmall are the things to press that a finger misses: smaller than 44 pixels either way. A link within a sentence may be

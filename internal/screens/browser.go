@@ -168,7 +168,7 @@ func (b *browser) photograph(url string, s screen, l look, turns []look, file st
 			return nil, err
 		}
 	}
-	if wrong, err = b.look(s, l); err != nil {
+	if wrong, err = b.look(s, l, false); err != nil {
 		return nil, err
 	}
 	for _, other := range turns {
@@ -178,7 +178,7 @@ func (b *browser) photograph(url string, s screen, l look, turns []look, file st
 		if err := b.rest(false); err != nil {
 			return nil, err
 		}
-		found, err := b.look(s, l)
+		found, err := b.look(s, l, true)
 		if err != nil {
 			return nil, err
 		}
@@ -255,9 +255,9 @@ func (b *browser) rest(moves bool) error {
 	return b.eval(still)
 }
 
-// look lists what is wrong with the page as it is shown now.
-func (b *browser) look(s screen, l look) (wrong []string, err error) {
-	looks := []func() ([]string, error){b.violations, b.small, b.wide}
+// look lists what is wrong with the page as it is shown now; see violations for turned.
+func (b *browser) look(s screen, l look, turned bool) (wrong []string, err error) {
+	looks := []func() ([]string, error){func() ([]string, error) { return b.violations(turned) }, b.small, b.wide}
 	if !s.program {
 		looks = append(looks, func() ([]string, error) { return b.raw(l) })
 	}
