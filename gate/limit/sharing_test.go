@@ -20,7 +20,7 @@ var theRedis *servers.Redis
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "dibs-limit-")
 	if err == nil {
-		theRedis, err = servers.StartRedis(dir, "--save", "", "--databases", "64")
+		theRedis, err = servers.StartRedis(dir, "--save", "", "--databases", "1024")
 	}
 	code := 1
 	if err == nil {
