@@ -1,6 +1,7 @@
 package fresh_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,7 +16,9 @@ func TestFoldersAreMadeOnceAndApart(t *testing.T) {
 		built++
 		return os.WriteFile(filepath.Join(dir, "a"), []byte("new"), 0o600)
 	}
-	one, two := fresh.Folder(t, "thing", build), fresh.Folder(t, "thing", build)
+	// The test may run again in this process, where a name is built once.
+	name := rand.Text()
+	one, two := fresh.Folder(t, name, build), fresh.Folder(t, name, build)
 	if err := os.WriteFile(filepath.Join(one, "a"), []byte("used"), 0o600); err != nil {
 		t.Fatal(err)
 	}
