@@ -63,14 +63,15 @@ func (s *Campaigns) UnclaimedCodes(ctx context.Context, id string, page dibs.Pag
 // one that is published, in one transaction. The file has one code on each
 // line, which may be quoted; spaces around it, blank lines, a byte order mark
 // and a first line that says `code` are left out. ref makes the import happen
-// once; it may be empty. done, unless nil, is told of the progress.
+// once, as that of ChangeStock; it may be empty. done, unless nil, is told of the progress.
 //
 // *Error of InvalidRequest with the lines that cannot be read, that come twice,
 // or that the campaign has already, the first of them; of InvalidState for a
 // campaign of another kind of stock or one that has ended.
 func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeeker, ref string, done func(written int64)) (*dibs.Imported, error) {
-	if ref == "" {
-		ref = dibs.NewID("i-")
+	ref, err := newRef(ref, "i-")
+	if err != nil {
+		return nil, err
 	}
 	c, err := s.registry.Fresh(ctx, id)
 	if errors.Is(err, dibs.ErrNotFound) {

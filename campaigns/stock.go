@@ -13,6 +13,7 @@ import (
 
 // ChangeStock restocks a campaign or withdraws from it. ref makes the change
 // happen once, however often it is sent; empty means this call is no repeat.
+// It has 255 visible ASCII characters at most, and no spaces.
 // A ref that was used for a change by another number is an *Error of KeyReused.
 // A restock enters the ledger first and the engine by command; a withdrawal
 // leaves the engine first and the ledger by settling.
@@ -25,8 +26,9 @@ var errPublishedMeanwhile = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the camp
 // changeStock is ChangeStock. With onlyDraft it refuses a campaign that is no draft: the
 // caller may change drafts, and perhaps not restock one that was published meanwhile.
 func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockChange, ref string, onlyDraft bool) (*dibs.Campaign, error) {
-	if ref == "" {
-		ref = dibs.NewID("s-")
+	ref, err := newRef(ref, "s-")
+	if err != nil {
+		return nil, err
 	}
 	c, err := s.registry.Get(ctx, id)
 	if err != nil {
@@ -61,10 +63,21 @@ func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockCha
 	return s.registry.Fresh(ctx, id)
 }
 
+// newRef is a caller's ref, or a new one that begins with a prefix.
+func newRef(ref, prefix string) (string, error) {
+	switch {
+	case ref == "":
+		return dibs.NewID(prefix), nil
+	case !dibs.ValidKey(ref):
+		return "", dibs.Invalid(dibs.Fault{Field: "/ref", Problem: dibs.Text{EN: "must be 1-255 visible ASCII characters", ZH: "必须是 1-255 个可见 ASCII 字符"}})
+	}
+	return ref, nil
+}
+
 // stockRef is how engine and ledger keep a caller's ref: it says the sign. A
 // restock and a withdrawal by one ref are two changes to them: if they were one,
 // the engine would take the second for a repeat, after the ledger has counted it.
-// No idempotency key has a space in it: all that a ref stands for is found by it.
+// No caller's ref has a space in it (newRef): all that one stands for is found by it.
 func stockRef(ref string, delta int64) string {
 	if delta < 0 {
 		return ref + " -"

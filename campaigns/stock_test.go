@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,27 @@ func left(p *testnode.Parts, id string, want int64) {
 	p.Helper()
 	if st := p.Whole(id); st.Remaining != want || st.Stock != want {
 		p.Errorf("%d are left of %d in the engine, want %d", st.Remaining, st.Stock, want)
+	}
+}
+
+// A ref finds what is recorded under it and a space, so none has a space of its own.
+func TestStockRefs(t *testing.T) {
+	p := testnode.NewParts(t, node.ServiceConfig{})
+	p.Publish("sale", 10)
+	for _, ref := range []string{"two words", "line\n", "上", strings.Repeat("r", dibs.MaxKeyLen+1)} {
+		_, changed := p.Campaigns.ChangeStock(t.Context(), "sale", dibs.StockChange{Delta: 1}, ref)
+		_, imported := p.Campaigns.ImportCodes(t.Context(), "sale", strings.NewReader("A1\n"), ref, nil)
+		for _, err := range []error{changed, imported} {
+			if !errors.Is(err, dibs.ErrInvalid) || !strings.Contains(err.Error(), "ref must be 1-255 visible") {
+				t.Errorf("the ref %q: %v", ref, err)
+			}
+		}
+	}
+	// One that another begins with is not taken for a part of it.
+	for i, ref := range []string{"friday!", "friday-evening", "friday"} {
+		if c, err := p.Campaigns.ChangeStock(t.Context(), "sale", dibs.StockChange{Delta: 7}, ref); err != nil || c.Stock.Total != int64(10+7*(i+1)) {
+			t.Errorf("%q: %+v, %v", ref, c, err)
+		}
 	}
 }
 

@@ -110,6 +110,7 @@ func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	answered := s.now()
 	if st.Head.Epoch != totals.Epoch || st.Head.Before(totals.Position) {
 		return false, nil
 	}
@@ -144,7 +145,7 @@ func (s *Loader) attach(ctx context.Context, t *Shard) (bool, error) {
 		}
 		s.settler.setSettles(t, held)
 	}
-	t.seen.keep(&st, s.now())
+	t.seen.keep(&st, answered)
 	return true, nil
 }
 

@@ -29,7 +29,9 @@ func (a *away) answer() error {
 
 func (a *away) Commands(context.Context, int64, int) ([]Command, error) { return nil, a.answer() }
 
-func (a *away) LiveVersions(context.Context, time.Time) ([]CampaignVersion, error) { return nil, a.answer() }
+func (a *away) LiveVersions(context.Context, time.Time) ([]CampaignVersion, error) {
+	return nil, a.answer()
+}
 
 // several is an engine of several processes.
 type several struct{ dibs.Engine }

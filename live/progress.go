@@ -50,6 +50,10 @@ func (p *progress) enter(fence uint16, to dibs.Cursor) {
 		// It was read before this node settled on.
 		to = p.position
 	}
+	if p.fence != fence {
+		// Another server may decide now, whose clock is another one.
+		p.oldest, p.askedAt = 0, 0
+	}
 	p.fence = fence
 	p.moveToLocked(to)
 }
@@ -101,10 +105,13 @@ func (p *progress) measure(st *dibs.ShardStats, settles bool) (backlog int64) {
 	backlog = backlogOf(p.position, st.Head)
 	if backlog == 0 {
 		// All is settled, although this node may have failed to.
-		p.oldest, p.lastErr = st.Now, nil
-		if st.Queued > 0 {
-			// Entries that wait for their commit were decided before.
-			p.oldest = st.HeadAt
+		p.lastErr = nil
+		if st.Queued == 0 {
+			p.oldest = st.Now
+		} else {
+			// What waits for its commit was decided before now, after the last look that saw
+			// nothing wait, and after the last entry.
+			p.oldest = min(st.Now, max(p.oldest, st.HeadAt))
 		}
 	}
 	return backlog
@@ -224,8 +231,9 @@ const roughLag = 1000
 func (p *progress) asks(st *dibs.ShardStats) (after dibs.Cursor, ask bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	since := st.Now - p.askedAt
-	if ask = p.position.Before(st.Head) && st.Now-p.oldest > roughLag && (since >= roughLag || since < 0); ask {
+	// The clock may have been set back since: then what is known says nothing.
+	age, since := st.Now-p.oldest, st.Now-p.askedAt
+	if ask = p.position.Before(st.Head) && (age > roughLag || age < 0) && (since >= roughLag || since < 0); ask {
 		p.askedAt = st.Now
 	}
 	return p.position, ask

@@ -133,6 +133,45 @@ func TestJournalIsAskedRarely(t *testing.T) {
 	}
 }
 
+// A look that falls into the first commit after a pause tells little of what waits for it; the
+// lag does not begin with the entry before the pause.
+func TestLagOfACommit(t *testing.T) {
+	const pause, now = 3 * 3_600_000, 100_000_000
+	s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{})
+	s.progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
+	st := dibs.ShardStats{Head: dibs.Cursor{Epoch: 1, Seq: 1}, HeadAt: now - pause, Now: now - 50}
+	s.progress.measure(&st, true)
+	st.Now, st.Queued = now, 2
+	s.progress.measure(&st, true)
+	st.Head.Seq, st.HeadAt, st.Now, st.Queued = 3, now-1, now+5, 0
+	s.progress.measure(&st, true)
+	if lag := s.progress.lagMS(&st, st.Now); lag < 6 || lag > 55 {
+		t.Errorf("two entries have waited for 6 ms, the look before was 55 ms ago, and the lag is %d ms", lag)
+	}
+}
+
+// What was known by one clock says nothing by another: that of the next server, or the same
+// that is set back.
+func TestLagByAnotherClock(t *testing.T) {
+	const now, back = 100_000_000, 600_000
+	for _, fence := range []uint16{1, 2} {
+		s := newShard(dibs.ShardID{Campaign: 1}, &Campaign{})
+		s.progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 1})
+		s.progress.measure(&dibs.ShardStats{Head: dibs.Cursor{Epoch: 1, Seq: 1}, HeadAt: now - 5, Now: now}, true)
+		s.progress.enter(fence, dibs.Cursor{Epoch: 1, Seq: 1})
+		st := dibs.ShardStats{Head: dibs.Cursor{Epoch: fence, Seq: 100}, HeadAt: now - back + 40, Now: now - back + 50}
+		s.progress.measure(&st, true)
+		after, ask := s.progress.asks(&st)
+		if !ask {
+			t.Fatalf("epoch %d: the journal is not asked for the oldest entry", fence)
+		}
+		s.progress.found(after, &dibs.Entry{At: now - back + 10})
+		if lag := s.progress.lagMS(&st, st.Now); lag != 40 {
+			t.Errorf("epoch %d: the oldest entry has waited for 40 ms, and the lag is %d ms", fence, lag)
+		}
+	}
+}
+
 // Callers that wait are woken when the position moves, and when it never will.
 func TestWaitingCallersAreWoken(t *testing.T) {
 	for what, c := range map[string]struct {

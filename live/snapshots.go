@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -76,7 +77,7 @@ func (s *Snapshots) liveSnapshot(l *Campaign) (dibs.Snapshot, bool) {
 	c := l.Def()
 	var remaining int64
 	var head dibs.Cursor
-	now := s.now()
+	now, ahead := s.now(), int64(math.MinInt64)
 	for _, t := range l.Shards {
 		st, err := s.registry.glance(s.life, t)
 		if err != nil {
@@ -88,9 +89,13 @@ func (s *Snapshots) liveSnapshot(l *Campaign) (dibs.Snapshot, bool) {
 		head.Seq += st.Head.Seq
 		if !s.engine.Shared() {
 			now = dibs.FromMS(st.Now)
-		} else {
-			now = now.Add(time.Duration(t.seen.skewMS.Load()) * time.Millisecond)
 		}
+		ahead = max(ahead, t.seen.skewMS.Load())
+	}
+	if s.engine.Shared() {
+		// A server's clock is behind what it says by the time that its answer took: the
+		// shard that answered soonest tells it best.
+		now = now.Add(time.Duration(ahead) * time.Millisecond)
 	}
 	return snapshotOf(c, remaining, head, now), true
 }

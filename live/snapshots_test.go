@@ -39,3 +39,20 @@ func TestPhasesOfASnapshot(t *testing.T) {
 		}
 	}
 }
+
+// A campaign begins by its servers' clock, however many shards it has.
+func TestClockOfManyShards(t *testing.T) {
+	begun := time.UnixMilli(1_000_000_000)
+	now := func() time.Time { return begun }
+	l := NewCampaign(&dibs.Campaign{ID: "c", Number: 1, Shards: 8, State: dibs.Published, StartsAt: begun.Add(3 * time.Second), EndsAt: begun.Add(time.Hour)})
+	for i := range 8 {
+		sh := newShard(dibs.ShardID{Campaign: 1, Shard: uint8(i)}, l)
+		// Each answer took a millisecond longer.
+		sh.seen.keep(&dibs.ShardStats{Head: dibs.Cursor{Epoch: 1, Seq: 1}, Remaining: 5, Now: begun.UnixMilli() + 500 - int64(i)}, begun)
+		l.Shards = append(l.Shards, sh)
+	}
+	s := &Snapshots{registry: &Registry{engine: several{}, now: now}, engine: several{}, now: now, life: t.Context()}
+	if st, ok := s.liveSnapshot(l); !ok || st.At.Sub(begun) != 500*time.Millisecond || st.Phase != dibs.PhaseUpcoming {
+		t.Errorf("the servers' clock is 500 ms ahead, and the snapshot's %s: %v, %s", st.At.Sub(begun), ok, st.Phase)
+	}
+}

@@ -150,7 +150,7 @@ func TestALedgerThatLostItemsIsLoaded(t *testing.T) {
 	_, err = f.nodes[0].Campaigns.Publish(t.Context(), "phone")
 	must(t, err)
 	restock := func(n *member, items ...string) {
-		_, err := n.Campaigns.ChangeStock(t.Context(), "phone", dibs.StockChange{Items: items}, "more "+items[0])
+		_, err := n.Campaigns.ChangeStock(t.Context(), "phone", dibs.StockChange{Items: items}, "more-"+items[0])
 		must(t, err)
 	}
 	restock(f.nodes[0], "lost-1", "lost-2")
