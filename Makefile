@@ -81,7 +81,7 @@ browser: ## Run the tests of the pages in a browser, uncached (needs chromium)
 .PHONY: race
 race: need ## Hunt for races, uncached: the claim path on 1, 2 and 4 processors, then every test
 	go test -vet=off $(RACE) -count=1 -cpu 1,2,4 -p $(PACKAGES) -timeout 60m $(ARGS) $(RACED)
-	go test -vet=off $(RACE) -count=1 -p $(PACKAGES) -timeout 60m $(ARGS) $(FIRST) ./...
+	go test -vet=off $(RACE) -count=1 -p $(shell nproc) -timeout 90m $(ARGS) $(FIRST) ./...
 
 .PHONY: integration
 integration: need ## Run the tests that start other programs, uncached

@@ -47,6 +47,6 @@ func heap() int64 {
 		if s.HeapAlloc >= last {
 			return int64(last)
 		}
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 }
