@@ -55,7 +55,7 @@ func TestStockComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := change(-4, "too much"); !errors.Is(err, dibs.ErrInvalidState) {
+	if err := change(-4, "too-much"); !errors.Is(err, dibs.ErrInvalidState) {
 		t.Errorf("a withdrawal of 4 of 3: %v", err)
 	}
 	for i := range 3 {
