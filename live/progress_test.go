@@ -58,8 +58,8 @@ func (l line) look(s *Shard, st *dibs.ShardStats, settles bool) {
 	}
 }
 
-// An entry's wait is counted from its decision on, by the engine's clock: a stream of claims
-// that never stands still is no lag, however long it lasts, whoever settles it.
+// An entry waits from its decision on, by the engine's clock. A stream of claims without a
+// pause makes the lag no longer, however long it lasts and whichever node settles it.
 func TestLagOfAStream(t *testing.T) {
 	l := line{begun: 100_000_000}
 	for _, settles := range []bool{true, false} {
