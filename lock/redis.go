@@ -102,6 +102,9 @@ func OpenRedis(cfg RedisConfig) (*Redis, error) {
 	}
 	// A script whose answer is lost must not run again by itself.
 	opt.DisableCache, opt.DisableRetry = true, true
+	// One connection, so that who gives up is never overtaken by its own question: what
+	// came after the giving back would be held for a lifetime by nobody.
+	opt.PipelineMultiplex = -1
 	c, err := rueidis.NewClient(opt)
 	if err != nil {
 		return nil, fmt.Errorf("lock: connecting to Redis: %w", err)

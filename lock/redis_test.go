@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,4 +91,34 @@ func TestFailoverForgets(t *testing.T) {
 	}
 	must(t, h.Unlock(ctx))
 	must(t, next.Unlock(ctx))
+}
+
+// TestGivenUp ends the wait of many for a lock while the server is frozen: their
+// questions are answered when it goes on, and none of them leaves the lock held.
+func TestGivenUp(t *testing.T) {
+	ctx := patient(t)
+	l := openAt(t, theRedis, long)
+	for range 10 {
+		must(t, theRedis.Freeze())
+		waiting, giveUp := context.WithCancel(ctx)
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				h, err := l.Lock(waiting, "given up", lock.Options{})
+				if err == nil {
+					err = h.Unlock(ctx)
+				}
+				if err != nil && !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+		}
+		<-time.After(20 * time.Millisecond)
+		giveUp()
+		must(t, theRedis.Thaw())
+		wg.Wait()
+		h, err := l.Lock(ctx, "given up", lock.Options{Wait: 10 * time.Second})
+		must(t, err)
+		must(t, h.Unlock(ctx))
+	}
 }
