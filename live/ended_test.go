@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -81,5 +82,50 @@ func TestAHaltIsJudgedAgain(t *testing.T) {
 		if halted := n.Loader.haltedCount() == 1; halted != of.halted {
 			t.Errorf("a campaign that %s: halted %v, want %v", what, halted, of.halted)
 		}
+	}
+}
+
+// uninformed is an engine that holds a shard by a definition of before the campaign's end.
+type uninformed struct {
+	emptied
+	knows, told int64
+	retired     bool
+}
+
+func (e *uninformed) Configure(_ context.Context, c *dibs.Campaign) error {
+	e.told++
+	e.knows = c.Version
+	return nil
+}
+
+func (e *uninformed) Retire(context.Context, dibs.ShardID) error {
+	if e.knows < 2 {
+		return dibs.Fail(dibs.InvalidState, dibs.Text{EN: "it goes on"})
+	}
+	e.retired = true
+	return nil
+}
+
+// endedLedger is a ledger whose campaign has ended, in version 2.
+type endedLedger struct {
+	totalled
+	c *dibs.Campaign
+}
+
+func (l *endedLedger) CampaignByNumber(context.Context, uint32) (*dibs.Campaign, error) {
+	return l.c, nil
+}
+
+// TestAShardOpenedTooLateLeaves: a shard that was opened when its campaign had just been ended, by a node that was not told
+// that it was opened, is live nowhere. It leaves the engine as soon as the campaign is over, and not at the end of its window.
+func TestAShardOpenedTooLateLeaves(t *testing.T) {
+	now := time.Now()
+	c := &dibs.Campaign{
+		ID: "phone", Number: 1, Shards: 2, Version: 2, State: dibs.EndedState, EndsAt: now.Add(time.Hour), UpdatedAt: now.Add(-time.Hour),
+	}
+	e := &uninformed{emptied: emptied{placed{counting{shared: true}}, []dibs.Cursor{{}}}, knows: 1}
+	n := newNode(t, Config{Engine: e, Ledger: &endedLedger{totalled{}, c}})
+	if err := n.Poller.leave(t.Context(), dibs.ShardID{Campaign: 1, Shard: 1}); err != nil || !e.retired || e.told != 1 {
+		t.Errorf("%v; retired %v, told %d times", err, e.retired, e.told)
 	}
 }

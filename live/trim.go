@@ -65,7 +65,16 @@ func (s *Poller) leave(ctx context.Context, id dibs.ShardID) error {
 	if err := s.loader.AdoptTail(ctx, c, id); err != nil {
 		return err
 	}
-	switch err := s.engine.Retire(ctx, id); {
+	err = s.engine.Retire(ctx, id)
+	if errors.Is(err, dibs.ErrInvalidState) {
+		// It may have been opened by a definition of before the campaign's end, by a node
+		// that was not told that it was opened.
+		if err := s.engine.Configure(ctx, c); err != nil && !errors.Is(err, dibs.ErrNotOpen) {
+			return err
+		}
+		err = s.engine.Retire(ctx, id)
+	}
+	switch {
 	case errors.Is(err, dibs.ErrInvalidState):
 		s.stays[id] = s.now()
 		return err
