@@ -18,8 +18,9 @@ const (
 	// maxBatchUnits is about the most units that one call decides: with format.MaxBatch it
 	// bounds how long Redis does nothing else.
 	maxBatchUnits = 20_000
-	// maxFlying is how many calls of a shard are under way at once. The second
-	// one waits in Redis while the first is decided; more gain nothing.
+	// maxFlying is how many calls are under way at once to one server, or to a shard of
+	// a cluster. The second one waits in Redis while the first is decided; more gain
+	// nothing. Each shard has one, however many shards a server has.
 	maxFlying = 2
 	// grace is how much longer than a batch's deadline its answer is waited for.
 	grace = 250 * time.Millisecond
@@ -91,8 +92,9 @@ func (l *lane) enqueue(t *waiter) error {
 		l.since = time.Now()
 	}
 	l.queue = append(l.queue, t)
-	if l.flying < maxFlying {
+	if l.flying == 0 || l.flying < maxFlying && !l.p.busy(maxFlying) {
 		l.flying++
+		l.p.flying.Add(1)
 		b := &batch{lane: l}
 		l.calls = append(l.calls, b)
 		go l.fly(b)
@@ -126,14 +128,21 @@ func (l *lane) fly(b *batch) {
 	}
 }
 
-// take fills a batch; false when nothing waits and this flight is over. A claim that
-// was sent here by another number of shards than the shard has is not decided here.
+// busy reports whether so many calls are under way that one more would only make the
+// batches smaller. Of the masters of a cluster each has calls of its own, so that only
+// those of the shard count.
+func (p *process) busy(calls int64) bool { return p.flying.Load() >= calls && !p.redis.IsCluster() }
+
+// take fills a batch; false when nothing waits, or other calls are enough, and this
+// flight is over. A claim that was sent here by another number of shards than the shard
+// has is not decided here.
 func (l *lane) take(b *batch) bool {
 	shards := l.dividedBy()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.queue) == 0 {
+	if len(l.queue) == 0 || l.flying > 1 && l.p.busy(maxFlying+1) {
 		l.flying--
+		l.p.flying.Add(-1)
 		l.calls = slices.DeleteFunc(l.calls, func(other *batch) bool { return other == b })
 		if l.closed && l.flying == 0 {
 			close(l.idle)

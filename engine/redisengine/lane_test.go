@@ -50,3 +50,61 @@ func TestWaitingClaimsAreCounted(t *testing.T) {
 	}
 	waits("in the end", 0)
 }
+
+// A shard has a second call under way only while the server has not two already, of
+// whatever shards: more calls have fewer claims each.
+func TestSecondCalls(t *testing.T) {
+	b := newBench(t, 10, nil)
+	var sent []*waiter
+	enqueue := func() {
+		t.Helper()
+		req := shardAsk(b.shard, fmt.Sprint("user-", len(sent)))
+		tick := newWaiter(t.Context(), &req)
+		if err := b.l.enqueue(tick); err != nil {
+			t.Fatal(err)
+		}
+		sent = append(sent, tick)
+	}
+	flying := func(when string, calls int, queued int) {
+		t.Helper()
+		b.l.mu.Lock()
+		defer b.l.mu.Unlock()
+		if b.l.flying != calls || len(b.l.queue) != queued {
+			t.Errorf("%s %d calls are under way, and %d claims wait", when, b.l.flying, len(b.l.queue))
+		}
+	}
+	// As if the shard had one call under way, and another shard one more.
+	b.l.flying = 1
+	b.l.p.flying.Store(maxFlying)
+	enqueue()
+	flying("with two calls to the server", 1, 1)
+	// As if the shard had two by then.
+	b.l.flying = 2
+	b.l.p.flying.Store(maxFlying + 1)
+	if b.l.take(&batch{lane: b.l}) {
+		t.Error("the second call of the shard goes on")
+	}
+	flying("after the second call", 1, 1)
+	if n := b.l.p.flying.Load(); n != maxFlying {
+		t.Errorf("the server has %d calls", n)
+	}
+	// The last one of the shard goes on whatever the others do.
+	b.l.p.flying.Store(10)
+	call := &batch{lane: b.l}
+	if !b.l.take(call) {
+		t.Error("the only call of the shard is over")
+	}
+	call.retry(call.waiters, nil)
+	b.l.p.flying.Store(1)
+	enqueue()
+	for _, tick := range sent {
+		<-tick.done
+		if d, err := tick.decision(); err != nil || d.Outcome != dibs.Granted {
+			t.Errorf("decided %+v, %v", d, err)
+		}
+	}
+	// The calls that nobody makes are over.
+	b.l.mu.Lock()
+	b.l.flying--
+	b.l.mu.Unlock()
+}
