@@ -99,6 +99,9 @@ func (s *Campaigns) ImportCodes(ctx context.Context, id string, file io.ReadSeek
 	if err != nil {
 		return nil, err
 	}
+	if err := s.mayNumber(ctx, c); err != nil {
+		return nil, err
+	}
 	added, err := s.ledger.Import(ctx, Import{
 		Shard: dibs.ShardID{Campaign: c.Number}, Spread: c.Shards > 1, Ref: ref, Why: "import", Count: count, Done: done,
 		Each: func(take func(int, string) error) error { return eachCode(file, take) },

@@ -50,7 +50,7 @@ func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockCha
 	}
 	if ch.Delta < 0 && c.State != dibs.Draft && !onlyDraft {
 		err = s.withdraw(ctx, c, ch, ref)
-	} else {
+	} else if err = s.mayNumber(ctx, c); err == nil {
 		err = s.restockNow(ctx, id, ch, ref, onlyDraft)
 	}
 	if err != nil {
@@ -117,6 +117,16 @@ func (s *Campaigns) stockChanged(ctx context.Context, c *dibs.Campaign, delta in
 // number.
 func refReused(delta int64) error {
 	return dibs.Fail(dibs.KeyReused, dibs.Textf("this key was used to change the stock by %+d", "该幂等键已用于另一次库存变更（%+d）", delta))
+}
+
+// mayNumber returns nil when the ledger may number new items of a campaign. A ledger that was
+// restored from an older backup lacks items that the engine has given, and would give their
+// numbers again.
+func (s *Campaigns) mayNumber(ctx context.Context, c *dibs.Campaign) error {
+	if !c.HasItems() || c.State == dibs.Draft {
+		return nil
+	}
+	return s.loader.Follows(ctx, c)
 }
 
 // restockNow changes the ledger's stock while nobody else changes the

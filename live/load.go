@@ -172,6 +172,33 @@ func (s *Loader) continues(ctx context.Context, id dibs.ShardID, position, head 
 		id, position, head, dibs.ErrGap)
 }
 
+// Follows returns nil where the ledger has what the engine and this node know to be settled of
+// each shard of a campaign. Else it went back in time, or a shard is being loaded: ErrNotOpen,
+// ErrPositionMoved, unavailable.
+func (s *Loader) Follows(ctx context.Context, c *dibs.Campaign) error {
+	for i := range c.Shards {
+		id := dibs.ShardID{Campaign: c.Number, Shard: uint8(i)}
+		st, err := s.engine.Stats(ctx, id)
+		if err != nil {
+			return dibs.AsUnavailable(fmt.Errorf("shard %s: %w", id, err), dibs.EffectNone)
+		}
+		settled := st.Settled
+		if t := s.registry.Shard(id); t != nil {
+			if at := t.At(); settled.Before(at) {
+				settled = at
+			}
+		}
+		totals, err := s.ledger.Totals(ctx, id)
+		if err != nil {
+			return dibs.AsUnavailable(err, dibs.EffectNone)
+		}
+		if totals.Epoch != st.Head.Epoch || totals.Position.Before(settled) {
+			return dibs.Unavail(dibs.EffectNone, fmt.Errorf("shard %s: %w", id, dibs.ErrPositionMoved))
+		}
+	}
+	return nil
+}
+
 // fitsUntil is continues up to a journal's end that was read before. An engine that
 // was emptied, or replaced, in between has less than that: then it has not lost what
 // the ledger lacks by being trimmed, and the next look tells what is so.
