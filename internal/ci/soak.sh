@@ -64,8 +64,6 @@ random-redis|./engine/redisengine|^TestContract$/^random$|x10|2|the same on Redi
 fuzz|internal/ci/fuzz.sh|targets|30|12|each fuzz target for half a minute, one on each processor at a time
 simulation|./internal/simulation|^Test(Soak|Planted)$|100|70|whole nodes simulated, 100,000 seeds, and every planted fault found
 rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|100|1|the two usual loads of flash sales at full size
-live-screen|./internal/screens|^TestLiveScreen$|50|2|a live screen of the console watched for 100 seconds under 1,000 grants/s
-dev-start|./internal/ci|^TestDevIsSoonThere$|x1|0|dibs dev serves its campaigns within a second of its start
 pages|./internal/ci|^TestPagesAreQuick$|x1|2|the commands of all pages run within two minutes
 stalls|./internal/sqldb|^TestServerStalledTransaction$|100|2|a process frozen in a transaction
 '
@@ -74,6 +72,8 @@ stalls|./internal/sqldb|^TestServerStalledTransaction$|100|2|a process frozen in
 # run when they are named.
 apart='
 plan|./cmd/dibs|^TestPlanWithin$|100|10|dibs plan against rehearsals of three sizes, on a machine that does nothing else
+live-screen|./internal/screens|^TestLiveScreen$|50|2|a live screen of the console watched for 100 seconds under 1,000 grants/s
+dev-start|./internal/ci|^TestDevIsSoonThere$|x1|0|dibs dev serves its campaigns within a second of its start
 '
 
 # These run beside the others from the start, and are waited for in their turn.
