@@ -170,11 +170,10 @@ func (r *repairer) readmit(ctx context.Context) error {
 		switch err := r.s.ledger.Readmit(ctx, r.c, at); {
 		case err == nil:
 			r.readmitted = r.readmitted || len(q.Entry.Items) > 0
-			r.did("settled from the quarantine: %s", r.what(q))
-		case (errors.Is(err, dibs.ErrPoison) || errors.Is(err, dibs.ErrForked)) && q.Entry.Kind == dibs.EntryAdjust && q.Entry.Quantity > 0:
-			r.cannot("%s stays in quarantine: add the same items again, by the same key and in the same order, before any others, and repair again", r.what(q))
+			r.did("settled from the quarantine: claim %s of user %s, %d", r.s.ids.Encode(at), q.Entry.UserID, q.Entry.Quantity)
 		case errors.Is(err, dibs.ErrPoison), errors.Is(err, dibs.ErrForked):
-			r.cannot("%s, items %v, stays in quarantine: make room for it (restock, or free its items) and repair again: %v", r.what(q), q.Items, err)
+			r.cannot("claim %s of user %s, %d, items %v, stays in quarantine: make room for it (restock, or free its items) and repair again: %v",
+				r.s.ids.Encode(at), q.Entry.UserID, q.Entry.Quantity, q.Items, err)
 		case !errors.Is(err, dibs.ErrNotFound):
 			return err
 		}
@@ -182,18 +181,6 @@ func (r *repairer) readmit(ctx context.Context) error {
 	r.s.quarantine.ReadQuarantine(ctx)
 	r.s.funds.TryAgain(r.c.Number)
 	return nil
-}
-
-// what names an entry in quarantine.
-func (r *repairer) what(q *live.Quarantined) string {
-	e := &q.Entry
-	switch {
-	case e.Kind == dibs.EntryAdjust && e.Quantity > 0:
-		return fmt.Sprintf("the restock of %d items by the key %s", e.Quantity, e.Ref)
-	case e.Kind == dibs.EntryAdjust:
-		return fmt.Sprintf("the withdrawal of %d by %s", -e.Quantity, e.Ref)
-	}
-	return fmt.Sprintf("claim %s of user %s, %d", r.s.ids.Encode(q.Place()), e.UserID, e.Quantity)
 }
 
 // reportBroken names what no repair puts right.

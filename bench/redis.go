@@ -127,7 +127,12 @@ func openRedisNode(ctx context.Context, level string, args []string) (*redisNode
 }
 
 // openRedisNodeOn is openRedisNode with a Redis that start starts in the node's folder.
-func openRedisNodeOn(ctx context.Context, level string, start func(dir string) (*servers.Redis, error)) (n *redisNode, err error) {
+func openRedisNodeOn(ctx context.Context, level string, start func(dir string) (*servers.Redis, error)) (*redisNode, error) {
+	return openRedisNodeOver(ctx, level, "", start)
+}
+
+// openRedisNodeOver is openRedisNodeOn over a ledger; empty for SQLite in the node's folder.
+func openRedisNodeOver(ctx context.Context, level, ledger string, start func(dir string) (*servers.Redis, error)) (n *redisNode, err error) {
 	dir, err := os.MkdirTemp("", "dibs-bench-")
 	if err != nil {
 		return nil, err
@@ -141,8 +146,11 @@ func openRedisNodeOn(ctx context.Context, level string, start func(dir string) (
 	if n.redis, err = start(dir); err != nil {
 		return n, err
 	}
+	if ledger == "" {
+		ledger = "sqlite:" + filepath.Join(dir, "ledger.db")
+	}
 	// An error of open is returned and ends the node: the deferred function sees it.
-	return n, n.open(ctx, level, n.redis.URL(), "sqlite:"+filepath.Join(dir, "ledger.db"))
+	return n, n.open(ctx, level, n.redis.URL(), ledger)
 }
 
 // open opens engine and ledger, and starts the service. After an error discard ends what was opened.

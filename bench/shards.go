@@ -42,29 +42,36 @@ type soldOver struct {
 // shardsPart measures what a claim costs by the number of shards, on one server with an append-only
 // file: CPU per claim is what more servers do not change. The crowd is of all shards first, then of
 // one alone, so that nearly all units have to be moved before they are sold. The rates are of one
-// core of Redis that all shards share, and say only what moving costs.
-func shardsPart(ctx context.Context, o *options) error {
+// core of Redis that all shards share, and say only what moving costs. SQLite works in this process,
+// and its work counts as the node's; MariaDB's does not.
+func shardsPart(ctx context.Context, o *options) (err error) {
+	defer func() { err = errors.Join(err, servers.StopAll()) }()
 	type way struct {
+		ledger string
 		shards int
 		one    bool
 	}
-	ways := make([]way, 0, 2*len(shardCounts))
+	empty := map[string]func() (string, func() error, error){"SQLite": emptyFile, "MariaDB": emptyDatabase(servers.MariaDB)}
+	ways := make([]way, 0, 3*len(shardCounts))
 	for _, n := range shardCounts {
-		ways = append(ways, way{n, false})
+		ways = append(ways, way{"SQLite", n, false})
 	}
 	for _, n := range shardCounts[1:] {
-		ways = append(ways, way{n, true})
+		ways = append(ways, way{"SQLite", n, true})
+	}
+	for _, n := range shardCounts {
+		ways = append(ways, way{"MariaDB", n, false})
 	}
 	found := map[way][]soldOver{}
 	for range o.rounds {
 		var yardstick soldOver
 		even := map[int]float64{}
-		for i, w := range ways {
-			m, err := sellOver(ctx, w.shards, w.one)
+		for _, w := range ways {
+			m, err := sellOver(ctx, w.shards, w.one, empty[w.ledger])
 			if err != nil {
 				return fmt.Errorf("%d shards: %w", w.shards, err)
 			}
-			if i == 0 {
+			if w.shards == shardCounts[0] {
 				yardstick = m
 			}
 			if !w.one {
@@ -76,8 +83,8 @@ func shardsPart(ctx context.Context, o *options) error {
 		}
 	}
 	fmt.Printf("%d units to as many users, %d callers a shard; the median of %d rounds\n\n", shardStock, shardCallers, o.rounds)
-	fmt.Println("| shards | users of | claims/s | to one shard | CPU of Redis per claim, µs | to one shard | CPU of the node per claim, µs | to one shard | time to users of all | the last 1 %, ms | transfers | put off |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Println("| ledger | shards | users of | claims/s | to one shard | CPU of Redis per claim, µs | to one shard | CPU of the node per claim, µs | to one shard | time to users of all | the last 1 %, ms | transfers | put off |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, w := range ways {
 		mid := func(value func(*soldOver) float64) float64 {
 			values := make([]float64, len(found[w]))
@@ -90,7 +97,7 @@ func shardsPart(ctx context.Context, o *options) error {
 		if w.one {
 			crowd = "one"
 		}
-		fmt.Printf("| %d | %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f |\n", w.shards, crowd,
+		fmt.Printf("| %s | %d | %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f |\n", w.ledger, w.shards, crowd,
 			mid(func(m *soldOver) float64 { return m.rate }), mid(func(m *soldOver) float64 { return m.times }),
 			mid(func(m *soldOver) float64 { return m.cpu }), mid(func(m *soldOver) float64 { return m.timesCPU }),
 			mid(func(m *soldOver) float64 { return m.own }), mid(func(m *soldOver) float64 { return m.timesOwn }),
@@ -100,10 +107,17 @@ func shardsPart(ctx context.Context, o *options) error {
 	return nil
 }
 
-// sellOver opens a node, and has as many users as there are units claim one each, of all shards or
-// of the first one alone. Every user must get one.
-func sellOver(ctx context.Context, shards int, one bool) (m soldOver, err error) {
-	n, err := openRedisNode(ctx, dibs.LevelDurable, servers.RedisAlways)
+// sellOver opens a node on an empty ledger, and has as many users as there are units claim one each,
+// of all shards or of the first one alone. Every user must get one.
+func sellOver(ctx context.Context, shards int, one bool, empty func() (string, func() error, error)) (m soldOver, err error) {
+	ledger, done, err := empty()
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	n, err := openRedisNodeOver(ctx, dibs.LevelDurable, ledger, func(dir string) (*servers.Redis, error) {
+		return servers.StartRedis(dir, servers.RedisAlways...)
+	})
 	if err != nil {
 		return m, err
 	}

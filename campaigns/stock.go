@@ -121,9 +121,10 @@ func refReused(delta int64) error {
 
 // mayNumber returns nil when the ledger may number new items of a campaign. A ledger that was
 // restored from an older backup lacks items that the engine has given, and would give their
-// numbers again.
+// numbers again. Once entries are in quarantine it has been noticed, and the items that are
+// missing have to be added again.
 func (s *Campaigns) mayNumber(ctx context.Context, c *dibs.Campaign) error {
-	if !c.HasItems() || c.State == dibs.Draft {
+	if !c.HasItems() || c.State == dibs.Draft || s.quarantine.CountOf(c.Number) > 0 {
 		return nil
 	}
 	return s.loader.Follows(ctx, c)

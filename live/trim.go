@@ -70,6 +70,7 @@ func (s *Poller) leave(ctx context.Context, id dibs.ShardID) error {
 		// It may have been opened by a definition of before the campaign's end, by a node
 		// that was not told that it was opened.
 		if err := s.engine.Configure(ctx, c); err != nil && !errors.Is(err, dibs.ErrNotOpen) {
+			s.stays[id] = s.now()
 			return err
 		}
 		err = s.engine.Retire(ctx, id)

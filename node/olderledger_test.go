@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,6 +191,39 @@ func TestAnOlderLedgerWithoutARestock(t *testing.T) {
 	r.ChangeStock("phone", dibs.StockChange{Delta: 2}, "more")
 	if repaired := repair(r, ""); !repaired.OK || r.InQuarantine() != 0 {
 		t.Errorf("%+v", repaired)
+	}
+	r.Verify()
+}
+
+// TestAnOlderLedgerWithoutItsCodes: codes were added, and claimed, and a backup from before is restored. The claims are set
+// aside until the same codes are added again, and then users have what they were told.
+func TestAnOlderLedgerWithoutItsCodes(t *testing.T) {
+	r := testnode.New(t, node.ServiceConfig{SettleEvery: 5 * time.Millisecond})
+	r.Seats("seats", 1)
+	r.Wants(dibs.Granted, "seats", "u0", "k")
+	restore := dumpLedger(r)
+	add := func() {
+		t.Helper()
+		if _, err := r.Node.Campaigns.ImportCodes(t.Context(), "seats", strings.NewReader("C1\nC2\nC3\n"), "more", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add()
+	told := map[string][]string{}
+	for _, user := range []string{"u1", "u2"} {
+		told[user] = r.Wants(dibs.Granted, "seats", user, "k").Claim.Items
+	}
+	restore()
+	r.Open()
+	r.Eventually("the claims to be set aside", func() bool { return r.InQuarantine() == 2 })
+	add()
+	if repaired := repair(r, ""); !repaired.OK || r.InQuarantine() != 0 {
+		t.Errorf("%+v", repaired)
+	}
+	for user, items := range told {
+		if again := r.Wants(dibs.Granted, "seats", user, "k"); !again.Replayed || !slices.Equal(again.Claim.Items, items) {
+			t.Errorf("%s was told %v, and has %v", user, items, again.Claim.Items)
+		}
 	}
 	r.Verify()
 }

@@ -93,17 +93,22 @@ func (l *lane) enqueue(t *waiter) error {
 	}
 	l.queue = append(l.queue, t)
 	if l.flying == 0 || l.flying < maxFlying && !l.p.busy(maxFlying) {
-		l.flying++
-		l.p.flying.Add(1)
-		b := &batch{lane: l}
-		l.calls = append(l.calls, b)
-		go l.fly(b)
+		l.call()
 	}
 	if !l.minding {
 		l.minding = true
 		time.AfterFunc(mindEvery, l.mind)
 	}
 	return nil
+}
+
+// call begins a call; mu is held.
+func (l *lane) call() {
+	l.flying++
+	l.p.flying.Add(1)
+	b := &batch{lane: l}
+	l.calls = append(l.calls, b)
+	go l.fly(b)
 }
 
 // waiting is how many claims have not been decided.
@@ -140,7 +145,7 @@ func (l *lane) take(b *batch) bool {
 	shards := l.dividedBy()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.queue) == 0 || l.flying > 1 && l.p.busy(maxFlying+1) {
+	if len(l.queue) == 0 || l.flying > 1 && l.p.busy(maxFlying+1) && time.Since(l.since) < mindEvery {
 		l.flying--
 		l.p.flying.Add(-1)
 		l.calls = slices.DeleteFunc(l.calls, func(other *batch) bool { return other == b })
@@ -230,7 +235,8 @@ func (l *lane) end(ctx context.Context) error {
 const mindEvery = 100 * time.Millisecond
 
 // mind ends the waiters of callers that wait no longer, for as long as anyone
-// waits.
+// waits. Behind a call that does not come back it begins the second one, whatever the
+// other shards of the server have under way.
 func (l *lane) mind() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -244,6 +250,9 @@ func (l *lane) mind() {
 				t.leave()
 			}
 		}
+	}
+	if len(l.queue) > 0 && l.flying < maxFlying && time.Since(l.since) >= mindEvery {
+		l.call()
 	}
 	if l.minding = len(l.queue) > 0 || l.flying > 0; l.minding {
 		time.AfterFunc(mindEvery, l.mind)

@@ -3,6 +3,7 @@ package redisengine
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -73,13 +74,14 @@ func TestSecondCalls(t *testing.T) {
 			t.Errorf("%s %d calls are under way, and %d claims wait", when, b.l.flying, len(b.l.queue))
 		}
 	}
-	// As if the shard had one call under way, and another shard one more.
-	b.l.flying = 1
+	// As if the shard had one call under way, and another shard one more, and nothing had
+	// waited for long, however slow this machine is.
+	b.l.flying, b.l.minding = 1, true
 	b.l.p.flying.Store(maxFlying)
 	enqueue()
 	flying("with two calls to the server", 1, 1)
 	// As if the shard had two by then.
-	b.l.flying = 2
+	b.l.flying, b.l.since = 2, time.Now().Add(time.Hour)
 	b.l.p.flying.Store(maxFlying + 1)
 	if b.l.take(&batch{lane: b.l}) {
 		t.Error("the second call of the shard goes on")
@@ -104,6 +106,26 @@ func TestSecondCalls(t *testing.T) {
 		}
 	}
 	// The calls that nobody makes are over.
+	b.l.mu.Lock()
+	b.l.flying--
+	b.l.mu.Unlock()
+}
+
+// A claim does not wait for a call that hangs, whatever other shards have under way.
+func TestAHungCallHoldsNobodyUp(t *testing.T) {
+	b := newBench(t, 10, nil)
+	// As if the shard's only call hung, and another shard had one that goes on and on.
+	b.l.flying = 1
+	b.l.p.flying.Store(maxFlying)
+	req := shardAsk(b.shard, "u")
+	tick := newWaiter(t.Context(), &req)
+	if err := b.l.enqueue(tick); err != nil {
+		t.Fatal(err)
+	}
+	<-tick.done
+	if d, err := tick.decision(); err != nil || d.Outcome != dibs.Granted {
+		t.Errorf("decided %+v, %v", d, err)
+	}
 	b.l.mu.Lock()
 	b.l.flying--
 	b.l.mu.Unlock()

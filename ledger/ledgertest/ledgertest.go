@@ -89,7 +89,6 @@ var contract = []struct {
 	{"QuarantineFilters", testQuarantineFilters},
 	{"Unreadable", testUnreadable},
 	{"QuarantineItems", testQuarantineItems},
-	{"LostItems", testLostItems},
 	{"QuarantineWithdrawal", testQuarantineWithdrawal},
 	{"QuarantineRefused", testQuarantineRefused},
 	{"QuarantineRace", testQuarantineRace},
@@ -211,7 +210,7 @@ func Run(t *testing.T, factory Factory) {
 
 // ofItems are the behaviours in which the values of items are stored, found or read.
 var ofItems = []string{
-	"Items", "LoadItems", "SettleItems", "SettleRefusesTakenItem", "QuarantineItems", "LostItems", "RestockItems", "Commands", "TransferItems",
+	"Items", "LoadItems", "SettleItems", "SettleRefusesTakenItem", "QuarantineItems", "RestockItems", "Commands", "TransferItems",
 	"Import", "ImportSpread", "ImportRefused", "ImportRace", "LivesItems", "LivesLoad", "ClaimLists", "Orders", "FeedItems", "EraseClaims", "Audit",
 }
 

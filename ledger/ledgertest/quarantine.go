@@ -3,7 +3,6 @@ package ledgertest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -195,56 +194,6 @@ func testQuarantineItems(t *testing.T, f *fixture) {
 	same(t, "free items, what is in quarantine kept back", load.FreeItems, []uint32{3, 4})
 	wants(t, "settle what has too few items", f.ledger().Audit.Readmit(t.Context(), c, free), dibs.ErrPoison)
 	f.clean(c)
-}
-
-// testLostItems settles grants of items that the ledger lacks, since it was restored from a
-// backup of before they were added. The restock and the import that added them are set aside,
-// and until the same items are added again, by the same ref and in the same order, the ledger
-// gives their numbers to no others: users would get other items than they were told.
-func testLostItems(t *testing.T, f *fixture) {
-	ctx, l := t.Context(), f.ledger()
-	c := f.insertItems(campaign("c", 0), values("v", 3))
-	_, s := f.load(c, 0)
-	s.grant("u1", 3, 0, 1, 2)
-	s.adjust("r", 2, 3, 4)
-	s.adjust("i/1", 2, 5, 6)
-	s.adjust("i/2", 2, 7, 8)
-	u2 := s.grant("u2", 2, 3, 8)
-	same(t, "entries in quarantine, the import's first one among them", f.settleOrQuarantine(s), 3)
-	a := f.clean(c)
-	same(t, "what the audit says", []any{a.Stock, a.Held, a.Quarantined, a.QuarantinedUnits, a.Withheld}, []any{int64(3), int64(3), int64(3), int64(2), int64(0)})
-	found := f.inQuarantine(c)
-	same(t, "the restock", fmt.Sprint(found[0].Entry.Ref, found[0].Entry.Items), "r[3 4]")
-	restock := func(ref string, items ...string) error {
-		return l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: ref, Delta: int64(len(items)), Items: items})
-	}
-	imported := func(items ...string) error {
-		_, err := l.Campaigns.Import(ctx, importOf(c, "i", items))
-		return err
-	}
-	wants(t, "others first", restock("other", "x"), dibs.ErrInvalidState)
-	wants(t, "in another order", imported(values("i", 4)...), dibs.ErrInvalidState)
-	wants(t, "settle the restock that is lost", l.Audit.Readmit(ctx, c, found[0].Place()), dibs.ErrPoison)
-	made, err := l.Campaigns.StockChanges(ctx, c.Number, "r")
-	f.must(err)
-	same(t, "changes by the ref", len(made), 0)
-	load, s := f.load(c, 0)
-	same(t, "refs that the engine takes for made", load.Refs, []string(nil))
-
-	f.must(restock("r", "r-0", "r-1"))
-	wants(t, "others while the import is lost", restock("other", "x"), dibs.ErrInvalidState)
-	f.must(imported(values("i", 4)...))
-	for i := range found {
-		f.must(l.Audit.Readmit(ctx, c, found[i].Place()))
-	}
-	got, err := l.Claims.Claim(ctx, u2)
-	f.must(err)
-	same(t, "what the user has", got.Items, []string{"r-0", "i-3"})
-	f.must(restock("other", "x"))
-	load, _ = f.load(c, 0)
-	same(t, "all items", load.Items, slices.Concat(values("v", 3), []string{"r-0", "r-1"}, values("i", 4), []string{"x"}))
-	same(t, "free items", load.FreeItems, []uint32{4, 5, 6, 7, 9})
-	same(t, "the audit's stock", f.clean(c).Stock, int64(10))
 }
 
 // testQuarantineWithdrawal quarantines withdrawals of more than is left. They

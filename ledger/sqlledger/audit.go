@@ -176,11 +176,8 @@ func (au *auditor) countQuarantine(ctx context.Context) error {
 		a.Quarantined++
 		a.Withheld += h.counted
 		what := fmt.Sprintf("a withdrawal of %d", -h.quantity)
-		switch {
-		case h.kind == dibs.EntryUnreadable:
+		if h.kind == dibs.EntryUnreadable {
 			what = "what cannot be read"
-		case h.quantity > 0:
-			what = fmt.Sprintf("a restock of %d items", h.quantity)
 		}
 		if h.kind == dibs.EntryGrant {
 			a.QuarantinedUnits += h.units()

@@ -100,11 +100,6 @@ func (im *importer) begin(ctx context.Context) (fresh bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if i == 0 {
-			if err := lostFirst(ctx, im.s, shard.Campaign, in.Ref); err != nil {
-				return false, err
-			}
-		}
 		if kind != dibs.Items || in.Ref == "" || in.Count < 1 {
 			return false, fmt.Errorf("an import of %d items by the ref %q into a stock of %s", in.Count, in.Ref, kind)
 		}

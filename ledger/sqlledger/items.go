@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/keyring"
@@ -38,80 +37,6 @@ const insertItemsText = `INSERT INTO items (campaign, n, value, shard) VALUES `
 func nextItem(ctx context.Context, s *sqldb.Session, campaign uint32) (n int, err error) {
 	err = s.Row(ctx, `SELECT COALESCE(MAX(n) + 1, 0) FROM items WHERE campaign = ?`, []any{campaign}, &n)
 	return n, err
-}
-
-// restockOf is the ref of the restock or import that an entry of the journal belongs to: an
-// import numbers its entries, and a change that was spread over shards its parts.
-func restockOf(entry string) string {
-	ref := withoutNumber(entry, "/")
-	return withoutNumber(ref, " ")
-}
-
-// withoutNumber is a ref without the number behind the last mark, if it has one.
-func withoutNumber(ref, mark string) string {
-	if at := strings.LastIndex(ref, mark); at > 0 {
-		if _, err := strconv.ParseUint(ref[at+1:], 10, 32); err == nil {
-			return ref[:at]
-		}
-	}
-	return ref
-}
-
-// isAdded reports whether the ledger has the items that an entry of the journal added.
-func isAdded(ctx context.Context, s *sqldb.Session, campaign uint32, entry string) (bool, error) {
-	var n int
-	err := s.Row(ctx, `SELECT COUNT(*) FROM adjustments WHERE campaign = ? AND ref IN (?, ?, ?)`,
-		[]any{campaign, entry, withoutNumber(entry, "/"), restockOf(entry)}, &n)
-	return n > 0, err
-}
-
-// haveAdded makes sure that the ledger has the items that a batch's entries added. One that
-// was restored from an older backup lacks them, and would give their numbers to the next
-// items: users would get others than they were told. The first entry of an import stands
-// for all, of which there may be hundreds.
-func haveAdded(ctx context.Context, s *sqldb.Session, campaign uint32, sum *batchSums) error {
-	for _, ref := range sum.added {
-		known, err := isAdded(ctx, s, campaign, ref)
-		if err != nil {
-			return err
-		}
-		if known {
-			continue
-		}
-		var aside int
-		if err := s.Row(ctx, `SELECT COUNT(*) FROM quarantine WHERE campaign = ? AND ref = ?`,
-			[]any{campaign, withoutNumber(ref, "/") + "/1"}, &aside); err != nil {
-			return err
-		}
-		if aside == 0 || strings.HasSuffix(ref, "/1") {
-			return fmt.Errorf("%w: the ledger does not have the items that were added by %q", dibs.ErrCorrupt, ref)
-		}
-	}
-	return nil
-}
-
-// lostFirst refuses to add items by a ref while the ledger lacks others that the engine has
-// given: those come first, in the order in which they came, to get the numbers that they had.
-func lostFirst(ctx context.Context, s *sqldb.Session, campaign uint32, ref string) error {
-	aside, err := readQuarantine(ctx, s, ` WHERE campaign = ? AND kind = ? AND quantity > 0`, campaign, int64(dibs.EntryAdjust))
-	if err != nil {
-		return err
-	}
-	lost, least := "", uint32(math.MaxUint32)
-	for i := range aside {
-		e := &aside[i].Entry
-		if added, err := isAdded(ctx, s, campaign, e.Ref); err != nil {
-			return err
-		} else if n := slices.Min(e.Items); !added && n < least {
-			lost, least = e.Ref, n
-		}
-	}
-	if lost == "" || ref == lost || ref == restockOf(lost) {
-		return nil
-	}
-	return dibs.Fail(dibs.InvalidState, dibs.Textf(
-		"the ledger lacks the items that were added by the key %s: add the same ones first, by that key and in the same order",
-		"账本缺少以幂等键 %s 添加的券码：请先用该键按原顺序重新添加", restockOf(lost)))
 }
 
 // itemPlace is the place of a campaign's items for the keys that encrypt them. It has no

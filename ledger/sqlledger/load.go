@@ -106,8 +106,6 @@ func loadQuarantine(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, l
 	for i := range found {
 		e := &found[i].Entry
 		switch {
-		case e.Kind == dibs.EntryAdjust && e.Quantity >= 0:
-			// Items that the ledger has lost are to be added again, by the same ref.
 		case e.Kind == dibs.EntryAdjust:
 			load.Refs = append(load.Refs, e.Ref)
 			if _, ok := dibs.TransferOf(e.Ref); ok {

@@ -15,16 +15,16 @@ import (
 // ErrPoison, and moves the position past it, in one transaction. The entry
 // takes from the stock, and a grant adds to the totals, as a settled one would,
 // but never more than is left. ErrFenced, ErrPositionMoved and ErrForked as in
-// Settle; ErrCorrupt for an entry that neither grants, withdraws nor adds items,
-// and can be read.
+// Settle; ErrCorrupt for an entry that is neither a grant nor a withdrawal, and
+// can be read.
 func (st *Settlement) Quarantine(ctx context.Context, b live.Batch, why string) error {
 	op := "quarantine an entry of shard " + b.Shard.String()
 	if len(b.Entries) != 1 || b.To != b.Entries[0].Cursor || !follows(&b.Entries[0], b.From) {
 		return refusedBefore(op, fmt.Errorf("%w: it needs the one entry that follows %s", dibs.ErrGap, b.From))
 	}
 	e := &b.Entries[0]
-	if e.Kind != dibs.EntryGrant && e.Kind != dibs.EntryUnreadable && (e.Kind != dibs.EntryAdjust || e.Quantity >= 0 && len(e.Items) == 0) {
-		return refusedBefore(op, fmt.Errorf("%w: the entry at %s neither grants, withdraws nor adds items, and can be read", dibs.ErrCorrupt, e.Cursor))
+	if e.Kind != dibs.EntryGrant && e.Kind != dibs.EntryUnreadable && (e.Kind != dibs.EntryAdjust || e.Quantity >= 0) {
+		return refusedBefore(op, fmt.Errorf("%w: the entry at %s is neither a grant nor a withdrawal, and can be read", dibs.ErrCorrupt, e.Cursor))
 	}
 	return st.db.Write(ctx, op, func(s *sqldb.Session) error {
 		now, err := lockShard(ctx, s, b.Shard)
@@ -279,9 +279,6 @@ func admit(ctx context.Context, s *sqldb.Session, c *dibs.Campaign, q *live.Quar
 			}
 		}
 		return countEntry(ctx, s, q.Shard, &held, sum.units-counted)
-	}
-	if err := haveAdded(ctx, s, q.Shard.Campaign, &sum); err != nil {
-		return err
 	}
 	if err := withdraw(ctx, s, &b, &sum); err != nil {
 		return err

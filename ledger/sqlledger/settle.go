@@ -96,9 +96,8 @@ type batchSums struct {
 	// withdrawn is what withdrawals took, and moved what left for other shards, as
 	// positive numbers. Settling lowers them when it finds one settled before.
 	withdrawn, moved int64
-	// arrived are the refs of units that came from other shards, added those by which
-	// items were added.
-	arrived, added []string
+	// arrived are the refs of units that came from other shards.
+	arrived []string
 	// low says that the batch brought the stock down to the level of the
 	// operators' warning.
 	low bool
@@ -152,8 +151,6 @@ func (sum *batchSums) add(c *dibs.Campaign, e *dibs.Entry) error {
 		if e.Quantity >= 0 {
 			if _, ok := dibs.TransferOf(e.Ref); ok {
 				sum.arrived = append(sum.arrived, e.Ref)
-			} else if len(e.Items) > 0 {
-				sum.added = append(sum.added, e.Ref)
 			}
 			return nil
 		}
@@ -179,9 +176,6 @@ func (sum *batchSums) add(c *dibs.Campaign, e *dibs.Entry) error {
 // settleBatch writes one batch within the transaction.
 func settleBatch(ctx context.Context, s *sqldb.Session, b *live.Batch, sum *batchSums) error {
 	if err := haveLeft(ctx, s, b, sum); err != nil {
-		return err
-	}
-	if err := haveAdded(ctx, s, b.Shard.Campaign, sum); err != nil {
 		return err
 	}
 	// Withdrawals and transfers come before the position, since they say by how

@@ -197,14 +197,10 @@ func (c *command) is(cmd *live.Command) bool {
 // repeat of the ref changes nothing. A negative delta withdraws from a shard
 // that no engine has opened; more than is left is an *Error of InvalidState. An
 // item that the campaign has already is an *Error of InvalidRequest that names
-// its place in the list. While the ledger lacks items that the engine has given,
-// those come first, by their own ref: else *Error of InvalidState. ErrNotFound.
+// its place in the list. ErrNotFound.
 func (st *Stock) Restock(ctx context.Context, r campaigns.Restock) error {
 	return st.db.Write(ctx, "restock "+r.Shard.String(), func(s *sqldb.Session) error {
 		s.ManyRows(int64(len(r.Items)))
-		if err := lostFirst(ctx, s, r.Shard.Campaign, r.Ref); err != nil {
-			return err
-		}
 		parts := []campaigns.Restock{r}
 		if r.Spread {
 			var err error
@@ -364,7 +360,7 @@ func (st *Stock) StockChanges(ctx context.Context, campaign uint32, ref string) 
 	// The sign after a space is the next character that a ref can have.
 	next := ref + "!"
 	return sqldb.ReadList(ctx, st.db, "look up a ref", `SELECT delta FROM adjustments WHERE campaign = ? AND ref >= ? AND ref < ?
-		UNION ALL SELECT quantity FROM quarantine WHERE campaign = ? AND quantity < 0 AND ref >= ? AND ref < ?`,
+		UNION ALL SELECT quantity FROM quarantine WHERE campaign = ? AND ref >= ? AND ref < ?`,
 		[]any{campaign, ref, next, campaign, ref, next}, sqldb.Scan1[int64])
 }
 
