@@ -67,8 +67,8 @@ func (s *Poller) leave(ctx context.Context, id dibs.ShardID) error {
 	}
 	err = s.engine.Retire(ctx, id)
 	if errors.Is(err, dibs.ErrInvalidState) {
-		// It may have been opened by a definition of before the campaign's end, by a node
-		// that was not told that it was opened.
+		// It may have been opened by a definition from before the campaign's end, by a node
+		// that lost the answer.
 		if err := s.engine.Configure(ctx, c); err != nil && !errors.Is(err, dibs.ErrNotOpen) {
 			s.stays[id] = s.now()
 			return err

@@ -22,8 +22,8 @@ func kill(t *testing.T, n int) {
 	})
 }
 
-// voted waits until a server has given its vote for a lock: without it the loss of
-// another may be the loss of the lock, when somebody else asks meanwhile.
+// voted waits until a server has given its vote for a lock. A lock that lacks a vote may
+// be lost with the next server, when another caller asks for it meanwhile.
 func voted(ctx context.Context, t *testing.T, r *servers.Redis, name string) {
 	t.Helper()
 	for has := false; !has; {

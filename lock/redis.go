@@ -102,8 +102,8 @@ func OpenRedis(cfg RedisConfig) (*Redis, error) {
 	}
 	// A script whose answer is lost must not run again by itself.
 	opt.DisableCache, opt.DisableRetry = true, true
-	// One connection, so that who gives up is never overtaken by its own question: what
-	// came after the giving back would be held for a lifetime by nobody.
+	// One connection keeps the order: a request that came after its own release would take
+	// the lock for nobody, until its lifetime is over.
 	opt.PipelineMultiplex = -1
 	c, err := rueidis.NewClient(opt)
 	if err != nil {

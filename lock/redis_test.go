@@ -93,8 +93,8 @@ func TestFailoverForgets(t *testing.T) {
 	must(t, next.Unlock(ctx))
 }
 
-// TestGivenUp ends the wait of many for a lock while the server is frozen: their
-// questions are answered when it goes on, and none of them leaves the lock held.
+// TestGivenUp cancels many waits for a lock while the server is frozen. It answers them
+// when it goes on, and the lock is free then.
 func TestGivenUp(t *testing.T) {
 	ctx := patient(t)
 	l := openAt(t, theRedis, long)

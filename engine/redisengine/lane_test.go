@@ -105,7 +105,7 @@ func TestSecondCalls(t *testing.T) {
 			t.Errorf("decided %+v, %v", d, err)
 		}
 	}
-	// The calls that nobody makes are over.
+	// End the call that this test only pretends to make.
 	b.l.mu.Lock()
 	b.l.flying--
 	b.l.mu.Unlock()
