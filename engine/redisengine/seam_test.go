@@ -257,8 +257,7 @@ func (x *crossing) endsWell(l *loss, c *column, survivor *member, server *server
 func (x *crossing) agree(n *member) {
 	x.Helper()
 	x.settledAll(n)
-	st, err := n.engine.Stats(x.ctx, theShard)
-	must(x.T, err)
+	st := x.stats(n, theShard)
 	totals, err := n.ledger.Totals(x.ctx, theShard)
 	must(x.T, err)
 	if st.Remaining != totals.StockLeft {

@@ -86,8 +86,7 @@ func crossTransfer(t *testing.T, l *loss, at step, dies bool) {
 	var left, granted, stock int64
 	for i := range wideShards {
 		id := dibs.ShardID{Campaign: theShard.Campaign, Shard: uint8(i)}
-		st, err := survivor.engine.Stats(x.ctx, id)
-		must(t, err)
+		st := x.stats(survivor, id)
 		totals, err := survivor.ledger.Totals(x.ctx, id)
 		must(t, err)
 		if st.Remaining != totals.StockLeft {

@@ -180,8 +180,7 @@ func (x *crossing) granted(n *member, user string, late bool) *dibs.Claim {
 // they asked for; where an answer does not wait for the ledger, when they have it.
 func (x *crossing) press(users ...string) {
 	x.Helper()
-	st, err := x.first.engine.Stats(x.ctx, theShard)
-	must(x.T, err)
+	st := x.stats(x.first, theShard)
 	for _, user := range users {
 		x.presses.Go(func() {
 			// It may be lost, or come late.
@@ -196,6 +195,19 @@ func (x *crossing) press(users ...string) {
 	if !x.tune.Ledgered {
 		x.presses.Wait()
 	}
+}
+
+// stats waits until the shard is open: one that was lost may be loaded just now.
+func (x *crossing) stats(n *member, shard dibs.ShardID) (st dibs.ShardStats) {
+	x.Helper()
+	x.await("shard "+shard.String()+" to be open", func() (open bool) {
+		var err error
+		if st, err = n.engine.Stats(x.ctx, shard); !errors.Is(err, dibs.ErrNotOpen) {
+			must(x.T, err)
+		}
+		return err == nil
+	})
+	return st
 }
 
 func (x *crossing) firstYes() yes {
@@ -265,7 +277,7 @@ func (x *crossing) alive() (nodes []*member) {
 // claimsNow is what the ledger has, by place.
 func (x *crossing) claimsNow() map[dibs.Cursor]string {
 	x.Helper()
-	l, err := sqlledger.Open(x.ctx, x.ledger, sqlledger.Options{})
+	l, err := sqlledger.Open(x.ctx, x.ledger, sqlledger.Options{Timeout: ledgerTime})
 	must(x.T, err)
 	list, err := l.ClaimList(x.ctx, dibs.ClaimFilter{Campaign: 1}, dibs.Page{Limit: dibs.MaxPage})
 	must(x.T, errors.Join(err, l.Close()))
