@@ -220,24 +220,6 @@ func (s *site) crash() {
 	}
 }
 
-// stop ends what runs here in good order.
-func (s *site) stop() {
-	s.mu.Lock()
-	p := s.p
-	s.p, s.wanted = nil, false
-	s.mu.Unlock()
-	if p == nil {
-		return
-	}
-	<-p.begun
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	err := p.svc.Close(ctx)
-	_ = p.eng.Close(ctx)
-	s.w.story.tell("%s has stopped: %v", p.name, err)
-	p.die.Do(func() { close(p.dead) })
-}
-
 // freeze makes what runs at a site stand still.
 func (s *site) freeze(d time.Duration) {
 	s.mu.Lock()
