@@ -270,7 +270,7 @@ func (r *Result) Explain() Text {
 	case LimitReached:
 		if r.OfProduct {
 			return Textf("at most %d of product %s per user, over all of its campaigns with limit_per_product",
-				"每人限领 %d 件产品 %s，设有 limit_per_product 的活动合并计算", r.Campaign.LimitPerProduct, r.Campaign.ProductID)
+				"每人限领 %d 件商品 %s，设有 limit_per_product 的活动合并计算", r.Campaign.LimitPerProduct, r.Campaign.ProductID)
 		}
 		return Textf("at most %d per user", "每人限领 %d 件", r.Campaign.LimitPerUser)
 	case TooManyClaims:
@@ -291,4 +291,4 @@ var (
 )
 
 // NoSuchProduct is NotFound for a product.
-var NoSuchProduct = Fail(NotFound, Text{"there is no such product", "该产品不存在"})
+var NoSuchProduct = Fail(NotFound, Text{"there is no such product", "该商品不存在"})

@@ -119,7 +119,7 @@ func (c *Campaign) productLimitFaults() []Fault {
 	case c.LimitPerProduct < 0 || c.LimitPerProduct > MaxLimitPerUser:
 		return []Fault{{field, limitRange}}
 	case c.ProductID == "":
-		return []Fault{{field, Text{"needs product_id: it counts over the campaigns of one product", "需要 product_id：它统计同一产品的所有活动"}}}
+		return []Fault{{field, Text{"needs product_id: it counts over the campaigns of one product", "需要 product_id：它统计同一商品的所有活动"}}}
 	case c.Kind == RedPacket:
 		return []Fault{{field, Text{"belongs to a sale or coupon: a red packet has limit_per_user alone", "仅用于 sale 或 coupon；红包只有 limit_per_user"}}}
 	}

@@ -71,7 +71,7 @@ func (s *Audit) campaignToVerify(ctx context.Context, id string) (*dibs.Campaign
 	}
 	c, err := s.ledger.RegularCampaign(ctx, product)
 	if errors.Is(err, dibs.ErrNotFound) {
-		return nil, dibs.Fail(dibs.NotFound, dibs.Textf("there is no product %[1]s, or it was never ordered", "没有产品 %[1]s，或该产品从未被订购", product))
+		return nil, dibs.Fail(dibs.NotFound, dibs.Textf("there is no product %[1]s, or it was never ordered", "没有商品 %[1]s，或该商品从未被订购", product))
 	}
 	return c, err
 }

@@ -82,7 +82,7 @@ func sellOn(ctx context.Context, deployments int) (cost float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	users := usersOver(c, false)
+	users := usersOver(c, shardStock, false)
 	before, err := spentBy(ctx, all)
 	if err != nil {
 		return 0, err

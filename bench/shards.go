@@ -15,10 +15,12 @@ import (
 )
 
 // shardStock is how many units a round sells, each to a user of its own: as many users as units, so
-// that the last ones find their units on other shards. putOff is the pause of a client that was told
-// to try again.
+// that the last ones find their units on other shards. The number of transfers is by the logarithm of the
+// stock, so that a claim's share of them is smaller in a rush of manyUnits. putOff is the pause of a client
+// that was told to try again.
 const (
 	shardStock = 200_000
+	manyUnits  = 1_000_000
 	putOff     = 5 * time.Millisecond
 )
 
@@ -47,27 +49,29 @@ type soldOver struct {
 func shardsPart(ctx context.Context, o *options) (err error) {
 	defer func() { err = errors.Join(err, servers.StopAll()) }()
 	type way struct {
-		ledger string
-		shards int
-		one    bool
+		ledger        string
+		units, shards int
+		one           bool
 	}
 	empty := map[string]func() (string, func() error, error){"SQLite": emptyFile, "MariaDB": emptyDatabase(servers.MariaDB)}
-	ways := make([]way, 0, 3*len(shardCounts))
+	ways := make([]way, 0, 4*len(shardCounts))
 	for _, n := range shardCounts {
-		ways = append(ways, way{"SQLite", n, false})
+		ways = append(ways, way{"SQLite", shardStock, n, false})
 	}
 	for _, n := range shardCounts[1:] {
-		ways = append(ways, way{"SQLite", n, true})
+		ways = append(ways, way{"SQLite", shardStock, n, true})
 	}
-	for _, n := range shardCounts {
-		ways = append(ways, way{"MariaDB", n, false})
+	for _, units := range []int{shardStock, manyUnits} {
+		for _, n := range shardCounts {
+			ways = append(ways, way{"MariaDB", units, n, false})
+		}
 	}
 	found := map[way][]soldOver{}
 	for range o.rounds {
 		var yardstick soldOver
 		even := map[int]float64{}
 		for _, w := range ways {
-			m, err := sellOver(ctx, w.shards, w.one, empty[w.ledger])
+			m, err := sellOver(ctx, w.units, w.shards, w.one, empty[w.ledger])
 			if err != nil {
 				return fmt.Errorf("%d shards: %w", w.shards, err)
 			}
@@ -82,9 +86,9 @@ func shardsPart(ctx context.Context, o *options) (err error) {
 			found[w] = append(found[w], m)
 		}
 	}
-	fmt.Printf("%d units to as many users, %d callers a shard; the median of %d rounds\n\n", shardStock, shardCallers, o.rounds)
-	fmt.Println("| ledger | shards | users of | claims/s | to one shard | CPU of Redis per claim, µs | to one shard | CPU of the node per claim, µs | to one shard | time to users of all | the last 1 %, ms | transfers | put off |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Printf("a user for each unit, %d callers a shard; the median of %d rounds\n\n", shardCallers, o.rounds)
+	fmt.Println("| ledger | units | shards | users of | claims/s | to one shard | CPU of Redis per claim, µs | to one shard | CPU of the node per claim, µs | to one shard | time to users of all | the last 1 %, ms | transfers | put off |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, w := range ways {
 		mid := func(value func(*soldOver) float64) float64 {
 			values := make([]float64, len(found[w]))
@@ -97,7 +101,7 @@ func shardsPart(ctx context.Context, o *options) (err error) {
 		if w.one {
 			crowd = "one"
 		}
-		fmt.Printf("| %s | %d | %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f |\n", w.ledger, w.shards, crowd,
+		fmt.Printf("| %s | %d | %d | %s | %.0f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f | %.0f | %.0f |\n", w.ledger, w.units, w.shards, crowd,
 			mid(func(m *soldOver) float64 { return m.rate }), mid(func(m *soldOver) float64 { return m.times }),
 			mid(func(m *soldOver) float64 { return m.cpu }), mid(func(m *soldOver) float64 { return m.timesCPU }),
 			mid(func(m *soldOver) float64 { return m.own }), mid(func(m *soldOver) float64 { return m.timesOwn }),
@@ -109,7 +113,7 @@ func shardsPart(ctx context.Context, o *options) (err error) {
 
 // sellOver opens a node on an empty ledger, and has as many users as there are units claim one each,
 // of all shards or of the first one alone. Every user must get one.
-func sellOver(ctx context.Context, shards int, one bool, empty func() (string, func() error, error)) (m soldOver, err error) {
+func sellOver(ctx context.Context, units, shards int, one bool, empty func() (string, func() error, error)) (m soldOver, err error) {
 	ledger, done, err := empty()
 	if err != nil {
 		return m, err
@@ -122,10 +126,10 @@ func sellOver(ctx context.Context, shards int, one bool, empty func() (string, f
 		return m, err
 	}
 	defer n.discard()
-	units := int64(shardStock)
+	stock := int64(units)
 	c, err := n.Service.Campaigns.Create(ctx, dibs.CampaignSpec{
 		ID: "c", Kind: dibs.Sale, Title: "c", StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour),
-		Stock: dibs.StockSpec{Units: &units}, Shards: &shards,
+		Stock: dibs.StockSpec{Units: &stock}, Shards: &shards,
 	})
 	if err == nil {
 		c, err = n.Service.Campaigns.Publish(ctx, "c")
@@ -138,7 +142,7 @@ func sellOver(ctx context.Context, shards int, one bool, empty func() (string, f
 		return m, err
 	}
 	defer client.Close()
-	users := usersOver(c, one)
+	users := usersOver(c, units, one)
 	before, err := redisCPU(ctx, client)
 	if err != nil {
 		return m, err
@@ -153,19 +157,19 @@ func sellOver(ctx context.Context, shards int, one bool, empty func() (string, f
 	if _, err := n.settleRate(ctx); err != nil {
 		return m, err
 	}
-	m.own = usPer(cpuTime()-own, shardStock)
+	m.own = usPer(cpuTime()-own, units)
 	after, err := redisCPU(ctx, client)
 	slices.Sort(at)
-	m.rate, m.cpu = shardStock/at[len(at)-1].Seconds(), (after-before)/shardStock
+	m.rate, m.cpu = float64(units)/at[len(at)-1].Seconds(), (after-before)/float64(units)
 	m.last = (at[len(at)-1] - at[len(at)*99/100]).Seconds() * 1000
 	m.transfers, m.puts = float64(n.Service.Moving.Metrics().Transfers), float64(puts)
 	return m, err
 }
 
-// usersOver lists users of eight digits, of all shards or of the first one alone.
-func usersOver(c *dibs.Campaign, one bool) []string {
-	users := make([]string, 0, shardStock)
-	for i := 0; len(users) < shardStock; i++ {
+// usersOver lists n users of eight digits, of all shards or of the first one alone.
+func usersOver(c *dibs.Campaign, n int, one bool) []string {
+	users := make([]string, 0, n)
+	for i := 0; len(users) < n; i++ {
 		if user := strconv.Itoa(10_000_000 + scatter(i)); !one || c.ShardOf(user).Shard == 0 {
 			users = append(users, user)
 		}

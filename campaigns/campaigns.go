@@ -163,7 +163,7 @@ func (s *Campaigns) productExists(ctx context.Context, c *dibs.Campaign) error {
 	}
 	_, err := s.ledger.Product(ctx, c.ProductID)
 	if errors.Is(err, dibs.ErrNotFound) {
-		return dibs.Invalid(dibs.Fault{Field: "/product_id", Problem: dibs.Text{EN: "names no product", ZH: "没有这个产品"}})
+		return dibs.Invalid(dibs.Fault{Field: "/product_id", Problem: dibs.Text{EN: "names no product", ZH: "没有这个商品"}})
 	}
 	return err
 }

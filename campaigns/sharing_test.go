@@ -32,7 +32,7 @@ func newProduct(r *testnode.Rig) {
 func refusedByProduct(r *testnode.Rig, campaign, user string, quantity int64) {
 	r.Helper()
 	res := r.Claim(campaign, user, "", quantity)
-	if res.Outcome != dibs.LimitReached || !res.OfProduct || !strings.Contains(res.Explain().EN, "product p") || !strings.Contains(res.Explain().ZH, "产品 p") {
+	if res.Outcome != dibs.LimitReached || !res.OfProduct || !strings.Contains(res.Explain().EN, "product p") || !strings.Contains(res.Explain().ZH, "商品 p") {
 		r.Fatalf("%d of %s for %s: %s, %q", quantity, campaign, user, res.Outcome, res.Explain().EN)
 	}
 }

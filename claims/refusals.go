@@ -28,7 +28,7 @@ var uncounted = &dibs.Error{
 	Reason: dibs.Unavailable, Effect: dibs.EffectNone, RetryAfter: time.Second,
 	Detail: dibs.Text{
 		EN: "the campaigns that share the limit of this product are being loaded; claims go on when all are counted",
-		ZH: "正在加载共享该产品限购的活动，全部计入后将继续",
+		ZH: "正在加载共享该商品限购的活动，全部计入后将继续",
 	},
 }
 

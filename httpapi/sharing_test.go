@@ -42,7 +42,7 @@ var sharingScenarios = []scenario{
 	{name: "one at night", method: "POST", path: "/v1/campaigns/night-share/claims", headers: []string{asUser}, status: 201},
 	{
 		name: "one more at noon", method: "POST", path: "/v1/campaigns/noon-share/claims", headers: []string{asUser, chinese}, status: 409,
-		contains: []string{`"reason":"limit_reached"`, `"claim_ids":["`, "每人限领 2 件产品 p-share"},
+		contains: []string{`"reason":"limit_reached"`, `"claim_ids":["`, "每人限领 2 件商品 p-share"},
 	},
 	{name: "of another user", method: "POST", path: "/v1/campaigns/noon-share/claims", body: `{"quantity":2}`, headers: []string{other}, status: 201},
 }

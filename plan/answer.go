@@ -251,7 +251,7 @@ func (r *run) memory() Room {
 // The connections that a node opens at most: the pools of sqlledger, and for each shard's
 // server those of redisengine.
 const (
-	ledgerPool  = 12
+	ledgerPool  = 9
 	redisOpened = 4
 )
 

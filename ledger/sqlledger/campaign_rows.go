@@ -202,7 +202,7 @@ func mayShareLimit(ctx context.Context, s *sqldb.Session, c *dibs.Campaign) erro
 		})
 	if n >= maxSharing {
 		faults = append(faults, dibs.Fault{Field: "/limit_per_product", Problem: dibs.Textf(
-			"%d campaigns of product %s share it, and no more can", "产品 %[2]s 已有 %[1]d 个活动共享该限购，不能再增加", n, product)})
+			"%d campaigns of product %s share it, and no more can", "商品 %[2]s 已有 %[1]d 个活动共享该限购，不能再增加", n, product)})
 	}
 	if err != nil || len(faults) == 0 {
 		return err
@@ -216,11 +216,11 @@ func sharingFault(c, other *dibs.Campaign) (f dibs.Fault, found bool) {
 	case c.Shards != other.Shards:
 		return dibs.Fault{Field: "/shards", Problem: dibs.Textf(
 			"must be %d, as campaign %s has: campaigns of product %s with limit_per_product are divided alike",
-			"必须与活动 %[2]s 相同，即 %[1]d：产品 %[3]s 中设有 limit_per_product 的活动分片数必须一致", other.Shards, other.ID, c.ProductID)}, true
+			"必须与活动 %[2]s 相同，即 %[1]d：商品 %[3]s 中设有 limit_per_product 的活动分片数必须一致", other.Shards, other.ID, c.ProductID)}, true
 	case c.LimitPerProduct != other.LimitPerProduct && other.Live() && c.UpdatedAt.Before(other.EndsAt):
 		return dibs.Fault{Field: "/limit_per_product", Problem: dibs.Textf(
 			"must be %d, as campaign %s has, which goes on and shares the limit of product %s",
-			"必须与正在进行的活动 %[2]s 相同，即 %[1]d：它们共享产品 %[3]s 的限购", other.LimitPerProduct, other.ID, c.ProductID)}, true
+			"必须与正在进行的活动 %[2]s 相同，即 %[1]d：它们共享商品 %[3]s 的限购", other.LimitPerProduct, other.ID, c.ProductID)}, true
 	}
 	return f, false
 }
