@@ -29,7 +29,11 @@ const (
 //
 // A reading takes several steps, and nodes settle meanwhile. A promise is therefore
 // held only once nothing is unsettled.
-type judge struct{ *world }
+type judge struct {
+	*world
+	// decided says that an administrator has decided to go on from a ledger that went back.
+	decided bool
+}
 
 // look waits for a quiet moment and holds the promises against what the book says.
 func (j *judge) look() {
@@ -220,9 +224,10 @@ func (j *judge) unsettledShard(p *place, s *shardPlace) string {
 }
 
 // mayWait reports whether what is left of a shard may stay in the journal for a while: the
-// campaign is over, but not by the clock of a node or server that has to agree.
+// campaign is over, but not by the clock of a node or server that has to agree. Where the
+// ledger went back, a decision comes first, which needs all that the journal has.
 func (j *judge) mayWait(p *place, s *shardPlace) bool {
-	return s.totals.Position.Before(s.end) && !j.sells(p) && j.clocksWrong() && !j.wentBack()
+	return s.totals.Position.Before(s.end) && !j.sells(p) && j.clocksWrong() && (!j.wentBack() || j.decided)
 }
 
 // overdue names a claim whose time to pay is over and whose stock is not back.

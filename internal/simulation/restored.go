@@ -20,6 +20,7 @@ func (j *judge) goOn() {
 		return
 	}
 	j.story.tell("an administrator decides to go on from the ledger as it is")
+	j.decided = true
 	var why string
 	for since := time.Now(); ; j.spend(lookEvery) {
 		if why = j.decide(); why == "" {

@@ -70,7 +70,7 @@ func (w *world) run() {
 	}
 	w.calm.Store(true)
 	publish(w)
-	j := &judge{w}
+	j := &judge{world: w}
 	for n := range w.plan.rounds {
 		if w.isBroken() {
 			break
