@@ -239,8 +239,9 @@ type Engine interface {
 	Open(ctx context.Context, c *Campaign, shard ShardID, load *ShardLoad) error
 	// Configure makes a campaign's state, window, limit and number of shards those of
 	// c, on all its shards; the time to pay and the stock never change by it. An older
-	// Version than the engine has changes nothing. When it returns, no later
-	// claim is decided by the old definition.
+	// Version than the engine has changes nothing. When it returns nil, no later claim is
+	// decided by the old definition. A shard that fails does not keep the others from it:
+	// the error joins those of the shards, ErrNotOpen for one that the engine does not hold.
 	Configure(ctx context.Context, c *Campaign) error
 	// Adjust changes the stock. A withdrawal beyond what remains is an *Error
 	// of InvalidState; a repeat of a Ref returns nil.

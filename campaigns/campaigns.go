@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -431,14 +432,22 @@ func (s *Campaigns) follow(ctx context.Context, c *dibs.Campaign) error {
 		if errors.Is(err, dibs.ErrNotOpen) && s.engine.Shared() && time.Now().Before(until) && wait.Sleep(ctx, live.JoinEvery) {
 			continue
 		}
-		if errors.Is(err, dibs.ErrNotOpen) && !s.registry.Sells(c) {
+		if err == nil || onlyNotOpen(err) && !s.registry.Sells(c) {
 			return nil
 		}
-		if err != nil {
-			return dibs.AsUnavailable(err, dibs.EffectUnknown)
-		}
-		return nil
+		return dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}
+}
+
+// onlyNotOpen reports whether each error of Configure is that a shard is not open. Beside
+// one that is not, another may go on to sell by the definition before: its server was not
+// reached.
+func onlyNotOpen(err error) bool {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return errors.Is(err, dibs.ErrNotOpen)
+	}
+	return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !onlyNotOpen(err) })
 }
 
 // changedMeanwhile refuses a change that was made of another version.

@@ -5,16 +5,18 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/live"
 )
 
-// obeying is an engine that notes which definitions it was given.
+// obeying is an engine that notes which definitions it was given, and answers with err.
 type obeying struct {
 	dibs.Engine
 	given []int64
+	err   error
 }
 
 func (*obeying) Shared() bool { return true }
@@ -23,7 +25,7 @@ func (*obeying) Halt(context.Context, dibs.ShardID) error { return nil }
 
 func (e *obeying) Configure(_ context.Context, c *dibs.Campaign) error {
 	e.given = append(e.given, c.Version)
-	return nil
+	return e.err
 }
 
 // absent is a ledger whose shards cannot be read.
@@ -50,5 +52,32 @@ func TestAPauseIsSentWithoutTheCampaign(t *testing.T) {
 		if len(e.given) != want {
 			t.Errorf("%s: the engine was given the versions %v", state, e.given)
 		}
+	}
+}
+
+// TestAnEndIsToldToEachShardThatIsOpen: shards that are not open sell nothing, and whoever ends the campaign need not wait for
+// them without end. One that could not be told may go on to sell: the caller is told, also beside shards that are not open.
+func TestAnEndIsToldToEachShardThatIsOpen(t *testing.T) {
+	away := &live.DeploymentError{Number: 2, Cause: dibs.Unavail(dibs.EffectUnknown, errors.New("Redis is away"))}
+	for what, of := range map[string]struct {
+		err  error
+		want error
+	}{
+		"all are told":                        {nil, nil},
+		"the only one is not open":            {dibs.ErrNotOpen, nil},
+		"none is open":                        {errors.Join(dibs.ErrNotOpen, dibs.ErrNotOpen), nil},
+		"one is away":                         {errors.Join(nil, away), dibs.ErrUnavailable},
+		"one is not open and another is away": {errors.Join(dibs.ErrNotOpen, away), dibs.ErrUnavailable},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			e := &obeying{err: of.err}
+			n := live.New(live.Config{Engine: e, Logger: slog.New(slog.DiscardHandler), Now: time.Now, LedgerTimeout: time.Second, Life: t.Context()})
+			s, _ := New(Config{Live: n, Engine: e, Logger: slog.New(slog.DiscardHandler), Now: time.Now})
+			now := time.Now()
+			c := &dibs.Campaign{Number: 1, ID: "sale", State: dibs.EndedState, Shards: 2, Version: 7, EndsAt: now.Add(time.Hour), UpdatedAt: now}
+			if err := s.follow(t.Context(), c); !errors.Is(err, of.want) || len(e.given) == 0 {
+				t.Errorf("%s: %v after %d tries, want %v", what, err, len(e.given), of.want)
+			}
+		})
 	}
 }
