@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -14,10 +15,23 @@ import (
 //
 // mu is held by the one attempt to load the campaign, for as long as it takes; backoff has a
 // lock of its own, so that claims and health read it meanwhile. An admission leaves the
-// loader's map once its campaign is live, or not published any more.
+// loader's map once its campaign is live, or not published any more and not tried for a
+// while. Who takes it out holds mu: there is no second one beside an attempt.
 type admission struct {
 	mu      wait.Lock
 	backoff backoff
+	// over says that its campaign is not published any more: it keeps the pauses, for a
+	// recall, and no node from being ready.
+	over atomic.Bool
+}
+
+// failing returns why a published campaign could not be loaded; nil for one that was, or
+// that is over.
+func (a *admission) failing() error {
+	if a.over.Load() {
+		return nil
+	}
+	return a.backoff.failing()
 }
 
 // Admit makes a campaign live on this node, once for all calls at the same
@@ -45,11 +59,10 @@ func (s *Loader) Recall(ctx context.Context, c *dibs.Campaign) error {
 }
 
 func (s *Loader) admitAs(ctx context.Context, c *dibs.Campaign, l *Campaign) error {
-	v, _ := s.admissions.LoadOrStore(c.ID, &admission{mu: wait.NewLock()})
-	a := v.(*admission)
-	a.mu.Lock()
+	a := s.admission(c.ID)
 	defer a.mu.Unlock()
 	if held := s.registry.Live(c.ID); held != nil && !held.lacks(c) {
+		s.admissions.Delete(c.ID)
 		return nil
 	}
 	if !a.backoff.over() {
@@ -64,6 +77,20 @@ func (s *Loader) admitAs(ctx context.Context, c *dibs.Campaign, l *Campaign) err
 	}
 	s.admissions.Delete(c.ID)
 	return nil
+}
+
+// admission returns a campaign's admission, with its mu held.
+func (s *Loader) admission(id string) *admission {
+	for {
+		v, _ := s.admissions.LoadOrStore(id, &admission{mu: wait.NewLock()})
+		a := v.(*admission)
+		a.mu.Lock()
+		if now, ok := s.admissions.Load(id); ok && now == v {
+			return a
+		}
+		// It was taken out meanwhile, and others go by the next one.
+		a.mu.Unlock()
+	}
 }
 
 // AdmitFor is admit for a caller that may go away: the load, which others wait
@@ -129,7 +156,7 @@ func (s *Loader) TryAgain(c *dibs.Campaign) {
 // wait for deployments that are away.
 func (s *Loader) stranded(away map[int]error) (err error) {
 	s.admissions.Range(func(id, v any) bool {
-		if cause := v.(*admission).backoff.failing(); cause != nil && !awaits(cause, away) {
+		if cause := v.(*admission).failing(); cause != nil && !awaits(cause, away) {
 			err = &CampaignError{Campaign: id.(string), Err: cause}
 		}
 		return err == nil
@@ -137,19 +164,36 @@ func (s *Loader) stranded(away map[int]error) (err error) {
 	return err
 }
 
-// forgetAdmissions drops failed admissions of campaigns that are not published
-// any more. Their journals are settled without a load.
+// admitting reports whether a campaign is on its way into this node, or failed on it.
+func (s *Loader) admitting() (some bool) {
+	s.admissions.Range(func(any, any) bool {
+		some = true
+		return false
+	})
+	return some
+}
+
+// forgetAdmissions has failed admissions of campaigns that are not published any more keep
+// nobody from being ready: their journals are settled without a load. It drops those that
+// were not tried for a while. One under way is a recall, which no second one may join.
 func (s *Loader) forgetAdmissions(campaigns []*dibs.Campaign) {
 	wanted := make(map[string]bool, len(campaigns))
 	for _, c := range campaigns {
 		wanted[c.ID] = s.registry.Sells(c)
 	}
 	s.admissions.Range(func(id, v any) bool {
-		if !wanted[id.(string)] {
-			if v.(*admission).backoff.failing() != nil {
-				s.endedUnloaded.Store(true)
-			}
-			s.admissions.Delete(id)
+		a := v.(*admission)
+		if wanted[id.(string)] {
+			a.over.Store(false)
+			return true
+		}
+		if a.failing() != nil {
+			a.over.Store(true)
+			s.endedUnloaded.Store(true)
+		}
+		if a.backoff.forgotten() && a.mu.Try() {
+			s.admissions.CompareAndDelete(id, v)
+			a.mu.Unlock()
 		}
 		return true
 	})
@@ -229,7 +273,7 @@ func (s *Loader) openAll(ctx context.Context, c *dibs.Campaign, l *Campaign, pau
 func (s *Loader) haltedCount() int64 {
 	halted := map[string]bool{}
 	s.admissions.Range(func(id, v any) bool {
-		if v.(*admission).backoff.failing() != nil {
+		if v.(*admission).failing() != nil {
 			halted[id.(string)] = true
 		}
 		return true

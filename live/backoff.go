@@ -51,6 +51,14 @@ func (r *backoff) over() bool {
 	return !time.Now().Before(r.until)
 }
 
+// forgotten reports whether the last pause was over so long ago that nothing depends on
+// it any more.
+func (r *backoff) forgotten() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !time.Now().Before(r.until.Add(rejoinMax))
+}
+
 // after notes how an attempt ended and returns the pause that follows.
 func (r *backoff) after(err error) time.Duration {
 	r.mu.Lock()

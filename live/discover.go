@@ -11,7 +11,7 @@ import (
 // discover takes up campaigns that other nodes have published or changed, and
 // tries those again that could not be loaded.
 func (s *Poller) discover(ctx context.Context) {
-	if !s.engine.Shared() && s.loader.stranded(nil) == nil {
+	if !s.engine.Shared() && !s.loader.admitting() {
 		return
 	}
 	campaigns, err := s.readChanged(ctx)

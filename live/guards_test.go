@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -165,6 +166,79 @@ func TestPausesOfSeveralShardsGrow(t *testing.T) {
 		}
 		if attempts := l.epochs.Load() / 3; attempts < 12 || attempts > 15 {
 			t.Errorf("%d attempts in a minute", attempts)
+		}
+	})
+}
+
+// opening is an engine that opens a shard once ready is closed.
+type opening struct {
+	unwilling
+	ready chan struct{}
+}
+
+func (e *opening) Open(context.Context, *dibs.Campaign, dibs.ShardID, *dibs.ShardLoad) error {
+	<-e.ready
+	return nil
+}
+
+// A campaign that is over is recalled by one load for all late payments that come while it
+// lasts, however often the node looks for campaigns meanwhile: a second load would put an end
+// to the first.
+func TestARecallThatIsUnderWayIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &opening{ready: make(chan struct{})}
+		l := &spending{c: dibs.Campaign{Number: 1, ID: "a", State: dibs.EndedState, Shards: 1, Version: 1}}
+		n := newNode(t, Config{Engine: e, Ledger: l})
+		var payments sync.WaitGroup
+		for range 3 {
+			payments.Go(func() {
+				c := l.c
+				if err := n.Loader.Recall(t.Context(), &c); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+			n.Loader.forgetAdmissions(nil)
+		}
+		close(e.ready)
+		payments.Wait()
+		if n := l.epochs.Load(); n != 1 {
+			t.Errorf("three late payments cost %d epochs", n)
+		}
+		if n.Loader.admitting() {
+			t.Error("it is still on its way")
+		}
+	})
+}
+
+// A recall that fails is made again after pauses that grow, as other loads are. It keeps no
+// node from being ready, and is forgotten when nobody has asked for it for a while.
+func TestPausesOfRecallsGrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, _, l, _ := unwillingNode(t, 1, dibs.Unavail(dibs.EffectNone, errors.New("Redis is away")))
+		n.Registry.Drop(&l.c)
+		l.c.State = dibs.EndedState
+		for range 60 {
+			c := l.c
+			if err := n.Loader.Recall(t.Context(), &c); err == nil {
+				t.Error("it was recalled")
+			}
+			n.Loader.forgetAdmissions(nil)
+			if err := n.CampaignsHealth(nil); err != nil || n.Loader.haltedCount() != 0 {
+				t.Errorf("the node is not ready for a campaign that is over: %v", err)
+			}
+			<-time.After(time.Second)
+			n.Loader.forgetAdmissions(nil)
+		}
+		if n := l.epochs.Load(); n < 12 || n > 15 {
+			t.Errorf("%d epochs in a minute", n)
+		}
+		if !n.Loader.endedUnloaded.Load() {
+			t.Error("nobody settles its last grants")
+		}
+		<-time.After(rejoinSoon + rejoinMax)
+		if n.Loader.forgetAdmissions(nil); n.Loader.admitting() {
+			t.Error("it is not forgotten")
 		}
 	})
 }

@@ -48,6 +48,16 @@ func NewLock() Lock { return make(Lock, 1) }
 // Lock takes the lock, however long that lasts.
 func (l Lock) Lock() { l <- struct{}{} }
 
+// Try takes the lock where nobody has it; false where somebody has.
+func (l Lock) Try() bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 // Unlock gives the lock back.
 func (l Lock) Unlock() { <-l }
 
