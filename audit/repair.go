@@ -70,7 +70,7 @@ func (r *repairer) step(done bool, format string, args ...any) {
 // sums, what waits to be settled, and the engine last, which takes all from the
 // ledger.
 func (r *repairer) run(ctx context.Context) (*CampaignReport, error) {
-	waited, err := r.s.ledger.Commands(ctx, 0, live.OutboxPage)
+	waited, err := r.s.commandsOf(ctx, r.c)
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +105,8 @@ func (r *repairer) run(ctx context.Context) (*CampaignReport, error) {
 }
 
 // sent says what became of the commands that waited.
-func (r *repairer) sent(waited []live.Command, f *finding) {
-	n := 0
-	for i := range waited {
-		if waited[i].Shard.Campaign == r.c.Number {
-			n++
-		}
-	}
-	if n -= f.waiting; n > 0 {
+func (r *repairer) sent(waited int, f *finding) {
+	if n := waited - f.waiting; n > 0 {
 		r.did("changes of stock that waited for the engine were sent: %d", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/audit"
 	"github.com/dibs-dev/dibs/internal/testnode"
+	"github.com/dibs-dev/dibs/live"
 	"github.com/dibs-dev/dibs/node"
 )
 
@@ -170,6 +171,33 @@ func TestRepairLoadsTheEngineAnew(t *testing.T) {
 			r.Wants(dibs.SoldOut, "seats", "too-late", "k")
 			r.Verify()
 		})
+	}
+}
+
+// A restock that the engine cannot take is found, and mended, behind more commands of another
+// campaign than are read at a time.
+func TestRepairFindsARestockBehindOthers(t *testing.T) {
+	r := testnode.New(t, node.ServiceConfig{})
+	r.Publish(r.Sale("beside", 10))
+	r.Publish(r.Sale("phone", 10))
+	const stuck = `INSERT INTO outbox (campaign, shard, epoch, payload) VALUES (%[1]d, 0, 9, CAST('{"campaign":%[1]d,"epoch":9,"ref":"r%[2]d","delta":1}' AS BLOB))`
+	var statements []string
+	for n := range live.OutboxPage {
+		statements = append(statements, fmt.Sprintf(stuck, 1, n))
+	}
+	r.Tamper(append(statements, fmt.Sprintf(stuck, 2, 0), `INSERT INTO adjustments VALUES (2, 0, 'r0', 1, '', 0)`,
+		`UPDATE positions SET stock_left = 11, stock = 11 WHERE campaign = 2`, `UPDATE campaigns SET stock_left = 11, stock_total = 11 WHERE number = 2`)...)
+	report, err := r.Node.Audit.Verify(t.Context(), "phone")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range report.Campaigns[0].Promises {
+		if want := p.Promise != "no undersell"; p.Held != want {
+			t.Errorf("%q is said to hold: %t, %s", p.Promise, p.Held, p.Detail)
+		}
+	}
+	if report, done, left := repair(r, "phone"); !report.OK || len(left) > 0 || !slices.Contains(done, "loaded anew from the ledger: shard 2/0") {
+		t.Errorf("%+v: done %q, left %q", report.After, done, left)
 	}
 }
 

@@ -295,21 +295,32 @@ func (f *finding) stuck() dibs.Text {
 
 // commandsWaiting sends what waits for the engine and counts what it does not
 // take of a campaign.
-func (s *Audit) commandsWaiting(ctx context.Context, c *dibs.Campaign) (n int, err error) {
-	if err = s.outbox.Send(ctx); err == nil {
+func (s *Audit) commandsWaiting(ctx context.Context, c *dibs.Campaign) (int, error) {
+	err := s.outbox.Send(ctx)
+	if err == nil {
 		return 0, nil
 	}
 	s.log.Warn("commands wait for the engine", "err", err)
-	commands, listErr := s.ledger.Commands(ctx, 0, live.OutboxPage)
-	if listErr != nil {
-		return 0, listErr
-	}
-	for i := range commands {
-		if commands[i].Shard.Campaign == c.Number {
-			n++
+	return s.commandsOf(ctx, c)
+}
+
+// commandsOf counts the commands of a campaign that wait for the engine. Older ones of other
+// campaigns may be more than a page.
+func (s *Audit) commandsOf(ctx context.Context, c *dibs.Campaign) (n int, err error) {
+	for after := int64(0); ; {
+		commands, err := s.ledger.Commands(ctx, after, live.OutboxPage)
+		if err != nil {
+			return 0, err
+		}
+		for i := range commands {
+			if after = commands[i].ID; commands[i].Shard.Campaign == c.Number {
+				n++
+			}
+		}
+		if len(commands) < live.OutboxPage {
+			return n, nil
 		}
 	}
-	return n, nil
 }
 
 // aside says what is in quarantine.
