@@ -67,7 +67,8 @@ const regularPrefix = "product:"
 func (s *Audit) campaignToVerify(ctx context.Context, id string) (*dibs.Campaign, error) {
 	product, regular := strings.CutPrefix(id, regularPrefix)
 	if !regular {
-		return s.registry.Get(ctx, id)
+		// Another node may have given it more shards since this one read it.
+		return s.registry.Now(ctx, id)
 	}
 	c, err := s.ledger.RegularCampaign(ctx, product)
 	if errors.Is(err, dibs.ErrNotFound) {
