@@ -56,7 +56,8 @@ type Ledger interface {
 	Restock(ctx context.Context, r Restock) error
 	// Import adds items to a campaign of items, as Restock does, and returns how
 	// many; 0 for a repeat of the Ref. An item that comes twice, or that the
-	// campaign has, is an *Error of InvalidRequest that names its line.
+	// campaign has, is an *Error of InvalidRequest that names its line. The commands to
+	// the engine have the refs of CommandRef.
 	Import(ctx context.Context, in Import) (int64, error)
 	// FreeItems lists the items of a campaign that no claim has and that were not
 	// withdrawn, by their numbers.

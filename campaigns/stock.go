@@ -13,7 +13,7 @@ import (
 
 // ChangeStock restocks a campaign or withdraws from it. ref makes the change
 // happen once, however often it is sent; empty means this call is no repeat.
-// It has 255 visible ASCII characters at most, and no spaces.
+// It has 246 visible ASCII characters at most, and no spaces.
 // A ref that was used for a change by another number is an *Error of KeyReused.
 // A restock enters the ledger first and the engine by command; a withdrawal
 // leaves the engine first and the ledger by settling.
@@ -68,11 +68,15 @@ func newRef(ref, prefix string) (string, error) {
 	switch {
 	case ref == "":
 		return dibs.NewID(prefix), nil
-	case !dibs.ValidKey(ref):
-		return "", dibs.Invalid(dibs.Fault{Field: "/ref", Problem: dibs.Text{EN: "must be 1-255 visible ASCII characters", ZH: "必须是 1-255 个可见 ASCII 字符"}})
+	case !dibs.ValidKey(ref) || len(ref) > maxRef:
+		return "", dibs.Invalid(dibs.Fault{Field: "/ref", Problem: dibs.Textf("must be 1-%d visible ASCII characters", "必须是 1-%d 个可见 ASCII 字符", maxRef)})
 	}
 	return ref, nil
 }
+
+// maxRef bounds a caller's ref, so that engines take it as a key with the most that is put
+// behind it: see CommandRef.
+var maxRef = dibs.MaxKeyLen - len(CommandRef("", dibs.MaxItems))
 
 // stockRef is how engine and ledger keep a caller's ref: it says the sign. A
 // restock and a withdrawal by one ref are two changes to them: if they were one,
@@ -93,6 +97,10 @@ func PartRef(ref string, n int) string {
 	}
 	return ref + " " + strconv.Itoa(n)
 }
+
+// CommandRef is the ref of the n-th command, from 1, that tells engines of the items of an
+// import. No change of the stock has the same, nor a part of one.
+func CommandRef(ref string, n int) string { return ref + " /" + strconv.Itoa(n) }
 
 // stockChanged reports whether a change by a ref is in the ledger; KeyReused when
 // the ref was used for another change only.

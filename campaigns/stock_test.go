@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/campaigns"
 	"github.com/dibs-dev/dibs/internal/testnode"
 	"github.com/dibs-dev/dibs/node"
 )
@@ -49,7 +50,7 @@ func TestStockRefs(t *testing.T) {
 		_, changed := p.Campaigns.ChangeStock(t.Context(), "sale", dibs.StockChange{Delta: 1}, ref)
 		_, imported := p.Campaigns.ImportCodes(t.Context(), "sale", strings.NewReader("A1\n"), ref, nil)
 		for _, err := range []error{changed, imported} {
-			if !errors.Is(err, dibs.ErrInvalid) || !strings.Contains(err.Error(), "ref must be 1-255 visible") {
+			if !errors.Is(err, dibs.ErrInvalid) || !strings.Contains(err.Error(), "ref must be 1-246 visible") {
 				t.Errorf("the ref %q: %v", ref, err)
 			}
 		}
@@ -60,6 +61,64 @@ func TestStockRefs(t *testing.T) {
 			t.Errorf("%q: %+v, %v", ref, c, err)
 		}
 	}
+}
+
+// seats publishes a campaign of one seat.
+func seats(p *testnode.Parts) {
+	p.Helper()
+	now := time.Now()
+	_, err := p.Campaigns.Create(p.Context(), dibs.CampaignSpec{
+		ID: "seats", Kind: dibs.Sale, Title: "seats", StartsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour), Stock: dibs.StockSpec{Items: []string{"A1"}},
+	})
+	if err == nil {
+		_, err = p.Campaigns.Publish(p.Context(), "seats")
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// The longest ref that is taken reaches the engine as one that it takes, with all that is put
+// behind it: a command that it refuses would hold up all later ones of the shard.
+func TestTheLongestStockRef(t *testing.T) {
+	p := testnode.NewParts(t, node.ServiceConfig{})
+	seats(p)
+	f := func(ctx context.Context, a dibs.Adjustment) error {
+		if len(a.Ref) > dibs.MaxKeyLen {
+			t.Errorf("the engine is given a ref of %d bytes", len(a.Ref))
+		}
+		return p.Engine.Engine.Adjust(ctx, a)
+	}
+	p.Engine.OnAdjust.Store(&f)
+	longest, err := strings.Repeat("r", dibs.MaxKeyLen+1), error(nil)
+	for refused := true; refused; refused = errors.Is(err, dibs.ErrInvalid) {
+		longest = longest[1:]
+		_, err = p.Campaigns.ImportCodes(t.Context(), "seats", strings.NewReader("B1\nB2\n"), longest, nil)
+	}
+	if err == nil {
+		err = changeBy(p, "seats", -1, "w"+longest[1:])
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(campaigns.CommandRef(longest, dibs.MaxItems)); n > dibs.MaxKeyLen {
+		t.Errorf("the last command of an import may have a ref of %d bytes", n)
+	}
+	left(p, "seats", 2)
+}
+
+// No ref that a caller can give is that of an import's commands: the engine would take a
+// restock by it for a repeat, after the ledger has counted it.
+func TestARestockIsNoRepeatOfAnImport(t *testing.T) {
+	p := testnode.NewParts(t, node.ServiceConfig{})
+	seats(p)
+	if _, err := p.Campaigns.ImportCodes(t.Context(), "seats", strings.NewReader("B1\nB2\n"), "box", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Campaigns.ChangeStock(t.Context(), "seats", dibs.StockChange{Items: []string{"C1"}}, "box/1"); err != nil {
+		t.Fatal(err)
+	}
+	left(p, "seats", 4)
 }
 
 // A stock ref names one change: with the other sign, or another amount, it is

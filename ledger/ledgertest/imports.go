@@ -84,7 +84,7 @@ func testImport(t *testing.T, f *fixture) {
 	for i, cmd := range cmds {
 		a := cmd.Adjust
 		same(t, "a command", dibs.Adjustment{Shard: a.Shard, Epoch: a.Epoch, Ref: a.Ref, Delta: a.Delta, FirstItem: a.FirstItem},
-			dibs.Adjustment{Shard: load0(c), Epoch: load.Epoch, Ref: fmt.Sprintf("i2/%d", i+1), Delta: int64(len(a.Items)), FirstItem: uint32(700 + len(all))})
+			dibs.Adjustment{Shard: load0(c), Epoch: load.Epoch, Ref: campaigns.CommandRef("i2", i+1), Delta: int64(len(a.Items)), FirstItem: uint32(700 + len(all))})
 		all = append(all, a.Items...)
 	}
 	same(t, "the commands", len(cmds), 2)

@@ -266,15 +266,14 @@ func (im *importer) command(ctx context.Context, values []string) error {
 	return nil
 }
 
-// send writes the command to the outbox, under a ref of its own. A number after
-// the import's own ref keeps the commands apart, for an engine that gets one
-// twice.
+// send writes the command to the outbox, under a ref of its own, for an engine that gets
+// one twice.
 func (im *importer) send(ctx context.Context, p *importPart) error {
 	if len(p.cmd.Items) == 0 {
 		return nil
 	}
 	im.commands++
-	p.cmd.Ref = fmt.Sprintf("%s/%d", im.in.Ref, im.commands)
+	p.cmd.Ref = campaigns.CommandRef(im.in.Ref, im.commands)
 	p.cmd.Delta = int64(len(p.cmd.Items))
 	err := p.cmd.insert(ctx, im.s)
 	p.cmd.Items, p.cmd.Numbers, p.bytes = p.cmd.Items[:0], p.cmd.Numbers[:0], 0
