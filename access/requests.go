@@ -79,7 +79,10 @@ func (s *Access) Remember(ctx context.Context, caller, key string, hash []byte,
 	if status >= 500 {
 		return r, false, nil
 	}
-	if err := s.ledger.SaveRequest(ctx, &r); err != nil && !errors.Is(err, dibs.ErrAlreadyExists) {
+	// The caller may have gone: the answer is remembered all the same, since the caller will repeat the request.
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.ledgerTimeout)
+	defer cancel()
+	if err := s.ledger.SaveRequest(saving, &r); err != nil && !errors.Is(err, dibs.ErrAlreadyExists) {
 		// The change is made; only a repeat would not know. Say so to operators.
 		s.log.Error("an admin answer was not remembered", "err", err)
 	}

@@ -122,7 +122,7 @@ func (a *routes) ask(ctx context.Context, c *call, op *operation, in, body, valu
 	if err != nil {
 		return web.Answer{}, err
 	}
-	return a.once(ctx, c, &waiting, value, func() (any, error) {
+	return a.once(ctx, c, &waiting, value, func(ctx context.Context) (any, error) {
 		return withLog(ctx, a.acts, c, &waiting, func() (pendingView, error) {
 			is := &access.Approval{Action: op.id, Target: targetOf(c, op), Call: raw, AskedBy: c.caller.key, AskedName: c.caller.keyName, AskedPerson: c.caller.person, AskedRoots: c.caller.origins}
 			if err := a.seconds.kept.Ask(ctx, is); err != nil {

@@ -201,14 +201,14 @@ func checkedChange[I, B, O any](a *routes, op operation, check func(*B) error, r
 			answer, err := a.ask(ctx, c, &op, in, &body, value)
 			return &output[O]{Status: answer.Status, Body: payload[O]{raw: answer.Body}}, err
 		}
-		do := func() (O, error) {
+		do := func(ctx context.Context) (O, error) {
 			return withLog(ctx, a.acts, c, &op, func() (O, error) { return run(ctx, c, in, &body) })
 		}
 		if op.knowsRepeats {
-			v, err := do()
+			v, err := do(ctx)
 			return outputOf(c, &op, v), err
 		}
-		answer, err := a.once(ctx, c, &op, value, func() (any, error) { return do() })
+		answer, err := a.once(ctx, c, &op, value, func(ctx context.Context) (any, error) { return do(ctx) })
 		return &output[O]{Status: answer.Status, Body: payload[O]{raw: answer.Body}}, err
 	})
 }
@@ -264,7 +264,7 @@ func outputOf[O any](c *call, op *operation, value O) *output[O] {
 }
 
 // once runs a change, or answers its repeat.
-func (a *routes) once(ctx context.Context, c *call, op *operation, body any, do func() (any, error)) (web.Answer, error) {
+func (a *routes) once(ctx context.Context, c *call, op *operation, body any, do func(context.Context) (any, error)) (web.Answer, error) {
 	answer, err := web.Do(ctx, a.memory, web.Change{Request: c.request, Caller: c.caller.name(), Body: body, Status: op.successStatus()}, do)
 	if answer.Replayed {
 		c.replayed()
@@ -339,11 +339,11 @@ func upload[T any](a *routes, op operation, most int64, run func(ctx context.Con
 			}
 		}()
 		ctx := c.request.Context()
-		do := func() (any, error) {
+		do := func(ctx context.Context) (any, error) {
 			return withLog(ctx, a.acts, c, &op, func() (T, error) { return run(ctx, c, file, sum) })
 		}
 		if op.knowsRepeats {
-			v, err := do()
+			v, err := do(ctx)
 			if err != nil {
 				return nil, err
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -98,4 +100,63 @@ type forgetful struct{}
 func (forgetful) Remember(_ context.Context, _, _ string, _ []byte, do func() (int, []byte, error)) (access.StoredRequest, bool, error) {
 	status, body, err := do()
 	return access.StoredRequest{Status: status, Body: body}, false, err
+}
+
+// leaving is the stores of keys and approvals, whose callers go away before the work, or after it.
+type leaving struct {
+	httpapi.KeyStore
+	httpapi.Approvals
+	goAway context.CancelFunc
+	before bool
+}
+
+func (l *leaving) leave(before bool) {
+	if l.before == before {
+		l.goAway()
+	}
+}
+
+func (l *leaving) AddKey(ctx context.Context, spec access.KeySpec, origins ...string) (*access.APIKey, string, error) {
+	l.leave(true)
+	defer l.leave(false)
+	return l.KeyStore.AddKey(ctx, spec, origins...)
+}
+
+func (l *leaving) Ask(ctx context.Context, a *access.Approval) error {
+	l.leave(true)
+	defer l.leave(false)
+	return l.Approvals.Ask(ctx, a)
+}
+
+// A change that has begun is made and remembered, also when its client goes away meanwhile: the repeat, which such a
+// client sends, makes no second one. So is the question to a second person.
+func TestChangesOfClientsWhoWentAway(t *testing.T) {
+	l := &leaving{}
+	s, _, _ := twoPersonsWith(t, func(services *httpapi.Services) {
+		l.KeyStore, l.Approvals = services.KeyStore, services.Approvals
+		services.KeyStore, services.Approvals = l, l
+	})
+	for _, c := range []struct{ path, body, id, list string }{
+		{"/v1/keys", `{"name":"till","role":"viewer"}`, "id", "/v1/keys"},
+		{"/v1/accounts/42/deposits", `{"amount":{"amount":500,"currency":"CNY"},"ref":"transfer-1"}`, "approval_id", "/v1/approvals"},
+	} {
+		for _, l.before = range []bool{true, false} {
+			key := fmt.Sprintf("Idempotency-Key: %s-%v", c.id, l.before)
+			ctx, goAway := context.WithCancel(t.Context())
+			l.goAway = goAway
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, c.path, strings.NewReader(c.body))
+			for _, header := range []string{asAdmin, key, "Content-Type: application/json"} {
+				name, value, _ := strings.Cut(header, ": ")
+				r.Header.Set(name, value)
+			}
+			s.handler.ServeHTTP(httptest.NewRecorder(), r)
+			goAway()
+			items := func() int { return len(s.ask("GET", c.list, "", asAdmin).json["items"].([]any)) }
+			made := items()
+			again := s.ask("POST", c.path, c.body, asAdmin, key)
+			if n := items(); again.header.Get("Idempotent-Replayed") != "true" || again.json[c.id] == nil || n != made {
+				t.Errorf("%s, before the work %v: %d in place of %d, %d %s", c.path, l.before, n, made, again.status, again.body)
+			}
+		}
+	}
 }

@@ -123,15 +123,18 @@ type Answer struct {
 // Do runs a change and returns its answer as JSON. When the request is a POST with
 // an Idempotency-Key, m remembers the answer, and a repeat of the request receives
 // it with status 200. Refusals and errors are not remembered: they changed nothing.
-func Do(ctx context.Context, m Memory, c Change, do func() (any, error)) (Answer, error) {
+//
+// A change whose answer is remembered goes on when the client goes away. Cut off after
+// it was made, it would be an error, and the repeat would make it again.
+func Do(ctx context.Context, m Memory, c Change, do func(context.Context) (any, error)) (Answer, error) {
 	key, err := IdempotencyKey(c.Request.Header)
 	if err != nil {
 		return Answer{}, err
 	}
 	// shown is the answer to this request, where another one is remembered.
 	var shown []byte
-	run := func() (int, []byte, error) {
-		v, err := do()
+	run := func(ctx context.Context) (int, []byte, error) {
+		v, err := do(ctx)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -145,11 +148,11 @@ func Do(ctx context.Context, m Memory, c Change, do func() (any, error)) (Answer
 	var stored access.StoredRequest
 	replayed := false
 	if key == "" || c.Request.Method != http.MethodPost {
-		stored.Status, stored.Body, err = run()
+		stored.Status, stored.Body, err = run(ctx)
 	} else {
 		var hash []byte
 		if hash, err = c.hash(); err == nil {
-			stored, replayed, err = m.Remember(ctx, c.Caller, key, hash, run)
+			stored, replayed, err = m.Remember(ctx, c.Caller, key, hash, func() (int, []byte, error) { return run(context.WithoutCancel(ctx)) })
 		}
 	}
 	switch {

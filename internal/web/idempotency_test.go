@@ -41,7 +41,7 @@ type issued struct {
 func (issued) Remembered() any { return issued{} }
 
 // change makes a change with a header line or none, and returns the answer.
-func (m onePlace) change(t *testing.T, method, path, caller, key, body string, do func() (any, error)) (Answer, error) {
+func (m onePlace) change(t *testing.T, method, path, caller, key, body string, do func(context.Context) (any, error)) (Answer, error) {
 	t.Helper()
 	r := httptest.NewRequest(method, path, nil)
 	if key != "" {
@@ -80,7 +80,7 @@ func TestIdempotencyKey(t *testing.T) {
 // repeat.
 func TestDo(t *testing.T) {
 	m, done := onePlace{}, 0
-	do := func() (any, error) { done++; return map[string]int{"n": done}, nil }
+	do := func(context.Context) (any, error) { done++; return map[string]int{"n": done}, nil }
 	for _, c := range []struct {
 		what, method, path, caller, key, body string
 		want                                  string
@@ -112,10 +112,10 @@ func TestDo(t *testing.T) {
 func TestDoKeepsNoErrorsAndNoSecrets(t *testing.T) {
 	m := onePlace{}
 	failed := errors.New("the ledger is gone")
-	if _, err := m.change(t, "POST", "/a", "ann", "k", `{}`, func() (any, error) { return nil, failed }); !errors.Is(err, failed) {
+	if _, err := m.change(t, "POST", "/a", "ann", "k", `{}`, func(context.Context) (any, error) { return nil, failed }); !errors.Is(err, failed) {
 		t.Errorf("%v", err)
 	}
-	issue := func() (any, error) { return issued{"hush"}, nil }
+	issue := func(context.Context) (any, error) { return issued{"hush"}, nil }
 	for i, want := range []string{`{"secret":"hush"}`, `{}`} {
 		if a, err := m.change(t, "POST", "/a", "ann", "k", `{}`, issue); err != nil || string(a.Body) != want {
 			t.Errorf("answer %d: %s, %v", i, a.Body, err)
