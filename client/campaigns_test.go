@@ -2,10 +2,16 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
 )
 
@@ -59,4 +65,46 @@ func TestCampaigns(t *testing.T) {
 			return c.Campaigns.ClaimsCSV(ctx, "a", client.ClaimFilter{}, io.Discard)
 		},
 	})
+}
+
+// inTurn answers with one answer after another, a status and a body, and then with the last one.
+type inTurn []struct {
+	status int
+	body   string
+}
+
+func (l *inTurn) RoundTrip(*http.Request) (*http.Response, error) {
+	is := (*l)[0]
+	if len(*l) > 1 {
+		*l = (*l)[1:]
+	}
+	return &http.Response{StatusCode: is.status, Body: io.NopCloser(strings.NewReader(is.body))}, nil
+}
+
+// A proxy that reaches no node for a while ends no watching; that there is no such campaign does, whoever says it.
+func TestWatchBehindAProxy(t *testing.T) {
+	const snapshot = `id: %d
+data: {"remaining":%d}
+
+`
+	for _, last := range []string{`{"reason":"not_found"}`, "<html>"} {
+		synctest.Test(t, func(t *testing.T) {
+			event := func(n string) string { return strings.ReplaceAll(snapshot, "%d", n) }
+			c, err := client.New("http://dibs.test", client.Options{HTTPClient: &http.Client{Transport: &inTurn{
+				{502, "<html>"}, {200, event("3")}, {503, ""}, {504, "<html>"}, {200, event("2")}, {404, last},
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var heard []int64
+			err = c.Campaigns.Watch(t.Context(), "a", func(v api.SnapshotView) bool {
+				heard = append(heard, v.Remaining)
+				return true
+			})
+			var e *client.Error
+			if !slices.Equal(heard, []int64{3, 2}) || !errors.As(err, &e) || e.Status != 404 {
+				t.Errorf("heard %v, then %v", heard, err)
+			}
+		})
+	}
 }

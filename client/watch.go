@@ -28,7 +28,8 @@ var errStop = errors.New("client: heard enough")
 
 // Watch calls tell with where a campaign stands, now and after each change,
 // until tell returns false or ctx ends. It connects again by itself, and
-// nothing is told twice. An *Error when there is no such campaign.
+// nothing is told twice. An *Error when there is no such campaign, and not when
+// a proxy says that it reaches no node.
 func (c Campaigns) Watch(ctx context.Context, campaign string, tell func(api.SnapshotView) bool) error {
 	last, pause := "", watchPause
 	for {
@@ -39,7 +40,8 @@ func (c Campaigns) Watch(ctx context.Context, campaign string, tell func(api.Sna
 			return nil
 		case ctx.Err() != nil:
 			return fmt.Errorf("client: watching %s: %w", campaign, ctx.Err())
-		case errors.As(err, &e) && !e.Retryable:
+		// A 502 to 504 without a reason is a proxy's: the node behind it will be back.
+		case errors.As(err, &e) && !e.Retryable && (e.Reason != "" || e.Status < 500):
 			return err
 		case errors.As(err, &e):
 			wait = max(e.RetryAfter, pause)
