@@ -296,7 +296,7 @@ func (h *adminLogHandlers) register() {
 		return listOf((*access.ChainLink).View)(h.log.Chain(ctx, in.page()))
 	})
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/audit/verification", id: "verify-audit", tag: tagAccess, access: adminOnly, role: access.RoleAdmin, strictQuery: true,
+		method: http.MethodGet, path: "/v1/audit/verification", id: "verify-audit", tag: tagAccess, access: adminOnly, role: access.RoleAdmin, strictQuery: true, long: true,
 		summary: "Say whether the admin log is whole",
 		description: "Reads the whole chain and compares each entry with it. An administrator of the database could write a chain afresh: keep `last` and `head` " +
 			"elsewhere, and give them as `known` the next time.",

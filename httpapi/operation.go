@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/web"
@@ -61,6 +62,9 @@ type operation struct {
 	// did or have: once a minute for the same key and the same thing, however many pages
 	// are read.
 	personal bool
+	// long says that the work may take longer than the server gives to an answer: its time begins when the work is
+	// done.
+	long bool
 	// strictQuery refuses parameters that the route does not have, so that a misspelt
 	// filter is not ignored.
 	strictQuery bool
@@ -132,6 +136,17 @@ func callOf(ctx context.Context) *call {
 
 // replayed says in the answer that an earlier request had it first.
 func (c *call) replayed() { c.Header()[web.HeaderReplayed] = web.True }
+
+// writeTimeout is how long the server gives to an answer, from its request on.
+const writeTimeout = time.Minute
+
+// takeLong takes the server's deadline from a call. answer sets it anew, for what is sent then.
+func (c *call) takeLong() (answer func()) {
+	rc := http.NewResponseController(c)
+	// A writer without deadlines needs none; only tests have such.
+	_ = rc.SetWriteDeadline(time.Time{})
+	return func() { _ = rc.SetWriteDeadline(time.Now().Add(writeTimeout)) }
+}
 
 // visitor is the call as packages that know no HTTP see its client.
 func (c *call) visitor(p *web.Proxies) dibs.Visitor {

@@ -114,7 +114,7 @@ func (h *operationHandlers) health(ctx context.Context) api.HealthView {
 
 func (h *operationHandlers) register() {
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/verify", id: "verify", tag: tagAdmin, access: adminOnly, strictQuery: true,
+		method: http.MethodGet, path: "/v1/verify", id: "verify", tag: tagAdmin, access: adminOnly, strictQuery: true, long: true,
 		summary:     "Compare engine and ledger, promise by promise",
 		description: "Reads all that was ever claimed, which may take minutes. Two of these, or repairs, run at a time.",
 	}, func(ctx context.Context, c *call, in *verifyInput) (audit.Report, error) {
@@ -126,7 +126,7 @@ func (h *operationHandlers) register() {
 		return viewOf(func(r *audit.Report) audit.Report { return r.In(c.zh) })(h.operations.Verify(ctx, in.Campaigns...))
 	})
 	change(h.routes, operation{
-		method: http.MethodPost, path: "/v1/verify", id: "repair", tag: tagAdmin, access: adminOnly,
+		method: http.MethodPost, path: "/v1/verify", id: "repair", tag: tagAdmin, access: adminOnly, long: true,
 		summary: "Compare, repair, and compare again", example: `{"repair":true}`,
 		description: "Counts sums afresh, settles the entries in quarantine that can be settled, and loads an engine again that differs from a ledger " +
 			"that is whole. Claims are never changed. `steps` lists what was done, and for the rest what to do. A repeat changes nothing.",

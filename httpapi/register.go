@@ -123,6 +123,9 @@ func add[I, O any](a *routes, op *operation, handle func(ctx context.Context, c 
 	d.Middlewares = huma.Middlewares{a.admit(op)}
 	huma.Register(a.huma, d, func(ctx context.Context, in *I) (*output[O], error) {
 		c := callOf(ctx)
+		if op.long {
+			defer c.takeLong()()
+		}
 		out, err := handle(ctx, c, in)
 		if err != nil {
 			return nil, refuse(c, a.respond.Problem(c.request, c.id, err))

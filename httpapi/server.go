@@ -190,12 +190,11 @@ const (
 
 // The bounds of a connection: generous for users on slow networks, and narrow for
 // clients that only hold connections open.
-// A body of 32 MiB within a minute needs some 4 Mbit/s; streams set deadlines of
-// their own.
+// A body of 32 MiB within a minute needs some 4 Mbit/s; streams, files and operations
+// that take long set deadlines of their own.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = time.Minute
-	writeTimeout      = time.Minute
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 16 << 10
 )

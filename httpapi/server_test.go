@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/httpapi"
@@ -106,5 +107,44 @@ func TestServerHasBounds(t *testing.T) {
 	}
 	if h2 := s.HTTP2; h2 == nil || h2.MaxConcurrentStreams <= 0 || h2.MaxReceiveBufferPerConnection < 65535 || h2.MaxReceiveBufferPerStream <= 0 {
 		t.Errorf("HTTP/2: %+v", h2)
+	}
+}
+
+// Calls whose work takes longer than an answer may take are answered all the same, and so are files that take long to
+// arrive: when they are too large, and when they were imported before.
+func TestLongCallsAreAnswered(t *testing.T) {
+	svc := newService(t)
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(svc), JWTSecret: []byte(jwtSecret), MaxBody: 1 << 10, MaxAdminBody: 1 << 10})
+	must(t, err)
+	s := serve(t, svc, h)
+	const codes, once = "/v1/campaigns/spring/codes", "Idempotency-Key: once"
+	for _, a := range []answer{s.ask("POST", "/v1/campaigns", emptyBody, asAdmin), s.ask("POST", codes, "A1\n", asAdmin, asCSV, once)} {
+		if a.status >= 300 {
+			t.Fatal(a.body)
+		}
+	}
+	server := httptest.NewUnstartedServer(h)
+	server.Config = httpapi.NewServer("", h)
+	// All work takes longer.
+	server.Config.WriteTimeout = time.Nanosecond
+	server.Start()
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		status             int
+	}{
+		{"GET", "/v1/verify", "", nil, 200},
+		{"POST", "/v1/verify", `{"repair":true}`, nil, 200},
+		{"POST", "/v1/verify", `{"repair":false}`, nil, 400},
+		{"GET", "/v1/audit/verification", "", nil, 200},
+		{"GET", "/v1/users/42", "", nil, 200},
+		{"POST", codes, "A1\n", []string{asCSV, once}, 200},
+		{"POST", codes, strings.Repeat("x", 2000), []string{asCSV}, 413},
+	} {
+		if a := s.ask(c.method, c.path, c.body, append(c.headers, asAdmin)...); a.status != c.status {
+			t.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
+		}
 	}
 }

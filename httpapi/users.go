@@ -40,7 +40,7 @@ type userHandlers struct {
 
 func (h *userHandlers) register() {
 	register(h.routes, operation{
-		method: http.MethodGet, path: "/v1/users/{user}", id: "get-user", personal: true, tag: tagUsers, access: adminOnly, role: access.RoleAdmin,
+		method: http.MethodGet, path: "/v1/users/{user}", id: "get-user", personal: true, tag: tagUsers, access: adminOnly, role: access.RoleAdmin, long: true,
 		summary:     "Show the data of a user",
 		description: "For a user's request for it. It reads every list of users, so that it may take a while. Lists in it end after 1,000.",
 	}, func(ctx context.Context, _ *call, in *PathUser) (erasure.UserRecord, error) {

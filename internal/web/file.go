@@ -63,6 +63,8 @@ func ReceiveCSV(w http.ResponseWriter, r *http.Request, most int64) (file *os.Fi
 	}
 	hash := sha256.New()
 	body := &pacedBody{Reader: http.MaxBytesReader(w, r.Body, most), rc: http.NewResponseController(w), begun: time.Now()}
+	// The server's deadline for answers may be over before the file is here. A writer without deadlines needs none.
+	_ = body.rc.SetWriteDeadline(body.begun.Add(fileRead + progressRest))
 	_, err = io.Copy(io.MultiWriter(file, hash), body)
 	var over *http.MaxBytesError
 	var disk *os.PathError
