@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +78,7 @@ func TestMemoryOfTickets(t *testing.T) {
 	m := gateway.NewMemoryTickets(nil)
 	before := inUse()
 	for i := range tickets {
-		must(t, m.Put(t.Context(), rand.Text(), fmt.Sprintf("%d user-%07d %d %s", time.Now().Unix(), i, time.Now().Unix(), rand.Text()), time.Minute))
+		must(t, m.Put(t.Context(), rand.Text()+"-"+strconv.FormatInt(time.Now().UnixMilli(), 36), fmt.Sprintf("%d user-%07d %d %s", time.Now().Unix(), i, time.Now().Unix(), rand.Text()), time.Minute))
 	}
 	per := (inUse() - before) / tickets
 	t.Logf("a ticket of a WebSocket: %d bytes", per)

@@ -43,6 +43,7 @@ type Hub struct {
 
 	// asked are the tickets that users got lately.
 	asked asked
+	seen  seenEpoch
 
 	// checking is set while tokens are checked again.
 	checking atomic.Bool
@@ -61,7 +62,7 @@ func New(cfg Config) (*Hub, error) {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	h := &Hub{
-		cfg: cfg, asked: asked{span: cfg.TicketLife}, conns: map[*conn]struct{}{}, users: map[string][]*conn{}, streams: map[*stream]struct{}{},
+		cfg: cfg, asked: asked{span: cfg.TicketLife}, seen: seenEpoch{is: cfg.Epoch()}, conns: map[*conn]struct{}{}, users: map[string][]*conn{}, streams: map[*stream]struct{}{},
 		topics: map[string]*topic{}, tellKick: make(chan struct{}, 1), stop: make(chan struct{}), empty: make(chan struct{}),
 	}
 	h.running.Go(h.tellLoop)

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/tokens"
@@ -15,10 +17,30 @@ const (
 	recheckPart = 20
 )
 
+// seenEpoch is the epoch that was seen last, and when a change to it was seen first: zero for the one in which the hub
+// began. mu guards the other fields.
+type seenEpoch struct {
+	mu    sync.Mutex
+	is    uint64
+	since time.Time
+}
+
+// epoch returns the epoch of now, and since when it is. Each beat calls it.
+func (h *Hub) epoch() (is uint64, since time.Time) {
+	s := &h.seen
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// The clock is read after the epoch: what was made in an earlier one was made before that time.
+	if is = h.cfg.Epoch(); is != s.is {
+		s.is, s.since = is, h.cfg.Now()
+	}
+	return s.is, s.since
+}
+
 // recheck has tokens checked again that were good in an earlier epoch, beside
 // the beat, since it may read keys over the network.
 func (h *Hub) recheck(conns []*conn) {
-	epoch := h.cfg.Epoch()
+	epoch, _ := h.epoch()
 	var old []*conn
 	for most := max(recheckMost, len(conns)/recheckPart); len(conns) > 0 && len(old) < most; conns = conns[1:] {
 		if conns[0].isOf(epoch) {

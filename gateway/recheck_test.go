@@ -96,6 +96,59 @@ func TestTokensAreCheckedAgain(t *testing.T) {
 	}
 }
 
+// A ticket that was made before a change of secrets opens nothing after it, on any node; one that was made after it does.
+// Of the tickets of an older version, which do not say when they were made, none is good for the life of one.
+func TestTicketsFromBeforeAChange(t *testing.T) {
+	var clock atomic.Int64
+	clock.Store(time.Now().UnixMilli())
+	pass := func(d time.Duration) { clock.Add(d.Milliseconds()) }
+	now := func() time.Time { return time.UnixMilli(clock.Load()) }
+	var epoch atomic.Uint64
+	tickets := gateway.NewMemoryTickets(now)
+	start := func() *rig {
+		hub, err := gateway.New(gateway.Config{Claims: shared.Claims, Snapshots: shared.Live.Snapshots, Tickets: tickets, Epoch: epoch.Load, Now: now})
+		must(t, err)
+		t.Cleanup(hub.Close)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := hub.WebSocket(w, r, (&secrets{}).check, dibs.Visitor{}); err != nil {
+				p := web.ProblemOf(err)
+				w.WriteHeader(p.StatusCode())
+			}
+		}))
+		t.Cleanup(server.Close)
+		return &rig{TB: t, hub: hub, url: server.URL}
+	}
+	here, there := start(), start()
+	made := func() string {
+		ticket, _, err := there.hub.Ticket(t.Context(), tokens.Token{User: "cid"})
+		must(t, err)
+		return ticket
+	}
+	madeByOlder := func() string {
+		must(t, tickets.Put(t.Context(), "OLD", "0 cid", 30*time.Second))
+		return "OLD"
+	}
+	opens := func(what, ticket string, want bool) {
+		t.Helper()
+		ws, resp := here.try("/v1/ws?ticket=" + ticket)
+		if (ws != nil) != want || ws == nil && resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: opened %v, %v", what, ws != nil, resp)
+		}
+	}
+	opens("a ticket", made(), true)
+	opens("one of an older version", madeByOlder(), true)
+	before, older := made(), madeByOlder()
+	epoch.Add(1)
+	opens("one from before the change", before, false)
+	opens("one of an older version, from before", older, false)
+	pass(time.Millisecond)
+	opens("one from after the change", made(), true)
+	opens("one of an older version, in the time of a ticket after it", madeByOlder(), false)
+	pass(31 * time.Second)
+	opens("one of an older version, later", madeByOlder(), true)
+	opens("one from long after the change", made(), true)
+}
+
 // An address has no more connections than it may have; others, this machine, and
 // who goes, make room.
 func TestConnectionsPerAddress(t *testing.T) {

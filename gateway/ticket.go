@@ -121,11 +121,31 @@ func (h *Hub) Ticket(ctx context.Context, of tokens.Token) (ticket string, expir
 	if err := h.asked.count(of.User, h.cfg.Now()); err != nil {
 		return "", time.Time{}, err
 	}
-	ticket = rand.Text()
+	ticket = ticketName(h.cfg.Now())
 	if err := h.cfg.Tickets.Put(ctx, ticket, ticketValue(of), h.cfg.TicketLife); err != nil {
 		return "", time.Time{}, fmt.Errorf("gateway: keeping a ticket: %w", err)
 	}
 	return ticket, h.cfg.Now().Add(h.cfg.TicketLife), nil
+}
+
+// ticketName makes a name that nobody guesses, with when it was made in milliseconds since 1970. Nodes of any version
+// look a ticket up by its whole name: with another time there is none.
+func ticketName(made time.Time) string {
+	return rand.Text() + "-" + strconv.FormatInt(made.UnixMilli(), 36)
+}
+
+// outdated reports whether a ticket may be one of a token from before the epoch, which began at a time; zero for none
+// that has changed. A node of an older version makes tickets that do not say when: within the life of one after the
+// change, they may be.
+func (h *Hub) outdated(ticket string, since time.Time) bool {
+	if since.IsZero() {
+		return false
+	}
+	_, at, _ := strings.Cut(ticket, "-")
+	if made, err := strconv.ParseInt(at, 36, 64); err == nil {
+		return made <= since.UnixMilli()
+	}
+	return h.cfg.Now().Sub(since) <= h.cfg.TicketLife
 }
 
 // ticketValue is what a ticket stands for: end and user, and when the token was issued and
@@ -187,6 +207,10 @@ func (h *Hub) redeem(ctx context.Context, ticket string) (is tokens.Token, err e
 	}
 	if is, ok = readTicketValue(value); !ok {
 		return is, errTicketValue
+	}
+	// A ticket does not say by which token it was got.
+	if _, since := h.epoch(); h.outdated(ticket, since) {
+		return is, dibs.Fail(dibs.Unauthenticated, ticketVoid)
 	}
 	if h.cfg.Revoked != nil && h.cfg.Revoked(is.User, is.ID, is.Issued) {
 		return is, errTicket

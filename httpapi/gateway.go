@@ -44,7 +44,12 @@ func (h *gatewayHandlers) register() {
 		description: "For clients that cannot send a token in the first message. The ticket opens one WebSocket, within seconds, " +
 			"at `/v1/ws?ticket=…`. Each call makes another one.",
 	}, func(ctx context.Context, c *call, _ *struct{}, _ *noBody) (v wsTicketView, err error) {
-		v.Ticket, v.ExpiresAt, err = h.gateway.Ticket(ctx, c.caller.token)
+		// The body may have been under way for long: a token that was good before it may be so no more.
+		is, err := h.auth.claimant(c.request.Header)
+		if err != nil {
+			return v, err
+		}
+		v.Ticket, v.ExpiresAt, err = h.gateway.Ticket(ctx, is.token)
 		v.ExpiresAt = v.ExpiresAt.UTC()
 		return v, err
 	})

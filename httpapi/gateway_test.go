@@ -3,7 +3,10 @@ package httpapi_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +64,41 @@ func TestTicketEndsWithItsToken(t *testing.T) {
 	}
 	if a.status != http.StatusCreated && a.status != http.StatusUnauthorized {
 		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// A token whose secret is changed while the body of its call is under way gets no ticket.
+func TestTicketWhileTheSecretChanges(t *testing.T) {
+	users := tokens.OfSecret([]byte(jwtSecret), nil)
+	h, err := httpapi.New(httpapi.Config{Services: httpapi.ServicesOf(newService(t)), Users: users, Gateway: newShortGateway()})
+	must(t, err)
+	for _, change := range []bool{false, true} {
+		body, rest := io.Pipe()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/ws-tickets", body)
+		r.ContentLength = -1
+		r.Header.Set("Content-Type", "application/json")
+		name, value, _ := strings.Cut(jwtFor(t, "42", time.Hour), ": ")
+		r.Header.Set(name, value)
+		done := make(chan int, 1)
+		go func() {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			done <- w.Code
+		}()
+		// The body is read after the first look at the token.
+		_, err := io.WriteString(rest, "{")
+		must(t, err)
+		want := http.StatusCreated
+		if change {
+			users.SetSecrets([][]byte{[]byte("another secret of the tests, 32 b")})
+			want = http.StatusUnauthorized
+		}
+		_, err = io.WriteString(rest, "}")
+		must(t, err)
+		must(t, rest.Close())
+		if got := <-done; got != want {
+			t.Errorf("the secret changed %v: %d, want %d", change, got, want)
+		}
 	}
 }
 
