@@ -100,7 +100,6 @@ type listPage struct {
 	campaigns []*campaignPage
 	catalog   int64
 	read      time.Time
-	keep      time.Duration
 }
 
 // Campaign answers with the public view of a campaign. Callers with credentials

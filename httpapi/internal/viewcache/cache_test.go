@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -146,5 +147,29 @@ func TestKeepFor(t *testing.T) {
 		if got := KeepFor(now, now.Add(c.starts), c.phase); got != c.want {
 			t.Errorf("%s, starting in %s: %s, want %s", c.phase, c.starts, got, c.want)
 		}
+	}
+}
+
+// A list that was made long before a campaign begins is not kept beyond its begin.
+func TestListIsNotKeptBeyondABegin(t *testing.T) {
+	cache, catalog := newSlow(t, 0)
+	begin := time.Now().Add(30 * time.Second)
+	catalog.now.Phase, catalog.now.Campaign.StartsAt = dibs.PhaseUpcoming, begin
+	for _, c := range []struct {
+		before time.Duration
+		keep   []string
+	}{{30 * time.Second, web.KeepFor(web.MaxKeep)}, {3 * time.Second, web.KeepFor(3 * time.Second)}, {time.Millisecond, web.KeepFor(time.Second)}} {
+		cache.now = func() time.Time { return begin.Add(-c.before) }
+		catalog.readers.Add(1)
+		w := httptest.NewRecorder()
+		if status, err := cache.List(w, httptest.NewRequest("GET", "/v1/campaigns", nil)); status != http.StatusOK || err != nil {
+			t.Fatalf("%d, %v", status, err)
+		}
+		if got := w.Header()["Cache-Control"]; !slices.Equal(got, c.keep) {
+			t.Errorf("%s before the begin: %s, want %s", c.before, got, c.keep)
+		}
+	}
+	if n := catalog.views.Load(); n != 1 {
+		t.Errorf("the list was made %d times", n)
 	}
 }

@@ -20,7 +20,16 @@ func (c *Cache) List(w http.ResponseWriter, r *http.Request) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.send(w, r, l.json, l.keep), nil
+	return c.send(w, r, l.json, l.keep(c.now())), nil
+}
+
+// keep is how long others may keep the list: as long as each of its campaigns. The list may have been made long before.
+func (l *listPage) keep(now time.Time) time.Duration {
+	keep := web.MaxKeep
+	for _, page := range l.campaigns {
+		keep = min(keep, KeepFor(now, page.starts, page.phase))
+	}
+	return keep
 }
 
 // first returns the list. The ledger is read when a campaign has changed; a change
@@ -45,7 +54,7 @@ func (c *Cache) first(ctx context.Context) (l *listPage, err error) {
 		// Another reader made it while this one waited.
 		return l, nil
 	}
-	next := &listPage{catalog: catalog, keep: web.MaxKeep}
+	next := &listPage{catalog: catalog}
 	if current && l != nil {
 		next.ids, next.cursor, next.read = l.ids, l.cursor, l.read
 	} else {
@@ -79,7 +88,6 @@ func (c *Cache) hasChanged(ctx context.Context, l *listPage) bool {
 func (c *Cache) fill(ctx context.Context, l *listPage) error {
 	var b bytes.Buffer
 	b.WriteString(`{"items":[`)
-	now := c.now()
 	for i, id := range l.ids {
 		page, err := c.page(ctx, id)
 		if err != nil {
@@ -90,7 +98,6 @@ func (c *Cache) fill(ctx context.Context, l *listPage) error {
 		}
 		b.Write(page.json.Body)
 		l.campaigns = append(l.campaigns, page)
-		l.keep = min(l.keep, KeepFor(now, page.starts, page.phase))
 	}
 	b.WriteString(`],"next_cursor":`)
 	l.json = web.NewPage(append(web.AppendString(b.Bytes(), l.cursor), '}'))
