@@ -266,6 +266,35 @@ func sources(t *testing.T) map[string]string {
 	return all
 }
 
+var (
+	unusual  = regexp.MustCompile(`const unusual = .*`)
+	ofDigits = regexp.MustCompile(`\[(\d), "([A-Z ]+)"\]`)
+)
+
+// The pages and the server have the same digits behind the point, for every currency that there may be: else a price is
+// shown, or a deposit sent, a hundred times too large.
+func TestCurrenciesHaveTheServersDigits(t *testing.T) {
+	there := map[string]int{}
+	for _, m := range ofDigits.FindAllStringSubmatch(unusual.FindString(sources(t)["lib/format.js"]), -1) {
+		for currency := range strings.FieldsSeq(m[2]) {
+			if _, twice := there[currency]; twice {
+				t.Errorf("%s is there twice", currency)
+			}
+			there[currency] = int(m[1][0] - '0')
+		}
+	}
+	for code := range 26 * 26 * 26 {
+		currency := string([]byte{'A' + byte(code/676), 'A' + byte(code/26%26), 'A' + byte(code%26)})
+		digits, ok := there[currency]
+		if !ok {
+			digits = 2
+		}
+		if of := (dibs.Money{Currency: currency}).Decimals(); digits != of {
+			t.Errorf("%s has %d digits on the pages, %d at the server", currency, digits, of)
+		}
+	}
+}
+
 var saves = regexp.MustCompile(`<\$\{\w*CSV\}|format=csv`)
 
 // Every list of the console can be saved as a file.

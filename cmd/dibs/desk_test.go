@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,14 @@ func depositAtTheDesk(s *shop) {
 	}
 	page.await(`document.querySelector(".balance b")?.textContent === "CN¥30.50" && document.querySelectorAll("tbody tr").length === 1`)
 	page.shows("outside")
+	// A currency has the digits that the server has, whatever the browser knows of its coins.
+	page.click("Note a deposit")
+	page.answer("sum", "15000", "currency", "IDR", "ref", "transfer-61-idr")
+	page.await(`!document.querySelector("dialog[open] form")`)
+	if a, err := s.admin.Accounts.Get(s.Context(), "61"); err != nil || !slices.Contains(a.Balances, dibs.Money{Amount: 1_500_000, Currency: "IDR"}) {
+		s.Errorf("%+v, %v", a, err)
+	}
+	page.shows("IDR\u00a015,000.00")
 }
 
 // escrowAtTheDesk: the money of a red packet is in escrow until its shares are credited.

@@ -16,14 +16,12 @@ export function once(key, make) {
 /** The language of the page, as Intl names it. */
 export const locale = () => (language.value === "zh" ? "zh-CN" : "en");
 
+// The currencies of ISO 4217 whose digits behind the point are not two, as the server has them: Intl has fewer for those
+// whose small coins went out of use.
+const unusual = /** @type {[number, string][]} */ ([[0, "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"], [3, "BHD IQD JOD KWD LYD OMR TND"], [4, "CLF UYW"]]);
+
 /** How many digits of a currency stand behind the point. @param {string} currency */
-export function decimals(currency) {
-  try {
-    return once("d" + currency, () => new Intl.NumberFormat("en", { style: "currency", currency })).resolvedOptions().maximumFractionDigits ?? 2;
-  } catch {
-    return 2;
-  }
-}
+export const decimals = (currency) => unusual.find(([, all]) => all.split(" ").includes(currency))?.[0] ?? 2;
 
 /** The digits of an amount, exactly. @param {Money} m */
 export function digits(m) {
@@ -35,7 +33,7 @@ export function digits(m) {
 /** @param {Money|null|undefined} m */
 export function money(m) {
   if (!m) return "";
-  const f = once("m" + m.currency, () => new Intl.NumberFormat(locale(), { style: "currency", currency: m.currency }));
+  const d = decimals(m.currency), f = once("m" + m.currency, () => new Intl.NumberFormat(locale(), { style: "currency", currency: m.currency, minimumFractionDigits: d, maximumFractionDigits: d }));
   // As text, since a double would round what is near 2^53.
   return f.format(/** @type {any} */ (digits(m)));
 }
