@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,13 +13,15 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
+	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/erasure"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 )
 
 // TestAdmins looks at what several administrators, bad networks and keyboards do to the console.
 func TestAdmins(t *testing.T) {
 	t.Parallel()
-	d := startShop(t)
+	d := startShop(t, "--approve", "erasure")
 	for _, c := range []struct {
 		name string
 		look func(*shop)
@@ -26,6 +29,7 @@ func TestAdmins(t *testing.T) {
 		{"by keyboard alone", byKeyboard},
 		{"two admins change one campaign", twoAdmins},
 		{"two admins extend one campaign", twoExtend},
+		{"an erasure that a second one approves", approvedErasure},
 		{"two admins change one product", twoOfAProduct},
 		{"an answer that is lost", lostInTheConsole},
 		{"a session that ends over a form", endedOverAForm},
@@ -150,6 +154,26 @@ func twoExtend(s *shop) {
 	page.await(`!document.querySelector("dialog[open] form")`)
 	if c, err := s.admin.Campaigns.Get(s.Context(), "stretched"); err != nil || c.EndsAt.Sub(theirs) != 45*time.Minute {
 		s.Errorf("it ends at %s; %v", c.EndsAt, err)
+	}
+}
+
+// approvedErasure: who approves the erasure of a user sees which user that is, though the admin log must not know.
+func approvedErasure(s *shop) {
+	_, _, err := s.admin.Erasures.Erase(s.Context(), "97", erasure.ErasureSpec{})
+	if !errors.As(err, new(*client.Pending)) {
+		s.Fatal(err)
+	}
+	s.enter(s.key("second", access.RoleAdmin))
+	page := s.console("/approvals", english)
+	const erases = "/v1/users/97/erasure"
+	page.await(fmt.Sprintf(`document.querySelector("tbody td code")?.textContent === %q`, erases))
+	page.await(`(() => { document.querySelector("details").open = true; return /^user\s+97$/m.test(document.querySelector("details").innerText); })()`)
+	page.act("approve", "")
+	page.shows("Erased a user, " + erases)
+	page.yes()
+	page.await(`!document.querySelector("[data-act=approve]")`)
+	if all, err := s.admin.Erasures.List(s.Context(), false, dibs.Page{}); err != nil || len(all.Items) != 1 {
+		s.Errorf("%+v, %v", all, err)
 	}
 }
 
