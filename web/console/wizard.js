@@ -6,7 +6,7 @@ import { digits, milliseconds, minor, number, time } from "../lib/format.js";
 import { t } from "../lib/text.js";
 import { formOfGate, GateFields, gateOf, iso, keptOfGate, local } from "./gateform.js";
 import { limitsOf, tierLines, tiersOf } from "./limits.js";
-import { ask, at, go } from "./route.js";
+import { ask, at, go, Link } from "./route.js";
 import { change, Fault, faultsOf, Field, Head, Invalid, may, save, say, saying } from "./ui.js";
 import { classes, draw } from "./shares.js";
 import { Facts, row, sum, termsOf } from "./terms.js";
@@ -75,8 +75,12 @@ function copyOf(c) {
 const belongs = /** @type {[RegExp, number][]} */ ([[/^\/(kind|id|title|product_id|comment|starts_at|ends_at)/, 0], [/^\/(stock|sender_id)/, 1], [/^\/(price|tiers|limit_per_user|limit_per_product|pay_within|late_payment|valid|low_stock|shards)/, 2], [/^\/gate/, 3]]);
 
 export function Wizard() {
-  const draft = useSignal(/** @type {Draft} */ ({ ...fresh(), ...asked() })), faults = useSignal(/** @type {Record<string, string>} */ ({})), fault = useSignal(""), busy = useSignal(false), made = useSignal("");
-  const q = at.value.query, copy = q.get("copy"), d = draft.value, step = Math.min(steps.length - 1, Math.max(0, Math.trunc(Number(q.get("step")) - 1) || 0));
+  const draft = useSignal(/** @type {Draft} */ ({ ...fresh(), ...asked() })), faults = useSignal(/** @type {Record<string, string>} */ ({})), fault = useSignal(""), busy = useSignal(false);
+  // The draft that was made, and whether the codes of the file are in it: neither is done again where what comes after fails.
+  const made = useSignal(/** @type {any} */ (null)), imported = useSignal(false);
+  const q = at.value.query, copy = q.get("copy"), d = draft.value;
+  // What is published is what was made: the draft is changed on its own screen from then on.
+  const step = made.value ? steps.length - 1 : Math.min(steps.length - 1, Math.max(0, Math.trunc(Number(q.get("step")) - 1) || 0));
   const turn = (/** @type {number} */ n) => ask({ step: n ? String(n + 1) : "" });
   useEffect(() => {
     if (copy) get(campaignPath(copy)).then((c) => (draft.value = { ...fresh(), ...copyOf(c) }), (e) => (fault.value = saying(e)));
@@ -101,11 +105,12 @@ export function Wizard() {
     try {
       const line = unread(draft.peek());
       if (line) throw new Invalid(t("w.unread", { line }));
-      const c = made.peek() ? { id: made.peek() } : await change("POST", "/v1/campaigns", spec(draft.peek()));
-      made.value = c.id;
-      const file = draft.peek().file;
-      if (file && d.source === "file") await change("POST", campaignPath(c.id, "/codes"), undefined, file);
-      if (publish) await change("POST", campaignPath(c.id, "/publish"));
+      const c = (made.value ||= await change("POST", "/v1/campaigns", spec(draft.peek()))), file = draft.peek().file;
+      if (file && d.source === "file" && !imported.peek()) {
+        await change("POST", campaignPath(c.id, "/codes"), undefined, file);
+        imported.value = true;
+      }
+      if (publish) await change("POST", campaignPath(c.id, "/publish"), { version: c.version });
       say(t(publish ? "w.published" : "w.saved", { id: c.id }));
       go("/campaigns/" + encodeURIComponent(c.id));
     } catch (e) {
@@ -122,7 +127,7 @@ export function Wizard() {
     else finish(true);
   };
   return html`<${Head} title=${t("screen.wizard")} />
-    <ol class="steps" aria-label=${t("w.steps")}>${steps.map((s, i) => html`<li><button type="button" aria-current=${i === step ? "step" : undefined} onClick=${() => turn(i)}>${i + 1}. ${t("w.step." + s)}</button></li>`)}</ol>
+    <ol class="steps" aria-label=${t("w.steps")}>${steps.map((s, i) => html`<li><button type="button" aria-current=${i === step ? "step" : undefined} disabled=${!!made.value} onClick=${() => turn(i)}>${i + 1}. ${t("w.step." + s)}</button></li>`)}</ol>
     <form class="form card" onSubmit=${next}>
       ${step === 0 && html`<div class="grid">${input("kind", "/kind", { options: ["sale", "coupon", "redpacket"].map((k) => [k, t("kind." + k)]) })}${input("title", "/title", { required: true })}
         ${input("id", "/id", { hint: t("w.id.hint") })}${d.kind !== "redpacket" && input("product_id", "/product_id", { hint: t("w.product.hint") })}
@@ -133,10 +138,10 @@ export function Wizard() {
         ${d.kind === "coupon" && html`${input("valid", "/valid_for", { type: "number", parts: true, min: 0, hint: t("w.valid.hint") })}${input("until", "/valid_until_at", { type: "datetime-local", hint: t("w.until.hint") })}`}
         ${input("limit", "/limit_per_user", { type: "number", min: 1 })}${d.kind !== "redpacket" && d.product_id && input("of_product", "/limit_per_product", { type: "number", min: 1, hint: t("w.of_product.hint") })}${input("low", "/low_stock", { type: "number", min: 0, hint: t("w.low.hint") })}${input("shards", "/shards", { type: "number", min: 1, hint: t("w.shards.hint") })}</div>`}
       ${step === 3 && html`<${GateFields} d=${d} input=${input} />`}
-      ${step === 4 && html`<${Review} d=${d} />`}
+      ${step === 4 && html`<${Review} d=${d} />${made.value && d.source === "file" && !imported.value && html`<${Codes} draft=${draft} />`}`}
       <${Fault} text=${fault.value} />
-      ${made.value && fault.value && html`<p class="note">${t("w.made", { id: made.value })}</p>`}
-      <div class="row">${step > 0 && html`<button type="button" onClick=${() => turn(step - 1)}>${t("back")}</button>`}
+      ${made.value && fault.value && html`<p class="note"><span>${t("w.made", { id: made.value.id })}</span> <${Link} class="button" to=${"/campaigns/" + encodeURIComponent(made.value.id)}>${t("w.open")}<//></p>`}
+      <div class="row">${step > 0 && !made.value && html`<button type="button" onClick=${() => turn(step - 1)}>${t("back")}</button>`}
         ${step < 4 ? html`<button class="primary">${t("next")}</button>` : html`<button type="button" disabled=${busy.value} onClick=${() => save((d.id || "campaign") + ".yaml", "application/yaml", fileOf(d))}>${t("w.save.yaml")}</button>
         <button type="button" disabled=${busy.value} onClick=${() => finish(false)}>${t("w.draft")}</button>${may("publisher") && html`<button class="primary" disabled=${busy.value}>${t(busy.value ? "working" : "w.publish")}</button>`}`}</div>
     </form>`;
@@ -164,9 +169,12 @@ function Stock({ d, input, draft }) {
   return html`<div class="grid">${input("source", "/stock", { options: ["units", "items", "codes", "file"].map((k) => [k, t("source." + k)]) })}
     ${d.source === "units" && input("units", "/stock/units", { type: "number", min: 1 })}
     ${d.source === "codes" && html`${input("count", "/stock/codes/count", { type: "number", min: 1 })}${input("pattern", "/stock/codes/pattern", { hint: t("w.pattern.hint") })}`}
-    ${d.source === "file" && html`<${Field} label=${t("w.file")} hint=${t("w.file.hint")}><input type="file" accept=".csv,text/csv" onChange=${(/** @type {any} */ e) => (draft.value = { ...draft.peek(), file: e.target.files[0] || null })} /><//>`}</div>
+    ${d.source === "file" && html`<${Codes} draft=${draft} />`}</div>
     ${d.source === "items" && input("items", "/stock/items", { long: true, hint: t("w.items.hint") })}`;
 }
+
+/** The file of codes. @param {{draft: any}} props */
+const Codes = ({ draft }) => html`<${Field} label=${t("w.file")} hint=${t("w.file.hint")}><input type="file" accept=".csv,text/csv" onChange=${(/** @type {any} */ e) => (draft.value = { ...draft.peek(), file: e.target.files[0] || null })} /><//>`;
 
 /** How the shares may come out. @param {{d: Draft}} props */
 function Shares({ d }) {
