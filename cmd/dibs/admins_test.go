@@ -29,6 +29,7 @@ func TestAdmins(t *testing.T) {
 		{"by keyboard alone", byKeyboard},
 		{"two admins change one campaign", twoAdmins},
 		{"two admins extend one campaign", twoExtend},
+		{"two admins, one draft", twoPublish},
 		{"an erasure that a second one approves", approvedErasure},
 		{"two admins change one product", twoOfAProduct},
 		{"an answer that is lost", lostInTheConsole},
@@ -154,6 +155,32 @@ func twoExtend(s *shop) {
 	page.await(`!document.querySelector("dialog[open] form")`)
 	if c, err := s.admin.Campaigns.Get(s.Context(), "stretched"); err != nil || c.EndsAt.Sub(theirs) != 45*time.Minute {
 		s.Errorf("it ends at %s; %v", c.EndsAt, err)
+	}
+}
+
+// twoPublish: a draft is not published with terms that whoever publishes it has not seen.
+func twoPublish(s *shop) {
+	s.asAdmin()
+	units := int64(10)
+	_, err := s.admin.Campaigns.Create(s.Context(), dibs.CampaignSpec{
+		ID: "priced", Kind: dibs.Sale, Title: "The priced", Stock: dibs.StockSpec{Units: &units}, Price: &dibs.Money{Amount: 1250, Currency: "CNY"},
+		StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+	}, "")
+	s.must(err)
+	page := s.console("/campaigns/priced", english)
+	page.shows("CN¥12.50")
+	page.act("publish", "")
+	s.patch("priced", dibs.CampaignPatch{Price: &dibs.Money{Amount: 125, Currency: "CNY"}})
+	page.yes()
+	page.shows("Somebody else changed this campaign meanwhile")
+	page.shows("CN¥1.25")
+	if c, err := s.admin.Campaigns.Get(s.Context(), "priced"); err != nil || c.State != dibs.Draft {
+		s.Errorf("before a decision it is %s; %v", c.State, err)
+	}
+	page.yes()
+	page.shows("Engine = journal = ledger")
+	if c, err := s.admin.Campaigns.Get(s.Context(), "priced"); err != nil || c.State != dibs.Published || c.Price.Amount != 125 {
+		s.Errorf("%+v, %v", c, err)
 	}
 }
 

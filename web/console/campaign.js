@@ -85,25 +85,41 @@ export function Sums({ sums, stock }) {
 }
 
 /**
- * Asks how much later a campaign ends. The new end is counted from the one that was read: where another administrator
- * changed the campaign under the question, it is asked again with the end that there is now.
- * @param {any} c @param {() => void} done @param {string} [news] @returns {import("./ui.js").Question}
+ * Makes a change of the campaign that was read. Where another administrator changed it under the question, nothing is
+ * done, and the question is asked again of what there is now.
+ * @param {any} c @param {() => void} done @param {(c: any, done: () => void, news: string) => import("./ui.js").Question} question
+ * @param {string} method @param {string} tail of the campaign's path @param {any} [body]
  */
+async function asRead(c, done, question, method, tail, body) {
+  try {
+    await change(method, campaignPath(c.id, tail), { version: c.version, ...body });
+  } catch (e) {
+    if (!faultsOf(e)["/version"]) throw e;
+    const now = await get(campaignPath(c.id));
+    done();
+    throw new AskAgain(question(now, done, t("edit.meanwhile")));
+  }
+}
+
+/** Asks how much later a campaign ends: the new end is counted from the one that was read. @param {any} c @param {() => void} done @param {string} [news] @returns {import("./ui.js").Question} */
 const later = (c, done, news) => ({
   title: t("act.extend"), text: t("act.extend.text", { name: c.title, at: time(c.ends_at) }), action: t("act.extend"), news,
   fields: [{ name: "minutes", label: t("minutes.more"), type: "number", value: "30" }],
   do: async (v) => {
     const end = new Date(Date.parse(c.ends_at) + Number(v.minutes) * 60_000);
     if (!(Number(v.minutes) > 0) || Number.isNaN(end.getTime())) throw new Invalid(t("minutes.bad"));
-    try {
-      await change("PATCH", campaignPath(c.id), { version: c.version, ends_at: end.toISOString() });
-    } catch (e) {
-      if (!faultsOf(e)["/version"]) throw e;
-      const now = await get(campaignPath(c.id));
-      done();
-      throw new AskAgain(later(now, done, t("edit.meanwhile")));
-    }
+    await asRead(c, done, later, "PATCH", "", { ends_at: end.toISOString() });
     say(t("act.done", { what: t("act.extend"), name: c.title }));
+    done();
+  },
+});
+
+/** Asks whether a draft is published, with the terms that were read. @param {any} c @param {() => void} done @param {string} [news] @returns {import("./ui.js").Question} */
+const published = (c, done, news) => ({
+  title: t("act.publish"), text: t("act.publish.text", { name: c.title, id: c.id }), action: t("act.publish"), news,
+  do: async () => {
+    await asRead(c, done, published, "POST", "/publish");
+    say(t("act.done", { what: t("act.publish"), name: c.title }));
     done();
   },
 });
@@ -132,7 +148,7 @@ function Actions({ c, done }) {
   })}>${t("act." + way)}</button>`;
   const extend = html`<button type="button" data-act="extend" onClick=${() => confirm(later(c, done))}>${t("act.extend")}</button>`;
   return html`<div class="row actions" role="group" aria-label=${t("actions")}>
-    ${is === "draft" && act("publish")}
+    ${is === "draft" && html`<button type="button" data-act="publish" onClick=${() => confirm(published(c, done))}>${t("act.publish")}</button>`}
     ${["open", "upcoming", "sold_out"].includes(is) && act("pause")}${is === "paused" && act("resume")}
     ${live && c.kind !== "redpacket" && html`${!named && stock("restock")}${stock("withdraw")}`}
     ${named && html`<${Link} class="button" data-act="items" to=${"/coupons/" + encodeURIComponent(c.id)}>${t("act.items")}<//>`}
