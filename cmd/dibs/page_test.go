@@ -363,6 +363,33 @@ func strangersOnThePage(p *pages) {
 	page.do(chromedp.Click("#switch"))
 	page.press()
 	page.shows("You are not signed in any more")
+	// An answer that one user misses is no press of the next one in the same tab.
+	page = p.open("strange", "42", english)
+	tells[bool](page, `(() => {
+		const real = fetch;
+		window.fetch = async (address, options) => {
+			const answer = await real(address, options);
+			if (options?.method === "POST") throw new TypeError("the connection broke");
+			return answer;
+		};
+		return true;
+	})()`)
+	page.press()
+	page.shows("No answer came")
+	p.campaign("stranger", func(*dibs.CampaignSpec) {})
+	become := func(user string) {
+		page.do(chromedp.Navigate(p.url + "/c/stranger#token=" + p.token(user)))
+		page.do(chromedp.Click("#switch"), chromedp.WaitNotPresent("#switch"))
+		page.do(chromedp.Navigate(p.url + "/c/strange"))
+	}
+	become("mallory")
+	page.await(`document.getElementById("press")?.textContent === "Get it now"`)
+	page.looked()
+	if mine, err := p.as("mallory").Orders.Mine(p.Context(), dibs.OrderQuery{}, dibs.Page{}); err != nil || len(mine.Items) != 0 {
+		p.Errorf("claimed without a press: %+v, %v", mine.Items, err)
+	}
+	become("42")
+	page.shows("It is yours already.")
 }
 
 // socketOfTheBrowser: a client of the gateway that is not ours. The ticket opens

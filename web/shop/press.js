@@ -4,7 +4,7 @@ import { signal } from "../lib/html.js";
 import { campaignPath, get, Refusal, send } from "../lib/api.js";
 import { now } from "../lib/clock.js";
 import { milliseconds } from "../lib/format.js";
-import { keep, recall, token, voucher } from "./user.js";
+import { keep, nameOf, recall, token, voucher } from "./user.js";
 import { work } from "./work.js";
 
 /**
@@ -15,7 +15,8 @@ const lasting = ["released", "refunded"];
 
 /** The presses of this page's user on a campaign. @param {ReturnType<import("./campaign.js").campaignOf>} campaign */
 export function pressOf(campaign) {
-  const id = campaign.id, lostName = "dibs-lost-" + id;
+  // Another user of this tab has no part in an answer that is missing.
+  const id = campaign.id, lostName = "dibs-lost-" + id + ":" + nameOf(token.peek());
   const answer = signal(/** @type {Answer|null} */ (null));
   const busy = signal(false), place = signal(/** @type {any} */ (null)), progress = signal(/** @type {number|null} */ (null));
   const mine = signal(/** @type {any[]} */ ([]));
