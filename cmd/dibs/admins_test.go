@@ -31,6 +31,7 @@ func TestAdmins(t *testing.T) {
 		{"two admins extend one campaign", twoExtend},
 		{"two admins, one draft", twoPublish},
 		{"an erasure that a second one approves", approvedErasure},
+		{"two tabs with one key", twoTabs},
 		{"two admins change one product", twoOfAProduct},
 		{"an answer that is lost", lostInTheConsole},
 		{"a session that ends over a form", endedOverAForm},
@@ -201,6 +202,40 @@ func approvedErasure(s *shop) {
 	page.await(`!document.querySelector("[data-act=approve]")`)
 	if all, err := s.admin.Erasures.List(s.Context(), false, dibs.Page{}); err != nil || len(all.Items) != 1 {
 		s.Errorf("%+v, %v", all, err)
+	}
+}
+
+// signOut is a script that presses the button to sign out, wherever the menu is.
+const signOut = `[...document.querySelectorAll("button")].find((b) => b.textContent === "Sign out").click()`
+
+// twoTabs: another tab signs in with the same key, and has the session from then on. This tab goes on with it, and leaves
+// it; where it cannot, it says so.
+func twoTabs(s *shop) {
+	s.asAdmin()
+	s.campaign("tabbed", func(*dibs.CampaignSpec) {})
+	page := s.console("/campaigns/tabbed", english)
+	page.await(`document.querySelector("#remaining")?.textContent === "10"`)
+	tells[bool](page, fmt.Sprintf(`fetch("/v1/session", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ key: %q }) }).then((r) => (%s, r.ok))`,
+		s.server.await(s.T, s.server.out, `Admin key +(\S+)`)[1], signOut))
+	page.shows("You are still signed in.")
+	page.act("pause", "")
+	page.await(`(() => { const yes = document.querySelector("dialog[open] form button.primary"); yes?.click(); return !yes; })()`)
+	if c, err := s.admin.Campaigns.Get(s.Context(), "tabbed"); err != nil || c.State != dibs.PausedState {
+		s.Errorf("%+v, %v", c, err)
+	}
+	// Without an answer nobody knows whether the session goes on.
+	tells[bool](page, `(() => {
+		const real = window.fetch;
+		window.fetch = (at, o) => (o?.method === "DELETE" ? Promise.reject(new TypeError("gone")) : real(at, o));
+		`+signOut+`;
+		window.fetch = real;
+		return true;
+	})()`)
+	page.shows("You are still signed in. The server did not answer.")
+	tells[bool](page, "("+signOut+", true)")
+	page.shows("Sign in to the console")
+	if status := tells[int](page, `fetch("/v1/session").then((r) => r.status)`); status != 401 {
+		s.Errorf("after signing out the session answers %d", status)
 	}
 }
 

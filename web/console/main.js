@@ -5,7 +5,7 @@ import { get, post, Refusal, send, session } from "../lib/api.js";
 import { follow } from "../lib/clock.js";
 import { choose, language, speak, t } from "../lib/text.js";
 import { at, go, Link } from "./route.js";
-import { Confirm, Cut, cut, ended, Messages, may, saying, who } from "./ui.js";
+import { Confirm, Cut, cut, ended, Messages, may, say, saying, who } from "./ui.js";
 import { screens } from "./screens.js";
 
 /** What the server told this page. @type {{people?: boolean}} */
@@ -26,12 +26,17 @@ session({ ended: () => who.peek() && (ended.value = true) });
 // How often the session is looked at, in milliseconds: a screen that asks nothing must not outlive a key that was revoked.
 const look = 10_000;
 
-setInterval(() => {
+function lookAgain() {
   if (!who.peek() || ended.peek() || document.hidden) return;
   get("/v1/session").then(
-    (v) => ((cut.value = false), v.key_id === who.peek()?.key_id || signedIn(v)),
+    // The session of the same key may be another tab's, whose changes carry another token.
+    (v) => ((cut.value = false), v.key_id === who.peek()?.key_id ? session({ csrf: v.csrf_token || "" }) : signedIn(v)),
     (e) => e instanceof Refusal || (cut.value = true));
-}, look);
+}
+
+setInterval(lookAgain, look);
+// Whoever comes back to this tab may have signed in in another one.
+document.addEventListener("visibilitychange", lookAgain);
 
 async function begin() {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
@@ -88,7 +93,15 @@ const Languages = () => html`<button type="button" class="quiet" lang=${language
   onClick=${() => choose(language.value === "zh" ? "en" : "zh")}>${language.value === "zh" ? "English" : "中文"}</button>`;
 
 async function leave() {
-  await send("DELETE", "/v1/session").catch(() => {});
+  try {
+    await send("DELETE", "/v1/session");
+  } catch (e) {
+    // A session that is over needs no end. Any other goes on, and whoever leaves the machine has to know.
+    if (!(e instanceof Refusal && e.problem.status === 401)) {
+      say(t("signout.not", { why: saying(e) }), "bad");
+      return lookAgain();
+    }
+  }
   session({ csrf: "" });
   who.value = null;
   ended.value = false;
