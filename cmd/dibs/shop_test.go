@@ -31,6 +31,7 @@ func TestShop(t *testing.T) {
 		{"a payment that is told twice", paidTwice},
 		{"a draw", drawnInTheShop},
 		{"more shares than the list has", moreThanTheList},
+		{"more campaigns than a page", moreThanAPage},
 		{"the server is killed in the middle of a press", killedInAPress},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -277,6 +278,26 @@ func moreThanTheList(s *shop) {
 	page := s.visit("/c/crowd", "c0", english)
 	page.await(`document.querySelectorAll("#luck li").length === 20`)
 	page.shows("and 3 more")
+}
+
+// moreThanAPage: a campaign that is published moves none out of the list.
+func moreThanAPage(s *shop) {
+	for i := range 20 {
+		s.campaign(fmt.Sprintf("shelf-%02d", i), func(*dibs.CampaignSpec) {})
+	}
+	page := s.visit("/", "", english)
+	const shelves = `document.querySelectorAll("a.offer[href*='/c/shelf-']").length`
+	page.await(shelves + " === 20")
+	s.campaign("newest", func(*dibs.CampaignSpec) {})
+	page.shows("The newest")
+	if n := tells[int](page, shelves); n != 20 {
+		s.Errorf("%d of 20 are in the list that has one more", n)
+	}
+	page.click("Show more")
+	page.shows("Sneaker drop")
+	if n := tells[int](page, shelves); n != 20 {
+		s.Errorf("%d of 20 are in the list that has a page more", n)
+	}
 }
 
 // drawnInTheShop: a shopper registers for a draw, again after a reload, wins, and claims; another one comes too late.

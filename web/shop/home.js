@@ -14,9 +14,9 @@ const list = signal(/** @type {any[]|null} */ (null)), cursor = signal(""), faul
 async function load(more = false) {
   try {
     const got = await get("/v1/campaigns" + (more ? "?cursor=" + encodeURIComponent(cursor.peek()) : ""), { token: null });
-    // What was loaded further down stays where it is.
+    // What was there stays behind what is newer: the cursor stands behind it.
     const first = more ? list.peek() || [] : got.items, seen = new Set(first.map((/** @type {any} */ c) => c.id));
-    const rest = more ? got.items : (list.peek() || []).slice(got.items.length);
+    const rest = more ? got.items : list.peek() || [];
     list.value = [...first, ...rest.filter((/** @type {any} */ c) => !seen.has(c.id))];
     if (more || !cursor.peek()) cursor.value = got.next_cursor;
     fault.value = false;
