@@ -2,6 +2,10 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +36,7 @@ func TestShop(t *testing.T) {
 		{"a draw", drawnInTheShop},
 		{"more shares than the list has", moreThanTheList},
 		{"more campaigns than a page", moreThanAPage},
+		{"a proxy that answers no WebSocket", swallowedSocket},
 		{"the server is killed in the middle of a press", killedInAPress},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -298,6 +303,27 @@ func moreThanAPage(s *shop) {
 	if n := tells[int](page, shelves); n != 20 {
 		s.Errorf("%d of 20 are in the list that has a page more", n)
 	}
+}
+
+// swallowedSocket: behind a proxy that neither takes nor refuses WebSockets, a packet is opened over HTTP after a while.
+func swallowedSocket(s *shop) {
+	s.campaign("swallowed", func(c *dibs.CampaignSpec) {
+		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 100, Currency: "CNY"}, Count: 1}}
+	})
+	to, err := url.Parse(s.url)
+	s.must(err)
+	through := httputil.NewSingleHostReverseProxy(to)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/ws" {
+			<-r.Context().Done()
+			return
+		}
+		through.ServeHTTP(w, r)
+	}))
+	s.Cleanup(proxy.Close)
+	page := s.phone.open(s.T, proxy.URL+"/c/swallowed#token=dev_lea", english)
+	page.press()
+	page.shows("You opened a packet")
 }
 
 // drawnInTheShop: a shopper registers for a draw, again after a reload, wins, and claims; another one comes too late.

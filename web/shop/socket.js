@@ -14,10 +14,15 @@ export function taps() {
   function open() {
     opening ||= new Promise((done, fail) => {
       const ws = new WebSocket(location.origin.replace(/^http/, "ws") + "/v1/ws");
+      // What stands in between may swallow it without a word.
+      const timer = setTimeout(() => ws.close(), patience);
       ws.onopen = () => ws.send(JSON.stringify({ type: "auth", token: token.peek() }));
       ws.onmessage = (e) => {
         const m = JSON.parse(e.data);
-        if (m.type === "welcome") done(ws);
+        if (m.type === "welcome") {
+          clearTimeout(timer);
+          done(ws);
+        }
         if (m.type === "result" || m.type === "error") settle(m);
         if (m.type === "error" && !waiting.size) fail(new Refusal(m, m.retry_after_ms || 0));
       };
