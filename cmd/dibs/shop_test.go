@@ -305,7 +305,8 @@ func moreThanAPage(s *shop) {
 	}
 }
 
-// swallowedSocket: behind a proxy that neither takes nor refuses WebSockets, a packet is opened over HTTP after a while.
+// swallowedSocket: behind a proxy that neither takes nor refuses WebSockets, a packet is opened over HTTP after a while, and
+// a turn in a waiting room is seen.
 func swallowedSocket(s *shop) {
 	s.campaign("swallowed", func(c *dibs.CampaignSpec) {
 		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 100, Currency: "CNY"}, Count: 1}}
@@ -324,6 +325,18 @@ func swallowedSocket(s *shop) {
 	page := s.phone.open(s.T, proxy.URL+"/c/swallowed#token=dev_lea", english)
 	page.press()
 	page.shows("You opened a packet")
+	room := &dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, Burst: 1}
+	s.campaign("hall", func(c *dibs.CampaignSpec) { c.Gate = &dibs.GateSpec{Room: room} })
+	for i := range 60 {
+		_, err := s.as(fmt.Sprint("early", i)).Rooms.Join(s.Context(), "hall")
+		s.must(err)
+	}
+	page = s.phone.open(s.T, proxy.URL+"/c/hall#token=dev_lea", english)
+	page.press()
+	page.shows("Waiting for your turn")
+	room.Rate, room.Burst = 1000, 1000
+	s.patch("hall", dibs.CampaignPatch{Gate: &dibs.GateSpec{Room: room}})
+	page.shows("It is your turn.")
 }
 
 // drawnInTheShop: a shopper registers for a draw, again after a reload, wins, and claims; another one comes too late.

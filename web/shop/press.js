@@ -114,6 +114,8 @@ export function pressOf(campaign) {
   function watch() {
     const ws = new WebSocket(location.origin.replace(/^http/, "ws") + "/v1/ws");
     const say = (/** @type {any} */ m) => ws.send(JSON.stringify(m));
+    // What stands in between may swallow it without a word.
+    setTimeout(() => ws.readyState === 0 && ws.close(), 8000);
     ws.onopen = () => say({ type: "auth", token: token.peek() });
     ws.onmessage = (e) => {
       const m = JSON.parse(e.data);
