@@ -84,7 +84,7 @@ const keepSignIns = keepApprovals + 24*time.Hour
 // maxAgent bounds what is kept of a browser's name, in bytes.
 const maxAgent = 200
 
-// Sessions are the sessions of the console. mu guards known and used; each has an entry for
+// Sessions are the sessions of the console. mu guards known, used and ends; of the first two each has an entry for
 // a session at most, and known not more than maxCachedSessions.
 type Sessions struct {
 	ledger SessionLedger
@@ -98,6 +98,8 @@ type Sessions struct {
 	// known is until when a session is believed; used is what the ledger does not know yet.
 	known map[string]time.Time
 	used  map[string]time.Time
+	// ends counts the sessions that were ended here: what was looked up before is not believed after.
+	ends int
 }
 
 // NewSessions returns the sessions of a ledger, which end when they are not used for idle, 0 for never. ended is called
@@ -131,7 +133,7 @@ func newSession(id string, k *APIKey, now, until time.Time, address, agent strin
 func (s *Sessions) Check(ctx context.Context, id string) error {
 	now := s.now()
 	s.mu.Lock()
-	until, last := s.known[id], s.used[id]
+	until, last, ends := s.known[id], s.used[id], s.ends
 	s.mu.Unlock()
 	if !now.Before(until) {
 		is, err := s.ledger.Session(ctx, id)
@@ -155,7 +157,7 @@ func (s *Sessions) Check(ctx context.Context, id string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !now.Before(until) {
+	if !now.Before(until) && s.ends == ends {
 		if len(s.known) >= maxCachedSessions {
 			clear(s.known)
 		}
@@ -193,6 +195,7 @@ func (s *Sessions) End(ctx context.Context, id string) error {
 	s.ended()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.ends++
 	delete(s.known, id)
 	return err
 }

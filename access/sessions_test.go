@@ -19,6 +19,8 @@ type sessionRows struct {
 	rows  map[string]*Session
 	reads int
 	used  []map[string]time.Time
+	// meanwhile is called while a session is being looked up.
+	meanwhile func()
 }
 
 func (l *sessionRows) InsertSession(_ context.Context, s *Session) error {
@@ -31,6 +33,9 @@ func (l *sessionRows) Session(_ context.Context, id string) (*Session, error) {
 	l.reads++
 	if s := l.rows[id]; s != nil {
 		row := *s
+		if l.meanwhile != nil {
+			l.meanwhile()
+		}
 		return &row, nil
 	}
 	return nil, dibs.ErrNotFound
@@ -95,6 +100,28 @@ func TestSessionsEnd(t *testing.T) {
 		wait.Sleep(t.Context(), time.Minute)
 		check(one, "after its time", false)
 	})
+}
+
+// TestSessionThatEndsWhileItIsLookedUp: a session is worth nothing at the node that ended it, also when another call was
+// looking it up.
+func TestSessionThatEndsWhileItIsLookedUp(t *testing.T) {
+	l := &sessionRows{rows: map[string]*Session{}}
+	s := NewSessions(l, 0, func() {}, slog.New(slog.DiscardHandler), time.Now)
+	is, err := s.Begin(t.Context(), &APIKey{ID: "k"}, time.Now().Add(time.Hour), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.meanwhile = func() {
+		if err := s.End(t.Context(), is.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Check(t.Context(), is.ID); err != nil {
+		t.Errorf("the call meanwhile: %v", err)
+	}
+	if err := s.Check(t.Context(), is.ID); !errors.Is(err, errSessionEnded) {
+		t.Errorf("a call after its end: %v", err)
+	}
 }
 
 // TestIdleSessionsEnd: a session that is not used for the time given ends, for good, and uses at any node keep it.
