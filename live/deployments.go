@@ -58,7 +58,7 @@ type DeploymentLedger interface {
 	// last; 0 when it was opened on none. ErrNotFound.
 	DeploymentOf(ctx context.Context, shard dibs.ShardID) (int, error)
 	// Placements returns the deployments of the shards, 0 for none, of campaigns that are
-	// published or paused and end after a time.
+	// published, paused or ended and whose window ends after a time.
 	Placements(ctx context.Context, after time.Time) (map[dibs.ShardID]int, error)
 }
 

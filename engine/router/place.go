@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/live"
@@ -18,8 +19,9 @@ func keyOf(id dibs.ShardID) shardKey { return shardKey(id.Campaign)<<8 | shardKe
 // placements are the deployments of shards as the ledger has them.
 type placements map[shardKey]*member
 
-// maxPlaced bounds the shards that are remembered besides those of live campaigns.
-const maxPlaced = 1 << 16
+// endedKeep is how long after their end the shards of campaigns are still read with those
+// that sell: users repeat their claims for a while, and each repeat must not ask the ledger.
+const endedKeep = 10 * time.Minute
 
 // at returns the deployment of a shard, or why nothing can be asked of it.
 func (e *Engine) at(ctx context.Context, id dibs.ShardID) (*member, error) {
@@ -145,36 +147,33 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// refresh reads where the shards of live campaigns are: an administrator may have moved
-// some. The places that were found of other shards stay.
+// refresh reads where the shards are that are asked for often, since an administrator may
+// have moved some. It forgets the places of all others: they are read when they are asked
+// for.
 func (e *Engine) refresh(ctx context.Context) error {
-	numbers, err := e.ledger.Placements(ctx, e.now())
+	known := *e.placed.Load()
+	numbers, err := e.ledger.Placements(ctx, e.now().Add(-endedKeep))
 	if err != nil {
 		return err
+	}
+	after := make(placements, len(numbers))
+	for id, number := range numbers {
+		// One of no member was given up by an administrator, or another node has a
+		// deployment more than this one.
+		if m := e.byNumber[number]; m != nil {
+			after[keyOf(id)] = m
+		}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before := *e.placed.Load()
-	changed := len(before) > len(numbers)+maxPlaced
-	after := make(placements, len(numbers))
-	if !changed {
-		maps.Copy(after, before)
-	}
-	for id, number := range numbers {
-		m, key := e.byNumber[number], keyOf(id)
-		if m == after[key] {
-			continue
+	for key, m := range before {
+		if known[key] == nil {
+			// It was found since the ledger was asked.
+			after[key] = m
 		}
-		changed = true
-		if m == nil {
-			// It was given up by an administrator, or another node has a deployment more
-			// than this one.
-			delete(after, key)
-			continue
-		}
-		after[key] = m
 	}
-	if changed {
+	if !maps.Equal(after, before) {
 		e.placed.Store(&after)
 	}
 	return nil

@@ -29,10 +29,12 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// book keeps where shards are, as a ledger does.
+// book keeps where shards are, as a ledger does. Shards of campaigns that are past are not
+// listed.
 type book struct {
-	mu sync.Mutex
-	on map[dibs.ShardID]int
+	mu   sync.Mutex
+	on   map[dibs.ShardID]int
+	past map[dibs.ShardID]bool
 }
 
 func (b *book) DeploymentOf(_ context.Context, id dibs.ShardID) (int, error) {
@@ -44,13 +46,22 @@ func (b *book) DeploymentOf(_ context.Context, id dibs.ShardID) (int, error) {
 func (b *book) Placements(context.Context, time.Time) (map[dibs.ShardID]int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return maps.Clone(b.on), nil
+	listed := maps.Clone(b.on)
+	maps.DeleteFunc(listed, func(id dibs.ShardID, _ int) bool { return b.past[id] })
+	return listed, nil
 }
 
 func (b *book) put(id dibs.ShardID, number int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.on[id] = number
+}
+
+// pass has the campaign of a shard be past.
+func (b *book) pass(id dibs.ShardID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.past[id] = true
 }
 
 // noting is a router whose placements are noted with each opening, as the load from the
@@ -82,7 +93,7 @@ type site struct {
 // newSite starts servers that end with the test.
 func newSite(tb testing.TB, n int) *site {
 	tb.Helper()
-	s := &site{tb: tb, book: &book{on: map[dibs.ShardID]int{}}}
+	s := &site{tb: tb, book: &book{on: map[dibs.ShardID]int{}, past: map[dibs.ShardID]bool{}}}
 	for range n {
 		r, err := servers.StartRedis(tb.TempDir(), servers.RedisAlways...)
 		must(tb, err)
@@ -377,4 +388,26 @@ func TestMovedShards(t *testing.T) {
 		_, err := s.claim(id, "ann")
 		return errors.Is(err, live.ErrOtherDeployment) && strings.Contains(err.Error(), "deployment 9, which is missing from this node's --engine")
 	})
+}
+
+// TestMovedShardsOfPastCampaigns: the ledger does not list them, and they are looked for where
+// it has them all the same, soon after they were given to another deployment.
+func TestMovedShardsOfPastCampaigns(t *testing.T) {
+	s := opened(t, 2)
+	id := s.sell(1, 1)
+	s.granted(id, "ann")
+	s.book.pass(id)
+	s.granted(id, "bob")
+	s.redis[0].Kill()
+	until(t, "the deployment is away", func() bool {
+		_, err := s.eng.Stats(t.Context(), id)
+		return errors.Is(err, live.ErrAway)
+	})
+	s.book.put(id, 2)
+	until(t, "the shard is where the ledger says", func() bool {
+		_, err := s.eng.Stats(t.Context(), id)
+		return errors.Is(err, dibs.ErrNotOpen)
+	})
+	s.open(id, 2)
+	s.granted(id, "ann")
 }

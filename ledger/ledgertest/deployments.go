@@ -78,6 +78,10 @@ func testPlacements(t *testing.T, f *fixture) {
 	_, err = l.Live.Fence(ctx, second, live.Opener{Deployment: 1, Server: "a"}, f.totals(c, 1))
 	f.must(err)
 	placed(map[dibs.ShardID]int{first: 2, second: 1})
+	// Its claims are repeated for a while after its end.
+	c.State = dibs.EndedState
+	f.must(l.Campaigns.UpdateCampaign(ctx, c))
+	placed(map[dibs.ShardID]int{first: 2, second: 1})
 	before := f.totals(c, 0)
 	_, err = l.Live.LoadShard(ctx, c, first, live.Opener{Deployment: 1, Server: "a", Epoch: before.Epoch})
 	wants(t, "a load on another deployment", err, live.ErrOtherDeployment)

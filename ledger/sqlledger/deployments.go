@@ -119,13 +119,13 @@ func (de *Deployments) DeploymentOf(ctx context.Context, shard dibs.ShardID) (nu
 }
 
 // Placements returns the deployments of the shards, 0 for none, of campaigns that are
-// published or paused and end after a time.
+// published, paused or ended and whose window ends after a time.
 func (de *Deployments) Placements(ctx context.Context, after time.Time) (map[dibs.ShardID]int, error) {
 	placed := make(map[dibs.ShardID]int)
 	err := de.db.Read(ctx, "list the shards of deployments", func(s *sqldb.Session) error {
 		clear(placed)
 		return s.Each(ctx, `SELECT p.campaign, p.shard, p.deployment FROM campaigns c JOIN positions p ON p.campaign = c.number
-			WHERE c.state IN (?,?) AND c.ends_at > ?`, liveArguments(after), func(rows *sql.Rows) error {
+			WHERE c.state IN (?,?,?) AND c.ends_at > ?`, append([]any{string(dibs.EndedState)}, liveArguments(after)...), func(rows *sql.Rows) error {
 			var id dibs.ShardID
 			var number int
 			err := rows.Scan(&id.Campaign, &id.Shard, &number)
