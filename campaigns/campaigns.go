@@ -66,6 +66,9 @@ type Ledger interface {
 	// raises its epoch. An *Error of InvalidState when unsold is not nil and not what is
 	// left of it, or when it is on no deployment. ErrNotFound.
 	AbandonShard(ctx context.Context, shard dibs.ShardID, unsold *int64) (from int, err error)
+	// DeploymentOf returns the number of the deployment that a shard is on; 0 for none.
+	// ErrNotFound.
+	DeploymentOf(ctx context.Context, shard dibs.ShardID) (int, error)
 	// StockChanges returns by how much the stock was changed under a caller's ref: the
 	// deltas that are recorded under ref itself and under ref with a space and more after
 	// it (see PartRef), those of withdrawals in quarantine too.
@@ -87,6 +90,7 @@ type Campaigns struct {
 	now           func() time.Time
 	ledgerTimeout time.Duration
 	split         func(dibs.RedPacketSpec) ([]int64, error)
+	deployments   []int
 }
 
 // Config is what Campaigns and Products are made of.
@@ -100,6 +104,8 @@ type Config struct {
 	LedgerTimeout time.Duration
 	// Split divides a red packet into its shares; without it red packets are refused.
 	Split func(dibs.RedPacketSpec) ([]int64, error)
+	// Deployments are the numbers of the engine's deployments; none where it has none.
+	Deployments []int
 }
 
 // New returns Campaigns, and Products, on a node.
@@ -107,6 +113,7 @@ func New(c Config) (*Campaigns, *Products) {
 	all := &Campaigns{
 		registry: c.Live.Registry, settler: c.Live.Settler, loader: c.Live.Loader, quarantine: c.Live.Quarantine, outbox: c.Live.Outbox,
 		engine: c.Engine, ledger: c.Ledger, moving: c.Moving, log: c.Logger, now: c.Now, ledgerTimeout: c.LedgerTimeout, split: c.Split,
+		deployments: c.Deployments,
 	}
 	return all, &Products{campaigns: all, ledger: c.Ledger, now: c.Now}
 }

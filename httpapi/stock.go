@@ -66,7 +66,7 @@ func (h *stockHandlers) register() {
 		method: http.MethodPost, path: "/v1/campaigns/{id}/shards/{shard}/abandon", id: "abandon-shard", tag: tagAdmin, access: adminOnly, role: access.RoleAdmin,
 		second:  &second{act: access.ActAbandon},
 		summary: "Give up a shard on a deployment that is lost for good", example: `{"unsold":12}`,
-		description: "Only while the shard's deployment of the engine is away and another one answers. Another deployment gets the shard within seconds, " +
+		description: "Only while the shard's deployment of the engine is away, or, for a campaign that is over, was taken out, and another one answers. Another deployment gets the shard within seconds, " +
 			"with what the ledger has of it. Grants on the lost one that were not settled are lost: wait for the deployment if it may come back.",
 	}, h.abandon)
 	const codes = "/v1/campaigns/{id}/codes"

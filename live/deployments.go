@@ -14,7 +14,8 @@ const MaxDeployments = 64
 
 // ErrOtherDeployment says that a shard is on another deployment of the engine than
 // the one that was to open it, or on one that this node's settings do not name.
-var ErrOtherDeployment = errors.New("dibs: the shard is on another deployment of the engine")
+var ErrOtherDeployment = errors.New("dibs: the shard is on another deployment of the engine: name that one in --engine, " +
+	"or, when it is gone for good and the campaign is over, give the shard up with dibs campaign abandon-shard")
 
 // ErrAway says that a deployment has not answered for some seconds.
 var ErrAway = errors.New("dibs: the deployment does not answer, and is asked every second whether it does again")

@@ -191,6 +191,10 @@ func (s *Loader) LostParts(ctx context.Context, c *dibs.Campaign) ([]LostPart, e
 			return nil, err
 		}
 		end, err := s.engine.JournalEnd(ctx, p.Shard)
+		if errors.Is(err, ErrOtherDeployment) && !s.registry.Sells(c) {
+			// The deployment was taken out, and the ledger has what is known of the campaign.
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -129,13 +129,16 @@ func (s *Outbox) sendCommand(ctx context.Context, cmd *Command) (carried bool, e
 		// give users items by numbers that are other ones' in the ledger.
 		return false, s.loader.loadAgain(ctx, cmd.Shard, err)
 	}
-	if errors.Is(err, dibs.ErrNotOpen) {
+	if errors.Is(err, dibs.ErrNotOpen) || errors.Is(err, ErrOtherDeployment) {
 		c, readErr := s.ledger.CampaignByNumber(ctx, cmd.Shard.Campaign)
 		if readErr != nil {
 			return false, errors.Join(err, readErr)
 		}
-		if s.registry.Sells(c) {
-			// It is being loaded; the load's epoch decides whether it counts.
+		// Operators know it by this name, and may have to give the shard up.
+		defer func() { err = of(c, err) }()
+		if s.registry.Sells(c) || !errors.Is(err, dibs.ErrNotOpen) {
+			// It is being loaded; the load's epoch decides whether it counts. Or it is on a
+			// deployment that this node's settings do not name, and another node's may.
 			return false, err
 		}
 		counted, recallErr := s.loader.recallCounted(ctx, c, cmd.Shard)

@@ -170,6 +170,9 @@ func Open(ctx context.Context, cfg Config) (n *Node, err error) {
 		if sc.Deployment, err = n.join(ctx, &cfg); err != nil {
 			return n, err
 		}
+		for i := range n.deployments {
+			sc.Deployments = append(sc.Deployments, n.deployments[i].number)
+		}
 	}
 	n.watchDatabase(ctx, &cfg)
 	ids, err := idgen.ForClaims(ctx, n.Ledger)

@@ -36,6 +36,8 @@ type ServiceConfig struct {
 	// Deployment returns the number of the deployment of the engine that decides on a
 	// shard; nil where the engine has no deployments.
 	Deployment func(ctx context.Context, shard dibs.ShardID) (int, error)
+	// Deployments are the numbers of the engine's deployments; none where it has none.
+	Deployments []int
 	// IDs are the claim ids of this ledger; idgen.ForClaims makes them.
 	IDs dibs.ClaimIDs
 	// Logger receives what operators should know; default: nothing is logged.
@@ -254,6 +256,7 @@ func wire(cfg ServiceConfig) *Service {
 	})
 	s.Campaigns, s.Products = campaigns.New(campaigns.Config{
 		Live: s.Live, Engine: s.engine, Ledger: cfg.Ledger.Campaigns, Moving: s.Moving, Logger: cfg.Logger, Now: cfg.Now, LedgerTimeout: cfg.LedgerTimeout, Split: cfg.Split,
+		Deployments: cfg.Deployments,
 	})
 	s.Orders = orders.New(orders.Config{
 		Live: s.Live, Claims: s.Claims, Moving: s.Moving, Engine: s.engine, Ledger: cfg.Ledger.Orders, IDs: cfg.IDs, Logger: cfg.Logger, Now: cfg.Now,

@@ -23,7 +23,9 @@ func newAbandonCommand() *cobra.Command {
 		Long: `Give up a shard whose deployment of the engine (--engine of serve) is lost for good.
 Another deployment gets the shard within seconds, with what the ledger has of it.
 Claims that the lost one granted and that were not settled are lost. The server
-refuses while the deployment answers. A campaign of one shard has the shard 0.`,
+refuses while the deployment answers. A shard of a campaign that is over can be
+given up, too, when its deployment was taken out of --engine. A campaign of one
+shard has the shard 0.`,
 		Example: `  dibs campaign abandon-shard phone-noon 0 --unsold 120
   dibs campaign abandon-shard phone-noon 0 --yes`,
 		Args: cobra.ExactArgs(2),
