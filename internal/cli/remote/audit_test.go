@@ -50,3 +50,16 @@ func TestAuditVerify(t *testing.T) {
 	audit("verify", "--file", changed).Want(t, 1, "BROKEN", "at record 2")
 	audit("verify", "--file", clitest.WriteFile(t, "audit.jsonl", "x\n")).Want(t, 1, "line 1")
 }
+
+// TestAuditVerifyFile: to check a file takes no key. One without records, as a failed export leaves, is
+// no log that is whole.
+func TestAuditVerifyFile(t *testing.T) {
+	empty := clitest.WriteFile(t, "audit.jsonl", "")
+	r := clitest.Run(t, nil, "audit", "verify", "--file", empty)
+	r.Want(t, 1, empty+" has no records of dibs audit export")
+	if r.Out != "" {
+		t.Errorf("it shows %q", r.Out)
+	}
+	clitest.Run(t, nil, "audit", "verify", "--file", "none.jsonl").Want(t, 2, "--file: open none.jsonl")
+	clitest.Run(t, nil, "audit", "verify").Want(t, 2, "admin_key (not set")
+}

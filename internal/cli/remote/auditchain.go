@@ -29,36 +29,47 @@ func newAuditVerifyCommand() *cobra.Command {
 its place in a chain of hashes. An administrator of the database could write a whole
 chain afresh: keep the record that this verb shows as head elsewhere, and give it as
 --known the next time. With --file, the verb checks what dibs audit export wrote, and
-asks no server.`,
+asks no server: it needs no key.`,
 		Example: `  dibs audit verify
   dibs audit verify --known 1042:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
   dibs audit export > audit.jsonl && dibs audit verify --file audit.jsonl`,
 		Args: cobra.NoArgs,
 	}), func(ctx context.Context, s *session) error {
-		point, err := access.ReadChainPoint(known)
-		if err != nil {
-			return cli.Usagef("--known must be a record's number, a colon and its hash")
-		}
-		var r access.ChainReport
-		if file != "" {
-			r, err = checkChainFile(file, point)
-		} else if r, err = s.Audit.VerifyLog(ctx, point); err != nil {
-			err = Explain(s.url, err)
-		}
-		if err != nil {
-			return err
-		}
-		if err := cli.Show(s.cmd, r, chainTable(&r)); err != nil {
-			return err
-		}
-		if !r.Whole {
-			return errLogBroken
-		}
-		return nil
+		return showChain(s.cmd, known, func(point access.ChainPoint) (access.ChainReport, error) {
+			r, err := s.Audit.VerifyLog(ctx, point)
+			return r, Explain(s.url, err)
+		})
 	})
+	ask := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		// It needs neither a server nor a key.
+		if cmd.Flags().Changed("file") {
+			return showChain(cmd, known, func(point access.ChainPoint) (access.ChainReport, error) { return checkChainFile(file, point) })
+		}
+		return ask(cmd, args)
+	}
 	cmd.Flags().StringVar(&known, "known", "", "A `RECORD` that the chain has to go through: N:HASH, as an earlier run showed it")
 	cmd.Flags().StringVar(&file, "file", "", "Check this `FILE` of dibs audit export instead of the server's log")
 	return cmd
+}
+
+// showChain shows what check says of the chain, and fails when it is not whole.
+func showChain(cmd *cobra.Command, known string, check func(access.ChainPoint) (access.ChainReport, error)) error {
+	point, err := access.ReadChainPoint(known)
+	if err != nil {
+		return cli.Usagef("--known must be a record's number, a colon and its hash")
+	}
+	r, err := check(point)
+	if err != nil {
+		return err
+	}
+	if err := cli.Show(cmd, r, chainTable(&r)); err != nil {
+		return err
+	}
+	if !r.Whole {
+		return errLogBroken
+	}
+	return nil
 }
 
 // newAuditExportCommand writes the chain as JSON lines as it comes: it may have millions. When it exits
@@ -96,11 +107,12 @@ the next line.`,
 // maxChainLine bounds a line of an export: the texts of an entry, each with its escapes and its seals.
 const maxChainLine = 4 << 20
 
-// checkChainFile checks an export.
+// checkChainFile checks an export. An empty file may be what an export that failed has left: it shows
+// of no log that it is whole.
 func checkChainFile(name string, known access.ChainPoint) (r access.ChainReport, err error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return r, err
+		return r, cli.Usagef("--file: %w", err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	check := access.ChainCheck{Known: known}
@@ -115,7 +127,10 @@ func checkChainFile(name string, known access.ChainPoint) (r access.ChainReport,
 			break
 		}
 	}
-	return check.Report(nil), lines.Err()
+	if r = check.Report(nil); r.Last == 0 && lines.Err() == nil {
+		return r, fmt.Errorf("%s has no records of dibs audit export", name)
+	}
+	return r, lines.Err()
 }
 
 // chainFaults says what each fault means.

@@ -13,17 +13,16 @@ import (
 )
 
 // newLotteryCommand returns the verbs on /v1/campaigns/{id}/lottery. show and verify read what is
-// public, so that every user can check; the settings still have to name an admin key, as for all
-// verbs of this package.
+// public, so that every user can check: they need no admin key.
 func newLotteryCommand() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:   "lottery",
 		Short: "Show a lottery, tell its public value, verify its draw",
 		Long: `Show a lottery of the server at --url; tell the public value that it waits for, with
-the API key --admin-key or $DIBS_ADMIN_KEY; and verify its draw, from what everybody
-can see. docs/LOTTERY.md has the rule.`,
-	}, byID("show ID", "Show a lottery and what it has fixed so far",
-		of(func(c *client.Client) one[gate.LotteryView] { return c.Lotteries.Get }), lotteryTable), newPublicValueCommand(), newLotteryVerifyCommand())
+the API key --admin-key or $DIBS_ADMIN_KEY; and verify its draw. show and verify read
+what everybody can see, and need no key. docs/LOTTERY.md has the rule.`,
+	}, public(byID("show ID", "Show a lottery and what it has fixed so far",
+		of(func(c *client.Client) one[gate.LotteryView] { return c.Lotteries.Get }), lotteryTable)), newPublicValueCommand(), newLotteryVerifyCommand())
 }
 
 // newPublicValueCommand tells the public value that the draw waits for, such as a later index of an

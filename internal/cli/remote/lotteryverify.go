@@ -72,7 +72,7 @@ func newLotteryVerifyCommand() *cobra.Command {
 	f.StringVar(&check.nonce, "nonce", "", "The `NONCE` of that registration")
 	f.StringVar(&check.entries, "entries", "", "Read the list from this `FILE` (default the server's list)")
 	f.StringVar(&check.winnersFile, "winners", "", "Write the winners' entries to this `FILE`")
-	return cmd
+	return public(cmd)
 }
 
 // verifyLottery draws a lottery again and compares the result with the server's. It collects all

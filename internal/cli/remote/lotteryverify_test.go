@@ -69,8 +69,11 @@ func TestLottery(t *testing.T) {
 	for show(); v.ListHash == "" && time.Now().Before(soon); show() {
 		<-time.After(100 * time.Millisecond)
 	}
-	clitest.Run(t, env, "lottery", "show", id).Want(t, 0, seedHash, "the numbers of Saturday", v.ListHash)
-	clitest.Run(t, env, "lottery", "verify", id).Want(t, 1, "is not drawn")
+	// What is public needs no key.
+	public := env[:1]
+	clitest.Run(t, public, "lottery", "show", id).Want(t, 0, seedHash, "the numbers of Saturday", v.ListHash)
+	clitest.Run(t, public, "lottery", "verify", id).Want(t, 1, "is not drawn")
+	clitest.Run(t, public, "lottery", "public-value", id, "3 14 15").Want(t, 2, "admin_key (not set")
 	clitest.Run(t, env, "lottery", "public-value", id, "3 14 15").Want(t, 0, "3 14 15")
 	clitest.Run(t, env, "lottery", "public-value", id, "3 14 16").Want(t, 1, "another public value")
 	for show(); v.DrawnAt == nil && time.Now().Before(soon); show() {
@@ -78,7 +81,7 @@ func TestLottery(t *testing.T) {
 	}
 	dir := t.TempDir()
 	winners := filepath.Join(dir, "winners.txt")
-	clitest.Run(t, env, "lottery", "verify", id, "--seed-hash", seedHash, "--winners", winners).Want(t, 0, "seed, list and winners are what was published")
+	clitest.Run(t, public, "lottery", "verify", id, "--seed-hash", seedHash, "--winners", winners).Want(t, 0, "seed, list and winners are what was published")
 	text, err := os.ReadFile(winners)
 	if err != nil || strings.Count(string(text), "\n") != 2 {
 		t.Errorf("the winners are %q, %v", text, err)

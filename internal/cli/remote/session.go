@@ -23,14 +23,18 @@ import (
 
 // Connect returns a client of the server that a verb's settings name, and the server's address. It
 // calls nothing yet: a server that is not there shows with the first call. Settings that are wrong
-// are a fault of the command line, with exit code 2.
+// are a fault of the command line, with exit code 2. A verb that public marks needs no key.
 func Connect(cmd *cobra.Command) (admin *client.Client, url string, err error) {
 	var saved string
 	var unreadable error
-	c, err := config.Load(cmd, config.ClientRules(func(url string) bool {
+	rules := config.ClientRules(func(url string) bool {
 		saved, unreadable = savedKey(cmd, url)
 		return saved != "" || unreadable != nil
-	}))
+	})
+	if cmd.Annotations[keyless] != "" {
+		rules = config.CallRules
+	}
+	c, err := config.Load(cmd, rules)
 	if err != nil {
 		return nil, "", err
 	}
@@ -39,6 +43,16 @@ func Connect(cmd *cobra.Command) (admin *client.Client, url string, err error) {
 	}
 	admin, err = newClient(c, cmp.Or(c.AdminKey, saved))
 	return admin, c.URL, err
+}
+
+// keyless annotates the verbs that need no key.
+const keyless = "keyless"
+
+// public marks a verb that calls only what everybody may, and returns the verb. It keeps --admin-key,
+// which it does not need.
+func public(cmd *cobra.Command) *cobra.Command {
+	cmd.Annotations = map[string]string{keyless: "true"}
+	return cmd
 }
 
 // savedKey is the key that dibs login brought for a server; empty for none.
