@@ -83,6 +83,15 @@ func Import(ctx context.Context, store gate.AudienceLedger, id string, file io.R
 	return &Imported{Audience: w.a, Duplicates: s.duplicates}, nil
 }
 
+// HasNone reports whether a file names no user: it is empty, or has only a first line `user` or
+// `user_id`, and lines without anything. A line that cannot be read counts as a user.
+func HasNone(file io.Reader) bool {
+	return readLines(context.Background(), file, userRules, func(string) error { return errSome }) == nil
+}
+
+// errSome ends the reading of HasNone.
+var errSome = errors.New("there is a user")
+
 // parse reads a line of a file, the n-th: ok says that it can be read, skip that
 // there is nothing on it.
 type parse[T any] func(line string, n int) (v T, ok, skip bool)

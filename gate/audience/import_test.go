@@ -170,3 +170,12 @@ func TestImportBrokenOff(t *testing.T) {
 		t.Errorf("the list: %v", err)
 	}
 }
+
+// A file without a user is told from one with users, and from one that cannot be read as users.
+func TestHasNone(t *testing.T) {
+	for file, want := range map[string]bool{"": true, "user": true, "\ufeff\"user_id\"\r\n\n \n": true, "ann": false, "user\nuser\n": false, "a b\n": false} {
+		if got := HasNone(strings.NewReader(file)); got != want {
+			t.Errorf("%q: %v", file, got)
+		}
+	}
+}

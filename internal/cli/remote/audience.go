@@ -2,12 +2,14 @@ package remote
 
 import (
 	"context"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
+	"github.com/dibs-dev/dibs/gate/audience"
 	"github.com/dibs-dev/dibs/internal/cli"
 
 	"github.com/dibs-dev/dibs/api"
@@ -27,22 +29,32 @@ open to a list alone when its gate says so: {"audience":{"list":"vip"}}.`,
 
 // newAudienceImportCommand replaces a list, or makes it. It may be repeated with the same file. The
 // answer comes when the list is stored; nodes load it within moments, and judge claims by the former
-// list until then.
+// until then. A file without users, as an export that failed leaves, would shut everybody out: that
+// takes --empty.
 func newAudienceImportCommand() *cobra.Command {
-	return ask(&cobra.Command{
+	var empty bool
+	cmd := ask(&cobra.Command{
 		Use:   "import ID FILE",
 		Short: "Replace a list by the users of a CSV file, all of them or none",
 		Long: `Replace a list by the users of a CSV file: one on each line, 10,000,000 at most. A
 first line that says user or user_id is skipped. The whole list takes effect at
 once. When the server cannot read some lines, it names the first of them and
-changes nothing.`,
+changes nothing. A file without users needs --empty: nobody is on the list then.`,
 		Example: `  dibs audience import vip users.csv`,
 		Args:    cobra.ExactArgs(2),
 	}, func(ctx context.Context, s *session) (api.AudienceView, error) {
-		return sendFile(s, s.args[1], "users", func(file *os.File, progress func(int64)) (api.AudienceView, error) {
+		return sendFile(s, s.args[1], "users", func(file *os.File, progress func(int64)) (v api.AudienceView, err error) {
+			if !empty && audience.HasNone(file) {
+				return v, cli.Usagef("%s: the file has no users: nobody would be on the list; --empty says that this is meant", file.Name())
+			}
+			if _, err = file.Seek(0, io.SeekStart); err != nil {
+				return v, err
+			}
 			return s.Audiences.Import(ctx, s.args[0], file, progress)
 		})
 	}, audienceTable)
+	cmd.Flags().BoolVar(&empty, "empty", false, "Let a file without users empty the list")
+	return cmd
 }
 
 // audienceTable shows a list of users. Only an import counts duplicates.
