@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,9 +50,10 @@ func newApplyCommand() *cobra.Command {
 		Long: `Create or change campaigns to match a file; applying the file again changes nothing.
 It is YAML or JSON: one campaign, a list, or several YAML documents, each as POST
 /v1/campaigns takes it and with an id. "state" may be draft, published, paused or
-ended. Absent fields stay as they are. The stock of an existing campaign is compared
-and never changed: see dibs campaign stock.`,
-		Args: cobra.NoArgs,
+ended. Absent and empty fields of an existing campaign stay as they are; its stock is
+compared and never changed: see dibs campaign stock.`,
+		Example: `  dibs campaign apply -f campaigns.yaml --dry-run`,
+		Args:    cobra.NoArgs,
 	}), func(ctx context.Context, s *session) error {
 		list, err := readWanted(s.cmd.InOrStdin(), file)
 		if err != nil {
@@ -129,16 +132,14 @@ func readDocuments(in io.Reader) ([]any, error) {
 }
 
 // decodeStrictly decodes a document by its JSON names, and refuses unknown fields: a misspelt field
-// would be left out and the default would apply in silence. It goes through JSON, so that a file
-// and the API have the same names and forms of times and amounts.
+// would be left out and the default would apply in silence. It names every field that is wrong. It goes
+// through JSON, so that a file and the API have the same names and forms of times and amounts.
 func decodeStrictly(document any, into *wanted) error {
 	raw, err := json.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("must be a campaign: %w", err)
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	err = dec.Decode(into)
+	err = decodeKnown(raw, into)
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case err == nil:
@@ -146,11 +147,69 @@ func decodeStrictly(document any, into *wanted) error {
 	// The whole document is of another type: a text or a number.
 	case errors.As(err, &wrong) && wrong.Field == "":
 		return fmt.Errorf("must be a campaign, not %s", wrong.Value)
-	// The names of Go's embedded types mean nothing to the author of the file.
-	case errors.As(err, &wrong):
-		return fmt.Errorf("%s cannot be %s", strings.TrimPrefix(wrong.Field, "CampaignSpec."), wrong.Value)
 	}
-	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	// The encoder's own form of the document: maps, lists, texts and numbers.
+	in := json.NewDecoder(bytes.NewReader(raw))
+	in.UseNumber()
+	var value any
+	if err := in.Decode(&value); err != nil {
+		return err
+	}
+	faults := fieldFaults("", value, func(v any) any { return v })
+	return errors.New(strings.Join(faults[:min(len(faults), dibs.MaxListedFaults)], "; "))
+}
+
+// decodeKnown decodes JSON, and refuses unknown fields.
+func decodeKnown(raw []byte, into *wanted) error {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	return dec.Decode(into)
+}
+
+// fieldFaults returns what is wrong with the value at a place of a campaign, `/stock/units`, a fault for
+// each of its parts that is wrong. document makes a campaign that has nothing but a value at this place.
+func fieldFaults(at string, value any, document func(any) any) (faults []string) {
+	takes := func(v any) bool {
+		raw, err := json.Marshal(document(v))
+		return err == nil && decodeKnown(raw, &wanted{}) == nil
+	}
+	if takes(value) {
+		return nil
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			faults = append(faults, fieldFaults(at+"/"+name, v[name], func(x any) any { return document(map[string]any{name: x}) })...)
+		}
+	case []any:
+		for i, member := range v {
+			faults = append(faults, fieldFaults(fmt.Sprint(at, "/", i), member, func(x any) any { return document([]any{x}) })...)
+		}
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	for _, f := range forms {
+		if takes(f.example) {
+			return []string{place(at) + " must be " + f.words}
+		}
+	}
+	return []string{place(at) + " is not a known field"}
+}
+
+// forms are what fields take, with a value of each. A text such as x is no time and no duration.
+var forms = []struct {
+	words   string
+	example any
+}{
+	{"a string", "x"},
+	{"a time such as 2026-12-01T04:00:00Z", "2026-12-01T04:00:00Z"},
+	{"a duration such as 15m or 1h30m", "15m"},
+	{"a whole number", 1},
+	{"true or false", true},
+	{"a list", []any{}},
+	{"an amount such as {amount: 999, currency: CNY}", dibs.Money{Currency: "CNY"}},
+	{"an object", map[string]any{}},
 }
 
 // apply applies the campaigns one after the other, in the order of the file, and stops at the first

@@ -71,11 +71,16 @@ func TestApplyRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{"[" + good + ", {id: b, kinds: sale}]", 2, `campaign 2: unknown field "kinds"`},
+		{"[" + good + ", {id: b, kinds: sale}]", 2, "campaign 2: kinds is not a known field"},
 		{"[" + good + ", " + good + "]", 2, "campaign a is named twice"},
 		{"[" + good + ", {kind: sale}]", 2, "campaign 2: id is required"},
 		{"[" + good + ", [1]]", 2, "campaign 2: must be a campaign, not array"},
-		{"[" + good + ", {id: b, limit_per_user: many}]", 2, "campaign 2: limit_per_user cannot be string"},
+		{"[" + good + ", {id: b, limit_per_user: many}]", 2, "campaign 2: limit_per_user must be a whole number"},
+		// Every fault is named, with its place.
+		{"{id: b, ends_at: soon, price: 9.99CNY, pay_within: 15, title: 7, stock: {items: [A1, 2], unit: 1}, gate: {room: {opens_at: noon}}}", 2,
+			"campaign 1: ends_at must be a time such as 2026-12-01T04:00:00Z; gate/room/opens_at must be a time such as 2026-12-01T04:00:00Z; " +
+				"pay_within must be a duration such as 15m or 1h30m; price must be an amount such as {amount: 999, currency: CNY}; " +
+				"stock/items/1 must be a string; stock/unit is not a known field; title must be a string"},
 		{"a: [", 2, "yaml"},
 		{"", 2, "has no campaigns"},
 	} {
@@ -93,4 +98,23 @@ func TestApplyRefuses(t *testing.T) {
 	// The server judges how many shards there may be.
 	more := strings.NewReplacer("title: A", "title: A, shards: 2", "units: 1", "units: 2").Replace(good)
 	clitest.Run(t, env, "campaign", "apply", "-f", clitest.WriteFile(t, "c.yaml", more)).Want(t, 1, "shards", "not be more than the 1 units")
+}
+
+// TestApplySome: what the file leaves out of a campaign stays as it is.
+func TestApplySome(t *testing.T) {
+	env := clitest.Served(t)
+	apply := func(file string, args ...string) clitest.Result {
+		t.Helper()
+		r := clitest.Run(t, env, append([]string{"campaign", "apply", "-f", clitest.WriteFile(t, "c.yaml", file)}, args...)...)
+		if strings.Contains(r.Err, "note: ") {
+			t.Errorf("%s has a note: %s", file, r.Err)
+		}
+		return r
+	}
+	apply("{id: a, kind: sale, title: A, comment: inner, starts_at: 2030-12-01T04:00:00Z, ends_at: 2030-12-01T06:00:00Z, stock: {units: 3}}").Want(t, 0, "created")
+	apply("{id: a, kind: sale}").Want(t, 0, "unchanged")
+	apply("{id: a, state: published}", "--dry-run").Want(t, 0, "publish")
+	apply("{id: a, state: published, title: B}").Want(t, 0, "changed title, publish")
+	apply("{id: a, state: ended}").Want(t, 0, "end")
+	clitest.Run(t, env, "campaign", "show", "a", "--output", "json").Want(t, 0, `"title": "B"`, `"comment": "inner"`, `"units": 3`, `"starts_at": "2030-12-01T04:00:00Z"`)
 }

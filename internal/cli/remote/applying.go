@@ -63,15 +63,17 @@ func (a *applying) do(what string, step func() error) error {
 	return step()
 }
 
-// change patches what differs from the server's campaign, in one call. It refuses another kind,
-// which no campaign can change. It compares only the size of the stock,
+// change patches what differs from the server's campaign, in one call; what the file leaves out stays.
+// It refuses another kind, which no campaign can change. It compares only the size of the stock,
 // and notes a difference: stock changes by steps that are recorded, and a file that is applied twice
 // must not add it twice. The server judges which fields a published campaign may still change.
 func (a *applying) change(ctx context.Context, v *api.CampaignView) error {
-	if a.w.Kind != v.Kind {
+	if a.w.Kind != "" && a.w.Kind != v.Kind {
 		return cli.Usagef("kind is %s on the server and cannot change", v.Kind)
 	}
-	if have, want := stockCount(v.Stock), wantedCount(&a.w.Stock); have != want {
+	stock := &a.w.Stock
+	given := stock.Units != nil || stock.Items != nil || stock.Codes != nil || stock.RedPacket != nil
+	if have, want := stockCount(v.Stock), wantedCount(stock); given && have != want {
 		a.notes = append(a.notes, fmt.Sprintf("the stock is %d on the server and %d in the file; it was not changed, see dibs campaign stock", have, want))
 	}
 	patch, fields := differences(&a.w.CampaignSpec, v)
@@ -86,8 +88,7 @@ func (a *applying) change(ctx context.Context, v *api.CampaignView) error {
 
 // differences returns the patch that makes v as wanted, and the names of the fields in it: every field
 // that a patch has is compared by its name in JSON. A field that the file leaves out is no difference,
-// and so a file cannot empty a field; required ones are always compared. The stock is not: it changes
-// by steps of its own.
+// and so a file cannot empty a field. The stock is not compared: it changes by steps of its own.
 func differences(w *dibs.CampaignSpec, v *api.CampaignView) (p dibs.CampaignPatch, fields []string) {
 	wanted, have := byName(reflect.ValueOf(*w)), byName(reflect.ValueOf(*v))
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[dibs.CampaignPatch]()) {
@@ -107,13 +108,12 @@ func differences(w *dibs.CampaignSpec, v *api.CampaignView) (p dibs.CampaignPatc
 	return p, fields
 }
 
-// byName returns the fields of a struct by their names in JSON, without those that are optional and
-// absent.
+// byName returns the fields of a struct by their names in JSON, without those that are absent or empty.
 func byName(of reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	for _, f := range reflect.VisibleFields(of.Type()) {
-		name, options, ok := strings.Cut(f.Tag.Get("json"), ",")
-		if value := of.FieldByIndex(f.Index); !ok || options == "" || !value.IsZero() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if value := of.FieldByIndex(f.Index); !value.IsZero() {
 			fields[name] = value
 		}
 	}
