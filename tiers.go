@@ -14,7 +14,7 @@ type Tier struct {
 }
 
 // NeedPrice is the problem of tiers without a price.
-var NeedPrice = Text{"need a price, the campaign's or its product's", "需要价格：活动或其商品必须有 price"}
+var NeedPrice = Text{"needs a price, the campaign's or its product's", "需要价格：活动或其商品必须有 price"}
 
 // maxTiers bounds the tiers of a campaign.
 const maxTiers = 20

@@ -191,7 +191,7 @@ func (e *WebhookEndpoint) faults(private bool) []dibs.Fault {
 	}
 	for _, t := range e.Types {
 		if !slices.Contains(events.EventTypes(), t) {
-			return append(fs, dibs.Fault{Field: "/types", Problem: dibs.Textf("%q is no type of event", "%q 不是事件类型", t)})
+			return append(fs, dibs.Fault{Field: "/types", Problem: dibs.Textf("%q is no type of event such as %s", "%q 不是事件类型（例如 %s）", t, events.EventTypes()[0])})
 		}
 	}
 	return fs

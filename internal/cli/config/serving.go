@@ -85,33 +85,33 @@ func CallRules(c *Config) []settings.Fault {
 	if u, err := url.Parse(c.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		fs = append(fs, c.Fault("url", "must be an address such as http://127.0.0.1:8080"))
 	}
-	if _, err := c.CallTLS(); err != nil {
-		fs = append(fs, c.Fault("client_cert", err.Error()))
-	}
-	return fs
+	_, faults := c.CallTLS()
+	return append(fs, faults...)
 }
 
 // CallTLS is how verbs speak TLS with a server: with a client certificate and authorities of
-// their own where the settings have some; nil for the system's way.
-func (c *Config) CallTLS() (*tls.Config, error) {
+// their own where the settings have some; nil for the system's way. It returns a fault for each
+// file that cannot be used.
+func (c *Config) CallTLS() (*tls.Config, []settings.Fault) {
 	if c.ClientCert == "" && c.ClientKey == "" && c.ServerCA == "" {
-		return nil, nil //nolint:nilnil // no settings are no fault
+		return nil, nil
 	}
+	var fs []settings.Fault
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.ClientCert != "" || c.ClientKey != "" {
 		pair, err := tls.LoadX509KeyPair(c.ClientCert, c.ClientKey)
 		if err != nil {
-			return nil, fmt.Errorf("cannot be used with client_key: %w", err)
+			fs = append(fs, c.Fault("client_cert", "cannot be used with client_key: "+err.Error()))
 		}
 		t.Certificates = []tls.Certificate{pair}
 	}
 	if c.ServerCA != "" {
 		var err error
 		if t.RootCAs, err = ReadAuthorities(c.ServerCA); err != nil {
-			return nil, fmt.Errorf("server_ca %w", err)
+			fs = append(fs, c.Fault("server_ca", err.Error()))
 		}
 	}
-	return t, nil
+	return t, fs
 }
 
 // listenProblem says why an address cannot be listened on; empty for a good one.

@@ -105,6 +105,9 @@ publisher runs them and moves claims, admin does everything.`,
 		// Before the ledger: a key without a name must leave no new ledger behind.
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			now := time.Now()
+			if expires < 0 {
+				return cli.Usagef("--expires must be in the future: a duration such as 2160h, not %q", expires)
+			}
 			if spec.Role = access.Role(role); expires != 0 {
 				spec.ExpiresAt = now.Add(expires)
 			}

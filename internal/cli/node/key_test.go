@@ -63,7 +63,7 @@ func TestKeyTerms(t *testing.T) {
 	clitest.Run(t, nil, "key", "rotate", "k-nobody", "--data", data).Want(t, 1, "there is no API key k-nobody")
 	clitest.Run(t, nil, "key", "revoke", key.ID, "--data", data, "--output", "json").Want(t, 0, `"id": "`+key.ID+`"`, `"revoked_at"`)
 	clitest.Run(t, nil, "key", "rotate", key.ID, "--data", data).Want(t, 1, "not valid any more")
-	clitest.Run(t, nil, "key", "create", "--name", "x", "--expires", "-1h", "--data", data).Want(t, 2, "must be in the future")
+	clitest.Run(t, nil, "key", "create", "--name", "x", "--expires", "-1h", "--data", data).Want(t, 2, "--expires must be in the future")
 	// A key with scopes lets nobody administer the server: serve still asks for one.
 	clitest.Run(t, clitest.Secrets[:1], "serve", "--data", data).Want(t, 2, "admin_key (not set", "no API key")
 }

@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +42,7 @@ func endpointTable(v *webhooks.EndpointView) *cli.Table {
 	t := cli.NewTable()
 	t.Add("id", v.ID)
 	t.Add("url", v.URL)
-	t.Add("types", v.Types)
+	t.Add("types", cmp.Or(strings.Join(v.Types, ", "), "all"))
 	t.Add("disabled", disabledText(v))
 	t.Field("failing since", failingText(v))
 	// Field leaves out an empty secret.

@@ -27,7 +27,9 @@ func TestEndpoints(t *testing.T) {
 		}
 		return e
 	}
-	clitest.Run(t, env, "events", "endpoints", "create", "ftp://x").Want(t, 1, "must be an address")
+	clitest.Run(t, env, "events", "endpoints", "create", "ftp://x").Want(t, 1, "invalid_request: URL must be an address")
+	clitest.Run(t, env, "events", "endpoints", "create", receiver.URL, "--types", "campaign.published").Want(t, 1,
+		`--types "campaign.published" is no type of event such as dev.dibs.claim.granted`)
 	var e, next webhooks.EndpointView
 	hook.SetSecret(func() string {
 		e = endpoint("create", receiver.URL, "--types", "dev.dibs.campaign.published")
@@ -36,6 +38,7 @@ func TestEndpoints(t *testing.T) {
 	if !strings.HasPrefix(e.Secret, webhooks.SecretPrefix) {
 		t.Errorf("the new endpoint is %+v", e)
 	}
+	clitest.Run(t, env, "events", "endpoints", "show", e.ID).Want(t, 0, "types     dev.dibs.campaign.published\n")
 	clitest.Run(t, env, "campaign", "create", "--id", "noon", "--title", "Noon", "--units", "5", "--ends", "+1h").Want(t, 0)
 	clitest.Run(t, env, "campaign", "publish", "noon").Want(t, 0)
 	clitest.Run(t, env, "events", "endpoints", "test", e.ID).Want(t, 0, "test-")

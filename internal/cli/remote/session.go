@@ -73,7 +73,7 @@ func savedKey(cmd *cobra.Command, url string) (string, error) {
 func newClient(c *config.Config, key string) (*client.Client, error) {
 	opts := client.Options{AdminKey: key}
 	// The rules have read the same files.
-	if way, err := c.CallTLS(); err == nil && way != nil {
+	if way, faults := c.CallTLS(); len(faults) == 0 && way != nil {
 		transport := client.NewTransport()
 		transport.TLSClientConfig = way
 		opts.HTTPClient = &http.Client{Transport: transport}

@@ -22,7 +22,7 @@ func TestUser(t *testing.T) {
 	clitest.Run(t, env, "user", "show", "u-42").Want(t, 0, "balance  5.00 CNY", "claims   1 of mugs")
 	clitest.Run(t, env, "user", "show", "nobody").Want(t, 0, "nothing is stored about nobody")
 	clitest.Run(t, env, "user", "erasures", "--output", "json").Want(t, 0, "[]")
-	clitest.Run(t, env, "user", "erase", "u-42").Want(t, 1, "leave")
+	clitest.Run(t, env, "user", "erase", "u-42").Want(t, 1, "ask again with --leave-balance")
 	r := clitest.Run(t, env, "user", "erase", "u-42", "--leave-balance", "--output", "json")
 	r.Want(t, 0, `"user_id": "u-42"`)
 	clitest.Run(t, env, "user", "erase", "u-42", "--leave-balance").Want(t, 0, "this erasure was begun before", "WAITS FOR")
