@@ -66,11 +66,15 @@ func newCreateCommand() *cobra.Command {
 }
 
 // draft creates a campaign, and publishes it if the user wants that, by a second call: when that
-// one fails, the draft stays, and dibs campaign publish opens it.
+// one fails, the draft stays, and a note says so.
 func (s *session) draft(ctx context.Context, spec dibs.CampaignSpec, publish bool) (api.CampaignView, error) {
 	v, err := s.Campaigns.Create(ctx, spec, "")
-	if err == nil && publish {
-		v, err = s.Campaigns.Publish(ctx, v.ID)
+	if err != nil || !publish {
+		return v, err
+	}
+	id := v.ID
+	if v, err = s.Campaigns.Publish(ctx, id); err != nil {
+		s.note("the draft " + id + " was created: dibs campaign publish " + id + " opens it")
 	}
 	return v, err
 }
@@ -200,33 +204,59 @@ func (o *campaignFlags) stock(given func(string) bool) (dibs.StockSpec, error) {
 	case given("units"):
 		s.Units = &o.units
 	case given("items"):
-		s.Items = o.items
+		s.Items = trimmed(o.items)
 	case given("import"):
 		s.Items = []string{}
 	case given("codes"):
 		s.Codes = &o.codes
 	default:
-		lines, err := readLines(o.itemsFile)
+		items, err := readItems(o.itemsFile)
 		if err != nil {
-			return s, fmt.Errorf("--items-file: %w", err)
+			return s, cli.Usagef("--items-file: %w", err)
 		}
-		s.Items = lines
+		s.Items = items
 	}
 	return s, nil
 }
 
-// readLines returns the lines of a file that are not blank, without the space around them. It reads
-// the whole file: long lists come by dibs coupon import, which does not.
-func readLines(path string) ([]string, error) {
+// trimmed returns items without the space around them, as in A1, A2.
+func trimmed(items []string) []string {
+	for i, item := range items {
+		items[i] = strings.TrimSpace(item)
+	}
+	return items
+}
+
+// readItems returns the lines of a file that are not blank, without the space around them, or says
+// which of them are no items. It reads the whole file: long lists come by dibs coupon import, which
+// does not.
+func readItems(path string) ([]string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	var lines []string
+	var items, faults []string
+	lines, n := map[string]int{}, 0
 	for line := range strings.Lines(string(content)) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
+		n++
+		item := strings.TrimSpace(line)
+		switch first := lines[item]; {
+		case item == "":
+			continue
+		case !dibs.IsItem(item):
+			faults = append(faults, fmt.Sprintf("line %d %s, not %q", n, dibs.BadItem.EN, item))
+		case first > 0:
+			faults = append(faults, fmt.Sprintf("line %d is the same as line %d, %q", n, first, item))
+		default:
+			lines[item] = n
 		}
+		items = append(items, item)
 	}
-	return lines, nil
+	switch {
+	case len(faults) > 0:
+		return nil, fmt.Errorf("%s: %s", path, strings.Join(faults[:min(len(faults), dibs.MaxListedFaults)], "; "))
+	case len(items) == 0:
+		return nil, fmt.Errorf("%s has no items", path)
+	}
+	return items, nil
 }

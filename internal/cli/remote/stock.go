@@ -30,6 +30,7 @@ func newStockCommand() *cobra.Command {
 		if (change.Delta == 0) == (len(change.Items) == 0) {
 			return api.CampaignView{}, cli.Usagef("give --delta or --items")
 		}
+		change.Items = trimmed(change.Items)
 		return s.Campaigns.ChangeStock(ctx, s.args[0], change, key)
 	}, oneCampaign)
 	f := cmd.Flags()
