@@ -47,7 +47,7 @@ before and after.`,
 		if err := readMoments(time.Now(), momentFlag{"--since", since, &f.Since}, momentFlag{"--until", until, &f.Until}); err != nil {
 			return nil, err
 		}
-		return all(limit, func(p dibs.Page) (api.ListView[access.AdminActionView], error) { return s.Audit.AdminLog(ctx, f, p) })
+		return upTo(s, limit, func(p dibs.Page) (api.ListView[access.AdminActionView], error) { return s.Audit.AdminLog(ctx, f, p) })
 	}, actsTable)
 	// A thing is named by its path in the API, as the log names it.
 	fs := cmd.Flags()

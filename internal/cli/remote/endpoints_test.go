@@ -49,6 +49,11 @@ func TestEndpoints(t *testing.T) {
 		})
 	}
 	delivered(2)
+	clitest.Run(t, env, "events", "deliveries", e.ID, "--limit", "1").Want(t, 0, "dibs: there are more than these 1: --limit 100 shows as many as one call can")
+	clitest.Run(t, env, "events", "deliveries", e.ID, "--limit", "0").Want(t, 2, "--limit must be at least 1")
+	if r := clitest.Run(t, env, "events", "deliveries", e.ID, "--limit", "2"); r.Err != "" {
+		t.Errorf("the whole list has a note: %s", r.Err)
+	}
 	clitest.Run(t, env, "events", "sinks").Want(t, 0, webhooks.WebhookSink, "true")
 	clitest.Run(t, env, "events", "tail", "--after", "0", "--once").Want(t, 0, `"type":"dev.dibs.campaign.published"`, `"subject":"noon"`)
 	clitest.Run(t, env, "events", "redeliver", e.ID).Want(t, 2, "name an EVENT, or give --failed")

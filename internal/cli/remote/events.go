@@ -97,7 +97,9 @@ func newDeliveriesCommand() *cobra.Command {
 	limit := dibs.DefaultPage
 	cmd := ask(&cobra.Command{Use: "deliveries ENDPOINT", Short: "List the deliveries to a webhook, newest first", Args: cobra.ExactArgs(1)},
 		func(ctx context.Context, s *session) (api.ListView[webhooks.DeliveryView], error) {
-			return s.Webhooks.Deliveries(ctx, s.args[0], status, dibs.Page{Limit: limit})
+			return onePage(s, limit, func(p dibs.Page) (api.ListView[webhooks.DeliveryView], error) {
+				return s.Webhooks.Deliveries(ctx, s.args[0], status, p)
+			})
 		}, func(l *api.ListView[webhooks.DeliveryView]) *cli.Table {
 			t := cli.NewTable("EVENT", "TYPE", "STATUS", "ATTEMPTS", "UPDATED", "PROBLEM")
 			for _, d := range l.Items {

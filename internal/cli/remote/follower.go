@@ -70,7 +70,7 @@ func newFollowerListCommand() *cobra.Command {
 		Short: "List a merchant's followers: the highest rank first, then the longest following",
 		Args:  cobra.NoArgs,
 	}, func(ctx context.Context, s *session) (api.ListView[gate.Follower], error) {
-		return s.Followers.List(ctx, merchant, dibs.Page{Limit: limit})
+		return onePage(s, limit, func(p dibs.Page) (api.ListView[gate.Follower], error) { return s.Followers.List(ctx, merchant, p) })
 	}, func(l *api.ListView[gate.Follower]) *cli.Table {
 		t := cli.NewTable("USER", "RANK", "SINCE")
 		for _, f := range l.Items {

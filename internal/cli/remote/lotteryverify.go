@@ -102,7 +102,7 @@ func (s *session) verifyLottery(ctx context.Context, id string, check *lotteryCh
 	if err = errors.Join(err, list.Close()); err != nil {
 		return nil, err
 	}
-	r := &lotteryReport{CampaignID: id, Entries: drawn.Entries, Winners: int64(len(drawn.Winners)), Problems: drawn.Problems}
+	r := &lotteryReport{CampaignID: id, Entries: drawn.Entries, Winners: int64(len(drawn.Winners)), Problems: append([]string{}, drawn.Problems...)}
 	// The draw above follows the rule of this version: under another rule its result says nothing.
 	if v.Rule != gate.LotteryRule {
 		r.Problems = append(r.Problems, "the rule is "+v.Rule+", which this version of dibs does not know")
@@ -136,7 +136,11 @@ func (s *session) openEntries(ctx context.Context, id, file string) (io.ReadClos
 	if file == "" {
 		return s.Lotteries.Entries(ctx, id)
 	}
-	return os.Open(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, cli.Usagef("--entries: %w", err)
+	}
+	return f, nil
 }
 
 // writeWinners writes the entries of the winners, one on each line, if a file is named. Entries are

@@ -86,6 +86,8 @@ func TestLottery(t *testing.T) {
 	if err != nil || strings.Count(string(text), "\n") != 2 {
 		t.Errorf("the winners are %q, %v", text, err)
 	}
+	clitest.Run(t, public, "lottery", "verify", id, "--output", "json").Want(t, 0, `"problems": []`)
+	clitest.Run(t, public, "lottery", "verify", id, "--entries", "none.txt").Want(t, 2, "--entries: open none.txt")
 	for i, user := range []string{"ann", "bob", "eve"} {
 		want := "lost"
 		if strings.Contains(string(text), entries[i].Entry) {

@@ -47,7 +47,7 @@ name a campaign or a time as well: the search is faster.`,
 		if o.csv {
 			return s.Orders.CSV(ctx, o.q, s.cmd.OutOrStdout())
 		}
-		views, err := all(o.limit, func(p dibs.Page) (api.ListView[api.ClaimView], error) { return s.Orders.List(ctx, o.q, p) })
+		views, err := upTo(s, o.limit, func(p dibs.Page) (api.ListView[api.ClaimView], error) { return s.Orders.List(ctx, o.q, p) })
 		if err != nil {
 			return err
 		}

@@ -197,6 +197,44 @@ func of[T any](part func(*client.Client) one[T]) func(*client.Client, context.Co
 func all[T any](limit int, read func(dibs.Page) (api.ListView[T], error)) ([]T, error) {
 	items := []T{}
 	// The largest pages that the server gives: fewer calls for the same list.
+// noteMore tells the user that a list was cut off at its limit; most is the highest limit, 0 for none.
+func (s *session) noteMore(shown, most int) {
+	text := fmt.Sprintf("there are more than these %d", shown)
+	switch {
+	case most == 0:
+		text += ": a higher --limit shows them"
+	case shown < most:
+		text += fmt.Sprintf(": --limit %d shows as many as one call can", most)
+	}
+	s.note(text)
+}
+
+// onePage reads one page of a list, of at most limit items, and says when there are more.
+func onePage[T any](s *session, limit int, read func(dibs.Page) (api.ListView[T], error)) (l api.ListView[T], err error) {
+	if err = checkLimit(limit); err != nil {
+		return l, err
+	}
+	if l, err = read(dibs.Page{Limit: limit}); err == nil && l.NextCursor != "" {
+		s.noteMore(len(l.Items), dibs.MaxPage)
+	}
+	return l, err
+}
+
+// upTo reads the first limit items of a list, and says when there are more.
+func upTo[T any](s *session, limit int, read func(dibs.Page) (api.ListView[T], error)) ([]T, error) {
+	got, more := 0, false
+	items, err := all(limit, func(p dibs.Page) (api.ListView[T], error) {
+		l, err := read(p)
+		got += len(l.Items)
+		more = l.NextCursor != "" || got > limit
+		return l, err
+	})
+	if err == nil && more {
+		s.noteMore(len(items), 0)
+	}
+	return items, err
+}
+
 	page := dibs.Page{Limit: dibs.MaxPage}
 	if limit > 0 {
 		page.Limit = min(limit, dibs.MaxPage)
