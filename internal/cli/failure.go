@@ -88,4 +88,4 @@ func Message(err error) string {
 
 // packagePrefix matches the names of packages that errors begin with. Users know
 // one program, so that the names tell them nothing.
-var packagePrefix = regexp.MustCompile(`(^|: |\()(?:(?:dibs|embedded|sqlledger|memengine|redisengine|idgen|httpapi|client|settings|lab|strategies|servers|lock): )+`)
+var packagePrefix = regexp.MustCompile(`(^|: |\()(?:(?:dibs|embedded|sqlledger|memengine|redisengine|idgen|httpapi|client|consumer|node|settings|lab|strategies|servers|lock): )+`)

@@ -20,7 +20,7 @@ func TestFailures(t *testing.T) {
 		{"none", nil, ExitOK, ""},
 		{"any", io.EOF, ExitFailure, "EOF"},
 		{"several lines", errors.New("a\n\tb  c"), ExitFailure, "a b c"},
-		{"of a package", fmt.Errorf("opening x: %w", errors.New("sqlledger: settings: away (dibs: gone)")), ExitFailure, "opening x: away (gone)"},
+		{"of a package", fmt.Errorf("opening x: %w", errors.New("sqlledger: node: away (consumer: gone)")), ExitFailure, "opening x: away (gone)"},
 		{"a word like a package", errors.New("the client: away"), ExitFailure, "the client: away"},
 		{"of the command line", fmt.Errorf("x: %w", Usagef("bad %w", io.EOF)), ExitUsage, "x: bad EOF"},
 		{"marked", Usage(io.EOF), ExitUsage, "EOF"},

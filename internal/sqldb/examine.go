@@ -242,7 +242,11 @@ func (x *examination) schema(ctx context.Context, conn *sql.Conn) error {
 
 // advice is what people can do about an error.
 func (x *examination) advice(err error) string {
-	if x.db != nil && x.db.server != nil {
+	switch {
+	case x.db == nil:
+	case x.db.server == nil:
+		return "look whether the file is that of a ledger, and may be read and written; bring a broken one back from a backup"
+	default:
 		if advice := x.db.server.advise(err); advice != "" {
 			return advice
 		}

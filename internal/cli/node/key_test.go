@@ -44,7 +44,13 @@ func TestKeys(t *testing.T) {
 	clitest.Run(t, nil, "key", "revoke", "k-nobody", "--data", data).Want(t, 1, "There is no API key k-nobody")
 	clitest.Run(t, nil, "key", "create", "--data", data).Want(t, 2, "name is required")
 	clitest.Run(t, nil, "key", "create", "--name", "eyes", "--role", "reader", "--data", data).Want(t, 2, "must be viewer, editor, publisher or admin")
-	clitest.Run(t, nil, "key", "create", "--name", "eyes", "--role", "viewer", "--data", data).Want(t, 0, "viewer", "dibs_")
+	r = clitest.Run(t, nil, "key", "create", "--name", "eyes", "--role", "viewer", "--data", data, "--output", "json")
+	r.Want(t, 0, "viewer", "dibs_")
+	var eyes dibsKey
+	if err := json.Unmarshal([]byte(r.Out), &eyes); err != nil {
+		t.Fatal(err)
+	}
+	clitest.Run(t, nil, "campaign", "pause", "x", "--url", url, "--admin-key", eyes.Secret).Want(t, 1, "does not let this admin key do that", "of the role publisher")
 }
 
 // TestKeyTerms makes a key with an end and scopes, and one in place of it.
@@ -66,6 +72,13 @@ func TestKeyTerms(t *testing.T) {
 	clitest.Run(t, nil, "key", "create", "--name", "x", "--expires", "-1h", "--data", data).Want(t, 2, "--expires must be in the future")
 	// A key with scopes lets nobody administer the server: serve still asks for one.
 	clitest.Run(t, clitest.Secrets[:1], "serve", "--data", data).Want(t, 2, "admin_key (not set", "no API key")
+}
+
+// TestKeyOfNoLedger: a file that is no ledger is named, with what to do about it.
+func TestKeyOfNoLedger(t *testing.T) {
+	file := "sqlite:" + clitest.WriteFile(t, "garb.db", strings.Repeat("no ledger ", 1000))
+	clitest.Run(t, nil, "key", "list", "--ledger", file).Want(t, 1, "dibs: opening the ledger "+file+": ")
+	clitest.Run(t, clitest.Secrets, "doctor", "--ledger", file, "--data", t.TempDir()).Want(t, 1, "look whether the file is that of a ledger")
 }
 
 // TestKeyThatCannotBeMade leaves no ledger behind.

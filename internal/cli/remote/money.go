@@ -71,18 +71,18 @@ var moneyForm = regexp.MustCompile(`^([A-Za-z]{3})?\s*([0-9]{1,3}(?:,[0-9]{3})+|
 // meant before amounts could be written otherwise, and scripts rely on it.
 func parseMoney(flag, text, currency string) (a amount, err error) {
 	wrong := func(why string) (amount, error) {
-		return amount{}, cli.Usagef("%s %s, such as 12.50CNY, not %q", flag, why, text)
+		return amount{}, cli.Usagef("%s %s, not %q", flag, why, text)
 	}
 	form := moneyForm.FindStringSubmatch(strings.TrimSpace(text))
 	if form == nil {
-		return wrong("must be an amount of money")
+		return wrong("must be an amount of money, such as 12.50CNY")
 	}
 	own := strings.ToUpper(form[1] + form[4])
 	switch {
 	case len(own) > 3:
-		return wrong("must name one currency")
+		return wrong("must name one currency, such as 12.50CNY")
 	case own == "" && currency == "":
-		return wrong("must name its currency")
+		return wrong("must name its currency, such as 12.50CNY")
 	}
 	if a.Currency = own; own == "" {
 		a.Currency = currency
@@ -93,12 +93,12 @@ func parseMoney(flag, text, currency string) (a amount, err error) {
 		decimals = 0
 	}
 	if len(fraction) > decimals {
-		return wrong(fmt.Sprintf("has too many digits behind the point: %s has %d", a.Currency, decimals))
+		return wrong(fmt.Sprintf("must have at most %s behind the point in %s", cli.Count(int64(decimals), "digit"), a.Currency))
 	}
 	a.Amount, err = strconv.ParseInt(digits+fraction+strings.Repeat("0", decimals-len(fraction)), 10, 64)
 	if err != nil {
 		a.Amount = math.MaxInt64
-		return wrong("is too large")
+		return wrong("must be smaller")
 	}
 	return a, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"syscall"
@@ -95,11 +96,16 @@ func Explain(url string, err error) error {
 	// Nobody listens there, so nothing can have happened: it is safe to repeat.
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("no server answers at %s: start one with dibs dev or dibs serve, or name another --url", url)
-	// The reason stays: a key may be unknown, ended, or of a role or scope that is too small.
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("the server at %s speaks plain HTTP: write http:// in --url", url)
+	case errors.As(err, new(*net.DNSError)):
+		return fmt.Errorf("the name of the server at %s cannot be looked up: correct --url, or look at this machine's DNS", url)
+	// The reason stays: a key may be unknown or ended.
 	case errors.Is(err, &dibs.Error{Reason: dibs.Unauthenticated}):
 		return fmt.Errorf("the server at %s does not take this admin key: %w; or the address is for users alone: administrators have one of their own (admin_listen), with --behind-proxy too", url, err)
+	// The key is known, and its role or scope is too small.
 	case errors.Is(err, dibs.ErrForbidden):
-		return fmt.Errorf("the server at %s does not take this admin key: %w", url, err)
+		return fmt.Errorf("the server at %s does not let this admin key do that: %w", url, err)
 	}
 	var refusal *client.Error
 	if errors.As(err, &refusal) && len(refusal.Errors) > 0 {
@@ -191,12 +197,6 @@ func of[T any](part func(*client.Client) one[T]) func(*client.Client, context.Co
 	return func(c *client.Client, ctx context.Context, id string) (T, error) { return part(c)(ctx, id) }
 }
 
-// all reads a list page by page, at most limit items of it; 0 reads the whole list. The pages follow
-// cursors, so an item that is added meanwhile shifts none: it is in the list or not. An error loses
-// the pages before it. It returns no nil, so that an empty list is [] as JSON.
-func all[T any](limit int, read func(dibs.Page) (api.ListView[T], error)) ([]T, error) {
-	items := []T{}
-	// The largest pages that the server gives: fewer calls for the same list.
 // noteMore tells the user that a list was cut off at its limit; most is the highest limit, 0 for none.
 func (s *session) noteMore(shown, most int) {
 	text := fmt.Sprintf("there are more than these %d", shown)
@@ -235,6 +235,12 @@ func upTo[T any](s *session, limit int, read func(dibs.Page) (api.ListView[T], e
 	return items, err
 }
 
+// all reads a list page by page, at most limit items of it; 0 reads the whole list. The pages follow
+// cursors, so an item that is added meanwhile shifts none: it is in the list or not. An error loses
+// the pages before it. It returns no nil, so that an empty list is [] as JSON.
+func all[T any](limit int, read func(dibs.Page) (api.ListView[T], error)) ([]T, error) {
+	items := []T{}
+	// The largest pages that the server gives: fewer calls for the same list.
 	page := dibs.Page{Limit: dibs.MaxPage}
 	if limit > 0 {
 		page.Limit = min(limit, dibs.MaxPage)

@@ -37,9 +37,14 @@ func InUse(c *config.Config) string {
 // Explain adds to an error of opening a node or a ledger what the user can do about
 // it. remedy is what to do when another process uses the data.
 func Explain(c *config.Config, err error, remedy string) error {
+	return explain(c, c.Place(), err, remedy)
+}
+
+// explain is Explain for what is opened at a place: a node's, or the ledger alone.
+func explain(c *config.Config, place string, err error, remedy string) error {
 	switch {
 	case errors.Is(err, dibs.ErrOwned):
-		return fmt.Errorf("%s is in use by %s: %s", c.Place(), OwnerOf(err), remedy)
+		return fmt.Errorf("%s is in use by %s: %s", place, OwnerOf(err), remedy)
 	case errors.Is(err, sqlledger.ErrSchema):
 		if sqlledger.InServer(c.Ledger) {
 			return fmt.Errorf("%w (dibs migrate brings an older schema up to date)", err)
@@ -55,7 +60,7 @@ func Explain(c *config.Config, err error, remedy string) error {
 	if remedy := redisRemedy(err); remedy != "" {
 		return fmt.Errorf("%s: %s: %w", c.EnginePlace(), remedy, err)
 	}
-	return fmt.Errorf("opening %s: %w", c.Place(), err)
+	return fmt.Errorf("opening %s: %w", place, err)
 }
 
 // redisRemedy says what to do about a Redis that does not let dibs in. It is empty

@@ -61,7 +61,7 @@ func OpenLedger(ctx context.Context, c *config.Config, create bool) (*sqlledger.
 	// may be running.
 	l, err := sqlledger.Open(ctx, c.LedgerAt(), sqlledger.Options{Migrate: !found, Timeout: c.LedgerTimeout, Keys: c.Keys(), EncryptCodes: c.EncryptCodes})
 	if err != nil {
-		return nil, Explain(c, err, "")
+		return nil, explain(c, "the ledger "+sqlledger.Place(c.LedgerAt()), err, "")
 	}
 	return l, nil
 }
