@@ -62,6 +62,9 @@ func strict(cmd *cobra.Command) {
 			if err := check(cmd, args); err != nil {
 				return argumentFault(cmd, args, err)
 			}
+			if err := emptyArgument(cmd, args); err != nil {
+				return err
+			}
 			return missingFlags(cmd)
 		}
 	}

@@ -22,11 +22,12 @@ type Invocation struct {
 // Run executes the command line until it ends or ctx does, writes what went wrong
 // to Err, and returns the exit code.
 func (v Invocation) Run(ctx context.Context, root *cobra.Command) int {
-	root.SetArgs(v.Args)
+	args := helpLast(root, v.Args)
+	root.SetArgs(args)
 	root.SetIn(v.In)
 	root.SetOut(v.Out)
 	root.SetErr(v.Err)
-	err := unknownHelp(root, v.Args)
+	err := unknownHelp(root, args)
 	if err == nil {
 		err = root.ExecuteContext(context.WithValue(ctx, environKey{}, v.Environ))
 	}

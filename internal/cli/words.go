@@ -153,6 +153,20 @@ func argumentFault(cmd *cobra.Command, args []string, err error) error {
 	return Usagef("%w; usage: %s", err, cmd.UseLine())
 }
 
+// emptyArgument refuses an argument without a character, as a variable that is not set leaves it: as a part of a path it
+// would name something else. Only a TEXT may be empty.
+func emptyArgument(cmd *cobra.Command, args []string) error {
+	for i, name := range strings.Fields(cmd.Use)[1:] {
+		if strings.HasPrefix(name, "-") || i >= len(args) {
+			break
+		}
+		if name = strings.Trim(name, "[]."); args[i] == "" && name != "TEXT" {
+			return Usagef("%s is empty; for example: %s", name, example(cmd, argumentNames(cmd)))
+		}
+	}
+	return nil
+}
+
 // argumentNames are the arguments that a verb's line of use requires, before its flags.
 func argumentNames(cmd *cobra.Command) []string {
 	words := strings.Fields(cmd.Use)
@@ -199,6 +213,8 @@ func looks(cmd *cobra.Command, name string) string {
 			}
 		}
 		return ids["campaign"]
+	case "ENDPOINT":
+		return ids["endpoints"]
 	case "USER":
 		return "42"
 	case "TEXT":
@@ -212,7 +228,8 @@ func looks(cmd *cobra.Command, name string) string {
 // ids are what the ids of things look like.
 var ids = map[string]string{
 	"campaign": "phone-noon", "product": "phone-x", "claim": "7K3M9QX2B4TD6RWA", "announcement": "ann-7K3M9QX2B4TD",
-	"key": "k-7K3M9QX2B4TD", "coupon": "spring",
+	"key": "k-7K3M9QX2B4TD", "coupon": "spring", "session": "s-7K3M9QX2B4TD", "token": "r-7K3M9QX2B4TD", "approval": "ap-7K3M9QX2B4TD", "audience": "vip",
+	"endpoints": "wh-7K3M9QX2B4TD",
 }
 
 // completeWords lets shells complete the flags that take one of some words, those of OneOf
@@ -226,6 +243,26 @@ func completeWords(cmd *cobra.Command) {
 		// Registering fails for a flag that has a completion: it stays.
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(c.Words(), cobra.ShellCompDirectiveNoFileComp))
 	})
+}
+
+// helpLast returns a command line that asks for help before the command is named, as `dibs -h campaign list` does, with
+// what asks behind the command: cobra looks for it there alone. Words that no command has stay where they are, as do
+// those behind them.
+func helpLast(root *cobra.Command, args []string) []string {
+	// Not nil: cobra would take the arguments of the process in its place.
+	words, asked, at := []string{}, []string{}, root
+	for i, arg := range args {
+		if arg == "--help" || arg == "-h" {
+			asked = append(asked, arg)
+			continue
+		}
+		next := slices.IndexFunc(at.Commands(), func(c *cobra.Command) bool { return c.Name() == arg || c.HasAlias(arg) })
+		if next < 0 {
+			return slices.Concat(words, asked, args[i:])
+		}
+		words, at = append(words, arg), at.Commands()[next]
+	}
+	return append(words, asked...)
 }
 
 // unknownHelp is the fault of a command line that asks for the help of a command that there is not; nil for any other

@@ -43,6 +43,9 @@ browser shows the console, signed in.`,
 		},
 	}
 	config.AddFlags(cmd, config.ServerKeys)
+	// Its own default is none that serve has.
+	data := cmd.Flags().Lookup("data")
+	data.DefValue, data.Usage = "", data.Usage+" (default a temporary one)"
 	cmd.Flags().BoolVar(&open, "open", false, "Open the console in the browser, signed in by the code that is printed")
 	return cmd
 }

@@ -17,7 +17,14 @@ func TestUsage(t *testing.T) {
 	clitest.Run(t, nil).Want(t, 0, "Usage:", "campaign", "serve")
 	clitest.Run(t, nil, "campaign").Want(t, 0, "Usage:", "apply")
 	clitest.Run(t, nil, "campaign", "--help").Want(t, 0, "Usage:", "apply")
+	// Whoever asks for help first gets that of the command.
+	for _, args := range []string{"campaign apply --help", "--help campaign apply", "-h campaign apply", "campaign -h apply"} {
+		clitest.Run(t, nil, strings.Fields(args)...).Want(t, 0, "dibs campaign apply -f FILE")
+	}
+	clitest.Run(t, nil, "-h", "campaign").Want(t, 0, "dibs campaign", "apply")
+	clitest.Run(t, nil, "dev", "--help").Want(t, 0, "(default a temporary one)")
 	for args, want := range map[string]string{
+		"campaign -h aply":       `dibs: there is no command "campaign aply"; did you mean apply?`,
 		"sevre":                  `dibs: there is no command "sevre"; did you mean serve?`,
 		"quux":                   `dibs: there is no command "quux"; dibs --help lists the commands`,
 		"sevre --help":           `dibs: there is no command "sevre"; did you mean serve?`,

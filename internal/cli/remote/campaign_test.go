@@ -2,6 +2,8 @@ package remote_test
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -99,6 +101,20 @@ func TestCampaignUsage(t *testing.T) {
 		{append(create, "--ends", "+1h", "--units", "1", "--pattern", "X"), "--pattern belongs to --codes"},
 		{[]string{"campaign", "stock", "x"}, "give --delta or --items"},
 		{[]string{"campaign", "publish"}, "ID is missing; for example: dibs campaign publish phone-noon"},
+		{[]string{"campaign", "pause", ""}, "ID is empty; for example: dibs campaign pause phone-noon"},
+		{[]string{"claim", "comment", "", "x"}, "ID is empty; for example: dibs claim comment 7K3M9QX2B4TD6RWA"},
+		{[]string{"approval", "approve", ""}, "ID is empty; for example: dibs approval approve ap-7K3M9QX2B4TD"},
+		{[]string{"lottery", "show", ""}, "ID is empty; for example: dibs lottery show phone-noon"},
+		{[]string{"user", "erasures", ""}, "ID is empty"},
+		{[]string{"session", "end"}, "ID is missing; for example: dibs session end s-7K3M9QX2B4TD"},
+		{[]string{"token", "allow"}, "dibs token allow r-7K3M9QX2B4TD"},
+		{[]string{"audience", "show"}, "dibs audience show vip"},
+		{[]string{"events", "endpoints", "show"}, "dibs events endpoints show wh-7K3M9QX2B4TD"},
+		{[]string{"events", "deliveries"}, "dibs events deliveries wh-7K3M9QX2B4TD"},
+		{[]string{"campaign", "apply", "a.yaml"}, "for example: dibs campaign apply -f campaigns.yaml"},
+		{[]string{"campaign", "list", "--server-ca", "/nope"}, "server_ca (flag --server-ca): cannot be read"},
+		{[]string{"follower", "list", "--merchant", "shop", "--limit", "0"}, "--limit must be at least 1"},
+		{[]string{"lottery", "verify", "x", "--entries", "none.txt", "--user", "u"}, "--user and --nonce belong together"},
 		{[]string{"campaign", "list", "--output", "xml"}, "must be table or json"},
 		{[]string{"campaign", "list", "--url", "localhost"}, "url (flag --url): must be an address"},
 		{[]string{"campaign", "watch", "--every", "1ms"}, "--every must be"},
@@ -112,6 +128,11 @@ func TestCampaignUsage(t *testing.T) {
 			t.Errorf("%v: more than a line:\n%s", c.args, r.Err)
 		}
 	}
+	clitest.Run(t, env, "campaign", "list", "--url", "http://none.invalid").Want(t, 1, "the name of the server at http://none.invalid cannot be looked up: correct --url")
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	secure := strings.Replace(plain.URL, "http:", "https:", 1)
+	clitest.Run(t, env, "campaign", "list", "--url", secure).Want(t, 1, "dibs: the server at "+secure+" speaks plain HTTP: write http:// in --url\n")
 	clitest.Run(t, nil, "campaign", "list").Want(t, 2, "campaign list cannot run with these settings:", "admin_key (not set: --admin-key or DIBS_ADMIN_KEY)", "dibs dev prints the key of its server")
 	clitest.Run(t, env, "campaign", "list", "--url", "http://127.0.0.1:1").Want(t, 1, "dibs: no server answers at http://127.0.0.1:1")
 	clitest.Run(t, clitest.Served(t), "campaign", "list", "--admin-key", "0123456789abcdefgh").Want(t, 1, "does not take this admin key")

@@ -35,7 +35,7 @@ func newTailCommand() *cobra.Command {
 	after, once := int64(-1), false
 	cmd := talk(&cobra.Command{Use: "tail", Short: "Print events as they happen, one JSON object a line", Args: cobra.NoArgs},
 		func(ctx context.Context, s *session) error { return s.tail(ctx, after, once) })
-	cmd.Flags().Int64Var(&after, "after", -1, "Begin after this `ROW` of the feed: 0 for everything that is kept, a day at least (default new events only)")
+	cmd.Flags().Int64Var(&after, "after", -1, "Begin after this `ROW` of the feed: 0 for everything that is kept, a day at least; -1 for new events only")
 	cmd.Flags().BoolVar(&once, "once", false, "Stop at the end of the feed")
 	return cmd
 }
