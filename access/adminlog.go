@@ -41,6 +41,7 @@ const MaxActionBody = 64 << 10
 
 // AdminActionFilter says which actions to look for. Zero fields do not filter.
 type AdminActionFilter struct {
+	// Target is a path: what was about it, or about what is under it, is found.
 	Key, Action, Target string
 	// Since ≤ at < Until.
 	Since, Until time.Time

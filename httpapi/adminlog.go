@@ -266,7 +266,7 @@ type actsInput struct {
 	PageQuery
 	Key    string    `query:"key" maxLength:"191" doc:"those of this API key, by its id"`
 	Action string    `query:"action" maxLength:"64" doc:"those of this operation, publish-campaign say"`
-	Target string    `query:"target" maxLength:"512" doc:"those on this thing, /v1/campaigns/phone say"`
+	Target string    `query:"target" maxLength:"512" doc:"those on this thing, /v1/campaigns/phone say, or on what is under it, such as /v1/campaigns/phone/publish"`
 	Since  time.Time `query:"since" doc:"those from then on"`
 	Until  time.Time `query:"until" doc:"those before then"`
 }

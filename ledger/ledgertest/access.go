@@ -176,6 +176,7 @@ func testAdminLog(t *testing.T, f *fixture) {
 		})
 	}
 	actions[1].Key, actions[2].Target, actions[2].Action = "k2", "/v1/campaigns/other", "end-campaign"
+	actions[1].Target = "/v1/campaigns/phone/publish"
 	f.must(l.Access.SaveAdminActions(ctx, actions[:2]))
 	done := *actions[0]
 	done.Status, done.After = 200, []byte(`{"state":"published"}`)
@@ -192,6 +193,8 @@ func testAdminLog(t *testing.T, f *fixture) {
 	same(t, "all actions", list(access.AdminActionFilter{}), []access.AdminAction{*actions[2], *actions[1], done})
 	same(t, "those of a key", list(access.AdminActionFilter{Key: "k2"}), []access.AdminAction{*actions[1]})
 	same(t, "those on a thing", list(access.AdminActionFilter{Target: "/v1/campaigns/other"}), []access.AdminAction{*actions[2]})
+	same(t, "those on a thing and what is under it", list(access.AdminActionFilter{Target: "/v1/campaigns/phone"}), []access.AdminAction{*actions[1], done})
+	same(t, "those on a thing with such a name", list(access.AdminActionFilter{Target: "/v1/campaigns/phon"}), []access.AdminAction{})
 	same(t, "those of an action", list(access.AdminActionFilter{Action: "end-campaign"}), []access.AdminAction{*actions[2]})
 	same(t, "those of a time", list(access.AdminActionFilter{Since: at(1), Until: at(2)}), []access.AdminAction{*actions[1]})
 	// Three actions in pages of two: the last page has no cursor.

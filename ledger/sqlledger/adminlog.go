@@ -100,13 +100,18 @@ func partsOf(text sql.NullString, id string) (*access.EntryParts, error) {
 // AdminActions lists admin actions, the newest first: ids begin with the time.
 func (ac *Access) AdminActions(ctx context.Context, f access.AdminActionFilter, page dibs.Page) (dibs.List[access.AdminAction], error) {
 	where, args := []string{"1 = 1"}, []any{}
-	add := func(condition string, value any) {
-		where, args = append(where, condition), append(args, value)
+	add := func(condition string, values ...any) {
+		where, args = append(where, condition), append(args, values...)
 	}
-	for _, c := range []struct{ column, value string }{{"actor", f.Key}, {"action", f.Action}, {"target", f.Target}} {
+	for _, c := range []struct{ column, value string }{{"actor", f.Key}, {"action", f.Action}} {
 		if c.value != "" {
 			add(c.column+" = ?", c.value)
 		}
+	}
+	if f.Target != "" {
+		// What is under a path begins with it and a slash; in all databases the column is compared byte by byte, and 0
+		// comes after the slash.
+		add("(target = ? OR target > ? AND target < ?)", f.Target, f.Target+"/", f.Target+"0")
 	}
 	if !f.Since.IsZero() {
 		add("at >= ?", f.Since.UnixMilli())

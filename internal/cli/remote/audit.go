@@ -53,7 +53,7 @@ before and after.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.Key, "key", "", "Only what the API key `ID` did")
 	fs.StringVar(&f.Action, "action", "", "Only this `OPERATION`, such as publish-campaign")
-	fs.StringVar(&f.Target, "target", "", "Only what changed this `THING`, such as /v1/campaigns/phone-noon")
+	fs.StringVar(&f.Target, "target", "", "Only what changed this `THING` or what is under it, such as /v1/campaigns/phone-noon")
 	fs.StringVar(&since, "since", "", "Only from this `TIME` on: 2026-12-01T04:00:00Z, or -1h for an hour ago")
 	fs.StringVar(&until, "until", "", "Only before this `TIME`")
 	fs.IntVar(&limit, "limit", limit, "At most `N`")

@@ -20,6 +20,15 @@ func TestAuditList(t *testing.T) {
 	list().Want(t, 0, "create-key", "the command line on")
 	list("--action", "create-key", "--since", "-1h", "--output", "json").Want(t, 0, `"action": "create-key"`)
 	list("--action", "none", "--output", "json").Want(t, 0, "[]")
+	clitest.Run(t, clitest.Secrets, "campaign", "create", "--id", "noon", "--title", "Noon", "--units", "5", "--ends", "+1h", "--publish", "--url", url).Want(t, 0)
+	list("--target", "/v1/campaigns/noon").Want(t, 0, "publish-campaign", "/v1/campaigns/noon/publish")
+	if r := list("--limit", "1"); !strings.Contains(r.Err, "dibs: there are more than these 1: a higher --limit shows them") {
+		t.Errorf("a list that is cut off has the note %q", r.Err)
+	}
+	if r := list(); r.Err != "" {
+		t.Errorf("a whole list has the note %q", r.Err)
+	}
+	list("--target", "/v1/campaigns/noo", "--output", "json").Want(t, 0, "[]")
 	list("--until", "-1h", "--output", "json").Want(t, 0, "[]")
 	list("--since", "yesterday").Want(t, 2, "--since")
 	list("--since", "24h").Want(t, 2, "--since 24h lies ahead")
