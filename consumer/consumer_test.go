@@ -36,6 +36,9 @@ type rig struct {
 	url string
 	// send adds a message to the stream: an event's id, subject, and the event.
 	send func(id, subject, event string)
+	// bury adds a dead letter, and again is how many were brought back and are not handled.
+	bury  func(ctx context.Context) error
+	again func(ctx context.Context) (int, error)
 	// redis is there when it is the broker.
 	redis *servers.Redis
 	// logger and timeout are the consumer's, when they are set.
@@ -69,6 +72,18 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, url: server.URL() + "?stream=shop&maxlen=10000", redis: server, attempts: map[string]int{}}
 	r.send = func(id, subject, event string) {
 		r.do("XADD", "shop", "*", "id", id, "type", "x", "subject", subject, "event", event)
+	}
+	r.bury = func(ctx context.Context) error {
+		_, err := server.Do(ctx, "XADD", "shop:g:dead", "*", "id", "x", "type", "x", "subject", "x", "event", "{", "attempts", "1", "why", "no money")
+		return err
+	}
+	r.again = func(ctx context.Context) (int, error) {
+		m, err := server.Do(ctx, "XLEN", "shop:g:again")
+		if err != nil {
+			return 0, err
+		}
+		n, err := m.AsInt64()
+		return int(n), err
 	}
 	return r
 }
@@ -107,6 +122,20 @@ func newNATSRig(t *testing.T) *rig {
 		if _, err := js.PublishMsg(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
+	}
+	r.bury = func(ctx context.Context) error {
+		_, err := js.Publish(ctx, "dibs-dead.SHOP.g", []byte("{"))
+		return err
+	}
+	r.again = func(ctx context.Context) (int, error) {
+		again, err := js.Stream(ctx, "SHOP-g-again")
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			return 0, nil
+		case err != nil:
+			return 0, err
+		}
+		return int(again.CachedInfo().State.Msgs), nil
 	}
 	return r
 }
@@ -346,5 +375,46 @@ func TestAddresses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret-pw") {
 			t.Errorf("%s: %v", c.url, err)
 		}
+	}
+}
+
+// TestReplayEnds: letters that are buried again while all are brought back stay dead: each comes back once.
+func TestReplayEnds(t *testing.T) { eachBroker(t, testReplayEnds) }
+
+func testReplayEnds(t *testing.T, r *rig) {
+	const letters = 300
+	// The broker has what a group needs once there was a dead letter.
+	r.decide = func(context.Context, *consumer.Delivery) consumer.Decision {
+		return consumer.ReconsumeLater(0, errors.New("no money"))
+	}
+	r.publish("bad.0")
+	stop := r.start(1)
+	r.await("the first dead letter", func() bool { return len(r.dead()) == 1 })
+	stop()
+	for range letters - 1 {
+		if err := r.bury(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var burying sync.WaitGroup
+	defer burying.Wait()
+	defer cancel()
+	burying.Go(func() {
+		for buried := 0; buried < 10*letters; {
+			back, err := r.again(ctx)
+			for ; err == nil && buried < back; buried++ {
+				err = r.bury(ctx)
+			}
+			if err != nil {
+				if ctx.Err() == nil {
+					t.Error(err)
+				}
+				return
+			}
+		}
+	})
+	if n, err := consumer.Replay(t.Context(), consumer.Dead{URL: r.url, Group: "g"}, ""); err != nil || n != letters {
+		t.Errorf("%d of %d letters came back: %v", n, letters, err)
 	}
 }

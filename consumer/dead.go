@@ -35,8 +35,8 @@ func DeadLetters(ctx context.Context, d Dead, after string, max int) ([]DeadLett
 }
 
 // Replay brings dead letters back to their group, to be handled as if they were
-// new: the one of an entry, or with an empty entry all. It returns how many. A
-// crash halfway may bring one back twice.
+// new: the one of an entry, or with an empty entry all that are dead when it
+// begins. It returns how many. A crash halfway may bring one back twice.
 func Replay(ctx context.Context, d Dead, entry string) (n int, err error) {
 	at, err := placeOf(d.URL, d.Stream, d.Group)
 	if err != nil {
@@ -87,6 +87,17 @@ func redisReplay(ctx context.Context, at *place, entry string) (n int, err error
 		from, to = entry, entry
 	}
 	dead := deadOf(at.stream, at.group)
+	if entry == "" {
+		last, err := c.Do(ctx, c.B().Arbitrary("XREVRANGE").Keys(dead).Args("+", "-", "COUNT", "1").Build()).AsXRange()
+		if err != nil {
+			return 0, fmt.Errorf("consumer: %w", err)
+		}
+		if len(last) == 0 {
+			return 0, nil
+		}
+		// What is buried again from now on comes after it, and stays.
+		to = last[0].ID
+	}
 	for {
 		letters, err := c.Do(ctx, c.B().Arbitrary("XRANGE").Keys(dead).Args(from, to, "COUNT", strconv.Itoa(replayPage)).Build()).AsXRange()
 		if err != nil {

@@ -354,8 +354,18 @@ func natsReplay(ctx context.Context, at *place, entry string) (n int, err error)
 		return 0, fmt.Errorf("consumer: %w", err)
 	}
 	_, subject := j.side(sideAgain)
+	_, dead := j.side(sideDead)
+	end := from
 	err = j.letters(ctx, from, func(s jetstream.Stream, m *jetstream.RawStreamMsg) (bool, error) {
-		if entry != "" && m.Sequence != from {
+		if entry == "" && n == 0 {
+			last, err := s.GetLastMsgForSubject(ctx, dead)
+			if err != nil {
+				return false, fmt.Errorf("consumer: %w", err)
+			}
+			// What is buried again from now on comes after it, and stays.
+			end = last.Sequence
+		}
+		if m.Sequence > end {
 			return true, nil
 		}
 		back := nats.NewMsg(subject)
