@@ -62,10 +62,10 @@ histories-ledger|./ledger/sqlledger|^Test(SQLite|MySQL|Postgres)Ledger$/^LivesLi
 random|./engine/enginetest|^TestEmbedded$/^random$|x10|2|5,000 random operations of the embedded engine compared with the model, 10 times
 random-redis|./engine/redisengine|^TestContract$/^random$|x10|2|the same on Redis, 10 times
 fuzz|internal/ci/fuzz.sh|targets|30|12|each fuzz target for half a minute, one on each processor at a time
-simulation|./internal/simulation|^Test(Soak|Planted)$|100|70|whole nodes simulated, 100,000 seeds, and every planted fault found
 rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|100|1|the two usual loads of flash sales at full size
 pages|./internal/ci|^TestPagesAreQuick$|x1|2|the commands of all pages run within two minutes
 stalls|./internal/sqldb|^TestServerStalledTransaction$|100|2|a process frozen in a transaction
+simulation|./internal/simulation|^Test(Soak|Planted)$|100|70|whole nodes simulated, 100,000 seeds, and every planted fault found
 '
 
 # These measure, on a machine that does nothing else and is not hot from the others: they
