@@ -54,7 +54,8 @@ func writtenWrong(s *shop) {
 	page.click("Erase this user")
 	page.answer("again", "78")
 	page.shows("This is not 77: nothing was erased.")
-	if n := tells[int](page, `fetch("/v1/erasures").then((r) => r.json()).then((l) => l.items.length)`); n != 0 {
+	// It would wait for a second administrator.
+	if n := tells[int](page, `fetch("/v1/approvals").then((r) => r.json()).then((l) => l.items.filter((a) => a.call?.path.includes("/users/77/")).length)`); n != 0 {
 		s.Errorf("%d erasures", n)
 	}
 

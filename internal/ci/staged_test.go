@@ -99,7 +99,7 @@ var stages = map[string]stage{
 		},
 		replace: []string{"127.0.0.1:6379", "@REDIS@", "127.0.0.1:4222", "@NATS@"},
 		after:   "dibs events sinks",
-		says:    []string{"[dev.dibs.claim.confirmed]", "ENTRY", "replayed  0", "redis", "nats"},
+		says:    []string{"dev.dibs.claim.confirmed", "ENTRY", "replayed  0", "redis", "nats"},
 	},
 	"copies of a data folder": {
 		before: `dibs serve --data dibs-data; dibs campaign create --id mugs --title Mugs --units 5 --ends +1h --publish`,
