@@ -501,7 +501,8 @@ func TestDeploymentsOfAllKinds(t *testing.T) {
 	if on := s.publishWide(units, 12); len(on) != 3 {
 		t.Fatalf("the shards are on %v", on)
 	}
-	granted, users := 0, 0
+	var granted []string
+	users := 0
 	sells := func(until func() bool) {
 		t.Helper()
 		s.until("claims are answered", func() bool {
@@ -513,14 +514,16 @@ func TestDeploymentsOfAllKinds(t *testing.T) {
 			if err != nil {
 				t.Fatalf("user %d: %v", users, err)
 			}
-			if users++; r.Outcome == dibs.Granted {
-				granted++
+			if r.Outcome == dibs.Granted {
+				granted = append(granted, fmt.Sprint("user-", users))
 			}
+			users++
 			return until() || r.Outcome == dibs.SoldOut
 		})
 	}
 	sells(func() bool { return users == 60 })
 	s.whole()
+	settled := len(granted)
 	master, err := group.Master(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -528,8 +531,21 @@ func TestDeploymentsOfAllKinds(t *testing.T) {
 	master.Kill()
 	cluster.Members[0].Kill()
 	sells(func() bool { return false })
-	if granted != units {
-		t.Errorf("%d of %d units were granted", granted, units)
-	}
 	s.whole()
+	kept := 0
+	for i, user := range granted {
+		switch r, err := s.claim("wide", user); {
+		case err == nil && r.Outcome == dibs.Granted:
+			kept++
+		case err != nil || r.Outcome != dibs.SoldOut || i < settled:
+			t.Errorf("%s had a yes, and then %s, %v", user, r.Outcome, err)
+		default:
+			// On a busy machine a promoted master may be taken for dead, too, and its replica lack the last yeses:
+			// the level allows it.
+			t.Logf("the yes of %s is lost", user)
+		}
+	}
+	if kept != units {
+		t.Errorf("%d of %d units are kept", kept, units)
+	}
 }
