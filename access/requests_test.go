@@ -8,7 +8,7 @@ import (
 	"github.com/dibs-dev/dibs"
 )
 
-// answers is a ledger of answers, which saves nothing for a caller who has gone.
+// answers is a ledger of answers. It saves nothing with a context that has ended.
 type answers struct {
 	Ledger
 	kept *StoredRequest

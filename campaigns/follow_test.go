@@ -55,8 +55,8 @@ func TestAPauseIsSentWithoutTheCampaign(t *testing.T) {
 	}
 }
 
-// TestAnEndIsToldToEachShardThatIsOpen: shards that are not open sell nothing, and whoever ends the campaign need not wait for
-// them without end. One that could not be told may go on to sell: the caller is told, also beside shards that are not open.
+// TestAnEndIsToldToEachShardThatIsOpen: shards that are not open sell nothing, so that the end does not wait for them for
+// long. A shard that could not be told may go on selling: then the caller gets an error, also beside shards that are not open.
 func TestAnEndIsToldToEachShardThatIsOpen(t *testing.T) {
 	away := &live.DeploymentError{Number: 2, Cause: dibs.Unavail(dibs.EffectUnknown, errors.New("Redis is away"))}
 	for what, of := range map[string]struct {

@@ -81,7 +81,7 @@ func (l *inTurn) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: is.status, Body: io.NopCloser(strings.NewReader(is.body))}, nil
 }
 
-// A proxy that reaches no node for a while ends no watching; that there is no such campaign does, whoever says it.
+// Watching goes on when a proxy reaches no node for a while. It ends when there is no such campaign.
 func TestWatchBehindAProxy(t *testing.T) {
 	const snapshot = `id: %d
 data: {"remaining":%d}

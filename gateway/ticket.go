@@ -128,8 +128,8 @@ func (h *Hub) Ticket(ctx context.Context, of tokens.Token) (ticket string, expir
 	return ticket, h.cfg.Now().Add(h.cfg.TicketLife), nil
 }
 
-// ticketName makes a name that nobody guesses, with when it was made in milliseconds since 1970. Nodes of any version
-// look a ticket up by its whole name: with another time there is none.
+// ticketName makes a name that nobody can guess. It ends with the time at which it was made, in milliseconds since 1970.
+// Nodes of any version look a ticket up by its whole name, so that nobody can change the time.
 func ticketName(made time.Time) string {
 	return rand.Text() + "-" + strconv.FormatInt(made.UnixMilli(), 36)
 }

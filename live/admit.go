@@ -173,9 +173,10 @@ func (s *Loader) admitting() (some bool) {
 	return some
 }
 
-// forgetAdmissions has failed admissions of campaigns that are not published any more keep
-// nobody from being ready: their journals are settled without a load. It drops those that
-// were not tried for a while. One under way is a recall, which no second one may join.
+// forgetAdmissions marks failed admissions of campaigns that are not published any more: the
+// node is ready without them, since their journals are settled without a load. It drops those
+// that were not tried for a while. One that is under way is a recall, and stays: there may be
+// no second one beside it.
 func (s *Loader) forgetAdmissions(campaigns []*dibs.Campaign) {
 	wanted := make(map[string]bool, len(campaigns))
 	for _, c := range campaigns {

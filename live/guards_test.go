@@ -212,7 +212,7 @@ func TestARecallThatIsUnderWayIsKept(t *testing.T) {
 }
 
 // A recall that fails is made again after pauses that grow, as other loads are. It keeps no
-// node from being ready, and is forgotten when nobody has asked for it for a while.
+// node from being ready, and is forgotten some time after the last attempt.
 func TestPausesOfRecallsGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, _, l, _ := unwillingNode(t, 1, dibs.Unavail(dibs.EffectNone, errors.New("Redis is away")))

@@ -159,7 +159,7 @@ func twoExtend(s *shop) {
 	}
 }
 
-// twoPublish: a draft is not published with terms that whoever publishes it has not seen.
+// twoPublish: a draft that another administrator changed is not published before its new terms were shown.
 func twoPublish(s *shop) {
 	s.asAdmin()
 	units := int64(10)
