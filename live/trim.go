@@ -58,11 +58,20 @@ func (s *Poller) leave(ctx context.Context, id dibs.ShardID) error {
 	if err != nil {
 		return err
 	}
-	// Another node may be settling it.
-	if held, err := s.engine.Lease(ctx, id, totals.Position); err != nil || !held {
-		return err
+	held, err := s.engine.Lease(ctx, id, totals.Position)
+	switch {
+	case err != nil:
+	case held:
+		err = s.loader.AdoptTail(ctx, c, id)
+	default:
+		// Another node may be settling it. Where nothing is left to settle, its lease says nothing: it may keep the
+		// campaign for ever, since it is not the node that lets campaigns leave.
+		var end dibs.Cursor
+		if end, err = s.engine.JournalEnd(ctx, id); err == nil && totals.Position.Before(end) {
+			return nil
+		}
 	}
-	if err := s.loader.AdoptTail(ctx, c, id); err != nil {
+	if err != nil {
 		return err
 	}
 	err = s.engine.Retire(ctx, id)
