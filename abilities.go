@@ -31,9 +31,9 @@ type Abilities struct {
 	// Store is where all processes of a Shared engine keep small things.
 	Store SharedStore
 	// Products sets the function by which the engine asks for the product whose limit a
-	// campaign shares, by its number: empty for none. It is set at most once, before
-	// anything is asked of a shard. f may ask the ledger; its error is the answer to
-	// what was asked.
+	// campaign shares, by its number: empty for none, ErrNotFound for a campaign that
+	// there is not. It is set at most once, before anything is asked of a shard. f may ask
+	// the ledger; any other error of it is the answer to what was asked.
 	Products func(f func(campaign uint32) (product string, err error))
 	// Counts reports whether the claims of a shard that is not open count towards the
 	// limit per product of one that is: a claim of it that is released gives its room

@@ -22,7 +22,8 @@ func TestLimitedProductsAreReadOnce(t *testing.T) {
 	}{1: {"phone", 1}, 2: {"", 1}, 3: {"phone", 3}, 4: {"", 3}} {
 		l.ones = 0
 		for range 3 {
-			if got, err := s.Registry.LimitedProduct(number); err != nil || got != want.product {
+			got, err := s.Registry.LimitedProduct(number)
+			if missing := l.has[number] == nil; errors.Is(err, dibs.ErrNotFound) != missing || !missing && err != nil || got != want.product {
 				t.Errorf("campaign %d shares the limit of %q, want %q: %v", number, got, want.product, err)
 			}
 		}

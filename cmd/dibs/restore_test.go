@@ -229,10 +229,16 @@ func TestDumpWithoutARestock(t *testing.T) {
 func (c *cluster) acceptLoss(shard string) {
 	c.t.Helper()
 	c.redisCLI("HDEL", "dibs:shards", shard)
-	for _, key := range strings.Fields(c.redisCLI("--scan", "--pattern", "dibs:{"+shard+"}:*")) {
-		c.redisCLI("DEL", key)
+	number, of, _ := strings.Cut(shard, ":")
+	product := "{product/*:" + of + "}:"
+	for _, pattern := range []string{
+		"dibs:{" + shard + "}:*", "dibs:state:{" + shard + "}", "dibs:{" + number + ":room}:*",
+		"dibs:" + product + number + ":*", "dibs:state:" + product + shard, "dibs:" + product + "counted", "dibs:" + product + "units",
+	} {
+		for _, key := range strings.Fields(c.redisCLI("--scan", "--pattern", pattern)) {
+			c.redisCLI("DEL", key)
+		}
 	}
-	c.redisCLI("DEL", "dibs:state:{"+shard+"}")
 }
 
 // load presses until a quota is granted, and adds what was.

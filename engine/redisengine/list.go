@@ -17,7 +17,8 @@ import (
 type shardList struct{ p *process }
 
 // have returns the shards that have entries or are held, those of lanes that were
-// missing too, and takes off the list what has gone.
+// missing too, and takes off the list what has gone. A listed shard of a campaign that the
+// ledger does not have counts as held.
 func (t *shardList) have(ctx context.Context, lanes laneMap) ([]dibs.ShardID, error) {
 	shards, err := t.listed(ctx)
 	if err != nil {
@@ -28,9 +29,15 @@ func (t *shardList) have(ctx context.Context, lanes laneMap) ([]dibs.ShardID, er
 	}
 	var have []dibs.ShardID
 	for id, step := range shards {
-		keys, err := t.p.keysOf(id)
+		keys, known, err := t.p.keysIfKnown(id)
 		if err != nil {
 			return nil, err
+		}
+		if !known {
+			// The ledger was restored from a backup of before the campaign. What there is of it
+			// cannot be looked for, and no other campaign may get its number over that.
+			have = append(have, id)
+			continue
 		}
 		n, err := t.p.count(ctx, "XLEN", keys.Journal)
 		if err == nil && n == 0 {

@@ -77,15 +77,25 @@ func (p *process) token() string {
 // keysOf names the keys of a shard. No campaign has the number 0: that is the lease of
 // the nodes.
 func (p *process) keysOf(id dibs.ShardID) (format.Keys, error) {
+	keys, _, err := p.keysIfKnown(id)
+	return keys, err
+}
+
+// keysIfKnown is keysOf, and reports whether the ledger has the campaign. Of one that it has
+// not, nobody can tell whether its keys are named by a product.
+func (p *process) keysIfKnown(id dibs.ShardID) (keys format.Keys, known bool, err error) {
 	f := p.products.Load()
 	if f == nil || id.Campaign == 0 {
-		return format.KeysOf(id, ""), nil
+		return format.KeysOf(id, ""), true, nil
 	}
 	product, err := (*f)(id.Campaign)
-	if err != nil {
-		return format.Keys{}, dibs.AsUnavailable(fmt.Errorf("redisengine: the product of shard %s: %w", id, err), dibs.EffectNone)
+	if errors.Is(err, dibs.ErrNotFound) {
+		return format.KeysOf(id, ""), false, nil
 	}
-	return format.KeysOf(id, product), nil
+	if err != nil {
+		return format.Keys{}, false, dibs.AsUnavailable(fmt.Errorf("redisengine: the product of shard %s: %w", id, err), dibs.EffectNone)
+	}
+	return format.KeysOf(id, product), true, nil
 }
 
 // localMS is a clock that no one sets, in ms.

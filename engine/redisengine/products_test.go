@@ -3,6 +3,7 @@ package redisengine_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -93,5 +94,53 @@ func TestNodesShareALimitPerProduct(t *testing.T) {
 	f.until("noon leaves the engine again", gone)
 	f.sharing("later", 3)
 	refused("a campaign that opened later", "night", "later")
+	f.verify()
+}
+
+// TestLedgerWithoutACampaignOfAProduct restores a ledger of before a campaign with a limit per
+// product, whose keys in Redis are named by the product. No node starts: the next campaign would
+// get the number, and the claims of the forgotten one with it.
+func TestLedgerWithoutACampaignOfAProduct(t *testing.T) {
+	f := newFleet(t, 1)
+	n := f.nodes[0]
+	_, err := n.Products.Create(t.Context(), dibs.ProductSpec{ID: "p", Name: "Phone"})
+	must(t, err)
+	dump := f.dumpLedger()
+	f.sharing("forgotten", 1)
+	f.wants(n, dibs.Granted, "forgotten", "ann", "k")
+	n.close(t)
+	f.putBack(dump)
+	for range 2 {
+		started, err := node.Open(t.Context(), node.Config{Engine: f.redis.URL(), Ledger: f.ledger, LedgerTimeout: ledgerTime})
+		if err == nil {
+			must(t, started.Close(t.Context()))
+		}
+		if err == nil || !strings.Contains(err.Error(), "the journal has shard 1/0") {
+			t.Errorf("a node starts over a campaign that its ledger does not have: %v", err)
+		}
+	}
+}
+
+// A draft that was restocked gets a limit per product after that: it is opened as one of the product all the same.
+func TestARestockedDraftGetsALimitPerProduct(t *testing.T) {
+	f := newFleet(t, 1)
+	n := f.nodes[0]
+	_, err := n.Products.Create(t.Context(), dibs.ProductSpec{ID: "p", Name: "Phone"})
+	must(t, err)
+	units, product, perUser, perProduct := int64(10), "p", int64(100), int64(2)
+	_, err = n.Campaigns.Create(t.Context(), dibs.CampaignSpec{
+		ID: "noon", Kind: dibs.Sale, Title: "noon", ProductID: &product, StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{Units: &units}, Limit: &perUser,
+	})
+	must(t, err)
+	_, err = n.Campaigns.ChangeStock(t.Context(), "noon", dibs.StockChange{Delta: 5}, "")
+	must(t, err)
+	_, err = n.Campaigns.Patch(t.Context(), "noon", dibs.CampaignPatch{LimitPerProduct: &perProduct})
+	must(t, err)
+	_, err = n.Campaigns.Publish(t.Context(), "noon")
+	must(t, err)
+	for i, want := range []dibs.Reason{dibs.Granted, dibs.Granted, dibs.LimitReached} {
+		f.wants(n, want, "noon", "ann", fmt.Sprint("k", i))
+	}
 	f.verify()
 }
