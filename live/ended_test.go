@@ -129,3 +129,25 @@ func TestAShardOpenedTooLateLeaves(t *testing.T) {
 		t.Errorf("%v; retired %v, told %d times", err, e.retired, e.told)
 	}
 }
+
+// A campaign that was ended is over by its end, whatever was changed of it since: nobody waits for an engine that has
+// let it go.
+func TestWhatChangesAfterTheEndKeepsNoCampaign(t *testing.T) {
+	now := time.Now()
+	long, just := now.Add(-time.Hour), now.Add(-time.Second)
+	for what, of := range map[string]struct {
+		ended, updated time.Time
+		over           bool
+	}{
+		"ended long ago":                            {long, long, true},
+		"ended long ago, and changed just now":      {long, just, true},
+		"ended just now":                            {just, just, false},
+		"ended by a version that did not note when": {time.Time{}, long, true},
+	} {
+		n := newNode(t, Config{Engine: &placed{counting{shared: true}}, Ledger: &totalled{}})
+		c := &dibs.Campaign{State: dibs.EndedState, EndsAt: now.Add(time.Hour), EndedAt: of.ended, UpdatedAt: of.updated}
+		if over := n.Registry.Over(c); over != of.over {
+			t.Errorf("a campaign that was %s is over: %v, want %v", what, over, of.over)
+		}
+	}
+}

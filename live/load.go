@@ -349,15 +349,16 @@ func (s *Loader) loadAgain(ctx context.Context, id dibs.ShardID, cause error) er
 }
 
 // stands returns nil while an epoch is a shard's latest in the ledger, and the campaign
-// has as many shards as the load is made by. A shard that was opened by fewer after that
-// would serve users who are told by others that it does not know them.
+// has as many shards as the load is made by, and was not ended since. A shard that was opened by fewer after that
+// would serve users who are told by others that it does not know them. Whoever ends a campaign waits for a load, but not
+// for as long as that of a large shard takes: after the answer it must not be opened as if it went on.
 func (s *Loader) stands(ctx context.Context, c *dibs.Campaign, id dibs.ShardID, epoch uint16) error {
 	totals, err := s.ledger.Totals(ctx, id)
 	if err != nil {
 		return err
 	}
 	now, err := s.ledger.CampaignByNumber(ctx, c.Number)
-	if err == nil && (totals.Epoch != epoch || now.Shards != c.Shards) {
+	if err == nil && (totals.Epoch != epoch || now.Shards != c.Shards || s.registry.Sells(c) && !s.registry.Sells(now)) {
 		err = dibs.ErrStale
 	}
 	return err

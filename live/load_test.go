@@ -2,7 +2,9 @@ package live
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 )
@@ -81,3 +83,24 @@ func TestALedgerThatWentBackIsNotFollowed(t *testing.T) {
 		}
 	}
 }
+
+// A load that began before its campaign was ended does not open it: whoever ended it may have had the answer by then.
+func TestALoadDoesNotOpenWhatWasEnded(t *testing.T) {
+	shard, ends := dibs.ShardID{Campaign: 1}, time.Now().Add(time.Hour)
+	for state, want := range map[dibs.State]error{dibs.Published: nil, dibs.PausedState: nil, dibs.EndedState: dibs.ErrStale} {
+		l := &numbered{totalled{totals: ShardTotals{Epoch: 2}}, &dibs.Campaign{Number: 1, State: state, EndsAt: ends, Shards: 1, Version: 3}}
+		n := newNode(t, Config{Engine: &placed{counting{shared: true}}, Ledger: l})
+		loaded := &dibs.Campaign{Number: 1, State: dibs.Published, EndsAt: ends, Shards: 1, Version: 2}
+		if err := n.Loader.stands(t.Context(), loaded, shard, 2); !errors.Is(err, want) {
+			t.Errorf("a load of a campaign that is %s by now: %v, want %v", state, err, want)
+		}
+	}
+}
+
+// numbered is a ledger that knows one campaign by its number.
+type numbered struct {
+	totalled
+	c *dibs.Campaign
+}
+
+func (l *numbered) CampaignByNumber(context.Context, uint32) (*dibs.Campaign, error) { return l.c, nil }

@@ -118,6 +118,11 @@ func (s *Outbox) sendPage(ctx context.Context, commands []Command, waits map[dib
 // sendCommand has a command carried out, unless no engine needs it: then it drops the
 // command. carried says that the caller is to drop it.
 func (s *Outbox) sendCommand(ctx context.Context, cmd *Command) (carried bool, err error) {
+	if cmd.Epoch() == 0 {
+		// No engine has opened the shard: its first load counts what the command says. None is asked, since one that
+		// is asked about a draft keeps the shard under the product whose limit the draft shares at that moment.
+		return false, s.dropUncarried(ctx, cmd)
+	}
 	err = s.carryOut(ctx, cmd)
 	if t := s.registry.Shard(cmd.Shard); t != nil {
 		// The engine need not tell this node of its own changes.

@@ -78,6 +78,25 @@ func TestACommandForAShardThatIsNotOpen(t *testing.T) {
 	p.Eventually("the command of the campaign that is over is dropped", func() bool { return waiting(p) == 0 })
 }
 
+// A command for a shard that was never opened is dropped, and no engine is asked about it: the
+// first load counts it.
+func TestACommandForADraft(t *testing.T) {
+	p := testnode.NewParts(t, node.ServiceConfig{})
+	p.Draft("sale", 10)
+	came := adjusting(p, func(dibs.Adjustment) error { return nil })
+	restock(p, "sale", 5, "more")
+	p.Eventually("the command is dropped", func() bool { return waiting(p) == 0 })
+	if refs := came(); len(refs) != 0 {
+		t.Errorf("%q came to the engine, which has never opened the shard", refs)
+	}
+	if _, err := p.Campaigns.Publish(t.Context(), "sale"); err != nil {
+		t.Fatal(err)
+	}
+	if st := p.Whole("sale"); st.Remaining != 15 {
+		t.Errorf("%d are left, want 15", st.Remaining)
+	}
+}
+
 // While a command cannot be sent, no later one goes to its shard, and those of
 // others do.
 func TestCommandsKeepTheirOrder(t *testing.T) {

@@ -246,10 +246,15 @@ func (s *Registry) Sells(c *dibs.Campaign) bool { return c.Live() && s.now().Bef
 // of its claims are cheap.
 const retireAfter = 5 * time.Minute
 
-// Over reports whether a campaign ended long enough ago to leave the engine.
+// Over reports whether a campaign ended long enough ago to leave the engine. What is changed of one
+// that was ended, such as its comment, does not bring it back.
 func (s *Registry) Over(c *dibs.Campaign) bool {
-	since := s.now().Add(-retireAfter)
-	return c.State == dibs.EndedState && c.UpdatedAt.Before(since) || c.EndsAt.Before(since)
+	since, ended := s.now().Add(-retireAfter), c.EndedAt
+	if ended.IsZero() {
+		// An earlier version did not note it.
+		ended = c.UpdatedAt
+	}
+	return c.State == dibs.EndedState && ended.Before(since) || c.EndsAt.Before(since)
 }
 
 // Lock makes this call the only one of this node that changes campaigns,
@@ -325,8 +330,8 @@ type products struct {
 // maxProducts bounds the campaigns that are remembered.
 const maxProducts = 1 << 16
 
-// LimitedProduct returns the product whose limit a campaign shares, empty for none and
-// for a campaign that there is not.
+// LimitedProduct returns the product whose limit a campaign shares, empty for none.
+// ErrNotFound for a campaign that there is not.
 func (s *Registry) LimitedProduct(number uint32) (string, error) {
 	if l := s.liveByNumber(number); l != nil {
 		return l.Def().LimitedProduct(), nil
@@ -337,9 +342,6 @@ func (s *Registry) LimitedProduct(number uint32) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.ledgerTimeout)
 	defer cancel()
 	c, err := s.ledger.CampaignByNumber(ctx, number)
-	if errors.Is(err, dibs.ErrNotFound) {
-		return "", nil
-	}
 	if err != nil {
 		return "", dibs.AsUnavailable(err, dibs.EffectNone)
 	}
