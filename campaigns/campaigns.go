@@ -52,7 +52,8 @@ type Ledger interface {
 	LiveCampaigns(ctx context.Context, after time.Time) ([]*dibs.Campaign, error)
 	// Restock adds stock to the ledger and writes the engine's command to the
 	// outbox, in one transaction; a repeat of the Ref changes nothing. A negative
-	// Delta beyond what is left is an *Error of InvalidState.
+	// Delta beyond what is left is an *Error of InvalidState. ErrConflict, and no change,
+	// when the campaign's stock is not r.Of, where that is set.
 	Restock(ctx context.Context, r Restock) error
 	// Import adds items to a campaign of items, as Restock does, and returns how
 	// many; 0 for a repeat of the Ref. An item that comes twice, or that the
@@ -276,10 +277,29 @@ func (s *Campaigns) PatchIf(ctx context.Context, id string, p dibs.CampaignPatch
 		return c, err
 	}
 	units, given := p.StockOf()
-	if !given || units == c.Stock.Total {
+	if !given {
 		return c, nil
 	}
-	return s.changeStock(ctx, id, dibs.StockChange{Delta: units - c.Stock.Total, Why: "the draft was changed"}, "", true)
+	return s.setStock(ctx, c, units)
+}
+
+// setStock makes a draft's stock what a patch says. The number that the change is counted from has to be there still when
+// it is made: else the same patch, sent again or by another administrator meanwhile, would be counted twice.
+func (s *Campaigns) setStock(ctx context.Context, c *dibs.Campaign, units int64) (*dibs.Campaign, error) {
+	for range dibs.MaxConflicts {
+		of := c.Stock.Total
+		if units == of {
+			return c, nil
+		}
+		changed, err := s.changeStock(ctx, c.ID, dibs.StockChange{Delta: units - of, Why: "the draft was changed"}, "", &of)
+		if !errors.Is(err, dibs.ErrConflict) {
+			return changed, err
+		}
+		if c, err = s.ledger.Campaign(ctx, c.ID); err != nil {
+			return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
+		}
+	}
+	return nil, dibs.Unavail(dibs.EffectUnknown, dibs.ErrConflict)
 }
 
 // Publish opens a draft for claims and warms the engine. Publishing again

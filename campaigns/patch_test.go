@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/dibs-dev/dibs"
@@ -103,6 +104,26 @@ func TestNullsOfPatches(t *testing.T) {
 	}
 }
 
+// A patch of a draft's stock that is sent several times at once is counted once.
+func TestPatchADraftsStockAtOnce(t *testing.T) {
+	r := testnode.New(t, node.ServiceConfig{})
+	if _, err := r.Node.Campaigns.Create(t.Context(), r.Sale("phone", 5)); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := r.Node.Campaigns.Patch(t.Context(), "phone", dibs.CampaignPatch{Stock: &dibs.StockSpec{Units: new(int64(10))}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if c, err := r.Node.Campaigns.Now(t.Context(), "phone"); err != nil || c.Stock.Total != 10 {
+		t.Errorf("the stock is %d, %v; want 10", c.Stock.Total, err)
+	}
+}
+
 // A draft's stock can be patched to another number of its kind.
 func TestPatchADraftsStock(t *testing.T) {
 	r := testnode.New(t, node.ServiceConfig{})
@@ -147,6 +168,34 @@ func TestPatchADraftsStock(t *testing.T) {
 		r.Wants(want, "phone", string(rune('a'+i)), "k")
 	}
 	r.Verify()
+}
+
+// TestADraftOfAnotherStockIsAnotherVersion: whoever publishes or changes a draft that they saw with another stock is told,
+// as for any other field.
+func TestADraftOfAnotherStockIsAnotherVersion(t *testing.T) {
+	r := testnode.New(t, node.ServiceConfig{})
+	svc := r.Node.Service.Campaigns
+	seen, err := svc.Create(t.Context(), r.Sale("phone", 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stock := func(n int64, version *int64) (*dibs.Campaign, error) {
+		return svc.Patch(t.Context(), "phone", dibs.CampaignPatch{Stock: &dibs.StockSpec{Units: &n}, Version: version})
+	}
+	changed, err := stock(5000, &seen.Version)
+	if err != nil || changed.Version <= seen.Version {
+		t.Fatalf("%+v, %v", changed, err)
+	}
+	_, published := svc.PublishVersion(t.Context(), "phone", &seen.Version)
+	_, patched := stock(50, &seen.Version)
+	for what, err := range map[string]error{"publishing": published, "another stock": patched} {
+		if e := r.Fails(err, dibs.InvalidState); len(e.Faults) != 1 || e.Faults[0].Field != "/version" {
+			t.Errorf("%s: %+v", what, e)
+		}
+	}
+	if c, err := svc.PublishVersion(t.Context(), "phone", &changed.Version); err != nil || c.Stock.Total != 5000 {
+		t.Errorf("%+v, %v", c, err)
+	}
 }
 
 // TestPatchDecidesAboutWhatItChanges: a condition of a patch is asked again when another node has changed the campaign since,

@@ -18,14 +18,15 @@ import (
 // A restock enters the ledger first and the engine by command; a withdrawal
 // leaves the engine first and the ledger by settling.
 func (s *Campaigns) ChangeStock(ctx context.Context, id string, ch dibs.StockChange, ref string) (*dibs.Campaign, error) {
-	return s.changeStock(ctx, id, ch, ref, false)
+	return s.changeStock(ctx, id, ch, ref, nil)
 }
 
 var errPublishedMeanwhile = dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign was published meanwhile: send it again", ZH: "活动刚刚发布，请重新提交"})
 
-// changeStock is ChangeStock. With onlyDraft it refuses a campaign that is no draft: the
-// caller may change drafts, and perhaps not restock one that was published meanwhile.
-func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockChange, ref string, onlyDraft bool) (*dibs.Campaign, error) {
+// changeStock is ChangeStock. With of it refuses a campaign that is no draft: the
+// caller may change drafts, and perhaps not restock one that was published meanwhile. Its error wraps
+// ErrConflict when the draft's stock is another than of.
+func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockChange, ref string, of *int64) (*dibs.Campaign, error) {
 	ref, err := newRef(ref, "s-")
 	if err != nil {
 		return nil, err
@@ -48,10 +49,10 @@ func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockCha
 	if c.State != dibs.Draft && c.Ended(s.now()) {
 		return nil, dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the campaign has ended", ZH: "活动已经结束"})
 	}
-	if ch.Delta < 0 && c.State != dibs.Draft && !onlyDraft {
+	if ch.Delta < 0 && c.State != dibs.Draft && of == nil {
 		err = s.withdraw(ctx, c, ch, ref)
 	} else if err = s.mayNumber(ctx, c); err == nil {
-		err = s.restockNow(ctx, id, ch, ref, onlyDraft)
+		err = s.restockNow(ctx, id, ch, ref, of)
 	}
 	if err != nil {
 		return nil, err
@@ -140,21 +141,21 @@ func (s *Campaigns) mayNumber(ctx context.Context, c *dibs.Campaign) error {
 
 // restockNow changes the ledger's stock while nobody else changes the
 // campaign: a draft must not be published in between.
-func (s *Campaigns) restockNow(ctx context.Context, id string, ch dibs.StockChange, ref string, onlyDraft bool) error {
+func (s *Campaigns) restockNow(ctx context.Context, id string, ch dibs.StockChange, ref string, of *int64) error {
 	c, unlock, err := s.registry.Lock(ctx, id)
 	if err != nil {
 		return dibs.AsUnavailable(err, dibs.EffectNone)
 	}
 	defer unlock()
-	if c.State != dibs.Draft && (ch.Delta < 0 || onlyDraft) {
+	if c.State != dibs.Draft && (ch.Delta < 0 || of != nil) {
 		return errPublishedMeanwhile
 	}
-	return s.restock(ctx, c, ch, ref)
+	return s.restock(ctx, c, ch, ref, of)
 }
 
 // restock adds stock, or changes a draft's either way.
-func (s *Campaigns) restock(ctx context.Context, c *dibs.Campaign, ch dibs.StockChange, ref string) error {
-	r := Restock{Shard: dibs.ShardID{Campaign: c.Number}, Spread: c.Shards > 1, Ref: stockRef(ref, ch.Delta), Delta: ch.Delta, Items: ch.Items, Why: ch.Why}
+func (s *Campaigns) restock(ctx context.Context, c *dibs.Campaign, ch dibs.StockChange, ref string, of *int64) error {
+	r := Restock{Shard: dibs.ShardID{Campaign: c.Number}, Spread: c.Shards > 1, Ref: stockRef(ref, ch.Delta), Delta: ch.Delta, Items: ch.Items, Why: ch.Why, Of: of}
 	if ch.Delta > 0 && c.Stock.Kind == dibs.Codes {
 		r.Items = dibs.GenerateCodes(c.Stock.Pattern, ch.Delta, nil)
 	}
@@ -234,4 +235,6 @@ type Restock struct {
 	Delta int64
 	Items []string
 	Why   string
+	// Of is the campaign's stock that Delta was counted from; nil for any.
+	Of *int64
 }

@@ -360,6 +360,37 @@ func TestItemsGoToOneClaimEach(t *testing.T) {
 	r.Verify()
 }
 
+// A pattern allows a million times as many codes as the campaign gives out, added ones too.
+func TestNoCodesThatCouldBeGuessed(t *testing.T) {
+	r := testnode.New(t, node.ServiceConfig{})
+	codes := r.Sale("codes", 0)
+	codes.Kind, codes.Stock = dibs.Coupon, dibs.StockSpec{Codes: &dibs.CodesSpec{Count: 3, Pattern: "XXXXXX"}} // 25^5 = 9,765,625
+	if _, err := r.Node.Campaigns.Create(t.Context(), codes); err != nil {
+		t.Fatal(err)
+	}
+	patch := func(n int64) error {
+		_, err := r.Node.Campaigns.Patch(t.Context(), "codes", dibs.CampaignPatch{Stock: &dibs.StockSpec{Codes: &dibs.CodesSpec{Count: n}}})
+		return err
+	}
+	if e := r.Fails(patch(10), dibs.InvalidRequest); e.Faults[0].Field != "/stock/codes/count" {
+		t.Errorf("%+v", e)
+	}
+	if err := patch(5); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Node.Campaigns.Publish(t.Context(), "codes"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Node.Campaigns.ChangeStock(t.Context(), "codes", dibs.StockChange{Delta: 5}, "")
+	if e := r.Fails(err, dibs.InvalidRequest); e.Faults[0].Field != "/delta" {
+		t.Errorf("%+v", e)
+	}
+	if c := r.ChangeStock("codes", dibs.StockChange{Delta: 4}, ""); c.Stock.Total != 9 {
+		t.Errorf("%d codes, want 9", c.Stock.Total)
+	}
+	r.Verify()
+}
+
 // TestNoItemsIntoAnOlderLedger adds items while the ledger is older than what the engine knows to be settled: it may lack
 // items that users were given, and would give their numbers again. Units have none.
 func TestNoItemsIntoAnOlderLedger(t *testing.T) {

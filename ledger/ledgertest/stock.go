@@ -139,6 +139,9 @@ func testRestock(t *testing.T, f *fixture) {
 	}
 	f.changed(c, []int64{5}, "r1")
 	same(t, "the totals", f.totals(c, 0), live.ShardTotals{Epoch: load.Epoch, Stock: 15, StockLeft: 15})
+	// What was counted from another stock than there is changes nothing.
+	counted := campaigns.Restock{Shard: id, Ref: "r2", Delta: 5, Of: new(int64(10))}
+	wants(t, "a change that was counted from another stock", l.Campaigns.Restock(ctx, counted), dibs.ErrConflict)
 	got, err := l.Live.Campaign(ctx, "c")
 	f.must(err)
 	same(t, "the campaign's stock", got.Stock.Total, int64(15))

@@ -201,6 +201,9 @@ func (c *command) is(cmd *live.Command) bool {
 func (st *Stock) Restock(ctx context.Context, r campaigns.Restock) error {
 	return st.db.Write(ctx, "restock "+r.Shard.String(), func(s *sqldb.Session) error {
 		s.ManyRows(int64(len(r.Items)))
+		if err := countedFrom(ctx, s, r); err != nil {
+			return err
+		}
 		parts := []campaigns.Restock{r}
 		if r.Spread {
 			var err error
@@ -215,8 +218,30 @@ func (st *Stock) Restock(ctx context.Context, r campaigns.Restock) error {
 				return err
 			}
 		}
+		// A draft of another stock is another version: who publishes or changes the one that they saw is told.
+		if _, err := s.Exec(ctx, `UPDATE campaigns SET version = version + 1 WHERE number = ? AND state = ?`,
+			r.Shard.Campaign, string(dibs.Draft)); err != nil {
+			return err
+		}
 		return appendStockChange(ctx, s, r)
 	})
+}
+
+// countedFrom locks a shard and its campaign, and returns ErrConflict when the campaign's
+// stock is another than the change was counted from.
+func countedFrom(ctx context.Context, s *sqldb.Session, r campaigns.Restock) error {
+	if r.Of == nil {
+		return nil
+	}
+	if _, _, err := lockForStock(ctx, s, r.Shard); err != nil {
+		return err
+	}
+	var total int64
+	err := s.Row(ctx, `SELECT stock_total FROM campaigns WHERE number = ?`+s.ForUpdate, []any{r.Shard.Campaign}, &total)
+	if err == nil && total != *r.Of {
+		err = fmt.Errorf("%w: campaign %d has a stock of %d, not of %d", dibs.ErrConflict, r.Shard.Campaign, total, *r.Of)
+	}
+	return err
 }
 
 // restockShard is Restock for one shard, but for what the feed tells. It returns 0,
