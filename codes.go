@@ -77,11 +77,22 @@ func patternFaults(pattern string, count int64) []Fault {
 	if len(pattern) > MaxItemLen {
 		return []Fault{{field, Textf("must be at most %d characters", "最多 %d 个字符", MaxItemLen)}}
 	}
-	if need := patternNeeds(count); strings.Count(pattern, "X") < need {
+	if !patternAllows(pattern, count) {
 		return []Fault{{field, Textf("must have at least %d X, the last of them the check character, or %d codes could be guessed",
-			"至少需要 %d 个 X（最后一个为校验字符），否则 %d 个码可被猜中", need, count)}}
+			"至少需要 %d 个 X（最后一个为校验字符），否则 %d 个码可被猜中", patternNeeds(count), count)}}
 	}
 	return nil
+}
+
+// patternAllows reports whether a pattern has guessMargin times as many codes as count.
+func patternAllows(pattern string, count int64) bool {
+	return strings.Count(pattern, "X") >= patternNeeds(count)
+}
+
+// tooManyFor is the problem of more codes than a campaign's pattern, which stays, allows.
+func tooManyFor(pattern string, count int64) Text {
+	return Textf("with %[2]d codes of the pattern %[1]s some could be guessed: make another campaign with a longer one",
+		"按格式 %[1]s 生成 %[2]d 个码会被猜中：请用更长的格式另建活动", pattern, count)
 }
 
 // patternNeeds is the least number of X for count codes: the random ones, and

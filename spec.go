@@ -296,8 +296,12 @@ func (p *CampaignPatch) stockFaults(c *Campaign) []Fault {
 		if p.Stock.Codes.Pattern != "" && p.Stock.Codes.Pattern != c.Stock.Pattern {
 			return []Fault{{"/stock/codes/pattern", Textf("stays as it is, %s: make another draft", "不能修改，当前为 %s：请另建草稿", c.Stock.Pattern)}}
 		}
-		if n := p.Stock.Codes.Count; n < 0 || n > MaxItems {
+		n := p.Stock.Codes.Count
+		if n < 0 || n > MaxItems {
 			return []Fault{{"/stock/codes/count", Textf("must be from 0 to %d", "必须在 0 到 %d 之间", MaxItems)}}
+		}
+		if !patternAllows(c.Stock.Pattern, n) {
+			return []Fault{{"/stock/codes/count", tooManyFor(c.Stock.Pattern, n)}}
 		}
 		return nil
 	case c.Stock.Kind == Items:
@@ -351,6 +355,8 @@ func (ch *StockChange) Faults(c *Campaign) []Fault {
 		fs = append(fs, Fault{"/items", Text{"is required to add to a campaign of items", "增加 items 类库存时必填"}})
 	case ch.Delta < -most || ch.Delta > most-c.Stock.Total:
 		fs = append(fs, Fault{"/delta", Textf("would leave the range of 0 to %d", "将超出 0 到 %d 的范围", most)})
+	case ch.Delta > 0 && c.Stock.Kind == Codes && !patternAllows(c.Stock.Pattern, c.Stock.Total+ch.Delta):
+		fs = append(fs, Fault{"/delta", tooManyFor(c.Stock.Pattern, c.Stock.Total+ch.Delta)})
 	}
 	return fs
 }
