@@ -242,6 +242,15 @@ func testEraseMoney(t *testing.T, f *fixture) {
 	got, err := l.Live.CampaignByNumber(ctx, c.Number)
 	f.must(err)
 	same(t, "the sender", got.SenderID, e.Pseudonym)
+
+	// What comes in before the erasure is done goes over too, to the accounts that the pseudonym has by then.
+	f.deposit("ann", "d3", 40)
+	f.round(f.stored(e), nil, now)
+	f.has("ann", 0)
+	f.has(e.Pseudonym, 840)
+	bad, err = l.Audit.AuditAccounts(ctx, "CNY")
+	f.must(err)
+	same(t, "what is at odds in the end", len(bad), 0)
 }
 
 // testEraseFollows erases a follower. Nodes keep followers in memory and read

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/funds"
 	"github.com/dibs-dev/dibs/gate"
 	"github.com/dibs-dev/dibs/internal/sqldb"
 
@@ -274,7 +275,6 @@ func (x *eraser) money(ctx context.Context) (n int64, next string, err error) {
 	for _, statement := range []string{
 		`UPDATE packets SET sender_id = ? WHERE sender_id = ?`,
 		`UPDATE entries SET owner = ? WHERE owner = ? AND kind = 'user'`,
-		`UPDATE accounts SET owner = ? WHERE owner = ? AND kind = 'user'`,
 	} {
 		m, err := x.s.Exec(ctx, statement, x.e.Pseudonym, x.e.UserID)
 		if err != nil {
@@ -282,7 +282,30 @@ func (x *eraser) money(ctx context.Context) (n int64, next string, err error) {
 		}
 		n += m
 	}
-	return n, "", nil
+	m, err := x.balances(ctx)
+	return n + m, "", err
+}
+
+// balances adds what is on the user's accounts to those of the pseudonym, which has some already when money came in after
+// an earlier round.
+func (x *eraser) balances(ctx context.Context) (n int64, err error) {
+	all, err := sqldb.List(ctx, x.s, `SELECT balance, currency FROM accounts WHERE kind = 'user' AND owner = ? ORDER BY currency`+x.s.ForUpdate,
+		[]any{x.e.UserID}, func(rows *sql.Rows, m *dibs.Money) error { return rows.Scan(&m.Amount, &m.Currency) })
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range all {
+		if err := addTo(ctx, x.s, account{funds.UserAccount, x.e.Pseudonym}, b.Currency, b.Amount); err != nil {
+			return 0, err
+		}
+		// One by one: an account in another currency that is made meanwhile stays for the next round.
+		m, err := x.s.Exec(ctx, `DELETE FROM accounts WHERE kind = 'user' AND owner = ? AND currency = ?`, x.e.UserID, b.Currency)
+		if err != nil {
+			return 0, err
+		}
+		n += m
+	}
+	return n, nil
 }
 
 // moneyHolds names what keeps the user's money from being touched: red packets
