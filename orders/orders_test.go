@@ -188,6 +188,36 @@ func TestLatePaymentGoesOn(t *testing.T) {
 	}
 }
 
+// A late payment that was interrupted after it took stock again is due back when another payment has paid for that stock.
+func TestLatePaymentFindsItsStockPaid(t *testing.T) {
+	r := testnode.New(t, node.ServiceConfig{SweepEvery: 5 * time.Millisecond})
+	r.Publish(r.Unpaid("phone", 1, dibs.Reclaim))
+	first := r.Wants(dibs.Granted, "phone", "u0", "k").Claim
+	r.Expire("phone")
+	r.Eventually("it sells again", func() bool { return r.Stats("phone").Remaining == 1 })
+	// The part that the interrupted attempt did. The user sees a claim that waits for a payment, and pays it.
+	if d, err := r.Node.Engine.Claim(t.Context(), dibs.EngineClaim{
+		Shard: first.Position.ShardID, UserID: "u0", Quantity: 1, Key: orders.LateKey(first.ID), Late: true,
+	}); err != nil || d.Outcome != dibs.Granted {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	mine, err := r.Node.Claims.OfUser(t.Context(), "u0", dibs.Page{})
+	if err != nil || len(mine.Items) != 2 {
+		t.Fatalf("%+v, %v", mine, err)
+	}
+	for i := range mine.Items {
+		if id := mine.Items[i].ID; id != first.ID {
+			r.Confirm(id, "pay-2")
+		}
+	}
+	for i := range 2 {
+		if c, replayed := r.Confirm(first.ID, "pay-1"); c.ID != first.ID || c.Payment == nil || !c.Payment.Due || replayed != (i == 1) {
+			t.Errorf("replayed %v: %+v", replayed, c)
+		}
+	}
+	r.Verify()
+}
+
 func TestRefundsAndCoupons(t *testing.T) {
 	r := testnode.New(t, node.ServiceConfig{})
 	r.Publish(r.Unpaid("phone", 2, dibs.Reclaim))

@@ -189,6 +189,10 @@ func (s *Orders) payLate(ctx context.Context, claim *dibs.Claim, facts dibs.Even
 			next = g.Position
 			continue
 		}
+		if errors.Is(err, dibs.ErrInvalidState) {
+			// An earlier attempt took this stock, and another payment paid for it.
+			return s.payBack(ctx, c, claim, facts)
+		}
 		if err != nil {
 			return nil, false, err
 		}
