@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // held is the part of Held that all lockers share.
@@ -74,47 +75,94 @@ type owned struct {
 	err   error
 }
 
-// lock takes a lock for an owner by take, unless the owner has it.
-func (o *owners) lock(ctx context.Context, name string, opt Options, take func() (Held, error)) (Held, error) {
+// lock takes a lock for an owner by take, unless the owner has it. Who comes while the
+// owner's first call waits comes along with it, for as long as their own Options say; when
+// that call comes back without the lock, by its own context or Options, they ask themselves.
+func (o *owners) lock(ctx context.Context, name string, opt Options, take func(Options) (Held, error)) (Held, error) {
 	key := ownedName{name, opt.Owner, opt.Shared}
+	begun := time.Now()
+	bounded, cancel, busy := waiting(ctx, &opt)
+	defer cancel()
+	for {
+		h, first := o.enter(key)
+		if first {
+			left := opt
+			if left.Wait > 0 {
+				left.Wait = max(1, opt.Wait-time.Since(begun))
+			}
+			h.Held, h.err = take(left)
+			if h.err != nil {
+				o.leave(key, h)
+				o.forget(key, h)
+			}
+			close(h.ready)
+			if h.err != nil {
+				return nil, h.err
+			}
+			return &share{owned: h, all: o, key: key}, nil
+		}
+		held, err := o.join(bounded, key, h, opt.Wait == NoWait)
+		if held != nil || err != nil {
+			return held, busy(err)
+		}
+	}
+}
+
+// enter counts one more of an owner, and says whether it is the first.
+func (o *owners) enter(key ownedName) (h *owned, first bool) {
 	o.mu.Lock()
+	defer o.mu.Unlock()
+	if h = o.held[key]; h != nil {
+		h.count++
+		return h, false
+	}
 	if o.held == nil {
 		o.held = map[ownedName]*owned{}
 	}
-	if h := o.held[key]; h != nil {
-		h.count++
-		o.mu.Unlock()
-		return o.join(ctx, key, h)
-	}
-	h := &owned{count: 1, ready: make(chan struct{})}
+	h = &owned{count: 1, ready: make(chan struct{})}
 	o.held[key] = h
-	o.mu.Unlock()
-	h.Held, h.err = take()
-	close(h.ready)
-	if h.err != nil {
-		o.leave(key, h)
-		return nil, h.err
-	}
-	return &share{owned: h, all: o, key: key}, nil
+	return h, true
 }
 
-// join waits for the first Lock of the owner.
-func (o *owners) join(ctx context.Context, key ownedName, h *owned) (Held, error) {
+// forget has the next Lock of an owner ask anew: this one came back without the lock.
+func (o *owners) forget(key ownedName, h *owned) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held[key] == h {
+		delete(o.held, key)
+	}
+}
+
+// join waits for the first Lock of the owner, or, once, only looks whether it has come
+// back. Neither a lock nor an error means that it came back without the lock.
+func (o *owners) join(ctx context.Context, key ownedName, h *owned, once bool) (Held, error) {
+	var err error
 	select {
 	case <-h.ready:
-	case <-ctx.Done():
+	default:
+		if once {
+			err = ErrBusy
+			break
+		}
+		select {
+		case <-h.ready:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	if err != nil {
 		if o.leave(key, h) {
 			// The first one gave its share back meanwhile.
 			<-h.ready
 			if h.err == nil {
-				return nil, errors.Join(ctx.Err(), h.Unlock(ctx))
+				return nil, errors.Join(err, h.Unlock(ctx))
 			}
 		}
-		return nil, ctx.Err()
+		return nil, err
 	}
 	if h.err != nil {
 		o.leave(key, h)
-		return nil, h.err
+		return nil, nil //nolint:nilnil // the caller asks by itself
 	}
 	return &share{owned: h, all: o, key: key}, nil
 }

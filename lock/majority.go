@@ -65,11 +65,11 @@ func (m *Majority) Lock(ctx context.Context, name string, o Options) (Held, erro
 	if err := check(name, &o); err != nil {
 		return nil, err
 	}
-	take := func() (Held, error) { return m.take(ctx, name, o) }
+	take := func(o Options) (Held, error) { return m.take(ctx, name, o) }
 	if o.Owner != "" {
 		return m.owners.lock(ctx, name, o, take)
 	}
-	return take()
+	return take(o)
 }
 
 // most is how many servers decide.

@@ -148,11 +148,11 @@ func (r *Redis) Lock(ctx context.Context, name string, o Options) (Held, error) 
 	if err := check(name, &o); err != nil {
 		return nil, err
 	}
-	take := func() (Held, error) { return r.take(ctx, name, o) }
+	take := func(o Options) (Held, error) { return r.take(ctx, name, o) }
 	if o.Owner != "" {
 		return r.owners.lock(ctx, name, o, take)
 	}
-	return take()
+	return take(o)
 }
 
 func (r *Redis) take(ctx context.Context, name string, o Options) (Held, error) {

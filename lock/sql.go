@@ -101,11 +101,11 @@ func (l *SQL) Lock(ctx context.Context, name string, o Options) (Held, error) {
 	if o.Shared && !l.postgres {
 		return nil, fmt.Errorf("%w: MySQL has no shared locks by name", ErrUnsupported)
 	}
-	take := func() (Held, error) { return l.take(ctx, name, o) }
+	take := func(o Options) (Held, error) { return l.take(ctx, name, o) }
 	if o.Owner != "" {
 		return l.owners.lock(ctx, name, o, take)
 	}
-	return take()
+	return take(o)
 }
 
 func (l *SQL) take(ctx context.Context, name string, o Options) (Held, error) {

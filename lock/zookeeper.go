@@ -138,11 +138,11 @@ func (z *ZooKeeper) Lock(ctx context.Context, name string, o Options) (Held, err
 	if err := check(name, &o); err != nil {
 		return nil, err
 	}
-	take := func() (Held, error) { return z.take(ctx, name, o) }
+	take := func(o Options) (Held, error) { return z.take(ctx, name, o) }
 	if o.Owner != "" {
 		return z.owners.lock(ctx, name, o, take)
 	}
-	return take()
+	return take(o)
 }
 
 func (z *ZooKeeper) take(ctx context.Context, name string, o Options) (Held, error) {
