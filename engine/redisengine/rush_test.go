@@ -56,6 +56,8 @@ type rush struct {
 	c     *dibs.Campaign
 	shard dibs.ShardID
 	book  *enginetest.Book
+	// first is the epoch in which the shard was opened for the rush.
+	first uint16
 	nodes atomic.Pointer[[]*redisengine.Engine]
 	// loading lets one load at a time, as the lease does between processes.
 	loading sync.Mutex
@@ -118,6 +120,9 @@ func newRush(t *testing.T, number uint32, stock int64, nodes ...*redisengine.Eng
 			t.Fatal(err)
 		}
 	}
+	st, err := nodes[0].Stats(t.Context(), shard)
+	must(t, err)
+	r.first = st.Head.Epoch
 	t.Cleanup(func() {
 		r.over.Store(true)
 		r.crowd.Wait()
