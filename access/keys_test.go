@@ -264,7 +264,7 @@ func TestScopes(t *testing.T) {
 	if err != nil || back.String() != s.String() || (&Scopes{}).String() != "" {
 		t.Errorf("%+v, %v", back, err)
 	}
-	for _, bad := range []*Scopes{{Campaigns: []string{""}}, {Merchants: []string{"a b"}}, {Actions: []string{"a*b"}}, {Campaigns: make([]string, maxScopes+1)}} {
+	for _, bad := range []*Scopes{{Campaigns: []string{""}}, {Merchants: []string{"a b"}}, {Actions: []string{"a*b"}}, {Actions: []string{"ship-*"}}, {Campaigns: make([]string, maxScopes+1)}} {
 		if len(bad.faults()) != 1 {
 			t.Errorf("%+v was taken", bad)
 		}

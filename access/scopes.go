@@ -9,8 +9,8 @@ import (
 )
 
 // Scopes narrow what a key may do to some things and some operations. An empty list does
-// not narrow; a key with both campaigns and merchants may act on either. A name that ends
-// in * stands for all that begin like it.
+// not narrow; a key with both campaigns and merchants may act on either. A campaign's or
+// merchant's name that ends in * stands for all that begin like it.
 type Scopes struct {
 	Campaigns []string `json:"campaigns,omitempty" doc:"only what is about these campaigns, their claims among it; shop-* for all that begin so"`
 	Merchants []string `json:"merchants,omitempty" doc:"only what is about these merchants; shop-* for all that begin so"`
@@ -59,7 +59,7 @@ func (s *Scopes) faults() []dibs.Fault {
 	for _, l := range []struct {
 		field string
 		names []string
-	}{{"/scopes/campaigns", s.Campaigns}, {"/scopes/merchants", s.Merchants}, {"/scopes/actions", s.Actions}} {
+	}{{"/scopes/campaigns", s.Campaigns}, {"/scopes/merchants", s.Merchants}} {
 		bad := slices.ContainsFunc(l.names, func(name string) bool {
 			begin, many := strings.CutSuffix(name, "*")
 			return !dibs.ValidID(begin) && (begin != "" || !many)
@@ -67,6 +67,11 @@ func (s *Scopes) faults() []dibs.Fault {
 		if bad || len(l.names) > maxScopes {
 			fs = append(fs, dibs.Fault{Field: l.field, Problem: dibs.Textf("must be at most %d ids, each may end in *", "最多 %d 个 id，每个可以以 * 结尾", maxScopes)})
 		}
+	}
+	// A * would be part of the name here, which is no operation's.
+	unnamed := func(name string) bool { return !dibs.ValidID(name) }
+	if slices.ContainsFunc(s.Actions, unnamed) || len(s.Actions) > maxScopes {
+		fs = append(fs, dibs.Fault{Field: "/scopes/actions", Problem: dibs.Textf("must be at most %d operations, each by its whole operationId", "最多 %d 个操作，每个须写完整的 operationId", maxScopes)})
 	}
 	if len(fs) == 0 && len(s.String()) > maxScopesText {
 		fs = append(fs, dibs.Fault{Field: "/scopes", Problem: dibs.Textf("must be at most %d bytes of JSON", "JSON 最多 %d 字节", maxScopesText)})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -256,7 +257,8 @@ func problemStatus(err error) int {
 }
 
 // refundNeedsSecond tells refunds that bring what went back of a claim above the bound: many
-// small ones are one large one. A claim that cannot be read needs a second person.
+// small ones are one large one. The repeat of one that was made does not: the ledger knows it by
+// its key, and a second person would make it again, under another one.
 func refundNeedsSecond(find findClaim, above *dibs.Money) func(ctx context.Context, id string, body any) (bool, error) {
 	if above == nil {
 		return nil
@@ -266,14 +268,39 @@ func refundNeedsSecond(find findClaim, above *dibs.Money) func(ctx context.Conte
 		if err != nil {
 			return false, err
 		}
+		ref, err := callOf(ctx).ref()
+		if err != nil {
+			return false, err
+		}
+		if ref != "" && slices.ContainsFunc(claim.Events, func(e dibs.ClaimEvent) bool { return e.Step == dibs.StepRefund && e.Ref == ref }) {
+			return false, nil
+		}
 		spec, ok := body.(*dibs.RefundSpec)
-		if !ok || claim.Payment == nil || claim.Payment.Amount.Currency != above.Currency {
+		paid := paidFor(claim)
+		switch {
+		case !ok:
+			return true, nil
+		case paid.Amount.Amount == 0:
+			// No money can go back.
+			return false, nil
+		case paid.Amount.Currency != above.Currency:
 			return true, nil
 		}
-		all := claim.Payment.Amount.Amount
+		all := paid.Amount.Amount
 		if spec.Amount != nil {
-			all = claim.Payment.Refunded + spec.Amount.Amount
+			all = paid.Refunded + spec.Amount.Amount
 		}
 		return all > above.Amount, nil
 	}
+}
+
+// paidFor is what counts as paid for a claim: one that was confirmed when it was granted was paid in full.
+func paidFor(c *dibs.Claim) dibs.Payment {
+	switch {
+	case c.Payment != nil:
+		return *c.Payment
+	case c.Amount != nil:
+		return dibs.Payment{Amount: *c.Amount}
+	}
+	return dibs.Payment{}
 }

@@ -59,7 +59,8 @@ func TestSecondPerson(t *testing.T) {
 	s, asSecond, asNamesake := twoPersons(t)
 	const deposit = `{"amount":{"amount":500,"currency":"CNY"},"ref":"transfer-1"}`
 	id := s.waiting("POST", "/v1/accounts/42/deposits", deposit, "Idempotency-Key: once")
-	if a := s.ask("POST", "/v1/accounts/42/deposits", deposit, asAdmin, "Idempotency-Key: once"); a.json["approval_id"] != id {
+	// Clients tell by the status what is done from what waits: the repeat waits as the first one does.
+	if a := s.ask("POST", "/v1/accounts/42/deposits", deposit, asAdmin, "Idempotency-Key: once"); a.status != 202 || a.json["approval_id"] != id {
 		t.Errorf("the repeat: %d %s", a.status, a.body)
 	}
 	balance := func(want string) {
@@ -191,6 +192,50 @@ func TestRefundsAtOnceStayWithinTheBound(t *testing.T) {
 	must(t, err)
 	if found.Payment.Refunded != 60 {
 		t.Errorf("%d went back without a second person, whose bound is 100", found.Payment.Refunded)
+	}
+}
+
+// TestRepeatedRefundNeedsNoSecondPerson: a refund that was made by one person, and whose answer was lost as after a crash in
+// between, is known when it is sent again. A second person would make it twice.
+func TestRepeatedRefundNeedsNoSecondPerson(t *testing.T) {
+	s, _, _ := twoPersonsWith(t, func(s *httpapi.Services) { s.Memory = forgetful{} })
+	claim, path := s.paidClaim(t, 1000)
+	const refund = `{"amount":{"amount":60,"currency":"CNY"}}`
+	for i := range 2 {
+		a := s.ask("POST", path, refund, asAdmin, "Idempotency-Key: r")
+		if a.status != 200 || (a.header.Get("Idempotent-Replayed") == "true") != (i == 1) {
+			t.Errorf("the refund, sent %d times: %d %s", i+1, a.status, a.body)
+		}
+	}
+	found, err := s.service.Claims.Find(t.Context(), claim)
+	must(t, err)
+	if found.Payment.Refunded != 60 {
+		t.Errorf("%d went back", found.Payment.Refunded)
+	}
+	s.waiting("POST", path, refund, "Idempotency-Key: another")
+}
+
+// TestRefundOfWhatCountsAsPaid: a claim that had nothing to wait for counts as paid in full, and one person refunds up to
+// the bound of it; what cost nothing has no bound.
+func TestRefundOfWhatCountsAsPaid(t *testing.T) {
+	s, _, _ := twoPersons(t)
+	claimed := func(id, price string) (refunds string) {
+		a := s.ask("POST", "/v1/campaigns", fmt.Sprintf(`{"id":%q,"kind":"sale","title":"P","starts_at":"2020-01-01T00:00:00Z","ends_at":"2036-01-01T00:00:00Z",
+			"stock":{"units":9}%s}`, id, price), asAdmin)
+		if a.status != 201 || s.ask("POST", "/v1/campaigns/"+id+"/publish", "", asAdmin).status != 200 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		return "/v1/claims/" + fmt.Sprint(s.ask("POST", "/v1/campaigns/"+id+"/claims", "", asUser).json["id"]) + "/refund"
+	}
+	const part = `{"amount":{"amount":60,"currency":"CNY"}}`
+	path := claimed("given", `,"price":{"amount":1000,"currency":"CNY"}`)
+	if a := s.ask("POST", path, part, asAdmin); a.status != 200 {
+		t.Errorf("below the bound: %d %s", a.status, a.body)
+	}
+	s.waiting("POST", path, part)
+	s.waiting("POST", claimed("whole", `,"price":{"amount":1000,"currency":"CNY"}`), `{}`)
+	if a := s.ask("POST", claimed("free", ""), `{"restock":true}`, asAdmin); a.status != 200 {
+		t.Errorf("without a price: %d %s", a.status, a.body)
 	}
 }
 

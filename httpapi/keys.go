@@ -50,6 +50,9 @@ func (h *keyHandlers) register() {
 	create := one(http.MethodPost, "", "create-key", "Make an API key", "The answer has the key itself, `secret`, this once: a repeat by Idempotency-Key does not have it.")
 	create.status, create.example = http.StatusCreated, keyExample
 	change(h.routes, create, func(ctx context.Context, c *call, _ *struct{}, spec *access.KeySpec) (access.KeyView, error) {
+		if err := h.knownActions(spec.Scopes); err != nil {
+			return access.KeyView{}, err
+		}
 		return h.made(c)(h.store.AddKey(ctx, *spec, c.caller.origins...))
 	})
 	list := one(http.MethodGet, "", "list-keys", "List API keys, newest first", "Revoked and expired ones too.")
@@ -70,6 +73,20 @@ func (h *keyHandlers) register() {
 	change(h.routes, rotate, func(ctx context.Context, c *call, in *PathID, r *access.KeyRotation) (access.KeyView, error) {
 		return h.made(c)(h.store.RotateKey(ctx, in.ID, *r, c.caller.origins...))
 	})
+}
+
+// knownActions refuses scopes that name no operation of this API: the key could do nothing, and
+// its holder would learn that with the first call.
+func (h *keyHandlers) knownActions(s *access.Scopes) error {
+	if s == nil {
+		return nil
+	}
+	for _, id := range s.Actions {
+		if dibs.ValidID(id) && !h.ids[id] {
+			return dibs.Invalid(dibs.Fault{Field: "/scopes/actions", Problem: dibs.Textf("%q is no operation of /openapi.json", "/openapi.json 中没有操作 %q", id)})
+		}
+	}
+	return nil
 }
 
 // made shows a key that was made, with its secret.

@@ -85,6 +85,8 @@ var keyFaults = []scenario{
 	{name: "no such role", method: "POST", path: "/v1/keys", body: `{"name":"x","role":"root"}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/role"`}},
 	{name: "over already", method: "POST", path: "/v1/keys", body: `{"name":"x","role":"viewer","expires_at":"2020-01-01T00:00:00Z"}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/expires_at"`}},
 	{name: "bad scope", method: "POST", path: "/v1/keys", body: `{"name":"x","role":"viewer","scopes":{"campaigns":["a b"]}}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/scopes/campaigns"`}},
+	{name: "no such action", method: "POST", path: "/v1/keys", body: `{"name":"x","role":"admin","scopes":{"actions":["ship-claim","ship-clams"]}}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/scopes/actions"`, `ship-clams`}},
+	{name: "actions by their beginning", method: "POST", path: "/v1/keys", body: `{"name":"x","role":"admin","scopes":{"actions":["ship-*"]}}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/scopes/actions"`, `operationId`}},
 	{name: "a long overlap", method: "POST", path: "/v1/keys/x/rotate", body: `{"overlap":"9999h"}`, headers: []string{asAdmin}, status: 400, contains: []string{`"/overlap"`}},
 	{name: "a cursor", method: "GET", path: "/v1/keys?cursor=x", headers: []string{asAdmin}, status: 400, contains: []string{`"/cursor"`}},
 	{name: "no key", method: "GET", path: "/v1/keys/none", headers: []string{asAdmin}, status: 404},

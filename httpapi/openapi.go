@@ -27,7 +27,7 @@ const about = `dibs decides who gets things that run out: flash sales, coupons a
 Times are RFC 3339 in UTC, durations look like ` + "`15m`" + `, money is an object with integer minor units. Unknown fields are refused.
 Lists take ` + "`limit`" + ` and ` + "`cursor`" + ` and answer ` + "`items`" + ` and ` + "`next_cursor`" + `, which is empty at the end.
 Every refusal and error is an ` + "`application/problem+json`" + ` document, in Chinese when ` + "`Accept-Language`" + ` prefers it.
-A POST with an ` + "`Idempotency-Key`" + ` can be repeated: the repeat returns the first result with status 200 and ` + "`Idempotent-Replayed: true`" + `.`
+A POST with an ` + "`Idempotency-Key`" + ` can be repeated: the repeat returns the first result with status 200, or 202 where that waits for a second person, and ` + "`Idempotent-Replayed: true`" + `.`
 
 // The tags group the routes for readers.
 const (
@@ -109,11 +109,13 @@ type document struct {
 	schemas huma.Registry
 	// examples are bodies by operation, as they are written.
 	examples map[string]string
+	// ids are the operations that it describes.
+	ids map[string]bool
 }
 
 func newDocument(mux humago.Mux, version string) *document {
 	api := humago.New(mux, apiConfig(version))
-	return &document{huma: api, schemas: api.OpenAPI().Components.Schemas, examples: map[string]string{}}
+	return &document{huma: api, schemas: api.OpenAPI().Components.Schemas, examples: map[string]string{}, ids: map[string]bool{}}
 }
 
 // operation returns an operation as huma takes it.
@@ -128,6 +130,7 @@ func (d *document) operation(op *operation) huma.Operation {
 
 // describe returns what all operations have in common.
 func (d *document) describe(op *operation, responses map[string]*huma.Response) huma.Operation {
+	d.ids[op.id] = true
 	return huma.Operation{
 		Method: op.method, Path: op.path, OperationID: op.id, Tags: []string{op.tag},
 		Summary: op.summary, Description: op.describe(), Responses: responses, Security: op.access.security(),

@@ -122,7 +122,8 @@ type Answer struct {
 
 // Do runs a change and returns its answer as JSON. When the request is a POST with
 // an Idempotency-Key, m remembers the answer, and a repeat of the request receives
-// it with status 200. Refusals and errors are not remembered: they changed nothing.
+// it with status 200, or again with 202: callers know by it that nothing is done yet.
+// Refusals and errors are not remembered: they changed nothing.
 //
 // A change whose answer is remembered goes on when the client goes away. Cut off after
 // it was made, it would be an error, and the repeat would make it again.
@@ -158,6 +159,8 @@ func Do(ctx context.Context, m Memory, c Change, do func(context.Context) (any, 
 	switch {
 	case err != nil:
 		return Answer{}, err
+	case replayed && stored.Status == http.StatusAccepted:
+		return Answer{Status: stored.Status, Body: stored.Body, Replayed: true}, nil
 	case replayed:
 		return Answer{Status: http.StatusOK, Body: stored.Body, Replayed: true}, nil
 	case shown != nil:
