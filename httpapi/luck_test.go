@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/claims"
+	"github.com/dibs-dev/dibs/httpapi"
 )
 
 // packet publishes a red packet.
@@ -86,4 +89,49 @@ func TestLuckOfMany(t *testing.T) {
 	s.eventually("the list", "/v1/campaigns/many/luck", func(a answer) bool {
 		return a.status == 200 && a.json["shares"] == float64(many) && a.json["shared"].(map[string]any)["amount"] == 100.0*many && len(a.json["items"].([]any)) == 20
 	})
+}
+
+// slowLuck takes long to read the list of one red packet.
+type slowLuck struct {
+	httpapi.Claims
+	id         string
+	asked, let chan struct{}
+}
+
+func (c *slowLuck) Luck(ctx context.Context, id string, most int) (claims.Luck, error) {
+	if id == c.id {
+		c.asked <- struct{}{}
+		<-c.let
+	}
+	return c.Claims.Luck(ctx, id, most)
+}
+
+// TestLuckOfOthersDoesNotWait: while the list of one red packet is being read, others have theirs.
+func TestLuckOfOthersDoesNotWait(t *testing.T) {
+	slow := &slowLuck{id: "slow", asked: make(chan struct{}, 1), let: make(chan struct{})}
+	s := newStack(t, func(s *httpapi.Services) {
+		slow.Claims = s.Claims
+		s.Claims = slow
+	})
+	for _, id := range []string{"slow", "quick"} {
+		s.packet(id, 2)
+		if a := s.ask("POST", "/v1/campaigns/"+id+"/end", "", asAdmin); a.status != 200 {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+	}
+	var all sync.WaitGroup
+	all.Go(func() { s.ask("GET", "/v1/campaigns/slow/luck", "") })
+	<-slow.asked
+	quick := make(chan answer, 1)
+	all.Go(func() { quick <- s.ask("GET", "/v1/campaigns/quick/luck", "") })
+	select {
+	case a := <-quick:
+		if a.status != 200 {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the other one")
+	}
+	close(slow.let)
+	all.Wait()
 }

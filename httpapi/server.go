@@ -161,7 +161,7 @@ func pageGroups(a *routes, cfg *Config, people *site.Site) []group {
 	in.door = newDoor(in, cfg.People, people)
 	all := []group{
 		&pageHandlers{routes: a, site: people},
-		&luckHandlers{routes: a, catalog: s.Catalog, claims: s.Claims, lists: luckLists{kept: map[string]keptLuck{}}},
+		&luckHandlers{routes: a, catalog: s.Catalog, claims: s.Claims, lists: luckLists{kept: map[string]*luckList{}}},
 		in,
 	}
 	if cfg.Meters != nil {

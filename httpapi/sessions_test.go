@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
@@ -20,9 +21,14 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	_, secret, err := s.service.Access.CreateKey(t.Context(), "eyes", access.RoleViewer)
 	must(t, err)
 	asViewer, byViewer := "Authorization: Bearer "+secret, `{"key":"`+secret+`"}`
-	first, _ := s.signIn(byKey)
-	second, csrf := s.signIn(byViewer)
-	third, _ := s.signIn(byViewer)
+	// The list goes by the milliseconds in which they began.
+	signIn := func(body string) (cookie, csrf string) {
+		<-time.After(2 * time.Millisecond)
+		return s.signIn(body)
+	}
+	first, _ := signIn(byKey)
+	second, csrf := signIn(byViewer)
+	third, _ := signIn(byViewer)
 	list := func(as string) (ids []string, current int) {
 		t.Helper()
 		a := s.ask("GET", "/v1/sessions", "", as)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -44,11 +45,41 @@ type luckShare struct {
 }
 
 // luckLists remembers lists, so that a crowd that looks at one costs one reading.
-// mu guards kept. It is held while one list is read: others wait for it, and then
-// find it.
+// mu guards kept, and is held for no reading.
 type luckLists struct {
 	mu   sync.Mutex
-	kept map[string]keptLuck
+	kept map[string]*luckList
+}
+
+// luckList is the list of one red packet. One reads it while the others who want it wait for
+// what comes of that; last is what was read last, nil before.
+type luckList struct {
+	flight web.Flight
+	last   atomic.Pointer[keptLuck]
+}
+
+// of returns the list of a campaign.
+func (l *luckLists) of(id string) *luckList {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if list := l.kept[id]; list != nil {
+		return list
+	}
+	if len(l.kept) >= maxLuckKept {
+		// Lists that are still looked at are read again, once.
+		clear(l.kept)
+	}
+	list := &luckList{}
+	l.kept[id] = list
+	return list
+}
+
+// known returns the list while it is believed.
+func (l *luckList) known() (luckView, bool) {
+	if k := l.last.Load(); k != nil && time.Now().Before(k.until) {
+		return k.view, true
+	}
+	return luckView{}, false
 }
 
 type keptLuck struct {
@@ -89,7 +120,7 @@ func (h *luckHandlers) register() {
 }
 
 // of returns a campaign's list, read anew when the last reading is old.
-func (h *luckHandlers) of(ctx context.Context, id string) (luckView, error) {
+func (h *luckHandlers) of(ctx context.Context, id string) (v luckView, err error) {
 	now, err := h.catalog.Get(ctx, id)
 	if err != nil {
 		return luckView{}, err
@@ -100,24 +131,26 @@ func (h *luckHandlers) of(ctx context.Context, id string) (luckView, error) {
 	case now.Phase != dibs.PhaseEnded && now.Phase != dibs.PhaseSoldOut:
 		return luckView{}, errEarly
 	}
-	l := &h.lists
-	// One reads while the others wait for what it finds.
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if k := l.kept[id]; time.Now().Before(k.until) {
-		return k.view, nil
+	l := h.lists.of(id)
+	if v, ok := l.known(); ok {
+		return v, nil
+	}
+	if !l.flight.TryBegin() {
+		if err := l.flight.Begin(time.Now()); err != nil {
+			return luckView{}, err
+		}
+	}
+	defer func() { l.flight.End(err) }()
+	if v, ok := l.known(); ok {
+		// Another caller read it while this one waited.
+		return v, nil
 	}
 	began := time.Now()
-	v, err := h.count(ctx, now.Campaign)
-	if err != nil {
+	if v, err = h.count(ctx, now.Campaign); err != nil {
 		return luckView{}, err
 	}
-	if len(l.kept) >= maxLuckKept {
-		// Lists that are still looked at are read again, once.
-		clear(l.kept)
-	}
 	took := time.Since(began)
-	l.kept[id] = keptLuck{v, began.Add(took + max(luckFor, luckTimes*took))}
+	l.last.Store(&keptLuck{v, began.Add(took + max(luckFor, luckTimes*took))})
 	return v, nil
 }
 
