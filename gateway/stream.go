@@ -143,6 +143,9 @@ func (h *Hub) pump(r *http.Request, s *stream, t *topic, after dibs.Mark, out *e
 		case quiet:
 			out.send([]byte(": still here\n\n"))
 		}
+		if out.rest(); out.err != nil {
+			continue
+		}
 		select {
 		case <-s.wake:
 		case <-r.Context().Done():
@@ -171,5 +174,13 @@ func (o *eventWriter) send(b []byte) {
 	}
 	if _, o.err = o.w.Write(b); o.err == nil {
 		o.err = o.rc.Flush()
+	}
+}
+
+// rest takes the deadline of the last event away: over HTTP/2 one that passes ends the stream, though nothing is being
+// written.
+func (o *eventWriter) rest() {
+	if o.err == nil {
+		o.err = o.rc.SetWriteDeadline(time.Time{})
 	}
 }

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/gateway"
+	"github.com/dibs-dev/dibs/httpapi"
 )
 
 // event is one server-sent event.
@@ -152,4 +154,30 @@ func TestStreamLives(t *testing.T) {
 		}
 	}
 	t.Error("no sign of life")
+}
+
+// A stream on which nothing happens for longer than a write may take goes on, over HTTP/2 too, where a deadline that has
+// passed ends a stream by itself.
+func TestSilentStreamOverHTTP2(t *testing.T) {
+	t.Parallel()
+	r := start(t, gateway.Config{Heartbeat: time.Second, WriteWithin: 250 * time.Millisecond})
+	server := httptest.NewUnstartedServer(r.handler)
+	server.Config, server.EnableHTTP2 = httpapi.NewServer("", r.handler), true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/v1/campaigns/"+r.sale(1)+"/events", nil)
+	must(t, err)
+	resp, err := server.Client().Do(req)
+	must(t, err)
+	defer resp.Body.Close()
+	if resp.ProtoMajor != 2 {
+		t.Fatalf("it is %s", resp.Proto)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), ":") {
+			return
+		}
+	}
+	t.Errorf("the stream ended before a sign of life: %v", lines.Err())
 }

@@ -416,7 +416,11 @@ func (s *eventStream) write(b []byte) error {
 	if _, err := s.c.Write(b); err != nil {
 		return err
 	}
-	return s.rc.Flush()
+	if err := s.rc.Flush(); err != nil {
+		return err
+	}
+	// Over HTTP/2 a deadline that passes ends the stream, though nothing is being written.
+	return s.rc.SetWriteDeadline(time.Time{})
 }
 
 // Rehearsals run rushes on campaigns of their own, as lab/rushes does.
