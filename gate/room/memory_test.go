@@ -65,6 +65,28 @@ func TestSeldomGlances(t *testing.T) {
 	}
 }
 
+// Places stay in the ledger for a week after the end of their campaign, and one that is given a later end until then goes
+// on with them.
+func TestPlacesStayForAWeek(t *testing.T) {
+	l, at := newLedger(t), &clock{now: noon}
+	c := campaign(t, l, "c", dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1})
+	r := newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	for i := range 100 {
+		join(t, r, c, user(i))
+	}
+	at.set(c.EndsAt.Add(6 * 24 * hour))
+	r.Tick()
+	later := changed(c, func(c *dibs.Campaign) { c.EndsAt = at.Now().Add(hour) })
+	if v := place(t, r, later, user(99)); v.Place != 100 {
+		t.Errorf("after six days the last one has place %d", v.Place)
+	}
+	at.pass(2 * 24 * hour)
+	r.Tick()
+	if left, err := l.SavedPlaces(t.Context(), c.Number, 0, 1); err != nil || len(left) != 0 {
+		t.Errorf("after eight days %d places are left, %v", len(left), err)
+	}
+}
+
 // holding is a ledger that saves places when it is told to.
 type holding struct {
 	idle

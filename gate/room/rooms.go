@@ -65,7 +65,8 @@ const (
 	knownPlaces = 1 << 18
 	// forgetRoomAfter is how long after its end a campaign's room stays in this process.
 	forgetRoomAfter = time.Hour
-	// trimEvery is how often the ledger drops the places of campaigns that are over.
+	// trimEvery is how often the ledger drops the places of campaigns that have been over for keepRoom: one whose end
+	// is moved until then goes on with its places, as in Redis.
 	trimEvery = time.Hour
 )
 
@@ -86,8 +87,10 @@ type Rooms struct {
 	known        bounded.Cache[who, knownPlace]
 	// entries are registrations that this node has told their users.
 	entries bounded.Cache[who, gate.LotteryEntry]
-	// given are admissions that users have.
+	// given are admissions that users have, and keys counts the keys that have sealed some: what another one
+	// has sealed is not given again.
 	given bounded.Cache[who, given]
+	keys  atomic.Int64
 
 	watchers struct {
 		mu   sync.Mutex
@@ -150,8 +153,16 @@ func (r *Rooms) openCaches() error {
 	return errors.Join(errs[:]...)
 }
 
-// SetKey has another key sign admissions. Those of the key of until now are good until a time.
-func (r *Rooms) SetKey(key []byte, until time.Time) error { return r.admissions.Renew(key, until) }
+// SetKey has another key sign admissions. Those of the key of until now are good until a time; who asks again gets one
+// of the new key.
+func (r *Rooms) SetKey(key []byte, until time.Time) error {
+	if err := r.admissions.Renew(key, until); err != nil {
+		return err
+	}
+	// After the renewal: what is sealed meanwhile counts as of the key before, and is sealed once more.
+	r.keys.Add(1)
+	return nil
+}
 
 // Start has the rooms go on by themselves until Close: they tell how far they
 // are, and lotteries close and draw. held returns the campaigns that this node
@@ -204,7 +215,7 @@ func (r *Rooms) tickRooms(ctx context.Context, held []*dibs.Campaign) {
 	})
 	if now.Sub(r.trimmed) >= trimEvery {
 		r.trimmed = now
-		if err := r.cfg.Ledger.TrimRooms(ctx, now.Add(-forgetRoomAfter)); err != nil && ctx.Err() == nil {
+		if err := r.cfg.Ledger.TrimRooms(ctx, now.Add(-keepRoom)); err != nil && ctx.Err() == nil {
 			r.log.Warn("the places of campaigns that are over stay in the ledger", "err", err)
 		}
 	}
@@ -292,10 +303,11 @@ func (r *Rooms) waits(c *dibs.Campaign, user string, verdict seal.Verdict) dibs.
 // at sureMS, and that it was asked for last at askedMS.
 type knownPlace struct{ number, sureMS, askedMS int64 }
 
-// given is an admission that a user has, and until when.
+// given is an admission that a user has, until when, and which of the keys has sealed it.
 type given struct {
 	admission string
 	until     time.Time
+	key       int64
 }
 
 // admission is what an admitted user's claims carry, and until when. A user who asks
@@ -305,6 +317,7 @@ func (r *Rooms) admission(c *dibs.Campaign, user string) (string, *time.Time) {
 	key := who{c.Number, user}
 	g, good := r.hasAdmission(c, key)
 	if !good {
+		g.key = r.keys.Load()
 		g.until = now.Add(life).UTC().Truncate(time.Millisecond)
 		g.admission = r.admissions.Seal(c.Number, user, g.until)
 		r.given.Set(key, g)
@@ -313,10 +326,10 @@ func (r *Rooms) admission(c *dibs.Campaign, user string) (string, *time.Time) {
 }
 
 // hasAdmission returns the admission that a user has, when half of its time is not
-// over.
+// over and the key of now has sealed it.
 func (r *Rooms) hasAdmission(c *dibs.Campaign, key who) (given, bool) {
 	g, ok := r.given.GetIfPresent(key)
-	return g, ok && g.until.Sub(r.cfg.Now()) > c.Gate.Room.AdmitForOf()/2
+	return g, ok && g.key == r.keys.Load() && g.until.Sub(r.cfg.Now()) > c.Gate.Room.AdmitForOf()/2
 }
 
 // Watch implements gate.Places.

@@ -182,6 +182,26 @@ func TestComingAndLeavingTakesNoPlaces(t *testing.T) {
 	fails(t, err, dibs.Overloaded)
 }
 
+// TestAdmissionsUnderANewKey: when the key is made anew, a user who asks again gets an admission of the new key, however
+// much of the time of theirs is left.
+func TestAdmissionsUnderANewKey(t *testing.T) {
+	l, at := newLedger(t), &clock{now: noon}
+	c := campaign(t, l, "phone", dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, AdmitFor: dibs.Duration(hour)})
+	r := newRooms(t, room.Config{Ledger: l, Now: at.Now})
+	before := join(t, r, c, "ann").Admission
+	must(t, r.SetKey([]byte("another key of the tests, 32 by+"), noon.Add(time.Minute)))
+	after := place(t, r, c, "ann").Admission
+	for _, passes := range []bool{true, false} {
+		if _, ok := claims(r, c, "ann", before); ok != passes {
+			t.Errorf("at %s the admission of the key before passes: %v", at.Now(), ok)
+		}
+		if _, ok := claims(r, c, "ann", after); !ok {
+			t.Errorf("at %s the one that ann got by asking again does not pass", at.Now())
+		}
+		at.pass(time.Minute)
+	}
+}
+
 // idle is a ledger that keeps nothing: for the time bubble of synctest.
 type idle struct{ gate.RoomLedger }
 
