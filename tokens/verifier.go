@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -137,11 +138,15 @@ func CheckJWKS(address string) error {
 }
 
 // SetSecrets replaces the secrets of HS256. Tokens of those that are gone are
-// refused from now on.
+// refused from now on. The same ones again are no change: a server reads their file
+// once more when it begins to watch it.
 func (v *Verifier) SetSecrets(secrets [][]byte) {
 	set := &jwt.VerificationKeySet{}
 	for _, s := range secrets {
 		set.Keys = append(set.Keys, s)
+	}
+	if before := v.secrets.Load(); before != nil && reflect.DeepEqual(before, set) {
+		return
 	}
 	v.secrets.Store(set)
 	v.epoch.Add(1)
