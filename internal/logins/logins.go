@@ -61,15 +61,27 @@ func (b *Book) Change(first, now []string) error {
 		was.User, is.User = nil, nil
 		switch {
 		case was.String() != is.String():
-			return fmt.Errorf("has %s, and had %s at the start: only users and passwords change while dibs runs", is, was)
+			return fmt.Errorf("has %s, and had %s at the start: only users and passwords change while dibs runs", shown(is), shown(was))
 		case login == nil && had != nil:
-			return fmt.Errorf("has no user and no password for %s", is)
+			return fmt.Errorf("has no user and no password for %s", shown(is))
 		case login != nil:
 			next[first[i]] = login
 		}
 	}
 	b.changed.Store(&next)
 	return nil
+}
+
+// shown is an address without a user as an error may show it: PostgreSQL takes passwords among the options, too.
+func shown(u *url.URL) string {
+	at, options := *u, u.Query()
+	for _, name := range []string{"password", "sslpassword"} {
+		if options.Has(name) {
+			options.Set(name, "xxxxx")
+			at.RawQuery = options.Encode()
+		}
+	}
+	return at.String()
 }
 
 // errUnread has no part of the address: that may be the password.

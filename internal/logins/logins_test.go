@@ -38,6 +38,11 @@ func TestBook(t *testing.T) {
 			t.Errorf("%v, want %q and no password", err, what)
 		}
 	}
+	// PostgreSQL takes a password among the options, where none can change.
+	err := b.Change([]string{"postgres://h/d?user=ann&password=secret-one"}, []string{"postgres://h/d?user=ann&password=secret-two"})
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("a password among the options: %v", err)
+	}
 	if u := b.Of(first[1]); u.String() != "bob:two%40" || b.Of(first[0]).String() != "ann:one" {
 		t.Errorf("a refused change changed %v", u)
 	}

@@ -127,6 +127,15 @@ func TestSecretsStaySecret(t *testing.T) {
 	if got := values.Of("text").ShownText(); got != "db://u:xxxxx@h/d" {
 		t.Errorf("shown as %q", got)
 	}
+	for address, want := range map[string]string{
+		"nats://hush@h:4222/dibs": "nats://xxxxx@h:4222/dibs", "tls://hush@h": "tls://xxxxx@h", "nats://u:hush@h": "nats://u:xxxxx@h",
+		"postgres://u@h/d?password=hush&sslmode=require": "postgres://u@h/d?password=xxxxx&sslmode=require", "postgres://h/d?sslpassword=hush": "postgres://h/d?sslpassword=xxxxx",
+	} {
+		_, values, _ = load(t, "", "DIBS_TEXT="+address, "")
+		if got := values.Of("text").ShownText(); got != want {
+			t.Errorf("shown as %q, want %q", got, want)
+		}
+	}
 	_, values, _ = load(t, "", "DIBS_TEXT=db://u:hush@h:%zz", "")
 	if got := values.Of("text").ShownText(); strings.Contains(got, "hush") {
 		t.Errorf("shown as %q", got)

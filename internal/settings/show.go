@@ -74,11 +74,22 @@ func code(text string) string {
 }
 
 // withoutPassword masks the password of an address. One that cannot be read is
-// masked altogether.
+// masked altogether. NATS takes a token in place of the user, and PostgreSQL passwords
+// among the options.
 func withoutPassword(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "********"
+	}
+	if _, has := u.User.Password(); u.User != nil && !has && (u.Scheme == "nats" || u.Scheme == "tls") {
+		u.User = url.User("xxxxx")
+	}
+	options := u.Query()
+	for _, name := range []string{"password", "sslpassword"} {
+		if options.Has(name) {
+			options.Set(name, "xxxxx")
+			u.RawQuery = options.Encode()
+		}
 	}
 	return u.Redacted()
 }

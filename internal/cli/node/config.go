@@ -133,11 +133,13 @@ func warnings(c *config.Config, environ []string) []string {
 // DIBS_ENGINE_FILE names, is there to keep it from others.
 var hasPasswords = map[string]bool{"engine": true, "ledger": true, "events": true}
 
-// hasPassword reports whether one of the addresses of a text has a password.
+// hasPassword reports whether one of the addresses of a text has a password, or the token that NATS takes in its place.
 func hasPassword(text string) bool {
 	for _, address := range strings.Fields(text) {
 		if u, err := url.Parse(address); err == nil {
-			if _, has := u.User.Password(); has || u.Query().Has("password") {
+			_, has := u.User.Password()
+			token := u.User != nil && (u.Scheme == "nats" || u.Scheme == "tls")
+			if has || token || u.Query().Has("password") || u.Query().Has("sslpassword") {
 				return true
 			}
 		}

@@ -40,6 +40,11 @@ func TestConfigNotes(t *testing.T) {
 	env := []string{"DIBS_JWT_SECRET=" + clitest.Secret, "DIBS_LISTNE=x", "DIBS_SERVICE_HOST=10.0.0.1"}
 	r := clitest.Run(t, env, "config", "check", "--config", file)
 	r.Want(t, 0, "DIBS_LISTNE is no setting; did you mean DIBS_LISTEN?", "can be read by others: chmod 600", "the settings are good")
+	broker := clitest.WriteFile(t, "dibs.yaml", "events: nats://hush@127.0.0.1:4222/dibs\nadmin_key: "+clitest.Key+"\n")
+	if err := os.Chmod(broker, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	clitest.Run(t, env, "config", "check", "--config", broker).Want(t, 0, broker+" holds events and can be read by others")
 	if strings.Contains(r.Err, "DIBS_SERVICE_HOST") {
 		t.Errorf("a variable of somebody else is told:\n%s", r.Err)
 	}
