@@ -320,17 +320,22 @@ func (k stockKinds) of(ctx context.Context, s *sqldb.Session, campaign uint32) (
 // CheckItemKeys returns an error of keyring.ErrNoKey when a campaign has an item under a key that is not there: users
 // could not get it. The index of values finds one, so that the check does not read all items.
 func (st *Stock) CheckItemKeys(ctx context.Context) error {
+	return st.checkItemKeys(ctx, st.db.Codes())
+}
+
+// checkItemKeys is CheckItemKeys by other keys than those of the ledger.
+func (st *Stock) checkItemKeys(ctx context.Context, codes *keyring.Equals) error {
 	const first = `SELECT c.number, (SELECT MIN(i.value) FROM items i WHERE i.campaign = c.number AND i.value >= ? AND i.value < ?)
 		FROM campaigns c WHERE c.stock_kind <> ?`
 	return st.db.Read(sqldb.Long(ctx, sqldb.LongStatement), "check the keys of items", func(s *sqldb.Session) error {
-		for _, r := range s.Codes.Unreadable() {
+		for _, r := range codes.Unreadable() {
 			if err := s.Each(ctx, first, []any{r[0], r[1], string(dibs.Units)}, func(rows *sql.Rows) error {
 				var campaign uint32
 				var stored sql.NullString
 				if err := rows.Scan(&campaign, &stored); err != nil {
 					return err
 				}
-				_, err := openItem(s.Codes, campaign, stored.String)
+				_, err := openItem(codes, campaign, stored.String)
 				return err
 			}); err != nil {
 				return err

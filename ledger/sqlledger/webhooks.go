@@ -424,6 +424,13 @@ func (w *Webhooks) CheckKeys(ctx context.Context) error {
 	return nil
 }
 
+// CheckRing returns an error of keyring.ErrNoKey when something in the ledger is encrypted under a key that a ring does
+// not have: the ring must not take the place of that of Options.Keys.
+func (l *Ledger) CheckRing(ctx context.Context, keys *keyring.Ring) error {
+	w := &Webhooks{db: l.db, keys: keys}
+	return errors.Join(w.CheckKeys(ctx), l.checkItemKeys(ctx, &keyring.Equals{Ring: keys}))
+}
+
 // Reencrypt stores every secret under the first key, or plain where there is none, and returns
 // how many it changed. It may run beside nodes that have the old keys and the new one, and may
 // be repeated. A secret that is changed meanwhile is left to the next run.

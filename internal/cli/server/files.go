@@ -11,6 +11,7 @@ import (
 
 	"github.com/dibs-dev/dibs/gate/limit"
 	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/internal/keyring"
 	"github.com/dibs-dev/dibs/internal/settings"
 )
 
@@ -78,7 +79,8 @@ func (s *Server) watched() []*fileSet {
 	return sets
 }
 
-// addKeyWithin bounds how long the ledger may take to store a key; the next look at the file tries again.
+// addKeyWithin bounds how long the ledger may take to store a key, or to say which keys it needs; the next look at the
+// file tries again.
 const addKeyWithin = 10 * time.Second
 
 // addAdminKey has the ledger keep an admin key beside those that it has: the one before is valid until it is revoked, so
@@ -88,6 +90,21 @@ func (s *Server) addAdminKey(key string) error {
 	defer cancel()
 	_, err := s.node.Service.Access.EnsureKey(ctx, "serve", key)
 	return err
+}
+
+// useLedgerKeys has the node use other keys of the ledger. Like the start it refuses keys without one that a secret or a
+// code needs: nothing could be read of these, and campaigns with such codes not be loaded.
+func (s *Server) useLedgerKeys(keys [][]byte) error {
+	next := &keyring.Ring{}
+	if err := next.Set(keys); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), addKeyWithin)
+	defer cancel()
+	if err := s.node.Ledger.CheckRing(ctx, next); err != nil {
+		return fmt.Errorf("cannot be used: %w", err)
+	}
+	return s.node.Keys.Set(keys)
 }
 
 // watchedSecrets returns the files of secrets that take effect when they change.
@@ -147,10 +164,13 @@ func (s *Server) watchedSecrets() (sets []*fileSet) {
 	if file := s.c.LedgerKeyFile; file != "" {
 		sets = append(sets, &fileSet{name: "keys of the ledger", paths: []string{file}, load: func() error {
 			keys, err := s.c.LedgerKeys()
+			if err == nil {
+				err = s.useLedgerKeys(keys)
+			}
 			if err != nil {
 				return fmt.Errorf("%s %w", file, err)
 			}
-			return s.node.Keys.Set(keys)
+			return nil
 		}})
 	}
 	return sets

@@ -21,8 +21,10 @@ import (
 
 	"github.com/dibs-dev/dibs/gate/ticket"
 	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/internal/keyring"
 	"github.com/dibs-dev/dibs/internal/settings"
 	"github.com/dibs-dev/dibs/node"
+	"github.com/dibs-dev/dibs/webhooks"
 )
 
 // writePair writes a certificate with a serial number, and its key.
@@ -159,6 +161,51 @@ func TestReloadKeepsTheRules(t *testing.T) {
 	write("the second secret of users' tokens, 32 bytes+")
 	if err := sets[0].load(); err != nil || verifier.Epoch() == epoch {
 		t.Errorf("a good secret: %v", err)
+	}
+}
+
+// TestReloadKeepsNeededKeys changes the file of the ledger's keys of a server that runs: one without a key that a secret
+// is under is refused, as at the start, and the secret can still be read.
+func TestReloadKeepsNeededKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	write := func(keys ...string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(strings.Join(keys, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, next := strings.Repeat("0a", 32), strings.Repeat("1b", 32)
+	write(first)
+	s, err := Start(t.Context(), &config.Config{
+		Listen: "127.0.0.1:0", Data: t.TempDir(), Engine: []string{"memory"}, LedgerTimeout: time.Second, Durability: "durable", LedgerKeyFile: path,
+		DurabilityLost: "refuse", Drain: time.Second, Migrate: true, JWTSecret: "the secret of users' tokens, 32 bytes or more", ProxyHeader: "Forwarded", LimitEntries: 1024,
+	}, Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	e, err := s.node.Webhooks.Create(t.Context(), webhooks.EndpointSpec{URL: "https://hooks.example/x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets := s.watched()
+	if len(sets) != 1 || sets[0].name != "keys of the ledger" {
+		t.Fatalf("%d sets of files are watched", len(sets))
+	}
+	write(next)
+	if err := sets[0].load(); !errors.Is(err, keyring.ErrNoKey) {
+		t.Errorf("a file without the key of a secret: %v", err)
+	}
+	write(next, first)
+	if err := sets[0].load(); err != nil {
+		t.Errorf("a file with both: %v", err)
+	}
+	if is, err := s.node.Webhooks.Get(t.Context(), e.ID); err != nil || is.Secret != e.Secret {
+		t.Errorf("the secret cannot be read: %v", err)
 	}
 }
 

@@ -19,11 +19,11 @@ type face struct {
 // the same one unless admin_listen is set. Only the first is bounded by address: programs of administrators call the
 // other one from few addresses, with many connections.
 func (s *Server) listen(ctx context.Context) error {
-	for _, address := range []string{s.c.Listen, s.c.AdminListen} {
-		if address == "" {
+	for _, at := range []struct{ flag, address string }{{"--listen", s.c.Listen}, {"--admin-listen", s.c.AdminListen}} {
+		if at.address == "" {
 			continue
 		}
-		ln, err := listen(ctx, address)
+		ln, err := listen(ctx, at.flag, at.address)
 		if err != nil {
 			return err
 		}
@@ -36,11 +36,12 @@ func (s *Server) listen(ctx context.Context) error {
 	return nil
 }
 
-// listen takes an address. The error says what to do when another program has it.
-func listen(ctx context.Context, address string) (net.Listener, error) {
+// listen takes an address. The error says what to do when another program has it, by the flag that names the address:
+// nobody may have given that of administrators.
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("the address %s is in use by another program: stop that one, or name another --listen (127.0.0.1:0 takes a free port)", address)
+		return nil, fmt.Errorf("the address %s is in use by another program, or by this one's other address: stop that one, or name another %s (127.0.0.1:0 takes a free port)", address, flag)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)

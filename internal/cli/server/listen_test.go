@@ -47,8 +47,17 @@ func TestListen(t *testing.T) {
 		if !strings.HasPrefix(s.AdminURL(), "https://127.0.0.1:") {
 			t.Errorf("with a certificate: %s", s.AdminURL())
 		}
-		if _, err := listen(t.Context(), s.faces[0].ln.Addr().String()); err == nil || !strings.Contains(err.Error(), "is in use by another program: stop that one, or name another --listen") {
-			t.Errorf("%v", err)
+		taken := s.faces[0].ln.Addr().String()
+		for flag, again := range map[string]*config.Config{"--listen": {Listen: taken}, "--admin-listen": {Listen: "127.0.0.1:0", AdminListen: taken}} {
+			other := &Server{c: again}
+			if err := other.listen(t.Context()); err == nil || !strings.Contains(err.Error(), taken+" is in use by another program") || !strings.Contains(err.Error(), "name another "+flag+" ") {
+				t.Errorf("%v", err)
+			}
+			for _, f := range other.faces {
+				if err := f.ln.Close(); err != nil {
+					t.Error(err)
+				}
+			}
 		}
 		for _, f := range s.faces {
 			if err := f.ln.Close(); err != nil {
@@ -56,7 +65,7 @@ func TestListen(t *testing.T) {
 			}
 		}
 	}
-	if _, err := listen(t.Context(), net.JoinHostPort("192.0.2.1", "1")); err == nil || !strings.Contains(err.Error(), "cannot listen on 192.0.2.1:1: ") {
+	if _, err := listen(t.Context(), "--listen", net.JoinHostPort("192.0.2.1", "1")); err == nil || !strings.Contains(err.Error(), "cannot listen on 192.0.2.1:1: ") {
 		t.Errorf("%v", err)
 	}
 }
