@@ -184,8 +184,10 @@ func (d *dispatcher) run(ctx context.Context) {
 			troubles.Is(d.name, "a sink cannot be reached: events wait for it", err, "sink", d.name)
 		}
 	}
+	// A turn goes on for as long as all is well: what it carries says that the trouble is over, not its end.
+	again := func() { troubles.Over(d.name, "a sink takes events again", "sink", d.name) }
 	for ctx.Err() == nil {
-		worked, err := d.turn(ctx)
+		worked, err := d.turn(ctx, again)
 		switch {
 		case worked:
 			pause = pauseMin
@@ -194,9 +196,6 @@ func (d *dispatcher) run(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil && !errors.Is(err, events.ErrSinkTaken) {
 			troubles.Is(d.name, "events wait: a sink cannot take them", err, "sink", d.name)
-		}
-		if worked && err == nil {
-			troubles.Over(d.name, "a sink takes events again", "sink", d.name)
 		}
 		wait.Sleep(ctx, pause)
 	}
@@ -217,8 +216,8 @@ func (d *dispatcher) leave() {
 }
 
 // turn holds the sink, if it can be had, and carries events until something
-// fails; worked says that some were carried.
-func (d *dispatcher) turn(ctx context.Context) (worked bool, err error) {
+// fails; worked says that some were carried. It calls carried each time.
+func (d *dispatcher) turn(ctx context.Context, carried func()) (worked bool, err error) {
 	if d.wanted != nil {
 		if wanted, err := d.wanted(ctx); err != nil || !wanted {
 			wait.Sleep(ctx, 4*d.poll)
@@ -258,6 +257,9 @@ func (d *dispatcher) turn(ctx context.Context) (worked bool, err error) {
 		}
 		if err := d.carry(ctx, batch, taken, last); err != nil {
 			return worked, err
+		}
+		if len(batch) > 0 {
+			carried()
 		}
 		taken, held, worked = last, time.Now(), true
 	}

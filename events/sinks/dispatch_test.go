@@ -322,6 +322,62 @@ func TestUnreachableWebhookIsTold(t *testing.T) {
 	}
 }
 
+// one is a feed with one event, and keeps how far its sink is.
+type one struct {
+	memory
+	taken int64
+}
+
+func (o *one) HoldSink(_ context.Context, name, owner string, _ time.Duration) (events.SinkState, error) {
+	return events.SinkState{Name: name, Owner: owner, Taken: o.taken}, nil
+}
+
+func (o *one) After(_ context.Context, after int64, _ int) ([]events.Event, int64, error) {
+	return make([]events.Event, 1-after), 1, nil
+}
+
+func (o *one) TakeNews(_ context.Context, t events.Taking) error {
+	o.taken = t.To
+	return nil
+}
+
+func (o *one) SinkFailed(context.Context, string, string, string) error { return nil }
+
+// TestSinkTakesEventsAgain: the log says that a sink takes events again when it does, and not when the node stops.
+func TestSinkTakesEventsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		tries := 0
+		d := &dispatcher{
+			src: &one{}, name: "s", owner: "me", poll: time.Second, lease: 20 * time.Second, log: slog.New(slog.NewTextHandler(&out, nil)),
+			begun: time.Now(), stop: func() error { return nil },
+			hand: func(context.Context, []events.Event, *events.Taking) (bool, error) {
+				if tries++; tries < 3 {
+					return false, errors.New("refused")
+				}
+				return false, nil
+			},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			d.run(ctx)
+		}()
+		wait.Sleep(t.Context(), time.Minute)
+		synctest.Wait()
+		if said := out.String(); strings.Count(said, "events wait") != 1 || strings.Count(said, "a sink takes events again") != 1 {
+			t.Errorf("the log is:\n%s", said)
+		}
+		cancel()
+		<-ended
+		if said := out.String(); strings.Count(said, "\n") != 2 {
+			t.Errorf("in the end the log is:\n%s", said)
+		}
+	})
+}
+
 // TestMaxWaiting: an endpoint that is too slow for what happens is disabled
 // before its deliveries fill the ledger.
 func TestMaxWaiting(t *testing.T) {
@@ -430,6 +486,16 @@ func TestNames(t *testing.T) {
 	}
 	if short := Name("redis://h:6379?stream=s"); short != "redis://h:6379?stream=s" {
 		t.Errorf("the name is %q", short)
+	}
+}
+
+// TestBadOptionsOfRedis: what a client of Redis does not start with is a fault of the address.
+func TestBadOptionsOfRedis(t *testing.T) {
+	t.Parallel()
+	for _, option := range []string{"dial_timeout=soon", "db=first"} {
+		if err := Check("redis://u:secret-pw@h:6379?" + option); err == nil || strings.Contains(err.Error(), "secret-pw") {
+			t.Errorf("%s: %v", option, err)
+		}
 	}
 }
 

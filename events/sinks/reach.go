@@ -26,7 +26,8 @@ func reachable(ctx context.Context, address string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachWithin)
 	defer cancel()
-	hosts := strings.Split(u.Host, ",")
+	// Kafka has further ones as options.
+	hosts := append(strings.Split(u.Host, ","), u.Query()["addr"]...)
 	answers := make(chan error, len(hosts))
 	for _, host := range hosts {
 		if _, _, err := net.SplitHostPort(host); err != nil {

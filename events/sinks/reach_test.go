@@ -15,7 +15,7 @@ func TestReachable(t *testing.T) {
 	defer l.Close()
 	open := l.Addr().String()
 	for address, want := range map[string]bool{
-		"kafka://" + open + "/events": true, "kafka://127.0.0.1:1," + open + "/events": true, "nats://127.0.0.1:1/x": false, "redis://127.0.0.1:1": false,
+		"kafka://" + open + "/events": true, "kafka://127.0.0.1:1," + open + "/events": true, "nats://127.0.0.1:1/x": false, "kafka://127.0.0.1:1/events?addr=" + open: true, "redis://127.0.0.1:1": false,
 	} {
 		if err := reachable(t.Context(), address); (err == nil) != want {
 			t.Errorf("%s: %v", address, err)

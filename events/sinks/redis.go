@@ -29,7 +29,8 @@ var redisForm = &form{
 				return errors.New("must end with the number of a database, if with anything, such as redis://HOST:6379/0")
 			}
 		}
-		return nil
+		_, err := redisOptions(u)
+		return err
 	},
 	open: openRedis,
 }
@@ -45,6 +46,15 @@ type redisSink struct {
 	client rueidis.Client
 }
 
+// redisOptions turns an address into the client's options. Its errors name an option's value, and no password.
+func redisOptions(u *url.URL) (rueidis.ClientOption, error) {
+	plain, options := *u, u.Query()
+	options.Del("stream")
+	options.Del("maxlen")
+	plain.RawQuery = options.Encode()
+	return rueidis.ParseURL(plain.String())
+}
+
 func openRedis(at place) (Publisher, error) {
 	r := &redisSink{at: at, stream: at.Query().Get("stream")}
 	if r.stream == "" {
@@ -54,12 +64,8 @@ func openRedis(at place) (Publisher, error) {
 	if r.maxLen, err = whole(at.URL, "maxlen"); err != nil {
 		return nil, err
 	}
-	plain, options := *at.URL, at.Query()
-	options.Del("stream")
-	options.Del("maxlen")
-	plain.RawQuery = options.Encode()
-	if r.opt, err = rueidis.ParseURL(plain.String()); err != nil {
-		return nil, errors.New("the address cannot be used")
+	if r.opt, err = redisOptions(at.URL); err != nil {
+		return nil, err
 	}
 	if r.opt.Dialer.Timeout == 0 {
 		r.opt.Dialer.Timeout = 5 * time.Second
