@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli"
 
@@ -89,14 +90,18 @@ End the user's tokens first: what the user does afterwards is new data.`,
 	return cmd
 }
 
-// newUserErasuresCommand lists one page of erasures, the newest 100, or shows one.
+// newUserErasuresCommand lists erasures, page by page, up to --limit, or shows one.
 func newUserErasuresCommand() *cobra.Command {
 	var open bool
+	limit := dibs.MaxPage
 	cmd := talk(cli.WithOutput(&cobra.Command{
 		Use:   "erasures [ID]",
 		Short: "List erasures, newest first, or show one",
 		Args:  cobra.MaximumNArgs(1),
 	}), func(ctx context.Context, s *session) error {
+		if err := checkLimit(limit); err != nil {
+			return err
+		}
 		if len(s.args) == 1 {
 			v, err := s.Erasures.Get(ctx, s.args[0])
 			if err != nil {
@@ -104,13 +109,16 @@ func newUserErasuresCommand() *cobra.Command {
 			}
 			return cli.Show(s.cmd, v, erasuresTable(v))
 		}
-		l, err := s.Erasures.List(ctx, open, dibs.Page{Limit: dibs.MaxPage})
+		views, err := upTo(s, limit, func(p dibs.Page) (api.ListView[erasure.ErasureView], error) {
+			return s.Erasures.List(ctx, open, p)
+		})
 		if err != nil {
 			return err
 		}
-		return cli.Show(s.cmd, l.Items, erasuresTable(l.Items...))
+		return cli.Show(s.cmd, views, erasuresTable(views...))
 	})
 	cmd.Flags().BoolVar(&open, "open", false, "Only those that are not done")
+	cmd.Flags().IntVar(&limit, "limit", limit, "At most `N`")
 	return cmd
 }
 

@@ -30,6 +30,16 @@ func TestUser(t *testing.T) {
 		return strings.Contains(clitest.Run(t, env, "user", "erasures", "--open").Out, "mugs")
 	})
 	clitest.Run(t, env, "user", "erasures", "--open").Want(t, 0, "ASKED FOR", "u-42")
+	if _, _, err := clitest.User(t, url, "u-43").Claim(t.Context(), "mugs", 1, ""); err != nil {
+		t.Fatal(err)
+	}
+	clitest.Run(t, env, "user", "erase", "u-43").Want(t, 0, "u-43")
+	if newest := clitest.Run(t, env, "user", "erasures", "--limit", "1"); strings.Contains(newest.Out, "u-42") {
+		t.Errorf("one erasure: %s", newest.Out)
+	} else {
+		newest.Want(t, 0, "u-43", "there are more")
+	}
+	clitest.Run(t, env, "user", "erasures", "--limit", "0").Want(t, 2, "--limit must be at least 1")
 	clitest.Run(t, env, "user", "erasures", "no-such").Want(t, 1, "not_found")
 	clitest.Run(t, env, "user", "show", "u-42").Want(t, 0, "erasure")
 }

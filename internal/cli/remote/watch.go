@@ -110,6 +110,8 @@ type sample struct {
 	LagMS   int64 `json:"settle_lag_ms"`
 	// Away is how many shards could not be asked: of them the numbers are the ledger's.
 	Away int `json:"shards_away,omitempty"`
+	// ever is every grant: a claim that came back is no grant less, and takes nothing from Rate.
+	ever int64
 }
 
 // run takes samples until ctx ends. A wrong id or key fails each time, so it ends the first round, as
@@ -170,13 +172,13 @@ func (w *watcher) take(ctx context.Context) (samples []sample, failures []error)
 		}
 		s := sample{
 			At: time.Now().UTC(), ID: id, Left: v.Remaining, Granted: v.Granted, RefusedCountedBy: v.RefusedCountedBy,
-			Backlog: v.JournalBacklog, LagMS: v.SettleLagMS, Away: v.ShardsAway,
+			Backlog: v.JournalBacklog, LagMS: v.SettleLagMS, Away: v.ShardsAway, ever: v.Granted + v.Released,
 		}
 		for _, n := range v.Refused {
 			s.Refused += n
 		}
 		if before, ok := w.last[id]; ok {
-			s.Rate = float64(s.Granted-before.Granted) / s.At.Sub(before.At).Seconds()
+			s.Rate = float64(max(0, s.ever-before.ever)) / s.At.Sub(before.At).Seconds()
 		}
 		w.last[id] = s
 		samples = append(samples, s)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +32,23 @@ func TestWatch(t *testing.T) {
 		t.Errorf("exit code %d after Ctrl-C", code)
 	}
 	clitest.Run(t, env, "campaign", "watch", "nobody").Want(t, 1, "not_found")
+}
+
+// TestWatchCountsGrants: orders that come back unpaid take nothing from how fast others are granted.
+func TestWatchCountsGrants(t *testing.T) {
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := calls.Add(1)
+		if err := json.NewEncoder(w).Encode(api.StatsView{Granted: 1_000_000 - n, Released: 2 * n}); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	p := clitest.Start(t, append(clitest.Secrets, "DIBS_URL="+server.URL), "campaign", "watch", "unpaid", "--every", "100ms", "--output", "json")
+	p.Await(t, p.Out, `"granted_per_second":[0-9.]*[1-9]`)
+	if code := p.Stop(t); code != 0 {
+		t.Errorf("exit code %d after Ctrl-C", code)
+	}
 }
 
 // TestWatchGoesOn leaves out a campaign that the server cannot tell of, and says so; of one with
