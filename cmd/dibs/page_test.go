@@ -35,6 +35,7 @@ func TestPage(t *testing.T) {
 		{"a waiting room", roomOnThePage},
 		{"tickets", ticketOnThePage},
 		{"an answer that is lost", lostOnThePage},
+		{"the answer of a second order that is lost", secondLostOnThePage},
 		{"a red packet", shareOnThePage},
 		{"who does not count", strangersOnThePage},
 		{"a WebSocket of the browser's own", socketOfTheBrowser},
@@ -327,6 +328,32 @@ func lostOnThePage(p *pages) {
 	page.do(chromedp.Navigate(p.url + "/c/torn?again"))
 	page.shows("It is over")
 	page.shows("It is yours already.")
+}
+
+// secondLostOnThePage: where a user may have several, an answer that was lost is asked for as what it was, also by a page
+// that is loaded again: it orders nothing more.
+func secondLostOnThePage(p *pages) {
+	p.campaign("several", func(c *dibs.CampaignSpec) { c.Limit = new(int64(6)) })
+	page := p.open("several", "42", english)
+	page.press()
+	page.shows("Get one more")
+	tells[bool](page, `(() => {
+		const real = fetch, units = document.querySelector(".quantity select");
+		window.fetch = async (address, options) => {
+			const answer = await real(address, options);
+			if (String(address).endsWith("/claims")) throw new TypeError("the connection broke");
+			return answer;
+		};
+		units.value = "2";
+		return units.dispatchEvent(new Event("change", { bubbles: true }));
+	})()`)
+	page.press()
+	page.shows("No answer came")
+	page.do(chromedp.Reload())
+	page.shows("It is yours already.")
+	if st, err := p.admin.Campaigns.Stats(p.Context(), "several"); err != nil || st.Granted != 3 {
+		p.Errorf("one unit and two were ordered: %+v, %v", st, err)
+	}
 }
 
 // shareOnThePage: a share of a red packet is an amount of its currency.

@@ -32,6 +32,7 @@ func TestShop(t *testing.T) {
 		{"an order that is not paid comes back", unpaidOrder},
 		{"red-packet rain", rain},
 		{"red packets by keyboard, without motion", stillRain},
+		{"several shares of a red packet", severalShares},
 		{"a payment that is told twice", paidTwice},
 		{"a draw", drawnInTheShop},
 		{"more shares than the list has", moreThanTheList},
@@ -251,6 +252,23 @@ func stillRain(s *shop) {
 	page.await(`document.querySelector("#share b").textContent === "CN¥1.00"`)
 }
 
+// severalShares: where a user may have two shares, the button stays until they have both.
+func severalShares(s *shop) {
+	s.campaign("shares", func(c *dibs.CampaignSpec) {
+		c.Kind, c.Stock = dibs.RedPacket, dibs.StockSpec{RedPacket: &dibs.RedPacketSpec{Total: dibs.Money{Amount: 500, Currency: "CNY"}, Count: 3}}
+		c.Limit = new(int64(2))
+	})
+	page := s.visit("/c/shares", "nat", english)
+	page.press()
+	page.shows("You opened a packet")
+	page.await(`document.querySelector("#press")?.innerText === "Get one more"`)
+	page.press()
+	page.await(`!document.querySelector("#press") && !!document.querySelector("#share")`)
+	if mine := s.claimsOf("nat"); len(mine) != 2 {
+		s.Errorf("%d shares of two", len(mine))
+	}
+}
+
 // paidTwice: the same payment counts once, and another one for the same order is refused.
 func paidTwice(s *shop) {
 	within := dibs.Duration(time.Minute)
@@ -366,6 +384,21 @@ func drawnInTheShop(s *shop) {
 	page.shows(entry.Nonce)
 	page.await(`document.querySelector("#entry").dataset.result === "won"`)
 	page.shows("You have won")
+	// A page that is opened after the draw, and gets no answer at first, says nothing about the registration, and asks again.
+	s.phone.before(s.T, `(() => {
+		const ask = window.fetch;
+		let broken = false;
+		window.fetch = async (at, options) => {
+			if (!broken && String(at).endsWith("/lottery/result")) throw new TypeError((broken = true) && "the connection broke");
+			return ask(at, options);
+		};
+	})()`)
+	page = s.visit("/c/lots", "jon", english)
+	page.shows("No connection. Trying again…")
+	if text := tells[string](page, "document.body.innerText"); strings.Contains(text, "not registered") {
+		s.Errorf("a winner is told:\n%s", text)
+	}
+	page.await(`document.querySelector("#entry")?.dataset.result === "won"`)
 	page.press()
 	page.shows("It is yours!")
 	page = s.visit("/c/packets", "jon", english)

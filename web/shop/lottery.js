@@ -20,7 +20,7 @@ const wait = (v) => {
 
 /** @param {{campaign: ReturnType<import("./campaign.js").campaignOf>}} props */
 export function Lottery({ campaign }) {
-  const view = useSignal(/** @type {any} */ (null)), mine = useSignal(/** @type {any} */ (null)), fault = useSignal(""), busy = useSignal(false);
+  const view = useSignal(/** @type {any} */ (null)), mine = useSignal(/** @type {any} */ (null)), absent = useSignal(false), fault = useSignal(""), busy = useSignal(false);
   const at = (/** @type {string} */ tail) => campaignPath(campaign.id, "/lottery" + tail);
   /** @param {any} entry */
   const take = (entry) => {
@@ -30,6 +30,7 @@ export function Lottery({ campaign }) {
   useEffect(() => {
     let over = false, timer = 0;
     const look = async () => {
+      let untold = false;
       try {
         if (!document.hidden) {
           view.value = await get(at(""), { token: null });
@@ -37,10 +38,12 @@ export function Lottery({ campaign }) {
           fault.value = "";
         }
       } catch (e) {
-        // Who is not registered is told so by not_found.
-        fault.value = !(e instanceof Refusal) ? t("lost.connection") : e.problem.reason === "not_found" ? "" : e.message;
+        // Who is not registered is told so by not_found. Without an answer nobody knows, and a winner must not be sent away.
+        absent.value = e instanceof Refusal && e.problem.reason === "not_found";
+        untold = !(e instanceof Refusal) || !!e.problem.retryable;
+        fault.value = !(e instanceof Refusal) ? t("lost.connection") : absent.peek() ? "" : e.message;
       }
-      if (!over && (mine.peek()?.result || "pending") === "pending" && (mine.peek() || view.peek()?.state !== "drawn")) timer = setTimeout(look, wait(view.peek()));
+      if (!over && (mine.peek()?.result || "pending") === "pending" && (mine.peek() || untold || view.peek()?.state !== "drawn")) timer = setTimeout(look, wait(view.peek()));
     };
     look();
     return () => ((over = true), clearTimeout(timer));
@@ -61,7 +64,7 @@ export function Lottery({ campaign }) {
     ${!v ? null : m ? html`<${Entry} m=${m} closes=${v.registration_closes_at} starts=${campaign.phase.value === "upcoming" ? campaign.c.value.starts_at : null} />`
       : v.state === "open" ? html`<div class="act" id="act"><button type="button" class="press" id="press" data-press="register" disabled=${busy.value} onClick=${register}>${t(busy.value ? "press.busy" : "draw.register")}</button>
         <p>${t("draw.until", { at: time(v.registration_closes_at) })}</p></div>`
-      : html`<p class="note">${v.state === "upcoming" ? t("draw.opens", { at: time(v.registration_opens_at) }) : t("draw.out")}</p>`}`;
+      : v.state === "upcoming" ? html`<p class="note">${t("draw.opens", { at: time(v.registration_opens_at) })}</p>` : absent.value && html`<p class="note">${t("draw.out")}</p>`}`;
 }
 
 /** A registration, and whether it has won. @param {{m: any, closes: string, starts: string|null}} props */

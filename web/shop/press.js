@@ -20,12 +20,13 @@ export function pressOf(campaign) {
   const answer = signal(/** @type {Answer|null} */ (null));
   const busy = signal(false), place = signal(/** @type {any} */ (null)), progress = signal(/** @type {number|null} */ (null));
   const mine = signal(/** @type {any[]} */ ([]));
+  // Another quantity is another request, and so is another one of several: what an answer is missing of stays what it was.
+  const [units, which] = (recall(lostName) || "").split("x");
   // The key is always the same: a press again, after a reload or on another device, asks for the same claim. Where a
   // user may have more than one, the next has another key.
-  let nth = 1, lost = !!recall(lostName);
-  // Another quantity is another request, so that the one whose answer is missing stays what it was.
-  const quantity = signal(Number(recall(lostName)) || 1);
-  const lose = (/** @type {boolean} */ is) => keep(lostName, (lost = is) ? String(quantity.peek()) : null);
+  let nth = Number(which) || 1, lost = !!units;
+  const quantity = signal(Number(units) || 1);
+  const lose = (/** @type {boolean} */ is) => keep(lostName, (lost = is) ? quantity.peek() + "x" + nth : null);
   const key = () => "page-" + nth + (quantity.peek() > 1 ? "x" + quantity.peek() : "");
   const gate = () => campaign.c.peek().gate || {};
   const call = (/** @type {string} */ method, /** @type {string} */ tail, /** @type {any} */ body, headers = {}) =>
@@ -66,18 +67,17 @@ export function pressOf(campaign) {
     lose(true);
     for (;;) {
       const { value, replayed } = await call("POST", "/claims", { quantity: quantity.peek() }, { ...headers, "Idempotency-Key": key() });
+      if (!lasting.includes(value.status)) return won(value, replayed);
       // What went back makes room for another one.
-      const gone = lasting.includes(value.status);
-      if (gone || campaign.c.peek().limit_per_user > 1) nth++;
-      if (gone) continue;
-      won(value, replayed);
-      return;
+      nth++;
+      lose(true);
     }
   }
 
   /** @param {any} claim @param {boolean} replayed */
   function won(claim, replayed) {
     lose(false);
+    if (campaign.c.peek().limit_per_user > 1) nth++;
     answer.value = { kind: replayed ? "again" : "granted", claim };
     // What is left of the limit may be less than was asked for now.
     quantity.value = 1;

@@ -23,6 +23,8 @@ export function RainView({ campaign, press }) {
   const line = useRef(taps()), busy = useSignal(false);
   const c = campaign.c.value, phase = campaign.phase.value, a = press.answer.value;
   const share = a && "claim" in a ? a.claim : press.mine.value.find((x) => x.status === "confirmed");
+  // Where a user may have several, packets fall until they have all of them.
+  const more = press.more() > 0;
   useEffect(() => {
     press.find();
     readBalance();
@@ -33,10 +35,10 @@ export function RainView({ campaign, press }) {
   // A share is credited behind the answer: the balance rises while people look at it.
   useEffect(() => (share ? untilCredited() : undefined), [share?.id]);
 
-  /** A tap. While one is under way, or after the share, others add nothing. */
+  /** A tap. While one is under way, or after the last share, others add nothing. */
   async function tap() {
     // What is drawn may be a moment behind what is known.
-    if (busy.peek() || !token.peek() || press.mine.peek().some((x) => x.status === "confirmed")) return;
+    if (busy.peek() || !token.peek() || press.more() === 0) return;
     const before = press.missing();
     busy.value = true;
     try {
@@ -55,7 +57,7 @@ export function RainView({ campaign, press }) {
     busy.value = false;
   }
   const direct = !c.gate?.room;
-  const raining = phase === "open" && !share && token.value && direct;
+  const raining = phase === "open" && more && token.value && direct;
   return html`<main class="rain" data-phase=${phase}>
     ${raining && !still.matches && html`<${Sky} tap=${tap} />`}
     <section class="about">
@@ -65,10 +67,10 @@ export function RainView({ campaign, press }) {
       ${token.value && html`<p class="row center">${balance.value.length > 0 && html`<span id="balance">${t("balance")} ${balance.value.map((m) => html`<${Rising} sum=${m} key=${m.currency} /> `)}</span>`}
         <button type="button" class="quiet" aria-pressed=${sound.value} onClick=${() => (sound.value = !sound.peek())}>${t(sound.value ? "sound.on" : "sound.off")}</button></p>`}
     </section>
-    ${!share && raining && html`<div class="act" id="act"><p class="hint">${t(still.matches ? "rain.still" : "rain.tap")}</p>
-      <button type="button" class="press" id="press" onClick=${tap} disabled=${busy.value}>${t(busy.value ? "press.busy" : press.missing() ? "press.find" : "press.packet")}</button></div>`}
-    ${!share && !raining && html`<${Act} campaign=${campaign} press=${press} />`}
-    ${share ? html`<${Opened} claim=${share} again=${a?.kind === "again" || !a} />` : html`<${Outcome} press=${press} />`}
+    ${raining && html`<div class="act" id="act"><p class="hint">${t(still.matches ? "rain.still" : "rain.tap")}</p>
+      <button type="button" class="press" id="press" onClick=${tap} disabled=${busy.value}>${t(busy.value ? "press.busy" : press.missing() ? "press.find" : press.held() > 0 ? "press.more" : "press.packet")}</button></div>`}
+    ${(!share || more) && !raining && html`<${Act} campaign=${campaign} press=${press} />`}
+    ${share && (!more || !a || "claim" in a) ? html`<${Opened} claim=${share} again=${a?.kind === "again" || !a} />` : html`<${Outcome} press=${press} />`}
     ${(phase === "ended" || phase === "sold_out") && html`<${Luck} id=${campaign.id} share=${share} opened=${c.redpacket.count - (campaign.remaining.value ?? 0)} />`}
   </main>`;
 }
