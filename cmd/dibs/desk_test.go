@@ -35,6 +35,7 @@ func TestDesk(t *testing.T) {
 		{"an order by its seat", foundBySeat},
 		{"filters and files over all pages", overAllPages},
 		{"filters of products and rooms", filteredLists},
+		{"a product's price is taken away", emptiedProduct},
 		{"the forecast has the server's settings", forecastOfSettings},
 		{"an erasure", erasedAtTheDesk},
 		{"a file of every list", filesOfEveryList},
@@ -196,6 +197,22 @@ func foundBySeat(s *shop) {
 	page.await(`document.querySelectorAll("[data-open]").length === 2 && ["stalls", "circle"].every((id) => document.querySelector("tbody").innerText.includes(id))`)
 	page.fill("campaign_id", "circle")
 	page.await(`document.querySelectorAll("[data-open]").length === 1 && document.querySelector("tbody").innerText.includes("circle")`)
+}
+
+// emptiedProduct: what is emptied in the form of a product is gone, and not only said to be saved.
+func emptiedProduct(s *shop) {
+	s.asAdmin()
+	_, err := s.admin.Products.Create(s.Context(), dibs.ProductSpec{ID: "emptied", Name: "Green lamp", Price: &dibs.Money{Amount: 500, Currency: "CNY"}, Stock: 7}, "")
+	s.must(err)
+	page := s.console("/products?q=emptied", english)
+	page.await(`(() => { document.querySelector("tbody .named")?.click(); return !!document.querySelector("dialog[open] form"); })()`)
+	page.fill("price", "")
+	page.fill("stock", "")
+	page.click("Save")
+	page.shows("Saved.")
+	if p, err := s.admin.Products.Get(s.Context(), "emptied"); err != nil || p.Price != nil || p.Stock == nil || *p.Stock != 0 {
+		s.Errorf("%+v, %v", p, err)
+	}
 }
 
 // overAllPages: a filter finds what is on no page yet, and a file has the rows of all pages.

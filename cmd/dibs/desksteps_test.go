@@ -170,6 +170,26 @@ func filteredLists(s *shop) {
 	s.rows(s.console("/gates?standing=upcoming&q=first", english), "The first-come")
 	s.console("/gates?mode=shuffle&standing=paused", english).shows("Nothing matches.")
 	s.console("/products?q=lamp+of+nobody", english).shows("Nothing matches.")
+	// The numbers of the rooms come every three seconds: a letter that was typed stays, and so does a space between words.
+	page := s.console("/gates", english)
+	page.await(`!!document.querySelector("tbody tr")`)
+	typed := tells[string](page, `(async () => {
+		const field = document.querySelector(".filters input");
+		for (const letter of "the first of many letters ") {
+			field.value += letter;
+			field.dispatchEvent(new Event("input", { bubbles: true }));
+			await new Promise((done) => setTimeout(done, 250));
+		}
+		return field.value;
+	})()`)
+	if typed != "the first of many letters " {
+		s.Errorf("of what was typed the field has %q", typed)
+	}
+	page.await(`new URLSearchParams(location.search).get("q") === "the first of many letters"`)
+	page.shows("Nothing matches.")
+	if left := tells[string](page, `document.querySelector(".filters input").value`); left != typed {
+		s.Errorf("when it has been looked for, the field has %q", left)
+	}
 }
 
 // rows waits until a list has these rows and no other.

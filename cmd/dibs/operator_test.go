@@ -178,6 +178,7 @@ func operatorsDay(s *shop, _ string) {
 	page.shows("Changed the stock")
 	page.act("end", "End for good")
 	page.shows("Ended")
+	s.sumsOfThePast(page)
 	st, err := s.admin.Campaigns.Stats(s.Context(), "mugs")
 	s.must(err)
 	if st.Granted != 10 || st.Stock != 30 {
@@ -195,6 +196,24 @@ func operatorsDay(s *shop, _ string) {
 	page.fill("no", "7")
 	page.do(chromedp.Click(chromedp.CSS("dialog[open] form button.primary"), chromedp.NodeVisible))
 	page.shows("SF 7")
+}
+
+// sumsOfThePast: minutes after its end a campaign leaves the engine, and nothing of it is settling then. What could not
+// be told is.
+func (s *shop) sumsOfThePast(page *tab) {
+	s.Helper()
+	states := tells[string](page, `(async () => {
+		const at = (name) => document.querySelector("script[type=module]").src.replace("console/main.js", name);
+		const [{ Sums }, { h, render }] = [await import(at("console/campaign.js")), await import(at("lib/html.js"))];
+		return [{ journal: 10 }, { journal: null }, { journal: 9 }, { journal: 9, agree: false }].map((some) => {
+			const box = document.createElement("div");
+			render(h(Sums, { sums: { engine: 10, ledger: 10, on_the_way: 0, age_ms: 0, agree: null, ...some }, stock: 30 }), box);
+			return box.querySelector("#sums").dataset.state;
+		}).join(" ");
+	})()`)
+	if states != "good moving moving bad" {
+		s.Errorf("the three numbers are said to be %s", states)
+	}
 }
 
 // rushOfTheConsole: a rush of 5,000 presses, whose promises all hold, and whose numbers are those of the API.

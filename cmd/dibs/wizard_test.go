@@ -115,6 +115,28 @@ func TestWizard(t *testing.T) {
 		page.click("Save the draft")
 		page.shows("This line cannot be read: user five")
 	})
+	t.Run("a bound of shares that is no amount", func(t *testing.T) {
+		s := *d
+		s.pages.T = t
+		s.unboundedPacket()
+	})
+}
+
+// unboundedPacket: a bound that is no amount makes no packet without it.
+func (s *shop) unboundedPacket() {
+	s.Helper()
+	page := s.console("/campaigns/new", english)
+	page.fill("kind", "redpacket")
+	page.fill("title", "Unbounded")
+	page.fill("id", "unbounded")
+	page.click("Next")
+	page.fill("max", "20.555")
+	page.click("5. Review")
+	page.click("Save the draft")
+	page.await(`!!document.querySelector(".field.wrong [name=max]")`)
+	if c, err := s.admin.Campaigns.Get(s.Context(), "unbounded"); err == nil {
+		s.Errorf("it was made without its bound: %+v", c.Stock)
+	}
 }
 
 // copied makes a copy of a campaign, which is the same campaign later.

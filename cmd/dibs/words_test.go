@@ -40,7 +40,7 @@ func writtenWrong(s *shop) {
 	page.answer("ref", "pay-77")
 	page.await(`!!document.querySelector("[data-step=refund]")`)
 	page.act("refund", "")
-	for _, sum := range []string{"abc", "1.234"} {
+	for _, sum := range []string{"abc", "1.234", "2,50", "1,2345"} {
 		page.answer("sum", sum)
 		page.shows("“" + sum + "” is no amount of money. Write it like 12.50.")
 	}

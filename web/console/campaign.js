@@ -75,7 +75,8 @@ function Live({ m, data }) {
 
 /** The three witnesses side by side. @param {{sums: any, stock: number}} props */
 export function Sums({ sums, stock }) {
-  const state = sums.agree === false ? "bad" : sums.on_the_way > 0 || sums.agree === null ? "moving" : "good";
+  // What has left the engine long after its end is compared no more: the ledger's number is all three.
+  const state = sums.agree === false ? "bad" : sums.on_the_way > 0 || sums.journal !== sums.engine ? "moving" : "good";
   const width = (/** @type {number} */ n) => ({ width: (stock ? Math.min(100, (n / stock) * 100) : 0) + "%" });
   const rows = /** @type {[string, number|null][]} */ ([["engine", sums.engine], ["journal", sums.journal], ["ledger", sums.ledger]]);
   return html`<section class=${"sums " + state} id="sums" data-state=${state}>

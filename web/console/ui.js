@@ -346,13 +346,17 @@ export const Filters = ({ children }) => html`<div class="filters" role="search"
 
 /** A field that waits until one has finished typing. @param {{label: string, name?: string, value: string, change: (v: string) => void, options?: [string, string][]}} props */
 export function Filter({ label, name, value, change, options }) {
-  const timer = useRef(0);
+  // The screen may be drawn again while one types, and what counts has no space at its end: the field keeps what stands in it,
+  // until another value comes from elsewhere.
+  const timer = useRef(0), typed = useRef({ text: value, counts: value });
+  if (typed.current.counts !== value) typed.current = { text: value, counts: value };
   const later = (/** @type {any} */ e) => {
     clearTimeout(timer.current);
     const v = e.target.value;
-    timer.current = setTimeout(() => change(v.trim()), 300);
+    typed.current.text = v;
+    timer.current = setTimeout(() => change((typed.current.counts = v.trim())), 300);
   };
   return html`<label>${label}${options
     ? html`<select value=${value} onChange=${(/** @type {any} */ e) => change(e.target.value)}>${options.map(([v, text]) => html`<option value=${v}>${text}</option>`)}</select>`
-    : html`<input name=${name} value=${value} onInput=${later} autocomplete="off" spellcheck=${false} />`}</label>`;
+    : html`<input name=${name} value=${typed.current.text} onInput=${later} autocomplete="off" spellcheck=${false} />`}</label>`;
 }

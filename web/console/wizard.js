@@ -30,10 +30,11 @@ const fresh = () => ({
 
 /** The campaign as POST /v1/campaigns takes it. @param {Draft} d */
 export function spec(d) {
-  const amount = (/** @type {string} */ v) => (v ? { amount: minor(v, d.currency) ?? v, currency: d.currency } : undefined);
+  // What is no amount is sent as it was written, and refused: as null it would be left out.
+  const units = (/** @type {string} */ v) => (v ? minor(v, d.currency) ?? v : undefined), amount = (/** @type {string} */ v) => (v ? { amount: units(v), currency: d.currency } : undefined);
   const whole = (/** @type {string} */ v) => (v ? Number(v) : undefined);
   const stock = d.kind === "redpacket"
-    ? { redpacket: { total: amount(d.total), count: whole(d.shares), split: d.split, min: d.min ? minor(d.min, d.currency) : undefined, max: d.max ? minor(d.max, d.currency) : undefined } }
+    ? { redpacket: { total: amount(d.total), count: whole(d.shares), split: d.split, min: units(d.min), max: units(d.max) } }
     : d.source === "units" ? { units: whole(d.units) } : d.source === "codes" ? { codes: { count: whole(d.count), pattern: d.pattern } }
     : { items: d.source === "file" ? [] : d.items.split("\n").map((x) => x.trim()).filter(Boolean) };
   return {

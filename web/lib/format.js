@@ -38,11 +38,12 @@ export function money(m) {
   return f.format(/** @type {any} */ (digits(m)));
 }
 
-/** Reads an amount that people wrote; null when it is none. @param {string} text @param {string} currency */
+/** Reads an amount that people wrote; null when it is none. Commas and spaces stand before three digits each, as the command
+ * line takes them: 12,50 is nobody's 1,250. @param {string} text @param {string} currency */
 export function minor(text, currency) {
-  const d = decimals(currency), m = /^(\d{1,15})(?:\.(\d+))?$/.exec(text.replace(/[\s,，]/g, ""));
+  const d = decimals(currency), m = /^(\d{1,3}(?:[\s,，]\d{3})+|\d+)(?:\.(\d+))?$/.exec(text.trim());
   if (!m || (m[2] || "").length > d) return null;
-  const n = Number(m[1] + (m[2] || "").padEnd(d, "0"));
+  const n = Number(m[1].replace(/\D/g, "") + (m[2] || "").padEnd(d, "0"));
   return Number.isSafeInteger(n) ? n : null;
 }
 
