@@ -130,6 +130,27 @@ func TestAShardOpenedTooLateLeaves(t *testing.T) {
 	}
 }
 
+// leased is an engine whose shard is leased to another node.
+type leased struct{ uninformed }
+
+func (*leased) Lease(context.Context, dibs.ShardID, dibs.Cursor) (bool, error) { return false, nil }
+
+// TestALeaseKeepsNothingThatIsSettled: of a campaign that is over another node renews the lease for ever, since it is not the
+// one that lets campaigns leave. The shard leaves once the ledger has all of its journal, and not before.
+func TestALeaseKeepsNothingThatIsSettled(t *testing.T) {
+	now := time.Now()
+	c := &dibs.Campaign{ID: "phone", Number: 1, Shards: 1, Version: 2, State: dibs.EndedState, EndsAt: now.Add(-time.Hour), EndedAt: now.Add(-time.Hour)}
+	end := dibs.Cursor{Epoch: 8, Seq: 4}
+	for position, leaves := range map[dibs.Cursor]bool{end: true, {Epoch: 8, Seq: 3}: false} {
+		e := &leased{uninformed{emptied: emptied{placed{counting{shared: true}}, []dibs.Cursor{end}}, knows: 2}}
+		// A load that was broken off has raised the epoch, so that no node takes the shard over.
+		n := newNode(t, Config{Engine: e, Ledger: &endedLedger{totalled{totals: ShardTotals{Epoch: 9, Position: position}}, c}})
+		if err := n.Poller.leave(t.Context(), dibs.ShardID{Campaign: 1}); err != nil || e.retired != leaves {
+			t.Errorf("settled up to %s: it has left %v, want %v, %v", position, e.retired, leaves, err)
+		}
+	}
+}
+
 // A campaign that was ended is over by its end, whatever was changed of it since: nobody waits for an engine that has
 // let it go.
 func TestWhatChangesAfterTheEndKeepsNoCampaign(t *testing.T) {
