@@ -302,8 +302,9 @@ func inside(to string) string {
 	if err != nil || len(to) > maxTo || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(to, "/console/") || strings.ContainsFunc(to, acts) {
 		return ""
 	}
-	// The path is taken as browsers take it.
-	if clean := path.Clean(u.Path); clean != "/console" && !strings.HasPrefix(clean, "/console/") || strings.HasPrefix(clean, Path) {
+	// The path is taken as browsers take it. They go back over an empty part as over any other, and Clean does not: no page
+	// has one.
+	if clean := path.Clean(u.Path); strings.Contains(u.Path, "//") || clean != "/console" && !strings.HasPrefix(clean, "/console/") || strings.HasPrefix(clean, Path) {
 		return ""
 	}
 	return to

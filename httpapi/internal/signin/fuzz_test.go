@@ -13,6 +13,7 @@ func FuzzInside(f *testing.F) {
 	for _, seed := range []string{
 		"/console/", "/console/orders?status=paid#x", "//evil.example/console/", "/console/../../evil", "/console/%2e%2e/v1/keys", "/console/\\evil.example",
 		"https://evil.example/console/", "/console/oidc", "/console/x/../oidc/callback", "/console/\t/evil", "", "/console/%5c%5cevil", "/console/..;/v1",
+		"/console/x/../oidc//..",
 	} {
 		f.Add(seed)
 	}
