@@ -69,7 +69,7 @@ ecosystem: ## Have tools of others read the documents of the API and run the loa
 .PHONY: test
 test: need ## Vet, and run every test, those of the claim path under the race detector, too
 	$(COMPILE) CGO_ENABLED=0 go vet -trimpath -tags soak ./...
-	$(COMPILE) SIM_SEEDS=1000 CGO_ENABLED=0 go test -trimpath $(TESTS) $(FIRST) ./...
+	$(COMPILE) SIM_SEEDS=1000 CGO_ENABLED=0 go test -trimpath $(TESTS) $(FIRST) $$(go list ./... | grep -vxF "$$(go list $(RACED))")
 	$(COMPILE) go test $(RACE) $(TESTS) $(RACED)
 
 # They need nothing but Go and chromium.

@@ -61,7 +61,8 @@ func stockAndTime(s *shop) {
 	page.await(`document.querySelector("#remaining")?.textContent === "10"`)
 	page.act("withdraw", "")
 	page.answer("n", "4", "why", "broken")
-	page.await(`document.querySelector("#remaining").textContent === "6"`)
+	// The number may be there before the answer is, which closes whatever is open.
+	page.await(`document.querySelector("#remaining").textContent === "6" && !document.querySelector("dialog[open] form")`)
 	page.act("extend", "")
 	page.answer("minutes", "45")
 	page.await(`!document.querySelector("dialog[open] form")`)
