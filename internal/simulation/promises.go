@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/live"
 )
 
 // offer holds the promises against one campaign.
@@ -228,6 +229,11 @@ func (j *judge) halted() {
 			return
 		}
 		j.probe(o)
+		aside, err := j.setAside(o)
+		if err != nil {
+			j.broken("what is set aside of %s cannot be read: %v", o.id, err)
+			return
+		}
 		most, told := o.stock, int64(0)
 		o.mu.Lock()
 		for _, c := range o.changes {
@@ -236,7 +242,7 @@ func (j *judge) halted() {
 		o.mu.Unlock()
 		for _, r := range j.book.all() {
 			if r.offer == o {
-				told += j.unitsOf(r, &p)
+				told += j.unitsOf(r, &p, aside)
 			}
 		}
 		if told > most {
@@ -245,17 +251,31 @@ func (j *judge) halted() {
 	}
 }
 
-// unitsOf is what a user was told is theirs and nobody has taken back or lost.
+// setAside has the places of claims that stayed set aside when an administrator decided to go on from an older ledger:
+// people settle those with their users, and what is added since is sold to others.
+func (j *judge) setAside(o *offer) (map[dibs.Position]bool, error) {
+	places := map[dibs.Position]bool{}
+	if !j.decided {
+		return places, nil
+	}
+	aside, err := j.base.ledger.Quarantined(j.ctx, live.QuarantineFilter{Campaign: o.number}, 100)
+	for i := range aside {
+		places[aside[i].Place()] = true
+	}
+	return places, err
+}
+
+// unitsOf is what a user was told is theirs and nobody has taken back, lost or set aside.
 // Claims that were given back, or whose time to pay may run out, are left out: the
 // sum may be too low and never too high.
-func (j *judge) unitsOf(r *request, p *place) (units int64) {
+func (j *judge) unitsOf(r *request, p *place, aside map[dibs.Position]bool) (units int64) {
 	yeses, _ := r.told()
 	for _, y := range yeses {
 		y.mu.Lock()
 		given := y.cancelling || y.refunding || r.offer.payWithin > 0
 		y.mu.Unlock()
 		for _, d := range j.book.grantsAt(y.claim.Position) {
-			if d.request == r && p.past[d] && !given {
+			if d.request == r && p.past[d] && !given && !aside[y.claim.Position] {
 				units += y.claim.Quantity
 			}
 		}
