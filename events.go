@@ -142,16 +142,16 @@ func (c *Claim) Apply(e *ClaimEvent) {
 }
 
 func (c *Claim) applyRefund(e *ClaimEvent) {
-	paid := c.paid()
+	paid := c.Paid()
 	paid.Refunded += amountOr(e.Amount).Amount
 	paid.Due = paid.Due && paid.Refunded < paid.Amount.Amount
 	c.Payment = &paid
 	c.Restocked = c.Restocked || e.Restock
 }
 
-// paid is what counts as paid for the claim. One that was confirmed when it
+// Paid is what counts as paid for the claim. One that was confirmed when it
 // was granted was paid elsewhere, or costs nothing.
-func (c *Claim) paid() Payment {
+func (c *Claim) Paid() Payment {
 	if c.Payment != nil {
 		return *c.Payment
 	}

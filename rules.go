@@ -137,7 +137,7 @@ func (m *Move) refund(c *Claim, e *ClaimEvent) (bool, error) {
 	if m.Ref != "" && c.byRef(StepRefund, m.Ref) != nil {
 		return true, nil
 	}
-	paid := c.paid()
+	paid := c.Paid()
 	left := paid.Amount.Amount - paid.Refunded
 	switch {
 	case c.Status == Released && paid.Due && m.Restock:

@@ -170,8 +170,8 @@ func TestPatchADraftsStock(t *testing.T) {
 	r.Verify()
 }
 
-// TestADraftOfAnotherStockIsAnotherVersion: whoever publishes or changes a draft that they saw with another stock is told,
-// as for any other field.
+// TestADraftOfAnotherStockIsAnotherVersion: a change of a draft's stock raises its version. Publishing or changing the
+// version before is refused.
 func TestADraftOfAnotherStockIsAnotherVersion(t *testing.T) {
 	r := testnode.New(t, node.ServiceConfig{})
 	svc := r.Node.Service.Campaigns

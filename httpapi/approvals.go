@@ -276,7 +276,7 @@ func refundNeedsSecond(find findClaim, above *dibs.Money) func(ctx context.Conte
 			return false, nil
 		}
 		spec, ok := body.(*dibs.RefundSpec)
-		paid := paidFor(claim)
+		paid := claim.Paid()
 		switch {
 		case !ok:
 			return true, nil
@@ -292,15 +292,4 @@ func refundNeedsSecond(find findClaim, above *dibs.Money) func(ctx context.Conte
 		}
 		return all > above.Amount, nil
 	}
-}
-
-// paidFor is what counts as paid for a claim: one that was confirmed when it was granted was paid in full.
-func paidFor(c *dibs.Claim) dibs.Payment {
-	switch {
-	case c.Payment != nil:
-		return *c.Payment
-	case c.Amount != nil:
-		return dibs.Payment{Amount: *c.Amount}
-	}
-	return dibs.Payment{}
 }

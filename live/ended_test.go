@@ -151,8 +151,8 @@ func TestALeaseKeepsNothingThatIsSettled(t *testing.T) {
 	}
 }
 
-// A campaign that was ended is over by its end, whatever was changed of it since: nobody waits for an engine that has
-// let it go.
+// Whether a campaign is over goes by the time at which it was ended. A later change, of its comment say, does not move
+// that: nobody waits for an engine that the campaign has left.
 func TestWhatChangesAfterTheEndKeepsNoCampaign(t *testing.T) {
 	now := time.Now()
 	long, just := now.Add(-time.Hour), now.Add(-time.Second)

@@ -84,7 +84,8 @@ func TestALedgerThatWentBackIsNotFollowed(t *testing.T) {
 	}
 }
 
-// A load that began before its campaign was ended does not open it: whoever ended it may have had the answer by then.
+// A load that began before its campaign was ended does not open it. The administrator may have the answer already, which
+// says that nothing is granted any more.
 func TestALoadDoesNotOpenWhatWasEnded(t *testing.T) {
 	shard, ends := dibs.ShardID{Campaign: 1}, time.Now().Add(time.Hour)
 	for state, want := range map[dibs.State]error{dibs.Published: nil, dibs.PausedState: nil, dibs.EndedState: dibs.ErrStale} {

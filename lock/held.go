@@ -75,9 +75,9 @@ type owned struct {
 	err   error
 }
 
-// lock takes a lock for an owner by take, unless the owner has it. Who comes while the
-// owner's first call waits comes along with it, for as long as their own Options say; when
-// that call comes back without the lock, by its own context or Options, they ask themselves.
+// lock takes a lock for an owner by take, unless the owner has it. While the owner's first
+// call waits, later ones wait for it, for as long as their own Options say. When it comes
+// back without the lock, the next of them calls take.
 func (o *owners) lock(ctx context.Context, name string, opt Options, take func(Options) (Held, error)) (Held, error) {
 	key := ownedName{name, opt.Owner, opt.Shared}
 	begun := time.Now()
@@ -124,7 +124,7 @@ func (o *owners) enter(key ownedName) (h *owned, first bool) {
 	return h, true
 }
 
-// forget has the next Lock of an owner ask anew: this one came back without the lock.
+// forget drops an entry whose Lock came back without the lock, so that the next one begins anew.
 func (o *owners) forget(key ownedName, h *owned) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestOwnersWait: of calls of one owner for a lock that somebody else has, each waits as its own context and Options say,
-// whatever becomes of the first.
+// TestOwnersWait: one owner calls several times for a lock that somebody else has. Each call waits as its own context and
+// Options say, also when the first one ends.
 func TestOwnersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all owners

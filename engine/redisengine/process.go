@@ -81,8 +81,8 @@ func (p *process) keysOf(id dibs.ShardID) (format.Keys, error) {
 	return keys, err
 }
 
-// keysIfKnown is keysOf, and reports whether the ledger has the campaign. Of one that it has
-// not, nobody can tell whether its keys are named by a product.
+// keysIfKnown is keysOf, and reports whether the ledger has the campaign. Without it the keys
+// may be wrong: whether a product names them is in the ledger alone.
 func (p *process) keysIfKnown(id dibs.ShardID) (keys format.Keys, known bool, err error) {
 	f := p.products.Load()
 	if f == nil || id.Campaign == 0 {

@@ -87,8 +87,8 @@ type Rooms struct {
 	known        bounded.Cache[who, knownPlace]
 	// entries are registrations that this node has told their users.
 	entries bounded.Cache[who, gate.LotteryEntry]
-	// given are admissions that users have, and keys counts the keys that have sealed some: what another one
-	// has sealed is not given again.
+	// given are admissions that users have, and keys counts the changes of the key: an admission of an earlier key
+	// is not given again.
 	given bounded.Cache[who, given]
 	keys  atomic.Int64
 
@@ -153,13 +153,13 @@ func (r *Rooms) openCaches() error {
 	return errors.Join(errs[:]...)
 }
 
-// SetKey has another key sign admissions. Those of the key of until now are good until a time; who asks again gets one
-// of the new key.
+// SetKey has admissions signed by another key. Those that the earlier key has signed are good until a time; a user who
+// asks again gets one of the new key.
 func (r *Rooms) SetKey(key []byte, until time.Time) error {
 	if err := r.admissions.Renew(key, until); err != nil {
 		return err
 	}
-	// After the renewal: what is sealed meanwhile counts as of the key before, and is sealed once more.
+	// After the renewal: an admission that is sealed in between counts as one of the earlier key, and is made again.
 	r.keys.Add(1)
 	return nil
 }

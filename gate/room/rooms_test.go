@@ -182,8 +182,8 @@ func TestComingAndLeavingTakesNoPlaces(t *testing.T) {
 	fails(t, err, dibs.Overloaded)
 }
 
-// TestAdmissionsUnderANewKey: when the key is made anew, a user who asks again gets an admission of the new key, however
-// much of the time of theirs is left.
+// TestAdmissionsUnderANewKey: after a change of the key, a user who asks again gets an admission of the new key, also when
+// much of the earlier one's time is left.
 func TestAdmissionsUnderANewKey(t *testing.T) {
 	l, at := newLedger(t), &clock{now: noon}
 	c := campaign(t, l, "phone", dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, AdmitFor: dibs.Duration(hour)})

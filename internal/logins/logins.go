@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -61,9 +62,9 @@ func (b *Book) Change(first, now []string) error {
 		was.User, is.User = nil, nil
 		switch {
 		case was.String() != is.String():
-			return fmt.Errorf("has %s, and had %s at the start: only users and passwords change while dibs runs", shown(is), shown(was))
+			return fmt.Errorf("has %s, and had %s at the start: only users and passwords change while dibs runs", Masked(is), Masked(was))
 		case login == nil && had != nil:
-			return fmt.Errorf("has no user and no password for %s", shown(is))
+			return fmt.Errorf("has no user and no password for %s", Masked(is))
 		case login != nil:
 			next[first[i]] = login
 		}
@@ -72,16 +73,34 @@ func (b *Book) Change(first, now []string) error {
 	return nil
 }
 
-// shown is an address without a user as an error may show it: PostgreSQL takes passwords among the options, too.
-func shown(u *url.URL) string {
+// secretOptions are the options in which PostgreSQL takes passwords.
+var secretOptions = []string{"password", "sslpassword"}
+
+// HasSecret reports whether an address has a password, in its user part or among its options, or the token that NATS takes
+// in place of a user.
+func HasSecret(u *url.URL) bool {
+	_, has := u.User.Password()
+	return has || isToken(u) || slices.ContainsFunc(secretOptions, u.Query().Has)
+}
+
+func isToken(u *url.URL) bool {
+	_, has := u.User.Password()
+	return u.User != nil && !has && (u.Scheme == "nats" || u.Scheme == "tls")
+}
+
+// Masked is an address as people may see it, with xxxxx in place of each secret of HasSecret.
+func Masked(u *url.URL) string {
 	at, options := *u, u.Query()
-	for _, name := range []string{"password", "sslpassword"} {
+	if isToken(u) {
+		at.User = url.User("xxxxx")
+	}
+	for _, name := range secretOptions {
 		if options.Has(name) {
 			options.Set(name, "xxxxx")
 			at.RawQuery = options.Encode()
 		}
 	}
-	return at.String()
+	return at.Redacted()
 }
 
 // errUnread has no part of the address: that may be the password.

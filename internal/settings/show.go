@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/dibs-dev/dibs/internal/logins"
 )
 
 // Values are the effective values of all settings, in the struct's order.
@@ -73,23 +75,12 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// withoutPassword masks the password of an address. One that cannot be read is
-// masked altogether. NATS takes a token in place of the user, and PostgreSQL passwords
-// among the options.
+// withoutPassword masks the secrets of an address. One that cannot be read is masked
+// altogether.
 func withoutPassword(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "********"
 	}
-	if _, has := u.User.Password(); u.User != nil && !has && (u.Scheme == "nats" || u.Scheme == "tls") {
-		u.User = url.User("xxxxx")
-	}
-	options := u.Query()
-	for _, name := range []string{"password", "sslpassword"} {
-		if options.Has(name) {
-			options.Set(name, "xxxxx")
-			u.RawQuery = options.Encode()
-		}
-	}
-	return u.Redacted()
+	return logins.Masked(u)
 }

@@ -265,7 +265,8 @@ func (j *judge) setAside(o *offer) (map[dibs.Position]bool, error) {
 	return places, err
 }
 
-// unitsOf is what a user was told is theirs and nobody has taken back, lost or set aside.
+// unitsOf counts the units that a user was told of and still has: those that were given back, lost or set aside are not
+// among them.
 // Claims that were given back, or whose time to pay may run out, are left out: the
 // sum may be too low and never too high.
 func (j *judge) unitsOf(r *request, p *place, aside map[dibs.Position]bool) (units int64) {

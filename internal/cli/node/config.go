@@ -14,6 +14,7 @@ import (
 
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/config"
+	"github.com/dibs-dev/dibs/internal/logins"
 	"github.com/dibs-dev/dibs/internal/settings"
 )
 
@@ -133,15 +134,11 @@ func warnings(c *config.Config, environ []string) []string {
 // DIBS_ENGINE_FILE names, is there to keep it from others.
 var hasPasswords = map[string]bool{"engine": true, "ledger": true, "events": true}
 
-// hasPassword reports whether one of the addresses of a text has a password, or the token that NATS takes in its place.
+// hasPassword reports whether one of the addresses of a text has a secret in it.
 func hasPassword(text string) bool {
 	for _, address := range strings.Fields(text) {
-		if u, err := url.Parse(address); err == nil {
-			_, has := u.User.Password()
-			token := u.User != nil && (u.Scheme == "nats" || u.Scheme == "tls")
-			if has || token || u.Query().Has("password") || u.Query().Has("sslpassword") {
-				return true
-			}
+		if u, err := url.Parse(address); err == nil && logins.HasSecret(u) {
+			return true
 		}
 	}
 	return false

@@ -36,8 +36,8 @@ func (s *Server) listen(ctx context.Context) error {
 	return nil
 }
 
-// listen takes an address. The error says what to do when another program has it, by the flag that names the address:
-// nobody may have given that of administrators.
+// listen takes an address. When another program has it, the error names the flag that changes the address: dibs may have
+// chosen that of administrators by itself.
 func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
