@@ -91,7 +91,7 @@ func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
 		}
 	}
 	t.progress.enter(totals.Epoch, totals.Position)
-	return s.settler.settleTail(ctx, t)
+	return s.settler.settleTail(ctx, t, true)
 }
 
 // judgeAgain forgets that campaigns are halted whose journals go on where the ledger

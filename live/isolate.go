@@ -9,9 +9,14 @@ import (
 	"github.com/dibs-dev/dibs/internal/wait"
 )
 
+// refusesEntry reports whether a batch was refused for one of its entries alone.
+func refusesEntry(err error) bool {
+	return errors.Is(err, dibs.ErrPoison) || errors.Is(err, ErrNotLeft)
+}
+
 // isolate settles a batch that the ledger refused up to the entry that is to
-// blame, and sets that one aside. It returns how many entries that were; the
-// rest is settled as usual.
+// blame, and sets that one aside, unless it has to wait: ErrNotLeft. It returns how many
+// entries that were; the rest is settled as usual.
 func (s *Settler) isolate(ctx context.Context, b Batch, t *Shard) (int, error) {
 	done := 0
 	for len(b.Entries) > 1 {
@@ -20,7 +25,7 @@ func (s *Settler) isolate(ctx context.Context, b Batch, t *Shard) (int, error) {
 		case err == nil:
 			done += len(half.Entries)
 			b.From, b.Entries = half.To, b.Entries[len(half.Entries):]
-		case errors.Is(err, dibs.ErrPoison):
+		case refusesEntry(err):
 			b = half
 		default:
 			return done, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -231,30 +232,58 @@ func (s *Loader) halt(c *dibs.Campaign, cause error) {
 // ledger that went back may lack what left them for this one. When that does not help,
 // the tail is settled: the entry that is to blame is in quarantine then, and part of the
 // load.
-func (s *Loader) Load(ctx context.Context, t *Shard) error {
-	err := s.loadOnce(ctx, t)
+func (s *Loader) Load(ctx context.Context, t *Shard) (err error) {
+	defer func() {
+		if err == nil {
+			t.reload.contradicts.Store(0)
+		}
+	}()
+	err = s.loadOnce(ctx, t)
 	if errors.Is(err, dibs.ErrCorrupt) && len(t.l.Shards) > 1 {
-		for _, other := range t.l.Shards {
-			if other != t {
-				// One that cannot be settled now is in trouble of its own.
-				err = errors.Join(err, s.settler.settleTail(ctx, other))
-			}
+		if err := s.settleTogether(ctx, t); err != nil {
+			return err
 		}
-		if again := s.loadOnce(ctx, t); again == nil || !errors.Is(again, dibs.ErrCorrupt) {
-			return again
-		}
+		err = s.loadOnce(ctx, t)
 	}
 	if !errors.Is(err, dibs.ErrCorrupt) {
 		return err
 	}
 	before := t.At()
-	if tailErr := s.settler.settleTail(ctx, t); tailErr != nil {
+	// The other shards have been settled, and nothing is waited for.
+	if tailErr := s.settler.settleTail(ctx, t, true); tailErr != nil {
 		return errors.Join(err, tailErr)
 	}
 	if t.At() == before {
 		return err
 	}
 	return s.loadOnce(ctx, t)
+}
+
+// settleTogether settles the journals of all shards of a campaign, one of which does not
+// fit together with the ledger: units arrive after they have left, so each goes as far as
+// the others let it, until none goes on. Unavailable while this node does not know yet where
+// the ledger is for some of them, for leftWithin at most: their nodes may be away.
+func (s *Loader) settleTogether(ctx context.Context, t *Shard) error {
+	t.reload.contradicts.CompareAndSwap(0, time.Now().UnixMilli())
+	patient := time.UnixMilli(t.reload.contradicts.Load()).Add(leftWithin)
+	for until := time.Now().Add(OpenPatience); slices.ContainsFunc(t.l.Shards, (*Shard).unknown) && time.Now().Before(patient); {
+		if time.Now().After(until) || !wait.Sleep(ctx, JoinEvery) {
+			return dibs.Unavail(dibs.EffectNone, fmt.Errorf(
+				"shard %s does not fit together with the ledger, and other shards of its campaign, from which units may have come, are not open yet: %w", t.ID, dibs.ErrNotOpen))
+		}
+	}
+	for moved := true; moved; {
+		moved = false
+		for _, one := range t.l.Shards {
+			before := one.At()
+			if err := s.settler.settleTail(ctx, one, false); err != nil && !errors.Is(err, ErrNotLeft) {
+				// It is in trouble of its own.
+				s.log.Warn("a shard could not be settled for another one", "campaign", t.l.Def().ID, "shard", one.ID.String(), "for", t.ID.String(), "err", err)
+			}
+			moved = moved || before.Before(one.At())
+		}
+	}
+	return ctx.Err()
 }
 
 // loadOnce loads a shard. A ledger that was restored from a backup knows fewer

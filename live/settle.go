@@ -113,7 +113,7 @@ func (s *Settler) once(ctx context.Context, most int) (int, error) {
 			err = s.settleBatches(ctx, batches[i:i+1], shards[i:i+1])
 		}
 		n := len(batches[i].Entries)
-		if errors.Is(err, dibs.ErrPoison) {
+		if refusesEntry(err) {
 			n, err = s.isolate(ctx, batches[i], shards[i])
 		}
 		if err != nil {
@@ -254,8 +254,10 @@ func (s *Settler) settleFailed(ctx context.Context, batches []Batch, shards []*S
 	return cause
 }
 
-// settleTail settles all that a shard's journal has.
-func (s *Settler) settleTail(ctx context.Context, t *Shard) error {
+// settleTail settles all that a shard's journal has. Unless it is strange, that ends with
+// ErrNotLeft where units have arrived that have not left another shard as far as the ledger
+// knows.
+func (s *Settler) settleTail(ctx context.Context, t *Shard, strange bool) error {
 	s.alone.Lock()
 	defer s.alone.Unlock()
 	for {
@@ -263,10 +265,9 @@ func (s *Settler) settleTail(ctx context.Context, t *Shard) error {
 		if err != nil || len(b.Entries) == 0 {
 			return err
 		}
-		// A load has settled the other shards before, and waits for nothing.
-		b.Strange = true
+		b.Strange = strange
 		err = s.settleBatches(ctx, []Batch{b}, []*Shard{t})
-		if errors.Is(err, dibs.ErrPoison) {
+		if refusesEntry(err) {
 			_, err = s.isolate(ctx, b, t)
 		}
 		// Another node settles it too: it goes on from where that one is.

@@ -32,6 +32,12 @@ func newShard(id dibs.ShardID, l *Campaign) *Shard {
 // At is how far the ledger is.
 func (t *Shard) At() dibs.Cursor { return t.progress.at() }
 
+// unknown reports whether this node has not opened the shard, and does not know where the ledger is.
+func (t *Shard) unknown() bool {
+	fence, _ := t.progress.fenced()
+	return fence == 0
+}
+
 // lagMS is how long the oldest entry has waited that is not settled, in ms, by what was seen
 // of the shard last. now is the service's clock.
 func (t *Shard) lagMS(st *dibs.ShardStats, now time.Time) int64 {
@@ -179,6 +185,8 @@ type reload struct {
 	backoff *backoff
 	// tailAt is when the rest of a shard is looked for that is over and not open.
 	tailAt time.Time
+	// contradicts is since when the journal and the ledger do not fit together, in ms; 0 when they do.
+	contradicts atomic.Int64
 }
 
 // begin reports whether the caller is to open the shard: nobody does, and it has not
