@@ -29,8 +29,8 @@ type Cluster struct {
 //
 // The servers do not move replicas between masters by themselves, so that a test
 // knows which replica is promoted.
-func StartCluster(ctx context.Context, dir string, args ...string) (c *Cluster, err error) {
-	c = &Cluster{}
+func StartCluster(ctx context.Context, dir string, args ...string) (_ *Cluster, err error) {
+	c := &Cluster{}
 	defer func() {
 		if err != nil {
 			c.Stop()

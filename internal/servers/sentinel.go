@@ -26,8 +26,8 @@ type Sentinel struct {
 // StartSentinel starts a set with its files in the folder. A master that does
 // not answer for a second is replaced. The arguments are those of the members;
 // Stop ends all.
-func StartSentinel(ctx context.Context, dir string, args ...string) (s *Sentinel, err error) {
-	s = &Sentinel{}
+func StartSentinel(ctx context.Context, dir string, args ...string) (_ *Sentinel, err error) {
+	s := &Sentinel{}
 	defer func() {
 		if err != nil {
 			s.Stop()
