@@ -74,10 +74,9 @@ func (r *repairer) reload(ctx context.Context) error {
 		r.s.registry.Drop(r.c)
 		return r.s.loader.AdmitFor(ctx, r.c)
 	}
+	var shards []dibs.ShardID
 	for i := range r.c.Shards {
-		if err := r.s.loader.AdoptTail(ctx, r.c, dibs.ShardID{Campaign: r.c.Number, Shard: uint8(i)}); err != nil {
-			return err
-		}
+		shards = append(shards, dibs.ShardID{Campaign: r.c.Number, Shard: uint8(i)})
 	}
-	return nil
+	return r.s.loader.AdoptTails(ctx, r.c, shards...)
 }

@@ -19,7 +19,8 @@ func (s *Loader) adoptTails(ctx context.Context) error {
 	} else if err != nil {
 		return fmt.Errorf("dibs: listing the journal: %w", err)
 	}
-	for _, id := range shards {
+	for _, ids := range byCampaign(shards) {
+		id := ids[0]
 		if s.registry.liveByNumber(id.Campaign) != nil {
 			continue
 		}
@@ -35,7 +36,7 @@ func (s *Loader) adoptTails(ctx context.Context) error {
 			// It could not be loaded; its tail waits until it can.
 			continue
 		}
-		if err := s.AdoptTail(ctx, c, id); err != nil {
+		if err := s.AdoptTails(ctx, c, ids...); err != nil {
 			if ctx.Err() != nil {
 				return fmt.Errorf("dibs: settling the rest of campaign %s: %w", c.ID, err)
 			}
@@ -47,15 +48,22 @@ func (s *Loader) adoptTails(ctx context.Context) error {
 	return nil
 }
 
-// AdoptTail settles what a shard's journal has and the ledger lacks, of a campaign
-// that is over: nothing loads it any more.
-func (s *Loader) AdoptTail(ctx context.Context, c *dibs.Campaign, id dibs.ShardID) error {
-	l := &Campaign{}
-	l.campaign.Store(c)
-	return s.adopt(ctx, newShard(id, l))
+// byCampaign groups shards by their campaigns.
+func byCampaign(shards []dibs.ShardID) (groups [][]dibs.ShardID) {
+	at := map[uint32]int{}
+	for _, id := range shards {
+		n, ok := at[id.Campaign]
+		if !ok {
+			n = len(groups)
+			at[id.Campaign], groups = n, append(groups, nil)
+		}
+		groups[n] = append(groups[n], id)
+	}
+	return groups
 }
 
-// adopt is AdoptTail for a shard that this node may have opened before.
+// adopt settles what a shard's journal has and the ledger lacks, of a campaign that is over.
+// This node may have opened it before.
 func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
 	defer func() {
 		c := t.l.Def()
@@ -91,7 +99,14 @@ func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
 		}
 	}
 	t.progress.enter(totals.Epoch, totals.Position)
-	return s.settler.settleTail(ctx, t, true)
+	err = s.settler.settleTail(ctx, t, false)
+	if errors.Is(err, ErrNotLeft) && !s.lacking(t.ID) {
+		err = s.settler.settleTail(ctx, t, true)
+	}
+	if err == nil {
+		s.lacks.Delete(t.ID)
+	}
+	return err
 }
 
 // judgeAgain forgets that campaigns are halted whose journals go on where the ledger

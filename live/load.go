@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +33,8 @@ type Loader struct {
 	// was found: also those that are over, which nothing loads.
 	halts     sync.Map // string -> error
 	undivided undivided
+	// lacks is since when the ledger lacks what left other shards for one.
+	lacks sync.Map // dibs.ShardID -> time.Time
 	// stuckTail is why grants of a campaign that is over could not be settled at
 	// start; nil when all were.
 	stuckTail atomic.Pointer[error]
@@ -55,7 +56,13 @@ const (
 // open returns when a shard is open and agrees with the ledger: another node
 // has opened it, or this one does.
 func (s *Loader) open(ctx context.Context, t *Shard) (err error) {
-	defer func() { err = s.haltFor(ctx, t, err) }()
+	defer func() {
+		if err == nil {
+			// Another node may have opened it.
+			s.lacks.Delete(t.ID)
+		}
+		err = s.haltFor(ctx, t, err)
+	}()
 	looked := false
 	for until := time.Now().Add(OpenPatience); ; {
 		joined, err := s.attach(ctx, t)
@@ -228,17 +235,12 @@ func (s *Loader) halt(c *dibs.Campaign, cause error) {
 }
 
 // Load brings a shard from the ledger into the engine. When the ledger and the
-// journal's tail contradict each other, the campaign's other shards are settled first: a
-// ledger that went back may lack what left them for this one. When that does not help,
-// the tail is settled: the entry that is to blame is in quarantine then, and part of the
-// load.
-func (s *Loader) Load(ctx context.Context, t *Shard) (err error) {
-	defer func() {
-		if err == nil {
-			t.reload.contradicts.Store(0)
-		}
-	}()
-	err = s.loadOnce(ctx, t)
+// journal's tail contradict each other, the campaign's shards are settled together: a
+// ledger that went back may lack what left the others for this one. When that does not
+// help, the tail is settled as it is: the entry that is to blame is in quarantine then, and
+// part of the load.
+func (s *Loader) Load(ctx context.Context, t *Shard) error {
+	err := s.loadOnce(ctx, t)
 	if errors.Is(err, dibs.ErrCorrupt) && len(t.l.Shards) > 1 {
 		if err := s.settleTogether(ctx, t); err != nil {
 			return err
@@ -246,10 +248,10 @@ func (s *Loader) Load(ctx context.Context, t *Shard) (err error) {
 		err = s.loadOnce(ctx, t)
 	}
 	if !errors.Is(err, dibs.ErrCorrupt) {
+		s.lacks.Delete(t.ID)
 		return err
 	}
 	before := t.At()
-	// The other shards have been settled, and nothing is waited for.
 	if tailErr := s.settler.settleTail(ctx, t, true); tailErr != nil {
 		return errors.Join(err, tailErr)
 	}
@@ -257,33 +259,6 @@ func (s *Loader) Load(ctx context.Context, t *Shard) (err error) {
 		return err
 	}
 	return s.loadOnce(ctx, t)
-}
-
-// settleTogether settles the journals of all shards of a campaign, one of which does not
-// fit together with the ledger: units arrive after they have left, so each goes as far as
-// the others let it, until none goes on. Unavailable while this node does not know yet where
-// the ledger is for some of them, for leftWithin at most: their nodes may be away.
-func (s *Loader) settleTogether(ctx context.Context, t *Shard) error {
-	t.reload.contradicts.CompareAndSwap(0, time.Now().UnixMilli())
-	patient := time.UnixMilli(t.reload.contradicts.Load()).Add(leftWithin)
-	for until := time.Now().Add(OpenPatience); slices.ContainsFunc(t.l.Shards, (*Shard).unknown) && time.Now().Before(patient); {
-		if time.Now().After(until) || !wait.Sleep(ctx, JoinEvery) {
-			return dibs.Unavail(dibs.EffectNone, fmt.Errorf(
-				"shard %s does not fit together with the ledger, and other shards of its campaign, from which units may have come, are not open yet: %w", t.ID, dibs.ErrNotOpen))
-		}
-	}
-	for moved := true; moved; {
-		moved = false
-		for _, one := range t.l.Shards {
-			before := one.At()
-			if err := s.settler.settleTail(ctx, one, false); err != nil && !errors.Is(err, ErrNotLeft) {
-				// It is in trouble of its own.
-				s.log.Warn("a shard could not be settled for another one", "campaign", t.l.Def().ID, "shard", one.ID.String(), "for", t.ID.String(), "err", err)
-			}
-			moved = moved || before.Before(one.At())
-		}
-	}
-	return ctx.Err()
 }
 
 // loadOnce loads a shard. A ledger that was restored from a backup knows fewer

@@ -162,7 +162,7 @@ func (s *Settler) readBatch(ctx context.Context, t *Shard, limit int, tail bool)
 	}
 	st, err := s.registry.glance(ctx, t)
 	switch {
-	case err == nil && (!from.Before(st.Head) && !from.Before(t.progress.want()) || st.Head.Epoch != fence && !tail):
+	case err == nil && !tail && (!from.Before(st.Head) && !from.Before(t.progress.want()) || st.Head.Epoch != fence):
 		return Batch{}, nil
 	case errors.Is(err, dibs.ErrNotOpen) && !tail:
 		end, err := s.engine.JournalEnd(ctx, t.ID)

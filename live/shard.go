@@ -185,8 +185,6 @@ type reload struct {
 	backoff *backoff
 	// tailAt is when the rest of a shard is looked for that is over and not open.
 	tailAt time.Time
-	// contradicts is since when the journal and the ledger do not fit together, in ms; 0 when they do.
-	contradicts atomic.Int64
 }
 
 // begin reports whether the caller is to open the shard: nobody does, and it has not

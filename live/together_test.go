@@ -27,12 +27,23 @@ func (w *written) ReadJournal(_ context.Context, id dibs.ShardID, from dibs.Curs
 	return part, nil
 }
 
+func (w *written) JournalEnd(_ context.Context, id dibs.ShardID) (end dibs.Cursor, err error) {
+	if all := w.journals[id]; len(all) > 0 {
+		end = all[len(all)-1].Cursor
+	}
+	return end, nil
+}
+
+func (*written) Server(context.Context, dibs.ShardID) (string, error) { return "one", nil }
+
 // departures is a ledger that takes units in that have left another shard, and notes what it has
 // settled in which order.
 type departures struct {
 	Ledger
 	settled []string
 	at      map[dibs.ShardID]dibs.Cursor
+	// away is a shard of which nothing can be settled; nil for none.
+	away *dibs.ShardID
 }
 
 func (l *departures) Totals(_ context.Context, id dibs.ShardID) (ShardTotals, error) {
@@ -42,6 +53,9 @@ func (l *departures) Totals(_ context.Context, id dibs.ShardID) (ShardTotals, er
 func (l *departures) Settle(_ context.Context, batches []Batch) error {
 	var add []string
 	for _, b := range batches {
+		if l.away != nil && b.Shard == *l.away {
+			return dibs.Unavail(dibs.EffectNone, errors.New("it is away"))
+		}
 		for _, e := range b.Entries {
 			move, _ := dibs.TransferOf(e.Ref)
 			if e.Quantity > 0 && !b.Strange && !slices.Contains(l.settled, move.Leaves()) && !slices.Contains(add, move.Leaves()) {
@@ -108,6 +122,80 @@ func TestShardsAreSettledTogether(t *testing.T) {
 	})
 }
 
+// A node that went on while the ledger went back takes what it knows of the other shards for what the
+// ledger has. It asks first, and waits for a shard that it has to open again.
+func TestTheLedgerWentBackForAnIdleShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, l, ledger, _ := scattered(t)
+		l.Shards[0].progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 2})
+		l.Shards[1].progress.enter(1, dibs.Cursor{Epoch: 1, Seq: 3})
+		l.Shards[2].progress.enter(1, dibs.Cursor{Epoch: 1})
+		for _, s := range l.Shards {
+			// The loads themselves are not of interest.
+			s.reload.opening.Store(true)
+		}
+		go func() {
+			time.Sleep(OpenPatience / 2)
+			l.Shards[0].progress.enter(1, dibs.Cursor{Epoch: 1})
+			l.Shards[1].progress.enter(1, dibs.Cursor{Epoch: 1})
+		}()
+		if err := n.Loader.settleTogether(t.Context(), l.Shards[2]); err != nil {
+			t.Fatal(err)
+		}
+		if err := ledger.inOrder(); err != nil || len(ledger.settled) != 6 {
+			t.Errorf("settled are %q: %v", ledger.settled, err)
+		}
+	})
+}
+
+// A shard that cannot be settled is waited for, too.
+func TestAShardInTroubleIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, l, ledger, _ := scattered(t)
+		for _, s := range l.Shards {
+			s.progress.enter(1, dibs.Cursor{Epoch: 1})
+		}
+		ledger.away = &l.Shards[1].ID
+		if err := n.Loader.settleTogether(t.Context(), l.Shards[2]); !errors.Is(err, dibs.ErrUnavailable) {
+			t.Errorf("settled beside a shard that cannot be: %v", err)
+		}
+		ledger.away = nil
+		if err := n.Loader.settleTogether(t.Context(), l.Shards[2]); err != nil || len(ledger.settled) != 6 {
+			t.Errorf("settled are %q: %v", ledger.settled, err)
+		}
+		if err := ledger.inOrder(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What went between the shards of a campaign that is over is settled in its order as well, whatever
+// the order of the shards. What has arrived and never left is settled in the end.
+func TestShardsOfWhatIsOverAreSettledInOrder(t *testing.T) {
+	n, l, ledger, _ := scattered(t)
+	var ids []dibs.ShardID
+	for _, s := range slices.Backward(l.Shards) {
+		ids = append(ids, s.ID)
+	}
+	if err := n.Loader.AdoptTails(t.Context(), l.Def(), ids...); err != nil || len(ledger.settled) != 6 {
+		t.Errorf("settled are %q: %v", ledger.settled, err)
+	}
+	if err := ledger.inOrder(); err != nil {
+		t.Error(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		n, l, ledger, _ := scattered(t)
+		first, last := l.Shards[0].ID, l.Shards[2].ID
+		if err := n.Loader.AdoptTails(t.Context(), l.Def(), first, last); !errors.Is(err, ErrNotLeft) {
+			t.Errorf("without the second shard: %v", err)
+		}
+		time.Sleep(leftWithin)
+		if err := n.Loader.AdoptTails(t.Context(), l.Def(), first, last); err != nil || len(ledger.settled) != 3 {
+			t.Errorf("settled are %q: %v", ledger.settled, err)
+		}
+	})
+}
+
 func (l *departures) inOrder() error {
 	for i, ref := range l.settled {
 		if move, _ := dibs.TransferOf(ref); ref == move.Arrives() && !slices.Contains(l.settled[:i], move.Leaves()) {
@@ -130,7 +218,7 @@ func TestAShardThatIsAwayIsWaitedFor(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if !errors.Is(err, dibs.ErrUnavailable) || len(ledger.settled) > 0 {
+			if !errors.Is(err, dibs.ErrNotOpen) || len(ledger.settled) > 0 {
 				t.Fatalf("%v, and settled are %q", err, ledger.settled)
 			}
 		}

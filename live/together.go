@@ -1,0 +1,110 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
+)
+
+// A ledger that went back in time may lack units that had left one shard for another one,
+// and what the other one has granted of them would be more than the ledger has there. The
+// journals bring it all again, in the order in which it went: what has arrived is settled
+// after it has left. Where a journal has lost that too it never comes, and nothing is
+// waited for without end.
+
+// leftWithin is how long the ledger may lack what left another shard. That shard's journal
+// brings it, unless it has lost it as well.
+const leftWithin = 30 * time.Second
+
+// lacking reports whether the ledger may still get what it lacks of a shard: less than
+// leftWithin has passed since the first call, other than by calls that were followed by success.
+func (s *Loader) lacking(id dibs.ShardID) bool {
+	since, _ := s.lacks.LoadOrStore(id, time.Now())
+	return time.Since(since.(time.Time)) < leftWithin
+}
+
+// settleTogether settles the journals of all shards of a campaign, one of which does not
+// fit together with the ledger. Unavailable while the others cannot be settled, for leftWithin:
+// their nodes or servers may be away.
+func (s *Loader) settleTogether(ctx context.Context, t *Shard) error {
+	for until := time.Now().Add(OpenPatience); ; {
+		err := s.settleAll(ctx, t, until)
+		if ctx.Err() != nil || err == nil || !s.lacking(t.ID) {
+			return ctx.Err()
+		}
+		if time.Now().After(until) || !wait.Sleep(ctx, JoinEvery) {
+			return dibs.Unavail(dibs.EffectNone, fmt.Errorf("shard %s does not fit together with the ledger, and units may have come from others: %w", t.ID, err))
+		}
+	}
+}
+
+// settleAll settles each shard of a campaign as far as the others let it, until none goes on. An
+// error says which of the others could not be settled.
+func (s *Loader) settleAll(ctx context.Context, t *Shard, until time.Time) error {
+	var unknown error
+	for _, one := range t.l.Shards {
+		if one != t && !one.unknown() {
+			// The ledger may have gone back for a shard on which nothing happens, too: it is opened again then.
+			if _, err := s.settler.askPosition(ctx, one); err != nil {
+				return err
+			}
+		}
+		if one != t && one.unknown() {
+			unknown = fmt.Errorf("shard %s is not open yet: %w", one.ID, dibs.ErrNotOpen)
+		}
+	}
+	if unknown != nil {
+		return unknown
+	}
+	for moved, lack := true, true; moved && lack; {
+		moved, lack = false, false
+		for _, one := range t.l.Shards {
+			before := one.At()
+			err := s.settler.settleTail(ctx, one, false)
+			switch {
+			case errors.Is(err, ErrNotLeft):
+				lack = true
+			case err != nil:
+				return fmt.Errorf("shard %s cannot be settled: %w", one.ID, err)
+			case one != t && one.unknown():
+				return fmt.Errorf("shard %s is being opened: %w", one.ID, dibs.ErrNotOpen)
+			}
+			moved = moved || before.Before(one.At())
+		}
+		if moved && lack && time.Now().After(until) {
+			return fmt.Errorf("the shards of campaign %s are still being settled: %w", t.l.Def().ID, dibs.ErrNotOpen)
+		}
+	}
+	return nil
+}
+
+// AdoptTails settles what the journals of some shards have and the ledger lacks, of a
+// campaign that is over: nothing loads it any more.
+func (s *Loader) AdoptTails(ctx context.Context, c *dibs.Campaign, ids ...dibs.ShardID) error {
+	l := NewCampaign(c)
+	var shards []*Shard
+	for _, id := range ids {
+		shards = append(shards, newShard(id, l))
+	}
+	var failed, lack error
+	for moved := true; moved && ctx.Err() == nil; {
+		moved, lack = false, nil
+		var waiting []*Shard
+		for _, t := range shards {
+			before := t.At()
+			err := s.adopt(ctx, t)
+			if errors.Is(err, ErrNotLeft) {
+				waiting, lack = append(waiting, t), err
+			} else {
+				failed = errors.Join(failed, err)
+			}
+			moved = moved || before.Before(t.At())
+		}
+		shards = waiting
+	}
+	return errors.Join(failed, lack, ctx.Err())
+}
