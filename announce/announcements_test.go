@@ -131,6 +131,28 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
+// Announcements that take hours do not keep others from being told at once.
+func TestManySlowAnnouncements(t *testing.T) {
+	r := testnode.New(t, node.ServiceConfig{Push: announce.PushConfig{Threshold: 50, First: 1, Rate: 1}})
+	announced := func(merchant string, followers int) {
+		r.Publish(r.Sale("of-"+merchant, 10))
+		followed(r, merchant, followers)
+		if _, err := r.Node.Announcements.Create(t.Context(), "of-"+merchant, announce.AnnouncementSpec{ID: merchant, Merchant: merchant}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 6 {
+		announced(fmt.Sprint("large-", i), 1000)
+	}
+	announced("small", 50)
+	announcementIs(r, "small", announce.AnnouncementDone)
+	for i := range 6 {
+		if v := announcementIs(r, fmt.Sprint("large-", i), announce.AnnouncementRunning); v.Enqueued == v.Followers {
+			t.Errorf("%+v", v)
+		}
+	}
+}
+
 // TestMessagesHaveNoControls: a message goes to terminals, pages and webhooks of followers: it may have several lines, and
 // nothing that changes how the text around it is shown.
 func TestMessagesHaveNoControls(t *testing.T) {

@@ -17,8 +17,8 @@ const (
 	pushEvery = time.Second
 	// pushLease is how long a node keeps an announcement without a word.
 	pushLease = 2 * time.Second
-	// pushersAtOnce is how many announcements a node works on at a time, and
-	// pushesListed how many it knows of.
+	// pushersAtOnce is of how many announcements a node enqueues followers at a time, and
+	// pushesListed how many it works on.
 	pushersAtOnce = 4
 	pushesListed  = 100
 	// tellPushesEvery is how often a node looks for what its clients are to be told.
@@ -67,17 +67,9 @@ func (s *Announcements) loop(ctx context.Context) {
 			if !s.pushing.begin(a.ID) {
 				continue
 			}
-			select {
-			case free <- struct{}{}:
-			default:
-				// Its turn comes when another one is done.
-				s.pushing.end(a.ID)
-				continue
-			}
 			all.Go(func() {
-				defer func() { <-free }()
 				defer s.pushing.end(a.ID)
-				s.push(ctx, a)
+				s.push(ctx, free, a)
 			})
 		}
 	}
@@ -103,11 +95,18 @@ func (p *pushing) end(id string) {
 }
 
 // push works on an announcement until it does not run any more, or another
-// node has it.
-func (s *Announcements) push(ctx context.Context, a *Announcement) {
+// node has it. Between its turns it leaves its place in free to others, which may have few
+// followers.
+func (s *Announcements) push(ctx context.Context, free chan struct{}, a *Announcement) {
 	defer s.trouble.Forget(a.ID)
-	for ctx.Err() == nil {
+	for {
+		select {
+		case free <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
 		pause, err := s.pushTurn(ctx, a.ID, a.Campaign)
+		<-free
 		switch {
 		case errors.Is(err, ErrPushTaken), errors.Is(err, dibs.ErrNotFound):
 			return

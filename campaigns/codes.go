@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/wait"
@@ -221,7 +222,18 @@ func codeOf(raw []byte, first bool) string {
 	if first && strings.EqualFold(code, "code") {
 		return ""
 	}
+	// An export has an apostrophe before what a spreadsheet would compute.
+	if IsFormula(strings.TrimLeft(code, "'")) {
+		code = strings.TrimPrefix(code, "'")
+	}
 	return code
+}
+
+// IsFormula reports whether a spreadsheet would compute a text, also one of an East Asian
+// locale, which takes full-width signs for their ASCII ones.
+func IsFormula(text string) bool {
+	first, _ := utf8.DecodeRuneInString(text)
+	return text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first)
 }
 
 // FreeItem is an item that nobody has.

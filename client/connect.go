@@ -30,6 +30,9 @@ type ConnOptions struct {
 	// OnAnnouncement is told of campaigns that are announced to the user, as a
 	// follower of a merchant.
 	OnAnnouncement func(events.AnnouncedView)
+	// OnRefused is told of a subscription that the server refuses for good: a campaign that
+	// does not exist, or one more than a connection may follow. It is subscribed to no more.
+	OnRefused func(campaign string, why *Error)
 	// Token returns a token for each connection that is made, and before the one in
 	// use ends; default: the client's. A connection whose token ends without another
 	// ends, too, and the next one asks again: a token that the server refuses then is
@@ -80,6 +83,8 @@ type Conn struct {
 	fatal error
 	// closing is set by Close.
 	closing bool
+	// most is the longest message in bytes that the server takes; 0 when it has not said.
+	most int
 	// connects counts the connections that were made.
 	connects int
 	// token is the one in use, and renewal the timer of the next.
@@ -144,36 +149,45 @@ func (c *Client) Connect(ctx context.Context, opts ConnOptions) (*Conn, error) {
 		c: c, opts: opts, life: life, end: end, done: make(chan struct{}),
 		taps: map[tapID]*waiting{}, marks: map[string]string{},
 	}
-	ws, until, err := k.dial(ctx)
+	l, err := k.dial(ctx)
 	if err != nil {
 		end()
 		close(k.done)
 		return nil, err
 	}
-	k.adopt(ws, until)
-	go k.run(ws)
+	k.adopt(l)
+	go k.run(l)
 	return k, nil
 }
 
 // maxGatewayMessage bounds what is read of one message.
 const maxGatewayMessage = 1 << 20
 
-// dial opens a connection and says who the user is. It returns when the token
-// ends, zero for no end.
-func (k *Conn) dial(ctx context.Context) (*websocket.Conn, time.Time, error) {
+// link is a connection whose token the server has taken.
+type link struct {
+	ws    *websocket.Conn
+	sound *sound
+	// until is when the token ends, zero for no end; most is as in Conn.
+	until time.Time
+	most  int
+}
+
+// dial opens a connection and says who the user is.
+func (k *Conn) dial(ctx context.Context) (*link, error) {
 	token, err := k.opts.Token(ctx)
 	if err != nil {
-		return nil, time.Time{}, fmt.Errorf("client: a token for the connection: %w", err)
+		return nil, fmt.Errorf("client: a token for the connection: %w", err)
 	}
+	l := &link{sound: &sound{}}
 	h := http.Header{}
 	if k.c.opts.Language != "" {
 		h.Set("Accept-Language", k.c.opts.Language)
 	}
 	//nolint:bodyclose // the library gives no body that would have to be closed
 	ws, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(k.c.base, "http")+"/v1/ws",
-		&websocket.DialOptions{HTTPHeader: h, HTTPClient: k.opts.HTTPClient})
+		&websocket.DialOptions{HTTPHeader: h, HTTPClient: k.opts.HTTPClient, OnPingReceived: l.sound.ping})
 	if err != nil {
-		return nil, time.Time{}, dialFault(resp, err)
+		return nil, dialFault(resp, err)
 	}
 	ws.SetReadLimit(maxGatewayMessage)
 	raw, err := authOf(token)
@@ -184,8 +198,10 @@ func (k *Conn) dial(ctx context.Context) (*websocket.Conn, time.Time, error) {
 		_, raw, err = ws.Read(ctx)
 	}
 	var first struct {
-		Type      string    `json:"type"`
-		ExpiresAt time.Time `json:"expires_at"`
+		Type            string    `json:"type"`
+		ExpiresAt       time.Time `json:"expires_at"`
+		HeartbeatMS     int64     `json:"heartbeat_ms"`
+		MaxMessageBytes int       `json:"max_message_bytes"`
 		api.Problem
 	}
 	if err == nil {
@@ -201,14 +217,16 @@ func (k *Conn) dial(ctx context.Context) (*websocket.Conn, time.Time, error) {
 		_ = ws.CloseNow()
 		var e *Error
 		if errors.As(err, &e) {
-			return nil, time.Time{}, err
+			return nil, err
 		}
-		return nil, time.Time{}, fmt.Errorf("client: connecting: %w", err)
+		return nil, fmt.Errorf("client: connecting: %w", err)
 	}
 	k.mu.Lock()
 	k.token = token
 	k.mu.Unlock()
-	return ws, first.ExpiresAt, nil
+	l.ws, l.until, l.most = ws, first.ExpiresAt, first.MaxMessageBytes
+	l.sound.listen(ws, time.Duration(first.HeartbeatMS)*time.Millisecond)
+	return l, nil
 }
 
 // problemIn is the refusal in a message, whose type is the message's own: that of
@@ -235,10 +253,10 @@ func dialFault(resp *http.Response, err error) error {
 
 // adopt makes a connection the one in use, subscribes, and sends again what got
 // no answer.
-func (k *Conn) adopt(ws *websocket.Conn, until time.Time) {
-	k.renewBefore(ws, until)
+func (k *Conn) adopt(l *link) {
+	k.renewBefore(l.ws, l.until)
 	k.mu.Lock()
-	k.ws = ws
+	k.ws, k.most = l.ws, l.most
 	k.connects++
 	var again [][]byte
 	for campaign, mark := range k.marks {
@@ -250,7 +268,7 @@ func (k *Conn) adopt(ws *websocket.Conn, until time.Time) {
 	}
 	k.mu.Unlock()
 	for _, raw := range again {
-		if k.write(ws, raw) != nil {
+		if k.write(l.ws, raw) != nil {
 			return
 		}
 	}
@@ -280,11 +298,12 @@ func (k *Conn) send(raw []byte) bool {
 }
 
 // run reads until Close, over one connection after the other.
-func (k *Conn) run(ws *websocket.Conn) {
+func (k *Conn) run(l *link) {
 	defer close(k.done)
 	for {
-		leaveAt, err := k.read(ws)
-		_ = ws.CloseNow()
+		leaveAt, err := k.read(l)
+		l.sound.stop()
+		_ = l.ws.CloseNow()
 		k.mu.Lock()
 		k.ws = nil
 		closing := k.closing
@@ -294,21 +313,20 @@ func (k *Conn) run(ws *websocket.Conn) {
 			return
 		}
 		switch code := websocket.CloseStatus(err); code {
-		case closeReplaced, closeMisfit:
+		case closeReplaced, closeMisfit, websocket.StatusMessageTooBig, websocket.StatusUnsupportedData, websocket.StatusInvalidFramePayloadData:
 			k.giveUp(fmt.Errorf("client: the server has closed the connection: %w", err))
 			return
 		}
-		var until time.Time
-		if ws, until = k.again(leaveAt); ws == nil {
+		if l = k.again(leaveAt); l == nil {
 			return
 		}
-		k.adopt(ws, until)
+		k.adopt(l)
 	}
 }
 
 // again connects again, after a pause, and not before a time that the server
 // has asked for; nil when it is of no use.
-func (k *Conn) again(notBefore time.Time) (*websocket.Conn, time.Time) {
+func (k *Conn) again(notBefore time.Time) *link {
 	pause := k.opts.FirstPause
 	wait := max(time.Until(notBefore), 0) + rand.N(pause) + 1
 	for {
@@ -318,18 +336,18 @@ func (k *Conn) again(notBefore time.Time) (*websocket.Conn, time.Time) {
 		case <-k.life.Done():
 			timer.Stop()
 			k.giveUp(errConnClosed)
-			return nil, time.Time{}
+			return nil
 		}
 		ctx, cancel := context.WithTimeout(k.life, writeWithin)
-		ws, until, err := k.dial(ctx)
+		l, err := k.dial(ctx)
 		cancel()
 		if err == nil {
-			return ws, until
+			return l
 		}
 		var e *Error
 		if errors.As(err, &e) && !e.Retryable && e.Reason != "" {
 			k.giveUp(err)
-			return nil, time.Time{}
+			return nil
 		}
 		pause = min(2*pause, k.opts.LongestPause)
 		wait = pause/2 + rand.N(pause/2+1)
@@ -350,12 +368,14 @@ func (k *Conn) giveUp(why error) {
 
 // read takes messages until the connection ends; leaveAt is when to make the
 // next one when the server asks to go elsewhere.
-func (k *Conn) read(ws *websocket.Conn) (leaveAt time.Time, err error) {
+func (k *Conn) read(l *link) (leaveAt time.Time, err error) {
+	ws := l.ws
 	for {
 		_, raw, err := ws.Read(k.life)
 		if err != nil {
 			return leaveAt, err
 		}
+		l.sound.heard()
 		var head struct {
 			Type       string `json:"type"`
 			ID         string `json:"id"`
@@ -372,6 +392,8 @@ func (k *Conn) read(ws *websocket.Conn) (leaveAt time.Time, err error) {
 			k.renewBefore(ws, head.ExpiresAt)
 		case "result":
 			k.answered(tapID{head.ID, head.CampaignID}, raw)
+		case "error":
+			k.refused(head.CampaignID, raw)
 		case "campaign":
 			k.campaign(raw)
 		case "position":
@@ -463,6 +485,10 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim api.ClaimView, replayed 
 		defer k.mu.Unlock()
 		return claim, false, k.fatal
 	}
+	if err := k.misfit(&t, raw); err != nil {
+		k.mu.Unlock()
+		return claim, false, err
+	}
 	id := tapID{t.Key, t.CampaignID}
 	w := k.taps[id]
 	first := w == nil
@@ -526,6 +552,42 @@ func subscription(campaign, mark string) []byte {
 	// Strings can always be shown.
 	raw, _ := json.Marshal(m)
 	return raw
+}
+
+// refused acts on a subscription that the server refuses: one that may be taken later is asked
+// for again.
+func (k *Conn) refused(campaign string, raw []byte) {
+	var e struct {
+		RetryAfter int64 `json:"retry_after_ms"`
+		api.Problem
+	}
+	if json.Unmarshal(raw, &e) != nil {
+		return
+	}
+	k.mu.Lock()
+	mark, wanted := k.marks[campaign]
+	if wanted && !e.Retryable {
+		delete(k.marks, campaign)
+	}
+	ws := k.ws
+	k.mu.Unlock()
+	after := time.Duration(e.RetryAfter) * time.Millisecond
+	switch {
+	case !wanted:
+	case e.Retryable:
+		time.AfterFunc(max(after, k.opts.FirstPause)+rand.N(k.opts.FirstPause), func() {
+			k.mu.Lock()
+			_, wanted := k.marks[campaign]
+			same := k.ws == ws
+			k.mu.Unlock()
+			// A connection that was made since has subscribed by itself.
+			if wanted && same && ws != nil {
+				_ = k.write(ws, subscription(campaign, mark))
+			}
+		})
+	case k.opts.OnRefused != nil:
+		k.opts.OnRefused(campaign, &Error{Problem: problemIn(&e.Problem), RetryAfter: after})
+	}
 }
 
 // Subscribe has OnCampaign and OnPlace told of a campaign, over this connection

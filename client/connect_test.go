@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,11 +16,13 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
 )
 
 // gateway is a server whose connections a test serves; a token named "bad" is
-// refused, and one named "slow" comes too late.
+// refused, and one named "slow" comes too late. It asks the user "quiet" for a sign of life after each
+// 50 ms, and takes 300 bytes in a message of "narrow".
 func gateway(t *testing.T, serve func(token string, in <-chan map[string]string, ws *websocket.Conn)) *client.Client {
 	t.Helper()
 	var served sync.WaitGroup
@@ -58,7 +61,11 @@ func gateway(t *testing.T, serve func(token string, in <-chan map[string]string,
 			say(ws, `{"type":"error","reason":"unauthenticated","retryable":true}`)
 			return
 		}
-		say(ws, `{"type":"welcome"}`)
+		welcome := map[string]string{"quiet": `{"type":"welcome","heartbeat_ms":50}`, "narrow": `{"type":"welcome","max_message_bytes":300}`}[token]
+		if welcome == "" {
+			welcome = `{"type":"welcome"}`
+		}
+		say(ws, welcome)
 		serve(token, in, ws)
 	}))
 	t.Cleanup(func() { s.Close(); served.Wait() })
@@ -283,5 +290,93 @@ func TestConnFirstCallerLeaves(t *testing.T) {
 	close(answer)
 	if err := <-got; err != nil {
 		t.Error(err)
+	}
+}
+
+// A claim that the server would end the connection for is refused before it is sent.
+func TestConnRefusesWhatDoesNotFit(t *testing.T) {
+	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
+		for m := range in {
+			say(ws, granted(m))
+		}
+	})
+	k := connect(t, c, "narrow")
+	for what, tap := range map[string]client.Tap{
+		"too long": {CampaignID: "a", Reference: strings.Repeat("r", 300)}, "a key with a space": {CampaignID: "a", Key: "a b"},
+		"a long key": {CampaignID: "a", Key: strings.Repeat("k", 256)},
+	} {
+		var e *client.Error
+		if _, _, err := k.Claim(t.Context(), tap); !errors.As(err, &e) || e.Detail == "" || e.Retryable {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if claim, _, err := k.Claim(t.Context(), client.Tap{CampaignID: "a", Key: "k"}); err != nil || claim.ID != "of-a" || k.Connects() != 1 {
+		t.Errorf("after that: %+v, %v, %d connections", claim, err, k.Connects())
+	}
+}
+
+// A message that the server does not take is sent once: connecting again is of no use.
+func TestConnEndsAtWhatIsTooLong(t *testing.T) {
+	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
+		<-in
+		_ = ws.Close(websocket.StatusMessageTooBig, "")
+	})
+	k := connect(t, c, "good")
+	if _, _, err := k.Claim(t.Context(), client.Tap{CampaignID: "a"}); websocket.CloseStatus(err) != websocket.StatusMessageTooBig || k.Connects() != 1 {
+		t.Errorf("%v after %d connections", err, k.Connects())
+	}
+}
+
+// A subscription that is refused for a while is asked for again on the same connection; one that
+// is refused for good is told of.
+func TestConnSubscriptionIsRefused(t *testing.T) {
+	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
+		asked := map[string]int{}
+		for m := range in {
+			id := m["campaign_id"]
+			switch asked[id]++; {
+			case id == "none":
+				say(ws, `{"type":"error","campaign_id":"none","reason":"not_found","detail":"no such campaign","retryable":false}`)
+			case asked[id] == 1:
+				say(ws, `{"type":"error","campaign_id":"busy","reason":"unavailable","retryable":true,"retry_after_ms":1}`)
+			default:
+				say(ws, `{"type":"campaign","campaign_id":"busy","mark":"1"}`)
+			}
+		}
+	})
+	refused, told := make(chan error, 1), make(chan string, 1)
+	k, err := c.Connect(t.Context(), client.ConnOptions{
+		FirstPause: time.Millisecond, Token: func(context.Context) (string, error) { return "good", nil },
+		OnRefused:  func(campaign string, why *client.Error) { refused <- fmt.Errorf("%s: %w", campaign, why) },
+		OnCampaign: func(n api.SnapshotView) { told <- n.CampaignID },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.Close)
+	k.Subscribe("none")
+	if err := <-refused; !errors.Is(err, dibs.ErrNotFound) || !strings.HasPrefix(err.Error(), "none: ") {
+		t.Error(err)
+	}
+	k.Subscribe("busy")
+	if id := <-told; id != "busy" || k.Connects() != 1 {
+		t.Errorf("told of %q after %d connections", id, k.Connects())
+	}
+}
+
+// A connection of which nothing is heard is given up, and what waits is sent over the next one.
+func TestConnNothingIsHeard(t *testing.T) {
+	var links atomic.Int64
+	c := gateway(t, func(_ string, in <-chan map[string]string, ws *websocket.Conn) {
+		first := links.Add(1) == 1
+		for m := range in {
+			if !first {
+				say(ws, granted(m))
+			}
+		}
+	})
+	k := connect(t, c, "quiet")
+	if claim, _, err := k.Claim(t.Context(), client.Tap{CampaignID: "a"}); err != nil || claim.ID != "of-a" || k.Connects() != 2 {
+		t.Errorf("%+v, %v, after %d connections", claim, err, k.Connects())
 	}
 }

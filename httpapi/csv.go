@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dibs-dev/dibs"
 
 	"github.com/dibs-dev/dibs/api"
+	"github.com/dibs-dev/dibs/campaigns"
 )
 
 // csvFile is a list as a CSV file.
@@ -111,8 +111,7 @@ func claimRow(c *dibs.Claim) []string {
 // before what would be a formula.
 // A user chooses ids and references; an administrator opens the file.
 func cell(text string) string {
-	// Spreadsheets of East Asian locales take full-width signs for their ASCII ones.
-	if first, _ := utf8.DecodeRuneInString(text); text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
+	if campaigns.IsFormula(strings.TrimLeft(text, "'")) {
 		return "'" + text
 	}
 	return text

@@ -21,11 +21,25 @@ func TestCodesCSV(t *testing.T) {
 	s := newStack(t, nil)
 	_, err := s.admin.Campaigns.Create(t.Context(), dibs.CampaignSpec{
 		ID: "spring", Kind: dibs.Coupon, Title: "Spring", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
-		Stock: dibs.StockSpec{Items: []string{"=1+1", "A-1", "＠SUM(1)"}},
+		Stock: dibs.StockSpec{Items: []string{"=1+1", "A-1", "＠SUM(1)", "'-2", "'A"}},
 	}, "")
 	must(t, err)
-	if a := s.ask("GET", "/v1/campaigns/spring/codes?format=csv", "", asAdmin); a.status != 200 || a.body != "code\n'=1+1\nA-1\n'＠SUM(1)\n" {
+	if a := s.ask("GET", "/v1/campaigns/spring/codes?format=csv", "", asAdmin); a.status != 200 || a.body != "code\n'=1+1\nA-1\n'＠SUM(1)\n''-2\n'A\n" {
 		t.Errorf("%d %q", a.status, a.body)
+	}
+	// Imported again they are the same codes.
+	file := s.ask("GET", "/v1/campaigns/spring/codes?format=csv", "", asAdmin).body
+	_, err = s.admin.Campaigns.Create(t.Context(), dibs.CampaignSpec{
+		ID: "again", Kind: dibs.Coupon, Title: "Again", StartsAt: time.Now().Add(-time.Minute), EndsAt: time.Now().Add(time.Hour),
+		Stock: dibs.StockSpec{Items: []string{}},
+	}, "")
+	must(t, err)
+	if a := s.ask("POST", "/v1/campaigns/again/codes", file, asAdmin, "Content-Type: text/csv"); a.status != 200 && a.status != 201 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	first, again := s.ask("GET", "/v1/campaigns/spring/codes", "", asAdmin), s.ask("GET", "/v1/campaigns/again/codes", "", asAdmin)
+	if first.body != again.body {
+		t.Errorf("exported %s, and imported %s", first.body, again.body)
 	}
 }
 

@@ -120,3 +120,20 @@ func TestWebhookReasonsInChinese(t *testing.T) {
 		}
 	}
 }
+
+// A test waits for no other one: what was found wrong by the first may be mended long before its
+// next attempt.
+func TestWebhookTestsWaitForNoOther(t *testing.T) {
+	s := newStack(t, nil)
+	e, err := s.service.Webhooks.Create(t.Context(), webhooks.EndpointSpec{URL: "https://hooks.example/x"})
+	must(t, err)
+	for range 2 {
+		_, err := s.service.Webhooks.Test(t.Context(), e.ID)
+		must(t, err)
+	}
+	list, err := s.service.Webhooks.Deliveries(t.Context(), e.ID, "", dibs.Page{})
+	must(t, err)
+	if len(list.Items) != 2 || list.Items[0].Subject == list.Items[1].Subject {
+		t.Errorf("%d deliveries, of one subject", len(list.Items))
+	}
+}

@@ -88,15 +88,30 @@ func OpenSnowflake(ctx context.Context, url, prefix string, life time.Duration, 
 	return s, nil
 }
 
-// lease takes a worker, or renews the lease of the one that it has.
+// lease takes a worker, or renews the lease of the one that it has. Where that one is
+// another process's by now, it takes a free one, and begins after all that Redis may have
+// promised of it and lost since; the ids that it was promised before stay its own.
 func (s *Snowflake) lease(ctx context.Context) error {
-	now := s.clock().UnixMilli() - snowflakeEpoch
 	s.mu.Lock()
-	now = max(now, s.last>>sequenceBits)
 	worker := s.worker
 	s.mu.Unlock()
+	now := s.clock()
+	err := s.ask(ctx, worker, now)
+	if errors.Is(err, ErrLease) {
+		err = s.ask(ctx, -1, now.Add(s.life))
+	}
+	return err
+}
+
+// ask leases a worker, or any with -1, for ids from a time on. ErrLease when the worker is not
+// this process's, ErrNoWorker when all are leased.
+func (s *Snowflake) ask(ctx context.Context, worker int64, at time.Time) error {
+	from := at.UnixMilli() - snowflakeEpoch
+	s.mu.Lock()
+	from = max(from, s.last>>sequenceBits)
+	s.mu.Unlock()
 	reply, err := leaseScript.Exec(ctx, s.c, []string{s.key}, []string{
-		s.token, strconv.FormatInt(worker, 10), strconv.FormatInt(s.life.Milliseconds(), 10), strconv.FormatInt(now, 10), strconv.Itoa(workers),
+		s.token, strconv.FormatInt(worker, 10), strconv.FormatInt(s.life.Milliseconds(), 10), strconv.FormatInt(from, 10), strconv.Itoa(workers),
 	}).AsIntSlice()
 	if err != nil {
 		return fmt.Errorf("idgen: leasing a worker: %w", err)

@@ -231,7 +231,8 @@ func (r *run) peak() float64 {
 	if over := r.q.Over.Seconds(); over > 0 && over < 1 {
 		return most / over
 	}
-	return most
+	// The parts of a long rush are longer than a second.
+	return most / max(1, float64(window)*r.record.width)
 }
 
 // memory is what the deployment keeps when the rush is over.

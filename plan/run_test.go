@@ -63,6 +63,16 @@ func TestUsersHoldOneEach(t *testing.T) {
 	}
 }
 
+// The peak is of a second, also where the arrivals are counted in parts that last longer.
+func TestThePeakOfALongRush(t *testing.T) {
+	for _, over := range []time.Duration{10 * time.Second, 10 * time.Minute, 5 * time.Hour} {
+		a := ask(t, Question{Users: 100 * int64(over/time.Second), Stock: 100, Over: over})
+		if math.Abs(a.Peak-100) > 5 {
+			t.Errorf("100 users a second over %s: the peak is %g/s", over, a.Peak)
+		}
+	}
+}
+
 // TestLevels take longer the more they promise.
 func TestLevels(t *testing.T) {
 	q := Question{Users: 20_000, Stock: 20_000, Over: 4 * time.Second, Engine: Redis, Nodes: 2}

@@ -209,7 +209,9 @@ func (s *Webhooks) Test(ctx context.Context, id string) (string, error) {
 		return "", dibs.Fail(dibs.InvalidState, dibs.Text{EN: "the endpoint is disabled", ZH: "该端点已停用"})
 	}
 	now := dibs.Ms(s.now())
-	e, err := events.NewEvent(dibs.NewID("test-"), events.EventTypeTest, id, now, struct {
+	// A subject of its own: a test does not wait for the retries of the one before.
+	test := dibs.NewID("test-")
+	e, err := events.NewEvent(test, events.EventTypeTest, test, now, struct {
 		Endpoint string `json:"endpoint"`
 	}{id})
 	if err != nil {

@@ -21,7 +21,8 @@ local function grant(n, from, promised)
 end
 if worker >= 0 then
   local who, promised = read(worker)
-  if who ~= owner then return {-1, 0, 0} end
+  -- Where this server has lost it, the owner takes its worker back.
+  if who and who ~= owner then return {-1, 0, 0} end
   return grant(worker, asked, promised)
 end
 for n = 0, count - 1 do

@@ -113,11 +113,24 @@ func byName(of reflect.Value) map[string]reflect.Value {
 	fields := map[string]reflect.Value{}
 	for _, f := range reflect.VisibleFields(of.Type()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if value := of.FieldByIndex(f.Index); !value.IsZero() {
+		if value := of.FieldByIndex(f.Index); !isEmpty(value) {
 			fields[name] = value
 		}
 	}
 	return fields
+}
+
+// isEmpty reports whether a field says nothing: a limit of 0 does, an empty text or duration does not.
+func isEmpty(field reflect.Value) bool {
+	if field.IsZero() {
+		return true
+	}
+	to := reflect.Indirect(field)
+	switch to.Interface().(type) {
+	case int, int64:
+		return false
+	}
+	return to.IsZero()
 }
 
 // asKept returns a field as the server keeps it: times in whole milliseconds, an empty list and an

@@ -21,6 +21,9 @@ func TestDifferences(t *testing.T) {
 		Price: &dibs.Money{Amount: 5, Currency: "CNY"}, PayWithin: &pay, LatePayment: dibs.Reclaim, LowStock: 3, Shards: 2,
 	}
 	same := dibs.CampaignSpec{Title: "Mugs", StartsAt: noon.Add(time.Microsecond), EndsAt: noon.Add(time.Hour)}
+	// Empty is as good as left out.
+	nothing, never := "", dibs.Duration(0)
+	same.ProductID, same.ValidFor, same.Gate = &nothing, &never, &dibs.GateSpec{}
 	if p, fields := differences(&same, have); len(fields) != 0 || !reflect.DeepEqual(p, dibs.CampaignPatch{}) {
 		t.Errorf("left out: %v, %+v", fields, p)
 	}
@@ -34,7 +37,7 @@ func TestDifferences(t *testing.T) {
 	want := dibs.CampaignSpec{
 		Title: "Cups", Comment: "outer", ProductID: &other, StartsAt: noon.Add(time.Minute), EndsAt: until, Limit: &three, LimitPerProduct: &three,
 		Price: &dibs.Money{Amount: 5, Currency: "USD"}, Tiers: []dibs.Tier{{FromUnit: 2, Percent: 50}}, PayWithin: &hour, LatePayment: dibs.RefundDue,
-		ValidFor: &hour, ValidUntil: &until, Gate: &dibs.GateSpec{}, LowStock: 4, Shards: &shards,
+		ValidFor: &hour, ValidUntil: &until, Gate: &dibs.GateSpec{Ticket: &dibs.TicketSpec{}}, LowStock: 4, Shards: &shards,
 	}
 	p, fields := differences(&want, have)
 	if len(fields) != 16 || !slices.Contains(fields, "valid_until_at") {

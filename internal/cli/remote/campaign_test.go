@@ -106,6 +106,7 @@ func TestCampaignUsage(t *testing.T) {
 		{[]string{"approval", "approve", ""}, "ID is empty; for example: dibs approval approve ap-7K3M9QX2B4TD"},
 		{[]string{"lottery", "show", ""}, "ID is empty; for example: dibs lottery show phone-noon"},
 		{[]string{"user", "erasures", ""}, "ID is empty"},
+		{[]string{"claim", "list", "--user", "", "--csv"}, "--user is empty"},
 		{[]string{"session", "end"}, "ID is missing; for example: dibs session end s-7K3M9QX2B4TD"},
 		{[]string{"token", "allow"}, "dibs token allow r-7K3M9QX2B4TD"},
 		{[]string{"audience", "show"}, "dibs audience show vip"},

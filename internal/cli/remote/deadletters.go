@@ -33,6 +33,9 @@ func newDeadListCommand() *cobra.Command {
 	cmd := ofConsumer(&cobra.Command{
 		Use: "list", Short: "List dead letters, oldest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkLimit(limit); err != nil {
+				return err
+			}
 			letters, err := consumer.DeadLetters(cmd.Context(), d, after, limit)
 			if err != nil {
 				return err

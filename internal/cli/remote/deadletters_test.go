@@ -53,6 +53,7 @@ func TestDeadLetters(t *testing.T) {
 		r := dead("list")
 		return r.Code == 0 && strings.Contains(r.Out, "x.0") && strings.Contains(r.Out, "no points today")
 	})
+	dead("list", "--limit", "0").Want(t, 2, "--limit must be at least 1")
 	dead("replay").Want(t, 2, "name an ENTRY, or give --all")
 	good.Store(true)
 	dead("replay", "--all").Want(t, 0, "replayed", "1")

@@ -41,6 +41,9 @@ name a campaign or a time as well: the search is faster.`,
 		Args: cobra.NoArgs,
 	}), func(ctx context.Context, s *session) error {
 		// Before any call: a search with half of its flags finds too much.
+		if err := emptyFilter(s.cmd, "user", "campaign", "product", "payment-ref", "reference", "code", "since", "until"); err != nil {
+			return err
+		}
 		if err := o.read(time.Now()); err != nil {
 			return err
 		}
@@ -55,6 +58,17 @@ name a campaign or a time as well: the search is faster.`,
 	})
 	o.add(cmd)
 	return cmd
+}
+
+// emptyFilter refuses a flag that was given without a character, as a variable that is not set leaves it: without
+// that filter the search would find everybody's.
+func emptyFilter(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return cli.Usagef("--%s is empty", name)
+		}
+	}
+	return nil
 }
 
 // add adds the flags of a search. Several of them must all hold.
