@@ -179,9 +179,7 @@ func (c *cluster) pressOn(users *atomic.Int64, most int64, all map[string]string
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for ctx.Err() == nil {
-			l.run(ctx)
-		}
+		l.runOn(ctx)
 	}()
 	select {
 	case <-l.enough:

@@ -17,6 +17,7 @@ import (
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/httpapi"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // press is one claim that was sent, and what came back.
@@ -61,6 +62,14 @@ func (l *loader) run(ctx context.Context) {
 		})
 	}
 	all.Wait()
+}
+
+// runOn runs until ctx ends, and again when no server answered. Without a pause it would press
+// tens of thousands of times while the servers are away, and each press is judged in the end.
+func (l *loader) runOn(ctx context.Context) {
+	for wait.Sleep(ctx, 50*time.Millisecond) {
+		l.run(ctx)
+	}
 }
 
 // begin runs the loader in the background until ctx ends or the server stops to answer,

@@ -23,6 +23,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // cluster is some nodes on one Redis and one database, behind a proxy.
@@ -170,7 +171,7 @@ func (c *cluster) refused(i int, campaign, user, want string) {
 func (c *cluster) granted(i int, campaign, user string) string {
 	c.t.Helper()
 	id, reason := c.claim(i, campaign, user)
-	for begun := time.Now(); id == "" && time.Since(begun) < 10*time.Second; {
+	for begun := time.Now(); id == "" && time.Since(begun) < 10*time.Second && wait.Sleep(c.t.Context(), 5*time.Millisecond); {
 		id, reason = c.claim(i, campaign, user)
 	}
 	if id == "" {

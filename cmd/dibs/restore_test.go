@@ -34,9 +34,7 @@ func TestOlderDump(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for ctx.Err() == nil {
-			l.run(ctx)
-		}
+		l.runOn(ctx)
 	}()
 	c.drain()
 	c.restore(dump)

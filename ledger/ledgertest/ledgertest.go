@@ -36,6 +36,7 @@ package ledgertest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/dibs-dev/dibs/ledger"
@@ -201,10 +202,33 @@ var contract = []struct {
 // all services. Rows are written by the same calls that the services use: no
 // test reads a table.
 func Run(t *testing.T, factory Factory) {
+	runThose(t, factory, func(string) bool { return true })
+}
+
+// runThose runs the behaviours that are wanted, and returns how many those were.
+func runThose(t *testing.T, factory Factory, wanted func(name string) bool) (ran int) {
 	for _, test := range contract {
+		if !wanted(test.name) {
+			continue
+		}
+		ran++
 		t.Run(test.name, func(t *testing.T) {
 			test.run(t, &fixture{t: t, open: opener(t, factory(t))})
 		})
+	}
+	return ran
+}
+
+// acrossCalls are behaviours in which something is kept from one call to the next, or is large.
+var acrossCalls = []string{"LoadShard", "Epochs", "EpochFence", "SettleMany", "Deployments", "LivesLinear", "Feed", "ManyDeliveries", "Lifetime"}
+
+// RunConnections checks the part of the contract that depends on how a ledger is connected: what several nodes do at the
+// same moment, and what is kept from one call to the next. It is for a ledger that has passed Run, behind something that
+// hands connections on.
+func RunConnections(t *testing.T, factory Factory) {
+	ran := runThose(t, factory, func(name string) bool { return strings.HasSuffix(name, "Race") || slices.Contains(acrossCalls, name) })
+	if ran < 2*len(acrossCalls) {
+		t.Errorf("only %d behaviours were checked", ran)
 	}
 }
 
@@ -217,16 +241,7 @@ var ofItems = []string{
 // RunItems checks the part of the contract in which values of items are stored, found or read, for a ledger that has
 // another way to store them.
 func RunItems(t *testing.T, factory Factory) {
-	ran := 0
-	for _, test := range contract {
-		if !slices.Contains(ofItems, test.name) {
-			continue
-		}
-		ran++
-		t.Run(test.name, func(t *testing.T) {
-			test.run(t, &fixture{t: t, open: opener(t, factory(t))})
-		})
-	}
+	ran := runThose(t, factory, func(name string) bool { return slices.Contains(ofItems, name) })
 	if ran != len(ofItems) {
 		t.Errorf("the contract has %d of the %d behaviours of items", ran, len(ofItems))
 	}

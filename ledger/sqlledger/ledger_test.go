@@ -121,20 +121,20 @@ func modes(t *testing.T, path string) {
 	}
 }
 
-func TestMySQLLedger(t *testing.T) { runLedger(t, servers.MariaDB) }
+func TestMySQLLedger(t *testing.T) { runLedger(t, servers.MariaDB, ledgertest.Run) }
 
-func TestPostgresLedger(t *testing.T) { runLedger(t, servers.Postgres) }
+func TestPostgresLedger(t *testing.T) { runLedger(t, servers.Postgres, ledgertest.Run) }
 
 // The suites wait for the servers' disks most of the time: they run beside one
 // another, after the tests that kill the servers.
-func runLedger(t *testing.T, get func() (*servers.Server, error)) {
+func runLedger(t *testing.T, get func() (*servers.Server, error), run func(*testing.T, ledgertest.Factory)) {
 	t.Parallel()
 	s, err := get()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ready := tables{t: t, s: s, make: func(url string) { closeAll(t, openAt(t, url)) }}
-	ledgertest.Run(t, func(t *testing.T) func() ledger.Ledger {
+	run(t, func(t *testing.T) func() ledger.Ledger {
 		url := ready.take(t)
 		return func() ledger.Ledger { return openAt(t, url).Parts() }
 	})

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/ledger/ledgertest"
 )
 
 // TestPooledLedger: behind a pooler that gives each connection a whole session, a ledger
-// does all that it does at the server itself. TestPooledJournal is the same of a journal.
-func TestPooledLedger(t *testing.T) { runLedger(t, pooler(t)) }
+// does what it does at the server itself, wherever connections matter. TestPooledJournal is
+// the same of a journal.
+func TestPooledLedger(t *testing.T) { runLedger(t, pooler(t), ledgertest.RunConnections) }
 
 func TestPooledJournal(t *testing.T) { runJournal(t, pooler(t)) }
 
