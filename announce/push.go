@@ -108,7 +108,11 @@ func (s *Announcements) push(ctx context.Context, free chan struct{}, a *Announc
 		pause, err := s.pushTurn(ctx, a.ID, a.Campaign)
 		<-free
 		switch {
-		case errors.Is(err, ErrPushTaken), errors.Is(err, dibs.ErrNotFound):
+		case errors.Is(err, ErrPushTaken):
+			// Another node that has it keeps it: it is not asked for again before a lease may have ended.
+			wait.Sleep(ctx, pushLease)
+			return
+		case errors.Is(err, dibs.ErrNotFound):
 			return
 		case err != nil && ctx.Err() == nil:
 			s.pushing.numbers.turn(a, 0, err)

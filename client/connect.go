@@ -79,6 +79,8 @@ type Conn struct {
 	// are subscribed to, with what was heard of each last.
 	taps  map[tapID]*waiting
 	marks map[string]string
+	// pauses are those before the next attempt of subscriptions that were refused.
+	pauses map[string]time.Duration
 	// fatal is why it does not connect again.
 	fatal error
 	// closing is set by Close.
@@ -147,7 +149,7 @@ func (c *Client) Connect(ctx context.Context, opts ConnOptions) (*Conn, error) {
 	life, end := context.WithCancel(context.Background())
 	k := &Conn{
 		c: c, opts: opts, life: life, end: end, done: make(chan struct{}),
-		taps: map[tapID]*waiting{}, marks: map[string]string{},
+		taps: map[tapID]*waiting{}, marks: map[string]string{}, pauses: map[string]time.Duration{},
 	}
 	l, err := k.dial(ctx)
 	if err != nil {
@@ -452,6 +454,7 @@ func (k *Conn) campaign(raw []byte) {
 	_, wanted := k.marks[n.CampaignID]
 	if wanted {
 		k.marks[n.CampaignID] = n.Mark
+		delete(k.pauses, n.CampaignID)
 	}
 	k.mu.Unlock()
 	if wanted && k.opts.OnCampaign != nil {
@@ -542,78 +545,6 @@ func (k *Conn) unanswered() error {
 	unsure := *e
 	unsure.Effect = dibs.EffectUnknown
 	return &unsure
-}
-
-func subscription(campaign, mark string) []byte {
-	m := map[string]string{"type": "subscribe", "campaign_id": campaign}
-	if mark != "" {
-		m["after"] = mark
-	}
-	// Strings can always be shown.
-	raw, _ := json.Marshal(m)
-	return raw
-}
-
-// refused acts on a subscription that the server refuses: one that may be taken later is asked
-// for again.
-func (k *Conn) refused(campaign string, raw []byte) {
-	var e struct {
-		RetryAfter int64 `json:"retry_after_ms"`
-		api.Problem
-	}
-	if json.Unmarshal(raw, &e) != nil {
-		return
-	}
-	k.mu.Lock()
-	mark, wanted := k.marks[campaign]
-	if wanted && !e.Retryable {
-		delete(k.marks, campaign)
-	}
-	ws := k.ws
-	k.mu.Unlock()
-	after := time.Duration(e.RetryAfter) * time.Millisecond
-	switch {
-	case !wanted:
-	case e.Retryable:
-		time.AfterFunc(max(after, k.opts.FirstPause)+rand.N(k.opts.FirstPause), func() {
-			k.mu.Lock()
-			_, wanted := k.marks[campaign]
-			same := k.ws == ws
-			k.mu.Unlock()
-			// A connection that was made since has subscribed by itself.
-			if wanted && same && ws != nil {
-				_ = k.write(ws, subscription(campaign, mark))
-			}
-		})
-	case k.opts.OnRefused != nil:
-		k.opts.OnRefused(campaign, &Error{Problem: problemIn(&e.Problem), RetryAfter: after})
-	}
-}
-
-// Subscribe has OnCampaign and OnPlace told of a campaign, over this connection
-// and those after it.
-func (k *Conn) Subscribe(campaign string) {
-	k.mu.Lock()
-	_, has := k.marks[campaign]
-	if !has {
-		k.marks[campaign] = ""
-	}
-	k.mu.Unlock()
-	if !has {
-		k.send(subscription(campaign, ""))
-	}
-}
-
-// Unsubscribe ends Subscribe.
-func (k *Conn) Unsubscribe(campaign string) {
-	k.mu.Lock()
-	_, has := k.marks[campaign]
-	delete(k.marks, campaign)
-	k.mu.Unlock()
-	if has {
-		raw, _ := json.Marshal(map[string]string{"type": "unsubscribe", "campaign_id": campaign})
-		k.send(raw)
-	}
 }
 
 // Connects is how many connections were made so far.

@@ -335,6 +335,8 @@ func TestConnSubscriptionIsRefused(t *testing.T) {
 		for m := range in {
 			id := m["campaign_id"]
 			switch asked[id]++; {
+			case id == "many":
+				say(ws, `{"type":"error","campaign_id":"many","reason":"rate_limited","detail":"too many","retryable":true}`)
 			case id == "none":
 				say(ws, `{"type":"error","campaign_id":"none","reason":"not_found","detail":"no such campaign","retryable":false}`)
 			case asked[id] == 1:
@@ -356,6 +358,10 @@ func TestConnSubscriptionIsRefused(t *testing.T) {
 	t.Cleanup(k.Close)
 	k.Subscribe("none")
 	if err := <-refused; !errors.Is(err, dibs.ErrNotFound) || !strings.HasPrefix(err.Error(), "none: ") {
+		t.Error(err)
+	}
+	k.Subscribe("many")
+	if err := <-refused; !strings.HasPrefix(err.Error(), "many: rate_limited") {
 		t.Error(err)
 	}
 	k.Subscribe("busy")

@@ -58,22 +58,24 @@ func (c *conn) tooFast(m any, wait time.Duration) *fault {
 		}
 		return nil
 	}
-	c.refuse(idOf(m), "", e)
+	id, campaign := namesIn(m)
+	c.refuse(id, campaign, e)
 	return nil
 }
 
-func idOf(m any) string {
+// namesIn are the id of a message, and the campaign that it subscribes to.
+func namesIn(m any) (id, campaign string) {
 	switch m := m.(type) {
 	case *authMessage:
-		return m.ID
+		return m.ID, ""
 	case *claimMessage:
-		return m.ID
+		return m.ID, ""
 	case *topicMessage:
-		return m.ID
+		return m.ID, m.CampaignID
 	case *pingMessage:
-		return m.ID
+		return m.ID, ""
 	}
-	return ""
+	return "", ""
 }
 
 var needAuth = dibs.Text{EN: "send a message of type auth with a token first", ZH: "请先发送携带令牌的 auth 消息"}
@@ -91,12 +93,13 @@ func (c *conn) act(m any) *fault {
 		c.send(c.hub.encode(short{Type: typePong, ID: m.ID, At: &now}))
 		return nil
 	}
+	id, _ := namesIn(m)
 	if is.User == "" {
-		return &fault{code: CloseUnauthenticated, reason: dibs.Unauthenticated, detail: needAuth, id: idOf(m)}
+		return &fault{code: CloseUnauthenticated, reason: dibs.Unauthenticated, detail: needAuth, id: id}
 	}
 	// The next beat would find it: until then nothing may be done with it.
 	if why := c.void(&is, c.hub.cfg.Now()); why != (dibs.Text{}) {
-		return &fault{code: CloseUnauthenticated, reason: dibs.Unauthenticated, detail: why, id: idOf(m)}
+		return &fault{code: CloseUnauthenticated, reason: dibs.Unauthenticated, detail: why, id: id}
 	}
 	switch m := m.(type) {
 	case *claimMessage:

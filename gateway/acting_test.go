@@ -228,11 +228,16 @@ func TestTooFastForAClaimUnderWay(t *testing.T) {
 	p := r.join("42")
 	p.send(message{"type": "claim", "id": "tap", "campaign_id": sale})
 	<-h.reached
-	for range 17 {
+	for range 16 {
 		p.send(message{"type": "claim", "id": "tap", "campaign_id": sale})
 	}
 	p.send(message{"type": "ping", "id": "above"})
 	if m := p.next("error"); m["id"] != "above" || m["reason"] != "rate_limited" {
+		t.Errorf("%v", m)
+	}
+	// A client that subscribes has to know which one to ask for again.
+	p.send(message{"type": "subscribe", "campaign_id": sale})
+	if m := p.next("error"); m["campaign_id"] != sale || m["retry_after_ms"] == nil {
 		t.Errorf("%v", m)
 	}
 	h.release()

@@ -47,7 +47,7 @@ func FuzzMessage(f *testing.F) {
 		if !json.Valid(raw) || !utf8.Valid(raw) {
 			t.Errorf("%q is %+v", raw, m)
 		}
-		if id := idOf(m); id != "" && !web.IsVisible(id, dibs.MaxKeyLen) {
+		if id, _ := namesIn(m); id != "" && !web.IsVisible(id, dibs.MaxKeyLen) {
 			t.Errorf("%q has the id %q", raw, id)
 		}
 		if s, ok := m.(*topicMessage); ok {

@@ -240,6 +240,9 @@ func (s *Loader) openAll(ctx context.Context, c *dibs.Campaign, l *Campaign, pau
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
+			// Nobody else opens it meanwhile: another shard may find that the ledger went back for it, too.
+			t.reload.opening.Store(true)
+			defer t.reload.end()
 			errs[i] = s.open(ctx, t)
 		})
 	}

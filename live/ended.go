@@ -36,7 +36,7 @@ func (s *Loader) adoptTails(ctx context.Context) error {
 			// It could not be loaded; its tail waits until it can.
 			continue
 		}
-		if err := s.AdoptTails(ctx, c, ids...); err != nil {
+		if err := s.AdoptTails(ctx, c, ids, false); err != nil {
 			if ctx.Err() != nil {
 				return fmt.Errorf("dibs: settling the rest of campaign %s: %w", c.ID, err)
 			}
@@ -63,8 +63,8 @@ func byCampaign(shards []dibs.ShardID) (groups [][]dibs.ShardID) {
 }
 
 // adopt settles what a shard's journal has and the ledger lacks, of a campaign that is over.
-// This node may have opened it before.
-func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
+// This node may have opened it before. ErrNotLeft as settleTail.
+func (s *Loader) adopt(ctx context.Context, t *Shard, strange bool) (err error) {
 	defer func() {
 		c := t.l.Def()
 		if errors.Is(err, dibs.ErrGap) {
@@ -83,12 +83,13 @@ func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
 	}
 	if !totals.Position.Before(end) {
 		t.progress.enter(totals.Epoch, totals.Position)
+		s.lacks.Delete(t.ID)
 		return nil
 	}
 	if err := s.fitsUntil(ctx, t.ID, totals.Position, end); err != nil {
 		return err
 	}
-	if end.Epoch != totals.Epoch {
+	if fence, _ := t.progress.fenced(); end.Epoch != totals.Epoch && fence != totals.Epoch {
 		// The last load was broken off, or was made on another server.
 		if totals, err = s.ledger.Fence(ctx, t.ID, by, totals); err != nil {
 			return err
@@ -99,11 +100,7 @@ func (s *Loader) adopt(ctx context.Context, t *Shard) (err error) {
 		}
 	}
 	t.progress.enter(totals.Epoch, totals.Position)
-	err = s.settler.settleTail(ctx, t, false)
-	if errors.Is(err, ErrNotLeft) && !s.lacking(t.ID) {
-		err = s.settler.settleTail(ctx, t, true)
-	}
-	if err == nil {
+	if err = s.settler.settleTail(ctx, t, strange); err == nil {
 		s.lacks.Delete(t.ID)
 	}
 	return err

@@ -247,8 +247,10 @@ func (s *Loader) Load(ctx context.Context, t *Shard) error {
 		}
 		err = s.loadOnce(ctx, t)
 	}
-	if !errors.Is(err, dibs.ErrCorrupt) {
+	if err == nil {
 		s.lacks.Delete(t.ID)
+	}
+	if !errors.Is(err, dibs.ErrCorrupt) {
 		return err
 	}
 	before := t.At()
@@ -289,7 +291,7 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 		t.l.Renew(c)
 		if s.engine.Shared() {
 			// A load that was broken off may have fenced everybody off before its end.
-			return s.adopt(ctx, t)
+			return s.adoptAll(ctx, []*Shard{t}, false)
 		}
 		return dibs.Unavail(dibs.EffectNone, dibs.ErrNotOpen)
 	}

@@ -254,13 +254,18 @@ func (s *Settler) settleFailed(ctx context.Context, batches []Batch, shards []*S
 	return cause
 }
 
-// settleTail settles all that a shard's journal has. Unless it is strange, that ends with
+// settleTail settles what a shard's journal has now. Unless it is strange, that ends with
 // ErrNotLeft where units have arrived that have not left another shard as far as the ledger
 // knows.
 func (s *Settler) settleTail(ctx context.Context, t *Shard, strange bool) error {
 	s.alone.Lock()
 	defer s.alone.Unlock()
-	for {
+	// A shard that is open may go on for as long as a rush lasts.
+	end, err := s.engine.JournalEnd(ctx, t.ID)
+	if err != nil {
+		return fmt.Errorf("dibs: reading the journal of shard %s: %w", t.ID, err)
+	}
+	for t.At().Before(end) {
 		b, err := s.readBatch(ctx, t, s.batch, true)
 		if err != nil || len(b.Entries) == 0 {
 			return err
@@ -275,6 +280,7 @@ func (s *Settler) settleTail(ctx context.Context, t *Shard, strange bool) error 
 			return err
 		}
 	}
+	return nil
 }
 
 // settlePauseMin and settlePauseMax bound the wait after a failed attempt to settle.

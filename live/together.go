@@ -83,22 +83,29 @@ func (s *Loader) settleAll(ctx context.Context, t *Shard, until time.Time) error
 }
 
 // AdoptTails settles what the journals of some shards have and the ledger lacks, of a
-// campaign that is over: nothing loads it any more.
-func (s *Loader) AdoptTails(ctx context.Context, c *dibs.Campaign, ids ...dibs.ShardID) error {
+// campaign that is over: nothing loads it any more. givenUp says that the ledger will not
+// get what it lacks of other shards, as after a repair: else it is waited for, and the error
+// is ErrNotLeft meanwhile.
+func (s *Loader) AdoptTails(ctx context.Context, c *dibs.Campaign, ids []dibs.ShardID, givenUp bool) error {
 	l := NewCampaign(c)
 	var shards []*Shard
 	for _, id := range ids {
 		shards = append(shards, newShard(id, l))
 	}
-	var failed, lack error
+	return s.adoptAll(ctx, shards, givenUp)
+}
+
+// adoptAll is AdoptTails for shards that this node may have opened before.
+func (s *Loader) adoptAll(ctx context.Context, shards []*Shard, givenUp bool) error {
+	var failed error
 	for moved := true; moved && ctx.Err() == nil; {
-		moved, lack = false, nil
+		moved = false
 		var waiting []*Shard
 		for _, t := range shards {
 			before := t.At()
-			err := s.adopt(ctx, t)
+			err := s.adopt(ctx, t, false)
 			if errors.Is(err, ErrNotLeft) {
-				waiting, lack = append(waiting, t), err
+				waiting = append(waiting, t)
 			} else {
 				failed = errors.Join(failed, err)
 			}
@@ -106,5 +113,25 @@ func (s *Loader) AdoptTails(ctx context.Context, c *dibs.Campaign, ids ...dibs.S
 		}
 		shards = waiting
 	}
-	return errors.Join(failed, lack, ctx.Err())
+	for _, t := range shards {
+		if givenUp || !s.lacking(t.ID) {
+			failed = errors.Join(failed, s.adopt(ctx, t, true))
+		} else {
+			failed = errors.Join(failed, fmt.Errorf("shard %s: %w", t.ID, ErrNotLeft))
+		}
+	}
+	return errors.Join(failed, ctx.Err())
+}
+
+// adoptOne is AdoptTails for one shard, and for the others what it may need of them.
+func (s *Loader) adoptOne(ctx context.Context, c *dibs.Campaign, id dibs.ShardID) error {
+	var all []dibs.ShardID
+	for i := range c.Shards {
+		all = append(all, dibs.ShardID{Campaign: c.Number, Shard: uint8(i)})
+	}
+	if s.AdoptTails(ctx, c, all, false) == nil {
+		return nil
+	}
+	// The trouble of another shard is not this one's.
+	return s.AdoptTails(ctx, c, []dibs.ShardID{id}, false)
 }

@@ -104,7 +104,7 @@ func TestShardsAreSettledTogether(t *testing.T) {
 		n, l, ledger, want := scattered(t)
 		l.Shards[2].progress.enter(1, dibs.Cursor{Epoch: 1})
 		go func() {
-			time.Sleep(OpenPatience / 2)
+			<-time.After(OpenPatience / 2)
 			l.Shards[0].progress.enter(1, dibs.Cursor{Epoch: 1})
 			l.Shards[1].progress.enter(1, dibs.Cursor{Epoch: 1})
 		}()
@@ -135,7 +135,7 @@ func TestTheLedgerWentBackForAnIdleShard(t *testing.T) {
 			s.reload.opening.Store(true)
 		}
 		go func() {
-			time.Sleep(OpenPatience / 2)
+			<-time.After(OpenPatience / 2)
 			l.Shards[0].progress.enter(1, dibs.Cursor{Epoch: 1})
 			l.Shards[1].progress.enter(1, dibs.Cursor{Epoch: 1})
 		}()
@@ -177,7 +177,7 @@ func TestShardsOfWhatIsOverAreSettledInOrder(t *testing.T) {
 	for _, s := range slices.Backward(l.Shards) {
 		ids = append(ids, s.ID)
 	}
-	if err := n.Loader.AdoptTails(t.Context(), l.Def(), ids...); err != nil || len(ledger.settled) != 6 {
+	if err := n.Loader.AdoptTails(t.Context(), l.Def(), ids, false); err != nil || len(ledger.settled) != 6 {
 		t.Errorf("settled are %q: %v", ledger.settled, err)
 	}
 	if err := ledger.inOrder(); err != nil {
@@ -186,11 +186,14 @@ func TestShardsOfWhatIsOverAreSettledInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, l, ledger, _ := scattered(t)
 		first, last := l.Shards[0].ID, l.Shards[2].ID
-		if err := n.Loader.AdoptTails(t.Context(), l.Def(), first, last); !errors.Is(err, ErrNotLeft) {
+		if err := n.Loader.AdoptTails(t.Context(), l.Def(), []dibs.ShardID{first, last}, false); !errors.Is(err, ErrNotLeft) {
 			t.Errorf("without the second shard: %v", err)
 		}
-		time.Sleep(leftWithin)
-		if err := n.Loader.AdoptTails(t.Context(), l.Def(), first, last); err != nil || len(ledger.settled) != 3 {
+		if err := n.Loader.AdoptTails(t.Context(), l.Def(), []dibs.ShardID{last}, true); err != nil || !slices.Equal(ledger.settled, []string{"move m-1 to 1 -", "move m-3 to 2"}) {
+			t.Errorf("with what was given up settled are %q: %v", ledger.settled, err)
+		}
+		<-time.After(leftWithin)
+		if err := n.Loader.AdoptTails(t.Context(), l.Def(), []dibs.ShardID{first, last}, false); err != nil || len(ledger.settled) != 3 {
 			t.Errorf("settled are %q: %v", ledger.settled, err)
 		}
 	})

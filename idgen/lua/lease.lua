@@ -21,8 +21,10 @@ local function grant(n, from, promised)
 end
 if worker >= 0 then
   local who, promised = read(worker)
-  -- Where this server has lost it, the owner takes its worker back.
   if who and who ~= owner then return {-1, 0, 0} end
+  -- Where this server has lost it, the owner takes its worker back, behind all that another
+  -- one may have been promised of it.
+  if not who then asked = asked + life end
   return grant(worker, asked, promised)
 end
 for n = 0, count - 1 do
