@@ -276,25 +276,45 @@ func (j *judge) settledWhileFull() {
 	j.broken("a yes is kept: the server has been full for %s, nothing else is wrong, and %s", fullFor, why)
 }
 
-// verify has a node hold the promises against engine and ledger.
+// verify has a node hold the promises against engine and ledger. What comes up meanwhile, such as a
+// claim whose time to pay ends just now, may have to wait for the engine: it is asked once more then.
 func (j *judge) verify() {
+	asked := 0
+	for since := time.Now(); ; j.spend(lookEvery) {
+		asked++
+		broken := j.verifyOnce()
+		if len(broken) == 0 {
+			return
+		}
+		why := j.unsettled()
+		if asked > 1 && why == "" || time.Since(since) > settleWithin {
+			for _, what := range broken {
+				j.broken("%s", what)
+			}
+			return
+		}
+		j.story.tell("verify is asked once more: %s; %s", broken[0], why)
+	}
+}
+
+// verifyOnce says what verify finds broken.
+func (j *judge) verifyOnce() (broken []string) {
 	p := j.saneSite()
 	if p == nil {
-		j.broken("no node serves")
-		return
+		return []string{"no node serves"}
 	}
 	report, err := p.svc.Audit.Verify(j.ctx)
 	if err != nil {
-		j.broken("verify fails: %v", err)
-		return
+		return []string{fmt.Sprintf("verify fails: %v", err)}
 	}
 	for _, c := range report.Campaigns {
 		for _, promise := range c.Promises {
 			if !promise.Held {
-				j.broken("%s: %s is not held, says verify: %s", c.CampaignID, promise.Promise, promise.Detail)
+				broken = append(broken, fmt.Sprintf("%s: %s is not held, says verify: %s", c.CampaignID, promise.Promise, promise.Detail))
 			}
 		}
 	}
+	return broken
 }
 
 // saneSite returns a process whose clock is about right; nil for none.
