@@ -30,6 +30,10 @@ func (j *judge) goOn() {
 			// It is told to everybody who asks, and people have to decide: items went to
 			// other shards, say, which the ledger does not know any more.
 			j.story.tell("what is set aside stays there: %s", why)
+			// What was given up is sold again all the same.
+			if err := j.forget(); err != nil {
+				j.broken("the claims of an older ledger cannot be read: %v", err)
+			}
 			return
 		}
 		if time.Since(since) > settleWithin {
