@@ -142,6 +142,10 @@ func (p *progress) failed(err error) {
 	}
 }
 
+// leftWithin is how long the ledger may lack what left another shard. That shard's journal
+// brings it, unless it has lost it as well.
+const leftWithin = 30 * time.Second
+
 // strange reports whether that has taken too long.
 func (p *progress) strange() bool {
 	p.mu.Lock()

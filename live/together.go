@@ -16,10 +16,6 @@ import (
 // after it has left. Where a journal has lost that too it never comes, and nothing is
 // waited for without end.
 
-// leftWithin is how long the ledger may lack what left another shard. That shard's journal
-// brings it, unless it has lost it as well.
-const leftWithin = 30 * time.Second
-
 // lacking reports whether the ledger may still get what it lacks of a shard: less than
 // leftWithin has passed since the first call, other than by calls that were followed by success.
 func (s *Loader) lacking(id dibs.ShardID) bool {
