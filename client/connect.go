@@ -533,6 +533,24 @@ func (k *Conn) Claim(ctx context.Context, t Tap) (claim api.ClaimView, replayed 
 	return r.Claim, r.Replayed || !first, nil
 }
 
+// misfit refuses a tap for which the server would end the connection, and with it everything
+// else that it carries. The caller holds mu.
+func (k *Conn) misfit(t *Tap, raw []byte) error {
+	p := api.Problem{Status: http.StatusBadRequest, Reason: dibs.InvalidRequest.String()}
+	invisible := func(r rune) bool { return r < '!' || r > '~' }
+	switch {
+	case len(t.Key) > dibs.MaxKeyLen || strings.ContainsFunc(t.Key, invisible):
+		p.Detail = fmt.Sprintf("a key over a connection must be at most %d visible ASCII characters", dibs.MaxKeyLen)
+		p.Errors = []api.ProblemFault{{Pointer: "/key", Detail: p.Detail}}
+	case k.most > 0 && len(raw) > k.most:
+		p.Status, p.Reason = http.StatusRequestEntityTooLarge, dibs.TooLarge.String()
+		p.Detail = fmt.Sprintf("the claim takes %d bytes as a message, and the server takes %d", len(raw), k.most)
+	default:
+		return nil
+	}
+	return &Error{Problem: problemIn(&p)}
+}
+
 // unanswered is the error of a tap whose answer cannot come any more: it may have been
 // sent before.
 func (k *Conn) unanswered() error {

@@ -2,16 +2,10 @@ package client
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/coder/websocket"
-
-	"github.com/dibs-dev/dibs"
-	"github.com/dibs-dev/dibs/api"
 )
 
 // sound gives a connection up of which nothing was heard for two heartbeats of the server: a
@@ -58,22 +52,4 @@ func (s *sound) stop() {
 		s.timer.Stop()
 		s.timer = nil
 	}
-}
-
-// misfit refuses a tap for which the server would end the connection, and with it everything
-// else that it carries. The caller holds mu.
-func (k *Conn) misfit(t *Tap, raw []byte) error {
-	p := api.Problem{Status: http.StatusBadRequest, Reason: dibs.InvalidRequest.String()}
-	invisible := func(r rune) bool { return r < '!' || r > '~' }
-	switch {
-	case len(t.Key) > dibs.MaxKeyLen || strings.ContainsFunc(t.Key, invisible):
-		p.Detail = fmt.Sprintf("a key over a connection must be at most %d visible ASCII characters", dibs.MaxKeyLen)
-		p.Errors = []api.ProblemFault{{Pointer: "/key", Detail: p.Detail}}
-	case k.most > 0 && len(raw) > k.most:
-		p.Status, p.Reason = http.StatusRequestEntityTooLarge, dibs.TooLarge.String()
-		p.Detail = fmt.Sprintf("the claim takes %d bytes as a message, and the server takes %d", len(raw), k.most)
-	default:
-		return nil
-	}
-	return &Error{Problem: problemIn(&p)}
 }

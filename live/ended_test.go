@@ -151,8 +151,8 @@ func TestALeaseKeepsNothingThatIsSettled(t *testing.T) {
 	}
 }
 
-// Whether a campaign is over goes by the time at which it was ended. A later change, of its comment say, does not move
-// that: nobody waits for an engine that the campaign has left.
+// A campaign is over by the time at which it was ended. A later change, for example of its comment, does not change
+// that, and no call waits for the engine, which the campaign has left.
 func TestWhatChangesAfterTheEndKeepsNoCampaign(t *testing.T) {
 	now := time.Now()
 	long, just := now.Add(-time.Hour), now.Add(-time.Second)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestOwnersWait: one owner calls several times for a lock that somebody else has. Each call waits as its own context and
-// Options say, also when the first one ends.
+// TestOwnersWait: one owner calls several times for a lock that another owner has. Each call waits as long as its own
+// context and Options say, also after the first call has ended.
 func TestOwnersWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all owners

@@ -182,8 +182,8 @@ func TestComingAndLeavingTakesNoPlaces(t *testing.T) {
 	fails(t, err, dibs.Overloaded)
 }
 
-// TestAdmissionsUnderANewKey: after a change of the key, a user who asks again gets an admission of the new key, also when
-// much of the earlier one's time is left.
+// TestAdmissionsUnderANewKey: the key was changed, and a user asks again. The answer is an admission under the new key,
+// even if the earlier admission has much of its time left.
 func TestAdmissionsUnderANewKey(t *testing.T) {
 	l, at := newLedger(t), &clock{now: noon}
 	c := campaign(t, l, "phone", dibs.RoomSpec{Mode: dibs.FIFO, Rate: 1, AdmitFor: dibs.Duration(hour)})
