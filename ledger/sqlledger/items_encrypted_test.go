@@ -46,7 +46,7 @@ func keysOf(bytesOf ...byte) (secrets [][]byte) {
 
 func openCodes(t *testing.T, url string, ring *keyring.Ring) *sqlledger.Ledger {
 	t.Helper()
-	l, err := sqlledger.Open(t.Context(), url, sqlledger.Options{Keys: ring, EncryptCodes: true})
+	l, err := sqlledger.Open(t.Context(), url, sqlledger.Options{Keys: ring, EncryptCodes: true, Timeout: unhurried})
 	if err != nil {
 		t.Fatal(err)
 	}

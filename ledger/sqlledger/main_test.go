@@ -99,10 +99,14 @@ func eachServer(t *testing.T, f func(t *testing.T, s *servers.Server)) {
 	}
 }
 
+// unhurried is the longest that a call may take in tests that are not about that: a server
+// that others use too may be slow.
+const unhurried = sqlledger.MaxTimeout
+
 // openAt opens the ledger at an address; the caller closes it.
 func openAt(t testing.TB, address string) *sqlledger.Ledger {
 	t.Helper()
-	l, err := sqlledger.Open(t.Context(), address, sqlledger.Options{Migrate: true})
+	l, err := sqlledger.Open(t.Context(), address, sqlledger.Options{Migrate: true, Timeout: unhurried})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +116,7 @@ func openAt(t testing.TB, address string) *sqlledger.Ledger {
 // openJournalAt opens the journal at an address; the caller closes it.
 func openJournalAt(t testing.TB, address string) *sqlledger.JournalTable {
 	t.Helper()
-	j, err := sqlledger.OpenJournal(t.Context(), address, sqlledger.Options{Migrate: true})
+	j, err := sqlledger.OpenJournal(t.Context(), address, sqlledger.Options{Migrate: true, Timeout: unhurried})
 	if err != nil {
 		t.Fatal(err)
 	}
