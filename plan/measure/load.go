@@ -89,9 +89,35 @@ func (r rush) run(ctx context.Context, s *server) (*seen, error) {
 		return nil, errors.New("the load was not seen from its beginning to its end")
 	}
 	if lost := x.report.Transport; float64(lost.Lost) > mostLost*float64(r.requests) || lost.Unresolved > 0 {
-		return nil, fmt.Errorf("%d attempts got no answer at first, and %d requests none at all: %s", lost.Lost, lost.Unresolved, lost.Example)
+		return nil, &unansweredError{lost}
 	}
 	return x, nil
+}
+
+// unansweredError says that too many requests of a load got no answer at first.
+type unansweredError struct{ rehearsal.Transport }
+
+func (e *unansweredError) Error() string {
+	return fmt.Sprintf("%d attempts got no answer at first, and %d requests none at all: %s", e.Lost, e.Unresolved, e.Example)
+}
+
+// leastWave is the smallest wave that stands for a rush.
+const leastWave = 100
+
+// bearable runs a load, with half as many connections again and again while this machine
+// does not use them in time. It returns what the last run showed.
+func (r rush) bearable(run func(rush) (*seen, error), say func(format string, args ...any)) (*seen, error) {
+	for {
+		x, err := run(r)
+		if slow := (*unansweredError)(nil); !errors.As(err, &slow) || r.wave/2 < leastWave {
+			return x, err
+		}
+		if r.requests == r.wave {
+			r.requests /= 2
+		}
+		r.wave /= 2
+		say("warning: %s; once more with %d connections", err, r.wave)
+	}
 }
 
 // lagLook is how often the server is asked for its lag during a load: often enough to tell two

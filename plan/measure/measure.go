@@ -146,7 +146,8 @@ func (m *measuring) on(ctx context.Context, engine, ledger string) (err error) {
 	for i := range rushes {
 		r := &rushes[i]
 		m.say("%s: %s", what, r.name)
-		if r.seen, err = r.rush.run(ctx, s); err != nil {
+		run := func(r rush) (*seen, error) { return r.run(ctx, s) }
+		if r.seen, err = r.rush.bearable(run, m.say); err != nil {
 			return fmt.Errorf("%s, %s: %w", what, r.name, err)
 		}
 		m.heed(r.name, r.seen)

@@ -1,7 +1,10 @@
 package measure
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +61,42 @@ func TestWorkedOut(t *testing.T) {
 	m.ledger(plan.MySQL, single, grants)
 	near("row of a server", m.cal.Ledgers[plan.MySQL].RowUS, 10)
 	near("transaction of a server", m.cal.Ledgers[plan.MySQL].CommitUS, 2_000)
+}
+
+// TestBearable halves a load's connections until its requests are answered, and no further
+// than a rush has them.
+func TestBearable(t *testing.T) {
+	slow := &unansweredError{rehearsal.Transport{Lost: 1_298, Example: "EOF"}}
+	broken := errors.New("no server")
+	var said strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }
+	for _, one := range []struct {
+		from, to rush
+		err      error
+	}{
+		{from: rush{requests: 5_000, wave: 5_000}, to: rush{requests: 1_250, wave: 1_250}},
+		{from: rush{requests: 12_000, wave: 2_500}, to: rush{requests: 12_000, wave: 1_250}},
+		{from: rush{requests: 300, wave: 300}, to: rush{requests: 150, wave: 150}, err: slow},
+		{from: rush{requests: 5_000, wave: 5_000}, to: rush{requests: 5_000, wave: 5_000}, err: broken},
+	} {
+		last := rush{}
+		x, err := one.from.bearable(func(r rush) (*seen, error) {
+			last = r
+			if one.err != nil {
+				return nil, one.err
+			}
+			if r.wave > 2_000 {
+				return nil, slow
+			}
+			return &seen{rush: r}, nil
+		}, say)
+		if last != one.to || !errors.Is(err, one.err) || err == nil && x.rush != last {
+			t.Errorf("%+v ended as %+v: %v", one.from, last, err)
+		}
+	}
+	if want := "1298 attempts got no answer at first, and 0 requests none at all: EOF; once more with 2500 connections"; !strings.Contains(said.String(), want) {
+		t.Errorf("it said %q", said.String())
+	}
 }
 
 // TestKind knows engines and ledgers by their addresses.
