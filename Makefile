@@ -72,9 +72,9 @@ test: need ## Vet, and run every test, those of the claim path under the race de
 	$(COMPILE) SIM_SEEDS=1000 CGO_ENABLED=0 go test -trimpath $(TESTS) $(FIRST) $$(go list ./... | grep -vxF "$$(go list $(RACED))")
 	$(COMPILE) go test $(RACE) $(TESTS) $(RACED)
 
-# They need nothing but Go and chromium.
+# They need nothing but Go and chromium-headless-shell.
 .PHONY: browser
-browser: ## Run the tests of the pages in a browser, uncached (needs chromium)
+browser: ## Run the tests of the pages in a browser, uncached (needs chromium-headless-shell)
 	$(COMPILE) CGO_ENABLED=0 go test -trimpath $(TESTS) -count=1 ./web ./internal/screens
 	$(COMPILE) CGO_ENABLED=0 go test -trimpath $(TESTS) -count=1 -run '^Test(Page|Shop|Console|Desk|Admins|Wizard|Deliveries)$$' ./cmd/dibs
 

@@ -36,7 +36,7 @@ const phoneWidth, phoneHeight = 390, 844
 // it has no sandbox; it is shown nothing but our own pages.
 func startBrowser(t *testing.T) *phone {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
+	path, err := exec.LookPath("chromium-headless-shell")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,37 +12,37 @@ set -euo pipefail
 # itself: JMeter's HTTP samplers, Chinese glyphs. To add a program, add its line,
 # and run `make bare`.
 needs='
-ca-certificates      /etc/ssl/certs/ca-certificates.crt
-openssl              openssl
-make                 make
-gcc                  gcc
-libc6-dev            /usr/include/stdlib.h
-curl                 curl
-jq                   jq
-default-jdk-headless java javac
-nodejs               node
-jmeter               /usr/share/jmeter/bin/ApacheJMeter.jar
-jmeter-http          /usr/share/jmeter/lib/ext/ApacheJMeter_http.jar
-libbsh-java          /usr/share/java/bsh.jar
-libzookeeper-java    /usr/share/java/zookeeper.jar
-chromium             chromium
-fonts-noto-cjk       /usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc
-redis-server         redis-server
-redis-tools          redis-cli redis-benchmark
-rabbitmq-server      /usr/lib/rabbitmq/bin/rabbitmq-server
-erlang-base          epmd
-mariadb-server-core  /usr/sbin/mariadbd mariadb-install-db
-mariadb-client-core  my_print_defaults mariadb
-mariadb-client       mariadb-dump
-galera-4             /usr/lib/galera/libgalera_smm.so
-postgresql           /usr/lib/postgresql/*/bin/postgres /usr/lib/postgresql/*/bin/initdb
-postgresql-client    /usr/lib/postgresql/*/bin/pg_basebackup
-pgbouncer            /usr/sbin/pgbouncer
-nginx-light          /usr/sbin/nginx
-systemd              systemd-analyze systemd-sysusers
-skopeo               skopeo
-sqlite3              sqlite3
-prometheus           promtool
+ca-certificates         /etc/ssl/certs/ca-certificates.crt
+openssl                 openssl
+make                    make
+gcc                     gcc
+libc6-dev               /usr/include/stdlib.h
+curl                    curl
+jq                      jq
+default-jdk-headless    java javac
+nodejs                  node
+jmeter                  /usr/share/jmeter/bin/ApacheJMeter.jar
+jmeter-http             /usr/share/jmeter/lib/ext/ApacheJMeter_http.jar
+libbsh-java             /usr/share/java/bsh.jar
+libzookeeper-java       /usr/share/java/zookeeper.jar
+chromium-headless-shell chromium-headless-shell
+fonts-noto-cjk          /usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc
+redis-server            redis-server
+redis-tools             redis-cli redis-benchmark
+rabbitmq-server         /usr/lib/rabbitmq/bin/rabbitmq-server
+erlang-base             epmd
+mariadb-server-core     /usr/sbin/mariadbd mariadb-install-db
+mariadb-client-core     my_print_defaults mariadb
+mariadb-client          mariadb-dump
+galera-4                /usr/lib/galera/libgalera_smm.so
+postgresql              /usr/lib/postgresql/*/bin/postgres /usr/lib/postgresql/*/bin/initdb
+postgresql-client       /usr/lib/postgresql/*/bin/pg_basebackup
+pgbouncer               /usr/sbin/pgbouncer
+nginx-light             /usr/sbin/nginx
+systemd                 systemd-analyze systemd-sysusers
+skopeo                  skopeo
+sqlite3                 sqlite3
+prometheus              promtool
 '
 
 present() {
