@@ -246,14 +246,14 @@ func TestReadmesShowTheSame(t *testing.T) {
 	if a, b := fenced(en, ""), fenced(zh, ""); !slices.Equal(a, b) {
 		t.Error("the code blocks of README.md and README.zh-CN.md differ")
 	}
-	example := strings.ReplaceAll(read(t, "example_test.go"), "\n\t", "\n")
+	example := strings.ReplaceAll(read(t, "node/example_test.go"), "\n\t", "\n")
 	shown := fenced(en, "go")
 	if len(shown) == 0 {
 		t.Fatal("README.md shows no Go code")
 	}
 	for _, code := range shown {
 		if !strings.Contains(example, code) {
-			t.Errorf("example_test.go does not have\n%s", code)
+			t.Errorf("node/example_test.go does not have\n%s", code)
 		}
 	}
 }

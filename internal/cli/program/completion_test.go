@@ -1,4 +1,4 @@
-package cli_test
+package program_test
 
 import (
 	"os/exec"

@@ -1,4 +1,4 @@
-package dibs_test
+package node_test
 
 import (
 	"context"
@@ -85,7 +85,7 @@ func Example_verify() {
 }
 
 // An error lists every fault of an input at once, by JSON pointers.
-func ExampleError() {
+func Example_error() {
 	n, closeNode := open()
 	defer closeNode()
 	_, err := n.Campaigns.Create(context.Background(), dibs.CampaignSpec{
