@@ -33,6 +33,7 @@ func TestShop(t *testing.T) {
 		{"red-packet rain", rain},
 		{"red packets by keyboard, without motion", stillRain},
 		{"several shares of a red packet", severalShares},
+		{"a press before the page has looked", pressedAtOnce},
 		{"a payment that is told twice", paidTwice},
 		{"a draw", drawnInTheShop},
 		{"more shares than the list has", moreThanTheList},
@@ -266,6 +267,38 @@ func severalShares(s *shop) {
 	page.await(`!document.querySelector("#press") && !!document.querySelector("#share")`)
 	if mine := s.claimsOf("nat"); len(mine) != 2 {
 		s.Errorf("%d shares of two", len(mine))
+	}
+}
+
+// pressedAtOnce: a finger is faster than the page looks for claims of before, and one press is one claim all the same.
+func pressedAtOnce(s *shop) {
+	s.campaign("quick", func(c *dibs.CampaignSpec) { c.Limit = new(int64(2)) })
+	s.phone.before(s.T, `(() => {
+		const ask = window.fetch;
+		const answered = new Promise((done) => {
+			const look = setInterval(() => document.querySelector("#answer .yes") && done(clearInterval(look)), 20);
+		});
+		window.presses = 0;
+		window.fetch = async (address, options) => {
+			if (String(address).includes("/v1/me/claims")) await answered;
+			if (options?.method === "POST" && String(address).endsWith("/claims")) window.presses++;
+			return ask(address, options);
+		};
+		new MutationObserver((_, watch) => {
+			const button = document.getElementById("press");
+			if (button && !button.disabled) {
+				watch.disconnect();
+				button.click();
+			}
+		}).observe(document, { childList: true, subtree: true });
+	})()`)
+	page := s.visit("/c/quick", "kim", english)
+	page.looked()
+	if n := tells[int](page, `fetch("/healthz").then(() => window.presses)`); n != 1 {
+		s.Errorf("the page pressed %d times", n)
+	}
+	if mine := s.claimsOf("kim"); len(mine) != 1 {
+		s.Errorf("%d claims of one press", len(mine))
 	}
 }
 

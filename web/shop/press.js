@@ -24,7 +24,8 @@ export function pressOf(campaign) {
   const [units, which] = (recall(lostName) || "").split("x");
   // The key is always the same: a press again, after a reload or on another device, asks for the same claim. Where a
   // user may have more than one, the next has another key.
-  let nth = Number(which) || 1, lost = !!units;
+  const missed = !!units;
+  let nth = Number(which) || 1, lost = missed;
   const quantity = signal(Number(units) || 1);
   const lose = (/** @type {boolean} */ is) => keep(lostName, (lost = is) ? quantity.peek() + "x" + nth : null);
   const key = () => "page-" + nth + (quantity.peek() > 1 ? "x" + quantity.peek() : "");
@@ -153,16 +154,17 @@ export function pressOf(campaign) {
   /** Finds what this user has already: claims, a place, and an answer that got lost on its way before a reload. */
   async function find() {
     if (!token.peek()) return;
-    // A press that begins meanwhile waits for its own answer.
-    const before = lost;
     const list = await get("/v1/me/claims?limit=100", { token: token.peek() }).catch(() => ({ items: [] }));
-    mine.value = list.items.filter((/** @type {any} */ c) => c.campaign_id === id);
+    // What this page has got meanwhile it knows better.
+    const got = mine.peek();
+    mine.value = [...got, ...list.items.filter((/** @type {any} */ c) => c.campaign_id === id && !got.some((g) => g.id === c.id))];
     const mode = gate().room?.mode;
     if (mode && mode !== "lottery") {
       await look("GET").catch(() => {});
       if (place.peek() && place.peek().state !== "admitted") watch();
     }
-    if (before) await press();
+    // A press of this page waits for its own answer, and may have had the missing one.
+    if (missed && lost) await press();
   }
 
   /** Reads a claim again, after a step of its life. @param {string} claim */
