@@ -345,11 +345,15 @@ func keysOfTheConsole(s *shop) {
 	if strings.Contains(tells[string](page, `document.documentElement.outerHTML + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)`), secret) {
 		s.Error("the secret is shown again")
 	}
+	const revocable = `document.querySelectorAll("[data-act=revoke]").length`
+	had := tells[int](page, revocable)
 	page.act("rotate", "Rotate")
 	page.await(`!!document.querySelector(".secret code")`)
 	if next := key(); next.ID == first.ID || next.Name != "till" || tells[string](page, `document.querySelector(".secret code").textContent`) == secret {
 		s.Errorf("rotated: %+v", next)
 	}
+	// The new key is the first to be shown, once it is.
+	page.await(fmt.Sprintf("%s > %d", revocable, had))
 	page.act("revoke", "Revoke")
 	page.shows("revoked")
 	if is := key(); is.RevokedAt == nil {

@@ -20,16 +20,17 @@ export function pressOf(campaign) {
   const answer = signal(/** @type {Answer|null} */ (null));
   const busy = signal(false), place = signal(/** @type {any} */ (null)), progress = signal(/** @type {number|null} */ (null));
   const mine = signal(/** @type {any[]} */ ([]));
-  // Another quantity is another request, and so is another one of several: what an answer is missing of stays what it was.
+  // A press whose answer is missing keeps its quantity and its key.
   const [units, which] = (recall(lostName) || "").split("x");
   // The key is always the same: a press again, after a reload or on another device, asks for the same claim. Where a
   // user may have more than one, the next has another key.
-  const missed = !!units;
-  let nth = Number(which) || 1, lost = missed;
+  let nth = Number(which) || 1, lost = !!units;
   const quantity = signal(Number(units) || 1);
   const lose = (/** @type {boolean} */ is) => keep(lostName, (lost = is) ? quantity.peek() + "x" + nth : null);
   const key = () => "page-" + nth + (quantity.peek() > 1 ? "x" + quantity.peek() : "");
   const gate = () => campaign.c.peek().gate || {};
+  // Whether users wait for their turn.
+  const waiting = () => gate().room && gate().room.mode !== "lottery";
   const call = (/** @type {string} */ method, /** @type {string} */ tail, /** @type {any} */ body, headers = {}) =>
     send(method, campaignPath(id, tail), { body, headers, token: token.peek() });
 
@@ -92,7 +93,7 @@ export function pressOf(campaign) {
     // by now or has an old token is not told what an earlier press came to.
     const unlooked = ["rate_limited", "forbidden", "unauthenticated"];
     lose(lost && (!p || p.effect === "unknown" || (before && unlooked.includes(p.reason))));
-    answer.value = lost || !p ? { kind: "lost" } : { kind: "refused", problem: p, retryAfter: e instanceof Refusal ? e.retryAfter : 0 };
+    answer.value = lost || !p ? { kind: "lost" } : { kind: "refused", problem: p, retryAfter: /** @type {Refusal} */ (e).retryAfter };
   }
 
   async function look(/** @type {string} */ method) {
@@ -130,8 +131,7 @@ export function pressOf(campaign) {
 
   /** What the button does now. @returns {"claim"|"join"|"wait"} */
   const does = () => {
-    const mode = gate().room?.mode;
-    if (!mode || mode === "lottery" || place.value?.state === "admitted") return "claim";
+    if (!waiting() || place.value?.state === "admitted") return "claim";
     return place.value ? "wait" : "join";
   };
 
@@ -155,16 +155,14 @@ export function pressOf(campaign) {
   async function find() {
     if (!token.peek()) return;
     const list = await get("/v1/me/claims?limit=100", { token: token.peek() }).catch(() => ({ items: [] }));
-    // What this page has got meanwhile it knows better.
-    const got = mine.peek();
-    mine.value = [...got, ...list.items.filter((/** @type {any} */ c) => c.campaign_id === id && !got.some((g) => g.id === c.id))];
-    const mode = gate().room?.mode;
-    if (mode && mode !== "lottery") {
+    // What came meanwhile is newer.
+    mine.value = [...mine.peek(), ...list.items.filter((/** @type {any} */ c) => c.campaign_id === id && !mine.peek().some((m) => m.id === c.id))];
+    if (waiting()) {
       await look("GET").catch(() => {});
       if (place.peek() && place.peek().state !== "admitted") watch();
     }
-    // A press of this page waits for its own answer, and may have had the missing one.
-    if (missed && lost) await press();
+    // A press of this page waits for its own answer.
+    if (units && lost) await press();
   }
 
   /** Reads a claim again, after a step of its life. @param {string} claim */
@@ -185,7 +183,7 @@ export function pressOf(campaign) {
 
   /** Whether an answer is missing. */
   const missing = () => lost;
-  return { answer, busy, place, progress, mine, held, more, does, press, find, refresh, passes, won, refused, missing, lose, key, quantity };
+  return { answer, busy, place, progress, mine, held, more, waiting, does, press, find, refresh, passes, won, refused, missing, lose, key, quantity };
 }
 
 /** @typedef {ReturnType<typeof pressOf>} Press */

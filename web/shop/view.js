@@ -77,8 +77,7 @@ export const draw = { view: /** @type {any} */ (null), won: signal(false) };
 /** The button, and why there may be none. @param {{campaign: Campaign, press: Press}} props */
 export function Act({ campaign, press }) {
   const c = campaign.c.value, phase = campaign.phase.value, does = press.does(), gate = c.gate || {};
-  const waitingRoom = gate.room && gate.room.mode !== "lottery";
-  const useful = phase === "open" || press.missing() || (phase === "upcoming" && waitingRoom);
+  const useful = phase === "open" || press.missing() || (phase === "upcoming" && press.waiting());
   // Whether an order's time to pay is over depends on the time.
   tick.value;
   if (!token.value) return phase === "ended" ? null : html`<p class="note" id="act">${t(page.dev ? "who.first.dev" : "who.first")}</p>`;
