@@ -69,7 +69,8 @@ func (s *Access) Remember(ctx context.Context, caller, key string, hash []byte,
 	case err == nil:
 		return *old, true, nil
 	case !errors.Is(err, dibs.ErrNotFound):
-		return StoredRequest{}, false, dibs.AsUnavailable(err, dibs.EffectNone)
+		// A request of before, by the same key, may have been done.
+		return StoredRequest{}, false, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	}
 	status, body, err := do()
 	if err != nil {

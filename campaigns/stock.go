@@ -42,7 +42,8 @@ func (s *Campaigns) changeStock(ctx context.Context, id string, ch dibs.StockCha
 		return nil, dibs.Invalid(fs...)
 	}
 	if made, err := s.stockChanged(ctx, c, ch.Delta, ref); err != nil {
-		return nil, dibs.AsUnavailable(err, dibs.EffectNone)
+		// A change of before, by the same ref, may have been made.
+		return nil, dibs.AsUnavailable(err, dibs.EffectUnknown)
 	} else if made {
 		return s.ledger.Campaign(ctx, id)
 	}

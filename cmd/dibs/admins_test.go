@@ -81,6 +81,7 @@ func byKeyboard(s *shop) {
 	page.keys("By keyboard")
 	page.tabTo("input[name=id]")
 	page.keys("keyed\r")
+	page.await(`document.activeElement?.name === "source"`)
 	page.tabTo("input[name=units]")
 	page.keys("\r")
 	page.tabTo("input[name=price]")
@@ -267,7 +268,12 @@ func lostInTheConsole(s *shop) {
 	tells[bool](page, `(() => {
 		const real = window.fetch;
 		window.lost = true;
-		window.fetch = async (at, o) => { const r = await real(at, o); if (window.lost && o?.method === "POST") throw new TypeError("lost"); return r; };
+		window.fetch = async (at, o) => {
+			if (!window.lost || o?.method !== "POST") return real(at, o);
+			if (window.lost === "refused") return new Response(JSON.stringify({ reason: "unavailable", title: "Unavailable", detail: "it is not known who you are", status: 503, effect: "none" }), { status: 503 });
+			await real(at, o);
+			throw new TypeError("lost");
+		};
 		return true;
 	})()`)
 	page.act("restock", "")
@@ -276,6 +282,10 @@ func lostInTheConsole(s *shop) {
 	send := chromedp.Click(chromedp.CSS("dialog[open] form button.primary"), chromedp.NodeVisible)
 	page.do(send)
 	page.shows("The server did not answer.")
+	// A repeat that is refused before its key is looked up says nothing of the first.
+	tells[bool](page, `!!(window.lost = "refused")`)
+	page.do(send)
+	page.shows("it is not known who you are")
 	tells[bool](page, `!(window.lost = false)`)
 	page.do(send)
 	page.await(`!document.querySelector("dialog[open]") && document.querySelector("#remaining").textContent === "15"`)
@@ -327,7 +337,7 @@ func keysOfTheConsole(s *shop) {
 	page.click("Make the key")
 	page.await(`!!document.querySelector(".secret code")`)
 	secret := tells[string](page, `document.querySelector(".secret code").textContent`)
-	page.shows("ends soon")
+	page.await(`[...document.querySelectorAll("tbody .standing")].some((s) => s.innerText.includes("ends soon"))`)
 	key := func() access.KeyView {
 		s.Helper()
 		var list struct{ Items []access.KeyView }
@@ -355,7 +365,7 @@ func keysOfTheConsole(s *shop) {
 	// The new key is the first to be shown, once it is.
 	page.await(fmt.Sprintf("%s > %d", revocable, had))
 	page.act("revoke", "Revoke")
-	page.shows("revoked")
+	page.await(`[...document.querySelectorAll("tbody .standing")].some((s) => s.innerText.includes("revoked"))`)
 	if is := key(); is.RevokedAt == nil {
 		s.Errorf("revoked: %+v", is)
 	}

@@ -192,9 +192,17 @@ func (p *tab) looked() {
 	p.await(`performance.getEntriesByType("resource").some(e => e.name.includes("/v1/me/claims"))`)
 }
 
-// press presses the button as a finger does, once it can be pressed.
+// reloaded says that the page was opened anew by its own doing.
+const reloaded = `performance.getEntriesByType("navigation")[0].type === "reload"`
+
+// press presses the button as a finger does, once it can be pressed and has stood still for a
+// look: what comes with the first event moves it.
 func (p *tab) press() {
 	p.Helper()
-	p.await("document.getElementById('press')?.disabled === false")
+	p.await(`(() => {
+		const b = document.getElementById("press"), at = JSON.stringify(b?.getBoundingClientRect()), still = window.pressAt === at;
+		window.pressAt = at;
+		return b?.disabled === false && still;
+	})()`)
 	p.do(chromedp.Click(chromedp.CSS("#press"), chromedp.NodeVisible))
 }

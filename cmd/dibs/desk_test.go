@@ -172,6 +172,8 @@ func foundByReference(s *shop) {
 	if status/100 != 2 {
 		s.Fatalf("a claim with a reference: %d", status)
 	}
+	// A search settles the user that it names; a reference names none.
+	s.claimsOf("71")
 	page = s.console("/orders?reference=cart-71", english)
 	page.await(`document.querySelectorAll("[data-open]").length === 1 && document.querySelector("tbody").innerText.includes("cart-71")`)
 	page.await(`(() => { document.querySelector("[data-open]").click(); return !!document.querySelector("dialog[open] .timeline"); })()`)
@@ -358,7 +360,7 @@ func viewerEverywhere(s *shop) {
 	}
 	for _, m := range paths {
 		page := s.console(strings.Replace(m[1], ":id", "phone-noon", 1), english)
-		page.await(`!!document.querySelector("main h1, main .note") && !document.querySelector(".loading")`)
+		page.await(`!document.querySelector(".boot, .loading") && (document.querySelector("main")?.children.length > 1 || !!document.querySelector("main .note"))`)
 		sent := tells[[]string](page, `(async () => {
 			const sent = [], real = window.fetch, here = location.href;
 			window.fetch = (at, o) => (o?.method && o.method !== "GET" ? (sent.push(o.method + " " + at), Promise.reject(new TypeError("held back"))) : real(at, o));

@@ -113,7 +113,7 @@ func stockByKind(s *shop) {
 	change := func(page *tab, act, n, left string) {
 		page.act(act, "")
 		page.answer("n", n, "why", "counted again")
-		page.await(fmt.Sprintf(`document.querySelector("#remaining")?.textContent === %q`, left))
+		page.await(fmt.Sprintf(`document.querySelector("#remaining")?.textContent === %q && !document.querySelector("dialog[open] form")`, left))
 	}
 	page := s.console("/campaigns/generated", english)
 	change(page, "restock", "5", "25")

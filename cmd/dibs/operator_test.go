@@ -82,7 +82,11 @@ func (p *tab) fill(name, value string) {
 // act presses one of a screen's actions, and says yes.
 func (p *tab) act(name, yes string) {
 	p.Helper()
-	p.await(fmt.Sprintf(`(() => { const b = document.querySelector("[data-act=%[1]s], [data-step=%[1]s]"); b?.click(); return !!b; })()`, name))
+	p.await(fmt.Sprintf(`(() => {
+		const b = !document.querySelector("dialog[open] form") && document.querySelector("[data-act=%[1]s]:enabled, [data-step=%[1]s]:enabled");
+		if (b) b.click();
+		return !!b;
+	})()`, name))
 	p.await(`!!document.querySelector("dialog[open] form")`)
 	if yes != "" {
 		p.await(fmt.Sprintf(`(() => {

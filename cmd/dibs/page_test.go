@@ -388,6 +388,7 @@ func strangersOnThePage(p *pages) {
 	page.do(chromedp.Click("#stay"), chromedp.WaitNotPresent("#stay"))
 	page.do(chromedp.Navigate(p.url + "/c/strange?again#token=forged"))
 	page.do(chromedp.Click("#switch"))
+	page.await(reloaded)
 	page.press()
 	page.shows("You are not signed in any more")
 	// An answer that one user misses is no press of the next one in the same tab.
@@ -406,12 +407,15 @@ func strangersOnThePage(p *pages) {
 	p.campaign("stranger", func(*dibs.CampaignSpec) {})
 	become := func(user string) {
 		page.do(chromedp.Navigate(p.url + "/c/stranger#token=" + p.token(user)))
-		page.do(chromedp.Click("#switch"), chromedp.WaitNotPresent("#switch"))
+		page.do(chromedp.Click("#switch"))
+		page.await(reloaded)
 		page.do(chromedp.Navigate(p.url + "/c/strange"))
 	}
 	become("mallory")
 	page.await(`document.getElementById("press")?.textContent === "Get it now"`)
 	page.looked()
+	// A press that follows would be under way now.
+	tells[bool](page, `fetch("/healthz").then((r) => r.ok)`)
 	if mine, err := p.as("mallory").Orders.Mine(p.Context(), dibs.OrderQuery{}, dibs.Page{}); err != nil || len(mine.Items) != 0 {
 		p.Errorf("claimed without a press: %+v, %v", mine.Items, err)
 	}

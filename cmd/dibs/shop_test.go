@@ -209,7 +209,7 @@ func rain(s *shop) {
 	s.must(err)
 	page.shows("Best of luck")
 	page.shows("e***e")
-	page.shows("You")
+	page.await(`document.querySelector("#luck li.me")?.innerText.includes("You")`)
 	page.shows("CN¥50.00 shared in 2 packets.")
 	page.await(`/It took \d/.test(document.querySelector("#luck").innerText)`)
 	page = s.visit("/c/rain", "dan", english)

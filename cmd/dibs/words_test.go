@@ -90,6 +90,8 @@ func historyInWords(s *shop) {
 		s.Errorf("English among the promises:\n%s", text)
 	}
 	page = s.console("/campaigns/worded", english)
+	// The price before it was changed stands in the history alone.
+	page.shows("CN¥12.50")
 	page.shows("CN¥13.99")
 	raw := regexp.MustCompile(`\d{4}-\d\d-\d\dT|minor units|"amount":`)
 	for _, path := range []string{"", "/audit"} {

@@ -97,11 +97,14 @@ func shopScreens() []screen {
 	}
 }
 
+// openMenu opens the menu until it stays: a screen that is shown for the first time closes it.
+const openMenu = `if (!document.querySelector(".console.open")) { document.querySelector(".bar > button").click(); throw new Error("the menu is not open yet"); }`
+
 // consoleScreens are those of administrators, with drawers and boxes that open over them.
 func consoleScreens() []screen {
 	return []screen{
 		{name: "console-signin", path: "/console/", act: signOut, ready: `!!document.querySelector(".signin input")`},
-		{name: "console-menu", path: "/console/", act: `document.querySelector(".bar > button").click()`, ready: loaded + ` && !!document.querySelector(".console.open")`},
+		{name: "console-menu", path: "/console/", act: openMenu, ready: loaded + ` && !!document.querySelector(".console.open")`},
 		{name: "console-overview", path: "/console/", ready: loaded},
 		{name: "console-campaigns", path: "/console/campaigns", ready: loaded},
 		{name: "console-campaign", path: "/console/campaigns/sneaker-drop", ready: `!!document.querySelector("#sums") && document.querySelectorAll("canvas").length === 2`},

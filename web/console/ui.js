@@ -278,6 +278,8 @@ const unanswered = /** @type {Map<string, string>} */ (new Map());
  */
 export async function change(method, path, body = {}, file = undefined) {
   const same = [method, path, file ? file.name + file.size + "." + file.lastModified : JSON.stringify(body)].join(" ");
+  // What came of a change that got no answer is not told by a repeat that is refused before its key is looked up.
+  let before = unanswered.has(same);
   const key = unanswered.get(same) || `console-${run}-${++keys}`;
   unanswered.set(same, key);
   for (let tries = 0; ; tries++) {
@@ -289,11 +291,11 @@ export async function change(method, path, body = {}, file = undefined) {
       return value;
     } catch (e) {
       if (e instanceof Waits) throw e;
-      const known = e instanceof Refusal && e.problem.effect !== "unknown";
-      if (known) unanswered.delete(same);
-      if (e instanceof Refusal || tries >= 2) throw e;
+      const p = e instanceof Refusal && e.problem;
+      if (p && p.effect !== "unknown" && !(before && [401, 403, 429, 503].includes(p.status))) unanswered.delete(same);
+      if (p || tries >= 2) throw e;
       // Without an answer nobody knows whether it happened: the same key tells.
-      cut.value = true;
+      before = cut.value = true;
       await new Promise((done) => setTimeout(done, 1000 * (tries + 1)));
     }
   }
