@@ -34,6 +34,8 @@ func TestShop(t *testing.T) {
 		{"red packets by keyboard, without motion", stillRain},
 		{"several shares of a red packet", severalShares},
 		{"a press before the page has looked", pressedAtOnce},
+		{"a node that is behind", behindTheNews},
+		{"a quantity that is too much by now", fewerThanChosen},
 		{"a payment that is told twice", paidTwice},
 		{"a draw", drawnInTheShop},
 		{"more shares than the list has", moreThanTheList},
@@ -299,6 +301,67 @@ func pressedAtOnce(s *shop) {
 	}
 	if mine := s.claimsOf("kim"); len(mine) != 1 {
 		s.Errorf("%d claims of one press", len(mine))
+	}
+}
+
+// behindTheNews: a campaign goes on when it is told to, whatever a node says that does not know it yet.
+func behindTheNews(s *shop) {
+	s.campaign("behind", func(*dibs.CampaignSpec) {})
+	s.phone.before(s.T, `(() => {
+		const ask = window.fetch;
+		window.old = "";
+		window.behind = 0;
+		window.fetch = async (address, options) => {
+			const answer = await ask(address, options);
+			if (!String(address).endsWith("/campaigns/behind") || (options?.method || "GET") !== "GET") return answer;
+			if (window.behind > 0) return window.behind--, new Response(window.old);
+			window.old = await answer.text();
+			return new Response(window.old);
+		};
+	})()`)
+	page := s.visit("/c/behind", "lea", english)
+	page.await(`document.getElementById("press")?.disabled === false`)
+	_, err := s.admin.Campaigns.Pause(s.Context(), "behind")
+	s.must(err)
+	page.await(`window.old.includes("\"paused\"") && !document.getElementById("press")`)
+	tells[bool](page, `!!(window.behind = 1)`)
+	_, err = s.admin.Campaigns.Resume(s.Context(), "behind")
+	s.must(err)
+	page.await(`window.behind === 0`)
+	if !tells[bool](page, `fetch("/healthz").then(() => !!document.getElementById("press"))`) {
+		s.Error("the campaign goes on, and there is no button")
+	}
+	page.await(`!window.old.includes("\"paused\"")`)
+	page.press()
+	page.shows("It is yours!")
+}
+
+// fewerThanChosen: who has chosen two, and has one already, gets the one that is left to them.
+func fewerThanChosen(s *shop) {
+	s.campaign("two", func(c *dibs.CampaignSpec) { c.Limit = new(int64(2)) })
+	_, _, err := s.as("mia").Claim(s.Context(), "two", 1, "elsewhere")
+	s.must(err)
+	s.phone.before(s.T, `(() => {
+		const ask = window.fetch, chosen = new Promise((done) => (window.chosen = done));
+		window.fetch = async (address, options) => {
+			if (String(address).includes("/v1/me/claims")) await chosen;
+			return ask(address, options);
+		};
+	})()`)
+	page := s.visit("/c/two", "mia", english)
+	page.await(`(() => {
+		const list = document.querySelector(".quantity select");
+		if (!list) return false;
+		list.value = "2";
+		list.dispatchEvent(new Event("change", { bubbles: true }));
+		window.chosen();
+		return true;
+	})()`)
+	page.await(`document.getElementById("press")?.textContent.trim() === "Get one more" && !document.querySelector(".quantity")`)
+	page.press()
+	page.shows("It is yours!")
+	if mine := s.claimsOf("mia"); len(mine) != 2 || mine[0].Quantity+mine[1].Quantity != 2 {
+		s.Errorf("%+v", mine)
 	}
 }
 

@@ -8,7 +8,7 @@ import { follow } from "../lib/stream.js";
 /** @typedef {"upcoming"|"open"|"paused"|"sold_out"|"ended"} Phase */
 
 /**
- * Where a campaign stands at a moment. told is what the server said of it: ended, paused, sold_out or nothing.
+ * Where a campaign stands at a moment. told is what the server said of it last: ended, paused, sold_out, or what says no more than the window.
  * @param {{starts_at: string, ends_at: string}} c @param {string} told @param {number} at @returns {Phase}
  */
 export function phaseAt(c, told, at) {
@@ -26,25 +26,28 @@ export function campaignOf(view, known = false) {
   const remaining = signal(/** @type {number|null} */ (known ? view.remaining : null));
   const phase = computed(() => (tick.value, phaseAt(c.value, told.value, now())));
   /** @param {any} news */
-  const take = (news) => {
-    told.value = news.phase ? (news.phase === "upcoming" || news.phase === "open" ? "" : news.phase) : toldBy(news, true);
-    if (news.remaining !== undefined) remaining.value = news.remaining;
-    const changed = news.version !== undefined && news.version !== c.value.version;
-    if (changed || news.starts_at !== c.value.starts_at || news.ends_at !== c.value.ends_at || news.title !== c.value.title)
-      c.value = { ...c.value, title: news.title, starts_at: news.starts_at, ends_at: news.ends_at };
-    // The gate, the price and the like are not in the news.
-    if (changed) load().catch(() => {});
+  const take = ({ version, phase: is, remaining: n, title, starts_at, ends_at }) => {
+    told.value = is;
+    remaining.value = n;
+    if (version === c.value.version) return;
+    c.value = { ...c.value, version, title, starts_at, ends_at };
+    renew();
   };
-  const load = async () => {
-    const fresh = await get(campaignPath(view.id), { token: null });
+  const load = () => get(campaignPath(view.id), { token: null });
+  // The gate, the price and the like are not in the news. Another node, or a cache, may be behind them.
+  const renew = () => load().then((fresh) => {
+    if (fresh.version < c.value.version) throw fresh;
     c.value = fresh;
+  }).catch(() => setTimeout(renew, 2000));
+  const poll = async () => {
+    const fresh = (c.value = await load());
     told.value = toldBy(fresh, true);
     remaining.value = fresh.remaining;
   };
   const stop = follow(campaignPath(view.id, "/events"), events, take, {
-    lost: () => (connected.value = false), back: () => (connected.value = true), poll: load,
+    lost: () => (connected.value = false), back: () => (connected.value = true), poll,
   });
-  return { id: view.id, c, phase, remaining, connected, stop, load };
+  return { id: view.id, c, phase, remaining, connected, stop };
 }
 
 /** What a view says beside its window. @param {any} view @param {boolean} known */

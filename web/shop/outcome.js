@@ -55,7 +55,7 @@ function No({ problem: p, retryAfter }) {
   const gone = p.reason === "sold_out" && page.campaign?.kind === "redpacket", why = gone ? "phase.gone" : "why." + p.reason, then = gone ? "next.gone" : "next." + p.reason;
   return html`<div class="note bad" data-reason=${p.reason}>
     <b>${has(why) ? t(why) : t("reason." + p.reason)}</b>
-    ${p.detail && p.reason !== "sold_out" && !p.starts_at && html`<p>${p.detail}</p>`}
+    ${p.detail && (p.reason !== "sold_out" || p.remaining) && !p.starts_at && html`<p>${p.detail}</p>`}
     ${p.reason === "not_started" && p.starts_at && html`<p>${t("starts.at", { at: time(p.starts_at) })}</p>`}
     <p>${has(then) ? t(then) : t("next.other")} ${retryAfter > 0 && t("retry.in", { span: span(retryAfter) })}</p>
     ${p.reason === "limit_reached" && html`<button type="button" onClick=${() => orders.open()}>${t("orders.mine")}</button>`}

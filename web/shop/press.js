@@ -91,8 +91,7 @@ export function pressOf(campaign) {
     const p = e instanceof Refusal ? e.problem : null;
     // Without an answer, or where the answer says so, nobody knows what happened; a user who asks too often, is blocked
     // by now or has an old token is not told what an earlier press came to.
-    const unlooked = ["rate_limited", "forbidden", "unauthenticated"];
-    lose(lost && (!p || p.effect === "unknown" || (before && unlooked.includes(p.reason))));
+    lose(lost && (!p || p.effect === "unknown" || (before && ["rate_limited", "forbidden", "unauthenticated"].includes(p.reason))));
     answer.value = lost || !p ? { kind: "lost" } : { kind: "refused", problem: p, retryAfter: /** @type {Refusal} */ (e).retryAfter };
   }
 
@@ -138,6 +137,8 @@ export function pressOf(campaign) {
   async function press() {
     if (busy.peek()) return;
     const before = lost;
+    // What was found since it was chosen may leave less.
+    if (!lost) quantity.value = Math.min(quantity.peek(), more() || 1);
     busy.value = true;
     answer.value = null;
     try {

@@ -20,7 +20,7 @@ const sound = signal(false), balance = signal(/** @type {any[]} */ ([]));
 
 /** @param {{campaign: Campaign, press: Press}} props */
 export function RainView({ campaign, press }) {
-  const line = useRef(taps()), busy = useSignal(false);
+  const line = useRef(taps()), busy = press.busy;
   const c = campaign.c.value, phase = campaign.phase.value, a = press.answer.value;
   const share = a && "claim" in a ? a.claim : press.mine.value.find((x) => x.status === "confirmed");
   // Where a user may have several, packets fall until they have all of them.
@@ -52,7 +52,10 @@ export function RainView({ campaign, press }) {
     } catch (e) {
       // What the socket cannot say, HTTP may: it is the same tap.
       if (e instanceof Refusal) press.refused(e, before);
-      else await press.press();
+      else {
+        busy.value = false;
+        await press.press();
+      }
     }
     busy.value = false;
   }
@@ -145,13 +148,12 @@ async function readBalance() {
   if (token.peek()) balance.value = (await get("/v1/me/balance", { token: token.peek() }).catch(() => ({ balances: balance.peek() }))).balances;
 }
 
-/** Asks for the balance until it has changed, for some seconds at most. */
+/** Asks for the balance again and again for some seconds: another share may be credited before this one. */
 function untilCredited() {
-  const before = JSON.stringify(balance.peek());
   let tries = 0, timer = 0;
   const again = async () => {
     await readBalance();
-    if (++tries < 20 && JSON.stringify(balance.peek()) === before) timer = setTimeout(again, 500);
+    if (++tries < 6) timer = setTimeout(again, 500 * tries);
   };
   again();
   return () => clearTimeout(timer);

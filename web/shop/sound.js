@@ -4,8 +4,8 @@
 /** @type {AudioContext|null} */
 let audio = null;
 
-/** Three rising notes. */
-export function chime() {
+/** Three rising notes, or nothing where none can be played. */
+export async function chime() {
   audio ||= new AudioContext();
   for (const [i, pitch] of [784, 988, 1319].entries()) {
     const tone = audio.createOscillator(), volume = audio.createGain(), at = audio.currentTime + i * 0.09;
