@@ -222,18 +222,27 @@ func codeOf(raw []byte, first bool) string {
 	if first && strings.EqualFold(code, "code") {
 		return ""
 	}
-	// An export has an apostrophe before what a spreadsheet would compute.
-	if IsFormula(strings.TrimLeft(code, "'")) {
+	if formula(code) {
 		code = strings.TrimPrefix(code, "'")
 	}
 	return code
 }
 
-// IsFormula reports whether a spreadsheet would compute a text, also one of an East Asian
-// locale, which takes full-width signs for their ASCII ones.
-func IsFormula(text string) bool {
-	first, _ := utf8.DecodeRuneInString(text)
-	return text != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first)
+// Cell is a text that others chose as it stands in a file that a spreadsheet opens: with an
+// apostrophe before what would be a formula. A file of codes is read without it.
+// A user chooses ids and references; an administrator opens the file.
+func Cell(text string) string {
+	if formula(text) {
+		return "'" + text
+	}
+	return text
+}
+
+// formula reports whether a spreadsheet would compute a text behind its apostrophes, also one of
+// an East Asian locale, which takes full-width signs for their ASCII ones.
+func formula(text string) bool {
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, "'"))
+	return strings.ContainsRune("=+-@\t\r\n＝＋－＠", first)
 }
 
 // FreeItem is an item that nobody has.

@@ -100,19 +100,9 @@ func claimRow(c *dibs.Claim) []string {
 		payBy = c.PayBy.UTC().Format(time.RFC3339Nano)
 	}
 	return []string{
-		c.ID, cell(c.CampaignID), string(c.Kind), cell(c.UserID), strconv.FormatInt(c.Quantity, 10), c.Status.String(),
-		strconv.Itoa(int(c.Status)), strconv.Itoa(int(c.OrderType)), cell(strings.Join(c.Items, "\n")), amount, currency, payBy,
-		c.CreatedAt.UTC().Format(time.RFC3339Nano), cell(c.ProductID), cell(paid),
-		cell(c.Reference), cell(c.Comment), c.UpdatedAt.UTC().Format(time.RFC3339Nano),
+		c.ID, campaigns.Cell(c.CampaignID), string(c.Kind), campaigns.Cell(c.UserID), strconv.FormatInt(c.Quantity, 10), c.Status.String(),
+		strconv.Itoa(int(c.Status)), strconv.Itoa(int(c.OrderType)), campaigns.Cell(strings.Join(c.Items, "\n")), amount, currency, payBy,
+		c.CreatedAt.UTC().Format(time.RFC3339Nano), campaigns.Cell(c.ProductID), campaigns.Cell(paid),
+		campaigns.Cell(c.Reference), campaigns.Cell(c.Comment), c.UpdatedAt.UTC().Format(time.RFC3339Nano),
 	}
-}
-
-// cell returns a text that others chose as a spreadsheet shows it: with an apostrophe
-// before what would be a formula.
-// A user chooses ids and references; an administrator opens the file.
-func cell(text string) string {
-	if campaigns.IsFormula(strings.TrimLeft(text, "'")) {
-		return "'" + text
-	}
-	return text
 }
