@@ -126,6 +126,8 @@ func (j *judge) giveBackAgain(p *process) {
 			var err error
 			if cancels {
 				_, _, err = p.svc.Orders.Cancel(j.ctx, y.claim.ID, r.user, "c-"+y.claim.ID)
+				// Paid since the ledger knows nothing of the cancelling, it goes back with its money.
+				refunds = refunds || errors.Is(err, dibs.ErrInvalidState)
 			}
 			if refunds {
 				_, _, err = p.svc.Orders.Refund(j.ctx, y.claim.ID, dibs.RefundSpec{Restock: true}, "r-"+y.claim.ID)
