@@ -336,7 +336,7 @@ func behindTheNews(s *shop) {
 	page.shows("It is yours!")
 }
 
-// fewerThanChosen: who has chosen two, and has one already, gets the one that is left to them.
+// fewerThanChosen: a user who chose two units, and has one of a limit of two, gets one more.
 func fewerThanChosen(s *shop) {
 	s.campaign("two", func(c *dibs.CampaignSpec) { c.Limit = new(int64(2)) })
 	_, _, err := s.as("mia").Claim(s.Context(), "two", 1, "elsewhere")

@@ -8,7 +8,8 @@ import { follow } from "../lib/stream.js";
 /** @typedef {"upcoming"|"open"|"paused"|"sold_out"|"ended"} Phase */
 
 /**
- * Where a campaign stands at a moment. told is what the server said of it last: ended, paused, sold_out, or what says no more than the window.
+ * Where a campaign stands at a moment. told is what the server said of it last: ended, paused and sold_out count, all else
+ * is told by the window.
  * @param {{starts_at: string, ends_at: string}} c @param {string} told @param {number} at @returns {Phase}
  */
 export function phaseAt(c, told, at) {
