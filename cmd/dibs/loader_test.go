@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,10 @@ type loader struct {
 // loaders is how many press at the same time.
 const loaders = 16
 
+// breath is how long each of them rests between two presses: else they would take the processors
+// from what has to go on meanwhile. In long campaigns they do.
+var breath = map[bool]time.Duration{true: 5 * time.Millisecond}[os.Getenv("SOAK") == ""]
+
 func newLoader(url string, users *atomic.Int64, quota int64, campaigns ...string) *loader {
 	return &loader{url: url, campaigns: campaigns, users: users, quota: quota, enough: make(chan struct{})}
 }
@@ -58,6 +63,7 @@ func (l *loader) run(ctx context.Context) {
 	for range loaders {
 		all.Go(func() {
 			for ctx.Err() == nil && l.press(ctx, transport) {
+				wait.Sleep(ctx, breath)
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // twoMasters is the time in which everything is whole again after the old master's death:
@@ -54,7 +55,7 @@ func forkUnderLoad(t *testing.T, level string) {
 	var old sync.WaitGroup
 	answers := map[string]string{} // user by claim
 	old.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
+		for i := 0; wait.Sleep(ctx, breath); i++ {
 			user := fmt.Sprint("old", i)
 			if id, _ := c.claim(0, "sale", user); id != "" {
 				answers[id] = user

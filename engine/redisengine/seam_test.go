@@ -428,9 +428,15 @@ func restartEmpty(x *crossing) {
 	must(x.T, x.redis.Start())
 }
 
-// appendOnly is the append-only file and its length.
+// appendOnly is the append-only file and its length. Redis answers before it writes while
+// an fsync is under way, so that this waits for what it keeps back.
 func (x *crossing) appendOnly() (file string, length int64) {
 	x.Helper()
+	r := connect(x.T, x.redis)
+	x.await("Redis to write its file", func() bool {
+		info, err := r.Do(x.ctx, r.B().Info().Section("persistence").Build()).ToString()
+		return err == nil && strings.Contains(info, "aof_buffer_length:0\r")
+	})
 	files, err := filepath.Glob(filepath.Join(x.redis.Dir(), "appendonlydir", "*.incr.aof"))
 	must(x.T, err)
 	if len(files) != 1 {

@@ -98,7 +98,10 @@ func (h *holder) free(dead bool) {
 }
 
 // pass waits while the node is held, and reports whether it was held here.
-func (h *holder) pass(s step) (here bool, err error) {
+func (h *holder) pass(s step) (here bool, err error) { return h.passUntil(s, nil) }
+
+// passUntil is pass on a connection: it is refused as soon as that is closed.
+func (h *holder) passUntil(s step, closed <-chan struct{}) (here bool, err error) {
 	h.mu.Lock()
 	if here = h.at == s && s != ""; here {
 		h.at, h.frozen = "", true
@@ -108,7 +111,11 @@ func (h *holder) pass(s step) (here bool, err error) {
 	fails := h.fails == s && s != ""
 	h.mu.Unlock()
 	if wait {
-		<-h.goOn
+		select {
+		case <-h.goOn:
+		case <-closed:
+			return here, net.ErrClosed
+		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -121,15 +128,16 @@ func (h *holder) pass(s step) (here bool, err error) {
 	return here, nil
 }
 
-// passSent is pass for what is written to Redis.
-func (h *holder) passSent(p []byte) error {
+// passSent is pass for what is written to Redis on a connection. The driver, once it has closed
+// the connection, asks again and again whether its writer is back.
+func (h *holder) passSent(p []byte, closed <-chan struct{}) error {
 	h.mu.Lock()
 	s := h.at
 	h.mu.Unlock()
 	if (s != fillShard && s != openShard) || !bytes.Contains(p, []byte(s)) {
 		return nil
 	}
-	here, err := h.pass(s)
+	here, err := h.passUntil(s, closed)
 	if here {
 		close(h.over)
 	}
@@ -289,7 +297,7 @@ func (w *wire) dial(ctx context.Context, _ string) (net.Conn, error) {
 		return nil, errors.Join(errCut, conn.Close())
 	}
 	w.conns = append(w.conns, conn)
-	return &wiredConn{conn, w.h}, nil
+	return &wiredConn{Conn: conn, h: w.h, closed: make(chan struct{})}, nil
 }
 
 // moveTo has the address answered by another server from now on.
@@ -311,11 +319,18 @@ func (w *wire) sever() {
 
 type wiredConn struct {
 	net.Conn
-	h *holder
+	h      *holder
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (c *wiredConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
 }
 
 func (c *wiredConn) Write(p []byte) (int, error) {
-	if err := c.h.passSent(p); err != nil {
+	if err := c.h.passSent(p, c.closed); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)

@@ -223,8 +223,8 @@ func runThose(t *testing.T, factory Factory, wanted func(name string) bool) (ran
 var acrossCalls = []string{"LoadShard", "Epochs", "EpochFence", "SettleMany", "Deployments", "LivesLinear", "Feed", "ManyDeliveries", "Lifetime"}
 
 // RunConnections checks the part of the contract that depends on how a ledger is connected: what several nodes do at the
-// same moment, and what is kept from one call to the next. It is for a ledger that has passed Run, behind something that
-// hands connections on.
+// same moment, and what is kept from one call to the next. It is for a ledger that has passed Run, and is reached in
+// another way here: with a pooler before its server, or without one.
 func RunConnections(t *testing.T, factory Factory) {
 	ran := runThose(t, factory, func(name string) bool { return strings.HasSuffix(name, "Race") || slices.Contains(acrossCalls, name) })
 	if ran < 2*len(acrossCalls) {
