@@ -258,7 +258,8 @@ func twoOfAProduct(s *shop) {
 	}
 }
 
-// lostInTheConsole: a restock whose answers get lost is made once, and a connection that is gone is shown until it is back.
+// lostInTheConsole: a restock whose answers get lost is made once, and so is an extension; a connection that is gone is shown
+// until it is back.
 func lostInTheConsole(s *shop) {
 	s.asAdmin()
 	s.campaign("flaky", func(*dibs.CampaignSpec) {})
@@ -269,7 +270,7 @@ func lostInTheConsole(s *shop) {
 		const real = window.fetch;
 		window.lost = true;
 		window.fetch = async (at, o) => {
-			if (!window.lost || o?.method !== "POST") return real(at, o);
+			if (!window.lost || !["POST", "PATCH"].includes(o?.method)) return real(at, o);
 			if (window.lost === "refused") return new Response(JSON.stringify({ reason: "unavailable", title: "Unavailable", detail: "it is not known who you are", status: 503, effect: "none" }), { status: 503 });
 			await real(at, o);
 			throw new TypeError("lost");
@@ -293,6 +294,20 @@ func lostInTheConsole(s *shop) {
 	s.must(err)
 	if st.Stock != 15 {
 		s.Errorf("the stock is %d: it was restocked more than once, or never", st.Stock)
+	}
+	// The repeat of an extension finds the end where it was to be.
+	before, err := s.admin.Campaigns.Get(s.Context(), "flaky")
+	s.must(err)
+	tells[bool](page, `window.lost = true`)
+	page.act("extend", "")
+	page.fill("minutes", "30")
+	page.do(send)
+	page.shows("The server did not answer.")
+	tells[bool](page, `!(window.lost = false)`)
+	page.do(send)
+	page.await(`!document.querySelector("dialog[open]")`)
+	if c, err := s.admin.Campaigns.Get(s.Context(), "flaky"); err != nil || !c.EndsAt.Equal(before.EndsAt.Add(30*time.Minute)) {
+		s.Errorf("it ends at %s, %s before, want half an hour later: %v", c.EndsAt, before.EndsAt, err)
 	}
 	page = s.console("/health", english)
 	page.shows("Ready")

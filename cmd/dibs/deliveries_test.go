@@ -38,11 +38,12 @@ func TestDeliveries(t *testing.T) {
 	page.shows("No deliveries.")
 
 	// An answer of 410 wants no more: the delivery is given up, and the endpoint disabled.
-	// The server also retries by itself. It gets the 410 only after the person has asked.
+	// The server also retries by itself. It gets the 410 only after the person has asked: a delivery that is given up and
+	// asked for then waits until the endpoint is enabled.
 	page.pick("pending")
 	page.act("redeliver", "")
-	status.Store(http.StatusGone)
 	page.yes()
+	status.Store(http.StatusGone)
 	page.await(`!document.querySelector("dialog[open] form")`)
 	page.pick("failed")
 	page.await(answeredBy("410"))

@@ -28,7 +28,7 @@ export function Products() {
 }
 
 /** What the API takes of a form: null takes the price away. @param {Record<string, string>} v @param {string} currency */
-const bodyOf = (v, currency) => ({ name: v.name, thumbnail: v.thumbnail, description: v.description, comment: v.comment, price: v.price ? { amount: minor(v.price, currency) ?? v.price, currency } : null, stock: Number(v.stock) });
+const bodyOf = (v, currency) => ({ name: v.name, thumbnail: v.thumbnail, description: v.description, comment: v.comment, price: v.price ? { amount: minor(v.price, currency) ?? v.price, currency } : null, stock: Number.isNaN(Number(v.stock)) ? v.stock : Number(v.stock) });
 
 /** The form of a product. @param {any} p @returns {Record<string, string>} */
 const formOf = (p) => ({ id: p.id || "", name: p.name || "", price: p.price ? digits(p.price) : "", thumbnail: p.thumbnail || "", description: p.description || "", comment: p.comment || "", stock: p.stock ? String(p.stock) : "" });

@@ -24,7 +24,7 @@ export const may = (role) => roles.indexOf(who.value?.role) >= roles.indexOf(rol
 
 /** What went wrong, in words. @param {unknown} e */
 export function saying(e) {
-  if (e instanceof Waits || e instanceof Invalid) return e.message;
+  if (e instanceof Waits || e instanceof Invalid || e instanceof AskAgain) return e.message;
   if (!(e instanceof Refusal)) return t("lost.answer");
   const faults = (e.problem.errors || []).map((f) => (f.pointer ? t("member", { name: place(f.pointer), value: f.detail }) : f.detail));
   return faults.length ? faults.join(t("semicolon")) : e.message;
@@ -122,7 +122,8 @@ export function usePages(path, limit = 20, every = 0, filter = null) {
   return {
     items: page.value?.items || null, fault: page.fault, again: page.again,
     back: before.value.length ? () => ((cursor.value = before.value[before.value.length - 1]), (before.value = before.value.slice(0, -1))) : null,
-    next: next ? () => ((before.value = [...before.value, cursor.value]), (cursor.value = next)) : null,
+    // Until the next page is there, the one that is shown names it still.
+    next: next && next !== cursor.value ? () => ((before.value = [...before.value, cursor.value]), (cursor.value = next)) : null,
     number: before.value.length + 1,
   };
 }
@@ -221,15 +222,18 @@ export function Confirm() {
     if (busy.peek() || !q) return;
     busy.value = true;
     const values = /** @type {Record<string, string>} */ (Object.fromEntries(new FormData(/** @type {HTMLFormElement} */ (e.target))));
+    // It may have been dismissed meanwhile, and another one may stand there.
+    const stands = () => question.peek() === q;
     try {
       await q.do(values);
-      question.value = null;
+      if (stands()) question.value = null;
     } catch (err) {
-      if (err instanceof AskAgain) question.value = err.question;
-      else if (err instanceof Waits) {
-        question.value = null;
+      if (err instanceof Waits) {
+        if (stands()) question.value = null;
         say(err.message);
-      } else {
+      } else if (!stands()) say(saying(err), "bad");
+      else if (err instanceof AskAgain) question.value = err.question;
+      else {
         faults.value = faultsOf(err);
         fault.value = saying(err);
       }

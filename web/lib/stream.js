@@ -14,9 +14,11 @@ export function follow(address, names, take, o = {}) {
   let timer = 0, over = false;
   const poll = async () => {
     if (over) return;
-    if (!document.hidden) await o.poll?.().then(o.back, o.lost);
-    timer = setTimeout(poll, 5000 + Math.random() * 5000);
+    await o.poll?.().then(o.back, o.lost);
+    again(5000);
   };
+  // One answer that was none, of a proxy say, does not end the events for good.
+  const again = (/** @type {number} */ ms) => (timer = setTimeout(() => ((timer = 0), begin()), ms + Math.random() * ms));
   const begin = () => {
     // A page that nobody looks at keeps no connection: browsers have six for a server.
     if (over || source || timer || document.hidden) return;
@@ -24,12 +26,12 @@ export function follow(address, names, take, o = {}) {
     for (const name of names) source.addEventListener(name, (e) => take(JSON.parse(/** @type {MessageEvent} */ (e).data), name));
     source.onopen = () => o.back?.();
     source.onerror = () => {
-      o.lost?.();
       if (source?.readyState === EventSource.CLOSED) {
         source = null;
-        if (o.poll) poll();
-        else timer = setTimeout(() => ((timer = 0), begin()), 2000 + Math.random() * 2000);
+        if (o.poll) return poll();
+        again(2000);
       }
+      o.lost?.();
     };
   };
   const end = () => {
