@@ -35,6 +35,7 @@ func TestShop(t *testing.T) {
 		{"several shares of a red packet", severalShares},
 		{"a press before the page has looked", pressedAtOnce},
 		{"a node that is behind", behindTheNews},
+		{"a proxy that answers no stream", noStreamOnce},
 		{"a quantity that is too much by now", fewerThanChosen},
 		{"a payment that is told twice", paidTwice},
 		{"a draw", drawnInTheShop},
@@ -334,6 +335,22 @@ func behindTheNews(s *shop) {
 	page.await(`!window.old.includes("\"paused\"")`)
 	page.press()
 	page.shows("It is yours!")
+}
+
+// noStreamOnce: a page whose stream was answered by a bad gateway asks for it again.
+func noStreamOnce(s *shop) {
+	s.campaign("streamed", func(*dibs.CampaignSpec) {})
+	s.phone.before(s.T, `(() => {
+		window.streams = [];
+		window.EventSource = class extends window.EventSource {
+			constructor(address) { super(window.streams.length ? address : "/v1/nothing"); window.streams.push(this); }
+		};
+	})()`)
+	page := s.visit("/c/streamed", "lea", english)
+	page.await(`window.streams.length === 2 && window.streams[1].readyState === EventSource.OPEN`)
+	_, err := s.admin.Campaigns.Pause(s.Context(), "streamed")
+	s.must(err)
+	page.await(`!document.getElementById("press")`)
 }
 
 // fewerThanChosen: a user who chose two units, and has one of a limit of two, gets one more.
