@@ -47,8 +47,8 @@ type loader struct {
 // loaders is how many press at the same time.
 const loaders = 16
 
-// breath is how long each of them rests between two presses: else they would take the processors
-// from what has to go on meanwhile. In long campaigns they do.
+// breath is how long each of them rests between two presses, so that what has to go on meanwhile has
+// processors to go on with. Long campaigns press without a rest.
 var breath = map[bool]time.Duration{true: 5 * time.Millisecond}[os.Getenv("SOAK") == ""]
 
 func newLoader(url string, users *atomic.Int64, quota int64, campaigns ...string) *loader {
