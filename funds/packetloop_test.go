@@ -39,6 +39,13 @@ func (l *packetLedger) OpenPackets(context.Context) ([]*OpenPacket, error) {
 	return append([]*OpenPacket{}, l.open...), l.away
 }
 
+// isAway has listing fail from now on, or with nil not any more.
+func (l *packetLedger) isAway(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = err
+}
+
 func (l *packetLedger) count(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -262,13 +269,13 @@ func TestOutageIsLoggedRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		s, l := packetService(t, &log)
-		l.open, l.away = nil, errors.New("connection refused")
+		l.open = nil
+		l.isAway(errors.New("connection refused"))
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { s.Loop(ctx) })
 		wait.Sleep(ctx, 130*time.Second)
-		synctest.Wait()
-		l.away = nil
+		l.isAway(nil)
 		wait.Sleep(ctx, time.Second)
 		cancel()
 		all.Wait()
