@@ -66,9 +66,12 @@ ecosystem: ## Have tools of others read the documents of the API and run the loa
 
 # Without the race detector everything is compiled as a release is, so that nothing is
 # compiled a third time.
+# What the tests run is installed meanwhile: apt-get keeps one processor busy for minutes on
+# a bare machine. go can fetch modules with certificates only.
 .PHONY: test
-test: need ## Vet, and run every test, those of the claim path under the race detector, too
-	$(COMPILE) CGO_ENABLED=0 go vet -trimpath -tags soak ./...
+test: ## Vet, and run every test, those of the claim path under the race detector, too
+	@internal/ci/need.sh ca-certificates
+	$(COMPILE) CGO_ENABLED=0 go vet -trimpath -tags soak ./... & vet=$$!; internal/ci/need.sh || { kill $$vet; exit 1; }; wait $$vet
 	$(COMPILE) SIM_SEEDS=1000 CGO_ENABLED=0 go test -trimpath $(TESTS) $(FIRST) $$(go list ./... | grep -vxF "$$(go list $(RACED))")
 	$(COMPILE) go test $(RACE) $(TESTS) $(RACED)
 

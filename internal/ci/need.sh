@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests run and this machine lacks, and nothing else.
+# Installs what the tests run and this machine lacks, and nothing else: all of it, or
+# of the Debian packages that are named as arguments.
 #
 # Does nothing, and asks for no network, when everything is there. On Debian as
 # root it installs what is missing with apt-get; anywhere else it says what is
@@ -71,6 +72,17 @@ while read -r -a line; do
 		exit 1
 	}
 done <<<"$needs"
+if [ $# -gt 0 ]; then
+	all=$needs needs=
+	for package in "$@"; do
+		[[ $all == *$'\n'"$package "* ]] || {
+			echo "need: the tests need no package $package" >&2
+			exit 2
+		}
+		line=${all#*$'\n'"$package "}
+		needs+="$package ${line%%$'\n'*}"$'\n'
+	done
+fi
 mapfile -t lacking < <(missing)
 [ ${#lacking[@]} -gt 0 ] || exit 0
 

@@ -93,15 +93,15 @@ func (m *machine) lacks(command string) {
 }
 
 // need runs need.sh and returns what it said and what apt-get was asked for.
-func (m *machine) need() (said, asked string, err error) {
+func (m *machine) need(packages ...string) (said, asked string, err error) {
 	m.t.Helper()
-	return m.run("need.sh")
+	return m.run("need.sh", packages...)
 }
 
 // run runs a script of this folder.
-func (m *machine) run(script string) (said, asked string, err error) {
+func (m *machine) run(script string, args ...string) (said, asked string, err error) {
 	m.t.Helper()
-	cmd := exec.CommandContext(m.t.Context(), filepath.Join(m.dir, "bash"), script)
+	cmd := exec.CommandContext(m.t.Context(), filepath.Join(m.dir, "bash"), append([]string{script}, args...)...)
 	cmd.Env = []string{"PATH=" + m.dir, "DIR=" + m.dir, "TMPDIR=" + m.dir, "POLICY_RC_D=" + filepath.Join(m.dir, "policy-rc.d")}
 	out, err := cmd.CombinedOutput()
 	calls, readErr := os.ReadFile(filepath.Join(m.dir, "asked"))
@@ -136,6 +136,24 @@ func TestNeedInstallsWhatIsMissing(t *testing.T) {
 	}
 	if !strings.Contains(asked, " update\n") || !strings.HasSuffix(asked, " install --no-install-recommends curl\n") {
 		t.Errorf("asked apt-get %q", asked)
+	}
+}
+
+// TestNeedOfSome: of all that is missing it installs what is named.
+func TestNeedOfSome(t *testing.T) {
+	m := newMachine(t)
+	for _, command := range []string{"curl", "jq", "redis-cli"} {
+		m.lacks(command)
+	}
+	m.has("apt-get", installs)
+	if said, asked, err := m.need("make", "curl"); err != nil || !strings.HasSuffix(asked, " install --no-install-recommends curl\n") {
+		t.Errorf("%v, asked apt-get %q\n%s", err, asked, said)
+	}
+	if said, _, err := m.need("curl", "make"); err != nil || said != "" {
+		t.Errorf("what is named is there, and it says %q, %v", said, err)
+	}
+	if said, _, err := m.need("curl", "cur"); err == nil || !strings.Contains(said, "need no package cur\n") {
+		t.Errorf("for a package without a line it says %q, %v", said, err)
 	}
 }
 
