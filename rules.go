@@ -78,9 +78,9 @@ func (c *Claim) knows(ref string) bool {
 	return c.Payment != nil && c.Payment.Ref == ref && ref != "" || r != nil && r.Ref == ref
 }
 
-// rightAmount checks a payment's amount against the claim's.
+// rightAmount checks a payment's amount against the claim's. It may be absent when nothing is to be paid.
 func (m *Move) rightAmount(c *Claim) error {
-	if m.Amount == nil && c.Amount == nil {
+	if m.Amount == nil && amountOr(c.Amount).Amount == 0 {
 		return nil
 	}
 	if m.Amount == nil || c.Amount == nil && m.Amount.Amount != 0 || c.Amount != nil && *m.Amount != *c.Amount {

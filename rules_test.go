@@ -90,3 +90,22 @@ func TestStepsByStatus(t *testing.T) {
 		})
 	}
 }
+
+// A payment's amount may be absent when nothing is to be paid, and only then.
+func TestNothingToPay(t *testing.T) {
+	zero, price := &Money{Currency: "CNY"}, &Money{Amount: 500, Currency: "CNY"}
+	for _, c := range []struct {
+		costs, paid *Money
+		fails       bool
+	}{
+		{nil, nil, false}, {nil, zero, false}, {nil, price, true},
+		{zero, nil, false}, {zero, zero, false}, {zero, price, true},
+		{price, nil, true}, {price, zero, true}, {price, price, false},
+	} {
+		claim := &Claim{UserID: "ann", Status: Pending, Quantity: 1, Amount: c.costs}
+		err := (&Move{Step: StepConfirm, EventFacts: EventFacts{Ref: "pay", Amount: c.paid}}).rightAmount(claim)
+		if c.fails != errors.Is(err, ErrInvalid) || !c.fails && err != nil {
+			t.Errorf("a claim that costs %v, paid with %v: %v", c.costs, c.paid, err)
+		}
+	}
+}

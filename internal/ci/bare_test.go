@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -47,6 +48,10 @@ func gone(t *testing.T, folder string) {
 // TestBareInterrupted: an interrupted run leaves no folder, no mount and no process.
 // The pipe ends when every process that writes to it has ended.
 func TestBareInterrupted(t *testing.T) {
+	// What nohup starts ignores interrupts, and what that starts too, but where they are listened for.
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, os.Interrupt)
+	defer signal.Stop(heard)
 	for _, sent := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sent.String(), func(t *testing.T) {
 			// It is given debootstrap's arguments, the folder the last but one.
