@@ -152,8 +152,8 @@ func sellOver(ctx context.Context, units, shards int, one bool, empty func() (st
 	if err != nil {
 		return m, err
 	}
-	// From the first refusal on a node reads who has a claim, to refuse all others by itself. In a campaign of
-	// several shards some are empty, and refuse, before the others are.
+	// A node that has refused a claim reads who holds one, so that it can refuse all others without Redis.
+	// Of several shards some are empty, and refuse, early. One shard must have refused somebody too.
 	r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: "one-more", Key: "k"})
 	if err == nil && r.Outcome != dibs.SoldOut {
 		err = fmt.Errorf("when all is sold one more is answered %s", r.Outcome)
