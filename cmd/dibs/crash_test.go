@@ -128,10 +128,8 @@ type crashes struct {
 // at the end verify finds nothing.
 func TestKill(t *testing.T) { kill(t, "", rounds(t)) }
 
-// TestKillMySQL and TestKillPostgres are TestKill with ledger and journal in a
-// server, which lives on.
-func TestKillMySQL(t *testing.T)    { killOnServer(t, servers.MariaDB) }
-func TestKillPostgres(t *testing.T) { killOnServer(t, servers.Postgres) }
+// TestKillMySQL is TestKill with ledger and journal in a server, which lives on.
+func TestKillMySQL(t *testing.T) { killOnServer(t, servers.MariaDB) }
 
 func killOnServer(t *testing.T, get func() (*servers.Server, error)) {
 	_, ledger, _ := servers.Database(t, get)

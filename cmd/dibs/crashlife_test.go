@@ -16,7 +16,6 @@ import (
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
-	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 const (
@@ -35,13 +34,7 @@ type lifeStep struct {
 // TestKillLife kills the server while users claim, pay, cancel and are refunded,
 // and unpaid claims expire. What was answered is found afterwards; what was not
 // is sent again and answered; and at the end each unit is paid once or for sale.
-func TestKillLife(t *testing.T)      { killLife(t, "", (rounds(t)+1)/2) }
-func TestKillLifeMySQL(t *testing.T) { killLifeOnServer(t, servers.MariaDB) }
-
-func killLifeOnServer(t *testing.T, get func() (*servers.Server, error)) {
-	_, ledger, _ := servers.Database(t, get)
-	killLife(t, ledger, (rounds(t)+4)/5)
-}
+func TestKillLife(t *testing.T) { killLife(t, "", (rounds(t)+1)/2) }
 
 func killLife(t *testing.T, ledger string, n int) {
 	seed := killSeed(t)

@@ -10,7 +10,6 @@ import (
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/client"
 	"github.com/dibs-dev/dibs/internal/cli/clitest"
-	"github.com/dibs-dev/dibs/internal/servers"
 
 	"github.com/dibs-dev/dibs/api"
 	"github.com/dibs-dev/dibs/funds"
@@ -26,12 +25,6 @@ const (
 // answered is its user's, once; the rest is the sender's, once; and verify
 // finds nothing.
 func TestRedPacketKilled(t *testing.T) { killPackets(t, "", (rounds(t)+4)/7) }
-
-// TestRedPacketKilledMySQL is the same with ledger and journal in a server.
-func TestRedPacketKilledMySQL(t *testing.T) {
-	_, ledger, _ := servers.Database(t, servers.MariaDB)
-	killPackets(t, ledger, (rounds(t)+18)/19)
-}
 
 func killPackets(t *testing.T, ledger string, n int) {
 	seed := killSeed(t)

@@ -26,10 +26,6 @@ import (
 // a user without an answer learns the outcome by repeating the request.
 func TestRehearseNodes(t *testing.T) { rehearseNodes(t, servers.MariaDB, "sale", (rounds(t)+19)/20) }
 
-// TestRehearseNodesPostgres is the same with a red packet: its shares are credited
-// once, whichever node is at it.
-func TestRehearseNodesPostgres(t *testing.T) { rehearseNodes(t, servers.Postgres, "redpacket", 1) }
-
 func rehearseNodes(t *testing.T, get func() (*servers.Server, error), kind string, n int) {
 	c := newCluster(t, get, 3)
 	size, stock := []string{"--rate", "500", "--duration", "5s", "--users", "2000"}, int64(1000)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/dibs-dev/dibs/internal/cli"
+	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/plan"
 	"github.com/dibs-dev/dibs/plan/measure"
 )
 
@@ -27,7 +29,7 @@ var alwaysJudged = []string{measure.Rate, measure.P99, measure.Spent}
 // the middle one of five checks is within bounds for each figure, p99 too. A wait for the
 // ledger counts when most of the checks judge it.
 func TestPlanWithin(t *testing.T) {
-	costs, errors := measured(t), map[string][]float64{}
+	costs, errors := measuredRedis(t), map[string][]float64{}
 	always := map[string]bool{}
 	for range planChecks {
 		for _, c := range checkOnce(t, costs) {
@@ -57,6 +59,23 @@ func TestPlanWithin(t *testing.T) {
 			t.Errorf("%s: the plan is off by %.0f%%", at, 100*off)
 		}
 	}
+}
+
+// measuredRedis takes a calibration of this machine and of a Redis, and returns its file.
+func measuredRedis(t *testing.T) string {
+	t.Helper()
+	redis, err := servers.StartRedis(t.TempDir(), servers.RedisAlways...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Kill)
+	costs, cal := measured(t, "--engine", redis.URL())
+	if e := cal.Engines[plan.Redis]; e == nil || e.ClaimUS > 200 || e.StepUS > 2_000 || cal.Engines[plan.Memory] == nil {
+		t.Errorf("the costs of Redis: %+v", e)
+	}
+	execute(t, nil, "plan", "--users", "20000", "--stock", "500", "--engine", "redis", "--calibration", costs).
+		Want(t, cli.ExitUsage, "without the ledger mysql")
+	return costs
 }
 
 // checkOnce runs dibs plan --check, whose exit code agrees with what it says.

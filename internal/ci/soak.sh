@@ -41,6 +41,9 @@ crowd|./cmd/dibs|^TestTenThousand$|100|2|10,000 users tap over WebSockets of a n
 settler|./cmd/dibs|^TestSettlerKilled|50|4|of three nodes on Redis the one that settles killed under load, 17 times on each ledger
 upgrade|./cmd/dibs|^TestRollingUpgrade$|100|3|two nodes of the version before replaced one after the other under load, on each ledger
 nodes|./cmd/dibs|Nodes|SettlerDies|Dump|20|10|three nodes: killed, drained, with Redis killed, with older dumps restored, up to twice
+two-masters|./cmd/dibs|^TestTwoMasters$|x1|1|a replica promoted while the old master lives on, each with a node, at every level
+hanging|./cmd/dibs|^TestHanging|x1|1|the database of a node frozen, MariaDB and PostgreSQL, and every route asked
+more-shards|./cmd/dibs|^TestRehearseMoreShards$|x3|1|a campaign given more shards of a cluster in the middle of a rush, 3 times
 transfers|./cmd/dibs|^TestTransfersKilled$|300|10|stock moved between shards of a cluster while nodes are killed, masters frozen and lost, slots moved, 300 times
 deployments|./node|^TestACampaign(WhileADeploymentIsAway|ThatLosesADeployment)$|x5|1|a deployment killed, frozen, down at a restart and lost while a campaign over two is sold, 5 times
 chaos|./cmd/dibs|^TestChaos$|33|2|Redis, the database and nodes killed, frozen, emptied, at two levels, 2 campaigns each
@@ -63,7 +66,8 @@ random|./engine/enginetest|^TestEmbedded$/^random$|x10|2|5,000 random operations
 random-redis|./engine/redisengine|^TestContract$/^random$|x10|2|the same on Redis, 10 times
 fuzz|internal/ci/fuzz.sh|targets|30|12|each fuzz target for half a minute, one on each processor at a time
 rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|100|1|the two usual loads of flash sales at full size
-pages|./internal/ci|^TestPagesAreQuick$|x1|2|the commands of all pages run within two minutes
+pages|./internal/ci|^Test(PagesAreQuick|StagedBlocks)$|x1|2|the commands of all pages run within two minutes, and what they set up in steps
+looks|./internal/screens|^TestScreens$|x1|5|every page looked at in every language, shade and width that goes together
 stalls|./internal/sqldb|^TestServerStalledTransaction$|100|2|a process frozen in a transaction
 simulation|./internal/simulation|^Test(Soak|Planted)$|100|70|whole nodes simulated, 100,000 seeds, and every planted fault found
 '

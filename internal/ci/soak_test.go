@@ -53,7 +53,8 @@ var repeated = map[string]string{
 	"TestCrossings": "./engine/redisengine", "TestContract/linear": "./engine/redisengine", "TestContract/random": "./engine/redisengine",
 	"TestEmbedded/linear": "./engine/enginetest", "TestEmbedded/random": "./engine/enginetest",
 	"TestACampaignWhileADeploymentIsAway": "./node", "TestACampaignThatLosesADeployment": "./node",
-	"TestPostgresLedger/LivesLinear": "./ledger/sqlledger", "TestRollingUpgrade": "./cmd/dibs", "TestPlanWithin": "./cmd/dibs",
+	"TestPostgresLedger/LivesLinear": "./ledger/sqlledger", "TestRollingUpgrade": "./cmd/dibs", "TestPlanWithin": "./cmd/dibs", "TestRehearseMoreShards": "./cmd/dibs",
+	"TestStagedBlocks": "./internal/ci", "TestPagesAreQuick": "./internal/ci",
 }
 
 // TestSoakRunsEveryCampaign: each campaign of soak.sh names tests that are there, each test that repeats itself for longer

@@ -95,7 +95,7 @@ func run(ctx context.Context, o options) (faults []string, err error) {
 		}
 		defer stop()
 	}
-	b, err := openBrowser(ctx)
+	b, err := openBrowser(ctx, o.measure || o.consoles || o.live > 0)
 	if err != nil {
 		return nil, err
 	}

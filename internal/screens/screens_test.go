@@ -2,15 +2,17 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"testing"
 	"time"
 )
 
 // Every screen is without a fault that axe knows, a complaint of the browser's, a request to elsewhere, and something too
-// small to press, in each language at both widths and in both shades: it is loaded in one look and turned to another.
+// small to press, in each language at both widths and in both shades: it is loaded in one look and, in long
+// campaigns, turned to another.
 func TestScreens(t *testing.T) {
 	all := []look{{"en", false, 1280}, {"zh", true, 390}}
-	faults, err := run(t.Context(), options{looks: all, turned: true})
+	faults, err := run(t.Context(), options{looks: all, turned: os.Getenv("SOAK") != ""})
 	if err != nil {
 		t.Fatal(err)
 	}
