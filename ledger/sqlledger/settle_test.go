@@ -55,13 +55,14 @@ func TestServerKilled(t *testing.T) {
 		defer cancel()
 		r := newSettler(t, l)
 		failed := 0
-		for round := range 3 {
+		// On a busy machine a server may be back before anything was asked of it.
+		for round := 0; round < 3 || failed == 0 && round < 20; round++ {
 			batches := make(chan int)
 			restarted := make(chan error, 1)
 			go func() {
 				// The kill falls into one of the next batches, wherever it is.
 				for n := range batches {
-					if n == 3+round {
+					if n == 3+round%3 {
 						s.Kill()
 						restarted <- s.Start()
 						break
@@ -72,8 +73,8 @@ func TestServerKilled(t *testing.T) {
 			}()
 			over := false
 			for n := 0; !over; n++ {
+				r.grow(500 * (round%3 + 1))
 				batches <- n
-				r.grow(500 * (round + 1))
 				failed += len(r.settle(ctx))
 				select {
 				case err := <-restarted:
