@@ -99,8 +99,14 @@ type redisState struct {
 	eng   *redisengine.Engine
 }
 
-func newRedisState(tb testing.TB, _ func() time.Time) enginetest.State {
-	return &redisState{tb: tb, redis: startRedis(tb, servers.RedisAlways...)}
+// redisStates makes the states of a contract on one server, which each check finds empty.
+func redisStates(t *testing.T) func(testing.TB, func() time.Time) enginetest.State {
+	redis := startRedis(t, servers.RedisAlways...)
+	return func(tb testing.TB, _ func() time.Time) enginetest.State {
+		_, err := redis.Do(context.Background(), "FLUSHALL")
+		must(tb, err)
+		return &redisState{tb: tb, redis: redis}
+	}
 }
 
 func (s *redisState) Open(ctx context.Context) (dibs.Engine, error) {
@@ -126,10 +132,10 @@ func (s *redisState) Kill(ctx context.Context) error {
 // TestContract runs the suite on a real server that syncs always and dies with
 // every engine that is killed.
 func TestContract(t *testing.T) {
-	enginetest.Run(t, enginetest.Factory{New: newRedisState, OwnClock: true})
+	enginetest.Run(t, enginetest.Factory{New: redisStates(t), OwnClock: true})
 }
 
 // TestContractShards is TestContract with campaigns of five shards.
 func TestContractShards(t *testing.T) {
-	enginetest.Run(t, enginetest.Factory{New: newRedisState, OwnClock: true, Shards: 5})
+	enginetest.Run(t, enginetest.Factory{New: redisStates(t), OwnClock: true, Shards: 5})
 }

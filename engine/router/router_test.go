@@ -94,14 +94,35 @@ type site struct {
 // newSite starts servers that end with the test.
 func newSite(tb testing.TB, n int) *site {
 	tb.Helper()
-	s := &site{tb: tb, book: &book{on: map[dibs.ShardID]int{}, past: map[dibs.ShardID]bool{}}}
+	return siteOn(tb, started(tb, n))
+}
+
+func siteOn(tb testing.TB, redis []*servers.Redis) *site {
+	return &site{tb: tb, redis: redis, book: &book{on: map[dibs.ShardID]int{}, past: map[dibs.ShardID]bool{}}}
+}
+
+// started are n servers that end with the test.
+func started(tb testing.TB, n int) (all []*servers.Redis) {
+	tb.Helper()
 	for range n {
 		r, err := servers.StartRedis(tb.TempDir(), servers.RedisAlways...)
 		must(tb, err)
 		tb.Cleanup(r.Kill)
-		s.redis = append(s.redis, r)
+		all = append(all, r)
 	}
-	return s
+	return all
+}
+
+// sites makes the states of a contract on two servers, which each check finds empty.
+func sites(t *testing.T) func(testing.TB, func() time.Time) enginetest.State {
+	both := started(t, 2)
+	return func(tb testing.TB, _ func() time.Time) enginetest.State {
+		for _, r := range both {
+			_, err := r.Do(context.Background(), "FLUSHALL")
+			must(tb, err)
+		}
+		return siteOn(tb, both)
+	}
 }
 
 // Open opens a router over all servers.
@@ -166,7 +187,7 @@ func (s *site) Kill(ctx context.Context) error {
 // TestContract runs the suite of all engines over two servers. One shard is all on one of
 // them, so what loads an engine is left to TestContractShards.
 func TestContract(t *testing.T) {
-	f := enginetest.Factory{New: func(tb testing.TB, _ func() time.Time) enginetest.State { return newSite(tb, 2) }, OwnClock: true}
+	f := enginetest.Factory{New: sites(t), OwnClock: true}
 	loads := regexp.MustCompile(`^(crowd|random|linear)/`)
 	left := 0
 	for _, c := range enginetest.Checks() {
@@ -185,9 +206,7 @@ func TestContract(t *testing.T) {
 
 // TestContractShards is TestContract with campaigns of five shards, on both servers.
 func TestContractShards(t *testing.T) {
-	enginetest.Run(t, enginetest.Factory{
-		New: func(tb testing.TB, _ func() time.Time) enginetest.State { return newSite(tb, 2) }, OwnClock: true, Shards: 5,
-	})
+	enginetest.Run(t, enginetest.Factory{New: sites(t), OwnClock: true, Shards: 5})
 }
 
 // opened opens a router over servers until the test ends.
