@@ -48,7 +48,7 @@ func compiled(t *testing.T) string {
 			return
 		}
 		// As a release is built, so that the tests of releases find everything compiled.
-		build := exec.Command("go", "build", "-trimpath", "-o", built.folder, "../../cmd/dibs")
+		build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", built.folder, "../../cmd/dibs")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if said, err := build.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("%w: %s", err, said)

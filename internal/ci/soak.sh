@@ -58,6 +58,8 @@ redis-network|./engine/redisengine|^(TestToxics|TestLinearizableWithLostAnswers|
 redis-failover|./engine/redisengine|^(TestStaleReplicaIsPromoted|TestReplicatedSurvivesItsMaster|TestFrozenMasterComesBack)$|100|4|a master lost, with Sentinel, 5 times
 redis-cluster|./engine/redisengine|^(TestClusterFailsOver|TestSlotsMigrateUnderLoad|TestContractOnCluster|TestContractThroughSentinel)$|100|5|a cluster: masters lost, slots moved, up to 6 times
 crossings|./engine/redisengine|^Test(Crossings|TransfersCrossed)$|x1|3|everything that loses history crossed with everything in flight, in every way
+ledger-items|./ledger/sqlledger|^TestContractOfEncryptedItems$|x1|1|the contract of items that are encrypted, on each database
+topologies|./internal/servers|^Test|x1|1|the servers of the tests themselves: clusters, standbys, Galera, Sentinel
 histories|./engine/enginetest|^TestEmbedded$/^linear$|x100|3|histories of 8 clients of the embedded engine searched for an order, 10,000
 histories-redis|./engine/redisengine|^TestContract$/^linear$|x10|2|the same on Redis, 1,000
 histories-shards|./moving|^TestLinearizableOverShards$|200|1|the same over three shards with claims that are cancelled, by 6 clients at two nodes, 200

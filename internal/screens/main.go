@@ -177,7 +177,7 @@ func startDev(ctx context.Context) (url, login string, stop func(), err error) {
 	}
 	bin := filepath.Join(dir, "dibs")
 	// As a release is built, and everything else that tests build: else all is compiled once more.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", bin, "github.com/dibs-dev/dibs/cmd/dibs")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, "github.com/dibs-dev/dibs/cmd/dibs")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		return "", "", nil, fmt.Errorf("building dibs: %w\n%s", err, said)
