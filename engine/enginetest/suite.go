@@ -5,16 +5,10 @@ import (
 	"testing"
 )
 
-// Run runs every check as a subtest of t. It takes some ten seconds. With several shards
-// for each campaign it runs the checks of repeats, releases, restarts, crowds, random
-// operations and histories: what they do on one shard could be seen on another one.
+// Run runs every check as a subtest of t. It takes some ten seconds.
 func Run(t *testing.T, f Factory) {
 	t.Helper()
-	checks := Checks()
-	if f.Shards > 1 {
-		checks = slices.Concat(repeatChecks, releaseChecks, restartChecks, crowdChecks, randomChecks, linearChecks)
-	}
-	for _, c := range checks {
+	for _, c := range Checks() {
 		t.Run(c.Name, func(t *testing.T) {
 			if err := c.Run(t, f); err != nil {
 				t.Error(err)

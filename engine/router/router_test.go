@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"net"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -184,28 +183,9 @@ func (s *site) Kill(ctx context.Context) error {
 	return nil
 }
 
-// TestContract runs the suite of all engines over two servers. One shard is all on one of
-// them, so what loads an engine is left to TestContractShards.
+// TestContract runs the suite of all engines over two servers. Its campaigns have five shards:
+// one of a single shard is all on one server, whose engine has a contract of its own.
 func TestContract(t *testing.T) {
-	f := enginetest.Factory{New: sites(t), OwnClock: true}
-	loads := regexp.MustCompile(`^(crowd|random|linear)/`)
-	left := 0
-	for _, c := range enginetest.Checks() {
-		if loads.MatchString(c.Name) {
-			left++
-			continue
-		}
-		t.Run(c.Name, func(t *testing.T) {
-			must(t, c.Run(t, f))
-		})
-	}
-	if left == 0 {
-		t.Error("no check loads an engine: have they another name?")
-	}
-}
-
-// TestContractShards is TestContract with campaigns of five shards, on both servers.
-func TestContractShards(t *testing.T) {
 	enginetest.Run(t, enginetest.Factory{New: sites(t), OwnClock: true, Shards: 5})
 }
 
