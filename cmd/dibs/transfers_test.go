@@ -29,6 +29,8 @@ const (
 	// failoverEvery is how many rounds have one failover: it takes a Cluster seconds. The
 	// round failoverFirst has the first, so that a short run has one too.
 	failoverEvery, failoverFirst = 25, 2
+	// manyKills are so many that some meet a transfer.
+	manyKills = 50
 )
 
 // transfers are nodes on a Cluster that move stock between shards while things go wrong.
@@ -39,6 +41,8 @@ type transfers struct {
 	faults  map[string]int
 	// limited counts the claims that were refused by the limit.
 	limited atomic.Int64
+	// caught counts the nodes that died while stock was on its way.
+	caught int
 }
 
 // TestTransfersKilled sells campaigns to users of one shard while a node is killed, a
@@ -65,7 +69,10 @@ func TestTransfersKilled(t *testing.T) {
 	}
 	x.verify()
 	x.drain()
-	t.Logf("%d rounds, with %v; %d claims beyond the limit", rounds(t), x.faults, x.limited.Load())
+	t.Logf("%d rounds, with %v; %d nodes died while stock was on its way; %d claims beyond the limit", rounds(t), x.faults, x.caught, x.limited.Load())
+	if killed := x.faults["node killed"]; killed >= manyKills && x.caught == 0 {
+		t.Errorf("%d nodes died, and none while stock was on its way", killed)
+	}
 	if x.limited.Load() == 0 {
 		t.Error("no claim was refused by the limit")
 	}
@@ -213,6 +220,9 @@ func (x *transfers) fault(n int) {
 	switch what {
 	case "node killed":
 		node.kill()
+		if x.onItsWay(n) > 0 {
+			x.caught++
+		}
 		x.start(node, "--durability", dibs.LevelLedgered)
 	case "node frozen":
 		node.signal(x.t, syscall.SIGSTOP)
@@ -237,6 +247,38 @@ func (x *transfers) fault(n int) {
 		})
 		must(master.Start())
 	}
+}
+
+// onItsWay is how many units of a round's campaign have left one shard and not come to another
+// one. It stops the node that lives meanwhile, or the shards would be read at different times.
+func (x *transfers) onItsWay(n int) (units int64) {
+	x.t.Helper()
+	for _, node := range x.nodes {
+		if !node.gone() {
+			node.signal(x.t, syscall.SIGSTOP)
+			defer node.signal(x.t, syscall.SIGCONT)
+		}
+	}
+	for shard := range movedShards {
+		key := fmt.Sprintf("dibs:{%d:%d}:meta", n+1, shard)
+		_, master, err := x.servers.Owner(x.t.Context(), key)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		moved, err := master.Do(x.t.Context(), "HGET", key, "moved")
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		if moved.IsNil() {
+			continue
+		}
+		left, err := moved.AsInt64()
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		units += left
+	}
+	return units
 }
 
 // masters are the members that serve slots now.
