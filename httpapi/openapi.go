@@ -223,6 +223,11 @@ func (d *document) problem(description string) *huma.Response {
 	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{web.TypeProblem[0]: {Schema: schema}}}
 }
 
+// answers documents a value that an operation answers with.
+func (d *document) answers(value reflect.Type) *huma.Response {
+	return &huma.Response{Content: map[string]*huma.MediaType{web.TypeJSON[0]: {Schema: d.schemas.Schema(value, true, "")}}}
+}
+
 // security is the access as the document states it.
 func (a callers) security() []map[string][]string {
 	user, admin := map[string][]string{apidocs.SchemeUser: {}}, map[string][]string{apidocs.SchemeKey: {}}

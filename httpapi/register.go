@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -117,11 +118,13 @@ func (a *routes) enter(c *call, op *operation, need callers) (err error) {
 	return nil
 }
 
-// add registers an operation with huma, and completes its documentation.
-func add[I, O any](a *routes, op *operation, handle func(ctx context.Context, c *call, in *I) (*output[O], error)) {
+// add registers an operation with huma, and completes its documentation. answer is the type of
+// the value that it answers with.
+func add[I any](a *routes, op *operation, answer reflect.Type, handle func(ctx context.Context, c *call, in *I) (*output, error)) {
 	d := a.operation(op)
+	d.Responses[strconv.Itoa(d.DefaultStatus)] = a.answers(answer)
 	d.Middlewares = huma.Middlewares{a.admit(op)}
-	huma.Register(a.huma, d, func(ctx context.Context, in *I) (*output[O], error) {
+	huma.Register(a.huma, d, func(ctx context.Context, in *I) (*output, error) {
 		c := callOf(ctx)
 		if op.long {
 			defer c.takeLong()()
@@ -163,7 +166,7 @@ func givenTwice(name string) dibs.Fault {
 // register adds a route without a body.
 // No repeat is remembered: it is for routes that read, or whose repeat changes nothing.
 func register[I, O any](a *routes, op operation, run func(ctx context.Context, c *call, in *I) (O, error)) {
-	add(a, &op, func(ctx context.Context, c *call, in *I) (*output[O], error) {
+	add(a, &op, reflect.TypeFor[O](), func(ctx context.Context, c *call, in *I) (*output, error) {
 		value, err := withLog(ctx, a.acts, c, &op, func() (O, error) { return run(ctx, c, in) })
 		return outputOf(c, &op, value), err
 	})
@@ -189,7 +192,7 @@ func checkedChange[I, B, O any](a *routes, op operation, check func(*B) error, r
 	if op.second != nil {
 		replay(a, &op, decoder, run)
 	}
-	add(a, &op, func(ctx context.Context, c *call, in *I) (*output[O], error) {
+	add(a, &op, reflect.TypeFor[O](), func(ctx context.Context, c *call, in *I) (*output, error) {
 		var body B
 		value, err := readChange(c, &op, decoder, &body)
 		if err != nil {
@@ -202,7 +205,7 @@ func checkedChange[I, B, O any](a *routes, op operation, check func(*B) error, r
 			return nil, err
 		} else if waits {
 			answer, err := a.ask(ctx, c, &op, in, &body, value)
-			return &output[O]{Status: answer.Status, Body: payload[O]{raw: answer.Body}}, err
+			return &output{Status: answer.Status, Body: payload{raw: answer.Body}}, err
 		}
 		do := func(ctx context.Context) (O, error) {
 			return withLog(ctx, a.acts, c, &op, func() (O, error) { return run(ctx, c, in, &body) })
@@ -212,7 +215,7 @@ func checkedChange[I, B, O any](a *routes, op operation, check func(*B) error, r
 			return outputOf(c, &op, v), err
 		}
 		answer, err := a.once(ctx, c, &op, value, func(ctx context.Context) (any, error) { return do(ctx) })
-		return &output[O]{Status: answer.Status, Body: payload[O]{raw: answer.Body}}, err
+		return &output{Status: answer.Status, Body: payload{raw: answer.Body}}, err
 	})
 }
 
@@ -258,8 +261,8 @@ func readNulls(op *operation, value, body any) error {
 }
 
 // outputOf is the answer with a value, or with what the call says instead.
-func outputOf[O any](c *call, op *operation, value O) *output[O] {
-	out := &output[O]{Status: op.successStatus(), Body: payload[O]{value: value, stream: c.stream}}
+func outputOf(c *call, op *operation, value any) *output {
+	out := &output{Status: op.successStatus(), Body: payload{value: value, stream: c.stream}}
 	if c.code != 0 {
 		out.Status = c.code
 	}
