@@ -71,13 +71,15 @@ ecosystem: ## Have tools of others read the documents of the API and run the loa
 # Without the race detector everything is compiled as a release is, so that nothing is
 # compiled a third time.
 # What the tests run is installed meanwhile: apt-get keeps one processor busy for minutes on
-# a bare machine. go can fetch modules with certificates only.
+# a bare machine. go can fetch modules with certificates only. Those under the race detector
+# run beside the others: tests wait, and compiling waits for the longest package.
 .PHONY: test
 test: ## Vet, and run every test, some of the claim path under the race detector
 	@internal/ci/need.sh ca-certificates
 	$(COMPILE) CGO_ENABLED=0 go vet -trimpath -tags soak ./... & vet=$$!; internal/ci/need.sh || { kill $$vet; exit 1; }; wait $$vet
-	$(COMPILE) SIM_SEEDS=1000 CGO_ENABLED=0 go test -trimpath $(TESTS) $(FIRST) $$(go list ./... | grep -vxF "$$(go list $(RACED))")
-	$(COMPILE) go test $(RACE) $(TESTS) $(RACED)
+	$(COMPILE) go test $(RACE) $(TESTS) -p 1 $(RACED) & raced=$$!; first=0; \
+	$(COMPILE) SIM_SEEDS=1000 CGO_ENABLED=0 go test -trimpath $(TESTS) $(FIRST) $$(go list ./... | grep -vxF "$$(go list $(RACED))") || first=$$?; \
+	wait $$raced && exit $$first
 
 # They need nothing but Go and chromium-headless-shell.
 .PHONY: browser
