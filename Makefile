@@ -24,13 +24,13 @@ SOAK ?= 100
 ARGS ?=
 # The race detector watches Go's memory; SQLite, which is C turned into Go, keeps its own
 # outside, so that watching it finds nothing and makes it six times as slow. The builders of
-# commands are generated, and share nothing; watched they are the longest thing to compile.
+# commands are generated, and what they share is a pool; watched they take longest to compile.
 RACE := -race -gcflags=modernc.org/...=-race=false -gcflags=github.com/redis/rueidis/internal/cmds=-race=false
 # Where many goroutines share what a claim passes: `make race` has the race detector watch
 # them longer than the rest.
 CLAIMS := ./claims ./live ./livestats ./engine/memengine ./gate/... ./httpapi/internal/viewcache ./idgen ./internal/batch ./internal/bounded ./internal/fresh ./orders
 # What of it every change is tested with under the race detector: that which needs no whole
-# node. A node's services wait for its databases, whose drivers would be compiled once more.
+# node, and the engine. A node's services wait for its databases, whose drivers would be compiled once more.
 RACED := ./livestats ./engine/memengine ./gate/limit ./gate/overload ./gate/ticket ./httpapi/internal/viewcache ./idgen ./internal/batch ./internal/bounded ./internal/fresh
 # Most of a first run is compiling, which takes a fifth less with a collector that rests
 # more, and links sooner without tables for debuggers. The tests keep Go's own measure.
@@ -77,7 +77,7 @@ ecosystem: ## Have tools of others read the documents of the API and run the loa
 test: ## Vet, and run every test, some of the claim path under the race detector
 	@internal/ci/need.sh ca-certificates
 	$(COMPILE) CGO_ENABLED=0 go vet -trimpath -tags soak ./... & vet=$$!; internal/ci/need.sh || { kill $$vet; exit 1; }; wait $$vet
-	$(COMPILE) go test $(RACE) $(TESTS) -p 1 $(RACED) & raced=$$!; first=0; \
+	$(COMPILE) go test $(RACE) $(TESTS) -p 1 $(RACED) & raced=$$!; first=0; trap "kill $$raced 2>/dev/null" INT TERM; \
 	$(COMPILE) SIM_SEEDS=1000 CGO_ENABLED=0 go test -trimpath $(TESTS) $(FIRST) $$(go list ./... | grep -vxF "$$(go list $(RACED))") || first=$$?; \
 	wait $$raced && exit $$first
 

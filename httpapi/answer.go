@@ -15,8 +15,8 @@ const typeCSV = "text/csv; charset=utf-8"
 // output is a route's answer as huma takes it.
 // Status is set in every answer without an error.
 //
-// It is one type for all routes: huma compiles what it does with an answer once for each type
-// of answer, which for all of ours took most of the time that this package takes to compile.
+// It is one type for all routes: what huma does with an answer is compiled once for each
+// type of answer, which for all of ours took most of the time that this package takes to compile.
 type output struct {
 	Status int
 	Body   payload

@@ -61,6 +61,13 @@ func TestPlanWithin(t *testing.T) {
 	}
 }
 
+// TestPlanMeasuredRedis is TestPlanMeasured with a Redis.
+func TestPlanMeasuredRedis(t *testing.T) {
+	costs := measuredRedis(t)
+	execute(t, nil, "plan", "--users", "20000", "--stock", "500", "--over", "60s", "--engine", "redis", "--ledger", "sqlite", "--calibration", costs).
+		Want(t, cli.ExitOK, "500 granted", "calibration: "+costs)
+}
+
 // measuredRedis takes a calibration of this machine and of a Redis, and returns its file.
 func measuredRedis(t *testing.T) string {
 	t.Helper()

@@ -42,7 +42,7 @@ settler|./cmd/dibs|^TestSettlerKilled|50|4|of three nodes on Redis the one that 
 upgrade|./cmd/dibs|^TestRollingUpgrade$|100|3|two nodes of the version before replaced one after the other under load, on each ledger
 nodes|./cmd/dibs|Nodes|SettlerDies|Dump|20|10|three nodes: killed, drained, with Redis killed, with older dumps restored, up to twice
 two-masters|./cmd/dibs|^TestTwoMasters$|x1|1|a replica promoted while the old master lives on, each with a node, at every level
-hanging|./cmd/dibs|^TestHanging|x1|1|the database of a node frozen, MariaDB and PostgreSQL, and every route asked
+hanging|./cmd/dibs|^TestHanging(Database|Journal)$|x1|1|the database of a node frozen, MariaDB and PostgreSQL, and every route asked
 more-shards|./cmd/dibs|^TestRehearseMoreShards$|x3|1|a campaign given more shards of a cluster in the middle of a rush, 3 times
 transfers|./cmd/dibs|^TestTransfersKilled$|300|10|stock moved between shards of a cluster while nodes are killed, masters frozen and lost, slots moved, 300 times
 deployments|./node|^TestACampaign(WhileADeploymentIsAway|ThatLosesADeployment)$|x5|1|a deployment killed, frozen, down at a restart and lost while a campaign over two is sold, 5 times
@@ -59,7 +59,7 @@ redis-failover|./engine/redisengine|^(TestStaleReplicaIsPromoted|TestReplicatedS
 redis-cluster|./engine/redisengine|^(TestClusterFailsOver|TestSlotsMigrateUnderLoad|TestContractOnCluster|TestContractThroughSentinel)$|100|5|a cluster: masters lost, slots moved, up to 6 times
 crossings|./engine/redisengine|^Test(Crossings|TransfersCrossed)$|x1|3|everything that loses history crossed with everything in flight, in every way
 ledger-items|./ledger/sqlledger|^TestContractOfEncryptedItems$|x1|1|the contract of items that are encrypted, on each database
-topologies|./internal/servers|^Test|x1|1|the servers of the tests themselves: clusters, standbys, Galera, Sentinel
+topologies|./internal/servers|^Test(ClusterMigratesAndFailsOver|Galera|SentinelFailsOver|PostgresPair)$|x1|1|the servers of the tests themselves: clusters, standbys, Galera, Sentinel
 histories|./engine/enginetest|^TestEmbedded$/^linear$|x100|3|histories of 8 clients of the embedded engine searched for an order, 10,000
 histories-redis|./engine/redisengine|^TestContract$/^linear$|x10|2|the same on Redis, 1,000
 histories-shards|./moving|^TestLinearizableOverShards$|200|1|the same over three shards with claims that are cancelled, by 6 clients at two nodes, 200
@@ -67,9 +67,10 @@ histories-ledger|./ledger/sqlledger|^Test(SQLite|MySQL|Postgres)Ledger$/^LivesLi
 random|./engine/enginetest|^TestEmbedded$/^random$|x10|2|5,000 random operations of the embedded engine compared with the model, 10 times
 random-redis|./engine/redisengine|^TestContract$/^random$|x10|2|the same on Redis, 10 times
 fuzz|internal/ci/fuzz.sh|targets|30|12|each fuzz target for half a minute, one on each processor at a time
+plan-redis|./cmd/dibs|^TestPlanMeasuredRedis$|x1|1|a calibration of this machine and of a Redis, and a plan with it
 rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|100|1|the two usual loads of flash sales at full size
 pages|./internal/ci|^Test(PagesAreQuick|StagedBlocks)$|x1|2|the commands of all pages run within two minutes, and what they set up in steps
-looks|./internal/screens|^TestScreens$|x1|5|every page looked at in every language, shade and width that goes together
+looks|./internal/screens|^TestScreens$|x1|5|every page looked at in four of its eight looks
 stalls|./internal/sqldb|^TestServerStalledTransaction$|100|2|a process frozen in a transaction
 simulation|./internal/simulation|^Test(Soak|Planted)$|100|70|whole nodes simulated, 100,000 seeds, and every planted fault found
 '

@@ -53,12 +53,14 @@ var repeated = map[string]string{
 	"TestCrossings": "./engine/redisengine", "TestContract/linear": "./engine/redisengine", "TestContract/random": "./engine/redisengine",
 	"TestEmbedded/linear": "./engine/enginetest", "TestEmbedded/random": "./engine/enginetest",
 	"TestACampaignWhileADeploymentIsAway": "./node", "TestACampaignThatLosesADeployment": "./node",
-	"TestPostgresLedger/LivesLinear": "./ledger/sqlledger", "TestRollingUpgrade": "./cmd/dibs", "TestPlanWithin": "./cmd/dibs", "TestRehearseMoreShards": "./cmd/dibs",
+	"TestPostgresLedger/LivesLinear": "./ledger/sqlledger", "TestRollingUpgrade": "./cmd/dibs", "TestPlanWithin": "./cmd/dibs", "TestRehearseMoreShards": "./cmd/dibs", "TestPlanMeasuredRedis": "./cmd/dibs",
+	"TestHangingDatabase": "./cmd/dibs", "TestHangingJournal": "./cmd/dibs", "TestRehearseNodesPostgres": "./cmd/dibs",
+	"TestClusterMigratesAndFailsOver": "./internal/servers", "TestGalera": "./internal/servers", "TestSentinelFailsOver": "./internal/servers", "TestPostgresPair": "./internal/servers",
 	"TestStagedBlocks": "./internal/ci", "TestPagesAreQuick": "./internal/ci",
 }
 
 // TestSoakRunsEveryCampaign: each campaign of soak.sh names tests that are there, each test that repeats itself for longer
-// when it is told to is in one, and so are those that are repeated from outside, and the fuzz targets.
+// when it is told to is in one, and so are the soak's own, those that are repeated from outside, and the fuzz targets.
 func TestSoakRunsEveryCampaign(t *testing.T) {
 	runs := map[string][]*regexp.Regexp{}
 	missing, fuzzed := map[string]bool{}, false
@@ -115,8 +117,8 @@ func allAreRun(t *testing.T, dir string, patterns []*regexp.Regexp) {
 				used[i], covered = true, true
 			}
 		}
-		if !covered && (strings.Contains(body, "rounds(t") || strings.Contains(body, `"SOAK"`)) {
-			t.Errorf("%s in %s has rounds, and no campaign of soak.sh runs it", name, dir)
+		if !covered && (body == soakTag || strings.Contains(body, "rounds(t") || strings.Contains(body, `"SOAK"`)) {
+			t.Errorf("%s in %s has rounds or is the soak's alone, and no campaign of soak.sh runs it", name, dir)
 		}
 	}
 	for i, p := range patterns {
@@ -126,7 +128,10 @@ func allAreRun(t *testing.T, dir string, patterns []*regexp.Regexp) {
 	}
 }
 
-// testsIn returns the tests of a folder and what is in each.
+// soakTag begins the files whose tests the soak alone runs.
+const soakTag = "//go:build soak\n"
+
+// testsIn returns the tests of a folder and what is in each; of those that the soak alone runs, soakTag.
 func testsIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
@@ -141,6 +146,9 @@ func testsIn(t *testing.T, dir string) map[string]string {
 		}
 		for _, found := range testFunc.FindAllStringSubmatch(string(text), -1) {
 			tests[found[1]] = found[2]
+			if strings.HasPrefix(string(text), soakTag) {
+				tests[found[1]] = soakTag
+			}
 		}
 	}
 	return tests

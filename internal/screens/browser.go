@@ -38,8 +38,8 @@ type browser struct {
 
 // openBrowser starts Chromium, as it is built to have no window at all: the whole one takes five times as much of the
 // processor. Where it runs as root it has no sandbox; it is shown nothing but our own pages.
-// Unless it is to be measured, it makes no code of its own out of scripts that run once: that would be a quarter of
-// what it needs of the processor.
+// Unless it is to be measured, its compilers that optimize are off: for scripts that run once they would take a quarter of
+// the processor time.
 // An error means that there is no Chromium, or that it does not start; nothing is
 // left running then.
 func openBrowser(ctx context.Context, measured bool) (*browser, error) {

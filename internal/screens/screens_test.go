@@ -8,8 +8,8 @@ import (
 )
 
 // Every screen is without a fault that axe knows, a complaint of the browser's, a request to elsewhere, and something too
-// small to press, in each language at both widths and in both shades: it is loaded in one look and, in long
-// campaigns, turned to another.
+// small to press, in each language. With every change each has one width and one shade, in long campaigns it is turned to
+// the others.
 func TestScreens(t *testing.T) {
 	all := []look{{"en", false, 1280}, {"zh", true, 390}}
 	faults, err := run(t.Context(), options{looks: all, turned: os.Getenv("SOAK") != ""})
