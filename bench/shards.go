@@ -152,8 +152,8 @@ func sellOver(ctx context.Context, units, shards int, one bool, empty func() (st
 	if err != nil {
 		return m, err
 	}
-	// A node that has refused a claim reads who holds one, so that it can refuse all others without Redis.
-	// Of several shards some are empty, and refuse, early. One shard must have refused somebody too.
+	// After its first refusal a node reads who has a claim, and then refuses everybody else without Redis. Several
+	// shards refuse early, because some are empty early. A single shard would never refuse: this claim makes it do so.
 	r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: "one-more", Key: "k"})
 	if err == nil && r.Outcome != dibs.SoldOut {
 		err = fmt.Errorf("when all is sold one more is answered %s", r.Outcome)

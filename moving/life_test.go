@@ -97,7 +97,7 @@ func TestSixtyFourShards(t *testing.T) {
 
 // TestSharedLimitWhileStockMoves: a sale and a coupon share a limit of two for a product, and
 // only users of one shard come, so that their units come from the others. All units are
-// sold, and nobody has more than two of the product.
+// sold, and no user has more than two of them.
 func TestSharedLimitWhileStockMoves(t *testing.T) {
 	f := newFleet(t, 2)
 	if _, err := f.nodes[0].Products.Create(t.Context(), dibs.ProductSpec{ID: "p", Name: "Phone"}); err != nil {

@@ -41,7 +41,7 @@ type transfers struct {
 	faults  map[string]int
 	// limited counts the claims that were refused by the limit.
 	limited atomic.Int64
-	// caught counts the nodes, of the two, that died while stock was on its way, whoever moved it.
+	// caught counts how often a node died while stock was on its way. Either node may have moved it.
 	caught int
 }
 

@@ -69,7 +69,7 @@ func firstLine(block string) string {
 	return strings.TrimRight(line, " ")
 }
 
-// TestUnrunBlocks: a block of commands is run, or there is a reason why it is not. A
+// TestUnrunBlocks: a block of commands is run, by the soak at least, or there is a reason why it is not. A
 // reason holds for one block, wherever it stands: another one that begins alike needs its own.
 func TestUnrunBlocks(t *testing.T) {
 	var known []string
