@@ -32,6 +32,9 @@ type phone struct {
 // phoneWidth and phoneHeight are in CSS pixels.
 const phoneWidth, phoneHeight = 390, 844
 
+// userAgent is what the browser says that it is.
+const userAgent = "Chromium"
+
 // startBrowser starts Chromium for the length of the test. Where it runs as root
 // it has no sandbox; it is shown nothing but our own pages.
 func startBrowser(t *testing.T) *phone {
@@ -66,7 +69,7 @@ func (p *phone) open(t *testing.T, url, language string) *tab {
 		p.shown.close()
 	}
 	tab := &tab{t, p}
-	speak := emulation.SetUserAgentOverrideParams{UserAgent: "Chromium", AcceptLanguage: language}
+	speak := emulation.SetUserAgentOverrideParams{UserAgent: userAgent, AcceptLanguage: language}
 	tab.do(chromedp.EmulateViewport(phoneWidth, phoneHeight, chromedp.EmulateMobile), func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, target, emulation.SetUserAgentOverride, speak)
 		return chromedp.Void{}, err

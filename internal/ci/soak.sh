@@ -58,6 +58,7 @@ redis-network|./engine/redisengine|^(TestToxics|TestLinearizableWithLostAnswers|
 redis-failover|./engine/redisengine|^(TestStaleReplicaIsPromoted|TestReplicatedSurvivesItsMaster|TestFrozenMasterComesBack)$|100|4|a master lost, with Sentinel, 5 times
 redis-cluster|./engine/redisengine|^(TestClusterFailsOver|TestSlotsMigrateUnderLoad|TestContractOnCluster|TestContractThroughSentinel)$|100|5|a cluster: masters lost, slots moved, up to 6 times
 crossings|./engine/redisengine|^Test(Crossings|TransfersCrossed)$|x1|3|everything that loses history crossed with everything in flight, in every way
+ledger-direct|./ledger/sqlledger|^TestPostgres(Ledger|Journal)$|x1|1|the contract on PostgreSQL without a pooler: the journal, and what of the ledger depends on connections
 ledger-items|./ledger/sqlledger|^TestContractOfEncryptedItems$|x1|1|the contract of items that are encrypted, on each database
 topologies|./internal/servers|^Test(ClusterMigratesAndFailsOver|Galera|SentinelFailsOver|PostgresPair)$|x1|1|the servers of the tests themselves: clusters, standbys, Galera, Sentinel
 histories|./engine/enginetest|^TestEmbedded$/^linear$|x100|3|histories of 8 clients of the embedded engine searched for an order, 10,000

@@ -34,6 +34,8 @@ type options struct {
 	looks []look
 	// turned looks at each screen in the other shade at the other width, too, without loading it again.
 	turned bool
+	// spread looks at each screen in one of the looks only, by turns.
+	spread bool
 	// measure prints how fast pages show, how packets fall and what watchers cost; live is how long a live screen is
 	// watched. Both are in place of pictures.
 	measure bool
@@ -121,15 +123,18 @@ func run(ctx context.Context, o options) (faults []string, err error) {
 	return photographs(b, o)
 }
 
-// photographs looks at every screen in every look, and returns what is wrong with them. It keeps a picture of
+// photographs looks at every screen in its looks, and returns what is wrong with them. It keeps a picture of
 // each where there is a folder for them.
 func photographs(b *browser, o options) (faults []string, err error) {
-	for _, l := range o.looks {
+	for i, l := range o.looks {
 		var turns []look
 		if o.turned {
 			turns = []look{l.turned()}
 		}
-		for _, s := range screens() {
+		for k, s := range screens() {
+			if o.spread && k%len(o.looks) != i {
+				continue
+			}
 			if !slices.ContainsFunc(strings.Split(o.only, ","), func(part string) bool { return strings.Contains(s.name, part) }) {
 				continue
 			}

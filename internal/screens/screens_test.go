@@ -8,11 +8,12 @@ import (
 )
 
 // Every screen is without a fault that axe knows, a complaint of the browser's, a request to elsewhere, and something too
-// small to press, in each language. With every change each has one width and one shade, in long campaigns it is turned to
-// the others.
+// small to press. With every change one screen is looked at in English, wide and light, the next in Chinese, on a telephone
+// and dark; in long campaigns each is in both, and is turned to the other widths and shades.
 func TestScreens(t *testing.T) {
 	all := []look{{"en", false, 1280}, {"zh", true, 390}}
-	faults, err := run(t.Context(), options{looks: all, turned: os.Getenv("SOAK") != ""})
+	long := os.Getenv("SOAK") != ""
+	faults, err := run(t.Context(), options{looks: all, turned: long, spread: !long})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func PgBouncer(before *Server, mode string) (s *Server, stop func() error, err e
 		_ = s.write("pgbouncer.ini", strings.Join([]string{
 			"[databases]", fmt.Sprintf("* = host=127.0.0.1 port=%d", before.port),
 			"[pgbouncer]", "listen_addr = 127.0.0.1", fmt.Sprintf("listen_port = %d", s.port), "unix_socket_dir =",
-			"auth_type = md5", "auth_file = " + filepath.Join(s.dir, "users"), "pool_mode = " + mode,
+			"server_tls_sslmode = disable", "auth_type = md5", "auth_file = " + filepath.Join(s.dir, "users"), "pool_mode = " + mode,
 			// Several ledgers in one test have more connections than the default.
 			"default_pool_size = 60", "",
 		}, "\n"))

@@ -86,8 +86,12 @@ func TestServerRefused(t *testing.T) {
 			s, url, name := servers.Database(t, get)
 			here := fmt.Sprintf("127.0.0.1:%d", s.Port())
 			mysql := kind == "mysql"
+			encrypted := url + "?tls=true"
+			if !mysql {
+				encrypted = strings.Replace(url, "sslmode=disable", "sslmode=verify-full", 1)
+			}
 			poor := strings.Replace(url, servers.User+":"+servers.Password, "poor_"+name+":poor-pw", 1)
-			grant, noSchema, unfit := []string{fmt.Sprintf("CREATE USER poor_%s PASSWORD 'poor-pw'", name)}, poor+"?search_path=nowhere",
+			grant, noSchema, unfit := []string{fmt.Sprintf("CREATE USER poor_%s PASSWORD 'poor-pw'", name)}, poor+"&search_path=nowhere",
 				strings.Replace(url, "/"+name, "/latin_"+name, 1)
 			makeUnfit := fmt.Sprintf("CREATE DATABASE latin_%s ENCODING 'LATIN1' TEMPLATE template0", name)
 			if mysql {
@@ -109,7 +113,7 @@ func TestServerRefused(t *testing.T) {
 				"no server":        {strings.Replace(url, here, gone.Addr().String(), 1), "start the server, or correct host and port"},
 				"no such host":     {strings.Replace(url, "127.0.0.1", "no-such-host.invalid", 1), "start the server, or correct host and port"},
 				"another server":   {otherServer(t, url, mysql), "start the server, or correct host and port"},
-				"no TLS":           {url + map[bool]string{true: "?tls=true", false: "?sslmode=verify-full"}[mysql], "the server does not encrypt"},
+				"no TLS":           {encrypted, "the server does not encrypt"},
 				"a silent server":  {strings.Replace(url, here, silent.Addr().String(), 1), "start the server, or correct host and port"},
 			} {
 				all.Go(func() { refused(t, what, c.url, c.want) })

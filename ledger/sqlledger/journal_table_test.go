@@ -196,8 +196,6 @@ func TestMigrateOwnedJournal(t *testing.T) {
 
 func TestMySQLJournal(t *testing.T) { runJournal(t, servers.MariaDB) }
 
-func TestPostgresJournal(t *testing.T) { runJournal(t, servers.Postgres) }
-
 func runJournal(t *testing.T, get func() (*servers.Server, error)) {
 	t.Parallel()
 	s, err := get()

@@ -123,11 +123,6 @@ func modes(t *testing.T, path string) {
 
 func TestMySQLLedger(t *testing.T) { runLedger(t, servers.MariaDB, ledgertest.Run) }
 
-// TestPostgresLedger checks at the server itself what depends on connections. All else is checked
-// behind a pooler, by TestPooledLedger: PostgreSQL starts a process for each connection, and most
-// of the contract's time would go into that.
-func TestPostgresLedger(t *testing.T) { runLedger(t, servers.Postgres, ledgertest.RunConnections) }
-
 // The suites wait for the servers' disks most of the time: they run beside one
 // another, after the tests that kill the servers.
 func runLedger(t *testing.T, get func() (*servers.Server, error), run func(*testing.T, ledgertest.Factory)) {
