@@ -1,11 +1,15 @@
 package redisengine_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/servers"
+	"github.com/dibs-dev/dibs/live"
 )
 
 // promoted starts a server that has followed another one until now, and is a master
@@ -48,5 +52,60 @@ func TestALeftBehindMasterIsFound(t *testing.T) {
 	report, err := second.Audit.Verify(t.Context())
 	if err != nil || !report.OK {
 		t.Errorf("the other node sees %+v, %v", report, err)
+	}
+}
+
+// Two masters live on after a failover, and each has opened one of two campaigns: the old one
+// took one back while the new one was not seen. Neither node would be ready for as long as both
+// live, so the server of the first campaign gets the other one too.
+func TestTwoMastersShareNothing(t *testing.T) {
+	for _, back := range []int{0, 1} {
+		t.Run(fmt.Sprint("campaign ", back+1, " goes back"), func(t *testing.T) {
+			t.Parallel()
+			ids := []string{"phone", "case"}
+			f := newFleet(t, 1)
+			for _, id := range ids {
+				f.publish(id, 10)
+			}
+			old := f.nodes[0]
+			f.verify()
+			f.redis = promoted(t, f.redis)
+			promoted := f.join()
+			for _, id := range ids {
+				f.wants(promoted, dibs.Granted, id, "early", "k")
+			}
+			c, err := old.ledger.Campaign(t.Context(), ids[back])
+			must(t, err)
+			shard := dibs.ShardID{Campaign: c.Number}
+			server, err := old.engine.Server(t.Context(), shard)
+			must(t, err)
+			totals, err := old.ledger.Totals(t.Context(), shard)
+			must(t, err)
+			_, err = old.ledger.LoadShard(t.Context(), c, shard, live.Opener{Server: server, Epoch: totals.Epoch})
+			must(t, err)
+
+			winner, loser := old, promoted
+			if back == 1 {
+				winner, loser = promoted, old
+			}
+			sells := func(n *member, id string) (granted, unavailable bool) {
+				res, err := n.Claims.Claim(t.Context(), dibs.ClaimRequest{CampaignID: id, UserID: fmt.Sprint("late-", n == old), Key: "k"})
+				return err == nil && res.Outcome == dibs.Granted, errors.Is(err, dibs.ErrUnavailable)
+			}
+			f.within(2*time.Minute, "one node to sell all, and the other one nothing", func() bool {
+				for _, id := range ids {
+					granted, _ := sells(winner, id)
+					_, unavailable := sells(loser, id)
+					if !granted || !unavailable {
+						return false
+					}
+				}
+				return winner.Health(t.Context()).Ready && !loser.Health(t.Context()).Ready
+			})
+			report, err := winner.Audit.Verify(t.Context())
+			if err != nil || !report.OK {
+				t.Errorf("verify says %+v, %v", report, err)
+			}
+		})
 	}
 }

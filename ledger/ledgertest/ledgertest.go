@@ -82,6 +82,7 @@ var contract = []struct {
 	{"FenceCommands", testFenceCommands},
 	{"DropCommands", testDropCommands},
 	{"Elsewhere", testElsewhere},
+	{"TwoServers", testTwoServers},
 	{"Deployments", testDeployments},
 	{"Placements", testPlacements},
 	{"AbandonShard", testAbandonShard},

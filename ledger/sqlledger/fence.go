@@ -3,6 +3,7 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -55,7 +56,11 @@ func raiseEpoch(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, by li
 	// An opener that has entries of this very epoch has the holder's history,
 	// as a promoted replica does, and need not wait for the holder's silence.
 	if holder != "" && holder != by.Server && by.Epoch < epoch {
-		if err := checkSilent(ctx, s, holder); err != nil {
+		err := checkSilent(ctx, s, holder)
+		if errors.Is(err, dibs.ErrElsewhere) && by.Insists {
+			err = checkFirst(ctx, s, by.Server, holder)
+		}
+		if err != nil {
 			return 0, fmt.Errorf("shard %s: %w", shard, err)
 		}
 	}
@@ -106,6 +111,25 @@ func checkSilent(ctx context.Context, s *sqldb.Session, server string) error {
 	case isNoRows(err):
 		return nil
 	case err == nil && now-seen < dibs.ServerLife.Milliseconds():
+		return dibs.ErrElsewhere
+	}
+	return err
+}
+
+// checkFirst returns nil when a server holds a shard of a live campaign before all those that
+// another one holds, by number, and ErrElsewhere otherwise. After a failover both may live on
+// and each have taken some shards while the other was not seen. Of the two exactly one may
+// have the rest.
+func checkFirst(ctx context.Context, s *sqldb.Session, server, other string) error {
+	now, err := s.SharedNow(ctx)
+	if err != nil {
+		return err
+	}
+	var first string
+	err = s.Row(ctx, `SELECT p.server FROM campaigns c JOIN positions p ON p.campaign = c.number
+		WHERE c.state IN (?,?) AND c.ends_at > ? AND p.server IN (?,?) ORDER BY p.campaign, p.shard LIMIT 1`,
+		[]any{string(dibs.Published), string(dibs.PausedState), now, server, other}, &first)
+	if isNoRows(err) || err == nil && first != server {
 		return dibs.ErrElsewhere
 	}
 	return err
