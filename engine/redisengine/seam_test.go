@@ -290,7 +290,8 @@ func (x *crossing) oneGivesWay() (survivor *member) {
 		if survivor = x.first; gone[0] {
 			survivor = x.second
 		}
-		return gone[0] != gone[1]
+		// Of a campaign of several shards each may have some for a while.
+		return gone[0] != gone[1] && !x.isElsewhere(survivor)
 	})
 	return survivor
 }
