@@ -52,9 +52,6 @@ type Opener struct {
 	// Epoch is that of the last entry of the server's journal, 0 for none. The next
 	// epoch is beyond it.
 	Epoch uint16
-	// Insists says that the server was refused the shard for longer than dibs.ServerLife,
-	// since another one holds it that is alive.
-	Insists bool
 }
 
 // Batch is a run of one shard's journal entries to settle.

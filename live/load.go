@@ -33,7 +33,6 @@ type Loader struct {
 	// was found: also those that are over, which nothing loads.
 	halts     sync.Map // string -> error
 	undivided undivided
-	rivals    rivals
 	// lacks is since when the ledger lacks what left other shards for one.
 	lacks sync.Map // dibs.ShardID -> time.Time
 	// stuckTail is why grants of a campaign that is over could not be settled at
@@ -309,9 +308,7 @@ func (s *Loader) loadOnce(ctx context.Context, t *Shard) error {
 	if err := s.undivided.before(t.ID, c.Shards, by); err != nil {
 		return err
 	}
-	by.Insists = s.rivals.insists(t.ID)
 	load, err := s.ledger.LoadShard(ctx, c, t.ID, by)
-	s.rivals.after(t.ID, err)
 	if err != nil {
 		return err
 	}

@@ -27,11 +27,11 @@ type Ledger interface {
 	// counts what they carry. Grants in quarantine are among the holdings, and as
 	// many items as they take are not free. ErrElsewhere when another server holds
 	// the shard, was seen within ServerLife, and knows more of the shard than the
-	// opener's does: nothing is changed then. But of two servers that both hold shards
-	// of live campaigns, the one that holds the first of them is not refused when its
-	// opener insists: else each could wait for the other without end.
-	// ErrOtherDeployment likewise, when the shard is on another deployment than the
-	// opener's.
+	// opener's does: the shard is not changed then. But of two servers that were both
+	// refused what the other one holds, for longer than ServerLife, the one that holds
+	// more shards of live campaigns gets the rest, and of as many the one with the first:
+	// else each would wait for the other without end. ErrOtherDeployment likewise, when
+	// the shard is on another deployment than the opener's.
 	LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by Opener) (*dibs.ShardLoad, error)
 	// Fence raises a shard's epoch as LoadShard does, and reads nothing: no batch
 	// that was read before is taken any more, and a load that is under way has to

@@ -60,7 +60,7 @@ func (s *shop) enter(key string) {
 	resp, err := http.DefaultClient.Do(req)
 	s.must(err)
 	s.must(resp.Body.Close())
-	if resp.StatusCode != http.StatusOK || len(resp.Cookies()) != 1 {
+	if resp.StatusCode != http.StatusOK || len(resp.Cookies()) != 1 || resp.Cookies()[0].SameSite != http.SameSiteStrictMode {
 		s.Fatalf("signing in: %s, cookies %v", resp.Status, resp.Cookies())
 	}
 	c := resp.Cookies()[0]

@@ -57,8 +57,8 @@ func TestALeftBehindMasterIsFound(t *testing.T) {
 
 // Two masters live on after a failover, and each has opened one of two campaigns: the old one
 // took one back while the new one was not seen. Neither node would be ready for as long as both
-// live, so the server of the first campaign gets the other one too.
-func TestTwoMastersShareNothing(t *testing.T) {
+// live, so of two servers with as many shards the one with the first gets the other one too.
+func TestMastersThatWaitForEachOther(t *testing.T) {
 	for _, back := range []int{0, 1} {
 		t.Run(fmt.Sprint("campaign ", back+1, " goes back"), func(t *testing.T) {
 			t.Parallel()

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/campaigns"
+	"github.com/dibs-dev/dibs/internal/wait"
 	"github.com/dibs-dev/dibs/live"
 )
 
@@ -186,34 +188,31 @@ func testElsewhere(t *testing.T, f *fixture) {
 	same(t, "an epoch beyond that of the journal", beyond.Epoch, fourth.Epoch+8)
 }
 
-// testTwoServers: two servers that are alive hold a shard each, and each lacks what the other one
-// has. The one with the first of the shards gets both once it insists, the other one never does.
+// testTwoServers: two servers that are alive hold shards of live campaigns, and each lacks what the
+// other one has. While one of them waits for nothing it keeps what it has; when both have waited for
+// longer than dibs.ServerLife, the one with more shards gets the rest.
 func testTwoServers(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	var sold [2]*dibs.Campaign
-	for i := range sold {
-		c := campaign(fmt.Sprint("c", i), 10)
-		c.EndsAt = start.AddDate(100, 0, 0)
-		sold[i] = f.insert(c)
-	}
-	load := func(i int, by live.Opener) error {
-		_, err := l.Live.LoadShard(ctx, sold[i], dibs.ShardID{Campaign: sold[i].Number}, by)
+	c := campaign("c", 30)
+	c.Shards, c.EndsAt = 3, start.AddDate(100, 0, 0)
+	f.insert(c)
+	load := func(shard int, server string) error {
+		_, err := l.Live.SeeServers(ctx, []string{"few", "many", "third"}, nil)
+		f.must(err)
+		_, err = l.Live.LoadShard(ctx, c, dibs.ShardID{Campaign: c.Number, Shard: uint8(shard)}, live.Opener{Server: server})
 		return err
 	}
-	// A server is alive once it has opened a shard.
-	f.must(load(0, live.Opener{Server: "first"}))
-	f.must(load(1, live.Opener{Server: "second"}))
-	wants(t, "the first, which does not insist", load(1, live.Opener{Server: "first"}), dibs.ErrElsewhere)
-	wants(t, "the second", load(0, live.Opener{Server: "second"}), dibs.ErrElsewhere)
-	wants(t, "the second, which insists", load(0, live.Opener{Server: "second", Insists: true}), dibs.ErrElsewhere)
-	wants(t, "one that holds nothing", load(1, live.Opener{Server: "third", Insists: true}), dibs.ErrElsewhere)
-	f.must(load(1, live.Opener{Server: "first", Insists: true}))
-	wants(t, "the second, which holds nothing now", load(1, live.Opener{Server: "second", Insists: true}), dibs.ErrElsewhere)
-	// What is over does not count: then the second has the first of what is live.
-	f.must(load(1, live.Opener{Server: "second", Epoch: f.totals(sold[1], 0).Epoch}))
-	sold[0].State = dibs.EndedState
-	f.must(l.Campaigns.UpdateCampaign(ctx, sold[0]))
-	wants(t, "the first, of what is over", load(1, live.Opener{Server: "first", Insists: true}), dibs.ErrElsewhere)
+	f.must(load(0, "few"))
+	f.must(load(1, "many"))
+	f.must(load(2, "many"))
+	for until := time.Now().Add(dibs.ServerLife + time.Second); time.Now().Before(until); wait.Sleep(ctx, 250*time.Millisecond) {
+		wants(t, "many, while few waits for nothing", load(0, "many"), dibs.ErrElsewhere)
+		wants(t, "one that holds nothing", load(1, "third"), dibs.ErrElsewhere)
+	}
+	wants(t, "few, which begins to wait", load(1, "few"), dibs.ErrElsewhere)
+	f.must(load(0, "many"))
+	wants(t, "few, which holds nothing now", load(0, "few"), dibs.ErrElsewhere)
+	wants(t, "one that never held anything", load(1, "third"), dibs.ErrElsewhere)
 }
 
 // testSkipTo: what the journal has no more is given up once, and fences as a

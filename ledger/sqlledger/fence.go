@@ -57,8 +57,8 @@ func raiseEpoch(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, by li
 	// as a promoted replica does, and need not wait for the holder's silence.
 	if holder != "" && holder != by.Server && by.Epoch < epoch {
 		err := checkSilent(ctx, s, holder)
-		if errors.Is(err, dibs.ErrElsewhere) && by.Insists {
-			err = checkFirst(ctx, s, by.Server, holder)
+		if errors.Is(err, dibs.ErrElsewhere) && by.Server != "" {
+			err = mayTake(ctx, s, by.Server, holder)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("shard %s: %w", shard, err)
@@ -116,23 +116,49 @@ func checkSilent(ctx context.Context, s *sqldb.Session, server string) error {
 	return err
 }
 
-// checkFirst returns nil when a server holds a shard of a live campaign before all those that
-// another one holds, by number, and ErrElsewhere otherwise. After a failover both may live on
-// and each have taken some shards while the other was not seen. Of the two exactly one may
-// have the rest.
-func checkFirst(ctx context.Context, s *sqldb.Session, server, other string) error {
+// mayTake returns nil when a server may take a shard that another one holds, and ErrElsewhere
+// otherwise. After a failover both may live on, and each have opened some shards while the other
+// was not seen: then the nodes of both wait for the rest, as long as both live. When both wait, this
+// one for longer than a server counts as alive, it gets the rest if it holds more shards of live
+// campaigns, or as many and the first.
+func mayTake(ctx context.Context, s *sqldb.Session, server, other string) error {
 	now, err := s.SharedNow(ctx)
 	if err != nil {
 		return err
 	}
-	var first string
-	err = s.Row(ctx, `SELECT p.server FROM campaigns c JOIN positions p ON p.campaign = c.number
-		WHERE c.state IN (?,?) AND c.ends_at > ? AND p.server IN (?,?) ORDER BY p.campaign, p.shard LIMIT 1`,
-		[]any{string(dibs.Published), string(dibs.PausedState), now, server, other}, &first)
-	if isNoRows(err) || err == nil && first != server {
+	var waiting int
+	lately := now - dibs.ServerLife.Milliseconds()
+	if err := s.Row(ctx, `SELECT COUNT(*) FROM engine_servers WHERE waits_at >= ? AND (server = ? OR server = ? AND waits_since < ?)`,
+		[]any{lately, other, server, lately}, &waiting); err != nil {
+		return err
+	}
+	if waiting < 2 {
+		return dibs.ErrElsewhere
+	}
+	var more string
+	var shards, first int64
+	err = s.Row(ctx, `SELECT p.server, COUNT(*) AS shards, MIN(p.campaign * 64 + p.shard) AS first_shard
+		FROM campaigns c JOIN positions p ON p.campaign = c.number
+		WHERE c.state IN (?,?) AND c.ends_at > ? AND p.server IN (?,?) GROUP BY p.server ORDER BY shards DESC, first_shard LIMIT 1`,
+		[]any{string(dibs.Published), string(dibs.PausedState), now, server, other}, &more, &shards, &first)
+	if isNoRows(err) || err == nil && more != server {
 		return dibs.ErrElsewhere
 	}
 	return err
+}
+
+// noteWaiting notes that a server was refused a shard just now. One that has never been seen is
+// not noted.
+func (st *Settlement) noteWaiting(ctx context.Context, server string) error {
+	return st.db.Write(ctx, "note a server that waits", func(s *sqldb.Session) error {
+		now, err := s.SharedNow(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = s.Exec(ctx, `UPDATE engine_servers SET waits_since = CASE WHEN waits_at < ? THEN ? ELSE waits_since END, waits_at = ?
+			WHERE server = ?`, now-dibs.ServerLife.Milliseconds(), now, now, server)
+		return err
+	})
 }
 
 // SeeServers notes which servers of the engine were seen alive just now, by the

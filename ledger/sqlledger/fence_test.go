@@ -3,6 +3,7 @@ package sqlledger_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/live"
@@ -18,4 +19,34 @@ func TestEpochsEnd(t *testing.T) {
 			t.Errorf("load a shard past its last epoch: %v", err)
 		}
 	}
+}
+
+// TestUpgradeWaiting: a ledger of before servers were noted that wait keeps those that it has seen.
+func TestUpgradeWaiting(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, url string, raw func(...string)) {
+		ctx := t.Context()
+		l := openAt(t, url)
+		if _, err := l.SeeServers(ctx, []string{"old"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		closeAll(t, l)
+		raw(migrationsDown(t, url, 30)...)
+		l = openAt(t, url)
+		defer closeAll(t, l)
+		now := time.Now().UTC().Truncate(time.Millisecond)
+		c := &dibs.Campaign{
+			ID: "c", Kind: dibs.Sale, State: dibs.Published, Title: "c", StartsAt: now, EndsAt: now.Add(time.Hour), CreatedAt: now, LimitPerUser: 1,
+			Shards: 1, Version: 1, LatePayment: dibs.Reclaim, Stock: dibs.Stock{Kind: dibs.Units, Total: 1},
+		}
+		if err := l.InsertCampaign(ctx, c, nil); err != nil {
+			t.Fatal(err)
+		}
+		id := dibs.ShardID{Campaign: c.Number}
+		if _, err := l.LoadShard(ctx, c, id, live.Opener{Server: "old"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.LoadShard(ctx, c, id, live.Opener{Server: "new"}); !errors.Is(err, dibs.ErrElsewhere) {
+			t.Errorf("a load by another server: %v", err)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,9 +16,9 @@ import (
 // LoadShard raises the shard's epoch and reads the shard, in one transaction.
 // It drops the shard's waiting commands: what they carry is in what it reads.
 // Grants in quarantine are among the holdings, and as many items as they take
-// are not free. ErrElsewhere, and no change, when another server holds the
-// shard, was seen within dibs.ServerLife, and has a later history of it than
-// the opener's.
+// are not free. ErrElsewhere, and no change of the shard, when another server holds
+// it, was seen within dibs.ServerLife, and has a later history of it than the opener's.
+// It is noted then that the opener's server waits; see mayTake.
 func (st *Settlement) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by live.Opener) (*dibs.ShardLoad, error) {
 	load := &dibs.ShardLoad{}
 	err := st.db.Write(ctx, "load shard "+shard.String(), func(s *sqldb.Session) error {
@@ -55,6 +56,9 @@ func (st *Settlement) LoadShard(ctx context.Context, c *dibs.Campaign, shard dib
 		}
 		return loadRefs(ctx, s, shard, load)
 	})
+	if errors.Is(err, dibs.ErrElsewhere) {
+		err = errors.Join(err, st.noteWaiting(ctx, by.Server))
+	}
 	if err != nil {
 		return nil, err
 	}
