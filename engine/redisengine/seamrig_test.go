@@ -85,7 +85,7 @@ func newCrossing(t *testing.T, ledgered bool) *crossing {
 	t.Helper()
 	f := newFleet(t, 0)
 	f.tune = node.ServiceConfig{
-		Ledgered: ledgered, CreditEvery: 20 * time.Millisecond, SettleEvery: 10 * time.Millisecond,
+		Ledgered: ledgered, CreditEvery: 100 * time.Millisecond, SettleEvery: 25 * time.Millisecond,
 		Split: func(p dibs.RedPacketSpec) ([]int64, error) { return redpacket.Split(p, nil) },
 	}
 	x := &crossing{fleet: f, h: newHolder(), late: newHolder(), inJournal: map[*servers.Redis]map[dibs.Cursor]string{}}
