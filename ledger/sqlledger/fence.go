@@ -136,11 +136,11 @@ func mayTake(ctx context.Context, s *sqldb.Session, server, other string) error 
 		return dibs.ErrElsewhere
 	}
 	var more string
-	var shards, first int64
-	err = s.Row(ctx, `SELECT p.server, COUNT(*) AS shards, MIN(p.campaign * 64 + p.shard) AS first_shard
-		FROM campaigns c JOIN positions p ON p.campaign = c.number
-		WHERE c.state IN (?,?) AND c.ends_at > ? AND p.server IN (?,?) GROUP BY p.server ORDER BY shards DESC, first_shard LIMIT 1`,
-		[]any{string(dibs.Published), string(dibs.PausedState), now, server, other}, &more, &shards, &first)
+	// A fraction, since the number of a campaign times that of the shards is more than an INTEGER of PostgreSQL's.
+	err = s.Row(ctx, `SELECT p.server FROM campaigns c JOIN positions p ON p.campaign = c.number
+		WHERE c.state IN (?,?) AND c.ends_at > ? AND p.server IN (?,?)
+		GROUP BY p.server ORDER BY COUNT(*) DESC, MIN(p.campaign * 64.0 + p.shard) LIMIT 1`,
+		[]any{string(dibs.Published), string(dibs.PausedState), now, server, other}, &more)
 	if isNoRows(err) || err == nil && more != server {
 		return dibs.ErrElsewhere
 	}
