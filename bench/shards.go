@@ -152,7 +152,7 @@ func sellOver(ctx context.Context, units, shards int, one bool, empty func() (st
 	if err != nil {
 		return m, err
 	}
-	// After its first refusal a node reads who has a claim, and then refuses everybody else without Redis. Several
+	// Once it has refused somebody a node reads who has a claim, and refuses all others without Redis. Several
 	// shards refuse early, because some are empty early. A single shard would never refuse: this claim makes it do so.
 	r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: "one-more", Key: "k"})
 	if err == nil && r.Outcome != dibs.SoldOut {

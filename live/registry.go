@@ -28,9 +28,9 @@ type Ledger interface {
 	// many items as they take are not free. ErrElsewhere when another server holds
 	// the shard, was seen within ServerLife, and knows more of the shard than the
 	// opener's does: the shard is not changed then. But of two servers that were both
-	// refused what the other one holds, for longer than ServerLife, the one that holds
-	// more shards of live campaigns gets the rest, and of as many the one with the first:
-	// else each would wait for the other without end. ErrOtherDeployment likewise, when
+	// refused a shard within ServerLife, the one that holds more shards of live campaigns,
+	// or as many and the first, gets the rest once it has waited for longer than that: else
+	// each would wait for the other without end. ErrOtherDeployment likewise, when
 	// the shard is on another deployment than the opener's.
 	LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by Opener) (*dibs.ShardLoad, error)
 	// Fence raises a shard's epoch as LoadShard does, and reads nothing: no batch
