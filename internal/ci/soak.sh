@@ -68,7 +68,7 @@ histories-ledger|./ledger/sqlledger|^Test(SQLite|MySQL|Postgres)Ledger$/^LivesLi
 random|./engine/enginetest|^TestEmbedded$/^random$|x10|2|5,000 random operations of the embedded engine compared with the model, 10 times
 random-redis|./engine/redisengine|^TestContract$/^random$|x10|2|the same on Redis, 10 times
 fuzz|internal/ci/fuzz.sh|targets|30|12|each fuzz target for half a minute, one on each processor at a time
-plan-redis|./cmd/dibs|^TestPlanMeasuredRedis$|x1|1|a calibration of this machine and of a Redis, and a plan with it
+plan-redis|./cmd/dibs|^TestPlanMeasuredRedis$|x1|2|a calibration of this machine and of a Redis, a plan with it, and rehearsals on two shards
 rehearsal|./lab/rehearsal|^Test(ManyUsers|OneUser)$|100|1|the two usual loads of flash sales at full size
 pages|./internal/ci|^Test(PagesAreQuick|StagedBlocks)$|x1|2|the commands of all pages run within two minutes, and what they set up in steps
 looks|./internal/screens|^TestScreens$|x1|5|every page looked at in four of its eight looks
@@ -79,7 +79,7 @@ simulation|./internal/simulation|^Test(Soak|Planted)$|100|70|whole nodes simulat
 # These measure, on a machine that does nothing else and is not hot from the others: they
 # run when they are named.
 apart='
-plan|./cmd/dibs|^TestPlanWithin$|100|10|dibs plan against rehearsals of three sizes, on a machine that does nothing else
+plan|./cmd/dibs|^TestPlanWithin$|x1|4|dibs plan against rehearsals of three sizes, on a machine that does nothing else
 live-screen|./internal/screens|^TestLiveScreen$|50|2|a live screen of the console watched for 100 seconds under 1,000 grants/s
 dev-start|./internal/ci|^TestDevIsSoonThere$|x1|0|dibs dev serves its campaigns within a second of its start
 '

@@ -15,11 +15,12 @@ import (
 	"github.com/dibs-dev/dibs/plan"
 )
 
-// Comparison is what a plan said of a rehearsal, and what the rehearsal showed.
+// Comparison is what a plan said of a rehearsal, and what the rehearsal showed in some rounds.
 type Comparison struct {
 	Requests int   `json:"requests"`
 	Wave     int   `json:"wave"`
 	Stock    int64 `json:"stock"`
+	Rounds   int   `json:"rounds"`
 	// Cores is how many cores client and server together got. The plan was asked for
 	// a machine with so many.
 	Cores   float64  `json:"cores"`
@@ -30,7 +31,11 @@ type Comparison struct {
 type Figure struct {
 	Name    string  `json:"name"`
 	Planned float64 `json:"planned"`
-	Seen    float64 `json:"seen"`
+	// Seen is the middle of the rounds, and Least and Most are the ends of what they showed:
+	// the further apart they are, the less a plan for this machine can be worth.
+	Seen  float64 `json:"seen"`
+	Least float64 `json:"least"`
+	Most  float64 `json:"most"`
 	// Judged says that Worst counts it. Rate, P99 and Spent always count, and Lag where it
 	// was planned or seen to be at least two fifths of a second: a shorter wait for the ledger
 	// is too short for how often the server is asked.
@@ -48,8 +53,9 @@ const (
 // leastLag is the shortest wait for the ledger that is judged, in seconds.
 var leastLag = 8 * lagLook.Seconds()
 
-func figure(name string, planned, seen float64) Figure {
-	return Figure{Name: name, Planned: planned, Seen: seen, Judged: name != Lag || max(planned, seen) >= leastLag}
+// judged says that a figure counts.
+func judged(name string, planned, seen float64) bool {
+	return name != Lag || max(planned, seen) >= leastLag
 }
 
 // Error is how far the plan was off: 0.1 is a tenth too much, -0.1 a tenth too little.
@@ -68,7 +74,7 @@ func (c *Comparison) Worst() float64 {
 
 // sizes are the rushes that a check runs: the rush of dibs rehearse, one in which every
 // request is granted, and one that sells out on the way.
-var sizes = []rush{
+var sizes = [3]rush{
 	{requests: 5_000, wave: 5_000, stock: 200},
 	{requests: 20_000, wave: 1_000, stock: 20_000},
 	{requests: 60_000, wave: 2_000, stock: 10_000},
@@ -78,48 +84,74 @@ var sizes = []rush{
 func (c *Config) Kinds() (engine, ledger string) { return kind(c.Engine), ledgerKind(c.Ledger) }
 
 // Check runs rehearsals of three sizes on servers of their own, on the engine and the
-// ledger of the Config, and has the calibration predict each. each is called after every
-// one.
-func Check(ctx context.Context, cal *plan.Calibration, cfg Config, each func(*Comparison)) error {
-	for _, r := range sizes {
-		c, err := compare(ctx, cal, cfg, r)
+// ledger of the Config, and has the calibration predict each.
+func Check(ctx context.Context, cal *plan.Calibration, cfg Config) ([]*Comparison, error) {
+	var shown rehearsals
+	for round := range cfg.rounds() {
+		if err := shown.round(ctx, &cfg, round); err != nil {
+			return nil, err
+		}
+	}
+	return shown.compare(ctx, cal, &cfg)
+}
+
+// rehearsals are what the rounds of each size showed. Each round has all sizes, so that what
+// the machine does at a moment is not taken for what a size does.
+type rehearsals [len(sizes)]loads
+
+func (all *rehearsals) round(ctx context.Context, cfg *Config, round int) error {
+	for i, r := range sizes {
+		x, err := cfg.rehearse(ctx, r)
 		if err != nil {
 			return err
 		}
-		each(c)
+		all[i] = append(all[i], x)
+		cfg.say("rehearsed %d requests, %d of %d", r.requests, round+1, cfg.rounds())
 	}
 	return nil
 }
 
-func compare(ctx context.Context, cal *plan.Calibration, cfg Config, r rush) (c *Comparison, err error) {
-	r.follow, r.shards = true, cfg.Shards
-	s, err := start(ctx, &cfg, cfg.args(cfg.Engine, cfg.Ledger)...)
+func (all *rehearsals) compare(ctx context.Context, cal *plan.Calibration, cfg *Config) (found []*Comparison, err error) {
+	for i, l := range all {
+		c, err := cfg.compare(ctx, cal, sizes[i], l)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, c)
+	}
+	return found, nil
+}
+
+// rehearse runs one rehearsal on a server of its own.
+func (c *Config) rehearse(ctx context.Context, r rush) (x *seen, err error) {
+	r.follow, r.shards = true, c.Shards
+	s, err := start(ctx, c, c.args(c.Engine, c.Ledger)...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	x, err := r.run(ctx, s)
+	return r.run(ctx, s)
+}
+
+// compare has the plan predict what the rounds of a rehearsal showed.
+func (c *Config) compare(ctx context.Context, cal *plan.Calibration, r rush, l loads) (*Comparison, error) {
+	cores := l.middle((*seen).cores)
+	a, err := plan.Ask(ctx, cal, c.question(&r, cores))
 	if err != nil {
 		return nil, err
 	}
-	c = &Comparison{Requests: r.requests, Wave: r.wave, Stock: r.stock, Cores: x.cores()}
-	a, err := plan.Ask(ctx, cal, cfg.question(&r, c.Cores))
-	if err != nil {
-		return nil, err
-	}
-	p99 := 0.0
-	for _, l := range x.report.Latencies {
-		if l.Of == "all" {
-			p99 = l.P99
+	figure := func(name string, planned float64, of func(*seen) float64) Figure {
+		values, middle := l.sorted(of), l.middle(of)
+		return Figure{
+			Name: name, Planned: planned, Seen: middle, Least: values[0], Most: values[len(values)-1], Judged: judged(name, planned, middle),
 		}
 	}
-	c.Figures = []Figure{
-		figure(Rate, a.PerSecond, x.report.PerSecond),
-		figure(P99, a.All.P99, p99),
-		figure(Lag, a.Lag.Worst, x.lag),
-		figure(Spent, a.NodeUS, x.clientUS()+(x.drained.cpu-x.before.cpu)*1e6/float64(r.requests)),
-	}
-	return c, nil
+	return &Comparison{Requests: r.requests, Wave: r.wave, Stock: r.stock, Rounds: len(l), Cores: cores, Figures: []Figure{
+		figure(Rate, a.PerSecond, func(x *seen) float64 { return x.report.PerSecond }),
+		figure(P99, a.All.P99, (*seen).p99),
+		figure(Lag, a.Lag.Worst, func(x *seen) float64 { return x.lag }),
+		figure(Spent, a.NodeUS, (*seen).spentUS),
+	}}, nil
 }
 
 // question asks for a rush on the servers of a check, with so many cores for clients and node.
@@ -139,7 +171,7 @@ func (c *Config) question(r *rush, cores float64) plan.Question {
 func Table(w io.Writer, all []*Comparison) error {
 	var b strings.Builder
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "rehearsal\tcores\tfigure\tplanned\tseen\toff by\t")
+	fmt.Fprintln(tw, "rehearsal\tcores\tfigure\tplanned\tseen\tfrom\tto\toff by\t")
 	for _, c := range all {
 		name := fmt.Sprintf("%s requests, %s at once, %s units", humanize.Comma(int64(c.Requests)), humanize.Comma(int64(c.Wave)), humanize.Comma(c.Stock))
 		for i := range c.Figures {
@@ -148,7 +180,7 @@ func Table(w io.Writer, all []*Comparison) error {
 			if !f.Judged {
 				off = "not judged"
 			}
-			fmt.Fprintf(tw, "%s\t%.2f\t%s\t%s\t%s\t%s\t\n", name, c.Cores, f.Name, digits(f.Planned), digits(f.Seen), off)
+			fmt.Fprintf(tw, "%s\t%.2f\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, c.Cores, f.Name, digits(f.Planned), digits(f.Seen), digits(f.Least), digits(f.Most), off)
 		}
 	}
 	if err := tw.Flush(); err != nil {

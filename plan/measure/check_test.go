@@ -14,7 +14,7 @@ import (
 // TestComparison finds the figure that is off most, and leaves out what is not judged.
 func TestComparison(t *testing.T) {
 	c := &Comparison{Requests: 5_000, Wave: 500, Stock: 200, Cores: 1.5, Figures: []Figure{
-		{Rate, 1_100, 1_000, true}, {P99, 80, 100, true}, {Lag, 10, 1, false}, {Spent, 101, 100, true},
+		{Rate, 1_100, 1_000, 987, 1_234, true}, {P99, 80, 100, 100, 100, true}, {Lag, 10, 1, 1, 1, false}, {Spent, 101, 100, 100, 100, true},
 	}}
 	if got := c.Worst(); math.Abs(got-0.2) > 1e-9 {
 		t.Errorf("off by %g at most", got)
@@ -23,7 +23,7 @@ func TestComparison(t *testing.T) {
 	if err := Table(&b, []*Comparison{c}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"5,000 requests, 500 at once, 200 units", "+10%", "-20%", "not judged", "1,100"} {
+	for _, want := range []string{"5,000 requests, 500 at once, 200 units", "+10%", "-20%", "not judged", "1,100", "987", "1,234"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, b.String())
 		}
@@ -34,16 +34,16 @@ func TestComparison(t *testing.T) {
 // other figures always are.
 func TestJudged(t *testing.T) {
 	for _, name := range []string{Rate, P99, Spent} {
-		if f := figure(name, 0.1, 0.2); !f.Judged {
-			t.Errorf("%s is not judged: %+v", name, f)
+		if !judged(name, 0.1, 0.2) {
+			t.Errorf("%s is not judged", name)
 		}
 	}
 	for _, test := range []struct {
 		planned, seen float64
 		want          bool
 	}{{0.39, 0.39, false}, {0, 0, false}, {0.4, 0.1, true}, {0.1, 0.4, true}, {3, 4, true}} {
-		if f := figure(Lag, test.planned, test.seen); f.Judged != test.want {
-			t.Errorf("a wait of %gs that was planned as %gs is judged: %v", test.seen, test.planned, f.Judged)
+		if got := judged(Lag, test.planned, test.seen); got != test.want {
+			t.Errorf("a wait of %gs that was planned as %gs is judged: %v", test.seen, test.planned, got)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestCheckedDeployment(t *testing.T) {
 		{Config{}, "", plan.Question{Engine: plan.Memory, Ledger: plan.SQLite, Link: time.Microsecond}},
 		{Config{Durability: dibs.LevelRelaxed}, "", plan.Question{Engine: plan.Memory, Ledger: plan.SQLite, Link: time.Microsecond}},
 		{
-			Config{Engine: "redis://a", Shards: 3, Durability: dibs.LevelRelaxed}, "--engine redis://a --durability relaxed",
+			Config{Engine: "redis://a", Shards: 3, Durability: dibs.LevelRelaxed, Data: "d"}, "--engine redis://a --ledger sqlite:d/dibs-plan-602200db5016.db --durability relaxed",
 			plan.Question{Engine: plan.Redis, Ledger: plan.SQLite, Durability: dibs.LevelRelaxed, Shards: 3, Link: time.Microsecond},
 		},
 		{

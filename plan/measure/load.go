@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dibs-dev/dibs/internal/wait"
@@ -187,7 +188,22 @@ func (x *seen) drain(ctx context.Context, s *server) error {
 // took is how long the load was.
 func (x *seen) took() float64 { return x.report.LoadMS / 1000 }
 
-// clientUS and serverUS are the processor time for each request, settling included.
+// p99 is how long the slowest hundredth of the requests waited at least, in milliseconds.
+func (x *seen) p99() float64 {
+	for _, l := range x.report.Latencies {
+		if l.Of == "all" {
+			return l.P99
+		}
+	}
+	return 0
+}
+
+// spentUS is the processor time of client and server for each request until all was settled.
+func (x *seen) spentUS() float64 {
+	return x.clientUS() + (x.drained.cpu-x.before.cpu)*1e6/float64(x.rush.requests)
+}
+
+// clientUS and serverUS are the processor time for each request of the load itself.
 func (x *seen) clientUS() float64 {
 	return (x.clientAfter - x.clientBefore).Seconds() * 1e6 / float64(x.rush.requests)
 }
@@ -206,14 +222,44 @@ func (x *seen) cores() float64 {
 	return ((x.clientAfter - x.clientBefore).Seconds() + x.after.cpu - x.before.cpu) / x.took()
 }
 
-// step is how long a step that makes claims durable took on average, in µs, and how
-// many claims it had.
-func (x *seen) step() (us, claims float64) {
-	n := max(1, x.after.steps-x.before.steps)
-	return (x.after.stepsIn - x.before.stepsIn) * 1e6 / n, (x.after.stepClaims - x.before.stepClaims) / n
+// stepUS is how long a step that makes claims durable took on average.
+func (x *seen) stepUS() float64 { return (x.after.stepsIn - x.before.stepsIn) * 1e6 / x.steps() }
+
+// stepClaims is how many claims a step had on average.
+func (x *seen) stepClaims() float64 { return (x.after.stepClaims - x.before.stepClaims) / x.steps() }
+
+func (x *seen) steps() float64 { return max(1, x.after.steps-x.before.steps) }
+
+// transactions is how many transactions settled the load, and transactionUS how long one took
+// on average.
+func (x *seen) transactions() float64 { return x.drained.transactions - x.before.transactions }
+
+func (x *seen) transactionUS() float64 {
+	return (x.drained.transactionsIn - x.before.transactionsIn) * 1e6 / max(x.transactions(), 1)
 }
 
-// transactions is how long settling took in all, in µs, in how many transactions.
-func (x *seen) transactions() (us, n float64) {
-	return (x.drained.transactionsIn - x.before.transactionsIn) * 1e6, x.drained.transactions - x.before.transactions
+// settlingUS is the processor time of the server for each grant that was settled after the load.
+func (x *seen) settlingUS() float64 {
+	if x.left == 0 {
+		return 0
+	}
+	return x.settling * 1e6 / x.left
+}
+
+// loads are what the rounds of one load showed.
+type loads []*seen
+
+// middle returns the median of a figure.
+func (l loads) middle(figure func(*seen) float64) float64 {
+	values := l.sorted(figure)
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+func (l loads) sorted(figure func(*seen) float64) (values []float64) {
+	for _, x := range l {
+		values = append(values, figure(x))
+	}
+	slices.Sort(values)
+	return values
 }

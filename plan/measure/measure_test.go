@@ -23,7 +23,7 @@ func load(requests int, serverUS, clientUS float64, steps, stepsIn, claims float
 
 // TestWorkedOut gets the costs back from loads that were made of them.
 func TestWorkedOut(t *testing.T) {
-	m := &measuring{base: plan.Default(), cal: &plan.Calibration{Engines: map[string]*plan.EngineCost{}, Ledgers: map[string]*plan.LedgerCost{}}}
+	base := plan.Default()
 	near := func(what string, got, want float64) {
 		t.Helper()
 		if math.Abs(got-want) > 0.01*want {
@@ -37,30 +37,47 @@ func TestWorkedOut(t *testing.T) {
 	grants.left, grants.settling = 10_000, 10_000*10/1e6
 	grants.drained = counts{transactions: 2, transactionsIn: (2*2_000 + 10*10_000) / 1e6}
 	single.after.redis, grants.after.redis = lone*25/1e6, 10_000*(5+20./50)/1e6
-	m.engine(plan.Memory, single, grants)
-	near("disk", m.cal.Engines[plan.Memory].SyncUS, 900-120-4)
-	m.ledger(plan.SQLite, single, grants)
-	near("row", m.cal.Ledgers[plan.SQLite].RowUS+m.cal.Ledgers[plan.SQLite].NodeUS, 10)
-	near("transaction", m.cal.Ledgers[plan.SQLite].CommitUS, 2_000)
+	one, many := loads{single}, loads{grants}
+	engine, ledger := engineCost(plan.Memory, base.Engines[plan.Memory], one, many), ledgerCost(plan.SQLite, one, many)
+	near("disk", engine.SyncUS, 900-120-4)
+	near("row", ledger.RowUS+ledger.NodeUS, 10)
+	near("transaction", ledger.CommitUS, 2_000)
 	// A tenth of the requests of each load is the first one of a connection, which costs
 	// 25 µs more on the node and 35 more in the client; in the last load all are.
 	refusals := load(10_000, 60+2.5, 50+3.5, 0, 0, 0)
 	refusals.rush.wave = 1_000
 	grants.after.cpu += 2.5 * 10_000 / 1e6
 	grants.clientAfter += 3.5 * 10_000 * time.Microsecond
-	m.requests(grants, refusals, load(10_000, 85, 95, 0, 0, 0))
-	near("granted", m.cal.Node.GrantedUS, 100)
-	near("refused", m.cal.Node.RefusedUS, 60)
-	near("first", m.cal.Node.FirstUS, 25)
-	near("client", m.cal.Client.RequestUS, 60)
-	near("client's first", m.cal.Client.FirstUS, 35)
+	cal := &plan.Calibration{Engines: map[string]*plan.EngineCost{plan.Memory: engine}, Ledgers: map[string]*plan.LedgerCost{plan.SQLite: ledger}}
+	client, node := requestCosts(cal, many, loads{refusals}, loads{load(10_000, 85, 95, 0, 0, 0)})
+	near("granted", node.GrantedUS, 100)
+	near("refused", node.RefusedUS, 60)
+	near("first", node.FirstUS, 25)
+	near("client", client.RequestUS, 60)
+	near("client's first", client.FirstUS, 35)
 	// A call of Redis costs 20 µs and 5 for each claim; so does a row of a server.
-	m.engine(plan.Redis, single, grants)
-	near("call", m.cal.Engines[plan.Redis].StepUS, 20)
-	near("claim", m.cal.Engines[plan.Redis].ClaimUS, 5)
-	m.ledger(plan.MySQL, single, grants)
-	near("row of a server", m.cal.Ledgers[plan.MySQL].RowUS, 10)
-	near("transaction of a server", m.cal.Ledgers[plan.MySQL].CommitUS, 2_000)
+	engine, ledger = engineCost(plan.Redis, base.Engines[plan.Redis], one, many), ledgerCost(plan.MySQL, one, many)
+	near("call", engine.StepUS, 20)
+	near("claim", engine.ClaimUS, 5)
+	near("row of a server", ledger.RowUS, 10)
+	near("transaction of a server", ledger.CommitUS, 2_000)
+}
+
+// TestMiddle: a round that cost far more than the others, or less, moves no cost.
+func TestMiddle(t *testing.T) {
+	var l loads
+	for _, us := range []float64{900, 100, 110, 5, 105} {
+		l = append(l, load(1_000, us, 0, 0, 0, 0))
+	}
+	if got := l.middle((*seen).serverUS); math.Abs(got-105) > 1e-6 {
+		t.Errorf("the middle of five is %g", got)
+	}
+	if got := l[1:3].middle((*seen).serverUS); math.Abs(got-105) > 1e-6 {
+		t.Errorf("the middle of two is %g", got)
+	}
+	if got := l.sorted((*seen).serverUS); got[0] > 5.01 || got[4] < 899 {
+		t.Errorf("they are from %g to %g", got[0], got[4])
+	}
 }
 
 // TestBearable halves a load's connections until its requests are answered, and no further

@@ -16,6 +16,7 @@ import (
 	"github.com/dibs-dev/dibs/internal/cli"
 	"github.com/dibs-dev/dibs/internal/settings"
 	"github.com/dibs-dev/dibs/plan"
+	"github.com/dibs-dev/dibs/plan/measure"
 )
 
 // planLong is the help of plan.
@@ -28,7 +29,8 @@ The cost of each step comes from a calibration. The one in the program is of the
 project's own machine. --measure takes one on yours and writes it to a file; with
 --engine and --ledger as addresses it measures those too, which should be test servers
 like those of production. --check rehearses three rushes on servers of its own, or on
-those addresses, and shows how far the plan was off.
+those addresses, and shows how far the plan was off. Both together measure and rehearse
+by turns, so that a machine that becomes slower meanwhile changes both alike.
 
 It exits with 1 when no deployment that it tried keeps the target, and with --check
 when a figure is off by more than a quarter.`
@@ -42,6 +44,7 @@ type planned struct {
 
 	measure string
 	compare bool
+	rounds  int
 	data    string
 }
 
@@ -60,6 +63,7 @@ func newPlanCommand(b cli.Build) *cobra.Command {
   dibs plan --measure costs.json
   dibs plan --measure costs.json --engine redis://127.0.0.1:6379 --ledger mysql://…
   dibs plan --check --calibration costs.json
+  dibs plan --measure costs.json --check
   dibs plan --check --calibration costs.json --engine redis://127.0.0.1:6379 --ledger mysql://…`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -106,8 +110,9 @@ func (p *planned) flags(f *pflag.FlagSet) {
 	f.Var(cli.OneOf(&p.format, cli.OutputTable, cli.OutputJSON, formatHTML), "format", "The form of the answer: table, json or html")
 	f.Var(f.Lookup("format").Value, "output", "The same as --format, as other verbs call it")
 	f.StringVar(&p.page, "html", "", "Write the page with charts to this file too")
-	f.StringVar(&p.measure, "measure", "", "Instead, measure this machine for a minute or two, and write a calibration to this file")
+	f.StringVar(&p.measure, "measure", "", "Instead, measure this machine for some minutes, and write a calibration to this file")
 	f.BoolVar(&p.compare, "check", false, "Instead, rehearse three rushes and show how far the plan was off")
+	f.IntVar(&p.rounds, "rounds", measure.DefaultRounds, "How often --measure runs each load, and --check each rush; the middle of what they show counts")
 	f.StringVar(&p.data, "data", "", "Where the servers of --measure and --check keep their files (default the temporary folder, which may not be on a disk)")
 }
 

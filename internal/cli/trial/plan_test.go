@@ -53,8 +53,9 @@ func TestPlanFaults(t *testing.T) {
 	} {
 		clitest.Run(t, nil, "plan", "--users", "10", "--stock", "1", "--calibration", with(text)).Want(t, cli.ExitUsage, want, "--measure")
 	}
-	clitest.Run(t, nil, "plan", "--measure", "costs.json", "--check", "--engine", "redis", "--ledger", "nowhere").
-		Want(t, cli.ExitUsage, "--check: cannot be combined", "--engine: ", "--ledger: ")
+	clitest.Run(t, nil, "plan", "--measure", "costs.json", "--calibration", "costs.json", "--engine", "redis", "--ledger", "nowhere", "--rounds", "101").
+		Want(t, cli.ExitUsage, "plan cannot measure this", "--calibration: cannot be combined", "--engine: ", "--ledger: ", "--rounds: must be")
+	clitest.Run(t, nil, "plan", "--measure", "costs.json", "--check", "--shards", "2").Want(t, cli.ExitUsage, "--shards: must be a number")
 	var bare strings.Builder
 	c := plan.Default()
 	delete(c.Engines, plan.Memory)
@@ -64,7 +65,7 @@ func TestPlanFaults(t *testing.T) {
 	clitest.Run(t, nil, "plan", "--check", "--calibration", with(bare.String())).Want(t, cli.ExitUsage, "need the costs of memory")
 	clitest.Run(t, nil, "plan", "--check", "--calibration", with(bare.String()), "--engine", "redis://127.0.0.1:1", "--ledger", "mongodb://b").
 		Want(t, cli.ExitUsage, "plan cannot check this", "--ledger: ")
-	clitest.Run(t, nil, "plan", "--check", "--shards", "2").Want(t, cli.ExitUsage, "--shards: must be a number")
+	clitest.Run(t, nil, "plan", "--check", "--shards", "2", "--rounds", "0").Want(t, cli.ExitUsage, "--shards: must be a number", "--rounds: must be")
 	bare.Reset()
 	delete(c.Engines, plan.Redis)
 	if err := c.Write(&bare); err != nil {

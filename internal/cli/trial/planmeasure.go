@@ -26,26 +26,43 @@ func (p *planned) measuring(cmd *cobra.Command, version string) error {
 		return err
 	}
 	cfg.Version = version
-	fs := addressFaults(&cfg)
-	// The file is not written yet that --check would need.
+	fs := serverFaults(&cfg)
 	if p.compare {
-		fs = append(fs, settings.Fault{Key: "--check", Problem: "cannot be combined with --measure: check the file that it writes"})
+		fs = append(fs, shardFaults(&cfg)...)
+	}
+	if p.calibration != "" {
+		fs = append(fs, settings.Fault{Key: "--calibration", Problem: "cannot be combined with --measure, which takes a new one"})
 	}
 	if err := cli.Faults("plan cannot measure this:", fs); err != nil {
 		return err
 	}
-	cal, err := measure.Run(cmd.Context(), cfg)
+	var cal *plan.Calibration
+	var all []*measure.Comparison
+	if p.compare {
+		cal, all, err = measure.RunAndCheck(cmd.Context(), cfg)
+	} else {
+		cal, err = measure.Run(cmd.Context(), cfg)
+	}
 	if err != nil {
 		return err
 	}
 	if err := writeFile(p.measure, cal.Write); err != nil {
 		return fmt.Errorf("--measure: %w", err)
 	}
+	if p.compare {
+		return judge(cmd, all)
+	}
 	return cli.Show(cmd, cal, cli.Line(fmt.Sprintf("%s has what a claim costs here; use it with --calibration %[1]s", p.measure)))
 }
 
-// addressFaults lists what is wrong with the addresses of the engine and the ledger.
-func addressFaults(cfg *measure.Config) (fs []settings.Fault) {
+// mostRounds keeps a slip of the finger from measuring for a day.
+const mostRounds = 100
+
+// serverFaults lists what is wrong with the rounds and with the addresses of engine and ledger.
+func serverFaults(cfg *measure.Config) (fs []settings.Fault) {
+	if cfg.Rounds < 1 || cfg.Rounds > mostRounds {
+		fs = append(fs, settings.Fault{Key: "--rounds", Problem: fmt.Sprintf("must be a number from 1 to %d", mostRounds)})
+	}
 	if problem := config.EngineProblem(cfg.Engine); cfg.Engine != "" && problem != "" {
 		fs = append(fs, settings.Fault{Key: "--engine", Problem: problem})
 	}
@@ -53,6 +70,14 @@ func addressFaults(cfg *measure.Config) (fs []settings.Fault) {
 		fs = append(fs, settings.Fault{Key: "--ledger", Problem: problem})
 	}
 	return fs
+}
+
+// shardFaults says what is wrong with the shards of a check.
+func shardFaults(cfg *measure.Config) []settings.Fault {
+	if engine, _ := cfg.Kinds(); cfg.Shards < 0 || cfg.Shards > 1 && engine == plan.Memory {
+		return []settings.Fault{{Key: "--shards", Problem: "must be a number, and more than one need Redis as the --engine of a check"}}
+	}
+	return nil
 }
 
 // checking compares the plan with rehearsals on servers of its own, of the memory engine and SQLite
@@ -63,11 +88,7 @@ func (p *planned) checking(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	fs := addressFaults(&cfg)
-	if engine, _ := cfg.Kinds(); cfg.Shards < 0 || cfg.Shards > 1 && engine == plan.Memory {
-		fs = append(fs, settings.Fault{Key: "--shards", Problem: "must be a number, and more than one need Redis as the --engine of a check"})
-	}
-	if err := cli.Faults("plan cannot check this:", fs); err != nil {
+	if err := cli.Faults("plan cannot check this:", append(serverFaults(&cfg), shardFaults(&cfg)...)); err != nil {
 		return err
 	}
 	cal, err := p.costs()
@@ -78,18 +99,21 @@ func (p *planned) checking(cmd *cobra.Command) error {
 	if engine, ledger := cfg.Kinds(); cal.Engines[engine] == nil || cal.Ledgers[ledger] == nil {
 		return cli.Usagef("--calibration %s: the rehearsals need the costs of %s and %s", p.calibration, engine, ledger)
 	}
-	var all []*measure.Comparison
-	worst := 0.0
-	err = measure.Check(cmd.Context(), cal, cfg, func(c *measure.Comparison) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "rehearsed %d requests\n", c.Requests)
-		// Each rehearsal is shown when it is done; the table needs all.
-		all, worst = append(all, c), max(worst, c.Worst())
-	})
+	all, err := measure.Check(cmd.Context(), cal, cfg)
 	if err != nil {
 		return err
 	}
+	return judge(cmd, all)
+}
+
+// judge shows what a check found, and fails when a figure is off by more than mostOff.
+func judge(cmd *cobra.Command, all []*measure.Comparison) error {
 	if err := cli.Show(cmd, all, cli.TableFunc(func(out io.Writer) error { return measure.Table(out, all) })); err != nil {
 		return err
+	}
+	worst := 0.0
+	for _, c := range all {
+		worst = max(worst, c.Worst())
 	}
 	if worst > mostOff {
 		return fmt.Errorf("a figure is off by %.0f%%, more than %.0f%%: measure again while nothing else runs here", 100*worst, 100*mostOff)
@@ -101,7 +125,7 @@ func (p *planned) checking(cmd *cobra.Command) error {
 // measured is the version that plans. Only flags that were given count, since they have defaults for
 // the question.
 func (p *planned) servers(cmd *cobra.Command) (cfg measure.Config, err error) {
-	cfg = measure.Config{Data: p.data, Progress: cmd.ErrOrStderr()}
+	cfg = measure.Config{Data: p.data, Progress: cmd.ErrOrStderr(), Rounds: p.rounds}
 	for flag, field := range map[string]*string{"engine": &cfg.Engine, "ledger": &cfg.Ledger, "durability": &cfg.Durability} {
 		if f := cmd.Flags().Lookup(flag); f.Changed {
 			*field = f.Value.String()
