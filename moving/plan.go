@@ -54,6 +54,11 @@ func (p *pool) keepPace(v *view) {
 		}
 		now := float64(max(st.Granted-k.granted, 0)) / float64(passed.Milliseconds())
 		k.perMS += (now - k.perMS) * min(1, float64(passed)/float64(paceOver))
+		if now == 0 && st.Remaining > 0 {
+			// Its crowd is gone. An average would keep units here that claims elsewhere wait
+			// for: after a rush it takes a second to fall to a few.
+			k.perMS = 0
+		}
 		k.granted, k.nowMS = st.Granted, st.Now
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/dibs-dev/dibs"
 )
 
 // TestPlanned plans transfers for shards that need some, and none for others.
@@ -29,6 +31,33 @@ func TestPlanned(t *testing.T) {
 		if got := fmt.Sprint(planned(test.in)); got != test.want {
 			t.Errorf("%s: planned %s, want %s", test.name, got, test.want)
 		}
+	}
+}
+
+// TestPace: a shard that sells nothing of what it has keeps nothing for a crowd that is gone. One
+// that has nothing left may have one all the same, and its pace falls slowly.
+func TestPace(t *testing.T) {
+	p := &pool{paces: make([]pace, 2)}
+	look := func(ms, granted, left int64) {
+		v := view{shards: make([]dibs.ShardStats, 2), ok: []bool{true, true}}
+		for i := range v.shards {
+			v.shards[i].Now, v.shards[i].Granted, v.shards[i].Remaining = ms, granted, left*int64(i)
+			v.shards[i].Head.Epoch = 1
+		}
+		p.keepPace(&v)
+	}
+	look(1000, 0, 9_000)
+	look(1200, 2_000, 7_000)
+	if p.paces[0].perMS != 10 || p.paces[1].perMS != 10 {
+		t.Fatalf("after 2,000 grants in 200 ms: %+v", p.paces)
+	}
+	look(1240, 2_000, 7_000)
+	if p.paces[1].perMS != 10 {
+		t.Errorf("40 ms tell nothing: %+v", p.paces)
+	}
+	look(1250, 2_000, 7_000)
+	if p.paces[0].perMS != 7.5 || p.paces[1].perMS != 0 {
+		t.Errorf("50 ms without a grant: %+v", p.paces)
 	}
 }
 
