@@ -26,14 +26,19 @@ const (
 	// paceOver is the time over which a pace is averaged, and paceLeast the shortest
 	// one between two looks that tells of it.
 	paceOver, paceLeast = 200 * time.Millisecond, 50 * time.Millisecond
+	// crowdGone is how many units a shard must have been about to sell between two looks for
+	// its crowd to be gone when it sold none: one that sells a few a second often sells none.
+	crowdGone = 5
 )
 
 // pace is how fast a shard sells.
 type pace struct {
-	// granted and nowMS are the engine's count and clock at the last look, in epoch.
-	granted, nowMS int64
-	epoch          uint16
-	perMS          float64
+	// granted, left and nowMS are the engine's counts and clock at the last look, in epoch.
+	granted, left, nowMS int64
+	epoch                uint16
+	perMS                float64
+	// quietMS is for how long it has sold none of what it had.
+	quietMS int64
 }
 
 // keepPace learns from a look how fast the shards sell. Units that come back count as
@@ -45,21 +50,25 @@ func (p *pool) keepPace(v *view) {
 			continue
 		}
 		if k.epoch != st.Head.Epoch {
-			*k = pace{granted: st.Granted, nowMS: st.Now, epoch: st.Head.Epoch}
+			*k = pace{granted: st.Granted, left: st.Remaining, nowMS: st.Now, epoch: st.Head.Epoch}
 			continue
 		}
 		passed := time.Duration(st.Now-k.nowMS) * time.Millisecond
 		if passed < paceLeast {
 			continue
 		}
-		now := float64(max(st.Granted-k.granted, 0)) / float64(passed.Milliseconds())
-		k.perMS += (now - k.perMS) * min(1, float64(passed)/float64(paceOver))
-		if now == 0 && st.Remaining > 0 {
-			// Its crowd is gone. An average would keep units here that claims elsewhere wait
-			// for: after a rush it takes a second to fall to a few.
+		sold, ms := max(st.Granted-k.granted, 0), passed.Milliseconds()
+		if k.quietMS += ms; sold > 0 || k.left == 0 {
+			k.quietMS = 0
+		}
+		gone := k.quietMS >= p.took.Milliseconds()/2 && k.perMS*float64(ms) >= crowdGone
+		k.perMS += (float64(sold)/float64(ms) - k.perMS) * min(1, float64(passed)/float64(paceOver))
+		if gone && k.quietMS > 0 {
+			// An average takes a second to fall after a rush, and would keep units here that claims
+			// elsewhere wait for.
 			k.perMS = 0
 		}
-		k.granted, k.nowMS = st.Granted, st.Now
+		k.granted, k.left, k.nowMS = st.Granted, st.Remaining, st.Now
 	}
 }
 

@@ -34,10 +34,10 @@ func TestPlanned(t *testing.T) {
 	}
 }
 
-// TestPace: a shard that sells nothing of what it has keeps nothing for a crowd that is gone. One
-// that has nothing left may have one all the same, and its pace falls slowly.
+// TestPace: a shard that sold fast and sells nothing of what it has keeps nothing for a crowd that
+// is gone. One that has nothing left may have one all the same, and its pace falls slowly.
 func TestPace(t *testing.T) {
-	p := &pool{paces: make([]pace, 2)}
+	p := &pool{paces: make([]pace, 2), took: tookFirst / 3}
 	look := func(ms, granted, left int64) {
 		v := view{shards: make([]dibs.ShardStats, 2), ok: []bool{true, true}}
 		for i := range v.shards {
@@ -58,6 +58,44 @@ func TestPace(t *testing.T) {
 	look(1250, 2_000, 7_000)
 	if p.paces[0].perMS != 7.5 || p.paces[1].perMS != 0 {
 		t.Errorf("50 ms without a grant: %+v", p.paces)
+	}
+	// A transfer arrives where there was nothing: that nobody bought before tells nothing.
+	p.paces[0].perMS = 10
+	look(1300, 2_000, 0)
+	p.paces[0].left, p.paces[0].perMS = 0, 10
+	look(1350, 2_000, 0)
+	if p.paces[0].perMS != 7.5 {
+		t.Errorf("a shard that had nothing: %+v", p.paces)
+	}
+}
+
+// TestPaceOfFewAndOfPauses: a shard that sells a few a second keeps its pace between them, and so
+// does one whose crowd pauses for less than half a transfer.
+func TestPaceOfFewAndOfPauses(t *testing.T) {
+	p := &pool{paces: make([]pace, 1), took: tookFirst}
+	at, granted := int64(1_000), int64(0)
+	look := func(ms, sold int64) float64 {
+		at, granted = at+ms, granted+sold
+		v := view{shards: make([]dibs.ShardStats, 1), ok: []bool{true}}
+		v.shards[0].Now, v.shards[0].Granted, v.shards[0].Remaining, v.shards[0].Head.Epoch = at, granted, 9_000, 1
+		p.keepPace(&v)
+		return p.paces[0].perMS
+	}
+	look(0, 0)
+	for range 20 {
+		look(50, 1)
+	}
+	if pace := look(50, 0); pace < 0.01 {
+		t.Errorf("20 a second, and none in 50 ms: %g a ms", pace)
+	}
+	for range 20 {
+		look(50, 500)
+	}
+	if pace := look(100, 0); pace < 4 {
+		t.Errorf("10,000 a second, and none for 100 ms: %g a ms", pace)
+	}
+	if pace := look(50, 0); pace != 0 {
+		t.Errorf("none for 150 ms: %g a ms", pace)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestPlanMeasured(t *testing.T) {
 func measured(t *testing.T, args ...string) (costs string, cal *plan.Calibration) {
 	t.Helper()
 	costs = filepath.Join(t.TempDir(), "costs.json")
-	lengthy(t, append([]string{"plan", "--measure", costs, "--rounds", "1", "--output", "json"}, args...)...).
+	lengthy(t, append([]string{"plan", "--measure", costs, "--rounds", "1", "--requests", "2000", "--output", "json"}, args...)...).
 		Want(t, cli.ExitOK, "memory with sqlite: grants", `"measured_at": "`)
 	file, err := os.Open(costs)
 	if err != nil {

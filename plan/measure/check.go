@@ -103,7 +103,7 @@ func (all *rehearsals) round(ctx context.Context, cfg *Config, round int) error 
 	for i, r := range sizes {
 		x, err := cfg.rehearse(ctx, r)
 		if err != nil {
-			return err
+			return fmt.Errorf("a rehearsal of %d requests, %d at once: %w", r.requests, r.wave, err)
 		}
 		all[i] = append(all[i], x)
 		cfg.say("rehearsed %d requests, %d of %d", r.requests, round+1, cfg.rounds())

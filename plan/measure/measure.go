@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dibs-dev/dibs/engine/redisengine"
 	"github.com/dibs-dev/dibs/plan"
 )
 
@@ -38,7 +39,8 @@ type Config struct {
 	Data string
 	// Progress receives a line for each step; nil means no lines.
 	Progress io.Writer
-	// Requests is how many requests a load has; default 12,000.
+	// Requests is how many requests a load has, from LeastRequests to MostRequests; default
+	// DefaultRequests.
 	Requests int
 	// Rounds is how often each load and each rehearsal of a check runs; default DefaultRounds.
 	// Of what they show the middle counts: the same load may cost twice as much a second later
@@ -46,16 +48,19 @@ type Config struct {
 	Rounds int
 }
 
-// DefaultRounds is how often each load runs unless a Config says otherwise.
-const DefaultRounds = 5
+// What a Config has by default, and within which bounds. Fewer requests would nearly all be
+// the first ones of their connections, and more would be settled during the load.
+const (
+	DefaultRounds                                = 5
+	LeastRequests, DefaultRequests, MostRequests = 2_000, 12_000, 16_000
+)
 
-func (c *Config) rounds() int { return cmp.Or(c.Rounds, DefaultRounds) }
+func (c *Config) rounds() int { return max(1, cmp.Or(c.Rounds, DefaultRounds)) }
 
 // The loads. A settler that is told to wait, and loads that are smaller than its
 // batches, keep settling apart from the answers.
 const (
-	lone        = 200
-	defaultLoad = 12_000
+	lone = 200
 	// wave is as many connections as a rush has: with fewer, a request costs less.
 	wave         = 1_000
 	fresh        = 5_000
@@ -67,7 +72,7 @@ func kind(address string) string {
 	switch {
 	case address == "" || address == plan.Memory:
 		return plan.Memory
-	case strings.HasPrefix(address, "redis"):
+	case strings.HasPrefix(address, "redis"), strings.HasPrefix(address, "unix:"):
 		return plan.Redis
 	case strings.HasPrefix(address, "postgres"):
 		return plan.Postgres
@@ -81,7 +86,8 @@ func kind(address string) string {
 func (c *Config) args(engine, ledger string) []string {
 	var args []string
 	if kind(engine) == plan.Redis && ledger == "" {
-		name := fmt.Sprintf("dibs-plan-%.6x.db", sha256.Sum256([]byte(engine)))
+		place := strings.TrimSuffix(redisengine.Place(engine), "/")
+		name := fmt.Sprintf("dibs-plan-%.6x.db", sha256.Sum256([]byte(place)))
 		ledger = "sqlite:" + filepath.Join(cmp.Or(c.Data, os.TempDir()), name)
 	}
 	for _, flag := range []struct{ name, value string }{{"--engine", engine}, {"--ledger", ledger}} {
@@ -104,7 +110,7 @@ func Run(ctx context.Context, cfg Config) (*plan.Calibration, error) {
 
 // RunAndCheck is Run and Check in one, with loads and rehearsals by turns: a machine that
 // becomes slower or faster meanwhile, as a shared one does from one minute to the next,
-// changes both alike.
+// changes both alike. When a rehearsal fails, it returns the calibration with the error.
 func RunAndCheck(ctx context.Context, cfg Config) (*plan.Calibration, []*Comparison, error) {
 	return run(ctx, cfg, true)
 }
@@ -128,14 +134,12 @@ func run(ctx context.Context, cfg Config, check bool) (cal *plan.Calibration, al
 				return nil, nil, err
 			}
 		}
-		if check {
-			if err := shown.round(ctx, &cfg, round); err != nil {
-				return nil, nil, err
-			}
+		if check && err == nil {
+			err = shown.round(ctx, &cfg, round)
 		}
 	}
 	cal = cfg.workOut(loaded)
-	if check {
+	if check && err == nil {
 		all, err = shown.compare(ctx, cal, &cfg)
 	}
 	return cal, all, err
@@ -170,7 +174,7 @@ const (
 // loading lists the loads of an engine and a ledger.
 func (c *Config) loading(engine, ledger string) *loading {
 	l := &loading{cfg: c, engine: engine, ledger: ledger}
-	n := cmp.Or(c.Requests, defaultLoad)
+	n := cmp.Or(c.Requests, DefaultRequests)
 	l.rushes[single].name, l.rushes[single].rush = "one request after the other", rush{requests: lone, wave: 1, stock: lone}
 	l.rushes[grants].name, l.rushes[grants].rush = "grants", rush{requests: n, wave: wave, stock: int64(n)}
 	l.rushes[refusals].name, l.rushes[refusals].rush = "refusals", rush{requests: n, wave: wave, stock: 1}
@@ -223,9 +227,11 @@ func (c *Config) workOut(loaded []*loading) *plan.Calibration {
 		engine, ledger := kind(l.engine), ledgerKind(l.ledger)
 		cal.Engines[engine] = engineCost(engine, base.Engines[engine], one, many)
 		cal.Ledgers[ledger] = ledgerCost(ledger, one, many)
+		// The next one may be Redis with another SQLite.
+		if cal.Client.RequestUS == 0 {
+			cal.Client, cal.Node = requestCosts(cal, many, l.rushes[refusals].seen, l.rushes[firsts].seen)
+		}
 	}
-	first := &loaded[0].rushes
-	cal.Client, cal.Node = requestCosts(cal, first[grants].seen, first[refusals].seen, first[firsts].seen)
 	return cal
 }
 

@@ -119,7 +119,7 @@ func TestBearable(t *testing.T) {
 // TestKind knows engines and ledgers by their addresses.
 func TestKind(t *testing.T) {
 	for address, want := range map[string]string{
-		"": plan.Memory, "memory": plan.Memory, "redis://a": plan.Redis, "rediss://a": plan.Redis,
+		"": plan.Memory, "memory": plan.Memory, "redis://a": plan.Redis, "rediss://a": plan.Redis, "unix:///run/redis.sock": plan.Redis,
 		"mysql://a": plan.MySQL, "postgres://a": plan.Postgres, "sqlite:a.db": plan.SQLite,
 	} {
 		if got := kind(address); got != want {

@@ -45,6 +45,7 @@ type planned struct {
 	measure string
 	compare bool
 	rounds  int
+	loads   int
 	data    string
 }
 
@@ -113,6 +114,7 @@ func (p *planned) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.measure, "measure", "", "Instead, measure this machine for some minutes, and write a calibration to this file")
 	f.BoolVar(&p.compare, "check", false, "Instead, rehearse three rushes and show how far the plan was off")
 	f.IntVar(&p.rounds, "rounds", measure.DefaultRounds, "How often --measure runs each load, and --check each rush; the middle of what they show counts")
+	f.IntVar(&p.loads, "requests", measure.DefaultRequests, "How many requests each load of --measure has; fewer are quicker, and the noise counts more")
 	f.StringVar(&p.data, "data", "", "Where the servers of --measure and --check keep their files (default the temporary folder, which may not be on a disk)")
 }
 
@@ -167,6 +169,11 @@ func (p *planned) check(cmd *cobra.Command) error {
 	}{{"presses", q.Presses == 0}, {"cores", q.Cores == 0}, {"shards", q.Shards == 0}, {"target", q.Target == 0}, {"link", q.Link == 0}} {
 		if f.zero && given(f.flag) {
 			fs = append(fs, settings.Fault{Key: "--" + f.flag, Problem: "must not be 0"})
+		}
+	}
+	for _, flag := range []string{"rounds", "requests"} {
+		if given(flag) {
+			fs = append(fs, settings.Fault{Key: "--" + flag, Problem: "is for --measure and --check"})
 		}
 	}
 	var e *dibs.Error

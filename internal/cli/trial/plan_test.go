@@ -42,6 +42,8 @@ func TestPlanTooSmall(t *testing.T) {
 func TestPlanFaults(t *testing.T) {
 	clitest.Run(t, nil, "plan", "--stock", "0", "--cores", "0", "--shards", "65", "--engine", "memory", "--nodes", "3").
 		Want(t, cli.ExitUsage, "--users: must be", "--stock: must be", "--cores: must not be 0", "--shards: must be from", "--nodes: must be 1")
+	clitest.Run(t, nil, "plan", "--users", "1", "--stock", "1", "--rounds", "5", "--requests", "9").
+		Want(t, cli.ExitUsage, "--rounds: is for --measure", "--requests: is for --measure")
 	clitest.Run(t, nil, "plan", "--users", "many").Want(t, cli.ExitUsage, "must be a whole number")
 	clitest.Run(t, nil, "plan", "--users", "1.5").Want(t, cli.ExitUsage, "must be a whole number")
 	clitest.Run(t, nil, "plan", "--users", "10", "--stock", "1", "--engine", "redis://127.0.0.1").Want(t, cli.ExitUsage, "the kind, not the address")
@@ -53,9 +55,9 @@ func TestPlanFaults(t *testing.T) {
 	} {
 		clitest.Run(t, nil, "plan", "--users", "10", "--stock", "1", "--calibration", with(text)).Want(t, cli.ExitUsage, want, "--measure")
 	}
-	clitest.Run(t, nil, "plan", "--measure", "costs.json", "--calibration", "costs.json", "--engine", "redis", "--ledger", "nowhere", "--rounds", "101").
-		Want(t, cli.ExitUsage, "plan cannot measure this", "--calibration: cannot be combined", "--engine: ", "--ledger: ", "--rounds: must be")
-	clitest.Run(t, nil, "plan", "--measure", "costs.json", "--check", "--shards", "2").Want(t, cli.ExitUsage, "--shards: must be a number")
+	clitest.Run(t, nil, "plan", "--measure", "costs.json", "--calibration", "costs.json", "--engine", "redis", "--ledger", "nowhere", "--rounds", "101", "--requests", "1999").
+		Want(t, cli.ExitUsage, "plan cannot measure this", "--calibration: cannot be combined", "--engine: ", "--ledger: ", "--rounds: must be", "--requests: must be")
+	clitest.Run(t, nil, "plan", "--measure", "costs.json", "--check", "--shards", "2").Want(t, cli.ExitUsage, "--shards: must be 1 for")
 	var bare strings.Builder
 	c := plan.Default()
 	delete(c.Engines, plan.Memory)
@@ -65,7 +67,11 @@ func TestPlanFaults(t *testing.T) {
 	clitest.Run(t, nil, "plan", "--check", "--calibration", with(bare.String())).Want(t, cli.ExitUsage, "need the costs of memory")
 	clitest.Run(t, nil, "plan", "--check", "--calibration", with(bare.String()), "--engine", "redis://127.0.0.1:1", "--ledger", "mongodb://b").
 		Want(t, cli.ExitUsage, "plan cannot check this", "--ledger: ")
-	clitest.Run(t, nil, "plan", "--check", "--shards", "2", "--rounds", "0").Want(t, cli.ExitUsage, "--shards: must be a number", "--rounds: must be")
+	clitest.Run(t, nil, "plan", "--check", "--shards", "2", "--rounds", "0", "--requests", "2000").
+		Want(t, cli.ExitUsage, "--shards: must be 1 for", "--rounds: must be", "--requests: is for --measure")
+	clitest.Run(t, nil, "plan", "--check", "--shards", "65", "--engine", "redis://127.0.0.1:1").Want(t, cli.ExitUsage, "--shards: must be from 1 to 64")
+	nowhere := filepath.Join(t.TempDir(), "no", "costs.json")
+	clitest.Run(t, nil, "plan", "--measure", nowhere).Want(t, cli.ExitUsage, "--measure: open "+nowhere)
 	bare.Reset()
 	delete(c.Engines, plan.Redis)
 	if err := c.Write(&bare); err != nil {

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,18 +39,23 @@ func (p *planned) measuring(cmd *cobra.Command, version string) error {
 	}
 	var cal *plan.Calibration
 	var all []*measure.Comparison
+	// Minutes of loads are not for a file that cannot be written.
+	if err := writable(p.measure); err != nil {
+		return cli.Usage(fmt.Errorf("--measure: %w", err))
+	}
 	if p.compare {
 		cal, all, err = measure.RunAndCheck(cmd.Context(), cfg)
 	} else {
 		cal, err = measure.Run(cmd.Context(), cfg)
 	}
-	if err != nil {
+	if cal == nil {
 		return err
 	}
-	if err := writeFile(p.measure, cal.Write); err != nil {
-		return fmt.Errorf("--measure: %w", err)
+	if err := errors.Join(err, writeFile(p.measure, cal.Write)); err != nil {
+		return fmt.Errorf("--measure %s: %w", p.measure, err)
 	}
 	if p.compare {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s has what a claim costs here\n", p.measure)
 		return judge(cmd, all)
 	}
 	return cli.Show(cmd, cal, cli.Line(fmt.Sprintf("%s has what a claim costs here; use it with --calibration %[1]s", p.measure)))
@@ -58,8 +64,11 @@ func (p *planned) measuring(cmd *cobra.Command, version string) error {
 // mostRounds keeps a slip of the finger from measuring for a day.
 const mostRounds = 100
 
-// serverFaults lists what is wrong with the rounds and with the addresses of engine and ledger.
+// serverFaults lists what is wrong with rounds and requests, and with the addresses of engine and ledger.
 func serverFaults(cfg *measure.Config) (fs []settings.Fault) {
+	if cfg.Requests < measure.LeastRequests || cfg.Requests > measure.MostRequests {
+		fs = append(fs, settings.Fault{Key: "--requests", Problem: fmt.Sprintf("must be a number from %d to %d", measure.LeastRequests, measure.MostRequests)})
+	}
 	if cfg.Rounds < 1 || cfg.Rounds > mostRounds {
 		fs = append(fs, settings.Fault{Key: "--rounds", Problem: fmt.Sprintf("must be a number from 1 to %d", mostRounds)})
 	}
@@ -74,10 +83,29 @@ func serverFaults(cfg *measure.Config) (fs []settings.Fault) {
 
 // shardFaults says what is wrong with the shards of a check.
 func shardFaults(cfg *measure.Config) []settings.Fault {
-	if engine, _ := cfg.Kinds(); cfg.Shards < 0 || cfg.Shards > 1 && engine == plan.Memory {
-		return []settings.Fault{{Key: "--shards", Problem: "must be a number, and more than one need Redis as the --engine of a check"}}
+	engine, _ := cfg.Kinds()
+	switch {
+	case cfg.Shards < 0 || cfg.Shards > plan.MaxShards:
+		return []settings.Fault{{Key: "--shards", Problem: fmt.Sprintf("must be from 1 to %d for a check", plan.MaxShards)}}
+	case cfg.Shards > 1 && engine == plan.Memory:
+		return []settings.Fault{{Key: "--shards", Problem: "must be 1 for a check of the memory engine: more need Redis as --engine"}}
 	}
 	return nil
+}
+
+// writable returns an error when a file cannot be written, and leaves it as it is.
+func writable(path string) error {
+	_, err := os.Stat(path)
+	isNew := errors.Is(err, os.ErrNotExist)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	err = file.Close()
+	if isNew {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
 }
 
 // checking compares the plan with rehearsals on servers of its own, of the memory engine and SQLite
@@ -88,7 +116,11 @@ func (p *planned) checking(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := cli.Faults("plan cannot check this:", append(serverFaults(&cfg), shardFaults(&cfg)...)); err != nil {
+	fs := append(serverFaults(&cfg), shardFaults(&cfg)...)
+	if cmd.Flags().Changed("requests") {
+		fs = append(fs, settings.Fault{Key: "--requests", Problem: "is for --measure: the rehearsals of a check have sizes of their own"})
+	}
+	if err := cli.Faults("plan cannot check this:", fs); err != nil {
 		return err
 	}
 	cal, err := p.costs()
@@ -125,7 +157,7 @@ func judge(cmd *cobra.Command, all []*measure.Comparison) error {
 // measured is the version that plans. Only flags that were given count, since they have defaults for
 // the question.
 func (p *planned) servers(cmd *cobra.Command) (cfg measure.Config, err error) {
-	cfg = measure.Config{Data: p.data, Progress: cmd.ErrOrStderr(), Rounds: p.rounds}
+	cfg = measure.Config{Data: p.data, Progress: cmd.ErrOrStderr(), Rounds: p.rounds, Requests: p.loads}
 	for flag, field := range map[string]*string{"engine": &cfg.Engine, "ledger": &cfg.Ledger, "durability": &cfg.Durability} {
 		if f := cmd.Flags().Lookup(flag); f.Changed {
 			*field = f.Value.String()
