@@ -152,8 +152,8 @@ func sellOver(ctx context.Context, units, shards int, one bool, empty func() (st
 	if err != nil {
 		return m, err
 	}
-	// Once it has refused somebody a node reads who has a claim, and refuses all others without Redis. Several
-	// shards refuse early, because some are empty early. A single shard would never refuse: this claim makes it do so.
+	// After its first refusal a node reads who holds a claim, so that it can refuse everybody else without asking
+	// Redis. Of several shards some are empty early, and refuse. A single one would refuse nobody but for this claim.
 	r, err := n.Service.Claims.Claim(ctx, dibs.ClaimRequest{CampaignID: "c", UserID: "one-more", Key: "k"})
 	if err == nil && r.Outcome != dibs.SoldOut {
 		err = fmt.Errorf("when all is sold one more is answered %s", r.Outcome)

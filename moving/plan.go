@@ -61,12 +61,12 @@ func (p *pool) keepPace(v *view) {
 		if k.quietMS += ms; sold > 0 || k.left == 0 {
 			k.quietMS = 0
 		}
-		gone := k.quietMS >= p.took.Milliseconds()/2 && k.perMS*float64(ms) >= crowdGone
-		k.perMS += (float64(sold)/float64(ms) - k.perMS) * min(1, float64(passed)/float64(paceOver))
-		if gone && k.quietMS > 0 {
+		if k.quietMS >= p.took.Milliseconds()/2 && k.perMS*float64(ms) >= crowdGone {
 			// An average takes a second to fall after a rush, and would keep units here that claims
 			// elsewhere wait for.
 			k.perMS = 0
+		} else {
+			k.perMS += (float64(sold)/float64(ms) - k.perMS) * min(1, float64(passed)/float64(paceOver))
 		}
 		k.granted, k.left, k.nowMS = st.Granted, st.Remaining, st.Now
 	}

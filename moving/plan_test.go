@@ -59,7 +59,7 @@ func TestPace(t *testing.T) {
 	if p.paces[0].perMS != 7.5 || p.paces[1].perMS != 0 {
 		t.Errorf("50 ms without a grant: %+v", p.paces)
 	}
-	// A transfer arrives where there was nothing: that nobody bought before tells nothing.
+	// A shard that had nothing could sell nothing: it may have a crowd all the same.
 	p.paces[0].perMS = 10
 	look(1300, 2_000, 0)
 	p.paces[0].left, p.paces[0].perMS = 0, 10
