@@ -14,7 +14,8 @@ TOOL := go tool -modfile=tools.mod
 PACKAGES ?= $(shell echo $$(($$(nproc) + 2)))
 # The packages whose tests last longest are begun first, so that nothing is left to
 # wait for alone in the end.
-FIRST := ./cmd/dibs ./internal/screens ./engine/redisengine ./internal/simulation ./internal/ci ./ledger/sqlledger ./internal/release ./plan
+FIRST := ./cmd/dibs ./engine/redisengine ./internal/screens ./internal/simulation ./ledger/sqlledger ./internal/ci ./node ./lock ./internal/release \
+	./engine/enginetest ./httpapi ./moving ./engine/router ./internal/sqldb ./internal/cli/remote ./plan
 # The longest that one package's tests may take.
 TIMEOUT ?= 30m
 FUZZTIME ?= 1m
@@ -29,9 +30,9 @@ RACE := -race -gcflags=modernc.org/...=-race=false -gcflags=github.com/redis/rue
 # Where many goroutines share what a claim passes: `make race` has the race detector watch
 # them longer than the rest.
 CLAIMS := ./claims ./live ./livestats ./engine/memengine ./gate/... ./httpapi/internal/viewcache ./idgen ./internal/batch ./internal/bounded ./internal/fresh ./orders
-# What of it every change is tested with under the race detector: that which needs no whole
-# node, and the engine. A node's services wait for its databases, whose drivers would be compiled once more.
-RACED := ./livestats ./engine/memengine ./gate/limit ./gate/overload ./gate/ticket ./httpapi/internal/viewcache ./idgen ./internal/batch ./internal/bounded ./internal/fresh
+# What of it every change is tested with under the race detector: the engine, and that which needs neither
+# Redis nor a whole node, whose drivers would be compiled once more.
+RACED := ./engine/memengine ./gate/overload ./gate/ticket ./httpapi/internal/viewcache ./internal/batch ./internal/bounded ./internal/fresh
 # Most of a first run is compiling, which takes a fifth less with a collector that rests
 # more, and links sooner without tables for debuggers. The tests keep Go's own measure.
 COMPILE := GOGC=400
