@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -89,19 +88,12 @@ func newRig(t *testing.T) *rig {
 }
 
 func newNATSRig(t *testing.T) *rig {
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
+	s, err := servers.StartNATS(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("nats-server does not begin")
-	}
-	conn, err := nats.Connect(s.ClientURL())
+	t.Cleanup(s.Kill)
+	conn, err := nats.Connect(s.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +105,7 @@ func newNATSRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, url: s.ClientURL() + "/shop?stream=SHOP&replicas=1", attempts: map[string]int{}}
+	r := &rig{t: t, url: s.URL() + "/shop?stream=SHOP&replicas=1", attempts: map[string]int{}}
 	r.send = func(id, subject, event string) {
 		m := nats.NewMsg("shop.x")
 		m.Data = []byte(event)

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	natsd "github.com/nats-io/nats-server/v2/server"
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/dibs-dev/dibs/internal/logins"
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
 // TestLoginChanges publishes with the password of now when the one of before is refused.
@@ -79,31 +79,17 @@ func kafkaWithPassword(t *testing.T) (address string, change func()) {
 }
 
 func natsWithPassword(t *testing.T) (address string, change func()) {
-	folder := t.TempDir()
-	run := func(port int, password string) *natsd.Server {
-		s, err := natsd.NewServer(&natsd.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, JetStream: true, StoreDir: folder, Username: "ann", Password: password})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Start()
-		if !s.ReadyForConnections(time.Minute) {
-			t.Fatal("the server does not start")
-		}
-		return s
-	}
-	stop := func(s *natsd.Server) {
-		s.Shutdown()
-		s.WaitForShutdown()
-	}
-	s := run(-1, "old-pw")
-	at, err := url.Parse(s.ClientURL())
+	n, err := servers.StartNATS(t.TempDir(), "ann:old-pw")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "nats://ann:old-pw@" + at.Host + "/shop?stream=SHOP", func() {
-		stop(s)
-		next := run(portIn(t, at), "new-pw")
-		t.Cleanup(func() { stop(next) })
+	t.Cleanup(n.Kill)
+	return "nats://ann:old-pw@" + n.Addr() + "/shop?stream=SHOP", func() {
+		n.Kill()
+		n.Login = "ann:new-pw"
+		if err := n.Start(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -2,62 +2,46 @@ package sinks_test
 
 import (
 	"context"
-	"net/url"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dibs-dev/dibs/events/sinks"
+	"github.com/dibs-dev/dibs/internal/servers"
 )
 
-// startNATS starts a server with JetStream in this process; port 0 takes a free
-// one. stop ends it.
-func startNATS(t testing.TB, dir string, port int) (s *server.Server, stop func()) {
+// startNATS starts a server with JetStream that runs until the test's end.
+func startNATS(t testing.TB) *servers.NATS {
 	t.Helper()
-	if port == 0 {
-		port = server.RANDOM_PORT
-	}
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true})
+	n, err := servers.StartNATS(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Start()
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("nats-server does not begin")
-	}
-	return s, func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	}
+	t.Cleanup(n.Kill)
+	return n
 }
 
 // TestNATS: JetStream gets every event once, even when it was published again
 // after the server had been away.
 func TestNATS(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	srv, stop := startNATS(t, dir, 0)
-	u, err := url.Parse(srv.ClientURL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sink := "nats://" + u.Host + "/shop?stream=SHOP"
+	srv := startNATS(t)
+	sink := srv.URL() + "/shop?stream=SHOP"
 	s := openShop(t, folder(t), sink)
 	await(t, "the sink", func() bool { return s.sinkState(sinks.Name(sink)).Owner != "" })
 	ids := s.buy("a", 20)
 	await(t, "the first events", func() bool { v := s.sinkState(sinks.Name(sink)); return v.Published >= 50 && v.Behind == 0 })
-	port := srv.Addr().String()
-	stop()
+	srv.Kill()
 	ids = append(ids, s.buy("b", 10)...)
 	await(t, "a failure that is told", func() bool { return s.sinkState(sinks.Name(sink)).Failures > 0 })
-	_, stop = startNATS(t, dir, portOf(t, port))
-	defer stop()
+	if err := srv.Start(); err != nil {
+		t.Fatal(err)
+	}
 	await(t, "all events", func() bool { v := s.sinkState(sinks.Name(sink)); return v.OK && v.Behind == 0 && v.Published >= 75 })
 
-	conn, err := nats.Connect(u.Host)
+	conn, err := nats.Connect(srv.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,27 +87,12 @@ func TestNATS(t *testing.T) {
 	}
 }
 
-// portOf is the port of an address.
-func portOf(t testing.TB, address string) int {
-	t.Helper()
-	u, err := url.Parse("tcp://" + address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, d := range u.Port() {
-		n = 10*n + int(d-'0')
-	}
-	return n
-}
-
 // TestNATSWithoutStream: where no stream takes the subjects, nothing is lost:
 // it is said what to do.
 func TestNATSWithoutStream(t *testing.T) {
 	t.Parallel()
-	srv, stop := startNATS(t, t.TempDir(), 0)
-	defer stop()
-	p, err := sinks.Open(srv.ClientURL() + "/shop")
+	srv := startNATS(t)
+	p, err := sinks.Open(srv.URL() + "/shop")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +142,6 @@ func TestCheck(t *testing.T) {
 
 func TestStalledNATS(t *testing.T) {
 	t.Parallel()
-	srv, stop := startNATS(t, t.TempDir(), 0)
-	defer stop()
-	stalls(t, srv.ClientURL()+"/shop?stream=STALLED")
+	srv := startNATS(t)
+	stalls(t, srv.URL()+"/shop?stream=STALLED")
 }

@@ -32,6 +32,7 @@ redis-server            redis-server
 redis-tools             redis-cli redis-benchmark
 rabbitmq-server         /usr/lib/rabbitmq/bin/rabbitmq-server
 erlang-base             epmd
+nats-server             nats-server
 mariadb-server-core     /usr/sbin/mariadbd mariadb-install-db
 mariadb-client-core     my_print_defaults mariadb
 mariadb-client          mariadb-dump

@@ -11,9 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/dibs-dev/dibs/internal/servers"
 )
@@ -34,7 +31,11 @@ func TestStagedBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nats := startNATS(t)
+	nats, err := servers.StartNATS(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nats.Kill)
 	shown := map[string]string{}
 	for _, page := range runnable(t) {
 		text, err := os.ReadFile(page)
@@ -57,7 +58,7 @@ func TestStagedBlocks(t *testing.T) {
 					}
 					script += strings.NewReplacer(s.replace...).Replace(block) + "\n"
 				}
-				places := strings.NewReplacer("@REDIS@", redis.Addr(), "@DATABASE@", address.Host, "@NATS@", nats,
+				places := strings.NewReplacer("@REDIS@", redis.Addr(), "@DATABASE@", address.Host, "@NATS@", nats.Addr(),
 					"@PORT@", freePort(t), "@LISTEN@", "127.0.0.1:"+freePort(t))
 				runStage(t, bin, places.Replace(stageShell+script+s.after), []string{"DATABASE=" + address.Host, "PASSWORD=" + servers.Password}, s.says)
 			})
@@ -79,22 +80,4 @@ func runStage(t *testing.T, bin, script string, env, says []string) {
 	if err != nil || strings.Contains(text, "FAILED: ") || len(missing) > 0 {
 		t.Errorf("%v; it does not say %q:\n%s", err, missing, text)
 	}
-}
-
-// startNATS starts a server with streams in this process, and returns its address.
-func startNATS(t *testing.T) string {
-	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("nats-server does not begin")
-	}
-	return s.Addr().String()
 }
