@@ -185,24 +185,12 @@ func (s *Audit) examine(ctx context.Context, c *dibs.Campaign) (*finding, error)
 			return nil, err
 		}
 		// The ledger has moved the units that wait in the outbox, and the engine has not.
-		f.exact = !f.halted && sameCursors(before.at, f.engine.at) && f.audit.Waiting == 0
+		f.exact = !f.halted && slices.Equal(before.at, f.engine.at) && f.audit.Waiting == 0
 		if f.exact || f.halted || f.waiting > 0 {
 			break
 		}
 	}
 	return f, s.compareClaims(ctx, c, &f.claims)
-}
-
-func sameCursors(a, b []dibs.Cursor) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // countEngine counts a campaign in the engine; settle brings the ledger up to
