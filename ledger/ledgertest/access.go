@@ -26,21 +26,16 @@ func testKeys(t *testing.T, f *fixture) {
 	f.must(l.Access.InsertKey(ctx, second))
 	wants(t, "an id that is taken", l.Access.InsertKey(ctx, &access.APIKey{ID: "k1", Hash: []byte("x")}), dibs.ErrAlreadyExists)
 	wants(t, "a hash that is taken", l.Access.InsertKey(ctx, &access.APIKey{ID: "k3", Hash: []byte("hash one")}), dibs.ErrAlreadyExists)
-	got, err := l.Access.KeyByHash(ctx, []byte("hash one"))
-	f.must(err)
-	same(t, "the key", *got, *first)
-	_, err = l.Access.KeyByHash(ctx, []byte("hash"))
-	wants(t, "an unknown hash", err, dibs.ErrNotFound)
+	same(t, "the key", *try(l.Access.KeyByHash(ctx, []byte("hash one"))).must(t), *first)
+	wants(t, "an unknown hash", errOf(l.Access.KeyByHash(ctx, []byte("hash"))), dibs.ErrNotFound)
 
 	at := start.Add(time.Minute)
 	f.must(l.Access.RevokeKey(ctx, "k1", at))
 	// The second call changes nothing: the first time stays.
 	f.must(l.Access.RevokeKey(ctx, "k1", at.Add(time.Hour)))
 	wants(t, "revoke an unknown key", l.Access.RevokeKey(ctx, "none", at), dibs.ErrNotFound)
-	_, err = l.Access.KeyByHash(ctx, []byte("hash one"))
-	wants(t, "a revoked key", err, dibs.ErrNotFound)
-	keys, err := l.Access.Keys(ctx)
-	f.must(err)
+	wants(t, "a revoked key", errOf(l.Access.KeyByHash(ctx, []byte("hash one"))), dibs.ErrNotFound)
+	keys := try(l.Access.Keys(ctx)).must(t)
 	first.RevokedAt = at
 	same(t, "all keys", keys, []access.APIKey{*second, *first})
 
@@ -59,9 +54,7 @@ func testKeys(t *testing.T, f *fixture) {
 	f.must(l.Access.TouchKeys(ctx, map[string]time.Time{"k3": at, "k2": at, "none": at}))
 	f.must(l.Access.TouchKeys(ctx, map[string]time.Time{"k3": at.Add(-time.Second), "k2": at.Add(time.Second)}))
 	third.LastUsedAt, second.LastUsedAt, second.ExpiresAt = at, at.Add(time.Second), at
-	keys, err = l.Access.Keys(ctx)
-	f.must(err)
-	same(t, "keys with terms", keys, []access.APIKey{*third, *second, *first})
+	same(t, "keys with terms", try(l.Access.Keys(ctx)).must(t), []access.APIKey{*third, *second, *first})
 }
 
 // testRequests stores the answer of a request for each caller and key, once: a
@@ -76,20 +69,13 @@ func testRequests(t *testing.T, f *fixture) {
 	wants(t, "a request saved twice", l.Access.SaveRequest(ctx, r), dibs.ErrAlreadyExists)
 	other := &access.StoredRequest{Caller: "k2", Key: "a", Hash: []byte("h"), Status: 204, At: start.Add(time.Hour)}
 	f.must(l.Access.SaveRequest(ctx, other))
-	got, err := l.Access.Request(ctx, "k1", "a")
-	f.must(err)
-	same(t, "the answer", *got, *r)
-	got, err = l.Access.Request(ctx, "k2", "a")
-	f.must(err)
-	same(t, "the other caller's answer", got.Status, 204)
-	_, err = l.Access.Request(ctx, "k1", "b")
-	wants(t, "another key", err, dibs.ErrNotFound)
+	same(t, "the answer", *try(l.Access.Request(ctx, "k1", "a")).must(t), *r)
+	same(t, "the other caller's answer", try(l.Access.Request(ctx, "k2", "a")).must(t).Status, 204)
+	wants(t, "another key", errOf(l.Access.Request(ctx, "k1", "b")), dibs.ErrNotFound)
 	// The time is exclusive: an answer of that very moment stays.
 	f.must(l.Access.DropRequests(ctx, start.Add(time.Hour)))
-	_, err = l.Access.Request(ctx, "k1", "a")
-	wants(t, "a request that was dropped", err, dibs.ErrNotFound)
-	_, err = l.Access.Request(ctx, "k2", "a")
-	f.must(err)
+	wants(t, "a request that was dropped", errOf(l.Access.Request(ctx, "k1", "a")), dibs.ErrNotFound)
+	f.must(errOf(l.Access.Request(ctx, "k2", "a")))
 }
 
 // testSecrets asks on two connections at once: every call returns the same. The
@@ -97,33 +83,21 @@ func testRequests(t *testing.T, f *fixture) {
 // secrets would give ids that the other one cannot read.
 func testSecrets(t *testing.T, f *fixture) {
 	ledgers := []ledger.Ledger{f.ledger(), f.open()}
-	type answer struct {
-		secret []byte
-		err    error
-	}
-	answers := make(chan answer)
-	for i := range 8 {
-		go func() {
-			b, err := ledgers[i%2].Database.Secret(t.Context(), "claim-ids", 32)
-			answers <- answer{b, err}
-		}()
-	}
-	first := <-answers
-	f.must(first.err)
-	same(t, "the secret's size", len(first.secret), 32)
-	for range 7 {
-		a := <-answers
-		f.must(a.err)
-		if !bytes.Equal(a.secret, first.secret) {
+	secrets := make([][]byte, 8)
+	f.together(len(secrets), func(i int) (err error) {
+		secrets[i], err = ledgers[i%2].Database.Secret(t.Context(), "claim-ids", 32)
+		return err
+	})
+	same(t, "the secret's size", len(secrets[0]), 32)
+	for _, s := range secrets {
+		if !bytes.Equal(s, secrets[0]) {
 			t.Error("two callers got different secrets")
 		}
 	}
 	// Another name has a secret of its own, and none is all zeros.
-	again, err := f.ledger().Database.Secret(t.Context(), "claim-ids", 32)
-	f.must(err)
-	other, err := f.ledger().Database.Secret(t.Context(), "tokens", 32)
-	f.must(err)
-	if !bytes.Equal(again, first.secret) || bytes.Equal(other, first.secret) || bytes.Equal(other, make([]byte, 32)) {
+	again := try(f.ledger().Database.Secret(t.Context(), "claim-ids", 32)).must(t)
+	other := try(f.ledger().Database.Secret(t.Context(), "tokens", 32)).must(t)
+	if !bytes.Equal(again, secrets[0]) || bytes.Equal(other, secrets[0]) || bytes.Equal(other, make([]byte, 32)) {
 		t.Error("a secret changed, or two names share one")
 	}
 }
@@ -145,8 +119,7 @@ func testLifetime(t *testing.T, f *fixture) {
 	cancel()
 	s.grant("u2", 1)
 	wants(t, "settle with a context that has ended", f.ledger().Live.Settle(over, []live.Batch{s.peek()}), context.Canceled)
-	_, err := f.ledger().Live.Campaign(over, "c")
-	wants(t, "read with a context that has ended", err, context.Canceled)
+	wants(t, "read with a context that has ended", errOf(f.ledger().Live.Campaign(over, "c")), context.Canceled)
 	f.settle(s)
 
 	f.must(f.ledger().Database.Close())
@@ -154,9 +127,7 @@ func testLifetime(t *testing.T, f *fixture) {
 	wants(t, "settle after the end", f.ledger().Live.Settle(t.Context(), []live.Batch{s.peek()}), dibs.ErrUnavailable)
 	// Everything that was settled is there for the next process.
 	f.l = f.open()
-	got, err := f.ledger().Live.Campaign(t.Context(), "c")
-	f.must(err)
-	same(t, "the campaign's number", got.Number, c.Number)
+	same(t, "the campaign's number", try(f.ledger().Live.Campaign(t.Context(), "c")).must(t).Number, c.Number)
 	same(t, "claims", f.clean(c).Claims, int64(2))
 }
 
@@ -167,7 +138,6 @@ func testLifetime(t *testing.T, f *fixture) {
 // lose what was stored at its beginning.
 func testAdminLog(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	at := func(i int) time.Time { return start.Add(time.Duration(i) * time.Second) }
 	var actions []*access.AdminAction
 	for i := range 3 {
 		actions = append(actions, &access.AdminAction{
@@ -186,9 +156,7 @@ func testAdminLog(t *testing.T, f *fixture) {
 	f.must(l.Access.SaveAdminActions(ctx, []*access.AdminAction{&done}))
 	list := func(filter access.AdminActionFilter) []access.AdminAction {
 		t.Helper()
-		got, err := l.Access.AdminActions(ctx, filter, dibs.Page{})
-		f.must(err)
-		return got.Items
+		return try(l.Access.AdminActions(ctx, filter, dibs.Page{})).must(t).Items
 	}
 	same(t, "all actions", list(access.AdminActionFilter{}), []access.AdminAction{*actions[2], *actions[1], done})
 	same(t, "those of a key", list(access.AdminActionFilter{Key: "k2"}), []access.AdminAction{*actions[1]})
@@ -198,11 +166,9 @@ func testAdminLog(t *testing.T, f *fixture) {
 	same(t, "those of an action", list(access.AdminActionFilter{Action: "end-campaign"}), []access.AdminAction{*actions[2]})
 	same(t, "those of a time", list(access.AdminActionFilter{Since: at(1), Until: at(2)}), []access.AdminAction{*actions[1]})
 	// Three actions in pages of two: the last page has no cursor.
-	page, err := l.Access.AdminActions(ctx, access.AdminActionFilter{}, dibs.Page{Limit: 2})
-	f.must(err)
+	page := try(l.Access.AdminActions(ctx, access.AdminActionFilter{}, dibs.Page{Limit: 2})).must(t)
 	same(t, "the first page", len(page.Items), 2)
-	page, err = l.Access.AdminActions(ctx, access.AdminActionFilter{}, dibs.Page{Limit: 2, Cursor: page.NextCursor})
-	f.must(err)
+	page = try(l.Access.AdminActions(ctx, access.AdminActionFilter{}, dibs.Page{Limit: 2, Cursor: page.NextCursor})).must(t)
 	same(t, "the second page", page.Items, []access.AdminAction{done})
 	same(t, "the end", page.NextCursor, "")
 	f.must(l.Access.DropAdminActions(ctx, at(2)))

@@ -1,9 +1,9 @@
 package ledgertest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,8 +22,7 @@ func adminLogOf(l ledger.Ledger) *access.Access {
 // wholeLog checks that the chain over the admin log is whole, and returns the report.
 func (f *fixture) wholeLog(entries int64) access.ChainReport {
 	f.t.Helper()
-	r, err := adminLogOf(f.ledger()).VerifyLog(f.t.Context(), access.ChainPoint{})
-	f.must(err)
+	r := try(adminLogOf(f.ledger()).VerifyLog(f.t.Context(), access.ChainPoint{})).must(f.t)
 	if !r.Whole || r.Entries != entries {
 		f.t.Errorf("the admin log: %+v, want whole with %d entries", r, entries)
 	}
@@ -59,8 +58,7 @@ func testAdminLogChain(t *testing.T, f *fixture) {
 	f.round(f.erasure("ann", false), nil, start)
 	after := f.wholeLog(5)
 	same(t, "records of the erasure", []int64{after.Erased, after.Last}, []int64{4, 12})
-	links, err := l.Access.ChainLinks(ctx, 0, 100)
-	f.must(err)
+	links := try(l.Access.ChainLinks(ctx, 0, 100)).must(t)
 	same(t, "the record before the erasure", links[before.Last-1].Hash, before.Head)
 	// Seals of what was ann's have lost their salts. That of bob, in the same entries, is as it was.
 	for i := range actions {
@@ -102,9 +100,7 @@ func testAdminLogAsked(t *testing.T, f *fixture) {
 		t.Helper()
 		e := newErasure(user)
 		f.must(l.Erasure.InsertErasure(ctx, e, act))
-		stored, err := l.Erasure.ErasureByID(ctx, e.ID)
-		f.must(err)
-		same(t, "the erasure of "+user+" as it is stored", *stored, *e)
+		same(t, "the erasure of "+user+" as it is stored", *try(l.Erasure.ErasureByID(ctx, e.ID)).must(t), *e)
 		return e
 	}
 	end(act(start, "deposit", "/v1/accounts/ann/deposits"))
@@ -124,8 +120,7 @@ func testAdminLogAsked(t *testing.T, f *fixture) {
 	f.round(f.stored(e), nil, late)
 	r = f.wholeLog(4)
 	same(t, "records of the erasure that goes on", []int64{r.Erased, r.Last}, []int64{2, 12})
-	list, err := l.Access.AdminActions(ctx, access.AdminActionFilter{Action: access.EraseAction}, dibs.Page{})
-	f.must(err)
+	list := try(l.Access.AdminActions(ctx, access.AdminActionFilter{Action: access.EraseAction}, dibs.Page{})).must(t)
 	same(t, "the entry of the erasure itself", []string{list.Items[0].Key, list.Items[0].Target}, []string{"dibs", "/v1/erasures/" + e.ID})
 
 	// Entries that ask for nothing: one of another act, one that has ended, one that there is not.
@@ -143,22 +138,17 @@ func testAdminLogAsked(t *testing.T, f *fixture) {
 func testAdminLogRace(t *testing.T, f *fixture) {
 	const writers, each = 4, 8
 	ledgers := []ledger.Ledger{f.ledger(), f.open()}
-	var all sync.WaitGroup
-	for w := range writers {
-		all.Go(func() {
-			for i := range each {
-				at := start.Add(time.Duration(i) * time.Second)
-				a := &access.AdminAction{ID: access.NewAdminActionID(at), At: at, Key: fmt.Sprint("k", w), Action: "deposit"}
-				for _, status := range []int{0, 200} {
-					a.Status = status
-					if err := ledgers[(w+status)%2].Access.SaveAdminActions(t.Context(), []*access.AdminAction{a}); err != nil {
-						t.Error(err)
-					}
-				}
+	f.together(writers, func(w int) (err error) {
+		for i := range each {
+			at := start.Add(time.Duration(i) * time.Second)
+			a := &access.AdminAction{ID: access.NewAdminActionID(at), At: at, Key: fmt.Sprint("k", w), Action: "deposit"}
+			for _, status := range []int{0, 200} {
+				a.Status = status
+				err = errors.Join(err, ledgers[(w+status)%2].Access.SaveAdminActions(t.Context(), []*access.AdminAction{a}))
 			}
-		})
-	}
-	all.Wait()
+		}
+		return err
+	})
 	r := f.wholeLog(writers * each)
 	same(t, "the last record", r.Last, int64(1+2*writers*each))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,8 +27,7 @@ func (f *fixture) follow(users []string, ranks ...int64) {
 			list[i].Rank = ranks[i]
 		}
 	}
-	_, err := f.ledger().Audiences.Follow(f.t.Context(), "shop", list, true)
-	f.must(err)
+	f.must(errOf(f.ledger().Audiences.Follow(f.t.Context(), "shop", list, true)))
 }
 
 // said joins values with spaces, to compare several at once.
@@ -90,25 +88,21 @@ func testAnnouncementAtOnce(t *testing.T, f *fixture) {
 	refusal := l.Announce.InsertAnnouncement(ctx, announcement("none", c, 10, 0, 1))
 	wants(t, "a merchant without followers", refusal, dibs.ErrInvalid)
 	f.follow([]string{"ann", "bob", "cid"})
-	_, err := l.Audiences.Follow(ctx, "shop", []gate.Follower{{User: "bob"}}, false)
-	f.must(err)
+	f.must(errOf(l.Audiences.Follow(ctx, "shop", []gate.Follower{{User: "bob"}}, false)))
 	a := announcement("a", c, 2, 1, 1)
 	f.must(l.Announce.InsertAnnouncement(ctx, a))
 	same(t, "followers", a.Followers, 2)
 	wants(t, "the same id", l.Announce.InsertAnnouncement(ctx, announcement("a", c, 2, 1, 1)), dibs.ErrAlreadyExists)
 	wants(t, "another one meanwhile", l.Announce.InsertAnnouncement(ctx, announcement("b", c, 2, 1, 1)), dibs.ErrInvalidState)
-	running, err := l.Announce.RunningAnnouncements(ctx, 10)
-	f.must(err)
-	same(t, "running", running, []announce.Announcement{*a})
+	same(t, "running", try(l.Announce.RunningAnnouncements(ctx, 10)).must(t), []announce.Announcement{*a})
 	// Followers who come later are not told.
 	f.follow([]string{"dan", "bob"})
 	f.finish(l, "a", "node")
 	same(t, "events", f.pushed(0), []string{"a 1: ann cid"})
-	got, err := l.Announce.Announcement(ctx, "a")
-	f.must(err)
+	got := try(l.Announce.Announcement(ctx, "a")).must(t)
 	same(t, "state", said(got.State, got.Enqueued, got.Events, got.FinishedAt.IsZero()), "done 2 1 false")
 	// A node that was late finds the announcement done and enqueues nothing.
-	_, _, err = l.Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "node", Lease: time.Minute})
+	_, _, err := l.Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "node", Lease: time.Minute})
 	wants(t, "more of what is done", err, announce.ErrPushTaken)
 	pushes, last, err := l.Announce.Pushes(ctx, 0, 10)
 	f.must(err)
@@ -119,22 +113,15 @@ func testAnnouncementAtOnce(t *testing.T, f *fixture) {
 	// Untaken counts users in rows after a place: the event's own row, and none
 	// after it.
 	for after, want := range map[int64]int64{last - 1: 2, last: 0} {
-		n, err := l.Announce.Untaken(ctx, "a", after)
-		f.must(err)
-		same(t, "untaken", n, want)
+		same(t, "untaken", try(l.Announce.Untaken(ctx, "a", after)).must(t), want)
 	}
 	// The feed forgets its rows, and with them which are of announcements.
-	_, err = l.Events.TrimFeed(ctx, time.Now().Add(time.Hour), time.Hour)
-	f.must(err)
-	n, err := l.Announce.Untaken(ctx, "a", 0)
-	f.must(err)
-	same(t, "untaken of a feed that was trimmed", n, 0)
+	f.must(errOf(l.Events.TrimFeed(ctx, time.Now().Add(time.Hour), time.Hour)))
+	same(t, "untaken of a feed that was trimmed", try(l.Announce.Untaken(ctx, "a", 0)).must(t), 0)
 	f.must(l.Announce.InsertAnnouncement(ctx, announcement("b", c, 9, 1, 1)))
-	list, err := l.Announce.AnnouncementsOf(ctx, c.Number, dibs.Page{Limit: 1})
-	f.must(err)
+	list := try(l.Announce.AnnouncementsOf(ctx, c.Number, dibs.Page{Limit: 1})).must(t)
 	same(t, "the newest", list.Items[0].ID, "b")
-	list, err = l.Announce.AnnouncementsOf(ctx, c.Number, dibs.Page{Limit: 1, Cursor: list.NextCursor})
-	f.must(err)
+	list = try(l.Announce.AnnouncementsOf(ctx, c.Number, dibs.Page{Limit: 1, Cursor: list.NextCursor})).must(t)
 	same(t, "the older", list.Items[0].ID+list.NextCursor, "a")
 }
 
@@ -152,8 +139,7 @@ func testAnnouncementQueue(t *testing.T, f *fixture) {
 	// one of the others, follow no longer; one does anew.
 	f.follow([]string{"u1", "u4", "u2"}, 99, 0, 0)
 	for _, user := range []string{"u5", "u6"} {
-		_, err := l.Audiences.Follow(ctx, "shop", []gate.Follower{{User: user}}, false)
-		f.must(err)
+		f.must(errOf(l.Audiences.Follow(ctx, "shop", []gate.Follower{{User: user}}, false)))
 	}
 	f.follow([]string{"u6"})
 	a, n := f.turn(l, "a", "node")
@@ -166,8 +152,7 @@ func testAnnouncementQueue(t *testing.T, f *fixture) {
 		users = append(users, strings.Fields(e)[2:]...)
 	}
 	same(t, "the others, those who have followed longest first", users, []string{"u1", "u3", "u7"})
-	got, err := l.Announce.Announcement(ctx, "a")
-	f.must(err)
+	got := try(l.Announce.Announcement(ctx, "a")).must(t)
 	same(t, "enqueued", fmt.Sprint(got.Followers, got.Enqueued, got.Events), fmt.Sprint(7, 5, len(told)))
 }
 
@@ -179,8 +164,8 @@ func testAnnouncementMoves(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := f.insert(campaign("c", 10))
 	f.follow(values("u", 5))
-	_, err := l.Announce.MoveAnnouncement(ctx, "a", announce.AnnouncementPaused, "", start)
-	wants(t, "what there is not", err, dibs.ErrNotFound)
+	wants(t, "what there is not",
+		errOf(l.Announce.MoveAnnouncement(ctx, "a", announce.AnnouncementPaused, "", start)), dibs.ErrNotFound)
 	f.must(l.Announce.InsertAnnouncement(ctx, announcement("a", c, 2, 2, 1)))
 	// runs says whether followers may be enqueued in the state that the step
 	// leaves.
@@ -197,15 +182,14 @@ func testAnnouncementMoves(t *testing.T, f *fixture) {
 		{announce.AnnouncementRunning, dibs.ErrInvalidState, false},
 		{announce.AnnouncementPaused, dibs.ErrInvalidState, false},
 	} {
-		_, err := l.Announce.MoveAnnouncement(ctx, "a", step.to, "why", start.Add(time.Second))
-		wants(t, "to "+string(step.to), err, step.err)
-		_, _, err = l.Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "node", Lease: time.Minute})
+		wants(t, "to "+string(step.to),
+			errOf(l.Announce.MoveAnnouncement(ctx, "a", step.to, "why", start.Add(time.Second))), step.err)
+		_, _, err := l.Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "node", Lease: time.Minute})
 		if step.runs != (err == nil) || err != nil && !errors.Is(err, announce.ErrPushTaken) {
 			t.Errorf("enqueueing what is to be %s: %v", step.to, err)
 		}
 	}
-	got, err := l.Announce.Announcement(ctx, "a")
-	f.must(err)
+	got := try(l.Announce.Announcement(ctx, "a")).must(t)
 	same(t, "the cancelled one", said(got.State, got.Why, got.Enqueued, got.FinishedAt.Equal(start.Add(time.Second))), "cancelled why 2 true")
 	f.must(l.Announce.InsertAnnouncement(ctx, announcement("b", c, 9, 0, 1)))
 }
@@ -227,31 +211,20 @@ func testAnnouncementRace(t *testing.T, f *fixture) {
 	same(t, "the first turn", fmt.Sprint(n, a.Enqueued, a.Events), fmt.Sprint(announce.PushMost, announce.PushMost, announce.PushMost/announce.PushBatch))
 	_, _, err := ledgers[1].Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "two", Lease: time.Minute})
 	wants(t, "a turn of another process", err, announce.ErrPushTaken)
-	var all sync.WaitGroup
-	failed := make(chan error, len(ledgers))
 	// Conflicts and passing faults are tried again, as the service does.
-	for _, l := range ledgers {
-		all.Go(func() {
-			for {
-				// The lease is over at once, and all of them say that they are
-				// the same.
-				a, _, err := l.Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "one"})
-				switch {
-				case errors.Is(err, announce.ErrPushTaken), err == nil && a.State == announce.AnnouncementDone:
-					return
-				case err != nil && !errors.Is(err, dibs.ErrConflict) && !errors.Is(err, dibs.ErrUnavailable):
-					failed <- err
-					return
-				}
+	f.together(len(ledgers), func(i int) error {
+		for {
+			// The lease is over at once, and all of them say that they are
+			// the same.
+			a, _, err := ledgers[i].Announce.EnqueueFollowers(ctx, events.PushTurn{ID: "a", Owner: "one"})
+			switch {
+			case errors.Is(err, announce.ErrPushTaken), err == nil && a.State == announce.AnnouncementDone:
+				return nil
+			case err != nil && !errors.Is(err, dibs.ErrConflict) && !errors.Is(err, dibs.ErrUnavailable):
+				return err
 			}
-		})
-	}
-	all.Wait()
-	select {
-	case err := <-failed:
-		f.must(err)
-	default:
-	}
+		}
+	})
 	// The events are numbered without a gap, whichever process wrote them.
 	var told []string
 	for i, e := range f.pushed(0) {

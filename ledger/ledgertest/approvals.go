@@ -2,7 +2,6 @@ package ledgertest
 
 import (
 	"testing"
-	"time"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/access"
@@ -12,7 +11,6 @@ import (
 // who decide, one does. A decided approval names no user any more.
 func testApprovals(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger().Approvals
-	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	ask := func(id string, asked int) access.Approval {
 		return access.Approval{
 			ID: id, Action: "deposit", Target: "/v1/accounts/ann/deposits", Call: []byte(`{"path":"/v1/accounts/ann/deposits"}`), State: access.ApprovalPending,
@@ -21,42 +19,27 @@ func testApprovals(t *testing.T, f *fixture) {
 	}
 	first, second := ask("a1", 0), ask("a2", 1)
 	for _, a := range []access.Approval{first, second} {
-		ok, err := l.InsertApproval(ctx, &a, 2)
-		f.must(err)
-		same(t, "stored", ok, true)
+		same(t, "stored", try(l.InsertApproval(ctx, &a, 2)).must(t), true)
 	}
 	third := ask("a3", 2)
-	ok, err := l.InsertApproval(ctx, &third, 2)
-	f.must(err)
-	same(t, "one too many", ok, false)
-	all, err := l.Approvals(ctx)
-	f.must(err)
-	same(t, "approvals", all, []access.Approval{second, first})
+	same(t, "one too many", try(l.InsertApproval(ctx, &third, 2)).must(t), false)
+	same(t, "approvals", try(l.Approvals(ctx)).must(t), []access.Approval{second, first})
 
 	decided := first
 	decided.State, decided.DecidedBy, decided.DecidedName, decided.DecidedAt, decided.Why = access.ApprovalApproved, "k2", "boss", at(60), "ok"
-	ok, err = l.DecideApproval(ctx, &decided)
-	f.must(err)
-	same(t, "decided after its time", ok, false)
+	same(t, "decided after its time", try(l.DecideApproval(ctx, &decided)).must(t), false)
 	decided.DecidedAt = at(59)
 	for _, want := range []bool{true, false} {
-		ok, err = l.DecideApproval(ctx, &decided)
-		f.must(err)
-		same(t, "decided", ok, want)
+		same(t, "decided", try(l.DecideApproval(ctx, &decided)).must(t), want)
 	}
 	decided.State, decided.Status = access.ApprovalDone, 200
 	f.must(l.FinishApproval(ctx, &decided))
-	got, err := l.Approval(ctx, "a1")
-	f.must(err)
+	got := try(l.Approval(ctx, "a1")).must(t)
 	decided.Target, decided.Call = "", nil
 	same(t, "the decided one", *got, decided)
 	f.must(l.FinishApproval(ctx, &second))
-	got, err = l.Approval(ctx, "a2")
-	f.must(err)
-	same(t, "one that was not approved", got.State, access.ApprovalPending)
+	same(t, "one that was not approved", try(l.Approval(ctx, "a2")).must(t).State, access.ApprovalPending)
 	f.must(l.DropApprovals(ctx, at(1)))
-	_, err = l.Approval(ctx, "a1")
-	wants(t, "one that was dropped", err, dibs.ErrNotFound)
-	_, err = l.Approval(ctx, "a2")
-	f.must(err)
+	wants(t, "one that was dropped", errOf(l.Approval(ctx, "a1")), dibs.ErrNotFound)
+	f.must(errOf(l.Approval(ctx, "a2")))
 }

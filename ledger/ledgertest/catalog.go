@@ -22,13 +22,11 @@ func testProducts(t *testing.T, f *fixture) {
 	}
 	f.must(l.Campaigns.InsertProduct(ctx, p))
 	wants(t, "insert a product twice", l.Campaigns.InsertProduct(ctx, p), dibs.ErrAlreadyExists)
-	got, err := l.Campaigns.Product(ctx, "phone")
-	f.must(err)
+	got := try(l.Campaigns.Product(ctx, "phone")).must(t)
 	same(t, "price", *got.Price, *p.Price)
 	got.Price = p.Price
 	same(t, "the stored product", *got, *p)
-	_, err = l.Campaigns.Product(ctx, "none")
-	wants(t, "an unknown product", err, dibs.ErrNotFound)
+	wants(t, "an unknown product", errOf(l.Campaigns.Product(ctx, "none")), dibs.ErrNotFound)
 
 	// A copy of version 1, for a change that comes too late.
 	stale := *p
@@ -37,9 +35,7 @@ func testProducts(t *testing.T, f *fixture) {
 	f.must(l.Campaigns.UpdateProduct(ctx, p))
 	same(t, "what is left after a change", p.StockLeft, int64(120))
 	same(t, "the version after a change", p.Version, int64(2))
-	got, err = l.Campaigns.Product(ctx, "phone")
-	f.must(err)
-	same(t, "the changed product", *got, *p)
+	same(t, "the changed product", *try(l.Campaigns.Product(ctx, "phone")).must(t), *p)
 	wants(t, "a change of an older version", l.Campaigns.UpdateProduct(ctx, &stale), dibs.ErrConflict)
 	same(t, "the version after a refused change", stale.Version, int64(1))
 	wants(t, "a change of an unknown product", l.Campaigns.UpdateProduct(ctx, &dibs.Product{ID: "none", Version: 1}), dibs.ErrNotFound)
@@ -114,24 +110,20 @@ func testCampaigns(t *testing.T, f *fixture) {
 		"by id":     func() (*dibs.Campaign, error) { return l.Live.Campaign(ctx, "phone-noon") },
 		"by number": func() (*dibs.Campaign, error) { return l.Live.CampaignByNumber(ctx, c.Number) },
 	} {
-		got, err := read()
-		f.must(err)
+		got := try(read()).must(t)
 		same(t, "price "+what, *got.Price, *c.Price)
 		same(t, "gate "+what, *got.Gate.Room, *c.Gate.Room)
 		got.Price, got.Gate = c.Price, c.Gate
 		same(t, "the campaign "+what, *got, *c)
 	}
-	_, err := l.Live.Campaign(ctx, "none")
-	wants(t, "an unknown campaign", err, dibs.ErrNotFound)
-	_, err = l.Live.CampaignByNumber(ctx, c.Number+1)
-	wants(t, "an unknown number", err, dibs.ErrNotFound)
+	wants(t, "an unknown campaign", errOf(l.Live.Campaign(ctx, "none")), dibs.ErrNotFound)
+	wants(t, "an unknown number", errOf(l.Live.CampaignByNumber(ctx, c.Number+1)), dibs.ErrNotFound)
 
 	other := f.insert(campaign("other", 1))
 	if other.Number == c.Number {
 		t.Errorf("two campaigns have number %d", c.Number)
 	}
-	got, err := l.Live.Campaign(ctx, "other")
-	f.must(err)
+	got := try(l.Live.Campaign(ctx, "other")).must(t)
 	if got.Price != nil {
 		t.Errorf("a campaign without a price has %v", *got.Price)
 	}
@@ -175,35 +167,29 @@ func testCampaignLists(t *testing.T, f *fixture) {
 	},
 		func(c dibs.Campaign) { ids = append(ids, c.ID) })
 	same(t, "campaigns of a product", fmt.Sprint(ids), "[c20 c15 c10 c05 c00]")
-	of, err := l.Campaigns.Campaigns(ctx, []dibs.State{dibs.Published}, "phone", dibs.Page{})
-	f.must(err)
+	of := try(l.Campaigns.Campaigns(ctx, []dibs.State{dibs.Published}, "phone", dibs.Page{})).must(t)
 	same(t, "published campaigns of a product", len(of.Items), 1)
 
 	// A campaign is over at its end, not a millisecond before.
-	over, err := l.Live.LiveCampaigns(ctx, campaign("ends", 1).EndsAt)
-	f.must(err)
+	over := try(l.Live.LiveCampaigns(ctx, campaign("ends", 1).EndsAt)).must(t)
 	same(t, "live campaigns after their end", len(over), 0)
-	open, err := l.Live.LiveCampaigns(ctx, campaign("ends", 1).EndsAt.Add(-time.Millisecond))
-	f.must(err)
+	open := try(l.Live.LiveCampaigns(ctx, campaign("ends", 1).EndsAt.Add(-time.Millisecond))).must(t)
 	same(t, "live campaigns", len(open), 12)
 	for _, c := range open {
 		if !c.Live() {
 			t.Errorf("campaign %s is %s", c.ID, c.State)
 		}
 	}
-	versions, err := l.Live.LiveVersions(ctx, campaign("ends", 1).EndsAt.Add(-time.Millisecond))
-	f.must(err)
+	versions := try(l.Live.LiveVersions(ctx, campaign("ends", 1).EndsAt.Add(-time.Millisecond))).must(t)
 	same(t, "versions of live campaigns", len(versions), len(open))
 	for i, v := range versions {
 		same(t, "a live campaign's version", v, live.CampaignVersion{Number: open[i].Number, Version: open[i].Version})
 	}
-	versions, err = l.Live.LiveVersions(ctx, campaign("ends", 1).EndsAt)
-	f.must(err)
+	versions = try(l.Live.LiveVersions(ctx, campaign("ends", 1).EndsAt)).must(t)
 	same(t, "versions of campaigns after their end", len(versions), 0)
 	// A page has a size of its own when none is asked for, and a bound.
 	for limit, want := range map[int]int{0: dibs.DefaultPage, 5: 5, 24: 24, 1000: 24} {
-		got, err := l.Campaigns.Campaigns(ctx, nil, "", dibs.Page{Limit: limit})
-		f.must(err)
+		got := try(l.Campaigns.Campaigns(ctx, nil, "", dibs.Page{Limit: limit})).must(t)
 		same(t, fmt.Sprintf("a page with limit %d", limit), len(got.Items), want)
 	}
 	badCursor(t, func(page dibs.Page) error { _, err := l.Campaigns.Campaigns(ctx, nil, "", page); return err })
@@ -225,8 +211,7 @@ func testCampaignChanges(t *testing.T, f *fixture) {
 	c.Tiers = []dibs.Tier{{FromUnit: 1, Percent: 90}}
 	f.must(l.Campaigns.UpdateCampaign(ctx, c))
 	same(t, "the version after a change", c.Version, int64(2))
-	got, err := l.Live.Campaign(ctx, "c")
-	f.must(err)
+	got := try(l.Live.Campaign(ctx, "c")).must(t)
 	same(t, "the new price", *got.Price, *c.Price)
 	same(t, "the new gate", *got.Gate.Ticket, *c.Gate.Ticket)
 	got.Price, got.Gate = c.Price, c.Gate
@@ -239,7 +224,6 @@ func testCampaignChanges(t *testing.T, f *fixture) {
 	// The change is taken, and the stock in it is ignored.
 	c.Stock.Total = 1_000
 	f.must(l.Campaigns.UpdateCampaign(ctx, c))
-	got, err = l.Live.Campaign(ctx, "c")
-	f.must(err)
+	got = try(l.Live.Campaign(ctx, "c")).must(t)
 	same(t, "the stock after a change of the campaign", got.Stock.Total, int64(10))
 }

@@ -22,9 +22,7 @@ func testClaims(t *testing.T, f *fixture) {
 	s.next(dibs.Entry{Kind: dibs.EntryGrant, UserID: "u1", Quantity: 1})
 	f.settle(s)
 	key := uint64(1)<<63 | uint64(p.Seq)
-	got, err := l.Claims.ClaimByKey(ctx, c.Number, "u1", key)
-	f.must(err)
-	same(t, "the claim's place", got.Position, p)
+	same(t, "the claim's place", try(l.Claims.ClaimByKey(ctx, c.Number, "u1", key)).must(t).Position, p)
 	for what, find := range map[string]func() (*dibs.Claim, error){
 		"another user":     func() (*dibs.Claim, error) { return l.Claims.ClaimByKey(ctx, c.Number, "u2", key) },
 		"another campaign": func() (*dibs.Claim, error) { return l.Claims.ClaimByKey(ctx, d.Number, "u1", key) },
@@ -36,8 +34,7 @@ func testClaims(t *testing.T, f *fixture) {
 			return l.Claims.Claim(ctx, q)
 		},
 	} {
-		_, err := find()
-		wants(t, what, err, dibs.ErrNotFound)
+		wants(t, what, errOf(find()), dibs.ErrNotFound)
 	}
 }
 
@@ -108,13 +105,12 @@ func testAudit(t *testing.T, f *fixture) {
 		s.grant(fmt.Sprintf("bad%02d", i), 3)
 	}
 	f.settle(s)
-	a, err := f.ledger().Audit.Audit(ctx, c)
-	f.must(err)
+	a := try(f.ledger().Audit.Audit(ctx, c)).must(t)
 	same(t, "users over the limit", len(a.OverLimit), 10)
 	same(t, "the first of them", a.OverLimit[0], "bad00")
 	same(t, "units held", a.Held, int64(38))
 	same(t, "stock left", a.StockLeft, int64(62))
 	same(t, "bad totals", len(a.BadTotals), 0)
-	_, err = f.ledger().Audit.Audit(ctx, &dibs.Campaign{ID: "none", Number: c.Number + 1})
-	wants(t, "audit an unknown campaign", err, dibs.ErrNotFound)
+	wants(t, "audit an unknown campaign",
+		errOf(f.ledger().Audit.Audit(ctx, &dibs.Campaign{ID: "none", Number: c.Number + 1})), dibs.ErrNotFound)
 }

@@ -16,9 +16,7 @@ func testDeployments(t *testing.T, f *fixture) {
 	ctx, d := t.Context(), f.ledger().Deployments
 	listed := func(want ...live.Deployment) {
 		t.Helper()
-		got, err := d.Deployments(ctx)
-		f.must(err)
-		same(t, "the deployments", got, want)
+		same(t, "the deployments", try(d.Deployments(ctx)).must(t), want)
 	}
 	listed()
 	// Live by the clock of every database: one shard on a server, one in a process, one
@@ -30,8 +28,7 @@ func testDeployments(t *testing.T, f *fixture) {
 		f.insert(c)
 		shards[i] = dibs.ShardID{Campaign: c.Number}
 		if server != "none" {
-			_, err := f.ledger().Live.LoadShard(ctx, c, shards[i], live.Opener{Server: server})
-			f.must(err)
+			f.must(errOf(f.ledger().Live.LoadShard(ctx, c, shards[i], live.Opener{Server: server})))
 		}
 	}
 	before := live.Deployment{Live: 1}
@@ -39,16 +36,14 @@ func testDeployments(t *testing.T, f *fixture) {
 	one := live.Deployment{Number: 1, Identity: "one", Place: "redis://a"}
 	two := live.Deployment{Number: 2, Identity: "two", Place: "redis://b"}
 	f.must(d.SaveDeployments(ctx, []live.Deployment{before}, []live.Deployment{one, two}))
-	f.must(func() error { _, err := f.ledger().Live.SeeServers(ctx, nil, []string{"run"}); return err }())
+	f.must(errOf(f.ledger().Live.SeeServers(ctx, nil, []string{"run"})))
 	one.Live, one.Silent, two.Silent = 1, true, true
 	listed(one, two)
 	for i, want := range []int{1, 0, 0} {
-		got, err := d.DeploymentOf(ctx, shards[i])
-		f.must(err)
-		same(t, "the deployment of the shard", got, want)
+		same(t, "the deployment of the shard", try(d.DeploymentOf(ctx, shards[i])).must(t), want)
 	}
-	_, err := d.DeploymentOf(ctx, dibs.ShardID{Campaign: 99})
-	wants(t, "the deployment of a shard that there is not", err, dibs.ErrNotFound)
+	wants(t, "the deployment of a shard that there is not",
+		errOf(d.DeploymentOf(ctx, dibs.ShardID{Campaign: 99})), dibs.ErrNotFound)
 	// A Redis that was emptied has another identity, and may be reached elsewhere.
 	again := live.Deployment{Number: 2, Identity: "two again", Place: "redis://c"}
 	wants(t, "to save what another node has changed", d.SaveDeployments(ctx, []live.Deployment{one}, []live.Deployment{again}), dibs.ErrConflict)
@@ -68,34 +63,27 @@ func testPlacements(t *testing.T, f *fixture) {
 	first, second := dibs.ShardID{Campaign: c.Number}, dibs.ShardID{Campaign: c.Number, Shard: 1}
 	placed := func(want map[dibs.ShardID]int) {
 		t.Helper()
-		got, err := l.Deployments.Placements(ctx, start)
-		f.must(err)
-		same(t, "where the shards are", got, want)
+		same(t, "where the shards are", try(l.Deployments.Placements(ctx, start)).must(t), want)
 	}
 	placed(map[dibs.ShardID]int{first: 0, second: 0})
-	_, err := l.Live.LoadShard(ctx, c, first, live.Opener{Deployment: 2, Server: "b"})
-	f.must(err)
-	_, err = l.Live.Fence(ctx, second, live.Opener{Deployment: 1, Server: "a"}, f.totals(c, 1))
-	f.must(err)
+	f.must(errOf(l.Live.LoadShard(ctx, c, first, live.Opener{Deployment: 2, Server: "b"})))
+	f.must(errOf(l.Live.Fence(ctx, second, live.Opener{Deployment: 1, Server: "a"}, f.totals(c, 1))))
 	placed(map[dibs.ShardID]int{first: 2, second: 1})
 	// Its claims are repeated for a while after its end.
 	c.State = dibs.EndedState
 	f.must(l.Campaigns.UpdateCampaign(ctx, c))
 	placed(map[dibs.ShardID]int{first: 2, second: 1})
 	before := f.totals(c, 0)
-	_, err = l.Live.LoadShard(ctx, c, first, live.Opener{Deployment: 1, Server: "a", Epoch: before.Epoch})
-	wants(t, "a load on another deployment", err, live.ErrOtherDeployment)
-	_, err = l.Live.Fence(ctx, first, live.Opener{Deployment: 1, Server: "a", Epoch: before.Epoch}, before)
-	wants(t, "a fence by another deployment", err, live.ErrOtherDeployment)
+	wants(t, "a load on another deployment",
+		errOf(l.Live.LoadShard(ctx, c, first, live.Opener{Deployment: 1, Server: "a", Epoch: before.Epoch})), live.ErrOtherDeployment)
+	wants(t, "a fence by another deployment",
+		errOf(l.Live.Fence(ctx, first, live.Opener{Deployment: 1, Server: "a", Epoch: before.Epoch}, before)), live.ErrOtherDeployment)
 	same(t, "the totals after a load that was refused", f.totals(c, 0), before)
-	late, err := l.Deployments.Placements(ctx, c.EndsAt.Add(time.Millisecond))
-	f.must(err)
+	late := try(l.Deployments.Placements(ctx, c.EndsAt.Add(time.Millisecond))).must(t)
 	same(t, "the shards of campaigns that end later", late, map[dibs.ShardID]int{})
 	// To an engine inside of a process, once the server is gone.
-	_, err = l.Live.SeeServers(ctx, nil, []string{"b"})
-	f.must(err)
-	_, err = l.Live.LoadShard(ctx, c, first, live.Opener{})
-	f.must(err)
+	f.must(errOf(l.Live.SeeServers(ctx, nil, []string{"b"})))
+	f.must(errOf(l.Live.LoadShard(ctx, c, first, live.Opener{})))
 	placed(map[dibs.ShardID]int{first: 0, second: 1})
 }
 
@@ -114,10 +102,7 @@ func testAbandonShard(t *testing.T, f *fixture) {
 		}
 	}
 	abandon("a shard that is nowhere", nil, dibs.ErrInvalidState)
-	load, err := l.Live.LoadShard(ctx, c, id, live.Opener{Deployment: 2, Server: "b"})
-	f.must(err)
-	s := &script{c: c, shard: id, from: load.Position, last: load.Position}
-	s.reopen(load.Epoch)
+	_, s := f.loadBy(c, 0, live.Opener{Deployment: 2, Server: "b"})
 	s.grant("ann", 3)
 	f.settle(s)
 	s.grant("bob", 1)
@@ -129,12 +114,9 @@ func testAbandonShard(t *testing.T, f *fixture) {
 	abandon("by the number that is unsold", new(int64(12)), nil)
 	wants(t, "a batch of the lost deployment", l.Live.Settle(ctx, []live.Batch{late}), dibs.ErrFenced)
 	// Another one has it at once, although the server before was alive.
-	load, err = l.Live.LoadShard(ctx, c, id, live.Opener{Deployment: 1, Server: "a"})
-	f.must(err)
+	load, _ := f.loadBy(c, 0, live.Opener{Deployment: 1, Server: "a"})
 	same(t, "the stock of the next load", load.StockLeft, int64(12))
 	same(t, "the holdings of the next load", len(load.Holdings), 1)
-	waiting, err := l.Live.Commands(ctx, 0, 10)
-	f.must(err)
-	same(t, "the commands that wait", len(waiting), 0)
+	same(t, "the commands that wait", len(f.commands()), 0)
 	f.clean(c)
 }

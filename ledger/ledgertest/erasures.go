@@ -47,8 +47,7 @@ func (f *fixture) round(e *erasure.Erasure, held map[uint32]bool, now time.Time)
 			continue
 		}
 		f.must(f.ledger().Erasure.EraseSome(f.t.Context(), e, held, now))
-		stored, err := f.ledger().Erasure.ErasureByID(f.t.Context(), e.ID)
-		f.must(err)
+		stored := try(f.ledger().Erasure.ErasureByID(f.t.Context(), e.ID)).must(f.t)
 		// The work of the call is stored with the cursor, so another node can go on.
 		same(f.t, "the erasure as it is stored", *stored, *e)
 		if e = stored; parts > 1000 {
@@ -68,11 +67,9 @@ func testErasures(t *testing.T, f *fixture) {
 	again := *e
 	again.ID = "e-other"
 	wants(t, "another erasure of the same user", l.Erasure.InsertErasure(ctx, &again, ""), dibs.ErrAlreadyExists)
-	got, err := l.Erasure.ErasureOf(ctx, "ann")
-	f.must(err)
+	got := try(l.Erasure.ErasureOf(ctx, "ann")).must(t)
 	same(t, "the user's erasure", *got, *e)
-	_, err = l.Erasure.ErasureOf(ctx, "bob")
-	wants(t, "the erasure of no user", err, dibs.ErrNotFound)
+	wants(t, "the erasure of no user", errOf(l.Erasure.ErasureOf(ctx, "bob")), dibs.ErrNotFound)
 	// The state that another node had read before this one went on.
 	stale := got.Clone()
 	got.Note(erasure.EraseClaims, 7)
@@ -81,28 +78,21 @@ func testErasures(t *testing.T, f *fixture) {
 	wants(t, "an erasure that has gone on", l.Erasure.SaveErasure(ctx, stale), dibs.ErrConflict)
 	wants(t, "a step of it", l.Erasure.EraseSome(ctx, stale, nil, start), dibs.ErrConflict)
 	same(t, "what it is after a conflict", stale.Step, erasure.EraseClaims)
-	stored, err := l.Erasure.ErasureByID(ctx, e.ID)
-	f.must(err)
-	same(t, "the erasure", *stored, *got)
+	same(t, "the erasure", *try(l.Erasure.ErasureByID(ctx, e.ID)).must(t), *got)
 
 	// From here on nothing may tell who was erased.
 	got.State, got.DoneAt = erasure.ErasureDone, start.Add(time.Hour)
 	f.must(l.Erasure.SaveErasure(ctx, got))
-	stored, err = l.Erasure.ErasureByID(ctx, e.ID)
-	f.must(err)
+	stored := try(l.Erasure.ErasureByID(ctx, e.ID)).must(t)
 	same(t, "the user and the pseudonym, once it is done", stored.UserID+stored.Pseudonym, "")
 	same(t, "it, as the caller has it", *got, *stored)
-	_, err = l.Erasure.ErasureOf(ctx, "ann")
-	wants(t, "the erasure of a user who is erased", err, dibs.ErrNotFound)
+	wants(t, "the erasure of a user who is erased", errOf(l.Erasure.ErasureOf(ctx, "ann")), dibs.ErrNotFound)
 	f.must(l.Erasure.InsertErasure(ctx, &again, ""))
 	// Two erasures of ann by now: the one that is done, and the new one.
-	open, err := l.Erasure.ErasureList(ctx, true, dibs.Page{})
-	f.must(err)
+	open := try(l.Erasure.ErasureList(ctx, true, dibs.Page{})).must(t)
 	same(t, "open erasures", fmt.Sprint(len(open.Items), " ", open.Items[0].ID), "1 e-other")
-	page, err := l.Erasure.ErasureList(ctx, false, dibs.Page{Limit: 1})
-	f.must(err)
-	rest, err := l.Erasure.ErasureList(ctx, false, dibs.Page{Limit: 1, Cursor: page.NextCursor})
-	f.must(err)
+	page := try(l.Erasure.ErasureList(ctx, false, dibs.Page{Limit: 1})).must(t)
+	rest := try(l.Erasure.ErasureList(ctx, false, dibs.Page{Limit: 1, Cursor: page.NextCursor})).must(t)
 	same(t, "all erasures", []string{page.Items[0].ID, rest.Items[0].ID, rest.NextCursor}, []string{"e-other", "e-ann", ""})
 }
 
@@ -131,10 +121,9 @@ func testEraseClaims(t *testing.T, f *fixture) {
 	}
 	over := campaigns["over"]
 	// The shipment of the finished sale names its parcel.
-	moved, err := l.Orders.Move(ctx, [][]dibs.Move{{{
+	moved := try(l.Orders.Move(ctx, [][]dibs.Move{{{
 		Campaign: over, Position: places["over"], Step: dibs.StepShip, At: start, EventFacts: dibs.EventFacts{Carrier: "post", TrackingNo: "T-1 of ann"},
-	}}})
-	f.must(err)
+	}}})).must(t)
 	f.must(moved[0][0].Err)
 	before := f.clean(over)
 
@@ -145,8 +134,7 @@ func testEraseClaims(t *testing.T, f *fixture) {
 	f.round(e, held, now)
 	same(t, "what it waits for", fmt.Sprint(f.stored(e).WaitsFor), "[campaign live campaign held]")
 	for id, want := range map[string]string{"over": e.Pseudonym, "live": "ann", "held": "ann"} {
-		c, err := l.Claims.Claim(ctx, places[id])
-		f.must(err)
+		c := try(l.Claims.Claim(ctx, places[id])).must(t)
 		same(t, "whose the claim of "+id+" is", c.UserID, want)
 		if id == "over" && (c.Shipment == nil || c.Shipment.TrackingNo+c.Shipment.Carrier != "") {
 			t.Errorf("the shipment is %+v", c.Shipment)
@@ -156,8 +144,7 @@ func testEraseClaims(t *testing.T, f *fixture) {
 	after := f.clean(over)
 	same(t, "the audit's numbers", []int64{after.Held, after.StockLeft, after.Claims}, []int64{before.Held, before.StockLeft, before.Claims})
 	// The user's own data no longer has the erased claim.
-	r, err := l.Erasure.UserRecord(ctx, "ann")
-	f.must(err)
+	r := try(l.Erasure.UserRecord(ctx, "ann")).must(t)
 	same(t, "what there is about her", r.Campaigns, []erasure.UserClaims{{CampaignID: "held", Claims: 1}, {CampaignID: "live", Claims: 1}})
 
 	// A day later the engine holds none of them, and all are over.
@@ -167,12 +154,10 @@ func testEraseClaims(t *testing.T, f *fixture) {
 	same(t, "what it waits for in the end", len(e.WaitsFor), 0)
 	same(t, "claims", e.Erased["claims"], int64(3))
 	for _, id := range names {
-		c, err := l.Claims.Claim(ctx, places[id])
-		f.must(err)
+		c := try(l.Claims.Claim(ctx, places[id])).must(t)
 		same(t, "whose the claim of "+id+" is in the end", c.UserID, e.Pseudonym)
 		f.clean(campaigns[id])
-		list, err := l.Claims.ClaimList(ctx, dibs.ClaimFilter{UserID: "bob", Campaign: campaigns[id].Number}, dibs.Page{})
-		f.must(err)
+		list := try(l.Claims.ClaimList(ctx, dibs.ClaimFilter{UserID: "bob", Campaign: campaigns[id].Number}, dibs.Page{})).must(t)
 		same(t, "bob's claims", len(list.Items), 1)
 	}
 	// A round with nothing left to do is harmless: rounds are repeated after
@@ -184,8 +169,7 @@ func testEraseClaims(t *testing.T, f *fixture) {
 // stored reads an erasure anew.
 func (f *fixture) stored(e *erasure.Erasure) *erasure.Erasure {
 	f.t.Helper()
-	got, err := f.ledger().Erasure.ErasureByID(f.t.Context(), e.ID)
-	f.must(err)
+	got := try(f.ledger().Erasure.ErasureByID(f.t.Context(), e.ID)).must(f.t)
 	return got
 }
 
@@ -230,27 +214,18 @@ func testEraseMoney(t *testing.T, f *fixture) {
 	f.has("bob", 250)
 	f.funds(c, 300, 300, 0)
 	// Renaming an account must not break the books.
-	bad, err := l.Audit.AuditAccounts(ctx, "CNY")
-	f.must(err)
-	same(t, "what is at odds", len(bad), 0)
-	postings, err := l.Funds.Postings(ctx, "ann", dibs.Page{})
-	f.must(err)
-	same(t, "entries of ann", len(postings.Items), 0)
-	r, err := l.Erasure.UserRecord(ctx, "ann")
-	f.must(err)
+	same(t, "what is at odds", len(try(l.Audit.AuditAccounts(ctx, "CNY")).must(t)), 0)
+	same(t, "entries of ann", len(try(l.Funds.Postings(ctx, "ann", dibs.Page{})).must(t).Items), 0)
+	r := try(l.Erasure.UserRecord(ctx, "ann")).must(t)
 	same(t, "what there is about ann", fmt.Sprint(len(r.Sent), len(r.Campaigns), len(r.Balances)), "0 0 0")
-	got, err := l.Live.CampaignByNumber(ctx, c.Number)
-	f.must(err)
-	same(t, "the sender", got.SenderID, e.Pseudonym)
+	same(t, "the sender", try(l.Live.CampaignByNumber(ctx, c.Number)).must(t).SenderID, e.Pseudonym)
 
 	// What comes in before the erasure is done goes over too, to the accounts that the pseudonym has by then.
 	f.deposit("ann", "d3", 40)
 	f.round(f.stored(e), nil, now)
 	f.has("ann", 0)
 	f.has(e.Pseudonym, 840)
-	bad, err = l.Audit.AuditAccounts(ctx, "CNY")
-	f.must(err)
-	same(t, "what is at odds in the end", len(bad), 0)
+	same(t, "what is at odds in the end", len(try(l.Audit.AuditAccounts(ctx, "CNY")).must(t)), 0)
 }
 
 // testEraseFollows erases a follower. Nodes keep followers in memory and read
@@ -260,29 +235,23 @@ func testEraseMoney(t *testing.T, f *fixture) {
 func testEraseFollows(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	for _, shop := range []string{"a", "b"} {
-		_, err := l.Audiences.Follow(ctx, shop, []gate.Follower{{User: "ann", Since: start}, {User: "bob", Since: start}}, true)
-		f.must(err)
+		f.must(errOf(l.Audiences.Follow(ctx, shop, []gate.Follower{{User: "ann", Since: start}, {User: "bob", Since: start}}, true)))
 	}
 	e := f.erasure("ann", false)
 	f.round(e, nil, start)
-	m, err := l.Audiences.Merchant(ctx, "a")
-	f.must(err)
+	m := try(l.Audiences.Merchant(ctx, "a")).must(t)
 	same(t, "followers", *m, gate.Merchant{ID: "a", Followers: 1, Seq: 3})
 	// A node that knows change 2 reads that ann follows no longer.
-	changes, err := l.Audiences.FollowerChanges(ctx, "a", 2, 10)
-	f.must(err)
+	changes := try(l.Audiences.FollowerChanges(ctx, "a", 2, 10)).must(t)
 	same(t, "the changes that nodes read", changes, []gate.FollowerChange{{User: "ann", Seq: 3}})
 	same(t, "what it waits for", len(f.stored(e).WaitsFor), 2)
 	// The rest is over: the rows go, and no further change is told.
 	e = f.stored(e)
 	f.round(e, nil, start.Add(erasure.FollowerRest))
 	same(t, "what it waits for in the end", len(f.stored(e).WaitsFor), 0)
-	changes, err = l.Audiences.FollowerChanges(ctx, "a", 0, 10)
-	f.must(err)
+	changes = try(l.Audiences.FollowerChanges(ctx, "a", 0, 10)).must(t)
 	same(t, "what is left", changes, []gate.FollowerChange{{User: "bob", Follows: true, Seq: 2}})
-	m, err = l.Audiences.Merchant(ctx, "a")
-	f.must(err)
-	same(t, "followers in the end", m.Followers, int64(1))
+	same(t, "followers in the end", try(l.Audiences.Merchant(ctx, "a")).must(t).Followers, int64(1))
 }
 
 // testEraseTexts erases a user from what is kept as JSON, over several parts,
@@ -329,22 +298,17 @@ func testEraseTexts(t *testing.T, f *fixture) {
 
 	// Carrier and tracking number are emptied; the ref is the merchant's and stays.
 	erased := strings.ReplaceAll(`{"user_id":"P","ref":"ann","items":["CODE-1"],"carrier":"","tracking_no":""}`, "P", e.Pseudonym)
-	list, err := l.Access.AdminActions(ctx, access.AdminActionFilter{}, dibs.Page{Limit: 2})
-	f.must(err)
+	list := try(l.Access.AdminActions(ctx, access.AdminActionFilter{}, dibs.Page{Limit: 2})).must(t)
 	hers, other := list.Items[0], list.Items[1]
 	same(t, "the act on her", []string{hers.Target, string(hers.Before), string(hers.After)}, []string{
 		"/v1/accounts/" + e.Pseudonym + "/deposits", `{"user":"` + e.Pseudonym + `"}`, strings.Replace(erased, `["CODE-1"]`, `[]`, 1),
 	})
 	same(t, "an act on another", []string{other.Target, string(other.After)}, []string{"/v1/campaigns/ann/stock", body("annabel")})
-	due, err := l.Webhooks.DueDeliveries(ctx, "hook", start, rows)
-	f.must(err)
+	due := try(l.Webhooks.DueDeliveries(ctx, "hook", start, rows)).must(t)
 	same(t, "her delivery", string(due[rows-1].Body), erased)
 	same(t, "another's delivery", string(due[0].Body), body("annabel"))
-	request, err := l.Access.Request(ctx, "k1", "x")
-	f.must(err)
-	same(t, "a remembered answer", string(request.Body), erased)
-	_, err = l.Access.Request(ctx, "user:ann", "x")
-	wants(t, "her own request", err, dibs.ErrNotFound)
+	same(t, "a remembered answer", string(try(l.Access.Request(ctx, "k1", "x")).must(t).Body), erased)
+	wants(t, "her own request", errOf(l.Access.Request(ctx, "user:ann", "x")), dibs.ErrNotFound)
 }
 
 // testEraseAnnounced erases a follower to whom a campaign was announced, by an
@@ -369,9 +333,7 @@ func testEraseAnnounced(t *testing.T, f *fixture) {
 	pushes, _, err := l.Announce.Pushes(ctx, 0, 10)
 	f.must(err)
 	same(t, "whom the event tells", pushes[0].Users, []string{"annabel", e.Pseudonym, "bob"})
-	due, err := l.Webhooks.DueDeliveries(ctx, "hook", start, 10)
-	f.must(err)
-	same(t, "the delivery", string(due[0].Body),
+	same(t, "the delivery", string(try(l.Webhooks.DueDeliveries(ctx, "hook", start, 10)).must(t)[0].Body),
 		strings.ReplaceAll(`{"announcement_id":"ann","recipients":[{"user_id":"annabel","delivery_id":"ann:annabel"},{"user_id":"P","delivery_id":"ann:P"}]}`, "P", e.Pseudonym))
 	same(t, "what was changed", fmt.Sprint(e.Erased), "map[announced:1 deliveries:1 follows:1]")
 }
@@ -381,20 +343,17 @@ func testEraseAnnounced(t *testing.T, f *fixture) {
 // against a list of hashes that was published.
 func testEraseRooms(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	rooms := f.rooms()
+	rooms := l.Rooms
 	c := f.insert(campaign("draw", 10))
-	_, err := rooms.CommitLottery(ctx, lotteryOf(c.Number))
-	f.must(err)
-	_, err = rooms.RegisterEntries(ctx, c.Number, []gate.LotteryEntry{entry("ann", 7)}, 10)
-	f.must(err)
+	f.must(errOf(rooms.CommitLottery(ctx, lotteryOf(c.Number))))
+	f.must(errOf(rooms.RegisterEntries(ctx, c.Number, []gate.LotteryEntry{entry("ann", 7)}, 10)))
 	f.must(rooms.SavePlaces(ctx, gate.SavedRoom{Campaign: c.Number, Tail: 1, Seed: "s", At: start}, []gate.SavedPlace{{Number: 1, UserID: "ann"}}))
 	_, s := f.load(c, 0)
 	f.settle(s)
 	s.grant("ann", 1)
 	// Her claim could not be settled: the entry still names her.
 	f.must(l.Live.Quarantine(ctx, s.batch(), "a test"))
-	r, err := l.Erasure.UserRecord(ctx, "ann")
-	f.must(err)
+	r := try(l.Erasure.UserRecord(ctx, "ann")).must(t)
 	same(t, "what there is about her", fmt.Sprint(r.Lotteries, r.Rooms, r.Quarantined), "[draw] [draw] 1")
 
 	e := f.erasure("ann", false)
@@ -405,13 +364,10 @@ func testEraseRooms(t *testing.T, f *fixture) {
 	f.round(e, nil, c.EndsAt)
 	e = f.stored(e)
 	same(t, "what was changed", fmt.Sprint(e.Erased, len(e.WaitsFor)), "map[lotteries:1 places:1 quarantine:1] 0")
-	entries, err := rooms.EntriesAfter(ctx, c.Number, "", 10)
-	f.must(err)
+	entries := try(rooms.EntriesAfter(ctx, c.Number, "", 10)).must(t)
 	same(t, "the registration", fmt.Sprint(len(entries), entries[0].UserID, entries[0].Entry, entries[0].Nonce), fmt.Sprint(1, e.Pseudonym, entry("ann", 7).Entry, ""))
-	q, err := l.Live.Quarantined(ctx, live.QuarantineFilter{Campaign: c.Number}, 10)
-	f.must(err)
+	q := try(l.Live.Quarantined(ctx, live.QuarantineFilter{Campaign: c.Number}, 10)).must(t)
 	same(t, "the user in quarantine", q[0].Entry.UserID, e.Pseudonym)
-	places, err := rooms.SavedPlaces(ctx, c.Number, 0, 10)
-	f.must(err)
+	places := try(rooms.SavedPlaces(ctx, c.Number, 0, 10)).must(t)
 	same(t, "the place", places, []gate.SavedPlace{{Number: 1, UserID: e.Pseudonym}})
 }

@@ -84,9 +84,7 @@ func testFeed(t *testing.T, f *fixture) {
 	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "r", Delta: 2, Why: "more"}))
 	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "r", Delta: 2, Why: "more"}))
 	// u2 has not paid, and two units come back into stock.
-	expired, err := l.Orders.Expire(ctx, start.Add(time.Hour), 10)
-	f.must(err)
-	same(t, "expired", expired, 1)
+	same(t, "expired", try(l.Orders.Expire(ctx, start.Add(time.Hour), 10)).must(t), 1)
 	s.adjust("w", -1)
 	// The last grant takes all that is left: low, then sold out, in this order.
 	s.grant("u3", 4)
@@ -223,8 +221,7 @@ func testSinks(t *testing.T, f *fixture) {
 	f.settle(s)
 	hold := func(name, owner string, lease time.Duration) events.SinkState {
 		t.Helper()
-		st, err := l.Events.HoldSink(ctx, name, owner, lease)
-		f.must(err)
+		st := try(l.Events.HoldSink(ctx, name, owner, lease)).must(t)
 		return st
 	}
 	// The ledger's clock decides, which a test cannot set.
@@ -256,8 +253,7 @@ func testSinks(t *testing.T, f *fixture) {
 	f.must(l.Events.LetSinkGo(ctx, "kafka", "a"))
 	same(t, "another process lets it go", hold("kafka", "c", time.Hour).Owner, "b")
 	hold("amqp", "a", time.Hour)
-	all, err := l.Events.Sinks(ctx)
-	f.must(err)
+	all := try(l.Events.Sinks(ctx)).must(t)
 	same(t, "the sinks", fmt.Sprintf("%s %d %s; %s %d %s %d %q", all[0].Name, all[0].Taken, all[0].Owner,
 		all[1].Name, all[1].Taken, all[1].Owner, all[1].Failures, all[1].Problem), `amqp 2 a; kafka 2 b 1 "no answer"`)
 	f.must(l.Events.LetSinkGo(ctx, "kafka", "b"))
@@ -270,9 +266,7 @@ func testSinks(t *testing.T, f *fixture) {
 	long, forgetAll := start.Add(24*time.Hour), -time.Minute
 	trim := func(what string, before time.Time, forget time.Duration, want int64) {
 		t.Helper()
-		n, err := l.Events.TrimFeed(ctx, before, forget)
-		f.must(err)
-		same(t, what, n, want)
+		same(t, what, try(l.Events.TrimFeed(ctx, before, forget)).must(t), want)
 	}
 	trim("rows that are young", start.Add(-time.Hour), time.Hour, 0)
 	trim("rows that all have taken", long, time.Hour, 2)
@@ -280,7 +274,5 @@ func testSinks(t *testing.T, f *fixture) {
 	_, last := f.news(l, 2, 100)
 	same(t, "the rest is there", last, int64(5))
 	trim("rows when the sinks are forgotten", long, forgetAll, 3)
-	all, err = l.Events.Sinks(ctx)
-	f.must(err)
-	same(t, "sinks that are left", len(all), 0)
+	same(t, "sinks that are left", len(try(l.Events.Sinks(ctx)).must(t)), 0)
 }

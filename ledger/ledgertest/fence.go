@@ -1,7 +1,6 @@
 package ledgertest
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -51,8 +50,7 @@ func testEpochFence(t *testing.T, f *fixture) {
 		"an earlier epoch":    {Epoch: now.Epoch - 1, Position: now.Position},
 		"an earlier position": {Epoch: now.Epoch, Position: dibs.Cursor{Epoch: now.Position.Epoch, Seq: now.Position.Seq - 1}},
 	} {
-		_, err := l.Live.Fence(ctx, s.shard, live.Opener{}, seen)
-		wants(t, "a fence for "+what, err, dibs.ErrPositionMoved)
+		wants(t, "a fence for "+what, errOf(l.Live.Fence(ctx, s.shard, live.Opener{}, seen)), dibs.ErrPositionMoved)
 		same(t, "the totals after a fence for "+what, f.totals(c, 0), now)
 	}
 
@@ -82,8 +80,7 @@ func testFenceCommands(t *testing.T, f *fixture) {
 		f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: shard, Ref: "more", Delta: 5}))
 	}
 	f.fence(s.shard, live.Opener{})
-	left, err := l.Live.Commands(ctx, 0, 10)
-	f.must(err)
+	left := f.commands()
 	if len(left) != 1 || left[0].Shard != other.shard {
 		t.Errorf("after the fence the commands are %+v, want those of shard %s alone", left, other.shard)
 	}
@@ -101,13 +98,7 @@ func testDropCommands(t *testing.T, f *fixture) {
 	f.insert(c)
 	_, s := f.load(c, 1)
 	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "more", Delta: 5}))
-	waiting := func() []live.Command {
-		t.Helper()
-		cmds, err := l.Live.Commands(ctx, 0, 10)
-		f.must(err)
-		return cmds
-	}
-	it := waiting()[0]
+	it := f.commands()[0]
 	for what, change := range map[string]func(*live.Command){
 		"another campaign": func(cmd *live.Command) { cmd.Shard.Campaign++ },
 		"another shard":    func(cmd *live.Command) { cmd.Shard.Shard-- },
@@ -123,10 +114,10 @@ func testDropCommands(t *testing.T, f *fixture) {
 		lost := it
 		change(&lost)
 		f.must(l.Live.DropCommands(ctx, []live.Command{lost}))
-		same(t, "the commands after one of the same id was dropped, of "+what, waiting(), []live.Command{it})
+		same(t, "the commands after one of the same id was dropped, of "+what, f.commands(), []live.Command{it})
 	}
 	f.must(l.Live.DropCommands(ctx, []live.Command{it}))
-	same(t, "the commands after it was dropped", len(waiting()), 0)
+	same(t, "the commands after it was dropped", len(f.commands()), 0)
 }
 
 // testElsewhere: a server that lacks the shard's epoch gets it only once the
@@ -143,18 +134,15 @@ func testElsewhere(t *testing.T, f *fixture) {
 	id := dibs.ShardID{Campaign: c.Number}
 	sees := func(seen, gone []string, want ...dibs.ShardID) {
 		t.Helper()
-		elsewhere, err := l.Live.SeeServers(ctx, seen, gone)
-		f.must(err)
+		elsewhere := try(l.Live.SeeServers(ctx, seen, gone)).must(t)
 		same(t, fmt.Sprintf("the live shards that servers other than %v hold", seen), elsewhere, want)
 	}
 	// Both are seen alive before the first load.
 	sees([]string{"new", "old"}, nil)
-	first, err := l.Live.LoadShard(ctx, c, id, live.Opener{Server: "old"})
-	f.must(err)
+	first := try(l.Live.LoadShard(ctx, c, id, live.Opener{Server: "old"})).must(t)
 	// The new one follows the old one's journal, and takes over although the
 	// old one runs.
-	second, err := l.Live.LoadShard(ctx, c, id, live.Opener{Server: "new", Epoch: first.Epoch})
-	f.must(err)
+	second := try(l.Live.LoadShard(ctx, c, id, live.Opener{Server: "new", Epoch: first.Epoch})).must(t)
 	// A node that sees only the old server learns that the shard is held elsewhere.
 	sees([]string{"old"}, nil, id)
 	sees([]string{"new"}, nil)
@@ -162,10 +150,8 @@ func testElsewhere(t *testing.T, f *fixture) {
 	before := f.totals(c, 0)
 	refused := func(what string, by live.Opener) {
 		t.Helper()
-		_, err := l.Live.LoadShard(ctx, c, id, by)
-		wants(t, "a load by "+what, err, dibs.ErrElsewhere)
-		_, err = l.Live.Fence(ctx, id, by, before)
-		wants(t, "a fence by "+what, err, dibs.ErrElsewhere)
+		wants(t, "a load by "+what, errOf(l.Live.LoadShard(ctx, c, id, by)), dibs.ErrElsewhere)
+		wants(t, "a fence by "+what, errOf(l.Live.Fence(ctx, id, by, before)), dibs.ErrElsewhere)
 		same(t, "the totals after a load by "+what, f.totals(c, 0), before)
 	}
 	refused("a server that lacks the epoch", live.Opener{Server: "old", Epoch: first.Epoch})
@@ -173,14 +159,12 @@ func testElsewhere(t *testing.T, f *fixture) {
 	refused("a process of its own", live.Opener{})
 
 	// The holder itself was emptied, and goes on.
-	third, err := l.Live.LoadShard(ctx, c, id, live.Opener{Server: "new"})
-	f.must(err)
+	third := try(l.Live.LoadShard(ctx, c, id, live.Opener{Server: "new"})).must(t)
 	before = f.totals(c, 0)
 	refused("the old server still", live.Opener{Server: "old", Epoch: second.Epoch})
 	// At the holder's address another server answers.
 	sees([]string{"old"}, []string{"new"}, id)
-	fourth, err := l.Live.LoadShard(ctx, c, id, live.Opener{Server: "old", Epoch: first.Epoch})
-	f.must(err)
+	fourth := try(l.Live.LoadShard(ctx, c, id, live.Opener{Server: "old", Epoch: first.Epoch})).must(t)
 	if fourth.Epoch <= third.Epoch {
 		t.Errorf("epoch %d after %d", fourth.Epoch, third.Epoch)
 	}
@@ -197,10 +181,8 @@ func testTwoServers(t *testing.T, f *fixture) {
 	c.Shards, c.EndsAt = 3, start.AddDate(100, 0, 0)
 	f.insert(c)
 	load := func(shard int, server string) error {
-		_, err := l.Live.SeeServers(ctx, []string{"few", "many", "third"}, nil)
-		f.must(err)
-		_, err = l.Live.LoadShard(ctx, c, dibs.ShardID{Campaign: c.Number, Shard: uint8(shard)}, live.Opener{Server: server})
-		return err
+		f.must(errOf(l.Live.SeeServers(ctx, []string{"few", "many", "third"}, nil)))
+		return errOf(l.Live.LoadShard(ctx, c, dibs.ShardID{Campaign: c.Number, Shard: uint8(shard)}, live.Opener{Server: server}))
 	}
 	f.must(load(0, "few"))
 	f.must(load(1, "many"))
@@ -258,19 +240,15 @@ func testSkipTo(t *testing.T, f *fixture) {
 	f.settle(s)
 	same(t, "what is left after the next entry", f.totals(c, 0).StockLeft, int64(8))
 	f.clean(c)
-	err := l.Audit.SkipTo(ctx, dibs.ShardID{Campaign: c.Number + 1}, before, lost.To)
-	if !errors.Is(err, dibs.ErrNotFound) {
-		t.Errorf("a shard that does not exist: %v", err)
-	}
+	none := dibs.ShardID{Campaign: c.Number + 1}
+	wants(t, "a shard that does not exist", l.Audit.SkipTo(ctx, none, before, lost.To), dibs.ErrNotFound)
 }
 
 // fence raises a shard's epoch.
 func (f *fixture) fence(id dibs.ShardID, by live.Opener) live.ShardTotals {
 	f.t.Helper()
 	ctx, l := f.t.Context(), f.ledger()
-	seen, err := l.Live.Totals(ctx, id)
-	f.must(err)
-	got, err := l.Live.Fence(ctx, id, by, seen)
-	f.must(err)
+	seen := try(l.Live.Totals(ctx, id)).must(f.t)
+	got := try(l.Live.Fence(ctx, id, by, seen)).must(f.t)
 	return got
 }

@@ -3,6 +3,8 @@ package ledgertest
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,12 +85,28 @@ func (f *fixture) insertItems(c *dibs.Campaign, items []string) *dibs.Campaign {
 // of that epoch and goes on at the settled position.
 func (f *fixture) load(c *dibs.Campaign, shard uint8) (*dibs.ShardLoad, *script) {
 	f.t.Helper()
+	return f.loadBy(c, shard, live.Opener{})
+}
+
+// loadBy is load by an opener.
+func (f *fixture) loadBy(c *dibs.Campaign, shard uint8, by live.Opener) (*dibs.ShardLoad, *script) {
+	f.t.Helper()
 	id := dibs.ShardID{Campaign: c.Number, Shard: shard}
-	load, err := f.ledger().Live.LoadShard(f.t.Context(), c, id, live.Opener{})
-	f.must(err)
+	load := try(f.ledger().Live.LoadShard(f.t.Context(), c, id, by)).must(f.t)
 	s := &script{c: c, shard: id, from: load.Position, last: load.Position}
 	s.reopen(load.Epoch)
 	return load, s
+}
+
+// loadAll loads the first shards of a campaign.
+func (f *fixture) loadAll(c *dibs.Campaign, shards int) (scripts []*script) {
+	f.t.Helper()
+	for i := range shards {
+		_, s := f.load(c, uint8(i))
+		f.settle(s)
+		scripts = append(scripts, s)
+	}
+	return scripts
 }
 
 // settle settles what the scripts hold. All of them go into one transaction. A
@@ -105,8 +123,7 @@ func (f *fixture) settle(scripts ...*script) {
 // totals reads a shard's sums.
 func (f *fixture) totals(c *dibs.Campaign, shard uint8) live.ShardTotals {
 	f.t.Helper()
-	got, err := f.ledger().Live.Totals(f.t.Context(), dibs.ShardID{Campaign: c.Number, Shard: shard})
-	f.must(err)
+	got := try(f.ledger().Live.Totals(f.t.Context(), dibs.ShardID{Campaign: c.Number, Shard: shard})).must(f.t)
 	return got
 }
 
@@ -116,8 +133,7 @@ func (f *fixture) totals(c *dibs.Campaign, shard uint8) live.ShardTotals {
 // also where the test itself looks at neither.
 func (f *fixture) clean(c *dibs.Campaign) *audit.CampaignAudit {
 	f.t.Helper()
-	a, err := f.ledger().Audit.Audit(f.t.Context(), c)
-	f.must(err)
+	a := try(f.ledger().Audit.Audit(f.t.Context(), c)).must(f.t)
 	if len(a.OverLimit)+len(a.BadItems)+len(a.BadTotals)+len(a.BadLives) > 0 || a.BeyondPosition != 0 {
 		f.t.Errorf("the audit of %s: over limit %v, items %v, totals %v, lives %v, beyond the position %d",
 			c.ID, a.OverLimit, a.BadItems, a.BadTotals, a.BadLives, a.BeyondPosition)
@@ -130,6 +146,41 @@ func (f *fixture) clean(c *dibs.Campaign) *audit.CampaignAudit {
 	return a
 }
 
+// commands are those that wait for the engine.
+func (f *fixture) commands() []live.Command {
+	f.t.Helper()
+	return try(f.ledger().Live.Commands(f.t.Context(), 0, 100)).must(f.t)
+}
+
+// together runs do for each number below n at the same moment, as nodes do, and
+// fails the test at once on an error of any.
+func (f *fixture) together(n int, do func(i int) error) {
+	f.t.Helper()
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { errs[i] = do(i) })
+	}
+	all.Wait()
+	f.must(errors.Join(errs...))
+}
+
+// oneWins does the same by all ledgers at the same moment. One does it, whichever,
+// and the others find that the position has moved.
+func (f *fixture) oneWins(ledgers []ledger.Ledger, do func(ledger.Ledger) error) {
+	f.t.Helper()
+	var won atomic.Int64
+	f.together(len(ledgers), func(i int) error {
+		err := do(ledgers[i])
+		if errors.Is(err, dibs.ErrPositionMoved) {
+			return nil
+		}
+		won.Add(1)
+		return err
+	})
+	same(f.t, "those that won", won.Load(), 1)
+}
+
 // must fails the test at once on an error.
 func (f *fixture) must(err error) {
 	f.t.Helper()
@@ -137,6 +188,27 @@ func (f *fixture) must(err error) {
 		f.t.Fatal(err)
 	}
 }
+
+// tried is what a call returned.
+type tried[T any] struct {
+	value T
+	err   error
+}
+
+// try takes what a call returns: try(call).must(t) is its value.
+func try[T any](value T, err error) tried[T] { return tried[T]{value, err} }
+
+// must fails the test at once on the call's error, and returns its value.
+func (r tried[T]) must(t *testing.T) T {
+	t.Helper()
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	return r.value
+}
+
+// errOf is the error alone of what a call returns.
+func errOf[T any](_ T, err error) error { return err }
 
 // wants checks that an error is the wanted one. The test goes on.
 func wants(t *testing.T, what string, got, want error) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,7 +52,12 @@ func (f *fixture) packetDraft(id, sender string, shards int, shares ...int64) *d
 // that publishes the campaign.
 func (f *fixture) published(id, sender string, shares ...int64) *dibs.Campaign {
 	f.t.Helper()
-	c := f.packet(id, sender, shares...)
+	return f.publish(f.packet(id, sender, shares...))
+}
+
+// publish pays for a draft.
+func (f *fixture) publish(c *dibs.Campaign) *dibs.Campaign {
+	f.t.Helper()
 	c.State = dibs.Published
 	f.must(f.ledger().Campaigns.FundCampaign(f.t.Context(), c))
 	return c
@@ -60,8 +66,7 @@ func (f *fixture) published(id, sender string, shares ...int64) *dibs.Campaign {
 // deposit makes a deposit in fen, and reports whether it was a repeat.
 func (f *fixture) deposit(user, ref string, amount int64) bool {
 	f.t.Helper()
-	replayed, err := f.ledger().Funds.Deposit(f.t.Context(), &funds.Deposit{UserID: user, Amount: cny(amount), Ref: ref, At: start})
-	f.must(err)
+	replayed := try(f.ledger().Funds.Deposit(f.t.Context(), &funds.Deposit{UserID: user, Amount: cny(amount), Ref: ref, At: start})).must(f.t)
 	return replayed
 }
 
@@ -69,8 +74,7 @@ func (f *fixture) deposit(user, ref string, amount int64) bool {
 // at all instead of one of 0.
 func (f *fixture) has(user string, want int64) {
 	f.t.Helper()
-	got, err := f.ledger().Funds.Balances(f.t.Context(), user)
-	f.must(err)
+	got := try(f.ledger().Funds.Balances(f.t.Context(), user)).must(f.t)
 	list := []dibs.Money{}
 	if len(got) > 0 || want != 0 {
 		list = append(list, cny(want))
@@ -83,8 +87,7 @@ func (f *fixture) has(user string, want int64) {
 // in escrow, so a fen that is missing shows at once.
 func (f *fixture) funds(c *dibs.Campaign, credited, returned, escrow int64) *audit.CampaignAudit {
 	f.t.Helper()
-	got, err := f.ledger().Funds.PacketFunds(f.t.Context(), c.Number)
-	f.must(err)
+	got := try(f.ledger().Funds.PacketFunds(f.t.Context(), c.Number)).must(f.t)
 	same(f.t, "credited, returned, in escrow", []int64{got.Credited, got.Returned, got.Escrow}, []int64{credited, returned, escrow})
 	same(f.t, "funded", got.Funded, credited+returned+escrow)
 	a := f.clean(c)
@@ -99,8 +102,7 @@ func (f *fixture) funds(c *dibs.Campaign, credited, returned, escrow int64) *aud
 func (f *fixture) credit(c *dibs.Campaign, most int) (n int) {
 	f.t.Helper()
 	for {
-		now, err := f.ledger().Funds.CreditClaims(f.t.Context(), c, start, most)
-		f.must(err)
+		now := try(f.ledger().Funds.CreditClaims(f.t.Context(), c, start, most)).must(f.t)
 		if n += now; now < most {
 			return n
 		}
@@ -118,8 +120,7 @@ func (f *fixture) end(c *dibs.Campaign) {
 // right while it is too early and when it was done before.
 func (f *fixture) comesHome(c *dibs.Campaign, want bool) {
 	f.t.Helper()
-	home, err := f.ledger().Funds.ReturnRemainder(f.t.Context(), c, start)
-	f.must(err)
+	home := try(f.ledger().Funds.ReturnRemainder(f.t.Context(), c, start)).must(f.t)
 	same(f.t, "whether the remainder of "+c.ID+" came home", home, want)
 }
 
@@ -139,50 +140,36 @@ func testDeposits(t *testing.T, f *fixture) {
 		"another amount":          {UserID: "ann", Amount: cny(701), Ref: "d1"},
 		"another currency":        {UserID: "ann", Amount: dibs.Money{Amount: 700, Currency: "USD"}, Ref: "d1"},
 	} {
-		_, err := l.Funds.Deposit(ctx, &d)
-		wants(t, what, err, dibs.ErrAlreadyExists)
+		wants(t, what, errOf(l.Funds.Deposit(ctx, &d)), dibs.ErrAlreadyExists)
 	}
 	// MaxMinor is 2^53: amounts above it lose digits in JSON readers.
-	_, err := l.Funds.Deposit(ctx, &funds.Deposit{UserID: "ann", Amount: cny(dibs.MaxMinor - 1), Ref: "d3", At: start})
-	wants(t, "more than a balance holds", err, dibs.ErrInvalid)
+	wants(t, "more than a balance holds",
+		errOf(l.Funds.Deposit(ctx, &funds.Deposit{UserID: "ann", Amount: cny(dibs.MaxMinor - 1), Ref: "d3", At: start})), dibs.ErrInvalid)
 	f.has("ann", 1000)
 	f.has("bob", 0)
-	_, err = l.Funds.Deposit(ctx, &funds.Deposit{UserID: "ann", Amount: dibs.Money{Amount: 5, Currency: "USD"}, Ref: "usd", At: start.Add(time.Second)})
-	f.must(err)
-	got, err := l.Funds.Balances(ctx, "ann")
-	f.must(err)
+	f.must(errOf(l.Funds.Deposit(ctx, &funds.Deposit{UserID: "ann", Amount: dibs.Money{Amount: 5, Currency: "USD"}, Ref: "usd", At: start.Add(time.Second)})))
+	got := try(l.Funds.Balances(ctx, "ann")).must(t)
 	same(t, "balances in two currencies", got, []dibs.Money{cny(1000), {Amount: 5, Currency: "USD"}})
 
-	page, err := l.Funds.Postings(ctx, "ann", dibs.Page{Limit: 2})
-	f.must(err)
-	rest, err := l.Funds.Postings(ctx, "ann", dibs.Page{Limit: 2, Cursor: page.NextCursor})
-	f.must(err)
+	page := try(l.Funds.Postings(ctx, "ann", dibs.Page{Limit: 2})).must(t)
+	rest := try(l.Funds.Postings(ctx, "ann", dibs.Page{Limit: 2, Cursor: page.NextCursor})).must(t)
 	var refs []string
 	for _, p := range append(page.Items, rest.Items...) {
 		refs = append(refs, fmt.Sprintf("%s %s %d %s %s", p.Kind, p.Ref, p.Amount, p.Currency, p.CampaignID))
 	}
 	same(t, "the postings", refs, []string{"deposit usd 5 USD ", "deposit d2 300 CNY ", "deposit d1 700 CNY "})
 	same(t, "the end of the list", rest.NextCursor, "")
-	_, err = l.Funds.Postings(ctx, "ann", dibs.Page{Cursor: "!"})
-	wants(t, "a forged cursor", err, dibs.ErrInvalid)
+	wants(t, "a forged cursor", errOf(l.Funds.Postings(ctx, "ann", dibs.Page{Cursor: "!"})), dibs.ErrInvalid)
 }
 
 // testDepositRace makes one deposit from many sides: it counts once. 16 calls
 // carry four refs, and so ann gets 40.
 func testDepositRace(t *testing.T, f *fixture) {
 	ledgers := []ledger.Ledger{f.ledger(), f.open()}
-	errs := make(chan error)
-	for i := range 16 {
-		go func() {
-			_, err := ledgers[i%2].Funds.Deposit(t.Context(), &funds.Deposit{UserID: "ann", Amount: cny(10), Ref: strconv.Itoa(i / 4), At: start})
-			errs <- err
-		}()
-	}
-	for range 16 {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
-	}
+	f.together(16, func(i int) error {
+		d := funds.Deposit{UserID: "ann", Amount: cny(10), Ref: strconv.Itoa(i / 4), At: start}
+		return errOf(ledgers[i%2].Funds.Deposit(t.Context(), &d))
+	})
 	f.has("ann", 40)
 }
 
@@ -195,8 +182,7 @@ func testPacketFunding(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	f.deposit("ann", "d", 99)
 	c := f.packet("c", "ann", 70, 30)
-	got, err := l.Live.Campaign(ctx, "c")
-	f.must(err)
+	got := try(l.Live.Campaign(ctx, "c")).must(t)
 	same(t, "the campaign's red packet", *got.Packet, *c.Packet)
 	same(t, "the sender", got.SenderID, "ann")
 	f.funds(c, 0, 0, 0)
@@ -204,8 +190,7 @@ func testPacketFunding(t *testing.T, f *fixture) {
 	draft := *c
 	draft.State = dibs.Published
 	wants(t, "fund it with too little", l.Campaigns.FundCampaign(ctx, &draft), dibs.ErrInsufficientFunds)
-	got, err = l.Live.Campaign(ctx, "c")
-	f.must(err)
+	got = try(l.Live.Campaign(ctx, "c")).must(t)
 	same(t, "the state after that", got.State, dibs.Draft)
 	same(t, "the version after that", got.Version, c.Version)
 	f.has("ann", 99)
@@ -223,15 +208,13 @@ func testPacketFunding(t *testing.T, f *fixture) {
 	f.funds(p, 0, 0, 15)
 	// Behind says that settled claims wait to be credited, Left how many shares are
 	// free.
-	open, err := l.Funds.OpenPackets(ctx)
-	f.must(err)
+	open := try(l.Funds.OpenPackets(ctx)).must(t)
 	var ids []string
 	for _, o := range open {
 		ids = append(ids, fmt.Sprintf("%s %t %d", o.Campaign.ID, o.Behind, o.Left))
 	}
 	same(t, "the open red packets", ids, []string{"c false 2", "p false 3"})
-	_, err = l.Funds.PacketFunds(ctx, 999)
-	wants(t, "the funds of what is not there", err, dibs.ErrNotFound)
+	wants(t, "the funds of what is not there", errOf(l.Funds.PacketFunds(ctx, 999)), dibs.ErrNotFound)
 }
 
 // testPacketCredits credits shares in the order of the claims' places, across
@@ -248,11 +231,9 @@ func testPacketCredits(t *testing.T, f *fixture) {
 	at := s.grant("u2", 1, 0)
 	s.grant("u3", 1, 4)
 	f.settle(s)
-	claim, err := l.Claims.Claim(ctx, at)
-	f.must(err)
+	claim := try(l.Claims.Claim(ctx, at)).must(t)
 	same(t, "the claim's share", claim.Items, []string{"1:10"})
-	open, err := l.Funds.OpenPackets(ctx)
-	f.must(err)
+	open := try(l.Funds.OpenPackets(ctx)).must(t)
 	same(t, "there is something to credit", fmt.Sprint(open[0].Behind, open[0].Left), "true 2")
 	same(t, "claims that wait", f.funds(c, 0, 0, 150).Packet.Waiting, int64(3))
 	// Two calls: two claims, then the last one.
@@ -286,11 +267,8 @@ func testPacketCredits(t *testing.T, f *fixture) {
 	f.comesHome(c, true)
 	f.comesHome(c, false)
 	f.funds(c, 110, 40, 0)
-	open, err = l.Funds.OpenPackets(ctx)
-	f.must(err)
-	same(t, "open red packets at the end", len(open), 0)
-	postings, err := l.Funds.Postings(ctx, "u4", dibs.Page{})
-	f.must(err)
+	same(t, "open red packets at the end", len(try(l.Funds.OpenPackets(ctx)).must(t)), 0)
+	postings := try(l.Funds.Postings(ctx, "u4", dibs.Page{})).must(t)
 	same(t, "the posting", fmt.Sprintf("%s %s %d", postings.Items[0].Kind, postings.Items[0].CampaignID, postings.Items[0].Claim.Epoch), "credit c 3")
 }
 
@@ -307,23 +285,15 @@ func testPacketReturn(t *testing.T, f *fixture) {
 	f.end(c)
 	f.credit(c, 10)
 	ledgers := []ledger.Ledger{f.ledger(), f.open()}
-	var won sync.Map
-	var all sync.WaitGroup
-	for i := range 8 {
-		all.Go(func() {
-			home, err := ledgers[i%2].Funds.ReturnRemainder(t.Context(), c, start)
-			if err != nil {
-				t.Error(err)
-			}
-			if home {
-				won.Store(i, true)
-			}
-		})
-	}
-	all.Wait()
-	n := 0
-	won.Range(func(_, _ any) bool { n++; return true })
-	same(t, "those that returned it", n, 1)
+	var won atomic.Int64
+	f.together(8, func(i int) error {
+		home, err := ledgers[i%2].Funds.ReturnRemainder(t.Context(), c, start)
+		if home {
+			won.Add(1)
+		}
+		return err
+	})
+	same(t, "those that returned it", won.Load(), 1)
 	f.has("ann", 100)
 	f.funds(c, 0, 100, 0)
 }
@@ -383,8 +353,7 @@ func testPacketReadmit(t *testing.T, f *fixture) {
 	_, s := f.load(c, 0)
 	f.settle(s)
 	bad := s.grant("u1", 1, 0)
-	b := s.batch()
-	f.must(l.Live.Quarantine(ctx, b, "planted"))
+	f.must(l.Live.Quarantine(ctx, s.batch(), "planted"))
 	s.grant("u2", 1, 1)
 	f.settle(s)
 	// u2 is credited; the place is now beyond u1's claim, which is in quarantine.
@@ -399,16 +368,14 @@ func testPacketReadmit(t *testing.T, f *fixture) {
 
 	// One that no credit has passed yet waits its turn.
 	early := s.grant("u3", 1, 2)
-	b = s.batch()
-	f.must(l.Live.Quarantine(ctx, b, "planted"))
+	f.must(l.Live.Quarantine(ctx, s.batch(), "planted"))
 	f.must(l.Audit.Readmit(ctx, c, early))
 	f.has("u3", 0)
 	same(t, "credited in turn", f.credit(c, 10), 1)
 
 	// Crediting has come as far as the last one, and no further.
 	last := s.grant("u4", 1, 3)
-	b = s.batch()
-	f.must(l.Live.Quarantine(ctx, b, "planted"))
+	f.must(l.Live.Quarantine(ctx, s.batch(), "planted"))
 	same(t, "credited while the last one is in quarantine", f.credit(c, 10), 0)
 	f.must(l.Audit.Readmit(ctx, c, last))
 	f.has("u4", 40)
@@ -427,9 +394,7 @@ func testPacketAmounts(t *testing.T, f *fixture) {
 	c := campaign("c", 2)
 	c.Kind, c.State, c.SenderID, c.Packet, c.Stock.Kind = dibs.RedPacket, dibs.Draft, "ann", &spec, dibs.Shares
 	f.must(f.ledger().Campaigns.InsertCampaign(t.Context(), c, []string{campaigns.ShareValue("1", 1), campaigns.ShareValue("2", most-1)}))
-	c.State = dibs.Published
-	f.must(f.ledger().Campaigns.FundCampaign(t.Context(), c))
-	_, s := f.load(c, 0)
+	_, s := f.load(f.publish(c), 0)
 	s.grant("bob", 1, 1)
 	f.settle(s)
 	f.credit(c, 10)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dibs-dev/dibs"
@@ -57,17 +58,11 @@ func testImport(t *testing.T, f *fixture) {
 	in := importOf(c, "i1", first)
 	var told []int64
 	in.Done = func(n int64) { told = append(told, n) }
-	n, err := l.Campaigns.Import(ctx, in)
-	f.must(err)
-	same(t, "imported", n, int64(700))
+	same(t, "imported", try(l.Campaigns.Import(ctx, in)).must(t), int64(700))
 	// An upload whose answer was lost is sent again with its ref.
-	n, err = l.Campaigns.Import(ctx, in)
-	f.must(err)
-	same(t, "imported again by the same ref", n, int64(0))
+	same(t, "imported again by the same ref", try(l.Campaigns.Import(ctx, in)).must(t), int64(0))
 	same(t, "the audit's stock", f.clean(c).Stock, int64(700))
-	cmds, err := l.Live.Commands(ctx, 0, 10)
-	f.must(err)
-	same(t, "commands of a draft", len(cmds), 0)
+	same(t, "commands of a draft", len(f.commands()), 0)
 
 	load, s := f.load(c, 0)
 	same(t, "the items of the load", len(load.Items), 700)
@@ -75,16 +70,13 @@ func testImport(t *testing.T, f *fixture) {
 	f.settle(s)
 	// Into one that grants: the engine is told, in commands of a bounded size.
 	second := values("w", 5001)
-	n, err = l.Campaigns.Import(ctx, importOf(c, "i2", second))
-	f.must(err)
-	same(t, "imported", n, int64(5001))
-	cmds, err = l.Live.Commands(ctx, 0, 10)
-	f.must(err)
+	same(t, "imported", try(l.Campaigns.Import(ctx, importOf(c, "i2", second))).must(t), int64(5001))
+	cmds := f.commands()
 	var all []string
 	for i, cmd := range cmds {
 		a := cmd.Adjust
 		same(t, "a command", dibs.Adjustment{Shard: a.Shard, Epoch: a.Epoch, Ref: a.Ref, Delta: a.Delta, FirstItem: a.FirstItem},
-			dibs.Adjustment{Shard: load0(c), Epoch: load.Epoch, Ref: campaigns.CommandRef("i2", i+1), Delta: int64(len(a.Items)), FirstItem: uint32(700 + len(all))})
+			dibs.Adjustment{Shard: s.shard, Epoch: load.Epoch, Ref: campaigns.CommandRef("i2", i+1), Delta: int64(len(a.Items)), FirstItem: uint32(700 + len(all))})
 		all = append(all, a.Items...)
 	}
 	same(t, "the commands", len(cmds), 2)
@@ -100,9 +92,6 @@ func testImport(t *testing.T, f *fixture) {
 	same(t, "progress on the way", len(told), 0)
 }
 
-// load0 is the first shard of a campaign.
-func load0(c *dibs.Campaign) dibs.ShardID { return dibs.ShardID{Campaign: c.Number} }
-
 // testImportRefused imports what must be refused whole: items that are there or
 // come twice, with the line of each, a file that breaks off, another count than
 // was announced. Nothing is stored then, and no command is left. Half an import
@@ -114,15 +103,13 @@ func testImportRefused(t *testing.T, f *fixture) {
 	f.load(c, 0)
 	list := values("w", 1200)
 	list[700], list[900], list[1100] = "v-3", "w-10", "w-10"
-	_, err := l.Campaigns.Import(ctx, importOf(c, "i", list))
+	err := errOf(l.Campaigns.Import(ctx, importOf(c, "i", list)))
 	wants(t, "items that come twice", err, dibs.ErrInvalid)
 	same(t, "the faults", faultsOf(err), "/lines/701 is in the campaign already\n/lines/901 is the same as line 11\n/lines/1101 is the same as line 11")
 	same := func(what string) {
 		t.Helper()
-		made, err := l.Campaigns.StockChanges(ctx, c.Number, "i")
-		f.must(err)
-		cmds, err := l.Live.Commands(ctx, 0, 10)
-		f.must(err)
+		made := try(l.Campaigns.StockChanges(ctx, c.Number, "i")).must(t)
+		cmds := f.commands()
 		if a := f.clean(c); a.Stock != 5 || len(made) > 0 || len(cmds) > 0 {
 			t.Errorf("%s: stock %d, changes by the ref: %v, %d commands", what, a.Stock, made, len(cmds))
 		}
@@ -132,7 +119,7 @@ func testImportRefused(t *testing.T, f *fixture) {
 	for i := range list {
 		list[i] = "v-" + strconv.Itoa(i%5)
 	}
-	_, err = l.Campaigns.Import(ctx, importOf(c, "i", list))
+	err = errOf(l.Campaigns.Import(ctx, importOf(c, "i", list)))
 	wants(t, "nothing but what is there", err, dibs.ErrInvalid)
 	if n := strings.Count(faultsOf(err), "\n") + 1; n != 20 {
 		t.Errorf("%d faults are listed", n)
@@ -143,20 +130,17 @@ func testImportRefused(t *testing.T, f *fixture) {
 	in := importOf(c, "i", values("x", 300))
 	each := in.Each
 	in.Each = func(take func(int, string) error) error { return errors.Join(each(take), broken) }
-	_, err = l.Campaigns.Import(ctx, in)
-	wants(t, "a file that breaks off", err, broken)
+	wants(t, "a file that breaks off", errOf(l.Campaigns.Import(ctx, in)), broken)
 	same("a file that breaks off")
 	in = importOf(c, "i", values("x", 300))
 	// The count was announced first, and the stock is raised by it.
 	in.Count++
-	_, err = l.Campaigns.Import(ctx, in)
-	refuses(t, "another count", err)
+	refuses(t, "another count", errOf(l.Campaigns.Import(ctx, in)))
 	same("another count")
 	units := f.insert(campaign("units", 10))
-	_, err = l.Campaigns.Import(ctx, importOf(units, "i", []string{"a"}))
-	refuses(t, "items for a stock of units", err)
-	_, err = l.Campaigns.Import(ctx, importOf(&dibs.Campaign{Number: c.Number + 7}, "i", []string{"a"}))
-	wants(t, "an unknown campaign", err, dibs.ErrNotFound)
+	refuses(t, "items for a stock of units", errOf(l.Campaigns.Import(ctx, importOf(units, "i", []string{"a"}))))
+	wants(t, "an unknown campaign",
+		errOf(l.Campaigns.Import(ctx, importOf(&dibs.Campaign{Number: c.Number + 7}, "i", []string{"a"}))), dibs.ErrNotFound)
 	f.clean(units)
 }
 
@@ -167,30 +151,23 @@ func testImportRace(t *testing.T, f *fixture) {
 	c := f.insertItems(campaign("c", 0), []string{"first"})
 	f.load(c, 0)
 	ledgers := []ledger.Ledger{f.ledger(), f.open()}
-	errs := make(chan error)
 	const each = 6
-	for i := range 2 * each {
+	var refusals atomic.Int64
+	f.together(2*each, func(i int) error {
 		ref := "same"
 		if i >= each {
 			ref = fmt.Sprint("other", i)
 		}
-		go func() {
-			_, err := ledgers[i%2].Campaigns.Import(t.Context(), importOf(c, ref, values("v", 90)))
-			errs <- err
-		}()
-	}
-	refusals := 0
-	for range 2 * each {
-		switch err := <-errs; {
-		case errors.Is(err, dibs.ErrInvalid):
-			refusals++
-		case err != nil:
-			t.Error(err)
+		_, err := ledgers[i%2].Campaigns.Import(t.Context(), importOf(c, ref, values("v", 90)))
+		if errors.Is(err, dibs.ErrInvalid) {
+			refusals.Add(1)
+			return nil
 		}
-	}
+		return err
+	})
 	// One of the refs was first; its repeats are no error, the others are.
-	if refusals != each && refusals != 2*each-1 {
-		t.Errorf("%d of %d were refused", refusals, 2*each)
+	if n := refusals.Load(); n != each && n != 2*each-1 {
+		t.Errorf("%d of %d were refused", n, 2*each)
 	}
 	same(t, "the stock", f.clean(c).Stock, int64(91))
 }

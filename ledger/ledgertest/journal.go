@@ -3,7 +3,6 @@ package ledgertest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -60,8 +59,7 @@ type journalFixture struct {
 func (f *journalFixture) acquire() (dibs.JournalStore, int64) {
 	f.t.Helper()
 	j := f.open()
-	generation, err := j.Acquire(f.t.Context(), "the test")
-	f.must(err)
+	generation := try(j.Acquire(f.t.Context(), "the test")).must(f.t)
 	return j, generation
 }
 
@@ -76,16 +74,14 @@ func (f *journalFixture) must(err error) {
 // last reads the place of a shard's last entry.
 func (f *journalFixture) last(j dibs.JournalStore, shard dibs.ShardID) dibs.Cursor {
 	f.t.Helper()
-	at, err := j.Last(f.t.Context(), shard)
-	f.must(err)
+	at := try(j.Last(f.t.Context(), shard)).must(f.t)
 	return at
 }
 
 // rows reads rows and returns where each begins and ends.
 func (f *journalFixture) rows(j dibs.JournalStore, shard dibs.ShardID, after dibs.Cursor, most int) string {
 	f.t.Helper()
-	rows, err := j.ReadRows(f.t.Context(), shard, after, most)
-	f.must(err)
+	rows := try(j.ReadRows(f.t.Context(), shard, after, most)).must(f.t)
 	var places []string
 	for _, r := range rows {
 		// The payload was made from the place, so a row with another's content shows.
@@ -130,9 +126,7 @@ func testAppend(t *testing.T, f *journalFixture) {
 	same(t, "the second shard's end", f.last(j, shardTwo), dibs.Cursor{Epoch: 2, Seq: 9})
 	f.must(j.Append(t.Context(), gen, []dibs.JournalRow{row(shardOne, 3, 1, 1)}))
 	same(t, "the end after a new epoch", f.last(j, shardOne), dibs.Cursor{Epoch: 3, Seq: 1})
-	shards, err := j.Shards(t.Context())
-	f.must(err)
-	same(t, "the shards", shards, []dibs.ShardID{shardOne, shardTwo})
+	same(t, "the shards", try(j.Shards(t.Context())).must(t), []dibs.ShardID{shardOne, shardTwo})
 	empty := row(shardOne, 3, 2, 2)
 	empty.Payload = []byte{}
 	f.must(j.Append(t.Context(), gen, []dibs.JournalRow{empty}))
@@ -222,9 +216,7 @@ func testTrimRows(t *testing.T, f *journalFixture) {
 	same(t, "the other shard", f.rows(j, shardTwo, dibs.Cursor{}, 1), "1.1-2")
 	same(t, "everything", trim(2, 5, 1e12), "")
 	same(t, "the end when everything is trimmed", f.last(j, shardOne), dibs.Cursor{Epoch: 2, Seq: 5})
-	shards, err := j.Shards(t.Context())
-	f.must(err)
-	same(t, "the shards", shards, []dibs.ShardID{shardTwo})
+	same(t, "the shards", try(j.Shards(t.Context())).must(t), []dibs.ShardID{shardTwo})
 }
 
 // testLease lets one process own the journal. Others read, and may neither
@@ -249,8 +241,7 @@ func testLease(t *testing.T, f *journalFixture) {
 	// Closing gives the lease up at once: a restart must not wait for it to run
 	// out.
 	f.must(j.Close())
-	next, err := other.Acquire(t.Context(), "another process")
-	f.must(err)
+	next := try(other.Acquire(t.Context(), "another process")).must(t)
 	if next <= gen {
 		t.Errorf("generation %d after %d", next, gen)
 	}
@@ -263,8 +254,7 @@ func testLease(t *testing.T, f *journalFixture) {
 func testFence(t *testing.T, f *journalFixture) {
 	j, gen := f.acquire()
 	// The same handle acquires again, as a process does that took its lease back.
-	next, err := j.Acquire(t.Context(), "the test, later")
-	f.must(err)
+	next := try(j.Acquire(t.Context(), "the test, later")).must(t)
 	wants(t, "an append of the old generation", j.Append(t.Context(), gen, []dibs.JournalRow{row(shardOne, 1, 1, 3)}), dibs.ErrFenced)
 	same(t, "the end after it", f.last(j, shardOne), dibs.Cursor{})
 	f.must(j.Append(t.Context(), next, []dibs.JournalRow{row(shardOne, 1, 1, 3)}))
@@ -282,8 +272,7 @@ func testReopen(t *testing.T, f *journalFixture) {
 		f.must(j.Reopen(t.Context()))
 		same(t, "the end", f.last(j, shardOne), dibs.Cursor{Epoch: 1, Seq: seq})
 	}
-	_, err := f.open().Acquire(t.Context(), "another process")
-	wants(t, "a second owner after reopening", err, dibs.ErrOwned)
+	wants(t, "a second owner after reopening", errOf(f.open().Acquire(t.Context(), "another process")), dibs.ErrOwned)
 }
 
 // testReadWhileAppending reads, trims and appends at the same time: what is
@@ -305,8 +294,7 @@ func testReadWhileAppending(t *testing.T, f *journalFixture) {
 	}()
 	var at dibs.Cursor
 	for at.Seq < last {
-		rows, err := j.ReadRows(t.Context(), shardOne, at, 10)
-		f.must(err)
+		rows := try(j.ReadRows(t.Context(), shardOne, at, 10)).must(t)
 		for _, r := range rows {
 			if r.First != at.Seq+1 {
 				t.Fatalf("a row at %d after %d", r.First, at.Seq)
@@ -336,14 +324,12 @@ func testJournalLifetime(t *testing.T, f *journalFixture) {
 	f.must(j.Append(t.Context(), gen, []dibs.JournalRow{row(shardOne, 1, 1, 3)}))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := j.Append(over, gen, []dibs.JournalRow{row(shardOne, 1, 4, 4)})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("append with a context that has ended: %v", err)
-	}
+	four := []dibs.JournalRow{row(shardOne, 1, 4, 4)}
+	wants(t, "append with a context that has ended", j.Append(over, gen, four), context.Canceled)
 	f.must(j.Reopen(t.Context()))
 	same(t, "the end", f.last(j, shardOne), dibs.Cursor{Epoch: 1, Seq: 3})
 	f.must(j.Close())
-	refuses(t, "append after the end", j.Append(t.Context(), gen, []dibs.JournalRow{row(shardOne, 1, 4, 4)}))
+	refuses(t, "append after the end", j.Append(t.Context(), gen, four))
 
 	// The next owner finds what was stored and goes on behind it.
 	j, gen = f.acquire()

@@ -3,6 +3,7 @@ package ledgertest
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,8 +29,7 @@ func step(c *dibs.Campaign, p dibs.Position, s dibs.Step, facts dibs.EventFacts)
 // move makes one move and returns what became of it.
 func (f *fixture) move(m dibs.Move) dibs.Moved {
 	f.t.Helper()
-	moved, err := f.ledger().Orders.Move(f.t.Context(), [][]dibs.Move{{m}})
-	f.must(err)
+	moved := try(f.ledger().Orders.Move(f.t.Context(), [][]dibs.Move{{m}})).must(f.t)
 	if len(moved) != 1 || len(moved[0]) != 1 {
 		f.t.Fatalf("one move has the results %v", moved)
 	}
@@ -44,8 +44,7 @@ func (f *fixture) moves(m dibs.Move) *dibs.Claim {
 	if got.Err != nil || got.Replayed {
 		f.t.Fatalf("the step %s of %s: replayed %v, error %v", m.Step, m.Position, got.Replayed, got.Err)
 	}
-	read, err := f.ledger().Claims.Claim(f.t.Context(), m.Position)
-	f.must(err)
+	read := try(f.ledger().Claims.Claim(f.t.Context(), m.Position)).must(f.t)
 	same(f.t, "the claim as it is read", lifeOf(read), lifeOf(got.Claim))
 	return got.Claim
 }
@@ -85,8 +84,7 @@ func (f *fixture) released(l ledger.Ledger) []dibs.Position {
 	f.t.Helper()
 	var all []dibs.Position
 	for after := int64(0); ; {
-		cmds, err := l.Live.Commands(f.t.Context(), after, 100)
-		f.must(err)
+		cmds := try(l.Live.Commands(f.t.Context(), after, 100)).must(f.t)
 		if len(cmds) == 0 {
 			return all
 		}
@@ -169,8 +167,7 @@ func testLivesRelease(t *testing.T, f *fixture) {
 	same(t, "the totals", f.totals(c, 0), live.ShardTotals{
 		Position: q.Cursor, Epoch: p.Epoch, Stock: 10, StockLeft: 7, Pending: 3, Released: 2,
 	})
-	cmds, err := f.ledger().Live.Commands(t.Context(), 0, 10)
-	f.must(err)
+	cmds := f.commands()
 	same(t, "commands", len(cmds), 1)
 	same(t, "the command's releases", cmds[0].Releases, []dibs.Release{{Claim: p, Epoch: p.Epoch}})
 
@@ -210,8 +207,7 @@ func testLivesItems(t *testing.T, f *fixture) {
 	s.release(p.Cursor, 2)
 	r := s.grant("u3", 2, 3, 4)
 	f.settle(s)
-	got, err := f.ledger().Claims.Claim(t.Context(), r)
-	f.must(err)
+	got := try(f.ledger().Claims.Claim(t.Context(), r)).must(t)
 	same(t, "the items of the next owner", got.Items, []string{"v-3", "v-4"})
 	refund := step(c, q, dibs.StepRefund, dibs.EventFacts{Restock: true})
 	same(t, "the items of a refunded claim", len(f.moves(refund).Items), 0)
@@ -242,9 +238,7 @@ func testLivesExpire(t *testing.T, f *fixture) {
 	f.moves(step(c, at[4], dibs.StepConfirm, paid("p", 500)))
 	expire := func(now time.Time, max, want int) {
 		t.Helper()
-		n, err := f.ledger().Orders.Expire(t.Context(), now, max)
-		f.must(err)
-		same(t, "claims that expired", n, want)
+		same(t, "claims that expired", try(f.ledger().Orders.Expire(t.Context(), now, max)).must(t), want)
 	}
 	deadline := start.Add(15 * time.Minute)
 	// Not yet; then four of nine; then the rest; then nothing more.
@@ -252,12 +246,10 @@ func testLivesExpire(t *testing.T, f *fixture) {
 	expire(deadline, 4, 4)
 	expire(deadline, 100, 5)
 	expire(deadline.Add(time.Hour), 100, 0)
-	claim, err := f.ledger().Claims.Claim(t.Context(), at[0])
-	f.must(err)
+	claim := try(f.ledger().Claims.Claim(t.Context(), at[0])).must(t)
 	same(t, "the status", claim.Status, dibs.Released)
 	same(t, "the event", claim.Events[0].Step, dibs.StepExpire)
-	claim, err = f.ledger().Claims.Claim(t.Context(), kept)
-	f.must(err)
+	claim = try(f.ledger().Claims.Claim(t.Context(), kept)).must(t)
 	same(t, "the status of a claim without a deadline", claim.Status, dibs.Confirmed)
 	same(t, "the totals", f.totals(c, 0), live.ShardTotals{
 		Position: at[9].Cursor, Epoch: at[9].Epoch, Stock: 100, StockLeft: 99, Confirmed: 1, Released: 9,
@@ -278,33 +270,19 @@ func testLivesExpireRace(t *testing.T, f *fixture) {
 	}
 	f.settle(s)
 	ledgers := []ledger.Ledger{f.ledger(), f.open(), f.open()}
-	type sweep struct {
-		n   int
-		err error
-	}
-	swept := make(chan sweep)
+	var sum atomic.Int64
 	// Each sweeps 70 at a time until nothing is pending.
-	for _, l := range ledgers {
-		go func() {
-			all := 0
-			for {
-				n, err := l.Orders.Expire(t.Context(), start.Add(time.Hour), 70)
-				all += n
-				left, totalsErr := l.Live.Totals(t.Context(), dibs.ShardID{Campaign: c.Number})
-				if err = errors.Join(err, totalsErr); err != nil || left.Pending == 0 {
-					swept <- sweep{all, err}
-					return
-				}
+	f.together(len(ledgers), func(i int) error {
+		for {
+			n, err := ledgers[i].Orders.Expire(t.Context(), start.Add(time.Hour), 70)
+			sum.Add(int64(n))
+			left, totalsErr := ledgers[i].Live.Totals(t.Context(), dibs.ShardID{Campaign: c.Number})
+			if err = errors.Join(err, totalsErr); err != nil || left.Pending == 0 {
+				return err
 			}
-		}()
-	}
-	sum := 0
-	for range ledgers {
-		got := <-swept
-		f.must(got.err)
-		sum += got.n
-	}
-	same(t, "claims that expired", sum, 600)
+		}
+	})
+	same(t, "claims that expired", sum.Load(), 600)
 	same(t, "stock left", f.totals(c, 0).StockLeft, int64(1000))
 	seen := map[dibs.Position]bool{}
 	for _, p := range f.released(f.ledger()) {

@@ -22,8 +22,7 @@ func testItems(t *testing.T, f *fixture) {
 	if errors.As(err, &said) && (len(said.Faults) != 1 || said.Faults[0].Field != "/stock/items/2") {
 		t.Errorf("the faults are %+v, want one at /stock/items/2", said.Faults)
 	}
-	_, err = l.Live.Campaign(ctx, "dup")
-	wants(t, "the campaign that was refused", err, dibs.ErrNotFound)
+	wants(t, "the campaign that was refused", errOf(l.Live.Campaign(ctx, "dup")), dibs.ErrNotFound)
 
 	// The same value may be in two campaigns.
 	f.insertItems(campaign("a", 0), []string{"A1"})
@@ -122,10 +121,10 @@ func testLoadItems(t *testing.T, f *fixture) {
 func testLoadUnknown(t *testing.T, f *fixture) {
 	c := f.insert(campaign("c", 10))
 	for _, id := range []dibs.ShardID{{Campaign: c.Number, Shard: 1}, {Campaign: c.Number + 1}} {
-		_, err := f.ledger().Live.LoadShard(t.Context(), c, id, live.Opener{})
-		wants(t, "load a shard that does not exist", err, dibs.ErrNotFound)
-		_, err = f.ledger().Live.Totals(t.Context(), id)
-		wants(t, "totals of a shard that does not exist", err, dibs.ErrNotFound)
+		wants(t, "load a shard that does not exist",
+			errOf(f.ledger().Live.LoadShard(t.Context(), c, id, live.Opener{})), dibs.ErrNotFound)
+		wants(t, "totals of a shard that does not exist",
+			errOf(f.ledger().Live.Totals(t.Context(), id)), dibs.ErrNotFound)
 	}
 }
 

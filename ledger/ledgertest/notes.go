@@ -24,8 +24,7 @@ func testNotes(t *testing.T, f *fixture) {
 	s.referred("u3", 1, "a\x00b")
 	s.referred("u3", 1, strings.Repeat("a", 257))
 	f.settle(s)
-	found, err := l.Claims.References(ctx, []dibs.Position{late, early, plain, long, damaged})
-	f.must(err)
+	found := try(l.Claims.References(ctx, []dibs.Position{late, early, plain, long, damaged})).must(t)
 	same(t, "the references", found, map[dibs.Position]string{
 		early: "https://shop.example/谢谢/1", late: "order 2", long: strings.Repeat("😀", 256),
 	})
@@ -34,28 +33,23 @@ func testNotes(t *testing.T, f *fixture) {
 	f.must(l.Orders.Comment(ctx, early, "call first", start.Add(time.Minute)))
 	f.must(l.Orders.Comment(ctx, early, "called", at))
 	wants(t, "a comment on no claim", l.Orders.Comment(ctx, dibs.Position{ShardID: early.ShardID, Cursor: dibs.Cursor{Epoch: 1, Seq: 99}}, "x", at), dibs.ErrNotFound)
-	one, err := l.Claims.Claim(ctx, early)
-	f.must(err)
+	one := try(l.Claims.Claim(ctx, early)).must(t)
 	same(t, "the claim", []any{one.Reference, one.Comment, one.UpdatedAt}, []any{"https://shop.example/谢谢/1", "called", at})
 	f.moves(step(c, early, dibs.StepConfirm, paid("pay", 500)))
-	list, err := l.Claims.ClaimList(ctx, dibs.ClaimFilter{Campaign: c.Number}, dibs.Page{})
-	f.must(err)
+	list := try(l.Claims.ClaimList(ctx, dibs.ClaimFilter{Campaign: c.Number}, dibs.Page{})).must(t)
 	var got []string
 	for _, claim := range list.Items {
 		got = append(got, claim.Reference+"|"+claim.Comment)
 	}
 	same(t, "the list", got, []string{"https://shop.example/谢谢/1|called", "order 2|", "|", strings.Repeat("😀", 256) + "|", "|", "|", "|"})
 	f.must(l.Orders.Comment(ctx, early, "", at))
-	one, err = l.Claims.Claim(ctx, early)
-	f.must(err)
-	same(t, "a comment that was taken away", one.Comment, "")
+	same(t, "a comment that was taken away", try(l.Claims.Claim(ctx, early)).must(t).Comment, "")
 
 	for what, q := range map[string]orders.Filter{
 		"by reference": {Reference: "order 2"}, "of a user": {Reference: "order 2", UserID: "u2"},
 		"of a campaign": {Reference: "order 2", Campaigns: []uint32{c.Number}},
 	} {
-		list, err := l.Orders.OrderList(ctx, q, dibs.Page{})
-		f.must(err)
+		list := try(l.Orders.OrderList(ctx, q, dibs.Page{})).must(t)
 		if len(list.Items) != 1 || list.Items[0].Position != late {
 			t.Errorf("%s: %+v", what, list.Items)
 		}
@@ -64,9 +58,7 @@ func testNotes(t *testing.T, f *fixture) {
 		"another user's": {Reference: "order 2", UserID: "u1"}, "no reference": {Reference: "none"},
 		"of an unpaid one": {Reference: "order 2", PaymentRef: "pay"},
 	} {
-		list, err := l.Orders.OrderList(ctx, q, dibs.Page{})
-		f.must(err)
-		same(t, what, len(list.Items), 0)
+		same(t, what, len(try(l.Orders.OrderList(ctx, q, dibs.Page{})).must(t).Items), 0)
 	}
 	news, _, err := l.Events.News(ctx, 0, 1000)
 	f.must(err)
@@ -90,14 +82,11 @@ func testReferenceAside(t *testing.T, f *fixture) {
 	_, s := f.load(c, 0)
 	bad := s.referred("u1", 2, "basket-7")
 	same(t, "entries in quarantine", f.settleOrQuarantine(s), 1)
-	found, err := l.Claims.References(ctx, []dibs.Position{bad})
-	f.must(err)
+	found := try(l.Claims.References(ctx, []dibs.Position{bad})).must(t)
 	same(t, "the reference in quarantine", found[bad], "basket-7")
 	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "r", Delta: 4}))
 	f.must(l.Audit.Readmit(ctx, c, bad))
-	got, err := l.Claims.Claim(ctx, bad)
-	f.must(err)
-	same(t, "the claim's reference", got.Reference, "basket-7")
+	same(t, "the claim's reference", try(l.Claims.Claim(ctx, bad)).must(t).Reference, "basket-7")
 }
 
 // testOffSale: a product that is off sale takes no order; repeats and late payments of
@@ -108,18 +97,14 @@ func testOffSale(t *testing.T, f *fixture) {
 	same(t, "on sale", first.Outcome, dibs.Granted)
 	p.Status = dibs.OffSale
 	f.must(f.ledger().Campaigns.UpdateProduct(t.Context(), p))
-	stored, err := f.ledger().Campaigns.Product(t.Context(), "p")
-	f.must(err)
-	same(t, "the status", stored.Status, dibs.OffSale)
+	same(t, "the status", try(f.ledger().Campaigns.Product(t.Context(), "p")).must(t).Status, dibs.OffSale)
 	same(t, "off sale", f.order("u2", 1, 0).Outcome, dibs.Paused)
 	same(t, "a repeat", f.order("u1", 1, 7).Replayed, true)
-	again, err := f.ledger().Orders.Order(t.Context(), orders.Order{
+	again := try(f.ledger().Orders.Order(t.Context(), orders.Order{
 		ProductID: "p", UserID: "u1", Quantity: 1, Key: 9, At: start, Late: true, Amount: first.Claim.Amount, Reference: "r",
-	})
-	f.must(err)
+	})).must(t)
 	same(t, "a late payment", again.Outcome, dibs.Granted)
-	claim, err := f.ledger().Claims.Claim(t.Context(), again.Claim.Position)
-	f.must(err)
+	claim := try(f.ledger().Claims.Claim(t.Context(), again.Claim.Position)).must(t)
 	same(t, "its reference", claim.Reference, "r")
 	p.Status = dibs.OnSale
 	f.must(f.ledger().Campaigns.UpdateProduct(t.Context(), p))
@@ -151,9 +136,7 @@ func testOfProduct(t *testing.T, f *fixture) {
 	same(t, "of a product", list("p"), []string{"c4", "c2", "c0"})
 	same(t, "of a product and a state", list("p", dibs.Published), []string{"c2", "c0"})
 	same(t, "of no product", len(list("none")), 0)
-	ended, err := l.Campaigns.Campaign(ctx, "c4")
-	f.must(err)
-	same(t, "the end", ended.EndedAt, start.Add(time.Minute))
+	same(t, "the end", try(l.Campaigns.Campaign(ctx, "c4")).must(t).EndedAt, start.Add(time.Minute))
 }
 
 // testMerchantSizes counts merchants by their followers, for the threshold of
@@ -169,8 +152,7 @@ func testMerchantSizes(t *testing.T, f *fixture) {
 		for j := range n {
 			list = append(list, gate.Follower{User: fmt.Sprint("u", j), Since: start})
 		}
-		_, err := f.ledger().Audiences.Follow(t.Context(), fmt.Sprint("m", i), list, true)
-		f.must(err)
+		f.must(errOf(f.ledger().Audiences.Follow(t.Context(), fmt.Sprint("m", i), list, true)))
 	}
 	same(t, "by size", sizes(), [][2]int64{{1, 1}, {2, 1}, {3, 2}})
 }

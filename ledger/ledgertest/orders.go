@@ -25,8 +25,7 @@ func testOrders(t *testing.T, f *fixture) {
 		func(c dibs.Claim) { all = append(all, c) })
 	same(t, "all claims", len(all), 160)
 	numbers := func(product string) []uint32 {
-		got, err := l.Orders.CampaignsOf(ctx, product)
-		f.must(err)
+		got := try(l.Orders.CampaignsOf(ctx, product)).must(t)
 		return got
 	}
 	same(t, "the product's campaigns", numbers("p"), []uint32{campaigns[2].Number, campaigns[0].Number})
@@ -78,19 +77,16 @@ func testOrders(t *testing.T, f *fixture) {
 		same(t, what, got, wantedOrders(all, q))
 	}
 	f.byCode(all, campaigns[2])
-	badCursor(t, func(page dibs.Page) error { _, err := l.Orders.OrderList(ctx, orders.Filter{}, page); return err })
-	badCursor(t, func(page dibs.Page) error {
-		_, err := l.Orders.OrderList(ctx, orders.Filter{Campaigns: numbers("p")}, page)
-		return err
-	})
+	for _, q := range []orders.Filter{{}, {Campaigns: numbers("p")}} {
+		badCursor(t, func(page dibs.Page) error { return errOf(l.Orders.OrderList(ctx, q, page)) })
+	}
 }
 
 // byCode checks the claims of a code: those of a campaign are whole, and those of all campaigns have pages.
 func (f *fixture) byCode(all []dibs.Claim, c *dibs.Campaign) {
 	f.t.Helper()
 	t, ctx, l := f.t, f.t.Context(), f.ledger()
-	found, err := l.Orders.OrderList(ctx, orders.Filter{Campaigns: []uint32{c.Number}, Code: "v-3"}, dibs.Page{})
-	f.must(err)
+	found := try(l.Orders.OrderList(ctx, orders.Filter{Campaigns: []uint32{c.Number}, Code: "v-3"}, dibs.Page{})).must(t)
 	same(t, "the claim by code", lifeOf(&found.Items[0]), lifeOf(&all[slices.IndexFunc(all, func(c dibs.Claim) bool { return slices.Contains(c.Items, "v-3") })]))
 	one := 0
 	collect(t, 1, func(page dibs.Page) (dibs.List[dibs.Claim], error) {

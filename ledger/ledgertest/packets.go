@@ -13,15 +13,8 @@ import (
 // all of them.
 func (f *fixture) packetOver(id string, shards int, amounts ...int64) (c *dibs.Campaign, scripts []*script) {
 	f.t.Helper()
-	c = f.packetDraft(id, "", shards, amounts...)
-	c.State = dibs.Published
-	f.must(f.ledger().Campaigns.FundCampaign(f.t.Context(), c))
-	for i := range shards {
-		_, s := f.load(c, uint8(i))
-		f.settle(s)
-		scripts = append(scripts, s)
-	}
-	return c, scripts
+	c = f.publish(f.packetDraft(id, "", shards, amounts...))
+	return c, f.loadAll(c, shards)
 }
 
 // testPacketLuck: the greatest shares come first, of equal ones the earlier; all that were opened are counted, over all
@@ -33,8 +26,7 @@ func testPacketLuck(t *testing.T, f *fixture) {
 	of[0].grant("u9", 1, 1)
 	f.settle(of...)
 	luck := func(most int) string {
-		got, err := l.Claims.Luck(ctx, c.Number, most)
-		f.must(err)
+		got := try(l.Claims.Luck(ctx, c.Number, most)).must(t)
 		text := fmt.Sprintf("%d of %d", got.Opened, got.Sum)
 		for _, share := range got.Greatest {
 			text += fmt.Sprintf(" %s:%d", share.UserID, share.Amount)
@@ -53,7 +45,7 @@ func testPacketLuck(t *testing.T, f *fixture) {
 	if got != "4 of 110 u1:40 u2:40 u3:20" && got != "4 of 110 u2:40 u1:40 u3:20" {
 		t.Errorf("four shares: %s", got)
 	}
-	same(t, "another red packet's", func() int64 { got, err := l.Claims.Luck(ctx, other.Number, 1); f.must(err); return got.Sum }(), int64(200))
+	same(t, "another red packet's", try(l.Claims.Luck(ctx, other.Number, 1)).must(t).Sum, int64(200))
 }
 
 // testPacketShards takes a red packet of three shards through its life. Shares are
@@ -70,8 +62,7 @@ func testPacketShards(t *testing.T, f *fixture) {
 	s[1].grant("u1", 1, 1)
 	s[2].grant("u2", 1, 5)
 	f.settle(s...)
-	open, err := l.Funds.OpenPackets(ctx)
-	f.must(err)
+	open := try(l.Funds.OpenPackets(ctx)).must(t)
 	same(t, "there is something to credit", fmt.Sprint(open[0].Behind, open[0].Left), "true 4")
 	same(t, "claims that wait", f.funds(c, 0, 0, 127).Packet.Waiting, int64(3))
 	// Two at a time: what is left of the shards is credited by the next call.
@@ -206,8 +197,7 @@ func testMoreShards(t *testing.T, f *fixture) {
 	}
 	older.EarlierShards, older.Shards = []int{2}, 9
 	wants(t, "more shards by an older version", l.Campaigns.UpdateCampaign(ctx, &older), dibs.ErrConflict)
-	got, err := l.Live.Campaign(ctx, "c")
-	f.must(err)
+	got := try(l.Live.Campaign(ctx, "c")).must(t)
 	same(t, "its shards now and before", fmt.Sprint(got.Shards, got.EarlierShards), "5 [2 4]")
 	f.stocks(c, 4, 5, 0, 0, 0)
 	s[1].adjust(dibs.Transfer{ID: "m-1", To: 4}.Leaves(), -3)
@@ -222,9 +212,7 @@ func testMoreShards(t *testing.T, f *fixture) {
 	last.grant("v", 3)
 	f.settle(last)
 	f.stocks(c, 4, 2, 0, 0, 0)
-	changed, err := l.Audit.Recount(ctx, c)
-	f.must(err)
-	same(t, "sums that a recount changed", len(changed), 0)
+	same(t, "sums that a recount changed", len(try(l.Audit.Recount(ctx, c)).must(t)), 0)
 
 	p, scripts := f.packetOver("p", 2, 1, 2, 4, 8)
 	p.EarlierShards, p.Shards = []int{2}, 3

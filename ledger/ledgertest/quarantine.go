@@ -38,8 +38,7 @@ func (f *fixture) settleOrQuarantine(s *script) (n int) {
 // inQuarantine lists a campaign's entries in quarantine.
 func (f *fixture) inQuarantine(c *dibs.Campaign) []live.Quarantined {
 	f.t.Helper()
-	found, err := f.ledger().Live.Quarantined(f.t.Context(), live.QuarantineFilter{Campaign: c.Number}, 100)
-	f.must(err)
+	found := try(f.ledger().Live.Quarantined(f.t.Context(), live.QuarantineFilter{Campaign: c.Number}, 100)).must(f.t)
 	return found
 }
 
@@ -73,8 +72,7 @@ func testQuarantine(t *testing.T, f *fixture) {
 	}
 	found[0].At = time.Time{}
 	same(t, "the entry", found[0], live.Quarantined{Shard: s.shard, Entry: all.Entries[2], Why: "because"})
-	everywhere, err := f.ledger().Live.Quarantined(t.Context(), live.QuarantineFilter{}, 1)
-	f.must(err)
+	everywhere := try(f.ledger().Live.Quarantined(t.Context(), live.QuarantineFilter{}, 1)).must(t)
 	same(t, "entries of all campaigns", len(everywhere), 1)
 
 	// The user was told yes: the load has the claim, so that limit and repeat count
@@ -110,8 +108,7 @@ func testQuarantineFilters(t *testing.T, f *fixture) {
 	}
 	finds := func(what string, filter live.QuarantineFilter, most int, want ...dibs.Position) {
 		t.Helper()
-		found, err := l.Quarantined(ctx, filter, most)
-		f.must(err)
+		found := try(l.Quarantined(ctx, filter, most)).must(t)
 		var got []dibs.Position
 		for i := range found {
 			got = append(got, found[i].Place())
@@ -126,8 +123,7 @@ func testQuarantineFilters(t *testing.T, f *fixture) {
 	finds("those after a place", live.QuarantineFilter{After: all[1]}, 3, all[2:5]...)
 	finds("a user's after a place", live.QuarantineFilter{User: "bob", After: all[1]}, 3, all[4])
 	finds("what is not there", live.QuarantineFilter{User: "eve"}, 10)
-	counts, err := l.CountQuarantined(ctx)
-	f.must(err)
+	counts := try(l.CountQuarantined(ctx)).must(t)
 	same(t, "counts", counts, map[dibs.ShardID]int64{all[0].ShardID: 3, all[3].ShardID: 3})
 }
 
@@ -261,19 +257,7 @@ func testQuarantineRace(t *testing.T, f *fixture) {
 	for round := range 10 {
 		s.grant(fmt.Sprintf("u%d", round), 1)
 		b := s.batch()
-		errs := make(chan error, len(ledgers))
-		for _, l := range ledgers {
-			go func() { errs <- l.Live.Quarantine(t.Context(), b, "") }()
-		}
-		won := 0
-		for range ledgers {
-			if err := <-errs; err == nil {
-				won++
-			} else {
-				wants(t, "the slower one", err, dibs.ErrPositionMoved)
-			}
-		}
-		same(t, "those that won", won, 1)
+		f.oneWins(ledgers, func(l ledger.Ledger) error { return l.Live.Quarantine(t.Context(), b, "") })
 	}
 	same(t, "entries in quarantine", f.clean(c).Quarantined, int64(10))
 	same(t, "stock left", f.totals(c, 0).StockLeft, int64(90))
@@ -295,9 +279,7 @@ func testReadmit(t *testing.T, f *fixture) {
 	// The restock alone settles nothing: the administrator asks for it.
 	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "r", Delta: 4}))
 	f.must(l.Audit.Readmit(ctx, c, bad))
-	got, err := l.Claims.Claim(ctx, bad)
-	f.must(err)
-	same(t, "the claim's user", got.UserID, "u2")
+	same(t, "the claim's user", try(l.Claims.Claim(ctx, bad)).must(t).UserID, "u2")
 	same(t, "the totals", f.totals(c, 0), live.ShardTotals{Position: s.last, Epoch: s.last.Epoch, Stock: 7, StockLeft: 3, Confirmed: 4})
 	same(t, "entries in quarantine at the end", f.clean(c).Quarantined, int64(0))
 	wants(t, "settle it twice", l.Audit.Readmit(ctx, c, bad), dibs.ErrNotFound)
@@ -337,18 +319,15 @@ func testRecount(t *testing.T, f *fixture) {
 	s.grant("u2", 2)
 	f.settleOrQuarantine(s)
 	// The sums are right, whatever the quarantine withholds.
-	changed, err := l.Audit.Recount(ctx, c)
-	f.must(err)
-	same(t, "sums that differed", len(changed), 0)
+	same(t, "sums that differed", len(try(l.Audit.Recount(ctx, c)).must(t)), 0)
 	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "r", Delta: 4}))
 	// Four more units: the entry withheld one of its two, and now withholds both.
-	changed, err = l.Audit.Recount(ctx, c)
-	f.must(err)
+	changed := try(l.Audit.Recount(ctx, c)).must(t)
 	if len(changed) == 0 {
 		t.Error("the entry in quarantine takes no more than before")
 	}
 	same(t, "the totals", f.totals(c, 0), live.ShardTotals{Position: s.last, Epoch: s.last.Epoch, Stock: 7, StockLeft: 3, Confirmed: 4})
 	f.clean(c)
-	_, err = l.Audit.Recount(ctx, &dibs.Campaign{Number: c.Number + 7})
-	wants(t, "recount what is not there", err, dibs.ErrNotFound)
+	wants(t, "recount what is not there",
+		errOf(l.Audit.Recount(ctx, &dibs.Campaign{Number: c.Number + 7})), dibs.ErrNotFound)
 }

@@ -2,6 +2,7 @@ package ledgertest
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,8 +115,7 @@ func testLivesRedeem(t *testing.T, f *fixture) {
 	bought := s.grant("u1", 1)
 	f.settle(s)
 	f.refused("redeeming what was sold", step(sale, bought, dibs.StepRedeem, dibs.EventFacts{Ref: "o"}), dibs.ErrInvalidState)
-	got, err := f.ledger().Live.Campaign(t.Context(), "c")
-	f.must(err)
+	got := try(f.ledger().Live.Campaign(t.Context(), "c")).must(t)
 	same(t, "the campaign's coupons live", got.ValidFor, time.Hour)
 }
 
@@ -137,8 +137,7 @@ func testLivesGroups(t *testing.T, f *fixture) {
 	f.moves(step(c, third, dibs.StepCancel, dibs.EventFacts{}))
 	// Three groups in one call: the first and the third are refused, the second one
 	// is made.
-	moved, err := f.ledger().Orders.Move(t.Context(), [][]dibs.Move{group(third, "p"), group(next, "p"), group(next, "q")})
-	f.must(err)
+	moved := try(f.ledger().Orders.Move(t.Context(), [][]dibs.Move{group(third, "p"), group(next, "p"), group(next, "q")})).must(t)
 	wants(t, "the first of a group that was refused", moved[0][0].Err, dibs.ErrConflict)
 	wants(t, "its second", moved[0][1].Err, dibs.ErrLatePayment)
 	same(t, "a group that was made", fmt.Sprint(moved[1][0].Err, moved[1][1].Err), "<nil> <nil>")
@@ -149,8 +148,7 @@ func testLivesGroups(t *testing.T, f *fixture) {
 		Position: third.Cursor, Epoch: old.Epoch, Stock: 10, StockLeft: 9, Confirmed: 1, Released: 2,
 	})
 	// The same group again: each of its moves is a repeat.
-	moved, err = f.ledger().Orders.Move(t.Context(), [][]dibs.Move{group(next, "p")})
-	f.must(err)
+	moved = try(f.ledger().Orders.Move(t.Context(), [][]dibs.Move{group(next, "p")})).must(t)
 	same(t, "the group again", []bool{moved[0][0].Replayed, moved[0][1].Replayed}, []bool{true, true})
 	f.clean(c)
 }
@@ -180,8 +178,7 @@ func testLivesMany(t *testing.T, f *fixture) {
 		}
 		f.settle(s)
 	}
-	moved, err := f.ledger().Orders.Move(t.Context(), groups)
-	f.must(err)
+	moved := try(f.ledger().Orders.Move(t.Context(), groups)).must(t)
 	for i := range moved {
 		f.must(moved[i][0].Err)
 	}
@@ -203,42 +200,28 @@ func testLivesRace(t *testing.T, f *fixture) {
 	}
 	f.settle(s)
 	ledgers := []ledger.Ledger{f.ledger(), f.open(), f.open()}
-	type result struct {
-		won int
-		err error
-	}
-	results := make(chan result)
-	for i, l := range ledgers {
-		go func() {
-			var r result
-			// Each node takes another step of the same claim, in the same order of claims.
-			for j, p := range at {
-				m := step(c, p, dibs.StepConfirm, paid("p", 500))
-				if (i+j)%3 == 1 {
-					m = step(c, p, dibs.StepCancel, dibs.EventFacts{})
-				}
-				if (i+j)%3 == 2 {
-					m.Step, m.At = dibs.StepExpire, start.Add(time.Hour)
-				}
-				moved, err := l.Orders.Move(t.Context(), [][]dibs.Move{{m}})
-				if err != nil {
-					r.err = err
-					break
-				}
-				if moved[0][0].Err == nil {
-					r.won++
-				}
+	var won atomic.Int64
+	f.together(len(ledgers), func(i int) error {
+		// Each node takes another step of the same claim, in the same order of claims.
+		for j, p := range at {
+			m := step(c, p, dibs.StepConfirm, paid("p", 500))
+			if (i+j)%3 == 1 {
+				m = step(c, p, dibs.StepCancel, dibs.EventFacts{})
 			}
-			results <- r
-		}()
-	}
-	won := 0
-	for range ledgers {
-		r := <-results
-		f.must(r.err)
-		won += r.won
-	}
-	same(t, "steps that won", won, len(at))
+			if (i+j)%3 == 2 {
+				m.Step, m.At = dibs.StepExpire, start.Add(time.Hour)
+			}
+			moved, err := ledgers[i].Orders.Move(t.Context(), [][]dibs.Move{{m}})
+			if err != nil {
+				return err
+			}
+			if moved[0][0].Err == nil {
+				won.Add(1)
+			}
+		}
+		return nil
+	})
+	same(t, "steps that won", won.Load(), int64(len(at)))
 	same(t, "pending", f.totals(c, 0).Pending, int64(0))
 	f.clean(c)
 }
@@ -257,8 +240,7 @@ func testLivesLoad(t *testing.T, f *fixture) {
 	same(t, "releases after the load", len(f.released(f.ledger())), 0)
 	// A cancel after the load is for the new epoch.
 	f.moves(step(c, q, dibs.StepCancel, dibs.EventFacts{}))
-	cmds, err := f.ledger().Live.Commands(t.Context(), 0, 10)
-	f.must(err)
+	cmds := f.commands()
 	same(t, "the epoch of the next command", cmds[0].Releases[0].Epoch, load.Epoch)
 	f.clean(c)
 }

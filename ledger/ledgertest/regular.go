@@ -3,6 +3,7 @@ package ledgertest
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,8 +28,7 @@ func (f *fixture) product(stock int64, payWithin time.Duration) *dibs.Product {
 // order orders units of the product.
 func (f *fixture) order(user string, quantity int64, key uint64) orders.Result {
 	f.t.Helper()
-	res, err := f.ledger().Orders.Order(f.t.Context(), orders.Order{ProductID: "p", UserID: user, Quantity: quantity, Key: key, At: start})
-	f.must(err)
+	res := try(f.ledger().Orders.Order(f.t.Context(), orders.Order{ProductID: "p", UserID: user, Quantity: quantity, Key: key, At: start})).must(f.t)
 	return res
 }
 
@@ -38,8 +38,7 @@ func (f *fixture) order(user string, quantity int64, key uint64) orders.Result {
 func testRegularHeld(t *testing.T, f *fixture) {
 	f.product(100, time.Minute)
 	order := func(user string, quantity, most int64, key uint64) orders.Result {
-		res, err := f.ledger().Orders.Order(t.Context(), orders.Order{ProductID: "p", UserID: user, Quantity: quantity, Key: key, At: start, MostHeld: most})
-		f.must(err)
+		res := try(f.ledger().Orders.Order(t.Context(), orders.Order{ProductID: "p", UserID: user, Quantity: quantity, Key: key, At: start, MostHeld: most})).must(t)
 		return res
 	}
 	first := order("u1", 3, 4, 7)
@@ -61,8 +60,7 @@ func testRegularHeld(t *testing.T, f *fixture) {
 // left reads what is left of the product's stock.
 func (f *fixture) left() int64 {
 	f.t.Helper()
-	p, err := f.ledger().Campaigns.Product(f.t.Context(), "p")
-	f.must(err)
+	p := try(f.ledger().Campaigns.Product(f.t.Context(), "p")).must(f.t)
 	return p.StockLeft
 }
 
@@ -72,16 +70,13 @@ func (f *fixture) left() int64 {
 // regular orders, so that claims, steps and audits are the same code.
 func testRegular(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	_, err := l.Orders.Order(ctx, orders.Order{ProductID: "p", UserID: "u", Quantity: 1, At: start})
-	wants(t, "of no product", err, dibs.ErrNotFound)
+	wants(t, "of no product", errOf(l.Orders.Order(ctx, orders.Order{ProductID: "p", UserID: "u", Quantity: 1, At: start})), dibs.ErrNotFound)
 	f.product(10, time.Minute)
 	first := f.order("u1", 2, 7)
 	same(t, "the first order", []any{first.Outcome, first.Replayed, first.Claim.Status, first.Claim.OrderType, *first.Claim.Amount, first.Claim.PayBy},
 		[]any{dibs.Granted, false, dibs.Pending, dibs.RegularOrder, dibs.Money{Amount: 1000, Currency: "CNY"}, start.Add(time.Minute)})
 	c := first.Campaign
-	read, err := l.Claims.Claim(ctx, first.Claim.Position)
-	f.must(err)
-	same(t, "it is read", lifeOf(read), lifeOf(first.Claim))
+	same(t, "it is read", lifeOf(try(l.Claims.Claim(ctx, first.Claim.Position)).must(t)), lifeOf(first.Claim))
 	same(t, "what is left", f.left(), int64(8))
 	again := f.order("u1", 2, 7)
 	same(t, "a repeat", []any{again.Replayed, again.Claim.Position}, []any{true, first.Claim.Position})
@@ -98,27 +93,17 @@ func testRegular(t *testing.T, f *fixture) {
 	f.moves(step(c, first.Claim.Position, dibs.StepRefund, dibs.EventFacts{Restock: true}))
 	same(t, "after a refund with restock", f.left(), int64(2))
 	// u2 never pays: the eight units come back to the product's stock.
-	n, err := l.Orders.Expire(ctx, start.Add(time.Hour), 10)
-	f.must(err)
-	same(t, "expired", n, 1)
+	same(t, "expired", try(l.Orders.Expire(ctx, start.Add(time.Hour), 10)).must(t), 1)
 	same(t, "after the expiry", f.left(), int64(10))
-	cmds, err := l.Live.Commands(ctx, 0, 10)
-	f.must(err)
-	same(t, "commands to an engine", len(cmds), 0)
+	same(t, "commands to an engine", len(f.commands()), 0)
 	f.clean(c)
 
 	// No list of campaigns shows it, and no id names it.
 	// Only the state RegularState shows it, which no admin sets.
-	list, err := l.Campaigns.Campaigns(ctx, nil, "", dibs.Page{})
-	f.must(err)
-	same(t, "campaigns", len(list.Items), 0)
-	_, err = l.Live.Campaign(ctx, c.ID)
-	wants(t, "the campaign by its id", err, dibs.ErrNotFound)
-	numbers, err := l.Orders.CampaignsOf(ctx, "p")
-	f.must(err)
-	same(t, "the product's campaigns", numbers, []uint32{c.Number})
-	regular, err := l.Campaigns.Campaigns(ctx, []dibs.State{dibs.RegularState}, "", dibs.Page{})
-	f.must(err)
+	same(t, "campaigns", len(try(l.Campaigns.Campaigns(ctx, nil, "", dibs.Page{})).must(t).Items), 0)
+	wants(t, "the campaign by its id", errOf(l.Live.Campaign(ctx, c.ID)), dibs.ErrNotFound)
+	same(t, "the product's campaigns", try(l.Orders.CampaignsOf(ctx, "p")).must(t), []uint32{c.Number})
+	regular := try(l.Campaigns.Campaigns(ctx, []dibs.State{dibs.RegularState}, "", dibs.Page{})).must(t)
 	same(t, "campaigns of regular orders", len(regular.Items), 1)
 
 	f.changeProduct(c)
@@ -129,8 +114,7 @@ func testRegular(t *testing.T, f *fixture) {
 // go down to what is ordered, and no lower.
 func (f *fixture) changeProduct(c *dibs.Campaign) {
 	t, l, ctx := f.t, f.ledger(), f.t.Context()
-	p, err := l.Campaigns.Product(ctx, "p")
-	f.must(err)
+	p := try(l.Campaigns.Product(ctx, "p")).must(t)
 	p.Stock, p.Price, p.PayWithin, p.LatePayment = 4, nil, 0, dibs.RefundDue
 	f.must(l.Campaigns.UpdateProduct(ctx, p))
 	same(t, "what is left of less", f.left(), int64(4))
@@ -144,17 +128,13 @@ func (f *fixture) changeProduct(c *dibs.Campaign) {
 	same(t, "what is left of what is ordered", f.left(), int64(0))
 	p.Stock, p.Price = 100, &dibs.Money{Amount: dibs.MaxMinor - 1, Currency: "CNY"}
 	f.must(l.Campaigns.UpdateProduct(ctx, p))
-	_, err = l.Orders.Order(ctx, orders.Order{ProductID: "p", UserID: "u", Quantity: 2, At: start})
-	wants(t, "an amount that is none", err, dibs.ErrInvalid)
+	wants(t, "an amount that is none", errOf(l.Orders.Order(ctx, orders.Order{ProductID: "p", UserID: "u", Quantity: 2, At: start})), dibs.ErrInvalid)
 	// A late payment orders anew at the price that was paid.
-	late, err := l.Orders.Order(ctx, orders.Order{ProductID: "p", UserID: "u", Quantity: 2, At: start, Late: true, Amount: &dibs.Money{Amount: 7, Currency: "CNY"}})
-	f.must(err)
+	late := try(l.Orders.Order(ctx, orders.Order{ProductID: "p", UserID: "u", Quantity: 2, At: start, Late: true, Amount: &dibs.Money{Amount: 7, Currency: "CNY"}})).must(t)
 	same(t, "what it cost before", late.Claim.Amount.Amount, int64(7))
 	a := f.clean(c)
 	same(t, "the audit's stock", a.Stock, int64(100))
-	changed, err := l.Audit.Recount(ctx, c)
-	f.must(err)
-	same(t, "a recount", len(changed), 0)
+	same(t, "a recount", len(try(l.Audit.Recount(ctx, c)).must(t)), 0)
 }
 
 // testRegularRace: many order at once, through two ledgers, while the product's
@@ -164,48 +144,30 @@ func testRegularRace(t *testing.T, f *fixture) {
 	ctx, p := t.Context(), f.product(20, 0)
 	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	const callers = 16
-	type answer struct {
-		units int64
-		err   error
-	}
-	answers := make(chan answer)
-	for i := range callers {
-		go func() {
-			var got answer
-			for j := range 4 {
-				// Each key is used by two callers.
-				res, err := ledgers[i%2].Orders.Order(ctx, orders.Order{ProductID: "p", UserID: fmt.Sprint("u", i/2), Quantity: 1, Key: uint64(j + 1), At: start})
-				got.err = errors.Join(got.err, err)
-				if err == nil && res.Outcome == dibs.Granted && !res.Replayed {
-					got.units++
-				}
-			}
-			answers <- got
-		}()
-	}
-	// The stock grows while users order; a change that meets an order may be a
-	// conflict, and is then made again.
+	var sold atomic.Int64
 	p.Stock = 25
-	for {
-		err := ledgers[1].Campaigns.UpdateProduct(ctx, p)
-		if err == nil {
-			break
+	f.together(callers+1, func(i int) (failed error) {
+		// The stock grows while users order; a change that meets an order may be a
+		// conflict, and is then made again.
+		for i == callers {
+			if err := ledgers[1].Campaigns.UpdateProduct(ctx, p); !errors.Is(err, dibs.ErrConflict) {
+				return err
+			}
 		}
-		if !errors.Is(err, dibs.ErrConflict) {
-			t.Fatal(err)
+		for j := range 4 {
+			// Each key is used by two callers.
+			o := orders.Order{ProductID: "p", UserID: fmt.Sprint("u", i/2), Quantity: 1, Key: uint64(j + 1), At: start}
+			res, err := ledgers[i%2].Orders.Order(ctx, o)
+			failed = errors.Join(failed, err)
+			if err == nil && res.Outcome == dibs.Granted && !res.Replayed {
+				sold.Add(1)
+			}
 		}
-	}
-	sold := int64(0)
-	for range callers {
-		a := <-answers
-		if a.err != nil {
-			t.Error(a.err)
-		}
-		sold += a.units
-	}
+		return failed
+	})
 	// 32 different orders for 25 units, unless they came before the last five.
-	if left := f.left(); sold > 25 || sold+left != 25 || left > 5 {
-		t.Errorf("%d of 25 are sold, %d are left", sold, left)
+	if n, left := sold.Load(), f.left(); n > 25 || n+left != 25 || left > 5 {
+		t.Errorf("%d of 25 are sold, %d are left", n, left)
 	}
 	c := f.order("last", 1, 1).Campaign
 	f.clean(c)

@@ -15,8 +15,7 @@ func testRevocations(t *testing.T, f *fixture) {
 	last := ""
 	mark := func(changed bool) {
 		t.Helper()
-		now, err := l.RevocationMark(ctx)
-		f.must(err)
+		now := try(l.RevocationMark(ctx)).must(t)
 		if (now != last) != changed {
 			t.Errorf("the mark was %q and is %q, changed: %t", last, now, changed)
 		}
@@ -26,18 +25,13 @@ func testRevocations(t *testing.T, f *fixture) {
 	user := access.Revocation{ID: "r-1", User: "ann", IssuedBefore: start, Why: "手机丢失", CreatedAt: start, ExpiresAt: start.Add(time.Hour)}
 	token := access.Revocation{ID: "r-2", JTI: "6f1c", CreatedAt: start.Add(time.Second), ExpiresAt: start.Add(time.Minute)}
 	for _, r := range []access.Revocation{user, token} {
-		ok, err := l.InsertRevocation(ctx, &r, 2)
-		f.must(err)
-		same(t, "stored", ok, true)
+		same(t, "stored", try(l.InsertRevocation(ctx, &r, 2)).must(t), true)
 		mark(true)
 		mark(false)
 	}
-	ok, err := l.InsertRevocation(ctx, &access.Revocation{ID: "r-3", User: "bob", CreatedAt: start, ExpiresAt: start}, 2)
-	f.must(err)
+	ok := try(l.InsertRevocation(ctx, &access.Revocation{ID: "r-3", User: "bob", CreatedAt: start, ExpiresAt: start}, 2)).must(t)
 	same(t, "one too many", ok, false)
-	all, err := l.Revocations(ctx)
-	f.must(err)
-	same(t, "revocations", all, []access.Revocation{token, user})
+	same(t, "revocations", try(l.Revocations(ctx)).must(t), []access.Revocation{token, user})
 	mark(false)
 	f.must(l.DropRevocations(ctx, start.Add(time.Minute)))
 	mark(false)
@@ -46,7 +40,5 @@ func testRevocations(t *testing.T, f *fixture) {
 	wants(t, "one that was dropped", l.DeleteRevocation(ctx, "r-2"), dibs.ErrNotFound)
 	f.must(l.DeleteRevocation(ctx, "r-1"))
 	mark(true)
-	all, err = l.Revocations(ctx)
-	f.must(err)
-	same(t, "revocations that are left", len(all), 0)
+	same(t, "revocations that are left", len(try(l.Revocations(ctx)).must(t)), 0)
 }

@@ -13,22 +13,6 @@ import (
 	"github.com/dibs-dev/dibs/gate"
 )
 
-// rooms is the ledger as waiting rooms and lotteries use it.
-func (f *fixture) rooms() gate.RoomLedger {
-	f.t.Helper()
-	return f.ledger().Rooms
-}
-
-// withCampaign stores a campaign and returns its number.
-func (f *fixture) withCampaign(id string) uint32 {
-	f.t.Helper()
-	c := campaign(id, 10)
-	if err := f.ledger().Campaigns.InsertCampaign(f.t.Context(), c, nil); err != nil {
-		f.t.Fatal(err)
-	}
-	return c.Number
-}
-
 // lotteryOf is a lottery of three winners that is not stored yet. The seed is
 // 32 bytes in hexadecimal.
 func lotteryOf(number uint32) gate.LotteryRow {
@@ -45,13 +29,10 @@ func entry(user string, n int) gate.LotteryEntry {
 // Changes need the version that was read. The seed is published as a commitment
 // before users register. A node that replaced it could choose the winners.
 func testLotteries(t *testing.T, f *fixture) {
-	ctx, l, number := t.Context(), f.rooms(), f.withCampaign("draw")
-	if _, err := l.LotteryOf(ctx, number); !errors.Is(err, dibs.ErrNotFound) {
-		t.Fatalf("a lottery that was not committed: %v", err)
-	}
-	if _, err := l.RegisterEntries(ctx, number, []gate.LotteryEntry{entry("ann", 7)}, 10); !errors.Is(err, dibs.ErrNotFound) {
-		t.Fatalf("a registration without a lottery: %v", err)
-	}
+	ctx, l, number := t.Context(), f.ledger().Rooms, f.insert(campaign("draw", 10)).Number
+	wants(t, "a lottery that was not committed", errOf(l.LotteryOf(ctx, number)), dibs.ErrNotFound)
+	early := []gate.LotteryEntry{entry("ann", 7)}
+	wants(t, "a registration without a lottery", errOf(l.RegisterEntries(ctx, number, early, 10)), dibs.ErrNotFound)
 	first, err := l.CommitLottery(ctx, lotteryOf(number))
 	if err != nil || first.Seed != lotteryOf(number).Seed || !first.CommittedAt.Equal(start) || !first.ClosedAt.IsZero() || first.Version != 1 {
 		t.Fatalf("%+v, %v", first, err)
@@ -59,24 +40,15 @@ func testLotteries(t *testing.T, f *fixture) {
 	// Another node commits as well: it is given the first one's seed.
 	second := lotteryOf(number)
 	second.Seed, second.Winners = strings.Repeat("00", 32), 9
-	if again, err := l.CommitLottery(ctx, second); err != nil || *again != *first {
-		t.Fatalf("a second seed: %+v, %v; the first one must stay", again, err)
-	}
+	same(t, "a second seed, the first one must stay", *try(l.CommitLottery(ctx, second)).must(t), *first)
 	// Its version is outdated by the update that follows.
 	stale := *first
 	first.PublicValue = "3,141.59"
-	if err := l.UpdateLottery(ctx, first); err != nil || first.Version != 2 {
-		t.Fatalf("version %d, %v", first.Version, err)
-	}
-	if err := l.UpdateLottery(ctx, &stale); !errors.Is(err, dibs.ErrConflict) {
-		t.Fatalf("an update of an older version: %v", err)
-	}
-	if err := l.UpdateLottery(ctx, &gate.LotteryRow{Campaign: number + 1, Version: 1}); !errors.Is(err, dibs.ErrNotFound) {
-		t.Fatalf("an update of nothing: %v", err)
-	}
-	if kept, err := l.LotteryOf(ctx, number); err != nil || *kept != *first {
-		t.Fatalf("kept %+v, %v", kept, err)
-	}
+	f.must(l.UpdateLottery(ctx, first))
+	same(t, "the version", first.Version, 2)
+	wants(t, "an update of an older version", l.UpdateLottery(ctx, &stale), dibs.ErrConflict)
+	wants(t, "an update of nothing", l.UpdateLottery(ctx, &gate.LotteryRow{Campaign: number + 1, Version: 1}), dibs.ErrNotFound)
+	same(t, "what is kept", *try(l.LotteryOf(ctx, number)).must(t), *first)
 }
 
 // testLotteryEntries registers users once, in calls that repeat some of them,
@@ -84,17 +56,11 @@ func testLotteries(t *testing.T, f *fixture) {
 // checked against the list of hashes, so its order must not depend on the order
 // of arrival.
 func testLotteryEntries(t *testing.T, f *fixture) {
-	ctx, l, number := t.Context(), f.rooms(), f.withCampaign("draw")
-	if _, err := l.CommitLottery(ctx, lotteryOf(number)); err != nil {
-		t.Fatal(err)
-	}
+	ctx, l, number := t.Context(), f.ledger().Rooms, f.insert(campaign("draw", 10)).Number
+	f.must(errOf(l.CommitLottery(ctx, lotteryOf(number))))
 	register := func(max int64, entries ...gate.LotteryEntry) []gate.LotteryEntry {
 		t.Helper()
-		got, err := l.RegisterEntries(ctx, number, entries, max)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
+		return try(l.RegisterEntries(ctx, number, entries, max)).must(t)
 	}
 	// zoe comes twice in one call: one of the two entries is taken, and both
 	// answers name it.
@@ -107,19 +73,11 @@ func testLotteryEntries(t *testing.T, f *fixture) {
 	if got[0] != entry("ann", 3) || got[1] != entry("bob", 6) || got[2] != (gate.LotteryEntry{}) {
 		t.Fatalf("%+v", got)
 	}
-	mine, err := l.EntryOf(ctx, number, "bob")
-	if err != nil || *mine != entry("bob", 6) {
-		t.Fatalf("%+v, %v", mine, err)
-	}
-	if _, err := l.EntryOf(ctx, number, "carl"); !errors.Is(err, dibs.ErrNotFound) {
-		t.Fatalf("the entry of a user who has none: %v", err)
-	}
+	same(t, "a user's entry", *try(l.EntryOf(ctx, number, "bob")).must(t), entry("bob", 6))
+	wants(t, "the entry of a user who has none", errOf(l.EntryOf(ctx, number, "carl")), dibs.ErrNotFound)
 	var hashes []string
 	for after := ""; ; after = hashes[len(hashes)-1] {
-		page, err := l.EntriesAfter(ctx, number, after, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := try(l.EntriesAfter(ctx, number, after, 2)).must(t)
 		if len(page) == 0 {
 			break
 		}
@@ -130,10 +88,7 @@ func testLotteryEntries(t *testing.T, f *fixture) {
 	if len(hashes) != 3 || hashes[0] != entry("", 3).Entry || hashes[1] != entry("", 6).Entry {
 		t.Fatalf("the list is %v", hashes)
 	}
-	row, err := l.LotteryOf(ctx, number)
-	if err != nil || row.Entries != 3 {
-		t.Fatalf("%+v, %v", row, err)
-	}
+	same(t, "the entries that are counted", try(l.LotteryOf(ctx, number)).must(t).Entries, 3)
 }
 
 // testLotteryClosing closes a lottery while users register: the list is what
@@ -142,11 +97,8 @@ func testLotteryEntries(t *testing.T, f *fixture) {
 // the draw impossible to check. So every registration is either in the list and
 // the count, or was refused.
 func testLotteryClosing(t *testing.T, f *fixture) {
-	ctx, l, number := t.Context(), f.rooms(), f.withCampaign("draw")
-	row, err := l.CommitLottery(ctx, lotteryOf(number))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx, l, number := t.Context(), f.ledger().Rooms, f.insert(campaign("draw", 10)).Number
+	row := try(l.CommitLottery(ctx, lotteryOf(number))).must(t)
 	const people = 24
 	begun, taken := make(chan struct{}), make(chan string, people)
 	var all sync.WaitGroup
@@ -167,22 +119,16 @@ func testLotteryClosing(t *testing.T, f *fixture) {
 	<-begun
 	// The closing meets registrations that are under way.
 	row.ClosedAt = start.Add(time.Minute)
-	if err := l.UpdateLottery(ctx, row); err != nil {
-		t.Fatal(err)
-	}
-	closed, err := l.LotteryOf(ctx, number)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f.must(l.UpdateLottery(ctx, row))
+	closed := try(l.LotteryOf(ctx, number)).must(t)
 	all.Wait()
 	close(taken)
 	list, err := l.EntriesAfter(ctx, number, "", people+1)
 	if err != nil || int64(len(list)) != closed.Entries || len(list) != len(taken) {
 		t.Fatalf("%d entries, %d counted at the closing, %d answered, %v", len(list), closed.Entries, len(taken), err)
 	}
-	if _, err := l.RegisterEntries(ctx, number, []gate.LotteryEntry{entry("late", 99)}, people+9); !errors.Is(err, dibs.ErrInvalidState) {
-		t.Fatalf("after the closing: %v", err)
-	}
+	late := []gate.LotteryEntry{entry("late", 99)}
+	wants(t, "after the closing", errOf(l.RegisterEntries(ctx, number, late, people+9)), dibs.ErrInvalidState)
 }
 
 // testRooms stores places of a room, some of them twice, and how far the room
@@ -191,57 +137,36 @@ func testLotteryClosing(t *testing.T, f *fixture) {
 // crash another one goes on from them, so nobody loses their place in the
 // queue.
 func testRooms(t *testing.T, f *fixture) {
-	ctx, l, number := t.Context(), f.rooms(), f.withCampaign("room")
-	if _, err := l.SavedRoomOf(ctx, number); !errors.Is(err, dibs.ErrNotFound) {
-		t.Fatalf("a room that was never used: %v", err)
-	}
+	ctx, l, number := t.Context(), f.ledger().Rooms, f.insert(campaign("room", 10)).Number
+	wants(t, "a room that was never used", errOf(l.SavedRoomOf(ctx, number)), dibs.ErrNotFound)
 	places := make([]gate.SavedPlace, 600)
 	for i := range places {
 		places[i] = gate.SavedPlace{Number: int64(i) + 1, UserID: fmt.Sprint("u", i)}
 	}
 	r := gate.SavedRoom{Campaign: number, Tail: 600, Early: -1, At: start}
-	if err := l.SavePlaces(ctx, r, places[:400]); err != nil {
-		t.Fatal(err)
-	}
+	f.must(l.SavePlaces(ctx, r, places[:400]))
 	// The early users are counted and have a seed to be shuffled by; the room has
 	// admitted up to place 1.5, in millionths.
 	r.Early, r.Seed, r.AdmittedMicro, r.At = 600, strings.Repeat("ab", 32), 1_500_000, start.Add(time.Second)
 	// Some again, as by a process that did not learn that they were stored.
-	if err := l.SavePlaces(ctx, r, places[300:]); err != nil {
-		t.Fatal(err)
-	}
-	if kept, err := l.SavedRoomOf(ctx, number); err != nil || *kept != r {
-		t.Fatalf("%+v, %v; want %+v", kept, err, r)
-	}
+	f.must(l.SavePlaces(ctx, r, places[300:]))
+	same(t, "how far the room is", *try(l.SavedRoomOf(ctx, number)).must(t), r)
 	// The user left the queue: the place is kept, with a number behind all others.
-	if err := l.DropPlace(ctx, number, 2); err != nil {
-		t.Fatal(err)
-	}
+	f.must(l.DropPlace(ctx, number, 2))
 	got, err := l.SavedPlaces(ctx, number, 0, 1000)
 	if err != nil || len(got) != 600 || got[0] != places[0] || got[1] != places[2] || got[598] != places[599] {
 		t.Fatalf("%d places, %v", len(got), err)
 	}
-	if want := (gate.SavedPlace{Number: 2 + gate.PlaceGivenUp, UserID: places[1].UserID}); got[599] != want {
-		t.Fatalf("a place that was given up is %+v, want %+v", got[599], want)
-	}
+	same(t, "a place that was given up", got[599],
+		gate.SavedPlace{Number: 2 + gate.PlaceGivenUp, UserID: places[1].UserID})
 	// Once more, as by a process that did not learn of it.
-	if err := l.DropPlace(ctx, number, 2); err != nil {
-		t.Fatal(err)
-	}
+	f.must(l.DropPlace(ctx, number, 2))
 	if page, err := l.SavedPlaces(ctx, number, 598, 1); err != nil || len(page) != 1 || page[0].Number != 599 {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	ends := campaign("", 1).EndsAt
-	if err := l.TrimRooms(ctx, ends); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := l.SavedPlaces(ctx, number, 0, 1); err != nil || len(got) != 1 {
-		t.Fatalf("%d places of a campaign that ends only now, %v", len(got), err)
-	}
-	if err := l.TrimRooms(ctx, ends.Add(time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := l.SavedPlaces(ctx, number, 0, 1); err != nil || len(got) != 0 {
-		t.Fatalf("%d places of a campaign that is over, %v", len(got), err)
-	}
+	f.must(l.TrimRooms(ctx, ends))
+	same(t, "places of a campaign that ends only now", len(try(l.SavedPlaces(ctx, number, 0, 1)).must(t)), 1)
+	f.must(l.TrimRooms(ctx, ends.Add(time.Millisecond)))
+	same(t, "places of a campaign that is over", len(try(l.SavedPlaces(ctx, number, 0, 1)).must(t)), 0)
 }

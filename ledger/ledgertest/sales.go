@@ -20,8 +20,7 @@ func testLowStock(t *testing.T, f *fixture) {
 	f.insert(c)
 	since := func(what string, low bool) time.Time {
 		t.Helper()
-		got, err := l.Live.Campaign(ctx, "c")
-		f.must(err)
+		got := try(l.Live.Campaign(ctx, "c")).must(t)
 		same(t, what+": low", !got.LowSince.IsZero(), low)
 		same(t, what+": low_stock", got.LowStock, c.LowStock)
 		return got.LowSince
@@ -41,8 +40,7 @@ func testLowStock(t *testing.T, f *fixture) {
 	f.moves(step(c, first, dibs.StepCancel, dibs.EventFacts{}))
 	since("9 left", false)
 
-	now, err := l.Live.Campaign(ctx, "c")
-	f.must(err)
+	now := try(l.Live.Campaign(ctx, "c")).must(t)
 	now.LowStock = 9
 	f.must(l.Campaigns.UpdateCampaign(ctx, now))
 	c.LowStock = 9
@@ -60,12 +58,9 @@ func testLowStock(t *testing.T, f *fixture) {
 	draft := campaign("draft", 1)
 	draft.State, draft.LowStock = dibs.Draft, 5
 	f.insert(draft)
-	got, err := l.Live.Campaign(ctx, "draft")
-	f.must(err)
+	got := try(l.Live.Campaign(ctx, "draft")).must(t)
 	same(t, "a draft is not low", got.LowSince.IsZero(), true)
 	got.State = dibs.Published
 	f.must(l.Campaigns.UpdateCampaign(ctx, got))
-	got, err = l.Live.Campaign(ctx, "draft")
-	f.must(err)
-	same(t, "it is once it is published", got.LowSince.IsZero(), false)
+	same(t, "it is once it is published", try(l.Live.Campaign(ctx, "draft")).must(t).LowSince.IsZero(), false)
 }

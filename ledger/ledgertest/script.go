@@ -11,6 +11,9 @@ import (
 // start is when the tests' clocks begin.
 var start = time.Date(2026, 12, 1, 4, 0, 0, 0, time.UTC)
 
+// at is a time so many seconds after the start.
+func at(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+
 // script writes the journal of one shard, as an engine would. grant, release,
 // adjust and reopen add entries, each at the place after the last; batch takes
 // what was added as a run that Settle accepts. A script decides nothing: it can

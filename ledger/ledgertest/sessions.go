@@ -14,8 +14,7 @@ func testSessions(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger().Sessions
 	ids := func(key string, at time.Time) (list []string) {
 		t.Helper()
-		all, err := l.Sessions(ctx, key, at)
-		f.must(err)
+		all := try(l.Sessions(ctx, key, at)).must(t)
 		for i := range all {
 			list = append(list, all[i].ID)
 		}
@@ -24,18 +23,14 @@ func testSessions(t *testing.T, f *fixture) {
 	for _, key := range []string{"k1", "k2"} {
 		f.must(f.ledger().Access.InsertKey(ctx, &access.APIKey{ID: key, Name: key, Role: access.RoleAdmin, Hash: []byte(key), CreatedAt: start}))
 	}
-	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	first := access.Session{ID: "s1", Key: "k1", Address: "2001:db8::1", Agent: "浏览器", CreatedAt: at(0), LastUsedAt: at(0), ExpiresAt: at(60)}
 	first.Name = "k1"
 	for i, s := range []access.Session{first, {ID: "s2", Key: "k1", CreatedAt: at(1), LastUsedAt: at(1), ExpiresAt: at(30)}, {ID: "s3", Key: "k2", CreatedAt: at(2), LastUsedAt: at(2), ExpiresAt: at(60)}} {
 		f.must(l.InsertSession(ctx, &s))
 		same(t, "sessions", len(ids("", at(3))), i+1)
 	}
-	got, err := l.Session(ctx, "s1")
-	f.must(err)
-	same(t, "the session", *got, first)
-	_, err = l.Session(ctx, "none")
-	wants(t, "an unknown session", err, dibs.ErrNotFound)
+	same(t, "the session", *try(l.Session(ctx, "s1")).must(t), first)
+	wants(t, "an unknown session", errOf(l.Session(ctx, "none")), dibs.ErrNotFound)
 	same(t, "all", ids("", at(3)), []string{"s3", "s2", "s1"})
 	same(t, "those of a key", ids("k1", at(3)), []string{"s2", "s1"})
 	same(t, "those that last", ids("k1", at(30)), []string{"s1"})
@@ -45,8 +40,7 @@ func testSessions(t *testing.T, f *fixture) {
 	f.must(l.EndSession(ctx, "s1", at(10)))
 	f.must(l.EndSession(ctx, "s1", at(11)))
 	wants(t, "end an unknown session", l.EndSession(ctx, "none", at(1)), dibs.ErrNotFound)
-	got, err = l.Session(ctx, "s1")
-	f.must(err)
+	got := try(l.Session(ctx, "s1")).must(t)
 	same(t, "last use and end", []time.Time{got.LastUsedAt, got.EndedAt}, []time.Time{at(9), at(10)})
 	same(t, "without the ended one", ids("", at(12)), []string{"s3", "s2"})
 
@@ -55,34 +49,24 @@ func testSessions(t *testing.T, f *fixture) {
 	same(t, "without the revoked key's", ids("", at(13)), []string{"s3"})
 	same(t, "without the expired key's", ids("", at(20)), []string(nil))
 	f.must(l.DropSessions(ctx, at(31)))
-	_, err = l.Session(ctx, "s2")
-	wants(t, "a session that was dropped", err, dibs.ErrNotFound)
-	_, err = l.Session(ctx, "s3")
-	f.must(err)
+	wants(t, "a session that was dropped", errOf(l.Session(ctx, "s2")), dibs.ErrNotFound)
+	f.must(errOf(l.Session(ctx, "s3")))
 }
 
 // testSignIns stores a person's session with its key, once, and revokes the key with the session. Keys of people are
 // dropped some time after their end, and other keys never.
 func testSignIns(t *testing.T, f *fixture) {
 	ctx, l, keys := t.Context(), f.ledger().Sessions, f.ledger().Access
-	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	key := func(id string) *access.APIKey {
 		return &access.APIKey{ID: id, Name: "ann@shop.example", Role: access.RoleAdmin, Hash: []byte(id), CreatedAt: start, ExpiresAt: at(60), Person: "https://login.example 安"}
 	}
 	is := &access.Session{ID: "s1", Key: "k1", CreatedAt: start, LastUsedAt: start, ExpiresAt: at(60)}
 	for i, k := range []*access.APIKey{key("k1"), key("k2")} {
-		stored, err := l.InsertSignIn(ctx, k, is)
-		f.must(err)
-		same(t, "stored", stored, i == 0)
+		same(t, "stored", try(l.InsertSignIn(ctx, k, is)).must(t), i == 0)
 	}
-	got, err := keys.KeyByHash(ctx, []byte("k1"))
-	f.must(err)
-	same(t, "the key", *got, *key("k1"))
-	_, err = keys.KeyByHash(ctx, []byte("k2"))
-	wants(t, "the key of a sign-in that was not stored", err, dibs.ErrNotFound)
-	session, err := l.Session(ctx, "s1")
-	f.must(err)
-	same(t, "the name", session.Name, "ann@shop.example")
+	same(t, "the key", *try(keys.KeyByHash(ctx, []byte("k1"))).must(t), *key("k1"))
+	wants(t, "the key of a sign-in that was not stored", errOf(keys.KeyByHash(ctx, []byte("k2"))), dibs.ErrNotFound)
+	same(t, "the name", try(l.Session(ctx, "s1")).must(t).Name, "ann@shop.example")
 
 	made := key("made")
 	made.Person = ""
@@ -91,18 +75,13 @@ func testSignIns(t *testing.T, f *fixture) {
 	f.must(l.InsertSession(ctx, other))
 	f.must(l.EndSession(ctx, "s1", at(1)))
 	f.must(l.EndSession(ctx, "s2", at(1)))
-	_, err = keys.KeyByHash(ctx, []byte("k1"))
-	wants(t, "the key of an ended sign-in", err, dibs.ErrNotFound)
-	_, err = keys.KeyByHash(ctx, []byte("made"))
-	f.must(err)
+	wants(t, "the key of an ended sign-in", errOf(keys.KeyByHash(ctx, []byte("k1"))), dibs.ErrNotFound)
+	f.must(errOf(keys.KeyByHash(ctx, []byte("made"))))
 
 	f.must(l.DropSignIns(ctx, at(60)))
-	all, err := keys.Keys(ctx)
-	f.must(err)
-	same(t, "keys before their time", len(all), 2)
+	same(t, "keys before their time", len(try(keys.Keys(ctx)).must(t)), 2)
 	f.must(l.DropSignIns(ctx, at(61)))
-	all, err = keys.Keys(ctx)
-	f.must(err)
+	all := try(keys.Keys(ctx)).must(t)
 	same(t, "keys", len(all), 1)
 	same(t, "the key that was made", all[0].ID, "made")
 }
@@ -111,18 +90,15 @@ func testSignIns(t *testing.T, f *fixture) {
 // beyond their time.
 func testPendingSignIns(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger().Sessions
-	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	ann := access.Person{Subject: "https://login.example 安", Name: "ann@shop.example", Role: access.RoleAdmin}
 	keep := func(code string, until, now int, want bool) {
 		t.Helper()
-		stored, err := l.InsertPending(ctx, &access.PendingSignIn{Hash: []byte(code), Person: ann, Challenge: "proof", Until: at(until)}, 2, at(now))
-		f.must(err)
+		stored := try(l.InsertPending(ctx, &access.PendingSignIn{Hash: []byte(code), Person: ann, Challenge: "proof", Until: at(until)}, 2, at(now))).must(t)
 		same(t, "stored "+code, stored, want)
 	}
 	refused := func(what, code, challenge string, now int) {
 		t.Helper()
-		_, err := l.TakePending(ctx, []byte(code), challenge, at(now))
-		wants(t, what, err, dibs.ErrNotFound)
+		wants(t, what, errOf(l.TakePending(ctx, []byte(code), challenge, at(now))), dibs.ErrNotFound)
 	}
 	keep("one", 60, 0, true)
 	keep("two", 30, 0, true)
@@ -131,13 +107,10 @@ func testPendingSignIns(t *testing.T, f *fixture) {
 	refused("another challenge", "one", "other", 1)
 	refused("an unknown code", "four", "proof", 1)
 	refused("one that is too old", "two", "proof", 30)
-	got, err := l.TakePending(ctx, []byte("one"), "proof", at(59))
-	f.must(err)
-	same(t, "the person", got, ann)
+	same(t, "the person", try(l.TakePending(ctx, []byte("one"), "proof", at(59))).must(t), ann)
 	refused("one that was used", "one", "proof", 59)
 	f.must(l.DropPending(ctx, at(31)))
 	f.must(l.DropPending(ctx, at(90)))
-	_, err = l.TakePending(ctx, []byte("three"), "proof", at(89))
-	f.must(err)
+	f.must(errOf(l.TakePending(ctx, []byte("three"), "proof", at(89))))
 	refused("one that was dropped", "two", "proof", 1)
 }

@@ -23,8 +23,7 @@ func testSettle(t *testing.T, f *fixture) {
 	_, s := f.load(c, 0)
 	p := s.grant("u1", 3)
 	f.settle(s)
-	got, err := f.ledger().Claims.Claim(t.Context(), p)
-	f.must(err)
+	got := try(f.ledger().Claims.Claim(t.Context(), p)).must(t)
 	same(t, "the amount", *got.Amount, dibs.Money{Amount: 750, Currency: "CNY"})
 	got.Amount = nil
 	same(t, "the claim", *got, dibs.Claim{
@@ -63,8 +62,7 @@ func testSettleKinds(t *testing.T, f *fixture) {
 	same(t, "the totals", f.totals(c, 0), live.ShardTotals{
 		Position: s.last, Epoch: p.Epoch, Stock: 10, StockLeft: 8, Pending: 2,
 	})
-	got, err := f.ledger().Claims.Claim(t.Context(), p)
-	f.must(err)
+	got := try(f.ledger().Claims.Claim(t.Context(), p)).must(t)
 	same(t, "the status", got.Status, dibs.Pending)
 	same(t, "the deadline", got.PayBy, start.Add(15*time.Minute))
 
@@ -88,8 +86,7 @@ func testSettleItems(t *testing.T, f *fixture) {
 		at = append(at, s.grant(fmt.Sprintf("u%d", i), 2, 299-2*i, 298-2*i))
 	}
 	f.settle(s)
-	got, err := f.ledger().Claims.Claim(t.Context(), at[7])
-	f.must(err)
+	got := try(f.ledger().Claims.Claim(t.Context(), at[7])).must(t)
 	same(t, "the claim's items", got.Items, []string{"v-284", "v-285"})
 	same(t, "stock left", f.totals(c, 0).StockLeft, int64(20))
 	f.clean(c)
@@ -255,20 +252,7 @@ func testSettleRace(t *testing.T, f *fixture) {
 			s.grant(fmt.Sprintf("u%d-%d", round, i), 1)
 		}
 		b := s.batch()
-		errs := make(chan error, len(ledgers))
-		for _, l := range ledgers {
-			go func() { errs <- l.Live.Settle(t.Context(), []live.Batch{b}) }()
-		}
-		// Either of the two may win.
-		won := 0
-		for range ledgers {
-			if err := <-errs; err == nil {
-				won++
-			} else {
-				wants(t, "the slower settler", err, dibs.ErrPositionMoved)
-			}
-		}
-		same(t, "settlers that won", won, 1)
+		f.oneWins(ledgers, func(l ledger.Ledger) error { return l.Live.Settle(t.Context(), []live.Batch{b}) })
 	}
 	same(t, "claims", f.clean(c).Claims, int64(200))
 }

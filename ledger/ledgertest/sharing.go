@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/ledger"
 )
 
 // sharing stores a draft of a product, whose limit is n, and publishes it.
@@ -31,8 +32,7 @@ func testSharing(t *testing.T, f *fixture) {
 	}
 	published := func(id, product string, n int64, change func(*dibs.Campaign)) *dibs.Campaign {
 		t.Helper()
-		c, err := f.sharing(id, product, n, change)
-		f.must(err)
+		c := try(f.sharing(id, product, n, change)).must(t)
 		return c
 	}
 	refused := func(what, field string, n int64, change func(*dibs.Campaign)) {
@@ -42,15 +42,11 @@ func testSharing(t *testing.T, f *fixture) {
 		if e := (*dibs.Error)(nil); !errors.As(err, &e) || len(e.Faults) != 1 || e.Faults[0].Field != field {
 			t.Errorf("%s: the refusal is %v, want one of %s", what, err, field)
 		}
-		got, err := l.Live.Campaign(ctx, what)
-		f.must(err)
-		same(t, what+": the state", got.State, dibs.Draft)
+		same(t, what+": the state", try(l.Live.Campaign(ctx, what)).must(t).State, dibs.Draft)
 		same(t, what+": the version", c.Version, int64(1))
 	}
 	a := published("a", "phone", 2, nil)
-	got, err := l.Live.Campaign(ctx, "a")
-	f.must(err)
-	same(t, "the limit per product", got.LimitPerProduct, int64(2))
+	same(t, "the limit per product", try(l.Live.Campaign(ctx, "a")).must(t).LimitPerProduct, int64(2))
 	refused("other shards", "/shards", 2, func(c *dibs.Campaign) { c.Shards = 2 })
 	refused("another limit", "/limit_per_product", 3, nil)
 	later := func(c *dibs.Campaign) {
@@ -74,14 +70,12 @@ func testSharing(t *testing.T, f *fixture) {
 	second.grant("bob", 1)
 	f.settle(second)
 	for _, c := range []*dibs.Campaign{a, b} {
-		found, err := l.Audit.Audit(ctx, c)
-		f.must(err)
+		found := try(l.Audit.Audit(ctx, c)).must(t)
 		same(t, "who holds too much", found.OverLimit, []string{"ann (product phone)", "bob (product phone)"})
 	}
 	// A claim that is released counts no more.
 	f.moves(step(b, first, dibs.StepCancel, dibs.EventFacts{}))
-	found, err := l.Audit.Audit(ctx, a)
-	f.must(err)
+	found := try(l.Audit.Audit(ctx, a)).must(t)
 	same(t, "who holds too much after a release", found.OverLimit, []string{"ann (product phone)"})
 }
 
@@ -90,18 +84,14 @@ func testSharing(t *testing.T, f *fixture) {
 func testSharingRace(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	f.must(l.Campaigns.InsertProduct(ctx, &dibs.Product{ID: "phone", Name: "phone", Version: 1, CreatedAt: start, UpdatedAt: start}))
-	nodes := []func(*dibs.Campaign) error{
-		func(c *dibs.Campaign) error { return l.Campaigns.UpdateCampaign(ctx, c) },
-	}
-	other := f.open()
-	nodes = append(nodes, func(c *dibs.Campaign) error { return other.Campaigns.UpdateCampaign(ctx, c) })
-	results := make(chan error, len(nodes))
-	for i, publish := range nodes {
+	ledgers := []ledger.Ledger{l, f.open()}
+	results := make(chan error, len(ledgers))
+	for i, node := range ledgers {
 		c := campaign(values("c", 2)[i], 10)
 		c.State, c.ProductID, c.LimitPerProduct, c.Shards = dibs.Draft, "phone", 1, i+1
 		f.insert(c)
 		c.State = dibs.Published
-		go func() { results <- publish(c) }()
+		go func() { results <- node.Campaigns.UpdateCampaign(ctx, c) }()
 	}
 	one, two := <-results, <-results
 	if one != nil {
@@ -116,10 +106,8 @@ func testSharingRace(t *testing.T, f *fixture) {
 func testSharingErasure(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	f.must(l.Campaigns.InsertProduct(ctx, &dibs.Product{ID: "phone", Name: "phone", Version: 1, CreatedAt: start, UpdatedAt: start}))
-	a, err := f.sharing("a", "phone", 2, nil)
-	f.must(err)
-	b, err := f.sharing("b", "phone", 2, func(c *dibs.Campaign) { c.EndsAt = c.EndsAt.Add(time.Hour) })
-	f.must(err)
+	a := try(f.sharing("a", "phone", 2, nil)).must(t)
+	b := try(f.sharing("b", "phone", 2, func(c *dibs.Campaign) { c.EndsAt = c.EndsAt.Add(time.Hour) })).must(t)
 	_, s := f.load(a, 0)
 	at := s.grant("ann", 1)
 	f.settle(s)
@@ -132,11 +120,8 @@ func testSharingErasure(t *testing.T, f *fixture) {
 		{"while the other one goes on", a.EndsAt.Add(time.Minute), "ann"},
 		{"once both are over", b.EndsAt.Add(time.Minute), e.Pseudonym},
 	} {
-		e, err = l.Erasure.ErasureByID(ctx, e.ID)
-		f.must(err)
+		e = try(l.Erasure.ErasureByID(ctx, e.ID)).must(t)
 		f.round(e, nil, round.now)
-		c, err := l.Claims.Claim(ctx, at)
-		f.must(err)
-		same(t, "the user of the claim "+round.what, c.UserID, round.want)
+		same(t, "the user of the claim "+round.what, try(l.Claims.Claim(ctx, at)).must(t).UserID, round.want)
 	}
 }

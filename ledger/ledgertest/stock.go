@@ -19,8 +19,7 @@ func (f *fixture) changed(c *dibs.Campaign, want []int64, refs ...string) {
 	f.t.Helper()
 	var made []int64
 	for _, ref := range refs {
-		under, err := f.ledger().Campaigns.StockChanges(f.t.Context(), c.Number, ref)
-		f.must(err)
+		under := try(f.ledger().Campaigns.StockChanges(f.t.Context(), c.Number, ref)).must(f.t)
 		made = append(made, under...)
 	}
 	slices.Sort(made)
@@ -42,9 +41,7 @@ func testWithdraw(t *testing.T, f *fixture) {
 	same(t, "the totals", f.totals(c, 0), live.ShardTotals{
 		Position: s.last, Epoch: s.last.Epoch, Stock: 7, StockLeft: 5, Confirmed: 2,
 	})
-	got, err := l.Live.Campaign(ctx, "c")
-	f.must(err)
-	same(t, "the campaign's stock", got.Stock.Total, int64(7))
+	same(t, "the campaign's stock", try(l.Live.Campaign(ctx, "c")).must(t).Stock.Total, int64(7))
 	f.changed(c, []int64{-3}, "w1")
 
 	s.adjust("w1", -3)
@@ -142,11 +139,8 @@ func testRestock(t *testing.T, f *fixture) {
 	// What was counted from another stock than there is changes nothing.
 	counted := campaigns.Restock{Shard: id, Ref: "r2", Delta: 5, Of: new(int64(10))}
 	wants(t, "a change that was counted from another stock", l.Campaigns.Restock(ctx, counted), dibs.ErrConflict)
-	got, err := l.Live.Campaign(ctx, "c")
-	f.must(err)
-	same(t, "the campaign's stock", got.Stock.Total, int64(15))
-	cmds, err := l.Live.Commands(ctx, 0, 10)
-	f.must(err)
+	same(t, "the campaign's stock", try(l.Live.Campaign(ctx, "c")).must(t).Stock.Total, int64(15))
+	cmds := f.commands()
 	same(t, "commands", len(cmds), 1)
 	same(t, "the command", cmds[0].Adjust, dibs.Adjustment{Shard: id, Epoch: load.Epoch, Ref: "r1", Delta: 5})
 
@@ -159,9 +153,7 @@ func testRestock(t *testing.T, f *fixture) {
 	// A load counts what waits, and drops it.
 	load, _ = f.load(c, 0)
 	same(t, "stock left in the load", load.StockLeft, int64(11))
-	cmds, err = l.Live.Commands(ctx, 0, 10)
-	f.must(err)
-	same(t, "commands after the load", len(cmds), 0)
+	same(t, "commands after the load", len(f.commands()), 0)
 	same(t, "the audit's stock", f.clean(c).Stock, int64(15))
 }
 
@@ -177,8 +169,7 @@ func testRestockItems(t *testing.T, f *fixture) {
 	f.load(c, 0)
 	id := dibs.ShardID{Campaign: c.Number, Shard: 1}
 	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: id, Ref: "r", Delta: 3, Items: values("w", 3)}))
-	cmds, err := l.Live.Commands(ctx, 0, 10)
-	f.must(err)
+	cmds := f.commands()
 	same(t, "commands", len(cmds), 1)
 	same(t, "the command", cmds[0].Adjust, dibs.Adjustment{
 		Shard: id, Epoch: s.last.Epoch, Ref: "r", Delta: 3, FirstItem: 5, Items: values("w", 3),
@@ -234,19 +225,9 @@ func testRestockRace(t *testing.T, f *fixture) {
 	c := f.insert(campaign("c", 10))
 	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	r := campaigns.Restock{Shard: dibs.ShardID{Campaign: c.Number}, Ref: "r", Delta: 5}
-	errs := make(chan error)
-	for i := range 16 {
-		go func() { errs <- ledgers[i%2].Campaigns.Restock(t.Context(), r) }()
-	}
-	for range 16 {
-		if err := <-errs; err != nil {
-			t.Error(err)
-		}
-	}
+	f.together(16, func(i int) error { return ledgers[i%2].Campaigns.Restock(t.Context(), r) })
 	same(t, "the stock", f.clean(c).Stock, int64(15))
-	cmds, err := f.ledger().Live.Commands(t.Context(), 0, 100)
-	f.must(err)
-	same(t, "commands", len(cmds), 1)
+	same(t, "commands", len(f.commands()), 1)
 }
 
 // testCommands lists commands oldest first, after one of them and at most so
@@ -264,8 +245,7 @@ func testCommands(t *testing.T, f *fixture) {
 		}))
 	}
 	refs := func(max int) (refs []string, cmds []live.Command) {
-		cmds, err := l.Live.Commands(ctx, 0, max)
-		f.must(err)
+		cmds = try(l.Live.Commands(ctx, 0, max)).must(t)
 		for _, cmd := range cmds {
 			refs = append(refs, cmd.Adjust.Ref)
 		}
@@ -273,8 +253,7 @@ func testCommands(t *testing.T, f *fixture) {
 	}
 	got, cmds := refs(3)
 	same(t, "the oldest commands", got, []string{"r0", "r1", "r2"})
-	after, err := l.Live.Commands(ctx, cmds[1].ID, 2)
-	f.must(err)
+	after := try(l.Live.Commands(ctx, cmds[1].ID, 2)).must(t)
 	same(t, "the commands after the second", []string{after[0].Adjust.Ref, after[1].Adjust.Ref}, []string{"r2", "r3"})
 	// Two nodes may have carried out the same command.
 	f.must(l.Live.DropCommands(ctx, cmds[1:2]))

@@ -18,12 +18,7 @@ func (f *fixture) spread(id string, shards int, stock int64) (c *dibs.Campaign, 
 	c = campaign(id, stock)
 	c.Shards = shards
 	f.insert(c)
-	for i := range shards {
-		_, s := f.load(c, uint8(i))
-		f.settle(s)
-		scripts = append(scripts, s)
-	}
-	return c, scripts
+	return c, f.loadAll(c, shards)
 }
 
 // stocks checks what each shard has, and that the campaign has their sum.
@@ -40,8 +35,7 @@ func (f *fixture) stocks(c *dibs.Campaign, want ...int64) {
 // waiting lists the commands that wait in the outbox: shard, epoch, ref and units.
 func (f *fixture) waiting() (all []string) {
 	f.t.Helper()
-	cmds, err := f.ledger().Live.Commands(f.t.Context(), 0, 100)
-	f.must(err)
+	cmds := f.commands()
 	for i := range cmds {
 		a := &cmds[i].Adjust
 		all = append(all, fmt.Sprintf("%d@%d %s %+d", cmds[i].Shard.Shard, a.Epoch, a.Ref, a.Delta))
@@ -95,8 +89,7 @@ func testTransfer(t *testing.T, f *fixture) {
 	f.stocks(c, 6, 10, 14)
 	same(t, "commands", f.waiting(), []string{"2@1 " + out.Arrives() + " +4"})
 	same(t, "news", newsText(must1(f.news(f.ledger(), 0, 100))), "")
-	got, err := f.ledger().Live.Campaign(t.Context(), "c")
-	f.must(err)
+	got := try(f.ledger().Live.Campaign(t.Context(), "c")).must(t)
 	same(t, "the campaign's stock", got.Stock.Total, int64(30))
 
 	// The journal has it twice: it counts once.
@@ -140,8 +133,7 @@ func testTransferItems(t *testing.T, f *fixture) {
 	s.grant("u", 1, 0)
 	s.adjust(out.Leaves(), -2, 4, 6)
 	f.settle(s)
-	cmds, err := l.Live.Commands(ctx, 0, 10)
-	f.must(err)
+	cmds := f.commands()
 	same(t, "commands", len(cmds), 1)
 	same(t, "the command's items", cmds[0].Adjust.Items, []string{"v-4", "v-6"})
 	same(t, "their numbers", cmds[0].Adjust.Numbers, []uint32{4, 6})
@@ -164,8 +156,7 @@ func testTransferItems(t *testing.T, f *fixture) {
 		Shard: dibs.ShardID{Campaign: c.Number}, Spread: true, Ref: "r", Delta: 4, Items: values("w", 4),
 	}))
 	f.stocks(c, 4, 4)
-	cmds, err = l.Live.Commands(ctx, 0, 10)
-	f.must(err)
+	cmds = f.commands()
 	same(t, "the first part", fmt.Sprint(cmds[0].Adjust.Items, cmds[0].Adjust.Numbers), "[w-0 w-1 w-2] [7 8 9]")
 	same(t, "the second part", fmt.Sprint(cmds[1].Adjust.Items, cmds[1].Adjust.Numbers), "[w-3] [10]")
 	refuses(t, "too few items", l.Campaigns.Restock(ctx, campaigns.Restock{
@@ -182,20 +173,9 @@ func testImportSpread(t *testing.T, f *fixture) {
 	c.Shards, c.State = 3, dibs.Draft
 	f.insertItems(c, []string{})
 	into := func(ref, prefix string, n int) int64 {
-		items := values(prefix, n)
-		added, err := l.Campaigns.Import(ctx, campaigns.Import{
-			Shard: dibs.ShardID{Campaign: c.Number}, Spread: true, Ref: ref, Count: int64(n),
-			Each: func(take func(line int, item string) error) error {
-				for i, item := range items {
-					if err := take(i+1, item); err != nil {
-						return err
-					}
-				}
-				return nil
-			},
-		})
-		f.must(err)
-		return added
+		in := importOf(c, ref, values(prefix, n))
+		in.Spread = true
+		return try(l.Campaigns.Import(ctx, in)).must(t)
 	}
 	same(t, "added", into("a", "v", 4), int64(4))
 	same(t, "added by a repeat", into("a", "v", 4), int64(0))
@@ -206,8 +186,7 @@ func testImportSpread(t *testing.T, f *fixture) {
 	}
 	same(t, "added to open shards", into("b", "w", 2), int64(2))
 	f.stocks(c, 3, 2, 1)
-	cmds, err := l.Live.Commands(ctx, 0, 10)
-	f.must(err)
+	cmds := f.commands()
 	same(t, "commands", len(cmds), 2)
 	for i, want := range []string{"0 [w-0] [4]", "1 [w-1] [5]"} {
 		a := cmds[i].Adjust
@@ -381,30 +360,21 @@ func testTransferRace(t *testing.T, f *fixture) {
 		}
 		batches = append(batches, s.batch())
 	}
-	errs := make(chan error)
-	for i := range ledgers {
-		go func() {
-			var failed error
-			for n := range batches {
-				// Two batches in one transaction, in the order in which the node comes to them.
-				both := []live.Batch{batches[(n*5+i)%shards], batches[(n*5+i+1)%shards]}
-				if err := ledgers[i].Live.Settle(t.Context(), both); err != nil {
-					for _, b := range both {
-						err := ledgers[i].Live.Settle(t.Context(), []live.Batch{b})
-						if err != nil && !errors.Is(err, dibs.ErrPositionMoved) {
-							failed = errors.Join(failed, err)
-						}
+	f.together(len(ledgers), func(i int) (failed error) {
+		for n := range batches {
+			// Two batches in one transaction, in the order in which the node comes to them.
+			both := []live.Batch{batches[(n*5+i)%shards], batches[(n*5+i+1)%shards]}
+			if err := ledgers[i].Live.Settle(t.Context(), both); err != nil {
+				for _, b := range both {
+					err := ledgers[i].Live.Settle(t.Context(), []live.Batch{b})
+					if err != nil && !errors.Is(err, dibs.ErrPositionMoved) {
+						failed = errors.Join(failed, err)
 					}
 				}
 			}
-			errs <- failed
-		}()
-	}
-	for range ledgers {
-		if err := <-errs; err != nil {
-			t.Error(err)
 		}
-	}
+		return failed
+	})
 	same(t, "the audit's stock", f.clean(c).Stock, int64(600))
 	same(t, "units held", f.clean(c).Held, int64(shards*moves))
 	same(t, "commands", len(f.waiting()), shards*moves)

@@ -31,8 +31,7 @@ func testEndpoints(t *testing.T, f *fixture) {
 	f.settle(s)
 	e := endpoint("one")
 	f.must(l.Webhooks.InsertEndpoint(ctx, e))
-	sinks, err := l.Events.Sinks(ctx)
-	f.must(err)
+	sinks := try(l.Events.Sinks(ctx)).must(t)
 	same(t, "webhooks take the feed from the first endpoint on", fmt.Sprintf("%s %d", sinks[0].Name, sinks[0].Taken), webhooks.WebhookSink+" 1")
 	refuses(t, "an id that is taken", l.Webhooks.InsertEndpoint(ctx, endpoint("one")))
 	e.Types, e.OldSecret, e.OldUntil, e.Disabled, e.DisabledReason = nil, "s0", start.Add(time.Hour), true, "410"
@@ -41,38 +40,30 @@ func testEndpoints(t *testing.T, f *fixture) {
 	stale := endpoint("one")
 	wants(t, "a change of what changed meanwhile", l.Webhooks.UpdateEndpoint(ctx, stale), dibs.ErrConflict)
 	wants(t, "a change of nothing", l.Webhooks.UpdateEndpoint(ctx, endpoint("none")), dibs.ErrNotFound)
-	got, err := l.Webhooks.Endpoint(ctx, "one")
-	f.must(err)
+	got := try(l.Webhooks.Endpoint(ctx, "one")).must(t)
 	// No types are stored as an empty list.
 	e.Types = []string{}
 	same(t, "the endpoint", *got, *e)
-	_, err = l.Webhooks.Endpoint(ctx, "none")
-	wants(t, "no endpoint", err, dibs.ErrNotFound)
+	wants(t, "no endpoint", errOf(l.Webhooks.Endpoint(ctx, "none")), dibs.ErrNotFound)
 	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint("another")))
-	all, err := l.Webhooks.Endpoints(ctx)
-	f.must(err)
+	all := try(l.Webhooks.Endpoints(ctx)).must(t)
 	same(t, "all", all[0].ID+" "+all[1].ID, "another one")
 	f.must(l.Webhooks.QueueDeliveries(ctx, nil, []webhooks.WebhookDelivery{delivery("one", "e1", "s")}))
 	// Its delivery goes with it.
 	f.must(l.Webhooks.DeleteEndpoint(ctx, "one"))
 	wants(t, "deleted twice", l.Webhooks.DeleteEndpoint(ctx, "one"), dibs.ErrNotFound)
 	f.must(l.Webhooks.DeleteEndpoint(ctx, "another"))
-	sinks, err = l.Events.Sinks(ctx)
-	f.must(err)
-	same(t, "sinks after the last endpoint", len(sinks), 0)
-	_, err = l.Events.HoldSink(ctx, webhooks.WebhookSink, "late", time.Hour)
-	wants(t, "a hold of webhooks without endpoints", err, events.ErrSinkTaken)
+	same(t, "sinks after the last endpoint", len(try(l.Events.Sinks(ctx)).must(t)), 0)
+	wants(t, "a hold of webhooks without endpoints",
+		errOf(l.Events.HoldSink(ctx, webhooks.WebhookSink, "late", time.Hour)), events.ErrSinkTaken)
 	// Nobody takes the feed now: the new endpoint must not be sent this claim.
 	s.grant("u2", 1)
 	f.settle(s)
 	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint("new")))
-	st, err := l.Events.HoldSink(ctx, webhooks.WebhookSink, "late", time.Hour)
-	f.must(err)
+	st := try(l.Events.HoldSink(ctx, webhooks.WebhookSink, "late", time.Hour)).must(t)
 	same(t, "a first endpoint gets what happens from then on", st.Taken, int64(2))
-	_, err = l.Events.TrimFeed(ctx, start, -time.Minute)
-	f.must(err)
-	st, err = l.Events.HoldSink(ctx, webhooks.WebhookSink, "late", time.Hour)
-	f.must(err)
+	f.must(errOf(l.Events.TrimFeed(ctx, start, -time.Minute)))
+	st = try(l.Events.HoldSink(ctx, webhooks.WebhookSink, "late", time.Hour)).must(t)
 	same(t, "the sink of endpoints, not seen before", st.Owner, "late")
 }
 
@@ -84,18 +75,15 @@ func testFailing(t *testing.T, f *fixture) {
 	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint("one")))
 	note := func(good bool) time.Duration {
 		t.Helper()
-		failing, err := l.Webhooks.NoteAttempts(ctx, "one", good)
-		f.must(err)
+		failing := try(l.Webhooks.NoteAttempts(ctx, "one", good)).must(t)
 		return failing
 	}
 	read := func() *webhooks.WebhookEndpoint {
 		t.Helper()
-		e, err := l.Webhooks.Endpoint(ctx, "one")
-		f.must(err)
+		e := try(l.Webhooks.Endpoint(ctx, "one")).must(t)
 		return e
 	}
-	_, err := l.Webhooks.NoteAttempts(ctx, "none", false)
-	wants(t, "attempts at nothing", err, dibs.ErrNotFound)
+	wants(t, "attempts at nothing", errOf(l.Webhooks.NoteAttempts(ctx, "none", false)), dibs.ErrNotFound)
 	same(t, "one good attempt", note(true), 0)
 	same(t, "it does not fail", read().FailingSince.IsZero(), true)
 	note(false)
@@ -150,31 +138,24 @@ func testManyDeliveries(t *testing.T, f *fixture) {
 	queue("off", 2, webhooks.DeliveryPending, young)
 	queue("gone", many, webhooks.DeliveryPending, young)
 	// Deliveries that wait for a disabled endpoint are dropped when they are old.
-	off, err := l.Webhooks.Endpoint(ctx, "off")
-	f.must(err)
+	off := try(l.Webhooks.Endpoint(ctx, "off")).must(t)
 	off.Disabled = true
 	f.must(l.Webhooks.UpdateEndpoint(ctx, off))
 	waiting := func(what, endpoint string, most, want int) {
 		t.Helper()
-		n, err := l.Webhooks.WaitingDeliveries(ctx, endpoint, time.Time{}, most)
-		f.must(err)
-		same(t, what, n, want)
+		same(t, what, try(l.Webhooks.WaitingDeliveries(ctx, endpoint, time.Time{}, most)).must(t), want)
 	}
 	waiting("those that wait", "off", 1_000_000, many+2)
 	waiting("not all of those that wait", "off", 10, 10)
 	waiting("one that is on", "on", 10, 4)
-	n, err := l.Webhooks.WaitingDeliveries(ctx, "off", young, 1_000_000)
-	f.must(err)
+	n := try(l.Webhooks.WaitingDeliveries(ctx, "off", young, 1_000_000)).must(t)
 	same(t, "those made since a time", n, 2)
 	for _, want := range []int64{many + 3 + many, 0} {
-		n, err := l.Webhooks.TrimDeliveries(ctx, cut)
-		f.must(err)
-		same(t, "dropped", n, want)
+		same(t, "dropped", try(l.Webhooks.TrimDeliveries(ctx, cut)).must(t), want)
 	}
 	waiting("what waits for one that is on stays", "on", 10, 4)
 	waiting("young ones stay", "off", 10, 2)
-	rest, err := l.Webhooks.Deliveries(ctx, "on", webhooks.DeliveryDelivered, dibs.Page{})
-	f.must(err)
+	rest := try(l.Webhooks.Deliveries(ctx, "on", webhooks.DeliveryDelivered, dibs.Page{})).must(t)
 	same(t, "those that are listed", len(rest.Items), 5)
 	// Deleting an endpoint deletes its deliveries, however many.
 	f.must(l.Webhooks.DeleteEndpoint(ctx, "gone"))
@@ -226,9 +207,7 @@ func testEndpointsRace(t *testing.T, f *fixture) {
 		}
 		select {
 		case <-done:
-			sinks, err := l.Events.Sinks(ctx)
-			f.must(err)
-			same(t, "sinks without endpoints", len(sinks), 0)
+			same(t, "sinks without endpoints", len(try(l.Events.Sinks(ctx)).must(t)), 0)
 			return
 		default:
 		}
@@ -251,8 +230,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint("one")))
 	f.must(l.Webhooks.InsertEndpoint(ctx, endpoint("two")))
-	st, err := l.Events.HoldSink(ctx, webhooks.WebhookSink, "a", time.Hour)
-	f.must(err)
+	st := try(l.Events.HoldSink(ctx, webhooks.WebhookSink, "a", time.Hour)).must(t)
 	taking := &events.Taking{Name: webhooks.WebhookSink, Owner: "a", From: st.Taken, To: st.Taken + 3, Events: 2, Lease: time.Hour}
 	list := []webhooks.WebhookDelivery{
 		delivery("one", "e1", "s"), delivery("gone", "e1", "s"), delivery("two", "e1", "s"), delivery("one", "e2", "s"), delivery("one", "e3", "other"),
@@ -264,8 +242,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 	f.must(l.Webhooks.QueueDeliveries(ctx, nil, list[:1]))
 	due := func(what, endpoint string, at time.Time, want string) []webhooks.WebhookDelivery {
 		t.Helper()
-		found, err := l.Webhooks.DueDeliveries(ctx, endpoint, at, 10)
-		f.must(err)
+		found := try(l.Webhooks.DueDeliveries(ctx, endpoint, at, 10)).must(t)
 		s := ""
 		for i := range found {
 			s += found[i].EventID + " "
@@ -299,9 +276,7 @@ func testDeliveries(t *testing.T, f *fixture) {
 	f.listDeliveries()
 	again := func(what, event string, want int64) {
 		t.Helper()
-		n, err := l.Webhooks.Redeliver(ctx, "one", event, start.Add(2*time.Minute))
-		f.must(err)
-		same(t, what, n, want)
+		same(t, what, try(l.Webhooks.Redeliver(ctx, "one", event, start.Add(2*time.Minute))).must(t), want)
 	}
 	again("all that failed", "", 1)
 	again("one that was delivered", "e2", 1)
@@ -309,12 +284,8 @@ func testDeliveries(t *testing.T, f *fixture) {
 	due("again", "one", start.Add(2*time.Minute), "e1 e2 e3 ")
 	found[2].Status, found[2].UpdatedAt = webhooks.DeliveryDelivered, start
 	f.must(l.Webhooks.FinishDeliveries(ctx, found[2:]))
-	dropped, err := l.Webhooks.TrimDeliveries(ctx, start.Add(time.Second))
-	f.must(err)
-	same(t, "dropped", dropped, int64(1))
-	rest, err := l.Webhooks.Deliveries(ctx, "one", "", dibs.Page{})
-	f.must(err)
-	same(t, "what is left", len(rest.Items), 2)
+	same(t, "dropped", try(l.Webhooks.TrimDeliveries(ctx, start.Add(time.Second))).must(t), int64(1))
+	same(t, "what is left", len(try(l.Webhooks.Deliveries(ctx, "one", "", dibs.Page{})).must(t).Items), 2)
 }
 
 // listDeliveries reads the list of testDeliveries, page by page and by status.
@@ -323,8 +294,7 @@ func (f *fixture) listDeliveries() {
 	ctx, l, t := f.t.Context(), f.ledger(), f.t
 	pages := ""
 	for page := (dibs.Page{Limit: 2}); ; {
-		got, err := l.Webhooks.Deliveries(ctx, "one", "", page)
-		f.must(err)
+		got := try(l.Webhooks.Deliveries(ctx, "one", "", page)).must(f.t)
 		for i := range got.Items {
 			d := &got.Items[i]
 			pages += fmt.Sprintf("%s %s %d %d %s; ", d.EventID, d.Status, d.Attempts, d.Answer, d.Problem)
@@ -334,7 +304,6 @@ func (f *fixture) listDeliveries() {
 		}
 	}
 	same(t, "the list", pages, "e3 pending 0 0 ; e2 delivered 0 0 ; e1 failed 2 500 it said 500; ")
-	failed, err := l.Webhooks.Deliveries(ctx, "one", webhooks.DeliveryFailed, dibs.Page{})
-	f.must(err)
+	failed := try(l.Webhooks.Deliveries(ctx, "one", webhooks.DeliveryFailed, dibs.Page{})).must(f.t)
 	same(t, "those that failed", len(failed.Items), 1)
 }
