@@ -126,19 +126,25 @@ func (db *DB) trace(ctx context.Context, op string) (context.Context, func(error
 
 // Ping returns nil when the database answers.
 func (db *DB) Ping(ctx context.Context) error {
-	return db.Read(ctx, "ping", func(s *Session) error {
-		var one int
-		return s.Row(ctx, "SELECT 1", nil, &one)
-	})
+	var one int
+	return db.ReadRow(ctx, "ping", "SELECT 1", nil, &one)
 }
 
 // Connections returns how many connections are open.
-func (db *DB) Connections() int {
-	open := db.readers.conn.Stats().OpenConnections + db.writers.conn.Stats().OpenConnections
-	if db.watch != nil {
-		open += db.watch.conn.Stats().OpenConnections
+func (db *DB) Connections() (open int) {
+	for _, p := range db.pools() {
+		open += p.conn.Stats().OpenConnections
 	}
 	return open
+}
+
+// pools are those of the DB. The readers go first: the last connection to a file
+// tidies its log away, and only a writer can do that.
+func (db *DB) pools() []*pool {
+	if db.watch == nil {
+		return []*pool{db.readers, db.writers}
+	}
+	return []*pool{db.readers, db.writers, db.watch}
 }
 
 // Reconnect replaces the connection of a DB that has one writer, and returns
@@ -188,16 +194,14 @@ func (db *DB) Close() error {
 		// gone. When the server cannot be asked any more, it will notice.
 		_ = db.lock.release()
 	}
-	// The readers go first: the last connection to a file tidies its log away,
-	// and only a writer can do that.
-	err := errors.Join(db.readers.close(), db.writers.close())
-	if db.watch != nil {
-		err = errors.Join(err, db.watch.close())
+	var errs []error
+	for _, p := range db.pools() {
+		errs = append(errs, p.close())
 	}
 	if db.lock != nil {
-		err = errors.Join(err, db.lock.release())
+		errs = append(errs, db.lock.release())
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // explain hands an error to the DB's user, with its class and with what people

@@ -217,6 +217,15 @@ func (v *postgresVariables) durable() []Finding {
 	}
 }
 
+// postgresFaults are the classes of the server's errors, by their codes or by how these
+// begin. 25006 is of a replica, which takes writes once it is promoted.
+var postgresFaults = map[string]Fault{
+	"23505": FaultUnique, "22": FaultConstraint, "23": FaultConstraint, "22021": FaultText, "22P05": FaultText,
+	"40001": FaultConflict, "40P01": FaultConflict, "55P03": FaultConflict, "53100": FaultFull,
+	"08": FaultIO, "53": FaultIO, "57": FaultIO, "58": FaultIO, "25006": FaultIO,
+	"XX001": FaultCorrupt, "XX002": FaultCorrupt,
+}
+
 // postgresClassify reads the code (SQLSTATE) of the server's error.
 func postgresClassify(err error) Fault {
 	var e *pgconn.PgError
@@ -227,28 +236,10 @@ func postgresClassify(err error) Fault {
 		}
 		return FaultOther
 	}
-	switch e.Code {
-	case "23505":
-		return FaultUnique
-	case "22021", "22P05":
-		return FaultText
-	case "40001", "40P01", "55P03":
-		return FaultConflict
-	case "53100":
-		return FaultFull
-	case "XX001", "XX002":
-		return FaultCorrupt
-	case "25006":
-		// A replica. It takes writes once it is promoted.
-		return FaultIO
+	if fault, known := postgresFaults[e.Code]; known {
+		return fault
 	}
-	switch e.Code[:2] {
-	case "22", "23":
-		return FaultConstraint
-	case "08", "53", "57", "58":
-		return FaultIO
-	}
-	return FaultOther
+	return postgresFaults[e.Code[:2]]
 }
 
 // postgresAdvise says what to do about errors that people can repair.

@@ -113,26 +113,71 @@ func One[T any](ctx context.Context, s *Session, statement string, args []any, n
 }
 
 // ReadList is List in a call of its own.
-func ReadList[T any](ctx context.Context, db *DB, op, statement string, args []any, scan func(*sql.Rows, *T) error) (found []T, err error) {
-	err = db.Read(ctx, op, func(s *Session) error {
-		found, err = List(ctx, s, statement, args, scan)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
+func ReadList[T any](ctx context.Context, db *DB, op, statement string, args []any, scan func(*sql.Rows, *T) error) ([]T, error) {
+	return Result(ctx, db.Read, op, func(s *Session) ([]T, error) { return List(ctx, s, statement, args, scan) })
 }
 
 // ReadOne is One in a call of its own.
 func ReadOne[T any](ctx context.Context, db *DB, op, statement string, args []any, none error, scan func(*sql.Rows, *T) error) (*T, error) {
-	row := new(T)
-	err := db.Read(ctx, op, func(s *Session) error { return One(ctx, s, statement, args, none, row, scan) })
-	if err != nil {
-		return nil, err
-	}
-	return row, nil
+	return Result(ctx, db.Read, op, func(s *Session) (*T, error) {
+		row := new(T)
+		return row, One(ctx, s, statement, args, none, row, scan)
+	})
 }
 
 // Scan1 reads a row of one column; it is a scan for List.
 func Scan1[T any](rows *sql.Rows, column *T) error { return rows.Scan(column) }
+
+// Do runs a statement, wherever it is the same how many rows it changes.
+func (s *Session) Do(ctx context.Context, statement string, args ...any) error {
+	_, err := s.Exec(ctx, statement, args...)
+	return err
+}
+
+// DoOne runs a statement that has to change one row. When it changes none, or
+// several, the error is otherwise.
+func (s *Session) DoOne(ctx context.Context, otherwise error, statement string, args ...any) error {
+	n, err := s.Exec(ctx, statement, args...)
+	if err == nil && n != 1 {
+		err = otherwise
+	}
+	return err
+}
+
+// Do is Session.Do in a transaction of its own.
+func (db *DB) Do(ctx context.Context, op, statement string, args ...any) error {
+	return db.Write(ctx, op, func(s *Session) error { return s.Do(ctx, statement, args...) })
+}
+
+// DoOne is Session.DoOne in a transaction of its own.
+func (db *DB) DoOne(ctx context.Context, op string, otherwise error, statement string, args ...any) error {
+	return db.Write(ctx, op, func(s *Session) error { return s.DoOne(ctx, otherwise, statement, args...) })
+}
+
+// ReadRow is Session.Row in a call of its own.
+func (db *DB) ReadRow(ctx context.Context, op, statement string, args []any, dest ...any) error {
+	return db.Read(ctx, op, func(s *Session) error { return s.Row(ctx, statement, args, dest...) })
+}
+
+// Get runs a statement that returns one value. The error is sql.ErrNoRows when
+// there is no row.
+func Get[T any](ctx context.Context, s *Session, statement string, args ...any) (value T, err error) {
+	err = s.Row(ctx, statement, args, &value)
+	return value, err
+}
+
+// Result runs f by one of the DB's methods, such as DB.Write, and returns what
+// its last run returned; the zero value beside an error.
+func Result[T any](
+	ctx context.Context, run func(context.Context, string, func(*Session) error) error, op string, f func(*Session) (T, error),
+) (T, error) {
+	var result, none T
+	err := run(ctx, op, func(s *Session) (err error) {
+		result, err = f(s)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return result, nil
+}

@@ -134,28 +134,26 @@ func layOut(ctx context.Context, path string, t FileTuning) error {
 	return nil
 }
 
+// sqliteFaults are the classes of the driver's errors by their result codes.
+var sqliteFaults = map[int]Fault{
+	sqlite3.SQLITE_CONSTRAINT_UNIQUE: FaultUnique, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY: FaultUnique,
+	sqlite3.SQLITE_CONSTRAINT_ROWID: FaultUnique, sqlite3.SQLITE_CONSTRAINT: FaultConstraint,
+	sqlite3.SQLITE_BUSY: FaultBusy, sqlite3.SQLITE_LOCKED: FaultBusy, sqlite3.SQLITE_PROTOCOL: FaultBusy,
+	sqlite3.SQLITE_INTERRUPT: FaultBusy, sqlite3.SQLITE_FULL: FaultFull,
+	sqlite3.SQLITE_IOERR: FaultIO, sqlite3.SQLITE_CANTOPEN: FaultIO, sqlite3.SQLITE_NOMEM: FaultIO,
+	sqlite3.SQLITE_READONLY: FaultIO, sqlite3.SQLITE_PERM: FaultIO,
+	sqlite3.SQLITE_CORRUPT: FaultCorrupt, sqlite3.SQLITE_NOTADB: FaultCorrupt,
+}
+
 // sqliteClassify reads the result code of the driver's error.
 func sqliteClassify(err error) Fault {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return FaultOther
 	}
-	switch e.Code() {
-	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID:
-		return FaultUnique
+	if fault, known := sqliteFaults[e.Code()]; known {
+		return fault
 	}
 	// The low byte is the class, the rest says more about it.
-	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_CONSTRAINT:
-		return FaultConstraint
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_INTERRUPT:
-		return FaultBusy
-	case sqlite3.SQLITE_FULL:
-		return FaultFull
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
-		return FaultIO
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return FaultCorrupt
-	}
-	return FaultOther
+	return sqliteFaults[e.Code()&0xff]
 }
