@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/dibs-dev/dibs"
@@ -99,35 +98,29 @@ func partsOf(text sql.NullString, id string) (*access.EntryParts, error) {
 
 // AdminActions lists admin actions, the newest first: ids begin with the time.
 func (ac *Access) AdminActions(ctx context.Context, f access.AdminActionFilter, page dibs.Page) (dibs.List[access.AdminAction], error) {
-	where, args := []string{"1 = 1"}, []any{}
-	add := func(condition string, values ...any) {
-		where, args = append(where, condition), append(args, values...)
-	}
+	q := query{statement: `SELECT ` + actionColumns + ` FROM audit WHERE 1 = 1`}
 	for _, c := range []struct{ column, value string }{{"actor", f.Key}, {"action", f.Action}} {
 		if c.value != "" {
-			add(c.column+" = ?", c.value)
+			q.and(c.column+" = ?", c.value)
 		}
 	}
 	if f.Target != "" {
 		// What is under a path begins with it and a slash; in all databases the column is compared byte by byte, and 0
 		// comes after the slash.
-		add("(target = ? OR target > ? AND target < ?)", f.Target, f.Target+"/", f.Target+"0")
+		q.and("(target = ? OR target > ? AND target < ?)", f.Target, f.Target+"/", f.Target+"0")
 	}
 	if !f.Since.IsZero() {
-		add("at >= ?", f.Since.UnixMilli())
+		q.and("at >= ?", f.Since.UnixMilli())
 	}
 	if !f.Until.IsZero() {
-		add("at < ?", f.Until.UnixMilli())
+		q.and("at < ?", f.Until.UnixMilli())
 	}
-	var after string
-	if more, err := readCursor(page.Cursor, &after); err != nil {
-		return dibs.List[access.AdminAction]{}, err
-	} else if more {
-		add("id < ?", after)
-	}
-	return readPage(ctx, ac.db, "list admin actions", page, query{
-		`SELECT ` + actionColumns + ` FROM audit WHERE ` + strings.Join(where, " AND ") + ` ORDER BY id DESC LIMIT ?`, args,
-	}, scanAction, func(a *access.AdminAction) any { return a.ID })
+	return readPage(ctx, ac.db, "list admin actions", page, "", func(after string) query {
+		if after != "" {
+			q.and("id < ?", after)
+		}
+		return q.then(` ORDER BY id DESC LIMIT ?`)
+	}, scanAction, func(a *access.AdminAction) string { return a.ID })
 }
 
 // scanAction reads actionColumns. An empty JSON text means that there is none.
@@ -135,12 +128,10 @@ func scanAction(rows *sql.Rows, a *access.AdminAction) error { return scanAction
 
 // scanActionWith reads actionColumns, and columns after them.
 func scanActionWith(rows *sql.Rows, a *access.AdminAction, more ...any) error {
-	var at int64
 	var before, after string
 	err := rows.Scan(append([]any{
-		&a.ID, &at, &a.Key, &a.KeyName, &a.Role, &a.Address, &a.RequestID, &a.Action, &a.Target, &a.Status, &a.Reason, &before, &after,
+		&a.ID, ms(&a.At), &a.Key, &a.KeyName, &a.Role, &a.Address, &a.RequestID, &a.Action, &a.Target, &a.Status, &a.Reason, &before, &after,
 	}, more...)...)
-	a.At = fromMS(at)
 	if before != "" {
 		a.Before = []byte(before)
 	}
@@ -163,7 +154,7 @@ func (ac *Access) DropAdminActions(ctx context.Context, before time.Time) error 
 			return err
 		}
 		// An entry stays as long as a record of it.
-		if _, err := s.Exec(ctx, `DELETE FROM audit WHERE at < ? AND NOT EXISTS (SELECT 1 FROM audit_chain c WHERE c.entry = audit.id)`, before.UnixMilli()); err != nil {
+		if err := s.Do(ctx, `DELETE FROM audit WHERE at < ? AND NOT EXISTS (SELECT 1 FROM audit_chain c WHERE c.entry = audit.id)`, before.UnixMilli()); err != nil {
 			return err
 		}
 		if dropped != nil {
@@ -211,7 +202,7 @@ func (e *chainEnd) append(ctx context.Context, s *sqldb.Session, r access.ChainR
 	if err != nil {
 		return err
 	}
-	if _, err := s.Exec(ctx, `INSERT INTO audit_chain (n, entry, at, record, salt, prev, hash) VALUES (?,?,?,?,?,?,?)`,
+	if err := s.Do(ctx, `INSERT INTO audit_chain (n, entry, at, record, salt, prev, hash) VALUES (?,?,?,?,?,?,?)`,
 		l.N, r.Entry, at, l.Record, l.Salt, l.Prev, l.Hash); err != nil {
 		return err
 	}
@@ -229,10 +220,9 @@ func (e *chainEnd) begin(ctx context.Context, s *sqldb.Session, a *access.AdminA
 	if err != nil {
 		return err
 	}
-	_, err = s.Exec(ctx, `INSERT INTO audit (`+storedColumns+`) VALUES (`+sqldb.Repeat("?", 15)+`)`,
+	return s.Do(ctx, `INSERT INTO audit (`+storedColumns+`) VALUES (`+sqldb.Repeat("?", 15)+`)`,
 		a.ID, a.At.UnixMilli(), a.Key, a.KeyName, string(a.Role), a.Address, a.RequestID, a.Action, a.Target,
 		a.Status, a.Reason, string(a.Before), string(a.After), e.n, string(sealed))
-	return err
 }
 
 // note stores what has changed of an action, and the record that says so. The record is kept longer than the action is
@@ -255,9 +245,8 @@ func (a *storedAction) save(ctx context.Context, s *sqldb.Session) error {
 		}
 		parts = sql.NullString{String: string(sealed), Valid: true}
 	}
-	_, err := s.Exec(ctx, `UPDATE audit SET target = ?, status = ?, reason = ?, before_json = ?, after_json = ?, chain_n = ?, parts = ? WHERE id = ?`,
+	return s.Do(ctx, `UPDATE audit SET target = ?, status = ?, reason = ?, before_json = ?, after_json = ?, chain_n = ?, parts = ? WHERE id = ?`,
 		a.Target, a.Status, a.Reason, string(a.Before), string(a.After), a.n, parts, a.ID)
-	return err
 }
 
 // asksLonger is how much longer than other records of their age those stay that ask for an erasure. The day is for clocks
@@ -279,7 +268,7 @@ func (e *chainEnd) rewrite(ctx context.Context, s *sqldb.Session, a *storedActio
 		parts := access.SealEntry(&a.AdminAction)
 		a.parts = &parts
 	}
-	if _, err := s.Exec(ctx, `UPDATE audit_chain SET salt = '' WHERE entry = ? AND salt <> ''`, a.ID); err != nil {
+	if err := s.Do(ctx, `UPDATE audit_chain SET salt = '' WHERE entry = ? AND salt <> ''`, a.ID); err != nil {
 		return err
 	}
 	r := access.NewChainRecord(access.ChainErase, &a.AdminAction, a.parts)
@@ -304,12 +293,11 @@ func (e *chainEnd) cut(ctx context.Context, s *sqldb.Session, before int64) (*ac
 		}
 	}
 	// A chain of nothing but its beginning stays.
-	var old int64
-	if err := s.Row(ctx, `SELECT COUNT(*) FROM audit_chain WHERE n < ? AND at > 0`, []any{dropped.First}, &old); err != nil || old == 0 {
+	old, err := sqldb.Get[int64](ctx, s, `SELECT COUNT(*) FROM audit_chain WHERE n < ? AND at > 0`, dropped.First)
+	if err != nil || old == 0 {
 		return nil, err
 	}
-	_, err = s.Exec(ctx, `DELETE FROM audit_chain WHERE n < ?`, dropped.First)
-	return &dropped, err
+	return &dropped, s.Do(ctx, `DELETE FROM audit_chain WHERE n < ?`, dropped.First)
 }
 
 // save stores where the chain ends.
@@ -317,8 +305,7 @@ func (e *chainEnd) save(ctx context.Context, s *sqldb.Session) error {
 	if !e.moved {
 		return nil
 	}
-	_, err := s.Exec(ctx, `UPDATE audit_head SET n = ?, hash = ? WHERE one = 1`, e.n, e.hash)
-	return err
+	return s.Do(ctx, `UPDATE audit_head SET n = ?, hash = ? WHERE one = 1`, e.n, e.hash)
 }
 
 // ChainLinks lists the links of the chain after a number, oldest first.
@@ -332,15 +319,14 @@ func (ac *Access) ChainLinks(ctx context.Context, after int64, limit int) ([]acc
 // scanLink reads what ChainLinks selects; -1 stands for an entry that is not there.
 func scanLink(rows *sql.Rows, l *access.ChainLink) error {
 	var a access.AdminAction
-	var at int64
 	var before, then string
 	var parts sql.NullString
-	if err := rows.Scan(&l.N, &l.Prev, &l.Hash, &l.Record, &l.Salt, &a.ID, &l.EntryN, &at, &a.Key, &a.KeyName, &a.Role, &a.Address, &a.RequestID,
+	if err := rows.Scan(&l.N, &l.Prev, &l.Hash, &l.Record, &l.Salt, &a.ID, &l.EntryN, ms(&a.At), &a.Key, &a.KeyName, &a.Role, &a.Address, &a.RequestID,
 		&a.Action, &a.Target, &a.Status, &a.Reason, &before, &then, &parts); err != nil {
 		return err
 	}
 	if l.EntryN >= 0 {
-		a.At, a.Before, a.After = fromMS(at), []byte(before), []byte(then)
+		a.Before, a.After = []byte(before), []byte(then)
 		l.Entry = &a
 	}
 	// Seals that cannot be read seal nothing: the check finds it.
@@ -354,22 +340,19 @@ const maxStrays = 10
 // ChainEnds says where the chain ends, and which entries are not in it, in one state of the
 // ledger.
 func (ac *Access) ChainEnds(ctx context.Context) (*access.ChainEnds, error) {
-	ends := &access.ChainEnds{}
-	err := ac.db.Snapshot(ctx, "read the end of the admin log's chain", func(s *sqldb.Session) (err error) {
-		*ends = access.ChainEnds{}
-		if err := s.Row(ctx, `SELECT n, hash FROM audit_head WHERE one = 1`, nil, &ends.N, &ends.Hash); err != nil {
-			return err
-		}
-		if err := s.Row(ctx, `SELECT COUNT(*) FROM audit WHERE chain_n = 0`, nil, &ends.Unchained); err != nil {
-			return err
+	const op = "read the end of the admin log's chain"
+	return sqldb.Result(ctx, ac.db.Snapshot, op, func(s *sqldb.Session) (_ *access.ChainEnds, err error) {
+		ends := &access.ChainEnds{}
+		if err := s.Row(ctx, `SELECT n, hash, (SELECT COUNT(*) FROM audit WHERE chain_n = 0) FROM audit_head WHERE one = 1`, nil,
+			&ends.N, &ends.Hash, &ends.Unchained); err != nil {
+			return nil, err
 		}
 		ends.Strays, err = sqldb.List(ctx, s, fmt.Sprintf(`SELECT id FROM audit WHERE chain_n <> 0
 			AND NOT EXISTS (SELECT 1 FROM audit_chain c WHERE c.n = audit.chain_n AND c.entry = audit.id) ORDER BY id LIMIT %d`, maxStrays), nil, sqldb.Scan1[string])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		ends.Erasures, err = sqldb.List(ctx, s, `SELECT id FROM erasures`, nil, sqldb.Scan1[string])
-		return err
+		return ends, err
 	})
-	return ends, err
 }

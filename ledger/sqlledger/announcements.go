@@ -44,11 +44,9 @@ type storedAnnouncement struct {
 
 // scanAnnouncement reads announcementColumns.
 func scanAnnouncement(rows *sql.Rows, a *storedAnnouncement) error {
-	var paced, created, updated, finished int64
-	err := rows.Scan(&a.number, &a.ID, &a.Campaign, &a.CampaignID, &a.Merchant, &a.Message, &a.State, &a.Why, &a.Threshold, &a.First, &a.Rate,
-		&a.Followers, &a.UpTo, &a.Enqueued, &a.Events, &a.FirstTo, &a.FirstDone, &a.RestTo, &paced, &created, &updated, &finished)
-	a.PacedAt, a.CreatedAt, a.UpdatedAt, a.FinishedAt = fromMS(paced), fromMS(created), fromMS(updated), fromOptionalMS(finished)
-	return err
+	return rows.Scan(&a.number, &a.ID, &a.Campaign, &a.CampaignID, &a.Merchant, &a.Message, &a.State, &a.Why, &a.Threshold, &a.First, &a.Rate,
+		&a.Followers, &a.UpTo, &a.Enqueued, &a.Events, &a.FirstTo, &a.FirstDone, &a.RestTo,
+		ms(&a.PacedAt), ms(&a.CreatedAt), ms(&a.UpdatedAt), optionalMS(&a.FinishedAt))
 }
 
 // InsertAnnouncement stores a new announcement that is running. It sets
@@ -71,7 +69,7 @@ func (an *Announcements) InsertAnnouncement(ctx context.Context, a *announce.Ann
 			return err
 		}
 		a.FirstDone = a.First == 0 || a.Followers <= a.Threshold
-		_, err = s.Exec(ctx, `INSERT INTO announcements (id, campaign, active, campaign_id, merchant, message, state, why, threshold, first_most, rate,
+		err = s.Do(ctx, `INSERT INTO announcements (id, campaign, active, campaign_id, merchant, message, state, why, threshold, first_most, rate,
 			followers, up_to, enqueued, events, first_to, first_done, rest_to, paced_at, owner, lease_until, created_at, updated_at, finished_at)
 			VALUES (?,?,?,?,?,?,?,'',?,?,?,?,?,0,0,0,?,0,?,'',0,?,?,0)`,
 			a.ID, a.Campaign, a.Campaign, a.CampaignID, a.Merchant, a.Message, string(a.State), a.Threshold, a.First, a.Rate,
@@ -82,10 +80,9 @@ func (an *Announcements) InsertAnnouncement(ctx context.Context, a *announce.Ann
 		if err != nil || a.FirstDone {
 			return err
 		}
-		_, err = s.Exec(ctx, `INSERT INTO announcement_firsts (announcement, seq) SELECT n.number, f.seq FROM
+		return s.Do(ctx, `INSERT INTO announcement_firsts (announcement, seq) SELECT n.number, f.seq FROM
 			(SELECT seq FROM followers WHERE merchant = ? AND follows = 1 ORDER BY standing DESC, seq LIMIT ?) f,
 			(SELECT number FROM announcements WHERE id = ?) n`, a.Merchant, a.First, a.ID)
-		return err
 	})
 }
 
@@ -93,15 +90,15 @@ func (an *Announcements) InsertAnnouncement(ctx context.Context, a *announce.Ann
 // announced. Two that ask at once both pass, and the unique columns refuse one
 // of them.
 func checkAnnounceable(ctx context.Context, s *sqldb.Session, a *announce.Announcement) error {
-	var n int64
-	if err := s.Row(ctx, `SELECT COUNT(*) FROM announcements WHERE id = ?`, []any{a.ID}, &n); err != nil {
+	n, err := sqldb.Get[int64](ctx, s, `SELECT COUNT(*) FROM announcements WHERE id = ?`, a.ID)
+	if err != nil {
 		return err
 	}
 	if n > 0 {
 		return exists(anAnnouncement, a.ID)
 	}
 	var other, state string
-	err := s.Row(ctx, `SELECT id, state FROM announcements WHERE active = ?`, []any{a.Campaign}, &other, &state)
+	err = s.Row(ctx, `SELECT id, state FROM announcements WHERE active = ?`, []any{a.Campaign}, &other, &state)
 	switch {
 	case isNoRows(err):
 		return nil
@@ -124,13 +121,10 @@ func (an *Announcements) Announcement(ctx context.Context, id string) (*announce
 
 // AnnouncementsOf lists the announcements of a campaign, the newest first.
 func (an *Announcements) AnnouncementsOf(ctx context.Context, campaign uint32, page dibs.Page) (dibs.List[announce.Announcement], error) {
-	before := int64(math.MaxInt64)
-	if _, err := readCursor(page.Cursor, &before); err != nil {
-		return dibs.List[announce.Announcement]{}, err
-	}
-	list, err := readPage(ctx, an.db, "list announcements", page, query{
-		`SELECT ` + announcementColumns + ` FROM announcements WHERE campaign = ? AND number < ? ORDER BY number DESC LIMIT ?`, []any{campaign, before},
-	}, scanAnnouncement, func(a *storedAnnouncement) any { return a.number })
+	list, err := readPage(ctx, an.db, "list announcements", page, int64(math.MaxInt64), func(before int64) query {
+		return query{`SELECT ` + announcementColumns + ` FROM announcements WHERE campaign = ? AND number < ?
+			ORDER BY number DESC LIMIT ?`, []any{campaign, before}}
+	}, scanAnnouncement, func(a *storedAnnouncement) int64 { return a.number })
 	return dibs.List[announce.Announcement]{Items: withoutNumbers(list.Items), NextCursor: list.NextCursor}, err
 }
 
@@ -155,22 +149,17 @@ func withoutNumbers(found []storedAnnouncement) []announce.Announcement {
 // MoveAnnouncement moves an announcement to another state by
 // Announcement.Become. ErrNotFound, an *Error of InvalidState.
 func (an *Announcements) MoveAnnouncement(ctx context.Context, id string, to announce.AnnouncementState, why string, now time.Time) (*announce.Announcement, error) {
-	var a storedAnnouncement
-	err := an.db.Write(ctx, "move an announcement", func(s *sqldb.Session) error {
-		a = storedAnnouncement{}
+	return sqldb.Result(ctx, an.db.Write, "move an announcement", func(s *sqldb.Session) (*announce.Announcement, error) {
+		var a storedAnnouncement
 		if err := sqldb.One(ctx, s, announcementByID+s.ForUpdate, []any{id}, notFound(anAnnouncement, id), &a, scanAnnouncement); err != nil {
-			return err
+			return nil, err
 		}
 		before := a
 		if same, err := a.Become(to, why, now); same || err != nil {
-			return err
+			return &a.Announcement, err
 		}
-		return saveAnnouncement(ctx, s, &a, &before)
+		return &a.Announcement, saveAnnouncement(ctx, s, &a, &before)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &a.Announcement, nil
 }
 
 // saveAnnouncement writes what changes of an announcement, if what it has
@@ -181,27 +170,24 @@ func saveAnnouncement(ctx context.Context, s *sqldb.Session, a, before *storedAn
 	if a.Active() {
 		active = a.Campaign
 	}
-	n, err := s.Exec(ctx, `UPDATE announcements SET active = ?, state = ?, why = ?, enqueued = ?, events = ?, first_to = ?, first_done = ?, rest_to = ?,
-		paced_at = ?, updated_at = ?, finished_at = ? WHERE number = ? AND enqueued = ? AND first_to = ? AND rest_to = ?`,
+	err := s.DoOne(ctx, dibs.ErrConflict, `UPDATE announcements
+		SET active = ?, state = ?, why = ?, enqueued = ?, events = ?, first_to = ?, first_done = ?, rest_to = ?,
+			paced_at = ?, updated_at = ?, finished_at = ?
+		WHERE number = ? AND enqueued = ? AND first_to = ? AND rest_to = ?`,
 		active, string(a.State), a.Why, a.Enqueued, a.Events, a.FirstTo, flag(a.FirstDone), a.RestTo,
 		a.PacedAt.UnixMilli(), a.UpdatedAt.UnixMilli(), toOptionalMS(a.FinishedAt), a.number, before.Enqueued, before.FirstTo, before.RestTo)
-	if err == nil && n != 1 {
-		err = dibs.ErrConflict
-	}
 	if err != nil || a.Active() {
 		return err
 	}
-	_, err = s.Exec(ctx, `DELETE FROM announcement_firsts WHERE announcement = ?`, a.number)
-	return err
+	return s.Do(ctx, `DELETE FROM announcement_firsts WHERE announcement = ?`, a.number)
 }
 
 // Untaken counts the followers of an announcement in the rows of the feed after
 // a row.
 func (an *Announcements) Untaken(ctx context.Context, id string, row int64) (n int64, err error) {
-	err = an.db.Read(ctx, "count what is not taken of an announcement", func(s *sqldb.Session) error {
-		return s.Row(ctx, `SELECT COALESCE(SUM(r.recipients), 0) FROM announcements a JOIN announcement_rows r ON r.announcement = a.number
-			WHERE a.id = ? AND r.feed_row > ?`, []any{id, row}, &n)
-	})
+	err = an.db.ReadRow(ctx, "count what is not taken of an announcement", `SELECT COALESCE(SUM(r.recipients), 0)
+		FROM announcements a JOIN announcement_rows r ON r.announcement = a.number WHERE a.id = ? AND r.feed_row > ?`,
+		[]any{id, row}, &n)
 	return n, err
 }
 
@@ -253,11 +239,8 @@ func (an *Announcements) EnqueueFollowers(ctx context.Context, t events.PushTurn
 			return err
 		}
 		// From here on the row is locked: first_to and rest_to move once.
-		n, err := s.Exec(ctx, `UPDATE announcements SET owner = ?, lease_until = ? WHERE id = ? AND state = 'running' AND (owner = ? OR lease_until <= ?)`,
-			t.Owner, at+t.Lease.Milliseconds(), t.ID, t.Owner, at)
-		if err == nil && n != 1 {
-			err = announce.ErrPushTaken
-		}
+		err = s.DoOne(ctx, announce.ErrPushTaken, `UPDATE announcements SET owner = ?, lease_until = ? WHERE id = ? AND state = 'running'
+			AND (owner = ? OR lease_until <= ?)`, t.Owner, at+t.Lease.Milliseconds(), t.ID, t.Owner, at)
 		if err == nil {
 			err = sqldb.One(ctx, s, announcementByID, []any{t.ID}, notFound(anAnnouncement, t.ID), &a, scanAnnouncement)
 		}
@@ -394,13 +377,11 @@ func nextOfRest(ctx context.Context, s *sqldb.Session, a *storedAnnouncement, mo
 // users to the feed. The numbers of the feed's rows are known only when the
 // feed is written, and complete announcement_rows afterwards.
 func appendPushes(ctx context.Context, s *sqldb.Session, a, before *storedAnnouncement, users []string, now time.Time) error {
-	var starts, ends int64
 	what := events.Announced{AnnouncementID: a.ID, CampaignID: a.CampaignID, Merchant: a.Merchant, Message: a.Message}
 	if err := s.Row(ctx, `SELECT kind, title, starts_at, ends_at FROM campaigns WHERE number = ?`, []any{a.Campaign},
-		&what.Kind, &what.Title, &starts, &ends); err != nil {
+		&what.Kind, &what.Title, ms(&what.StartsAt), ms(&what.EndsAt)); err != nil {
 		return err
 	}
-	what.StartsAt, what.EndsAt = fromMS(starts), fromMS(ends)
 	if err := saveAnnouncement(ctx, s, a, before); err != nil {
 		return err
 	}

@@ -39,17 +39,13 @@ func (au *Audiences) FinishAudience(ctx context.Context, a *dibs.Audience) error
 		n, err := s.InsertNew(ctx, `INSERT INTO audiences (id, version, users, seed, updated_at) VALUES (?,?,?,?,?)`,
 			a.ID, a.Version, a.Users, a.Seed, a.UpdatedAt.UnixMilli())
 		if err == nil && n == 0 {
-			n, err = s.Exec(ctx, `UPDATE audiences SET version = ?, users = ?, seed = ?, updated_at = ? WHERE id = ? AND version < ?`,
-				a.Version, a.Users, a.Seed, a.UpdatedAt.UnixMilli(), a.ID, a.Version)
-			if err == nil && n == 0 {
-				err = dibs.ErrConflict
-			}
+			err = s.DoOne(ctx, dibs.ErrConflict, `UPDATE audiences SET version = ?, users = ?, seed = ?, updated_at = ?
+				WHERE id = ? AND version < ?`, a.Version, a.Users, a.Seed, a.UpdatedAt.UnixMilli(), a.ID, a.Version)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = s.Exec(ctx, `DELETE FROM audience_parts WHERE id = ? AND version < ?`, a.ID, a.Version)
-		return err
+		return s.Do(ctx, `DELETE FROM audience_parts WHERE id = ? AND version < ?`, a.ID, a.Version)
 	})
 }
 
@@ -60,16 +56,14 @@ func (au *Audiences) DropAudience(ctx context.Context, id string, version int64)
 	return au.db.Write(ctx, "drop a list", func(s *sqldb.Session) error {
 		// The lock waits for a FinishAudience that is being committed, where
 		// the list existed before.
-		var current int64
-		err := s.Row(ctx, `SELECT version FROM audiences WHERE id = ?`+s.ForUpdate, []any{id}, &current)
+		current, err := sqldb.Get[int64](ctx, s, `SELECT version FROM audiences WHERE id = ?`+s.ForUpdate, id)
 		if err != nil && !isNoRows(err) {
 			return err
 		}
 		if err == nil && current == version {
 			return nil
 		}
-		_, err = s.Exec(ctx, `DELETE FROM audience_parts WHERE id = ? AND version = ?`, id, version)
-		return err
+		return s.Do(ctx, `DELETE FROM audience_parts WHERE id = ? AND version = ?`, id, version)
 	})
 }
 
@@ -82,31 +76,22 @@ func (au *Audiences) Audience(ctx context.Context, id string) (*dibs.Audience, e
 
 // scanAudience reads the columns of selectAudiences.
 func scanAudience(rows *sql.Rows, a *dibs.Audience) error {
-	var at int64
-	err := rows.Scan(&a.ID, &a.Version, &a.Users, &a.Seed, &at)
-	a.UpdatedAt = fromMS(at)
-	return err
+	return rows.Scan(&a.ID, &a.Version, &a.Users, &a.Seed, ms(&a.UpdatedAt))
 }
 
 // AudienceList lists the lists by id.
 func (au *Audiences) AudienceList(ctx context.Context, page dibs.Page) (dibs.List[dibs.Audience], error) {
-	var after string
-	if _, err := readCursor(page.Cursor, &after); err != nil {
-		return dibs.List[dibs.Audience]{}, err
-	}
-	return readPage(ctx, au.db, "list the lists", page, query{selectAudiences + ` WHERE id > ? ORDER BY id LIMIT ?`, []any{after}},
-		scanAudience, func(a *dibs.Audience) any { return a.ID })
+	return readPage(ctx, au.db, "list the lists", page, "", func(after string) query {
+		return query{selectAudiences + ` WHERE id > ? ORDER BY id LIMIT ?`, []any{after}}
+	}, scanAudience, func(a *dibs.Audience) string { return a.ID })
 }
 
 // AudiencePart returns a part of a version. ErrNotFound when it does not exist,
 // or no longer.
-func (au *Audiences) AudiencePart(ctx context.Context, id string, version int64, part int) ([]byte, error) {
-	var users []byte
-	err := au.db.Read(ctx, "read a part of a list", func(s *sqldb.Session) error {
-		err := s.Row(ctx, `SELECT users FROM audience_parts WHERE id = ? AND version = ? AND part = ?`, []any{id, version, part}, &users)
-		return orNotFound(err, aList, id)
-	})
-	return users, err
+func (au *Audiences) AudiencePart(ctx context.Context, id string, version int64, part int) (users []byte, err error) {
+	err = au.db.ReadRow(ctx, "read a part of a list", `SELECT users FROM audience_parts WHERE id = ? AND version = ? AND part = ?`,
+		[]any{id, version, part}, &users)
+	return users, orNotFound(err, aList, id)
 }
 
 // ReplaceAudiencePart stores a part of the current version without some of its
@@ -115,27 +100,21 @@ func (au *Audiences) AudiencePart(ctx context.Context, id string, version int64,
 // is current.
 func (au *Audiences) ReplaceAudiencePart(ctx context.Context, a *dibs.Audience, part int, users []byte, left int64) error {
 	return au.db.Write(ctx, "replace a part of a list", func(s *sqldb.Session) error {
-		n, err := s.Exec(ctx, `UPDATE audiences SET users = ? WHERE id = ? AND version = ? AND users = ?`, left, a.ID, a.Version, a.Users)
-		if err == nil && n == 0 {
-			err = dibs.ErrConflict
-		}
-		if err != nil {
+		if err := s.DoOne(ctx, dibs.ErrConflict, `UPDATE audiences SET users = ? WHERE id = ? AND version = ? AND users = ?`,
+			left, a.ID, a.Version, a.Users); err != nil {
 			return err
 		}
-		_, err = s.Exec(ctx, `UPDATE audience_parts SET users = ? WHERE id = ? AND version = ? AND part = ?`, users, a.ID, a.Version, part)
-		return err
+		return s.Do(ctx, `UPDATE audience_parts SET users = ? WHERE id = ? AND version = ? AND part = ?`, users, a.ID, a.Version, part)
 	})
 }
 
 // Follow makes users follow a merchant, or no longer, in one transaction, and
 // returns how many changed. A new rank is stored without being counted.
 func (au *Audiences) Follow(ctx context.Context, merchant string, users []gate.Follower, follows bool) (changed int64, err error) {
-	err = au.db.Write(ctx, "change followers", func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, au.db.Write, "change followers", func(s *sqldb.Session) (int64, error) {
 		s.ManyRows(int64(len(users)))
-		changed, err = changeFollowers(ctx, s, merchant, users, follows)
-		return err
+		return changeFollowers(ctx, s, merchant, users, follows)
 	})
-	return changed, err
 }
 
 // changeFollowers is Follow within a transaction. Locking the merchant's row
@@ -157,8 +136,7 @@ func changeFollowers(ctx context.Context, s *sqldb.Session, merchant string, use
 	if !follows {
 		more = -more
 	}
-	_, err = s.Exec(ctx, `UPDATE merchants SET seq = ?, followers = followers + ? WHERE id = ?`, f.seq, more, merchant)
-	return f.changed, err
+	return f.changed, s.Do(ctx, `UPDATE merchants SET seq = ?, followers = followers + ? WHERE id = ?`, f.seq, more, merchant)
 }
 
 // followRows is how many followers are looked at together.
@@ -242,27 +220,20 @@ func (f *followChange) update(ctx context.Context, s *sqldb.Session, u *gate.Fol
 	case before == now || before.follows == 0 && !f.follows:
 		return before, nil
 	case before.follows == 1 && f.follows:
-		_, err := s.Exec(ctx, `UPDATE followers SET standing = ? WHERE merchant = ? AND user_id = ?`, u.Rank, f.merchant, u.User)
-		return now, err
+		return now, s.Do(ctx, `UPDATE followers SET standing = ? WHERE merchant = ? AND user_id = ?`, u.Rank, f.merchant, u.User)
 	}
 	f.seq++
 	f.changed++
-	_, err := s.Exec(ctx, `UPDATE followers SET follows = ?, standing = ?, since = ?, seq = ? WHERE merchant = ? AND user_id = ?`,
+	return now, s.Do(ctx, `UPDATE followers SET follows = ?, standing = ?, since = ?, seq = ? WHERE merchant = ? AND user_id = ?`,
 		now.follows, u.Rank, u.Since.UnixMilli(), f.seq, f.merchant, u.User)
-	return now, err
 }
 
 // Merchant returns a merchant. ErrNotFound for one that never had followers.
 func (au *Audiences) Merchant(ctx context.Context, id string) (*gate.Merchant, error) {
-	m := &gate.Merchant{ID: id}
-	err := au.db.Read(ctx, "read a merchant", func(s *sqldb.Session) error {
-		err := s.Row(ctx, `SELECT seq, followers FROM merchants WHERE id = ?`, []any{id}, &m.Seq, &m.Followers)
-		return orNotFound(err, aMerchant, id)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return sqldb.ReadOne(ctx, au.db, "read a merchant", `SELECT id, seq, followers FROM merchants WHERE id = ?`, []any{id},
+		notFound(aMerchant, id), func(rows *sql.Rows, m *gate.Merchant) error {
+			return rows.Scan(&m.ID, &m.Seq, &m.Followers)
+		})
 }
 
 // followerCursor is where a page of followers ended.
@@ -304,7 +275,7 @@ func (au *Audiences) Followers(ctx context.Context, merchant string, page dibs.P
 	if err != nil {
 		return dibs.List[gate.Follower]{}, err
 	}
-	cutOff, err := cut(found, limit, func(f *storedFollower) any { return followerCursor{f.Rank, f.seq} })
+	cutOff, err := cut(found, limit, func(f *storedFollower) followerCursor { return followerCursor{f.Rank, f.seq} })
 	list := dibs.List[gate.Follower]{NextCursor: cutOff.NextCursor}
 	for i := range cutOff.Items {
 		list.Items = append(list.Items, cutOff.Items[i].Follower)
@@ -314,10 +285,7 @@ func (au *Audiences) Followers(ctx context.Context, merchant string, page dibs.P
 
 // scanFollower reads user, rank, time and seq.
 func scanFollower(rows *sql.Rows, f *storedFollower) error {
-	var since int64
-	err := rows.Scan(&f.User, &f.Rank, &since, &f.seq)
-	f.Since = fromMS(since)
-	return err
+	return rows.Scan(&f.User, &f.Rank, ms(&f.Since), &f.seq)
 }
 
 // FollowerChanges returns changes after a seq, in order, up to most.

@@ -68,23 +68,28 @@ func (n *shardCount) total(status dibs.Status) int64 {
 // that no claim has, or the stock less what is held. Lists of findings end
 // after ten. ErrNotFound.
 func (ad *Audits) Audit(ctx context.Context, c *dibs.Campaign) (*audit.CampaignAudit, error) {
-	a := &audit.CampaignAudit{ByStatus: make(map[string]int64)}
-	err := ad.db.Snapshot(sqldb.Long(ctx, sqldb.AuditStatement), "audit campaign "+c.ID, func(s *sqldb.Session) error {
-		au := &auditor{s: s, c: c, a: a}
-		for _, step := range []func(context.Context) error{
-			au.countStock, au.countClaims, au.countQuarantine, au.countItems, au.findOverLimit, au.findOverProduct, au.findBadItems, au.compareTotals, au.compareProduct,
-			au.replayEvents, au.countMoney, au.countCommands,
-		} {
-			if err := step(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
+	ctx, op := sqldb.Long(ctx, sqldb.AuditStatement), "audit campaign "+c.ID
+	return sqldb.Result(ctx, ad.db.Snapshot, op, func(s *sqldb.Session) (*audit.CampaignAudit, error) {
+		au := newAuditor(s, c)
+		return au.a, inTurn(ctx,
+			au.countStock, au.countClaims, au.countQuarantine, au.countItems, au.findOverLimit, au.findOverProduct, au.findBadItems, au.compareTotals,
+			au.compareProduct, au.replayEvents, au.countMoney, au.countCommands)
 	})
-	if err != nil {
-		return nil, err
+}
+
+// newAuditor is one that has counted nothing yet.
+func newAuditor(s *sqldb.Session, c *dibs.Campaign) *auditor {
+	return &auditor{s: s, c: c, a: &audit.CampaignAudit{ByStatus: make(map[string]int64)}}
+}
+
+// inTurn takes steps one after the other, up to the first that fails.
+func inTurn(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	return a, nil
+	return nil
 }
 
 // countStock adds the adjustments to what the campaign began with. Stock is
@@ -183,9 +188,7 @@ func (au *auditor) countQuarantine(ctx context.Context) error {
 			a.QuarantinedUnits += h.units()
 			what = fmt.Sprintf("a grant of %d to user %s", h.quantity, user)
 		}
-		if len(a.InQuarantine) < maxBad {
-			a.InQuarantine = append(a.InQuarantine, fmt.Sprintf("%s, %s: %s", at, what, why))
-		}
+		addBad(&a.InQuarantine, "%s, %s: %s", at, what, why)
 		return au.shard(int(at.Shard), func(n *shardCount) {
 			n.quarantined = append(n.quarantined, h)
 			n.withheld += h.counted
@@ -286,11 +289,13 @@ func (f *forms) claimsItemsQuery() string {
 		HAVING COUNT(i.n) <> CASE WHEN c.status = ? OR c.restocked = 1 THEN 0 ELSE c.quantity END LIMIT ?`
 }
 
-// badItem adds a contradiction between items and claims to the audit, up to
-// maxBad.
-func (au *auditor) badItem(format string, args ...any) {
-	if len(au.a.BadItems) < maxBad {
-		au.a.BadItems = append(au.a.BadItems, fmt.Sprintf(format, args...))
+// badItem adds a contradiction between items and claims to the audit.
+func (au *auditor) badItem(format string, args ...any) { addBad(&au.a.BadItems, format, args...) }
+
+// addBad adds to a list of an audit, up to maxBad.
+func addBad(list *[]string, format string, args ...any) {
+	if len(*list) < maxBad {
+		*list = append(*list, fmt.Sprintf(format, args...))
 	}
 }
 
@@ -334,8 +339,8 @@ func (au *auditor) compareTotals(ctx context.Context) error {
 
 // compare notes a sum that differs from its rows.
 func (au *auditor) compare(name string, sum, rows int64) {
-	if sum != rows && len(au.a.BadTotals) < maxBad {
-		au.a.BadTotals = append(au.a.BadTotals, fmt.Sprintf("%s is %d, its rows add up to %d", name, sum, rows))
+	if sum != rows {
+		addBad(&au.a.BadTotals, "%s is %d, its rows add up to %d", name, sum, rows)
 	}
 }
 

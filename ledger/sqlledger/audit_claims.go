@@ -3,7 +3,6 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/sqldb"
@@ -71,26 +70,15 @@ func (au *auditor) movedAfter(ctx context.Context, after dibs.Position) ([]locke
 // readPayments reads the payments of claims. A claim without a payment keeps
 // nil.
 func (au *auditor) readPayments(ctx context.Context, at []dibs.Position, byPosition map[dibs.Position]*lockedClaim) error {
-	for _, r := range runsOf(at) {
-		if err := r.each(func(seqs []any) error {
-			where, args := r.condition(au.s, "payments", "epoch", "seq", seqs)
-			return au.s.Each(ctx, `SELECT seq, ref, amount, currency, refunded, due, at FROM payments WHERE `+where, args,
-				func(rows *sql.Rows) error {
-					paid := &dibs.Payment{}
-					var seq uint32
-					var at int64
-					if err := rows.Scan(&seq, &paid.Ref, &paid.Amount.Amount, &paid.Amount.Currency, &paid.Refunded, &paid.Due, &at); err != nil {
-						return err
-					}
-					paid.At = fromMS(at)
-					byPosition[r.position(seq)].payment = paid
-					return nil
-				})
-		}); err != nil {
-			return err
+	return eachOf(ctx, au.s, at, "payments", "seq, ref, amount, currency, refunded, due, at", func(r *run, rows *sql.Rows) error {
+		paid := &dibs.Payment{}
+		var seq uint32
+		err := rows.Scan(&seq, &paid.Ref, &paid.Amount.Amount, &paid.Amount.Currency, &paid.Refunded, &paid.Due, ms(&paid.At))
+		if err == nil {
+			byPosition[r.position(seq)].payment = paid
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 // checkClaim compares one claim. The row is what readers see, the events are
@@ -133,10 +121,5 @@ func (au *auditor) findWithoutEvent(ctx context.Context) error {
 	})
 }
 
-// badClaim adds a contradiction between a claim and its events to the audit, up
-// to maxBad.
-func (au *auditor) badClaim(format string, args ...any) {
-	if len(au.a.BadLives) < maxBad {
-		au.a.BadLives = append(au.a.BadLives, fmt.Sprintf(format, args...))
-	}
-}
+// badClaim adds a contradiction between a claim and its events to the audit.
+func (au *auditor) badClaim(format string, args ...any) { addBad(&au.a.BadLives, format, args...) }

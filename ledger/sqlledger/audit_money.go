@@ -3,7 +3,6 @@ package sqlledger
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/sqldb"
@@ -21,28 +20,17 @@ func (au *auditor) countMoney(ctx context.Context) error {
 	p := &funds.PacketAudit{Total: au.c.Packet.Total.Amount}
 	p.Currency = au.c.Packet.Total.Currency
 	au.a.Packet = p
-	for _, step := range []func(context.Context, *funds.PacketAudit) error{
-		au.countShares, au.sumTransfers, au.findBadPairs, au.findBadCredits,
-	} {
-		if err := step(ctx, p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return inTurn(ctx, au.countShares, au.sumTransfers, au.findBadPairs, au.findBadCredits)
 }
 
 // badMoney adds a contradiction to the audit.
-func badMoney(p *funds.PacketAudit, format string, args ...any) {
-	if len(p.Bad) < maxBad {
-		p.Bad = append(p.Bad, fmt.Sprintf(format, args...))
-	}
-}
+func badMoney(p *funds.PacketAudit, format string, args ...any) { addBad(&p.Bad, format, args...) }
 
 // countShares adds the shares up. Users are shown a share's value, and credited
 // with its amount: both have to be the same. Withdrawn shares count too: they
 // are what goes back to the sender in the end.
-func (au *auditor) countShares(ctx context.Context, p *funds.PacketAudit) error {
-	spec := au.c.Packet
+func (au *auditor) countShares(ctx context.Context) error {
+	spec, p := au.c.Packet, au.a.Packet
 	err := au.s.Each(ctx, `SELECT n, value, amount FROM items WHERE campaign = ? ORDER BY n`, []any{au.c.Number}, func(rows *sql.Rows) error {
 		var n uint32
 		var value string
@@ -70,7 +58,8 @@ func (au *auditor) countShares(ctx context.Context, p *funds.PacketAudit) error 
 // escrow with them. Of each transfer only the side that gets is added, since
 // the other one has the same amount with another sign, which findBadPairs
 // checks.
-func (au *auditor) sumTransfers(ctx context.Context, p *funds.PacketAudit) error {
+func (au *auditor) sumTransfers(ctx context.Context) error {
+	p := au.a.Packet
 	if err := au.s.Each(ctx, `SELECT what, SUM(amount) FROM entries WHERE campaign = ? AND side = 1 GROUP BY what`,
 		[]any{au.c.Number}, func(rows *sql.Rows) error {
 			var what funds.TransferKind
@@ -92,12 +81,11 @@ func (au *auditor) sumTransfers(ctx context.Context, p *funds.PacketAudit) error
 		}); err != nil {
 		return err
 	}
-	var funded, returned, sumCredited, sumReturned int64
+	var funded, sumCredited, sumReturned int64
 	if err := au.s.Row(ctx, `SELECT funded_at, returned_at, credited, returned FROM packets WHERE campaign = ?`, []any{au.c.Number},
-		&funded, &returned, &sumCredited, &sumReturned); err != nil {
+		&funded, optionalMS(&p.ReturnedAt), &sumCredited, &sumReturned); err != nil {
 		return err
 	}
-	p.ReturnedAt = fromOptionalMS(returned)
 	if err := au.s.Row(ctx, `SELECT COALESCE(SUM(balance), 0) FROM accounts WHERE kind = 'escrow' AND owner = ? AND currency = ?`,
 		[]any{au.c.ID, p.Currency}, &p.Escrow); err != nil {
 		return err
@@ -112,7 +100,7 @@ func (au *auditor) sumTransfers(ctx context.Context, p *funds.PacketAudit) error
 	if published := au.c.State != dibs.Draft; published != (funded > 0) || published && p.Funded != p.Total || !published && p.Funded != 0 {
 		badMoney(p, "it is %s, and %d of %d were paid for it", au.c.State, p.Funded, p.Total)
 	}
-	if returned > 0 && p.Escrow != 0 {
+	if !p.ReturnedAt.IsZero() && p.Escrow != 0 {
 		badMoney(p, "it is closed with %d in escrow", p.Escrow)
 	}
 	return nil
@@ -120,7 +108,7 @@ func (au *auditor) sumTransfers(ctx context.Context, p *funds.PacketAudit) error
 
 // findBadPairs finds transfers that are not two entries that sum to zero. A
 // transfer is named by the same key on both sides, but for the side itself.
-func (au *auditor) findBadPairs(ctx context.Context, p *funds.PacketAudit) error {
+func (au *auditor) findBadPairs(ctx context.Context) error {
 	return au.s.Each(ctx, `SELECT shard, epoch, seq, what, COUNT(*), SUM(amount) FROM entries WHERE campaign = ?
 		GROUP BY shard, epoch, seq, what, ref HAVING COUNT(*) <> 2 OR SUM(amount) <> 0 LIMIT ?`, []any{au.c.Number, maxBad},
 		func(rows *sql.Rows) error {
@@ -130,7 +118,7 @@ func (au *auditor) findBadPairs(ctx context.Context, p *funds.PacketAudit) error
 			if err := rows.Scan(&at.Shard, &at.Epoch, &at.Seq, &what, &n, &sum); err != nil {
 				return err
 			}
-			badMoney(p, "the %s of %s has %d entries that sum to %d", what, at, n, sum)
+			badMoney(au.a.Packet, "the %s of %s has %d entries that sum to %d", what, at, n, sum)
 			return nil
 		})
 }
@@ -140,7 +128,8 @@ const creditsChecked = 20_000
 
 // findBadCredits finds claims up to the credited positions that were not
 // credited with their shares' worth, and credits of no claim.
-func (au *auditor) findBadCredits(ctx context.Context, p *funds.PacketAudit) error {
+func (au *auditor) findBadCredits(ctx context.Context) error {
+	p := au.a.Packet
 	credited, err := sqldb.List(ctx, au.s, `SELECT shard, epoch, seq FROM packet_positions WHERE campaign = ? ORDER BY shard`, []any{au.c.Number},
 		func(rows *sql.Rows, to *dibs.Position) error {
 			to.Campaign = au.c.Number
@@ -157,12 +146,13 @@ func (au *auditor) findBadCredits(ctx context.Context, p *funds.PacketAudit) err
 		AND (c.epoch, c.seq) > (k.epoch, k.seq) WHERE k.campaign = ?`, []any{au.c.Number}, &p.Waiting); err != nil {
 		return err
 	}
-	var all, known int64
-	if err := au.s.Row(ctx, `SELECT COUNT(*) FROM entries WHERE campaign = ? AND what = 'credit' AND side = 1`, []any{au.c.Number}, &all); err != nil {
+	all, err := sqldb.Get[int64](ctx, au.s, `SELECT COUNT(*) FROM entries WHERE campaign = ? AND what = 'credit' AND side = 1`, au.c.Number)
+	if err != nil {
 		return err
 	}
+	known := int64(0)
 	for _, to := range credited {
-		n, err := au.compareCredits(ctx, p, to)
+		n, err := au.compareCredits(ctx, to)
 		if err != nil {
 			return err
 		}
@@ -180,7 +170,7 @@ func (au *auditor) findBadCredits(ctx context.Context, p *funds.PacketAudit) err
 // position, and returns how many credits it found. It reads ranges of positions
 // and joins nothing: a planner whose statistics lack rows that have just been
 // written would read all credits for each claim.
-func (au *auditor) compareCredits(ctx context.Context, p *funds.PacketAudit, to dibs.Position) (known int64, err error) {
+func (au *auditor) compareCredits(ctx context.Context, to dibs.Position) (known int64, err error) {
 	// Both lists are of the same range of positions, so that each holds few
 	// rows at a time however large the red packet is.
 	for from := (dibs.Cursor{}); from.Before(to.Cursor); {
@@ -203,7 +193,7 @@ func (au *auditor) compareCredits(ctx context.Context, p *funds.PacketAudit, to 
 				known++
 			}
 			if c.amount == 0 || got.user != c.user || got.amount != c.amount {
-				badMoney(p, "the claim %s was not credited with what its share is worth", c.Position)
+				badMoney(au.a.Packet, "the claim %s was not credited with what its share is worth", c.Position)
 			}
 		}
 		from = last
@@ -230,9 +220,9 @@ func creditsAfter(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, fro
 
 // AuditAccounts compares all accounts of a currency with their entries, and
 // their sum with zero. It returns what does not fit, at most ten, in words.
-func (ad *Audits) AuditAccounts(ctx context.Context, currency string) (bad []string, err error) {
-	err = ad.db.Snapshot(sqldb.Long(ctx, sqldb.AuditStatement), "audit the accounts in "+currency, func(s *sqldb.Session) error {
-		bad = nil
+func (ad *Audits) AuditAccounts(ctx context.Context, currency string) ([]string, error) {
+	op := "audit the accounts in " + currency
+	return sqldb.Result(sqldb.Long(ctx, sqldb.AuditStatement), ad.db.Snapshot, op, func(s *sqldb.Session) (bad []string, err error) {
 		// One pass over the entries: there is no index by owner for all kinds
 		// of accounts.
 		if err := s.Each(ctx, `SELECT s.kind, s.owner, COALESCE(a.balance, 0), s.entries FROM (
@@ -244,21 +234,17 @@ func (ad *Audits) AuditAccounts(ctx context.Context, currency string) (bad []str
 			if err := rows.Scan(&kind, &owner, &balance, &entries); err != nil {
 				return err
 			}
-			bad = append(bad, fmt.Sprintf("the account %s %s has %d, its entries sum to %d", kind, owner, balance, entries))
+			addBad(&bad, "the account %s %s has %d, its entries sum to %d", kind, owner, balance, entries)
 			return nil
 		}); err != nil {
-			return err
+			return nil, err
 		}
 		// Money comes from the outside and the platform, whose balances are
 		// negative by as much as all others have.
-		var sum int64
-		if err := s.Row(ctx, `SELECT COALESCE(SUM(balance), 0) FROM accounts WHERE currency = ?`, []any{currency}, &sum); err != nil {
-			return err
+		sum, err := sqldb.Get[int64](ctx, s, `SELECT COALESCE(SUM(balance), 0) FROM accounts WHERE currency = ?`, currency)
+		if sum != 0 {
+			addBad(&bad, "all accounts in %s sum to %d", currency, sum)
 		}
-		if sum != 0 && len(bad) < maxBad {
-			bad = append(bad, fmt.Sprintf("all accounts in %s sum to %d", currency, sum))
-		}
-		return nil
+		return bad, err
 	})
-	return bad, err
 }

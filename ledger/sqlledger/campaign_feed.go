@@ -26,9 +26,8 @@ func markLow(ctx context.Context, s *sqldb.Session, campaign uint32) (bool, erro
 // clearLow removes the mark of a campaign whose stock is above the level again:
 // the next fall is a new one.
 func clearLow(ctx context.Context, s *sqldb.Session, campaign uint32) error {
-	_, err := s.Exec(ctx, `UPDATE campaigns SET low_since = 0 WHERE number = ? AND low_since > 0
+	return s.Do(ctx, `UPDATE campaigns SET low_since = 0 WHERE number = ? AND low_since > 0
 		AND (low_stock = 0 OR stock_left > low_stock)`, campaign)
-	return err
 }
 
 // campaignRow is a feed row about a change of a campaign, with the campaign as
@@ -36,10 +35,8 @@ func clearLow(ctx context.Context, s *sqldb.Session, campaign uint32) error {
 // stock.
 func campaignRow(ctx context.Context, s *sqldb.Session, number uint32, at time.Time, change events.CampaignChange, delta int64, why string) (feedRow, error) {
 	n := events.CampaignNews{Change: change, Delta: delta, Why: why}
-	var starts, ends int64
 	err := s.Row(ctx, `SELECT id, kind, title, state, starts_at, ends_at, stock_total, stock_left FROM campaigns WHERE number = ?`, []any{number},
-		&n.ID, &n.Kind, &n.Title, &n.State, &starts, &ends, &n.Stock, &n.StockLeft)
-	n.StartsAt, n.EndsAt = fromMS(starts), fromMS(ends)
+		&n.ID, &n.Kind, &n.Title, &n.State, ms(&n.StartsAt), ms(&n.EndsAt), &n.Stock, &n.StockLeft)
 	return feedRow{feedCampaign, at.UnixMilli(), n}, orNotFound(err, aCampaign, number)
 }
 
@@ -49,8 +46,8 @@ func stockRows(ctx context.Context, s *sqldb.Session, rows []feedRow, b *live.Ba
 	if sum.units+sum.withdrawn == 0 {
 		return rows, nil
 	}
-	var left int64
-	if err := s.Row(ctx, `SELECT stock_left FROM campaigns WHERE number = ?`, []any{b.Shard.Campaign}, &left); err != nil {
+	left, err := sqldb.Get[int64](ctx, s, `SELECT stock_left FROM campaigns WHERE number = ?`, b.Shard.Campaign)
+	if err != nil {
 		return rows, err
 	}
 	// The order is the one in which the batch did it. A row of the feed has the
@@ -79,8 +76,8 @@ func stockRows(ctx context.Context, s *sqldb.Session, rows []feedRow, b *live.Ba
 // appendStockChange tells the feed that a campaign's stock was changed by an
 // administrator. Changes of drafts are not told.
 func appendStockChange(ctx context.Context, s *sqldb.Session, r campaigns.Restock) error {
-	var state dibs.State
-	if err := s.Row(ctx, `SELECT state FROM campaigns WHERE number = ?`, []any{r.Shard.Campaign}, &state); err != nil || state == dibs.Draft {
+	state, err := sqldb.Get[dibs.State](ctx, s, `SELECT state FROM campaigns WHERE number = ?`, r.Shard.Campaign)
+	if err != nil || state == dibs.Draft {
 		return err
 	}
 	row, err := campaignRow(ctx, s, r.Shard.Campaign, s.Now(), events.CampaignStockChanged, r.Delta, r.Why)

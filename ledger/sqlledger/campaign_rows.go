@@ -44,7 +44,7 @@ func insertCampaignRow(ctx context.Context, s *sqldb.Session, c *dibs.Campaign) 
 	if err != nil {
 		return err
 	}
-	_, err = s.Exec(ctx, `INSERT INTO campaigns (id, kind, title, product_id, comment, starts_at, ends_at, state,
+	err = s.Do(ctx, `INSERT INTO campaigns (id, kind, title, product_id, comment, starts_at, ends_at, state,
 		stock_kind, stock_initial, stock_total, stock_left, code_pattern, limit_per_user, price_amount,
 		price_currency, pay_within_ms, late_payment, shards, version, created_at, updated_at, valid_for_ms, valid_until, tiers, low_stock, gate, limit_per_product)
 		VALUES (`+sqldb.Repeat("?", 28)+`)`,
@@ -79,22 +79,20 @@ func scanCampaign(rows *sql.Rows, c *dibs.Campaign) error { return scanCampaignA
 // scanCampaignAfter reads campaignColumns, and the columns before them into
 // first. It fills in the red packet of campaigns that are one.
 func scanCampaignAfter(rows *sql.Rows, c *dibs.Campaign, first ...any) error {
-	var starts, ends, price, payWithin, created, updated, validFor, validUntil, lowSince, ended int64
+	var price, payWithin, validFor int64
 	var currency, tiers, gate, earlier string
 	var p packetRow
 	err := rows.Scan(append(first,
-		&c.Number, &c.ID, &c.Kind, &c.Title, &c.ProductID, &c.Comment, &starts, &ends, &c.State,
+		&c.Number, &c.ID, &c.Kind, &c.Title, &c.ProductID, &c.Comment, ms(&c.StartsAt), ms(&c.EndsAt), &c.State,
 		&c.Stock.Kind, &c.Stock.Total, &c.Stock.Pattern, &c.LimitPerUser, &price, &currency, &payWithin,
-		&c.LatePayment, &c.Shards, &c.Version, &created, &updated, &validFor, &validUntil, &tiers, &c.LowStock, &lowSince, &gate, &ended,
-		&c.LimitPerProduct, &earlier,
+		&c.LatePayment, &c.Shards, &c.Version, ms(&c.CreatedAt), ms(&c.UpdatedAt), &validFor, optionalMS(&c.ValidUntil), &tiers,
+		&c.LowStock, optionalMS(&c.LowSince), &gate, optionalMS(&c.EndedAt), &c.LimitPerProduct, &earlier,
 		&p.sender, &p.total, &p.currency, &p.count, &p.split, &p.least, &p.most)...)
 	// A failed scan leaves zero values, which the rest turns into zero values
 	// too.
 	p.fill(c)
-	c.StartsAt, c.EndsAt, c.CreatedAt, c.UpdatedAt = fromMS(starts), fromMS(ends), fromMS(created), fromMS(updated)
-	c.Price, c.PayWithin = joinMoney(price, currency), time.Duration(payWithin)*time.Millisecond
-	c.ValidFor, c.ValidUntil = time.Duration(validFor)*time.Millisecond, fromOptionalMS(validUntil)
-	c.LowSince, c.EndedAt = fromOptionalMS(lowSince), fromOptionalMS(ended)
+	c.Price = joinMoney(price, currency)
+	c.PayWithin, c.ValidFor = time.Duration(payWithin)*time.Millisecond, time.Duration(validFor)*time.Millisecond
 	if err != nil {
 		return err
 	}
@@ -180,21 +178,18 @@ func mayShareLimit(ctx context.Context, s *sqldb.Session, c *dibs.Campaign) erro
 	if product == "" {
 		return nil
 	}
-	var id string
-	if err := s.Row(ctx, `SELECT id FROM products WHERE id = ?`+s.ForUpdate, []any{product}, &id); err != nil {
-		return orNotFound(err, aProduct, product)
+	if err := mustExist(ctx, s, `SELECT 1 FROM products WHERE id = ?`+s.ForUpdate, aProduct, product); err != nil {
+		return err
 	}
 	var faults []dibs.Fault
 	n := 0
 	err := s.Each(ctx, `SELECT id, shards, limit_per_product, state, ends_at FROM campaigns`+areSharing+` AND id <> ? ORDER BY number`,
 		[]any{product, c.ID}, func(rows *sql.Rows) error {
 			var other dibs.Campaign
-			var ends int64
-			if err := rows.Scan(&other.ID, &other.Shards, &other.LimitPerProduct, &other.State, &ends); err != nil {
+			if err := rows.Scan(&other.ID, &other.Shards, &other.LimitPerProduct, &other.State, ms(&other.EndsAt)); err != nil {
 				return err
 			}
 			n++
-			other.EndsAt = fromMS(ends)
 			if f, found := sharingFault(c, &other); found && len(faults) == 0 {
 				faults = append(faults, f)
 			}

@@ -44,10 +44,9 @@ func productStatus(p *dibs.Product) int64 {
 func (cat *Catalog) InsertProduct(ctx context.Context, p *dibs.Product) error {
 	return cat.db.Write(ctx, "insert product", func(s *sqldb.Session) error {
 		price, currency := splitMoney(p.Price)
-		_, err := s.Exec(ctx, `INSERT INTO products (`+productColumns+`, stock_left)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`,
-			p.ID, p.Name, p.Thumbnail, price, currency, p.Description, p.Comment, p.Stock, p.Version,
-			p.CreatedAt.UnixMilli(), p.UpdatedAt.UnixMilli(), p.PayWithin.Milliseconds(), string(p.LatePayment), productStatus(p), p.Stock)
+		err := s.Do(ctx, `INSERT INTO products (`+productColumns+`, stock_left) VALUES (`+sqldb.Repeat("?", 15)+`)`,
+			p.ID, p.Name, p.Thumbnail, price, currency, p.Description, p.Comment, p.Stock, p.Version, p.CreatedAt.UnixMilli(),
+			p.UpdatedAt.UnixMilli(), p.PayWithin.Milliseconds(), string(p.LatePayment), productStatus(p), p.Stock)
 		return orExists(s, err, aProduct, p.ID)
 	})
 }
@@ -87,26 +86,21 @@ func (cat *Catalog) Product(ctx context.Context, id string) (*dibs.Product, erro
 
 // Products lists products by id.
 func (cat *Catalog) Products(ctx context.Context, page dibs.Page) (dibs.List[dibs.Product], error) {
-	var after string
-	if _, err := readCursor(page.Cursor, &after); err != nil {
-		return dibs.List[dibs.Product]{}, err
-	}
-	return readPage(ctx, cat.db, "list products", page, query{
-		`SELECT ` + productColumns + `, stock_left FROM products WHERE id > ? ORDER BY id LIMIT ?`, []any{after},
-	}, scanProduct, func(p *dibs.Product) any { return p.ID })
+	return readPage(ctx, cat.db, "list products", page, "", func(after string) query {
+		return query{`SELECT ` + productColumns + `, stock_left FROM products WHERE id > ? ORDER BY id LIMIT ?`, []any{after}}
+	}, scanProduct, func(p *dibs.Product) string { return p.ID })
 }
 
 // scanProduct reads productColumns and stock_left.
 func scanProduct(rows *sql.Rows, p *dibs.Product) error {
-	var price, created, updated, payWithin, status int64
+	var price, payWithin, status int64
 	var currency string
 	err := rows.Scan(&p.ID, &p.Name, &p.Thumbnail, &price, &currency, &p.Description, &p.Comment, &p.Stock,
-		&p.Version, &created, &updated, &payWithin, &p.LatePayment, &status, &p.StockLeft)
+		&p.Version, ms(&p.CreatedAt), ms(&p.UpdatedAt), &payWithin, &p.LatePayment, &status, &p.StockLeft)
 	if p.Status = dibs.OnSale; status == productOffSale {
 		p.Status = dibs.OffSale
 	}
-	p.PayWithin = time.Duration(payWithin) * time.Millisecond
-	p.Price, p.CreatedAt, p.UpdatedAt = joinMoney(price, currency), fromMS(created), fromMS(updated)
+	p.Price, p.PayWithin = joinMoney(price, currency), time.Duration(payWithin)*time.Millisecond
 	return err
 }
 
@@ -119,14 +113,14 @@ func (cat *Catalog) InsertCampaign(ctx context.Context, c *dibs.Campaign, items 
 		return fmt.Errorf("sqlledger: insert campaign %s: %d items for a stock of %d %s", c.ID, len(items), c.Stock.Total, c.Stock.Kind)
 	}
 	var number uint32
-	err := cat.db.Write(ctx, "insert campaign", func(s *sqldb.Session) error {
+	err := cat.db.Write(ctx, "insert campaign", func(s *sqldb.Session) (err error) {
 		s.ManyRows(int64(len(items)))
 		if err := insertCampaignRow(ctx, s, c); err != nil {
 			return err
 		}
 		// The database gives the number. Reading it back by the id works on
 		// every database, and is no other campaign's: the id is unique.
-		if err := s.Row(ctx, `SELECT number FROM campaigns WHERE id = ?`, []any{c.ID}, &number); err != nil {
+		if number, err = sqldb.Get[uint32](ctx, s, `SELECT number FROM campaigns WHERE id = ?`, c.ID); err != nil {
 			return err
 		}
 		for shard := range c.Shards {
@@ -151,10 +145,9 @@ func (cat *Catalog) InsertCampaign(ctx context.Context, c *dibs.Campaign, items 
 // insertPosition makes the row of a shard, in an epoch, before its first entry.
 // The position is before the first entry of the epoch: seq 0 names none.
 func insertPosition(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, epoch uint16, stock int64) error {
-	_, err := s.Exec(ctx, `INSERT INTO positions (campaign, shard, epoch, pos_epoch, pos_seq, stock,
+	return s.Do(ctx, `INSERT INTO positions (campaign, shard, epoch, pos_epoch, pos_seq, stock,
 		stock_left, pending, confirmed, released, refunded) VALUES (?,?,?,?,0,?,?,0,0,0,0)`,
 		shard.Campaign, shard.Shard, epoch, epoch, stock, stock)
-	return err
 }
 
 // partOf is the part of a stock that a shard begins with: the first shards have
@@ -184,8 +177,8 @@ func updateCampaign(ctx context.Context, db *sqldb.DB, op string, c *dibs.Campai
 		// The lock keeps the state until the UPDATE: the feed reports from
 		// which state the change came. A campaign that does not exist has none,
 		// and the UPDATE finds that out.
-		var before dibs.State
-		if err := s.Row(ctx, `SELECT state FROM campaigns WHERE id = ?`+s.ForUpdate, []any{c.ID}, &before); err != nil && !isNoRows(err) {
+		before, err := sqldb.Get[dibs.State](ctx, s, `SELECT state FROM campaigns WHERE id = ?`+s.ForUpdate, c.ID)
+		if err != nil && !isNoRows(err) {
 			return err
 		}
 		if before == dibs.Draft && c.State == dibs.Published {
@@ -259,26 +252,23 @@ func (cat *Catalog) campaign(ctx context.Context, where string, key any) (*dibs.
 // Campaigns lists campaigns, the newest first; of a product when it is not empty. An
 // empty list of states means all but those of regular orders.
 func (cat *Catalog) Campaigns(ctx context.Context, states []dibs.State, product string, page dibs.Page) (dibs.List[dibs.Campaign], error) {
-	before := uint32(dibs.MaxCampaignNumber) + 1
-	// Numbers rise with time, so that the newest campaign has the highest one.
-	if _, err := readCursor(page.Cursor, &before); err != nil {
-		return dibs.List[dibs.Campaign]{}, err
+	q := query{statement: selectCampaigns + ` WHERE state IN (` + sqldb.Repeat("?", len(states)) + `)`}
+	for _, st := range states {
+		q.args = append(q.args, string(st))
 	}
-	// A forged cursor may lie beyond what the column holds.
-	where, args := `number < ?`, []any{min(before, dibs.MaxCampaignNumber+1)}
 	if len(states) == 0 {
-		where, args = where+` AND state <> ?`, append(args, string(dibs.RegularState))
-	} else {
-		where += ` AND state IN (` + sqldb.Repeat("?", len(states)) + `)`
-		for _, st := range states {
-			args = append(args, string(st))
-		}
+		q = query{selectCampaigns + ` WHERE state <> ?`, []any{string(dibs.RegularState)}}
 	}
 	if product != "" {
-		where, args = where+` AND product_id = ?`, append(args, product)
+		q.and(`product_id = ?`, product)
 	}
-	return readPage(ctx, cat.db, "list campaigns", page, query{selectCampaigns + ` WHERE ` + where + ` ORDER BY number DESC LIMIT ?`, args},
-		scanCampaign, func(c *dibs.Campaign) any { return c.Number })
+	// Numbers rise with time, so that the newest campaign has the highest one. A forged
+	// cursor may lie beyond what the column holds.
+	const beyond = uint32(dibs.MaxCampaignNumber) + 1
+	return readPage(ctx, cat.db, "list campaigns", page, beyond, func(before uint32) query {
+		q.and(`number < ?`, min(before, beyond))
+		return q.then(` ORDER BY number DESC LIMIT ?`)
+	}, scanCampaign, func(c *dibs.Campaign) uint32 { return c.Number })
 }
 
 // areLive is the condition of campaigns that are published or paused and end
@@ -312,15 +302,9 @@ func (cat *Catalog) LiveVersions(ctx context.Context, after time.Time) ([]live.C
 // regular orders first, so that newer campaigns do not push it beyond the
 // limit.
 func (cat *Catalog) CampaignsOf(ctx context.Context, product string) ([]uint32, error) {
-	numbers := []uint32{}
-	err := cat.db.Read(ctx, "list a product's campaigns", func(s *sqldb.Session) error {
-		return s.Each(ctx, `SELECT number FROM campaigns WHERE product_id = ?
-			ORDER BY CASE WHEN state = ? THEN 0 ELSE 1 END, number DESC LIMIT ?`,
-			[]any{product, string(dibs.RegularState), live.MaxCampaignsListed}, func(rows *sql.Rows) error {
-				numbers = append(numbers, 0)
-				return rows.Scan(&numbers[len(numbers)-1])
-			})
-	})
+	numbers, err := sqldb.ReadList(ctx, cat.db, "list a product's campaigns", `SELECT number FROM campaigns WHERE product_id = ?
+		ORDER BY CASE WHEN state = ? THEN 0 ELSE 1 END, number DESC LIMIT ?`,
+		[]any{product, string(dibs.RegularState), live.MaxCampaignsListed}, sqldb.Scan1[uint32])
 	slices.SortFunc(numbers, func(a, b uint32) int { return cmp.Compare(b, a) })
-	return numbers, err
+	return append([]uint32{}, numbers...), err
 }

@@ -54,17 +54,13 @@ func (cl *Claims) ClaimByKey(ctx context.Context, campaign uint32, user string, 
 // one reads the claim of a condition, with items and events from the same state
 // of the ledger.
 func (cl *Claims) one(ctx context.Context, none error, where string, args ...any) (*dibs.Claim, error) {
-	found := make([]dibs.Claim, 1)
-	err := cl.db.Snapshot(ctx, "read claim", func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, cl.db.Snapshot, "read claim", func(s *sqldb.Session) (*dibs.Claim, error) {
+		found := make([]dibs.Claim, 1)
 		if err := sqldb.One(ctx, s, `SELECT `+claimColumns+` FROM claims WHERE `+where, args, none, &found[0], scanClaim); err != nil {
-			return err
+			return nil, err
 		}
-		return complete(ctx, s, found)
+		return &found[0], complete(ctx, s, found)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &found[0], nil
 }
 
 // complete adds to claims what is not in their rows: items, events, reference and
@@ -120,46 +116,42 @@ func (cl *Claims) ClaimList(ctx context.Context, f dibs.ClaimFilter, page dibs.P
 	}
 	q := claimListQuery(cl.db.Dialect, f, after)
 	limit := limitOf(page)
-	var found []dibs.Claim
-	err = cl.db.Snapshot(ctx, "list claims", func(s *sqldb.Session) (err error) {
-		if found, err = sqldb.List(ctx, s, q.statement, append(q.args, limit+1), scanClaim); err != nil {
-			return err
+	found, err := sqldb.Result(ctx, cl.db.Snapshot, "list claims", func(s *sqldb.Session) ([]dibs.Claim, error) {
+		found, err := sqldb.List(ctx, s, q.statement, append(q.args, limit+1), scanClaim)
+		if err != nil {
+			return nil, err
 		}
-		return complete(ctx, s, found)
+		return found, complete(ctx, s, found)
 	})
 	if err != nil {
 		return dibs.List[dibs.Claim]{}, err
 	}
-	return cut(found, limit, func(c *dibs.Claim) any { return cursorOf(c, f.UserID != "") })
+	return cut(found, limit, func(c *dibs.Claim) claimCursor { return cursorOf(c, f.UserID != "") })
 }
 
 // claimListQuery reads a page of claims, but for its limit.
 func claimListQuery(d *sqldb.Dialect, f dibs.ClaimFilter, after claimCursor) (q query) {
 	position := []any{after.Campaign, after.Shard, after.Epoch, after.Seq}
 	order := ` ORDER BY campaign, shard, epoch, seq LIMIT ?`
-	var where string
 	// Each case follows an index: claims_by_user, the claims of a campaign by
 	// position, or all claims by position.
 	switch {
 	case f.UserID != "":
-		where, q.args = d.Compare(append([]string{"created_at"}, positionColumns...), "<", append([]any{after.At}, position...)...)
-		where += ` AND user_id = ?`
-		q.args = append(q.args, f.UserID)
+		q.statement, q.args = d.Compare(append([]string{"created_at"}, positionColumns...), "<", append([]any{after.At}, position...)...)
+		q.and(`user_id = ?`, f.UserID)
 		order = ` ORDER BY created_at DESC, campaign DESC, shard DESC, epoch DESC, seq DESC LIMIT ?`
 	case f.Campaign != 0:
-		where, q.args = d.Compare(positionColumns[1:], ">", position[1:]...)
+		q.statement, q.args = d.Compare(positionColumns[1:], ">", position[1:]...)
 	default:
-		where, q.args = d.Compare(positionColumns, ">", position...)
+		q.statement, q.args = d.Compare(positionColumns, ">", position...)
 	}
 	if f.Campaign != 0 {
-		where += ` AND campaign = ?`
-		q.args = append(q.args, f.Campaign)
+		q.and(`campaign = ?`, f.Campaign)
 	}
 	if f.Status != nil {
-		where += ` AND status = ?`
-		q.args = append(q.args, int64(*f.Status))
+		q.and(`status = ?`, int64(*f.Status))
 	}
-	q.statement = `SELECT ` + claimColumns + ` FROM claims WHERE ` + where + order
+	q.statement = `SELECT ` + claimColumns + ` FROM claims WHERE ` + q.statement + order
 	return q
 }
 
@@ -181,31 +173,25 @@ func scanClaim(rows *sql.Rows, c *dibs.Claim) error {
 
 // Luck implements claims.Ledger. The shares of a red packet are its items: no index has them by amount, so that each
 // call reads all of them, up to dibs.MaxShares. Within a shard, claims follow time.
-func (cl *Claims) Luck(ctx context.Context, campaign uint32, most int) (l claims.Luck, err error) {
+func (cl *Claims) Luck(ctx context.Context, campaign uint32, most int) (claims.Luck, error) {
 	const opened = ` FROM items WHERE campaign = ? AND claim_epoch IS NOT NULL`
-	err = cl.db.Snapshot(sqldb.Long(ctx, sqldb.LongStatement), "read the shares of a red packet", func(s *sqldb.Session) error {
-		l = claims.Luck{}
-		var last int64
+	const op = "read the shares of a red packet"
+	return sqldb.Result(sqldb.Long(ctx, sqldb.LongStatement), cl.db.Snapshot, op, func(s *sqldb.Session) (l claims.Luck, err error) {
 		if err := s.Row(ctx, `SELECT COUNT(*), COALESCE(SUM(amount), 0), (SELECT COALESCE(MAX(created_at), 0) FROM claims WHERE campaign = ?)`+opened,
-			[]any{campaign, campaign}, &l.Opened, &l.Sum, &last); err != nil {
-			return err
+			[]any{campaign, campaign}, &l.Opened, &l.Sum, optionalMS(&l.LastAt)); err != nil {
+			return l, err
 		}
-		l.LastAt = fromOptionalMS(last)
 		l.Greatest, err = sqldb.List(ctx, s, `SELECT c.user_id, i.amount, c.created_at FROM
 			(SELECT campaign, shard, claim_epoch, claim_seq, amount`+opened+` ORDER BY amount DESC, claim_epoch, claim_seq, shard LIMIT ?) AS i
 			JOIN claims AS c ON c.campaign = i.campaign AND c.shard = i.shard AND c.epoch = i.claim_epoch AND c.seq = i.claim_seq`,
 			[]any{campaign, most}, func(rows *sql.Rows, share *claims.OpenedShare) error {
-				var at int64
-				err := rows.Scan(&share.UserID, &share.Amount, &at)
-				share.At = fromMS(at)
-				return err
+				return rows.Scan(&share.UserID, &share.Amount, ms(&share.At))
 			})
-		return err
+		slices.SortStableFunc(l.Greatest, func(a, b claims.OpenedShare) int {
+			return cmp.Or(cmp.Compare(b.Amount, a.Amount), a.At.Compare(b.At), cmp.Compare(a.UserID, b.UserID))
+		})
+		return l, err
 	})
-	slices.SortStableFunc(l.Greatest, func(a, b claims.OpenedShare) int {
-		return cmp.Or(cmp.Compare(b.Amount, a.Amount), a.At.Compare(b.At), cmp.Compare(a.UserID, b.UserID))
-	})
-	return l, err
 }
 
 // positionColumns are the columns of a claim's position.
@@ -287,6 +273,28 @@ func (r *run) each(f func(seqs []any) error) error {
 	return nil
 }
 
+// eachRun calls f with claims at some positions, some of one run at a time.
+func eachRun(at []dibs.Position, f func(r *run, seqs []any) error) error {
+	for _, r := range runsOf(at) {
+		if err := r.each(func(seqs []any) error { return f(&r, seqs) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachOf calls scan for each row, with some columns, of a table that names claims by
+// their positions: those of the claims at some positions.
+func eachOf(
+	ctx context.Context, s *sqldb.Session, at []dibs.Position, table, columns string, scan func(*run, *sql.Rows) error,
+) error {
+	return eachRun(at, func(r *run, seqs []any) error {
+		where, args := r.condition(s, table, "epoch", "seq", seqs)
+		return s.Each(ctx, `SELECT `+columns+` FROM `+table+` WHERE `+where, args,
+			func(rows *sql.Rows) error { return scan(r, rows) })
+	})
+}
+
 // args are the arguments of a statement for some of the run's seqs, after the
 // first ones.
 func (r *run) args(seqs []any, first ...any) []any {
@@ -309,34 +317,26 @@ func applyEvents(ctx context.Context, s *sqldb.Session, claims []*dibs.Claim) er
 			at = append(at, c.Position)
 		}
 	}
-	for _, r := range runsOf(at) {
-		if err := r.each(func(seqs []any) error {
-			where, args := r.condition(s, "claim_events", "epoch", "seq", seqs)
-			return s.Each(ctx, `SELECT seq, n, step, status, at, facts FROM claim_events WHERE `+where+` ORDER BY seq, n`,
-				args, func(rows *sql.Rows) error {
-					e, seq, err := scanEvent(rows)
-					if err != nil {
-						return err
-					}
+	return eachRun(at, func(r *run, seqs []any) error {
+		where, args := r.condition(s, "claim_events", "epoch", "seq", seqs)
+		return s.Each(ctx, `SELECT seq, n, step, status, at, facts FROM claim_events WHERE `+where+` ORDER BY seq, n`,
+			args, func(rows *sql.Rows) error {
+				e, seq, err := scanEvent(rows)
+				if err == nil {
 					byPosition[r.position(seq)].Apply(&e)
-					return nil
-				})
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+				}
+				return err
+			})
+	})
 }
 
 // scanEvent reads seq, n, step, status, at and facts. facts is JSON, empty for
 // a step without any.
 func scanEvent(rows *sql.Rows) (e dibs.ClaimEvent, seq uint32, err error) {
-	var at int64
 	var facts []byte
-	if err = rows.Scan(&seq, &e.N, &e.Step, &e.Status, &at, &facts); err != nil {
+	if err = rows.Scan(&seq, &e.N, &e.Step, &e.Status, ms(&e.At), &facts); err != nil {
 		return e, seq, err
 	}
-	e.At = fromMS(at)
 	if len(facts) > 0 {
 		if err = json.Unmarshal(facts, &e.EventFacts); err != nil {
 			err = fmt.Errorf("%w: an event's facts: %w", dibs.ErrCorrupt, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,19 +20,19 @@ import (
 // Beside accounts and entries it locks only the red packet's row and positions,
 // which settling never touches.
 func (fu *Funds) CreditClaims(ctx context.Context, c *dibs.Campaign, at time.Time, most int) (n int, err error) {
-	err = fu.db.Write(sqldb.Long(ctx, sqldb.LongStatement), "credit the claims of "+c.ID, func(s *sqldb.Session) error {
-		n = 0
+	ctx = sqldb.Long(ctx, sqldb.LongStatement)
+	return sqldb.Result(ctx, fu.db.Write, "credit the claims of "+c.ID, func(s *sqldb.Session) (int, error) {
 		now, err := lockPacket(ctx, s, c.Number, s.SkipLocked)
 		if isNoRows(err) {
 			// Another process is crediting this red packet.
-			return nil
+			return 0, nil
 		}
 		if err != nil || now.funded == 0 {
-			return err
+			return 0, err
 		}
 		behind, err := shardsBehind(ctx, s, c.Number)
-		if err != nil || len(behind) == 0 {
-			return err
+		if err != nil {
+			return 0, err
 		}
 		var claims []credit
 		for i := range behind {
@@ -39,16 +40,11 @@ func (fu *Funds) CreditClaims(ctx context.Context, c *dibs.Campaign, at time.Tim
 				break
 			}
 			if claims, err = behind[i].pass(ctx, s, claims, most); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		n = len(claims)
-		return creditAll(ctx, s, c, claims, at)
+		return len(claims), creditAll(ctx, s, c, claims, at)
 	})
-	if err != nil {
-		return 0, err
-	}
-	return n, nil
 }
 
 // shardBehind is a shard of a red packet whose claims are settled up to a position,
@@ -84,12 +80,8 @@ func (b *shardBehind) pass(ctx context.Context, s *sqldb.Session, all []credit, 
 	if all = append(all, claims...); len(all) == most {
 		to = claims[len(claims)-1].Cursor
 	}
-	moved, err := s.Exec(ctx, `UPDATE packet_positions SET epoch = ?, seq = ? WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`,
-		to.Epoch, to.Seq, b.Campaign, b.Shard, b.credited.Epoch, b.credited.Seq)
-	if err == nil && moved != 1 {
-		err = dibs.ErrPositionMoved
-	}
-	return all, err
+	return all, s.DoOne(ctx, dibs.ErrPositionMoved, `UPDATE packet_positions SET epoch = ?, seq = ?
+		WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`, to.Epoch, to.Seq, b.Campaign, b.Shard, b.credited.Epoch, b.credited.Seq)
 }
 
 // creditAll moves money from escrow to the users of claims. A claim that was
@@ -116,7 +108,7 @@ func creditAll(ctx context.Context, s *sqldb.Session, c *dibs.Campaign, claims [
 		users[claims[i].user] += claims[i].amount
 		sum += claims[i].amount
 	}
-	if err := s.InsertRows(ctx, `INSERT INTO entries (`+postingColumns+`) VALUES `, args, 12); err != nil {
+	if err := insertPostings(ctx, s, args); err != nil {
 		return err
 	}
 	if err := takeEscrow(ctx, s, c, sum); err != nil {
@@ -125,20 +117,14 @@ func creditAll(ctx context.Context, s *sqldb.Session, c *dibs.Campaign, claims [
 	if err := addToUsers(ctx, s, users, currency); err != nil {
 		return err
 	}
-	_, err := s.Exec(ctx, `UPDATE packets SET credited = credited + ? WHERE campaign = ?`, sum, c.Number)
-	return err
+	return s.Do(ctx, `UPDATE packets SET credited = credited + ? WHERE campaign = ?`, sum, c.Number)
 }
 
 // addToUsers adds to many balances. Accounts that do not exist are made.
 func addToUsers(ctx context.Context, s *sqldb.Session, users map[string]int64, currency string) error {
-	names := make([]string, 0, len(users))
-	for name := range users {
-		names = append(names, name)
-	}
+	args := make([]any, 0, 4*len(users))
 	// In the order of owners, in which every transaction changes accounts.
-	slices.Sort(names)
-	args := make([]any, 0, 4*len(names))
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(users)) {
 		args = append(args, string(funds.UserAccount), name, currency, users[name])
 	}
 	return s.UpsertRows(ctx, `INSERT INTO accounts (kind, owner, currency, balance) VALUES `, formsFor(s).addBalance, args, 4)

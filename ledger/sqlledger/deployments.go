@@ -22,16 +22,16 @@ type Deployments struct{ db *sqldb.DB }
 // Deployments lists the deployments by their numbers, with what is live on each.
 // Number 0 stands for the shards that were opened on a server that is in no row.
 func (de *Deployments) Deployments(ctx context.Context) ([]live.Deployment, error) {
-	var all []live.Deployment
-	err := de.db.Read(ctx, "list deployments", func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, de.db.Read, "list deployments", func(s *sqldb.Session) ([]live.Deployment, error) {
 		now, err := s.SharedNow(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if all, err = listDeployments(ctx, s); err != nil {
-			return err
+		all, err := listDeployments(ctx, s)
+		if err != nil {
+			return nil, err
 		}
-		return s.Each(ctx, `SELECT p.deployment, COUNT(*), MAX(COALESCE(e.seen_at, 0)) FROM campaigns c
+		err = s.Each(ctx, `SELECT p.deployment, COUNT(*), MAX(COALESCE(e.seen_at, 0)) FROM campaigns c
 			JOIN positions p ON p.campaign = c.number LEFT JOIN engine_servers e ON e.server = p.server
 			WHERE c.state IN (?,?) AND c.ends_at > ? AND p.server <> '' GROUP BY p.deployment ORDER BY p.deployment`,
 			[]any{string(dibs.Published), string(dibs.PausedState), now}, func(rows *sql.Rows) error {
@@ -49,8 +49,8 @@ func (de *Deployments) Deployments(ctx context.Context) ([]live.Deployment, erro
 				all[at].Live, all[at].Silent = d.Live, d.Silent
 				return nil
 			})
+		return all, err
 	})
-	return all, err
 }
 
 // listDeployments reads the rows. One without live shards is silent.
@@ -69,8 +69,7 @@ func (de *Deployments) SaveDeployments(ctx context.Context, known, save []live.D
 	return de.db.Write(ctx, "save deployments", func(s *sqldb.Session) error {
 		// Its row is there before any node gets here, and stands for a table that may
 		// have no row to lock.
-		var identity []byte
-		if err := s.Row(ctx, `SELECT value FROM secrets WHERE name = ?`+s.ForUpdate, []any{"identity"}, &identity); err != nil && !isNoRows(err) {
+		if _, err := sqldb.Get[[]byte](ctx, s, `SELECT value FROM secrets WHERE name = ?`+s.ForUpdate, "identity"); err != nil && !isNoRows(err) {
 			return err
 		}
 		have, err := listDeployments(ctx, s)
@@ -101,9 +100,9 @@ func saveDeployment(ctx context.Context, s *sqldb.Session, d *live.Deployment, n
 	case err != nil:
 		return err
 	case fresh == 0:
-		_, err = s.Exec(ctx, `UPDATE deployments SET identity = ?, place = ? WHERE number = ?`, d.Identity, d.Place, d.Number)
+		err = s.Do(ctx, `UPDATE deployments SET identity = ?, place = ? WHERE number = ?`, d.Identity, d.Place, d.Number)
 	case d.Number == 1:
-		_, err = s.Exec(ctx, `UPDATE positions SET deployment = 1 WHERE deployment = 0 AND server <> ''`)
+		err = s.Do(ctx, `UPDATE positions SET deployment = 1 WHERE deployment = 0 AND server <> ''`)
 	}
 	return err
 }
@@ -111,29 +110,17 @@ func saveDeployment(ctx context.Context, s *sqldb.Session, d *live.Deployment, n
 // DeploymentOf returns the number of the deployment that has a shard; 0 when none
 // has. ErrNotFound.
 func (de *Deployments) DeploymentOf(ctx context.Context, shard dibs.ShardID) (number int, err error) {
-	err = de.db.Read(ctx, "read a shard's deployment", func(s *sqldb.Session) error {
-		err := s.Row(ctx, `SELECT deployment FROM positions WHERE campaign = ? AND shard = ?`, []any{shard.Campaign, shard.Shard}, &number)
-		return orNotFound(err, aShard, shard)
-	})
-	return number, err
+	err = de.db.ReadRow(ctx, "read a shard's deployment", `SELECT deployment FROM positions WHERE campaign = ? AND shard = ?`,
+		[]any{shard.Campaign, shard.Shard}, &number)
+	return number, orNotFound(err, aShard, shard)
 }
 
 // Placements returns the deployments of the shards, 0 for none, of campaigns that are
 // published, paused or ended and whose window ends after a time.
 func (de *Deployments) Placements(ctx context.Context, after time.Time) (map[dibs.ShardID]int, error) {
-	placed := make(map[dibs.ShardID]int)
-	err := de.db.Read(ctx, "list the shards of deployments", func(s *sqldb.Session) error {
-		clear(placed)
-		return s.Each(ctx, `SELECT p.campaign, p.shard, p.deployment FROM campaigns c JOIN positions p ON p.campaign = c.number
-			WHERE c.state IN (?,?,?) AND c.ends_at > ?`, append([]any{string(dibs.EndedState)}, liveArguments(after)...), func(rows *sql.Rows) error {
-			var id dibs.ShardID
-			var number int
-			err := rows.Scan(&id.Campaign, &id.Shard, &number)
-			placed[id] = number
-			return err
-		})
-	})
-	return placed, err
+	return byShard[int](ctx, de.db.Read, "list the shards of deployments", `SELECT p.campaign, p.shard, p.deployment
+		FROM campaigns c JOIN positions p ON p.campaign = c.number WHERE c.state IN (?,?,?) AND c.ends_at > ?`,
+		append([]any{string(dibs.EndedState)}, liveArguments(after)...)...)
 }
 
 // AbandonShard takes a shard off the deployment that it is on, which it returns. It raises
@@ -155,7 +142,7 @@ func (de *Deployments) AbandonShard(ctx context.Context, shard dibs.ShardID, uns
 			return dibs.Fail(dibs.InvalidState, dibs.Textf("%d units of the shard are unsold: confirm this number", "分片还有 %d 件未售出：请确认这个数量", left))
 		}
 		// No server holds it from here on: none is waited for.
-		if _, err := s.Exec(ctx, `UPDATE positions SET server = '', deployment = 0 WHERE campaign = ? AND shard = ?`, shard.Campaign, shard.Shard); err != nil {
+		if err := s.Do(ctx, `UPDATE positions SET server = '', deployment = 0 WHERE campaign = ? AND shard = ?`, shard.Campaign, shard.Shard); err != nil {
 			return err
 		}
 		_, err := raiseEpoch(ctx, s, shard, live.Opener{})

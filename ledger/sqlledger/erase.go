@@ -106,11 +106,9 @@ const selectBusy = `SELECT number, id, state, ends_at, CASE WHEN limit_per_produ
 
 // scanCampaign reads a campaign, and whether it goes on or is held itself.
 func (x *eraser) scanCampaign(rows *sql.Rows, c *userCampaign) error {
-	var state dibs.State
-	var ends int64
-	err := rows.Scan(&c.number, &c.id, &state, &ends, &c.product)
-	goesOn := (state == dibs.Published || state == dibs.PausedState) && ends > x.now.UnixMilli()
-	c.busy = goesOn || x.held[c.number]
+	var is dibs.Campaign
+	err := rows.Scan(&c.number, &c.id, &is.State, ms(&is.EndsAt), &c.product)
+	c.busy = is.Live() && is.EndsAt.UnixMilli() > x.now.UnixMilli() || x.held[c.number]
 	return err
 }
 
@@ -166,13 +164,13 @@ func (x *eraser) claims(ctx context.Context) (int64, string, error) {
 // where goods were sent, references and comments. Of a claim's events, only those that ship say where
 // goods were sent.
 func (x *eraser) claimsOf(ctx context.Context, campaign uint32) (int64, error) {
-	if _, err := x.s.Exec(ctx, `UPDATE claim_events SET facts = ? WHERE campaign = ? AND step = 'ship' AND (shard, epoch, seq) IN
+	if err := x.s.Do(ctx, `UPDATE claim_events SET facts = ? WHERE campaign = ? AND step = 'ship' AND (shard, epoch, seq) IN
 		(SELECT shard, epoch, seq FROM claims WHERE user_id = ? AND campaign = ?)`, []byte{}, campaign, x.e.UserID, campaign); err != nil {
 		return 0, err
 	}
 	// A reference is the user's own text, and a comment is about the user.
 	for _, table := range []string{"claim_references", "claim_comments"} {
-		if _, err := x.s.Exec(ctx, `DELETE FROM `+table+` WHERE campaign = ? AND (shard, epoch, seq) IN
+		if err := x.s.Do(ctx, `DELETE FROM `+table+` WHERE campaign = ? AND (shard, epoch, seq) IN
 			(SELECT shard, epoch, seq FROM claims WHERE user_id = ? AND campaign = ?)`, campaign, x.e.UserID, campaign); err != nil {
 			return 0, err
 		}
@@ -183,24 +181,26 @@ func (x *eraser) claimsOf(ctx context.Context, campaign uint32) (int64, error) {
 // lotteries also removes a registration's nonce: with it, the public list would
 // tell the user of an entry.
 func (x *eraser) lotteries(ctx context.Context) (int64, string, error) {
-	return x.inEach(ctx, registeredBy, func(campaign uint32) (int64, error) {
-		return x.s.Exec(ctx, `UPDATE lottery_entries SET user_id = ?, nonce = '' WHERE campaign = ? AND user_id = ?`, x.e.Pseudonym, campaign, x.e.UserID)
+	return x.renameIn(ctx, registeredBy, `UPDATE lottery_entries SET user_id = ?, nonce = ''`)
+}
+
+// renameIn changes the user's rows of campaigns by the beginning of a statement, which
+// takes the pseudonym.
+func (x *eraser) renameIn(ctx context.Context, numbers, update string) (int64, string, error) {
+	return x.inEach(ctx, numbers, func(campaign uint32) (int64, error) {
+		return x.s.Exec(ctx, update+` WHERE campaign = ? AND user_id = ?`, x.e.Pseudonym, campaign, x.e.UserID)
 	})
 }
 
 // quarantine erases the user in entries in quarantine, which count on under the
 // pseudonym.
 func (x *eraser) quarantine(ctx context.Context) (int64, string, error) {
-	return x.inEach(ctx, quarantinedOf, func(campaign uint32) (int64, error) {
-		return x.s.Exec(ctx, `UPDATE quarantine SET user_id = ? WHERE campaign = ? AND user_id = ?`, x.e.Pseudonym, campaign, x.e.UserID)
-	})
+	return x.renameIn(ctx, quarantinedOf, `UPDATE quarantine SET user_id = ?`)
 }
 
 // places erases the places in waiting rooms.
 func (x *eraser) places(ctx context.Context) (int64, string, error) {
-	return x.inEach(ctx, waitedBy, func(campaign uint32) (int64, error) {
-		return x.s.Exec(ctx, `UPDATE room_places SET user_id = ? WHERE campaign = ? AND user_id = ?`, x.e.Pseudonym, campaign, x.e.UserID)
-	})
+	return x.renameIn(ctx, waitedBy, `UPDATE room_places SET user_id = ?`)
 }
 
 // followedMerchant is a row of the user among a merchant's followers.
@@ -214,10 +214,7 @@ type followedMerchant struct {
 func (x *eraser) following(ctx context.Context, after string) ([]followedMerchant, error) {
 	return sqldb.List(ctx, x.s, `SELECT m.id, f.follows, f.since FROM merchants m JOIN followers f ON f.merchant = m.id AND f.user_id = ?
 		WHERE m.id > ? ORDER BY m.id LIMIT ?`, []any{x.e.UserID, after, eraseAtOnce}, func(rows *sql.Rows, f *followedMerchant) error {
-		var since int64
-		err := rows.Scan(&f.merchant, &f.follows, &since)
-		f.since = fromMS(since)
-		return err
+		return rows.Scan(&f.merchant, &f.follows, ms(&f.since))
 	})
 }
 
@@ -241,7 +238,7 @@ func (x *eraser) follows(ctx context.Context) (n int64, next string, err error) 
 		case f.follows:
 			m, err = changeFollowers(ctx, x.s, f.merchant, []gate.Follower{{User: x.e.UserID, Since: x.now}}, false)
 		case f.known(x.now):
-			_, err = x.s.Exec(ctx, `DELETE FROM followers WHERE merchant = ? AND user_id = ? AND follows = 0`, f.merchant, x.e.UserID)
+			err = x.s.Do(ctx, `DELETE FROM followers WHERE merchant = ? AND user_id = ? AND follows = 0`, f.merchant, x.e.UserID)
 		}
 		if err != nil {
 			return 0, "", err
@@ -289,8 +286,7 @@ func (x *eraser) money(ctx context.Context) (n int64, next string, err error) {
 // balances adds what is on the user's accounts to those of the pseudonym, which has some already when money came in after
 // an earlier round.
 func (x *eraser) balances(ctx context.Context) (n int64, err error) {
-	all, err := sqldb.List(ctx, x.s, `SELECT balance, currency FROM accounts WHERE kind = 'user' AND owner = ? ORDER BY currency`+x.s.ForUpdate,
-		[]any{x.e.UserID}, func(rows *sql.Rows, m *dibs.Money) error { return rows.Scan(&m.Amount, &m.Currency) })
+	all, err := readBalances(ctx, x.s, x.e.UserID, x.s.ForUpdate)
 	if err != nil {
 		return 0, err
 	}

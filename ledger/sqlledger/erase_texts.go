@@ -34,10 +34,20 @@ func (x *eraser) withoutUser(text []byte) ([]byte, bool) {
 	return []byte(erased.Text), true
 }
 
-// changedText is a row whose texts have changed.
+// changedText is a row whose text has changed.
 type changedText struct {
-	key   []any
-	texts []any
+	key  []any
+	text []byte
+}
+
+// changed is the row of a text, by its key, as withoutUser leaves it; nil for one that
+// stays.
+func (x *eraser) changed(text []byte, key ...any) *changedText {
+	erased, changed := x.withoutUser(text)
+	if !changed {
+		return nil
+	}
+	return &changedText{key, erased}
 }
 
 // texts reads rows after the cursor, and writes those that have changed. scan
@@ -60,7 +70,7 @@ func (x *eraser) texts(ctx context.Context, q query, scan func(*sql.Rows) (at an
 		return 0, "", err
 	}
 	for i := range rows {
-		m, err := x.s.Exec(ctx, write, append(rows[i].texts, rows[i].key...)...)
+		m, err := x.s.Exec(ctx, write, append([]any{rows[i].text}, rows[i].key...)...)
 		if err != nil {
 			return 0, "", err
 		}
@@ -90,13 +100,8 @@ func (x *eraser) requests(ctx context.Context) (int64, string, error) {
 		func(rows *sql.Rows) (any, *changedText, error) {
 			var at [2]string
 			var body []byte
-			if err := rows.Scan(&at[0], &at[1], &body); err != nil {
-				return nil, nil, err
-			}
-			if body, ok := x.withoutUser(body); ok {
-				return at, &changedText{key: []any{at[0], at[1]}, texts: []any{body}}, nil
-			}
-			return at, nil, nil
+			err := rows.Scan(&at[0], &at[1], &body)
+			return at, x.changed(body, at[0], at[1]), err
 		}, `UPDATE requests SET body = ? WHERE caller = ? AND request_key = ?`)
 	return n + dropped, next, err
 }
@@ -124,7 +129,7 @@ func (x *eraser) announced(ctx context.Context) (int64, string, error) {
 		}
 		p.Users[at] = x.e.Pseudonym
 		payload, err := json.Marshal(&p)
-		return row.id, &changedText{key: []any{row.id}, texts: []any{payload}}, err
+		return row.id, &changedText{[]any{row.id}, payload}, err
 	}, `UPDATE feed SET payload = ? WHERE id = ?`)
 }
 
@@ -139,13 +144,8 @@ func (x *eraser) deliveries(ctx context.Context) (int64, string, error) {
 		func(rows *sql.Rows) (any, *changedText, error) {
 			var id int64
 			var body []byte
-			if err := rows.Scan(&id, &body); err != nil {
-				return nil, nil, err
-			}
-			if body, ok := x.withoutUser(body); ok {
-				return id, &changedText{key: []any{id}, texts: []any{body}}, nil
-			}
-			return id, nil, nil
+			err := rows.Scan(&id, &body)
+			return id, x.changed(body, id), err
 		}, `UPDATE webhook_deliveries SET body = ? WHERE id = ?`)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/sqldb"
@@ -33,11 +34,8 @@ const erasureColumns = `id, user_id, pseudonym, leave_balance, state, step, plac
 // are in the order of erasureColumns.
 func erasureValues(e *erasure.Erasure) ([]any, error) {
 	waits, err := json.Marshal(e.WaitsFor)
-	if err != nil {
-		return nil, fmt.Errorf("write an erasure: %w", err)
-	}
-	erased, err := json.Marshal(e.Erased)
-	if err != nil {
+	erased, erasedErr := json.Marshal(e.Erased)
+	if err := errors.Join(err, erasedErr); err != nil {
 		return nil, fmt.Errorf("write an erasure: %w", err)
 	}
 	user := sql.NullString{String: e.UserID, Valid: e.State != erasure.ErasureDone}
@@ -67,9 +65,8 @@ func (er *Erasures) InsertErasure(ctx context.Context, e *erasure.Erasure, act s
 		if err != nil {
 			return err
 		}
-		_, err = s.Exec(ctx, `INSERT INTO erasures (`+erasureColumns+`) VALUES (`+sqldb.Repeat("?", 16)+`)`,
-			append(append([]any{e.ID}, values...), e.Version)...)
-		return orExists(s, err, anErasure, e.ID)
+		return orExists(s, s.Do(ctx, `INSERT INTO erasures (`+erasureColumns+`) VALUES (`+sqldb.Repeat("?", 16)+`)`,
+			append(append([]any{e.ID}, values...), e.Version)...), anErasure, e.ID)
 	})
 	if err == nil {
 		*e = *next
@@ -126,13 +123,11 @@ func saveErasure(ctx context.Context, s *sqldb.Session, e *erasure.Erasure) erro
 	if err != nil {
 		return err
 	}
-	n, err := s.Exec(ctx, `UPDATE erasures SET user_id = ?, pseudonym = ?, leave_balance = ?, state = ?, step = ?, place = ?, changed = ?,
-		clean_since = ?, waits = ?, erased = ?, requested_at = ?, updated_at = ?, done_at = ?, asked_at = ?, version = ? WHERE id = ? AND version = ?`,
+	return s.DoOne(ctx, dibs.ErrConflict, `UPDATE erasures
+		SET user_id = ?, pseudonym = ?, leave_balance = ?, state = ?, step = ?, place = ?, changed = ?, clean_since = ?,
+			waits = ?, erased = ?, requested_at = ?, updated_at = ?, done_at = ?, asked_at = ?, version = ?
+		WHERE id = ? AND version = ?`,
 		append(values, e.Version+1, e.ID, e.Version)...)
-	if err == nil && n == 0 {
-		err = dibs.ErrConflict
-	}
-	return err
 }
 
 // ErasureByID returns an erasure. ErrNotFound.
@@ -155,14 +150,13 @@ func (er *Erasures) by(ctx context.Context, column, value string) (*erasure.Eras
 func scanErasure(rows *sql.Rows, e *erasure.Erasure) error {
 	var user sql.NullString
 	var waits, erased string
-	var clean, requested, updated, done, asked int64
-	err := rows.Scan(&e.ID, &user, &e.Pseudonym, &e.LeaveBalance, &e.State, &e.Step, &e.Cursor, &e.Changed, &clean, &waits, &erased,
-		&requested, &updated, &done, &asked, &e.Version)
+	err := rows.Scan(&e.ID, &user, &e.Pseudonym, &e.LeaveBalance, &e.State, &e.Step, &e.Cursor, &e.Changed,
+		optionalMS(&e.CleanSince), &waits, &erased, ms(&e.RequestedAt), ms(&e.UpdatedAt), optionalMS(&e.DoneAt),
+		optionalMS(&e.AskedAt), &e.Version)
 	if err != nil {
 		return err
 	}
-	e.UserID, e.CleanSince, e.DoneAt = user.String, fromOptionalMS(clean), fromOptionalMS(done)
-	e.RequestedAt, e.UpdatedAt, e.AskedAt = fromMS(requested), fromMS(updated), fromOptionalMS(asked)
+	e.UserID = user.String
 	if err := errors.Join(json.Unmarshal([]byte(waits), &e.WaitsFor), json.Unmarshal([]byte(erased), &e.Erased)); err != nil {
 		return fmt.Errorf("%w: the erasure %s: %w", dibs.ErrCorrupt, e.ID, err)
 	}
@@ -178,44 +172,32 @@ type erasureCursor struct {
 // ErasureList lists erasures, the newest first; open narrows the list to those
 // not done.
 func (er *Erasures) ErasureList(ctx context.Context, open bool, page dibs.Page) (dibs.List[erasure.Erasure], error) {
-	where, args := `1 = 1`, []any{}
-	if open {
-		where = `user_id IS NOT NULL`
-	}
-	var after erasureCursor
-	if more, err := readCursor(page.Cursor, &after); err != nil {
-		return dibs.List[erasure.Erasure]{}, err
-	} else if more {
-		condition, values := er.db.Compare([]string{"requested_at", "id"}, "<", after.At, after.ID)
-		where, args = where+` AND `+condition, values
-	}
-	return readPage(ctx, er.db, "list erasures", page, query{
-		`SELECT ` + erasureColumns + ` FROM erasures WHERE ` + where + ` ORDER BY requested_at DESC, id DESC LIMIT ?`, args,
-	}, scanErasure, func(e *erasure.Erasure) any { return erasureCursor{e.RequestedAt.UnixMilli(), e.ID} })
+	return readPage(ctx, er.db, "list erasures", page, erasureCursor{At: math.MaxInt64}, func(after erasureCursor) query {
+		where, args := er.db.Compare([]string{"requested_at", "id"}, "<", after.At, after.ID)
+		if open {
+			where += ` AND user_id IS NOT NULL`
+		}
+		where += ` ORDER BY requested_at DESC, id DESC LIMIT ?`
+		return query{`SELECT ` + erasureColumns + ` FROM erasures WHERE ` + where, args}
+	}, scanErasure, func(e *erasure.Erasure) erasureCursor { return erasureCursor{e.RequestedAt.UnixMilli(), e.ID} })
 }
 
 // UserRecord returns what the ledger has about a user, on one state of the
 // ledger; each list has at most erasure.MaxUserRecord lines.
 func (er *Erasures) UserRecord(ctx context.Context, user string) (*erasure.UserRecord, error) {
-	r := &erasure.UserRecord{UserID: user, Campaigns: []erasure.UserClaims{}}
-	err := er.db.Snapshot(ctx, "read what there is about a user", func(s *sqldb.Session) error {
-		var err error
-		if r.Balances, err = readBalances(ctx, s, user); err != nil {
-			return err
+	const op = "read what there is about a user"
+	return sqldb.Result(ctx, er.db.Snapshot, op, func(s *sqldb.Session) (_ *erasure.UserRecord, err error) {
+		r := &erasure.UserRecord{UserID: user}
+		if r.Balances, err = readBalances(ctx, s, user, ""); err != nil {
+			return nil, err
 		}
-		if err := s.Each(ctx, `SELECT c.id, c.state, c.product_id, t.n FROM (SELECT campaign, COUNT(*) AS n FROM claims WHERE user_id = ? GROUP BY campaign) t
-			JOIN campaigns c ON c.number = t.campaign ORDER BY t.campaign DESC LIMIT ?`, []any{user, erasure.MaxUserRecord}, func(rows *sql.Rows) error {
-			r.Campaigns = append(r.Campaigns, erasure.UserClaims{})
-			last := &r.Campaigns[len(r.Campaigns)-1]
-			var c dibs.Campaign
-			err := rows.Scan(&c.ID, &c.State, &c.ProductID, &last.Claims)
-			if last.CampaignID = c.ID; c.Regular() {
-				last.CampaignID = "product:" + c.ProductID
-			}
-			return err
-		}); err != nil {
-			return err
+		found, err := sqldb.List(ctx, s, `SELECT c.id, c.state, c.product_id, t.n
+			FROM (SELECT campaign, COUNT(*) AS n FROM claims WHERE user_id = ? GROUP BY campaign) t
+			JOIN campaigns c ON c.number = t.campaign ORDER BY t.campaign DESC LIMIT ?`, []any{user, erasure.MaxUserRecord}, scanUserClaims)
+		if err != nil {
+			return nil, err
 		}
+		r.Campaigns = append([]erasure.UserClaims{}, found...)
 		for _, list := range []struct {
 			into      *[]string
 			statement string
@@ -226,17 +208,20 @@ func (er *Erasures) UserRecord(ctx context.Context, user string) (*erasure.UserR
 			{&r.Rooms, `SELECT c.id FROM room_places p JOIN campaigns c ON c.number = p.campaign WHERE p.user_id = ? ORDER BY c.number DESC LIMIT ?`},
 			{&r.Follows, `SELECT m.id FROM merchants m JOIN followers f ON f.merchant = m.id AND f.user_id = ? WHERE f.follows = 1 ORDER BY m.id LIMIT ?`},
 		} {
-			*list.into = []string{}
 			found, err := sqldb.List(ctx, s, list.statement, []any{user, erasure.MaxUserRecord}, sqldb.Scan1[string])
 			if err != nil {
-				return err
+				return nil, err
 			}
-			*list.into = append(*list.into, found...)
+			*list.into = append([]string{}, found...)
 		}
-		return s.Row(ctx, `SELECT COUNT(*) FROM quarantine WHERE user_id = ?`, []any{user}, &r.Quarantined)
+		return r, s.Row(ctx, `SELECT COUNT(*) FROM quarantine WHERE user_id = ?`, []any{user}, &r.Quarantined)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+}
+
+// scanUserClaims reads a campaign's id, its state and its product, and a count of claims.
+func scanUserClaims(rows *sql.Rows, u *erasure.UserClaims) error {
+	var c dibs.Campaign
+	err := rows.Scan(&c.ID, &c.State, &c.ProductID, &u.Claims)
+	u.CampaignID = c.Name()
+	return err
 }

@@ -113,9 +113,14 @@ func orExists(s *sqldb.Session, err error, what dibs.Text, id any) error {
 // when statement finds the id, else NotFound. It reads in the same transaction,
 // so that its answer fits the UPDATE.
 func changedOrGone(ctx context.Context, s *sqldb.Session, statement string, what dibs.Text, id any) error {
-	var one int
-	if err := s.Row(ctx, statement, []any{id}, &one); err != nil {
-		return orNotFound(err, what, id)
+	if err := mustExist(ctx, s, statement, what, id); err != nil {
+		return err
 	}
 	return dibs.ErrConflict
+}
+
+// mustExist returns NotFound unless a statement finds an id.
+func mustExist(ctx context.Context, s *sqldb.Session, statement string, what dibs.Text, id any) error {
+	_, err := sqldb.Get[int](ctx, s, statement, id)
+	return orNotFound(err, what, id)
 }

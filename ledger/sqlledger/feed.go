@@ -28,14 +28,8 @@ type Feed struct{ db *sqldb.DB }
 // FeedHead returns the number of the last row, and when the oldest row after a
 // row was written; the zero time when there is none.
 func (fd *Feed) FeedHead(ctx context.Context, after int64) (head int64, oldest time.Time, err error) {
-	var at sql.NullInt64
-	err = fd.db.Read(ctx, "read the feed's head", func(s *sqldb.Session) error {
-		return s.Row(ctx, `SELECT last_id, (SELECT at FROM feed WHERE id > ? ORDER BY id LIMIT 1) FROM feed_head WHERE one = 1`,
-			[]any{after}, &head, &at)
-	})
-	if at.Valid {
-		oldest = fromMS(at.Int64)
-	}
+	err = fd.db.ReadRow(ctx, "read the feed's head", `SELECT last_id, COALESCE((SELECT at FROM feed WHERE id > ? ORDER BY id LIMIT 1), 0)
+		FROM feed_head WHERE one = 1`, []any{after}, &head, optionalMS(&oldest))
 	return head, oldest, err
 }
 
@@ -53,7 +47,7 @@ func (fd *Feed) TrimFeed(ctx context.Context, before time.Time, forget time.Dura
 			if err != nil {
 				return err
 			}
-			if _, err := s.Exec(ctx, `DELETE FROM sinks WHERE seen_at < ?`, now-forget.Milliseconds()); err != nil {
+			if err := s.Do(ctx, `DELETE FROM sinks WHERE seen_at < ?`, now-forget.Milliseconds()); err != nil {
 				return err
 			}
 			var first, most sql.NullInt64
@@ -69,21 +63,15 @@ func (fd *Feed) TrimFeed(ctx context.Context, before time.Time, forget time.Dura
 			if n, err = s.Exec(ctx, `DELETE FROM feed WHERE id <= ? AND at < ?`, upTo, before.UnixMilli()); err != nil || n == 0 {
 				return err
 			}
-			return dropPushRows(ctx, s, upTo)
+			// Rows of the feed that were too young to be dropped keep theirs.
+			return s.Do(ctx, `DELETE FROM announcement_rows WHERE feed_row <= ?
+				AND NOT EXISTS (SELECT 1 FROM feed f WHERE f.id = announcement_rows.feed_row)`, upTo)
 		})
 		dropped += n
 		if err != nil || n < trimMost {
 			return dropped, err
 		}
 	}
-}
-
-// dropPushRows forgets which rows of the feed belong to announcements, of those
-// up to one that the feed has no more. Rows of the feed that were too young to
-// be dropped keep theirs.
-func dropPushRows(ctx context.Context, s *sqldb.Session, upTo int64) error {
-	_, err := s.Exec(ctx, `DELETE FROM announcement_rows WHERE feed_row <= ? AND NOT EXISTS (SELECT 1 FROM feed f WHERE f.id = announcement_rows.feed_row)`, upTo)
-	return err
 }
 
 // sinkColumns are the columns of a sink. taken is the last row that it has
@@ -95,10 +83,8 @@ const sinkColumns = `name, taken, owner, lease_until, seen_at, published, failur
 
 // scanSink reads sinkColumns.
 func scanSink(rows *sql.Rows, st *events.SinkState) error {
-	var until, seen int64
-	err := rows.Scan(&st.Name, &st.Taken, &st.Owner, &until, &seen, &st.Published, &st.Failures, &st.Problem)
-	st.LeaseUntil, st.SeenAt = fromOptionalMS(until), fromMS(seen)
-	return err
+	return rows.Scan(&st.Name, &st.Taken, &st.Owner, optionalMS(&st.LeaseUntil), ms(&st.SeenAt),
+		&st.Published, &st.Failures, &st.Problem)
 }
 
 // Sinks lists the sinks by name.
@@ -111,22 +97,20 @@ func (fd *Feed) Sinks(ctx context.Context) ([]events.SinkState, error) {
 // process holds it. A new sink begins at the feed's end. ErrSinkTaken for the
 // sink of webhooks when there is no endpoint.
 func (fd *Feed) HoldSink(ctx context.Context, name, owner string, lease time.Duration) (events.SinkState, error) {
-	var st events.SinkState
-	err := fd.db.Write(ctx, "hold the sink "+name, func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, fd.db.Write, "hold the sink "+name, func(s *sqldb.Session) (st events.SinkState, err error) {
 		now, err := s.SharedNow(ctx)
 		if err == nil {
 			err = ensureSink(ctx, s, name, now)
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.Do(ctx, `UPDATE sinks SET owner = ?, lease_until = ?, seen_at = ? WHERE name = ? AND (owner = ? OR lease_until <= ?)`,
+				owner, now+lease.Milliseconds(), now, name, owner, now)
 		}
-		if _, err := s.Exec(ctx, `UPDATE sinks SET owner = ?, lease_until = ?, seen_at = ? WHERE name = ? AND (owner = ? OR lease_until <= ?)`,
-			owner, now+lease.Milliseconds(), now, name, owner, now); err != nil {
-			return err
+		if err == nil {
+			err = sqldb.One(ctx, s, `SELECT `+sinkColumns+` FROM sinks WHERE name = ?`, []any{name}, events.ErrSinkTaken, &st, scanSink)
 		}
-		return sqldb.One(ctx, s, `SELECT `+sinkColumns+` FROM sinks WHERE name = ?`, []any{name}, events.ErrSinkTaken, &st, scanSink)
+		return st, err
 	})
-	return st, err
 }
 
 // ensureSink makes a sink that does not exist. It locks the feed's head for
@@ -176,30 +160,22 @@ func takeFeed(ctx context.Context, s *sqldb.Session, t *events.Taking) error {
 	if err != nil {
 		return err
 	}
-	n, err := s.Exec(ctx, `UPDATE sinks SET taken = ?, lease_until = ?, seen_at = ?, published = published + ?, failures = 0, problem = ''
+	return s.DoOne(ctx, events.ErrSinkTaken, `UPDATE sinks
+		SET taken = ?, lease_until = ?, seen_at = ?, published = published + ?, failures = 0, problem = ''
 		WHERE name = ? AND owner = ? AND taken = ?`,
 		t.To, now+t.Lease.Milliseconds(), now, t.Events, t.Name, t.Owner, t.From)
-	if err == nil && n != 1 {
-		err = events.ErrSinkTaken
-	}
-	return err
 }
 
 // SinkFailed counts that the owner could not pass the feed on, with the
 // problem.
 func (fd *Feed) SinkFailed(ctx context.Context, name, owner, problem string) error {
-	return fd.db.Write(ctx, "note a failure of the sink "+name, func(s *sqldb.Session) error {
-		_, err := s.Exec(ctx, `UPDATE sinks SET failures = failures + 1, problem = ? WHERE name = ? AND owner = ?`, storable(problem), name, owner)
-		return err
-	})
+	return fd.db.Do(ctx, "note a failure of the sink "+name, `UPDATE sinks SET failures = failures + 1, problem = ? WHERE name = ? AND owner = ?`,
+		storable(problem), name, owner)
 }
 
 // LetSinkGo ends the owner's lease.
 func (fd *Feed) LetSinkGo(ctx context.Context, name, owner string) error {
-	return fd.db.Write(ctx, "release the sink "+name, func(s *sqldb.Session) error {
-		_, err := s.Exec(ctx, `UPDATE sinks SET owner = '', lease_until = 0 WHERE name = ? AND owner = ?`, name, owner)
-		return err
-	})
+	return fd.db.Do(ctx, "release the sink "+name, `UPDATE sinks SET owner = '', lease_until = 0 WHERE name = ? AND owner = ?`, name, owner)
 }
 
 // The kinds of the feed's rows.
@@ -249,11 +225,7 @@ func appendFeedAt(ctx context.Context, s *sqldb.Session, rows []feedRow) (last i
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	n, err := s.Exec(ctx, `UPDATE feed_head SET last_id = last_id + ? WHERE one = 1`, len(rows))
-	if err == nil && n != 1 {
-		err = fmt.Errorf("%w: the feed has no head", dibs.ErrCorrupt)
-	}
-	if err != nil {
+	if err := s.DoOne(ctx, errNoHead, `UPDATE feed_head SET last_id = last_id + ? WHERE one = 1`, len(rows)); err != nil {
 		return 0, err
 	}
 	// The UPDATE has locked the head: this is the number that it wrote.
@@ -270,6 +242,8 @@ func appendFeedAt(ctx context.Context, s *sqldb.Session, rows []feedRow) (last i
 	}
 	return last, s.InsertRows(ctx, `INSERT INTO feed (id, kind, at, payload) VALUES `, args, 4)
 }
+
+var errNoHead = fmt.Errorf("%w: the feed has no head", dibs.ErrCorrupt)
 
 // newGrantRow is a row for the grants of a shard after one position and up to
 // another.

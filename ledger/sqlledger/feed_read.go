@@ -24,10 +24,7 @@ type storedRow struct {
 
 // scanStoredRow reads id, kind, at and payload.
 func scanStoredRow(rows *sql.Rows, row *storedRow) error {
-	var at int64
-	err := rows.Scan(&row.id, &row.kind, &at, &row.payload)
-	row.at = fromMS(at)
-	return err
+	return rows.Scan(&row.id, &row.kind, ms(&row.at), &row.payload)
 }
 
 // decode reads the payload. A payload that cannot be read is ErrCorrupt: rows
@@ -169,15 +166,11 @@ func (row *storedRow) steps(ctx context.Context, s *sqldb.Session, steps []stepR
 // that has no claim is missing in the map.
 func readClaims(ctx context.Context, s *sqldb.Session, at []dibs.Position) (map[dibs.Position]*dibs.Claim, error) {
 	var claims []dibs.Claim
-	for _, r := range runsOf(at) {
-		if err := r.each(func(seqs []any) error {
-			where, args := r.condition(s, "claims", "epoch", "seq", seqs)
-			some, err := sqldb.List(ctx, s, "SELECT "+claimColumns+" FROM claims WHERE "+where, args, scanClaim)
-			claims = append(claims, some...)
-			return err
-		}); err != nil {
-			return nil, err
-		}
+	if err := eachOf(ctx, s, at, "claims", claimColumns, func(_ *run, rows *sql.Rows) error {
+		claims = append(claims, dibs.Claim{})
+		return scanClaim(rows, &claims[len(claims)-1])
+	}); err != nil {
+		return nil, err
 	}
 	if err := applyEvents(ctx, s, pointers(claims)); err != nil {
 		return nil, err

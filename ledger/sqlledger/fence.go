@@ -21,8 +21,7 @@ const forgetServer = 24 * time.Hour
 // since the next load counts what they carry. ErrPositionMoved when epoch or position
 // are not those of seen any more; ErrElsewhere as in LoadShard, ErrNotFound.
 func (st *Settlement) Fence(ctx context.Context, shard dibs.ShardID, by live.Opener, seen live.ShardTotals) (live.ShardTotals, error) {
-	var t live.ShardTotals
-	err := st.db.Write(ctx, "fence shard "+shard.String(), func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, st.db.Write, "fence shard "+shard.String(), func(s *sqldb.Session) (t live.ShardTotals, err error) {
 		now, err := lockShard(ctx, s, shard)
 		if err == nil && (now.epoch != seen.Epoch || now.position != seen.Position) {
 			err = dibs.ErrPositionMoved
@@ -30,12 +29,11 @@ func (st *Settlement) Fence(ctx context.Context, shard dibs.ShardID, by live.Ope
 		if err == nil {
 			_, err = raiseEpoch(ctx, s, shard, by)
 		}
-		if err == nil {
-			t, err = readTotals(ctx, s, shard)
+		if err != nil {
+			return t, err
 		}
-		return err
+		return readTotals(ctx, s, shard)
 	})
-	return t, err
 }
 
 // raiseEpoch opens the shard's next epoch, which is beyond the opener's too,
@@ -70,7 +68,7 @@ func raiseEpoch(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, by li
 		return 0, dibs.Unavail(dibs.EffectNone, fmt.Errorf("sqlledger: shard %s has used up its %d epochs", shard, dibs.MaxEpoch))
 	}
 	epoch++
-	if _, err := s.Exec(ctx, `UPDATE positions SET epoch = ?, server = ?, deployment = ? WHERE campaign = ? AND shard = ?`,
+	if err := s.Do(ctx, `UPDATE positions SET epoch = ?, server = ?, deployment = ? WHERE campaign = ? AND shard = ?`,
 		epoch, by.Server, by.Deployment, shard.Campaign, shard.Shard); err != nil {
 		return 0, err
 	}
@@ -85,15 +83,14 @@ func raiseEpoch(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, by li
 			return 0, err
 		}
 	}
-	_, err := s.Exec(ctx, `DELETE FROM outbox WHERE campaign = ? AND shard = ?`, shard.Campaign, shard.Shard)
-	return epoch, err
+	return epoch, s.Do(ctx, `DELETE FROM outbox WHERE campaign = ? AND shard = ?`, shard.Campaign, shard.Shard)
 }
 
 // saveSeen stores when a server was seen alive.
 func saveSeen(ctx context.Context, s *sqldb.Session, server string, now int64) error {
 	fresh, err := s.InsertNew(ctx, `INSERT INTO engine_servers (server, seen_at) VALUES (?,?)`, server, now)
 	if err == nil && fresh == 0 {
-		_, err = s.Exec(ctx, `UPDATE engine_servers SET seen_at = ? WHERE server = ?`, now, server)
+		err = s.Do(ctx, `UPDATE engine_servers SET seen_at = ? WHERE server = ?`, now, server)
 	}
 	return err
 }
@@ -105,8 +102,7 @@ func checkSilent(ctx context.Context, s *sqldb.Session, server string) error {
 	if err != nil {
 		return err
 	}
-	var seen int64
-	err = s.Row(ctx, `SELECT seen_at FROM engine_servers WHERE server = ?`, []any{server}, &seen)
+	seen, err := sqldb.Get[int64](ctx, s, `SELECT seen_at FROM engine_servers WHERE server = ?`, server)
 	switch {
 	case isNoRows(err):
 		return nil
@@ -135,12 +131,11 @@ func mayTake(ctx context.Context, s *sqldb.Session, server, other string) error 
 	if waiting < 2 {
 		return dibs.ErrElsewhere
 	}
-	var more string
 	// A fraction, since the number of a campaign times that of the shards is more than an INTEGER of PostgreSQL's.
-	err = s.Row(ctx, `SELECT p.server FROM campaigns c JOIN positions p ON p.campaign = c.number
+	more, err := sqldb.Get[string](ctx, s, `SELECT p.server FROM campaigns c JOIN positions p ON p.campaign = c.number
 		WHERE c.state IN (?,?) AND c.ends_at > ? AND p.server IN (?,?)
 		GROUP BY p.server ORDER BY COUNT(*) DESC, MIN(p.campaign * 64.0 + p.shard) LIMIT 1`,
-		[]any{string(dibs.Published), string(dibs.PausedState), now, server, other}, &more)
+		string(dibs.Published), string(dibs.PausedState), now, server, other)
 	if isNoRows(err) || err == nil && more != server {
 		return dibs.ErrElsewhere
 	}
@@ -155,9 +150,8 @@ func (st *Settlement) noteWaiting(ctx context.Context, server string) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.Exec(ctx, `UPDATE engine_servers SET waits_since = CASE WHEN waits_at < ? THEN ? ELSE waits_since END, waits_at = ?
+		return s.Do(ctx, `UPDATE engine_servers SET waits_since = CASE WHEN waits_at < ? THEN ? ELSE waits_since END, waits_at = ?
 			WHERE server = ?`, now-dibs.ServerLife.Milliseconds(), now, now, server)
-		return err
 	})
 }
 
@@ -166,28 +160,26 @@ func (st *Settlement) noteWaiting(ctx context.Context, server string) error {
 // the shards of live campaigns that servers hold which are not among the seen
 // ones.
 func (st *Settlement) SeeServers(ctx context.Context, seen, gone []string) (elsewhere []dibs.ShardID, err error) {
-	err = st.db.Write(ctx, "note the servers that are alive", func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, st.db.Write, "note the servers that are alive", func(s *sqldb.Session) ([]dibs.ShardID, error) {
 		now, err := s.SharedNow(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, server := range gone {
-			if _, err := s.Exec(ctx, `DELETE FROM engine_servers WHERE server = ?`, server); err != nil {
-				return err
+			if err := s.Do(ctx, `DELETE FROM engine_servers WHERE server = ?`, server); err != nil {
+				return nil, err
 			}
 		}
 		for _, server := range seen {
 			if err := saveSeen(ctx, s, server, now); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		if _, err = s.Exec(ctx, `DELETE FROM engine_servers WHERE seen_at < ?`, now-forgetServer.Milliseconds()); err != nil {
-			return err
+		if err := s.Do(ctx, `DELETE FROM engine_servers WHERE seen_at < ?`, now-forgetServer.Milliseconds()); err != nil {
+			return nil, err
 		}
-		elsewhere, err = heldElsewhere(ctx, s, seen, now)
-		return err
+		return heldElsewhere(ctx, s, seen, now)
 	})
-	return elsewhere, err
 }
 
 // heldElsewhere lists the shards of live campaigns that other servers hold. A
@@ -222,9 +214,8 @@ func (st *Settlement) SkipTo(ctx context.Context, shard dibs.ShardID, seen live.
 		}
 		// The epoch is raised beyond the position, which the table demands. The
 		// server that holds the shard stays the same.
-		_, err = s.Exec(ctx, `UPDATE positions SET epoch = ?, pos_epoch = ?, pos_seq = ? WHERE campaign = ? AND shard = ?`,
+		return s.Do(ctx, `UPDATE positions SET epoch = ?, pos_epoch = ?, pos_seq = ? WHERE campaign = ? AND shard = ?`,
 			max(now.epoch, to.Epoch)+1, to.Epoch, to.Seq, shard.Campaign, shard.Shard)
-		return err
 	})
 }
 
@@ -243,8 +234,7 @@ func lockShard(ctx context.Context, s *sqldb.Session, shard dibs.ShardID) (now s
 		[]any{shard.Campaign, shard.Shard}, &now.epoch, &now.position.Epoch, &now.position.Seq, &now.left); err != nil {
 		return now, orNotFound(err, aShard, shard)
 	}
-	var left int64
-	err = s.Row(ctx, `SELECT stock_left FROM campaigns WHERE number = ?`+s.ForUpdate, []any{shard.Campaign}, &left)
+	left, err := sqldb.Get[int64](ctx, s, `SELECT stock_left FROM campaigns WHERE number = ?`+s.ForUpdate, shard.Campaign)
 	now.left = max(min(now.left, left), 0)
 	return now, err
 }
@@ -252,12 +242,9 @@ func lockShard(ctx context.Context, s *sqldb.Session, shard dibs.ShardID) (now s
 // Totals returns a shard's sums. Every shard of a campaign has them from the
 // start; Epoch is 0 until the shard is loaded for the first time. ErrNotFound.
 func (st *Settlement) Totals(ctx context.Context, shard dibs.ShardID) (live.ShardTotals, error) {
-	var t live.ShardTotals
-	err := st.db.Read(ctx, "read totals", func(s *sqldb.Session) (err error) {
-		t, err = readTotals(ctx, s, shard)
-		return err
+	return sqldb.Result(ctx, st.db.Read, "read totals", func(s *sqldb.Session) (live.ShardTotals, error) {
+		return readTotals(ctx, s, shard)
 	})
-	return t, err
 }
 
 // readTotals is Totals within a transaction.

@@ -64,24 +64,22 @@ func ofCampaign(c *dibs.Campaign) dibs.Position {
 	return dibs.Position{ShardID: dibs.ShardID{Campaign: c.Number}}
 }
 
-// write writes both entries of a single transfer.
-func (t *transfer) write(ctx context.Context, s *sqldb.Session, at time.Time) error {
-	return s.InsertRows(ctx, `INSERT INTO entries (`+postingColumns+`) VALUES `, t.entries(nil, at), 12)
+// insertPostings writes entries of transfers.
+func insertPostings(ctx context.Context, s *sqldb.Session, entries []any) error {
+	return s.InsertRows(ctx, `INSERT INTO entries (`+postingColumns+`) VALUES `, entries, 12)
 }
 
 // addTo adds to a balance, and makes the account when there is none.
 func addTo(ctx context.Context, s *sqldb.Session, a account, currency string, amount int64) error {
-	_, err := s.Exec(ctx, `INSERT INTO accounts (kind, owner, currency, balance) VALUES (?,?,?,?)`+formsFor(s).addBalance,
+	return s.Do(ctx, `INSERT INTO accounts (kind, owner, currency, balance) VALUES (?,?,?,?)`+formsFor(s).addBalance,
 		string(a.kind), a.owner, currency, amount)
-	return err
 }
 
-// takeFrom takes from a balance; false when there is less. It changes nothing
-// then.
-func takeFrom(ctx context.Context, s *sqldb.Session, a account, currency string, amount int64) (bool, error) {
-	n, err := s.Exec(ctx, `UPDATE accounts SET balance = balance - ? WHERE kind = ? AND owner = ? AND currency = ? AND balance >= ?`,
-		amount, string(a.kind), a.owner, currency, amount)
-	return n == 1, err
+// takeFrom takes from a balance. When there is less the error is tooLittle, and
+// nothing is changed.
+func takeFrom(ctx context.Context, s *sqldb.Session, tooLittle error, a account, currency string, amount int64) error {
+	return s.DoOne(ctx, tooLittle, `UPDATE accounts SET balance = balance - ?
+		WHERE kind = ? AND owner = ? AND currency = ? AND balance >= ?`, amount, string(a.kind), a.owner, currency, amount)
 }
 
 // Deposit credits a user from outside, once by its ref; replayed says that it
@@ -103,7 +101,7 @@ func (fu *Funds) Deposit(ctx context.Context, d *funds.Deposit) (replayed bool, 
 		if replayed = n == 0; replayed {
 			return sameDeposit(ctx, s, d)
 		}
-		if _, err := s.Exec(ctx, `INSERT INTO entries (`+postingColumns+`) VALUES (`+sqldb.Repeat("?", 12)+`)`, args[:12]...); err != nil {
+		if err := insertPostings(ctx, s, args[:12]); err != nil {
 			return err
 		}
 		if err := bringIn(ctx, s, t.from.kind, t.currency, t.amount); err != nil {
@@ -132,10 +130,10 @@ func bringIn(ctx context.Context, s *sqldb.Session, from funds.AccountKind, curr
 		if err != nil && s.Fault(err) == sqldb.FaultConstraint {
 			return errTooMuchMoney
 		}
-		var balance int64
-		if err == nil {
-			err = s.Row(ctx, `SELECT balance FROM accounts WHERE kind = ? AND owner = '' AND currency = ?`, []any{string(kind), currency}, &balance)
+		if err != nil {
+			return err
 		}
+		balance, err := sqldb.Get[int64](ctx, s, `SELECT balance FROM accounts WHERE kind = ? AND owner = '' AND currency = ?`, string(kind), currency)
 		if err != nil {
 			return err
 		}
@@ -167,17 +165,15 @@ func sameDeposit(ctx context.Context, s *sqldb.Session, d *funds.Deposit) error 
 
 // Balances returns what a user has, by currency.
 func (fu *Funds) Balances(ctx context.Context, user string) (balances []dibs.Money, err error) {
-	err = fu.db.Read(ctx, "read balances", func(s *sqldb.Session) error {
-		balances, err = readBalances(ctx, s, user)
-		return err
+	return sqldb.Result(ctx, fu.db.Read, "read balances", func(s *sqldb.Session) ([]dibs.Money, error) {
+		return readBalances(ctx, s, user, "")
 	})
-	return balances, err
 }
 
 // readBalances reads a user's balances; the list is empty, not nil, when there
-// are none.
-func readBalances(ctx context.Context, s *sqldb.Session, user string) ([]dibs.Money, error) {
-	found, err := sqldb.List(ctx, s, `SELECT balance, currency FROM accounts WHERE kind = 'user' AND owner = ? ORDER BY currency`,
+// are none. lock is ForUpdate, or empty.
+func readBalances(ctx context.Context, s *sqldb.Session, user, lock string) ([]dibs.Money, error) {
+	found, err := sqldb.List(ctx, s, `SELECT balance, currency FROM accounts WHERE kind = 'user' AND owner = ? ORDER BY currency`+lock,
 		[]any{user}, func(rows *sql.Rows, m *dibs.Money) error { return rows.Scan(&m.Amount, &m.Currency) })
 	return append([]dibs.Money{}, found...), err
 }
@@ -195,27 +191,22 @@ type postingCursor struct {
 
 // Postings lists a user's entries, the newest first.
 func (fu *Funds) Postings(ctx context.Context, user string, page dibs.Page) (dibs.List[funds.Posting], error) {
-	after := postingCursor{At: math.MaxInt64}
-	if _, err := readCursor(page.Cursor, &after); err != nil {
-		return dibs.List[funds.Posting]{}, err
-	}
-	// The order is that of the index by owner and time; what follows the time
-	// makes it unique.
-	where, args := fu.db.Compare([]string{"e.at", "e.campaign", "e.shard", "e.epoch", "e.seq", "e.what", "e.ref"}, "<",
-		after.At, min(after.Campaign, dibs.MaxCampaignNumber+1), after.Shard, min(after.Epoch, dibs.MaxEpoch+1), after.Seq, string(after.What), after.Ref)
-	return readPage(ctx, fu.db, "list postings", page, query{`SELECT e.campaign, e.shard, e.epoch, e.seq, e.what, e.ref, e.currency, e.amount, e.at, COALESCE(c.id, '')
+	return readPage(ctx, fu.db, "list postings", page, postingCursor{At: math.MaxInt64}, func(after postingCursor) query {
+		// The order is that of the index by owner and time; what follows the time
+		// makes it unique.
+		where, args := fu.db.Compare([]string{"e.at", "e.campaign", "e.shard", "e.epoch", "e.seq", "e.what", "e.ref"}, "<",
+			after.At, min(after.Campaign, dibs.MaxCampaignNumber+1), after.Shard, min(after.Epoch, dibs.MaxEpoch+1), after.Seq, string(after.What), after.Ref)
+		return query{`SELECT e.campaign, e.shard, e.epoch, e.seq, e.what, e.ref, e.currency, e.amount, e.at, COALESCE(c.id, '')
 			FROM entries e LEFT JOIN campaigns c ON c.number = e.campaign WHERE e.owner = ? AND e.kind = 'user' AND ` + where + `
-			ORDER BY e.at DESC, e.campaign DESC, e.shard DESC, e.epoch DESC, e.seq DESC, e.what DESC, e.ref DESC LIMIT ?`, append([]any{user}, args...)}, scanPosting, func(p *funds.Posting) any {
+			ORDER BY e.at DESC, e.campaign DESC, e.shard DESC, e.epoch DESC, e.seq DESC, e.what DESC, e.ref DESC LIMIT ?`, append([]any{user}, args...)}
+	}, scanPosting, func(p *funds.Posting) postingCursor {
 		return postingCursor{p.At.UnixMilli(), p.Claim.Campaign, p.Claim.Shard, p.Claim.Epoch, p.Claim.Seq, p.Kind, p.Ref}
 	})
 }
 
 // scanPosting reads an entry and the id of its campaign, empty for none.
 func scanPosting(rows *sql.Rows, p *funds.Posting) error {
-	var at int64
-	err := rows.Scan(&p.Claim.Campaign, &p.Claim.Shard, &p.Claim.Epoch, &p.Claim.Seq, &p.Kind, &p.Ref, &p.Currency, &p.Amount, &at, &p.CampaignID)
-	p.At = fromMS(at)
-	return err
+	return rows.Scan(&p.Claim.Campaign, &p.Claim.Shard, &p.Claim.Epoch, &p.Claim.Seq, &p.Kind, &p.Ref, &p.Currency, &p.Amount, ms(&p.At), &p.CampaignID)
 }
 
 // sender is the account that a red packet is paid from.
@@ -245,18 +236,15 @@ func (fu *Funds) FundCampaign(ctx context.Context, c *dibs.Campaign) error {
 // that a second publication fails.
 func fund(ctx context.Context, s *sqldb.Session, c *dibs.Campaign) error {
 	total := c.Packet.Total
-	n, err := s.Exec(ctx, `UPDATE packets SET funded_at = ? WHERE campaign = ? AND funded_at = 0`, c.UpdatedAt.UnixMilli(), c.Number)
-	if err == nil && n != 1 {
-		err = fmt.Errorf("%w: the draft of red packet %s has been funded before", dibs.ErrCorrupt, c.ID)
-	}
-	if err != nil {
+	twice := fmt.Errorf("%w: the draft of red packet %s has been funded before", dibs.ErrCorrupt, c.ID)
+	if err := s.DoOne(ctx, twice, `UPDATE packets SET funded_at = ? WHERE campaign = ? AND funded_at = 0`, c.UpdatedAt.UnixMilli(), c.Number); err != nil {
 		return err
 	}
 	// Escrow comes before the platform and users, in the order of accounts.
 	t := transfer{
 		at: ofCampaign(c), what: funds.TransferFund, from: sender(c), to: escrow(c), currency: total.Currency, amount: total.Amount,
 	}
-	if err := t.write(ctx, s, c.UpdatedAt); err != nil {
+	if err := insertPostings(ctx, s, t.entries(nil, c.UpdatedAt)); err != nil {
 		return err
 	}
 	if err := addTo(ctx, s, t.to, t.currency, t.amount); err != nil {
@@ -265,13 +253,10 @@ func fund(ctx context.Context, s *sqldb.Session, c *dibs.Campaign) error {
 	if t.from.kind == funds.PlatformAccount {
 		return bringIn(ctx, s, t.from.kind, t.currency, t.amount)
 	}
-	paid, err := takeFrom(ctx, s, t.from, t.currency, t.amount)
-	if err == nil && !paid {
-		err = dibs.Fail(dibs.InsufficientFunds, dibs.Textf(
-			"user %[1]s has less than the %[2]s %[3]s that the red packet takes: deposit the rest first",
-			"用户 %[1]s 的余额不足以支付红包总额 %[2]s %[3]s，请先充值", c.SenderID, total.Digits(), total.Currency))
-	}
-	return err
+	tooLittle := dibs.Fail(dibs.InsufficientFunds, dibs.Textf(
+		"user %[1]s has less than the %[2]s %[3]s that the red packet takes: deposit the rest first",
+		"用户 %[1]s 的余额不足以支付红包总额 %[2]s %[3]s，请先充值", c.SenderID, total.Digits(), total.Currency))
+	return takeFrom(ctx, s, tooLittle, t.from, t.currency, t.amount)
 }
 
 // uncredited counts the shards of a red packet, a row of packets, that are settled
@@ -296,18 +281,12 @@ func (fu *Funds) OpenPackets(ctx context.Context) ([]*funds.OpenPacket, error) {
 // PacketFunds returns where a red packet's money is. ErrNotFound.
 func (fu *Funds) PacketFunds(ctx context.Context, campaign uint32) (funds.PacketFunds, error) {
 	var f funds.PacketFunds
-	err := fu.db.Read(ctx, "read a red packet's funds", func(s *sqldb.Session) error {
-		var funded, returned int64
-		err := s.Row(ctx, `SELECT total_amount, total_currency, funded_at, returned_at, credited, returned,
-			COALESCE((SELECT balance FROM accounts WHERE accounts.kind = 'escrow' AND owner = campaigns.id AND currency = total_currency), 0)
-			FROM packets JOIN campaigns ON number = campaign WHERE campaign = ?`, []any{campaign},
-			&f.Funded, &f.Currency, &funded, &returned, &f.Credited, &f.Returned, &f.Escrow)
-		if f.ReturnedAt = fromOptionalMS(returned); funded == 0 {
-			f.Funded = 0
-		}
-		return orNotFound(err, aCampaign, campaign)
-	})
-	return f, err
+	err := fu.db.ReadRow(ctx, "read a red packet's funds", `SELECT
+		CASE WHEN funded_at > 0 THEN total_amount ELSE 0 END, total_currency, returned_at, credited, returned, COALESCE((
+			SELECT balance FROM accounts WHERE accounts.kind = 'escrow' AND owner = campaigns.id AND currency = total_currency), 0)
+		FROM packets JOIN campaigns ON number = campaign WHERE campaign = ?`, []any{campaign},
+		&f.Funded, &f.Currency, optionalMS(&f.ReturnedAt), &f.Credited, &f.Returned, &f.Escrow)
+	return f, orNotFound(err, aCampaign, campaign)
 }
 
 // packetNow is a red packet's row, locked until the transaction ends. funded
@@ -377,7 +356,7 @@ func giveBack(ctx context.Context, s *sqldb.Session, c *dibs.Campaign, credited,
 		t := transfer{
 			at: ofCampaign(c), what: funds.TransferReturn, from: escrow(c), to: sender(c), currency: c.Packet.Total.Currency, amount: left,
 		}
-		if err := t.write(ctx, s, at); err != nil {
+		if err := insertPostings(ctx, s, t.entries(nil, at)); err != nil {
 			return err
 		}
 		if err := takeEscrow(ctx, s, c, left); err != nil {
@@ -387,18 +366,12 @@ func giveBack(ctx context.Context, s *sqldb.Session, c *dibs.Campaign, credited,
 			return err
 		}
 	}
-	n, err := s.Exec(ctx, `UPDATE packets SET returned = ?, returned_at = ? WHERE campaign = ? AND returned_at = 0`, left, at.UnixMilli(), c.Number)
-	if err == nil && n != 1 {
-		err = dibs.ErrConflict
-	}
-	return err
+	return s.DoOne(ctx, dibs.ErrConflict, `UPDATE packets SET returned = ?, returned_at = ? WHERE campaign = ? AND returned_at = 0`,
+		left, at.UnixMilli(), c.Number)
 }
 
 // takeEscrow takes from a red packet's escrow, which has to have as much.
 func takeEscrow(ctx context.Context, s *sqldb.Session, c *dibs.Campaign, amount int64) error {
-	ok, err := takeFrom(ctx, s, escrow(c), c.Packet.Total.Currency, amount)
-	if err == nil && !ok {
-		err = fmt.Errorf("%w: there is less than %d in escrow for red packet %s", dibs.ErrCorrupt, amount, c.ID)
-	}
-	return err
+	tooLittle := fmt.Errorf("%w: there is less than %d in escrow for red packet %s", dibs.ErrCorrupt, amount, c.ID)
+	return takeFrom(ctx, s, tooLittle, escrow(c), c.Packet.Total.Currency, amount)
 }

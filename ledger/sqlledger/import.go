@@ -26,28 +26,25 @@ const (
 // some hundred in memory. An item that is listed twice, or that the campaign
 // has, is an *Error of InvalidRequest that names its line.
 func (st *Stock) Import(ctx context.Context, in campaigns.Import) (added int64, err error) {
-	err = st.db.Write(ctx, "import into "+in.Shard.String(), func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, st.db.Write, "import into "+in.Shard.String(), func(s *sqldb.Session) (int64, error) {
 		s.ManyRows(in.Count)
-		added = 0
 		im := &importer{s: s, in: &in, codes: s.Codes.Snapshot(), most: formsFor(s).itemRows}
 		fresh, err := im.begin(ctx)
 		if err != nil || !fresh {
-			return err
+			return 0, err
 		}
 		// From here on items are written as they are read: an import may be
 		// larger than memory.
 		if err := im.run(ctx); err != nil {
-			return err
+			return 0, err
 		}
-		added = in.Count
 		for i := range im.parts {
 			if err := moveStock(ctx, s, im.parts[i].r); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		return appendStockChange(ctx, s, campaigns.Restock{Shard: in.Shard, Ref: in.Ref, Delta: in.Count, Why: in.Why})
+		return in.Count, appendStockChange(ctx, s, campaigns.Restock{Shard: in.Shard, Ref: in.Ref, Delta: in.Count, Why: in.Why})
 	})
-	return added, err
 }
 
 // importer is an import on its way through a transaction.
@@ -85,8 +82,7 @@ func (im *importer) begin(ctx context.Context) (fresh bool, err error) {
 	in := im.in
 	shards := []dibs.ShardID{in.Shard}
 	if in.Spread {
-		all, err := sqldb.List(ctx, im.s, `SELECT shard FROM positions WHERE campaign = ? ORDER BY shard`+im.s.ForUpdate,
-			[]any{in.Shard.Campaign}, sqldb.Scan1[uint8])
+		all, err := shardsOf(ctx, im.s, in.Shard.Campaign)
 		if err != nil {
 			return false, err
 		}

@@ -67,15 +67,13 @@ func otherForms(ctx context.Context, s *sqldb.Session, codes *keyring.Equals, ca
 	found := map[string]bool{}
 	for len(args) > 0 {
 		n := sqldb.Chunk(len(args), withdrawMost)
-		err := s.Each(ctx, `SELECT value FROM items WHERE campaign = ? AND value IN (`+sqldb.Repeat("?", n)+`)`,
-			append([]any{campaign}, args[:n]...), func(rows *sql.Rows) error {
-				var form string
-				err := rows.Scan(&form)
-				found[forms[form]] = true
-				return err
-			})
+		stored, err := sqldb.List(ctx, s, `SELECT value FROM items WHERE campaign = ? AND value IN (`+sqldb.Repeat("?", n)+`)`,
+			append([]any{campaign}, args[:n]...), sqldb.Scan1[string])
 		if err != nil {
 			return nil, err
+		}
+		for _, form := range stored {
+			found[forms[form]] = true
 		}
 		args = args[n:]
 	}
@@ -102,7 +100,7 @@ func insertItems(ctx context.Context, db *sqldb.DB, s *sqldb.Session, in newItem
 		}
 		// A repeated value fails the whole statement, and the transaction with
 		// it: which value it was is found out afterwards.
-		_, err := s.Exec(ctx, insertItemsText+sqldb.Repeat("(?,?,?,?)", n), args...)
+		err := s.Do(ctx, insertItemsText+sqldb.Repeat("(?,?,?,?)", n), args...)
 		if err != nil && s.Fault(err) == sqldb.FaultUnique {
 			return in.duplicates(ctx, db, err)
 		}
@@ -168,7 +166,7 @@ func itemForms(s *sqldb.Session, campaign uint32, value string) (where string, a
 // its value names its amount, for answers, and its amount is a column, for money.
 func insertPacket(ctx context.Context, s *sqldb.Session, number uint32, c *dibs.Campaign, values []string) error {
 	p := c.Packet
-	if _, err := s.Exec(ctx, `INSERT INTO packets (campaign, sender_id, total_amount, total_currency, share_count, split,
+	if err := s.Do(ctx, `INSERT INTO packets (campaign, sender_id, total_amount, total_currency, share_count, split,
 		share_min, share_max, funded_at, returned_at, credited, returned) VALUES (?,?,?,?,?,?,?,?,0,0,0,0)`,
 		number, c.SenderID, p.Total.Amount, p.Total.Currency, p.Count, string(p.Split), p.Min, p.Max); err != nil {
 		return err
@@ -190,7 +188,7 @@ func insertPacket(ctx context.Context, s *sqldb.Session, number uint32, c *dibs.
 			}
 			args = append(args, number, i, values[i], amount, i%c.Shards)
 		}
-		if _, err := s.Exec(ctx, `INSERT INTO items (campaign, n, value, amount, shard) VALUES `+sqldb.Repeat("(?,?,?,?,?)", n), args...); err != nil {
+		if err := s.Do(ctx, `INSERT INTO items (campaign, n, value, amount, shard) VALUES `+sqldb.Repeat("(?,?,?,?,?)", n), args...); err != nil {
 			return err
 		}
 		done += n
@@ -200,8 +198,7 @@ func insertPacket(ctx context.Context, s *sqldb.Session, number uint32, c *dibs.
 
 // insertPacketPosition makes the row of a shard of which nothing is credited.
 func insertPacketPosition(ctx context.Context, s *sqldb.Session, shard dibs.ShardID) error {
-	_, err := s.Exec(ctx, `INSERT INTO packet_positions (campaign, shard, epoch, seq) VALUES (?,?,0,0)`, shard.Campaign, shard.Shard)
-	return err
+	return s.Do(ctx, `INSERT INTO packet_positions (campaign, shard, epoch, seq) VALUES (?,?,0,0)`, shard.Campaign, shard.Shard)
 }
 
 // withdrawMost is the most items that one statement withdraws.
@@ -211,25 +208,30 @@ const withdrawMost = 512
 // be free. A withdrawn item stays in the table, so that numbers stay without
 // gaps.
 func withdrawItems(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, e *dibs.Entry) error {
-	var taken int64
-	for items := e.Items; len(items) > 0; {
+	taken, err := changeFree(ctx, s, `withdrawn = 1`, nil, shard, e.Items)
+	if err == nil && taken != int64(len(e.Items)) {
+		err = fmt.Errorf("%w: of %d items that the withdrawal %q takes, %d were free", dibs.ErrCorrupt, len(e.Items), e.Ref, taken)
+	}
+	return err
+}
+
+// changeFree sets something of those items of a shard that are free, and returns how
+// many of the named ones those were.
+func changeFree(
+	ctx context.Context, s *sqldb.Session, set string, values []any, shard dibs.ShardID, items []uint32,
+) (changed int64, err error) {
+	for len(items) > 0 {
 		part := items[:sqldb.Chunk(len(items), withdrawMost)]
 		items = items[len(part):]
-		args := []any{shard.Campaign, shard.Shard}
-		for _, n := range part {
-			args = append(args, n)
-		}
-		n, err := s.Exec(ctx, `UPDATE items SET withdrawn = 1 WHERE campaign = ? AND shard = ? AND claim_epoch IS NULL
-			AND withdrawn = 0 AND n IN (`+sqldb.Repeat("?", len(part))+`)`, args...)
+		n, err := s.Exec(ctx, `UPDATE items SET `+set+` WHERE campaign = ? AND shard = ? AND claim_epoch IS NULL
+			AND withdrawn = 0 AND n IN (`+sqldb.Repeat("?", len(part))+`)`,
+			slices.Concat(values, []any{shard.Campaign, shard.Shard}, anys(part))...)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		taken += n
+		changed += n
 	}
-	if taken != int64(len(e.Items)) {
-		return fmt.Errorf("%w: of %d items that the withdrawal %q takes, %d were free", dibs.ErrCorrupt, len(e.Items), e.Ref, taken)
-	}
-	return nil
+	return changed, nil
 }
 
 // itemsOfQuery reads the items of n claims. It does not order them: MariaDB
@@ -260,12 +262,11 @@ func readItems(ctx context.Context, s *sqldb.Session, claims []dibs.Claim) error
 	if err := s.Each(ctx, formsFor(s).itemsOfQuery(len(claims)), args, func(rows *sql.Rows) error {
 		var p dibs.Position
 		var it item
-		if err := rows.Scan(&p.Campaign, &p.Shard, &p.Epoch, &p.Seq, &it.n, &it.value); err != nil {
-			return err
+		err := rows.Scan(&p.Campaign, &p.Shard, &p.Epoch, &p.Seq, &it.n, &it.value)
+		if err == nil {
+			it.value, err = openItem(s.Codes, p.Campaign, it.value)
+			found[p] = append(found[p], it)
 		}
-		var err error
-		it.value, err = openItem(s.Codes, p.Campaign, it.value)
-		found[p] = append(found[p], it)
 		return err
 	}); err != nil {
 		return err
@@ -332,10 +333,10 @@ func (st *Stock) checkItemKeys(ctx context.Context, codes *keyring.Equals) error
 			if err := s.Each(ctx, first, []any{r[0], r[1], string(dibs.Units)}, func(rows *sql.Rows) error {
 				var campaign uint32
 				var stored sql.NullString
-				if err := rows.Scan(&campaign, &stored); err != nil {
-					return err
+				err := rows.Scan(&campaign, &stored)
+				if err == nil {
+					_, err = openItem(codes, campaign, stored.String)
 				}
-				_, err := openItem(codes, campaign, stored.String)
 				return err
 			}); err != nil {
 				return err

@@ -111,9 +111,7 @@ func (t *JournalTable) lock(ctx context.Context, op string) (taken bool, err err
 // fails: the owner's name is a help beside another error.
 func (t *JournalTable) owner(ctx context.Context) string {
 	var owner string
-	if err := t.db.Read(ctx, "read the journal's owner", func(s *sqldb.Session) error {
-		return s.Row(ctx, `SELECT owner FROM lease WHERE id = 1`, nil, &owner)
-	}); err != nil {
+	if err := t.db.ReadRow(ctx, "read the journal's owner", `SELECT owner FROM lease WHERE id = 1`, nil, &owner); err != nil {
 		return "its owner could not be read: " + err.Error()
 	}
 	return owner
@@ -138,12 +136,12 @@ func (t *JournalTable) Acquire(ctx context.Context, owner string) (generation in
 	if _, err := t.lock(ctx, op); err != nil {
 		return 0, err
 	}
-	err = t.db.WriteOnce(ctx, op, func(s *sqldb.Session) error {
-		if _, err := s.Exec(ctx, `UPDATE lease SET owner = ?, generation = generation + 1, acquired_at = ? WHERE id = 1`,
+	generation, err = sqldb.Result(ctx, t.db.WriteOnce, op, func(s *sqldb.Session) (int64, error) {
+		if err := s.Do(ctx, `UPDATE lease SET owner = ?, generation = generation + 1, acquired_at = ? WHERE id = 1`,
 			owner, s.Now().UnixMilli()); err != nil {
-			return err
+			return 0, err
 		}
-		return s.Row(ctx, `SELECT generation FROM lease WHERE id = 1`, nil, &generation)
+		return sqldb.Get[int64](ctx, s, `SELECT generation FROM lease WHERE id = 1`)
 	})
 	if err == nil {
 		t.generation.Store(generation)
@@ -206,8 +204,7 @@ func (t *JournalTable) Reopen(ctx context.Context) error {
 	err := t.db.Reconnect(ctx, op)
 	if err == nil {
 		err = t.db.WriteOnce(ctx, op, func(s *sqldb.Session) error {
-			_, err := s.Exec(ctx, `UPDATE lease SET reopened = reopened + 1 WHERE id = 1`)
-			return err
+			return s.Do(ctx, `UPDATE lease SET reopened = reopened + 1 WHERE id = 1`)
 		})
 	}
 	// After a failed write or sync the log's pages may be in memory only. A
@@ -231,33 +228,31 @@ const trimChunk = 32
 // Last returns the position of a shard's last entry, trimmed or not; zero for
 // none.
 func (t *JournalTable) Last(ctx context.Context, shard dibs.ShardID) (dibs.Cursor, error) {
-	var at dibs.Cursor
-	err := t.db.Read(ctx, "read the journal's end", func(s *sqldb.Session) error {
-		err := lastRow(ctx, s, shard, &at)
+	return sqldb.Result(ctx, t.db.Read, "read the journal's end", func(s *sqldb.Session) (dibs.Cursor, error) {
+		at, err := lastRow(ctx, s, shard)
 		if isNoRows(err) {
 			err = s.Row(ctx, `SELECT epoch, seq FROM journal_ends WHERE campaign = ? AND shard = ?`,
 				[]any{shard.Campaign, shard.Shard}, &at.Epoch, &at.Seq)
 		}
 		if isNoRows(err) {
-			return nil
+			err = nil
 		}
-		return err
+		return at, err
 	})
-	return at, err
 }
 
 // lastRow reads where the shard's last row ends; sql.ErrNoRows when it has
 // none. Rows that were trimmed are not looked at: keepEnd has stored where they
 // ended.
-func lastRow(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, at *dibs.Cursor) error {
-	return s.Row(ctx, `SELECT epoch, last_seq FROM journal WHERE campaign = ? AND shard = ?
+func lastRow(ctx context.Context, s *sqldb.Session, shard dibs.ShardID) (at dibs.Cursor, err error) {
+	err = s.Row(ctx, `SELECT epoch, last_seq FROM journal WHERE campaign = ? AND shard = ?
 		ORDER BY epoch DESC, first_seq DESC LIMIT 1`, []any{shard.Campaign, shard.Shard}, &at.Epoch, &at.Seq)
+	return at, err
 }
 
 // keepEnd stores where the journal ends when a trim may delete its last row.
 func keepEnd(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, upTo dibs.Cursor) error {
-	var last dibs.Cursor
-	err := lastRow(ctx, s, shard, &last)
+	last, err := lastRow(ctx, s, shard)
 	if isNoRows(err) || err == nil && upTo.Before(last) {
 		return nil
 	}
@@ -267,7 +262,7 @@ func keepEnd(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, upTo dib
 	fresh, err := s.InsertNew(ctx, `INSERT INTO journal_ends (campaign, shard, epoch, seq) VALUES (?,?,?,?)`,
 		shard.Campaign, shard.Shard, last.Epoch, last.Seq)
 	if err == nil && fresh == 0 {
-		_, err = s.Exec(ctx, `UPDATE journal_ends SET epoch = ?, seq = ? WHERE campaign = ? AND shard = ?`,
+		err = s.Do(ctx, `UPDATE journal_ends SET epoch = ?, seq = ? WHERE campaign = ? AND shard = ?`,
 			last.Epoch, last.Seq, shard.Campaign, shard.Shard)
 	}
 	return err
@@ -276,17 +271,15 @@ func keepEnd(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, upTo dib
 // ReadRows returns rows that have entries after a position, in order. It stops
 // after the row with which they have maxEntries entries or more.
 func (t *JournalTable) ReadRows(ctx context.Context, shard dibs.ShardID, after dibs.Cursor, maxEntries int) ([]dibs.JournalRow, error) {
-	var found []dibs.JournalRow
-	held := 0
-	err := t.db.Read(ctx, "read the journal", func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, t.db.Read, "read the journal", func(s *sqldb.Session) (found []dibs.JournalRow, err error) {
 		// The row that contains the position, or ends before it, is where
 		// reading the index begins.
-		var first uint32
-		err := s.Row(ctx, `SELECT first_seq FROM journal WHERE campaign = ? AND shard = ? AND epoch = ? AND first_seq <= ?
-			ORDER BY first_seq DESC LIMIT 1`, []any{shard.Campaign, shard.Shard, after.Epoch, after.Seq}, &first)
+		first, err := sqldb.Get[uint32](ctx, s, `SELECT first_seq FROM journal
+			WHERE campaign = ? AND shard = ? AND epoch = ? AND first_seq <= ? ORDER BY first_seq DESC LIMIT 1`, shard.Campaign, shard.Shard, after.Epoch, after.Seq)
 		if err != nil && !isNoRows(err) {
-			return err
+			return nil, err
 		}
+		held := 0
 		from, args := t.db.Compare([]string{"epoch", "first_seq"}, ">=", after.Epoch, first)
 		past, more := t.db.Compare([]string{"epoch", "last_seq"}, ">", after.Epoch, after.Seq)
 		args = append(append(append([]any{shard.Campaign, shard.Shard}, args...), more...), maxEntries)
@@ -304,14 +297,10 @@ func (t *JournalTable) ReadRows(ctx context.Context, shard dibs.ShardID, after d
 				return nil
 			})
 		if errors.Is(err, errEnough) {
-			return nil
+			err = nil
 		}
-		return err
+		return found, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
 }
 
 // errEnough ends a reading before its rows end.
@@ -350,8 +339,7 @@ func (t *JournalTable) TrimRows(ctx context.Context, shard dibs.ShardID, upTo di
 
 // Shards lists the shards that have rows.
 func (t *JournalTable) Shards(ctx context.Context) ([]dibs.ShardID, error) {
-	var found []dibs.ShardID
-	err := t.db.Read(ctx, "list the journal's shards", func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, t.db.Read, "list the journal's shards", func(s *sqldb.Session) (found []dibs.ShardID, err error) {
 		at := dibs.ShardID{}
 		// From each shard the index leads to the next one, without reading the
 		// rows in between.
@@ -361,19 +349,15 @@ func (t *JournalTable) Shards(ctx context.Context) ([]dibs.ShardID, error) {
 			err := s.Row(ctx, `SELECT campaign, shard FROM journal WHERE `+next+` ORDER BY campaign, shard LIMIT 1`,
 				args, &at.Campaign, &at.Shard)
 			if isNoRows(err) {
-				return nil
+				return found, nil
 			}
 			if err != nil {
-				return err
+				return nil, err
 			}
 			found = append(found, at)
 			relation = ">"
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return found, nil
 }
 
 // ExamineJournal says what keeps the memory engine's journal from being on the

@@ -20,49 +20,43 @@ import (
 // it, was seen within dibs.ServerLife, and has a later history of it than the opener's.
 // It is noted then that the opener's server waits; see mayTake.
 func (st *Settlement) LoadShard(ctx context.Context, c *dibs.Campaign, shard dibs.ShardID, by live.Opener) (*dibs.ShardLoad, error) {
-	load := &dibs.ShardLoad{}
-	err := st.db.Write(ctx, "load shard "+shard.String(), func(s *sqldb.Session) error {
+	load, err := sqldb.Result(ctx, st.db.Write, "load shard "+shard.String(), func(s *sqldb.Session) (*dibs.ShardLoad, error) {
 		// This drops the waiting commands. The sums and rows that are read below have what
 		// they carry.
 		epoch, err := raiseEpoch(ctx, s, shard, by)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		*load = dibs.ShardLoad{Epoch: epoch}
+		load := &dibs.ShardLoad{Epoch: epoch}
 		granted, err := readPosition(ctx, s, shard, load)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		// Each unit granted may be a claim, and each unit left an item.
 		s.ManyRows(max(granted, load.StockLeft))
 		if err := loadHoldings(ctx, s, shard, load, granted); err != nil {
-			return err
+			return nil, err
 		}
 		quarantined, err := loadQuarantine(ctx, s, shard, load)
-		if err != nil {
-			return err
-		}
-		if c.HasItems() {
-			if err := loadItems(ctx, s, shard, load); err != nil {
-				return err
-			}
+		if err == nil && c.HasItems() {
+			err = loadItems(ctx, s, shard, load)
 			withhold(load, quarantined)
 		}
-		if err := loadMoved(ctx, s, c, shard, load); err != nil {
-			return err
+		if err == nil {
+			err = loadMoved(ctx, s, c, shard, load)
 		}
-		if err := loadSharing(ctx, s, c, load); err != nil {
-			return err
+		if err == nil {
+			err = loadSharing(ctx, s, c, load)
 		}
-		return loadRefs(ctx, s, shard, load)
+		if err == nil {
+			err = loadRefs(ctx, s, shard, load)
+		}
+		return load, err
 	})
 	if errors.Is(err, dibs.ErrElsewhere) {
 		err = errors.Join(err, st.noteWaiting(ctx, by.Server))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return load, nil
+	return load, err
 }
 
 // readPosition reads the shard's row, and returns how many units its claims
@@ -81,9 +75,8 @@ func loadHoldings(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, loa
 	if granted == 0 {
 		return nil
 	}
-	var n int
-	if err := s.Row(ctx, `SELECT COUNT(*) FROM claims WHERE campaign = ? AND shard = ?`,
-		[]any{shard.Campaign, shard.Shard}, &n); err != nil {
+	n, err := sqldb.Get[int](ctx, s, `SELECT COUNT(*) FROM claims WHERE campaign = ? AND shard = ?`, shard.Campaign, shard.Shard)
+	if err != nil {
 		return err
 	}
 	// The exact size: growing a slice of millions would need twice the memory.

@@ -117,13 +117,10 @@ func writePayments(ctx context.Context, s *sqldb.Session, changed []*lockedClaim
 			fresh = append(fresh, int64(p.Campaign), int64(p.Shard), int64(p.Epoch), int64(p.Seq),
 				now.Ref, now.Amount.Amount, now.Amount.Currency, now.Refunded, flag(now.Due), now.At.UnixMilli())
 		default:
-			n, err := s.Exec(ctx, `UPDATE payments SET refunded = ?, due = ?
+			other := fmt.Errorf("%w: the payment of the claim %s is not as its events tell", dibs.ErrCorrupt, p)
+			if err := s.DoOne(ctx, other, `UPDATE payments SET refunded = ?, due = ?
 				WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ? AND refunded = ?`,
-				now.Refunded, flag(now.Due), p.Campaign, p.Shard, p.Epoch, p.Seq, v.payment.Refunded)
-			if err == nil && n != 1 {
-				err = fmt.Errorf("%w: the payment of the claim %s is not as its events tell", dibs.ErrCorrupt, p)
-			}
-			if err != nil {
+				now.Refunded, flag(now.Due), p.Campaign, p.Shard, p.Epoch, p.Seq, v.payment.Refunded); err != nil {
 				return err
 			}
 		}
@@ -156,15 +153,13 @@ func freeItems(ctx context.Context, s *sqldb.Session, changed []*lockedClaim) er
 			due[p.ShardID] += v.claim.Quantity
 		}
 	}
-	for _, r := range runsOf(at) {
-		if err := r.each(func(seqs []any) error {
-			where, args := r.condition(s, "items", "claim_epoch", "claim_seq", seqs)
-			n, err := s.Exec(ctx, `UPDATE items`+formsFor(s).byClaim+` SET claim_epoch = NULL, claim_seq = NULL WHERE `+where, args...)
-			due[r.shard] -= n
-			return err
-		}); err != nil {
-			return err
-		}
+	if err := eachRun(at, func(r *run, seqs []any) error {
+		where, args := r.condition(s, "items", "claim_epoch", "claim_seq", seqs)
+		n, err := s.Exec(ctx, `UPDATE items`+formsFor(s).byClaim+` SET claim_epoch = NULL, claim_seq = NULL WHERE `+where, args...)
+		due[r.shard] -= n
+		return err
+	}); err != nil {
+		return err
 	}
 	// Each unit of a campaign of items has an item. A claim without them would
 	// leave a unit in the sums that no user can be given.
@@ -237,15 +232,14 @@ func (n *sums) write(ctx context.Context, s *sqldb.Session, id dibs.ShardID) err
 	if err := n.writeShard(ctx, s, id); err != nil || n.back == 0 {
 		return err
 	}
-	if _, err := s.Exec(ctx, `UPDATE campaigns SET stock_left = stock_left + ? WHERE number = ?`, n.back, id.Campaign); err != nil {
-		return err
+	err := s.Do(ctx, `UPDATE campaigns SET stock_left = stock_left + ? WHERE number = ?`, n.back, id.Campaign)
+	if err == nil && product != "" {
+		err = s.Do(ctx, `UPDATE products SET stock_left = stock_left + ? WHERE id = ?`, n.back, product)
 	}
-	if product != "" {
-		if _, err := s.Exec(ctx, `UPDATE products SET stock_left = stock_left + ? WHERE id = ?`, n.back, product); err != nil {
-			return err
-		}
+	if err == nil {
+		err = clearLow(ctx, s, id.Campaign)
 	}
-	return clearLow(ctx, s, id.Campaign)
+	return err
 }
 
 // releasesPerCommand bounds a command, which is sent again as a whole after a
@@ -259,17 +253,14 @@ func (n *sums) writeShard(ctx context.Context, s *sqldb.Session, id dibs.ShardID
 	if n.byStatus == [4]int64{} && n.back == 0 {
 		return nil
 	}
-	found, err := s.Exec(ctx, `UPDATE positions SET released = released + ?, pending = pending + ?, confirmed = confirmed + ?,
-		refunded = refunded + ?, stock_left = stock_left + ? WHERE campaign = ? AND shard = ?`,
+	err := s.DoOne(ctx, notFound(aShard, id), `UPDATE positions
+		SET released = released + ?, pending = pending + ?, confirmed = confirmed + ?, refunded = refunded + ?, stock_left = stock_left + ? WHERE campaign = ? AND shard = ?`,
 		n.byStatus[0], n.byStatus[1], n.byStatus[2], n.byStatus[3], n.back, id.Campaign, id.Shard)
-	if err == nil && found != 1 {
-		err = notFound(aShard, id)
-	}
 	if err != nil || len(n.releases) == 0 {
 		return err
 	}
-	var epoch uint16
-	if err := s.Row(ctx, `SELECT epoch FROM positions WHERE campaign = ? AND shard = ?`, []any{id.Campaign, id.Shard}, &epoch); err != nil {
+	epoch, err := sqldb.Get[uint16](ctx, s, `SELECT epoch FROM positions WHERE campaign = ? AND shard = ?`, id.Campaign, id.Shard)
+	if err != nil {
 		return err
 	}
 	for part := range slices.Chunk(n.releases, releasesPerCommand) {

@@ -46,22 +46,17 @@ func (cl *Claims) Move(ctx context.Context, groups [][]dibs.Move) ([][]dibs.Move
 			items = items || group[i].Campaign.HasItems()
 		}
 	}
-	var moved [][]dibs.Moved
-	err := cl.db.Write(ctx, "move claims", func(s *sqldb.Session) error {
-		moved = make([][]dibs.Moved, len(groups))
+	return sqldb.Result(ctx, cl.db.Write, "move claims", func(s *sqldb.Session) ([][]dibs.Moved, error) {
+		moved := make([][]dibs.Moved, len(groups))
 		all, err := lockClaims(ctx, s, at, items)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i, group := range groups {
 			moved[i] = all.move(group)
 		}
-		return all.write(ctx, s)
+		return moved, all.write(ctx, s)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return moved, nil
 }
 
 // Expire releases up to most pending claims whose deadline is not after now,
@@ -107,21 +102,17 @@ func (cl *Claims) Expire(ctx context.Context, now time.Time, most int) (int, err
 func lockClaims(ctx context.Context, s *sqldb.Session, at []dibs.Position, items bool) (lockedClaims, error) {
 	all := make(lockedClaims, len(at))
 	var claims []*dibs.Claim
-	for _, r := range runsOf(at) {
-		if err := r.each(func(seqs []any) error {
-			statement, args := r.lock(s, seqs)
-			return s.Each(ctx, statement, args, func(rows *sql.Rows) error {
-				v := &lockedClaim{}
-				if err := scanLocked(rows, v); err != nil {
-					return err
-				}
-				all[v.claim.Position] = v
-				claims = append(claims, &v.claim)
-				return nil
-			})
-		}); err != nil {
-			return nil, err
-		}
+	if err := eachRun(at, func(r *run, seqs []any) error {
+		statement, args := r.lock(s, seqs)
+		return s.Each(ctx, statement, args, func(rows *sql.Rows) error {
+			v := &lockedClaim{}
+			err := scanLocked(rows, v)
+			all[v.claim.Position] = v
+			claims = append(claims, &v.claim)
+			return err
+		})
+	}); err != nil {
+		return nil, err
 	}
 	if err := applyEvents(ctx, s, claims); err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (cl *Claims) OrderList(ctx context.Context, f orders.Filter, page dibs.Page
 	if err != nil {
 		return none, err
 	}
-	return cut(search.found, search.most-1, func(c *dibs.Claim) any { return cursorOf(c, true) })
+	return cut(search.found, search.most-1, func(c *dibs.Claim) claimCursor { return cursorOf(c, true) })
 }
 
 // lastCursor lies behind all that a list has. Lists are read from there, newest
@@ -143,44 +143,40 @@ func (o *orderSearch) readHeld(ctx context.Context, s *sqldb.Session, held []dib
 		if len(o.found) == o.most {
 			return nil
 		}
-		where, args := filterOrders(o.f, `campaign = ? AND shard = ? AND epoch = ? AND seq = ?`, p.Campaign, p.Shard, p.Epoch, p.Seq)
-		if f := o.f; f.Reference != "" {
-			where += ` AND EXISTS (SELECT 1 FROM claim_references AS r WHERE ` + sameClaim("r") + ` AND r.reference = ?)`
-			args = append(args, f.Reference)
+		q := query{`SELECT ` + claimColumns + ` FROM claims AS c WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`,
+			[]any{p.Campaign, p.Shard, p.Epoch, p.Seq}}
+		q.filterOrders(&o.f)
+		if o.f.Reference != "" {
+			q.and(`EXISTS (SELECT 1 FROM claim_references AS r WHERE `+sameClaim("r")+` AND r.reference = ?)`, o.f.Reference)
 		}
 		if o.f.RefundDue {
-			where += ` AND EXISTS (SELECT 1 FROM payments AS p WHERE ` + sameClaim("p") + ` AND p.due = 1)`
+			q.and(`EXISTS (SELECT 1 FROM payments AS p WHERE ` + sameClaim("p") + ` AND p.due = 1)`)
 		}
-		if err := o.read(ctx, s, query{`SELECT ` + claimColumns + ` FROM claims AS c WHERE ` + where + ` LIMIT ?`, args}); err != nil {
+		if err := o.read(ctx, s, q.then(` LIMIT ?`)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// filterOrders adds what a filter asks of the claims c to a condition. None of
-// these conditions leads a search: they narrow what the index finds.
-func filterOrders(f orders.Filter, where string, args ...any) (string, []any) {
-	and := func(condition string, values ...any) {
-		where += " AND " + condition
-		args = append(args, values...)
-	}
+// filterOrders adds what a filter asks of the claims c. None of these conditions
+// leads a search: they narrow what the index finds.
+func (q *query) filterOrders(f *orders.Filter) {
 	if f.UserID != "" {
-		and(`c.user_id = ?`, f.UserID)
+		q.and(`c.user_id = ?`, f.UserID)
 	}
 	if f.Status != nil {
-		and(`c.status = ?`, int64(*f.Status))
+		q.and(`c.status = ?`, int64(*f.Status))
 	}
 	if f.OrderType != 0 {
-		and(`c.order_type = ?`, int64(f.OrderType))
+		q.and(`c.order_type = ?`, int64(f.OrderType))
 	}
 	if !f.Since.IsZero() {
-		and(`c.created_at >= ?`, f.Since.UnixMilli())
+		q.and(`c.created_at >= ?`, f.Since.UnixMilli())
 	}
 	if !f.Until.IsZero() {
-		and(`c.created_at < ?`, f.Until.UnixMilli())
+		q.and(`c.created_at < ?`, f.Until.UnixMilli())
 	}
-	return where, args
 }
 
 // campaignOrdersQuery reads a page of one campaign's orders before a cursor,
@@ -188,8 +184,10 @@ func filterOrders(f orders.Filter, where string, args ...any) (string, []any) {
 // shard, which is as good as an order by time there.
 func campaignOrdersQuery(d *sqldb.Dialect, f orders.Filter, number uint32, before claimCursor) query {
 	where, args := d.Compare([]string{"c.shard", "c.epoch", "c.seq"}, "<", before.Shard, before.Epoch, before.Seq)
-	where, args = filterOrders(f, where+` AND c.campaign = ?`, append(args, number)...)
-	return query{`SELECT ` + claimColumns + ` FROM claims AS c WHERE ` + where + ` ORDER BY c.shard DESC, c.epoch DESC, c.seq DESC LIMIT ?`, args}
+	q := query{`SELECT ` + claimColumns + ` FROM claims AS c WHERE ` + where, args}
+	q.and(`c.campaign = ?`, number)
+	q.filterOrders(&f)
+	return q.then(` ORDER BY c.shard DESC, c.epoch DESC, c.seq DESC LIMIT ?`)
 }
 
 // ordersQuery reads a page of orders before a cursor, but for its limit: those
@@ -217,24 +215,22 @@ func ordersQuery(d *sqldb.Dialect, f orders.Filter, before claimCursor) query {
 		order += ", " + columns[i] + " DESC"
 	}
 	where, args := d.Compare(columns, "<", position...)
-	where, args = filterOrders(f, where, args...)
+	q := query{`SELECT ` + qualifiedClaimColumns + ` FROM ` + from + ` WHERE ` + where, args}
+	q.filterOrders(&f)
 	if f.Campaigns != nil {
-		for _, number := range f.Campaigns {
-			args = append(args, number)
-		}
-		where += " AND c.campaign IN (" + sqldb.Repeat("?", len(f.Campaigns)) + ")"
+		q.and("c.campaign IN ("+sqldb.Repeat("?", len(f.Campaigns))+")", anys(f.Campaigns)...)
 	}
 	if f.PaymentRef != "" {
-		where, args = where+` AND p.ref = ?`, append(args, f.PaymentRef)
+		q.and(`p.ref = ?`, f.PaymentRef)
 	}
 	if f.RefundDue {
 		// Not an argument: the index has these rows alone.
-		where += ` AND p.due = 1`
+		q.and(`p.due = 1`)
 	}
 	if f.Reference != "" {
-		where, args = where+` AND r.reference = ?`, append(args, f.Reference)
+		q.and(`r.reference = ?`, f.Reference)
 	}
-	return query{`SELECT ` + qualifiedClaimColumns + ` FROM ` + from + ` WHERE ` + where + ` ORDER BY ` + order[2:] + ` LIMIT ?`, args}
+	return q.then(` ORDER BY ` + order[2:] + ` LIMIT ?`)
 }
 
 // sameClaim joins the claims c to a table that names claims by their positions.
@@ -269,31 +265,21 @@ func insertReferences(ctx context.Context, s *sqldb.Session, args []any) error {
 // References returns the references of claims that are settled or in quarantine. A
 // claim without one is not in the map.
 func (cl *Claims) References(ctx context.Context, at []dibs.Position) (map[dibs.Position]string, error) {
-	var found map[dibs.Position]string
-	err := cl.db.Read(ctx, "read references", func(s *sqldb.Session) error {
-		found = make(map[dibs.Position]string)
-		return eachReference(ctx, s, at, func(p dibs.Position, reference string) { found[p] = reference })
+	return sqldb.Result(ctx, cl.db.Read, "read references", func(s *sqldb.Session) (map[dibs.Position]string, error) {
+		found := make(map[dibs.Position]string)
+		return found, eachReference(ctx, s, at, func(p dibs.Position, reference string) { found[p] = reference })
 	})
-	return found, err
 }
 
 // eachReference calls do for each of some claims that has a reference.
 func eachReference(ctx context.Context, s *sqldb.Session, at []dibs.Position, do func(dibs.Position, string)) error {
-	for _, r := range runsOf(at) {
-		if err := r.each(func(seqs []any) error {
-			where, args := r.condition(s, "claim_references", "epoch", "seq", seqs)
-			return s.Each(ctx, `SELECT seq, reference FROM claim_references WHERE `+where, args, func(rows *sql.Rows) error {
-				var seq uint32
-				var reference string
-				err := rows.Scan(&seq, &reference)
-				do(r.position(seq), reference)
-				return err
-			})
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachOf(ctx, s, at, "claim_references", "seq, reference", func(r *run, rows *sql.Rows) error {
+		var seq uint32
+		var reference string
+		err := rows.Scan(&seq, &reference)
+		do(r.position(seq), reference)
+		return err
+	})
 }
 
 // Comment stores what an administrator notes about a settled claim; empty takes it
@@ -302,8 +288,7 @@ func (cl *Claims) Comment(ctx context.Context, p dibs.Position, comment string, 
 	return cl.db.Write(ctx, "comment on a claim", func(s *sqldb.Session) error {
 		position := []any{p.Campaign, p.Shard, p.Epoch, p.Seq}
 		// The lock lets one call at a time replace the row.
-		var steps int64
-		if err := s.Row(ctx, `SELECT steps FROM claims WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`+s.ForUpdate, position, &steps); err != nil {
+		if _, err := sqldb.Get[int](ctx, s, `SELECT 1 FROM claims WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`+s.ForUpdate, position...); err != nil {
 			return orNotFound(err, aClaim, p)
 		}
 		n, err := s.Exec(ctx, `UPDATE claim_comments SET comment = ?, updated_at = ? WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`,
@@ -311,9 +296,8 @@ func (cl *Claims) Comment(ctx context.Context, p dibs.Position, comment string, 
 		if err != nil || n > 0 {
 			return err
 		}
-		_, err = s.Exec(ctx, `INSERT INTO claim_comments (campaign, shard, epoch, seq, comment, updated_at) VALUES (?,?,?,?,?,?)`,
+		return s.Do(ctx, `INSERT INTO claim_comments (campaign, shard, epoch, seq, comment, updated_at) VALUES (?,?,?,?,?,?)`,
 			append(position, comment, at.UnixMilli())...)
-		return err
 	})
 }
 
@@ -327,25 +311,19 @@ func readNotes(ctx context.Context, s *sqldb.Session, claims []*dibs.Claim) erro
 	if err := eachReference(ctx, s, at, func(p dibs.Position, reference string) { byPosition[p].Reference = reference }); err != nil {
 		return err
 	}
-	for _, r := range runsOf(at) {
-		if err := r.each(func(seqs []any) error {
-			where, args := r.condition(s, "claim_comments", "epoch", "seq", seqs)
-			return s.Each(ctx, `SELECT seq, comment, updated_at FROM claim_comments WHERE `+where, args, func(rows *sql.Rows) error {
-				var seq uint32
-				var comment string
-				var updated int64
-				err := rows.Scan(&seq, &comment, &updated)
-				c := byPosition[r.position(seq)]
-				if c.Comment = comment; c.UpdatedAt.Before(fromMS(updated)) {
-					c.UpdatedAt = fromMS(updated)
-				}
-				return err
-			})
-		}); err != nil {
+	return eachOf(ctx, s, at, "claim_comments", "seq, comment, updated_at", func(r *run, rows *sql.Rows) error {
+		var seq uint32
+		var comment string
+		var updated time.Time
+		if err := rows.Scan(&seq, &comment, ms(&updated)); err != nil {
 			return err
 		}
-	}
-	return nil
+		c := byPosition[r.position(seq)]
+		if c.Comment = comment; c.UpdatedAt.Before(updated) {
+			c.UpdatedAt = updated
+		}
+		return nil
+	})
 }
 
 // readReferences fills in the references of the claims that a statement's range of

@@ -48,9 +48,8 @@ func (st *Settlement) Quarantine(ctx context.Context, b live.Batch, why string) 
 		if err := insertReferencesOf(ctx, s, &b); err != nil {
 			return err
 		}
-		_, err = s.Exec(ctx, `UPDATE positions SET pos_epoch = ?, pos_seq = ? WHERE campaign = ? AND shard = ?`,
-			b.To.Epoch, b.To.Seq, b.Shard.Campaign, b.Shard.Shard)
-		if err != nil {
+		if err := s.Do(ctx, `UPDATE positions SET pos_epoch = ?, pos_seq = ? WHERE campaign = ? AND shard = ?`,
+			b.To.Epoch, b.To.Seq, b.Shard.Campaign, b.Shard.Shard); err != nil {
 			return err
 		}
 		return countEntry(ctx, s, b.Shard, &held, counted)
@@ -60,9 +59,8 @@ func (st *Settlement) Quarantine(ctx context.Context, b live.Batch, why string) 
 // checkVacant returns ErrForked when there is a claim at a position. Journal
 // and ledger tell different histories then, and an administrator has to decide.
 func checkVacant(ctx context.Context, s *sqldb.Session, p dibs.Position) error {
-	var n int
-	err := s.Row(ctx, `SELECT COUNT(*) FROM claims WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`,
-		[]any{p.Campaign, p.Shard, p.Epoch, p.Seq}, &n)
+	n, err := sqldb.Get[int](ctx, s, `SELECT COUNT(*) FROM claims WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`,
+		p.Campaign, p.Shard, p.Epoch, p.Seq)
 	if err == nil && n > 0 {
 		err = fmt.Errorf("%w: %s", dibs.ErrForked, p)
 	}
@@ -79,13 +77,11 @@ func countEntry(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, held 
 	if held.kind == dibs.EntryGrant {
 		granted[held.status] = units
 	}
-	_, err := s.Exec(ctx, `UPDATE positions SET stock_left = stock_left - ?, pending = pending + ?, confirmed = confirmed + ?
-		WHERE campaign = ? AND shard = ?`, units, granted[dibs.Pending], granted[dibs.Confirmed], shard.Campaign, shard.Shard)
-	if err != nil {
+	if err := s.Do(ctx, `UPDATE positions SET stock_left = stock_left - ?, pending = pending + ?, confirmed = confirmed + ?
+		WHERE campaign = ? AND shard = ?`, units, granted[dibs.Pending], granted[dibs.Confirmed], shard.Campaign, shard.Shard); err != nil {
 		return err
 	}
-	_, err = s.Exec(ctx, `UPDATE campaigns SET stock_left = stock_left - ? WHERE number = ?`, units, shard.Campaign)
-	return err
+	return s.Do(ctx, `UPDATE campaigns SET stock_left = stock_left - ? WHERE number = ?`, units, shard.Campaign)
 }
 
 // quarantinedEntry is what an entry in quarantine means to the sums.
@@ -115,83 +111,84 @@ func insertQuarantined(ctx context.Context, s *sqldb.Session, b *live.Batch, cou
 	if err != nil {
 		return fmt.Errorf("write the items: %w", err)
 	}
-	_, err = s.Exec(ctx, `INSERT INTO quarantine (campaign, shard, epoch, seq, kind, user_id, quantity, counted, status,
+	return s.Do(ctx, `INSERT INTO quarantine (campaign, shard, epoch, seq, kind, user_id, quantity, counted, status,
 		request_key, ref, created_at, pay_by, items, why, at) VALUES (`+sqldb.Repeat("?", 16)+`)`,
 		b.Shard.Campaign, b.Shard.Shard, e.Epoch, int64(e.Seq), int64(e.Kind), storable(e.UserID), e.Quantity, counted,
 		int64(b.Campaign.InitialStatus()), int64(e.Key), storable(e.Ref), e.At, e.PayBy, string(items), storable(why), s.Now().UnixMilli())
-	return err
 }
 
 const quarantineColumns = `campaign, shard, epoch, seq, kind, user_id, quantity, request_key, ref, created_at, pay_by, items, why, at`
 
 // Quarantined lists the entries in quarantine that a filter names, by their places.
 func (st *Settlement) Quarantined(ctx context.Context, f live.QuarantineFilter, most int) ([]live.Quarantined, error) {
-	var found []live.Quarantined
-	err := st.db.Snapshot(ctx, "list the quarantine", func(s *sqldb.Session) error {
-		where, args := whichQuarantined(&f)
-		var err error
-		if found, err = readQuarantine(ctx, s, where+` ORDER BY campaign, shard, epoch, seq LIMIT ?`, append(args, most)...); err != nil {
-			return err
+	return sqldb.Result(ctx, st.db.Snapshot, "list the quarantine", func(s *sqldb.Session) ([]live.Quarantined, error) {
+		which := whichQuarantined(&f)
+		found, err := readQuarantine(ctx, s, which.statement+` ORDER BY campaign, shard, epoch, seq LIMIT ?`, append(which.args, most)...)
+		if err != nil {
+			return nil, err
 		}
 		for i := range found {
 			q := &found[i]
 			for _, n := range q.Entry.Items {
-				var value string
-				err := s.Row(ctx, `SELECT value FROM items WHERE campaign = ? AND n = ?`, []any{q.Shard.Campaign, int64(n)}, &value)
+				value, err := sqldb.Get[string](ctx, s, `SELECT value FROM items WHERE campaign = ? AND n = ?`, q.Shard.Campaign, int64(n))
 				if isNoRows(err) {
 					continue
 				}
-				if err != nil {
-					return err
+				if err == nil {
+					value, err = openItem(s.Codes, q.Shard.Campaign, value)
 				}
-				if value, err = openItem(s.Codes, q.Shard.Campaign, value); err != nil {
-					return err
+				if err != nil {
+					return nil, err
 				}
 				q.Items = append(q.Items, value)
 			}
 		}
-		return nil
+		return found, nil
 	})
-	return found, err
 }
 
 // whichQuarantined is a filter as the condition of a query. The table is small, or
 // something is very wrong: only a place and a campaign have an index.
-func whichQuarantined(f *live.QuarantineFilter) (where string, args []any) {
-	where = ` WHERE 1 = 1`
-	and := func(condition string, more ...any) { where, args = where+` AND `+condition, append(args, more...) }
+func whichQuarantined(f *live.QuarantineFilter) query {
+	q := query{statement: ` WHERE 1 = 1`}
 	if f.Campaign != 0 {
-		and(`campaign = ?`, f.Campaign)
+		q.and(`campaign = ?`, f.Campaign)
 	}
 	if f.User != "" {
-		and(`user_id = ?`, storable(f.User))
+		q.and(`user_id = ?`, storable(f.User))
 	}
 	if f.Key != 0 {
-		and(`request_key = ?`, int64(f.Key))
+		q.and(`request_key = ?`, int64(f.Key))
 	}
 	if p := f.At; p != (dibs.Position{}) {
-		and(`campaign = ? AND shard = ? AND epoch = ? AND seq = ?`, p.Campaign, p.Shard, p.Epoch, p.Seq)
+		q.and(`campaign = ? AND shard = ? AND epoch = ? AND seq = ?`, p.Campaign, p.Shard, p.Epoch, p.Seq)
 	}
 	if p := f.After; p != (dibs.Position{}) {
-		and(`(campaign, shard, epoch, seq) > (?, ?, ?, ?)`, p.Campaign, p.Shard, p.Epoch, p.Seq)
+		q.and(`(campaign, shard, epoch, seq) > (?, ?, ?, ?)`, p.Campaign, p.Shard, p.Epoch, p.Seq)
 	}
-	return where, args
+	return q
 }
 
 // CountQuarantined counts the entries in quarantine of each shard that has some.
 func (st *Settlement) CountQuarantined(ctx context.Context) (map[dibs.ShardID]int64, error) {
-	counts := map[dibs.ShardID]int64{}
-	err := st.db.Snapshot(ctx, "count the quarantine", func(s *sqldb.Session) error {
-		clear(counts)
-		return s.Each(ctx, `SELECT campaign, shard, COUNT(*) FROM quarantine GROUP BY campaign, shard`, nil, func(rows *sql.Rows) error {
+	return byShard[int64](ctx, st.db.Snapshot, "count the quarantine",
+		`SELECT campaign, shard, COUNT(*) FROM quarantine GROUP BY campaign, shard`)
+}
+
+// byShard reads rows of a shard and a number.
+func byShard[T any](
+	ctx context.Context, run func(context.Context, string, func(*sqldb.Session) error) error, op, statement string, args ...any,
+) (map[dibs.ShardID]T, error) {
+	return sqldb.Result(ctx, run, op, func(s *sqldb.Session) (map[dibs.ShardID]T, error) {
+		found := make(map[dibs.ShardID]T)
+		return found, s.Each(ctx, statement, args, func(rows *sql.Rows) error {
 			var shard dibs.ShardID
-			var n int64
+			var n T
 			err := rows.Scan(&shard.Campaign, &shard.Shard, &n)
-			counts[shard] = n
+			found[shard] = n
 			return err
 		})
 	})
-	return counts, err
 }
 
 // readQuarantine reads rows of the quarantine.
@@ -201,17 +198,17 @@ func readQuarantine(ctx context.Context, s *sqldb.Session, which string, args ..
 
 // scanQuarantined reads quarantineColumns.
 func scanQuarantined(rows *sql.Rows, q *live.Quarantined) error {
-	var key, at int64
+	var key int64
 	var items string
 	e := &q.Entry
 	if err := rows.Scan(&q.Shard.Campaign, &q.Shard.Shard, &e.Epoch, &e.Seq, &e.Kind, &e.UserID, &e.Quantity, &key, &e.Ref,
-		&e.At, &e.PayBy, &items, &q.Why, &at); err != nil {
+		&e.At, &e.PayBy, &items, &q.Why, ms(&q.At)); err != nil {
 		return err
 	}
 	if err := json.Unmarshal([]byte(items), &e.Items); err != nil {
 		return fmt.Errorf("%w: the items of %s in quarantine: %w", dibs.ErrCorrupt, e.Cursor, err)
 	}
-	e.Key, q.At = uint64(key), fromMS(at)
+	e.Key = uint64(key)
 	return nil
 }
 
@@ -231,15 +228,15 @@ func (st *Settlement) Readmit(ctx context.Context, c *dibs.Campaign, at dibs.Pos
 		if len(found) == 0 {
 			return notFound(aQuarantined, at)
 		}
-		var counted int64
-		if err := s.Row(ctx, `SELECT counted FROM quarantine WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`,
-			place, &counted); err != nil {
-			return err
+		const here = ` FROM quarantine WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`
+		counted, err := sqldb.Get[int64](ctx, s, `SELECT counted`+here, place...)
+		if err == nil {
+			err = admit(ctx, s, c, &found[0], counted)
 		}
-		if err := admit(ctx, s, c, &found[0], counted); err != nil {
-			return err
+		if err == nil {
+			err = s.Do(ctx, `DELETE`+here, place...)
 		}
-		if _, err = s.Exec(ctx, `DELETE FROM quarantine WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`, place...); err != nil {
+		if err != nil {
 			return err
 		}
 		return appendFeed(ctx, s, grantRows(nil, &live.Batch{
@@ -289,12 +286,11 @@ func admit(ctx context.Context, s *sqldb.Session, c *dibs.Campaign, q *live.Quar
 	}
 	// stock_left was lowered first, since the table demands that it never
 	// exceeds the stock.
-	if _, err := s.Exec(ctx, `UPDATE positions SET stock = stock - ? WHERE campaign = ? AND shard = ?`,
+	if err := s.Do(ctx, `UPDATE positions SET stock = stock - ? WHERE campaign = ? AND shard = ?`,
 		taken, q.Shard.Campaign, q.Shard.Shard); err != nil {
 		return err
 	}
 	// The units of a transfer are the campaign's still, and the recipient has them.
-	_, err := s.Exec(ctx, `UPDATE campaigns SET stock_total = stock_total - ?, stock_left = stock_left + ? WHERE number = ?`,
+	return s.Do(ctx, `UPDATE campaigns SET stock_total = stock_total - ?, stock_left = stock_left + ? WHERE number = ?`,
 		sum.withdrawn, sum.moved, q.Shard.Campaign)
-	return err
 }

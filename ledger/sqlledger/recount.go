@@ -6,8 +6,6 @@ import (
 
 	"github.com/dibs-dev/dibs"
 	"github.com/dibs-dev/dibs/internal/sqldb"
-
-	"github.com/dibs-dev/dibs/audit"
 )
 
 // Recount makes the sums beside a campaign's rows what the rows add up to, in
@@ -16,38 +14,30 @@ import (
 // and no change, when the rows contradict one another: more held than there is,
 // or items that are missing.
 func (ad *Audits) Recount(ctx context.Context, c *dibs.Campaign) ([]string, error) {
-	var changed []string
-	err := ad.db.Write(sqldb.Long(ctx, sqldb.AuditStatement), "recount campaign "+c.ID, func(s *sqldb.Session) error {
-		if err := lockCampaign(ctx, s, c.Number); err != nil {
-			return err
+	op := "recount campaign " + c.ID
+	return sqldb.Result(sqldb.Long(ctx, sqldb.AuditStatement), ad.db.Write, op, func(s *sqldb.Session) ([]string, error) {
+		au := newAuditor(s, c)
+		if err := inTurn(ctx, au.lock, au.countStock, au.countClaims, au.countQuarantine, au.countItems, au.checkConsistent, au.recountQuarantine,
+			au.compareTotals, au.compareProduct); err != nil || len(au.a.BadTotals) == 0 {
+			return nil, err
 		}
-		au := &auditor{s: s, c: c, a: &audit.CampaignAudit{ByStatus: make(map[string]int64)}}
-		for _, step := range []func(context.Context) error{
-			au.countStock, au.countClaims, au.countQuarantine, au.countItems, au.checkConsistent, au.recountQuarantine, au.compareTotals, au.compareProduct,
-		} {
-			if err := step(ctx); err != nil {
-				return err
-			}
-		}
-		changed = au.a.BadTotals
-		if len(changed) == 0 {
-			return nil
-		}
-		return au.writeSums(ctx)
+		return au.a.BadTotals, au.writeSums(ctx)
 	})
-	return changed, err
 }
 
-// lockCampaign locks the rows that settling changes: nothing of the campaign is
-// settled until the transaction ends. The order is that of settling: shards by
-// number, then the campaign.
-func lockCampaign(ctx context.Context, s *sqldb.Session, number uint32) error {
-	if _, err := sqldb.List(ctx, s, `SELECT shard FROM positions WHERE campaign = ? ORDER BY shard`+s.ForUpdate, []any{number}, sqldb.Scan1[int]); err != nil {
+// lock locks the rows that settling changes: nothing of the campaign is settled
+// until the transaction ends. The order is that of settling: shards by number, then
+// the campaign.
+func (au *auditor) lock(ctx context.Context) error {
+	if _, err := shardsOf(ctx, au.s, au.c.Number); err != nil {
 		return err
 	}
-	var left int64
-	err := s.Row(ctx, `SELECT stock_left FROM campaigns WHERE number = ?`+s.ForUpdate, []any{number}, &left)
-	return orNotFound(err, aCampaign, number)
+	return mustExist(ctx, au.s, `SELECT 1 FROM campaigns WHERE number = ?`+au.s.ForUpdate, aCampaign, au.c.Number)
+}
+
+// shardsOf locks the rows of a campaign's shards, and lists the shards by number.
+func shardsOf(ctx context.Context, s *sqldb.Session, campaign uint32) ([]uint8, error) {
+	return sqldb.List(ctx, s, `SELECT shard FROM positions WHERE campaign = ? ORDER BY shard`+s.ForUpdate, []any{campaign}, sqldb.Scan1[uint8])
 }
 
 // checkConsistent refuses to sum up rows that contradict one another. Sums of
@@ -85,7 +75,7 @@ func (au *auditor) recountQuarantine(ctx context.Context) error {
 				continue
 			}
 			h.counted = counted
-			if _, err := au.s.Exec(ctx, `UPDATE quarantine SET counted = ? WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`,
+			if err := au.s.Do(ctx, `UPDATE quarantine SET counted = ? WHERE campaign = ? AND shard = ? AND epoch = ? AND seq = ?`,
 				counted, au.c.Number, shard, h.Epoch, int64(h.Seq)); err != nil {
 				return err
 			}
@@ -100,20 +90,17 @@ func (au *auditor) recountQuarantine(ctx context.Context) error {
 func (au *auditor) writeSums(ctx context.Context) error {
 	for shard := range au.shards {
 		n := &au.shards[shard]
-		changed, err := au.s.Exec(ctx, `UPDATE positions SET stock = ?, stock_left = ?, pending = ?, confirmed = ?, released = ?, refunded = ?
+		none := fmt.Errorf("%w: campaign %s has no row of shard %d", dibs.ErrCorrupt, au.c.ID, shard)
+		if err := au.s.DoOne(ctx, none, `UPDATE positions SET stock = ?, stock_left = ?, pending = ?, confirmed = ?, released = ?, refunded = ?
 			WHERE campaign = ? AND shard = ?`, n.stock, n.left(), n.total(dibs.Pending), n.total(dibs.Confirmed),
-			n.total(dibs.Released), n.total(dibs.Refunded), au.c.Number, shard)
-		if err != nil {
+			n.total(dibs.Released), n.total(dibs.Refunded), au.c.Number, shard); err != nil {
 			return err
-		}
-		if changed != 1 {
-			return fmt.Errorf("%w: campaign %s has no row of shard %d", dibs.ErrCorrupt, au.c.ID, shard)
 		}
 	}
 	left := au.a.Stock - au.a.Held - au.a.Withheld
-	_, err := au.s.Exec(ctx, `UPDATE campaigns SET stock_total = ?, stock_left = ? WHERE number = ?`, au.a.Stock, left, au.c.Number)
+	err := au.s.Do(ctx, `UPDATE campaigns SET stock_total = ?, stock_left = ? WHERE number = ?`, au.a.Stock, left, au.c.Number)
 	if err == nil && au.c.Regular() {
-		_, err = au.s.Exec(ctx, `UPDATE products SET stock = ?, stock_left = ? WHERE id = ?`, au.a.Stock, left, au.c.ProductID)
+		err = au.s.Do(ctx, `UPDATE products SET stock = ?, stock_left = ? WHERE id = ?`, au.a.Stock, left, au.c.ProductID)
 	}
 	return err
 }

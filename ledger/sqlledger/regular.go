@@ -223,8 +223,7 @@ func (ro *RegularOrders) campaign(ctx context.Context, product string) (number u
 		}
 		// Many orders of a product that does not exist end here and keep no
 		// writer busy.
-		var one int
-		return orNotFound(s.Row(ctx, `SELECT 1 FROM products WHERE id = ?`, []any{product}, &one), aProduct, product)
+		return mustExist(ctx, s, `SELECT 1 FROM products WHERE id = ?`, aProduct, product)
 	}); err != nil || number != 0 {
 		return number, err
 	}
@@ -265,7 +264,7 @@ func newRegular(s *sqldb.Session, p *dibs.Product) *dibs.Campaign {
 // regularOf returns the number of the campaign of a product's orders; 0 for
 // none. There is at most one, by its id.
 func regularOf(ctx context.Context, s *sqldb.Session, product string) (number uint32, err error) {
-	err = s.Row(ctx, `SELECT number FROM campaigns WHERE product_id = ? AND state = ?`, []any{product, string(dibs.RegularState)}, &number)
+	number, err = sqldb.Get[uint32](ctx, s, `SELECT number FROM campaigns WHERE product_id = ? AND state = ?`, product, string(dibs.RegularState))
 	if isNoRows(err) {
 		return 0, nil
 	}
@@ -275,21 +274,17 @@ func regularOf(ctx context.Context, s *sqldb.Session, product string) (number ui
 // RegularCampaign returns the campaign of a product's orders. ErrNotFound for a
 // product that does not exist or was never ordered.
 func (ro *RegularOrders) RegularCampaign(ctx context.Context, product string) (*dibs.Campaign, error) {
-	c := &dibs.Campaign{}
-	err := ro.db.Read(ctx, "find a product's orders", func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, ro.db.Read, "find a product's orders", func(s *sqldb.Session) (*dibs.Campaign, error) {
 		number, err := regularOf(ctx, s, product)
 		if err == nil && number == 0 {
 			err = notFound(aProduct, product)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return readCampaign(ctx, s, number, c)
+		c := &dibs.Campaign{}
+		return c, readCampaign(ctx, s, number, c)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
 }
 
 // updateRegular moves the stock and the terms of a product's orders as the
@@ -318,7 +313,7 @@ func updateRegular(ctx context.Context, s *sqldb.Session, p *dibs.Product) error
 		}
 		return err
 	}
-	if _, err := s.Exec(ctx, `UPDATE campaigns SET late_payment = ? WHERE number = ?`, string(p.LatePayment), number); err != nil {
+	if err := s.Do(ctx, `UPDATE campaigns SET late_payment = ? WHERE number = ?`, string(p.LatePayment), number); err != nil {
 		return err
 	}
 	// The ref has the product's version, so that each version moves the stock
@@ -330,11 +325,12 @@ func updateRegular(ctx context.Context, s *sqldb.Session, p *dibs.Product) error
 	case left+r.Delta < 0:
 		return onlyLeft(left)
 	}
-	if fresh, err := insertAdjustment(ctx, s, r); err != nil || fresh == 0 {
-		if err == nil {
-			err = dibs.ErrConflict
-		}
+	fresh, err := insertAdjustment(ctx, s, r)
+	switch {
+	case err != nil:
 		return err
+	case fresh == 0:
+		return dibs.ErrConflict
 	}
 	return moveStock(ctx, s, r)
 }

@@ -29,7 +29,7 @@ func (ro *Rooms) SavePlaces(ctx context.Context, r gate.SavedRoom, places []gate
 			r.Campaign, r.Tail, r.Early, r.Seed, r.AdmittedMicro, r.At.UnixMilli()); err != nil {
 			return err
 		}
-		if _, err := s.Exec(ctx, `UPDATE rooms SET tail = ?, early = ?, seed = ?, admitted_micro = ?, at = ? WHERE campaign = ?`,
+		if err := s.Do(ctx, `UPDATE rooms SET tail = ?, early = ?, seed = ?, admitted_micro = ?, at = ? WHERE campaign = ?`,
 			r.Tail, r.Early, r.Seed, r.AdmittedMicro, r.At.UnixMilli(), r.Campaign); err != nil {
 			return err
 		}
@@ -44,20 +44,15 @@ func (ro *Rooms) SavePlaces(ctx context.Context, r gate.SavedRoom, places []gate
 // DropPlace stores that a place was given up: its number is higher by
 // gate.PlaceGivenUp from then on.
 func (ro *Rooms) DropPlace(ctx context.Context, campaign uint32, number int64) error {
-	return ro.db.Write(ctx, "drop a place", func(s *sqldb.Session) error {
-		_, err := s.Exec(ctx, `UPDATE room_places SET number = number + ? WHERE campaign = ? AND number = ?`, gate.PlaceGivenUp, campaign, number)
-		return err
-	})
+	return ro.db.Do(ctx, "drop a place", `UPDATE room_places SET number = number + ? WHERE campaign = ? AND number = ?`,
+		gate.PlaceGivenUp, campaign, number)
 }
 
 // SavedRoomOf returns how far a room was. ErrNotFound.
 func (ro *Rooms) SavedRoomOf(ctx context.Context, campaign uint32) (*gate.SavedRoom, error) {
 	return sqldb.ReadOne(ctx, ro.db, "read a waiting room", `SELECT campaign, tail, early, seed, admitted_micro, at FROM rooms WHERE campaign = ?`,
 		[]any{campaign}, notFound(aRoom, campaign), func(rows *sql.Rows, r *gate.SavedRoom) error {
-			var at int64
-			err := rows.Scan(&r.Campaign, &r.Tail, &r.Early, &r.Seed, &r.AdmittedMicro, &at)
-			r.At = fromMS(at)
-			return err
+			return rows.Scan(&r.Campaign, &r.Tail, &r.Early, &r.Seed, &r.AdmittedMicro, ms(&r.At))
 		})
 }
 
@@ -73,7 +68,7 @@ func (ro *Rooms) TrimRooms(ctx context.Context, before time.Time) error {
 	return ro.db.Write(sqldb.Long(ctx, sqldb.LongStatement), "trim waiting rooms", func(s *sqldb.Session) error {
 		const over = ` WHERE campaign IN (SELECT number FROM campaigns WHERE ends_at < ?)`
 		for _, table := range []string{"room_places", "rooms"} {
-			if _, err := s.Exec(ctx, `DELETE FROM `+table+over, before.UnixMilli()); err != nil {
+			if err := s.Do(ctx, `DELETE FROM `+table+over, before.UnixMilli()); err != nil {
 				return err
 			}
 		}
@@ -93,18 +88,14 @@ const (
 // CommitLottery stores a lottery unless the campaign has one, and returns the
 // stored one.
 func (ro *Rooms) CommitLottery(ctx context.Context, row gate.LotteryRow) (*gate.LotteryRow, error) {
-	var stored gate.LotteryRow
-	err := ro.db.Write(ctx, "commit a lottery", func(s *sqldb.Session) error {
+	return sqldb.Result(ctx, ro.db.Write, "commit a lottery", func(s *sqldb.Session) (*gate.LotteryRow, error) {
 		if _, err := s.InsertNew(ctx, `INSERT INTO lotteries (`+lotteryColumns+`) VALUES (`+sqldb.Repeat("?", 11)+`)`,
 			row.Campaign, row.Seed, row.Winners, row.CommittedAt.UnixMilli(), 0, 0, "", "", "", 0, 1); err != nil {
-			return err
+			return nil, err
 		}
-		return sqldb.One(ctx, s, lotteryOf, []any{row.Campaign}, notFound(aLottery, row.Campaign), &stored, scanLottery)
+		stored := &gate.LotteryRow{}
+		return stored, sqldb.One(ctx, s, lotteryOf, []any{row.Campaign}, notFound(aLottery, row.Campaign), stored, scanLottery)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &stored, nil
 }
 
 // LotteryOf returns a campaign's lottery. ErrNotFound.
@@ -114,11 +105,8 @@ func (ro *Rooms) LotteryOf(ctx context.Context, campaign uint32) (*gate.LotteryR
 
 // scanLottery reads lotteryColumns.
 func scanLottery(rows *sql.Rows, row *gate.LotteryRow) error {
-	var committed, closed, drawn int64
-	err := rows.Scan(&row.Campaign, &row.Seed, &row.Winners, &committed, &closed, &row.Entries, &row.ListHash, &row.PublicValue,
-		&row.Cutoff, &drawn, &row.Version)
-	row.CommittedAt, row.ClosedAt, row.DrawnAt = fromMS(committed), fromOptionalMS(closed), fromOptionalMS(drawn)
-	return err
+	return rows.Scan(&row.Campaign, &row.Seed, &row.Winners, ms(&row.CommittedAt), optionalMS(&row.ClosedAt), &row.Entries, &row.ListHash,
+		&row.PublicValue, &row.Cutoff, optionalMS(&row.DrawnAt), &row.Version)
 }
 
 // UpdateLottery stores row where the stored version is row.Version, and raises
@@ -154,35 +142,29 @@ func (ro *Rooms) RegisterEntries(ctx context.Context, campaign uint32, entries [
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(entries[a].UserID, entries[b].UserID) })
-	var stored []gate.LotteryEntry
-	err := ro.db.Write(ctx, "register for a lottery", func(s *sqldb.Session) error {
-		stored = make([]gate.LotteryEntry, len(entries))
+	return sqldb.Result(ctx, ro.db.Write, "register for a lottery", func(s *sqldb.Session) ([]gate.LotteryEntry, error) {
+		stored := make([]gate.LotteryEntry, len(entries))
 		var row gate.LotteryRow
 		if err := sqldb.One(ctx, s, lotteryOf+s.ForUpdate, []any{campaign}, notFound(aLottery, campaign), &row, scanLottery); err != nil {
-			return err
+			return nil, err
 		}
 		if !row.ClosedAt.IsZero() {
-			return errLotteryClosed
+			return nil, errLotteryClosed
 		}
 		// The row's count is exact while the row is locked.
 		added := int64(0)
 		for _, i := range order {
 			n, err := registerEntry(ctx, s, campaign, &entries[i], &stored[i], row.Entries+added < most)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			added += n
 		}
 		if added == 0 {
-			return nil
+			return stored, nil
 		}
-		_, err := s.Exec(ctx, `UPDATE lotteries SET entries = entries + ? WHERE campaign = ?`, added, campaign)
-		return err
+		return stored, s.Do(ctx, `UPDATE lotteries SET entries = entries + ? WHERE campaign = ?`, added, campaign)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return stored, nil
 }
 
 const (
@@ -211,10 +193,7 @@ func registerEntry(ctx context.Context, s *sqldb.Session, campaign uint32, e, st
 
 // scanEntry reads entryColumns.
 func scanEntry(rows *sql.Rows, e *gate.LotteryEntry) error {
-	var at int64
-	err := rows.Scan(&e.UserID, &e.Entry, &e.Nonce, &at)
-	e.At = fromMS(at)
-	return err
+	return rows.Scan(&e.UserID, &e.Entry, &e.Nonce, ms(&e.At))
 }
 
 // EntryOf returns a user's entry. ErrNotFound.

@@ -250,8 +250,7 @@ func movePosition(ctx context.Context, s *sqldb.Session, b *live.Batch, sum *bat
 // called in the transaction of the UPDATE, and so sees the row that the UPDATE
 // did not find.
 func notMoved(ctx context.Context, s *sqldb.Session, b *live.Batch) error {
-	var epoch uint16
-	err := s.Row(ctx, `SELECT epoch FROM positions WHERE campaign = ? AND shard = ?`, []any{b.Shard.Campaign, b.Shard.Shard}, &epoch)
+	epoch, err := sqldb.Get[uint16](ctx, s, `SELECT epoch FROM positions WHERE campaign = ? AND shard = ?`, b.Shard.Campaign, b.Shard.Shard)
 	switch {
 	case err != nil:
 		return orNotFound(err, aShard, b.Shard)
@@ -279,9 +278,7 @@ func withdraw(ctx context.Context, s *sqldb.Session, b *live.Batch, sum *batchSu
 		if !locked {
 			// The shard's row before all others: another settler of the same
 			// batch waits here.
-			var stock int64
-			if err := s.Row(ctx, `SELECT stock FROM positions WHERE campaign = ? AND shard = ?`+s.ForUpdate,
-				[]any{b.Shard.Campaign, b.Shard.Shard}, &stock); err != nil {
+			if _, err := lockEpoch(ctx, s, b.Shard); err != nil {
 				return err
 			}
 			locked = true

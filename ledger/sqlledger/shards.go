@@ -96,9 +96,7 @@ func (st *Settlement) SettleTransfer(ctx context.Context, from dibs.ShardID, fen
 		if err := withdraw(ctx, s, &b, &sum); err != nil || sum.moved == 0 {
 			return err
 		}
-		_, err = s.Exec(ctx, `UPDATE positions SET stock = stock - ?, stock_left = stock_left - ? WHERE campaign = ? AND shard = ?`,
-			units, units, from.Campaign, from.Shard)
-		return err
+		return addStock(ctx, s, from, -units)
 	})
 }
 
@@ -110,13 +108,13 @@ func haveLeft(ctx context.Context, s *sqldb.Session, b *live.Batch, sum *batchSu
 		return nil
 	}
 	for _, ref := range sum.arrived {
-		var known int64
-		if err := s.Row(ctx, `SELECT COUNT(*) FROM adjustments WHERE campaign = ? AND shard = ? AND ref = ?`,
-			[]any{b.Shard.Campaign, b.Shard.Shard, ref}, &known); err != nil {
-			return err
+		known, err := sqldb.Get[int64](ctx, s, `SELECT COUNT(*) FROM adjustments WHERE campaign = ? AND shard = ? AND ref = ?`,
+			b.Shard.Campaign, b.Shard.Shard, ref)
+		if err == nil && known == 0 {
+			err = fmt.Errorf("%w: %q", live.ErrNotLeft, ref)
 		}
-		if known == 0 {
-			return fmt.Errorf("%w: %q", live.ErrNotLeft, ref)
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -125,7 +123,7 @@ func haveLeft(ctx context.Context, s *sqldb.Session, b *live.Batch, sum *batchSu
 // lockEpoch locks a shard's row and returns its epoch: no load raises it until the
 // transaction ends. ErrNotFound.
 func lockEpoch(ctx context.Context, s *sqldb.Session, shard dibs.ShardID) (epoch uint16, err error) {
-	err = s.Row(ctx, `SELECT epoch FROM positions WHERE campaign = ? AND shard = ?`+s.ForUpdate, []any{shard.Campaign, shard.Shard}, &epoch)
+	epoch, err = sqldb.Get[uint16](ctx, s, `SELECT epoch FROM positions WHERE campaign = ? AND shard = ?`+s.ForUpdate, shard.Campaign, shard.Shard)
 	return epoch, orNotFound(err, aShard, shard)
 }
 
@@ -142,16 +140,14 @@ func receive(ctx context.Context, s *sqldb.Session, from dibs.ShardID, t dibs.Tr
 	if err != nil {
 		return err
 	}
-	n, err := s.InsertNew(ctx, `INSERT INTO adjustments (campaign, shard, ref, delta, why, at) VALUES (?,?,?,?,?,?)`,
-		to.Campaign, to.Shard, t.Arrives(), units, "", s.Now().UnixMilli())
+	n, err := insertAdjustment(ctx, s, campaigns.Restock{Shard: to, Ref: t.Arrives(), Delta: units})
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w: the transfer %q has arrived at shard %s and has not left", dibs.ErrCorrupt, t.ID, to)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = addStock(ctx, s, to, units)
 	}
-	if _, err := s.Exec(ctx, `UPDATE positions SET stock = stock + ?, stock_left = stock_left + ? WHERE campaign = ? AND shard = ?`,
-		units, units, to.Campaign, to.Shard); err != nil {
+	if err != nil {
 		return err
 	}
 	values, err := moveItems(ctx, s, from, to, e)
@@ -168,35 +164,27 @@ func receive(ctx context.Context, s *sqldb.Session, from dibs.ShardID, t dibs.Tr
 // moveItems gives the items of a transfer to its recipient, and returns their values
 // in the order of the entry. Each has to be free on the donor.
 func moveItems(ctx context.Context, s *sqldb.Session, from, to dibs.ShardID, e *dibs.Entry) ([]string, error) {
-	moved := int64(0)
-	values := make(map[uint32]string, len(e.Items))
-	for part := range slices.Chunk(e.Items, withdrawMost) {
-		in := ` AND n IN (` + sqldb.Repeat("?", len(part)) + `)`
-		var numbers []any
-		for _, n := range part {
-			numbers = append(numbers, n)
-		}
-		n, err := s.Exec(ctx, `UPDATE items SET shard = ? WHERE campaign = ? AND shard = ? AND claim_epoch IS NULL AND withdrawn = 0`+in,
-			append([]any{to.Shard, from.Campaign, from.Shard}, numbers...)...)
-		if err != nil {
-			return nil, err
-		}
-		moved += n
-		if err := s.Each(ctx, `SELECT n, value FROM items WHERE campaign = ?`+in, append([]any{from.Campaign}, numbers...), func(rows *sql.Rows) error {
-			var n uint32
-			var value string
-			if err := rows.Scan(&n, &value); err != nil {
-				return err
-			}
-			var err error
-			values[n], err = openItem(s.Codes, from.Campaign, value)
-			return err
-		}); err != nil {
-			return nil, err
-		}
+	moved, err := changeFree(ctx, s, `shard = ?`, []any{to.Shard}, from, e.Items)
+	if err != nil {
+		return nil, err
 	}
 	if moved != int64(len(e.Items)) {
 		return nil, fmt.Errorf("%w: of %d items that the transfer %q moves, %d were free", dibs.ErrCorrupt, len(e.Items), e.Ref, moved)
+	}
+	values := make(map[uint32]string, len(e.Items))
+	for part := range slices.Chunk(e.Items, withdrawMost) {
+		if err := s.Each(ctx, `SELECT n, value FROM items WHERE campaign = ? AND n IN (`+sqldb.Repeat("?", len(part))+`)`,
+			append([]any{from.Campaign}, anys(part)...), func(rows *sql.Rows) error {
+				var n uint32
+				var value string
+				err := rows.Scan(&n, &value)
+				if err == nil {
+					values[n], err = openItem(s.Codes, from.Campaign, value)
+				}
+				return err
+			}); err != nil {
+			return nil, err
+		}
 	}
 	var ordered []string
 	for _, n := range e.Items {
@@ -211,10 +199,9 @@ func loadMoved(ctx context.Context, s *sqldb.Session, c *dibs.Campaign, shard di
 	if c.Shards < 2 {
 		return nil
 	}
-	var settled int64
 	// Refs of other changes have one space at most.
-	err := s.Row(ctx, `SELECT COALESCE(SUM(delta), 0) FROM adjustments WHERE campaign = ? AND shard = ? AND ref LIKE 'move % to %'`,
-		[]any{shard.Campaign, shard.Shard}, &settled)
+	settled, err := sqldb.Get[int64](ctx, s, `SELECT COALESCE(SUM(delta), 0) FROM adjustments
+		WHERE campaign = ? AND shard = ? AND ref LIKE 'move % to %'`, shard.Campaign, shard.Shard)
 	// Units in quarantine have left the shard too, and are in the load already.
 	load.Moved -= settled
 	return err
@@ -227,7 +214,7 @@ func loadMoved(ctx context.Context, s *sqldb.Session, c *dibs.Campaign, shard di
 // than all shards have, ErrNotFound for no such campaign.
 func dealOut(ctx context.Context, s *sqldb.Session, r campaigns.Restock) ([]campaigns.Restock, error) {
 	left, err := sqldb.List(ctx, s, `SELECT stock_left FROM positions WHERE campaign = ? ORDER BY shard`+s.ForUpdate,
-		[]any{r.Shard.Campaign}, func(rows *sql.Rows, left *int64) error { return rows.Scan(left) })
+		[]any{r.Shard.Campaign}, sqldb.Scan1[int64])
 	if err != nil {
 		return nil, err
 	}
@@ -274,13 +261,10 @@ func levelled(delta int64, left []int64) []int64 {
 	}
 	up := delta > 0
 	slices.SortStableFunc(order, func(a, b int) int {
-		if (left[a] < left[b]) == up && left[a] != left[b] {
-			return -1
+		if up {
+			return cmp.Compare(left[a], left[b])
 		}
-		if left[a] == left[b] {
-			return 0
-		}
-		return 1
+		return cmp.Compare(left[b], left[a])
 	})
 	// The first n shards share sum between them; the next one joins while their level
 	// has not reached it.

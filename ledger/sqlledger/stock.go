@@ -51,8 +51,7 @@ func (c *command) insert(ctx context.Context, s *sqldb.Session) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.Exec(ctx, `INSERT INTO outbox (campaign, shard, epoch, payload) VALUES (?,?,?,?)`, c.Campaign, c.Shard, c.Epoch, payload)
-	return err
+	return s.Do(ctx, `INSERT INTO outbox (campaign, shard, epoch, payload) VALUES (?,?,?,?)`, c.Campaign, c.Shard, c.Epoch, payload)
 }
 
 func (c *command) payload() ([]byte, error) {
@@ -158,8 +157,7 @@ func (c *storedCommand) renew(ctx context.Context, s *sqldb.Session, renew func(
 	if err != nil {
 		return err
 	}
-	_, err = s.Exec(ctx, `UPDATE outbox SET payload = ? WHERE id = ?`, payload, c.id)
-	return err
+	return s.Do(ctx, `UPDATE outbox SET payload = ? WHERE id = ?`, payload, c.id)
 }
 
 // DropCommands removes commands that the engine has carried out, in one transaction. A
@@ -176,7 +174,7 @@ func (st *Stock) DropCommands(ctx context.Context, commands []live.Command) erro
 			if len(waiting) == 0 || !waiting[0].is(cmd) {
 				continue
 			}
-			if _, err := s.Exec(ctx, `DELETE FROM outbox WHERE id = ?`, cmd.ID); err != nil {
+			if err := s.Do(ctx, `DELETE FROM outbox WHERE id = ?`, cmd.ID); err != nil {
 				return err
 			}
 		}
@@ -219,7 +217,7 @@ func (st *Stock) Restock(ctx context.Context, r campaigns.Restock) error {
 			}
 		}
 		// A draft of another stock is another version: who publishes or changes the one that they saw is told.
-		if _, err := s.Exec(ctx, `UPDATE campaigns SET version = version + 1 WHERE number = ? AND state = ?`,
+		if err := s.Do(ctx, `UPDATE campaigns SET version = version + 1 WHERE number = ? AND state = ?`,
 			r.Shard.Campaign, string(dibs.Draft)); err != nil {
 			return err
 		}
@@ -236,8 +234,7 @@ func countedFrom(ctx context.Context, s *sqldb.Session, r campaigns.Restock) err
 	if _, _, err := lockForStock(ctx, s, r.Shard); err != nil {
 		return err
 	}
-	var total int64
-	err := s.Row(ctx, `SELECT stock_total FROM campaigns WHERE number = ?`+s.ForUpdate, []any{r.Shard.Campaign}, &total)
+	total, err := sqldb.Get[int64](ctx, s, `SELECT stock_total FROM campaigns WHERE number = ?`+s.ForUpdate, r.Shard.Campaign)
 	if err == nil && total != *r.Of {
 		err = fmt.Errorf("%w: campaign %d has a stock of %d, not of %d", dibs.ErrConflict, r.Shard.Campaign, total, *r.Of)
 	}
@@ -336,17 +333,21 @@ func (st *Stock) add(ctx context.Context, s *sqldb.Session, r campaigns.Restock,
 // moveStock changes the stock of the shard and of its campaign. r.Delta may be
 // negative. The constraints of the tables refuse to take more than is left.
 func moveStock(ctx context.Context, s *sqldb.Session, r campaigns.Restock) error {
-	_, err := s.Exec(ctx, `UPDATE campaigns SET stock_total = stock_total + ?, stock_left = stock_left + ? WHERE number = ?`,
+	err := s.Do(ctx, `UPDATE campaigns SET stock_total = stock_total + ?, stock_left = stock_left + ? WHERE number = ?`,
 		r.Delta, r.Delta, r.Shard.Campaign)
-	if err != nil {
-		return err
+	if err == nil {
+		err = addStock(ctx, s, r.Shard, r.Delta)
 	}
-	_, err = s.Exec(ctx, `UPDATE positions SET stock = stock + ?, stock_left = stock_left + ? WHERE campaign = ? AND shard = ?`,
-		r.Delta, r.Delta, r.Shard.Campaign, r.Shard.Shard)
-	if err != nil {
-		return err
+	if err == nil {
+		err = clearLow(ctx, s, r.Shard.Campaign)
 	}
-	return clearLow(ctx, s, r.Shard.Campaign)
+	return err
+}
+
+// addStock changes the stock of a shard alone.
+func addStock(ctx context.Context, s *sqldb.Session, shard dibs.ShardID, units int64) error {
+	return s.Do(ctx, `UPDATE positions SET stock = stock + ?, stock_left = stock_left + ? WHERE campaign = ? AND shard = ?`,
+		units, units, shard.Campaign, shard.Shard)
 }
 
 // onlyLeft refuses a withdrawal of more than is left.
@@ -357,9 +358,9 @@ func onlyLeft(left int64) error {
 // takeFromDraft lowers the stock of a shard that no engine has opened: no
 // engine has to be asked what is left. Items go from the end.
 func takeFromDraft(ctx context.Context, s *sqldb.Session, r campaigns.Restock, kind dibs.StockKind) error {
-	var left int64
-	if err := s.Row(ctx, `SELECT stock_left FROM positions WHERE campaign = ? AND shard = ?`,
-		[]any{r.Shard.Campaign, r.Shard.Shard}, &left); err != nil {
+	left, err := sqldb.Get[int64](ctx, s, `SELECT stock_left FROM positions WHERE campaign = ? AND shard = ?`,
+		r.Shard.Campaign, r.Shard.Shard)
+	if err != nil {
 		return err
 	}
 	if left+r.Delta < 0 {
@@ -392,18 +393,14 @@ func (st *Stock) StockChanges(ctx context.Context, campaign uint32, ref string) 
 // FreeItems lists the items of a campaign that no claim has and that were not
 // withdrawn, by their numbers.
 func (st *Stock) FreeItems(ctx context.Context, campaign uint32, page dibs.Page) (dibs.List[campaigns.FreeItem], error) {
-	after := int64(-1)
-	if _, err := readCursor(page.Cursor, &after); err != nil {
-		return dibs.List[campaigns.FreeItem]{}, err
-	}
-	return readPage(ctx, st.db, "list free items", page, query{
-		`SELECT n, value FROM items WHERE campaign = ? AND n > ? AND claim_epoch IS NULL AND withdrawn = 0 ORDER BY n LIMIT ?`, []any{campaign, after},
+	return readPage(ctx, st.db, "list free items", page, int64(-1), func(after int64) query {
+		return query{`SELECT n, value FROM items WHERE campaign = ? AND n > ? AND claim_epoch IS NULL AND withdrawn = 0 ORDER BY n LIMIT ?`,
+			[]any{campaign, after}}
 	}, func(rows *sql.Rows, it *campaigns.FreeItem) error {
-		if err := rows.Scan(&it.N, &it.Value); err != nil {
-			return err
+		err := rows.Scan(&it.N, &it.Value)
+		if err == nil {
+			it.Value, err = openItem(st.db.Codes(), campaign, it.Value)
 		}
-		var err error
-		it.Value, err = openItem(st.db.Codes(), campaign, it.Value)
 		return err
-	}, func(it *campaigns.FreeItem) any { return it.N })
+	}, func(it *campaigns.FreeItem) int64 { return int64(it.N) })
 }

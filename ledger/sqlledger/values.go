@@ -26,6 +26,26 @@ func fromOptionalMS(v int64) time.Time {
 	return fromMS(v)
 }
 
+// timeColumn scans a column into a time.
+type timeColumn struct {
+	into *time.Time
+	from func(int64) time.Time
+}
+
+// ms is fromMS for a scan.
+func ms(into *time.Time) timeColumn { return timeColumn{into, fromMS} }
+
+// optionalMS is fromOptionalMS for a scan.
+func optionalMS(into *time.Time) timeColumn { return timeColumn{into, fromOptionalMS} }
+
+// Scan implements sql.Scanner.
+func (c timeColumn) Scan(column any) error {
+	var v sql.NullInt64
+	err := v.Scan(column)
+	*c.into = c.from(v.Int64)
+	return err
+}
+
 // toOptionalMS is the column of a time, 0 for the zero time.
 func toOptionalMS(t time.Time) int64 {
 	if t.IsZero() {
@@ -40,6 +60,15 @@ func flag(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// anys are values as arguments.
+func anys[T any](values []T) []any {
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	return args
 }
 
 // splitMoney returns the columns of an amount: an empty currency for none.
@@ -115,7 +144,7 @@ func readCursor(cursor string, key any) (bool, error) {
 
 // cut makes a page of rows, which were read with one more than the limit. The
 // additional row says that the list goes on.
-func cut[T any](rows []T, limit int, key func(*T) any) (dibs.List[T], error) {
+func cut[T, K any](rows []T, limit int, key func(*T) K) (dibs.List[T], error) {
 	if len(rows) <= limit {
 		return dibs.List[T]{Items: rows}, nil
 	}
@@ -129,10 +158,28 @@ type query struct {
 	args      []any
 }
 
-// readPage reads a page. The query lacks its limit, the last argument; key is
-// where a row stands in the list. It runs in a call of its own.
-func readPage[T any](ctx context.Context, db *sqldb.DB, op string, page dibs.Page, q query, scan func(*sql.Rows, *T) error, key func(*T) any) (dibs.List[T], error) {
-	limit := limitOf(page)
+// and adds a condition, with its arguments, to what ends in conditions.
+func (q *query) and(condition string, args ...any) {
+	q.statement += " AND " + condition
+	q.args = append(q.args, args...)
+}
+
+// then adds the end of the statement, and returns the whole query.
+func (q *query) then(end string) query {
+	q.statement += end
+	return *q
+}
+
+// readPage reads a page. key is where a row stands in the list; rows returns the
+// query of those behind a key, without its limit, the last argument. The first page
+// is behind begin. It runs in a call of its own.
+func readPage[T, K any](
+	ctx context.Context, db *sqldb.DB, op string, page dibs.Page, begin K, rows func(after K) query, scan func(*sql.Rows, *T) error, key func(*T) K,
+) (dibs.List[T], error) {
+	if _, err := readCursor(page.Cursor, &begin); err != nil {
+		return dibs.List[T]{}, err
+	}
+	q, limit := rows(begin), limitOf(page)
 	found, err := sqldb.ReadList(ctx, db, op, q.statement, append(q.args, limit+1), scan)
 	if err != nil {
 		return dibs.List[T]{}, err

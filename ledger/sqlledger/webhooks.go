@@ -51,8 +51,8 @@ func (w *Webhooks) InsertEndpoint(ctx context.Context, e *webhooks.WebhookEndpoi
 		if err != nil {
 			return err
 		}
-		var n int64
-		if err := s.Row(ctx, `SELECT COUNT(*) FROM webhook_endpoints`, nil, &n); err != nil {
+		n, err := sqldb.Get[int64](ctx, s, `SELECT COUNT(*) FROM webhook_endpoints`)
+		if err != nil {
 			return err
 		}
 		if n >= webhooks.MaxEndpoints {
@@ -68,10 +68,9 @@ func (w *Webhooks) InsertEndpoint(ctx context.Context, e *webhooks.WebhookEndpoi
 				return err
 			}
 		}
-		_, err = s.Exec(ctx, `INSERT INTO webhook_endpoints (`+endpointColumns+`) VALUES (`+sqldb.Repeat("?", 13)+`)`,
+		return s.Do(ctx, `INSERT INTO webhook_endpoints (`+endpointColumns+`) VALUES (`+sqldb.Repeat("?", 13)+`)`,
 			e.ID, e.URL, e.Description, types, w.keys.Seal(e.Secret, secretPlace(e.ID)), w.keys.Seal(e.OldSecret, secretPlace(e.ID)), toOptionalMS(e.OldUntil), flag(e.Disabled), e.DisabledReason,
 			toOptionalMS(e.FailingSince), e.Version, e.CreatedAt.UnixMilli(), e.UpdatedAt.UnixMilli())
-		return err
 	})
 }
 
@@ -133,20 +132,15 @@ func (w *Webhooks) DeleteEndpoint(ctx context.Context, id string) error {
 				return err
 			}
 		}
-		if _, err := s.Exec(ctx, `DELETE FROM webhook_deliveries WHERE endpoint = ?`, id); err != nil {
+		if err := s.Do(ctx, `DELETE FROM webhook_deliveries WHERE endpoint = ?`, id); err != nil {
 			return err
 		}
-		n, err := s.Exec(ctx, `DELETE FROM webhook_endpoints WHERE id = ?`, id)
-		if err == nil && n == 0 {
-			err = notFound(anEndpoint, id)
-		}
-		if err != nil {
+		if err := s.DoOne(ctx, notFound(anEndpoint, id), `DELETE FROM webhook_endpoints WHERE id = ?`, id); err != nil {
 			return err
 		}
 		// The sink goes with the last endpoint: it would keep the feed from
 		// being trimmed.
-		_, err = s.Exec(ctx, `DELETE FROM sinks WHERE name = ? AND NOT EXISTS (SELECT 1 FROM webhook_endpoints)`, webhooks.WebhookSink)
-		return err
+		return s.Do(ctx, `DELETE FROM sinks WHERE name = ? AND NOT EXISTS (SELECT 1 FROM webhook_endpoints)`, webhooks.WebhookSink)
 	})
 }
 
@@ -187,13 +181,10 @@ func secretPlace(id string) string { return "webhook_endpoints/" + id }
 // scanEndpoint reads endpointColumns.
 func scanEndpoint(rows *sql.Rows, e *webhooks.WebhookEndpoint) error {
 	var types string
-	var oldUntil, failing, created, updated int64
-	if err := rows.Scan(&e.ID, &e.URL, &e.Description, &types, &e.Secret, &e.OldSecret, &oldUntil, &e.Disabled, &e.DisabledReason,
-		&failing, &e.Version, &created, &updated); err != nil {
+	if err := rows.Scan(&e.ID, &e.URL, &e.Description, &types, &e.Secret, &e.OldSecret, optionalMS(&e.OldUntil), &e.Disabled,
+		&e.DisabledReason, optionalMS(&e.FailingSince), &e.Version, ms(&e.CreatedAt), ms(&e.UpdatedAt)); err != nil {
 		return err
 	}
-	e.FailingSince = fromOptionalMS(failing)
-	e.OldUntil, e.CreatedAt, e.UpdatedAt = fromOptionalMS(oldUntil), fromMS(created), fromMS(updated)
 	if err := json.Unmarshal([]byte(types), &e.Types); err != nil {
 		return fmt.Errorf("%w: the types of endpoint %s: %w", dibs.ErrCorrupt, e.ID, err)
 	}
@@ -204,31 +195,25 @@ func scanEndpoint(rows *sql.Rows, e *webhooks.WebhookEndpoint) error {
 // were good or all failed, and returns for how long all have failed.
 // ErrNotFound.
 func (w *Webhooks) NoteAttempts(ctx context.Context, id string, good bool) (failing time.Duration, err error) {
-	err = w.db.Write(ctx, "note attempts", func(s *sqldb.Session) error {
-		failing = 0
-		if good {
-			_, err := s.Exec(ctx, `UPDATE webhook_endpoints SET failing_since = 0 WHERE id = ?`, id)
-			return err
-		}
+	if good {
+		return 0, w.db.Do(ctx, "note attempts", `UPDATE webhook_endpoints SET failing_since = 0 WHERE id = ?`, id)
+	}
+	return sqldb.Result(ctx, w.db.Write, "note attempts", func(s *sqldb.Session) (time.Duration, error) {
 		now, err := s.SharedNow(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		// Only the first failure sets the time. An endpoint that was disabled
 		// meanwhile stays as it is.
-		if _, err := s.Exec(ctx, `UPDATE webhook_endpoints SET failing_since = ? WHERE id = ? AND failing_since = 0 AND disabled = 0`, now, id); err != nil {
-			return err
+		if err := s.Do(ctx, `UPDATE webhook_endpoints SET failing_since = ? WHERE id = ? AND failing_since = 0 AND disabled = 0`, now, id); err != nil {
+			return 0, err
 		}
-		var since int64
-		if err := s.Row(ctx, `SELECT failing_since FROM webhook_endpoints WHERE id = ?`, []any{id}, &since); err != nil {
-			return orNotFound(err, anEndpoint, id)
+		since, err := sqldb.Get[int64](ctx, s, `SELECT failing_since FROM webhook_endpoints WHERE id = ?`, id)
+		if err != nil || since == 0 {
+			return 0, orNotFound(err, anEndpoint, id)
 		}
-		if since > 0 {
-			failing = time.Duration(max(now-since, 0)) * time.Millisecond
-		}
-		return nil
+		return time.Duration(max(now-since, 0)) * time.Millisecond, nil
 	})
-	return failing, err
 }
 
 const (
@@ -280,11 +265,8 @@ func (w *Webhooks) DueDeliveries(ctx context.Context, endpoint string, now time.
 
 // scanDelivery reads deliveryColumns.
 func scanDelivery(rows *sql.Rows, d *webhooks.WebhookDelivery) error {
-	var next, created, updated int64
-	err := rows.Scan(&d.ID, &d.Endpoint, &d.EventID, &d.Type, &d.Subject, &d.Body, &d.Status, &d.Attempts, &next, &d.Answer, &d.Problem,
-		&created, &updated)
-	d.NextAt, d.CreatedAt, d.UpdatedAt = fromMS(next), fromMS(created), fromMS(updated)
-	return err
+	return rows.Scan(&d.ID, &d.Endpoint, &d.EventID, &d.Type, &d.Subject, &d.Body, &d.Status, &d.Attempts, ms(&d.NextAt), &d.Answer, &d.Problem,
+		ms(&d.CreatedAt), ms(&d.UpdatedAt))
 }
 
 // FinishDeliveries stores the results of attempts at pending deliveries. A
@@ -294,7 +276,7 @@ func (w *Webhooks) FinishDeliveries(ctx context.Context, deliveries []webhooks.W
 	return w.db.Write(ctx, "finish deliveries", func(s *sqldb.Session) error {
 		for i := range deliveries {
 			d := &deliveries[i]
-			if _, err := s.Exec(ctx, `UPDATE webhook_deliveries SET status = ?, attempts = ?, next_at = ?, answer = ?, problem = ?, updated_at = ?
+			if err := s.Do(ctx, `UPDATE webhook_deliveries SET status = ?, attempts = ?, next_at = ?, answer = ?, problem = ?, updated_at = ?
 				WHERE id = ? AND status = 'pending' AND (attempts < ? OR ? = 'delivered')`, string(d.Status), d.Attempts, d.NextAt.UnixMilli(),
 				d.Answer, storable(d.Problem), d.UpdatedAt.UnixMilli(), d.ID, d.Attempts, string(d.Status)); err != nil {
 				return err
@@ -307,17 +289,13 @@ func (w *Webhooks) FinishDeliveries(ctx context.Context, deliveries []webhooks.W
 // Deliveries lists an endpoint's deliveries, the newest first; an empty status
 // means any.
 func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, status webhooks.DeliveryStatus, page dibs.Page) (dibs.List[webhooks.WebhookDelivery], error) {
-	before := int64(math.MaxInt64)
-	if _, err := readCursor(page.Cursor, &before); err != nil {
-		return dibs.List[webhooks.WebhookDelivery]{}, err
-	}
-	where, args := `endpoint = ? AND id < ?`, []any{endpoint, before}
-	if status != "" {
-		where, args = where+` AND status = ?`, append(args, string(status))
-	}
-	return readPage(ctx, w.db, "list deliveries", page, query{
-		`SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE ` + where + ` ORDER BY id DESC LIMIT ?`, args,
-	}, scanDelivery, func(d *webhooks.WebhookDelivery) any { return d.ID })
+	return readPage(ctx, w.db, "list deliveries", page, int64(math.MaxInt64), func(before int64) query {
+		q := query{`SELECT ` + deliveryColumns + ` FROM webhook_deliveries WHERE endpoint = ? AND id < ?`, []any{endpoint, before}}
+		if status != "" {
+			q.and(`status = ?`, string(status))
+		}
+		return q.then(` ORDER BY id DESC LIMIT ?`)
+	}, scanDelivery, func(d *webhooks.WebhookDelivery) int64 { return d.ID })
 }
 
 // Redeliver makes deliveries due again and returns how many: that of an event,
@@ -327,20 +305,17 @@ func (w *Webhooks) Redeliver(ctx context.Context, endpoint, event string, now ti
 	if event != "" {
 		where, args = `event_id = ?`, append(args, event)
 	}
-	err = w.db.Write(ctx, "redeliver", func(s *sqldb.Session) error {
-		n, err = s.Exec(ctx, `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, next_at = ?, updated_at = ? WHERE endpoint = ? AND `+where, args...)
-		return err
+	return sqldb.Result(ctx, w.db.Write, "redeliver", func(s *sqldb.Session) (int64, error) {
+		return s.Exec(ctx, `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, next_at = ?, updated_at = ? WHERE endpoint = ? AND `+where, args...)
 	})
-	return n, err
 }
 
 // WaitingDeliveries counts the deliveries of an endpoint that are pending and
 // were made at a time or later, up to most.
 func (w *Webhooks) WaitingDeliveries(ctx context.Context, endpoint string, since time.Time, most int) (n int, err error) {
-	err = w.db.Read(ctx, "count waiting deliveries", func(s *sqldb.Session) error {
-		return s.Row(ctx, `SELECT COUNT(*) FROM (SELECT id FROM webhook_deliveries WHERE endpoint = ? AND status = 'pending' AND created_at >= ? LIMIT ?) waiting`,
-			[]any{endpoint, since.UnixMilli(), most}, &n)
-	})
+	err = w.db.ReadRow(ctx, "count waiting deliveries", `SELECT COUNT(*) FROM (SELECT id FROM webhook_deliveries
+		WHERE endpoint = ? AND status = 'pending' AND created_at >= ? LIMIT ?) waiting`,
+		[]any{endpoint, since.UnixMilli(), most}, &n)
 	return n, err
 }
 
@@ -372,12 +347,7 @@ func (w *Webhooks) dropAll(ctx context.Context, q query) (dropped int64, err err
 	args := append(slices.Clone(q.args), dropMost)
 	for n := dropMost; n == dropMost; dropped += int64(n) {
 		if err := w.db.Write(sqldb.Long(ctx, sqldb.LongStatement), "drop deliveries", func(s *sqldb.Session) error {
-			ids, err := sqldb.List(ctx, s, q.statement, args, func(rows *sql.Rows, id *any) error {
-				var n int64
-				err := rows.Scan(&n)
-				*id = n
-				return err
-			})
+			ids, err := sqldb.List(ctx, s, q.statement, args, sqldb.Scan1[int64])
 			if err != nil {
 				return err
 			}
@@ -386,7 +356,7 @@ func (w *Webhooks) dropAll(ctx context.Context, q query) (dropped int64, err err
 			n = len(ids)
 			for len(ids) > 0 {
 				k := sqldb.Chunk(len(ids), dropMost)
-				if _, err := s.Exec(ctx, `DELETE FROM webhook_deliveries WHERE id IN (`+sqldb.Repeat("?", k)+`)`, ids[:k]...); err != nil {
+				if err := s.Do(ctx, `DELETE FROM webhook_deliveries WHERE id IN (`+sqldb.Repeat("?", k)+`)`, anys(ids[:k])...); err != nil {
 					return err
 				}
 				ids = ids[k:]
