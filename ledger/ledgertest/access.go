@@ -107,8 +107,7 @@ func testSecrets(t *testing.T, f *fixture) {
 // cancelled from a ledger that is away by the error: the one is its caller's
 // wish, the other is tried again.
 func testLifetime(t *testing.T, f *fixture) {
-	c := f.insert(campaign("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 10))
 	s.grant("u1", 1)
 	f.settle(s)
 	f.must(f.ledger().Database.Ping(t.Context()))

@@ -14,9 +14,8 @@ import (
 // look-up that leaves one of the three out shows a stranger's claim.
 func testClaims(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 10))
+	c, s := f.loaded(campaign("c", 10))
 	d := f.insert(campaign("d", 10))
-	_, s := f.load(c, 0)
 	p := s.grant("u1", 1)
 	// A second claim of the same user, without a key.
 	s.next(dibs.Entry{Kind: dibs.EntryGrant, UserID: "u1", Quantity: 1})
@@ -46,7 +45,7 @@ func testClaimLists(t *testing.T, f *fixture) {
 	c := f.insert(campaign("c", 1000))
 	d := campaign("d", 0)
 	d.PayWithin = time.Minute
-	f.insertItems(d, values("v", 50))
+	f.insert(d, values("v", 50)...)
 	_, s := f.load(c, 0)
 	_, r := f.load(d, 0)
 	for i := range 50 {
@@ -97,8 +96,7 @@ func testAudit(t *testing.T, f *fixture) {
 	ctx := t.Context()
 	c := campaign("c", 100)
 	c.LimitPerUser = 2
-	f.insert(c)
-	_, s := f.load(c, 0)
+	_, s := f.loaded(c)
 	s.grant("good", 2)
 	// Twelve users above the limit of two; the audit lists ten.
 	for i := range 12 {

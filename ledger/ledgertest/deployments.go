@@ -57,9 +57,7 @@ func testDeployments(t *testing.T, f *fixture) {
 // other deployment gets it from then on. An engine without deployments takes it off.
 func testPlacements(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := campaign("c", 10)
-	c.Shards = 2
-	f.insert(c)
+	c := f.insert(inShards(2, campaign("c", 10)))
 	first, second := dibs.ShardID{Campaign: c.Number}, dibs.ShardID{Campaign: c.Number, Shard: 1}
 	placed := func(want map[dibs.ShardID]int) {
 		t.Helper()

@@ -112,8 +112,7 @@ func testEraseClaims(t *testing.T, f *fixture) {
 		if id != "live" {
 			c.EndsAt = start.Add(time.Minute)
 		}
-		f.insert(c)
-		_, s := f.load(c, 0)
+		_, s := f.loaded(c)
 		s.grant("bob", 1)
 		places[id] = s.grant("ann", 2)
 		f.settle(s)

@@ -116,8 +116,7 @@ func must1[A, B any](a A, _ B) A { return a }
 // the time the feed is read.
 func testFeedItems(t *testing.T, f *fixture) {
 	l := f.ledger()
-	c := f.insertItems(unpaid("c", 0), values("code", 3))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(unpaid("c", 0), values("code", 3)...)
 	s.grant("u1", 1, 2)
 	p := s.grant("u2", 1, 0)
 	f.settle(s)
@@ -126,8 +125,7 @@ func testFeedItems(t *testing.T, f *fixture) {
 	all, last := f.news(l, 0, 100)
 	same(t, "news of items", newsText(all), "u1 1.2 0 pending [code-2]\nu2 1.3 0 pending []\nu2 1.3 1 cancel released []\n")
 	// One batch of 1,500 grants is split, so that a row stays small.
-	many := f.insert(campaign("many", 10_000))
-	_, s = f.load(many, 0)
+	_, s = f.loaded(campaign("many", 10_000))
 	for i := range 1500 {
 		s.grant(fmt.Sprintf("m%d", i), 1)
 	}
@@ -154,8 +152,7 @@ func testFeedRace(t *testing.T, f *fixture) {
 	// Each writer has a campaign and a connection of its own.
 	for w := range writers {
 		l := f.open()
-		c := f.insert(unpaid(fmt.Sprintf("c%d", w), 10_000))
-		_, s := f.load(c, 0)
+		c, s := f.loaded(unpaid(fmt.Sprintf("c%d", w), 10_000))
 		all.Go(func() {
 			for r := range rounds {
 				p := s.grant(fmt.Sprintf("u%d", r), 1)
@@ -215,8 +212,7 @@ const leaseOver = time.Millisecond
 // lease goes by the ledger's.
 func testSinks(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 100))
-	_, s := f.load(c, 0)
+	_, s := f.loaded(campaign("c", 100))
 	s.grant("u1", 1)
 	f.settle(s)
 	hold := func(name, owner string, lease time.Duration) events.SinkState {

@@ -17,8 +17,7 @@ import (
 // entries: the old ones would then stand at places that new claims get.
 func testEpochFence(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 10))
 	s.grant("u1", 1)
 	f.settle(s)
 	s.grant("u2", 1)
@@ -93,9 +92,7 @@ func testFenceCommands(t *testing.T, f *fixture) {
 // the engine would never have what they carry.
 func testDropCommands(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := campaign("c", 10)
-	c.Shards = 2
-	f.insert(c)
+	c := f.insert(inShards(2, campaign("c", 10)))
 	_, s := f.load(c, 1)
 	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "more", Delta: 5}))
 	it := f.commands()[0]
@@ -204,8 +201,7 @@ func testTwoServers(t *testing.T, f *fixture) {
 // since.
 func testSkipTo(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 10))
 	s.grant("u1", 1)
 	f.settle(s)
 	from, stale := s.last, f.totals(c, 0)

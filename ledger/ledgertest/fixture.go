@@ -16,15 +16,15 @@ import (
 )
 
 // opener closes at the test's end what open returns.
-func opener(t *testing.T, open func() ledger.Ledger) func() ledger.Ledger {
-	return func() ledger.Ledger {
-		l := open()
+func opener[T any](t *testing.T, what string, open func() T, closes func(T) error) func() T {
+	return func() T {
+		opened := open()
 		t.Cleanup(func() {
-			if err := l.Database.Close(); err != nil {
-				t.Errorf("close the ledger: %v", err)
+			if err := closes(opened); err != nil {
+				t.Errorf("close the %s: %v", what, err)
 			}
 		})
-		return l
+		return opened
 	}
 }
 
@@ -65,19 +65,29 @@ func values(prefix string, n int) []string {
 	return vs
 }
 
-// insert stores a campaign with a stock of units.
-func (f *fixture) insert(c *dibs.Campaign) *dibs.Campaign {
-	f.t.Helper()
-	f.must(f.ledger().Campaigns.InsertCampaign(f.t.Context(), c, nil))
+// inShards makes a campaign one of several shards.
+func inShards(shards int, c *dibs.Campaign) *dibs.Campaign {
+	c.Shards = shards
 	return c
 }
 
-// insertItems stores a campaign whose stock is items.
-func (f *fixture) insertItems(c *dibs.Campaign, items []string) *dibs.Campaign {
+// insert stores a campaign with a stock of units, or of the items that are given; an
+// empty list of them, which is not nil, is a stock of items that has none yet.
+func (f *fixture) insert(c *dibs.Campaign, items ...string) *dibs.Campaign {
 	f.t.Helper()
-	c.Stock = dibs.Stock{Kind: dibs.Items, Total: int64(len(items))}
+	if items != nil {
+		c.Stock = dibs.Stock{Kind: dibs.Items, Total: int64(len(items))}
+	}
 	f.must(f.ledger().Campaigns.InsertCampaign(f.t.Context(), c, items))
 	return c
+}
+
+// loaded is insert, and then load for the campaign's first shard.
+func (f *fixture) loaded(c *dibs.Campaign, items ...string) (*dibs.Campaign, *script) {
+	f.t.Helper()
+	f.insert(c, items...)
+	_, s := f.load(c, 0)
+	return c, s
 }
 
 // load loads a shard and returns the load with a script that continues it.

@@ -52,7 +52,7 @@ func testImport(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := campaign("c", 0)
 	c.State = dibs.Draft
-	f.insertItems(c, []string{})
+	f.insert(c, []string{}...)
 	// Into a draft: the engine learns of it when it loads the shard.
 	first := values("v", 700)
 	in := importOf(c, "i1", first)
@@ -99,7 +99,7 @@ func testImport(t *testing.T, f *fixture) {
 // already.
 func testImportRefused(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insertItems(campaign("c", 0), values("v", 5))
+	c := f.insert(campaign("c", 0), values("v", 5)...)
 	f.load(c, 0)
 	list := values("w", 1200)
 	list[700], list[900], list[1100] = "v-3", "w-10", "w-10"
@@ -148,7 +148,7 @@ func testImportRefused(t *testing.T, f *fixture) {
 // the same items do not both. The items have to be unique across connections,
 // not only within one list.
 func testImportRace(t *testing.T, f *fixture) {
-	c := f.insertItems(campaign("c", 0), []string{"first"})
+	c := f.insert(campaign("c", 0), "first")
 	f.load(c, 0)
 	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	const each = 6

@@ -35,16 +35,7 @@ func RunJournal(t *testing.T, factory JournalFactory) {
 		{"Lifetime", testJournalLifetime},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			open := factory(t)
-			test.run(t, &journalFixture{t: t, open: func() dibs.JournalStore {
-				j := open()
-				t.Cleanup(func() {
-					if err := j.Close(); err != nil {
-						t.Errorf("close the journal: %v", err)
-					}
-				})
-				return j
-			}})
+			test.run(t, &journalFixture{t: t, open: opener(t, "journal", factory(t), dibs.JournalStore.Close)})
 		})
 	}
 }

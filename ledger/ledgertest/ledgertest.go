@@ -214,7 +214,8 @@ func runThose(t *testing.T, factory Factory, wanted func(name string) bool) (ran
 		}
 		ran++
 		t.Run(test.name, func(t *testing.T) {
-			test.run(t, &fixture{t: t, open: opener(t, factory(t))})
+			closes := func(l ledger.Ledger) error { return l.Database.Close() }
+			test.run(t, &fixture{t: t, open: opener(t, "ledger", factory(t), closes)})
 		})
 	}
 	return ran

@@ -127,8 +127,7 @@ const (
 func testLivesLinear(t *testing.T, f *fixture) {
 	c := unpaid("c", 1000)
 	c.Price = &dibs.Money{Amount: 300, Currency: "CNY"}
-	f.insert(c)
-	_, s := f.load(c, 0)
+	_, s := f.loaded(c)
 	var at []dibs.Position
 	for i := range lifeClaims {
 		at = append(at, s.grant(fmt.Sprint("u", i), 1))

@@ -109,8 +109,7 @@ func paid(ref string, amount int64) dibs.EventFacts {
 // deliver them in any order. A second payment by another ref is refused, so
 // that the merchant refunds it.
 func testLivesConfirm(t *testing.T, f *fixture) {
-	c := f.insert(unpaid("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(unpaid("c", 10))
 	p := s.grant("u1", 2)
 	// Granted, but not settled yet: the caller has to wait for the ledger.
 	f.refused("a claim on its way", step(c, p, dibs.StepConfirm, paid("p1", 1000)), dibs.ErrNotFound)
@@ -151,8 +150,7 @@ func testLivesConfirm(t *testing.T, f *fixture) {
 // The ledger moves first and commands the engine in the same transaction: a
 // crash in between sells nothing twice.
 func testLivesRelease(t *testing.T, f *fixture) {
-	c := f.insert(unpaid("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(unpaid("c", 10))
 	p, q := s.grant("u1", 2), s.grant("u2", 3)
 	f.settle(s)
 	// To another user the claim does not exist.
@@ -196,8 +194,7 @@ func testLivesRelease(t *testing.T, f *fixture) {
 // its code.
 func testLivesItems(t *testing.T, f *fixture) {
 	c := unpaid("c", 0)
-	f.insertItems(c, values("v", 6))
-	_, s := f.load(c, 0)
+	_, s := f.loaded(c, values("v", 6)...)
 	p, q := s.grant("u1", 2, 0, 3), s.grant("u2", 1, 1)
 	f.settle(s)
 	same(t, "the items of a paid claim", f.moves(step(c, q, dibs.StepConfirm, paid("p", 500))).Items, []string{"v-1"})
@@ -224,9 +221,8 @@ func testLivesItems(t *testing.T, f *fixture) {
 // stay. A claim that expires too early is taken from a user who may still pay
 // for it.
 func testLivesExpire(t *testing.T, f *fixture) {
-	c := f.insert(unpaid("c", 100))
+	c, s := f.loaded(unpaid("c", 100))
 	free := f.insert(campaign("free", 10))
-	_, s := f.load(c, 0)
 	var at []dibs.Position
 	for i := range 10 {
 		at = append(at, s.grant(fmt.Sprint("u", i), 1))
@@ -263,8 +259,7 @@ func testLivesExpire(t *testing.T, f *fixture) {
 // one of them. Nodes sweep without a lease. A claim that two of them release
 // gives its stock back twice, and sends two commands.
 func testLivesExpireRace(t *testing.T, f *fixture) {
-	c := f.insert(unpaid("c", 1000))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(unpaid("c", 1000))
 	for i := range 600 {
 		s.grant(fmt.Sprint("u", i), 1)
 	}

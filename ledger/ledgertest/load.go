@@ -25,20 +25,16 @@ func testItems(t *testing.T, f *fixture) {
 	wants(t, "the campaign that was refused", errOf(l.Live.Campaign(ctx, "dup")), dibs.ErrNotFound)
 
 	// The same value may be in two campaigns.
-	f.insertItems(campaign("a", 0), []string{"A1"})
-	f.insertItems(campaign("b", 0), []string{"A1"})
+	f.insert(campaign("a", 0), "A1")
+	f.insert(campaign("b", 0), "A1")
 }
 
 // testShards divides stock among shards as evenly as possible, the first ones
 // getting more, and deals items in turns. A shard cannot sell the stock of
 // another one, so an uneven split turns users away while stock is left.
 func testShards(t *testing.T, f *fixture) {
-	c := campaign("units", 11)
-	c.Shards = 4
-	f.insert(c)
-	d := campaign("items", 0)
-	d.Shards = 4
-	f.insertItems(d, values("v", 11))
+	c := f.insert(inShards(4, campaign("units", 11)))
+	d := f.insert(inShards(4, campaign("items", 0)), values("v", 11)...)
 	var units, items []int64
 	var free [][]uint32
 	for shard := range uint8(4) {
@@ -98,8 +94,7 @@ func testLoadShard(t *testing.T, f *fixture) {
 // whole campaign, and the engine looks values up by number, so the list has no
 // holes for items that are taken.
 func testLoadItems(t *testing.T, f *fixture) {
-	c := f.insertItems(campaign("c", 0), values("v", 8))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 0), values("v", 8)...)
 	s.grant("u1", 2, 0, 1)
 	s.grant("u2", 1, 5)
 	s.adjust("w", -2, 3, 7)

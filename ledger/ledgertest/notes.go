@@ -17,8 +17,7 @@ import (
 // given is damage of the journal, and costs the claim nothing.
 func testNotes(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(unpaid("c", 100))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(unpaid("c", 100))
 	early, late, plain := s.referred("u1", 1, "https://shop.example/谢谢/1"), s.referred("u2", 1, "order 2"), s.grant("u1", 1)
 	long, damaged := s.referred("u4", 1, strings.Repeat("😀", 256)), s.referred("u3", 1, "\xff")
 	s.referred("u3", 1, "a\x00b")
@@ -78,8 +77,7 @@ func testNotes(t *testing.T, f *fixture) {
 // settled.
 func testReferenceAside(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 1))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 1))
 	bad := s.referred("u1", 2, "basket-7")
 	same(t, "entries in quarantine", f.settleOrQuarantine(s), 1)
 	found := try(l.Claims.References(ctx, []dibs.Position{bad})).must(t)

@@ -105,7 +105,7 @@ func (f *fixture) orders() (campaigns []*dibs.Campaign) {
 		c := unpaid(fmt.Sprint("c", i), 1000)
 		c.ProductID = []string{"p", "q", "p", ""}[i]
 		if i >= 2 {
-			f.insertItems(c, values("v", 60))
+			f.insert(c, values("v", 60)...)
 		} else {
 			f.insert(c)
 		}

@@ -49,8 +49,7 @@ func (f *fixture) inQuarantine(c *dibs.Campaign) []live.Quarantined {
 func testQuarantine(t *testing.T, f *fixture) {
 	c := campaign("c", 5)
 	c.PayWithin = time.Minute
-	f.insert(c)
-	_, s := f.load(c, 0)
+	_, s := f.loaded(c)
 	s.grant("u1", 2)
 	bad := s.grant("u2", 4)
 	all := s.peek()
@@ -132,8 +131,7 @@ func testQuarantineFilters(t *testing.T, f *fixture) {
 // what it was, so nothing may be guessed from it.
 func testUnreadable(t *testing.T, f *fixture) {
 	c := campaign("c", 5)
-	f.insert(c)
-	_, s := f.load(c, 0)
+	_, s := f.loaded(c)
 	s.grant("u1", 2)
 	lost := s.next(dibs.Entry{Kind: dibs.EntryUnreadable})
 	s.grant("u2", 1)
@@ -155,8 +153,7 @@ func testUnreadable(t *testing.T, f *fixture) {
 // that they have it. An entry with fewer valid items than units keeps back
 // others in place of those missing.
 func testQuarantineItems(t *testing.T, f *fixture) {
-	c := f.insertItems(campaign("c", 0), values("v", 6))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 0), values("v", 6)...)
 	s.grant("u1", 1, 0)
 	s.grant("u2", 1, 0)
 	s.grant("u3", 1, 99)
@@ -198,8 +195,7 @@ func testQuarantineItems(t *testing.T, f *fixture) {
 // again. The second one repeats the ref of the first: both are recorded, so
 // that an admin sees what the engine did.
 func testQuarantineWithdrawal(t *testing.T, f *fixture) {
-	c := f.insert(campaign("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 10))
 	s.grant("u1", 5)
 	s.grant("u2", 1)
 	s.adjust("w", -5)
@@ -221,8 +217,7 @@ func testQuarantineWithdrawal(t *testing.T, f *fixture) {
 // as they were.
 func testQuarantineRefused(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 10))
 	opening := s.batch()
 	wants(t, "an opening entry", l.Live.Quarantine(ctx, opening, ""), dibs.ErrCorrupt)
 	f.must(l.Live.Settle(ctx, []live.Batch{opening}))
@@ -250,8 +245,7 @@ func testQuarantineRefused(t *testing.T, f *fixture) {
 // testQuarantineRace quarantines the same entry from two connections: it counts
 // once. Counted twice it would withhold stock that nobody was promised.
 func testQuarantineRace(t *testing.T, f *fixture) {
-	c := f.insert(campaign("c", 100))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 100))
 	f.settle(s)
 	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	for round := range 10 {
@@ -269,8 +263,7 @@ func testQuarantineRace(t *testing.T, f *fixture) {
 // true.
 func testReadmit(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 3))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 3))
 	s.grant("u1", 2)
 	bad := s.grant("u2", 2)
 	same(t, "entries in quarantine", f.settleOrQuarantine(s), 1)
@@ -290,8 +283,7 @@ func testReadmit(t *testing.T, f *fixture) {
 // units up.
 func testReadmitWithdrawal(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 10))
 	s.grant("u1", 5)
 	s.grant("u2", 1)
 	s.adjust("w", -5)
@@ -313,8 +305,7 @@ func testReadmitWithdrawal(t *testing.T, f *fixture) {
 // for them.
 func testRecount(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 3))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 3))
 	s.grant("u1", 2)
 	s.grant("u2", 2)
 	f.settleOrQuarantine(s)

@@ -17,8 +17,7 @@ import (
 // later, and once. More must never go back than was paid, and stock comes back
 // only when the goods do: money and goods move apart.
 func testLivesRefund(t *testing.T, f *fixture) {
-	c := f.insert(unpaid("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(unpaid("c", 10))
 	p, q := s.grant("u1", 2), s.grant("u2", 1)
 	f.settle(s)
 	// Unpaid claims are cancelled, not refunded.
@@ -78,8 +77,7 @@ func testLivesRefund(t *testing.T, f *fixture) {
 func testLivesRedeem(t *testing.T, f *fixture) {
 	c := campaign("c", 0)
 	c.Kind, c.ValidFor = dibs.Coupon, time.Hour
-	f.insertItems(c, values("code", 5))
-	_, s := f.load(c, 0)
+	_, s := f.loaded(c, values("code", 5)...)
 	p, q := s.grant("u1", 1, 0), s.grant("u2", 1, 1)
 	f.settle(s)
 	use := func(ref string) dibs.Move { return step(c, p, dibs.StepRedeem, dibs.EventFacts{Ref: ref}) }
@@ -110,8 +108,7 @@ func testLivesRedeem(t *testing.T, f *fixture) {
 	same(t, "held", f.clean(c).Held, int64(1))
 
 	// Only coupons are redeemed.
-	sale := f.insert(campaign("sale", 1))
-	_, s = f.load(sale, 0)
+	sale, s := f.loaded(campaign("sale", 1))
 	bought := s.grant("u1", 1)
 	f.settle(s)
 	f.refused("redeeming what was sold", step(sale, bought, dibs.StepRedeem, dibs.EventFacts{Ref: "o"}), dibs.ErrInvalidState)
@@ -123,8 +120,7 @@ func testLivesRedeem(t *testing.T, f *fixture) {
 // confirms another, or neither. Half of it would take the user's money for no
 // claim, or give two claims for one payment.
 func testLivesGroups(t *testing.T, f *fixture) {
-	c := f.insert(unpaid("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(unpaid("c", 10))
 	old, next, third := s.grant("u1", 1), s.grant("u1", 1), s.grant("u1", 1)
 	f.settle(s)
 	f.moves(step(c, old, dibs.StepCancel, dibs.EventFacts{}))
@@ -157,9 +153,7 @@ func testLivesGroups(t *testing.T, f *fixture) {
 // Each group stands alone although they share a transaction: none may be lost
 // or made twice at the border of a statement.
 func testLivesMany(t *testing.T, f *fixture) {
-	c := unpaid("c", 20_000)
-	c.Shards = 2
-	f.insert(c)
+	c := f.insert(inShards(2, unpaid("c", 20_000)))
 	var groups [][]dibs.Move
 	for shard := range uint8(2) {
 		_, s := f.load(c, shard)
@@ -192,8 +186,7 @@ func testLivesMany(t *testing.T, f *fixture) {
 // of each wins, and the sums follow it. Payment, cancel and deadline often meet
 // in the same second. Two that both win would sell a unit that was paid for.
 func testLivesRace(t *testing.T, f *fixture) {
-	c := f.insert(unpaid("c", 1000))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(unpaid("c", 1000))
 	var at []dibs.Position
 	for i := range 60 {
 		at = append(at, s.grant(fmt.Sprint("u", i), 1))
@@ -229,8 +222,7 @@ func testLivesRace(t *testing.T, f *fixture) {
 // testLivesLoad: a load counts what was released, and drops its commands. A
 // command that stayed would be obeyed by an engine whose load has counted it.
 func testLivesLoad(t *testing.T, f *fixture) {
-	c := f.insert(unpaid("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(unpaid("c", 10))
 	p, q := s.grant("u1", 2), s.grant("u2", 1)
 	f.settle(s)
 	f.moves(step(c, p, dibs.StepCancel, dibs.EventFacts{}))

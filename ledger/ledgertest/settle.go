@@ -19,8 +19,7 @@ import (
 func testSettle(t *testing.T, f *fixture) {
 	c := campaign("c", 100)
 	c.Price = &dibs.Money{Amount: 250, Currency: "CNY"}
-	f.insert(c)
-	_, s := f.load(c, 0)
+	_, s := f.loaded(c)
 	p := s.grant("u1", 3)
 	f.settle(s)
 	got := try(f.ledger().Claims.Claim(t.Context(), p)).must(t)
@@ -53,8 +52,7 @@ func testSettle(t *testing.T, f *fixture) {
 func testSettleKinds(t *testing.T, f *fixture) {
 	c := campaign("c", 10)
 	c.PayWithin = 15 * time.Minute
-	f.insert(c)
-	_, s := f.load(c, 0)
+	_, s := f.loaded(c)
 	p := s.grant("u1", 2)
 	s.release(p.Cursor, 2)
 	s.adjust("restock", 4)
@@ -79,8 +77,7 @@ func testSettleKinds(t *testing.T, f *fixture) {
 // those that its entry names, in the order of their numbers. The bulk statement
 // that gives items to claims must not depend on their order.
 func testSettleItems(t *testing.T, f *fixture) {
-	c := f.insertItems(campaign("c", 0), values("v", 300))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 0), values("v", 300)...)
 	var at []dibs.Position
 	for i := range uint32(140) {
 		at = append(at, s.grant(fmt.Sprintf("u%d", i), 2, 299-2*i, 298-2*i))
@@ -97,9 +94,7 @@ func testSettleItems(t *testing.T, f *fixture) {
 // a statement, and a ledger that splits its rows must not drop or repeat one at
 // a border.
 func testSettleMany(t *testing.T, f *fixture) {
-	c := campaign("c", 20_000)
-	c.Shards = 2
-	f.insert(c)
+	c := f.insert(inShards(2, campaign("c", 20_000)))
 	var scripts []*script
 	for shard := range uint8(2) {
 		_, s := f.load(c, shard)
@@ -130,8 +125,7 @@ func testSettleMany(t *testing.T, f *fixture) {
 // its batch again; a second copy of its claims would be sold stock that nobody
 // took.
 func testSettleTwice(t *testing.T, f *fixture) {
-	c := f.insert(campaign("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 10))
 	s.grant("u1", 1)
 	b := s.batch()
 	f.must(f.ledger().Live.Settle(t.Context(), []live.Batch{b}))
@@ -149,8 +143,7 @@ func testSettleTwice(t *testing.T, f *fixture) {
 // is asked: a batch that fits the position at its ends may have a hole in the
 // middle.
 func testSettleGaps(t *testing.T, f *fixture) {
-	c := f.insert(campaign("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 10))
 	s.grant("u1", 1)
 	s.grant("u2", 1)
 	good := s.peek()
@@ -178,9 +171,8 @@ func testSettleGaps(t *testing.T, f *fixture) {
 // share a transaction. One of them that another node has settled meanwhile must
 // not leave half of the others written; the service settles those again.
 func testSettleAllOrNothing(t *testing.T, f *fixture) {
-	c := f.insert(campaign("c", 10))
+	c, s := f.loaded(campaign("c", 10))
 	d := f.insert(campaign("d", 10))
-	_, s := f.load(c, 0)
 	s.grant("u1", 1)
 	_, moved := f.load(d, 0)
 	moved.grant("u2", 1)
@@ -200,8 +192,7 @@ func testSettleAllOrNothing(t *testing.T, f *fixture) {
 // database itself has to refuse them. A check in the program alone would not
 // hold against a second writer.
 func testSettleRefusesOversell(t *testing.T, f *fixture) {
-	c := f.insert(campaign("c", 3))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 3))
 	s.grant("u1", 2)
 	s.grant("u2", 2)
 	refuses(t, "settle an oversold batch", f.ledger().Live.Settle(t.Context(), []live.Batch{s.peek()}))
@@ -213,8 +204,7 @@ func testSettleRefusesOversell(t *testing.T, f *fixture) {
 // does not exist. In each case the item beside it is good, and must stay free:
 // the transaction leaves nothing behind.
 func testSettleRefusesTakenItem(t *testing.T, f *fixture) {
-	c := f.insertItems(campaign("c", 0), values("v", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 0), values("v", 10)...)
 	s.grant("u1", 1, 4)
 	f.settle(s)
 	for what, items := range map[string][]uint32{
@@ -244,8 +234,7 @@ func testSettleRefusesTakenItem(t *testing.T, f *fixture) {
 // slow one. The compare-and-set of the position decides; the loser must have
 // written nothing.
 func testSettleRace(t *testing.T, f *fixture) {
-	c := f.insert(campaign("c", 1000))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 1000))
 	ledgers := []ledger.Ledger{f.ledger(), f.open()}
 	for round := range 20 {
 		for i := range 10 {

@@ -32,8 +32,7 @@ func (f *fixture) changed(c *dibs.Campaign, want []int64, refs ...string) {
 // and the ledger learns of it here.
 func testWithdraw(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 10))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(campaign("c", 10))
 	s.grant("u1", 2)
 	// The engine takes stock and journals that in one step; settling moves it here.
 	s.adjust("w1", -3)
@@ -52,8 +51,7 @@ func testWithdraw(t *testing.T, f *fixture) {
 	same(t, "the audit's stock", f.clean(c).Stock, int64(7))
 
 	// The engine chose items 1 and 4: exactly these are gone from the free ones.
-	d := f.insertItems(campaign("d", 0), values("v", 5))
-	_, s = f.load(d, 0)
+	d, s := f.loaded(campaign("d", 0), values("v", 5)...)
 	s.adjust("w", -2, 1, 4)
 	s.grant("u1", 1, 0)
 	f.settle(s)
@@ -68,8 +66,7 @@ func testWithdraw(t *testing.T, f *fixture) {
 	same(t, "the audit's stock", f.clean(d).Stock, int64(3))
 
 	// Refs are a campaign's own.
-	e := f.insert(campaign("e", 10))
-	_, s = f.load(e, 0)
+	e, s := f.loaded(campaign("e", 10))
 	s.adjust("w1", -4)
 	f.settle(s)
 	f.must(l.Campaigns.Restock(ctx, campaigns.Restock{Shard: s.shard, Ref: "r1", Delta: 1}))
@@ -101,7 +98,7 @@ func testWithdrawFromDraft(t *testing.T, f *fixture) {
 	same(t, "units left", f.totals(units, 0), live.ShardTotals{})
 	same(t, "the audit's units", f.clean(units).Stock, int64(0))
 
-	items := f.insertItems(draft("items", 0), values("v", 5))
+	items := f.insert(draft("items", 0), values("v", 5)...)
 	// The repeat by the same ref takes nothing.
 	for range 2 {
 		f.must(take(items, "w1", 2))
@@ -111,7 +108,7 @@ func testWithdrawFromDraft(t *testing.T, f *fixture) {
 	same(t, "free items after two withdrawals", load.FreeItems, []uint32{0, 1})
 	same(t, "the audit's items", f.clean(items).Stock, int64(2))
 
-	all := f.insertItems(draft("all", 0), values("v", 3))
+	all := f.insert(draft("all", 0), values("v", 3)...)
 	f.must(take(all, "w1", 3))
 	load, _ = f.load(all, 0)
 	same(t, "free items after all were withdrawn", len(load.FreeItems), 0)
@@ -162,9 +159,7 @@ func testRestock(t *testing.T, f *fixture) {
 // of one campaign must not be given one item.
 func testRestockItems(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := campaign("c", 0)
-	c.Shards = 2
-	f.insertItems(c, values("v", 5))
+	c := f.insert(inShards(2, campaign("c", 0)), values("v", 5)...)
 	_, s := f.load(c, 1)
 	f.load(c, 0)
 	id := dibs.ShardID{Campaign: c.Number, Shard: 1}
@@ -193,7 +188,7 @@ func testRestockItems(t *testing.T, f *fixture) {
 func testRestockRefused(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	units := f.insert(campaign("units", 10))
-	items := f.insertItems(campaign("items", 0), values("v", 5))
+	items := f.insert(campaign("items", 0), values("v", 5)...)
 	of := func(c *dibs.Campaign, r campaigns.Restock) error {
 		r.Shard.Campaign = c.Number
 		return l.Campaigns.Restock(ctx, r)
@@ -236,9 +231,7 @@ func testRestockRace(t *testing.T, f *fixture) {
 // earlier one.
 func testCommands(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := campaign("c", 10)
-	c.Shards = 2
-	f.insert(c)
+	c := f.insert(inShards(2, campaign("c", 10)))
 	for i := range 5 {
 		f.must(l.Campaigns.Restock(ctx, campaigns.Restock{
 			Shard: dibs.ShardID{Campaign: c.Number, Shard: uint8(i % 2)}, Ref: fmt.Sprintf("r%d", i), Delta: 1,

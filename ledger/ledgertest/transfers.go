@@ -15,9 +15,7 @@ import (
 // spread stores a campaign over several shards, and loads all of them.
 func (f *fixture) spread(id string, shards int, stock int64) (c *dibs.Campaign, scripts []*script) {
 	f.t.Helper()
-	c = campaign(id, stock)
-	c.Shards = shards
-	f.insert(c)
+	c = f.insert(inShards(shards, campaign(id, stock)))
 	return c, f.loadAll(c, shards)
 }
 
@@ -123,10 +121,7 @@ func testTransfer(t *testing.T, f *fixture) {
 // the batch fail.
 func testTransferItems(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := campaign("c", 0)
-	c.Shards = 2
-	f.insertItems(c, values("v", 7))
-	_, s := f.load(c, 0)
+	c, s := f.loaded(inShards(2, campaign("c", 0)), values("v", 7)...)
 	f.load(c, 1)
 	// Shard 0 has the even numbers, shard 1 the odd ones.
 	out := dibs.Transfer{ID: "m-1", To: 1}
@@ -171,7 +166,7 @@ func testImportSpread(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
 	c := campaign("c", 0)
 	c.Shards, c.State = 3, dibs.Draft
-	f.insertItems(c, []string{})
+	f.insert(c, []string{}...)
 	into := func(ref, prefix string, n int) int64 {
 		in := importOf(c, ref, values(prefix, n))
 		in.Spread = true
@@ -229,10 +224,7 @@ func testTransferLost(t *testing.T, f *fixture) {
 	f.stocks(c, 5, 15)
 
 	// A recipient that no engine has opened needs no command: its first load counts.
-	d := campaign("d", 20)
-	d.Shards = 2
-	f.insert(d)
-	_, s := f.load(d, 0)
+	d, s := f.loaded(inShards(2, campaign("d", 20)))
 	s.adjust(kept.Leaves(), -10)
 	f.settle(s)
 	same(t, "commands to a shard that was never opened", len(f.waiting()), 0)

@@ -25,8 +25,7 @@ func endpoint(id string) *webhooks.WebhookEndpoint {
 // take it: without an endpoint nobody does, and it can be trimmed.
 func testEndpoints(t *testing.T, f *fixture) {
 	ctx, l := t.Context(), f.ledger()
-	c := f.insert(campaign("c", 10))
-	_, s := f.load(c, 0)
+	_, s := f.loaded(campaign("c", 10))
 	s.grant("u1", 1)
 	f.settle(s)
 	e := endpoint("one")
