@@ -58,7 +58,7 @@ var layers = []layer{
 	{name: "live", packages: []string{"live/..."}},
 	{name: "gate", packages: []string{"gate"}},
 	{name: "api", packages: []string{"api/..."}},
-	{name: "means", packages: []string{"internal/histogram/...", "internal/wait/..."}},
+	{name: "means", packages: []string{"internal/faults/...", "internal/histogram/...", "internal/wait/..."}},
 	{name: "domain", standard: true, packages: []string{"."}},
 	{name: "leaves", testsToo: true, packages: []string{"internal/..."}},
 }
