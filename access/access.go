@@ -142,13 +142,45 @@ type Config struct {
 
 // New returns Access.
 func New(c Config) *Access {
-	return &Access{ledger: c.Ledger, log: c.Logger, life: c.Life, now: c.Now, ledgerTimeout: c.LedgerTimeout}
+	return &Access{
+		ledger: c.Ledger, log: c.Logger, life: c.Life, now: c.Now, ledgerTimeout: c.LedgerTimeout,
+		keys: keyCache{
+			keys: map[keyHash]cachedKey{}, unknown: map[keyHash]time.Time{}, looking: make(chan struct{}, maxKeyLookups),
+			used: map[string]time.Time{}, warned: map[string]time.Time{},
+		},
+		requests: requestGate{running: map[[2]string]chan struct{}{}},
+	}
 }
 
 // Tidy drops answers and entries of the admin log that are kept no longer, and notes when
 // keys were used.
 func (s *Access) Tidy(ctx context.Context) {
-	s.forgetRequests(ctx)
-	s.forgetActions(ctx)
+	logFailure(ctx, s.log, "forgetting old admin answers failed", s.ledger.DropRequests(ctx, s.now().Add(-requestKeep)))
+	// A day's are dropped at once: each time adds a record to the chain.
+	day := s.now().Add(-actionKeep).Truncate(24 * time.Hour)
+	logFailure(ctx, s.log, "forgetting old actions failed", s.ledger.DropAdminActions(ctx, day))
 	s.touchKeys(ctx)
+}
+
+// logFailure logs what failed in the background, unless that was because ctx has ended.
+func logFailure(ctx context.Context, log *slog.Logger, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		log.Warn(what, "err", err)
+	}
+}
+
+// orRefusal is err, or the refusal of what the ledger did not do.
+func orRefusal(done bool, err, refusal error) error {
+	if err == nil && !done {
+		return refusal
+	}
+	return err
+}
+
+// givenTime is nil for no time, as the views show it.
+func givenTime(at *time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return at
 }

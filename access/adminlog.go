@@ -65,12 +65,7 @@ type AdminActionView struct {
 }
 
 // View returns the action as shown.
-func (a *AdminAction) View() AdminActionView {
-	return AdminActionView{
-		ID: a.ID, At: a.At, Key: a.Key, KeyName: a.KeyName, Role: a.Role, Address: a.Address, RequestID: a.RequestID,
-		Action: a.Action, Target: a.Target, Status: a.Status, Reason: a.Reason, Before: a.Before, After: a.After,
-	}
-}
+func (a *AdminAction) View() AdminActionView { return AdminActionView(*a) }
 
 // NewAdminActionID returns an id for an action at a time. Ids of one process are in the order
 // in which they were made, also within a millisecond.
@@ -162,12 +157,4 @@ func (s *Access) saveActionBatch(saved []*savedAction) {
 // AdminActions lists what administrators did, newest first.
 func (s *Access) AdminActions(ctx context.Context, f AdminActionFilter, page dibs.Page) (dibs.List[AdminAction], error) {
 	return s.ledger.AdminActions(ctx, f, page)
-}
-
-// forgetActions drops actions that are old enough, a day's at once: each time adds a record
-// to the chain.
-func (s *Access) forgetActions(ctx context.Context) {
-	if err := s.ledger.DropAdminActions(ctx, s.now().Add(-actionKeep).Truncate(24*time.Hour)); err != nil && ctx.Err() == nil {
-		s.log.Warn("forgetting old actions failed", "err", err)
-	}
 }

@@ -105,10 +105,7 @@ type ApprovalView struct {
 func (a *Approval) View(now time.Time) ApprovalView {
 	v := ApprovalView{
 		ID: a.ID, Action: a.Action, Target: a.Target, Call: a.Call, State: a.State, AskedBy: a.AskedBy, AskedName: a.AskedName, AskedAt: a.AskedAt,
-		ExpiresAt: a.ExpiresAt, DecidedBy: a.DecidedBy, DecidedName: a.DecidedName, Why: a.Why, Status: a.Status,
-	}
-	if !a.DecidedAt.IsZero() {
-		v.DecidedAt = &a.DecidedAt
+		ExpiresAt: a.ExpiresAt, DecidedBy: a.DecidedBy, DecidedName: a.DecidedName, DecidedAt: givenTime(&a.DecidedAt), Why: a.Why, Status: a.Status,
 	}
 	if a.State == ApprovalPending && !now.Before(a.ExpiresAt) {
 		v.State, v.Call = "expired", nil
@@ -175,10 +172,7 @@ func (s *Approvals) Ask(ctx context.Context, a *Approval) error {
 	a.ID, a.State, a.AskedAt = dibs.NewID("ap-"), ApprovalPending, dibs.Ms(s.now())
 	a.ExpiresAt = a.AskedAt.Add(approveWithin)
 	ok, err := s.ledger.InsertApproval(ctx, a, maxApprovals)
-	if err == nil && !ok {
-		err = errManyPending
-	}
-	return err
+	return orRefusal(ok, err, errManyPending)
 }
 
 // Approval returns one. ErrNotFound.
@@ -211,10 +205,7 @@ func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve b
 		decided.State = ApprovalApproved
 	}
 	ok, err := s.ledger.DecideApproval(ctx, &decided)
-	if err == nil && !ok {
-		err = errDecided
-	}
-	return &decided, err
+	return &decided, orRefusal(ok, err, errDecided)
 }
 
 // Finish notes what came of an approved act.
@@ -231,7 +222,5 @@ func (s *Approvals) Finish(ctx context.Context, a *Approval, status int) {
 
 // Tidy forgets approvals that are old enough.
 func (s *Approvals) Tidy(ctx context.Context) {
-	if err := s.ledger.DropApprovals(ctx, s.now().Add(-keepApprovals)); err != nil && ctx.Err() == nil {
-		s.log.Warn("forgetting old approvals failed", "err", err)
-	}
+	logFailure(ctx, s.log, "forgetting old approvals failed", s.ledger.DropApprovals(ctx, s.now().Add(-keepApprovals)))
 }

@@ -107,6 +107,9 @@ func (c *ChainCheck) broken(n int64, entry string, fault ChainFault) bool {
 // Add checks the next link. It returns false when the chain is broken, and then nothing
 // more needs to be added.
 func (c *ChainCheck) Add(l *ChainLink) bool {
+	if c.open == nil {
+		c.open, c.asked, c.erasures = map[string]entrySoFar{}, map[string]string{}, map[string]ChainRecord{}
+	}
 	before := c.last
 	if c.last = *l; before.N == 0 {
 		c.first = *l
@@ -130,9 +133,6 @@ func (c *ChainCheck) Add(l *ChainLink) bool {
 	case ChainErase:
 		c.report.Erased++
 		if _, met := c.erasures[r.Erasure]; !met && r.V == 0 {
-			if c.erasures == nil {
-				c.erasures = map[string]ChainRecord{}
-			}
 			c.erasures[r.Erasure] = r
 		}
 	}

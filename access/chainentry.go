@@ -48,9 +48,6 @@ func (c *ChainCheck) follows(r *ChainRecord) bool {
 		is.headless = true
 		c.goesBeyond(r)
 	}
-	if c.open == nil {
-		c.open = map[string]entrySoFar{}
-	}
 	c.open[r.Entry] = is
 	return true
 }
@@ -78,9 +75,6 @@ func (c *ChainCheck) asks(r *ChainRecord) bool {
 	}
 	if was, met := c.asked[r.Erasure]; met && was != r.Pseudonym {
 		return false
-	}
-	if c.asked == nil {
-		c.asked = map[string]string{}
 	}
 	c.asked[r.Erasure] = r.Pseudonym
 	return true

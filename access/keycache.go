@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"crypto/sha256"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,14 +22,17 @@ const unknownKeyFor = time.Second
 // those that somebody makes up push out none that exist.
 const maxCachedKeys = 1024
 
-// keyCache remembers keys that were looked up. mu guards every field and is held for no
+// keyHash is the SHA-256 of a key.
+type keyHash = [sha256.Size]byte
+
+// keyCache remembers keys that were looked up. mu guards every field but looking, and is held for no
 // question to the ledger. keys and unknown have at most maxCachedKeys entries each, and no
 // key is in both.
 type keyCache struct {
 	mu   sync.Mutex
-	keys map[[sha256.Size]byte]cachedKey
+	keys map[keyHash]cachedKey
 	// unknown are keys that there were not, until when that is believed.
-	unknown map[[sha256.Size]byte]time.Time
+	unknown map[keyHash]time.Time
 	// revocations counts keys that were ended here: what was read before one of
 	// them is not remembered after it.
 	revocations int64
@@ -53,9 +57,6 @@ func (c *keyCache) warn(id string, now time.Time) bool {
 	if at, told := c.warned[id]; told && now.Sub(at) < warnEvery {
 		return false
 	}
-	if c.warned == nil {
-		c.warned = make(map[string]time.Time)
-	}
 	c.warned[id] = now
 	return true
 }
@@ -64,9 +65,6 @@ func (c *keyCache) warn(id string, now time.Time) bool {
 func (c *keyCache) use(id string, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.used == nil {
-		c.used = make(map[string]time.Time)
-	}
 	c.used[id] = dibs.Ms(now)
 }
 
@@ -81,8 +79,8 @@ func (c *keyCache) usedAt(id string) time.Time {
 func (c *keyCache) takeUsed() map[string]time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	used := c.used
-	c.used = nil
+	used := maps.Clone(c.used)
+	clear(c.used)
 	return used
 }
 
@@ -90,7 +88,7 @@ func (c *keyCache) takeUsed() map[string]time.Time {
 func (c *keyCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keys = nil
+	clear(c.keys)
 	c.revocations++
 }
 
@@ -107,7 +105,7 @@ type recalled struct {
 	revocations     int64
 }
 
-func (c *keyCache) recall(hash [sha256.Size]byte, now time.Time) recalled {
+func (c *keyCache) recall(hash keyHash, now time.Time) recalled {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, before := c.keys[hash]
@@ -121,26 +119,26 @@ func (c *keyCache) recall(hash [sha256.Size]byte, now time.Time) recalled {
 }
 
 // note remembers a key that was valid when so many were revoked.
-func (c *keyCache) note(hash [sha256.Size]byte, k cachedKey, revocations int64) {
+func (c *keyCache) note(hash keyHash, k cachedKey, revocations int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.revocations != revocations {
 		// It may be the one that was revoked meanwhile.
 		return
 	}
-	if c.keys == nil || len(c.keys) >= maxCachedKeys {
-		c.keys = make(map[[sha256.Size]byte]cachedKey)
+	if len(c.keys) >= maxCachedKeys {
+		clear(c.keys)
 	}
 	c.keys[hash] = k
 	delete(c.unknown, hash)
 }
 
 // noteUnknown remembers that there was no such key, or none any more.
-func (c *keyCache) noteUnknown(hash [sha256.Size]byte, now time.Time) {
+func (c *keyCache) noteUnknown(hash keyHash, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.unknown == nil || len(c.unknown) >= maxCachedKeys {
-		c.unknown = make(map[[sha256.Size]byte]time.Time)
+	if len(c.unknown) >= maxCachedKeys {
+		clear(c.unknown)
 	}
 	c.unknown[hash] = now.Add(unknownKeyFor)
 	delete(c.keys, hash)
@@ -150,16 +148,12 @@ func (c *keyCache) noteUnknown(hash [sha256.Size]byte, now time.Time) {
 func (c *keyCache) forgetUnknown() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unknown = nil
+	clear(c.unknown)
 }
 
 // enter takes the turn of a key that was not valid before.
 func (c *keyCache) enter(ctx context.Context) (free func(), err error) {
 	c.mu.Lock()
-	if c.looking == nil {
-		c.looking = make(chan struct{}, maxKeyLookups)
-	}
-	looking := c.looking
 	full := c.waiting >= maxKeysWaiting
 	if !full {
 		c.waiting++
@@ -176,8 +170,8 @@ func (c *keyCache) enter(ctx context.Context) (free func(), err error) {
 	patience := time.NewTimer(keyPatience)
 	defer patience.Stop()
 	select {
-	case looking <- struct{}{}:
-		return func() { <-looking }, nil
+	case c.looking <- struct{}{}:
+		return func() { <-c.looking }, nil
 	case <-patience.C:
 		return nil, tooManyKeys
 	case <-ctx.Done():

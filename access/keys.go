@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 )
 
 // NewKey makes an API key of a fresh secret, to be stored with Ledger.InsertKey. It is for
@@ -210,9 +211,7 @@ func (s *Access) touchKeys(ctx context.Context) {
 	if len(used) == 0 {
 		return
 	}
-	if err := s.ledger.TouchKeys(ctx, used); err != nil && ctx.Err() == nil {
-		s.log.Warn("noting when API keys were used failed", "err", err)
-	}
+	logFailure(ctx, s.log, "noting when API keys were used failed", s.ledger.TouchKeys(ctx, used))
 }
 
 // RevokeKey ends a key: at once on this node, within seconds on others.
@@ -246,5 +245,5 @@ var (
 	noKey  = dibs.Fail(dibs.NotFound, dibs.Text{EN: "there is no such API key", ZH: "该 API 密钥不存在"})
 	badKey = dibs.Fail(dibs.Unauthenticated, dibs.Text{EN: "the API key is unknown, revoked or expired", ZH: "API 密钥无效、已吊销或已过期"})
 	// tooManyKeys answers while keys that nobody knows are tried in numbers.
-	tooManyKeys = &dibs.Error{Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: time.Second, Detail: dibs.Text{EN: "too many unknown API keys are tried at once", ZH: "尝试的未知 API 密钥过多"}}
+	tooManyKeys = faults.Busy(time.Second, dibs.Text{EN: "too many unknown API keys are tried at once", ZH: "尝试的未知 API 密钥过多"})
 )

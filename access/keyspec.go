@@ -64,15 +64,9 @@ type KeyView struct {
 
 // View returns the key as shown.
 func (k *APIKey) View() KeyView {
-	at := func(t time.Time) *time.Time {
-		if t.IsZero() {
-			return nil
-		}
-		return &t
-	}
 	return KeyView{
 		ID: k.ID, Name: k.Name, Role: k.Role, Scopes: k.Scopes, Person: k.Person, CreatedAt: k.CreatedAt,
-		ExpiresAt: at(k.ExpiresAt), LastUsedAt: at(k.LastUsedAt), RevokedAt: at(k.RevokedAt),
+		ExpiresAt: givenTime(&k.ExpiresAt), LastUsedAt: givenTime(&k.LastUsedAt), RevokedAt: givenTime(&k.RevokedAt),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/faults"
 )
 
 // Person is an administrator whom an identity provider has identified.
@@ -54,10 +55,7 @@ type PendingSignIn struct {
 // maxPendingSignIns bounds those that wait at a time. Each took a sign-in at the provider.
 const maxPendingSignIns = 1000
 
-var errManySignIns = &dibs.Error{
-	Reason: dibs.Overloaded, Effect: dibs.EffectNone, RetryAfter: time.Minute,
-	Detail: dibs.Text{EN: "too many sign-ins wait for their command line", ZH: "等待命令行完成的登录过多"},
-}
+var errManySignIns = faults.Busy(time.Minute, dibs.Text{EN: "too many sign-ins wait for their command line", ZH: "等待命令行完成的登录过多"})
 
 // Pend keeps a person for a command line until then, and returns the code, this once. *Error of Overloaded when too
 // many wait.
@@ -65,10 +63,7 @@ func (s *Sessions) Pend(ctx context.Context, is Person, challenge string, until 
 	code = rand.Text()
 	hash := sha256.Sum256([]byte(code))
 	stored, err := s.ledger.InsertPending(ctx, &PendingSignIn{Hash: hash[:], Person: is, Challenge: challenge, Until: dibs.Ms(until)}, maxPendingSignIns, s.now())
-	if err == nil && !stored {
-		err = errManySignIns
-	}
-	return code, err
+	return code, orRefusal(stored, err, errManySignIns)
 }
 
 // TakePending returns the person of a code at a time, once. *Error of Unauthenticated for a code that is none, is too old, was
@@ -99,10 +94,7 @@ func (s *Sessions) SignIn(ctx context.Context, in SignIn) (k *APIKey, secret str
 	k.Person = in.Person.Subject
 	is = newSession(in.ID, k, now, in.Until, in.Address, in.Agent)
 	stored, err := s.ledger.InsertSignIn(ctx, k, is)
-	if err == nil && !stored {
-		err = errSignedIn
-	}
-	if err != nil {
+	if err := orRefusal(stored, err, errSignedIn); err != nil {
 		return nil, "", nil, err
 	}
 	return k, secret, is, nil

@@ -29,9 +29,6 @@ func (g *requestGate) enter(ctx context.Context, caller, key string) (exit func(
 		g.mu.Lock()
 		other, busy := g.running[id]
 		if !busy {
-			if g.running == nil {
-				g.running = make(map[[2]string]chan struct{})
-			}
 			done := make(chan struct{})
 			g.running[id] = done
 			g.mu.Unlock()
@@ -88,11 +85,4 @@ func (s *Access) Remember(ctx context.Context, caller, key string, hash []byte,
 		s.log.Error("an admin answer was not remembered", "err", err)
 	}
 	return r, false, nil
-}
-
-// forgetRequests drops remembered answers that are old enough.
-func (s *Access) forgetRequests(ctx context.Context) {
-	if err := s.ledger.DropRequests(ctx, s.now().Add(-requestKeep)); err != nil && ctx.Err() == nil {
-		s.log.Warn("forgetting old admin answers failed", "err", err)
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dibs-dev/dibs"
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 // Revocation says that tokens count no longer: the one with an id, or all of a user that were
@@ -86,11 +87,9 @@ type RevocationView struct {
 
 // View returns the revocation as shown.
 func (r *Revocation) View() RevocationView {
-	v := RevocationView{ID: r.ID, JTI: r.JTI, User: r.User, Why: r.Why, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
-	if !r.IssuedBefore.IsZero() {
-		v.IssuedBefore = &r.IssuedBefore
+	return RevocationView{
+		ID: r.ID, JTI: r.JTI, User: r.User, IssuedBefore: givenTime(&r.IssuedBefore), Why: r.Why, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
 	}
-	return v
 }
 
 // RevocationLedger keeps revocations.
@@ -188,15 +187,8 @@ const revocationsEvery = 500 * time.Millisecond
 // Loop keeps the list as the ledger has it, until ctx ends. While the ledger does not answer,
 // the last list counts.
 func (s *Revocations) Loop(ctx context.Context) {
-	tick := time.NewTicker(revocationsEvery)
-	defer tick.Stop()
 	failing := false
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for wait.Sleep(ctx, revocationsEvery) {
 		err := s.Load(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			s.log.Warn("reading which tokens are revoked failed; the last list stays in effect", "err", err)
@@ -217,10 +209,7 @@ func (s *Revocations) Revoke(ctx context.Context, spec RevocationSpec) (*Revocat
 		return nil, err
 	}
 	ok, err := s.ledger.InsertRevocation(ctx, r, MaxRevocations)
-	if err == nil && !ok {
-		err = tooManyRevoked
-	}
-	if err != nil {
+	if err := orRefusal(ok, err, tooManyRevoked); err != nil {
 		return nil, err
 	}
 	return r, s.Load(ctx)
@@ -255,7 +244,5 @@ func (s *Revocations) Allow(ctx context.Context, id string) error {
 
 // Tidy forgets revocations whose tokens have ended.
 func (s *Revocations) Tidy(ctx context.Context) {
-	if err := s.ledger.DropRevocations(ctx, s.now()); err != nil && ctx.Err() == nil {
-		s.log.Warn("forgetting old revocations failed", "err", err)
-	}
+	logFailure(ctx, s.log, "forgetting old revocations failed", s.ledger.DropRevocations(ctx, s.now()))
 }

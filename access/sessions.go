@@ -207,17 +207,9 @@ func (s *Sessions) Tidy(ctx context.Context) {
 	clear(s.used)
 	s.mu.Unlock()
 	if len(used) > 0 {
-		if err := s.ledger.TouchSessions(ctx, used); err != nil && ctx.Err() == nil {
-			s.log.Warn("noting when sessions were used failed", "err", err)
-		}
+		logFailure(ctx, s.log, "noting when sessions were used failed", s.ledger.TouchSessions(ctx, used))
 	}
-	if err := s.ledger.DropSessions(ctx, s.now()); err != nil && ctx.Err() == nil {
-		s.log.Warn("forgetting old sessions failed", "err", err)
-	}
-	if err := s.ledger.DropSignIns(ctx, s.now().Add(-keepSignIns)); err != nil && ctx.Err() == nil {
-		s.log.Warn("forgetting old sign-ins failed", "err", err)
-	}
-	if err := s.ledger.DropPending(ctx, s.now()); err != nil && ctx.Err() == nil {
-		s.log.Warn("forgetting sign-ins that no command line took failed", "err", err)
-	}
+	logFailure(ctx, s.log, "forgetting old sessions failed", s.ledger.DropSessions(ctx, s.now()))
+	logFailure(ctx, s.log, "forgetting old sign-ins failed", s.ledger.DropSignIns(ctx, s.now().Add(-keepSignIns)))
+	logFailure(ctx, s.log, "forgetting sign-ins that no command line took failed", s.ledger.DropPending(ctx, s.now()))
 }

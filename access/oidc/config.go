@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,9 +41,7 @@ func (c Config) withDefaults() Config {
 	if c.Scopes == nil {
 		c.Scopes = []string{"profile", "email"}
 	}
-	if c.GroupsClaim == "" {
-		c.GroupsClaim = "groups"
-	}
+	c.GroupsClaim = cmp.Or(c.GroupsClaim, "groups")
 	if c.Transport == nil {
 		c.Transport = http.DefaultTransport
 	}
