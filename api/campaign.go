@@ -67,28 +67,32 @@ type StockView struct {
 	RedPacket *dibs.RedPacketSpec `json:"redpacket,omitempty"`
 }
 
+// givenTime is nil for no time, which views leave out.
+func givenTime(at *time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return at
+}
+
+// givenSpan is nil for no time span, which views leave out or show as null.
+func givenSpan(d time.Duration) *dibs.Duration {
+	if d <= 0 {
+		return nil
+	}
+	span := dibs.Duration(d)
+	return &span
+}
+
 // CampaignViewOf returns the campaign as shown; admin adds the inner fields.
 func CampaignViewOf(c *dibs.Campaign, remaining int64, product *dibs.Product, admin bool) CampaignView {
 	v := CampaignView{
 		ID: c.ID, Kind: c.Kind, Title: c.Title, StartsAt: c.StartsAt, EndsAt: c.EndsAt, State: c.State,
+		EndedAt: givenTime(&c.EndedAt), PayWithin: givenSpan(c.PayWithin), ValidFor: givenSpan(c.ValidFor), ValidUntil: givenTime(&c.ValidUntil),
 		LimitPerUser: c.LimitPerUser, LimitPerProduct: c.LimitPerProduct, Price: c.Price, Tiers: c.Tiers, Gate: c.Gate, Remaining: remaining, Version: c.Version,
-	}
-	if !c.EndedAt.IsZero() {
-		v.EndedAt = &c.EndedAt
 	}
 	if c.ProductID != "" {
 		v.ProductID = &c.ProductID
-	}
-	if c.PayWithin > 0 {
-		d := dibs.Duration(c.PayWithin)
-		v.PayWithin = &d
-	}
-	if c.ValidFor > 0 {
-		d := dibs.Duration(c.ValidFor)
-		v.ValidFor = &d
-	}
-	if !c.ValidUntil.IsZero() {
-		v.ValidUntil = &c.ValidUntil
 	}
 	if c.Packet != nil {
 		v.RedPacket = &PacketView{Total: c.Packet.Total, Count: c.Packet.Count}
@@ -99,10 +103,7 @@ func CampaignViewOf(c *dibs.Campaign, remaining int64, product *dibs.Product, ad
 	}
 	if admin {
 		v.Comment, v.Stock, v.LatePayment, v.Shards = &c.Comment, stockViewOf(c.Stock), c.LatePayment, c.Shards
-		v.LowStock = c.LowStock
-		if !c.LowSince.IsZero() {
-			v.LowSince = &c.LowSince
-		}
+		v.LowStock, v.LowSince = c.LowStock, givenTime(&c.LowSince)
 		v.CreatedAt, v.UpdatedAt, v.SenderID = &c.CreatedAt, &c.UpdatedAt, c.SenderID
 		v.Stock.RedPacket = c.Packet
 	}
@@ -195,14 +196,10 @@ type ProductView struct {
 func ProductViewOf(p *dibs.Product, admin bool) ProductView {
 	v := ProductView{
 		ID: p.ID, Name: p.Name, Thumbnail: p.Thumbnail, Price: p.Price,
-		Description: p.Description, Status: p.Status, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
+		Description: p.Description, Status: p.Status, PayWithin: givenSpan(p.PayWithin), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 	if admin {
 		v.Comment, v.Stock, v.StockLeft, v.LatePayment = p.Comment, &p.Stock, &p.StockLeft, p.LatePayment
-	}
-	if p.PayWithin > 0 {
-		d := dibs.Duration(p.PayWithin)
-		v.PayWithin = &d
 	}
 	return v
 }

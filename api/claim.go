@@ -47,18 +47,28 @@ func ClaimViewOf(c *dibs.Claim) ClaimView {
 	v := ClaimView{
 		ID: c.ID, CampaignID: c.CampaignID, ProductID: c.ProductID, Kind: c.Kind, UserID: c.UserID, Quantity: c.Quantity,
 		Status: c.Status.String(), StatusCode: int8(c.Status), OrderType: c.OrderType,
-		Items: c.Items, Amount: c.Amount, CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Reference: c.Reference,
+		Items: c.Items, Amount: c.Amount, PayBy: givenTime(&c.PayBy), CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt, Reference: c.Reference,
+		Restocked: c.Restocked, Replaces: c.Replaces, ReplacedBy: c.ReplacedBy, ValidUntil: givenTime(&c.ValidUntil),
 	}
 	if v.Items == nil {
 		v.Items = []string{}
 	}
-	if !c.PayBy.IsZero() {
-		v.PayBy = &c.PayBy
-	}
 	if c.Kind == dibs.RedPacket {
 		v.ResultCode = dibs.ResultCode(dibs.Granted)
 	}
-	viewLife(c, &v)
+	if p := c.Payment; p != nil {
+		v.Payment = &PaymentView{PaymentRef: p.Ref, RefundDue: p.Due, At: p.At}
+		if p.Amount.Currency != "" {
+			v.Payment.Amount = &p.Amount
+			v.Payment.Refunded = &dibs.Money{Amount: p.Refunded, Currency: p.Amount.Currency}
+		}
+	}
+	if r := c.Redemption; r != nil {
+		v.Redemption = &RedemptionView{Ref: r.Ref, Amount: r.Amount, At: r.At}
+	}
+	if s := c.Shipment; s != nil {
+		v.Shipment = &ShipmentView{Carrier: s.Carrier, TrackingNo: s.TrackingNo, At: s.At}
+	}
 	return v
 }
 
@@ -97,27 +107,6 @@ type EventView struct {
 	Restock    bool        `json:"restock,omitempty"`
 	Carrier    string      `json:"carrier,omitempty"`
 	TrackingNo string      `json:"tracking_no,omitempty"`
-}
-
-// viewLife adds what happened since the grant, but the events.
-func viewLife(c *dibs.Claim, v *ClaimView) {
-	v.Restocked, v.Replaces, v.ReplacedBy = c.Restocked, c.Replaces, c.ReplacedBy
-	if p := c.Payment; p != nil {
-		v.Payment = &PaymentView{PaymentRef: p.Ref, RefundDue: p.Due, At: p.At}
-		if p.Amount.Currency != "" {
-			v.Payment.Amount = &p.Amount
-			v.Payment.Refunded = &dibs.Money{Amount: p.Refunded, Currency: p.Amount.Currency}
-		}
-	}
-	if r := c.Redemption; r != nil {
-		v.Redemption = &RedemptionView{Ref: r.Ref, Amount: r.Amount, At: r.At}
-	}
-	if s := c.Shipment; s != nil {
-		v.Shipment = &ShipmentView{Carrier: s.Carrier, TrackingNo: s.TrackingNo, At: s.At}
-	}
-	if !c.ValidUntil.IsZero() {
-		v.ValidUntil = &c.ValidUntil
-	}
 }
 
 // AdminClaimViewOf is ClaimViewOf with the claim's events and comment.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/lestrrat-go/jwx/v3/jwk"
+
+	"github.com/dibs-dev/dibs/internal/wait"
 )
 
 const (
@@ -78,21 +80,18 @@ func newKeySet(cfg *Config, epoch *atomic.Uint64) *keySet {
 func (s *keySet) start(ctx context.Context) {
 	err := s.read(ctx)
 	s.loop.Go(func() {
-		for {
-			pause := s.refresh
-			if err != nil {
-				pause = min(pause, retryEvery)
-			}
-			t := time.NewTimer(pause)
-			select {
-			case <-t.C:
-			case <-s.life.Done():
-				t.Stop()
-				return
-			}
+		for wait.Sleep(s.life, s.pause(err)) {
 			err = s.read(s.life)
 		}
 	})
+}
+
+// pause is how long to wait after the set was read, or could not be.
+func (s *keySet) pause(err error) time.Duration {
+	if err != nil {
+		return min(s.refresh, retryEvery)
+	}
+	return s.refresh
 }
 
 // read reads the set. The known keys stay when it cannot be read.

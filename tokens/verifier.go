@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/rsa"
@@ -70,15 +71,11 @@ type Verifier struct {
 // seconds: when it cannot, the verifier works all the same, and reads it as soon
 // as it can be read. Close it.
 func Open(ctx context.Context, cfg Config) (*Verifier, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Leeway == 0 {
-		cfg.Leeway = DefaultLeeway
-	}
+	cfg.Leeway = cmp.Or(cfg.Leeway, DefaultLeeway)
 	if len(cfg.Secrets) == 0 && cfg.JWKS == "" {
 		return nil, errors.New("tokens: Secrets or JWKS is required")
 	}

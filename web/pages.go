@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -108,7 +109,7 @@ func (s *Site) Home() ([]byte, error) {
 	if s.options.Storefront {
 		return s.render("home", "dibs", pageData{View: "home"})
 	}
-	return s.words("dibs", []plain{
+	return s.words("dibs", false, []plain{
 		{"en", "dibs is running", "It decides who gets what runs out.", []link{{"/console/", "Console"}, {"/docs", "API"}}},
 		{"zh", "dibs 正在运行", "它决定限量商品归谁所有。", []link{{"/console/", "控制台"}, {"/docs", "API 文档"}}},
 	})
@@ -126,10 +127,7 @@ func (s *Site) CommandLine(address, name string, zh bool) ([]byte, error) {
 		{"en", "Sign in dibs on this computer?", "A command line on this computer asks to act as " + name + ". Go on only if you have just run dibs login; else close this page.", []link{{address, "Sign in"}}},
 		{"zh", "要在此计算机上登录 dibs 吗？", "此计算机上的命令行请求以 " + name + " 的身份操作。仅当您刚刚运行了 dibs login 时才继续，否则请关闭此页面。", []link{{address, "登录"}}},
 	}
-	if zh {
-		both[0], both[1] = both[1], both[0]
-	}
-	return s.words("dibs login", both)
+	return s.words("dibs login", zh, both)
 }
 
 // Problem is the page that a person is shown in place of what they asked for; zh puts Chinese first. title and detail
@@ -142,10 +140,7 @@ func (s *Site) Problem(status int, zh bool, title, detail dibs.Text) ([]byte, er
 		{"en", title.EN, sentence(detail.EN, "."), []link{{"/", "Start page"}, {"/docs", "API"}}},
 		{"zh", title.In(true), sentence(detail.In(true), "。"), []link{{"/", "首页"}, {"/docs", "API 文档"}}},
 	}
-	if zh {
-		both[0], both[1] = both[1], both[0]
-	}
-	return s.words(strconv.Itoa(status), both)
+	return s.words(strconv.Itoa(status), zh, both)
 }
 
 // sentence begins a detail with a capital letter and ends it.
@@ -157,7 +152,11 @@ func sentence(text, stop string) string {
 	return string(unicode.ToUpper(r)) + strings.TrimSuffix(text[size:], stop) + stop
 }
 
-func (s *Site) words(title string, both []plain) ([]byte, error) {
+// words is a page of plain words in both languages; Chinese comes first where zh is set.
+func (s *Site) words(title string, zh bool, both []plain) ([]byte, error) {
+	if zh {
+		slices.Reverse(both)
+	}
 	return execute(page{Title: title, Icon: s.Address("img/icon.svg"), Styles: []string{s.Address("css/tokens.css")}, Plain: both})
 }
 

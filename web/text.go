@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/dibs-dev/dibs"
@@ -45,18 +46,13 @@ func reasonTexts() catalogue {
 func (s *Site) addTexts() error {
 	reasons := reasonTexts()
 	for set, names := range sets {
-		all := catalogue{}
-		for key, text := range reasons {
-			all[key] = text
-		}
+		all := maps.Clone(reasons)
 		for _, name := range names {
 			c, err := readTexts(name)
 			if err != nil {
 				return err
 			}
-			for key, text := range c {
-				all[key] = text
-			}
+			maps.Copy(all, c)
 		}
 		for i, language := range languages {
 			one := make(map[string]string, len(all))

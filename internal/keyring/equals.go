@@ -69,13 +69,7 @@ func (e *Equals) Open(stored, place string) (string, error) {
 	if !SealedEqual(stored) {
 		return stored, nil
 	}
-	id, body, _ := strings.Cut(strings.TrimPrefix(stored, equalsPrefix), ":")
-	for _, k := range e.list() {
-		if k.id == id {
-			return k.open(body, place)
-		}
-	}
-	return "", fmt.Errorf("%w (its id is %s)", ErrNoKey, id)
+	return openBy(e.list(), strings.TrimPrefix(stored, equalsPrefix), place)
 }
 
 // SealedEqual reports whether a text is one that Equals encrypted.

@@ -99,12 +99,16 @@ func (r *Ring) Open(stored, place string) (string, error) {
 	if !Sealed(stored) {
 		return stored, nil
 	}
-	id, body, _ := strings.Cut(strings.TrimPrefix(stored, prefix), ":")
-	for _, k := range r.list() {
-		if k.id != id {
-			continue
+	return openBy(r.list(), strings.TrimPrefix(stored, prefix), place)
+}
+
+// openBy opens a text by the key that is named before it.
+func openBy(keys []key, stored, place string) (string, error) {
+	id, body, _ := strings.Cut(stored, ":")
+	for _, k := range keys {
+		if k.id == id {
+			return k.open(body, place)
 		}
-		return k.open(body, place)
 	}
 	return "", fmt.Errorf("%w (its id is %s)", ErrNoKey, id)
 }

@@ -11,7 +11,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -36,29 +36,26 @@ type Person struct {
 // Provider is a provider that listens on a free port of this machine. Its methods are safe for concurrent use; close it
 // with Close.
 //
-// mu guards who, change and down, and is held for no request; the server reads them anew for
-// each. server and store are set before the first.
+// The server reads who, change and down anew for each request. server and store are set before the first.
 type Provider struct {
 	server *httptest.Server
 	store  *store
 
-	mu sync.Mutex
 	// who signs in next.
-	who Person
+	who atomic.Pointer[Person]
 	// change is made to the claims of each token that is given, and signed by the provider's own key.
-	change func(claims jwt.MapClaims)
-	down   bool
+	change atomic.Pointer[func(claims jwt.MapClaims)]
+	down   atomic.Bool
 }
 
 // Start starts a provider that sends browsers back to an address.
 func Start(callback string) (*Provider, error) {
 	p := &Provider{}
+	p.Is(Person{})
+	p.Forge(nil)
 	var serve http.Handler
 	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.mu.Lock()
-		down := p.down
-		p.mu.Unlock()
-		if down {
+		if p.down.Load() {
 			http.Error(w, "down", http.StatusBadGateway)
 			return
 		}
@@ -95,42 +92,20 @@ func (p *Provider) Close() { p.server.Close() }
 func (p *Provider) URL() string { return p.server.URL }
 
 // Is says who signs in from now on.
-func (p *Provider) Is(who Person) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.who = who
-}
+func (p *Provider) Is(who Person) { p.who.Store(&who) }
 
 // Forge changes the claims of the tokens that are given from now on; nil for none.
-func (p *Provider) Forge(change func(claims jwt.MapClaims)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.change = change
-}
+func (p *Provider) Forge(change func(claims jwt.MapClaims)) { p.change.Store(&change) }
 
 // Down has the provider answer 502 to everything, or no longer.
-func (p *Provider) Down(down bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.down = down
-}
-
-// person is who signs in.
-func (p *Provider) person() Person {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.who
-}
+func (p *Provider) Down(down bool) { p.down.Store(down) }
 
 // token answers as the provider does, with the change that the test asks for.
 func (p *Provider) token(w http.ResponseWriter, r *http.Request, provider http.Handler) {
 	answer := httptest.NewRecorder()
 	provider.ServeHTTP(answer, r)
-	p.mu.Lock()
-	change := p.change
-	p.mu.Unlock()
 	body := answer.Body.Bytes()
-	if change != nil && answer.Code == http.StatusOK {
+	if change := *p.change.Load(); change != nil && answer.Code == http.StatusOK {
 		var err error
 		if body, err = p.forged(r.Context(), body, change); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -175,7 +150,7 @@ type store struct {
 
 // user is the person as the store knows people.
 func (s *store) user() *storage.User {
-	who := s.provider.person()
+	who := s.provider.who.Load()
 	return &storage.User{ID: who.ID, Email: who.Email, EmailVerified: !who.Unverified}
 }
 
@@ -191,7 +166,7 @@ func (s *store) ExampleClientID() string { return "none" }
 // SetUserinfoFromToken tells the rest of a person, with the groups.
 func (s *store) SetUserinfoFromToken(ctx context.Context, info *oidc.UserInfo, token, subject, origin string) error {
 	err := s.Storage.SetUserinfoFromToken(ctx, info, token, subject, origin)
-	if groups := s.provider.person().Groups; groups != nil {
+	if groups := s.provider.who.Load().Groups; groups != nil {
 		info.AppendClaims("groups", groups)
 	}
 	return err
@@ -202,7 +177,9 @@ type Browser struct{ client *http.Client }
 
 // NewBrowser returns a browser without cookies.
 func NewBrowser() *Browser {
-	return &Browser{&http.Client{Jar: newJar(), Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	// It never fails without options.
+	jar, _ := cookiejar.New(nil)
+	return &Browser{&http.Client{Jar: jar, Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // Get asks for a page. The caller closes its body.
@@ -247,10 +224,4 @@ func (b *Browser) Until(ctx context.Context, address string, enough func(*url.UR
 		address = next.String()
 	}
 	return nil, nil, fmt.Errorf("openid: more than %d redirects, the last to %s", maxSteps, address)
-}
-
-func newJar() http.CookieJar {
-	// It never fails without options.
-	jar, _ := cookiejar.New(nil)
-	return jar
 }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -277,17 +278,11 @@ func unknownKeys(list []Setting, file *koanf.Koanf, path string) []Fault {
 	for i := range list {
 		known[i] = list[i].Key
 	}
-	var keys []string
-	for key := range file.Raw() {
-		if !slices.Contains(known, key) {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
 	var faults []Fault
-	for _, key := range keys {
-		problem := "there is no such setting" + meant(key, known)
-		faults = append(faults, Fault{Key: key, From: "file " + path, Problem: problem})
+	for _, key := range slices.Sorted(maps.Keys(file.Raw())) {
+		if !slices.Contains(known, key) {
+			faults = append(faults, Fault{Key: key, From: "file " + path, Problem: "there is no such setting" + meant(key, known)})
+		}
 	}
 	return faults
 }

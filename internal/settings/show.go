@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -55,11 +56,7 @@ func Markdown(of any) string {
 	var b strings.Builder
 	b.WriteString("| key | flag | environment | default | limits | what it does |\n|---|---|---|---|---|---|\n")
 	for _, s := range Describe(of) {
-		def := s.Default
-		if def == "" {
-			def = s.Shown
-		}
-		cells := []string{code(s.Key), code("--" + s.Flag()), code(s.Env()), code(def), s.Limits(), s.Doc}
+		cells := []string{code(s.Key), code("--" + s.Flag()), code(s.Env()), code(cmp.Or(s.Default, s.Shown)), s.Limits(), s.Doc}
 		for i := range cells {
 			cells[i] = strings.ReplaceAll(cells[i], "|", `\|`)
 		}
